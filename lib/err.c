@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Errors as values. */
+#include "lib/err.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+int err_set(struct err *err, int code, const char *fmt, ...)
+{
+	va_list ap;
+	int len;
+
+	if (code <= 0)
+		code = EINVAL;
+	if (!err)
+		return -code;
+	err->code = code;
+	va_start(ap, fmt);
+	len = vsnprintf(err->text, sizeof(err->text), fmt, ap);
+	va_end(ap);
+	if (code != EINVAL && code != EPROTO && len >= 0 && (size_t)len < sizeof(err->text))
+		snprintf(err->text + len, sizeof(err->text) - (size_t)len, ": %s", strerror(code));
+	return -code;
+}
+
+int err_wrap(struct err *err, const char *fmt, ...)
+{
+	char inner[ERR_TEXT_MAX];
+	va_list ap;
+	int len;
+
+	if (!err)
+		return -EIO;
+	memcpy(inner, err->text, sizeof(inner));
+	va_start(ap, fmt);
+	len = vsnprintf(err->text, sizeof(err->text), fmt, ap);
+	va_end(ap);
+	if (len >= 0 && (size_t)len < sizeof(err->text))
+		snprintf(err->text + len, sizeof(err->text) - (size_t)len, ": %s", inner);
+	return err->code ? -err->code : -EIO;
+}
+
+const char *err_text(const struct err *err)
+{
+	return err && err->code ? err->text : "no error";
+}

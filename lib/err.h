@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Errors as values. A function that can fail takes a struct err * last and
+ * returns a negative errno on failure:
+ *
+ *	return err_set(err, errno, "open %s", path);     where it happens
+ *	return err_wrap(err, "reading the cgroup");      on the way up
+ *
+ * The text is kept in a fixed buffer, so that reporting an error never
+ * allocates. A NULL err is allowed: the code alone is then returned.
+ */
+#ifndef AFTERGLOW_LIB_ERR_H
+#define AFTERGLOW_LIB_ERR_H
+
+#include "lib/macros.h"
+
+#define ERR_TEXT_MAX 512 /* bytes with the final NUL; a longer text is cut */
+
+struct err {
+	int code; /* positive errno, 0 while there is no error */
+	char text[ERR_TEXT_MAX];
+};
+
+/*
+ * Records code (an errno; 0 counts as EINVAL) and the text, followed by the
+ * errno's own words unless code is EINVAL or EPROTO, whose words say nothing.
+ * Returns -code.
+ */
+int err_set(struct err *err, int code, const char *fmt, ...) _printf_(3, 4);
+
+/* Puts "prefix: " before the text that is there. Returns -err->code. */
+int err_wrap(struct err *err, const char *fmt, ...) _printf_(2, 3);
+
+/* The text for a log line, never NULL. */
+const char *err_text(const struct err *err);
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The classes of death and how sure a verdict is. */
+#include "lib/failure_class.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/macros.h"
+
+static const struct {
+	const char *name, *meaning;
+} classes[] = {
+#define FAILURE_CLASS(id, name, meaning) [FAILURE_##id] = { name, meaning },
+#include "lib/failure_class.def"
+#undef FAILURE_CLASS
+};
+
+static const char *const confidences[] = {
+	[CONFIDENCE_CERTAIN] = "certain",
+	[CONFIDENCE_LIKELY] = "likely",
+	[CONFIDENCE_UNKNOWN] = "unknown",
+};
+
+const char *failure_class_name(enum failure_class c)
+{
+	return classes[c].name;
+}
+
+const char *failure_class_meaning(enum failure_class c)
+{
+	return classes[c].meaning;
+}
+
+int failure_class_from_name(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(classes); i++)
+		if (strcmp(name, classes[i].name) == 0)
+			return (int)i;
+	return -1;
+}
+
+const char *confidence_name(enum confidence c)
+{
+	return confidences[c];
+}
+
+int confidence_from_name(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(confidences); i++)
+		if (strcmp(name, confidences[i]) == 0)
+			return (int)i;
+	return -1;
+}
+
+enum failure_class failure_class_of_signal(int signo)
+{
+	switch (signo) {
+	case SIGINT:
+		return FAILURE_INTERRUPTED;
+	case SIGKILL:
+		return FAILURE_KILLED;
+	case SIGSEGV:
+		return FAILURE_SEGFAULT;
+	case SIGABRT:
+		return FAILURE_ABORT;
+	case SIGBUS:
+		return FAILURE_BUS_ERROR;
+	case SIGILL:
+		return FAILURE_ILLEGAL_INSTRUCTION;
+	case SIGFPE:
+		return FAILURE_ARITHMETIC_ERROR;
+	case SIGTRAP:
+		return FAILURE_TRAP;
+	case SIGTERM:
+		return FAILURE_TERMINATED;
+	default:
+		return FAILURE_UNKNOWN;
+	}
+}
+
+const char *signal_name(int signo)
+{
+	static char names[64][16];
+	char *name;
+	const char *abbrev;
+
+	if (signo <= 0 || signo > 64)
+		return NULL;
+	name = names[signo - 1];
+	abbrev = sigabbrev_np(signo);
+	if (abbrev)
+		snprintf(name, sizeof(names[0]), "SIG%s", abbrev);
+	else if (signo >= SIGRTMIN)
+		snprintf(name, sizeof(names[0]), "SIGRTMIN+%d", signo - SIGRTMIN);
+	else
+		snprintf(name, sizeof(names[0]), "SIG%d", signo);
+	return name;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bounded reading and durable writing of whole files. */
+#include "lib/fileio.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int fd_read_all(int fd, struct strbuf *out, struct err *err)
+{
+	char chunk[16384];
+
+	for (;;) {
+		ssize_t n = read(fd, chunk, sizeof(chunk));
+		size_t room = out->max - out->len;
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_set(err, errno, "read");
+		if (n == 0)
+			return 0;
+		strbuf_add(out, chunk, MIN((size_t)n, room));
+		if (strbuf_failed(out))
+			return err_set(err, ENOMEM, "read");
+		if ((size_t)n > room)
+			return err_set(err, EFBIG, "more than %zu bytes", out->max);
+	}
+}
+
+int file_read(int dirfd, const char *path, struct strbuf *out, struct err *err)
+{
+	_cleanup_close_ int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_set(err, errno, "open %s", path);
+	if (fd_read_all(fd, out, err) < 0)
+		return err_wrap(err, "%s", path);
+	return 0;
+}
+
+int fd_write_all(int fd, const void *data, size_t len, struct err *err)
+{
+	const char *p = data;
+
+	while (len > 0) {
+		ssize_t n = write(fd, p, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_set(err, errno, "write");
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+int file_write(int dirfd, const char *path, const void *data, size_t len, mode_t mode, struct err *err)
+{
+	_cleanup_close_ int fd = openat(dirfd, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+
+	if (fd < 0)
+		return err_set(err, errno, "create %s", path);
+	if (fd_write_all(fd, data, len, err) < 0)
+		return err_wrap(err, "%s", path);
+	if (fsync(fd) < 0)
+		return err_set(err, errno, "fsync %s", path);
+	return 0;
+}
+
+int dir_make_all(const char *path, mode_t mode, struct err *err)
+{
+	char part[PATH_MAX];
+	size_t len = strlen(path);
+
+	if (len == 0 || len >= sizeof(part))
+		return err_set(err, ENAMETOOLONG, "mkdir %.100s", path);
+	memcpy(part, path, len + 1);
+	for (char *p = part + 1;; p++) {
+		char was = *p;
+
+		if (was != '/' && was != '\0')
+			continue;
+		*p = '\0';
+		if (mkdir(part, mode) < 0 && errno != EEXIST)
+			return err_set(err, errno, "mkdir %s", part);
+		if (was == '\0')
+			return 0;
+		*p = was;
+	}
+}

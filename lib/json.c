@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading and building JSON with cJSON. */
+#include "lib/json.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int parse_error(const char *text, const char *at, struct err *err)
+{
+	int line = 1, column = 1;
+
+	for (const char *p = text; p < at; p++) {
+		column = *p == '\n' ? 1 : column + 1;
+		line += *p == '\n';
+	}
+	return err_set(err, EPROTO, "not JSON at line %d, column %d", line, column);
+}
+
+int json_parse(const char *text, size_t len, cJSON **ret_json, struct err *err)
+{
+	const char *end = text;
+	cJSON *json = cJSON_ParseWithLengthOpts(text, len, &end, false);
+
+	if (!json)
+		return parse_error(text, end, err);
+	while (end < text + len && *end && strchr(" \t\r\n", *end))
+		end++;
+	/* A NUL ends a C string, so callers that pass its terminator along are fine. */
+	if (end < text + len && *end) {
+		cJSON_Delete(json);
+		return parse_error(text, end, err);
+	}
+	*ret_json = json;
+	return 0;
+}
+
+cJSON *json_get(const cJSON *obj, const char *path)
+{
+	char name[128];
+
+	while (obj && *path) {
+		size_t len = strcspn(path, ".");
+
+		if (len >= sizeof(name))
+			return NULL;
+		memcpy(name, path, len);
+		name[len] = '\0';
+		obj = cJSON_GetObjectItemCaseSensitive(obj, name);
+		path += len + (path[len] == '.');
+	}
+	return (cJSON *)obj;
+}
+
+const char *json_str(const cJSON *obj, const char *path)
+{
+	return cJSON_GetStringValue(json_get(obj, path));
+}
+
+int64_t json_int(const cJSON *obj, const char *path, int64_t fallback)
+{
+	const cJSON *item = json_get(obj, path);
+
+	if (!cJSON_IsNumber(item) || item->valuedouble != item->valuedouble)
+		return fallback;
+	if (item->valuedouble >= 9223372036854775807.0)
+		return INT64_MAX;
+	if (item->valuedouble <= -9223372036854775808.0)
+		return INT64_MIN;
+	return (int64_t)item->valuedouble;
+}
+
+bool json_bool(const cJSON *obj, const char *path, bool fallback)
+{
+	const cJSON *item = json_get(obj, path);
+
+	return cJSON_IsBool(item) ? cJSON_IsTrue(item) : fallback;
+}
+
+cJSON *json_find(const cJSON *array, const char *key, const char *value)
+{
+	cJSON *item;
+
+	cJSON_ArrayForEach(item, array) {
+		const char *found = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, key));
+
+		if (found && strcmp(found, value) == 0)
+			return item;
+	}
+	return NULL;
+}
+
+cJSON *json_object_at(cJSON *obj, const char *name)
+{
+	cJSON *item = cJSON_GetObjectItemCaseSensitive(obj, name);
+
+	if (cJSON_IsObject(item))
+		return item;
+	item = cJSON_CreateObject();
+	json_set(obj, name, item);
+	return item;
+}
+
+cJSON *json_array_at(cJSON *obj, const char *name)
+{
+	cJSON *item = cJSON_GetObjectItemCaseSensitive(obj, name);
+
+	if (cJSON_IsArray(item))
+		return item;
+	item = cJSON_CreateArray();
+	json_set(obj, name, item);
+	return item;
+}
+
+void json_set(cJSON *obj, const char *name, cJSON *value)
+{
+	if (cJSON_GetObjectItemCaseSensitive(obj, name))
+		cJSON_ReplaceItemInObjectCaseSensitive(obj, name, value);
+	else
+		cJSON_AddItemToObject(obj, name, value);
+}
+
+void json_set_str(cJSON *obj, const char *name, const char *value)
+{
+	json_set(obj, name, value ? cJSON_CreateString(value) : cJSON_CreateNull());
+}
+
+void json_set_int(cJSON *obj, const char *name, int64_t value)
+{
+	json_set(obj, name, cJSON_CreateNumber((double)value));
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading and building JSON with cJSON. Paths are field names joined by '.',
+ * as in "spec.headGroupSpec.template"; a name that itself holds a dot is read
+ * with cJSON_GetObjectItemCaseSensitive.
+ */
+#ifndef AFTERGLOW_LIB_JSON_H
+#define AFTERGLOW_LIB_JSON_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/err.h"
+
+static inline void cjson_deletep(cJSON **json)
+{
+	cJSON_Delete(*json);
+}
+#define _cleanup_json_ _cleanup_(cjson_deletep)
+
+/*
+ * Parses len bytes that hold one JSON value, blanks around it allowed. Errors
+ * name the line and column. Nesting is limited by cJSON (1000 levels).
+ */
+int json_parse(const char *text, size_t len, cJSON **ret_json, struct err *err);
+
+/* The value at path below obj, or NULL. obj may be NULL. */
+cJSON *json_get(const cJSON *obj, const char *path);
+
+/* The string at path, or NULL when absent or of another type. Owned by obj. */
+const char *json_str(const cJSON *obj, const char *path);
+
+/* The integer at path, or fallback when absent or not a number; cut to the range of int64_t. */
+int64_t json_int(const cJSON *obj, const char *path, int64_t fallback);
+
+/* The boolean at path, or fallback. */
+bool json_bool(const cJSON *obj, const char *path, bool fallback);
+
+/* The element of array whose string field key equals value, or NULL. */
+cJSON *json_find(const cJSON *array, const char *key, const char *value);
+
+/* The object or array called name in obj, made when absent. NULL when memory ran out. */
+cJSON *json_object_at(cJSON *obj, const char *name);
+cJSON *json_array_at(cJSON *obj, const char *name);
+
+/* Sets name in obj to value (owned by obj afterwards), replacing what is there. */
+void json_set(cJSON *obj, const char *name, cJSON *value);
+void json_set_str(cJSON *obj, const char *name, const char *value); /* NULL value: JSON null */
+void json_set_int(cJSON *obj, const char *name, int64_t value);
+
+#endif

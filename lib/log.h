@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One line per event on stderr: "2026-11-21T01:29:06.324Z info text". Only
+ * programs log (main and the module that takes the decision); libraries return
+ * errors. Control characters in the text are escaped: names from a Ray
+ * container may stand in it.
+ */
+#ifndef AFTERGLOW_LIB_LOG_H
+#define AFTERGLOW_LIB_LOG_H
+
+#include "lib/macros.h"
+
+enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
+
+/* Lines above this level are dropped. The default is LOG_LEVEL_INFO. */
+void log_set_level(enum log_level level);
+
+void log_line(enum log_level level, const char *fmt, ...) _printf_(2, 3);
+
+#define log_error(...) log_line(LOG_LEVEL_ERROR, __VA_ARGS__)
+#define log_warning(...) log_line(LOG_LEVEL_WARNING, __VA_ARGS__)
+#define log_info(...) log_line(LOG_LEVEL_INFO, __VA_ARGS__)
+#define log_debug(...) log_line(LOG_LEVEL_DEBUG, __VA_ARGS__)
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A growing string with a ceiling. Appending past the ceiling, or running out
+ * of memory, sets a sticky failure: later appends do nothing, and the one check
+ * stands at the end (strbuf_failed). What was appended before stays readable.
+ */
+#ifndef AFTERGLOW_LIB_STRBUF_H
+#define AFTERGLOW_LIB_STRBUF_H
+
+#include "lib/macros.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct strbuf {
+	char *data; /* NUL-terminated, or NULL while empty: read it through strbuf_str */
+	size_t len;
+	size_t cap;
+	size_t max; /* ceiling in bytes without the NUL */
+	bool failed;
+};
+
+#define STRBUF_INIT(ceiling) ((struct strbuf){ .max = (ceiling) })
+
+void strbuf_init(struct strbuf *sb, size_t ceiling);
+void strbuf_release(struct strbuf *sb);
+#define _cleanup_strbuf_ _cleanup_(strbuf_release)
+
+void strbuf_add(struct strbuf *sb, const void *data, size_t len);
+void strbuf_adds(struct strbuf *sb, const char *s);
+void strbuf_addc(struct strbuf *sb, char c);
+void strbuf_addf(struct strbuf *sb, const char *fmt, ...) _printf_(2, 3);
+
+/* Appends s with control characters, quotes and invalid bytes as \xNN: for text that others made. */
+void strbuf_add_escaped(struct strbuf *sb, const char *s, size_t len);
+
+/* Drops the first n bytes (at most all). */
+void strbuf_consume(struct strbuf *sb, size_t n);
+/* Cuts to len bytes if longer; the failure, if any, stays. */
+void strbuf_truncate(struct strbuf *sb, size_t len);
+/* Empties it, keeps the memory, forgets a failure. */
+void strbuf_reset(struct strbuf *sb);
+
+/* The text, "" while empty. Valid until the next call that appends or releases. */
+const char *strbuf_str(const struct strbuf *sb);
+/* Hands the text over to the caller, who frees it; NULL if an append failed or memory ran out. */
+char *strbuf_detach(struct strbuf *sb);
+
+static inline bool strbuf_failed(const struct strbuf *sb)
+{
+	return sb->failed;
+}
+
+#endif

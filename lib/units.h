@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sizes, Kubernetes quantities, times: text to number and back. */
+#ifndef AFTERGLOW_LIB_UNITS_H
+#define AFTERGLOW_LIB_UNITS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/err.h"
+
+/*
+ * A Kubernetes resource quantity ("500m", "1.5Gi", "4e9", "129M") as a count of
+ * thousandths, rounded up, at most INT64_MAX. Negative quantities are refused.
+ * The grammar is that of k8s.io/apimachinery/pkg/api/resource.
+ */
+int quantity_parse_milli(const char *text, int64_t *ret_milli, struct err *err);
+
+/* The same as whole units (bytes, cores), rounded up. */
+int quantity_parse(const char *text, int64_t *ret_value, struct err *err);
+
+/* "4.0 GiB", "512.0 MiB", "17 B" into buf, which is returned. 16 bytes are enough. */
+#define SIZE_TEXT_MAX 16
+const char *size_format(uint64_t bytes, char buf[static SIZE_TEXT_MAX]);
+
+/* "4 min 12 s", "850 ms", "2 h 3 min" into buf, which is returned. */
+#define DURATION_TEXT_MAX 32
+const char *duration_format(int64_t ns, char buf[static DURATION_TEXT_MAX]);
+
+/* UTC time with milliseconds, RFC 3339: "2026-11-21T01:29:06.324Z". From nanoseconds since 1970. */
+#define TIME_TEXT_MAX 32
+const char *time_format(int64_t unix_ns, char buf[static TIME_TEXT_MAX]);
+/* RFC 3339 in UTC ("Z"), fraction optional. */
+int time_parse(const char *text, int64_t *ret_unix_ns, struct err *err);
+
+/* Nanoseconds of CLOCK_REALTIME and CLOCK_BOOTTIME (which goes on in suspend). */
+int64_t now_realtime_ns(void);
+int64_t now_boottime_ns(void);
+
+#define NS_PER_SEC ((int64_t)1000000000)
+#define NS_PER_MS ((int64_t)1000000)
+
+#endif
