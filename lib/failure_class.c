@@ -81,7 +81,7 @@ enum failure_class failure_class_of_signal(int signo)
 
 const char *signal_name(int signo)
 {
-	static char names[64][16];
+	static char names[64][24];
 	char *name;
 	const char *abbrev;
 
