@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What launcher and recorder say to each other over a SOCK_SEQPACKET unix
+ * socket: one message is "VERB ARGS", text without a final NUL, at most
+ * LAUNCH_MESSAGE_MAX bytes. Both ends ignore verbs they do not know, so that
+ * either may be the newer one.
+ *
+ * launcher -> recorder
+ *   hello VERSION FDS NAME LAUNCHER_PID COMMAND_PID START_NS
+ *	first, once per connection. FDS says which descriptors came along
+ *	(SCM_RIGHTS), one letter each, in order: r O_PATH of the container's /,
+ *	t its termination log, p a pidfd of the launcher. PIDs are those of the
+ *	container's PID namespace; START_NS is CLOCK_BOOTTIME in nanoseconds.
+ *   exit WAIT_STATUS END_NS
+ *	the command ended; WAIT_STATUS as waitpid(2) gave it.
+ *
+ * recorder -> launcher
+ *   say TEXT	print TEXT on the container's stderr
+ *   kill	end every process of the container (an OOM ends the group)
+ *   hold N	after the command ended, keep the container N more seconds
+ *   done	nothing more is wanted: exit
+ */
+#ifndef AFTERGLOW_SIDECAR_LAUNCH_PROTOCOL_H
+#define AFTERGLOW_SIDECAR_LAUNCH_PROTOCOL_H
+
+#define LAUNCH_PROTOCOL_VERSION 1
+#define LAUNCH_MESSAGE_MAX 4096
+#define LAUNCH_FDS_MAX 3
+#define LAUNCH_NAME_MAX 63 /* a container's name is a DNS label */
+
+#define LAUNCH_FD_ROOT 'r'
+#define LAUNCH_FD_TERMINATION_LOG 't'
+#define LAUNCH_FD_PIDFD 'p'
+
+#endif
