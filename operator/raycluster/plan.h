@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What to do for one RayCluster, as a pure function: the observed objects and
+ * the time go in, an ordered list of writes comes out. The caller executes them
+ * in order, stops at the first failure (events excepted) and plans again when
+ * anything changed. Planning the same world twice gives the same plan, with the
+ * same pod names, so that a write whose response was lost is not done twice.
+ */
+#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_PLAN_H
+#define AFTERGLOW_OPERATOR_RAYCLUSTER_PLAN_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/err.h"
+#include "operator/raycluster/policy.h"
+
+enum plan_op_kind {
+	PLAN_APPLY,  /* server-side apply of body */
+	PLAN_CREATE, /* POST of body; AlreadyExists is success: the name is derived, so it is ours */
+	PLAN_DELETE, /* body holds apiVersion, kind, metadata {namespace, name, uid, resourceVersion}; NotFound is success */
+	PLAN_STATUS, /* RayCluster with apiVersion, kind, metadata {namespace, name}, status: applied to /status */
+	PLAN_EVENT,  /* POST of an events.k8s.io/v1 Event; every failure is tolerated */
+};
+
+struct plan_op {
+	enum plan_op_kind kind;
+	cJSON *body; /* owned by the plan */
+};
+
+struct plan {
+	struct plan_op *ops;
+	size_t n_ops;
+	int64_t requeue_ns; /* plan again after this long even if nothing changes; 0: not needed */
+};
+
+struct plan_input {
+	const cJSON *cluster;              /* ray.io/v1 RayCluster as the API server gave it */
+	const cJSON *const *pods;          /* all pods in its namespace with its ray.io/cluster label */
+	size_t n_pods;
+	const cJSON *service;              /* the head service, NULL when there is none */
+	bool store_claim_exists;           /* policy->store_claim is a PVC of the namespace */
+	bool launcher_configmap_current;   /* the ConfigMap afterglow-launch holds these very bytes */
+	const struct policy *policy;
+	const void *launcher;              /* the launcher's bytes; NULL: none to be had, pods go without */
+	size_t launcher_len;
+	int64_t now_ns;                    /* nanoseconds since 1970 */
+	/*
+	 * Evidence first: per pod (index as pods), true while its RayFailure is still to be
+	 * written. Such a dead pod is kept. NULL: nothing is pending.
+	 */
+	const bool *evidence_pending;
+};
+
+int plan_cluster(const struct plan_input *in, struct plan *ret_plan, struct err *err);
+void plan_release(struct plan *p);
+
+/* The head service's name: headService.metadata.name or "<cluster>-head-svc". The caller frees it; NULL: no memory. */
+char *plan_service_name(const cJSON *cluster);
+
+/* What the caller must know to observe: the name of the launcher's ConfigMap, and the key in its binaryData. */
+#define PLAN_LAUNCHER_CONFIGMAP "afterglow-launch"
+#define PLAN_LAUNCHER_KEY "afterglow-launch"
+
+#endif

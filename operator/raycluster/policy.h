@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the operator does to every RayCluster unless the cluster itself says
+ * otherwise: memory budgets, the sidecar's image, the store. Read from one YAML
+ * file (the Helm chart's ConfigMap); policy_keys in policy.c is the list of keys.
+ */
+#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_POLICY_H
+#define AFTERGLOW_OPERATOR_RAYCLUSTER_POLICY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/err.h"
+
+struct policy {
+	char *sidecar_image;             /* sidecarImage; NULL: pods get neither sidecar nor launcher */
+	char *sidecar_image_pull_policy; /* sidecarImagePullPolicy; NULL: Kubernetes' default */
+	char *store_claim;               /* storeClaim, a PVC in the cluster's own namespace; NULL: none */
+	char *cluster_domain;            /* clusterDomain, "cluster.local" */
+	char *head_num_cpus;             /* headNumCPUs, "0"; NULL (key is null): as KubeRay, all of them */
+	int64_t worker_memory_limit;     /* workerMemoryLimit, bytes for a worker without a limit; 0: none is set */
+	double ray_memory_fraction;      /* rayMemoryFraction, ceiling of --memory as a part of the limit */
+	double object_store_fraction;    /* objectStoreFraction, --object-store-memory as a part of the limit */
+	double headroom_fraction;        /* headroom "10%": kept free of both, as a part of the limit, or */
+	int64_t headroom_bytes;          /* headroom "500Mi": in bytes; 0: the fraction holds */
+	double usage_threshold;          /* usageThreshold, RAY_memory_usage_threshold; 0: Ray's own (0.95) */
+	int64_t monitor_refresh_ms;      /* monitorRefreshMs, RAY_memory_monitor_refresh_ms; -1: Ray's own (250) */
+	double warn_at;                  /* warnAt, the sidecar's --warn-at, a part of the limit */
+	bool oom_group;                  /* oomGroup, the sidecar's --oom-group */
+};
+
+/* The defaults. Release with policy_release. */
+int policy_init(struct policy *ret_policy, struct err *err);
+void policy_release(struct policy *p);
+
+/*
+ * The defaults overlaid with the YAML text, which must be one mapping (or
+ * nothing). An error names the key, its line and what would be right. name is
+ * the file's name for that text.
+ */
+int policy_parse(const char *text, size_t len, const char *name, struct policy *ret_policy, struct err *err);
+
+/* Reads the file (at most 1 MiB) and parses it. */
+int policy_load(const char *path, struct policy *ret_policy, struct err *err);
+
+/* Replaces one of the string fields (a command-line option wins over the file); NULL value: none. */
+int policy_set_string(char **field, const char *value, struct err *err);
+
+#endif
