@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How long to wait after the Nth failure in a row: base doubling up to a
+ * ceiling, then spread over [d, 2d) so that many clients do not return
+ * together. Pure: the time is an argument, the randomness a seed.
+ */
+#ifndef AFTERGLOW_OPERATOR_KUBE_BACKOFF_H
+#define AFTERGLOW_OPERATOR_KUBE_BACKOFF_H
+
+#include <stdint.h>
+
+struct backoff {
+	int64_t base_ns;
+	int64_t max_ns;
+	int64_t reset_ns; /* so long without a failure, and counting starts again */
+	unsigned failures;
+	int64_t last_ns; /* when the last failure was */
+	uint64_t seed; /* not 0 */
+};
+
+/* 0.8 s doubling to 30 s, forgotten after two minutes of peace: what client-go's reflector does. */
+void backoff_init(struct backoff *b, uint64_t seed);
+
+/* Counts a failure at now and returns the delay. */
+int64_t backoff_next(struct backoff *b, int64_t now_ns);
+
+/* Failures counted and not yet forgotten at now. */
+unsigned backoff_failures(const struct backoff *b, int64_t now_ns);
+
+/* A number from [low, high) that the seed decides. */
+int64_t random_between(uint64_t *seed, int64_t low, int64_t high);
+
+#endif
