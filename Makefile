@@ -10,7 +10,7 @@ PYTHON ?= python3
 
 CFLAGS ?= $(if $(DEBUG)$(SANITIZE),-Og -g3,-O2 -g)
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla \
-	-Wformat=2 -Wundef -Wimplicit-fallthrough -Werror
+	-Wformat=2 -Wno-format-truncation -Wundef -Wimplicit-fallthrough -Werror
 HARDENING := -fstack-protector-strong -D_FORTIFY_SOURCE=$(if $(DEBUG)$(SANITIZE),0,2) -fPIE
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -I. -include lib/banned.h -DAFTERGLOW_VERSION='"$(VERSION)"' -MMD -MP \
 	$(WARNINGS) $(HARDENING) $(CFLAGS) $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all)
@@ -28,7 +28,7 @@ OPERATOR := $(call modules,operator/kube operator/raycluster operator/failures o
 TESTS := $(sort $(wildcard lib/*_test.c sidecar/*_test.c sidecar/*/*_test.c operator/*_test.c operator/*/*_test.c))
 
 SIDECAR_LIBS := -lcjson -levent_core -lmd -lm
-OPERATOR_LIBS := -lcurl -levent_core -lyaml -lcjson -lssl -lcrypto -lm
+OPERATOR_LIBS := -lcurl -levent_extra -levent_core -lyaml -lcjson -lssl -lcrypto -lm
 
 PROGRAMS := $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-operator
 
