@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# What the cluster's scripts share: where things are, and how processes are
+# started, recognised and stopped. Sourced, never run.
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+run=${AFTERGLOW_RUN:-/var/lib/afterglow-cluster}
+cache=${AFTERGLOW_CACHE:-$HOME/.cache/afterglow}
+
+# The control plane, the kubelet and the pods live in a network namespace of
+# their own: every port is free there, and its firewall rules, bridge and
+# sysctls vanish with it. A veth pair joins it to the machine.
+netns=afterglow
+bridge=afg0
+host_link=afg-host
+node_link=afg-node
+host_ip=10.245.0.1
+node_link_ip=10.245.0.2
+node_ip=10.246.0.1
+pod_cidr=10.246.0.0/24
+service_cidr=10.247.0.0/24
+service_ip=10.247.0.1
+api_port=6443
+node_name=afterglow-node
+cgroup=afterglow
+cgroup_mount=/sys/fs/cgroup
+sandbox_image=localhost/afterglow-pause:1
+
+containerd_socket=$run/containerd/containerd.sock
+kubeconfig=$run/kubeconfig
+# Its presence says that the run directory is ours to empty.
+marker=$run/.afterglow-cluster
+api_url=https://$node_ip:$api_port
+
+started=$EPOCHREALTIME
+
+elapsed() {
+	local now=$EPOCHREALTIME
+	local tenths=$(((${now/./} - ${started/./}) / 100000))
+	printf '%d.%d' $((tenths / 10)) $((tenths % 10))
+}
+
+step() { printf '%6ss  %s\n' "$(elapsed)" "$*"; }
+
+die() {
+	printf '%s: %s\n' "$(basename "$0")" "$*" >&2
+	exit 1
+}
+
+need_root() { [ "$(id -u)" = 0 ] || die "must run as root"; }
+
+# One up, down or load at a time. The lock lies beside the run directory, which
+# down.sh removes. Daemons are started without descriptor 9, or they would
+# hold it for as long as they live.
+lock() {
+	mkdir -p "$(dirname "$run")"
+	exec 9>"$run.lock"
+	flock -n 9 && return
+	step "waiting for another up.sh or down.sh to finish"
+	flock -w 600 9 || die "another script has held $run.lock for ten minutes"
+}
+
+# The name of the directory is a hash of all that the programs are made from.
+build_hash() {
+	(cd "$here" && LC_ALL=C && cat go.mod go.sum ./*.go ./*/go.mod ./*/go.sum \
+		./*/*.go pause.c) | sha256sum | cut -c1-16
+}
+
+bin_dir() { printf '%s/kube-%s\n' "$cache" "$(build_hash)"; }
+
+# Field 22 of stat is the start time; the fields are counted from the last ')'
+# because a process chooses what stands between the parentheses.
+start_time() {
+	local stat
+	{ stat=$(<"/proc/$1/stat"); } 2>/dev/null || return 1
+	stat=${stat##*) }
+	# shellcheck disable=SC2086 # split into fields on purpose
+	set -- $stat
+	[ "$1" != Z ] || return 1
+	printf '%s\n' "${20}"
+}
+
+boot_id() { cat /proc/sys/kernel/random/boot_id; }
+
+# A pid file holds pid, start time and boot, so that a pid that was given to
+# another program since, or before a reboot, is never taken for ours.
+pid_of() {
+	local pid start boot
+	read -r pid start boot 2>/dev/null <"$run/pids/$1" || return 1
+	[ "$boot" = "$(boot_id)" ] || return 1
+	[ "$start" = "$(start_time "$pid")" ] || return 1
+	printf '%s\n' "$pid"
+}
+
+# start NAME COMMAND...: runs a daemon in the cluster's network namespace.
+# Neither setsid nor nsenter forks here, so $! is the daemon's own pid.
+# nsenter rather than "ip netns exec", which hides /sys/fs/cgroup.
+start() {
+	local name=$1 pid
+	shift
+	setsid nsenter --net="/run/netns/$netns" "$@" \
+		>>"$run/log/$name.log" 2>&1 </dev/null 9>&- &
+	pid=$!
+	printf '%s %s %s\n' "$pid" "$(start_time "$pid")" "$(boot_id)" >"$run/pids/$name"
+}
+
+# show_log NAME: why a daemon does not come up is in its last lines.
+show_log() {
+	printf -- '--- last lines of %s\n' "$run/log/$1.log" >&2
+	tail -n 25 "$run/log/$1.log" 2>/dev/null | cut -c1-400 >&2
+}
+
+# wait_for NAME SECONDS WHAT COMMAND...: polls until COMMAND succeeds; gives up
+# as soon as the daemon NAME is gone.
+wait_for() {
+	local name=$1 seconds=$2 what=$3 i
+	shift 3
+	for ((i = 0; i < seconds * 10; i++)); do
+		if "$@" >/dev/null 2>&1; then return; fi
+		if ! pid_of "$name" >/dev/null; then
+			show_log "$name"
+			die "$name ended before $what"
+		fi
+		if ((i % 100 == 99)); then step "still waiting: $what"; fi
+		sleep 0.1
+	done
+	show_log "$name"
+	die "no success within ${seconds}s: $what"
+}
