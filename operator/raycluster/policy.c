@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The policy: defaults, and the YAML file over them. */
+#include "operator/raycluster/policy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "lib/fileio.h"
+#include "lib/json.h"
+#include "lib/strbuf.h"
+#include "lib/units.h"
+#include "operator/yaml.h"
+
+#define POLICY_FILE_MAX ((size_t)1 << 20)
+
+/* A setter takes a value that is neither null nor "", into the field; false: it is not what the key wants. */
+typedef bool policy_setter(const cJSON *value, void *field);
+
+static bool set_string(const cJSON *value, void *field)
+{
+	char *copy;
+
+	if (!cJSON_IsString(value))
+		return false;
+	copy = strdup(value->valuestring);
+	if (!copy)
+		return false;
+	free(*(char **)field);
+	*(char **)field = copy;
+	return true;
+}
+
+static bool set_pull_policy(const cJSON *value, void *field)
+{
+	const char *s = cJSON_GetStringValue(value);
+
+	if (!s || (strcmp(s, "Always") && strcmp(s, "IfNotPresent") && strcmp(s, "Never")))
+		return false;
+	return set_string(value, field);
+}
+
+/* Ray takes whole numbers here as text; YAML's 0 and "0" are both fine. */
+static bool set_cpus(const cJSON *value, void *field)
+{
+	char text[24];
+	cJSON copy = { .type = cJSON_String, .valuestring = text };
+
+	if (cJSON_IsNumber(value))
+		snprintf(text, sizeof(text), "%.0f", value->valuedouble);
+	else if (cJSON_IsString(value) && strlen(value->valuestring) < sizeof(text))
+		snprintf(text, sizeof(text), "%s", value->valuestring);
+	else
+		return false;
+	if (text[strspn(text, "0123456789")] || (cJSON_IsNumber(value) && value->valuedouble != strtod(text, NULL)))
+		return false;
+	return set_string(&copy, field);
+}
+
+static bool set_bytes(const cJSON *value, void *field)
+{
+	if (cJSON_IsNumber(value) && value->valuedouble >= 0 && value->valuedouble < 9e18) {
+		*(int64_t *)field = (int64_t)value->valuedouble;
+		return true;
+	}
+	return cJSON_IsString(value) && quantity_parse(value->valuestring, field, NULL) == 0;
+}
+
+static bool set_fraction(const cJSON *value, void *field)
+{
+	if (!cJSON_IsNumber(value) || !(value->valuedouble >= 0) || value->valuedouble > 1)
+		return false;
+	*(double *)field = value->valuedouble;
+	return true;
+}
+
+static bool set_milliseconds(const cJSON *value, void *field)
+{
+	if (!cJSON_IsNumber(value) || !(value->valuedouble >= 0) || value->valuedouble > 3600e3)
+		return false;
+	*(int64_t *)field = (int64_t)value->valuedouble;
+	return true;
+}
+
+static bool set_bool(const cJSON *value, void *field)
+{
+	if (!cJSON_IsBool(value))
+		return false;
+	*(bool *)field = cJSON_IsTrue(value);
+	return true;
+}
+
+/* headroom is the one key with two forms; its field is the policy itself. */
+static bool set_headroom(const cJSON *value, void *field)
+{
+	struct policy *p = field;
+	const char *s = cJSON_GetStringValue(value);
+	double percent;
+	char *end;
+
+	if (!s || !strchr(s, '%')) {
+		p->headroom_fraction = 0;
+		return set_bytes(value, &p->headroom_bytes);
+	}
+	percent = strtod(s, &end);
+	if (strcmp(end, "%") || !(percent >= 0) || percent > 90)
+		return false;
+	p->headroom_fraction = percent / 100;
+	p->headroom_bytes = 0;
+	return true;
+}
+
+static const struct {
+	const char *key;
+	policy_setter *set;
+	size_t offset;
+	const char *wants;
+} policy_keys[] = {
+#define KEY(key, set, field, wants) { key, set, offsetof(struct policy, field), wants }
+	KEY("sidecarImage", set_string, sidecar_image, "an image reference such as \"registry/afterglow:0.1.0\""),
+	KEY("sidecarImagePullPolicy", set_pull_policy, sidecar_image_pull_policy, "Always, IfNotPresent or Never"),
+	KEY("storeClaim", set_string, store_claim, "the name of a PersistentVolumeClaim"),
+	KEY("clusterDomain", set_string, cluster_domain, "a DNS domain such as \"cluster.local\""),
+	KEY("headNumCPUs", set_cpus, head_num_cpus, "a whole number such as \"0\", or null for all of them"),
+	KEY("workerMemoryLimit", set_bytes, worker_memory_limit, "a quantity such as \"8Gi\""),
+	KEY("rayMemoryFraction", set_fraction, ray_memory_fraction, "a number from 0 to 1"),
+	KEY("objectStoreFraction", set_fraction, object_store_fraction, "a number from 0 to 1"),
+	{ "headroom", set_headroom, 0, "a quantity such as \"500Mi\" or a part such as \"10%\", at most 90%" },
+	KEY("usageThreshold", set_fraction, usage_threshold, "a number from 0 to 1 (0: Ray's default)"),
+	KEY("monitorRefreshMs", set_milliseconds, monitor_refresh_ms, "milliseconds from 0 (off) to 3600000"),
+	KEY("warnAt", set_fraction, warn_at, "a number from 0 to 1"),
+	KEY("oomGroup", set_bool, oom_group, "true or false"),
+#undef KEY
+};
+
+int policy_set_string(char **field, const char *value, struct err *err)
+{
+	char *copy = value && *value ? strdup(value) : NULL;
+
+	if (value && *value && !copy)
+		return err_set(err, ENOMEM, "policy");
+	free(*field);
+	*field = copy;
+	return 0;
+}
+
+int policy_init(struct policy *ret_policy, struct err *err)
+{
+	struct policy p = {
+		.cluster_domain = strdup("cluster.local"),
+		.head_num_cpus = strdup("0"),
+		.ray_memory_fraction = 1,
+		.object_store_fraction = 0.3, /* Ray's own default proportion */
+		.headroom_fraction = 0.1,
+		.monitor_refresh_ms = -1,
+		.warn_at = 0.8,
+	};
+
+	if (!p.cluster_domain || !p.head_num_cpus) {
+		policy_release(&p);
+		return err_set(err, ENOMEM, "policy");
+	}
+	*ret_policy = p;
+	return 0;
+}
+
+void policy_release(struct policy *p)
+{
+	free(p->sidecar_image);
+	free(p->sidecar_image_pull_policy);
+	free(p->store_claim);
+	free(p->cluster_domain);
+	free(p->head_num_cpus);
+	*p = (struct policy){ 0 };
+}
+
+/* null and "" mean "as if the key were not there", except for headNumCPUs, where null is an answer. */
+static bool set_key(struct policy *p, size_t i, const cJSON *value)
+{
+	bool empty = cJSON_IsNull(value) || (cJSON_IsString(value) && !*value->valuestring);
+
+	if (empty && policy_keys[i].set == set_cpus)
+		return policy_set_string(&p->head_num_cpus, NULL, NULL) == 0;
+	return empty || policy_keys[i].set(value, (char *)p + policy_keys[i].offset);
+}
+
+static int apply_item(struct policy *p, const cJSON *item, const char *name, int line, struct err *err)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(policy_keys); i++) {
+		if (strcmp(policy_keys[i].key, item->string))
+			continue;
+		if (set_key(p, i, item))
+			return 0;
+		return err_set(err, EINVAL, "%s:%d: %s must be %s", name, line, item->string, policy_keys[i].wants);
+	}
+	return err_set(err, EINVAL, "%s:%d: there is no key \"%.60s\"", name, line, item->string);
+}
+
+/* Checks what no key can check alone. */
+static int check(const struct policy *p, const char *name, struct err *err)
+{
+	double together = p->object_store_fraction + p->headroom_fraction;
+
+	if (together > 0.95)
+		return err_set(err, EINVAL, "%s: objectStoreFraction and headroom together take %.0f %% of the limit; "
+			       "at most 95 %% leave memory for tasks", name, together * 100);
+	return 0;
+}
+
+static int apply_all(struct policy *p, const cJSON *json, const char *text, size_t len, const char *name,
+		     struct err *err)
+{
+	const cJSON *item;
+	int r;
+
+	if (cJSON_IsNull(json))
+		return 0;
+	if (!cJSON_IsObject(json))
+		return err_set(err, EINVAL, "%s: not a mapping of keys to values", name);
+	cJSON_ArrayForEach(item, json) {
+		r = apply_item(p, item, name, yaml_line(text, len, item->string), err);
+		if (r < 0)
+			return r;
+	}
+	return check(p, name, err);
+}
+
+int policy_parse(const char *text, size_t len, const char *name, struct policy *ret_policy, struct err *err)
+{
+	_cleanup_json_ cJSON *json = NULL;
+	_cleanup_(policy_release) struct policy p = { 0 };
+	int r = yaml_to_json(text, len, &json, err);
+
+	if (r < 0)
+		return err_wrap(err, "%s", name);
+	r = policy_init(&p, err);
+	if (r == 0)
+		r = apply_all(&p, json, text, len, name, err);
+	if (r < 0)
+		return r;
+	*ret_policy = p;
+	p = (struct policy){ 0 };
+	return 0;
+}
+
+int policy_load(const char *path, struct policy *ret_policy, struct err *err)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(POLICY_FILE_MAX);
+	int r = file_read(AT_FDCWD, path, &text, err);
+
+	if (r < 0)
+		return r;
+	return policy_parse(strbuf_str(&text), text.len, path, ret_policy, err);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The policy file: defaults, every key, errors that tell what would be right. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "operator/raycluster/policy.h"
+
+static void parse(const char *yaml, struct policy *p)
+{
+	struct err err = { 0 };
+
+	if (policy_parse(yaml, strlen(yaml), "policy.yaml", p, &err) < 0)
+		fail_msg("%s", err.text);
+}
+
+static void nothing_gives_the_defaults(void **state)
+{
+	struct policy p;
+
+	(void)state;
+	parse("", &p);
+	assert_null(p.sidecar_image);
+	assert_string_equal(p.head_num_cpus, "0");
+	assert_string_equal(p.cluster_domain, "cluster.local");
+	assert_int_equal(p.worker_memory_limit, 0);
+	assert_true(p.warn_at == 0.8 && p.object_store_fraction == 0.3 && p.headroom_fraction == 0.1);
+	assert_int_equal(p.monitor_refresh_ms, -1);
+	policy_release(&p);
+}
+
+static void every_key_is_read(void **state)
+{
+	struct policy p;
+
+	(void)state;
+	parse("sidecarImage: r/afterglow:1\nsidecarImagePullPolicy: Never\nstoreClaim: failures\n"
+	      "clusterDomain: k8s.lan\nheadNumCPUs: 2\nworkerMemoryLimit: 8Gi\nrayMemoryFraction: 0.7\n"
+	      "objectStoreFraction: 0.2\nheadroom: 500Mi\nusageThreshold: 0.9\nmonitorRefreshMs: 100\n"
+	      "warnAt: 0.75\noomGroup: true\n", &p);
+	assert_string_equal(p.sidecar_image, "r/afterglow:1");
+	assert_string_equal(p.sidecar_image_pull_policy, "Never");
+	assert_string_equal(p.store_claim, "failures");
+	assert_string_equal(p.cluster_domain, "k8s.lan");
+	assert_string_equal(p.head_num_cpus, "2");
+	assert_int_equal(p.worker_memory_limit, INT64_C(8) << 30);
+	assert_int_equal(p.headroom_bytes, 500 << 20);
+	assert_true(p.headroom_fraction == 0 && p.usage_threshold == 0.9 && p.warn_at == 0.75);
+	assert_int_equal(p.monitor_refresh_ms, 100);
+	assert_true(p.oom_group);
+	policy_release(&p);
+}
+
+static void empty_values_are_as_absent_but_head_cpus_can_be_null(void **state)
+{
+	struct policy p;
+
+	(void)state;
+	parse("storeClaim: \"\"\nworkerMemoryLimit:\nwarnAt: null\nclusterDomain: ''\nheadNumCPUs: null\n", &p);
+	assert_null(p.store_claim);
+	assert_null(p.head_num_cpus);
+	assert_string_equal(p.cluster_domain, "cluster.local");
+	assert_true(p.warn_at == 0.8);
+	policy_release(&p);
+}
+
+static void errors_name_key_line_and_what_is_right(void **state)
+{
+	static const struct {
+		const char *yaml, *text;
+	} rows[] = {
+		{ "warnAt: 0.8\nworkerMemoryLimit: 8 GB\n",
+		  "policy.yaml:2: workerMemoryLimit must be a quantity such as \"8Gi\"" },
+		{ "workerMemorylimit: 8Gi\n", "policy.yaml:1: there is no key \"workerMemorylimit\"" },
+		{ "warnAt: 80\n", "policy.yaml:1: warnAt must be a number from 0 to 1" },
+		{ "oomGroup: yes\n", "policy.yaml:1: oomGroup must be true or false" },
+		{ "\n\nsidecarImagePullPolicy: never\n",
+		  "policy.yaml:3: sidecarImagePullPolicy must be Always, IfNotPresent or Never" },
+		{ "headNumCPUs: 1.5\n", "policy.yaml:1: headNumCPUs must be" },
+		{ "headNumCPUs: -1\n", "policy.yaml:1: headNumCPUs must be" },
+		{ "headroom: 95%\n", "policy.yaml:1: headroom must be" },
+		{ "headroom: 60%\nobjectStoreFraction: 0.4\n", "together take 100 %" },
+		{ "- a\n", "policy.yaml: not a mapping" },
+		{ "a: [\n", "policy.yaml: line 2: not YAML" },
+		{ "sidecarImage: [a]\n", "policy.yaml:1: sidecarImage must be an image" },
+		{ "monitorRefreshMs: -1\n", "policy.yaml:1: monitorRefreshMs must be" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct policy p = { 0 };
+		struct err err = { 0 };
+
+		assert_true(policy_parse(rows[i].yaml, strlen(rows[i].yaml), "policy.yaml", &p, &err) < 0);
+		if (!strstr(err.text, rows[i].text))
+			fail_msg("\"%s\" does not hold \"%s\"", err.text, rows[i].text);
+	}
+}
+
+static void a_missing_file_is_an_error_with_its_name(void **state)
+{
+	struct policy p;
+	struct err err = { 0 };
+
+	(void)state;
+	assert_true(policy_load("/nonexistent/policy.yaml", &p, &err) < 0);
+	assert_non_null(strstr(err.text, "/nonexistent/policy.yaml"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_gives_the_defaults),
+		cmocka_unit_test(every_key_is_read),
+		cmocka_unit_test(empty_values_are_as_absent_but_head_cpus_can_be_null),
+		cmocka_unit_test(errors_name_key_line_and_what_is_right),
+		cmocka_unit_test(a_missing_file_is_an_error_with_its_name),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
