@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The memory cgroup of a container: opening and reading. */
+#include "sidecar/sample/memcg.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sidecar/sample/rootfd.h"
+
+#define MOUNTINFO_MAX (1 << 20)
+#define COUNTER_FILE_MAX 8192 /* memory.stat of v2 has about 1.5 kB on Linux 6.x */
+#define V1_NO_LIMIT ((int64_t)1 << 60)
+
+static void parse_usage(const char *text, struct memory *m)
+{
+	m->usage = memcg_parse_value(text);
+}
+
+static void parse_limit(const char *text, struct memory *m)
+{
+	m->limit = memcg_parse_value(text);
+}
+
+static void parse_peak(const char *text, struct memory *m)
+{
+	m->peak = memcg_parse_value(text);
+}
+
+static void parse_failcnt(const char *text, struct memory *m)
+{
+	m->limit_hits = memcg_parse_value(text);
+}
+
+struct counter_file {
+	const char *name;
+	void (*parse)(const char *text, struct memory *m);
+};
+
+/* The first file must be there; older kernels lack some of the others. memory.stat of v1 refines the limit. */
+static const struct counter_file v1_files[MEMCG_FILES_MAX] = {
+	{ "memory.usage_in_bytes", parse_usage },	     { "memory.limit_in_bytes", parse_limit },
+	{ "memory.max_usage_in_bytes", parse_peak },	     { "memory.stat", memcg_parse_v1_stat },
+	{ "memory.oom_control", memcg_parse_v1_oom_control }, { "memory.failcnt", parse_failcnt },
+};
+
+#define V2_EVENTS 4
+static const struct counter_file v2_files[MEMCG_FILES_MAX] = {
+	{ "memory.current", parse_usage },	{ "memory.max", parse_limit },
+	{ "memory.peak", parse_peak },		{ "memory.stat", memcg_parse_v2_stat },
+	{ "memory.events", memcg_parse_v2_events }, { NULL, NULL },
+};
+
+static const struct counter_file *files_of(int version)
+{
+	return version == 1 ? v1_files : v2_files;
+}
+
+int64_t memcg_parse_value(const char *text)
+{
+	char *end;
+	unsigned long long value;
+
+	if (*text < '0' || *text > '9')
+		return -1;
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (errno || (*end && *end != '\n') || value >= (unsigned long long)V1_NO_LIMIT)
+		return -1;
+	return (int64_t)value;
+}
+
+struct key {
+	const char *name;
+	size_t offset; /* into struct memory */
+};
+
+/* Lines of "key value"; keys that are not asked for are skipped. */
+static void parse_keys(const char *text, const struct key *keys, size_t n_keys, struct memory *m)
+{
+	for (const char *line = text; *line;) {
+		const char *end = strchrnul(line, '\n');
+		const char *blank = memchr(line, ' ', (size_t)(end - line));
+
+		for (size_t i = 0; blank && i < n_keys; i++)
+			if (strlen(keys[i].name) == (size_t)(blank - line) &&
+			    memcmp(keys[i].name, line, (size_t)(blank - line)) == 0)
+				*(int64_t *)((char *)m + keys[i].offset) = memcg_parse_value(blank + 1);
+		line = *end ? end + 1 : end;
+	}
+}
+
+#define KEY(text, field) { text, offsetof(struct memory, field) }
+
+void memcg_parse_v1_stat(const char *text, struct memory *m)
+{
+	struct memory from = MEMORY_ABSENT;
+	static const struct key keys[] = {
+		KEY("total_rss", anon),
+		KEY("total_cache", file),
+		KEY("total_shmem", shmem),
+		KEY("total_inactive_file", inactive_file),
+		KEY("total_active_file", active_file),
+		KEY("hierarchical_memory_limit", limit),
+	};
+
+	parse_keys(text, keys, ARRAY_SIZE(keys), &from);
+	m->anon = from.anon;
+	m->shmem = from.shmem;
+	/* v1's cache includes shmem. */
+	m->file = from.file >= 0 && from.shmem >= 0 ? MAX(from.file - from.shmem, 0) : from.file;
+	m->inactive_file = from.inactive_file;
+	m->active_file = from.active_file;
+	if (from.limit >= 0 && (m->limit < 0 || from.limit < m->limit))
+		m->limit = from.limit;
+}
+
+void memcg_parse_v2_stat(const char *text, struct memory *m)
+{
+	static const struct key keys[] = {
+		KEY("anon", anon),
+		KEY("file", file),
+		KEY("shmem", shmem),
+		KEY("inactive_file", inactive_file),
+		KEY("active_file", active_file),
+	};
+
+	parse_keys(text, keys, ARRAY_SIZE(keys), m);
+	/* v2's file includes shmem too. */
+	if (m->file >= 0 && m->shmem >= 0)
+		m->file = MAX(m->file - m->shmem, 0);
+}
+
+void memcg_parse_v1_oom_control(const char *text, struct memory *m)
+{
+	static const struct key keys[] = { KEY("oom_kill", oom_kill) };
+
+	parse_keys(text, keys, ARRAY_SIZE(keys), m);
+}
+
+void memcg_parse_v2_events(const char *text, struct memory *m)
+{
+	static const struct key keys[] = {
+		KEY("oom_kill", oom_kill),
+		KEY("oom_group_kill", oom_group_kill),
+		KEY("max", limit_hits),
+	};
+
+	parse_keys(text, keys, ARRAY_SIZE(keys), m);
+}
+
+static int read_proc(int root_fd, pid_t pid, const char *name, struct strbuf *out, struct err *err)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "proc/%d/%s", (int)pid, name);
+	return rootfd_read(root_fd, path, out, err);
+}
+
+int memcg_open(struct memcg *m, int root_fd, pid_t pid, struct err *err)
+{
+	_cleanup_strbuf_ struct strbuf cgroup = STRBUF_INIT(COUNTER_FILE_MAX);
+	_cleanup_strbuf_ struct strbuf mounts = STRBUF_INIT(MOUNTINFO_MAX);
+	struct memcg opened = { .fds = { -1, -1, -1, -1, -1, -1 } };
+	const struct counter_file *files;
+	int r = read_proc(root_fd, pid, "cgroup", &cgroup, err);
+
+	if (r >= 0)
+		r = read_proc(root_fd, pid, "mountinfo", &mounts, err);
+	if (r >= 0)
+		r = memcg_find(strbuf_str(&cgroup), strbuf_str(&mounts), opened.path, sizeof(opened.path),
+			       &opened.version, err);
+	if (r < 0)
+		return r;
+	files = files_of(opened.version);
+	for (size_t i = 0; i < MEMCG_FILES_MAX && files[i].name; i++) {
+		char path[sizeof(opened.path) + 64];
+
+		snprintf(path, sizeof(path), "%s/%s", opened.path, files[i].name);
+		opened.fds[i] = rootfd_open(root_fd, path, O_RDONLY, i == 0 ? err : NULL);
+	}
+	if (opened.fds[0] < 0)
+		return opened.fds[0];
+	*m = opened;
+	return 0;
+}
+
+void memcg_close(struct memcg *m)
+{
+	for (size_t i = 0; m->version && i < MEMCG_FILES_MAX; i++)
+		closep(&m->fds[i]);
+	m->version = 0;
+}
+
+int memcg_read(const struct memcg *m, struct memory *ret_memory, struct err *err)
+{
+	const struct counter_file *files = files_of(m->version);
+	struct memory memory = MEMORY_ABSENT;
+
+	for (size_t i = 0; i < MEMCG_FILES_MAX && files[i].name; i++) {
+		char text[COUNTER_FILE_MAX];
+		ssize_t n = m->fds[i] < 0 ? 0 : pread(m->fds[i], text, sizeof(text) - 1, 0);
+
+		if (n < 0)
+			return err_set(err, errno, "read %s/%s", m->path, files[i].name);
+		text[n] = '\0';
+		if (n > 0)
+			files[i].parse(text, &memory);
+	}
+	*ret_memory = memory;
+	return 0;
+}
+
+int memcg_events_fd(const struct memcg *m)
+{
+	return m->version == 2 ? m->fds[V2_EVENTS] : -1;
+}

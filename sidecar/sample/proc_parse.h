@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading what /proc/PID files say. Pure, and wary: a process chooses its own
+ * name and command line, so these may hold blanks, parentheses, newlines, ESC.
+ */
+#ifndef AFTERGLOW_SIDECAR_SAMPLE_PROC_PARSE_H
+#define AFTERGLOW_SIDECAR_SAMPLE_PROC_PARSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define PROCESS_NAME_MAX 48
+#define PROCESS_COMMAND_MAX 192
+
+/* /proc/PID/statm: resident and shared bytes. False if the text is not one, or nothing is resident. */
+bool proc_parse_statm(const char *text, int64_t page_size, int64_t *ret_rss, int64_t *ret_shared);
+
+/* /proc/PID/stat: the parent, and the name that stands in parentheses. */
+bool proc_parse_stat(const char *text, pid_t *ret_ppid, char name[static PROCESS_NAME_MAX]);
+
+/*
+ * /proc/PID/cmdline (NUL-separated, len bytes) to one line with blanks, and to
+ * the name by which a person knows the process: Ray's own title ("ray::leak"),
+ * the script or module for an interpreter ("python3 leak.py"), else the base
+ * name of the program. False when the command line is empty (a zombie, a kernel
+ * thread): the caller then keeps the name of /proc/PID/stat.
+ */
+bool proc_parse_cmdline(const char *data, size_t len, char name[static PROCESS_NAME_MAX],
+			char command[static PROCESS_COMMAND_MAX]);
+
+#endif

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The processes of a container and their memory. */
+#include "sidecar/sample/processes.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/fileio.h"
+#include "lib/units.h"
+#include "sidecar/sample/rootfd.h"
+
+#define NAME_FRESH_NS (100 * NS_PER_MS) /* a worker changes its title with every task */
+#define GROWTH_WINDOW_NS (2 * NS_PER_SEC) /* growth is measured over one to two of these */
+#define STATM_FDS_MAX 512 /* kept open; the processes beyond are opened for each reading */
+
+/* What a tracked process had at some time, for its growth. */
+struct mark {
+	int64_t at_ns, own;
+};
+
+struct entry {
+	struct process p;
+	int statm_fd;
+	bool ours; /* false: known to be no process of this container */
+	bool seen; /* in the sweep that is under way */
+	int64_t named_ns; /* when its name was read, 0: never */
+	struct mark older, newer;
+};
+
+struct process_table {
+	DIR *proc;
+	int proc_fd; /* of proc */
+	pid_t launcher;
+	int64_t page_size;
+	struct entry *entries; /* by PID, ascending */
+	size_t n, cap;
+	size_t n_fds;
+	size_t count;
+};
+
+struct process_table *process_table_new(int root_fd, pid_t launcher, struct err *err)
+{
+	struct process_table *t = calloc(1, sizeof(*t));
+	int fd;
+
+	if (!t) {
+		err_set(err, ENOMEM, "process table");
+		return NULL;
+	}
+	t->launcher = launcher;
+	t->page_size = sysconf(_SC_PAGESIZE);
+	fd = rootfd_open(root_fd, "proc", O_RDONLY | O_DIRECTORY, err);
+	t->proc = fd >= 0 ? fdopendir(fd) : NULL;
+	if (!t->proc) {
+		if (fd >= 0) {
+			err_set(err, errno, "list /proc of the container");
+			close(fd);
+		}
+		free(t);
+		return NULL;
+	}
+	t->proc_fd = fd;
+	return t;
+}
+
+void process_table_free(struct process_table *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; i < t->n; i++)
+		closep(&t->entries[i].statm_fd);
+	free(t->entries);
+	closedir(t->proc);
+	free(t);
+}
+
+/* Reads proc/PID/FILE into buf with a final NUL; its length, or -errno. */
+static ssize_t read_pid_file(const struct process_table *t, pid_t pid, const char *file, char *buf, size_t size)
+{
+	char path[40];
+	int fd;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%d/%s", (int)pid, file);
+	fd = rootfd_open(t->proc_fd, path, O_RDONLY, NULL);
+	if (fd < 0)
+		return fd;
+	n = read(fd, buf, size - 1);
+	if (n < 0)
+		n = -errno;
+	close(fd);
+	buf[n > 0 ? n : 0] = '\0';
+	return n;
+}
+
+/* The first entry whose PID is not below pid. */
+static size_t find(const struct process_table *t, pid_t pid)
+{
+	size_t low = 0, high = t->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (t->entries[middle].p.pid < pid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static const struct entry *lookup(const struct process_table *t, pid_t pid)
+{
+	size_t i = find(t, pid);
+
+	return i < t->n && t->entries[i].p.pid == pid ? &t->entries[i] : NULL;
+}
+
+/*
+ * A process is ours if its parent is. It stays so: orphans go to the launcher,
+ * which is a subreaper. A parent that this sweep has not reached yet (PIDs
+ * wrapped) is found by the next sweep.
+ */
+static bool is_ours(const struct process_table *t, pid_t pid, pid_t ppid)
+{
+	const struct entry *parent;
+
+	if (t->launcher == 1 || pid == t->launcher || ppid == t->launcher)
+		return true;
+	parent = lookup(t, ppid);
+	return parent && parent->ours;
+}
+
+static struct entry *add(struct process_table *t, size_t at, pid_t pid)
+{
+	char text[512];
+	struct entry e = { .p = { .pid = pid, .growth = GROWTH_UNKNOWN }, .statm_fd = -1 };
+	pid_t ppid;
+
+	if (t->n >= PROCESSES_MAX)
+		return NULL;
+	if (read_pid_file(t, pid, "stat", text, sizeof(text)) <= 0 || !proc_parse_stat(text, &ppid, e.p.name))
+		return NULL;
+	e.ours = is_ours(t, pid, ppid);
+	if (t->n == t->cap) {
+		size_t cap = t->cap ? t->cap * 2 : 64;
+		struct entry *entries = realloc(t->entries, cap * sizeof(*entries));
+
+		if (!entries)
+			return NULL;
+		t->entries = entries;
+		t->cap = cap;
+	}
+	if (e.ours && t->n_fds < STATM_FDS_MAX) {
+		snprintf(text, sizeof(text), "%d/statm", (int)pid);
+		e.statm_fd = rootfd_open(t->proc_fd, text, O_RDONLY, NULL);
+		t->n_fds += e.statm_fd >= 0;
+	}
+	memmove(&t->entries[at + 1], &t->entries[at], (t->n - at) * sizeof(e));
+	t->n++;
+	t->entries[at] = e;
+	return &t->entries[at];
+}
+
+static void update_growth(struct entry *e, int64_t now_ns)
+{
+	int64_t own = process_own(&e->p);
+
+	if (!e->newer.at_ns) {
+		e->newer = e->older = (struct mark){ now_ns, own };
+		return;
+	}
+	if (now_ns - e->newer.at_ns >= GROWTH_WINDOW_NS) {
+		e->older = e->newer;
+		e->newer = (struct mark){ now_ns, own };
+	}
+	if (now_ns > e->older.at_ns)
+		e->p.growth = (int64_t)((double)(own - e->older.own) * (double)NS_PER_SEC /
+					(double)(now_ns - e->older.at_ns));
+}
+
+/* False when the process is gone or a zombie: it holds no memory any more. */
+static bool measure(const struct process_table *t, struct entry *e, int64_t now_ns)
+{
+	char text[128];
+	ssize_t n;
+
+	if (e->statm_fd >= 0)
+		n = pread(e->statm_fd, text, sizeof(text) - 1, 0);
+	else
+		n = read_pid_file(t, e->p.pid, "statm", text, sizeof(text));
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	if (!proc_parse_statm(text, t->page_size, &e->p.rss, &e->p.shared))
+		return false;
+	update_growth(e, now_ns);
+	return true;
+}
+
+static void remove_unseen(struct process_table *t)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < t->n; i++) {
+		struct entry *e = &t->entries[i];
+
+		if (e->seen) {
+			e->seen = false;
+			t->entries[kept++] = *e;
+			continue;
+		}
+		t->n_fds -= e->statm_fd >= 0;
+		closep(&e->statm_fd);
+	}
+	t->n = kept;
+}
+
+int process_table_sweep(struct process_table *t, int64_t now_ns, struct err *err)
+{
+	const struct dirent *d;
+
+	rewinddir(t->proc);
+	t->count = 0;
+	for (errno = 0; (d = readdir(t->proc)); errno = 0) {
+		pid_t pid = isdigit((unsigned char)d->d_name[0]) ? (pid_t)strtol(d->d_name, NULL, 10) : 0;
+		struct entry *e;
+		size_t at;
+
+		if (pid <= 0)
+			continue;
+		at = find(t, pid);
+		e = at < t->n && t->entries[at].p.pid == pid ? &t->entries[at] : add(t, at, pid);
+		if (!e)
+			continue;
+		e->seen = !e->ours || measure(t, e, now_ns);
+		t->count += e->ours && e->seen;
+	}
+	if (errno)
+		return err_set(err, errno, "list /proc of the container");
+	remove_unseen(t);
+	return 0;
+}
+
+static void refresh_name(const struct process_table *t, struct entry *e, int64_t now_ns)
+{
+	char data[2048];
+	ssize_t len;
+
+	if (e->named_ns && now_ns - e->named_ns < NAME_FRESH_NS)
+		return;
+	e->named_ns = now_ns;
+	len = read_pid_file(t, e->p.pid, "cmdline", data, sizeof(data));
+	if (len > 0)
+		proc_parse_cmdline(data, (size_t)len, e->p.name, e->p.command);
+}
+
+size_t process_table_top(struct process_table *t, int64_t now_ns, struct process *ret_top, size_t n)
+{
+	struct entry *top[32];
+	size_t found = 0;
+
+	n = MIN(n, ARRAY_SIZE(top));
+	for (size_t i = 0; i < t->n; i++) {
+		struct entry *e = &t->entries[i];
+		size_t at = found;
+
+		if (!e->ours)
+			continue;
+		while (at > 0 && process_own(&top[at - 1]->p) < process_own(&e->p))
+			at--;
+		if (at >= n)
+			continue;
+		found = MIN(found + 1, n);
+		memmove(&top[at + 1], &top[at], (found - at - 1) * sizeof(top[0]));
+		top[at] = e;
+	}
+	for (size_t i = 0; i < found; i++) {
+		refresh_name(t, top[i], now_ns);
+		ret_top[i] = top[i]->p;
+	}
+	return found;
+}
+
+size_t process_table_count(const struct process_table *t)
+{
+	return t->count;
+}

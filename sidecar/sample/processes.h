@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The processes of a container and their memory, swept again and again.
+ *
+ * A sweep costs one getdents and one pread per process: /proc/PID/statm stays
+ * open (1 us a read instead of 5), and a descriptor whose process is gone gives
+ * ESRCH even if the PID was reused. Memory is RSS minus SHR, as Ray ranks it:
+ * what the process alone holds, without the object store that all of them map.
+ */
+#ifndef AFTERGLOW_SIDECAR_SAMPLE_PROCESSES_H
+#define AFTERGLOW_SIDECAR_SAMPLE_PROCESSES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "lib/err.h"
+#include "sidecar/sample/proc_parse.h"
+
+/* More are counted, not tracked. */
+#define PROCESSES_MAX 4096
+
+#define GROWTH_UNKNOWN INT64_MIN
+
+struct process {
+	pid_t pid; /* in the container's PID namespace */
+	int64_t rss, shared; /* bytes, at the last sweep */
+	int64_t growth; /* bytes of RSS-SHR per second over the last seconds, GROWTH_UNKNOWN at first sight */
+	char name[PROCESS_NAME_MAX];
+	char command[PROCESS_COMMAND_MAX];
+};
+
+/* RSS minus SHR. */
+static inline int64_t process_own(const struct process *p)
+{
+	return p->rss - p->shared;
+}
+
+struct process_table;
+
+/*
+ * launcher is the launcher's PID. When it is 1 the container has a PID namespace
+ * of its own and every process in root_fd's /proc counts; otherwise only the
+ * launcher and its descendants do. root_fd stays the caller's.
+ */
+struct process_table *process_table_new(int root_fd, pid_t launcher, struct err *err);
+void process_table_free(struct process_table *t);
+
+/* Reads everything anew. now_ns: CLOCK_BOOTTIME. */
+int process_table_sweep(struct process_table *t, int64_t now_ns, struct err *err);
+
+/* Copies the n largest by RSS-SHR, largest first, names freshly read; returns how many. */
+size_t process_table_top(struct process_table *t, int64_t now_ns, struct process *ret_top, size_t n);
+
+/* Processes seen in the last sweep, tracked or not. */
+size_t process_table_count(const struct process_table *t);
+
+#endif

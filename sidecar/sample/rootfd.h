@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files of a container, through an O_PATH descriptor of its root directory.
+ *
+ * Everything below that root belongs to the user of the container and is taken
+ * as hostile: symbolic links resolve inside the root and nowhere else, magic
+ * links are refused, FIFOs and devices neither block nor get read.
+ */
+#ifndef AFTERGLOW_SIDECAR_SAMPLE_ROOTFD_H
+#define AFTERGLOW_SIDECAR_SAMPLE_ROOTFD_H
+
+#include "lib/err.h"
+#include "lib/strbuf.h"
+
+/* Opens a path below root_fd; flags as in open(2). The caller closes the result. */
+int rootfd_open(int root_fd, const char *path, int flags, struct err *err);
+
+/* Appends a regular file to out, up to out's ceiling (-EFBIG past it, what fitted is kept). */
+int rootfd_read(int root_fd, const char *path, struct strbuf *out, struct err *err);
+
+#endif

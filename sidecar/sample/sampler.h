@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When to look again. Pure: the time and the readings come in, the delay goes out.
+ *
+ * The delay is the headroom divided by the fastest fill rate seen, so that the
+ * limit cannot be reached unseen, and lies between SAMPLE_MIN_NS and SAMPLE_MAX_NS.
+ */
+#ifndef AFTERGLOW_SIDECAR_SAMPLE_SAMPLER_H
+#define AFTERGLOW_SIDECAR_SAMPLE_SAMPLER_H
+
+#include <stdint.h>
+
+#include "lib/units.h"
+
+#define SAMPLE_MIN_NS (20 * NS_PER_MS)
+#define SAMPLE_MAX_NS NS_PER_SEC
+
+/* Before anything was seen: one core filling pages reaches about this (bytes/s). */
+#define SAMPLE_FLOOR_RATE ((int64_t)1 << 30)
+/* A faster rate is believed for this long after it was last seen. */
+#define SAMPLE_RATE_MEMORY_NS (60 * NS_PER_SEC)
+
+struct sampler {
+	int64_t last_ns, last_usage; /* 0: no sample yet */
+	int64_t fastest; /* bytes/s */
+	int64_t fastest_ns;
+};
+
+/* Nanoseconds until the next sample. limit < 0: none. Usage and limit in bytes. */
+int64_t sampler_next(struct sampler *s, int64_t now_ns, int64_t usage, int64_t limit);
+
+#endif

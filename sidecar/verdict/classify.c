@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From evidence to verdict. */
+#include "sidecar/verdict/classify.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+#include "lib/units.h"
+
+/* An OOM kill this long before the end still explains it: raylet gives up within seconds of losing a process. */
+#define OOM_EXPLAINS_NS (10 * NS_PER_SEC)
+/* Without counters: this full, this short before, is taken for an OOM, and said to be likely only. */
+#define NEARLY_FULL 0.97
+#define NEARLY_FULL_AGE_NS (2 * NS_PER_SEC)
+
+static void add_evidence(struct verdict *v, const char *source, const char *fmt, ...) _printf_(3, 4);
+
+static void add_evidence(struct verdict *v, const char *source, const char *fmt, ...)
+{
+	struct evidence *e = &v->evidence[v->n_evidence];
+	va_list ap;
+
+	if (v->n_evidence == EVIDENCE_MAX)
+		return;
+	v->n_evidence++;
+	e->source = source;
+	va_start(ap, fmt);
+	vsnprintf(e->text, sizeof(e->text), fmt, ap);
+	va_end(ap);
+}
+
+static void add_missing(struct verdict *v, const char *what, const char *needs)
+{
+	if (v->n_missing < MISSING_MAX)
+		v->missing[v->n_missing++] = (struct missing){ what, needs };
+}
+
+static const char *counter_file(const struct observation *o)
+{
+	return o->cgroup_version == 1 ? "memory.oom_control" : "memory.events";
+}
+
+/* By how much a counter rose, 0 when either reading lacks it. */
+static int64_t rise(int64_t before, int64_t after)
+{
+	return before >= 0 && after > before ? after - before : 0;
+}
+
+/* Exit code and signal, from the wait status or, without one, from what ends a container's PID 1. */
+static void read_status(const struct observation *o, struct verdict *v)
+{
+	v->exit_code = -1;
+	if (o->container_lives)
+		return;
+	if (!o->status_known) {
+		/* Nothing else ends PID 1 before it could say a word; the kubelet reports 137 for it. */
+		v->exit_code = 128 + SIGKILL;
+		v->signal = SIGKILL;
+		add_evidence(v, "launcher", "it died with the container, without a word: only SIGKILL does that");
+	} else if (WIFSIGNALED(o->wait_status)) {
+		v->signal = WTERMSIG(o->wait_status);
+		v->exit_code = 128 + v->signal;
+		add_evidence(v, "wait status", "the command was ended by %s", signal_name(v->signal));
+	} else {
+		v->exit_code = WEXITSTATUS(o->wait_status);
+		if (v->exit_code > 128 && failure_class_of_signal(v->exit_code - 128) != FAILURE_UNKNOWN) {
+			v->signal = v->exit_code - 128;
+			add_evidence(v, "wait status", "exit code %d, by which a shell tells that its command was ended by %s",
+				     v->exit_code, signal_name(v->signal));
+		} else
+			add_evidence(v, "wait status", "exit code %d", v->exit_code);
+	}
+}
+
+enum oom { OOM_NO, OOM_PROVED, OOM_PROBABLE };
+
+static enum oom look_for_oom(const struct observation *o, struct verdict *v)
+{
+	int64_t kills, groups;
+	char age[DURATION_TEXT_MAX];
+
+	if (o->after_known) {
+		groups = rise(o->before.oom_group_kill, o->after.oom_group_kill);
+		kills = rise(o->before.oom_kill, o->after.oom_kill);
+		if (groups)
+			add_evidence(v, counter_file(o), "oom_group_kill %" PRId64 " -> %" PRId64,
+				     o->before.oom_group_kill, o->after.oom_group_kill);
+		if (kills)
+			add_evidence(v, counter_file(o), "oom_kill %" PRId64 " -> %" PRId64, o->before.oom_kill,
+				     o->after.oom_kill);
+		if (groups || kills)
+			return OOM_PROVED;
+		if (o->after.oom_kill >= 0)
+			add_evidence(v, counter_file(o), "oom_kill stayed at %" PRId64, o->after.oom_kill);
+		return OOM_NO;
+	}
+	add_missing(v, "memory counters after the death", "a runtime that keeps the cgroup some milliseconds longer");
+	if (o->oom_age_ns >= 0 && o->oom_age_ns <= OOM_EXPLAINS_NS) {
+		add_evidence(v, counter_file(o), "oom_kill rose %s before the end", duration_format(o->oom_age_ns, age));
+		return OOM_PROVED;
+	}
+	if (o->last.limit > 0 && (double)o->last.usage >= NEARLY_FULL * (double)o->last.limit &&
+	    o->last_age_ns <= NEARLY_FULL_AGE_NS && v->signal == SIGKILL) {
+		add_evidence(v, "samples", "%.0f %% of the limit in use %s before the end",
+			     100.0 * (double)o->last.usage / (double)o->last.limit, duration_format(o->last_age_ns, age));
+		return OOM_PROBABLE;
+	}
+	return OOM_NO;
+}
+
+static void oom_verdict(const struct observation *o, enum oom oom, struct verdict *v)
+{
+	char limit[SIZE_TEXT_MAX], where[160], victim[96] = "";
+
+	size_format(o->last.limit > 0 ? (uint64_t)o->last.limit : 0, limit);
+	if (o->last.limit > 0)
+		snprintf(where, sizeof(where), "its memory limit of %s", limit);
+	else
+		snprintf(where, sizeof(where), "a memory limit (of a cgroup above it, or the node's)");
+	if (o->victim)
+		snprintf(victim, sizeof(victim), "%s (PID %d)", o->victim, o->victim_pid);
+
+	v->confidence = oom == OOM_PROVED ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
+	if (o->container_lives) {
+		v->class = FAILURE_KERNEL_OOM_PROCESS;
+		snprintf(v->sentence, sizeof(v->sentence),
+			 "The kernel killed %s in container %s, which reached %s; the container lives on.",
+			 o->victim ? victim : "a process", o->container, where);
+		return;
+	}
+	v->class = FAILURE_KERNEL_OOM_CONTAINER;
+	if (o->group_ended_by_us) {
+		add_evidence(v, "afterglow", "ended the rest of the container after the OOM kill (oomGroup; cgroup v1 has no memory.oom.group)");
+		snprintf(v->sentence, sizeof(v->sentence),
+			 "Container %s was ended by the kernel's OOM killer: it reached %s%s%s.", o->container, where,
+			 o->victim ? " and the kernel killed " : "", victim);
+	} else if (v->signal == SIGKILL)
+		snprintf(v->sentence, sizeof(v->sentence), "Container %s was killed by the kernel: it reached %s.",
+			 o->container, where);
+	else {
+		/* The kill is proved; that the end followed from it is not. */
+		v->confidence = CONFIDENCE_LIKELY;
+		snprintf(v->sentence, sizeof(v->sentence),
+			 "The kernel killed %s in container %s, which reached %s, and the command ended with exit code %d.",
+			 o->victim ? victim : "a process", o->container, where, v->exit_code);
+	}
+}
+
+static void signal_verdict(const struct observation *o, struct verdict *v)
+{
+	v->class = failure_class_of_signal(v->signal);
+	v->confidence = o->status_known ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
+	if (v->class == FAILURE_KILLED && !o->after_known)
+		v->confidence = CONFIDENCE_LIKELY;
+	if (o->pod_terminating && (v->signal == SIGTERM || v->signal == SIGKILL)) {
+		v->class = FAILURE_POD_DELETED;
+		v->confidence = CONFIDENCE_LIKELY;
+		add_evidence(v, "sidecar", "it was asked to stop as well, before the container ended");
+		snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with its pod, which was stopped (%s).",
+			 o->container, signal_name(v->signal));
+		return;
+	}
+	switch (v->class) {
+	case FAILURE_KILLED:
+		snprintf(v->sentence, sizeof(v->sentence),
+			 "Container %s was killed with SIGKILL and not by the OOM killer: kill -9, sender unknown.",
+			 o->container);
+		break;
+	case FAILURE_TERMINATED:
+	case FAILURE_INTERRUPTED:
+		snprintf(v->sentence, sizeof(v->sentence), "Container %s was asked to stop with %s and did.", o->container,
+			 signal_name(v->signal));
+		break;
+	case FAILURE_UNKNOWN:
+		snprintf(v->sentence, sizeof(v->sentence), "Container %s was ended by %s.", o->container,
+			 signal_name(v->signal));
+		break;
+	default:
+		snprintf(v->sentence, sizeof(v->sentence), "Container %s crashed with %s.", o->container,
+			 signal_name(v->signal));
+		add_missing(v, "core file and backtrace", "a version of Afterglow that captures cores");
+	}
+}
+
+static void exit_verdict(const struct observation *o, struct verdict *v)
+{
+	char ran[DURATION_TEXT_MAX];
+
+	v->confidence = CONFIDENCE_CERTAIN;
+	duration_format(o->ran_ns, ran);
+	switch (v->exit_code) {
+	case 0:
+		v->class = FAILURE_COMPLETED;
+		snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with exit code 0 after %s.", o->container, ran);
+		return;
+	case 126:
+		v->class = FAILURE_COMMAND_NOT_EXECUTABLE;
+		break;
+	case 127:
+		v->class = FAILURE_COMMAND_NOT_FOUND;
+		break;
+	default:
+		v->class = FAILURE_APPLICATION_ERROR;
+	}
+	snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with exit code %d after %s%s.", o->container,
+		 v->exit_code, ran,
+		 v->exit_code == 127   ? ": a command was not found" :
+		 v->exit_code == 126   ? ": a command could not be executed" :
+					 "");
+}
+
+void classify(const struct observation *o, struct verdict *ret_verdict)
+{
+	struct verdict v = { .class = FAILURE_UNKNOWN, .confidence = CONFIDENCE_UNKNOWN };
+	enum oom oom;
+
+	read_status(o, &v);
+	if (!o->cgroup_version)
+		add_missing(&v, "memory of the container", "a readable memory cgroup in the container");
+	oom = o->cgroup_version ? look_for_oom(o, &v) : OOM_NO;
+	/* A clean exit is no death, whatever the kernel took meanwhile. */
+	if (oom != OOM_NO && (o->container_lives || v.exit_code != 0))
+		oom_verdict(o, oom, &v);
+	else if (v.signal)
+		signal_verdict(o, &v);
+	else if (v.exit_code >= 0)
+		exit_verdict(o, &v);
+	else
+		snprintf(v.sentence, sizeof(v.sentence), "Container %s: what happened is not known.", o->container);
+	add_missing(&v, "kernel log", "CAP_SYSLOG and a version of Afterglow that reads it");
+	*ret_verdict = v;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From evidence to verdict. Pure: everything that was observed comes in as
+ * values, class, confidence, sentence and the list of evidence go out.
+ *
+ * Order of belief: the kernel's counters (oom_group_kill, oom_kill), then the
+ * wait status, then how full the memory was; where none of them tells, the
+ * verdict is Unknown and says what is missing.
+ */
+#ifndef AFTERGLOW_SIDECAR_VERDICT_CLASSIFY_H
+#define AFTERGLOW_SIDECAR_VERDICT_CLASSIFY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/failure_class.h"
+#include "sidecar/sample/memcg.h"
+
+/* What is known of one death, or of a process that died while the container lives on. */
+struct observation {
+	const char *container; /* "ray-worker" */
+	const char *pod; /* NULL outside Kubernetes */
+	const char *victim; /* name of the process the OOM killer took, NULL: unknown */
+	int victim_pid; /* with victim */
+	bool container_lives; /* one process died, the container did not */
+	bool status_known; /* false: the launcher died with the container and could not tell */
+	int wait_status; /* as waitpid(2) gives it */
+	int64_t ran_ns; /* start to end */
+	int cgroup_version; /* 0: its memory cgroup could not be read at all */
+	struct memory before; /* the counters as they were when nothing had happened yet */
+	struct memory after; /* read right after the death */
+	bool after_known; /* false: the cgroup was gone already */
+	struct memory last; /* the last sample before the death, usage -1 when there was none */
+	int64_t last_age_ns; /* its age at the death */
+	int64_t oom_age_ns; /* time between the OOM killer's latest visit, as seen by the sampler, and the death; -1: none seen */
+	bool group_ended_by_us; /* --oom-group: we ended the container after the OOM killer took one process */
+	bool pod_terminating; /* the sidecar was asked to stop before the container ended */
+};
+
+#define EVIDENCE_MAX 8
+#define MISSING_MAX 8
+#define EVIDENCE_TEXT_MAX 200
+
+struct evidence {
+	const char *source; /* "memory.events", "wait status", ...: static text */
+	char text[EVIDENCE_TEXT_MAX];
+};
+
+struct missing {
+	const char *what, *needs; /* static texts */
+};
+
+struct verdict {
+	enum failure_class class;
+	enum confidence confidence;
+	int exit_code; /* as a shell counts: 128+N after signal N; -1 unknown */
+	int signal; /* 0: none */
+	char sentence[256];
+	struct evidence evidence[EVIDENCE_MAX];
+	unsigned int n_evidence;
+	struct missing missing[MISSING_MAX];
+	unsigned int n_missing;
+};
+
+void classify(const struct observation *o, struct verdict *ret_verdict);
+
+#endif
