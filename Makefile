@@ -9,8 +9,9 @@ MUSL_CC ?= musl-gcc
 PYTHON ?= python3
 
 CFLAGS ?= $(if $(DEBUG)$(SANITIZE),-Og -g3,-O2 -g)
+# -Wno-format-truncation: texts for people go to fixed buffers and are meant to be cut.
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla \
-	-Wformat=2 -Wno-format-truncation -Wundef -Wimplicit-fallthrough -Werror
+	-Wformat=2 -Wno-format-truncation -Wundef -Wimplicit-fallthrough -Wno-format-truncation -Werror
 HARDENING := -fstack-protector-strong -D_FORTIFY_SOURCE=$(if $(DEBUG)$(SANITIZE),0,2) -fPIE
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -I. -include lib/banned.h -DAFTERGLOW_VERSION='"$(VERSION)"' -MMD -MP \
 	$(WARNINGS) $(HARDENING) $(CFLAGS) $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all)

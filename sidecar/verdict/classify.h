@@ -55,7 +55,7 @@ struct verdict {
 	enum confidence confidence;
 	int exit_code; /* as a shell counts: 128+N after signal N; -1 unknown */
 	int signal; /* 0: none */
-	char sentence[256];
+	char sentence[320];
 	struct evidence evidence[EVIDENCE_MAX];
 	unsigned int n_evidence;
 	struct missing missing[MISSING_MAX];

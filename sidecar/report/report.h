@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One failure, as values, and the forms it is written in. The renderers are
+ * pure: a report in, a text out.
+ */
+#ifndef AFTERGLOW_SIDECAR_REPORT_REPORT_H
+#define AFTERGLOW_SIDECAR_REPORT_REPORT_H
+
+#include <stdint.h>
+
+#include "lib/strbuf.h"
+#include "sidecar/sample/memcg.h"
+#include "sidecar/sample/processes.h"
+#include "sidecar/verdict/classify.h"
+
+#define REPORT_TOP_MAX 10
+#define REPORT_TEXT_MAX (64 * 1024)
+#define REPORT_JSON_MAX (256 * 1024)
+
+/* Which pod this is; NULL for what does not apply outside Kubernetes. Owned by the caller. */
+struct identity {
+	const char *namespace, *cluster, *pod, *pod_uid, *node;
+	const char *container;
+};
+
+struct report {
+	struct identity id;
+	struct verdict verdict;
+	int64_t started_unix_ns, ended_unix_ns; /* 0: unknown */
+	struct memory memory; /* the last sample before the death; peak from the counters */
+	int64_t sample_age_ns; /* its age at the death, -1: there is no sample */
+	uint32_t n_processes; /* in the container at that sample */
+	struct process top[REPORT_TOP_MAX];
+	size_t n_top;
+	char diagnosis[256], advice[256]; /* "" when there is no evidence for one */
+	char bundle[512]; /* "pvc:claim/ns/...", a path; "" when nothing was kept */
+};
+
+/* Fills diagnosis and advice from the rest of the report. Pure (sidecar/verdict/diagnose.c). */
+void report_diagnose(struct report *r);
+
+/* report.json: the fields are those of docs/report.schema.json. */
+void report_to_json(const struct report *r, struct strbuf *out);
+
+/* report.txt, at most 100 columns. */
+void report_to_text(const struct report *r, struct strbuf *out);
+
+/* The table of processes alone, each line after indent. */
+void report_process_table(const struct process *top, size_t n, const char *indent, struct strbuf *out);
+
+/*
+ * The termination message: text for people, then one line "#afterglow/1 JSON"
+ * that the operator reads. At most max bytes: the JSON line is kept whole at
+ * the cost of the text. final: false for a snapshot of a container that still
+ * runs (no class, no end).
+ */
+#define TERMINATION_MESSAGE_MAX 4096 /* the kubelet's own limit per container */
+#define TERMINATION_MARK "#afterglow/1 "
+void report_to_termination_message(const struct report *r, bool final, size_t max, struct strbuf *out);
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report.json and the termination message's line of JSON. */
+#include "sidecar/report/report_json.h"
+
+#include "lib/json.h"
+#include "lib/units.h"
+
+cJSON *report_json_number(int64_t value_or_absent)
+{
+	return value_or_absent < 0 ? cJSON_CreateNull() : cJSON_CreateNumber((double)value_or_absent);
+}
+
+cJSON *report_json_time(int64_t unix_ns)
+{
+	char text[TIME_TEXT_MAX];
+
+	return unix_ns ? cJSON_CreateString(time_format(unix_ns, text)) : cJSON_CreateNull();
+}
+
+cJSON *report_json_memory(const struct memory *m, int64_t sample_age_ns)
+{
+	cJSON *json = cJSON_CreateObject();
+
+	json_set(json, "limitBytes", report_json_number(m->limit));
+	json_set(json, "usageBytes", report_json_number(m->usage));
+	json_set(json, "peakBytes", report_json_number(m->peak));
+	json_set(json, "anonBytes", report_json_number(m->anon));
+	json_set(json, "fileBytes", report_json_number(m->file));
+	json_set(json, "shmemBytes", report_json_number(m->shmem));
+	json_set(json, "sampleAgeMs", report_json_number(sample_age_ns < 0 ? -1 : sample_age_ns / NS_PER_MS));
+	return json;
+}
+
+cJSON *report_json_processes(const struct process *top, size_t n, bool with_command)
+{
+	cJSON *array = cJSON_CreateArray();
+
+	for (size_t i = 0; i < n; i++) {
+		const struct process *p = &top[i];
+		cJSON *json = cJSON_CreateObject();
+
+		json_set_int(json, "pid", p->pid);
+		json_set_str(json, "name", p->name);
+		if (with_command)
+			json_set_str(json, "command", p->command[0] ? p->command : NULL);
+		json_set_int(json, "rssBytes", p->rss);
+		json_set_int(json, "sharedBytes", p->shared);
+		if (p->growth == GROWTH_UNKNOWN)
+			json_set_str(json, "growthBytesPerSecond", NULL);
+		else
+			json_set_int(json, "growthBytesPerSecond", p->growth);
+		cJSON_AddItemToArray(array, json);
+	}
+	return array;
+}
+
+cJSON *report_json_evidence(const struct verdict *v)
+{
+	cJSON *array = cJSON_CreateArray();
+
+	for (unsigned int i = 0; i < v->n_evidence; i++) {
+		cJSON *json = cJSON_CreateObject();
+
+		json_set_str(json, "source", v->evidence[i].source);
+		json_set_str(json, "text", v->evidence[i].text);
+		cJSON_AddItemToArray(array, json);
+	}
+	return array;
+}
+
+cJSON *report_json_missing(const struct verdict *v)
+{
+	cJSON *array = cJSON_CreateArray();
+
+	for (unsigned int i = 0; i < v->n_missing; i++) {
+		cJSON *json = cJSON_CreateObject();
+
+		json_set_str(json, "what", v->missing[i].what);
+		json_set_str(json, "needs", v->missing[i].needs);
+		cJSON_AddItemToArray(array, json);
+	}
+	return array;
+}
+
+static cJSON *text_or_null(const char *text)
+{
+	return text && *text ? cJSON_CreateString(text) : cJSON_CreateNull();
+}
+
+void report_to_json(const struct report *r, struct strbuf *out)
+{
+	_cleanup_json_ cJSON *json = cJSON_CreateObject();
+	const struct verdict *v = &r->verdict;
+	_cleanup_free_ char *text = NULL;
+
+	json_set_str(json, "apiVersion", "afterglow.dev/v1alpha1");
+	json_set_str(json, "kind", "Report");
+	json_set_str(json, "class", failure_class_name(v->class));
+	json_set_str(json, "confidence", confidence_name(v->confidence));
+	json_set_str(json, "sentence", v->sentence);
+	json_set(json, "exitCode", report_json_number(v->exit_code));
+	json_set_str(json, "signal", signal_name(v->signal));
+	json_set(json, "namespace", text_or_null(r->id.namespace));
+	json_set(json, "cluster", text_or_null(r->id.cluster));
+	json_set(json, "pod", text_or_null(r->id.pod));
+	json_set(json, "podUID", text_or_null(r->id.pod_uid));
+	json_set(json, "node", text_or_null(r->id.node));
+	json_set_str(json, "container", r->id.container);
+	json_set(json, "startedAt", report_json_time(r->started_unix_ns));
+	json_set(json, "endedAt", report_json_time(r->ended_unix_ns));
+	json_set(json, "memory", report_json_memory(&r->memory, r->sample_age_ns));
+	json_set(json, "processes", report_json_processes(r->top, r->n_top, true));
+	json_set(json, "evidence", report_json_evidence(v));
+	json_set(json, "missing", report_json_missing(v));
+	json_set(json, "diagnosis", text_or_null(r->diagnosis));
+	json_set(json, "advice", text_or_null(r->advice));
+	json_set(json, "bundle", text_or_null(r->bundle));
+	text = cJSON_Print(json);
+	if (text) {
+		strbuf_adds(out, text);
+		strbuf_addc(out, '\n');
+	}
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parts of report.json that other JSON documents share. */
+#ifndef AFTERGLOW_SIDECAR_REPORT_REPORT_JSON_H
+#define AFTERGLOW_SIDECAR_REPORT_REPORT_JSON_H
+
+#include <cjson/cJSON.h>
+
+#include "sidecar/report/report.h"
+
+/* Each returns a new value for the caller, NULL when memory ran out. Absent facts are null, never 0. */
+cJSON *report_json_memory(const struct memory *m, int64_t sample_age_ns);
+cJSON *report_json_processes(const struct process *top, size_t n, bool with_command);
+cJSON *report_json_evidence(const struct verdict *v);
+cJSON *report_json_missing(const struct verdict *v);
+cJSON *report_json_number(int64_t value_or_absent); /* negative: null */
+cJSON *report_json_time(int64_t unix_ns); /* 0: null */
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report.txt: the sentence first, then what it rests on. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/units.h"
+#include "sidecar/report/report.h"
+
+#define COLUMNS 100
+#define LABEL_WIDTH 13 /* two blanks, the label, blanks up to here */
+
+/* Adds text under a label, folded between words so that no line is longer than COLUMNS. */
+static void add_item(struct strbuf *out, const char *label, const char *text)
+{
+	size_t room = COLUMNS - LABEL_WIDTH;
+
+	strbuf_addf(out, "  %-*s", LABEL_WIDTH - 2, label);
+	while (strlen(text) > room) {
+		size_t cut = room;
+
+		while (cut > 0 && text[cut] != ' ')
+			cut--;
+		if (cut == 0)
+			cut = room;
+		strbuf_add(out, text, cut);
+		text += cut + (text[cut] == ' ');
+		strbuf_addf(out, "\n%*s", LABEL_WIDTH, "");
+	}
+	strbuf_addf(out, "%s\n", text);
+}
+
+static void add_size(struct strbuf *out, const char *name, int64_t bytes)
+{
+	char text[SIZE_TEXT_MAX];
+
+	if (bytes >= 0)
+		strbuf_addf(out, "%s %s", name, size_format((uint64_t)bytes, text));
+}
+
+static void add_memory(const struct report *r, struct strbuf *out)
+{
+	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT(512);
+	const struct memory *m = &r->memory;
+	char age[DURATION_TEXT_MAX];
+
+	if (m->usage < 0) {
+		add_item(out, "memory", "no sample was taken before the end");
+		return;
+	}
+	add_size(&line, "", m->usage);
+	if (m->limit >= 0)
+		add_size(&line, " of", m->limit);
+	else
+		strbuf_adds(&line, ", no limit");
+	if (r->sample_age_ns >= 0)
+		strbuf_addf(&line, ", %s before the end:", duration_format(r->sample_age_ns, age));
+	add_size(&line, " anon", m->anon);
+	add_size(&line, ", shmem", m->shmem);
+	add_size(&line, ", file", m->file);
+	add_size(&line, "; peak", m->peak);
+	add_item(out, "memory", strbuf_str(&line) + 1);
+}
+
+static void add_growth(struct strbuf *out, int64_t growth)
+{
+	char text[SIZE_TEXT_MAX], cell[SIZE_TEXT_MAX + 8] = "-";
+
+	if (growth != GROWTH_UNKNOWN)
+		snprintf(cell, sizeof(cell), "%c%s/s", growth < 0 ? '-' : '+',
+			 size_format((uint64_t)(growth < 0 ? -growth : growth), text));
+	strbuf_addf(out, "  %-14s", cell);
+}
+
+void report_process_table(const struct process *top, size_t n, const char *indent, struct strbuf *out)
+{
+	char own[SIZE_TEXT_MAX], shared[SIZE_TEXT_MAX];
+
+	strbuf_addf(out, "%-7s  %-10s  %-10s  %-14s  %s\n", "PID", "RSS-SHR", "SHR", "GROWTH", "NAME");
+	for (size_t i = 0; i < n; i++) {
+		strbuf_addf(out, "%s%-7d  %-10s  %-10s", indent, (int)top[i].pid,
+			    size_format((uint64_t)MAX(process_own(&top[i]), 0), own),
+			    size_format((uint64_t)top[i].shared, shared));
+		add_growth(out, top[i].growth);
+		strbuf_addf(out, "  %s\n", top[i].name);
+	}
+}
+
+static void add_when(const struct report *r, struct strbuf *out)
+{
+	char line[160], when[TIME_TEXT_MAX], ran[DURATION_TEXT_MAX];
+
+	if (!r->ended_unix_ns)
+		return;
+	time_format(r->ended_unix_ns, when);
+	when[10] = ' ';
+	when[strlen(when) - 1] = '\0';
+	snprintf(line, sizeof(line), "%s UTC", when);
+	if (r->started_unix_ns)
+		snprintf(line, sizeof(line), "%s UTC, %s after its start", when,
+			 duration_format(r->ended_unix_ns - r->started_unix_ns, ran));
+	add_item(out, "when", line);
+}
+
+static void add_where(const struct report *r, struct strbuf *out)
+{
+	char line[512];
+
+	if (!r->id.pod)
+		return;
+	snprintf(line, sizeof(line), "%s/%s%s%s%s%s", r->id.namespace ? r->id.namespace : "?", r->id.pod,
+		 r->id.cluster ? " of cluster " : "", r->id.cluster ? r->id.cluster : "", r->id.node ? " on node " : "",
+		 r->id.node ? r->id.node : "");
+	add_item(out, "pod", line);
+}
+
+static void add_verdict(const struct report *r, struct strbuf *out)
+{
+	const struct verdict *v = &r->verdict;
+	char line[EVIDENCE_TEXT_MAX + 64];
+
+	if (v->exit_code >= 0) {
+		snprintf(line, sizeof(line), "%d%s%s%s", v->exit_code, v->signal ? " (" : "",
+			 v->signal ? signal_name(v->signal) : "", v->signal ? ")" : "");
+		add_item(out, "exit", line);
+	}
+	snprintf(line, sizeof(line), "%s, %s", failure_class_name(v->class), confidence_name(v->confidence));
+	add_item(out, "class", line);
+	for (unsigned int i = 0; i < v->n_evidence; i++) {
+		snprintf(line, sizeof(line), "%s: %s", v->evidence[i].source, v->evidence[i].text);
+		add_item(out, i ? "" : "evidence", line);
+	}
+}
+
+void report_to_text(const struct report *r, struct strbuf *out)
+{
+	char line[256];
+
+	strbuf_addf(out, "%s\n", r->verdict.sentence);
+	add_where(r, out);
+	add_when(r, out);
+	add_verdict(r, out);
+	add_memory(r, out);
+	if (r->n_top) {
+		strbuf_addf(out, "  %-*s", LABEL_WIDTH - 2, "top");
+		snprintf(line, sizeof(line), "%*s", LABEL_WIDTH, "");
+		report_process_table(r->top, r->n_top, line, out);
+		if (r->n_processes > r->n_top)
+			strbuf_addf(out, "%*s(%" PRIu32 " processes in all)\n", LABEL_WIDTH, "", r->n_processes);
+	}
+	if (r->diagnosis[0])
+		add_item(out, "diagnosis", r->diagnosis);
+	if (r->advice[0])
+		add_item(out, "try", r->advice);
+	for (unsigned int i = 0; i < r->verdict.n_missing; i++) {
+		snprintf(line, sizeof(line), "%s (needs %s)", r->verdict.missing[i].what, r->verdict.missing[i].needs);
+		add_item(out, i ? "" : "missing", line);
+	}
+	if (r->bundle[0])
+		add_item(out, "bundle", r->bundle);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The termination message: what `kubectl describe pod` shows and the operator reads. */
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/units.h"
+#include "sidecar/report/report_json.h"
+
+#define TERMINATION_TOP 5
+
+static cJSON *build_summary(const struct report *r, bool final, size_t n_top)
+{
+	const struct verdict *v = &r->verdict;
+	cJSON *json = cJSON_CreateObject();
+
+	json_set_str(json, "class", final ? failure_class_name(v->class) : NULL);
+	json_set_str(json, "confidence", final ? confidence_name(v->confidence) : NULL);
+	json_set_str(json, "sentence", v->sentence);
+	json_set(json, "exitCode", report_json_number(final ? v->exit_code : -1));
+	json_set_str(json, "signal", final ? signal_name(v->signal) : NULL);
+	json_set(json, "startedAt", report_json_time(r->started_unix_ns));
+	json_set(json, "endedAt", report_json_time(final ? r->ended_unix_ns : 0));
+	json_set(json, "memory", report_json_memory(&r->memory, r->sample_age_ns));
+	json_set(json, "processes", report_json_processes(r->top, n_top, false));
+	json_set(json, "evidence", report_json_evidence(v));
+	json_set(json, "missing", report_json_missing(v));
+	json_set_str(json, "bundle", r->bundle[0] ? r->bundle : NULL);
+	json_set(json, "final", cJSON_CreateBool(final));
+	return json;
+}
+
+/* With fewer and fewer processes until the line fits. NULL: it never does. */
+static char *summary_that_fits(const struct report *r, bool final, size_t max)
+{
+	for (size_t n = MIN(r->n_top, (size_t)TERMINATION_TOP);; n--) {
+		_cleanup_json_ cJSON *json = build_summary(r, final, n);
+		_cleanup_free_ char *text = cJSON_PrintUnformatted(json);
+
+		if (!text)
+			return NULL;
+		if (strlen(TERMINATION_MARK) + strlen(text) + 1 <= max)
+			return TAKE_PTR(text);
+		if (n == 0)
+			return NULL;
+	}
+}
+
+void report_to_termination_message(const struct report *r, bool final, size_t max, struct strbuf *out)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(REPORT_TEXT_MAX);
+	_cleanup_free_ char *summary = summary_that_fits(r, final, max);
+	size_t room = max - (summary ? strlen(TERMINATION_MARK) + strlen(summary) + 1 : 0);
+	char own[SIZE_TEXT_MAX];
+
+	strbuf_addf(&text, "%s\n", r->verdict.sentence);
+	for (size_t i = 0; i < MIN(r->n_top, (size_t)3); i++)
+		strbuf_addf(&text, "  PID %d  %s  %s\n", (int)r->top[i].pid,
+			    size_format((uint64_t)MAX(process_own(&r->top[i]), 0), own), r->top[i].name);
+	if (r->diagnosis[0])
+		strbuf_addf(&text, "  %s\n", r->diagnosis);
+	if (text.len > room) {
+		strbuf_truncate(&text, room ? room - 1 : 0);
+		if (room)
+			strbuf_addc(&text, '\n');
+	}
+	strbuf_add(out, strbuf_str(&text), text.len);
+	if (summary)
+		strbuf_addf(out, TERMINATION_MARK "%s\n", summary);
+}
