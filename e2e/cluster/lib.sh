@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
+# shellcheck disable=SC2034 # the variables are for those who source this
 # What the cluster's scripts share: where things are, and how processes are
 # started, recognised and stopped. Sourced, never run.
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
+# shellcheck disable=SC2154 # the variables are of lib.sh
 # Removes what a cluster left behind, however it ended: after a plain down.sh,
 # a failed start, kill -9 of everything, or a reboot. Sourced after lib.sh.
 #
@@ -31,7 +32,7 @@ kill_shims() {
 # The pods' processes are those in our cgroups, whatever they have forked.
 pod_pids() {
 	find "$cgroup_mount/$cgroup" "$cgroup_mount"/*/"$cgroup" -name cgroup.procs \
-		-exec cat {} + 2>/dev/null | sort -u
+		-exec cat {} + 2>/dev/null | sort -nu
 }
 
 kill_pods() {
@@ -73,7 +74,6 @@ unmount_all() {
 	our_mounts | while IFS= read -r target; do
 		umount "$target" 2>/dev/null || umount -l "$target" 2>/dev/null || true
 	done
-	[ -z "$(our_mounts)" ] || die "cannot unmount: $(our_mounts | tr '\n' ' ')"
 }
 
 remove_network() {
@@ -111,8 +111,10 @@ remove_strays() {
 	done
 }
 
+# A step that fails must not keep those after it from their work.
 teardown() {
 	[ -e "$marker" ] || return 0
+	set +e
 	kill_daemons
 	kill_shims
 	kill_pods
@@ -121,5 +123,7 @@ teardown() {
 	unmount_all
 	remove_network
 	restore_sysctls
-	rm -rf --one-file-system "$run"
+	[ -z "$(our_mounts)" ] || die "cannot unmount: $(our_mounts | tr '\n' ' ')"
+	rm -rf --one-file-system "$run" || die "cannot remove $run"
+	set -e
 }

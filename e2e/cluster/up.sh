@@ -255,6 +255,8 @@ start_containerd() {
 		  default_runtime_name = "runc"
 		[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
 		  runtime_type = "io.containerd.runc.v2"
+		[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+		  Root = "$run/containerd/runc"
 	EOT
 	cat >"$run/etc/cni/10-afterglow.conflist" <<-EOT
 		{"cniVersion": "1.0.0", "name": "$netns", "plugins": [{
@@ -297,6 +299,8 @@ start_controllers() {
 		--kubeconfig "$config" --authentication-kubeconfig "$config" \
 		--authorization-kubeconfig "$config" --bind-address 127.0.0.1 \
 		--leader-elect=false --use-service-account-credentials \
+		--flex-volume-plugin-dir "$run/kubelet/volume-plugins" \
+		--node-monitor-period 1s --kube-api-qps 500 --kube-api-burst 1000 \
 		--service-account-private-key-file "$pki/sa.key" --root-ca-file "$pki/ca.crt" \
 		--cluster-signing-cert-file "$pki/ca.crt" --cluster-signing-key-file "$pki/ca.key"
 	config=$run/etc/kube-scheduler.kubeconfig
