@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The last known objects of one kind, by namespace/name, with one index. Two
+ * sources write to it: the watch, and the answers to our own writes, which may
+ * be ahead of the watch. An older state therefore never replaces a newer one.
+ *
+ * A relist fills a new store and swaps it in (store_swap), so that nobody reads
+ * half. Objects that we wrote after the list was made are carried over.
+ */
+#ifndef AFTERGLOW_OPERATOR_KUBE_STORE_H
+#define AFTERGLOW_OPERATOR_KUBE_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/json.h"
+#include "lib/strmap.h"
+
+/*
+ * Order of two resource versions: decimal numbers of up to 128 bits, compared
+ * as text. Less than, equal to, greater than 0 like strcmp. NULL counts as "".
+ */
+int rv_compare(const char *a, const char *b);
+
+/* "namespace/name", or "name" without a namespace, of an object's metadata. The caller frees; NULL: no name, no memory. */
+char *object_key(const cJSON *object);
+
+/* The index value of an object, in buf; false: not indexed. */
+typedef bool (*store_index_fn)(const cJSON *object, char *buf, size_t size);
+
+struct store_entry;
+struct store {
+	struct strmap entries; /* key -> struct store_entry */
+	struct strmap index; /* value -> first struct store_entry of it */
+	store_index_fn index_fn; /* NULL: no index */
+};
+
+void store_init(struct store *s, store_index_fn index_fn);
+void store_release(struct store *s);
+
+enum store_change { STORE_SAME, STORE_ADDED, STORE_UPDATED, STORE_REMOVED };
+
+/* How a change is told. before or after is NULL when it is not there. Both are valid during the call only. */
+typedef void (*store_change_fn)(void *arg, enum store_change change, const cJSON *before, const cJSON *after);
+
+/*
+ * Puts object, which the store owns from now on (managedFields are stripped).
+ * An older or equal resource version than the one there changes nothing. own: it
+ * is the answer to our write. fn (may be NULL) hears of a change. -ENOMEM, -EINVAL (no name).
+ */
+int store_put(struct store *s, cJSON *object, bool own, store_change_fn fn, void *arg);
+
+/* Takes out the object of that key; last is its final state for fn, NULL: the state we have. */
+void store_remove(struct store *s, const char *key, const cJSON *last, store_change_fn fn, void *arg);
+
+/* The object, or NULL. Valid until the store changes. */
+const cJSON *store_get(const struct store *s, const char *key);
+
+/* Walks the objects of an index value; start with NULL. */
+const struct store_entry *store_index_next(const struct store *s, const char *value, const struct store_entry *at);
+const cJSON *store_entry_object(const struct store_entry *entry);
+
+/*
+ * Replaces s by fresh, which is empty afterwards, and tells fn of each
+ * difference. list_rv is the version of the list that fresh holds: what we
+ * wrote after it is kept, once; the watch from list_rv will speak of it.
+ */
+void store_swap(struct store *s, struct store *fresh, const char *list_rv, store_change_fn fn, void *arg);
+
+#endif

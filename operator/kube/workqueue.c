@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Keys to work on. */
+#include "operator/kube/workqueue.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib/units.h"
+
+#define DELAY_FIRST_NS (5 * NS_PER_MS)
+#define DELAY_MAX_NS (1000 * NS_PER_SEC)
+
+/*
+ * An item lives while it is ready, delayed, worked on or has failures to
+ * remember. Ready and delayed exclude each other; next/prev are of that list.
+ */
+struct workqueue_item {
+	struct workqueue_item *next, *prev;
+	int64_t at_ns;
+	unsigned failures;
+	bool ready, delayed, working;
+	bool again; /* added while worked on */
+	char key[];
+};
+
+void workqueue_init(struct workqueue *q)
+{
+	*q = (struct workqueue){ .items = STRMAP_INIT };
+}
+
+void workqueue_release(struct workqueue *q)
+{
+	strmap_release(&q->items, free);
+	workqueue_init(q);
+}
+
+static struct workqueue_item *item_of(struct workqueue *q, const char *key)
+{
+	struct workqueue_item *item = strmap_get(&q->items, key);
+	size_t len = strlen(key);
+
+	if (item)
+		return item;
+	item = calloc(1, sizeof(*item) + len + 1);
+	if (!item)
+		return NULL;
+	memcpy(item->key, key, len + 1);
+	if (strmap_put(&q->items, key, item, NULL) < 0) {
+		free(item);
+		return NULL;
+	}
+	return item;
+}
+
+static void item_drop_if_idle(struct workqueue *q, struct workqueue_item *item)
+{
+	if (item->ready || item->delayed || item->working || item->failures)
+		return;
+	strmap_remove(&q->items, item->key);
+	free(item);
+}
+
+static void ready_append(struct workqueue *q, struct workqueue_item *item)
+{
+	item->ready = true;
+	item->next = NULL;
+	item->prev = q->last;
+	if (q->last)
+		q->last->next = item;
+	else
+		q->first = item;
+	q->last = item;
+	q->n_ready++;
+}
+
+static void delayed_remove(struct workqueue *q, struct workqueue_item *item)
+{
+	if (item->prev)
+		item->prev->next = item->next;
+	else
+		q->delayed = item->next;
+	if (item->next)
+		item->next->prev = item->prev;
+	item->delayed = false;
+	q->n_delayed--;
+}
+
+static void delayed_insert(struct workqueue *q, struct workqueue_item *item, int64_t at_ns)
+{
+	item->delayed = true;
+	item->at_ns = at_ns;
+	item->prev = NULL;
+	item->next = q->delayed;
+	if (q->delayed)
+		q->delayed->prev = item;
+	q->delayed = item;
+	q->n_delayed++;
+}
+
+int workqueue_add(struct workqueue *q, const char *key)
+{
+	struct workqueue_item *item = item_of(q, key);
+
+	if (!item)
+		return -ENOMEM;
+	q->adds++;
+	if (item->working) {
+		item->again = true;
+	} else if (!item->ready) {
+		if (item->delayed)
+			delayed_remove(q, item);
+		ready_append(q, item);
+	}
+	return 0;
+}
+
+int workqueue_add_at(struct workqueue *q, const char *key, int64_t at_ns)
+{
+	struct workqueue_item *item = item_of(q, key);
+
+	if (!item)
+		return -ENOMEM;
+	q->adds++;
+	if (item->ready)
+		return 0;
+	if (item->delayed)
+		item->at_ns = MIN(item->at_ns, at_ns);
+	else
+		delayed_insert(q, item, at_ns);
+	return 0;
+}
+
+const char *workqueue_get(struct workqueue *q, int64_t now_ns)
+{
+	struct workqueue_item *item, *next;
+
+	for (item = q->delayed; item; item = next) {
+		next = item->next;
+		if (item->at_ns > now_ns || item->working)
+			continue;
+		delayed_remove(q, item);
+		ready_append(q, item);
+	}
+	item = q->first;
+	if (!item)
+		return NULL;
+	q->first = item->next;
+	if (q->first)
+		q->first->prev = NULL;
+	else
+		q->last = NULL;
+	q->n_ready--;
+	item->ready = false;
+	item->working = true;
+	q->n_working++;
+	return item->key;
+}
+
+void workqueue_done(struct workqueue *q, const char *key)
+{
+	struct workqueue_item *item = strmap_get(&q->items, key);
+
+	if (!item || !item->working)
+		return;
+	item->working = false;
+	q->n_working--;
+	/* After a failure the delay holds, whatever came in meanwhile: the work would fail again. */
+	if (item->again && !(item->failures && item->delayed)) {
+		if (item->delayed)
+			delayed_remove(q, item);
+		ready_append(q, item);
+	}
+	item->again = false;
+	item_drop_if_idle(q, item);
+}
+
+void workqueue_forget(struct workqueue *q, const char *key)
+{
+	struct workqueue_item *item = strmap_get(&q->items, key);
+
+	if (!item)
+		return;
+	item->failures = 0;
+	item_drop_if_idle(q, item);
+}
+
+int64_t workqueue_retry(struct workqueue *q, const char *key, int64_t now_ns, int64_t least_ns)
+{
+	struct workqueue_item *item = item_of(q, key);
+	int64_t delay = DELAY_FIRST_NS;
+
+	if (!item)
+		return 0;
+	for (unsigned i = 0; i < item->failures && delay < DELAY_MAX_NS; i++)
+		delay *= 2;
+	delay = MAX(MIN(delay, DELAY_MAX_NS), least_ns);
+	item->failures++;
+	q->retries++;
+	if (item->delayed)
+		delayed_remove(q, item);
+	if (!item->ready)
+		delayed_insert(q, item, now_ns + delay);
+	return delay;
+}
+
+int64_t workqueue_next_ns(const struct workqueue *q)
+{
+	int64_t next = -1;
+
+	if (q->first)
+		return 0;
+	for (const struct workqueue_item *item = q->delayed; item; item = item->next)
+		if (!item->working && (next < 0 || item->at_ns < next))
+			next = item->at_ns;
+	return next;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keys to work on, as in client-go: a key is in the queue at most once, is
+ * worked on by one at a time, and comes back after failures with 5 ms doubling
+ * to 1000 s. Pure: the time is an argument.
+ *
+ *	add -> get -> (work) -> done, after forget (success) or retry (failure)
+ *
+ * A key that is added while it is worked on comes again after done.
+ */
+#ifndef AFTERGLOW_OPERATOR_KUBE_WORKQUEUE_H
+#define AFTERGLOW_OPERATOR_KUBE_WORKQUEUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/strmap.h"
+
+struct workqueue_item;
+struct workqueue {
+	struct strmap items; /* key -> struct workqueue_item */
+	struct workqueue_item *first, *last; /* ready, in the order they came */
+	struct workqueue_item *delayed; /* in no order */
+	size_t n_ready, n_delayed, n_working;
+	uint64_t adds, retries; /* counters for metrics */
+};
+
+void workqueue_init(struct workqueue *q);
+void workqueue_release(struct workqueue *q);
+
+/* Makes key ready now, whatever delay it had. -ENOMEM: not added. */
+int workqueue_add(struct workqueue *q, const char *key);
+/* Makes key ready at the time, or earlier if it was due earlier. */
+int workqueue_add_at(struct workqueue *q, const char *key, int64_t at_ns);
+
+/* The next key that is ready at now, NULL: none. It stays valid until done. */
+const char *workqueue_get(struct workqueue *q, int64_t now_ns);
+/* The work on a key that get gave has ended. */
+void workqueue_done(struct workqueue *q, const char *key);
+
+/* Success: the failures of key are forgotten. */
+void workqueue_forget(struct workqueue *q, const char *key);
+/* Failure: comes back after its delay, at least least_ns (a Retry-After). Returns the delay. */
+int64_t workqueue_retry(struct workqueue *q, const char *key, int64_t now_ns, int64_t least_ns);
+
+/* When get will have something: 0 is now, -1 never unless something is added. */
+int64_t workqueue_next_ns(const struct workqueue *q);
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of the work queue under a fake clock. */
+#include "operator/kube/workqueue.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "lib/units.h"
+
+static void keys_come_in_order_and_once(void **state)
+{
+	struct workqueue q;
+	(void)state;
+
+	workqueue_init(&q);
+	workqueue_add(&q, "a");
+	workqueue_add(&q, "b");
+	workqueue_add(&q, "a");
+	assert_int_equal(workqueue_next_ns(&q), 0);
+	const char *a = workqueue_get(&q, 1);
+	assert_string_equal(a, "a");
+	assert_string_equal(workqueue_get(&q, 1), "b");
+	assert_null(workqueue_get(&q, 1));
+	workqueue_done(&q, "a");
+	workqueue_done(&q, "b");
+	assert_int_equal(q.items.n, 0);
+	assert_int_equal(workqueue_next_ns(&q), -1);
+	workqueue_release(&q);
+}
+
+static void a_key_added_while_worked_on_comes_after_done_and_not_before(void **state)
+{
+	struct workqueue q;
+	(void)state;
+
+	workqueue_init(&q);
+	workqueue_add(&q, "a");
+	const char *a = workqueue_get(&q, 1);
+	workqueue_add(&q, "a");
+	workqueue_add(&q, "a");
+	assert_null(workqueue_get(&q, 1));
+	workqueue_forget(&q, a);
+	workqueue_done(&q, a);
+	assert_string_equal(workqueue_get(&q, 1), "a");
+	assert_null(workqueue_get(&q, 1));
+	workqueue_done(&q, "a");
+	assert_null(workqueue_get(&q, 1));
+	workqueue_release(&q);
+}
+
+static void failures_double_from_5_ms_to_1000_s_and_success_forgets_them(void **state)
+{
+	struct workqueue q;
+	int64_t now = 0, expected = 5 * NS_PER_MS;
+	(void)state;
+
+	workqueue_init(&q);
+	workqueue_add(&q, "a");
+	for (int i = 0; i < 25; i++) {
+		const char *key = workqueue_get(&q, now);
+		assert_non_null(key);
+		assert_int_equal(workqueue_retry(&q, key, now, 0), expected);
+		workqueue_done(&q, key);
+		assert_null(workqueue_get(&q, now + expected - 1));
+		assert_int_equal(workqueue_next_ns(&q), now + expected);
+		now += expected;
+		expected = expected * 2 > 1000 * NS_PER_SEC ? 1000 * NS_PER_SEC : expected * 2;
+	}
+	const char *key = workqueue_get(&q, now);
+	workqueue_forget(&q, key);
+	workqueue_done(&q, key);
+	assert_int_equal(q.items.n, 0);
+	workqueue_add(&q, "a");
+	key = workqueue_get(&q, now);
+	assert_int_equal(workqueue_retry(&q, key, now, 0), 5 * NS_PER_MS);
+	workqueue_done(&q, key);
+	workqueue_release(&q);
+}
+
+static void retry_after_is_the_least_delay(void **state)
+{
+	struct workqueue q;
+	(void)state;
+
+	workqueue_init(&q);
+	workqueue_add(&q, "a");
+	const char *key = workqueue_get(&q, 0);
+	assert_int_equal(workqueue_retry(&q, key, 0, 7 * NS_PER_SEC), 7 * NS_PER_SEC);
+	workqueue_done(&q, key);
+	assert_null(workqueue_get(&q, 7 * NS_PER_SEC - 1));
+	assert_string_equal(workqueue_get(&q, 7 * NS_PER_SEC), "a");
+	workqueue_release(&q);
+}
+
+static void events_during_failing_work_do_not_defeat_its_delay(void **state)
+{
+	struct workqueue q;
+	(void)state;
+
+	workqueue_init(&q);
+	workqueue_add(&q, "a");
+	const char *key = workqueue_get(&q, 0);
+	workqueue_add(&q, "a");
+	workqueue_retry(&q, key, 0, 0);
+	workqueue_done(&q, key);
+	assert_null(workqueue_get(&q, 0));
+	assert_string_equal(workqueue_get(&q, 5 * NS_PER_MS), "a");
+	workqueue_release(&q);
+}
+
+static void a_new_event_ends_the_wait_of_a_delayed_key(void **state)
+{
+	struct workqueue q;
+	(void)state;
+
+	workqueue_init(&q);
+	workqueue_add_at(&q, "a", 100);
+	workqueue_add_at(&q, "b", 50);
+	workqueue_add_at(&q, "a", 70);
+	assert_int_equal(workqueue_next_ns(&q), 50);
+	assert_null(workqueue_get(&q, 49));
+	workqueue_add(&q, "a");
+	assert_string_equal(workqueue_get(&q, 0), "a");
+	assert_string_equal(workqueue_get(&q, 50), "b");
+	workqueue_done(&q, "a");
+	workqueue_done(&q, "b");
+	assert_null(workqueue_get(&q, 1000));
+	workqueue_release(&q);
+}
+
+static void a_delay_set_while_worked_on_starts_after_done(void **state)
+{
+	struct workqueue q;
+	(void)state;
+
+	workqueue_init(&q);
+	workqueue_add(&q, "a");
+	const char *key = workqueue_get(&q, 0);
+	workqueue_add_at(&q, key, 10);
+	assert_null(workqueue_get(&q, 20));
+	assert_int_equal(workqueue_next_ns(&q), -1);
+	workqueue_forget(&q, key);
+	workqueue_done(&q, key);
+	assert_string_equal(workqueue_get(&q, 20), "a");
+	workqueue_release(&q);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(keys_come_in_order_and_once),
+		cmocka_unit_test(a_key_added_while_worked_on_comes_after_done_and_not_before),
+		cmocka_unit_test(failures_double_from_5_ms_to_1000_s_and_success_forgets_them),
+		cmocka_unit_test(retry_after_is_the_least_delay),
+		cmocka_unit_test(events_during_failing_work_do_not_defeat_its_delay),
+		cmocka_unit_test(a_new_event_ends_the_wait_of_a_delayed_key),
+		cmocka_unit_test(a_delay_set_while_worked_on_starts_after_done),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
