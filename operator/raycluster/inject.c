@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The recorder in a Ray pod. */
+#include "operator/raycluster/inject.h"
+
+#include "lib/json.h"
+#include "lib/strbuf.h"
+#include "operator/raycluster/plan.h"
+#include "operator/raycluster/pod_spec.h"
+
+#define BIN_DIR "/afterglow/bin"
+#define RUN_DIR "/afterglow/run"
+#define SPOOL_DIR "/afterglow/spool"
+#define STORE_DIR "/afterglow/store"
+#define SOCKET RUN_DIR "/afterglow.sock"
+#define SIDECAR_UID 65532
+
+static bool annotation_bool(const cJSON *cluster, const cJSON *pod, const char *name, bool fallback)
+{
+	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(pod, name));
+
+	if (!text)
+		text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(cluster, name));
+	if (!text)
+		return fallback;
+	return strcmp(text, "true") == 0 || (fallback && strcmp(text, "false") != 0);
+}
+
+bool inject_wanted(const cJSON *cluster_annotations, const cJSON *template_annotations)
+{
+	return annotation_bool(cluster_annotations, template_annotations, "afterglow.dev/inject", true);
+}
+
+bool inject_oom_group(const cJSON *cluster_annotations, const cJSON *template_annotations, const struct policy *policy)
+{
+	return annotation_bool(cluster_annotations, template_annotations, "afterglow.dev/oom-group",
+			       policy->oom_group);
+}
+
+static void add_string(cJSON *array, const char *text)
+{
+	cJSON_AddItemToArray(array, cJSON_CreateString(text));
+}
+
+/* Single quotes for the shell; a container's name is a DNS label, so nothing in it needs them. */
+static char *launch_script(const char *container, const char *wait_port)
+{
+	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(4096);
+
+	strbuf_adds(&sb, "L=" BIN_DIR "/" PLAN_LAUNCHER_KEY "; ");
+	strbuf_adds(&sb, "if \"$L\" --version >/dev/null 2>&1; then exec \"$L\"");
+	strbuf_addf(&sb, " --name '%s' --socket " SOCKET, container);
+	if (wait_port)
+		strbuf_addf(&sb, " --wait-tcp \"$FQ_RAY_IP:%s\"", wait_port);
+	strbuf_adds(&sb, " -- \"$@\"; ");
+	/* Without the launcher a worker still has to wait for the head. */
+	if (wait_port)
+		strbuf_addf(&sb, "else for i in {1..300}; do (exec 3<>\"/dev/tcp/$FQ_RAY_IP/%s\") 2>/dev/null && break; "
+			    "sleep 1; done; ", wait_port);
+	else
+		strbuf_adds(&sb, "else ");
+	strbuf_adds(&sb, "exec \"$@\"; fi");
+	return strbuf_detach(&sb);
+}
+
+static bool wrap_command(cJSON *container, const char *wait_port)
+{
+	cJSON *command = json_get(container, "command"), *args, *old_args, *item;
+	_cleanup_free_ char *script = NULL;
+
+	if (!cJSON_IsArray(command) || !command->child)
+		return false;
+	script = launch_script(json_str(container, "name"), wait_port);
+	if (!script)
+		return false;
+	args = cJSON_Duplicate(command, true);
+	old_args = json_get(container, "args");
+	cJSON_ArrayForEach(item, old_args)
+		cJSON_AddItemToArray(args, cJSON_Duplicate(item, true));
+	command = cJSON_CreateArray();
+	add_string(command, "/bin/bash");
+	add_string(command, "-c");
+	add_string(command, script);
+	add_string(command, "afterglow"); /* $0 */
+	json_set(container, "command", command);
+	json_set(container, "args", args);
+	return true;
+}
+
+static cJSON *volume_new(const char *name)
+{
+	cJSON *volume = cJSON_CreateObject();
+
+	json_set_str(volume, "name", name);
+	return volume;
+}
+
+static void add_empty_dir(cJSON *pod_spec, const char *name, const char *size)
+{
+	cJSON *volume = volume_new(name);
+
+	json_set_str(json_object_at(volume, "emptyDir"), "sizeLimit", size);
+	pod_volume_default(pod_spec, volume);
+}
+
+static void add_volumes(cJSON *pod_spec, const struct injection *in)
+{
+	cJSON *volume = volume_new("afterglow-bin"), *config_map = json_object_at(volume, "configMap");
+
+	json_set_str(config_map, "name", PLAN_LAUNCHER_CONFIGMAP);
+	json_set(config_map, "optional", cJSON_CreateTrue());
+	json_set_int(config_map, "defaultMode", 0555);
+	pod_volume_default(pod_spec, volume);
+	add_empty_dir(pod_spec, "afterglow-run", "16Mi");
+	add_empty_dir(pod_spec, "afterglow-spool", "1Gi");
+	if (in->store) {
+		volume = volume_new("afterglow-store");
+		json_set_str(json_object_at(volume, "persistentVolumeClaim"), "claimName", in->policy->store_claim);
+		pod_volume_default(pod_spec, volume);
+	}
+}
+
+static void add_sidecar_args(cJSON *sidecar, const struct injection *in)
+{
+	cJSON *args = json_array_at(sidecar, "args");
+	char text[24];
+
+	add_string(args, "--socket");
+	add_string(args, SOCKET);
+	add_string(args, "--spool");
+	add_string(args, SPOOL_DIR);
+	if (in->store) {
+		add_string(args, "--store");
+		add_string(args, STORE_DIR);
+	}
+	if (in->oom_group)
+		add_string(args, "--oom-group");
+	snprintf(text, sizeof(text), "%g", in->policy->warn_at);
+	add_string(args, "--warn-at");
+	add_string(args, text);
+}
+
+static void add_sidecar_env(cJSON *sidecar, const struct injection *in)
+{
+	char store[300];
+
+	container_env_field_default(sidecar, "POD_NAMESPACE", "metadata.namespace");
+	container_env_field_default(sidecar, "POD_NAME", "metadata.name");
+	container_env_field_default(sidecar, "POD_UID", "metadata.uid");
+	container_env_field_default(sidecar, "NODE_NAME", "spec.nodeName");
+	container_env_default(sidecar, "AFTERGLOW_CLUSTER", in->cluster);
+	if (in->store) {
+		snprintf(store, sizeof(store), "pvc:%s", in->policy->store_claim);
+		container_env_default(sidecar, "AFTERGLOW_STORE_NAME", store);
+	}
+}
+
+static void add_security(cJSON *sidecar)
+{
+	cJSON *security = json_object_at(sidecar, "securityContext");
+
+	json_set(security, "runAsNonRoot", cJSON_CreateTrue());
+	json_set_int(security, "runAsUser", SIDECAR_UID);
+	json_set_int(security, "runAsGroup", SIDECAR_UID);
+	json_set(security, "allowPrivilegeEscalation", cJSON_CreateFalse());
+	json_set(security, "readOnlyRootFilesystem", cJSON_CreateTrue());
+	add_string(json_array_at(json_object_at(security, "capabilities"), "drop"), "ALL");
+	json_set_str(json_object_at(security, "seccompProfile"), "type", "RuntimeDefault");
+}
+
+static void add_resources(cJSON *sidecar)
+{
+	cJSON *resources = json_object_at(sidecar, "resources");
+
+	json_set_str(json_object_at(resources, "requests"), "cpu", "10m");
+	json_set_str(json_object_at(resources, "requests"), "memory", "16Mi");
+	json_set_str(json_object_at(resources, "limits"), "memory", "64Mi");
+}
+
+static void add_sidecar(cJSON *pod_spec, const struct injection *in)
+{
+	cJSON *sidecar = volume_new(SIDECAR_CONTAINER);
+
+	json_set_str(sidecar, "image", in->policy->sidecar_image);
+	if (in->policy->sidecar_image_pull_policy)
+		json_set_str(sidecar, "imagePullPolicy", in->policy->sidecar_image_pull_policy);
+	add_sidecar_args(sidecar, in);
+	add_sidecar_env(sidecar, in);
+	add_resources(sidecar);
+	add_security(sidecar);
+	container_mount_default(sidecar, "afterglow-run", RUN_DIR, false);
+	container_mount_default(sidecar, "afterglow-spool", SPOOL_DIR, false);
+	if (in->store)
+		container_mount_default(sidecar, "afterglow-store", STORE_DIR, false);
+	cJSON_AddItemToArray(json_get(pod_spec, "containers"), sidecar);
+}
+
+bool inject(cJSON *pod_spec, const struct injection *in)
+{
+	cJSON *ray = ray_container(pod_spec);
+
+	if (json_find(json_get(pod_spec, "containers"), "name", SIDECAR_CONTAINER))
+		return true;
+	if (!wrap_command(ray, in->wait_port))
+		return false;
+	add_volumes(pod_spec, in);
+	container_mount_default(ray, "afterglow-bin", BIN_DIR, true);
+	container_mount_default(ray, "afterglow-run", RUN_DIR, false);
+	add_sidecar(pod_spec, in);
+	return true;
+}

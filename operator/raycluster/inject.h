@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The recorder in a Ray pod: the launcher around the Ray container's command,
+ * the sidecar as the last container, their volumes. Only appends, never moves
+ * containers[0], does nothing when the sidecar is already there.
+ *
+ * Every part may be missing at run time and Ray still starts: the ConfigMap
+ * with the launcher is optional, the shell in front of it falls back to the bare
+ * command, and the sidecar is a plain container that nothing waits for.
+ */
+#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_INJECT_H
+#define AFTERGLOW_OPERATOR_RAYCLUSTER_INJECT_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+
+#include "operator/raycluster/policy.h"
+
+#define SIDECAR_CONTAINER "afterglow"
+
+struct injection {
+	const char *cluster;         /* RayCluster's name */
+	const char *wait_port;       /* wait for $FQ_RAY_IP:port before the command; NULL: do not */
+	bool oom_group;
+	bool store;                  /* the claim exists */
+	const struct policy *policy;
+};
+
+/* Whether the annotations of the cluster and the template leave the recorder on. The template's word wins. */
+bool inject_wanted(const cJSON *cluster_annotations, const cJSON *template_annotations);
+
+/* The same for afterglow.dev/oom-group, over the policy's default. */
+bool inject_oom_group(const cJSON *cluster_annotations, const cJSON *template_annotations, const struct policy *policy);
+
+/*
+ * False, and nothing done: the Ray container has no command of its own, so there
+ * is nothing to put the launcher in front of (the image's entrypoint is unknown).
+ */
+bool inject(cJSON *pod_spec, const struct injection *in);
+
+#endif

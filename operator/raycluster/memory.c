@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory safety of one Ray pod. */
+#include "operator/raycluster/memory.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "lib/json.h"
+#include "lib/macros.h"
+#include "lib/units.h"
+#include "operator/raycluster/notes.h"
+#include "operator/raycluster/pod_spec.h"
+#include "operator/raycluster/quantity.h"
+#include "operator/raycluster/start_params.h"
+
+#define MIB ((int64_t)1 << 20)
+
+static int64_t part(int64_t limit, double fraction)
+{
+	return (int64_t)((double)limit * fraction);
+}
+
+static int64_t whole_mib(int64_t bytes)
+{
+	return bytes / MIB * MIB;
+}
+
+static int64_t headroom(int64_t limit, const struct policy *policy)
+{
+	return policy->headroom_bytes ? policy->headroom_bytes : part(limit, policy->headroom_fraction);
+}
+
+/* As much as the policy says, but not what the user's --memory or a smaller /dev/shm leaves no room for. */
+static int64_t object_store(const struct memory_wish *wish, int64_t reserve, const struct policy *policy)
+{
+	int64_t size = part(wish->limit, policy->object_store_fraction);
+
+	if (wish->ray_memory)
+		size = MIN(size, wish->limit - reserve - wish->ray_memory);
+	if (wish->shm_size)
+		size = MIN(size, wish->shm_size);
+	return MAX(whole_mib(size), RAY_OBJECT_STORE_MIN);
+}
+
+/*
+ * Ray compares the store with the free bytes of /dev/shm, where PyTorch's
+ * loaders and others leave their files too. tmpfs counts only what is used.
+ */
+static int64_t shm_size(int64_t store)
+{
+	return whole_mib(store + MAX(store / 16, 16 * MIB) + MIB - 1);
+}
+
+struct memory_budget memory_divide(const struct memory_wish *wish, const struct policy *policy)
+{
+	struct memory_budget b = { .headroom = headroom(wish->limit, policy) };
+	int64_t store = 0, rest;
+
+	if (!wish->no_shm) {
+		store = wish->object_store ? wish->object_store : object_store(wish, b.headroom, policy);
+		b.object_store = store;
+		b.shm_size = shm_size(store);
+	}
+	rest = wish->limit - store - b.headroom;
+	if (wish->ray_memory)
+		b.ray_memory = wish->ray_memory;
+	else /* a limit too small for Ray still gets a number that Ray accepts; excess tells */
+		b.ray_memory = whole_mib(MAX(MIN(rest, part(wish->limit, policy->ray_memory_fraction)), MIB));
+	b.excess = MAX(store + b.headroom + b.ray_memory - wish->limit, 0);
+	return b;
+}
+
+/* A whole number of bytes; 0 for what only the shell can say ("$((2**30))") and for what is absent. */
+static int64_t param_bytes(const cJSON *params, const char *name)
+{
+	const char *text = start_param(params, name);
+	char *end;
+	long long value;
+
+	if (!text)
+		return 0;
+	errno = 0;
+	value = strtoll(text, &end, 10);
+	return *text && !*end && !errno && value > 0 ? value : 0;
+}
+
+static int64_t quantity_at(const cJSON *resources, const char *path)
+{
+	const char *text = json_str(resources, path);
+	int64_t value;
+
+	if (!text)
+		return json_int(resources, path, 0);
+	return quantity_parse(text, &value, NULL) == 0 ? value : 0;
+}
+
+/* The limit that holds, 0 for none. A request above the policy's limit lifts it: the pod would be invalid. */
+static int64_t settle_limit(cJSON *container, enum ray_node node, const struct policy *policy)
+{
+	cJSON *resources = json_object_at(container, "resources");
+	int64_t limit = quantity_at(resources, "limits.memory");
+	int64_t request = quantity_at(resources, "requests.memory");
+	char text[QUANTITY_TEXT_MAX];
+
+	if (!limit && node == RAY_WORKER && policy->worker_memory_limit) {
+		limit = MAX(policy->worker_memory_limit, request);
+		json_set_str(json_object_at(resources, "limits"), "memory", quantity_format_bytes(limit, text));
+	}
+	if (limit && !request)
+		json_set_str(json_object_at(resources, "requests"), "memory", quantity_format_bytes(limit, text));
+	return limit;
+}
+
+static void set_param_bytes(cJSON *params, const char *name, int64_t value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRId64, value);
+	if (!start_param(params, name))
+		json_set_str(params, name, text);
+}
+
+static void note_excess(const struct memory_wish *wish, const struct memory_budget *b, const char *group,
+			cJSON *notes)
+{
+	char limit[SIZE_TEXT_MAX], memory[SIZE_TEXT_MAX], store[SIZE_TEXT_MAX], room[SIZE_TEXT_MAX],
+		excess[SIZE_TEXT_MAX];
+
+	if (!b->excess)
+		return;
+	notes_addf(notes, NOTE_MEMORY_SAFE, "MemoryOverLimit",
+		   "group %s: memory %s%s + object store %s%s + headroom %s is %s over the container's limit of %s", group,
+		   size_format((uint64_t)b->ray_memory, memory), wish->ray_memory ? " (yours)" : "",
+		   size_format((uint64_t)b->object_store, store), wish->object_store ? " (yours)" : "",
+		   size_format((uint64_t)b->headroom, room), size_format((uint64_t)b->excess, excess),
+		   size_format((uint64_t)wish->limit, limit));
+}
+
+static void note_object_store(const cJSON *container, const struct memory_wish *wish, const char *group, cJSON *notes)
+{
+	char store[SIZE_TEXT_MAX], size[SIZE_TEXT_MAX];
+
+	if (!wish->object_store)
+		return;
+	size_format((uint64_t)wish->object_store, store);
+	if (wish->object_store < RAY_OBJECT_STORE_MIN)
+		notes_addf(notes, NOTE_MEMORY_SAFE, "ObjectStoreTooSmall",
+			   "group %s: object-store-memory of %s: Ray refuses less than 75 MiB", group, store);
+	if (wish->shm_size && wish->object_store > wish->shm_size &&
+	    !container_env(container, "RAY_OBJECT_STORE_ALLOW_SLOW_STORAGE"))
+		notes_addf(notes, NOTE_MEMORY_SAFE, "ObjectStoreOverShm",
+			   "group %s: object-store-memory of %s does not fit your /dev/shm of %s: Ray may refuse to start",
+			   group, store, size_format((uint64_t)wish->shm_size, size));
+}
+
+static void set_monitor(cJSON *container, const struct policy *policy)
+{
+	char text[24];
+
+	if (policy->usage_threshold > 0) {
+		snprintf(text, sizeof(text), "%g", policy->usage_threshold);
+		container_env_default(container, "RAY_memory_usage_threshold", text);
+	}
+	if (policy->monitor_refresh_ms >= 0) {
+		snprintf(text, sizeof(text), "%" PRId64, policy->monitor_refresh_ms);
+		container_env_default(container, "RAY_memory_monitor_refresh_ms", text);
+	}
+}
+
+/* The user's own /dev/shm: its sizeLimit, 0 when it has none or there is no such mount. */
+static int64_t own_shm_size(const cJSON *pod_spec, const cJSON *container)
+{
+	const cJSON *mount = json_find(json_get(container, "volumeMounts"), "mountPath", "/dev/shm");
+	const char *name = json_str(mount, "name");
+
+	if (!name)
+		return 0;
+	return quantity_at(json_find(json_get(pod_spec, "volumes"), "name", name), "emptyDir.sizeLimit");
+}
+
+int64_t memory_apply(cJSON *pod_spec, cJSON *params, enum ray_node node, const char *group, bool head_only,
+		     const struct policy *policy, cJSON *notes)
+{
+	cJSON *container = ray_container(pod_spec);
+	struct memory_wish wish = {
+		.ray_memory = param_bytes(params, "memory"),
+		.object_store = param_bytes(params, "object-store-memory"),
+		.shm_size = own_shm_size(pod_spec, container),
+		.no_shm = start_param(params, "plasma-directory") != NULL,
+	};
+	struct memory_budget budget;
+
+	if (node == RAY_HEAD && !head_only && policy->head_num_cpus && !start_param(params, "num-cpus"))
+		json_set_str(params, "num-cpus", policy->head_num_cpus);
+	set_monitor(container, policy);
+	wish.limit = settle_limit(container, node, policy);
+	note_object_store(container, &wish, group, notes);
+	if (!wish.limit) {
+		notes_addf(notes, NOTE_MEMORY_SAFE, "NoMemoryLimit",
+			   "group %s: the Ray container has no memory limit, so one task can take the node's memory: set "
+			   "resources.limits.memory%s", group,
+			   node == RAY_WORKER ? " (or the operator's workerMemoryLimit)" : "");
+		return 0;
+	}
+	budget = memory_divide(&wish, policy);
+	set_param_bytes(params, "memory", budget.ray_memory);
+	if (!wish.no_shm)
+		set_param_bytes(params, "object-store-memory", budget.object_store);
+	note_excess(&wish, &budget, group, notes);
+	return budget.shm_size;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory safety of one Ray pod. What Ray may hand out to tasks (--memory), what
+ * its object store may take (--object-store-memory, held in /dev/shm and charged
+ * to the same cgroup) and a headroom for raylet, agents and the interpreter must
+ * fit into the container's limit together. KubeRay gives tasks the full limit;
+ * then the kernel ends the container where Ray would have queued a task.
+ * The user's own values win; where they do not fit, a note says the numbers.
+ */
+#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_MEMORY_H
+#define AFTERGLOW_OPERATOR_RAYCLUSTER_MEMORY_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "operator/raycluster/names.h"
+#include "operator/raycluster/policy.h"
+
+/* Ray refuses a smaller object store (OBJECT_STORE_MINIMUM_MEMORY_BYTES in ray_constants.py). */
+#define RAY_OBJECT_STORE_MIN ((int64_t)75 << 20)
+
+/* All in bytes, 0: not known or not set. */
+struct memory_wish {
+	int64_t limit;        /* the Ray container's memory limit */
+	int64_t ray_memory;   /* the user's --memory */
+	int64_t object_store; /* the user's --object-store-memory */
+	int64_t shm_size;     /* size of a /dev/shm that the user mounted */
+	bool no_shm;          /* plasma-directory: the object store is a file, which the kernel can write out */
+};
+
+struct memory_budget {
+	int64_t ray_memory;
+	int64_t object_store;
+	int64_t headroom;
+	int64_t shm_size; /* for the /dev/shm that we mount: the object store and a little for others */
+	int64_t excess;   /* bytes by which the sum passes the limit, 0 when it fits */
+};
+
+/* Divides the limit (> 0). What the user set is taken over as it is. */
+struct memory_budget memory_divide(const struct memory_wish *wish, const struct policy *policy);
+
+/*
+ * Applies the policy to one group: limit and request of the Ray container
+ * (containers[0] of pod_spec), num-cpus of the head, memory and
+ * object-store-memory in params, the monitor's environment, and notes.
+ * head_only: the cluster has no worker groups, so its head must keep its CPUs
+ * or nothing could run. Returns the size for /dev/shm in bytes, 0 for no limit.
+ */
+int64_t memory_apply(cJSON *pod_spec, cJSON *params, enum ray_node node, const char *group, bool head_only,
+		     const struct policy *policy, cJSON *notes);
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names and groups of a RayCluster. */
+#include "operator/raycluster/names.h"
+
+#include <ctype.h>
+#include <openssl/evp.h>
+
+#include "lib/json.h"
+#include "lib/strbuf.h"
+#include "operator/raycluster/plan.h"
+
+#define PREFIX_MAX 50
+#define SUFFIX_LEN 5
+
+/* Kubernetes' own alphabet for generated names: no vowels, so no words. */
+static const char suffix_alphabet[] = "bcdfghjklmnpqrstvwxz2456789";
+
+const char *ray_node_name(enum ray_node node)
+{
+	return node == RAY_HEAD ? "head" : "worker";
+}
+
+const char *group_name(enum ray_node node, const cJSON *group)
+{
+	const char *name = node == RAY_HEAD ? HEAD_GROUP_NAME : json_str(group, "groupName");
+
+	return name ? name : "";
+}
+
+static void sha256(const void *data, size_t len, unsigned char ret_digest[static EVP_MAX_MD_SIZE])
+{
+	memset(ret_digest, 0, EVP_MAX_MD_SIZE);
+	EVP_Digest(data, len, ret_digest, NULL, EVP_sha256(), NULL);
+}
+
+void sha256_hex(const char *text, size_t len, size_t n, char *ret_hex)
+{
+	unsigned char digest[EVP_MAX_MD_SIZE];
+
+	sha256(text, len, digest);
+	for (size_t i = 0; i < n; i++)
+		ret_hex[i] = "0123456789abcdef"[i % 2 ? digest[i / 2] & 15 : digest[i / 2] >> 4];
+	ret_hex[n] = '\0';
+}
+
+void pod_name(const cJSON *cluster, enum ray_node node, const char *group, unsigned n, char ret_name[static POD_NAME_MAX])
+{
+	const char *name = json_str(cluster, "metadata.name"), *uid = json_str(cluster, "metadata.uid");
+	char seed[512], prefix[PREFIX_MAX + 1];
+	unsigned char digest[EVP_MAX_MD_SIZE];
+	size_t len;
+
+	if (node == RAY_HEAD)
+		snprintf(prefix, sizeof(prefix), "%.*s-head-", PREFIX_MAX, name ? name : "");
+	else
+		snprintf(prefix, sizeof(prefix), "%s-%s-worker-", name ? name : "", group);
+	snprintf(seed, sizeof(seed), "%s/%s/%s/%u", uid ? uid : "", ray_node_name(node), group, n);
+	sha256(seed, strlen(seed), digest);
+	len = (size_t)snprintf(ret_name, POD_NAME_MAX, "%s", prefix);
+	for (size_t i = 0; i < len; i++)
+		ret_name[i] = (char)tolower((unsigned char)ret_name[i]);
+	for (size_t i = 0; i < SUFFIX_LEN; i++)
+		ret_name[len + i] = suffix_alphabet[digest[i] % (sizeof(suffix_alphabet) - 1)];
+	ret_name[len + SUFFIX_LEN] = '\0';
+}
+
+char *plan_service_name(const cJSON *cluster)
+{
+	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(512);
+	const char *own = json_str(cluster, "spec.headGroupSpec.headService.metadata.name");
+
+	if (own && *own)
+		strbuf_adds(&sb, own);
+	else
+		strbuf_addf(&sb, "%s-head-svc", json_str(cluster, "metadata.name"));
+	return strbuf_detach(&sb);
+}
+
+char *head_fqdn(const cJSON *cluster, const struct policy *policy)
+{
+	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(1024);
+	_cleanup_free_ char *service = plan_service_name(cluster);
+
+	if (!service)
+		return NULL;
+	strbuf_addf(&sb, "%s.%s.svc.%s", service, json_str(cluster, "metadata.namespace"), policy->cluster_domain);
+	return strbuf_detach(&sb);
+}
+
+const char *head_gcs_port(const cJSON *cluster)
+{
+	const char *port = json_str(cluster, "spec.headGroupSpec.rayStartParams.port");
+
+	return port && *port ? port : HEAD_GCS_PORT;
+}
+
+cJSON *owner_references(const cJSON *cluster)
+{
+	cJSON *array = cJSON_CreateArray(), *ref = cJSON_CreateObject();
+
+	json_set_str(ref, "apiVersion", "ray.io/v1");
+	json_set_str(ref, "kind", "RayCluster");
+	json_set_str(ref, "name", json_str(cluster, "metadata.name"));
+	json_set_str(ref, "uid", json_str(cluster, "metadata.uid"));
+	json_set(ref, "controller", cJSON_CreateTrue());
+	json_set(ref, "blockOwnerDeletion", cJSON_CreateTrue());
+	cJSON_AddItemToArray(array, ref);
+	return array;
+}
+
+cJSON *object_new(const char *api_version, const char *kind, const char *ns, const char *name)
+{
+	cJSON *object = cJSON_CreateObject(), *metadata;
+
+	json_set_str(object, "apiVersion", api_version);
+	json_set_str(object, "kind", kind);
+	metadata = json_object_at(object, "metadata");
+	json_set_str(metadata, "namespace", ns);
+	json_set_str(metadata, "name", name);
+	return object;
+}

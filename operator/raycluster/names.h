@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names and groups of a RayCluster, as KubeRay's tools expect them. */
+#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_NAMES_H
+#define AFTERGLOW_OPERATOR_RAYCLUSTER_NAMES_H
+
+#include <cjson/cJSON.h>
+#include <stddef.h>
+
+#include "lib/err.h"
+#include "operator/raycluster/policy.h"
+
+#define HEAD_GROUP_NAME "headgroup"
+#define HEAD_GCS_PORT "6379"
+
+enum ray_node { RAY_HEAD, RAY_WORKER };
+
+/* "head", "worker": the value of the label ray.io/node-type. */
+const char *ray_node_name(enum ray_node node);
+
+/* HEAD_GROUP_NAME, or the worker group's groupName ("" when it has none). */
+const char *group_name(enum ray_node node, const cJSON *group);
+
+/*
+ * A pod's name as generateName would shape it: the prefix (at most 50 bytes,
+ * lower case) and 5 characters. These are no accident but a hash of the
+ * cluster's uid, the group and n, so that whoever asks again gets the same name.
+ */
+#define POD_NAME_MAX 64
+void pod_name(const cJSON *cluster, enum ray_node node, const char *group, unsigned n, char ret_name[static POD_NAME_MAX]);
+
+/* "<service>.<namespace>.svc.<domain>". The caller frees it; NULL: no memory. */
+char *head_fqdn(const cJSON *cluster, const struct policy *policy);
+
+/* The head's GCS port: rayStartParams.port or 6379. Owned by cluster. */
+const char *head_gcs_port(const cJSON *cluster);
+
+/* The first n characters (at most 64) of the lower-case hex SHA-256 of text, and a NUL. */
+void sha256_hex(const char *text, size_t len, size_t n, char *ret_hex);
+
+/* An owner reference to the cluster: controller, blocking its deletion in the foreground. */
+cJSON *owner_references(const cJSON *cluster);
+
+/* apiVersion, kind, metadata {namespace, name}; the caller owns it. */
+cJSON *object_new(const char *api_version, const char *kind, const char *ns, const char *name);
+
+#endif

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A Ray pod from its group's template. */
+#include "operator/raycluster/pod_template.h"
+
+#include <errno.h>
+
+#include "lib/json.h"
+#include "lib/strbuf.h"
+#include "operator/raycluster/inject.h"
+#include "operator/raycluster/memory.h"
+#include "operator/raycluster/notes.h"
+#include "operator/raycluster/pod_spec.h"
+#include "operator/raycluster/probes.h"
+#include "operator/raycluster/quantity.h"
+#include "operator/raycluster/start_params.h"
+
+#define ARGS_MAX 131072 /* MAX_ARG_STRLEN of Linux: one argument may not be longer */
+
+/* What a template cannot override: our own lists are found by them. */
+static bool label_is_ours(const char *name)
+{
+	return strcmp(name, "ray.io/cluster") == 0 || strcmp(name, "ray.io/node-type") == 0 ||
+	       strcmp(name, "ray.io/group") == 0;
+}
+
+static void add_labels(const struct pod_request *req, cJSON *metadata)
+{
+	const char *cluster = json_str(req->cluster, "metadata.name"), *node = ray_node_name(req->node);
+	cJSON *labels = json_object_at(metadata, "labels");
+	char identifier[64];
+	const cJSON *label;
+
+	snprintf(identifier, sizeof(identifier), "%s-%s", cluster, node);
+	json_set_str(labels, "ray.io/is-ray-node", "yes");
+	json_set_str(labels, "ray.io/cluster", cluster);
+	json_set_str(labels, "ray.io/node-type", node);
+	json_set_str(labels, "ray.io/group", group_name(req->node, req->group));
+	json_set_str(labels, "ray.io/identifier", identifier);
+	json_set_str(labels, "app.kubernetes.io/name", "kuberay");
+	json_set_str(labels, "app.kubernetes.io/created-by", "kuberay-operator");
+	cJSON_ArrayForEach(label, json_get(req->group, "template.metadata.labels"))
+		if (cJSON_IsString(label) && !label_is_ours(label->string))
+			json_set_str(labels, label->string, label->valuestring);
+}
+
+static cJSON *metadata_new(const struct pod_request *req)
+{
+	cJSON *metadata = cJSON_CreateObject();
+	const cJSON *annotations = json_get(req->group, "template.metadata.annotations");
+
+	json_set_str(metadata, "namespace", json_str(req->cluster, "metadata.namespace"));
+	add_labels(req, metadata);
+	if (cJSON_IsObject(annotations) && annotations->child)
+		json_set(metadata, "annotations", cJSON_Duplicate(annotations, true));
+	json_set(metadata, "ownerReferences", owner_references(req->cluster));
+	return metadata;
+}
+
+static void add_joined(struct strbuf *sb, const cJSON *words)
+{
+	const cJSON *word;
+
+	cJSON_ArrayForEach(word, words)
+		if (cJSON_IsString(word))
+			strbuf_addf(sb, "%s%s", sb->len ? " " : "", word->valuestring);
+}
+
+static bool overwrites_command(const struct pod_request *req)
+{
+	const cJSON *annotations = json_get(req->group, "template.metadata.annotations");
+	const char *text = cJSON_GetStringValue(
+		cJSON_GetObjectItemCaseSensitive(annotations, "ray.io/overwrite-container-cmd"));
+
+	return text && strcmp(text, "true") == 0;
+}
+
+/* The user's command runs first, then ours; a command that starts Ray itself is left alone. */
+static int set_command(const struct pod_request *req, cJSON *container, const char *start, struct err *err)
+{
+	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(ARGS_MAX);
+	static const char *const shell[] = { "/bin/bash", "-c", "--" };
+	cJSON *args;
+
+	if (overwrites_command(req))
+		return 0;
+	add_joined(&sb, json_get(container, "command"));
+	add_joined(&sb, json_get(container, "args"));
+	if (strstr(strbuf_str(&sb), "ray start"))
+		return 0;
+	strbuf_addf(&sb, "%s" RAY_ULIMIT_COMMAND "%s", sb.len ? " && " : "", start);
+	if (strbuf_failed(&sb))
+		return err_set(err, E2BIG, "the command of group %s", group_name(req->node, req->group));
+	json_set(container, "command", cJSON_CreateStringArray(shell, ARRAY_SIZE(shell)));
+	args = cJSON_CreateArray();
+	cJSON_AddItemToArray(args, cJSON_CreateString(strbuf_str(&sb)));
+	json_set(container, "args", args);
+	return 0;
+}
+
+static void add_address_env(cJSON *container, const char *fqdn)
+{
+	char service[256];
+
+	snprintf(service, sizeof(service), "%.*s", (int)strcspn(fqdn, "."), fqdn);
+	container_env_default(container, "FQ_RAY_IP", fqdn);
+	container_env_default(container, "RAY_IP", service);
+}
+
+static void add_env(const struct pod_request *req, cJSON *container, const char *fqdn, const char *start)
+{
+	const char *port = head_gcs_port(req->cluster);
+	char address[512];
+
+	if (req->node == RAY_WORKER)
+		add_address_env(container, fqdn);
+	container_env_field_default(container, "RAY_CLUSTER_NAME", "metadata.labels['ray.io/cluster']");
+	container_env_field_default(container, "RAY_CLUSTER_NAMESPACE", "metadata.namespace");
+	container_env_field_default(container, "RAY_CLOUD_INSTANCE_ID", "metadata.name");
+	container_env_field_default(container, "RAY_NODE_TYPE_NAME", "metadata.labels['ray.io/group']");
+	container_env_default(container, "KUBERAY_GEN_RAY_START_CMD", start);
+	container_env_default(container, "RAY_PORT", port);
+	snprintf(address, sizeof(address), "%s:%s", req->node == RAY_HEAD ? "127.0.0.1" : fqdn, port);
+	container_env_default(container, "RAY_ADDRESS", address);
+	container_env_default(container, "RAY_USAGE_STATS_KUBERAY_IN_USE", "1");
+	if (req->node == RAY_HEAD)
+		container_env_default(container, "RAY_USAGE_STATS_EXTRA_TAGS", "kuberay_crd=RayCluster");
+	container_env_default(container, "RAY_DASHBOARD_ENABLE_K8S_DISK_USAGE", "1");
+}
+
+/* Prometheus finds Ray's metrics by the port's name. */
+static void add_metrics_port(cJSON *container, const cJSON *params)
+{
+	cJSON *ports = json_array_at(container, "ports"), *port;
+	const char *number = start_param(params, "metrics-export-port");
+	long value = number ? strtol(number, NULL, 10) : 0;
+
+	if (json_find(ports, "name", "metrics"))
+		return;
+	port = cJSON_CreateObject();
+	json_set_str(port, "name", "metrics");
+	json_set_int(port, "containerPort", value > 0 && value < 65536 ? value : 8080);
+	cJSON_AddItemToArray(ports, port);
+}
+
+static void add_shm(cJSON *pod_spec, cJSON *container, const cJSON *params, int64_t size)
+{
+	cJSON *volume, *empty_dir;
+	char text[QUANTITY_TEXT_MAX];
+
+	if (start_param(params, "plasma-directory") ||
+	    json_find(json_get(container, "volumeMounts"), "mountPath", "/dev/shm"))
+		return;
+	volume = cJSON_CreateObject();
+	json_set_str(volume, "name", "shared-mem");
+	empty_dir = json_object_at(volume, "emptyDir");
+	json_set_str(empty_dir, "medium", "Memory");
+	if (size)
+		json_set_str(empty_dir, "sizeLimit", quantity_format_bytes(size, text));
+	pod_volume_default(pod_spec, volume);
+	container_mount_default(container, "shared-mem", "/dev/shm", false);
+}
+
+static bool is_head_only(const struct pod_request *req)
+{
+	return cJSON_GetArraySize(json_get(req->cluster, "spec.workerGroupSpecs")) == 0;
+}
+
+static void add_recorder(const struct pod_request *req, cJSON *pod_spec, cJSON *notes)
+{
+	const cJSON *of_cluster = json_get(req->cluster, "metadata.annotations");
+	const cJSON *of_template = json_get(req->group, "template.metadata.annotations");
+	struct injection in = {
+		.cluster = json_str(req->cluster, "metadata.name"),
+		.wait_port = req->node == RAY_WORKER ? head_gcs_port(req->cluster) : NULL,
+		.oom_group = inject_oom_group(of_cluster, of_template, req->policy),
+		.store = req->policy->store_claim && req->store_claim_exists,
+		.policy = req->policy,
+	};
+
+	if (!inject_wanted(of_cluster, of_template))
+		return;
+	if (!req->policy->sidecar_image || !req->launcher) {
+		notes_addf(notes, NOTE_RECORDING, "NoRecorder", "pods run without the recorder: the operator has no %s",
+			   req->launcher ? "sidecar image" : "launcher");
+		return;
+	}
+	if (req->policy->store_claim && !req->store_claim_exists)
+		notes_addf(notes, NOTE_RECORDING, "StoreClaimMissing",
+			   "PersistentVolumeClaim %s does not exist in namespace %s: reports stay with the pod and are lost "
+			   "with it", req->policy->store_claim, json_str(req->cluster, "metadata.namespace"));
+	if (!inject(pod_spec, &in))
+		notes_addf(notes, NOTE_RECORDING, "NoCommand",
+			   "group %s: the Ray container has no command of its own, so its pods run without the recorder",
+			   group_name(req->node, req->group));
+}
+
+static void add_init_env(cJSON *pod_spec, const char *fqdn)
+{
+	cJSON *container;
+
+	cJSON_ArrayForEach(container, json_get(pod_spec, "initContainers"))
+		add_address_env(container, fqdn);
+}
+
+static int build_spec(const struct pod_request *req, cJSON *pod_spec, cJSON *notes, struct err *err)
+{
+	_cleanup_strbuf_ struct strbuf address = STRBUF_INIT(1024);
+	_cleanup_free_ char *fqdn = head_fqdn(req->cluster, req->policy), *start = NULL;
+	cJSON *container = ray_container(pod_spec);
+	_cleanup_json_ cJSON *params = NULL;
+	int64_t shm;
+	int r = start_params_from_group(req->group, &params, err);
+
+	if (r < 0)
+		return r;
+	if (!fqdn)
+		return err_set(err, ENOMEM, "pod");
+	strbuf_addf(&address, "%s:%s", fqdn, head_gcs_port(req->cluster));
+	shm = memory_apply(pod_spec, params, req->node, group_name(req->node, req->group), is_head_only(req), req->policy,
+			   notes);
+	start_params_add_defaults(params, req->node, json_get(container, "resources"), strbuf_str(&address));
+	start = start_params_command(params, req->node);
+	if (!start)
+		return err_set(err, E2BIG, "the rayStartParams of group %s", group_name(req->node, req->group));
+	r = set_command(req, container, start, err);
+	if (r < 0)
+		return r;
+	add_env(req, container, fqdn, start);
+	if (req->node == RAY_WORKER)
+		add_init_env(pod_spec, fqdn);
+	add_metrics_port(container, params);
+	probes_add(container, params, req->node, json_str(req->cluster, "spec.rayVersion"));
+	add_shm(pod_spec, container, params, shm);
+	add_recorder(req, pod_spec, notes);
+	return 0;
+}
+
+int pod_build(const struct pod_request *req, cJSON **ret_pod, cJSON *notes, struct err *err)
+{
+	_cleanup_json_ cJSON *pod = cJSON_CreateObject();
+	cJSON *spec = cJSON_Duplicate(json_get(req->group, "template.spec"), true);
+	int r;
+
+	json_set_str(pod, "apiVersion", "v1");
+	json_set_str(pod, "kind", "Pod");
+	json_set(pod, "metadata", metadata_new(req));
+	json_set(pod, "spec", spec);
+	r = build_spec(req, spec, notes, err);
+	if (r < 0)
+		return r;
+	*ret_pod = TAKE_PTR(pod);
+	return 0;
+}

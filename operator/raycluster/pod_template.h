@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A Ray pod from its group's template, as KubeRay would make it, with memory safety and the recorder. */
+#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_POD_TEMPLATE_H
+#define AFTERGLOW_OPERATOR_RAYCLUSTER_POD_TEMPLATE_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+
+#include "operator/raycluster/names.h"
+#include "operator/raycluster/policy.h"
+
+struct pod_request {
+	const cJSON *cluster;
+	enum ray_node node;
+	const cJSON *group;          /* headGroupSpec or one of workerGroupSpecs */
+	const struct policy *policy;
+	bool store_claim_exists;
+	bool launcher;               /* there is a launcher to mount: without it no recorder */
+};
+
+/* The whole Pod but for metadata.name. Notes are added for what the user should know; the cluster must be valid. */
+int pod_build(const struct pod_request *req, cJSON **ret_pod, cJSON *notes, struct err *err);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Liveness and readiness of a Ray container. */
+#include "operator/raycluster/probes.h"
+
+#include "lib/json.h"
+#include "lib/strbuf.h"
+#include "operator/raycluster/start_params.h"
+
+#define AGENT_PORT 52365
+#define DASHBOARD_PORT 8265
+
+static long param_port(const cJSON *params, const char *name, long fallback)
+{
+	const char *text = start_param(params, name);
+	long port = text ? strtol(text, NULL, 10) : 0;
+
+	return port > 0 && port < 65536 ? port : fallback;
+}
+
+static bool has_healthz(const char *ray_version)
+{
+	char *end;
+	long major, minor;
+
+	if (!ray_version)
+		return false;
+	major = strtol(ray_version, &end, 10);
+	minor = *end == '.' ? strtol(end + 1, NULL, 10) : 0;
+	return major > 2 || (major == 2 && minor >= 53);
+}
+
+static void add_wget(struct strbuf *sb, int timeout, long port, const char *path)
+{
+	strbuf_addf(sb, "%swget --tries 1 -T %d -q -O- http://localhost:%ld/%s | grep success", sb->len ? " && " : "",
+		    timeout, port, path);
+}
+
+static void add_exec(cJSON *probe, const cJSON *params, enum ray_node node, int timeout)
+{
+	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(1024);
+	const char *dashboard = start_param(params, "include-dashboard");
+	cJSON *command = json_array_at(json_object_at(probe, "exec"), "command");
+
+	add_wget(&sb, timeout, param_port(params, "dashboard-agent-listen-port", AGENT_PORT), "api/local_raylet_healthz");
+	if (node == RAY_HEAD && !(dashboard && strcmp(dashboard, "false") == 0))
+		add_wget(&sb, timeout, param_port(params, "dashboard-port", DASHBOARD_PORT), "api/gcs_healthz");
+	cJSON_AddItemToArray(command, cJSON_CreateString("bash"));
+	cJSON_AddItemToArray(command, cJSON_CreateString("-c"));
+	cJSON_AddItemToArray(command, cJSON_CreateString(strbuf_str(&sb)));
+}
+
+static void add_probe(cJSON *container, const char *name, const cJSON *params, enum ray_node node,
+		      const char *ray_version, int initial_delay, int failures)
+{
+	int timeout = node == RAY_HEAD ? 5 : 2;
+	cJSON *probe;
+
+	if (cJSON_IsObject(json_get(container, name)))
+		return;
+	probe = cJSON_CreateObject();
+	if (has_healthz(ray_version)) {
+		cJSON *get = json_object_at(probe, "httpGet");
+
+		json_set_str(get, "path", "/api/healthz");
+		json_set_int(get, "port", param_port(params, "dashboard-agent-listen-port", AGENT_PORT));
+	} else {
+		add_exec(probe, params, node, timeout);
+	}
+	json_set_int(probe, "initialDelaySeconds", initial_delay);
+	json_set_int(probe, "timeoutSeconds", timeout);
+	json_set_int(probe, "periodSeconds", 5);
+	json_set_int(probe, "failureThreshold", failures);
+	json_set(container, name, probe);
+}
+
+void probes_add(cJSON *container, const cJSON *params, enum ray_node node, const char *ray_version)
+{
+	add_probe(container, "livenessProbe", params, node, ray_version, 30, 120);
+	add_probe(container, "readinessProbe", params, node, ray_version, 10, 10);
+}

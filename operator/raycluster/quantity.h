@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers back to Kubernetes quantities in their canonical form. */
+#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_QUANTITY_H
+#define AFTERGLOW_OPERATOR_RAYCLUSTER_QUANTITY_H
+
+#include <stdint.h>
+
+#define QUANTITY_TEXT_MAX 24
+
+/* "4Gi", "1500Mi", "1000000001": the largest binary suffix that divides it. Into buf, which is returned. */
+const char *quantity_format_bytes(int64_t bytes, char buf[static QUANTITY_TEXT_MAX]);
+
+/* "2", "2500m" from thousandths. */
+const char *quantity_format_milli(int64_t milli, char buf[static QUANTITY_TEXT_MAX]);
+
+#endif

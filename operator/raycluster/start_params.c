@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rayStartParams to a command line, as KubeRay makes it. */
+#include "operator/raycluster/start_params.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <strings.h>
+
+#include "lib/json.h"
+#include "lib/strbuf.h"
+#include "lib/units.h"
+
+#define COMMAND_MAX 65536
+
+/* `ray start` takes these as options with a value; all other booleans are flags. */
+static const char *const valued_booleans[] = { "include-dashboard", "include-log-monitor", "log-color" };
+
+/* Extended resources that Ray knows by a name of its own. */
+static const struct {
+	const char *kubernetes, *ray;
+} accelerators[] = {
+	{ "aws.amazon.com/neuroncore", "neuron_cores" },
+	{ "google.com/tpu", "TPU" },
+};
+
+const char *start_param(const cJSON *params, const char *name)
+{
+	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(params, name));
+}
+
+static void set_default(cJSON *params, const char *name, const char *value)
+{
+	if (!start_param(params, name))
+		json_set_str(params, name, value);
+}
+
+static void set_default_int(cJSON *params, const char *name, int64_t value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRId64, value);
+	set_default(params, name, text);
+}
+
+/* A quantity that may have been written as a YAML number. */
+static int64_t quantity_of(const cJSON *item)
+{
+	int64_t value;
+
+	if (cJSON_IsNumber(item))
+		return item->valuedouble > 0 ? (int64_t)(item->valuedouble + 0.999999) : 0;
+	if (!cJSON_IsString(item) || quantity_parse(item->valuestring, &value, NULL) < 0)
+		return 0;
+	return value;
+}
+
+/* Shell-quoted, for the shell reads it once more. */
+static void set_custom_resources(cJSON *params, const cJSON *custom)
+{
+	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(COMMAND_MAX);
+	_cleanup_free_ char *text = cJSON_PrintUnformatted(custom);
+
+	strbuf_addf(&sb, "'%s'", text ? text : "{}");
+	if (!strbuf_failed(&sb))
+		json_set_str(params, "resources", strbuf_str(&sb));
+}
+
+static int merge_resources(cJSON *params, const cJSON *resources, struct err *err)
+{
+	static const struct {
+		const char *resource, *param;
+	} known[] = { { "CPU", "num-cpus" }, { "GPU", "num-gpus" }, { "memory", "memory" } };
+	_cleanup_json_ cJSON *custom = cJSON_CreateObject();
+	const cJSON *item;
+
+	cJSON_ArrayForEach(item, resources) {
+		int64_t value = quantity_of(item);
+		char text[24];
+		size_t i;
+
+		snprintf(text, sizeof(text), "%" PRId64, value);
+		for (i = 0; i < ARRAY_SIZE(known); i++)
+			if (strcmp(item->string, known[i].resource) == 0)
+				break;
+		if (i < ARRAY_SIZE(known))
+			json_set_str(params, known[i].param, text);
+		else if (strchr(item->string, '\''))
+			return err_set(err, EINVAL, "the resource name \"%.60s\" holds a quote", item->string);
+		else
+			json_set_int(custom, item->string, value);
+	}
+	if (custom && custom->child)
+		set_custom_resources(params, custom);
+	return 0;
+}
+
+static int compare_items(const void *a, const void *b)
+{
+	return strcmp((*(cJSON *const *)a)->string, (*(cJSON *const *)b)->string);
+}
+
+/* The members of an object in the order of their names; the caller frees the array. */
+static const cJSON **sorted_items(const cJSON *object, size_t *ret_n)
+{
+	size_t n = 0, size = (size_t)cJSON_GetArraySize(object);
+	const cJSON **items = calloc(size + 1, sizeof(*items)), *item;
+
+	if (!items)
+		return NULL;
+	cJSON_ArrayForEach(item, object)
+		items[n++] = item;
+	qsort(items, n, sizeof(*items), compare_items);
+	*ret_n = n;
+	return items;
+}
+
+static int merge_labels(cJSON *params, const cJSON *labels, struct err *err)
+{
+	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(COMMAND_MAX);
+	_cleanup_free_ const cJSON **items = NULL;
+	size_t n = 0;
+
+	if (!labels || !labels->child)
+		return 0;
+	items = sorted_items(labels, &n);
+	for (size_t i = 0; items && i < n; i++) {
+		const char *value = cJSON_GetStringValue(items[i]);
+
+		strbuf_addf(&sb, "%s%s=%s", i ? "," : "", items[i]->string, value ? value : "");
+	}
+	if (!items || strbuf_failed(&sb))
+		return err_set(err, ENOMEM, "labels");
+	json_set_str(params, "labels", strbuf_str(&sb));
+	return 0;
+}
+
+int start_params_from_group(const cJSON *group, cJSON **ret_params, struct err *err)
+{
+	_cleanup_json_ cJSON *params = cJSON_CreateObject();
+	const cJSON *item;
+	int r;
+
+	cJSON_ArrayForEach(item, json_get(group, "rayStartParams"))
+		if (cJSON_IsString(item))
+			json_set_str(params, item->string, item->valuestring);
+	r = merge_resources(params, json_get(group, "resources"), err);
+	if (r == 0)
+		r = merge_labels(params, json_get(group, "labels"), err);
+	if (r < 0)
+		return r;
+	*ret_params = TAKE_PTR(params);
+	return *ret_params ? 0 : err_set(err, ENOMEM, "rayStartParams");
+}
+
+static void add_gpus(cJSON *params, const cJSON *limits)
+{
+	_cleanup_free_ const cJSON **items = NULL;
+	size_t n = 0;
+
+	items = sorted_items(limits, &n);
+	for (size_t i = 0; items && i < n; i++) {
+		const char *name = items[i]->string;
+		size_t len = strlen(name);
+		bool gpu = (len >= 3 && strcmp(name + len - 3, "gpu") == 0) || fnmatch("nvidia.com/mig-*", name, 0) == 0;
+
+		if (!gpu || quantity_of(items[i]) == 0)
+			continue;
+		set_default_int(params, "num-gpus", quantity_of(items[i]));
+		return;
+	}
+}
+
+/* The JSON in a `resources` parameter of either quoting: '{"a":1}' or '"{\"a\":1}"'. NULL when it is neither. */
+static cJSON *parse_custom_resources(const char *text)
+{
+	size_t len = text ? strlen(text) : 0;
+	cJSON *json = NULL, *inner = NULL;
+
+	if (!len)
+		return cJSON_CreateObject();
+	if (len >= 2 && text[0] == '\'' && text[len - 1] == '\'')
+		text++, len -= 2;
+	if (json_parse(text, len, &json, NULL) == 0 && cJSON_IsString(json)) {
+		(void)json_parse(json->valuestring, strlen(json->valuestring), &inner, NULL);
+		cJSON_Delete(json);
+		json = inner;
+	}
+	if (!cJSON_IsObject(json)) {
+		cJSON_Delete(json);
+		return NULL;
+	}
+	return json;
+}
+
+static void add_accelerators(cJSON *params, const cJSON *limits)
+{
+	_cleanup_json_ cJSON *custom = NULL;
+	bool changed = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(accelerators); i++) {
+		int64_t value = quantity_of(cJSON_GetObjectItemCaseSensitive(limits, accelerators[i].kubernetes));
+
+		if (!value)
+			continue;
+		if (!custom)
+			custom = parse_custom_resources(start_param(params, "resources"));
+		if (!custom || cJSON_GetObjectItemCaseSensitive(custom, accelerators[i].ray))
+			continue;
+		json_set_int(custom, accelerators[i].ray, value);
+		changed = true;
+	}
+	if (changed)
+		set_custom_resources(params, custom);
+}
+
+static void add_cpus(cJSON *params, const cJSON *resources)
+{
+	int64_t cpus = quantity_of(json_get(resources, "limits.cpu"));
+
+	if (!cpus)
+		cpus = quantity_of(json_get(resources, "requests.cpu"));
+	if (cpus)
+		set_default_int(params, "num-cpus", cpus);
+}
+
+void start_params_add_defaults(cJSON *params, enum ray_node node, const cJSON *resources, const char *address)
+{
+	set_default(params, "block", "true");
+	set_default(params, "dashboard-agent-listen-port", "52365");
+	set_default(params, "metrics-export-port", "8080");
+	if (node == RAY_HEAD)
+		set_default(params, "dashboard-host", "0.0.0.0");
+	else
+		set_default(params, "address", address);
+	add_cpus(params, resources);
+	add_gpus(params, json_get(resources, "limits"));
+	add_accelerators(params, json_get(resources, "limits"));
+}
+
+static bool takes_value(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(valued_booleans); i++)
+		if (strcmp(name, valued_booleans[i]) == 0)
+			return true;
+	return false;
+}
+
+static void add_option(struct strbuf *sb, const char *name, const char *value)
+{
+	bool yes = strcasecmp(value, "true") == 0, no = strcasecmp(value, "false") == 0;
+
+	if ((!yes && !no) || takes_value(name))
+		strbuf_addf(sb, " --%s=%s ", name, value);
+	else if (yes)
+		strbuf_addf(sb, " --%s ", name);
+}
+
+char *start_params_command(const cJSON *params, enum ray_node node)
+{
+	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(COMMAND_MAX);
+	_cleanup_free_ const cJSON **items = NULL;
+	size_t n = 0;
+
+	items = sorted_items(params, &n);
+	if (!items)
+		return NULL;
+	strbuf_adds(&sb, node == RAY_HEAD ? "ray start --head " : "ray start ");
+	for (size_t i = 0; i < n; i++)
+		add_option(&sb, items[i]->string, start_param(params, items[i]->string));
+	return strbuf_detach(&sb);
+}
