@@ -36,7 +36,6 @@ static void credential_release(struct credential *c)
 void kubeconfig_release(struct kubeconfig *k)
 {
 	free(k->server);
-	free(k->tls_server_name);
 	free(k->namespace);
 	credential_release(&k->ca);
 	credential_release(&k->certificate);
@@ -249,14 +248,14 @@ static int read_cluster(const struct reader *r, const cJSON *cluster, struct kub
 		return field_error(r, EINVAL, "server", "is missing", err);
 	if ((strncmp(server, "https://", 8) != 0 && strncmp(server, "http://", 7) != 0) || !is_plain(server))
 		return field_error(r, EINVAL, "server", "must be an http(s) URL", err);
+	if (name)
+		return field_error(r, ENOTSUP, "tls-server-name", "is not supported", err);
 	if (proxy)
 		return field_error(r, ENOTSUP, "proxy-url", "is not supported, use HTTPS_PROXY", err);
 	if (insecure && !cJSON_IsBool(insecure) && !cJSON_IsNull(insecure))
 		return field_error(r, EINVAL, "insecure-skip-tls-verify", "must be true or false", err);
 	k->insecure = cJSON_IsTrue(insecure);
 	rc = copy(server, &k->server, err);
-	if (rc == 0 && name)
-		rc = copy(name, &k->tls_server_name, err);
 	if (rc == 0)
 		rc = read_pem(r, cluster, "certificate-authority-data", "certificate-authority", &k->ca, err);
 	if (rc == 0 && k->insecure && k->ca.text)

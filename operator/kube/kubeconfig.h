@@ -23,7 +23,6 @@ struct credential {
 
 struct kubeconfig {
 	char *server; /* "https://10.0.0.1:443", no slash at the end */
-	char *tls_server_name; /* name to verify instead of the server's, NULL */
 	char *namespace; /* of the context or the pod, "default" when none is named */
 	bool insecure; /* insecure-skip-tls-verify */
 	struct credential ca; /* none: the system's roots */

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The API server as functions: read, create, apply, delete, and raw requests
+ * for lists and watches. Adds our credentials, renews them (every minute, and
+ * at once after a 401, which is then tried once more), parses answers.
+ */
+#ifndef AFTERGLOW_OPERATOR_KUBE_CLIENT_H
+#define AFTERGLOW_OPERATOR_KUBE_CLIENT_H
+
+#include "lib/json.h"
+#include "operator/kube/http.h"
+#include "operator/kube/kubeconfig.h"
+#include "operator/kube/resource.h"
+
+#define CLIENT_DEADLINE_NS ((int64_t)30 * 1000000000)
+#define CLIENT_OBJECT_MAX ((size_t)16 << 20) /* bytes of one object */
+
+struct client;
+struct client_call;
+
+/* One answer. */
+struct client_response {
+	int status; /* 0: none */
+	cJSON *object; /* what the server sent, an object or a Status, or NULL; take it with TAKE_PTR to keep it */
+	const char *reason; /* of a Status: "AlreadyExists", or "" */
+	int64_t retry_after_ns;
+	bool maybe_done; /* status 0: the request may have been carried out */
+	struct err err; /* set unless status is 2xx: says all in one line */
+};
+typedef void (*client_done_fn)(void *arg, struct client_response *response);
+
+/* For metrics: after each request, code 0 is no answer. */
+typedef void (*client_observe_fn)(void *arg, const char *method, int code);
+/* Credentials could not be read again; the old ones stay in use. */
+typedef void (*client_trouble_fn)(void *arg, const struct err *err);
+
+/* Takes what config holds over (config is empty afterwards), also on failure. */
+int client_new(struct event_base *base, struct kubeconfig *config, struct client **ret_client, struct err *err);
+void client_free(struct client *client); /* drops all calls without their callbacks */
+void client_observe(struct client *client, client_observe_fn observe, client_trouble_fn trouble, void *arg);
+/* "https://10.0.0.1:443" */
+const char *client_server(const struct client *client);
+
+struct client_request {
+	const char *method;
+	const char *path; /* with the query */
+	const char *accept; /* NULL: application/json */
+	const char *content_type;
+	const char *body; /* NULL: none */
+	int64_t deadline_ns; /* 0: CLIENT_DEADLINE_NS */
+	size_t answer_max; /* 0: CLIENT_OBJECT_MAX */
+	http_data_fn data; /* NULL: one answer; else a stream of bytes, of which done gets none */
+};
+/* Calls done once unless cancelled. */
+int client_start(struct client *client, const struct client_request *request, client_done_fn done, void *arg,
+		 struct client_call **ret_call, struct err *err);
+void client_cancel(struct client_call *call);
+
+int client_get(struct client *client, const struct resource *resource, const char *namespace, const char *name,
+	       client_done_fn done, void *arg, struct err *err);
+/* POST of an object with apiVersion, kind and namespace. */
+int client_create(struct client *client, const cJSON *object, client_done_fn done, void *arg, struct err *err);
+/* Server-side apply as "afterglow", forced: we own these fields. subresource: NULL or "status". */
+int client_apply(struct client *client, const cJSON *object, const char *subresource, client_done_fn done, void *arg,
+		 struct err *err);
+/*
+ * Deletes the object that metadata.{namespace,name} names, if it still has
+ * metadata.uid (and resourceVersion, if given): a successor of the same name is safe. grace_s < 0: the object's own.
+ */
+int client_delete(struct client *client, const cJSON *object, int grace_s, client_done_fn done, void *arg,
+		  struct err *err);
+
+#endif

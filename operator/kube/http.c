@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * HTTP requests on libcurl and libevent.
+ *
+ * Theory of operation. curl tells us which sockets to look at (on_socket) and
+ * when to call it at the latest (on_timer); we tell it what happened
+ * (curl_multi_socket_action) and then collect what finished. curl must not be
+ * entered from its own callbacks, and our users' callbacks run inside them:
+ * therefore new and cancelled calls wait in a list for run_queue, an event that
+ * is activated and runs outside.
+ */
+#include "operator/kube/http.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "lib/strbuf.h"
+#include "lib/units.h"
+
+#define CONNECT_TIMEOUT_MS 10000L
+#define IDLE_CONNECTIONS_MAX 16L
+
+enum call_state { CALL_QUEUED, CALL_RUNNING, CALL_CANCELLED };
+
+struct http_call {
+	struct http *http;
+	struct http_call *next, *prev;
+	enum call_state state;
+	CURL *easy;
+	struct curl_slist *headers;
+	http_data_fn data;
+	http_done_fn done;
+	void *arg;
+	struct strbuf answer;
+	bool too_long, refused;
+	char curl_text[CURL_ERROR_SIZE];
+};
+
+struct http {
+	struct event_base *base;
+	CURLM *multi;
+	struct event *timer, *queue;
+	struct http_call *calls;
+};
+
+static void call_unlink(struct http_call *call)
+{
+	if (call->prev)
+		call->prev->next = call->next;
+	else
+		call->http->calls = call->next;
+	if (call->next)
+		call->next->prev = call->prev;
+}
+
+static void call_free(struct http_call *call)
+{
+	if (!call)
+		return;
+	if (call->state == CALL_RUNNING)
+		curl_multi_remove_handle(call->http->multi, call->easy);
+	curl_easy_cleanup(call->easy);
+	curl_slist_free_all(call->headers);
+	strbuf_release(&call->answer);
+	free(call);
+}
+
+/* Without an answer: could the request have been carried out? Only if it went out at all. */
+static bool maybe_done(const struct http_call *call, CURLcode code)
+{
+	curl_off_t connected_us = 0;
+
+	if (code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_CONNECT || code == CURLE_PEER_FAILED_VERIFICATION ||
+	    code == CURLE_SSL_CONNECT_ERROR)
+		return false;
+	curl_easy_getinfo(call->easy, CURLINFO_PRETRANSFER_TIME_T, &connected_us);
+	return connected_us > 0;
+}
+
+static int errno_of(CURLcode code)
+{
+	switch (code) {
+	case CURLE_COULDNT_CONNECT:
+		return ECONNREFUSED;
+	case CURLE_COULDNT_RESOLVE_HOST:
+		return EHOSTUNREACH;
+	case CURLE_OPERATION_TIMEDOUT:
+		return ETIMEDOUT;
+	case CURLE_OUT_OF_MEMORY:
+		return ENOMEM;
+	case CURLE_PEER_FAILED_VERIFICATION:
+	case CURLE_SSL_CERTPROBLEM:
+	case CURLE_SSL_CONNECT_ERROR:
+		return EPROTO;
+	default:
+		return ECONNRESET;
+	}
+}
+
+static void call_finish(struct http_call *call, CURLcode code)
+{
+	struct http_response response = { 0 };
+	long status = 0;
+	curl_off_t retry_after = 0;
+
+	curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
+	curl_easy_getinfo(call->easy, CURLINFO_RETRY_AFTER, &retry_after);
+	response.status = (int)status;
+	response.body = strbuf_str(&call->answer);
+	response.len = call->answer.len;
+	response.retry_after_ns = MIN(MAX(retry_after, 0), 3600) * NS_PER_SEC;
+	response.maybe_done = code != CURLE_OK && maybe_done(call, code);
+	if (call->too_long)
+		err_set(&response.err, EFBIG, "answer of more than %zu bytes", call->answer.max);
+	else if (call->refused)
+		err_set(&response.err, ECANCELED, "answer refused");
+	else if (code != CURLE_OK)
+		err_set(&response.err, errno_of(code), "%s",
+			call->curl_text[0] ? call->curl_text : curl_easy_strerror(code));
+	call_unlink(call);
+	call->done(call->arg, &response);
+	call_free(call);
+}
+
+static void collect_finished(struct http *http)
+{
+	CURLMsg *message;
+	int left;
+
+	while ((message = curl_multi_info_read(http->multi, &left))) {
+		struct http_call *call = NULL;
+		CURLcode code = message->data.result;
+		if (message->msg != CURLMSG_DONE)
+			continue;
+		curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&call);
+		if (call->state == CALL_RUNNING)
+			call_finish(call, code);
+	}
+}
+
+static void on_socket_event(evutil_socket_t fd, short what, void *arg)
+{
+	struct http *http = arg;
+	int flags = (what & EV_READ ? CURL_CSELECT_IN : 0) | (what & EV_WRITE ? CURL_CSELECT_OUT : 0);
+	int running;
+
+	curl_multi_socket_action(http->multi, fd, flags, &running);
+	collect_finished(http);
+}
+
+static void on_timer_event(evutil_socket_t fd, short what, void *arg)
+{
+	struct http *http = arg;
+	int running;
+
+	(void)fd;
+	(void)what;
+	curl_multi_socket_action(http->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+	collect_finished(http);
+}
+
+static void run_queue(evutil_socket_t fd, short what, void *arg)
+{
+	struct http *http = arg;
+	struct http_call *call, *next;
+
+	(void)fd;
+	(void)what;
+	for (call = http->calls; call; call = next) {
+		next = call->next;
+		if (call->state == CALL_CANCELLED) {
+			call_unlink(call);
+			curl_multi_remove_handle(http->multi, call->easy);
+			call_free(call);
+		} else if (call->state == CALL_QUEUED) {
+			call->state = CALL_RUNNING;
+			curl_multi_add_handle(http->multi, call->easy); /* starts by way of on_timer */
+		}
+	}
+}
+
+static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *socket_arg)
+{
+	struct http *http = arg;
+	struct event *event = socket_arg;
+	short flags = EV_PERSIST;
+
+	(void)easy;
+	if (event)
+		event_free(event);
+	if (what == CURL_POLL_REMOVE) {
+		curl_multi_assign(http->multi, fd, NULL);
+		return 0;
+	}
+	if (what & CURL_POLL_IN)
+		flags |= EV_READ;
+	if (what & CURL_POLL_OUT)
+		flags |= EV_WRITE;
+	event = event_new(http->base, fd, flags, on_socket_event, http);
+	curl_multi_assign(http->multi, fd, event);
+	return event && event_add(event, NULL) == 0 ? 0 : -1;
+}
+
+static int on_timer(CURLM *multi, long timeout_ms, void *arg)
+{
+	struct http *http = arg;
+
+	(void)multi;
+	if (timeout_ms < 0) {
+		evtimer_del(http->timer);
+		return 0;
+	}
+	struct timeval tv = { .tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000 };
+	return evtimer_add(http->timer, &tv) == 0 ? 0 : -1;
+}
+
+/*
+ * A network that swallows packets must be noticed within 50 s: probes after
+ * 30 s of silence, every 10 s; and 45 s after which unanswered data, probes
+ * included, end the connection (tcp(7), TCP_USER_TIMEOUT).
+ */
+static int on_new_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
+{
+	static const struct {
+		int level, option, value;
+	} options[] = {
+		{ SOL_SOCKET, SO_KEEPALIVE, 1 },      { IPPROTO_TCP, TCP_KEEPIDLE, 30 },
+		{ IPPROTO_TCP, TCP_KEEPINTVL, 10 },   { IPPROTO_TCP, TCP_KEEPCNT, 3 },
+		{ IPPROTO_TCP, TCP_USER_TIMEOUT, 45000 },
+	};
+
+	(void)arg;
+	(void)purpose;
+	/* Best effort: the deadlines hold without. */
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++)
+		(void)setsockopt(fd, options[i].level, options[i].option, &options[i].value, sizeof(options[i].value));
+	return CURL_SOCKOPT_OK;
+}
+
+static size_t on_data(char *data, size_t size, size_t n, void *arg)
+{
+	struct http_call *call = arg;
+	long status = 0;
+	size_t len = size * n;
+
+	if (call->state == CALL_CANCELLED)
+		return 0;
+	curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
+	if (call->data && status / 100 == 2) {
+		if (call->data(call->arg, data, len) >= 0)
+			return len;
+		call->refused = true;
+		return 0;
+	}
+	strbuf_add(&call->answer, data, len);
+	call->too_long = strbuf_failed(&call->answer);
+	return call->too_long ? 0 : len;
+}
+
+#define BLOB(text) (&(struct curl_blob){ .data = (void *)(text), .len = strlen(text), .flags = CURL_BLOB_COPY })
+
+static void set_tls(CURL *easy, const struct http_tls *tls)
+{
+	if (tls->ca)
+		curl_easy_setopt(easy, CURLOPT_CAINFO_BLOB, BLOB(tls->ca));
+	/* Or a new authority would not be looked at for a day. */
+	curl_easy_setopt(easy, CURLOPT_CA_CACHE_TIMEOUT, 0L);
+	if (tls->certificate && tls->key) {
+		curl_easy_setopt(easy, CURLOPT_SSLCERTTYPE, "PEM");
+		curl_easy_setopt(easy, CURLOPT_SSLKEYTYPE, "PEM");
+		curl_easy_setopt(easy, CURLOPT_SSLCERT_BLOB, BLOB(tls->certificate));
+		curl_easy_setopt(easy, CURLOPT_SSLKEY_BLOB, BLOB(tls->key));
+	}
+	curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+	if (tls->insecure) {
+		curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
+		curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
+	}
+}
+
+static void set_request(struct http_call *call, const struct http_request *request)
+{
+	CURL *easy = call->easy;
+
+	curl_easy_setopt(easy, CURLOPT_URL, request->url);
+	curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request->method);
+	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, call->headers);
+	if (request->body) {
+		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_len);
+		curl_easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, request->body);
+	}
+	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(request->deadline_ns / NS_PER_MS));
+}
+
+static void set_constants(struct http_call *call)
+{
+	CURL *easy = call->easy;
+
+	curl_easy_setopt(easy, CURLOPT_PRIVATE, call);
+	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, call->curl_text);
+	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_data);
+	curl_easy_setopt(easy, CURLOPT_WRITEDATA, call);
+	curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_new_socket);
+	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);
+	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, NULL);
+	curl_easy_setopt(easy, CURLOPT_USERAGENT, "afterglow-operator/" AFTERGLOW_VERSION);
+	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+}
+
+static struct curl_slist *copy_headers(const char *const *headers)
+{
+	/* Bodies go out at once, without asking for leave. */
+	struct curl_slist *list = curl_slist_append(NULL, "Expect:");
+
+	for (; list && headers && *headers; headers++) {
+		struct curl_slist *longer = curl_slist_append(list, *headers);
+		if (!longer)
+			curl_slist_free_all(list);
+		list = longer;
+	}
+	return list;
+}
+
+int http_start(struct http *http, const struct http_request *request, http_data_fn data, http_done_fn done, void *arg,
+	       struct http_call **ret_call, struct err *err)
+{
+	struct http_call *call = calloc(1, sizeof(*call));
+
+	if (!call)
+		return err_set(err, ENOMEM, "HTTP request");
+	call->http = http;
+	call->data = data;
+	call->done = done;
+	call->arg = arg;
+	strbuf_init(&call->answer, request->answer_max);
+	call->easy = curl_easy_init();
+	call->headers = copy_headers(request->headers);
+	if (!call->easy || !call->headers) {
+		call_free(call);
+		return err_set(err, ENOMEM, "HTTP request");
+	}
+	set_constants(call);
+	set_tls(call->easy, &request->tls);
+	set_request(call, request);
+	call->next = http->calls;
+	if (call->next)
+		call->next->prev = call;
+	http->calls = call;
+	event_active(http->queue, 0, 0);
+	if (ret_call)
+		*ret_call = call;
+	return 0;
+}
+
+void http_cancel(struct http_call *call)
+{
+	if (!call)
+		return;
+	call->state = CALL_CANCELLED;
+	event_active(call->http->queue, 0, 0);
+}
+
+int http_new(struct event_base *base, struct http **ret_http, struct err *err)
+{
+	struct http *http = calloc(1, sizeof(*http));
+
+	if (!http || curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
+		free(http);
+		return err_set(err, ENOMEM, "HTTP client");
+	}
+	http->base = base;
+	http->multi = curl_multi_init();
+	http->timer = evtimer_new(base, on_timer_event, http);
+	http->queue = event_new(base, -1, 0, run_queue, http);
+	if (!http->multi || !http->timer || !http->queue) {
+		http_free(http);
+		return err_set(err, ENOMEM, "HTTP client");
+	}
+	curl_multi_setopt(http->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
+	curl_multi_setopt(http->multi, CURLMOPT_SOCKETDATA, http);
+	curl_multi_setopt(http->multi, CURLMOPT_TIMERFUNCTION, on_timer);
+	curl_multi_setopt(http->multi, CURLMOPT_TIMERDATA, http);
+	curl_multi_setopt(http->multi, CURLMOPT_MAXCONNECTS, IDLE_CONNECTIONS_MAX);
+	*ret_http = http;
+	return 0;
+}
+
+void http_free(struct http *http)
+{
+	if (!http)
+		return;
+	while (http->calls) {
+		struct http_call *call = http->calls;
+		call_unlink(call);
+		if (call->state == CALL_CANCELLED && http->multi)
+			curl_multi_remove_handle(http->multi, call->easy);
+		call_free(call);
+	}
+	if (http->multi)
+		curl_multi_cleanup(http->multi);
+	if (http->timer)
+		event_free(http->timer);
+	if (http->queue)
+		event_free(http->queue);
+	free(http);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * HTTP requests on libcurl's multi interface, driven by libevent: sockets and
+ * curl's one timer become events of the base. HTTP/1.1, so that a watch is a
+ * connection of its own and a dead one cannot take others with it.
+ *
+ * Nothing starts or ends inside http_start and http_cancel: both only queue, so
+ * that they may be called from any callback.
+ */
+#ifndef AFTERGLOW_OPERATOR_KUBE_HTTP_H
+#define AFTERGLOW_OPERATOR_KUBE_HTTP_H
+
+#include <event2/event.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/err.h"
+
+struct http;
+struct http_call;
+
+/* PEM texts; NULL: none. A NULL ca means the system's roots. */
+struct http_tls {
+	const char *ca, *certificate, *key;
+	bool insecure;
+};
+
+struct http_request {
+	const char *method; /* a literal: "GET", "POST", "PATCH", "PUT", "DELETE" */
+	const char *url;
+	const char *const *headers; /* "Name: value", NULL-terminated */
+	const char *body; /* NULL: none */
+	size_t body_len;
+	int64_t deadline_ns; /* for the whole of it, a stream too */
+	size_t answer_max; /* bytes of answer that are kept; more is an error (a stream keeps error answers only) */
+	struct http_tls tls;
+};
+
+struct http_response {
+	int status; /* 0: no answer, err says why */
+	const char *body; /* NUL-terminated */
+	size_t len;
+	int64_t retry_after_ns; /* 0: not said */
+	bool maybe_done; /* no answer, but the request may have been carried out */
+	struct err err; /* also set when an answer broke off: status is then what was read */
+};
+
+/* Bytes of a 2xx answer as they come. Negative: the stream is dropped, and done called with an error. */
+typedef int (*http_data_fn)(void *arg, const void *data, size_t len);
+/* Called once, unless cancelled. The call is gone afterwards. */
+typedef void (*http_done_fn)(void *arg, const struct http_response *response);
+
+/* The base must outlive it. */
+int http_new(struct event_base *base, struct http **ret_http, struct err *err);
+/* Drops all calls without their callbacks. */
+void http_free(struct http *http);
+
+/* data NULL: the answer is collected for done. What request points to is copied. */
+int http_start(struct http *http, const struct http_request *request, http_data_fn data, http_done_fn done, void *arg,
+	       struct http_call **ret_call, struct err *err);
+
+/* Drops the call; neither of its callbacks is called any more. NULL is allowed. */
+void http_cancel(struct http_call *call);
+
+#endif

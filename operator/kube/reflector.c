@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The state machine of list and watch. */
+#include "operator/kube/reflector.h"
+
+#include <string.h>
+
+#include "lib/macros.h"
+#include "lib/units.h"
+
+/* A watch that ends sooner than this without an event was an error, however polite. */
+#define SHORT_WATCH_NS NS_PER_SEC
+/* So many 5xx in the stream in a row are borne before the version is given up. */
+#define STREAM_ERRORS_MAX 5
+
+void reflector_init(struct reflector *r, uint64_t seed)
+{
+	*r = (struct reflector){ .state = REFLECTOR_IDLE };
+	backoff_init(&r->backoff, seed);
+}
+
+static struct reflector_step go_on(void)
+{
+	return (struct reflector_step){ .action = REFLECTOR_GO_ON };
+}
+
+static struct reflector_step list(struct reflector *r, bool unlimited)
+{
+	r->state = REFLECTOR_LISTING;
+	r->token[0] = '\0';
+	r->unlimited = unlimited;
+	r->lists++;
+	return (struct reflector_step){ .action = REFLECTOR_LIST, .unlimited = unlimited };
+}
+
+static struct reflector_step watch(struct reflector *r, int64_t now_ns)
+{
+	/* Without a version a watch would begin with a state of the server's choice. */
+	if (!r->rv[0])
+		return list(r, false);
+	r->state = REFLECTOR_WATCHING;
+	r->watch_started_ns = now_ns;
+	r->watch_had_event = false;
+	r->watches++;
+	return (struct reflector_step){
+		.action = REFLECTOR_WATCH,
+		.timeout_s = (int)random_between(&r->backoff.seed, 150, 221),
+	};
+}
+
+static struct reflector_step wait_for(struct reflector *r, enum reflector_state next, int64_t least_ns, int64_t now_ns)
+{
+	int64_t delay_ns = backoff_next(&r->backoff, now_ns);
+
+	r->state = next;
+	return (struct reflector_step){ .action = REFLECTOR_WAIT, .delay_ns = MAX(delay_ns, least_ns) };
+}
+
+/* The version is gone. The first time that is normal; again soon after, something is wrong. */
+static struct reflector_step relist(struct reflector *r, int64_t now_ns)
+{
+	bool again = backoff_failures(&r->backoff, now_ns) > 0;
+	struct reflector_step step = wait_for(r, REFLECTOR_WAIT_LIST, 0, now_ns);
+
+	r->rv[0] = '\0';
+	return again ? step : list(r, false);
+}
+
+static void remember(char *dst, size_t size, const char *text)
+{
+	size_t len = text ? strlen(text) : 0;
+
+	/* A cut version or token would be another one. */
+	if (len >= size)
+		len = 0;
+	memmove(dst, len ? text : "", len);
+	dst[len] = '\0';
+}
+
+static struct reflector_step page_read(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
+{
+	r->alive_ns = now_ns;
+	r->last_status = 0;
+	if (event->token && *event->token) {
+		remember(r->token, sizeof(r->token), event->token);
+		if (!r->token[0])
+			return list(r, true);
+		return (struct reflector_step){ .action = REFLECTOR_LIST };
+	}
+	remember(r->rv, sizeof(r->rv), event->rv);
+	if (!r->rv[0]) /* no list of Kubernetes lacks a version: a proxy answered */
+		return wait_for(r, REFLECTOR_WAIT_LIST, 0, now_ns);
+	r->synced = true;
+	struct reflector_step step = watch(r, now_ns);
+	step.swap = true;
+	return step;
+}
+
+static struct reflector_step list_failed(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
+{
+	r->last_status = event->status;
+	/* Compaction went over the snapshot between two pages: one list in one piece. */
+	if (event->status == 410 && r->token[0] && !r->unlimited)
+		return list(r, true);
+	return wait_for(r, REFLECTOR_WAIT_LIST, event->retry_after_ns, now_ns);
+}
+
+static struct reflector_step watch_refused(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
+{
+	r->last_status = event->status;
+	if (event->status == 410)
+		return relist(r, now_ns);
+	if (event->status == 0 || event->status == 429 || event->status >= 500)
+		return wait_for(r, REFLECTOR_WAIT_WATCH, event->retry_after_ns, now_ns);
+	r->rv[0] = '\0';
+	return wait_for(r, REFLECTOR_WAIT_LIST, event->retry_after_ns, now_ns);
+}
+
+static struct reflector_step watch_error(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
+{
+	r->last_status = event->status;
+	if (event->status == 429 || (event->status >= 500 && ++r->stream_errors < STREAM_ERRORS_MAX))
+		return wait_for(r, REFLECTOR_WAIT_WATCH, event->retry_after_ns, now_ns);
+	r->stream_errors = 0;
+	return relist(r, now_ns);
+}
+
+static struct reflector_step watch_ended(struct reflector *r, int64_t now_ns)
+{
+	if (!r->watch_had_event && now_ns - r->watch_started_ns < SHORT_WATCH_NS)
+		return wait_for(r, REFLECTOR_WAIT_WATCH, 0, now_ns);
+	return watch(r, now_ns);
+}
+
+static struct reflector_step object_seen(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
+{
+	r->watch_had_event = true;
+	r->stream_errors = 0;
+	r->last_status = 0;
+	r->alive_ns = now_ns;
+	if (event->rv && *event->rv)
+		remember(r->rv, sizeof(r->rv), event->rv);
+	return go_on();
+}
+
+/* Events that the state does not expect are late and mean nothing. */
+static bool expected(const struct reflector *r, enum reflector_event_kind kind)
+{
+	switch (kind) {
+	case REFLECTOR_START:
+		return true;
+	case REFLECTOR_TIMER:
+		return r->state == REFLECTOR_WAIT_LIST || r->state == REFLECTOR_WAIT_WATCH;
+	case REFLECTOR_PAGE_READ:
+	case REFLECTOR_LIST_FAILED:
+		return r->state == REFLECTOR_LISTING;
+	default:
+		return r->state == REFLECTOR_WATCHING;
+	}
+}
+
+struct reflector_step reflector_step(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
+{
+	if (!expected(r, event->kind))
+		return go_on();
+	switch (event->kind) {
+	case REFLECTOR_START:
+		r->synced = false;
+		/* While failures make us wait, the list that comes anyway is fresh. */
+		return r->state == REFLECTOR_WAIT_LIST ? go_on() : list(r, false);
+	case REFLECTOR_TIMER:
+		return r->state == REFLECTOR_WAIT_LIST ? list(r, r->unlimited) : watch(r, now_ns);
+	case REFLECTOR_PAGE_READ:
+		return page_read(r, event, now_ns);
+	case REFLECTOR_LIST_FAILED:
+		return list_failed(r, event, now_ns);
+	case REFLECTOR_OBJECT:
+		return object_seen(r, event, now_ns);
+	case REFLECTOR_WATCH_REFUSED:
+		return watch_refused(r, event, now_ns);
+	case REFLECTOR_WATCH_ERROR:
+		return watch_error(r, event, now_ns);
+	case REFLECTOR_WATCH_GARBAGE:
+		r->rv[0] = '\0';
+		return wait_for(r, REFLECTOR_WAIT_LIST, 0, now_ns);
+	case REFLECTOR_WATCH_ENDED:
+		return watch_ended(r, now_ns);
+	}
+	return go_on();
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kinds that the operator deals with and their places in the API. The table stands in resource.c. */
+#ifndef AFTERGLOW_OPERATOR_KUBE_RESOURCE_H
+#define AFTERGLOW_OPERATOR_KUBE_RESOURCE_H
+
+#include <cjson/cJSON.h>
+
+#include "lib/strbuf.h"
+
+struct resource {
+	const char *api_version; /* "v1", "ray.io/v1" */
+	const char *kind;
+	const char *plural;
+};
+
+/* NULL when the table has no such kind. */
+const struct resource *resource_find(const char *api_version, const char *kind);
+/* By apiVersion and kind of an object. */
+const struct resource *resource_of(const cJSON *object);
+
+/*
+ * Appends "/apis/ray.io/v1/namespaces/ns/rayclusters/name/status". NULL namespace:
+ * all; NULL name: the collection; NULL subresource: none. Names are percent-encoded.
+ */
+void resource_path(const struct resource *resource, const char *namespace, const char *name, const char *subresource,
+		   struct strbuf *out);
+
+/* Appends text percent-encoded, for one segment or query value. */
+void url_encode(const char *text, struct strbuf *out);
+
+#endif
