@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Builds the cluster's programs (kube, etcd, coredns, helm, the pause image)
-# from the Go modules here, and prints their directory. About ten minutes on
+# from the Go modules here, and prints their directory. About seven minutes on
 # two cores when nothing is cached, nothing at all when they are built already.
 set -euo pipefail
 # shellcheck source=lib.sh

@@ -4,6 +4,9 @@
 # What the cluster's scripts share: where things are, and how processes are
 # started, recognised and stopped. Sourced, never run.
 
+# Numbers with a point and one order of names, whatever the user's language.
+export LC_ALL=C
+
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 run=${AFTERGLOW_RUN:-/var/lib/afterglow-cluster}
 cache=${AFTERGLOW_CACHE:-$HOME/.cache/afterglow}
@@ -63,7 +66,7 @@ lock() {
 
 # The name of the directory is a hash of all that the programs are made from.
 build_hash() {
-	(cd "$here" && LC_ALL=C && cat go.mod go.sum ./*.go ./*/go.mod ./*/go.sum \
+	(cd "$here" && cat go.mod go.sum ./*.go ./*/go.mod ./*/go.sum \
 		./*/*.go pause.c) | sha256sum | cut -c1-16
 }
 
@@ -102,6 +105,7 @@ start() {
 	setsid nsenter --net="/run/netns/$netns" "$@" \
 		>>"$run/log/$name.log" 2>&1 </dev/null 9>&- &
 	pid=$!
+	disown "$pid"
 	printf '%s %s %s\n' "$pid" "$(start_time "$pid")" "$(boot_id)" >"$run/pids/$name"
 }
 
@@ -111,20 +115,22 @@ show_log() {
 	tail -n 25 "$run/log/$1.log" 2>/dev/null | cut -c1-400 >&2
 }
 
-# wait_for NAME SECONDS WHAT COMMAND...: polls until COMMAND succeeds; gives up
-# as soon as the daemon NAME is gone.
+# wait_for NAME SECONDS WHAT COMMAND...: polls until COMMAND succeeds. Gives up
+# as soon as any daemon is gone, because what NAME waits for may be just that.
 wait_for() {
-	local name=$1 seconds=$2 what=$3 i
+	local name=$1 seconds=$2 what=$3 i file
 	shift 3
 	for ((i = 0; i < seconds * 10; i++)); do
-		if "$@" >/dev/null 2>&1; then return; fi
-		if ! pid_of "$name" >/dev/null; then
-			show_log "$name"
-			die "$name ended before $what"
-		fi
-		if ((i % 100 == 99)); then step "still waiting: $what"; fi
+		# In a subshell, so that a trap set off meanwhile is not silenced too.
+		if ("$@") >/dev/null 2>&1; then return; fi
+		for file in "$run"/pids/*; do
+			pid_of "${file##*/}" >/dev/null && continue
+			show_log "${file##*/}"
+			die "${file##*/} ended while waiting for: $what"
+		done
+		if ((i % 50 == 49)); then step "still waiting: $what"; fi
 		sleep 0.1
 	done
 	show_log "$name"
-	die "no success within ${seconds}s: $what"
+	die "waited ${seconds}s in vain for: $what"
 }
