@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A live copy of one kind. */
+#include "operator/kube/informer.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib/strbuf.h"
+#include "lib/units.h"
+#include "operator/kube/watch_decoder.h"
+
+/* A page of 500 pods of 200 kB; the list without a limit has to fit as well. */
+#define LIST_MAX ((size_t)256 << 20)
+#define LIST_DEADLINE_NS (60 * NS_PER_SEC)
+/* timeoutSeconds is the server's promise; ours comes a little later. */
+#define WATCH_GRACE_NS (5 * NS_PER_SEC)
+#define PATH_MAX_BYTES 16384
+
+struct informer {
+	struct event *timer;
+	struct client *client;
+	const struct resource *resource;
+	char *namespace, *label_selector;
+	bool metadata_only;
+	store_change_fn on_change;
+	void (*on_state)(void *arg, struct informer *informer);
+	void *arg;
+
+	struct reflector reflector;
+	struct store store;
+	struct store fresh; /* the pages of a list that is not complete yet */
+	struct watch_decoder decoder;
+	struct client_call *call; /* the list or watch that runs */
+	bool stream_stopped; /* the stream said what to do next: */
+	struct reflector_step after_stream;
+	struct err trouble;
+};
+
+static void obey(struct informer *informer, const struct reflector_step *step);
+
+static struct reflector_step tell(struct informer *informer, const struct reflector_event *event)
+{
+	return reflector_step(&informer->reflector, event, now_boottime_ns());
+}
+
+static void tell_and_obey(struct informer *informer, const struct reflector_event *event)
+{
+	struct reflector_step step = tell(informer, event);
+
+	obey(informer, &step);
+}
+
+static const char *accept_of(const struct informer *informer, bool list)
+{
+	if (!informer->metadata_only)
+		return NULL;
+	return list ? "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1" :
+		      "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+}
+
+static void add_query(struct strbuf *path, const char *name, const char *value)
+{
+	if (!value || !*value)
+		return;
+	strbuf_addf(path, "&%s=", name);
+	url_encode(value, path);
+}
+
+/* Objects in lists do not say what they are, those in watches do: readers should not have to care. */
+static void prepare(const struct informer *informer, cJSON *object)
+{
+	json_set_str(object, "apiVersion", informer->resource->api_version);
+	json_set_str(object, "kind", informer->resource->kind);
+	if (!informer->metadata_only)
+		return;
+	cJSON_DeleteItemFromObjectCaseSensitive(object, "spec");
+	cJSON_DeleteItemFromObjectCaseSensitive(object, "status");
+}
+
+/* Moves the items of a list into the fresh store. */
+static int take_items(struct informer *informer, cJSON *list)
+{
+	cJSON *items = cJSON_GetObjectItemCaseSensitive(list, "items"), *item;
+
+	while ((item = cJSON_DetachItemFromArray(items, 0))) {
+		if (!cJSON_IsObject(item)) {
+			cJSON_Delete(item);
+			continue;
+		}
+		prepare(informer, item);
+		if (store_put(&informer->fresh, item, false, NULL, NULL) == -ENOMEM)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void on_list_done(void *arg, struct client_response *response)
+{
+	struct informer *informer = arg;
+	struct reflector_event event = {
+		.kind = REFLECTOR_LIST_FAILED,
+		.status = response->status,
+		.retry_after_ns = response->retry_after_ns,
+	};
+
+	informer->call = NULL;
+	informer->trouble = response->err;
+	if (response->err.code == 0 && !cJSON_IsArray(json_get(response->object, "items")))
+		err_set(&informer->trouble, EPROTO, "list of %s: the answer is no list", informer->resource->plural);
+	else if (response->err.code == 0 && take_items(informer, response->object) < 0)
+		err_set(&informer->trouble, ENOMEM, "list of %s", informer->resource->plural);
+	if (informer->trouble.code == 0) {
+		event.kind = REFLECTOR_PAGE_READ;
+		event.rv = json_str(response->object, "metadata.resourceVersion");
+		event.token = json_str(response->object, "metadata.continue");
+	}
+	tell_and_obey(informer, &event);
+}
+
+static void start_failed(struct informer *informer, enum reflector_event_kind kind)
+{
+	struct reflector_event event = { .kind = kind };
+
+	tell_and_obey(informer, &event);
+}
+
+static void start_list(struct informer *informer, bool unlimited)
+{
+	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_MAX_BYTES);
+	const char *token = informer->reflector.token;
+
+	if (!*token)
+		store_release(&informer->fresh);
+	resource_path(informer->resource, informer->namespace, NULL, NULL, &path);
+	strbuf_adds(&path, unlimited ? "?limit=0" : "?limit=500");
+	add_query(&path, "labelSelector", informer->label_selector);
+	add_query(&path, "continue", token);
+	struct client_request request = {
+		.method = "GET",
+		.path = strbuf_str(&path),
+		.accept = accept_of(informer, true),
+		.deadline_ns = LIST_DEADLINE_NS,
+		.answer_max = LIST_MAX,
+	};
+	if (client_start(informer->client, &request, on_list_done, informer, &informer->call, &informer->trouble) < 0)
+		start_failed(informer, REFLECTOR_LIST_FAILED);
+}
+
+/* The stream cannot be left from inside: it is refused, and on_watch_done goes on. */
+static int stop_stream(struct informer *informer, const struct reflector_step *step)
+{
+	if (step->action == REFLECTOR_GO_ON)
+		return 0;
+	informer->stream_stopped = true;
+	informer->after_stream = *step;
+	return -ECANCELED;
+}
+
+static int on_error_event(struct informer *informer, const cJSON *status)
+{
+	struct reflector_event event = {
+		.kind = REFLECTOR_WATCH_ERROR,
+		.status = (int)json_int(status, "code", 0),
+		.retry_after_ns = MIN(MAX(json_int(status, "details.retryAfterSeconds", 0), 0), 3600) * NS_PER_SEC,
+	};
+	const char *message = json_str(status, "message"), *reason = json_str(status, "reason");
+
+	/* Old servers sent the reason with another code. */
+	if (reason && (strcmp(reason, "Expired") == 0 || strcmp(reason, "Gone") == 0))
+		event.status = 410;
+	err_set(&informer->trouble, EPROTO, "watch of %s: %d %s", informer->resource->plural, event.status,
+		message ? message : "");
+	struct reflector_step step = tell(informer, &event);
+	return stop_stream(informer, &step);
+}
+
+static int on_watch_event(void *arg, struct watch_event *watch_event)
+{
+	struct informer *informer = arg;
+	struct reflector_event event = { .kind = REFLECTOR_OBJECT };
+
+	if (watch_event->type == WATCH_ERROR)
+		return on_error_event(informer, watch_event->object);
+	if (watch_event->type == WATCH_UNKNOWN)
+		return 0;
+	event.rv = json_str(watch_event->object, "metadata.resourceVersion");
+	struct reflector_step step = tell(informer, &event);
+	informer->trouble = (struct err){ 0 };
+	if (watch_event->type == WATCH_DELETED) {
+		_cleanup_free_ char *key = object_key(watch_event->object);
+		prepare(informer, watch_event->object);
+		if (key)
+			store_remove(&informer->store, key, watch_event->object, informer->on_change, informer->arg);
+	} else if (watch_event->type != WATCH_BOOKMARK) {
+		prepare(informer, watch_event->object);
+		if (store_put(&informer->store, TAKE_PTR(watch_event->object), false, informer->on_change,
+			      informer->arg) == -ENOMEM)
+			return -ENOMEM; /* counts as garbage: list again, later */
+	}
+	return stop_stream(informer, &step);
+}
+
+static int on_watch_data(void *arg, const void *data, size_t len)
+{
+	struct informer *informer = arg;
+	struct reflector_event garbage = { .kind = REFLECTOR_WATCH_GARBAGE };
+	struct err err = { 0 };
+	int r = watch_decoder_feed(&informer->decoder, data, len, on_watch_event, informer, &err);
+
+	if (r == 0 || informer->stream_stopped)
+		return r;
+	informer->trouble = err;
+	err_wrap(&informer->trouble, "watch of %s", informer->resource->plural);
+	struct reflector_step step = tell(informer, &garbage);
+	stop_stream(informer, &step);
+	return r;
+}
+
+static void on_watch_done(void *arg, struct client_response *response)
+{
+	struct informer *informer = arg;
+	struct reflector_event event = {
+		.kind = REFLECTOR_WATCH_ENDED,
+		.status = response->status,
+		.retry_after_ns = response->retry_after_ns,
+	};
+
+	informer->call = NULL;
+	if (informer->stream_stopped) {
+		informer->stream_stopped = false;
+		struct reflector_step step = informer->after_stream;
+		obey(informer, &step);
+		return;
+	}
+	if (response->status / 100 != 2) {
+		event.kind = REFLECTOR_WATCH_REFUSED;
+		informer->trouble = response->err;
+	}
+	tell_and_obey(informer, &event);
+}
+
+static void start_watch(struct informer *informer, int timeout_s)
+{
+	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_MAX_BYTES);
+
+	watch_decoder_release(&informer->decoder);
+	watch_decoder_init(&informer->decoder);
+	resource_path(informer->resource, informer->namespace, NULL, NULL, &path);
+	strbuf_addf(&path, "?watch=1&allowWatchBookmarks=true&timeoutSeconds=%d", timeout_s);
+	add_query(&path, "labelSelector", informer->label_selector);
+	add_query(&path, "resourceVersion", informer->reflector.rv);
+	struct client_request request = {
+		.method = "GET",
+		.path = strbuf_str(&path),
+		.accept = accept_of(informer, false),
+		.deadline_ns = timeout_s * NS_PER_SEC + WATCH_GRACE_NS,
+		.data = on_watch_data,
+	};
+	if (client_start(informer->client, &request, on_watch_done, informer, &informer->call, &informer->trouble) < 0)
+		start_failed(informer, REFLECTOR_WATCH_REFUSED);
+}
+
+static void drop_call(struct informer *informer)
+{
+	client_cancel(TAKE_PTR(informer->call));
+	informer->stream_stopped = false;
+	evtimer_del(informer->timer);
+}
+
+static void obey(struct informer *informer, const struct reflector_step *step)
+{
+	struct timeval tv = { .tv_sec = step->delay_ns / NS_PER_SEC, .tv_usec = step->delay_ns % NS_PER_SEC / 1000 };
+
+	if (step->action == REFLECTOR_GO_ON)
+		return;
+	drop_call(informer);
+	if (step->swap)
+		store_swap(&informer->store, &informer->fresh, informer->reflector.rv, informer->on_change,
+			   informer->arg);
+	if (step->action == REFLECTOR_LIST)
+		start_list(informer, step->unlimited);
+	else if (step->action == REFLECTOR_WATCH)
+		start_watch(informer, step->timeout_s);
+	else
+		evtimer_add(informer->timer, &tv);
+	if (informer->on_state)
+		informer->on_state(informer->arg, informer);
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct reflector_event event = { .kind = REFLECTOR_TIMER };
+
+	(void)fd;
+	(void)what;
+	tell_and_obey(arg, &event);
+}
+
+void informer_resync(struct informer *informer)
+{
+	struct reflector_event event = { .kind = REFLECTOR_START };
+
+	tell_and_obey(informer, &event);
+}
+
+static int copy(const char *text, char **ret_copy, struct err *err)
+{
+	*ret_copy = text ? strdup(text) : NULL;
+	return text && !*ret_copy ? err_set(err, ENOMEM, "informer") : 0;
+}
+
+int informer_new(struct event_base *base, struct client *client, const struct informer_options *options,
+		 struct informer **ret_informer, struct err *err)
+{
+	struct informer *informer = calloc(1, sizeof(*informer));
+
+	if (!informer)
+		return err_set(err, ENOMEM, "informer");
+	store_init(&informer->store, options->index_fn);
+	store_init(&informer->fresh, options->index_fn);
+	watch_decoder_init(&informer->decoder);
+	reflector_init(&informer->reflector, (uint64_t)now_boottime_ns() ^ (uintptr_t)informer);
+	informer->client = client;
+	informer->resource = options->resource;
+	informer->metadata_only = options->metadata_only;
+	informer->on_change = options->on_change;
+	informer->on_state = options->on_state;
+	informer->arg = options->arg;
+	informer->timer = evtimer_new(base, on_timer, informer);
+	int r = informer->timer ? 0 : err_set(err, ENOMEM, "informer");
+	if (r == 0)
+		r = copy(options->namespace, &informer->namespace, err);
+	if (r == 0)
+		r = copy(options->label_selector, &informer->label_selector, err);
+	if (r < 0) {
+		informer_free(informer);
+		return r;
+	}
+	*ret_informer = informer;
+	return 0;
+}
+
+void informer_free(struct informer *informer)
+{
+	if (!informer)
+		return;
+	client_cancel(informer->call);
+	if (informer->timer)
+		event_free(informer->timer);
+	store_release(&informer->store);
+	store_release(&informer->fresh);
+	watch_decoder_release(&informer->decoder);
+	free(informer->namespace);
+	free(informer->label_selector);
+	free(informer);
+}
+
+bool informer_synced(const struct informer *informer)
+{
+	return informer->reflector.synced;
+}
+
+const struct store *informer_store(const struct informer *informer)
+{
+	return &informer->store;
+}
+
+void informer_learn(struct informer *informer, cJSON *object)
+{
+	/* What the watch has passed already it has told, and maybe the object's end after it. */
+	if (resource_of(object) != informer->resource ||
+	    rv_compare(json_str(object, "metadata.resourceVersion"), informer->reflector.rv) <= 0) {
+		cJSON_Delete(object);
+		return;
+	}
+	prepare(informer, object);
+	store_put(&informer->store, object, true, informer->on_change, informer->arg);
+}
+
+void informer_learn_gone(struct informer *informer, const char *key, const char *uid)
+{
+	const char *ours = json_str(store_get(&informer->store, key), "metadata.uid");
+
+	if (ours && uid && strcmp(ours, uid) == 0)
+		store_remove(&informer->store, key, NULL, informer->on_change, informer->arg);
+}
+
+const struct resource *informer_resource(const struct informer *informer)
+{
+	return informer->resource;
+}
+
+const struct reflector *informer_reflector(const struct informer *informer)
+{
+	return &informer->reflector;
+}
+
+const char *informer_trouble(const struct informer *informer)
+{
+	return informer->trouble.code ? informer->trouble.text : "";
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The operator's command line. */
+#include "operator/options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <string.h>
+
+static const char help[] =
+	"Usage: afterglow-operator [OPTION]...\n"
+	"Reconciles RayClusters (ray.io/v1) and writes a RayFailure for every death in a Ray pod.\n"
+	"\n"
+	"  --kubeconfig FILE        the API server and credentials ($KUBECONFIG, else the pod's service account)\n"
+	"  --namespace NS           watch this namespace only (default: all)\n"
+	"  --config FILE            YAML file with the policy for all clusters\n"
+	"  --sidecar-image IMAGE    the recorder's image; without one, pods get no sidecar (sidecarImage)\n"
+	"  --launcher FILE          the launcher that is put into Ray containers (" OPTIONS_LAUNCHER ")\n"
+	"  --store-claim NAME       PVC in the cluster's namespace that keeps the evidence (storeClaim)\n"
+	"  --oom-group              on cgroup v1, end the whole container when one process is OOM-killed (oomGroup)\n"
+	"  --no-manage-clusters     only write RayFailures: another operator, like KubeRay, makes the pods\n"
+	"  --metrics-address A:P    serve /healthz, /readyz and /metrics here (" OPTIONS_METRICS_ADDRESS ", \"\" for not)\n"
+	"  --log-level LEVEL        error, warning, info or debug (info)\n"
+	"  --help, --version\n";
+
+const char *options_help(void)
+{
+	return help;
+}
+
+enum option_id {
+	OPT_KUBECONFIG = 1,
+	OPT_NAMESPACE,
+	OPT_CONFIG,
+	OPT_SIDECAR_IMAGE,
+	OPT_LAUNCHER,
+	OPT_STORE_CLAIM,
+	OPT_OOM_GROUP,
+	OPT_NO_MANAGE_CLUSTERS,
+	OPT_METRICS_ADDRESS,
+	OPT_LOG_LEVEL,
+	OPT_HELP,
+	OPT_VERSION,
+};
+
+static const struct option table[] = {
+	{ "kubeconfig", required_argument, NULL, OPT_KUBECONFIG },
+	{ "namespace", required_argument, NULL, OPT_NAMESPACE },
+	{ "config", required_argument, NULL, OPT_CONFIG },
+	{ "sidecar-image", required_argument, NULL, OPT_SIDECAR_IMAGE },
+	{ "launcher", required_argument, NULL, OPT_LAUNCHER },
+	{ "store-claim", required_argument, NULL, OPT_STORE_CLAIM },
+	{ "oom-group", no_argument, NULL, OPT_OOM_GROUP },
+	{ "no-manage-clusters", no_argument, NULL, OPT_NO_MANAGE_CLUSTERS },
+	{ "metrics-address", required_argument, NULL, OPT_METRICS_ADDRESS },
+	{ "log-level", required_argument, NULL, OPT_LOG_LEVEL },
+	{ "help", no_argument, NULL, OPT_HELP },
+	{ "version", no_argument, NULL, OPT_VERSION },
+	{ 0 },
+};
+
+static int log_level_from_name(const char *name, enum log_level *ret_level, struct err *err)
+{
+	static const char *const names[] = { "error", "warning", "info", "debug" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strcmp(name, names[i]) == 0) {
+			*ret_level = (enum log_level)i;
+			return 0;
+		}
+	return err_set(err, EINVAL, "--log-level %s: must be error, warning, info or debug", name);
+}
+
+/* An empty value, as charts write it for "not set", is the same as no option. */
+static const char *given(const char *value)
+{
+	return *value ? value : NULL;
+}
+
+static int set(struct options *o, enum option_id id, const char *value, struct err *err)
+{
+	switch (id) {
+	case OPT_KUBECONFIG:
+		o->kubeconfig = given(value);
+		return 0;
+	case OPT_NAMESPACE:
+		o->namespace = given(value);
+		return 0;
+	case OPT_CONFIG:
+		o->config = given(value);
+		return 0;
+	case OPT_SIDECAR_IMAGE:
+		o->sidecar_image = given(value);
+		return 0;
+	case OPT_LAUNCHER:
+		o->launcher = value;
+		o->launcher_given = true;
+		return 0;
+	case OPT_STORE_CLAIM:
+		o->store_claim = given(value);
+		return 0;
+	case OPT_OOM_GROUP:
+		o->oom_group = true;
+		return 0;
+	case OPT_NO_MANAGE_CLUSTERS:
+		o->manage_clusters = false;
+		return 0;
+	case OPT_METRICS_ADDRESS:
+		o->metrics_address = value;
+		return 0;
+	case OPT_LOG_LEVEL:
+		return log_level_from_name(value, &o->log_level, err);
+	case OPT_HELP:
+		o->help = true;
+		return 0;
+	case OPT_VERSION:
+		o->version = true;
+		return 0;
+	}
+	return err_set(err, EINVAL, "option %d", (int)id);
+}
+
+int options_parse(int argc, char *argv[], struct options *ret_options, struct err *err)
+{
+	struct options o = {
+		.launcher = OPTIONS_LAUNCHER,
+		.metrics_address = OPTIONS_METRICS_ADDRESS,
+		.manage_clusters = true,
+		.log_level = LOG_LEVEL_INFO,
+	};
+	int id;
+
+	optind = 0; /* tests parse more than once */
+	opterr = 0;
+	while ((id = getopt_long(argc, argv, "+:", table, NULL)) != -1) {
+		if (id == ':')
+			return err_set(err, EINVAL, "%s needs a value", argv[optind - 1]);
+		if (id == '?')
+			return err_set(err, EINVAL, "unknown option %s (try --help)", argv[optind - 1]);
+		int r = set(&o, (enum option_id)id, optarg, err);
+		if (r < 0)
+			return r;
+	}
+	if (optind < argc)
+		return err_set(err, EINVAL, "unexpected argument %s (try --help)", argv[optind]);
+	*ret_options = o;
+	return 0;
+}

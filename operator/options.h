@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The operator's command line. */
+#ifndef AFTERGLOW_OPERATOR_OPTIONS_H
+#define AFTERGLOW_OPERATOR_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "lib/err.h"
+#include "lib/log.h"
+
+#define OPTIONS_LAUNCHER "/usr/libexec/afterglow/afterglow-launch"
+#define OPTIONS_METRICS_ADDRESS "0.0.0.0:8080"
+
+struct options {
+	const char *kubeconfig; /* NULL: $KUBECONFIG, else the service account of the pod */
+	const char *namespace; /* NULL: all */
+	const char *config; /* the policy file, NULL: its defaults */
+	const char *sidecar_image, *store_claim; /* win over the file; NULL: not given */
+	const char *launcher; /* never NULL */
+	bool launcher_given; /* then it must be readable */
+	const char *metrics_address; /* "address:port"; "": no server */
+	bool oom_group;
+	bool manage_clusters; /* else only RayFailures are written: another operator makes the pods */
+	enum log_level log_level;
+	bool help, version;
+};
+
+/* The strings point into argv. -EINVAL: err names the option. */
+int options_parse(int argc, char *argv[], struct options *ret_options, struct err *err);
+
+/* The text of --help. */
+const char *options_help(void);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of the command line. */
+#include "operator/options.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static int parse(const char *const *args, struct options *o, struct err *err)
+{
+	char *argv[16] = { (char *)"afterglow-operator" };
+	int argc = 1;
+
+	for (; *args; args++)
+		argv[argc++] = (char *)*args;
+	return options_parse(argc, argv, o, err);
+}
+#define ARGS(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+static void values_are_taken_with_and_without_an_equals_sign(void **state)
+{
+	struct options o;
+	struct err err = { 0 };
+	(void)state;
+
+	assert_int_equal(parse(ARGS("--kubeconfig=/k", "--namespace", "ray", "--oom-group", "--store-claim=", "--log-level", "debug",
+				    "--no-manage-clusters"),
+			       &o, &err),
+			 0);
+	assert_string_equal(o.kubeconfig, "/k");
+	assert_string_equal(o.namespace, "ray");
+	assert_true(o.oom_group);
+	assert_null(o.store_claim);
+	assert_false(o.manage_clusters);
+	assert_int_equal(o.log_level, LOG_LEVEL_DEBUG);
+	assert_string_equal(o.launcher, OPTIONS_LAUNCHER);
+	assert_false(o.launcher_given);
+}
+
+static void mistakes_are_named(void **state)
+{
+	static const struct {
+		const char *args[3];
+		const char *said;
+	} rows[] = {
+		{ { "--bogus" }, "unknown option --bogus" },
+		{ { "-x" }, "unknown option -x" },
+		{ { "--namespace" }, "--namespace needs a value" },
+		{ { "--oom-group=yes" }, "--oom-group=yes" },
+		{ { "--log-level", "loud" }, "--log-level loud" },
+		{ { "argument" }, "unexpected argument argument" },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct options o;
+		struct err err = { 0 };
+		assert_int_equal(parse(rows[i].args, &o, &err), -EINVAL);
+		assert_non_null(strstr(err_text(&err), rows[i].said));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(values_are_taken_with_and_without_an_equals_sign),
+		cmocka_unit_test(mistakes_are_named),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
