@@ -364,22 +364,20 @@ static void take_order(struct launcher *l, const char *text, size_t len)
 		l->released = true;
 }
 
-static void read_orders(struct launcher *l)
+/* One order a round of the loop, so that a flood of them never holds up signals and reaping. */
+static void read_order(struct launcher *l)
 {
 	char text[LAUNCH_MESSAGE_MAX + 1];
+	ssize_t len = recv(l->socket_fd, text, LAUNCH_MESSAGE_MAX, MSG_DONTWAIT);
 
-	for (;;) {
-		ssize_t len = recv(l->socket_fd, text, LAUNCH_MESSAGE_MAX, MSG_DONTWAIT);
-
-		if (len < 0 && (errno == EAGAIN || errno == EINTR))
-			return;
-		if (len <= 0) {
-			disconnect(l);
-			return;
-		}
-		text[len] = '\0';
-		take_order(l, text, (size_t)len);
+	if (len < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (len <= 0) {
+		disconnect(l);
+		return;
 	}
+	text[len] = '\0';
+	take_order(l, text, (size_t)len);
 }
 
 /* Signals */
@@ -466,7 +464,7 @@ static void run(struct launcher *l)
 			announce_end(l);
 		}
 		if (fds[1].revents && l->socket_fd >= 0)
-			read_orders(l);
+			read_order(l);
 		if (l->ended && now_ns() >= l->linger_until_ns)
 			break;
 		if (!l->ended && l->socket_fd < 0 && now_ns() >= l->retry_at_ns)
