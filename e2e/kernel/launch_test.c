@@ -1,0 +1,1325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The launcher as a container sees it: build/afterglow-launch on the kernel we
+ * run on, with a fake recorder at the other end of its socket.
+ *
+ * AFTERGLOW_BUILD (default "build") names the directory of the programs,
+ * AFTERGLOW_LAUNCH another launcher (one with sanitizers, say).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <arpa/inet.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/macros.h"
+#include "sidecar/launch/protocol.h"
+
+/* Generous: the machine may be slow and busy. What has to be quick is asserted against the clock. */
+#define PATIENCE_MS 20000
+#define OUTPUT_MAX 32768
+#define ARGS_MAX 40
+#define TIMED_OUT (-1000)
+
+static char launcher[PATH_MAX], probe[PATH_MAX], directory[64], socket_path[128];
+
+/* A process under test: the launcher, or the bare command to compare it with. */
+struct process {
+	pid_t pid;
+	int pidfd;
+	int in, out, err; /* our ends of its pipes */
+};
+
+/* How a process is started; all zero is the usual way. */
+struct how {
+	bool pid1; /* in a PID namespace of its own */
+	bool termination_log; /* with a /dev that has a termination-log */
+	bool bare; /* the command itself, no launcher */
+	void (*prepare)(void); /* in the child, before exec */
+};
+
+static int64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static void pause_ms(long ms)
+{
+	const struct timespec ts = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
+
+	nanosleep(&ts, NULL);
+}
+
+/* Starting and ending */
+
+/* A mount namespace whose /dev holds null and termination-log, as the kubelet makes it. */
+static void private_dev(void)
+{
+	char dev[sizeof(directory) + 8], path[sizeof(dev) + 32];
+	int fd;
+
+	snprintf(dev, sizeof(dev), "%s/dev", directory);
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    (mkdir(dev, 0755) < 0 && errno != EEXIST) || mount("tmpfs", dev, "tmpfs", 0, NULL) < 0)
+		_exit(120);
+	snprintf(path, sizeof(path), "%s/null", dev);
+	if (mknod(path, S_IFCHR | 0666, makedev(1, 3)) < 0)
+		_exit(121);
+	snprintf(path, sizeof(path), "%s/termination-log", dev);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+	if (fd < 0 || close(fd) < 0 || mount(dev, "/dev", NULL, MS_BIND, NULL) < 0)
+		_exit(122);
+}
+
+_Noreturn static void become(const struct how *how, const int fds[3], char **argv)
+{
+	const struct rlimit no_core = { 0, 0 };
+	sigset_t none;
+
+	/* The test framework's own tastes must not reach the launcher. */
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	for (int i = 1; i < NSIG; i++)
+		signal(i, SIG_DFL);
+	setrlimit(RLIMIT_CORE, &no_core);
+	if (how->termination_log)
+		private_dev();
+	for (int i = 0; i < 3; i++)
+		if (dup2(fds[i], i) < 0)
+			_exit(123);
+	if (syscall(SYS_close_range, 3, ~0U, 0) < 0)
+		_exit(124);
+	if (how->prepare)
+		how->prepare();
+	execv(argv[0], argv);
+	_exit(125);
+}
+
+static struct process start_argv(const struct how *how, char **argv)
+{
+	int in[2], out[2], err[2];
+	struct process p = { 0 };
+
+	assert_return_code(pipe2(in, O_CLOEXEC), errno);
+	assert_return_code(pipe2(out, O_CLOEXEC), errno);
+	assert_return_code(pipe2(err, O_CLOEXEC), errno);
+	fflush(NULL);
+	p.pid = (pid_t)syscall(SYS_clone, SIGCHLD | (how->pid1 ? CLONE_NEWPID : 0), NULL, NULL, NULL, NULL);
+	if (p.pid == 0)
+		become(how, (const int[]){ in[0], out[1], err[1] }, argv);
+	assert_return_code(p.pid, errno);
+	p.pidfd = (int)syscall(SYS_pidfd_open, p.pid, 0);
+	assert_return_code(p.pidfd, errno);
+	close(in[0]);
+	close(out[1]);
+	close(err[1]);
+	p.in = in[1];
+	p.out = out[0];
+	p.err = err[0];
+	return p;
+}
+
+/* start(how, OPTION..., "--", COMMAND, ARG..., NULL): the launcher with our socket and those arguments. */
+static struct process start(const struct how *how, ...)
+{
+	char *argv[ARGS_MAX] = { launcher, (char *)"--socket", socket_path };
+	size_t n = 3;
+	va_list ap;
+
+	va_start(ap, how);
+	while ((argv[n] = va_arg(ap, char *)))
+		assert_true(++n < ARGS_MAX);
+	va_end(ap);
+	for (size_t i = 0; how->bare && argv[i]; i++)
+		if (strcmp(argv[i], "--") == 0)
+			return start_argv(how, argv + i + 1);
+	return start_argv(how, argv);
+}
+
+static const struct how usual = { 0 }, as_pid1 = { .pid1 = true };
+
+static void release(struct process *p)
+{
+	close(p->pidfd);
+	if (p->in >= 0)
+		close(p->in);
+	close(p->out);
+	close(p->err);
+}
+
+/* Its exit code, -N after signal N, TIMED_OUT (and it is gone) when it takes too long. */
+static int finish_within(struct process *p, int ms)
+{
+	struct pollfd ended = { .fd = p->pidfd, .events = POLLIN };
+	bool late = poll(&ended, 1, ms) != 1;
+	int status;
+
+	if (late)
+		kill(p->pid, SIGKILL);
+	assert_int_equal(waitpid(p->pid, &status, 0), p->pid);
+	release(p);
+	if (late)
+		return TIMED_OUT;
+	return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static int finish(struct process *p)
+{
+	return finish_within(p, PATIENCE_MS);
+}
+
+/* What comes through fd until its end, or until it ends in `until`. */
+static const char *read_text(int fd, const char *until)
+{
+	static char text[OUTPUT_MAX];
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
+	size_t len = 0;
+
+	text[0] = '\0';
+	while (len + 1 < sizeof(text)) {
+		ssize_t n;
+
+		if (poll(&ready, 1, PATIENCE_MS) != 1)
+			fail_msg("no more output after \"%s\"", text);
+		n = read(fd, text + len, sizeof(text) - 1 - len);
+		if (n <= 0)
+			break;
+		len += (size_t)n;
+		text[len] = '\0';
+		if (until && len >= strlen(until) && strcmp(text + len - strlen(until), until) == 0)
+			break;
+	}
+	return text;
+}
+
+static void close_input(struct process *p)
+{
+	close(p->in);
+	p->in = -1;
+}
+
+/* The fake recorder */
+
+struct hello {
+	char fds[8], name[80];
+	int version, launcher_pid, command_pid;
+	long long start_ns;
+	int fd[LAUNCH_FDS_MAX];
+	int n_fds;
+};
+
+static int listen_as_recorder(void)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", socket_path);
+	unlink(socket_path);
+	assert_return_code(bind(fd, (struct sockaddr *)&address, sizeof(address)), errno);
+	assert_return_code(listen(fd, 4), errno);
+	return fd;
+}
+
+static void stop_listening(int listener)
+{
+	close(listener);
+	unlink(socket_path);
+}
+
+static int accept_launcher(int listener)
+{
+	struct pollfd ready = { .fd = listener, .events = POLLIN };
+
+	assert_int_equal(poll(&ready, 1, PATIENCE_MS), 1);
+	return accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+}
+
+/* One message and its descriptors; 0 at the end of the connection. */
+static ssize_t receive(int fd, char text[static LAUNCH_MESSAGE_MAX + 1], int *fds, int *ret_n_fds)
+{
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(8 * sizeof(int))];
+	} control;
+	struct iovec part = { .iov_base = text, .iov_len = LAUNCH_MESSAGE_MAX };
+	struct msghdr message = {
+		.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control),
+	};
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
+	struct cmsghdr *rights;
+	ssize_t len;
+
+	assert_int_equal(poll(&ready, 1, PATIENCE_MS), 1);
+	len = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+	assert_false(message.msg_flags & (MSG_CTRUNC | MSG_TRUNC));
+	text[MAX(len, 0)] = '\0';
+	rights = CMSG_FIRSTHDR(&message);
+	*ret_n_fds = 0;
+	if (rights) {
+		*ret_n_fds = (int)((rights->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+		assert_in_range(*ret_n_fds, 1, LAUNCH_FDS_MAX);
+		memcpy(fds, CMSG_DATA(rights), (size_t)*ret_n_fds * sizeof(int));
+	}
+	return len;
+}
+
+static struct hello receive_hello(int fd)
+{
+	char text[LAUNCH_MESSAGE_MAX + 1];
+	struct hello h = { 0 };
+	int end = 0;
+
+	assert_true(receive(fd, text, h.fd, &h.n_fds) > 0);
+	sscanf(text, "hello %d %7s %79s %d %d %lld%n", &h.version, h.fds, h.name, &h.launcher_pid,
+	       &h.command_pid, &h.start_ns, &end);
+	assert_int_equal(end, strlen(text));
+	assert_int_equal(strlen(h.fds), h.n_fds);
+	return h;
+}
+
+static void forget_hello(struct hello *h)
+{
+	while (h->n_fds > 0)
+		close(h->fd[--h->n_fds]);
+}
+
+static int accept_and_greet(int listener)
+{
+	int fd = accept_launcher(listener);
+	struct hello h = receive_hello(fd);
+
+	forget_hello(&h);
+	return fd;
+}
+
+static void order(int fd, const char *text)
+{
+	assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
+}
+
+/* The wait status in the next message, which has to be "exit". */
+static int receive_exit(int fd)
+{
+	char text[LAUNCH_MESSAGE_MAX + 1];
+	int fds[LAUNCH_FDS_MAX], n_fds, status = -1, end = 0;
+	long long ended_ns = 0;
+
+	assert_true(receive(fd, text, fds, &n_fds) > 0);
+	assert_int_equal(n_fds, 0);
+	sscanf(text, "exit %d %lld%n", &status, &ended_ns, &end);
+	assert_int_equal(end, strlen(text));
+	assert_true(ended_ns > 0);
+	return status;
+}
+
+/* Results */
+
+static const char *decimal(int n)
+{
+	static char text[12];
+
+	snprintf(text, sizeof(text), "%d", n);
+	return text;
+}
+
+static void expect_every_exit_code(const struct how *how, int step)
+{
+	for (int code = 0; code <= 255; code += step) {
+		struct process p = start(how, "--", probe, "exit", decimal(code), NULL);
+
+		assert_int_equal(finish(&p), code);
+	}
+}
+
+static void every_exit_code_from_0_to_255_passes_through(void **state)
+{
+	(void)state;
+	expect_every_exit_code(&usual, 1);
+	expect_every_exit_code(&as_pid1, 15);
+}
+
+static bool stops_a_process(int signo)
+{
+	return signo == SIGSTOP || signo == SIGTSTP || signo == SIGTTIN || signo == SIGTTOU;
+}
+
+static bool is_ignored_by_default(int signo)
+{
+	return signo == SIGCHLD || signo == SIGCONT || signo == SIGURG || signo == SIGWINCH;
+}
+
+static void death_by_any_signal_gives_128_plus_its_number(void **state)
+{
+	(void)state;
+	for (int signo = 1; signo <= 64; signo++) {
+		struct process p;
+
+		if (stops_a_process(signo))
+			continue;
+		p = start(&usual, "--", probe, "signal", decimal(signo), NULL);
+		assert_int_equal(finish(&p), is_ignored_by_default(signo) ? 99 : 128 + signo);
+	}
+}
+
+static void faults_of_the_processor_give_128_plus_their_signal(void **state)
+{
+	static const struct {
+		const char *kind;
+		int signo;
+	} rows[] = {
+		{ "segv", SIGSEGV }, { "fpe", SIGFPE }, { "ill", SIGILL }, { "trap", SIGTRAP }, { "bus", SIGBUS },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct process p = start(&usual, "--", probe, "fault", rows[i].kind, NULL);
+
+		assert_int_equal(finish(&p), 128 + rows[i].signo);
+		p = start(&as_pid1, "--", probe, "fault", rows[i].kind, NULL);
+		assert_int_equal(finish(&p), 128 + rows[i].signo);
+	}
+}
+
+static void a_command_that_does_not_exist_gives_127(void **state)
+{
+	struct process p = start(&usual, "--", "/no/such/command", NULL);
+
+	(void)state;
+	assert_non_null(strstr(read_text(p.err, NULL), "/no/such/command: No such file"));
+	assert_int_equal(finish(&p), 127);
+	p = start(&usual, "--", "no-such-command-on-the-path", NULL);
+	assert_int_equal(finish(&p), 127);
+}
+
+static void a_command_that_cannot_be_executed_gives_126(void **state)
+{
+	char path[sizeof(directory) + 16];
+	struct process p;
+	int fd;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/text", directory);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	assert_return_code(fd, errno);
+	close(fd);
+	p = start(&usual, "--", path, NULL);
+	assert_non_null(strstr(read_text(p.err, NULL), "Permission denied"));
+	assert_int_equal(finish(&p), 126);
+	p = start(&usual, "--", "/", NULL);
+	assert_int_equal(finish(&p), 126);
+	unlink(path);
+}
+
+static void a_wrong_option_gives_2_and_says_which(void **state)
+{
+	static const char *const rows[][3] = {
+		{ "--nofile", "-1", "whole number" },
+		{ "--nofile", "12x", "12x" },
+		{ "--nofile", "99999999999999999999", "whole number" },
+		{ "--wait-tcp", "nocolon", "HOST:PORT" },
+		{ "--name", "two words", "two words" },
+		{ "--name", "", "name" },
+		{ "--colour", "red", "--colour" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct process p = start(&usual, rows[i][0], rows[i][1], "--", probe, "exit", "0", NULL);
+
+		assert_non_null(strstr(read_text(p.err, NULL), rows[i][2]));
+		assert_int_equal(finish(&p), 2);
+	}
+}
+
+/* Signals on their way in */
+
+static void expect_all_signals_forwarded(const struct how *how)
+{
+	struct process p = start(how, "--", probe, "record", "64", NULL);
+
+	read_text(p.out, "ready\n");
+	/* One after the other: among pending signals, one that stops takes away SIGCONT. */
+	for (int signo = 1; signo <= 64; signo++) {
+		char line[8];
+
+		if (signo == SIGKILL || signo == SIGSTOP || signo == SIGCHLD)
+			continue;
+		snprintf(line, sizeof(line), "%d\n", signo);
+		assert_return_code(syscall(SYS_kill, p.pid, signo), errno);
+		assert_string_equal(read_text(p.out, "\n"), line);
+	}
+	assert_int_equal(finish(&p), 0);
+}
+
+static void every_signal_that_can_be_caught_is_forwarded(void **state)
+{
+	(void)state;
+	expect_all_signals_forwarded(&usual);
+}
+
+static void every_signal_that_can_be_caught_is_forwarded_by_pid_1(void **state)
+{
+	(void)state;
+	expect_all_signals_forwarded(&as_pid1);
+}
+
+static void sigterm_to_pid_1_ends_the_command_with_143(void **state)
+{
+	struct process p = start(&as_pid1, "--", probe, "orphans", "0", NULL);
+
+	(void)state;
+	read_text(p.out, "ready\n");
+	kill(p.pid, SIGTERM);
+	assert_int_equal(finish(&p), 143);
+}
+
+static void sigterm_at_any_moment_of_the_start_still_ends_the_command(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 60; i++) {
+		struct process p = start(&as_pid1, "--", probe, "sleep", "15000", NULL);
+
+		/* Before exec of the launcher PID 1 has no handler and the kernel drops the signal: not ours to test. */
+		for (int tries = 0; tries < 5000; tries++) {
+			char path[64], comm[32] = "";
+			int fd;
+
+			snprintf(path, sizeof(path), "/proc/%d/comm", p.pid);
+			fd = open(path, O_RDONLY | O_CLOEXEC);
+			if (read(fd, comm, sizeof(comm) - 1) < 0)
+				comm[0] = '\0';
+			close(fd);
+			if (strncmp(comm, "afterglow-launc", 15) == 0)
+				break;
+			sched_yield();
+		}
+		usleep((useconds_t)(200 + i * 20));
+		kill(p.pid, SIGTERM);
+		assert_int_equal(finish(&p), 143);
+	}
+}
+
+/* Blocked and ignored at the start: what a shell's trap '' or a careless parent leaves behind. */
+static void ignore_sigchld(void)
+{
+	signal(SIGCHLD, SIG_IGN);
+}
+
+static void ignore_and_block_much(void)
+{
+	sigset_t set;
+
+	sigfillset(&set);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	for (int i = 1; i < NSIG; i++)
+		signal(i, SIG_IGN);
+}
+
+static void block_usr2_and_ignore_pipe(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR2);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+static void ignored_and_blocked_signals_at_the_start_do_not_change_the_result(void **state)
+{
+	static void (*const rows[])(void) = { ignore_sigchld, ignore_and_block_much };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct how how = { .prepare = rows[i] }, pid1 = { .prepare = rows[i], .pid1 = true };
+		struct process p = start(&how, "--", probe, "exit", "3", NULL);
+
+		assert_int_equal(finish(&p), 3);
+		p = start(&pid1, "--", probe, "signal", "9", NULL);
+		assert_int_equal(finish(&p), 137);
+	}
+}
+
+static void the_command_inherits_the_signal_mask_and_ignored_signals(void **state)
+{
+	struct how how = { .prepare = block_usr2_and_ignore_pipe };
+	char with[OUTPUT_MAX];
+	struct process p = start(&how, "--", probe, "status", NULL);
+
+	(void)state;
+	snprintf(with, sizeof(with), "%s", read_text(p.out, NULL));
+	assert_int_equal(finish(&p), 0);
+	how.bare = true;
+	p = start(&how, "--", probe, "status", NULL);
+	assert_string_equal(read_text(p.out, NULL), with);
+	assert_int_equal(finish(&p), 0);
+	assert_non_null(strstr(with, "SigBlk:\t0000000000000800"));
+}
+
+/* Reaping */
+
+/* How many children pid has, or how many of them are in state Z, by the host's /proc. */
+static int children_of(pid_t pid, bool only_zombies)
+{
+	char path[64], list[4096] = "";
+	int fd, n = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_return_code(fd, errno);
+	assert_return_code(read(fd, list, sizeof(list) - 1), errno);
+	close(fd);
+	for (char *s = list, *end; *s; s = end) {
+		long child = strtol(s, &end, 10);
+		char stat[512] = "";
+
+		if (child <= 0 || end == s)
+			break;
+		snprintf(path, sizeof(path), "/proc/%ld/stat", child);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd >= 0 && read(fd, stat, sizeof(stat) - 1) > 0 && (!only_zombies || strstr(stat, ") Z ")))
+			n++;
+		closep(&fd);
+	}
+	return n;
+}
+
+static void expect_orphans_reaped(const struct how *how)
+{
+	struct process p = start(how, "--", probe, "orphans", "50", NULL);
+	int64_t until = now_ms() + PATIENCE_MS;
+
+	read_text(p.out, "ready\n");
+	pause_ms(100); /* they live for 20 ms */
+	while (children_of(p.pid, true) > 0 && now_ms() < until)
+		pause_ms(10);
+	assert_int_equal(children_of(p.pid, true), 0);
+	close_input(&p);
+	assert_int_equal(finish(&p), 0);
+}
+
+static void orphans_are_reaped_by_pid_1(void **state)
+{
+	(void)state;
+	expect_orphans_reaped(&as_pid1);
+}
+
+static void orphans_are_reaped_by_a_launcher_that_is_not_pid_1(void **state)
+{
+	(void)state;
+	expect_orphans_reaped(&usual);
+}
+
+/* What the command is given */
+
+static int64_t time_of_100_starts(bool bare)
+{
+	const struct how how = { .bare = bare };
+	int64_t begin = now_ms();
+
+	for (int i = 0; i < 100; i++) {
+		struct process p = start(&how, "--", probe, "exit", "0", NULL);
+
+		assert_int_equal(finish(&p), 0);
+	}
+	return now_ms() - begin;
+}
+
+static void without_a_recorder_the_command_starts_and_ends_as_fast_as_without_us(void **state)
+{
+	int64_t bare = time_of_100_starts(true), with = time_of_100_starts(false);
+
+	(void)state;
+	print_message("           100 starts: %lld ms bare, %lld ms with the launcher\n", (long long)bare,
+		      (long long)with);
+	assert_true(with < bare + 100 * 50);
+}
+
+static void arguments_pass_unchanged(void **state)
+{
+	struct process p = start(&usual, "--name", "ray-worker", "--", probe, "args", "", "a b", "--", "--name",
+				 "$HOME", "tab\there", "\xff\xfe", "-x", NULL);
+
+	(void)state;
+	assert_string_equal(read_text(p.out, NULL),
+			    "<>\n<a b>\n<-->\n<--name>\n<$HOME>\n<tab\there>\n<\xff\xfe>\n<-x>\n");
+	assert_int_equal(finish(&p), 0);
+}
+
+static void strange_environment(void)
+{
+	clearenv();
+	putenv((char *)"EMPTY=");
+	putenv((char *)"TWO=lines\nhere");
+	putenv((char *)"A=B=C");
+	putenv((char *)"A=twice");
+}
+
+static void the_environment_passes_unchanged(void **state)
+{
+	struct how how = { .prepare = strange_environment };
+	char with[OUTPUT_MAX];
+	struct process p = start(&how, "--", probe, "env", NULL);
+
+	(void)state;
+	snprintf(with, sizeof(with), "%s", read_text(p.out, NULL));
+	assert_int_equal(finish(&p), 0);
+	how.bare = true;
+	p = start(&how, "--", probe, "env", NULL);
+	assert_string_equal(read_text(p.out, NULL), with);
+	assert_int_equal(finish(&p), 0);
+	assert_non_null(strstr(with, "<TWO=lines\nhere>"));
+}
+
+static void standard_input_passes_unchanged(void **state)
+{
+	struct process p = start(&usual, "--", probe, "cat", NULL);
+
+	(void)state;
+	assert_int_equal(write(p.in, "one\0two\n", 8), 8);
+	close_input(&p);
+	assert_memory_equal(read_text(p.out, NULL), "one\0two\n", 8);
+	assert_int_equal(finish(&p), 0);
+}
+
+static void open_7_and_9(void)
+{
+	dup2(0, 7);
+	dup2(1, 9);
+}
+
+static void inherited_descriptors_pass_and_no_other_leaks_into_the_command(void **state)
+{
+	const struct how how = { .prepare = open_7_and_9 };
+	int listener = listen_as_recorder(), connection;
+	struct process p = start(&how, "--", probe, "fds", NULL);
+
+	(void)state;
+	connection = accept_and_greet(listener);
+	receive_exit(connection);
+	order(connection, "done");
+	assert_string_equal(read_text(p.out, NULL), "0 1 2 7 9 ");
+	assert_int_equal(finish(&p), 0);
+	close(connection);
+	stop_listening(listener);
+}
+
+static void close_the_standard_descriptors(void)
+{
+	close(0);
+	close(2);
+}
+
+static void closed_standard_descriptors_stay_closed_for_the_command(void **state)
+{
+	struct how how = { .prepare = close_the_standard_descriptors };
+	struct process p = start(&how, "--", probe, "fds", NULL);
+
+	(void)state;
+	assert_string_equal(read_text(p.out, NULL), "1 ");
+	assert_int_equal(finish(&p), 0);
+}
+
+static void low_nofile(void)
+{
+	const struct rlimit limit = { 64, 512 };
+
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static void nofile_raises_the_soft_limit_up_to_the_hard_one(void **state)
+{
+	static const struct {
+		const char *wanted, *limits;
+	} rows[] = { { "256", "256 512\n" }, { "65536", "512 512\n" }, { "10", "64 512\n" } };
+	const struct how how = { .prepare = low_nofile };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct process p = start(&how, "--nofile", rows[i].wanted, "--", probe, "nofile", NULL);
+
+		assert_string_equal(read_text(p.out, NULL), rows[i].limits);
+		assert_int_equal(finish(&p), 0);
+	}
+}
+
+/* --wait-tcp */
+
+static int loopback_socket(struct sockaddr_in *address)
+{
+	socklen_t len = sizeof(*address);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	*address = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	assert_return_code(bind(fd, (struct sockaddr *)address, len), errno);
+	assert_return_code(getsockname(fd, (struct sockaddr *)address, &len), errno);
+	return fd;
+}
+
+static void wait_tcp_starts_the_command_when_the_port_accepts(void **state)
+{
+	struct sockaddr_in address;
+	int fd = loopback_socket(&address);
+	struct pollfd out;
+	char target[32];
+	struct process p;
+
+	(void)state;
+	snprintf(target, sizeof(target), "127.0.0.1:%d", ntohs(address.sin_port));
+	p = start(&usual, "--wait-tcp", target, "--", probe, "args", "here", NULL);
+	out = (struct pollfd){ .fd = p.out, .events = POLLIN };
+	assert_int_equal(poll(&out, 1, 1300), 0);
+	assert_return_code(listen(fd, 4), errno);
+	assert_string_equal(read_text(p.out, NULL), "<here>\n");
+	assert_int_equal(finish(&p), 0);
+	close(fd);
+}
+
+static void sigterm_ends_a_wait_for_a_port(void **state)
+{
+	struct process p = start(&as_pid1, "--wait-tcp", "127.0.0.1:1", "--", probe, "exit", "0", NULL);
+	int64_t begin;
+
+	(void)state;
+	pause_ms(300);
+	begin = now_ms();
+	kill(p.pid, SIGTERM);
+	assert_int_equal(finish(&p), 143);
+	assert_true(now_ms() - begin < 1000);
+}
+
+/* The recorder's side */
+
+static void hello_brings_the_root_the_termination_log_and_a_pidfd(void **state)
+{
+	const struct how how = { .termination_log = true };
+	int listener = listen_as_recorder(), connection;
+	struct process p = start(&how, "--name", "ray-worker", "--", probe, "orphans", "0", NULL);
+	struct stat root, other;
+	struct pollfd ended;
+	struct hello h;
+
+	(void)state;
+	connection = accept_launcher(listener);
+	h = receive_hello(connection);
+	assert_int_equal(h.version, LAUNCH_PROTOCOL_VERSION);
+	assert_string_equal(h.name, "ray-worker");
+	assert_string_equal(h.fds, "rtp");
+	assert_int_equal(h.launcher_pid, p.pid);
+	assert_true(h.command_pid > 0 && h.command_pid != p.pid);
+	assert_true(h.start_ns > 0);
+
+	assert_true(fcntl(h.fd[0], F_GETFL) & O_PATH);
+	assert_return_code(fstat(h.fd[0], &root), errno);
+	assert_return_code(stat("/", &other), errno);
+	assert_int_equal(root.st_ino, other.st_ino);
+	assert_int_equal(pwrite(h.fd[1], "text", 4, 0), 4);
+	assert_return_code(fstatat(h.fd[0], "dev/termination-log", &other, 0), errno);
+	assert_int_equal(other.st_size, 4);
+
+	ended = (struct pollfd){ .fd = h.fd[2], .events = POLLIN };
+	assert_int_equal(poll(&ended, 1, 0), 0);
+	close_input(&p);
+	assert_int_equal(receive_exit(connection), 0);
+	order(connection, "done");
+	assert_int_equal(poll(&ended, 1, PATIENCE_MS), 1);
+	assert_int_equal(finish(&p), 0);
+	forget_hello(&h);
+	close(connection);
+	stop_listening(listener);
+}
+
+static void hello_from_pid_1_carries_the_pids_of_its_namespace(void **state)
+{
+	int listener = listen_as_recorder(), connection;
+	struct process p = start(&as_pid1, "--", probe, "sleep", "100", NULL);
+	struct hello h;
+
+	(void)state;
+	connection = accept_launcher(listener);
+	h = receive_hello(connection);
+	assert_int_equal(h.launcher_pid, 1);
+	assert_int_equal(h.command_pid, 2);
+	assert_string_equal(h.name, "main");
+	assert_int_equal(receive_exit(connection), 0);
+	order(connection, "done");
+	assert_int_equal(finish(&p), 0);
+	forget_hello(&h);
+	close(connection);
+	stop_listening(listener);
+}
+
+static void a_recorder_that_comes_late_is_found(void **state)
+{
+	struct process p = start(&usual, "--", probe, "orphans", "0", NULL);
+	int listener, connection;
+
+	(void)state;
+	read_text(p.out, "ready\n");
+	pause_ms(500);
+	listener = listen_as_recorder();
+	connection = accept_and_greet(listener);
+	close_input(&p);
+	assert_int_equal(receive_exit(connection), 0);
+	order(connection, "done");
+	assert_int_equal(finish(&p), 0);
+	close(connection);
+	stop_listening(listener);
+}
+
+static void a_recorder_that_vanishes_is_looked_for_again(void **state)
+{
+	int listener = listen_as_recorder(), connection;
+	struct process p = start(&usual, "--", probe, "orphans", "0", NULL);
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		connection = accept_and_greet(listener);
+		close(connection);
+	}
+	stop_listening(listener);
+	pause_ms(500);
+	listener = listen_as_recorder();
+	connection = accept_and_greet(listener);
+	stop_listening(listener);
+	close(connection);
+	close_input(&p);
+	assert_int_equal(finish(&p), 0);
+}
+
+static void a_recorder_that_vanishes_after_the_end_does_not_hold_the_container(void **state)
+{
+	int listener = listen_as_recorder(), connection;
+	struct process p = start(&usual, "--", probe, "exit", "5", NULL);
+	int64_t begin;
+
+	(void)state;
+	connection = accept_and_greet(listener);
+	receive_exit(connection);
+	begin = now_ms();
+	close(connection);
+	assert_int_equal(finish(&p), 5);
+	assert_true(now_ms() - begin < 1000);
+	stop_listening(listener);
+}
+
+static void the_wait_status_reaches_the_recorder_raw(void **state)
+{
+	static const struct {
+		const char *deed, *arg;
+		int status, code;
+	} rows[] = {
+		{ "exit", "0", 0, 0 },
+		{ "exit", "137", 137 << 8, 137 },
+		{ "signal", "9", 9, 137 },
+		{ "signal", "15", 15, 143 },
+		{ "fault", "segv", 11, 139 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		int listener = listen_as_recorder(), connection;
+		struct process p = start(&usual, "--", probe, rows[i].deed, rows[i].arg, NULL);
+
+		connection = accept_and_greet(listener);
+		assert_int_equal(receive_exit(connection), rows[i].status);
+		order(connection, "done");
+		assert_int_equal(finish(&p), rows[i].code);
+		close(connection);
+		stop_listening(listener);
+	}
+}
+
+static void without_done_the_container_lingers_two_seconds(void **state)
+{
+	int listener = listen_as_recorder(), connection;
+	struct process p = start(&usual, "--", probe, "exit", "6", NULL);
+	int64_t begin, took;
+
+	(void)state;
+	connection = accept_and_greet(listener);
+	receive_exit(connection);
+	begin = now_ms();
+	assert_int_equal(finish(&p), 6);
+	took = now_ms() - begin;
+	assert_in_range(took, 1800, 4000);
+	close(connection);
+	stop_listening(listener);
+}
+
+static void a_full_listen_queue_does_not_hold_the_command(void **state)
+{
+	int listener = listen_as_recorder();
+	struct process p[8];
+
+	(void)state;
+	/* Nobody accepts: the first few connect and wait in the queue, the others find it full. */
+	for (size_t i = 0; i < ARRAY_SIZE(p); i++)
+		p[i] = start(&usual, "--", probe, "exit", "4", NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(p); i++)
+		assert_int_equal(finish_within(&p[i], 6000), 4);
+	stop_listening(listener);
+}
+
+static void hold_keeps_the_container_and_sigterm_ends_the_hold(void **state)
+{
+	int listener = listen_as_recorder(), connection;
+	struct process p = start(&as_pid1, "--", probe, "exit", "8", NULL);
+	struct pollfd ended;
+	int64_t begin;
+
+	(void)state;
+	connection = accept_and_greet(listener);
+	receive_exit(connection);
+	order(connection, "hold 60");
+	ended = (struct pollfd){ .fd = p.pidfd, .events = POLLIN };
+	assert_int_equal(poll(&ended, 1, 3000), 0);
+	begin = now_ms();
+	kill(p.pid, SIGTERM);
+	assert_int_equal(finish(&p), 8);
+	assert_true(now_ms() - begin < 1000);
+	close(connection);
+	stop_listening(listener);
+}
+
+static void say_prints_its_text_on_the_containers_stderr(void **state)
+{
+	int listener = listen_as_recorder(), connection;
+	struct process p = start(&usual, "--", probe, "orphans", "0", NULL);
+	char longest[LAUNCH_MESSAGE_MAX + 1];
+
+	(void)state;
+	connection = accept_and_greet(listener);
+	order(connection, "say memory is at 95 %\n");
+	assert_string_equal(read_text(p.err, "%\n"), "memory is at 95 %\n");
+	memset(longest, 'x', sizeof(longest));
+	memcpy(longest, "say ", 4);
+	longest[LAUNCH_MESSAGE_MAX - 1] = '\n';
+	longest[LAUNCH_MESSAGE_MAX] = '\0';
+	order(connection, longest);
+	assert_string_equal(read_text(p.err, "x\n"), longest + 4);
+	close_input(&p);
+	receive_exit(connection);
+	order(connection, "say gone\n");
+	order(connection, "done");
+	assert_string_equal(read_text(p.err, NULL), "gone\n");
+	assert_int_equal(finish(&p), 0);
+	close(connection);
+	stop_listening(listener);
+}
+
+static void say_to_a_full_stderr_is_lost_and_the_container_goes_on(void **state)
+{
+	int listener = listen_as_recorder(), connection;
+	struct process p = start(&usual, "--", probe, "orphans", "0", NULL);
+	char text[LAUNCH_MESSAGE_MAX + 1] = "say ";
+
+	(void)state;
+	connection = accept_and_greet(listener);
+	memset(text + 4, 'y', LAUNCH_MESSAGE_MAX - 4);
+	for (int i = 0; i < 24; i++) /* a pipe holds 16 */
+		order(connection, text);
+	close_input(&p);
+	assert_int_equal(receive_exit(connection), 0);
+	order(connection, "done");
+	assert_int_equal(finish(&p), 0);
+	close(connection);
+	stop_listening(listener);
+}
+
+static void garbage_orders_do_no_harm(void **state)
+{
+	static const char *const rows[] = { "", "sayx", "say", "kill ", "killall", "hold", "hold ", "hold -5", "done",
+					    "hold 99999999999999999999", "DONE", "%s%s%n", "say", " kill" };
+	int listener = listen_as_recorder(), connection;
+	struct process p = start(&usual, "--", probe, "orphans", "0", NULL);
+	unsigned char noise[LAUNCH_MESSAGE_MAX];
+	unsigned seed = 1;
+
+	(void)state;
+	connection = accept_and_greet(listener);
+	for (int i = 0; i < 200; i++) {
+		size_t len = i % 2 ? sizeof(noise) : (size_t)(rand_r(&seed) % 64) + 1;
+
+		for (size_t k = 0; k < len; k++)
+			noise[k] = (unsigned char)rand_r(&seed);
+		noise[0] |= 0x80; /* no order by chance */
+		assert_int_equal(send(connection, noise, len, MSG_NOSIGNAL), len);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		/* An empty message looks like the end of the connection: it connects anew. */
+		if (rows[i][0])
+			order(connection, rows[i]);
+		else {
+			assert_int_equal(send(connection, "", 0, MSG_NOSIGNAL), 0);
+			close(connection);
+			connection = accept_and_greet(listener);
+		}
+	}
+	/* Longer than a message may be, of any kind. */
+	for (int i = 0; i < 4; i++) {
+		char big[3 * LAUNCH_MESSAGE_MAX];
+
+		memset(big, "k\0s "[i], sizeof(big));
+		assert_true(send(connection, big, sizeof(big), MSG_NOSIGNAL) > 0);
+	}
+	close_input(&p);
+	assert_int_equal(receive_exit(connection), 0);
+	order(connection, "done");
+	assert_int_equal(finish(&p), 0);
+	close(connection);
+	stop_listening(listener);
+}
+
+static void descriptors_sent_to_the_launcher_do_not_stay_open(void **state)
+{
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = { .header = { CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS } };
+	struct iovec part = { .iov_base = (char *)"say x", .iov_len = 5 };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
+				  .msg_controllen = sizeof(control) };
+	int listener = listen_as_recorder(), connection, ends[2];
+	struct process p = start(&usual, "--", probe, "orphans", "0", NULL);
+	struct pollfd hung_up;
+
+	(void)state;
+	connection = accept_and_greet(listener);
+	assert_return_code(pipe2(ends, O_CLOEXEC), errno);
+	memcpy(CMSG_DATA(&control.header), &ends[1], sizeof(int));
+	assert_int_equal(sendmsg(connection, &message, MSG_NOSIGNAL), 5);
+	close(ends[1]);
+	hung_up = (struct pollfd){ .fd = ends[0], .events = POLLIN };
+	assert_int_equal(poll(&hung_up, 1, PATIENCE_MS), 1);
+	close(ends[0]);
+	close_input(&p);
+	receive_exit(connection);
+	order(connection, "done");
+	assert_int_equal(finish(&p), 0);
+	close(connection);
+	stop_listening(listener);
+}
+
+static void expect_kill_ends_all(const struct how *how)
+{
+	int listener = listen_as_recorder(), connection;
+	struct process p = start(how, "--", probe, "family", "5", NULL);
+	int64_t begin;
+
+	connection = accept_and_greet(listener);
+	read_text(p.out, "ready\n");
+	order(connection, "kill");
+	assert_int_equal(receive_exit(connection), 9);
+	begin = now_ms();
+	while (children_of(p.pid, false) > 0 && now_ms() - begin < 1500)
+		pause_ms(5);
+	assert_int_equal(children_of(p.pid, false), 0);
+	order(connection, "done");
+	assert_int_equal(finish(&p), 137);
+	close(connection);
+	stop_listening(listener);
+}
+
+static void kill_ends_every_process_of_the_container_with_137(void **state)
+{
+	(void)state;
+	expect_kill_ends_all(&as_pid1);
+}
+
+/* Keeps the launcher's queue full for as long as it takes, from a process of its own. */
+static pid_t start_flood(int connection)
+{
+	char text[LAUNCH_MESSAGE_MAX] = "say ";
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		memset(text + 4, 'z', sizeof(text) - 4);
+		while (send(connection, text, sizeof(text), MSG_NOSIGNAL) > 0)
+			;
+		_exit(0);
+	}
+	return pid;
+}
+
+static void a_flood_of_texts_and_a_full_stderr_do_not_hold_up_signals(void **state)
+{
+	int listener = listen_as_recorder(), connection;
+	struct process p = start(&usual, "--", probe, "orphans", "0", NULL);
+	pid_t floods[2];
+	int code;
+
+	(void)state;
+	/* Nobody reads the container's stderr, so that each text costs the launcher its patience. */
+	connection = accept_and_greet(listener);
+	read_text(p.out, "ready\n");
+	for (size_t i = 0; i < ARRAY_SIZE(floods); i++)
+		floods[i] = start_flood(connection);
+	pause_ms(200);
+	kill(p.pid, SIGTERM);
+	code = finish_within(&p, 5000);
+	for (size_t i = 0; i < ARRAY_SIZE(floods); i++) {
+		kill(floods[i], SIGKILL);
+		waitpid(floods[i], NULL, 0);
+	}
+	assert_int_equal(code, 143);
+	close(connection);
+	stop_listening(listener);
+}
+
+static void a_stopped_recorder_does_not_hold_the_container(void **state)
+{
+	int listener = listen_as_recorder();
+	/* Connected by the kernel, never accepted: as a sidecar that hangs. */
+	struct process p = start(&usual, "--", probe, "exit", "9", NULL);
+	int64_t begin = now_ms();
+
+	(void)state;
+	assert_int_equal(finish(&p), 9);
+	assert_true(now_ms() - begin < 4000);
+	stop_listening(listener);
+}
+
+static void a_socket_path_that_is_no_socket_is_as_good_as_none(void **state)
+{
+	char long_path[300];
+	const char *rows[] = { "/", "/dev/null", "", long_path };
+
+	(void)state;
+	memset(long_path, 'p', sizeof(long_path) - 1);
+	long_path[0] = '/';
+	long_path[sizeof(long_path) - 1] = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct process p = start(&usual, "--socket", rows[i], "--", probe, "exit", "11", NULL);
+
+		assert_int_equal(finish(&p), 11);
+	}
+}
+
+static void no_descriptors_left(void)
+{
+	const struct rlimit limit = { 3, 3 };
+
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static void without_a_free_descriptor_the_command_runs_all_the_same(void **state)
+{
+	const struct how how = { .prepare = no_descriptors_left };
+	struct process p = start(&how, "--", probe, "exit", "12", NULL);
+
+	(void)state;
+	assert_int_equal(finish(&p), 12);
+}
+
+static int set_up(void **state)
+{
+	const char *build = getenv("AFTERGLOW_BUILD"), *other = getenv("AFTERGLOW_LAUNCH");
+	char path[PATH_MAX];
+
+	(void)state;
+	build = build ? build : "build";
+	snprintf(path, sizeof(path), "%s/afterglow-launch", build);
+	if (!realpath(other ? other : path, launcher))
+		fail_msg("%s: %s", other ? other : path, strerror(errno));
+	snprintf(path, sizeof(path), "%s/test/probe", build);
+	if (!realpath(path, probe))
+		fail_msg("%s: %s", path, strerror(errno));
+	snprintf(directory, sizeof(directory), "/tmp/launch_test.XXXXXX");
+	if (!mkdtemp(directory))
+		fail_msg("%s: %s", directory, strerror(errno));
+	snprintf(socket_path, sizeof(socket_path), "%s/socket", directory);
+	signal(SIGPIPE, SIG_IGN);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	char path[sizeof(directory) + 8];
+
+	(void)state;
+	unlink(socket_path);
+	snprintf(path, sizeof(path), "%s/dev", directory);
+	rmdir(path);
+	return rmdir(directory);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_exit_code_from_0_to_255_passes_through),
+		cmocka_unit_test(death_by_any_signal_gives_128_plus_its_number),
+		cmocka_unit_test(faults_of_the_processor_give_128_plus_their_signal),
+		cmocka_unit_test(a_command_that_does_not_exist_gives_127),
+		cmocka_unit_test(a_command_that_cannot_be_executed_gives_126),
+		cmocka_unit_test(a_wrong_option_gives_2_and_says_which),
+		cmocka_unit_test(every_signal_that_can_be_caught_is_forwarded),
+		cmocka_unit_test(every_signal_that_can_be_caught_is_forwarded_by_pid_1),
+		cmocka_unit_test(sigterm_to_pid_1_ends_the_command_with_143),
+		cmocka_unit_test(sigterm_at_any_moment_of_the_start_still_ends_the_command),
+		cmocka_unit_test(ignored_and_blocked_signals_at_the_start_do_not_change_the_result),
+		cmocka_unit_test(the_command_inherits_the_signal_mask_and_ignored_signals),
+		cmocka_unit_test(orphans_are_reaped_by_pid_1),
+		cmocka_unit_test(orphans_are_reaped_by_a_launcher_that_is_not_pid_1),
+		cmocka_unit_test(without_a_recorder_the_command_starts_and_ends_as_fast_as_without_us),
+		cmocka_unit_test(arguments_pass_unchanged),
+		cmocka_unit_test(the_environment_passes_unchanged),
+		cmocka_unit_test(standard_input_passes_unchanged),
+		cmocka_unit_test(inherited_descriptors_pass_and_no_other_leaks_into_the_command),
+		cmocka_unit_test(closed_standard_descriptors_stay_closed_for_the_command),
+		cmocka_unit_test(nofile_raises_the_soft_limit_up_to_the_hard_one),
+		cmocka_unit_test(wait_tcp_starts_the_command_when_the_port_accepts),
+		cmocka_unit_test(sigterm_ends_a_wait_for_a_port),
+		cmocka_unit_test(hello_brings_the_root_the_termination_log_and_a_pidfd),
+		cmocka_unit_test(hello_from_pid_1_carries_the_pids_of_its_namespace),
+		cmocka_unit_test(a_recorder_that_comes_late_is_found),
+		cmocka_unit_test(a_recorder_that_vanishes_is_looked_for_again),
+		cmocka_unit_test(a_recorder_that_vanishes_after_the_end_does_not_hold_the_container),
+		cmocka_unit_test(the_wait_status_reaches_the_recorder_raw),
+		cmocka_unit_test(without_done_the_container_lingers_two_seconds),
+		cmocka_unit_test(a_full_listen_queue_does_not_hold_the_command),
+		cmocka_unit_test(hold_keeps_the_container_and_sigterm_ends_the_hold),
+		cmocka_unit_test(say_prints_its_text_on_the_containers_stderr),
+		cmocka_unit_test(say_to_a_full_stderr_is_lost_and_the_container_goes_on),
+		cmocka_unit_test(garbage_orders_do_no_harm),
+		cmocka_unit_test(descriptors_sent_to_the_launcher_do_not_stay_open),
+		cmocka_unit_test(kill_ends_every_process_of_the_container_with_137),
+		cmocka_unit_test(a_flood_of_texts_and_a_full_stderr_do_not_hold_up_signals),
+		cmocka_unit_test(a_stopped_recorder_does_not_hold_the_container),
+		cmocka_unit_test(a_socket_path_that_is_no_socket_is_as_good_as_none),
+		cmocka_unit_test(without_a_free_descriptor_the_command_runs_all_the_same),
+	};
+
+	if (geteuid() != 0) {
+		fputs("launch_test: needs root (PID and mount namespaces): skipped\n", stderr);
+		return 0;
+	}
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * probe DEED [ARG...]: a command that dies, or tells what it was given, in one
+ * exact way. Static, and signals by raw system call: a C library hides the ones
+ * that it keeps to itself (32 to 34).
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static void mask_all(int how)
+{
+	uint64_t all = ~(uint64_t)0;
+
+	syscall(SYS_rt_sigprocmask, how, &all, NULL, sizeof(all));
+}
+
+static void wait_for_eof(void)
+{
+	char c;
+
+	while (read(STDIN_FILENO, &c, 1) > 0)
+		;
+}
+
+/* signal N: sends it to itself. 99 when it survives. */
+static int deed_signal(int signo)
+{
+	mask_all(SIG_UNBLOCK);
+	syscall(SYS_kill, getpid(), signo);
+	return 99;
+}
+
+/* Faults that the processor raises, not kill(2). */
+static int deed_fault(const char *kind)
+{
+	static volatile int zero;
+
+	if (strcmp(kind, "segv") == 0)
+		*(volatile int *)(uintptr_t)16 = 1;
+	else if (strcmp(kind, "fpe") == 0)
+		zero = 7 / zero;
+	else if (strcmp(kind, "ill") == 0)
+		__asm__ volatile("ud2");
+	else if (strcmp(kind, "trap") == 0)
+		__asm__ volatile("int3");
+	else if (strcmp(kind, "bus") == 0) {
+		int fd = (int)syscall(SYS_memfd_create, "empty", 0);
+		volatile char *beyond = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+
+		return *beyond;
+	}
+	return 99;
+}
+
+/* record LAST: prints the number of each signal that arrives; exits 0 after LAST. */
+static int deed_record(int last)
+{
+	uint64_t all = ~(uint64_t)0;
+
+	mask_all(SIG_BLOCK);
+	printf("ready\n");
+	fflush(stdout);
+	for (;;) {
+		int signo = (int)syscall(SYS_rt_sigtimedwait, &all, NULL, NULL, sizeof(all));
+
+		if (signo < 0)
+			continue;
+		printf("%d\n", signo);
+		fflush(stdout);
+		if (signo == last)
+			return 0;
+	}
+}
+
+/* fds: the open descriptors, but for the one that reads them. */
+static int deed_fds(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *entry;
+
+	if (!dir)
+		return 1;
+	while ((entry = readdir(dir)))
+		if (entry->d_name[0] != '.' && strtol(entry->d_name, NULL, 10) != dirfd(dir))
+			printf("%s ", entry->d_name);
+	return 0;
+}
+
+/* strings LIST: each with a line end, so that empty ones and blanks show. */
+static int deed_strings(char **list)
+{
+	while (*list)
+		printf("<%s>\n", *list++);
+	return 0;
+}
+
+static int deed_nofile(void)
+{
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	printf("%llu %llu\n", (unsigned long long)limit.rlim_cur, (unsigned long long)limit.rlim_max);
+	return 0;
+}
+
+/* status: the signal masks, from the kernel. */
+static int deed_status(void)
+{
+	char line[256];
+	FILE *f = fopen("/proc/self/status", "r");
+
+	while (f && fgets(line, sizeof(line), f))
+		if (strncmp(line, "SigBlk", 6) == 0 || strncmp(line, "SigIgn", 6) == 0)
+			fputs(line, stdout);
+	return f ? 0 : 1;
+}
+
+static int deed_cat(void)
+{
+	char buffer[4096];
+	ssize_t n;
+
+	while ((n = read(STDIN_FILENO, buffer, sizeof(buffer))) > 0)
+		if (write(STDOUT_FILENO, buffer, (size_t)n) < 0)
+			return 1;
+	return 0;
+}
+
+/* orphans N: leaves N grandchildren to whoever adopts them, then waits for the end of its stdin. */
+static int deed_orphans(long n)
+{
+	for (long i = 0; i < n; i++) {
+		pid_t child = fork();
+
+		if (child == 0) {
+			if (fork() == 0)
+				usleep(20000);
+			_exit(0);
+		}
+		waitpid(child, NULL, 0);
+	}
+	printf("ready\n");
+	fflush(stdout);
+	wait_for_eof();
+	return 0;
+}
+
+/* family N: N children that stay, deaf to all but SIGKILL; their parent stays too. */
+_Noreturn static void deed_family(long n)
+{
+	mask_all(SIG_BLOCK);
+	for (long i = 0; i < n; i++)
+		if (fork() == 0)
+			for (;;)
+				pause();
+	printf("ready\n");
+	fflush(stdout);
+	for (;;)
+		pause();
+}
+
+int main(int argc, char **argv)
+{
+	const char *deed = argc > 1 ? argv[1] : "", *arg = argc > 2 ? argv[2] : "";
+	long n = strtol(arg, NULL, 10);
+
+	if (strcmp(deed, "exit") == 0)
+		return (int)n;
+	if (strcmp(deed, "signal") == 0)
+		return deed_signal((int)n);
+	if (strcmp(deed, "fault") == 0)
+		return deed_fault(arg);
+	if (strcmp(deed, "abort") == 0)
+		abort();
+	if (strcmp(deed, "record") == 0)
+		return deed_record((int)n);
+	if (strcmp(deed, "fds") == 0)
+		return deed_fds();
+	if (strcmp(deed, "args") == 0)
+		return deed_strings(argv + 2);
+	if (strcmp(deed, "env") == 0)
+		return deed_strings(environ);
+	if (strcmp(deed, "nofile") == 0)
+		return deed_nofile();
+	if (strcmp(deed, "status") == 0)
+		return deed_status();
+	if (strcmp(deed, "cat") == 0)
+		return deed_cat();
+	if (strcmp(deed, "orphans") == 0)
+		return deed_orphans(n);
+	if (strcmp(deed, "family") == 0)
+		deed_family(n);
+	if (strcmp(deed, "sleep") == 0) {
+		usleep((useconds_t)n * 1000);
+		return 0;
+	}
+	fprintf(stderr, "probe: no such deed: %s\n", deed);
+	return 2;
+}

@@ -1,0 +1,114 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs COMMAND on a Linux with cgroup v2, PSI and memory.oom.group, whatever the
+# host has: Debian's cloud kernel and an initramfs under qemu, without KVM.
+#
+#	e2e/kernel/vm.sh [COMMAND [ARG...]]	default: a shell that says hello
+#
+# COMMAND runs as root in a directory that holds build/ as it is here, so the
+# same command line works on both sides. Its output and exit status are ours.
+# The machine has no disk and no network but lo; everything in it is gone afterwards.
+#
+# AFTERGLOW_CACHE       where the kernel is kept (default ~/.cache/afterglow)
+# AFTERGLOW_KERNEL      the Debian package (default: what linux-image-cloud-amd64 depends on)
+# AFTERGLOW_BUILD       the build directory to take along (default build)
+# AFTERGLOW_VM_MEMORY   in MiB (default 512)
+# AFTERGLOW_VM_TIMEOUT  in seconds, then it is killed and we exit 124 (default 300)
+# AFTERGLOW_VM_APPEND   more for the kernel's command line
+# AFTERGLOW_VM_LOG      keep the kernel's console output in this file
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+cache=${AFTERGLOW_CACHE:-$HOME/.cache/afterglow}/vm
+build=${AFTERGLOW_BUILD:-build}
+[ "$#" -gt 0 ] || set -- sh -c 'echo "hello from Linux $(uname -r)"; cat /sys/fs/cgroup/cgroup.controllers'
+
+# The kernel: unpacked, not installed.
+fetch_kernel() {
+	local package=$1 download
+	download=$(mktemp -d "$cache/download.XXXXXX")
+	echo "vm.sh: fetching $package" >&2
+	(cd "$download" && apt-get -o APT::Sandbox::User=root download -q "$package" >&2)
+	dpkg-deb --fsys-tarfile "$download"/*.deb | tar -x -C "$download" --wildcards './boot/vmlinuz-*'
+	mv "$download"/boot/vmlinuz-* "$cache/$package"
+	rm -rf "$download"
+}
+
+mkdir -p "$cache"
+package=${AFTERGLOW_KERNEL:-}
+if [ -z "$package" ]; then
+	# What is there serves; apt is asked only the first time.
+	newest=$(find "$cache" -maxdepth 1 -name 'linux-image-6.1.*' -printf '%f\n' | sort -V | tail -n 1)
+	package=${newest:-$(apt-cache depends linux-image-cloud-amd64 | awk '/Depends:/ { print $2; exit }')}
+fi
+[ -s "$cache/$package" ] || fetch_kernel "$package"
+
+# The initramfs: busybox, the programs in build/ and the libraries they name.
+work=$(mktemp -d "${TMPDIR:-/tmp}/afterglow-vm.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+root=$work/root
+mkdir -p "$root"/{bin,dev,proc,sys,tmp,run,etc,afterglow/build/test}
+cp "$(command -v busybox)" "$root/bin/busybox"
+ln -s bin "$root/sbin"
+echo 'root:x:0:0:root:/:/bin/sh' >"$root/etc/passwd"
+
+take() { # PROGRAM TARGET: with its libraries, each where its loader looks for it
+	local library
+	cp "$1" "$root/$2"
+	for library in $(ldd "$1" 2>/dev/null | grep -o '/[^ ]*' || true); do
+		[ -e "$root$library" ] || install -D "$library" "$root$library"
+	done
+}
+for program in "$build"/afterglow-launch "$build"/afterglow-sidecar; do
+	if [ -x "$program" ]; then take "$program" "afterglow/build/${program##*/}"; fi
+done
+for program in "$build"/test/*; do
+	if [ -f "$program" ] && [ -x "$program" ]; then take "$program" "afterglow/build/test/${program##*/}"; fi
+done
+
+cat >"$root/init" <<'END'
+#!/bin/busybox sh
+/bin/busybox --install -s /bin
+export PATH=/bin HOME=/ TERM=dumb
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs dev /dev
+mkdir -p /dev/shm
+mount -t tmpfs tmpfs /dev/shm
+mount -t tmpfs tmpfs /tmp
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
+echo '+memory +pids' >/sys/fs/cgroup/cgroup.subtree_control
+ip link set lo up
+stty -F /dev/ttyS1 raw -echo
+cd /afterglow
+setsid sh /command </dev/null >/dev/ttyS1 2>&1
+status=$?
+stty -F /dev/ttyS2 raw -echo
+echo "exit $status" >/dev/ttyS2
+sleep 0.2
+poweroff -f
+END
+chmod 755 "$root/init"
+{
+	echo 'export AFTERGLOW_IN_VM=1'
+	printf '%q ' "$@"
+	echo
+} >"$root/command"
+(cd "$root" && find . | cpio --quiet -o -H newc) | gzip -1 >"$work/initramfs"
+
+# Three serial lines: the kernel's console, the command's output, its exit status.
+: >"$work/status"
+status=0
+timeout --foreground "${AFTERGLOW_VM_TIMEOUT:-300}" qemu-system-x86_64 \
+	-accel tcg,thread=multi -cpu max -smp 2 -m "${AFTERGLOW_VM_MEMORY:-512}" -nodefaults -no-user-config \
+	-display none -no-reboot -kernel "$cache/$package" -initrd "$work/initramfs" \
+	-append "console=ttyS0 quiet panic=-1 cgroup_no_v1=all psi=1 ${AFTERGLOW_VM_APPEND:-}" \
+	-serial "file:$work/console" -chardev stdio,id=out,signal=off -serial chardev:out \
+	-serial "file:$work/status" </dev/null || status=$?
+if [ -n "${AFTERGLOW_VM_LOG:-}" ]; then cp "$work/console" "$AFTERGLOW_VM_LOG"; fi
+
+if read -r word code <"$work/status" && [ "$word" = exit ]; then exit "$code"; fi
+echo "vm.sh: the machine ended without an exit status (qemu: $status); its console:" >&2
+tail -n 20 "$work/console" >&2
+[ "$status" = 124 ] && exit 124
+exit 125
