@@ -82,6 +82,29 @@ cJSON *report_json_missing(const struct verdict *v)
 	return array;
 }
 
+cJSON *report_json_of_snapshot(const struct report *r)
+{
+	cJSON *json = cJSON_CreateObject();
+
+	json_set_str(json, "sentence", r->verdict.sentence);
+	json_set(json, "memory", report_json_memory(&r->memory, r->sample_age_ns));
+	json_set(json, "processes", report_json_processes(r->top, r->n_top, false));
+	return json;
+}
+
+cJSON *report_json_of_verdict(const struct report *r)
+{
+	const struct verdict *v = &r->verdict;
+	cJSON *json = cJSON_CreateObject();
+
+	json_set_str(json, "class", failure_class_name(v->class));
+	json_set_str(json, "confidence", confidence_name(v->confidence));
+	json_set_str(json, "sentence", v->sentence);
+	json_set(json, "exitCode", report_json_number(v->exit_code));
+	json_set_str(json, "signal", signal_name(v->signal));
+	return json;
+}
+
 static cJSON *text_or_null(const char *text)
 {
 	return text && *text ? cJSON_CreateString(text) : cJSON_CreateNull();

@@ -4,6 +4,7 @@
 #define AFTERGLOW_SIDECAR_REPORT_REPORT_JSON_H
 
 #include <cjson/cJSON.h>
+#include <stdbool.h>
 
 #include "sidecar/report/report.h"
 
@@ -14,5 +15,9 @@ cJSON *report_json_evidence(const struct verdict *v);
 cJSON *report_json_missing(const struct verdict *v);
 cJSON *report_json_number(int64_t value_or_absent); /* negative: null */
 cJSON *report_json_time(int64_t unix_ns); /* 0: null */
+
+/* Fields of the recorder's log lines: a snapshot of a running container; a verdict. */
+cJSON *report_json_of_snapshot(const struct report *r);
+cJSON *report_json_of_verdict(const struct report *r);
 
 #endif

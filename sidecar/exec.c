@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `afterglow-sidecar exec`: launcher and recorder around one command. */
+#include "sidecar/exec.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/fileio.h"
+#include "sidecar/memcg_make.h"
+#include "sidecar/record/recorder.h"
+
+#define LAUNCHER "afterglow-launch"
+#define REPORT_WITHIN_S 5 /* after the launcher is gone */
+
+struct run {
+	const struct exec_options *options;
+	struct recorder_options recorder_options;
+	char directory[64], socket_path[96], launcher[PATH_MAX];
+	struct made_memcg memcg;
+	struct event_base *base;
+	struct recorder *recorder;
+	struct event *signals;
+	int signal_fd;
+	sigset_t original_mask;
+	pid_t child; /* the launcher */
+	bool ended;
+	int status;
+};
+
+/* Beside this program: they are installed together. */
+static int find_launcher(struct run *r, struct err *err)
+{
+	char self[PATH_MAX - sizeof(LAUNCHER)];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	if (n < 0)
+		return err_set(err, errno, "readlink /proc/self/exe");
+	self[n] = '\0';
+	slash = strrchr(self, '/');
+	slash[1] = '\0';
+	snprintf(r->launcher, sizeof(r->launcher), "%s%s", self, LAUNCHER);
+	if (access(r->launcher, X_OK) < 0)
+		return err_set(err, errno, "%s, which belongs beside afterglow-sidecar", r->launcher);
+	return 0;
+}
+
+static int make_directory(struct run *r, struct err *err)
+{
+	const char *parent = getenv("TMPDIR");
+
+	/* A socket's path must be short. */
+	if (!parent || strlen(parent) > 32)
+		parent = "/tmp";
+	snprintf(r->directory, sizeof(r->directory), "%s/afterglow-XXXXXX", parent);
+	if (!mkdtemp(r->directory)) {
+		r->directory[0] = '\0';
+		return err_set(err, errno, "mkdtemp in %s", parent);
+	}
+	snprintf(r->socket_path, sizeof(r->socket_path), "%s/socket", r->directory);
+	return 0;
+}
+
+static void stop_when_over(void *arg)
+{
+	struct run *r = arg;
+
+	if (r->ended && recorder_active(r->recorder) == 0)
+		event_base_loopbreak(r->base);
+}
+
+static void on_child(struct run *r)
+{
+	const struct timeval within = { .tv_sec = REPORT_WITHIN_S };
+
+	if (waitpid(r->child, &r->status, WNOHANG) != r->child)
+		return;
+	r->ended = true;
+	event_base_loopexit(r->base, &within);
+	stop_when_over(r);
+}
+
+static void on_signal(evutil_socket_t fd, short what, void *arg)
+{
+	struct run *r = arg;
+	struct signalfd_siginfo info;
+
+	(void)what;
+	while (read((int)fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD)
+			on_child(r);
+		else if (info.ssi_code != SI_KERNEL && !r->ended)
+			/* The terminal's own signals reach the whole process group without us. */
+			kill(r->child, (int)info.ssi_signo);
+	}
+}
+
+static int start_loop(struct run *r, struct err *err)
+{
+	sigset_t watched;
+
+	sigemptyset(&watched);
+	for (const int *s = (const int[]){ SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, 0 }; *s; s++)
+		sigaddset(&watched, *s);
+	sigprocmask(SIG_BLOCK, &watched, &r->original_mask);
+	signal(SIGCHLD, SIG_DFL);
+	signal(SIGPIPE, SIG_IGN);
+	r->signal_fd = signalfd(-1, &watched, SFD_NONBLOCK | SFD_CLOEXEC);
+	if (r->signal_fd < 0)
+		return err_set(err, errno, "signalfd");
+	r->base = event_base_new();
+	r->signals = r->base ? event_new(r->base, r->signal_fd, EV_READ | EV_PERSIST, on_signal, r) : NULL;
+	if (!r->signals || event_add(r->signals, NULL) < 0)
+		return err_set(err, ENOMEM, "event loop");
+	r->recorder_options.socket_path = r->socket_path;
+	return recorder_new(r->base, &r->recorder_options, &r->recorder, err);
+}
+
+/* In the child. */
+_Noreturn static void run_launcher(struct run *r)
+{
+	const char *head[] = { LAUNCHER, "--name", r->options->name, "--socket", r->socket_path, "--" };
+	struct err err = { 0 };
+	size_t n = 0;
+	char **argv;
+
+	while (r->options->argv[n])
+		n++;
+	argv = calloc(ARRAY_SIZE(head) + n + 1, sizeof(*argv));
+	if (argv) {
+		memcpy(argv, head, sizeof(head));
+		memcpy(argv + ARRAY_SIZE(head), r->options->argv, n * sizeof(*argv));
+		if (r->memcg.path[0] && made_memcg_join(&r->memcg, &err) < 0) {
+			fprintf(stderr, "afterglow-sidecar: %s\n", err_text(&err));
+			_exit(125);
+		}
+		signal(SIGPIPE, SIG_DFL);
+		sigprocmask(SIG_SETMASK, &r->original_mask, NULL);
+		execv(r->launcher, argv);
+	}
+	fprintf(stderr, "afterglow-sidecar: %s: %s\n", r->launcher, strerror(errno));
+	_exit(125);
+}
+
+static int run(struct run *r, struct err *err)
+{
+	if (find_launcher(r, err) < 0 || make_directory(r, err) < 0 || start_loop(r, err) < 0)
+		return -err->code;
+	if (r->options->memory_max && made_memcg_new(&r->memcg, r->options->memory_max, r->options->recorder.oom_group, err) < 0)
+		return err_wrap(err, "--memory-max");
+	recorder_on_idle(r->recorder, stop_when_over, r);
+	r->child = fork();
+	if (r->child == 0)
+		run_launcher(r);
+	if (r->child < 0)
+		return err_set(err, errno, "fork");
+	event_base_dispatch(r->base);
+	return WIFSIGNALED(r->status) ? 128 + WTERMSIG(r->status) : WEXITSTATUS(r->status);
+}
+
+int exec_run(const struct exec_options *options, struct err *err)
+{
+	struct run r = { .options = options, .recorder_options = options->recorder, .signal_fd = -1 };
+	int rc = run(&r, err);
+
+	if (r.recorder && recorder_last_bundle(r.recorder)[0])
+		fprintf(stderr, "afterglow: bundle %s\n", recorder_last_bundle(r.recorder));
+	recorder_free(r.recorder);
+	if (r.signals)
+		event_free(r.signals);
+	if (r.base)
+		event_base_free(r.base);
+	closep(&r.signal_fd);
+	made_memcg_remove(&r.memcg);
+	if (r.directory[0])
+		rmdir(r.directory);
+	return rc;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `afterglow-sidecar exec`: launcher and recorder around one command, without Kubernetes. */
+#ifndef AFTERGLOW_SIDECAR_EXEC_H
+#define AFTERGLOW_SIDECAR_EXEC_H
+
+#include <stdint.h>
+
+#include "lib/err.h"
+#include "sidecar/record/options.h"
+
+#define EXEC_MEMORY_MIN ((int64_t)4 << 20)
+
+struct exec_options {
+	struct recorder_options recorder; /* socket_path is set by exec_run */
+	const char *name;
+	int64_t memory_max; /* bytes, 0: no cgroup of its own */
+	char **argv;
+};
+
+/*
+ * Runs the command to its end. Returns its exit code, 0 to 255 (128+N after
+ * signal N), or a negative errno when it could not be started as asked.
+ */
+int exec_run(const struct exec_options *options, struct err *err);
+
+#endif

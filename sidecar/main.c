@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* afterglow-sidecar: watches the containers of a pod and says why they died. */
+#include <errno.h>
+#include <event2/event.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+
+#include "lib/log.h"
+#include "sidecar/exec.h"
+#include "sidecar/options.h"
+#include "sidecar/record/recorder.h"
+
+struct sidecar {
+	const struct recorder_options *options;
+	struct event_base *base;
+	struct recorder *recorder;
+	bool stopping;
+};
+
+static void stop_when_over(void *arg)
+{
+	struct sidecar *s = arg;
+
+	if (s->stopping && recorder_active(s->recorder) == 0)
+		event_base_loopbreak(s->base);
+}
+
+/*
+ * The kubelet sends SIGTERM to all containers of a pod at once: stay until the
+ * others have ended and been reported, or the grace is nearly over.
+ */
+static void on_stop(evutil_socket_t fd, short what, void *arg)
+{
+	struct sidecar *s = arg;
+	const struct timeval grace = { .tv_sec = s->options->grace_s };
+
+	(void)fd;
+	(void)what;
+	s->stopping = true;
+	recorder_pod_terminating(s->recorder);
+	event_base_loopexit(s->base, &grace);
+	stop_when_over(s);
+}
+
+static int record(const struct recorder_options *options, struct err *err)
+{
+	struct sidecar s = { .options = options, .base = event_base_new() };
+	struct event *term, *interrupt;
+	int rc;
+
+	if (!s.base)
+		return err_set(err, ENOMEM, "event loop");
+	signal(SIGPIPE, SIG_IGN);
+	term = evsignal_new(s.base, SIGTERM, on_stop, &s);
+	interrupt = evsignal_new(s.base, SIGINT, on_stop, &s);
+	if (!term || !interrupt || event_add(term, NULL) < 0 || event_add(interrupt, NULL) < 0)
+		return err_set(err, ENOMEM, "signals");
+	rc = recorder_new(s.base, options, &s.recorder, err);
+	if (rc >= 0) {
+		recorder_on_idle(s.recorder, stop_when_over, &s);
+		log_info("afterglow-sidecar " AFTERGLOW_VERSION " listens on %s", options->socket_path);
+		event_base_dispatch(s.base);
+		recorder_free(s.recorder);
+	}
+	event_free(term);
+	event_free(interrupt);
+	event_base_free(s.base);
+	return rc;
+}
+
+/* Each tracked process keeps a descriptor open. */
+static void raise_nofile(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct sidecar_options options;
+	struct err err = { 0 };
+	int rc;
+
+	(void)argc;
+	if (sidecar_options_parse(argv, &options, &err) < 0) {
+		fprintf(stderr, "afterglow-sidecar: %s\n", err_text(&err));
+		return 2;
+	}
+	switch (options.command) {
+	case COMMAND_HELP:
+		fputs(sidecar_usage, stdout);
+		return 0;
+	case COMMAND_VERSION:
+		puts("afterglow-sidecar " AFTERGLOW_VERSION);
+		return 0;
+	case COMMAND_EXEC:
+		rc = exec_run(&options.exec, &err);
+		if (rc >= 0)
+			return rc;
+		fprintf(stderr, "afterglow-sidecar: %s\n", err_text(&err));
+		return 125;
+	default:
+		raise_nofile();
+		rc = record(&options.exec.recorder, &err);
+		if (rc < 0)
+			log_error("%s", err_text(&err));
+		return rc < 0;
+	}
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line of afterglow-sidecar. */
+#include "sidecar/options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/units.h"
+
+const char sidecar_usage[] =
+	"usage: afterglow-sidecar [OPTION...]\n"
+	"       afterglow-sidecar exec [OPTION...] -- COMMAND [ARG...]\n"
+	"Watches the memory of containers and says why they died.\n"
+	"\n"
+	"Without a command: records the containers of this pod whose afterglow-launch connects\n"
+	"to the socket. Namespace, pod and node come from POD_NAMESPACE, POD_NAME, POD_UID,\n"
+	"NODE_NAME and AFTERGLOW_CLUSTER, the store's name in reports from AFTERGLOW_STORE_NAME.\n"
+	"  --socket PATH       listen there (default " DEFAULT_SOCKET ")\n"
+	"  --store DIR         keep bundles there (default: in the spool only)\n"
+	"  --spool DIR         bundles go there when the store fails (default " DEFAULT_SPOOL ")\n"
+	"  --grace SECONDS     after SIGTERM, wait this long for the containers to end (default 25)\n"
+	"\n"
+	"exec: runs COMMAND and records it, here and now; exits as COMMAND does (128+N after\n"
+	"signal N; 125 if it could not be started as asked). The report goes to stderr.\n"
+	"  --memory-max SIZE   in a memory cgroup of its own with this limit (\"512Mi\", \"2G\"; at\n"
+	"                      least 4Mi); needs root or a delegated cgroup, v1 or v2\n"
+	"  --store DIR         keep bundles below DIR/local/NAME (default: afterglow in\n"
+	"                      $XDG_STATE_HOME or ~/.local/state)\n"
+	"  --name NAME         what reports call COMMAND (default: its base name)\n"
+	"\n"
+	"Both:\n"
+	"  --warn-at FRACTION  first snapshot when this much of the limit is in use, 0.05 to 1\n"
+	"                      (default 0.8); further ones at 0.9, 0.95 and 0.98\n"
+	"  --oom-group         when the OOM killer takes one process, end the whole container:\n"
+	"                      memory.oom.group on cgroup v2, by the launcher on v1\n"
+	"  --record-success    make a record of exit code 0 too\n"
+	"  --help, --version\n";
+
+static int take_value(char **argv, int *i, const char **ret_value, struct err *err)
+{
+	if (!argv[*i + 1])
+		return err_set(err, EINVAL, "%s takes a value", argv[*i]);
+	*ret_value = argv[++*i];
+	return 0;
+}
+
+static int parse_number(const char *option, const char *text, double min, double max, double *ret_value, struct err *err)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	if (end == text || *end || !(value >= min && value <= max))
+		return err_set(err, EINVAL, "%s takes a number from %g to %g, not %s", option, min, max, text);
+	*ret_value = value;
+	return 0;
+}
+
+static int parse_size(const char *option, const char *text, int64_t *ret_value, struct err *err)
+{
+	if (quantity_parse(text, ret_value, err) < 0)
+		return err_wrap(err, "%s", option);
+	if (*ret_value < EXEC_MEMORY_MIN)
+		return err_set(err, EINVAL, "%s takes at least 4Mi, not %s", option, text);
+	return 0;
+}
+
+/* One option that takes a value; -ENOENT when it is none of these. */
+static int parse_valued(struct sidecar_options *o, char **argv, int *i, struct err *err)
+{
+	struct recorder_options *r = &o->exec.recorder;
+	bool exec = o->command == COMMAND_EXEC;
+	const char *option = argv[*i], *value;
+	double number;
+	const struct {
+		const char *name;
+		const char **target;
+		bool fits;
+	} texts[] = {
+		{ "--socket", &r->socket_path, !exec },
+		{ "--spool", &r->spool, !exec },
+		{ "--store", &r->store, true },
+		{ "--name", &o->exec.name, exec },
+	};
+
+	for (size_t t = 0; t < ARRAY_SIZE(texts); t++)
+		if (texts[t].fits && strcmp(option, texts[t].name) == 0)
+			return take_value(argv, i, texts[t].target, err);
+	if (exec && strcmp(option, "--memory-max") == 0) {
+		int rc = take_value(argv, i, &value, err);
+
+		return rc < 0 ? rc : parse_size(option, value, &o->exec.memory_max, err);
+	}
+	if (strcmp(option, "--warn-at") == 0) {
+		int rc = take_value(argv, i, &value, err);
+
+		return rc < 0 ? rc : parse_number(option, value, 0.05, 1.0, &r->warn_at, err);
+	}
+	if (!exec && strcmp(option, "--grace") == 0) {
+		int rc = take_value(argv, i, &value, err);
+
+		if (rc >= 0)
+			rc = parse_number(option, value, 0, 3600, &number, err);
+		if (rc >= 0)
+			r->grace_s = (int)number;
+		return rc;
+	}
+	return -ENOENT;
+}
+
+static int parse_option(struct sidecar_options *o, char **argv, int *i, struct err *err)
+{
+	const char *option = argv[*i];
+	int rc;
+
+	if (strcmp(option, "--help") == 0)
+		o->command = COMMAND_HELP;
+	else if (strcmp(option, "--version") == 0)
+		o->command = COMMAND_VERSION;
+	else if (strcmp(option, "--oom-group") == 0)
+		o->exec.recorder.oom_group = true;
+	else if (strcmp(option, "--record-success") == 0)
+		o->exec.recorder.record_success = true;
+	else {
+		rc = parse_valued(o, argv, i, err);
+		return rc == -ENOENT ? err_set(err, EINVAL, "unknown option %s (see --help)", option) : rc;
+	}
+	return 0;
+}
+
+/* An empty variable counts as absent. */
+static const char *environment(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? value : NULL;
+}
+
+static const char *default_store(void)
+{
+	static char path[512];
+	const char *state = environment("XDG_STATE_HOME"), *home = environment("HOME");
+
+	if (state)
+		snprintf(path, sizeof(path), "%s/afterglow", state);
+	else
+		snprintf(path, sizeof(path), "%s/.local/state/afterglow", home ? home : "");
+	return path;
+}
+
+static int finish_exec(struct sidecar_options *o, struct err *err)
+{
+	static char name[64];
+	const char *slash;
+
+	if (!o->exec.argv[0])
+		return err_set(err, EINVAL, "exec takes a command: afterglow-sidecar exec [OPTION...] -- COMMAND [ARG...]");
+	if (!o->exec.name) {
+		slash = strrchr(o->exec.argv[0], '/');
+		snprintf(name, sizeof(name), "%s", slash && slash[1] ? slash + 1 : o->exec.argv[0]);
+		for (char *p = name; *p; p++)
+			if (strchr(" \n/", *p))
+				*p = '_';
+		o->exec.name = name;
+	}
+	if (!o->exec.recorder.store)
+		o->exec.recorder.store = default_store();
+	o->exec.recorder.report_fd = STDERR_FILENO;
+	o->exec.recorder.events = o->exec.recorder.say_reports = false;
+	return 0;
+}
+
+static void take_pod_environment(struct recorder_options *r)
+{
+	r->id = (struct identity){
+		.namespace = environment("POD_NAMESPACE"),
+		.cluster = environment("AFTERGLOW_CLUSTER"),
+		.pod = environment("POD_NAME"),
+		.pod_uid = environment("POD_UID"),
+		.node = environment("NODE_NAME"),
+	};
+	r->store_name = environment("AFTERGLOW_STORE_NAME");
+}
+
+int sidecar_options_parse(char **argv, struct sidecar_options *ret_options, struct err *err)
+{
+	struct sidecar_options o = {
+		.command = COMMAND_RECORD,
+		.exec.recorder = {
+			.socket_path = DEFAULT_SOCKET,
+			.warn_at = DEFAULT_WARN_AT,
+			.grace_s = DEFAULT_GRACE_S,
+			.report_fd = STDOUT_FILENO,
+			.events = true,
+			.say_reports = true,
+		},
+	};
+	int i = 1;
+
+	if (argv[i] && strcmp(argv[i], "exec") == 0) {
+		o.command = COMMAND_EXEC;
+		i++;
+	} else
+		o.exec.recorder.spool = DEFAULT_SPOOL;
+	for (; argv[i] && argv[i][0] == '-' && strcmp(argv[i], "--") != 0; i++) {
+		int rc = parse_option(&o, argv, &i, err);
+
+		if (rc < 0)
+			return rc;
+	}
+	if (argv[i] && strcmp(argv[i], "--") == 0)
+		i++;
+	o.exec.argv = argv + i;
+	if (o.command == COMMAND_RECORD) {
+		if (argv[i])
+			return err_set(err, EINVAL, "unexpected argument %s (see --help)", argv[i]);
+		take_pod_environment(&o.exec.recorder);
+	} else if (o.command == COMMAND_EXEC && finish_exec(&o, err) < 0)
+		return -err->code;
+	*ret_options = o;
+	return 0;
+}

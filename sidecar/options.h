@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line of afterglow-sidecar. */
+#ifndef AFTERGLOW_SIDECAR_OPTIONS_H
+#define AFTERGLOW_SIDECAR_OPTIONS_H
+
+#include "lib/err.h"
+#include "sidecar/exec.h"
+
+enum sidecar_command { COMMAND_RECORD, COMMAND_EXEC, COMMAND_HELP, COMMAND_VERSION };
+
+struct sidecar_options {
+	enum sidecar_command command;
+	struct exec_options exec; /* for COMMAND_RECORD only exec.recorder counts */
+};
+
+extern const char sidecar_usage[];
+
+/* Reads arguments and the pod's environment. -EINVAL: err is the one line for the user. */
+int sidecar_options_parse(char **argv, struct sidecar_options *ret_options, struct err *err);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The recorder's end of the launcher's socket. */
+#include "sidecar/record/channel.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+static bool is_dns_label(const char *name)
+{
+	for (const char *p = name; *p; p++)
+		if (!isalnum((unsigned char)*p) && *p != '-' && *p != '_' && *p != '.')
+			return false;
+	return isalnum((unsigned char)*name);
+}
+
+static bool known_letters(const char *letters)
+{
+	static const char all[] = { LAUNCH_FD_ROOT, LAUNCH_FD_TERMINATION_LOG, LAUNCH_FD_PIDFD, '\0' };
+
+	return strspn(letters, all) == strlen(letters);
+}
+
+static int parse_hello(const char *args, struct launch_message *m, struct err *err)
+{
+	char letters[8], name[LAUNCH_NAME_MAX + 2];
+	long long started;
+	int version, launcher, command, end = 0;
+
+	if (sscanf(args, "%d %7s %64s %d %d %lld%n", &version, letters, name, &launcher, &command, &started, &end) != 6 ||
+	    args[end] != '\0')
+		return err_set(err, EPROTO, "hello \"%.60s\" from a launcher", args);
+	if (version != LAUNCH_PROTOCOL_VERSION)
+		return err_set(err, EPROTO, "a launcher speaks version %d, this recorder %d", version,
+			       LAUNCH_PROTOCOL_VERSION);
+	if (strcmp(letters, "-") == 0)
+		letters[0] = '\0';
+	if (strlen(letters) > LAUNCH_FDS_MAX || !known_letters(letters))
+		return err_set(err, EPROTO, "descriptors \"%s\" from a launcher", letters);
+	if (strlen(name) > LAUNCH_NAME_MAX || !is_dns_label(name))
+		return err_set(err, EPROTO, "a launcher's container name that is none");
+	if (launcher <= 0 || command <= 0 || started <= 0)
+		return err_set(err, EPROTO, "hello \"%.60s\" from a launcher", args);
+	m->verb = LAUNCH_HELLO;
+	snprintf(m->fd_letters, sizeof(m->fd_letters), "%s", letters);
+	snprintf(m->name, sizeof(m->name), "%s", name);
+	m->launcher = launcher;
+	m->command = command;
+	m->started_ns = started;
+	return 0;
+}
+
+static int parse_exit(const char *args, struct launch_message *m, struct err *err)
+{
+	long long ended;
+	int status, end = 0;
+
+	if (sscanf(args, "%d %lld%n", &status, &ended, &end) != 2 || args[end] != '\0' || status < 0 || status > 0xffff ||
+	    ended <= 0)
+		return err_set(err, EPROTO, "exit \"%.60s\" from a launcher", args);
+	m->verb = LAUNCH_EXIT;
+	m->wait_status = status;
+	m->ended_ns = ended;
+	return 0;
+}
+
+int launch_message_parse(const char *text, size_t len, struct launch_message *ret_message, struct err *err)
+{
+	struct launch_message m = { .verb = LAUNCH_OTHER };
+	char line[256];
+	int r = 0;
+
+	/* The known messages are short; a NUL would hide what follows it. */
+	if (len >= sizeof(line) || memchr(text, '\0', len)) {
+		*ret_message = m;
+		return 0;
+	}
+	memcpy(line, text, len);
+	line[len] = '\0';
+	if (strncmp(line, "hello ", 6) == 0)
+		r = parse_hello(line + 6, &m, err);
+	else if (strncmp(line, "exit ", 5) == 0)
+		r = parse_exit(line + 5, &m, err);
+	if (r < 0)
+		return r;
+	*ret_message = m;
+	return 0;
+}
+
+int launch_receive(int socket_fd, char text[static LAUNCH_MESSAGE_MAX], size_t *ret_len, int fds[static LAUNCH_FDS_MAX],
+		   size_t *ret_n_fds, struct err *err)
+{
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(LAUNCH_FDS_MAX * sizeof(int))];
+	} control;
+	struct iovec part = { .iov_base = text, .iov_len = LAUNCH_MESSAGE_MAX };
+	struct msghdr message = {
+		.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	/* Descriptors beyond the room are closed by the kernel. */
+	ssize_t len = recvmsg(socket_fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	size_t n = 0;
+
+	if (len < 0)
+		return err_set(err, errno == EINTR ? EAGAIN : errno, "receive from a launcher");
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c))
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
+			size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+			memcpy(fds + n, CMSG_DATA(c), MIN(count, LAUNCH_FDS_MAX - n) * sizeof(int));
+			n += MIN(count, LAUNCH_FDS_MAX - n);
+		}
+	*ret_n_fds = n;
+	*ret_len = (size_t)len;
+	return len > 0 || n > 0;
+}
+
+int launch_send(int socket_fd, const char *verb, const char *text, struct err *err)
+{
+	char message[LAUNCH_MESSAGE_MAX];
+	int len = snprintf(message, sizeof(message), "%s%s%s", verb, text ? " " : "", text ? text : "");
+	size_t n = MIN((size_t)len, sizeof(message) - 1);
+
+	if (send(socket_fd, message, n, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		return err_set(err, errno, "send to a launcher");
+	return 0;
+}

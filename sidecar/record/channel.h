@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The recorder's end of the launcher's socket: receives one message and its
+ * descriptors, parses it. What comes is hostile: any process of the Ray
+ * container may connect and send anything.
+ */
+#ifndef AFTERGLOW_SIDECAR_RECORD_CHANNEL_H
+#define AFTERGLOW_SIDECAR_RECORD_CHANNEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "lib/err.h"
+#include "sidecar/launch/protocol.h"
+
+enum launch_verb { LAUNCH_HELLO, LAUNCH_EXIT, LAUNCH_OTHER };
+
+struct launch_message {
+	enum launch_verb verb;
+	/* hello */
+	char fd_letters[LAUNCH_FDS_MAX + 1];
+	char name[LAUNCH_NAME_MAX + 1]; /* a DNS label */
+	pid_t launcher, command;
+	int64_t started_ns;
+	/* exit */
+	int wait_status;
+	int64_t ended_ns;
+};
+
+/* Pure. len bytes of text, no final NUL needed. -EPROTO when a known verb's arguments are wrong. */
+int launch_message_parse(const char *text, size_t len, struct launch_message *ret_message, struct err *err);
+
+/*
+ * One recvmsg. fds (closed by the caller) and *ret_n_fds are set on success.
+ * 0: the other end is gone; 1: a message; -EAGAIN: none now; else -errno.
+ */
+int launch_receive(int socket_fd, char text[static LAUNCH_MESSAGE_MAX], size_t *ret_len, int fds[static LAUNCH_FDS_MAX],
+		   size_t *ret_n_fds, struct err *err);
+
+/* Sends "verb" or "verb text", cut to what one message holds. Never blocks; -EAGAIN: the launcher does not read. */
+int launch_send(int socket_fd, const char *verb, const char *text, struct err *err);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One container that a launcher has opened to us: sampled until it ends, then
+ * reported.
+ *
+ * Life: a connection is accepted (container_new); its first message, hello,
+ * brings the descriptors and sampling begins; the end comes as an exit message,
+ * or as end-of-file when the launcher died with its container. done() is called
+ * once, when the report is written and the object may be freed.
+ */
+#ifndef AFTERGLOW_SIDECAR_RECORD_CONTAINER_H
+#define AFTERGLOW_SIDECAR_RECORD_CONTAINER_H
+
+#include <event2/event.h>
+#include <stdbool.h>
+
+#include "lib/err.h"
+#include "sidecar/record/options.h"
+
+struct container;
+
+struct container_callbacks {
+	/* A launcher said hello. */
+	void (*attached)(struct container *c, void *arg);
+	/* A report was written; text is the whole report.txt, path the bundle's ("" if it could not be kept). */
+	void (*reported)(struct container *c, const char *text, const char *path, void *arg);
+	/* Over: nothing more will come. The callee frees c. */
+	void (*done)(struct container *c, void *arg);
+	void *arg;
+};
+
+/* Takes fd, the accepted connection. options must outlive the container. NULL with err set on failure. */
+struct container *container_new(struct event_base *base, int fd, const struct recorder_options *options,
+				const struct container_callbacks *callbacks, struct err *err);
+void container_free(struct container *c);
+
+/* The name the launcher gave, "" before hello. */
+const char *container_name(const struct container *c);
+/* Identifies one start of the container: CLOCK_BOOTTIME of its launcher's start, 0 before hello. */
+int64_t container_started_ns(const struct container *c);
+
+/* Prints text on the container's stderr, as far as it is connected. */
+void container_say(struct container *c, const char *text);
+
+/* From now on an end by SIGTERM or SIGKILL is taken for the pod's own. */
+void container_pod_terminating(struct container *c);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The recorder's own log: one JSON line per event. */
+#include "sidecar/record/events.h"
+
+#include <string.h>
+
+#include "lib/fileio.h"
+#include "lib/json.h"
+#include "lib/units.h"
+
+#define EVENT_LINE_MAX (16 * 1024)
+
+void event_emit(int fd, const char *event, const char *container, cJSON *fields)
+{
+	_cleanup_json_ cJSON *line = cJSON_CreateObject();
+	_cleanup_free_ char *text = NULL;
+	char when[TIME_TEXT_MAX];
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(EVENT_LINE_MAX);
+
+	json_set_str(line, "time", time_format(now_realtime_ns(), when));
+	json_set_str(line, "event", event);
+	if (container)
+		json_set_str(line, "container", container);
+	while (fields && fields->child) {
+		cJSON *field = cJSON_DetachItemViaPointer(fields, fields->child);
+
+		cJSON_AddItemToObject(line, field->string, field);
+	}
+	cJSON_Delete(fields);
+	text = cJSON_PrintUnformatted(line);
+	if (!text)
+		return;
+	strbuf_addf(&out, "%s\n", text);
+	if (!strbuf_failed(&out))
+		fd_write_all(fd, strbuf_str(&out), out.len, NULL);
+}

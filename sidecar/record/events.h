@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The recorder's own log: one JSON line per event, on the sidecar's stdout. */
+#ifndef AFTERGLOW_SIDECAR_RECORD_EVENTS_H
+#define AFTERGLOW_SIDECAR_RECORD_EVENTS_H
+
+#include <cjson/cJSON.h>
+
+/*
+ * Writes {"time":...,"event":event,"container":container, ...fields} as one line
+ * to fd. Takes fields, which may be NULL. A line that cannot be written is lost.
+ */
+void event_emit(int fd, const char *event, const char *container, cJSON *fields);
+
+#endif

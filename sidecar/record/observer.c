@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is seen of one container over time. */
+#include "sidecar/record/observer.h"
+
+#include <errno.h>
+#include <string.h>
+
+int observer_open(struct observer *o, int root_fd, pid_t launcher, struct err *err)
+{
+	*o = (struct observer){ .baseline = MEMORY_ABSENT, .last.memory = MEMORY_ABSENT };
+	o->history = history_new();
+	if (!o->history)
+		return err_set(err, ENOMEM, "history");
+	o->table = process_table_new(root_fd, launcher, err);
+	if (memcg_open(&o->memcg, root_fd, launcher, err) == 0)
+		memcg_read(&o->memcg, &o->baseline, err);
+	return 0;
+}
+
+void observer_close(struct observer *o)
+{
+	memcg_close(&o->memcg);
+	process_table_free(TAKE_PTR(o->table));
+	history_free(TAKE_PTR(o->history));
+}
+
+static void take_snapshot(struct observer *o, int64_t now_ns, const struct memory *memory)
+{
+	o->last = (struct snapshot){ .at_ns = now_ns, .memory = *memory };
+	if (!o->table)
+		return;
+	o->last.n_top = process_table_top(o->table, now_ns, o->last.top, REPORT_TOP_MAX);
+	o->last.n_processes = (uint32_t)process_table_count(o->table);
+}
+
+static void remember(struct observer *o)
+{
+	struct sample s = {
+		.at_ns = o->last.at_ns,
+		.memory = o->last.memory,
+		.n_processes = o->last.n_processes,
+		.n_top = (uint32_t)MIN(o->last.n_top, (size_t)SAMPLE_TOP),
+	};
+
+	for (uint32_t i = 0; i < s.n_top; i++) {
+		s.top[i].pid = o->last.top[i].pid;
+		s.top[i].rss = o->last.top[i].rss;
+		s.top[i].shared = o->last.top[i].shared;
+		memcpy(s.top[i].name, o->last.top[i].name, sizeof(s.top[i].name));
+	}
+	history_add(o->history, &s);
+}
+
+/* The largest of the earlier snapshot that the later one no longer has. */
+static void find_victim(struct observer *o, const struct snapshot *before, const struct snapshot *after)
+{
+	for (size_t i = 0; i < before->n_top; i++) {
+		bool alive = false;
+
+		for (size_t j = 0; j < after->n_top && !alive; j++)
+			alive = after->top[j].pid == before->top[i].pid;
+		if (!alive) {
+			o->victim_pid = before->top[i].pid;
+			memcpy(o->victim, before->top[i].name, sizeof(o->victim));
+			return;
+		}
+	}
+}
+
+int64_t observer_sample(struct observer *o, int64_t now_ns)
+{
+	struct snapshot previous = o->last;
+	struct memory memory = MEMORY_ABSENT;
+
+	/* The counters first: an OOM kill between the two readings then shows in the processes, not before them. */
+	if (o->memcg.version && memcg_read(&o->memcg, &memory, NULL) < 0)
+		return SAMPLE_MAX_NS;
+	if (o->table)
+		process_table_sweep(o->table, now_ns, NULL);
+	take_snapshot(o, now_ns, &memory);
+	remember(o);
+	if (memory.oom_kill > o->baseline.oom_kill && o->baseline.oom_kill >= 0) {
+		if (!o->oom_seen_ns) {
+			o->oom_seen_ns = now_ns;
+			o->before_oom = previous;
+		}
+		if (!o->victim[0])
+			find_victim(o, &o->before_oom, &o->last);
+	}
+	return sampler_next(&o->sampler, now_ns, memory.usage, memory.limit);
+}
+
+void observer_forget_oom(struct observer *o)
+{
+	o->baseline = o->last.memory;
+	o->oom_seen_ns = 0;
+	o->victim[0] = '\0';
+}
+
+void observer_find_victim(struct observer *o, const struct snapshot *before, int64_t now_ns)
+{
+	struct snapshot after = { .at_ns = now_ns };
+
+	if (o->victim[0] || !o->table || process_table_sweep(o->table, now_ns, NULL) < 0)
+		return;
+	after.n_top = process_table_top(o->table, now_ns, after.top, REPORT_TOP_MAX);
+	find_victim(o, before, &after);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is seen of one container over time: its memory cgroup and processes, and
+ * whether the OOM killer came by. No events, no clock of its own: the caller
+ * says when.
+ */
+#ifndef AFTERGLOW_SIDECAR_RECORD_OBSERVER_H
+#define AFTERGLOW_SIDECAR_RECORD_OBSERVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/err.h"
+#include "sidecar/report/report.h"
+#include "sidecar/sample/history.h"
+#include "sidecar/sample/memcg.h"
+#include "sidecar/sample/processes.h"
+#include "sidecar/sample/sampler.h"
+
+/* Memory and largest processes at one moment. */
+struct snapshot {
+	int64_t at_ns; /* 0: nothing yet */
+	struct memory memory;
+	struct process top[REPORT_TOP_MAX];
+	size_t n_top;
+	uint32_t n_processes;
+};
+
+struct observer {
+	struct memcg memcg; /* version 0: could not be opened */
+	struct process_table *table; /* NULL: could not be opened */
+	struct history *history;
+	struct sampler sampler;
+	struct memory baseline; /* counters as they were when nothing had happened */
+	struct snapshot last;
+	/* Since the OOM killer's visit that the counters told of: */
+	int64_t oom_seen_ns; /* 0: none */
+	struct snapshot before_oom; /* the last one before it */
+	char victim[PROCESS_NAME_MAX]; /* "" while unknown */
+	pid_t victim_pid;
+};
+
+/*
+ * Opens what can be opened. Fails only without memory for the history: a missing
+ * cgroup or /proc is a fact for the report, not an error; err then tells of it.
+ */
+int observer_open(struct observer *o, int root_fd, pid_t launcher, struct err *err);
+void observer_close(struct observer *o);
+
+/* Reads everything anew; returns the delay in ns until the next time. */
+int64_t observer_sample(struct observer *o, int64_t now_ns);
+
+/* The visit of the OOM killer is dealt with: the counters as they are now become the baseline. */
+void observer_forget_oom(struct observer *o);
+
+/* After the death: who of the snapshot before the OOM is gone. Sets victim if it can be told. */
+void observer_find_victim(struct observer *o, const struct snapshot *before, int64_t now_ns);
+
+#endif

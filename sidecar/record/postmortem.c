@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From what was observed to a report, and the report into its bundle. */
+#include "sidecar/record/postmortem.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/units.h"
+#include "sidecar/report/report_json.h"
+#include "sidecar/store/bundle.h"
+
+#define SAMPLES_FILE_MAX (4 << 20)
+
+static int64_t to_unix_ns(int64_t boottime_ns)
+{
+	return boottime_ns ? now_realtime_ns() - (now_boottime_ns() - boottime_ns) : 0;
+}
+
+void postmortem_report(struct observer *o, const struct ending *e, const struct recorder_options *options,
+		       const char *container, struct report *ret_report)
+{
+	struct snapshot last = o->oom_seen_ns ? o->before_oom : o->last;
+	struct report r = { .id = options->id, .memory = last.memory, .sample_age_ns = -1, .n_top = last.n_top };
+	struct observation seen = {
+		.container = container,
+		.pod = options->id.pod,
+		.container_lives = e->container_lives,
+		.status_known = e->status_known,
+		.wait_status = e->wait_status,
+		.ran_ns = e->ended_ns - e->started_ns,
+		.cgroup_version = o->memcg.version,
+		.before = o->baseline,
+		.after = e->after,
+		.after_known = e->after_known,
+		.last = last.memory,
+		.oom_age_ns = o->oom_seen_ns ? MAX(e->ended_ns - o->oom_seen_ns, 0) : -1,
+		.group_ended_by_us = e->group_ended_by_us,
+		.pod_terminating = e->pod_terminating,
+	};
+
+	if (last.at_ns)
+		r.sample_age_ns = MAX(e->ended_ns - last.at_ns, 0);
+	seen.last_age_ns = r.sample_age_ns;
+	if (e->after_known && e->after.oom_kill > o->baseline.oom_kill)
+		observer_find_victim(o, &last, e->ended_ns);
+	if (o->victim[0]) {
+		seen.victim = o->victim;
+		seen.victim_pid = o->victim_pid;
+	}
+	classify(&seen, &r.verdict);
+
+	r.id.container = container;
+	r.started_unix_ns = to_unix_ns(e->started_ns);
+	r.ended_unix_ns = to_unix_ns(e->ended_ns);
+	memcpy(r.top, last.top, sizeof(r.top));
+	r.n_processes = last.n_processes;
+	if (e->after_known && e->after.peak > r.memory.peak)
+		r.memory.peak = e->after.peak;
+	report_diagnose(&r);
+	*ret_report = r;
+}
+
+/* samples.jsonl: one line a sample, times relative to the end. */
+struct sample_lines {
+	struct strbuf text;
+};
+
+static void add_sample_line(const struct sample *s, void *arg)
+{
+	struct sample_lines *lines = arg;
+	_cleanup_json_ cJSON *json = cJSON_CreateObject();
+	_cleanup_free_ char *text = NULL;
+	cJSON *top = cJSON_CreateArray();
+
+	json_set(json, "time", report_json_time(to_unix_ns(s->at_ns)));
+	json_set(json, "memory", report_json_memory(&s->memory, -1));
+	cJSON_DeleteItemFromObject(json_get(json, "memory"), "sampleAgeMs");
+	json_set_int(json, "processCount", s->n_processes);
+	for (uint32_t i = 0; i < s->n_top; i++) {
+		cJSON *p = cJSON_CreateObject();
+
+		json_set_int(p, "pid", s->top[i].pid);
+		json_set_str(p, "name", s->top[i].name);
+		json_set_int(p, "rssBytes", s->top[i].rss);
+		json_set_int(p, "sharedBytes", s->top[i].shared);
+		cJSON_AddItemToArray(top, p);
+	}
+	json_set(json, "processes", top);
+	text = cJSON_PrintUnformatted(json);
+	if (text)
+		strbuf_addf(&lines->text, "%s\n", text);
+}
+
+static int add_text(struct bundle *b, const char *file, const struct strbuf *text, struct err *err)
+{
+	/* A text that met its ceiling is kept as far as it goes. */
+	return bundle_add(b, file, strbuf_str(text), text->len, err);
+}
+
+static int fill_bundle(struct bundle *b, const struct report *r, const struct observer *o, struct err *err)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(REPORT_TEXT_MAX);
+	_cleanup_strbuf_ struct strbuf json = STRBUF_INIT(REPORT_JSON_MAX);
+	struct sample_lines lines = { STRBUF_INIT(SAMPLES_FILE_MAX) };
+	_cleanup_json_ cJSON *processes = report_json_processes(r->top, r->n_top, true);
+	_cleanup_free_ char *processes_text = cJSON_Print(processes);
+	int rc;
+
+	report_to_text(r, &text);
+	report_to_json(r, &json);
+	history_each(o->history, add_sample_line, &lines);
+	rc = add_text(b, "report.txt", &text, err);
+	if (rc >= 0)
+		rc = add_text(b, "report.json", &json, err);
+	if (rc >= 0 && processes_text)
+		rc = bundle_add(b, "processes.json", processes_text, strlen(processes_text), err);
+	if (rc >= 0)
+		rc = add_text(b, "samples.jsonl", &lines.text, err);
+	strbuf_release(&lines.text);
+	return rc;
+}
+
+/* NAMESPACE/CLUSTER/POD.UID8/CONTAINER in a cluster, local/NAME outside. */
+static void parent_path(const struct report *r, char *path, size_t size)
+{
+	char parts[4][256] = { "", "", "", "" };
+	const struct identity *id = &r->id;
+
+	snprintf(parts[3], sizeof(parts[3]), "%s", id->container);
+	bundle_sanitize(parts[3]);
+	if (!id->namespace) {
+		snprintf(path, size, "local/%s", parts[3]);
+		return;
+	}
+	snprintf(parts[0], sizeof(parts[0]), "%s", id->namespace);
+	snprintf(parts[1], sizeof(parts[1]), "%s", id->cluster ? id->cluster : "no-cluster");
+	snprintf(parts[2], sizeof(parts[2]), "%s.%.8s", id->pod ? id->pod : "no-pod", id->pod_uid ? id->pod_uid : "");
+	for (size_t i = 0; i < 3; i++)
+		bundle_sanitize(parts[i]);
+	snprintf(path, size, "%s/%s/%s/%s", parts[0], parts[1], parts[2], parts[3]);
+}
+
+/* 20261121T012906.324Z-KernelOOMContainer */
+static void bundle_name(const struct report *r, char *name, size_t size)
+{
+	char when[TIME_TEXT_MAX];
+	size_t n = 0;
+
+	time_format(r->ended_unix_ns, when);
+	for (const char *p = when; *p; p++)
+		if (*p != '-' && *p != ':')
+			when[n++] = *p;
+	when[n] = '\0';
+	snprintf(name, size, "%s-%s", when, failure_class_name(r->verdict.class));
+}
+
+static int keep_in(struct report *r, const struct observer *o, const char *directory, const char *called,
+		   struct err *err)
+{
+	char parent[BUNDLE_PATH_MAX], name[128];
+	struct bundle *b;
+	int rc;
+
+	parent_path(r, parent, sizeof(parent));
+	bundle_name(r, name, sizeof(name));
+	rc = bundle_begin(directory, parent, name, &b, err);
+	if (rc < 0)
+		return rc;
+	/* The report names its own place. */
+	snprintf(r->bundle, sizeof(r->bundle), "%s/%s", called, bundle_path(b));
+	rc = fill_bundle(b, r, o, err);
+	if (rc < 0)
+		bundle_abort(b);
+	else
+		rc = bundle_commit(b, err);
+	if (rc < 0)
+		r->bundle[0] = '\0';
+	return rc;
+}
+
+int postmortem_keep(struct report *report, const struct observer *o, const struct recorder_options *options,
+		    struct err *err)
+{
+	int rc = options->store ? keep_in(report, o, options->store,
+					  options->store_name ? options->store_name : options->store, err) :
+				  0;
+
+	if ((!options->store || rc < 0) && options->spool) {
+		struct err spool_err = { 0 };
+
+		if (keep_in(report, o, options->spool, "spool", &spool_err) < 0 && rc == 0)
+			rc = err_set(err, spool_err.code, "%s", spool_err.text);
+	}
+	return rc;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From what was observed to a report, and the report into its bundle. */
+#ifndef AFTERGLOW_SIDECAR_RECORD_POSTMORTEM_H
+#define AFTERGLOW_SIDECAR_RECORD_POSTMORTEM_H
+
+#include "sidecar/record/observer.h"
+#include "sidecar/record/options.h"
+#include "sidecar/report/report.h"
+
+/* How a container ended, or that it did not. Times are CLOCK_BOOTTIME. */
+struct ending {
+	bool container_lives; /* only a process died */
+	bool status_known; /* the launcher told */
+	int wait_status;
+	int64_t started_ns, ended_ns;
+	struct memory after; /* the counters right after */
+	bool after_known;
+	bool group_ended_by_us;
+	bool pod_terminating;
+};
+
+/* Fills everything but the bundle's path. container is its name. */
+void postmortem_report(struct observer *o, const struct ending *e, const struct recorder_options *options,
+		       const char *container, struct report *ret_report);
+
+/*
+ * Writes the bundle to the store, or to the spool when the store fails, and
+ * sets report->bundle to where it is ("" if neither took it). Returns the error
+ * of the store; a spool that took the bundle is no success, but loses nothing.
+ */
+int postmortem_keep(struct report *report, const struct observer *o, const struct recorder_options *options,
+		    struct err *err);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The recorder: listens for launchers, keeps a container object for each, and
+ * passes their reports on. Sources of events, all in one libevent loop: the
+ * listening socket, each container's connection, timer, cgroup events and pidfd,
+ * and the signals of the program that owns it.
+ */
+#ifndef AFTERGLOW_SIDECAR_RECORD_RECORDER_H
+#define AFTERGLOW_SIDECAR_RECORD_RECORDER_H
+
+#include <event2/event.h>
+#include <stdbool.h>
+
+#include "lib/err.h"
+#include "sidecar/record/options.h"
+
+struct recorder;
+
+/* Listens on options->socket_path at once. options must outlive the recorder. */
+int recorder_new(struct event_base *base, const struct recorder_options *options, struct recorder **ret_recorder,
+		 struct err *err);
+void recorder_free(struct recorder *r);
+
+/* Called whenever a container is over. */
+void recorder_on_idle(struct recorder *r, void (*fn)(void *arg), void *arg);
+
+/* Containers that have not ended. */
+unsigned int recorder_active(const struct recorder *r);
+
+/* The pod is going away: what ends now ended with it. */
+void recorder_pod_terminating(struct recorder *r);
+
+/* Path of the latest bundle, "" while there is none. */
+const char *recorder_last_bundle(const struct recorder *r);
+
+#endif

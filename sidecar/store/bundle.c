@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One failure's directory in a directory store. */
+#include "sidecar/store/bundle.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sha2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/fileio.h"
+#include "lib/json.h"
+
+#define DIR_MODE 0750
+#define FILE_MODE 0640
+#define SAME_NAME_MAX 1000
+#define MANIFEST "MANIFEST.json"
+
+struct bundle {
+	char store[BUNDLE_PATH_MAX];
+	char parent[BUNDLE_PATH_MAX]; /* below the store */
+	char path[BUNDLE_PATH_MAX]; /* below the store */
+	char partial[BUNDLE_PATH_MAX]; /* from the root */
+	int parent_fd, fd; /* directories */
+	cJSON *files; /* of the manifest */
+};
+
+void bundle_sanitize(char *component)
+{
+	if (!*component || *component == '.')
+		*component = '_';
+	for (char *p = component; *p; p++)
+		if (!isalnum((unsigned char)*p) && !strchr("._-", *p))
+			*p = '_';
+}
+
+static void bundle_free(struct bundle *b)
+{
+	closep(&b->fd);
+	closep(&b->parent_fd);
+	cJSON_Delete(b->files);
+	free(b);
+}
+
+static int make_directories(struct bundle *b, const char *name, struct err *err)
+{
+	char parent[2 * BUNDLE_PATH_MAX];
+	struct stat st;
+
+	snprintf(parent, sizeof(parent), "%s/%s", b->store, b->parent);
+	if (dir_make_all(parent, DIR_MODE, err) < 0)
+		return -err->code;
+	b->parent_fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (b->parent_fd < 0)
+		return err_set(err, errno, "open %s", parent);
+	for (int i = 1; i < SAME_NAME_MAX; i++) {
+		char unique[256], suffix[16] = "";
+
+		if (i > 1)
+			snprintf(suffix, sizeof(suffix), "-%d", i);
+		snprintf(unique, sizeof(unique), "%s%s", name, suffix);
+		if (fstatat(b->parent_fd, unique, &st, AT_SYMLINK_NOFOLLOW) == 0)
+			continue;
+		snprintf(b->path, sizeof(b->path), "%s/%s", b->parent, unique);
+		snprintf(b->partial, sizeof(b->partial), ".%s.partial", unique);
+		if (mkdirat(b->parent_fd, b->partial, DIR_MODE) == 0)
+			break;
+		if (errno != EEXIST)
+			return err_set(err, errno, "mkdir %s/%s", parent, b->partial);
+	}
+	b->fd = openat(b->parent_fd, b->partial, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (b->fd < 0)
+		return err_set(err, errno, "open %s/%s", parent, b->partial);
+	return 0;
+}
+
+int bundle_begin(const char *store, const char *parent, const char *name, struct bundle **ret_bundle,
+		 struct err *err)
+{
+	struct bundle *b = calloc(1, sizeof(*b));
+	struct err local = { 0 };
+	int r;
+
+	if (!err)
+		err = &local;
+	if (!b)
+		return err_set(err, ENOMEM, "bundle");
+	b->fd = b->parent_fd = -1;
+	b->files = cJSON_CreateArray();
+	if ((size_t)snprintf(b->store, sizeof(b->store), "%s", store) >= sizeof(b->store) ||
+	    (size_t)snprintf(b->parent, sizeof(b->parent), "%s", parent) + strlen(name) + 16 >= sizeof(b->parent)) {
+		bundle_free(b);
+		return err_set(err, ENAMETOOLONG, "bundle %.100s", name);
+	}
+	r = make_directories(b, name, err);
+	if (r < 0) {
+		bundle_free(b);
+		return r;
+	}
+	*ret_bundle = b;
+	return 0;
+}
+
+const char *bundle_path(const struct bundle *b)
+{
+	return b->path;
+}
+
+static void describe(struct bundle *b, const char *file, const void *data, size_t len)
+{
+	char digest[SHA256_DIGEST_STRING_LENGTH];
+	cJSON *json = cJSON_CreateObject();
+
+	SHA256Data(data, len, digest);
+	json_set_str(json, "name", file);
+	json_set_int(json, "sizeBytes", (int64_t)len);
+	json_set_str(json, "sha256", digest);
+	cJSON_AddItemToArray(b->files, json);
+}
+
+int bundle_add(struct bundle *b, const char *file, const void *data, size_t len, struct err *err)
+{
+	int r = file_write(b->fd, file, data, len, FILE_MODE, err);
+
+	if (r < 0)
+		return err_wrap(err, "%s/%s", b->store, b->path);
+	describe(b, file, data, len);
+	return 0;
+}
+
+static int write_manifest(struct bundle *b, struct err *err)
+{
+	_cleanup_json_ cJSON *manifest = cJSON_CreateObject();
+	_cleanup_free_ char *text = NULL;
+
+	json_set_str(manifest, "apiVersion", "afterglow.dev/v1alpha1");
+	json_set_str(manifest, "kind", "Manifest");
+	json_set(manifest, "files", TAKE_PTR(b->files));
+	text = cJSON_Print(manifest);
+	if (!text)
+		return err_set(err, ENOMEM, "%s", MANIFEST);
+	return file_write(b->fd, MANIFEST, text, strlen(text), FILE_MODE, err);
+}
+
+int bundle_commit(struct bundle *b, struct err *err)
+{
+	const char *name = strrchr(b->path, '/') + 1;
+	int r = write_manifest(b, err);
+
+	if (r >= 0 && fsync(b->fd) < 0)
+		r = err_set(err, errno, "fsync");
+	if (r >= 0 && renameat(b->parent_fd, b->partial, b->parent_fd, name) < 0)
+		r = err_set(err, errno, "rename");
+	if (r < 0) {
+		r = err_wrap(err, "%s/%s", b->store, b->path);
+		bundle_abort(b);
+		return r;
+	}
+	/* The rename itself must survive a power cut; where the store cannot sync directories, so be it. */
+	fsync(b->parent_fd);
+	bundle_free(b);
+	return 0;
+}
+
+void bundle_abort(struct bundle *b)
+{
+	cJSON *file;
+
+	if (!b)
+		return;
+	cJSON_ArrayForEach(file, b->files)
+		unlinkat(b->fd, json_str(file, "name"), 0);
+	unlinkat(b->fd, MANIFEST, 0);
+	unlinkat(b->parent_fd, b->partial, AT_REMOVEDIR);
+	bundle_free(b);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One failure's directory in a directory store. It is written under a temporary
+ * name (".NAME.partial"), each file fsynced, MANIFEST.json last, and renamed: a
+ * directory without that prefix is complete, and a manifest in it lists every
+ * file with size and SHA-256.
+ */
+#ifndef AFTERGLOW_SIDECAR_STORE_BUNDLE_H
+#define AFTERGLOW_SIDECAR_STORE_BUNDLE_H
+
+#include <stddef.h>
+
+#include "lib/err.h"
+
+#define BUNDLE_PATH_MAX 768
+
+struct bundle;
+
+/*
+ * Makes STORE/PARENT/.NAME.partial and what is missing above it. PARENT may have
+ * several components. -EEXIST is not returned: a NAME that is taken gets "-2",
+ * "-3" and so on. On success the caller ends it with commit or abort.
+ */
+int bundle_begin(const char *store, const char *parent, const char *name, struct bundle **ret_bundle,
+		 struct err *err);
+
+/* The path below the store that the bundle will have: "PARENT/NAME". */
+const char *bundle_path(const struct bundle *b);
+
+int bundle_add(struct bundle *b, const char *file, const void *data, size_t len, struct err *err);
+
+/* Writes the manifest, makes it durable and visible. Frees b in any case; on failure nothing is left. */
+int bundle_commit(struct bundle *b, struct err *err);
+
+/* Removes what was written and frees b. NULL is allowed. */
+void bundle_abort(struct bundle *b);
+
+/*
+ * Makes text fit to be one component of a path: letters, digits, '.', '_' and
+ * '-' stay, all else becomes '_', so does a leading '.'. "" becomes "_". In place.
+ */
+void bundle_sanitize(char *component);
+
+#endif
