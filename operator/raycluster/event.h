@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A Kubernetes Event about a RayCluster. */
+#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_EVENT_H
+#define AFTERGLOW_OPERATOR_RAYCLUSTER_EVENT_H
+
+#include <cjson/cJSON.h>
+#include <stdint.h>
+
+/*
+ * An events.k8s.io/v1 Event of type Warning; the caller owns it. Its name is
+ * derived from the cluster's uid, the reason and the note, so that saying the
+ * same again is refused as a duplicate while the first is still kept.
+ */
+cJSON *event_warning(const cJSON *cluster, const char *reason, const char *action, const char *note, int64_t now_ns);
+
+#endif

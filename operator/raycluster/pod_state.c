@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an observed Ray pod is and how it is doing. */
+#include "operator/raycluster/pod_state.h"
+
+#include "lib/json.h"
+#include "lib/units.h"
+#include "operator/raycluster/pod_spec.h"
+
+static const char *label(const cJSON *pod, const char *name)
+{
+	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(pod, "metadata.labels"), name));
+}
+
+static bool is(const char *text, const char *word)
+{
+	return text && strcmp(text, word) == 0;
+}
+
+bool pod_is_owned(const cJSON *pod, const char *cluster_uid)
+{
+	const cJSON *owner;
+
+	cJSON_ArrayForEach(owner, json_get(pod, "metadata.ownerReferences"))
+		if (json_bool(owner, "controller", false))
+			return is(json_str(owner, "uid"), cluster_uid ? cluster_uid : "");
+	return false;
+}
+
+bool pod_is_head(const cJSON *pod)
+{
+	return is(label(pod, "ray.io/node-type"), "head");
+}
+
+const char *pod_group(const cJSON *pod)
+{
+	const char *group = label(pod, "ray.io/group");
+
+	return group ? group : "";
+}
+
+bool pod_is_terminating(const cJSON *pod)
+{
+	return json_str(pod, "metadata.deletionTimestamp") != NULL;
+}
+
+int64_t pod_termination_ns(const cJSON *pod)
+{
+	const char *text = json_str(pod, "metadata.deletionTimestamp");
+	int64_t ns;
+
+	return text && time_parse(text, &ns, NULL) == 0 ? ns : 0;
+}
+
+bool pod_is_running(const cJSON *pod)
+{
+	return is(json_str(pod, "status.phase"), "Running");
+}
+
+static const cJSON *ray_status(const cJSON *pod)
+{
+	const char *name = json_str(ray_container(json_get(pod, "spec")), "name");
+
+	return name ? json_find(json_get(pod, "status.containerStatuses"), "name", name) : NULL;
+}
+
+bool pod_ray_is_ready(const cJSON *pod)
+{
+	return pod_is_running(pod) && json_bool(ray_status(pod), "ready", false);
+}
+
+bool pod_is_dead(const cJSON *pod)
+{
+	const char *phase = json_str(pod, "status.phase"), *policy = json_str(pod, "spec.restartPolicy");
+	const cJSON *ended = json_get(ray_status(pod), "state.terminated");
+
+	if (is(phase, "Failed") || is(phase, "Succeeded"))
+		return true;
+	if (!is(phase, "Running") || !cJSON_IsObject(ended))
+		return false;
+	return is(policy, "Never") || (is(policy, "OnFailure") && json_int(ended, "exitCode", -1) == 0);
+}

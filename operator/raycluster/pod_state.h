@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an observed Ray pod is and how it is doing. */
+#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_POD_STATE_H
+#define AFTERGLOW_OPERATOR_RAYCLUSTER_POD_STATE_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Whether the cluster of that uid controls the pod. */
+bool pod_is_owned(const cJSON *pod, const char *cluster_uid);
+
+bool pod_is_head(const cJSON *pod);
+/* The label ray.io/group, "" when missing. */
+const char *pod_group(const cJSON *pod);
+
+bool pod_is_terminating(const cJSON *pod);
+/* When its grace period ends (the API server adds the grace to deletionTimestamp), 0 when not terminating. */
+int64_t pod_termination_ns(const cJSON *pod);
+
+bool pod_is_running(const cJSON *pod);
+/* The Ray container runs and is ready. The sidecar has no say: it must not take a cluster down. */
+bool pod_ray_is_ready(const cJSON *pod);
+
+/*
+ * Nothing will start Ray in this pod again: phase Failed or Succeeded, or the
+ * Ray container ended and the restart policy leaves it so (the sidecar keeps
+ * such a pod in phase Running).
+ */
+bool pod_is_dead(const cJSON *pod);
+
+#endif

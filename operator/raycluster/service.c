@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The head service. */
+#include "operator/raycluster/service.h"
+
+#include "lib/json.h"
+#include "lib/macros.h"
+#include "operator/raycluster/names.h"
+#include "operator/raycluster/plan.h"
+#include "operator/raycluster/pod_spec.h"
+
+static const struct {
+	const char *name;
+	int port;
+} default_ports[] = {
+	{ "client", 10001 }, { "gcs-server", 6379 }, { "dashboard", 8265 }, { "metrics", 8080 }, { "serve", 8000 },
+};
+
+static void add_port(cJSON *ports, const char *name, int64_t number)
+{
+	cJSON *port;
+
+	if (json_find(ports, "name", name))
+		return;
+	port = cJSON_CreateObject();
+	json_set_str(port, "name", name);
+	json_set_int(port, "port", number);
+	json_set_int(port, "targetPort", number);
+	json_set_str(port, "protocol", "TCP");
+	json_set_str(port, "appProtocol", "tcp");
+	cJSON_AddItemToArray(ports, port);
+}
+
+/* The head's own named ports, or all the usual ones; metrics in any case. */
+static void add_ports(cJSON *ports, const cJSON *cluster)
+{
+	const cJSON *ray = ray_container(json_get(cluster, "spec.headGroupSpec.template.spec")), *port;
+	int found = 0;
+
+	cJSON_ArrayForEach(port, json_get(ray, "ports"))
+		if (json_str(port, "name")) {
+			add_port(ports, json_str(port, "name"), json_int(port, "containerPort", 0));
+			found++;
+		}
+	for (size_t i = 0; i < ARRAY_SIZE(default_ports); i++)
+		if (!found || strcmp(default_ports[i].name, "metrics") == 0)
+			add_port(ports, default_ports[i].name, default_ports[i].port);
+}
+
+static void add_labels(cJSON *labels, const cJSON *cluster)
+{
+	const char *name = json_str(cluster, "metadata.name");
+	char identifier[64];
+
+	snprintf(identifier, sizeof(identifier), "%s-head", name);
+	json_set_str(labels, "ray.io/cluster", name);
+	json_set_str(labels, "ray.io/node-type", "head");
+	json_set_str(labels, "ray.io/identifier", identifier);
+	json_set_str(labels, "app.kubernetes.io/name", "kuberay");
+	json_set_str(labels, "app.kubernetes.io/created-by", "kuberay-operator");
+}
+
+static void merge_strings(cJSON *into, const cJSON *from)
+{
+	const cJSON *item;
+
+	cJSON_ArrayForEach(item, from)
+		if (cJSON_IsString(item))
+			json_set_str(into, item->string, item->valuestring);
+}
+
+static void add_type(cJSON *spec, const cJSON *cluster)
+{
+	const char *type = json_str(cluster, "spec.headGroupSpec.serviceType");
+
+	if (!json_get(spec, "type"))
+		json_set_str(spec, "type", type && *type ? type : "ClusterIP");
+	if (strcmp(json_str(spec, "type"), "ClusterIP") == 0 && !json_get(spec, "clusterIP"))
+		json_set_str(spec, "clusterIP", "None");
+	/* Workers must reach the head's GCS before its dashboard makes it ready. */
+	if (!json_get(spec, "publishNotReadyAddresses"))
+		json_set(spec, "publishNotReadyAddresses", cJSON_CreateTrue());
+}
+
+cJSON *service_build(const cJSON *cluster)
+{
+	const cJSON *own = json_get(cluster, "spec.headGroupSpec.headService"), *own_spec = json_get(own, "spec");
+	_cleanup_free_ char *name = plan_service_name(cluster);
+	cJSON *service, *metadata, *annotations, *spec;
+
+	if (!name)
+		return NULL;
+	service = object_new("v1", "Service", json_str(cluster, "metadata.namespace"), name);
+	metadata = json_get(service, "metadata");
+	merge_strings(json_object_at(metadata, "labels"), json_get(own, "metadata.labels"));
+	add_labels(json_get(metadata, "labels"), cluster);
+	annotations = json_object_at(metadata, "annotations");
+	merge_strings(annotations, json_get(own, "metadata.annotations"));
+	merge_strings(annotations, json_get(cluster, "spec.headServiceAnnotations"));
+	if (!annotations->child)
+		cJSON_DeleteItemFromObjectCaseSensitive(metadata, "annotations");
+	json_set(metadata, "ownerReferences", owner_references(cluster));
+	spec = cJSON_IsObject(own_spec) ? cJSON_Duplicate(own_spec, true) : cJSON_CreateObject();
+	json_set(service, "spec", spec);
+	add_labels(json_object_at(spec, "selector"), cluster);
+	add_ports(json_array_at(spec, "ports"), cluster);
+	add_type(spec, cluster);
+	return service;
+}
+
+bool object_covers(const cJSON *have, const cJSON *want)
+{
+	const cJSON *item, *other;
+
+	if (cJSON_IsObject(want)) {
+		cJSON_ArrayForEach(item, want)
+			if (!object_covers(cJSON_GetObjectItemCaseSensitive(have, item->string), item))
+				return false;
+		return cJSON_IsObject(have);
+	}
+	if (!cJSON_IsArray(want))
+		return have && cJSON_Compare(have, want, true);
+	if (!cJSON_IsArray(have) || cJSON_GetArraySize(have) != cJSON_GetArraySize(want))
+		return false;
+	other = have->child;
+	cJSON_ArrayForEach(item, want) {
+		if (!object_covers(other, item))
+			return false;
+		other = other->next;
+	}
+	return true;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The head service, by which workers, clients and dashboards find the head. */
+#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_SERVICE_H
+#define AFTERGLOW_OPERATOR_RAYCLUSTER_SERVICE_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+
+/* The Service to apply; the caller owns it. NULL: no memory. */
+cJSON *service_build(const cJSON *cluster);
+
+/*
+ * Whether have already holds everything that want says: objects member by
+ * member (have may hold more: the API server's defaults), arrays element by
+ * element, in order and of the same length.
+ */
+bool object_covers(const cJSON *have, const cJSON *want);
+
+#endif

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The RayCluster's status. */
+#include "operator/raycluster/status.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+
+#include "lib/json.h"
+#include "lib/macros.h"
+#include "lib/units.h"
+#include "operator/raycluster/notes.h"
+#include "operator/raycluster/plan.h"
+#include "operator/raycluster/pod_spec.h"
+#include "operator/raycluster/pod_state.h"
+#include "operator/raycluster/quantity.h"
+#include "operator/raycluster/service.h"
+
+struct builder {
+	const cJSON *cluster, *old; /* old: the status there is, may be NULL */
+	cJSON *status;
+	char now[TIME_TEXT_MAX]; /* whole seconds, as metav1.Time prints it */
+};
+
+static void format_seconds(int64_t ns, char buf[static TIME_TEXT_MAX])
+{
+	time_format(ns / NS_PER_SEC * NS_PER_SEC, buf);
+	buf[strcspn(buf, ".")] = '\0';
+	snprintf(buf + strlen(buf), 2, "Z");
+}
+
+static void set_condition(struct builder *b, const char *type, bool value, const char *reason, const char *message)
+{
+	const cJSON *was = json_find(json_get(b->old, "conditions"), "type", type);
+	const char *status = value ? "True" : "False", *was_status = json_str(was, "status");
+	const char *since = was_status && strcmp(was_status, status) == 0 ? json_str(was, "lastTransitionTime") : NULL;
+	cJSON *condition = cJSON_CreateObject();
+
+	json_set_str(condition, "type", type);
+	json_set_str(condition, "status", status);
+	json_set_str(condition, "reason", reason);
+	json_set_str(condition, "message", message);
+	json_set_str(condition, "lastTransitionTime", since ? since : b->now);
+	json_set_int(condition, "observedGeneration", json_int(b->cluster, "metadata.generation", 0));
+	cJSON_AddItemToArray(json_array_at(b->status, "conditions"), condition);
+}
+
+static bool was_true(const struct builder *b, const char *type)
+{
+	const char *status = json_str(json_find(json_get(b->old, "conditions"), "type", type), "status");
+
+	return status && strcmp(status, "True") == 0;
+}
+
+/* A reason of Kubernetes' own is CamelCase already; anything else is not passed on. */
+static const char *camel_case_or(const char *reason, const char *fallback)
+{
+	if (!reason || !isalpha((unsigned char)*reason))
+		return fallback;
+	for (const char *p = reason; *p; p++)
+		if (!isalnum((unsigned char)*p))
+			return fallback;
+	return reason;
+}
+
+static const cJSON *ray_container_status(const cJSON *pod)
+{
+	const char *name = json_str(ray_container(json_get(pod, "spec")), "name");
+
+	return name ? json_find(json_get(pod, "status.containerStatuses"), "name", name) : NULL;
+}
+
+/* "CrashLoopBackOff" alone hides why: the last end stands beside it. */
+static void head_trouble(const cJSON *head, const char **ret_reason, char *ret_text, size_t size)
+{
+	const cJSON *ray = ray_container_status(head), *ended = json_get(ray, "lastState.terminated");
+	const cJSON *scheduled = json_find(json_get(head, "status.conditions"), "type", "PodScheduled");
+	const char *waiting = json_str(ray, "state.waiting.reason"), *status = json_str(scheduled, "status");
+	size_t len;
+
+	if (status && strcmp(status, "False") == 0) {
+		*ret_reason = camel_case_or(json_str(scheduled, "reason"), "Unschedulable");
+		snprintf(ret_text, size, "the head pod is not scheduled: %s",
+			 json_str(scheduled, "message") ? json_str(scheduled, "message") : "no reason given");
+		return;
+	}
+	*ret_reason = camel_case_or(waiting, "ContainersNotReady");
+	len = (size_t)snprintf(ret_text, size, "the head's Ray container is %s", waiting ? waiting : "not ready");
+	if (cJSON_IsObject(ended) && len < size)
+		snprintf(ret_text + len, size - len, "; it ended before with exit code %" PRId64 " (%s)",
+			 json_int(ended, "exitCode", -1), json_str(ended, "reason") ? json_str(ended, "reason") : "?");
+}
+
+static void set_head_condition(struct builder *b, const struct status_view *view)
+{
+	const char *reason = "HeadPodNotFound";
+	char text[512] = "there is no head pod";
+	bool ready = view->head && pod_ray_is_ready(view->head);
+
+	if (ready) {
+		reason = "HeadPodRunningAndReady";
+		text[0] = '\0';
+	} else if (view->head) {
+		head_trouble(view->head, &reason, text, sizeof(text));
+	}
+	set_condition(b, "HeadPodReady", ready, reason, text);
+}
+
+/* Once provisioned it stays so: tools wait for it once. A suspended cluster starts anew. */
+static void set_provisioned(struct builder *b, const struct status_view *view)
+{
+	bool before = was_true(b, "RayClusterProvisioned") && !was_true(b, "RayClusterSuspended");
+
+	if (view->all_ready || before)
+		set_condition(b, "RayClusterProvisioned", true, "AllPodRunningAndReadyFirstTime",
+			      "All Ray Pods are ready for the first time");
+	else
+		set_condition(b, "RayClusterProvisioned", false, "RayClusterPodsProvisioning",
+			      "RayCluster Pods are being provisioned for first time");
+}
+
+static void set_suspend(struct builder *b, const struct status_view *view)
+{
+	set_condition(b, "RayClusterSuspending", view->suspend && view->pods_left, "RayClusterSuspending", "");
+	set_condition(b, "RayClusterSuspended", view->suspend && !view->pods_left, "RayClusterSuspended", "");
+}
+
+static void set_notes(struct builder *b, const cJSON *notes, enum note_topic first, enum note_topic last)
+{
+	for (unsigned t = first; t <= last; t++) {
+		_cleanup_free_ char *text = notes_text(notes, t);
+		const char *reason = notes_reason(notes, t);
+
+		set_condition(b, note_topic_condition(t), !reason, reason ? reason : note_topic_good_reason(t),
+			      text ? text : "");
+	}
+}
+
+static const char *next_state(const struct builder *b, const struct status_view *view)
+{
+	const char *state = json_str(b->old, "state");
+
+	if (view->suspend)
+		return view->pods_left ? (state ? state : "") : "suspended";
+	if (view->all_ready)
+		return "ready";
+	/* KubeRay keeps "ready" while pods are replaced, and its tools count on it. */
+	return state && strcmp(state, "suspended") ? state : "";
+}
+
+static void set_state(struct builder *b, const struct status_view *view)
+{
+	const char *state = next_state(b, view), *before = json_str(b->old, "state");
+	const cJSON *times = json_get(b->old, "stateTransitionTimes");
+
+	json_set_str(b->status, "state", state);
+	json_set(b->status, "stateTransitionTimes",
+		 cJSON_IsObject(times) ? cJSON_Duplicate(times, true) : cJSON_CreateObject());
+	if (*state && (!before || strcmp(state, before)))
+		json_set_str(json_get(b->status, "stateTransitionTimes"), state, b->now);
+}
+
+static void set_counts(struct builder *b, const struct status_view *view)
+{
+	char text[QUANTITY_TEXT_MAX];
+
+	json_set_int(b->status, "observedGeneration", json_int(b->cluster, "metadata.generation", 0));
+	json_set_int(b->status, "desiredWorkerReplicas", view->desired_workers);
+	json_set_int(b->status, "minWorkerReplicas", view->min_workers);
+	json_set_int(b->status, "maxWorkerReplicas", view->max_workers);
+	json_set_int(b->status, "availableWorkerReplicas", view->running_workers);
+	json_set_int(b->status, "readyWorkerReplicas", view->ready_workers);
+	json_set_str(b->status, "desiredCPU", quantity_format_milli(view->cpu_milli, text));
+	json_set_str(b->status, "desiredMemory", quantity_format_bytes(view->memory_bytes, text));
+	json_set_str(b->status, "desiredGPU", quantity_format_milli(view->gpus * 1000, text));
+	json_set_str(b->status, "desiredTPU", quantity_format_milli(view->tpus * 1000, text));
+}
+
+static const char *or_empty(const char *text)
+{
+	return text ? text : "";
+}
+
+static void set_head(struct builder *b, const struct status_view *view)
+{
+	cJSON *head = json_object_at(b->status, "head");
+	const char *pod_ip = or_empty(json_str(view->head, "status.podIP"));
+	const char *cluster_ip = json_str(view->service, "spec.clusterIP");
+	_cleanup_free_ char *service = plan_service_name(b->cluster);
+	bool headless = !cluster_ip || strcmp(cluster_ip, "None") == 0;
+
+	json_set_str(head, "podIP", pod_ip);
+	json_set_str(head, "podName", or_empty(json_str(view->head, "metadata.name")));
+	json_set_str(head, "serviceName", or_empty(service));
+	json_set_str(head, "serviceIP", headless ? pod_ip : cluster_ip);
+}
+
+/* What a client can use: the node's port if there is one, else the pod's. */
+static void set_endpoints(struct builder *b, const struct status_view *view)
+{
+	cJSON *endpoints = json_object_at(b->status, "endpoints");
+	const cJSON *port;
+
+	cJSON_ArrayForEach(port, json_get(view->service, "spec.ports")) {
+		const char *name = json_str(port, "name"), *target = json_str(port, "targetPort");
+		char number[24];
+
+		snprintf(number, sizeof(number), "%" PRId64,
+			 json_int(port, "nodePort", json_int(port, "targetPort", json_int(port, "port", 0))));
+		if (name)
+			json_set_str(endpoints, name, target && !json_get(port, "nodePort") ? target : number);
+	}
+}
+
+static bool conditions_same(const cJSON *have, const cJSON *want)
+{
+	const cJSON *condition;
+
+	cJSON_ArrayForEach(condition, want)
+		if (!object_covers(json_find(have, "type", json_str(condition, "type")), condition))
+			return false;
+	return true;
+}
+
+/* Field by field: what others wrote into the status is not ours to compare. */
+static bool status_same(const cJSON *old, const cJSON *status)
+{
+	const cJSON *item, *was;
+
+	cJSON_ArrayForEach(item, status) {
+		was = cJSON_GetObjectItemCaseSensitive(old, item->string);
+		if (strcmp(item->string, "conditions") == 0) {
+			if (!conditions_same(was, item))
+				return false;
+		} else if (!was || !cJSON_Compare(was, item, true)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* An invalid spec changes nothing but what is said about it. */
+static void keep_old(struct builder *b)
+{
+	const cJSON *condition;
+
+	cJSON_Delete(b->status);
+	b->status = cJSON_IsObject(b->old) ? cJSON_Duplicate(b->old, true) : cJSON_CreateObject();
+	cJSON_DeleteItemFromObjectCaseSensitive(b->status, "conditions");
+	cJSON_DeleteItemFromObjectCaseSensitive(b->status, "lastUpdateTime");
+	cJSON_ArrayForEach(condition, json_get(b->old, "conditions")) {
+		const char *type = json_str(condition, "type");
+
+		if (type && strcmp(type, note_topic_condition(NOTE_SPEC_VALID)) &&
+		    strcmp(type, note_topic_condition(NOTE_SPEC_SUPPORTED)))
+			cJSON_AddItemToArray(json_array_at(b->status, "conditions"), cJSON_Duplicate(condition, true));
+	}
+	json_set_int(b->status, "observedGeneration", json_int(b->cluster, "metadata.generation", 0));
+}
+
+cJSON *status_build(const cJSON *cluster, const struct status_view *view, const cJSON *notes, int64_t now_ns)
+{
+	struct builder b = { .cluster = cluster, .old = json_get(cluster, "status"), .status = cJSON_CreateObject() };
+
+	format_seconds(now_ns, b.now);
+	if (view) {
+		set_state(&b, view);
+		set_counts(&b, view);
+		set_head(&b, view);
+		set_endpoints(&b, view);
+		set_head_condition(&b, view);
+		set_provisioned(&b, view);
+		set_suspend(&b, view);
+		set_notes(&b, notes, NOTE_SPEC_VALID, NOTE_RECORDING);
+	} else {
+		keep_old(&b);
+		set_notes(&b, notes, NOTE_SPEC_VALID, NOTE_SPEC_SUPPORTED);
+	}
+	if (status_same(b.old, b.status)) {
+		cJSON_Delete(b.status);
+		return NULL;
+	}
+	json_set_str(b.status, "lastUpdateTime", b.now);
+	return b.status;
+}
+
+bool status_tells(const cJSON *cluster, const char *condition, const char *status, const char *text)
+{
+	const cJSON *was = json_find(json_get(cluster, "status.conditions"), "type", condition);
+	const char *was_status = json_str(was, "status"), *was_text = json_str(was, "message");
+
+	return was_status && was_text && strcmp(was_status, status) == 0 && strcmp(was_text, text) == 0;
+}
