@@ -75,6 +75,7 @@ struct launcher {
 	int wait_status;
 	int64_t ended_ns;
 	int64_t linger_until_ns;
+	bool killing; /* the recorder said kill: whoever is left to us dies too */
 	bool released; /* the recorder said done, or there is nobody to wait for */
 };
 
@@ -341,21 +342,42 @@ static void say(const char *text, size_t len)
 		return;
 }
 
+/*
+ * As PID 1: all but ourselves. Elsewhere the processes below us are what was
+ * left to us as subreaper, so each round kills the children we have, and the
+ * next, after their end, those that they leave (see reap).
+ */
 static void kill_everything(const struct launcher *l)
 {
-	if (getpid() == 1)
+	char path[64], list[4096];
+	ssize_t len;
+	int fd;
+
+	if (getpid() == 1) {
 		kill(-1, SIGKILL);
-	else
+		return;
+	}
+	if (!l->ended)
 		kill(l->command, SIGKILL);
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	len = fd < 0 ? -1 : read(fd, list, sizeof(list) - 1);
+	if (fd >= 0)
+		close(fd);
+	list[len < 0 ? 0 : len] = '\0';
+	/* Each number ends in a blank; one cut at the end of the buffer does not, and is another round's. */
+	for (char *pid = list, *end; (end = strchr(pid, ' ')); pid = end + 1)
+		kill((pid_t)strtol(pid, NULL, 10), SIGKILL);
 }
 
 static void take_order(struct launcher *l, const char *text, size_t len)
 {
 	if (len > 4 && memcmp(text, "say ", 4) == 0)
 		say(text + 4, len - 4);
-	else if (strcmp(text, "kill") == 0 && !l->ended)
+	else if (strcmp(text, "kill") == 0 && !l->ended) {
+		l->killing = true;
 		kill_everything(l);
-	else if (strncmp(text, "hold ", 5) == 0) {
+	} else if (strncmp(text, "hold ", 5) == 0) {
 		long seconds = strtol(text + 5, NULL, 10);
 
 		if (seconds > 0 && seconds <= HOLD_MAX_S)
@@ -395,6 +417,8 @@ static void reap(struct launcher *l)
 		l->ended_ns = now_ns();
 		l->linger_until_ns = l->ended_ns + LINGER_NS;
 	}
+	if (l->killing && pid == 0)
+		kill_everything(l);
 }
 
 static void forward(const struct launcher *l, const struct signalfd_siginfo *info)
