@@ -80,7 +80,7 @@ int server_new(struct event_base *base, const char *address, const struct server
 	       struct server **ret_server, struct err *err)
 {
 	char host[64];
-	uint16_t port;
+	uint16_t port = 0;
 	int r = parse_address(address, host, &port, err);
 
 	if (r < 0)

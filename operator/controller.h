@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keeps RayClusters as they are meant to be: watches, and for each cluster
+ * that something happened to, plans (raycluster/plan.h) and carries out.
+ * Level-triggered: an event only says which cluster to look at.
+ */
+#ifndef AFTERGLOW_OPERATOR_CONTROLLER_H
+#define AFTERGLOW_OPERATOR_CONTROLLER_H
+
+#include <event2/event.h>
+
+#include "lib/strbuf.h"
+#include "operator/kube/client.h"
+#include "operator/metrics.h"
+#include "operator/raycluster/policy.h"
+
+struct controller;
+
+struct controller_options {
+	struct event_base *base;
+	struct client *client;
+	const char *namespace; /* NULL: all */
+	bool manage_clusters;
+	const struct policy *policy;
+	const void *launcher; /* NULL: none */
+	size_t launcher_len;
+	struct metrics *metrics;
+};
+
+/* What options point to must outlive it. */
+int controller_new(const struct controller_options *options, struct controller **ret_controller, struct err *err);
+void controller_free(struct controller *controller);
+
+void controller_start(struct controller *controller);
+/* Takes up no new work; on_idle is called once, when the last write has been answered. */
+void controller_stop(struct controller *controller, void (*on_idle)(void *arg), void *arg);
+
+/* Whether all kinds are synced; appends a line per kind. */
+bool controller_ready(void *controller, struct strbuf *out);
+/* Appends the metrics, gauges refreshed. */
+void controller_metrics(void *controller, struct strbuf *out);
+
+#endif

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* afterglow-operator: options, the loop, and its orderly end. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+
+#include "lib/fileio.h"
+#include "lib/log.h"
+#include "lib/units.h"
+#include "operator/controller.h"
+#include "operator/kube/client.h"
+#include "operator/kube/kubeconfig.h"
+#include "operator/metrics.h"
+#include "operator/options.h"
+#include "operator/raycluster/policy.h"
+#include "operator/server.h"
+
+/* A ConfigMap holds at most 1 MiB, of which base64 takes a third. */
+#define LAUNCHER_MAX ((size_t)700 << 10)
+/* Below the 30 s that the kubelet gives by default. */
+#define DRAIN_S 25
+
+/* Everything that lives as long as the program. */
+struct program {
+	struct options options;
+	struct policy policy;
+	struct strbuf launcher;
+	struct metrics metrics;
+	struct event_base *base;
+	struct client *client;
+	struct controller *controller;
+	struct server *server;
+	struct event *on_term, *on_int, *drain;
+	bool stopping;
+};
+
+static void program_release(struct program *p)
+{
+	struct event *events[] = { p->on_term, p->on_int, p->drain };
+
+	server_free(p->server);
+	/* First the calls, whose callbacks point into the controller. */
+	controller_free(p->controller);
+	client_free(p->client);
+	for (size_t i = 0; i < ARRAY_SIZE(events); i++)
+		if (events[i])
+			event_free(events[i]);
+	if (p->base)
+		event_base_free(p->base);
+	metrics_release(&p->metrics);
+	strbuf_release(&p->launcher);
+	policy_release(&p->policy);
+}
+
+static void on_idle(void *arg)
+{
+	struct program *p = arg;
+
+	log_info("stopped: no write is under way");
+	event_base_loopbreak(p->base);
+}
+
+static void on_drain_over(evutil_socket_t fd, short what, void *arg)
+{
+	struct program *p = arg;
+
+	(void)fd;
+	(void)what;
+	log_warning("stopped with writes unanswered after %d s", DRAIN_S);
+	event_base_loopbreak(p->base);
+}
+
+static void on_signal(evutil_socket_t fd, short what, void *arg)
+{
+	struct program *p = arg;
+
+	(void)what;
+	if (p->stopping)
+		return;
+	p->stopping = true;
+	log_info("%s: finishing the writes that are under way", fd == SIGTERM ? "SIGTERM" : "SIGINT");
+	event_add(p->drain, &(struct timeval){ .tv_sec = DRAIN_S });
+	controller_stop(p->controller, on_idle, p);
+}
+
+static void on_request(void *arg, const char *method, int code)
+{
+	struct program *p = arg;
+
+	metrics_add(&p->metrics, METRIC_REQUESTS, 1, "code=\"%d\",method=\"%s\"", code, method);
+}
+
+static void on_credential_trouble(void *arg, const struct err *err)
+{
+	(void)arg;
+	log_warning("credentials stay as they were: %s", err_text(err));
+}
+
+static int load_policy(struct program *p, struct err *err)
+{
+	const struct options *o = &p->options;
+	int r = o->config ? policy_load(o->config, &p->policy, err) : policy_init(&p->policy, err);
+
+	if (r == 0 && o->sidecar_image)
+		r = policy_set_string(&p->policy.sidecar_image, o->sidecar_image, err);
+	if (r == 0 && o->store_claim)
+		r = policy_set_string(&p->policy.store_claim, o->store_claim, err);
+	if (o->oom_group)
+		p->policy.oom_group = true;
+	return r;
+}
+
+/* Without the launcher Ray runs and is not recorded: no reason not to start, unless it was asked for. */
+static int load_launcher(struct program *p, struct err *err)
+{
+	struct err why = { 0 };
+
+	strbuf_init(&p->launcher, LAUNCHER_MAX);
+	int r = file_read(AT_FDCWD, p->options.launcher, &p->launcher, &why);
+	if (r == 0 && p->launcher.len > 0)
+		return 0;
+	strbuf_release(&p->launcher);
+	if (p->options.launcher_given)
+		return err_set(err, r < 0 ? -r : ENODATA, "launcher: %s", r < 0 ? err_text(&why) : "file is empty");
+	log_warning("pods go without the launcher: %s", err_text(&why));
+	return 0;
+}
+
+static int find_api_server(const struct options *o, struct kubeconfig *ret_config, struct err *err)
+{
+	const char *file = o->kubeconfig ? o->kubeconfig : getenv("KUBECONFIG");
+
+	if (file && *file)
+		return kubeconfig_load(file, ret_config, err);
+	int r = kubeconfig_in_cluster(getenv("KUBERNETES_SERVICE_HOST"), getenv("KUBERNETES_SERVICE_PORT"),
+				      SERVICE_ACCOUNT_DIR, ret_config, err);
+	return r < 0 ? err_wrap(err, "no --kubeconfig, no $KUBECONFIG, and no service account") : 0;
+}
+
+static int start_loop(struct program *p, struct err *err)
+{
+	p->base = event_base_new();
+	if (!p->base)
+		return err_set(err, ENOMEM, "event loop");
+	p->on_term = evsignal_new(p->base, SIGTERM, on_signal, p);
+	p->on_int = evsignal_new(p->base, SIGINT, on_signal, p);
+	p->drain = evtimer_new(p->base, on_drain_over, p);
+	if (!p->on_term || !p->on_int || !p->drain || evsignal_add(p->on_term, NULL) < 0 ||
+	    evsignal_add(p->on_int, NULL) < 0)
+		return err_set(err, ENOMEM, "event loop");
+	return 0;
+}
+
+static int start_client(struct program *p, struct err *err)
+{
+	struct kubeconfig config = { 0 };
+	int r = find_api_server(&p->options, &config, err);
+
+	if (r == 0)
+		r = client_new(p->base, &config, &p->client, err);
+	if (r == 0)
+		client_observe(p->client, on_request, on_credential_trouble, p);
+	return r;
+}
+
+static int start_controller(struct program *p, struct err *err)
+{
+	struct controller_options options = {
+		.base = p->base,
+		.client = p->client,
+		.namespace = p->options.namespace,
+		.manage_clusters = p->options.manage_clusters,
+		.policy = &p->policy,
+		.launcher = p->launcher.len ? p->launcher.data : NULL,
+		.launcher_len = p->launcher.len,
+		.metrics = &p->metrics,
+	};
+	int r = controller_new(&options, &p->controller, err);
+
+	if (r < 0 || !*p->options.metrics_address)
+		return r;
+	struct server_handlers handlers = {
+		.ready = controller_ready,
+		.metrics = controller_metrics,
+		.arg = p->controller,
+	};
+	return server_new(p->base, p->options.metrics_address, &handlers, &p->server, err);
+}
+
+static int run(struct program *p, struct err *err)
+{
+	int r = load_policy(p, err);
+
+	if (r == 0)
+		r = load_launcher(p, err);
+	if (r == 0)
+		r = start_loop(p, err);
+	if (r == 0)
+		r = start_client(p, err);
+	if (r == 0)
+		r = start_controller(p, err);
+	if (r < 0)
+		return r;
+	log_info("afterglow-operator %s: API server %s, namespace %s, sidecar image %s", AFTERGLOW_VERSION,
+		 client_server(p->client), p->options.namespace ? p->options.namespace : "(all)",
+		 p->policy.sidecar_image ? p->policy.sidecar_image : "(none)");
+	controller_start(p->controller);
+	return event_base_dispatch(p->base) < 0 ? err_set(err, EIO, "event loop") : 0;
+}
+
+int main(int argc, char *argv[])
+{
+	struct program program = { 0 };
+	struct err err = { 0 };
+
+	if (options_parse(argc, argv, &program.options, &err) < 0) {
+		fprintf(stderr, "afterglow-operator: %s\n", err_text(&err));
+		return 2;
+	}
+	if (program.options.help || program.options.version) {
+		fputs(program.options.help ? options_help() : "afterglow-operator " AFTERGLOW_VERSION "\n", stdout);
+		return fflush(stdout) == 0 ? 0 : 1;
+	}
+	log_set_level(program.options.log_level);
+	signal(SIGPIPE, SIG_IGN); /* a client of /metrics that goes away must not end us */
+	int r = run(&program, &err);
+	if (r < 0)
+		log_error("%s", err_text(&err));
+	program_release(&program);
+	return r < 0 ? 1 : 0;
+}

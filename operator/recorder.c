@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every death becomes a RayFailure. */
+#include "operator/recorder.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib/log.h"
+#include "lib/units.h"
+#include "operator/failures/failures.h"
+#include "operator/kube/workqueue.h"
+
+/* A crash loop of a thousand pods fits; beyond it the oldest evidence is not the problem. */
+#define PENDING_MAX 20000
+#define WRITTEN_MAX 100000
+#define IN_FLIGHT_MAX 8
+/* So long a dead pod is kept for its evidence; then its cluster must go on. */
+#define HOLD_NS (60 * NS_PER_SEC)
+
+struct pending {
+	struct recorder *recorder;
+	cJSON *failure;
+	char *key; /* "namespace/name" of the failure */
+	int64_t since_ns;
+};
+
+struct recorder {
+	struct recorder_options o;
+	struct workqueue queue;
+	struct strmap pending; /* key -> struct pending */
+	struct strmap written; /* key -> non-NULL: deleted ones are not written again while the pod tells of them */
+	struct event *wake;
+};
+
+static void pending_free(void *value)
+{
+	struct pending *p = value;
+
+	if (!p)
+		return;
+	cJSON_Delete(p->failure);
+	free(p->key);
+	free(p);
+}
+
+static void run(evutil_socket_t fd, short what, void *arg);
+
+int recorder_new(const struct recorder_options *options, struct recorder **ret_recorder, struct err *err)
+{
+	struct recorder *recorder = calloc(1, sizeof(*recorder));
+
+	if (!recorder)
+		return err_set(err, ENOMEM, "recorder");
+	recorder->o = *options;
+	workqueue_init(&recorder->queue);
+	recorder->wake = evtimer_new(options->base, run, recorder);
+	if (!recorder->wake) {
+		recorder_free(recorder);
+		return err_set(err, ENOMEM, "recorder");
+	}
+	*ret_recorder = recorder;
+	return 0;
+}
+
+void recorder_free(struct recorder *recorder)
+{
+	if (!recorder)
+		return;
+	if (recorder->wake)
+		event_free(recorder->wake);
+	strmap_release(&recorder->pending, pending_free);
+	strmap_release(&recorder->written, NULL);
+	workqueue_release(&recorder->queue);
+	free(recorder);
+}
+
+void recorder_wake(struct recorder *recorder)
+{
+	event_active(recorder->wake, 0, 0);
+}
+
+static bool known(const struct recorder *recorder, const char *key)
+{
+	return strmap_get(&recorder->pending, key) || strmap_get(&recorder->written, key) ||
+	       store_get(informer_store(recorder->o.known), key);
+}
+
+/* Takes failure. */
+static void add(struct recorder *recorder, cJSON *failure)
+{
+	_cleanup_json_ cJSON *owned = failure;
+	_cleanup_free_ char *key = object_key(failure);
+
+	if (!key || known(recorder, key))
+		return;
+	if (recorder->pending.n >= PENDING_MAX) {
+		log_error("failure %s is lost: %d others wait to be written", key, PENDING_MAX);
+		return;
+	}
+	struct pending *p = calloc(1, sizeof(*p));
+	if (!p || strmap_put(&recorder->pending, key, p, NULL) < 0) {
+		free(p);
+		log_error("failure %s is lost: out of memory", key);
+		return;
+	}
+	p->recorder = recorder;
+	p->failure = TAKE_PTR(owned);
+	p->key = TAKE_PTR(key);
+	p->since_ns = now_boottime_ns();
+	workqueue_add(&recorder->queue, p->key);
+	recorder_wake(recorder);
+}
+
+void recorder_see(struct recorder *recorder, const cJSON *pod)
+{
+	_cleanup_json_ cJSON *failures = NULL;
+	struct err err = { 0 };
+	cJSON *failure;
+
+	if (failures_from_pod(pod, now_realtime_ns(), &failures, &err) < 0) {
+		log_warning("pod %s/%s: %s", json_str(pod, "metadata.namespace"), json_str(pod, "metadata.name"),
+			    err_text(&err));
+		return;
+	}
+	while ((failure = cJSON_DetachItemFromArray(failures, 0)))
+		add(recorder, failure);
+}
+
+bool recorder_pending(const struct recorder *recorder, const cJSON *pod)
+{
+	const char *uid = json_str(pod, "metadata.uid");
+	struct strmap_pos pos = { 0 };
+	void *value;
+
+	while (uid && strmap_next(&recorder->pending, &pos, NULL, &value)) {
+		const struct pending *p = value;
+		const char *pod_uid = json_str(p->failure, "spec.podUID");
+		if (pod_uid && strcmp(pod_uid, uid) == 0 && now_boottime_ns() - p->since_ns < HOLD_NS)
+			return true;
+	}
+	return false;
+}
+
+size_t recorder_in_flight(const struct recorder *recorder)
+{
+	return recorder->queue.n_working;
+}
+
+size_t recorder_n_pending(const struct recorder *recorder)
+{
+	return recorder->pending.n;
+}
+
+/* Done with it, for good or ill: the pod need not wait for it any more. */
+static void settle(struct recorder *recorder, struct pending *p)
+{
+	const char *cluster = json_str(p->failure, "spec.cluster");
+	const char *namespace = json_str(p->failure, "metadata.namespace");
+	char key[512];
+
+	if (recorder->written.n >= WRITTEN_MAX)
+		strmap_release(&recorder->written, NULL);
+	strmap_put(&recorder->written, p->key, recorder, NULL);
+	strmap_remove(&recorder->pending, p->key);
+	workqueue_forget(&recorder->queue, p->key);
+	workqueue_done(&recorder->queue, p->key);
+	if (cluster && namespace && snprintf(key, sizeof(key), "%s/%s", namespace, cluster) < (int)sizeof(key))
+		recorder->o.on_written(recorder->o.arg, key);
+	pending_free(p);
+}
+
+static void retry(struct recorder *recorder, struct pending *p, int64_t least_ns, const struct err *err)
+{
+	int64_t delay = workqueue_retry(&recorder->queue, p->key, now_boottime_ns(), MAX(least_ns, NS_PER_SEC));
+	char text[DURATION_TEXT_MAX];
+
+	log_warning("failure %s: %s; again in %s", p->key, err_text(err), duration_format(delay, text));
+	workqueue_done(&recorder->queue, p->key);
+}
+
+static void on_created(void *arg, struct client_response *response)
+{
+	struct pending *p = arg;
+	struct recorder *recorder = p->recorder;
+	const char *class = json_str(p->failure, "spec.class");
+
+	if (response->status / 100 == 2) {
+		log_info("failure %s: %s", p->key, json_str(p->failure, "spec.verdict"));
+		metrics_add(recorder->o.metrics, METRIC_FAILURES, 1, "class=\"%s\"", class ? class : "");
+		settle(recorder, p);
+	} else if (response->status == 409 && strcmp(response->reason, "AlreadyExists") == 0) {
+		settle(recorder, p);
+	} else if (response->status == 400 || response->status == 413 || response->status == 422) {
+		log_error("failure %s is lost, the server will not take it: %s", p->key, err_text(&response->err));
+		settle(recorder, p);
+	} else {
+		retry(recorder, p, response->retry_after_ns, &response->err);
+	}
+	recorder_wake(recorder);
+}
+
+static void start(struct recorder *recorder, const char *key)
+{
+	struct pending *p = strmap_get(&recorder->pending, key);
+	struct err err = { 0 };
+
+	if (!p) {
+		workqueue_forget(&recorder->queue, key);
+		workqueue_done(&recorder->queue, key);
+	} else if (store_get(informer_store(recorder->o.known), key)) {
+		settle(recorder, p);
+	} else if (client_create(recorder->o.client, p->failure, on_created, p, &err) < 0) {
+		retry(recorder, p, 0, &err);
+	}
+}
+
+/* Not before we know which exist; unless the list fails for a reason that writing may not share. */
+static bool may_start(const struct recorder *recorder)
+{
+	return recorder->o.may_write(recorder->o.arg) &&
+	       (informer_synced(recorder->o.known) || informer_reflector(recorder->o.known)->last_status != 0) &&
+	       recorder->queue.n_working < IN_FLIGHT_MAX;
+}
+
+static void run(evutil_socket_t fd, short what, void *arg)
+{
+	struct recorder *recorder = arg;
+	const char *key;
+
+	(void)fd;
+	(void)what;
+	while (may_start(recorder) && (key = workqueue_get(&recorder->queue, now_boottime_ns())))
+		start(recorder, key);
+	int64_t next = workqueue_next_ns(&recorder->queue);
+	if (next <= 0 || !may_start(recorder))
+		return; /* the end of a write, or a state of the informer, wakes us */
+	int64_t delay = MAX(next - now_boottime_ns(), NS_PER_MS);
+	event_add(recorder->wake, &(struct timeval){ delay / NS_PER_SEC, delay % NS_PER_SEC / 1000 });
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sees to it that every death in a Ray pod becomes a RayFailure, whoever made
+ * the pod. Names are derived from the container's ID: writing twice does no harm.
+ */
+#ifndef AFTERGLOW_OPERATOR_RECORDER_H
+#define AFTERGLOW_OPERATOR_RECORDER_H
+
+#include "operator/kube/client.h"
+#include "operator/kube/informer.h"
+#include "operator/metrics.h"
+
+struct recorder;
+
+struct recorder_options {
+	struct event_base *base;
+	struct client *client;
+	const struct informer *known; /* RayFailures that exist */
+	struct metrics *metrics;
+	bool (*may_write)(void *arg); /* asked before each write */
+	/* The evidence of a pod of this cluster ("namespace/name") is written: it may be planned anew. */
+	void (*on_written)(void *arg, const char *cluster_key);
+	void *arg;
+};
+
+int recorder_new(const struct recorder_options *options, struct recorder **ret_recorder, struct err *err);
+void recorder_free(struct recorder *recorder);
+
+/* Looks at a pod, alive or in its last state. Starts nothing itself. */
+void recorder_see(struct recorder *recorder, const cJSON *pod);
+/* To be called when writing may have become possible. */
+void recorder_wake(struct recorder *recorder);
+/* Whether the pod has a death that is still to be written, for at most a minute: then the pod may go. */
+bool recorder_pending(const struct recorder *recorder, const cJSON *pod);
+/* Writes under way. */
+size_t recorder_in_flight(const struct recorder *recorder);
+size_t recorder_n_pending(const struct recorder *recorder);
+
+#endif
