@@ -11,7 +11,7 @@ PYTHON ?= python3
 CFLAGS ?= $(if $(DEBUG)$(SANITIZE),-Og -g3,-O2 -g)
 # -Wno-format-truncation: texts for people go to fixed buffers and are meant to be cut.
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla \
-	-Wformat=2 -Wno-format-truncation -Wundef -Wimplicit-fallthrough -Wno-format-truncation -Werror
+	-Wformat=2 -Wundef -Wimplicit-fallthrough -Wno-format-truncation -Werror
 HARDENING := -fstack-protector-strong -D_FORTIFY_SOURCE=$(if $(DEBUG)$(SANITIZE),0,2) -fPIE
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -I. -include lib/banned.h -DAFTERGLOW_VERSION='"$(VERSION)"' -MMD -MP \
 	$(WARNINGS) $(HARDENING) $(CFLAGS) $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all)
@@ -35,6 +35,8 @@ PROGRAMS := $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterg
 
 .PHONY: all
 all: $(PROGRAMS)
+
+.DELETE_ON_ERROR:
 
 $(BUILD)/obj/%.o: %.c
 	$(call say,CC,$<)
@@ -72,6 +74,71 @@ $(BUILD)/test/operator/%_test: $(BUILD)/obj/operator/%_test.o $(call objects,$(O
 
 .PHONY: unit-tests
 unit-tests: $(patsubst %.c,$(BUILD)/test/%,$(TESTS))
-	$(Q)set -e; for t in $^; do echo "== $$t"; $$t; done
+	$(Q)failed=0; for t in $^; do echo "== $$t"; $$t || failed=1; done; exit $$failed
+
+-include e2e/kernel/kernel.mk fuzz.mk
+
+# What a person calls. Packages first: a new machine has none of them.
+BUILD_PACKAGES := gcc libc6-dev make musl-tools libcjson-dev libcurl4-openssl-dev libevent-dev libmd-dev libssl-dev \
+	libyaml-dev
+TEST_PACKAGES := libcmocka-dev
+
+.PHONY: deps test-deps test try demo demo-clean e2e images install clean help
+deps:
+	@tools/apt-install.sh $(BUILD_PACKAGES)
+
+test-deps: deps
+	@tools/apt-install.sh $(TEST_PACKAGES)
+	@e2e/kernel/deps.sh
+
+test: test-deps
+	@echo "== unit tests"
+	+@$(MAKE) --no-print-directory all unit-tests
+	@echo "== unit tests and fuzz corpora under ASan and UBSan"
+	+@$(MAKE) --no-print-directory SANITIZE=address,undefined unit-tests fuzz-replay
+	@echo "== on the kernel: this one, and cgroup v2 in a virtual machine"
+	+@$(MAKE) --no-print-directory kernel-tests
+	@echo "== on a real kube-apiserver"
+	+@e2e/run.sh operator
+
+# The same as a cluster would keep of a leak, in a few seconds and without one.
+TRY := $(BUILD)/try
+try: deps
+	+@$(MAKE) --no-print-directory $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/test/hog
+	@tools/try.sh $(BUILD)
+
+demo: deps
+	+@$(MAKE) --no-print-directory all
+	@e2e/demo/demo.sh
+demo-clean:
+	@e2e/demo/demo-clean.sh
+
+e2e: deps
+	+@$(MAKE) --no-print-directory all
+	@e2e/run.sh cluster
+
+images: deps
+	+@$(MAKE) --no-print-directory all
+	@images/deps.sh
+	@images/build.sh operator sidecar
+
+PREFIX ?= /usr/local
+install: all
+	install -D -t $(DESTDIR)$(PREFIX)/bin $(PROGRAMS)
+
+clean:
+	rm -rf build
+
+help:
+	@echo 'make              build the programs into build/'
+	@echo 'make deps         install what building needs (Debian packages)'
+	@echo 'make try          a leak, its OOM kill and its report, without Kubernetes'
+	@echo 'make demo         the same on a real Kubernetes with Ray (KUBECONFIG_DEMO=path: on yours); make demo-clean'
+	@echo 'make test         unit tests, sanitizers, real kernels, a real kube-apiserver'
+	@echo 'make e2e          tests on a real cluster with real Ray'
+	@echo 'make fuzz         fuzz every parser (FUZZ_SECONDS=60 each)'
+	@echo 'make bench        the figures behind each performance claim'
+	@echo 'make images       container images into build/images/'
+	@echo 'Knobs: SANITIZE=address,undefined  DEBUG=1  V=1'
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
