@@ -1,0 +1,656 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plans under a fixed clock: an API server in miniature executes them, so that whole stories can be told. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "lib/units.h"
+#include "operator/raycluster/names.h"
+#include "operator/raycluster/plan.h"
+#include "operator/raycluster/service.h"
+#include "operator/raycluster/testing.h"
+
+#define MAX_PODS 256
+
+struct world {
+	cJSON *cluster, *service;
+	cJSON *pods[MAX_PODS];
+	bool pending[MAX_PODS];
+	size_t n_pods;
+	struct policy policy;
+	struct plan plan;
+	int64_t now_ns;
+	int uids;
+	bool configmap_current;
+};
+
+static int setup(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	struct err err = { 0 };
+
+	w->cluster = fixture("cluster.yaml");
+	if (policy_load(TESTDATA "policy.yaml", &w->policy, &err) < 0)
+		fail_msg("%s", err.text);
+	time_parse("2026-11-21T01:00:00Z", &w->now_ns, NULL);
+	*state = w;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct world *w = *state;
+
+	for (size_t i = 0; i < w->n_pods; i++)
+		cJSON_Delete(w->pods[i]);
+	cJSON_Delete(w->cluster);
+	cJSON_Delete(w->service);
+	policy_release(&w->policy);
+	plan_release(&w->plan);
+	free(w);
+	return 0;
+}
+
+static int try_plan(struct world *w, struct err *err)
+{
+	struct plan_input in = {
+		.cluster = w->cluster, .pods = (const cJSON *const *)w->pods, .n_pods = w->n_pods, .service = w->service,
+		.store_claim_exists = true, .launcher_configmap_current = w->configmap_current, .policy = &w->policy,
+		.launcher = "\x7f" "ELF", .launcher_len = 4, .now_ns = w->now_ns, .evidence_pending = w->pending,
+	};
+
+	plan_release(&w->plan);
+	w->now_ns += NS_PER_SEC;
+	return plan_cluster(&in, &w->plan, err);
+}
+
+static void plan(struct world *w)
+{
+	struct err err = { 0 };
+
+	if (try_plan(w, &err) < 0)
+		fail_msg("%s", err.text);
+}
+
+static size_t count(const struct world *w, enum plan_op_kind kind)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < w->plan.n_ops; i++)
+		n += w->plan.ops[i].kind == kind;
+	return n;
+}
+
+static const cJSON *op(const struct world *w, enum plan_op_kind kind, size_t n)
+{
+	for (size_t i = 0; i < w->plan.n_ops; i++)
+		if (w->plan.ops[i].kind == kind && n-- == 0)
+			return w->plan.ops[i].body;
+	fail_msg("no such operation");
+	return NULL;
+}
+
+static cJSON *find_pod(struct world *w, const char *name)
+{
+	for (size_t i = 0; i < w->n_pods; i++)
+		if (strcmp(json_str(w->pods[i], "metadata.name"), name) == 0)
+			return w->pods[i];
+	return NULL;
+}
+
+static void create(struct world *w, const cJSON *body)
+{
+	char text[TIME_TEXT_MAX], uid[32];
+	cJSON *pod;
+
+	if (find_pod(w, json_str(body, "metadata.name")))
+		return; /* AlreadyExists */
+	pod = cJSON_Duplicate(body, true);
+	snprintf(uid, sizeof(uid), "uid-%d", ++w->uids);
+	json_set_str(json_get(pod, "metadata"), "uid", uid);
+	json_set_str(json_get(pod, "metadata"), "creationTimestamp", time_format(w->now_ns, text));
+	json_set_str(json_object_at(pod, "status"), "phase", "Pending");
+	w->pods[w->n_pods++] = pod;
+}
+
+static void remove_pod(struct world *w, const char *name)
+{
+	for (size_t i = 0; i < w->n_pods; i++)
+		if (strcmp(json_str(w->pods[i], "metadata.name"), name) == 0) {
+			cJSON_Delete(w->pods[i]);
+			w->n_pods--;
+			for (size_t k = i; k < w->n_pods; k++) {
+				w->pods[k] = w->pods[k + 1];
+				w->pending[k] = w->pending[k + 1];
+			}
+			w->pending[w->n_pods] = false;
+			return;
+		}
+}
+
+static void execute(struct world *w)
+{
+	for (size_t i = 0; i < w->plan.n_ops; i++) {
+		const cJSON *body = w->plan.ops[i].body;
+		const char *kind = json_str(body, "kind");
+
+		switch (w->plan.ops[i].kind) {
+		case PLAN_APPLY:
+			if (strcmp(kind, "Service") == 0) {
+				cJSON_Delete(w->service);
+				w->service = cJSON_Duplicate(body, true);
+			} else {
+				w->configmap_current = true;
+			}
+			break;
+		case PLAN_CREATE:
+			create(w, body);
+			break;
+		case PLAN_DELETE:
+			remove_pod(w, json_str(body, "metadata.name"));
+			break;
+		case PLAN_STATUS:
+			json_set(w->cluster, "status", cJSON_Duplicate(json_get(body, "status"), true));
+			break;
+		case PLAN_EVENT:
+			break;
+		}
+	}
+}
+
+static void set_phase(cJSON *pod, const char *phase, bool ready)
+{
+	const char *name = json_str(cJSON_GetArrayItem(json_get(pod, "spec.containers"), 0), "name");
+	cJSON *status = json_object_at(pod, "status"), *container = cJSON_CreateObject(), *list = cJSON_CreateArray();
+
+	json_set_str(status, "phase", phase);
+	json_set_str(status, "podIP", "10.0.0.7");
+	json_set_str(container, "name", name);
+	json_set(container, "ready", cJSON_CreateBool(ready));
+	cJSON_AddItemToArray(list, container);
+	json_set(status, "containerStatuses", list);
+}
+
+/* Plans and executes until nothing is left to do; all pods come up. */
+static void settle(struct world *w)
+{
+	for (int i = 0; i < 20; i++) {
+		plan(w);
+		if (!w->plan.n_ops)
+			return;
+		execute(w);
+		for (size_t k = 0; k < w->n_pods; k++)
+			if (!json_get(w->pods[k], "metadata.deletionTimestamp"))
+				set_phase(w->pods[k], "Running", true);
+	}
+	fail_msg("it does not settle");
+}
+
+static cJSON *small_group(struct world *w)
+{
+	return cJSON_GetArrayItem(json_get(w->cluster, "spec.workerGroupSpecs"), 0);
+}
+
+static cJSON *pod_of_type(struct world *w, const char *type, size_t n)
+{
+	for (size_t i = 0; i < w->n_pods; i++) {
+		const cJSON *labels = json_get(w->pods[i], "metadata.labels");
+
+		if (strcmp(cJSON_GetStringValue(cJSON_GetObjectItem(labels, "ray.io/node-type")), type) == 0 && n-- == 0)
+			return w->pods[i];
+	}
+	return NULL;
+}
+
+static const cJSON *condition(struct world *w, const char *type)
+{
+	return json_find(json_get(w->cluster, "status.conditions"), "type", type);
+}
+
+static void expect_condition(struct world *w, const char *type, const char *status)
+{
+	assert_string_equal(json_str(condition(w, type), "status"), status);
+}
+
+static void a_new_cluster_gets_everything_in_order(void **state)
+{
+	static const enum plan_op_kind order[] = { PLAN_APPLY, PLAN_APPLY, PLAN_CREATE, PLAN_CREATE, PLAN_CREATE,
+						   PLAN_STATUS };
+	struct world *w = *state;
+
+	plan(w);
+	assert_int_equal(w->plan.n_ops, ARRAY_SIZE(order));
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
+		assert_int_equal(w->plan.ops[i].kind, order[i]);
+	assert_string_equal(json_str(op(w, PLAN_APPLY, 0), "binaryData.afterglow-launch"), "f0VMRg==");
+	assert_string_equal(json_str(op(w, PLAN_APPLY, 1), "metadata.name"), "demo-head-svc");
+	assert_int_equal(strncmp(json_str(op(w, PLAN_CREATE, 0), "metadata.name"), "demo-head-", 10), 0);
+	assert_int_equal(strncmp(json_str(op(w, PLAN_CREATE, 1), "metadata.name"), "demo-small-worker-", 18), 0);
+	assert_int_equal(w->plan.requeue_ns, 0);
+}
+
+static void a_lost_response_creates_no_second_pod(void **state)
+{
+	struct world *w = *state;
+	char first[POD_NAME_MAX];
+
+	plan(w);
+	snprintf(first, sizeof(first), "%s", json_str(op(w, PLAN_CREATE, 1), "metadata.name"));
+	create(w, op(w, PLAN_CREATE, 2)); /* only the last one is seen */
+	plan(w);
+	assert_int_equal(count(w, PLAN_CREATE), 2);
+	assert_string_equal(json_str(op(w, PLAN_CREATE, 1), "metadata.name"), first);
+}
+
+static void a_settled_cluster_is_ready_and_left_alone(void **state)
+{
+	struct world *w = *state;
+	const cJSON *status;
+
+	settle(w);
+	status = json_get(w->cluster, "status");
+	assert_string_equal(json_str(status, "state"), "ready");
+	assert_int_equal(json_int(status, "desiredWorkerReplicas", 0), 2);
+	assert_int_equal(json_int(status, "readyWorkerReplicas", 0), 2);
+	assert_int_equal(json_int(status, "availableWorkerReplicas", 0), 2);
+	assert_int_equal(json_int(status, "minWorkerReplicas", 0), 1);
+	assert_int_equal(json_int(status, "maxWorkerReplicas", 0), 5);
+	assert_int_equal(json_int(status, "observedGeneration", 0), 3);
+	assert_string_equal(json_str(status, "desiredCPU"), "4"); /* head requests 1, workers 1500m each */
+	assert_string_equal(json_str(status, "desiredMemory"), "4Gi");
+	assert_string_equal(json_str(status, "desiredGPU"), "2");
+	assert_string_equal(json_str(status, "head.podIP"), "10.0.0.7");
+	assert_string_equal(json_str(status, "head.serviceIP"), "10.0.0.7");
+	assert_string_equal(json_str(status, "head.serviceName"), "demo-head-svc");
+	assert_string_equal(json_str(status, "endpoints.dashboard"), "8265");
+	assert_string_equal(json_str(status, "endpoints.metrics"), "8080");
+	assert_non_null(json_str(status, "stateTransitionTimes.ready"));
+	expect_condition(w, "HeadPodReady", "True");
+	expect_condition(w, "RayClusterProvisioned", "True");
+	expect_condition(w, "RayClusterSuspended", "False");
+	expect_condition(w, "afterglow.dev/MemorySafe", "True");
+	expect_condition(w, "afterglow.dev/Recording", "True");
+	plan(w);
+	assert_int_equal(w->plan.n_ops, 0);
+}
+
+static void a_broken_sidecar_does_not_make_the_cluster_unready(void **state)
+{
+	struct world *w = *state;
+	cJSON *sidecar = cJSON_CreateObject();
+
+	settle(w);
+	json_set_str(sidecar, "name", "afterglow");
+	json_set(sidecar, "ready", cJSON_CreateFalse());
+	cJSON_AddItemToArray(json_get(pod_of_type(w, "head", 0), "status.containerStatuses"), sidecar);
+	plan(w);
+	assert_int_equal(w->plan.n_ops, 0);
+}
+
+static void more_replicas_are_clamped_and_created(void **state)
+{
+	struct world *w = *state;
+
+	settle(w);
+	json_set_int(small_group(w), "replicas", 50);
+	plan(w);
+	assert_int_equal(count(w, PLAN_CREATE), 3);
+	json_set_int(small_group(w), "replicas", 0);
+	plan(w);
+	assert_int_equal(count(w, PLAN_DELETE), 1);
+}
+
+static void too_many_workers_lose_the_least_useful_first(void **state)
+{
+	struct world *w = *state;
+	cJSON *victim;
+
+	json_set_int(small_group(w), "replicas", 3);
+	settle(w);
+	victim = pod_of_type(w, "worker", 1);
+	set_phase(victim, "Running", false);
+	json_set_int(small_group(w), "replicas", 2);
+	plan(w);
+	assert_int_equal(count(w, PLAN_DELETE), 1);
+	assert_string_equal(json_str(op(w, PLAN_DELETE, 0), "metadata.name"), json_str(victim, "metadata.name"));
+	assert_string_equal(json_str(op(w, PLAN_DELETE, 0), "metadata.uid"), json_str(victim, "metadata.uid"));
+}
+
+static void named_workers_are_deleted_and_unknown_names_are_fine(void **state)
+{
+	struct world *w = *state;
+	cJSON *names;
+	const cJSON *victim;
+
+	settle(w);
+	victim = pod_of_type(w, "worker", 1);
+	names = json_array_at(json_object_at(small_group(w), "scaleStrategy"), "workersToDelete");
+	cJSON_AddItemToArray(names, cJSON_CreateString("nobody"));
+	cJSON_AddItemToArray(names, cJSON_CreateString(json_str(pod_of_type(w, "head", 0), "metadata.name")));
+	cJSON_AddItemToArray(names, cJSON_CreateString(json_str(victim, "metadata.name")));
+	json_set_int(small_group(w), "replicas", 1);
+	plan(w);
+	assert_int_equal(count(w, PLAN_DELETE), 1);
+	assert_string_equal(json_str(op(w, PLAN_DELETE, 0), "metadata.name"), json_str(victim, "metadata.name"));
+}
+
+static void a_dead_worker_waits_for_its_evidence_then_goes_then_is_replaced(void **state)
+{
+	struct world *w = *state;
+	cJSON *dead;
+
+	settle(w);
+	dead = pod_of_type(w, "worker", 0);
+	set_phase(dead, "Failed", false);
+	for (size_t i = 0; i < w->n_pods; i++)
+		w->pending[i] = w->pods[i] == dead;
+	plan(w);
+	assert_int_equal(count(w, PLAN_DELETE), 0);
+	assert_int_equal(count(w, PLAN_CREATE), 0);
+	assert_true(w->plan.requeue_ns > 0);
+	memset(w->pending, 0, sizeof(w->pending));
+	plan(w);
+	assert_int_equal(count(w, PLAN_DELETE), 1);
+	assert_int_equal(count(w, PLAN_CREATE), 0);
+	execute(w);
+	plan(w);
+	assert_int_equal(count(w, PLAN_CREATE), 1);
+	settle(w);
+	assert_int_equal(w->n_pods, 3);
+}
+
+static void a_terminating_worker_is_replaced_under_another_name(void **state)
+{
+	struct world *w = *state;
+	cJSON *pod;
+
+	settle(w);
+	pod = pod_of_type(w, "worker", 0);
+	json_set_str(json_get(pod, "metadata"), "deletionTimestamp", "2026-11-21T01:00:00Z");
+	plan(w);
+	assert_int_equal(count(w, PLAN_DELETE), 0);
+	assert_int_equal(count(w, PLAN_CREATE), 1);
+	assert_string_not_equal(json_str(op(w, PLAN_CREATE, 0), "metadata.name"), json_str(pod, "metadata.name"));
+}
+
+static void a_terminating_head_is_waited_for(void **state)
+{
+	struct world *w = *state;
+	cJSON *head;
+
+	settle(w);
+	head = pod_of_type(w, "head", 0);
+	json_set_str(json_get(head, "metadata"), "deletionTimestamp", "2026-11-21T01:00:00Z");
+	plan(w);
+	assert_int_equal(count(w, PLAN_CREATE), 0);
+	remove_pod(w, json_str(head, "metadata.name"));
+	plan(w);
+	assert_int_equal(count(w, PLAN_CREATE), 1);
+}
+
+static void set_ended(cJSON *pod, const char *policy, int exit_code)
+{
+	cJSON *ended = cJSON_CreateObject();
+
+	set_phase(pod, "Running", false);
+	json_set_str(json_get(pod, "spec"), "restartPolicy", policy);
+	json_set_int(ended, "exitCode", exit_code);
+	json_set(json_object_at(cJSON_GetArrayItem(json_get(pod, "status.containerStatuses"), 0), "state"), "terminated",
+		 ended);
+}
+
+static void the_restart_policy_decides_over_an_ended_ray_container(void **state)
+{
+	static const struct {
+		const char *policy;
+		int exit_code;
+		size_t deletes;
+	} rows[] = {
+		{ "Never", 1, 1 }, { "Never", 0, 1 }, { "Always", 1, 0 }, { "Always", 0, 0 },
+		{ "OnFailure", 1, 0 }, { "OnFailure", 0, 1 },
+	};
+	struct world *w = *state;
+
+	settle(w);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		set_ended(pod_of_type(w, "worker", 0), rows[i].policy, rows[i].exit_code);
+		plan(w);
+		assert_int_equal(count(w, PLAN_DELETE), rows[i].deletes);
+	}
+}
+
+static void the_heads_trouble_names_what_is_behind_the_backoff(void **state)
+{
+	struct world *w = *state;
+	cJSON *container;
+
+	settle(w);
+	set_phase(pod_of_type(w, "head", 0), "Running", false);
+	container = cJSON_GetArrayItem(json_get(pod_of_type(w, "head", 0), "status.containerStatuses"), 0);
+	json_set(container, "state", json_of("{waiting: {reason: CrashLoopBackOff}}"));
+	json_set(container, "lastState", json_of("{terminated: {exitCode: 137, reason: OOMKilled}}"));
+	plan(w);
+	execute(w);
+	expect_condition(w, "HeadPodReady", "False");
+	assert_string_equal(json_str(condition(w, "HeadPodReady"), "reason"), "CrashLoopBackOff");
+	assert_non_null(strstr(json_str(condition(w, "HeadPodReady"), "message"), "exit code 137 (OOMKilled)"));
+	expect_condition(w, "RayClusterProvisioned", "True"); /* it latches */
+	assert_string_equal(json_str(w->cluster, "status.state"), "ready");
+}
+
+static void two_heads_are_an_error(void **state)
+{
+	struct world *w = *state;
+	struct err err = { 0 };
+
+	settle(w);
+	w->pods[w->n_pods] = cJSON_Duplicate(pod_of_type(w, "head", 0), true);
+	json_set_str(json_get(w->pods[w->n_pods++], "metadata"), "name", "another");
+	assert_true(try_plan(w, &err) < 0);
+	assert_non_null(strstr(err.text, "2 head pods"));
+}
+
+static void pods_of_another_owner_do_not_count(void **state)
+{
+	struct world *w = *state;
+
+	settle(w);
+	for (size_t i = 0; i < w->n_pods; i++)
+		json_set_str(cJSON_GetArrayItem(json_get(w->pods[i], "metadata.ownerReferences"), 0), "uid", "older");
+	plan(w);
+	assert_int_equal(count(w, PLAN_DELETE), 0);
+	assert_int_equal(count(w, PLAN_CREATE), 3);
+}
+
+static void suspending_deletes_all_and_resuming_starts_anew(void **state)
+{
+	struct world *w = *state;
+
+	settle(w);
+	json_set(json_get(w->cluster, "spec"), "suspend", cJSON_CreateTrue());
+	plan(w);
+	assert_int_equal(count(w, PLAN_DELETE), 3);
+	execute(w);
+	expect_condition(w, "RayClusterSuspending", "True");
+	settle(w);
+	expect_condition(w, "RayClusterSuspended", "True");
+	expect_condition(w, "RayClusterSuspending", "False");
+	assert_string_equal(json_str(w->cluster, "status.state"), "suspended");
+	json_set(json_get(w->cluster, "spec"), "suspend", cJSON_CreateFalse());
+	plan(w);
+	execute(w);
+	expect_condition(w, "RayClusterProvisioned", "False");
+	assert_string_equal(json_str(w->cluster, "status.state"), "");
+	settle(w);
+	assert_string_equal(json_str(w->cluster, "status.state"), "ready");
+}
+
+static void a_suspended_group_and_a_removed_group_lose_their_workers(void **state)
+{
+	struct world *w = *state;
+
+	settle(w);
+	json_set(small_group(w), "suspend", cJSON_CreateTrue());
+	plan(w);
+	assert_int_equal(count(w, PLAN_DELETE), 2);
+	json_set(json_get(w->cluster, "spec"), "workerGroupSpecs", cJSON_CreateArray());
+	plan(w);
+	assert_int_equal(count(w, PLAN_DELETE), 2);
+}
+
+static void an_invalid_spec_is_told_once_and_nothing_is_done(void **state)
+{
+	struct world *w = *state;
+
+	settle(w);
+	json_set_int(small_group(w), "minReplicas", 9);
+	plan(w);
+	assert_int_equal(w->plan.n_ops, 2);
+	assert_string_equal(json_str(op(w, PLAN_EVENT, 0), "reason"), "InvalidRayClusterSpec");
+	assert_string_equal(json_str(op(w, PLAN_EVENT, 0), "regarding.name"), "demo");
+	assert_int_equal(strlen(json_str(op(w, PLAN_EVENT, 0), "eventTime")), strlen("2026-11-21T01:00:00.000000Z"));
+	execute(w);
+	expect_condition(w, "afterglow.dev/SpecValid", "False");
+	expect_condition(w, "HeadPodReady", "True");
+	assert_string_equal(json_str(w->cluster, "status.state"), "ready");
+	plan(w);
+	assert_int_equal(w->plan.n_ops, 0);
+	json_set_int(small_group(w), "minReplicas", 1);
+	plan(w);
+	execute(w);
+	expect_condition(w, "afterglow.dev/SpecValid", "True");
+}
+
+static void memory_over_the_limit_is_told_by_event_and_condition(void **state)
+{
+	struct world *w = *state;
+
+	json_set_str(json_get(w->cluster, "spec.headGroupSpec.rayStartParams"), "memory", "4294967296");
+	plan(w);
+	assert_int_equal(count(w, PLAN_CREATE), 3);
+	assert_string_equal(json_str(op(w, PLAN_EVENT, 0), "reason"), "MemoryOverLimit");
+	execute(w);
+	expect_condition(w, "afterglow.dev/MemorySafe", "False");
+	plan(w);
+	assert_int_equal(count(w, PLAN_EVENT), 0);
+}
+
+static void clusters_of_others_are_left_alone(void **state)
+{
+	struct world *w = *state;
+
+	json_set_str(json_get(w->cluster, "spec"), "managedBy", "kueue.x-k8s.io/multikueue");
+	plan(w);
+	assert_int_equal(w->plan.n_ops, 0);
+	json_set_str(json_get(w->cluster, "spec"), "managedBy", "ray.io/kuberay-operator");
+	plan(w);
+	assert_true(w->plan.n_ops > 0);
+	json_set_str(json_get(w->cluster, "metadata"), "deletionTimestamp", "2026-11-21T01:00:00Z");
+	plan(w);
+	assert_int_equal(w->plan.n_ops, 0);
+}
+
+static void a_big_cluster_is_built_in_portions(void **state)
+{
+	struct world *w = *state;
+
+	json_set_int(small_group(w), "replicas", 150);
+	json_set_int(small_group(w), "maxReplicas", 150);
+	plan(w);
+	assert_int_equal(count(w, PLAN_CREATE), 64);
+	assert_true(w->plan.requeue_ns > 0);
+	settle(w);
+	assert_int_equal(w->n_pods, 151);
+}
+
+static void the_service_follows_the_heads_ports_and_the_users_wishes(void **state)
+{
+	struct world *w = *state;
+	_cleanup_json_ cJSON *service = NULL;
+	const cJSON *init;
+
+	json_set(json_get(w->cluster, "spec.headGroupSpec"), "headService",
+		 json_of("metadata: {name: mine, labels: {a: b}}\nspec: {type: NodePort, ports: [{name: dashboard, port: 80}]}"));
+	json_set(json_get(w->cluster, "spec"), "headServiceAnnotations", json_of("{c: d}"));
+	service = service_build(w->cluster);
+	assert_string_equal(json_str(service, "metadata.name"), "mine");
+	assert_string_equal(json_str(service, "metadata.labels.a"), "b");
+	assert_string_equal(json_str(service, "metadata.annotations.c"), "d");
+	assert_string_equal(json_str(service, "spec.type"), "NodePort");
+	assert_null(json_get(service, "spec.clusterIP"));
+	assert_int_equal(json_int(json_find(json_get(service, "spec.ports"), "name", "dashboard"), "port", 0), 80);
+	assert_int_equal(json_int(json_find(json_get(service, "spec.ports"), "name", "gcs-server"), "port", 0), 6379);
+	assert_int_equal(cJSON_GetArraySize(json_get(service, "spec.ports")), 3);
+	plan(w);
+	assert_int_equal(count(w, PLAN_APPLY), 2);
+	init = cJSON_GetArrayItem(json_get(op(w, PLAN_CREATE, 1), "spec.initContainers"), 0);
+	assert_string_equal(json_str(json_find(json_get(init, "env"), "name", "FQ_RAY_IP"), "value"),
+			    "mine.ml.svc.cluster.local");
+}
+
+static void a_service_with_an_address_keeps_it(void **state)
+{
+	struct world *w = *state;
+
+	settle(w);
+	json_set_str(json_get(w->service, "spec"), "clusterIP", "10.1.2.3");
+	json_set_str(json_get(w->service, "spec"), "sessionAffinity", "None");
+	plan(w);
+	assert_int_equal(count(w, PLAN_APPLY), 0);
+	execute(w);
+	assert_string_equal(json_str(w->cluster, "status.head.serviceIP"), "10.1.2.3");
+	json_set(json_get(w->service, "spec"), "ports", cJSON_CreateArray());
+	plan(w);
+	assert_string_equal(json_str(op(w, PLAN_APPLY, 0), "spec.clusterIP"), "10.1.2.3");
+}
+
+static void names_are_cut_lowered_and_distinct(void **state)
+{
+	struct world *w = *state;
+	char a[POD_NAME_MAX], b[POD_NAME_MAX];
+
+	json_set_str(json_get(w->cluster, "metadata"), "name", "a2345678901234567890123456789012345678901234567890123");
+	pod_name(w->cluster, RAY_WORKER, "Group", 0, a);
+	pod_name(w->cluster, RAY_WORKER, "Group", 1, b);
+	assert_int_equal(strlen(a), 55);
+	assert_string_not_equal(a, b);
+	assert_int_equal(strncmp(a, "a2345678901234567890123456789012345678901234567890", 50), 0);
+	json_set_str(json_get(w->cluster, "metadata"), "name", "x");
+	pod_name(w->cluster, RAY_WORKER, "Group", 0, a);
+	assert_int_equal(strncmp(a, "x-group-worker-", 15), 0);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(a_new_cluster_gets_everything_in_order),
+		TEST(a_lost_response_creates_no_second_pod),
+		TEST(a_settled_cluster_is_ready_and_left_alone),
+		TEST(a_broken_sidecar_does_not_make_the_cluster_unready),
+		TEST(more_replicas_are_clamped_and_created),
+		TEST(too_many_workers_lose_the_least_useful_first),
+		TEST(named_workers_are_deleted_and_unknown_names_are_fine),
+		TEST(a_dead_worker_waits_for_its_evidence_then_goes_then_is_replaced),
+		TEST(a_terminating_worker_is_replaced_under_another_name),
+		TEST(a_terminating_head_is_waited_for),
+		TEST(the_restart_policy_decides_over_an_ended_ray_container),
+		TEST(the_heads_trouble_names_what_is_behind_the_backoff),
+		TEST(two_heads_are_an_error),
+		TEST(pods_of_another_owner_do_not_count),
+		TEST(suspending_deletes_all_and_resuming_starts_anew),
+		TEST(a_suspended_group_and_a_removed_group_lose_their_workers),
+		TEST(an_invalid_spec_is_told_once_and_nothing_is_done),
+		TEST(memory_over_the_limit_is_told_by_event_and_condition),
+		TEST(clusters_of_others_are_left_alone),
+		TEST(a_big_cluster_is_built_in_portions),
+		TEST(the_service_follows_the_heads_ports_and_the_users_wishes),
+		TEST(a_service_with_an_address_keeps_it),
+		TEST(names_are_cut_lowered_and_distinct),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whole pods against the fixtures, and the rules one by one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "operator/raycluster/notes.h"
+#include "operator/raycluster/pod_template.h"
+#include "operator/raycluster/testing.h"
+
+struct world {
+	cJSON *cluster, *notes, *pod;
+	struct policy policy;
+	struct pod_request req;
+};
+
+static int setup(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	struct err err = { 0 };
+
+	w->cluster = fixture("cluster.yaml");
+	w->notes = cJSON_CreateArray();
+	if (policy_load(TESTDATA "policy.yaml", &w->policy, &err) < 0)
+		fail_msg("%s", err.text);
+	w->req = (struct pod_request){ .cluster = w->cluster, .policy = &w->policy, .store_claim_exists = true,
+				       .launcher = true };
+	*state = w;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct world *w = *state;
+
+	cJSON_Delete(w->cluster);
+	cJSON_Delete(w->notes);
+	cJSON_Delete(w->pod);
+	policy_release(&w->policy);
+	free(w);
+	return 0;
+}
+
+static cJSON *group_of(struct world *w, enum ray_node node)
+{
+	if (node == RAY_HEAD)
+		return json_get(w->cluster, "spec.headGroupSpec");
+	return cJSON_GetArrayItem(json_get(w->cluster, "spec.workerGroupSpecs"), 0);
+}
+
+static cJSON *build(struct world *w, enum ray_node node)
+{
+	struct err err = { 0 };
+
+	cJSON_Delete(TAKE_PTR(w->pod));
+	w->req.node = node;
+	w->req.group = group_of(w, node);
+	if (pod_build(&w->req, &w->pod, w->notes, &err) < 0)
+		fail_msg("%s", err.text);
+	return w->pod;
+}
+
+static cJSON *ray(struct world *w)
+{
+	return cJSON_GetArrayItem(json_get(w->pod, "spec.containers"), 0);
+}
+
+/* The line that bash will run. */
+static const char *start_line(struct world *w)
+{
+	const cJSON *args = json_get(ray(w), "args");
+
+	return cJSON_GetStringValue(cJSON_GetArrayItem(args, cJSON_GetArraySize(args) - 1));
+}
+
+static void has(const char *text, const char *part)
+{
+	if (!text || !strstr(text, part))
+		fail_msg("\"%s\" does not hold \"%s\"", text ? text : "nothing", part);
+}
+
+static void has_not(const char *text, const char *part)
+{
+	if (strstr(text, part))
+		fail_msg("\"%s\" holds \"%s\"", text, part);
+}
+
+static void the_head_is_as_in_the_fixture(void **state)
+{
+	struct world *w = *state;
+	_cleanup_json_ cJSON *want = fixture("head_pod.yaml");
+
+	assert_json(build(w, RAY_HEAD), want);
+	assert_int_equal(cJSON_GetArraySize(w->notes), 0);
+}
+
+static void a_worker_is_as_in_the_fixture(void **state)
+{
+	struct world *w = *state;
+	_cleanup_json_ cJSON *want = fixture("worker_pod.yaml");
+
+	assert_json(build(w, RAY_WORKER), want);
+	assert_int_equal(cJSON_GetArraySize(w->notes), 0);
+}
+
+static void the_template_in_the_cluster_is_not_touched(void **state)
+{
+	struct world *w = *state;
+	_cleanup_json_ cJSON *before = fixture("cluster.yaml");
+
+	build(w, RAY_HEAD);
+	build(w, RAY_WORKER);
+	assert_json(w->cluster, before);
+}
+
+static void the_users_values_win(void **state)
+{
+	struct world *w = *state;
+
+	json_set_str(json_get(group_of(w, RAY_HEAD), "rayStartParams"), "num-cpus", "1");
+	json_set_str(json_get(group_of(w, RAY_HEAD), "rayStartParams"), "memory", "1000000000");
+	json_set_str(json_get(group_of(w, RAY_HEAD), "rayStartParams"), "port", "6380");
+	build(w, RAY_HEAD);
+	has(start_line(w), " --num-cpus=1 ");
+	has(start_line(w), " --memory=1000000000 ");
+	build(w, RAY_WORKER);
+	has(start_line(w), ":6380 ");
+	has(cJSON_GetStringValue(cJSON_GetArrayItem(json_get(ray(w), "command"), 2)), "--wait-tcp \"$FQ_RAY_IP:6380\"");
+}
+
+static void group_resources_are_logical_resources(void **state)
+{
+	struct world *w = *state;
+
+	json_set(group_of(w, RAY_HEAD), "resources", json_of("{CPU: \"4\", GPU: 2, memory: 1Gi, Custom: \"3\"}"));
+	build(w, RAY_HEAD);
+	has(start_line(w), " --num-cpus=4 ");
+	has(start_line(w), " --num-gpus=2 ");
+	has(start_line(w), " --memory=1073741824 ");
+	has(start_line(w), " --resources='{\"Custom\":3}' ");
+}
+
+static void a_head_without_workers_keeps_its_cpus(void **state)
+{
+	struct world *w = *state;
+
+	cJSON_DeleteItemFromObject(json_get(w->cluster, "spec"), "workerGroupSpecs");
+	build(w, RAY_HEAD);
+	has(start_line(w), " --num-cpus=2 ");
+}
+
+static void accelerators_get_rays_names(void **state)
+{
+	struct world *w = *state;
+	cJSON *resources = json_get(cJSON_GetArrayItem(json_get(group_of(w, RAY_WORKER), "template.spec.containers"), 0),
+				    "resources");
+
+	json_set(resources, "limits", json_of("{google.com/tpu: 4, aws.amazon.com/neuroncore: \"2\", nvidia.com/mig-1g.5gb: 3}"));
+	build(w, RAY_WORKER);
+	has(start_line(w), " --resources='{\"neuron_cores\":2,\"TPU\":4}' ");
+	has(start_line(w), " --num-gpus=3 ");
+	json_set_str(json_get(group_of(w, RAY_WORKER), "rayStartParams"), "resources", "'\"{\\\"TPU\\\": 1}\"'");
+	build(w, RAY_WORKER);
+	has(start_line(w), " --resources='{\"TPU\":1,\"neuron_cores\":2}' ");
+}
+
+static void a_command_that_starts_ray_is_left_alone(void **state)
+{
+	struct world *w = *state;
+	cJSON *container = cJSON_GetArrayItem(json_get(group_of(w, RAY_WORKER), "template.spec.containers"), 0);
+
+	json_set(container, "args", json_of("[\"&& ray start --address=x\"]"));
+	build(w, RAY_WORKER);
+	assert_string_equal(start_line(w), "&& ray start --address=x");
+	json_set(container, "args", json_of("[\"world\"]"));
+	json_set(json_object_at(json_object_at(json_get(group_of(w, RAY_WORKER), "template"), "metadata"), "annotations"),
+		 "ray.io/overwrite-container-cmd", cJSON_CreateString("true"));
+	build(w, RAY_WORKER);
+	assert_string_equal(start_line(w), "world");
+	assert_int_equal(cJSON_GetArraySize(json_get(ray(w), "args")), 3);
+}
+
+static void without_a_command_there_is_no_recorder(void **state)
+{
+	struct world *w = *state;
+	cJSON *container = cJSON_GetArrayItem(json_get(group_of(w, RAY_WORKER), "template.spec.containers"), 0);
+
+	cJSON_DeleteItemFromObject(container, "command");
+	json_set(json_object_at(json_object_at(json_get(group_of(w, RAY_WORKER), "template"), "metadata"), "annotations"),
+		 "ray.io/overwrite-container-cmd", cJSON_CreateString("true"));
+	build(w, RAY_WORKER);
+	assert_null(json_find(json_get(w->pod, "spec.containers"), "name", "afterglow"));
+	assert_string_equal(notes_reason(w->notes, NOTE_RECORDING), "NoCommand");
+}
+
+static void newer_ray_is_probed_over_http(void **state)
+{
+	struct world *w = *state;
+
+	json_set_str(json_get(w->cluster, "spec"), "rayVersion", "2.53.0");
+	build(w, RAY_HEAD);
+	assert_string_equal(json_str(ray(w), "livenessProbe.httpGet.path"), "/api/healthz");
+	assert_int_equal(json_int(ray(w), "readinessProbe.httpGet.port", 0), 52365);
+	assert_null(json_get(ray(w), "livenessProbe.exec"));
+}
+
+static void the_users_probe_stays(void **state)
+{
+	struct world *w = *state;
+	cJSON *container = cJSON_GetArrayItem(json_get(group_of(w, RAY_HEAD), "template.spec.containers"), 0);
+
+	json_set(container, "livenessProbe", json_of("{tcpSocket: {port: 1}}"));
+	build(w, RAY_HEAD);
+	assert_int_equal(json_int(ray(w), "livenessProbe.tcpSocket.port", 0), 1);
+	assert_non_null(json_get(ray(w), "readinessProbe.exec"));
+}
+
+static void plasma_elsewhere_means_no_shm(void **state)
+{
+	struct world *w = *state;
+
+	json_set_str(json_get(group_of(w, RAY_HEAD), "rayStartParams"), "plasma-directory", "/tmp");
+	build(w, RAY_HEAD);
+	assert_null(json_find(json_get(w->pod, "spec.volumes"), "name", "shared-mem"));
+	has_not(start_line(w), "object-store-memory");
+}
+
+static void the_recorder_can_be_switched_off(void **state)
+{
+	struct world *w = *state;
+
+	json_set_str(json_get(w->cluster, "metadata.annotations"), "afterglow.dev/inject", "false");
+	build(w, RAY_WORKER);
+	assert_null(json_find(json_get(w->pod, "spec.containers"), "name", "afterglow"));
+	assert_null(json_find(json_get(w->pod, "spec.volumes"), "name", "afterglow-bin"));
+	assert_int_equal(cJSON_GetArraySize(json_get(ray(w), "args")), 1);
+	assert_int_equal(cJSON_GetArraySize(w->notes), 0);
+}
+
+static void a_missing_claim_leaves_the_store_out_and_says_so(void **state)
+{
+	struct world *w = *state;
+
+	w->req.store_claim_exists = false;
+	build(w, RAY_HEAD);
+	assert_null(json_find(json_get(w->pod, "spec.volumes"), "name", "afterglow-store"));
+	assert_string_equal(notes_reason(w->notes, NOTE_RECORDING), "StoreClaimMissing");
+}
+
+static void without_launcher_or_image_ray_runs_bare(void **state)
+{
+	struct world *w = *state;
+
+	w->req.launcher = false;
+	build(w, RAY_HEAD);
+	assert_int_equal(cJSON_GetArraySize(json_get(w->pod, "spec.containers")), 1);
+	assert_string_equal(notes_reason(w->notes, NOTE_RECORDING), "NoRecorder");
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(the_head_is_as_in_the_fixture),
+		TEST(a_worker_is_as_in_the_fixture),
+		TEST(the_template_in_the_cluster_is_not_touched),
+		TEST(the_users_values_win),
+		TEST(group_resources_are_logical_resources),
+		TEST(a_head_without_workers_keeps_its_cpus),
+		TEST(accelerators_get_rays_names),
+		TEST(a_command_that_starts_ray_is_left_alone),
+		TEST(without_a_command_there_is_no_recorder),
+		TEST(newer_ray_is_probed_over_http),
+		TEST(the_users_probe_stays),
+		TEST(plasma_elsewhere_means_no_shm),
+		TEST(the_recorder_can_be_switched_off),
+		TEST(a_missing_claim_leaves_the_store_out_and_says_so),
+		TEST(without_launcher_or_image_ray_runs_bare),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

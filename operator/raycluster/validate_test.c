@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Each rule of the validation by one change to a valid cluster. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "operator/raycluster/notes.h"
+#include "operator/raycluster/testing.h"
+#include "operator/raycluster/validate.h"
+
+/* Sets the YAML value at a '.'-separated path; a number names an array's element. */
+static void set_path(cJSON *root, const char *path, const char *yaml)
+{
+	char name[64];
+	cJSON *at = root;
+
+	for (;;) {
+		size_t len = strcspn(path, ".");
+
+		snprintf(name, sizeof(name), "%.*s", (int)len, path);
+		if (!path[len])
+			break;
+		at = cJSON_IsArray(at) ? cJSON_GetArrayItem(at, (int)strtol(name, NULL, 10)) : json_get(at, name);
+		path += len + 1;
+	}
+	json_set(at, name, json_of(yaml));
+}
+
+static void the_fixture_is_valid_and_supported(void **state)
+{
+	_cleanup_json_ cJSON *cluster = fixture("cluster.yaml"), *notes = cJSON_CreateArray();
+
+	(void)state;
+	validate_cluster(cluster, notes);
+	assert_int_equal(cJSON_GetArraySize(notes), 0);
+}
+
+static void each_breach_is_found_and_named(void **state)
+{
+	static const struct {
+		const char *path, *value, *text;
+	} rows[] = {
+		{ "metadata.name", "a23456789012345678901234567890123456789012345678901234", "at most 53" },
+		{ "metadata.name", "Upper", "DNS-1035" },
+		{ "metadata.name", "\"1st\"", "DNS-1035" },
+		{ "metadata.name", "\"\"", "DNS-1035" },
+		{ "spec.headGroupSpec.template.spec.containers", "[]", "headgroup: the template needs" },
+		{ "spec.headGroupSpec", "null", "headgroup: the template needs" },
+		{ "spec.workerGroupSpecs.0.template", "null", "Small: the template needs" },
+		{ "spec.workerGroupSpecs.0.groupName", "a_b", "\"a_b\" is not a name" },
+		{ "spec.workerGroupSpecs.0.groupName", "headgroup", "\"headgroup\" is not a name" },
+		{ "spec.workerGroupSpecs.0.groupName", "null", "\"\" is not a name" },
+		{ "spec.workerGroupSpecs.0.minReplicas", "6", "minReplicas 6 is above maxReplicas 5" },
+		{ "spec.workerGroupSpecs.0.minReplicas", "-1", "must not be negative" },
+		{ "spec.workerGroupSpecs.0.replicas", "-1", "must not be negative" },
+		{ "spec.workerGroupSpecs.0.numOfHosts", "2", "numOfHosts above 1" },
+		{ "spec.workerGroupSpecs.0.rayStartParams", "{labels: a=b}", "use the group's labels" },
+		{ "spec.headGroupSpec.resources", "{CPU: \"0\"}", "" },
+		{ "spec.gcsFaultToleranceOptions", "{}", "" },
+		{ "spec.tlsOptions", "{}", "TLS between the nodes" },
+		{ "spec.networkPolicy", "{}", "network policies" },
+		{ "spec.authOptions", "{mode: token}", "token authentication" },
+		{ "spec.authOptions", "{mode: disabled}", "" },
+		{ "spec.headGroupSpec.template.spec.containers.0.env", "[{name: RAY_REDIS_ADDRESS, value: x}]",
+		  "RAY_REDIS_ADDRESS is set without" },
+		{ "spec.headGroupSpec.template.spec.containers.0.image", "null", "needs a name and an image" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_json_ cJSON *cluster = fixture("cluster.yaml"), *notes = cJSON_CreateArray();
+		_cleanup_free_ char *text = NULL;
+
+		set_path(cluster, rows[i].path, rows[i].value);
+		validate_cluster(cluster, notes);
+		text = notes_text(notes, NOTE_SPEC_VALID);
+		if (!strstr(text, rows[i].text) || (!*rows[i].text && *text))
+			fail_msg("%s: %s: \"%s\" does not say \"%s\"", rows[i].path, rows[i].value, text, rows[i].text);
+	}
+}
+
+static void rules_over_two_fields_hold(void **state)
+{
+	_cleanup_json_ cJSON *cluster = fixture("cluster.yaml"), *notes = cJSON_CreateArray();
+	_cleanup_free_ char *text = NULL;
+	cJSON *groups = json_get(cluster, "spec.workerGroupSpecs");
+
+	(void)state;
+	cJSON_AddItemToArray(groups, cJSON_Duplicate(groups->child, true));
+	set_path(cluster, "spec.headGroupSpec.resources", "{CPU: 1}");
+	set_path(cluster, "spec.headGroupSpec.rayStartParams", "{num-cpus: \"1\"}");
+	json_set(json_get(cluster, "metadata.annotations"), "ray.io/ft-enabled", cJSON_CreateString("false"));
+	set_path(cluster, "spec.gcsFaultToleranceOptions", "{}");
+	set_path(cluster, "spec.enableInTreeAutoscaling", "true");
+	set_path(cluster, "spec.autoscalerOptions", "{version: v2}");
+	set_path(cluster, "spec.headGroupSpec.template.spec.restartPolicy", "Always");
+	validate_cluster(cluster, notes);
+	text = notes_text(notes, NOTE_SPEC_VALID);
+	assert_non_null(strstr(text, "two worker groups are called Small"));
+	assert_non_null(strstr(text, "both resources and rayStartParams.num-cpus"));
+	assert_non_null(strstr(text, "ft-enabled is false while"));
+	assert_non_null(strstr(text, "autoscaler v2 needs restartPolicy Never"));
+}
+
+static void what_is_not_done_is_said(void **state)
+{
+	_cleanup_json_ cJSON *cluster = fixture("cluster.yaml"), *notes = cJSON_CreateArray();
+	_cleanup_free_ char *text = NULL;
+
+	(void)state;
+	set_path(cluster, "spec.enableInTreeAutoscaling", "true");
+	set_path(cluster, "spec.gcsFaultToleranceOptions", "{}");
+	set_path(cluster, "spec.historyServerOptions", "{}");
+	set_path(cluster, "spec.headGroupSpec.enableIngress", "true");
+	set_path(cluster, "spec.upgradeStrategy", "{type: Recreate}");
+	validate_cluster(cluster, notes);
+	assert_false(notes_have(notes, NOTE_SPEC_VALID));
+	text = notes_text(notes, NOTE_SPEC_SUPPORTED);
+	assert_non_null(strstr(text, "autoscaler"));
+	assert_non_null(strstr(text, "GCS fault tolerance"));
+	assert_non_null(strstr(text, "history server"));
+	assert_non_null(strstr(text, "ingress"));
+	assert_non_null(strstr(text, "Recreate"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_fixture_is_valid_and_supported),
+		cmocka_unit_test(each_breach_is_found_and_named),
+		cmocka_unit_test(rules_over_two_fields_hold),
+		cmocka_unit_test(what_is_not_done_is_said),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
