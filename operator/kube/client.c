@@ -125,8 +125,8 @@ static void describe(const struct client_call *call, struct client_response *res
 	if (response->status == 0 || response->err.code)
 		err_wrap(&response->err, "%s %.*s", call->method, len, call->path);
 	else
-		err_set(&response->err, EPROTO, "%s %.*s: %d %s%s%s", call->method, len, call->path, response->status,
-			response->reason, *response->reason && message ? ": " : "", message ? message : "");
+		err_set(&response->err, EPROTO, "%s %.*s: %d%s%s%s%s", call->method, len, call->path, response->status,
+			*response->reason ? " " : "", response->reason, message ? ": " : "", message ? message : "");
 }
 
 static void on_done(void *arg, const struct http_response *http)

@@ -94,6 +94,14 @@ static int take_items(struct informer *informer, cJSON *list)
 	return 0;
 }
 
+/* An empty list may come with "items":null, as Go prints an empty slice. */
+static bool is_list(const cJSON *object)
+{
+	const cJSON *items = cJSON_GetObjectItemCaseSensitive(object, "items");
+
+	return cJSON_IsArray(items) || cJSON_IsNull(items);
+}
+
 static void on_list_done(void *arg, struct client_response *response)
 {
 	struct informer *informer = arg;
@@ -105,7 +113,7 @@ static void on_list_done(void *arg, struct client_response *response)
 
 	informer->call = NULL;
 	informer->trouble = response->err;
-	if (response->err.code == 0 && !cJSON_IsArray(json_get(response->object, "items")))
+	if (response->err.code == 0 && !is_list(response->object))
 		err_set(&informer->trouble, EPROTO, "list of %s: the answer is no list", informer->resource->plural);
 	else if (response->err.code == 0 && take_items(informer, response->object) < 0)
 		err_set(&informer->trouble, ENOMEM, "list of %s", informer->resource->plural);
