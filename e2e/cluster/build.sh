@@ -60,7 +60,7 @@ pause_image() {
 	local work layer arch
 	work=$(mktemp -d)
 	mkdir "$work/root" "$work/image"
-	gcc -Os -s -static -Wall -Wextra -o "$work/root/pause" "$here/pause.c"
+	gcc -Os -s -static -Wall -Wextra -o "$work/root/pause" "$here/pause/pause.c"
 	arch=$(cd "$here" && go env GOARCH)
 	tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 \
 		-C "$work/root" -cf "$work/image/layer.tar" pause

@@ -67,7 +67,7 @@ lock() {
 # The name of the directory is a hash of all that the programs are made from.
 build_hash() {
 	(cd "$here" && cat go.mod go.sum ./*.go ./*/go.mod ./*/go.sum \
-		./*/*.go pause.c) | sha256sum | cut -c1-16
+		./*/*.go pause/pause.c) | sha256sum | cut -c1-16
 }
 
 bin_dir() { printf '%s/kube-%s\n' "$cache" "$(build_hash)"; }
