@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* RayFailure objects from what the API server shows of a pod. Pure: time is an argument. */
+#ifndef AFTERGLOW_OPERATOR_FAILURES_FAILURES_H
+#define AFTERGLOW_OPERATOR_FAILURES_FAILURES_H
+
+#include <cjson/cJSON.h>
+#include <stdint.h>
+
+#include "lib/err.h"
+
+/*
+ * A JSON array (the caller owns it) of whole RayFailure objects: one per
+ * container instance found dead in state.terminated or lastState.terminated
+ * with an exit code other than 0, init containers included, the recorder's own
+ * container not. Empty for a pod without the label ray.io/cluster. The name is
+ * derived from the container's ID, so the same death has the same name.
+ *
+ * The termination message is the source; where it is absent, a snapshot only or
+ * at odds with the kubelet, the pod's status alone is classified and the
+ * RayFailure says what is missing.
+ */
+int failures_from_pod(const cJSON *pod, int64_t now_ns, cJSON **ret_array, struct err *err);
+
+#endif
