@@ -8,10 +8,12 @@
  *	--children N	N children use SIZE each; their parent waits for them
  *	--shm		shared anonymous memory (shmem) in place of private
  *	--hold		stay when the size is reached; otherwise exit 0
+ *	--die SIGNO	end by this signal when the size is reached
  *
  * Sizes may end in K, M or G. A parent whose child was killed exits 1.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +30,7 @@ struct options {
 	size_t size, rate;
 	const char *name;
 	long children;
+	int die;
 	bool shm, hold;
 };
 
@@ -91,6 +94,8 @@ static void use_memory(const struct options *o)
 		while (o->rate && (double)done > (now() - begin) * (double)o->rate)
 			usleep(1000);
 	}
+	if (o->die)
+		kill(getpid(), o->die);
 	while (o->hold)
 		pause();
 }
@@ -132,11 +137,14 @@ int main(int argc, char **argv)
 			o.name = argv[++i];
 		else if (strcmp(argv[i], "--children") == 0 && i + 1 < argc)
 			o.children = strtol(argv[++i], NULL, 10);
+		else if (strcmp(argv[i], "--die") == 0 && i + 1 < argc)
+			o.die = (int)strtol(argv[++i], NULL, 10);
 		else
 			o.size = parse_size(argv[i]);
 	}
 	if (!o.size) {
-		fputs("usage: hog SIZE [--rate BYTES] [--name TITLE] [--children N] [--shm] [--hold]\n", stderr);
+		fputs("usage: hog SIZE [--rate BYTES] [--name TITLE] [--children N] [--shm] [--hold] [--die SIGNO]\n",
+		      stderr);
 		return 2;
 	}
 	if (o.name)

@@ -14,6 +14,24 @@ $(KERNEL_TESTS): $(BUILD)/test/%: $(BUILD)/obj/e2e/kernel/%.o $(call objects,$(L
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(SIDECAR_LIBS)
 
-.PHONY: launch-test oom-loop kernel-tests kernel-tests-v2
-launch-test: $(BUILD)/afterglow-launch $(BUILD)/test/launch_test $(KERNEL_TEST_TOOLS)
+.PHONY: kernel-programs launch-test oom-loop kernel-tests
+kernel-programs: $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(KERNEL_TEST_TOOLS) $(KERNEL_TESTS)
+
+launch-test: kernel-programs
 	$(Q)AFTERGLOW_BUILD=$(BUILD) $(BUILD)/test/launch_test
+
+# On this machine's cgroup version, then on v2; both with and without the end of the whole group.
+OOM_LOOP ?= 60
+OOM_LOOP_V2 ?= 20
+kernel-tests: launch-test
+	@echo "== OOM deaths on this kernel"
+	$(Q)AFTERGLOW_BUILD=$(BUILD) $(BUILD)/test/oom_loop --jobs 2 $(OOM_LOOP)
+	$(Q)AFTERGLOW_BUILD=$(BUILD) $(BUILD)/test/oom_loop --jobs 2 --oom-group $(OOM_LOOP)
+	@echo "== cgroup v2, in a virtual machine"
+	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/launch_test
+	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/oom_loop $(OOM_LOOP_V2)
+	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/oom_loop --oom-group $(OOM_LOOP_V2)
+
+# The long one: what the claim "every OOM death is explained" rests on.
+oom-loop:
+	+@$(MAKE) --no-print-directory kernel-tests OOM_LOOP=1000 OOM_LOOP_V2=200
