@@ -538,13 +538,13 @@ static void on_state(void *arg, struct informer *informer)
 		kind++;
 	if (kind == KIND_COUNT)
 		return;
-	bool trouble = *informer_trouble(informer) && reflector->state != REFLECTOR_WATCHING;
-	if (trouble && c->told_status[kind] != reflector->last_status) {
+	bool trouble = *informer_trouble(informer);
+	if (trouble && reflector->state != REFLECTOR_WATCHING && c->told_status[kind] != reflector->last_status) {
 		log_warning("%s: %s%s", plural, informer_trouble(informer),
 			    reflector->last_status == 404 ? " (is its CRD installed? asked for again from time to time)" : "");
 		c->told_status[kind] = reflector->last_status;
-	} else if (!trouble && c->told_status[kind] != -1 && reflector->state == REFLECTOR_WATCHING) {
-		log_info("%s: watched again", plural);
+	} else if (!trouble && c->told_status[kind] != -1) {
+		log_info("%s: in order again", plural);
 		c->told_status[kind] = -1;
 	}
 	wake(c);

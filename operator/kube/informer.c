@@ -193,7 +193,11 @@ static int on_watch_event(void *arg, struct watch_event *watch_event)
 		return 0;
 	event.rv = json_str(watch_event->object, "metadata.resourceVersion");
 	struct reflector_step step = tell(informer, &event);
-	informer->trouble = (struct err){ 0 };
+	if (informer->trouble.code) {
+		informer->trouble = (struct err){ 0 };
+		if (informer->on_state)
+			informer->on_state(informer->arg, informer);
+	}
 	if (watch_event->type == WATCH_DELETED) {
 		_cleanup_free_ char *key = object_key(watch_event->object);
 		prepare(informer, watch_event->object);

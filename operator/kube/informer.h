@@ -20,7 +20,7 @@ struct informer_options {
 	store_index_fn index_fn;
 	/* A change of the copy. Must not use this informer except to read the store. */
 	store_change_fn on_change;
-	/* After each step: synced, trouble and peace may have changed. NULL is allowed. */
+	/* Synced or trouble may have changed. NULL is allowed. */
 	void (*on_state)(void *arg, struct informer *informer);
 	void *arg;
 };

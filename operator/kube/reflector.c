@@ -55,14 +55,18 @@ static struct reflector_step wait_for(struct reflector *r, enum reflector_state 
 	return (struct reflector_step){ .action = REFLECTOR_WAIT, .delay_ns = MAX(delay_ns, least_ns) };
 }
 
-/* The version is gone. The first time that is normal; again soon after, something is wrong. */
+/*
+ * The version is gone, after a compaction or because the API server started
+ * anew. A list at once sets that right, whatever failed before; a version that
+ * is gone again soon after shows that something is wrong.
+ */
 static struct reflector_step relist(struct reflector *r, int64_t now_ns)
 {
-	bool again = backoff_failures(&r->backoff, now_ns) > 0;
-	struct reflector_step step = wait_for(r, REFLECTOR_WAIT_LIST, 0, now_ns);
+	bool again = r->expired_ns && now_ns - r->expired_ns < r->backoff.reset_ns;
 
+	r->expired_ns = now_ns;
 	r->rv[0] = '\0';
-	return again ? step : list(r, false);
+	return again ? wait_for(r, REFLECTOR_WAIT_LIST, 0, now_ns) : list(r, false);
 }
 
 static void remember(char *dst, size_t size, const char *text)
@@ -121,7 +125,8 @@ static struct reflector_step watch_error(struct reflector *r, const struct refle
 	if (event->status == 429 || (event->status >= 500 && ++r->stream_errors < STREAM_ERRORS_MAX))
 		return wait_for(r, REFLECTOR_WAIT_WATCH, event->retry_after_ns, now_ns);
 	r->stream_errors = 0;
-	return relist(r, now_ns);
+	r->rv[0] = '\0';
+	return event->status == 410 ? relist(r, now_ns) : wait_for(r, REFLECTOR_WAIT_LIST, 0, now_ns);
 }
 
 static struct reflector_step watch_ended(struct reflector *r, int64_t now_ns)

@@ -78,6 +78,7 @@ struct reflector {
 	int last_status; /* of the last failure; 0 none or no answer: 404 means that the kind does not exist */
 	int64_t watch_started_ns;
 	bool watch_had_event;
+	int64_t expired_ns; /* when a version was last found gone, 0: never */
 	unsigned stream_errors; /* ERROR events with 5xx in a row */
 	uint64_t lists, watches; /* started, for metrics */
 	int64_t alive_ns; /* last page, event or bookmark */
