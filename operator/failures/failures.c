@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * RayFailure objects from a pod.
+ *
+ * Two sources meet here: the recorder's report, which saw the counters but can be
+ * forged by the Ray container, and the pod's status, which cannot but saw little.
+ * The exit code is the touchstone: a report with another one is not believed.
+ * Who sent a SIGKILL or SIGTERM only the pod's status can tell.
+ */
+#include "operator/failures/failures.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+
+#include "lib/json.h"
+#include "lib/units.h"
+#include "operator/failures/podview.h"
+#include "operator/failures/termination.h"
+#include "operator/raycluster/inject.h"
+#include "operator/raycluster/names.h"
+
+#define NAME_POD_MAX 160 /* with container (63), hash and dashes within the 253 of an object's name */
+#define HASH_LEN 10
+
+struct death {
+	const cJSON *pod;
+	const char *container;
+	const cJSON *terminated; /* ContainerStateTerminated */
+	bool current;            /* state.terminated rather than lastState.terminated */
+	int64_t restart;         /* which instance, from 0 */
+	int64_t now_ns;
+	cJSON *report;           /* of the recorder, NULL when there is none to be believed */
+	bool provisional;        /* the report is a snapshot of the living container */
+	const char *distrust;    /* why there is no report */
+	struct podview view;
+};
+
+static const char *label(const cJSON *pod, const char *name)
+{
+	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(pod, "metadata.labels"), name));
+}
+
+static bool has_recorder(const cJSON *pod)
+{
+	return json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER) ||
+	       json_find(json_get(pod, "spec.initContainers"), "name", SIDECAR_CONTAINER);
+}
+
+/* --- What is to be believed ------------------------------------------------------------------------ */
+
+static bool contradicts(const cJSON *report, int64_t exit_code)
+{
+	const char *class = json_str(report, "class");
+
+	return !class || json_int(report, "exitCode", -1) != exit_code ||
+	       strcmp(class, failure_class_name(FAILURE_COMPLETED)) == 0;
+}
+
+static void read_report(struct death *d)
+{
+	const char *message = json_str(d->terminated, "message");
+	struct err err = { 0 };
+	int r = message ? termination_parse(message, strlen(message), &d->report, &err) : -ENOENT;
+
+	if (r == -ENOENT)
+		d->distrust = has_recorder(d->pod) ? "the recorder's report: it did not reach the termination message"
+						   : "the recorder's report: the pod has no recorder";
+	else if (r < 0)
+		d->distrust = "the recorder's report: its line in the termination message is damaged";
+	else if (!json_bool(d->report, "final", false))
+		d->provisional = true;
+	else if (contradicts(d->report, json_int(d->terminated, "exitCode", 0))) {
+		d->distrust = "the recorder's report: the one in the termination message contradicts the kubelet's exit code";
+		cJSON_Delete(TAKE_PTR(d->report));
+	}
+}
+
+static bool is_final(const struct death *d)
+{
+	return d->report && !d->provisional;
+}
+
+/* A signal's sender, and what happened to the pod, are beyond the recorder. */
+static bool view_outranks(const struct death *d)
+{
+	static const enum failure_class open_questions[] = { FAILURE_KILLED, FAILURE_TERMINATED, FAILURE_UNKNOWN };
+	int class;
+
+	if (!is_final(d))
+		return true;
+	class = failure_class_from_name(json_str(d->report, "class"));
+	for (size_t i = 0; i < ARRAY_SIZE(open_questions); i++)
+		if (class == (int)open_questions[i])
+			return (d->view.from_outside && d->view.class != FAILURE_UNKNOWN) ||
+			       (d->view.class == FAILURE_KERNEL_OOM_CONTAINER && class == FAILURE_KILLED);
+	return false;
+}
+
+/* --- The object -------------------------------------------------------------------------------------- */
+
+static void set_name(const struct death *d, cJSON *metadata)
+{
+	const char *pod = json_str(d->pod, "metadata.name"), *id = json_str(d->terminated, "containerID");
+	const char *uid = json_str(d->pod, "metadata.uid");
+	char name[300], seed[512], hash[HASH_LEN + 1];
+
+	/* Without an ID the instance is told by its number. */
+	if (id && *id)
+		snprintf(seed, sizeof(seed), "%s", id);
+	else
+		snprintf(seed, sizeof(seed), "%s/%s/%" PRId64, uid ? uid : "", d->container, d->restart);
+	sha256_hex(seed, strlen(seed), HASH_LEN, hash);
+	snprintf(name, sizeof(name), "%.*s-%.63s-%s", NAME_POD_MAX, pod ? pod : "pod", d->container, hash);
+	json_set_str(metadata, "name", name);
+}
+
+static void set_labels(const struct death *d, cJSON *metadata, const char *class)
+{
+	static const char *const copied[] = { "ray.io/cluster", "ray.io/group", "ray.io/node-type" };
+	cJSON *labels = json_object_at(metadata, "labels");
+
+	for (size_t i = 0; i < ARRAY_SIZE(copied); i++)
+		if (label(d->pod, copied[i]))
+			json_set_str(labels, copied[i], label(d->pod, copied[i]));
+	json_set_str(labels, "afterglow.dev/class", class);
+}
+
+static void set_text(cJSON *to, const char *name, const char *text)
+{
+	if (text && *text)
+		json_set_str(to, name, text);
+}
+
+static void add_evidence(cJSON *spec, const char *source, const char *text)
+{
+	cJSON *entry = cJSON_CreateObject();
+
+	json_set_str(entry, "source", source);
+	json_set_str(entry, "text", text);
+	cJSON_AddItemToArray(json_array_at(spec, "evidence"), entry);
+}
+
+static void add_missing(cJSON *spec, const char *what, const char *needs)
+{
+	cJSON *entry = cJSON_CreateObject();
+
+	json_set_str(entry, "what", what);
+	json_set_str(entry, "needs", needs);
+	cJSON_AddItemToArray(json_array_at(spec, "missing"), entry);
+}
+
+static void set_identity(const struct death *d, cJSON *spec)
+{
+	const char *finished = json_str(d->terminated, "finishedAt"), *started = json_str(d->terminated, "startedAt");
+	char now[TIME_TEXT_MAX];
+	int64_t ns;
+
+	set_text(spec, "cluster", label(d->pod, "ray.io/cluster"));
+	set_text(spec, "group", label(d->pod, "ray.io/group"));
+	set_text(spec, "pod", json_str(d->pod, "metadata.name"));
+	set_text(spec, "podUID", json_str(d->pod, "metadata.uid"));
+	set_text(spec, "container", d->container);
+	set_text(spec, "containerID", json_str(d->terminated, "containerID"));
+	set_text(spec, "node", json_str(d->pod, "spec.nodeName"));
+	json_set_int(spec, "restartCount", d->restart);
+	if (started && time_parse(started, &ns, NULL) == 0 && ns > 0)
+		json_set_str(spec, "startedAt", started);
+	/* A container that never ran has no end of its own (the kubelet writes 1970 or nothing). */
+	if (!finished || time_parse(finished, &ns, NULL) < 0 || ns <= 0)
+		finished = time_format(d->now_ns, now);
+	json_set_str(spec, "endedAt", finished);
+	json_set_int(spec, "exitCode", json_int(d->terminated, "exitCode", 0));
+	set_text(spec, "kubernetesReason", json_str(d->terminated, "reason"));
+}
+
+static void set_kubelet_evidence(const struct death *d, cJSON *spec)
+{
+	const char *reason = json_str(d->terminated, "reason");
+	char text[256], tame[64] = "";
+
+	if (reason)
+		text_tame(reason, tame, sizeof(tame));
+	snprintf(text, sizeof(text), "exit code %" PRId64 "%s%s", json_int(d->terminated, "exitCode", 0),
+		 *tame ? ", reason " : "", tame);
+	add_evidence(spec, "kubelet", text);
+	if (d->view.evidence[0])
+		add_evidence(spec, "pod status", d->view.evidence);
+}
+
+static void set_verdict(const struct death *d, cJSON *spec)
+{
+	bool from_view = view_outranks(d);
+	const char *class = from_view ? failure_class_name(d->view.class) : json_str(d->report, "class");
+	const char *confidence = from_view ? NULL : json_str(d->report, "confidence");
+	const char *sentence = from_view ? NULL : json_str(d->report, "sentence");
+	const char *signal = is_final(d) ? json_str(d->report, "signal") : NULL;
+
+	if (!signal && d->view.signal)
+		signal = signal_name(d->view.signal);
+	json_set_str(spec, "class", class);
+	if (from_view)
+		confidence = confidence_name(d->view.confidence);
+	json_set_str(spec, "confidence", confidence ? confidence : confidence_name(CONFIDENCE_UNKNOWN));
+	json_set_str(spec, "verdict", sentence ? sentence : d->view.sentence);
+	set_text(spec, "signal", signal);
+}
+
+static void set_memory(const struct death *d, cJSON *spec)
+{
+	const cJSON *memory = json_get(d->report, "memory"), *processes = json_get(d->report, "processes");
+	int64_t usage = json_int(memory, "usageBytes", json_int(memory, "peakBytes", -1));
+	char text[SIZE_TEXT_MAX];
+
+	if (memory && memory->child)
+		json_set(spec, "memory", cJSON_Duplicate(memory, true));
+	if (processes && processes->child)
+		json_set(spec, "processes", cJSON_Duplicate(processes, true));
+	if (usage >= 0)
+		json_set_str(spec, "memoryText", size_format((uint64_t)usage, text));
+}
+
+static void copy_array(const cJSON *report, cJSON *spec, const char *name)
+{
+	const cJSON *item;
+
+	cJSON_ArrayForEach(item, json_get(report, name))
+		cJSON_AddItemToArray(json_array_at(spec, name), cJSON_Duplicate(item, true));
+}
+
+/* "<store>/<namespace>/<cluster>/<pod>.<uid8>/...": of this very pod, or somebody points elsewhere. */
+static bool bundle_is_ours(const struct death *d, const char *bundle)
+{
+	const char *ns = json_str(d->pod, "metadata.namespace"), *cluster = label(d->pod, "ray.io/cluster");
+	const char *pod = json_str(d->pod, "metadata.name"), *uid = json_str(d->pod, "metadata.uid");
+	char path[512];
+
+	if (strstr(bundle, ".."))
+		return false;
+	for (const char *p = bundle; *p; p++)
+		if (!isalnum((unsigned char)*p) && !strchr("._:/@+=-", *p))
+			return false;
+	snprintf(path, sizeof(path), "/%s/%s/%s.%.8s/%s/", ns ? ns : "", cluster, pod ? pod : "", uid ? uid : "",
+		 d->container);
+	return strstr(bundle, path) || (strncmp(bundle, path + 1, strlen(path + 1)) == 0);
+}
+
+static void set_bundle(const struct death *d, cJSON *spec)
+{
+	const char *bundle = is_final(d) ? json_str(d->report, "bundle") : NULL;
+
+	if (!bundle)
+		return;
+	if (bundle_is_ours(d, bundle))
+		json_set_str(spec, "bundle", bundle);
+	else
+		add_missing(spec, "the bundle: the termination message names one that is not of this pod", "a look into the store");
+}
+
+static void set_gaps(const struct death *d, cJSON *spec)
+{
+	if (d->provisional) {
+		add_evidence(spec, "snapshot", "memory and processes are from a snapshot that the recorder wrote while the "
+					       "container still ran");
+		add_missing(spec, "the recorder's report: only a snapshot from before the end is there",
+			    "a recorder that outlives the Ray container");
+	} else if (d->distrust) {
+		add_missing(spec, d->distrust, "the Afterglow sidecar and launcher running in the pod");
+	}
+	if (d->view.class == FAILURE_UNKNOWN && d->view.from_outside && !is_final(d))
+		add_missing(spec, "the exit code: the kubelet lost the container and made 137 up",
+			    "the node's kubelet and runtime logs");
+	if (!is_final(d) && (d->view.class == FAILURE_KILLED || d->view.class == FAILURE_TERMINATED))
+		add_missing(spec, "who sent the signal", "the pod's events (a failed probe?) and the node's kernel log");
+}
+
+static cJSON *failure_new(struct death *d)
+{
+	cJSON *failure, *metadata, *spec;
+
+	read_report(d);
+	podview_classify(d->pod, d->container, d->terminated, d->current, &d->view);
+	failure = object_new("afterglow.dev/v1alpha1", "RayFailure", json_str(d->pod, "metadata.namespace"), "");
+	metadata = json_get(failure, "metadata");
+	set_name(d, metadata);
+	spec = json_object_at(failure, "spec");
+	set_identity(d, spec);
+	set_verdict(d, spec);
+	set_labels(d, metadata, json_str(spec, "class"));
+	set_memory(d, spec);
+	if (is_final(d)) {
+		copy_array(d->report, spec, "evidence");
+		copy_array(d->report, spec, "missing");
+	}
+	set_kubelet_evidence(d, spec);
+	set_gaps(d, spec);
+	set_bundle(d, spec);
+	cJSON_Delete(TAKE_PTR(d->report));
+	return failure;
+}
+
+/* --- The pod -------------------------------------------------------------------------------------------- */
+
+static void add_death(const cJSON *pod, const cJSON *status, bool current, int64_t now_ns, cJSON *failures)
+{
+	const cJSON *terminated = json_get(status, current ? "state.terminated" : "lastState.terminated");
+	struct death d = {
+		.pod = pod,
+		.container = json_str(status, "name"),
+		.terminated = terminated,
+		.current = current,
+		.restart = json_int(status, "restartCount", 0),
+		.now_ns = now_ns,
+	};
+
+	if (!cJSON_IsObject(terminated) || json_int(terminated, "exitCode", 0) == 0)
+		return;
+	/* The count goes up when the next instance is there, in whatever state. */
+	if (!current && !cJSON_IsObject(json_get(status, "state.waiting")))
+		d.restart = MAX(d.restart - 1, 0);
+	cJSON_AddItemToArray(failures, failure_new(&d));
+}
+
+static void add_deaths(const cJSON *pod, const cJSON *statuses, int64_t now_ns, cJSON *failures)
+{
+	const cJSON *status;
+
+	cJSON_ArrayForEach(status, statuses) {
+		const char *name = json_str(status, "name");
+
+		if (!name || strcmp(name, SIDECAR_CONTAINER) == 0)
+			continue;
+		add_death(pod, status, false, now_ns, failures);
+		add_death(pod, status, true, now_ns, failures);
+	}
+}
+
+int failures_from_pod(const cJSON *pod, int64_t now_ns, cJSON **ret_array, struct err *err)
+{
+	_cleanup_json_ cJSON *failures = cJSON_CreateArray();
+
+	if (!failures)
+		return err_set(err, ENOMEM, "failures");
+	if (label(pod, "ray.io/cluster")) {
+		add_deaths(pod, json_get(pod, "status.initContainerStatuses"), now_ns, failures);
+		add_deaths(pod, json_get(pod, "status.containerStatuses"), now_ns, failures);
+	}
+	*ret_array = TAKE_PTR(failures);
+	return 0;
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Why a container died, as far as the pod's status tells. */
+#include "operator/failures/podview.h"
+
+#include <inttypes.h>
+#include <signal.h>
+
+#include "lib/json.h"
+#include "lib/units.h"
+#include "operator/failures/termination.h"
+
+#define EXIT_SIGNAL_BASE 128
+
+static bool is(const char *text, const char *word)
+{
+	return text && strcmp(text, word) == 0;
+}
+
+static bool is_kill(int64_t exit_code)
+{
+	return exit_code == EXIT_SIGNAL_BASE + SIGKILL || exit_code == EXIT_SIGNAL_BASE + SIGTERM;
+}
+
+/* Asked to stop, some commands exit with a code of their own; nobody is asked to stop by SIGSEGV. */
+static bool may_be_from_outside(int64_t exit_code)
+{
+	return is_kill(exit_code) || exit_code < EXIT_SIGNAL_BASE;
+}
+
+static void decide(struct podview *v, enum failure_class class, enum confidence confidence, bool from_outside)
+{
+	v->class = class;
+	v->confidence = confidence;
+	v->from_outside = from_outside;
+}
+
+/* Others' text (messages of the kubelet and the scheduler) becomes evidence, not sentence. */
+static void set_evidence(struct podview *v, const char *what, const char *reason, const char *message)
+{
+	char text[512], tame[400] = "";
+
+	if (message)
+		text_tame(message, tame, sizeof(tame));
+	snprintf(text, sizeof(text), "%s: %.60s%s%s", what, reason ? reason : "?", *tame ? ": " : "", tame);
+	text_tame(text, v->evidence, sizeof(v->evidence));
+}
+
+static bool by_pod_reason(const cJSON *pod, struct podview *v)
+{
+	const char *reason = json_str(pod, "status.reason");
+
+	if (is(reason, "Evicted"))
+		decide(v, FAILURE_EVICTED, CONFIDENCE_CERTAIN, true);
+	else if (is(reason, "Preempting") || is(reason, "Preempted"))
+		decide(v, FAILURE_PREEMPTED, CONFIDENCE_CERTAIN, true);
+	else if (is(reason, "NodeLost"))
+		decide(v, FAILURE_NODE_LOST, CONFIDENCE_LIKELY, true);
+	else if (is(reason, "Terminated") || is(reason, "NodeShutdown") || is(reason, "Shutdown"))
+		decide(v, FAILURE_EVICTED, CONFIDENCE_LIKELY, true); /* graceful node shutdown */
+	else
+		return false;
+	set_evidence(v, "pod status", reason, json_str(pod, "status.message"));
+	return true;
+}
+
+/* https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-conditions */
+static bool by_disruption(const cJSON *pod, struct podview *v)
+{
+	static const struct {
+		const char *reason;
+		enum failure_class class;
+		enum confidence confidence;
+	} rows[] = {
+		{ "PreemptionByScheduler", FAILURE_PREEMPTED, CONFIDENCE_CERTAIN },
+		{ "DeletionByTaintManager", FAILURE_NODE_LOST, CONFIDENCE_LIKELY },
+		{ "EvictionByEvictionAPI", FAILURE_POD_DELETED, CONFIDENCE_CERTAIN },
+		{ "DeletionByPodGC", FAILURE_NODE_LOST, CONFIDENCE_LIKELY },
+		{ "TerminationByKubelet", FAILURE_EVICTED, CONFIDENCE_CERTAIN },
+	};
+	const cJSON *condition = json_find(json_get(pod, "status.conditions"), "type", "DisruptionTarget");
+	const char *reason = json_str(condition, "reason");
+
+	if (!is(json_str(condition, "status"), "True"))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (is(reason, rows[i].reason)) {
+			decide(v, rows[i].class, rows[i].confidence, true);
+			set_evidence(v, "condition DisruptionTarget", reason, json_str(condition, "message"));
+			return true;
+		}
+	return false;
+}
+
+static bool by_kubelet_reason(const cJSON *terminated, int64_t exit_code, struct podview *v)
+{
+	const char *reason = json_str(terminated, "reason");
+
+	if (is(reason, "StartError") || is(reason, "ContainerCannotRun")) {
+		decide(v, FAILURE_START_FAILURE, CONFIDENCE_CERTAIN, true);
+		set_evidence(v, "kubelet", reason, json_str(terminated, "message"));
+		return true;
+	}
+	if (is(reason, "ContainerStatusUnknown")) {
+		/* The kubelet made 137 up: it found no container to ask. */
+		decide(v, FAILURE_UNKNOWN, CONFIDENCE_UNKNOWN, true);
+		set_evidence(v, "kubelet", reason, json_str(terminated, "message"));
+		return true;
+	}
+	if (is(reason, "OOMKilled")) {
+		decide(v, FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, false);
+		v->signal = exit_code == EXIT_SIGNAL_BASE + SIGKILL ? SIGKILL : v->signal;
+		return true;
+	}
+	return false;
+}
+
+/* deletionTimestamp is when the grace ends; asked for was it the grace earlier. */
+static bool by_deletion(const cJSON *pod, const cJSON *terminated, int64_t exit_code, struct podview *v)
+{
+	const char *deleted = json_str(pod, "metadata.deletionTimestamp"), *finished = json_str(terminated, "finishedAt");
+	int64_t deleted_ns, finished_ns, grace = json_int(pod, "metadata.deletionGracePeriodSeconds", 0);
+
+	if (!deleted || !is_kill(exit_code) || time_parse(deleted, &deleted_ns, NULL) < 0)
+		return false;
+	grace = MIN(MAX(grace, 0), 365 * 86400);
+	if (finished && time_parse(finished, &finished_ns, NULL) == 0 &&
+	    finished_ns < deleted_ns - (grace + 1) * NS_PER_SEC) /* both are whole seconds */
+		return false;
+	decide(v, FAILURE_POD_DELETED, CONFIDENCE_LIKELY, true);
+	snprintf(v->evidence, sizeof(v->evidence), "metadata.deletionTimestamp %.40s, grace %" PRId64 " s", deleted, grace);
+	return true;
+}
+
+static void by_exit_code(int64_t exit_code, struct podview *v)
+{
+	if (exit_code == 126)
+		decide(v, FAILURE_COMMAND_NOT_EXECUTABLE, CONFIDENCE_CERTAIN, false);
+	else if (exit_code == 127)
+		decide(v, FAILURE_COMMAND_NOT_FOUND, CONFIDENCE_CERTAIN, false);
+	else if (exit_code > 0 && exit_code < 126)
+		decide(v, FAILURE_APPLICATION_ERROR, CONFIDENCE_CERTAIN, false);
+	else if (v->signal == SIGKILL)
+		decide(v, FAILURE_KILLED, CONFIDENCE_LIKELY, false);
+	else if (v->signal && failure_class_of_signal(v->signal) != FAILURE_UNKNOWN)
+		decide(v, failure_class_of_signal(v->signal), CONFIDENCE_CERTAIN, false);
+	else if (exit_code > 128 + 64 && exit_code < 256) /* exit(-1) is 255 */
+		decide(v, FAILURE_APPLICATION_ERROR, CONFIDENCE_LIKELY, false);
+	else
+		decide(v, FAILURE_UNKNOWN, CONFIDENCE_UNKNOWN, false);
+}
+
+static const char *fate(const struct podview *v)
+{
+	switch (v->class) {
+	case FAILURE_KERNEL_OOM_CONTAINER:
+		return "ran out of memory (the kubelet says OOMKilled)";
+	case FAILURE_KILLED:
+		return "was killed by SIGKILL, sender unknown";
+	case FAILURE_EVICTED:
+		return "ended because its pod was evicted";
+	case FAILURE_PREEMPTED:
+		return "ended because its pod was preempted";
+	case FAILURE_POD_DELETED:
+		return "ended because its pod was deleted";
+	case FAILURE_NODE_LOST:
+		return "was lost with its node";
+	case FAILURE_START_FAILURE:
+		return "could not be started";
+	case FAILURE_COMMAND_NOT_FOUND:
+		return "did not find its command";
+	case FAILURE_COMMAND_NOT_EXECUTABLE:
+		return "could not execute its command";
+	case FAILURE_TERMINATED:
+		return "was ended by SIGTERM, sender unknown";
+	case FAILURE_UNKNOWN:
+		return "ended for an unknown reason";
+	default:
+		return NULL;
+	}
+}
+
+static void set_sentence(const cJSON *pod, const char *container, int64_t exit_code, struct podview *v)
+{
+	const char *name = json_str(pod, "metadata.name"), *how = fate(v), *signal = signal_name(v->signal);
+	char text[64];
+
+	if (!how && signal)
+		snprintf(text, sizeof(text), "died by %s", signal);
+	else
+		snprintf(text, sizeof(text), "ended with exit code %" PRId64, exit_code);
+	snprintf(v->sentence, sizeof(v->sentence), "Container %.63s of %.253s %s", container, name ? name : "?",
+		 how ? how : text);
+}
+
+void podview_classify(const cJSON *pod, const char *container, const cJSON *terminated, bool current,
+		      struct podview *ret_view)
+{
+	int64_t exit_code = json_int(terminated, "exitCode", -1);
+	struct podview v = { 0 };
+
+	if (exit_code > EXIT_SIGNAL_BASE && exit_code <= EXIT_SIGNAL_BASE + 64)
+		v.signal = (int)exit_code - EXIT_SIGNAL_BASE;
+	/*
+	 * A kernel kill for memory comes before the pod's fate: it is what ended the container, whatever
+	 * happened to the pod then.
+	 */
+	if (by_kubelet_reason(terminated, exit_code, &v))
+		;
+	else if (current && may_be_from_outside(exit_code) &&
+		 (by_pod_reason(pod, &v) || by_disruption(pod, &v) || by_deletion(pod, terminated, exit_code, &v)))
+		v.confidence = is_kill(exit_code) ? v.confidence : CONFIDENCE_LIKELY;
+	else
+		by_exit_code(exit_code, &v);
+	if (v.class == FAILURE_UNKNOWN && v.from_outside)
+		v.signal = 0;
+	set_sentence(pod, container, exit_code, &v);
+	*ret_view = v;
+}

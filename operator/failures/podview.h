@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Why a container died, as far as the pod's status tells: what the recorder in
+ * the pod cannot see (eviction, preemption, deletion, a failed start) and what is
+ * left when its report did not come through.
+ */
+#ifndef AFTERGLOW_OPERATOR_FAILURES_PODVIEW_H
+#define AFTERGLOW_OPERATOR_FAILURES_PODVIEW_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+
+#include "lib/failure_class.h"
+
+struct podview {
+	enum failure_class class;
+	enum confidence confidence;
+	int signal;         /* 0: it did not die by one */
+	bool from_outside;  /* decided by the pod's fate, not by the exit code: outranks a recorder's Killed or Terminated */
+	char sentence[512]; /* without a full stop at the end, as the recorder's */
+	char evidence[512]; /* beside the kubelet's exit code and reason, "" for none */
+};
+
+/*
+ * container is its name; terminated the ContainerStateTerminated; current
+ * whether it is the last instance (state, not lastState): the pod's own fate is
+ * only that one's.
+ */
+void podview_classify(const cJSON *pod, const char *container, const cJSON *terminated, bool current,
+		      struct podview *ret_view);
+
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading a container's termination message. */
+#include "operator/failures/termination.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "lib/failure_class.h"
+#include "lib/json.h"
+#include "lib/macros.h"
+#include "lib/units.h"
+
+#define MARK "#afterglow/1 "
+#define NUMBER_MAX 9007199254740992.0 /* 2^53: what a double holds exactly */
+
+static const char *const memory_fields[] = {
+	"limitBytes", "usageBytes", "peakBytes", "anonBytes", "fileBytes", "shmemBytes", "sampleAgeMs",
+};
+static const char *const process_numbers[] = { "pid", "rssBytes", "sharedBytes" };
+
+/* C1 controls (U+0080 to U+009F) steer terminals as well as C0 ones do. */
+static bool is_control(const unsigned char *p)
+{
+	return *p < 0x20 || *p == 0x7f || (p[0] == 0xc2 && p[1] >= 0x80 && p[1] <= 0x9f);
+}
+
+void text_tame(const char *text, char *buf, size_t size)
+{
+	const unsigned char *p = (const unsigned char *)text;
+	size_t len = 0;
+
+	while (*p && len + 1 < size) {
+		if (is_control(p)) {
+			p += *p == 0xc2 ? 2 : 1;
+			buf[len++] = '?';
+		} else {
+			buf[len++] = (char)*p++;
+		}
+	}
+	/* Half a character at the end goes too. */
+	if ((*p & 0xc0) == 0x80) {
+		while (len && ((unsigned char)buf[len - 1] & 0xc0) == 0x80)
+			len--;
+		if (len)
+			len--;
+	}
+	buf[len] = '\0';
+}
+
+static void take_text(const cJSON *from, cJSON *to, const char *name, size_t max)
+{
+	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(from, name));
+	char buf[1024];
+
+	if (!text || !*text)
+		return;
+	text_tame(text, buf, MIN(max + 1, sizeof(buf)));
+	json_set_str(to, name, buf);
+}
+
+static void take_number(const cJSON *from, cJSON *to, const char *name, double min)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(from, name);
+
+	if (!cJSON_IsNumber(item) || !(item->valuedouble >= min) || !(item->valuedouble <= NUMBER_MAX))
+		return;
+	json_set(to, name, cJSON_CreateNumber(trunc(item->valuedouble)));
+}
+
+static void take_time(const cJSON *from, cJSON *to, const char *name)
+{
+	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(from, name));
+	char buf[TIME_TEXT_MAX];
+	int64_t ns;
+
+	if (text && strlen(text) < TIME_TEXT_MAX && time_parse(text, &ns, NULL) == 0 && ns > 0)
+		json_set_str(to, name, time_format(ns, buf));
+}
+
+static void take_class(const cJSON *from, cJSON *to)
+{
+	const char *class = json_str(from, "class"), *confidence = json_str(from, "confidence");
+
+	if (class && failure_class_from_name(class) >= 0)
+		json_set_str(to, "class", class);
+	if (confidence && confidence_from_name(confidence) >= 0)
+		json_set_str(to, "confidence", confidence);
+}
+
+static void take_signal(const cJSON *from, cJSON *to)
+{
+	const char *text = json_str(from, "signal");
+
+	for (int signo = 1; text && signo <= 64; signo++)
+		if (strcmp(text, signal_name(signo)) == 0)
+			json_set_str(to, "signal", text);
+}
+
+static void take_memory(const cJSON *from, cJSON *to)
+{
+	const cJSON *memory = cJSON_GetObjectItemCaseSensitive(from, "memory");
+	cJSON *taken;
+
+	if (!cJSON_IsObject(memory))
+		return;
+	taken = json_object_at(to, "memory");
+	for (size_t i = 0; i < ARRAY_SIZE(memory_fields); i++)
+		take_number(memory, taken, memory_fields[i], 0);
+}
+
+/* The members of an array in from, one by one and max at most, each filled by take. */
+static void take_array(const cJSON *from, cJSON *to, const char *name, int max,
+		       void (*take)(const cJSON *from, cJSON *to))
+{
+	const cJSON *array = cJSON_GetObjectItemCaseSensitive(from, name), *item;
+	cJSON *taken;
+
+	if (!cJSON_IsArray(array))
+		return;
+	taken = json_array_at(to, name);
+	cJSON_ArrayForEach(item, array) {
+		cJSON *entry;
+
+		if (!cJSON_IsObject(item) || cJSON_GetArraySize(taken) >= max)
+			continue;
+		entry = cJSON_CreateObject();
+		take(item, entry);
+		if (entry && entry->child)
+			cJSON_AddItemToArray(taken, entry);
+		else
+			cJSON_Delete(entry);
+	}
+}
+
+static void take_process(const cJSON *from, cJSON *to)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(process_numbers); i++)
+		take_number(from, to, process_numbers[i], 0);
+	take_number(from, to, "growthBytesPerSecond", -NUMBER_MAX);
+	take_text(from, to, "name", 128);
+}
+
+static void take_evidence(const cJSON *from, cJSON *to)
+{
+	take_text(from, to, "source", 64);
+	take_text(from, to, "text", 512);
+}
+
+static void take_missing(const cJSON *from, cJSON *to)
+{
+	take_text(from, to, "what", 256);
+	take_text(from, to, "needs", 256);
+}
+
+/* The last line that begins with the mark; others may have written below it. */
+static const char *find_line(const char *text, size_t len, size_t *ret_len)
+{
+	const char *found = NULL, *line = text, *end = text + len;
+
+	while (line < end) {
+		const char *next = memchr(line, '\n', (size_t)(end - line));
+		size_t line_len = (size_t)((next ? next : end) - line);
+
+		if (line_len > strlen(MARK) && memcmp(line, MARK, strlen(MARK)) == 0) {
+			found = line + strlen(MARK);
+			*ret_len = line_len - strlen(MARK);
+		}
+		if (!next)
+			break;
+		line = next + 1;
+	}
+	return found;
+}
+
+static cJSON *take_all(const cJSON *from)
+{
+	cJSON *to = cJSON_CreateObject();
+
+	take_class(from, to);
+	take_text(from, to, "sentence", 512);
+	take_number(from, to, "exitCode", 0);
+	take_signal(from, to);
+	take_time(from, to, "startedAt");
+	take_time(from, to, "endedAt");
+	take_text(from, to, "bundle", 768);
+	take_memory(from, to);
+	take_array(from, to, "processes", TERMINATION_PROCESSES_MAX, take_process);
+	take_array(from, to, "evidence", TERMINATION_NOTES_MAX, take_evidence);
+	take_array(from, to, "missing", TERMINATION_NOTES_MAX, take_missing);
+	json_set(to, "final", cJSON_CreateBool(json_bool(from, "final", false)));
+	return to;
+}
+
+int termination_parse(const char *text, size_t len, cJSON **ret_report, struct err *err)
+{
+	_cleanup_json_ cJSON *json = NULL;
+	size_t line_len = 0;
+	const char *line;
+	int r;
+
+	if (len > TERMINATION_MESSAGE_MAX)
+		return err_set(err, EPROTO, "a termination message of %zu bytes", len);
+	line = find_line(text, len, &line_len);
+	if (!line)
+		return err_set(err, ENOENT, "no line of the recorder in the termination message");
+	r = json_parse(line, line_len, &json, err);
+	if (r < 0)
+		return err_wrap(err, "termination message");
+	if (!cJSON_IsObject(json))
+		return err_set(err, EPROTO, "the recorder's line in the termination message is no object");
+	*ret_report = take_all(json);
+	return *ret_report ? 0 : err_set(err, ENOMEM, "termination message");
+}
