@@ -83,7 +83,10 @@ BUILD_PACKAGES := gcc libc6-dev make musl-tools libcjson-dev libcurl4-openssl-de
 	libyaml-dev
 TEST_PACKAGES := libcmocka-dev
 
-.PHONY: deps test-deps test try demo demo-clean e2e images install clean help
+version:
+	@echo $(VERSION)
+
+.PHONY: version deps test-deps test try demo demo-clean e2e images install clean help
 deps:
 	@tools/apt-install.sh $(BUILD_PACKAGES)
 

@@ -17,7 +17,8 @@ if [ -e "$archive" ]; then
 	exit 0
 fi
 
-"$here/../../tools/apt-install.sh" mmdebstrap buildah python3-pip >&2
+"$here/../deps.sh" >&2
+command -v pip3 >/dev/null || "$here/../../tools/apt-install.sh" python3-pip >&2
 mkdir -p "$cache"
 work=$(mktemp -d "$cache/ray-build-XXXXXX")
 trap 'rm -rf "$work"' EXIT
@@ -40,28 +41,20 @@ python3 -m pip install --quiet --no-deps --no-compile --require-hashes --only-bi
 	--platform manylinux_2_5_x86_64 --platform manylinux1_x86_64 --platform manylinux2010_x86_64 \
 	--platform manylinux_2_34_x86_64 -r "$here/requirements.txt" >&2
 # What a cluster of tasks does not use, to keep the image small.
+mv "$packages/bin/py-spy" "$root/usr/local/bin/"
 rm -rf "$packages/bin" "$packages/ray/jars" "$packages/ray/cpp" "$packages/ray/rllib"
 printf '#!/usr/bin/python3\nfrom ray.scripts.scripts import main\nmain()\n' >"$root/usr/local/bin/ray"
 chmod 755 "$root/usr/local/bin/ray"
-cp -a "$packages/py_spy"*.data/scripts/py-spy "$root/usr/local/bin/" 2>/dev/null || true
 
 step "compiling"
 # The user of the container may not write beside the sources, so each start would compile them again.
 chroot "$root" python3 -m compileall -q -j 2 /usr/local/lib/python3.11/dist-packages >/dev/null 2>&1 || true
 chroot "$root" useradd --uid 1000 --create-home --shell /bin/bash ray
-mkdir -p "$root/serve_app"
 chroot "$root" python3 -c 'import ray; print(ray.__version__)' >/dev/null
 
 step "packing"
-tool=(buildah --root "$work/storage" --runroot "$work/run" --storage-driver overlay)
-container=$("${tool[@]}" from scratch)
-mount=$("${tool[@]}" mount "$container")
-cp -a "$root/." "$mount/"
-"${tool[@]}" umount "$container" >/dev/null
-"${tool[@]}" config --user 1000:1000 --env HOME=/home/ray --env PYTHONUNBUFFERED=1 \
-	--env PATH=/usr/local/bin:/usr/bin:/bin --workingdir /home/ray --cmd /bin/bash "$container"
-"${tool[@]}" commit --quiet --disable-compression "$container" "docker-archive:$work/image.tar:$name" >&2
-"${tool[@]}" rm "$container" >/dev/null
+"$here/../pack.sh" "$root" "$name" "$work/image.tar" --user 1000:1000 --env HOME=/home/ray \
+	--env PYTHONUNBUFFERED=1 --env PATH=/usr/local/bin:/usr/bin:/bin --workingdir /home/ray --cmd /bin/bash
 mv "$work/image.tar" "$archive"
 step "done"
 echo "$archive"
