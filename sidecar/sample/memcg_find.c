@@ -52,6 +52,19 @@ static int find_cgroup(const char *text, char *ret_path, size_t size, int *ret_v
 	return *ret_version ? 0 : -ENOENT;
 }
 
+/* The byte that "ooo" at p stands for, -1 if it does not; not sscanf, which takes fewer digits and reads on. */
+static int octal_byte(const char *p)
+{
+	int value = 0;
+
+	for (int i = 0; i < 3; i++) {
+		if (p[i] < '0' || p[i] > '7')
+			return -1;
+		value = value * 8 + p[i] - '0';
+	}
+	return value & 0xff;
+}
+
 /* mountinfo writes blank, tab, newline and backslash as \ooo. Unescapes the field at *p into buf. */
 static void take_field(const char **p, char *buf, size_t size)
 {
@@ -60,13 +73,11 @@ static void take_field(const char **p, char *buf, size_t size)
 	while (**p == ' ')
 		(*p)++;
 	while (**p && **p != ' ' && **p != '\n') {
-		char c = **p;
-		unsigned int octal;
+		int byte = **p == '\\' ? octal_byte(*p + 1) : -1;
+		char c = byte >= 0 ? (char)byte : **p;
 
-		if (c == '\\' && sscanf(*p + 1, "%3o", &octal) == 1) {
-			c = (char)octal;
+		if (byte >= 0)
 			*p += 3;
-		}
 		(*p)++;
 		if (n + 1 < size)
 			buf[n++] = c;
