@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of finding, parsing and reading a memory cgroup. */
+#include "sidecar/sample/memcg.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "lib/fileio.h"
+
+static const struct {
+	const char *what, *cgroup, *mountinfo;
+	const char *path; /* NULL: not found */
+	int version;
+} finds[] = {
+	{ "container with a private cgroup namespace, v2", "0::/\n",
+	  "1 0 0:1 / / rw - overlay overlay rw\n"
+	  "30 1 0:26 / /sys/fs/cgroup ro,nosuid,nodev,noexec,relatime - cgroup2 cgroup rw,nsdelegate\n",
+	  "/sys/fs/cgroup", 2 },
+	{ "container with a private cgroup namespace, v1", "7:memory:/\n1:name=systemd:/\n0::/\n",
+	  "40 1 0:30 / /sys/fs/cgroup/memory ro,relatime - cgroup cgroup rw,memory\n", "/sys/fs/cgroup/memory", 1 },
+	{ "v1 without a cgroup namespace, bound to its own cgroup as docker does",
+	  "12:cpu,cpuacct:/docker/4af3\n5:memory:/docker/4af3\n",
+	  "51 50 0:27 /docker/4af3 /sys/fs/cgroup/cpu,cpuacct ro - cgroup cgroup rw,cpu,cpuacct\n"
+	  "52 50 0:28 /docker/4af3 /sys/fs/cgroup/memory ro,nosuid - cgroup cgroup rw,memory\n",
+	  "/sys/fs/cgroup/memory", 1 },
+	{ "v1 seen from the host", "4:memory:/kubepods/burstable/pod1/abc\n",
+	  "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n",
+	  "/sys/fs/cgroup/memory/kubepods/burstable/pod1/abc", 1 },
+	{ "a sibling whose name begins alike is not the mount's root", "4:memory:/docker/abcd\n",
+	  "52 50 0:28 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n", "/sys/fs/cgroup/memory", 1 },
+	{ "hybrid host: memory is v1's, though the unified hierarchy stands there too", "4:memory:/a\n0::/init.scope\n",
+	  "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"
+	  "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n",
+	  "/sys/fs/cgroup/memory/a", 1 },
+	{ "hybrid host, the unified line first", "0::/init.scope\n4:memory:/a\n",
+	  "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n", "/sys/fs/cgroup/memory/a", 1 },
+	{ "memory mounted together with others", "3:cpuset,memory,pids:/x\n",
+	  "9 1 0:9 / /cg rw - cgroup none rw,cpuset,memory,pids\n", "/cg/x", 1 },
+	{ "a controller whose name contains memory is not it", "3:hugememory,memoryx:/x\n",
+	  "9 1 0:9 / /cg rw - cgroup none rw,memory\n", NULL, 0 },
+	{ "a process outside the namespace's root, as the mount shows it too", "0::/../x\n",
+	  "30 1 0:26 /../x /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", "/sys/fs/cgroup", 2 },
+	{ "below it", "0::/../x/y\n", "30 1 0:26 /../x /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", "/sys/fs/cgroup/y", 2 },
+	{ "tags between options and the dash", "0::/\n",
+	  "30 1 0:26 / /sys/fs/cgroup rw shared:4 master:7 - cgroup2 cgroup2 rw\n", "/sys/fs/cgroup", 2 },
+	{ "blanks and backslashes in the mount point", "0::/\n", "30 1 0:26 / /a\\040b\\134c rw - cgroup2 cgroup2 rw\n",
+	  "/a b\\c", 2 },
+	{ "an escape cut at the end of the text", "0::/\n", "30 1 0:26 / /a rw - cgroup2 cgroup2 rw\\04", "/a", 2 },
+	{ "a backslash as the last byte", "0::/\n", "30 1 0:26 / /a rw - cgroup2 cgroup2 rw\\", "/a", 2 },
+	{ "an escape that is none stays as it is", "0::/\n", "30 1 0:26 / /a\\9zz rw - cgroup2 cgroup2 rw\n", "/a\\9zz", 2 },
+	{ "an escape across the end of its line", "0::/\n", "1 0 0:1 / / rw - overlay o rw\\0\n30 1 0:26 / /a rw - cgroup2 c rw\n",
+	  "/a", 2 },
+	{ "a cut line before the right one", "0::/\n", "30 1 0:26 / /half\n30 1 0:26 / /a rw - cgroup2 cgroup2 rw\n", "/a", 2 },
+	{ "no final newline", "0::/", "30 1 0:26 / /a rw - cgroup2 cgroup2 rw", "/a", 2 },
+	{ "the cgroup line is cut before its path", "0:", "30 1 0:26 / /a rw - cgroup2 cgroup2 rw\n", NULL, 0 },
+	{ "empty texts", "", "", NULL, 0 },
+	{ "newlines only", "\n\n\n", "\n\n\n", NULL, 0 },
+	{ "the hierarchy is not mounted", "0::/\n", "1 0 0:1 / / rw - overlay overlay rw\n", NULL, 0 },
+	{ "v1 without the memory controller and no v2", "4:cpu:/\n",
+	  "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n", NULL, 0 },
+	{ "a colon in the path", "4:memory:/a:b\n", "35 31 0:32 / /m rw - cgroup cgroup rw,memory\n", "/m/a:b", 1 },
+};
+
+static void every_layout_of_cgroups_leads_to_the_right_directory(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(finds); i++) {
+		/* On the heap, to the byte: a sanitizer then sees a read past the end. */
+		_cleanup_free_ char *cgroup = strdup(finds[i].cgroup), *mounts = strdup(finds[i].mountinfo);
+		char path[512] = "untouched";
+		struct err err = { 0 };
+		int version = -1, r = memcg_find(cgroup, mounts, path, sizeof(path), &version, &err);
+
+		if ((r == 0) != (finds[i].path != NULL) || (r == 0 && strcmp(path, finds[i].path) != 0))
+			print_error("row: %s\n", finds[i].what);
+		if (!finds[i].path) {
+			assert_int_equal(r, -ENOENT);
+			assert_int_equal(version, -1);
+			assert_string_equal(path, "untouched");
+			continue;
+		}
+		assert_int_equal(r, 0);
+		assert_string_equal(path, finds[i].path);
+		assert_int_equal(version, finds[i].version);
+	}
+}
+
+static void a_path_too_long_is_an_error_and_not_another_path(void **state)
+{
+	char cgroup[900], path[512];
+	int version;
+	(void)state;
+
+	snprintf(cgroup, sizeof(cgroup), "0::/%0500d\n", 1);
+	assert_int_equal(memcg_find(cgroup, "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", path, sizeof(path),
+				    &version, NULL),
+			 -ENAMETOOLONG);
+	/* Longer than any field: as if the line were not there. */
+	snprintf(cgroup, sizeof(cgroup), "0::/%0800d\n", 1);
+	assert_int_equal(memcg_find(cgroup, "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", path, sizeof(path),
+				    &version, NULL),
+			 -ENOENT);
+}
+
+static void a_lone_number_is_read_and_nothing_else_is(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t value;
+	} rows[] = {
+		{ "0\n", 0 },
+		{ "1073741824\n", 1073741824 },
+		{ "1073741824", 1073741824 },
+		{ "max\n", -1 },
+		{ "9223372036854771712\n", -1 }, /* v1: PAGE_COUNTER_MAX, no limit */
+		{ "1152921504606846975\n", 1152921504606846975 },
+		{ "1152921504606846976\n", -1 },
+		{ "18446744073709551616\n", -1 },
+		{ "99999999999999999999999999\n", -1 },
+		{ "-1\n", -1 },
+		{ "+1\n", -1 },
+		{ " 1\n", -1 },
+		{ "1 2\n", -1 },
+		{ "0x10\n", -1 },
+		{ "", -1 },
+		{ "\n", -1 },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		assert_int_equal(memcg_parse_value(rows[i].text), rows[i].value);
+}
+
+static void v1_counts_the_tree_and_shmem_apart_from_the_page_cache(void **state)
+{
+	struct memory m = MEMORY_ABSENT;
+	(void)state;
+
+	memcg_parse_v1_stat("cache 1\nrss 2\nshmem 3\n"
+			    "hierarchical_memory_limit 536870912\nhierarchical_memsw_limit 9223372036854771712\n"
+			    "total_cache 700\ntotal_rss 100\ntotal_rss_huge 50\ntotal_shmem 300\n"
+			    "total_inactive_file 250\ntotal_active_file 150\n",
+			    &m);
+	assert_int_equal(m.anon, 100);
+	assert_int_equal(m.file, 400);
+	assert_int_equal(m.shmem, 300);
+	assert_int_equal(m.inactive_file, 250);
+	assert_int_equal(m.active_file, 150);
+	assert_int_equal(m.limit, 536870912);
+}
+
+static void v1_takes_the_smaller_of_its_own_limit_and_the_hierarchys(void **state)
+{
+	struct memory m = MEMORY_ABSENT;
+	(void)state;
+
+	m.limit = 100;
+	memcg_parse_v1_stat("hierarchical_memory_limit 200\n", &m);
+	assert_int_equal(m.limit, 100);
+	memcg_parse_v1_stat("hierarchical_memory_limit 50\n", &m);
+	assert_int_equal(m.limit, 50);
+	memcg_parse_v1_stat("hierarchical_memory_limit 9223372036854771712\n", &m);
+	assert_int_equal(m.limit, 50);
+}
+
+static void v2_counts_shmem_apart_from_the_page_cache(void **state)
+{
+	struct memory m = MEMORY_ABSENT;
+	(void)state;
+
+	memcg_parse_v2_stat("anon 10\nfile 30\nkernel 1\nshmem 20\nfile_mapped 9\ninactive_anon 8\n"
+			    "inactive_file 7\nactive_file 3\n",
+			    &m);
+	assert_int_equal(m.anon, 10);
+	assert_int_equal(m.file, 10);
+	assert_int_equal(m.shmem, 20);
+	assert_int_equal(m.inactive_file, 7);
+	assert_int_equal(m.active_file, 3);
+}
+
+static void cut_and_forged_lines_leave_a_counter_absent(void **state)
+{
+	struct memory m = MEMORY_ABSENT;
+	(void)state;
+
+	memcg_parse_v2_stat("anon\nfile \nshmem x\nanonymous 5\n anon 7\ninactive_file -3\nactive_file 99999999999999999999\nano", &m);
+	assert_int_equal(m.anon, -1);
+	assert_int_equal(m.file, -1);
+	assert_int_equal(m.shmem, -1);
+	assert_int_equal(m.inactive_file, -1);
+	assert_int_equal(m.active_file, -1);
+	memcg_parse_v2_stat("", &m);
+	memcg_parse_v2_stat("\n\n \n", &m);
+	assert_int_equal(m.anon, -1);
+}
+
+static void more_shmem_than_file_is_no_negative_file(void **state)
+{
+	struct memory m = MEMORY_ABSENT;
+	(void)state;
+
+	memcg_parse_v2_stat("file 10\nshmem 20\n", &m);
+	assert_int_equal(m.file, 0);
+	m = MEMORY_ABSENT;
+	memcg_parse_v1_stat("total_cache 10\ntotal_shmem 20\n", &m);
+	assert_int_equal(m.file, 0);
+}
+
+static void oom_counters_are_read_and_stay_absent_on_old_kernels(void **state)
+{
+	struct memory m = MEMORY_ABSENT;
+	(void)state;
+
+	memcg_parse_v1_oom_control("oom_kill_disable 0\nunder_oom 0\noom_kill 3\n", &m);
+	assert_int_equal(m.oom_kill, 3);
+	m = MEMORY_ABSENT;
+	memcg_parse_v1_oom_control("oom_kill_disable 0\nunder_oom 0\n", &m); /* before Linux 4.13 */
+	assert_int_equal(m.oom_kill, -1);
+	memcg_parse_v2_events("low 0\nhigh 0\nmax 41\noom 2\noom_kill 1\noom_group_kill 1\n", &m);
+	assert_int_equal(m.oom_kill, 1);
+	assert_int_equal(m.oom_group_kill, 1);
+	assert_int_equal(m.limit_hits, 41);
+	m = MEMORY_ABSENT;
+	memcg_parse_v2_events("low 0\nhigh 0\nmax 41\noom 2\noom_kill 1\n", &m); /* before 5.17 */
+	assert_int_equal(m.oom_group_kill, -1);
+}
+
+/* A container's root as a directory of our own */
+
+struct tree {
+	char path[64];
+	int fd;
+};
+
+static void tree_file(const struct tree *t, const char *path, const char *text)
+{
+	char full[256];
+
+	snprintf(full, sizeof(full), "%s/%s", t->path, path);
+	*strrchr(full, '/') = '\0';
+	assert_int_equal(dir_make_all(full, 0755, NULL), 0);
+	assert_int_equal(file_write(t->fd, path, text, strlen(text), 0644, NULL), 0);
+}
+
+static int tree_setup(void **state)
+{
+	static struct tree t;
+
+	snprintf(t.path, sizeof(t.path), "/tmp/memcg_test.XXXXXX");
+	assert_non_null(mkdtemp(t.path));
+	t.fd = open(t.path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_true(t.fd >= 0);
+	tree_file(&t, "proc/7/cgroup", "0::/\n");
+	tree_file(&t, "proc/7/mountinfo", "30 1 0:26 / /cg rw - cgroup2 cgroup2 rw\n");
+	*state = &t;
+	return 0;
+}
+
+static int tree_teardown(void **state)
+{
+	struct tree *t = *state;
+	char command[96];
+
+	close(t->fd);
+	snprintf(command, sizeof(command), "rm -rf %s", t->path);
+	return system(command);
+}
+
+static void a_cgroup_is_read_through_the_root_descriptor(void **state)
+{
+	struct tree *t = *state;
+	struct memcg m = { 0 };
+	struct memory memory;
+	struct err err = { 0 };
+
+	tree_file(t, "cg/memory.current", "900\n");
+	tree_file(t, "cg/memory.max", "1000\n");
+	tree_file(t, "cg/memory.stat", "anon 500\n");
+	tree_file(t, "cg/memory.events", "max 1\noom_kill 0\n");
+	assert_int_equal(memcg_open(&m, t->fd, 7, &err), 0);
+	assert_int_equal(m.version, 2);
+	assert_true(memcg_events_fd(&m) >= 0);
+	assert_int_equal(memcg_read(&m, &memory, &err), 0);
+	assert_int_equal(memory.usage, 900);
+	assert_int_equal(memory.limit, 1000);
+	assert_int_equal(memory.peak, -1); /* no memory.peak before Linux 5.19 */
+	assert_int_equal(memory.anon, 500);
+	assert_int_equal(memory.shmem, -1);
+	assert_int_equal(memory.oom_kill, 0);
+	tree_file(t, "cg/memory.events", "max 9\noom_kill 2\n");
+	assert_int_equal(memcg_read(&m, &memory, &err), 0);
+	assert_int_equal(memory.oom_kill, 2);
+	memcg_close(&m);
+	memcg_close(&m); /* twice does no harm */
+}
+
+static void without_the_counters_opening_fails_and_touches_nothing(void **state)
+{
+	struct tree *t = *state;
+	struct memcg m = { .version = 0, .path = "untouched" };
+	struct err err = { 0 };
+
+	assert_int_equal(memcg_open(&m, t->fd, 7, &err), -ENOENT);
+	assert_int_equal(memcg_open(&m, t->fd, 8, &err), -ENOENT);
+	assert_int_equal(m.version, 0);
+	assert_string_equal(m.path, "untouched");
+}
+
+static void links_stay_inside_the_root_and_fifos_do_not_block(void **state)
+{
+	struct tree *t = *state;
+	struct memcg m = { 0 };
+	struct err err = { 0 };
+
+	tree_file(t, "cg/x", "");
+	assert_int_equal(symlinkat("/proc/self/status", t->fd, "cg/memory.current"), 0);
+	assert_int_equal(memcg_open(&m, t->fd, 7, &err), -ENOENT);
+	assert_int_equal(unlinkat(t->fd, "proc/7/mountinfo", 0), 0);
+	assert_int_equal(mkfifoat(t->fd, "proc/7/mountinfo", 0644), 0);
+	assert_int_equal(memcg_open(&m, t->fd, 7, &err), -EINVAL);
+	assert_int_equal(m.version, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_layout_of_cgroups_leads_to_the_right_directory),
+		cmocka_unit_test(a_path_too_long_is_an_error_and_not_another_path),
+		cmocka_unit_test(a_lone_number_is_read_and_nothing_else_is),
+		cmocka_unit_test(v1_counts_the_tree_and_shmem_apart_from_the_page_cache),
+		cmocka_unit_test(v1_takes_the_smaller_of_its_own_limit_and_the_hierarchys),
+		cmocka_unit_test(v2_counts_shmem_apart_from_the_page_cache),
+		cmocka_unit_test(cut_and_forged_lines_leave_a_counter_absent),
+		cmocka_unit_test(more_shmem_than_file_is_no_negative_file),
+		cmocka_unit_test(oom_counters_are_read_and_stay_absent_on_old_kernels),
+		cmocka_unit_test_setup_teardown(a_cgroup_is_read_through_the_root_descriptor, tree_setup, tree_teardown),
+		cmocka_unit_test_setup_teardown(without_the_counters_opening_fails_and_touches_nothing, tree_setup,
+						tree_teardown),
+		cmocka_unit_test_setup_teardown(links_stay_inside_the_root_and_fifos_do_not_block, tree_setup,
+						tree_teardown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
