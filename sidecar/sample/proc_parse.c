@@ -7,16 +7,51 @@
 
 #include "lib/macros.h"
 
-/* Copies text as far as it fits; bytes that would disturb a terminal or a line become '?'. UTF-8 stays. */
+/* Bytes of the UTF-8 character at p, of which len bytes are there; 0 if it is none that belongs into a line. */
+static size_t utf8_length(const char *p, size_t len)
+{
+	const unsigned char *u = (const unsigned char *)p;
+	size_t n = u[0] < 0x80 ? 1 : u[0] >= 0xf0 && u[0] < 0xf5 ? 4 : u[0] >= 0xe0 ? 3 : u[0] >= 0xc2 ? 2 : 0;
+	uint32_t c;
+
+	if (n == 0 || n > len || u[0] >= 0xf5)
+		return 0;
+	c = n == 1 ? u[0] : u[0] & (0x7f >> n);
+	for (size_t i = 1; i < n; i++) {
+		if ((u[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (u[i] & 0x3f);
+	}
+	/* Overlong forms, surrogates, beyond Unicode. */
+	if ((n == 3 && (c < 0x800 || (c >= 0xd800 && c < 0xe000))) || (n == 4 && (c < 0x10000 || c > 0x10ffff)))
+		return 0;
+	/* Controls of both kinds, line ends, and what turns the direction of the text around it. */
+	if (c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069))
+		return 0;
+	return n;
+}
+
+/*
+ * Copies whole characters as far as they fit. NULs become blanks; bytes that
+ * would disturb a terminal, a line or a JSON document become '?'.
+ */
 static void copy_printable(char *to, size_t size, const char *from, size_t len)
 {
-	size_t n = MIN(len, size - 1);
+	size_t n = 0;
 
-	/* Not through the middle of a UTF-8 character. */
-	while (n < len && n > 0 && ((unsigned char)from[n] & 0xc0) == 0x80)
-		n--;
-	for (size_t i = 0; i < n; i++)
-		to[i] = (unsigned char)from[i] < 0x20 || from[i] == 0x7f ? '?' : from[i];
+	for (size_t i = 0; i < len;) {
+		size_t character = utf8_length(from + i, len - i);
+
+		if (n + MAX(character, (size_t)1) >= size)
+			break;
+		if (character)
+			memcpy(to + n, from + i, character);
+		else
+			to[n] = from[i] ? '?' : ' ';
+		character = MAX(character, (size_t)1);
+		n += character;
+		i += character;
+	}
 	to[n] = '\0';
 }
 
@@ -26,7 +61,8 @@ bool proc_parse_statm(const char *text, int64_t page_size, int64_t *ret_rss, int
 
 	if (sscanf(text, "%llu %llu %llu", &size, &rss, &shared) != 3 || rss == 0)
 		return false;
-	if (rss > (unsigned long long)INT64_MAX / (unsigned long long)page_size || shared > rss)
+	/* No address space has more than 57 bits; sums and differences of such sizes do not overflow. */
+	if (rss > (1ULL << 57) / (unsigned long long)page_size || shared > rss)
 		return false;
 	*ret_rss = (int64_t)rss * page_size;
 	*ret_shared = (int64_t)shared * page_size;
@@ -62,6 +98,11 @@ static bool is_interpreter(const char *name)
 	return strncmp(name, "python", 6) == 0 || strcmp(name, "bash") == 0 || strcmp(name, "sh") == 0;
 }
 
+static bool is(const char *arg, size_t len, const char *text)
+{
+	return len == strlen(text) && memcmp(arg, text, len) == 0;
+}
+
 /* The first argument that is a script, or the module after -m; its length, 0 if there is none. */
 static size_t script_argument(const char *data, size_t len, const char **ret_script)
 {
@@ -74,9 +115,9 @@ static size_t script_argument(const char *data, size_t len, const char **ret_scr
 			*ret_script = data + at;
 			return arg_len;
 		}
-		if (strcmp(data + at, "-c") == 0)
+		if (is(data + at, arg_len, "-c"))
 			return 0;
-		module = strcmp(data + at, "-m") == 0;
+		module = is(data + at, arg_len, "-m");
 		at += arg_len + 1;
 	}
 	return 0;
@@ -85,28 +126,29 @@ static size_t script_argument(const char *data, size_t len, const char **ret_scr
 bool proc_parse_cmdline(const char *data, size_t len, char name[static PROCESS_NAME_MAX],
 			char command[static PROCESS_COMMAND_MAX])
 {
-	char flat[PROCESS_COMMAND_MAX];
 	const char *first = data, *script;
-	size_t first_len, script_len, n;
+	size_t first_len, script_len;
 
 	/* Titles set in place of the arguments are padded with NULs. */
 	while (len > 0 && data[len - 1] == '\0')
 		len--;
 	if (len == 0)
 		return false;
-	n = MIN(len, sizeof(flat) - 1);
-	for (size_t i = 0; i < n; i++)
-		flat[i] = data[i] ? data[i] : ' ';
-	copy_printable(command, PROCESS_COMMAND_MAX, flat, n);
+	copy_printable(command, PROCESS_COMMAND_MAX, data, len);
 
 	first_len = strnlen(data, len);
-	if (strncmp(data, "ray::", MIN(first_len, 5)) == 0 && first_len > 5) {
+	if (first_len > 5 && memcmp(data, "ray::", 5) == 0) {
 		copy_printable(name, PROCESS_NAME_MAX, first, first_len);
 		return true;
 	}
+	/* Ray's components put their command line in parentheses behind their title. */
+	if (*first != '/' && memmem(first, first_len, " (", 2))
+		first_len = (size_t)((const char *)memmem(first, first_len, " (", 2) - first);
 	/* A title such as "sshd: user" keeps its words; a path loses its directories. */
 	if (*first == '/' || !memchr(first, ' ', first_len))
 		first = base_name(first, &first_len);
+	if (first_len == 0)
+		return true; /* "" or "dir/": the name that is there says more */
 	copy_printable(name, PROCESS_NAME_MAX, first, first_len);
 	script_len = is_interpreter(name) ? script_argument(data, len, &script) : 0;
 	if (script_len > 0 && strlen(name) + 2 < PROCESS_NAME_MAX) {

@@ -25,7 +25,9 @@ bool proc_parse_stat(const char *text, pid_t *ret_ppid, char name[static PROCESS
  * the name by which a person knows the process: Ray's own title ("ray::leak"),
  * the script or module for an interpreter ("python3 leak.py"), else the base
  * name of the program. False when the command line is empty (a zombie, a kernel
- * thread): the caller then keeps the name of /proc/PID/stat.
+ * thread): the caller then keeps the name of /proc/PID/stat. So it does when the
+ * program's name is empty: name is then left as it was. Both are valid UTF-8
+ * without control characters.
  */
 bool proc_parse_cmdline(const char *data, size_t len, char name[static PROCESS_NAME_MAX],
 			char command[static PROCESS_COMMAND_MAX]);

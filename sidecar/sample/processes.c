@@ -16,6 +16,7 @@
 
 #define NAME_FRESH_NS (100 * NS_PER_MS) /* a worker changes its title with every task */
 #define GROWTH_WINDOW_NS (2 * NS_PER_SEC) /* growth is measured over one to two of these */
+#define GROWTH_MAX 1e18 /* bytes/s; what a forged /proc shows more is not worth an overflow */
 #define STATM_FDS_MAX 512 /* kept open; the processes beyond are opened for each reading */
 
 /* What a tracked process had at some time, for its growth. */
@@ -179,9 +180,11 @@ static void update_growth(struct entry *e, int64_t now_ns)
 		e->older = e->newer;
 		e->newer = (struct mark){ now_ns, own };
 	}
-	if (now_ns > e->older.at_ns)
-		e->p.growth = (int64_t)((double)(own - e->older.own) * (double)NS_PER_SEC /
-					(double)(now_ns - e->older.at_ns));
+	if (now_ns > e->older.at_ns) {
+		double growth = (double)(own - e->older.own) * (double)NS_PER_SEC / (double)(now_ns - e->older.at_ns);
+
+		e->p.growth = (int64_t)MAX(MIN(growth, GROWTH_MAX), -GROWTH_MAX);
+	}
 }
 
 /* False when the process is gone or a zombie: it holds no memory any more. */
@@ -236,8 +239,11 @@ int process_table_sweep(struct process_table *t, int64_t now_ns, struct err *err
 			continue;
 		at = find(t, pid);
 		e = at < t->n && t->entries[at].p.pid == pid ? &t->entries[at] : add(t, at, pid);
-		if (!e)
+		if (!e) {
+			/* Whose a process is that does not fit is not known, unless all are. */
+			t->count += t->n >= PROCESSES_MAX && t->launcher == 1;
 			continue;
+		}
 		e->seen = !e->ours || measure(t, e, now_ns);
 		t->count += e->ours && e->seen;
 	}
