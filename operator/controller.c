@@ -546,6 +546,10 @@ static void on_state(void *arg, struct informer *informer)
 	} else if (!trouble && c->told_status[kind] != -1) {
 		log_info("%s: in order again", plural);
 		c->told_status[kind] = -1;
+		/* Only now, at the change: two kinds that poke each other in turn would never rest. */
+		for (size_t i = 0; i < KIND_COUNT; i++)
+			if (i != kind)
+				informer_poke(c->informers[i]);
 	}
 	wake(c);
 	recorder_wake(c->recorder);

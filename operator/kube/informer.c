@@ -315,6 +315,13 @@ void informer_resync(struct informer *informer)
 	tell_and_obey(informer, &event);
 }
 
+void informer_poke(struct informer *informer)
+{
+	struct reflector_event event = { .kind = REFLECTOR_POKE };
+
+	tell_and_obey(informer, &event);
+}
+
 static int copy(const char *text, char **ret_copy, struct err *err)
 {
 	*ret_copy = text ? strdup(text) : NULL;

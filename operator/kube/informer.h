@@ -33,6 +33,9 @@ void informer_free(struct informer *informer);
 /* Begins; or asks for a fresh list: until it is there the informer is not synced. */
 void informer_resync(struct informer *informer);
 
+/* The server answers others again: ends a wait for it to come back. Not from inside a callback of this informer. */
+void informer_poke(struct informer *informer);
+
 /* Whether the store holds a whole list, and no fresher one is asked for. */
 bool informer_synced(const struct informer *informer);
 const struct store *informer_store(const struct informer *informer);

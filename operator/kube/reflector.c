@@ -58,13 +58,13 @@ static struct reflector_step wait_for(struct reflector *r, enum reflector_state 
 /*
  * The version is gone, after a compaction or because the API server started
  * anew. A list at once sets that right, whatever failed before; a version that
- * is gone again soon after shows that something is wrong.
+ * is gone again before a watch worked shows that something is wrong.
  */
 static struct reflector_step relist(struct reflector *r, int64_t now_ns)
 {
-	bool again = r->expired_ns && now_ns - r->expired_ns < r->backoff.reset_ns;
+	bool again = r->expired;
 
-	r->expired_ns = now_ns;
+	r->expired = true;
 	r->rv[0] = '\0';
 	return again ? wait_for(r, REFLECTOR_WAIT_LIST, 0, now_ns) : list(r, false);
 }
@@ -91,6 +91,7 @@ static struct reflector_step page_read(struct reflector *r, const struct reflect
 		return (struct reflector_step){ .action = REFLECTOR_LIST };
 	}
 	remember(r->rv, sizeof(r->rv), event->rv);
+	r->last_status = r->rv[0] ? 0 : 200;
 	if (!r->rv[0]) /* no list of Kubernetes lacks a version: a proxy answered */
 		return wait_for(r, REFLECTOR_WAIT_LIST, 0, now_ns);
 	r->synced = true;
@@ -131,14 +132,18 @@ static struct reflector_step watch_error(struct reflector *r, const struct refle
 
 static struct reflector_step watch_ended(struct reflector *r, int64_t now_ns)
 {
+	/* Why it ended is not known: not for the reason of the failure before. */
+	r->last_status = 0;
 	if (!r->watch_had_event && now_ns - r->watch_started_ns < SHORT_WATCH_NS)
 		return wait_for(r, REFLECTOR_WAIT_WATCH, 0, now_ns);
+	r->expired = false;
 	return watch(r, now_ns);
 }
 
 static struct reflector_step object_seen(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
 {
 	r->watch_had_event = true;
+	r->expired = false;
 	r->stream_errors = 0;
 	r->last_status = 0;
 	r->alive_ns = now_ns;
@@ -155,6 +160,9 @@ static bool expected(const struct reflector *r, enum reflector_event_kind kind)
 		return true;
 	case REFLECTOR_TIMER:
 		return r->state == REFLECTOR_WAIT_LIST || r->state == REFLECTOR_WAIT_WATCH;
+	case REFLECTOR_POKE:
+		return (r->state == REFLECTOR_WAIT_LIST || r->state == REFLECTOR_WAIT_WATCH) &&
+		       (r->last_status == 0 || r->last_status == 503);
 	case REFLECTOR_PAGE_READ:
 	case REFLECTOR_LIST_FAILED:
 		return r->state == REFLECTOR_LISTING;
@@ -173,6 +181,7 @@ struct reflector_step reflector_step(struct reflector *r, const struct reflector
 		/* While failures make us wait, the list that comes anyway is fresh. */
 		return r->state == REFLECTOR_WAIT_LIST ? go_on() : list(r, false);
 	case REFLECTOR_TIMER:
+	case REFLECTOR_POKE:
 		return r->state == REFLECTOR_WAIT_LIST ? list(r, r->unlimited) : watch(r, now_ns);
 	case REFLECTOR_PAGE_READ:
 		return page_read(r, event, now_ns);
@@ -185,6 +194,7 @@ struct reflector_step reflector_step(struct reflector *r, const struct reflector
 	case REFLECTOR_WATCH_ERROR:
 		return watch_error(r, event, now_ns);
 	case REFLECTOR_WATCH_GARBAGE:
+		r->last_status = 200;
 		r->rv[0] = '\0';
 		return wait_for(r, REFLECTOR_WAIT_LIST, 0, now_ns);
 	case REFLECTOR_WATCH_ENDED:

@@ -35,6 +35,7 @@
 enum reflector_event_kind {
 	REFLECTOR_START, /* at the beginning, and to ask for a fresh list at any time */
 	REFLECTOR_TIMER, /* the wait is over */
+	REFLECTOR_POKE, /* the server answers others again: who waits for it to come back need not wait longer */
 	REFLECTOR_PAGE_READ, /* rv, token (NULL: the last page) */
 	REFLECTOR_LIST_FAILED, /* status (0: no answer), retry_after_ns */
 	REFLECTOR_OBJECT, /* an object or bookmark of the watch: rv */
@@ -78,7 +79,7 @@ struct reflector {
 	int last_status; /* of the last failure; 0 none or no answer: 404 means that the kind does not exist */
 	int64_t watch_started_ns;
 	bool watch_had_event;
-	int64_t expired_ns; /* when a version was last found gone, 0: never */
+	bool expired; /* the version was gone, and no watch has worked since */
 	unsigned stream_errors; /* ERROR events with 5xx in a row */
 	uint64_t lists, watches; /* started, for metrics */
 	int64_t alive_ns; /* last page, event or bookmark */

@@ -110,7 +110,8 @@ static void a_410_lists_once_at_once_by_http_and_in_the_stream(void **state)
 			{ 0, gone[i], REFLECTOR_WAIT, false, "", 800 * NS_PER_MS, 1600 * NS_PER_MS },
 			{ 0, TIMER, REFLECTOR_LIST },
 			{ S, PAGE("600", NULL), REFLECTOR_WATCH, true, "600" },
-			{ 200 * S, gone[i], REFLECTOR_LIST, false, "" },
+			{ 5 * S, OBJECT("601"), REFLECTOR_GO_ON },
+			{ 0, gone[i], REFLECTOR_LIST, false, "" },
 		};
 		RUN(&r, rows);
 		assert_true(r.synced); /* the old store serves meanwhile */
@@ -177,6 +178,28 @@ static void a_410_after_refused_connections_lists_at_once(void **state)
 	(void)state;
 
 	RUN(&r, rows);
+}
+
+static void a_poke_ends_the_wait_for_a_server_that_was_away_and_no_other(void **state)
+{
+	struct reflector r;
+	struct reflector_event start = START, page = PAGE("5", NULL), poke = { .kind = REFLECTOR_POKE };
+	static const struct {
+		int status;
+		enum reflector_action action;
+	} rows[] = { { 0, REFLECTOR_WATCH }, { 503, REFLECTOR_WATCH }, { 429, REFLECTOR_GO_ON }, { 403, REFLECTOR_GO_ON } };
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct reflector_event refused = REFUSED(rows[i].status, 0);
+		reflector_init(&r, 7);
+		reflector_step(&r, &start, 0);
+		assert_int_equal(reflector_step(&r, &poke, 0).action, REFLECTOR_GO_ON);
+		reflector_step(&r, &page, 0);
+		assert_int_equal(reflector_step(&r, &poke, 0).action, REFLECTOR_GO_ON);
+		assert_int_equal(reflector_step(&r, &refused, 0).action, REFLECTOR_WAIT);
+		assert_int_equal(reflector_step(&r, &poke, 0).action, rows[i].action);
+	}
 }
 
 static void expired_pages_lead_to_one_list_without_a_limit(void **state)
@@ -341,6 +364,7 @@ int main(void)
 		cmocka_unit_test(a_429_and_refused_connections_wait_and_keep_the_version),
 		cmocka_unit_test(a_restart_of_the_api_server_costs_no_list),
 		cmocka_unit_test(a_410_after_refused_connections_lists_at_once),
+		cmocka_unit_test(a_poke_ends_the_wait_for_a_server_that_was_away_and_no_other),
 		cmocka_unit_test(expired_pages_lead_to_one_list_without_a_limit),
 		cmocka_unit_test(an_absent_kind_is_asked_for_again_less_and_less_often),
 		cmocka_unit_test(a_watch_that_closes_at_once_a_hundred_times_is_opened_less_and_less_often),
