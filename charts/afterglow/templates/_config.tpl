@@ -1,0 +1,20 @@
+{{/* The operator's --config. Keys that are absent have the operator's own default. */}}
+{{- define "afterglow.config" -}}
+{{- if .Values.sidecar.enabled }}
+sidecarImage: {{ include "afterglow.image" (dict "image" .Values.sidecar.image "root" .) | quote }}
+sidecarImagePullPolicy: {{ .Values.sidecar.image.pullPolicy | quote }}
+{{- end }}
+storeClaim: {{ .Values.store.claim | quote }}
+clusterDomain: {{ .Values.clusterDomain | quote }}
+warnAt: {{ .Values.sidecar.warnAt }}
+oomGroup: {{ .Values.sidecar.oomGroup }}
+{{- with .Values.memory }}
+headNumCPUs: {{ .headNumCPUs | toJson }}
+workerMemoryLimit: {{ .workerMemoryLimit | quote }}
+rayMemoryFraction: {{ .rayMemoryFraction }}
+objectStoreFraction: {{ .objectStoreFraction }}
+headroom: {{ .headroom | quote }}
+usageThreshold: {{ .usageThreshold | toJson }}
+monitorRefreshMs: {{ .monitorRefreshMs | toJson }}
+{{- end }}
+{{- end -}}
