@@ -12,6 +12,8 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "lib/json.h"
 #include "lib/units.h"

@@ -4,6 +4,8 @@
 
 #include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "lib/json.h"
 #include "lib/units.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libFuzzer target: any bytes as a termination message. What comes out must print and parse again as it is. */
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "lib/json.h"
 #include "operator/failures/termination.h"

@@ -2,6 +2,9 @@
 /* A Kubernetes Event about a RayCluster. */
 #include "operator/raycluster/event.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "lib/json.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"

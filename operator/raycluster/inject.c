@@ -2,6 +2,9 @@
 /* The recorder in a Ray pod. */
 #include "operator/raycluster/inject.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "lib/json.h"
 #include "lib/strbuf.h"
 #include "operator/raycluster/plan.h"

@@ -4,6 +4,8 @@
 
 #include <ctype.h>
 #include <openssl/evp.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "lib/json.h"
 #include "lib/strbuf.h"

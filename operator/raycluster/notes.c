@@ -3,6 +3,7 @@
 #include "operator/raycluster/notes.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 
 #include "lib/json.h"
 #include "lib/strbuf.h"

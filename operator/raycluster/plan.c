@@ -14,6 +14,8 @@
 
 #include <errno.h>
 #include <openssl/evp.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "lib/json.h"
 #include "lib/units.h"

@@ -2,6 +2,8 @@
 /* What an observed Ray pod is and how it is doing. */
 #include "operator/raycluster/pod_state.h"
 
+#include <string.h>
+
 #include "lib/json.h"
 #include "lib/units.h"
 #include "operator/raycluster/pod_spec.h"

@@ -3,6 +3,9 @@
 #include "operator/raycluster/pod_template.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "lib/json.h"
 #include "lib/strbuf.h"

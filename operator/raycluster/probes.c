@@ -2,6 +2,9 @@
 /* Liveness and readiness of a Ray container. */
 #include "operator/raycluster/probes.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "lib/json.h"
 #include "lib/strbuf.h"
 #include "operator/raycluster/start_params.h"

@@ -2,6 +2,9 @@
 /* The head service. */
 #include "operator/raycluster/service.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "lib/json.h"
 #include "lib/macros.h"
 #include "operator/raycluster/names.h"

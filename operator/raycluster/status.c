@@ -4,6 +4,8 @@
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "lib/json.h"
 #include "lib/macros.h"

@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "lib/json.h"
 #include "operator/raycluster/names.h"
