@@ -7,8 +7,9 @@ set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 cache=${AFTERGLOW_CACHE:-$HOME/.cache/afterglow}
-version=$(sed -n 's/^ray==\([^ ]*\).*/\1/p' "$here/requirements.txt")
-name=localhost/afterglow-ray:$version
+
+name=$("$here/name.sh")
+version=${name##*:}
 key=$(cat "$here/build.sh" "$here/requirements.txt" | sha256sum | cut -c1-16)
 archive=$cache/ray-image-$key.tar
 

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Afterglow as its chart installs it, and Ray clusters to look after."""
+
+import copy
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+import yaml
+
+from conftest import Kubectl, wait_for
+
+ROOT = pathlib.Path(__file__).parents[3]
+RAY_IMAGE = os.environ.get("RAY_IMAGE", "localhost/afterglow-ray:2.60.0")
+VERSION = os.environ.get("AFTERGLOW_VERSION", "0.1.0")
+RUN = pathlib.Path(os.environ.get("AFTERGLOW_RUN", "/var/lib/afterglow-cluster"))
+SYSTEM = "afterglow-system"
+CLAIM = "ray-failures"
+SIDECAR_UID = 65532
+
+
+def helm(*args):
+    result = subprocess.run(["helm", *args], capture_output=True, text=True, timeout=180, check=False)
+    assert result.returncode == 0, f"helm {' '.join(args)}: {result.stderr}{result.stdout}"
+    return result.stdout
+
+
+def install(**values):
+    """Installs or upgrades the chart; values are Helm's, with __ for the dots."""
+    sets = {"store__claim": CLAIM, **values}
+    arguments = [part for key, value in sets.items() for part in ("--set", f"{key.replace('__', '.')}={value}")]
+    helm("upgrade", "--install", "afterglow", str(ROOT / "charts/afterglow"), "--namespace", SYSTEM,
+         "--create-namespace", "--wait", "--timeout", "120s", *arguments)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def afterglow(kubectl):
+    install()
+    yield
+    log = kubectl("--namespace", SYSTEM, "logs", "deployment/afterglow-operator", "--tail=-1", check=False)
+    (ROOT / "build").mkdir(exist_ok=True)
+    (ROOT / "build/e2e-operator.log").write_text(log)
+
+
+@pytest.fixture(scope="module")
+def volume(kubectl, k, namespace):
+    """The directory behind the claim of the module's namespace."""
+    directory = RUN / "e2e-volumes" / namespace
+    directory.mkdir(parents=True)
+    os.chown(directory, SIDECAR_UID, SIDECAR_UID)
+    directory.chmod(0o770)
+    kubectl.apply({
+        "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": namespace},
+        "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteMany"], "storageClassName": "",
+                 "persistentVolumeReclaimPolicy": "Retain", "hostPath": {"path": str(directory)},
+                 "claimRef": {"namespace": namespace, "name": CLAIM}},
+    })
+    k.apply({
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": CLAIM, "namespace": namespace},
+        "spec": {"accessModes": ["ReadWriteMany"], "storageClassName": "", "volumeName": namespace,
+                 "resources": {"requests": {"storage": "1Gi"}}},
+    })
+    yield directory
+    kubectl("delete", "persistentvolume", namespace, "--wait=false", check=False)
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def container(name, memory, **extra):
+    return {"name": name, "image": RAY_IMAGE, "imagePullPolicy": "IfNotPresent",
+            "env": [{"name": "RAY_USAGE_STATS_ENABLED", "value": "0"}],
+            "resources": {"requests": {"cpu": "100m"}, "limits": {"memory": memory}}, **extra}
+
+
+def ray_cluster(name, namespace, workers, annotations=None):
+    """A RayCluster as a user of KubeRay writes it. workers: group name to its template's container."""
+    groups = [{"groupName": group, "replicas": 1, "minReplicas": 0, "maxReplicas": 3, "rayStartParams": {"num-cpus": "2"},
+               "template": {"metadata": {"annotations": copy.deepcopy(worker.pop("annotations", {}))},
+                            "spec": {"containers": [worker], "terminationGracePeriodSeconds": 5}}}
+              for group, worker in workers.items()]
+    return {
+        "apiVersion": "ray.io/v1", "kind": "RayCluster",
+        "metadata": {"name": name, "namespace": namespace, "annotations": annotations or {}},
+        "spec": {"rayVersion": RAY_IMAGE.rsplit(":", 1)[1],
+                 "headGroupSpec": {"rayStartParams": {"dashboard-host": "0.0.0.0"},
+                                   "template": {"spec": {"containers": [container("ray-head", "2500Mi")],
+                                                         "terminationGracePeriodSeconds": 5}}},
+                 "workerGroupSpecs": groups},
+    }
+
+
+class RayCluster:
+    """A RayCluster on the cluster under test."""
+
+    def __init__(self, k, name):
+        self.k = k
+        self.name = name
+
+    def pods(self, node_type):
+        return self.k.items("pods", "-l", f"ray.io/cluster={self.name},ray.io/node-type={node_type}")
+
+    def pod(self, node_type):
+        pods = [p for p in self.pods(node_type) if "deletionTimestamp" not in p["metadata"]]
+        assert len(pods) == 1, f"{len(pods)} {node_type} pods"
+        return pods[0]
+
+    def pod_name(self, node_type):
+        return self.pod(node_type)["metadata"]["name"]
+
+    def python(self, code, check=True, timeout=120):
+        """Runs Python in the head's Ray container; the last line of its output, as JSON."""
+        result = self.k.run("exec", "-i", self.pod_name("head"), "-c", "ray-head", "--", "python3", "-", stdin=code,
+                            check=check, timeout=timeout)
+        lines = [line for line in result.stdout.splitlines() if line.strip()]
+        return json.loads(lines[-1]) if check else result
+
+    def nodes(self):
+        """The living Ray nodes: a list of their resources, with the address as NodeManagerAddress."""
+        return self.python("import json, ray\nray.init(address='auto', log_to_driver=False, logging_level='error')\n"
+                           "print(json.dumps([n for n in ray.nodes() if n['Alive']]))")
+
+    def wait_nodes(self, count, timeout=120):
+        return wait_for(f"{count} Ray nodes", lambda: (lambda n: n if len(n) == count else None)(self.nodes()),
+                        timeout=timeout, interval=2)
+
+    def failures(self):
+        return [f for f in self.k.items("rayfailures") if f["spec"]["cluster"] == self.name]
+
+    def wait_failure(self, timeout=60, **fields):
+        def find():
+            for failure in self.failures():
+                if all(failure["spec"].get(key) == value for key, value in fields.items()):
+                    return failure["spec"]
+            raise AssertionError([(f["spec"]["pod"], f["spec"]["class"], f["spec"].get("exitCode"))
+                                  for f in self.failures()])
+        return wait_for(f"a RayFailure with {fields}", find, timeout=timeout)
+
+
+@pytest.fixture(scope="module")
+def new_cluster(k, namespace):
+    """Makes RayClusters that are gone when the module is done."""
+    made = []
+
+    def make(name, workers, **kwargs):
+        k.apply(ray_cluster(name, namespace, workers, **kwargs))
+        made.append(name)
+        return RayCluster(k, name)
+
+    yield make
+    for name in made:
+        if not os.environ.get("AFTERGLOW_KEEP"):
+            k("delete", "raycluster", name, "--wait=false", check=False)
+
+
+def container_status(pod, name):
+    return next(s for s in pod["status"].get("containerStatuses", []) if s["name"] == name)
+
+
+def check_bundle(directory):
+    """A bundle whose manifest lists all of its files, right in size and digest. Returns report.json."""
+    manifest = json.loads((directory / "MANIFEST.json").read_text())
+    names = {f["name"] for f in manifest["files"]}
+    assert names == {str(p.relative_to(directory)) for p in directory.rglob("*") if p.is_file()} - {"MANIFEST.json"}
+    for entry in manifest["files"]:
+        data = (directory / entry["name"]).read_bytes()
+        assert len(data) == entry["sizeBytes"], entry["name"]
+        assert hashlib.sha256(data).hexdigest() == entry["sha256"], entry["name"]
+    return json.loads((directory / "report.json").read_text())
+
+
+__all__ = ["Kubectl", "RayCluster", "check_bundle", "container", "container_status", "install", "ray_cluster", "yaml"]

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""With Afterglow broken, Ray starts, runs and exits the same."""
+
+import os
+import pathlib
+import signal
+import time
+
+import pytest
+
+from cluster.conftest import RAY_IMAGE, container, container_status, install
+from conftest import wait_for
+
+RUN_A_TASK = """
+import json, ray
+ray.init(address='auto', log_to_driver=False, logging_level='error')
+
+@ray.remote
+def answer():
+    return 42
+
+print(json.dumps(ray.get(answer.remote())))
+"""
+
+# Fills up to 85 % of the limit, waits for a file, then goes on until the kernel ends it.
+HOG = r"""
+import os, time
+kept = []
+while sum(map(len, kept)) < 255 << 20:
+    kept.append(bytearray(5 << 20))
+while not os.path.exists("/tmp/go"):
+    time.sleep(0.01)
+while True:
+    kept.append(bytearray(20 << 20))
+"""
+
+
+def processes_of(pod_uid, name):
+    """PIDs on this machine of the program name in that pod."""
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            if (entry / "comm").read_text().strip() == name[:15] and pod_uid in (entry / "cgroup").read_text():
+                yield int(entry.name)
+        except OSError:
+            continue
+
+
+@pytest.mark.skipif("KUBECONFIG_E2E" in os.environ, reason="kills processes of the node, which must be this machine")
+def test_a_sidecar_killed_just_before_the_oom_leaves_a_record_that_names_what_is_missing(new_cluster, k, volume):
+    assert volume.is_dir()
+    worker = {**container("ray-worker", "300Mi", command=["python3", "-c", HOG]),
+              "annotations": {"ray.io/overwrite-container-cmd": "true"}}
+    cluster = new_cluster("blind", {"hog": worker})
+    pod = wait_for("the worker", lambda: container_status(cluster.pod("worker"), "ray-worker")["ready"] is not None
+                   and cluster.pod("worker"), timeout=60)
+    name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
+    wait_for("the first snapshot", lambda: "of its memory limit" in k("logs", name, "-c", "ray-worker"))
+    sidecars = list(processes_of(uid, "afterglow-sidecar"))
+    assert len(sidecars) == 1
+    # Kill it again should it come back before the hog is through.
+    os.kill(sidecars[0], signal.SIGKILL)
+    k("exec", name, "-c", "ray-worker", "--", "touch", "/tmp/go")
+    failure = cluster.wait_failure(pod=name)
+    assert failure["exitCode"] == 137
+    assert failure["class"] == "KernelOOMContainer"
+    assert failure["confidence"] == "likely"
+    assert any("report" in m["what"] for m in failure["missing"]), failure["missing"]
+
+
+@pytest.fixture(params=["missing image", "image without the program"])
+def broken_sidecar(request, kubectl):
+    repository, tag = ("localhost/no-such-image", "1") if request.param == "missing image" else RAY_IMAGE.rsplit(":", 1)
+    install(sidecar__image__repository=repository, sidecar__image__tag=tag)
+    yield request.param.replace(" ", "-")
+    install()
+    kubectl("version")
+
+
+def test_with_the_sidecar_broken_ray_starts_and_works(new_cluster, broken_sidecar):
+    begin = time.monotonic()
+    cluster = new_cluster(f"ray-{broken_sidecar.split('-')[0]}", {"small": container("ray-worker", "1Gi")})
+    cluster.wait_nodes(2, timeout=150)
+    assert cluster.python(RUN_A_TASK) == 42
+    sidecar = container_status(cluster.pod("worker"), "afterglow")
+    assert not sidecar["ready"], "the sidecar was to be broken"
+    print(f"two nodes after {time.monotonic() - begin:.0f} s")

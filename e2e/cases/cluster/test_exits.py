@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Containers that end in other ways are not taken for OOM kills."""
+
+import pytest
+
+from cluster.conftest import check_bundle, container
+
+
+def worker(command):
+    """A container with a command of its own, which the operator leaves as it is."""
+    return {**container("ray-worker", "300Mi", command=["/bin/bash", "-c", "--", command]),
+            "annotations": {"ray.io/overwrite-container-cmd": "true"}}
+
+
+@pytest.fixture(scope="module")
+def deaths(new_cluster, volume):
+    assert volume.is_dir()
+    return new_cluster("deaths", {
+        "killed": worker("sleep 3; exec python3 -c 'import os; os.kill(os.getpid(), 9)'"),
+        "segfault": worker("sleep 3; exec python3 -c 'import ctypes; ctypes.string_at(0)'"),
+        "error": worker("sleep 3; exit 3"),
+        "missing": worker("sleep 3; no-such-command"),
+    })
+
+
+def failure_of(deaths, group):
+    pod = next(p for p in deaths.pods("worker") if p["metadata"]["labels"]["ray.io/group"] == group)
+    return deaths.wait_failure(pod=pod["metadata"]["name"], timeout=90)
+
+
+@pytest.mark.parametrize("group, code, signal, failure_class", [
+    ("killed", 137, "SIGKILL", "Killed"),
+    ("segfault", 139, "SIGSEGV", "Segfault"),
+    ("error", 3, None, "ApplicationError"),
+    ("missing", 127, None, "CommandNotFound"),
+])
+def test_the_exit_code_and_the_class_tell_how_it_ended(deaths, volume, group, code, signal, failure_class):
+    failure = failure_of(deaths, group)
+    assert (failure["exitCode"], failure.get("signal"), failure["class"]) == (code, signal, failure_class)
+    assert failure["confidence"] == "certain"
+    report = check_bundle(volume / failure["bundle"].partition("/")[2])
+    assert report["class"] == failure_class
+
+
+def test_a_crash_loop_gives_one_rayfailure_for_each_death(deaths):
+    # Restarted by the kubelet, dead again: another container instance, another record.
+    pod = next(p for p in deaths.pods("worker") if p["metadata"]["labels"]["ray.io/group"] == "error")
+    name = pod["metadata"]["name"]
+    deaths.wait_failure(pod=name, restartCount=0, timeout=60)
+    deaths.wait_failure(pod=name, restartCount=1, timeout=60)
+    records = [f["spec"]["containerID"] for f in deaths.failures() if f["spec"]["pod"] == name]
+    assert len(records) == len(set(records))

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the cases share: kubectl as a function, waiting, namespaces that go away."""
+
+import json
+import os
+import subprocess
+import time
+import uuid
+
+import pytest
+import yaml
+
+
+class Kubectl:
+    """kubectl on the cluster under test, in one namespace."""
+
+    def __init__(self, namespace=None):
+        self.namespace = namespace
+
+    def run(self, *args, stdin=None, check=True, timeout=120):
+        command = ["kubectl"]
+        if self.namespace:
+            command += ["--namespace", self.namespace]
+        result = subprocess.run(
+            command + list(args), input=stdin, capture_output=True, text=True, timeout=timeout, check=False
+        )
+        if check and result.returncode != 0:
+            raise AssertionError(f"kubectl {' '.join(args)}: exit {result.returncode}\n{result.stderr}{result.stdout}")
+        return result
+
+    def __call__(self, *args, **kwargs):
+        return self.run(*args, **kwargs).stdout
+
+    def json(self, *args):
+        return json.loads(self("get", *args, "-o", "json"))
+
+    def items(self, *args):
+        return self.json(*args)["items"]
+
+    def apply(self, *objects):
+        text = yaml.safe_dump_all(objects)
+        return self("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=text)
+
+
+def wait_for(what, condition, timeout=60, interval=0.3):
+    """Calls condition until it returns something true, which is returned. An exception counts as not yet."""
+    deadline = time.monotonic() + timeout
+    last = None
+    while time.monotonic() < deadline:
+        try:
+            value = condition()
+            if value:
+                return value
+            last = value
+        except (AssertionError, KeyError, IndexError, subprocess.TimeoutExpired) as error:
+            last = error
+        time.sleep(interval)
+    raise AssertionError(f"waited {timeout} s for {what}; last: {last!r}")
+
+
+@pytest.fixture(name="kubectl", scope="session")
+def kubectl_everywhere():
+    return Kubectl()
+
+
+@pytest.fixture(scope="module")
+def namespace(kubectl, request):
+    """A namespace of the module's own."""
+    name = request.module.__name__.rsplit(".", maxsplit=1)[-1].replace("_", "-") + "-" + uuid.uuid4().hex[:5]
+    kubectl("create", "namespace", name)
+    yield name
+    if not os.environ.get("AFTERGLOW_KEEP"):
+        kubectl("delete", "namespace", name, "--wait=false")
+
+
+@pytest.fixture(scope="module")
+def k(namespace):
+    """kubectl in the module's namespace."""
+    return Kubectl(namespace)

@@ -1,0 +1,41 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# run.sh operator|cluster [PYTEST-ARG...]: brings up what the tests need and runs them.
+#   operator  the operator from build/, as a process here, against a real kube-apiserver
+#   cluster   everything, installed by Helm on a real cluster, with real Ray
+# The cluster is left running for the next run; e2e/cluster/down.sh ends it.
+# KUBECONFIG_E2E=path uses a cluster of yours: it must be able to pull or hold the images.
+set -euo pipefail
+
+cd "$(dirname "$0")/.."
+suite=$1
+shift
+cache=${AFTERGLOW_CACHE:-$HOME/.cache/afterglow}
+run=${AFTERGLOW_RUN:-/var/lib/afterglow-cluster}
+
+venv=$cache/venv-$(sha256sum e2e/requirements.txt | cut -c1-16)
+if [ ! -e "$venv/complete" ]; then
+	python3 -c 'import ensurepip, venv' 2>/dev/null || tools/apt-install.sh python3-venv
+	python3 -m venv --clear "$venv"
+	"$venv/bin/python" -m pip install --quiet --disable-pip-version-check -r e2e/requirements.txt
+	touch "$venv/complete"
+fi
+
+if [ -n "${KUBECONFIG_E2E:-}" ]; then
+	export KUBECONFIG=$KUBECONFIG_E2E
+else
+	e2e/cluster/up.sh
+	export KUBECONFIG=$run/kubeconfig PATH=$run/bin:$PATH
+	if [ "$suite" = cluster ]; then
+		images/build.sh operator sidecar
+		ray=$(images/ray/build.sh | tail -n 1)
+		e2e/cluster/load-image.sh build/images/afterglow-operator.tar build/images/afterglow-sidecar.tar
+		kubectl get nodes -o jsonpath='{.items[*].status.images[*].names[*]}' | grep -q "$(images/ray/name.sh)" ||
+			e2e/cluster/load-image.sh "$ray"
+	fi
+fi
+export AFTERGLOW_VERSION RAY_IMAGE
+AFTERGLOW_VERSION=$(make -s version)
+RAY_IMAGE=$(images/ray/name.sh)
+# -rs: a test that is skipped says why.
+exec "$venv/bin/python" -m pytest -rs -v --color=no -p no:cacheprovider "e2e/cases/$suite" "$@"
