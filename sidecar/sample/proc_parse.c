@@ -151,10 +151,11 @@ bool proc_parse_cmdline(const char *data, size_t len, char name[static PROCESS_N
 		return true; /* "" or "dir/": the name that is there says more */
 	copy_printable(name, PROCESS_NAME_MAX, first, first_len);
 	script_len = is_interpreter(name) ? script_argument(data, len, &script) : 0;
+	if (script_len > 0)
+		script = base_name(script, &script_len);
 	if (script_len > 0 && strlen(name) + 2 < PROCESS_NAME_MAX) {
 		size_t used = strlen(name);
 
-		script = base_name(script, &script_len);
 		name[used] = ' ';
 		copy_printable(name + used + 1, PROCESS_NAME_MAX - used - 1, script, script_len);
 	}
