@@ -27,7 +27,8 @@ struct mark {
 struct entry {
 	struct process p;
 	int statm_fd;
-	bool ours; /* false: known to be no process of this container */
+	bool ours; /* false: no process of this container */
+	pid_t doubtful_ppid; /* not 0: not ours as far as the sweep that found it could tell; to be looked up again */
 	bool seen; /* in the sweep that is under way */
 	int64_t named_ns; /* when its name was read, 0: never */
 	struct mark older, newer;
@@ -137,6 +138,25 @@ static bool is_ours(const struct process_table *t, pid_t pid, pid_t ppid)
 	return parent && parent->ours;
 }
 
+static void keep_open(struct process_table *t, struct entry *e)
+{
+	char path[40];
+
+	if (t->n_fds >= STATM_FDS_MAX)
+		return;
+	snprintf(path, sizeof(path), "%d/statm", (int)e->p.pid);
+	e->statm_fd = rootfd_open(t->proc_fd, path, O_RDONLY, NULL);
+	t->n_fds += e->statm_fd >= 0;
+}
+
+static void settle_doubt(struct process_table *t, struct entry *e)
+{
+	e->ours = is_ours(t, e->p.pid, e->doubtful_ppid);
+	e->doubtful_ppid = 0;
+	if (e->ours)
+		keep_open(t, e);
+}
+
 static struct entry *add(struct process_table *t, size_t at, pid_t pid)
 {
 	char text[512];
@@ -157,11 +177,10 @@ static struct entry *add(struct process_table *t, size_t at, pid_t pid)
 		t->entries = entries;
 		t->cap = cap;
 	}
-	if (e.ours && t->n_fds < STATM_FDS_MAX) {
-		snprintf(text, sizeof(text), "%d/statm", (int)pid);
-		e.statm_fd = rootfd_open(t->proc_fd, text, O_RDONLY, NULL);
-		t->n_fds += e.statm_fd >= 0;
-	}
+	if (e.ours)
+		keep_open(t, &e);
+	else
+		e.doubtful_ppid = ppid;
 	memmove(&t->entries[at + 1], &t->entries[at], (t->n - at) * sizeof(e));
 	t->n++;
 	t->entries[at] = e;
@@ -238,7 +257,12 @@ int process_table_sweep(struct process_table *t, int64_t now_ns, struct err *err
 		if (pid <= 0)
 			continue;
 		at = find(t, pid);
-		e = at < t->n && t->entries[at].p.pid == pid ? &t->entries[at] : add(t, at, pid);
+		if (at < t->n && t->entries[at].p.pid == pid) {
+			e = &t->entries[at];
+			if (e->doubtful_ppid)
+				settle_doubt(t, e);
+		} else
+			e = add(t, at, pid);
 		if (!e) {
 			/* Whose a process is that does not fit is not known, unless all are. */
 			t->count += t->n >= PROCESSES_MAX && t->launcher == 1;
