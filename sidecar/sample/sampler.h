@@ -2,8 +2,10 @@
 /*
  * When to look again. Pure: the time and the readings come in, the delay goes out.
  *
- * The delay is the headroom divided by the fastest fill rate seen, so that the
- * limit cannot be reached unseen, and lies between SAMPLE_MIN_NS and SAMPLE_MAX_NS.
+ * The delay is half of the time that the fastest fill rate seen needs for the
+ * headroom, and lies between SAMPLE_MIN_NS and SAMPLE_MAX_NS. Half, because the
+ * whole would put the sample at the moment of the death, and leave one of long
+ * before it as the last: this way they close in on the limit.
  */
 #ifndef AFTERGLOW_SIDECAR_SAMPLE_SAMPLER_H
 #define AFTERGLOW_SIDECAR_SAMPLE_SAMPLER_H
