@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of the process table: on a /proc made of files, and on the real one. */
+#include "sidecar/sample/processes.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "lib/fileio.h"
+#include "lib/units.h"
+
+#define PAGE ((int64_t)sysconf(_SC_PAGESIZE))
+
+struct tree {
+	char path[64];
+	int fd;
+};
+
+static void put(const struct tree *t, int pid, const char *file, const void *data, size_t len)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/proc/%d", t->path, pid);
+	assert_int_equal(dir_make_all(path, 0755, NULL), 0);
+	snprintf(path, sizeof(path), "proc/%d/%s", pid, file);
+	assert_int_equal(file_write(t->fd, path, data, len, 0644, NULL), 0);
+}
+
+static void put_process(const struct tree *t, int pid, int ppid, int rss_pages, int shared_pages, const char *name)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "%d (comm) S %d 1 1 0\n", pid, ppid);
+	put(t, pid, "stat", text, strlen(text));
+	snprintf(text, sizeof(text), "9999 %d %d 1 0 1 0\n", rss_pages, shared_pages);
+	put(t, pid, "statm", text, strlen(text));
+	put(t, pid, "cmdline", name, strlen(name));
+}
+
+static void drop_process(const struct tree *t, int pid)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -rf %s/proc/%d", t->path, pid);
+	assert_int_equal(system(command), 0);
+}
+
+static int setup(void **state)
+{
+	static struct tree t;
+
+	snprintf(t.path, sizeof(t.path), "/tmp/processes_test.XXXXXX");
+	assert_non_null(mkdtemp(t.path));
+	t.fd = open(t.path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	put_process(&t, 1, 0, 10, 5, "/sbin/afterglow-launch");
+	*state = &t;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct tree *t = *state;
+	char command[96];
+
+	close(t->fd);
+	snprintf(command, sizeof(command), "rm -rf %s", t->path);
+	return system(command);
+}
+
+static int open_descriptors(void)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < 2048; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+static void the_largest_come_first_by_what_they_hold_alone(void **state)
+{
+	struct tree *t = *state;
+	struct process top[3];
+	struct process_table *table;
+	int before = open_descriptors();
+
+	put_process(t, 20, 1, 1000, 900, "ray::mostly_shared");
+	put_process(t, 30, 1, 500, 100, "ray::leak");
+	put_process(t, 40, 30, 300, 0, "python3");
+	put_process(t, 50, 1, 0, 0, "zombie");
+	put(t, 60, "stat", "cut", 3);
+	table = process_table_new(t->fd, 1, NULL);
+	assert_non_null(table);
+	assert_int_equal(process_table_sweep(table, NS_PER_SEC, NULL), 0);
+	assert_int_equal(process_table_count(table), 4);
+	assert_int_equal(process_table_top(table, NS_PER_SEC, top, 3), 3);
+	assert_string_equal(top[0].name, "ray::leak");
+	assert_int_equal(process_own(&top[0]), 400 * PAGE);
+	assert_int_equal(top[0].growth, GROWTH_UNKNOWN);
+	assert_string_equal(top[1].name, "python3");
+	assert_string_equal(top[2].name, "ray::mostly_shared");
+	assert_int_equal(process_table_top(table, NS_PER_SEC, top, 0), 0);
+	process_table_free(table);
+	assert_int_equal(open_descriptors(), before);
+}
+
+static void growth_is_measured_over_seconds_and_titles_are_read_anew(void **state)
+{
+	struct tree *t = *state;
+	struct process top[1];
+	struct process_table *table;
+
+	put_process(t, 30, 1, 1000, 0, "ray::IDLE");
+	table = process_table_new(t->fd, 1, NULL);
+	process_table_sweep(table, NS_PER_SEC, NULL);
+	process_table_top(table, NS_PER_SEC, top, 1);
+	assert_string_equal(top[0].name, "ray::IDLE");
+	for (int i = 1; i <= 6; i++) {
+		/* In place: the descriptor of statm stays open, as that of the real one would. */
+		put_process(t, 30, 1, 1000 + 100 * i, 0, "ray::leak");
+		process_table_sweep(table, (1 + i) * NS_PER_SEC, NULL);
+	}
+	process_table_top(table, 7 * NS_PER_SEC, top, 1);
+	assert_string_equal(top[0].name, "ray::leak");
+	assert_int_equal(top[0].growth, 100 * PAGE);
+	assert_int_equal(top[0].rss, 1600 * PAGE);
+	process_table_free(table);
+}
+
+static void who_is_gone_is_forgotten(void **state)
+{
+	struct tree *t = *state;
+	struct process top[8];
+	struct process_table *table;
+
+	for (int pid = 10; pid < 17; pid++)
+		put_process(t, pid, 1, pid, 0, "ray::x");
+	table = process_table_new(t->fd, 1, NULL);
+	process_table_sweep(table, NS_PER_SEC, NULL);
+	assert_int_equal(process_table_count(table), 8);
+	drop_process(t, 10);
+	drop_process(t, 13);
+	drop_process(t, 16);
+	process_table_sweep(table, 2 * NS_PER_SEC, NULL);
+	assert_int_equal(process_table_count(table), 5);
+	assert_int_equal(process_table_top(table, 2 * NS_PER_SEC, top, 8), 5);
+	assert_int_equal(top[0].pid, 15);
+	process_table_free(table);
+}
+
+static void beside_others_only_the_launchers_descendants_count(void **state)
+{
+	struct tree *t = *state;
+	struct process top[8];
+	struct process_table *table;
+
+	put_process(t, 100, 1, 10, 0, "afterglow-launch");
+	put_process(t, 110, 100, 20, 0, "ray::ours");
+	put_process(t, 120, 110, 30, 0, "ray::grandchild");
+	put_process(t, 130, 1, 999, 0, "somebody-else");
+	put_process(t, 131, 130, 999, 0, "their-child");
+	table = process_table_new(t->fd, 100, NULL);
+	/* A directory may list a child before its parent: the next sweep has it. */
+	process_table_sweep(table, NS_PER_SEC, NULL);
+	process_table_sweep(table, 2 * NS_PER_SEC, NULL);
+	assert_int_equal(process_table_top(table, 2 * NS_PER_SEC, top, 8), 3);
+	assert_string_equal(top[0].name, "ray::grandchild");
+	assert_int_equal(process_table_count(table), 3);
+	process_table_free(table);
+}
+
+static void more_than_can_be_tracked_are_counted(void **state)
+{
+	struct tree *t = *state;
+	struct process top[2];
+	struct process_table *table;
+	char text[64];
+
+	for (int pid = 2; pid <= PROCESSES_MAX + 5; pid++) {
+		put(t, pid, "stat", "2 (c) S 1 1\n", 12);
+		snprintf(text, sizeof(text), "9 %d 0\n", pid);
+		put(t, pid, "statm", text, strlen(text));
+	}
+	table = process_table_new(t->fd, 1, NULL);
+	process_table_sweep(table, NS_PER_SEC, NULL);
+	assert_int_equal(process_table_count(table), PROCESSES_MAX + 5);
+	assert_int_equal(process_table_top(table, NS_PER_SEC, top, 2), 2);
+	assert_string_equal(top[0].name, "c"); /* no cmdline */
+	process_table_free(table);
+}
+
+static void forged_files_and_names_do_no_harm(void **state)
+{
+	struct tree *t = *state;
+	struct process top[8];
+	struct process_table *table;
+	char path[160];
+
+	put_process(t, 7, 1, 3, 1, "x\033[2J");
+	put(t, 8, "stat", "8 (big) S 1\n", 12);
+	put(t, 8, "statm", "1 99999999999999999999 1\n", 25);
+	snprintf(path, sizeof(path), "%s/proc/99999999999999999999", t->path);
+	mkdir(path, 0755);
+	snprintf(path, sizeof(path), "%s/proc/9x", t->path);
+	mkdir(path, 0755);
+	put(t, 11, "stat", "11 (fifo) S 1\n", 14);
+	snprintf(path, sizeof(path), "%s/proc/11/statm", t->path);
+	assert_int_equal(mkfifo(path, 0644), 0);
+	table = process_table_new(t->fd, 1, NULL);
+	for (int i = 1; i < 5; i++)
+		assert_int_equal(process_table_sweep(table, i * NS_PER_SEC, NULL), 0);
+	assert_int_equal(process_table_top(table, 5 * NS_PER_SEC, top, 8), 2);
+	process_table_free(table);
+}
+
+static void a_root_without_proc_is_an_error(void **state)
+{
+	struct err err = { 0 };
+	int fd = open("/dev/null", O_PATH | O_CLOEXEC), before = open_descriptors();
+	(void)state;
+
+	assert_null(process_table_new(fd, 1, &err));
+	assert_true(err.code != 0);
+	assert_int_equal(open_descriptors(), before);
+	close(fd);
+	process_table_free(NULL);
+}
+
+static void on_the_real_proc_a_child_that_eats_is_on_top(void **state)
+{
+	int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), ready[2];
+	struct process_table *table;
+	struct process top[2];
+	pid_t child;
+	char byte;
+	(void)state;
+
+	assert_int_equal(pipe(ready), 0);
+	child = fork();
+	if (child == 0) {
+		memset(malloc(64 << 20), 1, 64 << 20);
+		if (write(ready[1], "x", 1) == 1)
+			pause();
+		_exit(0);
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	table = process_table_new(root, getpid(), NULL);
+	assert_int_equal(process_table_sweep(table, now_boottime_ns(), NULL), 0);
+	assert_int_equal(process_table_count(table), 2);
+	process_table_top(table, now_boottime_ns(), top, 2);
+	assert_int_equal(top[0].pid, child);
+	assert_true(process_own(&top[0]) >= 64 << 20);
+	kill(child, SIGKILL);
+	/* A zombie holds no memory. */
+	waitid(P_PID, (id_t)child, &(siginfo_t){ 0 }, WEXITED | WNOWAIT);
+	process_table_sweep(table, now_boottime_ns(), NULL);
+	assert_int_equal(process_table_count(table), 1);
+	waitpid(child, NULL, 0);
+	process_table_sweep(table, now_boottime_ns(), NULL);
+	assert_int_equal(process_table_count(table), 1);
+	process_table_free(table);
+	close(root);
+	close(ready[0]);
+	close(ready[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(the_largest_come_first_by_what_they_hold_alone, setup, teardown),
+		cmocka_unit_test_setup_teardown(growth_is_measured_over_seconds_and_titles_are_read_anew, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_is_gone_is_forgotten, setup, teardown),
+		cmocka_unit_test_setup_teardown(beside_others_only_the_launchers_descendants_count, setup, teardown),
+		cmocka_unit_test_setup_teardown(more_than_can_be_tracked_are_counted, setup, teardown),
+		cmocka_unit_test_setup_teardown(forged_files_and_names_do_no_harm, setup, teardown),
+		cmocka_unit_test(a_root_without_proc_is_an_error),
+		cmocka_unit_test(on_the_real_proc_a_child_that_eats_is_on_top),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of the sampler under a clock of their own. */
+#include "sidecar/sample/sampler.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "lib/macros.h"
+
+#define MIB ((int64_t)1 << 20)
+#define GIB ((int64_t)1 << 30)
+#define MS NS_PER_MS
+#define S NS_PER_SEC
+
+static const struct {
+	const char *what;
+	struct {
+		int64_t at_ns, usage, limit;
+	} readings[4]; /* the last with a limit that is not 0 counts */
+	int64_t delay_ns;
+} rows[] = {
+	{ "no limit, no hurry", { { S, 5 * GIB, -1 } }, SAMPLE_MAX_NS },
+	{ "far from the limit", { { S, 1 * GIB, 4 * GIB } }, SAMPLE_MAX_NS },
+	{ "half a gibibyte left at the rate of one core", { { S, GIB / 2, GIB } }, S / 4 },
+	{ "at the limit", { { S, GIB, GIB } }, SAMPLE_MIN_NS },
+	{ "over the limit, which was lowered", { { S, 2 * GIB, GIB } }, SAMPLE_MIN_NS },
+	{ "10 MiB left", { { S, GIB - 10 * MIB, GIB } }, SAMPLE_MIN_NS },
+	{ "4 GiB/s was seen: a quarter of the time", { { S, 0, 5 * GIB }, { 2 * S, 4 * GIB, 5 * GIB } }, S / 8 },
+	{ "memory given back", { { S, 0, 5 * GIB }, { 2 * S, 4 * GIB, 5 * GIB }, { 3 * S, 1 * GIB, 5 * GIB } }, S / 2 },
+	{ "a fast rate is remembered", { { S, 0, 5 * GIB }, { 2 * S, 4 * GIB, 5 * GIB }, { 3 * S, 3 * GIB, 5 * GIB } }, S / 4 },
+	{ "and forgotten after a minute",
+	  { { S, 0, 5 * GIB }, { 2 * S, 4 * GIB, 5 * GIB }, { 65 * S, 4 * GIB + GIB / 2, 5 * GIB } },
+	  S / 4 },
+	{ "a clock that stands still", { { S, 0, GIB }, { S, GIB / 2, GIB } }, S / 4 },
+	{ "a clock that goes back", { { 2 * S, 0, GIB }, { S, GIB / 2, GIB } }, S / 4 },
+	{ "a usage that is not known", { { S, -1, GIB } }, S / 2 },
+	{ "forged numbers, one nanosecond apart", { { S, 0, INT64_MAX }, { S + 1, INT64_MAX / 2, INT64_MAX } }, SAMPLE_MAX_NS },
+	{ "the largest of all", { { S, 0, INT64_MAX }, { S + 1, INT64_MAX, INT64_MAX } }, SAMPLE_MIN_NS },
+};
+
+static void the_delay_is_half_the_headroom_over_the_fastest_rate(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct sampler s = { 0 };
+		int64_t delay = 0;
+
+		for (size_t j = 0; j < ARRAY_SIZE(rows[i].readings) && rows[i].readings[j].limit; j++)
+			delay = sampler_next(&s, rows[i].readings[j].at_ns, rows[i].readings[j].usage,
+					     rows[i].readings[j].limit);
+		/* A forged usage may be off by rounding. */
+		if (delay < rows[i].delay_ns - MS || delay > rows[i].delay_ns + MS)
+			fail_msg("%s: %lld ns", rows[i].what, (long long)delay);
+	}
+}
+
+static void a_leak_is_always_seen_above_ninety_per_cent(void **state)
+{
+	/* From a standing start, at any rate up to that of one core. */
+	(void)state;
+	for (int64_t rate = 64 * MIB; rate <= GIB; rate *= 2) {
+		struct sampler s = { 0 };
+		int64_t now = S, usage = 100 * MIB, seen = 0;
+
+		while (usage < GIB) {
+			int64_t delay = sampler_next(&s, now, usage, GIB);
+
+			seen = usage;
+			assert_in_range(delay, SAMPLE_MIN_NS, SAMPLE_MAX_NS);
+			now += delay;
+			usage += (int64_t)((double)delay / S * (double)rate);
+		}
+		assert_true(seen >= GIB / 10 * 9);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_delay_is_half_the_headroom_over_the_fastest_rate),
+		cmocka_unit_test(a_leak_is_always_seen_above_ninety_per_cent),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
