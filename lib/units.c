@@ -5,71 +5,128 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 static const struct {
 	const char *suffix;
-	long double factor;
+	int tens, twos; /* the factor is 10^tens * 2^twos */
 } quantity_suffixes[] = {
-	{ "", 1.0L },
-	{ "n", 1e-9L },
-	{ "u", 1e-6L },
-	{ "m", 1e-3L },
-	{ "k", 1e3L },
-	{ "M", 1e6L },
-	{ "G", 1e9L },
-	{ "T", 1e12L },
-	{ "P", 1e15L },
-	{ "E", 1e18L },
-	{ "Ki", 1024.0L },
-	{ "Mi", 1024.0L * 1024 },
-	{ "Gi", 1024.0L * 1024 * 1024 },
-	{ "Ti", 1024.0L * 1024 * 1024 * 1024 },
-	{ "Pi", 1024.0L * 1024 * 1024 * 1024 * 1024 },
-	{ "Ei", 1024.0L * 1024 * 1024 * 1024 * 1024 * 1024 },
+	{ "", 0, 0 },
+	{ "n", -9, 0 },
+	{ "u", -6, 0 },
+	{ "m", -3, 0 },
+	{ "k", 3, 0 },
+	{ "M", 6, 0 },
+	{ "G", 9, 0 },
+	{ "T", 12, 0 },
+	{ "P", 15, 0 },
+	{ "E", 18, 0 },
+	{ "Ki", 0, 10 },
+	{ "Mi", 0, 20 },
+	{ "Gi", 0, 30 },
+	{ "Ti", 0, 40 },
+	{ "Pi", 0, 50 },
+	{ "Ei", 0, 60 },
 };
 
+#define EXPONENT_MAX 60
+
 /* A decimal exponent ("e9", "E-3") is the other kind of suffix. */
-static int suffix_factor(const char *suffix, long double *ret_factor)
+static bool read_suffix(const char *suffix, int *ret_tens, int *ret_twos)
 {
+	const char *digits = suffix + 1 + (*suffix && strchr("+-", suffix[1]) && suffix[1]);
+	char *end;
+	long exponent;
+
 	for (size_t i = 0; i < ARRAY_SIZE(quantity_suffixes); i++)
 		if (strcmp(suffix, quantity_suffixes[i].suffix) == 0) {
-			*ret_factor = quantity_suffixes[i].factor;
-			return 0;
+			*ret_tens = quantity_suffixes[i].tens;
+			*ret_twos = quantity_suffixes[i].twos;
+			return true;
 		}
-	if (*suffix == 'e' || *suffix == 'E') {
-		char *end;
-		long exponent = strtol(suffix + 1, &end, 10);
+	if ((*suffix != 'e' && *suffix != 'E') || !isdigit((unsigned char)*digits))
+		return false;
+	exponent = strtol(suffix + 1, &end, 10);
+	if (*end || exponent < -EXPONENT_MAX || exponent > EXPONENT_MAX)
+		return false;
+	*ret_tens = (int)exponent;
+	*ret_twos = 0;
+	return true;
+}
 
-		if (end == suffix + 1 || *end || exponent < -18 || exponent > 18)
-			return -EINVAL;
-		*ret_factor = powl(10.0L, exponent);
-		return 0;
+/* A decimal number as digits * 10^tens; rest: there was more than that, too small to be kept. */
+struct decimal {
+	unsigned __int128 digits;
+	int tens;
+	bool rest;
+};
+
+#define DECIMAL_ENOUGH ((unsigned __int128)1000000000 * 10000000000) /* digits of a fraction beyond are only rest */
+
+/* Returns the end of the number, NULL when there is none; *ret_fits: false when it is too large. */
+static const char *read_decimal(const char *text, struct decimal *ret, bool *ret_fits)
+{
+	struct decimal d = { 0 };
+	bool any = false, fraction = false;
+
+	*ret_fits = true;
+	for (; isdigit((unsigned char)*text) || (*text == '.' && !fraction); text++) {
+		unsigned int digit = (unsigned int)(*text - '0');
+
+		if (*text == '.') {
+			fraction = true;
+			continue;
+		}
+		any = true;
+		if (fraction && d.digits >= DECIMAL_ENOUGH) {
+			d.rest |= digit != 0;
+			continue;
+		}
+		if (__builtin_mul_overflow(d.digits, 10u, &d.digits) || __builtin_add_overflow(d.digits, digit, &d.digits))
+			*ret_fits = false;
+		d.tens -= fraction;
 	}
-	return -EINVAL;
+	*ret = d;
+	return any ? text : NULL;
+}
+
+/* digits * 10^tens * 2^twos, rounded up. Exact: 0.253 is 253 thousandths, not 254 as floating point has it. */
+static bool scale_up(struct decimal d, int twos, int64_t *ret_value)
+{
+	if (!d.digits && !d.rest) {
+		*ret_value = 0;
+		return true;
+	}
+	if (__builtin_mul_overflow(d.digits, (unsigned __int128)1 << twos, &d.digits))
+		return false;
+	for (; d.tens > 0; d.tens--)
+		if (__builtin_mul_overflow(d.digits, 10u, &d.digits))
+			return false;
+	for (; d.tens < 0; d.tens++) {
+		d.rest |= d.digits % 10 != 0;
+		d.digits /= 10;
+	}
+	if (d.digits + d.rest > INT64_MAX)
+		return false;
+	*ret_value = (int64_t)(d.digits + d.rest);
+	return true;
 }
 
 int quantity_parse_milli(const char *text, int64_t *ret_milli, struct err *err)
 {
-	char digits[48];
-	size_t len = strspn(text, "0123456789.");
-	long double value, factor;
-	char *end;
+	struct decimal number;
+	int tens, twos;
+	bool fits;
+	const char *suffix = read_decimal(text + (*text == '+'), &number, &fits);
 
-	if (!len || len >= sizeof(digits))
+	if (!suffix || !read_suffix(suffix, &tens, &twos))
 		return err_set(err, EINVAL, "\"%.40s\" is not a quantity such as 500m or 4Gi", text);
-	memcpy(digits, text, len);
-	digits[len] = '\0';
-	value = strtold(digits, &end);
-	if (*end || suffix_factor(text + len, &factor) < 0)
-		return err_set(err, EINVAL, "\"%.40s\" is not a quantity such as 500m or 4Gi", text);
-	value = ceill(value * factor * 1000.0L);
-	if (value >= (long double)INT64_MAX)
+	number.tens += tens + 3;
+	if (!fits || !scale_up(number, twos, ret_milli))
 		return err_set(err, ERANGE, "quantity \"%.40s\"", text);
-	*ret_milli = (int64_t)value;
 	return 0;
 }
 
@@ -122,16 +179,21 @@ const char *duration_format(int64_t ns, char buf[static DURATION_TEXT_MAX])
 
 const char *time_format(int64_t unix_ns, char buf[static TIME_TEXT_MAX])
 {
+	int64_t part = unix_ns % NS_PER_SEC;
 	time_t s = (time_t)(unix_ns / NS_PER_SEC);
 	struct tm tm;
 	size_t len;
 
+	if (part < 0) { /* before 1970: the fraction counts forward all the same */
+		part += NS_PER_SEC;
+		s--;
+	}
 	if (!gmtime_r(&s, &tm)) {
 		snprintf(buf, TIME_TEXT_MAX, "?");
 		return buf;
 	}
 	len = strftime(buf, TIME_TEXT_MAX, "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(buf + len, TIME_TEXT_MAX - len, ".%03dZ", (int)(unix_ns % NS_PER_SEC / NS_PER_MS));
+	snprintf(buf + len, TIME_TEXT_MAX - len, ".%03dZ", (int)(part / NS_PER_MS));
 	return buf;
 }
 
@@ -139,14 +201,17 @@ int time_parse(const char *text, int64_t *ret_unix_ns, struct err *err)
 {
 	struct tm tm = { 0 };
 	const char *p = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
-	int64_t fraction = 0, weight = NS_PER_SEC / 10;
+	int64_t fraction = 0, weight = NS_PER_SEC / 10, ns;
 
 	if (p && *p == '.')
 		for (p++; isdigit((unsigned char)*p); p++, weight /= 10)
 			fraction += (*p - '0') * weight;
 	if (!p || strcmp(p, "Z") != 0)
 		return err_set(err, EINVAL, "\"%.40s\" is not a time such as 2026-11-21T01:29:06Z", text);
-	*ret_unix_ns = (int64_t)timegm(&tm) * NS_PER_SEC + fraction;
+	/* Nanoseconds reach from 1677 to 2262. */
+	if (__builtin_mul_overflow((int64_t)timegm(&tm), NS_PER_SEC, &ns) || __builtin_add_overflow(ns, fraction, &ns))
+		return err_set(err, ERANGE, "time \"%.40s\"", text);
+	*ret_unix_ns = ns;
 	return 0;
 }
 
