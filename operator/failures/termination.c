@@ -12,7 +12,7 @@
 #include "lib/units.h"
 
 #define MARK "#afterglow/1 "
-#define NUMBER_MAX 9007199254740992.0 /* 2^53: what a double holds exactly */
+#define NUMBER_MAX 999999999999999.0 /* cJSON prints 15 digits; with an exponent the CRD would see no integer */
 
 static const char *const memory_fields[] = {
 	"limitBytes", "usageBytes", "peakBytes", "anonBytes", "fileBytes", "shmemBytes", "sampleAgeMs",
