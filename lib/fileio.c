@@ -34,12 +34,14 @@ int fd_read_all(int fd, struct strbuf *out, struct err *err)
 int file_read(int dirfd, const char *path, struct strbuf *out, struct err *err)
 {
 	_cleanup_close_ int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
+	int r;
 
 	if (fd < 0)
 		return err_set(err, errno, "open %s", path);
-	if (fd_read_all(fd, out, err) < 0)
-		return err_wrap(err, "%s", path);
-	return 0;
+	r = fd_read_all(fd, out, err);
+	if (r < 0)
+		err_wrap(err, "%s", path);
+	return r;
 }
 
 int fd_write_all(int fd, const void *data, size_t len, struct err *err)
@@ -53,6 +55,8 @@ int fd_write_all(int fd, const void *data, size_t len, struct err *err)
 			continue;
 		if (n < 0)
 			return err_set(err, errno, "write");
+		if (n == 0) /* no progress and no reason: not to be repeated for ever */
+			return err_set(err, EIO, "write");
 		p += n;
 		len -= (size_t)n;
 	}
@@ -62,11 +66,15 @@ int fd_write_all(int fd, const void *data, size_t len, struct err *err)
 int file_write(int dirfd, const char *path, const void *data, size_t len, mode_t mode, struct err *err)
 {
 	_cleanup_close_ int fd = openat(dirfd, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+	int r;
 
 	if (fd < 0)
 		return err_set(err, errno, "create %s", path);
-	if (fd_write_all(fd, data, len, err) < 0)
-		return err_wrap(err, "%s", path);
+	r = fd_write_all(fd, data, len, err);
+	if (r < 0) {
+		err_wrap(err, "%s", path);
+		return r;
+	}
 	if (fsync(fd) < 0)
 		return err_set(err, errno, "fsync %s", path);
 	return 0;
@@ -76,6 +84,7 @@ int dir_make_all(const char *path, mode_t mode, struct err *err)
 {
 	char part[PATH_MAX];
 	size_t len = strlen(path);
+	struct stat st;
 
 	if (len == 0 || len >= sizeof(part))
 		return err_set(err, ENAMETOOLONG, "mkdir %.100s", path);
@@ -89,7 +98,11 @@ int dir_make_all(const char *path, mode_t mode, struct err *err)
 		if (mkdir(part, mode) < 0 && errno != EEXIST)
 			return err_set(err, errno, "mkdir %s", part);
 		if (was == '\0')
-			return 0;
+			break;
 		*p = was;
 	}
+	/* EEXIST is also what mkdir says of a file. */
+	if (stat(part, &st) < 0 || !S_ISDIR(st.st_mode))
+		return err_set(err, ENOTDIR, "mkdir %s", part);
+	return 0;
 }

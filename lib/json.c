@@ -89,6 +89,31 @@ cJSON *json_find(const cJSON *array, const char *key, const char *value)
 	return NULL;
 }
 
+/*
+ * The old value's name goes over to the new one: cJSON's own replacing copies
+ * it, and without memory for that leaves a nameless item, behind which lookups
+ * find nothing any more.
+ */
+static bool replace(cJSON *obj, cJSON *old, cJSON *value)
+{
+	cJSON_free(value->string);
+	value->string = TAKE_PTR(old->string);
+	return cJSON_ReplaceItemViaPointer(obj, old, value);
+}
+
+static bool put(cJSON *obj, const char *name, cJSON *value)
+{
+	cJSON *old = cJSON_GetObjectItemCaseSensitive(obj, name);
+
+	if (!value)
+		return false;
+	if (old ? replace(obj, old, value) : cJSON_AddItemToObject(obj, name, value))
+		return true;
+	/* Without memory for the name cJSON leaves the value to nobody. */
+	cJSON_Delete(value);
+	return false;
+}
+
 cJSON *json_object_at(cJSON *obj, const char *name)
 {
 	cJSON *item = cJSON_GetObjectItemCaseSensitive(obj, name);
@@ -96,8 +121,7 @@ cJSON *json_object_at(cJSON *obj, const char *name)
 	if (cJSON_IsObject(item))
 		return item;
 	item = cJSON_CreateObject();
-	json_set(obj, name, item);
-	return item;
+	return put(obj, name, item) ? item : NULL;
 }
 
 cJSON *json_array_at(cJSON *obj, const char *name)
@@ -107,16 +131,12 @@ cJSON *json_array_at(cJSON *obj, const char *name)
 	if (cJSON_IsArray(item))
 		return item;
 	item = cJSON_CreateArray();
-	json_set(obj, name, item);
-	return item;
+	return put(obj, name, item) ? item : NULL;
 }
 
 void json_set(cJSON *obj, const char *name, cJSON *value)
 {
-	if (cJSON_GetObjectItemCaseSensitive(obj, name))
-		cJSON_ReplaceItemInObjectCaseSensitive(obj, name, value);
-	else
-		cJSON_AddItemToObject(obj, name, value);
+	put(obj, name, value);
 }
 
 void json_set_str(cJSON *obj, const char *name, const char *value)
