@@ -63,6 +63,9 @@ $(BUILD)/test/lib/%_test: $(BUILD)/obj/lib/%_test.o $(call objects,$(LIB))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(SIDECAR_LIBS)
+# Faults that do not come by themselves.
+$(BUILD)/test/lib/strbuf_test: LDFLAGS += -Wl,--wrap=realloc
+$(BUILD)/test/lib/fileio_test: LDFLAGS += -Wl,--wrap=read,--wrap=write,--wrap=fsync
 $(BUILD)/test/sidecar/%_test: $(BUILD)/obj/sidecar/%_test.o $(call objects,$(SIDECAR) $(LIB))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)

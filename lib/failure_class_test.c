@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of the table of classes and of signal names. */
+#include "lib/failure_class.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <signal.h>
+
+#include "lib/macros.h"
+
+static void every_class_has_a_name_of_its_own_that_leads_back_to_it(void **state)
+{
+	(void)state;
+	for (int c = 0; c < FAILURE_CLASS_COUNT; c++) {
+		assert_int_equal(failure_class_from_name(failure_class_name((enum failure_class)c)), c);
+		assert_true(strlen(failure_class_meaning((enum failure_class)c)) > 5);
+	}
+}
+
+static void what_is_no_class_has_no_number(void **state)
+{
+	static const char *const rows[] = { "", "killed", "Killed ", "KernelOOM", "\xff", "Unknown\n" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		assert_int_equal(failure_class_from_name(rows[i]), -1);
+	assert_int_equal(confidence_from_name("Certain"), -1);
+	assert_int_equal(confidence_from_name(""), -1);
+}
+
+static void confidences_lead_back_from_their_names(void **state)
+{
+	(void)state;
+	for (int c = CONFIDENCE_CERTAIN; c <= CONFIDENCE_UNKNOWN; c++)
+		assert_int_equal(confidence_from_name(confidence_name((enum confidence)c)), c);
+}
+
+static void class_names_are_fit_for_files_labels_and_crd_enums(void **state)
+{
+	(void)state;
+	for (int c = 0; c < FAILURE_CLASS_COUNT; c++) {
+		const char *name = failure_class_name((enum failure_class)c);
+
+		assert_in_range(strlen(name), 3, 63);
+		assert_int_equal(strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"), strlen(name));
+	}
+}
+
+static void death_by_a_signal_has_the_class_of_that_signal(void **state)
+{
+	static const struct {
+		int signo;
+		enum failure_class class;
+	} rows[] = {
+		{ SIGINT, FAILURE_INTERRUPTED },   { SIGKILL, FAILURE_KILLED },
+		{ SIGSEGV, FAILURE_SEGFAULT },     { SIGABRT, FAILURE_ABORT },
+		{ SIGBUS, FAILURE_BUS_ERROR },     { SIGILL, FAILURE_ILLEGAL_INSTRUCTION },
+		{ SIGFPE, FAILURE_ARITHMETIC_ERROR }, { SIGTRAP, FAILURE_TRAP },
+		{ SIGTERM, FAILURE_TERMINATED },   { SIGHUP, FAILURE_UNKNOWN },
+		{ 0, FAILURE_UNKNOWN },            { -9, FAILURE_UNKNOWN },
+		{ 64, FAILURE_UNKNOWN },           { 1000, FAILURE_UNKNOWN },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		assert_int_equal(failure_class_of_signal(rows[i].signo), rows[i].class);
+}
+
+static void signals_have_the_names_that_kill_l_prints(void **state)
+{
+	static const struct {
+		int signo;
+		const char *name;
+	} rows[] = {
+		{ 1, "SIGHUP" }, { 9, "SIGKILL" }, { 11, "SIGSEGV" }, { 31, "SIGSYS" }, { 32, "SIG32" },
+		{ 33, "SIG33" }, { 34, "SIGRTMIN+0" }, { 64, "SIGRTMIN+30" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		assert_string_equal(signal_name(rows[i].signo), rows[i].name);
+	for (int signo = 1; signo <= 64; signo++)
+		assert_memory_equal(signal_name(signo), "SIG", 3);
+	assert_null(signal_name(0));
+	assert_null(signal_name(-1));
+	assert_null(signal_name(65));
+	assert_null(signal_name(INT32_MAX));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_class_has_a_name_of_its_own_that_leads_back_to_it),
+		cmocka_unit_test(what_is_no_class_has_no_number),
+		cmocka_unit_test(confidences_lead_back_from_their_names),
+		cmocka_unit_test(class_names_are_fit_for_files_labels_and_crd_enums),
+		cmocka_unit_test(death_by_a_signal_has_the_class_of_that_signal),
+		cmocka_unit_test(signals_have_the_names_that_kill_l_prints),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
