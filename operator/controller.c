@@ -27,6 +27,8 @@
 
 /* One large cluster must not keep the others waiting, nor all of them the API server busy. */
 #define RECONCILES_MAX 16
+/* Events of a cluster come in bursts; and two operators that undo each other's work must not do so at full speed. */
+#define PACE_NS (100 * NS_PER_MS)
 /* Belt and braces: every cluster is looked at so often, events or not. */
 #define RESYNC_NS (600 * NS_PER_SEC)
 /* How long is believed what is not watched: claims, and that the launcher's ConfigMap is still there. */
@@ -590,6 +592,7 @@ int controller_new(const struct controller_options *options, struct controller *
 		return err_set(err, ENOMEM, "controller");
 	c->o = *options;
 	workqueue_init(&c->queue);
+	c->queue.pace_ns = PACE_NS;
 	c->wake = evtimer_new(options->base, run, c);
 	int r = c->wake ? new_informers(c, err) : err_set(err, ENOMEM, "controller");
 	if (r == 0) {

@@ -17,6 +17,7 @@
 struct workqueue_item {
 	struct workqueue_item *next, *prev;
 	int64_t at_ns;
+	int64_t not_before_ns; /* the pace; 0: none */
 	unsigned failures;
 	bool ready, delayed, working;
 	bool again; /* added while worked on */
@@ -97,6 +98,17 @@ static void delayed_insert(struct workqueue *q, struct workqueue_item *item, int
 	q->n_delayed++;
 }
 
+/* Ready now; or soon, if the work on it has only just been done. */
+static void ready_soon(struct workqueue *q, struct workqueue_item *item)
+{
+	if (item->delayed)
+		delayed_remove(q, item);
+	if (item->not_before_ns)
+		delayed_insert(q, item, item->not_before_ns);
+	else
+		ready_append(q, item);
+}
+
 int workqueue_add(struct workqueue *q, const char *key)
 {
 	struct workqueue_item *item = item_of(q, key);
@@ -104,13 +116,10 @@ int workqueue_add(struct workqueue *q, const char *key)
 	if (!item)
 		return -ENOMEM;
 	q->adds++;
-	if (item->working) {
+	if (item->working)
 		item->again = true;
-	} else if (!item->ready) {
-		if (item->delayed)
-			delayed_remove(q, item);
-		ready_append(q, item);
-	}
+	else if (!item->ready)
+		ready_soon(q, item);
 	return 0;
 }
 
@@ -152,6 +161,7 @@ const char *workqueue_get(struct workqueue *q, int64_t now_ns)
 	q->n_ready--;
 	item->ready = false;
 	item->working = true;
+	item->not_before_ns = q->pace_ns ? now_ns + q->pace_ns : 0;
 	q->n_working++;
 	return item->key;
 }
@@ -165,11 +175,8 @@ void workqueue_done(struct workqueue *q, const char *key)
 	item->working = false;
 	q->n_working--;
 	/* After a failure the delay holds, whatever came in meanwhile: the work would fail again. */
-	if (item->again && !(item->failures && item->delayed)) {
-		if (item->delayed)
-			delayed_remove(q, item);
-		ready_append(q, item);
-	}
+	if (item->again && !(item->failures && item->delayed))
+		ready_soon(q, item);
 	item->again = false;
 	item_drop_if_idle(q, item);
 }

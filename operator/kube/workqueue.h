@@ -23,13 +23,14 @@ struct workqueue {
 	struct workqueue_item *first, *last; /* ready, in the order they came */
 	struct workqueue_item *delayed; /* in no order */
 	size_t n_ready, n_delayed, n_working;
+	int64_t pace_ns; /* least time between two starts of work on the same key; 0: none. Set after init */
 	uint64_t adds, retries; /* counters for metrics */
 };
 
 void workqueue_init(struct workqueue *q);
 void workqueue_release(struct workqueue *q);
 
-/* Makes key ready now, whatever delay it had. -ENOMEM: not added. */
+/* Makes key ready now, or as soon as the pace allows, whatever delay it had. -ENOMEM: not added. */
 int workqueue_add(struct workqueue *q, const char *key);
 /* Makes key ready at the time, or earlier if it was due earlier. */
 int workqueue_add_at(struct workqueue *q, const char *key, int64_t at_ns);

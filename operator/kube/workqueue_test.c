@@ -148,6 +148,28 @@ static void a_delay_set_while_worked_on_starts_after_done(void **state)
 	workqueue_release(&q);
 }
 
+static void work_on_one_key_is_paced_and_work_on_others_is_not(void **state)
+{
+	struct workqueue q;
+	(void)state;
+
+	workqueue_init(&q);
+	q.pace_ns = 100;
+	workqueue_add(&q, "a");
+	assert_string_equal(workqueue_get(&q, 1000), "a");
+	workqueue_add(&q, "a");
+	workqueue_add_at(&q, "a", 5000);
+	workqueue_forget(&q, "a");
+	workqueue_done(&q, "a");
+	workqueue_add(&q, "a");
+	workqueue_add(&q, "b");
+	assert_string_equal(workqueue_get(&q, 1001), "b");
+	assert_null(workqueue_get(&q, 1099));
+	assert_int_equal(workqueue_next_ns(&q), 1100);
+	assert_string_equal(workqueue_get(&q, 1100), "a");
+	workqueue_release(&q);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -157,6 +179,7 @@ int main(void)
 		cmocka_unit_test(retry_after_is_the_least_delay),
 		cmocka_unit_test(events_during_failing_work_do_not_defeat_its_delay),
 		cmocka_unit_test(a_new_event_ends_the_wait_of_a_delayed_key),
+		cmocka_unit_test(work_on_one_key_is_paced_and_work_on_others_is_not),
 		cmocka_unit_test(a_delay_set_while_worked_on_starts_after_done),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
