@@ -34,7 +34,7 @@ def install(**values):
     sets = {"store__claim": CLAIM, **values}
     arguments = [part for key, value in sets.items() for part in ("--set", f"{key.replace('__', '.')}={value}")]
     helm("upgrade", "--install", "afterglow", str(ROOT / "charts/afterglow"), "--namespace", SYSTEM,
-         "--create-namespace", "--wait", "--timeout", "120s", *arguments)
+         "--create-namespace", "--take-ownership", "--wait", "--timeout", "120s", *arguments)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -71,7 +71,7 @@ def test_a_sidecar_killed_just_before_the_oom_leaves_a_record_that_names_what_is
 
 @pytest.fixture(params=["missing image", "image without the program"])
 def broken_sidecar(request, kubectl):
-    repository, tag = ("localhost/no-such-image", "1") if request.param == "missing image" else RAY_IMAGE.rsplit(":", 1)
+    repository, tag = ("localhost/no-such-image", "none") if request.param == "missing image" else RAY_IMAGE.rsplit(":", 1)
     install(sidecar__image__repository=repository, sidecar__image__tag=tag)
     yield request.param.replace(" ", "-")
     install()

@@ -4,6 +4,7 @@
 import pytest
 
 from cluster.conftest import check_bundle, container
+from conftest import wait_for
 
 
 def worker(command):
@@ -23,9 +24,11 @@ def deaths(new_cluster, volume):
     })
 
 
-def failure_of(deaths, group):
-    pod = next(p for p in deaths.pods("worker") if p["metadata"]["labels"]["ray.io/group"] == group)
-    return deaths.wait_failure(pod=pod["metadata"]["name"], timeout=90)
+def pod_of(deaths, group):
+    """The name of the group's pod."""
+    def find():
+        return [p["metadata"]["name"] for p in deaths.pods("worker") if p["metadata"]["labels"]["ray.io/group"] == group]
+    return wait_for(f"a pod of group {group}", find)[0]
 
 
 @pytest.mark.parametrize("group, code, signal, failure_class", [
@@ -35,7 +38,7 @@ def failure_of(deaths, group):
     ("missing", 127, None, "CommandNotFound"),
 ])
 def test_the_exit_code_and_the_class_tell_how_it_ended(deaths, volume, group, code, signal, failure_class):
-    failure = failure_of(deaths, group)
+    failure = deaths.wait_failure(pod=pod_of(deaths, group), timeout=90)
     assert (failure["exitCode"], failure.get("signal"), failure["class"]) == (code, signal, failure_class)
     assert failure["confidence"] == "certain"
     report = check_bundle(volume / failure["bundle"].partition("/")[2])
@@ -44,8 +47,7 @@ def test_the_exit_code_and_the_class_tell_how_it_ended(deaths, volume, group, co
 
 def test_a_crash_loop_gives_one_rayfailure_for_each_death(deaths):
     # Restarted by the kubelet, dead again: another container instance, another record.
-    pod = next(p for p in deaths.pods("worker") if p["metadata"]["labels"]["ray.io/group"] == "error")
-    name = pod["metadata"]["name"]
+    name = pod_of(deaths, "error")
     deaths.wait_failure(pod=name, restartCount=0, timeout=60)
     deaths.wait_failure(pod=name, restartCount=1, timeout=60)
     records = [f["spec"]["containerID"] for f in deaths.failures() if f["spec"]["pod"] == name]

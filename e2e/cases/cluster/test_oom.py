@@ -114,8 +114,8 @@ def test_the_rayfailure_names_the_class_and_the_task(demo, leaked):
 def test_get_rayfailures_reads_as_a_newspaper(k, demo, leaked):
     demo.wait_failure(pod=leaked)
     header, row = k("get", "rf").splitlines()[:2]
-    assert header.split() == ["CLUSTER", "POD", "CLASS", "EXIT", "MEMORY", "AGE"]
-    assert row.split()[:4] == ["demo", leaked, "KernelOOMContainer", "137"]
+    assert header.split() == ["NAME", "CLUSTER", "POD", "CLASS", "EXIT", "MEMORY", "AGE"]
+    assert row.split()[1:7] == ["demo", leaked, "KernelOOMContainer", "137", "1.2", "GiB"]
 
 
 def test_logs_of_the_previous_instance_show_the_snapshot_with_the_task(k, demo, leaked):
