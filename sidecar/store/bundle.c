@@ -125,8 +125,10 @@ int bundle_add(struct bundle *b, const char *file, const void *data, size_t len,
 {
 	int r = file_write(b->fd, file, data, len, FILE_MODE, err);
 
-	if (r < 0)
+	if (r < 0) {
+		unlinkat(b->fd, file, 0); /* half of it, which abort would not know of */
 		return err_wrap(err, "%s/%s", b->store, b->path);
+	}
 	describe(b, file, data, len);
 	return 0;
 }
