@@ -60,6 +60,8 @@ static void read_status(const struct observation *o, struct verdict *v)
 		v->exit_code = 128 + SIGKILL;
 		v->signal = SIGKILL;
 		add_evidence(v, "launcher", "it died with the container, without a word: only SIGKILL does that");
+	} else if (!WIFEXITED(o->wait_status) && !(WIFSIGNALED(o->wait_status) && signal_name(WTERMSIG(o->wait_status)))) {
+		add_evidence(v, "wait status", "0x%x, with which no process ends", (unsigned int)o->wait_status);
 	} else if (WIFSIGNALED(o->wait_status)) {
 		v->signal = WTERMSIG(o->wait_status);
 		v->exit_code = 128 + v->signal;
@@ -75,14 +77,20 @@ static void read_status(const struct observation *o, struct verdict *v)
 	}
 }
 
-enum oom { OOM_NO, OOM_PROVED, OOM_PROBABLE };
+enum oom { OOM_NO, OOM_UNTOLD, OOM_PROVED, OOM_PROBABLE };
+
+/* Whether the counters tell: both readings are there (a final 0 needs no first), and the kernel counts kills. */
+static bool counters_tell(const struct observation *o)
+{
+	return o->after_known && o->after.oom_kill >= 0 && (o->before.oom_kill >= 0 || o->after.oom_kill == 0);
+}
 
 static enum oom look_for_oom(const struct observation *o, struct verdict *v)
 {
 	int64_t kills, groups;
 	char age[DURATION_TEXT_MAX];
 
-	if (o->after_known) {
+	if (counters_tell(o)) {
 		groups = rise(o->before.oom_group_kill, o->after.oom_group_kill);
 		kills = rise(o->before.oom_kill, o->after.oom_kill);
 		if (groups)
@@ -91,13 +99,21 @@ static enum oom look_for_oom(const struct observation *o, struct verdict *v)
 		if (kills)
 			add_evidence(v, counter_file(o), "oom_kill %" PRId64 " -> %" PRId64, o->before.oom_kill,
 				     o->after.oom_kill);
+		if (kills && !groups && !o->container_lives && o->oom_age_ns > OOM_EXPLAINS_NS) {
+			add_evidence(v, counter_file(o), "but %s before the end: too long to explain it",
+				     duration_format(o->oom_age_ns, age));
+			return OOM_NO;
+		}
 		if (groups || kills)
 			return OOM_PROVED;
-		if (o->after.oom_kill >= 0)
-			add_evidence(v, counter_file(o), "oom_kill stayed at %" PRId64, o->after.oom_kill);
+		add_evidence(v, counter_file(o), "oom_kill stayed at %" PRId64, o->after.oom_kill);
 		return OOM_NO;
 	}
-	add_missing(v, "memory counters after the death", "a runtime that keeps the cgroup some milliseconds longer");
+	if (o->after_known)
+		add_missing(v, "the kernel's count of OOM kills", "Linux 4.13 or newer, and a reading before the death");
+	else
+		add_missing(v, "memory counters after the death",
+			    "a runtime that keeps the cgroup some milliseconds longer");
 	if (o->oom_age_ns >= 0 && o->oom_age_ns <= OOM_EXPLAINS_NS) {
 		add_evidence(v, counter_file(o), "oom_kill rose %s before the end", duration_format(o->oom_age_ns, age));
 		return OOM_PROVED;
@@ -108,7 +124,7 @@ static enum oom look_for_oom(const struct observation *o, struct verdict *v)
 			     100.0 * (double)o->last.usage / (double)o->last.limit, duration_format(o->last_age_ns, age));
 		return OOM_PROBABLE;
 	}
-	return OOM_NO;
+	return OOM_UNTOLD;
 }
 
 static void oom_verdict(const struct observation *o, enum oom oom, struct verdict *v)
@@ -149,12 +165,15 @@ static void oom_verdict(const struct observation *o, enum oom oom, struct verdic
 	}
 }
 
-static void signal_verdict(const struct observation *o, struct verdict *v)
+static void signal_verdict(const struct observation *o, enum oom oom, struct verdict *v)
 {
 	v->class = failure_class_of_signal(v->signal);
-	v->confidence = o->status_known ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
-	if (v->class == FAILURE_KILLED && !o->after_known)
+	/* A shell's exit code is its word only: a program may exit with 137 of its own. */
+	v->confidence = o->status_known && WIFSIGNALED(o->wait_status) ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
+	if (v->class == FAILURE_KILLED && oom == OOM_UNTOLD)
 		v->confidence = CONFIDENCE_LIKELY;
+	if (v->class == FAILURE_UNKNOWN)
+		v->confidence = CONFIDENCE_UNKNOWN;
 	if (o->pod_terminating && (v->signal == SIGTERM || v->signal == SIGKILL)) {
 		v->class = FAILURE_POD_DELETED;
 		v->confidence = CONFIDENCE_LIKELY;
@@ -166,7 +185,9 @@ static void signal_verdict(const struct observation *o, struct verdict *v)
 	switch (v->class) {
 	case FAILURE_KILLED:
 		snprintf(v->sentence, sizeof(v->sentence),
-			 "Container %s was killed with SIGKILL and not by the OOM killer: kill -9, sender unknown.",
+			 oom == OOM_UNTOLD ?
+				 "Container %s was killed with SIGKILL; that it was not the OOM killer is likely, not proved." :
+				 "Container %s was killed with SIGKILL and not by the OOM killer: kill -9, sender unknown.",
 			 o->container);
 		break;
 	case FAILURE_TERMINATED:
@@ -220,12 +241,12 @@ void classify(const struct observation *o, struct verdict *ret_verdict)
 	read_status(o, &v);
 	if (!o->cgroup_version)
 		add_missing(&v, "memory of the container", "a readable memory cgroup in the container");
-	oom = o->cgroup_version ? look_for_oom(o, &v) : OOM_NO;
+	oom = o->cgroup_version ? look_for_oom(o, &v) : OOM_UNTOLD;
 	/* A clean exit is no death, whatever the kernel took meanwhile. */
-	if (oom != OOM_NO && (o->container_lives || v.exit_code != 0))
+	if ((oom == OOM_PROVED || oom == OOM_PROBABLE) && (o->container_lives || v.exit_code != 0))
 		oom_verdict(o, oom, &v);
 	else if (v.signal)
-		signal_verdict(o, &v);
+		signal_verdict(o, oom, &v);
 	else if (v.exit_code >= 0)
 		exit_verdict(o, &v);
 	else
