@@ -35,7 +35,7 @@ static void one_process(struct report *r, double share)
 			 size_format((uint64_t)p->growth, rate));
 	snprintf(r->diagnosis, sizeof(r->diagnosis),
 		 "One process, %s, held %.0f %% of the memory%s: a leak or one oversized task, not parallelism.", p->name,
-		 share * 100, growth);
+		 MIN(share, 1.0) * 100, growth);
 	if (r->memory.limit <= 0)
 		return;
 	size_format((uint64_t)((double)r->memory.limit * HEADROOM), needed);
