@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of the classifier, as one table: what was observed, what is said. */
+#include "sidecar/verdict/classify.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/units.h"
+
+#define GIB ((int64_t)1 << 30)
+#define S NS_PER_SEC
+
+#define EXITED(code) .status_known = true, .wait_status = (code) << 8
+#define SIGNALED(signo) .status_known = true, .wait_status = (signo)
+/* A container with a v2 cgroup whose counters were read before and after. */
+#define COUNTED(b_kill, a_kill, b_group, a_group) \
+	.cgroup_version = 2, .after_known = true, \
+	.before = { .limit = GIB, .oom_kill = (b_kill), .oom_group_kill = (b_group) }, \
+	.after = { .limit = GIB, .oom_kill = (a_kill), .oom_group_kill = (a_group) }
+#define QUIET COUNTED(0, 0, 0, 0)
+#define V1_COUNTED(b_kill, a_kill) \
+	.cgroup_version = 1, .after_known = true, .before = { .oom_kill = (b_kill), .oom_group_kill = -1 }, \
+	.after = { .oom_kill = (a_kill), .oom_group_kill = -1 }
+/* The cgroup was gone when it should be read. */
+#define GONE .cgroup_version = 2, .before = { .limit = GIB, .oom_kill = 0, .oom_group_kill = 0 }
+#define LAST(used) .last = { .limit = GIB, .usage = (used) }
+#define NO_OOM_SEEN .oom_age_ns = -1
+
+static const struct {
+	const char *what;
+	struct observation seen;
+	enum failure_class class;
+	enum confidence confidence;
+	int exit_code, signal;
+	const char *sentence; /* a part of it */
+	const char *evidence[3]; /* parts of texts, each in some entry */
+	const char *missing; /* a part of a "what"; NULL: the kernel log only */
+} rows[] = {
+	/* Exit codes */
+	{ "exit 0", { EXITED(0), QUIET, LAST(GIB / 2), NO_OOM_SEEN }, FAILURE_COMPLETED, CONFIDENCE_CERTAIN, 0, 0,
+	  "ended with exit code 0", { "exit code 0", "oom_kill stayed at 0" }, NULL },
+	{ "exit 0 though the kernel took a process", { EXITED(0), COUNTED(0, 1, 0, 0), LAST(GIB), .oom_age_ns = S },
+	  FAILURE_COMPLETED, CONFIDENCE_CERTAIN, 0, 0, "exit code 0", { "oom_kill 0 -> 1" }, NULL },
+	{ "exit 1", { EXITED(1), QUIET, LAST(GIB / 2), NO_OOM_SEEN }, FAILURE_APPLICATION_ERROR, CONFIDENCE_CERTAIN, 1, 0,
+	  "exit code 1", { "exit code 1" }, NULL },
+	{ "exit 125", { EXITED(125), QUIET, NO_OOM_SEEN }, FAILURE_APPLICATION_ERROR, CONFIDENCE_CERTAIN, 125, 0, "125",
+	  { NULL }, NULL },
+	{ "exit 126", { EXITED(126), QUIET, NO_OOM_SEEN }, FAILURE_COMMAND_NOT_EXECUTABLE, CONFIDENCE_CERTAIN, 126, 0,
+	  "could not be executed", { NULL }, NULL },
+	{ "exit 127", { EXITED(127), QUIET, NO_OOM_SEEN }, FAILURE_COMMAND_NOT_FOUND, CONFIDENCE_CERTAIN, 127, 0,
+	  "not found", { NULL }, NULL },
+	{ "exit 128", { EXITED(128), QUIET, NO_OOM_SEEN }, FAILURE_APPLICATION_ERROR, CONFIDENCE_CERTAIN, 128, 0, "128",
+	  { NULL }, NULL },
+	{ "exit 255", { EXITED(255), QUIET, NO_OOM_SEEN }, FAILURE_APPLICATION_ERROR, CONFIDENCE_CERTAIN, 255, 0, "255",
+	  { NULL }, NULL },
+	/* A shell tells of its command */
+	{ "exit 130", { EXITED(130), QUIET, NO_OOM_SEEN }, FAILURE_INTERRUPTED, CONFIDENCE_LIKELY, 130, SIGINT, "SIGINT",
+	  { "a shell tells" }, NULL },
+	{ "exit 137", { EXITED(137), QUIET, NO_OOM_SEEN }, FAILURE_KILLED, CONFIDENCE_LIKELY, 137, SIGKILL, "SIGKILL",
+	  { "a shell tells", "stayed at 0" }, NULL },
+	{ "exit 139", { EXITED(139), QUIET, NO_OOM_SEEN }, FAILURE_SEGFAULT, CONFIDENCE_LIKELY, 139, SIGSEGV, "SIGSEGV",
+	  { "a shell tells" }, "core file" },
+	{ "exit 143", { EXITED(143), QUIET, NO_OOM_SEEN }, FAILURE_TERMINATED, CONFIDENCE_LIKELY, 143, SIGTERM, "SIGTERM",
+	  { "a shell tells" }, NULL },
+	{ "exit 129: SIGHUP has no class, so it is a code of its own", { EXITED(129), QUIET, NO_OOM_SEEN },
+	  FAILURE_APPLICATION_ERROR, CONFIDENCE_CERTAIN, 129, 0, "129", { "exit code 129" }, NULL },
+	/* Signals */
+	{ "SIGINT", { SIGNALED(SIGINT), QUIET, NO_OOM_SEEN }, FAILURE_INTERRUPTED, CONFIDENCE_CERTAIN, 130, SIGINT,
+	  "asked to stop with SIGINT", { "SIGINT" }, NULL },
+	{ "SIGTERM", { SIGNALED(SIGTERM), QUIET, NO_OOM_SEEN }, FAILURE_TERMINATED, CONFIDENCE_CERTAIN, 143, SIGTERM,
+	  "asked to stop with SIGTERM", { "SIGTERM" }, NULL },
+	{ "SIGSEGV", { SIGNALED(SIGSEGV), QUIET, NO_OOM_SEEN }, FAILURE_SEGFAULT, CONFIDENCE_CERTAIN, 139, SIGSEGV,
+	  "crashed with SIGSEGV", { "SIGSEGV" }, "core file" },
+	{ "SIGSEGV that dumped core", { SIGNALED(SIGSEGV | 0x80), QUIET, NO_OOM_SEEN }, FAILURE_SEGFAULT, CONFIDENCE_CERTAIN,
+	  139, SIGSEGV, "crashed", { NULL }, "core file" },
+	{ "SIGABRT", { SIGNALED(SIGABRT), QUIET, NO_OOM_SEEN }, FAILURE_ABORT, CONFIDENCE_CERTAIN, 134, SIGABRT, "crashed",
+	  { NULL }, "core file" },
+	{ "SIGBUS", { SIGNALED(SIGBUS), QUIET, NO_OOM_SEEN }, FAILURE_BUS_ERROR, CONFIDENCE_CERTAIN, 135, SIGBUS, "crashed",
+	  { NULL }, "core file" },
+	{ "SIGILL", { SIGNALED(SIGILL), QUIET, NO_OOM_SEEN }, FAILURE_ILLEGAL_INSTRUCTION, CONFIDENCE_CERTAIN, 132, SIGILL,
+	  "crashed", { NULL }, "core file" },
+	{ "SIGFPE", { SIGNALED(SIGFPE), QUIET, NO_OOM_SEEN }, FAILURE_ARITHMETIC_ERROR, CONFIDENCE_CERTAIN, 136, SIGFPE,
+	  "crashed", { NULL }, "core file" },
+	{ "SIGTRAP", { SIGNALED(SIGTRAP), QUIET, NO_OOM_SEEN }, FAILURE_TRAP, CONFIDENCE_CERTAIN, 133, SIGTRAP, "crashed",
+	  { NULL }, "core file" },
+	{ "SIGPIPE has no class of its own", { SIGNALED(SIGPIPE), QUIET, NO_OOM_SEEN }, FAILURE_UNKNOWN, CONFIDENCE_UNKNOWN,
+	  141, SIGPIPE, "was ended by SIGPIPE", { "SIGPIPE" }, NULL },
+	{ "a real-time signal", { SIGNALED(40), QUIET, NO_OOM_SEEN }, FAILURE_UNKNOWN, CONFIDENCE_UNKNOWN, 168, 40,
+	  "SIGRTMIN+6", { "SIGRTMIN+6" }, NULL },
+	/* SIGKILL without an OOM */
+	{ "kill -9", { SIGNALED(SIGKILL), QUIET, LAST(GIB / 2), NO_OOM_SEEN }, FAILURE_KILLED, CONFIDENCE_CERTAIN, 137,
+	  SIGKILL, "not by the OOM killer", { "SIGKILL", "oom_kill stayed at 0" }, NULL },
+	{ "kill -9 at 99 % of the limit", { SIGNALED(SIGKILL), QUIET, LAST(GIB / 100 * 99), NO_OOM_SEEN }, FAILURE_KILLED,
+	  CONFIDENCE_CERTAIN, 137, SIGKILL, "not by the OOM killer", { "stayed at 0" }, NULL },
+	{ "kill -9 long after an OOM kill that was dealt with", { SIGNALED(SIGKILL), COUNTED(3, 3, 1, 1), LAST(GIB / 2), NO_OOM_SEEN },
+	  FAILURE_KILLED, CONFIDENCE_CERTAIN, 137, SIGKILL, "not by the OOM killer", { "oom_kill stayed at 3" }, NULL },
+	{ "kill -9 an hour after an OOM kill", { SIGNALED(SIGKILL), COUNTED(0, 1, 0, 0), LAST(GIB / 2), .oom_age_ns = 3600 * S },
+	  FAILURE_KILLED, CONFIDENCE_CERTAIN, 137, SIGKILL, "not by the OOM killer",
+	  { "oom_kill 0 -> 1", "1 h 0 min before the end: too long" }, NULL },
+	{ "launcher killed too, no OOM", { QUIET, LAST(GIB / 2), NO_OOM_SEEN }, FAILURE_KILLED, CONFIDENCE_LIKELY, 137,
+	  SIGKILL, "not by the OOM killer", { "without a word", "stayed at 0" }, NULL },
+	/* Proved OOM kills */
+	{ "group kill", { COUNTED(0, 4, 0, 1), LAST(GIB), .oom_age_ns = -1 }, FAILURE_KERNEL_OOM_CONTAINER,
+	  CONFIDENCE_CERTAIN, 137, SIGKILL, "killed by the kernel: it reached its memory limit of 1.0 GiB",
+	  { "oom_group_kill 0 -> 1", "oom_kill 0 -> 4", "without a word" }, NULL },
+	{ "group kill an hour after the sampler saw another", { COUNTED(1, 4, 0, 1), LAST(GIB), .oom_age_ns = 3600 * S },
+	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN, 137, SIGKILL, "killed by the kernel", { "oom_group_kill 0 -> 1" },
+	  NULL },
+	{ "the command itself was the victim", { SIGNALED(SIGKILL), COUNTED(0, 1, 0, 0), LAST(GIB), .oom_age_ns = -1 },
+	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN, 137, SIGKILL, "killed by the kernel", { "oom_kill 0 -> 1" },
+	  NULL },
+	{ "on v1", { SIGNALED(SIGKILL), V1_COUNTED(0, 1), LAST(GIB), .oom_age_ns = -1 }, FAILURE_KERNEL_OOM_CONTAINER,
+	  CONFIDENCE_CERTAIN, 137, SIGKILL, "killed by the kernel", { "oom_kill 0 -> 1" }, NULL },
+	{ "on v1, the group ended by us",
+	  { SIGNALED(SIGKILL), V1_COUNTED(0, 1), LAST(GIB), .oom_age_ns = S, .group_ended_by_us = true, .victim = "ray::leak",
+	    .victim_pid = 7 },
+	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN, 137, SIGKILL, "the kernel killed ray::leak (PID 7)",
+	  { "oomGroup", "oom_kill 0 -> 1" }, NULL },
+	{ "raylet gives up after it lost a worker",
+	  { EXITED(1), COUNTED(0, 1, 0, 0), LAST(GIB), .oom_age_ns = 2 * S, .victim = "ray::leak", .victim_pid = 7 },
+	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 1, 0, "killed ray::leak (PID 7)", { "oom_kill 0 -> 1" }, NULL },
+	{ "the limit is another's", { COUNTED(0, 1, 0, 1), .last = { .limit = -1, .usage = GIB }, .oom_age_ns = -1 },
+	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN, 137, SIGKILL, "a cgroup above it", { NULL }, NULL },
+	{ "a process was taken, the container lives",
+	  { .container_lives = true, COUNTED(0, 1, 0, 0), LAST(GIB), .oom_age_ns = 0, .victim = "ray::leak", .victim_pid = 7 },
+	  FAILURE_KERNEL_OOM_PROCESS, CONFIDENCE_CERTAIN, -1, 0, "killed ray::leak (PID 7) in container ray-worker",
+	  { "oom_kill 0 -> 1" }, NULL },
+	{ "and nobody knows which", { .container_lives = true, COUNTED(0, 1, 0, 0), LAST(GIB), .oom_age_ns = 0 },
+	  FAILURE_KERNEL_OOM_PROCESS, CONFIDENCE_CERTAIN, -1, 0, "killed a process in", { NULL }, NULL },
+	/* The cgroup was gone */
+	{ "gone, but the sampler saw the kill", { GONE, LAST(GIB), .oom_age_ns = S }, FAILURE_KERNEL_OOM_CONTAINER,
+	  CONFIDENCE_CERTAIN, 137, SIGKILL, "killed by the kernel", { "oom_kill rose 1.0 s before" }, "memory counters" },
+	{ "gone, a kill was seen long ago", { SIGNALED(SIGKILL), GONE, LAST(GIB / 2), .oom_age_ns = 60 * S }, FAILURE_KILLED,
+	  CONFIDENCE_LIKELY, 137, SIGKILL, "likely, not proved", { NULL }, "memory counters" },
+	{ "gone, 99 % full just before", { GONE, LAST(GIB / 100 * 99), .last_age_ns = S / 10, NO_OOM_SEEN },
+	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL, "killed by the kernel",
+	  { "99 % of the limit in use 100 ms before" }, "memory counters" },
+	{ "gone, 99 % full but long before", { GONE, LAST(GIB / 100 * 99), .last_age_ns = 5 * S, NO_OOM_SEEN }, FAILURE_KILLED,
+	  CONFIDENCE_LIKELY, 137, SIGKILL, "likely, not proved", { NULL }, "memory counters" },
+	{ "gone, 99 % full, but a segfault", { SIGNALED(SIGSEGV), GONE, LAST(GIB / 100 * 99), NO_OOM_SEEN }, FAILURE_SEGFAULT,
+	  CONFIDENCE_CERTAIN, 139, SIGSEGV, "crashed", { NULL }, "memory counters" },
+	{ "gone, half full", { GONE, LAST(GIB / 2), NO_OOM_SEEN }, FAILURE_KILLED, CONFIDENCE_LIKELY, 137, SIGKILL,
+	  "likely, not proved", { "without a word" }, "memory counters" },
+	{ "gone, no sample at all", { GONE, .last = MEMORY_ABSENT, .last_age_ns = -1, NO_OOM_SEEN }, FAILURE_KILLED,
+	  CONFIDENCE_LIKELY, 137, SIGKILL, "likely, not proved", { NULL }, "memory counters" },
+	/* Counters the kernel does not have */
+	{ "no oom_kill counter", { SIGNALED(SIGKILL), COUNTED(-1, -1, -1, -1), LAST(GIB / 2), NO_OOM_SEEN }, FAILURE_KILLED,
+	  CONFIDENCE_LIKELY, 137, SIGKILL, "likely, not proved", { NULL }, "count of OOM kills" },
+	{ "no oom_kill counter, and full", { SIGNALED(SIGKILL), COUNTED(-1, -1, -1, -1), LAST(GIB), NO_OOM_SEEN },
+	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL, "killed by the kernel", { "100 % of the limit" },
+	  "count of OOM kills" },
+	{ "no reading before, one after", { SIGNALED(SIGKILL), COUNTED(-1, 2, -1, -1), LAST(GIB / 2), NO_OOM_SEEN },
+	  FAILURE_KILLED, CONFIDENCE_LIKELY, 137, SIGKILL, "likely, not proved", { NULL }, "count of OOM kills" },
+	{ "no reading before, zero after", { SIGNALED(SIGKILL), COUNTED(-1, 0, -1, -1), LAST(GIB / 2), NO_OOM_SEEN },
+	  FAILURE_KILLED, CONFIDENCE_CERTAIN, 137, SIGKILL, "not by the OOM killer", { "stayed at 0" }, NULL },
+	{ "no oom_group_kill counter (before 5.17)", { SIGNALED(SIGKILL), COUNTED(0, 3, -1, -1), LAST(GIB), NO_OOM_SEEN },
+	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN, 137, SIGKILL, "killed by the kernel", { "oom_kill 0 -> 3" }, NULL },
+	{ "no cgroup at all", { SIGNALED(SIGKILL), .before = MEMORY_ABSENT, .last = MEMORY_ABSENT, NO_OOM_SEEN }, FAILURE_KILLED,
+	  CONFIDENCE_LIKELY, 137, SIGKILL, "likely, not proved", { "SIGKILL" }, "memory of the container" },
+	{ "no cgroup, exit 1", { EXITED(1), .before = MEMORY_ABSENT, .last = MEMORY_ABSENT, NO_OOM_SEEN },
+	  FAILURE_APPLICATION_ERROR, CONFIDENCE_CERTAIN, 1, 0, "exit code 1", { NULL }, "memory of the container" },
+	/* The pod goes */
+	{ "SIGTERM with the pod", { SIGNALED(SIGTERM), QUIET, .pod_terminating = true, NO_OOM_SEEN }, FAILURE_POD_DELETED,
+	  CONFIDENCE_LIKELY, 143, SIGTERM, "ended with its pod", { "asked to stop as well" }, NULL },
+	{ "SIGKILL with the pod", { QUIET, .pod_terminating = true, NO_OOM_SEEN }, FAILURE_POD_DELETED, CONFIDENCE_LIKELY, 137,
+	  SIGKILL, "ended with its pod", { "asked to stop as well" }, NULL },
+	{ "exit 143 with the pod", { EXITED(143), QUIET, .pod_terminating = true, NO_OOM_SEEN }, FAILURE_POD_DELETED,
+	  CONFIDENCE_LIKELY, 143, SIGTERM, "ended with its pod", { NULL }, NULL },
+	{ "exit 1 while the pod goes", { EXITED(1), QUIET, .pod_terminating = true, NO_OOM_SEEN }, FAILURE_APPLICATION_ERROR,
+	  CONFIDENCE_CERTAIN, 1, 0, "exit code 1", { NULL }, NULL },
+	{ "a segfault while the pod goes", { SIGNALED(SIGSEGV), QUIET, .pod_terminating = true, NO_OOM_SEEN }, FAILURE_SEGFAULT,
+	  CONFIDENCE_CERTAIN, 139, SIGSEGV, "crashed", { NULL }, "core file" },
+	{ "an OOM kill while the pod goes", { COUNTED(0, 1, 0, 1), LAST(GIB), .pod_terminating = true, NO_OOM_SEEN },
+	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN, 137, SIGKILL, "killed by the kernel", { NULL }, NULL },
+};
+
+static bool has_evidence(const struct verdict *v, const char *part)
+{
+	for (unsigned int i = 0; i < v->n_evidence; i++)
+		if (strstr(v->evidence[i].text, part))
+			return true;
+	return false;
+}
+
+static bool has_missing(const struct verdict *v, const char *part)
+{
+	for (unsigned int i = 0; i < v->n_missing; i++)
+		if (strstr(v->missing[i].what, part))
+			return true;
+	return false;
+}
+
+static bool check_row(size_t i)
+{
+	struct observation seen = rows[i].seen;
+	struct verdict v;
+	bool right;
+
+	seen.container = "ray-worker";
+	classify(&seen, &v);
+	right = v.class == rows[i].class && v.confidence == rows[i].confidence && v.exit_code == rows[i].exit_code &&
+		v.signal == rows[i].signal && strstr(v.sentence, rows[i].sentence) && strstr(v.sentence, "ray-worker") &&
+		has_missing(&v, "kernel log") && has_missing(&v, "core file") == (strstr(v.sentence, "crashed") != NULL) &&
+		(rows[i].missing || v.n_missing == 1);
+	for (size_t e = 0; e < 3 && rows[i].evidence[e]; e++)
+		right = right && has_evidence(&v, rows[i].evidence[e]);
+	if (rows[i].missing)
+		right = right && has_missing(&v, rows[i].missing);
+	if (right)
+		return true;
+	print_error("%s: %s, %s, exit %d, signal %d: %s\n", rows[i].what, failure_class_name(v.class),
+		    confidence_name(v.confidence), v.exit_code, v.signal, v.sentence);
+	for (unsigned int e = 0; e < v.n_evidence; e++)
+		print_error("    %s: %s\n", v.evidence[e].source, v.evidence[e].text);
+	for (unsigned int m = 0; m < v.n_missing; m++)
+		print_error("    missing %s\n", v.missing[m].what);
+	return false;
+}
+
+static void every_observation_has_its_verdict(void **state)
+{
+	unsigned int wrong = 0;
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		wrong += !check_row(i);
+	assert_int_equal(wrong, 0);
+}
+
+static void every_wait_status_has_a_sentence_and_evidence(void **state)
+{
+	(void)state;
+	for (int status = 0; status <= 0xffff; status++) {
+		const struct observation seen = { .container = "c", .status_known = true, .wait_status = status, QUIET,
+						  NO_OOM_SEEN };
+		struct verdict v;
+
+		classify(&seen, &v);
+		assert_true(v.sentence[0] != '\0');
+		assert_true(v.n_evidence > 0);
+		assert_true(v.exit_code >= -1 && v.exit_code <= 255);
+		assert_true(v.exit_code >= 0 || v.class == FAILURE_UNKNOWN);
+		assert_null(strstr(v.sentence, "(null)"));
+		assert_true(v.class != FAILURE_KERNEL_OOM_CONTAINER);
+	}
+}
+
+static void long_names_are_cut_and_not_overrun(void **state)
+{
+	char name[400];
+	struct observation seen = { COUNTED(0, 1, 0, 0), EXITED(1), LAST(GIB), .oom_age_ns = 0 };
+	struct verdict v;
+	(void)state;
+
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	seen.container = seen.victim = name;
+	classify(&seen, &v);
+	assert_true(strlen(v.sentence) < sizeof(v.sentence));
+	assert_int_equal(v.class, FAILURE_KERNEL_OOM_CONTAINER);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_observation_has_its_verdict),
+		cmocka_unit_test(every_wait_status_has_a_sentence_and_evidence),
+		cmocka_unit_test(long_names_are_cut_and_not_overrun),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
