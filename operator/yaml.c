@@ -112,8 +112,8 @@ static int check_key(struct walk *w, const yaml_node_t *key, const cJSON *object
 	if (strcmp(scalar(key), "<<") == 0)
 		return err_set(w->err, EINVAL, "line %d: merge keys (<<) are not supported", line_of(key));
 	if (cJSON_GetObjectItemCaseSensitive(object, scalar(key)))
-		return err_set(w->err, EINVAL, "line %d: key \"%.60s\" stands here a second time", line_of(key),
-			       scalar(key));
+		return err_set(w->err, EINVAL, "line %d: key \"%.60s\" stands here a second time",
+			       line_of(key), scalar(key));
 	return 0;
 }
 
@@ -143,7 +143,8 @@ static int node_to_json(struct walk *w, int index, int depth, cJSON **ret_json)
 
 	/* An alias may point at one of its own ancestors: the depth ends that too. */
 	if (depth > YAML_DEPTH_MAX)
-		return err_set(w->err, E2BIG, "line %d: nested deeper than %d", line_of(node), YAML_DEPTH_MAX);
+		return err_set(w->err, E2BIG, "line %d: nested deeper than %d", line_of(node),
+			       YAML_DEPTH_MAX);
 	if (++w->nodes > YAML_NODES_MAX)
 		return err_set(w->err, E2BIG, "line %d: more than %d values", line_of(node), YAML_NODES_MAX);
 	switch (node->type) {
@@ -166,8 +167,10 @@ static int syntax_error(const yaml_parser_t *parser, struct err *err)
 		return err_set(err, ENOMEM, "YAML");
 	/* The reader reports an offset instead of a mark. */
 	if (parser->error == YAML_READER_ERROR)
-		return err_set(err, EINVAL, "not YAML at byte %zu: %s", parser->problem_offset, parser->problem);
-	return err_set(err, EINVAL, "line %zu: not YAML: %s", line + 1, parser->problem ? parser->problem : "?");
+		return err_set(err, EINVAL, "not YAML at byte %zu: %s", parser->problem_offset,
+			       parser->problem);
+	return err_set(err, EINVAL, "line %zu: not YAML: %s", line + 1,
+		       parser->problem ? parser->problem : "?");
 }
 
 static void parser_start(yaml_parser_t *parser, const char *text, size_t len)
@@ -230,7 +233,8 @@ out:
 	return r;
 }
 
-static const yaml_node_pair_t *find_pair(yaml_document_t *doc, const yaml_node_t *node, const char *name, size_t len)
+static const yaml_node_pair_t *find_pair(yaml_document_t *doc, const yaml_node_t *node, const char *name,
+					 size_t len)
 {
 	if (!node || node->type != YAML_MAPPING_NODE)
 		return NULL;

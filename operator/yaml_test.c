@@ -37,7 +37,8 @@ static void refused(const char *yaml, size_t len, const char *part)
 static void scalars_are_typed_as_in_yaml_1_2(void **state)
 {
 	(void)state;
-	gives("a: 1\nb: -2.5\nc: true\nd: ~\ne:\nf: text\n", "{\"a\":1,\"b\":-2.5,\"c\":true,\"d\":null,\"e\":null,\"f\":\"text\"}");
+	gives("a: 1\nb: -2.5\nc: true\nd: ~\ne:\nf: text\n",
+	      "{\"a\":1,\"b\":-2.5,\"c\":true,\"d\":null,\"e\":null,\"f\":\"text\"}");
 	gives("[yes, on, 08, 0x10, .inf, 1_0, 1e3, 4Gi, -, 1.]",
 	      "[\"yes\",\"on\",\"08\",\"0x10\",\".inf\",\"1_0\",1000,\"4Gi\",\"-\",\"1.\"]");
 	gives("a: \"1\"\nb: 'true'\nc: |\n  x\n  y\n", "{\"a\":\"1\",\"b\":\"true\",\"c\":\"x\\ny\\n\"}");

@@ -29,12 +29,12 @@ struct death {
 	const cJSON *pod;
 	const char *container;
 	const cJSON *terminated; /* ContainerStateTerminated */
-	bool current;            /* state.terminated rather than lastState.terminated */
-	int64_t restart;         /* which instance, from 0 */
+	bool current;		 /* state.terminated rather than lastState.terminated */
+	int64_t restart;	 /* which instance, from 0 */
 	int64_t now_ns;
-	cJSON *report;           /* of the recorder, NULL when there is none to be believed */
-	bool provisional;        /* the report is a snapshot of the living container */
-	const char *distrust;    /* why there is no report */
+	cJSON *report;	      /* of the recorder, NULL when there is none to be believed */
+	bool provisional;     /* the report is a snapshot of the living container */
+	const char *distrust; /* why there is no report */
 	struct podview view;
 };
 
@@ -66,14 +66,16 @@ static void read_report(struct death *d)
 	int r = message ? termination_parse(message, strlen(message), &d->report, &err) : -ENOENT;
 
 	if (r == -ENOENT)
-		d->distrust = has_recorder(d->pod) ? "the recorder's report: it did not reach the termination message"
-						   : "the recorder's report: the pod has no recorder";
+		d->distrust = has_recorder(d->pod)
+				      ? "the recorder's report: it did not reach the termination message"
+				      : "the recorder's report: the pod has no recorder";
 	else if (r < 0)
 		d->distrust = "the recorder's report: its line in the termination message is damaged";
 	else if (!json_bool(d->report, "final", false))
 		d->provisional = true;
 	else if (contradicts(d->report, json_int(d->terminated, "exitCode", 0))) {
-		d->distrust = "the recorder's report: the one in the termination message contradicts the kubelet's exit code";
+		d->distrust =
+			"the recorder's report: the one in the termination message contradicts the kubelet's exit code";
 		cJSON_Delete(TAKE_PTR(d->report));
 	}
 }
@@ -86,7 +88,8 @@ static bool is_final(const struct death *d)
 /* A signal's sender, and what happened to the pod, are beyond the recorder. */
 static bool view_outranks(const struct death *d)
 {
-	static const enum failure_class open_questions[] = { FAILURE_KILLED, FAILURE_TERMINATED, FAILURE_UNKNOWN };
+	static const enum failure_class open_questions[] = { FAILURE_KILLED, FAILURE_TERMINATED,
+							     FAILURE_UNKNOWN };
 	int class;
 
 	if (!is_final(d))
@@ -154,7 +157,8 @@ static void add_missing(cJSON *spec, const char *what, const char *needs)
 
 static void set_identity(const struct death *d, cJSON *spec)
 {
-	const char *finished = json_str(d->terminated, "finishedAt"), *started = json_str(d->terminated, "startedAt");
+	const char *finished = json_str(d->terminated, "finishedAt"),
+		   *started = json_str(d->terminated, "startedAt");
 	char now[TIME_TEXT_MAX];
 	int64_t ns;
 
@@ -242,8 +246,8 @@ static bool bundle_is_ours(const struct death *d, const char *bundle)
 	for (const char *p = bundle; *p; p++)
 		if (!isalnum((unsigned char)*p) && !strchr("._:/@+=-", *p))
 			return false;
-	snprintf(path, sizeof(path), "/%s/%s/%s.%.8s/%s/", ns ? ns : "", cluster, pod ? pod : "", uid ? uid : "",
-		 d->container);
+	snprintf(path, sizeof(path), "/%s/%s/%s.%.8s/%s/", ns ? ns : "", cluster, pod ? pod : "",
+		 uid ? uid : "", d->container);
 	return strstr(bundle, path) || (strncmp(bundle, path + 1, strlen(path + 1)) == 0);
 }
 
@@ -256,14 +260,16 @@ static void set_bundle(const struct death *d, cJSON *spec)
 	if (bundle_is_ours(d, bundle))
 		json_set_str(spec, "bundle", bundle);
 	else
-		add_missing(spec, "the bundle: the termination message names one that is not of this pod", "a look into the store");
+		add_missing(spec, "the bundle: the termination message names one that is not of this pod",
+			    "a look into the store");
 }
 
 static void set_gaps(const struct death *d, cJSON *spec)
 {
 	if (d->provisional) {
-		add_evidence(spec, "snapshot", "memory and processes are from a snapshot that the recorder wrote while the "
-					       "container still ran");
+		add_evidence(spec, "snapshot",
+			     "memory and processes are from a snapshot that the recorder wrote while the "
+			     "container still ran");
 		add_missing(spec, "the recorder's report: only a snapshot from before the end is there",
 			    "a recorder that outlives the Ray container");
 	} else if (d->distrust) {
@@ -273,7 +279,8 @@ static void set_gaps(const struct death *d, cJSON *spec)
 		add_missing(spec, "the exit code: the kubelet lost the container and made 137 up",
 			    "the node's kubelet and runtime logs");
 	if (!is_final(d) && (d->view.class == FAILURE_KILLED || d->view.class == FAILURE_TERMINATED))
-		add_missing(spec, "who sent the signal", "the pod's events (a failed probe?) and the node's kernel log");
+		add_missing(spec, "who sent the signal",
+			    "the pod's events (a failed probe?) and the node's kernel log");
 }
 
 static cJSON *failure_new(struct death *d)
@@ -282,7 +289,8 @@ static cJSON *failure_new(struct death *d)
 
 	read_report(d);
 	podview_classify(d->pod, d->container, d->terminated, d->current, &d->view);
-	failure = object_new("afterglow.dev/v1alpha1", "RayFailure", json_str(d->pod, "metadata.namespace"), "");
+	failure = object_new("afterglow.dev/v1alpha1", "RayFailure", json_str(d->pod, "metadata.namespace"),
+			     "");
 	metadata = json_get(failure, "metadata");
 	set_name(d, metadata);
 	spec = json_object_at(failure, "spec");

@@ -14,9 +14,9 @@
 #include "operator/failures/failures.h"
 #include "operator/yaml.h"
 
-#define POD_HEAD \
+#define POD_HEAD                                                                                                             \
 	"metadata: {name: demo-worker-x, namespace: ml, uid: 0123456789ab, labels: {ray.io/cluster: demo, ray.io/group: g, " \
-	"ray.io/node-type: worker}%s}\n" \
+	"ray.io/node-type: worker}%s}\n"                                                                                     \
 	"spec: {nodeName: n1, containers: [{name: ray-worker}, {name: afterglow}]}\n"
 #define REPORT(fields) "\"Sentence\\n#afterglow/1 {" fields "}\\n\""
 #define Q "\\\""
@@ -36,9 +36,13 @@ static cJSON *pod_with(const char *metadata, const char *status, const char *ter
 {
 	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(1 << 16);
 
-	strbuf_addf(&sb, POD_HEAD "status:\n  phase: Running\n%s  containerStatuses:\n  - name: ray-worker\n    restartCount: 2\n"
-		    "    state: {terminated: {containerID: \"containerd://abc\", startedAt: \"2026-11-21T01:00:00Z\", "
-		    "finishedAt: \"2026-11-21T01:05:00Z\", %s}}\n", metadata, status, terminated);
+	strbuf_addf(
+		&sb,
+		POD_HEAD
+		"status:\n  phase: Running\n%s  containerStatuses:\n  - name: ray-worker\n    restartCount: 2\n"
+		"    state: {terminated: {containerID: \"containerd://abc\", startedAt: \"2026-11-21T01:00:00Z\", "
+		"finishedAt: \"2026-11-21T01:05:00Z\", %s}}\n",
+		metadata, status, terminated);
 	return json_of(strbuf_str(&sb));
 }
 
@@ -68,17 +72,21 @@ static void the_pods_status_tells_what_it_can(void **state)
 		const char *metadata, *status, *terminated;
 		const char *class, *confidence, *signal, *sentence;
 	} rows[] = {
-		{ "", "", "exitCode: 137, reason: OOMKilled", "KernelOOMContainer", "likely", "SIGKILL", "OOMKilled" },
-		{ "", "", "exitCode: 1, reason: OOMKilled", "KernelOOMContainer", "likely", NULL, "OOMKilled" },
+		{ "", "", "exitCode: 137, reason: OOMKilled", "KernelOOMContainer", "likely", "SIGKILL",
+		  "OOMKilled" },
+		{ "", "", "exitCode: 1, reason: OOMKilled", "KernelOOMContainer", "likely", NULL,
+		  "OOMKilled" },
 		{ "", "", "exitCode: 137, reason: Error", "Killed", "likely", "SIGKILL", "sender unknown" },
-		{ "", "", "exitCode: 139, reason: Error", "Segfault", "certain", "SIGSEGV", "died by SIGSEGV" },
+		{ "", "", "exitCode: 139, reason: Error", "Segfault", "certain", "SIGSEGV",
+		  "died by SIGSEGV" },
 		{ "", "", "exitCode: 134", "Abort", "certain", "SIGABRT", "died by SIGABRT" },
 		{ "", "", "exitCode: 135", "BusError", "certain", "SIGBUS", "" },
 		{ "", "", "exitCode: 132", "IllegalInstruction", "certain", "SIGILL", "" },
 		{ "", "", "exitCode: 136", "ArithmeticError", "certain", "SIGFPE", "" },
 		{ "", "", "exitCode: 133", "Trap", "certain", "SIGTRAP", "" },
 		{ "", "", "exitCode: 130", "Interrupted", "certain", "SIGINT", "" },
-		{ "", "", "exitCode: 143, reason: Error", "Terminated", "certain", "SIGTERM", "sender unknown" },
+		{ "", "", "exitCode: 143, reason: Error", "Terminated", "certain", "SIGTERM",
+		  "sender unknown" },
 		{ "", "", "exitCode: 129", "Unknown", "unknown", "SIGHUP", "" },
 		{ "", "", "exitCode: 1", "ApplicationError", "certain", NULL, "ended with exit code 1" },
 		{ "", "", "exitCode: 126", "CommandNotExecutable", "certain", NULL, "" },
@@ -87,32 +95,37 @@ static void the_pods_status_tells_what_it_can(void **state)
 		{ "", "", "exitCode: 128", "Unknown", "unknown", NULL, "" },
 		{ "", "", "exitCode: 4000000000", "Unknown", "unknown", NULL, "" },
 		{ "", "", "exitCode: -1", "Unknown", "unknown", NULL, "" },
-		{ "", "", "exitCode: 128, reason: StartError, message: \"exec: no such file\"", "StartFailure", "certain", NULL,
-		  "could not be started" },
+		{ "", "", "exitCode: 128, reason: StartError, message: \"exec: no such file\"",
+		  "StartFailure", "certain", NULL, "could not be started: exec: no such file" },
 		{ "", "", "exitCode: 128, reason: ContainerCannotRun", "StartFailure", "certain", NULL, "" },
-		{ "", "", "exitCode: 137, reason: ContainerStatusUnknown", "Unknown", "unknown", NULL, "unknown reason" },
-		{ "", "  reason: Evicted\n  message: low on memory\n", "exitCode: 137, reason: Error", "Evicted", "certain",
-		  "SIGKILL", "its pod was evicted" },
+		{ "", "", "exitCode: 137, reason: ContainerStatusUnknown", "Unknown", "unknown", NULL,
+		  "unknown reason" },
+		{ "", "  reason: Evicted\n  message: low on memory\n", "exitCode: 137, reason: Error",
+		  "Evicted", "certain", "SIGKILL", "its pod was evicted" },
 		{ "", "  reason: Evicted\n", "exitCode: 1", "Evicted", "likely", NULL, "" },
 		{ "", "  reason: Evicted\n", "exitCode: 139", "Segfault", "certain", "SIGSEGV", "" },
-		{ "", "  reason: Evicted\n", "exitCode: 137, reason: OOMKilled", "KernelOOMContainer", "likely", "SIGKILL", "" },
+		{ "", "  reason: Evicted\n", "exitCode: 137, reason: OOMKilled", "KernelOOMContainer",
+		  "likely", "SIGKILL", "" },
 		{ "", "  reason: NodeLost\n", "exitCode: 137", "NodeLost", "likely", "SIGKILL", "" },
-		{ "", "  conditions: [{type: DisruptionTarget, status: \"True\", reason: PreemptionByScheduler}]\n",
+		{ "",
+		  "  conditions: [{type: DisruptionTarget, status: \"True\", reason: PreemptionByScheduler}]\n",
 		  "exitCode: 143", "Preempted", "certain", "SIGTERM", "preempted" },
-		{ "", "  conditions: [{type: DisruptionTarget, status: \"True\", reason: EvictionByEvictionAPI}]\n",
+		{ "",
+		  "  conditions: [{type: DisruptionTarget, status: \"True\", reason: EvictionByEvictionAPI}]\n",
 		  "exitCode: 137", "PodDeleted", "certain", "SIGKILL", "" },
-		{ "", "  conditions: [{type: DisruptionTarget, status: \"False\", reason: PreemptionByScheduler}]\n",
+		{ "",
+		  "  conditions: [{type: DisruptionTarget, status: \"False\", reason: PreemptionByScheduler}]\n",
 		  "exitCode: 143", "Terminated", "certain", "SIGTERM", "" },
 		/* Deleted at 01:04:30 with 30 s of grace, ended at 01:05:00. */
-		{ ", deletionTimestamp: \"2026-11-21T01:05:00Z\", deletionGracePeriodSeconds: 30", "", "exitCode: 137",
-		  "PodDeleted", "likely", "SIGKILL", "its pod was deleted" },
-		{ ", deletionTimestamp: \"2026-11-21T01:05:00Z\", deletionGracePeriodSeconds: 30", "", "exitCode: 143",
-		  "PodDeleted", "likely", "SIGTERM", "" },
-		{ ", deletionTimestamp: \"2026-11-21T01:05:00Z\", deletionGracePeriodSeconds: 30", "", "exitCode: 1",
-		  "ApplicationError", "certain", NULL, "" },
+		{ ", deletionTimestamp: \"2026-11-21T01:05:00Z\", deletionGracePeriodSeconds: 30", "",
+		  "exitCode: 137", "PodDeleted", "likely", "SIGKILL", "its pod was deleted" },
+		{ ", deletionTimestamp: \"2026-11-21T01:05:00Z\", deletionGracePeriodSeconds: 30", "",
+		  "exitCode: 143", "PodDeleted", "likely", "SIGTERM", "" },
+		{ ", deletionTimestamp: \"2026-11-21T01:05:00Z\", deletionGracePeriodSeconds: 30", "",
+		  "exitCode: 1", "ApplicationError", "certain", NULL, "" },
 		/* Deleted an hour after the end: that is not why. */
-		{ ", deletionTimestamp: \"2026-11-21T02:05:00Z\", deletionGracePeriodSeconds: 30", "", "exitCode: 137", "Killed",
-		  "likely", "SIGKILL", "" },
+		{ ", deletionTimestamp: \"2026-11-21T02:05:00Z\", deletionGracePeriodSeconds: 30", "",
+		  "exitCode: 137", "Killed", "likely", "SIGKILL", "" },
 		{ ", deletionTimestamp: soon", "", "exitCode: 137", "Killed", "likely", "SIGKILL", "" },
 	};
 
@@ -124,11 +137,13 @@ static void the_pods_status_tells_what_it_can(void **state)
 		const char *signal = json_str(spec, "signal");
 
 		assert_int_equal(cJSON_GetArraySize(array), 1);
-		if (strcmp(json_str(spec, "class"), rows[i].class) || strcmp(json_str(spec, "confidence"), rows[i].confidence) ||
+		if (strcmp(json_str(spec, "class"), rows[i].class) ||
+		    strcmp(json_str(spec, "confidence"), rows[i].confidence) ||
 		    !strstr(json_str(spec, "verdict"), rows[i].sentence) || !signal != !rows[i].signal ||
 		    (signal && strcmp(signal, rows[i].signal)))
-			fail_msg("row %zu (%s): %s, %s, %s, %s", i, rows[i].terminated, json_str(spec, "class"),
-				 json_str(spec, "confidence"), signal ? signal : "-", json_str(spec, "verdict"));
+			fail_msg("row %zu (%s): %s, %s, %s, %s", i, rows[i].terminated,
+				 json_str(spec, "class"), json_str(spec, "confidence"), signal ? signal : "-",
+				 json_str(spec, "verdict"));
 		assert_true(any_has(json_get(spec, "evidence"), "source", "kubelet"));
 		assert_true(any_has(json_get(spec, "missing"), "what", "the recorder's report"));
 	}
@@ -136,15 +151,19 @@ static void the_pods_status_tells_what_it_can(void **state)
 
 static void the_object_is_complete(void **state)
 {
-	_cleanup_json_ cJSON *pod = pod_with("", "",
-		"exitCode: 137, reason: OOMKilled, message: " REPORT(
-			Q "class" Q ":" Q "KernelOOMContainer" Q "," Q "confidence" Q ":" Q "certain" Q "," Q "sentence" Q ":" Q
-			"It reached 1.0 GiB" Q "," Q "exitCode" Q ":137," Q "signal" Q ":" Q "SIGKILL" Q "," Q "memory" Q ":{" Q
-			"usageBytes" Q ":1073741824}," Q "processes" Q ":[{" Q "pid" Q ":7}]," Q "bundle" Q ":" Q
-			"pvc:c/ml/demo/demo-worker-x.01234567/ray-worker/T-K" Q "," Q "evidence" Q ":[{" Q "source" Q ":" Q
-			"memory.events" Q "," Q "text" Q ":" Q "t" Q "}]," Q "final" Q ":true"));
+	_cleanup_json_ cJSON *pod =
+		pod_with("", "",
+			 "exitCode: 137, reason: OOMKilled, message: " REPORT(
+				 Q "class" Q ":" Q "KernelOOMContainer" Q "," Q "confidence" Q ":" Q
+				   "certain" Q "," Q "sentence" Q ":" Q "It reached 1.0 GiB" Q "," Q
+				   "exitCode" Q ":137," Q "signal" Q ":" Q "SIGKILL" Q "," Q "memory" Q ":{" Q
+				   "usageBytes" Q ":1073741824}," Q "processes" Q ":[{" Q "pid" Q ":7}]," Q
+				   "bundle" Q ":" Q "pvc:c/ml/demo/demo-worker-x.01234567/ray-worker/T-K" Q
+				   "," Q "evidence" Q ":[{" Q "source" Q ":" Q "memory.events" Q "," Q
+				   "text" Q ":" Q "t" Q "}]," Q "final" Q ":true"));
 	_cleanup_json_ cJSON *array = failures_of(pod);
-	const cJSON *failure = array->child, *spec = json_get(failure, "spec"), *labels = json_get(failure, "metadata.labels");
+	const cJSON *failure = array->child, *spec = json_get(failure, "spec"),
+		    *labels = json_get(failure, "metadata.labels");
 
 	(void)state;
 	assert_string_equal(json_str(failure, "apiVersion"), "afterglow.dev/v1alpha1");
@@ -156,7 +175,8 @@ static void the_object_is_complete(void **state)
 	assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(labels, "ray.io/cluster")), "demo");
 	assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(labels, "ray.io/group")), "g");
 	assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(labels, "ray.io/node-type")), "worker");
-	assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(labels, "afterglow.dev/class")), "KernelOOMContainer");
+	assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(labels, "afterglow.dev/class")),
+			    "KernelOOMContainer");
 	assert_string_equal(json_str(spec, "cluster"), "demo");
 	assert_string_equal(json_str(spec, "pod"), "demo-worker-x");
 	assert_string_equal(json_str(spec, "podUID"), "0123456789ab");
@@ -175,9 +195,10 @@ static void the_object_is_complete(void **state)
 	assert_null(json_get(spec, "missing"));
 }
 
-#define FINAL(class, code) \
-	REPORT(Q "class" Q ":" Q class Q "," Q "confidence" Q ":" Q "certain" Q "," Q "exitCode" Q ":" code "," Q "sentence" Q ":" \
-	       Q "Mine" Q "," Q "memory" Q ":{" Q "usageBytes" Q ":2048}," Q "final" Q ":true")
+#define FINAL(class, code)                                                                                   \
+	REPORT(Q "class" Q ":" Q class Q "," Q "confidence" Q ":" Q "certain" Q "," Q "exitCode" Q ":" code  \
+					 "," Q "sentence" Q ":" Q "Mine" Q "," Q "memory" Q ":{" Q           \
+					 "usageBytes" Q ":2048}," Q "final" Q ":true")
 
 static void report_and_status_are_weighed(void **state)
 {
@@ -186,24 +207,33 @@ static void report_and_status_are_weighed(void **state)
 		const char *class, *missing;
 		bool memory;
 	} rows[] = {
-		{ "", "", "exitCode: 137, reason: Error, message: " FINAL("KernelOOMContainer", "137"), "KernelOOMContainer", NULL,
-		  true },
+		{ "", "", "exitCode: 137, reason: Error, message: " FINAL("KernelOOMContainer", "137"),
+		  "KernelOOMContainer", NULL, true },
 		/* The exit code is the touchstone. */
-		{ "", "", "exitCode: 139, message: " FINAL("KernelOOMContainer", "137"), "Segfault", "contradicts", false },
-		{ "", "", "exitCode: 1, message: " FINAL("Completed", "1"), "ApplicationError", "contradicts", false },
-		{ "", "", "exitCode: 137, message: " REPORT(Q "exitCode" Q ":137," Q "final" Q ":true"), "Killed", "contradicts",
+		{ "", "", "exitCode: 139, message: " FINAL("KernelOOMContainer", "137"), "Segfault",
+		  "contradicts", false },
+		{ "", "", "exitCode: 1, message: " FINAL("Completed", "1"), "ApplicationError", "contradicts",
 		  false },
+		{ "", "", "exitCode: 137, message: " REPORT(Q "exitCode" Q ":137," Q "final" Q ":true"),
+		  "Killed", "contradicts", false },
 		/* Who sent the signal, only the status knows. */
-		{ "", "  reason: Evicted\n", "exitCode: 137, message: " FINAL("Killed", "137"), "Evicted", NULL, true },
-		{ ", deletionTimestamp: \"2026-11-21T01:05:00Z\"", "", "exitCode: 143, message: " FINAL("Terminated", "143"),
-		  "PodDeleted", NULL, true },
-		{ "", "", "exitCode: 137, reason: OOMKilled, message: " FINAL("Killed", "137"), "KernelOOMContainer", NULL, true },
+		{ "", "  reason: Evicted\n", "exitCode: 137, message: " FINAL("Killed", "137"), "Evicted",
+		  NULL, true },
+		{ ", deletionTimestamp: \"2026-11-21T01:05:00Z\"", "",
+		  "exitCode: 143, message: " FINAL("Terminated", "143"), "PodDeleted", NULL, true },
+		{ "", "", "exitCode: 137, reason: OOMKilled, message: " FINAL("Killed", "137"),
+		  "KernelOOMContainer", NULL, true },
 		/* What the recorder proved stays. */
-		{ "", "  reason: Evicted\n", "exitCode: 137, message: " FINAL("KernelOOMNode", "137"), "KernelOOMNode", NULL, true },
-		{ "", "", "exitCode: 137, reason: ContainerStatusUnknown, message: " FINAL("Killed", "137"), "Killed", NULL, true },
+		{ "", "  reason: Evicted\n", "exitCode: 137, message: " FINAL("KernelOOMNode", "137"),
+		  "KernelOOMNode", NULL, true },
+		{ "", "", "exitCode: 137, reason: ContainerStatusUnknown, message: " FINAL("Killed", "137"),
+		  "Killed", NULL, true },
 		/* A snapshot lends its numbers, not its verdict. */
-		{ "", "", "exitCode: 137, reason: OOMKilled, message: " REPORT(Q "class" Q ":null," Q "memory" Q ":{" Q "usageBytes" Q
-		  ":2048}," Q "final" Q ":false"), "KernelOOMContainer", "only a snapshot", true },
+		{ "", "",
+		  "exitCode: 137, reason: OOMKilled, message: " REPORT(Q "class" Q ":null," Q "memory" Q
+									 ":{" Q "usageBytes" Q ":2048}," Q
+									 "final" Q ":false"),
+		  "KernelOOMContainer", "only a snapshot", true },
 		{ "", "", "exitCode: 137, message: " REPORT("broken"), "Killed", "damaged", false },
 		{ "", "", "exitCode: 137, message: \"some text\"", "Killed", "did not reach", false },
 	};
@@ -214,7 +244,8 @@ static void report_and_status_are_weighed(void **state)
 		_cleanup_json_ cJSON *array = failures_of(pod);
 		const cJSON *spec = json_get(array->child, "spec");
 
-		if (strcmp(json_str(spec, "class"), rows[i].class) || !json_get(spec, "memoryText") != !rows[i].memory ||
+		if (strcmp(json_str(spec, "class"), rows[i].class) ||
+		    !json_get(spec, "memoryText") != !rows[i].memory ||
 		    (rows[i].missing ? !any_has(json_get(spec, "missing"), "what", rows[i].missing)
 				     : any_has(json_get(spec, "missing"), "what", "the recorder's report")))
 			fail_msg("row %zu: %s", i, cJSON_PrintUnformatted(spec));
@@ -223,8 +254,10 @@ static void report_and_status_are_weighed(void **state)
 
 static void a_snapshot_is_called_one(void **state)
 {
-	_cleanup_json_ cJSON *pod = pod_with("", "", "exitCode: 137, message: " REPORT(Q "final" Q ":false," Q "bundle" Q ":" Q
-					     "pvc:c/ml/demo/demo-worker-x.01234567/ray-worker/T" Q));
+	_cleanup_json_ cJSON *pod = pod_with(
+		"", "",
+		"exitCode: 137, message: " REPORT(Q "final" Q ":false," Q "bundle" Q ":" Q
+						    "pvc:c/ml/demo/demo-worker-x.01234567/ray-worker/T" Q));
 	_cleanup_json_ cJSON *array = failures_of(pod);
 	const cJSON *spec = json_get(array->child, "spec");
 
@@ -236,8 +269,10 @@ static void a_snapshot_is_called_one(void **state)
 static void a_bundle_of_somebody_else_is_not_passed_on(void **state)
 {
 	static const char *const bundles[] = {
-		"pvc:c/other/demo/demo-worker-x.01234567/ray-worker/T", "pvc:c/ml/demo/demo-worker-x.01234567/ray-worker/../../x",
-		"pvc:c/ml/demo/other.01234567/ray-worker/T", "pvc:c/ml/demo/demo-worker-x.01234567/ray-worker/T;rm -rf",
+		"pvc:c/other/demo/demo-worker-x.01234567/ray-worker/T",
+		"pvc:c/ml/demo/demo-worker-x.01234567/ray-worker/../../x",
+		"pvc:c/ml/demo/other.01234567/ray-worker/T",
+		"pvc:c/ml/demo/demo-worker-x.01234567/ray-worker/T;rm -rf",
 		"/etc/passwd",
 	};
 
@@ -246,8 +281,10 @@ static void a_bundle_of_somebody_else_is_not_passed_on(void **state)
 		_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(4096);
 		_cleanup_json_ cJSON *pod = NULL, *array = NULL;
 
-		strbuf_addf(&sb, "exitCode: 1, message: \"#afterglow/1 {" Q "class" Q ":" Q "Abort" Q "," Q "exitCode" Q ":1," Q
-			    "final" Q ":true," Q "bundle" Q ":" Q "%s" Q "}\"", bundles[i]);
+		strbuf_addf(&sb,
+			    "exitCode: 1, message: \"#afterglow/1 {" Q "class" Q ":" Q "Abort" Q "," Q
+			    "exitCode" Q ":1," Q "final" Q ":true," Q "bundle" Q ":" Q "%s" Q "}\"",
+			    bundles[i]);
 		pod = pod_with("", "", strbuf_str(&sb));
 		array = failures_of(pod);
 		assert_null(json_get(array->child, "spec.bundle"));
@@ -272,7 +309,10 @@ static void each_dead_instance_is_one_failure_but_not_the_recorders(void **state
 	static const struct {
 		const char *container;
 		int exit_code, restart;
-	} want[] = { { "prepare", 3, 0 }, { "ray-worker", 139, 4 }, { "ray-worker", 1, 5 }, { "back-off", 2, 5 },
+	} want[] = { { "prepare", 3, 0 },
+		     { "ray-worker", 139, 4 },
+		     { "ray-worker", 1, 5 },
+		     { "back-off", 2, 5 },
 		     { "lives", 2, 4 } };
 	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(4096);
 	_cleanup_json_ cJSON *pod = NULL, *array = NULL, *again = NULL;
@@ -297,7 +337,8 @@ static void each_dead_instance_is_one_failure_but_not_the_recorders(void **state
 static void a_pod_without_the_label_or_the_dead_makes_nothing(void **state)
 {
 	static const char *const pods[] = {
-		"{}", "metadata: {labels: {a: b}}\nstatus: {containerStatuses: [{name: x, state: {terminated: {exitCode: 1}}}]}",
+		"{}",
+		"metadata: {labels: {a: b}}\nstatus: {containerStatuses: [{name: x, state: {terminated: {exitCode: 1}}}]}",
 		"metadata: {labels: {ray.io/cluster: c}}\nstatus: {containerStatuses: [{name: x, state: {running: {}}}, {}, 5, {name: 4}]}",
 		"metadata: {labels: {ray.io/cluster: c}}\nstatus: 7",
 	};
@@ -312,8 +353,9 @@ static void a_pod_without_the_label_or_the_dead_makes_nothing(void **state)
 
 static void a_bare_death_with_hardly_any_member_still_gives_a_name(void **state)
 {
-	_cleanup_json_ cJSON *pod = json_of("metadata: {labels: {ray.io/cluster: c}}\n"
-					    "status: {containerStatuses: [{name: x, state: {terminated: {exitCode: 1}}}]}");
+	_cleanup_json_ cJSON *pod =
+		json_of("metadata: {labels: {ray.io/cluster: c}}\n"
+			"status: {containerStatuses: [{name: x, state: {terminated: {exitCode: 1}}}]}");
 	_cleanup_json_ cJSON *array = failures_of(pod);
 
 	(void)state;

@@ -119,7 +119,8 @@ static bool by_kubelet_reason(const cJSON *terminated, int64_t exit_code, struct
 /* deletionTimestamp is when the grace ends; asked for was it the grace earlier. */
 static bool by_deletion(const cJSON *pod, const cJSON *terminated, int64_t exit_code, struct podview *v)
 {
-	const char *deleted = json_str(pod, "metadata.deletionTimestamp"), *finished = json_str(terminated, "finishedAt");
+	const char *deleted = json_str(pod, "metadata.deletionTimestamp"),
+		   *finished = json_str(terminated, "finishedAt");
 	int64_t deleted_ns, finished_ns, grace = json_int(pod, "metadata.deletionGracePeriodSeconds", 0);
 
 	if (!deleted || !is_kill(exit_code) || time_parse(deleted, &deleted_ns, NULL) < 0)
@@ -129,7 +130,8 @@ static bool by_deletion(const cJSON *pod, const cJSON *terminated, int64_t exit_
 	    finished_ns < deleted_ns - (grace + 1) * NS_PER_SEC) /* both are whole seconds */
 		return false;
 	decide(v, FAILURE_POD_DELETED, CONFIDENCE_LIKELY, true);
-	snprintf(v->evidence, sizeof(v->evidence), "metadata.deletionTimestamp %.40s, grace %" PRId64 " s", deleted, grace);
+	snprintf(v->evidence, sizeof(v->evidence), "metadata.deletionTimestamp %.40s, grace %" PRId64 " s",
+		 deleted, grace);
 	return true;
 }
 
@@ -181,6 +183,18 @@ static const char *fate(const struct podview *v)
 	}
 }
 
+/* A failed start has its reason nowhere but in the kubelet's words. */
+static void add_start_error(const cJSON *terminated, struct podview *v)
+{
+	const char *message = json_str(terminated, "message");
+	size_t len = strlen(v->sentence);
+
+	if (v->class != FAILURE_START_FAILURE || !message || !*message || len + 16 > sizeof(v->sentence))
+		return;
+	memcpy(v->sentence + len, ": ", 3);
+	text_tame(message, v->sentence + len + 2, MIN(sizeof(v->sentence) - len - 2, (size_t)200));
+}
+
 static void set_sentence(const cJSON *pod, const char *container, int64_t exit_code, struct podview *v)
 {
 	const char *name = json_str(pod, "metadata.name"), *how = fate(v), *signal = signal_name(v->signal);
@@ -190,8 +204,8 @@ static void set_sentence(const cJSON *pod, const char *container, int64_t exit_c
 		snprintf(text, sizeof(text), "died by %s", signal);
 	else
 		snprintf(text, sizeof(text), "ended with exit code %" PRId64, exit_code);
-	snprintf(v->sentence, sizeof(v->sentence), "Container %.63s of %.253s %s", container, name ? name : "?",
-		 how ? how : text);
+	snprintf(v->sentence, sizeof(v->sentence), "Container %.63s of %.253s %s", container,
+		 name ? name : "?", how ? how : text);
 }
 
 void podview_classify(const cJSON *pod, const char *container, const cJSON *terminated, bool current,
@@ -209,12 +223,14 @@ void podview_classify(const cJSON *pod, const char *container, const cJSON *term
 	if (by_kubelet_reason(terminated, exit_code, &v))
 		;
 	else if (current && may_be_from_outside(exit_code) &&
-		 (by_pod_reason(pod, &v) || by_disruption(pod, &v) || by_deletion(pod, terminated, exit_code, &v)))
+		 (by_pod_reason(pod, &v) || by_disruption(pod, &v) ||
+		  by_deletion(pod, terminated, exit_code, &v)))
 		v.confidence = is_kill(exit_code) ? v.confidence : CONFIDENCE_LIKELY;
 	else
 		by_exit_code(exit_code, &v);
 	if (v.class == FAILURE_UNKNOWN && v.from_outside)
 		v.signal = 0;
 	set_sentence(pod, container, exit_code, &v);
+	add_start_error(terminated, &v);
 	*ret_view = v;
 }

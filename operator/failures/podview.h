@@ -16,7 +16,7 @@ struct podview {
 	enum failure_class class;
 	enum confidence confidence;
 	int signal;         /* 0: it did not die by one */
-	bool from_outside;  /* decided by the pod's fate, not by the exit code: outranks a recorder's Killed or Terminated */
+	bool from_outside;  /* by the pod's fate, not the exit code: outranks a recorder's Killed or Terminated */
 	char sentence[512]; /* without a full stop at the end, as the recorder's */
 	char evidence[512]; /* beside the kubelet's exit code and reason, "" for none */
 };

@@ -12,7 +12,8 @@
 #include "lib/units.h"
 
 #define MARK "#afterglow/1 "
-#define NUMBER_MAX 999999999999999.0 /* cJSON prints 15 digits; with an exponent the CRD would see no integer */
+#define NUMBER_MAX                                                                                           \
+	999999999999999.0 /* cJSON prints 15 digits; with an exponent the CRD would see no integer */
 
 static const char *const memory_fields[] = {
 	"limitBytes", "usageBytes", "peakBytes", "anonBytes", "fileBytes", "shmemBytes", "sampleAgeMs",

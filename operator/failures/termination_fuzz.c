@@ -21,7 +21,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	copy[size] = '\0';
 	if (termination_parse(copy, size, &report, NULL) == 0) {
 		text = cJSON_PrintUnformatted(report);
-		if (!text || json_parse(text, strlen(text), &again, NULL) < 0 || !cJSON_Compare(report, again, true))
+		if (!text || json_parse(text, strlen(text), &again, NULL) < 0 ||
+		    !cJSON_Compare(report, again, true))
 			abort();
 	}
 	free(copy);

@@ -55,18 +55,22 @@ static void what_is_wrong_is_dropped(void **state)
 		{ "{}", "{\"final\":false}" },
 		{ "{\"final\":\"true\"}", "{\"final\":false}" },
 		{ "{\"class\":\"Murder\",\"confidence\":\"very\"}", "{\"final\":false}" },
-		{ "{\"class\":null,\"exitCode\":null,\"memory\":null,\"processes\":null}", "{\"final\":false}" },
+		{ "{\"class\":null,\"exitCode\":null,\"memory\":null,\"processes\":null}",
+		  "{\"final\":false}" },
 		{ "{\"exitCode\":\"137\"}", "{\"final\":false}" },
 		{ "{\"exitCode\":-1}", "{\"final\":false}" },
 		{ "{\"exitCode\":1e300}", "{\"final\":false}" },
 		{ "{\"exitCode\":1.9}", "{\"exitCode\":1,\"final\":false}" },
 		{ "{\"signal\":\"SIGLOL\"}", "{\"final\":false}" },
 		{ "{\"startedAt\":\"yesterday\",\"endedAt\":\"2026-13-41T01:29:06Z\"}", "{\"final\":false}" },
-		{ "{\"memory\":{\"limitBytes\":-5,\"usageBytes\":\"1\",\"evil\":1}}", "{\"memory\":{},\"final\":false}" },
+		{ "{\"memory\":{\"limitBytes\":-5,\"usageBytes\":\"1\",\"evil\":1}}",
+		  "{\"memory\":{},\"final\":false}" },
 		{ "{\"memory\":[1]}", "{\"final\":false}" },
-		{ "{\"processes\":[1,null,{},{\"pid\":1},{\"evil\":2}]}", "{\"processes\":[{\"pid\":1}],\"final\":false}" },
+		{ "{\"processes\":[1,null,{},{\"pid\":1},{\"evil\":2}]}",
+		  "{\"processes\":[{\"pid\":1}],\"final\":false}" },
 		{ "{\"evidence\":{\"source\":\"x\"}}", "{\"final\":false}" },
-		{ "{\"sentence\":\"a\\u001b[31mb\\nc\\u009bd\"}", "{\"sentence\":\"a?[31mb?c?d\",\"final\":false}" },
+		{ "{\"sentence\":\"a\\u001b[31mb\\nc\\u009bd\"}",
+		  "{\"sentence\":\"a?[31mb?c?d\",\"final\":false}" },
 		{ "{\"unknown\":{\"deep\":[1]},\"final\":true}", "{\"final\":true}" },
 		{ "{\"Final\":true,\"CLASS\":\"Killed\"}", "{\"final\":false}" },
 	};
@@ -85,7 +89,9 @@ static void lists_and_texts_are_cut(void **state)
 	strbuf_adds(&sb, "#afterglow/1 {\"sentence\":\"x");
 	for (int i = 0; i < 400; i++)
 		strbuf_adds(&sb, "\xc3\xa4");
-	strbuf_adds(&sb, "\",\"processes\":[{\"pid\":1},{\"pid\":2},{\"pid\":3},{\"pid\":4},{\"pid\":5},{\"pid\":6}],\"evidence\":[");
+	strbuf_adds(
+		&sb,
+		"\",\"processes\":[{\"pid\":1},{\"pid\":2},{\"pid\":3},{\"pid\":4},{\"pid\":5},{\"pid\":6}],\"evidence\":[");
 	for (int i = 0; i < 40; i++)
 		strbuf_addf(&sb, "%s{\"text\":\"t\"}", i ? "," : "");
 	strbuf_adds(&sb, "]}");
@@ -100,7 +106,8 @@ static void only_the_last_marked_line_counts(void **state)
 	_cleanup_json_ cJSON *json = NULL;
 
 	(void)state;
-	assert_int_equal(parse("#afterglow/1 {\"exitCode\":1}\n#afterglow/1 {\"exitCode\":2}\ntrailing\n", &json), 0);
+	assert_int_equal(
+		parse("#afterglow/1 {\"exitCode\":1}\n#afterglow/1 {\"exitCode\":2}\ntrailing\n", &json), 0);
 	assert_int_equal(json_int(json, "exitCode", 0), 2);
 }
 

@@ -48,9 +48,11 @@ static void set_regarding(cJSON *event, const cJSON *cluster)
 	json_set_str(regarding, "uid", json_str(cluster, "metadata.uid"));
 }
 
-cJSON *event_warning(const cJSON *cluster, const char *reason, const char *action, const char *note, int64_t now_ns)
+cJSON *event_warning(const cJSON *cluster, const char *reason, const char *action, const char *note,
+		     int64_t now_ns)
 {
-	const char *cluster_name = json_str(cluster, "metadata.name"), *uid = json_str(cluster, "metadata.uid");
+	const char *cluster_name = json_str(cluster, "metadata.name"),
+		   *uid = json_str(cluster, "metadata.uid");
 	_cleanup_strbuf_ struct strbuf seed = STRBUF_INIT(65536);
 	char name[300], hash[11];
 	cJSON *event;

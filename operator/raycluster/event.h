@@ -11,6 +11,7 @@
  * derived from the cluster's uid, the reason and the note, so that saying the
  * same again is refused as a duplicate while the first is still kept.
  */
-cJSON *event_warning(const cJSON *cluster, const char *reason, const char *action, const char *note, int64_t now_ns);
+cJSON *event_warning(const cJSON *cluster, const char *reason, const char *action, const char *note,
+		     int64_t now_ns);
 
 #endif

@@ -33,7 +33,8 @@ bool inject_wanted(const cJSON *cluster_annotations, const cJSON *template_annot
 	return annotation_bool(cluster_annotations, template_annotations, "afterglow.dev/inject", true);
 }
 
-bool inject_oom_group(const cJSON *cluster_annotations, const cJSON *template_annotations, const struct policy *policy)
+bool inject_oom_group(const cJSON *cluster_annotations, const cJSON *template_annotations,
+		      const struct policy *policy)
 {
 	return annotation_bool(cluster_annotations, template_annotations, "afterglow.dev/oom-group",
 			       policy->oom_group);
@@ -57,8 +58,11 @@ static char *launch_script(const char *container, const char *wait_port)
 	strbuf_adds(&sb, " -- \"$@\"; ");
 	/* Without the launcher a worker still has to wait for the head. */
 	if (wait_port)
-		strbuf_addf(&sb, "else for i in {1..300}; do (exec 3<>\"/dev/tcp/$FQ_RAY_IP/%s\") 2>/dev/null && break; "
-			    "sleep 1; done; ", wait_port);
+		strbuf_addf(
+			&sb,
+			"else for i in {1..300}; do (exec 3<>\"/dev/tcp/$FQ_RAY_IP/%s\") 2>/dev/null && break; "
+			"sleep 1; done; ",
+			wait_port);
 	else
 		strbuf_adds(&sb, "else ");
 	strbuf_adds(&sb, "exec \"$@\"; fi");
@@ -117,7 +121,8 @@ static void add_volumes(cJSON *pod_spec, const struct injection *in)
 	add_empty_dir(pod_spec, "afterglow-spool", "1Gi");
 	if (in->store) {
 		volume = volume_new("afterglow-store");
-		json_set_str(json_object_at(volume, "persistentVolumeClaim"), "claimName", in->policy->store_claim);
+		json_set_str(json_object_at(volume, "persistentVolumeClaim"), "claimName",
+			     in->policy->store_claim);
 		pod_volume_default(pod_spec, volume);
 	}
 }

@@ -30,7 +30,8 @@ struct injection {
 bool inject_wanted(const cJSON *cluster_annotations, const cJSON *template_annotations);
 
 /* The same for afterglow.dev/oom-group, over the policy's default. */
-bool inject_oom_group(const cJSON *cluster_annotations, const cJSON *template_annotations, const struct policy *policy);
+bool inject_oom_group(const cJSON *cluster_annotations, const cJSON *template_annotations,
+		      const struct policy *policy);
 
 /*
  * False, and nothing done: the Ray container has no command of its own, so there

@@ -106,10 +106,12 @@ static int64_t settle_limit(cJSON *container, enum ray_node node, const struct p
 
 	if (!limit && node == RAY_WORKER && policy->worker_memory_limit) {
 		limit = MAX(policy->worker_memory_limit, request);
-		json_set_str(json_object_at(resources, "limits"), "memory", quantity_format_bytes(limit, text));
+		json_set_str(json_object_at(resources, "limits"), "memory",
+			     quantity_format_bytes(limit, text));
 	}
 	if (limit && !request)
-		json_set_str(json_object_at(resources, "requests"), "memory", quantity_format_bytes(limit, text));
+		json_set_str(json_object_at(resources, "requests"), "memory",
+			     quantity_format_bytes(limit, text));
 	return limit;
 }
 
@@ -130,15 +132,17 @@ static void note_excess(const struct memory_wish *wish, const struct memory_budg
 
 	if (!b->excess)
 		return;
-	notes_addf(notes, NOTE_MEMORY_SAFE, "MemoryOverLimit",
-		   "group %s: memory %s%s + object store %s%s + headroom %s is %s over the container's limit of %s", group,
-		   size_format((uint64_t)b->ray_memory, memory), wish->ray_memory ? " (yours)" : "",
-		   size_format((uint64_t)b->object_store, store), wish->object_store ? " (yours)" : "",
-		   size_format((uint64_t)b->headroom, room), size_format((uint64_t)b->excess, excess),
-		   size_format((uint64_t)wish->limit, limit));
+	notes_addf(
+		notes, NOTE_MEMORY_SAFE, "MemoryOverLimit",
+		"group %s: memory %s%s + object store %s%s + headroom %s is %s over the container's limit of %s",
+		group, size_format((uint64_t)b->ray_memory, memory), wish->ray_memory ? " (yours)" : "",
+		size_format((uint64_t)b->object_store, store), wish->object_store ? " (yours)" : "",
+		size_format((uint64_t)b->headroom, room), size_format((uint64_t)b->excess, excess),
+		size_format((uint64_t)wish->limit, limit));
 }
 
-static void note_object_store(const cJSON *container, const struct memory_wish *wish, const char *group, cJSON *notes)
+static void note_object_store(const cJSON *container, const struct memory_wish *wish, const char *group,
+			      cJSON *notes)
 {
 	char store[SIZE_TEXT_MAX], size[SIZE_TEXT_MAX];
 
@@ -150,9 +154,10 @@ static void note_object_store(const cJSON *container, const struct memory_wish *
 			   "group %s: object-store-memory of %s: Ray refuses less than 75 MiB", group, store);
 	if (wish->shm_size && wish->object_store > wish->shm_size &&
 	    !container_env(container, "RAY_OBJECT_STORE_ALLOW_SLOW_STORAGE"))
-		notes_addf(notes, NOTE_MEMORY_SAFE, "ObjectStoreOverShm",
-			   "group %s: object-store-memory of %s does not fit your /dev/shm of %s: Ray may refuse to start",
-			   group, store, size_format((uint64_t)wish->shm_size, size));
+		notes_addf(
+			notes, NOTE_MEMORY_SAFE, "ObjectStoreOverShm",
+			"group %s: object-store-memory of %s does not fit your /dev/shm of %s: Ray may refuse to start",
+			group, store, size_format((uint64_t)wish->shm_size, size));
 }
 
 static void set_monitor(cJSON *container, const struct policy *policy)
@@ -198,10 +203,11 @@ int64_t memory_apply(cJSON *pod_spec, cJSON *params, enum ray_node node, const c
 	wish.limit = settle_limit(container, node, policy);
 	note_object_store(container, &wish, group, notes);
 	if (!wish.limit) {
-		notes_addf(notes, NOTE_MEMORY_SAFE, "NoMemoryLimit",
-			   "group %s: the Ray container has no memory limit, so one task can take the node's memory: set "
-			   "resources.limits.memory%s", group,
-			   node == RAY_WORKER ? " (or the operator's workerMemoryLimit)" : "");
+		notes_addf(
+			notes, NOTE_MEMORY_SAFE, "NoMemoryLimit",
+			"group %s: the Ray container has no memory limit, so one task can take the node's memory: set "
+			"resources.limits.memory%s",
+			group, node == RAY_WORKER ? " (or the operator's workerMemoryLimit)" : "");
 		return 0;
 	}
 	budget = memory_divide(&wish, policy);

@@ -26,7 +26,7 @@ struct memory_wish {
 	int64_t ray_memory;   /* the user's --memory */
 	int64_t object_store; /* the user's --object-store-memory */
 	int64_t shm_size;     /* size of a /dev/shm that the user mounted */
-	bool no_shm;          /* plasma-directory: the object store is a file, which the kernel can write out */
+	bool no_shm;          /* plasma-directory: the object store is a file that the kernel can write out */
 };
 
 struct memory_budget {

@@ -45,7 +45,8 @@ void sha256_hex(const char *text, size_t len, size_t n, char *ret_hex)
 	ret_hex[n] = '\0';
 }
 
-void pod_name(const cJSON *cluster, enum ray_node node, const char *group, unsigned n, char ret_name[static POD_NAME_MAX])
+void pod_name(const cJSON *cluster, enum ray_node node, const char *group, unsigned n,
+	      char ret_name[static POD_NAME_MAX])
 {
 	const char *name = json_str(cluster, "metadata.name"), *uid = json_str(cluster, "metadata.uid");
 	char seed[512], prefix[PREFIX_MAX + 1];
@@ -85,7 +86,8 @@ char *head_fqdn(const cJSON *cluster, const struct policy *policy)
 
 	if (!service)
 		return NULL;
-	strbuf_addf(&sb, "%s.%s.svc.%s", service, json_str(cluster, "metadata.namespace"), policy->cluster_domain);
+	strbuf_addf(&sb, "%s.%s.svc.%s", service, json_str(cluster, "metadata.namespace"),
+		    policy->cluster_domain);
 	return strbuf_detach(&sb);
 }
 

@@ -26,7 +26,8 @@ const char *group_name(enum ray_node node, const cJSON *group);
  * cluster's uid, the group and n, so that whoever asks again gets the same name.
  */
 #define POD_NAME_MAX 64
-void pod_name(const cJSON *cluster, enum ray_node node, const char *group, unsigned n, char ret_name[static POD_NAME_MAX]);
+void pod_name(const cJSON *cluster, enum ray_node node, const char *group, unsigned n,
+	      char ret_name[static POD_NAME_MAX]);
 
 /* "<service>.<namespace>.svc.<domain>". The caller frees it; NULL: no memory. */
 char *head_fqdn(const cJSON *cluster, const struct policy *policy);

@@ -30,7 +30,7 @@ void notes_addf(cJSON *notes, enum note_topic topic, const char *reason, const c
 bool notes_have(const cJSON *notes, enum note_topic topic);
 /* The first note's reason, NULL when there is none. */
 const char *notes_reason(const cJSON *notes, enum note_topic topic);
-/* All sentences of the topic joined by "; ", cut to what a condition takes. The caller frees it; NULL: no memory. */
+/* All sentences of the topic joined by "; ", cut to 8 KiB. The caller frees it; NULL: no memory. */
 char *notes_text(const cJSON *notes, enum note_topic topic);
 
 #endif

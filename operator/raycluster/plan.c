@@ -38,13 +38,13 @@ struct planner {
 	size_t capacity;
 	cJSON *notes;
 	const cJSON **pods; /* of in->pods, those that this cluster controls */
-	bool *pending;      /* their evidence is still to be written */
-	bool *leaving;      /* terminating, or deleted by this plan */
+	bool *pending;	    /* their evidence is still to be written */
+	bool *leaving;	    /* terminating, or deleted by this plan */
 	size_t n_pods;
 	unsigned creates;
 	struct status_view view;
 	bool workers_ready; /* no group lacks a ready worker */
-	bool failed;        /* no memory: checked once, at the end */
+	bool failed;	    /* no memory: checked once, at the end */
 };
 
 /* --- The list of operations --------------------------------------------------------------------- */
@@ -86,11 +86,13 @@ void plan_release(struct plan *p)
 static void delete_pod(struct planner *p, size_t i)
 {
 	const cJSON *pod = p->pods[i];
-	cJSON *body = object_new("v1", "Pod", json_str(pod, "metadata.namespace"), json_str(pod, "metadata.name"));
+	cJSON *body =
+		object_new("v1", "Pod", json_str(pod, "metadata.namespace"), json_str(pod, "metadata.name"));
 
 	json_set_str(json_get(body, "metadata"), "uid", json_str(pod, "metadata.uid"));
 	if (json_str(pod, "metadata.resourceVersion"))
-		json_set_str(json_get(body, "metadata"), "resourceVersion", json_str(pod, "metadata.resourceVersion"));
+		json_set_str(json_get(body, "metadata"), "resourceVersion",
+			     json_str(pod, "metadata.resourceVersion"));
 	add_op(p, PLAN_DELETE, body);
 	p->leaving[i] = true;
 }
@@ -154,7 +156,8 @@ static void delete_dead(struct planner *p)
 /* --- Creating ---------------------------------------------------------------------------------------- */
 
 /* n pods from one built template; *next is the number of the last name tried. */
-static void create_pods(struct planner *p, const cJSON *template, enum ray_node node, const char *group, int64_t n)
+static void create_pods(struct planner *p, const cJSON *template, enum ray_node node, const char *group,
+			int64_t n)
 {
 	char name[POD_NAME_MAX];
 	unsigned next = 0;
@@ -210,7 +213,8 @@ static void add_resources(struct planner *p, const cJSON *template, int64_t n)
 	}
 }
 
-static int build_template(struct planner *p, enum ray_node node, const cJSON *group, cJSON **ret_pod, struct err *err)
+static int build_template(struct planner *p, enum ray_node node, const cJSON *group, cJSON **ret_pod,
+			  struct err *err)
 {
 	struct pod_request req = {
 		.cluster = p->in->cluster,
@@ -269,7 +273,8 @@ static void delete_named(struct planner *p, const cJSON *group, const char *name
 		for (size_t i = 0; cJSON_IsString(item) && i < p->n_pods; i++) {
 			const char *pod = json_str(p->pods[i], "metadata.name");
 
-			if (!p->leaving[i] && in_group(p, i, RAY_WORKER, name) && pod && strcmp(pod, item->valuestring) == 0)
+			if (!p->leaving[i] && in_group(p, i, RAY_WORKER, name) && pod &&
+			    strcmp(pod, item->valuestring) == 0)
 				delete_pod(p, i);
 		}
 }
@@ -277,7 +282,8 @@ static void delete_named(struct planner *p, const cJSON *group, const char *name
 /* Who goes first when there are too many: not running, not ready, the youngest. */
 static int compare_worth(const cJSON *a, const cJSON *b)
 {
-	const char *time_a = json_str(a, "metadata.creationTimestamp"), *time_b = json_str(b, "metadata.creationTimestamp");
+	const char *time_a = json_str(a, "metadata.creationTimestamp"),
+		   *time_b = json_str(b, "metadata.creationTimestamp");
 	int order = pod_is_running(a) - pod_is_running(b);
 
 	if (!order)
@@ -360,11 +366,12 @@ static void delete_orphans(struct planner *p)
 	const cJSON *groups = json_get(p->in->cluster, "spec.workerGroupSpecs");
 
 	for (size_t i = 0; i < p->n_pods; i++)
-		if (!p->leaving[i] && !pod_is_head(p->pods[i]) && !json_find(groups, "groupName", pod_group(p->pods[i])))
+		if (!p->leaving[i] && !pod_is_head(p->pods[i]) &&
+		    !json_find(groups, "groupName", pod_group(p->pods[i])))
 			delete_pod(p, i);
 }
 
-/* --- What stands around the pods ------------------------------------------------------------------------- */
+/* --- What stands around the pods -------------------------------------------------------------- */
 
 static cJSON *launcher_configmap(const struct plan_input *in)
 {
@@ -375,8 +382,10 @@ static cJSON *launcher_configmap(const struct plan_input *in)
 	if (!base64 || in->launcher_len > INT32_MAX)
 		return NULL;
 	EVP_EncodeBlock((unsigned char *)base64, in->launcher, (int)in->launcher_len);
-	map = object_new("v1", "ConfigMap", json_str(in->cluster, "metadata.namespace"), PLAN_LAUNCHER_CONFIGMAP);
-	json_set_str(json_object_at(json_get(map, "metadata"), "labels"), "app.kubernetes.io/managed-by", "afterglow");
+	map = object_new("v1", "ConfigMap", json_str(in->cluster, "metadata.namespace"),
+			 PLAN_LAUNCHER_CONFIGMAP);
+	json_set_str(json_object_at(json_get(map, "metadata"), "labels"), "app.kubernetes.io/managed-by",
+		     "afterglow");
 	json_set_str(json_object_at(map, "binaryData"), PLAN_LAUNCHER_KEY, base64);
 	return map;
 }
@@ -405,9 +414,11 @@ static void plan_events(struct planner *p)
 	for (unsigned t = 0; t < NOTE_TOPIC_COUNT; t++) {
 		_cleanup_free_ char *text = notes_text(p->notes, t);
 
-		if (notes_have(p->notes, t) && text && !status_tells(p->in->cluster, note_topic_condition(t), "False", text))
-			add_op(p, PLAN_EVENT, event_warning(p->in->cluster, notes_reason(p->notes, t), "Reconcile", text,
-							    p->in->now_ns));
+		if (notes_have(p->notes, t) && text &&
+		    !status_tells(p->in->cluster, note_topic_condition(t), "False", text))
+			add_op(p, PLAN_EVENT,
+			       event_warning(p->in->cluster, notes_reason(p->notes, t), "Reconcile", text,
+					     p->in->now_ns));
 	}
 }
 
@@ -423,7 +434,7 @@ static void plan_status(struct planner *p, const struct status_view *view)
 	add_op(p, PLAN_STATUS, body);
 }
 
-/* --- All together ------------------------------------------------------------------------------------------ */
+/* --- All together ------------------------------------------------------------------------------ */
 
 static int plan_pods(struct planner *p, struct err *err)
 {

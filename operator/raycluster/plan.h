@@ -20,8 +20,9 @@
 enum plan_op_kind {
 	PLAN_APPLY,  /* server-side apply of body */
 	PLAN_CREATE, /* POST of body; AlreadyExists is success: the name is derived, so it is ours */
-	PLAN_DELETE, /* body holds apiVersion, kind, metadata {namespace, name, uid, resourceVersion}; NotFound is success */
-	PLAN_STATUS, /* RayCluster with apiVersion, kind, metadata {namespace, name}, status: applied to /status */
+	/* body: apiVersion, kind, metadata {namespace, name, uid, resourceVersion}; NotFound is success */
+	PLAN_DELETE,
+	PLAN_STATUS, /* RayCluster: apiVersion, kind, metadata {namespace, name}, status: applied there */
 	PLAN_EVENT,  /* POST of an events.k8s.io/v1 Event; every failure is tolerated */
 };
 
@@ -57,10 +58,10 @@ struct plan_input {
 int plan_cluster(const struct plan_input *in, struct plan *ret_plan, struct err *err);
 void plan_release(struct plan *p);
 
-/* The head service's name: headService.metadata.name or "<cluster>-head-svc". The caller frees it; NULL: no memory. */
+/* The head service's name: its own or "<cluster>-head-svc". The caller frees it; NULL: no memory. */
 char *plan_service_name(const cJSON *cluster);
 
-/* What the caller must know to observe: the name of the launcher's ConfigMap, and the key in its binaryData. */
+/* For observing: the name of the launcher's ConfigMap, and the key in its binaryData. */
 #define PLAN_LAUNCHER_CONFIGMAP "afterglow-launch"
 #define PLAN_LAUNCHER_KEY "afterglow-launch"
 

@@ -57,9 +57,18 @@ static int teardown(void **state)
 static int try_plan(struct world *w, struct err *err)
 {
 	struct plan_input in = {
-		.cluster = w->cluster, .pods = (const cJSON *const *)w->pods, .n_pods = w->n_pods, .service = w->service,
-		.store_claim_exists = true, .launcher_configmap_current = w->configmap_current, .policy = &w->policy,
-		.launcher = "\x7f" "ELF", .launcher_len = 4, .now_ns = w->now_ns, .evidence_pending = w->pending,
+		.cluster = w->cluster,
+		.pods = (const cJSON *const *)w->pods,
+		.n_pods = w->n_pods,
+		.service = w->service,
+		.store_claim_exists = true,
+		.launcher_configmap_current = w->configmap_current,
+		.policy = &w->policy,
+		.launcher = "\x7f"
+			    "ELF",
+		.launcher_len = 4,
+		.now_ns = w->now_ns,
+		.evidence_pending = w->pending,
 	};
 
 	plan_release(&w->plan);
@@ -164,7 +173,8 @@ static void execute(struct world *w)
 static void set_phase(cJSON *pod, const char *phase, bool ready)
 {
 	const char *name = json_str(cJSON_GetArrayItem(json_get(pod, "spec.containers"), 0), "name");
-	cJSON *status = json_object_at(pod, "status"), *container = cJSON_CreateObject(), *list = cJSON_CreateArray();
+	cJSON *status = json_object_at(pod, "status"), *container = cJSON_CreateObject(),
+	      *list = cJSON_CreateArray();
 
 	json_set_str(status, "phase", phase);
 	json_set_str(status, "podIP", "10.0.0.7");
@@ -199,7 +209,9 @@ static cJSON *pod_of_type(struct world *w, const char *type, size_t n)
 	for (size_t i = 0; i < w->n_pods; i++) {
 		const cJSON *labels = json_get(w->pods[i], "metadata.labels");
 
-		if (strcmp(cJSON_GetStringValue(cJSON_GetObjectItem(labels, "ray.io/node-type")), type) == 0 && n-- == 0)
+		if (strcmp(cJSON_GetStringValue(cJSON_GetObjectItem(labels, "ray.io/node-type")), type) ==
+			    0 &&
+		    n-- == 0)
 			return w->pods[i];
 	}
 	return NULL;
@@ -217,8 +229,8 @@ static void expect_condition(struct world *w, const char *type, const char *stat
 
 static void a_new_cluster_gets_everything_in_order(void **state)
 {
-	static const enum plan_op_kind order[] = { PLAN_APPLY, PLAN_APPLY, PLAN_CREATE, PLAN_CREATE, PLAN_CREATE,
-						   PLAN_STATUS };
+	static const enum plan_op_kind order[] = { PLAN_APPLY,	PLAN_APPLY,  PLAN_CREATE,
+						   PLAN_CREATE, PLAN_CREATE, PLAN_STATUS };
 	struct world *w = *state;
 
 	plan(w);
@@ -228,7 +240,8 @@ static void a_new_cluster_gets_everything_in_order(void **state)
 	assert_string_equal(json_str(op(w, PLAN_APPLY, 0), "binaryData.afterglow-launch"), "f0VMRg==");
 	assert_string_equal(json_str(op(w, PLAN_APPLY, 1), "metadata.name"), "demo-head-svc");
 	assert_int_equal(strncmp(json_str(op(w, PLAN_CREATE, 0), "metadata.name"), "demo-head-", 10), 0);
-	assert_int_equal(strncmp(json_str(op(w, PLAN_CREATE, 1), "metadata.name"), "demo-small-worker-", 18), 0);
+	assert_int_equal(strncmp(json_str(op(w, PLAN_CREATE, 1), "metadata.name"), "demo-small-worker-", 18),
+			 0);
 	assert_int_equal(w->plan.requeue_ns, 0);
 }
 
@@ -315,8 +328,10 @@ static void too_many_workers_lose_the_least_useful_first(void **state)
 	json_set_int(small_group(w), "replicas", 2);
 	plan(w);
 	assert_int_equal(count(w, PLAN_DELETE), 1);
-	assert_string_equal(json_str(op(w, PLAN_DELETE, 0), "metadata.name"), json_str(victim, "metadata.name"));
-	assert_string_equal(json_str(op(w, PLAN_DELETE, 0), "metadata.uid"), json_str(victim, "metadata.uid"));
+	assert_string_equal(json_str(op(w, PLAN_DELETE, 0), "metadata.name"),
+			    json_str(victim, "metadata.name"));
+	assert_string_equal(json_str(op(w, PLAN_DELETE, 0), "metadata.uid"),
+			    json_str(victim, "metadata.uid"));
 }
 
 static void named_workers_are_deleted_and_unknown_names_are_fine(void **state)
@@ -334,7 +349,8 @@ static void named_workers_are_deleted_and_unknown_names_are_fine(void **state)
 	json_set_int(small_group(w), "replicas", 1);
 	plan(w);
 	assert_int_equal(count(w, PLAN_DELETE), 1);
-	assert_string_equal(json_str(op(w, PLAN_DELETE, 0), "metadata.name"), json_str(victim, "metadata.name"));
+	assert_string_equal(json_str(op(w, PLAN_DELETE, 0), "metadata.name"),
+			    json_str(victim, "metadata.name"));
 }
 
 static void a_dead_worker_waits_for_its_evidence_then_goes_then_is_replaced(void **state)
@@ -373,7 +389,8 @@ static void a_terminating_worker_is_replaced_under_another_name(void **state)
 	plan(w);
 	assert_int_equal(count(w, PLAN_DELETE), 0);
 	assert_int_equal(count(w, PLAN_CREATE), 1);
-	assert_string_not_equal(json_str(op(w, PLAN_CREATE, 0), "metadata.name"), json_str(pod, "metadata.name"));
+	assert_string_not_equal(json_str(op(w, PLAN_CREATE, 0), "metadata.name"),
+				json_str(pod, "metadata.name"));
 }
 
 static void a_terminating_head_is_waited_for(void **state)
@@ -398,8 +415,8 @@ static void set_ended(cJSON *pod, const char *policy, int exit_code)
 	set_phase(pod, "Running", false);
 	json_set_str(json_get(pod, "spec"), "restartPolicy", policy);
 	json_set_int(ended, "exitCode", exit_code);
-	json_set(json_object_at(cJSON_GetArrayItem(json_get(pod, "status.containerStatuses"), 0), "state"), "terminated",
-		 ended);
+	json_set(json_object_at(cJSON_GetArrayItem(json_get(pod, "status.containerStatuses"), 0), "state"),
+		 "terminated", ended);
 }
 
 static void the_restart_policy_decides_over_an_ended_ray_container(void **state)
@@ -409,8 +426,8 @@ static void the_restart_policy_decides_over_an_ended_ray_container(void **state)
 		int exit_code;
 		size_t deletes;
 	} rows[] = {
-		{ "Never", 1, 1 }, { "Never", 0, 1 }, { "Always", 1, 0 }, { "Always", 0, 0 },
-		{ "OnFailure", 1, 0 }, { "OnFailure", 0, 1 },
+		{ "Never", 1, 1 },  { "Never", 0, 1 },	   { "Always", 1, 0 },
+		{ "Always", 0, 0 }, { "OnFailure", 1, 0 }, { "OnFailure", 0, 1 },
 	};
 	struct world *w = *state;
 
@@ -436,7 +453,8 @@ static void the_heads_trouble_names_what_is_behind_the_backoff(void **state)
 	execute(w);
 	expect_condition(w, "HeadPodReady", "False");
 	assert_string_equal(json_str(condition(w, "HeadPodReady"), "reason"), "CrashLoopBackOff");
-	assert_non_null(strstr(json_str(condition(w, "HeadPodReady"), "message"), "exit code 137 (OOMKilled)"));
+	assert_non_null(
+		strstr(json_str(condition(w, "HeadPodReady"), "message"), "exit code 137 (OOMKilled)"));
 	expect_condition(w, "RayClusterProvisioned", "True"); /* it latches */
 	assert_string_equal(json_str(w->cluster, "status.state"), "ready");
 }
@@ -459,7 +477,8 @@ static void pods_of_another_owner_do_not_count(void **state)
 
 	settle(w);
 	for (size_t i = 0; i < w->n_pods; i++)
-		json_set_str(cJSON_GetArrayItem(json_get(w->pods[i], "metadata.ownerReferences"), 0), "uid", "older");
+		json_set_str(cJSON_GetArrayItem(json_get(w->pods[i], "metadata.ownerReferences"), 0), "uid",
+			     "older");
 	plan(w);
 	assert_int_equal(count(w, PLAN_DELETE), 0);
 	assert_int_equal(count(w, PLAN_CREATE), 3);
@@ -511,7 +530,8 @@ static void an_invalid_spec_is_told_once_and_nothing_is_done(void **state)
 	assert_int_equal(w->plan.n_ops, 2);
 	assert_string_equal(json_str(op(w, PLAN_EVENT, 0), "reason"), "InvalidRayClusterSpec");
 	assert_string_equal(json_str(op(w, PLAN_EVENT, 0), "regarding.name"), "demo");
-	assert_int_equal(strlen(json_str(op(w, PLAN_EVENT, 0), "eventTime")), strlen("2026-11-21T01:00:00.000000Z"));
+	assert_int_equal(strlen(json_str(op(w, PLAN_EVENT, 0), "eventTime")),
+			 strlen("2026-11-21T01:00:00.000000Z"));
 	execute(w);
 	expect_condition(w, "afterglow.dev/SpecValid", "False");
 	expect_condition(w, "HeadPodReady", "True");
@@ -572,8 +592,9 @@ static void the_service_follows_the_heads_ports_and_the_users_wishes(void **stat
 	_cleanup_json_ cJSON *service = NULL;
 	const cJSON *init;
 
-	json_set(json_get(w->cluster, "spec.headGroupSpec"), "headService",
-		 json_of("metadata: {name: mine, labels: {a: b}}\nspec: {type: NodePort, ports: [{name: dashboard, port: 80}]}"));
+	json_set(
+		json_get(w->cluster, "spec.headGroupSpec"), "headService",
+		json_of("metadata: {name: mine, labels: {a: b}}\nspec: {type: NodePort, ports: [{name: dashboard, port: 80}]}"));
 	json_set(json_get(w->cluster, "spec"), "headServiceAnnotations", json_of("{c: d}"));
 	service = service_build(w->cluster);
 	assert_string_equal(json_str(service, "metadata.name"), "mine");
@@ -581,8 +602,10 @@ static void the_service_follows_the_heads_ports_and_the_users_wishes(void **stat
 	assert_string_equal(json_str(service, "metadata.annotations.c"), "d");
 	assert_string_equal(json_str(service, "spec.type"), "NodePort");
 	assert_null(json_get(service, "spec.clusterIP"));
-	assert_int_equal(json_int(json_find(json_get(service, "spec.ports"), "name", "dashboard"), "port", 0), 80);
-	assert_int_equal(json_int(json_find(json_get(service, "spec.ports"), "name", "gcs-server"), "port", 0), 6379);
+	assert_int_equal(json_int(json_find(json_get(service, "spec.ports"), "name", "dashboard"), "port", 0),
+			 80);
+	assert_int_equal(
+		json_int(json_find(json_get(service, "spec.ports"), "name", "gcs-server"), "port", 0), 6379);
 	assert_int_equal(cJSON_GetArraySize(json_get(service, "spec.ports")), 3);
 	plan(w);
 	assert_int_equal(count(w, PLAN_APPLY), 2);
@@ -612,7 +635,8 @@ static void names_are_cut_lowered_and_distinct(void **state)
 	struct world *w = *state;
 	char a[POD_NAME_MAX], b[POD_NAME_MAX];
 
-	json_set_str(json_get(w->cluster, "metadata"), "name", "a2345678901234567890123456789012345678901234567890123");
+	json_set_str(json_get(w->cluster, "metadata"), "name",
+		     "a2345678901234567890123456789012345678901234567890123");
 	pod_name(w->cluster, RAY_WORKER, "Group", 0, a);
 	pod_name(w->cluster, RAY_WORKER, "Group", 1, b);
 	assert_int_equal(strlen(a), 55);

@@ -39,7 +39,8 @@ void container_env_field_default(cJSON *container, const char *name, const char 
 	cJSON *entry = env_new(container, name);
 
 	if (entry)
-		json_set_str(json_object_at(json_object_at(entry, "valueFrom"), "fieldRef"), "fieldPath", field_path);
+		json_set_str(json_object_at(json_object_at(entry, "valueFrom"), "fieldRef"), "fieldPath",
+			     field_path);
 }
 
 void container_mount_default(cJSON *container, const char *volume, const char *path, int read_only)

@@ -183,18 +183,22 @@ static void add_recorder(const struct pod_request *req, cJSON *pod_spec, cJSON *
 	if (!inject_wanted(of_cluster, of_template))
 		return;
 	if (!req->policy->sidecar_image || !req->launcher) {
-		notes_addf(notes, NOTE_RECORDING, "NoRecorder", "pods run without the recorder: the operator has no %s",
+		notes_addf(notes, NOTE_RECORDING, "NoRecorder",
+			   "pods run without the recorder: the operator has no %s",
 			   req->launcher ? "sidecar image" : "launcher");
 		return;
 	}
 	if (req->policy->store_claim && !req->store_claim_exists)
-		notes_addf(notes, NOTE_RECORDING, "StoreClaimMissing",
-			   "PersistentVolumeClaim %s does not exist in namespace %s: reports stay with the pod and are lost "
-			   "with it", req->policy->store_claim, json_str(req->cluster, "metadata.namespace"));
+		notes_addf(
+			notes, NOTE_RECORDING, "StoreClaimMissing",
+			"PersistentVolumeClaim %s does not exist in namespace %s: reports stay with the pod and are lost "
+			"with it",
+			req->policy->store_claim, json_str(req->cluster, "metadata.namespace"));
 	if (!inject(pod_spec, &in))
-		notes_addf(notes, NOTE_RECORDING, "NoCommand",
-			   "group %s: the Ray container has no command of its own, so its pods run without the recorder",
-			   group_name(req->node, req->group));
+		notes_addf(
+			notes, NOTE_RECORDING, "NoCommand",
+			"group %s: the Ray container has no command of its own, so its pods run without the recorder",
+			group_name(req->node, req->group));
 }
 
 static void add_init_env(cJSON *pod_spec, const char *fqdn)
@@ -219,12 +223,13 @@ static int build_spec(const struct pod_request *req, cJSON *pod_spec, cJSON *not
 	if (!fqdn)
 		return err_set(err, ENOMEM, "pod");
 	strbuf_addf(&address, "%s:%s", fqdn, head_gcs_port(req->cluster));
-	shm = memory_apply(pod_spec, params, req->node, group_name(req->node, req->group), is_head_only(req), req->policy,
-			   notes);
+	shm = memory_apply(pod_spec, params, req->node, group_name(req->node, req->group), is_head_only(req),
+			   req->policy, notes);
 	start_params_add_defaults(params, req->node, json_get(container, "resources"), strbuf_str(&address));
 	start = start_params_command(params, req->node);
 	if (!start)
-		return err_set(err, E2BIG, "the rayStartParams of group %s", group_name(req->node, req->group));
+		return err_set(err, E2BIG, "the rayStartParams of group %s",
+			       group_name(req->node, req->group));
 	r = set_command(req, container, start, err);
 	if (r < 0)
 		return r;

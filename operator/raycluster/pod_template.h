@@ -18,7 +18,7 @@ struct pod_request {
 	bool launcher;               /* there is a launcher to mount: without it no recorder */
 };
 
-/* The whole Pod but for metadata.name. Notes are added for what the user should know; the cluster must be valid. */
+/* The whole Pod but for metadata.name. What the user should know goes to notes. The cluster must be valid. */
 int pod_build(const struct pod_request *req, cJSON **ret_pod, cJSON *notes, struct err *err);
 
 #endif

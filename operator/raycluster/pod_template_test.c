@@ -26,8 +26,9 @@ static int setup(void **state)
 	w->notes = cJSON_CreateArray();
 	if (policy_load(TESTDATA "policy.yaml", &w->policy, &err) < 0)
 		fail_msg("%s", err.text);
-	w->req = (struct pod_request){ .cluster = w->cluster, .policy = &w->policy, .store_claim_exists = true,
-				       .launcher = true };
+	w->req = (struct pod_request){
+		.cluster = w->cluster, .policy = &w->policy, .store_claim_exists = true, .launcher = true
+	};
 	*state = w;
 	return 0;
 }
@@ -128,14 +129,16 @@ static void the_users_values_win(void **state)
 	has(start_line(w), " --memory=1000000000 ");
 	build(w, RAY_WORKER);
 	has(start_line(w), ":6380 ");
-	has(cJSON_GetStringValue(cJSON_GetArrayItem(json_get(ray(w), "command"), 2)), "--wait-tcp \"$FQ_RAY_IP:6380\"");
+	has(cJSON_GetStringValue(cJSON_GetArrayItem(json_get(ray(w), "command"), 2)),
+	    "--wait-tcp \"$FQ_RAY_IP:6380\"");
 }
 
 static void group_resources_are_logical_resources(void **state)
 {
 	struct world *w = *state;
 
-	json_set(group_of(w, RAY_HEAD), "resources", json_of("{CPU: \"4\", GPU: 2, memory: 1Gi, Custom: \"3\"}"));
+	json_set(group_of(w, RAY_HEAD), "resources",
+		 json_of("{CPU: \"4\", GPU: 2, memory: 1Gi, Custom: \"3\"}"));
 	build(w, RAY_HEAD);
 	has(start_line(w), " --num-cpus=4 ");
 	has(start_line(w), " --num-gpus=2 ");
@@ -155,14 +158,17 @@ static void a_head_without_workers_keeps_its_cpus(void **state)
 static void accelerators_get_rays_names(void **state)
 {
 	struct world *w = *state;
-	cJSON *resources = json_get(cJSON_GetArrayItem(json_get(group_of(w, RAY_WORKER), "template.spec.containers"), 0),
-				    "resources");
+	cJSON *resources =
+		json_get(cJSON_GetArrayItem(json_get(group_of(w, RAY_WORKER), "template.spec.containers"), 0),
+			 "resources");
 
-	json_set(resources, "limits", json_of("{google.com/tpu: 4, aws.amazon.com/neuroncore: \"2\", nvidia.com/mig-1g.5gb: 3}"));
+	json_set(resources, "limits",
+		 json_of("{google.com/tpu: 4, aws.amazon.com/neuroncore: \"2\", nvidia.com/mig-1g.5gb: 3}"));
 	build(w, RAY_WORKER);
 	has(start_line(w), " --resources='{\"neuron_cores\":2,\"TPU\":4}' ");
 	has(start_line(w), " --num-gpus=3 ");
-	json_set_str(json_get(group_of(w, RAY_WORKER), "rayStartParams"), "resources", "'\"{\\\"TPU\\\": 1}\"'");
+	json_set_str(json_get(group_of(w, RAY_WORKER), "rayStartParams"), "resources",
+		     "'\"{\\\"TPU\\\": 1}\"'");
 	build(w, RAY_WORKER);
 	has(start_line(w), " --resources='{\"TPU\":1,\"neuron_cores\":2}' ");
 }
@@ -170,13 +176,15 @@ static void accelerators_get_rays_names(void **state)
 static void a_command_that_starts_ray_is_left_alone(void **state)
 {
 	struct world *w = *state;
-	cJSON *container = cJSON_GetArrayItem(json_get(group_of(w, RAY_WORKER), "template.spec.containers"), 0);
+	cJSON *container =
+		cJSON_GetArrayItem(json_get(group_of(w, RAY_WORKER), "template.spec.containers"), 0);
 
 	json_set(container, "args", json_of("[\"&& ray start --address=x\"]"));
 	build(w, RAY_WORKER);
 	assert_string_equal(start_line(w), "&& ray start --address=x");
 	json_set(container, "args", json_of("[\"world\"]"));
-	json_set(json_object_at(json_object_at(json_get(group_of(w, RAY_WORKER), "template"), "metadata"), "annotations"),
+	json_set(json_object_at(json_object_at(json_get(group_of(w, RAY_WORKER), "template"), "metadata"),
+				"annotations"),
 		 "ray.io/overwrite-container-cmd", cJSON_CreateString("true"));
 	build(w, RAY_WORKER);
 	assert_string_equal(start_line(w), "world");
@@ -186,10 +194,12 @@ static void a_command_that_starts_ray_is_left_alone(void **state)
 static void without_a_command_there_is_no_recorder(void **state)
 {
 	struct world *w = *state;
-	cJSON *container = cJSON_GetArrayItem(json_get(group_of(w, RAY_WORKER), "template.spec.containers"), 0);
+	cJSON *container =
+		cJSON_GetArrayItem(json_get(group_of(w, RAY_WORKER), "template.spec.containers"), 0);
 
 	cJSON_DeleteItemFromObject(container, "command");
-	json_set(json_object_at(json_object_at(json_get(group_of(w, RAY_WORKER), "template"), "metadata"), "annotations"),
+	json_set(json_object_at(json_object_at(json_get(group_of(w, RAY_WORKER), "template"), "metadata"),
+				"annotations"),
 		 "ray.io/overwrite-container-cmd", cJSON_CreateString("true"));
 	build(w, RAY_WORKER);
 	assert_null(json_find(json_get(w->pod, "spec.containers"), "name", "afterglow"));

@@ -54,7 +54,8 @@ static bool set_cpus(const cJSON *value, void *field)
 		snprintf(text, sizeof(text), "%s", value->valuestring);
 	else
 		return false;
-	if (text[strspn(text, "0123456789")] || (cJSON_IsNumber(value) && value->valuedouble != strtod(text, NULL)))
+	if (text[strspn(text, "0123456789")] ||
+	    (cJSON_IsNumber(value) && value->valuedouble != strtod(text, NULL)))
 		return false;
 	return set_string(&copy, field);
 }
@@ -119,15 +120,18 @@ static const struct {
 	const char *wants;
 } policy_keys[] = {
 #define KEY(key, set, field, wants) { key, set, offsetof(struct policy, field), wants }
-	KEY("sidecarImage", set_string, sidecar_image, "an image reference such as \"registry/afterglow:0.1.0\""),
-	KEY("sidecarImagePullPolicy", set_pull_policy, sidecar_image_pull_policy, "Always, IfNotPresent or Never"),
+	KEY("sidecarImage", set_string, sidecar_image,
+	    "an image reference such as \"registry/afterglow:0.1.0\""),
+	KEY("sidecarImagePullPolicy", set_pull_policy, sidecar_image_pull_policy,
+	    "Always, IfNotPresent or Never"),
 	KEY("storeClaim", set_string, store_claim, "the name of a PersistentVolumeClaim"),
 	KEY("clusterDomain", set_string, cluster_domain, "a DNS domain such as \"cluster.local\""),
 	KEY("headNumCPUs", set_cpus, head_num_cpus, "a whole number such as \"0\", or null for all of them"),
 	KEY("workerMemoryLimit", set_bytes, worker_memory_limit, "a quantity such as \"8Gi\""),
 	KEY("rayMemoryFraction", set_fraction, ray_memory_fraction, "a number from 0 to 1"),
 	KEY("objectStoreFraction", set_fraction, object_store_fraction, "a number from 0 to 1"),
-	{ "headroom", set_headroom, 0, "a quantity such as \"500Mi\" or a part such as \"10%\", at most 90%" },
+	{ "headroom", set_headroom, 0,
+	  "a quantity such as \"500Mi\" or a part such as \"10%\", at most 90%" },
 	KEY("usageThreshold", set_fraction, usage_threshold, "a number from 0 to 1 (0: Ray's default)"),
 	KEY("monitorRefreshMs", set_milliseconds, monitor_refresh_ms, "milliseconds from 0 (off) to 3600000"),
 	KEY("warnAt", set_fraction, warn_at, "a number from 0 to 1"),
@@ -193,7 +197,8 @@ static int apply_item(struct policy *p, const cJSON *item, const char *name, int
 			continue;
 		if (set_key(p, i, item))
 			return 0;
-		return err_set(err, EINVAL, "%s:%d: %s must be %s", name, line, item->string, policy_keys[i].wants);
+		return err_set(err, EINVAL, "%s:%d: %s must be %s", name, line, item->string,
+			       policy_keys[i].wants);
 	}
 	return err_set(err, EINVAL, "%s:%d: there is no key \"%.60s\"", name, line, item->string);
 }
@@ -204,8 +209,10 @@ static int check(const struct policy *p, const char *name, struct err *err)
 	double together = p->object_store_fraction + p->headroom_fraction;
 
 	if (together > 0.95)
-		return err_set(err, EINVAL, "%s: objectStoreFraction and headroom together take %.0f %% of the limit; "
-			       "at most 95 %% leave memory for tasks", name, together * 100);
+		return err_set(err, EINVAL,
+			       "%s: objectStoreFraction and headroom together take %.0f %% of the limit; "
+			       "at most 95 %% leave memory for tasks",
+			       name, together * 100);
 	return 0;
 }
 

@@ -19,13 +19,13 @@ struct policy {
 	char *store_claim;               /* storeClaim, a PVC in the cluster's own namespace; NULL: none */
 	char *cluster_domain;            /* clusterDomain, "cluster.local" */
 	char *head_num_cpus;             /* headNumCPUs, "0"; NULL (key is null): as KubeRay, all of them */
-	int64_t worker_memory_limit;     /* workerMemoryLimit, bytes for a worker without a limit; 0: none is set */
+	int64_t worker_memory_limit;     /* workerMemoryLimit, bytes for workers without one; 0: none is set */
 	double ray_memory_fraction;      /* rayMemoryFraction, ceiling of --memory as a part of the limit */
-	double object_store_fraction;    /* objectStoreFraction, --object-store-memory as a part of the limit */
+	double object_store_fraction;    /* objectStoreFraction, of the limit for --object-store-memory */
 	double headroom_fraction;        /* headroom "10%": kept free of both, as a part of the limit, or */
 	int64_t headroom_bytes;          /* headroom "500Mi": in bytes; 0: the fraction holds */
 	double usage_threshold;          /* usageThreshold, RAY_memory_usage_threshold; 0: Ray's own (0.95) */
-	int64_t monitor_refresh_ms;      /* monitorRefreshMs, RAY_memory_monitor_refresh_ms; -1: Ray's own (250) */
+	int64_t monitor_refresh_ms;      /* monitorRefreshMs, RAY_memory_monitor_refresh_ms; -1: Ray's 250 */
 	double warn_at;                  /* warnAt, the sidecar's --warn-at, a part of the limit */
 	bool oom_group;                  /* oomGroup, the sidecar's --oom-group */
 };

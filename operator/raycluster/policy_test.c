@@ -40,7 +40,8 @@ static void every_key_is_read(void **state)
 	parse("sidecarImage: r/afterglow:1\nsidecarImagePullPolicy: Never\nstoreClaim: failures\n"
 	      "clusterDomain: k8s.lan\nheadNumCPUs: 2\nworkerMemoryLimit: 8Gi\nrayMemoryFraction: 0.7\n"
 	      "objectStoreFraction: 0.2\nheadroom: 500Mi\nusageThreshold: 0.9\nmonitorRefreshMs: 100\n"
-	      "warnAt: 0.75\noomGroup: true\n", &p);
+	      "warnAt: 0.75\noomGroup: true\n",
+	      &p);
 	assert_string_equal(p.sidecar_image, "r/afterglow:1");
 	assert_string_equal(p.sidecar_image_pull_policy, "Never");
 	assert_string_equal(p.store_claim, "failures");
@@ -59,7 +60,8 @@ static void empty_values_are_as_absent_but_head_cpus_can_be_null(void **state)
 	struct policy p;
 
 	(void)state;
-	parse("storeClaim: \"\"\nworkerMemoryLimit:\nwarnAt: null\nclusterDomain: ''\nheadNumCPUs: null\n", &p);
+	parse("storeClaim: \"\"\nworkerMemoryLimit:\nwarnAt: null\nclusterDomain: ''\nheadNumCPUs: null\n",
+	      &p);
 	assert_null(p.store_claim);
 	assert_null(p.head_num_cpus);
 	assert_string_equal(p.cluster_domain, "cluster.local");

@@ -34,8 +34,8 @@ static bool has_healthz(const char *ray_version)
 
 static void add_wget(struct strbuf *sb, int timeout, long port, const char *path)
 {
-	strbuf_addf(sb, "%swget --tries 1 -T %d -q -O- http://localhost:%ld/%s | grep success", sb->len ? " && " : "",
-		    timeout, port, path);
+	strbuf_addf(sb, "%swget --tries 1 -T %d -q -O- http://localhost:%ld/%s | grep success",
+		    sb->len ? " && " : "", timeout, port, path);
 }
 
 static void add_exec(cJSON *probe, const cJSON *params, enum ray_node node, int timeout)
@@ -44,9 +44,11 @@ static void add_exec(cJSON *probe, const cJSON *params, enum ray_node node, int 
 	const char *dashboard = start_param(params, "include-dashboard");
 	cJSON *command = json_array_at(json_object_at(probe, "exec"), "command");
 
-	add_wget(&sb, timeout, param_port(params, "dashboard-agent-listen-port", AGENT_PORT), "api/local_raylet_healthz");
+	add_wget(&sb, timeout, param_port(params, "dashboard-agent-listen-port", AGENT_PORT),
+		 "api/local_raylet_healthz");
 	if (node == RAY_HEAD && !(dashboard && strcmp(dashboard, "false") == 0))
-		add_wget(&sb, timeout, param_port(params, "dashboard-port", DASHBOARD_PORT), "api/gcs_healthz");
+		add_wget(&sb, timeout, param_port(params, "dashboard-port", DASHBOARD_PORT),
+			 "api/gcs_healthz");
 	cJSON_AddItemToArray(command, cJSON_CreateString("bash"));
 	cJSON_AddItemToArray(command, cJSON_CreateString("-c"));
 	cJSON_AddItemToArray(command, cJSON_CreateString(strbuf_str(&sb)));

@@ -15,7 +15,8 @@ static const struct {
 	const char *name;
 	int port;
 } default_ports[] = {
-	{ "client", 10001 }, { "gcs-server", 6379 }, { "dashboard", 8265 }, { "metrics", 8080 }, { "serve", 8000 },
+	{ "client", 10001 }, { "gcs-server", 6379 }, { "dashboard", 8265 },
+	{ "metrics", 8080 }, { "serve", 8000 },
 };
 
 static void add_port(cJSON *ports, const char *name, int64_t number)
@@ -86,7 +87,8 @@ static void add_type(cJSON *spec, const cJSON *cluster)
 
 cJSON *service_build(const cJSON *cluster)
 {
-	const cJSON *own = json_get(cluster, "spec.headGroupSpec.headService"), *own_spec = json_get(own, "spec");
+	const cJSON *own = json_get(cluster, "spec.headGroupSpec.headService"),
+		    *own_spec = json_get(own, "spec");
 	_cleanup_free_ char *name = plan_service_name(cluster);
 	cJSON *service, *metadata, *annotations, *spec;
 

@@ -89,7 +89,8 @@ static int merge_resources(cJSON *params, const cJSON *resources, struct err *er
 		if (i < ARRAY_SIZE(known))
 			json_set_str(params, known[i].param, text);
 		else if (strchr(item->string, '\''))
-			return err_set(err, EINVAL, "the resource name \"%.60s\" holds a quote", item->string);
+			return err_set(err, EINVAL, "the resource name \"%.60s\" holds a quote",
+				       item->string);
 		else
 			json_set_int(custom, item->string, value);
 	}
@@ -165,7 +166,8 @@ static void add_gpus(cJSON *params, const cJSON *limits)
 	for (size_t i = 0; items && i < n; i++) {
 		const char *name = items[i]->string;
 		size_t len = strlen(name);
-		bool gpu = (len >= 3 && strcmp(name + len - 3, "gpu") == 0) || fnmatch("nvidia.com/mig-*", name, 0) == 0;
+		bool gpu = (len >= 3 && strcmp(name + len - 3, "gpu") == 0) ||
+			   fnmatch("nvidia.com/mig-*", name, 0) == 0;
 
 		if (!gpu || quantity_of(items[i]) == 0)
 			continue;
@@ -202,7 +204,8 @@ static void add_accelerators(cJSON *params, const cJSON *limits)
 	bool changed = false;
 
 	for (size_t i = 0; i < ARRAY_SIZE(accelerators); i++) {
-		int64_t value = quantity_of(cJSON_GetObjectItemCaseSensitive(limits, accelerators[i].kubernetes));
+		int64_t value =
+			quantity_of(cJSON_GetObjectItemCaseSensitive(limits, accelerators[i].kubernetes));
 
 		if (!value)
 			continue;

@@ -22,7 +22,8 @@ int start_params_from_group(const cJSON *group, cJSON **ret_params, struct err *
  * address is the head's host:port for a worker, NULL for the head. memory,
  * object-store-memory and the head's num-cpus are memory.h's business, before.
  */
-void start_params_add_defaults(cJSON *params, enum ray_node node, const cJSON *resources, const char *address);
+void start_params_add_defaults(cJSON *params, enum ray_node node, const cJSON *resources,
+			       const char *address);
 
 /* "ray start --head  --block  --num-cpus=1 ": sorted, the trailing blank belongs to it. NULL: no memory. */
 char *start_params_command(const cJSON *params, enum ray_node node);

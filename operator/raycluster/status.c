@@ -30,11 +30,13 @@ static void format_seconds(int64_t ns, char buf[static TIME_TEXT_MAX])
 	snprintf(buf + strlen(buf), 2, "Z");
 }
 
-static void set_condition(struct builder *b, const char *type, bool value, const char *reason, const char *message)
+static void set_condition(struct builder *b, const char *type, bool value, const char *reason,
+			  const char *message)
 {
 	const cJSON *was = json_find(json_get(b->old, "conditions"), "type", type);
 	const char *status = value ? "True" : "False", *was_status = json_str(was, "status");
-	const char *since = was_status && strcmp(was_status, status) == 0 ? json_str(was, "lastTransitionTime") : NULL;
+	const char *since =
+		was_status && strcmp(was_status, status) == 0 ? json_str(was, "lastTransitionTime") : NULL;
 	cJSON *condition = cJSON_CreateObject();
 
 	json_set_str(condition, "type", type);
@@ -86,10 +88,12 @@ static void head_trouble(const cJSON *head, const char **ret_reason, char *ret_t
 		return;
 	}
 	*ret_reason = camel_case_or(waiting, "ContainersNotReady");
-	len = (size_t)snprintf(ret_text, size, "the head's Ray container is %s", waiting ? waiting : "not ready");
+	len = (size_t)snprintf(ret_text, size, "the head's Ray container is %s",
+			       waiting ? waiting : "not ready");
 	if (cJSON_IsObject(ended) && len < size)
 		snprintf(ret_text + len, size - len, "; it ended before with exit code %" PRId64 " (%s)",
-			 json_int(ended, "exitCode", -1), json_str(ended, "reason") ? json_str(ended, "reason") : "?");
+			 json_int(ended, "exitCode", -1),
+			 json_str(ended, "reason") ? json_str(ended, "reason") : "?");
 }
 
 static void set_head_condition(struct builder *b, const struct status_view *view)
@@ -122,7 +126,8 @@ static void set_provisioned(struct builder *b, const struct status_view *view)
 
 static void set_suspend(struct builder *b, const struct status_view *view)
 {
-	set_condition(b, "RayClusterSuspending", view->suspend && view->pods_left, "RayClusterSuspending", "");
+	set_condition(b, "RayClusterSuspending", view->suspend && view->pods_left, "RayClusterSuspending",
+		      "");
 	set_condition(b, "RayClusterSuspended", view->suspend && !view->pods_left, "RayClusterSuspended", "");
 }
 
@@ -132,8 +137,8 @@ static void set_notes(struct builder *b, const cJSON *notes, enum note_topic fir
 		_cleanup_free_ char *text = notes_text(notes, t);
 		const char *reason = notes_reason(notes, t);
 
-		set_condition(b, note_topic_condition(t), !reason, reason ? reason : note_topic_good_reason(t),
-			      text ? text : "");
+		set_condition(b, note_topic_condition(t), !reason,
+			      reason ? reason : note_topic_good_reason(t), text ? text : "");
 	}
 }
 
@@ -209,7 +214,8 @@ static void set_endpoints(struct builder *b, const struct status_view *view)
 		snprintf(number, sizeof(number), "%" PRId64,
 			 json_int(port, "nodePort", json_int(port, "targetPort", json_int(port, "port", 0))));
 		if (name)
-			json_set_str(endpoints, name, target && !json_get(port, "nodePort") ? target : number);
+			json_set_str(endpoints, name,
+				     target && !json_get(port, "nodePort") ? target : number);
 	}
 }
 
@@ -254,14 +260,17 @@ static void keep_old(struct builder *b)
 
 		if (type && strcmp(type, note_topic_condition(NOTE_SPEC_VALID)) &&
 		    strcmp(type, note_topic_condition(NOTE_SPEC_SUPPORTED)))
-			cJSON_AddItemToArray(json_array_at(b->status, "conditions"), cJSON_Duplicate(condition, true));
+			cJSON_AddItemToArray(json_array_at(b->status, "conditions"),
+					     cJSON_Duplicate(condition, true));
 	}
 	json_set_int(b->status, "observedGeneration", json_int(b->cluster, "metadata.generation", 0));
 }
 
 cJSON *status_build(const cJSON *cluster, const struct status_view *view, const cJSON *notes, int64_t now_ns)
 {
-	struct builder b = { .cluster = cluster, .old = json_get(cluster, "status"), .status = cJSON_CreateObject() };
+	struct builder b = { .cluster = cluster,
+			     .old = json_get(cluster, "status"),
+			     .status = cJSON_CreateObject() };
 
 	format_seconds(now_ns, b.now);
 	if (view) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For this folder's tests: fixtures as JSON, and comparing with a readable difference. Include after cmocka.h. */
+/* For this folder's tests: fixtures as JSON, and a readable difference. Include after cmocka.h. */
 #ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_TESTING_H
 #define AFTERGLOW_OPERATOR_RAYCLUSTER_TESTING_H
 
@@ -21,7 +21,8 @@ static inline cJSON *fixture(const char *name)
 	cJSON *json = NULL;
 
 	snprintf(path, sizeof(path), TESTDATA "%s", name);
-	if (file_read(AT_FDCWD, path, &text, &err) < 0 || yaml_to_json(strbuf_str(&text), text.len, &json, &err) < 0)
+	if (file_read(AT_FDCWD, path, &text, &err) < 0 ||
+	    yaml_to_json(strbuf_str(&text), text.len, &json, &err) < 0)
 		fail_msg("%s: %s", path, err.text);
 	return json;
 }
@@ -43,8 +44,8 @@ static inline int differences(const cJSON *have, const cJSON *want, const char *
 	char at[1024];
 	int n = 0, i = 0;
 
-	if (!have || !want || cJSON_IsObject(have) != cJSON_IsObject(want) || cJSON_IsArray(have) != cJSON_IsArray(want) ||
-	    (!cJSON_IsObject(want) && !cJSON_IsArray(want))) {
+	if (!have || !want || cJSON_IsObject(have) != cJSON_IsObject(want) ||
+	    cJSON_IsArray(have) != cJSON_IsArray(want) || (!cJSON_IsObject(want) && !cJSON_IsArray(want))) {
 		_cleanup_free_ char *a = have ? cJSON_PrintUnformatted(have) : NULL;
 		_cleanup_free_ char *b = want ? cJSON_PrintUnformatted(want) : NULL;
 
@@ -54,15 +55,18 @@ static inline int differences(const cJSON *have, const cJSON *want, const char *
 		return 1;
 	}
 	cJSON_ArrayForEach(item, want) {
-		snprintf(at, sizeof(at), item->string ? "%s.%s" : "%s[%.0s%d]", path, item->string ? item->string : "", i);
+		snprintf(at, sizeof(at), item->string ? "%s.%s" : "%s[%.0s%d]", path,
+			 item->string ? item->string : "", i);
 		n += differences(item->string ? cJSON_GetObjectItemCaseSensitive(have, item->string)
-					      : cJSON_GetArrayItem(have, i), item, at);
+					      : cJSON_GetArrayItem(have, i),
+				 item, at);
 		i++;
 	}
 	i = 0;
 	cJSON_ArrayForEach(item, have) {
 		snprintf(at, sizeof(at), "%s.%s", path, item->string ? item->string : "[more]");
-		if (item->string ? !cJSON_GetObjectItemCaseSensitive(want, item->string) : i >= cJSON_GetArraySize(want))
+		if (item->string ? !cJSON_GetObjectItemCaseSensitive(want, item->string)
+				 : i >= cJSON_GetArraySize(want))
 			n += differences(item, NULL, at);
 		i++;
 	}

@@ -31,7 +31,8 @@ static bool is_group_name(const char *s)
 {
 	size_t len = strlen(s);
 
-	if (!len || len > GROUP_NAME_MAX || !isalnum((unsigned char)s[0]) || !isalnum((unsigned char)s[len - 1]))
+	if (!len || len > GROUP_NAME_MAX || !isalnum((unsigned char)s[0]) ||
+	    !isalnum((unsigned char)s[len - 1]))
 		return false;
 	return strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.") == len;
 }
@@ -42,13 +43,15 @@ static void check_start_params(const cJSON *group, const char *name, cJSON *note
 	const cJSON *params = json_get(group, "rayStartParams"), *resources = json_get(group, "resources");
 
 	if (json_get(params, "labels"))
-		invalid(notes, "group %s: rayStartParams.labels is not allowed: use the group's labels", name);
+		invalid(notes, "group %s: rayStartParams.labels is not allowed: use the group's labels",
+			name);
 	if (!resources || !resources->child)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(logical); i++)
 		if (json_get(params, logical[i]))
-			invalid(notes, "group %s: both resources and rayStartParams.%s are set: use one of them", name,
-				logical[i]);
+			invalid(notes,
+				"group %s: both resources and rayStartParams.%s are set: use one of them",
+				name, logical[i]);
 }
 
 static void check_group(const cJSON *group, const char *name, bool fault_tolerant, cJSON *notes)
@@ -73,9 +76,11 @@ static void check_replicas(const cJSON *group, const char *name, cJSON *notes)
 	if (min < 0 || max < 0 || json_int(group, "replicas", 0) < 0)
 		invalid(notes, "group %s: replicas, minReplicas and maxReplicas must not be negative", name);
 	else if (min > max)
-		invalid(notes, "group %s: minReplicas %" PRId64 " is above maxReplicas %" PRId64, name, min, max);
+		invalid(notes, "group %s: minReplicas %" PRId64 " is above maxReplicas %" PRId64, name, min,
+			max);
 	if (json_int(group, "numOfHosts", 1) > 1)
-		invalid(notes, "group %s: numOfHosts above 1 is not supported by this version of Afterglow", name);
+		invalid(notes, "group %s: numOfHosts above 1 is not supported by this version of Afterglow",
+			name);
 }
 
 static bool name_seen_before(const cJSON *groups, const cJSON *group, const char *name)
@@ -111,7 +116,8 @@ static void check_workers(const cJSON *groups, bool fault_tolerant, cJSON *notes
 
 static const char *annotation(const cJSON *cluster, const char *name)
 {
-	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(cluster, "metadata.annotations"), name));
+	return cJSON_GetStringValue(
+		cJSON_GetObjectItemCaseSensitive(json_get(cluster, "metadata.annotations"), name));
 }
 
 static bool check_fault_tolerance(const cJSON *cluster, cJSON *notes)
@@ -120,7 +126,8 @@ static bool check_fault_tolerance(const cJSON *cluster, cJSON *notes)
 	bool options = cJSON_IsObject(json_get(cluster, "spec.gcsFaultToleranceOptions"));
 
 	if (options && text && strcmp(text, "false") == 0)
-		invalid(notes, "annotation ray.io/ft-enabled is false while spec.gcsFaultToleranceOptions is set");
+		invalid(notes,
+			"annotation ray.io/ft-enabled is false while spec.gcsFaultToleranceOptions is set");
 	return options || (text && strcmp(text, "true") == 0);
 }
 
@@ -129,9 +136,11 @@ static void check_autoscaler(const cJSON *cluster, cJSON *notes)
 	const char *version = json_str(cluster, "spec.autoscalerOptions.version");
 	const char *restart = json_str(cluster, "spec.headGroupSpec.template.spec.restartPolicy");
 
-	if (json_bool(cluster, "spec.enableInTreeAutoscaling", false) && version && strcmp(version, "v2") == 0 && restart &&
-	    strcmp(restart, "Never"))
-		invalid(notes, "autoscaler v2 needs restartPolicy Never (or none) in the head's template, not %s", restart);
+	if (json_bool(cluster, "spec.enableInTreeAutoscaling", false) && version &&
+	    strcmp(version, "v2") == 0 && restart && strcmp(restart, "Never"))
+		invalid(notes,
+			"autoscaler v2 needs restartPolicy Never (or none) in the head's template, not %s",
+			restart);
 }
 
 /* Without these the cluster would run, but open or without the isolation that was asked for. */
@@ -147,10 +156,12 @@ static void refuse_unsafe(const cJSON *cluster, cJSON *notes)
 
 	for (size_t i = 0; i < ARRAY_SIZE(features); i++)
 		if (cJSON_IsObject(json_get(cluster, features[i].path)))
-			invalid(notes, "%s: not supported by this version of Afterglow, and unsafe to leave out",
+			invalid(notes,
+				"%s: not supported by this version of Afterglow, and unsafe to leave out",
 				features[i].what);
 	if (auth && strcmp(auth, "disabled"))
-		invalid(notes, "token authentication (spec.authOptions): not supported by this version of Afterglow, and "
+		invalid(notes,
+			"token authentication (spec.authOptions): not supported by this version of Afterglow, and "
 			"unsafe to leave out");
 }
 
@@ -165,14 +176,16 @@ static void note_unsupported(const cJSON *cluster, bool fault_tolerant, cJSON *n
 		  "the in-tree autoscaler (enableInTreeAutoscaling): groups stay at their replicas" },
 		{ fault_tolerant, "GCS fault tolerance: a head's restart loses the cluster's state" },
 		{ cJSON_IsObject(json_get(cluster, "spec.historyServerOptions")), "the history server" },
-		{ json_bool(cluster, "spec.headGroupSpec.enableIngress", false), "the head's ingress (enableIngress)" },
+		{ json_bool(cluster, "spec.headGroupSpec.enableIngress", false),
+		  "the head's ingress (enableIngress)" },
 		{ upgrade && strcmp(upgrade, "Recreate") == 0,
 		  "upgradeStrategy Recreate: pods keep the template they were made from" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(features); i++)
 		if (features[i].asked)
-			notes_addf(notes, NOTE_SPEC_SUPPORTED, "UnsupportedFeature", "not in this version: %s", features[i].what);
+			notes_addf(notes, NOTE_SPEC_SUPPORTED, "UnsupportedFeature",
+				   "not in this version: %s", features[i].what);
 }
 
 void validate_cluster(const cJSON *cluster, cJSON *notes)
@@ -181,7 +194,8 @@ void validate_cluster(const cJSON *cluster, cJSON *notes)
 	bool fault_tolerant = check_fault_tolerance(cluster, notes);
 
 	if (!name || !is_dns_1035(name, CLUSTER_NAME_MAX))
-		invalid(notes, "the name must be a DNS-1035 label of at most %d characters", CLUSTER_NAME_MAX);
+		invalid(notes, "the name must be a DNS-1035 label of at most %d characters",
+			CLUSTER_NAME_MAX);
 	check_group(json_get(cluster, "spec.headGroupSpec"), HEAD_GROUP_NAME, fault_tolerant, notes);
 	check_workers(json_get(cluster, "spec.workerGroupSpecs"), fault_tolerant, notes);
 	check_autoscaler(cluster, notes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the CRD's schema cannot say about a RayCluster: is it valid, and does this version do all it asks for? */
+/* What the CRD's schema cannot say: is the RayCluster valid, and does this version do all it asks for? */
 #ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_VALIDATE_H
 #define AFTERGLOW_OPERATOR_RAYCLUSTER_VALIDATE_H
 

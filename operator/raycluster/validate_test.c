@@ -23,7 +23,8 @@ static void set_path(cJSON *root, const char *path, const char *yaml)
 		snprintf(name, sizeof(name), "%.*s", (int)len, path);
 		if (!path[len])
 			break;
-		at = cJSON_IsArray(at) ? cJSON_GetArrayItem(at, (int)strtol(name, NULL, 10)) : json_get(at, name);
+		at = cJSON_IsArray(at) ? cJSON_GetArrayItem(at, (int)strtol(name, NULL, 10))
+				       : json_get(at, name);
 		path += len + 1;
 	}
 	json_set(at, name, json_of(yaml));
@@ -64,9 +65,10 @@ static void each_breach_is_found_and_named(void **state)
 		{ "spec.networkPolicy", "{}", "network policies" },
 		{ "spec.authOptions", "{mode: token}", "token authentication" },
 		{ "spec.authOptions", "{mode: disabled}", "" },
-		{ "spec.headGroupSpec.template.spec.containers.0.env", "[{name: RAY_REDIS_ADDRESS, value: x}]",
-		  "RAY_REDIS_ADDRESS is set without" },
-		{ "spec.headGroupSpec.template.spec.containers.0.image", "null", "needs a name and an image" },
+		{ "spec.headGroupSpec.template.spec.containers.0.env",
+		  "[{name: RAY_REDIS_ADDRESS, value: x}]", "RAY_REDIS_ADDRESS is set without" },
+		{ "spec.headGroupSpec.template.spec.containers.0.image", "null",
+		  "needs a name and an image" },
 	};
 
 	(void)state;
@@ -78,7 +80,8 @@ static void each_breach_is_found_and_named(void **state)
 		validate_cluster(cluster, notes);
 		text = notes_text(notes, NOTE_SPEC_VALID);
 		if (!strstr(text, rows[i].text) || (!*rows[i].text && *text))
-			fail_msg("%s: %s: \"%s\" does not say \"%s\"", rows[i].path, rows[i].value, text, rows[i].text);
+			fail_msg("%s: %s: \"%s\" does not say \"%s\"", rows[i].path, rows[i].value, text,
+				 rows[i].text);
 	}
 }
 

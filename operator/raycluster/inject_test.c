@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The recorder in a pod: put in once, nothing moved; and the shell line really runs the command. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "operator/raycluster/inject.h"
+#include "operator/raycluster/testing.h"
+
+static struct policy policy = { .sidecar_image = (char *)"img", .store_claim = (char *)"c", .warn_at = 0.9 };
+
+static const char spec_yaml[] =
+	"containers:\n- {name: ray, image: i, command: [/bin/bash, -c, --], args: [\"%s\"]}\n"
+	"- {name: other, image: i}\nvolumes: [{name: mine, emptyDir: {}}]\n";
+
+static cJSON *spec_with(const char *args)
+{
+	char yaml[1024];
+
+	snprintf(yaml, sizeof(yaml), spec_yaml, args);
+	return json_of(yaml);
+}
+
+static const cJSON *at(const cJSON *spec, int i)
+{
+	return cJSON_GetArrayItem(json_get(spec, "containers"), i);
+}
+
+static void it_is_put_in_once_and_last(void **state)
+{
+	struct injection in = { .cluster = "demo", .store = true, .policy = &policy };
+	_cleanup_json_ cJSON *spec = spec_with("true"), *once = NULL;
+
+	(void)state;
+	assert_true(inject(spec, &in));
+	once = cJSON_Duplicate(spec, true);
+	assert_true(inject(spec, &in));
+	assert_json(spec, once);
+	assert_string_equal(json_str(at(spec, 0), "name"), "ray");
+	assert_string_equal(json_str(at(spec, 1), "name"), "other");
+	assert_string_equal(json_str(at(spec, 2), "name"), "afterglow");
+	assert_string_equal(json_str(cJSON_GetArrayItem(json_get(spec, "volumes"), 0), "name"), "mine");
+}
+
+/* Runs the Ray container's command and args as the kubelet would; the exit code. */
+static int run(const cJSON *container)
+{
+	const char *parts[] = { "command", "args" };
+	char *argv[32] = { 0 };
+	const cJSON *item;
+	int n = 0, status;
+	pid_t pid;
+
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		cJSON_ArrayForEach(item, json_get(container, parts[i]))
+			argv[n++] = item->valuestring;
+	pid = fork();
+	if (pid == 0) {
+		execv(argv[0], argv);
+		_exit(99);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void without_a_launcher_the_command_runs_all_the_same(void **state)
+{
+	struct injection in = { .cluster = "demo", .policy = &policy };
+	_cleanup_json_ cJSON *spec = spec_with("a='x y'; test \\\"$a\\\" = 'x y' && exit 7");
+
+	(void)state;
+	assert_true(inject(spec, &in));
+	assert_int_equal(run(at(spec, 0)), 7);
+}
+
+/* A port that nobody listens on, until somebody does. */
+static void without_a_launcher_a_worker_still_waits_for_the_head(void **state)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct injection in = { .cluster = "demo", .policy = &policy };
+	_cleanup_json_ cJSON *spec = spec_with("exit 7");
+	_cleanup_close_ int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	socklen_t len = sizeof(address);
+	char port[8];
+	pid_t pid;
+	int status;
+
+	(void)state;
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
+	snprintf(port, sizeof(port), "%d", ntohs(address.sin_port));
+	in.wait_port = port;
+	assert_true(inject(spec, &in));
+	setenv("FQ_RAY_IP", "127.0.0.1", 1);
+	pid = fork();
+	if (pid == 0)
+		_exit(run(at(spec, 0)));
+	usleep(300 * 1000);
+	assert_int_equal(waitpid(pid, &status, WNOHANG), 0); /* it waits */
+	assert_int_equal(listen(fd, 1), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+}
+
+static void annotations_of_the_template_win(void **state)
+{
+	static const struct {
+		const char *cluster, *template;
+		bool wanted, oom_group;
+	} rows[] = {
+		{ "{}", "{}", true, false },
+		{ "{afterglow.dev/inject: \"false\"}", "{}", false, false },
+		{ "{afterglow.dev/inject: \"false\"}", "{afterglow.dev/inject: \"true\"}", true, false },
+		{ "{}", "{afterglow.dev/inject: \"false\"}", false, false },
+		{ "{afterglow.dev/inject: \"no\"}", "{}", true, false },
+		{ "{afterglow.dev/oom-group: \"true\"}", "{}", true, true },
+		{ "{afterglow.dev/oom-group: \"true\"}", "{afterglow.dev/oom-group: \"false\"}", true,
+		  false },
+		{ "null", "null", true, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_json_ cJSON *cluster = json_of(rows[i].cluster),
+				     *template = json_of(rows[i].template);
+
+		assert_int_equal(inject_wanted(cluster, template), rows[i].wanted);
+		assert_int_equal(inject_oom_group(cluster, template, &policy), rows[i].oom_group);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(it_is_put_in_once_and_last),
+		cmocka_unit_test(without_a_launcher_the_command_runs_all_the_same),
+		cmocka_unit_test(without_a_launcher_a_worker_still_waits_for_the_head),
+		cmocka_unit_test(annotations_of_the_template_win),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
