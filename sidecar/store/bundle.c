@@ -140,7 +140,7 @@ static int write_manifest(struct bundle *b, struct err *err)
 
 	json_set_str(manifest, "apiVersion", "afterglow.dev/v1alpha1");
 	json_set_str(manifest, "kind", "Manifest");
-	json_set(manifest, "files", TAKE_PTR(b->files));
+	cJSON_AddItemReferenceToObject(manifest, "files", b->files); /* an abort still needs the list */
 	text = cJSON_Print(manifest);
 	if (!text)
 		return err_set(err, ENOMEM, "%s", MANIFEST);
