@@ -24,11 +24,14 @@ launch-test: kernel-programs
 OOM_LOOP ?= 60
 OOM_LOOP_V2 ?= 20
 kernel-tests: launch-test
+	@echo "== exec when things go wrong around it"
+	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/exec_test.sh
 	@echo "== OOM deaths on this kernel"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) $(BUILD)/test/oom_loop --jobs 2 $(OOM_LOOP)
 	$(Q)AFTERGLOW_BUILD=$(BUILD) $(BUILD)/test/oom_loop --jobs 2 --oom-group $(OOM_LOOP)
 	@echo "== cgroup v2, in a virtual machine"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/launch_test
+	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/exec_test.sh
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/oom_loop $(OOM_LOOP_V2)
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/oom_loop --oom-group $(OOM_LOOP_V2)
 

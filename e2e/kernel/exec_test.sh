@@ -1,0 +1,166 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# `afterglow-sidecar exec` when things go wrong around it: killed, a full disk, no
+# launcher. Whatever happens, the command runs and its exit code is the answer.
+# Plain sh: runs in the test machine too. Ends with "N passed, N failed".
+build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
+sidecar=$build/afterglow-sidecar probe=$build/test/probe hog=$build/test/hog
+ulimit -c 0
+work=$(mktemp -d /tmp/exec_test.XXXXXX)
+store=$work/store
+passed=0 failed=0
+
+finish() {
+	umount "$work/small" 2>/dev/null
+	rm -rf "$work"
+	[ "$failed" = 0 ]
+	exit
+}
+trap finish EXIT
+
+check() { # SENTENCE CONDITION...
+	sentence=$1
+	shift
+	if "$@"; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "FAIL: $sentence ($*)"
+		sed 's/^/      /' "$work/err" | tail -n 12
+	fi
+}
+
+run() { # ARG... of exec; leaves $code, $work/out and $work/err
+	"$sidecar" exec --store "$store" --name case "$@" >"$work/out" 2>"$work/err"
+	code=$?
+}
+
+bundle() { sed -n 's/^afterglow: bundle //p' "$work/err" | tail -n 1; }
+says() { grep -q "$1" "$work/err"; }
+has_class() { grep -q "\"class\":[[:space:]]*\"$1\"" "$(bundle)/report.json"; }
+no_bundle() { [ -z "$(bundle)" ]; }
+is_empty() { [ -z "$(ls -A "$1" 2>/dev/null)" ]; }
+gives() { [ "$code" = "$1" ]; }
+
+# What is visible in the store is whole: MANIFEST.json lists files that are there with their sha256.
+whole_bundles() {
+	for dir in "$1"/local/*/*; do
+		[ -d "$dir" ] || continue
+		[ -s "$dir/MANIFEST.json" ] || return 1
+		tr -d '\n\t' <"$dir/MANIFEST.json" |
+			sed 's/{"name":"\([^"]*\)"[^}]*"sha256":"\([^"]*\)"}/\n\2  \1\n/g' |
+			grep -E '^[0-9a-f]{64}  ' >"$work/sums"
+		[ -s "$work/sums" ] || return 1
+		(cd "$dir" && sha256sum -c "$work/sums" >/dev/null 2>&1) || return 1
+	done
+}
+
+memory_cgroups() {
+	find /sys/fs/cgroup/memory /sys/fs/cgroup -maxdepth 3 -type d -name 'afterglow-[0-9]*' 2>/dev/null | sort -u
+}
+
+wait_until() { # at most 10 s for a condition
+	for _ in $(seq 200); do
+		if "$@"; then return 0; fi
+		sleep 0.05
+	done
+	return 1
+}
+
+# Its ordinary life
+for n in 0 1 3 77 126 127 128 137 255; do
+	run -- "$probe" exit "$n"
+	check "exit $n passes through" gives "$n"
+done
+run -- "$probe" exit 0
+check "success leaves no bundle" no_bundle
+run --record-success -- "$probe" exit 0
+check "success leaves a bundle when asked to" has_class Completed
+printf 'in\nput' | run -- "$probe" cat
+check "stdin reaches the command" test "$(cat "$work/out")" = "$(printf 'in\nput')"
+run -- "$probe" fds
+bare=$("$probe" fds 2>"$work/err")
+check "no descriptor leaks into the command" test "$(cat "$work/out")" = "$bare"
+run --memory-max 24Mi -- "$probe" fds
+check "nor with a memory cgroup" test "$(cat "$work/out")" = "$bare"
+run -- "$probe" args '' 'a b' --store
+check "arguments pass" test "$(cat "$work/out")" = "$(printf '<>\n<a b>\n<--store>')"
+check "no memory cgroup is left behind" test -z "$(memory_cgroups)"
+
+# Killed in the middle
+: >"$work/err"
+"$sidecar" exec --store "$store" --name killed -- sh -c "sleep 1; echo done >$work/witness" 2>"$work/err" &
+pid=$!
+sleep 0.4
+kill -9 "$pid"
+wait "$pid" 2>/dev/null
+check "the command outlives a killed recorder" wait_until test -s "$work/witness"
+
+for delay in 0.00 0.02 0.03 0.04 0.05 0.06 0.07 0.08 0.09 0.10 0.12 0.15 0.2 0.3; do
+	"$sidecar" exec --store "$work/torn" --name torn --memory-max 24Mi -- "$hog" 300M --rate 400M 2>"$work/err" &
+	pid=$!
+	sleep "$delay"
+	kill -9 "$pid" 2>/dev/null
+	wait "$pid" 2>/dev/null
+	check "no torn bundle after kill -9 at $delay s" whole_bundles "$work/torn"
+done
+sleep 0.5
+for dir in $(memory_cgroups); do wait_until rmdir "$dir" 2>/dev/null; done
+check "the check of bundles sees whole ones" whole_bundles "$store"
+rm -rf "$work/torn" && mkdir -p "$work/torn/local/x/y"
+: >"$work/torn/local/x/y/report.txt"
+if whole_bundles "$work/torn"; then check "the check of bundles sees a torn one" false; fi
+
+"$sidecar" exec --store "$store" --name term -- "$probe" sleep 10000 2>"$work/err" &
+pid=$!
+sleep 0.4
+kill -TERM "$pid"
+wait "$pid"
+code=$?
+check "SIGTERM reaches the command" gives 143
+check "and is reported as that" has_class Terminated
+
+# Stores that cannot be written
+mkdir "$work/small"
+for size in 4k 8k 16k; do
+	mount -t tmpfs -o "size=$size" tmpfs "$work/small" || break
+	"$sidecar" exec --store "$work/small" --name full -- "$probe" exit 9 >"$work/out" 2>"$work/err"
+	code=$?
+	check "a full disk ($size) does not change the exit code" gives 9
+	check "a full disk ($size) is named" says 'No space left on device'
+	check "a full disk ($size) leaves nothing torn" whole_bundles "$work/small"
+	check "a full disk ($size) leaves nothing hidden" test -z "$(find "$work/small" -name '*.partial')"
+	check "the verdict is said all the same ($size)" says 'exit code 9'
+	umount "$work/small"
+done
+: >"$work/file"
+for place in "$work/file" "$work/file/below" /proc/nowhere; do
+	"$sidecar" exec --store "$place" --name nowhere -- "$probe" signal 9 >"$work/out" 2>"$work/err"
+	code=$?
+	check "a store at $place does not change the exit code" gives 137
+	check "a store at $place is complained of" says "$place"
+	check "a store at $place still gives the verdict" says 'SIGKILL'
+done
+
+# Its own needs
+mkdir "$work/alone"
+cp "$sidecar" "$work/alone/afterglow-sidecar"
+"$work/alone/afterglow-sidecar" exec -- "$probe" exit 0 2>"$work/err"
+code=$?
+check "without the launcher beside it: 125" gives 125
+check "and it says what is missing" says 'afterglow-launch'
+TMPDIR=/no/such "$sidecar" exec --store "$store" -- "$probe" exit 5 2>"$work/err"
+code=$?
+check "without a place for its socket: 125" gives 125
+check "and it says so" says /no/such
+"$sidecar" exec --memory-max 1Ki -- "$probe" exit 0 2>"$work/err"
+code=$?
+check "a limit too small for anything is a usage error" gives 2
+"$sidecar" exec --store "$store" -- "$probe" signal 9 2>&-
+code=$?
+check "a closed stderr does not change the exit code" gives 137
+"$sidecar" exec --store "$store" --name '../../up' -- "$probe" exit 3 2>"$work/err"
+check "a name cannot leave the store" is_empty "$work/up"
+
+check "no socket directory is left behind" test -z "$(find /tmp -maxdepth 1 -name 'afterglow-??????' -newer "$work/small" -user "$(id -u)" 2>/dev/null)"
+echo "$passed passed, $failed failed"
