@@ -71,6 +71,7 @@ static void prepare(const struct informer *informer, cJSON *object)
 {
 	json_set_str(object, "apiVersion", informer->resource->api_version);
 	json_set_str(object, "kind", informer->resource->kind);
+	cJSON_DeleteItemFromObjectCaseSensitive(json_get(object, "metadata"), "managedFields");
 	if (!informer->metadata_only)
 		return;
 	cJSON_DeleteItemFromObjectCaseSensitive(object, "spec");
