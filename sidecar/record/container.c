@@ -333,16 +333,14 @@ static void emit_attached(const struct container *c)
 
 static void attach(struct container *c, const struct launch_message *hello, const int *fds, size_t n_fds)
 {
-	_cleanup_close_ int root_fd = -1;
 	struct err err = { 0 };
+	int root_fd;
 
 	c->hello = *hello;
 	c->attached = true;
 	root_fd = take_descriptors(c, fds, n_fds);
-	if (root_fd < 0) {
+	if (root_fd < 0)
 		log_warning("%s: its launcher sent no root directory: nothing to see but its exit", c->hello.name);
-		root_fd = open("/dev/null", O_PATH | O_CLOEXEC);
-	}
 	if (observer_open(&c->observer, root_fd, c->hello.launcher, &err) < 0) {
 		log_error("%s: %s", c->hello.name, err_text(&err));
 		finish(c);
@@ -459,6 +457,7 @@ struct container *container_new(struct event_base *base, int fd, const struct re
 	c->options = options;
 	c->callbacks = *callbacks;
 	c->fd = fd;
+	c->observer.root_fd = -1;
 	c->termination_fd = c->pidfd = c->inotify_fd = -1;
 	c->readable = event_new(base, fd, EV_READ | EV_PERSIST, on_readable, c);
 	c->timer = event_new(base, -1, 0, on_timer, c);

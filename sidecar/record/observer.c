@@ -7,7 +7,7 @@
 
 int observer_open(struct observer *o, int root_fd, pid_t launcher, struct err *err)
 {
-	*o = (struct observer){ .baseline = MEMORY_ABSENT, .last.memory = MEMORY_ABSENT };
+	*o = (struct observer){ .root_fd = root_fd, .baseline = MEMORY_ABSENT, .last.memory = MEMORY_ABSENT };
 	o->history = history_new();
 	if (!o->history)
 		return err_set(err, ENOMEM, "history");
@@ -19,6 +19,7 @@ int observer_open(struct observer *o, int root_fd, pid_t launcher, struct err *e
 
 void observer_close(struct observer *o)
 {
+	closep(&o->root_fd);
 	memcg_close(&o->memcg);
 	process_table_free(TAKE_PTR(o->table));
 	history_free(TAKE_PTR(o->history));

@@ -27,6 +27,7 @@ struct snapshot {
 };
 
 struct observer {
+	int root_fd; /* the container's root, O_PATH; -1: the launcher sent none */
 	struct memcg memcg; /* version 0: could not be opened */
 	struct process_table *table; /* NULL: could not be opened */
 	struct history *history;
@@ -41,7 +42,7 @@ struct observer {
 };
 
 /*
- * Opens what can be opened. Fails only without memory for the history: a missing
+ * Takes root_fd and opens what can be opened. Fails only without memory for the history: a missing
  * cgroup or /proc is a fact for the report, not an error; err then tells of it.
  */
 int observer_open(struct observer *o, int root_fd, pid_t launcher, struct err *err);

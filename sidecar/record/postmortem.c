@@ -8,6 +8,7 @@
 
 #include "lib/json.h"
 #include "lib/units.h"
+#include "sidecar/record/gather.h"
 #include "sidecar/report/report_json.h"
 #include "sidecar/store/bundle.h"
 
@@ -99,7 +100,16 @@ static int add_text(struct bundle *b, const char *file, const struct strbuf *tex
 	return bundle_add(b, file, strbuf_str(text), text->len, err);
 }
 
-static int fill_bundle(struct bundle *b, const struct report *r, const struct observer *o, struct err *err)
+/*
+ * What else goes into a bundle: each adds its files, and to the report's list of
+ * what is missing when it could not. Bounded in bytes and time by itself; the
+ * container may be gone, its root still readable through o->root_fd.
+ */
+static const gather_fn gatherers[] = {
+	NULL,
+};
+
+static int fill_bundle(struct bundle *b, struct report *r, const struct observer *o, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(REPORT_TEXT_MAX);
 	_cleanup_strbuf_ struct strbuf json = STRBUF_INIT(REPORT_JSON_MAX);
@@ -108,6 +118,8 @@ static int fill_bundle(struct bundle *b, const struct report *r, const struct ob
 	_cleanup_free_ char *processes_text = cJSON_Print(processes);
 	int rc;
 
+	for (const gather_fn *gather = gatherers; *gather; gather++)
+		(*gather)(b, o, r);
 	report_to_text(r, &text);
 	report_to_json(r, &json);
 	history_each(o->history, add_sample_line, &lines);

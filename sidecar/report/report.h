@@ -45,7 +45,7 @@ void report_to_json(const struct report *r, struct strbuf *out);
 /* report.txt, at most 100 columns. */
 void report_to_text(const struct report *r, struct strbuf *out);
 
-/* The table of processes alone, each line after indent. */
+/* The table of processes alone, each line but the first after indent. Long names are cut at the 100th column. */
 void report_process_table(const struct process *top, size_t n, const char *indent, struct strbuf *out);
 
 /*

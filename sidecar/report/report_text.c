@@ -9,25 +9,43 @@
 
 #define COLUMNS 100
 #define LABEL_WIDTH 13 /* two blanks, the label, blanks up to here */
+#define TABLE_NAME_COLUMN 49 /* width of the other columns of the table of processes */
 
-/* Adds text under a label, folded between words so that no line is longer than COLUMNS. */
-static void add_item(struct strbuf *out, const char *label, const char *text)
+/* The length at which text is cut so that at most room bytes stay: between words, or else between characters. */
+static size_t fold_at(const char *text, size_t room)
 {
-	size_t room = COLUMNS - LABEL_WIDTH;
+	size_t cut = room;
 
-	strbuf_addf(out, "  %-*s", LABEL_WIDTH - 2, label);
-	while (strlen(text) > room) {
-		size_t cut = room;
+	if (strlen(text) <= room)
+		return strlen(text);
+	while (cut > 0 && text[cut] != ' ')
+		cut--;
+	if (cut > 0)
+		return cut;
+	for (cut = room; cut > 1 && ((unsigned char)text[cut] & 0xc0) == 0x80;)
+		cut--;
+	return cut;
+}
 
-		while (cut > 0 && text[cut] != ' ')
-			cut--;
-		if (cut == 0)
-			cut = room;
+/* Adds text, folded so that no line, with indent blanks before all but the first, is longer than COLUMNS. */
+static void add_folded(struct strbuf *out, const char *text, size_t indent)
+{
+	for (;;) {
+		size_t cut = fold_at(text, COLUMNS - indent);
+
 		strbuf_add(out, text, cut);
 		text += cut + (text[cut] == ' ');
-		strbuf_addf(out, "\n%*s", LABEL_WIDTH, "");
+		if (!*text)
+			break;
+		strbuf_addf(out, "\n%*s", (int)indent, "");
 	}
-	strbuf_addf(out, "%s\n", text);
+	strbuf_addc(out, '\n');
+}
+
+static void add_item(struct strbuf *out, const char *label, const char *text)
+{
+	strbuf_addf(out, "  %-*s", LABEL_WIDTH - 2, label);
+	add_folded(out, text, LABEL_WIDTH);
 }
 
 static void add_size(struct strbuf *out, const char *name, int64_t bytes)
@@ -75,6 +93,7 @@ static void add_growth(struct strbuf *out, int64_t growth)
 void report_process_table(const struct process *top, size_t n, const char *indent, struct strbuf *out)
 {
 	char own[SIZE_TEXT_MAX], shared[SIZE_TEXT_MAX];
+	size_t room = COLUMNS - TABLE_NAME_COLUMN - strlen(indent);
 
 	strbuf_addf(out, "%-7s  %-10s  %-10s  %-14s  %s\n", "PID", "RSS-SHR", "SHR", "GROWTH", "NAME");
 	for (size_t i = 0; i < n; i++) {
@@ -82,7 +101,7 @@ void report_process_table(const struct process *top, size_t n, const char *inden
 			    size_format((uint64_t)MAX(process_own(&top[i]), 0), own),
 			    size_format((uint64_t)top[i].shared, shared));
 		add_growth(out, top[i].growth);
-		strbuf_addf(out, "  %s\n", top[i].name);
+		strbuf_addf(out, "  %.*s\n", (int)fold_at(top[i].name, room), top[i].name);
 	}
 }
 
@@ -136,7 +155,7 @@ void report_to_text(const struct report *r, struct strbuf *out)
 {
 	char line[256];
 
-	strbuf_addf(out, "%s\n", r->verdict.sentence);
+	add_folded(out, r->verdict.sentence, 0);
 	add_where(r, out);
 	add_when(r, out);
 	add_verdict(r, out);

@@ -46,6 +46,18 @@ static char *summary_that_fits(const struct report *r, bool final, size_t max)
 	}
 }
 
+/* To at most max bytes with the final newline, between characters. */
+static void cut_text(struct strbuf *text, size_t max)
+{
+	size_t len = max ? max - 1 : 0;
+
+	while (len > 0 && ((unsigned char)text->data[len] & 0xc0) == 0x80)
+		len--;
+	strbuf_truncate(text, len);
+	if (max)
+		strbuf_addc(text, '\n');
+}
+
 void report_to_termination_message(const struct report *r, bool final, size_t max, struct strbuf *out)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(REPORT_TEXT_MAX);
@@ -59,11 +71,8 @@ void report_to_termination_message(const struct report *r, bool final, size_t ma
 			    size_format((uint64_t)MAX(process_own(&r->top[i]), 0), own), r->top[i].name);
 	if (r->diagnosis[0])
 		strbuf_addf(&text, "  %s\n", r->diagnosis);
-	if (text.len > room) {
-		strbuf_truncate(&text, room ? room - 1 : 0);
-		if (room)
-			strbuf_addc(&text, '\n');
-	}
+	if (text.len > room)
+		cut_text(&text, room);
 	strbuf_add(out, strbuf_str(&text), text.len);
 	if (summary)
 		strbuf_addf(out, TERMINATION_MARK "%s\n", summary);

@@ -16,9 +16,7 @@
 #define NEARLY_FULL 0.97
 #define NEARLY_FULL_AGE_NS (2 * NS_PER_SEC)
 
-static void add_evidence(struct verdict *v, const char *source, const char *fmt, ...) _printf_(3, 4);
-
-static void add_evidence(struct verdict *v, const char *source, const char *fmt, ...)
+void verdict_add_evidence(struct verdict *v, const char *source, const char *fmt, ...)
 {
 	struct evidence *e = &v->evidence[v->n_evidence];
 	va_list ap;
@@ -32,7 +30,7 @@ static void add_evidence(struct verdict *v, const char *source, const char *fmt,
 	va_end(ap);
 }
 
-static void add_missing(struct verdict *v, const char *what, const char *needs)
+void verdict_add_missing(struct verdict *v, const char *what, const char *needs)
 {
 	if (v->n_missing < MISSING_MAX)
 		v->missing[v->n_missing++] = (struct missing){ what, needs };
@@ -59,21 +57,21 @@ static void read_status(const struct observation *o, struct verdict *v)
 		/* Nothing else ends PID 1 before it could say a word; the kubelet reports 137 for it. */
 		v->exit_code = 128 + SIGKILL;
 		v->signal = SIGKILL;
-		add_evidence(v, "launcher", "it died with the container, without a word: only SIGKILL does that");
+		verdict_add_evidence(v, "launcher", "it died with the container, without a word: only SIGKILL does that");
 	} else if (!WIFEXITED(o->wait_status) && !(WIFSIGNALED(o->wait_status) && signal_name(WTERMSIG(o->wait_status)))) {
-		add_evidence(v, "wait status", "0x%x, with which no process ends", (unsigned int)o->wait_status);
+		verdict_add_evidence(v, "wait status", "0x%x, with which no process ends", (unsigned int)o->wait_status);
 	} else if (WIFSIGNALED(o->wait_status)) {
 		v->signal = WTERMSIG(o->wait_status);
 		v->exit_code = 128 + v->signal;
-		add_evidence(v, "wait status", "the command was ended by %s", signal_name(v->signal));
+		verdict_add_evidence(v, "wait status", "the command was ended by %s", signal_name(v->signal));
 	} else {
 		v->exit_code = WEXITSTATUS(o->wait_status);
 		if (v->exit_code > 128 && failure_class_of_signal(v->exit_code - 128) != FAILURE_UNKNOWN) {
 			v->signal = v->exit_code - 128;
-			add_evidence(v, "wait status", "exit code %d, by which a shell tells that its command was ended by %s",
+			verdict_add_evidence(v, "wait status", "exit code %d, by which a shell tells that its command was ended by %s",
 				     v->exit_code, signal_name(v->signal));
 		} else
-			add_evidence(v, "wait status", "exit code %d", v->exit_code);
+			verdict_add_evidence(v, "wait status", "exit code %d", v->exit_code);
 	}
 }
 
@@ -94,33 +92,33 @@ static enum oom look_for_oom(const struct observation *o, struct verdict *v)
 		groups = rise(o->before.oom_group_kill, o->after.oom_group_kill);
 		kills = rise(o->before.oom_kill, o->after.oom_kill);
 		if (groups)
-			add_evidence(v, counter_file(o), "oom_group_kill %" PRId64 " -> %" PRId64,
+			verdict_add_evidence(v, counter_file(o), "oom_group_kill %" PRId64 " -> %" PRId64,
 				     o->before.oom_group_kill, o->after.oom_group_kill);
 		if (kills)
-			add_evidence(v, counter_file(o), "oom_kill %" PRId64 " -> %" PRId64, o->before.oom_kill,
+			verdict_add_evidence(v, counter_file(o), "oom_kill %" PRId64 " -> %" PRId64, o->before.oom_kill,
 				     o->after.oom_kill);
 		if (kills && !groups && !o->container_lives && o->oom_age_ns > OOM_EXPLAINS_NS) {
-			add_evidence(v, counter_file(o), "but %s before the end: too long to explain it",
+			verdict_add_evidence(v, counter_file(o), "but %s before the end: too long to explain it",
 				     duration_format(o->oom_age_ns, age));
 			return OOM_NO;
 		}
 		if (groups || kills)
 			return OOM_PROVED;
-		add_evidence(v, counter_file(o), "oom_kill stayed at %" PRId64, o->after.oom_kill);
+		verdict_add_evidence(v, counter_file(o), "oom_kill stayed at %" PRId64, o->after.oom_kill);
 		return OOM_NO;
 	}
 	if (o->after_known)
-		add_missing(v, "the kernel's count of OOM kills", "Linux 4.13 or newer, and a reading before the death");
+		verdict_add_missing(v, "the kernel's count of OOM kills", "Linux 4.13 or newer, and a reading before the death");
 	else
-		add_missing(v, "memory counters after the death",
+		verdict_add_missing(v, "memory counters after the death",
 			    "a runtime that keeps the cgroup some milliseconds longer");
 	if (o->oom_age_ns >= 0 && o->oom_age_ns <= OOM_EXPLAINS_NS) {
-		add_evidence(v, counter_file(o), "oom_kill rose %s before the end", duration_format(o->oom_age_ns, age));
+		verdict_add_evidence(v, counter_file(o), "oom_kill rose %s before the end", duration_format(o->oom_age_ns, age));
 		return OOM_PROVED;
 	}
 	if (o->last.limit > 0 && (double)o->last.usage >= NEARLY_FULL * (double)o->last.limit &&
 	    o->last_age_ns <= NEARLY_FULL_AGE_NS && v->signal == SIGKILL) {
-		add_evidence(v, "samples", "%.0f %% of the limit in use %s before the end",
+		verdict_add_evidence(v, "samples", "%.0f %% of the limit in use %s before the end",
 			     100.0 * (double)o->last.usage / (double)o->last.limit, duration_format(o->last_age_ns, age));
 		return OOM_PROBABLE;
 	}
@@ -149,7 +147,7 @@ static void oom_verdict(const struct observation *o, enum oom oom, struct verdic
 	}
 	v->class = FAILURE_KERNEL_OOM_CONTAINER;
 	if (o->group_ended_by_us) {
-		add_evidence(v, "afterglow", "ended the rest of the container after the OOM kill (oomGroup; cgroup v1 has no memory.oom.group)");
+		verdict_add_evidence(v, "afterglow", "ended the rest of the container after the OOM kill (oomGroup; cgroup v1 has no memory.oom.group)");
 		snprintf(v->sentence, sizeof(v->sentence),
 			 "Container %s was ended by the kernel's OOM killer: it reached %s%s%s.", o->container, where,
 			 o->victim ? " and the kernel killed " : "", victim);
@@ -177,7 +175,7 @@ static void signal_verdict(const struct observation *o, enum oom oom, struct ver
 	if (o->pod_terminating && (v->signal == SIGTERM || v->signal == SIGKILL)) {
 		v->class = FAILURE_POD_DELETED;
 		v->confidence = CONFIDENCE_LIKELY;
-		add_evidence(v, "sidecar", "it was asked to stop as well, before the container ended");
+		verdict_add_evidence(v, "sidecar", "it was asked to stop as well, before the container ended");
 		snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with its pod, which was stopped (%s).",
 			 o->container, signal_name(v->signal));
 		return;
@@ -202,7 +200,7 @@ static void signal_verdict(const struct observation *o, enum oom oom, struct ver
 	default:
 		snprintf(v->sentence, sizeof(v->sentence), "Container %s crashed with %s.", o->container,
 			 signal_name(v->signal));
-		add_missing(v, "core file and backtrace", "a version of Afterglow that captures cores");
+		verdict_add_missing(v, "core file and backtrace", "a version of Afterglow that captures cores");
 	}
 }
 
@@ -240,7 +238,7 @@ void classify(const struct observation *o, struct verdict *ret_verdict)
 
 	read_status(o, &v);
 	if (!o->cgroup_version)
-		add_missing(&v, "memory of the container", "a readable memory cgroup in the container");
+		verdict_add_missing(&v, "memory of the container", "a readable memory cgroup in the container");
 	oom = o->cgroup_version ? look_for_oom(o, &v) : OOM_UNTOLD;
 	/* A clean exit is no death, whatever the kernel took meanwhile. */
 	if ((oom == OOM_PROVED || oom == OOM_PROBABLE) && (o->container_lives || v.exit_code != 0))
@@ -251,6 +249,6 @@ void classify(const struct observation *o, struct verdict *ret_verdict)
 		exit_verdict(o, &v);
 	else
 		snprintf(v.sentence, sizeof(v.sentence), "Container %s: what happened is not known.", o->container);
-	add_missing(&v, "kernel log", "CAP_SYSLOG and a version of Afterglow that reads it");
+	verdict_add_missing(&v, "kernel log", "CAP_SYSLOG and a version of Afterglow that reads it");
 	*ret_verdict = v;
 }

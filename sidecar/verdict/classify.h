@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "lib/failure_class.h"
+#include "lib/macros.h"
 #include "sidecar/sample/memcg.h"
 
 /* What is known of one death, or of a process that died while the container lives on. */
@@ -61,6 +62,10 @@ struct verdict {
 	struct missing missing[MISSING_MAX];
 	unsigned int n_missing;
 };
+
+/* Add a line; what does not fit any more is dropped. */
+void verdict_add_evidence(struct verdict *v, const char *source, const char *fmt, ...) _printf_(3, 4);
+void verdict_add_missing(struct verdict *v, const char *what, const char *needs);
 
 void classify(const struct observation *o, struct verdict *ret_verdict);
 
