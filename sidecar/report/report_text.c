@@ -9,22 +9,30 @@
 
 #define COLUMNS 100
 #define LABEL_WIDTH 13 /* two blanks, the label, blanks up to here */
-#define TABLE_NAME_COLUMN 49 /* width of the other columns of the table of processes */
 
-/* The length at which text is cut so that at most room bytes stay: between words, or else between characters. */
-static size_t fold_at(const char *text, size_t room)
+/* How much of text fits into room bytes, whole characters only. */
+static size_t cut_at(const char *text, size_t room)
 {
-	size_t cut = room;
+	size_t cut = strnlen(text, room + 1);
 
-	if (strlen(text) <= room)
-		return strlen(text);
-	while (cut > 0 && text[cut] != ' ')
-		cut--;
-	if (cut > 0)
+	if (cut <= room)
 		return cut;
-	for (cut = room; cut > 1 && ((unsigned char)text[cut] & 0xc0) == 0x80;)
+	for (cut = room; cut > 0 && ((unsigned char)text[cut] & 0xc0) == 0x80;)
 		cut--;
 	return cut;
+}
+
+/* The same, between words if there are several. */
+static size_t fold_at(const char *text, size_t room)
+{
+	size_t cut = cut_at(text, room);
+
+	if (!text[cut])
+		return cut;
+	for (size_t blank = cut; blank > 0; blank--)
+		if (text[blank] == ' ')
+			return blank;
+	return MAX(cut, (size_t)1);
 }
 
 /* Adds text, folded so that no line, with indent blanks before all but the first, is longer than COLUMNS. */
@@ -90,19 +98,24 @@ static void add_growth(struct strbuf *out, int64_t growth)
 	strbuf_addf(out, "  %-14s", cell);
 }
 
-void report_process_table(const struct process *top, size_t n, const char *indent, struct strbuf *out)
+static void add_process(struct strbuf *out, const struct process *p, const char *indent)
 {
 	char own[SIZE_TEXT_MAX], shared[SIZE_TEXT_MAX];
-	size_t room = COLUMNS - TABLE_NAME_COLUMN - strlen(indent);
+	size_t line = out->len;
 
+	strbuf_addf(out, "%s%-7d  %-10s  %-10s", indent, (int)p->pid, size_format((uint64_t)MAX(process_own(p), 0), own),
+		    size_format((uint64_t)p->shared, shared));
+	add_growth(out, p->growth);
+	strbuf_adds(out, "  ");
+	line = MIN(out->len - line, (size_t)COLUMNS);
+	strbuf_addf(out, "%.*s\n", (int)cut_at(p->name, COLUMNS - line), p->name);
+}
+
+void report_process_table(const struct process *top, size_t n, const char *indent, struct strbuf *out)
+{
 	strbuf_addf(out, "%-7s  %-10s  %-10s  %-14s  %s\n", "PID", "RSS-SHR", "SHR", "GROWTH", "NAME");
-	for (size_t i = 0; i < n; i++) {
-		strbuf_addf(out, "%s%-7d  %-10s  %-10s", indent, (int)top[i].pid,
-			    size_format((uint64_t)MAX(process_own(&top[i]), 0), own),
-			    size_format((uint64_t)top[i].shared, shared));
-		add_growth(out, top[i].growth);
-		strbuf_addf(out, "  %.*s\n", (int)fold_at(top[i].name, room), top[i].name);
-	}
+	for (size_t i = 0; i < n; i++)
+		add_process(out, &top[i], indent);
 }
 
 static void add_when(const struct report *r, struct strbuf *out)
