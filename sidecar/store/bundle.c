@@ -30,6 +30,8 @@ struct bundle {
 
 void bundle_sanitize(char *component)
 {
+	if (!*component)
+		component[1] = '\0';
 	if (!*component || *component == '.')
 		*component = '_';
 	for (char *p = component; *p; p++)
@@ -56,9 +58,11 @@ static int make_directories(struct bundle *b, const char *name, struct err *err)
 	b->parent_fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (b->parent_fd < 0)
 		return err_set(err, errno, "open %s", parent);
-	for (int i = 1; i < SAME_NAME_MAX; i++) {
+	for (int i = 1;; i++) {
 		char unique[256], suffix[16] = "";
 
+		if (i == SAME_NAME_MAX)
+			return err_set(err, EEXIST, "%d bundles called %s/%s", i - 1, parent, name);
 		if (i > 1)
 			snprintf(suffix, sizeof(suffix), "-%d", i);
 		snprintf(unique, sizeof(unique), "%s%s", name, suffix);
@@ -90,6 +94,10 @@ int bundle_begin(const char *store, const char *parent, const char *name, struct
 		return err_set(err, ENOMEM, "bundle");
 	b->fd = b->parent_fd = -1;
 	b->files = cJSON_CreateArray();
+	if (!b->files) {
+		bundle_free(b);
+		return err_set(err, ENOMEM, "bundle");
+	}
 	if ((size_t)snprintf(b->store, sizeof(b->store), "%s", store) >= sizeof(b->store) ||
 	    (size_t)snprintf(b->parent, sizeof(b->parent), "%s", parent) + strlen(name) + 16 >= sizeof(b->parent)) {
 		bundle_free(b);
@@ -109,7 +117,7 @@ const char *bundle_path(const struct bundle *b)
 	return b->path;
 }
 
-static void describe(struct bundle *b, const char *file, const void *data, size_t len)
+static int describe(struct bundle *b, const char *file, const void *data, size_t len, struct err *err)
 {
 	char digest[SHA256_DIGEST_STRING_LENGTH];
 	cJSON *json = cJSON_CreateObject();
@@ -118,18 +126,24 @@ static void describe(struct bundle *b, const char *file, const void *data, size_
 	json_set_str(json, "name", file);
 	json_set_int(json, "sizeBytes", (int64_t)len);
 	json_set_str(json, "sha256", digest);
-	cJSON_AddItemToArray(b->files, json);
+	/* A manifest that leaves out a file, or what is known of it, would call the bundle complete. */
+	if (cJSON_GetArraySize(json) != 3 || !cJSON_AddItemToArray(b->files, json)) {
+		cJSON_Delete(json);
+		return err_set(err, ENOMEM, "%s: manifest", file);
+	}
+	return 0;
 }
 
 int bundle_add(struct bundle *b, const char *file, const void *data, size_t len, struct err *err)
 {
 	int r = file_write(b->fd, file, data, len, FILE_MODE, err);
 
+	if (r >= 0)
+		r = describe(b, file, data, len, err);
 	if (r < 0) {
 		unlinkat(b->fd, file, 0); /* half of it, which abort would not know of */
 		return err_wrap(err, "%s/%s", b->store, b->path);
 	}
-	describe(b, file, data, len);
 	return 0;
 }
 
@@ -141,7 +155,7 @@ static int write_manifest(struct bundle *b, struct err *err)
 	json_set_str(manifest, "apiVersion", "afterglow.dev/v1alpha1");
 	json_set_str(manifest, "kind", "Manifest");
 	cJSON_AddItemReferenceToObject(manifest, "files", b->files); /* an abort still needs the list */
-	text = cJSON_Print(manifest);
+	text = cJSON_GetArraySize(manifest) == 3 ? cJSON_Print(manifest) : NULL;
 	if (!text)
 		return err_set(err, ENOMEM, "%s", MANIFEST);
 	return file_write(b->fd, MANIFEST, text, strlen(text), FILE_MODE, err);

@@ -18,8 +18,8 @@ struct bundle;
 
 /*
  * Makes STORE/PARENT/.NAME.partial and what is missing above it. PARENT may have
- * several components. -EEXIST is not returned: a NAME that is taken gets "-2",
- * "-3" and so on. On success the caller ends it with commit or abort.
+ * several components. A NAME that is taken gets "-2", "-3" and so on; -EEXIST
+ * only when there are 999 of them. On success the caller ends it with commit or abort.
  */
 int bundle_begin(const char *store, const char *parent, const char *name, struct bundle **ret_bundle,
 		 struct err *err);
@@ -37,7 +37,7 @@ void bundle_abort(struct bundle *b);
 
 /*
  * Makes text fit to be one component of a path: letters, digits, '.', '_' and
- * '-' stay, all else becomes '_', so does a leading '.'. "" becomes "_". In place.
+ * '-' stay, all else becomes '_', so does a leading '.'. "" becomes "_" (so there must be room for two bytes). In place.
  */
 void bundle_sanitize(char *component);
 
