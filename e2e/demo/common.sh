@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# shellcheck disable=SC2034 # the variables are for those who source this
+# What demo.sh and demo-clean.sh share: names, the cluster, progress. Sourced, never run.
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$here/../.." && pwd)
+run=${AFTERGLOW_RUN:-/var/lib/afterglow-cluster}
+
+release=${DEMO_RELEASE:-afterglow}
+system_namespace=${DEMO_SYSTEM_NAMESPACE:-afterglow-system}
+namespace=${DEMO_NAMESPACE:-ml}
+volume=afterglow-demo-$namespace
+# What the demo made carries this label; nothing else is ever removed.
+label=afterglow.dev/demo=true
+crds=(rayfailures.afterglow.dev rayclusters.ray.io)
+
+# State of the demo that ends with the cluster: what was loaded, the volume.
+state=$run/demo
+
+step() { printf '\n[%4d s] %s\n' "$SECONDS" "$*"; }
+note() { printf '         %s\n' "$*"; }
+
+die() {
+	printf '%s: %s\n' "$(basename "$0")" "$*" >&2
+	exit 1
+}
+
+own_cluster() { [ -z "${KUBECONFIG_DEMO:-}" ]; }
+
+use_cluster() {
+	if own_cluster; then
+		export KUBECONFIG=$run/kubeconfig PATH=$run/bin:$PATH
+	else
+		[ -r "$KUBECONFIG_DEMO" ] || die "cannot read KUBECONFIG_DEMO=$KUBECONFIG_DEMO"
+		export KUBECONFIG=$KUBECONFIG_DEMO
+	fi
+	local program
+	for program in kubectl helm; do
+		command -v "$program" >/dev/null || die "$program is not in PATH"
+	done
+}
+
+# The chart's files/crds is a link, which Helm tells about each time.
+helm() { command helm "$@" 2> >(grep -v 'found symbolic link in path' >&2); }
+
+containerd() { ctr -a "$run/containerd/containerd.sock" -n k8s.io "$@"; }

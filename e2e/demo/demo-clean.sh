@@ -1,0 +1,50 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Removes what demo.sh made; the local cluster too, if the demo brought it up. Built programs and archives stay.
+set -euo pipefail
+# shellcheck source=common.sh
+. "$(dirname "$0")/common.sh"
+
+remove_namespace() {
+	if [ -n "$(kubectl get namespace "$1" -l "$label" --ignore-not-found -o name 2>/dev/null)" ]; then
+		kubectl delete namespace "$1" --timeout=120s
+	fi
+}
+
+# Ray first, while its CRD is there; the failures' CRD takes the failures with it.
+remove_objects() {
+	step "Ray, its namespace and its volume"
+	remove_namespace "$namespace"
+	kubectl delete pv "$volume" --ignore-not-found
+	step "Afterglow"
+	if helm status "$release" -n "$system_namespace" >/dev/null 2>&1; then
+		helm uninstall "$release" -n "$system_namespace" --wait
+	fi
+	remove_namespace "$system_namespace"
+	kubectl delete crd -l "$label" --timeout=60s
+}
+
+remove_local_state() {
+	local image
+	for image in "$state"/images/*; do
+		[ -e "$image" ] || continue
+		containerd images ls -q | grep "^localhost/${image##*/}:" | xargs -r ctr -a "$run/containerd/containerd.sock" \
+			-n k8s.io images rm
+	done
+	rm -rf "$state"
+}
+
+if own_cluster && [ ! -e "$run/kubeconfig" ]; then
+	step "no cluster in $run: nothing to remove"
+elif own_cluster && [ -e "$state/cluster-is-ours" ]; then
+	step "the cluster, with all that is in it"
+	"$root/e2e/cluster/down.sh"
+else
+	use_cluster
+	remove_objects
+	if own_cluster; then
+		remove_local_state
+		note "the cluster was there before the demo and stays; e2e/cluster/down.sh ends it"
+	fi
+fi
+step "done"
