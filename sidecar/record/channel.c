@@ -5,16 +5,18 @@
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
-static bool is_dns_label(const char *name)
+bool launch_name_valid(const char *name)
 {
 	for (const char *p = name; *p; p++)
 		if (!isalnum((unsigned char)*p) && *p != '-' && *p != '_' && *p != '.')
 			return false;
-	return isalnum((unsigned char)*name);
+	return isalnum((unsigned char)*name) && strlen(name) <= LAUNCH_NAME_MAX;
 }
 
 static bool known_letters(const char *letters)
@@ -40,7 +42,7 @@ static int parse_hello(const char *args, struct launch_message *m, struct err *e
 		letters[0] = '\0';
 	if (strlen(letters) > LAUNCH_FDS_MAX || !known_letters(letters))
 		return err_set(err, EPROTO, "descriptors \"%s\" from a launcher", letters);
-	if (strlen(name) > LAUNCH_NAME_MAX || !is_dns_label(name))
+	if (!launch_name_valid(name))
 		return err_set(err, EPROTO, "a launcher's container name that is none");
 	if (launcher <= 0 || command <= 0 || started <= 0)
 		return err_set(err, EPROTO, "hello \"%.60s\" from a launcher", args);
@@ -53,13 +55,19 @@ static int parse_hello(const char *args, struct launch_message *m, struct err *e
 	return 0;
 }
 
+/* What waitpid(2) gives for a process that has ended. */
+static bool is_end(int status)
+{
+	return WIFEXITED(status) || (WIFSIGNALED(status) && WTERMSIG(status) < _NSIG);
+}
+
 static int parse_exit(const char *args, struct launch_message *m, struct err *err)
 {
 	long long ended;
 	int status, end = 0;
 
 	if (sscanf(args, "%d %lld%n", &status, &ended, &end) != 2 || args[end] != '\0' || status < 0 || status > 0xffff ||
-	    ended <= 0)
+	    !is_end(status) || ended <= 0)
 		return err_set(err, EPROTO, "exit \"%.60s\" from a launcher", args);
 	m->verb = LAUNCH_EXIT;
 	m->wait_status = status;
@@ -102,9 +110,9 @@ int launch_receive(int socket_fd, char text[static LAUNCH_MESSAGE_MAX], size_t *
 		.msg_iov = &part,
 		.msg_iovlen = 1,
 		.msg_control = &control,
-		.msg_controllen = sizeof(control),
+		/* Descriptors beyond the room are not handed over. CMSG_SPACE would have room for one more, by rounding. */
+		.msg_controllen = CMSG_LEN(LAUNCH_FDS_MAX * sizeof(int)),
 	};
-	/* Descriptors beyond the room are closed by the kernel. */
 	ssize_t len = recvmsg(socket_fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	size_t n = 0;
 

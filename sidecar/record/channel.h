@@ -20,13 +20,16 @@ struct launch_message {
 	enum launch_verb verb;
 	/* hello */
 	char fd_letters[LAUNCH_FDS_MAX + 1];
-	char name[LAUNCH_NAME_MAX + 1]; /* a DNS label */
+	char name[LAUNCH_NAME_MAX + 1]; /* launch_name_valid */
 	pid_t launcher, command;
 	int64_t started_ns;
 	/* exit */
 	int wait_status;
 	int64_t ended_ns;
 };
+
+/* Whether name may be a container's: 1 to 63 letters, digits, '.', '_' and '-', the first a letter or digit. */
+bool launch_name_valid(const char *name);
 
 /* Pure. len bytes of text, no final NUL needed. -EPROTO when a known verb's arguments are wrong. */
 int launch_message_parse(const char *text, size_t len, struct launch_message *ret_message, struct err *err);
