@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "lib/units.h"
+#include "sidecar/record/channel.h"
+#include "sidecar/store/bundle.h"
 
 const char sidecar_usage[] =
 	"usage: afterglow-sidecar [OPTION...]\n"
@@ -40,7 +42,7 @@ const char sidecar_usage[] =
 
 static int take_value(char **argv, int *i, const char **ret_value, struct err *err)
 {
-	if (!argv[*i + 1])
+	if (!argv[*i + 1] || !*argv[*i + 1])
 		return err_set(err, EINVAL, "%s takes a value", argv[*i]);
 	*ret_value = argv[++*i];
 	return 0;
@@ -159,11 +161,14 @@ static int finish_exec(struct sidecar_options *o, struct err *err)
 	if (!o->exec.name) {
 		slash = strrchr(o->exec.argv[0], '/');
 		snprintf(name, sizeof(name), "%s", slash && slash[1] ? slash + 1 : o->exec.argv[0]);
-		for (char *p = name; *p; p++)
-			if (strchr(" \n/", *p))
-				*p = '_';
+		bundle_sanitize(name);
+		if (!launch_name_valid(name))
+			name[0] = 'x'; /* "-sh", "[" */
 		o->exec.name = name;
 	}
+	if (!launch_name_valid(o->exec.name))
+		return err_set(err, EINVAL, "--name takes at most %d letters, digits, '.', '_' and '-', not %.100s",
+			       LAUNCH_NAME_MAX, o->exec.name);
 	if (!o->exec.recorder.store)
 		o->exec.recorder.store = default_store();
 	o->exec.recorder.report_fd = STDERR_FILENO;

@@ -15,7 +15,7 @@ struct sidecar_options {
 
 extern const char sidecar_usage[];
 
-/* Reads arguments and the pod's environment. -EINVAL: err is the one line for the user. */
+/* Reads arguments and the pod's environment. On failure err is the one line for the user. */
 int sidecar_options_parse(char **argv, struct sidecar_options *ret_options, struct err *err);
 
 #endif
