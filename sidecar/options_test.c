@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of the command line: what is taken, and one line that names the option when it is not. */
+#include "sidecar/options.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sidecar/record/channel.h"
+
+#define ARGS_MAX 8
+
+static int parse(const char *const *args, struct sidecar_options *o, struct err *err)
+{
+	static char *argv[ARGS_MAX + 2];
+	size_t n = 0;
+
+	argv[n++] = "afterglow-sidecar";
+	for (; n <= ARGS_MAX && args[n - 1]; n++)
+		argv[n] = (char *)args[n - 1];
+	argv[n] = NULL;
+	return sidecar_options_parse(argv, o, err);
+}
+
+static const struct {
+	const char *args[ARGS_MAX];
+	const char *error; /* a part of the line */
+} wrong[] = {
+	{ { "--bogus" }, "--bogus" },
+	{ { "-x" }, "-x" },
+	{ { "--socket" }, "--socket takes a value" },
+	{ { "--socket", "" }, "--socket takes a value" },
+	{ { "--store", "" }, "--store takes a value" },
+	{ { "--spool" }, "--spool takes a value" },
+	{ { "stray" }, "stray" },
+	{ { "--", "stray" }, "stray" },
+	{ { "--warn-at", "0" }, "--warn-at" },
+	{ { "--warn-at", "1.01" }, "--warn-at" },
+	{ { "--warn-at", "nan" }, "--warn-at" },
+	{ { "--warn-at", "0.8x" }, "--warn-at" },
+	{ { "--warn-at", "80%" }, "--warn-at" },
+	{ { "--grace", "-1" }, "--grace" },
+	{ { "--grace", "inf" }, "--grace" },
+	{ { "--grace", "soon" }, "--grace" },
+	{ { "--memory-max", "1Gi" }, "--memory-max" }, /* of exec only */
+	{ { "--name", "x" }, "--name" },
+	{ { "exec" }, "exec takes a command" },
+	{ { "exec", "--" }, "exec takes a command" },
+	{ { "exec", "--socket", "/x", "--", "true" }, "--socket" }, /* of the recorder only */
+	{ { "exec", "--grace", "5", "--", "true" }, "--grace" },
+	{ { "exec", "--memory-max", "lots", "--", "true" }, "--memory-max" },
+	{ { "exec", "--memory-max", "1Mi", "--", "true" }, "--memory-max takes at least 4Mi" },
+	{ { "exec", "--memory-max", "-5Gi", "--", "true" }, "--memory-max" },
+	{ { "exec", "--memory-max", "9999999999Gi", "--", "true" }, "--memory-max" },
+	{ { "exec", "--memory-max" }, "--memory-max takes a value" },
+	{ { "exec", "--name", "a b", "--", "true" }, "--name" },
+	{ { "exec", "--name", "../x", "--", "true" }, "--name" },
+	{ { "exec", "--name", "", "--", "true" }, "--name" },
+};
+
+static void a_wrong_option_is_one_line_that_names_it(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		struct sidecar_options o = { .command = 99 };
+		struct err err = { 0 };
+
+		if (parse(wrong[i].args, &o, &err) >= 0 || !strstr(err.text, wrong[i].error) || strchr(err.text, '\n'))
+			fail_msg("%s %s: %s", wrong[i].args[0], wrong[i].args[1] ? wrong[i].args[1] : "", err_text(&err));
+		assert_int_equal(o.command, 99);
+	}
+}
+
+static void defaults_are_those_of_the_usage(void **state)
+{
+	struct sidecar_options o;
+	(void)state;
+
+	assert_int_equal(parse((const char *[]){ NULL }, &o, NULL), 0);
+	assert_int_equal(o.command, COMMAND_RECORD);
+	assert_string_equal(o.exec.recorder.socket_path, DEFAULT_SOCKET);
+	assert_string_equal(o.exec.recorder.spool, DEFAULT_SPOOL);
+	assert_null(o.exec.recorder.store);
+	assert_true(o.exec.recorder.warn_at == DEFAULT_WARN_AT);
+	assert_int_equal(o.exec.recorder.grace_s, DEFAULT_GRACE_S);
+	assert_false(o.exec.recorder.oom_group);
+	assert_non_null(strstr(sidecar_usage, DEFAULT_SOCKET));
+}
+
+static void the_pod_is_taken_from_the_environment(void **state)
+{
+	struct sidecar_options o;
+	(void)state;
+
+	setenv("POD_NAMESPACE", "ml", 1);
+	setenv("POD_NAME", "", 1);
+	setenv("AFTERGLOW_STORE_NAME", "pvc:failures", 1);
+	assert_int_equal(parse((const char *[]){ "--store", "/s", "--warn-at", "0.5", "--grace", "3", "--oom-group", NULL }, &o, NULL), 0);
+	assert_string_equal(o.exec.recorder.id.namespace, "ml");
+	assert_null(o.exec.recorder.id.pod);
+	assert_string_equal(o.exec.recorder.store_name, "pvc:failures");
+	assert_string_equal(o.exec.recorder.store, "/s");
+	assert_true(o.exec.recorder.warn_at == 0.5);
+	assert_int_equal(o.exec.recorder.grace_s, 3);
+	assert_true(o.exec.recorder.oom_group);
+}
+
+static void exec_takes_the_command_as_it_is(void **state)
+{
+	struct sidecar_options o;
+	(void)state;
+
+	assert_int_equal(parse((const char *[]){ "exec", "--memory-max", "512Mi", "--store", "/s", "--", "--help", NULL }, &o, NULL), 0);
+	assert_int_equal(o.command, COMMAND_EXEC);
+	assert_int_equal(o.exec.memory_max, 512 << 20);
+	assert_string_equal(o.exec.argv[0], "--help");
+	assert_null(o.exec.recorder.id.namespace);
+	assert_null(o.exec.recorder.spool);
+	assert_int_equal(parse((const char *[]){ "exec", "/bin/sh", "-c", "x", NULL }, &o, NULL), 0);
+	assert_string_equal(o.exec.argv[2], "x");
+	assert_string_equal(o.exec.name, "sh");
+}
+
+static void any_program_has_a_name_that_the_recorder_takes(void **state)
+{
+	static const struct {
+		const char *program, *name;
+	} rows[] = {
+		{ "/usr/bin/g++", "g__" },   { "[", "x" },	       { "-sh", "xsh" },	    { "./my prog", "my_prog" },
+		{ "caf\xc3\xa9", "caf__" }, { "dir/", "dir_" },       { ".hidden", "xhidden" },    { "/", "x" },
+		{ "a_very_long_name_of_a_program_that_goes_on_and_on_until_it_does_not_fit_any_more",
+		  "a_very_long_name_of_a_program_that_goes_on_and_on_until_it_does" },
+	};
+	struct sidecar_options o;
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		assert_int_equal(parse((const char *[]){ "exec", "--", rows[i].program, NULL }, &o, NULL), 0);
+		assert_string_equal(o.exec.name, rows[i].name);
+		assert_true(launch_name_valid(o.exec.name));
+	}
+}
+
+static void the_state_directory_is_the_default_store_of_exec(void **state)
+{
+	struct sidecar_options o;
+	(void)state;
+
+	unsetenv("XDG_STATE_HOME");
+	setenv("HOME", "/home/x", 1);
+	assert_int_equal(parse((const char *[]){ "exec", "true", NULL }, &o, NULL), 0);
+	assert_string_equal(o.exec.recorder.store, "/home/x/.local/state/afterglow");
+	setenv("XDG_STATE_HOME", "/state", 1);
+	assert_int_equal(parse((const char *[]){ "exec", "true", NULL }, &o, NULL), 0);
+	assert_string_equal(o.exec.recorder.store, "/state/afterglow");
+}
+
+static void help_and_version_need_no_command(void **state)
+{
+	struct sidecar_options o;
+	(void)state;
+
+	assert_int_equal(parse((const char *[]){ "--help", NULL }, &o, NULL), 0);
+	assert_int_equal(o.command, COMMAND_HELP);
+	assert_int_equal(parse((const char *[]){ "exec", "--version", NULL }, &o, NULL), 0);
+	assert_int_equal(o.command, COMMAND_VERSION);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_wrong_option_is_one_line_that_names_it),
+		cmocka_unit_test(defaults_are_those_of_the_usage),
+		cmocka_unit_test(the_pod_is_taken_from_the_environment),
+		cmocka_unit_test(exec_takes_the_command_as_it_is),
+		cmocka_unit_test(any_program_has_a_name_that_the_recorder_takes),
+		cmocka_unit_test(the_state_directory_is_the_default_store_of_exec),
+		cmocka_unit_test(help_and_version_need_no_command),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
