@@ -83,7 +83,7 @@ static struct report hostile_report(const char *pattern)
 		fill_text(r.top[i].name, sizeof(r.top[i].name), pattern);
 		fill_text(r.top[i].command, sizeof(r.top[i].command), pattern);
 	}
-	r.memory = (struct memory){ LARGEST, LARGEST, LARGEST, LARGEST, LARGEST, LARGEST, 0, 0, 0, 0, 0 };
+	r.memory = (struct memory){ LARGEST, LARGEST, LARGEST, LARGEST, LARGEST, LARGEST, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
 	fill_text(r.verdict.sentence, sizeof(r.verdict.sentence), "word ");
 	r.verdict.n_evidence = EVIDENCE_MAX;
 	for (size_t i = 0; i < EVIDENCE_MAX; i++) {

@@ -35,6 +35,16 @@ static void parse_failcnt(const char *text, struct memory *m)
 	m->limit_hits = memcg_parse_value(text);
 }
 
+static void parse_kernel(const char *text, struct memory *m)
+{
+	m->kernel = memcg_parse_value(text);
+}
+
+static void parse_swap(const char *text, struct memory *m)
+{
+	m->swap = memcg_parse_value(text);
+}
+
 struct counter_file {
 	const char *name;
 	void (*parse)(const char *text, struct memory *m);
@@ -45,13 +55,15 @@ static const struct counter_file v1_files[MEMCG_FILES_MAX] = {
 	{ "memory.usage_in_bytes", parse_usage },	     { "memory.limit_in_bytes", parse_limit },
 	{ "memory.max_usage_in_bytes", parse_peak },	     { "memory.stat", memcg_parse_v1_stat },
 	{ "memory.oom_control", memcg_parse_v1_oom_control }, { "memory.failcnt", parse_failcnt },
+	{ "memory.kmem.usage_in_bytes", parse_kernel },
 };
 
 #define V2_EVENTS 4
 static const struct counter_file v2_files[MEMCG_FILES_MAX] = {
 	{ "memory.current", parse_usage },	{ "memory.max", parse_limit },
 	{ "memory.peak", parse_peak },		{ "memory.stat", memcg_parse_v2_stat },
-	{ "memory.events", memcg_parse_v2_events }, { NULL, NULL },
+	{ "memory.events", memcg_parse_v2_events }, { "memory.swap.current", parse_swap },
+	{ "memory.pressure", memcg_parse_v2_pressure },
 };
 
 static const struct counter_file *files_of(int version)
@@ -93,6 +105,17 @@ static void parse_keys(const char *text, const struct key *keys, size_t n_keys, 
 	}
 }
 
+/* The value of one key, -1 if it is not there. */
+static int64_t find_key(const char *text, const char *name)
+{
+	const struct key key = { name, 0 };
+	struct memory m = MEMORY_ABSENT;
+
+	_Static_assert(offsetof(struct memory, limit) == 0, "key.offset 0 is limit");
+	parse_keys(text, &key, 1, &m);
+	return m.limit;
+}
+
 #define KEY(text, field) { text, offsetof(struct memory, field) }
 
 void memcg_parse_v1_stat(const char *text, struct memory *m)
@@ -104,6 +127,7 @@ void memcg_parse_v1_stat(const char *text, struct memory *m)
 		KEY("total_shmem", shmem),
 		KEY("total_inactive_file", inactive_file),
 		KEY("total_active_file", active_file),
+		KEY("total_swap", swap),
 		KEY("hierarchical_memory_limit", limit),
 	};
 
@@ -114,8 +138,28 @@ void memcg_parse_v1_stat(const char *text, struct memory *m)
 	m->file = from.file >= 0 && from.shmem >= 0 ? MAX(from.file - from.shmem, 0) : from.file;
 	m->inactive_file = from.inactive_file;
 	m->active_file = from.active_file;
+	m->swap = from.swap;
 	if (from.limit >= 0 && (m->limit < 0 || from.limit < m->limit))
 		m->limit = from.limit;
+}
+
+/*
+ * "kernel" (from Linux 5.18) is all kernel memory but socket buffers; before it
+ * there are only its parts.
+ */
+static int64_t v2_kernel(const char *text)
+{
+	static const char *const parts[] = { "slab", "kernel_stack", "pagetables", "percpu" };
+	int64_t kernel = find_key(text, "kernel"), sock = find_key(text, "sock");
+
+	if (kernel < 0)
+		for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+			int64_t part = find_key(text, parts[i]);
+
+			if (part >= 0)
+				kernel = MAX(kernel, 0) + part;
+		}
+	return kernel < 0 ? sock : kernel + MAX(sock, 0);
 }
 
 void memcg_parse_v2_stat(const char *text, struct memory *m)
@@ -129,6 +173,7 @@ void memcg_parse_v2_stat(const char *text, struct memory *m)
 	};
 
 	parse_keys(text, keys, ARRAY_SIZE(keys), m);
+	m->kernel = v2_kernel(text);
 	/* v2's file includes shmem too. */
 	if (m->file >= 0 && m->shmem >= 0)
 		m->file = MAX(m->file - m->shmem, 0);
@@ -152,6 +197,25 @@ void memcg_parse_v2_events(const char *text, struct memory *m)
 	parse_keys(text, keys, ARRAY_SIZE(keys), m);
 }
 
+/* "some avg10=1.23 avg60=...": hundredths of a percent, -1 if it is not of this form. */
+static int64_t pressure_of(const char *text, const char *word)
+{
+	const char *at = strstr(text, word);
+	unsigned int whole, hundredths;
+	char point;
+
+	if (!at || (at != text && at[-1] != '\n') ||
+	    sscanf(at + strlen(word), " avg10=%3u%c%2u", &whole, &point, &hundredths) != 3 || point != '.' || whole > 100)
+		return -1;
+	return (int64_t)whole * 100 + hundredths;
+}
+
+void memcg_parse_v2_pressure(const char *text, struct memory *m)
+{
+	m->psi_some = pressure_of(text, "some");
+	m->psi_full = pressure_of(text, "full");
+}
+
 static int read_proc(int root_fd, pid_t pid, const char *name, struct strbuf *out, struct err *err)
 {
 	char path[64];
@@ -164,10 +228,12 @@ int memcg_open(struct memcg *m, int root_fd, pid_t pid, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf cgroup = STRBUF_INIT(COUNTER_FILE_MAX);
 	_cleanup_strbuf_ struct strbuf mounts = STRBUF_INIT(MOUNTINFO_MAX);
-	struct memcg opened = { .fds = { -1, -1, -1, -1, -1, -1 } };
+	struct memcg opened = { .version = 0 };
 	const struct counter_file *files;
 	int r = read_proc(root_fd, pid, "cgroup", &cgroup, err);
 
+	for (size_t i = 0; i < MEMCG_FILES_MAX; i++)
+		opened.fds[i] = -1;
 	if (r >= 0)
 		r = read_proc(root_fd, pid, "mountinfo", &mounts, err);
 	if (r >= 0)

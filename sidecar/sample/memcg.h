@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "lib/err.h"
+#include "lib/macros.h"
 
 /* One reading. Bytes and counts as the kernel gives them; -1 for what it does not tell. */
 struct memory {
@@ -29,11 +30,29 @@ struct memory {
 	int64_t oom_kill; /* processes of this cgroup that the OOM killer took */
 	int64_t oom_group_kill; /* v2 from Linux 5.17: times it took the whole cgroup */
 	int64_t limit_hits; /* times usage met the limit: v1 failcnt, v2 "max" */
+	int64_t kernel; /* slab, page tables, kernel stacks, socket buffers */
+	int64_t swap; /* bytes swapped out, not part of usage */
+	/* v2: part of the last 10 s in which some, or all, tasks waited for memory; hundredths of a percent. */
+	int64_t psi_some, psi_full;
 };
 
-#define MEMORY_ABSENT ((struct memory){ -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1 })
+#define MEMORY_ABSENT                                                                                        \
+	((struct memory){ .limit = -1, .usage = -1, .peak = -1, .anon = -1, .file = -1, .shmem = -1,         \
+			  .inactive_file = -1, .active_file = -1, .oom_kill = -1, .oom_group_kill = -1,      \
+			  .limit_hits = -1, .kernel = -1, .swap = -1, .psi_some = -1, .psi_full = -1 })
 
-#define MEMCG_FILES_MAX 6
+/* Usage as the kubelet counts it ("working set": what it evicts by), and as Ray does; -1: not known. */
+static inline int64_t memory_kubelet(const struct memory *m)
+{
+	return m->usage >= 0 && m->inactive_file >= 0 ? MAX(m->usage - m->inactive_file, 0) : -1;
+}
+
+static inline int64_t memory_ray(const struct memory *m)
+{
+	return memory_kubelet(m) >= 0 && m->active_file >= 0 ? MAX(memory_kubelet(m) - m->active_file, 0) : -1;
+}
+
+#define MEMCG_FILES_MAX 7
 
 struct memcg {
 	int version; /* 1 or 2 */
@@ -68,6 +87,7 @@ void memcg_parse_v1_stat(const char *text, struct memory *m);
 void memcg_parse_v2_stat(const char *text, struct memory *m);
 void memcg_parse_v1_oom_control(const char *text, struct memory *m);
 void memcg_parse_v2_events(const char *text, struct memory *m);
+void memcg_parse_v2_pressure(const char *text, struct memory *m);
 /* A lone number; -1 for "max", for v1's "no limit" (above 2^60) and for anything else. */
 int64_t memcg_parse_value(const char *text);
 

@@ -230,6 +230,70 @@ static void oom_counters_are_read_and_stay_absent_on_old_kernels(void **state)
 	assert_int_equal(m.oom_group_kill, -1);
 }
 
+static void kernel_memory_is_one_number_or_the_sum_of_its_parts(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t kernel;
+	} rows[] = {
+		{ "anon 1\nkernel 100\nkernel_stack 5\npagetables 6\npercpu 7\nsock 30\nslab 50\n", 130 },
+		{ "anon 1\nkernel_stack 5\npagetables 6\npercpu 7\nsock 30\nslab 50\n", 98 }, /* before Linux 5.18 */
+		{ "anon 1\nkernel 0\nslab 50\n", 0 },
+		{ "anon 1\nslab 50\nslab_reclaimable 40\n", 50 },
+		{ "anon 1\nkernel x\n", -1 },
+		{ "", -1 },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct memory m = MEMORY_ABSENT;
+
+		memcg_parse_v2_stat(rows[i].text, &m);
+		assert_int_equal(m.kernel, rows[i].kernel);
+	}
+}
+
+static void pressure_is_read_in_hundredths_of_a_percent(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t some, full;
+	} rows[] = {
+		{ "some avg10=1.53 avg60=1.20 avg300=0.28 total=15\nfull avg10=0.07 avg60=0 avg300=0 total=9\n", 153, 7 },
+		{ "some avg10=100.00 avg60=1.20 avg300=0.28 total=15\n", 10000, -1 },
+		{ "some avg10=1000.00\nfull avg10=-1.00\n", -1, -1 },
+		{ "awesome avg10=1.00\nfull avg60=1.00\n", -1, -1 },
+		{ "some avg10=1", -1, -1 },
+		{ "", -1, -1 },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct memory m = MEMORY_ABSENT;
+
+		memcg_parse_v2_pressure(rows[i].text, &m);
+		assert_int_equal(m.psi_some, rows[i].some);
+		assert_int_equal(m.psi_full, rows[i].full);
+	}
+}
+
+static void kubelet_and_ray_count_less_than_the_kernel(void **state)
+{
+	struct memory m = MEMORY_ABSENT;
+	(void)state;
+
+	assert_int_equal(memory_kubelet(&m), -1);
+	assert_int_equal(memory_ray(&m), -1);
+	m.usage = 100;
+	m.inactive_file = 30;
+	assert_int_equal(memory_kubelet(&m), 70);
+	assert_int_equal(memory_ray(&m), -1);
+	m.active_file = 50;
+	assert_int_equal(memory_ray(&m), 20);
+	m.active_file = 500; /* the counters are not read at one moment */
+	assert_int_equal(memory_ray(&m), 0);
+}
+
 /* A container's root as a directory of our own */
 
 struct tree {
@@ -282,6 +346,8 @@ static void a_cgroup_is_read_through_the_root_descriptor(void **state)
 	tree_file(t, "cg/memory.max", "1000\n");
 	tree_file(t, "cg/memory.stat", "anon 500\n");
 	tree_file(t, "cg/memory.events", "max 1\noom_kill 0\n");
+	tree_file(t, "cg/memory.swap.current", "70\n");
+	tree_file(t, "cg/memory.pressure", "some avg10=2.50 avg60=0.00 avg300=0.00 total=0\n");
 	assert_int_equal(memcg_open(&m, t->fd, 7, &err), 0);
 	assert_int_equal(m.version, 2);
 	assert_true(memcg_events_fd(&m) >= 0);
@@ -292,6 +358,9 @@ static void a_cgroup_is_read_through_the_root_descriptor(void **state)
 	assert_int_equal(memory.anon, 500);
 	assert_int_equal(memory.shmem, -1);
 	assert_int_equal(memory.oom_kill, 0);
+	assert_int_equal(memory.swap, 70);
+	assert_int_equal(memory.psi_some, 250);
+	assert_int_equal(memory.psi_full, -1);
 	tree_file(t, "cg/memory.events", "max 9\noom_kill 2\n");
 	assert_int_equal(memcg_read(&m, &memory, &err), 0);
 	assert_int_equal(memory.oom_kill, 2);
@@ -338,6 +407,9 @@ int main(void)
 		cmocka_unit_test(cut_and_forged_lines_leave_a_counter_absent),
 		cmocka_unit_test(more_shmem_than_file_is_no_negative_file),
 		cmocka_unit_test(oom_counters_are_read_and_stay_absent_on_old_kernels),
+		cmocka_unit_test(kernel_memory_is_one_number_or_the_sum_of_its_parts),
+		cmocka_unit_test(pressure_is_read_in_hundredths_of_a_percent),
+		cmocka_unit_test(kubelet_and_ray_count_less_than_the_kernel),
 		cmocka_unit_test_setup_teardown(a_cgroup_is_read_through_the_root_descriptor, tree_setup, tree_teardown),
 		cmocka_unit_test_setup_teardown(without_the_counters_opening_fails_and_touches_nothing, tree_setup,
 						tree_teardown),
