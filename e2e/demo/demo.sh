@@ -65,10 +65,11 @@ finish() {
 }
 
 # What does not get better by waiting.
+# shellcheck disable=SC2016 # the $ are of the template
 hopeless() {
 	kubectl get pods -n "$1" -o go-template='{{range .items}}{{$pod := .metadata.name}}{{range .status.containerStatuses
 		}}{{with .state.waiting}}{{$pod}}={{.reason}}{{"\n"}}{{end}}{{end}}{{end}}' 2>/dev/null |
-		grep -E '=(ErrImagePull|ImagePullBackOff|ErrImageNeverPull|InvalidImageName|CreateContainerConfigError|CrashLoopBackOff)'
+		grep -E '=(ErrImagePull|ImagePullBackOff|ErrImageNeverPull|InvalidImageName|CreateContainer(Config)?Error|CrashLoopBackOff)'
 }
 
 # wait_until SECONDS WHAT COMMAND...: polls, with a sign of life every ten seconds.
@@ -294,7 +295,7 @@ failure_or_end_of() {
 }
 worker_is_back() {
 	k get pod "$worker" -o go-template='{{range .status.containerStatuses}}{{.name}} {{.restartCount}} {{.ready}};{{end}}' |
-		grep -q 'ray-worker 1 true;'
+		grep -qE 'ray-worker [1-9][0-9]* true;'
 }
 
 # --- what is left --------------------------------------------------------------
