@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory by what processes are: Ray's own components, tasks and actors by name,
+ * idle workers, drivers, the rest. Pure: names and sizes in, a short table out.
+ */
+#ifndef AFTERGLOW_SIDECAR_SAMPLE_COMPONENTS_H
+#define AFTERGLOW_SIDECAR_SAMPLE_COMPONENTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sidecar/sample/proc_parse.h"
+
+enum component_kind {
+	COMPONENT_TASK, /* a task, or an actor: "ray::NAME" */
+	COMPONENT_IDLE, /* workers that wait for one */
+	COMPONENT_DRIVER, /* a Python program that is not Ray's; on a worker mostly the child of a task */
+	COMPONENT_RAYLET,
+	COMPONENT_GCS,
+	COMPONENT_DASHBOARD,
+	COMPONENT_HELPER, /* log monitor, autoscaler, runtime environments, `ray start` itself, our launcher, ... */
+	COMPONENT_OTHER,
+};
+
+const char *component_kind_name(enum component_kind kind); /* "task", "idle", ... */
+
+#define COMPONENTS_MAX 16
+
+struct component {
+	enum component_kind kind;
+	uint32_t count; /* processes */
+	int64_t own; /* bytes of RSS-SHR, all together */
+	int64_t largest; /* of one process */
+	char name[PROCESS_NAME_MAX];
+};
+
+/* The largest by own; what has no place of its own any more is counted together. */
+struct components {
+	struct component list[COMPONENTS_MAX];
+	size_t n;
+	uint32_t rest_count;
+	int64_t rest_own;
+};
+
+/*
+ * What a process is, from its name and command line as proc_parse_cmdline makes
+ * them, and the name its component goes by. The methods of an actor count as the
+ * actor: Ray titles its worker "ray::Actor.method" while the method runs.
+ */
+enum component_kind component_of(const char *name, const char *command, char ret_name[static PROCESS_NAME_MAX]);
+
+/* Starts from { 0 }. */
+void components_add(struct components *c, const char *name, const char *command, int64_t own);
+
+/* Largest first. */
+void components_sort(struct components *c);
+
+/* The sums over one kind; ret_total may be NULL. Returns how many processes. */
+uint32_t components_of_kind(const struct components *c, enum component_kind kind, int64_t *ret_total);
+
+#endif
