@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the Ray node in a container was given. */
+#include "sidecar/sample/ray_node.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/vfs.h>
+
+#include "lib/macros.h"
+#include "sidecar/sample/rootfd.h"
+
+#define COMMAND_LINE_MAX (32 * 1024) /* Ray 2.60's has 4 KiB */
+#define QUANTITY_MAX 1e15
+
+/* A decimal number of at most QUANTITY_MAX, times scale; -1 if it is none. */
+static int64_t parse_quantity(const char *text, double scale)
+{
+	char *end;
+	double value;
+
+	if (*text < '0' || *text > '9')
+		return -1;
+	value = strtod(text, &end);
+	if ((*end && *end != ',') || !(value <= QUANTITY_MAX))
+		return -1;
+	return (int64_t)(value * scale);
+}
+
+/* "NAME,1.0,NAME,2.0": the value after name, -1 if it is not there. */
+static int64_t find_resource(const char *list, const char *name, double scale)
+{
+	size_t len = strlen(name);
+
+	while (*list) {
+		const char *value = strchr(list, ',');
+
+		if (!value)
+			return -1;
+		if ((size_t)(value - list) == len && memcmp(list, name, len) == 0)
+			return parse_quantity(value + 1, scale);
+		list = strchrnul(value + 1, ',');
+		list += *list == ',';
+	}
+	return -1;
+}
+
+static const char *value_of(const char *argument, const char *option)
+{
+	size_t len = strlen(option);
+
+	return strncmp(argument, option, len) == 0 ? argument + len : NULL;
+}
+
+void ray_node_parse(const char *cmdline, size_t len, struct ray_node *n)
+{
+	for (size_t at = 0; at < len; at += strnlen(cmdline + at, len - at) + 1) {
+		_cleanup_free_ char *argument = strndup(cmdline + at, len - at);
+		const char *value;
+
+		if (!argument)
+			return;
+		if (strcmp(argument, "--head") == 0)
+			n->head = true;
+		else if ((value = value_of(argument, "--object_store_memory=")))
+			n->object_store = parse_quantity(value, 1);
+		else if ((value = value_of(argument, "--static_resource_list="))) {
+			/* A node that has none of a resource does not list it. */
+			n->cpus = MAX(find_resource(value, "CPU", 1000), 0);
+			n->memory = find_resource(value, "memory", 1);
+		}
+	}
+}
+
+static void read_shm(struct ray_node *n, int root_fd)
+{
+	_cleanup_close_ int fd = rootfd_open(root_fd, "dev/shm", O_PATH | O_DIRECTORY, NULL);
+	struct statfs st;
+
+	/* Anything else there is no memory. A size of 0 is a tmpfs without a limit. */
+	if (fd < 0 || fstatfs(fd, &st) < 0 || st.f_type != TMPFS_MAGIC)
+		return;
+	n->shm_size = st.f_blocks ? (int64_t)st.f_blocks * st.f_bsize : -1;
+	n->shm_used = (int64_t)(st.f_blocks - st.f_bfree) * st.f_bsize;
+}
+
+void ray_node_refresh(struct ray_node *n, int root_fd, pid_t raylet)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(COMMAND_LINE_MAX);
+	char path[40];
+
+	read_shm(n, root_fd);
+	if (raylet <= 0 || raylet == n->raylet)
+		return;
+	snprintf(path, sizeof(path), "proc/%d/cmdline", (int)raylet);
+	/* Cut at the ceiling it is still worth reading. Empty: just forked, look again. */
+	if (rootfd_read(root_fd, path, &text, NULL) < 0 && text.len == 0)
+		return;
+	if (text.len > 0) {
+		ray_node_parse(strbuf_str(&text), text.len, n);
+		n->raylet = raylet;
+	}
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the Ray node in a container was given: how large its object store may
+ * become, how many CPUs it offers to tasks, whether it is the head. Said by
+ * raylet's command line. And /dev/shm, where the object store lives.
+ */
+#ifndef AFTERGLOW_SIDECAR_SAMPLE_RAY_NODE_H
+#define AFTERGLOW_SIDECAR_SAMPLE_RAY_NODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct ray_node {
+	int64_t shm_size, shm_used; /* bytes of the tmpfs at /dev/shm; -1: not known */
+	int64_t object_store; /* bytes, --object_store_memory; -1: not known */
+	int64_t memory; /* bytes that tasks may reserve (memory=); -1: not known */
+	int64_t cpus; /* logical ones for tasks (num-cpus), in thousandths; -1: not known. A head without any has 0. */
+	bool head;
+	pid_t raylet; /* whose command line was read; 0: none yet */
+};
+
+#define RAY_NODE_UNKNOWN ((struct ray_node){ .shm_size = -1, .shm_used = -1, .object_store = -1, .memory = -1, .cpus = -1 })
+
+/* raylet's command line, len bytes with NULs between. Pure. What is not said stays as it is. */
+void ray_node_parse(const char *cmdline, size_t len, struct ray_node *n);
+
+/* Reads raylet's command line, unless it is the one that is known, and the state of /dev/shm. raylet 0: there is none. */
+void ray_node_refresh(struct ray_node *n, int root_fd, pid_t raylet);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of reading raylet's command line; the arguments are those of Ray 2.60. */
+#include "sidecar/sample/ray_node.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/macros.h"
+
+#define LINE(text) text, sizeof(text) - 1
+
+static const struct {
+	const char *what, *line;
+	size_t len;
+	int64_t object_store, memory, cpus;
+	bool head;
+} rows[] = {
+	{ "a head without CPUs",
+	  LINE("/x/raylet\0--raylet_socket_name=/tmp/r\0--static_resource_list=node:10.246.0.60,1.0,node:__internal_head__,1.0,"
+	       "memory,1288699904,object_store_memory,643825664\0--object_store_memory=643825664\0--plasma_directory=/dev/shm\0"
+	       "--head\0"),
+	  643825664, 1288699904, 0, true },
+	{ "a worker", LINE("raylet\0--static_resource_list=CPU,2.5,memory,600000000\0--object_store_memory=100000000"), 100000000,
+	  600000000, 2500, false },
+	{ "a resource whose value is called CPU", LINE("raylet\0--static_resource_list=x,CPU,CPU,3\0"), -1, -1, 3000, false },
+	{ "names that only begin alike", LINE("raylet\0--headless\0--static_resource_list=CPUS,3,memoryx,5\0"), -1, -1, 0, false },
+	{ "a value that is no number", LINE("raylet\0--object_store_memory=lots\0"), -1, -1, -1, false },
+	{ "infinite, negative, too large", LINE("raylet\0--object_store_memory=1e300\0--static_resource_list=CPU,-1,memory,inf\0"), -1,
+	  -1, 0, false },
+	{ "a list that ends in the middle", LINE("raylet\0--static_resource_list=memory,7,CPU"), -1, 7, 0, false },
+	{ "a cut argument", LINE("raylet\0--object_store_mem"), -1, -1, -1, false },
+	{ "nothing", LINE(""), -1, -1, -1, false },
+};
+
+static void raylet_says_what_its_node_was_given(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		/* On the heap, to the byte: a sanitizer then sees a read past the end. */
+		_cleanup_free_ char *line = malloc(rows[i].len + !rows[i].len);
+		struct ray_node n = RAY_NODE_UNKNOWN;
+
+		memcpy(line, rows[i].line, rows[i].len);
+		ray_node_parse(line, rows[i].len, &n);
+		if (n.object_store != rows[i].object_store || n.memory != rows[i].memory || n.cpus != rows[i].cpus ||
+		    n.head != rows[i].head)
+			fail_msg("%s: %lld %lld %lld %d", rows[i].what, (long long)n.object_store, (long long)n.memory,
+				 (long long)n.cpus, n.head);
+	}
+}
+
+static void shm_is_measured_and_no_raylet_is_no_harm(void **state)
+{
+	_cleanup_close_ int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct ray_node n = RAY_NODE_UNKNOWN;
+	(void)state;
+
+	ray_node_refresh(&n, root, 0);
+	/* Some machines have no tmpfs there. */
+	assert_true(n.shm_used >= -1 && (n.shm_size == -1 || n.shm_size >= n.shm_used));
+	/* A process that is not raylet has nothing to say. */
+	ray_node_refresh(&n, root, getpid());
+	assert_int_equal(n.raylet, getpid());
+	assert_int_equal(n.object_store, -1);
+	ray_node_refresh(&n, -1, 1 << 30);
+	assert_int_equal(n.raylet, getpid());
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(raylet_says_what_its_node_was_given),
+		cmocka_unit_test(shm_is_measured_and_no_raylet_is_no_harm),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
