@@ -72,7 +72,7 @@ def volume(kubectl, k, namespace):
 def container(name, memory, **extra):
     return {"name": name, "image": RAY_IMAGE, "imagePullPolicy": "IfNotPresent",
             "env": [{"name": "RAY_USAGE_STATS_ENABLED", "value": "0"}],
-            "resources": {"requests": {"cpu": "100m"}, "limits": {"memory": memory}}, **extra}
+            "resources": {"requests": {"cpu": "10m"}, "limits": {"memory": memory}}, **extra}
 
 
 def ray_cluster(name, namespace, workers, annotations=None):
@@ -111,11 +111,18 @@ class RayCluster:
         return self.pod(node_type)["metadata"]["name"]
 
     def python(self, code, check=True, timeout=120):
-        """Runs Python in the head's Ray container; the last line of its output, as JSON."""
+        """Runs Python in the head's Ray container; the last line of its output that is JSON."""
         result = self.k.run("exec", "-i", self.pod_name("head"), "-c", "ray-head", "--", "python3", "-", stdin=code,
                             check=check, timeout=timeout)
-        lines = [line for line in result.stdout.splitlines() if line.strip()]
-        return json.loads(lines[-1]) if check else result
+        if not check:
+            return result
+        # Ray itself may print behind it.
+        for line in reversed(result.stdout.splitlines()):
+            try:
+                return json.loads(line)
+            except json.JSONDecodeError:
+                continue
+        raise AssertionError(f"no JSON in {result.stdout!r}")
 
     def nodes(self):
         """The living Ray nodes: a list of their resources, with the address as NodeManagerAddress."""
@@ -156,7 +163,9 @@ def new_cluster(k, namespace):
 
 
 def container_status(pod, name):
-    return next(s for s in pod["status"].get("containerStatuses", []) if s["name"] == name)
+    found = [s for s in pod["status"].get("containerStatuses", []) if s["name"] == name]
+    assert found, f"{pod['metadata']['name']} has no status of {name} yet"
+    return found[0]
 
 
 def check_bundle(directory):
