@@ -24,7 +24,11 @@ fi
 if [ -n "${KUBECONFIG_E2E:-}" ]; then
 	export KUBECONFIG=$KUBECONFIG_E2E
 else
-	e2e/cluster/up.sh
+	# One at a time: the chart is installed once, and some cases break it on purpose. make demo takes it too.
+	mkdir -p "$cache"
+	exec 9>"$cache/cluster.lock"
+	flock --nonblock 9 || { echo "waiting for another run on this cluster"; flock 9; }
+	e2e/cluster/up.sh 9>&-
 	export KUBECONFIG=$run/kubeconfig PATH=$run/bin:$PATH
 	if [ "$suite" = cluster ]; then
 		images/build.sh operator sidecar

@@ -40,6 +40,9 @@ def install(**values):
 @pytest.fixture(scope="session", autouse=True)
 def afterglow(kubectl):
     install()
+    # An image of the same name may have been loaded since the operator started.
+    kubectl("--namespace", SYSTEM, "rollout", "restart", "deployment/afterglow-operator")
+    kubectl("--namespace", SYSTEM, "rollout", "status", "deployment/afterglow-operator", "--timeout=100s")
     yield
     log = kubectl("--namespace", SYSTEM, "logs", "deployment/afterglow-operator", "--tail=-1", check=False)
     (ROOT / "build").mkdir(exist_ok=True)
