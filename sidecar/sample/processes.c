@@ -15,6 +15,7 @@
 #include "sidecar/sample/rootfd.h"
 
 #define NAME_FRESH_NS (100 * NS_PER_MS) /* a worker changes its title with every task */
+#define YOUNG_NS NS_PER_SEC
 #define GROWTH_WINDOW_NS (2 * NS_PER_SEC) /* growth is measured over one to two of these */
 #define GROWTH_MAX 1e18 /* bytes/s; what a forged /proc shows more is not worth an overflow */
 #define STATM_FDS_MAX 512 /* kept open; the processes beyond are opened for each reading */
@@ -282,7 +283,8 @@ static void refresh_name(const struct process_table *t, struct entry *e, int64_t
 	char data[2048];
 	ssize_t len;
 
-	if (e->named_ns && now_ns - e->named_ns < NAME_FRESH_NS)
+	/* A young one may be between fork and exec, and still be called what its parent is. */
+	if (e->named_ns && now_ns - e->named_ns < NAME_FRESH_NS && now_ns - e->older.at_ns > YOUNG_NS)
 		return;
 	e->named_ns = now_ns;
 	len = read_pid_file(t, e->p.pid, "cmdline", data, sizeof(data));
