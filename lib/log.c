@@ -17,6 +17,17 @@ void log_set_level(enum log_level level)
 	log_level = level;
 }
 
+bool log_limit_passes(struct log_limit *limit, int64_t now_ns)
+{
+	if (!limit->since_ns || now_ns - limit->since_ns >= 60 * NS_PER_SEC)
+		*limit = (struct log_limit){ .since_ns = now_ns };
+	if (limit->n++ < LOG_LIMIT_PER_MINUTE)
+		return true;
+	if (limit->n == LOG_LIMIT_PER_MINUTE + 1)
+		log_warning("further lines of this kind are left out for a minute");
+	return false;
+}
+
 void log_line(enum log_level level, const char *fmt, ...)
 {
 	static const char *const names[] = { "error", "warning", "info", "debug" };

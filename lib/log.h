@@ -8,7 +8,11 @@
 #ifndef AFTERGLOW_LIB_LOG_H
 #define AFTERGLOW_LIB_LOG_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "lib/macros.h"
+#include "lib/units.h"
 
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
 
@@ -16,6 +20,24 @@ enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_D
 void log_set_level(enum log_level level);
 
 void log_line(enum log_level level, const char *fmt, ...) _printf_(2, 3);
+
+/*
+ * For lines that somebody else can cause as often as they like: the first few
+ * of each minute pass, by each place in the code.
+ */
+#define LOG_LIMIT_PER_MINUTE 10
+struct log_limit {
+	int64_t since_ns; /* CLOCK_BOOTTIME */
+	unsigned int n;
+};
+bool log_limit_passes(struct log_limit *limit, int64_t now_ns);
+
+#define log_warning_limited(...) \
+	do { \
+		static struct log_limit limit_; \
+		if (log_limit_passes(&limit_, now_boottime_ns())) \
+			log_warning(__VA_ARGS__); \
+	} while (0)
 
 #define log_error(...) log_line(LOG_LEVEL_ERROR, __VA_ARGS__)
 #define log_warning(...) log_line(LOG_LEVEL_WARNING, __VA_ARGS__)

@@ -98,7 +98,7 @@ static void write_termination_log(const struct container *c, const struct report
 	report_to_termination_message(r, final, TERMINATION_MESSAGE_MAX, &text);
 	if (pwrite(c->termination_fd, strbuf_str(&text), text.len, 0) != (ssize_t)text.len ||
 	    ftruncate(c->termination_fd, (off_t)text.len) < 0)
-		log_warning("%s: termination message not written: %s", c->hello.name, strerror(errno));
+		log_warning_limited("%s: termination message not written: %s", c->hello.name, strerror(errno));
 }
 
 /* Thresholds: the higher ones follow from the first */
@@ -284,7 +284,7 @@ static void watch_memory_events(struct container *c)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", events_fd);
 	c->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	if (c->inotify_fd < 0 || inotify_add_watch(c->inotify_fd, path, IN_MODIFY) < 0) {
-		log_warning("%s: sampling only, no events of its cgroup: %s", c->hello.name, strerror(errno));
+		log_warning_limited("%s: sampling only, no events of its cgroup: %s", c->hello.name, strerror(errno));
 		return;
 	}
 	c->modified = event_new(c->base, c->inotify_fd, EV_READ | EV_PERSIST, on_memory_events, c);
@@ -340,14 +340,14 @@ static void attach(struct container *c, const struct launch_message *hello, cons
 	c->attached = true;
 	root_fd = take_descriptors(c, fds, n_fds);
 	if (root_fd < 0)
-		log_warning("%s: its launcher sent no root directory: nothing to see but its exit", c->hello.name);
+		log_warning_limited("%s: its launcher sent no root directory: nothing to see but its exit", c->hello.name);
 	if (observer_open(&c->observer, root_fd, c->hello.launcher, &err) < 0) {
 		log_error("%s: %s", c->hello.name, err_text(&err));
 		finish(c);
 		return;
 	}
 	if (err.code)
-		log_warning("%s: %s", c->hello.name, err_text(&err));
+		log_warning_limited("%s: %s", c->hello.name, err_text(&err));
 	watch_memory_events(c);
 	emit_attached(c);
 	c->callbacks.attached(c, c->callbacks.arg);
@@ -389,7 +389,10 @@ static void on_eof(struct container *c)
 	}
 	c->eof_ns = now_boottime_ns();
 	read_counters(c, &c->at_eof, &c->at_eof_known);
+	/* No sample any more: what is left of the cgroup would pass for the last one before the death. */
 	event_del(c->timer);
+	if (c->modified)
+		event_del(c->modified);
 	if (c->pidfd < 0) {
 		died_without_a_word(c);
 		return;
@@ -429,7 +432,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 		return;
 	}
 	if (launch_message_parse(text, len, &m, &err) < 0) {
-		log_warning("%s", err_text(&err));
+		log_warning_limited("%s", err_text(&err));
 		m.verb = LAUNCH_OTHER;
 	}
 	if (m.verb == LAUNCH_HELLO && !c->attached) {

@@ -124,7 +124,7 @@ static void on_connection(evutil_socket_t fd, short what, void *arg)
 	while (slot < CONTAINERS_MAX && r->containers[slot])
 		slot++;
 	if (slot == CONTAINERS_MAX) {
-		log_warning("more than %d launchers at a time: one is refused", CONTAINERS_MAX);
+		log_warning_limited("more than %d launchers at a time: one is refused", CONTAINERS_MAX);
 		close(connection);
 		return;
 	}
