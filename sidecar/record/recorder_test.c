@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The recorder under hostile launchers: it runs in a child process, whatever is
+ * done to it, the next honest launcher gets its report and nothing is left open.
+ */
+#include "sidecar/record/recorder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "lib/fileio.h"
+#include "lib/units.h"
+#include "sidecar/launch/protocol.h"
+
+#define PATIENCE_MS 20000
+
+static char directory[64], socket_path[96], log_path[96];
+static pid_t recorder;
+static int silent = -1; /* a connection that never says hello */
+static int64_t silent_since_ns;
+
+/* The child */
+
+static void stop(evutil_socket_t fd, short what, void *base)
+{
+	(void)fd;
+	(void)what;
+	event_base_loopbreak(base);
+}
+
+_Noreturn static void run_recorder(void)
+{
+	struct recorder_options options = { .socket_path = socket_path, .store = directory, .warn_at = 0.8, .report_fd = 2,
+					    .events = true, .say_reports = true };
+	struct event_base *base = event_base_new();
+	struct event *term = evsignal_new(base, SIGTERM, stop, base);
+	int log = open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+	struct err err = { 0 };
+	struct recorder *r;
+
+	signal(SIGPIPE, SIG_IGN);
+	dup2(log, STDERR_FILENO);
+	event_add(term, NULL);
+	if (recorder_new(base, &options, &r, &err) < 0)
+		_exit(3);
+	event_base_dispatch(base);
+	recorder_free(r);
+	event_free(term);
+	event_base_free(base);
+	libevent_global_shutdown();
+	close(log);
+	exit(0); /* through the leak check of sanitizers */
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	snprintf(directory, sizeof(directory), "/tmp/recorder_test.XXXXXX");
+	if (!mkdtemp(directory))
+		return -1;
+	snprintf(socket_path, sizeof(socket_path), "%s/socket", directory);
+	snprintf(log_path, sizeof(log_path), "%s/log", directory);
+	recorder = fork();
+	if (recorder == 0)
+		run_recorder();
+	for (int i = 0; i < 500 && access(socket_path, F_OK) < 0; i++)
+		usleep(10000);
+	return access(socket_path, F_OK);
+}
+
+static int teardown(void **state)
+{
+	char command[128];
+	int status;
+	(void)state;
+
+	kill(recorder, SIGTERM);
+	waitpid(recorder, &status, 0);
+	snprintf(command, sizeof(command), "%s %s", status ? "tail -50" : "true", log_path);
+	if (system(command) < 0)
+		return -1;
+	snprintf(command, sizeof(command), "rm -rf %s", directory);
+	return system(command) | status;
+}
+
+static int recorder_descriptors(void)
+{
+	char path[64];
+	int n = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)recorder);
+	dir = opendir(path);
+	while (dir && readdir(dir))
+		n++;
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+static unsigned int log_lines(const char *part)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(16 << 20);
+	unsigned int n = 0;
+
+	file_read(AT_FDCWD, log_path, &text, NULL);
+	for (const char *p = strstr(strbuf_str(&text), part); p; p = strstr(p + 1, part))
+		n++;
+	return n;
+}
+
+/* Launchers */
+
+static int try_connect(void)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	memcpy(address.sun_path, socket_path, sizeof(socket_path));
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static int launcher(void)
+{
+	int fd = -1;
+
+	for (int i = 0; i < PATIENCE_MS && fd < 0; i++, usleep(1000))
+		fd = try_connect();
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static bool put_with(int fd, const char *text, const int *fds, size_t n_fds)
+{
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(16 * sizeof(int))];
+	} control = { 0 };
+	struct iovec part = { .iov_base = (void *)text, .iov_len = strlen(text) };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+	struct pollfd ready = { .fd = fd, .events = POLLOUT };
+
+	if (n_fds) {
+		message.msg_control = &control;
+		message.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
+		control.header.cmsg_level = SOL_SOCKET;
+		control.header.cmsg_type = SCM_RIGHTS;
+		control.header.cmsg_len = CMSG_LEN(n_fds * sizeof(int));
+		memcpy(CMSG_DATA(&control.header), fds, n_fds * sizeof(int));
+	}
+	poll(&ready, 1, PATIENCE_MS);
+	return sendmsg(fd, &message, MSG_NOSIGNAL) >= 0;
+}
+
+static bool put(int fd, const char *text)
+{
+	return put_with(fd, text, NULL, 0);
+}
+
+/* What the recorder says, until "done" (true) or the end of the connection (false). */
+static bool wait_for_done(int fd)
+{
+	int64_t until = now_boottime_ns() + PATIENCE_MS * NS_PER_MS;
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
+	char text[LAUNCH_MESSAGE_MAX];
+
+	while (now_boottime_ns() < until) {
+		ssize_t len = poll(&ready, 1, 100) == 1 ? recv(fd, text, sizeof(text), MSG_DONTWAIT) : -1;
+
+		if (len == 0 || (len < 0 && errno == ECONNRESET))
+			return false;
+		if (len == 4 && memcmp(text, "done", 4) == 0)
+			return true;
+	}
+	fail_msg("the recorder says nothing");
+	return false;
+}
+
+static unsigned int bundles(const char *name)
+{
+	char pattern[256];
+	glob_t found;
+	unsigned int n;
+
+	snprintf(pattern, sizeof(pattern), "%s/local/%s/*/MANIFEST.json", directory, name);
+	n = glob(pattern, 0, NULL, &found) == 0 ? (unsigned int)found.gl_pathc : 0;
+	globfree(&found);
+	return n;
+}
+
+static void say_hello(int fd, const char *letters, const char *name, const int *fds, size_t n_fds)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text), "hello 1 %s %s %d %d %lld", letters, name, (int)getpid(), (int)getpid(),
+		 (long long)now_boottime_ns());
+	assert_true(put_with(fd, text, fds, n_fds));
+}
+
+static void end_with(int fd, const char *name, int status)
+{
+	unsigned int before = bundles(name);
+	char text[64];
+
+	snprintf(text, sizeof(text), "exit %d %lld", status, (long long)now_boottime_ns());
+	assert_true(put(fd, text));
+	assert_true(wait_for_done(fd));
+	assert_int_equal(bundles(name), before + 1);
+	close(fd);
+}
+
+/* What every launcher should be: its report must come, whatever happened before. */
+static void serves_an_honest_one(void)
+{
+	const int fds[] = { open("/", O_PATH | O_CLOEXEC), (int)syscall(SYS_pidfd_open, getpid(), 0) };
+	int fd = launcher();
+
+	say_hello(fd, "rp", "honest", fds, 2);
+	close(fds[0]);
+	close(fds[1]);
+	end_with(fd, "honest", 3 << 8);
+}
+
+/* Test bodies */
+
+static void an_honest_launcher_gets_its_report(void **state)
+{
+	(void)state;
+	silent = launcher();
+	silent_since_ns = now_boottime_ns();
+	serves_an_honest_one();
+	assert_int_equal(log_lines("\"event\":\"ended\""), 1);
+	assert_int_equal(log_lines("Container honest ended with exit code 3"), 2); /* the event and the report */
+}
+
+static void garbage_before_hello_is_passed_over(void **state)
+{
+	int fd = launcher(), root = open("/", O_PATH | O_CLOEXEC);
+	(void)state;
+
+	put(fd, "\x01\x02\xff");
+	put(fd, "hello 9 x y z");
+	put(fd, "hello 1 r ../../../../tmp/x 1 1 1");
+	put(fd, "exit 0 1");
+	put(fd, "kill");
+	put(fd, "done");
+	say_hello(fd, "r", "patient", &root, 1);
+	close(root);
+	end_with(fd, "patient", 1 << 8);
+	serves_an_honest_one();
+}
+
+static void a_second_hello_changes_nothing(void **state)
+{
+	int fd = launcher(), root = open("/", O_PATH | O_CLOEXEC);
+	(void)state;
+
+	say_hello(fd, "r", "first", &root, 1);
+	for (int i = 0; i < 100; i++)
+		say_hello(fd, "r", "second", &root, 1);
+	close(root);
+	end_with(fd, "first", 1 << 8);
+	assert_int_equal(bundles("second"), 0);
+	serves_an_honest_one();
+}
+
+static void descriptors_of_the_wrong_kind_are_not_believed(void **state)
+{
+	char fifo[96];
+	int pair[2];
+	(void)state;
+
+	snprintf(fifo, sizeof(fifo), "%s/fifo", directory);
+	assert_int_equal(mkfifo(fifo, 0644), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	const int kinds[] = {
+		open(fifo, O_RDWR | O_CLOEXEC | O_NONBLOCK), open("/dev/null", O_RDWR | O_CLOEXEC),
+		open("/dev/zero", O_RDWR | O_CLOEXEC), open(log_path, O_RDONLY | O_CLOEXEC), open("/", O_PATH | O_CLOEXEC),
+		open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC), open("/proc/self/status", O_RDONLY | O_CLOEXEC),
+		open(log_path, O_PATH | O_CLOEXEC), memfd_create("x", MFD_CLOEXEC), pair[0],
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		const int all[] = { kinds[i], kinds[i], kinds[i], kinds[i], kinds[i], kinds[i] };
+		int fd = launcher();
+
+		say_hello(fd, "rtp", "wrong-kinds", all, 6);
+		end_with(fd, "wrong-kinds", 1 << 8);
+		/* And when it ends without a word, a pidfd that is none must not keep it for ever. */
+		fd = launcher();
+		say_hello(fd, "rt", "wrong-kinds", all, 2);
+		close(fd);
+		fd = launcher();
+		say_hello(fd, "rtp", "no-descriptors", NULL, 0);
+		end_with(fd, "no-descriptors", 1 << 8);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		close(kinds[i]);
+	close(pair[1]);
+	serves_an_honest_one();
+}
+
+static void a_regular_file_as_pidfd_ends_with_its_connection(void **state)
+{
+	const int fds[] = { open("/", O_PATH | O_CLOEXEC), open("/proc/self/status", O_RDONLY | O_CLOEXEC) };
+	unsigned int before = bundles("file-pidfd");
+	int fd = launcher();
+	(void)state;
+
+	say_hello(fd, "rp", "file-pidfd", fds, 2);
+	close(fd);
+	close(fds[0]);
+	close(fds[1]);
+	serves_an_honest_one();
+	for (int i = 0; i < PATIENCE_MS && bundles("file-pidfd") == before; i += 10)
+		usleep(10000);
+	assert_int_equal(bundles("file-pidfd"), before + 1);
+}
+
+static void exit_before_hello_is_no_death(void **state)
+{
+	unsigned int before = log_lines("\"ended\"");
+	int fd = launcher();
+	(void)state;
+
+	put(fd, "exit 9 1");
+	put(fd, "exit 0 5");
+	close(fd);
+	serves_an_honest_one();
+	assert_int_equal(log_lines("\"ended\""), before + 1);
+}
+
+static void a_root_full_of_traps_is_walked_around(void **state)
+{
+	char command[512], path[128];
+	int fd = launcher(), root;
+	(void)state;
+
+	snprintf(path, sizeof(path), "%s/root", directory);
+	snprintf(command, sizeof(command),
+		 "mkdir -p %1$s/proc/1 %1$s/proc/2 %1$s/proc/3 && cd %1$s/proc && mkfifo 1/cgroup 1/stat 2/statm 3/cmdline && "
+		 "ln -s /proc/self/mountinfo 1/mountinfo && ln -s .. 2/stat && ln -s self 3/stat && ln -s /proc/1/root 4 && "
+		 "head -c 5000000 /dev/zero > 1/statm",
+		 path);
+	assert_int_equal(system(command), 0);
+	root = open(path, O_PATH | O_CLOEXEC);
+	assert_true(put_with(fd, "hello 1 r trap 1 1 1", &root, 1));
+	close(root);
+	end_with(fd, "trap", 1 << 8);
+	serves_an_honest_one();
+}
+
+static void a_hundred_connections_at_once_only_delay_others(void **state)
+{
+	int fds[100];
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		fds[i] = launcher();
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		close(fds[i]);
+	serves_an_honest_one();
+	assert_true(log_lines("at a time") <= 10);
+}
+
+static void a_flood_of_messages_does_not_drown_the_others(void **state)
+{
+	int fd = launcher(), root = open("/", O_PATH | O_CLOEXEC);
+	int64_t begin = now_boottime_ns();
+	pid_t child = fork();
+	(void)state;
+
+	if (child == 0) {
+		/* Until the recorder, which is to end first, closes it. */
+		while (put(fd, "hello 1 r main 1 7 wrong") && now_boottime_ns() - begin < 10 * NS_PER_SEC)
+			;
+		_exit(0);
+	}
+	close(fd);
+	usleep(200000);
+	for (int i = 0; i < 5; i++)
+		serves_an_honest_one();
+	assert_true(now_boottime_ns() - begin < 10 * NS_PER_SEC);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	close(root);
+	assert_true(log_lines("from a launcher") <= 15);
+}
+
+static void random_messages_do_no_harm(void **state)
+{
+	unsigned int seed = 1;
+	(void)state;
+
+	for (int i = 0; i < 200; i++) {
+		int fd = launcher(), root = open("/", O_PATH | O_CLOEXEC);
+
+		if (rand_r(&seed) % 2)
+			say_hello(fd, "r", "random", &root, (size_t)rand_r(&seed) % 2);
+		close(root);
+		for (int j = 0; j < 5; j++) {
+			char text[64];
+			int len = snprintf(text, sizeof(text), "%s %d %d", rand_r(&seed) % 2 ? "exit" : "hello", rand_r(&seed),
+					   rand_r(&seed));
+
+			text[rand_r(&seed) % (unsigned int)len] = (char)rand_r(&seed);
+			put(fd, text);
+		}
+		close(fd);
+	}
+	serves_an_honest_one();
+}
+
+static void a_connection_without_hello_is_dropped(void **state)
+{
+	struct pollfd ready = { .fd = silent, .events = POLLIN };
+	char text[16];
+	(void)state;
+
+	assert_int_equal(poll(&ready, 1, 15000), 1);
+	assert_int_equal(recv(silent, text, sizeof(text), 0), 4); /* "done": there is nothing to wait for */
+	assert_int_equal(poll(&ready, 1, 1000), 1);
+	assert_int_equal(recv(silent, text, sizeof(text), 0), 0);
+	assert_true(now_boottime_ns() - silent_since_ns >= 9 * NS_PER_SEC);
+	close(silent);
+	serves_an_honest_one();
+}
+
+static void nothing_is_left_open(void **state)
+{
+	int idle = 0;
+	(void)state;
+
+	/* Listening socket, epoll, libevent's pair for signals, log, stdio, and what the directory's listing adds. */
+	for (int i = 0; i < 100; i++, usleep(20000)) {
+		idle = recorder_descriptors();
+		if (idle <= 14)
+			break;
+	}
+	if (idle > 14) {
+		char command[64];
+
+		snprintf(command, sizeof(command), "ls -l /proc/%d/fd >&2", (int)recorder);
+		if (system(command) < 0)
+			fail();
+	}
+	assert_true(idle <= 14);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_honest_launcher_gets_its_report),
+		cmocka_unit_test(garbage_before_hello_is_passed_over),
+		cmocka_unit_test(a_second_hello_changes_nothing),
+		cmocka_unit_test(descriptors_of_the_wrong_kind_are_not_believed),
+		cmocka_unit_test(a_regular_file_as_pidfd_ends_with_its_connection),
+		cmocka_unit_test(exit_before_hello_is_no_death),
+		cmocka_unit_test(a_root_full_of_traps_is_walked_around),
+		cmocka_unit_test(a_hundred_connections_at_once_only_delay_others),
+		cmocka_unit_test(a_flood_of_messages_does_not_drown_the_others),
+		cmocka_unit_test(random_messages_do_no_harm),
+		cmocka_unit_test(a_connection_without_hello_is_dropped),
+		cmocka_unit_test(nothing_is_left_open),
+	};
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
