@@ -24,7 +24,7 @@ modules = $(foreach d,$(1),$(filter-out %_test.c %_fuzz.c %main.c,$(wildcard $(d
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 LIB := $(call modules,lib)
-SIDECAR := $(call modules,sidecar/sample sidecar/record sidecar/verdict sidecar/report sidecar/store sidecar)
+SIDECAR := $(call modules,sidecar/sample sidecar/ray sidecar/record sidecar/verdict sidecar/report sidecar/store sidecar/kernel sidecar)
 OPERATOR := $(call modules,operator/kube operator/raycluster operator/failures operator)
 TESTS := $(sort $(wildcard lib/*_test.c sidecar/*_test.c sidecar/*/*_test.c operator/*_test.c operator/*/*_test.c))
 

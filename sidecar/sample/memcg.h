@@ -60,6 +60,9 @@ struct memcg {
 	int fds[MEMCG_FILES_MAX]; /* -1 where the kernel has no such file */
 };
 
+/* The path of the memory cgroup as the text of /proc/PID/cgroup has it, and the version; -ENOENT without one. Pure. */
+int memcg_find_cgroup(const char *text, char *ret_path, size_t size, int *ret_version);
+
 /*
  * Finds the memory cgroup directory from the texts of /proc/PID/cgroup and
  * /proc/PID/mountinfo. Pure. The result is a path below the root that mountinfo

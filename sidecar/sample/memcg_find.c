@@ -30,7 +30,7 @@ static bool list_has(const char *list, size_t len, const char *word)
  * A line is "ID:CONTROLLERS:PATH"; v2 has ID 0 and no controllers. On hybrid
  * hosts both stand there, and memory belongs to v1 if v1 lists it.
  */
-static int find_cgroup(const char *text, char *ret_path, size_t size, int *ret_version)
+int memcg_find_cgroup(const char *text, char *ret_path, size_t size, int *ret_version)
 {
 	*ret_version = 0;
 	for (const char *line = text; *line;) {
@@ -113,7 +113,7 @@ int memcg_find(const char *cgroup_text, const char *mountinfo_text, char *ret_pa
 	char path[FIELD_MAX];
 	int version;
 
-	if (find_cgroup(cgroup_text, path, sizeof(path), &version) < 0)
+	if (memcg_find_cgroup(cgroup_text, path, sizeof(path), &version) < 0)
 		return err_set(err, ENOENT, "no memory cgroup in /proc/PID/cgroup");
 	for (const char *line = mountinfo_text; *line;) {
 		const char *end = strchrnul(line, '\n');

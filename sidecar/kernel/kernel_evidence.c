@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a kernel log says of one death. */
+#include "sidecar/kernel/kernel_evidence.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/units.h"
+
+#define COMM_MAX 15
+#define NAMED_WITHIN_US (10 * 1000000) /* a name proves little, and nothing after this long */
+#define CRASH_WITHIN_US (5 * 1000000)
+#define SIZE_SLACK ((int64_t)64 << 20)
+
+struct search {
+	const struct kmsg_log *log;
+	const struct kernel_question *q;
+	bool found, by_cgroup;
+	unsigned int kills;
+	struct oom_kill kill;
+};
+
+static bool is_recent(const struct kernel_question *q, int64_t time_us, int64_t within_us)
+{
+	if (time_us < 0)
+		return true;
+	return time_us > q->since_us && q->ended_us - time_us <= within_us;
+}
+
+/* Whether the kernel's name, cut to 15 bytes, is that of the process. "python3 leak.py" is "python3" to the kernel. */
+static bool has_name(const struct kernel_suspect *s, const char *comm)
+{
+	size_t n = strlen(comm);
+
+	if (n == 0 || strncmp(s->name, comm, n) != 0)
+		return false;
+	return s->name[n] == '\0' || s->name[n] == ' ' || n == COMM_MAX;
+}
+
+static bool is_suspect(const struct kernel_question *q, const struct oom_kill *k)
+{
+	int64_t rss = oom_kill_rss(k);
+
+	for (size_t i = 0; i < q->n_suspects; i++) {
+		const struct kernel_suspect *s = &q->suspects[i];
+		int64_t apart = rss > s->rss ? rss - s->rss : s->rss - rss;
+
+		if (has_name(s, k->name) && (rss < 0 || apart <= MAX(s->rss / 2, SIZE_SLACK)))
+			return true;
+	}
+	return false;
+}
+
+static void visit(const struct oom_kill *k, void *arg)
+{
+	struct search *s = arg;
+	enum oom_match match = oom_kill_match(k, &s->q->self);
+
+	if (match == OOM_OURS) {
+		if (!is_recent(s->q, k->time_us, INT64_MAX))
+			return;
+	} else if (match == OOM_NOT_OURS || s->by_cgroup || !is_recent(s->q, k->time_us, NAMED_WITHIN_US) ||
+		   !is_suspect(s->q, k))
+		return;
+	s->kills = s->by_cgroup == (match == OOM_OURS) ? s->kills + 1 : 1;
+	s->found = true;
+	s->by_cgroup = match == OOM_OURS;
+	s->kill = *k;
+}
+
+static void escape(char *to, size_t size, const char *from, size_t len)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(4 * KMSG_PATH_MAX);
+
+	strbuf_add_escaped(&text, from, MIN(len, (size_t)KMSG_PATH_MAX));
+	snprintf(to, size, "%s", strbuf_str(&text));
+}
+
+static void find_crash(const struct kmsg_log *log, const struct kernel_question *q, struct kernel_evidence *e)
+{
+	for (size_t i = log->n; i-- > 0;) {
+		const struct kmsg_entry *entry = &log->entries[i];
+		struct kmsg_line l;
+
+		if (entry->time_us >= 0 && !is_recent(q, entry->time_us, CRASH_WITHIN_US))
+			break;
+		if (entry->priority >> 3 != 0 || entry->time_us < 0 ||
+		    kmsg_parse_line(kmsg_text(log, i), entry->len, &l) != KMSG_CRASH)
+			continue;
+		for (size_t s = 0; s < q->n_suspects; s++) {
+			const struct kernel_suspect *suspect = &q->suspects[s];
+
+			if (suspect->pid > 0 ? l.pid == suspect->pid : has_name(suspect, l.name)) {
+				escape(e->crash, sizeof(e->crash), kmsg_text(log, i), entry->len);
+				return;
+			}
+		}
+	}
+}
+
+/* "[ 3886.466192] text" as dmesg prints it; what user space wrote is marked. */
+static void add_line(const struct kmsg_log *log, size_t i, struct strbuf *out)
+{
+	const struct kmsg_entry *e = &log->entries[i];
+
+	if (e->time_us >= 0)
+		strbuf_addf(out, "[%5" PRId64 ".%06" PRId64 "] ", e->time_us / 1000000, e->time_us % 1000000);
+	if (e->priority >> 3 != 0)
+		strbuf_addf(out, "(user space, facility %d) ", e->priority >> 3);
+	strbuf_add_escaped(out, kmsg_text(log, i), e->len);
+	strbuf_addc(out, '\n');
+}
+
+void kernel_evidence_find(const struct kmsg_log *log, const struct kernel_question *q, struct kernel_evidence *ret_evidence,
+			  struct strbuf *excerpt)
+{
+	struct search s = { .log = log, .q = q };
+	struct kernel_evidence e = KERNEL_EVIDENCE_ABSENT;
+	size_t first = log->n > KERNEL_TAIL_LINES ? log->n - KERNEL_TAIL_LINES : 0, last = log->n;
+
+	e.needs = NULL;
+	oom_kills_find(log, visit, &s);
+	if (s.found) {
+		const struct oom_kill *k = &s.kill;
+
+		e.oom = true;
+		e.by_cgroup = s.by_cgroup;
+		e.group = k->group;
+		e.where = oom_kill_where(k, &q->self);
+		e.limit = k->limit;
+		e.kills = s.kills;
+		e.pid = (pid_t)MIN(k->pid, (int64_t)INT32_MAX);
+		if (k->time_us >= 0)
+			e.age_ns = MAX(q->ended_us - k->time_us, (int64_t)0) * 1000;
+		escape(e.name, sizeof(e.name), k->name, strlen(k->name));
+		escape(e.memcg, sizeof(e.memcg), k->oom_memcg, strlen(k->oom_memcg));
+		escape(e.line, sizeof(e.line), kmsg_text(log, k->killed_at), log->entries[k->killed_at].len);
+		first = k->first;
+		last = k->last + 1;
+	}
+	find_crash(log, q, &e);
+	for (size_t i = first; i < last; i++)
+		add_line(log, i, excerpt);
+	*ret_evidence = e;
+}

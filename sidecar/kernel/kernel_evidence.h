@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a kernel log says of one death. Pure: the log and what is known of the
+ * container come in, the findings for the classifier and the lines worth
+ * keeping go out.
+ */
+#ifndef AFTERGLOW_SIDECAR_KERNEL_KERNEL_EVIDENCE_H
+#define AFTERGLOW_SIDECAR_KERNEL_KERNEL_EVIDENCE_H
+
+#include <sys/types.h>
+
+#include "lib/strbuf.h"
+#include "sidecar/kernel/oom_kills.h"
+
+#define KERNEL_LINE_MAX 200
+/* kernel.log: the whole report of our OOM kill, else this many lines of the end. */
+#define KERNEL_TAIL_LINES 200
+#define KERNEL_EXCERPT_MAX (256 * 1024)
+
+struct kernel_evidence {
+	const char *needs; /* static: what it would take to read the log; NULL: it was read */
+	bool oom; /* it tells of an OOM kill of ours */
+	bool by_cgroup; /* known by its cgroup; else by name, size and time, which makes it likely only */
+	bool group; /* memory.oom.group */
+	enum oom_where where; /* whose memory ran out */
+	int64_t age_ns; /* between the kill and the death, at least; -1 unknown */
+	int64_t limit; /* of the cgroup that ran out, bytes; -1 unknown */
+	unsigned int kills; /* OOM kills of ours since the last report */
+	pid_t pid; /* in the node's PID namespace */
+	char name[KERNEL_LINE_MAX]; /* the victim; this and what follows is escaped */
+	char memcg[KERNEL_LINE_MAX]; /* that ran out, "" unknown */
+	char line[KERNEL_LINE_MAX]; /* "Memory cgroup out of memory: Killed process ..." */
+	char crash[KERNEL_LINE_MAX]; /* "x[1]: segfault at ..." of a process of ours, "" none */
+};
+
+#define KERNEL_EVIDENCE_ABSENT ((struct kernel_evidence){ .needs = "", .age_ns = -1, .limit = -1 })
+
+/* A process that was seen in the container. */
+struct kernel_suspect {
+	const char *name; /* as a person knows it: "ray::leak", "python3 leak.py" */
+	int64_t rss; /* bytes, at the last look */
+	pid_t pid; /* in the node's PID namespace, 0 unknown */
+};
+
+struct kernel_question {
+	struct oom_self self;
+	int64_t since_us; /* newest record when nothing had happened, by the kernel's clock; -1 unknown */
+	int64_t ended_us; /* the death, by the same clock or little before */
+	const struct kernel_suspect *suspects;
+	size_t n_suspects;
+};
+
+/* excerpt gets the lines for kernel.log. */
+void kernel_evidence_find(const struct kmsg_log *log, const struct kernel_question *q, struct kernel_evidence *ret_evidence,
+			  struct strbuf *excerpt);
+
+#endif

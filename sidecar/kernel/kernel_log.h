@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The kernel's word on one container's death: reads the log when asked, knows
+ * which cgroup is ours, keeps the lines for the bundle (kernel.log, syslog.log).
+ */
+#ifndef AFTERGLOW_SIDECAR_KERNEL_KERNEL_LOG_H
+#define AFTERGLOW_SIDECAR_KERNEL_KERNEL_LOG_H
+
+#include "sidecar/kernel/kernel_evidence.h"
+#include "sidecar/sample/processes.h"
+
+struct kernel_log_options {
+	bool off;
+	const char *syslog; /* a file, or a directory with one ("/var/log"); NULL: none */
+};
+
+struct kernel_log {
+	struct kernel_log_options options;
+	const char *pod_uid; /* NULL outside Kubernetes */
+	pid_t command; /* 0 where the kernel numbers it in another way */
+	char cgroup[KMSG_PATH_MAX]; /* "" unknown */
+	int64_t since_us;
+	char *excerpt; /* of the last look, NULL: none */
+};
+
+/*
+ * launcher and command: PIDs as root_fd's /proc has them. pod_uid stays the
+ * caller's. Never fails: what is not known is said in the evidence.
+ */
+void kernel_log_open(struct kernel_log *k, int root_fd, pid_t launcher, pid_t command, const char *pod_uid,
+		     const struct kernel_log_options *options);
+void kernel_log_close(struct kernel_log *k);
+
+/*
+ * After a death at ended_ns (CLOCK_BOOTTIME): what the log says of it. top: the
+ * processes as last seen. The next look begins where this one ended.
+ */
+void kernel_log_look(struct kernel_log *k, int64_t ended_ns, const struct process *top, size_t n_top,
+		     struct kernel_evidence *ret_evidence);
+
+/* Why the log cannot be read after that error of kmsg_read: what would change it. Static text. */
+const char *kernel_log_needs(int error, bool in_pod, bool restricted);
+
+/* The tail of the syslog file, at most 64 KiB of it. */
+int kernel_log_syslog_tail(const char *path, struct strbuf *out, struct err *err);
+
+#endif

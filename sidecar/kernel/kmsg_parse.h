@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the kernel log says, of Linux 3.10 to 6.18: records as /dev/kmsg and
+ * syslog(2) give them, and the lines about OOM kills and crashes among them.
+ * Pure, and nothing is trusted: names of processes are their owners' choice and
+ * may hold brackets, quotes, blanks, newlines and texts that look like the
+ * kernel's own.
+ *
+ * User space writes to the log too, but never as facility 0: the kernel turns
+ * that into facility 1. So only records of facility 0 are believed.
+ */
+#ifndef AFTERGLOW_SIDECAR_KERNEL_KMSG_PARSE_H
+#define AFTERGLOW_SIDECAR_KERNEL_KMSG_PARSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* One line of the log. text points into the caller's buffer and is not terminated. */
+struct kmsg_record {
+	int priority; /* facility << 3 | level */
+	int64_t seq; /* -1: syslog(2) does not tell */
+	int64_t time_us; /* since boot, by the kernel's own clock; -1: printk.time is off */
+	bool continues; /* the text goes on where the last record's ended (before 4.9) */
+	const char *text;
+	size_t len;
+};
+
+static inline bool kmsg_from_kernel(const struct kmsg_record *r)
+{
+	return r->priority >> 3 == 0;
+}
+
+/*
+ * What one read(2) of /dev/kmsg gave: "PRIORITY,SEQ,USEC,FLAGS[,...];TEXT\n", then
+ * " KEY=VALUE\n" lines, which are left out. \xNN is undone in place. False if it is no such record.
+ */
+bool kmsg_parse_device(char *data, size_t len, struct kmsg_record *ret_record);
+
+/*
+ * The next line of what syslog(2) gave, "<PRIORITY>[ SEC.USEC][ CALLER] TEXT";
+ * *p moves behind it. False at the end. Lines of another form are skipped.
+ */
+bool kmsg_next_syslog(const char **p, const char *end, struct kmsg_record *ret_record);
+
+/* The kernel's own bound is 15 bytes; kernel threads may have more. */
+#define KMSG_NAME_MAX 64
+#define KMSG_PATH_MAX 512
+
+enum kmsg_kind {
+	KMSG_OTHER,
+	KMSG_OOM_INVOKED, /* name: whose allocation failed. Begins a report. */
+	KMSG_OOM_MEMORY, /* "memory: usage 980kB, limit 980kB": usage, limit */
+	KMSG_OOM_LIMIT, /* before 5.0: task_memcg "killed as a result of limit of" oom_memcg */
+	KMSG_OOM_TABLE, /* header of the table of processes: columns */
+	KMSG_OOM_ROW, /* looks like a row of it: see kmsg_parse_row */
+	KMSG_OOM_CONSTRAINT, /* since 5.0: "oom-kill:constraint=...": scope, both memcgs, name, pid, uid */
+	KMSG_OOM_CHOSEN, /* before 5.0: "Kill process": scope, name, pid. Another may be killed for it. */
+	KMSG_OOM_KILLED, /* "Killed process": name, pid, sizes; scope where the line tells */
+	KMSG_OOM_GROUP, /* task_memcg goes as a whole (memory.oom.group) */
+	KMSG_CRASH, /* "x[1]: segfault at ...", "traps: x[1] ...": name, pid */
+};
+
+enum kmsg_scope { KMSG_SCOPE_UNKNOWN, KMSG_SCOPE_MEMCG, KMSG_SCOPE_GLOBAL };
+
+/* Where the numbers stand in a row of the table: 1 is the first after the brackets, 0: the kernel has no such column. */
+struct kmsg_columns {
+	unsigned int rss, count; /* count: how many there are before the name */
+};
+
+/* Numbers are -1 and texts empty where the line does not tell. */
+struct kmsg_line {
+	enum kmsg_kind kind;
+	enum kmsg_scope scope;
+	int64_t pid; /* in the node's PID namespace */
+	int64_t uid;
+	int64_t anon, file, shmem; /* bytes resident */
+	int64_t usage, limit; /* bytes */
+	struct kmsg_columns columns;
+	char name[KMSG_NAME_MAX]; /* as it is: print it escaped */
+	char task_memcg[KMSG_PATH_MAX], oom_memcg[KMSG_PATH_MAX];
+};
+
+/* What a record's text says. */
+enum kmsg_kind kmsg_parse_line(const char *text, size_t len, struct kmsg_line *ret_line);
+
+/* A row of the table whose header had these columns: pid, name, and rss in pages. */
+bool kmsg_parse_row(const char *text, size_t len, const struct kmsg_columns *columns, struct kmsg_line *ret_line,
+		    int64_t *ret_rss_pages);
+
+#endif

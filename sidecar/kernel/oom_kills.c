@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The OOM kills that a kernel log tells of. */
+#include "sidecar/kernel/oom_kills.h"
+
+#include <string.h>
+
+#define GROUP_WITHIN_US 2000000 /* all processes of a cgroup are killed in a moment */
+#define JOINED_MAX 1024
+#define TELLING_MIN 16 /* a tail of a cgroup path this long is nobody else's by chance */
+
+struct finder {
+	const struct kmsg_log *log;
+	void (*visit)(const struct oom_kill *k, void *arg);
+	void *arg;
+	bool open; /* kill holds something */
+	struct oom_kill kill;
+	struct kmsg_columns columns;
+};
+
+static void begin(struct finder *f, size_t i)
+{
+	f->open = true;
+	f->columns = (struct kmsg_columns){ 0 };
+	f->kill = (struct oom_kill){
+		.time_us = -1, .pid = -1, .uid = -1, .anon = -1, .file = -1, .shmem = -1, .limit = -1, .first = i, .last = i,
+	};
+}
+
+static void end(struct finder *f)
+{
+	if (f->open && f->kill.killed > 0)
+		f->visit(&f->kill, f->arg);
+	f->open = false;
+}
+
+static void on_killed(struct finder *f, size_t i, const struct kmsg_line *l)
+{
+	struct oom_kill *k = &f->kill;
+	int64_t time_us = f->log->entries[i].time_us;
+
+	if (k->killed > 0 && !(k->group && time_us - k->time_us <= GROUP_WITHIN_US)) {
+		end(f);
+		begin(f, i);
+	}
+	k->last = i;
+	/* With memory.oom.group the first one is named a second time. */
+	if (k->killed > 0 && l->pid == k->pid)
+		return;
+	if (k->killed++ > 0)
+		return;
+	k->killed_at = i;
+	k->time_us = time_us;
+	k->pid = l->pid;
+	if (l->uid >= 0)
+		k->uid = l->uid;
+	k->anon = l->anon;
+	k->file = l->file;
+	k->shmem = l->shmem;
+	if (l->scope != KMSG_SCOPE_UNKNOWN)
+		k->scope = l->scope;
+	memcpy(k->name, l->name, sizeof(k->name));
+}
+
+static void on_line(struct finder *f, size_t i, const struct kmsg_line *l)
+{
+	struct oom_kill *k = &f->kill;
+
+	if (l->kind == KMSG_OTHER || l->kind == KMSG_CRASH)
+		return;
+	if (l->kind == KMSG_OOM_INVOKED || (!f->open && l->kind != KMSG_OOM_ROW)) {
+		end(f);
+		begin(f, i);
+	}
+	switch (l->kind) {
+	case KMSG_OOM_MEMORY:
+		k->limit = l->limit;
+		break;
+	case KMSG_OOM_TABLE:
+		f->columns = l->columns;
+		k->processes = 0;
+		break;
+	case KMSG_OOM_LIMIT:
+	case KMSG_OOM_CONSTRAINT:
+		k->scope = l->scope;
+		k->uid = l->uid;
+		memcpy(k->task_memcg, l->task_memcg, sizeof(k->task_memcg));
+		memcpy(k->oom_memcg, l->oom_memcg, sizeof(k->oom_memcg));
+		break;
+	case KMSG_OOM_CHOSEN:
+		if (k->killed > 0) {
+			end(f);
+			begin(f, i);
+		}
+		if (l->scope != KMSG_SCOPE_UNKNOWN)
+			k->scope = l->scope;
+		break;
+	case KMSG_OOM_KILLED:
+		on_killed(f, i, l);
+		break;
+	case KMSG_OOM_GROUP:
+		k->group = true;
+		if (!k->task_memcg[0])
+			memcpy(k->task_memcg, l->task_memcg, sizeof(k->task_memcg));
+		break;
+	case KMSG_OTHER:
+	case KMSG_CRASH:
+	case KMSG_OOM_INVOKED:
+	case KMSG_OOM_ROW:
+		break;
+	}
+	if (f->open)
+		k->last = i;
+}
+
+/*
+ * syslog(2) breaks a line where a process's name holds a newline: whole again, it is
+ * one whose parts have the same time. Returns how many records were taken.
+ */
+static size_t parse_joined(const struct kmsg_log *log, size_t i, struct kmsg_line *ret_line)
+{
+	static const char *const worth[] = { "oom-kill:constraint=", "Memory cgroup out of memory: ", "Out of memory: ",
+					     "Killed process " };
+	const struct kmsg_entry *e = &log->entries[i];
+	char joined[JOINED_MAX];
+	size_t len = MIN(e->len, sizeof(joined)), n = 1;
+	bool broken = false;
+
+	if (kmsg_parse_line(kmsg_text(log, i), e->len, ret_line) != KMSG_OTHER)
+		return 1;
+	for (size_t w = 0; w < ARRAY_SIZE(worth); w++)
+		broken = broken || (e->len > strlen(worth[w]) && memcmp(kmsg_text(log, i), worth[w], strlen(worth[w])) == 0);
+	if (!broken || e->time_us < 0)
+		return 1;
+	memcpy(joined, kmsg_text(log, i), len);
+	for (; i + n < log->n && log->entries[i + n].time_us == e->time_us && log->entries[i + n].priority == e->priority &&
+	       len + 1 + log->entries[i + n].len <= sizeof(joined) && n < KMSG_NAME_MAX;
+	     n++) {
+		joined[len++] = '\n';
+		memcpy(joined + len, kmsg_text(log, i + n), log->entries[i + n].len);
+		len += log->entries[i + n].len;
+		if (kmsg_parse_line(joined, len, ret_line) != KMSG_OTHER)
+			return n + 1;
+	}
+	ret_line->kind = KMSG_OTHER;
+	return 1;
+}
+
+void oom_kills_find(const struct kmsg_log *log, void (*visit)(const struct oom_kill *k, void *arg), void *arg)
+{
+	struct finder f = { .log = log, .visit = visit, .arg = arg };
+	struct kmsg_line line;
+	size_t n;
+
+	for (size_t i = 0; i < log->n; i += n) {
+		int64_t rss;
+
+		n = 1;
+		if (log->entries[i].priority >> 3 != 0)
+			continue;
+		n = parse_joined(log, i, &line);
+		if (line.kind == KMSG_OOM_ROW && f.open) {
+			f.kill.processes +=
+				kmsg_parse_row(kmsg_text(log, i), log->entries[i].len, &f.columns, &line, &rss);
+			continue;
+		}
+		on_line(&f, i, &line);
+	}
+	end(&f);
+}
+
+int64_t oom_kill_rss(const struct oom_kill *k)
+{
+	return k->anon < 0 ? -1 : k->anon + MAX(k->file, 0) + MAX(k->shmem, 0);
+}
+
+/* Whether path is that cgroup, or one inside of it. */
+static bool is_in(const char *path, const char *cgroup)
+{
+	size_t n = strlen(cgroup);
+
+	return strncmp(path, cgroup, n) == 0 && (!path[n] || path[n] == '/');
+}
+
+/* The part of a path behind the last "/..", "" for the root. */
+static const char *telling_part(const char *cgroup)
+{
+	for (const char *up; (up = strstr(cgroup, "/..")) && (!up[3] || up[3] == '/');)
+		cgroup = up + 3;
+	return strcmp(cgroup, "/") == 0 ? "" : cgroup;
+}
+
+/* Whether path leads into the cgroup, of which perhaps only the last part is known. */
+static bool leads_into(const char *path, const char *cgroup)
+{
+	const char *part = telling_part(cgroup);
+
+	if (!part[0])
+		return false;
+	if (part == cgroup && is_in(path, cgroup))
+		return true;
+	if (strlen(part) < TELLING_MIN)
+		return false;
+	for (const char *p = path; (p = strstr(p, part)); p++)
+		if (is_in(p, part))
+			return true;
+	return false;
+}
+
+/* Whether the path names the pod: its UID, with underscores where systemd makes the cgroups. */
+static bool names_pod(const char *path, const char *uid)
+{
+	size_t n = strlen(uid);
+
+	if (n < TELLING_MIN)
+		return false;
+	for (; *path; path++) {
+		size_t i = 0;
+
+		while (i < n && (path[i] == uid[i] || (uid[i] == '-' && path[i] == '_')))
+			i++;
+		if (i == n)
+			return true;
+	}
+	return false;
+}
+
+enum oom_match oom_kill_match(const struct oom_kill *k, const struct oom_self *self)
+{
+	bool known = telling_part(self->cgroup)[0] != '\0';
+
+	if (!k->task_memcg[0])
+		return OOM_CGROUP_UNTOLD;
+	if (leads_into(k->task_memcg, self->cgroup))
+		return OOM_OURS;
+	if (!self->pod_uid)
+		return known ? OOM_NOT_OURS : OOM_CGROUP_UNTOLD;
+	if (!names_pod(k->task_memcg, self->pod_uid))
+		return OOM_NOT_OURS;
+	return known ? OOM_NOT_OURS : OOM_CGROUP_UNTOLD;
+}
+
+enum oom_where oom_kill_where(const struct oom_kill *k, const struct oom_self *self)
+{
+	if (k->scope == KMSG_SCOPE_GLOBAL)
+		return OOM_WHERE_NODE;
+	if (!k->oom_memcg[0])
+		return OOM_WHERE_UNKNOWN;
+	if (strcmp(k->oom_memcg, k->task_memcg) == 0 || leads_into(k->oom_memcg, self->cgroup))
+		return OOM_WHERE_CONTAINER;
+	return self->pod_uid && names_pod(k->oom_memcg, self->pod_uid) ? OOM_WHERE_POD : OOM_WHERE_ABOVE;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The OOM kills that a kernel log tells of, and whether one of them was ours.
+ * Pure.
+ *
+ * A report runs from "invoked oom-killer" over the table of processes to "Killed
+ * process" and, with memory.oom.group, to more of those; the kernel's oom_lock
+ * keeps two of them apart. It prints at most 10 whole reports in 5 s: of the
+ * others there is only the "Killed process" line, without a cgroup.
+ */
+#ifndef AFTERGLOW_SIDECAR_KERNEL_OOM_KILLS_H
+#define AFTERGLOW_SIDECAR_KERNEL_OOM_KILLS_H
+
+#include "sidecar/kernel/kmsg_read.h"
+
+struct oom_kill {
+	int64_t time_us; /* of "Killed process", by the kernel's clock; -1 unknown */
+	enum kmsg_scope scope;
+	bool group; /* the whole cgroup went */
+	unsigned int killed; /* processes, as far as there are lines of them */
+	int64_t pid, uid, anon, file, shmem; /* of the first: in the node's PID namespace, bytes resident; -1 unknown */
+	int64_t limit; /* of the cgroup that ran out, bytes; -1 unknown */
+	unsigned int processes; /* in the table */
+	char name[KMSG_NAME_MAX]; /* as it is: print it escaped */
+	char task_memcg[KMSG_PATH_MAX], oom_memcg[KMSG_PATH_MAX]; /* "" unknown */
+	size_t first, killed_at, last; /* its lines in the log: begin, "Killed process", end */
+};
+
+/* Calls visit for each kill, oldest first. Records that are not the kernel's are passed over. */
+void oom_kills_find(const struct kmsg_log *log, void (*visit)(const struct oom_kill *k, void *arg), void *arg);
+
+/* Bytes resident, -1 unknown. */
+int64_t oom_kill_rss(const struct oom_kill *k);
+
+/* What is known of the container whose kills are asked for. */
+struct oom_self {
+	/*
+	 * Its memory cgroup as /proc/PID/cgroup tells: from the root of the hierarchy or of a cgroup
+	 * namespace, or, seen from a sidecar's cgroup namespace, "/../cri-containerd-ID.scope". "" unknown.
+	 */
+	const char *cgroup;
+	const char *pod_uid; /* NULL unknown */
+};
+
+enum oom_match {
+	OOM_NOT_OURS, /* another cgroup's */
+	OOM_CGROUP_UNTOLD, /* the line names no cgroup, or ours is not known: name, size and time may tell */
+	OOM_OURS,
+};
+
+enum oom_match oom_kill_match(const struct oom_kill *k, const struct oom_self *self);
+
+/* Whose memory ran out. */
+enum oom_where { OOM_WHERE_UNKNOWN, OOM_WHERE_CONTAINER, OOM_WHERE_POD, OOM_WHERE_ABOVE, OOM_WHERE_NODE };
+
+/* Of a kill that is ours. ABOVE: a cgroup around the pod (kubepods.slice), or around us where there is no pod. */
+enum oom_where oom_kill_where(const struct oom_kill *k, const struct oom_self *self);
+
+#endif
