@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What Ray says in its logs about workers that died. */
+#include "sidecar/ray/ray_lines.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/macros.h"
+
+/* A piece of text, not ended by a NUL. */
+struct span {
+	const char *at;
+	size_t len;
+};
+
+static struct span find(struct span text, const char *what)
+{
+	const char *at = text.at ? memmem(text.at, text.len, what, strlen(what)) : NULL;
+
+	return at ? (struct span){ at, text.len - (size_t)(at - text.at) } : (struct span){ NULL, 0 };
+}
+
+static bool has(struct span text, const char *what)
+{
+	return find(text, what).at != NULL;
+}
+
+/* What follows the first occurrence of what; at is NULL when there is none. */
+static struct span after(struct span text, const char *what)
+{
+	struct span rest = find(text, what);
+
+	if (rest.at) {
+		rest.at += strlen(what);
+		rest.len -= strlen(what);
+	}
+	return rest;
+}
+
+/* Up to the first of the ends that is there, else the line's end. */
+static struct span until(struct span text, const char *const *ends)
+{
+	const char *newline = text.at ? memchr(text.at, '\n', text.len) : NULL;
+
+	if (newline)
+		text.len = (size_t)(newline - text.at);
+	for (; text.at && *ends; ends++) {
+		const char *end = memmem(text.at, text.len, *ends, strlen(*ends));
+
+		if (end)
+			text.len = (size_t)(end - text.at);
+	}
+	return text;
+}
+
+#define UNTIL(text, ...) until(text, (const char *const[]){ __VA_ARGS__, NULL })
+#define WHOLE_LINE(text) until(text, (const char *const[]){ NULL })
+
+/* Length of the valid UTF-8 sequence at s, 0 if it is none. */
+static size_t utf8_len(const unsigned char *s, size_t len)
+{
+	size_t n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
+
+	if (!n || n > len)
+		return 0;
+	for (size_t i = 1; i < n; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] >= 0xa0) || (s[0] == 0xf0 && s[1] < 0x90) ||
+	    (s[0] == 0xf4 && s[1] >= 0x90))
+		return 0;
+	return n;
+}
+
+/* Copies as much as fits, control characters as blanks, what is no UTF-8 as '?'. */
+static void copy_clean(struct span text, char *out, size_t size)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; text.at && i < text.len;) {
+		const unsigned char *s = (const unsigned char *)text.at + i;
+		size_t step = utf8_len(s, text.len - i);
+
+		if (n + MAX(step, (size_t)1) >= size)
+			break;
+		if (!step)
+			out[n++] = '?';
+		else if (step == 1)
+			out[n++] = *s < ' ' || *s == 0x7f ? ' ' : (char)*s;
+		else if (step == 2 && s[0] == 0xc2 && s[1] < 0xa0)
+			out[n++] = ' '; /* C1 control characters */
+		else {
+			memcpy(out + n, s, step);
+			n += step;
+		}
+		i += MAX(step, (size_t)1);
+	}
+	while (n > 0 && out[n - 1] == ' ')
+		n--;
+	out[n] = '\0';
+}
+
+#define COPY(text, field) copy_clean(text, field, sizeof(field))
+
+/* The number that text begins with, at most max; 0 when there is none or it is larger. */
+static unsigned int number(struct span text, unsigned int max)
+{
+	unsigned int value = 0;
+
+	for (size_t i = 0; text.at && i < text.len && isdigit((unsigned char)text.at[i]); i++) {
+		value = value * 10 + (unsigned int)(text.at[i] - '0');
+		if (value > max)
+			return 0;
+	}
+	return value;
+}
+
+#define PID_MAX 4194304
+#define WORKERS_MAX 100000
+
+/* The number that stands before the first occurrence of what: "3 worker(s)". */
+static unsigned int number_before(struct span text, const char *what, unsigned int max)
+{
+	struct span rest = find(text, what);
+	const char *digit = rest.at;
+
+	if (!digit)
+		return 0;
+	while (digit > text.at && isdigit((unsigned char)digit[-1]))
+		digit--;
+	return number((struct span){ digit, (size_t)(rest.at - digit) }, max);
+}
+
+/* JSON */
+
+static int hex4(const char *s)
+{
+	char text[5] = { s[0], s[1], s[2], s[3], '\0' };
+	char *end;
+	long value = strtol(text, &end, 16);
+
+	return end == text + 4 && isxdigit((unsigned char)text[0]) ? (int)value : -1;
+}
+
+/* One JSON escape at s (after the backslash): its character to *out, its length; 0 if it is cut. */
+static size_t unescape_one(struct span s, char *out)
+{
+	static const char codes[] = "n\nt\tr\rb\bf\f";
+	const char *code;
+
+	if (!s.len)
+		return 0;
+	if (s.at[0] == 'u') {
+		int value = s.len >= 5 ? hex4(s.at + 1) : -1;
+
+		*out = value >= ' ' && value < 0x7f ? (char)value : value == '\n' || value == '\t' ? (char)value : '?';
+		return MIN(s.len, (size_t)5);
+	}
+	code = strchr(codes, s.at[0]);
+	*out = code && s.at[0] && (code - codes) % 2 == 0 ? code[1] : s.at[0];
+	return 1;
+}
+
+/*
+ * The string value of a key of a JSON line that may be cut anywhere, into out;
+ * what it escapes twice is unescaped twice.
+ */
+static struct span json_text(struct span line, const char *key, char *out, size_t size)
+{
+	struct span s = after(line, key);
+	size_t n = 0;
+
+	for (size_t i = 0; s.at && i < s.len && s.at[i] != '"' && n < size; i++) {
+		char c = s.at[i];
+
+		if (c == '\\')
+			i += unescape_one((struct span){ s.at + i + 1, s.len - i - 1 }, &c);
+		if (n > 0 && out[n - 1] == '\\' && (c == 'n' || c == 't' || c == '"' || c == '\''))
+			out[n - 1] = c == 'n' ? '\n' : c == 't' ? '\t' : c;
+		else
+			out[n++] = c;
+	}
+	return (struct span){ out, n };
+}
+
+/* Kinds */
+
+/* Whether a row begins there: "706\t". */
+static bool row_begins(struct span line)
+{
+	size_t i = 0;
+
+	while (i < line.len && isdigit((unsigned char)line.at[i]))
+		i++;
+	return i > 0 && i < line.len && line.at[i] == '\t';
+}
+
+/* "706\t0.71\tray::leak": PID, figure, command. False if it is no row. */
+static bool table_row(struct span *rest, struct span *ret_row)
+{
+	struct span line = WHOLE_LINE(*rest);
+
+	if (!row_begins(line))
+		return false;
+	/* Where ';' stands for the line's end another row follows; a command may hold one too. */
+	for (size_t i = 0; i + 2 < line.len; i++) {
+		size_t next = i + 1 + (line.at[i + 1] == ' ');
+
+		if (line.at[i] == ';' && row_begins((struct span){ line.at + next, line.len - next }))
+			line.len = i;
+	}
+	*ret_row = line;
+	rest->at += line.len;
+	rest->len -= line.len;
+	return true;
+}
+
+static void take_table(struct span text, struct ray_event *e)
+{
+	struct span rest = after(text, "MEM(GB)"), row;
+	size_t n = 0;
+	char clean[200];
+
+	rest = after(rest, "COMMAND");
+	while (rest.len && strchr("\r\n; \t", *rest.at)) {
+		rest.at++;
+		rest.len--;
+	}
+	while (rest.len && table_row(&rest, &row)) {
+		size_t len;
+
+		/* Tabs are what columns are told by: keep them. */
+		copy_clean(row, clean, sizeof(clean));
+		for (size_t i = 0, tabs = 0; clean[i] && i < row.len && tabs < 2; i++)
+			if (row.at[i] == '\t') {
+				clean[i] = '\t';
+				tabs++;
+			}
+		len = strlen(clean);
+		if (n + len + 2 > sizeof(e->table))
+			break;
+		memcpy(e->table + n, clean, len);
+		n += len;
+		e->table[n++] = '\n';
+		while (rest.len && strchr("\r\n; ", *rest.at)) {
+			rest.at++;
+			rest.len--;
+		}
+	}
+	e->table[n] = '\0';
+}
+
+/* "ray::NAME" from a name that Ray knows it by. */
+static void name_task(struct span name, struct ray_event *e)
+{
+	static const char prefix[] = "ray::";
+
+	if (!name.at || !name.len || (name.len >= 5 && memcmp(name.at, prefix, 5) == 0)) {
+		COPY(name, e->task);
+		return;
+	}
+	memcpy(e->task, prefix, sizeof(prefix));
+	copy_clean(name, e->task + 5, sizeof(e->task) - 5);
+}
+
+/* The title the victim has in Ray's table says more than "Keeper.__init__". */
+static void name_from_table(struct ray_event *e)
+{
+	struct span rest = { e->table, strlen(e->table) };
+
+	while (e->pid && rest.len) {
+		struct span line = WHOLE_LINE(rest);
+		struct span title = find(line, "ray::");
+
+		if ((pid_t)number(line, PID_MAX) == e->pid && title.at) {
+			COPY(title, e->task);
+			return;
+		}
+		rest.at += MIN(line.len + 1, rest.len);
+		rest.len -= MIN(line.len + 1, rest.len);
+	}
+}
+
+static void parse_memory_kill(struct span text, struct ray_event *e)
+{
+	struct span victim = find(text, "Selected to kill:");
+	struct span old = after(text, "where the task (");
+	struct span memory;
+
+	e->kind = RAY_MEMORY_KILL;
+	e->workers = MAX(number_before(text, " worker(s)", WORKERS_MAX), 1u);
+	if (victim.at) { /* 2.5x: "(Task: job ID=.., task name=leak, .., pid=706, actual memory used=0.71GB, worker ID=..)" */
+		victim = WHOLE_LINE(victim);
+		name_task(UNTIL(after(victim, "task name="), ", required", ", pid=", ")"), e);
+		COPY(UNTIL(after(victim, "worker ID="), ")", ","), e->worker_id);
+	} else if (old.at) { /* 2.2: "where the task (task ID: .., name=leak, pid=1, memory used=1.25GB) was running was" */
+		victim = UNTIL(old, ") was running");
+		name_task(UNTIL(after(victim, "name="), ", pid="), e);
+		COPY(UNTIL(after(text, "Ray killed this worker (ID: "), ")"), e->worker_id);
+	}
+	e->pid = (pid_t)number(after(victim, "pid="), PID_MAX);
+	COPY(UNTIL(after(victim, "memory used="), ",", ")"), e->held);
+	memory = after(text, "was running was ");
+	if (!memory.at) {
+		memory = after(after(text, "Memory on the node ("), ") was ");
+	}
+	COPY(UNTIL(memory, ", which", "; "), e->memory);
+	COPY(WHOLE_LINE(after(text, "OOM kill reason: ")), e->detail);
+	if (!e->detail[0])
+		COPY(UNTIL(after(text, ", which "), ". Ray"), e->detail);
+	take_table(text, e);
+	name_from_table(e);
+}
+
+static void parse_crash(struct span text, struct ray_event *e)
+{
+	e->kind = RAY_WORKER_CRASH;
+	e->workers = 1;
+	e->pid = (pid_t)number(after(text, "Worker PID: "), PID_MAX);
+	COPY(UNTIL(after(text, "Worker ID: "), " "), e->worker_id);
+	COPY(UNTIL(after(text, "Worker exit detail: "), " There are some potential", " Some common causes", ". Traceback", " Traceback"),
+	     e->detail);
+}
+
+static bool parse_summary(struct span text, struct ray_event *e)
+{
+	if (!has(text, "killed due to memory pressure (OOM), "))
+		return false;
+	e->kind = RAY_SUMMARY;
+	e->killed = number_before(text, " Workers (tasks", WORKERS_MAX);
+	e->crashed = number_before(text, " Workers crashed", WORKERS_MAX);
+	return true;
+}
+
+/* Without "[2026-11-21 04:55:34,813 I 297 297] (raylet) ". */
+static struct span skip_prefix(struct span text)
+{
+	struct span line = WHOLE_LINE(text), rest = after(line, ") ");
+
+	return rest.at && text.len && text.at[0] == '[' ? rest : line;
+}
+
+static void parse_other(struct span text, enum ray_kind kind, struct ray_event *e, const char *mark)
+{
+	struct span line = text;
+
+	/* The line of the mark: it may stand deep in a traceback. */
+	for (;;) {
+		struct span first = WHOLE_LINE(line);
+
+		if (has(first, mark) || first.len + 1 >= line.len)
+			break;
+		line.at += first.len + 1;
+		line.len -= first.len + 1;
+	}
+	e->kind = kind;
+	COPY(skip_prefix(line), e->detail);
+}
+
+static const char *lost_node_mark(struct span text)
+{
+	static const char *const marks[] = {
+		"marked as dead", "marked dead because", "missed too many heartbeats", "because the health check failed",
+		"Health check failed for node", "Last heartbeat was sent", "Missed heartbeat",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
+		if (has(text, marks[i]))
+			return marks[i];
+	return NULL;
+}
+
+bool ray_record_parse(const char *record, size_t len, struct ray_event *ret_event)
+{
+	char message[RAY_RECORD_MAX];
+	struct span text = { record, MIN(len, (size_t)RAY_RECORD_MAX) };
+	const char *mark;
+
+	*ret_event = (struct ray_event){ .kind = RAY_NOTHING };
+	/* Cheap things first: most records say nothing. */
+	if (text.len && text.at[0] == '{')
+		text = json_text(text, "\"message\":\"", message, sizeof(message));
+	if (parse_summary(text, ret_event))
+		return true;
+	/* The GCS tells of all nodes' workers; each node's own raylet tells of its own. */
+	if (has(text, "Reporting worker exit"))
+		return false;
+	if (has(text, "running low on memory") || (has(text, "Memory on the node (") && has(text, "illing ")))
+		parse_memory_kill(text, ret_event);
+	else if (has(text, "A worker died or was killed"))
+		parse_crash(text, ret_event);
+	if (has(text, "Too many open files")) {
+		if (ret_event->kind == RAY_NOTHING)
+			parse_other(text, RAY_FDS_EXHAUSTED, ret_event, "Too many open files");
+		else if (ret_event->kind == RAY_WORKER_CRASH)
+			ret_event->kind = RAY_FDS_EXHAUSTED; /* what the worker died of */
+	}
+	mark = ret_event->kind == RAY_NOTHING ? lost_node_mark(text) : NULL;
+	if (mark)
+		parse_other(text, RAY_NODE_LOST, ret_event, mark);
+	return ret_event->kind != RAY_NOTHING;
+}
+
+bool ray_line_begins_record(const char *line, size_t len)
+{
+	if (len < 2)
+		return false;
+	if (line[0] == '{')
+		return true;
+	if (line[0] == '[')
+		return isdigit((unsigned char)line[1]) || strncmp(line, "[state-dump", MIN(len, (size_t)11)) == 0;
+	return len >= 8 && isdigit((unsigned char)line[0]) && line[4] == '-' && line[7] == '-';
+}
+
+void ray_worker_log_parse(const char *text, size_t len, char *task, size_t task_size, char *signal_said, size_t signal_size)
+{
+	struct span rest = { text, len };
+
+	while (rest.len) {
+		struct span line = WHOLE_LINE(rest);
+		struct span name = after(line, ":task_name:");
+		struct span said = after(line, "*** SIG");
+
+		if (!name.at)
+			name = after(line, ":actor_name:");
+		if (name.at && name.at - line.at <= 12 && line.at[0] == ':') {
+			struct ray_event e = { .kind = RAY_NOTHING };
+
+			name_task(name, &e);
+			copy_clean((struct span){ e.task, strlen(e.task) }, task, task_size);
+		}
+		if (said.at && has(said, " received"))
+			copy_clean(UNTIL(((struct span){ said.at - 3, said.len + 3 }), " received"), signal_said, signal_size);
+		rest.at += MIN(line.len + 1, rest.len);
+		rest.len -= MIN(line.len + 1, rest.len);
+	}
+}

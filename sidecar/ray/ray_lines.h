@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What Ray says in its logs about workers that died, read from the text of one
+ * log record. Pure. The text is hostile: tasks choose their names, and any
+ * process of the container can write to the logs.
+ *
+ * Where Ray 2.60 says what: kills by its memory monitor and crashed workers
+ * stand in logs/events/event_RAYLET.log, one JSON line each ("message" holds
+ * the text, line breaks doubly escaped); the kills also in raylet.out, with
+ * real line breaks, and there the summary of each minute. Older versions put ';'
+ * for the line breaks. gcs_server.out tells of the workers of every node.
+ */
+#ifndef AFTERGLOW_SIDECAR_RAY_RAY_LINES_H
+#define AFTERGLOW_SIDECAR_RAY_RAY_LINES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/* A record: a line and the lines that belong to it. What is longer is cut. */
+#define RAY_RECORD_MAX (16 * 1024)
+
+enum ray_kind {
+	RAY_NOTHING,
+	RAY_MEMORY_KILL, /* Ray's memory monitor killed a worker */
+	RAY_WORKER_CRASH, /* a worker died, not of Ray's doing */
+	RAY_FDS_EXHAUSTED, /* "Too many open files" */
+	RAY_NODE_LOST, /* a node's health check failed, or it was declared dead */
+	RAY_SUMMARY, /* so many workers killed and crashed in the last minute */
+};
+
+/* Texts are one line of valid UTF-8 without control characters, "" when Ray does not tell. */
+struct ray_event {
+	enum ray_kind kind;
+	pid_t pid; /* in the container's PID namespace; 0: not told */
+	unsigned int workers; /* how many were killed at once; pid and task are the first one's */
+	char worker_id[60]; /* hexadecimal */
+	char task[96]; /* "ray::leak" */
+	char held[24]; /* what Ray says the worker held: "0.71GB" */
+	char memory[80]; /* "1.42GB used / 1.46GB limit (0.972349)" */
+	char detail[200]; /* why: the exceeded threshold, the worker's exit detail, the line itself */
+	char table[1600]; /* Ray's own table, "PID\tMEM(GB)\tCOMMAND" and rows, each ended by a newline */
+	unsigned int killed, crashed; /* of a summary */
+};
+
+/* Whether a line begins a new record of a Ray log, rather than going on with the one before. */
+bool ray_line_begins_record(const char *line, size_t len);
+
+/* False, with kind RAY_NOTHING, when the record says nothing of interest. */
+bool ray_record_parse(const char *record, size_t len, struct ray_event *ret_event);
+
+/*
+ * From the beginning or end of a worker's own out or err file: the task or actor
+ * that it ran (":task_name:leak", ":actor_name:A"; the last one counts) as
+ * "ray::leak", and the signal that ended it if Ray's handler could say so
+ * ("*** SIGSEGV received at"). Each is left as it was when the text does not tell.
+ */
+void ray_worker_log_parse(const char *text, size_t len, char *task, size_t task_size, char *signal_said, size_t signal_size);
+
+#endif

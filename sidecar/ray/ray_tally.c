@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which of Ray's events deserve a report, and how many there were of each. */
+#include "sidecar/ray/ray_tally.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/macros.h"
+
+#define KNOWN_NS (60 * NS_PER_SEC) /* the same worker does not die again within that time */
+#define KERNEL_EXPLAINS_NS (15 * NS_PER_SEC) /* raylet notices a lost worker within seconds */
+
+void ray_tally_init(struct ray_tally *t, int64_t now_ns)
+{
+	*t = (struct ray_tally){ .kernel_kills_known = -1, .since_ns = now_ns };
+}
+
+void ray_tally_kernel(struct ray_tally *t, int64_t now_ns, int64_t oom_kill)
+{
+	if (oom_kill < 0)
+		return;
+	if (t->kernel_kills_known >= 0 && oom_kill > t->kernel_kills_known) {
+		unsigned int n = (unsigned int)MIN(oom_kill - t->kernel_kills_known, (int64_t)1000);
+
+		t->kernel_kills += n;
+		t->kernel_credit = now_ns - t->kernel_ns > KERNEL_EXPLAINS_NS ? n : MIN(t->kernel_credit + n, 1000u);
+		t->kernel_ns = now_ns;
+	}
+	t->kernel_kills_known = oom_kill;
+}
+
+/* Whether this worker's death was told before; if not, it is now. */
+static bool told_before(struct ray_tally *t, int64_t now_ns, const struct ray_event *e)
+{
+	if (!e->pid && !e->worker_id[0])
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(t->recent); i++) {
+		if (!t->recent[i].at_ns || now_ns - t->recent[i].at_ns > KNOWN_NS)
+			continue;
+		if (e->worker_id[0] && t->recent[i].worker_id[0] ? strcmp(e->worker_id, t->recent[i].worker_id) == 0 :
+								   e->pid && e->pid == t->recent[i].pid)
+			return true;
+	}
+	t->recent[t->next_recent].pid = e->pid;
+	memcpy(t->recent[t->next_recent].worker_id, e->worker_id, sizeof(e->worker_id));
+	t->recent[t->next_recent].at_ns = MAX(now_ns, (int64_t)1);
+	t->next_recent = (t->next_recent + 1) % ARRAY_SIZE(t->recent);
+	return false;
+}
+
+static enum ray_outcome admit(struct ray_tally *t, int64_t now_ns, const struct ray_event *e, unsigned int *ret_left_out)
+{
+	size_t slot = 0, reports = 0;
+	bool known = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(t->signatures); i++) {
+		bool same = t->signatures[i].reported_ns && t->signatures[i].kind == e->kind &&
+		       strcmp(t->signatures[i].task, e->task) == 0;
+		if (same && now_ns - t->signatures[i].reported_ns < RAY_REPORT_SPACING_NS) {
+			t->signatures[i].left_out++;
+			return RAY_COUNTED;
+		}
+		reports += t->signatures[i].reported_ns && now_ns - t->signatures[i].reported_ns < RAY_REPORT_SPACING_NS;
+		if (same) {
+			*ret_left_out = t->signatures[i].left_out;
+			known = true;
+			slot = i;
+		} else if (!known && t->signatures[i].reported_ns < t->signatures[slot].reported_ns)
+			slot = i; /* the oldest */
+	}
+	/* A task that leaves a different name each time is no reason for a report each time. */
+	if (reports >= RAY_REPORTS_MAX)
+		return RAY_COUNTED;
+	t->signatures[slot].kind = e->kind;
+	memcpy(t->signatures[slot].task, e->task, sizeof(e->task));
+	t->signatures[slot].reported_ns = MAX(now_ns, (int64_t)1);
+	t->signatures[slot].left_out = 0;
+	return RAY_REPORT;
+}
+
+enum ray_outcome ray_tally_event(struct ray_tally *t, int64_t now_ns, const struct ray_event *e, unsigned int *ret_left_out)
+{
+	*ret_left_out = 0;
+	if (told_before(t, now_ns, e))
+		return RAY_KNOWN;
+	switch (e->kind) {
+	case RAY_MEMORY_KILL:
+		t->memory_kills += MAX(e->workers, 1u);
+		break;
+	case RAY_WORKER_CRASH:
+		if (t->kernel_credit && now_ns - t->kernel_ns <= KERNEL_EXPLAINS_NS) {
+			t->kernel_credit--;
+			return RAY_KNOWN;
+		}
+		t->crashes++;
+		break;
+	case RAY_FDS_EXHAUSTED:
+		t->fds_exhausted++;
+		t->crashes += e->pid > 0;
+		break;
+	default:
+		return RAY_KNOWN;
+	}
+	return admit(t, now_ns, e, ret_left_out);
+}
+
+bool ray_tally_summary(struct ray_tally *t, int64_t now_ns, struct ray_summary *ret_summary)
+{
+	struct ray_summary s = {
+		.memory_kills = t->memory_kills,
+		.crashes = t->crashes,
+		.kernel_kills = t->kernel_kills,
+		.fds_exhausted = t->fds_exhausted,
+		.span_ns = now_ns - t->since_ns,
+	};
+
+	if (s.span_ns < RAY_SUMMARY_NS)
+		return false;
+	t->memory_kills = t->crashes = t->kernel_kills = t->fds_exhausted = 0;
+	t->since_ns = now_ns;
+	if (!s.memory_kills && !s.crashes && !s.kernel_kills && !s.fds_exhausted)
+		return false;
+	*ret_summary = s;
+	return true;
+}
+
+const char *ray_summary_format(const struct ray_summary *s, const char *where, char *text, size_t size)
+{
+	char span[DURATION_TEXT_MAX];
+	size_t n;
+
+	snprintf(text, size,
+		 "%u Workers (tasks / actors) killed due to memory pressure (OOM), %u Workers crashed due to other reasons%s%s "
+		 "in the last %s",
+		 s->memory_kills + s->kernel_kills, s->crashes, where ? " at " : "", where ? where : "",
+		 duration_format(s->span_ns, span));
+	n = strlen(text);
+	if (s->kernel_kills)
+		snprintf(text + n, size - n, " (%u by Ray's memory monitor, %u by the kernel's OOM killer)", s->memory_kills,
+			 s->kernel_kills);
+	n = strlen(text);
+	if (s->fds_exhausted)
+		snprintf(text + n, size - n, "; open files ran out %u times", s->fds_exhausted);
+	return text;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which of Ray's events deserve a report, and how many there were of each. Pure:
+ * the caller says when.
+ *
+ * An event told twice (in two logs) counts once. The same task dying again and
+ * again is reported once in five minutes, the rest is counted, and the next
+ * report says how many were left out; whatever their names, no more than a
+ * handful of reports come out in that time. Workers that the kernel's OOM killer
+ * took crash in Ray's eyes: the kernel's counter tells how many to set apart.
+ */
+#ifndef AFTERGLOW_SIDECAR_RAY_RAY_TALLY_H
+#define AFTERGLOW_SIDECAR_RAY_RAY_TALLY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/units.h"
+#include "sidecar/ray/ray_lines.h"
+
+#define RAY_REPORT_SPACING_NS (300 * NS_PER_SEC) /* between two reports of one signature */
+#define RAY_REPORTS_MAX 8 /* within RAY_REPORT_SPACING_NS, of all signatures */
+#define RAY_SUMMARY_NS (60 * NS_PER_SEC) /* as often as Ray itself */
+
+enum ray_outcome {
+	RAY_KNOWN, /* counted before, or the kernel's doing */
+	RAY_COUNTED, /* counted, not to be reported now */
+	RAY_REPORT,
+};
+
+struct ray_tally {
+	struct {
+		enum ray_kind kind;
+		char task[96];
+		int64_t reported_ns; /* 0: unused */
+		unsigned int left_out; /* since then */
+	} signatures[16];
+	struct {
+		pid_t pid;
+		char worker_id[60];
+		int64_t at_ns; /* 0: unused */
+	} recent[64];
+	unsigned int next_recent;
+	int64_t kernel_kills_known; /* the counter as it was; -1 before the first reading */
+	unsigned int kernel_credit; /* kernel kills that Ray has not told of as crashes yet */
+	int64_t kernel_ns; /* when the latest came */
+	/* Since the last summary: */
+	unsigned int memory_kills, crashes, kernel_kills, fds_exhausted;
+	int64_t since_ns;
+};
+
+void ray_tally_init(struct ray_tally *t, int64_t now_ns);
+
+/* The kernel's count of OOM kills as it is now; -1: not known. */
+void ray_tally_kernel(struct ray_tally *t, int64_t now_ns, int64_t oom_kill);
+
+/* *ret_left_out: events of that signature since its last report, when one is due now. */
+enum ray_outcome ray_tally_event(struct ray_tally *t, int64_t now_ns, const struct ray_event *e, unsigned int *ret_left_out);
+
+/* What happened since the last summary. */
+struct ray_summary {
+	unsigned int memory_kills, crashes, kernel_kills, fds_exhausted;
+	int64_t span_ns;
+};
+
+/* True when a minute is over in which anything happened; the count begins anew. */
+bool ray_tally_summary(struct ray_tally *t, int64_t now_ns, struct ray_summary *ret_summary);
+
+/* In Ray's words, one line without a newline, into text, which is returned. where: the pod, or NULL. */
+const char *ray_summary_format(const struct ray_summary *s, const char *where, char *text, size_t size);
+
+#endif
