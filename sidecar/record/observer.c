@@ -7,13 +7,15 @@
 
 int observer_open(struct observer *o, int root_fd, pid_t launcher, struct err *err)
 {
-	*o = (struct observer){ .root_fd = root_fd, .baseline = MEMORY_ABSENT, .last.memory = MEMORY_ABSENT };
+	*o = (struct observer){ .root_fd = root_fd, .baseline = MEMORY_ABSENT, .last.memory = MEMORY_ABSENT,
+				 .last.shm_used = -1, .node = RAY_NODE_UNKNOWN };
 	o->history = history_new();
 	if (!o->history)
 		return err_set(err, ENOMEM, "history");
 	o->table = process_table_new(root_fd, launcher, err);
 	if (memcg_open(&o->memcg, root_fd, launcher, err) == 0)
 		memcg_read(&o->memcg, &o->baseline, err);
+	o->shmem_at_start = o->baseline.shmem;
 	return 0;
 }
 
@@ -27,11 +29,14 @@ void observer_close(struct observer *o)
 
 static void take_snapshot(struct observer *o, int64_t now_ns, const struct memory *memory)
 {
-	o->last = (struct snapshot){ .at_ns = now_ns, .memory = *memory };
+	o->last = (struct snapshot){ .at_ns = now_ns, .memory = *memory, .shm_used = -1 };
 	if (!o->table)
 		return;
 	o->last.n_top = process_table_top(o->table, now_ns, o->last.top, REPORT_TOP_MAX);
 	o->last.n_processes = (uint32_t)process_table_count(o->table);
+	process_table_components(o->table, now_ns, &o->last.components);
+	ray_node_refresh(&o->node, o->root_fd, process_table_find(o->table, "raylet"));
+	o->last.shm_used = o->node.shm_used;
 }
 
 static void remember(struct observer *o)
@@ -70,7 +75,6 @@ static void find_victim(struct observer *o, const struct snapshot *before, const
 
 int64_t observer_sample(struct observer *o, int64_t now_ns)
 {
-	struct snapshot previous = o->last;
 	struct memory memory = MEMORY_ABSENT;
 
 	/* The counters first: an OOM kill between the two readings then shows in the processes, not before them. */
@@ -78,12 +82,13 @@ int64_t observer_sample(struct observer *o, int64_t now_ns)
 		return SAMPLE_MAX_NS;
 	if (o->table)
 		process_table_sweep(o->table, now_ns, NULL);
+	o->previous = o->last;
 	take_snapshot(o, now_ns, &memory);
 	remember(o);
 	if (memory.oom_kill > o->baseline.oom_kill && o->baseline.oom_kill >= 0) {
 		if (!o->oom_seen_ns) {
 			o->oom_seen_ns = now_ns;
-			o->before_oom = previous;
+			o->before_oom = o->previous;
 		}
 		if (!o->victim[0])
 			find_victim(o, &o->before_oom, &o->last);

@@ -15,6 +15,7 @@
 #include "sidecar/sample/history.h"
 #include "sidecar/sample/memcg.h"
 #include "sidecar/sample/processes.h"
+#include "sidecar/sample/ray_node.h"
 #include "sidecar/sample/sampler.h"
 
 /* Memory and largest processes at one moment. */
@@ -24,6 +25,8 @@ struct snapshot {
 	struct process top[REPORT_TOP_MAX];
 	size_t n_top;
 	uint32_t n_processes;
+	struct components components;
+	int64_t shm_used;
 };
 
 struct observer {
@@ -33,7 +36,9 @@ struct observer {
 	struct history *history;
 	struct sampler sampler;
 	struct memory baseline; /* counters as they were when nothing had happened */
-	struct snapshot last;
+	struct snapshot last, previous; /* previous: the one before last */
+	struct ray_node node;
+	int64_t shmem_at_start; /* as the first reading of the counters had it */
 	/* Since the OOM killer's visit that the counters told of: */
 	int64_t oom_seen_ns; /* 0: none */
 	struct snapshot before_oom; /* the last one before it */

@@ -13,16 +13,32 @@
 #include "sidecar/store/bundle.h"
 
 #define SAMPLES_FILE_MAX (4 << 20)
+#define LAST_OF_LIFE_NS (2 * NS_PER_SEC)
 
 static int64_t to_unix_ns(int64_t boottime_ns)
 {
 	return boottime_ns ? now_realtime_ns() - (now_boottime_ns() - boottime_ns) : 0;
 }
 
+/*
+ * The snapshot that shows what there was before the end. The very last one may
+ * have been taken while the processes were already going: memory falls only
+ * then, as a rule, and the one before tells more. Its age is told either way.
+ */
+static const struct snapshot *last_of_life(const struct observer *o, const struct ending *e)
+{
+	if (o->oom_seen_ns)
+		return &o->before_oom;
+	if (o->previous.at_ns && e->ended_ns - o->previous.at_ns <= LAST_OF_LIFE_NS &&
+	    o->previous.memory.usage > o->last.memory.usage)
+		return &o->previous;
+	return &o->last;
+}
+
 void postmortem_report(struct observer *o, const struct ending *e, const struct recorder_options *options,
 		       const char *container, struct report *ret_report)
 {
-	struct snapshot last = o->oom_seen_ns ? o->before_oom : o->last;
+	struct snapshot last = *last_of_life(o, e);
 	struct report r = { .id = options->id, .memory = last.memory, .sample_age_ns = -1, .n_top = last.n_top };
 	struct observation seen = {
 		.container = container,
@@ -57,6 +73,12 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 	r.ended_unix_ns = to_unix_ns(e->ended_ns);
 	memcpy(r.top, last.top, sizeof(r.top));
 	r.n_processes = last.n_processes;
+	r.components = last.components;
+	r.node = o->node;
+	r.node.shm_used = last.at_ns ? last.shm_used : -1;
+	r.shmem_at_start = o->shmem_at_start;
+	if (r.n_top)
+		trend_of_process(o->history, r.top[0].pid, &r.trend);
 	if (e->after_known && e->after.peak > r.memory.peak)
 		r.memory.peak = e->after.peak;
 	report_diagnose(&r);

@@ -10,8 +10,11 @@
 
 #include "lib/strbuf.h"
 #include "sidecar/sample/memcg.h"
+#include "sidecar/sample/components.h"
 #include "sidecar/sample/processes.h"
+#include "sidecar/sample/ray_node.h"
 #include "sidecar/verdict/classify.h"
+#include "sidecar/verdict/trend.h"
 
 #define REPORT_TOP_MAX 10
 #define REPORT_TEXT_MAX (64 * 1024)
@@ -32,7 +35,11 @@ struct report {
 	uint32_t n_processes; /* in the container at that sample */
 	struct process top[REPORT_TOP_MAX];
 	size_t n_top;
-	char diagnosis[256], advice[256]; /* "" when there is no evidence for one */
+	struct components components; /* all processes at that sample, by what they are */
+	struct ray_node node;
+	struct trend trend; /* of top[0] */
+	int64_t shmem_at_start; /* bytes there already when the container began; -1: not known */
+	char diagnosis[512], advice[384]; /* "" when there is no evidence for one */
 	char bundle[512]; /* "pvc:claim/ns/...", a path; "" when nothing was kept */
 };
 

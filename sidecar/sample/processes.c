@@ -16,8 +16,12 @@
 
 #define NAME_FRESH_NS (100 * NS_PER_MS) /* a worker changes its title with every task */
 #define YOUNG_NS NS_PER_SEC
+#define NAME_YOUNG_NS NS_PER_SEC
 #define GROWTH_WINDOW_NS (2 * NS_PER_SEC) /* growth is measured over one to two of these */
 #define GROWTH_MAX 1e18 /* bytes/s; what a forged /proc shows more is not worth an overflow */
+#define NAME_STALE_NS (2 * NS_PER_SEC) /* the names of the smaller ones are reread after this, at the pace of: */
+#define NAME_SPACING_NS (10 * NS_PER_MS) /* 8 us each: a thousandth of a core */
+#define NAMES_AT_ONCE 64
 #define STATM_FDS_MAX 512 /* kept open; the processes beyond are opened for each reading */
 
 /* What a tracked process had at some time, for its growth. */
@@ -31,6 +35,7 @@ struct entry {
 	bool ours; /* false: no process of this container */
 	pid_t doubtful_ppid; /* not 0: not ours as far as the sweep that found it could tell; to be looked up again */
 	bool seen; /* in the sweep that is under way */
+	int64_t first_ns; /* first sight */
 	int64_t named_ns; /* when its name was read, 0: never */
 	struct mark older, newer;
 };
@@ -44,6 +49,8 @@ struct process_table {
 	size_t n, cap;
 	size_t n_fds;
 	size_t count;
+	int64_t grouped_ns; /* the last process_table_components */
+	size_t rename_at; /* where it ran out of names to reread */
 };
 
 struct process_table *process_table_new(int root_fd, pid_t launcher, struct err *err)
@@ -317,6 +324,37 @@ size_t process_table_top(struct process_table *t, int64_t now_ns, struct process
 		ret_top[i] = top[i]->p;
 	}
 	return found;
+}
+
+void process_table_components(struct process_table *t, int64_t now_ns, struct components *ret_components)
+{
+	int64_t allowed = MIN(MAX(now_ns - t->grouped_ns, 0) / NAME_SPACING_NS + 1, (int64_t)NAMES_AT_ONCE);
+	size_t start = t->rename_at < t->n ? t->rename_at : 0;
+
+	*ret_components = (struct components){ .n = 0 };
+	t->grouped_ns = now_ns;
+	for (size_t i = 0; i < t->n; i++) {
+		size_t at = (start + i) % t->n;
+		struct entry *e = &t->entries[at];
+
+		if (!e->ours)
+			continue;
+		if (allowed > 0 && (!e->named_ns || now_ns - e->named_ns > NAME_STALE_NS)) {
+			refresh_name(t, e, now_ns);
+			if (--allowed == 0)
+				t->rename_at = at + 1;
+		}
+		components_add(ret_components, e->p.name, e->p.command, process_own(&e->p));
+	}
+	components_sort(ret_components);
+}
+
+pid_t process_table_find(const struct process_table *t, const char *name)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (t->entries[i].ours && strcmp(t->entries[i].p.name, name) == 0)
+			return t->entries[i].p.pid;
+	return 0;
 }
 
 size_t process_table_count(const struct process_table *t)

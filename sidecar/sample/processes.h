@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "lib/err.h"
+#include "sidecar/sample/components.h"
 #include "sidecar/sample/proc_parse.h"
 
 /* More are counted, not tracked. */
@@ -51,6 +52,15 @@ int process_table_sweep(struct process_table *t, int64_t now_ns, struct err *err
 
 /* Copies the n largest by RSS-SHR, largest first, names freshly read; returns how many. */
 size_t process_table_top(struct process_table *t, int64_t now_ns, struct process *ret_top, size_t n);
+
+/*
+ * All processes of the last sweep by what they are. Names are reread at a pace
+ * that costs nothing, and may be some seconds old but for those of the largest.
+ */
+void process_table_components(struct process_table *t, int64_t now_ns, struct components *ret_components);
+
+/* The first process of that name, 0 if there is none. */
+pid_t process_table_find(const struct process_table *t, const char *name);
 
 /* Processes seen in the last sweep, tracked or not. */
 size_t process_table_count(const struct process_table *t);

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How the memory of one process went. */
+#include "sidecar/verdict/trend.h"
+
+#include "lib/macros.h"
+
+#define NOISE_MIN ((int64_t)1 << 20) /* smaller steps are no growth; nor are: */
+#define NOISE 0.002 /* of what there is */
+#define DIP 0.1 /* a process that gives back this much has begun anew */
+
+static int64_t noise(int64_t own)
+{
+	return MAX(NOISE_MIN, (int64_t)(NOISE * (double)own));
+}
+
+static void begin(struct trend_state *t, int64_t at_ns, int64_t own)
+{
+	t->start_ns = t->max_ns = at_ns;
+	t->start = t->max = own;
+}
+
+void trend_add(struct trend_state *t, int64_t at_ns, int64_t own)
+{
+	if (t->n++ == 0) {
+		t->first_ns = at_ns;
+		begin(t, at_ns, own);
+	} else if ((double)own < (1 - DIP) * (double)t->max)
+		begin(t, at_ns, own);
+	else if (own > t->max + noise(t->max)) {
+		/* The growth began at the last sample that was as flat as the first. */
+		t->max = own;
+		t->max_ns = at_ns;
+	} else if (t->max == t->start) {
+		t->start_ns = t->max_ns = at_ns;
+		t->start = t->max = MIN(t->start, own);
+	}
+	t->last_ns = at_ns;
+}
+
+void trend_result(const struct trend_state *t, struct trend *ret_trend)
+{
+	*ret_trend = (struct trend){ .grew_ns = t->max_ns - t->start_ns, .from = t->start, .to = t->max,
+				     .flat_ns = t->last_ns - t->max_ns, .seen_ns = t->last_ns - t->first_ns };
+	/* Flat all the time: since the first sample, not since the last. */
+	if (t->max == t->start)
+		ret_trend->flat_ns = ret_trend->seen_ns;
+}
+
+static void add_sample(const struct sample *s, void *arg)
+{
+	struct trend_state *t = arg;
+
+	for (uint32_t i = 0; i < s->n_top; i++)
+		if (s->top[i].pid == t->pid)
+			trend_add(t, s->at_ns, s->top[i].rss - s->top[i].shared);
+}
+
+void trend_of_process(const struct history *h, pid_t pid, struct trend *ret_trend)
+{
+	struct trend_state t = { .pid = pid };
+
+	history_each(h, add_sample, &t);
+	trend_result(&t, ret_trend);
+}

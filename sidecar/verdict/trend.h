@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How the memory of one process went, from the samples that show it. Pure. */
+#ifndef AFTERGLOW_SIDECAR_VERDICT_TREND_H
+#define AFTERGLOW_SIDECAR_VERDICT_TREND_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "sidecar/sample/history.h"
+
+/* Its latest growth: RSS-SHR rose from `from` to `to` over grew_ns, then stayed for flat_ns until the last sample. */
+struct trend {
+	int64_t grew_ns; /* 0: nothing is known of it, or it did not grow */
+	int64_t from, to; /* bytes */
+	int64_t flat_ns;
+	int64_t seen_ns; /* from the first to the last sample that shows the process */
+};
+
+/* Starts from { 0 }-initialized state; the samples come oldest first. */
+struct trend_state {
+	pid_t pid;
+	int n;
+	int64_t first_ns, start_ns, start, max_ns, max, last_ns;
+};
+
+void trend_add(struct trend_state *t, int64_t at_ns, int64_t own);
+void trend_result(const struct trend_state *t, struct trend *ret_trend);
+
+/* Both of them over a whole history. */
+void trend_of_process(const struct history *h, pid_t pid, struct trend *ret_trend);
+
+#endif
