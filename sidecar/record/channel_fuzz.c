@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fuzz target: any bytes as a launcher's message. What is taken keeps the promises of channel.h. */
+#include "sidecar/record/channel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct launch_message m;
+	struct err err = { 0 };
+
+	if (launch_message_parse((const char *)data, size, &m, &err) < 0) {
+		if (!err.code || strnlen(err.text, sizeof(err.text)) == sizeof(err.text))
+			abort();
+		return 0;
+	}
+	if (m.verb == LAUNCH_HELLO && (!launch_name_valid(m.name) || strlen(m.fd_letters) > LAUNCH_FDS_MAX ||
+				       m.launcher <= 0 || m.command <= 0 || m.started_ns <= 0))
+		abort();
+	if (m.verb == LAUNCH_EXIT && (m.wait_status < 0 || m.wait_status > 0xffff || m.ended_ns <= 0))
+		abort();
+	return 0;
+}
