@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sha2.h>
 #include <stdio.h>
 #include <string.h>
@@ -134,14 +135,68 @@ static int describe(struct bundle *b, const char *file, const void *data, size_t
 	return 0;
 }
 
+/* The directory that "logs/raylet.out" lies in; false if it lies in none. */
+static bool directory_of(const char *file, char directory[static NAME_MAX + 1])
+{
+	const char *slash = file ? strchr(file, '/') : NULL;
+
+	if (!slash)
+		return false;
+	snprintf(directory, NAME_MAX + 1, "%.*s", (int)(slash - file), file);
+	return true;
+}
+
+static int make_directory_of(struct bundle *b, const char *file, struct err *err)
+{
+	char directory[NAME_MAX + 1];
+
+	if (directory_of(file, directory) && mkdirat(b->fd, directory, DIR_MODE) < 0 && errno != EEXIST)
+		return err_set(err, errno, "mkdir %s", directory);
+	return 0;
+}
+
+/* Calls fn for the directories that files lie in; more than once for the same when others come between. */
+static void each_directory(const struct bundle *b, void (*fn)(int dir_fd, const char *directory))
+{
+	char directory[NAME_MAX + 1], last[NAME_MAX + 1] = "";
+	cJSON *file;
+
+	cJSON_ArrayForEach(file, b->files) {
+		if (!directory_of(json_str(file, "name"), directory) || strcmp(directory, last) == 0)
+			continue;
+		fn(b->fd, directory);
+		memcpy(last, directory, sizeof(last));
+	}
+}
+
+static void sync_directory(int dir_fd, const char *directory)
+{
+	int fd = openat(dir_fd, directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd < 0)
+		return;
+	fsync(fd);
+	close(fd);
+}
+
+static void remove_directory(int dir_fd, const char *directory)
+{
+	unlinkat(dir_fd, directory, AT_REMOVEDIR);
+}
+
 int bundle_add(struct bundle *b, const char *file, const void *data, size_t len, struct err *err)
 {
-	int r = file_write(b->fd, file, data, len, FILE_MODE, err);
+	int r = make_directory_of(b, file, err);
+	char directory[NAME_MAX + 1];
 
+	if (r >= 0)
+		r = file_write(b->fd, file, data, len, FILE_MODE, err);
 	if (r >= 0)
 		r = describe(b, file, data, len, err);
 	if (r < 0) {
 		unlinkat(b->fd, file, 0); /* half of it, which abort would not know of */
+		if (directory_of(file, directory))
+			remove_directory(b->fd, directory); /* stays if there are others in it */
 		return err_wrap(err, "%s/%s", b->store, b->path);
 	}
 	return 0;
@@ -166,6 +221,7 @@ int bundle_commit(struct bundle *b, struct err *err)
 	const char *name = strrchr(b->path, '/') + 1;
 	int r = write_manifest(b, err);
 
+	each_directory(b, sync_directory);
 	if (r >= 0 && fsync(b->fd) < 0)
 		r = err_set(err, errno, "fsync");
 	if (r >= 0 && renameat(b->parent_fd, b->partial, b->parent_fd, name) < 0)
@@ -189,6 +245,7 @@ void bundle_abort(struct bundle *b)
 		return;
 	cJSON_ArrayForEach(file, b->files)
 		unlinkat(b->fd, json_str(file, "name"), 0);
+	each_directory(b, remove_directory);
 	unlinkat(b->fd, MANIFEST, 0);
 	unlinkat(b->parent_fd, b->partial, AT_REMOVEDIR);
 	bundle_free(b);

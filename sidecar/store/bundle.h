@@ -27,6 +27,7 @@ int bundle_begin(const char *store, const char *parent, const char *name, struct
 /* The path below the store that the bundle will have: "PARENT/NAME". */
 const char *bundle_path(const struct bundle *b);
 
+/* file may lie in one directory ("logs/raylet.out"), which is made. */
 int bundle_add(struct bundle *b, const char *file, const void *data, size_t len, struct err *err);
 
 /* Writes the manifest, makes it durable and visible. Frees b in any case; on failure nothing is left. */

@@ -167,6 +167,26 @@ static void a_thousandth_of_one_name_is_refused(void **state)
 	assert_int_equal(entries(), 999);
 }
 
+static void files_may_lie_in_a_directory(void **state)
+{
+	char path[2 * BUNDLE_PATH_MAX];
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(4096);
+	struct bundle *b;
+	(void)state;
+
+	assert_int_equal(bundle_begin(store, PARENT, NAME, &b, NULL), 0);
+	assert_int_equal(bundle_add(b, "logs/raylet.out", "said", 4, NULL), 0);
+	assert_int_equal(bundle_add(b, "logs/raylet.err", "", 0, NULL), 0);
+	assert_int_equal(bundle_commit(b, NULL), 0);
+	snprintf(path, sizeof(path), "%s/" PARENT "/" NAME "/logs/raylet.out", store);
+	assert_int_equal(file_read(AT_FDCWD, path, &text, NULL), 0);
+	assert_string_equal(strbuf_str(&text), "said");
+	strbuf_reset(&text);
+	snprintf(path, sizeof(path), "%s/" PARENT "/" NAME "/MANIFEST.json", store);
+	assert_int_equal(file_read(AT_FDCWD, path, &text, NULL), 0);
+	assert_non_null(strstr(strbuf_str(&text), "\"logs/raylet.err\""));
+}
+
 static void an_aborted_bundle_leaves_nothing(void **state)
 {
 	struct bundle *b;
@@ -176,6 +196,10 @@ static void an_aborted_bundle_leaves_nothing(void **state)
 	assert_int_equal(bundle_begin(store, PARENT, NAME, &b, NULL), 0);
 	assert_int_equal(bundle_add(b, "report.txt", "x", 1, NULL), 0);
 	assert_int_equal(bundle_add(b, "report.json", "x", 1, NULL), 0);
+	assert_int_equal(bundle_add(b, "logs/raylet.out", "x", 1, NULL), 0);
+	assert_int_equal(bundle_add(b, "hooks/py-spy.txt", "x", 1, NULL), 0);
+	assert_int_equal(bundle_add(b, "logs/raylet.err", "x", 1, NULL), 0);
+	assert_true(bundle_add(b, "core/too/deep", "x", 1, NULL) < 0);
 	assert_int_equal(entries(), 1);
 	bundle_abort(b);
 	assert_int_equal(entries(), 0);
@@ -335,6 +359,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_manifest_tells_size_and_digest_of_every_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_name_that_is_taken_gets_a_number, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_thousandth_of_one_name_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(files_may_lie_in_a_directory, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_aborted_bundle_leaves_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_failed_commit_leaves_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_file_that_does_not_fit_leaves_nothing, setup, teardown),
