@@ -20,6 +20,22 @@ kernel-programs: $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(KERNEL_T
 launch-test: kernel-programs
 	$(Q)AFTERGLOW_BUILD=$(BUILD) $(BUILD)/test/launch_test
 
+# The launcher that ships is static; this one is the same source where sanitizers can be linked.
+SANITIZED := build/address-undefined
+$(SANITIZED)/test/afterglow-launch: sidecar/launch/main.c $(wildcard sidecar/launch/*.h) Makefile
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -I. -DAFTERGLOW_VERSION='"$(VERSION)"' $(WARNINGS) -Og -g3 \
+		-fsanitize=address,undefined -fno-sanitize-recover=all -o $@ $<
+
+# Leaks cannot be looked for where the test takes /proc, the environment or descriptors away.
+.PHONY: kernel-tests-sanitized
+kernel-tests-sanitized: kernel-programs $(SANITIZED)/test/afterglow-launch
+	+@$(MAKE) --no-print-directory SANITIZE=address,undefined kernel-programs
+	$(Q)AFTERGLOW_LAUNCH=$(SANITIZED)/test/afterglow-launch ASAN_OPTIONS=detect_leaks=0 $(BUILD)/test/launch_test
+	$(Q)AFTERGLOW_BUILD=$(SANITIZED) e2e/kernel/exec_test.sh
+	$(Q)AFTERGLOW_BUILD=$(SANITIZED) $(SANITIZED)/test/oom_loop --jobs 2 24
+
 # On this machine's cgroup version, then on v2; both with and without the end of the whole group.
 OOM_LOOP ?= 60
 OOM_LOOP_V2 ?= 20

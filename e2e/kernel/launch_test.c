@@ -4,7 +4,8 @@
  * run on, with a fake recorder at the other end of its socket.
  *
  * AFTERGLOW_BUILD (default "build") names the directory of the programs,
- * AFTERGLOW_LAUNCH another launcher (one with sanitizers, say).
+ * AFTERGLOW_LAUNCH a launcher that is not the static one (one with sanitizers,
+ * say), AFTERGLOW_TEST a pattern that the tests' names have to match.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,6 +45,8 @@
 #define ARGS_MAX 40
 #define TIMED_OUT (-1000)
 
+/* AFTERGLOW_LAUNCH: linked with glibc, which keeps signals 32 and 33 to itself and needs descriptors to load. */
+static bool launcher_is_dynamic;
 static char launcher[PATH_MAX], probe[PATH_MAX], directory[64], socket_path[128];
 
 /* A process under test: the launcher, or the bare command to compare it with. */
@@ -110,6 +113,7 @@ _Noreturn static void become(const struct how *how, const int fds[3], char **arg
 	for (int i = 1; i <= 64; i++)
 		syscall(SYS_rt_sigaction, i, by_default, NULL, sizeof(none));
 	setrlimit(RLIMIT_CORE, &no_core);
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nobody behind */
 	if (how->termination_log)
 		private_dev();
 	for (int i = 0; i < 3; i++)
@@ -474,6 +478,8 @@ static void expect_all_signals_forwarded(const struct how *how)
 
 		if (signo == SIGKILL || signo == SIGSTOP || signo == SIGCHLD)
 			continue;
+		if (launcher_is_dynamic && (signo == 32 || signo == 33))
+			continue;
 		snprintf(line, sizeof(line), "%d\n", signo);
 		assert_return_code(syscall(SYS_kill, p.pid, signo), errno);
 		assert_string_equal(read_text(p.out, "\n"), line);
@@ -526,13 +532,15 @@ static const char *status_of(pid_t pid, const char *key)
 
 static void sigterm_at_any_moment_after_the_first_still_ends_the_command(void **state)
 {
+	const char *all_blocked = launcher_is_dynamic ? "fffffffe7ffbfeff" : "fffffffffffbfeff";
+
 	(void)state;
 	for (int i = 0; i < 60; i++) {
 		struct process p = start(&as_pid1, "--", probe, "sleep", "15000", NULL);
 		int64_t until = now_ms() + PATIENCE_MS;
 
 		/* Until it has blocked them, the kernel drops the signals of a PID 1: nothing can be done there. */
-		while (strcmp(status_of(p.pid, "SigBlk:\t"), "fffffffffffbfeff") != 0 && now_ms() < until)
+		while (strcmp(status_of(p.pid, "SigBlk:\t"), all_blocked) != 0 && now_ms() < until)
 			sched_yield();
 		usleep((useconds_t)(i * 10));
 		kill(p.pid, SIGTERM);
@@ -1257,9 +1265,12 @@ static void no_descriptors_left(void)
 static void without_a_free_descriptor_the_command_runs_all_the_same(void **state)
 {
 	const struct how how = { .prepare = no_descriptors_left };
-	struct process p = start(&how, "--", probe, "exit", "12", NULL);
+	struct process p;
 
 	(void)state;
+	if (launcher_is_dynamic)
+		skip();
+	p = start(&how, "--", probe, "exit", "12", NULL);
 	assert_int_equal(finish(&p), 12);
 }
 
@@ -1270,6 +1281,7 @@ static int set_up(void **state)
 
 	(void)state;
 	build = build ? build : "build";
+	launcher_is_dynamic = other != NULL;
 	snprintf(path, sizeof(path), "%s/afterglow-launch", build);
 	if (!realpath(other ? other : path, launcher))
 		fail_msg("%s: %s", other ? other : path, strerror(errno));
@@ -1346,5 +1358,7 @@ int main(void)
 		fputs("launch_test: needs root (PID and mount namespaces): skipped\n", stderr);
 		return 0;
 	}
+	if (getenv("AFTERGLOW_TEST"))
+		cmocka_set_test_filter(getenv("AFTERGLOW_TEST"));
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }
