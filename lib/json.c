@@ -148,3 +148,9 @@ void json_set_int(cJSON *obj, const char *name, int64_t value)
 {
 	json_set(obj, name, cJSON_CreateNumber((double)value));
 }
+
+void json_append(cJSON *array, cJSON *item)
+{
+	if (!cJSON_AddItemToArray(array, item))
+		cJSON_Delete(item);
+}

@@ -49,4 +49,7 @@ void json_set(cJSON *obj, const char *name, cJSON *value);
 void json_set_str(cJSON *obj, const char *name, const char *value); /* NULL value: JSON null */
 void json_set_int(cJSON *obj, const char *name, int64_t value);
 
+/* Appends item to array, which owns it afterwards. Without memory, or an array, item is freed. */
+void json_append(cJSON *array, cJSON *item);
+
 #endif

@@ -24,7 +24,8 @@ void event_emit(int fd, const char *event, const char *container, cJSON *fields)
 	while (fields && fields->child) {
 		cJSON *field = cJSON_DetachItemViaPointer(fields, fields->child);
 
-		cJSON_AddItemToObject(line, field->string, field);
+		if (!cJSON_AddItemToObject(line, field->string, field))
+			cJSON_Delete(field);
 	}
 	cJSON_Delete(fields);
 	text = cJSON_PrintUnformatted(line);

@@ -9,6 +9,7 @@
 #include "lib/json.h"
 #include "lib/units.h"
 #include "sidecar/record/gather.h"
+#include "sidecar/record/gather_kernel_log.h"
 #include "sidecar/report/report_json.h"
 #include "sidecar/store/bundle.h"
 
@@ -66,6 +67,7 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		seen.victim = o->victim;
 		seen.victim_pid = o->victim_pid;
 	}
+	kernel_log_look(&o->kernel, e->ended_ns, last.top, last.n_top, &seen.kernel);
 	classify(&seen, &r.verdict);
 
 	r.id.container = container;
@@ -108,7 +110,7 @@ static void add_sample_line(const struct sample *s, void *arg)
 		json_set_str(p, "name", s->top[i].name);
 		json_set_int(p, "rssBytes", s->top[i].rss);
 		json_set_int(p, "sharedBytes", s->top[i].shared);
-		cJSON_AddItemToArray(top, p);
+		json_append(top, p);
 	}
 	json_set(json, "processes", top);
 	text = cJSON_PrintUnformatted(json);
@@ -128,6 +130,7 @@ static int add_text(struct bundle *b, const char *file, const struct strbuf *tex
  * container may be gone, its root still readable through o->root_fd.
  */
 static const gather_fn gatherers[] = {
+	gather_kernel_log,
 	NULL,
 };
 

@@ -49,7 +49,7 @@ cJSON *report_json_processes(const struct process *top, size_t n, bool with_comm
 			json_set_str(json, "growthBytesPerSecond", NULL);
 		else
 			json_set_int(json, "growthBytesPerSecond", p->growth);
-		cJSON_AddItemToArray(array, json);
+		json_append(array, json);
 	}
 	return array;
 }
@@ -63,7 +63,7 @@ cJSON *report_json_evidence(const struct verdict *v)
 
 		json_set_str(json, "source", v->evidence[i].source);
 		json_set_str(json, "text", v->evidence[i].text);
-		cJSON_AddItemToArray(array, json);
+		json_append(array, json);
 	}
 	return array;
 }
@@ -77,7 +77,7 @@ cJSON *report_json_missing(const struct verdict *v)
 
 		json_set_str(json, "what", v->missing[i].what);
 		json_set_str(json, "needs", v->missing[i].needs);
-		cJSON_AddItemToArray(array, json);
+		json_append(array, json);
 	}
 	return array;
 }

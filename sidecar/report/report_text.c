@@ -85,7 +85,8 @@ static void add_memory(const struct report *r, struct strbuf *out)
 	add_size(&line, ", shmem", m->shmem);
 	add_size(&line, ", file", m->file);
 	add_size(&line, "; peak", m->peak);
-	add_item(out, "memory", strbuf_str(&line) + 1);
+	/* It begins with a blank, unless memory ran out. */
+	add_item(out, "memory", strbuf_str(&line) + (line.len > 0));
 }
 
 static void add_growth(struct strbuf *out, int64_t growth)
@@ -188,6 +189,7 @@ void report_to_text(const struct report *r, struct strbuf *out)
 		snprintf(line, sizeof(line), "%s (needs %s)", r->verdict.missing[i].what, r->verdict.missing[i].needs);
 		add_item(out, i ? "" : "missing", line);
 	}
+	/* Not folded: a path is there to be copied. */
 	if (r->bundle[0])
-		add_item(out, "bundle", r->bundle);
+		strbuf_addf(out, "  %-*s%s\n", LABEL_WIDTH - 2, "bundle", r->bundle);
 }

@@ -26,7 +26,7 @@ struct bundle {
 	char path[BUNDLE_PATH_MAX]; /* below the store */
 	char partial[BUNDLE_PATH_MAX]; /* from the root */
 	int parent_fd, fd; /* directories */
-	cJSON *files; /* of the manifest */
+	cJSON *manifest, *files; /* files is in the manifest */
 };
 
 void bundle_sanitize(char *component)
@@ -44,7 +44,7 @@ static void bundle_free(struct bundle *b)
 {
 	closep(&b->fd);
 	closep(&b->parent_fd);
-	cJSON_Delete(b->files);
+	cJSON_Delete(b->manifest);
 	free(b);
 }
 
@@ -94,8 +94,11 @@ int bundle_begin(const char *store, const char *parent, const char *name, struct
 	if (!b)
 		return err_set(err, ENOMEM, "bundle");
 	b->fd = b->parent_fd = -1;
-	b->files = cJSON_CreateArray();
-	if (!b->files) {
+	b->manifest = cJSON_CreateObject();
+	json_set_str(b->manifest, "apiVersion", "afterglow.dev/v1alpha1");
+	json_set_str(b->manifest, "kind", "Manifest");
+	b->files = json_array_at(b->manifest, "files");
+	if (cJSON_GetArraySize(b->manifest) != 3) {
 		bundle_free(b);
 		return err_set(err, ENOMEM, "bundle");
 	}
@@ -204,13 +207,8 @@ int bundle_add(struct bundle *b, const char *file, const void *data, size_t len,
 
 static int write_manifest(struct bundle *b, struct err *err)
 {
-	_cleanup_json_ cJSON *manifest = cJSON_CreateObject();
-	_cleanup_free_ char *text = NULL;
+	_cleanup_free_ char *text = cJSON_Print(b->manifest);
 
-	json_set_str(manifest, "apiVersion", "afterglow.dev/v1alpha1");
-	json_set_str(manifest, "kind", "Manifest");
-	cJSON_AddItemReferenceToObject(manifest, "files", b->files); /* an abort still needs the list */
-	text = cJSON_GetArraySize(manifest) == 3 ? cJSON_Print(manifest) : NULL;
 	if (!text)
 		return err_set(err, ENOMEM, "%s", MANIFEST);
 	return file_write(b->fd, MANIFEST, text, strlen(text), FILE_MODE, err);
