@@ -49,7 +49,7 @@ void report_diagnose(struct report *r);
 /* report.json: the fields are those of docs/report.schema.json. */
 void report_to_json(const struct report *r, struct strbuf *out);
 
-/* report.txt, at most 100 columns. */
+/* report.txt, at most 100 columns but for the path of the bundle. */
 void report_to_text(const struct report *r, struct strbuf *out);
 
 /* The table of processes alone, each line but the first after indent. Long names are cut at the 100th column. */

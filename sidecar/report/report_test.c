@@ -44,6 +44,8 @@ static struct report plain_report(void)
 	};
 
 	classify(&seen, &r.verdict);
+	r.verdict.missing[0] = (struct missing){ "kernel log", "CAP_SYSLOG" };
+	r.verdict.n_missing = 1;
 	report_diagnose(&r);
 	return r;
 }
@@ -123,7 +125,8 @@ static void check_lines(const char *text)
 		const char *end = strchr(line, '\n');
 
 		assert_non_null(end);
-		if (end - line > COLUMNS)
+		/* The bundle's path is there to be copied: it is not folded. */
+		if (end - line > COLUMNS && strncmp(line, "  bundle ", 9) != 0)
 			fail_msg("%d columns: %.*s", (int)(end - line), (int)(end - line), line);
 		for (const char *p = line; p < end; p++)
 			assert_true((unsigned char)*p >= 0x20 && *p != 0x7f);
@@ -168,7 +171,7 @@ static void the_text_says_the_sentence_first_and_then_what_it_rests_on(void **st
 	check_lines(strbuf_str(&out));
 }
 
-static void no_line_is_longer_than_a_hundred_columns(void **state)
+static void no_line_but_the_bundles_is_longer_than_a_hundred_columns(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(patterns); i++) {
@@ -454,7 +457,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_text_says_the_sentence_first_and_then_what_it_rests_on),
-		cmocka_unit_test(no_line_is_longer_than_a_hundred_columns),
+		cmocka_unit_test(no_line_but_the_bundles_is_longer_than_a_hundred_columns),
 		cmocka_unit_test(an_empty_report_has_no_empty_claims),
 		cmocka_unit_test(a_small_buffer_is_no_crash),
 		cmocka_unit_test(every_report_is_what_the_schema_says),
