@@ -37,6 +37,9 @@ const char sidecar_usage[] =
 	"                      (default 0.8); further ones at 0.9, 0.95 and 0.98\n"
 	"  --oom-group         when the OOM killer takes one process, end the whole container:\n"
 	"                      memory.oom.group on cgroup v2, by the launcher on v1\n"
+	"  --kernel-log WHEN   auto: read the kernel log (needs CAP_SYSLOG where dmesg_restrict is 1);\n"
+	"                      off (default auto)\n"
+	"  --syslog PATH       keep the tail of this file, or of the syslog file in this directory\n"
 	"  --record-success    make a record of exit code 0 too\n"
 	"  --help, --version\n";
 
@@ -84,6 +87,7 @@ static int parse_valued(struct sidecar_options *o, char **argv, int *i, struct e
 		{ "--spool", &r->spool, !exec },
 		{ "--store", &r->store, true },
 		{ "--name", &o->exec.name, exec },
+		{ "--syslog", &r->kernel_log.syslog, true },
 	};
 
 	for (size_t t = 0; t < ARRAY_SIZE(texts); t++)
@@ -93,6 +97,14 @@ static int parse_valued(struct sidecar_options *o, char **argv, int *i, struct e
 		int rc = take_value(argv, i, &value, err);
 
 		return rc < 0 ? rc : parse_size(option, value, &o->exec.memory_max, err);
+	}
+	if (strcmp(option, "--kernel-log") == 0) {
+		int rc = take_value(argv, i, &value, err);
+
+		if (rc >= 0 && strcmp(value, "auto") != 0 && strcmp(value, "off") != 0)
+			return err_set(err, EINVAL, "--kernel-log takes auto or off, not %s", value);
+		r->kernel_log.off = rc >= 0 && strcmp(value, "off") == 0;
+		return rc;
 	}
 	if (strcmp(option, "--warn-at") == 0) {
 		int rc = take_value(argv, i, &value, err);

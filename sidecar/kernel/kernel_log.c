@@ -45,7 +45,7 @@ void kernel_log_close(struct kernel_log *k)
 const char *kernel_log_needs(int error, bool in_pod, bool restricted)
 {
 	if (error == 0)
-		return in_pod ? "recording.kernelLog.enabled: it is off" : "--kernel-log=auto: it is off";
+		return in_pod ? "recording.kernelLog.enabled: it is off" : "--kernel-log auto: it is off";
 	if (error != EPERM && error != EACCES)
 		return "a kernel that lets its log be read (CONFIG_PRINTK)";
 	if (restricted)

@@ -348,6 +348,8 @@ static void attach(struct container *c, const struct launch_message *hello, cons
 	}
 	if (err.code)
 		log_warning_limited("%s: %s", c->hello.name, err_text(&err));
+	kernel_log_open(&c->observer.kernel, c->observer.root_fd, hello->launcher, hello->command, c->options->id.pod_uid,
+			&c->options->kernel_log);
 	watch_memory_events(c);
 	emit_attached(c);
 	c->callbacks.attached(c, c->callbacks.arg);

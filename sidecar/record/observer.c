@@ -22,6 +22,7 @@ int observer_open(struct observer *o, int root_fd, pid_t launcher, struct err *e
 void observer_close(struct observer *o)
 {
 	closep(&o->root_fd);
+	kernel_log_close(&o->kernel);
 	memcg_close(&o->memcg);
 	process_table_free(TAKE_PTR(o->table));
 	history_free(TAKE_PTR(o->history));

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "lib/err.h"
+#include "sidecar/kernel/kernel_log.h"
 #include "sidecar/report/report.h"
 #include "sidecar/sample/history.h"
 #include "sidecar/sample/memcg.h"
@@ -31,6 +32,7 @@ struct snapshot {
 
 struct observer {
 	int root_fd; /* the container's root, O_PATH; -1: the launcher sent none */
+	struct kernel_log kernel; /* opened by the owner, for it needs more than the root; closed here */
 	struct memcg memcg; /* version 0: could not be opened */
 	struct process_table *table; /* NULL: could not be opened */
 	struct history *history;

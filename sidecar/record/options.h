@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sidecar/kernel/kernel_log.h"
 #include "sidecar/report/report.h"
 
 #define DEFAULT_SOCKET "/afterglow/run/afterglow.sock"
@@ -20,6 +21,7 @@ struct recorder_options {
 	const char *spool; /* where bundles go when the store fails, NULL: nowhere */
 	double warn_at; /* fraction of the limit, 0 to 1, at which snapshots begin */
 	bool oom_group; /* on cgroup v1, end the container when the OOM killer took one process */
+	struct kernel_log_options kernel_log;
 	bool record_success; /* make a record of exit code 0 too */
 	int grace_s; /* after SIGTERM, how long to wait for the containers to end */
 	int report_fd; /* where text reports go: 1 in a pod, 2 under exec */

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 
 #include "lib/units.h"
@@ -125,41 +126,114 @@ static enum oom look_for_oom(const struct observation *o, struct verdict *v)
 	return OOM_UNTOLD;
 }
 
-static void oom_verdict(const struct observation *o, enum oom oom, struct verdict *v)
+/* The kernel log's word, after the counters'. *ret_kernel: it tells of this death; else NULL. */
+static enum oom ask_kernel_log(const struct observation *o, enum oom oom, struct verdict *v,
+			       const struct kernel_evidence **ret_kernel)
 {
-	char limit[SIZE_TEXT_MAX], where[160], victim[96] = "";
+	const struct kernel_evidence *k = &o->kernel;
+	char age[DURATION_TEXT_MAX];
 
-	size_format(o->last.limit > 0 ? (uint64_t)o->last.limit : 0, limit);
+	*ret_kernel = NULL;
+	if (k->needs) {
+		verdict_add_missing(v, "kernel log", k->needs);
+		return oom;
+	}
+	if (!k->oom) {
+		if (oom == OOM_PROVED)
+			verdict_add_missing(v, "the kernel log's lines about this kill",
+					    "a larger kernel log (log_buf_len): they are not in it");
+		return oom;
+	}
+	/* The counters rule out that it was ours: another container's process of the same name. */
+	if (!k->by_cgroup && oom == OOM_NO)
+		return oom;
+	verdict_add_evidence(v, "kernel log", "%s", k->line);
+	if (!o->container_lives && k->age_ns > OOM_EXPLAINS_NS) {
+		verdict_add_evidence(v, "kernel log", "but %s before the end: too long to explain it",
+				     duration_format(k->age_ns, age));
+		return oom;
+	}
+	*ret_kernel = k;
+	if (k->by_cgroup)
+		return OOM_PROVED;
+	verdict_add_evidence(v, "kernel log", "that line names no cgroup: ours by name, size and time");
+	return oom == OOM_UNTOLD && (o->container_lives || v->signal == SIGKILL) ? OOM_PROBABLE : oom;
+}
+
+#define REASON_MAX 160
+
+/* Whose memory ran out, as a clause about the container. */
+static enum failure_class oom_reason(const struct observation *o, const struct kernel_evidence *k, struct verdict *v,
+				     char reason[static REASON_MAX])
+{
+	int64_t limit_bytes = k && k->limit > 0 ? k->limit : -1;
+	char limit[SIZE_TEXT_MAX], of[SIZE_TEXT_MAX + 4] = "";
+
+	if (limit_bytes > 0)
+		snprintf(of, sizeof(of), " of %s", size_format((uint64_t)limit_bytes, limit));
+	switch (k ? k->where : OOM_WHERE_UNKNOWN) {
+	case OOM_WHERE_NODE:
+		snprintf(reason, REASON_MAX, "the node had no memory left");
+		return FAILURE_KERNEL_OOM_NODE;
+	case OOM_WHERE_POD:
+		verdict_add_evidence(v, "kernel log", "the limit was that of the pod's cgroup, %s", k->memcg);
+		snprintf(reason, REASON_MAX, "its pod reached the pod's memory limit%s", of);
+		return FAILURE_KERNEL_OOM_POD;
+	case OOM_WHERE_ABOVE:
+		verdict_add_evidence(v, "kernel log", "the limit was that of a cgroup above, %s", k->memcg);
+		snprintf(reason, REASON_MAX, "the cgroup %.80s around it reached its memory limit%s", k->memcg, of);
+		/* Around a pod there are only the cgroups of all pods, whose limit is what the node has for them. */
+		return o->pod ? FAILURE_KERNEL_OOM_NODE : FAILURE_KERNEL_OOM_POD;
+	case OOM_WHERE_CONTAINER:
+	case OOM_WHERE_UNKNOWN:
+		break;
+	}
 	if (o->last.limit > 0)
-		snprintf(where, sizeof(where), "its memory limit of %s", limit);
+		snprintf(reason, REASON_MAX, "it reached its memory limit of %s", size_format((uint64_t)o->last.limit, limit));
+	else if (k && k->where == OOM_WHERE_CONTAINER)
+		snprintf(reason, REASON_MAX, "it reached its memory limit%s", of);
 	else
-		snprintf(where, sizeof(where), "a memory limit (of a cgroup above it, or the node's)");
-	if (o->victim)
-		snprintf(victim, sizeof(victim), "%s (PID %d)", o->victim, o->victim_pid);
+		snprintf(reason, REASON_MAX, "it reached a memory limit (of a cgroup above it, or the node's)");
+	return FAILURE_KERNEL_OOM_CONTAINER;
+}
+
+/* The kernel's name for the victim wins, with the PID the container knows if it is the same process. */
+static const char *name_victim(const struct observation *o, const struct kernel_evidence *k, char *text, size_t size)
+{
+	if (k && k->name[0] && !(o->victim && strncmp(o->victim, k->name, strlen(k->name)) == 0))
+		snprintf(text, size, "%s (PID %d on the node)", k->name, (int)k->pid);
+	else if (o->victim)
+		snprintf(text, size, "%s (PID %d)", o->victim, o->victim_pid);
+	else
+		return NULL;
+	return text;
+}
+
+static void oom_verdict(const struct observation *o, enum oom oom, const struct kernel_evidence *k, struct verdict *v)
+{
+	char reason[REASON_MAX], text[96];
+	const char *victim = name_victim(o, k, text, sizeof(text));
 
 	v->confidence = oom == OOM_PROVED ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
+	v->class = oom_reason(o, k, v, reason);
 	if (o->container_lives) {
 		v->class = FAILURE_KERNEL_OOM_PROCESS;
-		snprintf(v->sentence, sizeof(v->sentence),
-			 "The kernel killed %s in container %s, which reached %s; the container lives on.",
-			 o->victim ? victim : "a process", o->container, where);
+		snprintf(v->sentence, sizeof(v->sentence), "The kernel killed %s in container %s: %s; the container lives on.",
+			 victim ? victim : "a process", o->container, reason);
 		return;
 	}
-	v->class = FAILURE_KERNEL_OOM_CONTAINER;
 	if (o->group_ended_by_us) {
 		verdict_add_evidence(v, "afterglow", "ended the rest of the container after the OOM kill (oomGroup; cgroup v1 has no memory.oom.group)");
-		snprintf(v->sentence, sizeof(v->sentence),
-			 "Container %s was ended by the kernel's OOM killer: it reached %s%s%s.", o->container, where,
-			 o->victim ? " and the kernel killed " : "", victim);
+		snprintf(v->sentence, sizeof(v->sentence), "Container %s was ended by the kernel's OOM killer: %s%s%s.",
+			 o->container, reason, victim ? " and the kernel killed " : "", victim ? victim : "");
 	} else if (v->signal == SIGKILL)
-		snprintf(v->sentence, sizeof(v->sentence), "Container %s was killed by the kernel: it reached %s.",
-			 o->container, where);
+		snprintf(v->sentence, sizeof(v->sentence), "Container %s was killed by the kernel: %s.", o->container, reason);
 	else {
 		/* The kill is proved; that the end followed from it is not. */
 		v->confidence = CONFIDENCE_LIKELY;
 		snprintf(v->sentence, sizeof(v->sentence),
-			 "The kernel killed %s in container %s, which reached %s, and the command ended with exit code %d.",
-			 o->victim ? victim : "a process", o->container, where, v->exit_code);
+			 "The kernel killed %s in container %s: %s; then the command ended with exit code %d.",
+			 victim ? victim : "a process", o->container, reason, v->exit_code);
 	}
 }
 
@@ -200,6 +274,8 @@ static void signal_verdict(const struct observation *o, enum oom oom, struct ver
 	default:
 		snprintf(v->sentence, sizeof(v->sentence), "Container %s crashed with %s.", o->container,
 			 signal_name(v->signal));
+		if (o->kernel.crash[0])
+			verdict_add_evidence(v, "kernel log", "%s", o->kernel.crash);
 		verdict_add_missing(v, "core file and backtrace", "a version of Afterglow that captures cores");
 	}
 }
@@ -234,21 +310,22 @@ static void exit_verdict(const struct observation *o, struct verdict *v)
 void classify(const struct observation *o, struct verdict *ret_verdict)
 {
 	struct verdict v = { .class = FAILURE_UNKNOWN, .confidence = CONFIDENCE_UNKNOWN };
+	const struct kernel_evidence *kernel;
 	enum oom oom;
 
 	read_status(o, &v);
 	if (!o->cgroup_version)
 		verdict_add_missing(&v, "memory of the container", "a readable memory cgroup in the container");
 	oom = o->cgroup_version ? look_for_oom(o, &v) : OOM_UNTOLD;
+	oom = ask_kernel_log(o, oom, &v, &kernel);
 	/* A clean exit is no death, whatever the kernel took meanwhile. */
 	if ((oom == OOM_PROVED || oom == OOM_PROBABLE) && (o->container_lives || v.exit_code != 0))
-		oom_verdict(o, oom, &v);
+		oom_verdict(o, oom, kernel, &v);
 	else if (v.signal)
 		signal_verdict(o, oom, &v);
 	else if (v.exit_code >= 0)
 		exit_verdict(o, &v);
 	else
 		snprintf(v.sentence, sizeof(v.sentence), "Container %s: what happened is not known.", o->container);
-	verdict_add_missing(&v, "kernel log", "CAP_SYSLOG and a version of Afterglow that reads it");
 	*ret_verdict = v;
 }

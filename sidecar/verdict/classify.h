@@ -3,8 +3,8 @@
  * From evidence to verdict. Pure: everything that was observed comes in as
  * values, class, confidence, sentence and the list of evidence go out.
  *
- * Order of belief: the kernel's counters (oom_group_kill, oom_kill), then the
- * wait status, then how full the memory was; where none of them tells, the
+ * Order of belief: the kernel's counters (oom_group_kill, oom_kill), its log where
+ * it can be read (which also tells whose memory ran out), then the wait status, then how full the memory was; where none of them tells, the
  * verdict is Unknown and says what is missing.
  */
 #ifndef AFTERGLOW_SIDECAR_VERDICT_CLASSIFY_H
@@ -15,6 +15,7 @@
 
 #include "lib/failure_class.h"
 #include "lib/macros.h"
+#include "sidecar/kernel/kernel_evidence.h"
 #include "sidecar/sample/memcg.h"
 
 /* What is known of one death, or of a process that died while the container lives on. */
@@ -36,6 +37,7 @@ struct observation {
 	int64_t oom_age_ns; /* time between the OOM killer's latest visit, as seen by the sampler, and the death; -1: none seen */
 	bool group_ended_by_us; /* --oom-group: we ended the container after the OOM killer took one process */
 	bool pod_terminating; /* the sidecar was asked to stop before the container ended */
+	struct kernel_evidence kernel; /* what the kernel log says */
 };
 
 #define EVIDENCE_MAX 8

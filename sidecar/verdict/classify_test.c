@@ -29,6 +29,15 @@
 #define GONE .cgroup_version = 2, .before = { .limit = GIB, .oom_kill = 0, .oom_group_kill = 0 }
 #define LAST(used) .last = { .limit = GIB, .usage = (used) }
 #define NO_OOM_SEEN .oom_age_ns = -1
+/* The kernel log was read: a line of ours, known by its cgroup or (BY_NAME) not. */
+#define OOM_LINE "Memory cgroup out of memory: Killed process 4711 (ray::leak) ..."
+#define LOG_TELLS(seconds, whose, of) \
+	.kernel = { .oom = true, .by_cgroup = true, .where = (whose), .age_ns = (seconds) * S, .limit = (of), .pid = 4711, \
+		    .name = "ray::leak", .memcg = "/kubepods/pod1", .line = OOM_LINE }
+#define LOG_TELLS_BY_NAME \
+	.kernel = { .oom = true, .age_ns = 0, .limit = -1, .pid = 4711, .name = "ray::leak", .line = OOM_LINE }
+#define LOG_SILENT .kernel = { .age_ns = -1, .limit = -1 }
+#define LOG_CRASH .kernel = { .age_ns = -1, .limit = -1, .crash = "probe[7]: segfault at 10" }
 
 static const struct {
 	const char *what;
@@ -38,7 +47,7 @@ static const struct {
 	int exit_code, signal;
 	const char *sentence; /* a part of it */
 	const char *evidence[3]; /* parts of texts, each in some entry */
-	const char *missing; /* a part of a "what"; NULL: the kernel log only */
+	const char *missing; /* a part of a "what"; NULL: the kernel log only, where it was not read */
 } rows[] = {
 	/* Exit codes */
 	{ "exit 0", { EXITED(0), QUIET, LAST(GIB / 2), NO_OOM_SEEN }, FAILURE_COMPLETED, CONFIDENCE_CERTAIN, 0, 0,
@@ -176,6 +185,63 @@ static const struct {
 	  CONFIDENCE_CERTAIN, 139, SIGSEGV, "crashed", { NULL }, "core file" },
 	{ "an OOM kill while the pod goes", { COUNTED(0, 1, 0, 1), LAST(GIB), .pod_terminating = true, NO_OOM_SEEN },
 	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN, 137, SIGKILL, "killed by the kernel", { NULL }, NULL },
+	/* The kernel log could be read */
+	{ "its line beside the counters", { COUNTED(0, 1, 0, 1), LAST(GIB), NO_OOM_SEEN, LOG_TELLS(0, OOM_WHERE_CONTAINER, GIB) },
+	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN, 137, SIGKILL, "it reached its memory limit of 1.0 GiB",
+	  { "Killed process 4711", "oom_group_kill 0 -> 1" }, NULL },
+	{ "its line without counters", { GONE, LAST(GIB / 2), NO_OOM_SEEN, LOG_TELLS(0, OOM_WHERE_CONTAINER, GIB) },
+	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN, 137, SIGKILL, "killed by the kernel", { "Killed process 4711" },
+	  "memory counters" },
+	{ "its line though the counters of v1 stayed: a cgroup inside the container",
+	  { SIGNALED(SIGKILL), V1_COUNTED(0, 0), .last = MEMORY_ABSENT, NO_OOM_SEEN, LOG_TELLS(0, OOM_WHERE_CONTAINER, GIB / 2) },
+	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN, 137, SIGKILL, "its memory limit of 512.0 MiB",
+	  { "Killed process 4711", "stayed at 0" }, NULL },
+	{ "its line without any cgroup of ours to read",
+	  { SIGNALED(SIGKILL), .before = MEMORY_ABSENT, .last = MEMORY_ABSENT, NO_OOM_SEEN, LOG_TELLS(0, OOM_WHERE_CONTAINER, -1) },
+	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN, 137, SIGKILL, "it reached its memory limit.", { "4711" },
+	  "memory of the container" },
+	{ "the pod's limit", { COUNTED(0, 1, 0, 1), LAST(GIB / 2), NO_OOM_SEEN, LOG_TELLS(0, OOM_WHERE_POD, 2 * GIB) },
+	  FAILURE_KERNEL_OOM_POD, CONFIDENCE_CERTAIN, 137, SIGKILL, "its pod reached the pod's memory limit of 2.0 GiB",
+	  { "Killed process 4711", "the pod's cgroup, /kubepods/pod1" }, NULL },
+	{ "the limit of all pods", { .pod = "p", COUNTED(0, 1, 0, 1), LAST(GIB / 2), NO_OOM_SEEN, LOG_TELLS(0, OOM_WHERE_ABOVE, 2 * GIB) },
+	  FAILURE_KERNEL_OOM_NODE, CONFIDENCE_CERTAIN, 137, SIGKILL, "the cgroup /kubepods/pod1 around it", { "a cgroup above" },
+	  NULL },
+	{ "a limit above, without a pod", { COUNTED(0, 1, 0, 1), LAST(GIB / 2), NO_OOM_SEEN, LOG_TELLS(0, OOM_WHERE_ABOVE, 2 * GIB) },
+	  FAILURE_KERNEL_OOM_POD, CONFIDENCE_CERTAIN, 137, SIGKILL, "around it reached its memory limit of 2.0 GiB", { NULL },
+	  NULL },
+	{ "the node's memory", { COUNTED(0, 1, 0, 1), LAST(GIB / 2), NO_OOM_SEEN, LOG_TELLS(0, OOM_WHERE_NODE, -1) },
+	  FAILURE_KERNEL_OOM_NODE, CONFIDENCE_CERTAIN, 137, SIGKILL, "killed by the kernel: the node had no memory left",
+	  { "Killed process 4711" }, NULL },
+	{ "the node's memory, a process of many",
+	  { .container_lives = true, COUNTED(0, 1, 0, 0), LAST(GIB / 2), .oom_age_ns = 0, LOG_TELLS(0, OOM_WHERE_NODE, -1) },
+	  FAILURE_KERNEL_OOM_PROCESS, CONFIDENCE_CERTAIN, -1, 0,
+	  "killed ray::leak (PID 4711 on the node) in container ray-worker: the node had no memory left", { "4711" }, NULL },
+	{ "the kernel's name for the victim wins",
+	  { .container_lives = true, COUNTED(0, 1, 0, 0), LAST(GIB), .oom_age_ns = 0, .victim = "ray::other", .victim_pid = 7,
+	    LOG_TELLS(0, OOM_WHERE_CONTAINER, GIB) },
+	  FAILURE_KERNEL_OOM_PROCESS, CONFIDENCE_CERTAIN, -1, 0, "killed ray::leak (PID 4711 on the node)", { NULL }, NULL },
+	{ "the container's PID for the same victim",
+	  { .container_lives = true, COUNTED(0, 1, 0, 0), LAST(GIB), .oom_age_ns = 0, .victim = "ray::leak", .victim_pid = 7,
+	    LOG_TELLS(0, OOM_WHERE_CONTAINER, GIB) },
+	  FAILURE_KERNEL_OOM_PROCESS, CONFIDENCE_CERTAIN, -1, 0, "killed ray::leak (PID 7)", { NULL }, NULL },
+	{ "a line of an hour ago", { SIGNALED(SIGKILL), QUIET, LAST(GIB / 2), NO_OOM_SEEN, LOG_TELLS(3600, OOM_WHERE_CONTAINER, GIB) },
+	  FAILURE_KILLED, CONFIDENCE_CERTAIN, 137, SIGKILL, "not by the OOM killer", { "but 1 h 0 min before the end" }, NULL },
+	{ "a line with our name, and counters that prove a kill",
+	  { COUNTED(0, 1, 0, 1), LAST(GIB), NO_OOM_SEEN, LOG_TELLS_BY_NAME }, FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN,
+	  137, SIGKILL, "killed by the kernel", { "Killed process 4711", "by name, size and time" }, NULL },
+	{ "a line with our name, and no counters", { GONE, LAST(GIB / 2), NO_OOM_SEEN, LOG_TELLS_BY_NAME },
+	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL, "killed by the kernel", { "by name, size and time" },
+	  "memory counters" },
+	{ "a line with our name, and counters that rule it out", { SIGNALED(SIGKILL), QUIET, LAST(GIB / 2), NO_OOM_SEEN, LOG_TELLS_BY_NAME },
+	  FAILURE_KILLED, CONFIDENCE_CERTAIN, 137, SIGKILL, "not by the OOM killer", { "stayed at 0" }, NULL },
+	{ "a line with our name, and exit 1", { EXITED(1), GONE, LAST(GIB / 2), NO_OOM_SEEN, LOG_TELLS_BY_NAME },
+	  FAILURE_APPLICATION_ERROR, CONFIDENCE_CERTAIN, 1, 0, "exit code 1", { "by name" }, "memory counters" },
+	{ "a kill that the log does not tell of", { COUNTED(0, 1, 0, 1), LAST(GIB), NO_OOM_SEEN, LOG_SILENT },
+	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN, 137, SIGKILL, "killed by the kernel", { NULL }, "lines about this kill" },
+	{ "a silent log and kill -9", { SIGNALED(SIGKILL), QUIET, LAST(GIB / 2), NO_OOM_SEEN, LOG_SILENT }, FAILURE_KILLED,
+	  CONFIDENCE_CERTAIN, 137, SIGKILL, "not by the OOM killer", { NULL }, NULL },
+	{ "a segfault that the kernel tells of", { SIGNALED(SIGSEGV), QUIET, NO_OOM_SEEN, LOG_CRASH }, FAILURE_SEGFAULT,
+	  CONFIDENCE_CERTAIN, 139, SIGSEGV, "crashed", { "probe[7]: segfault at 10" }, "core file" },
 };
 
 static bool has_evidence(const struct verdict *v, const char *part)
@@ -197,15 +263,17 @@ static bool has_missing(const struct verdict *v, const char *part)
 static bool check_row(size_t i)
 {
 	struct observation seen = rows[i].seen;
+	bool log_read = seen.kernel.limit != 0; /* as the LOG_ macros set it; else the row has no kernel log */
 	struct verdict v;
 	bool right;
 
 	seen.container = "ray-worker";
+	seen.kernel.needs = log_read ? NULL : "a permission";
 	classify(&seen, &v);
 	right = v.class == rows[i].class && v.confidence == rows[i].confidence && v.exit_code == rows[i].exit_code &&
 		v.signal == rows[i].signal && strstr(v.sentence, rows[i].sentence) && strstr(v.sentence, "ray-worker") &&
-		has_missing(&v, "kernel log") && has_missing(&v, "core file") == (strstr(v.sentence, "crashed") != NULL) &&
-		(rows[i].missing || v.n_missing == 1);
+		(log_read ? v.n_missing == (rows[i].missing != NULL) : has_missing(&v, "kernel log")) && has_missing(&v, "core file") == (strstr(v.sentence, "crashed") != NULL) &&
+		(rows[i].missing || v.n_missing == !log_read);
 	for (size_t e = 0; e < 3 && rows[i].evidence[e]; e++)
 		right = right && has_evidence(&v, rows[i].evidence[e]);
 	if (rows[i].missing)

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kernel.log and syslog.log of a bundle. */
+#ifndef AFTERGLOW_SIDECAR_RECORD_GATHER_KERNEL_LOG_H
+#define AFTERGLOW_SIDECAR_RECORD_GATHER_KERNEL_LOG_H
+
+#include "sidecar/record/gather.h"
+
+/* What the observer's last look at the kernel log found, and the tail of the node's syslog file if one is given. */
+void gather_kernel_log(struct bundle *b, const struct observer *o, struct report *r);
+
+#endif
