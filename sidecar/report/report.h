@@ -38,6 +38,7 @@ struct report {
 	struct components components; /* all processes at that sample, by what they are */
 	struct ray_node node;
 	struct trend trend; /* of top[0] */
+	double warn_at; /* fraction of the limit at which snapshots began, 0: none */
 	int64_t shmem_at_start; /* bytes there already when the container began; -1: not known */
 	char diagnosis[512], advice[384]; /* "" when there is no evidence for one */
 	char bundle[512]; /* "pvc:claim/ns/...", a path; "" when nothing was kept */
