@@ -15,6 +15,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* A record: a line and the lines that belong to it. What is longer is cut. */
@@ -41,6 +42,16 @@ struct ray_event {
 	char detail[200]; /* why: the exceeded threshold, the worker's exit detail, the line itself */
 	char table[1600]; /* Ray's own table, "PID\tMEM(GB)\tCOMMAND" and rows, each ended by a newline */
 	unsigned int killed, crashed; /* of a summary */
+};
+
+/* An event, and what else was found out about it. */
+struct ray_said {
+	struct ray_event event;
+	char file[32]; /* which of Ray's logs says so */
+	int64_t at_ns; /* when it was read (CLOCK_BOOTTIME): up to a second after it happened */
+	bool gone; /* there is no process with that PID any more */
+	char signal_said[16]; /* "SIGSEGV", if the worker's own log tells; "" */
+	unsigned int left_out; /* events like it since the last one that was reported */
 };
 
 /* Whether a line begins a new record of a Ray log, rather than going on with the one before. */

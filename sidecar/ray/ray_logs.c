@@ -2,18 +2,16 @@
 /* Follows Ray's session logs in a container. */
 #include "sidecar/ray/ray_logs.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "lib/macros.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
+#include "sidecar/ray/ray_files.h"
 #include "sidecar/sample/rootfd.h"
 
 #define POLL_NS (950 * NS_PER_MS) /* sampling's rest is 1 s: do not miss every other one by a hair */
@@ -196,45 +194,13 @@ static void settle(struct ray_logs *l, size_t i)
 
 /* Files */
 
-/*
- * Below the logs directory no link is followed: Ray makes none there, and a
- * link that leads elsewhere must not make us read it. FIFOs do not block
- * (O_NONBLOCK), devices are not opened for what they are: fstat comes first.
- */
-static int open_below(int dir_fd, const char *name, int flags)
-{
-	struct open_how how = {
-		.flags = (unsigned long long)(flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY),
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
-	};
-
-	return (int)syscall(SYS_openat2, dir_fd, name, &how, sizeof(how));
-}
-
-/* Opens O_PATH first, so that nothing but a regular file is ever opened in earnest. */
-static int open_regular(int dir_fd, const char *name, struct stat *ret_st)
-{
-	_cleanup_close_ int path_fd = open_below(dir_fd, name, O_PATH);
-	struct stat st;
-	int fd;
-
-	if (path_fd < 0 || fstat(path_fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return -1;
-	fd = open_below(dir_fd, name, O_RDONLY);
-	if (fd >= 0 && (fstat(fd, ret_st) < 0 || !S_ISREG(ret_st->st_mode))) {
-		close(fd);
-		fd = -1;
-	}
-	return fd;
-}
-
 /* Whether the file by that name is still the one that is open. */
 static bool is_same(const struct ray_logs *l, size_t i)
 {
-	_cleanup_close_ int fd = open_below(l->dir_fd, files[i].name, O_PATH);
 	struct stat st;
+	_cleanup_close_ int fd = ray_file_path(l->dir_fd, files[i].name, &st);
 
-	return fd >= 0 && fstat(fd, &st) == 0 && st.st_ino == l->files[i].ino && st.st_dev == l->files[i].dev;
+	return fd >= 0 && st.st_ino == l->files[i].ino && st.st_dev == l->files[i].dev;
 }
 
 static void open_file(struct ray_logs *l, size_t i)
@@ -242,7 +208,7 @@ static void open_file(struct ray_logs *l, size_t i)
 	struct file *f = &l->files[i];
 	struct stat st;
 
-	f->fd = open_regular(l->dir_fd, files[i].name, &st);
+	f->fd = ray_file_open(l->dir_fd, files[i].name, &st);
 	if (f->fd < 0)
 		return;
 	f->dev = st.st_dev;

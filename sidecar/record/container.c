@@ -201,6 +201,7 @@ static void died(struct container *c, struct ending *e)
 	e->started_ns = c->hello.started_ns;
 	e->group_ended_by_us = c->group_ended_by_us;
 	e->pod_terminating = c->pod_terminating;
+	ray_watch_finish(c->observer.ray, e->ended_ns);
 	postmortem_report(&c->observer, e, c->options, c->hello.name, &r);
 	emit(c, "ended", report_json_of_verdict(&r));
 	if (r.verdict.class != FAILURE_COMPLETED || c->options->record_success) {
@@ -233,6 +234,36 @@ static void process_died(struct container *c, int64_t now_ns)
 	observer_forget_oom(&c->observer);
 }
 
+/* Ray says that one of its workers died. */
+static void on_worker_died(const struct ray_said *said, void *arg)
+{
+	struct container *c = arg;
+	struct ending e = {
+		.container_lives = true,
+		.started_ns = c->hello.started_ns,
+		.ended_ns = said->at_ns,
+		.after = c->observer.last.memory,
+		.after_known = true,
+		.ray = said,
+	};
+	struct report r;
+
+	postmortem_report(&c->observer, &e, c->options, c->hello.name, &r);
+	emit(c, "worker-died", report_json_of_worker(&r, said));
+	publish(c, &r);
+}
+
+static void on_ray_summary(const struct ray_summary *s, void *arg)
+{
+	struct container *c = arg;
+	char text[320], line[352];
+
+	ray_summary_format(s, c->options->id.pod, text, sizeof(text));
+	emit(c, "workers", report_json_of_workers(s, text));
+	snprintf(line, sizeof(line), "[afterglow] %s\n", text);
+	container_say(c, line);
+}
+
 /* Sampling */
 
 static void sample(struct container *c)
@@ -243,6 +274,8 @@ static void sample(struct container *c)
 
 	event_add(c->timer, &tv);
 	check_threshold(c, now);
+	ray_watch_poll(c->observer.ray, &c->observer, now,
+		       &(struct ray_watch_callbacks){ .died = on_worker_died, .summary = on_ray_summary, .arg = c });
 	if (!c->observer.oom_seen_ns)
 		return;
 	if (c->options->oom_group && c->observer.memcg.version == 1 && !c->group_ended_by_us) {

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/units.h"
+
 int observer_open(struct observer *o, int root_fd, pid_t launcher, struct err *err)
 {
 	*o = (struct observer){ .root_fd = root_fd, .baseline = MEMORY_ABSENT, .last.memory = MEMORY_ABSENT,
@@ -12,6 +14,7 @@ int observer_open(struct observer *o, int root_fd, pid_t launcher, struct err *e
 	o->history = history_new();
 	if (!o->history)
 		return err_set(err, ENOMEM, "history");
+	o->ray = ray_watch_new(root_fd, now_boottime_ns());
 	o->table = process_table_new(root_fd, launcher, err);
 	if (memcg_open(&o->memcg, root_fd, launcher, err) == 0)
 		memcg_read(&o->memcg, &o->baseline, err);
@@ -21,6 +24,7 @@ int observer_open(struct observer *o, int root_fd, pid_t launcher, struct err *e
 
 void observer_close(struct observer *o)
 {
+	ray_watch_free(TAKE_PTR(o->ray));
 	closep(&o->root_fd);
 	kernel_log_close(&o->kernel);
 	memcg_close(&o->memcg);

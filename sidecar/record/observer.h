@@ -12,6 +12,7 @@
 
 #include "lib/err.h"
 #include "sidecar/kernel/kernel_log.h"
+#include "sidecar/record/ray_watch.h"
 #include "sidecar/report/report.h"
 #include "sidecar/sample/history.h"
 #include "sidecar/sample/memcg.h"
@@ -36,6 +37,7 @@ struct observer {
 	struct memcg memcg; /* version 0: could not be opened */
 	struct process_table *table; /* NULL: could not be opened */
 	struct history *history;
+	struct ray_watch *ray; /* NULL: no root, no memory */
 	struct sampler sampler;
 	struct memory baseline; /* counters as they were when nothing had happened */
 	struct snapshot last, previous; /* previous: the one before last */

@@ -39,7 +39,7 @@ static const struct snapshot *last_of_life(const struct observer *o, const struc
 void postmortem_report(struct observer *o, const struct ending *e, const struct recorder_options *options,
 		       const char *container, struct report *ret_report)
 {
-	struct snapshot last = *last_of_life(o, e);
+	struct snapshot last = e->ray ? *ray_watch_snapshot(o->ray, o, e->ray->event.pid) : *last_of_life(o, e);
 	struct report r = { .id = options->id, .memory = last.memory, .sample_age_ns = -1, .n_top = last.n_top };
 	struct observation seen = {
 		.container = container,
@@ -56,6 +56,7 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.oom_age_ns = o->oom_seen_ns ? MAX(e->ended_ns - o->oom_seen_ns, 0) : -1,
 		.group_ended_by_us = e->group_ended_by_us,
 		.pod_terminating = e->pod_terminating,
+		.ray = e->container_lives ? e->ray : ray_watch_last_words(o->ray, e->ended_ns),
 	};
 
 	if (last.at_ns)
@@ -78,6 +79,7 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 	r.components = last.components;
 	r.node = o->node;
 	r.node.shm_used = last.at_ns ? last.shm_used : -1;
+	r.warn_at = options->warn_at;
 	r.shmem_at_start = o->shmem_at_start;
 	if (r.n_top)
 		trend_of_process(o->history, r.top[0].pid, &r.trend);

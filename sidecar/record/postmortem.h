@@ -17,6 +17,7 @@ struct ending {
 	bool after_known;
 	bool group_ended_by_us;
 	bool pod_terminating;
+	const struct ray_said *ray; /* with container_lives: the worker died as Ray tells; NULL: the kernel's counters do */
 };
 
 /* Fills everything but the bundle's path. container is its name. */

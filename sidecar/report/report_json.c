@@ -105,6 +105,30 @@ cJSON *report_json_of_verdict(const struct report *r)
 	return json;
 }
 
+cJSON *report_json_of_worker(const struct report *r, const struct ray_said *said)
+{
+	cJSON *json = report_json_of_verdict(r);
+
+	json_set(json, "pid", report_json_number(said->event.pid ? said->event.pid : -1));
+	json_set_str(json, "task", said->event.task[0] ? said->event.task : NULL);
+	json_set_str(json, "detail", said->event.detail[0] ? said->event.detail : NULL);
+	json_set_str(json, "bundle", r->bundle[0] ? r->bundle : NULL);
+	return json;
+}
+
+cJSON *report_json_of_workers(const struct ray_summary *s, const char *text)
+{
+	cJSON *json = cJSON_CreateObject();
+
+	json_set_str(json, "sentence", text);
+	json_set_int(json, "killedByRay", s->memory_kills);
+	json_set_int(json, "killedByKernel", s->kernel_kills);
+	json_set_int(json, "crashed", s->crashes);
+	json_set_int(json, "filesExhausted", s->fds_exhausted);
+	json_set_int(json, "seconds", s->span_ns / NS_PER_SEC);
+	return json;
+}
+
 static cJSON *text_or_null(const char *text)
 {
 	return text && *text ? cJSON_CreateString(text) : cJSON_CreateNull();

@@ -6,6 +6,7 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 
+#include "sidecar/ray/ray_tally.h"
 #include "sidecar/report/report.h"
 
 /* Each returns a new value for the caller, NULL when memory ran out. Absent facts are null, never 0. */
@@ -19,5 +20,8 @@ cJSON *report_json_time(int64_t unix_ns); /* 0: null */
 /* Fields of the recorder's log lines: a snapshot of a running container; a verdict. */
 cJSON *report_json_of_snapshot(const struct report *r);
 cJSON *report_json_of_verdict(const struct report *r);
+/* The verdict on a worker of which Ray tells; the workers of the last minute, text being the line for people. */
+cJSON *report_json_of_worker(const struct report *r, const struct ray_said *said);
+cJSON *report_json_of_workers(const struct ray_summary *s, const char *text);
 
 #endif

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 
 #include "lib/units.h"
+#include "sidecar/verdict/ray_verdict.h"
 
 /* An OOM kill this long before the end still explains it: raylet gives up within seconds of losing a process. */
 #define OOM_EXPLAINS_NS (10 * NS_PER_SEC)
@@ -313,6 +314,10 @@ void classify(const struct observation *o, struct verdict *ret_verdict)
 	const struct kernel_evidence *kernel;
 	enum oom oom;
 
+	if (o->container_lives && o->ray) {
+		ray_verdict(o, ret_verdict);
+		return;
+	}
 	read_status(o, &v);
 	if (!o->cgroup_version)
 		verdict_add_missing(&v, "memory of the container", "a readable memory cgroup in the container");
@@ -327,5 +332,7 @@ void classify(const struct observation *o, struct verdict *ret_verdict)
 		exit_verdict(o, &v);
 	else
 		snprintf(v.sentence, sizeof(v.sentence), "Container %s: what happened is not known.", o->container);
+	if (o->ray)
+		ray_last_words(o, &v);
 	*ret_verdict = v;
 }

@@ -16,6 +16,7 @@
 #include "lib/failure_class.h"
 #include "lib/macros.h"
 #include "sidecar/kernel/kernel_evidence.h"
+#include "sidecar/ray/ray_lines.h"
 #include "sidecar/sample/memcg.h"
 
 /* What is known of one death, or of a process that died while the container lives on. */
@@ -37,6 +38,7 @@ struct observation {
 	int64_t oom_age_ns; /* time between the OOM killer's latest visit, as seen by the sampler, and the death; -1: none seen */
 	bool group_ended_by_us; /* --oom-group: we ended the container after the OOM killer took one process */
 	bool pod_terminating; /* the sidecar was asked to stop before the container ended */
+	const struct ray_said *ray; /* what Ray says of the worker that died, or said last before the end; NULL: nothing */
 	struct kernel_evidence kernel; /* what the kernel log says */
 };
 

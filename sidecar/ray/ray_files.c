@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files of Ray's logs directory, through its descriptor. */
+#include "sidecar/ray/ray_files.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "lib/macros.h"
+
+#define ENTRIES_MAX 50000 /* of the directory; Ray leaves a few files for each worker that ever was */
+#define FILES_OF_PID_MAX 8
+
+static int open_below(int dir_fd, const char *name, int flags)
+{
+	struct open_how how = {
+		.flags = (unsigned long long)(flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY),
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+	};
+
+	return (int)syscall(SYS_openat2, dir_fd, name, &how, sizeof(how));
+}
+
+int ray_file_path(int dir_fd, const char *name, struct stat *ret_st)
+{
+	int fd = open_below(dir_fd, name, O_PATH);
+
+	if (fd >= 0 && fstat(fd, ret_st) < 0) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+int ray_file_open(int dir_fd, const char *name, struct stat *ret_st)
+{
+	_cleanup_close_ int path_fd = ray_file_path(dir_fd, name, ret_st);
+	int fd;
+
+	if (path_fd < 0 || !S_ISREG(ret_st->st_mode))
+		return -1;
+	fd = open_below(dir_fd, name, O_RDONLY);
+	/* It may have been exchanged meanwhile. */
+	if (fd >= 0 && (fstat(fd, ret_st) < 0 || !S_ISREG(ret_st->st_mode))) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+bool ray_file_tail(int dir_fd, const char *name, size_t max, struct strbuf *out)
+{
+	struct stat st;
+	_cleanup_close_ int fd = ray_file_open(dir_fd, name, &st);
+	off_t at, end;
+	bool skip;
+
+	if (fd < 0 || st.st_size <= 0)
+		return false;
+	end = st.st_size; /* what is appended meanwhile is not ours to chase */
+	at = end > (off_t)max ? end - (off_t)max : 0;
+	skip = at > 0; /* the end of a line that began before */
+	while (at < end && !strbuf_failed(out)) {
+		char buf[4096];
+		ssize_t n = pread(fd, buf, (size_t)MIN(end - at, (off_t)sizeof(buf)), at);
+		const char *newline = skip && n > 0 ? memchr(buf, '\n', (size_t)n) : NULL;
+		size_t from = newline ? (size_t)(newline - buf) + 1 : 0;
+
+		if (n <= 0)
+			break;
+		skip = false;
+		strbuf_add(out, buf + from, (size_t)n - from);
+		at += n;
+	}
+	return out->len > 0;
+}
+
+bool ray_file_is_of_pid(const char *name, pid_t pid)
+{
+	char ends[3][24];
+
+	snprintf(ends[0], sizeof(ends[0]), "-%d.out", (int)pid);
+	snprintf(ends[1], sizeof(ends[1]), "-%d.err", (int)pid);
+	snprintf(ends[2], sizeof(ends[2]), "_%d.log", (int)pid);
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+		const char *prefix = i < 2 ? "worker-" : "python-core-worker-";
+		size_t len = strlen(name), end = strlen(ends[i]);
+
+		if (strncmp(name, prefix, strlen(prefix)) == 0 && len > end && strcmp(name + len - end, ends[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+void ray_files_of_pid(int dir_fd, pid_t pid, void (*fn)(const char *name, void *arg), void *arg)
+{
+	int fd = open_below(dir_fd, ".", O_RDONLY | O_DIRECTORY);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	const struct dirent *d;
+	unsigned int found = 0;
+
+	if (!dir) {
+		closep(&fd);
+		return;
+	}
+	for (unsigned int i = 0; i < ENTRIES_MAX && found < FILES_OF_PID_MAX && (d = readdir(dir)); i++)
+		if (ray_file_is_of_pid(d->d_name, pid)) {
+			fn(d->d_name, arg);
+			found++;
+		}
+	closedir(dir);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files of Ray's logs directory, through its descriptor: opened warily, found by PID, read at their end. */
+#ifndef AFTERGLOW_SIDECAR_RAY_RAY_FILES_H
+#define AFTERGLOW_SIDECAR_RAY_RAY_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "lib/strbuf.h"
+
+/*
+ * Opens a regular file below dir_fd for reading, following no link: Ray makes
+ * none there, and one that leads elsewhere must not make us read it. FIFOs and
+ * devices are never opened in earnest. -1 if there is no such file.
+ */
+int ray_file_open(int dir_fd, const char *name, struct stat *ret_st);
+/* The same with O_PATH, of any kind. */
+int ray_file_path(int dir_fd, const char *name, struct stat *ret_st);
+
+/* Appends the last max bytes, from the beginning of a line on if there is one. False: nothing to read. */
+bool ray_file_tail(int dir_fd, const char *name, size_t max, struct strbuf *out);
+
+/*
+ * Calls fn with the name of each file that a worker of that PID writes:
+ * worker-ID-JOB-PID.out and .err, python-core-worker-ID_PID.log. The directory
+ * is read only so far as a hostile one may be long.
+ */
+void ray_files_of_pid(int dir_fd, pid_t pid, void (*fn)(const char *name, void *arg), void *arg);
+
+/* Whether name is that of a log of the worker with that PID. Pure. */
+bool ray_file_is_of_pid(const char *name, pid_t pid);
+
+#endif

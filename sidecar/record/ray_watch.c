@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ray's own voice. */
+#include "sidecar/record/ray_watch.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sidecar/ray/ray_files.h"
+#include "sidecar/ray/ray_logs.h"
+#include "sidecar/record/observer.h"
+#include "sidecar/sample/rootfd.h"
+
+#define HIGH_NS (10 * NS_PER_SEC) /* how long the fullest snapshot is remembered */
+#define LAST_WORDS_NS (30 * NS_PER_SEC)
+#define LOOKUPS_MAX 4 /* of a dead worker's files, in one poll */
+#define WORKER_LOG_MAX (16 * 1024)
+
+struct ray_watch {
+	int root_fd;
+	struct ray_logs *logs;
+	struct ray_tally tally;
+	struct snapshot high; /* the fullest of the last seconds: the victim is still in it */
+	struct ray_said last; /* of any kind but summaries; at_ns 0: none */
+	/* During a poll: */
+	const struct ray_watch_callbacks *callbacks; /* NULL: only remember */
+	int64_t now_ns;
+	unsigned int lookups;
+};
+
+struct ray_watch *ray_watch_new(int root_fd, int64_t now_ns)
+{
+	struct ray_watch *w = root_fd >= 0 ? calloc(1, sizeof(*w)) : NULL;
+
+	if (!w)
+		return NULL;
+	w->root_fd = root_fd;
+	ray_tally_init(&w->tally, now_ns);
+	w->logs = ray_logs_new(root_fd);
+	if (!w->logs) {
+		free(w);
+		return NULL;
+	}
+	return w;
+}
+
+void ray_watch_free(struct ray_watch *w)
+{
+	if (!w)
+		return;
+	ray_logs_free(w->logs);
+	free(w);
+}
+
+int ray_watch_logs_dir(const struct ray_watch *w)
+{
+	return w ? ray_logs_dir(w->logs) : -1;
+}
+
+const struct ray_said *ray_watch_last_words(const struct ray_watch *w, int64_t now_ns)
+{
+	return w && w->last.at_ns && now_ns - w->last.at_ns <= LAST_WORDS_NS ? &w->last : NULL;
+}
+
+static bool holds(const struct snapshot *s, pid_t pid)
+{
+	for (size_t i = 0; i < s->n_top; i++)
+		if (s->top[i].pid == pid)
+			return true;
+	return false;
+}
+
+const struct snapshot *ray_watch_snapshot(const struct ray_watch *w, const struct observer *o, pid_t pid)
+{
+	const struct snapshot *const candidates[] = { &o->last, &o->previous, w ? &w->high : &o->last };
+
+	for (size_t i = 0; pid && i < ARRAY_SIZE(candidates); i++)
+		if (holds(candidates[i], pid))
+			return candidates[i];
+	return &o->last;
+}
+
+/* What the dead worker's own files tell */
+
+struct lookup {
+	int dir_fd;
+	struct ray_said *said;
+};
+
+static void look_into(const char *name, void *arg)
+{
+	struct lookup *l = arg;
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(WORKER_LOG_MAX);
+	struct ray_event *e = &l->said->event;
+	char task[sizeof(e->task)] = "";
+
+	if (strstr(name, "python-core") || !ray_file_tail(l->dir_fd, name, WORKER_LOG_MAX, &text))
+		return;
+	ray_worker_log_parse(strbuf_str(&text), text.len, task, sizeof(task), l->said->signal_said,
+			     sizeof(l->said->signal_said));
+	if (!e->task[0])
+		memcpy(e->task, task, sizeof(task));
+}
+
+static bool is_gone(int root_fd, pid_t pid)
+{
+	char path[40];
+	int fd;
+
+	snprintf(path, sizeof(path), "proc/%d", (int)pid);
+	fd = rootfd_open(root_fd, path, O_PATH, NULL);
+	if (fd < 0)
+		return true;
+	close(fd);
+	return false;
+}
+
+static void look_up(struct ray_watch *w, struct ray_said *said)
+{
+	struct lookup l = { ray_logs_dir(w->logs), said };
+
+	if (!said->event.pid)
+		return;
+	said->gone = is_gone(w->root_fd, said->event.pid);
+	if (w->lookups++ < LOOKUPS_MAX && l.dir_fd >= 0)
+		ray_files_of_pid(l.dir_fd, said->event.pid, look_into, &l);
+}
+
+static void on_event(const struct ray_event *event, const char *file, void *arg)
+{
+	struct ray_watch *w = arg;
+	struct ray_said said = { .event = *event, .at_ns = w->now_ns };
+	enum ray_outcome outcome;
+
+	if (event->kind == RAY_SUMMARY)
+		return; /* ours counts what Ray's does not see */
+	snprintf(said.file, sizeof(said.file), "%s", file);
+	look_up(w, &said);
+	outcome = ray_tally_event(&w->tally, w->now_ns, &said.event, &said.left_out);
+	if (outcome == RAY_KNOWN && event->kind != RAY_NODE_LOST)
+		return;
+	w->last = said;
+	if (outcome == RAY_REPORT && w->callbacks)
+		w->callbacks->died(&said, w->callbacks->arg);
+}
+
+void ray_watch_poll(struct ray_watch *w, const struct observer *o, int64_t now_ns, const struct ray_watch_callbacks *callbacks)
+{
+	struct ray_summary summary;
+
+	if (!w)
+		return;
+	if (o->last.memory.usage >= w->high.memory.usage || now_ns - w->high.at_ns > HIGH_NS)
+		w->high = o->last;
+	ray_tally_kernel(&w->tally, now_ns, o->last.memory.oom_kill);
+	w->now_ns = now_ns;
+	w->callbacks = callbacks;
+	w->lookups = 0;
+	ray_logs_poll(w->logs, now_ns, on_event, w);
+	if (ray_tally_summary(&w->tally, now_ns, &summary))
+		callbacks->summary(&summary, callbacks->arg);
+}
+
+void ray_watch_finish(struct ray_watch *w, int64_t now_ns)
+{
+	if (!w)
+		return;
+	w->now_ns = now_ns;
+	w->callbacks = NULL;
+	w->lookups = 0;
+	ray_logs_finish(w->logs, now_ns, on_event, w);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ray's own voice: its logs are followed, and what they say of workers that
+ * died while the container lives becomes reports, counts and a summary a minute.
+ */
+#ifndef AFTERGLOW_SIDECAR_RECORD_RAY_WATCH_H
+#define AFTERGLOW_SIDECAR_RECORD_RAY_WATCH_H
+
+#include "sidecar/ray/ray_lines.h"
+#include "sidecar/ray/ray_tally.h"
+
+struct observer;
+struct snapshot;
+struct ray_watch;
+
+struct ray_watch_callbacks {
+	/* A worker died, or descriptors ran out, and a report is due. */
+	void (*died)(const struct ray_said *said, void *arg);
+	/* A minute is over in which workers died. */
+	void (*summary)(const struct ray_summary *s, void *arg);
+	void *arg;
+};
+
+/* root_fd stays the caller's. NULL without memory. */
+struct ray_watch *ray_watch_new(int root_fd, int64_t now_ns);
+void ray_watch_free(struct ray_watch *w); /* NULL is allowed */
+
+/* After each sample. Reads logs once a second. w may be NULL. */
+void ray_watch_poll(struct ray_watch *w, const struct observer *o, int64_t now_ns, const struct ray_watch_callbacks *callbacks);
+
+/* The container is dead: the last words. Nothing is called back. w may be NULL. */
+void ray_watch_finish(struct ray_watch *w, int64_t now_ns);
+
+/* What was said last that may have to do with an end at now_ns; NULL: nothing in the last seconds. */
+const struct ray_said *ray_watch_last_words(const struct ray_watch *w, int64_t now_ns);
+
+/* The latest snapshot that has a process with that PID, else the latest. */
+const struct snapshot *ray_watch_snapshot(const struct ray_watch *w, const struct observer *o, pid_t pid);
+
+/* The logs directory, O_PATH, -1: none. Owned by w, which may be NULL. */
+int ray_watch_logs_dir(const struct ray_watch *w);
+
+#endif

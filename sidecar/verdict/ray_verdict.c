@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The verdict on a worker of which Ray's own logs tell. */
+#include "sidecar/verdict/ray_verdict.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Ray's monitor kills at 95 % by default. Far below that its word and our samples do not agree. */
+#define FULL_ENOUGH 0.7
+
+static const char *source_of(const struct ray_said *said)
+{
+	/* Evidence keeps only the pointer. */
+	return strstr(said->file, "event_") ? "Ray's events" : strncmp(said->file, "gcs", 3) == 0 ? "gcs_server.out" : "Ray's log";
+}
+
+/* "ray::leak (PID 706)", "a worker" */
+static const char *name_worker(const struct ray_event *e, char *text, size_t size)
+{
+	if (e->task[0] && e->pid)
+		snprintf(text, size, "%s (PID %d)", e->task, (int)e->pid);
+	else if (e->task[0])
+		snprintf(text, size, "%s", e->task);
+	else if (e->pid)
+		snprintf(text, size, "a worker (PID %d)", (int)e->pid);
+	else
+		snprintf(text, size, "a worker");
+	return text;
+}
+
+static void add_left_out(const struct ray_said *said, struct verdict *v)
+{
+	if (said->left_out)
+		verdict_add_evidence(v, "afterglow", "%u more like this one since the last report of them", said->left_out);
+}
+
+/* The largest of Ray's own table; the whole of it is in the bundle. */
+static void add_table(const struct ray_event *e, struct verdict *v)
+{
+	char text[EVIDENCE_TEXT_MAX] = "";
+	const char *row = e->table;
+	size_t n = 0;
+
+	for (unsigned int i = 0; i < 3 && *row; i++) {
+		int len = (int)strcspn(row, "\n");
+		int pid, at;
+		char held[16];
+
+		if (sscanf(row, "%d %15[^\t] %n", &pid, held, &at) >= 2 && at < len)
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%.*s (PID %d) %s GB", n ? ", " : "",
+					      MIN(len - at, 40), row + at, pid, held);
+		if (n >= sizeof(text))
+			break;
+		row += len + (row[len] == '\n');
+	}
+	if (text[0])
+		verdict_add_evidence(v, "Ray's table", "%s", text);
+}
+
+static void memory_kill(const struct observation *o, struct verdict *v)
+{
+	const struct ray_event *e = &o->ray->event;
+	char worker[160], more[40] = "", held[48] = "";
+	double used = o->last.limit > 0 ? (double)o->last.usage / (double)o->last.limit : 0;
+
+	v->class = FAILURE_RAY_MEMORY_MONITOR;
+	if (e->workers > 1)
+		snprintf(more, sizeof(more), " and %u more", e->workers - 1);
+	if (e->held[0])
+		snprintf(held, sizeof(held), ", which held %s", e->held);
+	snprintf(v->sentence, sizeof(v->sentence),
+		 "Ray's memory monitor killed %s%s%s in container %s: memory was at %s; the container lives on.",
+		 name_worker(e, worker, sizeof(worker)), more, held, o->container,
+		 e->memory[0] ? e->memory : "its threshold");
+	if (e->detail[0])
+		verdict_add_evidence(v, source_of(o->ray), "%s", e->detail);
+	else
+		verdict_add_evidence(v, source_of(o->ray), "%u worker(s) killed, the node running low on memory", e->workers);
+	/* The log can be written by anybody in the container: our own figures must agree. */
+	v->confidence = used >= FULL_ENOUGH ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
+	if (o->last.limit > 0)
+		verdict_add_evidence(v, "samples", "%.0f %% of the limit in use %s", 100 * used,
+				     used >= FULL_ENOUGH ? "then" : "at most: less than Ray's words let expect");
+	add_table(e, v);
+}
+
+static void crash(const struct observation *o, struct verdict *v)
+{
+	const struct ray_event *e = &o->ray->event;
+	bool fds = e->kind == RAY_FDS_EXHAUSTED;
+	char worker[160];
+
+	v->class = fds ? FAILURE_FILE_DESCRIPTORS_EXHAUSTED : FAILURE_WORKER_CRASH;
+	v->confidence = o->ray->gone && !fds ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
+	name_worker(e, worker, sizeof(worker));
+	if (fds && !e->pid)
+		snprintf(v->sentence, sizeof(v->sentence),
+			 "Open files ran out in container %s (Too many open files); the container lives on.", o->container);
+	else
+		snprintf(v->sentence, sizeof(v->sentence), "Ray worker %s in container %s died%s%s; the container lives on.",
+			 strncmp(worker, "a worker ", 9) == 0 ? worker + 9 : worker, o->container,
+			 fds ? " after open files ran out" : o->ray->signal_said[0] ? " of " : " unexpectedly",
+			 fds ? "" : o->ray->signal_said);
+	if (e->detail[0])
+		verdict_add_evidence(v, source_of(o->ray), "%s", e->detail);
+	if (o->ray->signal_said[0])
+		verdict_add_evidence(v, "worker's log", "*** %s received", o->ray->signal_said);
+	else if (!fds)
+		verdict_add_missing(v, "what ended the worker",
+				    "its wait status, which only raylet gets and does not write down");
+	if (e->pid)
+		verdict_add_evidence(v, "processes", o->ray->gone ? "PID %d is gone" : "PID %d is there still, or again",
+				     (int)e->pid);
+}
+
+void ray_verdict(const struct observation *o, struct verdict *v)
+{
+	*v = (struct verdict){ .exit_code = -1 };
+	if (o->ray->event.kind == RAY_MEMORY_KILL)
+		memory_kill(o, v);
+	else
+		crash(o, v);
+	add_left_out(o->ray, v);
+}
+
+void ray_last_words(const struct observation *o, struct verdict *v)
+{
+	const struct ray_event *e = &o->ray->event;
+
+	if (!e->detail[0])
+		return;
+	verdict_add_evidence(v, source_of(o->ray), "shortly before: %s", e->detail);
+	/* An exit code of its own after the descriptors had run out. */
+	if (e->kind == RAY_FDS_EXHAUSTED && !e->pid &&
+	    (v->class == FAILURE_APPLICATION_ERROR || v->class == FAILURE_ABORT)) {
+		v->class = FAILURE_FILE_DESCRIPTORS_EXHAUSTED;
+		v->confidence = CONFIDENCE_LIKELY;
+		snprintf(v->sentence, sizeof(v->sentence),
+			 "Container %s ended with exit code %d, shortly after open files had run out (Too many open files).",
+			 o->container, v->exit_code);
+	}
+}
