@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # run.sh operator|cluster [PYTEST-ARG...]: brings up what the tests need and runs them.
-#   operator  the operator from build/, as a process here, against a real kube-apiserver
+#   operator  the operator from build/, as a process here, against a real kube-apiserver; no cluster is needed
 #   cluster   everything, installed by Helm on a real cluster, with real Ray
-# The cluster is left running for the next run; e2e/cluster/down.sh ends it.
+# The second one's cluster is left running for the next run; e2e/cluster/down.sh ends it.
 # KUBECONFIG_E2E=path uses a cluster of yours: it must be able to pull or hold the images.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
-suite=$1
+suite=$1 cases=$1
 shift
 cache=${AFTERGLOW_CACHE:-$HOME/.cache/afterglow}
 run=${AFTERGLOW_RUN:-/var/lib/afterglow-cluster}
@@ -21,7 +21,13 @@ if [ ! -e "$venv/complete" ]; then
 	touch "$venv/complete"
 fi
 
-if [ -n "${KUBECONFIG_E2E:-}" ]; then
+if [ "$suite" = operator ]; then
+	# The tests start etcd and kube-apiserver themselves, on free ports, and end them. A folder called operator
+	# would hide Python's module of that name.
+	cases=apiserver
+	e2e/cluster/deps.sh
+	e2e/cluster/build.sh
+elif [ -n "${KUBECONFIG_E2E:-}" ]; then
 	export KUBECONFIG=$KUBECONFIG_E2E
 else
 	# One at a time: the chart is installed once, and some cases break it on purpose. make demo takes it too.
@@ -30,16 +36,14 @@ else
 	flock --nonblock 9 || { echo "waiting for another run on this cluster"; flock 9; }
 	e2e/cluster/up.sh 9>&-
 	export KUBECONFIG=$run/kubeconfig PATH=$run/bin:$PATH
-	if [ "$suite" = cluster ]; then
-		images/build.sh operator sidecar
-		ray=$(images/ray/build.sh | tail -n 1)
-		e2e/cluster/load-image.sh build/images/afterglow-operator.tar build/images/afterglow-sidecar.tar
-		kubectl get nodes -o jsonpath='{.items[*].status.images[*].names[*]}' | grep -q "$(images/ray/name.sh)" ||
-			e2e/cluster/load-image.sh "$ray"
-	fi
+	images/build.sh operator sidecar
+	ray=$(images/ray/build.sh | tail -n 1)
+	e2e/cluster/load-image.sh build/images/afterglow-operator.tar build/images/afterglow-sidecar.tar
+	kubectl get nodes -o jsonpath='{.items[*].status.images[*].names[*]}' | grep -q "$(images/ray/name.sh)" ||
+		e2e/cluster/load-image.sh "$ray"
 fi
 export AFTERGLOW_VERSION RAY_IMAGE
 AFTERGLOW_VERSION=$(make -s version)
 RAY_IMAGE=$(images/ray/name.sh)
 # -rs: a test that is skipped says why.
-exec "$venv/bin/python" -m pytest -rs -v --color=no -p no:cacheprovider "e2e/cases/$suite" "$@"
+exec "$venv/bin/python" -m pytest -rs -v --color=no -p no:cacheprovider "e2e/cases/$cases" "$@"

@@ -5,7 +5,7 @@ import re
 
 import yaml
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).parents[3]
 
 
 def crd(name):

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operator from build/ as a process here, on a real etcd and kube-apiserver of the test session's own."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import uuid
+
+import pytest
+import yaml
+
+from conftest import wait_for
+from apiserver.control_plane import ControlPlane, Daemon, free_port
+from apiserver.kubelet import Kubelet
+
+ROOT = pathlib.Path(__file__).parents[3]
+BUILD = ROOT / os.environ.get("AFTERGLOW_BUILD", "build")
+IMAGE = "localhost/sidecar:test"
+
+
+@pytest.fixture(scope="session")
+def plane(tmp_path_factory):
+    """The control plane, with the CRDs as people install them."""
+    control_plane = ControlPlane(tmp_path_factory.mktemp("control-plane"))
+    try:
+        control_plane.start()
+        install_crds(control_plane)
+        yield control_plane
+    finally:
+        control_plane.stop()
+
+
+def install_crds(control_plane):
+    control_plane.kubectl("apply", "-f", str(ROOT / "crds"))
+    for plural in ("rayclusters", "rayfailures"):
+        wait_for(f"the kind {plural}", lambda plural=plural: control_plane.api().items(plural) is not None, interval=0.1)
+
+
+@pytest.fixture
+def api(plane, request):
+    """The API in a namespace of the test's own, whose clusters are gone afterwards."""
+    words = re.sub("[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())[:40].strip("-")
+    name = f"{words}-{uuid.uuid4().hex[:5]}"
+    plane.api().create("namespaces", {"metadata": {"name": name}})
+    api = plane.api().within(name)
+    yield api
+    for plural in ("rayclusters", "pods"):
+        api.request("DELETE", api.path(plural))
+
+
+@pytest.fixture
+def kubelet(api):
+    return Kubelet(api)
+
+
+class Operator(Daemon):
+    """A running afterglow-operator."""
+
+    def __init__(self, log, *args, env=None):
+        self.metrics_port = free_port()
+        super().__init__([BUILD / "afterglow-operator", "--launcher", BUILD / "afterglow-launch", "--metrics-address",
+                          f"127.0.0.1:{self.metrics_port}", *args], log, env)
+
+    def http(self, path):
+        # pylint: disable=import-outside-toplevel
+        import urllib.error
+        import urllib.request
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.metrics_port}{path}", timeout=10) as response:
+                return response.status, response.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+        except OSError as error:
+            raise AssertionError(f"{path}: {error}") from error
+
+    def metric(self, name, **labels):
+        """The sum over all series that have these labels."""
+        total = 0.0
+        for line in self.http("/metrics")[1].splitlines():
+            found = re.fullmatch(r"(\w+)(?:\{(.*)\})? (\S+)", line)
+            if found and found[1] == name and all(f'{k}="{v}"' in (found[2] or "") for k, v in labels.items()):
+                total += float(found[3])
+        return total
+
+    def wait_ready(self):
+        def ready():
+            assert self.running(), self.text()
+            return self.http("/readyz")[0] == 200
+        wait_for("the operator to be ready", ready, interval=0.05)
+        return self
+
+
+@pytest.fixture
+def start(plane, api, tmp_path):
+    """Starts operators: for the test's namespace and with a sidecar image, unless told otherwise."""
+    started = []
+
+    def run(*args, kubeconfig=None, namespace=True, image=IMAGE, env=None, ready=True):
+        arguments = ["--kubeconfig", kubeconfig or plane.kubeconfig("operator")]
+        arguments += ["--namespace", api.namespace] if namespace else []
+        arguments += ["--sidecar-image", image] if image else []
+        operator = Operator(tmp_path / f"operator-{len(started)}.log", *arguments, *args, env=env)
+        started.append(operator)
+        return operator.wait_ready() if ready else operator
+
+    yield run
+    for operator in started:
+        # A stopped process does not hear of anything else.
+        operator.stop(signal.SIGKILL)
+        print(f"--- {operator.log.name}\n{operator.text()}")
+        assert "Sanitizer" not in operator.text()
+
+
+@pytest.fixture
+def operator(start):
+    return start()
+
+
+def group(name, replicas=1, **more):
+    return {"groupName": name, "replicas": replicas, "minReplicas": 0, "maxReplicas": 10, "rayStartParams": {},
+            "template": {"spec": {"containers": [{
+                "name": "ray-worker", "image": "ray:test", "resources": {"limits": {"cpu": "1", "memory": "2Gi"}}}]}},
+            **more}
+
+
+def ray_cluster(name, *groups, **more):
+    """A RayCluster as a user of KubeRay writes it."""
+    return {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": {"name": name},
+            "spec": {"rayVersion": "2.46.0",
+                     "headGroupSpec": {"rayStartParams": {"dashboard-host": "0.0.0.0"}, "template": {"spec": {"containers": [{
+                         "name": "ray-head", "image": "ray:test",
+                         "resources": {"limits": {"cpu": "2", "memory": "4Gi"}}}]}}},
+                     "workerGroupSpecs": list(groups), **more}}
+
+
+class RayCluster:
+    """A RayCluster in the test's namespace."""
+
+    def __init__(self, api, name):
+        self.api = api
+        self.name = name
+
+    def pods(self, node_type="", include_leaving=False):
+        selector = f"ray.io/cluster={self.name}" + (f",ray.io/node-type={node_type}" if node_type else "")
+        return [p for p in self.api.items("pods", selector)
+                if include_leaving or "deletionTimestamp" not in p["metadata"]]
+
+    def wait_pods(self, heads, workers):
+        def find():
+            found = self.pods("head"), self.pods("worker")
+            assert (len(found[0]), len(found[1])) == (heads, workers), [p["metadata"]["name"] for f in found for p in f]
+            return found
+        return wait_for(f"{heads} head and {workers} worker pods of {self.name}", find, interval=0.05)
+
+    def get(self):
+        return self.api.get("rayclusters", self.name)
+
+    def status(self):
+        return self.get().get("status", {})
+
+    def condition(self, kind):
+        return next((c for c in self.status().get("conditions", []) if c["type"] == kind), None)
+
+    def wait_condition(self, kind, status, reason=None):
+        def find():
+            condition = self.condition(kind)
+            assert condition and condition["status"] == status and reason in (None, condition["reason"]), condition
+            return condition
+        return wait_for(f"condition {kind}={status} {reason or ''}", find, interval=0.05)
+
+    def wait_status(self, **fields):
+        def find():
+            now = self.status()
+            assert all(now.get(k) == v for k, v in fields.items()), now
+            return now
+        return wait_for(f"status {fields}", find, interval=0.05)
+
+    def patch(self, spec):
+        return self.api.patch("rayclusters", self.name, {"spec": spec})
+
+    def scale(self, **replicas):
+        """Each group by its name."""
+        groups = self.get()["spec"]["workerGroupSpecs"]
+        for g in groups:
+            g["replicas"] = replicas.get(g["groupName"].replace("-", "_"), g["replicas"])
+        return self.patch({"workerGroupSpecs": groups})
+
+    def failures(self):
+        return self.api.items("rayfailures", f"ray.io/cluster={self.name}")
+
+    def wait_failures(self, count):
+        def find():
+            found = self.failures()
+            assert len(found) == count, json.dumps([f["metadata"]["name"] for f in found])
+            return found
+        return wait_for(f"{count} RayFailures of {self.name}", find, interval=0.05)
+
+
+@pytest.fixture
+def make(api):
+    """Makes RayClusters."""
+    def create(name, *groups, **more):
+        api.create("rayclusters", ray_cluster(name, *groups, **more))
+        return RayCluster(api, name)
+    return create
+
+
+def settle(operator, api, kubelet):
+    """
+    Returns when the operator has seen all that happened so far, and done what it wanted to. What it must answer comes
+    last in both watches: a cluster that it refuses, and a pod that died.
+    """
+    name = f"marker-{uuid.uuid4().hex[:5]}"
+    api.create("rayclusters", ray_cluster(name, group("same"), group("same")))
+    RayCluster(api, name).wait_condition("afterglow.dev/SpecValid", "False")
+    pod = api.create("pods", {
+        "metadata": {"name": name, "labels": {"ray.io/is-ray-node": "yes", "ray.io/cluster": name}},
+        "spec": {"containers": [{"name": "ray", "image": "ray:test"}]}})
+    kubelet.end(pod, 1)
+    RayCluster(api, name).wait_failures(1)
+    wait_for("an empty queue", lambda: operator.metric("workqueue_depth") == 0 and
+             operator.metric("afterglow_failures_pending") == 0, interval=0.05)
+    api.delete("rayclusters", name)
+    api.delete("pods", name)
+
+
+__all__ = ["BUILD", "IMAGE", "ROOT", "Operator", "RayCluster", "group", "install_crds", "ray_cluster", "settle", "yaml"]

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""etcd and kube-apiserver as child processes on loopback ports, without scheduler, controllers and kubelet."""
+
+import ctypes
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import socket
+import subprocess
+
+import yaml
+
+from conftest import wait_for
+from apiserver.api import Api, ApiError
+
+CLUSTER = pathlib.Path(__file__).parents[2] / "cluster"
+PR_SET_PDEATHSIG = 1
+libc = ctypes.CDLL(None)
+
+# What each write was, and by whom: proof that nothing was done twice. Blocking, so a write that was answered is in it.
+AUDIT_POLICY = {
+    "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived", "ResponseStarted"],
+    "rules": [{"level": "Metadata", "verbs": ["create", "update", "patch", "delete", "deletecollection"]},
+              {"level": "None"}],
+}
+
+
+def die_with_parent():
+    """However the tests end, their processes do not outlive them."""
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def free_port():
+    """Below the range from which the kernel gives ports to clients, so that it is still free after a restart."""
+    while True:
+        port = random.randrange(20000, 32000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
+
+
+def programs():
+    """The directory that e2e/cluster/build.sh prints."""
+    result = subprocess.run([CLUSTER / "build.sh"], capture_output=True, text=True, check=True)
+    return pathlib.Path(result.stdout.splitlines()[-1])
+
+
+class Daemon:
+    """A child process with a log file, stopped by its pid."""
+
+    def __init__(self, command, log, env=None):
+        self.log = log
+        with open(log, "ab") as output:
+            # pylint: disable=subprocess-popen-preexec-fn # no threads here when children start
+            self.process = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=output,
+                                            stderr=output, preexec_fn=die_with_parent, env=env)
+
+    def text(self):
+        return self.log.read_text(errors="replace")
+
+    def running(self):
+        return self.process.poll() is None
+
+    def send(self, number):
+        self.process.send_signal(number)
+
+    def stop(self, number=signal.SIGTERM, timeout=60):
+        """Sends the signal and returns the exit status."""
+        if self.running():
+            self.send(number)
+        return self.process.wait(timeout)
+
+
+class ControlPlane:
+    """One etcd, one kube-apiserver, and what is needed to talk to it."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        self.bin = programs()
+        self.etcd_port, self.peer_port, self.port = free_port(), free_port(), free_port()
+        self.etcd = self.api_server = None
+        self.make_certificates()
+        (directory / "audit.yaml").write_text(yaml.safe_dump(AUDIT_POLICY))
+
+    # --- certificates ---
+
+    def openssl(self, *args):
+        subprocess.run(["openssl", *args], cwd=self.directory, check=True, capture_output=True)
+
+    def issue(self, name, subject, *extensions):
+        extra = [part for e in extensions for part in ("-addext", e)]
+        self.openssl("req", "-x509", "-config", "openssl.cnf", "-new", "-newkey", "ec", "-pkeyopt",
+                     "ec_paramgen_curve:prime256v1", "-noenc", "-days", "30", "-CA", "ca.crt", "-CAkey", "ca.key", "-subj",
+                     subject, "-keyout", f"{name}.key", "-out", f"{name}.crt", "-addext",
+                     "basicConstraints=critical,CA:FALSE", *extra)
+
+    def make_certificates(self):
+        self.directory.joinpath("openssl.cnf").write_text("[req]\ndistinguished_name = dn\n[dn]\n")
+        self.openssl("req", "-x509", "-config", "openssl.cnf", "-new", "-newkey", "ec", "-pkeyopt",
+                     "ec_paramgen_curve:prime256v1", "-noenc", "-days", "30", "-subj", "/CN=ca", "-keyout", "ca.key",
+                     "-out", "ca.crt", "-addext", "basicConstraints=critical,CA:TRUE", "-addext",
+                     "keyUsage=critical,digitalSignature,keyCertSign")
+        self.openssl("genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048", "-out", "sa.key")
+        self.issue("server", "/CN=kube-apiserver", "subjectAltName=IP:127.0.0.1")
+        self.issue("test", "/O=system:masters/CN=test")
+        self.issue("operator", "/O=system:masters/CN=operator")
+
+    def file(self, name):
+        return self.directory / name
+
+    # --- processes ---
+
+    def start_etcd(self):
+        client, peer = f"http://127.0.0.1:{self.etcd_port}", f"http://127.0.0.1:{self.peer_port}"
+        self.etcd = Daemon([self.bin / "etcd", "--name", "test", "--data-dir", self.file("etcd"), "--listen-client-urls",
+                            client, "--advertise-client-urls", client, "--listen-peer-urls", peer,
+                            "--initial-advertise-peer-urls", peer, "--initial-cluster", f"test={peer}",
+                            "--unsafe-no-fsync", "--log-level", "warn"], self.file("etcd.log"))
+
+    def start_api_server(self):
+        self.api_server = Daemon([
+            self.bin / "kube-apiserver", "--etcd-servers", f"http://127.0.0.1:{self.etcd_port}",
+            "--bind-address", "127.0.0.1", "--advertise-address", "127.0.0.1", "--secure-port", self.port,
+            "--endpoint-reconciler-type", "none", "--authorization-mode", "RBAC",
+            "--service-cluster-ip-range", "10.0.0.0/16", "--client-ca-file", self.file("ca.crt"),
+            "--tls-cert-file", self.file("server.crt"), "--tls-private-key-file", self.file("server.key"),
+            "--service-account-issuer", "https://test", "--service-account-signing-key-file", self.file("sa.key"),
+            "--service-account-key-file", self.file("sa.key"),
+            # Nobody makes the service accounts that this plugin asks for.
+            "--disable-admission-plugins", "ServiceAccount",
+            "--audit-policy-file", self.file("audit.yaml"), "--audit-log-path", self.file("audit.log"),
+            "--audit-log-mode", "blocking-strict",
+        ], self.file("api-server.log"))
+        wait_for("the API server", self.is_ready, timeout=120, interval=0.1)
+
+    def is_ready(self):
+        assert self.api_server.running(), self.api_server.text()[-3000:]
+        try:
+            return self.api().request("GET", "/readyz") == "ok"
+        except ApiError:
+            return False
+
+    def start(self):
+        self.start_etcd()
+        self.start_api_server()
+
+    def stop(self):
+        """All are only for the tests: nothing of them is to be kept."""
+        for daemon in (self.api_server, self.etcd):
+            if daemon:
+                daemon.stop(signal.SIGKILL)
+        shutil.rmtree(self.file("etcd"), ignore_errors=True)
+
+    # --- clients ---
+
+    def api(self, token=None):
+        if token:
+            return Api(self.port, self.file("ca.crt"), token=token)
+        return Api(self.port, self.file("ca.crt"), self.file("test.crt"), self.file("test.key"))
+
+    def kubectl(self, *args):
+        result = subprocess.run(
+            [self.bin / "kubectl", "--kubeconfig", self.kubeconfig("test"), *args], capture_output=True, text=True,
+            check=False, env={**os.environ, "HOME": str(self.directory)})
+        assert result.returncode == 0, result.stderr
+        return result.stdout
+
+    def kubeconfig(self, user, port=None, credentials=None):
+        """The path of a kubeconfig for the user's certificate (or other credentials)."""
+        credentials = credentials or {"client-certificate": str(self.file(f"{user}.crt")),
+                                      "client-key": str(self.file(f"{user}.key"))}
+        path = self.file(f"{user}-{port or self.port}.kubeconfig")
+        path.write_text(yaml.safe_dump({
+            "apiVersion": "v1", "kind": "Config", "current-context": "test",
+            "clusters": [{"name": "test", "cluster": {"server": f"https://127.0.0.1:{port or self.port}",
+                                                      "certificate-authority": str(self.file("ca.crt"))}}],
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": user}}],
+            "users": [{"name": user, "user": credentials}],
+        }))
+        return path
+
+    def writes(self, namespace, plural=None, verb=None, user="operator"):
+        """The writes that succeeded, in their order, as the API server noted them."""
+        found = []
+        for line in self.file("audit.log").read_text().splitlines():
+            event = json.loads(line)
+            what = event.get("objectRef", {})
+            if (event["user"]["username"] == user and what.get("namespace") == namespace and
+                    event.get("responseStatus", {}).get("code", 0) // 100 == 2 and
+                    plural in (None, what.get("resource")) and verb in (None, event["verb"])):
+                found.append(event)
+        return found

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plays the kubelet: says of pods, in their status, what a kubelet would."""
+
+import hashlib
+
+NOW = "2026-11-21T01:00:00Z"
+
+
+def container_id(pod, name, restart):
+    seed = f"{pod['metadata']['uid']}/{name}/{restart}"
+    return "containerd://" + hashlib.sha256(seed.encode()).hexdigest()
+
+
+def running(pod, name, restart=0):
+    """The status of a container that runs and is ready."""
+    return {"name": name, "image": "image", "imageID": "image", "containerID": container_id(pod, name, restart),
+            "ready": True, "started": True, "restartCount": restart, "state": {"running": {"startedAt": NOW}}}
+
+
+def ended(pod, name, restart, exit_code, **more):
+    """A state of a container that ended."""
+    return {"terminated": {"exitCode": exit_code, "reason": "Error", "startedAt": NOW, "finishedAt": "2026-11-21T01:05:00Z",
+                           "containerID": container_id(pod, name, restart), **more}}
+
+
+def status(pod, phase, containers, ready):
+    conditions = [{"type": kind, "status": str(ready), "lastTransitionTime": NOW}
+                  for kind in ("Initialized", "Ready", "ContainersReady", "PodScheduled")]
+    return {"status": {"phase": phase, "podIP": "10.1.2.3", "podIPs": [{"ip": "10.1.2.3"}], "hostIP": "10.9.9.9",
+                       "startTime": NOW, "conditions": conditions, "containerStatuses": containers}}
+
+
+class Kubelet:
+    """The kubelet of one namespace. Pods have no node, so a deleted one is gone at once."""
+
+    def __init__(self, api):
+        self.api = api
+
+    def say(self, pod, phase, containers, ready):
+        return self.api.patch("pods", pod["metadata"]["name"], status(pod, phase, containers, ready), "status")
+
+    def run(self, pod):
+        """All containers run and are ready."""
+        return self.say(pod, "Running", [running(pod, c["name"]) for c in pod["spec"]["containers"]], True)
+
+    def run_all(self, selector=""):
+        for pod in self.api.items("pods", selector):
+            self.run(pod)
+
+    def end(self, pod, exit_code, **more):
+        """The Ray container ended and is not started again: the pod failed."""
+        names = [c["name"] for c in pod["spec"]["containers"]]
+        states = [{**running(pod, names[0]), "ready": False, "started": False,
+                   "state": ended(pod, names[0], 0, exit_code, **more)}]
+        states += [{**running(pod, n), "ready": False, "started": False,
+                    "state": ended(pod, n, 0, 0, reason="Completed")} for n in names[1:]]
+        return self.say(pod, "Failed", states, False)
+
+    def restart(self, pod, restart, exit_code, **more):
+        """The Ray container ended and was started again, for the restart-th time."""
+        names = [c["name"] for c in pod["spec"]["containers"]]
+        ray = {**running(pod, names[0], restart), "lastState": ended(pod, names[0], restart - 1, exit_code, **more)}
+        return self.say(pod, "Running", [ray] + [running(pod, n) for n in names[1:]], True)
+
+
