@@ -1,77 +1,175 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was seen: a fast ring of every sample, a slow one of one a second. */
+/* What is known of one life of a container: a fast series of every sample, a slow one of one a second. */
 #include "sidecar/sample/history.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/units.h"
+#include "sidecar/sample/ring.h"
 
 #define FAST_MAX 128
 #define SLOW_MAX 300
 #define SLOW_SPACING_NS NS_PER_SEC
 
-struct ring {
-	struct sample *samples;
-	size_t max, n, next;
+/* Raise it when the meaning of a field changes; a change of size is noticed without. */
+#define HISTORY_VERSION 1
+
+enum { SERIES_LIFE, SERIES_FAST, SERIES_SLOW, SERIES_COUNT };
+
+static const struct ring_layout layout = {
+	.version = HISTORY_VERSION,
+	.n_series = SERIES_COUNT,
+	.series = {
+		/* Two: while one is written the other is whole. */
+		[SERIES_LIFE] = { 2, sizeof(struct life) },
+		[SERIES_FAST] = { FAST_MAX, sizeof(struct sample) },
+		[SERIES_SLOW] = { SLOW_MAX, sizeof(struct sample) },
+	},
 };
 
 struct history {
-	struct ring fast, slow;
-	struct sample storage[FAST_MAX + SLOW_MAX];
+	struct ring ring;
+	struct life life;
 };
 
 struct history *history_new(void)
 {
-	/* calloc of this size is mapped, not touched: a short life pays for what it uses. */
 	struct history *h = calloc(1, sizeof(*h));
 
-	if (!h)
+	/* Mapped, not touched: a short life pays for what it uses. */
+	if (h && ring_create_anonymous(&h->ring, &layout, NULL) < 0) {
+		free(h);
 		return NULL;
-	h->fast = (struct ring){ .samples = h->storage, .max = FAST_MAX };
-	h->slow = (struct ring){ .samples = h->storage + FAST_MAX, .max = SLOW_MAX };
+	}
+	return h;
+}
+
+struct history *history_create(int dirfd, const char *file, const struct life *life, struct err *err)
+{
+	struct history *h = calloc(1, sizeof(*h));
+
+	if (!h) {
+		err_set(err, ENOMEM, "history");
+		return NULL;
+	}
+	if (ring_create(&h->ring, dirfd, file, &layout, err) < 0) {
+		free(h);
+		return NULL;
+	}
+	history_set_life(h, life);
+	return h;
+}
+
+static bool life_valid(const struct life *l)
+{
+	return memchr(l->name, '\0', sizeof(l->name)) && memchr(l->boot_id, '\0', sizeof(l->boot_id)) &&
+	       memchr(l->cgroup, '\0', sizeof(l->cgroup)) && memchr(l->victim, '\0', sizeof(l->victim)) &&
+	       memchr(l->bundle, '\0', sizeof(l->bundle)) && l->started_ns > 0 && l->phase >= LIFE_RUNS &&
+	       l->phase <= LIFE_REPORTED && l->cgroup_version >= 0 && l->cgroup_version <= 2;
+}
+
+struct history *history_open(int dirfd, const char *file, struct err *err)
+{
+	struct history *h = calloc(1, sizeof(*h));
+	const struct life *life;
+
+	if (!h) {
+		err_set(err, ENOMEM, "history");
+		return NULL;
+	}
+	if (ring_open(&h->ring, dirfd, file, &layout, err) < 0) {
+		free(h);
+		return NULL;
+	}
+	life = ring_newest(&h->ring, SERIES_LIFE);
+	if (!life || !life_valid(life)) {
+		err_set(err, EPROTO, "%s does not say whose it is", file);
+		history_free(h);
+		return NULL;
+	}
+	h->life = *life;
 	return h;
 }
 
 void history_free(struct history *h)
 {
+	if (!h)
+		return;
+	ring_close(&h->ring);
 	free(h);
 }
 
-/* The i-th of the ring, 0 the oldest. */
-static const struct sample *ring_at(const struct ring *r, size_t i)
+const struct life *history_life(const struct history *h)
 {
-	return &r->samples[(r->next + r->max - r->n + i) % r->max];
+	return &h->life;
 }
 
-static void ring_add(struct ring *r, const struct sample *s)
+void history_set_life(struct history *h, const struct life *life)
 {
-	r->samples[r->next] = *s;
-	r->next = (r->next + 1) % r->max;
-	r->n += r->n < r->max;
+	h->life = *life;
+	ring_add(&h->ring, SERIES_LIFE, &h->life);
+}
+
+/* NULL for one that is torn, or that no recorder wrote. */
+static const struct sample *sample_at(const struct history *h, uint32_t series, size_t i)
+{
+	const struct sample *s = ring_at(&h->ring, series, i);
+
+	if (!s || s->n_top > SAMPLE_TOP || s->at_ns <= 0)
+		return NULL;
+	for (uint32_t p = 0; p < s->n_top; p++)
+		if (!memchr(s->top[p].name, '\0', sizeof(s->top[p].name)))
+			return NULL;
+	return s;
+}
+
+static const struct sample *newest(const struct history *h, uint32_t series)
+{
+	for (size_t n = ring_count(&h->ring, series); n > 0; n--) {
+		const struct sample *s = sample_at(h, series, n - 1);
+
+		if (s)
+			return s;
+	}
+	return NULL;
 }
 
 void history_add(struct history *h, const struct sample *s)
 {
-	/* What leaves the fast ring goes to the slow one, unless it has one for that second. */
-	if (h->fast.n == h->fast.max) {
-		const struct sample *leaving = ring_at(&h->fast, 0);
+	const struct sample *leaving, *last;
 
-		if (!h->slow.n ||
-		    leaving->at_ns - ring_at(&h->slow, h->slow.n - 1)->at_ns >= SLOW_SPACING_NS)
-			ring_add(&h->slow, leaving);
+	/* What leaves the fast series goes to the slow one, unless that has one for the same second. */
+	if (ring_count(&h->ring, SERIES_FAST) == FAST_MAX) {
+		leaving = sample_at(h, SERIES_FAST, 0);
+		last = newest(h, SERIES_SLOW);
+		if (leaving && (!last || leaving->at_ns - last->at_ns >= SLOW_SPACING_NS))
+			ring_add(&h->ring, SERIES_SLOW, leaving);
 	}
-	ring_add(&h->fast, s);
+	ring_add(&h->ring, SERIES_FAST, s);
 }
 
 void history_each(const struct history *h, void (*fn)(const struct sample *s, void *arg), void *arg)
 {
-	for (size_t i = 0; i < h->slow.n; i++)
-		fn(ring_at(&h->slow, i), arg);
-	for (size_t i = 0; i < h->fast.n; i++)
-		fn(ring_at(&h->fast, i), arg);
+	int64_t reached = 0;
+
+	/* Times only rise: a recorder that died between two writes may have left one sample in both. */
+	for (uint32_t series = SERIES_SLOW;; series = SERIES_FAST) {
+		for (size_t i = 0, n = ring_count(&h->ring, series); i < n; i++) {
+			const struct sample *s = sample_at(h, series, i);
+
+			if (!s || s->at_ns <= reached)
+				continue;
+			reached = s->at_ns;
+			fn(s, arg);
+		}
+		if (series == SERIES_FAST)
+			break;
+	}
 }
 
 const struct sample *history_last(const struct history *h)
 {
-	return h->fast.n ? ring_at(&h->fast, h->fast.n - 1) : NULL;
+	return newest(h, SERIES_FAST);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was seen, newest first to be forgotten last: every sample of the last
- * seconds, and one a second of the minutes before. Bounded, in one allocation.
+ * What is known of one life of a container, in a ring that survives the
+ * recorder: its samples (every one of the last seconds, and one a second of the
+ * minutes before) and, beside them, how far the recorder has come with it.
  */
 #ifndef AFTERGLOW_SIDECAR_SAMPLE_HISTORY_H
 #define AFTERGLOW_SIDECAR_SAMPLE_HISTORY_H
@@ -11,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "lib/err.h"
 #include "sidecar/sample/memcg.h"
 #include "sidecar/sample/proc_parse.h"
 
@@ -28,10 +30,58 @@ struct sample {
 	} top[SAMPLE_TOP]; /* largest RSS-SHR first */
 };
 
+#define LIFE_NAME_MAX 64
+#define LIFE_BOOT_ID_MAX 40
+#define LIFE_PATH_MAX 1024
+
+enum life_phase {
+	LIFE_RUNS = 1,
+	LIFE_ENDED, /* no report yet */
+	LIFE_REPORTING, /* the bundle is there if its directory is */
+	LIFE_REPORTED,
+};
+
+/* What the next recorder has to know besides the samples. Times are CLOCK_BOOTTIME. */
+struct life {
+	/* which */
+	char name[LIFE_NAME_MAX];
+	char boot_id[LIFE_BOOT_ID_MAX];
+	int64_t started_ns;
+	int64_t unix_offset_ns; /* CLOCK_REALTIME minus CLOCK_BOOTTIME */
+	int32_t launcher;
+	int32_t cgroup_version; /* 0: not found */
+	char cgroup[512];
+	/* what the counters are held against */
+	struct memory baseline;
+	int64_t shmem_at_start;
+	/* the OOM killer's visit that was not reported yet */
+	int64_t oom_seen_ns; /* 0: none */
+	int32_t victim_pid;
+	char victim[PROCESS_NAME_MAX];
+	int32_t group_ended_by_us, pod_terminating;
+	/* how far */
+	int32_t phase;
+	char bundle[LIFE_PATH_MAX]; /* directory, from LIFE_REPORTING on; "" when it could not be kept */
+	/* from LIFE_ENDED on; ended_ns 0 with LIFE_REPORTING: a process died, the container lives */
+	int64_t ended_ns;
+	int32_t status_known, wait_status, after_known;
+	struct memory after;
+};
+
 struct history;
 
-struct history *history_new(void); /* NULL: no memory */
+struct history *history_new(void); /* in memory only; NULL: none left */
+/* In a file that did not exist, with its first life record. NULL with err set on failure. */
+struct history *history_create(int dirfd, const char *file, const struct life *life, struct err *err);
+/* Of a recorder before us. Whatever the file holds: what comes out of it is well-formed. */
+struct history *history_open(int dirfd, const char *file, struct err *err);
+/* The file stays. */
 void history_free(struct history *h);
+
+/* As it was set last; for that of history_new all zero. */
+const struct life *history_life(const struct history *h);
+void history_set_life(struct history *h, const struct life *life);
+
 void history_add(struct history *h, const struct sample *s);
 
 /* Calls fn for each sample, oldest first. */
