@@ -160,10 +160,10 @@ static void set_state(struct builder *b, const struct status_view *view)
 	const cJSON *times = json_get(b->old, "stateTransitionTimes");
 
 	json_set_str(b->status, "state", state);
-	json_set(b->status, "stateTransitionTimes",
-		 cJSON_IsObject(times) ? cJSON_Duplicate(times, true) : cJSON_CreateObject());
+	if (cJSON_IsObject(times) && times->child)
+		json_set(b->status, "stateTransitionTimes", cJSON_Duplicate(times, true));
 	if (*state && (!before || strcmp(state, before)))
-		json_set_str(json_get(b->status, "stateTransitionTimes"), state, b->now);
+		json_set_str(json_object_at(b->status, "stateTransitionTimes"), state, b->now);
 }
 
 static void set_counts(struct builder *b, const struct status_view *view)
@@ -204,9 +204,9 @@ static void set_head(struct builder *b, const struct status_view *view)
 /* What a client can use: the node's port if there is one, else the pod's. */
 static void set_endpoints(struct builder *b, const struct status_view *view)
 {
-	cJSON *endpoints = json_object_at(b->status, "endpoints");
 	const cJSON *port;
 
+	/* Left out when there are none: to apply an empty map over a full one makes null of it, which the CRD refuses. */
 	cJSON_ArrayForEach(port, json_get(view->service, "spec.ports")) {
 		const char *name = json_str(port, "name"), *target = json_str(port, "targetPort");
 		char number[24];
@@ -214,7 +214,7 @@ static void set_endpoints(struct builder *b, const struct status_view *view)
 		snprintf(number, sizeof(number), "%" PRId64,
 			 json_int(port, "nodePort", json_int(port, "targetPort", json_int(port, "port", 0))));
 		if (name)
-			json_set_str(endpoints, name,
+			json_set_str(json_object_at(b->status, "endpoints"), name,
 				     target && !json_get(port, "nodePort") ? target : number);
 	}
 }

@@ -117,6 +117,18 @@ def test_deleted_pods_are_replaced(make, api):
     assert second["metadata"]["uid"] in {p["metadata"]["uid"] for p in cluster.pods("worker")}
 
 
+def test_a_deleted_service_comes_back_and_the_status_is_written_all_along(make, api, operator, kubelet):
+    cluster = make("demo", group("small", 1))
+    cluster.wait_pods(1, 1)
+    wait_for("the endpoints", lambda: cluster.status().get("endpoints", {}).get("gcs-server") == "6379")
+    uid = api.get("services", "demo-head-svc")["metadata"]["uid"]
+    api.delete("services", "demo-head-svc")
+    wait_for("another service", lambda: api.get("services", "demo-head-svc")["metadata"]["uid"] != uid)
+    settle(operator, api, kubelet)
+    assert cluster.status()["endpoints"]["gcs-server"] == "6379"
+    assert operator.metric("controller_runtime_reconcile_errors_total") == 0
+
+
 @pytest.mark.usefixtures("operator")
 def test_a_cluster_is_suspended_and_resumed(make, kubelet):
     cluster = make("demo", group("small", 2))
