@@ -18,7 +18,8 @@
 static int open_below(int dir_fd, const char *name, int flags)
 {
 	struct open_how how = {
-		.flags = (unsigned long long)(flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY),
+		/* openat2 refuses flags that O_PATH would ignore. */
+		.flags = (unsigned long long)(flags | O_CLOEXEC | (flags & O_PATH ? 0 : O_NONBLOCK | O_NOCTTY)),
 		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
 	};
 

@@ -14,7 +14,8 @@
 int rootfd_open(int root_fd, const char *path, int flags, struct err *err)
 {
 	struct open_how how = {
-		.flags = (unsigned long long)(flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY),
+		/* openat2 refuses flags that O_PATH would ignore. */
+		.flags = (unsigned long long)(flags | O_CLOEXEC | (flags & O_PATH ? 0 : O_NONBLOCK | O_NOCTTY)),
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
 	};
 	int fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
