@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A chart of sizes over the time before the end: SVG for the shapes, HTML for
+ * the words, so that they keep their size when the chart shrinks to a phone.
+ * Pure. The classes of the elements are styled by report_css.c.
+ */
+#ifndef AFTERGLOW_SIDECAR_REPORT_CHART_H
+#define AFTERGLOW_SIDECAR_REPORT_CHART_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/strbuf.h"
+
+#define CHART_POINTS_MAX 600
+#define CHART_SERIES_MAX 5
+#define CHART_ABSENT INT64_MIN /* a value that is not known: the line has a gap */
+
+struct chart_series {
+	const char *class; /* of its path, static text */
+	bool area; /* filled down to the axis, else a line; series are drawn in order */
+	const int64_t *values; /* one for each of the chart's times */
+};
+
+struct chart_line {
+	const char *class, *label; /* static text, or made by us */
+	int64_t value;
+};
+
+struct chart {
+	const char *title; /* what it shows, for those who do not see it */
+	const int64_t *times; /* ns relative to the end, ascending, at most 0 */
+	size_t n; /* at least 1 */
+	const struct chart_series *series;
+	size_t n_series;
+	const struct chart_line *lines; /* across: the limit. Those above the scale are left out. */
+	size_t n_lines;
+	int64_t from; /* ns, the left edge: negative */
+	int64_t top; /* bytes, the upper edge: positive */
+	bool end; /* mark the right edge as the end */
+};
+
+void chart_add(struct strbuf *out, const struct chart *c);
+
+/* The distance of grid lines for a scale up to top: a power of two, giving 2 to 5 of them. */
+int64_t chart_size_step(int64_t top);
+/* The same for a time span in ns: round numbers of milliseconds, seconds, minutes. */
+int64_t chart_time_step(int64_t span);
+
+#endif

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report.html: the report as one self-contained page. */
+#include "sidecar/report/report_html.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/units.h"
+#include "sidecar/report/html.h"
+#include "sidecar/report/report_css.h"
+
+/* Room that the page without its texts may take; each byte of a text may become six. */
+#define TEXTS_ROOM (REPORT_HTML_MAX - 8192)
+
+static void add_row(struct strbuf *out, const char *name, const char *value)
+{
+	if (!value || !*value)
+		return;
+	strbuf_addf(out, "<dt>%s</dt><dd>", name);
+	html_adds(out, value);
+	strbuf_adds(out, "</dd>\n");
+}
+
+static void add_head(const struct report *r, struct strbuf *out)
+{
+	/* No script could run even if one came in: the policy forbids all but the styles above. */
+	strbuf_adds(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+			 "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+			 "<meta name=\"color-scheme\" content=\"light dark\">\n"
+			 "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none';style-src 'unsafe-inline'\">\n"
+			 "<meta name=\"generator\" content=\"Afterglow " AFTERGLOW_VERSION "\">\n<title>");
+	html_adds(out, failure_class_name(r->verdict.class));
+	strbuf_adds(out, " · ");
+	html_adds(out, r->id.pod ? r->id.pod : r->id.container);
+	strbuf_adds(out, "</title>\n<style>\n");
+	strbuf_adds(out, report_css);
+	strbuf_adds(out, "</style>\n</head>\n<body>\n<main>\n");
+}
+
+/* "2026-11-21 01:29:06.324 UTC" */
+static void format_when(int64_t unix_ns, char *buf, size_t size)
+{
+	char when[TIME_TEXT_MAX];
+
+	time_format(unix_ns, when);
+	snprintf(buf, size, "%.10s %.12s UTC", when, when + 11);
+}
+
+static void add_verdict(const struct report *r, struct strbuf *out)
+{
+	const struct verdict *v = &r->verdict;
+
+	strbuf_adds(out, "<p class=\"kicker\">Afterglow · ");
+	html_adds(out, r->id.container);
+	if (r->id.pod) {
+		strbuf_adds(out, " of ");
+		html_adds(out, r->id.pod);
+	}
+	strbuf_adds(out, "</p>\n<h1>");
+	html_adds(out, v->sentence);
+	strbuf_addf(out, "</h1>\n<ul class=\"chips\"><li class=\"class\">%s</li><li>%s</li>", failure_class_name(v->class),
+		    v->confidence == CONFIDENCE_UNKNOWN ? "cause unknown" : confidence_name(v->confidence));
+	if (v->exit_code >= 0)
+		strbuf_addf(out, "<li>exit code %d</li>", v->exit_code);
+	if (v->signal && signal_name(v->signal))
+		strbuf_addf(out, "<li>%s</li>", signal_name(v->signal));
+	strbuf_adds(out, "</ul>\n");
+}
+
+static void add_diagnosis(const struct report *r, struct strbuf *out)
+{
+	if (!r->diagnosis[0] && !r->advice[0])
+		return;
+	strbuf_adds(out, "<div class=\"lead\">");
+	if (r->diagnosis[0]) {
+		strbuf_adds(out, "<p>");
+		html_adds(out, r->diagnosis);
+		strbuf_adds(out, "</p>");
+	}
+	if (r->advice[0]) {
+		strbuf_adds(out, "<p class=\"try\"><b>Try:</b> ");
+		html_adds(out, r->advice);
+		strbuf_adds(out, "</p>");
+	}
+	strbuf_adds(out, "</div>\n");
+}
+
+static void add_facts(const struct report *r, struct strbuf *out)
+{
+	char when[64] = "", ran[DURATION_TEXT_MAX], line[600] = "";
+
+	strbuf_adds(out, "<dl>\n");
+	if (r->ended_unix_ns) {
+		format_when(r->ended_unix_ns, when, sizeof(when));
+		snprintf(line, sizeof(line), "%s", when);
+		if (r->started_unix_ns)
+			snprintf(line, sizeof(line), "%s, %s after its start", when,
+				 duration_format(r->ended_unix_ns - r->started_unix_ns, ran));
+	}
+	add_row(out, "When", line);
+	if (r->id.pod) {
+		snprintf(line, sizeof(line), "%s/%s", r->id.namespace ? r->id.namespace : "?", r->id.pod);
+		add_row(out, "Pod", line);
+	}
+	add_row(out, "Ray cluster", r->id.cluster);
+	add_row(out, "Node", r->id.node);
+	add_row(out, "Kept in", r->bundle);
+	strbuf_adds(out, "</dl>\n");
+}
+
+/* Memory */
+
+static void add_bar(struct strbuf *out, const char *name, int64_t value, int64_t whole)
+{
+	char size[SIZE_TEXT_MAX];
+
+	if (value < 0)
+		return;
+	strbuf_addf(out, "<span>%s</span><span class=\"v\">%s</span><span class=\"track\"><span class=\"fill\" "
+			 "style=\"width:%.1f%%\"></span></span>\n",
+		    name, size_format((uint64_t)value, size), MIN(100.0, 100.0 * (double)value / (double)MAX(whole, (int64_t)1)));
+}
+
+static void add_accounting(const struct memory *m, struct strbuf *out)
+{
+	int64_t whole = m->limit > 0 ? m->limit : m->usage;
+
+	if (m->usage < 0)
+		return;
+	strbuf_addf(out, "<div class=\"card\"><h3>The same memory, as each of them counts it%s</h3>\n<div class=\"bars\">\n",
+		    m->limit > 0 ? ", against the limit" : "");
+	add_bar(out, "kernel", m->usage, whole);
+	add_bar(out, "kubelet", memory_kubelet(m), whole);
+	add_bar(out, "Ray", memory_ray(m), whole);
+	strbuf_adds(out, "</div>\n<p class=\"note\">The limit is held against the kernel's number. The kubelet leaves out "
+			 "inactive file pages (its “working set”), Ray all file pages.</p></div>\n");
+}
+
+/* One sentence of numbers about the moment that is shown. */
+static void add_moment(const struct report *r, struct strbuf *out)
+{
+	const struct memory *m = &r->memory;
+	char size[SIZE_TEXT_MAX], age[DURATION_TEXT_MAX];
+
+	if (m->usage < 0) {
+		strbuf_adds(out, "<p>No sample was taken before the end.</p>\n");
+		return;
+	}
+	strbuf_addf(out, "<p>%s", size_format((uint64_t)m->usage, size));
+	if (m->limit > 0)
+		strbuf_addf(out, " of %s", size_format((uint64_t)m->limit, size));
+	else
+		strbuf_adds(out, ", no limit");
+	if (r->sample_age_ns >= 0)
+		strbuf_addf(out, " in the last sample, %s before the end", duration_format(r->sample_age_ns, age));
+	if (m->peak >= 0)
+		strbuf_addf(out, "; peak %s", size_format((uint64_t)m->peak, size));
+	if (m->swap > 0)
+		strbuf_addf(out, "; %s swapped out", size_format((uint64_t)m->swap, size));
+	if (m->psi_some > 0)
+		strbuf_addf(out, "; %.1f %% of the last 10 s some task waited for memory", (double)m->psi_some / 100);
+	strbuf_adds(out, ".</p>\n");
+}
+
+static void add_object_store(const struct ray_node *n, struct strbuf *out)
+{
+	char size[SIZE_TEXT_MAX];
+
+	if (n->shm_used < 0)
+		return;
+	strbuf_addf(out, "<p>/dev/shm, where Ray keeps its objects: %s used", size_format((uint64_t)n->shm_used, size));
+	if (n->shm_size > 0)
+		strbuf_addf(out, " of %s", size_format((uint64_t)n->shm_size, size));
+	if (n->object_store > 0)
+		strbuf_addf(out, "; the object store may have %s", size_format((uint64_t)n->object_store, size));
+	strbuf_adds(out, ".</p>\n");
+}
+
+static void add_components(const struct components *c, struct strbuf *out)
+{
+	int64_t most = c->n ? MAX(c->list[0].own, (int64_t)1) : 1;
+	char own[SIZE_TEXT_MAX], largest[SIZE_TEXT_MAX];
+
+	if (c->n < 2)
+		return;
+	strbuf_adds(out, "<div class=\"card long\"><h3>All processes by name</h3>\n<table><thead><tr><th>Name</th>"
+			 "<th class=\"n\">Count</th><th class=\"n\">RSS − SHR</th><th class=\"n wide\">Largest</th>"
+			 "<th class=\"wide\"></th></tr></thead><tbody>\n");
+	for (size_t i = 0; i < c->n; i++) {
+		strbuf_adds(out, "<tr><td class=\"name\">");
+		html_adds(out, c->list[i].name);
+		strbuf_addf(out, "</td><td class=\"n\">%" PRIu32 "</td><td class=\"n\">%s</td><td class=\"n wide\">%s</td>"
+				 "<td class=\"bar\"><span class=\"track\"><span class=\"fill\" style=\"width:%.1f%%\"></span></span>"
+				 "</td></tr>\n",
+			    c->list[i].count, size_format((uint64_t)c->list[i].own, own),
+			    size_format((uint64_t)c->list[i].largest, largest), 100.0 * (double)c->list[i].own / (double)most);
+	}
+	if (c->rest_count)
+		strbuf_addf(out, "<tr><td>others</td><td class=\"n\">%" PRIu32 "</td><td class=\"n\">%s</td>"
+				 "<td class=\"n wide\"></td><td class=\"bar\"></td></tr>\n",
+			    c->rest_count, size_format((uint64_t)c->rest_own, own));
+	strbuf_adds(out, "</tbody></table></div>\n");
+}
+
+/* Processes */
+
+static void add_process(const struct process *p, struct strbuf *out)
+{
+	char own[SIZE_TEXT_MAX], shared[SIZE_TEXT_MAX], rate[SIZE_TEXT_MAX];
+
+	strbuf_addf(out, "<tr><td class=\"n\">%d</td><td class=\"name\">", (int)p->pid);
+	html_adds(out, p->name);
+	if (p->command[0] && strcmp(p->command, p->name) != 0) {
+		strbuf_adds(out, "<small>");
+		html_adds(out, p->command);
+		strbuf_adds(out, "</small>");
+	}
+	strbuf_addf(out, "</td><td class=\"n\">%s</td><td class=\"n wide\">%s</td><td class=\"n\">",
+		    size_format((uint64_t)MAX(process_own(p), 0), own), size_format((uint64_t)MAX(p->shared, 0), shared));
+	if (p->growth == GROWTH_UNKNOWN || p->growth == 0)
+		strbuf_adds(out, p->growth ? "" : "0");
+	else
+		strbuf_addf(out, "%s%s/s", p->growth < 0 ? "−" : "+",
+			    size_format(p->growth < 0 ? -(uint64_t)p->growth : (uint64_t)p->growth, rate));
+	strbuf_adds(out, "</td></tr>\n");
+}
+
+static void add_processes(const struct report *r, struct strbuf *out)
+{
+	if (!r->n_top)
+		return;
+	strbuf_adds(out, "<h2>Processes</h2>\n<div class=\"card long\"><table><thead><tr><th class=\"n\">PID</th><th>Name</th>"
+			 "<th class=\"n\">RSS − SHR</th><th class=\"n wide\">SHR</th><th class=\"n\">Growth</th></tr></thead>"
+			 "<tbody>\n");
+	for (size_t i = 0; i < r->n_top; i++)
+		add_process(&r->top[i], out);
+	strbuf_adds(out, "</tbody></table>\n");
+	if (r->n_processes > r->n_top)
+		strbuf_addf(out, "<p class=\"note\">The %zu largest of %" PRIu32 ".</p>\n", r->n_top, r->n_processes);
+	strbuf_adds(out, "</div>\n");
+}
+
+/* Evidence, and what is missing */
+
+static void add_evidence(const struct verdict *v, struct strbuf *out)
+{
+	if (v->n_evidence) {
+		strbuf_adds(out, "<h2>Evidence</h2>\n<div class=\"card\"><ul class=\"facts\">\n");
+		for (unsigned int i = 0; i < v->n_evidence; i++) {
+			strbuf_adds(out, "<li><span class=\"src mono\">");
+			html_adds(out, v->evidence[i].source);
+			strbuf_adds(out, "</span>");
+			html_adds(out, v->evidence[i].text);
+			strbuf_adds(out, "</li>\n");
+		}
+		strbuf_adds(out, "</ul></div>\n");
+	}
+	if (v->n_missing) {
+		strbuf_adds(out, "<h2>Missing</h2>\n<div class=\"card\"><ul class=\"facts\">\n");
+		for (unsigned int i = 0; i < v->n_missing; i++) {
+			strbuf_adds(out, "<li>");
+			html_adds(out, v->missing[i].what);
+			strbuf_adds(out, " <span class=\"note\">needs ");
+			html_adds(out, v->missing[i].needs);
+			strbuf_adds(out, "</span></li>\n");
+		}
+		strbuf_adds(out, "</ul></div>\n");
+	}
+}
+
+/* Texts */
+
+/* The last lines of at most PAGE_TEXT_SHOWN bytes. */
+static const char *tail_of(const struct page_text *t, size_t *ret_len)
+{
+	const char *from = t->text, *newline;
+
+	*ret_len = t->len;
+	if (t->len <= PAGE_TEXT_SHOWN)
+		return from;
+	from += t->len - PAGE_TEXT_SHOWN;
+	newline = memchr(from, '\n', PAGE_TEXT_SHOWN);
+	if (newline && newline + 1 < t->text + t->len)
+		from = newline + 1;
+	*ret_len = (size_t)(t->text + t->len - from);
+	return from;
+}
+
+static void add_text(const struct page_text *t, struct strbuf *out)
+{
+	_cleanup_strbuf_ struct strbuf section = STRBUF_INIT(PAGE_TEXT_SHOWN * 6 + 4096);
+	size_t len;
+	const char *from = tail_of(t, &len);
+
+	strbuf_adds(&section, "<h2>");
+	html_adds(&section, t->title);
+	strbuf_adds(&section, "</h2>\n<div class=\"card long\">");
+	if (len < t->len)
+		strbuf_addf(&section, "<p class=\"note\">The last %zu of %zu bytes.</p>", len, t->len);
+	strbuf_adds(&section, "<pre>");
+	html_add(&section, from, len);
+	strbuf_adds(&section, "</pre></div>\n");
+	/* Whole or not at all: half of it would leave the page open. */
+	if (!strbuf_failed(&section) && out->len + section.len <= MIN(out->max, (size_t)TEXTS_ROOM))
+		strbuf_add(out, strbuf_str(&section), section.len);
+}
+
+void report_to_html(const struct page *p, struct strbuf *out)
+{
+	const struct report *r = p->report;
+
+	add_head(r, out);
+	add_verdict(r, out);
+	add_diagnosis(r, out);
+	add_facts(r, out);
+	strbuf_adds(out, "<h2>Memory</h2>\n");
+	add_moment(r, out);
+	add_object_store(&r->node, out);
+	report_charts(p, out);
+	add_accounting(&r->memory, out);
+	add_components(&r->components, out);
+	add_processes(r, out);
+	add_evidence(&r->verdict, out);
+	for (size_t i = 0; i < MIN(p->n_texts, (size_t)PAGE_TEXTS_MAX); i++)
+		if (p->texts[i].len)
+			add_text(&p->texts[i], out);
+	strbuf_adds(out, "<footer>Written by Afterglow " AFTERGLOW_VERSION
+			 ". RSS − SHR is what a process holds alone, without the object store that all of them map.</footer>\n"
+			 "</main>\n</body>\n</html>\n");
+}
