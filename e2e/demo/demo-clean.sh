@@ -6,16 +6,14 @@ set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
 remove_namespace() {
-	if [ -n "$(kubectl get namespace "$1" -l "$label" --ignore-not-found -o name 2>/dev/null)" ]; then
-		kubectl delete namespace "$1" --timeout=120s
-	fi
+	if made_by_demo namespace "$1"; then kubectl delete namespace "$1" --timeout=120s; fi
 }
 
 # Ray first, while its CRD is there; the failures' CRD takes the failures with it.
 remove_objects() {
 	step "Ray, its namespace and its volume"
 	remove_namespace "$namespace"
-	kubectl delete pv "$volume" --ignore-not-found
+	kubectl delete persistentvolume "$volume" --ignore-not-found --timeout=60s
 	step "Afterglow"
 	if helm status "$release" -n "$system_namespace" >/dev/null 2>&1; then
 		helm uninstall "$release" -n "$system_namespace" --wait
@@ -25,11 +23,11 @@ remove_objects() {
 }
 
 remove_local_state() {
-	local image
-	for image in "$state"/images/*; do
-		[ -e "$image" ] || continue
-		containerd images ls -q | grep "^localhost/${image##*/}:" | xargs -r ctr -a "$run/containerd/containerd.sock" \
-			-n k8s.io images rm
+	local record name
+	for record in "$state"/images/*; do
+		[ -e "$record" ] || continue
+		read -r name _ <"$record"
+		containerd images rm "$name"
 	done
 	rm -rf "$state"
 }

@@ -117,7 +117,7 @@ make_cluster() {
 
 # The archive's checksum beside the digest the cluster has: another program may have loaded another image of that name.
 image_record() { # NAME ARCHIVE
-	printf '%s %s\n' "$(sha256sum <"$2" | cut -d' ' -f1)" \
+	printf '%s %s %s\n' "$1" "$(sha256sum <"$2" | cut -d' ' -f1)" \
 		"$(containerd images ls "name==$1" | awk 'NR > 1 { print $3 }')"
 }
 
@@ -160,7 +160,7 @@ make_namespace() {
 		kubectl label namespace "$1" "$label" >/dev/null
 	elif own_cluster; then
 		kubectl label --overwrite namespace "$1" "$label" >/dev/null
-	elif [ -z "$(kubectl get namespace "$1" -l "$label" -o name)" ]; then
+	elif ! made_by_demo namespace "$1"; then
 		die "namespace $1 is there and not the demo's; choose another with DEMO_NAMESPACE or DEMO_SYSTEM_NAMESPACE"
 	fi
 	wait_until 60 "namespace $1's service account" kubectl -n "$1" get serviceaccount default
