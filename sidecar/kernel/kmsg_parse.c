@@ -272,7 +272,7 @@ static bool parse_table(struct span s, struct kmsg_line *l)
 	if (!header && !take_number(&s, &l->pid))
 		return false;
 	take_blanks(&s);
-	if (!take(&s, "]"))
+	if (!take(&s, "] "))
 		return false;
 	if (!header) {
 		l->kind = KMSG_OOM_ROW;

@@ -164,6 +164,8 @@ void oom_kills_find(const struct kmsg_log *log, void (*visit)(const struct oom_k
 			continue;
 		}
 		on_line(&f, i, &line);
+		if (f.open && f.kill.last == i)
+			f.kill.last = i + n - 1;
 	}
 	end(&f);
 }
