@@ -40,6 +40,8 @@ const char sidecar_usage[] =
 	"  --kernel-log WHEN   auto: read the kernel log (needs CAP_SYSLOG where dmesg_restrict is 1);\n"
 	"                      off (default auto)\n"
 	"  --syslog PATH       keep the tail of this file, or of the syslog file in this directory\n"
+	"  --collect PATTERN   these files of the container go into a bundle; repeatable, \"none\" for\n"
+	"                      none (default: where memray, mprof, cProfile and ray timeline put theirs)\n"
 	"  --record-success    make a record of exit code 0 too\n"
 	"  --help, --version\n";
 
@@ -71,6 +73,31 @@ static int parse_size(const char *option, const char *text, int64_t *ret_value, 
 	return 0;
 }
 
+/* What memray, mprof, cProfile and ray timeline write where they are not told otherwise. */
+static const char *const default_collect[] = {
+	"/tmp/memray-*.bin", "/tmp/mprofile_*.dat", "/tmp/*.prof", "/tmp/ray-timeline-*.json", "/home/ray/memray-*.bin",
+	"/home/ray/mprofile_*.dat", "/home/ray/*.prof",
+};
+
+/* The first pattern takes the place of the default ones; "none" is none. */
+static int add_pattern(struct recorder_options *r, const char *pattern, struct err *err)
+{
+	size_t n = 0;
+
+	if (r->collect[0] == default_collect[0])
+		memset(r->collect, 0, sizeof(r->collect));
+	if (strcmp(pattern, "none") == 0)
+		return 0;
+	if (pattern[0] != '/')
+		return err_set(err, EINVAL, "--collect takes a path from the container's root, or none, not %s", pattern);
+	while (r->collect[n])
+		n++;
+	if (n == COLLECT_PATTERNS_MAX)
+		return err_set(err, EINVAL, "--collect: at most %d patterns", COLLECT_PATTERNS_MAX);
+	r->collect[n] = pattern;
+	return 0;
+}
+
 /* One option that takes a value; -ENOENT when it is none of these. */
 static int parse_valued(struct sidecar_options *o, char **argv, int *i, struct err *err)
 {
@@ -93,6 +120,11 @@ static int parse_valued(struct sidecar_options *o, char **argv, int *i, struct e
 	for (size_t t = 0; t < ARRAY_SIZE(texts); t++)
 		if (texts[t].fits && strcmp(option, texts[t].name) == 0)
 			return take_value(argv, i, texts[t].target, err);
+	if (strcmp(option, "--collect") == 0) {
+		int rc = take_value(argv, i, &value, err);
+
+		return rc < 0 ? rc : add_pattern(r, value, err);
+	}
 	if (exec && strcmp(option, "--memory-max") == 0) {
 		int rc = take_value(argv, i, &value, err);
 
@@ -215,6 +247,8 @@ int sidecar_options_parse(char **argv, struct sidecar_options *ret_options, stru
 	};
 	int i = 1;
 
+	for (size_t p = 0; p < ARRAY_SIZE(default_collect); p++)
+		o.exec.recorder.collect[p] = default_collect[p];
 	if (argv[i] && strcmp(argv[i], "exec") == 0) {
 		o.command = COMMAND_EXEC;
 		i++;

@@ -341,11 +341,11 @@ static struct span skip_prefix(struct span text)
 	return rest.at && text.len && text.at[0] == '[' ? rest : line;
 }
 
-static void parse_other(struct span text, enum ray_kind kind, struct ray_event *e, const char *mark)
+/* The line of the mark: it may stand deep in a traceback. */
+static struct span line_of(struct span text, const char *mark)
 {
 	struct span line = text;
 
-	/* The line of the mark: it may stand deep in a traceback. */
 	for (;;) {
 		struct span first = WHOLE_LINE(line);
 
@@ -354,8 +354,13 @@ static void parse_other(struct span text, enum ray_kind kind, struct ray_event *
 		line.at += first.len + 1;
 		line.len -= first.len + 1;
 	}
+	return skip_prefix(line);
+}
+
+static void parse_other(struct span text, enum ray_kind kind, struct ray_event *e, const char *mark)
+{
 	e->kind = kind;
-	COPY(skip_prefix(line), e->detail);
+	COPY(line_of(text, mark), e->detail);
 }
 
 static const char *lost_node_mark(struct span text)
@@ -393,8 +398,8 @@ bool ray_record_parse(const char *record, size_t len, struct ray_event *ret_even
 	if (has(text, "Too many open files")) {
 		if (ret_event->kind == RAY_NOTHING)
 			parse_other(text, RAY_FDS_EXHAUSTED, ret_event, "Too many open files");
-		else if (ret_event->kind == RAY_WORKER_CRASH)
-			ret_event->kind = RAY_FDS_EXHAUSTED; /* what the worker died of */
+		else if (ret_event->kind == RAY_WORKER_CRASH) /* what the worker died of */
+			parse_other(text, RAY_FDS_EXHAUSTED, ret_event, "Too many open files");
 	}
 	mark = ret_event->kind == RAY_NOTHING ? lost_node_mark(text) : NULL;
 	if (mark)

@@ -66,6 +66,7 @@ static void ray_2_60_events_of_a_raylet(void **state)
 	assert_non_null(strstr(e[3].detail, "Worker exits with an exit code 4."));
 	assert_int_equal(e[5].kind, RAY_FDS_EXHAUSTED);
 	assert_int_equal(e[5].pid, 586);
+	assert_string_equal(e[5].detail, "OSError: [Errno 24] Too many open files: '/dev/null'");
 	assert_int_equal(e[8].kind, RAY_MEMORY_KILL);
 	assert_int_equal(e[8].workers, 1);
 	assert_int_equal(e[8].pid, 706);

@@ -249,8 +249,8 @@ static void on_worker_died(const struct ray_said *said, void *arg)
 	struct report r;
 
 	postmortem_report(&c->observer, &e, c->options, c->hello.name, &r);
-	emit(c, "worker-died", report_json_of_worker(&r, said));
 	publish(c, &r);
+	emit(c, "worker-died", report_json_of_worker(&r, said));
 }
 
 static void on_ray_summary(const struct ray_summary *s, void *arg)
@@ -383,6 +383,7 @@ static void attach(struct container *c, const struct launch_message *hello, cons
 		log_warning_limited("%s: %s", c->hello.name, err_text(&err));
 	kernel_log_open(&c->observer.kernel, c->observer.root_fd, hello->launcher, hello->command, c->options->id.pod_uid,
 			&c->options->kernel_log);
+	c->observer.collect = c->options->collect;
 	watch_memory_events(c);
 	emit_attached(c);
 	c->callbacks.attached(c, c->callbacks.arg);

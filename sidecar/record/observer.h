@@ -37,6 +37,7 @@ struct observer {
 	struct memcg memcg; /* version 0: could not be opened */
 	struct process_table *table; /* NULL: could not be opened */
 	struct history *history;
+	const char *const *collect; /* patterns of files that go into its bundles, ends with NULL; NULL: none */
 	struct ray_watch *ray; /* NULL: no root, no memory */
 	struct sampler sampler;
 	struct memory baseline; /* counters as they were when nothing had happened */

@@ -13,6 +13,7 @@
 #define DEFAULT_SPOOL "/afterglow/spool"
 #define DEFAULT_WARN_AT 0.8
 #define DEFAULT_GRACE_S 25
+#define COLLECT_PATTERNS_MAX 16
 
 struct recorder_options {
 	const char *socket_path;
@@ -22,6 +23,7 @@ struct recorder_options {
 	double warn_at; /* fraction of the limit, 0 to 1, at which snapshots begin */
 	bool oom_group; /* on cgroup v1, end the container when the OOM killer took one process */
 	struct kernel_log_options kernel_log;
+	const char *collect[COLLECT_PATTERNS_MAX + 1]; /* files of the container that go into its bundles; ends with NULL */
 	bool record_success; /* make a record of exit code 0 too */
 	int grace_s; /* after SIGTERM, how long to wait for the containers to end */
 	int report_fd; /* where text reports go: 1 in a pod, 2 under exec */

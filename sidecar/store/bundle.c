@@ -121,12 +121,10 @@ const char *bundle_path(const struct bundle *b)
 	return b->path;
 }
 
-static int describe(struct bundle *b, const char *file, const void *data, size_t len, struct err *err)
+static int describe(struct bundle *b, const char *file, size_t len, const char *digest, struct err *err)
 {
-	char digest[SHA256_DIGEST_STRING_LENGTH];
 	cJSON *json = cJSON_CreateObject();
 
-	SHA256Data(data, len, digest);
 	json_set_str(json, "name", file);
 	json_set_int(json, "sizeBytes", (int64_t)len);
 	json_set_str(json, "sha256", digest);
@@ -187,22 +185,94 @@ static void remove_directory(int dir_fd, const char *directory)
 	unlinkat(dir_fd, directory, AT_REMOVEDIR);
 }
 
+/* Removes half a file, which abort would not know of. */
+static int give_up(struct bundle *b, const char *file, struct err *err)
+{
+	char directory[NAME_MAX + 1];
+
+	unlinkat(b->fd, file, 0);
+	if (directory_of(file, directory))
+		remove_directory(b->fd, directory); /* stays if there are others in it */
+	return err_wrap(err, "%s/%s", b->store, b->path);
+}
+
 int bundle_add(struct bundle *b, const char *file, const void *data, size_t len, struct err *err)
 {
 	int r = make_directory_of(b, file, err);
-	char directory[NAME_MAX + 1];
+	char digest[SHA256_DIGEST_STRING_LENGTH];
 
+	SHA256Data(data, len, digest);
 	if (r >= 0)
 		r = file_write(b->fd, file, data, len, FILE_MODE, err);
 	if (r >= 0)
-		r = describe(b, file, data, len, err);
-	if (r < 0) {
-		unlinkat(b->fd, file, 0); /* half of it, which abort would not know of */
-		if (directory_of(file, directory))
-			remove_directory(b->fd, directory); /* stays if there are others in it */
-		return err_wrap(err, "%s/%s", b->store, b->path);
+		r = describe(b, file, len, digest, err);
+	return r < 0 ? give_up(b, file, err) : 0;
+}
+
+/* Reads at most max bytes from fd, writes them to out and into the digest. */
+static int pump(int fd, size_t max, int out, SHA2_CTX *digest, size_t *ret_len, struct err *err)
+{
+	unsigned char buf[32 * 1024];
+	size_t len = 0;
+	ssize_t n;
+
+	while (len < max && (n = read(fd, buf, MIN(sizeof(buf), max - len))) != 0) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_set(err, errno, "read");
+		if (fd_write_all(out, buf, (size_t)n, err) < 0)
+			return -err->code;
+		SHA256Update(digest, buf, (size_t)n);
+		len += (size_t)n;
 	}
+	if (fsync(out) < 0)
+		return err_set(err, errno, "fsync");
+	*ret_len = len;
 	return 0;
+}
+
+int bundle_copy(struct bundle *b, const char *file, int fd, size_t max, struct err *err)
+{
+	_cleanup_close_ int out = -1;
+	char text[SHA256_DIGEST_STRING_LENGTH];
+	struct err local = { 0 };
+	SHA2_CTX digest;
+	size_t len = 0;
+	int r;
+
+	if (!err)
+		err = &local;
+	r = make_directory_of(b, file, err);
+	if (r < 0)
+		return give_up(b, file, err);
+	out = openat(b->fd, file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
+	if (out < 0)
+		return err_set(err, errno, "%s/%s/%s", b->store, b->path, file); /* EEXIST: another's, which stays */
+	SHA256Init(&digest);
+	r = pump(fd, max, out, &digest, &len, err);
+	SHA256End(&digest, text);
+	if (r >= 0)
+		r = describe(b, file, len, text, err);
+	return r < 0 ? give_up(b, file, err) : 0;
+}
+
+void bundle_each_file(const struct bundle *b, void (*fn)(const struct bundle *b, const char *file, void *arg), void *arg)
+{
+	cJSON *file;
+
+	cJSON_ArrayForEach(file, b->files)
+		fn(b, json_str(file, "name"), arg);
+}
+
+int bundle_read_tail(const struct bundle *b, const char *file, struct strbuf *out, struct err *err)
+{
+	_cleanup_close_ int fd = openat(b->fd, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	off_t room = (off_t)(out->max - out->len), size = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
+
+	if (size < 0 || lseek(fd, MAX(size - room, (off_t)0), SEEK_SET) < 0)
+		return err_set(err, errno, "%s/%s", b->path, file);
+	return fd_read_all(fd, out, err);
 }
 
 static int write_manifest(struct bundle *b, struct err *err)

@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "lib/err.h"
+#include "lib/strbuf.h"
 
 #define BUNDLE_PATH_MAX 768
 
@@ -29,6 +30,18 @@ const char *bundle_path(const struct bundle *b);
 
 /* file may lie in one directory ("logs/raylet.out"), which is made. */
 int bundle_add(struct bundle *b, const char *file, const void *data, size_t len, struct err *err);
+
+/* Calls fn with the name of each file added so far, in that order. */
+void bundle_each_file(const struct bundle *b, void (*fn)(const struct bundle *b, const char *file, void *arg), void *arg);
+
+/* Appends the last bytes of a file that was added, as many as fit under out's ceiling. */
+int bundle_read_tail(const struct bundle *b, const char *file, struct strbuf *out, struct err *err);
+
+/*
+ * Copies from fd's position to the end, at most max bytes, through a small buffer. A name that is
+ * taken is an error (-EEXIST).
+ */
+int bundle_copy(struct bundle *b, const char *file, int fd, size_t max, struct err *err);
 
 /* Writes the manifest, makes it durable and visible. Frees b in any case; on failure nothing is left. */
 int bundle_commit(struct bundle *b, struct err *err);

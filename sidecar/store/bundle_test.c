@@ -172,11 +172,19 @@ static void files_may_lie_in_a_directory(void **state)
 	char path[2 * BUNDLE_PATH_MAX];
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(4096);
 	struct bundle *b;
+	int fd;
 	(void)state;
 
 	assert_int_equal(bundle_begin(store, PARENT, NAME, &b, NULL), 0);
 	assert_int_equal(bundle_add(b, "logs/raylet.out", "said", 4, NULL), 0);
 	assert_int_equal(bundle_add(b, "logs/raylet.err", "", 0, NULL), 0);
+	fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(bundle_copy(b, "collected/zeros", fd, 100000, NULL), 0);
+	assert_int_equal(bundle_copy(b, "collected/zeros", fd, 1, NULL), -EEXIST);
+	close(fd);
+	fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(bundle_copy(b, "logs/directory", fd, 1, NULL), -EISDIR);
+	close(fd);
 	assert_int_equal(bundle_commit(b, NULL), 0);
 	snprintf(path, sizeof(path), "%s/" PARENT "/" NAME "/logs/raylet.out", store);
 	assert_int_equal(file_read(AT_FDCWD, path, &text, NULL), 0);
@@ -185,6 +193,10 @@ static void files_may_lie_in_a_directory(void **state)
 	snprintf(path, sizeof(path), "%s/" PARENT "/" NAME "/MANIFEST.json", store);
 	assert_int_equal(file_read(AT_FDCWD, path, &text, NULL), 0);
 	assert_non_null(strstr(strbuf_str(&text), "\"logs/raylet.err\""));
+	assert_non_null(strstr(strbuf_str(&text), "\"collected/zeros\""));
+	/* sha256sum of 100000 zeros */
+	assert_non_null(strstr(strbuf_str(&text), "9192c25b734fcbadbe32dadc28089c60db0e39f90cc20ce2e5733f57261acc0c"));
+	assert_null(strstr(strbuf_str(&text), "logs/directory"));
 }
 
 static void an_aborted_bundle_leaves_nothing(void **state)
@@ -333,6 +345,33 @@ static void a_store_that_is_a_file_or_absent_is_an_error(void **state)
 	assert_int_equal(bundle_begin(path, PARENT, NAME, &b, &err), -ENAMETOOLONG);
 }
 
+static void remember_name(const struct bundle *b, const char *file, void *arg)
+{
+	(void)b;
+	strbuf_addf(arg, "%s;", file);
+}
+
+static void what_was_added_can_be_listed_and_read_again(void **state)
+{
+	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT(100), all = STRBUF_INIT(100), tail = STRBUF_INIT(4), none = STRBUF_INIT(4);
+	struct bundle *b;
+	(void)state;
+
+	assert_int_equal(bundle_begin(store, PARENT, NAME, &b, NULL), 0);
+	assert_int_equal(bundle_add(b, "logs/a.out", "0123456789", 10, NULL), 0);
+	assert_int_equal(bundle_add(b, "empty", "", 0, NULL), 0);
+	bundle_each_file(b, remember_name, &names);
+	assert_string_equal(strbuf_str(&names), "logs/a.out;empty;");
+	assert_int_equal(bundle_read_tail(b, "logs/a.out", &all, NULL), 0);
+	assert_string_equal(strbuf_str(&all), "0123456789");
+	assert_int_equal(bundle_read_tail(b, "logs/a.out", &tail, NULL), 0);
+	assert_string_equal(strbuf_str(&tail), "6789");
+	assert_int_equal(bundle_read_tail(b, "empty", &none, NULL), 0);
+	assert_int_equal(none.len, 0);
+	assert_int_equal(bundle_read_tail(b, "other", &none, NULL), -ENOENT);
+	bundle_abort(b);
+}
+
 static void any_text_becomes_one_component_of_a_path(void **state)
 {
 	static const struct {
@@ -360,6 +399,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_name_that_is_taken_gets_a_number, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_thousandth_of_one_name_is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(files_may_lie_in_a_directory, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_was_added_can_be_listed_and_read_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_aborted_bundle_leaves_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_failed_commit_leaves_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_file_that_does_not_fit_leaves_nothing, setup, teardown),

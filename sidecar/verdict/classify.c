@@ -34,6 +34,9 @@ void verdict_add_evidence(struct verdict *v, const char *source, const char *fmt
 
 void verdict_add_missing(struct verdict *v, const char *what, const char *needs)
 {
+	for (unsigned int i = 0; i < v->n_missing; i++)
+		if (strcmp(v->missing[i].what, what) == 0)
+			return; /* said before: a bundle may be written twice, to the store and to the spool */
 	if (v->n_missing < MISSING_MAX)
 		v->missing[v->n_missing++] = (struct missing){ what, needs };
 }

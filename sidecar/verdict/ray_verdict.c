@@ -108,6 +108,10 @@ static void crash(const struct observation *o, struct verdict *v)
 	else if (!fds)
 		verdict_add_missing(v, "what ended the worker",
 				    "its wait status, which only raylet gets and does not write down");
+	/* Ray's own words often suspect the memory. */
+	if (o->after_known && o->before.oom_kill >= 0 && o->after.oom_kill == o->before.oom_kill && o->last.limit > 0)
+		verdict_add_evidence(v, "samples", "not the OOM killer: its counter stayed at %d, %.0f %% of the limit in use",
+				     (int)o->after.oom_kill, 100.0 * (double)o->last.usage / (double)o->last.limit);
 	if (e->pid)
 		verdict_add_evidence(v, "processes", o->ray->gone ? "PID %d is gone" : "PID %d is there still, or again",
 				     (int)e->pid);

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ray's logs and the files asked for, into a bundle. */
+#include "sidecar/record/gather_ray.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lib/log.h"
+#include "lib/units.h"
+#include "sidecar/ray/ray_files.h"
+#include "sidecar/record/root_glob.h"
+#include "sidecar/sample/rootfd.h"
+
+#define TAIL_MAX (64 * 1024) /* of one log */
+#define LOGS_MAX (1024 * 1024) /* of all together */
+#define WORKERS_MAX 4
+#define COLLECT_FILES_MAX 32
+#define COLLECT_MAX ((int64_t)64 << 20) /* bytes, when the container died */
+#define COLLECT_ALIVE_MAX ((int64_t)16 << 20) /* when only a worker did: there may be many such reports */
+
+/* In the order in which they are wanted, should the bound be met. */
+static const char *const ray_logs[] = {
+	"raylet.out", "raylet.err", "gcs_server.out", "gcs_server.err", "events/event_RAYLET.log", "monitor.log",
+	"monitor.err", "monitor.out", "dashboard_agent.log", "dashboard_agent.err", "dashboard_agent.out",
+	"runtime_env_agent.log", "runtime_env_agent.err", "runtime_env_agent.out", "dashboard.log", "dashboard.err",
+	"log_monitor.log", "log_monitor.err", "ray_client_server.err", "debug_state.txt",
+};
+
+struct logs {
+	struct bundle *b;
+	int dir_fd;
+	size_t total;
+	bool cut;
+};
+
+static void add_log(const char *name, void *arg)
+{
+	struct logs *l = arg;
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(TAIL_MAX);
+	const char *slash = strrchr(name, '/');
+	struct err err = { 0 };
+	char file[300];
+
+	if (l->total >= LOGS_MAX) {
+		l->cut = true;
+		return;
+	}
+	if (!ray_file_tail(l->dir_fd, name, MIN((size_t)TAIL_MAX, LOGS_MAX - l->total), &text))
+		return;
+	snprintf(file, sizeof(file), "logs/%s", slash ? slash + 1 : name);
+	if (bundle_add(l->b, file, strbuf_str(&text), text.len, &err) < 0)
+		log_warning("%s", err_text(&err));
+	l->total += text.len;
+}
+
+/* The workers that the report is about: of whom Ray spoke, whom the kernel took, the largest. */
+static size_t concerned(const struct observer *o, const struct report *r, const struct ray_said *said,
+			pid_t pids[static WORKERS_MAX])
+{
+	size_t n = 0;
+
+	if (said && said->event.pid)
+		pids[n++] = said->event.pid;
+	if (o->victim[0] && o->victim_pid > 0)
+		pids[n++] = o->victim_pid;
+	for (size_t i = 0; i < r->n_top && n < WORKERS_MAX; i++) {
+		bool known = strncmp(r->top[i].name, "ray::", 5) != 0 || strcmp(r->top[i].name, "ray::IDLE") == 0;
+
+		for (size_t j = 0; j < n && !known; j++)
+			known = pids[j] == r->top[i].pid;
+		if (!known)
+			pids[n++] = r->top[i].pid;
+	}
+	return n;
+}
+
+static void add_words(struct bundle *b, const struct ray_said *said)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(8192);
+	const struct ray_event *e = &said->event;
+	const struct {
+		const char *label, *value;
+	} lines[] = {
+		{ "said in", said->file }, { "task", e->task }, { "worker", e->worker_id }, { "held", e->held },
+		{ "memory", e->memory }, { "detail", e->detail }, { "signal", said->signal_said },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
+		if (lines[i].value[0])
+			strbuf_addf(&text, "%-8s %s\n", lines[i].label, lines[i].value);
+	if (e->pid)
+		strbuf_addf(&text, "%-8s %d\n", "PID", (int)e->pid);
+	if (e->table[0])
+		strbuf_addf(&text, "\nRay's table (its figures are USS):\nPID\tMEM(GB)\tCOMMAND\n%s", e->table);
+	bundle_add(b, "ray.txt", strbuf_str(&text), text.len, NULL);
+}
+
+void gather_ray_logs(struct bundle *b, const struct observer *o, struct report *r)
+{
+	struct logs l = { .b = b, .dir_fd = ray_watch_logs_dir(o->ray) };
+	const struct ray_said *said = ray_watch_last_words(o->ray, now_boottime_ns());
+	pid_t pids[WORKERS_MAX];
+	size_t n = concerned(o, r, said, pids);
+
+	if (said)
+		add_words(b, said);
+	if (l.dir_fd < 0) {
+		if (r->id.pod)
+			verdict_add_missing(&r->verdict, "Ray's logs", "a Ray session below /tmp/ray");
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		ray_files_of_pid(l.dir_fd, pids[i], add_log, &l);
+	for (size_t i = 0; i < ARRAY_SIZE(ray_logs); i++)
+		add_log(ray_logs[i], &l);
+	if (l.cut)
+		verdict_add_missing(&r->verdict, "some of Ray's logs", "more room than the 1 MiB that logs have in a bundle");
+}
+
+/* collected/ */
+
+struct collection {
+	struct bundle *b;
+	int root_fd;
+	int64_t room;
+	unsigned int files;
+	bool cut;
+};
+
+/* "collected/tmp_x.prof": the path, with '_' for what is no letter or digit. */
+static void collected_name(const char *path, char *file, size_t size)
+{
+	char flat[200];
+	size_t len = strlen(path), skip = len >= sizeof(flat) ? len - sizeof(flat) + 1 : 0;
+
+	snprintf(flat, sizeof(flat), "%s", path + skip);
+	bundle_sanitize(flat);
+	snprintf(file, size, "collected/%s", flat);
+}
+
+static bool collect(const char *path, void *arg)
+{
+	struct collection *c = arg;
+	_cleanup_close_ int path_fd = rootfd_open(c->root_fd, path, O_PATH, NULL), fd = -1;
+	struct err err = { 0 };
+	struct stat st;
+	char file[256];
+
+	if (path_fd < 0 || fstat(path_fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
+		return true;
+	if (c->files == COLLECT_FILES_MAX || st.st_size > c->room) {
+		c->cut = true;
+		return c->files < COLLECT_FILES_MAX;
+	}
+	fd = rootfd_open(c->root_fd, path, O_RDONLY, &err);
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		c->cut = true; /* unreadable for our uid, or exchanged */
+		return true;
+	}
+	collected_name(path, file, sizeof(file));
+	if (bundle_copy(c->b, file, fd, (size_t)MIN((int64_t)st.st_size, c->room), &err) < 0) {
+		log_warning("%s", err_text(&err));
+		c->cut = true;
+		return false;
+	}
+	c->room -= st.st_size;
+	c->files++;
+	return true;
+}
+
+void gather_collected(struct bundle *b, const struct observer *o, struct report *r)
+{
+	struct collection c = {
+		.b = b,
+		.root_fd = o->root_fd,
+		.room = r->verdict.exit_code < 0 ? COLLECT_ALIVE_MAX : COLLECT_MAX,
+	};
+
+	for (size_t i = 0; o->root_fd >= 0 && o->collect && o->collect[i]; i++)
+		if (!root_glob(o->root_fd, o->collect[i], collect, &c))
+			c.cut = true;
+	if (c.cut)
+		verdict_add_missing(&r->verdict, "some files that were to be collected",
+				    "fewer, smaller or readable ones: 32 files, 64 MiB in all");
+}

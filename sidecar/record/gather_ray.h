@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ray's logs and the files asked for, into a bundle. Both are gather_fn (gather.h). */
+#ifndef AFTERGLOW_SIDECAR_RECORD_GATHER_RAY_H
+#define AFTERGLOW_SIDECAR_RECORD_GATHER_RAY_H
+
+#include "sidecar/record/gather.h"
+
+/* logs/: the ends of the logs of Ray's own processes and of the workers concerned; ray.txt: Ray's words about them. */
+void gather_ray_logs(struct bundle *b, const struct observer *o, struct report *r);
+
+/* collected/: what o->collect names, whole files, newest patterns first come first served. */
+void gather_collected(struct bundle *b, const struct observer *o, struct report *r);
+
+#endif
