@@ -9,6 +9,7 @@
 #include "lib/json.h"
 #include "lib/units.h"
 #include "sidecar/record/gather.h"
+#include "sidecar/record/gather_ray.h"
 #include "sidecar/record/gather_kernel_log.h"
 #include "sidecar/report/report_json.h"
 #include "sidecar/store/bundle.h"
@@ -133,6 +134,8 @@ static int add_text(struct bundle *b, const char *file, const struct strbuf *tex
  */
 static const gather_fn gatherers[] = {
 	gather_kernel_log,
+	gather_ray_logs,
+	gather_collected,
 	NULL,
 };
 
