@@ -9,7 +9,7 @@
 #include "lib/json.h"
 #include "lib/units.h"
 #include "sidecar/record/gather.h"
-#include "sidecar/record/gather_ray.h"
+#include "sidecar/record/page.h"
 #include "sidecar/record/gather_kernel_log.h"
 #include "sidecar/report/report_json.h"
 #include "sidecar/store/bundle.h"
@@ -20,6 +20,11 @@
 static int64_t to_unix_ns(int64_t boottime_ns)
 {
 	return boottime_ns ? now_realtime_ns() - (now_boottime_ns() - boottime_ns) : 0;
+}
+
+static int64_t to_boottime_ns(int64_t unix_ns)
+{
+	return now_boottime_ns() - (now_realtime_ns() - unix_ns);
 }
 
 /*
@@ -134,8 +139,6 @@ static int add_text(struct bundle *b, const char *file, const struct strbuf *tex
  */
 static const gather_fn gatherers[] = {
 	gather_kernel_log,
-	gather_ray_logs,
-	gather_collected,
 	NULL,
 };
 
@@ -160,6 +163,8 @@ static int fill_bundle(struct bundle *b, struct report *r, const struct observer
 		rc = bundle_add(b, "processes.json", processes_text, strlen(processes_text), err);
 	if (rc >= 0)
 		rc = add_text(b, "samples.jsonl", &lines.text, err);
+	if (rc >= 0)
+		rc = page_add(b, r, o->history, to_boottime_ns(r->ended_unix_ns), err);
 	strbuf_release(&lines.text);
 	return rc;
 }

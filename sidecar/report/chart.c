@@ -19,7 +19,7 @@ int64_t chart_size_step(int64_t top)
 	return step;
 }
 
-int64_t chart_time_step(int64_t span)
+int64_t chart_time_step(int64_t span, int64_t most)
 {
 	static const int64_t steps_ms[] = { 10,	    20,	    50,	     100,    200,    500,     1000,    2000,	5000,	 10000,
 					    15000,  30000,  60000,   120000, 300000, 600000,  1200000, 3600000, 7200000, 21600000 };
@@ -27,10 +27,10 @@ int64_t chart_time_step(int64_t span)
 
 	for (size_t i = 0; i < ARRAY_SIZE(steps_ms); i++) {
 		step = steps_ms[i] * NS_PER_MS;
-		if (span / step < 6)
+		if (span / step < most)
 			break;
 	}
-	return MAX(step, span / 6);
+	return MAX(step, span / most);
 }
 
 static double x_of(const struct chart *c, int64_t time)
@@ -118,16 +118,24 @@ static void add_y_labels(struct strbuf *out, const struct chart *c)
 	}
 }
 
+static int64_t time_step(const struct chart *c)
+{
+	return chart_time_step(-c->from, c->small ? 3 : 6);
+}
+
 static void add_x_labels(struct strbuf *out, const struct chart *c)
 {
-	int64_t step = chart_time_step(-c->from), n = 1;
+	int64_t step = time_step(c), n = 1;
 
 	for (int64_t before = step; before <= -c->from; before += step, n++) {
-		/* The second class goes on a narrow screen; what would stand beyond the left edge does always. */
-		if (percent(x_of(c, -before), WIDTH) < 3)
+		double left = percent(x_of(c, -before), WIDTH);
+
+		/* Not beyond the left edge, and not into the last one; on a narrow screen every second goes. */
+		if (left < 3)
 			break;
-		strbuf_addf(out, "<span class=\"x%s\" style=\"left:%.2f%%\">", n % 2 ? " odd" : "",
-			    percent(x_of(c, -before), WIDTH));
+		if (left > (c->small ? 78 : 88))
+			continue;
+		strbuf_addf(out, "<span class=\"x%s\" style=\"left:%.2f%%\">", n % 2 && !c->small ? " odd" : "", left);
 		add_time(out, before);
 		strbuf_adds(out, "</span>\n");
 	}
@@ -144,7 +152,7 @@ static void add_line_labels(struct strbuf *out, const struct chart *c)
 
 void chart_add(struct strbuf *out, const struct chart *c)
 {
-	int64_t y_step = chart_size_step(c->top), x_step = chart_time_step(-c->from);
+	int64_t y_step = chart_size_step(c->top), x_step = time_step(c);
 
 	strbuf_addf(out, "<div class=\"chart\"><div class=\"plot\">\n"
 			 "<svg viewBox=\"0 0 %.0f %.0f\" preserveAspectRatio=\"none\" role=\"img\"><title>%s</title>\n",

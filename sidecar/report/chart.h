@@ -39,13 +39,14 @@ struct chart {
 	int64_t from; /* ns, the left edge: negative */
 	int64_t top; /* bytes, the upper edge: positive */
 	bool end; /* mark the right edge as the end */
+	bool small; /* it has little width: fewer labels */
 };
 
 void chart_add(struct strbuf *out, const struct chart *c);
 
 /* The distance of grid lines for a scale up to top: a power of two, giving 2 to 5 of them. */
 int64_t chart_size_step(int64_t top);
-/* The same for a time span in ns: round numbers of milliseconds, seconds, minutes. */
-int64_t chart_time_step(int64_t span);
+/* The same for a time span in ns, with at most `most` of them: round numbers of milliseconds, seconds, minutes. */
+int64_t chart_time_step(int64_t span, int64_t most);
 
 #endif

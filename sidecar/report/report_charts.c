@@ -84,7 +84,8 @@ static void fill_times(const struct selection *s, struct columns *c)
 		c->times[i] = s->samples[i]->at_ns - s->end_ns;
 }
 
-static void add_memory_chart(const struct page *p, const struct selection *s, struct columns *c, struct strbuf *out)
+static void add_memory_chart(const struct page *p, const struct selection *s, bool small, struct columns *c,
+			     struct strbuf *out)
 {
 	const struct memory *m = &p->report->memory;
 	/* From the whole stack down to its lowest layer: each paints over the one before. */
@@ -96,7 +97,7 @@ static void add_memory_chart(const struct page *p, const struct selection *s, st
 	struct chart_line lines[2];
 	struct chart chart = { .title = "Memory of the container over time", .times = c->times, .n = s->n,
 			       .series = series, .n_series = ARRAY_SIZE(series), .lines = lines,
-			       .from = s->from_ns - s->end_ns, .end = true };
+			       .from = s->from_ns - s->end_ns, .end = true, .small = small };
 
 	fill_times(s, c);
 	for (size_t i = 0; i < s->n; i++) {
@@ -215,10 +216,10 @@ void report_charts(const struct page *p, struct strbuf *out)
 	zoom = p->ended_ns - first >= ZOOM_FROM_NS && select_from(p, p->ended_ns - ZOOM_NS, last);
 	strbuf_adds(out, zoom ? "<div class=\"card\"><div class=\"pair\"><div><h3>Memory of the container</h3>\n" :
 				"<div class=\"card\"><h3>Memory of the container</h3>\n");
-	add_memory_chart(p, all, columns, out);
+	add_memory_chart(p, all, false, columns, out);
 	if (zoom) {
 		strbuf_adds(out, "</div><div><h3>The last 10 seconds</h3>\n");
-		add_memory_chart(p, last, columns, out);
+		add_memory_chart(p, last, true, columns, out);
 		strbuf_adds(out, "</div></div>\n");
 	}
 	add_memory_legend(&p->report->memory, out);

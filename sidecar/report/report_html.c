@@ -297,7 +297,7 @@ static void add_text(const struct page_text *t, struct strbuf *out)
 	html_adds(&section, t->title);
 	strbuf_adds(&section, "</h2>\n<div class=\"card long\">");
 	if (len < t->len)
-		strbuf_addf(&section, "<p class=\"note\">The last %zu of %zu bytes.</p>", len, t->len);
+		strbuf_adds(&section, "<p class=\"note\">The end of it; the bundle holds the rest.</p>");
 	strbuf_adds(&section, "<pre>");
 	html_add(&section, from, len);
 	strbuf_adds(&section, "</pre></div>\n");

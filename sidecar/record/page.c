@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report.html of a bundle. */
+#include "sidecar/record/page.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "sidecar/report/report_html.h"
+
+struct texts {
+	struct page_text texts[PAGE_TEXTS_MAX];
+	struct strbuf contents[PAGE_TEXTS_MAX];
+	size_t n;
+	bool first; /* take those that go first, or the others */
+};
+
+static bool ends(const char *text, const char *end)
+{
+	size_t len = strlen(text), end_len = strlen(end);
+
+	return len >= end_len && strcmp(text + len - end_len, end) == 0;
+}
+
+static bool is_text(const char *file)
+{
+	return ends(file, ".log") || ends(file, ".txt") || ends(file, ".out") || ends(file, ".err");
+}
+
+/* What explains a death is read before what surrounds it. */
+static bool goes_first(const char *file)
+{
+	return strcmp(file, "backtrace.txt") == 0 || strcmp(file, "kernel.log") == 0;
+}
+
+static void take_text(const struct bundle *b, const char *file, void *arg)
+{
+	struct texts *t = arg;
+	struct strbuf *content;
+
+	if (t->n == PAGE_TEXTS_MAX || !is_text(file) || goes_first(file) != t->first)
+		return;
+	content = &t->contents[t->n];
+	/* One more than is shown: so that the page says that there is more. */
+	strbuf_init(content, PAGE_TEXT_SHOWN + 1);
+	if (bundle_read_tail(b, file, content, NULL) < 0 || content->len == 0) {
+		strbuf_release(content);
+		return;
+	}
+	snprintf(t->texts[t->n].title, sizeof(t->texts[t->n].title), "%s", file);
+	t->texts[t->n].text = strbuf_str(content);
+	t->texts[t->n].len = content->len;
+	t->n++;
+}
+
+int page_add(struct bundle *b, const struct report *r, const struct history *h, int64_t ended_ns, struct err *err)
+{
+	_cleanup_strbuf_ struct strbuf html = STRBUF_INIT(REPORT_HTML_MAX);
+	struct texts t = { .first = true };
+	struct page page = { .report = r, .history = h, .ended_ns = ended_ns, .texts = t.texts };
+	int rc = 0;
+
+	bundle_each_file(b, take_text, &t);
+	t.first = false;
+	bundle_each_file(b, take_text, &t);
+	page.n_texts = t.n;
+	report_to_html(&page, &html);
+	/* Half a page is none; the text and the JSON are there. */
+	if (!strbuf_failed(&html))
+		rc = bundle_add(b, "report.html", strbuf_str(&html), html.len, err);
+	while (t.n > 0)
+		strbuf_release(&t.contents[--t.n]);
+	return rc;
+}

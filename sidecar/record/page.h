@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report.html of a bundle: the report, the samples, and the texts that the bundle holds already. */
+#ifndef AFTERGLOW_SIDECAR_RECORD_PAGE_H
+#define AFTERGLOW_SIDECAR_RECORD_PAGE_H
+
+#include "lib/err.h"
+#include "sidecar/report/report.h"
+#include "sidecar/sample/history.h"
+#include "sidecar/store/bundle.h"
+
+/* Adds report.html. ended_ns: CLOCK_BOOTTIME of the end. To be called when all texts (kernel.log, logs/...) were added. */
+int page_add(struct bundle *b, const struct report *r, const struct history *h, int64_t ended_ns, struct err *err);
+
+#endif
