@@ -341,7 +341,7 @@ main() {
 	start_ray
 	leak
 	show_all
-	step "done. It all still runs: KUBECONFIG=$KUBECONFIG; \`make demo-clean\` removes it"
+	step "done. It all still runs: KUBECONFIG=$KUBECONFIG; \`make demo-clean\`$(own_cluster || echo ", with the same variables,") removes it"
 }
 
 main
