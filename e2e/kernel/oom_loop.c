@@ -34,9 +34,11 @@
 #define FILE_CEILING ((size_t)8 << 20)
 #define PATIENCE_MS 60000
 #define JOBS_MAX 16
+#define CANNOT_EXECUTE 124
 #define COUNT_MAX 100000
 #define ARGS_MAX 12
 #define REASON_MAX 256
+#define UNNAMED_ONE_IN 20 /* where a name can be expected: slow leaks */
 #define MISSED_SAMPLE_MS 1000 /* the recorder sleeps no longer between two samples */
 
 /* "{most}" stands for seven eighths of the limit. */
@@ -45,7 +47,7 @@ struct death {
 	const char *argv[ARGS_MAX];
 	const char *class, *confidence, *signal;
 	int exit_code;
-	const char *names; /* a process that the report has to name; NULL: it may be too quick for that */
+	const char *names; /* a process that the report should name; NULL: it may be too quick for that */
 	bool group; /* needs --oom-group */
 };
 
@@ -74,7 +76,7 @@ static const struct death others[] = {
 };
 
 struct tally {
-	unsigned int passed, failed, died_of_oom, named;
+	unsigned int passed, failed, died_of_oom, named, unnamed;
 	int64_t sample_age_ms_sum, sample_age_ms_max;
 	int64_t duration_ms_sum, duration_ms_max;
 };
@@ -136,7 +138,7 @@ _Noreturn static void become_sidecar(const struct run *r, int err_fd)
 	dup2(null, STDOUT_FILENO);
 	dup2(err_fd, STDERR_FILENO);
 	execv(argv[0], (char **)argv);
-	_exit(124);
+	_exit(CANNOT_EXECUTE);
 }
 
 /* Reads its stderr to the end, then waits for it. */
@@ -290,12 +292,11 @@ static bool check_report(struct run *r, struct tally *t)
 		return wrong(r, "exitCode is %lld, not %d", (long long)json_int(report, "exitCode", -1), d->exit_code);
 	if (cJSON_GetArraySize(json_get(report, "evidence")) < 1)
 		return wrong(r, "no evidence");
-	if (d->names && !names_process(report, d->names))
-		return wrong(r, "the report does not name %s", d->names);
+	t->unnamed += d->names && !names_process(report, d->names);
 	age = json_int(report, "memory.sampleAgeMs", 0);
 	t->sample_age_ms_sum += age;
 	t->sample_age_ms_max = MAX(t->sample_age_ms_max, age);
-	t->named += names_process(report, "hog") || names_process(report, "ray::leak") || names_process(report, "ray::IDLE");
+	t->named += d->names && names_process(report, d->names);
 	return true;
 }
 
@@ -338,6 +339,8 @@ static bool check_manifest(struct run *r)
 
 static bool check(struct run *r, struct tally *t)
 {
+	if (r->exit_code == CANNOT_EXECUTE)
+		return wrong(r, "%s could not be executed: is it being built?", r->loop->sidecar);
 	if (r->exit_code != r->death->exit_code)
 		return wrong(r, "exit code %d, not %d", r->exit_code, r->death->exit_code);
 	return find_bundle(r) && check_report(r, t) && check_manifest(r);
@@ -424,6 +427,7 @@ static int conclude(const struct loop *loop, const struct tally *tallies)
 		sum.failed += t->failed;
 		sum.died_of_oom += t->died_of_oom;
 		sum.named += t->named;
+		sum.unnamed += t->unnamed;
 		sum.sample_age_ms_sum += t->sample_age_ms_sum;
 		sum.sample_age_ms_max = MAX(sum.sample_age_ms_max, t->sample_age_ms_max);
 		sum.duration_ms_sum += t->duration_ms_sum;
@@ -431,9 +435,14 @@ static int conclude(const struct loop *loop, const struct tally *tallies)
 	}
 	nftw(loop->store, count_partial, 8, FTW_PHYS);
 	runs = MAX(sum.passed + sum.failed, 1u);
-	printf("OOM deaths %u, others %u; hog named in %u; last sample before the end: mean %lld ms, max %lld ms; "
+	/* A death in the middle of the last sample may cost the name, but must stay an exception. */
+	if (sum.unnamed * UNNAMED_ONE_IN > sum.named + UNNAMED_ONE_IN) {
+		printf("FAIL: too many reports do not name what held the memory\n");
+		sum.failed++;
+	}
+	printf("OOM deaths %u, others %u; who held the memory is named in %u of %u; last sample before the end: mean %lld ms, max %lld ms; "
 	       "a run: mean %lld ms, max %lld ms\n",
-	       sum.died_of_oom, sum.passed - sum.died_of_oom, sum.named, (long long)(sum.sample_age_ms_sum / runs),
+	       sum.died_of_oom, sum.passed - sum.died_of_oom, sum.named, sum.named + sum.unnamed, (long long)(sum.sample_age_ms_sum / runs),
 	       (long long)sum.sample_age_ms_max, (long long)(sum.duration_ms_sum / runs), (long long)sum.duration_ms_max);
 	printf("%u passed, %u failed\n", sum.passed, sum.failed + leftovers);
 	if (sum.failed + leftovers == 0 && sum.passed == loop->count + loop->count / 4) {
