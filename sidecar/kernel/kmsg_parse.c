@@ -153,8 +153,9 @@ static bool parse_kill(struct span s, struct kmsg_line *l)
 	l->shmem = kilobytes(rest, "shmem-rss:");
 	at = find(rest, ", UID");
 	if (at) {
-		rest = from(rest, at + 6);
-		take_number(&rest, &l->uid);
+		rest = from(rest, at + strlen(", UID"));
+		if (take(&rest, ":") || take(&rest, " "))
+			take_number(&rest, &l->uid);
 	}
 	return true;
 }

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of what a kernel log says of one death. */
+#include "sidecar/kernel/kernel_evidence.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define S ((int64_t)1000000) /* in microseconds */
+#define MIB ((int64_t)1 << 20)
+#define CGROUP "/kubepods/pod1/0123456789abcdef"
+#define OTHER "/kubepods/pod2/fedcba9876543210"
+
+struct fixture {
+	struct kmsg_log log;
+	struct strbuf excerpt;
+	struct kernel_evidence e;
+};
+
+static void release(struct fixture *f)
+{
+	kmsg_log_release(&f->log);
+	strbuf_release(&f->excerpt);
+}
+
+#define FIXTURE { .excerpt = STRBUF_INIT(KERNEL_EXCERPT_MAX) }
+#define _cleanup_fixture_ _cleanup_(release)
+
+static void add(struct fixture *f, int priority, int64_t time_us, const char *fmt, ...) _printf_(4, 5);
+static void add(struct fixture *f, int priority, int64_t time_us, const char *fmt, ...)
+{
+	char text[1024];
+	struct kmsg_record r = { .priority = priority, .time_us = time_us, .text = text };
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	r.len = strlen(text);
+	assert_int_equal(kmsg_log_add(&f->log, &r), 0);
+}
+
+static void add_killed(struct fixture *f, int64_t time_us, int pid, const char *name, int64_t rss)
+{
+	add(f, 3, time_us, "Memory cgroup out of memory: Killed process %d (%s) total-vm:9kB, anon-rss:%lldkB, file-rss:0kB, shmem-rss:0kB",
+	    pid, name, (long long)rss / 1024);
+}
+
+static void add_report(struct fixture *f, int64_t time_us, int pid, const char *name, const char *memcg)
+{
+	add(f, 4, time_us, "%s invoked oom-killer: gfp_mask=0xcc0", name);
+	add(f, 6, time_us + 1, "memory: usage 1024kB, limit 1024kB, failcnt 0");
+	add(f, 6, time_us + 2, "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=%s,task_memcg=%s,"
+			       "task=%s,pid=%d,uid=0", memcg, memcg, name, pid);
+	add_killed(f, time_us + 3, pid, name, 100 * MIB);
+}
+
+static const struct kernel_suspect suspects[] = {
+	{ .name = "ray::leak", .rss = 100 * MIB },
+	{ .name = "python3 a_very_long_name.py", .rss = 200 * MIB },
+	{ .name = "a_very_long_name_indeed", .rss = 50 * MIB },
+};
+
+static void ask(struct fixture *f, const char *cgroup)
+{
+	const struct kernel_question q = {
+		.self = { .cgroup = cgroup },
+		.since_us = 10 * S,
+		.ended_us = 100 * S,
+		.suspects = suspects,
+		.n_suspects = ARRAY_SIZE(suspects),
+	};
+
+	kernel_evidence_find(&f->log, &q, &f->e, &f->excerpt);
+}
+
+static void our_kill_is_found_among_others(void **state)
+{
+	_cleanup_fixture_ struct fixture f = FIXTURE;
+	(void)state;
+
+	add(&f, 6, 1 * S, "boot");
+	add_report(&f, 98 * S, 7, "ray::leak", OTHER);
+	add_report(&f, 99 * S, 8, "ray::leak", CGROUP);
+	add(&f, 6, 99 * S + 4, "oom_reaper: reaped process 8");
+	add_report(&f, 99 * S + 10, 9, "ray::leak", OTHER);
+	ask(&f, CGROUP);
+	assert_null(f.e.needs);
+	assert_true(f.e.oom && f.e.by_cgroup);
+	assert_int_equal(f.e.kills, 1);
+	assert_int_equal(f.e.pid, 8);
+	assert_int_equal(f.e.where, OOM_WHERE_CONTAINER);
+	assert_int_equal(f.e.limit, MIB);
+	assert_int_equal(f.e.age_ns, (S - 3) * 1000);
+	assert_string_equal(f.e.name, "ray::leak");
+	assert_non_null(strstr(f.e.line, "Killed process 8 (ray::leak)"));
+	/* Its report and nothing else. */
+	assert_ptr_equal(strstr(strbuf_str(&f.excerpt), "[   99.000000] ray::leak invoked"), strbuf_str(&f.excerpt));
+	assert_null(strstr(strbuf_str(&f.excerpt), "pid=9"));
+}
+
+static void a_kill_of_before_is_another_story(void **state)
+{
+	_cleanup_fixture_ struct fixture f = FIXTURE;
+	(void)state;
+
+	add_report(&f, 9 * S, 8, "ray::leak", CGROUP);
+	ask(&f, CGROUP);
+	assert_null(f.e.needs);
+	assert_false(f.e.oom);
+	/* Without a kill of ours the end of the log is kept. */
+	assert_non_null(strstr(strbuf_str(&f.excerpt), "invoked oom-killer"));
+}
+
+static void the_latest_of_several_counts(void **state)
+{
+	_cleanup_fixture_ struct fixture f = FIXTURE;
+	(void)state;
+
+	add_report(&f, 97 * S, 7, "a", CGROUP);
+	add_report(&f, 98 * S, 8, "b", CGROUP "/inside");
+	ask(&f, CGROUP);
+	assert_int_equal(f.e.kills, 2);
+	assert_string_equal(f.e.name, "b");
+}
+
+static void a_line_without_cgroup_is_ours_by_name_size_and_time(void **state)
+{
+	static const struct {
+		int64_t time_us;
+		const char *name;
+		int64_t rss;
+		bool ours;
+	} rows[] = {
+		{ 99 * S, "ray::leak", 120 * MIB, true },
+		{ 99 * S, "python3", 190 * MIB, true },
+		{ 99 * S, "a_very_long_nam", 50 * MIB, true },
+		{ 99 * S, "ray::lea", 100 * MIB, false },
+		{ 99 * S, "", 100 * MIB, false },
+		{ 99 * S, "ray::leak", 2000 * MIB, false },
+		{ 80 * S, "ray::leak", 100 * MIB, false },
+		{ 9 * S, "ray::leak", 100 * MIB, false },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_fixture_ struct fixture f = FIXTURE;
+
+		add_killed(&f, rows[i].time_us, 5, rows[i].name, rows[i].rss);
+		ask(&f, CGROUP);
+		assert_int_equal(f.e.oom, rows[i].ours);
+		assert_false(f.e.by_cgroup);
+		assert_int_equal(f.e.where, OOM_WHERE_UNKNOWN);
+	}
+}
+
+static void a_cgroup_wins_over_a_name(void **state)
+{
+	_cleanup_fixture_ struct fixture f = FIXTURE;
+	(void)state;
+
+	add_killed(&f, 98 * S, 4, "ray::leak", 100 * MIB);
+	add_report(&f, 98 * S + 5, 5, "x", CGROUP);
+	add_killed(&f, 99 * S, 6, "ray::leak", 100 * MIB);
+	ask(&f, CGROUP);
+	assert_true(f.e.by_cgroup);
+	assert_int_equal(f.e.pid, 5);
+	assert_int_equal(f.e.kills, 1);
+}
+
+static void user_space_is_not_believed(void **state)
+{
+	_cleanup_fixture_ struct fixture f = FIXTURE;
+	(void)state;
+
+	add(&f, 8 | 3, 99 * S, "Memory cgroup out of memory: Killed process 5 (ray::leak) total-vm:9kB, anon-rss:102400kB, file-rss:0kB");
+	add(&f, 8 | 6, 99 * S, "ray::leak[5]: segfault at 10 ip 0 sp 0 error 4");
+	ask(&f, CGROUP);
+	assert_false(f.e.oom);
+	assert_string_equal(f.e.crash, "");
+	/* It is kept, and marked. */
+	assert_non_null(strstr(strbuf_str(&f.excerpt), "(user space, facility 1) Memory cgroup"));
+}
+
+static void names_are_escaped(void **state)
+{
+	_cleanup_fixture_ struct fixture f = FIXTURE;
+	(void)state;
+
+	add_report(&f, 99 * S, 8, "\033[31mred\n", CGROUP);
+	ask(&f, CGROUP);
+	assert_true(f.e.oom);
+	assert_string_equal(f.e.name, "\\x1b[31mred\\x0a");
+	assert_null(strchr(f.e.line, '\033'));
+	assert_null(strchr(strbuf_str(&f.excerpt), '\033'));
+}
+
+static void a_crash_is_known_by_name_or_by_pid(void **state)
+{
+	_cleanup_fixture_ struct fixture f = FIXTURE;
+	const struct kernel_suspect command = { .name = "", .pid = 77 };
+	const struct kernel_question q = { .self = { .cgroup = "" }, .since_us = 10 * S, .ended_us = 100 * S, .suspects = &command, .n_suspects = 1 };
+	(void)state;
+
+	add(&f, 6, 50 * S, "ray::leak[5]: segfault at 50 ip 0 sp 0 error 4");
+	ask(&f, CGROUP);
+	assert_string_equal(f.e.crash, "");
+	add(&f, 6, 99 * S, "ray::leak[5]: segfault at 99 ip 0 sp 0 error 4");
+	add(&f, 6, 99 * S, "other[77]: segfault at 77 ip 0 sp 0 error 4");
+	ask(&f, CGROUP);
+	assert_non_null(strstr(f.e.crash, "segfault at 99"));
+	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
+	assert_non_null(strstr(f.e.crash, "segfault at 77"));
+}
+
+static void a_long_log_is_cut_to_its_end(void **state)
+{
+	_cleanup_fixture_ struct fixture f = FIXTURE;
+	unsigned int lines = 0;
+	(void)state;
+
+	for (int i = 0; i < 1000; i++)
+		add(&f, 6, i, "line %d", i);
+	ask(&f, CGROUP);
+	for (const char *p = strbuf_str(&f.excerpt); *p; p++)
+		lines += *p == '\n';
+	assert_int_equal(lines, KERNEL_TAIL_LINES);
+	assert_non_null(strstr(strbuf_str(&f.excerpt), "line 999\n"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(our_kill_is_found_among_others),
+		cmocka_unit_test(a_kill_of_before_is_another_story),
+		cmocka_unit_test(the_latest_of_several_counts),
+		cmocka_unit_test(a_line_without_cgroup_is_ours_by_name_size_and_time),
+		cmocka_unit_test(a_cgroup_wins_over_a_name),
+		cmocka_unit_test(user_space_is_not_believed),
+		cmocka_unit_test(names_are_escaped),
+		cmocka_unit_test(a_crash_is_known_by_name_or_by_pid),
+		cmocka_unit_test(a_long_log_is_cut_to_its_end),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
