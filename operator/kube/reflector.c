@@ -103,6 +103,9 @@ static struct reflector_step page_read(struct reflector *r, const struct reflect
 static struct reflector_step list_failed(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
 {
 	r->last_status = event->status;
+	/* The kind is gone, or hidden from us: what we hold of it says nothing any more. */
+	if (event->status == 404 || event->status == 403)
+		r->synced = false;
 	/* Compaction went over the snapshot between two pages: one list in one piece. */
 	if (event->status == 410 && r->token[0] && !r->unlimited)
 		return list(r, true);

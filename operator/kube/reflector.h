@@ -75,7 +75,8 @@ struct reflector {
 	char rv[REFLECTOR_RV_MAX]; /* of the list, then of the last event */
 	char token[REFLECTOR_CONTINUE_MAX]; /* of the next page */
 	bool unlimited;
-	bool synced; /* a list has been read to its end, and none is asked for since by REFLECTOR_START */
+	/* A list has been read to its end, and since then none was asked for by REFLECTOR_START or refused (403, 404). */
+	bool synced;
 	int last_status; /* of the last failure; 0 none or no answer: 404 means that the kind does not exist */
 	int64_t watch_started_ns;
 	bool watch_had_event;

@@ -355,6 +355,32 @@ static void a_fresh_list_can_be_asked_for_and_unsyncs_until_it_is_there(void **s
 	assert_true(r.synced);
 }
 
+/* Its CRD was deleted, or our rights were taken: what we hold is no basis for writing. */
+static void a_kind_that_is_gone_or_forbidden_is_not_synced_until_it_is_listed_again(void **state)
+{
+	struct reflector_event start = START, page = PAGE("1", NULL), refused = REFUSED(404, 0), timer = TIMER;
+	static const int statuses[] = { 403, 404 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(statuses); i++) {
+		struct reflector_event failed = LIST_FAILED(statuses[i]), busy = LIST_FAILED(500);
+		struct reflector r;
+		reflector_init(&r, 7);
+		reflector_step(&r, &start, 0);
+		reflector_step(&r, &page, 0);
+		reflector_step(&r, &refused, 0);
+		reflector_step(&r, &timer, 0);
+		reflector_step(&r, &busy, 0);
+		assert_true(r.synced); /* trouble of the server's: the copy is old, but was true */
+		reflector_step(&r, &timer, 0);
+		reflector_step(&r, &failed, 0);
+		assert_false(r.synced);
+		reflector_step(&r, &timer, 0);
+		assert_true(reflector_step(&r, &page, 0).swap);
+		assert_true(r.synced);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -373,6 +399,7 @@ int main(void)
 		cmocka_unit_test(a_list_without_a_version_is_not_believed),
 		cmocka_unit_test(late_events_of_a_dropped_request_mean_nothing),
 		cmocka_unit_test(a_fresh_list_can_be_asked_for_and_unsyncs_until_it_is_there),
+		cmocka_unit_test(a_kind_that_is_gone_or_forbidden_is_not_synced_until_it_is_listed_again),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
