@@ -51,10 +51,13 @@ class Api:
         return response.status, response.read().decode()
 
     def request(self, method, path, body=None, content_type="application/json"):
+        old = self.connection is not None
         try:
             status, text = self.send(method, path, body, content_type)
         except (OSError, http.client.HTTPException) as error:
             self.connection = None
+            if old:  # the API server was started anew meanwhile
+                return self.request(method, path, body, content_type)
             raise ApiError(method, path, 0, repr(error)) from error
         if status // 100 != 2:
             raise ApiError(method, path, status, text)

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Crashes, restarts and bad connections: the same final state, nothing twice, nothing forgotten."""
+
+import collections
+import signal
+
+import pytest
+
+from conftest import wait_for
+from apiserver.api import ApiError
+from apiserver.conftest import group, install_crds, settle
+from apiserver.proxy import Proxy
+
+OOM = {"reason": "OOMKilled"}
+
+
+def uids(pods):
+    return {p["metadata"]["uid"] for p in pods}
+
+
+def created(plane, api):
+    """How often each object was created, by kind and name."""
+    return collections.Counter((w["objectRef"]["resource"], w["objectRef"].get("name"))
+                               for w in plane.writes(api.namespace, verb="create"))
+
+
+def test_sigterm_ends_it_with_zero(operator):
+    assert operator.stop(signal.SIGTERM) == 0
+    assert "no write is under way" in operator.text()
+
+
+def test_a_restarted_operator_changes_nothing(make, start, api, kubelet, plane):
+    operator = start()
+    cluster = make("demo", group("small", 3))
+    cluster.wait_pods(1, 3)
+    kubelet.run_all()
+    cluster.wait_status(state="ready")
+    settle(operator, api, kubelet)
+    operator.stop(signal.SIGKILL)
+    before, pods = len(plane.writes(api.namespace)), uids(cluster.pods())
+    operator = start()
+    settle(operator, api, kubelet)
+    mine = [w for w in plane.writes(api.namespace)[before:] if not w["objectRef"].get("name", "").startswith("marker")]
+    # The launcher is applied once by each process: it may be another version's.
+    assert [(w["verb"], w["objectRef"]["resource"]) for w in mine if w["objectRef"]["resource"] != "rayfailures"
+            and w["objectRef"]["resource"] != "events"] == [("patch", "configmaps")]
+    assert uids(cluster.pods()) == pods
+
+
+@pytest.mark.parametrize("pods_before_the_kill", [0, 1, 2, 5, 9])
+def test_an_operator_killed_while_scaling_up_leaves_the_same_state(make, start, api, kubelet, plane, pods_before_the_kill):
+    operator = start()
+    cluster = make("demo", group("small", 10))
+    wait_for("so many pods", lambda: len(cluster.pods()) >= pods_before_the_kill, interval=0)
+    operator.stop(signal.SIGKILL)
+    operator = start()
+    cluster.wait_pods(1, 10)
+    settle(operator, api, kubelet)
+    cluster.wait_pods(1, 10)
+    assert all(n == 1 for (kind, _), n in created(plane, api).items() if kind == "pods"), created(plane, api)
+    assert not plane.writes(api.namespace, "pods", "delete")
+    assert all(p["metadata"]["ownerReferences"][0]["uid"] == cluster.get()["metadata"]["uid"] for p in cluster.pods())
+
+
+def test_an_api_server_killed_and_started_again_costs_nothing(make, start, api, kubelet, plane):
+    operator = start()
+    cluster = make("demo", group("small", 3))
+    _, (first, *_) = cluster.wait_pods(1, 3)
+    kubelet.run_all()
+    cluster.wait_status(state="ready")
+    before = uids(cluster.pods())
+    plane.api_server.stop(signal.SIGKILL)
+    assert operator.running()
+    plane.start_api_server()
+    kubelet.restart(first, 1, 137, **OOM)
+    cluster.wait_failures(1)
+    cluster.scale(small=4)
+    cluster.wait_pods(1, 4)
+    settle(operator, api, kubelet)
+    assert before < uids(cluster.pods())
+    assert max(created(plane, api).values()) == 1, created(plane, api)
+
+
+def test_an_api_server_killed_while_scaling_up(make, start, api, kubelet, plane):
+    operator = start()
+    cluster = make("demo", group("small", 10, maxReplicas=40))
+    cluster.wait_pods(1, 10)
+    cluster.scale(small=40)
+    wait_for("some pods", lambda: len(cluster.pods("worker")) > 12, interval=0)
+    plane.api_server.stop(signal.SIGKILL)
+    plane.start_api_server()
+    cluster.wait_pods(1, 40)
+    settle(operator, api, kubelet)
+    cluster.wait_pods(1, 40)
+    assert not plane.writes(api.namespace, "pods", "delete")
+
+
+@pytest.fixture
+def proxy(plane):
+    p = Proxy(plane.port)
+    yield p
+    p.close()
+
+
+def test_every_write_may_lose_its_answer(make, start, plane, proxy, api, kubelet):
+    operator = start(kubeconfig=plane.kubeconfig("operator", port=proxy.port))
+    cluster = make("demo", group("small", 2, maxReplicas=99))
+    cluster.wait_pods(1, 2)
+    for n in range(1, 6):
+        cluster.scale(small=2 + 3 * n)
+        # Right after the API server did the first of these writes.
+        wait_for("a write", lambda n=n: len(cluster.pods("worker")) > 2 + 3 * (n - 1), interval=0)
+        proxy.cut()
+        cluster.wait_pods(1, 2 + 3 * n)
+    settle(operator, api, kubelet)
+    cluster.wait_pods(1, 17)
+    assert all(n == 1 for (kind, _), n in created(plane, api).items() if kind == "pods")
+    assert not plane.writes(api.namespace, "pods", "delete")
+
+
+def test_missing_crds_are_waited_for_and_named(start, plane, make, api):
+    delete_crds(plane)
+    try:
+        operator = start(ready=False)
+        wait_for("the complaint", lambda: "is its CRD installed?" in operator.text())
+        assert operator.http("/readyz")[0] == 503 and operator.http("/healthz")[0] == 200
+        assert "rayclusters: not synced" in operator.http("/readyz")[1]
+        assert operator.text().count("is its CRD installed?") == 2
+    finally:
+        install_crds(plane)
+    operator.wait_ready()
+    make("demo", group("small", 1)).wait_pods(1, 1)
+    assert api.items("pods")
+
+
+def test_crds_deleted_and_made_again_under_it(start, plane, make, api, kubelet):
+    operator = start()
+    make("before", group("small", 1)).wait_pods(1, 1)
+    delete_crds(plane)
+    try:
+        wait_for("not ready", lambda: operator.http("/readyz")[0] == 503)
+        # The other kinds go on.
+        assert "pods: synced" in operator.http("/readyz")[1]
+    finally:
+        install_crds(plane)
+    operator.wait_ready()
+    cluster = make("after", group("small", 1))
+    cluster.wait_pods(1, 1)
+    settle(operator, api, kubelet)
+
+
+def delete_crds(plane):
+    api = plane.api()
+    for name in ("rayclusters.ray.io", "rayfailures.afterglow.dev"):
+        api.delete("customresourcedefinitions", name)
+
+        def gone(name=name):
+            try:
+                api.get("customresourcedefinitions", name)
+            except ApiError as error:
+                return error.status == 404
+            return False
+        wait_for("the CRD to go", gone)
