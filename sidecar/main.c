@@ -8,6 +8,7 @@
 
 #include "lib/log.h"
 #include "sidecar/exec.h"
+#include "sidecar/kernel/keep_syslog.h"
 #include "sidecar/options.h"
 #include "sidecar/record/recorder.h"
 
@@ -106,6 +107,9 @@ int main(int argc, char **argv)
 		return 125;
 	default:
 		raise_nofile();
+		/* Still root is no reason not to record; what the kernel log lacks is then said in reports. */
+		if (options.run_as > 0 && keep_syslog_only((uid_t)options.run_as, &err) < 0)
+			log_warning("%s", err_text(&err));
 		rc = record(&options.exec.recorder, &err);
 		if (rc < 0)
 			log_error("%s", err_text(&err));

@@ -22,6 +22,7 @@ const char sidecar_usage[] =
 	"  --socket PATH       listen there (default " DEFAULT_SOCKET ")\n"
 	"  --store DIR         keep bundles there (default: in the spool only)\n"
 	"  --spool DIR         bundles go there when the store fails (default " DEFAULT_SPOOL ")\n"
+	"  --run-as UID        started as root, become this user with CAP_SYSLOG as the only capability\n"
 	"  --grace SECONDS     after SIGTERM, wait this long for the containers to end (default 25)\n"
 	"\n"
 	"exec: runs COMMAND and records it, here and now; exits as COMMAND does (128+N after\n"
@@ -143,6 +144,15 @@ static int parse_valued(struct sidecar_options *o, char **argv, int *i, struct e
 
 		return rc < 0 ? rc : parse_number(option, value, 0.05, 1.0, &r->warn_at, err);
 	}
+	if (!exec && strcmp(option, "--run-as") == 0) {
+		int rc = take_value(argv, i, &value, err);
+
+		if (rc >= 0)
+			rc = parse_number(option, value, 1, 0x7fffffff, &number, err);
+		if (rc >= 0)
+			o->run_as = (int)number;
+		return rc;
+	}
 	if (!exec && strcmp(option, "--grace") == 0) {
 		int rc = take_value(argv, i, &value, err);
 
@@ -236,6 +246,7 @@ int sidecar_options_parse(char **argv, struct sidecar_options *ret_options, stru
 {
 	struct sidecar_options o = {
 		.command = COMMAND_RECORD,
+		.run_as = -1,
 		.exec.recorder = {
 			.socket_path = DEFAULT_SOCKET,
 			.warn_at = DEFAULT_WARN_AT,

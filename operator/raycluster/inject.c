@@ -145,6 +145,11 @@ static void add_sidecar_args(cJSON *sidecar, const struct injection *in)
 	snprintf(text, sizeof(text), "%g", in->policy->warn_at);
 	add_string(args, "--warn-at");
 	add_string(args, text);
+	if (in->policy->kernel_log) {
+		snprintf(text, sizeof(text), "%d", SIDECAR_UID);
+		add_string(args, "--run-as");
+		add_string(args, text);
+	}
 }
 
 static void add_sidecar_env(cJSON *sidecar, const struct injection *in)
@@ -162,7 +167,22 @@ static void add_sidecar_env(cJSON *sidecar, const struct injection *in)
 	}
 }
 
-static void add_security(cJSON *sidecar)
+/*
+ * Capabilities given to a user other than root are worth nothing (Kubernetes has
+ * no ambient ones): for the kernel log the sidecar starts as root and becomes its
+ * user by itself (--run-as), with CAP_SYSLOG as all that it keeps.
+ */
+static void add_kernel_log_security(cJSON *security)
+{
+	cJSON *add = json_array_at(json_object_at(security, "capabilities"), "add");
+
+	json_set(security, "runAsNonRoot", cJSON_CreateFalse());
+	json_set_int(security, "runAsUser", 0);
+	add_string(add, "SYSLOG");
+	add_string(add, "SETUID");
+}
+
+static void add_security(cJSON *sidecar, const struct policy *policy)
 {
 	cJSON *security = json_object_at(sidecar, "securityContext");
 
@@ -173,6 +193,8 @@ static void add_security(cJSON *sidecar)
 	json_set(security, "readOnlyRootFilesystem", cJSON_CreateTrue());
 	add_string(json_array_at(json_object_at(security, "capabilities"), "drop"), "ALL");
 	json_set_str(json_object_at(security, "seccompProfile"), "type", "RuntimeDefault");
+	if (policy->kernel_log)
+		add_kernel_log_security(security);
 }
 
 static void add_resources(cJSON *sidecar)
@@ -194,7 +216,7 @@ static void add_sidecar(cJSON *pod_spec, const struct injection *in)
 	add_sidecar_args(sidecar, in);
 	add_sidecar_env(sidecar, in);
 	add_resources(sidecar);
-	add_security(sidecar);
+	add_security(sidecar, in->policy);
 	container_mount_default(sidecar, "afterglow-run", RUN_DIR, false);
 	container_mount_default(sidecar, "afterglow-spool", SPOOL_DIR, false);
 	if (in->store)

@@ -51,6 +51,31 @@ static void it_is_put_in_once_and_last(void **state)
 	assert_string_equal(json_str(cJSON_GetArrayItem(json_get(spec, "volumes"), 0), "name"), "mine");
 }
 
+/* The restricted Pod Security level, unless the policy asks for the kernel log; --run-as then gives root up again. */
+static void only_the_kernel_log_needs_a_capability(void **state)
+{
+	(void)state;
+	for (int kernel_log = 0; kernel_log <= 1; kernel_log++) {
+		struct policy p = policy;
+		struct injection in = { .cluster = "demo", .policy = &p };
+		_cleanup_json_ cJSON *spec = spec_with("true"), *expected = NULL;
+		_cleanup_free_ char *args = NULL;
+
+		p.kernel_log = kernel_log;
+		assert_true(inject(spec, &in));
+		expected = json_of(kernel_log ? "{runAsNonRoot: false, runAsUser: 0, runAsGroup: 65532, "
+						"allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, "
+						"capabilities: {drop: [ALL], add: [SYSLOG, SETUID]}, "
+						"seccompProfile: {type: RuntimeDefault}}\n" :
+						"{runAsNonRoot: true, runAsUser: 65532, runAsGroup: 65532, "
+						"allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, "
+						"capabilities: {drop: [ALL]}, seccompProfile: {type: RuntimeDefault}}\n");
+		assert_json(json_get(at(spec, 2), "securityContext"), expected);
+		args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args"));
+		assert_int_equal(strstr(args, "\"--run-as\",\"65532\"") != NULL, kernel_log);
+	}
+}
+
 /* Runs the Ray container's command and args as the kubelet would; the exit code. */
 static int run(const cJSON *container)
 {
@@ -142,6 +167,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_is_put_in_once_and_last),
+		cmocka_unit_test(only_the_kernel_log_needs_a_capability),
 		cmocka_unit_test(without_a_launcher_the_command_runs_all_the_same),
 		cmocka_unit_test(without_a_launcher_a_worker_still_waits_for_the_head),
 		cmocka_unit_test(annotations_of_the_template_win),

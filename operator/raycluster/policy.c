@@ -136,6 +136,7 @@ static const struct {
 	KEY("monitorRefreshMs", set_milliseconds, monitor_refresh_ms, "milliseconds from 0 (off) to 3600000"),
 	KEY("warnAt", set_fraction, warn_at, "a number from 0 to 1"),
 	KEY("oomGroup", set_bool, oom_group, "true or false"),
+	KEY("kernelLog", set_bool, kernel_log, "true or false"),
 #undef KEY
 };
 

@@ -28,6 +28,7 @@ struct policy {
 	int64_t monitor_refresh_ms;      /* monitorRefreshMs, RAY_memory_monitor_refresh_ms; -1: Ray's 250 */
 	double warn_at;                  /* warnAt, the sidecar's --warn-at, a part of the limit */
 	bool oom_group;                  /* oomGroup, the sidecar's --oom-group */
+	bool kernel_log;                 /* kernelLog: the sidecar gets CAP_SYSLOG */
 };
 
 /* The defaults. Release with policy_release. */

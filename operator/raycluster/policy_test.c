@@ -40,7 +40,7 @@ static void every_key_is_read(void **state)
 	parse("sidecarImage: r/afterglow:1\nsidecarImagePullPolicy: Never\nstoreClaim: failures\n"
 	      "clusterDomain: k8s.lan\nheadNumCPUs: 2\nworkerMemoryLimit: 8Gi\nrayMemoryFraction: 0.7\n"
 	      "objectStoreFraction: 0.2\nheadroom: 500Mi\nusageThreshold: 0.9\nmonitorRefreshMs: 100\n"
-	      "warnAt: 0.75\noomGroup: true\n",
+	      "warnAt: 0.75\noomGroup: true\nkernelLog: true\n",
 	      &p);
 	assert_string_equal(p.sidecar_image, "r/afterglow:1");
 	assert_string_equal(p.sidecar_image_pull_policy, "Never");
@@ -51,7 +51,7 @@ static void every_key_is_read(void **state)
 	assert_int_equal(p.headroom_bytes, 500 << 20);
 	assert_true(p.headroom_fraction == 0 && p.usage_threshold == 0.9 && p.warn_at == 0.75);
 	assert_int_equal(p.monitor_refresh_ms, 100);
-	assert_true(p.oom_group);
+	assert_true(p.oom_group && p.kernel_log);
 	policy_release(&p);
 }
 

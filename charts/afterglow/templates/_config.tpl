@@ -8,6 +8,7 @@ storeClaim: {{ .Values.store.claim | quote }}
 clusterDomain: {{ .Values.clusterDomain | quote }}
 warnAt: {{ .Values.sidecar.warnAt }}
 oomGroup: {{ .Values.sidecar.oomGroup }}
+kernelLog: {{ .Values.recording.kernelLog.enabled }}
 {{- with .Values.memory }}
 headNumCPUs: {{ .headNumCPUs | toJson }}
 workerMemoryLimit: {{ .workerMemoryLimit | quote }}
