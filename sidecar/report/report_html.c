@@ -167,7 +167,8 @@ static void add_object_store(const struct ray_node *n, struct strbuf *out)
 {
 	char size[SIZE_TEXT_MAX];
 
-	if (n->shm_used < 0)
+	/* Without Ray, what is there is hardly an object store, and outside a container it is the machine's. */
+	if (n->shm_used < 0 || (n->raylet == 0 && n->object_store < 0))
 		return;
 	strbuf_addf(out, "<p>/dev/shm, where Ray keeps its objects: %s used", size_format((uint64_t)n->shm_used, size));
 	if (n->shm_size > 0)

@@ -1,16 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a Ray expert would say next, and the numbers it rests on. Never advice without evidence. */
+/*
+ * What a Ray expert would say next, and the numbers it rests on. Never advice without evidence.
+ *
+ * Theory of operation: causes[] is a list of questions in the order in which an
+ * expert asks them; the first that is answered with yes writes the diagnosis.
+ * remarks[] are asked afterwards, all of them, and add a sentence each.
+ */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "lib/units.h"
 #include "sidecar/report/report.h"
 
-#define DOMINANT 0.5 /* one process with this share of the usage is the story */
+#define GIB 1073741824.0
+#define DOMINANT 0.5 /* a process, a name, a kind with this share of the usage is the story */
 #define ALIKE_MIN 3 /* this many of one name, together dominant, are parallelism */
-#define SHMEM_DOMINANT 0.5
+#define SHMEM_DOMINANT 0.4
+#define DRIVER_DOMINANT 0.4
+#define KERNEL_DOMINANT 0.3
+#define IDLE_DOMINANT 0.3
+#define IDLE_WORTH_SAYING 0.15
+#define FULL 0.9 /* of the limit: only then a higher limit would have helped */
 #define HEADROOM 1.25 /* what is advised over what was needed */
+#define RESERVE 1.1 /* the same for one task's memory= */
+#define STORE_SHARE 0.3 /* of the memory that Ray itself gives to objects by default */
+#define FLAT_NS (10 * NS_PER_SEC) /* no growth for this long is none */
+#define SLOW_NS (60 * NS_PER_SEC) /* growth over this long is a leak rather than an allocation */
 
 static bool is_memory_death(enum failure_class c)
 {
@@ -18,75 +35,361 @@ static bool is_memory_death(enum failure_class c)
 	       c == FAILURE_KERNEL_OOM_PROCESS || c == FAILURE_RAY_MEMORY_MONITOR;
 }
 
+/* Words */
+
+static void _printf_(3, 4) append(char *text, size_t size, const char *fmt, ...)
+{
+	size_t len = strlen(text);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text + len, size - len, fmt, ap);
+	va_end(ap);
+}
+
+#define SAY(r, ...) append((r)->diagnosis, sizeof((r)->diagnosis), __VA_ARGS__)
+#define ADVISE(r, ...) append((r)->advice, sizeof((r)->advice), __VA_ARGS__)
+
+struct size_text {
+	char text[SIZE_TEXT_MAX];
+};
+
+static struct size_text size_of(int64_t bytes)
+{
+	struct size_text s;
+
+	size_format((uint64_t)MAX(bytes, 0), s.text);
+	return s;
+}
+#define SIZE(bytes) (size_of(bytes).text)
+
+/* For a person to paste: "1.3 * 1024**3", or whole bytes below a tenth of that. Rounded up. */
+static struct size_text python_size(double bytes)
+{
+	struct size_text s;
+	int64_t tenths = (int64_t)(bytes / GIB * 10 + 0.999);
+
+	if (bytes < GIB / 10)
+		snprintf(s.text, sizeof(s.text), "%" PRId64, (int64_t)bytes);
+	else
+		snprintf(s.text, sizeof(s.text), "%" PRId64 ".%" PRId64 " * 1024**3", tenths / 10, tenths % 10);
+	return s;
+}
+#define PYTHON_SIZE(bytes) (python_size(bytes).text)
+
+static double share(const struct report *r, int64_t bytes)
+{
+	return (double)bytes / (double)r->memory.usage;
+}
+
+/* A share in whole percent, never more than all of it. */
+static int percent(const struct report *r, int64_t bytes)
+{
+	return (int)(MIN(share(r, bytes), 1.0) * 100 + 0.5);
+}
+
 /* "ray::leak" is the task leak; other names stand as they are. */
 static const char *task_name(const char *name)
 {
-	return strncmp(name, "ray::", 5) == 0 && strcmp(name, "ray::IDLE") != 0 ? name + 5 : NULL;
+	char label[PROCESS_NAME_MAX];
+
+	return component_of(name, "", label) == COMPONENT_TASK ? name + strlen("ray::") : NULL;
 }
 
-static void one_process(struct report *r, double share)
+static bool is_head(const struct report *r)
 {
-	const struct process *p = &r->top[0];
-	const char *task = task_name(p->name);
-	char rate[SIZE_TEXT_MAX], growth[64] = "", needed[SIZE_TEXT_MAX];
+	return r->node.head || (r->id.container && strcmp(r->id.container, "ray-head") == 0);
+}
 
+static bool limit_was_reached(const struct report *r)
+{
+	return r->memory.limit > 0 && (double)r->memory.usage >= FULL * (double)r->memory.limit;
+}
+
+static void advise_limit(struct report *r, const char *before)
+{
+	if (limit_was_reached(r))
+		ADVISE(r, "%sa limit of %s or more", before, SIZE((int64_t)((double)r->memory.limit * HEADROOM)));
+}
+
+/* How the largest process came to its size. False: that is not known. */
+static bool say_growth(struct report *r)
+{
+	const struct trend *t = &r->trend;
+	const struct process *p = &r->top[0];
+	char took[DURATION_TEXT_MAX];
+
+	if (t->grew_ns > 0 && t->flat_ns < FLAT_NS && t->grew_ns >= SLOW_NS) {
+		SAY(r, " and grew for %s until the end, from %s to %s (%s/s): a leak, or results that it piles up",
+		    duration_format(t->grew_ns, took), SIZE(t->from), SIZE(t->to),
+		    SIZE((int64_t)((double)(t->to - t->from) * (double)NS_PER_SEC / (double)t->grew_ns)));
+		return true;
+	}
+	if (t->grew_ns > 0 && t->flat_ns < FLAT_NS && (double)(t->to - t->from) >= DOMINANT * (double)t->to) {
+		SAY(r, " and took %s of it in the last %s: one oversized task or a fast leak", SIZE(t->to - t->from),
+		    duration_format(t->grew_ns + t->flat_ns, took));
+		return true;
+	}
+	if (t->flat_ns >= FLAT_NS) {
+		SAY(r, " and had not grown for %s: its size is what it needs, not a leak", duration_format(t->flat_ns, took));
+		return true;
+	}
 	if (p->growth != GROWTH_UNKNOWN && p->growth > 0)
-		snprintf(growth, sizeof(growth), " and grew by %s/s until the end",
-			 size_format((uint64_t)p->growth, rate));
-	snprintf(r->diagnosis, sizeof(r->diagnosis),
-		 "One process, %s, held %.0f %% of the memory%s: a leak or one oversized task, not parallelism.", p->name,
-		 MIN(share, 1.0) * 100, growth);
-	if (r->memory.limit <= 0)
-		return;
-	size_format((uint64_t)((double)r->memory.limit * HEADROOM), needed);
-	if (task)
-		snprintf(r->advice, sizeof(r->advice),
-			 "find what %s keeps; if it needs that much: @ray.remote(memory=%.1e), and a limit of %s or more",
-			 task, (double)process_own(p), needed);
-	else
-		snprintf(r->advice, sizeof(r->advice), "find what %s keeps; if it needs that much: a limit of %s or more",
-			 p->name, needed);
+		SAY(r, " and grew by %s/s until the end", SIZE(p->growth));
+	return false;
 }
 
-static void many_alike(struct report *r, size_t count, int64_t total)
+/* Causes */
+
+static bool objects(struct report *r)
+{
+	int64_t shmem = r->memory.shmem, most = r->components.n ? r->components.list[0].own : 0;
+	const struct ray_node *n = &r->node;
+
+	if (shmem < 0 || share(r, shmem) < SHMEM_DOMINANT || (share(r, shmem) < DOMINANT && shmem < most))
+		return false;
+	SAY(r, "Shared memory (the object store in /dev/shm) held %s, %d %% of the memory: objects, not heap.", SIZE(shmem),
+	    percent(r, shmem));
+	if (r->shmem_at_start > 0 && share(r, r->shmem_at_start) >= STORE_SHARE) {
+		SAY(r, " %s of it lay there when the container started: /dev/shm is the pod's and keeps what an earlier "
+		       "container left.", SIZE(r->shmem_at_start));
+		ADVISE(r, "delete the pod: a new one starts with an empty /dev/shm");
+		return true;
+	}
+	if (n->object_store > 0 && n->shm_used > n->object_store + n->object_store / 20) {
+		SAY(r, " The object store may have %s; what is beyond belongs to something else.", SIZE(n->object_store));
+		ADVISE(r, "find what else writes to /dev/shm (torch DataLoader workers, multiprocessing.shared_memory)");
+		return true;
+	}
+	if (n->object_store > 0)
+		SAY(r, " The object store may have %s.", SIZE(n->object_store));
+	if (n->object_store > 0 && r->memory.limit > 0 && (double)n->object_store > STORE_SHARE * 1.1 * (double)r->memory.limit)
+		ADVISE(r, "object-store-memory: \"%.0f\" in rayStartParams (%.0f %% of the limit; now \"%" PRId64
+			  "\"): beyond that Ray spills objects to disk",
+		       STORE_SHARE * (double)r->memory.limit, STORE_SHARE * 100, n->object_store);
+	return true;
+}
+
+static bool driver_on_head(struct report *r)
+{
+	char label[PROCESS_NAME_MAX];
+	const struct process *p = &r->top[0];
+
+	if (!is_head(r) || !r->n_top || component_of(p->name, p->command, label) != COMPONENT_DRIVER ||
+	    share(r, process_own(p)) < DRIVER_DOMINANT)
+		return false;
+	SAY(r, "The driver, %s, held %s, %d %% of the head's memory", p->name, SIZE(process_own(p)), percent(r, process_own(p)));
+	say_growth(r);
+	SAY(r, ".");
+	ADVISE(r, "keep large results out of the driver (ray.get brings them there); or run it on a worker: "
+		  "ray job submit --entrypoint-num-cpus 1");
+	advise_limit(r, "; or ");
+	return true;
+}
+
+/* Ray's own processes, of which the user's code is not the direct cause. */
+static bool rays_own(struct report *r)
+{
+	char label[PROCESS_NAME_MAX];
+	const struct process *p = &r->top[0];
+	enum component_kind kind = r->n_top ? component_of(p->name, p->command, label) : COMPONENT_OTHER;
+
+	if ((kind != COMPONENT_GCS && kind != COMPONENT_RAYLET && kind != COMPONENT_DASHBOARD && kind != COMPONENT_HELPER) ||
+	    share(r, process_own(p)) < DOMINANT)
+		return false;
+	SAY(r, "Ray's own %s held %s, %d %% of the memory", p->name, SIZE(process_own(p)), percent(r, process_own(p)));
+	say_growth(r);
+	SAY(r, kind == COMPONENT_GCS ? ". It keeps what is known of tasks, actors and objects, not their data." : ".");
+	if (kind == COMPONENT_GCS)
+		ADVISE(r, "fewer, larger tasks; RAY_task_events_max_num_task_in_gcs (default 100000) bounds what it keeps of "
+			  "finished ones");
+	else if (kind == COMPONENT_DASHBOARD)
+		ADVISE(r, "include-dashboard: \"false\" in rayStartParams of the head, if nobody needs it");
+	advise_limit(r, kind == COMPONENT_GCS || kind == COMPONENT_DASHBOARD ? "; or " : "");
+	return true;
+}
+
+static bool one_process(struct report *r)
 {
 	const struct process *p = &r->top[0];
-	char each[SIZE_TEXT_MAX], all[SIZE_TEXT_MAX];
+	const char *task = r->n_top ? task_name(p->name) : NULL;
 
-	snprintf(r->diagnosis, sizeof(r->diagnosis),
-		 "%zu copies of %s held %s together, up to %s each: parallelism, not a leak of one.", count, p->name,
-		 size_format((uint64_t)total, all), size_format((uint64_t)process_own(p), each));
-	if (task_name(p->name))
-		snprintf(r->advice, sizeof(r->advice),
-			 "fewer at a time: @ray.remote(memory=%.1e) or a higher num_cpus for %s",
-			 (double)process_own(p) * HEADROOM, task_name(p->name));
+	if (!r->n_top || share(r, process_own(p)) < DOMINANT)
+		return false;
+	SAY(r, "One process, %s, held %d %% of the memory", p->name, percent(r, process_own(p)));
+	SAY(r, say_growth(r) ? "; not parallelism." : ": a leak or one oversized task, not parallelism.");
+	if (!limit_was_reached(r))
+		return true;
+	if (r->trend.flat_ns < FLAT_NS)
+		ADVISE(r, "find what %s keeps; if it needs that much: ", task ? task : p->name);
+	if (task)
+		ADVISE(r, "@ray.remote(memory=%s), and ", PYTHON_SIZE((double)process_own(p)));
+	advise_limit(r, "");
+	return true;
 }
+
+/* The component that is many copies of one program and holds most. */
+static const struct component *many_of(const struct report *r)
+{
+	for (size_t i = 0; i < r->components.n; i++) {
+		const struct component *c = &r->components.list[i];
+
+		if ((c->kind == COMPONENT_TASK || c->kind == COMPONENT_DRIVER || c->kind == COMPONENT_OTHER) &&
+		    c->count >= ALIKE_MIN && share(r, c->own) >= DOMINANT)
+			return c;
+	}
+	return NULL;
+}
+
+static bool many_alike(struct report *r)
+{
+	const struct component *c = many_of(r);
+	int64_t each, room, fit, cpus, wanted;
+
+	if (!c)
+		return false;
+	each = c->own / c->count;
+	SAY(r, "%" PRIu32 " copies of %s held %s together, %s each (the largest %s): parallelism, not a leak of one.", c->count,
+	    c->name, SIZE(c->own), SIZE(each), SIZE(c->largest));
+	if (c->kind != COMPONENT_TASK || !limit_was_reached(r) || c->largest <= 0)
+		return true;
+	/* What the others had is not theirs to take. */
+	room = (int64_t)(FULL * (double)r->memory.limit) - MAX(r->memory.usage - c->own, 0);
+	fit = room / c->largest;
+	if (fit < 1 || fit >= c->count) {
+		ADVISE(r, "@ray.remote(memory=%s) for %s", PYTHON_SIZE(RESERVE * (double)c->largest), task_name(c->name));
+		return true;
+	}
+	/* As many CPUs for each that no more run than fit; without Ray's word, each had one. */
+	cpus = r->node.cpus >= 1000 ? r->node.cpus / 1000 : (int64_t)c->count;
+	wanted = (cpus + fit - 1) / fit;
+	ADVISE(r, "@ray.remote(memory=%s) for %s", PYTHON_SIZE(RESERVE * (double)c->largest), task_name(c->name));
+	if (wanted > 1)
+		ADVISE(r, ", or num_cpus=%" PRId64, wanted);
+	ADVISE(r, ": %" PRId64 " of them fit into this limit at a time", fit);
+	return true;
+}
+
+static bool idle_workers(struct report *r)
+{
+	int64_t own;
+	uint32_t count = components_of_kind(&r->components, COMPONENT_IDLE, &own);
+
+	if (count < ALIKE_MIN || share(r, own) < IDLE_DOMINANT)
+		return false;
+	SAY(r, "%" PRIu32 " idle workers (ray::IDLE) held %s, %d %% of the memory: processes that wait for the next task.", count,
+	    SIZE(own), percent(r, own));
+	if (r->node.cpus >= 2000)
+		ADVISE(r, "fewer CPUs for Ray on this node (num-cpus, now \"%" PRId64 "\"): it keeps about one idle worker for each",
+		       r->node.cpus / 1000);
+	return true;
+}
+
+static bool many_tasks(struct report *r)
+{
+	int64_t own;
+	uint32_t names = 0, count = components_of_kind(&r->components, COMPONENT_TASK, &own);
+	const struct component *most = NULL;
+
+	for (size_t i = r->components.n; i > 0; i--)
+		if (r->components.list[i - 1].kind == COMPONENT_TASK) {
+			most = &r->components.list[i - 1];
+			names++;
+		}
+	if (count < ALIKE_MIN || share(r, own) < DOMINANT)
+		return false;
+	SAY(r, "%" PRIu32 " tasks and actors of %" PRIu32 " names held %s together, %d %% of the memory; most of it %s with %s: "
+	       "parallelism rather than one leak.",
+	    count, names, SIZE(own), percent(r, own), most->name, SIZE(most->own));
+	if (limit_was_reached(r))
+		ADVISE(r, "memory= for each of them as the table says, so that Ray runs no more than fit; or ");
+	advise_limit(r, "");
+	return true;
+}
+
+static bool page_cache(struct report *r)
+{
+	if (r->memory.file < 0 || share(r, r->memory.file) < DOMINANT)
+		return false;
+	SAY(r, "File data in the page cache held %s, %d %% of the memory. The kernel takes it back before it kills, "
+	       "unless it cannot be written out in time.",
+	    SIZE(r->memory.file), percent(r, r->memory.file));
+	return true;
+}
+
+static bool kernel_memory(struct report *r)
+{
+	if (r->memory.kernel < 0 || share(r, r->memory.kernel) < KERNEL_DOMINANT)
+		return false;
+	SAY(r, "Kernel memory (page tables, sockets, inodes) held %s, %d %% of the memory.", SIZE(r->memory.kernel),
+	    percent(r, r->memory.kernel));
+	return true;
+}
+
+static bool spread_out(struct report *r)
+{
+	const struct component *list = r->components.list;
+
+	if (r->components.n < 3 || r->n_processes <= ALIKE_MIN)
+		return false;
+	SAY(r, "No process and no name stands out among %" PRIu32 " processes: the most had %s (%s), %s (%s) and %s (%s).",
+	    r->n_processes, list[0].name, SIZE(list[0].own), list[1].name, SIZE(list[1].own), list[2].name, SIZE(list[2].own));
+	advise_limit(r, "");
+	return true;
+}
+
+static bool (*const causes[])(struct report *r) = {
+	objects,     driver_on_head, rays_own,	 one_process,	many_alike,
+	idle_workers, many_tasks,    page_cache, kernel_memory, spread_out,
+};
+
+/* Remarks */
+
+static void tasks_on_head(struct report *r)
+{
+	int64_t own;
+	uint32_t count = components_of_kind(&r->components, COMPONENT_TASK, &own);
+
+	if (!is_head(r) || r->node.cpus == 0 || count == 0 || share(r, own) < IDLE_WORTH_SAYING)
+		return;
+	SAY(r, " %" PRIu32 " %s ran on the head, beside gcs_server.", count, count == 1 ? "task or actor" : "tasks and actors");
+	ADVISE(r, "%snum-cpus: \"0\" in rayStartParams of the head keeps tasks off it", r->advice[0] ? "; " : "");
+}
+
+static void idle_workers_too(struct report *r)
+{
+	int64_t own;
+	uint32_t count = components_of_kind(&r->components, COMPONENT_IDLE, &own);
+
+	if (count >= ALIKE_MIN && share(r, own) >= IDLE_WORTH_SAYING && !strstr(r->diagnosis, "idle workers"))
+		SAY(r, " %" PRIu32 " idle workers held %s more.", count, SIZE(own));
+}
+
+static void promised_too_much(struct report *r)
+{
+	const struct ray_node *n = &r->node;
+
+	if (r->memory.limit <= 0 || n->memory <= 0 || n->object_store <= 0 || n->memory + n->object_store <= r->memory.limit)
+		return;
+	SAY(r, " Ray was promised %s for tasks and %s for objects, more than the limit of %s.", SIZE(n->memory),
+	    SIZE(n->object_store), SIZE(r->memory.limit));
+	ADVISE(r, "%smemory: \"%.0f\" in rayStartParams", r->advice[0] ? "; " : "",
+	       MAX(FULL * (double)r->memory.limit - (double)n->object_store, STORE_SHARE * (double)r->memory.limit));
+}
+
+static void (*const remarks[])(struct report *r) = { tasks_on_head, idle_workers_too, promised_too_much };
 
 void report_diagnose(struct report *r)
 {
-	char shmem[SIZE_TEXT_MAX];
-	int64_t alike = 0;
-	size_t count = 0;
-	double usage = (double)r->memory.usage;
+	bool found = false;
 
 	r->diagnosis[0] = r->advice[0] = '\0';
 	if (!is_memory_death(r->verdict.class) || r->memory.usage <= 0)
 		return;
-	if (r->memory.shmem > 0 && (double)r->memory.shmem >= SHMEM_DOMINANT * usage) {
-		snprintf(r->diagnosis, sizeof(r->diagnosis),
-			 "Shared memory (the object store in /dev/shm) held %s, %.0f %% of the memory: objects, not heap.",
-			 size_format((uint64_t)r->memory.shmem, shmem), 100.0 * (double)r->memory.shmem / usage);
+	for (size_t i = 0; i < ARRAY_SIZE(causes) && !found; i++)
+		found = causes[i](r);
+	if (!found)
 		return;
-	}
-	for (size_t i = 0; i < r->n_top; i++)
-		if (strcmp(r->top[i].name, r->top[0].name) == 0) {
-			alike += process_own(&r->top[i]);
-			count++;
-		}
-	if (!r->n_top)
-		return;
-	if ((double)process_own(&r->top[0]) >= DOMINANT * usage)
-		one_process(r, (double)process_own(&r->top[0]) / usage);
-	else if (count >= ALIKE_MIN && (double)alike >= DOMINANT * usage)
-		many_alike(r, count, alike);
+	for (size_t i = 0; i < ARRAY_SIZE(remarks); i++)
+		remarks[i](r);
 }

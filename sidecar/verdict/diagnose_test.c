@@ -6,67 +6,162 @@
 
 #include <cmocka.h>
 
+#include "lib/units.h"
 #include "sidecar/report/report.h"
 
 #define MIB ((int64_t)1 << 20)
 #define GIB ((int64_t)1 << 30)
+#define SEC NS_PER_SEC
+#define OOM FAILURE_KERNEL_OOM_CONTAINER
+#define FULL_4G 4 * GIB, 4 * GIB
 
-static const struct {
+/* A row says what is known; the rest is 0. */
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+
+static const struct row {
 	const char *what;
 	enum failure_class class;
 	int64_t limit, usage, shmem;
 	struct {
 		const char *name;
-		int64_t rss, shared, growth;
-	} top[5];
+		int64_t own, growth;
+		int count; /* of this size, 0: one */
+	} top[6];
 	const char *diagnosis, *advice; /* parts; NULL: nothing may be said */
+	const char *container; /* NULL: ray-worker */
+	struct trend trend; /* of the first */
+	int64_t cpus, object_store, memory, shm_used, shmem_at_start; /* 0: not known */
+	int64_t file, kernel;
 } rows[] = {
-	{ "one task that grew", FAILURE_KERNEL_OOM_CONTAINER, 4 * GIB, 4 * GIB, -1,
-	  { { "ray::leak", 3700 * MIB, 100 * MIB, 800 * MIB }, { "raylet", 60 * MIB, 20 * MIB, 0 } },
-	  "One process, ray::leak, held 88 % of the memory and grew by 800.0 MiB/s", "find what leak keeps" },
-	{ "one task of unknown growth", FAILURE_KERNEL_OOM_CONTAINER, 4 * GIB, 4 * GIB, 0,
-	  { { "ray::leak", 3 * GIB, 0, GROWTH_UNKNOWN } }, "held 75 % of the memory: a leak", "@ray.remote(memory=3.2e+09), and a limit of 5.0 GiB" },
-	{ "one process that is no task", FAILURE_KERNEL_OOM_PROCESS, 4 * GIB, 4 * GIB, 0,
-	  { { "python3 train.py", 3 * GIB, 0, -5 } }, "python3 train.py, held 75 %", "find what python3 train.py keeps" },
-	{ "an idle worker is no task", FAILURE_KERNEL_OOM_CONTAINER, GIB, GIB, 0, { { "ray::IDLE", GIB, 0, 5 } },
-	  "ray::IDLE, held 100 %", "find what ray::IDLE keeps" },
+	/* One process */
+	{ "one task that grew", OOM, FULL_4G, -1, { { "ray::leak", 3600 * MIB, 800 * MIB, 0 }, { "raylet", 40 * MIB, 0, 0 } },
+	  "One process, ray::leak, held 88 % of the memory and grew by 800.0 MiB/s until the end: a leak or one oversized task",
+	  "find what leak keeps; if it needs that much: @ray.remote(memory=3.6 * 1024**3), and a limit of 5.0 GiB or more" },
+	{ "one task of unknown growth", OOM, FULL_4G, 0, { { "ray::leak", 3 * GIB, GROWTH_UNKNOWN, 0 } },
+	  "held 75 % of the memory: a leak or one oversized task, not parallelism.", "@ray.remote(memory=3.0 * 1024**3)" },
+	{ "a leak of minutes", OOM, FULL_4G, 0, { { "ray::leak", 3 * GIB, 0, 0 } },
+	  "and grew for 4 min 0 s until the end, from 200.0 MiB to 3.0 GiB (12.0 MiB/s): a leak, or results that it piles up; "
+	  "not parallelism.", "find what leak keeps", .trend = { 240 * SEC, 200 * MIB, 3080 * MIB, 0, 300 * SEC } },
+	{ "an allocation of seconds", OOM, FULL_4G, 0, { { "ray::load", 3 * GIB, 0, 0 } },
+	  "and took 2.8 GiB of it in the last 4.0 s: one oversized task or a fast leak", "find what load keeps",
+	  .trend = { 4 * SEC, 200 * MIB, 3072 * MIB, 0, 300 * SEC } },
+	{ "large, but no larger than before", OOM, FULL_4G, 0, { { "ray::Model", 3 * GIB, 0, 0 } },
+	  "and had not grown for 2 min 0 s: its size is what it needs, not a leak", "@ray.remote(memory=3.0 * 1024**3), and a limit",
+	  .trend = { 0, 3 * GIB, 3 * GIB, 120 * SEC, 120 * SEC } },
+	{ "one process that is no task", FAILURE_KERNEL_OOM_PROCESS, FULL_4G, 0, { { "python3 train.py", 3 * GIB, -5, 0 } },
+	  "python3 train.py, held 75 %", "find what python3 train.py keeps; if it needs that much: a limit of 5.0 GiB or more" },
+	{ "an idle worker is no task", OOM, GIB, GIB, 0, { { "ray::IDLE", GIB, 5, 0 } }, "ray::IDLE, held 100 %",
+	  "find what ray::IDLE keeps; if it needs that much: a limit of 1.2 GiB" },
 	{ "one process, no limit of its own", FAILURE_KERNEL_OOM_NODE, -1, 4 * GIB, 0, { { "ray::leak", 3 * GIB, 0, 0 } },
 	  "One process", NULL },
-	{ "many alike", FAILURE_KERNEL_OOM_CONTAINER, 4 * GIB, 4 * GIB, 0,
-	  { { "ray::load", GIB, 0, 0 }, { "ray::load", GIB, 0, 0 }, { "ray::load", GIB, 0, 0 }, { "raylet", 0, 0, 0 } },
-	  "3 copies of ray::load held 3.0 GiB together, up to 1.0 GiB each", "num_cpus for load" },
-	{ "many alike that are no tasks", FAILURE_KERNEL_OOM_CONTAINER, 4 * GIB, 4 * GIB, 0,
-	  { { "python3", GIB, 0, 0 }, { "python3", GIB, 0, 0 }, { "python3", GIB, 0, 0 } }, "3 copies of python3", NULL },
-	{ "two alike are neither", FAILURE_KERNEL_OOM_CONTAINER, 4 * GIB, 4 * GIB, 0,
-	  { { "ray::load", GIB, 0, 0 }, { "ray::load", GIB, 0, 0 } }, NULL, NULL },
-	{ "the object store", FAILURE_KERNEL_OOM_CONTAINER, 4 * GIB, 4 * GIB, 3 * GIB, { { "ray::x", 3 * GIB, 3 * GIB, 0 } },
-	  "Shared memory (the object store in /dev/shm) held 3.0 GiB, 75 %", NULL },
-	{ "spread over many", FAILURE_KERNEL_OOM_CONTAINER, 4 * GIB, 4 * GIB, 0,
-	  { { "a", GIB, 0, 0 }, { "b", GIB, 0, 0 }, { "c", GIB, 0, 0 } }, NULL, NULL },
-	{ "no processes were seen", FAILURE_KERNEL_OOM_CONTAINER, 4 * GIB, 4 * GIB, 0, { { NULL, 0, 0, 0 } }, NULL, NULL },
-	{ "no sample", FAILURE_KERNEL_OOM_CONTAINER, -1, -1, -1, { { "ray::leak", GIB, 0, 0 } }, NULL, NULL },
-	{ "a segfault with full memory", FAILURE_SEGFAULT, GIB, GIB, 0, { { "ray::leak", GIB, 0, 5 } }, NULL, NULL },
-	{ "kill -9 with full memory", FAILURE_KILLED, GIB, GIB, 0, { { "ray::leak", GIB, 0, 5 } }, NULL, NULL },
-	{ "an exit code", FAILURE_APPLICATION_ERROR, GIB, GIB, GIB, { { "ray::leak", GIB, 0, 5 } }, NULL, NULL },
-	{ "more than the cgroup's usage", FAILURE_KERNEL_OOM_CONTAINER, GIB, GIB, 0, { { "ray::x", 3 * GIB, 0, 0 } },
-	  "held 100 % of the memory", "find" },
+	{ "a limit that was not reached", FAILURE_KERNEL_OOM_POD, 8 * GIB, 4 * GIB, 0, { { "ray::leak", 3 * GIB, 0, 0 } },
+	  "One process", NULL },
+	{ "more than the cgroup's usage", OOM, GIB, GIB, 0, { { "ray::x", 3 * GIB, 0, 0 } }, "held 100 % of the memory", "find" },
+	{ "a small task", OOM, 64 * MIB, 64 * MIB, 0, { { "ray::x", 50 * MIB, 0, 0 } }, "held 78 %",
+	  "@ray.remote(memory=52428800)" },
+	/* Many */
+	{ "many alike", OOM, FULL_4G, 0, { { "ray::load", GIB, 0, 3 }, { "raylet", 100 * MIB, 0, 0 } },
+	  "3 copies of ray::load held 3.0 GiB together, 1.0 GiB each (the largest 1.0 GiB): parallelism, not a leak of one.",
+	  "@ray.remote(memory=1.1 * 1024**3) for load, or num_cpus=2: 2 of them fit into this limit at a time" },
+	{ "fifteen on sixteen CPUs", OOM, 20 * GIB, 20 * GIB, 0, { { "ray::load", 1200 * MIB, 0, 15 }, { "raylet", GIB, 0, 0 } },
+	  "15 copies of ray::load held 17.6 GiB together, 1.2 GiB each",
+	  "@ray.remote(memory=1.3 * 1024**3) for load, or num_cpus=2: 13 of them fit", .cpus = 16000 },
+	{ "too large for even one", OOM, FULL_4G, 0, { { "ray::load", 1300 * MIB, 0, 3 }, { "x", 3 * GIB / 2, 0, 0 } },
+	  "3 copies of ray::load", "memory=1.4 * 1024**3" },
+	{ "the methods of an actor are one name", OOM, FULL_4G, 0,
+	  { { "ray::A.one", GIB, 0, 0 }, { "ray::A.two", GIB, 0, 0 }, { "ray::A", GIB, 0, 0 } }, "3 copies of ray::A held 3.0 GiB",
+	  "for A" },
+	{ "many alike that are no tasks", OOM, FULL_4G, 0, { { "python3 child.py", GIB, 0, 3 } },
+	  "3 copies of python3 child.py", NULL },
+	{ "two alike are neither", OOM, FULL_4G, 0, { { "ray::load", GIB, 0, 2 } }, NULL, NULL },
+	{ "tasks of many names", OOM, FULL_4G, 0,
+	  { { "ray::a", GIB, 0, 0 }, { "ray::b", GIB, 0, 0 }, { "ray::c", GIB / 2, 0, 0 }, { "raylet", 5 * GIB / 4, 0, 0 } },
+	  "3 tasks and actors of 3 names held 2.5 GiB together, 63 % of the memory; most of it ray::a with 1.0 GiB",
+	  "memory= for each of them" },
+	{ "idle workers", OOM, FULL_4G, 0, { { "ray::IDLE", 100 * MIB, 0, 24 }, { "ray::x", GIB, 0, 0 } },
+	  "24 idle workers (ray::IDLE) held 2.3 GiB, 59 % of the memory", "num-cpus, now \"24\"", .cpus = 24000 },
+	{ "idle workers beside a leak", OOM, FULL_4G, 0, { { "ray::x", 2500 * MIB, 0, 0 }, { "ray::IDLE", 100 * MIB, 0, 10 } },
+	  "not parallelism. 10 idle workers held 1000.0 MiB more.", "find what x keeps" },
+	{ "spread over many", OOM, FULL_4G, 0,
+	  { { "a", GIB, 0, 0 }, { "b", GIB, 0, 0 }, { "c", GIB / 2, 0, 0 }, { "d", MIB, 0, 0 } },
+	  "No process and no name stands out among 4 processes: the most had a (1.0 GiB), b (1.0 GiB) and c (512.0 MiB).",
+	  "a limit of 5.0 GiB" },
+	{ "three that are not alike", OOM, FULL_4G, 0, { { "a", GIB, 0, 0 }, { "b", GIB, 0, 0 }, { "c", GIB, 0, 0 } }, NULL, NULL },
+	/* The head */
+	{ "a driver on the head", OOM, FULL_4G, 0, { { "python3 train.py", 2 * GIB, 0, 0 }, { "gcs_server", 100 * MIB, 0, 0 } },
+	  "The driver, python3 train.py, held 2.0 GiB, 50 % of the head's memory.", "ray job submit --entrypoint-num-cpus 1",
+	  .container = "ray-head" },
+	{ "the same on a worker is a process", OOM, FULL_4G, 0, { { "python3 train.py", 2 * GIB, 0, 0 } },
+	  "One process, python3 train.py", "find what" },
+	{ "gcs_server", OOM, FULL_4G, 0, { { "gcs_server", 3 * GIB, 0, 0 } },
+	  "Ray's own gcs_server held 3.0 GiB, 75 % of the memory. It keeps what is known of tasks", "RAY_task_events_max_num_task_in_gcs",
+	  .container = "ray-head" },
+	{ "a task on the head", OOM, FULL_4G, 0, { { "ray::leak", 3 * GIB, 0, 0 } },
+	  "1 task or actor ran on the head, beside gcs_server.", "num-cpus: \"0\" in rayStartParams of the head",
+	  .container = "ray-head", .cpus = 4000 },
+	/* Objects */
+	{ "the object store", OOM, FULL_4G, 3 * GIB, { { "ray::x", GIB / 2, 0, 0 } },
+	  "Shared memory (the object store in /dev/shm) held 3.0 GiB, 75 % of the memory: objects, not heap.", NULL },
+	{ "an object store with too large a budget", OOM, FULL_4G, 3 * GIB, { { "ray::x", GIB / 2, 0, 0 } },
+	  "The object store may have 3.5 GiB.", "object-store-memory: \"1288490189\" in rayStartParams (30 % of the limit; now \"3758096384\")",
+	  .object_store = 3584 * MIB, .shm_used = 3 * GIB },
+	{ "shared memory beyond the object store", OOM, FULL_4G, 3 * GIB, { { "ray::x", GIB / 2, 0, 0 } },
+	  "The object store may have 1.0 GiB; what is beyond belongs to something else.", "what else writes to /dev/shm",
+	  .object_store = GIB, .shm_used = 3 * GIB },
+	{ "shared memory of an earlier container", OOM, FULL_4G, 3 * GIB, { { "ray::x", GIB / 2, 0, 0 } },
+	  "2.5 GiB of it lay there when the container started", "delete the pod", .object_store = 4 * GIB, .shm_used = 3 * GIB,
+	  .shmem_at_start = 2560 * MIB },
+	{ "less shared memory than one process has", OOM, FULL_4G, 7 * GIB / 4, { { "ray::x", 9 * GIB / 4, 0, 0 } }, "One process, ray::x",
+	  "find" },
+	/* What is neither */
+	{ "page cache", OOM, FULL_4G, 0, { { "ray::x", GIB, 0, 0 } }, "File data in the page cache held 2.5 GiB, 63 %", NULL,
+	  .file = 5 * GIB / 2 },
+	{ "kernel memory", OOM, FULL_4G, 0, { { "ray::x", GIB, 0, 0 } }, "Kernel memory (page tables, sockets, inodes) held 2.0 GiB, 50 %",
+	  NULL, .kernel = 2 * GIB },
+	{ "promises beyond the limit", OOM, FULL_4G, 0, { { "ray::leak", 3 * GIB, 0, 0 } },
+	  "Ray was promised 4.0 GiB for tasks and 1.0 GiB for objects, more than the limit of 4.0 GiB.",
+	  "; memory: \"2791728742\" in rayStartParams", .memory = 4 * GIB, .object_store = GIB },
+	/* Silence */
+	{ "no processes were seen", OOM, FULL_4G, 0, { { NULL, 0, 0, 0 } }, NULL, NULL },
+	{ "no sample", OOM, -1, -1, -1, { { "ray::leak", GIB, 0, 0 } }, NULL, NULL },
+	{ "a segfault with full memory", FAILURE_SEGFAULT, GIB, GIB, 0, { { "ray::leak", GIB, 5, 0 } }, NULL, NULL },
+	{ "kill -9 with full memory", FAILURE_KILLED, GIB, GIB, 0, { { "ray::leak", GIB, 5, 0 } }, NULL, NULL },
+	{ "an exit code", FAILURE_APPLICATION_ERROR, GIB, GIB, GIB, { { "ray::leak", GIB, 5, 0 } }, NULL, NULL },
 };
 
-static struct report report_of(size_t i)
+static int64_t known(int64_t value)
 {
-	struct report r = { .verdict.class = rows[i].class, .memory = MEMORY_ABSENT };
+	return value ? value : -1;
+}
 
-	r.memory.limit = rows[i].limit;
-	r.memory.usage = rows[i].usage;
-	r.memory.shmem = rows[i].shmem;
-	for (; r.n_top < ARRAY_SIZE(rows[i].top) && rows[i].top[r.n_top].name; r.n_top++) {
-		struct process *p = &r.top[r.n_top];
+static struct report report_of(const struct row *row)
+{
+	struct report r = {
+		.id.container = row->container ? row->container : "ray-worker",
+		.verdict.class = row->class,
+		.memory = MEMORY_ABSENT,
+		.trend = row->trend,
+		.shmem_at_start = known(row->shmem_at_start),
+		.node = { .shm_size = -1, .shm_used = known(row->shm_used), .object_store = known(row->object_store),
+			  .memory = known(row->memory), .cpus = known(row->cpus) },
+	};
 
-		snprintf(p->name, sizeof(p->name), "%s", rows[i].top[r.n_top].name);
-		p->rss = rows[i].top[r.n_top].rss;
-		p->shared = rows[i].top[r.n_top].shared;
-		p->growth = rows[i].top[r.n_top].growth;
-	}
+	r.memory.limit = row->limit;
+	r.memory.usage = row->usage;
+	r.memory.shmem = row->shmem;
+	r.memory.file = row->file;
+	r.memory.kernel = row->kernel;
+	for (size_t i = 0; i < ARRAY_SIZE(row->top) && row->top[i].name; i++)
+		for (int copy = 0; copy < MAX(row->top[i].count, 1); copy++) {
+			struct process p = { .rss = row->top[i].own, .growth = row->top[i].growth };
+
+			snprintf(p.name, sizeof(p.name), "%s", row->top[i].name);
+			components_add(&r.components, p.name, p.command, row->top[i].own);
+			r.n_processes++;
+			if (r.n_top < REPORT_TOP_MAX)
+				r.top[r.n_top++] = p;
+		}
+	components_sort(&r.components);
 	return r;
 }
 
@@ -81,7 +176,7 @@ static void the_numbers_decide_what_is_said(void **state)
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct report r = report_of(i);
+		struct report r = report_of(&rows[i]);
 
 		report_diagnose(&r);
 		if (says(r.diagnosis, rows[i].diagnosis) && says(r.advice, rows[i].advice))
@@ -94,7 +189,7 @@ static void the_numbers_decide_what_is_said(void **state)
 
 static void an_earlier_diagnosis_does_not_stay(void **state)
 {
-	struct report r = report_of(0);
+	struct report r = report_of(&rows[0]);
 	(void)state;
 
 	report_diagnose(&r);
@@ -105,11 +200,27 @@ static void an_earlier_diagnosis_does_not_stay(void **state)
 	assert_string_equal(r.advice, "");
 }
 
+static void sentences_are_whole_and_advice_comes_with_a_diagnosis(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct report r = report_of(&rows[i]);
+
+		report_diagnose(&r);
+		assert_true(r.diagnosis[0] || !r.advice[0]);
+		if (!r.diagnosis[0])
+			continue;
+		assert_int_equal(r.diagnosis[strlen(r.diagnosis) - 1], '.');
+		assert_true(strlen(r.diagnosis) < sizeof(r.diagnosis) - 1 && strlen(r.advice) < sizeof(r.advice) - 1);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_numbers_decide_what_is_said),
 		cmocka_unit_test(an_earlier_diagnosis_does_not_stay),
+		cmocka_unit_test(sentences_are_whole_and_advice_comes_with_a_diagnosis),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
