@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+# What the performance claims are measured with. Included by the Makefile.
+BENCH_PROGRAMS := $(BUILD)/bench/sweep $(BUILD)/bench/spawn
+
+$(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(call objects,$(SIDECAR) $(LIB))
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(SIDECAR_LIBS)
+
+.PHONY: bench
+bench: $(BENCH_PROGRAMS) $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar
+	@tools/apt-install.sh earlyoom
+	@BUILD=$(BUILD) bench/run.sh

@@ -1,0 +1,10 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# run.sh: every measurement, one after the other. Each line holds a figure, its peer or limit, and the ratio.
+set -euo pipefail
+cd "$(dirname "$0")"
+echo "# $(uname -sr), $(nproc) cores, $(date -u +%FT%TZ)"
+./sidecar_memory.sh
+./launcher_start.sh
+./death_to_report.py
+./sweep.sh

@@ -1,0 +1,30 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# sidecar_memory.sh: memory of the recorder while it observes 20 and 200 processes, beside earlyoom's in the same run.
+set -euo pipefail
+cd "$(dirname "$0")"
+. ./lib.sh
+seconds=${BENCH_SECONDS:-8}
+
+start earlyoom --dryrun -r 0
+earlyoom=$pid
+for n in 20 200; do
+	start_recorder
+	start "${container[@]}" "$BUILD/afterglow-launch" --socket "$dir/socket" --name bench -- \
+		sh -c "for i in \$(seq $n); do sleep 1000 & done; wait"
+	launcher=$pid
+	ran_ns() { cut -d' ' -f1 "/proc/$recorder/schedstat"; }
+	sleep 2
+	before=$(ran_ns)
+	sleep "$seconds"
+	cpu=$(awk -v ns=$(($(ran_ns) - before)) -v s="$seconds" 'BEGIN { printf "%.3f", ns / 1e7 / s }')
+	for field in Rss Private_Dirty; do
+		ours=$(kib "$recorder" $field) theirs=$(kib "$earlyoom" $field)
+		echo "sidecar_memory: $n processes: $field $ours KiB, earlyoom $theirs KiB, ratio $(ratio "$ours" "$theirs")"
+	done
+	echo "sidecar_memory: $n processes: $cpu % of a core over $seconds s, claim 0.1 %, ratio $(ratio "$cpu" 0.1)"
+	kill -9 "$launcher" # unshare ignores SIGTERM
+	kill "$recorder"
+	wait "$launcher" "$recorder" 2>/dev/null || true
+	rm -f "$dir/socket"
+done
