@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of counting workers' deaths, under a clock of our own. */
+#include "sidecar/ray/ray_tally.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/macros.h"
+
+#define S NS_PER_SEC
+#define START (1000 * S)
+
+static struct ray_tally t;
+static unsigned int left_out;
+
+static int setup(void **state)
+{
+	(void)state;
+	ray_tally_init(&t, START);
+	ray_tally_kernel(&t, START, 0);
+	return 0;
+}
+
+static enum ray_outcome tell(int64_t at_s, enum ray_kind kind, pid_t pid, const char *task)
+{
+	struct ray_event e = { .kind = kind, .pid = pid, .workers = 1 };
+
+	snprintf(e.task, sizeof(e.task), "%s", task);
+	return ray_tally_event(&t, START + at_s * S, &e, &left_out);
+}
+
+static void a_death_told_twice_counts_once(void **state)
+{
+	struct ray_summary s;
+	(void)state;
+
+	assert_int_equal(tell(1, RAY_MEMORY_KILL, 7, "ray::leak"), RAY_REPORT);
+	assert_int_equal(tell(1, RAY_MEMORY_KILL, 7, "ray::leak"), RAY_KNOWN);
+	assert_int_equal(tell(2, RAY_WORKER_CRASH, 7, ""), RAY_KNOWN);
+	assert_true(ray_tally_summary(&t, START + 60 * S, &s));
+	assert_int_equal(s.memory_kills, 1);
+	assert_int_equal(s.crashes, 0);
+}
+
+static void the_same_task_is_reported_once_in_five_minutes(void **state)
+{
+	(void)state;
+	assert_int_equal(tell(1, RAY_WORKER_CRASH, 1, "ray::a"), RAY_REPORT);
+	for (int i = 2; i < 52; i++)
+		assert_int_equal(tell(i, RAY_WORKER_CRASH, i, "ray::a"), RAY_COUNTED);
+	assert_int_equal(tell(52, RAY_WORKER_CRASH, 100, "ray::b"), RAY_REPORT);
+	assert_int_equal(tell(53, RAY_MEMORY_KILL, 101, "ray::a"), RAY_REPORT);
+	assert_int_equal(left_out, 0);
+	assert_int_equal(tell(302, RAY_WORKER_CRASH, 102, "ray::a"), RAY_REPORT);
+	assert_int_equal(left_out, 50);
+	assert_int_equal(tell(303, RAY_WORKER_CRASH, 103, "ray::a"), RAY_COUNTED);
+}
+
+static void new_names_each_time_do_not_make_endless_reports(void **state)
+{
+	unsigned int reports = 0;
+	struct ray_summary s;
+	(void)state;
+
+	for (int i = 1; i <= 290; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "ray::task%d", i);
+		reports += tell(i, RAY_WORKER_CRASH, i, name) == RAY_REPORT;
+	}
+	assert_int_equal(reports, RAY_REPORTS_MAX);
+	assert_true(ray_tally_summary(&t, START + 290 * S, &s));
+	assert_int_equal(s.crashes, 290);
+	assert_int_equal(tell(700, RAY_WORKER_CRASH, 1000, "ray::task1000"), RAY_REPORT);
+}
+
+static void what_the_kernel_took_is_no_crash(void **state)
+{
+	struct ray_summary s;
+	char text[256];
+	(void)state;
+
+	ray_tally_kernel(&t, START + 10 * S, 2);
+	assert_int_equal(tell(11, RAY_WORKER_CRASH, 1, "ray::a"), RAY_KNOWN);
+	assert_int_equal(tell(11, RAY_WORKER_CRASH, 2, "ray::a"), RAY_KNOWN);
+	assert_int_equal(tell(12, RAY_WORKER_CRASH, 3, "ray::a"), RAY_REPORT);
+	/* Long after, a crash is a crash. */
+	ray_tally_kernel(&t, START + 20 * S, 3);
+	assert_int_equal(tell(40, RAY_WORKER_CRASH, 4, "ray::b"), RAY_REPORT);
+	assert_true(ray_tally_summary(&t, START + 60 * S, &s));
+	assert_int_equal(s.kernel_kills, 3);
+	assert_int_equal(s.crashes, 2);
+	assert_string_equal(ray_summary_format(&s, "w-1", text, sizeof(text)),
+			    "3 Workers (tasks / actors) killed due to memory pressure (OOM), 2 Workers crashed due to other "
+			    "reasons at w-1 in the last 60 s (0 by Ray's memory monitor, 3 by the kernel's OOM killer)");
+}
+
+static void a_quiet_minute_says_nothing(void **state)
+{
+	struct ray_summary s;
+	(void)state;
+
+	assert_false(ray_tally_summary(&t, START + 60 * S, &s));
+	tell(70, RAY_WORKER_CRASH, 1, "");
+	assert_false(ray_tally_summary(&t, START + 119 * S, &s));
+	assert_true(ray_tally_summary(&t, START + 120 * S, &s));
+	assert_int_equal(s.span_ns, 60 * S);
+	assert_false(ray_tally_summary(&t, START + 180 * S, &s));
+}
+
+static void several_workers_at_once_all_count(void **state)
+{
+	struct ray_event e = { .kind = RAY_MEMORY_KILL, .pid = 5, .workers = 3 };
+	struct ray_summary s;
+	(void)state;
+
+	ray_tally_event(&t, START, &e, &left_out);
+	assert_true(ray_tally_summary(&t, START + 60 * S, &s));
+	assert_int_equal(s.memory_kills, 3);
+}
+
+static void a_counter_that_is_not_known_or_goes_back_is_no_kill(void **state)
+{
+	struct ray_summary s;
+	(void)state;
+
+	ray_tally_init(&t, START);
+	ray_tally_kernel(&t, START, -1);
+	ray_tally_kernel(&t, START, 7); /* from before our time */
+	ray_tally_kernel(&t, START, -1);
+	ray_tally_kernel(&t, START, 5);
+	assert_false(ray_tally_summary(&t, START + 60 * S, &s));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(a_death_told_twice_counts_once, setup),
+		cmocka_unit_test_setup(the_same_task_is_reported_once_in_five_minutes, setup),
+		cmocka_unit_test_setup(new_names_each_time_do_not_make_endless_reports, setup),
+		cmocka_unit_test_setup(what_the_kernel_took_is_no_crash, setup),
+		cmocka_unit_test_setup(a_quiet_minute_says_nothing, setup),
+		cmocka_unit_test_setup(several_workers_at_once_all_count, setup),
+		cmocka_unit_test_setup(a_counter_that_is_not_known_or_goes_back_is_no_kill, setup),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
