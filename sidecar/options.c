@@ -24,6 +24,8 @@ const char sidecar_usage[] =
 	"  --spool DIR         bundles go there when the store fails (default " DEFAULT_SPOOL ")\n"
 	"  --run-as UID        started as root, become this user with CAP_SYSLOG as the only capability\n"
 	"  --grace SECONDS     after SIGTERM, wait this long for the containers to end (default 25)\n"
+	"  --reconnect SECONDS after a restart, wait this long for the launchers of before; whose\n"
+	"                      does not come back has ended meanwhile (default 15)\n"
 	"\n"
 	"exec: runs COMMAND and records it, here and now; exits as COMMAND does (128+N after\n"
 	"signal N; 125 if it could not be started as asked). The report goes to stderr.\n"
@@ -153,13 +155,13 @@ static int parse_valued(struct sidecar_options *o, char **argv, int *i, struct e
 			o->run_as = (int)number;
 		return rc;
 	}
-	if (!exec && strcmp(option, "--grace") == 0) {
+	if (!exec && (strcmp(option, "--grace") == 0 || strcmp(option, "--reconnect") == 0)) {
 		int rc = take_value(argv, i, &value, err);
 
 		if (rc >= 0)
 			rc = parse_number(option, value, 0, 3600, &number, err);
 		if (rc >= 0)
-			r->grace_s = (int)number;
+			*(option[2] == 'g' ? &r->grace_s : &r->reconnect_s) = (int)number;
 		return rc;
 	}
 	return -ENOENT;
@@ -251,6 +253,7 @@ int sidecar_options_parse(char **argv, struct sidecar_options *ret_options, stru
 			.socket_path = DEFAULT_SOCKET,
 			.warn_at = DEFAULT_WARN_AT,
 			.grace_s = DEFAULT_GRACE_S,
+			.reconnect_s = DEFAULT_RECONNECT_S,
 			.report_fd = STDOUT_FILENO,
 			.events = true,
 			.say_reports = true,

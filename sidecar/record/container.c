@@ -15,6 +15,7 @@
 #include "lib/units.h"
 #include "sidecar/record/channel.h"
 #include "sidecar/record/events.h"
+#include "sidecar/record/life.h"
 #include "sidecar/record/observer.h"
 #include "sidecar/record/postmortem.h"
 #include "sidecar/report/report_json.h"
@@ -32,6 +33,7 @@ struct container {
 	int fd, termination_fd, pidfd, inotify_fd;
 	struct event *readable, *timer, *modified, *launcher_gone;
 	bool attached; /* hello was said */
+	bool resumed; /* with a history from before */
 	bool finished;
 	struct launch_message hello;
 	struct observer observer;
@@ -53,6 +55,16 @@ const char *container_name(const struct container *c)
 int64_t container_started_ns(const struct container *c)
 {
 	return c->hello.started_ns;
+}
+
+bool container_resumed(const struct container *c)
+{
+	return c->resumed;
+}
+
+const struct observer *container_observer(const struct container *c)
+{
+	return c->attached ? &c->observer : NULL;
 }
 
 void container_pod_terminating(struct container *c)
@@ -174,15 +186,19 @@ static void check_threshold(struct container *c, int64_t now_ns)
 
 /* Reports */
 
-static void publish(struct container *c, struct report *r)
+static void publish(struct container *c, struct report *r, bool container_lives)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(REPORT_TEXT_MAX);
+	struct failure f;
 	struct err err = { 0 };
 
 	if (postmortem_keep(r, &c->observer, c->options, &err) < 0)
 		log_error("%s: bundle not in the store: %s", c->hello.name, err_text(&err));
+	life_reported(&c->observer);
 	report_to_text(r, &text);
-	c->callbacks.reported(c, strbuf_str(&text), r->bundle, c->callbacks.arg);
+	failure_of_report(r, &f);
+	f.container_lives = container_lives;
+	c->callbacks.reported(c, &f, strbuf_str(&text), c->callbacks.arg);
 }
 
 static void finish(struct container *c)
@@ -201,13 +217,14 @@ static void died(struct container *c, struct ending *e)
 	e->started_ns = c->hello.started_ns;
 	e->group_ended_by_us = c->group_ended_by_us;
 	e->pod_terminating = c->pod_terminating;
+	life_ended(&c->observer, e);
 	ray_watch_finish(c->observer.ray, e->ended_ns);
 	postmortem_report(&c->observer, e, c->options, c->hello.name, &r);
 	emit(c, "ended", report_json_of_verdict(&r));
 	if (r.verdict.class != FAILURE_COMPLETED || c->options->record_success) {
 		/* The message first: the kubelet reads it as soon as the container is gone. */
 		write_termination_log(c, &r, true);
-		publish(c, &r);
+		publish(c, &r, false);
 		write_termination_log(c, &r, true);
 	}
 	finish(c);
@@ -229,9 +246,10 @@ static void process_died(struct container *c, int64_t now_ns)
 		c->process_reported_ns = now_ns;
 		postmortem_report(&c->observer, &e, c->options, c->hello.name, &r);
 		emit(c, "process-killed", report_json_of_verdict(&r));
-		publish(c, &r);
+		publish(c, &r, true);
 	}
 	observer_forget_oom(&c->observer);
+	life_note(&c->observer);
 }
 
 /* Ray says that one of its workers died. */
@@ -249,7 +267,7 @@ static void on_worker_died(const struct ray_said *said, void *arg)
 	struct report r;
 
 	postmortem_report(&c->observer, &e, c->options, c->hello.name, &r);
-	publish(c, &r);
+	publish(c, &r, true);
 	emit(c, "worker-died", report_json_of_worker(&r, said));
 }
 
@@ -273,6 +291,7 @@ static void sample(struct container *c)
 	const struct timeval tv = { .tv_sec = delay / NS_PER_SEC, .tv_usec = delay % NS_PER_SEC / 1000 };
 
 	event_add(c->timer, &tv);
+	life_note(&c->observer);
 	check_threshold(c, now);
 	ray_watch_poll(c->observer.ray, &c->observer, now,
 		       &(struct ray_watch_callbacks){ .died = on_worker_died, .summary = on_ray_summary, .arg = c });
@@ -359,9 +378,24 @@ static void emit_attached(const struct container *c)
 	cJSON *fields = cJSON_CreateObject();
 
 	json_set_int(fields, "launcherPID", c->hello.launcher);
+	if (c->resumed)
+		json_set(fields, "resumed", cJSON_CreateTrue());
 	json_set(fields, "cgroupVersion", report_json_number(c->observer.memcg.version ? c->observer.memcg.version : -1));
 	json_set(fields, "limitBytes", report_json_number(c->observer.baseline.limit));
 	emit(c, "attached", fields);
+}
+
+static void take_history(struct container *c)
+{
+	struct history *history;
+	struct life life;
+
+	life_begin(&life, c->hello.name, c->hello.started_ns, c->hello.launcher);
+	history = c->callbacks.history(c, &life, c->callbacks.arg);
+	if (!history)
+		return;
+	c->resumed = history_last(history) != NULL;
+	life_adopt(&c->observer, history);
 }
 
 static void attach(struct container *c, const struct launch_message *hello, const int *fds, size_t n_fds)
@@ -384,6 +418,7 @@ static void attach(struct container *c, const struct launch_message *hello, cons
 	kernel_log_open(&c->observer.kernel, c->observer.root_fd, hello->launcher, hello->command, c->options->id.pod_uid,
 			&c->options->kernel_log);
 	c->observer.collect = c->options->collect;
+	take_history(c);
 	watch_memory_events(c);
 	emit_attached(c);
 	c->callbacks.attached(c, c->callbacks.arg);

@@ -15,15 +15,19 @@
 #include <stdbool.h>
 
 #include "lib/err.h"
+#include "sidecar/record/journal.h"
+#include "sidecar/record/observer.h"
 #include "sidecar/record/options.h"
 
 struct container;
 
 struct container_callbacks {
+	/* For that life, the history to go on with; the container takes it. NULL: one in memory. */
+	struct history *(*history)(struct container *c, const struct life *life, void *arg);
 	/* A launcher said hello. */
 	void (*attached)(struct container *c, void *arg);
-	/* A report was written; text is the whole report.txt, path the bundle's ("" if it could not be kept). */
-	void (*reported)(struct container *c, const char *text, const char *path, void *arg);
+	/* A report was written; text is the whole report.txt. */
+	void (*reported)(struct container *c, const struct failure *f, const char *text, void *arg);
 	/* Over: nothing more will come. The callee frees c. */
 	void (*done)(struct container *c, void *arg);
 	void *arg;
@@ -38,6 +42,12 @@ void container_free(struct container *c);
 const char *container_name(const struct container *c);
 /* Identifies one start of the container: CLOCK_BOOTTIME of its launcher's start, 0 before hello. */
 int64_t container_started_ns(const struct container *c);
+
+/* Whether it goes on with what was seen before its launcher connected. */
+bool container_resumed(const struct container *c);
+
+/* What is seen of it, NULL before hello. */
+const struct observer *container_observer(const struct container *c);
 
 /* Prints text on the container's stderr, as far as it is connected. */
 void container_say(struct container *c, const char *text);

@@ -43,6 +43,7 @@ struct observer {
 	struct memory baseline; /* counters as they were when nothing had happened */
 	struct snapshot last, previous; /* previous: the one before last */
 	struct ray_node node;
+	int64_t unix_shift_ns; /* of a life before the machine's restart: its clock against that of now */
 	int64_t shmem_at_start; /* as the first reading of the counters had it */
 	/* Since the OOM killer's visit that the counters told of: */
 	int64_t oom_seen_ns; /* 0: none */

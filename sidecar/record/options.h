@@ -13,6 +13,7 @@
 #define DEFAULT_SPOOL "/afterglow/spool"
 #define DEFAULT_WARN_AT 0.8
 #define DEFAULT_GRACE_S 25
+#define DEFAULT_RECONNECT_S 15
 #define COLLECT_PATTERNS_MAX 16
 
 struct recorder_options {
@@ -26,6 +27,7 @@ struct recorder_options {
 	const char *collect[COLLECT_PATTERNS_MAX + 1]; /* files of the container that go into its bundles; ends with NULL */
 	bool record_success; /* make a record of exit code 0 too */
 	int grace_s; /* after SIGTERM, how long to wait for the containers to end */
+	int reconnect_s; /* how long to wait for the launchers of a recorder before this one */
 	int report_fd; /* where text reports go: 1 in a pod, 2 under exec */
 	bool events; /* JSON lines of what happens, on report_fd */
 	bool say_reports; /* reports also on the stderr of the container they are about */

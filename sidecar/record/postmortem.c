@@ -9,6 +9,8 @@
 #include "lib/json.h"
 #include "lib/units.h"
 #include "sidecar/record/gather.h"
+#include "sidecar/record/gather_ray.h"
+#include "sidecar/record/life.h"
 #include "sidecar/record/page.h"
 #include "sidecar/record/gather_kernel_log.h"
 #include "sidecar/report/report_json.h"
@@ -62,10 +64,11 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.oom_age_ns = o->oom_seen_ns ? MAX(e->ended_ns - o->oom_seen_ns, 0) : -1,
 		.group_ended_by_us = e->group_ended_by_us,
 		.pod_terminating = e->pod_terminating,
+		.gap = e->gap,
 		.ray = e->container_lives ? e->ray : ray_watch_last_words(o->ray, e->ended_ns),
 	};
 
-	if (last.at_ns)
+	if (last.at_ns && !e->gap)
 		r.sample_age_ns = MAX(e->ended_ns - last.at_ns, 0);
 	seen.last_age_ns = r.sample_age_ns;
 	if (e->after_known && e->after.oom_kill > o->baseline.oom_kill)
@@ -74,12 +77,12 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		seen.victim = o->victim;
 		seen.victim_pid = o->victim_pid;
 	}
-	kernel_log_look(&o->kernel, e->ended_ns, last.top, last.n_top, &seen.kernel);
+	kernel_log_look(&o->kernel, e->gap ? to_boottime_ns(e->gap->until_unix_ns) : e->ended_ns, last.top, last.n_top, &seen.kernel);
 	classify(&seen, &r.verdict);
 
 	r.id.container = container;
-	r.started_unix_ns = to_unix_ns(e->started_ns);
-	r.ended_unix_ns = to_unix_ns(e->ended_ns);
+	r.started_unix_ns = to_unix_ns(e->started_ns) + o->unix_shift_ns;
+	r.ended_unix_ns = to_unix_ns(e->ended_ns) + o->unix_shift_ns;
 	memcpy(r.top, last.top, sizeof(r.top));
 	r.n_processes = last.n_processes;
 	r.components = last.components;
@@ -98,6 +101,7 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 /* samples.jsonl: one line a sample, times relative to the end. */
 struct sample_lines {
 	struct strbuf text;
+	int64_t unix_shift_ns;
 };
 
 static void add_sample_line(const struct sample *s, void *arg)
@@ -107,7 +111,7 @@ static void add_sample_line(const struct sample *s, void *arg)
 	_cleanup_free_ char *text = NULL;
 	cJSON *top = cJSON_CreateArray();
 
-	json_set(json, "time", report_json_time(to_unix_ns(s->at_ns)));
+	json_set(json, "time", report_json_time(to_unix_ns(s->at_ns) + lines->unix_shift_ns));
 	json_set(json, "memory", report_json_memory(&s->memory, -1));
 	cJSON_DeleteItemFromObject(json_get(json, "memory"), "sampleAgeMs");
 	json_set_int(json, "processCount", s->n_processes);
@@ -139,6 +143,8 @@ static int add_text(struct bundle *b, const char *file, const struct strbuf *tex
  */
 static const gather_fn gatherers[] = {
 	gather_kernel_log,
+	gather_ray_logs,
+	gather_collected,
 	NULL,
 };
 
@@ -146,7 +152,7 @@ static int fill_bundle(struct bundle *b, struct report *r, const struct observer
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(REPORT_TEXT_MAX);
 	_cleanup_strbuf_ struct strbuf json = STRBUF_INIT(REPORT_JSON_MAX);
-	struct sample_lines lines = { STRBUF_INIT(SAMPLES_FILE_MAX) };
+	struct sample_lines lines = { STRBUF_INIT(SAMPLES_FILE_MAX), o->unix_shift_ns };
 	_cleanup_json_ cJSON *processes = report_json_processes(r->top, r->n_top, true);
 	_cleanup_free_ char *processes_text = cJSON_Print(processes);
 	int rc;
@@ -164,16 +170,15 @@ static int fill_bundle(struct bundle *b, struct report *r, const struct observer
 	if (rc >= 0)
 		rc = add_text(b, "samples.jsonl", &lines.text, err);
 	if (rc >= 0)
-		rc = page_add(b, r, o->history, to_boottime_ns(r->ended_unix_ns), err);
+		rc = page_add(b, r, o->history, to_boottime_ns(r->ended_unix_ns - o->unix_shift_ns), err);
 	strbuf_release(&lines.text);
 	return rc;
 }
 
 /* NAMESPACE/CLUSTER/POD.UID8/CONTAINER in a cluster, local/NAME outside. */
-static void parent_path(const struct report *r, char *path, size_t size)
+void postmortem_parent_path(const struct identity *id, char *path, size_t size)
 {
 	char parts[4][256] = { "", "", "", "" };
-	const struct identity *id = &r->id;
 
 	snprintf(parts[3], sizeof(parts[3]), "%s", id->container);
 	bundle_sanitize(parts[3]);
@@ -206,11 +211,11 @@ static void bundle_name(const struct report *r, char *name, size_t size)
 static int keep_in(struct report *r, const struct observer *o, const char *directory, const char *called,
 		   struct err *err)
 {
-	char parent[BUNDLE_PATH_MAX], name[128];
+	char parent[BUNDLE_PATH_MAX], path[LIFE_PATH_MAX], name[128];
 	struct bundle *b;
 	int rc;
 
-	parent_path(r, parent, sizeof(parent));
+	postmortem_parent_path(&r->id, parent, sizeof(parent));
 	bundle_name(r, name, sizeof(name));
 	rc = bundle_begin(directory, parent, name, &b, err);
 	if (rc < 0)
@@ -220,8 +225,11 @@ static int keep_in(struct report *r, const struct observer *o, const char *direc
 	rc = fill_bundle(b, r, o, err);
 	if (rc < 0)
 		bundle_abort(b);
-	else
+	else {
+		snprintf(path, sizeof(path), "%s/%s", directory, bundle_path(b));
+		life_reporting(o, path);
 		rc = bundle_commit(b, err);
+	}
 	if (rc < 0)
 		r->bundle[0] = '\0';
 	return rc;

@@ -17,12 +17,16 @@ struct ending {
 	bool after_known;
 	bool group_ended_by_us;
 	bool pod_terminating;
+	const struct gap *gap; /* no recorder ran then: ended_ns is the last sign of life; NULL: one did */
 	const struct ray_said *ray; /* with container_lives: the worker died as Ray tells; NULL: the kernel's counters do */
 };
 
 /* Fills everything but the bundle's path. container is its name. */
 void postmortem_report(struct observer *o, const struct ending *e, const struct recorder_options *options,
 		       const char *container, struct report *ret_report);
+
+/* Where the bundles of r's container go, below the store; the last component is the container's. */
+void postmortem_parent_path(const struct identity *id, char *path, size_t size);
 
 /*
  * Writes the bundle to the store, or to the spool when the store fails, and

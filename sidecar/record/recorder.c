@@ -15,15 +15,9 @@
 #include "lib/log.h"
 #include "lib/strbuf.h"
 #include "sidecar/record/container.h"
+#include "sidecar/record/recovery.h"
 
 #define CONTAINERS_MAX 32 /* connections at a time; more are refused */
-#define LAST_REPORT_MAX 3800 /* what is said again at the next start: one message */
-
-/* The last report of a container of that name, to be said when its next instance starts. */
-struct last_report {
-	char name[64];
-	char *text;
-};
 
 struct recorder {
 	struct event_base *base;
@@ -31,7 +25,9 @@ struct recorder {
 	int listen_fd;
 	struct event *acceptable;
 	struct container *containers[CONTAINERS_MAX];
-	struct last_report last_reports[CONTAINERS_MAX];
+	struct recovery *recovery;
+	struct event *reconnect_over;
+	struct journal journal;
 	char last_bundle[512];
 	bool pod_terminating;
 	void (*idle)(void *arg);
@@ -46,60 +42,59 @@ static void remove_container(struct recorder *r, struct container *c)
 	container_free(c);
 }
 
-static struct last_report *last_report_of(struct recorder *r, const char *name)
-{
-	struct last_report *unused = NULL;
-
-	for (size_t i = 0; i < CONTAINERS_MAX; i++) {
-		if (r->last_reports[i].text && strcmp(r->last_reports[i].name, name) == 0)
-			return &r->last_reports[i];
-		if (!r->last_reports[i].text && !unused)
-			unused = &r->last_reports[i];
-	}
-	return unused;
-}
-
-static void on_attached(struct container *c, void *arg)
+static struct history *on_history(struct container *c, const struct life *life, void *arg)
 {
 	struct recorder *r = arg;
-	struct last_report *last = last_report_of(r, container_name(c));
 
 	/* A launcher that lost its connection comes back on a new one. */
 	for (size_t i = 0; i < CONTAINERS_MAX; i++) {
 		struct container *old = r->containers[i];
 
-		if (old && old != c && strcmp(container_name(old), container_name(c)) == 0 &&
-		    container_started_ns(old) == container_started_ns(c))
+		if (old && old != c && strcmp(container_name(old), life->name) == 0 &&
+		    container_started_ns(old) == life->started_ns)
 			remove_container(r, old);
 	}
+	return recovery_history(r->recovery, life);
+}
+
+static void on_attached(struct container *c, void *arg)
+{
+	struct recorder *r = arg;
+	const char *last = container_resumed(c) ? NULL : journal_last_report(&r->journal, container_name(c));
+
 	if (r->pod_terminating)
 		container_pod_terminating(c);
-	if (last && last->text) {
+	if (last) {
 		container_say(c, "[afterglow] how the previous instance of this container ended:\n");
-		container_say(c, last->text);
+		container_say(c, last);
 	}
 }
 
-static void on_reported(struct container *c, const char *text, const char *path, void *arg)
+static void on_recovered(const struct failure *f, const char *text, void *arg)
 {
 	struct recorder *r = arg;
-	struct last_report *last = last_report_of(r, container_name(c));
 
 	fd_write_all(r->options->report_fd, text, strlen(text), NULL);
+	snprintf(r->last_bundle, sizeof(r->last_bundle), "%s", f->bundle);
+	journal_add(&r->journal, f, text);
+}
+
+static void on_reported(struct container *c, const struct failure *f, const char *text, void *arg)
+{
+	struct recorder *r = arg;
+
+	on_recovered(f, text, r);
 	if (r->options->say_reports)
 		container_say(c, text);
-	snprintf(r->last_bundle, sizeof(r->last_bundle), "%s", path);
-	if (!last)
-		return;
-	free(last->text);
-	last->text = strndup(text, LAST_REPORT_MAX);
-	snprintf(last->name, sizeof(last->name), "%s", container_name(c));
 }
 
 static void on_done(struct container *c, void *arg)
 {
 	struct recorder *r = arg;
+	const struct observer *o = container_observer(c);
 
+	if (o && o->history)
+		recovery_forget(r->recovery, history_life(o->history));
 	remove_container(r, c);
 	if (r->idle)
 		r->idle(r->idle_arg);
@@ -109,6 +104,7 @@ static void on_connection(evutil_socket_t fd, short what, void *arg)
 {
 	struct recorder *r = arg;
 	const struct container_callbacks callbacks = {
+		.history = on_history,
 		.attached = on_attached,
 		.reported = on_reported,
 		.done = on_done,
@@ -153,6 +149,32 @@ static int listen_on(struct recorder *r, const char *path, struct err *err)
 	return 0;
 }
 
+static void on_reconnect_over(evutil_socket_t fd, short what, void *arg)
+{
+	struct recorder *r = arg;
+
+	(void)fd;
+	(void)what;
+	recovery_give_up(r->recovery);
+}
+
+static int start_recovery(struct recorder *r, struct err *err)
+{
+	const struct timeval within = { .tv_sec = r->options->reconnect_s };
+
+	r->recovery = recovery_new(r->options, on_recovered, r);
+	if (!r->recovery)
+		return err_set(err, ENOMEM, "recorder");
+	journal_open(&r->journal, recovery_dirfd(r->recovery));
+	recovery_start(r->recovery);
+	if (!recovery_waiting(r->recovery))
+		return 0;
+	r->reconnect_over = evtimer_new(r->base, on_reconnect_over, r);
+	if (!r->reconnect_over || event_add(r->reconnect_over, &within) < 0)
+		return err_set(err, ENOMEM, "recorder events");
+	return 0;
+}
+
 int recorder_new(struct event_base *base, const struct recorder_options *options, struct recorder **ret_recorder,
 		 struct err *err)
 {
@@ -164,7 +186,11 @@ int recorder_new(struct event_base *base, const struct recorder_options *options
 	r->base = base;
 	r->options = options;
 	r->listen_fd = -1;
+	r->journal.dirfd = -1;
+	/* Launchers that are back before the old reports are written wait in the socket's queue. */
 	rc = listen_on(r, options->socket_path, err);
+	if (rc >= 0)
+		rc = start_recovery(r, err);
 	if (rc >= 0) {
 		r->acceptable = event_new(base, r->listen_fd, EV_READ | EV_PERSIST, on_connection, r);
 		if (!r->acceptable || event_add(r->acceptable, NULL) < 0)
@@ -182,10 +208,12 @@ void recorder_free(struct recorder *r)
 {
 	if (!r)
 		return;
-	for (size_t i = 0; i < CONTAINERS_MAX; i++) {
+	for (size_t i = 0; i < CONTAINERS_MAX; i++)
 		container_free(r->containers[i]);
-		free(r->last_reports[i].text);
-	}
+	journal_close(&r->journal);
+	recovery_free(r->recovery);
+	if (r->reconnect_over)
+		event_free(r->reconnect_over);
 	if (r->acceptable)
 		event_free(r->acceptable);
 	if (r->listen_fd >= 0) {

@@ -49,8 +49,10 @@ struct life {
 	int64_t started_ns;
 	int64_t unix_offset_ns; /* CLOCK_REALTIME minus CLOCK_BOOTTIME */
 	int32_t launcher;
+	int32_t command; /* its PID as the kernel log has it, 0 unknown */
 	int32_t cgroup_version; /* 0: not found */
-	char cgroup[512];
+	char cgroup[LIFE_PATH_MAX]; /* as the kernel log has it, "" unknown */
+	int64_t log_since_us; /* of the kernel log: what is older is dealt with */
 	/* what the counters are held against */
 	struct memory baseline;
 	int64_t shmem_at_start;
@@ -64,6 +66,7 @@ struct life {
 	char bundle[LIFE_PATH_MAX]; /* directory, from LIFE_REPORTING on; "" when it could not be kept */
 	/* from LIFE_ENDED on; ended_ns 0 with LIFE_REPORTING: a process died, the container lives */
 	int64_t ended_ns;
+	int64_t lost_from_unix_ns, lost_until_unix_ns; /* it ended while no recorder ran; 0: one saw it */
 	int32_t status_known, wait_status, after_known;
 	struct memory after;
 };

@@ -5,6 +5,8 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
+#include <glob.h>
 #include <limits.h>
 #include <sha2.h>
 #include <stdio.h>
@@ -317,4 +319,27 @@ void bundle_abort(struct bundle *b)
 	unlinkat(b->fd, MANIFEST, 0);
 	unlinkat(b->parent_fd, b->partial, AT_REMOVEDIR);
 	bundle_free(b);
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *where)
+{
+	(void)st;
+	(void)type;
+	(void)where;
+	remove(path); /* what cannot be removed stays: it has no manifest, and says by its name what it is */
+	return 0;
+}
+
+void bundle_remove_partial(const char *store, const char *above)
+{
+	char pattern[2 * BUNDLE_PATH_MAX];
+	glob_t found;
+
+	/* Both come from us; "*" does not match a leading dot. */
+	snprintf(pattern, sizeof(pattern), "%s/%s/*/.*.partial", store, above);
+	if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0)
+		return;
+	for (size_t i = 0; i < found.gl_pathc; i++)
+		nftw(found.gl_pathv[i], remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	globfree(&found);
 }

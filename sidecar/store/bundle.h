@@ -50,6 +50,12 @@ int bundle_commit(struct bundle *b, struct err *err);
 void bundle_abort(struct bundle *b);
 
 /*
+ * Removes what a writer that died left half-written in STORE/ABOVE/DIRECTORY/,
+ * for each DIRECTORY. Nobody may be writing there.
+ */
+void bundle_remove_partial(const char *store, const char *above);
+
+/*
  * Makes text fit to be one component of a path: letters, digits, '.', '_' and
  * '-' stay, all else becomes '_', so does a leading '.'. "" becomes "_" (so there must be room for two bytes). In place.
  */

@@ -58,7 +58,9 @@ static void read_status(const struct observation *o, struct verdict *v)
 	v->exit_code = -1;
 	if (o->container_lives)
 		return;
-	if (!o->status_known) {
+	if (o->gap) {
+		gap_evidence(o->gap, v);
+	} else if (!o->status_known) {
 		/* Nothing else ends PID 1 before it could say a word; the kubelet reports 137 for it. */
 		v->exit_code = 128 + SIGKILL;
 		v->signal = SIGKILL;
@@ -112,7 +114,9 @@ static enum oom look_for_oom(const struct observation *o, struct verdict *v)
 		verdict_add_evidence(v, counter_file(o), "oom_kill stayed at %" PRId64, o->after.oom_kill);
 		return OOM_NO;
 	}
-	if (o->after_known)
+	if (o->gap)
+		; /* said already */
+	else if (o->after_known)
 		verdict_add_missing(v, "the kernel's count of OOM kills", "Linux 4.13 or newer, and a reading before the death");
 	else
 		verdict_add_missing(v, "memory counters after the death",
@@ -121,6 +125,8 @@ static enum oom look_for_oom(const struct observation *o, struct verdict *v)
 		verdict_add_evidence(v, counter_file(o), "oom_kill rose %s before the end", duration_format(o->oom_age_ns, age));
 		return OOM_PROVED;
 	}
+	if (o->gap)
+		return gap_near_limit(o->gap, &o->last, v) && !o->gap->rebooted ? OOM_PROBABLE : OOM_UNTOLD;
 	if (o->last.limit > 0 && (double)o->last.usage >= NEARLY_FULL * (double)o->last.limit &&
 	    o->last_age_ns <= NEARLY_FULL_AGE_NS && v->signal == SIGKILL) {
 		verdict_add_evidence(v, "samples", "%.0f %% of the limit in use %s before the end",
@@ -152,7 +158,7 @@ static enum oom ask_kernel_log(const struct observation *o, enum oom oom, struct
 	if (!k->by_cgroup && oom == OOM_NO)
 		return oom;
 	verdict_add_evidence(v, "kernel log", "%s", k->line);
-	if (!o->container_lives && k->age_ns > OOM_EXPLAINS_NS) {
+	if (!o->container_lives && !o->gap && k->age_ns > OOM_EXPLAINS_NS) {
 		verdict_add_evidence(v, "kernel log", "but %s before the end: too long to explain it",
 				     duration_format(k->age_ns, age));
 		return oom;
@@ -161,7 +167,7 @@ static enum oom ask_kernel_log(const struct observation *o, enum oom oom, struct
 	if (k->by_cgroup)
 		return OOM_PROVED;
 	verdict_add_evidence(v, "kernel log", "that line names no cgroup: ours by name, size and time");
-	return oom == OOM_UNTOLD && (o->container_lives || v->signal == SIGKILL) ? OOM_PROBABLE : oom;
+	return oom == OOM_UNTOLD && (o->container_lives || o->gap || v->signal == SIGKILL) ? OOM_PROBABLE : oom;
 }
 
 #define REASON_MAX 160
@@ -230,6 +236,10 @@ static void oom_verdict(const struct observation *o, enum oom oom, const struct 
 		verdict_add_evidence(v, "afterglow", "ended the rest of the container after the OOM kill (oomGroup; cgroup v1 has no memory.oom.group)");
 		snprintf(v->sentence, sizeof(v->sentence), "Container %s was ended by the kernel's OOM killer: %s%s%s.",
 			 o->container, reason, victim ? " and the kernel killed " : "", victim ? victim : "");
+	} else if (o->gap) {
+		v->confidence = CONFIDENCE_LIKELY;
+		snprintf(v->sentence, sizeof(v->sentence),
+			 "Container %s ended while no recorder ran, most likely killed by the kernel: %s.", o->container, reason);
 	} else if (v->signal == SIGKILL)
 		snprintf(v->sentence, sizeof(v->sentence), "Container %s was killed by the kernel: %s.", o->container, reason);
 	else {
@@ -333,6 +343,12 @@ void classify(const struct observation *o, struct verdict *ret_verdict)
 		signal_verdict(o, oom, &v);
 	else if (v.exit_code >= 0)
 		exit_verdict(o, &v);
+	else if (o->gap && o->gap->rebooted) {
+		v.class = FAILURE_NODE_LOST;
+		v.confidence = CONFIDENCE_LIKELY;
+		snprintf(v.sentence, sizeof(v.sentence), "Container %s ended with its node, which was restarted.", o->container);
+	} else if (o->gap)
+		snprintf(v.sentence, sizeof(v.sentence), "Container %s ended while no recorder ran: why is not known.", o->container);
 	else
 		snprintf(v.sentence, sizeof(v.sentence), "Container %s: what happened is not known.", o->container);
 	if (o->ray)

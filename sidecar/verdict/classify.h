@@ -18,6 +18,7 @@
 #include "sidecar/kernel/kernel_evidence.h"
 #include "sidecar/ray/ray_lines.h"
 #include "sidecar/sample/memcg.h"
+#include "sidecar/verdict/gap.h"
 
 /* What is known of one death, or of a process that died while the container lives on. */
 struct observation {
@@ -40,6 +41,7 @@ struct observation {
 	bool pod_terminating; /* the sidecar was asked to stop before the container ended */
 	const struct ray_said *ray; /* what Ray says of the worker that died, or said last before the end; NULL: nothing */
 	struct kernel_evidence kernel; /* what the kernel log says */
+	const struct gap *gap; /* no recorder ran when it ended; NULL: one did */
 };
 
 #define EVIDENCE_MAX 8

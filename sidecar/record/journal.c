@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The failures of this pod so far, and the last report of each of its containers. */
+#include "sidecar/record/journal.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/fileio.h"
+#include "lib/json.h"
+#include "lib/units.h"
+
+#define FAILURES_FILE "failures.json"
+#define LAST_PREFIX "last."
+#define FAILURES_FILE_MAX (256 * 1024)
+#define FILE_MODE 0600
+
+void failure_of_report(const struct report *r, struct failure *ret_failure)
+{
+	*ret_failure = (struct failure){
+		.ended_unix_ns = r->ended_unix_ns,
+		.class = r->verdict.class,
+		.confidence = r->verdict.confidence,
+		.exit_code = r->verdict.exit_code,
+		.signal = r->verdict.signal,
+	};
+	snprintf(ret_failure->container, sizeof(ret_failure->container), "%s", r->id.container);
+	snprintf(ret_failure->sentence, sizeof(ret_failure->sentence), "%s", r->verdict.sentence);
+	snprintf(ret_failure->bundle, sizeof(ret_failure->bundle), "%s", r->bundle);
+}
+
+static int signal_of_name(const char *name)
+{
+	for (int s = 1; name && s < 65; s++)
+		if (signal_name(s) && strcmp(signal_name(s), name) == 0)
+			return s;
+	return 0;
+}
+
+bool failure_of_json(const cJSON *json, struct failure *ret_failure)
+{
+	const char *container = json_str(json, "container"), *sentence = json_str(json, "sentence");
+	const char *class = json_str(json, "class"), *confidence = json_str(json, "confidence");
+	const char *bundle = json_str(json, "bundle"), *ended = json_str(json, "endedAt");
+	int class_id = class ? failure_class_from_name(class) : -1;
+	int confidence_id = confidence ? confidence_from_name(confidence) : -1;
+	struct failure f = { .class = (enum failure_class)class_id, .confidence = (enum confidence)confidence_id };
+
+	if (!container || !sentence || class_id < 0 || confidence_id < 0)
+		return false;
+	if (ended && time_parse(ended, &f.ended_unix_ns, NULL) < 0)
+		return false;
+	f.exit_code = (int)MAX(MIN(json_int(json, "exitCode", -1), (int64_t)255), (int64_t)-1);
+	f.container_lives = json_bool(json, "containerLives", false);
+	f.signal = signal_of_name(json_str(json, "signal"));
+	snprintf(f.container, sizeof(f.container), "%s", container);
+	snprintf(f.sentence, sizeof(f.sentence), "%s", sentence);
+	snprintf(f.bundle, sizeof(f.bundle), "%s", bundle ? bundle : "");
+	*ret_failure = f;
+	return true;
+}
+
+cJSON *failure_to_json(const struct failure *f)
+{
+	cJSON *json = cJSON_CreateObject();
+	char when[TIME_TEXT_MAX];
+
+	json_set_str(json, "container", f->container);
+	json_set_str(json, "endedAt", f->ended_unix_ns ? time_format(f->ended_unix_ns, when) : NULL);
+	json_set_str(json, "class", failure_class_name(f->class));
+	json_set_str(json, "confidence", confidence_name(f->confidence));
+	if (f->exit_code >= 0)
+		json_set_int(json, "exitCode", f->exit_code);
+	else
+		json_set_str(json, "exitCode", NULL);
+	json_set_str(json, "signal", signal_name(f->signal));
+	json_set(json, "containerLives", cJSON_CreateBool(f->container_lives));
+	json_set_str(json, "sentence", f->sentence);
+	json_set_str(json, "bundle", f->bundle[0] ? f->bundle : NULL);
+	return json;
+}
+
+/* Whole or not at all. Not synced: it has to survive us, not the node. */
+static void replace_file(int dirfd, const char *file, const char *text, size_t len)
+{
+	char partial[128];
+	_cleanup_close_ int fd = -1;
+
+	if (dirfd < 0)
+		return;
+	snprintf(partial, sizeof(partial), "%s.partial", file);
+	fd = openat(dirfd, partial, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
+	if (fd < 0 || fd_write_all(fd, text, len, NULL) < 0 || renameat(dirfd, partial, dirfd, file) < 0)
+		unlinkat(dirfd, partial, 0);
+}
+
+static void save(const struct journal *j)
+{
+	_cleanup_json_ cJSON *json = cJSON_CreateObject();
+	cJSON *list = json_array_at(json, "failures");
+	_cleanup_free_ char *text = NULL;
+
+	json_set_int(json, "forgotten", (int64_t)j->forgotten);
+	for (size_t i = 0; i < j->n; i++)
+		json_append(list, failure_to_json(&j->failures[i]));
+	text = cJSON_PrintUnformatted(json);
+	if (text)
+		replace_file(j->dirfd, FAILURES_FILE, text, strlen(text));
+}
+
+static void load(struct journal *j)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(FAILURES_FILE_MAX);
+	_cleanup_json_ cJSON *json = NULL;
+	const cJSON *item;
+
+	if (file_read(j->dirfd, FAILURES_FILE, &text, NULL) < 0 || json_parse(strbuf_str(&text), text.len, &json, NULL) < 0)
+		return;
+	j->forgotten = (uint64_t)MAX(json_int(json, "forgotten", 0), (int64_t)0);
+	cJSON_ArrayForEach(item, json_get(json, "failures"))
+		if (j->n < JOURNAL_MAX && failure_of_json(item, &j->failures[j->n]))
+			j->n++;
+}
+
+void journal_open(struct journal *j, int dirfd)
+{
+	*j = (struct journal){ .dirfd = dirfd };
+	if (dirfd >= 0)
+		load(j);
+}
+
+void journal_close(struct journal *j)
+{
+	for (size_t i = 0; i < JOURNAL_NAMES_MAX; i++)
+		free(TAKE_PTR(j->last[i].text));
+}
+
+/* Where the container's last report is, or may go; the first one gives way when all are taken. */
+static size_t last_slot(const struct journal *j, const char *container)
+{
+	size_t unused = JOURNAL_NAMES_MAX;
+
+	for (size_t i = 0; i < JOURNAL_NAMES_MAX; i++) {
+		if (j->last[i].text && strcmp(j->last[i].container, container) == 0)
+			return i;
+		if (!j->last[i].text && unused == JOURNAL_NAMES_MAX)
+			unused = i;
+	}
+	return unused % JOURNAL_NAMES_MAX;
+}
+
+static bool known(const struct journal *j, const struct failure *f)
+{
+	for (size_t i = 0; i < j->n; i++) {
+		const struct failure *other = &j->failures[i];
+
+		if (f->bundle[0] && strcmp(other->bundle, f->bundle) == 0 && strcmp(other->container, f->container) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool journal_add(struct journal *j, const struct failure *f, const char *text)
+{
+	size_t slot = last_slot(j, f->container);
+	char file[sizeof(LAST_PREFIX) + sizeof(f->container)];
+	bool new = !known(j, f);
+
+	if (new) {
+		if (j->n == JOURNAL_MAX) {
+			memmove(j->failures, j->failures + 1, (JOURNAL_MAX - 1) * sizeof(j->failures[0]));
+			j->n--;
+			j->forgotten++;
+		}
+		j->failures[j->n++] = *f;
+		save(j);
+	}
+	if (f->container_lives)
+		return new;
+	free(j->last[slot].text);
+	j->last[slot].text = strndup(text, LAST_REPORT_MAX);
+	snprintf(j->last[slot].container, sizeof(j->last[slot].container), "%s", f->container);
+	snprintf(file, sizeof(file), LAST_PREFIX "%s", f->container);
+	replace_file(j->dirfd, file, text, strnlen(text, LAST_REPORT_MAX));
+	return new;
+}
+
+/* What a recorder before us kept comes to memory when it is asked for. */
+static void load_last(struct journal *j, size_t slot, const char *container)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(LAST_REPORT_MAX);
+	char file[sizeof(LAST_PREFIX) + sizeof(j->last[slot].container)];
+
+	snprintf(file, sizeof(file), LAST_PREFIX "%s", container);
+	if (j->dirfd < 0 || file_read(j->dirfd, file, &text, NULL) < 0 || !text.len)
+		return;
+	free(j->last[slot].text);
+	j->last[slot].text = strbuf_detach(&text);
+	snprintf(j->last[slot].container, sizeof(j->last[slot].container), "%s", container);
+}
+
+const char *journal_last_report(struct journal *j, const char *container)
+{
+	size_t slot = last_slot(j, container);
+
+	if (!j->last[slot].text || strcmp(j->last[slot].container, container) != 0)
+		load_last(j, slot, container);
+	return j->last[slot].text && strcmp(j->last[slot].container, container) == 0 ? j->last[slot].text : NULL;
+}
+
+void journal_digest(const struct journal *j, struct strbuf *out)
+{
+	if (!j->n)
+		return;
+	strbuf_addf(out, "Failures of this pod so far: %" PRIu64 "\n", j->forgotten + j->n);
+	if (j->forgotten)
+		strbuf_addf(out, "  (the first %" PRIu64 " are not listed)\n", j->forgotten);
+	for (size_t i = 0; i < j->n; i++) {
+		const struct failure *f = &j->failures[i];
+		char when[TIME_TEXT_MAX];
+
+		strbuf_addf(out, "  %s  %s, %s: %s\n", time_format(f->ended_unix_ns, when), failure_class_name(f->class),
+			    confidence_name(f->confidence), f->sentence);
+		if (f->bundle[0])
+			strbuf_addf(out, "    bundle %s\n", f->bundle);
+	}
+}

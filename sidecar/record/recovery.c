@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What survives the recorder, and what the next one does with it. */
+#include "sidecar/record/recovery.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lib/fileio.h"
+#include "lib/json.h"
+#include "lib/log.h"
+#include "lib/units.h"
+#include "sidecar/record/channel.h"
+#include "sidecar/record/events.h"
+#include "sidecar/record/life.h"
+#include "sidecar/report/report_json.h"
+#include "sidecar/store/bundle.h"
+
+#define DIRECTORY ".recorder"
+#define SUFFIX ".ring"
+/* Twice the connections at a time: a launcher may come and go while reports are written. */
+#define HISTORIES_MAX 64
+
+struct recovery {
+	const struct recorder_options *options;
+	recovery_reported_fn reported;
+	void *arg;
+	int dirfd;
+	int64_t began_ns; /* from then on a recorder runs */
+	struct life here; /* of this boot */
+	struct history *waiting[HISTORIES_MAX];
+	size_t n_waiting;
+};
+
+#define HISTORY_FILE_MAX (LIFE_NAME_MAX + 32)
+
+static void file_of(const struct life *l, char file[static HISTORY_FILE_MAX])
+{
+	snprintf(file, HISTORY_FILE_MAX, "%s.%" PRId64 SUFFIX, l->name, l->started_ns);
+}
+
+void recovery_forget(struct recovery *r, const struct life *life)
+{
+	char file[HISTORY_FILE_MAX];
+
+	file_of(life, file);
+	if (r->dirfd >= 0)
+		unlinkat(r->dirfd, file, 0);
+}
+
+/* Finishing a report */
+
+static void keep_two_newest(const struct sample *s, void *arg)
+{
+	const struct sample **last = arg;
+
+	last[0] = last[1];
+	last[1] = s;
+}
+
+/* How long after the last sample the limit would have been met at the last rate of growth; -1: not to be told. */
+static int64_t time_to_limit(const struct history *h)
+{
+	const struct sample *last[2] = { NULL, NULL };
+	int64_t grew, room;
+
+	history_each(h, keep_two_newest, last);
+	if (!last[0] || last[1]->memory.limit <= 0 || last[0]->memory.usage < 0)
+		return -1;
+	grew = last[1]->memory.usage - last[0]->memory.usage;
+	room = MAX(last[1]->memory.limit - last[1]->memory.usage, (int64_t)0);
+	return grew > 0 ? (int64_t)((double)room / (double)grew * (double)(last[1]->at_ns - last[0]->at_ns)) : -1;
+}
+
+static int64_t last_sign(const struct history *h)
+{
+	const struct sample *last = history_last(h);
+
+	return last ? last->at_ns : history_life(h)->started_ns;
+}
+
+static void emit(const struct recovery *r, const struct report *report)
+{
+	cJSON *fields;
+
+	if (!r->options->events)
+		return;
+	fields = report_json_of_verdict(report);
+	json_set(fields, "recovered", cJSON_CreateTrue());
+	event_emit(r->options->report_fd, "ended", report->id.container, fields);
+}
+
+/* It ended, and its report is still to be written. */
+static void write_report(struct recovery *r, struct history **h)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(REPORT_TEXT_MAX);
+	const struct life l = *history_life(*h);
+	struct gap gap = {
+		.from_unix_ns = l.lost_until_unix_ns ? l.lost_from_unix_ns : last_sign(*h) + l.unix_offset_ns,
+		.until_unix_ns = l.lost_until_unix_ns ? l.lost_until_unix_ns : r->began_ns + r->here.unix_offset_ns,
+		.to_limit_ns = time_to_limit(*h),
+		.rebooted = strcmp(l.boot_id, r->here.boot_id) != 0,
+	};
+	struct observer o;
+	struct ending e;
+	struct report report;
+	struct failure f;
+	struct err err = { 0 };
+
+	life_ending(&l, &e);
+	if (!e.ended_ns)
+		e.ended_ns = last_sign(*h);
+	if (!l.ended_ns || l.lost_until_unix_ns)
+		e.gap = &gap;
+	life_revive(&o, TAKE_PTR(*h), r->options);
+	if (gap.rebooted)
+		o.unix_shift_ns = l.unix_offset_ns - r->here.unix_offset_ns;
+	postmortem_report(&o, &e, r->options, l.name, &report);
+	emit(r, &report);
+	if (report.verdict.class != FAILURE_COMPLETED || r->options->record_success) {
+		life_ended(&o, &e);
+		if (postmortem_keep(&report, &o, r->options, &err) < 0)
+			log_error("%s: bundle not in the store: %s", l.name, err_text(&err));
+		life_reported(&o);
+		report_to_text(&report, &text);
+		failure_of_report(&report, &f);
+		r->reported(&f, strbuf_str(&text), r->arg);
+	}
+	observer_close(&o);
+}
+
+/* The bundle is whole; whether anybody was told is not known. False: there is no such bundle. */
+static bool tell_of_bundle(struct recovery *r, const struct life *l)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(REPORT_TEXT_MAX), json_text = STRBUF_INIT(REPORT_JSON_MAX);
+	_cleanup_json_ cJSON *json = NULL;
+	_cleanup_close_ int fd = l->bundle[0] ? open(l->bundle, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	struct failure f;
+
+	if (fd < 0)
+		return false;
+	if (file_read(fd, "report.txt", &text, NULL) == 0 && file_read(fd, "report.json", &json_text, NULL) == 0 &&
+	    json_parse(strbuf_str(&json_text), json_text.len, &json, NULL) == 0 && failure_of_json(json, &f)) {
+		f.container_lives = !l->ended_ns;
+		r->reported(&f, strbuf_str(&text), r->arg);
+	}
+	return true;
+}
+
+/* Ends the wait for this one. Takes h. */
+static void finish(struct recovery *r, struct history *h)
+{
+	const struct life l = *history_life(h);
+	bool told = l.ended_ns && l.phase >= LIFE_REPORTING && tell_of_bundle(r, &l);
+
+	if (!told && l.phase != LIFE_REPORTED)
+		write_report(r, &h);
+	history_free(h);
+	recovery_forget(r, &l);
+}
+
+/* A process died, the container lived, and the recorder died over its report. */
+static void settle_process_report(struct recovery *r, struct history *h)
+{
+	struct life l = *history_life(h);
+
+	if (l.phase != LIFE_REPORTING || l.ended_ns)
+		return;
+	if (tell_of_bundle(r, &l)) {
+		l.baseline = l.after;
+		l.oom_seen_ns = 0;
+		l.victim[0] = '\0';
+	}
+	l.phase = LIFE_RUNS;
+	l.bundle[0] = '\0';
+	history_set_life(h, &l);
+}
+
+/* Finding them */
+
+static bool in_order(const struct history *h, const char *file)
+{
+	char expected[HISTORY_FILE_MAX];
+
+	file_of(history_life(h), expected);
+	return launch_name_valid(history_life(h)->name) && strcmp(expected, file) == 0;
+}
+
+static void take_over(struct recovery *r, const char *file)
+{
+	struct err err = { 0 };
+	struct history *h = r->n_waiting < HISTORIES_MAX ? history_open(r->dirfd, file, &err) : NULL;
+	const struct life *l = h ? history_life(h) : NULL;
+
+	if (!h || !in_order(h, file)) {
+		log_warning("of a recorder before this one, not readable: %s: %s", file, err_text(&err));
+		history_free(h);
+		unlinkat(r->dirfd, file, 0);
+		return;
+	}
+	settle_process_report(r, h);
+	if (l->phase == LIFE_RUNS && strcmp(l->boot_id, r->here.boot_id) == 0)
+		r->waiting[r->n_waiting++] = h;
+	else
+		finish(r, h);
+}
+
+static void scan(struct recovery *r)
+{
+	int fd = openat(r->dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!dir)
+		return;
+	for (const struct dirent *entry; (entry = readdir(dir));) {
+		size_t len = strlen(entry->d_name);
+
+		if (len > strlen(SUFFIX) && strcmp(entry->d_name + len - strlen(SUFFIX), SUFFIX) == 0)
+			take_over(r, entry->d_name);
+	}
+	closedir(dir);
+}
+
+static void remove_partial_bundles(const struct recorder_options *options)
+{
+	const char *const places[] = { options->store, options->spool };
+	struct identity id = options->id;
+	char path[BUNDLE_PATH_MAX];
+
+	id.container = "x";
+	postmortem_parent_path(&id, path, sizeof(path));
+	*strrchr(path, '/') = '\0';
+	/* Outside of a pod others may be writing there. */
+	for (size_t i = 0; id.namespace && i < ARRAY_SIZE(places); i++)
+		if (places[i])
+			bundle_remove_partial(places[i], path);
+}
+
+static int open_directory(const char *spool, struct err *err)
+{
+	char path[BUNDLE_PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/" DIRECTORY, spool);
+	if (dir_make_all(path, 0700, err) < 0)
+		return -err->code;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? err_set(err, errno, "open %s", path) : fd;
+}
+
+struct recovery *recovery_new(const struct recorder_options *options, recovery_reported_fn reported, void *arg)
+{
+	struct recovery *r = calloc(1, sizeof(*r));
+	struct err err = { 0 };
+
+	if (!r)
+		return NULL;
+	*r = (struct recovery){ .options = options, .reported = reported, .arg = arg, .dirfd = -1,
+				.began_ns = now_boottime_ns() };
+	life_begin(&r->here, "", r->began_ns, 0);
+	if (!options->spool)
+		return r;
+	r->dirfd = open_directory(options->spool, &err);
+	if (r->dirfd < 0)
+		log_warning("nothing will survive this recorder: %s", err_text(&err));
+	return r;
+}
+
+void recovery_start(struct recovery *r)
+{
+	if (r->dirfd < 0)
+		return;
+	remove_partial_bundles(r->options);
+	scan(r);
+	if (r->n_waiting)
+		log_info("%zu containers of a recorder before this one: waiting for their launchers", r->n_waiting);
+}
+
+void recovery_free(struct recovery *r)
+{
+	if (!r)
+		return;
+	for (size_t i = 0; i < r->n_waiting; i++)
+		history_free(r->waiting[i]);
+	closep(&r->dirfd);
+	free(r);
+}
+
+int recovery_dirfd(const struct recovery *r)
+{
+	return r->dirfd;
+}
+
+size_t recovery_waiting(const struct recovery *r)
+{
+	return r->n_waiting;
+}
+
+void recovery_give_up(struct recovery *r)
+{
+	while (r->n_waiting)
+		finish(r, r->waiting[--r->n_waiting]);
+}
+
+/* Takes the life's own history out of those that wait, finishes older ones of the same container. */
+static struct history *take_waiting(struct recovery *r, const struct life *life)
+{
+	struct history *found = NULL;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < r->n_waiting; i++) {
+		struct history *h = r->waiting[i];
+		const struct life *other = history_life(h);
+
+		if (!found && life_same(other, life))
+			found = h;
+		else if (strcmp(other->name, life->name) == 0 && other->started_ns < life->started_ns)
+			finish(r, h);
+		else
+			r->waiting[kept++] = h;
+	}
+	r->n_waiting = kept;
+	return found;
+}
+
+struct history *recovery_history(struct recovery *r, const struct life *life)
+{
+	struct history *h = take_waiting(r, life);
+	char file[HISTORY_FILE_MAX];
+	struct err err = { 0 };
+
+	if (h || r->dirfd < 0)
+		return h;
+	file_of(life, file);
+	/* Its launcher lost the connection, not we our memory. */
+	h = history_open(r->dirfd, file, NULL);
+	if (h && life_same(history_life(h), life) && history_life(h)->phase == LIFE_RUNS)
+		return h;
+	history_free(h);
+	unlinkat(r->dirfd, file, 0);
+	h = history_create(r->dirfd, file, life, &err);
+	if (!h)
+		log_warning_limited("%s: its samples will not survive this recorder: %s", life->name, err_text(&err));
+	return h;
+}

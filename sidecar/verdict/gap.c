@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A container that ended while no recorder ran. */
+#include "sidecar/verdict/gap.h"
+
+#include "lib/units.h"
+#include "sidecar/verdict/classify.h"
+
+/* This full, or this short before being full, at the last sample. */
+#define NEARLY_FULL 0.95
+#define SOON_FULL_NS NS_PER_SEC
+
+void gap_evidence(const struct gap *g, struct verdict *v)
+{
+	char from[TIME_TEXT_MAX], until[TIME_TEXT_MAX];
+
+	verdict_add_evidence(v, "recorder", "it was down from %s to %s; the container ended in between",
+			     time_format(g->from_unix_ns, from), time_format(g->until_unix_ns, until));
+	if (g->rebooted)
+		verdict_add_evidence(v, "boot ID", "another one than that of the last sample: the machine was restarted");
+	verdict_add_missing(v, "wait status, and memory counters after the death",
+			    "a running recorder: see why the sidecar was restarted");
+}
+
+bool gap_near_limit(const struct gap *g, const struct memory *last, struct verdict *v)
+{
+	char left[DURATION_TEXT_MAX];
+	double used;
+
+	if (last->limit <= 0 || last->usage < 0)
+		return false;
+	used = (double)last->usage / (double)last->limit;
+	if (used >= NEARLY_FULL) {
+		verdict_add_evidence(v, "samples", "%.0f %% of the limit in use in the last one", 100 * used);
+		return true;
+	}
+	if (g->to_limit_ns >= 0 && g->to_limit_ns <= SOON_FULL_NS) {
+		verdict_add_evidence(v, "samples", "%.0f %% of the limit in use in the last one, and %s more to it at that rate",
+				     100 * used, duration_format(g->to_limit_ns, left));
+		return true;
+	}
+	verdict_add_evidence(v, "samples", "%.0f %% of the limit in use in the last one", 100 * used);
+	return false;
+}
