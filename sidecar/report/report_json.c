@@ -31,6 +31,57 @@ cJSON *report_json_memory(const struct memory *m, int64_t sample_age_ns)
 	return json;
 }
 
+/* What only report.json has of it: the three accountings, and what few look at. */
+static cJSON *json_memory_in_full(const struct memory *m, int64_t sample_age_ns)
+{
+	cJSON *json = report_json_memory(m, sample_age_ns), *accounting = json_object_at(json, "accounting");
+	cJSON *pressure;
+
+	json_set(accounting, "kernelBytes", report_json_number(m->usage));
+	json_set(accounting, "kubeletWorkingSetBytes", report_json_number(memory_kubelet(m)));
+	json_set(accounting, "rayBytes", report_json_number(memory_ray(m)));
+	json_set(json, "kernelMemoryBytes", report_json_number(m->kernel));
+	json_set(json, "swapBytes", report_json_number(m->swap));
+	if (m->psi_some < 0 && m->psi_full < 0) {
+		json_set_str(json, "pressure", NULL);
+		return json;
+	}
+	pressure = json_object_at(json, "pressure");
+	json_set(pressure, "someAvg10Percent", m->psi_some < 0 ? cJSON_CreateNull() : cJSON_CreateNumber((double)m->psi_some / 100));
+	json_set(pressure, "fullAvg10Percent", m->psi_full < 0 ? cJSON_CreateNull() : cJSON_CreateNumber((double)m->psi_full / 100));
+	return json;
+}
+
+static cJSON *json_object_store(const struct ray_node *n)
+{
+	cJSON *json;
+
+	if (n->raylet <= 0)
+		return cJSON_CreateNull();
+	json = cJSON_CreateObject();
+	json_set(json, "budgetBytes", report_json_number(n->object_store));
+	json_set(json, "shmSizeBytes", report_json_number(n->shm_size));
+	json_set(json, "shmUsedBytes", report_json_number(n->shm_used));
+	return json;
+}
+
+static cJSON *json_components(const struct components *c)
+{
+	cJSON *array = cJSON_CreateArray();
+
+	for (size_t i = 0; i < c->n; i++) {
+		cJSON *json = cJSON_CreateObject();
+
+		json_set_str(json, "kind", component_kind_name(c->list[i].kind));
+		json_set_str(json, "name", c->list[i].name);
+		json_set_int(json, "count", c->list[i].count);
+		json_set_int(json, "bytes", c->list[i].own);
+		json_set_int(json, "largestBytes", c->list[i].largest);
+		json_append(array, json);
+	}
+	return array;
+}
+
 cJSON *report_json_processes(const struct process *top, size_t n, bool with_command)
 {
 	cJSON *array = cJSON_CreateArray();
@@ -155,7 +206,9 @@ void report_to_json(const struct report *r, struct strbuf *out)
 	json_set_str(json, "container", r->id.container);
 	json_set(json, "startedAt", report_json_time(r->started_unix_ns));
 	json_set(json, "endedAt", report_json_time(r->ended_unix_ns));
-	json_set(json, "memory", report_json_memory(&r->memory, r->sample_age_ns));
+	json_set(json, "memory", json_memory_in_full(&r->memory, r->sample_age_ns));
+	json_set(json, "objectStore", json_object_store(&r->node));
+	json_set(json, "components", json_components(&r->components));
 	json_set(json, "processes", report_json_processes(r->top, r->n_top, true));
 	json_set(json, "evidence", report_json_evidence(v));
 	json_set(json, "missing", report_json_missing(v));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report.txt: the sentence first, then what it rests on. */
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "sidecar/report/report.h"
 
 #define COLUMNS 100
+#define COMPONENTS_SHOWN 8
 #define LABEL_WIDTH 13 /* two blanks, the label, blanks up to here */
 
 /* How much of text fits into room bytes, whole characters only. */
@@ -64,6 +66,25 @@ static void add_size(struct strbuf *out, const char *name, int64_t bytes)
 		strbuf_addf(out, "%s %s", name, size_format((uint64_t)bytes, text));
 }
 
+/* The three numbers that users compare, where they differ by something one would see. */
+static void add_accounting(const struct memory *m, struct strbuf *out)
+{
+	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT(256);
+
+	if (m->usage > 0 && memory_ray(m) >= 0 && m->usage - memory_ray(m) >= m->usage / 100) {
+		add_size(&line, "as counted by the kernel", m->usage);
+		add_size(&line, ", the kubelet", memory_kubelet(m));
+		add_size(&line, ", Ray", memory_ray(m));
+		add_item(out, "", strbuf_str(&line));
+	}
+	if (m->psi_some > 0 || m->psi_full > 0) {
+		strbuf_reset(&line);
+		strbuf_addf(&line, "pressure: some tasks waited for memory %.1f %% of the last 10 s, all of them %.1f %%",
+			    (double)MAX(m->psi_some, (int64_t)0) / 100, (double)MAX(m->psi_full, (int64_t)0) / 100);
+		add_item(out, "", strbuf_str(&line));
+	}
+}
+
 static void add_memory(const struct report *r, struct strbuf *out)
 {
 	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT(512);
@@ -81,12 +102,33 @@ static void add_memory(const struct report *r, struct strbuf *out)
 		strbuf_adds(&line, ", no limit");
 	if (r->sample_age_ns >= 0)
 		strbuf_addf(&line, ", %s before the end:", duration_format(r->sample_age_ns, age));
+	else
+		strbuf_adds(&line, ", as last seen:");
 	add_size(&line, " anon", m->anon);
 	add_size(&line, ", shmem", m->shmem);
 	add_size(&line, ", file", m->file);
+	if (m->kernel > 0)
+		add_size(&line, ", kernel", m->kernel);
+	if (m->swap > 0)
+		add_size(&line, ", swapped out", m->swap);
 	add_size(&line, "; peak", m->peak);
 	/* It begins with a blank, unless memory ran out. */
 	add_item(out, "memory", strbuf_str(&line) + (line.len > 0));
+	add_accounting(m, out);
+}
+
+static void add_object_store(const struct ray_node *n, struct strbuf *out)
+{
+	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT(256);
+
+	if (n->shm_used < 0 || n->raylet <= 0)
+		return;
+	add_size(&line, "/dev/shm", n->shm_used);
+	if (n->shm_size > 0)
+		add_size(&line, " of", n->shm_size);
+	if (n->object_store > 0)
+		add_size(&line, "; the object store may have", n->object_store);
+	add_item(out, "objects", strbuf_str(&line));
 }
 
 static void add_growth(struct strbuf *out, int64_t growth)
@@ -165,6 +207,39 @@ static void add_verdict(const struct report *r, struct strbuf *out)
 	}
 }
 
+static void add_component(struct strbuf *out, const char *label, uint32_t count, int64_t own, const char *name)
+{
+	char size[SIZE_TEXT_MAX];
+	size_t line = out->len;
+
+	strbuf_addf(out, "  %-*s%-7" PRIu32 "  %-10s  ", LABEL_WIDTH - 2, label, count, size_format((uint64_t)own, size));
+	line = MIN(out->len - line, (size_t)COLUMNS);
+	strbuf_addf(out, "%.*s\n", (int)cut_at(name, COLUMNS - line), name);
+}
+
+/* Only where it says more than the table of processes: some name has more than one. */
+static void add_components(const struct components *c, struct strbuf *out)
+{
+	uint32_t count = c->rest_count;
+	int64_t own = c->rest_own;
+	bool many = false;
+
+	for (size_t i = 0; i < c->n; i++)
+		many = many || c->list[i].count > 1;
+	if (!many)
+		return;
+	strbuf_addf(out, "  %-*s%-7s  %-10s  %s\n", LABEL_WIDTH - 2, "by name", "COUNT", "RSS-SHR", "NAME");
+	for (size_t i = 0; i < c->n; i++)
+		if (i < COMPONENTS_SHOWN)
+			add_component(out, "", c->list[i].count, c->list[i].own, c->list[i].name);
+		else {
+			count += c->list[i].count;
+			own += c->list[i].own;
+		}
+	if (count)
+		add_component(out, "", count, own, "others");
+}
+
 void report_to_text(const struct report *r, struct strbuf *out)
 {
 	char line[256];
@@ -174,6 +249,7 @@ void report_to_text(const struct report *r, struct strbuf *out)
 	add_when(r, out);
 	add_verdict(r, out);
 	add_memory(r, out);
+	add_object_store(&r->node, out);
 	if (r->n_top) {
 		strbuf_addf(out, "  %-*s", LABEL_WIDTH - 2, "top");
 		snprintf(line, sizeof(line), "%*s", LABEL_WIDTH, "");
@@ -181,6 +257,7 @@ void report_to_text(const struct report *r, struct strbuf *out)
 		if (r->n_processes > r->n_top)
 			strbuf_addf(out, "%*s(%" PRIu32 " processes in all)\n", LABEL_WIDTH, "", r->n_processes);
 	}
+	add_components(&r->components, out);
 	if (r->diagnosis[0])
 		add_item(out, "diagnosis", r->diagnosis);
 	if (r->advice[0])
