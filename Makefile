@@ -78,7 +78,7 @@ $(BUILD)/test/operator/%_test: $(BUILD)/obj/operator/%_test.o $(call objects,$(O
 
 .PHONY: unit-tests
 unit-tests: $(patsubst %.c,$(BUILD)/test/%,$(TESTS))
-	$(Q)failed=0; for t in $^; do echo "== $$t"; $$t || failed=1; done; exit $$failed
+	$(Q)failed=0; for t in $^; do echo "== $$t"; timeout 300 $$t || failed=1; done; exit $$failed
 
 -include e2e/kernel/kernel.mk fuzz.mk
 
