@@ -97,8 +97,9 @@ static void crash(const struct observation *o, struct verdict *v)
 		snprintf(v->sentence, sizeof(v->sentence),
 			 "Open files ran out in container %s (Too many open files); the container lives on.", o->container);
 	else
-		snprintf(v->sentence, sizeof(v->sentence), "Ray worker %s in container %s died%s%s; the container lives on.",
-			 strncmp(worker, "a worker ", 9) == 0 ? worker + 9 : worker, o->container,
+		snprintf(v->sentence, sizeof(v->sentence), "Ray worker%s%s in container %s died%s%s; the container lives on.",
+			 e->pid || e->task[0] ? " " : "", worker + MIN(strlen(worker), e->task[0] ? 0 : strlen("a worker ")),
+			 o->container,
 			 fds ? " after open files ran out" : o->ray->signal_said[0] ? " of " : " unexpectedly",
 			 fds ? "" : o->ray->signal_said);
 	if (e->detail[0])

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of the verdict on workers of which Ray tells, as a table. */
+#include "sidecar/verdict/ray_verdict.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MIB ((int64_t)1 << 20)
+#define LIVES .container = "ray-worker", .container_lives = true
+#define FULL(percent) .cgroup_version = 2, .last = { .limit = 100 * MIB, .usage = (percent) * MIB }
+#define NO_OOM .after_known = true, .before = { .oom_kill = 2 }, .after = { .oom_kill = 2 }
+#define TABLE "706\t0.71\tray::leak\n321\t0.07\tray::DashboardAgent\n43\t0.07\t/usr/bin/python3 -m x\n8\t0.01\ty\n"
+
+static const struct {
+	const char *what;
+	struct ray_said said;
+	struct observation seen;
+	enum failure_class class;
+	enum confidence confidence;
+	const char *sentence, *evidence[3], *missing;
+} rows[] = {
+	{ "a memory kill that our samples bear out",
+	  { .file = "raylet.out",
+	    .event = { RAY_MEMORY_KILL, .pid = 706, .workers = 1, .task = "ray::leak", .held = "0.71GB",
+		       .memory = "1.42GB used / 1.46GB limit (0.97)", .detail = "exceeded threshold", .table = TABLE } },
+	  { LIVES, FULL(96) }, FAILURE_RAY_MEMORY_MONITOR, CONFIDENCE_CERTAIN,
+	  "killed ray::leak (PID 706), which held 0.71GB in container ray-worker: memory was at 1.42GB used",
+	  { "exceeded threshold", "96 % of the limit", "ray::leak (PID 706) 0.71 GB, ray::DashboardAgent (PID 321) 0.07 GB" },
+	  NULL },
+	{ "a memory kill that our samples do not bear out: forged, or on SIGTERM",
+	  { .event = { RAY_MEMORY_KILL, .pid = 706, .workers = 1, .task = "ray::leak" } }, { LIVES, FULL(20) },
+	  FAILURE_RAY_MEMORY_MONITOR, CONFIDENCE_LIKELY, "ray::leak (PID 706)", { "less than Ray's words let expect" }, NULL },
+	{ "several at once, none named", { .event = { RAY_MEMORY_KILL, .workers = 3 } }, { LIVES, FULL(96) },
+	  FAILURE_RAY_MEMORY_MONITOR, CONFIDENCE_CERTAIN, "killed a worker and 2 more in container", { "3 worker(s)" }, NULL },
+	{ "no limit to compare with", { .event = { RAY_MEMORY_KILL, .pid = 1, .workers = 1 } },
+	  { LIVES, .last = MEMORY_ABSENT }, FAILURE_RAY_MEMORY_MONITOR, CONFIDENCE_LIKELY, "a worker (PID 1)", { "1 worker" },
+	  NULL },
+	{ "a crash with a signal",
+	  { .gone = true, .signal_said = "SIGSEGV", .file = "events/event_RAYLET.log",
+	    .event = { RAY_WORKER_CRASH, .pid = 458, .task = "ray::segv", .detail = "End of file." } },
+	  { LIVES, FULL(50), NO_OOM }, FAILURE_WORKER_CRASH, CONFIDENCE_CERTAIN,
+	  "Ray worker ray::segv (PID 458) in container ray-worker died of SIGSEGV",
+	  { "End of file.", "SIGSEGV received", "not the OOM killer: its counter stayed at 2, 50 %" }, NULL },
+	{ "a crash without one, and the OOM killer has been",
+	  { .event = { RAY_WORKER_CRASH, .pid = 458 } },
+	  { LIVES, FULL(50), .after_known = true, .before = { .oom_kill = 0 }, .after = { .oom_kill = 1 } },
+	  FAILURE_WORKER_CRASH, CONFIDENCE_LIKELY, "Ray worker (PID 458) in container ray-worker died unexpectedly",
+	  { "PID 458 is there still" }, "what ended the worker" },
+	{ "of nobody knows whom", { .event = { RAY_WORKER_CRASH } }, { LIVES, FULL(50) }, FAILURE_WORKER_CRASH,
+	  CONFIDENCE_LIKELY, "Ray worker in container ray-worker died unexpectedly", { NULL }, "what ended the worker" },
+	{ "descriptors ran out in a worker, which died",
+	  { .gone = true, .event = { RAY_FDS_EXHAUSTED, .pid = 5, .task = "ray::open", .detail = "OSError: [Errno 24]" } },
+	  { LIVES, FULL(50), NO_OOM }, FAILURE_FILE_DESCRIPTORS_EXHAUSTED, CONFIDENCE_LIKELY, "died after open files ran out",
+	  { "OSError" }, NULL },
+	{ "descriptors ran out in raylet", { .file = "raylet.out", .event = { RAY_FDS_EXHAUSTED, .detail = "accept" } },
+	  { LIVES, FULL(50) }, FAILURE_FILE_DESCRIPTORS_EXHAUSTED, CONFIDENCE_LIKELY, "Open files ran out in container",
+	  { "accept" }, NULL },
+	{ "others like it", { .left_out = 49, .event = { RAY_WORKER_CRASH, .pid = 1 } }, { LIVES }, FAILURE_WORKER_CRASH,
+	  CONFIDENCE_LIKELY, "PID 1", { "49 more like this one" }, "what ended" },
+	/* The container died, and Ray had said something shortly before. */
+	{ "exit 1 after descriptors ran out", { .file = "raylet.out", .event = { RAY_FDS_EXHAUSTED, .detail = "Too many open files" } },
+	  { .container = "ray-worker", .status_known = true, .wait_status = 1 << 8 }, FAILURE_FILE_DESCRIPTORS_EXHAUSTED,
+	  CONFIDENCE_LIKELY, "exit code 1, shortly after open files had run out", { "shortly before: Too many" }, "memory of" },
+	{ "SIGTERM after descriptors ran out", { .event = { RAY_FDS_EXHAUSTED, .detail = "Too many open files" } },
+	  { .container = "ray-worker", .status_known = true, .wait_status = 15 }, FAILURE_TERMINATED, CONFIDENCE_CERTAIN,
+	  "SIGTERM", { "shortly before: Too many" }, "memory of" },
+	{ "exit 1 after a worker crashed", { .event = { RAY_WORKER_CRASH, .pid = 4, .detail = "gone" } },
+	  { .container = "ray-worker", .status_known = true, .wait_status = 1 << 8 }, FAILURE_APPLICATION_ERROR,
+	  CONFIDENCE_CERTAIN, "exit code 1", { "shortly before: gone" }, "memory of" },
+};
+
+static bool has_evidence(const struct verdict *v, const char *part)
+{
+	for (unsigned int i = 0; i < v->n_evidence; i++)
+		if (strstr(v->evidence[i].text, part))
+			return true;
+	return false;
+}
+
+static bool check_row(size_t i)
+{
+	struct observation seen = rows[i].seen;
+	struct verdict v;
+	bool right;
+
+	seen.ray = &rows[i].said;
+	classify(&seen, &v);
+	right = v.class == rows[i].class && v.confidence == rows[i].confidence && strstr(v.sentence, rows[i].sentence) &&
+		(!seen.container_lives || (v.exit_code == -1 && strstr(v.sentence, "lives on")));
+	for (size_t e = 0; e < ARRAY_SIZE(rows[i].evidence) && rows[i].evidence[e]; e++)
+		right = right && has_evidence(&v, rows[i].evidence[e]);
+	if (rows[i].missing)
+		right = right && v.n_missing > 0 && strstr(v.missing[0].what, rows[i].missing);
+	else
+		right = right && v.n_missing == 0;
+	if (right)
+		return true;
+	print_error("%s: %s, %s: %s\n", rows[i].what, failure_class_name(v.class), confidence_name(v.confidence), v.sentence);
+	for (unsigned int e = 0; e < v.n_evidence; e++)
+		print_error("    %s: %s\n", v.evidence[e].source, v.evidence[e].text);
+	for (unsigned int m = 0; m < v.n_missing; m++)
+		print_error("    missing %s\n", v.missing[m].what);
+	return false;
+}
+
+static void whatever_ray_says_has_its_verdict(void **state)
+{
+	unsigned int wrong = 0;
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		wrong += !check_row(i);
+	assert_int_equal(wrong, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(whatever_ray_says_has_its_verdict),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
