@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Ray says of its workers while the container lives: killed by its memory monitor, crashed, out of descriptors."""
+
+import json
+
+import jsonschema
+import pytest
+
+from cluster.conftest import ROOT, check_bundle, container, container_status
+from conftest import wait_for
+
+# Each ends in an exception, whose name is printed.
+TASK = """
+import json, os, signal, time, ray
+ray.init(address='auto', log_to_driver=False, logging_level='error')
+
+@ray.remote(max_retries=0)
+def {name}():
+    {body}
+
+try:
+    ray.get({name}.remote())
+except Exception as error:
+    print(json.dumps(type(error).__name__))
+"""
+
+LEAK = TASK.format(name="hoard", body="""print('hoarding', flush=True)
+    open('/tmp/hoard.prof', 'w').write('a profile')
+    kept = []
+    while True:
+        kept.append(bytearray(8 << 20))
+        time.sleep(0.05)""")
+KILL_SELF = TASK.format(name="stop", body="os.kill(os.getpid(), signal.SIGKILL)")
+SEGFAULT = TASK.format(name="crash", body="import ctypes; ctypes.string_at(0)")
+EMFILE = TASK.format(name="open_files", body="""import resource
+    resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
+    kept = []
+    while True:
+        kept.append(open('/dev/null'))""")
+
+
+@pytest.fixture(scope="module")
+def voice(new_cluster, volume):
+    """A cluster whose worker has Ray's memory monitor as Ray sets it up."""
+    assert volume.is_dir()
+    cluster = new_cluster("voice", {"small": container("ray-worker", "1200Mi")})
+    cluster.wait_nodes(2)
+    return cluster
+
+
+@pytest.fixture(scope="module")
+def worker(voice):
+    return voice.pod_name("worker")
+
+
+@pytest.fixture(scope="module")
+def events(k, worker):
+    """The sidecar's log lines of one kind."""
+    def read(kind):
+        log = k("logs", worker, "-c", "afterglow")
+        return [json.loads(line) for line in log.splitlines() if line.startswith("{") and f'"{kind}"' in line]
+    return read
+
+
+def died(events, task):
+    return wait_for(f"the end of {task}", lambda: [e for e in events("worker-died") if e["task"] == task], timeout=20)[0]
+
+
+def bundle_of(volume, event):
+    prefix, _, path = event["bundle"].partition("/")
+    assert prefix == "pvc:ray-failures"
+    report = check_bundle(volume / path)
+    jsonschema.validate(report, json.loads((ROOT / "docs/report.schema.json").read_text()))
+    assert report["class"] == event["class"]
+    return volume / path
+
+
+def test_rays_memory_monitor_kills_a_task_and_the_report_names_it(voice, events, volume):
+    assert voice.python(LEAK) == "OutOfMemoryError"
+    event = died(events, "ray::hoard")
+    assert event["class"] == "RayMemoryMonitor"
+    assert event["confidence"] == "certain"
+    assert f"Ray's memory monitor killed ray::hoard (PID {event['pid']})" in event["sentence"]
+    bundle = bundle_of(volume, event)
+    report = json.loads((bundle / "report.json").read_text())
+    assert report["exitCode"] is None
+    assert (report["processes"][0]["pid"], report["processes"][0]["name"]) == (event["pid"], "ray::hoard")
+    assert any(e["source"] == "Ray's table" and "ray::hoard" in e["text"] for e in report["evidence"])
+    table = (bundle / "ray.txt").read_text()
+    assert f"\n{event['pid']}\t" in table.partition("PID\tMEM(GB)\tCOMMAND")[2]
+
+
+def test_the_bundle_has_rays_logs_and_the_dead_workers_own(voice, events, volume):
+    bundle = bundle_of(volume, died(events, "ray::hoard"))
+    logs = {p.name: p.read_text(errors="replace") for p in (bundle / "logs").iterdir()}
+    assert "kill details: Memory on the node" in logs["raylet.out"]
+    own = next(text for name, text in logs.items() if name.startswith("worker-") and name.endswith(".out"))
+    assert "hoarding" in own
+    assert any(name.startswith("python-core-worker-") for name in logs)
+    assert all(len(text) <= 64 << 10 for text in logs.values())
+
+
+def test_files_of_profilers_are_collected(events, volume):
+    bundle = bundle_of(volume, died(events, "ray::hoard"))
+    assert (bundle / "collected/tmp_hoard.prof").read_text() == "a profile"
+
+
+@pytest.mark.parametrize(("code", "task", "failure_class", "sentence"), [
+    (KILL_SELF, "ray::stop", "WorkerCrash", "died unexpectedly"),
+    (SEGFAULT, "ray::crash", "WorkerCrash", "died of SIGSEGV"),
+    (EMFILE, "ray::open_files", "FileDescriptorsExhausted", "died after open files ran out"),
+], ids=["kill -9", "segfault", "EMFILE"])
+def test_a_worker_that_dies_by_itself_is_reported(voice, events, volume, code, task, failure_class, sentence):
+    assert voice.python(code) == "WorkerCrashedError"
+    event = died(events, task)
+    assert event["class"] == failure_class
+    assert sentence in event["sentence"]
+    assert f"{task} (PID {event['pid']})" in event["sentence"]
+    report = json.loads((bundle_of(volume, event) / "report.json").read_text())
+    assert any("not the OOM killer" in e["text"] for e in report["evidence"])
+
+
+def test_each_death_was_reported_once(events):
+    tasks = [event["task"] for event in events("worker-died")]
+    assert len(tasks) == len(set(tasks))
+
+
+def test_the_same_crash_again_is_counted_and_not_reported(voice, events):
+    before = len(events("worker-died"))
+    for _ in range(3):
+        assert voice.python(KILL_SELF) == "WorkerCrashedError"
+    lines = wait_for("the summary", lambda: [e for e in events("workers") if e["crashed"] >= 3], timeout=75, interval=2)
+    assert len(events("worker-died")) == before
+    assert lines[-1]["killedByKernel"] == 0
+
+
+def test_the_summary_stands_in_the_ray_containers_log(k, worker, events):
+    said = events("workers")
+    assert said
+    log = k("logs", worker, "-c", "ray-worker")
+    for event in said:
+        assert f"[afterglow] {event['sentence']}" in log
+        assert "Workers (tasks / actors) killed due to memory pressure (OOM)" in event["sentence"]
+    # Ray's own monitor killed one, and the reports came while the container lived.
+    assert sum(event["killedByRay"] for event in said) == 1
+
+
+def test_the_container_lived_through_all_of_it(voice, worker):
+    status = container_status(voice.pod("worker"), "ray-worker")
+    assert voice.pod_name("worker") == worker
+    assert status["restartCount"] == 0
+    assert not voice.failures()
