@@ -80,7 +80,7 @@ $(BUILD)/test/operator/%_test: $(BUILD)/obj/operator/%_test.o $(call objects,$(O
 unit-tests: $(patsubst %.c,$(BUILD)/test/%,$(TESTS))
 	$(Q)failed=0; for t in $^; do echo "== $$t"; timeout 300 $$t || failed=1; done; exit $$failed
 
--include e2e/kernel/kernel.mk fuzz.mk
+-include e2e/kernel/kernel.mk fuzz.mk bench/bench.mk
 
 # What a person calls. Packages first: a new machine has none of them.
 BUILD_PACKAGES := gcc libc6-dev make musl-tools libcjson-dev libcurl4-openssl-dev libevent-dev libmd-dev libssl-dev \
