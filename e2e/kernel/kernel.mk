@@ -2,6 +2,7 @@
 # Tests on a real kernel. Included by the Makefile.
 KERNEL_TEST_TOOLS := $(BUILD)/test/hog $(BUILD)/test/probe
 KERNEL_TESTS := $(patsubst e2e/kernel/%.c,$(BUILD)/test/%,$(wildcard e2e/kernel/launch_test.c e2e/kernel/oom_loop.c))
+KERNEL_TESTS += $(BUILD)/test/recovery_loop
 
 # What dies in the tests is static: its memory is its own, and it runs in any machine.
 $(KERNEL_TEST_TOOLS): $(BUILD)/test/%: e2e/kernel/%.c Makefile
@@ -13,6 +14,9 @@ $(KERNEL_TESTS): $(BUILD)/test/%: $(BUILD)/obj/e2e/kernel/%.o $(call objects,$(L
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(SIDECAR_LIBS)
+
+# Makes memory cgroups itself.
+$(BUILD)/test/recovery_loop: $(call objects,sidecar/memcg_make.c $(call modules,sidecar/sample))
 
 .PHONY: kernel-programs launch-test oom-loop kernel-tests
 kernel-programs: $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(KERNEL_TEST_TOOLS) $(KERNEL_TESTS)
@@ -39,18 +43,24 @@ kernel-tests-sanitized: kernel-programs $(SANITIZED)/test/afterglow-launch
 # On this machine's cgroup version, then on v2; both with and without the end of the whole group.
 OOM_LOOP ?= 60
 OOM_LOOP_V2 ?= 20
+RECOVERY_LOOP ?= 20
 kernel-tests: launch-test
 	@echo "== exec when things go wrong around it"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/exec_test.sh
+	@echo "== what the kernel log adds"
+	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/kernel_log_test.sh
 	@echo "== OOM deaths on this kernel"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) $(BUILD)/test/oom_loop --jobs 2 $(OOM_LOOP)
 	$(Q)AFTERGLOW_BUILD=$(BUILD) $(BUILD)/test/oom_loop --jobs 2 --oom-group $(OOM_LOOP)
+	@echo "== recorders killed around deaths"
+	$(Q)AFTERGLOW_BUILD=$(BUILD) $(BUILD)/test/recovery_loop --jobs 2 $(RECOVERY_LOOP)
 	@echo "== cgroup v2, in a virtual machine"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/launch_test
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/exec_test.sh
+	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/kernel_log_test.sh
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/oom_loop $(OOM_LOOP_V2)
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/oom_loop --oom-group $(OOM_LOOP_V2)
 
 # The long one: what the claim "every OOM death is explained" rests on.
 oom-loop:
-	+@$(MAKE) --no-print-directory kernel-tests OOM_LOOP=1000 OOM_LOOP_V2=200
+	+@$(MAKE) --no-print-directory kernel-tests OOM_LOOP=1000 OOM_LOOP_V2=200 RECOVERY_LOOP=200

@@ -52,12 +52,22 @@ static bool is_suspect(const struct kernel_question *q, const struct oom_kill *k
 	return false;
 }
 
+static bool has_pid(const struct kernel_question *q, int64_t pid)
+{
+	for (size_t i = 0; i < q->n_suspects; i++)
+		if (q->suspects[i].pid > 0 && q->suspects[i].pid == pid)
+			return true;
+	return false;
+}
+
 static void visit(const struct oom_kill *k, void *arg)
 {
 	struct search *s = arg;
 	enum oom_match match = oom_kill_match(k, &s->q->self);
 
 	if (match == OOM_OURS) {
+		if (s->q->shared && !has_pid(s->q, k->pid))
+			return;
 		if (!is_recent(s->q, k->time_us, INT64_MAX))
 			return;
 	} else if (match == OOM_NOT_OURS || s->by_cgroup || !is_recent(s->q, k->time_us, NAMED_WITHIN_US) ||

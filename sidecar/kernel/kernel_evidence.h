@@ -44,6 +44,7 @@ struct kernel_suspect {
 
 struct kernel_question {
 	struct oom_self self;
+	bool shared; /* its cgroup holds others' processes too: only those that are known are its own */
 	int64_t since_us; /* newest record when nothing had happened, by the kernel's clock; -1 unknown */
 	int64_t ended_us; /* the death, by the same clock or little before */
 	const struct kernel_suspect *suspects;

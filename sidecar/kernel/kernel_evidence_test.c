@@ -171,6 +171,22 @@ static void a_cgroup_wins_over_a_name(void **state)
 	assert_int_equal(f.e.kills, 1);
 }
 
+static void in_a_shared_cgroup_only_known_processes_are_ours(void **state)
+{
+	const struct kernel_suspect known = { .name = "hog", .pid = 8, .rss = MIB };
+	const struct kernel_question q = { .self = { .cgroup = CGROUP }, .shared = true, .since_us = 10 * S, .ended_us = 100 * S,
+					   .suspects = &known, .n_suspects = 1 };
+	_cleanup_fixture_ struct fixture f = FIXTURE;
+	(void)state;
+
+	add_report(&f, 98 * S, 7, "hog", CGROUP "/somebody-elses");
+	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
+	assert_false(f.e.oom);
+	add_report(&f, 99 * S, 8, "hog", CGROUP);
+	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
+	assert_true(f.e.oom && f.e.by_cgroup);
+}
+
 static void user_space_is_not_believed(void **state)
 {
 	_cleanup_fixture_ struct fixture f = FIXTURE;
@@ -239,6 +255,7 @@ int main(void)
 		cmocka_unit_test(the_latest_of_several_counts),
 		cmocka_unit_test(a_line_without_cgroup_is_ours_by_name_size_and_time),
 		cmocka_unit_test(a_cgroup_wins_over_a_name),
+		cmocka_unit_test(in_a_shared_cgroup_only_known_processes_are_ours),
 		cmocka_unit_test(user_space_is_not_believed),
 		cmocka_unit_test(names_are_escaped),
 		cmocka_unit_test(a_crash_is_known_by_name_or_by_pid),

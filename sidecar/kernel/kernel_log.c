@@ -16,9 +16,36 @@
 #define CGROUP_TEXT_MAX (16 * 1024)
 #define SYSLOG_TAIL_MAX (64 * 1024)
 #define SUSPECTS_MAX 32
+#define START_SLACK_US 1000000
 
-void kernel_log_open(struct kernel_log *k, int root_fd, pid_t launcher, pid_t command, const char *pod_uid,
-		     const struct kernel_log_options *options)
+/*
+ * The kernel stamps its log with a clock that runs like CLOCK_MONOTONIC on some
+ * machines and like CLOCK_MONOTONIC_RAW on others: the earlier of both makes no
+ * record look older than it is.
+ */
+static int64_t to_kernel_us(int64_t boottime_ns)
+{
+	struct timespec monotonic, raw;
+	int64_t now;
+
+	clock_gettime(CLOCK_MONOTONIC, &monotonic);
+	clock_gettime(CLOCK_MONOTONIC_RAW, &raw);
+	now = MIN(monotonic.tv_sec * NS_PER_SEC + monotonic.tv_nsec, raw.tv_sec * NS_PER_SEC + raw.tv_nsec);
+	return (now - MAX(now_boottime_ns() - boottime_ns, (int64_t)0)) / 1000;
+}
+
+static bool is_own_cgroup(const char *cgroup)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(CGROUP_TEXT_MAX);
+	char own[KMSG_PATH_MAX];
+	int version;
+
+	return file_read(AT_FDCWD, "/proc/self/cgroup", &text, NULL) == 0 &&
+	       memcg_find_cgroup(strbuf_str(&text), own, sizeof(own), &version) == 0 && strcmp(own, cgroup) == 0;
+}
+
+void kernel_log_open(struct kernel_log *k, int root_fd, pid_t launcher, pid_t command, int64_t started_ns,
+		     const char *pod_uid, const struct kernel_log_options *options)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(CGROUP_TEXT_MAX);
 	char path[64];
@@ -33,8 +60,10 @@ void kernel_log_open(struct kernel_log *k, int root_fd, pid_t launcher, pid_t co
 	if (root_fd < 0 || rootfd_read(root_fd, path, &text, NULL) < 0 ||
 	    memcg_find_cgroup(strbuf_str(&text), k->cgroup, sizeof(k->cgroup), &version) < 0)
 		k->cgroup[0] = '\0';
+	k->shared = is_own_cgroup(k->cgroup);
+	/* A command that crashed at once did so before we came to look; the clocks are some milliseconds apart. */
 	if (!options->off)
-		k->since_us = kmsg_newest_us();
+		k->since_us = MIN(kmsg_newest_us(), to_kernel_us(started_ns) - START_SLACK_US);
 }
 
 void kernel_log_close(struct kernel_log *k)
@@ -63,22 +92,6 @@ static bool is_restricted(void)
 	return file_read(AT_FDCWD, "/proc/sys/kernel/dmesg_restrict", &text, NULL) < 0 || strbuf_str(&text)[0] != '0';
 }
 
-/*
- * The kernel stamps its log with a clock that runs like CLOCK_MONOTONIC on some
- * machines and like CLOCK_MONOTONIC_RAW on others: the earlier of both makes no
- * record look older than it is.
- */
-static int64_t to_kernel_us(int64_t boottime_ns)
-{
-	struct timespec monotonic, raw;
-	int64_t now;
-
-	clock_gettime(CLOCK_MONOTONIC, &monotonic);
-	clock_gettime(CLOCK_MONOTONIC_RAW, &raw);
-	now = MIN(monotonic.tv_sec * NS_PER_SEC + monotonic.tv_nsec, raw.tv_sec * NS_PER_SEC + raw.tv_nsec);
-	return (now - MAX(now_boottime_ns() - boottime_ns, (int64_t)0)) / 1000;
-}
-
 static size_t list_suspects(const struct kernel_log *k, const struct process *top, size_t n_top,
 			    struct kernel_suspect suspects[static SUSPECTS_MAX])
 {
@@ -101,6 +114,7 @@ void kernel_log_look(struct kernel_log *k, int64_t ended_ns, const struct proces
 	struct kernel_suspect suspects[SUSPECTS_MAX];
 	struct kernel_question q = {
 		.self = { .cgroup = k->cgroup, .pod_uid = k->pod_uid },
+		.shared = k->shared,
 		.since_us = k->since_us,
 		.ended_us = to_kernel_us(ended_ns),
 		.suspects = suspects,

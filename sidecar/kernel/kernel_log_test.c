@@ -45,7 +45,7 @@ static void what_is_off_is_not_read(void **state)
 	struct kernel_evidence e;
 	(void)state;
 
-	kernel_log_open(&k, -1, 1, 2, "uid", &off);
+	kernel_log_open(&k, -1, 1, 2, now_boottime_ns(), "uid", &off);
 	kernel_log_look(&k, now_boottime_ns(), NULL, 0, &e);
 	assert_non_null(strstr(e.needs, "it is off"));
 	assert_false(e.oom);
@@ -61,7 +61,7 @@ static void a_look_finds_the_log_or_names_what_lacks(void **state)
 	struct kernel_evidence e;
 	(void)state;
 
-	kernel_log_open(&k, root, getpid(), getpid(), NULL, &options);
+	kernel_log_open(&k, root, getpid(), getpid(), now_boottime_ns(), NULL, &options);
 	kernel_log_look(&k, now_boottime_ns(), NULL, 0, &e);
 	assert_true(e.needs ? strlen(e.needs) > 0 : true);
 	/* Nothing of ours has died. */

@@ -415,8 +415,8 @@ static void attach(struct container *c, const struct launch_message *hello, cons
 	}
 	if (err.code)
 		log_warning_limited("%s: %s", c->hello.name, err_text(&err));
-	kernel_log_open(&c->observer.kernel, c->observer.root_fd, hello->launcher, hello->command, c->options->id.pod_uid,
-			&c->options->kernel_log);
+	kernel_log_open(&c->observer.kernel, c->observer.root_fd, hello->launcher, hello->command, hello->started_ns,
+			c->options->id.pod_uid, &c->options->kernel_log);
 	c->observer.collect = c->options->collect;
 	take_history(c);
 	watch_memory_events(c);

@@ -1,0 +1,127 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What the kernel log adds to a report, with real kills: whose limit it was, which
+# process, where a program crashed; and what is said when it cannot be read.
+# Plain sh: runs in the test machine too. As root. Ends with "N passed, N failed".
+build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
+sidecar=$build/afterglow-sidecar probe=$build/test/probe hog=$build/test/hog
+ulimit -c 0
+work=$(mktemp -d /tmp/kernel_log_test.XXXXXX)
+store=$work/store
+passed=0 failed=0
+memory=/sys/fs/cgroup/memory
+[ -d "$memory" ] || memory=/sys/fs/cgroup
+around=$memory/afterglow-test-around-$$
+
+finish() {
+	rmdir "$around/in" "$around" 2>/dev/null
+	rm -rf "$work"
+	[ "$failed" = 0 ]
+	exit
+}
+trap finish EXIT
+
+check() { # SENTENCE CONDITION...
+	sentence=$1
+	shift
+	if "$@"; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "FAIL: $sentence ($*)"
+		sed 's/^/      /' "$work/err" | tail -n 30
+	fi
+}
+
+run() { # ARG... of exec; leaves $work/err
+	"$sidecar" exec --store "$store" --name case "$@" >"$work/out" 2>"$work/err"
+}
+
+bundle() { sed -n 's/^afterglow: bundle //p' "$work/err" | tail -n 1; }
+says() { tr -s ' \n' ' ' <"$work/err" | grep -q "$1"; }
+silent() { ! says "$1"; }
+kept() { grep -q "$1" "$(bundle)/kernel.log"; }
+
+# The kernel prints 10 whole reports in 5 s and leaves out the others: OOM kills of somebody else may use them up.
+until_reported() { # CONDITION... -- ARG...
+	condition=$1
+	shift
+	for _ in 1 2 3 4 5; do
+		run "$@"
+		if says "$condition"; then return; fi
+		sleep 3
+	done
+}
+
+# Its own limit
+until_reported 'kernel log: Memory cgroup out of memory: Killed process' --memory-max 24Mi -- "$hog" 300M --rate 200M --name ray::leak
+check "the kernel's line is evidence" says 'kernel log: Memory cgroup out of memory: Killed process [0-9]* (ray::leak)'
+check "it is certain" says 'class KernelOOMContainer, certain'
+check "it is the container's limit" says 'it reached its memory limit of 24.0 MiB'
+check "nothing is missing" silent 'kernel log (needs'
+check "the bundle has the lines" kept 'Killed process [0-9]* (ray::leak)'
+
+# A limit above it
+mkdir "$around"
+if [ -e "$around/memory.max" ]; then
+	echo 24M >"$around/memory.max"
+	echo 0 >"$around/memory.swap.max" 2>/dev/null
+	echo +memory >"$around/cgroup.subtree_control"
+	mkdir "$around/in"
+	inside=$around/in
+else
+	echo 24M >"$around/memory.limit_in_bytes"
+	inside=$around
+fi
+cat >"$work/inside" <<END
+echo \$\$ >$inside/cgroup.procs
+exec "\$@"
+END
+for _ in 1 2 3 4 5; do
+	sh "$work/inside" "$sidecar" exec --store "$store" --name case --memory-max 300Mi -- "$hog" 200M --rate 200M 2>"$work/err"
+	if says KernelOOMPod; then break; fi
+	sleep 3
+done
+check "a limit above it is told apart" says 'class KernelOOMPod, certain'
+check "and named" says 'around it reached its memory limit of 24.0 MiB'
+check "by its path" says "the limit was that of a cgroup above, .*afterglow-test-around"
+
+# The node's memory: only where a machine is there to be used up.
+if [ -n "$AFTERGLOW_IN_VM" ]; then
+	run --memory-max 4Gi -- "$hog" 200M --children 4 --rate 200M
+	check "the node's memory is told apart" says 'the node had no memory left'
+fi
+
+# Crashes
+run -- "$probe" fault segv
+check "the kernel's line about a crash is evidence" says 'kernel log: probe\[[0-9]*\]: segfault at'
+run -- "$probe" fault ill
+check "traps too" says 'kernel log: traps: probe\[[0-9]*\] trap invalid opcode'
+
+# Not believed: what user space writes
+cat >"$work/forge" <<END
+echo "<3>Memory cgroup out of memory: Killed process \$\$ (sh) total-vm:9kB, anon-rss:1kB, file-rss:0kB, shmem-rss:0kB, UID:0" >/dev/kmsg
+kill -9 \$\$
+END
+run --memory-max 24Mi -- sh "$work/forge"
+check "a forged line is not believed" says 'class Killed'
+check "nor repeated" silent 'kernel log: Memory cgroup'
+check "it is kept as what it is" kept 'user space, facility 1) Memory cgroup out of memory'
+
+# Not readable
+run --kernel-log off -- "$probe" exit 1
+check "off is off" says 'kernel log (needs --kernel-log auto: it is off)'
+check "and leaves no file" test ! -e "$(bundle)/kernel.log"
+if setpriv --bounding-set=-syslog true 2>/dev/null && [ "$(cat /proc/sys/kernel/dmesg_restrict)" = 1 ]; then
+	setpriv --bounding-set=-syslog "$sidecar" exec --store "$store" --name case -- "$probe" exit 1 2>"$work/err"
+	check "what would grant it is named" says 'kernel log (needs root or CAP_SYSLOG, as kernel.dmesg_restrict is 1 here)'
+fi
+
+# The syslog file
+echo 'Nov 21 05:00:00 node app: a line of the node' >"$work/syslog"
+run --syslog "$work" -- "$probe" exit 1
+check "the tail of the syslog file is kept" grep -q 'a line of the node' "$(bundle)/syslog.log"
+run --syslog "$work/none" -- "$probe" exit 1
+check "without one, it is missing" says 'syslog (needs'
+
+echo "$passed passed, $failed failed"
