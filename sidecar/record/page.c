@@ -11,7 +11,7 @@ struct texts {
 	struct page_text texts[PAGE_TEXTS_MAX];
 	struct strbuf contents[PAGE_TEXTS_MAX];
 	size_t n;
-	bool first; /* take those that go first, or the others */
+	int rank; /* of those that are taken now */
 };
 
 static bool ends(const char *text, const char *end)
@@ -26,10 +26,12 @@ static bool is_text(const char *file)
 	return ends(file, ".log") || ends(file, ".txt") || ends(file, ".out") || ends(file, ".err");
 }
 
-/* What explains a death is read before what surrounds it. */
-static bool goes_first(const char *file)
+/* What explains a death is read before what surrounds it; what a Ray worker's own runtime logs says little. */
+static int rank_of(const char *file)
 {
-	return strcmp(file, "backtrace.txt") == 0 || strcmp(file, "kernel.log") == 0;
+	if (strcmp(file, "backtrace.txt") == 0 || strcmp(file, "kernel.log") == 0)
+		return 0;
+	return strstr(file, "python-core-worker") ? 2 : 1;
 }
 
 static void take_text(const struct bundle *b, const char *file, void *arg)
@@ -37,7 +39,7 @@ static void take_text(const struct bundle *b, const char *file, void *arg)
 	struct texts *t = arg;
 	struct strbuf *content;
 
-	if (t->n == PAGE_TEXTS_MAX || !is_text(file) || goes_first(file) != t->first)
+	if (t->n == PAGE_TEXTS_MAX || !is_text(file) || rank_of(file) != t->rank)
 		return;
 	content = &t->contents[t->n];
 	/* One more than is shown: so that the page says that there is more. */
@@ -47,6 +49,7 @@ static void take_text(const struct bundle *b, const char *file, void *arg)
 		return;
 	}
 	snprintf(t->texts[t->n].title, sizeof(t->texts[t->n].title), "%s", file);
+	t->texts[t->n].open = t->rank == 0;
 	t->texts[t->n].text = strbuf_str(content);
 	t->texts[t->n].len = content->len;
 	t->n++;
@@ -55,13 +58,12 @@ static void take_text(const struct bundle *b, const char *file, void *arg)
 int page_add(struct bundle *b, const struct report *r, const struct history *h, int64_t ended_ns, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf html = STRBUF_INIT(REPORT_HTML_MAX);
-	struct texts t = { .first = true };
+	struct texts t = { .n = 0 };
 	struct page page = { .report = r, .history = h, .ended_ns = ended_ns, .texts = t.texts };
 	int rc = 0;
 
-	bundle_each_file(b, take_text, &t);
-	t.first = false;
-	bundle_each_file(b, take_text, &t);
+	for (t.rank = 0; t.rank <= 2; t.rank++)
+		bundle_each_file(b, take_text, &t);
 	page.n_texts = t.n;
 	report_to_html(&page, &html);
 	/* Half a page is none; the text and the JSON are there. */

@@ -159,14 +159,15 @@ static int64_t own_of(const struct sample *s, pid_t pid)
 	return CHART_ABSENT;
 }
 
-static void add_process_chart(const struct page *p, const struct selection *s, struct columns *c, struct strbuf *out)
+static const char *const line_classes[PROCESS_LINES] = { "p0", "p1", "p2", "p3", "p4" };
+
+static void add_process_chart(const struct page *p, const struct selection *s, bool small, struct columns *c,
+			      struct strbuf *out)
 {
-	static const char *const classes[PROCESS_LINES] = { "p0", "p1", "p2", "p3", "p4" };
 	struct chart_series series[PROCESS_LINES];
 	struct chart chart = { .title = "Memory of the largest processes over time", .times = c->times, .n = s->n,
-			       .series = series, .from = s->from_ns - s->end_ns, .top = 1, .end = true };
+			       .series = series, .from = s->from_ns - s->end_ns, .top = 1, .end = true, .small = small };
 	size_t n = MIN(p->report->n_top, (size_t)PROCESS_LINES);
-	char size[SIZE_TEXT_MAX];
 
 	fill_times(s, c);
 	for (size_t line = 0; line < n; line++) {
@@ -175,22 +176,42 @@ static void add_process_chart(const struct page *p, const struct selection *s, s
 			chart.top = MAX(chart.top, c->values[line][i]);
 		}
 		/* The largest is drawn last, over the others. */
-		series[n - 1 - line] = (struct chart_series){ classes[line], false, c->values[line] };
+		series[n - 1 - line] = (struct chart_series){ line_classes[line], false, c->values[line] };
 	}
 	chart.n_series = n;
 	chart.top += chart.top / 12;
-	strbuf_adds(out, "<div class=\"card\"><h3>The largest processes (RSS − SHR)</h3>\n");
 	chart_add(out, &chart);
-	strbuf_adds(out, "<ul class=\"legend\">\n");
-	for (size_t line = 0; line < n; line++) {
-		const struct process *process = &p->report->top[line];
+}
 
-		strbuf_addf(out, "<li><i class=\"rule\" style=\"color:var(--%s)\"></i>", classes[line]);
+static void add_process_legend(const struct report *r, struct strbuf *out)
+{
+	char size[SIZE_TEXT_MAX];
+
+	strbuf_adds(out, "<ul class=\"legend\">\n");
+	for (size_t line = 0; line < MIN(r->n_top, (size_t)PROCESS_LINES); line++) {
+		const struct process *process = &r->top[line];
+
+		strbuf_addf(out, "<li><i class=\"rule\" style=\"color:var(--%s)\"></i>", line_classes[line]);
 		html_adds(out, process->name);
 		strbuf_addf(out, " <span class=\"note\">%d</span> <b>%s</b></li>\n", (int)process->pid,
 			    size_format((uint64_t)MAX(process_own(process), 0), size));
 	}
-	strbuf_adds(out, "</ul></div>\n");
+	strbuf_adds(out, "</ul>\n");
+}
+
+/* One chart of the whole, and with `last` one of the last moments beside it. */
+static void add_charts(const struct page *p, const char *title, const struct selection *all, const struct selection *last,
+		       void (*add)(const struct page *p, const struct selection *s, bool small, struct columns *c,
+				   struct strbuf *out),
+		       struct columns *columns, struct strbuf *out)
+{
+	strbuf_addf(out, "%s<h3>%s</h3>\n", last ? "<div class=\"pair\"><div>" : "", title);
+	add(p, all, false, columns, out);
+	if (!last)
+		return;
+	strbuf_adds(out, "</div><div><h3>The last 10 seconds</h3>\n");
+	add(p, last, true, columns, out);
+	strbuf_adds(out, "</div></div>\n");
 }
 
 /* The samples from from_ns on. False: too few for a line. */
@@ -214,16 +235,14 @@ void report_charts(const struct page *p, struct strbuf *out)
 	if (!first || first >= p->ended_ns || !select_from(p, first, all))
 		return;
 	zoom = p->ended_ns - first >= ZOOM_FROM_NS && select_from(p, p->ended_ns - ZOOM_NS, last);
-	strbuf_adds(out, zoom ? "<div class=\"card\"><div class=\"pair\"><div><h3>Memory of the container</h3>\n" :
-				"<div class=\"card\"><h3>Memory of the container</h3>\n");
-	add_memory_chart(p, all, false, columns, out);
-	if (zoom) {
-		strbuf_adds(out, "</div><div><h3>The last 10 seconds</h3>\n");
-		add_memory_chart(p, last, true, columns, out);
-		strbuf_adds(out, "</div></div>\n");
-	}
+	strbuf_adds(out, "<div class=\"card\">\n");
+	add_charts(p, "Memory of the container", all, zoom ? last : NULL, add_memory_chart, columns, out);
 	add_memory_legend(&p->report->memory, out);
 	strbuf_adds(out, "</div>\n");
-	if (p->report->n_top)
-		add_process_chart(p, all, columns, out);
+	if (!p->report->n_top)
+		return;
+	strbuf_adds(out, "<div class=\"card\">\n");
+	add_charts(p, "The largest processes (RSS − SHR)", all, zoom ? last : NULL, add_process_chart, columns, out);
+	add_process_legend(p->report, out);
+	strbuf_adds(out, "</div>\n");
 }

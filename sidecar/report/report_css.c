@@ -76,10 +76,12 @@ const char report_css[] =
 	".facts{list-style:none;margin:0;padding:0}.facts li{margin:.35rem 0;overflow-wrap:anywhere}\n"
 	".facts .src{color:var(--soft)}.facts .src::after{content:'\\00a0\\00a0'}\n"
 	"pre{margin:0;white-space:pre-wrap;overflow-wrap:anywhere;max-height:28rem;overflow:auto;line-height:1.4;font-size:.8rem}\n"
+	"details.card{padding:.6rem 1rem}summary{cursor:pointer;overflow-wrap:anywhere;font-size:.92rem}"
+	"details[open] summary{margin-bottom:.6rem}\n"
 	"footer{color:var(--soft);font-size:.8rem;margin-top:2rem}\n"
 	"@media (max-width:44rem){main{padding:1rem .85rem 2rem}h1{font-size:1.3rem}.pair{grid-template-columns:minmax(0,1fr)}"
 	".plot{height:12.5rem}.plot .x.odd{display:none}.chart{padding-left:4rem}.wide{display:none}"
-	"dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:.45rem}.card{padding:.8rem}td.bar{display:none}}\n"
+	"dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:.45rem}.card{padding:.8rem}details.card{padding:.6rem .8rem}td.bar{display:none}}\n"
 	"@media print{:root{color-scheme:light;--page:#fff;--card:#fff}body{font-size:10.5pt;-webkit-print-color-adjust:exact;"
 	"print-color-adjust:exact}main{max-width:none;padding:0}.card,.lead,tr,.facts li{break-inside:avoid}"
 	"h2{break-after:avoid}.long{break-inside:auto}pre{max-height:none}.plot{height:12rem}}\n";

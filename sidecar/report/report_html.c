@@ -294,14 +294,14 @@ static void add_text(const struct page_text *t, struct strbuf *out)
 	size_t len;
 	const char *from = tail_of(t, &len);
 
-	strbuf_adds(&section, "<h2>");
+	strbuf_addf(&section, "<details class=\"card long\"%s><summary>", t->open ? " open" : "");
 	html_adds(&section, t->title);
-	strbuf_adds(&section, "</h2>\n<div class=\"card long\">");
+	strbuf_adds(&section, "</summary>\n");
 	if (len < t->len)
 		strbuf_adds(&section, "<p class=\"note\">The end of it; the bundle holds the rest.</p>");
 	strbuf_adds(&section, "<pre>");
 	html_add(&section, from, len);
-	strbuf_adds(&section, "</pre></div>\n");
+	strbuf_adds(&section, "</pre></details>\n");
 	/* Whole or not at all: half of it would leave the page open. */
 	if (!strbuf_failed(&section) && out->len + section.len <= MIN(out->max, (size_t)TEXTS_ROOM))
 		strbuf_add(out, strbuf_str(&section), section.len);
@@ -323,6 +323,8 @@ void report_to_html(const struct page *p, struct strbuf *out)
 	add_components(&r->components, out);
 	add_processes(r, out);
 	add_evidence(&r->verdict, out);
+	if (p->n_texts)
+		strbuf_adds(out, "<h2>Logs</h2>\n");
 	for (size_t i = 0; i < MIN(p->n_texts, (size_t)PAGE_TEXTS_MAX); i++)
 		if (p->texts[i].len)
 			add_text(&p->texts[i], out);

@@ -6,6 +6,8 @@
 #ifndef AFTERGLOW_SIDECAR_REPORT_REPORT_HTML_H
 #define AFTERGLOW_SIDECAR_REPORT_REPORT_HTML_H
 
+#include <stdbool.h>
+
 #include "sidecar/report/report.h"
 #include "sidecar/sample/history.h"
 
@@ -15,9 +17,10 @@
 
 /* A text that came along: kernel lines, a backtrace, the tail of a log. */
 struct page_text {
-	char title[96];
+	char title[160];
 	const char *text;
 	size_t len;
+	bool open; /* shown at once; the others open when asked */
 };
 
 struct page {

@@ -171,14 +171,14 @@ static void hostile(struct report *r, struct history *h)
 	r->memory.kernel = (int64_t)1 << 57;
 }
 
-#define TEXT(title, text) { title, text, sizeof(text) - 1 }
+#define TEXT(title, text, open) { title, text, sizeof(text) - 1, open }
 
 static const struct page_text some_texts[] = {
 	TEXT("kernel.log",
 	     "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/kubepods.slice/pod94eb36cd/46b3e\n"
 	     "Memory cgroup out of memory: Killed process 63214 (ray::load_shard) total-vm:9149468kB, anon-rss:3224992kB, "
-	     "file-rss:2176kB, shmem-rss:92kB, UID:1000 pgtables:7372kB oom_score_adj:986\n"),
-	TEXT("logs/raylet.out", "\x1b[36m[info]\x1b[0m raylet started <b>&amp;\n"),
+	     "file-rss:2176kB, shmem-rss:92kB, UID:1000 pgtables:7372kB oom_score_adj:986\n", true),
+	TEXT("logs/raylet.out", "\x1b[36m[info]\x1b[0m raylet started <b>&amp;\n", false),
 };
 
 static const struct {
@@ -204,7 +204,7 @@ static void check_page(const char *html)
 	static const char *const void_elements[] = { "meta", "!DOCTYPE", "path" };
 	static const char *const allowed[] = { "html", "head", "title", "style", "body", "main", "p",    "h1",	 "h2",	  "h3", "ul",
 					       "li",   "div",  "span",	"dl",	 "dt",	 "dd",	 "svg",	 "i",	 "b",	  "table", "thead",
-					       "tbody", "tr",	"th",	 "td",	 "small", "pre", "footer" };
+					       "tbody", "tr",	"th",	 "td",	 "small", "pre", "footer", "details", "summary" };
 	char stack[32][16];
 	size_t depth = 0;
 
@@ -255,7 +255,7 @@ static void every_page_is_well_formed_and_loads_nothing(void **state)
 static void text_of_the_container_stays_text(void **state)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(REPORT_HTML_MAX);
-	const struct page_text evil = { EVIL, "</pre>" EVIL "\xff\xfe\0\x1b]0;x\a\xe2\x80\xae", sizeof("</pre>" EVIL) + 13 };
+	const struct page_text evil = { EVIL, "</pre>" EVIL "\xff\xfe\0\x1b]0;x\a\xe2\x80\xae", sizeof("</pre>" EVIL) + 13, true };
 	(void)state;
 
 	render(4, &evil, 1, &out);
@@ -292,7 +292,8 @@ static void the_page_says_the_sentence_first_and_shows_the_numbers(void **state)
 		"The 4 largest of 40.",
 		"memory.events</span>oom_group_kill 0 -&gt; 1",
 		"kernel log <span class=\"note\">needs CAP_SYSLOG",
-		"<h2>kernel.log</h2>",
+		"<details class=\"card long\" open><summary>kernel.log</summary>",
+		"<details class=\"card long\"><summary>logs/raylet.out</summary>",
 		"<pre>[info] raylet started &lt;b&gt;&amp;amp;",
 	};
 	const char *at;
@@ -343,7 +344,7 @@ static void a_flood_of_text_is_cut_and_the_page_stays_whole(void **state)
 	for (size_t i = 0; i < LONG; i += 100)
 		text[i] = '\n';
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
-		texts[i] = (struct page_text){ "log", text, LONG };
+		texts[i] = (struct page_text){ "log", text, LONG, false };
 	for (size_t i = 0; i < ARRAY_SIZE(fixtures); i++) {
 		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(REPORT_HTML_MAX);
 
