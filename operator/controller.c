@@ -75,12 +75,12 @@ struct reconcile {
 
 /* --- Leadership ----------------------------------------------------------------------------------------- */
 
-/* The one place that decides whether we may change the cluster. Leader election will speak here. */
+/* The one place that decides whether we may change the cluster. */
 static bool may_write(void *arg)
 {
 	const struct controller *c = arg;
 
-	return !c->stopping;
+	return !c->stopping && (!c->o.is_leader || c->o.is_leader(c->o.arg));
 }
 
 /* --- Changes become keys -------------------------------------------------------------------------------- */
@@ -136,6 +136,16 @@ static void on_owned(void *arg, enum store_change change, const cJSON *before, c
 	(void)change;
 	enqueue_owner(arg, before);
 	enqueue_owner(arg, after);
+}
+
+/* Also one that another replica wrote: then we need not. */
+static void on_failure(void *arg, enum store_change change, const cJSON *before, const cJSON *after)
+{
+	const struct controller *c = arg;
+	_cleanup_free_ char *key = object_key(after ? after : before);
+
+	if (change == STORE_ADDED && key)
+		recorder_written(c->recorder, key);
 }
 
 static void on_pod(void *arg, enum store_change change, const cJSON *before, const cJSON *after)
@@ -568,7 +578,9 @@ static int new_informers(struct controller *c, struct err *err)
 		[SERVICES] = { .resource = resource_find("v1", "Service"),
 			       .label_selector = CLUSTER_LABEL,
 			       .on_change = on_owned },
-		[FAILURES] = { .resource = resource_find("afterglow.dev/v1alpha1", "RayFailure"), .metadata_only = true },
+		[FAILURES] = { .resource = resource_find("afterglow.dev/v1alpha1", "RayFailure"),
+			       .metadata_only = true,
+				.on_change = on_failure },
 	};
 
 	for (size_t i = 0; i < KIND_COUNT; i++) {
@@ -638,6 +650,12 @@ void controller_start(struct controller *c)
 {
 	for (size_t i = 0; i < KIND_COUNT; i++)
 		informer_resync(c->informers[i]);
+}
+
+void controller_begin(struct controller *c)
+{
+	recorder_begin(c->recorder);
+	wake(c);
 }
 
 void controller_stop(struct controller *c, void (*on_idle)(void *arg), void *arg)

@@ -25,6 +25,9 @@ struct controller_options {
 	const void *launcher; /* NULL: none */
 	size_t launcher_len;
 	struct metrics *metrics;
+	/* Whether we are the replica that acts, asked right before each write. NULL: there is only one. */
+	bool (*is_leader)(void *arg);
+	void *arg;
 };
 
 /* What options point to must outlive it. */
@@ -32,6 +35,8 @@ int controller_new(const struct controller_options *options, struct controller *
 void controller_free(struct controller *controller);
 
 void controller_start(struct controller *controller);
+/* is_leader has become true. Before that everything is watched, so that nothing has to be read now. */
+void controller_begin(struct controller *controller);
 /* Takes up no new work; on_idle is called once, when the last write has been answered. */
 void controller_stop(struct controller *controller, void (*on_idle)(void *arg), void *arg);
 

@@ -10,6 +10,7 @@
 #include "lib/units.h"
 #include "operator/controller.h"
 #include "operator/kube/client.h"
+#include "operator/kube/elector.h"
 #include "operator/kube/kubeconfig.h"
 #include "operator/metrics.h"
 #include "operator/options.h"
@@ -18,6 +19,8 @@
 
 /* A ConfigMap holds at most 1 MiB, of which base64 takes a third. */
 #define LAUNCHER_MAX ((size_t)700 << 10)
+/* Leader election's timer goes before sockets and signals. */
+#define PRIORITIES 2
 /* Below the 30 s that the kubelet gives by default. */
 #define DRAIN_S 25
 
@@ -30,9 +33,11 @@ struct program {
 	struct event_base *base;
 	struct client *client;
 	struct controller *controller;
+	struct elector *elector; /* NULL: we are alone */
+	char lease_name[320];
 	struct server *server;
 	struct event *on_term, *on_int, *drain;
-	bool stopping;
+	bool stopping, lost;
 };
 
 static void program_release(struct program *p)
@@ -42,6 +47,7 @@ static void program_release(struct program *p)
 	server_free(p->server);
 	/* First the calls, whose callbacks point into the controller. */
 	controller_free(p->controller);
+	elector_free(p->elector);
 	client_free(p->client);
 	for (size_t i = 0; i < ARRAY_SIZE(events); i++)
 		if (events[i])
@@ -53,12 +59,22 @@ static void program_release(struct program *p)
 	policy_release(&p->policy);
 }
 
+static void on_released(void *arg)
+{
+	struct program *p = arg;
+
+	event_base_loopbreak(p->base);
+}
+
 static void on_idle(void *arg)
 {
 	struct program *p = arg;
 
 	log_info("stopped: no write is under way");
-	event_base_loopbreak(p->base);
+	if (p->elector)
+		elector_stop(p->elector, on_released, p);
+	else
+		event_base_loopbreak(p->base);
 }
 
 static void on_drain_over(evutil_socket_t fd, short what, void *arg)
@@ -141,7 +157,7 @@ static int find_api_server(const struct options *o, struct kubeconfig *ret_confi
 static int start_loop(struct program *p, struct err *err)
 {
 	p->base = event_base_new();
-	if (!p->base)
+	if (!p->base || event_base_priority_init(p->base, PRIORITIES) < 0)
 		return err_set(err, ENOMEM, "event loop");
 	p->on_term = evsignal_new(p->base, SIGTERM, on_signal, p);
 	p->on_int = evsignal_new(p->base, SIGINT, on_signal, p);
@@ -164,6 +180,87 @@ static int start_client(struct program *p, struct err *err)
 	return r;
 }
 
+/* --- Leader election --- */
+
+static bool is_leader(void *arg)
+{
+	const struct program *p = arg;
+
+	return elector_is_leader(p->elector);
+}
+
+static void set_leader_metric(struct program *p)
+{
+	metrics_set(&p->metrics, METRIC_LEADER, elector_is_leader(p->elector), "name=\"%s\"", p->lease_name);
+}
+
+static void on_acquired(void *arg)
+{
+	struct program *p = arg;
+
+	log_info("this replica acts: it holds the lease as %s", elector_identity(p->elector));
+	controller_begin(p->controller);
+}
+
+/* Whatever is half done, the next holder goes on from what the cluster says. */
+static void on_lost(void *arg)
+{
+	struct program *p = arg;
+
+	p->lost = true;
+	event_base_loopbreak(p->base);
+}
+
+static void on_lease_trouble(void *arg, const struct err *err)
+{
+	(void)arg;
+	if (err)
+		log_warning("lease: %s", err_text(err));
+	else
+		log_info("lease: in order again");
+}
+
+/* Operators for single namespaces do not compete with one for all. */
+static int start_elector(struct program *p, struct err *err)
+{
+	const struct options *o = &p->options;
+	struct elector_options options = {
+		.base = p->base,
+		.client = p->client,
+		.namespace = o->lease_namespace ? o->lease_namespace : client_namespace(p->client),
+		.name = p->lease_name,
+		.on_acquired = on_acquired,
+		.on_lost = on_lost,
+		.on_trouble = on_lease_trouble,
+		.arg = p,
+	};
+
+	if (!o->leader_elect)
+		return 0;
+	snprintf(p->lease_name, sizeof(p->lease_name), "afterglow-operator%s%s", o->namespace ? "." : "",
+		 o->namespace ? o->namespace : "");
+	return elector_new(&options, &p->elector, err);
+}
+
+static void on_metrics(void *arg, struct strbuf *out)
+{
+	struct program *p = arg;
+
+	if (p->elector)
+		set_leader_metric(p);
+	controller_metrics(p->controller, out);
+}
+
+static bool on_ready(void *arg, struct strbuf *out)
+{
+	const struct program *p = arg;
+
+	if (p->elector)
+		strbuf_addf(out, "lease: held by %s%s\n", elector_is_leader(p->elector) ? "this replica, " : "",
+			    *elector_holder(p->elector) ? elector_holder(p->elector) : "nobody");
+	return controller_ready(p->controller, out);
+}
+
 static int start_controller(struct program *p, struct err *err)
 {
 	struct controller_options options = {
@@ -175,15 +272,17 @@ static int start_controller(struct program *p, struct err *err)
 		.launcher = p->launcher.len ? p->launcher.data : NULL,
 		.launcher_len = p->launcher.len,
 		.metrics = &p->metrics,
+		.is_leader = p->elector ? is_leader : NULL,
+		.arg = p,
 	};
 	int r = controller_new(&options, &p->controller, err);
 
 	if (r < 0 || !*p->options.metrics_address)
 		return r;
 	struct server_handlers handlers = {
-		.ready = controller_ready,
-		.metrics = controller_metrics,
-		.arg = p->controller,
+		.ready = on_ready,
+		.metrics = on_metrics,
+		.arg = p,
 	};
 	return server_new(p->base, p->options.metrics_address, &handlers, &p->server, err);
 }
@@ -199,6 +298,8 @@ static int run(struct program *p, struct err *err)
 	if (r == 0)
 		r = start_client(p, err);
 	if (r == 0)
+		r = start_elector(p, err);
+	if (r == 0)
 		r = start_controller(p, err);
 	if (r < 0)
 		return r;
@@ -206,7 +307,11 @@ static int run(struct program *p, struct err *err)
 		 client_server(p->client), p->options.namespace ? p->options.namespace : "(all)",
 		 p->policy.sidecar_image ? p->policy.sidecar_image : "(none)");
 	controller_start(p->controller);
-	return event_base_dispatch(p->base) < 0 ? err_set(err, EIO, "event loop") : 0;
+	if (p->elector)
+		elector_start(p->elector);
+	if (event_base_dispatch(p->base) < 0)
+		return err_set(err, EIO, "event loop");
+	return p->lost ? err_set(err, EOWNERDEAD, "the lease %s is lost: another replica acts or may", p->lease_name) : 0;
 }
 
 int main(int argc, char *argv[])

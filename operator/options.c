@@ -18,6 +18,8 @@ static const char help[] =
 	"  --store-claim NAME       PVC in the cluster's namespace that keeps the evidence (storeClaim)\n"
 	"  --oom-group              on cgroup v1, end the whole container when one process is OOM-killed (oomGroup)\n"
 	"  --no-manage-clusters     only write RayFailures: another operator, like KubeRay, makes the pods\n"
+	"  --leader-elect[=BOOL]    act only while holding the Lease afterglow-operator, of several replicas (false)\n"
+	"  --lease-namespace NS     where that Lease is (default: the kubeconfig's or the pod's namespace)\n"
 	"  --metrics-address A:P    serve /healthz, /readyz and /metrics here (" OPTIONS_METRICS_ADDRESS ", \"\" for not)\n"
 	"  --log-level LEVEL        error, warning, info or debug (info)\n"
 	"  --help, --version\n";
@@ -36,6 +38,8 @@ enum option_id {
 	OPT_STORE_CLAIM,
 	OPT_OOM_GROUP,
 	OPT_NO_MANAGE_CLUSTERS,
+	OPT_LEADER_ELECT,
+	OPT_LEASE_NAMESPACE,
 	OPT_METRICS_ADDRESS,
 	OPT_LOG_LEVEL,
 	OPT_HELP,
@@ -51,6 +55,8 @@ static const struct option table[] = {
 	{ "store-claim", required_argument, NULL, OPT_STORE_CLAIM },
 	{ "oom-group", no_argument, NULL, OPT_OOM_GROUP },
 	{ "no-manage-clusters", no_argument, NULL, OPT_NO_MANAGE_CLUSTERS },
+	{ "leader-elect", optional_argument, NULL, OPT_LEADER_ELECT },
+	{ "lease-namespace", required_argument, NULL, OPT_LEASE_NAMESPACE },
 	{ "metrics-address", required_argument, NULL, OPT_METRICS_ADDRESS },
 	{ "log-level", required_argument, NULL, OPT_LOG_LEVEL },
 	{ "help", no_argument, NULL, OPT_HELP },
@@ -68,6 +74,14 @@ static int log_level_from_name(const char *name, enum log_level *ret_level, stru
 			return 0;
 		}
 	return err_set(err, EINVAL, "--log-level %s: must be error, warning, info or debug", name);
+}
+
+static int bool_from_text(const char *option, const char *text, bool *ret_value, struct err *err)
+{
+	if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
+		return err_set(err, EINVAL, "%s=%s: must be true or false", option, text);
+	*ret_value = strcmp(text, "true") == 0;
+	return 0;
 }
 
 /* An empty value, as charts write it for "not set", is the same as no option. */
@@ -103,6 +117,11 @@ static int set(struct options *o, enum option_id id, const char *value, struct e
 		return 0;
 	case OPT_NO_MANAGE_CLUSTERS:
 		o->manage_clusters = false;
+		return 0;
+	case OPT_LEADER_ELECT:
+		return bool_from_text("--leader-elect", value ? value : "true", &o->leader_elect, err);
+	case OPT_LEASE_NAMESPACE:
+		o->lease_namespace = given(value);
 		return 0;
 	case OPT_METRICS_ADDRESS:
 		o->metrics_address = value;

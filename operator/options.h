@@ -20,6 +20,8 @@ struct options {
 	bool launcher_given; /* then it must be readable */
 	const char *metrics_address; /* "address:port"; "": no server */
 	bool oom_group;
+	bool leader_elect;
+	const char *lease_namespace; /* NULL: our own */
 	bool manage_clusters; /* else only RayFailures are written: another operator makes the pods */
 	enum log_level log_level;
 	bool help, version;

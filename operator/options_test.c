@@ -27,7 +27,7 @@ static void values_are_taken_with_and_without_an_equals_sign(void **state)
 	(void)state;
 
 	assert_int_equal(parse(ARGS("--kubeconfig=/k", "--namespace", "ray", "--oom-group", "--store-claim=", "--log-level", "debug",
-				    "--no-manage-clusters"),
+				    "--no-manage-clusters", "--leader-elect", "--lease-namespace=ops"),
 			       &o, &err),
 			 0);
 	assert_string_equal(o.kubeconfig, "/k");
@@ -35,6 +35,11 @@ static void values_are_taken_with_and_without_an_equals_sign(void **state)
 	assert_true(o.oom_group);
 	assert_null(o.store_claim);
 	assert_false(o.manage_clusters);
+	assert_true(o.leader_elect);
+	assert_string_equal(o.lease_namespace, "ops");
+	assert_int_equal(parse(ARGS("--leader-elect", "--leader-elect=false"), &o, &err), 0);
+	assert_false(o.leader_elect);
+	assert_int_equal(parse(ARGS("--kubeconfig=/k", "--log-level=debug"), &o, &err), 0);
 	assert_int_equal(o.log_level, LOG_LEVEL_DEBUG);
 	assert_string_equal(o.launcher, OPTIONS_LAUNCHER);
 	assert_false(o.launcher_given);
@@ -50,6 +55,8 @@ static void mistakes_are_named(void **state)
 		{ { "-x" }, "unknown option -x" },
 		{ { "--namespace" }, "--namespace needs a value" },
 		{ { "--oom-group=yes" }, "--oom-group=yes" },
+		{ { "--leader-elect=maybe" }, "--leader-elect=maybe: must be true or false" },
+		{ { "--leader-elect", "true" }, "unexpected argument true" },
 		{ { "--log-level", "loud" }, "--log-level loud" },
 		{ { "argument" }, "unexpected argument argument" },
 	};

@@ -126,6 +126,16 @@ void recorder_see(struct recorder *recorder, const cJSON *pod)
 		add(recorder, failure);
 }
 
+void recorder_begin(struct recorder *recorder)
+{
+	struct strmap_pos pos = { 0 };
+	void *value;
+
+	while (strmap_next(&recorder->pending, &pos, NULL, &value))
+		((struct pending *)value)->since_ns = now_boottime_ns();
+	recorder_wake(recorder);
+}
+
 bool recorder_pending(const struct recorder *recorder, const cJSON *pod)
 {
 	const char *uid = json_str(pod, "metadata.uid");
@@ -167,6 +177,15 @@ static void settle(struct recorder *recorder, struct pending *p)
 	if (cluster && namespace && snprintf(key, sizeof(key), "%s/%s", namespace, cluster) < (int)sizeof(key))
 		recorder->o.on_written(recorder->o.arg, key);
 	pending_free(p);
+}
+
+void recorder_written(struct recorder *recorder, const char *key)
+{
+	struct pending *p = strmap_get(&recorder->pending, key);
+
+	/* While our own write of it runs, its answer settles it. */
+	if (p && workqueue_remove(&recorder->queue, key))
+		settle(recorder, p);
 }
 
 static void retry(struct recorder *recorder, struct pending *p, int64_t least_ns, const struct err *err)

@@ -30,6 +30,10 @@ void recorder_free(struct recorder *recorder);
 void recorder_see(struct recorder *recorder, const cJSON *pod);
 /* To be called when writing may have become possible. */
 void recorder_wake(struct recorder *recorder);
+/* The RayFailure of that key exists, whoever wrote it. */
+void recorder_written(struct recorder *recorder, const char *key);
+/* We are the replica that acts from now on: what is pending is held its full time. */
+void recorder_begin(struct recorder *recorder);
 /* Whether the pod has a death that is still to be written, for at most a minute: then the pod may go. */
 bool recorder_pending(const struct recorder *recorder, const cJSON *pod);
 /* Writes under way. */

@@ -97,6 +97,11 @@ const char *client_server(const struct client *client)
 	return client->config.server;
 }
 
+const char *client_namespace(const struct client *client)
+{
+	return client->config.namespace;
+}
+
 /* Returns whether any credential is another than before. */
 static bool refresh(struct client *client, bool force)
 {

@@ -40,6 +40,8 @@ void client_free(struct client *client); /* drops all calls without their callba
 void client_observe(struct client *client, client_observe_fn observe, client_trouble_fn trouble, void *arg);
 /* "https://10.0.0.1:443" */
 const char *client_server(const struct client *client);
+/* Of the kubeconfig's context, or of our pod. */
+const char *client_namespace(const struct client *client);
 
 struct client_request {
 	const char *method;

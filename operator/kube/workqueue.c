@@ -74,6 +74,20 @@ static void ready_append(struct workqueue *q, struct workqueue_item *item)
 	q->n_ready++;
 }
 
+static void ready_remove(struct workqueue *q, struct workqueue_item *item)
+{
+	if (item->prev)
+		item->prev->next = item->next;
+	else
+		q->first = item->next;
+	if (item->next)
+		item->next->prev = item->prev;
+	else
+		q->last = item->prev;
+	item->ready = false;
+	q->n_ready--;
+}
+
 static void delayed_remove(struct workqueue *q, struct workqueue_item *item)
 {
 	if (item->prev)
@@ -153,13 +167,7 @@ const char *workqueue_get(struct workqueue *q, int64_t now_ns)
 	item = q->first;
 	if (!item)
 		return NULL;
-	q->first = item->next;
-	if (q->first)
-		q->first->prev = NULL;
-	else
-		q->last = NULL;
-	q->n_ready--;
-	item->ready = false;
+	ready_remove(q, item);
 	item->working = true;
 	item->not_before_ns = q->pace_ns ? now_ns + q->pace_ns : 0;
 	q->n_working++;
@@ -179,6 +187,23 @@ void workqueue_done(struct workqueue *q, const char *key)
 		ready_soon(q, item);
 	item->again = false;
 	item_drop_if_idle(q, item);
+}
+
+bool workqueue_remove(struct workqueue *q, const char *key)
+{
+	struct workqueue_item *item = strmap_get(&q->items, key);
+
+	if (!item)
+		return true;
+	if (item->working)
+		return false;
+	if (item->ready)
+		ready_remove(q, item);
+	if (item->delayed)
+		delayed_remove(q, item);
+	item->failures = 0;
+	item_drop_if_idle(q, item);
+	return true;
 }
 
 void workqueue_forget(struct workqueue *q, const char *key)

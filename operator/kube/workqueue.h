@@ -40,6 +40,9 @@ const char *workqueue_get(struct workqueue *q, int64_t now_ns);
 /* The work on a key that get gave has ended. */
 void workqueue_done(struct workqueue *q, const char *key);
 
+/* Takes the key out, its failures forgotten; false, and nothing done, while it is worked on. */
+bool workqueue_remove(struct workqueue *q, const char *key);
+
 /* Success: the failures of key are forgotten. */
 void workqueue_forget(struct workqueue *q, const char *key);
 /* Failure: comes back after its delay, at least least_ns (a Retry-After). Returns the delay. */

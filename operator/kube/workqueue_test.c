@@ -170,6 +170,36 @@ static void work_on_one_key_is_paced_and_work_on_others_is_not(void **state)
 	workqueue_release(&q);
 }
 
+static void a_removed_key_does_not_come_again_and_the_others_keep_their_order(void **state)
+{
+	struct workqueue q;
+	(void)state;
+
+	workqueue_init(&q);
+	for (size_t removed = 0; removed < 3; removed++) {
+		static const char *const keys[] = { "a", "b", "c" };
+		for (size_t i = 0; i < 3; i++)
+			workqueue_add(&q, keys[i]);
+		assert_true(workqueue_remove(&q, keys[removed]));
+		for (size_t i = 0; i < 3; i++)
+			if (i != removed)
+				assert_string_equal(workqueue_get(&q, 0), keys[i]);
+		assert_null(workqueue_get(&q, 0));
+		for (size_t i = 0; i < 3; i++)
+			workqueue_done(&q, keys[i]);
+	}
+	workqueue_add_at(&q, "later", 5);
+	assert_true(workqueue_remove(&q, "later"));
+	assert_true(workqueue_remove(&q, "never there"));
+	assert_int_equal(workqueue_next_ns(&q), -1);
+	workqueue_add(&q, "busy");
+	assert_string_equal(workqueue_get(&q, 0), "busy");
+	assert_false(workqueue_remove(&q, "busy"));
+	workqueue_done(&q, "busy");
+	assert_int_equal(q.n_ready + q.n_delayed + q.n_working + q.items.n, 0);
+	workqueue_release(&q);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -180,6 +210,7 @@ int main(void)
 		cmocka_unit_test(events_during_failing_work_do_not_defeat_its_delay),
 		cmocka_unit_test(a_new_event_ends_the_wait_of_a_delayed_key),
 		cmocka_unit_test(work_on_one_key_is_paced_and_work_on_others_is_not),
+		cmocka_unit_test(a_removed_key_does_not_come_again_and_the_others_keep_their_order),
 		cmocka_unit_test(a_delay_set_while_worked_on_starts_after_done),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

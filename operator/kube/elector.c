@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Leader election on a Lease.
+ *
+ * Two timers beside the one request: wake ends a wait; deadline goes off when
+ * the Lease runs out, whatever hangs. The latter has the loop's first priority:
+ * a process that was stopped for a while, and then goes on, learns that it has
+ * lost the Lease before it touches a socket.
+ */
+#include "operator/kube/elector.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "lib/units.h"
+#include "operator/kube/lease.h"
+
+#define PATH_MAX_LEN 1024
+
+struct elector {
+	struct elector_options o;
+	char *namespace, *name;
+	const struct resource *resource;
+	struct lease lease;
+	struct event *wake, *deadline;
+	struct client_call *call;
+	enum lease_action asked; /* what call does */
+	int64_t sent_ns;
+	bool in_trouble;
+	bool stopping; /* done is to be called */
+	void (*done)(void *arg);
+	void *done_arg;
+};
+
+static void feed(struct elector *e, const struct lease_event *event);
+
+static void feed_kind(struct elector *e, enum lease_event_kind kind)
+{
+	feed(e, &(struct lease_event){ .kind = kind });
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	feed_kind(arg, LEASE_TICK);
+}
+
+static void arm(struct event *timer, int64_t delay_ns)
+{
+	delay_ns = MAX(delay_ns, NS_PER_MS);
+	event_add(timer, &(struct timeval){ delay_ns / NS_PER_SEC, delay_ns % NS_PER_SEC / 1000 });
+}
+
+/* Timers may go off a little early, and another clock may be meant: the Lease's own word counts. */
+static void on_deadline(evutil_socket_t fd, short what, void *arg)
+{
+	struct elector *e = arg;
+
+	(void)fd;
+	(void)what;
+	if (elector_is_leader(e))
+		arm(e->deadline, e->lease.deadline_ns - now_boottime_ns());
+	else if (e->lease.held)
+		feed_kind(e, LEASE_TICK);
+}
+
+/* --- The object ------------------------------------------------------------------------------------------ */
+
+/* MicroTime wants exactly six digits. */
+static void format_now(char buf[static LEASE_TIME_MAX])
+{
+	char ms[TIME_TEXT_MAX];
+
+	time_format(now_realtime_ns(), ms);
+	snprintf(buf, LEASE_TIME_MAX, "%.*s000Z", (int)strcspn(ms, "Z"), ms);
+}
+
+static cJSON *lease_object(const struct elector *e, const struct lease_record *write)
+{
+	cJSON *object = cJSON_CreateObject(), *metadata = json_object_at(object, "metadata");
+	cJSON *spec = json_object_at(object, "spec");
+	char now[LEASE_TIME_MAX];
+
+	format_now(now);
+	json_set_str(object, "apiVersion", e->resource->api_version);
+	json_set_str(object, "kind", e->resource->kind);
+	json_set_str(metadata, "namespace", e->namespace);
+	json_set_str(metadata, "name", e->name);
+	json_set_str(json_object_at(metadata, "labels"), "app.kubernetes.io/managed-by", "afterglow");
+	if (write->rv[0])
+		json_set_str(metadata, "resourceVersion", write->rv);
+	json_set_str(spec, "holderIdentity", write->holder);
+	json_set_int(spec, "leaseDurationSeconds", write->holder[0] ? LEASE_DURATION_NS / NS_PER_SEC : 1);
+	json_set_str(spec, "acquireTime", write->acquired[0] ? write->acquired : now);
+	json_set_str(spec, "renewTime", now);
+	json_set_int(spec, "leaseTransitions", write->transitions);
+	return object;
+}
+
+/* False when a text does not fit: cut it would be another. */
+static bool copy_text(const cJSON *object, const char *path, char *buf, size_t size)
+{
+	const char *text = json_str(object, path);
+
+	return snprintf(buf, size, "%s", text ? text : "") < (int)size;
+}
+
+static bool read_record(const cJSON *object, struct lease_record *ret_record)
+{
+	struct lease_record record = { .transitions = MAX(json_int(object, "spec.leaseTransitions", 0), 0) };
+
+	if (!copy_text(object, "spec.holderIdentity", record.holder, sizeof(record.holder)) ||
+	    !copy_text(object, "metadata.resourceVersion", record.rv, sizeof(record.rv)) || !record.rv[0])
+		return false;
+	/* Only passed on; the API server gives it in its own format, which fits. */
+	if (!copy_text(object, "spec.acquireTime", record.acquired, sizeof(record.acquired)))
+		record.acquired[0] = '\0';
+	*ret_record = record;
+	return true;
+}
+
+/* --- Requests --------------------------------------------------------------------------------------------- */
+
+static void tell(struct elector *e, const struct err *err)
+{
+	if (e->in_trouble == (err != NULL))
+		return;
+	e->in_trouble = err != NULL;
+	e->o.on_trouble(e->o.arg, err);
+}
+
+static void on_answer(void *arg, struct client_response *response)
+{
+	struct elector *e = arg;
+	struct lease_event event = { .kind = LEASE_FAILED, .sent_ns = e->sent_ns };
+	struct lease_record record;
+	int status = response->status;
+
+	e->call = NULL;
+	if (status / 100 == 2 && read_record(response->object, &record)) {
+		event.kind = e->asked == LEASE_GET ? LEASE_READ : LEASE_WRITTEN;
+		event.record = &record;
+	} else if (status == 404 && e->asked == LEASE_GET) {
+		event.kind = LEASE_ABSENT;
+	} else if (e->asked != LEASE_GET && (status == 409 || (status == 404 && e->asked == LEASE_UPDATE))) {
+		event.kind = LEASE_CONFLICT;
+	} else if (!response->err.code) {
+		err_set(&response->err, EPROTO, "lease %s/%s: no Lease in the answer", e->namespace, e->name);
+	}
+	tell(e, event.kind == LEASE_FAILED ? &response->err : NULL);
+	feed(e, &event);
+	if (e->stopping && !e->call)
+		feed_kind(e, LEASE_STOP);
+}
+
+static int ask(struct elector *e, const struct lease_step *step, struct err *err)
+{
+	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_MAX_LEN);
+	bool create = step->action == LEASE_CREATE, get = step->action == LEASE_GET;
+	_cleanup_json_ cJSON *object = get ? NULL : lease_object(e, &step->write);
+	_cleanup_free_ char *body = get ? NULL : cJSON_PrintUnformatted(object);
+
+	if (!get && !body)
+		return err_set(err, ENOMEM, "lease");
+	resource_path(e->resource, e->namespace, create ? NULL : e->name, NULL, &path);
+	if (strbuf_failed(&path))
+		return err_set(err, ENAMETOOLONG, "lease %s/%s", e->namespace, e->name);
+	struct client_request request = {
+		.method = get ? "GET" : create ? "POST" : "PUT",
+		.path = strbuf_str(&path),
+		.body = body,
+		.deadline_ns = LEASE_REQUEST_NS,
+	};
+	e->asked = step->action;
+	e->sent_ns = now_boottime_ns();
+	return client_start(e->o.client, &request, on_answer, e, &e->call, err);
+}
+
+/* --- Decisions -------------------------------------------------------------------------------------------- */
+
+static void finish(struct elector *e)
+{
+	event_del(e->wake);
+	event_del(e->deadline);
+	if (e->done)
+		TAKE_PTR(e->done)(e->done_arg);
+}
+
+static void wait_for(struct elector *e, int64_t delay_ns)
+{
+	arm(e->wake, delay_ns);
+	if (e->lease.held)
+		arm(e->deadline, e->lease.deadline_ns - now_boottime_ns());
+}
+
+static void feed(struct elector *e, const struct lease_event *event)
+{
+	struct lease_step step = lease_step(&e->lease, event, now_boottime_ns());
+	struct err err = { 0 };
+
+	client_cancel(TAKE_PTR(e->call));
+	switch (step.action) {
+	case LEASE_WAIT:
+		wait_for(e, step.delay_ns);
+		break;
+	case LEASE_GET:
+	case LEASE_CREATE:
+	case LEASE_UPDATE:
+		if (ask(e, &step, &err) < 0) {
+			tell(e, &err);
+			feed_kind(e, LEASE_FAILED);
+		}
+		break;
+	case LEASE_LOST:
+		finish(e);
+		e->o.on_lost(e->o.arg);
+		break;
+	case LEASE_DONE:
+		finish(e);
+		break;
+	}
+	if (step.acquired)
+		e->o.on_acquired(e->o.arg);
+}
+
+/* --- Life ------------------------------------------------------------------------------------------------- */
+
+static int make_identity(struct elector *e, struct err *err)
+{
+	char host[256], identity[LEASE_HOLDER_MAX];
+	unsigned char u[16];
+	uint64_t seed;
+
+	if (gethostname(host, sizeof(host)) < 0 || getrandom(u, sizeof(u), 0) != sizeof(u) ||
+	    getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
+		return err_set(err, errno, "identity for the lease");
+	host[sizeof(host) - 1] = '\0';
+	u[6] = (unsigned char)((u[6] & 0x0f) | 0x40); /* RFC 4122, version 4 */
+	u[8] = (unsigned char)((u[8] & 0x3f) | 0x80);
+	snprintf(identity, sizeof(identity),
+		 "%s_%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", host, u[0], u[1], u[2], u[3],
+		 u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15]);
+	lease_init(&e->lease, identity, seed | 1);
+	return 0;
+}
+
+int elector_new(const struct elector_options *options, struct elector **ret_elector, struct err *err)
+{
+	struct elector *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return err_set(err, ENOMEM, "leader election");
+	e->o = *options;
+	e->resource = resource_find("coordination.k8s.io/v1", "Lease");
+	e->namespace = strdup(options->namespace);
+	e->name = strdup(options->name);
+	e->wake = evtimer_new(options->base, on_timer, e);
+	e->deadline = evtimer_new(options->base, on_deadline, e);
+	int r = e->namespace && e->name && e->wake && e->deadline ? make_identity(e, err)
+								   : err_set(err, ENOMEM, "leader election");
+	if (r == 0 && event_priority_set(e->deadline, 0) < 0)
+		r = err_set(err, EINVAL, "leader election: event priority");
+	if (r < 0) {
+		elector_free(e);
+		return r;
+	}
+	*ret_elector = e;
+	return 0;
+}
+
+void elector_free(struct elector *e)
+{
+	if (!e)
+		return;
+	client_cancel(e->call);
+	if (e->wake)
+		event_free(e->wake);
+	if (e->deadline)
+		event_free(e->deadline);
+	free(e->namespace);
+	free(e->name);
+	free(e);
+}
+
+void elector_start(struct elector *e)
+{
+	feed_kind(e, LEASE_TICK);
+}
+
+void elector_stop(struct elector *e, void (*done)(void *arg), void *arg)
+{
+	e->done = done;
+	e->done_arg = arg;
+	e->stopping = true;
+	/* A renewal under way is waited for: without its version we could not give the Lease back. */
+	if (!e->call)
+		feed_kind(e, LEASE_STOP);
+}
+
+bool elector_is_leader(const struct elector *e)
+{
+	return lease_is_held(&e->lease, now_boottime_ns());
+}
+
+const char *elector_identity(const struct elector *e)
+{
+	return e->lease.identity;
+}
+
+const char *elector_holder(const struct elector *e)
+{
+	return e->lease.seen.holder;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Leader election: the decisions of lease.h carried out on a Lease object of the cluster. */
+#ifndef AFTERGLOW_OPERATOR_KUBE_ELECTOR_H
+#define AFTERGLOW_OPERATOR_KUBE_ELECTOR_H
+
+#include "operator/kube/client.h"
+
+struct elector;
+
+struct elector_options {
+	struct event_base *base;
+	struct client *client;
+	const char *namespace, *name; /* of the Lease */
+	void (*on_acquired)(void *arg);
+	/* Another acts, or may: the program must end at once. */
+	void (*on_lost)(void *arg);
+	/* Trouble with the Lease, said once until it is over (err NULL). */
+	void (*on_trouble)(void *arg, const struct err *err);
+	void *arg;
+};
+
+/* Copies the strings of options; the client must outlive it. */
+int elector_new(const struct elector_options *options, struct elector **ret_elector, struct err *err);
+void elector_free(struct elector *elector);
+
+void elector_start(struct elector *elector);
+/* When all work has ended: gives the Lease back, so that another need not wait. done is called once, soon. */
+void elector_stop(struct elector *elector, void (*done)(void *arg), void *arg);
+
+/* The fence, to be asked right before each write. */
+bool elector_is_leader(const struct elector *elector);
+/* "host_uuid", new with each process. */
+const char *elector_identity(const struct elector *elector);
+/* The holder as last seen, "" for none. */
+const char *elector_holder(const struct elector *elector);
+
+#endif
