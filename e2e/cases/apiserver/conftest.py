@@ -42,10 +42,18 @@ def install_crds(control_plane):
 def api(plane, request):
     """The API in a namespace of the test's own, whose clusters are gone afterwards."""
     words = re.sub("[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())[:40].strip("-")
+    api = new_namespace(plane, words)
+    yield api
+    empty(api)
+
+
+def new_namespace(plane, words):
     name = f"{words}-{uuid.uuid4().hex[:5]}"
     plane.api().create("namespaces", {"metadata": {"name": name}})
-    api = plane.api().within(name)
-    yield api
+    return plane.api().within(name)
+
+
+def empty(api):
     for plural in ("rayclusters", "pods"):
         api.request("DELETE", api.path(plural))
 
@@ -92,25 +100,35 @@ class Operator(Daemon):
         return self
 
 
-@pytest.fixture
-def start(plane, api, tmp_path):
-    """Starts operators: for the test's namespace and with a sidecar image, unless told otherwise."""
-    started = []
+class Operators:
+    """Starts operators: for one namespace and with a sidecar image, unless told otherwise."""
 
-    def run(*args, kubeconfig=None, namespace=True, image=IMAGE, env=None, ready=True):
-        arguments = ["--kubeconfig", kubeconfig or plane.kubeconfig("operator")]
-        arguments += ["--namespace", api.namespace] if namespace else []
+    def __init__(self, plane, namespace, directory):
+        self.plane, self.namespace, self.directory = plane, namespace, directory
+        self.started = []
+
+    def __call__(self, *args, kubeconfig=None, namespace=True, image=IMAGE, env=None, ready=True):
+        arguments = ["--kubeconfig", kubeconfig or self.plane.kubeconfig("operator")]
+        arguments += ["--namespace", self.namespace] if namespace else []
         arguments += ["--sidecar-image", image] if image else []
-        operator = Operator(tmp_path / f"operator-{len(started)}.log", *arguments, *args, env=env)
-        started.append(operator)
+        operator = Operator(self.directory / f"operator-{len(self.started)}.log", *arguments, *args, env=env)
+        self.started.append(operator)
         return operator.wait_ready() if ready else operator
 
-    yield run
-    for operator in started:
-        # A stopped process does not hear of anything else.
-        operator.stop(signal.SIGKILL)
-        print(f"--- {operator.log.name}\n{operator.text()}")
-        assert "Sanitizer" not in operator.text()
+    def close(self):
+        for operator in self.started:
+            # Stopped processes hear of nothing else.
+            operator.stop(signal.SIGKILL)
+            print(f"--- {operator.log.name}\n{operator.text()}")
+            assert "Sanitizer" not in operator.text()
+
+
+@pytest.fixture
+def start(plane, api, tmp_path):
+    """Starts operators."""
+    operators = Operators(plane, api.namespace, tmp_path)
+    yield operators
+    operators.close()
 
 
 @pytest.fixture
@@ -226,4 +244,5 @@ def settle(operator, api, kubelet):
     api.delete("pods", name)
 
 
-__all__ = ["BUILD", "IMAGE", "ROOT", "Operator", "RayCluster", "group", "install_crds", "ray_cluster", "settle", "yaml"]
+__all__ = ["BUILD", "IMAGE", "ROOT", "Operator", "Operators", "RayCluster", "empty", "group", "install_crds",
+           "new_namespace", "ray_cluster", "settle", "yaml"]

@@ -191,7 +191,7 @@ class ControlPlane:
         for line in self.file("audit.log").read_text().splitlines():
             event = json.loads(line)
             what = event.get("objectRef", {})
-            if (event["user"]["username"] == user and what.get("namespace") == namespace and
+            if (user in (None, event["user"]["username"]) and what.get("namespace") == namespace and
                     event.get("responseStatus", {}).get("code", 0) // 100 == 2 and
                     plural in (None, what.get("resource")) and verb in (None, event["verb"])):
                 found.append(event)

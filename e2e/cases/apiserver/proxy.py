@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A TCP proxy before the API server, which can lose what comes back. TLS goes through untouched: it only counts bytes."""
+"""A TCP proxy before the API server, which can cut connections or swallow what goes through them. TLS stays whole."""
 
 import socket
 import threading
 
 
 class Proxy:
-    """Forwards connections; cut() ends the existing ones, lose_answers() lets requests through and no answer back."""
+    """Forwards connections until told otherwise."""
 
     def __init__(self, port):
         self.target = port
@@ -14,8 +14,7 @@ class Proxy:
         self.port = self.listener.getsockname()[1]
         self.lock = threading.Lock()
         self.sockets = []
-        self.losing = False
-        self.black_hole = set()
+        self.swallowing = False
         threading.Thread(target=self.accept, daemon=True).start()
 
     def accept(self):
@@ -30,18 +29,15 @@ class Proxy:
                 continue
             with self.lock:
                 self.sockets += [client, server]
-            threading.Thread(target=self.copy, args=(client, server, False), daemon=True).start()
-            threading.Thread(target=self.copy, args=(server, client, True), daemon=True).start()
+            threading.Thread(target=self.copy, args=(client, server), daemon=True).start()
+            threading.Thread(target=self.copy, args=(server, client), daemon=True).start()
 
-    def copy(self, source, target, is_answer):
-        """Until either side ends. Answers are lost by hanging up in place of them."""
+    def copy(self, source, target):
+        """Until either side ends."""
         try:
             while data := source.recv(65536):
-                if is_answer and self.losing:
-                    break
-                if source in self.black_hole:
-                    continue
-                target.sendall(data)
+                if not self.swallowing:
+                    target.sendall(data)
         except OSError:
             pass
         for end in source, target:
@@ -50,14 +46,9 @@ class Proxy:
             except OSError:
                 pass
 
-    def lose_answers(self, losing):
-        """From now on the API server hears, and is not heard: its next byte on a connection ends that."""
-        self.losing = losing
-
     def swallow(self):
-        """The connections that exist stay open, and nothing comes through them any more."""
-        with self.lock:
-            self.black_hole.update(self.sockets)
+        """All connections, new ones too, stay open, and nothing comes through any more."""
+        self.swallowing = True
 
     def cut(self):
         """Ends the connections that exist."""
