@@ -20,7 +20,7 @@ const char report_css[] =
 	"h1{font-size:1.65rem;line-height:1.25;margin:0 0 .8rem;font-weight:650;overflow-wrap:anywhere}\n"
 	"h2{font-size:1.05rem;margin:2.2rem 0 .6rem;font-weight:650}\n"
 	"h3{font-size:.9rem;margin:0 0 .5rem;font-weight:600;color:var(--soft)}\n"
-	"p{margin:.4rem 0}\n"
+	"p{margin:.4rem 0;overflow-wrap:anywhere}\n"
 	"code,pre,.mono{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;font-size:.86em}\n"
 	".chips{display:flex;flex-wrap:wrap;gap:.4rem;margin:0 0 1.1rem;padding:0;list-style:none}\n"
 	".chips li{border:1px solid var(--line);border-radius:99px;padding:.1rem .7rem;font-size:.85rem;background:var(--card)}\n"

@@ -141,6 +141,18 @@ static bool say_growth(struct report *r)
 
 /* Causes */
 
+static bool store_is_too_large(const struct report *r)
+{
+	return r->memory.limit > 0 && (double)r->node.object_store > STORE_SHARE * 1.1 * (double)r->memory.limit;
+}
+
+static void advise_smaller_store(struct report *r)
+{
+	ADVISE(r, "object-store-memory: \"%.0f\" in rayStartParams (%.0f %% of the limit; now \"%" PRId64
+		  "\"): beyond that Ray spills objects to disk",
+	       STORE_SHARE * (double)r->memory.limit, STORE_SHARE * 100, r->node.object_store);
+}
+
 static bool objects(struct report *r)
 {
 	int64_t shmem = r->memory.shmem, most = r->components.n ? r->components.list[0].own : 0;
@@ -163,10 +175,8 @@ static bool objects(struct report *r)
 	}
 	if (n->object_store > 0)
 		SAY(r, " The object store may have %s.", SIZE(n->object_store));
-	if (n->object_store > 0 && r->memory.limit > 0 && (double)n->object_store > STORE_SHARE * 1.1 * (double)r->memory.limit)
-		ADVISE(r, "object-store-memory: \"%.0f\" in rayStartParams (%.0f %% of the limit; now \"%" PRId64
-			  "\"): beyond that Ray spills objects to disk",
-		       STORE_SHARE * (double)r->memory.limit, STORE_SHARE * 100, n->object_store);
+	if (store_is_too_large(r))
+		advise_smaller_store(r);
 	return true;
 }
 
@@ -371,10 +381,15 @@ static void promised_too_much(struct report *r)
 
 	if (r->memory.limit <= 0 || n->memory <= 0 || n->object_store <= 0 || n->memory + n->object_store <= r->memory.limit)
 		return;
+	if (store_is_too_large(r) && !strstr(r->advice, "object-store-memory")) {
+		ADVISE(r, r->advice[0] ? "; " : "");
+		advise_smaller_store(r);
+	}
 	SAY(r, " Ray was promised %s for tasks and %s for objects, more than the limit of %s.", SIZE(n->memory),
 	    SIZE(n->object_store), SIZE(r->memory.limit));
 	ADVISE(r, "%smemory: \"%.0f\" in rayStartParams", r->advice[0] ? "; " : "",
-	       MAX(FULL * (double)r->memory.limit - (double)n->object_store, STORE_SHARE * (double)r->memory.limit));
+	       FULL * (double)r->memory.limit -
+		       (store_is_too_large(r) ? STORE_SHARE * (double)r->memory.limit : (double)n->object_store));
 }
 
 static void (*const remarks[])(struct report *r) = { tasks_on_head, idle_workers_too, promised_too_much };

@@ -121,6 +121,13 @@ static const struct row {
 	{ "promises beyond the limit", OOM, FULL_4G, 0, { { "ray::leak", 3 * GIB, 0, 0 } },
 	  "Ray was promised 4.0 GiB for tasks and 1.0 GiB for objects, more than the limit of 4.0 GiB.",
 	  "; memory: \"2791728742\" in rayStartParams", .memory = 4 * GIB, .object_store = GIB },
+	{ "promises beyond the limit, most of it to objects", OOM, FULL_4G, 3 * GIB, { { "ray::x", GIB / 2, 0, 0 } },
+	  "Ray was promised 2.0 GiB for tasks and 3.0 GiB for objects",
+	  "object-store-memory: \"1288490189\" in rayStartParams (30 % of the limit; now \"3221225472\"): beyond that Ray spills "
+	  "objects to disk; memory: \"2576980378\" in rayStartParams", .memory = 2 * GIB, .object_store = 3 * GIB, .shm_used = 3 * GIB },
+	{ "the same while a task is the cause", OOM, FULL_4G, 0, { { "ray::leak", 3 * GIB, 0, 0 } },
+	  "Ray was promised 2.0 GiB for tasks and 3.0 GiB for objects",
+	  "a limit of 5.0 GiB or more; object-store-memory: \"1288490189\"", .memory = 2 * GIB, .object_store = 3 * GIB },
 	/* Silence */
 	{ "no processes were seen", OOM, FULL_4G, 0, { { NULL, 0, 0, 0 } }, NULL, NULL },
 	{ "no sample", OOM, -1, -1, -1, { { "ray::leak", GIB, 0, 0 } }, NULL, NULL },
