@@ -90,6 +90,8 @@ check "by its path" says "the limit was that of a cgroup above, .*afterglow-test
 if [ -n "$AFTERGLOW_IN_VM" ]; then
 	run --memory-max 4Gi -- "$hog" 200M --children 4 --rate 200M
 	check "the node's memory is told apart" says 'the node had no memory left'
+	run --kernel-log off --memory-max 4Gi -- "$hog" 200M --children 4 --rate 200M
+	check "even without the kernel log" says 'the node or a cgroup above it had no memory left'
 fi
 
 # Crashes

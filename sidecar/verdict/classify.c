@@ -17,6 +17,8 @@
 /* Without counters: this full, this short before, is taken for an OOM, and said to be likely only. */
 #define NEARLY_FULL 0.97
 #define NEARLY_FULL_AGE_NS (2 * NS_PER_SEC)
+/* Of the limit: usage below it was no reason for an OOM kill, as quickly as it may have grown since. */
+#define FAR_BELOW 0.8
 
 void verdict_add_evidence(struct verdict *v, const char *source, const char *fmt, ...)
 {
@@ -148,14 +150,18 @@ static enum oom ask_kernel_log(const struct observation *o, enum oom oom, struct
 		verdict_add_missing(v, "kernel log", k->needs);
 		return oom;
 	}
+	if (!k->oom && o->gap) {
+		verdict_add_evidence(v, "kernel log", "no OOM kill in this container's cgroup");
+		return oom == OOM_PROVED ? oom : OOM_NO;
+	}
 	if (!k->oom) {
 		if (oom == OOM_PROVED)
 			verdict_add_missing(v, "the kernel log's lines about this kill",
 					    "a larger kernel log (log_buf_len): they are not in it");
 		return oom;
 	}
-	/* The counters rule out that it was ours: another container's process of the same name. */
-	if (!k->by_cgroup && oom == OOM_NO)
+	/* The counters rule out that it was ours, or were not read: another container's process of the same name. */
+	if (!k->by_cgroup && (oom == OOM_NO || o->gap))
 		return oom;
 	verdict_add_evidence(v, "kernel log", "%s", k->line);
 	if (!o->container_lives && !o->gap && k->age_ns > OOM_EXPLAINS_NS) {
@@ -167,7 +173,19 @@ static enum oom ask_kernel_log(const struct observation *o, enum oom oom, struct
 	if (k->by_cgroup)
 		return OOM_PROVED;
 	verdict_add_evidence(v, "kernel log", "that line names no cgroup: ours by name, size and time");
-	return oom == OOM_UNTOLD && (o->container_lives || o->gap || v->signal == SIGKILL) ? OOM_PROBABLE : oom;
+	return oom == OOM_UNTOLD && (o->container_lives || v->signal == SIGKILL) ? OOM_PROBABLE : oom;
+}
+
+/*
+ * Without the kernel log: "max" of memory.events counts how often the container's own limit
+ * was met. An OOM kill without that, far below the limit, came from above. Not on v1, whose
+ * failcnt stays 0 on new kernels (seen on 6.18).
+ */
+static bool limit_was_not_met(const struct observation *o)
+{
+	return o->cgroup_version == 2 && counters_tell(o) && o->before.limit_hits >= 0 &&
+	       o->before.limit_hits == o->after.limit_hits && o->last.limit > 0 && o->last.usage >= 0 &&
+	       (double)o->last.usage < FAR_BELOW * (double)o->last.limit;
 }
 
 #define REASON_MAX 160
@@ -177,7 +195,7 @@ static enum failure_class oom_reason(const struct observation *o, const struct k
 				     char reason[static REASON_MAX])
 {
 	int64_t limit_bytes = k && k->limit > 0 ? k->limit : -1;
-	char limit[SIZE_TEXT_MAX], of[SIZE_TEXT_MAX + 4] = "";
+	char limit[SIZE_TEXT_MAX], used[SIZE_TEXT_MAX], of[SIZE_TEXT_MAX + 4] = "";
 
 	if (limit_bytes > 0)
 		snprintf(of, sizeof(of), " of %s", size_format((uint64_t)limit_bytes, limit));
@@ -197,6 +215,14 @@ static enum failure_class oom_reason(const struct observation *o, const struct k
 	case OOM_WHERE_CONTAINER:
 	case OOM_WHERE_UNKNOWN:
 		break;
+	}
+	if (!k && limit_was_not_met(o)) {
+		verdict_add_evidence(v, counter_file(o), "max stayed at %" PRId64 ": the container's own limit was not met",
+				     o->after.limit_hits);
+		v->confidence = CONFIDENCE_LIKELY;
+		snprintf(reason, REASON_MAX, "the node or a cgroup above it had no memory left; of its own limit of %s it used %s",
+			 size_format((uint64_t)o->last.limit, limit), size_format((uint64_t)o->last.usage, used));
+		return FAILURE_KERNEL_OOM_NODE;
 	}
 	if (o->last.limit > 0)
 		snprintf(reason, REASON_MAX, "it reached its memory limit of %s", size_format((uint64_t)o->last.limit, limit));
