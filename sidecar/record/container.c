@@ -392,10 +392,12 @@ static void take_history(struct container *c)
 
 	life_begin(&life, c->hello.name, c->hello.started_ns, c->hello.launcher);
 	history = c->callbacks.history(c, &life, c->callbacks.arg);
-	if (!history)
-		return;
-	c->resumed = history_last(history) != NULL;
-	life_adopt(&c->observer, history);
+	c->resumed = history && history_last(history);
+	/* A launcher may meet us only when its command is dead already. */
+	if (c->hello.launcher == 1 && !c->resumed)
+		observer_count_from_start(&c->observer);
+	if (history)
+		life_adopt(&c->observer, history);
 }
 
 static void attach(struct container *c, const struct launch_message *hello, const int *fds, size_t n_fds)

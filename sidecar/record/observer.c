@@ -7,6 +7,8 @@
 
 #include "lib/units.h"
 
+#define LAST_OF_LIFE_NS (2 * NS_PER_SEC)
+
 int observer_open(struct observer *o, int root_fd, pid_t launcher, struct err *err)
 {
 	*o = (struct observer){ .root_fd = root_fd, .baseline = MEMORY_ABSENT, .last.memory = MEMORY_ABSENT,
@@ -30,6 +32,12 @@ void observer_close(struct observer *o)
 	memcg_close(&o->memcg);
 	process_table_free(TAKE_PTR(o->table));
 	history_free(TAKE_PTR(o->history));
+}
+
+void observer_count_from_start(struct observer *o)
+{
+	o->baseline.oom_kill = MIN(o->baseline.oom_kill, (int64_t)0);
+	o->baseline.oom_group_kill = MIN(o->baseline.oom_group_kill, (int64_t)0);
 }
 
 static void take_snapshot(struct observer *o, int64_t now_ns, const struct memory *memory)
@@ -116,4 +124,30 @@ void observer_find_victim(struct observer *o, const struct snapshot *before, int
 		return;
 	after.n_top = process_table_top(o->table, now_ns, after.top, REPORT_TOP_MAX);
 	find_victim(o, before, &after);
+}
+
+static bool still_has(const struct snapshot *s, pid_t pid)
+{
+	for (size_t i = 0; i < s->n_top; i++)
+		if (s->top[i].pid == pid)
+			return true;
+	return false;
+}
+
+struct snapshot observer_last_of_life(const struct observer *o, int64_t ended_ns)
+{
+	struct snapshot s = o->oom_seen_ns ? o->before_oom : o->last;
+
+	if (o->oom_seen_ns || !o->previous.at_ns || ended_ns - o->previous.at_ns > LAST_OF_LIFE_NS)
+		return s;
+	/* Memory falls only then, as a rule. */
+	if (o->previous.memory.usage > o->last.memory.usage)
+		return o->previous;
+	/* The largest process goes first and its memory after it: the processes of one, the memory of the other. */
+	if (o->previous.n_top && !still_has(&o->last, o->previous.top[0].pid)) {
+		s = o->previous;
+		s.memory = o->last.memory;
+		s.at_ns = o->last.at_ns;
+	}
+	return s;
 }

@@ -59,6 +59,9 @@ struct observer {
 int observer_open(struct observer *o, int root_fd, pid_t launcher, struct err *err);
 void observer_close(struct observer *o);
 
+/* The container has its cgroup for itself from its start on: what the counters show by now is of its life. */
+void observer_count_from_start(struct observer *o);
+
 /* Reads everything anew; returns the delay in ns until the next time. */
 int64_t observer_sample(struct observer *o, int64_t now_ns);
 
@@ -67,5 +70,11 @@ void observer_forget_oom(struct observer *o);
 
 /* After the death: who of the snapshot before the OOM is gone. Sets victim if it can be told. */
 void observer_find_victim(struct observer *o, const struct snapshot *before, int64_t now_ns);
+
+/*
+ * What there was before the end: the last snapshot, or the one before it when the
+ * last was taken while the processes were already going.
+ */
+struct snapshot observer_last_of_life(const struct observer *o, int64_t ended_ns);
 
 #endif

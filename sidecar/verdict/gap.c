@@ -5,9 +5,10 @@
 #include "lib/units.h"
 #include "sidecar/verdict/classify.h"
 
-/* This full, or this short before being full, at the last sample. */
+/* This full at the last sample; or half as full, and so fast that this much later the rest was gone. */
 #define NEARLY_FULL 0.95
-#define SOON_FULL_NS NS_PER_SEC
+#define HALF_FULL 0.5
+#define SOON_FULL_NS (500 * NS_PER_MS)
 
 void gap_evidence(const struct gap *g, struct verdict *v)
 {
@@ -33,7 +34,8 @@ bool gap_near_limit(const struct gap *g, const struct memory *last, struct verdi
 		verdict_add_evidence(v, "samples", "%.0f %% of the limit in use in the last one", 100 * used);
 		return true;
 	}
-	if (g->to_limit_ns >= 0 && g->to_limit_ns <= SOON_FULL_NS) {
+	if (used >= HALF_FULL && g->to_limit_ns >= 0 &&
+	    g->to_limit_ns <= MIN(SOON_FULL_NS, g->until_unix_ns - g->from_unix_ns)) {
 		verdict_add_evidence(v, "samples", "%.0f %% of the limit in use in the last one, and %s more to it at that rate",
 				     100 * used, duration_format(g->to_limit_ns, left));
 		return true;
