@@ -150,6 +150,8 @@ void kernel_evidence_find(const struct kmsg_log *log, const struct kernel_questi
 		last = k->last + 1;
 	}
 	find_crash(log, q, &e);
+	if (log->lost > 0)
+		strbuf_addf(excerpt, "(%" PRId64 " records were overwritten before they could be read)\n", log->lost);
 	for (size_t i = first; i < last; i++)
 		add_line(log, i, excerpt);
 	*ret_evidence = e;

@@ -232,6 +232,17 @@ static void a_crash_is_known_by_name_or_by_pid(void **state)
 	assert_non_null(strstr(f.e.crash, "segfault at 77"));
 }
 
+static void a_gap_is_said(void **state)
+{
+	_cleanup_fixture_ struct fixture f = FIXTURE;
+	(void)state;
+
+	add(&f, 6, 50 * S, "a line");
+	f.log.lost = 7;
+	ask(&f, CGROUP);
+	assert_string_equal(strbuf_str(&f.excerpt), "(7 records were overwritten before they could be read)\n[   50.000000] a line\n");
+}
+
 static void a_long_log_is_cut_to_its_end(void **state)
 {
 	_cleanup_fixture_ struct fixture f = FIXTURE;
@@ -259,6 +270,7 @@ int main(void)
 		cmocka_unit_test(user_space_is_not_believed),
 		cmocka_unit_test(names_are_escaped),
 		cmocka_unit_test(a_crash_is_known_by_name_or_by_pid),
+		cmocka_unit_test(a_gap_is_said),
 		cmocka_unit_test(a_long_log_is_cut_to_its_end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
