@@ -3,6 +3,7 @@
 #include "sidecar/ray/ray_logs.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -48,6 +49,7 @@ struct file {
 
 struct ray_logs {
 	int root_fd;
+	char told[512]; /* by raylet's command line, "" if it has not */
 	int dir_fd; /* of the logs, -1: none */
 	dev_t dev;
 	ino_t ino;
@@ -99,6 +101,12 @@ void ray_logs_free(struct ray_logs *l)
 		file_close(&l->files[i]);
 	closep(&l->dir_fd);
 	free(l);
+}
+
+void ray_logs_set_dir(struct ray_logs *l, const char *path)
+{
+	if ((size_t)snprintf(l->told, sizeof(l->told), "%s", path) >= sizeof(l->told))
+		l->told[0] = '\0';
 }
 
 int ray_logs_dir(const struct ray_logs *l)
@@ -255,7 +263,8 @@ static void poll_file(struct ray_logs *l, size_t i)
 
 static void find_session(struct ray_logs *l)
 {
-	_cleanup_close_ int fd = rootfd_open(l->root_fd, RAY_SESSION "/logs", O_PATH | O_DIRECTORY, NULL);
+	const char *path = l->told[0] ? l->told : RAY_SESSION "/logs";
+	_cleanup_close_ int fd = rootfd_open(l->root_fd, path, O_PATH | O_DIRECTORY, NULL);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0)

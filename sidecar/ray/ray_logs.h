@@ -29,6 +29,12 @@ struct ray_logs;
 struct ray_logs *ray_logs_new(int root_fd);
 void ray_logs_free(struct ray_logs *l);
 
+/*
+ * Where raylet says that its logs are (--log_dir=): a path from the container's
+ * root. Preferred to RAY_SESSION from now on; "" forgets it.
+ */
+void ray_logs_set_dir(struct ray_logs *l, const char *path);
+
 /* file is the name below logs/. The event is valid during the call. */
 typedef void (*ray_event_fn)(const struct ray_event *event, const char *file, void *arg);
 

@@ -218,6 +218,26 @@ static void a_new_session_takes_over_after_the_last_words_of_the_old_one(void **
 	assert_int_equal(seen[2].pid, 3);
 }
 
+static void raylets_own_word_on_the_place_wins(void **state)
+{
+	char command[256];
+	(void)state;
+
+	poll_once();
+	make_session("session_1");
+	snprintf(command, sizeof(command), "mkdir -p %s/data/ray/session_9/logs/events", root);
+	assert_int_equal(system(command), 0);
+	add(at("data/ray/session_9/logs/" EVENTS), CRASH("9"));
+	ray_logs_set_dir(logs, "/data/ray/session_9/logs");
+	poll_twice();
+	assert_int_equal(n_seen, 1);
+	assert_int_equal(seen[0].pid, 9);
+	ray_logs_set_dir(logs, "");
+	add(log_at("session_1", EVENTS), CRASH("1"));
+	poll_twice();
+	assert_int_equal(n_seen, 2);
+}
+
 static void last_words_are_read_at_once(void **state)
 {
 	(void)state;
@@ -350,6 +370,7 @@ int main(void)
 		TEST(rotation_loses_nothing),
 		TEST(a_truncated_file_is_read_anew),
 		TEST(a_new_session_takes_over_after_the_last_words_of_the_old_one),
+		TEST(raylets_own_word_on_the_place_wins),
 		TEST(last_words_are_read_at_once),
 		TEST(huge_lines_and_floods_are_bounded),
 		TEST(what_is_no_regular_file_is_not_read),

@@ -16,6 +16,7 @@
 #define LAST_WORDS_NS (30 * NS_PER_SEC)
 #define LOOKUPS_MAX 4 /* of a dead worker's files, in one poll */
 #define WORKER_LOG_MAX (16 * 1024)
+#define COMMAND_LINE_MAX (32 * 1024)
 
 struct ray_watch {
 	int root_fd;
@@ -27,6 +28,7 @@ struct ray_watch {
 	const struct ray_watch_callbacks *callbacks; /* NULL: only remember */
 	int64_t now_ns;
 	unsigned int lookups;
+	pid_t raylet; /* whose command line was read */
 };
 
 struct ray_watch *ray_watch_new(int root_fd, int64_t now_ns)
@@ -145,6 +147,23 @@ static void on_event(const struct ray_event *event, const char *file, void *arg)
 		w->callbacks->died(&said, w->callbacks->arg);
 }
 
+/* --temp-dir puts the session elsewhere than below /tmp/ray. */
+static void ask_raylet(struct ray_watch *w, pid_t raylet)
+{
+	static const char option[] = "--log_dir=";
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(COMMAND_LINE_MAX);
+	char path[40];
+	const char *at, *end;
+
+	w->raylet = raylet;
+	snprintf(path, sizeof(path), "proc/%d/cmdline", (int)raylet);
+	rootfd_read(w->root_fd, path, &text, NULL);
+	end = strbuf_str(&text) + text.len;
+	for (at = strbuf_str(&text); at < end; at += strlen(at) + 1)
+		if (strncmp(at, option, sizeof(option) - 1) == 0)
+			ray_logs_set_dir(w->logs, at + sizeof(option) - 1);
+}
+
 void ray_watch_poll(struct ray_watch *w, const struct observer *o, int64_t now_ns, const struct ray_watch_callbacks *callbacks)
 {
 	struct ray_summary summary;
@@ -157,6 +176,8 @@ void ray_watch_poll(struct ray_watch *w, const struct observer *o, int64_t now_n
 	w->now_ns = now_ns;
 	w->callbacks = callbacks;
 	w->lookups = 0;
+	if (o->node.raylet != w->raylet)
+		ask_raylet(w, o->node.raylet);
 	ray_logs_poll(w->logs, now_ns, on_event, w);
 	if (ray_tally_summary(&w->tally, now_ns, &summary))
 		callbacks->summary(&summary, callbacks->arg);
