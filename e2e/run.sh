@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# run.sh operator|cluster [PYTEST-ARG...]: brings up what the tests need and runs them.
+# run.sh operator|cluster|browser [PYTEST-ARG...]: brings up what the tests need and runs them.
 #   operator  the operator from build/, as a process here, against a real kube-apiserver; no cluster is needed
+#   browser   report.html in headless Chromium; pictures stay in build/e2e-browser
 #   cluster   everything, installed by Helm on a real cluster, with real Ray
-# The second one's cluster is left running for the next run; e2e/cluster/down.sh ends it.
+# The last one's cluster is left running for the next run; e2e/cluster/down.sh ends it.
 # KUBECONFIG_E2E=path uses a cluster of yours: it must be able to pull or hold the images.
 set -euo pipefail
 
@@ -27,6 +28,9 @@ if [ "$suite" = operator ]; then
 	cases=apiserver
 	e2e/cluster/deps.sh
 	e2e/cluster/build.sh
+elif [ "$suite" = browser ]; then
+	tools/apt-install.sh chromium fonts-dejavu-core libcmocka-dev
+	make --no-print-directory deps all build/test/hog build/test/sidecar/report/report_html_test
 elif [ -n "${KUBECONFIG_E2E:-}" ]; then
 	export KUBECONFIG=$KUBECONFIG_E2E
 else
