@@ -17,7 +17,6 @@
 #include "sidecar/store/bundle.h"
 
 #define SAMPLES_FILE_MAX (4 << 20)
-#define LAST_OF_LIFE_NS (2 * NS_PER_SEC)
 
 static int64_t to_unix_ns(int64_t boottime_ns)
 {
@@ -29,25 +28,22 @@ static int64_t to_boottime_ns(int64_t unix_ns)
 	return now_boottime_ns() - (now_realtime_ns() - unix_ns);
 }
 
-/*
- * The snapshot that shows what there was before the end. The very last one may
- * have been taken while the processes were already going: memory falls only
- * then, as a rule, and the one before tells more. Its age is told either way.
- */
-static const struct snapshot *last_of_life(const struct observer *o, const struct ending *e)
+/* What the counters told after the death: the peak, and without any sample the limit too. */
+static struct snapshot with_counters(struct snapshot s, const struct ending *e)
 {
-	if (o->oom_seen_ns)
-		return &o->before_oom;
-	if (o->previous.at_ns && e->ended_ns - o->previous.at_ns <= LAST_OF_LIFE_NS &&
-	    o->previous.memory.usage > o->last.memory.usage)
-		return &o->previous;
-	return &o->last;
+	if (!e->after_known)
+		return s;
+	s.memory.peak = MAX(s.memory.peak, e->after.peak);
+	if (!s.at_ns)
+		s.memory.limit = e->after.limit;
+	return s;
 }
 
 void postmortem_report(struct observer *o, const struct ending *e, const struct recorder_options *options,
 		       const char *container, struct report *ret_report)
 {
-	struct snapshot last = e->ray ? *ray_watch_snapshot(o->ray, o, e->ray->event.pid) : *last_of_life(o, e);
+	struct snapshot last = e->ray ? *ray_watch_snapshot(o->ray, o, e->ray->event.pid) :
+					with_counters(observer_last_of_life(o, e->ended_ns), e);
 	struct report r = { .id = options->id, .memory = last.memory, .sample_age_ns = -1, .n_top = last.n_top };
 	struct observation seen = {
 		.container = container,
@@ -92,8 +88,6 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 	r.shmem_at_start = o->shmem_at_start;
 	if (r.n_top)
 		trend_of_process(o->history, r.top[0].pid, &r.trend);
-	if (e->after_known && e->after.peak > r.memory.peak)
-		r.memory.peak = e->after.peak;
 	report_diagnose(&r);
 	*ret_report = r;
 }

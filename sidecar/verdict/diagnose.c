@@ -23,6 +23,7 @@
 #define IDLE_DOMINANT 0.3
 #define IDLE_WORTH_SAYING 0.15
 #define FULL 0.9 /* of the limit: only then a higher limit would have helped */
+#define TOLD_ENOUGH 0.5 /* of the limit: below it the last sample is not about this death */
 #define HEADROOM 1.25 /* what is advised over what was needed */
 #define RESERVE 1.1 /* the same for one task's memory= */
 #define STORE_SHARE 0.3 /* of the memory that Ray itself gives to objects by default */
@@ -348,6 +349,29 @@ static bool spread_out(struct report *r)
 	return true;
 }
 
+/* The last sample tells of other times when the limit was met so far from it. */
+static bool too_quick(struct report *r)
+{
+	const struct memory *m = &r->memory;
+	/* A process may have died at a limit above. */
+	bool met = r->verdict.class == FAILURE_KERNEL_OOM_CONTAINER ||
+		   (r->verdict.class == FAILURE_KERNEL_OOM_PROCESS && (double)m->peak >= FULL * (double)m->limit);
+	char age[DURATION_TEXT_MAX];
+
+	if (!met || m->limit <= 0 || (double)m->usage >= TOLD_ENOUGH * (double)m->limit)
+		return false;
+	if (m->usage <= 0) {
+		SAY(r, "Memory went to the limit of %s before the first sample: too quick to see which process took it.",
+		    SIZE(m->limit));
+		return true;
+	}
+	SAY(r, "Memory went from %s to the limit of %s", SIZE(m->usage), SIZE(m->limit));
+	if (r->sample_age_ns >= 0)
+		SAY(r, " in the last %s", duration_format(r->sample_age_ns, age));
+	SAY(r, ": too quick to see which process took it; the table is from before.");
+	return true;
+}
+
 static bool (*const causes[])(struct report *r) = {
 	objects,     driver_on_head, rays_own,	 one_process,	many_alike,
 	idle_workers, many_tasks,    page_cache, kernel_memory, spread_out,
@@ -399,7 +423,7 @@ void report_diagnose(struct report *r)
 	bool found = false;
 
 	r->diagnosis[0] = r->advice[0] = '\0';
-	if (!is_memory_death(r->verdict.class) || r->memory.usage <= 0)
+	if (!is_memory_death(r->verdict.class) || too_quick(r) || r->memory.usage <= 0)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(causes) && !found; i++)
 		found = causes[i](r);

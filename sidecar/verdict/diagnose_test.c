@@ -56,6 +56,13 @@ static const struct row {
 	  "One process", NULL },
 	{ "a limit that was not reached", FAILURE_KERNEL_OOM_POD, 8 * GIB, 4 * GIB, 0, { { "ray::leak", 3 * GIB, 0, 0 } },
 	  "One process", NULL },
+	/* Quicker than the samples */
+	{ "a last sample of long before", OOM, FULL_4G / 8, 0, { { "hog", GIB / 4, 0, 0 } },
+	  "Memory went from 512.0 MiB to the limit of 4.0 GiB in the last 25 ms: too quick to see which process took it; the table "
+	  "is from before.", NULL },
+	{ "no sample at all", OOM, 4 * GIB, -1, 0, { { 0 } }, "went to the limit of 4.0 GiB before the first sample", NULL },
+	{ "a process killed at a limit above", FAILURE_KERNEL_OOM_PROCESS, FULL_4G / 8, 0, { { "hog", GIB / 4, 0, 0 } },
+	  "One process, hog, held 50 %", NULL },
 	{ "more than the cgroup's usage", OOM, GIB, GIB, 0, { { "ray::x", 3 * GIB, 0, 0 } }, "held 100 % of the memory", "find" },
 	{ "a small task", OOM, 64 * MIB, 64 * MIB, 0, { { "ray::x", 50 * MIB, 0, 0 } }, "held 78 %",
 	  "@ray.remote(memory=52428800)" },
@@ -146,6 +153,7 @@ static struct report report_of(const struct row *row)
 	struct report r = {
 		.id.container = row->container ? row->container : "ray-worker",
 		.verdict.class = row->class,
+		.sample_age_ns = 25 * NS_PER_MS,
 		.memory = MEMORY_ABSENT,
 		.trend = row->trend,
 		.shmem_at_start = known(row->shmem_at_start),

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of which snapshot shows what there was before the end. Sizes in MiB, times in ms. */
+#include "sidecar/record/observer.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "lib/units.h"
+
+#define MIB ((int64_t)1 << 20)
+#define END (10000 * NS_PER_MS)
+
+struct seen {
+	int ago, usage; /* before the end; usage -1: no such snapshot */
+	pid_t pids[4]; /* largest first, 0 ends */
+};
+
+static const struct {
+	const char *what;
+	struct seen previous, last;
+	pid_t largest; /* in what is chosen, 0: none */
+	int usage, ago;
+} rows[] = {
+	{ "a process that grows", { 40, 10, { 2, 1 } }, { 20, 20, { 2, 1 } }, 2, 20, 20 },
+	{ "the last was taken when most was gone", { 40, 40, { 2, 1 } }, { 2, 5, { 1 } }, 2, 40, 40 },
+	{ "the largest was gone, its memory not yet", { 40, 38, { 2, 1 } }, { 2, 40, { 1 } }, 2, 40, 2 },
+	{ "the second is the largest now, the first still there", { 40, 30, { 2, 3, 1 } }, { 2, 40, { 3, 2, 1 } }, 3, 40, 2 },
+	{ "the largest ended long before", { 3000, 30, { 2, 1 } }, { 2, 40, { 1 } }, 1, 40, 2 },
+	{ "one snapshot only", { 0, -1, { 0 } }, { 11, 20, { 1 } }, 1, 20, 11 },
+	{ "the first had no processes", { 40, 10, { 0 } }, { 20, 20, { 1 } }, 1, 20, 20 },
+	{ "none", { 0, -1, { 0 } }, { 0, -1, { 0 } }, 0, -1, 0 },
+};
+
+static struct snapshot snapshot_of(const struct seen *seen)
+{
+	struct snapshot s = { .memory = MEMORY_ABSENT };
+
+	if (seen->usage < 0)
+		return s;
+	s.at_ns = END - seen->ago * NS_PER_MS;
+	s.memory.usage = seen->usage * MIB;
+	for (; s.n_top < ARRAY_SIZE(seen->pids) && seen->pids[s.n_top]; s.n_top++)
+		s.top[s.n_top].pid = seen->pids[s.n_top];
+	return s;
+}
+
+static void the_snapshot_that_shows_the_largest_is_taken(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct observer o = { .previous = snapshot_of(&rows[i].previous), .last = snapshot_of(&rows[i].last) };
+		const struct snapshot s = observer_last_of_life(&o, END);
+		int64_t usage = rows[i].usage < 0 ? -1 : rows[i].usage * MIB;
+
+		if ((s.n_top ? s.top[0].pid : 0) != rows[i].largest || s.memory.usage != usage ||
+		    s.at_ns != (rows[i].usage < 0 ? 0 : END - rows[i].ago * NS_PER_MS))
+			fail_msg("%s: PID %d, %.0f MiB", rows[i].what, s.n_top ? (int)s.top[0].pid : 0,
+				 (double)s.memory.usage / (double)MIB);
+	}
+}
+
+static void what_was_before_the_oom_killer_came_wins(void **state)
+{
+	const struct seen before = { 300, 40, { 2, 1 } }, previous = { 40, 20, { 3, 1 } }, last = { 20, 10, { 1 } };
+	const struct observer o = { .oom_seen_ns = END - NS_PER_SEC, .before_oom = snapshot_of(&before),
+				    .previous = snapshot_of(&previous), .last = snapshot_of(&last) };
+	(void)state;
+
+	assert_int_equal(observer_last_of_life(&o, END).top[0].pid, 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_snapshot_that_shows_the_largest_is_taken),
+		cmocka_unit_test(what_was_before_the_oom_killer_came_wins),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
