@@ -45,6 +45,11 @@ static const struct {
 	{ { "--grace", "-1" }, "--grace" },
 	{ { "--grace", "inf" }, "--grace" },
 	{ { "--grace", "soon" }, "--grace" },
+	{ { "--kernel-log" }, "--kernel-log takes a value" },
+	{ { "--kernel-log", "yes" }, "--kernel-log takes auto or off, not yes" },
+	{ { "--run-as", "0" }, "--run-as" },
+	{ { "--run-as", "root" }, "--run-as" },
+	{ { "exec", "--run-as", "5", "--", "true" }, "--run-as" },
 	{ { "--memory-max", "1Gi" }, "--memory-max" }, /* of exec only */
 	{ { "--name", "x" }, "--name" },
 	{ { "exec" }, "exec takes a command" },
@@ -86,8 +91,24 @@ static void defaults_are_those_of_the_usage(void **state)
 	assert_null(o.exec.recorder.store);
 	assert_true(o.exec.recorder.warn_at == DEFAULT_WARN_AT);
 	assert_int_equal(o.exec.recorder.grace_s, DEFAULT_GRACE_S);
+	assert_false(o.exec.recorder.kernel_log.off);
+	assert_null(o.exec.recorder.kernel_log.syslog);
+	assert_int_equal(o.run_as, -1);
 	assert_false(o.exec.recorder.oom_group);
 	assert_non_null(strstr(sidecar_usage, DEFAULT_SOCKET));
+}
+
+static void the_kernel_log_is_read_unless_it_is_off(void **state)
+{
+	struct sidecar_options o;
+	(void)state;
+
+	assert_int_equal(parse((const char *[]){ "--kernel-log", "off", "--syslog", "/l", "--run-as", "65532", NULL }, &o, NULL), 0);
+	assert_true(o.exec.recorder.kernel_log.off);
+	assert_string_equal(o.exec.recorder.kernel_log.syslog, "/l");
+	assert_int_equal(o.run_as, 65532);
+	assert_int_equal(parse((const char *[]){ "--kernel-log", "off", "--kernel-log", "auto", NULL }, &o, NULL), 0);
+	assert_false(o.exec.recorder.kernel_log.off);
 }
 
 static void the_pod_is_taken_from_the_environment(void **state)
@@ -174,6 +195,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_wrong_option_is_one_line_that_names_it),
 		cmocka_unit_test(defaults_are_those_of_the_usage),
+		cmocka_unit_test(the_kernel_log_is_read_unless_it_is_off),
 		cmocka_unit_test(the_pod_is_taken_from_the_environment),
 		cmocka_unit_test(exec_takes_the_command_as_it_is),
 		cmocka_unit_test(any_program_has_a_name_that_the_recorder_takes),
