@@ -62,6 +62,7 @@ static int record(const struct recorder_options *options, struct err *err)
 		recorder_on_idle(s.recorder, stop_when_over, &s);
 		log_info("afterglow-sidecar " AFTERGLOW_VERSION " listens on %s", options->socket_path);
 		event_base_dispatch(s.base);
+		recorder_conclude(s.recorder);
 		recorder_free(s.recorder);
 	}
 	event_free(term);

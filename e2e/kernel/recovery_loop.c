@@ -65,6 +65,7 @@ struct run {
 	const struct death *death;
 	unsigned int seed;
 	char directory[128], socket_path[160], spool[160], store[160];
+	unsigned int recorders; /* that lived long enough to say that they listen, and the last one */
 	bool met; /* a recorder said that the launcher connected before anything was killed */
 	int status;
 	char reason[512];
@@ -154,14 +155,22 @@ static pid_t start_container(const struct run *r, const struct made_memcg *memcg
 	_exit(125);
 }
 
-static bool log_says(const struct run *r, const char *text)
+static unsigned int log_counts(const struct run *r, const char *text)
 {
 	_cleanup_strbuf_ struct strbuf log = STRBUF_INIT(FILE_CEILING);
+	unsigned int n = 0;
 	char path[192];
 
 	snprintf(path, sizeof(path), "%s/log", r->directory);
 	file_read(AT_FDCWD, path, &log, NULL);
-	return strstr(strbuf_str(&log), text) != NULL;
+	for (const char *p = strbuf_str(&log); (p = strstr(p, text)); p++)
+		n++;
+	return n;
+}
+
+static bool log_says(const struct run *r, const char *text)
+{
+	return log_counts(r, text) > 0;
 }
 
 static bool wait_until(struct run *r, const char *what, bool (*holds)(struct run *r))
@@ -186,9 +195,10 @@ static bool is_attached(struct run *r)
 	return log_says(r, "\"event\":\"attached\"");
 }
 
+/* The last recorder has begun, and nothing of the ones before is left. */
 static bool nothing_pending(struct run *r)
 {
-	return count_matches(r->spool, ".recorder/*.ring") == 0;
+	return log_counts(r, "listens on") == r->recorders && count_matches(r->spool, ".recorder/*.ring") == 0;
 }
 
 static void kill_and_reap(pid_t pid, int signo)
@@ -219,6 +229,7 @@ static bool execute(struct run *r, struct tally *t)
 	for (int i = 0; i < kills && ok; i++) {
 		pause_ns(random_ns(r, i == 0 ? r->death->takes_ns * 5 / 4 : 60 * NS_PER_MS));
 		kill_and_reap(sidecar, SIGKILL);
+		r->recorders = log_counts(r, "listens on") + 1;
 		t->kills++;
 		pause_ns(random_ns(r, rand_r(&r->seed) % 2 ? 3 * NS_PER_MS : 80 * NS_PER_MS));
 		sidecar = start_sidecar(r);
@@ -318,6 +329,8 @@ static bool check(struct run *r, struct tally *t)
 	for (size_t i = 0; i < found.gl_pathc && ok; i++)
 		ok = check_bundle(r, found.gl_pathv[i]) && check_report(r, found.gl_pathv[i], t);
 	ok = ok && check_journal(r, found.gl_pathc);
+	if (ok && found.gl_pathc && !log_says(r, "Failures of this pod so far: 1\n"))
+		ok = wrong(r, "no digest at the end");
 	globfree(&found);
 	return ok;
 }

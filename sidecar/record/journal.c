@@ -178,6 +178,10 @@ bool journal_add(struct journal *j, const struct failure *f, const char *text)
 	}
 	if (f->container_lives)
 		return new;
+	if (j->last[slot].text && j->dirfd >= 0 && strcmp(j->last[slot].container, f->container) != 0) {
+		snprintf(file, sizeof(file), LAST_PREFIX "%s", j->last[slot].container);
+		unlinkat(j->dirfd, file, 0);
+	}
 	free(j->last[slot].text);
 	j->last[slot].text = strndup(text, LAST_REPORT_MAX);
 	snprintf(j->last[slot].container, sizeof(j->last[slot].container), "%s", f->container);

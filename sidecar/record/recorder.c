@@ -12,12 +12,15 @@
 #include <unistd.h>
 
 #include "lib/fileio.h"
+#include "lib/json.h"
 #include "lib/log.h"
 #include "lib/strbuf.h"
 #include "sidecar/record/container.h"
+#include "sidecar/record/events.h"
 #include "sidecar/record/recovery.h"
 
 #define CONTAINERS_MAX 32 /* connections at a time; more are refused */
+#define DIGEST_MAX (128 * 1024)
 
 struct recorder {
 	struct event_base *base;
@@ -30,6 +33,7 @@ struct recorder {
 	struct journal journal;
 	char last_bundle[512];
 	bool pod_terminating;
+	uint64_t said; /* failures in the last digest */
 	void (*idle)(void *arg);
 	void *idle_arg;
 };
@@ -238,8 +242,47 @@ unsigned int recorder_active(const struct recorder *r)
 	return n;
 }
 
+/* For `kubectl logs -p` of the sidecar: all that anybody wants to know, at the end of its log. */
+static void say_digest(struct recorder *r)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(DIGEST_MAX);
+	uint64_t n = r->journal.forgotten + r->journal.n;
+	cJSON *fields;
+
+	if (n == r->said)
+		return;
+	r->said = n;
+	fields = cJSON_CreateObject();
+	json_set_int(fields, "failures", (int64_t)n);
+	if (r->options->events)
+		event_emit(r->options->report_fd, "digest", NULL, fields);
+	else
+		cJSON_Delete(fields);
+	journal_digest(&r->journal, &text);
+	fd_write_all(r->options->report_fd, strbuf_str(&text), text.len, NULL);
+}
+
+void recorder_conclude(struct recorder *r)
+{
+	recovery_give_up(r->recovery);
+	say_digest(r);
+}
+
+const struct journal *recorder_journal(const struct recorder *r)
+{
+	return &r->journal;
+}
+
+void recorder_each(const struct recorder *r, void (*fn)(const char *name, const struct observer *o, void *arg), void *arg)
+{
+	for (size_t i = 0; i < CONTAINERS_MAX; i++)
+		if (r->containers[i] && container_observer(r->containers[i]))
+			fn(container_name(r->containers[i]), container_observer(r->containers[i]), arg);
+}
+
 void recorder_pod_terminating(struct recorder *r)
 {
+	say_digest(r);
 	r->pod_terminating = true;
 	for (size_t i = 0; i < CONTAINERS_MAX; i++)
 		if (r->containers[i])

@@ -12,6 +12,8 @@
 #include <stdbool.h>
 
 #include "lib/err.h"
+#include "sidecar/record/journal.h"
+#include "sidecar/record/observer.h"
 #include "sidecar/record/options.h"
 
 struct recorder;
@@ -27,8 +29,17 @@ void recorder_on_idle(struct recorder *r, void (*fn)(void *arg), void *arg);
 /* Containers that have not ended. */
 unsigned int recorder_active(const struct recorder *r);
 
-/* The pod is going away: what ends now ended with it. */
+/* The pod is going away: what ends now ended with it. Says the digest. */
 void recorder_pod_terminating(struct recorder *r);
+
+/* Nothing more is waited for. Says the digest again if there is more to say. */
+void recorder_conclude(struct recorder *r);
+
+/* The failures of this pod so far. Valid until the next event. */
+const struct journal *recorder_journal(const struct recorder *r);
+
+/* Calls fn for each container that is watched. */
+void recorder_each(const struct recorder *r, void (*fn)(const char *name, const struct observer *o, void *arg), void *arg);
 
 /* Path of the latest bundle, "" while there is none. */
 const char *recorder_last_bundle(const struct recorder *r);

@@ -36,6 +36,9 @@
 		    .name = "ray::leak", .memcg = "/kubepods/pod1", .line = OOM_LINE }
 #define LOG_TELLS_BY_NAME \
 	.kernel = { .oom = true, .age_ns = 0, .limit = -1, .pid = 4711, .name = "ray::leak", .line = OOM_LINE }
+/* 2 s without a recorder. */
+#define FIVE ((int64_t)1795237200 * S)
+#define GAP(to_limit) .gap = &(const struct gap){ FIVE, FIVE + 2 * S, (to_limit), false }
 #define LOG_SILENT .kernel = { .age_ns = -1, .limit = -1 }
 #define LOG_CRASH .kernel = { .age_ns = -1, .limit = -1, .crash = "probe[7]: segfault at 10" }
 
@@ -49,6 +52,27 @@ static const struct {
 	const char *evidence[3]; /* parts of texts, each in some entry */
 	const char *missing; /* a part of a "what"; NULL: the kernel log only, where it was not read */
 } rows[] = {
+	/* No recorder ran */
+	{ "full when nobody looked", { GAP(0), GONE, LAST(GIB / 100 * 97), NO_OOM_SEEN }, FAILURE_KERNEL_OOM_CONTAINER,
+	  CONFIDENCE_LIKELY, -1, 0, "while no recorder ran, most likely killed by the kernel: it reached its memory limit",
+	  { "it was down from 2026-11-21T05:00:00.000Z to 2026-11-21T05:00:02.000Z", "97 % of the limit" }, "wait status" },
+	{ "half full, and fast", { GAP(400 * NS_PER_MS), GONE, LAST(GIB / 100 * 60), NO_OOM_SEEN },
+	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, -1, 0, "most likely killed by the kernel",
+	  { "60 % of the limit in use in the last one, and 400 ms more to it" }, "wait status" },
+	{ "half full, and slow", { GAP(S), GONE, LAST(GIB / 100 * 60), NO_OOM_SEEN }, FAILURE_UNKNOWN, CONFIDENCE_UNKNOWN, -1,
+	  0, "ended while no recorder ran: why is not known", { "60 % of the limit" }, "wait status" },
+	{ "full, but the kernel log has no kill", { GAP(0), GONE, LAST(GIB), NO_OOM_SEEN, LOG_SILENT }, FAILURE_UNKNOWN,
+	  CONFIDENCE_UNKNOWN, -1, 0, "why is not known", { "no OOM kill in this container's cgroup" }, "wait status" },
+	{ "the kernel log tells what nobody saw",
+	  { GAP(-1), GONE, LAST(GIB / 10), NO_OOM_SEEN, LOG_TELLS(20, OOM_WHERE_CONTAINER, GIB) }, FAILURE_KERNEL_OOM_CONTAINER,
+	  CONFIDENCE_LIKELY, -1, 0, "most likely killed by the kernel", { "Killed process 4711" }, "wait status" },
+	{ "a kernel line without a cgroup is no proof", { GAP(-1), GONE, LAST(GIB / 10), NO_OOM_SEEN, LOG_TELLS_BY_NAME },
+	  FAILURE_UNKNOWN, CONFIDENCE_UNKNOWN, -1, 0, "why is not known", { "10 % of the limit" }, "wait status" },
+	{ "the kill was seen, the end not", { GAP(-1), GONE, LAST(GIB / 10), .oom_age_ns = S }, FAILURE_KERNEL_OOM_CONTAINER,
+	  CONFIDENCE_LIKELY, -1, 0, "most likely killed by the kernel", { "oom_kill rose 1.0 s before" }, "wait status" },
+	{ "the machine was restarted",
+	  { .gap = &(const struct gap){ FIVE, FIVE + 2 * S, 0, true }, GONE, LAST(GIB / 100 * 97), NO_OOM_SEEN },
+	  FAILURE_NODE_LOST, CONFIDENCE_LIKELY, -1, 0, "ended with its node", { "the machine was restarted" }, "wait status" },
 	/* Exit codes */
 	{ "exit 0", { EXITED(0), QUIET, LAST(GIB / 2), NO_OOM_SEEN }, FAILURE_COMPLETED, CONFIDENCE_CERTAIN, 0, 0,
 	  "ended with exit code 0", { "exit code 0", "oom_kill stayed at 0" }, NULL },
