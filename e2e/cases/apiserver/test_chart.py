@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the Helm chart gives the operator, its options, policy and rights, is right and enough."""
+
+import subprocess
+
+import pytest
+import yaml
+
+from apiserver.conftest import BUILD, ROOT, group, settle
+
+RIGHTS = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
+
+
+@pytest.fixture(name="chart")
+def rendered_chart(plane, api):
+    """The chart's objects, by kind; those about rights are in force."""
+    result = subprocess.run([plane.bin / "helm", "template", "afterglow", ROOT / "charts/afterglow", "--namespace",
+                             api.namespace, "--kube-version", "1.34.0"], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    objects = [o for o in yaml.safe_load_all(result.stdout) if o]
+    rights = plane.file("rights.yaml")
+    rights.write_text(yaml.safe_dump_all([o for o in objects if o["kind"] in RIGHTS]))
+    plane.kubectl("apply", "--namespace", api.namespace, "-f", str(rights))
+    yield {o["kind"]: o for o in objects}
+    plane.kubectl("delete", "--namespace", api.namespace, "--wait=false", "-f", str(rights))
+
+
+def test_the_operator_works_with_the_charts_options_policy_and_rights(chart, start, plane, api, make, kubelet, tmp_path):
+    account = chart["ServiceAccount"]["metadata"]["name"]
+    token = api.create("serviceaccounts", {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}},
+                       account, "token")["status"]["token"]
+    (tmp_path / "config.yaml").write_text(chart["ConfigMap"]["data"]["config.yaml"])
+    (container,) = chart["Deployment"]["spec"]["template"]["spec"]["containers"]
+    args = [a.replace("/etc/afterglow", str(tmp_path)).replace("/usr/libexec/afterglow", str(BUILD)) for a in container["args"]]
+    at = args.index("--metrics-address")
+    del args[at:at + 2]  # the port is the test's
+    if "--leader-elect" in args:
+        args += ["--lease-namespace", api.namespace]  # in a pod, its own
+    # The chart watches all namespaces by default; here others' tests have theirs.
+    operator = start(*args, image=None, kubeconfig=plane.kubeconfig(account, credentials={"token": token}))
+    cluster = make("demo", group("small", 2))
+    _, (first, _) = cluster.wait_pods(1, 2)
+    assert first["spec"]["containers"][-1]["name"] == "afterglow"
+    kubelet.run_all()
+    cluster.wait_status(state="ready")
+    kubelet.end(first, 137, reason="OOMKilled")
+    cluster.wait_failures(1)
+    cluster.scale(small=1)
+    cluster.wait_pods(1, 1)
+    make("invalid", group("same"), group("same")).wait_condition("afterglow.dev/SpecValid", "False")
+    settle(operator, api, kubelet)
+    assert "403" not in operator.text() and "Forbidden" not in operator.text()
