@@ -44,11 +44,12 @@ $(BUILD)/obj/%.o: %.c
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 # The launcher runs inside any image: static, libc only, and small enough for a ConfigMap.
-$(BUILD)/afterglow-launch: sidecar/launch/main.c $(wildcard sidecar/launch/*.h) Makefile
+LAUNCHER := sidecar/launch/main.c $(call modules,sidecar/launch)
+$(BUILD)/afterglow-launch: $(LAUNCHER) $(wildcard sidecar/launch/*.h) Makefile
 	$(call say,MUSL,$@)
 	@mkdir -p $(@D)
 	$(Q)$(MUSL_CC) -std=gnu11 -D_GNU_SOURCE -I. -DAFTERGLOW_VERSION='"$(VERSION)"' $(WARNINGS) -Os -g0 -static \
-		-fstack-protector-strong -ffunction-sections -Wl,--gc-sections,-s -o $@ $<
+		-fstack-protector-strong -ffunction-sections -Wl,--gc-sections,-s -o $@ $(LAUNCHER)
 
 $(BUILD)/afterglow-sidecar: $(call objects,$(SIDECAR) $(LIB) sidecar/main.c)
 	$(call say,LINK,$@)

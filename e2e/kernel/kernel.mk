@@ -26,11 +26,11 @@ launch-test: kernel-programs
 
 # The launcher that ships is static; this one is the same source where sanitizers can be linked.
 SANITIZED := build/address-undefined
-$(SANITIZED)/test/afterglow-launch: sidecar/launch/main.c $(wildcard sidecar/launch/*.h) Makefile
+$(SANITIZED)/test/afterglow-launch: $(LAUNCHER) $(wildcard sidecar/launch/*.h) Makefile
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -I. -DAFTERGLOW_VERSION='"$(VERSION)"' $(WARNINGS) -Og -g3 \
-		-fsanitize=address,undefined -fno-sanitize-recover=all -o $@ $<
+		-fsanitize=address,undefined -fno-sanitize-recover=all -o $@ $(LAUNCHER)
 
 # Leaks cannot be looked for where the test takes /proc, the environment or descriptors away.
 .PHONY: kernel-tests-sanitized

@@ -1274,6 +1274,373 @@ static void without_a_free_descriptor_the_command_runs_all_the_same(void **state
 	assert_int_equal(finish(&p), 12);
 }
 
+/* Hooks */
+
+/* Orders a run and returns the reading end of its output. */
+static int order_run(int fd, const char *text)
+{
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = { .header = { CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS } };
+	struct iovec part = { .iov_base = (char *)text, .iov_len = strlen(text) };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
+				  .msg_controllen = sizeof(control) };
+	int ends[2];
+
+	assert_return_code(pipe2(ends, O_CLOEXEC), errno);
+	memcpy(CMSG_DATA(&control.header), &ends[1], sizeof(int));
+	assert_int_equal(sendmsg(fd, &message, MSG_NOSIGNAL), strlen(text));
+	close(ends[1]);
+	return ends[0];
+}
+
+/* The next message; valid until the next call. */
+static const char *receive_text(int fd)
+{
+	static char text[LAUNCH_MESSAGE_MAX + 1];
+	int fds[8], n_fds;
+
+	receive(fd, text, fds, &n_fds);
+	assert_int_equal(n_fds, 0);
+	return text;
+}
+
+static pid_t receive_ran(int fd, int id)
+{
+	const char *text = receive_text(fd);
+	int got = -1, pid = 0;
+
+	if (sscanf(text, "ran %d %d", &got, &pid) != 2 || got != id)
+		fail_msg("\"%s\" is not that %d ran", text, id);
+	return pid;
+}
+
+static void a_hook_runs_in_the_container_with_its_output_to_the_recorder(void **state)
+{
+	int listener = listen_as_recorder(), connection, out;
+	struct process p = start(&as_pid1, "--", probe, "orphans", "0", NULL);
+	char expected[80];
+	pid_t pid;
+
+	(void)state;
+	connection = accept_and_greet(listener);
+	out = order_run(connection, "run 7 10 0 pwd; echo $$; echo wrong >&2; cat; ulimit -c; cat /proc/self/oom_score_adj; exit 3");
+	pid = receive_ran(connection, 7);
+	snprintf(expected, sizeof(expected), "/\n%d\nwrong\n0\n1000\n", pid);
+	assert_string_equal(read_text(out, NULL), expected);
+	assert_string_equal(receive_text(connection), "finished 7 768 0");
+	close(out);
+	close_input(&p);
+	assert_int_equal(receive_exit(connection), 0);
+	order(connection, "done");
+	assert_int_equal(finish(&p), 0);
+	close(connection);
+	stop_listening(listener);
+}
+
+static void a_hook_gets_no_descriptor_of_the_launcher(void **state)
+{
+	int listener = listen_as_recorder(), connection, out;
+	struct process p = start(&usual, "--", probe, "orphans", "0", NULL);
+
+	(void)state;
+	connection = accept_and_greet(listener);
+	out = order_run(connection, "run 1 10 0 exec ls /proc/self/fd");
+	receive_ran(connection, 1);
+	assert_string_equal(read_text(out, NULL), "0\n1\n2\n3\n"); /* 3: the directory itself */
+	assert_string_equal(receive_text(connection), "finished 1 0 0");
+	close(out);
+	close_input(&p);
+	receive_exit(connection);
+	order(connection, "done");
+	assert_int_equal(finish(&p), 0);
+	close(connection);
+	stop_listening(listener);
+}
+
+static void a_hook_that_takes_too_long_dies_with_its_whole_group(void **state)
+{
+	int listener = listen_as_recorder(), connection, out;
+	struct process p = start(&as_pid1, "--", probe, "orphans", "0", NULL);
+	int64_t begin = now_ms();
+
+	(void)state;
+	connection = accept_and_greet(listener);
+	out = order_run(connection, "run 1 1 0 sleep 100 & echo begun; sleep 100; echo never");
+	receive_ran(connection, 1);
+	assert_string_equal(receive_text(connection), "finished 1 9 1");
+	/* Also the sleeper in the background has let go of the pipe. */
+	assert_string_equal(read_text(out, NULL), "begun\n");
+	assert_true(now_ms() - begin >= 1000 && now_ms() - begin < 5000);
+	close(out);
+	/* What a hook leaves behind goes with it, without waiting for its time. */
+	out = order_run(connection, "run 2 100 0 sleep 100 & echo left");
+	receive_ran(connection, 2);
+	assert_string_equal(receive_text(connection), "finished 2 0 0");
+	assert_string_equal(read_text(out, NULL), "left\n");
+	close(out);
+	close_input(&p);
+	receive_exit(connection);
+	order(connection, "done");
+	assert_int_equal(finish(&p), 0);
+	close(connection);
+	stop_listening(listener);
+}
+
+static void a_hook_whose_reader_goes_away_ends(void **state)
+{
+	int listener = listen_as_recorder(), connection;
+	struct process p = start(&usual, "--", probe, "orphans", "0", NULL);
+
+	(void)state;
+	connection = accept_and_greet(listener);
+	close(order_run(connection, "run 1 60 0 exec yes"));
+	receive_ran(connection, 1);
+	assert_string_equal(receive_text(connection), "finished 1 13 0"); /* SIGPIPE */
+	close_input(&p);
+	receive_exit(connection);
+	order(connection, "done");
+	assert_int_equal(finish(&p), 0);
+	close(connection);
+	stop_listening(listener);
+}
+
+static void a_hook_writes_no_file_beyond_its_limit(void **state)
+{
+	int listener = listen_as_recorder(), connection, out;
+	struct process p = start(&usual, "--", probe, "orphans", "0", NULL);
+	char text[256];
+
+	(void)state;
+	connection = accept_and_greet(listener);
+	snprintf(text, sizeof(text), "run 1 60 65536 f=%s/big; exec 2>/dev/null; head -c 200000 /dev/zero >$f; wc -c <$f; rm $f",
+		 directory);
+	out = order_run(connection, text);
+	receive_ran(connection, 1);
+	assert_string_equal(read_text(out, NULL), "65536\n");
+	assert_string_equal(receive_text(connection), "finished 1 0 0");
+	close(out);
+	close_input(&p);
+	receive_exit(connection);
+	order(connection, "done");
+	assert_int_equal(finish(&p), 0);
+	close(connection);
+	stop_listening(listener);
+}
+
+static void more_hooks_than_allowed_are_refused_and_the_others_run(void **state)
+{
+	int listener = listen_as_recorder(), connection, out[LAUNCH_HOOKS_MAX];
+	struct process p = start(&as_pid1, "--", probe, "orphans", "0", NULL);
+	char text[64];
+
+	(void)state;
+	connection = accept_and_greet(listener);
+	for (int i = 0; i < LAUNCH_HOOKS_MAX; i++) {
+		snprintf(text, sizeof(text), "run %d 60 0 sleep 60", i);
+		out[i] = order_run(connection, text);
+		receive_ran(connection, i);
+	}
+	close(order_run(connection, "run 99 60 0 echo x"));
+	snprintf(text, sizeof(text), "refused 99 %d", EBUSY);
+	assert_string_equal(receive_text(connection), text);
+	/* The end of the command does not wait for them longer than their time, and SIGTERM not at all. */
+	close_input(&p);
+	assert_int_equal(receive_exit(connection), 0);
+	kill(p.pid, SIGTERM);
+	assert_int_equal(finish(&p), 0);
+	for (int i = 0; i < LAUNCH_HOOKS_MAX; i++) {
+		assert_string_equal(read_text(out[i], NULL), "");
+		close(out[i]);
+	}
+	close(connection);
+	stop_listening(listener);
+}
+
+static void hostile_orders_to_run_are_refused(void **state)
+{
+	static const struct {
+		const char *order, *answer;
+	} rows[] = {
+		{ "run ", "refused -1 22" },
+		{ "run x 1 0 true", "refused -1 22" },
+		{ "run -1 1 0 true", "refused -1 22" },
+		{ "run 99999999999999999999 1 0 true", "refused -1 22" },
+		{ "run 4294967296 1 0 true", "refused -1 22" },
+		{ "run 1", "refused -1 22" },
+		{ "run 1 ", "refused 1 22" },
+		{ "run 1 0 0 true", "refused 1 22" },
+		{ "run 1 3601 0 true", "refused 1 22" },
+		{ "run 1 1 -5 true", "refused 1 22" },
+		{ "run 1 1 0", "refused 1 22" },
+		{ "run 1 1 0 ", "refused 1 22" },
+		{ "run 1 1\t0 true", "refused 1 22" },
+		{ "run  1 1 0 true", "refused -1 22" },
+	};
+	int listener = listen_as_recorder(), connection;
+	struct process p = start(&usual, "--", probe, "orphans", "0", NULL);
+
+	(void)state;
+	connection = accept_and_greet(listener);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		close(order_run(connection, rows[i].order));
+		assert_string_equal(receive_text(connection), rows[i].answer);
+	}
+	order(connection, "run 1 1 0 true"); /* no descriptor */
+	assert_string_equal(receive_text(connection), "refused 1 22");
+	close_input(&p);
+	receive_exit(connection);
+	order(connection, "done");
+	assert_int_equal(finish(&p), 0);
+	close(connection);
+	stop_listening(listener);
+}
+
+static void become_somebody(void)
+{
+	if (setgid(1234) < 0 || setuid(1234) < 0)
+		_exit(119);
+}
+
+static void another_user_of_the_same_container_cannot_have_commands_run(void **state)
+{
+	const struct how how = { .prepare = become_somebody };
+	int listener, connection, ends[2];
+	char answer[32];
+	struct process p;
+	pid_t pid;
+
+	(void)state;
+	/* Whoever called listen() is the peer: a child that is neither root nor the launcher's user. */
+	listener = listen_as_recorder();
+	chmod(directory, 0777);
+	chmod(socket_path, 0777);
+	pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		_exit(setuid(4321) < 0 || listen(listener, 4) < 0);
+	}
+	assert_int_equal(waitpid(pid, ends, 0), pid);
+	assert_int_equal(ends[0], 0);
+	p = start(&how, "--", probe, "orphans", "0", NULL);
+	connection = accept_and_greet(listener);
+	close(order_run(connection, "run 5 10 0 true"));
+	snprintf(answer, sizeof(answer), "refused 5 %d", EPERM);
+	assert_string_equal(receive_text(connection), answer);
+	close_input(&p);
+	receive_exit(connection);
+	order(connection, "done");
+	assert_int_equal(finish(&p), 0);
+	close(connection);
+	stop_listening(listener);
+	chmod(directory, 0700);
+}
+
+static void after_the_end_the_container_waits_for_its_hooks(void **state)
+{
+	int listener = listen_as_recorder(), connection, out;
+	struct process p = start(&as_pid1, "--", probe, "exit", "5", NULL);
+
+	(void)state;
+	connection = accept_and_greet(listener);
+	receive_exit(connection);
+	out = order_run(connection, "run 1 10 0 sleep 3; echo late");
+	receive_ran(connection, 1);
+	assert_string_equal(read_text(out, NULL), "late\n");
+	assert_string_equal(receive_text(connection), "finished 1 0 0");
+	order(connection, "done");
+	assert_int_equal(finish(&p), 5);
+	close(out);
+	close(connection);
+	stop_listening(listener);
+}
+
+static void hooks_end_with_a_recorder_that_vanishes(void **state)
+{
+	int listener = listen_as_recorder(), connection, out;
+	struct process p = start(&as_pid1, "--", probe, "orphans", "0", NULL);
+
+	(void)state;
+	connection = accept_and_greet(listener);
+	out = order_run(connection, "run 1 60 0 sleep 60");
+	receive_ran(connection, 1);
+	close(connection);
+	assert_string_equal(read_text(out, NULL), "");
+	close(out);
+	connection = accept_and_greet(listener);
+	close_input(&p);
+	receive_exit(connection);
+	order(connection, "done");
+	assert_int_equal(finish(&p), 0);
+	close(connection);
+	stop_listening(listener);
+}
+
+/* Runs `afterglow-launch --release PID`; its exit code. */
+static int run_release(pid_t pid)
+{
+	const struct how how = { 0 };
+	struct process p = start_argv(&how, (char *[]){ launcher, (char *)"--release", (char *)decimal(pid), NULL });
+
+	return finish(&p);
+}
+
+static void a_hold_outlives_its_recorder_and_ends_by_release(void **state)
+{
+	int listener = listen_as_recorder(), connection;
+	struct process p = start(&as_pid1, "--", probe, "exit", "8", NULL);
+	struct pollfd ended;
+
+	(void)state;
+	connection = accept_and_greet(listener);
+	receive_exit(connection);
+	order(connection, "hold 60");
+	pause_ms(200);
+	close(connection);
+	stop_listening(listener);
+	ended = (struct pollfd){ .fd = p.pidfd, .events = POLLIN };
+	assert_int_equal(poll(&ended, 1, 3000), 0);
+	assert_int_equal(run_release(p.pid), 0);
+	assert_int_equal(finish_within(&p, 2000), 8);
+}
+
+static void release_does_nothing_while_the_command_runs(void **state)
+{
+	struct process p = start(&usual, "--", probe, "record", "64", NULL);
+
+	(void)state;
+	read_text(p.out, "ready\n");
+	assert_int_equal(run_release(p.pid), 0);
+	pause_ms(300);
+	kill(p.pid, SIGUSR1);
+	assert_string_equal(read_text(p.out, "\n"), "10\n"); /* and no 15 before it */
+	kill(p.pid, SIGRTMAX); /* the last one it waits for */
+	assert_int_equal(finish(&p), 0);
+	assert_int_equal(run_release(getpid()), 1); /* no launcher */
+	assert_int_equal(run_release(-1), 2);
+}
+
+static void a_prefix_comes_before_the_command_word_by_word(void **state)
+{
+	struct process p = start(&usual, "--prefix", "  /usr/bin/env  A=1\tB=2 ", "--", "sh", "-c", "echo $A$B \"$0\"", "x y", NULL);
+
+	(void)state;
+	assert_string_equal(read_text(p.out, NULL), "12 x y\n");
+	assert_int_equal(finish(&p), 0);
+	p = start(&usual, "--prefix", " ", "--", probe, "exit", "4", NULL);
+	assert_int_equal(finish(&p), 4);
+}
+
+static void without_the_prefixs_program_the_command_starts_all_the_same(void **state)
+{
+	struct process p = start(&usual, "--prefix", "no-such-profiler run -o /x", "--", probe, "exit", "6", NULL);
+
+	(void)state;
+	assert_non_null(strstr(read_text(p.err, NULL), "no-such-profiler: No such file or directory: starting without it"));
+	assert_int_equal(finish(&p), 6);
+}
+
 static int set_up(void **state)
 {
 	const char *build = getenv("AFTERGLOW_BUILD"), *other = getenv("AFTERGLOW_LAUNCH");
@@ -1352,6 +1719,20 @@ int main(void)
 		cmocka_unit_test(a_stopped_recorder_does_not_hold_the_container),
 		cmocka_unit_test(a_socket_path_that_is_no_socket_is_as_good_as_none),
 		cmocka_unit_test(without_a_free_descriptor_the_command_runs_all_the_same),
+		cmocka_unit_test(a_hook_runs_in_the_container_with_its_output_to_the_recorder),
+		cmocka_unit_test(a_hook_gets_no_descriptor_of_the_launcher),
+		cmocka_unit_test(a_hook_that_takes_too_long_dies_with_its_whole_group),
+		cmocka_unit_test(a_hook_whose_reader_goes_away_ends),
+		cmocka_unit_test(a_hook_writes_no_file_beyond_its_limit),
+		cmocka_unit_test(more_hooks_than_allowed_are_refused_and_the_others_run),
+		cmocka_unit_test(hostile_orders_to_run_are_refused),
+		cmocka_unit_test(another_user_of_the_same_container_cannot_have_commands_run),
+		cmocka_unit_test(after_the_end_the_container_waits_for_its_hooks),
+		cmocka_unit_test(hooks_end_with_a_recorder_that_vanishes),
+		cmocka_unit_test(a_hold_outlives_its_recorder_and_ends_by_release),
+		cmocka_unit_test(release_does_nothing_while_the_command_runs),
+		cmocka_unit_test(a_prefix_comes_before_the_command_word_by_word),
+		cmocka_unit_test(without_the_prefixs_program_the_command_starts_all_the_same),
 	};
 
 	if (geteuid() != 0) {

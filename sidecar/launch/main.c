@@ -36,6 +36,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "sidecar/launch/hooks.h"
 #include "sidecar/launch/protocol.h"
 
 #define DEFAULT_NAME "main"
@@ -48,6 +49,7 @@
 #define RETRY_FAST_FOR_NS (30 * NS_PER_SEC)
 #define LINGER_NS (2 * NS_PER_SEC) /* wait for "done" after the command ended */
 #define HOLD_MAX_S 86400
+#define RELEASE_MARK 0x41476c6f /* the value that --release sends along with its SIGTERM */
 #define SAY_WAIT_MS 100 /* a full stderr pipe costs the text, never the container */
 #define WAIT_TCP_REPORT_S 10
 #define NS_PER_SEC ((int64_t)1000000000)
@@ -59,6 +61,7 @@ struct options {
 	const char *name;
 	const char *socket_path;
 	const char *wait_tcp;
+	char *prefix; /* words before COMMAND, NULL: none */
 	rlim_t nofile; /* 0: leave the limit */
 	bool cores;
 	char **argv;
@@ -75,6 +78,9 @@ struct launcher {
 	int wait_status;
 	int64_t ended_ns;
 	int64_t linger_until_ns;
+	bool held; /* the recorder said hold: the wait does not depend on it */
+	struct hooks hooks;
+	const sigset_t *original_mask;
 	bool killing; /* the recorder said kill: whoever is left to us dies too */
 	bool released; /* the recorder said done, or there is nobody to wait for */
 };
@@ -91,6 +97,10 @@ static const char usage[] =
 	"  --wait-tcp H:P    start COMMAND only when TCP port P of host H accepts connections\n"
 	"  --cores           let COMMAND leave core files: soft core limit to the hard one,\n"
 	"                    shared memory left out (coredump_filter " COREDUMP_FILTER ")\n"
+	"  --prefix WORDS    put WORDS, split at blanks, before COMMAND (\"memray run -o /tmp/m.bin\");\n"
+	"                    without it when its first word is no program here\n"
+	"  --release [PID]   end the hold of a container whose command has failed; of the launcher\n"
+	"                    with that PID (default 1). While its command runs, nothing happens\n"
 	"  --help, --version\n";
 
 static int64_t now_ns(void)
@@ -128,6 +138,32 @@ static const char *option_value(char **argv, int *i)
 	return argv[++*i];
 }
 
+/* Sent along with SIGTERM, the value tells us apart from whoever wants the command to end. */
+_Noreturn static void release(const char *pid_text)
+{
+	const union sigval mark = { .sival_int = RELEASE_MARK };
+	char path[64], name[32] = "", *end = NULL;
+	long pid = pid_text ? strtol(pid_text, &end, 10) : 1;
+	ssize_t len;
+	int fd;
+
+	if (pid < 1 || pid > INT_MAX || (end && *end))
+		usage_error("--release takes a PID, not ", pid_text);
+	snprintf(path, sizeof(path), "/proc/%ld/comm", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	len = fd < 0 ? -1 : read(fd, name, sizeof(name) - 1);
+	/* The kernel keeps 15 bytes of a program's name. */
+	if (len < 0 || strncmp(name, "afterglow-launch", 15) != 0) {
+		fprintf(stderr, PROGRAM "process %ld is no afterglow-launch\n", pid);
+		exit(1);
+	}
+	if (sigqueue((pid_t)pid, SIGTERM, mark) < 0) {
+		fprintf(stderr, PROGRAM "process %ld: %s\n", pid, strerror(errno));
+		exit(1);
+	}
+	exit(0);
+}
+
 static void parse_options(char **argv, struct options *o)
 {
 	int i;
@@ -144,12 +180,16 @@ static void parse_options(char **argv, struct options *o)
 		} else if (strcmp(argv[i], "--version") == 0) {
 			puts("afterglow-launch " AFTERGLOW_VERSION);
 			exit(0);
-		} else if (strcmp(argv[i], "--name") == 0)
+		} else if (strcmp(argv[i], "--release") == 0)
+			release(argv[i + 1]);
+		else if (strcmp(argv[i], "--name") == 0)
 			o->name = option_value(argv, &i);
 		else if (strcmp(argv[i], "--socket") == 0)
 			o->socket_path = option_value(argv, &i);
 		else if (strcmp(argv[i], "--wait-tcp") == 0)
 			o->wait_tcp = option_value(argv, &i);
+		else if (strcmp(argv[i], "--prefix") == 0)
+			o->prefix = (char *)option_value(argv, &i);
 		else if (strcmp(argv[i], "--nofile") == 0)
 			o->nofile = parse_nofile(option_value(argv, &i));
 		else if (strcmp(argv[i], "--cores") == 0)
@@ -233,6 +273,28 @@ static void wait_for_tcp(const char *address)
 	}
 }
 
+/* Returns if that cannot be: COMMAND is then started without it. In the child, which may allocate. */
+static void exec_with_prefix(char *prefix, char **command)
+{
+	size_t n = 0, words = strlen(prefix) / 2 + 1;
+	char **argv, *at = NULL;
+
+	while (command[n])
+		n++;
+	argv = calloc(words + n + 1, sizeof(*argv));
+	if (!argv)
+		return;
+	words = 0;
+	for (char *word = strtok_r(prefix, " \t\n", &at); word; word = strtok_r(NULL, " \t\n", &at))
+		argv[words++] = word;
+	memcpy(argv + words, command, n * sizeof(*argv));
+	if (words > 0) {
+		execvp(argv[0], argv);
+		fprintf(stderr, PROGRAM "--prefix: %s: %s: starting without it\n", argv[0], strerror(errno));
+	}
+	free(argv);
+}
+
 _Noreturn static void run_command(const struct options *o, const sigset_t *original_mask)
 {
 	sigprocmask(SIG_SETMASK, original_mask, NULL);
@@ -242,6 +304,8 @@ _Noreturn static void run_command(const struct options *o, const sigset_t *origi
 		allow_cores();
 	if (o->wait_tcp)
 		wait_for_tcp(o->wait_tcp);
+	if (o->prefix)
+		exec_with_prefix(o->prefix, o->argv);
 	execvp(o->argv[0], o->argv);
 	fprintf(stderr, PROGRAM "%s: %s\n", o->argv[0], strerror(errno));
 	/* As a shell does. */
@@ -255,7 +319,8 @@ static void disconnect(struct launcher *l)
 	if (l->socket_fd >= 0)
 		close(l->socket_fd);
 	l->socket_fd = -1;
-	if (l->ended)
+	hooks_kill_all(&l->hooks);
+	if (l->ended && !l->held)
 		l->released = true;
 }
 
@@ -370,18 +435,52 @@ static void kill_everything(const struct launcher *l)
 		kill((pid_t)strtol(pid, NULL, 10), SIGKILL);
 }
 
-static void take_order(struct launcher *l, const char *text, size_t len)
+/*
+ * Who may have commands run as our user: a recorder outside this container (its
+ * PID does not exist in our namespace), root, ourselves. Not another user of the
+ * container who put a socket of his own where ours is expected.
+ */
+static bool recorder_may_run(int socket_fd)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	return getsockopt(socket_fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+	       (peer.pid == 0 || peer.uid == 0 || peer.uid == geteuid());
+}
+
+static void run_hook(struct launcher *l, const char *order, int output_fd)
+{
+	int64_t now = now_ns();
+	char text[64];
+	int id, len;
+	pid_t pid = hooks_run(&l->hooks, order, recorder_may_run(l->socket_fd), output_fd, l->original_mask, now, &id);
+
+	if (pid > 0)
+		len = snprintf(text, sizeof(text), "ran %d %d", id, (int)pid);
+	else
+		len = snprintf(text, sizeof(text), "refused %d %d", id, (int)-pid);
+	send_message(l, text, (size_t)len, NULL, 0);
+	if (pid > 0 && l->ended && hooks_find(&l->hooks, pid)->kill_at_ns + LINGER_NS > l->linger_until_ns)
+		l->linger_until_ns = hooks_find(&l->hooks, pid)->kill_at_ns + LINGER_NS;
+}
+
+static void take_order(struct launcher *l, const char *text, size_t len, int fd)
 {
 	if (len > 4 && memcmp(text, "say ", 4) == 0)
 		say(text + 4, len - 4);
 	else if (strcmp(text, "kill") == 0 && !l->ended) {
 		l->killing = true;
 		kill_everything(l);
-	} else if (strncmp(text, "hold ", 5) == 0) {
+	} else if (strncmp(text, "run ", 4) == 0)
+		run_hook(l, text + 4, fd);
+	else if (strncmp(text, "hold ", 5) == 0 && l->ended) {
 		long seconds = strtol(text + 5, NULL, 10);
 
-		if (seconds > 0 && seconds <= HOLD_MAX_S)
+		if (seconds > 0 && seconds <= HOLD_MAX_S) {
 			l->linger_until_ns = now_ns() + seconds * NS_PER_SEC;
+			l->held = true;
+		}
 	} else if (strcmp(text, "done") == 0 && l->ended)
 		l->released = true;
 }
@@ -390,26 +489,63 @@ static void take_order(struct launcher *l, const char *text, size_t len)
 static void read_order(struct launcher *l)
 {
 	char text[LAUNCH_MESSAGE_MAX + 1];
-	ssize_t len = recv(l->socket_fd, text, LAUNCH_MESSAGE_MAX, MSG_DONTWAIT);
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec part = { .iov_base = text, .iov_len = LAUNCH_MESSAGE_MAX };
+	/* Room for one descriptor; the kernel closes what is beyond it. CMSG_SPACE would have room for two, by rounding. */
+	struct msghdr message = {
+		.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_LEN(sizeof(int)),
+	};
+	ssize_t len = recvmsg(l->socket_fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct cmsghdr *rights;
+	int fd = -1;
 
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (len <= 0) {
+	rights = len < 0 ? NULL : CMSG_FIRSTHDR(&message);
+	if (rights && rights->cmsg_type == SCM_RIGHTS && rights->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(&fd, CMSG_DATA(rights), sizeof(fd));
+	if (len <= 0)
 		disconnect(l);
-		return;
+	else {
+		text[len] = '\0';
+		take_order(l, text, (size_t)len, fd);
 	}
-	text[len] = '\0';
-	take_order(l, text, (size_t)len);
+	if (fd >= 0)
+		close(fd);
 }
 
 /* Signals */
 
+static void hook_ended(struct launcher *l, struct hook *hook, int status)
+{
+	char text[64];
+	int len = snprintf(text, sizeof(text), "finished %d %d %d", hook->id, status, hook->timed_out);
+
+	*hook = (struct hook){ 0 };
+	if (l->socket_fd >= 0)
+		send_message(l, text, (size_t)len, NULL, 0);
+}
+
 static void reap(struct launcher *l)
 {
+	siginfo_t next = { 0 };
 	int status;
-	pid_t pid;
+	pid_t pid = 0;
 
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+	/* Looked at before it is reaped: until then a hook's PID still names its group, and no other. */
+	while (waitid(P_ALL, 0, &next, WEXITED | WNOHANG | WNOWAIT) == 0 && (pid = next.si_pid) > 0) {
+		struct hook *hook = hooks_find(&l->hooks, pid);
+
+		if (hook)
+			kill(-pid, SIGKILL);
+		next.si_pid = 0;
+		if (waitpid(pid, &status, WNOHANG) != pid)
+			break;
+		if (hook)
+			hook_ended(l, hook, status);
 		if (pid != l->command)
 			continue;
 		l->ended = true;
@@ -440,6 +576,8 @@ static void read_signals(struct launcher *l)
 	while (read(l->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD)
 			reap(l);
+		else if (info.ssi_code == SI_QUEUE && info.ssi_signo == SIGTERM && info.ssi_int == RELEASE_MARK)
+			l->released = l->ended;
 		else if (!l->ended)
 			forward(l, &info);
 		else if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT)
@@ -451,10 +589,12 @@ static void read_signals(struct launcher *l)
 
 static int poll_timeout_ms(const struct launcher *l)
 {
-	int64_t at = l->ended ? l->linger_until_ns : l->retry_at_ns;
+	int64_t at = l->ended ? l->linger_until_ns : l->socket_fd < 0 ? l->retry_at_ns : INT64_MAX;
 	int64_t ms;
 
-	if (!l->ended && l->socket_fd >= 0)
+	if (hooks_next_ns(&l->hooks) < at)
+		at = hooks_next_ns(&l->hooks);
+	if (at == INT64_MAX)
 		return -1;
 	ms = (at - now_ns()) / (NS_PER_SEC / 1000) + 1;
 	return ms < 0 ? 0 : ms > INT_MAX ? INT_MAX : (int)ms;
@@ -483,6 +623,7 @@ static void run(struct launcher *l)
 			break;
 		if (fds[0].revents)
 			read_signals(l);
+		hooks_kill_overdue(&l->hooks, now_ns());
 		if (l->ended && !announced) {
 			announced = true;
 			announce_end(l);
@@ -505,6 +646,7 @@ int main(int argc, char **argv)
 	(void)argc;
 	parse_options(argv, &options);
 	l.options = &options;
+	l.original_mask = &original;
 
 	/* Not sigfillset(): musl leaves out 32 to 34, and 34 is the SIGRTMIN of programs built with glibc. */
 	memset(&all, 0xff, sizeof(all));
@@ -525,5 +667,6 @@ int main(int argc, char **argv)
 	}
 	try_connect(&l);
 	run(&l);
+	hooks_kill_all(&l.hooks);
 	return WIFSIGNALED(l.wait_status) ? 128 + WTERMSIG(l.wait_status) : WEXITSTATUS(l.wait_status);
 }

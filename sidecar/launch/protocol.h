@@ -13,11 +13,25 @@
  *	container's PID namespace; START_NS is CLOCK_BOOTTIME in nanoseconds.
  *   exit WAIT_STATUS END_NS
  *	the command ended; WAIT_STATUS as waitpid(2) gave it.
+ *   ran ID PID
+ *   finished ID WAIT_STATUS TIMED_OUT
+ *   refused ID ERRNO
+ *	what became of an order to run: it was started; it ended, TIMED_OUT (0
+ *	or 1) by us; it was not started.
  *
  * recorder -> launcher
  *   say TEXT	print TEXT on the container's stderr
  *   kill	end every process of the container (an OOM ends the group)
- *   hold N	after the command ended, keep the container N more seconds
+ *   run ID SECONDS MAXBYTES COMMAND
+ *	run COMMAND by /bin/sh -c in the container. Its output goes to the one
+ *	descriptor that comes along, the writing end of the recorder's pipe: so
+ *	the recorder never reads from something that the container made. Killed
+ *	after SECONDS, with its process group; a file that it writes may have
+ *	MAXBYTES (0: any size). At most LAUNCH_HOOKS_MAX at a time. After the
+ *	command's end the container waits for it. Refused with EPERM to a
+ *	recorder that is another user's process of this same container.
+ *   hold N	after the command ended, keep the container N more seconds, also when
+ *	the recorder is gone, until SIGTERM or afterglow-launch --release
  *   done	nothing more is wanted: exit
  */
 #ifndef AFTERGLOW_SIDECAR_LAUNCH_PROTOCOL_H
@@ -27,6 +41,8 @@
 #define LAUNCH_MESSAGE_MAX 4096
 #define LAUNCH_FDS_MAX 3
 #define LAUNCH_NAME_MAX 63 /* a container's name is a DNS label */
+#define LAUNCH_HOOKS_MAX 4
+#define LAUNCH_HOOK_SECONDS_MAX 3600
 
 #define LAUNCH_FD_ROOT 'r'
 #define LAUNCH_FD_TERMINATION_LOG 't'
