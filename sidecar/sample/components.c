@@ -102,17 +102,25 @@ static struct component *smallest(struct components *c)
 
 void components_add(struct components *c, const char *name, const char *command, int64_t own)
 {
-	struct component one = { .count = 1, .own = MAX(own, 0), .largest = MAX(own, 0) };
+	char label[PROCESS_NAME_MAX];
+	enum component_kind kind = component_of(name, command, label);
+
+	components_add_one(c, kind, label, own);
+}
+
+void components_add_one(struct components *c, enum component_kind kind, const char *label, int64_t own)
+{
+	struct component one = { .kind = kind, .count = 1, .own = MAX(own, 0), .largest = MAX(own, 0) };
 	struct component *place;
 
-	one.kind = component_of(name, command, one.name);
 	for (size_t i = 0; i < c->n; i++)
-		if (c->list[i].kind == one.kind && strcmp(c->list[i].name, one.name) == 0) {
+		if (c->list[i].kind == kind && strcmp(c->list[i].name, label) == 0) {
 			c->list[i].count++;
 			c->list[i].own += one.own;
 			c->list[i].largest = MAX(c->list[i].largest, one.own);
 			return;
 		}
+	snprintf(one.name, sizeof(one.name), "%s", label);
 	if (c->n < COMPONENTS_MAX) {
 		c->list[c->n++] = one;
 		return;

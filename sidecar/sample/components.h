@@ -52,6 +52,9 @@ enum component_kind component_of(const char *name, const char *command, char ret
 /* Starts from { 0 }. */
 void components_add(struct components *c, const char *name, const char *command, int64_t own);
 
+/* The same, for one whose kind and label are known already. */
+void components_add_one(struct components *c, enum component_kind kind, const char *label, int64_t own);
+
 /* Largest first. */
 void components_sort(struct components *c);
 

@@ -14,14 +14,20 @@
 #include "lib/units.h"
 #include "sidecar/sample/rootfd.h"
 
-#define NAME_FRESH_NS (100 * NS_PER_MS) /* a worker changes its title with every task */
+/*
+ * A name costs 8 us to read, a size 1 us. So a name is read anew when it may matter: while the process is
+ * young and may be between fork and exec, when its memory has changed (a worker changes its title with every
+ * task), and else now and then.
+ */
 #define YOUNG_NS NS_PER_SEC
-#define NAME_YOUNG_NS NS_PER_SEC
+#define NAME_FRESH_NS (100 * NS_PER_MS) /* never more often than this */
+#define NAME_STALE_TOP_NS (2 * NS_PER_SEC) /* of the largest */
+#define NAME_STALE_NS (30 * NS_PER_SEC) /* of the others */
+#define NAME_CHANGE ((int64_t)1 << 20) /* bytes of RSS-SHR */
+#define NAMES_AT_ONCE 64 /* of the others, in one sample */
+#define NAMES_SPACING_NS (10 * NS_PER_MS) /* and at this pace: a thousandth of a core */
 #define GROWTH_WINDOW_NS (2 * NS_PER_SEC) /* growth is measured over one to two of these */
 #define GROWTH_MAX 1e18 /* bytes/s; what a forged /proc shows more is not worth an overflow */
-#define NAME_STALE_NS (2 * NS_PER_SEC) /* the names of the smaller ones are reread after this, at the pace of: */
-#define NAME_SPACING_NS (10 * NS_PER_MS) /* 8 us each: a thousandth of a core */
-#define NAMES_AT_ONCE 64
 #define STATM_FDS_MAX 512 /* kept open; the processes beyond are opened for each reading */
 
 /* What a tracked process had at some time, for its growth. */
@@ -37,6 +43,9 @@ struct entry {
 	bool seen; /* in the sweep that is under way */
 	int64_t first_ns; /* first sight */
 	int64_t named_ns; /* when its name was read, 0: never */
+	int64_t named_own; /* what it had then */
+	enum component_kind kind; /* what the name says */
+	char label[PROCESS_NAME_MAX];
 	struct mark older, newer;
 };
 
@@ -165,6 +174,11 @@ static void settle_doubt(struct process_table *t, struct entry *e)
 		keep_open(t, e);
 }
 
+static void classify(struct entry *e)
+{
+	e->kind = component_of(e->p.name, e->p.command, e->label);
+}
+
 static struct entry *add(struct process_table *t, size_t at, pid_t pid)
 {
 	char text[512];
@@ -191,6 +205,7 @@ static struct entry *add(struct process_table *t, size_t at, pid_t pid)
 		e.doubtful_ppid = ppid;
 	memmove(&t->entries[at + 1], &t->entries[at], (t->n - at) * sizeof(e));
 	t->n++;
+	classify(&e);
 	t->entries[at] = e;
 	return &t->entries[at];
 }
@@ -200,6 +215,7 @@ static void update_growth(struct entry *e, int64_t now_ns)
 	int64_t own = process_own(&e->p);
 
 	if (!e->newer.at_ns) {
+		e->first_ns = now_ns;
 		e->newer = e->older = (struct mark){ now_ns, own };
 		return;
 	}
@@ -242,7 +258,9 @@ static void remove_unseen(struct process_table *t)
 
 		if (e->seen) {
 			e->seen = false;
-			t->entries[kept++] = *e;
+			if (&t->entries[kept] != e)
+				t->entries[kept] = *e;
+			kept++;
 			continue;
 		}
 		t->n_fds -= e->statm_fd >= 0;
@@ -254,6 +272,7 @@ static void remove_unseen(struct process_table *t)
 int process_table_sweep(struct process_table *t, int64_t now_ns, struct err *err)
 {
 	const struct dirent *d;
+	size_t next = 0; /* /proc is in the order of PIDs, mostly */
 
 	rewinddir(t->proc);
 	t->count = 0;
@@ -264,7 +283,8 @@ int process_table_sweep(struct process_table *t, int64_t now_ns, struct err *err
 
 		if (pid <= 0)
 			continue;
-		at = find(t, pid);
+		at = next < t->n && t->entries[next].p.pid == pid ? next : find(t, pid);
+		next = at + 1;
 		if (at < t->n && t->entries[at].p.pid == pid) {
 			e = &t->entries[at];
 			if (e->doubtful_ppid)
@@ -285,18 +305,26 @@ int process_table_sweep(struct process_table *t, int64_t now_ns, struct err *err
 	return 0;
 }
 
+static bool name_is_due(const struct entry *e, int64_t now_ns, int64_t stale_ns)
+{
+	int64_t age = now_ns - e->named_ns, own = process_own(&e->p);
+
+	if (!e->named_ns || age >= stale_ns)
+		return true;
+	return age >= NAME_FRESH_NS && (now_ns - e->first_ns < YOUNG_NS || own - e->named_own > NAME_CHANGE ||
+					e->named_own - own > NAME_CHANGE);
+}
+
 static void refresh_name(const struct process_table *t, struct entry *e, int64_t now_ns)
 {
 	char data[2048];
 	ssize_t len;
 
-	/* A young one may be between fork and exec, and still be called what its parent is. */
-	if (e->named_ns && now_ns - e->named_ns < NAME_FRESH_NS && now_ns - e->older.at_ns > YOUNG_NS)
-		return;
 	e->named_ns = now_ns;
+	e->named_own = process_own(&e->p);
 	len = read_pid_file(t, e->p.pid, "cmdline", data, sizeof(data));
-	if (len > 0)
-		proc_parse_cmdline(data, (size_t)len, e->p.name, e->p.command);
+	if (len > 0 && proc_parse_cmdline(data, (size_t)len, e->p.name, e->p.command))
+		classify(e);
 }
 
 size_t process_table_top(struct process_table *t, int64_t now_ns, struct process *ret_top, size_t n)
@@ -320,7 +348,8 @@ size_t process_table_top(struct process_table *t, int64_t now_ns, struct process
 		top[at] = e;
 	}
 	for (size_t i = 0; i < found; i++) {
-		refresh_name(t, top[i], now_ns);
+		if (name_is_due(top[i], now_ns, NAME_STALE_TOP_NS))
+			refresh_name(t, top[i], now_ns);
 		ret_top[i] = top[i]->p;
 	}
 	return found;
@@ -328,7 +357,7 @@ size_t process_table_top(struct process_table *t, int64_t now_ns, struct process
 
 void process_table_components(struct process_table *t, int64_t now_ns, struct components *ret_components)
 {
-	int64_t allowed = MIN(MAX(now_ns - t->grouped_ns, 0) / NAME_SPACING_NS + 1, (int64_t)NAMES_AT_ONCE);
+	int64_t allowed = MIN(MAX(now_ns - t->grouped_ns, 0) / NAMES_SPACING_NS + 1, (int64_t)NAMES_AT_ONCE);
 	size_t start = t->rename_at < t->n ? t->rename_at : 0;
 
 	*ret_components = (struct components){ .n = 0 };
@@ -339,12 +368,12 @@ void process_table_components(struct process_table *t, int64_t now_ns, struct co
 
 		if (!e->ours)
 			continue;
-		if (allowed > 0 && (!e->named_ns || now_ns - e->named_ns > NAME_STALE_NS)) {
+		if (allowed > 0 && name_is_due(e, now_ns, NAME_STALE_NS)) {
 			refresh_name(t, e, now_ns);
 			if (--allowed == 0)
 				t->rename_at = at + 1;
 		}
-		components_add(ret_components, e->p.name, e->p.command, process_own(&e->p));
+		components_add_one(ret_components, e->kind, e->label, process_own(&e->p));
 	}
 	components_sort(ret_components);
 }

@@ -50,12 +50,13 @@ void process_table_free(struct process_table *t);
 /* Reads everything anew. now_ns: CLOCK_BOOTTIME. */
 int process_table_sweep(struct process_table *t, int64_t now_ns, struct err *err);
 
-/* Copies the n largest by RSS-SHR, largest first, names freshly read; returns how many. */
+/* Copies the n largest by RSS-SHR, largest first; returns how many. Names are at most two seconds old, and younger
+ * than the last MiB of change. */
 size_t process_table_top(struct process_table *t, int64_t now_ns, struct process *ret_top, size_t n);
 
 /*
- * All processes of the last sweep by what they are. Names are reread at a pace
- * that costs nothing, and may be some seconds old but for those of the largest.
+ * All processes of the last sweep by what they are. The name of one whose memory does not change may be half
+ * a minute old.
  */
 void process_table_components(struct process_table *t, int64_t now_ns, struct components *ret_components);
 

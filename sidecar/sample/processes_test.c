@@ -134,6 +134,32 @@ static void growth_is_measured_over_seconds_and_titles_are_read_anew(void **stat
 	process_table_free(table);
 }
 
+static void a_title_is_read_anew_when_the_memory_has_changed(void **state)
+{
+	struct tree *t = *state;
+	struct components c;
+	struct process_table *table;
+
+	put_process(t, 30, 1, 1000, 0, "ray::IDLE");
+	put_process(t, 31, 1, 1000, 0, "ray::IDLE");
+	table = process_table_new(t->fd, 1, NULL);
+	for (int i = 1; i <= 5; i++) {
+		process_table_sweep(table, i * NS_PER_SEC, NULL);
+		process_table_components(table, i * NS_PER_SEC, &c);
+	}
+	assert_int_equal(components_of_kind(&c, COMPONENT_IDLE, NULL), 2);
+	put_process(t, 30, 1, 2000, 0, "ray::leak");
+	put_process(t, 31, 1, 1000, 0, "ray::small");
+	process_table_sweep(table, 6 * NS_PER_SEC, NULL);
+	process_table_components(table, 6 * NS_PER_SEC, &c);
+	assert_int_equal(components_of_kind(&c, COMPONENT_TASK, NULL), 1);
+	assert_string_equal(c.list[0].name, "ray::leak");
+	process_table_sweep(table, 60 * NS_PER_SEC, NULL);
+	process_table_components(table, 60 * NS_PER_SEC, &c);
+	assert_int_equal(components_of_kind(&c, COMPONENT_TASK, NULL), 2);
+	process_table_free(table);
+}
+
 static void who_is_gone_is_forgotten(void **state)
 {
 	struct tree *t = *state;
@@ -279,6 +305,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(the_largest_come_first_by_what_they_hold_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(growth_is_measured_over_seconds_and_titles_are_read_anew, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_title_is_read_anew_when_the_memory_has_changed, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_is_gone_is_forgotten, setup, teardown),
 		cmocka_unit_test_setup_teardown(beside_others_only_the_launchers_descendants_count, setup, teardown),
 		cmocka_unit_test_setup_teardown(more_than_can_be_tracked_are_counted, setup, teardown),
