@@ -401,6 +401,8 @@ bool ray_record_parse(const char *record, size_t len, struct ray_event *ret_even
 		else if (ret_event->kind == RAY_WORKER_CRASH) /* what the worker died of */
 			parse_other(text, RAY_FDS_EXHAUSTED, ret_event, "Too many open files");
 	}
+	if (ret_event->kind == RAY_NOTHING && has(text, "*** SIG") && has(text, " received at time="))
+		parse_other(text, RAY_DAEMON_CRASH, ret_event, "*** SIG");
 	mark = ret_event->kind == RAY_NOTHING ? lost_node_mark(text) : NULL;
 	if (mark)
 		parse_other(text, RAY_NODE_LOST, ret_event, mark);

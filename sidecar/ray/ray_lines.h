@@ -26,6 +26,7 @@ enum ray_kind {
 	RAY_MEMORY_KILL, /* Ray's memory monitor killed a worker */
 	RAY_WORKER_CRASH, /* a worker died, not of Ray's doing */
 	RAY_FDS_EXHAUSTED, /* "Too many open files" */
+	RAY_DAEMON_CRASH, /* raylet or the GCS was ended by a signal, and could say so */
 	RAY_NODE_LOST, /* a node's health check failed, or it was declared dead */
 	RAY_SUMMARY, /* so many workers killed and crashed in the last minute */
 };

@@ -173,6 +173,23 @@ static void file_descriptors_in_any_log(void **state)
 	assert_string_equal(e.detail, "OSError: [Errno 24] Too many open files: '/x'");
 }
 
+static void a_raylet_that_crashes_says_so(void **state)
+{
+	struct ray_event e = parse("*** SIGABRT received at time=1795239418 on cpu 1 ***\nPC: @     0x7f9a6a0c5eec  (unknown)\n");
+	(void)state;
+
+	assert_int_equal(e.kind, RAY_DAEMON_CRASH);
+	assert_string_equal(e.detail, "*** SIGABRT received at time=1795239418 on cpu 1 ***");
+	e = parse("[2026-11-21 05:36:58,602 E 299 299] (raylet) logging.cc:474: *** SIGSEGV received at time=1795239418 on cpu 1 ***\n");
+	assert_int_equal(e.kind, RAY_DAEMON_CRASH);
+	/* What it died of says more. */
+	e = parse("[2026-11-21 05:36:58,602 E 299 299] (raylet) logging.cc:118: Unhandled exception: N5boost. what(): open: Too many "
+		  "open files [system:24 at x.hpp:133 in function 'open']\n/raylet(+0xff770a) [0x55b50461870a]\n\n"
+		  "*** SIGABRT received at time=1795239418 on cpu 1 ***\n");
+	assert_int_equal(e.kind, RAY_FDS_EXHAUSTED);
+	assert_int_equal(strncmp(e.detail, "logging.cc:118: Unhandled exception", 35), 0);
+}
+
 static void ordinary_records_say_nothing(void **state)
 {
 	static const char *const records[] = {
@@ -244,6 +261,7 @@ int main(void)
 		cmocka_unit_test(texts_of_older_versions),
 		cmocka_unit_test(a_crash_that_was_a_memory_kill_is_one),
 		cmocka_unit_test(file_descriptors_in_any_log),
+		cmocka_unit_test(a_raylet_that_crashes_says_so),
 		cmocka_unit_test(ordinary_records_say_nothing),
 		cmocka_unit_test(hostile_records_stay_within_bounds),
 		cmocka_unit_test(a_workers_own_log_names_its_task_and_signal),

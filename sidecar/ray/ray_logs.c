@@ -28,11 +28,11 @@ static const struct {
 	unsigned int kinds;
 } files[] = {
 	{ "events/event_RAYLET.log", KIND(RAY_MEMORY_KILL) | KIND(RAY_WORKER_CRASH) | KIND(RAY_FDS_EXHAUSTED) },
-	{ "raylet.out", KIND(RAY_MEMORY_KILL) | KIND(RAY_WORKER_CRASH) | KIND(RAY_FDS_EXHAUSTED) | KIND(RAY_NODE_LOST) |
-				KIND(RAY_SUMMARY) },
-	{ "raylet.err", KIND(RAY_FDS_EXHAUSTED) },
-	{ "gcs_server.out", KIND(RAY_FDS_EXHAUSTED) | KIND(RAY_NODE_LOST) },
-	{ "gcs_server.err", KIND(RAY_FDS_EXHAUSTED) },
+	{ "raylet.out", KIND(RAY_MEMORY_KILL) | KIND(RAY_WORKER_CRASH) | KIND(RAY_FDS_EXHAUSTED) | KIND(RAY_DAEMON_CRASH) |
+				KIND(RAY_NODE_LOST) | KIND(RAY_SUMMARY) },
+	{ "raylet.err", KIND(RAY_FDS_EXHAUSTED) | KIND(RAY_DAEMON_CRASH) },
+	{ "gcs_server.out", KIND(RAY_FDS_EXHAUSTED) | KIND(RAY_DAEMON_CRASH) | KIND(RAY_NODE_LOST) },
+	{ "gcs_server.err", KIND(RAY_FDS_EXHAUSTED) | KIND(RAY_DAEMON_CRASH) },
 	{ "monitor.log", KIND(RAY_FDS_EXHAUSTED) },
 	{ "dashboard_agent.log", KIND(RAY_FDS_EXHAUSTED) },
 };

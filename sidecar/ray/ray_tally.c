@@ -8,6 +8,7 @@
 #include "lib/macros.h"
 
 #define KNOWN_NS (60 * NS_PER_SEC) /* the same worker does not die again within that time */
+#define FDS_SETTLED_NS (10 * NS_PER_SEC)
 #define KERNEL_EXPLAINS_NS (15 * NS_PER_SEC) /* raylet notices a lost worker within seconds */
 
 void ray_tally_init(struct ray_tally *t, int64_t now_ns)
@@ -32,8 +33,14 @@ void ray_tally_kernel(struct ray_tally *t, int64_t now_ns, int64_t oom_kill)
 /* Whether this worker's death was told before; if not, it is now. */
 static bool told_before(struct ray_tally *t, int64_t now_ns, const struct ray_event *e)
 {
-	if (!e->pid && !e->worker_id[0])
-		return false;
+	if (!e->pid && !e->worker_id[0]) {
+		/* Both .out and .err tell, and each accept that fails. */
+		bool again = e->kind == RAY_FDS_EXHAUSTED && t->fds_ns && now_ns - t->fds_ns < FDS_SETTLED_NS;
+
+		if (e->kind == RAY_FDS_EXHAUSTED)
+			t->fds_ns = MAX(now_ns, (int64_t)1);
+		return again;
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(t->recent); i++) {
 		if (!t->recent[i].at_ns || now_ns - t->recent[i].at_ns > KNOWN_NS)
 			continue;

@@ -41,6 +41,7 @@ struct ray_tally {
 		int64_t at_ns; /* 0: unused */
 	} recent[64];
 	unsigned int next_recent;
+	int64_t fds_ns; /* when descriptors ran out last, of Ray's own processes; 0: never */
 	int64_t kernel_kills_known; /* the counter as it was; -1 before the first reading */
 	unsigned int kernel_credit; /* kernel kills that Ray has not told of as crashes yet */
 	int64_t kernel_ns; /* when the latest came */

@@ -112,6 +112,19 @@ static void a_quiet_minute_says_nothing(void **state)
 	assert_false(ray_tally_summary(&t, START + 180 * S, &s));
 }
 
+static void descriptors_that_run_out_again_and_again_run_out_once(void **state)
+{
+	struct ray_summary s;
+	(void)state;
+
+	assert_int_equal(tell(0, RAY_FDS_EXHAUSTED, 0, ""), RAY_REPORT);
+	for (int i = 1; i < 50; i++)
+		assert_int_equal(tell(i, RAY_FDS_EXHAUSTED, 0, ""), RAY_KNOWN);
+	assert_true(ray_tally_summary(&t, START + 60 * S, &s));
+	assert_int_equal(s.fds_exhausted, 1);
+	assert_int_equal(s.crashes, 0);
+}
+
 static void several_workers_at_once_all_count(void **state)
 {
 	struct ray_event e = { .kind = RAY_MEMORY_KILL, .pid = 5, .workers = 3 };
@@ -144,6 +157,7 @@ int main(void)
 		cmocka_unit_test_setup(new_names_each_time_do_not_make_endless_reports, setup),
 		cmocka_unit_test_setup(what_the_kernel_took_is_no_crash, setup),
 		cmocka_unit_test_setup(a_quiet_minute_says_nothing, setup),
+		cmocka_unit_test_setup(descriptors_that_run_out_again_and_again_run_out_once, setup),
 		cmocka_unit_test_setup(several_workers_at_once_all_count, setup),
 		cmocka_unit_test_setup(a_counter_that_is_not_known_or_goes_back_is_no_kill, setup),
 	};

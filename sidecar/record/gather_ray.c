@@ -100,7 +100,7 @@ static void add_words(struct bundle *b, const struct ray_said *said)
 void gather_ray_logs(struct bundle *b, const struct observer *o, struct report *r)
 {
 	struct logs l = { .b = b, .dir_fd = ray_watch_logs_dir(o->ray) };
-	const struct ray_said *said = ray_watch_last_words(o->ray, now_boottime_ns());
+	const struct ray_said *said = ray_watch_subject(o->ray, now_boottime_ns());
 	pid_t pids[WORKERS_MAX];
 	size_t n = concerned(o, r, said, pids);
 

@@ -14,6 +14,7 @@
 
 #define HIGH_NS (10 * NS_PER_SEC) /* how long the fullest snapshot is remembered */
 #define LAST_WORDS_NS (30 * NS_PER_SEC)
+#define SETTLED_NS (5 * NS_PER_SEC) /* alive this long after raylet ran out of descriptors: the container lives on */
 #define LOOKUPS_MAX 4 /* of a dead worker's files, in one poll */
 #define WORKER_LOG_MAX (16 * 1024)
 #define COMMAND_LINE_MAX (32 * 1024)
@@ -23,10 +24,12 @@ struct ray_watch {
 	struct ray_logs *logs;
 	struct ray_tally tally;
 	struct snapshot high; /* the fullest of the last seconds: the victim is still in it */
-	struct ray_said last; /* of any kind but summaries; at_ns 0: none */
+	struct ray_said last; /* that tells most of the last seconds; at_ns 0: none */
+	struct ray_said pending; /* a report that waits for the container's end; at_ns 0: none */
 	/* During a poll: */
 	const struct ray_watch_callbacks *callbacks; /* NULL: only remember */
 	int64_t now_ns;
+	const struct ray_said *subject; /* while it is reported */
 	unsigned int lookups;
 	pid_t raylet; /* whose command line was read */
 };
@@ -63,6 +66,11 @@ int ray_watch_logs_dir(const struct ray_watch *w)
 const struct ray_said *ray_watch_last_words(const struct ray_watch *w, int64_t now_ns)
 {
 	return w && w->last.at_ns && now_ns - w->last.at_ns <= LAST_WORDS_NS ? &w->last : NULL;
+}
+
+const struct ray_said *ray_watch_subject(const struct ray_watch *w, int64_t now_ns)
+{
+	return w && w->subject ? w->subject : ray_watch_last_words(w, now_ns);
 }
 
 static bool holds(const struct snapshot *s, pid_t pid)
@@ -129,6 +137,28 @@ static void look_up(struct ray_watch *w, struct ray_said *said)
 		ray_files_of_pid(l.dir_fd, said->event.pid, look_into, &l);
 }
 
+/* What tells more of the end of a container. */
+static int weight(enum ray_kind kind)
+{
+	switch (kind) {
+	case RAY_FDS_EXHAUSTED:
+		return 3;
+	case RAY_DAEMON_CRASH:
+		return 2;
+	case RAY_NODE_LOST:
+		return 0;
+	default:
+		return 1;
+	}
+}
+
+static void report(struct ray_watch *w, const struct ray_said *said)
+{
+	w->subject = said;
+	w->callbacks->died(said, w->callbacks->arg);
+	w->subject = NULL;
+}
+
 static void on_event(const struct ray_event *event, const char *file, void *arg)
 {
 	struct ray_watch *w = arg;
@@ -140,11 +170,26 @@ static void on_event(const struct ray_event *event, const char *file, void *arg)
 	snprintf(said.file, sizeof(said.file), "%s", file);
 	look_up(w, &said);
 	outcome = ray_tally_event(&w->tally, w->now_ns, &said.event, &said.left_out);
-	if (outcome == RAY_KNOWN && event->kind != RAY_NODE_LOST)
+	if (outcome == RAY_KNOWN && event->kind != RAY_NODE_LOST && event->kind != RAY_DAEMON_CRASH)
 		return;
-	w->last = said;
-	if (outcome == RAY_REPORT && w->callbacks)
-		w->callbacks->died(&said, w->callbacks->arg);
+	if (!ray_watch_last_words(w, w->now_ns) || weight(event->kind) >= weight(w->last.event.kind))
+		w->last = said;
+	if (outcome != RAY_REPORT || !w->callbacks)
+		return;
+	if (event->kind == RAY_FDS_EXHAUSTED && !event->pid)
+		w->pending = said; /* it is one of Ray's own processes: the container may end of it */
+	else
+		report(w, &said);
+}
+
+static void report_pending(struct ray_watch *w)
+{
+	struct ray_said said = w->pending;
+
+	if (!said.at_ns || w->now_ns - said.at_ns < SETTLED_NS)
+		return;
+	w->pending.at_ns = 0;
+	report(w, &said);
 }
 
 /* --temp-dir puts the session elsewhere than below /tmp/ray. */
@@ -179,6 +224,7 @@ void ray_watch_poll(struct ray_watch *w, const struct observer *o, int64_t now_n
 	if (o->node.raylet != w->raylet)
 		ask_raylet(w, o->node.raylet);
 	ray_logs_poll(w->logs, now_ns, on_event, w);
+	report_pending(w);
 	if (ray_tally_summary(&w->tally, now_ns, &summary))
 		callbacks->summary(&summary, callbacks->arg);
 }

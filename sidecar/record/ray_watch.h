@@ -34,6 +34,9 @@ void ray_watch_finish(struct ray_watch *w, int64_t now_ns);
 /* What was said last that may have to do with an end at now_ns; NULL: nothing in the last seconds. */
 const struct ray_said *ray_watch_last_words(const struct ray_watch *w, int64_t now_ns);
 
+/* What is being reported, else the last words. */
+const struct ray_said *ray_watch_subject(const struct ray_watch *w, int64_t now_ns);
+
 /* The latest snapshot that has a process with that PID, else the latest. */
 const struct snapshot *ray_watch_snapshot(const struct ray_watch *w, const struct observer *o, pid_t pid);
 

@@ -11,7 +11,13 @@
 static const char *source_of(const struct ray_said *said)
 {
 	/* Evidence keeps only the pointer. */
-	return strstr(said->file, "event_") ? "Ray's events" : strncmp(said->file, "gcs", 3) == 0 ? "gcs_server.out" : "Ray's log";
+	static const char *const names[] = { "event_RAYLET.log", "raylet.out", "raylet.err", "gcs_server.out", "gcs_server.err",
+					     "monitor.log", "dashboard_agent.log" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strstr(said->file, names[i]))
+			return names[i];
+	return "Ray's logs";
 }
 
 /* "ray::leak (PID 706)", "a worker" */
