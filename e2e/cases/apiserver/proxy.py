@@ -15,6 +15,9 @@ class Proxy:
         self.lock = threading.Lock()
         self.sockets = []
         self.swallowing = False
+        self.countdown = 0  # packets of the client's until an answer is lost
+        self.doomed = set()  # sockets whose next answer is lost
+        self.lost = 0
         threading.Thread(target=self.accept, daemon=True).start()
 
     def accept(self):
@@ -36,6 +39,10 @@ class Proxy:
         """Until either side ends."""
         try:
             while data := source.recv(65536):
+                if source in self.doomed:
+                    self.lost += 1
+                    break
+                self.count(source, target)
                 if not self.swallowing:
                     target.sendall(data)
         except OSError:
@@ -45,6 +52,18 @@ class Proxy:
                 end.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass
+
+    def count(self, source, target):
+        with self.lock:
+            if self.countdown and self.sockets.index(source) % 2 == 0:
+                self.countdown -= 1
+                if self.countdown == 0:
+                    self.doomed.add(target)
+
+    def lose_answer(self, nth):
+        """The nth packet from the client reaches the API server; the connection ends in place of the answer."""
+        with self.lock:
+            self.countdown = nth
 
     def swallow(self):
         """All connections, new ones too, stay open, and nothing comes through any more."""
@@ -58,7 +77,6 @@ class Proxy:
                     end.shutdown(socket.SHUT_RDWR)
                 except OSError:
                     pass
-            self.sockets = []
 
     def close(self):
         self.listener.close()

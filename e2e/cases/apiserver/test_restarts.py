@@ -29,6 +29,21 @@ def test_sigterm_ends_it_with_zero(operator):
     assert "no write is under way" in operator.text()
 
 
+@pytest.mark.parametrize("pods_before_the_signal", [0, 5, 15])
+def test_sigterm_while_scaling_up_finishes_what_is_under_way(make, start, plane, api, kubelet, pods_before_the_signal):
+    operator = start()
+    cluster = make("demo", group("small", 30, maxReplicas=30))
+    wait_for("some pods", lambda: len(cluster.pods()) >= pods_before_the_signal, interval=0)
+    assert operator.stop(signal.SIGTERM) == 0
+    assert "unanswered" not in operator.text()
+    # What it knows of is what there is.
+    assert len(cluster.pods()) == operator.text().count(": create Pod")
+    operator = start()
+    cluster.wait_pods(1, 30)
+    settle(operator, api, kubelet)
+    assert all(n == 1 for (kind, _), n in created(plane, api).items() if kind == "pods")
+
+
 def test_a_restarted_operator_changes_nothing(make, start, api, kubelet, plane):
     operator = start()
     cluster = make("demo", group("small", 3))
@@ -100,6 +115,24 @@ def proxy(plane):
     p = Proxy(plane.port)
     yield p
     p.close()
+
+
+@pytest.mark.parametrize("nth", range(1, 6))
+def test_a_lost_answer_makes_no_second_pod(make, start, plane, proxy, api, kubelet, nth):
+    operator = start(kubeconfig=plane.kubeconfig("operator", port=proxy.port))
+    cluster = make("demo", group("small", 1))
+    cluster.wait_pods(1, 1)
+    settle(operator, api, kubelet)
+    # Its watches say nothing to the API server; what it says next are the creations and the status.
+    proxy.lose_answer(nth)
+    cluster.scale(small=4)
+    cluster.wait_pods(1, 4)
+    settle(operator, api, kubelet)
+    # libcurl may have asked again by itself, as it does on a connection that was used before.
+    assert proxy.lost == 1
+    assert len(cluster.pods()) == 5
+    assert all(n == 1 for (kind, _), n in created(plane, api).items() if kind == "pods")
+    assert not plane.writes(api.namespace, "pods", "delete")
 
 
 def test_every_write_may_lose_its_answer(make, start, plane, proxy, api, kubelet):
