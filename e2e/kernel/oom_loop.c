@@ -38,7 +38,7 @@
 #define COUNT_MAX 100000
 #define ARGS_MAX 12
 #define REASON_MAX 256
-#define UNNAMED_ONE_IN 20 /* where a name can be expected: slow leaks */
+#define UNNAMED_ONE_IN 3 /* a slow machine samples late; a report that never names it would fail */
 #define MISSED_SAMPLE_MS 1000 /* the recorder sleeps no longer between two samples */
 
 /* "{most}" stands for seven eighths of the limit. */
