@@ -123,7 +123,8 @@ demo-clean:
 
 e2e: deps
 	+@$(MAKE) --no-print-directory all
-	@e2e/run.sh cluster
+	+@e2e/run.sh browser
+	+@e2e/run.sh cluster
 
 images: deps
 	+@$(MAKE) --no-print-directory all
