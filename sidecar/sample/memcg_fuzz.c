@@ -34,6 +34,8 @@ static void parse(char which, const char *text)
 		memcg_parse_v1_oom_control(text, &m);
 	else if (which == 'e')
 		memcg_parse_v2_events(text, &m);
+	else if (which == 'p')
+		memcg_parse_v2_pressure(text, &m);
 	else
 		m.usage = memcg_parse_value(text);
 	for (size_t i = 0; i < sizeof(m) / sizeof(*value); i++)
