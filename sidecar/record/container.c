@@ -483,6 +483,7 @@ static void on_exit_message(struct container *c, const struct launch_message *m)
 	if (e.ended_ns < c->hello.started_ns || e.ended_ns > now_boottime_ns())
 		e.ended_ns = now_boottime_ns();
 	read_counters(c, &e.after, &e.after_known);
+	limits_read(c->observer.root_fd, c->hello.launcher, &e.limits);
 	event_del(c->timer);
 	died(c, &e);
 }

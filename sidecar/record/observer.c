@@ -21,6 +21,7 @@ int observer_open(struct observer *o, int root_fd, pid_t launcher, struct err *e
 	if (memcg_open(&o->memcg, root_fd, launcher, err) == 0)
 		memcg_read(&o->memcg, &o->baseline, err);
 	o->shmem_at_start = o->baseline.shmem;
+	limits_read(root_fd, launcher, &o->limits);
 	return 0;
 }
 
@@ -38,6 +39,7 @@ void observer_count_from_start(struct observer *o)
 {
 	o->baseline.oom_kill = MIN(o->baseline.oom_kill, (int64_t)0);
 	o->baseline.oom_group_kill = MIN(o->baseline.oom_group_kill, (int64_t)0);
+	o->limits.processes_refused = 0;
 }
 
 static void take_snapshot(struct observer *o, int64_t now_ns, const struct memory *memory)
@@ -106,7 +108,9 @@ int64_t observer_sample(struct observer *o, int64_t now_ns)
 		if (!o->victim[0])
 			find_victim(o, &o->before_oom, &o->last);
 	}
-	return sampler_next(&o->sampler, now_ns, memory.usage, memory.limit);
+	o->samples++;
+	o->delay_ns = sampler_next(&o->sampler, now_ns, memory.usage, memory.limit);
+	return o->delay_ns;
 }
 
 void observer_forget_oom(struct observer *o)

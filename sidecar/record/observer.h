@@ -15,6 +15,7 @@
 #include "sidecar/record/ray_watch.h"
 #include "sidecar/report/report.h"
 #include "sidecar/sample/history.h"
+#include "sidecar/sample/limits.h"
 #include "sidecar/sample/memcg.h"
 #include "sidecar/sample/processes.h"
 #include "sidecar/sample/ray_node.h"
@@ -39,8 +40,12 @@ struct observer {
 	struct history *history;
 	const char *const *collect; /* patterns of files that go into its bundles, ends with NULL; NULL: none */
 	struct ray_watch *ray; /* NULL: no root, no memory */
+	const struct hooks *hooks; /* the owner's; NULL: none */
 	struct sampler sampler;
+	uint64_t samples; /* taken by this recorder */
+	int64_t delay_ns; /* from the last one to the next, as chosen */
 	struct memory baseline; /* counters as they were when nothing had happened */
+	struct limits limits; /* likewise */
 	struct snapshot last, previous; /* previous: the one before last */
 	struct ray_node node;
 	int64_t unix_shift_ns; /* of a life before the machine's restart: its clock against that of now */

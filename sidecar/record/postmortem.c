@@ -9,6 +9,7 @@
 #include "lib/json.h"
 #include "lib/units.h"
 #include "sidecar/record/gather.h"
+#include "sidecar/record/gather_hooks.h"
 #include "sidecar/record/gather_ray.h"
 #include "sidecar/record/life.h"
 #include "sidecar/record/page.h"
@@ -58,6 +59,8 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.after_known = e->after_known,
 		.last = last.memory,
 		.oom_age_ns = o->oom_seen_ns ? MAX(e->ended_ns - o->oom_seen_ns, 0) : -1,
+		.limits_before = o->limits,
+		.limits = e->limits,
 		.group_ended_by_us = e->group_ended_by_us,
 		.pod_terminating = e->pod_terminating,
 		.gap = e->gap,
@@ -136,6 +139,7 @@ static int add_text(struct bundle *b, const char *file, const struct strbuf *tex
  * container may be gone, its root still readable through o->root_fd.
  */
 static const gather_fn gatherers[] = {
+	gather_hooks,
 	gather_kernel_log,
 	gather_ray_logs,
 	gather_collected,

@@ -15,6 +15,7 @@ struct ending {
 	int64_t started_ns, ended_ns;
 	struct memory after; /* the counters right after */
 	bool after_known;
+	struct limits limits; /* right after, zero when the launcher died too */
 	bool group_ended_by_us;
 	bool pod_terminating;
 	const struct gap *gap; /* no recorder ran then: ended_ns is the last sign of life; NULL: one did */

@@ -71,6 +71,10 @@ int memcg_find_cgroup(const char *text, char *ret_path, size_t size, int *ret_ve
 int memcg_find(const char *cgroup_text, const char *mountinfo_text, char *ret_path, size_t size, int *ret_version,
 	       struct err *err);
 
+/* The same for any controller ("pids"). */
+int cgroup_find(const char *controller, const char *cgroup_text, const char *mountinfo_text, char *ret_path, size_t size,
+		int *ret_version, struct err *err);
+
 /* Opens the memory cgroup of process pid (as the container's /proc numbers it). */
 int memcg_open(struct memcg *m, int root_fd, pid_t pid, struct err *err);
 void memcg_close(struct memcg *m);

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 
 #include "lib/units.h"
+#include "sidecar/verdict/limit_verdict.h"
 #include "sidecar/verdict/ray_verdict.h"
 
 /* An OOM kill this long before the end still explains it: raylet gives up within seconds of losing a process. */
@@ -377,6 +378,7 @@ void classify(const struct observation *o, struct verdict *ret_verdict)
 		snprintf(v.sentence, sizeof(v.sentence), "Container %s ended while no recorder ran: why is not known.", o->container);
 	else
 		snprintf(v.sentence, sizeof(v.sentence), "Container %s: what happened is not known.", o->container);
+	limit_verdict(o, &v);
 	if (o->ray)
 		ray_last_words(o, &v);
 	*ret_verdict = v;

@@ -17,6 +17,7 @@
 #include "lib/macros.h"
 #include "sidecar/kernel/kernel_evidence.h"
 #include "sidecar/ray/ray_lines.h"
+#include "sidecar/sample/limits.h"
 #include "sidecar/sample/memcg.h"
 #include "sidecar/verdict/gap.h"
 
@@ -41,6 +42,7 @@ struct observation {
 	bool pod_terminating; /* the sidecar was asked to stop before the container ended */
 	const struct ray_said *ray; /* what Ray says of the worker that died, or said last before the end; NULL: nothing */
 	struct kernel_evidence kernel; /* what the kernel log says */
+	struct limits limits_before, limits; /* when nothing had happened, and right after the death */
 	const struct gap *gap; /* no recorder ran when it ended; NULL: one did */
 };
 

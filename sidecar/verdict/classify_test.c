@@ -28,6 +28,7 @@
 /* The cgroup was gone when it should be read. */
 #define GONE .cgroup_version = 2, .before = { .limit = GIB, .oom_kill = 0, .oom_group_kill = 0 }
 #define LAST(used) .last = { .limit = GIB, .usage = (used) }
+#define FULL_DISK { "/data", GIB, 0, 0, 0 }
 #define NO_OOM_SEEN .oom_age_ns = -1
 /* The kernel log was read: a line of ours, known by its cgroup or (BY_NAME) not. */
 #define OOM_LINE "Memory cgroup out of memory: Killed process 4711 (ray::leak) ..."
@@ -223,6 +224,27 @@ static const struct {
 	  { .cgroup_version = 2, .after_known = true, .before = { .limit = GIB, .oom_kill = 0, .limit_hits = 3 },
 	    .after = { .limit = GIB, .oom_kill = 1, .limit_hits = 4 }, LAST(GIB / 2), NO_OOM_SEEN },
 	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN, 137, SIGKILL, "it reached its memory limit", { NULL }, NULL },
+	/* Other limits */
+	{ "forks were refused", { EXITED(1), QUIET, NO_OOM_SEEN, .limits_before = { .processes_refused = 2 },
+				   .limits = { 30, 32, 9, FULL_DISK } }, FAILURE_PROCESS_LIMIT, CONFIDENCE_LIKELY, 1, 0,
+	  "exit code 1 after its limit of 32 processes and threads had been met", { "7 new processes or threads were refused, 30" }, NULL },
+	{ "abort, and forks were refused by a limit above", { SIGNALED(SIGABRT), QUIET, NO_OOM_SEEN, .limits = { .processes_refused = 1 } },
+	  FAILURE_PROCESS_LIMIT, CONFIDENCE_LIKELY, 134, SIGABRT, "exit code 134 after its limit of processes and", { "1 new" }, "core file" },
+	{ "forks were refused long ago", { EXITED(1), QUIET, NO_OOM_SEEN, .limits_before = { .processes_refused = 2 },
+					    .limits = { 30, 32, 2, { "/", GIB, GIB / 2, 0, 0 } } },
+	  FAILURE_APPLICATION_ERROR, CONFIDENCE_CERTAIN, 1, 0, "exit code 1", { NULL }, NULL },
+	{ "forks were refused, exit 0", { EXITED(0), QUIET, NO_OOM_SEEN, .limits = { .processes_refused = 9 } },
+	  FAILURE_COMPLETED, CONFIDENCE_CERTAIN, 0, 0, "exit code 0", { NULL }, NULL },
+	{ "a full disk", { EXITED(1), QUIET, NO_OOM_SEEN, .limits.fullest = FULL_DISK }, FAILURE_DISK_FULL, CONFIDENCE_LIKELY, 1, 0,
+	  "exit code 1 when /data (1.0 GiB) was full", { "/data has 0 B left of 1.0 GiB" }, NULL },
+	{ "a disk without inodes", { EXITED(1), QUIET, NO_OOM_SEEN, .limits.fullest = { "/data", GIB, GIB / 2, 100, 0 } },
+	  FAILURE_DISK_FULL, CONFIDENCE_LIKELY, 1, 0, "/data", { "none of its 100 inodes" }, NULL },
+	{ "SIGBUS and a full disk", { SIGNALED(SIGBUS), QUIET, NO_OOM_SEEN, .limits.fullest = FULL_DISK }, FAILURE_DISK_FULL,
+	  CONFIDENCE_LIKELY, 135, SIGBUS, "exit code 135 when /data", { "0 B left" }, "core file" },
+	{ "kill -9 beside a full disk", { SIGNALED(SIGKILL), QUIET, NO_OOM_SEEN, .limits.fullest = FULL_DISK }, FAILURE_KILLED,
+	  CONFIDENCE_CERTAIN, 137, SIGKILL, "not by the OOM killer", { NULL }, NULL },
+	{ "an OOM kill beside a full disk", { COUNTED(0, 1, 0, 1), LAST(GIB), NO_OOM_SEEN, .limits.fullest = FULL_DISK },
+	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN, 137, SIGKILL, "killed by the kernel", { NULL }, NULL },
 	/* The kernel log could be read */
 	{ "its line beside the counters", { COUNTED(0, 1, 0, 1), LAST(GIB), NO_OOM_SEEN, LOG_TELLS(0, OOM_WHERE_CONTAINER, GIB) },
 	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN, 137, SIGKILL, "it reached its memory limit of 1.0 GiB",
@@ -298,6 +320,13 @@ static bool has_missing(const struct verdict *v, const char *part)
 	return false;
 }
 
+static bool is_crash(int signo)
+{
+	enum failure_class class = failure_class_of_signal(signo);
+
+	return class >= FAILURE_SEGFAULT && class <= FAILURE_TRAP;
+}
+
 static bool check_row(size_t i)
 {
 	struct observation seen = rows[i].seen;
@@ -310,7 +339,7 @@ static bool check_row(size_t i)
 	classify(&seen, &v);
 	right = v.class == rows[i].class && v.confidence == rows[i].confidence && v.exit_code == rows[i].exit_code &&
 		v.signal == rows[i].signal && strstr(v.sentence, rows[i].sentence) && strstr(v.sentence, "ray-worker") &&
-		(log_read ? v.n_missing == (rows[i].missing != NULL) : has_missing(&v, "kernel log")) && has_missing(&v, "core file") == (strstr(v.sentence, "crashed") != NULL) &&
+		(log_read ? v.n_missing == (rows[i].missing != NULL) : has_missing(&v, "kernel log")) && has_missing(&v, "core file") == is_crash(v.signal) &&
 		(rows[i].missing || v.n_missing == !log_read);
 	for (size_t e = 0; e < 3 && rows[i].evidence[e]; e++)
 		right = right && has_evidence(&v, rows[i].evidence[e]);

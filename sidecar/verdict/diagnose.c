@@ -361,14 +361,13 @@ static bool too_quick(struct report *r)
 	if (!met || m->limit <= 0 || (double)m->usage >= TOLD_ENOUGH * (double)m->limit)
 		return false;
 	if (m->usage <= 0) {
-		SAY(r, "Memory went to the limit of %s before the first sample: too quick to see which process took it.",
-		    SIZE(m->limit));
+		SAY(r, "Memory went to the limit of %s before the first sample.", SIZE(m->limit));
 		return true;
 	}
 	SAY(r, "Memory went from %s to the limit of %s", SIZE(m->usage), SIZE(m->limit));
 	if (r->sample_age_ns >= 0)
 		SAY(r, " in the last %s", duration_format(r->sample_age_ns, age));
-	SAY(r, ": too quick to see which process took it; the table is from before.");
+	SAY(r, ": too quick for another sample; the table is from before.");
 	return true;
 }
 

@@ -58,8 +58,8 @@ static const struct row {
 	  "One process", NULL },
 	/* Quicker than the samples */
 	{ "a last sample of long before", OOM, FULL_4G / 8, 0, { { "hog", GIB / 4, 0, 0 } },
-	  "Memory went from 512.0 MiB to the limit of 4.0 GiB in the last 25 ms: too quick to see which process took it; the table "
-	  "is from before.", NULL },
+	  "Memory went from 512.0 MiB to the limit of 4.0 GiB in the last 25 ms: too quick for another sample; the table is from "
+	  "before.", NULL },
 	{ "no sample at all", OOM, 4 * GIB, -1, 0, { { 0 } }, "went to the limit of 4.0 GiB before the first sample", NULL },
 	{ "a process killed at a limit above", FAILURE_KERNEL_OOM_PROCESS, FULL_4G / 8, 0, { { "hog", GIB / 4, 0, 0 } },
 	  "One process, hog, held 50 %", NULL },

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Limits other than memory's. */
+#include "sidecar/sample/limits.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "lib/fileio.h"
+#include "lib/strbuf.h"
+#include "sidecar/sample/memcg.h"
+#include "sidecar/sample/mountinfo.h"
+#include "sidecar/sample/rootfd.h"
+
+#define MOUNTINFO_MAX (256 * 1024)
+#define CGROUP_TEXT_MAX 8192
+#define DISKS_MAX 16
+#define NOTHING 4096 /* bytes: less than a block */
+#define LARGE ((int64_t)16 << 20) /* this much is room, of whatever size the filesystem is */
+
+bool disk_is_full(const struct disk *d)
+{
+	if (!d->point[0] || d->total <= 0 || (d->available == d->total && !d->inodes))
+		return false;
+	return d->available < MIN(d->total / 1000 + NOTHING, LARGE) || (d->inodes > 0 && d->free_inodes == 0);
+}
+
+int64_t limits_parse_refused(const char *events)
+{
+	int64_t n;
+
+	return strncmp(events, "max ", 4) == 0 && (n = memcg_parse_value(events + 4)) >= 0 ? n : 0;
+}
+
+/* Local ones: a statfs of a network filesystem may never come back. */
+static bool is_local(const char *type)
+{
+	static const char *const types[] = { "overlay", "tmpfs", "ext4", "ext3", "ext2", "xfs", "btrfs", "zfs", "f2fs" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+		if (strcmp(type, types[i]) == 0)
+			return true;
+	return false;
+}
+
+static bool is_below(const char *point, const char *directory)
+{
+	size_t len = strlen(directory);
+
+	return strncmp(point, directory, len) == 0 && (point[len] == '/' || !point[len]);
+}
+
+size_t limits_find_disks(const char *mountinfo, char (*ret_points)[512], size_t n)
+{
+	char devices[DISKS_MAX][32];
+	size_t found = 0;
+
+	for (const char *line = mountinfo; *line && found < MIN(n, (size_t)DISKS_MAX);) {
+		const char *end = strchrnul(line, '\n');
+		bool wanted;
+		struct mount m;
+
+		wanted = mount_parse(line, &m) && is_local(m.type) && strncmp(m.options, "rw", 2) == 0 &&
+			 !is_below(m.point, "/proc") && !is_below(m.point, "/sys") && !is_below(m.point, "/afterglow");
+		for (size_t i = 0; wanted && i < found; i++)
+			wanted = strcmp(devices[i], m.device) != 0;
+		if (wanted) {
+			memcpy(devices[found], m.device, sizeof(m.device));
+			snprintf(ret_points[found++], 512, "%s", m.point);
+		}
+		line = *end ? end + 1 : end;
+	}
+	return found;
+}
+
+static void look_at(int root_fd, const char *point, struct disk *fullest)
+{
+	_cleanup_close_ int fd = rootfd_open(root_fd, point, O_PATH, NULL);
+	struct statvfs st;
+	struct disk d = { { 0 }, 0, 0, 0, 0 };
+
+	if (fd < 0 || fstatvfs(fd, &st) < 0 || st.f_blocks == 0)
+		return;
+	d.total = (int64_t)(st.f_blocks * st.f_frsize);
+	d.available = (int64_t)(st.f_bavail * st.f_frsize);
+	d.inodes = (int64_t)st.f_files;
+	d.free_inodes = (int64_t)st.f_ffree;
+	for (size_t i = 0; point[i] && i + 1 < sizeof(d.point); i++)
+		d.point[i] = point[i] > ' ' && point[i] < 0x7f ? point[i] : '?';
+	if (disk_is_full(fullest))
+		return;
+	if (!fullest->point[0] || disk_is_full(&d) ||
+	    (double)d.available / (double)d.total < (double)fullest->available / (double)fullest->total)
+		*fullest = d;
+}
+
+static int64_t read_number(int root_fd, const char *directory, const char *file, int64_t (*parse)(const char *text))
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(CGROUP_TEXT_MAX);
+	char path[640];
+
+	snprintf(path, sizeof(path), "%s/%s", directory, file);
+	return rootfd_read(root_fd, path, &text, NULL) < 0 ? 0 : MAX(parse(strbuf_str(&text)), (int64_t)0);
+}
+
+static int read_proc(int root_fd, pid_t pid, const char *name, struct strbuf *text)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "proc/%d/%s", (int)pid, name);
+	return rootfd_read(root_fd, path, text, NULL);
+}
+
+void limits_read(int root_fd, pid_t pid, struct limits *ret_limits)
+{
+	_cleanup_strbuf_ struct strbuf cgroup = STRBUF_INIT(CGROUP_TEXT_MAX);
+	_cleanup_strbuf_ struct strbuf mounts = STRBUF_INIT(MOUNTINFO_MAX);
+	char points[DISKS_MAX][512], directory[512];
+	int version;
+	size_t n;
+
+	*ret_limits = (struct limits){ .processes = 0 };
+	if (root_fd < 0 || read_proc(root_fd, pid, "mountinfo", &mounts) < 0)
+		return;
+	n = limits_find_disks(strbuf_str(&mounts), points, DISKS_MAX);
+	for (size_t i = 0; i < n; i++)
+		look_at(root_fd, points[i], &ret_limits->fullest);
+	if (read_proc(root_fd, pid, "cgroup", &cgroup) < 0 ||
+	    cgroup_find("pids", strbuf_str(&cgroup), strbuf_str(&mounts), directory, sizeof(directory), &version, NULL) < 0)
+		return;
+	ret_limits->processes = read_number(root_fd, directory, "pids.current", memcg_parse_value);
+	ret_limits->processes_max = read_number(root_fd, directory, "pids.max", memcg_parse_value);
+	ret_limits->processes_refused = read_number(root_fd, directory, "pids.events", limits_parse_refused);
+}

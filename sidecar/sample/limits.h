@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Limits other than memory's, as they stand at one moment: how many processes
+ * the container may have and how often it was refused one, and its fullest
+ * filesystem. Open files are not here: /proc/PID/fd of another user is closed to us.
+ */
+#ifndef AFTERGLOW_SIDECAR_SAMPLE_LIMITS_H
+#define AFTERGLOW_SIDECAR_SAMPLE_LIMITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct disk {
+	char point[64]; /* as the container calls it, cut and escaped; "" not known */
+	int64_t total, available; /* bytes, for an ordinary user */
+	int64_t inodes, free_inodes; /* inodes 0: the filesystem does not count them */
+};
+
+struct limits {
+	int64_t processes, processes_max; /* of the pids cgroup, threads count; 0 not known, max 0: none */
+	int64_t processes_refused; /* times it refused a fork; 0 also when that is not known */
+	struct disk fullest;
+};
+
+/* No room even for a small file: next to nothing, or a thousandth of a large filesystem. */
+bool disk_is_full(const struct disk *d);
+
+/* Of process pid as root_fd's /proc numbers it. What cannot be read stays 0. */
+void limits_read(int root_fd, pid_t pid, struct limits *ret_limits);
+
+/* Parts of it, for the tests. */
+int64_t limits_parse_refused(const char *events);
+/* Mount points worth a look, with distinct devices, in *ret_points of n; returns how many. The rest is others' or ours. */
+size_t limits_find_disks(const char *mountinfo, char (*ret_points)[512], size_t n);
+
+#endif

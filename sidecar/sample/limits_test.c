@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of limits other than memory's. */
+#include "sidecar/sample/limits.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/macros.h"
+
+#define KIB ((int64_t)1 << 10)
+#define MIB ((int64_t)1 << 20)
+#define GIB ((int64_t)1 << 30)
+
+static void a_disk_is_full_when_nothing_fits(void **state)
+{
+	static const struct {
+		struct disk d;
+		bool full;
+	} rows[] = {
+		{ { "/", 100 * GIB, 50 * GIB, 1000, 500 }, false },
+		{ { "/", 100 * GIB, 0, 1000, 500 }, true },
+		{ { "/", 100 * GIB, 15 * MIB, 1000, 500 }, true }, /* a tenth of a thousandth */
+		{ { "/", 100 * GIB, 16 * MIB, 1000, 500 }, false },
+		{ { "/", 100 * GIB, 50 * GIB, 1000, 0 }, true },
+		{ { "/", 100 * GIB, 50 * GIB, 0, 0 }, false }, /* btrfs has no such number */
+		{ { "/dev/shm", MIB, 0, 0, 0 }, true },
+		{ { "/dev/shm", MIB, 8 * KIB, 0, 0 }, false },
+		{ { "/dev/shm", 4 * KIB, 4 * KIB, 0, 0 }, false },
+		{ { "", 100 * GIB, 0, 0, 0 }, false },
+		{ { "/", 0, 0, 0, 0 }, false },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (disk_is_full(&rows[i].d) != rows[i].full)
+			fail_msg("row %d", (int)i);
+}
+
+/* A container's, of containerd. */
+static const char mountinfo[] =
+	"1 0 0:50 / / rw,relatime - overlay overlay rw,lowerdir=/a\n"
+	"2 1 0:51 / /proc rw,nosuid - proc proc rw\n"
+	"3 1 0:52 / /dev rw,nosuid - tmpfs tmpfs rw,size=65536k\n"
+	"4 1 0:53 / /sys ro,nosuid - sysfs sysfs ro\n"
+	"5 4 0:29 /x /sys/fs/cgroup rw - tmpfs tmpfs rw\n"
+	"6 1 8:1 /var/lib/kubelet/pods/a/volumes/data /data\\040dir rw shared:1 - ext4 /dev/sda1 rw\n"
+	"7 1 8:1 /var/lib/kubelet/pods/a/etc-hosts /etc/hosts rw - ext4 /dev/sda1 rw\n"
+	"8 1 0:54 / /dev/shm rw - tmpfs shm rw,size=65536k\n"
+	"9 1 0:55 / /var/run/secrets/kubernetes.io ro - tmpfs tmpfs rw\n"
+	"10 1 0:56 / /nfs rw - nfs4 server:/x rw\n"
+	"11 1 0:57 / /home/fuse rw - fuse.sshfs x rw\n"
+	"12 1 0:58 / /afterglow/run rw - tmpfs tmpfs rw\n"
+	"13 2 0:59 / /proc/kcore rw - tmpfs tmpfs rw\n"
+	"14 1 0:60 / /processed rw - xfs /dev/b rw\n"
+	"garbage\n"
+	"15 1 0:61 / /cut rw";
+
+static void local_filesystems_of_the_container_are_looked_at(void **state)
+{
+	static const char *const wanted[] = { "/", "/dev", "/data dir", "/dev/shm", "/processed" };
+	char points[16][512];
+	size_t n = limits_find_disks(mountinfo, points, ARRAY_SIZE(points));
+	(void)state;
+
+	assert_int_equal(n, ARRAY_SIZE(wanted));
+	for (size_t i = 0; i < n; i++)
+		assert_string_equal(points[i], wanted[i]);
+	assert_int_equal(limits_find_disks(mountinfo, points, 2), 2);
+	assert_int_equal(limits_find_disks("", points, 16), 0);
+}
+
+static void refusals_are_counted(void **state)
+{
+	(void)state;
+	assert_int_equal(limits_parse_refused("max 12\n"), 12);
+	assert_int_equal(limits_parse_refused("max 12\nother 3\n"), 12);
+	assert_int_equal(limits_parse_refused("max -3\n"), 0);
+	assert_int_equal(limits_parse_refused("max"), 0);
+	assert_int_equal(limits_parse_refused(""), 0);
+}
+
+static void a_root_gives_what_it_can(void **state)
+{
+	int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct limits l;
+	(void)state;
+
+	limits_read(root_fd, getpid(), &l);
+	assert_true(l.fullest.point[0] == '/' && l.fullest.total > 0);
+	assert_true(l.processes >= 0 && l.processes_max >= 0 && l.processes_refused >= 0);
+	limits_read(root_fd, -1, &l);
+	assert_string_equal(l.fullest.point, "");
+	limits_read(-1, getpid(), &l);
+	assert_string_equal(l.fullest.point, "");
+	close(root_fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_disk_is_full_when_nothing_fits),
+		cmocka_unit_test(local_filesystems_of_the_container_are_looked_at),
+		cmocka_unit_test(refusals_are_counted),
+		cmocka_unit_test(a_root_gives_what_it_can),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A line of /proc/PID/mountinfo. Pure. Long fields are cut. */
+#ifndef AFTERGLOW_SIDECAR_SAMPLE_MOUNTINFO_H
+#define AFTERGLOW_SIDECAR_SAMPLE_MOUNTINFO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define MOUNT_FIELD_MAX 512
+
+struct mount {
+	char device[32]; /* "8:1" */
+	char root[MOUNT_FIELD_MAX], point[MOUNT_FIELD_MAX], type[32];
+	char options[MOUNT_FIELD_MAX]; /* of this mount: "rw,nosuid" */
+	char super_options[MOUNT_FIELD_MAX]; /* of the filesystem: a v1 cgroup's controllers */
+};
+
+/* "ID PARENT MAJ:MIN ROOT POINT OPTIONS [TAG...] - TYPE SOURCE SUPER-OPTIONS"; false for anything shorter. */
+bool mount_parse(const char *line, struct mount *ret_mount);
+
+#endif

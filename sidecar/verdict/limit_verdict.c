@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When a limit other than memory's explains an exit code of the command's own. */
+#include "sidecar/verdict/limit_verdict.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "lib/units.h"
+
+static bool processes_ran_out(const struct observation *o, struct verdict *v)
+{
+	int64_t refused = o->limits.processes_refused - o->limits_before.processes_refused;
+	char limit[64] = " of";
+
+	if (refused <= 0)
+		return false;
+	if (o->limits.processes_max > 0)
+		snprintf(limit, sizeof(limit), " of %" PRId64, o->limits.processes_max);
+	verdict_add_evidence(v, "pids.events", "%" PRId64 " new processes or threads were refused, %" PRId64 " were there at the end",
+			     refused, o->limits.processes);
+	v->class = FAILURE_PROCESS_LIMIT;
+	v->confidence = CONFIDENCE_LIKELY;
+	snprintf(v->sentence, sizeof(v->sentence),
+		 "Container %s ended with exit code %d after its limit%s processes and threads had been met.", o->container,
+		 v->exit_code, limit);
+	return true;
+}
+
+static void disk_ran_full(const struct observation *o, struct verdict *v)
+{
+	const struct disk *d = &o->limits.fullest;
+	char total[SIZE_TEXT_MAX], available[SIZE_TEXT_MAX];
+
+	if (!disk_is_full(d))
+		return;
+	size_format((uint64_t)d->total, total);
+	if (d->inodes > 0 && d->free_inodes == 0)
+		verdict_add_evidence(v, "statfs", "%s has none of its %" PRId64 " inodes left", d->point, d->inodes);
+	else
+		verdict_add_evidence(v, "statfs", "%s has %s left of %s", d->point,
+				     size_format((uint64_t)MAX(d->available, 0), available), total);
+	v->class = FAILURE_DISK_FULL;
+	v->confidence = CONFIDENCE_LIKELY;
+	snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with exit code %d when %s (%s) was full.", o->container,
+		 v->exit_code, d->point, total);
+}
+
+void limit_verdict(const struct observation *o, struct verdict *v)
+{
+	/* A failed write or fork is an error code to the program; a full tmpfs under a mapping is SIGBUS. */
+	if (v->class == FAILURE_APPLICATION_ERROR || v->class == FAILURE_ABORT) {
+		if (!processes_ran_out(o, v))
+			disk_ran_full(o, v);
+	} else if (v->class == FAILURE_BUS_ERROR)
+		disk_ran_full(o, v);
+}
