@@ -134,6 +134,19 @@ void ray_verdict(const struct observation *o, struct verdict *v)
 	add_left_out(o->ray, v);
 }
 
+/* "*** SIGSEGV received at time=..": which signal, of which of Ray's processes. */
+static void daemon_sentence(const struct observation *o, struct verdict *v)
+{
+	const char *mark = strstr(o->ray->event.detail, "*** SIG");
+	char signal_said[16] = "";
+
+	if (!mark || sscanf(mark, "*** %15[A-Z0-9]", signal_said) != 1)
+		return;
+	snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with exit code %d, shortly after %s crashed with %s.",
+		 o->container, v->exit_code, strncmp(o->ray->file, "gcs", 3) == 0 ? "gcs_server" : "raylet", signal_said);
+	v->confidence = CONFIDENCE_LIKELY;
+}
+
 void ray_last_words(const struct observation *o, struct verdict *v)
 {
 	const struct ray_event *e = &o->ray->event;
@@ -141,6 +154,8 @@ void ray_last_words(const struct observation *o, struct verdict *v)
 	if (!e->detail[0])
 		return;
 	verdict_add_evidence(v, source_of(o->ray), "shortly before: %s", e->detail);
+	if (e->kind == RAY_DAEMON_CRASH && v->class == FAILURE_APPLICATION_ERROR)
+		daemon_sentence(o, v);
 	/* An exit code of its own after the descriptors had run out. */
 	if (e->kind == RAY_FDS_EXHAUSTED && !e->pid &&
 	    (v->class == FAILURE_APPLICATION_ERROR || v->class == FAILURE_ABORT)) {
