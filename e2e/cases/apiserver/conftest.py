@@ -38,6 +38,21 @@ def install_crds(control_plane):
         wait_for(f"the kind {plural}", lambda plural=plural: control_plane.api().items(plural) is not None, interval=0.1)
 
 
+@pytest.fixture(name="scenarios", scope="session")
+def doomed_leaders(plane, tmp_path_factory):
+    """Leaders that are gone since the session's beginning (see replicas.py)."""
+    from apiserver import replicas  # pylint: disable=import-outside-toplevel # which needs what is below
+    with replicas.doomed_leaders(plane, tmp_path_factory.mktemp) as made:
+        yield made
+
+
+@pytest.fixture(scope="session", autouse=True)
+def begin_early(request):
+    """A takeover lasts fifteen seconds. It begins before the first test, so that its own need not wait for it."""
+    if any("scenarios" in item.fixturenames for item in request.session.items):
+        request.getfixturevalue("scenarios")
+
+
 @pytest.fixture
 def api(plane, request):
     """The API in a namespace of the test's own, whose clusters are gone afterwards."""
