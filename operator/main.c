@@ -311,7 +311,9 @@ static int run(struct program *p, struct err *err)
 		elector_start(p->elector);
 	if (event_base_dispatch(p->base) < 0)
 		return err_set(err, EIO, "event loop");
-	return p->lost ? err_set(err, EOWNERDEAD, "the lease %s is lost: another replica acts or may", p->lease_name) : 0;
+	if (p->lost)
+		return err_set(err, EOWNERDEAD, "the lease %s is lost: another replica acts or may", p->lease_name);
+	return 0;
 }
 
 int main(int argc, char *argv[])

@@ -259,8 +259,8 @@ int elector_new(const struct elector_options *options, struct elector **ret_elec
 	e->name = strdup(options->name);
 	e->wake = evtimer_new(options->base, on_timer, e);
 	e->deadline = evtimer_new(options->base, on_deadline, e);
-	int r = e->namespace && e->name && e->wake && e->deadline ? make_identity(e, err)
-								   : err_set(err, ENOMEM, "leader election");
+	bool complete = e->namespace && e->name && e->wake && e->deadline;
+	int r = complete ? make_identity(e, err) : err_set(err, ENOMEM, "leader election");
 	if (r == 0 && event_priority_set(e->deadline, 0) < 0)
 		r = err_set(err, EINVAL, "leader election: event priority");
 	if (r < 0) {
@@ -295,8 +295,8 @@ void elector_stop(struct elector *e, void (*done)(void *arg), void *arg)
 	e->done = done;
 	e->done_arg = arg;
 	e->stopping = true;
-	/* A renewal under way is waited for: without its version we could not give the Lease back. */
-	if (!e->call)
+	/* A write under way is waited for: without its version we could not give the Lease back. */
+	if (!e->call || e->asked == LEASE_GET)
 		feed_kind(e, LEASE_STOP);
 }
 

@@ -30,7 +30,7 @@ static struct lease_step lost(struct lease *l)
 	return do_now(LEASE_LOST);
 }
 
-/* The holder keeps its pace; the others spread theirs, or they would all race for a Lease that is given back. */
+/* The holder keeps its pace; the others spread theirs, not to race for a Lease that is given back. */
 static struct lease_step wait_a_while(struct lease *l, int64_t now_ns)
 {
 	int64_t delay_ns = LEASE_RETRY_NS;
