@@ -136,7 +136,6 @@ void kernel_evidence_find(const struct kmsg_log *log, const struct kernel_questi
 
 		e.oom = true;
 		e.by_cgroup = s.by_cgroup;
-		e.group = k->group;
 		e.where = oom_kill_where(k, &q->self);
 		e.limit = k->limit;
 		e.kills = s.kills;

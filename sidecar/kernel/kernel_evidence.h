@@ -21,7 +21,6 @@ struct kernel_evidence {
 	const char *needs; /* static: what it would take to read the log; NULL: it was read */
 	bool oom; /* it tells of an OOM kill of ours */
 	bool by_cgroup; /* known by its cgroup; else by name, size and time, which makes it likely only */
-	bool group; /* memory.oom.group */
 	enum oom_where where; /* whose memory ran out */
 	int64_t age_ns; /* between the kill and the death, at least; -1 unknown */
 	int64_t limit; /* of the cgroup that ran out, bytes; -1 unknown */

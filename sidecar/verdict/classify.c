@@ -171,6 +171,8 @@ static enum oom ask_kernel_log(const struct observation *o, enum oom oom, struct
 		return oom;
 	}
 	*ret_kernel = k;
+	if (k->kills > 1)
+		verdict_add_evidence(v, "kernel log", "the last of %u OOM kills of this container", k->kills);
 	if (k->by_cgroup)
 		return OOM_PROVED;
 	verdict_add_evidence(v, "kernel log", "that line names no cgroup: ours by name, size and time");
