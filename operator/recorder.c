@@ -8,12 +8,16 @@
 #include "lib/log.h"
 #include "lib/units.h"
 #include "operator/failures/failures.h"
+#include "operator/failures/probe_kill.h"
 #include "operator/kube/workqueue.h"
 
 /* A crash loop of a thousand pods fits; beyond it the oldest evidence is not the problem. */
 #define PENDING_MAX 20000
 #define WRITTEN_MAX 100000
 #define IN_FLIGHT_MAX 8
+/* The pod's events are worth no longer wait. */
+#define EVENTS_DEADLINE_NS (5 * NS_PER_SEC)
+#define EVENTS_PATH_MAX 2048
 /* So long a dead pod is kept for its evidence; then its cluster must go on. */
 #define HOLD_NS (60 * NS_PER_SEC)
 
@@ -22,6 +26,7 @@ struct pending {
 	cJSON *failure;
 	char *key; /* "namespace/name" of the failure */
 	int64_t since_ns;
+	bool events_asked;
 };
 
 struct recorder {
@@ -218,18 +223,49 @@ static void on_created(void *arg, struct client_response *response)
 	recorder_wake(recorder);
 }
 
+static void create(struct recorder *recorder, struct pending *p)
+{
+	struct err err = { 0 };
+
+	if (client_create(recorder->o.client, p->failure, on_created, p, &err) < 0)
+		retry(recorder, p, 0, &err);
+}
+
+static void on_events(void *arg, struct client_response *response)
+{
+	struct pending *p = arg;
+
+	if (response->status == 200)
+		probe_kill_refine(p->failure, response->object);
+	else
+		log_warning_limited("failure %s: a failed probe cannot be ruled out: %s", p->key, err_text(&response->err));
+	create(p->recorder, p);
+	recorder_wake(p->recorder);
+}
+
+/* Whether an answer will come. */
+static bool ask_for_events(struct recorder *recorder, struct pending *p)
+{
+	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(EVENTS_PATH_MAX);
+	struct client_request request = { .method = "GET", .deadline_ns = EVENTS_DEADLINE_NS };
+
+	p->events_asked = true;
+	probe_kill_path(p->failure, &path);
+	request.path = strbuf_str(&path);
+	return client_start(recorder->o.client, &request, on_events, p, NULL, NULL) == 0;
+}
+
 static void start(struct recorder *recorder, const char *key)
 {
 	struct pending *p = strmap_get(&recorder->pending, key);
-	struct err err = { 0 };
 
 	if (!p) {
 		workqueue_forget(&recorder->queue, key);
 		workqueue_done(&recorder->queue, key);
 	} else if (store_get(informer_store(recorder->o.known), key)) {
 		settle(recorder, p);
-	} else if (client_create(recorder->o.client, p->failure, on_created, p, &err) < 0) {
-		retry(recorder, p, 0, &err);
+	} else if (p->events_asked || !probe_kill_possible(p->failure) || !ask_for_events(recorder, p)) {
+		create(recorder, p);
 	}
 }
 

@@ -29,6 +29,7 @@ struct death {
 	const cJSON *pod;
 	const char *container;
 	const cJSON *terminated; /* ContainerStateTerminated */
+	bool never_ran;		 /* terminated is the ContainerStateWaiting of one that could not be started */
 	bool current;		 /* state.terminated rather than lastState.terminated */
 	int64_t restart;	 /* which instance, from 0 */
 	int64_t now_ns;
@@ -110,8 +111,11 @@ static void set_name(const struct death *d, cJSON *metadata)
 	const char *uid = json_str(d->pod, "metadata.uid");
 	char name[300], seed[512], hash[HASH_LEN + 1];
 
-	/* Without an ID the instance is told by its number. */
-	if (id && *id)
+	/* Without an ID the instance is told by its number; of those that wait to start each reason counts once. */
+	if (d->never_ran)
+		snprintf(seed, sizeof(seed), "%s/%s/waiting/%s", uid ? uid : "", d->container,
+			 json_str(d->terminated, "reason"));
+	else if (id && *id)
 		snprintf(seed, sizeof(seed), "%s", id);
 	else
 		snprintf(seed, sizeof(seed), "%s/%s/%" PRId64, uid ? uid : "", d->container, d->restart);
@@ -176,7 +180,8 @@ static void set_identity(const struct death *d, cJSON *spec)
 	if (!finished || time_parse(finished, &ns, NULL) < 0 || ns <= 0)
 		finished = time_format(d->now_ns, now);
 	json_set_str(spec, "endedAt", finished);
-	json_set_int(spec, "exitCode", json_int(d->terminated, "exitCode", 0));
+	if (!d->never_ran)
+		json_set_int(spec, "exitCode", json_int(d->terminated, "exitCode", 0));
 	set_text(spec, "kubernetesReason", json_str(d->terminated, "reason"));
 }
 
@@ -189,7 +194,8 @@ static void set_kubelet_evidence(const struct death *d, cJSON *spec)
 		text_tame(reason, tame, sizeof(tame));
 	snprintf(text, sizeof(text), "exit code %" PRId64 "%s%s", json_int(d->terminated, "exitCode", 0),
 		 *tame ? ", reason " : "", tame);
-	add_evidence(spec, "kubelet", text);
+	if (!d->never_ran)
+		add_evidence(spec, "kubelet", text);
 	if (d->view.evidence[0])
 		add_evidence(spec, "pod status", d->view.evidence);
 }
@@ -287,8 +293,12 @@ static cJSON *failure_new(struct death *d)
 {
 	cJSON *failure, *metadata, *spec;
 
-	read_report(d);
-	podview_classify(d->pod, d->container, d->terminated, d->current, &d->view);
+	if (d->never_ran)
+		podview_not_started(d->pod, d->container, d->terminated, &d->view);
+	else {
+		read_report(d);
+		podview_classify(d->pod, d->container, d->terminated, d->current, &d->view);
+	}
 	failure = object_new("afterglow.dev/v1alpha1", "RayFailure", json_str(d->pod, "metadata.namespace"),
 			     "");
 	metadata = json_get(failure, "metadata");
@@ -331,6 +341,23 @@ static void add_death(const cJSON *pod, const cJSON *status, bool current, int64
 	cJSON_AddItemToArray(failures, failure_new(&d));
 }
 
+static void add_failed_start(const cJSON *pod, const cJSON *status, int64_t now_ns, cJSON *failures)
+{
+	const cJSON *waiting = json_get(status, "state.waiting");
+	struct death d = {
+		.pod = pod,
+		.container = json_str(status, "name"),
+		.terminated = waiting,
+		.never_ran = true,
+		.current = true,
+		.restart = json_int(status, "restartCount", 0),
+		.now_ns = now_ns,
+	};
+
+	if (podview_cannot_start(json_str(waiting, "reason")))
+		cJSON_AddItemToArray(failures, failure_new(&d));
+}
+
 static void add_deaths(const cJSON *pod, const cJSON *statuses, int64_t now_ns, cJSON *failures)
 {
 	const cJSON *status;
@@ -342,6 +369,7 @@ static void add_deaths(const cJSON *pod, const cJSON *statuses, int64_t now_ns, 
 			continue;
 		add_death(pod, status, false, now_ns, failures);
 		add_death(pod, status, true, now_ns, failures);
+		add_failed_start(pod, status, now_ns, failures);
 	}
 }
 

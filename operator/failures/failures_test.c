@@ -364,6 +364,51 @@ static void a_bare_death_with_hardly_any_member_still_gives_a_name(void **state)
 	assert_true(any_has(json_get(array->child, "spec.missing"), "what", "the pod has no recorder"));
 }
 
+static void a_container_that_cannot_be_started_is_one_failure_for_each_reason(void **state)
+{
+	static const char status[] =
+		"status:\n  containerStatuses:\n"
+		"  - {name: ray-worker, state: {waiting: {reason: %s, message: \"Back-off pulling image \\\"no/such:1\\\"\"}}}\n";
+	static const char *const reasons[] = { "ImagePullBackOff", "ErrImageNeverPull", "CreateContainerConfigError" };
+	static const char *const passing[] = { "ContainerCreating", "ErrImagePull", "CrashLoopBackOff", "PodInitializing" };
+	char last[300] = "";
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
+		_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(4096);
+		_cleanup_json_ cJSON *pod = NULL, *array = NULL, *again = NULL;
+		const cJSON *spec;
+
+		strbuf_addf(&sb, POD_HEAD, "");
+		strbuf_addf(&sb, status, reasons[i]);
+		pod = json_of(strbuf_str(&sb));
+		array = failures_of(pod);
+		again = failures_of(pod);
+		assert_int_equal(cJSON_GetArraySize(array), 1);
+		assert_true(cJSON_Compare(array, again, true));
+		spec = json_get(array->child, "spec");
+		assert_string_equal(json_str(spec, "class"), "StartFailure");
+		assert_string_equal(json_str(spec, "confidence"), "certain");
+		assert_string_equal(json_str(spec, "kubernetesReason"), reasons[i]);
+		assert_null(json_get(spec, "exitCode"));
+		assert_null(json_get(spec, "missing"));
+		assert_true(any_has(json_get(spec, "evidence"), "text", "no/such:1"));
+		assert_non_null(strstr(json_str(spec, "verdict"), "could not be started: Back-off pulling"));
+		assert_string_not_equal(json_str(array->child, "metadata.name"), last);
+		snprintf(last, sizeof(last), "%s", json_str(array->child, "metadata.name"));
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(passing); i++) {
+		_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(4096);
+		_cleanup_json_ cJSON *pod = NULL, *array = NULL;
+
+		strbuf_addf(&sb, POD_HEAD, "");
+		strbuf_addf(&sb, status, passing[i]);
+		pod = json_of(strbuf_str(&sb));
+		array = failures_of(pod);
+		assert_int_equal(cJSON_GetArraySize(array), 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -374,6 +419,7 @@ int main(void)
 		cmocka_unit_test(a_bundle_of_somebody_else_is_not_passed_on),
 		cmocka_unit_test(each_dead_instance_is_one_failure_but_not_the_recorders),
 		cmocka_unit_test(a_pod_without_the_label_or_the_dead_makes_nothing),
+		cmocka_unit_test(a_container_that_cannot_be_started_is_one_failure_for_each_reason),
 		cmocka_unit_test(a_bare_death_with_hardly_any_member_still_gives_a_name),
 	};
 

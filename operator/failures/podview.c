@@ -234,3 +234,26 @@ void podview_classify(const cJSON *pod, const char *container, const cJSON *term
 	add_start_error(terminated, &v);
 	*ret_view = v;
 }
+
+bool podview_cannot_start(const char *reason)
+{
+	/* Not ErrImagePull, which one attempt gives and the next may mend: after it comes ImagePullBackOff. */
+	static const char *const reasons[] = { "ImagePullBackOff",	   "ErrImageNeverPull",	   "InvalidImageName",
+					       "CreateContainerConfigError", "CreateContainerError" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
+		if (is(reason, reasons[i]))
+			return true;
+	return false;
+}
+
+void podview_not_started(const cJSON *pod, const char *container, const cJSON *waiting, struct podview *ret_view)
+{
+	struct podview v = { 0 };
+
+	decide(&v, FAILURE_START_FAILURE, CONFIDENCE_CERTAIN, true);
+	set_evidence(&v, "waiting", json_str(waiting, "reason"), json_str(waiting, "message"));
+	set_sentence(pod, container, -1, &v);
+	add_start_error(waiting, &v);
+	*ret_view = v;
+}

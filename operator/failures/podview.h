@@ -29,4 +29,10 @@ struct podview {
 void podview_classify(const cJSON *pod, const char *container, const cJSON *terminated, bool current,
 		      struct podview *ret_view);
 
+/* Whether a waiting container of that reason cannot be started, rather than not yet. NULL: no. */
+bool podview_cannot_start(const char *reason);
+
+/* Of such a container: waiting is its ContainerStateWaiting. */
+void podview_not_started(const cJSON *pod, const char *container, const cJSON *waiting, struct podview *ret_view);
+
 #endif

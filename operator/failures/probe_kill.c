@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether the kubelet killed a container for a failed probe. */
+#include "operator/failures/probe_kill.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/failure_class.h"
+#include "lib/json.h"
+#include "lib/units.h"
+#include "operator/failures/termination.h"
+#include "operator/kube/resource.h"
+
+#define CLOCKS_NS (2 * NS_PER_SEC) /* both times are whole seconds */
+
+bool probe_kill_possible(const cJSON *failure)
+{
+	/* Asked to stop, some commands exit with a code of their own. */
+	static const enum failure_class open_questions[] = { FAILURE_KILLED, FAILURE_TERMINATED,
+							     FAILURE_APPLICATION_ERROR, FAILURE_UNKNOWN };
+	int class = failure_class_from_name(json_str(failure, "spec.class"));
+
+	for (size_t i = 0; i < ARRAY_SIZE(open_questions); i++)
+		if (class == (int)open_questions[i])
+			return json_str(failure, "spec.podUID") && json_str(failure, "metadata.namespace");
+	return false;
+}
+
+void probe_kill_path(const cJSON *failure, struct strbuf *out)
+{
+	strbuf_addf(out, "/api/v1/namespaces/");
+	url_encode(json_str(failure, "metadata.namespace"), out);
+	strbuf_addf(out, "/events?limit=100&fieldSelector=");
+	url_encode("reason=Killing,involvedObject.uid=", out);
+	url_encode(json_str(failure, "spec.podUID"), out);
+}
+
+static bool is_within(const cJSON *event, const char *member, int64_t from_ns, int64_t to_ns)
+{
+	const char *text = json_str(event, member);
+	int64_t ns;
+
+	return text && time_parse(text, &ns, NULL) == 0 && ns >= from_ns && ns <= to_ns;
+}
+
+/* The kubelet adds later ones to the first: both ends of the series count. */
+static bool is_of_its_life(const cJSON *event, const cJSON *failure)
+{
+	const char *started = json_str(failure, "spec.startedAt"), *ended = json_str(failure, "spec.endedAt");
+	int64_t from = 0, to;
+
+	if (!ended || time_parse(ended, &to, NULL) < 0 || (started && time_parse(started, &from, NULL) < 0))
+		return false;
+	from = from ? from - CLOCKS_NS : 0;
+	return is_within(event, "firstTimestamp", from, to + CLOCKS_NS) ||
+	       is_within(event, "lastTimestamp", from, to + CLOCKS_NS);
+}
+
+/* "Container ray-worker failed liveness probe, will be restarted" */
+static const char *failed_probe(const cJSON *event, const cJSON *failure)
+{
+	const char *message = json_str(event, "message"), *path = json_str(event, "involvedObject.fieldPath");
+	const char *uid = json_str(event, "involvedObject.uid"), *reason = json_str(event, "reason");
+	const char *container = json_str(failure, "spec.container");
+	char wanted[128];
+
+	if (!message || !path || !uid || !reason || !container || strcmp(reason, "Killing") != 0 ||
+	    strcmp(uid, json_str(failure, "spec.podUID")) != 0)
+		return NULL;
+	snprintf(wanted, sizeof(wanted), "{%s}", container);
+	if (!strstr(path, wanted) || !is_of_its_life(event, failure))
+		return NULL;
+	return strstr(message, "failed liveness probe") ? "liveness" :
+	       strstr(message, "failed startup probe")  ? "startup" :
+							  NULL;
+}
+
+static void drop_missing(cJSON *failure, const char *what)
+{
+	cJSON *missing = json_get(failure, "spec.missing");
+
+	for (int i = cJSON_GetArraySize(missing) - 1; i >= 0; i--)
+		if (strcmp(json_str(cJSON_GetArrayItem(missing, i), "what"), what) == 0)
+			cJSON_DeleteItemFromArray(missing, i);
+	if (missing && !missing->child)
+		cJSON_DeleteItemFromObject(json_get(failure, "spec"), "missing");
+}
+
+static void become(cJSON *failure, const char *probe, const char *message)
+{
+	cJSON *spec = json_get(failure, "spec"), *entry = cJSON_CreateObject();
+	int64_t exit_code = json_int(spec, "exitCode", 0);
+	bool by_signal = exit_code == 137 || exit_code == 143;
+	const char *pod = json_str(spec, "pod");
+	char text[512], tame[300];
+
+	text_tame(message, tame, sizeof(tame));
+	snprintf(text, sizeof(text), "Killing: %s", tame);
+	json_set_str(entry, "source", "pod event");
+	json_set_str(entry, "text", text);
+	cJSON_AddItemToArray(json_array_at(spec, "evidence"), entry);
+	snprintf(text, sizeof(text), "Container %.63s of %.253s was killed by the kubelet: its %s probe failed",
+		 json_str(spec, "container"), pod ? pod : "?", probe);
+	json_set_str(spec, "verdict", text);
+	json_set_str(spec, "class", failure_class_name(FAILURE_PROBE_KILLED));
+	json_set_str(spec, "confidence", confidence_name(by_signal ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY));
+	json_set_str(json_get(failure, "metadata.labels"), "afterglow.dev/class", failure_class_name(FAILURE_PROBE_KILLED));
+	drop_missing(failure, "who sent the signal");
+}
+
+bool probe_kill_refine(cJSON *failure, const cJSON *events)
+{
+	const cJSON *event;
+
+	cJSON_ArrayForEach(event, json_get(events, "items")) {
+		const char *probe = failed_probe(event, failure);
+
+		if (probe) {
+			become(failure, probe, json_str(event, "message"));
+			return true;
+		}
+	}
+	return false;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether the kubelet killed a container for a failed probe. Only the pod's events
+ * tell: its status shows no more than the signal. Pure.
+ */
+#ifndef AFTERGLOW_OPERATOR_FAILURES_PROBE_KILL_H
+#define AFTERGLOW_OPERATOR_FAILURES_PROBE_KILL_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+
+#include "lib/strbuf.h"
+
+/* Whether this RayFailure leaves that question open, so that the events are worth a look. */
+bool probe_kill_possible(const cJSON *failure);
+
+/* Appends the path, with its query, of the list of events to look at. */
+void probe_kill_path(const cJSON *failure, struct strbuf *out);
+
+/* Makes failure one of class ProbeKilled if an event of the EventList tells so; returns whether it did. */
+bool probe_kill_refine(cJSON *failure, const cJSON *events);
+
+#endif

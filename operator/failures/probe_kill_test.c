@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of telling a probe's kill from others, by the pod's events. */
+#include "operator/failures/probe_kill.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/json.h"
+#include "operator/yaml.h"
+
+#define FAILURE(class, code) \
+	"metadata: {namespace: ml, name: x, labels: {afterglow.dev/class: " class "}}\n" \
+	"spec: {class: " class ", confidence: likely, exitCode: " code ", pod: demo, podUID: u1, container: ray-worker, " \
+	"startedAt: \"2026-11-21T01:00:00Z\", endedAt: \"2026-11-21T01:05:00Z\", verdict: v, evidence: [], " \
+	"missing: [{what: who sent the signal, needs: x}]}\n"
+#define EVENT(reason, uid, container, first, last, message) \
+	"items:\n- {reason: " reason ", involvedObject: {uid: " uid ", fieldPath: \"spec.containers{" container "}\"}, " \
+	"firstTimestamp: \"2026-11-21T" first "Z\", lastTimestamp: \"2026-11-21T" last "Z\", message: \"" message "\"}\n"
+#define LIVENESS "Container ray-worker failed liveness probe, will be restarted"
+
+static cJSON *json_of(const char *yaml)
+{
+	struct err err = { 0 };
+	cJSON *json = NULL;
+
+	if (yaml_to_json(yaml, strlen(yaml), &json, &err) < 0)
+		fail_msg("%s\n%s", err.text, yaml);
+	return json;
+}
+
+static const struct {
+	const char *what, *failure, *events;
+	const char *class, *confidence;
+} rows[] = {
+	{ "SIGKILL after a failed liveness probe", FAILURE("Killed", "137"),
+	  EVENT("Killing", "u1", "ray-worker", "01:04:30", "01:04:30", LIVENESS), "ProbeKilled", "certain" },
+	{ "a startup probe", FAILURE("Terminated", "143"),
+	  EVENT("Killing", "u1", "ray-worker", "01:05:00", "01:05:00", "Container ray-worker failed startup probe, will be restarted"),
+	  "ProbeKilled", "certain" },
+	{ "an exit code of its own", FAILURE("ApplicationError", "1"),
+	  EVENT("Killing", "u1", "ray-worker", "01:04:59", "01:04:59", LIVENESS), "ProbeKilled", "likely" },
+	{ "the first of a series", FAILURE("Killed", "137"), EVENT("Killing", "u1", "ray-worker", "01:04:59", "02:00:00", LIVENESS),
+	  "ProbeKilled", "certain" },
+	{ "of the instance before", FAILURE("Killed", "137"), EVENT("Killing", "u1", "ray-worker", "00:58:00", "00:59:00", LIVENESS),
+	  "Killed", "likely" },
+	{ "of the instance after", FAILURE("Killed", "137"), EVENT("Killing", "u1", "ray-worker", "01:06:00", "01:06:00", LIVENESS),
+	  "Killed", "likely" },
+	{ "another container's", FAILURE("Killed", "137"), EVENT("Killing", "u1", "worker", "01:04:30", "01:04:30", LIVENESS),
+	  "Killed", "likely" },
+	{ "another pod's", FAILURE("Killed", "137"), EVENT("Killing", "u2", "ray-worker", "01:04:30", "01:04:30", LIVENESS),
+	  "Killed", "likely" },
+	{ "another reason", FAILURE("Killed", "137"), EVENT("Unhealthy", "u1", "ray-worker", "01:04:30", "01:04:30", LIVENESS),
+	  "Killed", "likely" },
+	{ "the pod's deletion", FAILURE("Killed", "137"),
+	  EVENT("Killing", "u1", "ray-worker", "01:04:30", "01:04:30", "Stopping container ray-worker"), "Killed", "likely" },
+	{ "times that are none", FAILURE("Killed", "137"), EVENT("Killing", "u1", "ray-worker", "x", "y", LIVENESS), "Killed",
+	  "likely" },
+	{ "no events", FAILURE("Killed", "137"), "items: []", "Killed", "likely" },
+	{ "no list", FAILURE("Killed", "137"), "items: 7", "Killed", "likely" },
+	{ "events that are none", FAILURE("Killed", "137"), "items: [5, {}, {reason: Killing}]", "Killed", "likely" },
+};
+
+static void the_events_decide(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_json_ cJSON *failure = json_of(rows[i].failure), *events = json_of(rows[i].events);
+		bool expected = strcmp(rows[i].class, "ProbeKilled") == 0;
+
+		assert_true(probe_kill_possible(failure));
+		if (probe_kill_refine(failure, events) != expected ||
+		    strcmp(json_str(failure, "spec.class"), rows[i].class) != 0 ||
+		    strcmp(json_str(failure, "spec.confidence"), rows[i].confidence) != 0)
+			fail_msg("%s: %s, %s", rows[i].what, json_str(failure, "spec.class"), json_str(failure, "spec.confidence"));
+		assert_int_equal(!json_get(failure, "spec.missing"), expected);
+		assert_int_equal(cJSON_GetArraySize(json_get(failure, "spec.evidence")), expected);
+		if (expected)
+			assert_non_null(strstr(json_str(failure, "spec.verdict"), "probe failed"));
+	}
+}
+
+static void what_is_explained_needs_no_events(void **state)
+{
+	static const char *const explained[] = { "KernelOOMContainer", "Evicted", "PodDeleted", "Segfault", "StartFailure" };
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(explained); i++) {
+		_cleanup_json_ cJSON *failure = json_of(FAILURE("Killed", "137"));
+
+		json_set_str(json_get(failure, "spec"), "class", explained[i]);
+		assert_false(probe_kill_possible(failure));
+	}
+}
+
+static void the_path_is_encoded(void **state)
+{
+	_cleanup_json_ cJSON *failure = json_of(FAILURE("Killed", "137"));
+	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(1024);
+	(void)state;
+
+	json_set_str(json_get(failure, "spec"), "podUID", "a&b");
+	probe_kill_path(failure, &path);
+	assert_string_equal(strbuf_str(&path), "/api/v1/namespaces/ml/events?limit=100&fieldSelector="
+						"reason%3DKilling%2CinvolvedObject.uid%3Da%26b");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_events_decide),
+		cmocka_unit_test(what_is_explained_needs_no_events),
+		cmocka_unit_test(the_path_is_encoded),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
