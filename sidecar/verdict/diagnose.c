@@ -14,7 +14,8 @@
 #include "lib/units.h"
 #include "sidecar/report/report.h"
 
-#define GIB 1073741824.0
+#define MIB ((int64_t)1 << 20)
+#define GIB ((int64_t)1 << 30)
 #define DOMINANT 0.5 /* a process, a name, a kind with this share of the usage is the story */
 #define ALIKE_MIN 3 /* this many of one name, together dominant, are parallelism */
 #define SHMEM_DOMINANT 0.4
@@ -64,16 +65,21 @@ static struct size_text size_of(int64_t bytes)
 }
 #define SIZE(bytes) (size_of(bytes).text)
 
-/* For a person to paste: "1.3 * 1024**3", or whole bytes below a tenth of that. Rounded up. */
+/* For a person to paste: "1.3 * 1024**3", "260 * 1024**2", whole bytes below a MiB. Rounded up. */
 static struct size_text python_size(double bytes)
 {
 	struct size_text s;
-	int64_t tenths = (int64_t)(bytes / GIB * 10 + 0.999);
+	int64_t tenths = (int64_t)(bytes / (double)GIB * 10 + 0.999), mib = (int64_t)(bytes / (double)MIB + 0.999);
 
-	if (bytes < GIB / 10)
-		snprintf(s.text, sizeof(s.text), "%" PRId64, (int64_t)bytes);
-	else
+	/* Tens of MiB are exact enough where there are many. */
+	if (mib > 100)
+		mib = (mib + 9) / 10 * 10;
+	if (bytes >= (double)GIB)
 		snprintf(s.text, sizeof(s.text), "%" PRId64 ".%" PRId64 " * 1024**3", tenths / 10, tenths % 10);
+	else if (bytes >= (double)MIB)
+		snprintf(s.text, sizeof(s.text), "%" PRId64 " * 1024**2", mib);
+	else
+		snprintf(s.text, sizeof(s.text), "%" PRId64, (int64_t)bytes);
 	return s;
 }
 #define PYTHON_SIZE(bytes) (python_size(bytes).text)

@@ -65,7 +65,7 @@ static const struct row {
 	  "One process, hog, held 50 %", NULL },
 	{ "more than the cgroup's usage", OOM, GIB, GIB, 0, { { "ray::x", 3 * GIB, 0, 0 } }, "held 100 % of the memory", "find" },
 	{ "a small task", OOM, 64 * MIB, 64 * MIB, 0, { { "ray::x", 50 * MIB, 0, 0 } }, "held 78 %",
-	  "@ray.remote(memory=52428800)" },
+	  "@ray.remote(memory=50 * 1024**2)" },
 	/* Many */
 	{ "many alike", OOM, FULL_4G, 0, { { "ray::load", GIB, 0, 3 }, { "raylet", 100 * MIB, 0, 0 } },
 	  "3 copies of ray::load held 3.0 GiB together, 1.0 GiB each (the largest 1.0 GiB): parallelism, not a leak of one.",
@@ -73,6 +73,8 @@ static const struct row {
 	{ "fifteen on sixteen CPUs", OOM, 20 * GIB, 20 * GIB, 0, { { "ray::load", 1200 * MIB, 0, 15 }, { "raylet", GIB, 0, 0 } },
 	  "15 copies of ray::load held 17.6 GiB together, 1.2 GiB each",
 	  "@ray.remote(memory=1.3 * 1024**3) for load, or num_cpus=2: 13 of them fit", .cpus = 16000 },
+	{ "some of a few hundred MiB", OOM, GIB, GIB, 0, { { "ray::load", 230 * MIB, 0, 4 } }, "4 copies of ray::load",
+	  "@ray.remote(memory=260 * 1024**2) for load", .cpus = 4000 },
 	{ "too large for even one", OOM, FULL_4G, 0, { { "ray::load", 1300 * MIB, 0, 3 }, { "x", 3 * GIB / 2, 0, 0 } },
 	  "3 copies of ray::load", "memory=1.4 * 1024**3" },
 	{ "the methods of an actor are one name", OOM, FULL_4G, 0,
