@@ -11,7 +11,7 @@ store=$work/store
 passed=0 failed=0
 
 finish() {
-	umount "$work/small" 2>/dev/null
+	umount "$work/small" "$work/tiny" 2>/dev/null
 	rm -rf "$work"
 	[ "$failed" = 0 ]
 	exit
@@ -86,6 +86,54 @@ check "nor with a memory cgroup" test "$(cat "$work/out")" = "$bare"
 run -- "$probe" args '' 'a b' --store
 check "arguments pass" test "$(cat "$work/out")" = "$(printf '<>\n<a b>\n<--store>')"
 check "no memory cgroup is left behind" test -z "$(memory_cgroups)"
+
+# Each way to die has its class
+reports() { # CLASS CODE COMMAND...: that the report of the command has the class and the code is kept
+	class=$1 expected=$2
+	shift 2
+	run "$@"
+	check "$class: the report says so ($*)" has_class "$class"
+	check "$class: exit $expected is kept ($*)" gives "$expected"
+}
+reports ApplicationError 3 -- "$probe" exit 3
+reports CommandNotExecutable 126 -- sh -c /
+reports CommandNotFound 127 -- sh -c /no/such/command
+for row in 2:Interrupted 4:IllegalInstruction 5:Trap 6:Abort 7:BusError 8:ArithmeticError 9:Killed 11:Segfault 15:Terminated; do
+	reports "${row#*:}" $((128 + ${row%:*})) -- "$probe" signal "${row%:*}"
+done
+for row in segv:Segfault:139 bus:BusError:135 ill:IllegalInstruction:132 fpe:ArithmeticError:136 trap:Trap:133; do
+	class=${row#*:}
+	reports "${class%:*}" "${row##*:}" -- "$probe" fault "${row%%:*}"
+done
+reports Abort 134 -- "$probe" abort
+reports KernelOOMContainer 137 --memory-max 24Mi -- "$hog" 300M
+run --memory-max 24Mi -- sh -c "$hog 300M; sleep 6.5; exit 0"
+check "KernelOOMProcess: the container lived on and said so" test -n "$(find "$store/local/case" -name '*-KernelOOMProcess')"
+check "KernelOOMProcess: a success it is all the same" gives 0
+
+mkdir "$work/tiny"
+if mount -t tmpfs -o size=1m tmpfs "$work/tiny"; then
+	reports DiskFull 1 -- sh -c "head -c 4000000 /dev/zero >$work/tiny/large || exit 1"
+	umount "$work/tiny"
+fi
+
+pids=/sys/fs/cgroup/pids
+if [ ! -d "$pids" ]; then
+	pids=/sys/fs/cgroup
+	echo +pids >"$pids/cgroup.subtree_control"
+fi
+if mkdir "$pids/afterglow-test-$$" && echo 10 >"$pids/afterglow-test-$$/pids.max"; then
+	# As a container is: launcher and command are in it, the recorder too.
+	run_limited() {
+		sh -c "echo \$\$ >$pids/afterglow-test-$$/cgroup.procs && exec \"\$@\"" limited "$sidecar" exec --store "$store" --name case \
+			-- sh -c 'for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 0.5 & done; exit 2' >"$work/out" 2>"$work/err"
+		code=$?
+	}
+	run_limited
+	check "ProcessLimit: the report says so" has_class ProcessLimit
+	check "ProcessLimit: the exit code is kept" gives 2
+	wait_until rmdir "$pids/afterglow-test-$$" 2>/dev/null
+fi
 
 # Killed in the middle
 : >"$work/err"

@@ -16,7 +16,7 @@
 
 #define MOUNTINFO_MAX (256 * 1024)
 #define CGROUP_TEXT_MAX 8192
-#define DISKS_MAX 16
+#define DISKS_MAX 128
 #define NOTHING 4096 /* bytes: less than a block */
 #define LARGE ((int64_t)16 << 20) /* this much is room, of whatever size the filesystem is */
 
@@ -52,12 +52,12 @@ static bool is_below(const char *point, const char *directory)
 	return strncmp(point, directory, len) == 0 && (point[len] == '/' || !point[len]);
 }
 
-size_t limits_find_disks(const char *mountinfo, char (*ret_points)[512], size_t n)
+void limits_each_disk(const char *mountinfo, void (*visit)(const char *point, void *arg), void *arg)
 {
-	char devices[DISKS_MAX][32];
+	char devices[DISKS_MAX][sizeof(((struct mount *)NULL)->device)];
 	size_t found = 0;
 
-	for (const char *line = mountinfo; *line && found < MIN(n, (size_t)DISKS_MAX);) {
+	for (const char *line = mountinfo; *line && found < DISKS_MAX;) {
 		const char *end = strchrnul(line, '\n');
 		bool wanted;
 		struct mount m;
@@ -67,17 +67,23 @@ size_t limits_find_disks(const char *mountinfo, char (*ret_points)[512], size_t 
 		for (size_t i = 0; wanted && i < found; i++)
 			wanted = strcmp(devices[i], m.device) != 0;
 		if (wanted) {
-			memcpy(devices[found], m.device, sizeof(m.device));
-			snprintf(ret_points[found++], 512, "%s", m.point);
+			memcpy(devices[found++], m.device, sizeof(m.device));
+			visit(m.point, arg);
 		}
 		line = *end ? end + 1 : end;
 	}
-	return found;
 }
 
-static void look_at(int root_fd, const char *point, struct disk *fullest)
+struct look {
+	int root_fd;
+	struct disk fullest;
+};
+
+static void look_at(const char *point, void *arg)
 {
-	_cleanup_close_ int fd = rootfd_open(root_fd, point, O_PATH, NULL);
+	struct look *look = arg;
+	struct disk *fullest = &look->fullest;
+	_cleanup_close_ int fd = rootfd_open(look->root_fd, point, O_PATH, NULL);
 	struct statvfs st;
 	struct disk d = { { 0 }, 0, 0, 0, 0 };
 
@@ -117,16 +123,15 @@ void limits_read(int root_fd, pid_t pid, struct limits *ret_limits)
 {
 	_cleanup_strbuf_ struct strbuf cgroup = STRBUF_INIT(CGROUP_TEXT_MAX);
 	_cleanup_strbuf_ struct strbuf mounts = STRBUF_INIT(MOUNTINFO_MAX);
-	char points[DISKS_MAX][512], directory[512];
+	struct look look = { .root_fd = root_fd };
+	char directory[512];
 	int version;
-	size_t n;
 
 	*ret_limits = (struct limits){ .processes = 0 };
 	if (root_fd < 0 || read_proc(root_fd, pid, "mountinfo", &mounts) < 0)
 		return;
-	n = limits_find_disks(strbuf_str(&mounts), points, DISKS_MAX);
-	for (size_t i = 0; i < n; i++)
-		look_at(root_fd, points[i], &ret_limits->fullest);
+	limits_each_disk(strbuf_str(&mounts), look_at, &look);
+	ret_limits->fullest = look.fullest;
 	if (read_proc(root_fd, pid, "cgroup", &cgroup) < 0 ||
 	    cgroup_find("pids", strbuf_str(&cgroup), strbuf_str(&mounts), directory, sizeof(directory), &version, NULL) < 0)
 		return;

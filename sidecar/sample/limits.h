@@ -31,7 +31,7 @@ void limits_read(int root_fd, pid_t pid, struct limits *ret_limits);
 
 /* Parts of it, for the tests. */
 int64_t limits_parse_refused(const char *events);
-/* Mount points worth a look, with distinct devices, in *ret_points of n; returns how many. The rest is others' or ours. */
-size_t limits_find_disks(const char *mountinfo, char (*ret_points)[512], size_t n);
+/* Calls visit for a mount point of each device worth a look: local, writable, not the kernel's and not ours. */
+void limits_each_disk(const char *mountinfo, void (*visit)(const char *point, void *arg), void *arg);
 
 #endif

@@ -5,13 +5,14 @@
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "lib/macros.h"
+#include "lib/strbuf.h"
 
 #define KIB ((int64_t)1 << 10)
 #define MIB ((int64_t)1 << 20)
@@ -61,18 +62,41 @@ static const char mountinfo[] =
 	"garbage\n"
 	"15 1 0:61 / /cut rw";
 
+static void note(const char *point, void *arg)
+{
+	char *all = arg;
+
+	snprintf(all + strlen(all), 512 - strlen(all), "%s;", point);
+}
+
 static void local_filesystems_of_the_container_are_looked_at(void **state)
 {
-	static const char *const wanted[] = { "/", "/dev", "/data dir", "/dev/shm", "/processed" };
-	char points[16][512];
-	size_t n = limits_find_disks(mountinfo, points, ARRAY_SIZE(points));
+	char all[512] = "";
 	(void)state;
 
-	assert_int_equal(n, ARRAY_SIZE(wanted));
-	for (size_t i = 0; i < n; i++)
-		assert_string_equal(points[i], wanted[i]);
-	assert_int_equal(limits_find_disks(mountinfo, points, 2), 2);
-	assert_int_equal(limits_find_disks("", points, 16), 0);
+	limits_each_disk(mountinfo, note, all);
+	assert_string_equal(all, "/;/dev;/data dir;/dev/shm;/processed;");
+	all[0] = '\0';
+	limits_each_disk("", note, all);
+	assert_string_equal(all, "");
+}
+
+static void count(const char *point, void *arg)
+{
+	(void)point;
+	++*(int *)arg;
+}
+
+static void there_may_be_very_many_of_them(void **state)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(1 << 20);
+	int n = 0;
+	(void)state;
+
+	for (int i = 0; i < 10000; i++)
+		strbuf_addf(&text, "%d 0 0:%d / /m%d rw - tmpfs tmpfs rw\n", i, i, i);
+	limits_each_disk(strbuf_str(&text), count, &n);
+	assert_in_range(n, 100, 1000);
 }
 
 static void refusals_are_counted(void **state)
@@ -106,6 +130,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_disk_is_full_when_nothing_fits),
 		cmocka_unit_test(local_filesystems_of_the_container_are_looked_at),
+		cmocka_unit_test(there_may_be_very_many_of_them),
 		cmocka_unit_test(refusals_are_counted),
 		cmocka_unit_test(a_root_gives_what_it_can),
 	};

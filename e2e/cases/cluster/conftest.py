@@ -82,7 +82,8 @@ def ray_cluster(name, namespace, workers, annotations=None):
     """A RayCluster as a user of KubeRay writes it. workers: group name to its template's container."""
     groups = [{"groupName": group, "replicas": 1, "minReplicas": 0, "maxReplicas": 3, "rayStartParams": {"num-cpus": "2"},
                "template": {"metadata": {"annotations": copy.deepcopy(worker.pop("annotations", {}))},
-                            "spec": {"containers": [worker], "terminationGracePeriodSeconds": 5}}}
+                            "spec": {"volumes": worker.pop("volumes", []), "containers": [worker],
+                                     "terminationGracePeriodSeconds": 5}}}
               for group, worker in workers.items()]
     return {
         "apiVersion": "ray.io/v1", "kind": "RayCluster",

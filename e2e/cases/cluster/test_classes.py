@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ways to die that need Kubernetes: each is brought about, and its class told.
+
+Plain commands in place of Ray, all pods at once. What needs no cluster (signals, limits of
+processes and memory) is in e2e/kernel/exec_test.sh; OOM kills and Ray's own are in the cases beside.
+"""
+
+import json
+
+import pytest
+
+from cluster.conftest import container
+from conftest import wait_for
+
+
+def worker(command, **extra):
+    """A container with a command of its own, which the operator leaves as it is."""
+    return {**container("ray-worker", "300Mi", command=["/bin/bash", "-c", "--", command]),
+            "annotations": {"ray.io/overwrite-container-cmd": "true"}, **extra}
+
+
+def with_volume(command, empty_dir):
+    return worker(command, volumes=[{"name": "data", "emptyDir": empty_dir}],
+                  volumeMounts=[{"name": "data", "mountPath": "/data"}])
+
+
+FAILING_PROBE = {"exec": {"command": ["false"]}, "periodSeconds": 1, "failureThreshold": 1, "initialDelaySeconds": 2}
+
+GROUPS = {
+    "liveness": worker("exec sleep 1000", livenessProbe=FAILING_PROBE),
+    # Deaf to SIGTERM: SIGKILL follows when the grace has passed.
+    "startup": worker("trap '' TERM; while :; do sleep 1; done",
+                      startupProbe={**FAILING_PROBE, "terminationGracePeriodSeconds": 2}),
+    "deleted": worker("exec sleep 1000"),
+    "api-eviction": worker("exec sleep 1000"),
+    # Looked at by the kubelet once a minute.
+    "eviction": with_volume("sleep 2; head -c 40M /dev/zero >/data/large; exec sleep 1000", {"sizeLimit": "1Mi"}),
+    "full": with_volume("sleep 2; head -c 8M /dev/zero >/data/large", {"medium": "Memory", "sizeLimit": "1Mi"}),
+    "executable": worker("sleep 2; /etc/passwd"),
+    "interrupted": worker("sleep 2; exit 130"),
+    "terminated": worker("sleep 2; kill -TERM $$; sleep 1"),
+    "image": {**worker("true"), "image": "localhost/no-such-image:1", "imagePullPolicy": "Never"},
+    "pull": {**worker("true"), "image": "127.0.0.1:1/no-such-image:1", "imagePullPolicy": "Always"},
+    "config": {**worker("true"), "envFrom": [{"configMapRef": {"name": "no-such-map"}}]},
+    "start": {**container("ray-worker", "300Mi", command=["/no/such/command"]),
+              "annotations": {"ray.io/overwrite-container-cmd": "true", "afterglow.dev/inject": "false"}},
+}
+
+
+@pytest.fixture(scope="module")
+def classes(new_cluster, volume):
+    assert volume.is_dir()
+    return new_cluster("classes", json.loads(json.dumps(GROUPS)))
+
+
+def pod_of(classes, group):
+    """The name of the group's pod."""
+    def find():
+        return [p["metadata"]["name"] for p in classes.pods("worker") if p["metadata"]["labels"]["ray.io/group"] == group]
+    return wait_for(f"a pod of group {group}", find)[0]
+
+
+def running_pod_of(classes, group):
+    """Its name, when the recorder in it watches the container."""
+    name = pod_of(classes, group)
+    wait_for("the recorder to watch it", lambda: '"attached"' in classes.k("logs", name, "-c", "afterglow", check=False))
+    return name
+
+
+def texts(failure):
+    return " ".join(f"{e['source']}: {e['text']}" for e in failure["evidence"])
+
+
+@pytest.mark.parametrize("group, failure_class, confidence, code, evidence", [
+    ("interrupted", "Interrupted", "likely", 130, "SIGINT"),
+    ("terminated", "Terminated", "certain", 143, "SIGTERM"),
+    ("executable", "CommandNotExecutable", "certain", 126, "exit code 126"),
+    ("full", "DiskFull", "likely", 1, "/data has 0 B left of 1.0 MiB"),
+    ("liveness", "ProbeKilled", "certain", 143, "failed liveness probe"),
+    ("startup", "ProbeKilled", "certain", 137, "failed startup probe"),
+    ("start", "StartFailure", "certain", 128, "/no/such/command"),
+])
+def test_an_instance_that_ended_has_its_class(classes, group, failure_class, confidence, code, evidence):
+    failure = classes.wait_failure(pod=pod_of(classes, group), restartCount=0, timeout=60)
+    assert (failure["class"], failure["confidence"], failure["exitCode"]) == (failure_class, confidence, code), failure
+    assert evidence in texts(failure)
+
+
+@pytest.mark.parametrize("group, reason", [
+    ("image", "ErrImageNeverPull"), ("pull", "ImagePullBackOff"), ("config", "CreateContainerConfigError"),
+])
+def test_a_container_that_cannot_be_started_is_a_failure_once(classes, group, reason):
+    name = pod_of(classes, group)
+    failure = classes.wait_failure(pod=name, timeout=60)
+    assert (failure["class"], failure["kubernetesReason"]) == ("StartFailure", reason)
+    assert "exitCode" not in failure and "containerID" not in failure
+    assert len([f for f in classes.failures() if f["spec"]["pod"] == name]) == 1
+
+
+def test_a_deleted_pod_is_told_from_a_killed_one(classes):
+    name = running_pod_of(classes, "deleted")
+    classes.k("delete", "pod", name, "--wait=false")
+    failure = classes.wait_failure(pod=name)
+    assert (failure["class"], failure["exitCode"]) == ("PodDeleted", 143), failure
+
+
+def test_an_eviction_by_the_api_is_a_deletion_that_names_it(classes):
+    name = running_pod_of(classes, "api-eviction")
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
+    classes.k("create", "--raw", f"/api/v1/namespaces/{classes.k.namespace}/pods/{name}/eviction", "-f", "-",
+              stdin=json.dumps(eviction))
+    failure = classes.wait_failure(pod=name)
+    assert failure["class"] == "PodDeleted", failure
+
+
+def test_a_pod_over_the_limit_of_its_volume_is_evicted(classes):
+    name = pod_of(classes, "eviction")
+    failure = classes.wait_failure(pod=name, timeout=150)
+    assert failure["class"] == "Evicted", failure
+    assert "exceeds the limit" in texts(failure)
