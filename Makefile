@@ -24,11 +24,11 @@ modules = $(foreach d,$(1),$(filter-out %_test.c %_fuzz.c %main.c,$(wildcard $(d
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 LIB := $(call modules,lib)
-SIDECAR := $(call modules,sidecar/sample sidecar/ray sidecar/record sidecar/verdict sidecar/report sidecar/store sidecar/kernel sidecar)
+SIDECAR := $(call modules,sidecar/sample sidecar/ray sidecar/record sidecar/verdict sidecar/report sidecar/store sidecar/kernel sidecar/http sidecar)
 OPERATOR := $(call modules,operator/kube operator/raycluster operator/failures operator)
 TESTS := $(sort $(wildcard lib/*_test.c sidecar/*_test.c sidecar/*/*_test.c operator/*_test.c operator/*/*_test.c))
 
-SIDECAR_LIBS := -lcjson -levent_core -lmd -lm
+SIDECAR_LIBS := -lcjson -levent_extra -levent_core -lmd -lm
 OPERATOR_LIBS := -lcurl -levent_extra -levent_core -lyaml -lcjson -lssl -lcrypto -lm
 
 PROGRAMS := $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-operator

@@ -9,6 +9,7 @@
 #include "lib/log.h"
 #include "sidecar/exec.h"
 #include "sidecar/kernel/keep_syslog.h"
+#include "sidecar/http/server.h"
 #include "sidecar/options.h"
 #include "sidecar/record/recorder.h"
 
@@ -16,6 +17,7 @@ struct sidecar {
 	const struct recorder_options *options;
 	struct event_base *base;
 	struct recorder *recorder;
+	struct http_server *http;
 	bool stopping;
 };
 
@@ -44,6 +46,16 @@ static void on_stop(evutil_socket_t fd, short what, void *arg)
 	stop_when_over(s);
 }
 
+/* A port that somebody else has, in the Ray container or on the node, costs the metrics, not the reports. */
+static void serve(struct sidecar *s)
+{
+	struct err err = { 0 };
+
+	if (s->options->http &&
+	    http_server_new(s->base, s->options->http, s->recorder, s->options->spool, &s->http, &err) < 0)
+		log_warning("no metrics: %s", err_text(&err));
+}
+
 static int record(const struct recorder_options *options, struct err *err)
 {
 	struct sidecar s = { .options = options, .base = event_base_new() };
@@ -60,9 +72,11 @@ static int record(const struct recorder_options *options, struct err *err)
 	rc = recorder_new(s.base, options, &s.recorder, err);
 	if (rc >= 0) {
 		recorder_on_idle(s.recorder, stop_when_over, &s);
+		serve(&s);
 		log_info("afterglow-sidecar " AFTERGLOW_VERSION " listens on %s", options->socket_path);
 		event_base_dispatch(s.base);
 		recorder_conclude(s.recorder);
+		http_server_free(s.http);
 		recorder_free(s.recorder);
 	}
 	event_free(term);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/units.h"
+#include "sidecar/http/server.h"
 #include "sidecar/record/channel.h"
 #include "sidecar/store/bundle.h"
 
@@ -24,6 +25,7 @@ const char sidecar_usage[] =
 	"  --spool DIR         bundles go there when the store fails (default " DEFAULT_SPOOL ")\n"
 	"  --run-as UID        started as root, become this user with CAP_SYSLOG as the only capability\n"
 	"  --grace SECONDS     after SIGTERM, wait this long for the containers to end (default 25)\n"
+	"  --http ADDRESS:PORT serve /metrics, /healthz and /failures there; \":PORT\": on all addresses\n"
 	"  --reconnect SECONDS after a restart, wait this long for the launchers of before; whose\n"
 	"                      does not come back has ended meanwhile (default 15)\n"
 	"\n"
@@ -45,6 +47,16 @@ const char sidecar_usage[] =
 	"  --syslog PATH       keep the tail of this file, or of the syslog file in this directory\n"
 	"  --collect PATTERN   these files of the container go into a bundle; repeatable, \"none\" for\n"
 	"                      none (default: where memray, mprof, cProfile and ray timeline put theirs)\n"
+	"  --hook-at-threshold COMMAND, --hook-at-death COMMAND\n"
+	"                      run by /bin/sh in the container when its memory passes --warn-at (at\n"
+	"                      most once a minute), and after a failure that the launcher survived;\n"
+	"                      repeatable (8 each). AFTERGLOW_PID is the largest process,\n"
+	"                      AFTERGLOW_REASON \"threshold\" or the class. The output (64 KiB of each)\n"
+	"                      goes into the bundle: \"py-spy dump --pid $AFTERGLOW_PID\"\n"
+	"  --hook-timeout SECONDS  end a hook after this long (default 10)\n"
+	"  --hook-headroom SIZE  run none with less memory than this left (default 64Mi)\n"
+	"  --hold-on-failure SECONDS  keep a container that failed this long, for a look at it;\n"
+	"                      afterglow-launch --release in the container, or SIGTERM, ends it\n"
 	"  --record-success    make a record of exit code 0 too\n"
 	"  --help, --version\n";
 
@@ -101,6 +113,47 @@ static int add_pattern(struct recorder_options *r, const char *pattern, struct e
 	return 0;
 }
 
+static int add_hook(struct recorder_options *r, const char *option, const char *command, struct err *err)
+{
+	enum hook_moment moment = strcmp(option, "--hook-at-death") == 0 ? HOOK_AT_DEATH : HOOK_AT_THRESHOLD;
+	size_t n = 0;
+
+	if (strlen(command) > HOOK_COMMAND_MAX)
+		return err_set(err, EINVAL, "%s: a command of more than %d bytes", option, HOOK_COMMAND_MAX);
+	while (r->hooks.commands[moment][n])
+		n++;
+	if (n == HOOK_COMMANDS_MAX)
+		return err_set(err, EINVAL, "%s: at most %d commands", option, HOOK_COMMANDS_MAX);
+	r->hooks.commands[moment][n] = command;
+	return 0;
+}
+
+/* --hook-*, --hold-on-failure; -ENOENT when it is none of these. */
+static int parse_hook_option(struct recorder_options *r, char **argv, int *i, struct err *err)
+{
+	const char *option = argv[*i], *value;
+	bool hold = strcmp(option, "--hold-on-failure") == 0;
+	double number;
+	int rc;
+
+	if (!hold && strncmp(option, "--hook-", 7) != 0)
+		return -ENOENT;
+	if (!hold && strcmp(option, "--hook-at-threshold") != 0 && strcmp(option, "--hook-at-death") != 0 &&
+	    strcmp(option, "--hook-timeout") != 0 && strcmp(option, "--hook-headroom") != 0)
+		return -ENOENT;
+	rc = take_value(argv, i, &value, err);
+	if (rc < 0)
+		return rc;
+	if (strncmp(option, "--hook-at-", 10) == 0)
+		return add_hook(r, option, value, err);
+	if (strcmp(option, "--hook-headroom") == 0)
+		return quantity_parse(value, &r->hooks.headroom, err) < 0 ? err_wrap(err, "%s", option) : 0;
+	rc = parse_number(option, value, hold ? 0 : 1, hold ? 86400 : 600, &number, err);
+	if (rc >= 0)
+		*(hold ? &r->hold_s : &r->hooks.timeout_s) = (int)number;
+	return rc;
+}
+
 /* One option that takes a value; -ENOENT when it is none of these. */
 static int parse_valued(struct sidecar_options *o, char **argv, int *i, struct err *err)
 {
@@ -117,6 +170,7 @@ static int parse_valued(struct sidecar_options *o, char **argv, int *i, struct e
 		{ "--spool", &r->spool, !exec },
 		{ "--store", &r->store, true },
 		{ "--name", &o->exec.name, exec },
+		{ "--http", &r->http, !exec },
 		{ "--syslog", &r->kernel_log.syslog, true },
 	};
 
@@ -164,7 +218,7 @@ static int parse_valued(struct sidecar_options *o, char **argv, int *i, struct e
 			*(option[2] == 'g' ? &r->grace_s : &r->reconnect_s) = (int)number;
 		return rc;
 	}
-	return -ENOENT;
+	return parse_hook_option(r, argv, i, err);
 }
 
 static int parse_option(struct sidecar_options *o, char **argv, int *i, struct err *err)
@@ -254,6 +308,7 @@ int sidecar_options_parse(char **argv, struct sidecar_options *ret_options, stru
 			.warn_at = DEFAULT_WARN_AT,
 			.grace_s = DEFAULT_GRACE_S,
 			.reconnect_s = DEFAULT_RECONNECT_S,
+			.hooks = { .timeout_s = DEFAULT_HOOK_TIMEOUT_S, .headroom = DEFAULT_HOOK_HEADROOM },
 			.report_fd = STDOUT_FILENO,
 			.events = true,
 			.say_reports = true,
@@ -278,6 +333,8 @@ int sidecar_options_parse(char **argv, struct sidecar_options *ret_options, stru
 		i++;
 	o.exec.argv = argv + i;
 	if (o.command == COMMAND_RECORD) {
+		if (o.exec.recorder.http && !http_address_valid(o.exec.recorder.http))
+			return err_set(err, EINVAL, "--http takes ADDRESS:PORT or :PORT, not %.100s", o.exec.recorder.http);
 		if (argv[i])
 			return err_set(err, EINVAL, "unexpected argument %s (see --help)", argv[i]);
 		take_pod_environment(&o.exec.recorder);

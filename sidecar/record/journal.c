@@ -13,7 +13,6 @@
 
 #define FAILURES_FILE "failures.json"
 #define LAST_PREFIX "last."
-#define FAILURES_FILE_MAX (256 * 1024)
 #define FILE_MODE 0600
 
 void failure_of_report(const struct report *r, struct failure *ret_failure)
@@ -95,23 +94,29 @@ static void replace_file(int dirfd, const char *file, const char *text, size_t l
 		unlinkat(dirfd, partial, 0);
 }
 
-static void save(const struct journal *j)
+cJSON *journal_to_json(const struct journal *j)
 {
-	_cleanup_json_ cJSON *json = cJSON_CreateObject();
+	cJSON *json = cJSON_CreateObject();
 	cJSON *list = json_array_at(json, "failures");
-	_cleanup_free_ char *text = NULL;
 
 	json_set_int(json, "forgotten", (int64_t)j->forgotten);
 	for (size_t i = 0; i < j->n; i++)
 		json_append(list, failure_to_json(&j->failures[i]));
-	text = cJSON_PrintUnformatted(json);
+	return json;
+}
+
+static void save(const struct journal *j)
+{
+	_cleanup_json_ cJSON *json = journal_to_json(j);
+	_cleanup_free_ char *text = cJSON_PrintUnformatted(json);
+
 	if (text)
 		replace_file(j->dirfd, FAILURES_FILE, text, strlen(text));
 }
 
 static void load(struct journal *j)
 {
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(FAILURES_FILE_MAX);
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(JOURNAL_JSON_MAX);
 	_cleanup_json_ cJSON *json = NULL;
 	const cJSON *item;
 
@@ -120,7 +125,7 @@ static void load(struct journal *j)
 	j->forgotten = (uint64_t)MAX(json_int(json, "forgotten", 0), (int64_t)0);
 	cJSON_ArrayForEach(item, json_get(json, "failures"))
 		if (j->n < JOURNAL_MAX && failure_of_json(item, &j->failures[j->n]))
-			j->n++;
+			j->by_class[j->failures[j->n++].class]++;
 }
 
 void journal_open(struct journal *j, int dirfd)
@@ -174,6 +179,7 @@ bool journal_add(struct journal *j, const struct failure *f, const char *text)
 			j->forgotten++;
 		}
 		j->failures[j->n++] = *f;
+		j->by_class[f->class]++;
 		save(j);
 	}
 	if (f->container_lives)

@@ -15,6 +15,7 @@
 
 #define JOURNAL_MAX 64 /* failures; the oldest are forgotten, and counted */
 #define JOURNAL_NAMES_MAX 32 /* containers with a last report */
+#define JOURNAL_JSON_MAX (256 * 1024)
 #define LAST_REPORT_MAX 3800 /* what is said again at the next start: one message */
 
 struct failure {
@@ -34,6 +35,7 @@ struct journal {
 	struct failure failures[JOURNAL_MAX]; /* oldest first */
 	size_t n;
 	uint64_t forgotten;
+	uint64_t by_class[FAILURE_CLASS_COUNT]; /* read or added by this recorder */
 	struct {
 		char container[64];
 		char *text; /* NULL: free */
@@ -54,6 +56,9 @@ void failure_of_report(const struct report *r, struct failure *ret_failure);
 /* From the fields of report.json, or of failure_to_json; false when it is no such thing. */
 bool failure_of_json(const cJSON *json, struct failure *ret_failure);
 cJSON *failure_to_json(const struct failure *f);
+
+/* {"failures": [...], "forgotten": N} */
+cJSON *journal_to_json(const struct journal *j);
 
 /* Lines for people, oldest first:. */
 void journal_digest(const struct journal *j, struct strbuf *out);

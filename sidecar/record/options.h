@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "sidecar/kernel/kernel_log.h"
+#include "sidecar/record/hooks.h"
 #include "sidecar/report/report.h"
 
 #define DEFAULT_SOCKET "/afterglow/run/afterglow.sock"
@@ -25,9 +26,12 @@ struct recorder_options {
 	bool oom_group; /* on cgroup v1, end the container when the OOM killer took one process */
 	struct kernel_log_options kernel_log;
 	const char *collect[COLLECT_PATTERNS_MAX + 1]; /* files of the container that go into its bundles; ends with NULL */
+	struct hook_options hooks;
+	int hold_s; /* keep a container that failed this long, 0: not at all */
 	bool record_success; /* make a record of exit code 0 too */
 	int grace_s; /* after SIGTERM, how long to wait for the containers to end */
 	int reconnect_s; /* how long to wait for the launchers of a recorder before this one */
+	const char *http; /* http_address_valid, NULL: no HTTP */
 	int report_fd; /* where text reports go: 1 in a pod, 2 under exec */
 	bool events; /* JSON lines of what happens, on report_fd */
 	bool say_reports; /* reports also on the stderr of the container they are about */

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The recorder's metrics in Prometheus' text format 0.0.4. */
+#include "sidecar/http/metrics.h"
+
+#include <inttypes.h>
+
+#include "lib/units.h"
+
+enum metric {
+#define METRIC(id, type, name, help) METRIC_##id,
+#include "sidecar/http/metrics.def"
+#undef METRIC
+	METRIC_COUNT
+};
+
+static const struct {
+	const char *type, *name, *help;
+} table[] = {
+#define METRIC(id, type, name, help) { type, name, help },
+#include "sidecar/http/metrics.def"
+#undef METRIC
+};
+
+/* Names come from launchers and are checked there; a label must stay one whatever they hold. */
+static void add_label_value(const char *text, struct strbuf *out)
+{
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			strbuf_addc(out, '\\');
+		if (*text == '\n')
+			strbuf_adds(out, "\\n");
+		else
+			strbuf_addc(out, *text);
+	}
+}
+
+static void add_container(enum metric m, const struct container_values *c, const char *more, double value,
+			  struct strbuf *out)
+{
+	strbuf_addf(out, "%s{container=\"", table[m].name);
+	add_label_value(c->name, out);
+	strbuf_addf(out, "\"%s} %.17g\n", more, value);
+}
+
+/* Nothing for a number that is not known: an absent series, never a 0. */
+static void add_known(enum metric m, const struct container_values *c, const char *more, int64_t value,
+		      struct strbuf *out)
+{
+	if (value >= 0)
+		add_container(m, c, more, (double)value, out);
+}
+
+static void add_memory(const struct container_values *c, struct strbuf *out)
+{
+	const struct memory *m = &c->memory;
+
+	add_known(METRIC_CONTAINER_MEMORY, c, ",kind=\"usage\"", m->usage, out);
+	add_known(METRIC_CONTAINER_MEMORY, c, ",kind=\"working_set\"", memory_kubelet(m), out);
+	add_known(METRIC_CONTAINER_MEMORY, c, ",kind=\"anon\"", m->anon, out);
+	add_known(METRIC_CONTAINER_MEMORY, c, ",kind=\"file\"", m->file, out);
+	add_known(METRIC_CONTAINER_MEMORY, c, ",kind=\"shmem\"", m->shmem, out);
+	add_known(METRIC_CONTAINER_MEMORY, c, ",kind=\"kernel\"", m->kernel, out);
+	add_known(METRIC_CONTAINER_MEMORY, c, ",kind=\"swap\"", m->swap, out);
+}
+
+static void add_of_container(enum metric m, const struct container_values *c, struct strbuf *out)
+{
+	const struct memory *memory = &c->memory;
+
+	switch (m) {
+	case METRIC_CONTAINER_MEMORY:
+		add_memory(c, out);
+		break;
+	case METRIC_CONTAINER_LIMIT:
+		add_known(m, c, "", memory->limit, out);
+		break;
+	case METRIC_CONTAINER_HEADROOM:
+		if (memory->limit >= 0 && memory->usage >= 0)
+			add_known(m, c, "", MAX(memory->limit - memory->usage, (int64_t)0), out);
+		break;
+	case METRIC_CONTAINER_PEAK:
+		add_known(m, c, "", memory->peak, out);
+		break;
+	case METRIC_CONTAINER_PROCESSES:
+		if (c->samples)
+			add_known(m, c, "", c->n_processes, out);
+		break;
+	case METRIC_CONTAINER_OOM_KILLS:
+		add_known(m, c, "", memory->oom_kill, out);
+		break;
+	case METRIC_CONTAINER_SAMPLES:
+		add_container(m, c, "", (double)c->samples, out);
+		break;
+	case METRIC_CONTAINER_DELAY:
+		if (c->samples)
+			add_container(m, c, "", (double)c->delay_ns / (double)NS_PER_SEC, out);
+		break;
+	default:
+		break;
+	}
+}
+
+static void add_of_pod(enum metric m, const struct pod_values *v, struct strbuf *out)
+{
+	const char *name = table[m].name;
+
+	switch (m) {
+	case METRIC_BUILD:
+		strbuf_addf(out, "%s{version=\"" AFTERGLOW_VERSION "\"} 1\n", name);
+		break;
+	case METRIC_CONTAINERS:
+		strbuf_addf(out, "%s %zu\n", name, v->n_containers);
+		break;
+	case METRIC_FAILURES:
+		/* All classes, from the beginning: the first failure of one is an increase then. */
+		for (int class = 0; class < FAILURE_CLASS_COUNT; class++)
+			strbuf_addf(out, "%s{class=\"%s\"} %" PRIu64 "\n", name, failure_class_name((enum failure_class)class),
+				    v->failures[class]);
+		break;
+	case METRIC_LAST_FAILURE:
+		strbuf_addf(out, "%s %.3f\n", name, (double)v->last_failure_unix_ns / (double)NS_PER_SEC);
+		break;
+	case METRIC_SPOOL:
+		if (v->spool_bytes >= 0)
+			strbuf_addf(out, "%s %" PRId64 "\n", name, v->spool_bytes);
+		break;
+	default:
+		break;
+	}
+}
+
+void metrics_render(const struct pod_values *v, struct strbuf *out)
+{
+	for (enum metric m = 0; m < METRIC_COUNT; m++) {
+		strbuf_addf(out, "# HELP %s %s\n# TYPE %s %s\n", table[m].name, table[m].help, table[m].name, table[m].type);
+		add_of_pod(m, v, out);
+		for (size_t i = 0; i < v->n_containers; i++)
+			add_of_container(m, &v->containers[i], out);
+	}
+}

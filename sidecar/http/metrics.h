@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The recorder's metrics in Prometheus' text format 0.0.4. Pure. The table is metrics.def. */
+#ifndef AFTERGLOW_SIDECAR_HTTP_METRICS_H
+#define AFTERGLOW_SIDECAR_HTTP_METRICS_H
+
+#include <stdint.h>
+
+#include "lib/failure_class.h"
+#include "lib/strbuf.h"
+#include "sidecar/sample/memcg.h"
+
+#define HTTP_CONTAINERS_MAX 32
+#define METRICS_TEXT_MAX (256 * 1024)
+
+struct container_values {
+	char name[64];
+	struct memory memory; /* usage -1: no sample yet */
+	uint32_t n_processes;
+	uint64_t samples;
+	int64_t delay_ns;
+};
+
+struct pod_values {
+	struct container_values containers[HTTP_CONTAINERS_MAX];
+	size_t n_containers;
+	uint64_t failures[FAILURE_CLASS_COUNT];
+	int64_t last_failure_unix_ns; /* 0: none */
+	int64_t spool_bytes; /* -1: no spool */
+};
+
+void metrics_render(const struct pod_values *v, struct strbuf *out);
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of the metrics' text: a strict reader of the format, and what is in it. */
+#include "sidecar/http/metrics.h"
+
+#include <ctype.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/units.h"
+
+static struct pod_values two_containers(void)
+{
+	struct pod_values v = { .n_containers = 2, .last_failure_unix_ns = 1795224546324 * NS_PER_MS, .spool_bytes = 4096 };
+
+	v.failures[FAILURE_KERNEL_OOM_CONTAINER] = 2;
+	v.containers[0] = (struct container_values){
+		.name = "ray-worker", .n_processes = 12, .samples = 345, .delay_ns = 20 * NS_PER_MS,
+		.memory = { .limit = 4096, .usage = 3000, .peak = 3500, .anon = 2000, .file = 500, .shmem = 400, .inactive_file = 100,
+			    .active_file = 50, .oom_kill = 1, .kernel = 7, .swap = 0, .psi_some = -1, .psi_full = -1 },
+	};
+	v.containers[1] = (struct container_values){ .name = "helper", .memory = MEMORY_ABSENT };
+	return v;
+}
+
+/* The grammar of the text format 0.0.4, stricter: every series below its HELP and TYPE, none twice. */
+static const char *read_name(const char *p)
+{
+	assert_true(isalpha((unsigned char)*p) || *p == '_');
+	while (isalnum((unsigned char)*p) || *p == '_')
+		p++;
+	return p;
+}
+
+static const char *read_labels(const char *p)
+{
+	assert_int_equal(*p++, '{');
+	for (;;) {
+		p = read_name(p);
+		assert_int_equal(*p++, '=');
+		assert_int_equal(*p++, '"');
+		while (*p != '"') {
+			assert_true(*p && *p != '\n');
+			if (*p++ == '\\') {
+				assert_non_null(strchr("\\\"n", *p));
+				p++;
+			}
+		}
+		if (*++p == '}')
+			return p + 1;
+		assert_int_equal(*p++, ',');
+	}
+}
+
+static void check_text(const char *text)
+{
+	char name[128] = "";
+	const char *p = text;
+
+	while (*p) {
+		const char *line = p, *end;
+		char *number_end;
+
+		if (strncmp(p, "# HELP ", 7) == 0) {
+			char type[16];
+			int n = 0;
+
+			end = read_name(p + 7);
+			snprintf(name, sizeof(name), "%.*s", (int)(end - p - 7), p + 7);
+			assert_int_equal(*end, ' ');
+			p = strchr(p, '\n') + 1;
+			assert_int_equal(strncmp(p, "# TYPE ", 7), 0);
+			assert_int_equal(strncmp(p + 7, name, strlen(name)), 0);
+			assert_int_equal(sscanf(p + 7 + strlen(name), " %15s\n%n", type, &n), 1);
+			assert_true(strcmp(type, "gauge") == 0 || strcmp(type, "counter") == 0);
+			/* What promtool asks of names. */
+			assert_int_equal(strcmp(type, "counter") == 0,
+					 strlen(name) > 6 && strcmp(name + strlen(name) - 6, "_total") == 0);
+			p = strchr(p, '\n') + 1;
+			continue;
+		}
+		end = read_name(p);
+		assert_true((size_t)(end - p) == strlen(name) && strncmp(p, name, strlen(name)) == 0);
+		if (*end == '{')
+			end = read_labels(end);
+		assert_int_equal(*end, ' ');
+		/* No series twice. */
+		for (const char *other = text; other < line; other = strchr(other, '\n') + 1)
+			assert_true(strncmp(other, line, (size_t)(end - line) + 1) != 0);
+		assert_true(strtod(end + 1, &number_end) >= 0);
+		assert_int_equal(*number_end, '\n');
+		p = number_end + 1;
+	}
+}
+
+static void assert_has(const char *text, const char *line)
+{
+	if (!strstr(text, line))
+		fail_msg("no \"%s\" in:\n%s", line, text);
+}
+
+static void the_text_is_what_prometheus_reads(void **state)
+{
+	struct strbuf text = STRBUF_INIT(METRICS_TEXT_MAX);
+	struct pod_values v = two_containers();
+	(void)state;
+
+	metrics_render(&v, &text);
+	check_text(strbuf_str(&text));
+	assert_has(strbuf_str(&text), "afterglow_container_memory_bytes{container=\"ray-worker\",kind=\"usage\"} 3000\n");
+	assert_has(strbuf_str(&text), "{container=\"ray-worker\",kind=\"working_set\"} 2900\n");
+	assert_has(strbuf_str(&text), "afterglow_container_memory_headroom_bytes{container=\"ray-worker\"} 1096\n");
+	assert_has(strbuf_str(&text), "afterglow_container_oom_kills_total{container=\"ray-worker\"} 1\n");
+	assert_has(strbuf_str(&text), "afterglow_container_sample_delay_seconds{container=\"ray-worker\"} 0.02\n");
+	assert_has(strbuf_str(&text), "afterglow_failures_total{class=\"KernelOOMContainer\"} 2\n");
+	assert_has(strbuf_str(&text), "afterglow_failures_total{class=\"Segfault\"} 0\n");
+	assert_has(strbuf_str(&text), "afterglow_last_failure_timestamp_seconds 1795224546.324\n");
+	assert_has(strbuf_str(&text), "afterglow_spool_bytes 4096\n");
+	strbuf_release(&text);
+}
+
+static void what_is_not_known_has_no_series(void **state)
+{
+	struct strbuf text = STRBUF_INIT(METRICS_TEXT_MAX);
+	struct pod_values v = two_containers();
+	(void)state;
+
+	v.spool_bytes = -1;
+	metrics_render(&v, &text);
+	check_text(strbuf_str(&text));
+	assert_null(strstr(strbuf_str(&text), "container=\"helper\",kind"));
+	assert_null(strstr(strbuf_str(&text), "limit_bytes{container=\"helper\""));
+	assert_null(strstr(strbuf_str(&text), "\nafterglow_spool_bytes "));
+	assert_has(strbuf_str(&text), "afterglow_container_samples_total{container=\"helper\"} 0\n");
+	strbuf_release(&text);
+}
+
+static void a_hostile_name_stays_one_label(void **state)
+{
+	struct strbuf text = STRBUF_INIT(METRICS_TEXT_MAX);
+	struct pod_values v = two_containers();
+	(void)state;
+
+	snprintf(v.containers[0].name, sizeof(v.containers[0].name), "a\"} 1\nevil{b=\"\\");
+	metrics_render(&v, &text);
+	check_text(strbuf_str(&text));
+	strbuf_release(&text);
+}
+
+static void the_largest_text_fits(void **state)
+{
+	struct strbuf text = STRBUF_INIT(METRICS_TEXT_MAX);
+	struct pod_values v = two_containers();
+	(void)state;
+
+	v.n_containers = HTTP_CONTAINERS_MAX;
+	for (int i = 0; i < HTTP_CONTAINERS_MAX; i++) {
+		v.containers[i] = v.containers[0];
+		snprintf(v.containers[i].name, sizeof(v.containers[i].name), "%061d%02d", 0, i);
+		v.containers[i].memory.usage = INT64_MAX;
+	}
+	metrics_render(&v, &text);
+	assert_false(strbuf_failed(&text));
+	check_text(strbuf_str(&text));
+	strbuf_release(&text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_text_is_what_prometheus_reads),
+		cmocka_unit_test(what_is_not_known_has_no_series),
+		cmocka_unit_test(a_hostile_name_stays_one_label),
+		cmocka_unit_test(the_largest_text_fits),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

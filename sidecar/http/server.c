@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* HTTP on the pod, on evhttp. */
+#include "sidecar/http/server.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/http.h>
+#include <event2/listener.h>
+#include <ftw.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/json.h"
+#include "lib/units.h"
+#include "sidecar/http/metrics.h"
+
+#define HEADERS_MAX (8 * 1024)
+#define BACKLOG 16
+#define RECOUNT_MS 200
+#define SPOOL_ENTRIES_MAX 20000
+#define SPOOL_LOOK_SPACING_NS (10 * NS_PER_SEC)
+
+struct http_server {
+	struct event_base *base;
+	const struct recorder *recorder;
+	const char *spool;
+	struct evhttp *http;
+	struct evconnlistener *listener; /* of http */
+	struct event *recount;
+	unsigned int n_connections; /* at most: those that have ended are not taken off */
+	int64_t spool_bytes, spool_looked_ns;
+	uint16_t port;
+};
+
+/* Answers */
+
+static void answer(struct evhttp_request *request, const char *type, const struct strbuf *text)
+{
+	struct evkeyvalq *headers = evhttp_request_get_output_headers(request);
+	struct evbuffer *body = evbuffer_new();
+
+	if (!body || strbuf_failed(text) || evbuffer_add(body, strbuf_str(text), text->len) < 0)
+		evhttp_send_error(request, HTTP_INTERNAL, NULL);
+	else {
+		evhttp_add_header(headers, "Content-Type", type);
+		evhttp_add_header(headers, "Cache-Control", "no-store");
+		evhttp_send_reply(request, HTTP_OK, NULL, body);
+	}
+	if (body)
+		evbuffer_free(body);
+}
+
+static void on_health(struct evhttp_request *request, void *arg)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(16);
+
+	(void)arg;
+	strbuf_adds(&text, "ok\n");
+	answer(request, "text/plain; charset=utf-8", &text);
+}
+
+static void on_failures(struct evhttp_request *request, void *arg)
+{
+	const struct http_server *s = arg;
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(JOURNAL_JSON_MAX);
+	_cleanup_json_ cJSON *json = journal_to_json(recorder_journal(s->recorder));
+	_cleanup_free_ char *printed = cJSON_PrintUnformatted(json);
+
+	strbuf_adds(&text, printed ? printed : "{}");
+	strbuf_addc(&text, '\n');
+	answer(request, "application/json", &text);
+}
+
+static void add_container(const char *name, const struct observer *o, void *arg)
+{
+	struct pod_values *v = arg;
+	struct container_values *c = &v->containers[v->n_containers];
+
+	/* One name twice would be one series twice: a launcher that came back, its old connection not gone yet. */
+	for (size_t i = 0; i < v->n_containers; i++)
+		if (strcmp(v->containers[i].name, name) == 0)
+			return;
+	if (v->n_containers == HTTP_CONTAINERS_MAX)
+		return;
+	v->n_containers++;
+	snprintf(c->name, sizeof(c->name), "%s", name);
+	c->memory = o->last.memory;
+	c->n_processes = o->last.n_processes;
+	c->samples = o->samples;
+	c->delay_ns = o->delay_ns;
+}
+
+static struct {
+	int64_t bytes;
+	unsigned int entries;
+} walk;
+
+static int add_size(const char *path, const struct stat *st, int type, struct FTW *where)
+{
+	(void)path;
+	(void)where;
+	if (type == FTW_F || type == FTW_D)
+		walk.bytes += (int64_t)st->st_blocks * 512;
+	return ++walk.entries > SPOOL_ENTRIES_MAX;
+}
+
+static int64_t spool_bytes(struct http_server *s)
+{
+	int64_t now = now_boottime_ns();
+
+	if (!s->spool)
+		return -1;
+	/* However often one asks. */
+	if (!s->spool_looked_ns || now - s->spool_looked_ns >= SPOOL_LOOK_SPACING_NS) {
+		walk.bytes = walk.entries = 0;
+		nftw(s->spool, add_size, 8, FTW_PHYS | FTW_MOUNT);
+		s->spool_bytes = walk.bytes;
+		s->spool_looked_ns = now;
+	}
+	return s->spool_bytes;
+}
+
+static void on_metrics(struct evhttp_request *request, void *arg)
+{
+	struct http_server *s = arg;
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(METRICS_TEXT_MAX);
+	const struct journal *j = recorder_journal(s->recorder);
+	_cleanup_free_ struct pod_values *v = calloc(1, sizeof(*v));
+
+	if (!v) {
+		evhttp_send_error(request, HTTP_INTERNAL, NULL);
+		return;
+	}
+	recorder_each(s->recorder, add_container, v);
+	memcpy(v->failures, j->by_class, sizeof(v->failures));
+	v->last_failure_unix_ns = j->n ? j->failures[j->n - 1].ended_unix_ns : 0;
+	v->spool_bytes = spool_bytes(s);
+	metrics_render(v, &text);
+	answer(request, "text/plain; version=0.0.4; charset=utf-8", &text);
+}
+
+/* Connections */
+
+static uint16_t port_of(int fd)
+{
+	struct sockaddr_storage address;
+	socklen_t len = sizeof(address);
+
+	if (getsockname(fd, (struct sockaddr *)&address, &len) < 0)
+		return 0;
+	if (address.ss_family != AF_INET && address.ss_family != AF_INET6)
+		return 0;
+	/* It is at the same place in both. */
+	return ntohs(((struct sockaddr_in *)&address)->sin_port);
+}
+
+/* Of this process, with our port on this side and somebody on the other. */
+static unsigned int count_connections(const struct http_server *s)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned int n = 0;
+
+	if (!dir)
+		return 0;
+	for (const struct dirent *entry; (entry = readdir(dir));) {
+		int fd = (int)strtol(entry->d_name, NULL, 10);
+		struct sockaddr_storage peer;
+		socklen_t len = sizeof(peer);
+
+		n += port_of(fd) == s->port && getpeername(fd, (struct sockaddr *)&peer, &len) == 0;
+	}
+	closedir(dir);
+	return n;
+}
+
+/* evhttp neither limits its connections nor tells of the end of one: when there may be too many, they are counted. */
+static void check_connections(struct http_server *s)
+{
+	const struct timeval soon = { .tv_usec = RECOUNT_MS * 1000 };
+
+	if (s->n_connections < HTTP_CONNECTIONS_MAX)
+		return;
+	s->n_connections = count_connections(s);
+	if (s->n_connections < HTTP_CONNECTIONS_MAX)
+		evconnlistener_enable(s->listener);
+	else {
+		evconnlistener_disable(s->listener);
+		event_add(s->recount, &soon);
+	}
+}
+
+static void on_recount(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	check_connections(arg);
+}
+
+/* Asked for a bufferevent, NULL: the usual one. */
+static struct bufferevent *on_connection(struct event_base *base, void *arg)
+{
+	struct http_server *s = arg;
+
+	(void)base;
+	s->n_connections++;
+	check_connections(s);
+	return NULL;
+}
+
+/* The address */
+
+struct address {
+	bool any;
+	struct sockaddr_storage socket;
+	socklen_t len;
+};
+
+static bool parse_address(const char *text, struct address *ret_address)
+{
+	struct address a = { .len = sizeof(a.socket) };
+	int len = (int)sizeof(a.socket);
+	char rest[2];
+	unsigned int port;
+
+	if (text[0] == ':') {
+		struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&a.socket;
+
+		if (sscanf(text + 1, "%5u%1s", &port, rest) != 1 || port > 65535 || text[1] < '0' || text[1] > '9')
+			return false;
+		*in6 = (struct sockaddr_in6){ .sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port) };
+		a.any = true;
+		a.len = sizeof(*in6);
+	} else {
+		/* Without a port libevent takes 0. */
+		if (evutil_parse_sockaddr_port(text, (struct sockaddr *)&a.socket, &len) < 0 || !strrchr(text, ':') ||
+		    (a.socket.ss_family == AF_INET6 && !strstr(text, "]:")))
+			return false;
+		a.len = (socklen_t)len;
+	}
+	*ret_address = a;
+	return true;
+}
+
+bool http_address_valid(const char *address)
+{
+	struct address a;
+
+	return parse_address(address, &a);
+}
+
+static int listen_at(const struct address *a, const char *text, struct err *err)
+{
+	const int yes = 1, no = 0;
+	_cleanup_close_ int fd = socket(a->socket.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return err_set(err, errno, "--http %s", text);
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+	if (a->any)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no));
+	if (bind(fd, (const struct sockaddr *)&a->socket, a->len) < 0 || listen(fd, BACKLOG) < 0)
+		return err_set(err, errno, "--http %s", text);
+	return TAKE_FD(fd);
+}
+
+static int open_socket(const char *text, struct err *err)
+{
+	struct address a;
+	int fd;
+
+	if (!parse_address(text, &a))
+		return err_set(err, EINVAL, "--http takes ADDRESS:PORT or :PORT, not %.100s", text);
+	fd = listen_at(&a, text, err);
+	if (fd < 0 && a.any) {
+		/* A node without IPv6. */
+		in_port_t port = ((struct sockaddr_in6 *)&a.socket)->sin6_port;
+
+		*(struct sockaddr_in *)&a.socket = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = port };
+		a.len = sizeof(struct sockaddr_in);
+		a.any = false;
+		fd = listen_at(&a, text, err);
+	}
+	return fd;
+}
+
+int http_server_new(struct event_base *base, const char *address, const struct recorder *recorder, const char *spool,
+		    struct http_server **ret_server, struct err *err)
+{
+	struct http_server *s = calloc(1, sizeof(*s));
+	struct evhttp_bound_socket *bound;
+	int fd;
+
+	if (!s)
+		return err_set(err, ENOMEM, "--http");
+	*s = (struct http_server){ .base = base, .recorder = recorder, .spool = spool };
+	fd = open_socket(address, err);
+	if (fd < 0) {
+		free(s);
+		return fd;
+	}
+	s->port = port_of(fd);
+	s->http = evhttp_new(base);
+	s->recount = evtimer_new(base, on_recount, s);
+	bound = s->http && s->recount ? evhttp_accept_socket_with_handle(s->http, fd) : NULL;
+	if (!bound) {
+		close(fd);
+		http_server_free(s);
+		return err_set(err, ENOMEM, "--http");
+	}
+	s->listener = evhttp_bound_socket_get_listener(bound);
+	evhttp_set_bevcb(s->http, on_connection, s);
+	evhttp_set_allowed_methods(s->http, EVHTTP_REQ_GET);
+	evhttp_set_max_headers_size(s->http, HEADERS_MAX);
+	evhttp_set_max_body_size(s->http, 0);
+	evhttp_set_timeout(s->http, HTTP_IDLE_S);
+	evhttp_set_cb(s->http, "/healthz", on_health, s);
+	evhttp_set_cb(s->http, "/failures", on_failures, s);
+	evhttp_set_cb(s->http, "/metrics", on_metrics, s);
+	*ret_server = s;
+	return 0;
+}
+
+void http_server_free(struct http_server *s)
+{
+	if (!s)
+		return;
+	if (s->http)
+		evhttp_free(s->http);
+	if (s->recount)
+		event_free(s->recount);
+	free(s);
+}
+
+uint16_t http_server_port(const struct http_server *s)
+{
+	return s->port;
+}

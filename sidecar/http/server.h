@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * HTTP on the pod: /metrics for Prometheus, /healthz, /failures. Anybody in the
+ * cluster may connect: only GET, nothing that a request says changes anything,
+ * few connections at a time and none for long.
+ */
+#ifndef AFTERGLOW_SIDECAR_HTTP_SERVER_H
+#define AFTERGLOW_SIDECAR_HTTP_SERVER_H
+
+#include <event2/event.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/err.h"
+#include "sidecar/record/recorder.h"
+
+#define HTTP_CONNECTIONS_MAX 16 /* more wait in the socket's queue */
+#define HTTP_IDLE_S 5
+
+struct http_server;
+
+/* "HOST:PORT", HOST an IPv4 address or an IPv6 one in brackets; ":PORT": all addresses of both kinds. */
+bool http_address_valid(const char *address);
+
+/* Port 0 (":0") takes a free one. recorder and spool (NULL: none) must outlive the server. */
+int http_server_new(struct event_base *base, const char *address, const struct recorder *recorder, const char *spool,
+		    struct http_server **ret_server, struct err *err);
+void http_server_free(struct http_server *s); /* NULL is allowed */
+
+uint16_t http_server_port(const struct http_server *s);
+
+#endif

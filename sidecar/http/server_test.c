@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Real requests, right and wrong ones, to a recorder in a child process. */
+#include "sidecar/http/server.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "lib/fileio.h"
+#include "lib/json.h"
+#include "lib/units.h"
+
+#define FAILURES \
+	"{\"failures\":[{\"container\":\"ray-worker\",\"endedAt\":\"2026-11-21T01:29:06.324Z\",\"class\":\"KernelOOMContainer\"," \
+	"\"confidence\":\"certain\",\"exitCode\":137,\"signal\":\"SIGKILL\",\"sentence\":\"It died.\",\"bundle\":null}],\"forgotten\":0}"
+
+static char directory[64], socket_path[96];
+static pid_t server;
+static uint16_t port;
+
+static void stop(evutil_socket_t fd, short what, void *base)
+{
+	(void)fd;
+	(void)what;
+	event_base_loopbreak(base);
+}
+
+_Noreturn static void run_server(int port_fd)
+{
+	struct recorder_options options = { .socket_path = socket_path, .spool = directory, .warn_at = 0.8, .report_fd = 2 };
+	struct event_base *base = event_base_new();
+	struct event *term = evsignal_new(base, SIGTERM, stop, base);
+	struct recorder *r;
+	struct http_server *http;
+
+	signal(SIGPIPE, SIG_IGN);
+	event_add(term, NULL);
+	if (recorder_new(base, &options, &r, NULL) < 0 || http_server_new(base, ":0", r, directory, &http, NULL) < 0)
+		_exit(3);
+	port = http_server_port(http);
+	fd_write_all(port_fd, &port, sizeof(port), NULL);
+	event_base_dispatch(base);
+	http_server_free(http);
+	recorder_free(r);
+	event_free(term);
+	event_base_free(base);
+	libevent_global_shutdown();
+	exit(0); /* through the leak check of sanitizers */
+}
+
+static int setup(void **state)
+{
+	char path[128];
+	int pipe_fds[2];
+	(void)state;
+
+	snprintf(directory, sizeof(directory), "/tmp/http_test.XXXXXX");
+	if (!mkdtemp(directory) || pipe(pipe_fds) < 0)
+		return -1;
+	snprintf(socket_path, sizeof(socket_path), "%s/socket", directory);
+	snprintf(path, sizeof(path), "%s/.recorder", directory);
+	mkdir(path, 0700);
+	snprintf(path, sizeof(path), "%s/.recorder/failures.json", directory);
+	file_write(AT_FDCWD, path, FAILURES, sizeof(FAILURES) - 1, 0600, NULL);
+	server = fork();
+	if (server == 0)
+		run_server(pipe_fds[1]);
+	close(pipe_fds[1]);
+	return read(pipe_fds[0], &port, sizeof(port)) != sizeof(port);
+}
+
+static int teardown(void **state)
+{
+	char command[96];
+	int status;
+	(void)state;
+
+	kill(server, SIGTERM);
+	waitpid(server, &status, 0);
+	snprintf(command, sizeof(command), "rm -rf %s", directory);
+	return system(command) | status;
+}
+
+static int connected(void)
+{
+	const struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+	return fd;
+}
+
+/* What comes until the end of the connection, or for a while. */
+static void receive(int fd, int within_ms, struct strbuf *answer)
+{
+	int64_t until = now_boottime_ns() + within_ms * NS_PER_MS;
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
+	char part[4096];
+	ssize_t n;
+
+	while (now_boottime_ns() < until && poll(&ready, 1, 100) >= 0) {
+		if (!ready.revents)
+			continue;
+		n = recv(fd, part, sizeof(part), 0);
+		if (n <= 0)
+			return;
+		strbuf_add(answer, part, (size_t)n);
+	}
+	strbuf_adds(answer, "\n(still open)");
+}
+
+static int request(const char *text, struct strbuf *answer)
+{
+	int fd = connected(), code = 0;
+
+	send(fd, text, strlen(text), MSG_NOSIGNAL);
+	receive(fd, 3000, answer);
+	close(fd);
+	sscanf(strbuf_str(answer), "HTTP/1.%*d %d", &code);
+	return code;
+}
+
+static int get(const char *path, struct strbuf *body)
+{
+	struct strbuf answer = STRBUF_INIT(1 << 20);
+	char text[256];
+	const char *begin;
+	int code;
+
+	snprintf(text, sizeof(text), "GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", path);
+	code = request(text, &answer);
+	begin = strstr(strbuf_str(&answer), "\r\n\r\n");
+	if (begin)
+		strbuf_adds(body, begin + 4);
+	strbuf_release(&answer);
+	return code;
+}
+
+static void it_answers_what_it_has(void **state)
+{
+	struct strbuf health = STRBUF_INIT(1 << 20), metrics = STRBUF_INIT(1 << 20), failures = STRBUF_INIT(1 << 20);
+	struct strbuf none = STRBUF_INIT(1 << 20);
+	cJSON *json = NULL;
+	(void)state;
+
+	assert_int_equal(get("/healthz", &health), 200);
+	assert_string_equal(strbuf_str(&health), "ok\n");
+	assert_int_equal(get("/metrics", &metrics), 200);
+	assert_non_null(strstr(strbuf_str(&metrics), "afterglow_failures_total{class=\"KernelOOMContainer\"} 1\n"));
+	assert_non_null(strstr(strbuf_str(&metrics), "\nafterglow_containers 0\n"));
+	assert_non_null(strstr(strbuf_str(&metrics), "\nafterglow_spool_bytes "));
+	assert_int_equal(get("/failures?x=y", &failures), 200);
+	assert_int_equal(json_parse(strbuf_str(&failures), failures.len, &json, NULL), 0);
+	assert_string_equal(json_str(json_get(json, "failures")->child, "sentence"), "It died.");
+	assert_int_equal(get("/", &none), 404);
+	assert_int_equal(get("/metrics/../../etc/passwd", &none), 404);
+	cJSON_Delete(json);
+	strbuf_release(&health);
+	strbuf_release(&metrics);
+	strbuf_release(&failures);
+	strbuf_release(&none);
+}
+
+static void only_get_is_answered(void **state)
+{
+	static const char *const others[] = { "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "CONNECT", "TRACE", "BREW" };
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		struct strbuf answer = STRBUF_INIT(1 << 20);
+		char text[128];
+		int code;
+
+		snprintf(text, sizeof(text), "%s /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", others[i]);
+		code = request(text, &answer);
+		assert_true(code == 0 || code >= 400);
+		strbuf_release(&answer);
+	}
+}
+
+static void nonsense_ends_the_connection(void **state)
+{
+	static const char *const requests[] = {
+		"\r\n\r\n", "GET\r\n\r\n", "GET /metrics\r\n\r\n", "GET /metrics HTTP/9.9\r\n\r\n", "\x16\x03\x01\x02\xff\x01",
+		"GET /metrics HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n", "GET /metrics HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+		"GET /metrics HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n",
+	};
+	struct strbuf body = STRBUF_INIT(1 << 20);
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
+		struct strbuf answer = STRBUF_INIT(1 << 20);
+
+		request(requests[i], &answer);
+		strbuf_release(&answer);
+	}
+	assert_int_equal(get("/healthz", &body), 200);
+	strbuf_release(&body);
+}
+
+static void endless_headers_are_cut_off(void **state)
+{
+	int fd = connected();
+	ssize_t sent = 0, n;
+	char part[4096];
+	(void)state;
+
+	memset(part, 'x', sizeof(part));
+	send(fd, "GET /metrics HTTP/1.1\r\nX: ", 26, MSG_NOSIGNAL);
+	/* Not for ever, if nobody reads. */
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &(struct timeval){ .tv_sec = 1 }, sizeof(struct timeval));
+	while ((n = send(fd, part, sizeof(part), MSG_NOSIGNAL)) > 0 && sent < 64 << 20)
+		sent += n;
+	assert_true(sent < 64 << 20);
+	close(fd);
+}
+
+static void those_who_say_nothing_are_few_and_not_for_long(void **state)
+{
+	int silent[200], closed = 0;
+	struct strbuf body = STRBUF_INIT(1 << 20);
+	int64_t began = now_boottime_ns();
+	char fds[64], c;
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(silent); i++) {
+		const struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(port),
+						     .sin_addr = { htonl(INADDR_LOOPBACK) } };
+
+		silent[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		connect(silent[i], (const struct sockaddr *)&address, sizeof(address));
+	}
+	usleep(300000);
+	snprintf(fds, sizeof(fds), "ls /proc/%d/fd | wc -l", (int)server);
+	FILE *count = popen(fds, "r");
+	int n = 0;
+	assert_int_equal(fscanf(count, "%d", &n), 1);
+	pclose(count);
+	assert_true(n <= HTTP_CONNECTIONS_MAX + 20);
+	/* The first ones are thrown out, and the rest moves up. */
+	usleep((HTTP_IDLE_S * 1000 + 1500) * 1000);
+	for (size_t i = 0; i < ARRAY_SIZE(silent); i++)
+		closed += recv(silent[i], &c, 1, MSG_DONTWAIT) == 0;
+	assert_true(closed >= HTTP_CONNECTIONS_MAX);
+	for (size_t i = 0; i < ARRAY_SIZE(silent); i++)
+		close(silent[i]);
+	assert_int_equal(get("/healthz", &body), 200);
+	assert_true(now_boottime_ns() - began < 30 * NS_PER_SEC);
+	strbuf_release(&body);
+}
+
+static void addresses_are_checked(void **state)
+{
+	static const char *const right[] = { ":9095", "0.0.0.0:9095", "127.0.0.1:1", ":0", "[::]:9095", "[::1]:80" };
+	static const char *const wrong[] = { "", ":", "9095", ":x", ":-1", ":65536", "host:80", "1.2.3.4", "::1", "[::1]", ": 80", "1.2.3.4:" };
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(right); i++)
+		assert_true(http_address_valid(right[i]));
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
+		if (http_address_valid(wrong[i]))
+			fail_msg("\"%s\" is taken", wrong[i]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(it_answers_what_it_has),
+		cmocka_unit_test(only_get_is_answered),
+		cmocka_unit_test(nonsense_ends_the_connection),
+		cmocka_unit_test(endless_headers_are_cut_off),
+		cmocka_unit_test(those_who_say_nothing_are_few_and_not_for_long),
+		cmocka_unit_test(addresses_are_checked),
+	};
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
