@@ -8,6 +8,9 @@ sidecar=$build/afterglow-sidecar probe=$build/test/probe hog=$build/test/hog
 ulimit -c 0
 work=$(mktemp -d /tmp/exec_test.XXXXXX)
 store=$work/store
+# Apart from others' runs; short, as it becomes part of a socket's path.
+mkdir "$work/t"
+export TMPDIR="$work/t"
 passed=0 failed=0
 
 finish() {
@@ -210,5 +213,5 @@ check "a closed stderr does not change the exit code" gives 137
 "$sidecar" exec --store "$store" --name '../../up' -- "$probe" exit 3 2>"$work/err"
 check "a name cannot leave the store" is_empty "$work/up"
 
-check "no socket directory is left behind" test -z "$(find /tmp -maxdepth 1 -name 'afterglow-??????' -newer "$work/small" -user "$(id -u)" 2>/dev/null)"
+check "no socket directory is left behind" test -z "$(find "$TMPDIR" -maxdepth 1 -name 'afterglow-??????' -newer "$work/small" -user "$(id -u)" 2>/dev/null)"
 echo "$passed passed, $failed failed"
