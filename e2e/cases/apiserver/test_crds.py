@@ -29,6 +29,22 @@ def test_every_class_of_the_table_is_in_the_enum_in_its_order():
     assert spec["properties"]["class"]["enum"] == names
 
 
+def test_the_documentation_tells_of_every_class_in_its_order_and_by_which_file_it_was_shown():
+    table = (ROOT / "lib" / "failure_class.def").read_text()
+    names = re.findall(r'^FAILURE_CLASS\(\w+, "(\w+)"', table, re.M)
+    rows = re.findall(r"^\| (\w+) \|.*\| (.*) \|$", (ROOT / "docs" / "failure-classes.md").read_text(), re.M)
+    assert [name for name, _ in rows if name != "class"] == names
+    for name, shown in rows:
+        files = re.findall(r"`([\w/.]+)`", shown)
+        assert name == "class" or files or shown.startswith("not "), name
+        assert [f for f in files if not (ROOT / f).exists()] == [], name
+        # What is said to be shown somewhere is spoken of there.
+        for file in files:
+            constant = re.search(rf'^FAILURE_CLASS\((\w+), "{name}"', table, re.M).group(1)
+            text = (ROOT / file).read_text()
+            assert name in text or f"FAILURE_{constant}" in text, f"{file} does not speak of {name}"
+
+
 def test_every_schema_is_structural():
     def walk(node, path):
         if node.get("x-kubernetes-int-or-string"):
