@@ -75,6 +75,26 @@ static int parse_exit(const char *args, struct launch_message *m, struct err *er
 	return 0;
 }
 
+static int parse_hook(const char *verb, const char *args, struct launch_message *m, struct err *err)
+{
+	int id, value = 0, timed_out = 0, end = 0;
+	bool finished = *verb == 'f';
+	bool whole = finished ? sscanf(args, "%d %d %d%n", &id, &value, &timed_out, &end) == 3 :
+				sscanf(args, "%d %d%n", &id, &value, &end) == 2;
+
+	if (!whole || args[end] != '\0' || id < -1 || timed_out < 0 || timed_out > 1 || value < 0 ||
+	    (finished && (value > 0xffff || !is_end(value))))
+		return err_set(err, EPROTO, "%s \"%.60s\" from a launcher", verb, args);
+	m->verb = finished ? LAUNCH_FINISHED : strcmp(verb, "ran") == 0 ? LAUNCH_RAN : LAUNCH_REFUSED;
+	m->hook_id = id;
+	if (finished)
+		m->wait_status = value;
+	else if (m->verb == LAUNCH_REFUSED)
+		m->hook_errno = value;
+	m->hook_timed_out = timed_out;
+	return 0;
+}
+
 int launch_message_parse(const char *text, size_t len, struct launch_message *ret_message, struct err *err)
 {
 	struct launch_message m = { .verb = LAUNCH_OTHER };
@@ -92,6 +112,12 @@ int launch_message_parse(const char *text, size_t len, struct launch_message *re
 		r = parse_hello(line + 6, &m, err);
 	else if (strncmp(line, "exit ", 5) == 0)
 		r = parse_exit(line + 5, &m, err);
+	else if (strncmp(line, "ran ", 4) == 0)
+		r = parse_hook("ran", line + 4, &m, err);
+	else if (strncmp(line, "finished ", 9) == 0)
+		r = parse_hook("finished", line + 9, &m, err);
+	else if (strncmp(line, "refused ", 8) == 0)
+		r = parse_hook("refused", line + 8, &m, err);
 	if (r < 0)
 		return r;
 	*ret_message = m;
@@ -137,6 +163,28 @@ int launch_send(int socket_fd, const char *verb, const char *text, struct err *e
 	size_t n = MIN((size_t)len, sizeof(message) - 1);
 
 	if (send(socket_fd, message, n, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		return err_set(err, errno, "send to a launcher");
+	return 0;
+}
+
+int launch_send_fd(int socket_fd, const char *verb, const char *text, int fd, struct err *err)
+{
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = { .header = { CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS } };
+	char order[LAUNCH_MESSAGE_MAX];
+	struct iovec part = { .iov_base = order };
+	struct msghdr message = {
+		.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control),
+	};
+	int len = snprintf(order, sizeof(order), "%s %s", verb, text);
+
+	if (len < 0 || (size_t)len >= sizeof(order))
+		return err_set(err, EMSGSIZE, "send to a launcher");
+	part.iov_len = (size_t)len;
+	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+	if (sendmsg(socket_fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		return err_set(err, errno, "send to a launcher");
 	return 0;
 }

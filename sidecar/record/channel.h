@@ -14,7 +14,7 @@
 #include "lib/err.h"
 #include "sidecar/launch/protocol.h"
 
-enum launch_verb { LAUNCH_HELLO, LAUNCH_EXIT, LAUNCH_OTHER };
+enum launch_verb { LAUNCH_HELLO, LAUNCH_EXIT, LAUNCH_RAN, LAUNCH_FINISHED, LAUNCH_REFUSED, LAUNCH_OTHER };
 
 struct launch_message {
 	enum launch_verb verb;
@@ -23,9 +23,13 @@ struct launch_message {
 	char name[LAUNCH_NAME_MAX + 1]; /* launch_name_valid */
 	pid_t launcher, command;
 	int64_t started_ns;
-	/* exit */
+	/* exit, finished */
 	int wait_status;
-	int64_t ended_ns;
+	int64_t ended_ns; /* not of finished */
+	/* ran, finished, refused */
+	int hook_id;
+	bool hook_timed_out;
+	int hook_errno;
 };
 
 /* Whether name may be a container's: 1 to 63 letters, digits, '.', '_' and '-', the first a letter or digit. */
@@ -43,5 +47,8 @@ int launch_receive(int socket_fd, char text[static LAUNCH_MESSAGE_MAX], size_t *
 
 /* Sends "verb" or "verb text", cut to what one message holds. Never blocks; -EAGAIN: the launcher does not read. */
 int launch_send(int socket_fd, const char *verb, const char *text, struct err *err);
+
+/* The same with a descriptor, which stays the caller's; -EMSGSIZE instead of a cut text. */
+int launch_send_fd(int socket_fd, const char *verb, const char *text, int fd, struct err *err);
 
 #endif

@@ -15,6 +15,7 @@
 #include "lib/units.h"
 #include "sidecar/record/channel.h"
 #include "sidecar/record/events.h"
+#include "sidecar/record/hooks.h"
 #include "sidecar/record/life.h"
 #include "sidecar/record/observer.h"
 #include "sidecar/record/postmortem.h"
@@ -45,6 +46,9 @@ struct container {
 	int64_t process_reported_ns;
 	bool group_ended_by_us;
 	bool pod_terminating;
+	bool exit_told; /* the launcher outlived the command */
+	struct hooks *hooks; /* NULL: none */
+	struct report *waiting; /* of its death, until the hooks are done; NULL: none */
 };
 
 const char *container_name(const struct container *c)
@@ -113,6 +117,12 @@ static void write_termination_log(const struct container *c, const struct report
 		log_warning_limited("%s: termination message not written: %s", c->hello.name, strerror(errno));
 }
 
+static void read_counters(struct container *c, struct memory *ret_memory, bool *ret_known)
+{
+	if (c->observer.memcg.version && memcg_read(&c->observer.memcg, ret_memory, NULL) == 0)
+		*ret_known = true;
+}
+
 /* Thresholds: the higher ones follow from the first */
 
 static int threshold_step(double first, double fraction)
@@ -177,6 +187,7 @@ static void check_threshold(struct container *c, int64_t now_ns)
 	c->step = step;
 	describe_snapshot(c, &r);
 	write_termination_log(c, &r, false);
+	hooks_due(c->hooks, HOOK_AT_THRESHOLD, r.n_top ? r.top[0].pid : 0, "threshold", now_ns);
 	if (c->said_ns && now_ns - c->said_ns < SAY_SPACING_NS && step < 3)
 		return;
 	c->said_ns = now_ns;
@@ -210,6 +221,87 @@ static void finish(struct container *c)
 	c->callbacks.done(c, c->callbacks.arg);
 }
 
+/* Kept after a failure, for somebody to look at it. The launcher keeps it by itself: we need not be there. */
+static void hold(const struct container *c)
+{
+	char seconds[16], until[TIME_TEXT_MAX], where[256], text[512];
+	cJSON *fields = cJSON_CreateObject();
+
+	snprintf(seconds, sizeof(seconds), "%d", c->options->hold_s);
+	time_format(now_realtime_ns() + c->options->hold_s * NS_PER_SEC, until);
+	if (c->options->id.pod)
+		snprintf(where, sizeof(where), "kubectl exec %s -c %s -- /afterglow/bin/afterglow-launch --release",
+			 c->options->id.pod, c->hello.name);
+	else
+		snprintf(where, sizeof(where), "afterglow-launch --release %d", (int)c->hello.launcher);
+	snprintf(text, sizeof(text), "[afterglow] held until %s; end it with: %s\n", until, where);
+	launch_send(c->fd, "say", text, NULL);
+	launch_send(c->fd, "hold", seconds, NULL);
+	json_set_str(fields, "until", until);
+	json_set_str(fields, "release", where);
+	emit(c, "held", fields);
+}
+
+static bool is_failure(const struct container *c, const struct report *r)
+{
+	return r->verdict.class != FAILURE_COMPLETED && r->verdict.class != FAILURE_POD_DELETED && !c->pod_terminating;
+}
+
+/* Its report is complete but for the bundle. May free c. */
+static void conclude(struct container *c, struct report *r)
+{
+	publish(c, r, false);
+	write_termination_log(c, r, true);
+	if (c->options->hold_s > 0 && c->exit_told && is_failure(c, r) && !c->finished) {
+		hold(c);
+		c->finished = true;
+		c->callbacks.done(c, c->callbacks.arg);
+	} else
+		finish(c);
+}
+
+/* Whether the report waits for hooks: then r is kept. */
+static bool run_hooks_at_death(struct container *c, const struct ending *e, struct report *r)
+{
+	if (!c->options->hooks.commands[HOOK_AT_DEATH][0] || !is_failure(c, r))
+		return false;
+	if (!e->status_known) {
+		verdict_add_missing(&r->verdict, "the hooks at death",
+				    "a launcher that outlives the end: it was killed with its container");
+		return false;
+	}
+	c->waiting = malloc(sizeof(*c->waiting));
+	if (!c->waiting)
+		return false;
+	*c->waiting = *r;
+	if (hooks_due(c->hooks, HOOK_AT_DEATH, r->n_top ? r->top[0].pid : 0, failure_class_name(r->verdict.class),
+		      now_boottime_ns()))
+		return true;
+	free(TAKE_PTR(c->waiting));
+	return false;
+}
+
+static void on_hooks_done(void *arg)
+{
+	struct container *c = arg;
+	_cleanup_free_ struct report *r = TAKE_PTR(c->waiting);
+
+	if (r)
+		conclude(c, r);
+}
+
+static int64_t headroom(void *arg)
+{
+	struct container *c = arg;
+	struct memory m;
+	bool known = false;
+
+	read_counters(c, &m, &known);
+	if (!known || m.limit <= 0 || m.usage < 0)
+		return -1;
+	return MAX(m.limit - (m.usage - MAX(m.inactive_file, 0)), 0);
+}
+
 static void died(struct container *c, struct ending *e)
 {
 	struct report r;
@@ -224,10 +316,10 @@ static void died(struct container *c, struct ending *e)
 	if (r.verdict.class != FAILURE_COMPLETED || c->options->record_success) {
 		/* The message first: the kubelet reads it as soon as the container is gone. */
 		write_termination_log(c, &r, true);
-		publish(c, &r, false);
-		write_termination_log(c, &r, true);
-	}
-	finish(c);
+		if (!run_hooks_at_death(c, e, &r))
+			conclude(c, &r);
+	} else
+		finish(c);
 }
 
 /* The container lives, one of its processes does not. */
@@ -420,17 +512,14 @@ static void attach(struct container *c, const struct launch_message *hello, cons
 	kernel_log_open(&c->observer.kernel, c->observer.root_fd, hello->launcher, hello->command, hello->started_ns,
 			c->options->id.pod_uid, &c->options->kernel_log);
 	c->observer.collect = c->options->collect;
+	c->hooks = hooks_new(c->base, c->fd, &c->options->hooks,
+			     &(struct hooks_callbacks){ .headroom = headroom, .done = on_hooks_done, .arg = c });
+	c->observer.hooks = c->hooks;
 	take_history(c);
 	watch_memory_events(c);
 	emit_attached(c);
 	c->callbacks.attached(c, c->callbacks.arg);
 	sample(c);
-}
-
-static void read_counters(struct container *c, struct memory *ret_memory, bool *ret_known)
-{
-	if (c->observer.memcg.version && memcg_read(&c->observer.memcg, ret_memory, NULL) == 0)
-		*ret_known = true;
 }
 
 static void died_without_a_word(struct container *c)
@@ -460,6 +549,11 @@ static void on_eof(struct container *c)
 		finish(c);
 		return;
 	}
+	hooks_abandon(c->hooks);
+	if (c->waiting) {
+		on_hooks_done(c);
+		return;
+	}
 	c->eof_ns = now_boottime_ns();
 	read_counters(c, &c->at_eof, &c->at_eof_known);
 	/* No sample any more: what is left of the cgroup would pass for the last one before the death. */
@@ -484,6 +578,7 @@ static void on_exit_message(struct container *c, const struct launch_message *m)
 		e.ended_ns = now_boottime_ns();
 	read_counters(c, &e.after, &e.after_known);
 	limits_read(c->observer.root_fd, c->hello.launcher, &e.limits);
+	c->exit_told = true;
 	event_del(c->timer);
 	died(c, &e);
 }
@@ -515,8 +610,12 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 	}
 	while (n_fds > 0)
 		close(fds[--n_fds]);
-	if (m.verb == LAUNCH_EXIT && c->attached)
+	if (!c->attached)
+		return;
+	if (m.verb == LAUNCH_EXIT && !c->waiting)
 		on_exit_message(c, &m);
+	else
+		hooks_message(c->hooks, &m);
 }
 
 struct container *container_new(struct event_base *base, int fd, const struct recorder_options *options,
@@ -560,6 +659,8 @@ void container_free(struct container *c)
 	event_freep(c->timer);
 	event_freep(c->modified);
 	event_freep(c->launcher_gone);
+	hooks_free(c->hooks);
+	free(c->waiting);
 	observer_close(&c->observer);
 	closep(&c->fd);
 	closep(&c->termination_fd);

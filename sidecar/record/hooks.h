@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Commands that are run in the container when its memory passes a threshold, and
+ * when it has died but its launcher has not.
+ *
+ * Theory of operation. The launcher runs them (launch/protocol.h), one at a
+ * time. The recorder makes the pipe for the output and hands out its writing end
+ * only: reading never depends on a descriptor that the container made. Output is
+ * kept in memory, as much as HOOK_OUTPUT_MAX of each and HOOK_RESULTS_MAX of them,
+ * until a bundle takes it.
+ */
+#ifndef AFTERGLOW_SIDECAR_RECORD_HOOKS_H
+#define AFTERGLOW_SIDECAR_RECORD_HOOKS_H
+
+#include <event2/event.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "lib/strbuf.h"
+#include "sidecar/record/channel.h"
+
+#define HOOK_COMMANDS_MAX 8 /* for each moment */
+#define HOOK_COMMAND_MAX 2048 /* bytes; what is put before it has to fit a message too */
+#define HOOK_OUTPUT_MAX (64 * 1024)
+#define HOOK_RESULTS_MAX 16
+#define HOOK_FILE_MAX ((int64_t)64 << 20) /* what a hook may write into one file of the container */
+#define HOOK_ROUND_SPACING_NS (60 * NS_PER_SEC) /* between rounds at thresholds */
+#define HOOK_RESULT_AGE_NS (600 * NS_PER_SEC) /* older output tells nothing of a death */
+#define DEFAULT_HOOK_TIMEOUT_S 10
+#define DEFAULT_HOOK_HEADROOM ((int64_t)64 << 20)
+
+enum hook_moment { HOOK_AT_THRESHOLD, HOOK_AT_DEATH };
+
+struct hook_options {
+	const char *commands[2][HOOK_COMMANDS_MAX + 1]; /* by moment; each ends with NULL */
+	int timeout_s; /* for each */
+	int64_t headroom; /* with less free memory below the limit, none is run; 0: always */
+};
+
+enum hook_outcome { HOOK_ENDED, HOOK_TIMED_OUT, HOOK_NO_HEADROOM, HOOK_REFUSED, HOOK_LOST };
+
+struct hook_result {
+	unsigned int number; /* 1 is the first of this container */
+	enum hook_moment moment;
+	enum hook_outcome outcome;
+	const char *command;
+	char reason[32];
+	pid_t pid; /* AFTERGLOW_PID, 0: there was none */
+	int64_t at_ns, ended_ns; /* CLOCK_BOOTTIME */
+	int wait_status; /* ended, timed out */
+	int refused_errno;
+	int64_t headroom; /* bytes, -1: not known */
+	bool cut; /* there was more output */
+	struct strbuf output;
+};
+
+struct hooks_callbacks {
+	int64_t (*headroom)(void *arg); /* bytes, -1: not known */
+	void (*done)(void *arg); /* all that were due are over; not called from within hooks_due */
+	void *arg;
+};
+
+struct hooks;
+
+/* socket_fd leads to the launcher and stays the caller's. NULL: no memory, or no command in options. */
+struct hooks *hooks_new(struct event_base *base, int socket_fd, const struct hook_options *options,
+			const struct hooks_callbacks *callbacks);
+void hooks_free(struct hooks *h);
+
+/*
+ * The moment has come: its commands are run one after the other. pid is the
+ * largest process, reason (no quotes in it) why. Whether any is running now:
+ * done() will be called. h may be NULL.
+ */
+bool hooks_due(struct hooks *h, enum hook_moment moment, pid_t pid, const char *reason, int64_t now_ns);
+
+/* The launcher's answers; others are ignored. */
+void hooks_message(struct hooks *h, const struct launch_message *m);
+
+/* The launcher is gone: what ran is lost, what was due is not run. done() is not called. */
+void hooks_abandon(struct hooks *h);
+
+/* Calls fn for each result that is young enough at now_ns, in the order in which they ran. */
+void hooks_each(const struct hooks *h, int64_t now_ns, void (*fn)(const struct hook_result *r, void *arg), void *arg);
+
+/* What /bin/sh is given: the environment, then the command. Pure. -E2BIG. */
+int hook_script(const char *command, pid_t pid, const char *reason, char *script, size_t size);
+
+#endif
