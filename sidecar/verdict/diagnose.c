@@ -296,8 +296,9 @@ static bool idle_workers(struct report *r)
 		return false;
 	SAY(r, "%" PRIu32 " idle workers (ray::IDLE) held %s, %d %% of the memory: processes that wait for the next task.", count,
 	    SIZE(own), percent(r, own));
+	ADVISE(r, "a lower RAY_idle_worker_killing_memory_threshold_bytes (Ray 2.56 and newer)");
 	if (r->node.cpus >= 2000)
-		ADVISE(r, "fewer CPUs for Ray on this node (num-cpus, now \"%" PRId64 "\"): it keeps about one idle worker for each",
+		ADVISE(r, ", or fewer CPUs for Ray on this node (num-cpus, now \"%" PRId64 "\"): it keeps about one idle worker for each",
 		       r->node.cpus / 1000);
 	return true;
 }

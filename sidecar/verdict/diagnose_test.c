@@ -88,7 +88,8 @@ static const struct row {
 	  "3 tasks and actors of 3 names held 2.5 GiB together, 63 % of the memory; most of it ray::a with 1.0 GiB",
 	  "memory= for each of them" },
 	{ "idle workers", OOM, FULL_4G, 0, { { "ray::IDLE", 100 * MIB, 0, 24 }, { "ray::x", GIB, 0, 0 } },
-	  "24 idle workers (ray::IDLE) held 2.3 GiB, 59 % of the memory", "num-cpus, now \"24\"", .cpus = 24000 },
+	  "24 idle workers (ray::IDLE) held 2.3 GiB, 59 % of the memory", "a lower RAY_idle_worker_killing_memory_threshold_bytes (Ray 2.56 and newer), or fewer CPUs for Ray on this node (num-cpus, "
+	  "now \"24\")", .cpus = 24000 },
 	{ "idle workers beside a leak", OOM, FULL_4G, 0, { { "ray::x", 2500 * MIB, 0, 0 }, { "ray::IDLE", 100 * MIB, 0, 10 } },
 	  "not parallelism. 10 idle workers held 1000.0 MiB more.", "find what x keeps" },
 	{ "spread over many", OOM, FULL_4G, 0,
