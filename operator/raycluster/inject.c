@@ -16,6 +16,7 @@
 #define STORE_DIR "/afterglow/store"
 #define SOCKET RUN_DIR "/afterglow.sock"
 #define SIDECAR_UID 65532
+#define HTTP_PORT 9095
 
 static bool annotation_bool(const cJSON *cluster, const cJSON *pod, const char *name, bool fallback)
 {
@@ -145,6 +146,9 @@ static void add_sidecar_args(cJSON *sidecar, const struct injection *in)
 	snprintf(text, sizeof(text), "%g", in->policy->warn_at);
 	add_string(args, "--warn-at");
 	add_string(args, text);
+	snprintf(text, sizeof(text), ":%d", HTTP_PORT);
+	add_string(args, "--http");
+	add_string(args, text);
 	if (in->policy->kernel_log) {
 		snprintf(text, sizeof(text), "%d", SIDECAR_UID);
 		add_string(args, "--run-as");
@@ -197,6 +201,17 @@ static void add_security(cJSON *sidecar, const struct policy *policy)
 		add_kernel_log_security(security);
 }
 
+/* /metrics, /healthz, /failures. */
+static void add_http_port(cJSON *sidecar)
+{
+	cJSON *port = cJSON_CreateObject();
+
+	json_set_str(port, "name", "afterglow-http");
+	json_set_int(port, "containerPort", HTTP_PORT);
+	json_set_str(port, "protocol", "TCP");
+	cJSON_AddItemToArray(json_array_at(sidecar, "ports"), port);
+}
+
 static void add_resources(cJSON *sidecar)
 {
 	cJSON *resources = json_object_at(sidecar, "resources");
@@ -214,6 +229,7 @@ static void add_sidecar(cJSON *pod_spec, const struct injection *in)
 	if (in->policy->sidecar_image_pull_policy)
 		json_set_str(sidecar, "imagePullPolicy", in->policy->sidecar_image_pull_policy);
 	add_sidecar_args(sidecar, in);
+	add_http_port(sidecar);
 	add_sidecar_env(sidecar, in);
 	add_resources(sidecar);
 	add_security(sidecar, in->policy);
