@@ -46,7 +46,9 @@ struct observer {
 	int64_t delay_ns; /* from the last one to the next, as chosen */
 	struct memory baseline; /* counters as they were when nothing had happened */
 	struct limits limits; /* likewise */
-	struct snapshot last, previous; /* previous: the one before last */
+	struct snapshot last, previous; /* previous: the one before last, or some more before: 20 ms older, or more */
+	int64_t swept_ns, swept_usage; /* the last sweep; between sweeps a snapshot has only its largest read anew */
+	int64_t remembered_ns; /* the last sample that went into the history */
 	struct ray_node node;
 	int64_t unix_shift_ns; /* of a life before the machine's restart: its clock against that of now */
 	int64_t shmem_at_start; /* as the first reading of the counters had it */
@@ -67,7 +69,7 @@ void observer_close(struct observer *o);
 /* The container has its cgroup for itself from its start on: what the counters show by now is of its life. */
 void observer_count_from_start(struct observer *o);
 
-/* Reads everything anew; returns the delay in ns until the next time. */
+/* Reads what may have changed anew; returns the delay in ns until the next time. */
 int64_t observer_sample(struct observer *o, int64_t now_ns);
 
 /* The visit of the OOM killer is dealt with: the counters as they are now become the baseline. */

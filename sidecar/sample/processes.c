@@ -41,6 +41,7 @@ struct entry {
 	bool ours; /* false: no process of this container */
 	pid_t doubtful_ppid; /* not 0: not ours as far as the sweep that found it could tell; to be looked up again */
 	bool seen; /* in the sweep that is under way */
+	bool gone; /* a glance found that */
 	int64_t first_ns; /* first sight */
 	int64_t named_ns; /* when its name was read, 0: never */
 	int64_t named_own; /* what it had then */
@@ -60,6 +61,8 @@ struct process_table {
 	size_t count;
 	int64_t grouped_ns; /* the last process_table_components */
 	size_t rename_at; /* where it ran out of names to reread */
+	pid_t largest[PROCESSES_TOP_MAX]; /* of the last process_table_top */
+	size_t n_largest;
 };
 
 struct process_table *process_table_new(int root_fd, pid_t launcher, struct err *err)
@@ -133,7 +136,7 @@ static size_t find(const struct process_table *t, pid_t pid)
 	return low;
 }
 
-static const struct entry *lookup(const struct process_table *t, pid_t pid)
+static struct entry *lookup(const struct process_table *t, pid_t pid)
 {
 	size_t i = find(t, pid);
 
@@ -327,9 +330,21 @@ static void refresh_name(const struct process_table *t, struct entry *e, int64_t
 		classify(e);
 }
 
+void process_table_glance(struct process_table *t, int64_t now_ns)
+{
+	for (size_t i = 0; i < t->n_largest; i++) {
+		struct entry *e = lookup(t, t->largest[i]);
+
+		if (!e || e->gone || measure(t, e, now_ns))
+			continue;
+		e->gone = true;
+		t->count--;
+	}
+}
+
 size_t process_table_top(struct process_table *t, int64_t now_ns, struct process *ret_top, size_t n)
 {
-	struct entry *top[32];
+	struct entry *top[PROCESSES_TOP_MAX];
 	size_t found = 0;
 
 	n = MIN(n, ARRAY_SIZE(top));
@@ -337,7 +352,7 @@ size_t process_table_top(struct process_table *t, int64_t now_ns, struct process
 		struct entry *e = &t->entries[i];
 		size_t at = found;
 
-		if (!e->ours)
+		if (!e->ours || e->gone)
 			continue;
 		while (at > 0 && process_own(&top[at - 1]->p) < process_own(&e->p))
 			at--;
@@ -351,7 +366,9 @@ size_t process_table_top(struct process_table *t, int64_t now_ns, struct process
 		if (name_is_due(top[i], now_ns, NAME_STALE_TOP_NS))
 			refresh_name(t, top[i], now_ns);
 		ret_top[i] = top[i]->p;
+		t->largest[i] = top[i]->p.pid;
 	}
+	t->n_largest = found;
 	return found;
 }
 

@@ -20,6 +20,7 @@
 
 /* More are counted, not tracked. */
 #define PROCESSES_MAX 4096
+#define PROCESSES_TOP_MAX 32
 
 #define GROWTH_UNKNOWN INT64_MIN
 
@@ -50,6 +51,12 @@ void process_table_free(struct process_table *t);
 /* Reads everything anew. now_ns: CLOCK_BOOTTIME. */
 int process_table_sweep(struct process_table *t, int64_t now_ns, struct err *err);
 
+/*
+ * Only those that process_table_top named last are read anew: a sample between
+ * two sweeps, at the price of ten processes.
+ */
+void process_table_glance(struct process_table *t, int64_t now_ns);
+
 /* Copies the n largest by RSS-SHR, largest first; returns how many. Names are at most two seconds old, and younger
  * than the last MiB of change. */
 size_t process_table_top(struct process_table *t, int64_t now_ns, struct process *ret_top, size_t n);
@@ -63,7 +70,7 @@ void process_table_components(struct process_table *t, int64_t now_ns, struct co
 /* The first process of that name, 0 if there is none. */
 pid_t process_table_find(const struct process_table *t, const char *name);
 
-/* Processes seen in the last sweep, tracked or not. */
+/* Processes seen in the last sweep, tracked or not, without those that a glance found gone. */
 size_t process_table_count(const struct process_table *t);
 
 #endif

@@ -160,6 +160,33 @@ static void a_title_is_read_anew_when_the_memory_has_changed(void **state)
 	process_table_free(table);
 }
 
+static void a_glance_sees_the_largest_only(void **state)
+{
+	struct tree *t = *state;
+	struct process top[2];
+	struct process_table *table;
+
+	put_process(t, 30, 1, 300, 0, "ray::a");
+	put_process(t, 31, 1, 200, 0, "ray::b");
+	put_process(t, 32, 1, 100, 0, "ray::c");
+	table = process_table_new(t->fd, 1, NULL);
+	process_table_glance(table, NS_PER_SEC);
+	process_table_sweep(table, NS_PER_SEC, NULL);
+	assert_int_equal(process_table_top(table, NS_PER_SEC, top, 2), 2);
+	put_process(t, 30, 1, 0, 0, "zombie");
+	put_process(t, 31, 1, 400, 0, "ray::b");
+	put_process(t, 32, 1, 500, 0, "ray::c");
+	for (int i = 0; i < 3; i++) {
+		process_table_glance(table, NS_PER_SEC + i * NS_PER_MS);
+		assert_int_equal(process_table_top(table, NS_PER_SEC, top, 2), 2);
+	}
+	assert_int_equal(process_table_count(table), 3);
+	assert_int_equal(top[0].pid, 32); /* among the largest now, so seen */
+	process_table_sweep(table, 2 * NS_PER_SEC, NULL);
+	assert_int_equal(process_table_count(table), 3);
+	process_table_free(table);
+}
+
 static void who_is_gone_is_forgotten(void **state)
 {
 	struct tree *t = *state;
@@ -306,6 +333,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_largest_come_first_by_what_they_hold_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(growth_is_measured_over_seconds_and_titles_are_read_anew, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_title_is_read_anew_when_the_memory_has_changed, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_glance_sees_the_largest_only, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_is_gone_is_forgotten, setup, teardown),
 		cmocka_unit_test_setup_teardown(beside_others_only_the_launchers_descendants_count, setup, teardown),
 		cmocka_unit_test_setup_teardown(more_than_can_be_tracked_are_counted, setup, teardown),
