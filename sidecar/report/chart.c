@@ -139,7 +139,7 @@ static void add_x_labels(struct strbuf *out, const struct chart *c)
 		add_time(out, before);
 		strbuf_adds(out, "</span>\n");
 	}
-	strbuf_addf(out, "<span class=\"x last\">%s</span>\n", c->end ? "the end" : "now");
+	strbuf_addf(out, "<span class=\"x last\">%s</span>\n", c->end);
 }
 
 static void add_line_labels(struct strbuf *out, const struct chart *c)
@@ -166,8 +166,7 @@ void chart_add(struct strbuf *out, const struct chart *c)
 	for (size_t i = 0; i < c->n_lines; i++)
 		if (c->lines[i].value <= c->top)
 			add_rule(out, c->lines[i].class, y_of(c, c->lines[i].value));
-	if (c->end)
-		strbuf_addf(out, "<path class=\"end\" d=\"M%.0f 0V%.0f\"/>\n", WIDTH, HEIGHT);
+	strbuf_addf(out, "<path class=\"end\" d=\"M%.0f 0V%.0f\"/>\n", WIDTH, HEIGHT);
 	add_rule(out, "axis", HEIGHT);
 	strbuf_adds(out, "</svg>\n");
 	add_y_labels(out, c);

@@ -38,7 +38,7 @@ struct chart {
 	size_t n_lines;
 	int64_t from; /* ns, the left edge: negative */
 	int64_t top; /* bytes, the upper edge: positive */
-	bool end; /* mark the right edge as the end */
+	const char *end; /* what the right edge is: "the end"; static text */
 	bool small; /* it has little width: fewer labels */
 };
 

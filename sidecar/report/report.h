@@ -44,6 +44,12 @@ struct report {
 	char bundle[512]; /* "pvc:claim/ns/...", a path; "" when nothing was kept */
 };
 
+/* What times are told against: the container may live on, then only a process of it died. */
+static inline const char *report_what_ended(const struct report *r)
+{
+	return r->verdict.exit_code < 0 ? "the death" : "the end";
+}
+
 /* Fills diagnosis and advice from the rest of the report. Pure (sidecar/verdict/diagnose.c). */
 void report_diagnose(struct report *r);
 

@@ -97,7 +97,7 @@ static void add_memory_chart(const struct page *p, const struct selection *s, bo
 	struct chart_line lines[2];
 	struct chart chart = { .title = "Memory of the container over time", .times = c->times, .n = s->n,
 			       .series = series, .n_series = ARRAY_SIZE(series), .lines = lines,
-			       .from = s->from_ns - s->end_ns, .end = true, .small = small };
+			       .from = s->from_ns - s->end_ns, .end = report_what_ended(p->report), .small = small };
 
 	fill_times(s, c);
 	for (size_t i = 0; i < s->n; i++) {
@@ -166,7 +166,7 @@ static void add_process_chart(const struct page *p, const struct selection *s, b
 {
 	struct chart_series series[PROCESS_LINES];
 	struct chart chart = { .title = "Memory of the largest processes over time", .times = c->times, .n = s->n,
-			       .series = series, .from = s->from_ns - s->end_ns, .top = 1, .end = true, .small = small };
+			       .series = series, .from = s->from_ns - s->end_ns, .top = 1, .end = report_what_ended(p->report), .small = small };
 	size_t n = MIN(p->report->n_top, (size_t)PROCESS_LINES);
 
 	fill_times(s, c);

@@ -153,7 +153,7 @@ static void add_moment(const struct report *r, struct strbuf *out)
 	else
 		strbuf_adds(out, ", no limit");
 	if (r->sample_age_ns >= 0)
-		strbuf_addf(out, " in the last sample, %s before the end", duration_format(r->sample_age_ns, age));
+		strbuf_addf(out, " in the last sample, %s before %s", duration_format(r->sample_age_ns, age), report_what_ended(r));
 	if (m->peak >= 0)
 		strbuf_addf(out, "; peak %s", size_format((uint64_t)m->peak, size));
 	if (m->swap > 0)

@@ -331,6 +331,25 @@ static void a_limit_far_away_does_not_flatten_the_chart(void **state)
 	assert_non_null(strstr(strbuf_str(&out), "128 MiB</span>"));
 }
 
+static void a_container_that_lives_on_has_not_ended(void **state)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(REPORT_HTML_MAX);
+	struct history *h = history_new();
+	struct report r;
+	(void)state;
+
+	leak(&r, h);
+	r.verdict.class = FAILURE_KERNEL_OOM_PROCESS;
+	r.verdict.exit_code = -1;
+	r.verdict.signal = 0;
+	report_to_html(&(struct page){ .report = &r, .history = h, .ended_ns = END }, &out);
+	history_free(h);
+	check_page(strbuf_str(&out));
+	assert_null(strstr(strbuf_str(&out), "exit code"));
+	assert_null(strstr(strbuf_str(&out), "the end</span>"));
+	assert_non_null(strstr(strbuf_str(&out), "11 ms before the death"));
+}
+
 /* Bounds */
 
 static void a_flood_of_text_is_cut_and_the_page_stays_whole(void **state)
@@ -427,6 +446,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_page_says_the_sentence_first_and_shows_the_numbers),
 		cmocka_unit_test(what_is_not_known_is_not_shown),
 		cmocka_unit_test(a_limit_far_away_does_not_flatten_the_chart),
+		cmocka_unit_test(a_container_that_lives_on_has_not_ended),
 		cmocka_unit_test(a_flood_of_text_is_cut_and_the_page_stays_whole),
 		cmocka_unit_test(many_samples_become_few_points_and_the_peak_is_one_of_them),
 		cmocka_unit_test(a_small_buffer_is_no_crash),

@@ -101,7 +101,7 @@ static void add_memory(const struct report *r, struct strbuf *out)
 	else
 		strbuf_adds(&line, ", no limit");
 	if (r->sample_age_ns >= 0)
-		strbuf_addf(&line, ", %s before the end:", duration_format(r->sample_age_ns, age));
+		strbuf_addf(&line, ", %s before %s:", duration_format(r->sample_age_ns, age), report_what_ended(r));
 	else
 		strbuf_adds(&line, ", as last seen:");
 	add_size(&line, " anon", m->anon);
