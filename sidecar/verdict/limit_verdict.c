@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "lib/units.h"
 
@@ -28,17 +29,23 @@ static bool processes_ran_out(const struct observation *o, struct verdict *v)
 
 static void disk_ran_full(const struct observation *o, struct verdict *v)
 {
-	const struct disk *d = &o->limits.fullest;
+	const struct disk *d = &o->limits.fullest, *before = &o->limits_before.fullest;
+	/* It lived with that so far: worth a line, but no cause. */
+	bool already = disk_is_full(before) && strcmp(before->point, d->point) == 0;
 	char total[SIZE_TEXT_MAX], available[SIZE_TEXT_MAX];
 
 	if (!disk_is_full(d))
 		return;
 	size_format((uint64_t)d->total, total);
 	if (d->inodes > 0 && d->free_inodes == 0)
-		verdict_add_evidence(v, "statfs", "%s has none of its %" PRId64 " inodes left", d->point, d->inodes);
+		verdict_add_evidence(v, "statfs", "%s has none of its %" PRId64 " inodes left%s", d->point, d->inodes,
+				     already ? ", as at the start" : "");
 	else
-		verdict_add_evidence(v, "statfs", "%s has %s left of %s", d->point,
-				     size_format((uint64_t)MAX(d->available, 0), available), total);
+		verdict_add_evidence(v, "statfs", "%s has %s left of %s%s", d->point,
+				     size_format((uint64_t)MAX(d->available, 0), available), total,
+				     already ? ", as at the start" : "");
+	if (already)
+		return;
 	v->class = FAILURE_DISK_FULL;
 	v->confidence = CONFIDENCE_LIKELY;
 	snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with exit code %d when %s (%s) was full.", o->container,
