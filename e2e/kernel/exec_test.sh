@@ -129,7 +129,7 @@ if mkdir "$pids/afterglow-test-$$" && echo 10 >"$pids/afterglow-test-$$/pids.max
 	# As a container is: launcher and command are in it, the recorder too.
 	run_limited() {
 		sh -c "echo \$\$ >$pids/afterglow-test-$$/cgroup.procs && exec \"\$@\"" limited "$sidecar" exec --store "$store" --name case \
-			-- sh -c 'for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 0.5 & done; exit 2' >"$work/out" 2>"$work/err"
+			-- sh -c 'sleep 0.5; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 0.5 & done; exit 2' >"$work/out" 2>"$work/err"
 		code=$?
 	}
 	run_limited

@@ -89,8 +89,9 @@ static bool is_final(const struct death *d)
 /* A signal's sender, and what happened to the pod, are beyond the recorder. */
 static bool view_outranks(const struct death *d)
 {
+	/* An evicted pod's recorder is asked to stop like that of a deleted one. */
 	static const enum failure_class open_questions[] = { FAILURE_KILLED, FAILURE_TERMINATED,
-							     FAILURE_UNKNOWN };
+							     FAILURE_POD_DELETED, FAILURE_UNKNOWN };
 	int class;
 
 	if (!is_final(d))

@@ -219,6 +219,9 @@ static void report_and_status_are_weighed(void **state)
 		/* Who sent the signal, only the status knows. */
 		{ "", "  reason: Evicted\n", "exitCode: 137, message: " FINAL("Killed", "137"), "Evicted",
 		  NULL, true },
+		{ "", "  reason: Evicted\n", "exitCode: 143, message: " FINAL("PodDeleted", "143"), "Evicted",
+		  NULL, true },
+		{ "", "", "exitCode: 143, message: " FINAL("PodDeleted", "143"), "PodDeleted", NULL, true },
 		{ ", deletionTimestamp: \"2026-11-21T01:05:00Z\"", "",
 		  "exitCode: 143, message: " FINAL("Terminated", "143"), "PodDeleted", NULL, true },
 		{ "", "", "exitCode: 137, reason: OOMKilled, message: " FINAL("Killed", "137"),
