@@ -12,6 +12,7 @@
 #define ZOOM_FROM_NS (40 * NS_PER_SEC) /* where the whole is longer than this */
 #define PROCESS_LINES 5
 #define KINDS 4
+#define TOP_MIN ((int64_t)1 << 20) /* a scale of less shows noise */
 
 /* Some of the samples, oldest first: of each stretch of time the one with the most memory. */
 struct selection {
@@ -58,7 +59,7 @@ static int64_t kind_value(const struct memory *m, int kind)
 
 static int64_t most_used(const struct selection *s)
 {
-	int64_t most = 1;
+	int64_t most = TOP_MIN;
 
 	for (size_t i = 0; i < s->n; i++)
 		most = MAX(most, s->samples[i]->memory.usage);
@@ -166,7 +167,7 @@ static void add_process_chart(const struct page *p, const struct selection *s, b
 {
 	struct chart_series series[PROCESS_LINES];
 	struct chart chart = { .title = "Memory of the largest processes over time", .times = c->times, .n = s->n,
-			       .series = series, .from = s->from_ns - s->end_ns, .top = 1, .end = report_what_ended(p->report), .small = small };
+			       .series = series, .from = s->from_ns - s->end_ns, .top = TOP_MIN, .end = report_what_ended(p->report), .small = small };
 	size_t n = MIN(p->report->n_top, (size_t)PROCESS_LINES);
 
 	fill_times(s, c);

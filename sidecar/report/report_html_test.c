@@ -64,7 +64,7 @@ static void add_sample(struct history *h, const struct report *r, int64_t before
 	for (uint32_t i = 0; i < s.n_top; i++) {
 		s.top[i].pid = r->top[i].pid;
 		s.top[i].shared = 20 * MIB;
-		s.top[i].rss = i == 0 ? MAX(anon - 380 * MIB, 0) : process_own(&r->top[i]) + s.top[i].shared;
+		s.top[i].rss = i == 0 ? MAX(anon - 380 * MIB, anon / 3) : process_own(&r->top[i]) + s.top[i].shared;
 	}
 	history_add(h, &s);
 }
@@ -120,8 +120,12 @@ static void crash(struct report *r, struct history *h)
 	*r = base_report();
 	r->verdict = (struct verdict){ .class = FAILURE_SEGFAULT, .confidence = CONFIDENCE_CERTAIN, .exit_code = 139, .signal = 11,
 				       .sentence = "Container ray-worker crashed with SIGSEGV." };
-	r->memory.usage = 310 * MIB;
+	r->memory.usage = 275 * MIB;
+	r->memory.anon = 100 * MIB;
+	r->memory.shmem = 20 * MIB;
+	r->memory.peak = 310 * MIB;
 	r->memory.limit = 64 * GIB;
+	r->memory.psi_some = 0;
 	add_top(r, 31, "raylet", "raylet", 48 * MIB, 0);
 	for (int i = 0; i < 30; i++)
 		add_sample(h, r, (30 - i) * NS_PER_SEC, (100 + i % 3) * MIB, 20 * MIB);
@@ -133,7 +137,7 @@ static void nothing(struct report *r, struct history *h)
 	(void)h;
 	*r = (struct report){ .id.container = "x", .memory = MEMORY_ABSENT, .sample_age_ns = -1, .node = RAY_NODE_UNKNOWN,
 			      .shmem_at_start = -1 };
-	r->verdict = (struct verdict){ .class = FAILURE_UNKNOWN, .exit_code = -1, .sentence = "Container x: what happened is not known." };
+	r->verdict = (struct verdict){ .class = FAILURE_UNKNOWN, .confidence = CONFIDENCE_UNKNOWN, .exit_code = -1, .sentence = "Container x: what happened is not known." };
 }
 
 #define EVIL "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
