@@ -16,14 +16,21 @@
 #define STORE_DIR "/afterglow/store"
 #define SOCKET RUN_DIR "/afterglow.sock"
 #define SIDECAR_UID 65532
+#define PREFIX_MAX 1024
 #define HTTP_PORT 9095
 
-static bool annotation_bool(const cJSON *cluster, const cJSON *pod, const char *name, bool fallback)
+/* The template's word wins. */
+static const char *annotation(const cJSON *cluster, const cJSON *template, const char *name)
 {
-	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(pod, name));
+	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(template, name));
 
-	if (!text)
-		text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(cluster, name));
+	return text ? text : cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(cluster, name));
+}
+
+static bool annotation_bool(const cJSON *cluster, const cJSON *template, const char *name, bool fallback)
+{
+	const char *text = annotation(cluster, template, name);
+
 	if (!text)
 		return fallback;
 	return strcmp(text, "true") == 0 || (fallback && strcmp(text, "false") != 0);
@@ -41,18 +48,73 @@ bool inject_oom_group(const cJSON *cluster_annotations, const cJSON *template_an
 			       policy->oom_group);
 }
 
+const char *inject_prefix(const cJSON *cluster_annotations, const cJSON *template_annotations)
+{
+	const char *text = annotation(cluster_annotations, template_annotations, "afterglow.dev/start-prefix");
+
+	return text && strlen(text) <= PREFIX_MAX && text[strspn(text, " \t\n")] ? text : NULL;
+}
+
+int64_t inject_hold(const cJSON *cluster_annotations, const cJSON *template_annotations,
+		    const struct policy *policy)
+{
+	const char *text = annotation(cluster_annotations, template_annotations, "afterglow.dev/hold-on-failure");
+	char *end;
+	long seconds;
+
+	if (!text || *text < '0' || *text > '9')
+		return policy->hold_on_failure;
+	seconds = strtol(text, &end, 10);
+	return *end || seconds > POLICY_HOLD_MAX_S ? policy->hold_on_failure : seconds;
+}
+
 static void add_string(cJSON *array, const char *text)
 {
 	cJSON_AddItemToArray(array, cJSON_CreateString(text));
 }
 
-/* Single quotes for the shell; a container's name is a DNS label, so nothing in it needs them. */
-static char *launch_script(const char *container, const char *wait_port)
+/*
+ * Kubernetes puts values in place of $(NAME) in command and args, and $ in place
+ * of $$: what has to arrive as it is has each $ doubled.
+ */
+static void add_literal(cJSON *array, const char *text)
 {
-	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(4096);
+	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(8192);
+
+	for (const char *p = text; *p; p++) {
+		if (*p == '$')
+			strbuf_addc(&sb, '$');
+		strbuf_addc(&sb, *p);
+	}
+	add_string(array, strbuf_str(&sb));
+}
+
+/* " --prefix '...'", safe in the shell and from Kubernetes. */
+static void add_prefix(struct strbuf *sb, const char *prefix)
+{
+	strbuf_adds(sb, " --prefix '");
+	for (const char *p = prefix; *p; p++)
+		if (*p == '\'')
+			strbuf_adds(sb, "'\\''");
+		else if (*p == '$')
+			strbuf_adds(sb, "$$");
+		else
+			strbuf_addc(sb, *p);
+	strbuf_addc(sb, '\'');
+}
+
+/* Single quotes for the shell; a container's name is a DNS label, so nothing in it needs them. */
+static char *launch_script(const char *container, const char *wait_port, const char *prefix)
+{
+	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(16384);
 
 	strbuf_adds(&sb, "L=" BIN_DIR "/" PLAN_LAUNCHER_KEY "; ");
-	strbuf_adds(&sb, "if \"$L\" --version >/dev/null 2>&1; then exec \"$L\"");
+	strbuf_adds(&sb, "if \"$L\"");
+	if (prefix)
+		add_prefix(&sb, prefix); /* a launcher that does not know it is not used */
+	strbuf_adds(&sb, " --version >/dev/null 2>&1; then exec \"$L\"");
+	if (prefix)
+		add_prefix(&sb, prefix);
 	strbuf_addf(&sb, " --name '%s' --socket " SOCKET, container);
 	if (wait_port)
 		strbuf_addf(&sb, " --wait-tcp \"$FQ_RAY_IP:%s\"", wait_port);
@@ -70,14 +132,14 @@ static char *launch_script(const char *container, const char *wait_port)
 	return strbuf_detach(&sb);
 }
 
-static bool wrap_command(cJSON *container, const char *wait_port)
+static bool wrap_command(cJSON *container, const struct injection *in)
 {
 	cJSON *command = json_get(container, "command"), *args, *old_args, *item;
 	_cleanup_free_ char *script = NULL;
 
 	if (!cJSON_IsArray(command) || !command->child)
 		return false;
-	script = launch_script(json_str(container, "name"), wait_port);
+	script = launch_script(json_str(container, "name"), in->wait_port, in->prefix);
 	if (!script)
 		return false;
 	args = cJSON_Duplicate(command, true);
@@ -128,6 +190,16 @@ static void add_volumes(cJSON *pod_spec, const struct injection *in)
 	}
 }
 
+static void add_hooks(cJSON *args, const char *option, const cJSON *commands)
+{
+	const cJSON *command;
+
+	cJSON_ArrayForEach(command, commands) {
+		add_string(args, option);
+		add_literal(args, command->valuestring);
+	}
+}
+
 static void add_sidecar_args(cJSON *sidecar, const struct injection *in)
 {
 	cJSON *args = json_array_at(sidecar, "args");
@@ -146,6 +218,13 @@ static void add_sidecar_args(cJSON *sidecar, const struct injection *in)
 	snprintf(text, sizeof(text), "%g", in->policy->warn_at);
 	add_string(args, "--warn-at");
 	add_string(args, text);
+	add_hooks(args, "--hook-at-threshold", json_get(in->policy->hooks, "atThreshold"));
+	add_hooks(args, "--hook-at-death", json_get(in->policy->hooks, "atDeath"));
+	if (in->hold_s > 0) {
+		snprintf(text, sizeof(text), "%lld", (long long)in->hold_s);
+		add_string(args, "--hold-on-failure");
+		add_string(args, text);
+	}
 	snprintf(text, sizeof(text), ":%d", HTTP_PORT);
 	add_string(args, "--http");
 	add_string(args, text);
@@ -246,7 +325,7 @@ bool inject(cJSON *pod_spec, const struct injection *in)
 
 	if (json_find(json_get(pod_spec, "containers"), "name", SIDECAR_CONTAINER))
 		return true;
-	if (!wrap_command(ray, in->wait_port))
+	if (!wrap_command(ray, in))
 		return false;
 	add_volumes(pod_spec, in);
 	container_mount_default(ray, "afterglow-bin", BIN_DIR, true);

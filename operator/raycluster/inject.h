@@ -23,6 +23,8 @@ struct injection {
 	const char *wait_port;       /* wait for $FQ_RAY_IP:port before the command; NULL: do not */
 	bool oom_group;
 	bool store;                  /* the claim exists */
+	const char *prefix;          /* words before the command (--prefix); NULL: none */
+	int64_t hold_s;              /* --hold-on-failure, 0: not at all */
 	const struct policy *policy;
 };
 
@@ -32,6 +34,13 @@ bool inject_wanted(const cJSON *cluster_annotations, const cJSON *template_annot
 /* The same for afterglow.dev/oom-group, over the policy's default. */
 bool inject_oom_group(const cJSON *cluster_annotations, const cJSON *template_annotations,
 		      const struct policy *policy);
+
+/* afterglow.dev/start-prefix: words to start the command with ("memray run -o /tmp/memray-ray.bin"); NULL: none. */
+const char *inject_prefix(const cJSON *cluster_annotations, const cJSON *template_annotations);
+
+/* afterglow.dev/hold-on-failure in seconds, over the policy's; what is no such number counts as absent. */
+int64_t inject_hold(const cJSON *cluster_annotations, const cJSON *template_annotations,
+		    const struct policy *policy);
 
 /*
  * False, and nothing done: the Ray container has no command of its own, so there

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -163,6 +164,98 @@ static void annotations_of_the_template_win(void **state)
 	}
 }
 
+static void hooks_reach_the_sidecar_as_they_are_written(void **state)
+{
+	struct policy p = policy;
+	struct injection in = { .cluster = "demo", .policy = &p, .hold_s = 600 };
+	_cleanup_json_ cJSON *spec = spec_with("true"),
+			     *hooks = json_of("{atThreshold: [\"py-spy dump --pid $AFTERGLOW_PID\", b], "
+					      "atDeath: [\"echo $(id) $$ it's\"]}");
+	_cleanup_free_ char *args = NULL;
+
+	(void)state;
+	p.hooks = hooks;
+	assert_true(inject(spec, &in));
+	args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args"));
+	/* Each $ twice: Kubernetes takes one of them away. */
+	assert_non_null(strstr(args, "\"--hook-at-threshold\",\"py-spy dump --pid $$AFTERGLOW_PID\","
+				     "\"--hook-at-threshold\",\"b\","
+				     "\"--hook-at-death\",\"echo $$(id) $$$$ it's\","
+				     "\"--hold-on-failure\",\"600\""));
+}
+
+static void hold_and_prefix_are_the_templates_then_the_clusters_then_the_policys(void **state)
+{
+	static const struct {
+		const char *cluster, *template, *prefix;
+		int64_t hold;
+	} rows[] = {
+		{ "{}", "{}", NULL, 5 },
+		{ "{afterglow.dev/hold-on-failure: \"60\"}", "{}", NULL, 60 },
+		{ "{afterglow.dev/hold-on-failure: \"60\"}", "{afterglow.dev/hold-on-failure: \"0\"}", NULL, 0 },
+		{ "{afterglow.dev/hold-on-failure: \"86401\"}", "{}", NULL, 5 },
+		{ "{afterglow.dev/hold-on-failure: \"-1\"}", "{afterglow.dev/hold-on-failure: \"1h\"}", NULL, 5 },
+		{ "{afterglow.dev/start-prefix: \"memray run\"}", "{}", "memray run", 5 },
+		{ "{afterglow.dev/start-prefix: \"memray run\"}", "{afterglow.dev/start-prefix: \" \"}", NULL, 5 },
+		{ "null", "{afterglow.dev/start-prefix: \"mprof run\"}", "mprof run", 5 },
+	};
+	struct policy p = { .hold_on_failure = 5 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_json_ cJSON *cluster = json_of(rows[i].cluster), *template = json_of(rows[i].template);
+		const char *prefix = inject_prefix(cluster, template);
+
+		assert_int_equal(inject_hold(cluster, template, &p), rows[i].hold);
+		if (!rows[i].prefix)
+			assert_null(prefix);
+		else
+			assert_string_equal(prefix, rows[i].prefix);
+	}
+}
+
+/* The Ray container's command with each $$ made $, as Kubernetes does, and a launcher that prints its second argument. */
+static void print_what_the_launcher_gets(const cJSON *container, char *ret_text, int size)
+{
+	static const char launcher[] = "/afterglow/bin/afterglow-launch";
+	char path[] = "/tmp/inject_test.XXXXXX";
+	const char *script = cJSON_GetArrayItem(json_get(container, "command"), 2)->valuestring;
+	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT(8192);
+	int fd = mkstemp(path);
+	FILE *out;
+
+	assert_true(fd >= 0);
+	dprintf(fd, "#!/bin/sh\n[ \"$3\" = --version ] || printf '%%s' \"$2\"\n");
+	fchmod(fd, 0700);
+	close(fd);
+	assert_memory_equal(script, "L=/afterglow/bin/afterglow-launch", 2 + strlen(launcher));
+	strbuf_addf(&line, "L=%s", path);
+	for (const char *p = script + 2 + strlen(launcher); *p; p++) {
+		strbuf_addc(&line, *p);
+		p += p[0] == '$' && p[1] == '$';
+	}
+	setenv("LINE", strbuf_str(&line), 1);
+	out = popen("exec /bin/bash -c \"$LINE\"", "r");
+	assert_non_null(out);
+	ret_text[fread(ret_text, 1, (size_t)size - 1, out)] = '\0';
+	pclose(out);
+	unlink(path);
+}
+
+static void a_prefix_reaches_the_launcher_as_it_is_written(void **state)
+{
+	struct injection in = { .cluster = "demo", .policy = &policy, .prefix = "env A='x y' \"$(id)\" $$; `id` \\" };
+	_cleanup_json_ cJSON *spec = spec_with("exit 7");
+	char text[256];
+
+	(void)state;
+	assert_true(inject(spec, &in));
+	print_what_the_launcher_gets(at(spec, 0), text, sizeof(text));
+	assert_string_equal(text, in.prefix);
+	/* There is no launcher here at all: the command itself. */
+	assert_int_equal(run(at(spec, 0)), 7);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -171,6 +264,9 @@ int main(void)
 		cmocka_unit_test(without_a_launcher_the_command_runs_all_the_same),
 		cmocka_unit_test(without_a_launcher_a_worker_still_waits_for_the_head),
 		cmocka_unit_test(annotations_of_the_template_win),
+		cmocka_unit_test(hooks_reach_the_sidecar_as_they_are_written),
+		cmocka_unit_test(hold_and_prefix_are_the_templates_then_the_clusters_then_the_policys),
+		cmocka_unit_test(a_prefix_reaches_the_launcher_as_it_is_written),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -176,6 +176,8 @@ static void add_recorder(const struct pod_request *req, cJSON *pod_spec, cJSON *
 		.cluster = json_str(req->cluster, "metadata.name"),
 		.wait_port = req->node == RAY_WORKER ? head_gcs_port(req->cluster) : NULL,
 		.oom_group = inject_oom_group(of_cluster, of_template, req->policy),
+		.prefix = inject_prefix(of_cluster, of_template),
+		.hold_s = inject_hold(of_cluster, of_template, req->policy),
 		.store = req->policy->store_claim && req->store_claim_exists,
 		.policy = req->policy,
 	};

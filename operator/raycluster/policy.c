@@ -15,6 +15,9 @@
 #include "operator/yaml.h"
 
 #define POLICY_FILE_MAX ((size_t)1 << 20)
+/* As in sidecar/record/hooks.h. */
+#define HOOK_COMMANDS_MAX 8
+#define HOOK_COMMAND_MAX 2048
 
 /* A setter takes a value that is neither null nor "", into the field; false: it is not what the key wants. */
 typedef bool policy_setter(const cJSON *value, void *field);
@@ -93,6 +96,46 @@ static bool set_bool(const cJSON *value, void *field)
 	return true;
 }
 
+static bool set_hold(const cJSON *value, void *field)
+{
+	if (!cJSON_IsNumber(value) || !(value->valuedouble >= 0) || value->valuedouble > POLICY_HOLD_MAX_S)
+		return false;
+	*(int64_t *)field = (int64_t)value->valuedouble;
+	return true;
+}
+
+/* One moment's commands: texts, as many and as long as the sidecar takes. */
+static bool are_commands(const cJSON *list)
+{
+	const cJSON *item;
+
+	if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) > HOOK_COMMANDS_MAX)
+		return false;
+	cJSON_ArrayForEach(item, list)
+		if (!cJSON_IsString(item) || !*item->valuestring || strlen(item->valuestring) > HOOK_COMMAND_MAX)
+			return false;
+	return true;
+}
+
+static bool set_hooks(const cJSON *value, void *field)
+{
+	const cJSON *item;
+	cJSON *copy;
+
+	if (!cJSON_IsObject(value))
+		return false;
+	cJSON_ArrayForEach(item, value)
+		if ((strcmp(item->string, "atThreshold") != 0 && strcmp(item->string, "atDeath") != 0) ||
+		    !(cJSON_IsNull(item) || are_commands(item)))
+			return false;
+	copy = cJSON_Duplicate(value, true);
+	if (!copy)
+		return false;
+	cJSON_Delete(*(cJSON **)field);
+	*(cJSON **)field = copy;
+	return true;
+}
+
 /* headroom is the one key with two forms; its field is the policy itself. */
 static bool set_headroom(const cJSON *value, void *field)
 {
@@ -137,6 +180,9 @@ static const struct {
 	KEY("warnAt", set_fraction, warn_at, "a number from 0 to 1"),
 	KEY("oomGroup", set_bool, oom_group, "true or false"),
 	KEY("kernelLog", set_bool, kernel_log, "true or false"),
+	KEY("hooks", set_hooks, hooks,
+	    "lists of at most 8 commands, atThreshold: [COMMAND] and atDeath: [COMMAND]"),
+	KEY("holdOnFailure", set_hold, hold_on_failure, "seconds from 0 (off) to 86400"),
 #undef KEY
 };
 
@@ -178,6 +224,7 @@ void policy_release(struct policy *p)
 	free(p->store_claim);
 	free(p->cluster_domain);
 	free(p->head_num_cpus);
+	cJSON_Delete(p->hooks);
 	*p = (struct policy){ 0 };
 }
 

@@ -7,11 +7,14 @@
 #ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_POLICY_H
 #define AFTERGLOW_OPERATOR_RAYCLUSTER_POLICY_H
 
+#include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "lib/err.h"
+
+#define POLICY_HOLD_MAX_S 86400
 
 struct policy {
 	char *sidecar_image;             /* sidecarImage; NULL: pods get neither sidecar nor launcher */
@@ -29,6 +32,8 @@ struct policy {
 	double warn_at;                  /* warnAt, the sidecar's --warn-at, a part of the limit */
 	bool oom_group;                  /* oomGroup, the sidecar's --oom-group */
 	bool kernel_log;                 /* kernelLog: the sidecar gets CAP_SYSLOG */
+	cJSON *hooks;                    /* hooks: {atThreshold: [COMMAND], atDeath: [COMMAND]}; NULL: none */
+	int64_t hold_on_failure;         /* holdOnFailure, the sidecar's --hold-on-failure, seconds; 0: not at all */
 };
 
 /* The defaults. Release with policy_release. */

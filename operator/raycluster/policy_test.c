@@ -40,7 +40,8 @@ static void every_key_is_read(void **state)
 	parse("sidecarImage: r/afterglow:1\nsidecarImagePullPolicy: Never\nstoreClaim: failures\n"
 	      "clusterDomain: k8s.lan\nheadNumCPUs: 2\nworkerMemoryLimit: 8Gi\nrayMemoryFraction: 0.7\n"
 	      "objectStoreFraction: 0.2\nheadroom: 500Mi\nusageThreshold: 0.9\nmonitorRefreshMs: 100\n"
-	      "warnAt: 0.75\noomGroup: true\nkernelLog: true\n",
+	      "warnAt: 0.75\noomGroup: true\nkernelLog: true\nholdOnFailure: 600\n"
+	      "hooks: {atThreshold: [\"py-spy dump --pid $AFTERGLOW_PID\"], atDeath: [a, b]}\n",
 	      &p);
 	assert_string_equal(p.sidecar_image, "r/afterglow:1");
 	assert_string_equal(p.sidecar_image_pull_policy, "Never");
@@ -52,6 +53,8 @@ static void every_key_is_read(void **state)
 	assert_true(p.headroom_fraction == 0 && p.usage_threshold == 0.9 && p.warn_at == 0.75);
 	assert_int_equal(p.monitor_refresh_ms, 100);
 	assert_true(p.oom_group && p.kernel_log);
+	assert_int_equal(p.hold_on_failure, 600);
+	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(p.hooks, "atDeath")), 2);
 	policy_release(&p);
 }
 
@@ -89,6 +92,14 @@ static void errors_name_key_line_and_what_is_right(void **state)
 		{ "a: [\n", "policy.yaml: line 2: not YAML" },
 		{ "sidecarImage: [a]\n", "policy.yaml:1: sidecarImage must be an image" },
 		{ "monitorRefreshMs: -1\n", "policy.yaml:1: monitorRefreshMs must be" },
+		{ "holdOnFailure: 86401\n", "policy.yaml:1: holdOnFailure must be seconds" },
+		{ "holdOnFailure: 10m\n", "policy.yaml:1: holdOnFailure must be seconds" },
+		{ "hooks: [a]\n", "policy.yaml:1: hooks must be lists" },
+		{ "hooks: {atthreshold: [a]}\n", "policy.yaml:1: hooks must be lists" },
+		{ "hooks: {atDeath: a}\n", "policy.yaml:1: hooks must be lists" },
+		{ "hooks: {atDeath: [1]}\n", "policy.yaml:1: hooks must be lists" },
+		{ "hooks: {atDeath: [\"\"]}\n", "policy.yaml:1: hooks must be lists" },
+		{ "hooks: {atDeath: [a, b, c, d, e, f, g, h, i]}\n", "policy.yaml:1: hooks must be lists" },
 	};
 
 	(void)state;

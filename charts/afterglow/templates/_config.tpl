@@ -9,6 +9,8 @@ clusterDomain: {{ .Values.clusterDomain | quote }}
 warnAt: {{ .Values.sidecar.warnAt }}
 oomGroup: {{ .Values.sidecar.oomGroup }}
 kernelLog: {{ .Values.recording.kernelLog.enabled }}
+hooks: {{ .Values.recording.hooks | toJson }}
+holdOnFailure: {{ .Values.recording.holdOnFailure }}
 {{- with .Values.memory }}
 headNumCPUs: {{ .headNumCPUs | toJson }}
 workerMemoryLimit: {{ .workerMemoryLimit | quote }}
