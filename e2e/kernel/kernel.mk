@@ -44,6 +44,7 @@ kernel-tests-sanitized: kernel-programs $(SANITIZED)/test/afterglow-launch
 OOM_LOOP ?= 60
 OOM_LOOP_V2 ?= 20
 RECOVERY_LOOP ?= 20
+RECOVERY_LOOP_V2 ?= 8
 kernel-tests: launch-test
 	@echo "== exec when things go wrong around it"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/exec_test.sh
@@ -54,13 +55,16 @@ kernel-tests: launch-test
 	$(Q)AFTERGLOW_BUILD=$(BUILD) $(BUILD)/test/oom_loop --jobs 2 --oom-group $(OOM_LOOP)
 	@echo "== recorders killed around deaths"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) $(BUILD)/test/recovery_loop --jobs 2 $(RECOVERY_LOOP)
+	@echo "== HTTP of the recorder"
+	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/http_test.sh
 	@echo "== cgroup v2, in a virtual machine"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/launch_test
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/exec_test.sh
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/kernel_log_test.sh
+	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/recovery_loop $(RECOVERY_LOOP_V2)
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/oom_loop $(OOM_LOOP_V2)
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/oom_loop --oom-group $(OOM_LOOP_V2)
 
 # The long one: what the claim "every OOM death is explained" rests on.
 oom-loop:
-	+@$(MAKE) --no-print-directory kernel-tests OOM_LOOP=1000 OOM_LOOP_V2=200 RECOVERY_LOOP=200
+	+@$(MAKE) --no-print-directory kernel-tests OOM_LOOP=1000 OOM_LOOP_V2=200 RECOVERY_LOOP=200 RECOVERY_LOOP_V2=40

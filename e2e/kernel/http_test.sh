@@ -1,0 +1,73 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The recorder's HTTP while a container fills its memory and dies: read by curl,
+# judged by promtool. Ends with "N passed, N failed".
+#
+# PROMTOOL              default: that on the PATH, else Debian's, unpacked into the cache
+# AFTERGLOW_CACHE       default ~/.cache/afterglow
+set -uo pipefail
+build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
+cache=${AFTERGLOW_CACHE:-$HOME/.cache/afterglow}
+promtool=${PROMTOOL:-$(command -v promtool || echo "$cache/promtool")}
+work=$(mktemp -d /tmp/http_test.XXXXXX)
+passed=0 failed=0 sidecar='' launcher=''
+
+finish() {
+	[ -z "$sidecar" ] || kill "$sidecar" 2>/dev/null
+	[ -z "$launcher" ] || kill -9 "$launcher" 2>/dev/null
+	rm -rf "$work"
+}
+trap finish EXIT
+
+# Unpacked, not installed: the package would start a server.
+if [ ! -x "$promtool" ]; then
+	mkdir -p "$cache"
+	(cd "$work" && apt-get -o APT::Sandbox::User=root download -q prometheus >/dev/null &&
+		dpkg-deb --fsys-tarfile prometheus_*.deb | tar -xO ./usr/bin/promtool >promtool &&
+		chmod +x promtool && mv promtool "$promtool") || { echo "http_test: no promtool"; exit 1; }
+fi
+
+check() { # SENTENCE CONDITION...
+	local sentence=$1
+	shift
+	if "$@"; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "FAIL: $sentence ($*)"
+	fi
+}
+
+get() { curl -sS --max-time 5 "http://127.0.0.1:$port$1"; }
+has() { grep -qE "$2" "$work/$1"; }
+judged() { "$promtool" check metrics <"$work/$1"; }
+whole_json() { python3 -m json.tool "$work/$1" >/dev/null; }
+
+port=$((20000 + RANDOM % 10000))
+POD_NAMESPACE=ml POD_NAME=pod POD_UID=0123456789 "$build/afterglow-sidecar" --socket "$work/s" --spool "$work/spool" \
+	--store "$work/store" --http "127.0.0.1:$port" >"$work/log" 2>&1 &
+sidecar=$!
+for _ in $(seq 100); do [ -S "$work/s" ] && break; sleep 0.05; done
+"$build/afterglow-launch" --name ray-worker --socket "$work/s" -- "$build/test/hog" 20M --rate 10M --die 11 2>/dev/null &
+launcher=$!
+sleep 1
+
+get /metrics >"$work/running"
+check "promtool has nothing to say of a running container" judged running
+check "its memory is there" has running '^afterglow_container_memory_bytes\{container="ray-worker",kind="usage"\} [1-9]'
+check "its samples are counted" has running '^afterglow_container_samples_total\{container="ray-worker"\} [1-9]'
+check "it has not failed" has running '^afterglow_failures_total\{class="Segfault"\} 0$'
+wait "$launcher"
+launcher=
+get /metrics >"$work/dead"
+get /failures >"$work/failures"
+check "promtool has nothing to say of a dead one" judged dead
+check "its failure is counted" has dead '^afterglow_failures_total\{class="Segfault"\} 1$'
+check "the time of its failure is there" has dead '^afterglow_last_failure_timestamp_seconds 1[0-9]{9}\.'
+check "nothing of it is left" has dead '^afterglow_containers 0$'
+check "failures are JSON" whole_json failures
+check "its failure is listed" has failures '"class":"Segfault"'
+check "it is healthy" test "$(get /healthz)" = ok
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
