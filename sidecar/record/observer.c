@@ -126,6 +126,28 @@ static void find_victim(struct observer *o, const struct snapshot *before, const
 	}
 }
 
+static bool still_has(const struct snapshot *s, pid_t pid)
+{
+	for (size_t i = 0; i < s->n_top; i++)
+		if (s->top[i].pid == pid)
+			return true;
+	return false;
+}
+
+/* The largest process goes first and its memory after it: then the processes of the earlier, the memory of the later. */
+static struct snapshot with_the_largest(const struct snapshot *earlier, const struct snapshot *later)
+{
+	struct snapshot s = *later;
+
+	if (!earlier->at_ns || later->at_ns - earlier->at_ns > LAST_OF_LIFE_NS || !earlier->n_top ||
+	    still_has(later, earlier->top[0].pid))
+		return s;
+	s = *earlier;
+	s.memory = later->memory;
+	s.at_ns = later->at_ns;
+	return s;
+}
+
 int64_t observer_sample(struct observer *o, int64_t now_ns)
 {
 	struct memory memory = MEMORY_ABSENT;
@@ -137,7 +159,8 @@ int64_t observer_sample(struct observer *o, int64_t now_ns)
 	killed = memory.oom_kill > o->baseline.oom_kill && o->baseline.oom_kill >= 0;
 	if (killed && !o->oom_seen_ns) {
 		o->oom_seen_ns = now_ns;
-		o->before_oom = o->last;
+		/* The victim may have gone between the counters of that one and its processes. */
+		o->before_oom = with_the_largest(&o->previous, &o->last);
 	}
 	/* Samples may follow so fast that a process takes several to die. */
 	if (o->last.at_ns - o->previous.at_ns >= REMEMBER_NS)
@@ -170,28 +193,14 @@ void observer_find_victim(struct observer *o, const struct snapshot *before, int
 	find_victim(o, before, &after);
 }
 
-static bool still_has(const struct snapshot *s, pid_t pid)
-{
-	for (size_t i = 0; i < s->n_top; i++)
-		if (s->top[i].pid == pid)
-			return true;
-	return false;
-}
-
 struct snapshot observer_last_of_life(const struct observer *o, int64_t ended_ns)
 {
-	struct snapshot s = o->oom_seen_ns ? o->before_oom : o->last;
-
-	if (o->oom_seen_ns || !o->previous.at_ns || ended_ns - o->previous.at_ns > LAST_OF_LIFE_NS)
-		return s;
+	if (o->oom_seen_ns)
+		return o->before_oom;
+	if (!o->previous.at_ns || ended_ns - o->previous.at_ns > LAST_OF_LIFE_NS)
+		return o->last;
 	/* Memory falls only then, as a rule. */
 	if (o->previous.memory.usage > o->last.memory.usage)
 		return o->previous;
-	/* The largest process goes first and its memory after it: the processes of one, the memory of the other. */
-	if (o->previous.n_top && !still_has(&o->last, o->previous.top[0].pid)) {
-		s = o->previous;
-		s.memory = o->last.memory;
-		s.at_ns = o->last.at_ns;
-	}
-	return s;
+	return with_the_largest(&o->previous, &o->last);
 }
