@@ -363,6 +363,16 @@ static void parse_other(struct span text, enum ray_kind kind, struct ray_event *
 	COPY(line_of(text, mark), e->detail);
 }
 
+static const char *fds_mark(struct span text)
+{
+	static const char *const marks[] = { "Too many open files", "Too many workers, failed to create a file" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
+		if (has(text, marks[i]))
+			return marks[i];
+	return NULL;
+}
+
 static const char *lost_node_mark(struct span text)
 {
 	static const char *const marks[] = {
@@ -395,12 +405,9 @@ bool ray_record_parse(const char *record, size_t len, struct ray_event *ret_even
 		parse_memory_kill(text, ret_event);
 	else if (has(text, "A worker died or was killed"))
 		parse_crash(text, ret_event);
-	if (has(text, "Too many open files")) {
-		if (ret_event->kind == RAY_NOTHING)
-			parse_other(text, RAY_FDS_EXHAUSTED, ret_event, "Too many open files");
-		else if (ret_event->kind == RAY_WORKER_CRASH) /* what the worker died of */
-			parse_other(text, RAY_FDS_EXHAUSTED, ret_event, "Too many open files");
-	}
+	mark = ret_event->kind == RAY_NOTHING || ret_event->kind == RAY_WORKER_CRASH ? fds_mark(text) : NULL;
+	if (mark) /* for a worker that crashed, what it died of */
+		parse_other(text, RAY_FDS_EXHAUSTED, ret_event, mark);
 	if (ret_event->kind == RAY_NOTHING && has(text, "*** SIG") && has(text, " received at time="))
 		parse_other(text, RAY_DAEMON_CRASH, ret_event, "*** SIG");
 	mark = ret_event->kind == RAY_NOTHING ? lost_node_mark(text) : NULL;

@@ -171,6 +171,9 @@ static void file_descriptors_in_any_log(void **state)
 		  "'/x'\nmore\n");
 	assert_int_equal(e.kind, RAY_FDS_EXHAUSTED);
 	assert_string_equal(e.detail, "OSError: [Errno 24] Too many open files: '/x'");
+	e = parse("[2026-11-21 05:56:55,000 C 21 21] (raylet) worker_pool.cc:760: Too many workers, failed to create a file. Try "
+		  "setting `ulimit -n <num_files>` then restart Ray.\n");
+	assert_int_equal(e.kind, RAY_FDS_EXHAUSTED);
 }
 
 static void a_raylet_that_crashes_says_so(void **state)

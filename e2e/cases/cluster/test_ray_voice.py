@@ -39,6 +39,13 @@ EMFILE = TASK.format(name="open_files", body="""import resource
         kept.append(open('/dev/null'))""")
 
 
+# Ray's own processes get no more descriptors than they have.
+NO_MORE_FILES = """
+P=$(pgrep -x raylet)
+prlimit --pid "$P" --nofile=$(($(ls "/proc/$P/fd" | wc -l) + 1)):
+"""
+
+
 @pytest.fixture(scope="module")
 def voice(new_cluster, volume):
     """A cluster whose worker has Ray's memory monitor as Ray sets it up."""
@@ -54,12 +61,25 @@ def worker(voice):
 
 
 @pytest.fixture(scope="module")
+def deaf(new_cluster, volume):
+    """A cluster whose worker has no memory monitor: the kernel kills, one process at a time."""
+    assert volume.is_dir()
+    quiet = container("ray-worker", "1200Mi")
+    quiet["env"].append({"name": "RAY_memory_monitor_refresh_ms", "value": "0"})
+    cluster = new_cluster("deaf", {"small": quiet}, annotations={"afterglow.dev/oom-group": "false"})
+    cluster.wait_nodes(2)
+    return cluster
+
+
+def events_of(k, pod, kind):
+    """The lines of one kind in the log of the pod's sidecar."""
+    log = k("logs", pod, "-c", "afterglow")
+    return [json.loads(line) for line in log.splitlines() if line.startswith("{") and f'"event":"{kind}"' in line]
+
+
+@pytest.fixture(scope="module")
 def events(k, worker):
-    """The sidecar's log lines of one kind."""
-    def read(kind):
-        log = k("logs", worker, "-c", "afterglow")
-        return [json.loads(line) for line in log.splitlines() if line.startswith("{") and f'"{kind}"' in line]
-    return read
+    return lambda kind: events_of(k, worker, kind)
 
 
 def died(events, task):
@@ -150,3 +170,26 @@ def test_the_container_lived_through_all_of_it(voice, worker):
     assert voice.pod_name("worker") == worker
     assert status["restartCount"] == 0
     assert not voice.failures()
+
+
+def test_a_worker_that_the_kernel_took_is_one_death_and_not_two(k, deaf):
+    pod = deaf.pod_name("worker")
+    assert deaf.python(LEAK) == "WorkerCrashedError"
+    killed = wait_for("the report", lambda: events_of(k, pod, "process-killed"), timeout=30)
+    assert [e["class"] for e in killed] == ["KernelOOMProcess"]
+    assert "ray::hoard" in killed[0]["sentence"]
+    summary = wait_for("the summary", lambda: events_of(k, pod, "workers"), timeout=75, interval=2)
+    assert (summary[0]["killedByKernel"], summary[0]["crashed"]) == (1, 0)
+    assert "1 by the kernel's OOM killer" in summary[0]["sentence"]
+    assert not events_of(k, pod, "worker-died")
+
+
+def test_a_container_that_ends_because_raylet_ran_out_of_files(k, deaf, volume):
+    pod = deaf.pod_name("worker")
+    k("exec", pod, "-c", "ray-worker", "--", "bash", "-c", NO_MORE_FILES)
+    deaf.python(KILL_SELF, check=False, timeout=60)
+    failure = deaf.wait_failure(pod=pod)
+    assert (failure["class"], failure["exitCode"]) == ("FileDescriptorsExhausted", 1)
+    assert any("Too many open files" in e["text"] for e in failure["evidence"])
+    bundle = bundle_of(volume, failure)
+    assert any("Too many open files" in log.read_text(errors="replace") for log in (bundle / "logs").iterdir())
