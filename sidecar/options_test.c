@@ -52,6 +52,11 @@ static const struct {
 	{ { "exec", "--run-as", "5", "--", "true" }, "--run-as" },
 	{ { "--memory-max", "1Gi" }, "--memory-max" }, /* of exec only */
 	{ { "--name", "x" }, "--name" },
+	{ { "--hook-at-death" }, "--hook-at-death takes a value" },
+	{ { "--hook-at-birth", "x" }, "unknown option --hook-at-birth" },
+	{ { "--hook-timeout", "0" }, "--hook-timeout takes a number from 1" },
+	{ { "--hook-headroom", "much" }, "--hook-headroom" },
+	{ { "--hold-on-failure", "86401" }, "--hold-on-failure takes a number from 0" },
 	{ { "exec" }, "exec takes a command" },
 	{ { "exec", "--" }, "exec takes a command" },
 	{ { "exec", "--socket", "/x", "--", "true" }, "--socket" }, /* of the recorder only */
@@ -190,6 +195,43 @@ static void help_and_version_need_no_command(void **state)
 	assert_int_equal(o.command, COMMAND_VERSION);
 }
 
+static void hooks_come_in_the_order_in_which_they_are_given(void **state)
+{
+	struct sidecar_options o;
+	const struct hook_options *h = &o.exec.recorder.hooks;
+	(void)state;
+
+	assert_int_equal(parse((const char *[]){ "--hook-at-death", "a", "--hook-at-threshold", "b c", "--hook-at-death", "d", NULL }, &o, NULL), 0);
+	assert_string_equal(h->commands[HOOK_AT_DEATH][0], "a");
+	assert_string_equal(h->commands[HOOK_AT_DEATH][1], "d");
+	assert_null(h->commands[HOOK_AT_DEATH][2]);
+	assert_string_equal(h->commands[HOOK_AT_THRESHOLD][0], "b c");
+	assert_int_equal(h->timeout_s, DEFAULT_HOOK_TIMEOUT_S);
+	assert_int_equal(h->headroom, DEFAULT_HOOK_HEADROOM);
+	assert_int_equal(o.exec.recorder.hold_s, 0);
+	assert_int_equal(parse((const char *[]){ "--hook-timeout", "3", "--hook-headroom", "1Mi", "--hold-on-failure", "60", NULL }, &o, NULL), 0);
+	assert_int_equal(h->timeout_s, 3);
+	assert_int_equal(h->headroom, 1 << 20);
+	assert_int_equal(o.exec.recorder.hold_s, 60);
+}
+
+static void a_ninth_hook_is_one_too_many(void **state)
+{
+	char *argv[2 * (HOOK_COMMANDS_MAX + 1) + 2] = { (char *)"afterglow-sidecar" };
+	struct sidecar_options o;
+	struct err err = { 0 };
+	(void)state;
+
+	for (int i = 0; i <= HOOK_COMMANDS_MAX; i++) {
+		argv[1 + 2 * i] = (char *)"--hook-at-threshold";
+		argv[2 + 2 * i] = (char *)"x";
+	}
+	assert_int_equal(sidecar_options_parse(argv, &o, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "at most 8"));
+	argv[1 + 2 * HOOK_COMMANDS_MAX] = NULL;
+	assert_int_equal(sidecar_options_parse(argv, &o, &err), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -201,6 +243,8 @@ int main(void)
 		cmocka_unit_test(any_program_has_a_name_that_the_recorder_takes),
 		cmocka_unit_test(the_state_directory_is_the_default_store_of_exec),
 		cmocka_unit_test(help_and_version_need_no_command),
+		cmocka_unit_test(hooks_come_in_the_order_in_which_they_are_given),
+		cmocka_unit_test(a_ninth_hook_is_one_too_many),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,6 +114,13 @@ run --memory-max 24Mi -- sh -c "$hog 300M; sleep 6.5; exit 0"
 check "KernelOOMProcess: the container lived on and said so" test -n "$(find "$store/local/case" -name '*-KernelOOMProcess')"
 check "KernelOOMProcess: a success it is all the same" gives 0
 
+# Only where there is nobody else: the test machine, which has 512 MiB.
+if [ "$(sed -n 's/^MemTotal: *\([0-9]*\) kB/\1/p' /proc/meminfo)" -lt 700000 ]; then
+	echo 1 >/proc/sys/vm/overcommit_memory
+	reports KernelOOMNode 137 --memory-max 4Gi -- "$hog" 3G
+	check "KernelOOMNode: it says that the node had none left" says 'the node had no memory left'
+fi
+
 mkdir "$work/tiny"
 if mount -t tmpfs -o size=1m tmpfs "$work/tiny"; then
 	reports DiskFull 1 -- sh -c "head -c 4000000 /dev/zero >$work/tiny/large || exit 1"
@@ -137,6 +144,42 @@ if mkdir "$pids/afterglow-test-$$" && echo 10 >"$pids/afterglow-test-$$/pids.max
 	check "ProcessLimit: the exit code is kept" gives 2
 	wait_until rmdir "$pids/afterglow-test-$$" 2>/dev/null
 fi
+
+# Hooks, hold
+shows() { grep -q "$2" "$(bundle)"/hooks/$1; } # FILE TEXT
+run --memory-max 256Mi --warn-at 0.3 --hook-headroom 1Mi --hook-at-threshold 'tr "\\0" " " </proc/$AFTERGLOW_PID/cmdline' \
+	-- sh -c "'$hog' 120M --hold & sleep 2; kill \$!; exit 3"
+check "a hook at a threshold does not change the exit code" gives 3
+check "it sees the largest process while it lives" shows '1-tr.txt' '^.*hog 120M --hold'
+run --memory-max 256Mi --warn-at 0.3 --hook-headroom 250Mi --hook-at-threshold 'echo run' -- sh -c "'$hog' 200M --hold & sleep 2; kill \$!; exit 3"
+check "without headroom it is not run" shows '1-echo.txt' 'not run: only [0-9.]* MiB were left'
+check "and the report says so" says 'hook would have shown'
+run --hook-at-death 'echo $AFTERGLOW_REASON' --hook-at-death 'sleep 60' --hook-at-death yes --hook-timeout 1 -- "$probe" exit 9
+check "hooks at death do not change the exit code" gives 9
+check "they know the class" shows '1-echo.txt' '^ApplicationError$'
+check "one that takes too long is ended" shows '2-sleep.txt' 'ended by us after'
+check "and the report says so" says 'hook-timeout'
+check "one that says too much is cut" shows '3-yes.txt' 'the output below is its beginning'
+check "at its 64 KiB" test "$(wc -c <"$(bundle)/hooks/3-yes.txt")" -lt 66000
+check "a bundle with hooks is whole" whole_bundles "$store"
+run --hook-at-death 'echo $AFTERGLOW_REASON' -- "$probe" exit 0
+check "a success runs no hook" no_bundle
+begin=$(date +%s)
+run --hold-on-failure 2 -- "$probe" exit 9
+check "a failure is held as long as asked" test $(($(date +%s) - begin)) -ge 2
+check "and its exit code stays" gives 9
+check "and it says how to end that" says 'held until .*afterglow-launch --release [0-9]'
+"$sidecar" exec --store "$store" --name case --hold-on-failure 60 -- "$probe" exit 9 2>"$work/err" &
+pid=$!
+wait_until says 'held until'
+"$build/afterglow-launch" --release "$(sed -n 's/.*--release \([0-9]*\).*/\1/p' "$work/err")"
+begin=$(date +%s)
+wait "$pid"
+code=$?
+check "the release ends the hold" test $(($(date +%s) - begin)) -lt 5
+check "with the command's exit code" gives 9
+run --hold-on-failure 60 -- "$probe" exit 0
+check "a success is not held" gives 0
 
 # Killed in the middle
 : >"$work/err"

@@ -61,6 +61,19 @@ static const struct {
 	{ "exit 0 0", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
 	{ "exit 0 1 2", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
 	{ "exit x y", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "ran 1 77", 0, LAUNCH_RAN, NULL, NULL, 0, 0 },
+	{ "ran 1", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "ran x 77", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "finished 1 768 0", 0, LAUNCH_FINISHED, NULL, NULL, 0, 768 },
+	{ "finished 1 9 1", 0, LAUNCH_FINISHED, NULL, NULL, 0, 9 },
+	{ "finished 1 9 2", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "finished 1 9", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "finished 1 65 0", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "finished 1 65536 0", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "finished -2 0 0", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "refused -1 22", 0, LAUNCH_REFUSED, NULL, NULL, 0, 0 },
+	{ "refused 1 -22", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "refused 1 22 0", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
 	{ "", 0, LAUNCH_OTHER, NULL, NULL, 0, 0 },
 	{ "core /tmp/core.1", 0, LAUNCH_OTHER, NULL, NULL, 0, 0 }, /* of a newer launcher */
 };
@@ -88,7 +101,7 @@ static void only_a_wellformed_message_of_a_known_verb_counts(void **state)
 			assert_string_equal(m.name, rows[i].name);
 			assert_int_equal(m.launcher, rows[i].launcher);
 			assert_int_equal(m.command, 7);
-		} else if (m.verb == LAUNCH_EXIT)
+		} else if (m.verb == LAUNCH_EXIT || m.verb == LAUNCH_FINISHED)
 			assert_int_equal(m.wait_status, rows[i].wait_status);
 	}
 }
