@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # What the performance claims are measured with. Included by the Makefile.
-BENCH_PROGRAMS := $(BUILD)/bench/sweep $(BUILD)/bench/spawn
+BENCH_PROGRAMS := $(BUILD)/bench/sweep $(BUILD)/bench/spawn $(BUILD)/test/hog
 
 $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(call objects,$(SIDECAR) $(LIB))
 	$(call say,LINK,$@)

@@ -8,3 +8,4 @@ echo "# $(uname -sr), $(nproc) cores, $(date -u +%FT%TZ)"
 ./launcher_start.sh
 ./death_to_report.py
 ./sweep.sh
+./sampling_age.sh
