@@ -61,6 +61,7 @@ kernel-tests: launch-test
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/launch_test
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/exec_test.sh
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/kernel_log_test.sh
+	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/node_oom_test.sh
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/recovery_loop $(RECOVERY_LOOP_V2)
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/oom_loop $(OOM_LOOP_V2)
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/oom_loop --oom-group $(OOM_LOOP_V2)
