@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* From a copy of just that size, so that a sanitizer sees a read past the end. */
 static void run(const char *data, size_t size)
 {
-	uint8_t *copy = malloc(size ? size : 1);
+	uint8_t *copy = calloc(1, size ? size : 1);
 
 	if (!copy)
 		abort();
