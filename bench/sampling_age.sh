@@ -22,7 +22,7 @@ trap 'rm -rf "$dir"' EXIT
 
 age() { sed -n 's/^.*"sampleAgeMs":[[:space:]]*\([0-9]*\).*/\1/p' "$1" | sed -n 1p; }
 for rate in $rates; do
-	rate_option= label="what memset reaches"
+	rate_option='' label="what memset reaches"
 	[ "$rate" = 0 ] || rate_option="--rate $rate" label="$rate/s"
 	rm -rf "$dir/store"
 	i=0

@@ -3,6 +3,7 @@
 #include "sidecar/sample/proc_parse.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/macros.h"
@@ -57,9 +58,19 @@ static void copy_printable(char *to, size_t size, const char *from, size_t len)
 
 bool proc_parse_statm(const char *text, int64_t page_size, int64_t *ret_rss, int64_t *ret_shared)
 {
-	unsigned long long size, rss, shared;
+	unsigned long long rss, shared;
+	char *end;
 
-	if (sscanf(text, "%llu %llu %llu", &size, &rss, &shared) != 3 || rss == 0)
+	/* Not sscanf: this is done for every process in every sweep. */
+	strtoull(text, &end, 10);
+	if (end == text || *end != ' ' || end[1] < '0' || end[1] > '9')
+		return false;
+	text = end + 1;
+	rss = strtoull(text, &end, 10);
+	if (*end != ' ' || end[1] < '0' || end[1] > '9')
+		return false;
+	shared = strtoull(end + 1, NULL, 10);
+	if (rss == 0)
 		return false;
 	/* No address space has more than 57 bits; sums and differences of such sizes do not overflow. */
 	if (rss > (1ULL << 57) / (unsigned long long)page_size || shared > rss)

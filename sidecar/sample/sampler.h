@@ -14,6 +14,11 @@
 
 #include "lib/units.h"
 
+/*
+ * Below SAMPLE_CALM_NS only for a second or so: a leak needs no longer from there to the limit, and a container
+ * that sits at its limit shall not cost more than a sample each 15 ms.
+ */
+#define SAMPLE_CALM_NS (20 * NS_PER_MS)
 /* Reached 10 MiB below the limit at the rate of one core. */
 #define SAMPLE_MIN_NS (5 * NS_PER_MS)
 #define SAMPLE_MAX_NS NS_PER_SEC
@@ -27,6 +32,7 @@ struct sampler {
 	int64_t last_ns, last_usage; /* 0: no sample yet */
 	int64_t fastest; /* bytes/s */
 	int64_t fastest_ns;
+	int64_t spent_ns; /* of the allowance for samples in haste */
 };
 
 /* Nanoseconds until the next sample. limit < 0: none. Usage and limit in bytes. */

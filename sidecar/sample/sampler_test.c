@@ -77,10 +77,33 @@ static void a_leak_is_always_seen_above_ninety_per_cent(void **state)
 	}
 }
 
+static void at_the_limit_haste_does_not_last(void **state)
+{
+	struct sampler s = { 0 };
+	int64_t now = S;
+	int samples = 0, first = 0;
+	(void)state;
+
+	for (; now < 61 * S; samples++) {
+		int64_t delay = sampler_next(&s, now, GIB, GIB);
+
+		assert_in_range(delay, SAMPLE_MIN_NS, SAMPLE_CALM_NS);
+		first += now < S + S / 2;
+		now += delay;
+	}
+	assert_in_range(first, 90, 100); /* the first half second */
+	assert_in_range(samples / 60, 50, 75); /* each second */
+	/* Rested, it may hurry again. */
+	now += 30 * S;
+	sampler_next(&s, now, 0, GIB);
+	assert_int_equal(sampler_next(&s, now + S, GIB, GIB), SAMPLE_MIN_NS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_delay_is_half_the_headroom_over_the_fastest_rate),
+		cmocka_unit_test(at_the_limit_haste_does_not_last),
 		cmocka_unit_test(a_leak_is_always_seen_above_ninety_per_cent),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
