@@ -105,6 +105,8 @@ enum ray_outcome ray_tally_event(struct ray_tally *t, int64_t now_ns, const stru
 		t->fds_exhausted++;
 		t->crashes += e->pid > 0;
 		break;
+	case RAY_NODE_LOST:
+		break;
 	default:
 		return RAY_KNOWN;
 	}

@@ -125,6 +125,16 @@ static void descriptors_that_run_out_again_and_again_run_out_once(void **state)
 	assert_int_equal(s.crashes, 0);
 }
 
+static void a_node_that_is_lost_is_told_once_and_is_no_worker(void **state)
+{
+	struct ray_summary s;
+	(void)state;
+
+	assert_int_equal(tell(0, RAY_NODE_LOST, 0, ""), RAY_REPORT);
+	assert_int_equal(tell(13, RAY_NODE_LOST, 0, ""), RAY_COUNTED);
+	assert_false(ray_tally_summary(&t, START + 60 * S, &s));
+}
+
 static void several_workers_at_once_all_count(void **state)
 {
 	struct ray_event e = { .kind = RAY_MEMORY_KILL, .pid = 5, .workers = 3 };
@@ -158,6 +168,7 @@ int main(void)
 		cmocka_unit_test_setup(what_the_kernel_took_is_no_crash, setup),
 		cmocka_unit_test_setup(a_quiet_minute_says_nothing, setup),
 		cmocka_unit_test_setup(descriptors_that_run_out_again_and_again_run_out_once, setup),
+		cmocka_unit_test_setup(a_node_that_is_lost_is_told_once_and_is_no_worker, setup),
 		cmocka_unit_test_setup(several_workers_at_once_all_count, setup),
 		cmocka_unit_test_setup(a_counter_that_is_not_known_or_goes_back_is_no_kill, setup),
 	};

@@ -363,6 +363,16 @@ static void on_worker_died(const struct ray_said *said, void *arg)
 	emit(c, "worker-died", report_json_of_worker(&r, said));
 }
 
+static void on_node_lost(const struct ray_said *said, void *arg)
+{
+	const struct container *c = arg;
+	cJSON *fields = cJSON_CreateObject();
+
+	json_set_str(fields, "log", said->file);
+	json_set_str(fields, "detail", said->event.detail);
+	emit(c, "node-lost", fields);
+}
+
 static void on_ray_summary(const struct ray_summary *s, void *arg)
 {
 	struct container *c = arg;
@@ -386,7 +396,7 @@ static void sample(struct container *c)
 	life_note(&c->observer);
 	check_threshold(c, now);
 	ray_watch_poll(c->observer.ray, &c->observer, now,
-		       &(struct ray_watch_callbacks){ .died = on_worker_died, .summary = on_ray_summary, .arg = c });
+		       &(struct ray_watch_callbacks){ .died = on_worker_died, .node_lost = on_node_lost, .summary = on_ray_summary, .arg = c });
 	if (!c->observer.oom_seen_ns)
 		return;
 	if (c->options->oom_group && c->observer.memcg.version == 1 && !c->group_ended_by_us) {

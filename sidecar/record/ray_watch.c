@@ -176,7 +176,9 @@ static void on_event(const struct ray_event *event, const char *file, void *arg)
 		w->last = said;
 	if (outcome != RAY_REPORT || !w->callbacks)
 		return;
-	if (event->kind == RAY_FDS_EXHAUSTED && !event->pid)
+	if (event->kind == RAY_NODE_LOST)
+		w->callbacks->node_lost(&said, w->callbacks->arg);
+	else if (event->kind == RAY_FDS_EXHAUSTED && !event->pid)
 		w->pending = said; /* it is one of Ray's own processes: the container may end of it */
 	else
 		report(w, &said);

@@ -16,6 +16,8 @@ struct ray_watch;
 struct ray_watch_callbacks {
 	/* A worker died, or descriptors ran out, and a report is due. */
 	void (*died)(const struct ray_said *said, void *arg);
+	/* A node does not answer its health checks, or was declared dead. No report: it is not this container's end. */
+	void (*node_lost)(const struct ray_said *said, void *arg);
 	/* A minute is over in which workers died. */
 	void (*summary)(const struct ray_summary *s, void *arg);
 	void *arg;
