@@ -67,13 +67,15 @@ static int64_t time_to_limit(const struct history *h)
 {
 	const struct sample *last[2] = { NULL, NULL };
 	int64_t grew, room;
+	double after;
 
 	history_each(h, keep_two_newest, last);
 	if (!last[0] || last[1]->memory.limit <= 0 || last[0]->memory.usage < 0)
 		return -1;
 	grew = last[1]->memory.usage - last[0]->memory.usage;
 	room = MAX(last[1]->memory.limit - last[1]->memory.usage, (int64_t)0);
-	return grew > 0 ? (int64_t)((double)room / (double)grew * (double)(last[1]->at_ns - last[0]->at_ns)) : -1;
+	after = (double)room / (double)MAX(grew, (int64_t)1) * (double)(last[1]->at_ns - last[0]->at_ns);
+	return grew > 0 && after < 1e18 ? (int64_t)after : -1;
 }
 
 static int64_t last_sign(const struct history *h)

@@ -62,9 +62,35 @@ struct history *history_create(int dirfd, const char *file, const struct life *l
 	return h;
 }
 
+/* More than any clock or counter tells; sums and differences of two stay numbers. */
+#define NUMBER_MAX ((int64_t)1 << 61)
+
+static bool in_range(int64_t value)
+{
+	return value >= -1 && value < NUMBER_MAX;
+}
+
+static bool memory_valid(const struct memory *m)
+{
+	int64_t values[sizeof(*m) / sizeof(int64_t)];
+
+	/* It has no other members. */
+	memcpy(values, m, sizeof(values));
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++)
+		if (!in_range(values[i]))
+			return false;
+	return true;
+}
+
 static bool life_valid(const struct life *l)
 {
-	return memchr(l->name, '\0', sizeof(l->name)) && memchr(l->boot_id, '\0', sizeof(l->boot_id)) &&
+	const int64_t times[] = { l->started_ns, l->oom_seen_ns, l->ended_ns, l->lost_from_unix_ns, l->lost_until_unix_ns,
+				  l->unix_offset_ns, l->shmem_at_start };
+
+	for (size_t i = 0; i < ARRAY_SIZE(times); i++)
+		if (!in_range(times[i]))
+			return false;
+	return memory_valid(&l->baseline) && memory_valid(&l->after) && memchr(l->name, '\0', sizeof(l->name)) && memchr(l->boot_id, '\0', sizeof(l->boot_id)) &&
 	       memchr(l->cgroup, '\0', sizeof(l->cgroup)) && memchr(l->victim, '\0', sizeof(l->victim)) &&
 	       memchr(l->bundle, '\0', sizeof(l->bundle)) && l->started_ns > 0 && l->phase >= LIFE_RUNS &&
 	       l->phase <= LIFE_REPORTED && l->cgroup_version >= 0 && l->cgroup_version <= 2;
@@ -117,10 +143,10 @@ static const struct sample *sample_at(const struct history *h, uint32_t series, 
 {
 	const struct sample *s = ring_at(&h->ring, series, i);
 
-	if (!s || s->n_top > SAMPLE_TOP || s->at_ns <= 0)
+	if (!s || s->n_top > SAMPLE_TOP || s->at_ns <= 0 || !in_range(s->at_ns) || !memory_valid(&s->memory))
 		return NULL;
 	for (uint32_t p = 0; p < s->n_top; p++)
-		if (!memchr(s->top[p].name, '\0', sizeof(s->top[p].name)))
+		if (!in_range(s->top[p].rss) || !in_range(s->top[p].shared) || !memchr(s->top[p].name, '\0', sizeof(s->top[p].name)))
 			return NULL;
 	return s;
 }
