@@ -376,7 +376,7 @@ static const char *fds_mark(struct span text)
 static const char *lost_node_mark(struct span text)
 {
 	static const char *const marks[] = {
-		"marked as dead", "marked dead because", "missed too many heartbeats", "because the health check failed",
+		"GCS consider this node to be dead", "marked as dead", "marked dead because", "missed too many heartbeats", "because the health check failed",
 		"Health check failed for node", "Last heartbeat was sent", "Missed heartbeat",
 	};
 

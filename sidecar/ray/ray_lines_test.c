@@ -193,6 +193,18 @@ static void a_raylet_that_crashes_says_so(void **state)
 	assert_int_equal(strncmp(e.detail, "logging.cc:118: Unhandled exception", 35), 0);
 }
 
+static void a_raylet_that_was_declared_dead_says_so(void **state)
+{
+	struct ray_event e = parse("[2026-11-21 06:09:53,033 C 303 303] (raylet) node_manager.cc:519: GCS consider this node to be "
+				   "dead. This may happen when GCS is not backed by a DB and restarted.\n");
+	(void)state;
+
+	assert_int_equal(e.kind, RAY_NODE_LOST);
+	e = parse("[2026-11-21 06:09:43,843 W 8 8] (gcs_server) gcs_health_check_manager.cc:88: Node is dead because the health check "
+		  "failed. node_id=132b\n");
+	assert_int_equal(e.kind, RAY_NODE_LOST);
+}
+
 static void ordinary_records_say_nothing(void **state)
 {
 	static const char *const records[] = {
@@ -265,6 +277,7 @@ int main(void)
 		cmocka_unit_test(a_crash_that_was_a_memory_kill_is_one),
 		cmocka_unit_test(file_descriptors_in_any_log),
 		cmocka_unit_test(a_raylet_that_crashes_says_so),
+		cmocka_unit_test(a_raylet_that_was_declared_dead_says_so),
 		cmocka_unit_test(ordinary_records_say_nothing),
 		cmocka_unit_test(hostile_records_stay_within_bounds),
 		cmocka_unit_test(a_workers_own_log_names_its_task_and_signal),
