@@ -107,7 +107,7 @@ int made_memcg_join(const struct made_memcg *m, struct err *err)
 void made_memcg_remove(struct made_memcg *m)
 {
 	/* The last process may still be on its way out. */
-	for (int i = 0; i < 20 && m->path[0] && rmdir(m->path) < 0 && errno == EBUSY; i++)
+	for (int i = 0; i < 100 && m->path[0] && rmdir(m->path) < 0 && errno == EBUSY; i++)
 		nanosleep(&(struct timespec){ .tv_nsec = 5 * NS_PER_MS }, NULL);
 	m->path[0] = '\0';
 }

@@ -61,6 +61,9 @@ whole_bundles() {
 memory_cgroups() {
 	find /sys/fs/cgroup/memory /sys/fs/cgroup -maxdepth 3 -type d -name 'afterglow-[0-9]*' 2>/dev/null | sort -u
 }
+# Others on this machine may have theirs.
+before=$(memory_cgroups)
+new_memory_cgroups() { memory_cgroups | grep -vxF -e "${before:-none}"; }
 
 wait_until() { # at most 10 s for a condition
 	for _ in $(seq 200); do
@@ -88,7 +91,7 @@ run --memory-max 24Mi -- "$probe" fds
 check "nor with a memory cgroup" test "$(cat "$work/out")" = "$bare"
 run -- "$probe" args '' 'a b' --store
 check "arguments pass" test "$(cat "$work/out")" = "$(printf '<>\n<a b>\n<--store>')"
-check "no memory cgroup is left behind" test -z "$(memory_cgroups)"
+check "no memory cgroup is left behind" test -z "$(new_memory_cgroups)"
 
 # Each way to die has its class
 reports() { # CLASS CODE COMMAND...: that the report of the command has the class and the code is kept
@@ -140,11 +143,15 @@ fi
 
 # Hooks, hold
 shows() { grep -q "$2" "$(bundle)"/hooks/$1; } # FILE TEXT
-run --memory-max 256Mi --warn-at 0.3 --hook-headroom 1Mi --hook-at-threshold 'tr "\\0" " " </proc/$AFTERGLOW_PID/cmdline' \
-	-- sh -c "'$hog' 120M --hold & sleep 2; kill \$!; exit 3"
+# Ends when CONDITION holds, however slow the machine is.
+until_() { echo "n=0; until $1 || [ \$n = 300 ]; do sleep 0.1; n=\$((n + 1)); done"; } # CONDITION
+run --memory-max 256Mi --warn-at 0.3 --hook-headroom 1Mi --hook-timeout 60 \
+	--hook-at-threshold 'tr "\\0" " " </proc/$AFTERGLOW_PID/cmdline; touch '"$work/hooked" \
+	-- sh -c "'$hog' 120M --hold & $(until_ "[ -e '$work/hooked' ]"); sleep 0.5; kill \$!; exit 3"
 check "a hook at a threshold does not change the exit code" gives 3
 check "it sees the largest process while it lives" shows '1-tr.txt' '^.*hog 120M --hold'
-run --memory-max 256Mi --warn-at 0.3 --hook-headroom 250Mi --hook-at-threshold 'echo run' -- sh -c "'$hog' 200M --hold & sleep 2; kill \$!; exit 3"
+run --memory-max 256Mi --warn-at 0.3 --hook-headroom 250Mi --hook-at-threshold 'echo run' \
+	-- sh -c "'$hog' 200M --hold & $(until_ "grep -q 'of its memory limit' '$work/err'"); sleep 0.5; kill \$!; exit 3"
 check "without headroom it is not run" shows '1-echo.txt' 'not run: only [0-9.]* MiB were left'
 check "and the report says so" says 'hook would have shown'
 run --hook-at-death 'echo $AFTERGLOW_REASON' --hook-at-death 'sleep 60' --hook-at-death yes --hook-timeout 1 -- "$probe" exit 9
@@ -196,7 +203,7 @@ for delay in 0.00 0.02 0.03 0.04 0.05 0.06 0.07 0.08 0.09 0.10 0.12 0.15 0.2 0.3
 	check "no torn bundle after kill -9 at $delay s" whole_bundles "$work/torn"
 done
 sleep 0.5
-for dir in $(memory_cgroups); do wait_until rmdir "$dir" 2>/dev/null; done
+for dir in $(new_memory_cgroups); do wait_until rmdir "$dir" 2>/dev/null; done
 check "the check of bundles sees whole ones" whole_bundles "$store"
 rm -rf "$work/torn" && mkdir -p "$work/torn/local/x/y"
 : >"$work/torn/local/x/y/report.txt"
