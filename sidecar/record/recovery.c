@@ -195,15 +195,22 @@ static bool in_order(const struct history *h, const char *file)
 static void take_over(struct recovery *r, const char *file)
 {
 	struct err err = { 0 };
-	struct history *h = r->n_waiting < HISTORIES_MAX ? history_open(r->dirfd, file, &err) : NULL;
-	const struct life *l = h ? history_life(h) : NULL;
+	struct history *h = NULL;
+	const struct life *l;
 
-	if (!h || !in_order(h, file)) {
-		log_warning("of a recorder before this one, not readable: %s: %s", file, err_text(&err));
+	if (r->n_waiting < HISTORIES_MAX)
+		h = history_open(r->dirfd, file, &err);
+	else
+		err_set(&err, E2BIG, "%s, besides %d others", file, HISTORIES_MAX);
+	if (h && !in_order(h, file))
+		err_set(&err, EPROTO, "%s is not of whom its name says", file);
+	if (!h || err.code) {
+		log_warning("of a recorder before this one: %s", err_text(&err));
 		history_free(h);
 		unlinkat(r->dirfd, file, 0);
 		return;
 	}
+	l = history_life(h);
 	settle_process_report(r, h);
 	if (l->phase == LIFE_RUNS && strcmp(l->boot_id, r->here.boot_id) == 0)
 		r->waiting[r->n_waiting++] = h;
@@ -242,7 +249,7 @@ static void remove_partial_bundles(const struct recorder_options *options)
 			bundle_remove_partial(places[i], path);
 }
 
-static int open_directory(const char *spool, struct err *err)
+static int open_directory(const char *spool, int *ret_fd, struct err *err)
 {
 	char path[BUNDLE_PATH_MAX];
 	int fd;
@@ -251,7 +258,10 @@ static int open_directory(const char *spool, struct err *err)
 	if (dir_make_all(path, 0700, err) < 0)
 		return -err->code;
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? err_set(err, errno, "open %s", path) : fd;
+	if (fd < 0)
+		return err_set(err, errno, "open %s", path);
+	*ret_fd = fd;
+	return 0;
 }
 
 struct recovery *recovery_new(const struct recorder_options *options, recovery_reported_fn reported, void *arg)
@@ -266,8 +276,7 @@ struct recovery *recovery_new(const struct recorder_options *options, recovery_r
 	life_begin(&r->here, "", r->began_ns, 0);
 	if (!options->spool)
 		return r;
-	r->dirfd = open_directory(options->spool, &err);
-	if (r->dirfd < 0)
+	if (open_directory(options->spool, &r->dirfd, &err) < 0)
 		log_warning("nothing will survive this recorder: %s", err_text(&err));
 	return r;
 }

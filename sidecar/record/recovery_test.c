@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of recovery: what a recorder before this one may have left, and what becomes of it. */
+#include "sidecar/record/recovery.h"
+
+#include <fcntl.h>
+#include <glob.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "lib/fileio.h"
+#include "lib/units.h"
+#include "sidecar/record/life.h"
+
+#define MIB ((int64_t)1 << 20)
+
+static char directory[64], store[80], spool[80];
+static int rings;
+static struct recorder_options options;
+
+/* What was told */
+static struct failure told[8];
+static char told_text[8192];
+static size_t n_told;
+
+static void on_reported(const struct failure *f, const char *text, void *arg)
+{
+	(void)arg;
+	assert_true(n_told < ARRAY_SIZE(told));
+	told[n_told++] = *f;
+	snprintf(told_text, sizeof(told_text), "%s", text);
+}
+
+static int setup(void **state)
+{
+	char path[128];
+	(void)state;
+
+	snprintf(directory, sizeof(directory), "/tmp/recovery_test.XXXXXX");
+	if (!mkdtemp(directory))
+		return -1;
+	snprintf(store, sizeof(store), "%s/store", directory);
+	snprintf(spool, sizeof(spool), "%s/spool", directory);
+	snprintf(path, sizeof(path), "%s/.recorder", spool);
+	options = (struct recorder_options){
+		.store = store, .spool = spool, .warn_at = 0.8, .kernel_log.off = true, .report_fd = 2,
+		.id = { .namespace = "ml", .cluster = "c", .pod = "pod", .pod_uid = "0123456789" },
+	};
+	n_told = 0;
+	if (dir_make_all(path, 0700, NULL) < 0)
+		return -1;
+	rings = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return rings < 0;
+}
+
+static int teardown(void **state)
+{
+	char command[96];
+	(void)state;
+
+	close(rings);
+	snprintf(command, sizeof(command), "rm -rf %s", directory);
+	return system(command);
+}
+
+static size_t matches(const char *root, const char *pattern)
+{
+	char path[256];
+	glob_t found;
+	size_t n;
+
+	snprintf(path, sizeof(path), "%s/%s", root, pattern);
+	n = glob(path, 0, NULL, &found) == 0 ? found.gl_pathc : 0;
+	globfree(&found);
+	return n;
+}
+
+static size_t bundles(void)
+{
+	return matches(store, "ml/c/pod.01234567/ray-worker/*/MANIFEST.json");
+}
+
+/* Began ten seconds ago, last seen five seconds ago, that much of 100 MiB in use and growing by 10 MiB/s. */
+static struct life a_life(void)
+{
+	struct life l;
+
+	life_begin(&l, "ray-worker", now_boottime_ns() - 10 * NS_PER_SEC, 1);
+	l.cgroup_version = 2;
+	l.baseline.oom_kill = l.baseline.oom_group_kill = 0;
+	return l;
+}
+
+static void leave(const struct life *l, int64_t used)
+{
+	char file[128];
+	struct history *h;
+
+	snprintf(file, sizeof(file), "%s.%lld.ring", l->name, (long long)l->started_ns);
+	h = history_create(rings, file, l, NULL);
+	assert_non_null(h);
+	for (int i = 4; i >= 0; i--) {
+		struct sample s = { .at_ns = l->started_ns + 5 * NS_PER_SEC - i * 100 * NS_PER_MS, .memory = MEMORY_ABSENT,
+				    .n_processes = 2, .n_top = 1 };
+
+		s.memory.limit = 100 * MIB;
+		s.memory.usage = used - i * MIB;
+		s.memory.oom_kill = 0;
+		s.top[0].pid = 7;
+		s.top[0].rss = used;
+		snprintf(s.top[0].name, sizeof(s.top[0].name), "ray::leak");
+		history_add(h, &s);
+	}
+	history_free(h);
+}
+
+static struct recovery *start(void)
+{
+	struct recovery *r = recovery_new(&options, on_reported, NULL);
+
+	assert_non_null(r);
+	recovery_start(r);
+	return r;
+}
+
+/* Afterwards nothing is left to be done, so that another recorder finds nothing. */
+static void finish(struct recovery *r)
+{
+	recovery_give_up(r);
+	recovery_free(r);
+	assert_int_equal(matches(spool, ".recorder/*.ring"), 0);
+	r = start();
+	assert_int_equal(recovery_waiting(r), 0);
+	recovery_free(r);
+}
+
+static void who_does_not_come_back_has_ended(void **state)
+{
+	struct life l = a_life();
+	struct recovery *r;
+	(void)state;
+
+	leave(&l, 97 * MIB);
+	r = start();
+	assert_int_equal(recovery_waiting(r), 1);
+	assert_int_equal(n_told, 0);
+	finish(r);
+	assert_int_equal(n_told, 1);
+	assert_int_equal(told[0].class, FAILURE_KERNEL_OOM_CONTAINER);
+	assert_int_equal(told[0].confidence, CONFIDENCE_LIKELY);
+	assert_int_equal(told[0].exit_code, -1);
+	assert_false(told[0].container_lives);
+	assert_non_null(strstr(told_text, "ray::leak"));
+	assert_null(strstr(told_text, "\n  exit "));
+	assert_int_equal(bundles(), 1);
+}
+
+static void who_comes_back_goes_on(void **state)
+{
+	struct life l = a_life();
+	struct recovery *r;
+	struct history *h;
+	(void)state;
+
+	leave(&l, 97 * MIB);
+	r = start();
+	h = recovery_history(r, &l);
+	assert_non_null(h);
+	assert_int_equal(history_last(h)->memory.usage, 97 * MIB);
+	assert_int_equal(recovery_waiting(r), 0);
+	recovery_give_up(r);
+	assert_int_equal(n_told, 0);
+	/* And once more, as after a lost connection. */
+	history_free(h);
+	h = recovery_history(r, &l);
+	assert_non_null(history_last(h));
+	history_free(h);
+	recovery_forget(r, &l);
+	finish(r);
+	assert_int_equal(bundles(), 0);
+}
+
+static void a_later_start_ends_the_one_before(void **state)
+{
+	struct life l = a_life(), later = a_life(), other = a_life();
+	struct recovery *r;
+	struct history *h;
+	(void)state;
+
+	leave(&l, 10 * MIB);
+	snprintf(other.name, sizeof(other.name), "helper");
+	leave(&other, 10 * MIB);
+	later.started_ns += 8 * NS_PER_SEC;
+	r = start();
+	assert_int_equal(recovery_waiting(r), 2);
+	h = recovery_history(r, &later);
+	assert_null(history_last(h));
+	assert_int_equal(n_told, 1);
+	assert_int_equal(told[0].class, FAILURE_UNKNOWN);
+	assert_string_equal(told[0].container, "ray-worker");
+	assert_int_equal(recovery_waiting(r), 1);
+	history_free(h);
+	recovery_forget(r, &later);
+	finish(r);
+	assert_int_equal(n_told, 2);
+}
+
+static void an_end_that_was_told_is_reported_as_told(void **state)
+{
+	struct life l = a_life();
+	(void)state;
+
+	l.phase = LIFE_ENDED;
+	l.ended_ns = l.started_ns + 6 * NS_PER_SEC;
+	l.status_known = 1;
+	l.wait_status = SIGSEGV;
+	l.after_known = 1;
+	l.after.oom_kill = 0;
+	leave(&l, 50 * MIB);
+	finish(start());
+	assert_int_equal(n_told, 1);
+	assert_int_equal(told[0].class, FAILURE_SEGFAULT);
+	assert_int_equal(told[0].exit_code, 139);
+	assert_null(strstr(told_text, "recorder:"));
+	assert_int_equal(bundles(), 1);
+}
+
+static void a_clean_end_is_no_failure(void **state)
+{
+	struct life l = a_life();
+	(void)state;
+
+	l.phase = LIFE_ENDED;
+	l.ended_ns = l.started_ns + 6 * NS_PER_SEC;
+	l.status_known = 1;
+	leave(&l, 50 * MIB);
+	finish(start());
+	assert_int_equal(n_told, 0);
+	assert_int_equal(bundles(), 0);
+}
+
+/* The recorder died after it had noted where the bundle goes. */
+static void a_bundle_that_is_there_is_told_not_written_again(void **state)
+{
+	struct life l = a_life();
+	(void)state;
+
+	leave(&l, 97 * MIB);
+	finish(start());
+	assert_int_equal(bundles(), 1);
+	l.phase = LIFE_REPORTING;
+	l.ended_ns = l.started_ns + 6 * NS_PER_SEC;
+	snprintf(l.bundle, sizeof(l.bundle), "%s/%s", store, strchr(told[0].bundle + strlen(store), '/') + 1);
+	leave(&l, 97 * MIB);
+	finish(start());
+	assert_int_equal(bundles(), 1);
+	assert_int_equal(n_told, 2);
+	assert_string_equal(told[0].sentence, told[1].sentence);
+	assert_string_equal(told[0].bundle, told[1].bundle);
+	assert_int_equal(told[0].ended_unix_ns / NS_PER_MS, told[1].ended_unix_ns / NS_PER_MS);
+	/* Noted, but not there yet. */
+	snprintf(l.bundle, sizeof(l.bundle), "%s/none", store);
+	leave(&l, 97 * MIB);
+	finish(start());
+	assert_int_equal(bundles(), 2);
+	assert_int_equal(n_told, 3);
+	/* Reported, and kept nowhere. */
+	l.phase = LIFE_REPORTED;
+	l.bundle[0] = '\0';
+	leave(&l, 97 * MIB);
+	finish(start());
+	assert_int_equal(n_told, 3);
+}
+
+static void a_process_report_that_was_written_is_not_due_again(void **state)
+{
+	struct life l = a_life();
+	struct recovery *r;
+	struct history *h;
+	(void)state;
+
+	l.phase = LIFE_REPORTING;
+	l.oom_seen_ns = l.started_ns + NS_PER_SEC;
+	l.after.oom_kill = 1;
+	snprintf(l.bundle, sizeof(l.bundle), "%s", spool); /* any directory that is there */
+	leave(&l, 50 * MIB);
+	r = start();
+	h = recovery_history(r, &l);
+	assert_int_equal(history_life(h)->phase, LIFE_RUNS);
+	assert_int_equal(history_life(h)->baseline.oom_kill, 1);
+	assert_int_equal(history_life(h)->oom_seen_ns, 0);
+	history_free(h);
+	recovery_forget(r, &l);
+	finish(r);
+}
+
+static void a_restart_of_the_machine_is_told_with_the_times_of_then(void **state)
+{
+	struct life l = a_life();
+	char when[TIME_TEXT_MAX];
+	(void)state;
+
+	/* That machine had run for 100 days, and stopped an hour ago. */
+	snprintf(l.boot_id, sizeof(l.boot_id), "another");
+	l.started_ns = 100 * 86400 * NS_PER_SEC;
+	l.unix_offset_ns = now_realtime_ns() - 3600 * NS_PER_SEC - l.started_ns;
+	leave(&l, 50 * MIB);
+	finish(start());
+	assert_int_equal(n_told, 1);
+	assert_int_equal(told[0].class, FAILURE_NODE_LOST);
+	time_format(l.started_ns + 5 * NS_PER_SEC + l.unix_offset_ns, when);
+	when[19] = '\0';
+	assert_int_equal(llabs(told[0].ended_unix_ns - (l.started_ns + 5 * NS_PER_SEC + l.unix_offset_ns)) < NS_PER_SEC, 1);
+	assert_non_null(strstr(told_text, when + 11));
+	assert_non_null(strstr(told_text, "5.0 s after its start"));
+}
+
+static void what_is_not_readable_is_removed(void **state)
+{
+	static const char *const files[] = { "x.1.ring", "ray-worker.7.ring", "...ring", "-.ring" };
+	struct life l = a_life();
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		assert_int_equal(file_write(rings, files[i], "AGRING1", 7, 0600, NULL), 0);
+	/* Right, but under another's name. */
+	leave(&l, 50 * MIB);
+	snprintf(l.name, sizeof(l.name), "../../x");
+	struct history *h = history_create(rings, "evil.ring", &l, NULL);
+	history_free(h);
+	struct recovery *r = start();
+	assert_int_equal(recovery_waiting(r), 1);
+	finish(r);
+	assert_int_equal(n_told, 1);
+}
+
+static void half_written_bundles_go_and_others_of_the_store_stay(void **state)
+{
+	char path[256];
+	(void)state;
+
+	for (size_t i = 0; i < 4; i++) {
+		static const char *const places[] = { "ml/c/pod.01234567/ray-worker/.x.partial/logs", "ml/c/pod.01234567/ray-worker/whole",
+						      "ml/c/other.01234567/ray-worker/.x.partial", "ml/c/pod.01234567/ray-worker/.x" };
+
+		snprintf(path, sizeof(path), "%s/%s", store, places[i]);
+		assert_int_equal(dir_make_all(path, 0755, NULL), 0);
+	}
+	finish(start());
+	assert_int_equal(matches(store, "ml/c/pod.01234567/ray-worker/.x.partial"), 0);
+	assert_int_equal(matches(store, "ml/c/pod.01234567/ray-worker/whole"), 1);
+	assert_int_equal(matches(store, "ml/c/pod.01234567/ray-worker/.x"), 1);
+	assert_int_equal(matches(store, "ml/c/other.01234567/ray-worker/.x.partial"), 1);
+}
+
+static void without_a_spool_nothing_survives_and_nothing_breaks(void **state)
+{
+	struct life l = a_life();
+	struct recovery *r;
+	(void)state;
+
+	options.spool = NULL;
+	r = start();
+	assert_null(recovery_history(r, &l));
+	recovery_forget(r, &l);
+	recovery_free(r);
+	options.spool = "/proc/self/nowhere";
+	r = start();
+	assert_int_equal(recovery_dirfd(r), -1);
+	assert_null(recovery_history(r, &l));
+	recovery_give_up(r);
+	recovery_free(r);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(who_does_not_come_back_has_ended),
+		TEST(who_comes_back_goes_on),
+		TEST(a_later_start_ends_the_one_before),
+		TEST(an_end_that_was_told_is_reported_as_told),
+		TEST(a_clean_end_is_no_failure),
+		TEST(a_bundle_that_is_there_is_told_not_written_again),
+		TEST(a_process_report_that_was_written_is_not_due_again),
+		TEST(a_restart_of_the_machine_is_told_with_the_times_of_then),
+		TEST(what_is_not_readable_is_removed),
+		TEST(half_written_bundles_go_and_others_of_the_store_stay),
+		TEST(without_a_spool_nothing_survives_and_nothing_breaks),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
