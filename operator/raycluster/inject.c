@@ -225,9 +225,6 @@ static void add_sidecar_args(cJSON *sidecar, const struct injection *in)
 		add_string(args, "--hold-on-failure");
 		add_string(args, text);
 	}
-	snprintf(text, sizeof(text), ":%d", HTTP_PORT);
-	add_string(args, "--http");
-	add_string(args, text);
 	if (in->policy->kernel_log) {
 		snprintf(text, sizeof(text), "%d", SIDECAR_UID);
 		add_string(args, "--run-as");
@@ -280,10 +277,21 @@ static void add_security(cJSON *sidecar, const struct policy *policy)
 		add_kernel_log_security(security);
 }
 
-/* /metrics, /healthz, /failures. */
-static void add_http_port(cJSON *sidecar)
+/*
+ * /metrics, /healthz, /failures. Not in the node's network: there a container's port is one of the node's, and the
+ * scheduler would keep two Ray pods off one node for its sake.
+ */
+static void add_http(cJSON *sidecar, const cJSON *pod_spec)
 {
-	cJSON *port = cJSON_CreateObject();
+	cJSON *args = json_array_at(sidecar, "args"), *port;
+	char text[24];
+
+	if (json_bool(pod_spec, "hostNetwork", false))
+		return;
+	snprintf(text, sizeof(text), ":%d", HTTP_PORT);
+	add_string(args, "--http");
+	add_string(args, text);
+	port = cJSON_CreateObject();
 
 	json_set_str(port, "name", "afterglow-http");
 	json_set_int(port, "containerPort", HTTP_PORT);
@@ -308,7 +316,7 @@ static void add_sidecar(cJSON *pod_spec, const struct injection *in)
 	if (in->policy->sidecar_image_pull_policy)
 		json_set_str(sidecar, "imagePullPolicy", in->policy->sidecar_image_pull_policy);
 	add_sidecar_args(sidecar, in);
-	add_http_port(sidecar);
+	add_http(sidecar, pod_spec);
 	add_sidecar_env(sidecar, in);
 	add_resources(sidecar);
 	add_security(sidecar, in->policy);

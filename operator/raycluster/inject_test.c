@@ -77,6 +77,23 @@ static void only_the_kernel_log_needs_a_capability(void **state)
 	}
 }
 
+static void metrics_take_no_port_of_the_node(void **state)
+{
+	struct injection in = { .cluster = "demo", .policy = &policy };
+	(void)state;
+
+	for (int host = 0; host <= 1; host++) {
+		_cleanup_json_ cJSON *spec = spec_with("true");
+		_cleanup_free_ char *args = NULL;
+
+		json_set(spec, "hostNetwork", cJSON_CreateBool(host));
+		assert_true(inject(spec, &in));
+		args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args"));
+		assert_int_equal(strstr(args, "\"--http\",\":9095\"") == NULL, host);
+		assert_int_equal(json_get(at(spec, 2), "ports") == NULL, host);
+	}
+}
+
 /* Runs the Ray container's command and args as the kubelet would; the exit code. */
 static int run(const cJSON *container)
 {
@@ -261,6 +278,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_is_put_in_once_and_last),
 		cmocka_unit_test(only_the_kernel_log_needs_a_capability),
+		cmocka_unit_test(metrics_take_no_port_of_the_node),
 		cmocka_unit_test(without_a_launcher_the_command_runs_all_the_same),
 		cmocka_unit_test(without_a_launcher_a_worker_still_waits_for_the_head),
 		cmocka_unit_test(annotations_of_the_template_win),
