@@ -39,6 +39,7 @@ kernel-tests-sanitized: kernel-programs $(SANITIZED)/test/afterglow-launch
 	$(Q)AFTERGLOW_LAUNCH=$(SANITIZED)/test/afterglow-launch ASAN_OPTIONS=detect_leaks=0 $(BUILD)/test/launch_test
 	$(Q)AFTERGLOW_BUILD=$(SANITIZED) e2e/kernel/exec_test.sh
 	$(Q)AFTERGLOW_BUILD=$(SANITIZED) $(SANITIZED)/test/oom_loop --jobs 2 24
+	$(Q)AFTERGLOW_BUILD=$(SANITIZED) $(SANITIZED)/test/recovery_loop --jobs 2 24
 
 # On this machine's cgroup version, then on v2; both with and without the end of the whole group.
 OOM_LOOP ?= 60
