@@ -119,7 +119,7 @@ check "KernelOOMProcess: a success it is all the same" gives 0
 
 mkdir "$work/tiny"
 if mount -t tmpfs -o size=1m tmpfs "$work/tiny"; then
-	reports DiskFull 1 -- sh -c "head -c 4000000 /dev/zero >$work/tiny/large || exit 1"
+	reports DiskFull 1 -- sh -c "sleep 1; head -c 4000000 /dev/zero >$work/tiny/large || exit 1"
 	umount "$work/tiny"
 fi
 

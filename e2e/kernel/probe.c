@@ -37,6 +37,8 @@ static void wait_for_eof(void)
 /* signal N: sends it to itself. 99 when it survives. */
 static int deed_signal(int signo)
 {
+	/* A shell's background job, or nohup, has handed some down as ignored. */
+	signal(signo, SIG_DFL);
 	mask_all(SIG_UNBLOCK);
 	syscall(SYS_kill, getpid(), signo);
 	return 99;

@@ -134,4 +134,6 @@ void hooks_kill_overdue(struct hooks *h, int64_t now_ns)
 void hooks_kill_all(struct hooks *h)
 {
 	hooks_kill_overdue(h, INT64_MAX - 1);
+	for (int i = 0; i < LAUNCH_HOOKS_MAX; i++)
+		h->running[i].unheard = true;
 }

@@ -18,6 +18,7 @@ struct hook {
 	int id;
 	int64_t kill_at_ns; /* INT64_MAX: killed already */
 	bool timed_out;
+	bool unheard; /* whoever asked for it is gone: nobody is told of its end */
 };
 
 struct hooks {
@@ -39,7 +40,7 @@ struct hook *hooks_find(struct hooks *h, pid_t pid);
 int64_t hooks_next_ns(const struct hooks *h);
 void hooks_kill_overdue(struct hooks *h, int64_t now_ns);
 
-/* Nobody listens any more. */
+/* Nobody listens any more: not to their ends either, should another recorder connect meanwhile. */
 void hooks_kill_all(struct hooks *h);
 
 #endif

@@ -524,8 +524,10 @@ static void hook_ended(struct launcher *l, struct hook *hook, int status)
 	char text[64];
 	int len = snprintf(text, sizeof(text), "finished %d %d %d", hook->id, status, hook->timed_out);
 
+	bool unheard = hook->unheard;
+
 	*hook = (struct hook){ 0 };
-	if (l->socket_fd >= 0)
+	if (l->socket_fd >= 0 && !unheard)
 		send_message(l, text, (size_t)len, NULL, 0);
 }
 
