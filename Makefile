@@ -91,7 +91,7 @@ TEST_PACKAGES := libcmocka-dev
 version:
 	@echo $(VERSION)
 
-.PHONY: version deps test-deps test try demo demo-clean e2e images install clean help
+.PHONY: version deps test-deps test try demo demo-clean e2e e2e-recorder images install clean help
 deps:
 	@tools/apt-install.sh $(BUILD_PACKAGES)
 
@@ -126,6 +126,11 @@ e2e: deps
 	+@e2e/run.sh browser
 	+@e2e/run.sh cluster
 
+# Every class of death and Ray's own voice, on a quiet machine.
+e2e-recorder: deps
+	+@$(MAKE) --no-print-directory all
+	+@e2e/run.sh recorder
+
 images: deps
 	+@$(MAKE) --no-print-directory all
 	@images/deps.sh
@@ -145,6 +150,7 @@ help:
 	@echo 'make demo         the same on a real Kubernetes with Ray (KUBECONFIG_DEMO=path: on yours); make demo-clean'
 	@echo 'make test         unit tests, sanitizers, real kernels, a real kube-apiserver'
 	@echo 'make e2e          tests on a real cluster with real Ray'
+	@echo 'make e2e-recorder each class of death and what Ray says of it, on the real cluster; on a quiet machine'
 	@echo 'make fuzz         fuzz every parser (FUZZ_SECONDS=60 each)'
 	@echo 'make bench        the figures behind each performance claim'
 	@echo 'make images       container images into build/images/'

@@ -1,10 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# run.sh operator|cluster|browser [PYTEST-ARG...]: brings up what the tests need and runs them.
+# run.sh operator|browser|cluster|recorder [PYTEST-ARG...]: brings up what the tests need and runs them.
 #   operator  the operator from build/, as a process here, against a real kube-apiserver; no cluster is needed
 #   browser   report.html in headless Chromium; pictures stay in build/e2e-browser
 #   cluster   everything, installed by Helm on a real cluster, with real Ray
-# The last one's cluster is left running for the next run; e2e/cluster/down.sh ends it.
+#   recorder  on the same cluster, each class of death and what Ray's logs say; wants a machine with nothing else to do:
+#             under load some cases see the kubelet or Ray tell things in another order
+# The last two's cluster is left running for the next run; e2e/cluster/down.sh ends it.
 # KUBECONFIG_E2E=path uses a cluster of yours: it must be able to pull or hold the images.
 set -euo pipefail
 
@@ -50,4 +52,10 @@ export AFTERGLOW_VERSION RAY_IMAGE
 AFTERGLOW_VERSION=$(make -s version)
 RAY_IMAGE=$(images/ray/name.sh)
 # -rs: a test that is skipped says why.
-exec "$venv/bin/python" -m pytest -rs -v --color=no -p no:cacheprovider "e2e/cases/$cases" "$@"
+recorder_cases=(e2e/cases/cluster/test_classes.py e2e/cases/cluster/test_ray_voice.py)
+case $suite in
+recorder) paths=("${recorder_cases[@]}") ;;
+cluster) paths=(e2e/cases/cluster "${recorder_cases[@]/#/--ignore=}") ;;
+*) paths=("e2e/cases/$cases") ;;
+esac
+exec "$venv/bin/python" -m pytest -rs -v --color=no -p no:cacheprovider "${paths[@]}" "$@"
