@@ -16,7 +16,7 @@ passed=0 failed=0
 finish() {
 	umount "$work/small" "$work/tiny" 2>/dev/null
 	rm -rf "$work"
-	[ "$failed" = 0 ]
+	[ "$failed" = 0 ] || exit 1
 	exit
 }
 trap finish EXIT
