@@ -133,7 +133,6 @@ e2e-recorder: deps
 
 images: deps
 	+@$(MAKE) --no-print-directory all
-	@images/deps.sh
 	@images/build.sh operator sidecar
 
 PREFIX ?= /usr/local

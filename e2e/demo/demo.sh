@@ -136,7 +136,6 @@ load_image() { # NAME ARCHIVE
 make_images() {
 	begin "images (the first time Ray's is built: a few minutes)"
 	local ray_archive
-	[ ! -x "$root/images/deps.sh" ] || "$root/images/deps.sh"
 	"$root/images/build.sh" operator sidecar | sed 's/^/         /'
 	ray_archive=$("$root/images/ray/build.sh" | tail -n 1)
 	if own_cluster; then

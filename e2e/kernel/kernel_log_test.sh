@@ -16,7 +16,7 @@ around=$memory/afterglow-test-around-$$
 finish() {
 	rmdir "$around/in" "$around" 2>/dev/null
 	rm -rf "$work"
-	[ "$failed" = 0 ]
+	[ "$failed" = 0 ] || exit 1
 	exit
 }
 trap finish EXIT
