@@ -11,7 +11,7 @@ store=$work/store
 # Apart from others' runs; short, as it becomes part of a socket's path.
 mkdir "$work/t"
 export TMPDIR="$work/t"
-passed=0 failed=0
+. "$(dirname "$0")/check.sh"
 
 finish() {
 	umount "$work/small" "$work/tiny" 2>/dev/null
@@ -21,24 +21,6 @@ finish() {
 }
 trap finish EXIT
 
-check() { # SENTENCE CONDITION...
-	sentence=$1
-	shift
-	if "$@"; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "FAIL: $sentence ($*)"
-		sed 's/^/      /' "$work/err" | tail -n 12
-	fi
-}
-
-run() { # ARG... of exec; leaves $code, $work/out and $work/err
-	"$sidecar" exec --store "$store" --name case "$@" >"$work/out" 2>"$work/err"
-	code=$?
-}
-
-bundle() { sed -n 's/^afterglow: bundle //p' "$work/err" | tail -n 1; }
 says() { grep -q "$1" "$work/err"; }
 has_class() { grep -q "\"class\":[[:space:]]*\"$1\"" "$(bundle)/report.json"; }
 no_bundle() { [ -z "$(bundle)" ]; }
@@ -261,4 +243,4 @@ check "a closed stderr does not change the exit code" gives 137
 check "a name cannot leave the store" is_empty "$work/up"
 
 check "no socket directory is left behind" test -z "$(find "$TMPDIR" -maxdepth 1 -name 'afterglow-??????' -newer "$work/small" -user "$(id -u)" 2>/dev/null)"
-echo "$passed passed, $failed failed"
+summary

@@ -10,7 +10,8 @@ build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
 cache=${AFTERGLOW_CACHE:-$HOME/.cache/afterglow}
 promtool=${PROMTOOL:-$(command -v promtool || echo "$cache/promtool")}
 work=$(mktemp -d /tmp/http_test.XXXXXX)
-passed=0 failed=0 sidecar='' launcher=''
+sidecar='' launcher=''
+. "$(dirname "$0")/check.sh"
 
 finish() {
 	[ -z "$sidecar" ] || kill "$sidecar" 2>/dev/null
@@ -26,17 +27,6 @@ if [ ! -x "$promtool" ]; then
 		dpkg-deb --fsys-tarfile prometheus_*.deb | tar -xO ./usr/bin/promtool >promtool &&
 		chmod +x promtool && mv promtool "$promtool") || { echo "http_test: no promtool"; exit 1; }
 fi
-
-check() { # SENTENCE CONDITION...
-	local sentence=$1
-	shift
-	if "$@"; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "FAIL: $sentence ($*)"
-	fi
-}
 
 get() { curl -sS --max-time 5 "http://127.0.0.1:$port$1"; }
 has() { grep -qE "$2" "$work/$1"; }
@@ -69,5 +59,4 @@ check "failures are JSON" whole_json failures
 check "its failure is listed" has failures '"class":"Segfault"'
 check "it is healthy" test "$(get /healthz)" = ok
 
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+summary

@@ -8,7 +8,7 @@ sidecar=$build/afterglow-sidecar probe=$build/test/probe hog=$build/test/hog
 ulimit -c 0
 work=$(mktemp -d /tmp/kernel_log_test.XXXXXX)
 store=$work/store
-passed=0 failed=0
+. "$(dirname "$0")/check.sh"
 memory=/sys/fs/cgroup/memory
 [ -d "$memory" ] || memory=/sys/fs/cgroup
 around=$memory/afterglow-test-around-$$
@@ -21,23 +21,6 @@ finish() {
 }
 trap finish EXIT
 
-check() { # SENTENCE CONDITION...
-	sentence=$1
-	shift
-	if "$@"; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "FAIL: $sentence ($*)"
-		sed 's/^/      /' "$work/err" | tail -n 30
-	fi
-}
-
-run() { # ARG... of exec; leaves $work/err
-	"$sidecar" exec --store "$store" --name case "$@" >"$work/out" 2>"$work/err"
-}
-
-bundle() { sed -n 's/^afterglow: bundle //p' "$work/err" | tail -n 1; }
 says() { tr -s ' \n' ' ' <"$work/err" | grep -q "$1"; }
 silent() { ! says "$1"; }
 kept() { grep -q "$1" "$(bundle)/kernel.log"; }
@@ -126,4 +109,4 @@ check "the tail of the syslog file is kept" grep -q 'a line of the node' "$(bund
 run --syslog "$work/none" -- "$probe" exit 1
 check "without one, it is missing" says 'syslog (needs'
 
-echo "$passed passed, $failed failed"
+summary

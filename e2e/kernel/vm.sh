@@ -66,7 +66,7 @@ for program in "$build"/test/*; do
 	if [ -f "$program" ] && [ -x "$program" ]; then take "$program" "afterglow/build/test/${program##*/}"; fi
 done
 mkdir -p "$root/afterglow/e2e/kernel"
-cp e2e/kernel/*_test.sh "$root/afterglow/e2e/kernel/"
+cp e2e/kernel/check.sh e2e/kernel/*_test.sh "$root/afterglow/e2e/kernel/"
 
 cat >"$root/init" <<'END'
 #!/bin/busybox sh

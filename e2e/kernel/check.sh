@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+# What the scripts beside it share; sourced, plain sh. check counts, summary says "N passed, N failed".
+passed=0 failed=0
+
+check() { # SENTENCE CONDITION...
+	sentence=$1
+	shift
+	if "$@"; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "FAIL: $sentence ($*)"
+		# What the command under test said last, if the script keeps it there.
+		[ ! -e "${work:-}/err" ] || sed 's/^/      /' "$work/err" | tail -n 30
+	fi
+}
+
+summary() {
+	echo "$passed passed, $failed failed"
+	[ "$failed" = 0 ]
+}
+
+# For scripts that set $sidecar, $store and $work.
+run() { # ARG... of exec; leaves $code, $work/out and $work/err
+	"$sidecar" exec --store "$store" --name case "$@" >"$work/out" 2>"$work/err"
+	code=$?
+}
+
+bundle() { sed -n 's/^afterglow: bundle //p' "$work/err" | tail -n 1; }
