@@ -10,7 +10,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define NS_PER_SEC ((int64_t)1000000000)
+#include "sidecar/launch/clock.h"
+
 #define SHELL "/bin/sh"
 
 /* A number from min to max and one blank after it; moves *text behind both. */

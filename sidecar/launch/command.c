@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command itself, from fork to exec. */
+#include "sidecar/launch/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "sidecar/launch/clock.h"
+
+#define WAIT_TCP_REPORT_S 10
+
+static void raise_soft_limit(int resource, rlim_t to)
+{
+	struct rlimit limit;
+
+	if (getrlimit(resource, &limit) < 0 || limit.rlim_cur >= to)
+		return;
+	limit.rlim_cur = to < limit.rlim_max ? to : limit.rlim_max;
+	setrlimit(resource, &limit);
+}
+
+static void allow_cores(void)
+{
+	struct rlimit limit;
+	int fd = open("/proc/self/coredump_filter", O_WRONLY | O_CLOEXEC);
+
+	if (getrlimit(RLIMIT_CORE, &limit) == 0)
+		raise_soft_limit(RLIMIT_CORE, limit.rlim_max);
+	if (fd < 0)
+		return;
+	if (write(fd, COREDUMP_FILTER, sizeof(COREDUMP_FILTER) - 1) < 0)
+		fprintf(stderr, PROGRAM "coredump_filter: %s\n", strerror(errno));
+	close(fd);
+}
+
+static bool tcp_accepts(const char *host, const char *port)
+{
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+	struct addrinfo *list;
+	bool accepted = false;
+
+	if (getaddrinfo(host, port, &hints, &list) != 0)
+		return false;
+	for (struct addrinfo *a = list; a && !accepted; a = a->ai_next) {
+		int fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, a->ai_protocol);
+		const struct timeval limit = { .tv_sec = 2 };
+
+		if (fd < 0)
+			continue;
+		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+		accepted = connect(fd, a->ai_addr, a->ai_addrlen) == 0;
+		close(fd);
+	}
+	freeaddrinfo(list);
+	return accepted;
+}
+
+/* Runs in the child, where signals have their default effect, so that a wait can be ended. */
+static void wait_for_tcp(const char *address)
+{
+	const struct timespec pause = { .tv_sec = 1 };
+	char host[256];
+	const char *colon = strrchr(address, ':');
+	int64_t begin = now_ns(), said = begin;
+
+	snprintf(host, sizeof(host), "%.*s", (int)(colon - address), address);
+	while (!tcp_accepts(host, colon + 1)) {
+		if (now_ns() - said >= WAIT_TCP_REPORT_S * NS_PER_SEC) {
+			said = now_ns();
+			fprintf(stderr, PROGRAM "waiting for %s since %lld s\n", address,
+				(long long)((said - begin) / NS_PER_SEC));
+		}
+		nanosleep(&pause, NULL);
+	}
+}
+
+/* Returns if that cannot be: COMMAND is then started without it. In the child, which may allocate. */
+static void exec_with_prefix(char *prefix, char **command)
+{
+	size_t n = 0, words = strlen(prefix) / 2 + 1;
+	char **argv, *at = NULL;
+
+	while (command[n])
+		n++;
+	argv = calloc(words + n + 1, sizeof(*argv));
+	if (!argv)
+		return;
+	words = 0;
+	for (char *word = strtok_r(prefix, " \t\n", &at); word; word = strtok_r(NULL, " \t\n", &at))
+		argv[words++] = word;
+	memcpy(argv + words, command, n * sizeof(*argv));
+	if (words > 0) {
+		execvp(argv[0], argv);
+		fprintf(stderr, PROGRAM "--prefix: %s: %s: starting without it\n", argv[0], strerror(errno));
+	}
+	free(argv);
+}
+
+_Noreturn void command_run(const struct options *o, const sigset_t *original_mask)
+{
+	sigprocmask(SIG_SETMASK, original_mask, NULL);
+	if (o->nofile)
+		raise_soft_limit(RLIMIT_NOFILE, o->nofile);
+	if (o->cores)
+		allow_cores();
+	if (o->wait_tcp)
+		wait_for_tcp(o->wait_tcp);
+	if (o->prefix)
+		exec_with_prefix(o->prefix, o->argv);
+	execvp(o->argv[0], o->argv);
+	fprintf(stderr, PROGRAM "%s: %s\n", o->argv[0], strerror(errno));
+	/* As a shell does. */
+	_exit(errno == ENOENT ? 127 : 126);
+}

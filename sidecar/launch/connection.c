@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The launcher's end of the recorder's socket. */
+#include "sidecar/launch/connection.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define TERMINATION_LOG "/dev/termination-log"
+
+/* A unix socket connects at once or not at all; EAGAIN (its queue is full) counts as not. */
+int connection_open(const char *socket_path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd;
+
+	if (strlen(socket_path) >= sizeof(address.sun_path))
+		return -1;
+	strcpy(address.sun_path, socket_path);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+bool connection_send(int socket_fd, const char *text, size_t len, const int *fds, size_t n_fds)
+{
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(LAUNCH_FDS_MAX * sizeof(int))];
+	} control = { 0 };
+	struct iovec part = { .iov_base = (void *)text, .iov_len = len };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+
+	if (n_fds > 0) {
+		message.msg_control = &control;
+		message.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
+		control.header.cmsg_level = SOL_SOCKET;
+		control.header.cmsg_type = SCM_RIGHTS;
+		control.header.cmsg_len = CMSG_LEN(n_fds * sizeof(int));
+		memcpy(CMSG_DATA(&control.header), fds, n_fds * sizeof(int));
+	}
+	return sendmsg(socket_fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)len;
+}
+
+bool connection_send_hello(int socket_fd, const char *name, pid_t command, int64_t started_ns)
+{
+	char text[256], letters[LAUNCH_FDS_MAX + 1] = "";
+	const struct {
+		char letter;
+		int fd;
+	} offers[] = {
+		{ LAUNCH_FD_ROOT, open("/", O_PATH | O_CLOEXEC) },
+		{ LAUNCH_FD_TERMINATION_LOG, open(TERMINATION_LOG, O_RDWR | O_CLOEXEC) },
+		{ LAUNCH_FD_PIDFD, (int)syscall(SYS_pidfd_open, getpid(), 0) },
+	};
+	int fds[LAUNCH_FDS_MAX];
+	size_t n = 0;
+	bool sent;
+	int len;
+
+	for (size_t i = 0; i < LAUNCH_FDS_MAX; i++)
+		if (offers[i].fd >= 0) {
+			letters[n] = offers[i].letter;
+			fds[n++] = offers[i].fd;
+		}
+	len = snprintf(text, sizeof(text), "hello %d %s %s %d %d %lld", LAUNCH_PROTOCOL_VERSION, n ? letters : "-",
+		       name, (int)getpid(), (int)command, (long long)started_ns);
+	sent = connection_send(socket_fd, text, (size_t)len, fds, n);
+	while (n > 0)
+		close(fds[--n]);
+	return sent;
+}
+
+ssize_t connection_receive(int socket_fd, char text[static LAUNCH_MESSAGE_MAX + 1], int *ret_fd)
+{
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec part = { .iov_base = text, .iov_len = LAUNCH_MESSAGE_MAX };
+	/* Room for one descriptor; the kernel closes what is beyond it. CMSG_SPACE would have room for two, by rounding. */
+	struct msghdr message = {
+		.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_LEN(sizeof(int)),
+	};
+	ssize_t len = recvmsg(socket_fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct cmsghdr *rights;
+
+	*ret_fd = -1;
+	if (len < 0)
+		return errno == EAGAIN || errno == EINTR ? -1 : 0;
+	text[len] = '\0';
+	rights = CMSG_FIRSTHDR(&message);
+	if (rights && rights->cmsg_type == SCM_RIGHTS && rights->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(ret_fd, CMSG_DATA(rights), sizeof(*ret_fd));
+	return len;
+}
+
+bool connection_peer_may_run(int socket_fd)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	return getsockopt(socket_fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+	       (peer.pid == 0 || peer.uid == 0 || peer.uid == geteuid());
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the launcher knows: the command, the recorder's connection, and how long to stay. */
+#ifndef AFTERGLOW_SIDECAR_LAUNCH_LAUNCHER_H
+#define AFTERGLOW_SIDECAR_LAUNCH_LAUNCHER_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "sidecar/launch/clock.h"
+#include "sidecar/launch/hooks.h"
+#include "sidecar/launch/options.h"
+
+#define LINGER_NS (2 * NS_PER_SEC) /* wait for "done" after the command ended */
+
+struct launcher {
+	const struct options *options;
+	int signal_fd;
+	int socket_fd; /* -1 while not connected */
+	pid_t command;
+	int64_t started_ns;
+	int64_t retry_at_ns;
+	bool ended;
+	int wait_status;
+	int64_t ended_ns;
+	int64_t linger_until_ns;
+	bool held; /* the recorder said hold: the wait does not depend on it */
+	struct hooks hooks;
+	const sigset_t *original_mask;
+	bool killing; /* the recorder said kill: whoever is left to us dies too */
+	bool released; /* the recorder said done, or there is nobody to wait for */
+};
+
+/* The recorder's orders (orders.c) */
+
+/* Ends the connection; an end that was waited for is over then. */
+void launcher_disconnect(struct launcher *l);
+
+/* One order a round of the loop, so that a flood of them never holds up signals and reaping. */
+void launcher_read_order(struct launcher *l);
+
+/* Ends every process of the container but ourselves; again in each round until none is left. */
+void launcher_kill_everything(const struct launcher *l);
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The launcher's command line. */
+#include "sidecar/launch/options.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sidecar/launch/protocol.h"
+
+#define DEFAULT_NAME "main"
+#define DEFAULT_SOCKET "/afterglow/run/afterglow.sock"
+
+static const char usage[] =
+	"usage: afterglow-launch [OPTION...] -- COMMAND [ARG...]\n"
+	"Starts COMMAND, forwards signals to it and exits with its exit code (128+N after\n"
+	"signal N). Lets the Afterglow recorder at --socket observe this container.\n"
+	"\n"
+	"  --name NAME       the container's name in reports (default \"" DEFAULT_NAME "\")\n"
+	"  --socket PATH     the recorder's socket (default " DEFAULT_SOCKET ");\n"
+	"                    without one COMMAND runs all the same\n"
+	"  --nofile N        raise the soft limit of open files to N, as ulimit -n N would\n"
+	"  --wait-tcp H:P    start COMMAND only when TCP port P of host H accepts connections\n"
+	"  --cores           let COMMAND leave core files: soft core limit to the hard one,\n"
+	"                    shared memory left out (coredump_filter " COREDUMP_FILTER ")\n"
+	"  --prefix WORDS    put WORDS, split at blanks, before COMMAND (\"memray run -o /tmp/m.bin\");\n"
+	"                    without it when its first word is no program here\n"
+	"  --release [PID]   end the hold of a container whose command has failed; of the launcher\n"
+	"                    with that PID (default 1). While its command runs, nothing happens\n"
+	"  --help, --version\n";
+
+_Noreturn static void usage_error(const char *what, const char *detail)
+{
+	fprintf(stderr, PROGRAM "%s%s (see --help)\n", what, detail);
+	exit(2);
+}
+
+static rlim_t parse_nofile(const char *text)
+{
+	char *end;
+	unsigned long value;
+
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	if (errno || end == text || *end || value == 0 || *text == '-')
+		usage_error("--nofile takes a whole number above 0, not ", text);
+	return value;
+}
+
+static const char *option_value(char **argv, int *i)
+{
+	if (!argv[*i + 1])
+		usage_error(argv[*i], " takes a value");
+	return argv[++*i];
+}
+
+/* Sent along with SIGTERM, the value tells us apart from whoever wants the command to end. */
+_Noreturn static void release(const char *pid_text)
+{
+	const union sigval mark = { .sival_int = RELEASE_MARK };
+	char path[64], name[32] = "", *end = NULL;
+	long pid = pid_text ? strtol(pid_text, &end, 10) : 1;
+	ssize_t len;
+	int fd;
+
+	if (pid < 1 || pid > INT_MAX || (end && *end))
+		usage_error("--release takes a PID, not ", pid_text);
+	snprintf(path, sizeof(path), "/proc/%ld/comm", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	len = fd < 0 ? -1 : read(fd, name, sizeof(name) - 1);
+	/* The kernel keeps 15 bytes of a program's name. */
+	if (len < 0 || strncmp(name, "afterglow-launch", 15) != 0) {
+		fprintf(stderr, PROGRAM "process %ld is no afterglow-launch\n", pid);
+		exit(1);
+	}
+	if (sigqueue((pid_t)pid, SIGTERM, mark) < 0) {
+		fprintf(stderr, PROGRAM "process %ld: %s\n", pid, strerror(errno));
+		exit(1);
+	}
+	exit(0);
+}
+
+void options_parse(char **argv, struct options *o)
+{
+	int i;
+
+	*o = (struct options){ .name = DEFAULT_NAME, .socket_path = DEFAULT_SOCKET };
+	for (i = 1; argv[i] && strncmp(argv[i], "--", 2) == 0; i++) {
+		if (strcmp(argv[i], "--") == 0) {
+			i++;
+			break;
+		}
+		if (strcmp(argv[i], "--help") == 0) {
+			fputs(usage, stdout);
+			exit(0);
+		} else if (strcmp(argv[i], "--version") == 0) {
+			puts("afterglow-launch " AFTERGLOW_VERSION);
+			exit(0);
+		} else if (strcmp(argv[i], "--release") == 0)
+			release(argv[i + 1]);
+		else if (strcmp(argv[i], "--name") == 0)
+			o->name = option_value(argv, &i);
+		else if (strcmp(argv[i], "--socket") == 0)
+			o->socket_path = option_value(argv, &i);
+		else if (strcmp(argv[i], "--wait-tcp") == 0)
+			o->wait_tcp = option_value(argv, &i);
+		else if (strcmp(argv[i], "--prefix") == 0)
+			o->prefix = (char *)option_value(argv, &i);
+		else if (strcmp(argv[i], "--nofile") == 0)
+			o->nofile = parse_nofile(option_value(argv, &i));
+		else if (strcmp(argv[i], "--cores") == 0)
+			o->cores = true;
+		else
+			usage_error("unknown option ", argv[i]);
+	}
+	o->argv = argv + i;
+	if (!o->argv[0])
+		usage_error("no command", "");
+	if (!o->name[0] || strlen(o->name) > LAUNCH_NAME_MAX || strpbrk(o->name, " \n/"))
+		usage_error("--name takes a container's name, not ", o->name);
+	if (o->wait_tcp && !strrchr(o->wait_tcp, ':'))
+		usage_error("--wait-tcp takes HOST:PORT, not ", o->wait_tcp);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The launcher's command line. */
+#ifndef AFTERGLOW_SIDECAR_LAUNCH_OPTIONS_H
+#define AFTERGLOW_SIDECAR_LAUNCH_OPTIONS_H
+
+#include <stdbool.h>
+#include <sys/resource.h>
+
+#define PROGRAM "afterglow-launch: "
+#define RELEASE_MARK 0x41476c6f /* the value that --release sends along with its SIGTERM */
+
+/* Without anonymous and file-backed shared memory: dumping the object store could itself use up the limit. */
+#define COREDUMP_FILTER "0x31"
+
+struct options {
+	const char *name;
+	const char *socket_path;
+	const char *wait_tcp;
+	char *prefix; /* words before COMMAND, NULL: none */
+	rlim_t nofile; /* 0: leave the limit */
+	bool cores;
+	char **argv;
+};
+
+/* Does what --help, --version and --release ask for and exits; with 2 when the command line is wrong. */
+void options_parse(char **argv, struct options *ret_options);
+
+#endif

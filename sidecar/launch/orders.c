@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the recorder asks for. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sidecar/launch/connection.h"
+#include "sidecar/launch/launcher.h"
+
+#define HOLD_MAX_S 86400
+#define SAY_WAIT_MS 100 /* a full stderr pipe costs the text, never the container */
+
+void launcher_disconnect(struct launcher *l)
+{
+	if (l->socket_fd >= 0)
+		close(l->socket_fd);
+	l->socket_fd = -1;
+	hooks_kill_all(&l->hooks);
+	if (l->ended && !l->held)
+		l->released = true;
+}
+
+static void say(const char *text, size_t len)
+{
+	struct pollfd ready = { .fd = STDERR_FILENO, .events = POLLOUT };
+
+	/* At most PIPE_BUF bytes into a pipe that has room: does not block. */
+	if (poll(&ready, 1, SAY_WAIT_MS) == 1 && write(STDERR_FILENO, text, len) < 0)
+		return;
+}
+
+/*
+ * As PID 1: all but ourselves. Elsewhere the processes below us are what was
+ * left to us as subreaper, so each round kills the children we have, and the
+ * next, after their end, those that they leave (see reap).
+ */
+void launcher_kill_everything(const struct launcher *l)
+{
+	char path[64], list[4096];
+	ssize_t len;
+	int fd;
+
+	if (getpid() == 1) {
+		kill(-1, SIGKILL);
+		return;
+	}
+	if (!l->ended)
+		kill(l->command, SIGKILL);
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	len = fd < 0 ? -1 : read(fd, list, sizeof(list) - 1);
+	if (fd >= 0)
+		close(fd);
+	list[len < 0 ? 0 : len] = '\0';
+	/* Each number ends in a blank; one cut at the end of the buffer does not, and is another round's. */
+	for (char *pid = list, *end; (end = strchr(pid, ' ')); pid = end + 1)
+		kill((pid_t)strtol(pid, NULL, 10), SIGKILL);
+}
+
+static void run_hook(struct launcher *l, const char *order, int output_fd)
+{
+	int64_t now = now_ns();
+	char text[64];
+	int id, len;
+	pid_t pid = hooks_run(&l->hooks, order, connection_peer_may_run(l->socket_fd), output_fd, l->original_mask, now, &id);
+
+	if (pid > 0)
+		len = snprintf(text, sizeof(text), "ran %d %d", id, (int)pid);
+	else
+		len = snprintf(text, sizeof(text), "refused %d %d", id, (int)-pid);
+	connection_send(l->socket_fd, text, (size_t)len, NULL, 0);
+	if (pid > 0 && l->ended && hooks_find(&l->hooks, pid)->kill_at_ns + LINGER_NS > l->linger_until_ns)
+		l->linger_until_ns = hooks_find(&l->hooks, pid)->kill_at_ns + LINGER_NS;
+}
+
+static void take_order(struct launcher *l, const char *text, size_t len, int fd)
+{
+	if (len > 4 && memcmp(text, "say ", 4) == 0)
+		say(text + 4, len - 4);
+	else if (strcmp(text, "kill") == 0 && !l->ended) {
+		l->killing = true;
+		launcher_kill_everything(l);
+	} else if (strncmp(text, "run ", 4) == 0)
+		run_hook(l, text + 4, fd);
+	else if (strncmp(text, "hold ", 5) == 0 && l->ended) {
+		long seconds = strtol(text + 5, NULL, 10);
+
+		if (seconds > 0 && seconds <= HOLD_MAX_S) {
+			l->linger_until_ns = now_ns() + seconds * NS_PER_SEC;
+			l->held = true;
+		}
+	} else if (strcmp(text, "done") == 0 && l->ended)
+		l->released = true;
+}
+
+void launcher_read_order(struct launcher *l)
+{
+	char text[LAUNCH_MESSAGE_MAX + 1];
+	int fd;
+	ssize_t len = connection_receive(l->socket_fd, text, &fd);
+
+	if (len == 0)
+		launcher_disconnect(l);
+	else if (len > 0)
+		take_order(l, text, (size_t)len, fd);
+	if (fd >= 0)
+		close(fd);
+}
