@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A container's hello. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/log.h"
+#include "lib/units.h"
+#include "sidecar/record/container_internal.h"
+#include "sidecar/record/life.h"
+#include "sidecar/report/report_json.h"
+
+static bool is_type(int fd, mode_t type)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && (st.st_mode & S_IFMT) == type;
+}
+
+/* Takes what the letters promise and what really is of that kind; the rest is closed. */
+static int take_descriptors(struct container *c, const int *fds, size_t n_fds)
+{
+	int root_fd = -1;
+
+	for (size_t i = 0; i < n_fds; i++) {
+		char letter = i < strlen(c->hello.fd_letters) ? c->hello.fd_letters[i] : '\0';
+
+		if (letter == LAUNCH_FD_ROOT && root_fd < 0 && is_type(fds[i], S_IFDIR))
+			root_fd = fds[i];
+		else if (letter == LAUNCH_FD_TERMINATION_LOG && c->termination_fd < 0 && is_type(fds[i], S_IFREG))
+			c->termination_fd = fds[i];
+		else if (letter == LAUNCH_FD_PIDFD && c->pidfd < 0)
+			c->pidfd = fds[i];
+		else
+			close(fds[i]);
+	}
+	return root_fd;
+}
+
+static void emit_attached(const struct container *c)
+{
+	cJSON *fields = cJSON_CreateObject();
+
+	json_set_int(fields, "launcherPID", c->hello.launcher);
+	if (c->resumed)
+		json_set(fields, "resumed", cJSON_CreateTrue());
+	json_set(fields, "cgroupVersion", report_json_number(c->observer.memcg.version ? c->observer.memcg.version : -1));
+	json_set(fields, "limitBytes", report_json_number(c->observer.baseline.limit));
+	container_emit(c, "attached", fields);
+}
+
+static void take_history(struct container *c)
+{
+	struct history *history;
+	struct life life;
+
+	life_begin(&life, c->hello.name, c->hello.started_ns, c->hello.launcher);
+	history = c->callbacks.history(c, &life, c->callbacks.arg);
+	c->resumed = history && history_last(history);
+	/* A launcher may meet us only when its command is dead already. */
+	if (c->hello.launcher == 1 && !c->resumed)
+		observer_count_from_start(&c->observer);
+	if (history)
+		life_adopt(&c->observer, history);
+}
+
+static int64_t headroom(void *arg)
+{
+	struct container *c = arg;
+	struct memory m;
+	bool known = false;
+
+	container_read_counters(c, &m, &known);
+	if (!known || m.limit <= 0 || m.usage < 0)
+		return -1;
+	return MAX(m.limit - (m.usage - MAX(m.inactive_file, 0)), 0);
+}
+
+bool container_attach(struct container *c, const struct launch_message *hello, const int *fds, size_t n_fds)
+{
+	struct err err = { 0 };
+	int root_fd;
+
+	c->hello = *hello;
+	c->attached = true;
+	root_fd = take_descriptors(c, fds, n_fds);
+	if (root_fd < 0)
+		log_warning_limited("%s: its launcher sent no root directory: nothing to see but its exit", c->hello.name);
+	if (observer_open(&c->observer, root_fd, c->hello.launcher, &err) < 0) {
+		log_error("%s: %s", c->hello.name, err_text(&err));
+		container_finish(c);
+		return false;
+	}
+	if (err.code)
+		log_warning_limited("%s: %s", c->hello.name, err_text(&err));
+	kernel_log_open(&c->observer.kernel, c->observer.root_fd, hello->launcher, hello->command, hello->started_ns,
+			c->options->id.pod_uid, &c->options->kernel_log);
+	c->observer.collect = c->options->collect;
+	c->hooks = hooks_new(c->base, c->fd, &c->options->hooks,
+			     &(struct hooks_callbacks){ .headroom = headroom, .done = container_hooks_done, .arg = c });
+	c->observer.hooks = c->hooks;
+	take_history(c);
+	emit_attached(c);
+	c->callbacks.attached(c, c->callbacks.arg);
+	return true;
+}

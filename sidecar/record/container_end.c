@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is told of a container's end, or of one of its processes. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lib/log.h"
+#include "lib/units.h"
+#include "sidecar/record/container_internal.h"
+#include "sidecar/record/life.h"
+#include "sidecar/report/report_json.h"
+
+#define PROCESS_REPORT_SPACING_NS (60 * NS_PER_SEC)
+
+static void publish(struct container *c, struct report *r, bool container_lives)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(REPORT_TEXT_MAX);
+	struct failure f;
+	struct err err = { 0 };
+
+	if (postmortem_keep(r, &c->observer, c->options, &err) < 0)
+		log_error("%s: bundle not in the store: %s", c->hello.name, err_text(&err));
+	life_reported(&c->observer);
+	report_to_text(r, &text);
+	failure_of_report(r, &f);
+	f.container_lives = container_lives;
+	c->callbacks.reported(c, &f, strbuf_str(&text), c->callbacks.arg);
+}
+
+void container_finish(struct container *c)
+{
+	if (c->finished)
+		return;
+	c->finished = true;
+	launch_send(c->fd, "done", NULL, NULL);
+	c->callbacks.done(c, c->callbacks.arg);
+}
+
+/* Kept after a failure, for somebody to look at it. The launcher keeps it by itself: we need not be there. */
+static void hold(const struct container *c)
+{
+	char seconds[16], until[TIME_TEXT_MAX], where[256], text[512];
+	cJSON *fields = cJSON_CreateObject();
+
+	snprintf(seconds, sizeof(seconds), "%d", c->options->hold_s);
+	time_format(now_realtime_ns() + c->options->hold_s * NS_PER_SEC, until);
+	if (c->options->id.pod)
+		snprintf(where, sizeof(where), "kubectl exec %s -c %s -- /afterglow/bin/afterglow-launch --release",
+			 c->options->id.pod, c->hello.name);
+	else
+		snprintf(where, sizeof(where), "afterglow-launch --release %d", (int)c->hello.launcher);
+	snprintf(text, sizeof(text), "[afterglow] held until %s; end it with: %s\n", until, where);
+	launch_send(c->fd, "say", text, NULL);
+	launch_send(c->fd, "hold", seconds, NULL);
+	json_set_str(fields, "until", until);
+	json_set_str(fields, "release", where);
+	container_emit(c, "held", fields);
+}
+
+static bool is_failure(const struct container *c, const struct report *r)
+{
+	return r->verdict.class != FAILURE_COMPLETED && r->verdict.class != FAILURE_POD_DELETED && !c->pod_terminating;
+}
+
+/* Its report is complete but for the bundle. May free c. */
+static void conclude(struct container *c, struct report *r)
+{
+	publish(c, r, false);
+	container_write_termination_log(c, r, true);
+	if (c->options->hold_s > 0 && c->exit_told && is_failure(c, r) && !c->finished) {
+		hold(c);
+		c->finished = true;
+		c->callbacks.done(c, c->callbacks.arg);
+	} else
+		container_finish(c);
+}
+
+/* Whether the report waits for hooks: then r is kept. */
+static bool run_hooks_at_death(struct container *c, const struct ending *e, struct report *r)
+{
+	if (!c->options->hooks.commands[HOOK_AT_DEATH][0] || !is_failure(c, r))
+		return false;
+	if (!e->status_known) {
+		verdict_add_missing(&r->verdict, "the hooks at death",
+				    "a launcher that outlives the end: it was killed with its container");
+		return false;
+	}
+	c->waiting = malloc(sizeof(*c->waiting));
+	if (!c->waiting)
+		return false;
+	*c->waiting = *r;
+	if (hooks_due(c->hooks, HOOK_AT_DEATH, r->n_top ? r->top[0].pid : 0, failure_class_name(r->verdict.class),
+		      now_boottime_ns()))
+		return true;
+	free(TAKE_PTR(c->waiting));
+	return false;
+}
+
+void container_hooks_done(void *arg)
+{
+	struct container *c = arg;
+	_cleanup_free_ struct report *r = TAKE_PTR(c->waiting);
+
+	if (r)
+		conclude(c, r);
+}
+
+void container_died(struct container *c, struct ending *e)
+{
+	struct report r;
+
+	e->started_ns = c->hello.started_ns;
+	e->group_ended_by_us = c->group_ended_by_us;
+	e->pod_terminating = c->pod_terminating;
+	life_ended(&c->observer, e);
+	ray_watch_finish(c->observer.ray, e->ended_ns);
+	postmortem_report(&c->observer, e, c->options, c->hello.name, &r);
+	container_emit(c, "ended", report_json_of_verdict(&r));
+	if (r.verdict.class != FAILURE_COMPLETED || c->options->record_success) {
+		/* The message first: the kubelet reads it as soon as the container is gone. */
+		container_write_termination_log(c, &r, true);
+		if (!run_hooks_at_death(c, e, &r))
+			conclude(c, &r);
+	} else
+		container_finish(c);
+}
+
+/* The container lives, one of its processes does not. */
+void container_process_died(struct container *c, int64_t now_ns)
+{
+	struct ending e = {
+		.container_lives = true,
+		.started_ns = c->hello.started_ns,
+		.ended_ns = c->observer.oom_seen_ns,
+		.after = c->observer.last.memory,
+		.after_known = true,
+	};
+	struct report r;
+
+	if (!c->process_reported_ns || now_ns - c->process_reported_ns >= PROCESS_REPORT_SPACING_NS) {
+		c->process_reported_ns = now_ns;
+		postmortem_report(&c->observer, &e, c->options, c->hello.name, &r);
+		container_emit(c, "process-killed", report_json_of_verdict(&r));
+		publish(c, &r, true);
+	}
+	observer_forget_oom(&c->observer);
+	life_note(&c->observer);
+}
+
+/* Ray says that one of its workers died. */
+void container_worker_died(const struct ray_said *said, void *arg)
+{
+	struct container *c = arg;
+	struct ending e = {
+		.container_lives = true,
+		.started_ns = c->hello.started_ns,
+		.ended_ns = said->at_ns,
+		.after = c->observer.last.memory,
+		.after_known = true,
+		.ray = said,
+	};
+	struct report r;
+
+	postmortem_report(&c->observer, &e, c->options, c->hello.name, &r);
+	publish(c, &r, true);
+	container_emit(c, "worker-died", report_json_of_worker(&r, said));
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is told of a container while it runs. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/log.h"
+#include "lib/units.h"
+#include "sidecar/record/container_internal.h"
+#include "sidecar/report/report_json.h"
+
+#define SAY_SPACING_NS (5 * NS_PER_SEC)
+#define REARM 0.05 /* a threshold counts as left when usage is this much of the limit below it */
+
+/* The termination log */
+
+void container_write_termination_log(const struct container *c, const struct report *r, bool final)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(TERMINATION_MESSAGE_MAX);
+
+	if (c->termination_fd < 0)
+		return;
+	report_to_termination_message(r, final, TERMINATION_MESSAGE_MAX, &text);
+	if (pwrite(c->termination_fd, strbuf_str(&text), text.len, 0) != (ssize_t)text.len ||
+	    ftruncate(c->termination_fd, (off_t)text.len) < 0)
+		log_warning_limited("%s: termination message not written: %s", c->hello.name, strerror(errno));
+}
+
+/* Thresholds: the higher ones follow from the first */
+
+static int threshold_step(double first, double fraction)
+{
+	const double steps[] = { first, 0.9, 0.95, 0.98 };
+	int step = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++)
+		if (steps[i] >= first && fraction >= steps[i])
+			step = (int)i + 1;
+	return step;
+}
+
+static void describe_snapshot(const struct container *c, struct report *r)
+{
+	const struct snapshot *s = &c->observer.last;
+	char usage[SIZE_TEXT_MAX], limit[SIZE_TEXT_MAX];
+	int64_t now = now_boottime_ns();
+
+	*r = (struct report){
+		.id = c->options->id,
+		.memory = s->memory,
+		.sample_age_ns = MAX(now - s->at_ns, 0),
+		.n_processes = s->n_processes,
+		.n_top = s->n_top,
+		.started_unix_ns = now_realtime_ns() - (now - c->hello.started_ns),
+	};
+	r->id.container = c->hello.name;
+	memcpy(r->top, s->top, sizeof(r->top));
+	snprintf(r->verdict.sentence, sizeof(r->verdict.sentence), "Container %s uses %s of its memory limit of %s (%.0f %%).",
+		 c->hello.name, size_format((uint64_t)s->memory.usage, usage),
+		 size_format((uint64_t)s->memory.limit, limit),
+		 100.0 * (double)s->memory.usage / (double)s->memory.limit);
+}
+
+static void say_snapshot(struct container *c, const struct report *r)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(REPORT_TEXT_MAX);
+	char when[TIME_TEXT_MAX];
+
+	strbuf_addf(&text, "[afterglow] %s %s\n[afterglow]   ", time_format(now_realtime_ns(), when), r->verdict.sentence);
+	report_process_table(r->top, r->n_top, "[afterglow]   ", &text);
+	container_say(c, strbuf_str(&text));
+}
+
+void container_check_threshold(struct container *c, int64_t now_ns)
+{
+	const struct memory *m = &c->observer.last.memory;
+	double fraction;
+	struct report r;
+	int step;
+
+	if (m->limit <= 0 || m->usage < 0)
+		return;
+	/* What the kernel can take back at once is no danger. */
+	fraction = (double)(m->usage - MAX(m->inactive_file, 0)) / (double)m->limit;
+	step = threshold_step(c->options->warn_at, fraction);
+	if (step < c->step && threshold_step(c->options->warn_at, fraction + REARM) < c->step)
+		c->step = step;
+	if (step <= c->step)
+		return;
+	c->step = step;
+	describe_snapshot(c, &r);
+	container_write_termination_log(c, &r, false);
+	hooks_due(c->hooks, HOOK_AT_THRESHOLD, r.n_top ? r.top[0].pid : 0, "threshold", now_ns);
+	if (c->said_ns && now_ns - c->said_ns < SAY_SPACING_NS && step < 3)
+		return;
+	c->said_ns = now_ns;
+	say_snapshot(c, &r);
+	container_emit(c, "threshold", report_json_of_snapshot(&r));
+}
