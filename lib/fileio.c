@@ -2,6 +2,7 @@
 /* Bounded reading and durable writing of whole files. */
 #include "lib/fileio.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -63,7 +64,7 @@ int fd_write_all(int fd, const void *data, size_t len, struct err *err)
 	return 0;
 }
 
-int file_write(int dirfd, const char *path, const void *data, size_t len, mode_t mode, struct err *err)
+static int put(int dirfd, const char *path, const void *data, size_t len, mode_t mode, bool sync, struct err *err)
 {
 	_cleanup_close_ int fd = openat(dirfd, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
 	int r;
@@ -75,9 +76,55 @@ int file_write(int dirfd, const char *path, const void *data, size_t len, mode_t
 		err_wrap(err, "%s", path);
 		return r;
 	}
-	if (fsync(fd) < 0)
+	if (sync && fsync(fd) < 0)
 		return err_set(err, errno, "fsync %s", path);
+	/* Where a full NFS says so. */
+	if (close(TAKE_FD(fd)) < 0 && errno != EINTR)
+		return err_set(err, errno, "close %s", path);
 	return 0;
+}
+
+int file_write(int dirfd, const char *path, const void *data, size_t len, mode_t mode, struct err *err)
+{
+	return put(dirfd, path, data, len, mode, true, err);
+}
+
+int file_put(int dirfd, const char *path, const void *data, size_t len, mode_t mode, struct err *err)
+{
+	return put(dirfd, path, data, len, mode, false, err);
+}
+
+#define TREE_DEPTH_MAX 8
+
+static bool is_dots(const char *name)
+{
+	return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
+}
+
+static bool remove_below(int dirfd, const char *name, int depth)
+{
+	int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	bool all = true;
+
+	if (!dir) {
+		closep(&fd);
+		return false;
+	}
+	for (const struct dirent *entry; (entry = readdir(dir));) {
+		if (is_dots(entry->d_name) || unlinkat(fd, entry->d_name, 0) == 0)
+			continue;
+		/* A directory says EISDIR, or EPERM on some file systems. */
+		if (depth == TREE_DEPTH_MAX || !remove_below(fd, entry->d_name, depth + 1))
+			all = false;
+	}
+	closedir(dir);
+	return unlinkat(dirfd, name, AT_REMOVEDIR) == 0 && all;
+}
+
+bool tree_remove(int dirfd, const char *name)
+{
+	return unlinkat(dirfd, name, 0) == 0 || errno == ENOENT || remove_below(dirfd, name, 1);
 }
 
 int dir_make_all(const char *path, mode_t mode, struct err *err)

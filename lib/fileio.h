@@ -3,6 +3,7 @@
 #ifndef AFTERGLOW_LIB_FILEIO_H
 #define AFTERGLOW_LIB_FILEIO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -23,6 +24,15 @@ int fd_write_all(int fd, const void *data, size_t len, struct err *err);
 
 /* Creates or replaces path below dirfd with the data and fsyncs the file (not its directory). */
 int file_write(int dirfd, const char *path, const void *data, size_t len, mode_t mode, struct err *err);
+
+/* The same without the fsync, which is then the caller's to do. */
+int file_put(int dirfd, const char *path, const void *data, size_t len, mode_t mode, struct err *err);
+
+/*
+ * Removes name below dirfd with all that is in it, at most eight levels deep; follows no symbolic link.
+ * Goes on past what cannot be removed. False: something is left.
+ */
+bool tree_remove(int dirfd, const char *name);
 
 /* Creates path and what is missing above it, each with mode. An existing directory is no error. */
 int dir_make_all(const char *path, mode_t mode, struct err *err);

@@ -5,22 +5,22 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <glob.h>
 #include <limits.h>
 #include <sha2.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/fileio.h"
 #include "lib/json.h"
+#include "sidecar/store/manifest.h"
 
 #define DIR_MODE 0750
 #define FILE_MODE 0640
 #define SAME_NAME_MAX 1000
-#define MANIFEST "MANIFEST.json"
 
 struct bundle {
 	char store[BUNDLE_PATH_MAX];
@@ -96,11 +96,8 @@ int bundle_begin(const char *store, const char *parent, const char *name, struct
 	if (!b)
 		return err_set(err, ENOMEM, "bundle");
 	b->fd = b->parent_fd = -1;
-	b->manifest = cJSON_CreateObject();
-	json_set_str(b->manifest, "apiVersion", "afterglow.dev/v1alpha1");
-	json_set_str(b->manifest, "kind", "Manifest");
-	b->files = json_array_at(b->manifest, "files");
-	if (cJSON_GetArraySize(b->manifest) != 3) {
+	b->manifest = manifest_new(&b->files);
+	if (!b->manifest) {
 		bundle_free(b);
 		return err_set(err, ENOMEM, "bundle");
 	}
@@ -121,21 +118,6 @@ int bundle_begin(const char *store, const char *parent, const char *name, struct
 const char *bundle_path(const struct bundle *b)
 {
 	return b->path;
-}
-
-static int describe(struct bundle *b, const char *file, size_t len, const char *digest, struct err *err)
-{
-	cJSON *json = cJSON_CreateObject();
-
-	json_set_str(json, "name", file);
-	json_set_int(json, "sizeBytes", (int64_t)len);
-	json_set_str(json, "sha256", digest);
-	/* A manifest that leaves out a file, or what is known of it, would call the bundle complete. */
-	if (cJSON_GetArraySize(json) != 3 || !cJSON_AddItemToArray(b->files, json)) {
-		cJSON_Delete(json);
-		return err_set(err, ENOMEM, "%s: manifest", file);
-	}
-	return 0;
 }
 
 /* The directory that "logs/raylet.out" lies in; false if it lies in none. */
@@ -182,33 +164,60 @@ static void sync_directory(int dir_fd, const char *directory)
 	close(fd);
 }
 
-static void remove_directory(int dir_fd, const char *directory)
-{
-	unlinkat(dir_fd, directory, AT_REMOVEDIR);
-}
-
-/* Removes half a file, which abort would not know of. */
+/* Removes half a file, and its directory if it was alone in it. */
 static int give_up(struct bundle *b, const char *file, struct err *err)
 {
 	char directory[NAME_MAX + 1];
 
 	unlinkat(b->fd, file, 0);
 	if (directory_of(file, directory))
-		remove_directory(b->fd, directory); /* stays if there are others in it */
+		unlinkat(b->fd, directory, AT_REMOVEDIR); /* stays if there are others in it */
 	return err_wrap(err, "%s/%s", b->store, b->path);
 }
 
 int bundle_add(struct bundle *b, const char *file, const void *data, size_t len, struct err *err)
 {
 	int r = make_directory_of(b, file, err);
-	char digest[SHA256_DIGEST_STRING_LENGTH];
+	char digest[SHA256_TEXT_MAX];
 
 	SHA256Data(data, len, digest);
 	if (r >= 0)
-		r = file_write(b->fd, file, data, len, FILE_MODE, err);
+		r = file_put(b->fd, file, data, len, FILE_MODE, err);
 	if (r >= 0)
-		r = describe(b, file, len, digest, err);
+		r = manifest_describe(b->files, file, len, digest, err);
 	return r < 0 ? give_up(b, file, err) : 0;
+}
+
+int bundle_open_file(struct bundle *b, const char *file, int *ret_fd, struct err *err)
+{
+	struct err local = { 0 };
+	int fd;
+
+	if (!err)
+		err = &local;
+	if (make_directory_of(b, file, err) < 0)
+		return give_up(b, file, err);
+	fd = openat(b->fd, file, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
+	if (fd < 0)
+		return err_set(err, errno, "%s/%s/%s", b->store, b->path, file); /* EEXIST: another's, which stays */
+	*ret_fd = fd;
+	return 0;
+}
+
+int bundle_finish_file(struct bundle *b, const char *file, int fd, struct err *err)
+{
+	char digest[SHA256_TEXT_MAX];
+	size_t len;
+	int r = file_sha256(fd, &len, digest, err);
+
+	if (r >= 0)
+		r = manifest_describe(b->files, file, len, digest, err);
+	return r < 0 ? give_up(b, file, err) : 0;
+}
+
+void bundle_drop_file(struct bundle *b, const char *file)
+{
+	give_up(b, file, NULL);
 }
 
 /* Reads at most max bytes from fd, writes them to out and into the digest. */
@@ -228,8 +237,6 @@ static int pump(int fd, size_t max, int out, SHA2_CTX *digest, size_t *ret_len, 
 		SHA256Update(digest, buf, (size_t)n);
 		len += (size_t)n;
 	}
-	if (fsync(out) < 0)
-		return err_set(err, errno, "fsync");
 	*ret_len = len;
 	return 0;
 }
@@ -237,7 +244,7 @@ static int pump(int fd, size_t max, int out, SHA2_CTX *digest, size_t *ret_len, 
 int bundle_copy(struct bundle *b, const char *file, int fd, size_t max, struct err *err)
 {
 	_cleanup_close_ int out = -1;
-	char text[SHA256_DIGEST_STRING_LENGTH];
+	char text[SHA256_TEXT_MAX];
 	struct err local = { 0 };
 	SHA2_CTX digest;
 	size_t len = 0;
@@ -245,17 +252,14 @@ int bundle_copy(struct bundle *b, const char *file, int fd, size_t max, struct e
 
 	if (!err)
 		err = &local;
-	r = make_directory_of(b, file, err);
+	r = bundle_open_file(b, file, &out, err);
 	if (r < 0)
-		return give_up(b, file, err);
-	out = openat(b->fd, file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
-	if (out < 0)
-		return err_set(err, errno, "%s/%s/%s", b->store, b->path, file); /* EEXIST: another's, which stays */
+		return r;
 	SHA256Init(&digest);
 	r = pump(fd, max, out, &digest, &len, err);
 	SHA256End(&digest, text);
 	if (r >= 0)
-		r = describe(b, file, len, text, err);
+		r = manifest_describe(b->files, file, len, text, err);
 	return r < 0 ? give_up(b, file, err) : 0;
 }
 
@@ -277,23 +281,50 @@ int bundle_read_tail(const struct bundle *b, const char *file, struct strbuf *ou
 	return fd_read_all(fd, out, err);
 }
 
-static int write_manifest(struct bundle *b, struct err *err)
+/* begin: starts writing it and goes on; else waits until it is on the disk. */
+static int sync_file(const struct bundle *b, const char *file, bool begin, struct err *err)
 {
-	_cleanup_free_ char *text = cJSON_Print(b->manifest);
+	_cleanup_close_ int fd = openat(b->fd, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
-	if (!text)
-		return err_set(err, ENOMEM, "%s", MANIFEST);
-	return file_write(b->fd, MANIFEST, text, strlen(text), FILE_MODE, err);
+	if (fd < 0)
+		return err_set(err, errno, "open %s", file);
+	if (begin)
+		sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE); /* the fsync finds out what went wrong */
+	else if (fsync(fd) < 0)
+		return err_set(err, errno, "fsync %s", file);
+	return 0;
+}
+
+/*
+ * All are being written before the first is waited for. Then the first fsync commits the file system's journal for
+ * all of them, and the others find little to do; an fsync after each file would be a commit for each.
+ */
+static int sync_files(const struct bundle *b, struct err *err)
+{
+	for (int begin = 1; begin >= 0; begin--) {
+		cJSON *file;
+
+		cJSON_ArrayForEach(file, b->files)
+			if (sync_file(b, json_str(file, "name"), begin, err) < 0)
+				return -err->code;
+		if (sync_file(b, MANIFEST_FILE, begin, err) < 0)
+			return -err->code;
+	}
+	each_directory(b, sync_directory);
+	return fsync(b->fd) < 0 ? err_set(err, errno, "fsync") : 0;
 }
 
 int bundle_commit(struct bundle *b, struct err *err)
 {
 	const char *name = strrchr(b->path, '/') + 1;
-	int r = write_manifest(b, err);
+	struct err local = { 0 };
+	int r;
 
-	each_directory(b, sync_directory);
-	if (r >= 0 && fsync(b->fd) < 0)
-		r = err_set(err, errno, "fsync");
+	if (!err)
+		err = &local;
+	r = manifest_write(b->manifest, b->fd, MANIFEST_FILE, err);
+	if (r >= 0)
+		r = sync_files(b, err);
 	if (r >= 0 && renameat(b->parent_fd, b->partial, b->parent_fd, name) < 0)
 		r = err_set(err, errno, "rename");
 	if (r < 0) {
@@ -309,37 +340,32 @@ int bundle_commit(struct bundle *b, struct err *err)
 
 void bundle_abort(struct bundle *b)
 {
-	cJSON *file;
-
 	if (!b)
 		return;
-	cJSON_ArrayForEach(file, b->files)
-		unlinkat(b->fd, json_str(file, "name"), 0);
-	each_directory(b, remove_directory);
-	unlinkat(b->fd, MANIFEST, 0);
-	unlinkat(b->parent_fd, b->partial, AT_REMOVEDIR);
+	tree_remove(b->parent_fd, b->partial);
 	bundle_free(b);
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *where)
+static void remove_matching(const char *pattern)
 {
-	(void)st;
-	(void)type;
-	(void)where;
-	remove(path); /* what cannot be removed stays: it has no manifest, and says by its name what it is */
-	return 0;
+	glob_t found;
+
+	if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0)
+		return;
+	/* What cannot be removed stays: it says by its name what it is. */
+	for (size_t i = 0; i < found.gl_pathc; i++)
+		tree_remove(AT_FDCWD, found.gl_pathv[i]);
+	globfree(&found);
 }
 
 void bundle_remove_partial(const char *store, const char *above)
 {
+	/* Both come from us; "*" does not match a leading dot. In a bundle lie files that were to be added to it. */
+	const char *const below[] = { "*/.*.partial", "*/*/.*.partial" };
 	char pattern[2 * BUNDLE_PATH_MAX];
-	glob_t found;
 
-	/* Both come from us; "*" does not match a leading dot. */
-	snprintf(pattern, sizeof(pattern), "%s/%s/*/.*.partial", store, above);
-	if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0)
-		return;
-	for (size_t i = 0; i < found.gl_pathc; i++)
-		nftw(found.gl_pathv[i], remove_one, 8, FTW_DEPTH | FTW_PHYS);
-	globfree(&found);
+	for (size_t i = 0; i < ARRAY_SIZE(below); i++) {
+		snprintf(pattern, sizeof(pattern), "%s/%s/%s", store, above, below[i]);
+		remove_matching(pattern);
+	}
 }

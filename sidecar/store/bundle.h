@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One failure's directory in a directory store. It is written under a temporary
- * name (".NAME.partial"), each file fsynced, MANIFEST.json last, and renamed: a
- * directory without that prefix is complete, and a manifest in it lists every
- * file with size and SHA-256.
+ * name (".NAME.partial"), MANIFEST.json last, all of it made durable in one pass,
+ * and renamed: a directory without that prefix is complete, and a manifest in it
+ * lists every file with size and SHA-256.
  */
 #ifndef AFTERGLOW_SIDECAR_STORE_BUNDLE_H
 #define AFTERGLOW_SIDECAR_STORE_BUNDLE_H
@@ -43,15 +43,24 @@ int bundle_read_tail(const struct bundle *b, const char *file, struct strbuf *ou
  */
 int bundle_copy(struct bundle *b, const char *file, int fd, size_t max, struct err *err);
 
-/* Writes the manifest, makes it durable and visible. Frees b in any case; on failure nothing is left. */
+/*
+ * For what a child process writes: a new file, open for it and for us. bundle_finish_file takes it as it then is,
+ * size and digest read from fd; the caller closes fd in any case. -EEXIST when the name is taken.
+ */
+int bundle_open_file(struct bundle *b, const char *file, int *ret_fd, struct err *err);
+int bundle_finish_file(struct bundle *b, const char *file, int fd, struct err *err);
+/* In place of bundle_finish_file: it is to have no such file. */
+void bundle_drop_file(struct bundle *b, const char *file);
+
+/* Writes the manifest, makes all durable and visible. Frees b in any case; on failure nothing is left. */
 int bundle_commit(struct bundle *b, struct err *err);
 
 /* Removes what was written and frees b. NULL is allowed. */
 void bundle_abort(struct bundle *b);
 
 /*
- * Removes what a writer that died left half-written in STORE/ABOVE/DIRECTORY/,
- * for each DIRECTORY. Nobody may be writing there.
+ * Removes what a writer that died left half-written in STORE/ABOVE/DIRECTORY/
+ * and in the bundles there, for each DIRECTORY. Nobody may be writing there.
  */
 void bundle_remove_partial(const char *store, const char *above);
 

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of additions to a committed bundle: its manifest is true at any moment. */
+#include "sidecar/store/extend.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/fileio.h"
+#include "lib/json.h"
+#include "lib/units.h"
+#include "sidecar/store/bundle.h"
+#include "sidecar/store/manifest.h"
+
+#define PARENT "ml/demo/pod.7a0b1c2d/ray-worker"
+
+static char store[64], path[BUNDLE_PATH_MAX + 64];
+
+static int setup(void **state)
+{
+	struct bundle *b;
+	(void)state;
+
+	snprintf(store, sizeof(store), "/tmp/extend_test.XXXXXX");
+	if (!mkdtemp(store) || bundle_begin(store, PARENT, "x", &b, NULL) < 0)
+		return -1;
+	snprintf(path, sizeof(path), "%s/%s", store, bundle_path(b));
+	return bundle_add(b, "report.txt", "it died\n", 8, NULL) < 0 || bundle_commit(b, NULL) < 0 ? -1 : 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	return tree_remove(AT_FDCWD, store) ? 0 : -1;
+}
+
+/* Every file that the manifest lists is there, of that size and digest. Returns how many. */
+static int true_files(void)
+{
+	_cleanup_close_ int dirfd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_json_ cJSON *manifest = NULL;
+	cJSON *files;
+	const cJSON *file;
+
+	assert_int_equal(manifest_read(dirfd, &manifest, &files, NULL), 0);
+	cJSON_ArrayForEach(file, files) {
+		_cleanup_close_ int fd = openat(dirfd, json_str(file, "name"), O_RDONLY | O_CLOEXEC);
+		char sha256[SHA256_TEXT_MAX];
+		size_t len;
+
+		assert_int_equal(file_sha256(fd, &len, sha256, NULL), 0);
+		assert_int_equal(json_int(file, "sizeBytes", -1), len);
+		assert_string_equal(json_str(file, "sha256"), sha256);
+	}
+	return cJSON_GetArraySize(files);
+}
+
+static bool pending(void)
+{
+	_cleanup_close_ int dirfd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return extend_pending(dirfd);
+}
+
+static void an_addition_is_in_the_manifest_once_it_is_committed(void **state)
+{
+	struct extension *e;
+	int fd;
+	(void)state;
+
+	assert_int_equal(extend_begin(path, "core.x.1.zst", &e, &fd, NULL), 0);
+	assert_int_equal(write(fd, "core", 4), 4);
+	assert_int_equal(true_files(), 1);
+	assert_true(pending());
+	assert_int_equal(extend_commit(e, NULL, NULL), 0);
+	assert_int_equal(true_files(), 2);
+	assert_false(pending());
+}
+
+static void a_digest_that_the_writer_knows_is_taken(void **state)
+{
+	const char *sha256 = "88d4266fd4e6338d13b845fcf289579d209c897823b9217da3e161936f031589"; /* of "abcd" */
+	struct extension *e;
+	int fd;
+	(void)state;
+
+	assert_int_equal(extend_begin(path, "core", &e, &fd, NULL), 0);
+	assert_int_equal(write(fd, "abcd", 4), 4);
+	assert_int_equal(extend_commit(e, sha256, NULL), 0);
+	assert_int_equal(true_files(), 2);
+}
+
+static void an_aborted_addition_leaves_the_bundle_as_it_was(void **state)
+{
+	struct extension *e;
+	int fd;
+	(void)state;
+
+	extend_abort(NULL);
+	assert_int_equal(extend_begin(path, "core", &e, &fd, NULL), 0);
+	extend_abort(e);
+	assert_int_equal(true_files(), 1);
+	assert_false(pending());
+}
+
+static void what_the_manifest_lists_is_not_replaced(void **state)
+{
+	struct err err = { 0 };
+	struct extension *e;
+	int fd;
+	(void)state;
+
+	assert_int_equal(extend_begin(path, "report.txt", &e, &fd, &err), 0);
+	assert_int_equal(write(fd, "forged", 6), 6);
+	assert_int_equal(extend_commit(e, NULL, &err), -EEXIST);
+	assert_int_equal(true_files(), 1);
+	assert_false(pending());
+}
+
+static void names_that_lead_elsewhere_are_refused(void **state)
+{
+	const char *const names[] = { "", ".", "..", ".hidden", "a/b", "/etc/passwd", "../x" };
+	struct extension *e;
+	int fd;
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		assert_int_equal(extend_begin(path, names[i], &e, &fd, NULL), -EINVAL);
+	assert_int_equal(extend_begin("/nowhere/at/all", "core", &e, &fd, NULL), -ENOENT);
+}
+
+static void an_addition_to_a_bundle_that_is_gone_is_an_error(void **state)
+{
+	struct extension *e;
+	struct err err = { 0 };
+	int fd;
+	(void)state;
+
+	assert_int_equal(extend_begin(path, "core", &e, &fd, NULL), 0);
+	assert_true(tree_remove(AT_FDCWD, path));
+	assert_int_equal(extend_commit(e, NULL, &err), -ENOENT);
+}
+
+/* As kill -9 does, at the moments that are this module's own; the loop of e2e/kernel hits any. */
+static void a_writer_that_dies_leaves_a_true_manifest(void **state)
+{
+	struct extension *e;
+	int fd, status;
+	pid_t child = fork();
+	(void)state;
+
+	if (child == 0) {
+		extend_begin(path, "core", &e, &fd, NULL);
+		_exit(write(fd, "half", 4) != 4);
+	}
+	waitpid(child, &status, 0);
+	assert_int_equal(status, 0);
+	assert_int_equal(true_files(), 1);
+	assert_true(pending());
+	bundle_remove_partial(store, "ml/demo/pod.7a0b1c2d");
+	assert_false(pending());
+	assert_int_equal(true_files(), 1);
+	/* The next one may try again. */
+	assert_int_equal(extend_begin(path, "core", &e, &fd, NULL), 0);
+	assert_int_equal(extend_commit(e, NULL, NULL), 0);
+	assert_int_equal(true_files(), 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(an_addition_is_in_the_manifest_once_it_is_committed, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_digest_that_the_writer_knows_is_taken, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_aborted_addition_leaves_the_bundle_as_it_was, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_the_manifest_lists_is_not_replaced, setup, teardown),
+		cmocka_unit_test_setup_teardown(names_that_lead_elsewhere_are_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_addition_to_a_bundle_that_is_gone_is_an_error, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_writer_that_dies_leaves_a_true_manifest, setup, teardown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

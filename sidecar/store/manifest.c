@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* MANIFEST.json: each file of a bundle with its size and SHA-256. */
+#include "sidecar/store/manifest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sha2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/fileio.h"
+#include "lib/json.h"
+
+#define FILE_MODE 0640
+
+cJSON *manifest_new(cJSON **ret_files)
+{
+	cJSON *manifest = cJSON_CreateObject();
+
+	json_set_str(manifest, "apiVersion", "afterglow.dev/v1alpha1");
+	json_set_str(manifest, "kind", "Manifest");
+	*ret_files = json_array_at(manifest, "files");
+	if (cJSON_GetArraySize(manifest) == 3)
+		return manifest;
+	cJSON_Delete(manifest);
+	return NULL;
+}
+
+int manifest_describe(cJSON *files, const char *file, size_t len, const char *sha256, struct err *err)
+{
+	cJSON *json = cJSON_CreateObject();
+
+	json_set_str(json, "name", file);
+	json_set_int(json, "sizeBytes", (int64_t)len);
+	json_set_str(json, "sha256", sha256);
+	/* A manifest that leaves out a file, or what is known of it, would call the bundle complete. */
+	if (cJSON_GetArraySize(json) != 3 || !cJSON_AddItemToArray(files, json)) {
+		cJSON_Delete(json);
+		return err_set(err, ENOMEM, "%s: manifest", file);
+	}
+	return 0;
+}
+
+int manifest_write(const cJSON *manifest, int dirfd, const char *as, struct err *err)
+{
+	_cleanup_free_ char *text = cJSON_Print(manifest);
+
+	if (!text)
+		return err_set(err, ENOMEM, "%s", as);
+	return file_put(dirfd, as, text, strlen(text), FILE_MODE, err);
+}
+
+int manifest_read(int dirfd, cJSON **ret_manifest, cJSON **ret_files, struct err *err)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(MANIFEST_MAX);
+	_cleanup_json_ cJSON *manifest = NULL;
+	cJSON *files;
+
+	if (file_read(dirfd, MANIFEST_FILE, &text, err) < 0)
+		return -err->code;
+	if (json_parse(strbuf_str(&text), text.len, &manifest, err) < 0)
+		return err_wrap(err, MANIFEST_FILE);
+	files = json_get(manifest, "files");
+	if (!cJSON_IsArray(files))
+		return err_set(err, EPROTO, MANIFEST_FILE " lists no files");
+	*ret_files = files;
+	*ret_manifest = TAKE_PTR(manifest);
+	return 0;
+}
+
+int file_sha256(int fd, size_t *ret_len, char ret_sha256[static SHA256_TEXT_MAX], struct err *err)
+{
+	unsigned char buf[32 * 1024];
+	SHA2_CTX digest;
+	off_t at = 0;
+	ssize_t n;
+
+	SHA256Init(&digest);
+	while ((n = pread(fd, buf, sizeof(buf), at)) != 0) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_set(err, errno, "read");
+		SHA256Update(&digest, buf, (size_t)n);
+		at += n;
+	}
+	SHA256End(&digest, ret_sha256);
+	*ret_len = (size_t)at;
+	return 0;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * MANIFEST.json: each file of a bundle with its size and SHA-256. Hidden files
+ * (a leading dot) are not part of a bundle and stand in none.
+ */
+#ifndef AFTERGLOW_SIDECAR_STORE_MANIFEST_H
+#define AFTERGLOW_SIDECAR_STORE_MANIFEST_H
+
+#include <cjson/cJSON.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "lib/err.h"
+
+#define MANIFEST_FILE "MANIFEST.json"
+#define MANIFEST_MAX (1 << 20) /* a hundred bytes a file */
+#define SHA256_TEXT_MAX 65
+
+/* An empty one; ret_files is its list. NULL without memory. */
+cJSON *manifest_new(cJSON **ret_files);
+
+/* sha256: 64 hexadecimal digits. -ENOMEM leaves files as it was. */
+int manifest_describe(cJSON *files, const char *file, size_t len, const char *sha256, struct err *err);
+
+/* Writes it to dirfd/as. Neither synced nor atomic. */
+int manifest_write(const cJSON *manifest, int dirfd, const char *as, struct err *err);
+
+/* Reads dirfd/MANIFEST.json. A thing that is no manifest is -EPROTO. */
+int manifest_read(int dirfd, cJSON **ret_manifest, cJSON **ret_files, struct err *err);
+
+/* Size and digest of all that fd holds, whatever its position, which stays. */
+int file_sha256(int fd, size_t *ret_len, char ret_sha256[static SHA256_TEXT_MAX], struct err *err);
+
+#endif
