@@ -22,6 +22,7 @@
 #include "lib/units.h"
 #include "operator/kube/informer.h"
 #include "operator/kube/workqueue.h"
+#include "operator/pod_fields.h"
 #include "operator/raycluster/plan.h"
 #include "operator/recorder.h"
 
@@ -102,7 +103,7 @@ static bool cluster_key(const cJSON *object, char *buf, size_t size)
 
 static void enqueue(struct controller *c, const char *key)
 {
-	if (!c->o.manage_clusters || !store_get(informer_store(c->informers[CLUSTERS]), key))
+	if (!c->o.manage_clusters || !store_has(informer_store(c->informers[CLUSTERS]), key))
 		return;
 	if (workqueue_add(&c->queue, key) < 0)
 		log_error("cluster %s: out of memory, looked at later", key);
@@ -389,7 +390,7 @@ static int collect_pods(const struct controller *c, const char *key, const cJSON
 	*ret_n = n;
 	n = 0;
 	for (entry = NULL; (entry = store_index_next(store, key, entry)); n++) {
-		(*ret_pods)[n] = store_entry_object(entry);
+		(*ret_pods)[n] = store_entry_object(store, entry);
 		(*ret_pending)[n] = recorder_pending(c->recorder, (*ret_pods)[n]);
 	}
 	return 0;
@@ -574,6 +575,7 @@ static int new_informers(struct controller *c, struct err *err)
 		[PODS] = { .resource = resource_find("v1", "Pod"),
 			   .label_selector = "ray.io/is-ray-node=yes",
 			   .index_fn = cluster_key,
+			   .fields = pod_fields,
 			   .on_change = on_pod },
 		[SERVICES] = { .resource = resource_find("v1", "Service"),
 			       .label_selector = CLUSTER_LABEL,

@@ -87,7 +87,7 @@ void recorder_wake(struct recorder *recorder)
 static bool known(const struct recorder *recorder, const char *key)
 {
 	return strmap_get(&recorder->pending, key) || strmap_get(&recorder->written, key) ||
-	       store_get(informer_store(recorder->o.known), key);
+	       store_has(informer_store(recorder->o.known), key);
 }
 
 /* Takes failure. */
@@ -262,7 +262,7 @@ static void start(struct recorder *recorder, const char *key)
 	if (!p) {
 		workqueue_forget(&recorder->queue, key);
 		workqueue_done(&recorder->queue, key);
-	} else if (store_get(informer_store(recorder->o.known), key)) {
+	} else if (store_has(informer_store(recorder->o.known), key)) {
 		settle(recorder, p);
 	} else if (p->events_asked || !probe_kill_possible(p->failure) || !ask_for_events(recorder, p)) {
 		create(recorder, p);

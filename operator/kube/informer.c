@@ -3,10 +3,12 @@
 #include "operator/kube/informer.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <string.h>
 
 #include "lib/strbuf.h"
 #include "lib/units.h"
+#include "operator/kube/projection.h"
 #include "operator/kube/watch_decoder.h"
 
 /* A page of 500 pods of 200 kB; the list without a limit has to fit as well. */
@@ -17,11 +19,12 @@
 #define PATH_MAX_BYTES 16384
 
 struct informer {
-	struct event *timer;
+	struct event *timer, *tidy;
 	struct client *client;
 	const struct resource *resource;
 	char *namespace, *label_selector;
 	bool metadata_only;
+	const char *const *fields;
 	store_change_fn on_change;
 	void (*on_state)(void *arg, struct informer *informer);
 	void *arg;
@@ -72,6 +75,8 @@ static void prepare(const struct informer *informer, cJSON *object)
 	json_set_str(object, "apiVersion", informer->resource->api_version);
 	json_set_str(object, "kind", informer->resource->kind);
 	cJSON_DeleteItemFromObjectCaseSensitive(json_get(object, "metadata"), "managedFields");
+	if (informer->fields)
+		project(object, informer->fields);
 	if (!informer->metadata_only)
 		return;
 	cJSON_DeleteItemFromObjectCaseSensitive(object, "spec");
@@ -287,9 +292,11 @@ static void obey(struct informer *informer, const struct reflector_step *step)
 	if (step->action == REFLECTOR_GO_ON)
 		return;
 	drop_call(informer);
-	if (step->swap)
+	if (step->swap) {
 		store_swap(&informer->store, &informer->fresh, informer->reflector.rv, informer->on_change,
 			   informer->arg);
+		malloc_trim(0); /* what reading the list took is not needed again for long */
+	}
 	if (step->action == REFLECTOR_LIST)
 		start_list(informer, step->unlimited);
 	else if (step->action == REFLECTOR_WATCH)
@@ -307,6 +314,15 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	tell_and_obey(arg, &event);
+}
+
+static void on_tidy(evutil_socket_t fd, short what, void *arg)
+{
+	struct informer *informer = arg;
+
+	(void)fd;
+	(void)what;
+	store_drop_views(&informer->store);
 }
 
 void informer_resync(struct informer *informer)
@@ -343,11 +359,13 @@ int informer_new(struct event_base *base, struct client *client, const struct in
 	informer->client = client;
 	informer->resource = options->resource;
 	informer->metadata_only = options->metadata_only;
+	informer->fields = options->fields;
 	informer->on_change = options->on_change;
 	informer->on_state = options->on_state;
 	informer->arg = options->arg;
 	informer->timer = evtimer_new(base, on_timer, informer);
-	int r = informer->timer ? 0 : err_set(err, ENOMEM, "informer");
+	informer->tidy = event_new(base, -1, 0, on_tidy, informer);
+	int r = informer->timer && informer->tidy ? 0 : err_set(err, ENOMEM, "informer");
 	if (r == 0)
 		r = copy(options->namespace, &informer->namespace, err);
 	if (r == 0)
@@ -367,6 +385,8 @@ void informer_free(struct informer *informer)
 	client_cancel(informer->call);
 	if (informer->timer)
 		event_free(informer->timer);
+	if (informer->tidy)
+		event_free(informer->tidy);
 	store_release(&informer->store);
 	store_release(&informer->fresh);
 	watch_decoder_release(&informer->decoder);
@@ -382,6 +402,8 @@ bool informer_synced(const struct informer *informer)
 
 const struct store *informer_store(const struct informer *informer)
 {
+	/* Whoever asks is about to look. */
+	event_active(informer->tidy, 0, 0);
 	return &informer->store;
 }
 

@@ -17,6 +17,7 @@ struct informer_options {
 	const char *namespace; /* NULL: all */
 	const char *label_selector; /* NULL: everything */
 	bool metadata_only; /* the server sends, and the store keeps, only metadata */
+	const char *const *fields; /* the store keeps these only (projection.h); NULL: all. Must outlive the informer */
 	store_index_fn index_fn;
 	/* A change of the copy. Must not use this informer except to read the store. */
 	store_change_fn on_change;
@@ -38,6 +39,7 @@ void informer_poke(struct informer *informer);
 
 /* Whether the store holds a whole list, and no fresher one is asked for. */
 bool informer_synced(const struct informer *informer);
+/* Views of its objects (store.h) last until the loop's callback that asked returns. */
 const struct store *informer_store(const struct informer *informer);
 
 /* The answer to a write of ours: read your own writes. Takes the object; an object of another kind is dropped. */

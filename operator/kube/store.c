@@ -3,6 +3,7 @@
 #include "operator/kube/store.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "lib/strbuf.h"
@@ -11,11 +12,21 @@
 #define KEY_MAX 512
 #define INDEX_VALUE_MAX 512
 
+/* The entries of one index value. */
+struct index_value {
+	struct store_entry *first;
+	char text[];
+};
+
 struct store_entry {
-	cJSON *object;
-	bool own; /* our own write, which the watch has not confirmed */
 	struct store_entry *next, *prev; /* of the same index value */
-	char *index_value; /* NULL: not in the index */
+	struct index_value *index_value; /* NULL: not in the index */
+	cJSON *view; /* NULL: none */
+	struct store_entry *next_view;
+	bool own; /* our own write, which the watch has not confirmed */
+	uint16_t uid_at; /* in data: */
+	uint32_t json_at, json_len;
+	char data[]; /* version, uid and JSON text, each with its NUL */
 };
 
 int rv_compare(const char *a, const char *b)
@@ -49,54 +60,108 @@ void store_init(struct store *s, store_index_fn index_fn)
 	*s = (struct store){ .index_fn = index_fn };
 }
 
-static void entry_free(void *value)
-{
-	struct store_entry *entry = value;
+/* --- Views ------------------------------------------------------------------------------------------------ */
 
-	if (!entry)
-		return;
-	cJSON_Delete(entry->object);
-	free(entry->index_value);
-	free(entry);
+/* The store is constant to its readers; that a view was made is none of their business. */
+static const cJSON *view_of(const struct store *s, const struct store_entry *entry)
+{
+	struct store *store = (struct store *)s;
+	struct store_entry *e = (struct store_entry *)entry;
+
+	if (e->view || json_parse(e->data + e->json_at, e->json_len, &e->view, NULL) < 0)
+		return e->view;
+	e->next_view = store->views;
+	store->views = e;
+	return e->view;
 }
+
+static void drop_view(struct store *s, struct store_entry *entry)
+{
+	struct store_entry **at = &s->views;
+
+	if (!entry->view)
+		return;
+	while (*at && *at != entry)
+		at = &(*at)->next_view;
+	if (*at)
+		*at = entry->next_view;
+	cJSON_Delete(TAKE_PTR(entry->view));
+}
+
+void store_drop_views(struct store *s)
+{
+	while (s->views) {
+		struct store_entry *entry = s->views;
+		s->views = entry->next_view;
+		cJSON_Delete(TAKE_PTR(entry->view));
+	}
+}
+
+/* A tree of its own, for who changes the store while it is looked at. */
+static cJSON *parse_entry(const struct store_entry *entry)
+{
+	cJSON *object = NULL;
+
+	json_parse(entry->data + entry->json_at, entry->json_len, &object, NULL);
+	return object;
+}
+
+/* --- Entries ---------------------------------------------------------------------------------------------- */
 
 void store_release(struct store *s)
 {
-	strmap_release(&s->entries, entry_free);
-	strmap_release(&s->index, NULL);
+	store_drop_views(s);
+	strmap_release(&s->entries, free);
+	strmap_release(&s->index, free);
 }
 
 static void index_remove(struct store *s, struct store_entry *entry)
 {
-	if (!entry->index_value)
+	struct index_value *value = entry->index_value;
+
+	if (!value)
 		return;
 	if (entry->next)
 		entry->next->prev = entry->prev;
 	if (entry->prev)
 		entry->prev->next = entry->next;
-	else if (entry->next)
-		strmap_put(&s->index, entry->index_value, entry->next, NULL); /* the key is there: cannot fail */
 	else
-		strmap_remove(&s->index, entry->index_value);
+		value->first = entry->next;
+	if (!value->first)
+		free(strmap_remove(&s->index, value->text));
 	entry->next = entry->prev = NULL;
-	free(TAKE_PTR(entry->index_value));
+	entry->index_value = NULL;
 }
 
-static int index_insert(struct store *s, struct store_entry *entry)
+static struct index_value *index_value_at(struct store *s, const char *text)
 {
-	char value[INDEX_VALUE_MAX];
-	void *first = NULL;
+	struct index_value *value = strmap_get(&s->index, text);
+	size_t len = strlen(text);
 
-	if (!s->index_fn || !s->index_fn(entry->object, value, sizeof(value)))
+	if (value)
+		return value;
+	value = calloc(1, sizeof(*value) + len + 1);
+	if (!value)
+		return NULL;
+	memcpy(value->text, text, len + 1);
+	if (strmap_put(&s->index, text, value, NULL) < 0)
+		free(TAKE_PTR(value));
+	return value;
+}
+
+static int index_insert(struct store *s, const cJSON *object, struct store_entry *entry)
+{
+	char text[INDEX_VALUE_MAX];
+
+	if (!s->index_fn || !s->index_fn(object, text, sizeof(text)))
 		return 0;
-	entry->index_value = strdup(value);
-	if (!entry->index_value || strmap_put(&s->index, value, entry, &first) < 0) {
-		free(TAKE_PTR(entry->index_value));
+	entry->index_value = index_value_at(s, text);
+	if (!entry->index_value)
 		return -ENOMEM;
-	}
-	entry->next = first;
+	entry->next = entry->index_value->first;
 	if (entry->next)
 		entry->next->prev = entry;
+	entry->index_value->first = entry;
 	return 0;
 }
 
@@ -106,123 +171,153 @@ static void strip(cJSON *object)
 	cJSON_DeleteItemFromObjectCaseSensitive(json_get(object, "metadata"), "managedFields");
 }
 
-static const char *rv_of(const cJSON *object)
+static const char *or_empty(const char *text)
 {
-	return json_str(object, "metadata.resourceVersion");
+	return text ? text : "";
 }
 
-static int entry_add(struct store *s, const char *key, cJSON *object, bool own)
+static const char *rv_of(const struct store_entry *entry)
 {
-	struct store_entry *entry = calloc(1, sizeof(*entry));
+	return entry->data;
+}
+
+static const char *uid_of(const struct store_entry *entry)
+{
+	return entry->data + entry->uid_at;
+}
+
+/* Versions and uids are short; what is not comes from no API server. */
+static struct store_entry *entry_new(const cJSON *object, bool own)
+{
+	_cleanup_free_ char *json = cJSON_PrintUnformatted(object);
+	const char *rv = or_empty(json_str(object, "metadata.resourceVersion"));
+	const char *uid = or_empty(json_str(object, "metadata.uid"));
+	size_t rv_size = strlen(rv) + 1, uid_size = strlen(uid) + 1, json_size = json ? strlen(json) + 1 : 0;
+	struct store_entry *entry;
+
+	if (!json || rv_size + uid_size > UINT16_MAX || json_size > UINT32_MAX - UINT16_MAX)
+		return NULL;
+	entry = calloc(1, sizeof(*entry) + rv_size + uid_size + json_size);
+	if (!entry)
+		return NULL;
+	entry->own = own;
+	entry->uid_at = (uint16_t)rv_size;
+	entry->json_at = (uint32_t)(rv_size + uid_size);
+	entry->json_len = (uint32_t)json_size - 1;
+	memcpy(entry->data, rv, rv_size);
+	memcpy(entry->data + entry->uid_at, uid, uid_size);
+	memcpy(entry->data + entry->json_at, json, json_size);
+	return entry;
+}
+
+/* Puts object in the place of before, which may be NULL and is the caller's afterwards. */
+static int entry_put(struct store *s, const char *key, const cJSON *object, bool own, struct store_entry *before)
+{
+	struct store_entry *entry = entry_new(object, own);
 
 	if (!entry)
 		return -ENOMEM;
-	entry->object = object;
-	entry->own = own;
-	if (index_insert(s, entry) < 0) {
-		free(entry);
-		return -ENOMEM;
-	}
-	if (strmap_put(&s->entries, key, entry, NULL) < 0) {
+	if (index_insert(s, object, entry) < 0 || strmap_put(&s->entries, key, entry, NULL) < 0) {
 		index_remove(s, entry);
 		free(entry);
 		return -ENOMEM;
 	}
-	return 0;
-}
-
-static int entry_replace(struct store *s, struct store_entry *entry, cJSON *object, bool own)
-{
-	cJSON *before = entry->object;
-
-	index_remove(s, entry);
-	entry->object = object;
-	if (index_insert(s, entry) < 0) {
-		entry->object = before;
-		index_insert(s, entry);
-		return -ENOMEM;
+	if (before) {
+		drop_view(s, before);
+		index_remove(s, before);
 	}
-	entry->own = own;
 	return 0;
 }
 
-static bool same_uid(const cJSON *a, const cJSON *b)
+static bool same_uid(const char *a, const char *b)
 {
-	const char *uid_a = json_str(a, "metadata.uid"), *uid_b = json_str(b, "metadata.uid");
+	return *a && strcmp(a, b) == 0;
+}
 
-	return uid_a && uid_b && strcmp(uid_a, uid_b) == 0;
+static void tell_put(const struct store_entry *before, const cJSON *object, store_change_fn fn, void *arg)
+{
+	_cleanup_json_ cJSON *was = before ? parse_entry(before) : NULL;
+
+	if (was && !same_uid(uid_of(before), or_empty(json_str(object, "metadata.uid")))) {
+		fn(arg, STORE_REMOVED, was, NULL); /* deleted and made anew between two looks */
+		fn(arg, STORE_ADDED, NULL, object);
+	} else {
+		fn(arg, was ? STORE_UPDATED : STORE_ADDED, was, object);
+	}
 }
 
 int store_put(struct store *s, cJSON *object, bool own, store_change_fn fn, void *arg)
 {
 	_cleanup_free_ char *key = object_key(object);
 	_cleanup_json_ cJSON *owned = object;
-	_cleanup_json_ cJSON *before = NULL;
+	_cleanup_free_ struct store_entry *before = NULL;
 
 	if (!key)
 		return -EINVAL;
 	strip(object);
 	struct store_entry *entry = strmap_get(&s->entries, key);
-	if (!entry) {
-		if (entry_add(s, key, object, own) < 0)
-			return -ENOMEM;
-	} else {
-		int order = rv_compare(rv_of(object), rv_of(entry->object));
-		if (order <= 0) {
-			if (order == 0 && !own)
-				entry->own = false; /* the watch has caught up */
-			return 0;
-		}
-		before = entry->object;
-		if (entry_replace(s, entry, object, own) < 0) {
-			before = NULL;
-			return -ENOMEM;
-		}
-	}
-	TAKE_PTR(owned);
-	if (!fn)
+	int order = entry ? rv_compare(json_str(object, "metadata.resourceVersion"), rv_of(entry)) : 1;
+	if (order <= 0) {
+		if (order == 0 && !own)
+			entry->own = false; /* the watch has caught up */
 		return 0;
-	if (before && !same_uid(before, object)) { /* deleted and made anew between two looks */
-		fn(arg, STORE_REMOVED, before, NULL);
-		fn(arg, STORE_ADDED, NULL, object);
-	} else {
-		fn(arg, before ? STORE_UPDATED : STORE_ADDED, before, object);
 	}
+	if (entry_put(s, key, object, own, entry) < 0)
+		return -ENOMEM;
+	before = entry;
+	if (fn)
+		tell_put(before, object, fn, arg);
 	return 0;
 }
 
 void store_remove(struct store *s, const char *key, const cJSON *last, store_change_fn fn, void *arg)
 {
-	struct store_entry *entry = strmap_get(&s->entries, key);
+	_cleanup_free_ struct store_entry *entry = NULL;
+	struct store_entry *found = strmap_get(&s->entries, key);
 
-	if (!entry)
+	if (!found)
 		return;
 	/* A late DELETED of a predecessor must not take out the successor that we made. */
-	if (last && !same_uid(last, entry->object) && rv_compare(rv_of(last), rv_of(entry->object)) < 0)
+	if (last && !same_uid(uid_of(found), or_empty(json_str(last, "metadata.uid"))) &&
+	    rv_compare(json_str(last, "metadata.resourceVersion"), rv_of(found)) < 0)
 		return;
-	strmap_remove(&s->entries, key);
+	entry = strmap_remove(&s->entries, key);
+	drop_view(s, entry);
 	index_remove(s, entry);
-	if (fn)
-		fn(arg, STORE_REMOVED, last ? last : entry->object, NULL);
-	entry_free(entry);
+	if (!fn)
+		return;
+	_cleanup_json_ cJSON *ours = last ? NULL : parse_entry(entry);
+	if (last || ours)
+		fn(arg, STORE_REMOVED, last ? last : ours, NULL);
+}
+
+/* --- Reading ---------------------------------------------------------------------------------------------- */
+
+bool store_has(const struct store *s, const char *key)
+{
+	return strmap_get(&s->entries, key) != NULL;
 }
 
 const cJSON *store_get(const struct store *s, const char *key)
 {
 	const struct store_entry *entry = strmap_get(&s->entries, key);
 
-	return entry ? entry->object : NULL;
+	return entry ? view_of(s, entry) : NULL;
 }
 
 const struct store_entry *store_index_next(const struct store *s, const char *value, const struct store_entry *at)
 {
-	return at ? at->next : strmap_get(&s->index, value);
+	const struct index_value *entries = at ? NULL : strmap_get(&s->index, value);
+
+	return at ? at->next : entries ? entries->first : NULL;
 }
 
-const cJSON *store_entry_object(const struct store_entry *entry)
+const cJSON *store_entry_object(const struct store *s, const struct store_entry *entry)
 {
-	return entry->object;
+	return view_of(s, entry);
 }
+
+/* --- Swapping --------------------------------------------------------------------------------------------- */
 
 /* Own writes that are newer than the list go over into it. */
 static void carry_over(struct store *from, struct store *to, const char *list_rv)
@@ -232,12 +327,23 @@ static void carry_over(struct store *from, struct store *to, const char *list_rv
 
 	while (strmap_next(&from->entries, &pos, NULL, &value)) {
 		struct store_entry *entry = value;
-		if (!entry->own || rv_compare(rv_of(entry->object), list_rv) <= 0)
+		if (!entry->own || rv_compare(rv_of(entry), list_rv) <= 0)
 			continue;
-		cJSON *copy = cJSON_Duplicate(entry->object, true);
+		cJSON *copy = parse_entry(entry);
 		if (copy)
 			store_put(to, copy, false, NULL, NULL);
 	}
+}
+
+/* One change, the trees made for it alone: a list of many thousands is told without holding all of them. */
+static void tell_change(enum store_change change, const struct store_entry *before, const struct store_entry *after,
+			store_change_fn fn, void *arg)
+{
+	_cleanup_json_ cJSON *was = before ? parse_entry(before) : NULL;
+	_cleanup_json_ cJSON *is = after ? parse_entry(after) : NULL;
+
+	if (!was == !before && !is == !after)
+		fn(arg, change, was, is);
 }
 
 static void tell_differences(const struct store *old, const struct store *now, store_change_fn fn, void *arg)
@@ -249,17 +355,17 @@ static void tell_differences(const struct store *old, const struct store *now, s
 	while (strmap_next(&old->entries, &pos, &key, &value)) {
 		const struct store_entry *before = value;
 		const struct store_entry *after = strmap_get(&now->entries, key);
-		if (!after || !same_uid(before->object, after->object))
-			fn(arg, STORE_REMOVED, before->object, NULL);
+		if (!after || !same_uid(uid_of(before), uid_of(after)))
+			tell_change(STORE_REMOVED, before, NULL, fn, arg);
 	}
 	pos = (struct strmap_pos){ 0 };
 	while (strmap_next(&now->entries, &pos, &key, &value)) {
 		const struct store_entry *after = value;
 		const struct store_entry *before = strmap_get(&old->entries, key);
-		if (!before || !same_uid(before->object, after->object))
-			fn(arg, STORE_ADDED, NULL, after->object);
-		else if (rv_compare(rv_of(before->object), rv_of(after->object)) != 0)
-			fn(arg, STORE_UPDATED, before->object, after->object);
+		if (!before || !same_uid(uid_of(before), uid_of(after)))
+			tell_change(STORE_ADDED, NULL, after, fn, arg);
+		else if (rv_compare(rv_of(before), rv_of(after)) != 0)
+			tell_change(STORE_UPDATED, before, after, fn, arg);
 	}
 }
 

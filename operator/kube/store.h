@@ -6,6 +6,10 @@
  *
  * A relist fills a new store and swaps it in (store_swap), so that nobody reads
  * half. Objects that we wrote after the list was made are carried over.
+ *
+ * An object is kept as its text, a tenth of its tree's size. Who looks at one
+ * gets a tree, a view, which the store keeps until store_drop_views: so long as
+ * one callback of the loop lasts, and no longer than the object itself.
  */
 #ifndef AFTERGLOW_OPERATOR_KUBE_STORE_H
 #define AFTERGLOW_OPERATOR_KUBE_STORE_H
@@ -31,8 +35,9 @@ typedef bool (*store_index_fn)(const cJSON *object, char *buf, size_t size);
 struct store_entry;
 struct store {
 	struct strmap entries; /* key -> struct store_entry */
-	struct strmap index; /* value -> first struct store_entry of it */
+	struct strmap index; /* value -> its entries */
 	store_index_fn index_fn; /* NULL: no index */
+	struct store_entry *views; /* the entries that have one */
 };
 
 void store_init(struct store *s, store_index_fn index_fn);
@@ -44,7 +49,7 @@ enum store_change { STORE_SAME, STORE_ADDED, STORE_UPDATED, STORE_REMOVED };
 typedef void (*store_change_fn)(void *arg, enum store_change change, const cJSON *before, const cJSON *after);
 
 /*
- * Puts object, which the store owns from now on (managedFields are stripped).
+ * Puts object, which the store takes (managedFields are stripped).
  * An older or equal resource version than the one there changes nothing. own: it
  * is the answer to our write. fn (may be NULL) hears of a change. -ENOMEM, -EINVAL (no name).
  */
@@ -53,12 +58,17 @@ int store_put(struct store *s, cJSON *object, bool own, store_change_fn fn, void
 /* Takes out the object of that key; last is its final state for fn, NULL: the state we have. */
 void store_remove(struct store *s, const char *key, const cJSON *last, store_change_fn fn, void *arg);
 
-/* The object, or NULL. Valid until the store changes. */
+/* Whether there is an object of that key; makes no view. */
+bool store_has(const struct store *s, const char *key);
+/* A view of the object, or NULL: not there, or no memory. Valid until the store changes or views are dropped. */
 const cJSON *store_get(const struct store *s, const char *key);
+/* Frees all views. */
+void store_drop_views(struct store *s);
 
 /* Walks the objects of an index value; start with NULL. */
 const struct store_entry *store_index_next(const struct store *s, const char *value, const struct store_entry *at);
-const cJSON *store_entry_object(const struct store_entry *entry);
+/* A view of it, as store_get. */
+const cJSON *store_entry_object(const struct store *s, const struct store_entry *entry);
 
 /*
  * Replaces s by fresh, which is empty afterwards, and tells fn of each

@@ -199,6 +199,33 @@ static void the_late_deletion_of_a_predecessor_leaves_the_successor(void **state
 	store_release(&s);
 }
 
+static void a_view_lasts_until_it_is_dropped_and_not_longer_than_its_object(void **state)
+{
+	struct store s;
+	(void)state;
+
+	store_init(&s, by_cluster);
+	store_put(&s, object("a", "u1", "1", "c"), false, NULL, NULL);
+	store_put(&s, object("b", "u2", "2", "c"), false, NULL, NULL);
+	store_put(&s, object("c", "u3", "3", "c"), false, NULL, NULL);
+	const cJSON *view = store_get(&s, "ns/b");
+	assert_string_equal(json_str(view, "metadata.uid"), "u2");
+	assert_ptr_equal(store_get(&s, "ns/b"), view);
+	for (const struct store_entry *e = NULL; (e = store_index_next(&s, "c", e));)
+		assert_non_null(store_entry_object(&s, e));
+	/* From the middle of the list of views, its head and its end. */
+	store_remove(&s, "ns/b", NULL, NULL, NULL);
+	store_put(&s, object("a", "u1", "4", "c"), false, NULL, NULL);
+	assert_string_equal(json_str(store_get(&s, "ns/a"), "metadata.resourceVersion"), "4");
+	store_drop_views(&s);
+	assert_null(s.views);
+	store_drop_views(&s);
+	assert_string_equal(json_str(store_get(&s, "ns/c"), "metadata.uid"), "u3");
+	assert_true(store_has(&s, "ns/a"));
+	assert_false(store_has(&s, "ns/b"));
+	store_release(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -209,6 +236,7 @@ int main(void)
 		cmocka_unit_test(a_swap_tells_every_difference_once),
 		cmocka_unit_test(a_pod_that_we_made_after_the_list_survives_the_swap_once),
 		cmocka_unit_test(the_late_deletion_of_a_predecessor_leaves_the_successor),
+		cmocka_unit_test(a_view_lasts_until_it_is_dropped_and_not_longer_than_its_object),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

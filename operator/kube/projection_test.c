@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of the projection of objects. */
+#include "operator/kube/projection.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/json.h"
+#include "operator/pod_fields.h"
+
+static void only_what_is_named_stays(void **state)
+{
+	static const char *const fields[] = { "a", "b.c", "list.name", "notes.ray.io/*", "deep.x.y", NULL };
+	static const struct {
+		const char *before, *after;
+	} rows[] = {
+		{ "{\"a\":{\"any\":[1,{\"z\":2}]},\"z\":1}", "{\"a\":{\"any\":[1,{\"z\":2}]}}" },
+		{ "{\"b\":{\"c\":1,\"d\":2},\"bc\":3}", "{\"b\":{\"c\":1}}" },
+		{ "{\"list\":[{\"name\":\"x\",\"env\":[]},{\"env\":[]},{\"name\":\"y\"}]}",
+		  "{\"list\":[{\"name\":\"x\"},{},{\"name\":\"y\"}]}" },
+		{ "{\"notes\":{\"ray.io/ft\":\"1\",\"ray.iox\":\"2\",\"cni.io/ray.io/x\":\"3\"}}", "{\"notes\":{\"ray.io/ft\":\"1\"}}" },
+		/* Of another shape than meant: what is not below a name that stays goes or stays, nothing breaks. */
+		{ "{\"b\":5,\"list\":{\"name\":1,\"x\":2},\"deep\":[[{\"x\":{\"y\":1,\"n\":2}}]]}",
+		  "{\"b\":5,\"list\":{\"name\":1},\"deep\":[[{\"x\":{\"y\":1}}]]}" },
+		{ "{\"\":1,\"a.\":2,\".\":3}", "{}" },
+		{ "{}", "{}" },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_json_ cJSON *object = cJSON_Parse(rows[i].before);
+		assert_non_null(object);
+		project(object, fields);
+		_cleanup_free_ char *text = cJSON_PrintUnformatted(object);
+		assert_string_equal(text, rows[i].after);
+	}
+}
+
+static void a_name_that_is_too_long_goes(void **state)
+{
+	static const char *const fields[] = { "*", NULL };
+	char name[2000];
+	_cleanup_json_ cJSON *object = cJSON_CreateObject();
+	(void)state;
+
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	json_set_int(object, name, 1);
+	json_set_int(object, "short", 1);
+	project(object, fields);
+	assert_int_equal(cJSON_GetArraySize(object), 1);
+}
+
+static void of_a_pod_stays_what_plans_and_failures_read(void **state)
+{
+	_cleanup_json_ cJSON *pod = cJSON_Parse(
+		"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"p\",\"namespace\":\"n\",\"uid\":\"u\","
+		"\"resourceVersion\":\"5\",\"generateName\":\"x\",\"creationTimestamp\":\"t\",\"deletionTimestamp\":\"d\","
+		"\"labels\":{\"ray.io/group\":\"g\"},\"annotations\":{\"ray.io/ft-enabled\":\"true\",\"cni\":\"long\"},"
+		"\"ownerReferences\":[{\"uid\":\"c\"}]},"
+		"\"spec\":{\"nodeName\":\"n1\",\"restartPolicy\":\"Never\",\"volumes\":[{}],\"tolerations\":[{}],"
+		"\"containers\":[{\"name\":\"ray-worker\",\"env\":[{}],\"resources\":{\"limits\":{\"memory\":\"1Gi\"}}}]},"
+		"\"status\":{\"phase\":\"Failed\",\"podIP\":\"1.2.3.4\",\"podIPs\":[{}],\"reason\":\"Evicted\",\"containerStatuses\":["
+		"{\"name\":\"ray-worker\",\"image\":\"i\",\"imageID\":\"sha\",\"restartCount\":2,\"containerID\":\"c1\","
+		"\"lastState\":{\"terminated\":{\"exitCode\":137,\"message\":\"m\"}},\"state\":{\"waiting\":{\"reason\":\"w\"}}}]}}");
+	static const char *const stays[] = { "apiVersion", "kind", "metadata.uid", "metadata.deletionTimestamp",
+					     "metadata.creationTimestamp", "metadata.ownerReferences", "spec.nodeName",
+					     "spec.restartPolicy", "status.phase", "status.podIP", "status.reason" };
+	(void)state;
+
+	assert_non_null(pod);
+	project(pod, pod_fields);
+	for (size_t i = 0; i < ARRAY_SIZE(stays); i++)
+		if (!json_get(pod, stays[i]))
+			fail_msg("%s is gone", stays[i]);
+	const cJSON *container = cJSON_GetArrayItem(json_get(pod, "spec.containers"), 0);
+	const cJSON *status = cJSON_GetArrayItem(json_get(pod, "status.containerStatuses"), 0);
+	assert_string_equal(json_str(container, "resources.limits.memory"), "1Gi");
+	assert_null(json_get(container, "env"));
+	assert_null(json_get(pod, "spec.volumes"));
+	assert_null(json_get(pod, "metadata.generateName"));
+	assert_int_equal(cJSON_GetArraySize(json_get(pod, "metadata.annotations")), 1);
+	assert_null(json_get(status, "imageID"));
+	assert_int_equal(json_int(status, "restartCount", 0), 2);
+	assert_string_equal(json_str(status, "lastState.terminated.message"), "m");
+	assert_string_equal(json_str(status, "state.waiting.reason"), "w");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(only_what_is_named_stays),
+		cmocka_unit_test(a_name_that_is_too_long_goes),
+		cmocka_unit_test(of_a_pod_stays_what_plans_and_failures_read),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
