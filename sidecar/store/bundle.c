@@ -281,33 +281,38 @@ int bundle_read_tail(const struct bundle *b, const char *file, struct strbuf *ou
 	return fd_read_all(fd, out, err);
 }
 
-/* begin: starts writing it and goes on; else waits until it is on the disk. */
-static int sync_file(const struct bundle *b, const char *file, bool begin, struct err *err)
+/* Starts writing it; waits until that is done; makes it durable with its metadata. */
+enum sync_step { SYNC_BEGIN, SYNC_WAIT, SYNC_END };
+
+static int sync_file(const struct bundle *b, const char *file, enum sync_step step, struct err *err)
 {
 	_cleanup_close_ int fd = openat(b->fd, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
 	if (fd < 0)
 		return err_set(err, errno, "open %s", file);
-	if (begin)
-		sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE); /* the fsync finds out what went wrong */
+	/* Only fsync tells what went wrong. */
+	if (step == SYNC_BEGIN)
+		sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+	else if (step == SYNC_WAIT)
+		sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
 	else if (fsync(fd) < 0)
 		return err_set(err, errno, "fsync %s", file);
 	return 0;
 }
 
 /*
- * All are being written before the first is waited for. Then the first fsync commits the file system's journal for
- * all of them, and the others find little to do; an fsync after each file would be a commit for each.
+ * All are on their way to the disk before the first is waited for, and there before the first fsync: what a finished
+ * write changes in the file system's journal is then part of one commit for all. An fsync after each file is a commit each.
  */
 static int sync_files(const struct bundle *b, struct err *err)
 {
-	for (int begin = 1; begin >= 0; begin--) {
+	for (enum sync_step step = SYNC_BEGIN; step <= SYNC_END; step++) {
 		cJSON *file;
 
 		cJSON_ArrayForEach(file, b->files)
-			if (sync_file(b, json_str(file, "name"), begin, err) < 0)
+			if (sync_file(b, json_str(file, "name"), step, err) < 0)
 				return -err->code;
-		if (sync_file(b, MANIFEST_FILE, begin, err) < 0)
+		if (sync_file(b, MANIFEST_FILE, step, err) < 0)
 			return -err->code;
 	}
 	each_directory(b, sync_directory);
