@@ -36,6 +36,7 @@ struct http_server {
 	struct event *recount;
 	unsigned int n_connections; /* at most: those that have ended are not taken off */
 	int64_t spool_bytes, spool_looked_ns;
+	int64_t began_ns; /* with the journal's changes: which state of it an answer shows */
 	uint16_t port;
 };
 
@@ -66,13 +67,32 @@ static void on_health(struct evhttp_request *request, void *arg)
 	answer(request, "text/plain; charset=utf-8", &text);
 }
 
+static bool is_known(struct evhttp_request *request, const char *tag)
+{
+	const char *known = evhttp_find_header(evhttp_request_get_input_headers(request), "If-None-Match");
+
+	return known && strcmp(known, tag) == 0;
+}
+
 static void on_failures(struct evhttp_request *request, void *arg)
 {
 	const struct http_server *s = arg;
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(JOURNAL_JSON_MAX);
-	_cleanup_json_ cJSON *json = journal_to_json(recorder_journal(s->recorder));
-	_cleanup_free_ char *printed = cJSON_PrintUnformatted(json);
+	_cleanup_json_ cJSON *json = NULL;
+	_cleanup_free_ char *printed = NULL;
+	char tag[64];
 
+	snprintf(tag, sizeof(tag), "\"%llx-%llx\"", (unsigned long long)s->began_ns,
+		 (unsigned long long)recorder_journal(s->recorder)->changes);
+	evhttp_add_header(evhttp_request_get_output_headers(request), "ETag", tag);
+	if (is_known(request, tag)) {
+		evhttp_send_reply(request, HTTP_NOTMODIFIED, NULL, NULL);
+		return;
+	}
+	json = journal_to_json(recorder_journal(s->recorder));
+	/* Whose they are: by the time somebody asks, the address may be another pod's. */
+	json_set_str(json, "podUID", recorder_pod_uid(s->recorder));
+	printed = cJSON_PrintUnformatted(json);
 	strbuf_adds(&text, printed ? printed : "{}");
 	strbuf_addc(&text, '\n');
 	answer(request, "application/json", &text);
@@ -299,7 +319,7 @@ int http_server_new(struct event_base *base, const char *address, const struct r
 
 	if (!s)
 		return err_set(err, ENOMEM, "--http");
-	*s = (struct http_server){ .base = base, .recorder = recorder, .spool = spool };
+	*s = (struct http_server){ .base = base, .recorder = recorder, .spool = spool, .began_ns = now_realtime_ns() };
 	fd = open_socket(address, err);
 	if (fd < 0) {
 		free(s);

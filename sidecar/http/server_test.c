@@ -174,6 +174,23 @@ static void it_answers_what_it_has(void **state)
 	strbuf_release(&none);
 }
 
+static void what_was_sent_already_is_not_sent_again(void **state)
+{
+	_cleanup_strbuf_ struct strbuf first = STRBUF_INIT(1 << 20), again = STRBUF_INIT(1 << 20), other = STRBUF_INIT(1 << 20);
+	char text[256], tag[80] = "";
+	const char *at;
+	(void)state;
+
+	assert_int_equal(request("GET /failures HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", &first), 200);
+	at = strstr(strbuf_str(&first), "\r\nETag: ");
+	assert_non_null(at);
+	assert_int_equal(sscanf(at, "\r\nETag: %79s", tag), 1);
+	snprintf(text, sizeof(text), "GET /failures HTTP/1.1\r\nHost: x\r\nIf-None-Match: %s\r\nConnection: close\r\n\r\n", tag);
+	assert_int_equal(request(text, &again), 304);
+	assert_null(strstr(strbuf_str(&again), "failures"));
+	assert_int_equal(request("GET /failures HTTP/1.1\r\nHost: x\r\nIf-None-Match: \"1-0\"\r\nConnection: close\r\n\r\n", &other), 200);
+}
+
 static void only_get_is_answered(void **state)
 {
 	static const char *const others[] = { "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "CONNECT", "TRACE", "BREW" };
@@ -279,6 +296,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_answers_what_it_has),
+		cmocka_unit_test(what_was_sent_already_is_not_sent_again),
 		cmocka_unit_test(only_get_is_answered),
 		cmocka_unit_test(nonsense_ends_the_connection),
 		cmocka_unit_test(endless_headers_are_cut_off),

@@ -4,12 +4,17 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+
+#include "lib/fileio.h"
+
+#define FDINFO_MAX 4096
 
 bool launch_name_valid(const char *name)
 {
@@ -53,6 +58,16 @@ static int parse_hello(const char *args, struct launch_message *m, struct err *e
 	m->command = command;
 	m->started_ns = started;
 	return 0;
+}
+
+bool fd_is_pidfd(int fd)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(FDINFO_MAX);
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	/* Of all kinds of descriptors only this one has such a line. */
+	return file_read(AT_FDCWD, path, &text, NULL) == 0 && strstr(strbuf_str(&text), "\nPid:\t");
 }
 
 /* What waitpid(2) gives for a process that has ended. */

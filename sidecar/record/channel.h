@@ -45,6 +45,9 @@ int launch_message_parse(const char *text, size_t len, struct launch_message *re
 int launch_receive(int socket_fd, char text[static LAUNCH_MESSAGE_MAX], size_t *ret_len, int fds[static LAUNCH_FDS_MAX],
 		   size_t *ret_n_fds, struct err *err);
 
+/* Whether fd is what pidfd_open(2) gives, of whatever process. */
+bool fd_is_pidfd(int fd);
+
 /* Sends "verb" or "verb text", cut to what one message holds. Never blocks; -EAGAIN: the launcher does not read. */
 int launch_send(int socket_fd, const char *verb, const char *text, struct err *err);
 

@@ -19,7 +19,18 @@
 #include "sidecar/report/report_json.h"
 
 #define HELLO_WITHIN_S 10 /* a connection that says nothing is dropped */
+#define BACK_WITHIN_S 60 /* a launcher that lives and left is waited for; after that, its history waits in the spool */
 #define OOM_SETTLED_NS (5 * NS_PER_SEC) /* alive this long after an OOM kill: the container lives on */
+
+bool container_is_silent(const struct container *c)
+{
+	return !c->attached || c->eof_ns;
+}
+
+bool container_is_over(const struct container *c)
+{
+	return c->over;
+}
 
 const char *container_name(const struct container *c)
 {
@@ -130,8 +141,8 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (!c->attached)
-		container_finish(c); /* HELLO_WITHIN_S passed */
+	if (container_is_silent(c))
+		container_finish(c); /* HELLO_WITHIN_S or BACK_WITHIN_S passed */
 	else
 		sample(c);
 }
@@ -175,9 +186,12 @@ static void died_without_a_word(struct container *c)
 
 static void on_launcher_gone(evutil_socket_t fd, short what, void *arg)
 {
+	struct container *c = arg;
+
 	(void)fd;
 	(void)what;
-	died_without_a_word(arg);
+	event_del(c->timer);
+	died_without_a_word(c);
 }
 
 /*
@@ -208,6 +222,7 @@ static void on_eof(struct container *c)
 		died_without_a_word(c);
 		return;
 	}
+	event_add(c->timer, &(struct timeval){ .tv_sec = BACK_WITHIN_S });
 	c->launcher_gone = event_new(c->base, c->pidfd, EV_READ, on_launcher_gone, c);
 	if (!c->launcher_gone || event_add(c->launcher_gone, NULL) < 0)
 		died_without_a_word(c);

@@ -38,6 +38,12 @@ struct container *container_new(struct event_base *base, int fd, const struct re
 				const struct container_callbacks *callbacks, struct err *err);
 void container_free(struct container *c);
 
+/* Its launcher has not said hello, or has closed the connection and lives, or so says the pidfd that it sent. */
+bool container_is_silent(const struct container *c);
+
+/* It has ended, as far as is known: not when it was only waited for in vain. */
+bool container_is_over(const struct container *c);
+
 /* The name the launcher gave, "" before hello. */
 const char *container_name(const struct container *c);
 /* Identifies one start of the container: CLOCK_BOOTTIME of its launcher's start, 0 before hello. */

@@ -30,7 +30,7 @@ static int take_descriptors(struct container *c, const int *fds, size_t n_fds)
 			root_fd = fds[i];
 		else if (letter == LAUNCH_FD_TERMINATION_LOG && c->termination_fd < 0 && is_type(fds[i], S_IFREG))
 			c->termination_fd = fds[i];
-		else if (letter == LAUNCH_FD_PIDFD && c->pidfd < 0)
+		else if (letter == LAUNCH_FD_PIDFD && c->pidfd < 0 && fd_is_pidfd(fds[i]))
 			c->pidfd = fds[i];
 		else
 			close(fds[i]);

@@ -11,19 +11,19 @@
 
 #define PROCESS_REPORT_SPACING_NS (60 * NS_PER_SEC)
 
-static void publish(struct container *c, struct report *r, bool container_lives)
+static void publish(struct container *c, struct report *r, bool container_lives, int64_t held_until_unix_ns)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(REPORT_TEXT_MAX);
-	struct failure f;
+	_cleanup_failure_ struct failure f = { 0 };
 	struct err err = { 0 };
 
 	if (postmortem_keep(r, &c->observer, c->options, &err) < 0)
 		log_error("%s: bundle not in the store: %s", c->hello.name, err_text(&err));
-	life_reported(&c->observer);
 	report_to_text(r, &text);
-	failure_of_report(r, &f);
-	f.container_lives = container_lives;
+	failure_of_report(r, container_lives, &f);
+	f.held_until_unix_ns = held_until_unix_ns;
 	c->callbacks.reported(c, &f, strbuf_str(&text), c->callbacks.arg);
+	life_reported(&c->observer); /* told of twice is one failure, never told of would be none */
 }
 
 void container_finish(struct container *c)
@@ -36,13 +36,13 @@ void container_finish(struct container *c)
 }
 
 /* Kept after a failure, for somebody to look at it. The launcher keeps it by itself: we need not be there. */
-static void hold(const struct container *c)
+static void hold(const struct container *c, int64_t until_unix_ns)
 {
 	char seconds[16], until[TIME_TEXT_MAX], where[256], text[512];
 	cJSON *fields = cJSON_CreateObject();
 
 	snprintf(seconds, sizeof(seconds), "%d", c->options->hold_s);
-	time_format(now_realtime_ns() + c->options->hold_s * NS_PER_SEC, until);
+	time_format(until_unix_ns, until);
 	if (c->options->id.pod)
 		snprintf(where, sizeof(where), "kubectl exec %s -c %s -- /afterglow/bin/afterglow-launch --release",
 			 c->options->id.pod, c->hello.name);
@@ -64,10 +64,13 @@ static bool is_failure(const struct container *c, const struct report *r)
 /* Its report is complete but for the bundle. May free c. */
 static void conclude(struct container *c, struct report *r)
 {
-	publish(c, r, false);
+	bool held = c->options->hold_s > 0 && c->exit_told && is_failure(c, r) && !c->finished;
+	int64_t until = held ? now_realtime_ns() + c->options->hold_s * NS_PER_SEC : 0;
+
+	publish(c, r, false, until);
 	container_write_termination_log(c, r, true);
-	if (c->options->hold_s > 0 && c->exit_told && is_failure(c, r) && !c->finished) {
-		hold(c);
+	if (held) {
+		hold(c, until);
 		c->finished = true;
 		c->callbacks.done(c, c->callbacks.arg);
 	} else
@@ -108,6 +111,7 @@ void container_died(struct container *c, struct ending *e)
 {
 	struct report r;
 
+	c->over = true;
 	e->started_ns = c->hello.started_ns;
 	e->group_ended_by_us = c->group_ended_by_us;
 	e->pod_terminating = c->pod_terminating;
@@ -140,7 +144,7 @@ void container_process_died(struct container *c, int64_t now_ns)
 		c->process_reported_ns = now_ns;
 		postmortem_report(&c->observer, &e, c->options, c->hello.name, &r);
 		container_emit(c, "process-killed", report_json_of_verdict(&r));
-		publish(c, &r, true);
+		publish(c, &r, true, 0);
 	}
 	observer_forget_oom(&c->observer);
 	life_note(&c->observer);
@@ -161,6 +165,6 @@ void container_worker_died(const struct ray_said *said, void *arg)
 	struct report r;
 
 	postmortem_report(&c->observer, &e, c->options, c->hello.name, &r);
-	publish(c, &r, true);
+	publish(c, &r, true, 0);
 	container_emit(c, "worker-died", report_json_of_worker(&r, said));
 }

@@ -21,6 +21,7 @@ struct container {
 	struct event *readable, *timer, *modified, *launcher_gone;
 	bool attached; /* hello was said */
 	bool resumed; /* with a history from before */
+	bool over; /* it died: not only its connection did */
 	bool finished;
 	struct launch_message hello;
 	struct observer observer;

@@ -15,7 +15,24 @@
 #define LAST_PREFIX "last."
 #define FILE_MODE 0600
 
-void failure_of_report(const struct report *r, struct failure *ret_failure)
+void failure_release(struct failure *f)
+{
+	free(TAKE_PTR(f->summary));
+}
+
+/* The bundle's own name, which no other of the container has; without a bundle what it would be called. */
+static void set_id(struct failure *f)
+{
+	const char *slash = strrchr(f->bundle, '/');
+	char when[TIME_TEXT_MAX];
+
+	if (slash && slash[1])
+		snprintf(f->id, sizeof(f->id), "%s", slash + 1);
+	else
+		snprintf(f->id, sizeof(f->id), "%s-%s", time_format(f->ended_unix_ns, when), failure_class_name(f->class));
+}
+
+void failure_of_report(const struct report *r, bool container_lives, struct failure *ret_failure)
 {
 	*ret_failure = (struct failure){
 		.ended_unix_ns = r->ended_unix_ns,
@@ -23,10 +40,14 @@ void failure_of_report(const struct report *r, struct failure *ret_failure)
 		.confidence = r->verdict.confidence,
 		.exit_code = r->verdict.exit_code,
 		.signal = r->verdict.signal,
+		.container_lives = container_lives,
 	};
 	snprintf(ret_failure->container, sizeof(ret_failure->container), "%s", r->id.container);
 	snprintf(ret_failure->sentence, sizeof(ret_failure->sentence), "%s", r->verdict.sentence);
 	snprintf(ret_failure->bundle, sizeof(ret_failure->bundle), "%s", r->bundle);
+	set_id(ret_failure);
+	if (container_lives)
+		ret_failure->summary = report_summary(r, FAILURE_SUMMARY_MAX);
 }
 
 static int signal_of_name(const char *name)
@@ -42,13 +63,16 @@ bool failure_of_json(const cJSON *json, struct failure *ret_failure)
 	const char *container = json_str(json, "container"), *sentence = json_str(json, "sentence");
 	const char *class = json_str(json, "class"), *confidence = json_str(json, "confidence");
 	const char *bundle = json_str(json, "bundle"), *ended = json_str(json, "endedAt");
+	const char *id = json_str(json, "id"), *held = json_str(json, "heldUntil");
+	const cJSON *summary = json_get(json, "summary");
 	int class_id = class ? failure_class_from_name(class) : -1;
 	int confidence_id = confidence ? confidence_from_name(confidence) : -1;
 	struct failure f = { .class = (enum failure_class)class_id, .confidence = (enum confidence)confidence_id };
 
 	if (!container || !sentence || class_id < 0 || confidence_id < 0)
 		return false;
-	if (ended && time_parse(ended, &f.ended_unix_ns, NULL) < 0)
+	if ((ended && time_parse(ended, &f.ended_unix_ns, NULL) < 0) ||
+	    (held && time_parse(held, &f.held_until_unix_ns, NULL) < 0))
 		return false;
 	f.exit_code = (int)MAX(MIN(json_int(json, "exitCode", -1), (int64_t)255), (int64_t)-1);
 	f.container_lives = json_bool(json, "containerLives", false);
@@ -56,8 +80,34 @@ bool failure_of_json(const cJSON *json, struct failure *ret_failure)
 	snprintf(f.container, sizeof(f.container), "%s", container);
 	snprintf(f.sentence, sizeof(f.sentence), "%s", sentence);
 	snprintf(f.bundle, sizeof(f.bundle), "%s", bundle ? bundle : "");
+	set_id(&f);
+	if (id)
+		snprintf(f.id, sizeof(f.id), "%s", id);
+	if (cJSON_IsObject(summary))
+		f.summary = cJSON_PrintUnformatted(summary);
 	*ret_failure = f;
 	return true;
+}
+
+void failure_summarize(struct failure *f, const cJSON *report_json)
+{
+	static const char *const members[] = { "class",  "confidence", "sentence", "exitCode", "signal", "startedAt", "endedAt",
+					       "memory", "processes",  "evidence", "missing",  "bundle" };
+	_cleanup_json_ cJSON *json = cJSON_CreateObject();
+	_cleanup_free_ char *text = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
+		json_set(json, members[i], cJSON_Duplicate(json_get(report_json, members[i]), true));
+	json_set(json, "final", cJSON_CreateTrue());
+	for (cJSON *processes = json_get(json, "processes");; cJSON_DeleteItemFromArray(processes, cJSON_GetArraySize(processes) - 1)) {
+		text = cJSON_PrintUnformatted(json);
+		if (!text || strlen(text) <= FAILURE_SUMMARY_MAX || !processes || !processes->child)
+			break;
+		free(TAKE_PTR(text));
+	}
+	f->container_lives = true;
+	failure_release(f);
+	f->summary = text && strlen(text) <= FAILURE_SUMMARY_MAX ? TAKE_PTR(text) : NULL;
 }
 
 cJSON *failure_to_json(const struct failure *f)
@@ -65,6 +115,7 @@ cJSON *failure_to_json(const struct failure *f)
 	cJSON *json = cJSON_CreateObject();
 	char when[TIME_TEXT_MAX];
 
+	json_set_str(json, "id", f->id);
 	json_set_str(json, "container", f->container);
 	json_set_str(json, "endedAt", f->ended_unix_ns ? time_format(f->ended_unix_ns, when) : NULL);
 	json_set_str(json, "class", failure_class_name(f->class));
@@ -77,6 +128,8 @@ cJSON *failure_to_json(const struct failure *f)
 	json_set(json, "containerLives", cJSON_CreateBool(f->container_lives));
 	json_set_str(json, "sentence", f->sentence);
 	json_set_str(json, "bundle", f->bundle[0] ? f->bundle : NULL);
+	json_set_str(json, "heldUntil", f->held_until_unix_ns ? time_format(f->held_until_unix_ns, when) : NULL);
+	json_set(json, "summary", f->summary ? cJSON_CreateRaw(f->summary) : cJSON_CreateNull());
 	return json;
 }
 
@@ -137,6 +190,9 @@ void journal_open(struct journal *j, int dirfd)
 
 void journal_close(struct journal *j)
 {
+	for (size_t i = 0; i < j->n; i++)
+		failure_release(&j->failures[i]);
+	j->n = 0;
 	for (size_t i = 0; i < JOURNAL_NAMES_MAX; i++)
 		free(TAKE_PTR(j->last[i].text));
 }
@@ -166,22 +222,29 @@ static bool known(const struct journal *j, const struct failure *f)
 	return false;
 }
 
+static void append(struct journal *j, const struct failure *f)
+{
+	if (j->n == JOURNAL_MAX) {
+		failure_release(&j->failures[0]);
+		memmove(j->failures, j->failures + 1, (JOURNAL_MAX - 1) * sizeof(j->failures[0]));
+		j->n--;
+		j->forgotten++;
+	}
+	j->failures[j->n] = *f;
+	j->failures[j->n++].summary = f->summary ? strdup(f->summary) : NULL;
+	j->by_class[f->class]++;
+	j->changes++;
+	save(j);
+}
+
 bool journal_add(struct journal *j, const struct failure *f, const char *text)
 {
 	size_t slot = last_slot(j, f->container);
 	char file[sizeof(LAST_PREFIX) + sizeof(f->container)];
 	bool new = !known(j, f);
 
-	if (new) {
-		if (j->n == JOURNAL_MAX) {
-			memmove(j->failures, j->failures + 1, (JOURNAL_MAX - 1) * sizeof(j->failures[0]));
-			j->n--;
-			j->forgotten++;
-		}
-		j->failures[j->n++] = *f;
-		j->by_class[f->class]++;
-		save(j);
-	}
+	if (new)
+		append(j, f);
 	if (f->container_lives)
 		return new;
 	if (j->last[slot].text && j->dirfd >= 0 && strcmp(j->last[slot].container, f->container) != 0) {

@@ -18,7 +18,11 @@
 #define JOURNAL_JSON_MAX (256 * 1024)
 #define LAST_REPORT_MAX 3800 /* what is said again at the next start: one message */
 
+#define FAILURE_ID_MAX 128
+#define FAILURE_SUMMARY_MAX 2560 /* so that all of them stay below JOURNAL_JSON_MAX */
+
 struct failure {
+	char id[FAILURE_ID_MAX]; /* its own among those of the container, whatever recorder tells of it */
 	int64_t ended_unix_ns;
 	char container[64];
 	enum failure_class class;
@@ -26,8 +30,11 @@ struct failure {
 	int exit_code; /* -1: not known */
 	int signal; /* 0: none */
 	bool container_lives; /* only a process died */
+	int64_t held_until_unix_ns; /* the container is kept until then for a look at it; 0: it is not */
 	char sentence[320];
 	char bundle[512]; /* as the report says it, "" when nothing was kept */
+	/* With container_lives: JSON as in the termination message, which only an end has. NULL: none. Whose f is, frees it. */
+	char *summary;
 };
 
 struct journal {
@@ -35,6 +42,7 @@ struct journal {
 	struct failure failures[JOURNAL_MAX]; /* oldest first */
 	size_t n;
 	uint64_t forgotten;
+	uint64_t changes; /* counted, so that who asks often can tell whether to look again */
 	uint64_t by_class[FAILURE_CLASS_COUNT]; /* read or added by this recorder */
 	struct {
 		char container[64];
@@ -46,15 +54,22 @@ struct journal {
 void journal_open(struct journal *j, int dirfd);
 void journal_close(struct journal *j);
 
-/* text: the whole report. The same failure twice is one. False: it was known. */
+/* Copies f. text: the whole report. The same failure twice is one. False: it was known. */
 bool journal_add(struct journal *j, const struct failure *f, const char *text);
 
 /* How that container ended the last time, cut to LAST_REPORT_MAX; NULL: none. Valid until the next journal_add. */
 const char *journal_last_report(struct journal *j, const char *container);
 
-void failure_of_report(const struct report *r, struct failure *ret_failure);
-/* From the fields of report.json, or of failure_to_json; false when it is no such thing. */
+void failure_of_report(const struct report *r, bool container_lives, struct failure *ret_failure);
+void failure_release(struct failure *f);
+#define _cleanup_failure_ _cleanup_(failure_release)
+/*
+ * From the fields of report.json, or of failure_to_json; false when it is no such
+ * thing. Only the latter says whether the container lives and how long it is held.
+ */
 bool failure_of_json(const cJSON *json, struct failure *ret_failure);
+/* Of a process whose report.json that is: the container lives. */
+void failure_summarize(struct failure *f, const cJSON *report_json);
 cJSON *failure_to_json(const struct failure *f);
 
 /* {"failures": [...], "forgotten": N} */

@@ -72,6 +72,77 @@ static void a_failure_survives_the_recorder(void **state)
 	journal_close(&j);
 }
 
+static void a_process_s_death_keeps_its_summary_and_a_hold_its_end(void **state)
+{
+	struct journal j, again;
+	struct failure f = failure("ray-worker", 1);
+	(void)state;
+
+	f.container_lives = true;
+	f.summary = strdup("{\"class\":\"WorkerCrash\",\"processes\":[{\"pid\":7}]}");
+	f.held_until_unix_ns = f.ended_unix_ns + 60 * NS_PER_SEC;
+	snprintf(f.id, sizeof(f.id), "a-name");
+	journal_open(&j, dirfd_);
+	assert_true(journal_add(&j, &f, "x"));
+	assert_int_equal(j.changes, 1);
+	assert_false(journal_add(&j, &f, "x"));
+	assert_int_equal(j.changes, 1);
+	journal_open(&again, dirfd_);
+	assert_int_equal(again.n, 1);
+	assert_string_equal(again.failures[0].id, "a-name");
+	assert_string_equal(again.failures[0].summary, f.summary);
+	assert_int_equal(again.failures[0].held_until_unix_ns, f.held_until_unix_ns);
+	failure_release(&f);
+	journal_close(&again);
+	journal_close(&j);
+}
+
+static void every_failure_has_a_name_of_its_own_that_a_later_recorder_gives_it_too(void **state)
+{
+	struct report r = { .verdict = { .class = FAILURE_WORKER_CRASH, .exit_code = -1 }, .ended_unix_ns = 1795224546324 * NS_PER_MS,
+			    .id.container = "ray-worker", .bundle = "pvc:x/ns/c/p.1/ray-worker/20261121T012906.324Z-WorkerCrash-2" };
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(1 << 20);
+	_cleanup_json_ cJSON *json = NULL;
+	_cleanup_failure_ struct failure first = { 0 }, later = { 0 };
+	(void)state;
+
+	failure_of_report(&r, true, &first);
+	assert_string_equal(first.id, "20261121T012906.324Z-WorkerCrash-2");
+	assert_true(first.container_lives);
+	assert_non_null(strstr(first.summary, "\"final\":true"));
+	report_to_json(&r, &text);
+	assert_int_equal(json_parse(strbuf_str(&text), text.len, &json, NULL), 0);
+	assert_true(failure_of_json(json, &later));
+	failure_summarize(&later, json);
+	assert_string_equal(later.id, first.id);
+	assert_true(later.container_lives);
+	assert_non_null(strstr(later.summary, "\"class\":\"WorkerCrash\""));
+	r.bundle[0] = '\0';
+	failure_release(&first);
+	failure_of_report(&r, false, &first);
+	assert_string_equal(first.id, "2026-11-21T01:29:06.324Z-WorkerCrash");
+	assert_null(first.summary);
+}
+
+static void a_summary_that_is_too_long_loses_processes_and_then_itself(void **state)
+{
+	_cleanup_json_ cJSON *json = cJSON_CreateObject();
+	_cleanup_failure_ struct failure f = { 0 };
+	char text[FAILURE_SUMMARY_MAX];
+	(void)state;
+
+	for (int i = 0; i < 500; i++)
+		json_append(json_array_at(json, "processes"), cJSON_CreateString("a process"));
+	failure_summarize(&f, json);
+	assert_non_null(f.summary);
+	assert_true(strlen(f.summary) <= FAILURE_SUMMARY_MAX);
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	json_set_str(json, "sentence", text);
+	failure_summarize(&f, json);
+	assert_null(f.summary);
+}
+
 static void the_same_bundle_is_the_same_failure(void **state)
 {
 	struct journal j;
@@ -167,6 +238,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_failure_survives_the_recorder, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_process_s_death_keeps_its_summary_and_a_hold_its_end, setup, teardown),
+		cmocka_unit_test(every_failure_has_a_name_of_its_own_that_a_later_recorder_gives_it_too),
+		cmocka_unit_test(a_summary_that_is_too_long_loses_processes_and_then_itself),
 		cmocka_unit_test_setup_teardown(the_same_bundle_is_the_same_failure, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_process_s_death_is_not_how_the_container_ended, setup, teardown),
 		cmocka_unit_test_setup_teardown(of_too_many_the_oldest_are_forgotten_and_counted, setup, teardown),

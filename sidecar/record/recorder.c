@@ -28,6 +28,8 @@ struct recorder {
 	int listen_fd;
 	struct event *acceptable;
 	struct container *containers[CONTAINERS_MAX];
+	uint64_t numbers[CONTAINERS_MAX]; /* in the order they came */
+	uint64_t n_connections;
 	struct recovery *recovery;
 	struct event *reconnect_over;
 	struct journal journal;
@@ -97,11 +99,32 @@ static void on_done(struct container *c, void *arg)
 	struct recorder *r = arg;
 	const struct observer *o = container_observer(c);
 
-	if (o && o->history)
+	if (o && o->history && container_is_over(c))
 		recovery_forget(r->recovery, history_life(o->history));
 	remove_container(r, c);
 	if (r->idle)
 		r->idle(r->idle_arg);
+}
+
+/*
+ * Where a new connection goes. When all places are taken, in that of the oldest that does not speak: a launcher says
+ * hello at once. CONTAINERS_MAX: all speak.
+ */
+static size_t make_room(struct recorder *r)
+{
+	size_t oldest = CONTAINERS_MAX;
+
+	for (size_t i = 0; i < CONTAINERS_MAX; i++) {
+		if (!r->containers[i])
+			return i;
+		if (container_is_silent(r->containers[i]) && (oldest == CONTAINERS_MAX || r->numbers[i] < r->numbers[oldest]))
+			oldest = i;
+	}
+	if (oldest < CONTAINERS_MAX) {
+		log_warning_limited("more than %d connections at a time: one that says nothing is dropped", CONTAINERS_MAX);
+		remove_container(r, r->containers[oldest]);
+	}
+	return oldest;
 }
 
 static void on_connection(evutil_socket_t fd, short what, void *arg)
@@ -115,19 +138,19 @@ static void on_connection(evutil_socket_t fd, short what, void *arg)
 		.arg = r,
 	};
 	struct err err = { 0 };
-	size_t slot = 0;
+	size_t slot;
 	int connection = accept4((int)fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	(void)what;
 	if (connection < 0)
 		return;
-	while (slot < CONTAINERS_MAX && r->containers[slot])
-		slot++;
+	slot = make_room(r);
 	if (slot == CONTAINERS_MAX) {
 		log_warning_limited("more than %d launchers at a time: one is refused", CONTAINERS_MAX);
 		close(connection);
 		return;
 	}
+	r->numbers[slot] = ++r->n_connections;
 	r->containers[slot] = container_new(r->base, connection, r->options, &callbacks, &err);
 	if (!r->containers[slot])
 		log_error("a launcher's connection: %s", err_text(&err));
@@ -271,6 +294,11 @@ void recorder_conclude(struct recorder *r)
 const struct journal *recorder_journal(const struct recorder *r)
 {
 	return &r->journal;
+}
+
+const char *recorder_pod_uid(const struct recorder *r)
+{
+	return r->options->id.pod_uid;
 }
 
 void recorder_each(const struct recorder *r, void (*fn)(const char *name, const struct observer *o, void *arg), void *arg)

@@ -38,6 +38,9 @@ void recorder_conclude(struct recorder *r);
 /* The failures of this pod so far. Valid until the next event. */
 const struct journal *recorder_journal(const struct recorder *r);
 
+/* NULL outside Kubernetes. */
+const char *recorder_pod_uid(const struct recorder *r);
+
 /* Calls fn for each container that is watched. */
 void recorder_each(const struct recorder *r, void (*fn)(const char *name, const struct observer *o, void *arg), void *arg);
 

@@ -27,6 +27,7 @@
 #include "lib/fileio.h"
 #include "lib/units.h"
 #include "sidecar/launch/protocol.h"
+#include "sidecar/record/channel.h"
 
 #define PATIENCE_MS 20000
 
@@ -445,6 +446,70 @@ static void a_connection_without_hello_is_dropped(void **state)
 	serves_an_honest_one();
 }
 
+/* More than it has places for, and all of them stay open. */
+static void forty_connections_that_say_nothing_are_in_nobodys_way(void **state)
+{
+	int fds[40];
+	int64_t begin = now_boottime_ns();
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		fds[i] = launcher();
+	serves_an_honest_one();
+	/* They were not waited for: the first of those that are left still has its time. */
+	assert_true(now_boottime_ns() - begin < 10 * NS_PER_SEC);
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		close(fds[i]);
+}
+
+static void launchers_that_leave_and_live_for_ever_are_in_nobodys_way(void **state)
+{
+	pid_t immortal = fork();
+	(void)state;
+
+	if (immortal == 0)
+		for (;;)
+			pause();
+	const int fds[] = { open("/", O_PATH | O_CLOEXEC), (int)syscall(SYS_pidfd_open, immortal, 0) };
+
+	for (int i = 0; i < 40; i++) {
+		int fd = launcher();
+
+		say_hello(fd, "rp", "immortal", fds, 2);
+		close(fd);
+	}
+	close(fds[0]);
+	close(fds[1]);
+	serves_an_honest_one();
+	assert_int_equal(bundles("immortal"), 0); /* none of them died */
+	kill(immortal, SIGKILL);
+	waitpid(immortal, NULL, 0);
+	for (int i = 0; i < PATIENCE_MS && bundles("immortal") == 0; i += 10)
+		usleep(10000);
+	assert_true(bundles("immortal") > 0);
+}
+
+static void what_is_a_pidfd_and_what_not(void **state)
+{
+	int pair[2];
+	(void)state;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	const int others[] = { open("/", O_PATH | O_CLOEXEC), open("/proc/self/status", O_RDONLY | O_CLOEXEC),
+			       open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC), memfd_create("Pid:\t1", MFD_CLOEXEC),
+			       pair[0], -1 };
+	int own = (int)syscall(SYS_pidfd_open, getpid(), 0);
+
+	assert_true(fd_is_pidfd(own));
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		assert_false(fd_is_pidfd(others[i]));
+		if (others[i] >= 0)
+			close(others[i]);
+	}
+	close(pair[1]);
+	close(own);
+}
+
 static void nothing_is_left_open(void **state)
 {
 	int idle = 0;
@@ -476,10 +541,13 @@ int main(void)
 		cmocka_unit_test(a_regular_file_as_pidfd_ends_with_its_connection),
 		cmocka_unit_test(exit_before_hello_is_no_death),
 		cmocka_unit_test(a_root_full_of_traps_is_walked_around),
+		cmocka_unit_test(a_connection_without_hello_is_dropped),
 		cmocka_unit_test(a_hundred_connections_at_once_only_delay_others),
+		cmocka_unit_test(forty_connections_that_say_nothing_are_in_nobodys_way),
+		cmocka_unit_test(launchers_that_leave_and_live_for_ever_are_in_nobodys_way),
+		cmocka_unit_test(what_is_a_pidfd_and_what_not),
 		cmocka_unit_test(a_flood_of_messages_does_not_drown_the_others),
 		cmocka_unit_test(random_messages_do_no_harm),
-		cmocka_unit_test(a_connection_without_hello_is_dropped),
 		cmocka_unit_test(nothing_is_left_open),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -110,7 +110,7 @@ static void write_report(struct recovery *r, struct history **h)
 	struct observer o;
 	struct ending e;
 	struct report report;
-	struct failure f;
+	_cleanup_failure_ struct failure f = { 0 };
 	struct err err = { 0 };
 
 	life_ending(&l, &e);
@@ -127,10 +127,10 @@ static void write_report(struct recovery *r, struct history **h)
 		life_ended(&o, &e);
 		if (postmortem_keep(&report, &o, r->options, &err) < 0)
 			log_error("%s: bundle not in the store: %s", l.name, err_text(&err));
-		life_reported(&o);
 		report_to_text(&report, &text);
-		failure_of_report(&report, &f);
+		failure_of_report(&report, false, &f);
 		r->reported(&f, strbuf_str(&text), r->arg);
+		life_reported(&o);
 	}
 	observer_close(&o);
 }
@@ -141,13 +141,14 @@ static bool tell_of_bundle(struct recovery *r, const struct life *l)
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(REPORT_TEXT_MAX), json_text = STRBUF_INIT(REPORT_JSON_MAX);
 	_cleanup_json_ cJSON *json = NULL;
 	_cleanup_close_ int fd = l->bundle[0] ? open(l->bundle, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-	struct failure f;
+	_cleanup_failure_ struct failure f = { 0 };
 
 	if (fd < 0)
 		return false;
 	if (file_read(fd, "report.txt", &text, NULL) == 0 && file_read(fd, "report.json", &json_text, NULL) == 0 &&
 	    json_parse(strbuf_str(&json_text), json_text.len, &json, NULL) == 0 && failure_of_json(json, &f)) {
-		f.container_lives = !l->ended_ns;
+		if (!l->ended_ns)
+			failure_summarize(&f, json);
 		r->reported(&f, strbuf_str(&text), r->arg);
 	}
 	return true;

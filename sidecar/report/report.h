@@ -72,4 +72,7 @@ void report_process_table(const struct process *top, size_t n, const char *inden
 #define TERMINATION_MARK "#afterglow/1 "
 void report_to_termination_message(const struct report *r, bool final, size_t max, struct strbuf *out);
 
+/* That JSON alone (final), with as many processes as fit. The caller frees it; NULL: it does not fit, or no memory. */
+char *report_summary(const struct report *r, size_t max);
+
 #endif

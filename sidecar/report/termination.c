@@ -39,7 +39,7 @@ static char *summary_that_fits(const struct report *r, bool final, size_t max)
 
 		if (!text)
 			return NULL;
-		if (strlen(TERMINATION_MARK) + strlen(text) + 1 <= max)
+		if (strlen(text) <= max)
 			return TAKE_PTR(text);
 		if (n == 0)
 			return NULL;
@@ -58,11 +58,17 @@ static void cut_text(struct strbuf *text, size_t max)
 		strbuf_addc(text, '\n');
 }
 
+char *report_summary(const struct report *r, size_t max)
+{
+	return summary_that_fits(r, true, max);
+}
+
 void report_to_termination_message(const struct report *r, bool final, size_t max, struct strbuf *out)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(REPORT_TEXT_MAX);
-	_cleanup_free_ char *summary = summary_that_fits(r, final, max);
-	size_t room = max - (summary ? strlen(TERMINATION_MARK) + strlen(summary) + 1 : 0);
+	const size_t frame = strlen(TERMINATION_MARK) + 1;
+	_cleanup_free_ char *summary = max > frame ? summary_that_fits(r, final, max - frame) : NULL;
+	size_t room = max - (summary ? strlen(summary) + frame : 0);
 	char own[SIZE_TEXT_MAX];
 
 	strbuf_addf(&text, "%s\n", r->verdict.sentence);
