@@ -3,7 +3,25 @@
 #include "lib/json.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "lib/oom.h"
+
+static void *allocate(size_t size)
+{
+	void *memory = malloc(size);
+
+	if (!memory)
+		oom_note();
+	return memory;
+}
+
+/* Before main, so that no program can forget it. */
+__attribute__((constructor)) static void count_lost_allocations(void)
+{
+	cJSON_InitHooks(&(cJSON_Hooks){ .malloc_fn = allocate, .free_fn = free });
+}
 
 static int parse_error(const char *text, const char *at, struct err *err)
 {
@@ -19,10 +37,11 @@ static int parse_error(const char *text, const char *at, struct err *err)
 int json_parse(const char *text, size_t len, cJSON **ret_json, struct err *err)
 {
 	const char *end = text;
+	size_t lost = oom_count();
 	cJSON *json = cJSON_ParseWithLengthOpts(text, len, &end, false);
 
 	if (!json)
-		return parse_error(text, end, err);
+		return oom_count() == lost ? parse_error(text, end, err) : err_set(err, ENOMEM, "JSON");
 	while (end < text + len && *end && strchr(" \t\r\n", *end))
 		end++;
 	/* A NUL ends a C string, so callers that pass its terminator along are fine. */
@@ -83,7 +102,7 @@ cJSON *json_find(const cJSON *array, const char *key, const char *value)
 	cJSON_ArrayForEach(item, array) {
 		const char *found = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, key));
 
-		if (found && strcmp(found, value) == 0)
+		if (found && value && strcmp(found, value) == 0)
 			return item;
 	}
 	return NULL;

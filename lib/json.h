@@ -37,7 +37,7 @@ int64_t json_int(const cJSON *obj, const char *path, int64_t fallback);
 /* The boolean at path, or fallback. */
 bool json_bool(const cJSON *obj, const char *path, bool fallback);
 
-/* The element of array whose string field key equals value, or NULL. */
+/* The element of array whose string field key equals value, or NULL; also for a NULL value. */
 cJSON *json_find(const cJSON *array, const char *key, const char *value);
 
 /* The object or array called name in obj, made when absent. NULL when memory ran out. */

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/oom.h"
+
 #define STRBUF_FIRST_CAPACITY 64
 
 void strbuf_init(struct strbuf *sb, size_t ceiling)
@@ -35,6 +37,7 @@ static bool strbuf_reserve(struct strbuf *sb, size_t extra)
 		cap *= 2;
 	data = realloc(sb->data, cap);
 	if (!data) {
+		oom_note();
 		sb->failed = true;
 		return false;
 	}

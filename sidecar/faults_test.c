@@ -2,7 +2,7 @@
 /*
  * The Nth allocation fails, for every N until all succeed: no crash, no leak
  * (under the address sanitizer), and what is written is right or is an error.
- * Linked with --wrap for our own allocations; cJSON's come through its hooks.
+ * See lib/faults_testing.h.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "lib/faults_testing.h"
 #include "lib/fileio.h"
 #include "lib/json.h"
 #include "lib/units.h"
@@ -22,60 +23,8 @@
 #include "sidecar/report/report_json.h"
 #include "sidecar/store/bundle.h"
 
-#define NEVER UINT32_MAX
-
-static uint32_t until_failure = NEVER;
-static bool failed;
-
-static bool fails(void)
-{
-	if (until_failure == NEVER || until_failure-- > 0)
-		return false;
-	until_failure = NEVER; /* one only: what comes after has to cope with what is there */
-	failed = true;
-	return true;
-}
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-
-void *__wrap_malloc(size_t size)
-{
-	return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-	return fails() ? NULL : __real_realloc(p, size);
-}
-
 static char directory[64];
 static int root_fd;
-
-/* Each body cleans up after itself, and checks what it got if nothing failed. */
-static void for_every_allocation(void (*body)(void))
-{
-	unsigned int n = 0;
-
-	do {
-		failed = false;
-		until_failure = n++;
-		body();
-		until_failure = NEVER;
-		assert_true(n < 100000);
-	} while (failed);
-	print_message("  %u allocations\n", n - 1);
-	assert_true(n > 1);
-}
 
 static void fill_report(struct report *r)
 {
@@ -247,7 +196,6 @@ static void keeping_a_report_survives(void **state)
 static int setup(void **state)
 {
 	(void)state;
-	cJSON_InitHooks(&(cJSON_Hooks){ __wrap_malloc, free });
 	snprintf(directory, sizeof(directory), "/tmp/faults_test.XXXXXX");
 	root_fd = open("/", O_PATH | O_CLOEXEC);
 	return mkdtemp(directory) && root_fd >= 0 ? 0 : -1;

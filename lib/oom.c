@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Counting failed allocations. */
+#include "lib/oom.h"
+
+static size_t count;
+
+size_t oom_count(void)
+{
+	return count;
+}
+
+void oom_note(void)
+{
+	count++;
+}
