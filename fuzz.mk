@@ -41,5 +41,6 @@ fuzz-run: $(FUZZ_PROGRAMS)
 		$(f) -max_total_time=$(FUZZ_SECONDS) -max_len=16384 -timeout=10 -rss_limit_mb=1024 -verbosity=0 -print_final_stats=1 \
 			-artifact_prefix=$(BUILD)/found/$(notdir $(f))- $(f).corpus $(call fuzz_seeds,$(f)) &&) true
 
-# Faults of another kind: this test makes each allocation of our own code fail in turn.
-$(BUILD)/test/sidecar/faults_test: LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
+# Faults of another kind: these tests make each allocation of our own code fail in turn.
+$(BUILD)/test/sidecar/faults_test $(BUILD)/test/operator/faults_test: LDFLAGS += \
+	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=strndup

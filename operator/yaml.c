@@ -13,6 +13,7 @@
 
 #include "lib/json.h"
 #include "lib/macros.h"
+#include "lib/oom.h"
 
 struct walk {
 	yaml_document_t *doc;
@@ -97,7 +98,7 @@ static int sequence_to_json(struct walk *w, const yaml_node_t *node, int depth, 
 
 		if (r < 0)
 			return r;
-		cJSON_AddItemToArray(array, item);
+		json_append(array, item);
 	}
 	*ret_json = TAKE_PTR(array);
 	return *ret_json ? 0 : err_set(w->err, ENOMEM, "YAML sequence");
@@ -131,7 +132,7 @@ static int mapping_to_json(struct walk *w, const yaml_node_t *node, int depth, c
 		r = node_to_json(w, p->value, depth + 1, &value);
 		if (r < 0)
 			return r;
-		cJSON_AddItemToObject(object, scalar(key), value);
+		json_set(object, scalar(key), value);
 	}
 	*ret_json = TAKE_PTR(object);
 	return *ret_json ? 0 : err_set(w->err, ENOMEM, "YAML mapping");
@@ -209,6 +210,7 @@ static int check_end(yaml_parser_t *parser, struct err *err)
 int yaml_to_json(const char *text, size_t len, cJSON **ret_json, struct err *err)
 {
 	_cleanup_json_ cJSON *json = NULL;
+	size_t lost = oom_count();
 	yaml_parser_t parser;
 	yaml_document_t doc;
 	bool empty;
@@ -226,6 +228,8 @@ int yaml_to_json(const char *text, size_t len, cJSON **ret_json, struct err *err
 	yaml_document_delete(&doc);
 	if (r == 0 && !empty)
 		r = check_end(&parser, err);
+	if (r == 0 && oom_count() != lost)
+		r = err_set(err, ENOMEM, "YAML");
 	if (r == 0)
 		*ret_json = TAKE_PTR(json);
 out:

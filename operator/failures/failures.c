@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "lib/oom.h"
 #include "lib/units.h"
 #include "operator/failures/podview.h"
 #include "operator/failures/termination.h"
@@ -148,7 +149,7 @@ static void add_evidence(cJSON *spec, const char *source, const char *text)
 
 	json_set_str(entry, "source", source);
 	json_set_str(entry, "text", text);
-	cJSON_AddItemToArray(json_array_at(spec, "evidence"), entry);
+	json_append(json_array_at(spec, "evidence"), entry);
 }
 
 static void add_missing(cJSON *spec, const char *what, const char *needs)
@@ -157,7 +158,7 @@ static void add_missing(cJSON *spec, const char *what, const char *needs)
 
 	json_set_str(entry, "what", what);
 	json_set_str(entry, "needs", needs);
-	cJSON_AddItemToArray(json_array_at(spec, "missing"), entry);
+	json_append(json_array_at(spec, "missing"), entry);
 }
 
 static void set_identity(const struct death *d, cJSON *spec)
@@ -238,7 +239,7 @@ static void copy_array(const cJSON *report, cJSON *spec, const char *name)
 	const cJSON *item;
 
 	cJSON_ArrayForEach(item, json_get(report, name))
-		cJSON_AddItemToArray(json_array_at(spec, name), cJSON_Duplicate(item, true));
+		json_append(json_array_at(spec, name), cJSON_Duplicate(item, true));
 }
 
 /* "<store>/<namespace>/<cluster>/<pod>.<uid8>/...": of this very pod, or somebody points elsewhere. */
@@ -339,7 +340,7 @@ static void add_death(const cJSON *pod, const cJSON *status, bool current, int64
 	/* The count goes up when the next instance is there, in whatever state. */
 	if (!current && !cJSON_IsObject(json_get(status, "state.waiting")))
 		d.restart = MAX(d.restart - 1, 0);
-	cJSON_AddItemToArray(failures, failure_new(&d));
+	json_append(failures, failure_new(&d));
 }
 
 static void add_failed_start(const cJSON *pod, const cJSON *status, int64_t now_ns, cJSON *failures)
@@ -356,7 +357,7 @@ static void add_failed_start(const cJSON *pod, const cJSON *status, int64_t now_
 	};
 
 	if (podview_cannot_start(json_str(waiting, "reason")))
-		cJSON_AddItemToArray(failures, failure_new(&d));
+		json_append(failures, failure_new(&d));
 }
 
 static void add_deaths(const cJSON *pod, const cJSON *statuses, int64_t now_ns, cJSON *failures)
@@ -376,6 +377,7 @@ static void add_deaths(const cJSON *pod, const cJSON *statuses, int64_t now_ns, 
 
 int failures_from_pod(const cJSON *pod, int64_t now_ns, cJSON **ret_array, struct err *err)
 {
+	size_t lost = oom_count();
 	_cleanup_json_ cJSON *failures = cJSON_CreateArray();
 
 	if (!failures)
@@ -384,6 +386,8 @@ int failures_from_pod(const cJSON *pod, int64_t now_ns, cJSON **ret_array, struc
 		add_deaths(pod, json_get(pod, "status.initContainerStatuses"), now_ns, failures);
 		add_deaths(pod, json_get(pod, "status.containerStatuses"), now_ns, failures);
 	}
+	if (oom_count() != lost)
+		return err_set(err, ENOMEM, "failures");
 	*ret_array = TAKE_PTR(failures);
 	return 0;
 }

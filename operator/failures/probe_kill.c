@@ -7,6 +7,7 @@
 
 #include "lib/failure_class.h"
 #include "lib/json.h"
+#include "lib/oom.h"
 #include "lib/units.h"
 #include "operator/failures/termination.h"
 #include "operator/kube/resource.h"
@@ -98,7 +99,7 @@ static void become(cJSON *failure, const char *probe, const char *message)
 	snprintf(text, sizeof(text), "Killing: %s", tame);
 	json_set_str(entry, "source", "pod event");
 	json_set_str(entry, "text", text);
-	cJSON_AddItemToArray(json_array_at(spec, "evidence"), entry);
+	json_append(json_array_at(spec, "evidence"), entry);
 	snprintf(text, sizeof(text), "Container %.63s of %.253s was killed by the kubelet: its %s probe failed",
 		 json_str(spec, "container"), pod ? pod : "?", probe);
 	json_set_str(spec, "verdict", text);
@@ -108,6 +109,21 @@ static void become(cJSON *failure, const char *probe, const char *message)
 	drop_missing(failure, "who sent the signal");
 }
 
+/* Wholly or, without memory, not at all. */
+static bool become_whole(cJSON *failure, const char *probe, const char *message)
+{
+	size_t lost = oom_count();
+	_cleanup_json_ cJSON *changed = cJSON_Duplicate(failure, true);
+
+	become(changed, probe, message);
+	if (oom_count() != lost)
+		return false;
+	cJSON *before = failure->child;
+	failure->child = changed->child;
+	changed->child = before;
+	return true;
+}
+
 bool probe_kill_refine(cJSON *failure, const cJSON *events)
 {
 	const cJSON *event;
@@ -115,10 +131,8 @@ bool probe_kill_refine(cJSON *failure, const cJSON *events)
 	cJSON_ArrayForEach(event, json_get(events, "items")) {
 		const char *probe = failed_probe(event, failure);
 
-		if (probe) {
-			become(failure, probe, json_str(event, "message"));
-			return true;
-		}
+		if (probe)
+			return become_whole(failure, probe, json_str(event, "message"));
 	}
 	return false;
 }

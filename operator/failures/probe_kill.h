@@ -17,7 +17,7 @@ bool probe_kill_possible(const cJSON *failure);
 /* Appends the path, with its query, of the list of events to look at. */
 void probe_kill_path(const cJSON *failure, struct strbuf *out);
 
-/* Makes failure one of class ProbeKilled if an event of the EventList tells so; returns whether it did. */
+/* Makes failure one of class ProbeKilled if an event of the EventList tells so; returns whether it did. Without memory nothing changes. */
 bool probe_kill_refine(cJSON *failure, const cJSON *events);
 
 #endif

@@ -9,6 +9,7 @@
 #include "lib/failure_class.h"
 #include "lib/json.h"
 #include "lib/macros.h"
+#include "lib/oom.h"
 #include "lib/units.h"
 
 #define MARK "#afterglow/1 "
@@ -128,7 +129,7 @@ static void take_array(const cJSON *from, cJSON *to, const char *name, int max,
 		entry = cJSON_CreateObject();
 		take(item, entry);
 		if (entry && entry->child)
-			cJSON_AddItemToArray(taken, entry);
+			json_append(taken, entry);
 		else
 			cJSON_Delete(entry);
 	}
@@ -197,6 +198,7 @@ int termination_parse(const char *text, size_t len, cJSON **ret_report, struct e
 {
 	_cleanup_json_ cJSON *json = NULL;
 	size_t line_len = 0;
+	size_t lost = oom_count();
 	const char *line;
 	int r;
 
@@ -210,6 +212,11 @@ int termination_parse(const char *text, size_t len, cJSON **ret_report, struct e
 		return err_wrap(err, "termination message");
 	if (!cJSON_IsObject(json))
 		return err_set(err, EPROTO, "the recorder's line in the termination message is no object");
-	*ret_report = take_all(json);
-	return *ret_report ? 0 : err_set(err, ENOMEM, "termination message");
+	cJSON *report = take_all(json);
+	if (!report || oom_count() != lost) {
+		cJSON_Delete(report);
+		return err_set(err, ENOMEM, "termination message");
+	}
+	*ret_report = report;
+	return 0;
 }

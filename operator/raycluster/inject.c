@@ -70,7 +70,7 @@ int64_t inject_hold(const cJSON *cluster_annotations, const cJSON *template_anno
 
 static void add_string(cJSON *array, const char *text)
 {
-	cJSON_AddItemToArray(array, cJSON_CreateString(text));
+	json_append(array, cJSON_CreateString(text));
 }
 
 /*
@@ -145,7 +145,7 @@ static bool wrap_command(cJSON *container, const struct injection *in)
 	args = cJSON_Duplicate(command, true);
 	old_args = json_get(container, "args");
 	cJSON_ArrayForEach(item, old_args)
-		cJSON_AddItemToArray(args, cJSON_Duplicate(item, true));
+		json_append(args, cJSON_Duplicate(item, true));
 	command = cJSON_CreateArray();
 	add_string(command, "/bin/bash");
 	add_string(command, "-c");
@@ -296,7 +296,7 @@ static void add_http(cJSON *sidecar, const cJSON *pod_spec)
 	json_set_str(port, "name", "afterglow-http");
 	json_set_int(port, "containerPort", HTTP_PORT);
 	json_set_str(port, "protocol", "TCP");
-	cJSON_AddItemToArray(json_array_at(sidecar, "ports"), port);
+	json_append(json_array_at(sidecar, "ports"), port);
 }
 
 static void add_resources(cJSON *sidecar)
@@ -324,7 +324,7 @@ static void add_sidecar(cJSON *pod_spec, const struct injection *in)
 	container_mount_default(sidecar, "afterglow-spool", SPOOL_DIR, false);
 	if (in->store)
 		container_mount_default(sidecar, "afterglow-store", STORE_DIR, false);
-	cJSON_AddItemToArray(json_get(pod_spec, "containers"), sidecar);
+	json_append(json_get(pod_spec, "containers"), sidecar);
 }
 
 bool inject(cJSON *pod_spec, const struct injection *in)

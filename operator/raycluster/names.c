@@ -108,7 +108,7 @@ cJSON *owner_references(const cJSON *cluster)
 	json_set_str(ref, "uid", json_str(cluster, "metadata.uid"));
 	json_set(ref, "controller", cJSON_CreateTrue());
 	json_set(ref, "blockOwnerDeletion", cJSON_CreateTrue());
-	cJSON_AddItemToArray(array, ref);
+	json_append(array, ref);
 	return array;
 }
 

@@ -45,7 +45,7 @@ void notes_addf(cJSON *notes, enum note_topic topic, const char *reason, const c
 	json_set_int(note, "topic", topic);
 	json_set_str(note, "reason", reason);
 	json_set_str(note, "text", text);
-	cJSON_AddItemToArray(notes, note);
+	json_append(notes, note);
 }
 
 const char *notes_reason(const cJSON *notes, enum note_topic topic)

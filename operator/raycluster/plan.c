@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "lib/oom.h"
 #include "lib/units.h"
 #include "operator/raycluster/event.h"
 #include "operator/raycluster/inject.h"
@@ -509,6 +510,7 @@ static void planner_release(struct planner *p)
 
 int plan_cluster(const struct plan_input *in, struct plan *ret_plan, struct err *err)
 {
+	size_t lost = oom_count();
 	_cleanup_(planner_release) struct planner p = { .in = in, .notes = cJSON_CreateArray() };
 	int r = 0;
 
@@ -525,7 +527,7 @@ int plan_cluster(const struct plan_input *in, struct plan *ret_plan, struct err 
 	}
 	if (r < 0)
 		return r;
-	if (p.failed)
+	if (p.failed || oom_count() != lost)
 		return err_set(err, ENOMEM, "plan");
 	*ret_plan = p.plan;
 	p.plan = (struct plan){ 0 };

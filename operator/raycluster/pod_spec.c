@@ -22,8 +22,8 @@ static cJSON *env_new(cJSON *container, const char *name)
 		return NULL;
 	entry = cJSON_CreateObject();
 	json_set_str(entry, "name", name);
-	cJSON_AddItemToArray(json_array_at(container, "env"), entry);
-	return entry;
+	json_append(json_array_at(container, "env"), entry);
+	return container_env(container, name); /* not there without memory */
 }
 
 void container_env_default(cJSON *container, const char *name, const char *value)
@@ -54,7 +54,7 @@ void container_mount_default(cJSON *container, const char *volume, const char *p
 	json_set_str(mount, "mountPath", path);
 	if (read_only)
 		json_set(mount, "readOnly", cJSON_CreateTrue());
-	cJSON_AddItemToArray(mounts, mount);
+	json_append(mounts, mount);
 }
 
 void pod_volume_default(cJSON *pod_spec, cJSON *volume)
@@ -64,5 +64,5 @@ void pod_volume_default(cJSON *pod_spec, cJSON *volume)
 	if (json_find(volumes, "name", json_str(volume, "name")))
 		cJSON_Delete(volume);
 	else
-		cJSON_AddItemToArray(volumes, volume);
+		json_append(volumes, volume);
 }

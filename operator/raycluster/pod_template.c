@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "lib/oom.h"
 #include "lib/strbuf.h"
 #include "operator/raycluster/inject.h"
 #include "operator/raycluster/memory.h"
@@ -95,7 +96,7 @@ static int set_command(const struct pod_request *req, cJSON *container, const ch
 		return err_set(err, E2BIG, "the command of group %s", group_name(req->node, req->group));
 	json_set(container, "command", cJSON_CreateStringArray(shell, ARRAY_SIZE(shell)));
 	args = cJSON_CreateArray();
-	cJSON_AddItemToArray(args, cJSON_CreateString(strbuf_str(&sb)));
+	json_append(args, cJSON_CreateString(strbuf_str(&sb)));
 	json_set(container, "args", args);
 	return 0;
 }
@@ -142,7 +143,7 @@ static void add_metrics_port(cJSON *container, const cJSON *params)
 	port = cJSON_CreateObject();
 	json_set_str(port, "name", "metrics");
 	json_set_int(port, "containerPort", value > 0 && value < 65536 ? value : 8080);
-	cJSON_AddItemToArray(ports, port);
+	json_append(ports, port);
 }
 
 static void add_shm(cJSON *pod_spec, cJSON *container, const cJSON *params, int64_t size)
@@ -247,17 +248,21 @@ static int build_spec(const struct pod_request *req, cJSON *pod_spec, cJSON *not
 
 int pod_build(const struct pod_request *req, cJSON **ret_pod, cJSON *notes, struct err *err)
 {
+	size_t lost = oom_count();
 	_cleanup_json_ cJSON *pod = cJSON_CreateObject();
-	cJSON *spec = cJSON_Duplicate(json_get(req->group, "template.spec"), true);
 	int r;
 
 	json_set_str(pod, "apiVersion", "v1");
 	json_set_str(pod, "kind", "Pod");
 	json_set(pod, "metadata", metadata_new(req));
-	json_set(pod, "spec", spec);
-	r = build_spec(req, spec, notes, err);
+	json_set(pod, "spec", cJSON_Duplicate(json_get(req->group, "template.spec"), true));
+	if (!ray_container(json_get(pod, "spec")))
+		return err_set(err, ENOMEM, "pod");
+	r = build_spec(req, json_get(pod, "spec"), notes, err);
 	if (r < 0)
 		return r;
+	if (oom_count() != lost)
+		return err_set(err, ENOMEM, "pod");
 	*ret_pod = TAKE_PTR(pod);
 	return 0;
 }

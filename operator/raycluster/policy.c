@@ -10,6 +10,7 @@
 
 #include "lib/fileio.h"
 #include "lib/json.h"
+#include "lib/oom.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
 #include "operator/yaml.h"
@@ -29,8 +30,10 @@ static bool set_string(const cJSON *value, void *field)
 	if (!cJSON_IsString(value))
 		return false;
 	copy = strdup(value->valuestring);
-	if (!copy)
+	if (!copy) {
+		oom_note();
 		return false;
+	}
 	free(*(char **)field);
 	*(char **)field = copy;
 	return true;
@@ -286,6 +289,7 @@ int policy_parse(const char *text, size_t len, const char *name, struct policy *
 {
 	_cleanup_json_ cJSON *json = NULL;
 	_cleanup_(policy_release) struct policy p = { 0 };
+	size_t lost = oom_count();
 	int r = yaml_to_json(text, len, &json, err);
 
 	if (r < 0)
@@ -293,6 +297,8 @@ int policy_parse(const char *text, size_t len, const char *name, struct policy *
 	r = policy_init(&p, err);
 	if (r == 0)
 		r = apply_all(&p, json, text, len, name, err);
+	if (oom_count() != lost)
+		return err_set(err, ENOMEM, "%s", name);
 	if (r < 0)
 		return r;
 	*ret_policy = p;

@@ -49,9 +49,9 @@ static void add_exec(cJSON *probe, const cJSON *params, enum ray_node node, int 
 	if (node == RAY_HEAD && !(dashboard && strcmp(dashboard, "false") == 0))
 		add_wget(&sb, timeout, param_port(params, "dashboard-port", DASHBOARD_PORT),
 			 "api/gcs_healthz");
-	cJSON_AddItemToArray(command, cJSON_CreateString("bash"));
-	cJSON_AddItemToArray(command, cJSON_CreateString("-c"));
-	cJSON_AddItemToArray(command, cJSON_CreateString(strbuf_str(&sb)));
+	json_append(command, cJSON_CreateString("bash"));
+	json_append(command, cJSON_CreateString("-c"));
+	json_append(command, cJSON_CreateString(strbuf_str(&sb)));
 }
 
 static void add_probe(cJSON *container, const char *name, const cJSON *params, enum ray_node node,

@@ -31,7 +31,7 @@ static void add_port(cJSON *ports, const char *name, int64_t number)
 	json_set_int(port, "targetPort", number);
 	json_set_str(port, "protocol", "TCP");
 	json_set_str(port, "appProtocol", "tcp");
-	cJSON_AddItemToArray(ports, port);
+	json_append(ports, port);
 }
 
 /* The head's own named ports, or all the usual ones; metrics in any case. */
@@ -76,9 +76,12 @@ static void add_type(cJSON *spec, const cJSON *cluster)
 {
 	const char *type = json_str(cluster, "spec.headGroupSpec.serviceType");
 
-	if (!json_get(spec, "type"))
-		json_set_str(spec, "type", type && *type ? type : "ClusterIP");
-	if (strcmp(json_str(spec, "type"), "ClusterIP") == 0 && !json_get(spec, "clusterIP"))
+	type = type && *type ? type : "ClusterIP";
+	if (json_get(spec, "type"))
+		type = json_str(spec, "type");
+	else
+		json_set_str(spec, "type", type);
+	if (type && strcmp(type, "ClusterIP") == 0 && !json_get(spec, "clusterIP"))
 		json_set_str(spec, "clusterIP", "None");
 	/* Workers must reach the head's GCS before its dashboard makes it ready. */
 	if (!json_get(spec, "publishNotReadyAddresses"))
@@ -101,11 +104,11 @@ cJSON *service_build(const cJSON *cluster)
 	annotations = json_object_at(metadata, "annotations");
 	merge_strings(annotations, json_get(own, "metadata.annotations"));
 	merge_strings(annotations, json_get(cluster, "spec.headServiceAnnotations"));
-	if (!annotations->child)
+	if (annotations && !annotations->child)
 		cJSON_DeleteItemFromObjectCaseSensitive(metadata, "annotations");
 	json_set(metadata, "ownerReferences", owner_references(cluster));
-	spec = cJSON_IsObject(own_spec) ? cJSON_Duplicate(own_spec, true) : cJSON_CreateObject();
-	json_set(service, "spec", spec);
+	json_set(service, "spec", cJSON_IsObject(own_spec) ? cJSON_Duplicate(own_spec, true) : cJSON_CreateObject());
+	spec = json_get(service, "spec");
 	add_labels(json_object_at(spec, "selector"), cluster);
 	add_ports(json_array_at(spec, "ports"), cluster);
 	add_type(spec, cluster);

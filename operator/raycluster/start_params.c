@@ -11,6 +11,7 @@
 #include <strings.h>
 
 #include "lib/json.h"
+#include "lib/oom.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
 
@@ -110,8 +111,10 @@ static const cJSON **sorted_items(const cJSON *object, size_t *ret_n)
 	size_t n = 0, size = (size_t)cJSON_GetArraySize(object);
 	const cJSON **items = calloc(size + 1, sizeof(*items)), *item;
 
-	if (!items)
+	if (!items) {
+		oom_note();
 		return NULL;
+	}
 	cJSON_ArrayForEach(item, object)
 		items[n++] = item;
 	qsort(items, n, sizeof(*items), compare_items);

@@ -45,7 +45,7 @@ static void set_condition(struct builder *b, const char *type, bool value, const
 	json_set_str(condition, "message", message);
 	json_set_str(condition, "lastTransitionTime", since ? since : b->now);
 	json_set_int(condition, "observedGeneration", json_int(b->cluster, "metadata.generation", 0));
-	cJSON_AddItemToArray(json_array_at(b->status, "conditions"), condition);
+	json_append(json_array_at(b->status, "conditions"), condition);
 }
 
 static bool was_true(const struct builder *b, const char *type)
@@ -260,7 +260,7 @@ static void keep_old(struct builder *b)
 
 		if (type && strcmp(type, note_topic_condition(NOTE_SPEC_VALID)) &&
 		    strcmp(type, note_topic_condition(NOTE_SPEC_SUPPORTED)))
-			cJSON_AddItemToArray(json_array_at(b->status, "conditions"),
+			json_append(json_array_at(b->status, "conditions"),
 					     cJSON_Duplicate(condition, true));
 	}
 	json_set_int(b->status, "observedGeneration", json_int(b->cluster, "metadata.generation", 0));

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The Nth allocation fails, for every N until all succeed, in what is pure: no
+ * crash, no leak (under the address sanitizer), and the result is an error or
+ * the very one of a machine with memory. A pod without its memory limit would be worse than no pod.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/faults_testing.h"
+#include "lib/fileio.h"
+#include "lib/units.h"
+#include "operator/failures/failures.h"
+#include "operator/failures/probe_kill.h"
+#include "operator/failures/termination.h"
+#include "operator/raycluster/notes.h"
+#include "operator/raycluster/plan.h"
+#include "operator/raycluster/pod_template.h"
+#include "operator/raycluster/status.h"
+#include "operator/raycluster/testing.h"
+
+#define NOW (1795224546 * NS_PER_SEC)
+#define POD_HEAD "metadata: {name: demo-worker-x, namespace: ml, uid: 0123456789ab, labels: {ray.io/cluster: demo, " \
+	"ray.io/group: g, ray.io/node-type: worker}}\nspec: {nodeName: n1, containers: [{name: ray-worker}, {name: afterglow}]}\n"
+#define REPORT "\"Sentence\\n#afterglow/1 {\\\"class\\\":\\\"KernelOOMContainer\\\",\\\"confidence\\\":\\\"certain\\\"," \
+	"\\\"sentence\\\":\\\"S\\\",\\\"exitCode\\\":137,\\\"signal\\\":\\\"SIGKILL\\\",\\\"final\\\":true,\\\"memory\\\":{" \
+	"\\\"limitBytes\\\":1073741824},\\\"processes\\\":[{\\\"pid\\\":4,\\\"name\\\":\\\"ray::f\\\",\\\"rssBytes\\\":5}]," \
+	"\\\"evidence\\\":[{\\\"source\\\":\\\"s\\\",\\\"text\\\":\\\"t\\\"}],\\\"missing\\\":[]}\\n\""
+
+static struct policy policy;
+static cJSON *cluster, *pods[6], *dead_pod, *failure, *events;
+
+/* What is made when nothing fails. Kept from the first look, which is the setup's. */
+static struct strbuf expected[16];
+static size_t at;
+
+/* Compares what was made, printed without further failures, with the first time's. Both are taken. */
+static void check(int r, const struct err *err, cJSON *made)
+{
+	until_failure = NEVER;
+	_cleanup_free_ char *text = cJSON_PrintUnformatted(made);
+	struct strbuf *want = &expected[at++];
+
+	if (r < 0) {
+		assert_true(failed && err->code && *err->text);
+	} else if (!want->len) {
+		assert_false(failed);
+		strbuf_adds(want, text);
+	} else if (strcmp(text, strbuf_str(want)) != 0) {
+		size_t same = 0;
+		while (text[same] == strbuf_str(want)[same])
+			same++;
+		same -= MIN(same, 100);
+		fail_msg("with memory: %.200s\nwithout:     %.200s", strbuf_str(want) + same, text + same);
+	}
+	cJSON_Delete(made);
+}
+
+/* The body is told what is right by a first run. */
+static void for_every_allocation_the_same(void (*body)(void))
+{
+	memset(expected, 0, sizeof(expected));
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++)
+		strbuf_init(&expected[i], 1 << 20);
+	failed = false;
+	at = 0;
+	body();
+	for_every_allocation(body);
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++)
+		strbuf_release(&expected[i]);
+}
+
+/* --- Bodies --------------------------------------------------------------------------------------- */
+
+static cJSON *plan_to_json(const struct plan *plan)
+{
+	cJSON *json = cJSON_CreateArray();
+
+	for (size_t i = 0; i < plan->n_ops; i++) {
+		cJSON *op = cJSON_CreateObject();
+		json_set_int(op, "kind", plan->ops[i].kind);
+		json_set(op, "body", cJSON_Duplicate(plan->ops[i].body, true));
+		json_append(json, op);
+	}
+	return json;
+}
+
+static void plan_with(size_t n_pods, bool claim)
+{
+	const bool pending[ARRAY_SIZE(pods)] = { [3] = true };
+	const struct plan_input in = {
+		.cluster = cluster, .pods = (const cJSON *const *)pods, .n_pods = n_pods, .store_claim_exists = claim,
+		.policy = &policy, .launcher = "\x7f" "ELF", .launcher_len = 4, .now_ns = NOW, .evidence_pending = pending,
+	};
+	struct plan plan = { 0 };
+	struct err err = { 0 };
+	cJSON *made = NULL;
+	int r = plan_cluster(&in, &plan, &err);
+
+	until_failure = NEVER;
+	if (r == 0)
+		made = plan_to_json(&plan);
+	check(r, &err, made);
+	plan_release(&plan);
+}
+
+static void plan_new_cluster(void)
+{
+	at = 0;
+	plan_with(0, true);
+}
+
+static void plan_with_pods(void)
+{
+	at = 0;
+	plan_with(ARRAY_SIZE(pods), false);
+}
+
+static void build_pod(void)
+{
+	cJSON *groups = json_get(cluster, "spec.workerGroupSpecs"), *notes = cJSON_CreateArray(), *pod = NULL;
+	const struct pod_request request = { .cluster = cluster, .node = RAY_WORKER, .group = cJSON_GetArrayItem(groups, 0),
+					     .policy = &policy, .launcher = true };
+	struct err err = { 0 };
+	int r = notes ? pod_build(&request, &pod, notes, &err) : err_set(&err, ENOMEM, "notes");
+
+	at = 0;
+	check(r, &err, pod);
+	cJSON_Delete(notes);
+}
+
+static void parse_policy(void)
+{
+	static const char text[] = "sidecarImage: a:b\nworkerMemoryLimit: 1Gi\nheadNumCPUs: \"1\"\nheadroom: 5%\n"
+				   "hooks: {atDeath: [py-spy dump]}\n";
+	struct policy parsed = { 0 };
+	struct err err = { 0 };
+	int r = policy_parse(text, strlen(text), "policy.yaml", &parsed, &err);
+
+	until_failure = NEVER;
+	if (r < 0) {
+		if (!failed || !err.code || !*err.text)
+			fail_msg("%s", err_text(&err));
+		return;
+	}
+	assert_string_equal(parsed.sidecar_image, "a:b");
+	assert_string_equal(parsed.head_num_cpus, "1");
+	assert_string_equal(parsed.cluster_domain, "cluster.local");
+	assert_int_equal(parsed.worker_memory_limit, 1 << 30);
+	policy_release(&parsed);
+}
+
+static void find_failures(void)
+{
+	struct err err = { 0 };
+	cJSON *array = NULL;
+	int r = failures_from_pod(dead_pod, NOW, &array, &err);
+
+	at = 0;
+	check(r, &err, array);
+}
+
+static void parse_message(void)
+{
+	const cJSON *message = cJSON_GetArrayItem(json_get(dead_pod, "status.containerStatuses"), 0);
+	const char *text = json_str(message, "state.terminated.message");
+	struct err err = { 0 };
+	cJSON *report = NULL;
+	int r = termination_parse(text, strlen(text), &report, &err);
+
+	at = 0;
+	check(r, &err, report);
+}
+
+/* It either becomes a ProbeKilled or stays what it was. */
+static void refine(void)
+{
+	uint32_t armed = until_failure;
+	until_failure = NEVER;
+	cJSON *copy = cJSON_Duplicate(failure, true);
+	until_failure = armed;
+	bool refined = probe_kill_refine(copy, events);
+
+	at = 0;
+	until_failure = NEVER;
+	if (!refined) {
+		assert_true(failed && cJSON_Compare(copy, failure, true));
+		cJSON_Delete(copy);
+	} else {
+		check(0, NULL, copy);
+	}
+}
+
+/* --- Tests ---------------------------------------------------------------------------------------- */
+
+static void a_plan_for_a_new_cluster_is_whole_or_an_error(void **state)
+{
+	(void)state;
+	for_every_allocation_the_same(plan_new_cluster);
+}
+
+static void a_plan_for_dead_and_living_pods_is_whole_or_an_error(void **state)
+{
+	(void)state;
+	for_every_allocation_the_same(plan_with_pods);
+}
+
+static void a_pod_is_whole_or_an_error(void **state)
+{
+	(void)state;
+	for_every_allocation_the_same(build_pod);
+}
+
+static void a_policy_is_whole_or_an_error(void **state)
+{
+	(void)state;
+	for_every_allocation(parse_policy);
+}
+
+static void failures_are_whole_or_an_error(void **state)
+{
+	(void)state;
+	for_every_allocation_the_same(find_failures);
+}
+
+static void a_recorders_message_is_whole_or_an_error(void **state)
+{
+	(void)state;
+	for_every_allocation_the_same(parse_message);
+}
+
+static void a_probes_kill_is_told_whole_or_not_at_all(void **state)
+{
+	(void)state;
+	for_every_allocation_the_same(refine);
+}
+
+/* --- The world ------------------------------------------------------------------------------------ */
+
+static cJSON *pod(const char *name, const char *group, const char *type, const char *status)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(1 << 16);
+
+	strbuf_addf(&text, "metadata: {name: %s, namespace: ml, uid: uid-%s, resourceVersion: \"5\", creationTimestamp: "
+		    "\"2026-11-21T00:00:00Z\", labels: {ray.io/cluster: demo, ray.io/group: %s, ray.io/node-type: %s}, "
+		    "ownerReferences: [{kind: RayCluster, name: demo, controller: true, uid: 6b1c0f4e-0000-4000-8000-000000000001}]}\n"
+		    "spec: {restartPolicy: Never, containers: [{name: ray}]}\nstatus: %s\n", name, name, group, type, status);
+	return json_of(strbuf_str(&text));
+}
+
+static int setup(void **state)
+{
+	struct err err = { 0 };
+	size_t n = 0;
+
+	(void)state;
+	cluster = fixture("cluster.yaml");
+	assert_int_equal(policy_load(TESTDATA "policy.yaml", &policy, &err), 0);
+	pods[n++] = pod("head", "headgroup", "head", "{phase: Running, podIP: 10.0.0.1, containerStatuses: [{name: ray, ready: true, "
+			"state: {running: {}}}]}");
+	pods[n++] = pod("ready", "Small", "worker", "{phase: Running, containerStatuses: [{name: ray, ready: true}]}");
+	pods[n++] = pod("dead", "Small", "worker", "{phase: Failed}");
+	pods[n++] = pod("evidence", "Small", "worker", "{phase: Failed}");
+	pods[n++] = pod("orphan", "gone", "worker", "{phase: Pending}");
+	pods[n++] = pod("more", "Small", "worker", "{phase: Pending}");
+	dead_pod = json_of(POD_HEAD "status:\n  phase: Failed\n  containerStatuses:\n  - name: ray-worker\n    restartCount: 1\n"
+		"    state: {terminated: {containerID: \"containerd://abc\", startedAt: \"2026-11-21T01:00:00Z\", finishedAt: "
+		"\"2026-11-21T01:05:00Z\", exitCode: 137, reason: OOMKilled, message: " REPORT "}}\n"
+		"    lastState: {terminated: {containerID: \"containerd://def\", startedAt: \"2026-11-21T00:00:00Z\", finishedAt: "
+		"\"2026-11-21T00:05:00Z\", exitCode: 1, reason: Error}}\n");
+	failure = json_of("metadata: {namespace: ml, name: x, labels: {afterglow.dev/class: Killed}}\n"
+		"spec: {class: Killed, confidence: likely, exitCode: 137, pod: demo, podUID: u1, container: ray-worker, "
+		"startedAt: \"2026-11-21T01:00:00Z\", endedAt: \"2026-11-21T01:05:00Z\", verdict: v, evidence: [], "
+		"missing: [{what: who sent the signal, needs: x}]}\n");
+	events = json_of("items:\n- {reason: Killing, involvedObject: {uid: u1, fieldPath: \"spec.containers{ray-worker}\"}, "
+		"firstTimestamp: \"2026-11-21T01:04:30Z\", lastTimestamp: \"2026-11-21T01:04:30Z\", "
+		"message: \"Container ray-worker failed liveness probe, will be restarted\"}\n");
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(pods); i++)
+		cJSON_Delete(pods[i]);
+	cJSON_Delete(cluster);
+	cJSON_Delete(dead_pod);
+	cJSON_Delete(failure);
+	cJSON_Delete(events);
+	policy_release(&policy);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_plan_for_a_new_cluster_is_whole_or_an_error),
+		cmocka_unit_test(a_plan_for_dead_and_living_pods_is_whole_or_an_error),
+		cmocka_unit_test(a_pod_is_whole_or_an_error),
+		cmocka_unit_test(a_policy_is_whole_or_an_error),
+		cmocka_unit_test(failures_are_whole_or_an_error),
+		cmocka_unit_test(a_recorders_message_is_whole_or_an_error),
+		cmocka_unit_test(a_probes_kill_is_told_whole_or_not_at_all),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
