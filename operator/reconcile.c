@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One cluster at a time: observe, plan, carry out. */
+#include "operator/reconcile.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib/log.h"
+#include "lib/units.h"
+#include "operator/raycluster/plan.h"
+
+/* Belt and braces: every cluster is looked at so often, events or not. */
+#define RESYNC_NS (600 * NS_PER_SEC)
+/* How long is believed what is not watched: claims, and that the launcher's ConfigMap is still there. */
+#define CLAIM_PRESENT_NS (60 * NS_PER_SEC)
+#define CLAIM_ABSENT_NS (10 * NS_PER_SEC)
+#define LAUNCHER_NS (300 * NS_PER_SEC)
+#define KEY_MAX 512
+
+/* What is known of a namespace without a watch. */
+struct namespace_facts {
+	bool claim_exists;
+	int64_t claim_until_ns; /* 0: not known */
+	int64_t launcher_until_ns;
+};
+
+struct reconciler {
+	struct reconciler_options o;
+	struct strmap namespaces; /* name -> struct namespace_facts */
+	struct reconcile *reconciles;
+	size_t n_reconciles;
+};
+
+struct reconcile {
+	struct reconciler *reconciler;
+	struct reconcile *next, *prev;
+	char *key; /* "namespace/name" */
+	char *namespace;
+	struct plan plan;
+	size_t at; /* the operation that runs */
+	int64_t started_ns;
+	bool name_taken; /* a pod of that name existed: look again soon */
+};
+
+/* --- Execution ------------------------------------------------------------------------------------------ */
+
+static void run_next(struct reconcile *r);
+
+static void reconcile_free(struct reconcile *r)
+{
+	if (!r)
+		return;
+	plan_release(&r->plan);
+	free(r->key);
+	free(r->namespace);
+	free(r);
+}
+
+static void finish(struct reconcile *r, const char *result)
+{
+	struct reconciler *c = r->reconciler;
+
+	metrics_add(c->o.metrics, METRIC_RECONCILES, 1, "controller=\"raycluster\",result=\"%s\"", result);
+	metrics_add(c->o.metrics, METRIC_RECONCILE_SECONDS_SUM, (double)(now_boottime_ns() - r->started_ns) / 1e9,
+		    "controller=\"raycluster\"");
+	metrics_add(c->o.metrics, METRIC_RECONCILE_SECONDS_COUNT, 1, "controller=\"raycluster\"");
+	workqueue_done(c->o.queue, r->key);
+	if (r->prev)
+		r->prev->next = r->next;
+	else
+		c->reconciles = r->next;
+	if (r->next)
+		r->next->prev = r->prev;
+	c->n_reconciles--;
+	reconcile_free(r);
+	c->o.on_finished(c->o.arg);
+}
+
+static void succeed(struct reconcile *r)
+{
+	struct reconciler *c = r->reconciler;
+	int64_t again_ns = r->plan.requeue_ns > 0 ? MIN(r->plan.requeue_ns, RESYNC_NS) : RESYNC_NS;
+
+	if (r->name_taken)
+		again_ns = MIN(again_ns, 5 * NS_PER_SEC);
+	workqueue_forget(c->o.queue, r->key);
+	workqueue_add_at(c->o.queue, r->key, now_boottime_ns() + again_ns);
+	finish(r, r->plan.requeue_ns > 0 ? "requeue_after" : "success");
+}
+
+static void fail(struct reconcile *r, int64_t retry_after_ns, const struct err *err)
+{
+	struct reconciler *c = r->reconciler;
+	int64_t delay = workqueue_retry(c->o.queue, r->key, now_boottime_ns(), retry_after_ns);
+	char text[DURATION_TEXT_MAX];
+
+	log_warning("cluster %s: %s; again in %s", r->key, err_text(err), duration_format(delay, text));
+	metrics_add(c->o.metrics, METRIC_RECONCILE_ERRORS, 1, "controller=\"raycluster\"");
+	finish(r, "error");
+}
+
+static const char *op_name(enum plan_op_kind kind)
+{
+	static const char *const names[] = { "apply", "create", "delete", "status", "event" };
+
+	return (size_t)kind < ARRAY_SIZE(names) ? names[kind] : "?";
+}
+
+static bool is_launcher(const cJSON *body)
+{
+	const char *kind = json_str(body, "kind"), *name = json_str(body, "metadata.name");
+
+	return kind && name && strcmp(kind, "ConfigMap") == 0 && strcmp(name, PLAN_LAUNCHER_CONFIGMAP) == 0;
+}
+
+static struct namespace_facts *facts_of(struct reconciler *c, const char *namespace)
+{
+	struct namespace_facts *facts = strmap_get(&c->namespaces, namespace);
+
+	if (facts)
+		return facts;
+	facts = calloc(1, sizeof(*facts));
+	if (facts && strmap_put(&c->namespaces, namespace, facts, NULL) < 0)
+		free(TAKE_PTR(facts));
+	return facts;
+}
+
+/* What an answer means for the plan. */
+enum verdict { WENT_WELL, WENT_WRONG, MUST_REPLAN };
+
+static enum verdict judge(const struct plan_op *op, const struct client_response *response)
+{
+	if (response->status / 100 == 2 || op->kind == PLAN_EVENT)
+		return WENT_WELL;
+	if (response->status == 409 && op->kind == PLAN_CREATE && strcmp(response->reason, "AlreadyExists") == 0)
+		return WENT_WELL;
+	if (response->status == 404 && (op->kind == PLAN_DELETE || op->kind == PLAN_STATUS))
+		return WENT_WELL;
+	if (response->status == 409)
+		return MUST_REPLAN;
+	return WENT_WRONG;
+}
+
+static void take_answer(struct reconcile *r, const struct plan_op *op, struct client_response *response)
+{
+	struct reconciler *c = r->reconciler;
+	struct namespace_facts *facts;
+
+	if (response->status / 100 == 2) {
+		if (op->kind == PLAN_DELETE && !json_str(response->object, "metadata.uid"))
+			watches_learn_gone(c->o.watches, op->body); /* a Status: gone at once */
+		else
+			watches_learn(c->o.watches, TAKE_PTR(response->object));
+		if (is_launcher(op->body) && (facts = facts_of(c, r->namespace)))
+			facts->launcher_until_ns = now_boottime_ns() + LAUNCHER_NS;
+	} else if (response->status == 404 && op->kind == PLAN_DELETE) {
+		watches_learn_gone(c->o.watches, op->body);
+	} else if (response->status == 409 && op->kind == PLAN_CREATE) {
+		r->name_taken = true;
+	}
+}
+
+static void log_op(const struct reconcile *r, const struct plan_op *op, const struct client_response *response)
+{
+	const char *name = json_str(op->body, "metadata.name");
+	enum log_level level = op->kind == PLAN_STATUS || op->kind == PLAN_EVENT ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO;
+	const char *note = json_str(op->body, "note");
+
+	if (op->kind == PLAN_EVENT)
+		log_line(LOG_LEVEL_INFO, "cluster %s: event %s: %s%s%s", r->key, json_str(op->body, "reason"),
+			 note ? note : "", response->err.code ? " (not written: " : "",
+			 response->err.code ? err_text(&response->err) : "");
+	else
+		log_line(level, "cluster %s: %s %s %s%s", r->key, op_name(op->kind), json_str(op->body, "kind"),
+			 name ? name : "", response->status == 409 ? " (exists already)" : "");
+}
+
+static void on_op_done(void *arg, struct client_response *response)
+{
+	struct reconcile *r = arg;
+	struct reconciler *c = r->reconciler;
+	const struct plan_op *op = &r->plan.ops[r->at];
+	enum verdict verdict = judge(op, response);
+
+	metrics_add(c->o.metrics, METRIC_OPERATIONS, 1, "operation=\"%s\",kind=\"%s\",result=\"%s\"", op_name(op->kind),
+		    json_str(op->body, "kind"), verdict == WENT_WELL ? "ok" : "error");
+	take_answer(r, op, response);
+	if (verdict == WENT_WELL) {
+		log_op(r, op, response);
+		r->at++;
+		run_next(r);
+		return;
+	}
+	if (response->maybe_done)
+		informer_resync(watches_informer(c->o.watches, WATCH_PODS));
+	fail(r, response->retry_after_ns, &response->err);
+}
+
+static int start_op(struct reconcile *r, const struct plan_op *op, struct err *err)
+{
+	struct client *client = r->reconciler->o.client;
+
+	switch (op->kind) {
+	case PLAN_APPLY:
+		return client_apply(client, op->body, NULL, on_op_done, r, err);
+	case PLAN_STATUS:
+		return client_apply(client, op->body, "status", on_op_done, r, err);
+	case PLAN_CREATE:
+	case PLAN_EVENT:
+		return client_create(client, op->body, on_op_done, r, err);
+	case PLAN_DELETE:
+		return client_delete(client, op->body, -1, on_op_done, r, err);
+	}
+	return err_set(err, EINVAL, "operation %d", (int)op->kind);
+}
+
+static void run_next(struct reconcile *r)
+{
+	struct err err = { 0 };
+
+	if (r->at >= r->plan.n_ops) {
+		succeed(r);
+	} else if (!r->reconciler->o.may_write(r->reconciler->o.arg)) {
+		finish(r, "stopped");
+	} else if (start_op(r, &r->plan.ops[r->at], &err) < 0) {
+		err_wrap(&err, "%s", op_name(r->plan.ops[r->at].kind));
+		fail(r, 0, &err);
+	}
+}
+
+/* --- Planning ------------------------------------------------------------------------------------------- */
+
+/* The pods of the cluster, and which of them must be kept for their evidence. Freed by the caller. */
+static int collect_pods(const struct reconciler *c, const char *key, const cJSON ***ret_pods, bool **ret_pending,
+			size_t *ret_n)
+{
+	const struct store *store = watches_store(c->o.watches, WATCH_PODS);
+	const struct store_entry *entry;
+	size_t n = 0;
+
+	for (entry = NULL; (entry = store_index_next(store, key, entry));)
+		n++;
+	*ret_pods = calloc(n + 1, sizeof(**ret_pods));
+	*ret_pending = calloc(n + 1, sizeof(**ret_pending));
+	if (!*ret_pods || !*ret_pending)
+		return -ENOMEM;
+	*ret_n = n;
+	n = 0;
+	for (entry = NULL; (entry = store_index_next(store, key, entry)); n++) {
+		(*ret_pods)[n] = store_entry_object(store, entry);
+		(*ret_pending)[n] = recorder_pending(c->o.recorder, (*ret_pods)[n]);
+	}
+	return 0;
+}
+
+static const cJSON *find_service(const struct reconciler *c, const char *namespace, const cJSON *cluster)
+{
+	_cleanup_free_ char *name = plan_service_name(cluster);
+	char key[KEY_MAX];
+
+	if (!name || snprintf(key, sizeof(key), "%s/%s", namespace, name) >= (int)sizeof(key))
+		return NULL;
+	return store_get(watches_store(c->o.watches, WATCH_SERVICES), key);
+}
+
+static int make_plan(struct reconcile *r, const cJSON *cluster, struct err *err)
+{
+	struct reconciler *c = r->reconciler;
+	const struct namespace_facts *facts = facts_of(c, r->namespace);
+	_cleanup_free_ const cJSON **pods = NULL;
+	_cleanup_free_ bool *pending = NULL;
+	size_t n_pods = 0;
+
+	if (!facts || collect_pods(c, r->key, &pods, &pending, &n_pods) < 0)
+		return err_set(err, ENOMEM, "observing");
+	struct plan_input in = {
+		.cluster = cluster,
+		.pods = pods,
+		.n_pods = n_pods,
+		.service = find_service(c, r->namespace, cluster),
+		.store_claim_exists = facts->claim_exists,
+		.launcher_configmap_current = now_boottime_ns() < facts->launcher_until_ns,
+		.policy = c->o.policy,
+		.launcher = c->o.launcher,
+		.launcher_len = c->o.launcher_len,
+		.now_ns = now_realtime_ns(),
+		.evidence_pending = pending,
+	};
+	return plan_cluster(&in, &r->plan, err);
+}
+
+static void plan_and_run(struct reconcile *r)
+{
+	struct reconciler *c = r->reconciler;
+	const cJSON *cluster = store_get(watches_store(c->o.watches, WATCH_CLUSTERS), r->key);
+	struct err err = { 0 };
+
+	/* Gone or going: what it owns is the garbage collector's. */
+	if (!cluster || json_str(cluster, "metadata.deletionTimestamp")) {
+		workqueue_forget(c->o.queue, r->key);
+		finish(r, "success");
+		return;
+	}
+	if (make_plan(r, cluster, &err) < 0) {
+		err_wrap(&err, "planning");
+		fail(r, 0, &err);
+		return;
+	}
+	log_debug("cluster %s: %zu operations", r->key, r->plan.n_ops);
+	run_next(r);
+}
+
+static void on_claim(void *arg, struct client_response *response)
+{
+	struct reconcile *r = arg;
+	struct reconciler *c = r->reconciler;
+	struct namespace_facts *facts = facts_of(c, r->namespace);
+	bool exists = response->status == 200 && !json_str(response->object, "metadata.deletionTimestamp");
+
+	if (!facts || (!exists && response->status != 200 && response->status != 403 && response->status != 404)) {
+		fail(r, response->retry_after_ns, &response->err);
+		return;
+	}
+	if (response->status == 403)
+		log_warning("cluster %s: counts as absent: %s", r->key, err_text(&response->err));
+	facts->claim_exists = exists;
+	facts->claim_until_ns = now_boottime_ns() + (exists ? CLAIM_PRESENT_NS : CLAIM_ABSENT_NS);
+	plan_and_run(r);
+}
+
+static void observe(struct reconcile *r)
+{
+	struct reconciler *c = r->reconciler;
+	const char *claim = c->o.policy->store_claim;
+	const struct namespace_facts *facts = facts_of(c, r->namespace);
+	struct err err = { 0 };
+
+	if (!claim || (facts && now_boottime_ns() < facts->claim_until_ns))
+		plan_and_run(r);
+	else if (client_get(c->o.client, resource_find("v1", "PersistentVolumeClaim"), r->namespace, claim, on_claim, r,
+			    &err) < 0)
+		fail(r, 0, &err);
+}
+
+static struct reconcile *reconcile_new(struct reconciler *c, const char *key)
+{
+	struct reconcile *r = calloc(1, sizeof(*r));
+	const char *slash = strchr(key, '/');
+
+	if (!r)
+		return NULL;
+	r->reconciler = c;
+	r->key = strdup(key);
+	r->namespace = slash ? strndup(key, (size_t)(slash - key)) : NULL;
+	r->started_ns = now_boottime_ns();
+	if (!r->key || !r->namespace) {
+		reconcile_free(r);
+		return NULL;
+	}
+	r->next = c->reconciles;
+	if (r->next)
+		r->next->prev = r;
+	c->reconciles = r;
+	c->n_reconciles++;
+	return r;
+}
+
+void reconciler_start(struct reconciler *c, const char *key)
+{
+	struct reconcile *r = reconcile_new(c, key);
+
+	if (r) {
+		observe(r);
+		return;
+	}
+	workqueue_retry(c->o.queue, key, now_boottime_ns(), NS_PER_SEC);
+	workqueue_done(c->o.queue, key);
+}
+
+size_t reconciler_in_flight(const struct reconciler *c)
+{
+	return c->n_reconciles;
+}
+
+int reconciler_new(const struct reconciler_options *options, struct reconciler **ret_reconciler, struct err *err)
+{
+	struct reconciler *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return err_set(err, ENOMEM, "reconciler");
+	c->o = *options;
+	*ret_reconciler = c;
+	return 0;
+}
+
+void reconciler_free(struct reconciler *c)
+{
+	if (!c)
+		return;
+	while (c->reconciles) {
+		struct reconcile *r = c->reconciles;
+		c->reconciles = r->next;
+		reconcile_free(r);
+	}
+	strmap_release(&c->namespaces, free);
+	free(c);
+}

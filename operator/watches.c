@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kinds that the operator follows. */
+#include "operator/watches.h"
+
+#include <errno.h>
+
+#include "lib/log.h"
+#include "lib/units.h"
+#include "operator/pod_fields.h"
+
+struct watch {
+	struct watches *watches;
+	enum watch_kind kind;
+	struct informer *informer;
+	int told_status; /* the failure that the log has heard of; -1: none */
+};
+
+struct watches {
+	struct watches_options o;
+	struct watch kinds[WATCH_KIND_COUNT];
+};
+
+bool cluster_key(const cJSON *object, char *buf, size_t size)
+{
+	const cJSON *label = cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.labels"), CLUSTER_LABEL);
+	const char *namespace = json_str(object, "metadata.namespace");
+
+	return namespace && cJSON_IsString(label) &&
+	       snprintf(buf, size, "%s/%s", namespace, label->valuestring) < (int)size;
+}
+
+static void on_change(void *arg, enum store_change change, const cJSON *before, const cJSON *after)
+{
+	const struct watch *watch = arg;
+	const struct watches_options *o = &watch->watches->o;
+
+	o->on_change[watch->kind](o->arg, change, before, after);
+}
+
+/* Only at the change: two kinds that poke each other in turn would never rest. */
+static void poke_others(const struct watch *watch)
+{
+	for (size_t i = 0; i < WATCH_KIND_COUNT; i++)
+		if (i != watch->kind)
+			informer_poke(watch->watches->kinds[i].informer);
+}
+
+/* Says each trouble once, and its end. */
+static void on_state(void *arg, struct informer *informer)
+{
+	struct watch *watch = arg;
+	const struct reflector *reflector = informer_reflector(informer);
+	const char *plural = informer_resource(informer)->plural;
+	bool trouble = *informer_trouble(informer);
+
+	if (trouble && reflector->state != REFLECTOR_WATCHING && watch->told_status != reflector->last_status) {
+		log_warning("%s: %s%s", plural, informer_trouble(informer),
+			    reflector->last_status == 404 ? " (is its CRD installed? asked for again from time to time)" : "");
+		watch->told_status = reflector->last_status;
+	} else if (!trouble && watch->told_status != -1) {
+		log_info("%s: in order again", plural);
+		watch->told_status = -1;
+		poke_others(watch);
+	}
+	watch->watches->o.on_state(watch->watches->o.arg);
+}
+
+static int new_informers(struct watches *w, struct err *err)
+{
+	const struct informer_options options[WATCH_KIND_COUNT] = {
+		[WATCH_CLUSTERS] = { .resource = resource_find("ray.io/v1", "RayCluster") },
+		[WATCH_PODS] = { .resource = resource_find("v1", "Pod"),
+				 .label_selector = "ray.io/is-ray-node=yes",
+				 .index_fn = cluster_key,
+				 .fields = pod_fields },
+		[WATCH_SERVICES] = { .resource = resource_find("v1", "Service"),
+				     .label_selector = CLUSTER_LABEL },
+		[WATCH_FAILURES] = { .resource = resource_find("afterglow.dev/v1alpha1", "RayFailure"),
+				     .metadata_only = true },
+	};
+
+	for (size_t i = 0; i < WATCH_KIND_COUNT; i++) {
+		struct informer_options o = options[i];
+		o.namespace = w->o.namespace;
+		o.on_state = on_state;
+		o.on_change = on_change;
+		o.arg = &w->kinds[i];
+		w->kinds[i] = (struct watch){ .watches = w, .kind = (enum watch_kind)i, .told_status = -1 };
+		int r = informer_new(w->o.base, w->o.client, &o, &w->kinds[i].informer, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int watches_new(const struct watches_options *options, struct watches **ret_watches, struct err *err)
+{
+	struct watches *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return err_set(err, ENOMEM, "watches");
+	w->o = *options;
+	int r = new_informers(w, err);
+	if (r < 0) {
+		watches_free(w);
+		return r;
+	}
+	*ret_watches = w;
+	return 0;
+}
+
+void watches_free(struct watches *w)
+{
+	if (!w)
+		return;
+	for (size_t i = 0; i < WATCH_KIND_COUNT; i++)
+		informer_free(w->kinds[i].informer);
+	free(w);
+}
+
+void watches_start(struct watches *w)
+{
+	for (size_t i = 0; i < WATCH_KIND_COUNT; i++)
+		informer_resync(w->kinds[i].informer);
+}
+
+struct informer *watches_informer(const struct watches *w, enum watch_kind kind)
+{
+	return w->kinds[kind].informer;
+}
+
+const struct store *watches_store(const struct watches *w, enum watch_kind kind)
+{
+	return informer_store(w->kinds[kind].informer);
+}
+
+bool watches_synced(const struct watches *w)
+{
+	return informer_synced(w->kinds[WATCH_CLUSTERS].informer) && informer_synced(w->kinds[WATCH_PODS].informer) &&
+	       informer_synced(w->kinds[WATCH_SERVICES].informer);
+}
+
+void watches_learn(struct watches *w, cJSON *object)
+{
+	static const enum watch_kind kinds[] = { WATCH_CLUSTERS, WATCH_PODS, WATCH_SERVICES };
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (resource_of(object) == informer_resource(w->kinds[kinds[i]].informer)) {
+			informer_learn(w->kinds[kinds[i]].informer, object);
+			return;
+		}
+	cJSON_Delete(object);
+}
+
+void watches_learn_gone(struct watches *w, const cJSON *body)
+{
+	_cleanup_free_ char *key = object_key(body);
+
+	if (key && resource_of(body) == informer_resource(w->kinds[WATCH_PODS].informer))
+		informer_learn_gone(w->kinds[WATCH_PODS].informer, key, json_str(body, "metadata.uid"));
+}
+
+bool watches_ready(const struct watches *w, struct strbuf *out)
+{
+	bool ready = true;
+
+	for (size_t i = 0; i < WATCH_KIND_COUNT; i++) {
+		const struct informer *informer = w->kinds[i].informer;
+		bool synced = informer_synced(informer);
+		strbuf_addf(out, "%s: %s%s%s\n", informer_resource(informer)->plural, synced ? "synced" : "not synced",
+			    *informer_trouble(informer) ? ": " : "", informer_trouble(informer));
+		ready = ready && synced;
+	}
+	return ready;
+}
+
+void watches_metrics(const struct watches *w, struct metrics *m)
+{
+	int64_t now = now_boottime_ns();
+
+	for (size_t i = 0; i < WATCH_KIND_COUNT; i++) {
+		const struct informer *informer = w->kinds[i].informer;
+		const struct reflector *r = informer_reflector(informer);
+		const char *plural = informer_resource(informer)->plural;
+		metrics_set(m, METRIC_WATCH_SYNCED, r->synced, "resource=\"%s\"", plural);
+		metrics_set(m, METRIC_WATCH_OBJECTS, (double)informer_store(informer)->entries.n, "resource=\"%s\"", plural);
+		metrics_set(m, METRIC_WATCH_LISTS, (double)r->lists, "resource=\"%s\"", plural);
+		metrics_set(m, METRIC_WATCH_WATCHES, (double)r->watches, "resource=\"%s\"", plural);
+		if (r->alive_ns)
+			metrics_set(m, METRIC_WATCH_AGE, (double)(now - r->alive_ns) / 1e9, "resource=\"%s\"", plural);
+	}
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kinds that the operator follows, each with a live copy; what the log, readiness and metrics say of them. */
+#ifndef AFTERGLOW_OPERATOR_WATCHES_H
+#define AFTERGLOW_OPERATOR_WATCHES_H
+
+#include <event2/event.h>
+
+#include "lib/strbuf.h"
+#include "operator/kube/client.h"
+#include "operator/kube/informer.h"
+#include "operator/metrics.h"
+
+#define CLUSTER_LABEL "ray.io/cluster"
+
+enum watch_kind { WATCH_CLUSTERS, WATCH_PODS, WATCH_SERVICES, WATCH_FAILURES, WATCH_KIND_COUNT };
+
+struct watches;
+
+struct watches_options {
+	struct event_base *base;
+	struct client *client;
+	const char *namespace; /* NULL: all */
+	store_change_fn on_change[WATCH_KIND_COUNT];
+	void (*on_state)(void *arg); /* synced or trouble may have changed */
+	void *arg;
+};
+
+int watches_new(const struct watches_options *options, struct watches **ret_watches, struct err *err);
+void watches_free(struct watches *watches);
+void watches_start(struct watches *watches);
+
+struct informer *watches_informer(const struct watches *watches, enum watch_kind kind);
+const struct store *watches_store(const struct watches *watches, enum watch_kind kind);
+/* Whether all that planning reads is there: clusters, pods, services. */
+bool watches_synced(const struct watches *watches);
+
+/* The answer to a write of ours goes into the copy of its kind. Takes object. */
+void watches_learn(struct watches *watches, cJSON *object);
+/* What body names (a pod) is gone. */
+void watches_learn_gone(struct watches *watches, const cJSON *body);
+
+/* Whether all kinds are synced; appends a line per kind. */
+bool watches_ready(const struct watches *watches, struct strbuf *out);
+void watches_metrics(const struct watches *watches, struct metrics *metrics);
+
+/* The index of pods: "namespace/cluster" by the label; false without one. */
+bool cluster_key(const cJSON *object, char *buf, size_t size);
+
+#endif
