@@ -106,7 +106,7 @@ static void on_pod(void *arg, enum store_change change, const cJSON *before, con
 {
 	struct controller *c = arg;
 
-	recorder_see(c->recorder, after ? after : before);
+	recorder_see(c->recorder, after ? after : before, !after);
 	on_owned(c, change, before, after);
 }
 

@@ -18,6 +18,8 @@
 /* The pod's events are worth no longer wait. */
 #define EVENTS_DEADLINE_NS (5 * NS_PER_SEC)
 #define EVENTS_PATH_MAX 2048
+/* The kubelet gives its containers a second for an eviction, and is not always quick. */
+#define SETTLE_NS (20 * NS_PER_SEC)
 /* So long a dead pod is kept for its evidence; then its cluster must go on. */
 #define HOLD_NS (60 * NS_PER_SEC)
 
@@ -26,6 +28,8 @@ struct pending {
 	cJSON *failure;
 	char *key; /* "namespace/name" of the failure */
 	int64_t since_ns;
+	bool open;  /* its class may still change */
+	bool taken; /* in work, or was: it stays as it is */
 	bool events_asked;
 };
 
@@ -90,13 +94,33 @@ static bool known(const struct recorder *recorder, const char *key)
 	       store_has(informer_store(recorder->o.known), key);
 }
 
+/* One that waits, and the pod's status as it is now. Takes failure. */
+static void look_again(struct recorder *recorder, struct pending *p, cJSON *failure, bool open)
+{
+	_cleanup_json_ cJSON *owned = failure;
+	cJSON *old = p->failure;
+
+	if (p->taken || !p->open)
+		return;
+	p->failure = TAKE_PTR(owned);
+	cJSON_Delete(old);
+	p->open = open;
+	if (!open) {
+		workqueue_add(&recorder->queue, p->key);
+		recorder_wake(recorder);
+	}
+}
+
 /* Takes failure. */
-static void add(struct recorder *recorder, cJSON *failure)
+static void add(struct recorder *recorder, cJSON *failure, bool open)
 {
 	_cleanup_json_ cJSON *owned = failure;
 	_cleanup_free_ char *key = object_key(failure);
+	struct pending *waiting = key ? strmap_get(&recorder->pending, key) : NULL;
 
-	if (!key || known(recorder, key))
+	if (waiting)
+		look_again(recorder, waiting, TAKE_PTR(owned), open);
+	if (waiting || !key || known(recorder, key))
 		return;
 	if (recorder->pending.n >= PENDING_MAX) {
 		log_error("failure %s is lost: %d others wait to be written", key, PENDING_MAX);
@@ -112,11 +136,15 @@ static void add(struct recorder *recorder, cJSON *failure)
 	p->failure = TAKE_PTR(owned);
 	p->key = TAKE_PTR(key);
 	p->since_ns = now_boottime_ns();
-	workqueue_add(&recorder->queue, p->key);
+	p->open = open;
+	if (open)
+		workqueue_add_at(&recorder->queue, p->key, p->since_ns + SETTLE_NS);
+	else
+		workqueue_add(&recorder->queue, p->key);
 	recorder_wake(recorder);
 }
 
-void recorder_see(struct recorder *recorder, const cJSON *pod)
+void recorder_see(struct recorder *recorder, const cJSON *pod, bool gone)
 {
 	_cleanup_json_ cJSON *failures = NULL;
 	struct err err = { 0 };
@@ -128,7 +156,7 @@ void recorder_see(struct recorder *recorder, const cJSON *pod)
 		return;
 	}
 	while ((failure = cJSON_DetachItemFromArray(failures, 0)))
-		add(recorder, failure);
+		add(recorder, failure, !gone && failure_is_open(pod, failure));
 }
 
 void recorder_begin(struct recorder *recorder)
@@ -259,6 +287,8 @@ static void start(struct recorder *recorder, const char *key)
 {
 	struct pending *p = strmap_get(&recorder->pending, key);
 
+	if (p)
+		p->taken = true;
 	if (!p) {
 		workqueue_forget(&recorder->queue, key);
 		workqueue_done(&recorder->queue, key);

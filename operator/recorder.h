@@ -26,8 +26,11 @@ struct recorder_options {
 int recorder_new(const struct recorder_options *options, struct recorder **ret_recorder, struct err *err);
 void recorder_free(struct recorder *recorder);
 
-/* Looks at a pod, alive or in its last state. Starts nothing itself. */
-void recorder_see(struct recorder *recorder, const cJSON *pod);
+/*
+ * Looks at a pod, alive or (gone) in its last state. Starts nothing itself. A death that the pod's status may still
+ * explain waits for that, for a while.
+ */
+void recorder_see(struct recorder *recorder, const cJSON *pod, bool gone);
 /* To be called when writing may have become possible. */
 void recorder_wake(struct recorder *recorder);
 /* The RayFailure of that key exists, whoever wrote it. */

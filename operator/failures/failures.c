@@ -283,7 +283,7 @@ static void set_gaps(const struct death *d, cJSON *spec)
 	} else if (d->distrust) {
 		add_missing(spec, d->distrust, "the Afterglow sidecar and launcher running in the pod");
 	}
-	if (d->view.class == FAILURE_UNKNOWN && d->view.from_outside && !is_final(d))
+	if (d->view.lost && !is_final(d))
 		add_missing(spec, "the exit code: the kubelet lost the container and made 137 up",
 			    "the node's kubelet and runtime logs");
 	if (!is_final(d) && (d->view.class == FAILURE_KILLED || d->view.class == FAILURE_TERMINATED))
@@ -319,6 +319,23 @@ static cJSON *failure_new(struct death *d)
 	set_bundle(d, spec);
 	cJSON_Delete(TAKE_PTR(d->report));
 	return failure;
+}
+
+bool failure_is_open(const cJSON *pod, const cJSON *failure)
+{
+	/* What the pod's fate would outrank, or did not explain. */
+	static const enum failure_class open_questions[] = { FAILURE_KILLED, FAILURE_TERMINATED, FAILURE_POD_DELETED,
+							     FAILURE_UNKNOWN, FAILURE_APPLICATION_ERROR };
+	const char *class = json_str(failure, "spec.class"), *container = json_str(failure, "spec.container");
+
+	/* A pod that is deleted has its explanation. */
+	if (!class || !container || json_str(pod, "metadata.deletionTimestamp") ||
+	    !json_get(failure, "spec.exitCode"))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(open_questions); i++)
+		if (strcmp(class, failure_class_name(open_questions[i])) == 0)
+			return podview_is_open(pod, container, json_str(failure, "spec.containerID"));
+	return false;
 }
 
 /* --- The pod -------------------------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 #define AFTERGLOW_OPERATOR_FAILURES_FAILURES_H
 
 #include <cjson/cJSON.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/err.h"
@@ -20,5 +21,8 @@
  * RayFailure says what is missing.
  */
 int failures_from_pod(const cJSON *pod, int64_t now_ns, cJSON **ret_array, struct err *err);
+
+/* Whether a later state of the pod may give that failure another class: better not to write it yet. */
+bool failure_is_open(const cJSON *pod, const cJSON *failure);
 
 #endif

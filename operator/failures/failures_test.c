@@ -102,6 +102,10 @@ static void the_pods_status_tells_what_it_can(void **state)
 		  "unknown reason" },
 		{ "", "  reason: Evicted\n  message: low on memory\n", "exitCode: 137, reason: Error",
 		  "Evicted", "certain", "SIGKILL", "its pod was evicted" },
+		{ "", "  reason: Evicted\n", "exitCode: 137, reason: ContainerStatusUnknown", "Evicted", "certain", NULL,
+		  "its pod was evicted" },
+		{ ", deletionTimestamp: \"2026-11-21T01:05:00Z\"", "", "exitCode: 137, reason: ContainerStatusUnknown",
+		  "PodDeleted", "likely", NULL, "" },
 		{ "", "  reason: Evicted\n", "exitCode: 1", "Evicted", "likely", NULL, "" },
 		{ "", "  reason: Evicted\n", "exitCode: 139", "Segfault", "certain", "SIGSEGV", "" },
 		{ "", "  reason: Evicted\n", "exitCode: 137, reason: OOMKilled", "KernelOOMContainer",
@@ -412,12 +416,54 @@ static void a_container_that_cannot_be_started_is_one_failure_for_each_reason(vo
 	}
 }
 
+/* The kubelet writes "Evicted" only when the last container of the pod has ended. */
+static void what_the_status_may_still_explain_is_open(void **state)
+{
+	static const struct {
+		const char *metadata, *status, *terminated;
+		bool open;
+	} rows[] = {
+		{ "", "", "exitCode: 137, reason: Error", true },
+		{ "", "", "exitCode: 137, reason: ContainerStatusUnknown", true },
+		{ "", "", "exitCode: 143", true },
+		{ "", "", "exitCode: 1", true },
+		{ "", "", "exitCode: 143, message: " FINAL("PodDeleted", "143"), true },
+		{ "", "", "exitCode: 137, reason: OOMKilled", false },
+		{ "", "", "exitCode: 139", false },
+		{ "", "", "exitCode: 127", false },
+		{ "", "", "exitCode: 128, reason: StartError", false },
+		{ "", "", "exitCode: 137, message: " FINAL("KernelOOMNode", "137"), false },
+		{ "", "  reason: Evicted\n", "exitCode: 137, reason: Error", false },
+		{ "", "  conditions: [{type: DisruptionTarget, status: \"True\", reason: PreemptionByScheduler}]\n",
+		  "exitCode: 143", false },
+		{ ", deletionTimestamp: \"2026-11-21T01:05:00Z\"", "", "exitCode: 137", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_json_ cJSON *pod = pod_with(rows[i].metadata, rows[i].status, rows[i].terminated);
+		_cleanup_json_ cJSON *array = failures_of(pod);
+		cJSON *status = json_get(pod, "status"), *container = json_get(status, "containerStatuses")->child;
+
+		if (failure_is_open(pod, array->child) != rows[i].open)
+			fail_msg("row %zu (%s)", i, rows[i].terminated);
+		json_set_str(status, "phase", "Failed");
+		assert_false(failure_is_open(pod, array->child));
+		/* Started again: it was not the pod's fate. */
+		json_set_str(status, "phase", "Running");
+		json_set(container, "lastState", cJSON_Duplicate(json_get(container, "state"), true));
+		json_set(container, "state", cJSON_CreateObject());
+		assert_false(failure_is_open(pod, array->child));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_pods_status_tells_what_it_can),
 		cmocka_unit_test(the_object_is_complete),
 		cmocka_unit_test(report_and_status_are_weighed),
+		cmocka_unit_test(what_the_status_may_still_explain_is_open),
 		cmocka_unit_test(a_snapshot_is_called_one),
 		cmocka_unit_test(a_bundle_of_somebody_else_is_not_passed_on),
 		cmocka_unit_test(each_dead_instance_is_one_failure_but_not_the_recorders),

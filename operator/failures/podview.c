@@ -102,18 +102,24 @@ static bool by_kubelet_reason(const cJSON *terminated, int64_t exit_code, struct
 		set_evidence(v, "kubelet", reason, json_str(terminated, "message"));
 		return true;
 	}
-	if (is(reason, "ContainerStatusUnknown")) {
-		/* The kubelet made 137 up: it found no container to ask. */
-		decide(v, FAILURE_UNKNOWN, CONFIDENCE_UNKNOWN, true);
-		set_evidence(v, "kubelet", reason, json_str(terminated, "message"));
-		return true;
-	}
 	if (is(reason, "OOMKilled")) {
 		decide(v, FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, false);
 		v->signal = exit_code == EXIT_SIGNAL_BASE + SIGKILL ? SIGKILL : v->signal;
 		return true;
 	}
 	return false;
+}
+
+/* The kubelet made 137 up: it found no container to ask. */
+static bool is_lost(const cJSON *terminated)
+{
+	return is(json_str(terminated, "reason"), "ContainerStatusUnknown");
+}
+
+static void by_loss(const cJSON *terminated, struct podview *v)
+{
+	decide(v, FAILURE_UNKNOWN, CONFIDENCE_UNKNOWN, true);
+	set_evidence(v, "kubelet", json_str(terminated, "reason"), json_str(terminated, "message"));
 }
 
 /* deletionTimestamp is when the grace ends; asked for was it the grace earlier. */
@@ -212,7 +218,7 @@ void podview_classify(const cJSON *pod, const char *container, const cJSON *term
 		      struct podview *ret_view)
 {
 	int64_t exit_code = json_int(terminated, "exitCode", -1);
-	struct podview v = { 0 };
+	struct podview v = { .lost = is_lost(terminated) };
 
 	if (exit_code > EXIT_SIGNAL_BASE && exit_code <= EXIT_SIGNAL_BASE + 64)
 		v.signal = (int)exit_code - EXIT_SIGNAL_BASE;
@@ -226,13 +232,27 @@ void podview_classify(const cJSON *pod, const char *container, const cJSON *term
 		 (by_pod_reason(pod, &v) || by_disruption(pod, &v) ||
 		  by_deletion(pod, terminated, exit_code, &v)))
 		v.confidence = is_kill(exit_code) ? v.confidence : CONFIDENCE_LIKELY;
+	else if (v.lost)
+		by_loss(terminated, &v);
 	else
 		by_exit_code(exit_code, &v);
-	if (v.class == FAILURE_UNKNOWN && v.from_outside)
+	if (v.lost)
 		v.signal = 0;
 	set_sentence(pod, container, exit_code, &v);
 	add_start_error(terminated, &v);
 	*ret_view = v;
+}
+
+bool podview_is_open(const cJSON *pod, const char *container, const char *container_id)
+{
+	const cJSON *status = json_find(json_get(pod, "status.containerStatuses"), "name", container);
+	const cJSON *terminated = json_get(status, "state.terminated");
+	const char *phase = json_str(pod, "status.phase"), *id = json_str(terminated, "containerID");
+
+	/* Without an ID it is told by its number, which is the same. */
+	if (!terminated || (container_id && id && strcmp(container_id, id) != 0))
+		return false;
+	return !is(phase, "Failed") && !is(phase, "Succeeded") && may_be_from_outside(json_int(terminated, "exitCode", -1));
 }
 
 bool podview_cannot_start(const char *reason)

@@ -16,6 +16,7 @@ struct podview {
 	enum failure_class class;
 	enum confidence confidence;
 	int signal;         /* 0: it did not die by one */
+	bool lost;          /* the kubelet found no container to ask: the exit code is made up */
 	bool from_outside;  /* by the pod's fate, not the exit code: outranks a recorder's Killed or Terminated */
 	char sentence[512]; /* without a full stop at the end, as the recorder's */
 	char evidence[512]; /* beside the kubelet's exit code and reason, "" for none */
@@ -28,6 +29,13 @@ struct podview {
  */
 void podview_classify(const cJSON *pod, const char *container, const cJSON *terminated, bool current,
 		      struct podview *ret_view);
+
+/*
+ * Whether the pod's status may still say more of the end of this container, which
+ * was its last instance: the kubelet writes an eviction, or a shutdown of the node,
+ * into the status only when all containers have ended; and it starts most again soon.
+ */
+bool podview_is_open(const cJSON *pod, const char *container, const char *container_id);
 
 /* Whether a waiting container of that reason cannot be started, rather than not yet. NULL: no. */
 bool podview_cannot_start(const char *reason);

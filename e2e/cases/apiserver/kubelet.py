@@ -56,6 +56,18 @@ class Kubelet:
                     "state": ended(pod, n, 0, 0, reason="Completed")} for n in names[1:]]
         return self.say(pod, "Failed", states, False)
 
+    def ending(self, pod, exit_code, **more):
+        """The Ray container ended; the others still run, and what becomes of the pod is not said yet."""
+        names = [c["name"] for c in pod["spec"]["containers"]]
+        ray = {**running(pod, names[0]), "ready": False, "started": False, "state": ended(pod, names[0], 0, exit_code, **more)}
+        return self.say(pod, "Running", [ray] + [running(pod, n) for n in names[1:]], False)
+
+    def evicted(self, pod, exit_code, **more):
+        """All containers have ended, and the pod's status says why."""
+        self.api.patch("pods", pod["metadata"]["name"], {"status": {
+            "reason": "Evicted", "message": "The node was low on resource: memory."}}, "status")
+        return self.end(pod, exit_code, **more)
+
     def restart(self, pod, restart, exit_code, **more):
         """The Ray container ended and was started again, for the restart-th time."""
         names = [c["name"] for c in pod["spec"]["containers"]]

@@ -172,6 +172,40 @@ def test_a_pod_that_nobody_manages_is_recorded_and_left_alone(operator, api, kub
     assert not plane.writes(api.namespace, "pods")
 
 
+LOST = {"reason": "ContainerStatusUnknown", "message": "The container could not be located when the pod was terminated"}
+
+
+def pending(operator):
+    return operator.metric("afterglow_failures_pending")
+
+
+@pytest.mark.parametrize("code, more", [(137, LOST), (137, {}), (143, {}), (1, {})])
+def test_an_eviction_of_which_the_status_speaks_last_is_an_eviction(make, operator, kubelet, code, more):
+    cluster = make("demo", group("small", 1))
+    _, (worker,) = cluster.wait_pods(1, 1)
+    kubelet.run_all()
+    kubelet.ending(worker, code, **more)
+    wait_for("the operator to wait for more", lambda: pending(operator) == 1)
+    assert cluster.failures() == []
+    kubelet.evicted(worker, code, **more)
+    (failure,) = cluster.wait_failures(1)
+    assert (failure["spec"]["class"], failure["spec"]["exitCode"]) == ("Evicted", code)
+    assert any("low on resource" in e["text"] for e in failure["spec"]["evidence"])
+
+
+def test_a_kill_that_nothing_explains_later_is_a_kill(make, operator, kubelet):
+    cluster = make("demo", group("small", 3))
+    _, (restarted, deleted, silent) = cluster.wait_pods(1, 3)
+    kubelet.run_all()
+    for pod in restarted, deleted, silent:
+        kubelet.ending(pod, 137)
+    wait_for("the operator to wait for more", lambda: pending(operator) == 3)
+    kubelet.restart(restarted, 1, 137)
+    kubelet.api.delete("pods", deleted["metadata"]["name"])
+    found = cluster.wait_failures(3)  # of the one that stays as it is, after a while
+    assert {f["spec"]["class"] for f in found} == {"Killed"}
+
+
 def test_a_dead_pod_that_vanishes_is_recorded_from_its_last_state(make, operator, api, kubelet):
     cluster = make("demo", group("small", 1))
     _, (worker,) = cluster.wait_pods(1, 1)
