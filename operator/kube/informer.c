@@ -8,12 +8,14 @@
 
 #include "lib/strbuf.h"
 #include "lib/units.h"
+#include "operator/kube/list_decoder.h"
 #include "operator/kube/projection.h"
 #include "operator/kube/watch_decoder.h"
 
-/* A page of 500 pods of 200 kB; the list without a limit has to fit as well. */
-#define LIST_MAX ((size_t)256 << 20)
 #define LIST_DEADLINE_NS (60 * NS_PER_SEC)
+/* In one piece it may be all of a large cluster. */
+#define UNLIMITED_DEADLINE_NS (300 * NS_PER_SEC)
+#define INITIAL_EVENTS_END "k8s.io/initial-events-end"
 /* timeoutSeconds is the server's promise; ours comes a little later. */
 #define WATCH_GRACE_NS (5 * NS_PER_SEC)
 #define PATH_MAX_BYTES 16384
@@ -31,8 +33,11 @@ struct informer {
 
 	struct reflector reflector;
 	struct store store;
-	struct store fresh; /* the pages of a list that is not complete yet */
+	struct store fresh; /* what was read of a list or stream that is not complete yet */
 	struct watch_decoder decoder;
+	struct list_decoder list_decoder;
+	struct err list_trouble; /* why the list is no list */
+	uint64_t unknown_events;
 	struct client_call *call; /* the list or watch that runs */
 	bool stream_stopped; /* the stream said what to do next: */
 	struct reflector_step after_stream;
@@ -83,29 +88,22 @@ static void prepare(const struct informer *informer, cJSON *object)
 	cJSON_DeleteItemFromObjectCaseSensitive(object, "status");
 }
 
-/* Moves the items of a list into the fresh store. */
-static int take_items(struct informer *informer, cJSON *list)
-{
-	cJSON *items = cJSON_GetObjectItemCaseSensitive(list, "items"), *item;
+/* --- Lists ------------------------------------------------------------------------------------------------ */
 
-	while ((item = cJSON_DetachItemFromArray(items, 0))) {
-		if (!cJSON_IsObject(item)) {
-			cJSON_Delete(item);
-			continue;
-		}
-		prepare(informer, item);
-		if (store_put(&informer->fresh, item, false, NULL, NULL) == -ENOMEM)
-			return -ENOMEM;
-	}
-	return 0;
+static int on_list_item(void *arg, cJSON *item)
+{
+	struct informer *informer = arg;
+
+	prepare(informer, item);
+	/* An item without a name is none of an API server's; the others are good. */
+	return store_put(&informer->fresh, item, false, NULL, NULL) == -ENOMEM ? -ENOMEM : 0;
 }
 
-/* An empty list may come with "items":null, as Go prints an empty slice. */
-static bool is_list(const cJSON *object)
+static int on_list_data(void *arg, const void *data, size_t len)
 {
-	const cJSON *items = cJSON_GetObjectItemCaseSensitive(object, "items");
+	struct informer *informer = arg;
 
-	return cJSON_IsArray(items) || cJSON_IsNull(items);
+	return list_decoder_feed(&informer->list_decoder, data, len, on_list_item, informer, &informer->list_trouble);
 }
 
 static void on_list_done(void *arg, struct client_response *response)
@@ -116,17 +114,18 @@ static void on_list_done(void *arg, struct client_response *response)
 		.status = response->status,
 		.retry_after_ns = response->retry_after_ns,
 	};
+	const struct list_decoder *list = &informer->list_decoder;
 
 	informer->call = NULL;
-	informer->trouble = response->err;
-	if (response->err.code == 0 && !is_list(response->object))
-		err_set(&informer->trouble, EPROTO, "list of %s: the answer is no list", informer->resource->plural);
-	else if (response->err.code == 0 && take_items(informer, response->object) < 0)
-		err_set(&informer->trouble, ENOMEM, "list of %s", informer->resource->plural);
+	if (response->status / 100 == 2 && response->err.code == 0)
+		list_decoder_finish(list, &informer->list_trouble);
+	informer->trouble = informer->list_trouble.code ? informer->list_trouble : response->err;
+	if (informer->list_trouble.code)
+		err_wrap(&informer->trouble, "list of %s", informer->resource->plural);
 	if (informer->trouble.code == 0) {
 		event.kind = REFLECTOR_PAGE_READ;
-		event.rv = json_str(response->object, "metadata.resourceVersion");
-		event.token = json_str(response->object, "metadata.continue");
+		event.rv = json_str(list->metadata, "resourceVersion");
+		event.token = json_str(list->metadata, "continue");
 	}
 	tell_and_obey(informer, &event);
 }
@@ -145,6 +144,8 @@ static void start_list(struct informer *informer, bool unlimited)
 
 	if (!*token)
 		store_release(&informer->fresh);
+	list_decoder_release(&informer->list_decoder);
+	informer->list_trouble = (struct err){ 0 };
 	resource_path(informer->resource, informer->namespace, NULL, NULL, &path);
 	strbuf_adds(&path, unlimited ? "?limit=0" : "?limit=500");
 	add_query(&path, "labelSelector", informer->label_selector);
@@ -153,12 +154,14 @@ static void start_list(struct informer *informer, bool unlimited)
 		.method = "GET",
 		.path = strbuf_str(&path),
 		.accept = accept_of(informer, true),
-		.deadline_ns = LIST_DEADLINE_NS,
-		.answer_max = LIST_MAX,
+		.deadline_ns = unlimited ? UNLIMITED_DEADLINE_NS : LIST_DEADLINE_NS,
+		.data = on_list_data,
 	};
 	if (client_start(informer->client, &request, on_list_done, informer, &informer->call, &informer->trouble) < 0)
 		start_failed(informer, REFLECTOR_LIST_FAILED);
 }
+
+/* --- Watches and streams ---------------------------------------------------------------------------------- */
 
 /* The stream cannot be left from inside: it is refused, and on_watch_done goes on. */
 static int stop_stream(struct informer *informer, const struct reflector_step *step)
@@ -170,52 +173,113 @@ static int stop_stream(struct informer *informer, const struct reflector_step *s
 	return -ECANCELED;
 }
 
+/*
+ * What a Status says, as a code. Old servers sent the reason Expired with
+ * another code; and a version that is too new for the server, after it was
+ * restored from a copy, is as useless as one that is too old.
+ */
+static int code_of(const cJSON *status, int fallback)
+{
+	const char *reason = json_str(status, "reason");
+	const cJSON *causes = json_get(status, "details.causes");
+
+	if (json_find(causes, "reason", "ResourceVersionTooLarge"))
+		return 410;
+	if (reason && (strcmp(reason, "Expired") == 0 || strcmp(reason, "Gone") == 0))
+		return 410;
+	return (int)json_int(status, "code", fallback);
+}
+
 static int on_error_event(struct informer *informer, const cJSON *status)
 {
 	struct reflector_event event = {
 		.kind = REFLECTOR_WATCH_ERROR,
-		.status = (int)json_int(status, "code", 0),
+		.status = code_of(status, 0),
 		.retry_after_ns = MIN(MAX(json_int(status, "details.retryAfterSeconds", 0), 0), 3600) * NS_PER_SEC,
 	};
-	const char *message = json_str(status, "message"), *reason = json_str(status, "reason");
+	const char *message = json_str(status, "message");
 
-	/* Old servers sent the reason with another code. */
-	if (reason && (strcmp(reason, "Expired") == 0 || strcmp(reason, "Gone") == 0))
-		event.status = 410;
 	err_set(&informer->trouble, EPROTO, "watch of %s: %d %s", informer->resource->plural, event.status,
 		message ? message : "");
 	struct reflector_step step = tell(informer, &event);
 	return stop_stream(informer, &step);
 }
 
+static void swap(struct informer *informer)
+{
+	store_swap(&informer->store, &informer->fresh, informer->reflector.rv, informer->on_change, informer->arg);
+	malloc_trim(0); /* what reading the list took is not needed again for long */
+}
+
+static bool ends_initial_events(const struct watch_event *event)
+{
+	const cJSON *annotations = json_get(event->object, "metadata.annotations");
+	const char *value =
+		cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, INITIAL_EVENTS_END));
+
+	return event->type == WATCH_BOOKMARK && value && strcmp(value, "true") == 0;
+}
+
+/* Into the copy that is served, or the one that is being read. */
+static int take_event(struct informer *informer, struct watch_event *event, bool initial)
+{
+	struct store *store = initial ? &informer->fresh : &informer->store;
+	store_change_fn on_change = initial ? NULL : informer->on_change;
+
+	if (event->type == WATCH_BOOKMARK)
+		return 0;
+	prepare(informer, event->object);
+	if (event->type == WATCH_DELETED) {
+		_cleanup_free_ char *key = object_key(event->object);
+		if (key)
+			store_remove(store, key, event->object, on_change, informer->arg);
+		return 0;
+	}
+	/* -ENOMEM counts as garbage: list again, later. */
+	return store_put(store, TAKE_PTR(event->object), false, on_change, informer->arg) == -ENOMEM ? -ENOMEM : 0;
+}
+
+static void trouble_is_over(struct informer *informer)
+{
+	if (!informer->trouble.code)
+		return;
+	informer->trouble = (struct err){ 0 };
+	if (informer->on_state)
+		informer->on_state(informer->arg, informer);
+}
+
+static void initial_events_end(struct informer *informer, const struct reflector_step *step)
+{
+	if (!step->swap)
+		return;
+	informer->trouble = (struct err){ 0 };
+	swap(informer);
+	if (informer->on_state)
+		informer->on_state(informer->arg, informer);
+}
+
 static int on_watch_event(void *arg, struct watch_event *watch_event)
 {
 	struct informer *informer = arg;
+	bool initial = informer->reflector.state == REFLECTOR_STREAMING;
 	struct reflector_event event = { .kind = REFLECTOR_OBJECT };
 
 	if (watch_event->type == WATCH_ERROR)
 		return on_error_event(informer, watch_event->object);
-	if (watch_event->type == WATCH_UNKNOWN)
+	if (watch_event->type == WATCH_UNKNOWN) {
+		informer->unknown_events++;
 		return 0;
+	}
+	if (initial && ends_initial_events(watch_event))
+		event.kind = REFLECTOR_INITIAL_END;
 	event.rv = json_str(watch_event->object, "metadata.resourceVersion");
 	struct reflector_step step = tell(informer, &event);
-	if (informer->trouble.code) {
-		informer->trouble = (struct err){ 0 };
-		if (informer->on_state)
-			informer->on_state(informer->arg, informer);
-	}
-	if (watch_event->type == WATCH_DELETED) {
-		_cleanup_free_ char *key = object_key(watch_event->object);
-		prepare(informer, watch_event->object);
-		if (key)
-			store_remove(&informer->store, key, watch_event->object, informer->on_change, informer->arg);
-	} else if (watch_event->type != WATCH_BOOKMARK) {
-		prepare(informer, watch_event->object);
-		if (store_put(&informer->store, TAKE_PTR(watch_event->object), false, informer->on_change,
-			      informer->arg) == -ENOMEM)
-			return -ENOMEM; /* counts as garbage: list again, later */
-	}
-	return stop_stream(informer, &step);
+	if (event.kind == REFLECTOR_INITIAL_END)
+		initial_events_end(informer, &step);
+	else if (!initial)
+		trouble_is_over(informer);
+	int r = take_event(informer, watch_event, initial);
+	return r < 0 ? r : stop_stream(informer, &step);
 }
 
 static int on_watch_data(void *arg, const void *data, size_t len)
@@ -242,36 +306,44 @@ static void on_watch_done(void *arg, struct client_response *response)
 		.status = response->status,
 		.retry_after_ns = response->retry_after_ns,
 	};
+	struct reflector_step step = informer->after_stream;
 
 	informer->call = NULL;
-	if (informer->stream_stopped) {
-		informer->stream_stopped = false;
-		struct reflector_step step = informer->after_stream;
-		obey(informer, &step);
-		return;
+	if (!informer->stream_stopped) {
+		if (response->status / 100 != 2) {
+			event.kind = REFLECTOR_WATCH_REFUSED;
+			event.status = code_of(response->object, response->status);
+		}
+		step = tell(informer, &event);
+		/* A server that knows no streams is in order: the list says what is not. */
+		if (event.kind == REFLECTOR_WATCH_REFUSED && step.action != REFLECTOR_LIST)
+			informer->trouble = response->err;
 	}
-	if (response->status / 100 != 2) {
-		event.kind = REFLECTOR_WATCH_REFUSED;
-		informer->trouble = response->err;
-	}
-	tell_and_obey(informer, &event);
+	informer->stream_stopped = false;
+	obey(informer, &step);
 }
 
-static void start_watch(struct informer *informer, int timeout_s)
+static void start_watch(struct informer *informer, const struct reflector_step *step)
 {
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_MAX_BYTES);
+	bool stream = step->action == REFLECTOR_STREAM;
 
 	watch_decoder_release(&informer->decoder);
 	watch_decoder_init(&informer->decoder);
+	if (stream)
+		store_release(&informer->fresh);
 	resource_path(informer->resource, informer->namespace, NULL, NULL, &path);
-	strbuf_addf(&path, "?watch=1&allowWatchBookmarks=true&timeoutSeconds=%d", timeout_s);
+	strbuf_addf(&path, "?watch=1&allowWatchBookmarks=true&timeoutSeconds=%d", step->timeout_s);
 	add_query(&path, "labelSelector", informer->label_selector);
-	add_query(&path, "resourceVersion", informer->reflector.rv);
+	if (stream)
+		strbuf_adds(&path, "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=");
+	else
+		add_query(&path, "resourceVersion", informer->reflector.rv);
 	struct client_request request = {
 		.method = "GET",
 		.path = strbuf_str(&path),
 		.accept = accept_of(informer, false),
-		.deadline_ns = timeout_s * NS_PER_SEC + WATCH_GRACE_NS,
+		.deadline_ns = step->timeout_s * NS_PER_SEC + WATCH_GRACE_NS,
 		.data = on_watch_data,
 	};
 	if (client_start(informer->client, &request, on_watch_done, informer, &informer->call, &informer->trouble) < 0)
@@ -292,15 +364,12 @@ static void obey(struct informer *informer, const struct reflector_step *step)
 	if (step->action == REFLECTOR_GO_ON)
 		return;
 	drop_call(informer);
-	if (step->swap) {
-		store_swap(&informer->store, &informer->fresh, informer->reflector.rv, informer->on_change,
-			   informer->arg);
-		malloc_trim(0); /* what reading the list took is not needed again for long */
-	}
+	if (step->swap)
+		swap(informer);
 	if (step->action == REFLECTOR_LIST)
 		start_list(informer, step->unlimited);
-	else if (step->action == REFLECTOR_WATCH)
-		start_watch(informer, step->timeout_s);
+	else if (step->action == REFLECTOR_WATCH || step->action == REFLECTOR_STREAM)
+		start_watch(informer, step);
 	else
 		evtimer_add(informer->timer, &tv);
 	if (informer->on_state)
@@ -355,6 +424,7 @@ int informer_new(struct event_base *base, struct client *client, const struct in
 	store_init(&informer->store, options->index_fn);
 	store_init(&informer->fresh, options->index_fn);
 	watch_decoder_init(&informer->decoder);
+	list_decoder_init(&informer->list_decoder);
 	reflector_init(&informer->reflector, (uint64_t)now_boottime_ns() ^ (uintptr_t)informer);
 	informer->client = client;
 	informer->resource = options->resource;
@@ -390,6 +460,7 @@ void informer_free(struct informer *informer)
 	store_release(&informer->store);
 	store_release(&informer->fresh);
 	watch_decoder_release(&informer->decoder);
+	list_decoder_release(&informer->list_decoder);
 	free(informer->namespace);
 	free(informer->label_selector);
 	free(informer);
@@ -435,6 +506,11 @@ const struct resource *informer_resource(const struct informer *informer)
 const struct reflector *informer_reflector(const struct informer *informer)
 {
 	return &informer->reflector;
+}
+
+uint64_t informer_unknown_events(const struct informer *informer)
+{
+	return informer->unknown_events;
 }
 
 const char *informer_trouble(const struct informer *informer)

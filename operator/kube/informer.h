@@ -51,5 +51,7 @@ const struct resource *informer_resource(const struct informer *informer);
 /* For logs, metrics and readiness: the machine's state, and the last failure in words ("" after a success). */
 const struct reflector *informer_reflector(const struct informer *informer);
 const char *informer_trouble(const struct informer *informer);
+/* Events of a type that we do not know, of a newer server, which were passed over. */
+uint64_t informer_unknown_events(const struct informer *informer);
 
 #endif

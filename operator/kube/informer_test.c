@@ -9,6 +9,11 @@
 #define META(name, uid, rv) "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"" name "\",\"uid\":\"" uid \
 			    "\",\"resourceVersion\":\"" rv "\",\"managedFields\":[{}]},\"spec\":{\"x\":1}}"
 #define EVENT(type, object) "{\"type\":\"" type "\",\"object\":" object "}\n"
+/* A server that knows no streams. */
+#define NO_STREAMS { "GET", "watch=1 sendInitialEvents=true resourceVersionMatch=NotOlderThan resourceVersion=", 422, \
+		     "{\"kind\":\"Status\",\"code\":422,\"reason\":\"Invalid\"}" }
+#define INITIAL_END(rv) EVENT("BOOKMARK", "{\"kind\":\"Pod\",\"metadata\":{\"resourceVersion\":\"" rv \
+		"\",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}}}")
 #define LIST(rv, token, items) "{\"metadata\":{\"resourceVersion\":\"" rv "\",\"continue\":\"" token "\"},\"items\":" items "}"
 
 struct told {
@@ -36,15 +41,18 @@ struct bed {
 	struct client *client;
 	struct informer *informer;
 	struct told told;
+	const char *const *fields;
 };
 
-static void bed_start(struct bed *bed, const struct exchange *script, size_t n, size_t wanted, bool metadata_only)
+static void bed_start_with_fields(struct bed *bed, const struct exchange *script, size_t n, size_t wanted,
+				  bool metadata_only)
 {
 	struct informer_options options = {
 		.resource = resource_find("v1", "Pod"),
 		.namespace = "ns",
 		.label_selector = "a=b,c",
 		.metadata_only = metadata_only,
+		.fields = bed->fields,
 		.on_change = tell,
 		.arg = &bed->told,
 	};
@@ -59,6 +67,12 @@ static void bed_start(struct bed *bed, const struct exchange *script, size_t n, 
 	turn_until(bed->server.base, &bed->told.done);
 }
 
+static void bed_start(struct bed *bed, const struct exchange *script, size_t n, size_t wanted, bool metadata_only)
+{
+	bed->fields = NULL;
+	bed_start_with_fields(bed, script, n, wanted, metadata_only);
+}
+
 static void bed_stop(struct bed *bed)
 {
 	informer_free(bed->informer);
@@ -70,6 +84,7 @@ static void bed_stop(struct bed *bed)
 static void pages_then_events_then_a_watch_from_the_last_version(void **state)
 {
 	static const struct exchange script[] = {
+		NO_STREAMS,
 		{ "GET", "/api/v1/namespaces/ns/pods? limit=500 labelSelector=a%3Db%2Cc", 200,
 		  LIST("10", "t1", "[" META("a", "u1", "5") "]") },
 		{ "GET", "continue=t1", 200, LIST("10", "", "[" META("b", "u2", "7") "]") },
@@ -95,6 +110,7 @@ static void pages_then_events_then_a_watch_from_the_last_version(void **state)
 static void a_410_in_the_stream_lists_again_and_tells_what_was_missed(void **state)
 {
 	static const struct exchange script[] = {
+		NO_STREAMS,
 		{ "GET", "limit=500", 200, LIST("10", "", "[" META("a", "u1", "5") "," META("b", "u2", "6") "]") },
 		{ "GET", "watch=1", 200, EVENT("ERROR", "{\"kind\":\"Status\",\"code\":410,\"reason\":\"Expired\"}"), NULL, NULL,
 		  true },
@@ -113,6 +129,7 @@ static void a_410_in_the_stream_lists_again_and_tells_what_was_missed(void **sta
 static void metadata_alone_is_kept_where_that_is_enough_and_null_is_an_empty_list(void **state)
 {
 	static const struct exchange script[] = {
+		NO_STREAMS,
 		{ "GET", "limit=500", 200, LIST("10", "", "null") },
 		{ "GET", "watch=1", 200, EVENT("ADDED", META("a", "u1", "11")), NULL, NULL, true },
 	};
@@ -137,6 +154,7 @@ static cJSON *written(const char *text)
 static void own_writes_are_read_at_once_unless_the_watch_has_passed_them(void **state)
 {
 	static const struct exchange script[] = {
+		NO_STREAMS,
 		{ "GET", "limit=500", 200, LIST("10", "", "[]") },
 		{ "GET", "watch=1", 200, EVENT("ADDED", META("a", "u1", "11")), NULL, NULL, true },
 	};
@@ -157,6 +175,100 @@ static void own_writes_are_read_at_once_unless_the_watch_has_passed_them(void **
 	bed_stop(&bed);
 }
 
+static void a_stream_fills_the_copy_and_goes_on_as_its_watch(void **state)
+{
+	static const struct exchange script[] = {
+		{ "GET", "/api/v1/namespaces/ns/pods? watch=1 sendInitialEvents=true allowWatchBookmarks=true labelSelector=a%3Db%2Cc "
+			 "resourceVersion=",
+		  200,
+		  EVENT("ADDED", META("a", "u1", "9")) EVENT("ADDED", META("b", "u2", "5")) INITIAL_END("10")
+			  EVENT("MODIFIED", META("a", "u1", "11")) EVENT("FUTURE", "{}") EVENT("DELETED", META("b", "u2", "12")),
+		  NULL, NULL, true },
+		{ "GET", "watch=1 resourceVersion=12", 200, EVENT("ADDED", META("c", "u3", "13")), NULL, NULL, true },
+	};
+	struct bed bed;
+	(void)state;
+
+	bed_start(&bed, script, ARRAY_SIZE(script), 5, false);
+	assert_true(informer_synced(bed.informer));
+	assert_non_null(strstr(strbuf_str(&bed.told.text), "~a 11;-b 12;+c 13;"));
+	assert_int_equal(informer_reflector(bed.informer)->lists, 1);
+	assert_int_equal(informer_unknown_events(bed.informer), 1);
+	assert_int_equal(informer_store(bed.informer)->entries.n, 2);
+	bed_stop(&bed);
+}
+
+static void a_stream_that_is_cut_is_thrown_away_and_the_old_copy_serves(void **state)
+{
+	static const struct exchange script[] = {
+		{ "GET", "sendInitialEvents=true", 200,
+		  EVENT("ADDED", META("a", "u1", "9")) INITIAL_END("10")
+			  EVENT("ERROR", "{\"kind\":\"Status\",\"code\":410,\"reason\":\"Expired\"}"),
+		  NULL, NULL, true },
+		{ "GET", "sendInitialEvents=true", 200, EVENT("ADDED", META("half", "u2", "19")), NULL, NULL, true },
+		{ "GET", "sendInitialEvents=true", 200,
+		  EVENT("ADDED", META("a", "u1", "9")) EVENT("ADDED", META("c", "u3", "29")) INITIAL_END("30"), NULL, NULL, true },
+	};
+	struct bed bed;
+	(void)state;
+
+	bed_start(&bed, script, ARRAY_SIZE(script), 2, false);
+	assert_string_equal(strbuf_str(&bed.told.text), "+a 9;+c 29;");
+	assert_int_equal(informer_reflector(bed.informer)->lists, 3);
+	bed_stop(&bed);
+}
+
+static void a_version_that_is_too_new_for_the_server_is_given_up(void **state)
+{
+	static const struct exchange script[] = {
+		{ "GET", "sendInitialEvents=true", 200, EVENT("ADDED", META("a", "u1", "900")) INITIAL_END("1000")
+			  EVENT("BOOKMARK", "{\"metadata\":{\"resourceVersion\":\"1001\"}}"), NULL, NULL, true },
+		{ "GET", "watch=1 resourceVersion=1001", 504,
+		  "{\"kind\":\"Status\",\"code\":504,\"reason\":\"Timeout\",\"message\":\"Too large resource version: 1001, current: 10\","
+		  "\"details\":{\"causes\":[{\"reason\":\"ResourceVersionTooLarge\",\"message\":\"Too large resource version\"}],"
+		  "\"retryAfterSeconds\":1}}" },
+		{ "GET", "sendInitialEvents=true", 200, EVENT("ADDED", META("b", "u2", "8")) INITIAL_END("10"), NULL, NULL, true },
+	};
+	struct bed bed;
+	(void)state;
+
+	bed_start(&bed, script, ARRAY_SIZE(script), 3, false);
+	assert_string_equal(strbuf_str(&bed.told.text), "+a 900;-a 900;+b 8;");
+	assert_string_equal(informer_reflector(bed.informer)->rv, "10");
+	bed_stop(&bed);
+}
+
+static void what_is_no_list_is_said_and_asked_for_again(void **state)
+{
+	static const struct exchange script[] = {
+		NO_STREAMS,
+		{ "GET", "limit=500", 200, "{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[" META("a", "u1", "5") },
+		{ "GET", "limit=500", 200, LIST("10", "", "[" META("b", "u2", "6") "]") },
+	};
+	struct bed bed;
+	(void)state;
+
+	bed_start(&bed, script, ARRAY_SIZE(script), 1, false);
+	assert_string_equal(strbuf_str(&bed.told.text), "+b 6;");
+	bed_stop(&bed);
+}
+
+static void only_the_fields_that_are_asked_for_are_kept(void **state)
+{
+	static const char *const fields[] = { "metadata.name", "metadata.namespace", "metadata.resourceVersion", "kind", NULL };
+	static const struct exchange script[] = {
+		{ "GET", "sendInitialEvents=true", 200, EVENT("ADDED", META("a", "u1", "9")) INITIAL_END("10"), NULL, NULL, true },
+	};
+	struct bed bed;
+	(void)state;
+
+	bed.fields = fields;
+	bed_start_with_fields(&bed, script, ARRAY_SIZE(script), 1, false);
+	assert_null(json_get(store_get(informer_store(bed.informer), "ns/a"), "spec"));
+	assert_non_null(json_get(store_get(informer_store(bed.informer), "ns/a"), "metadata.name"));
+	bed_stop(&bed);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -164,6 +276,11 @@ int main(void)
 		cmocka_unit_test(a_410_in_the_stream_lists_again_and_tells_what_was_missed),
 		cmocka_unit_test(metadata_alone_is_kept_where_that_is_enough_and_null_is_an_empty_list),
 		cmocka_unit_test(own_writes_are_read_at_once_unless_the_watch_has_passed_them),
+		cmocka_unit_test(a_stream_fills_the_copy_and_goes_on_as_its_watch),
+		cmocka_unit_test(a_stream_that_is_cut_is_thrown_away_and_the_old_copy_serves),
+		cmocka_unit_test(a_version_that_is_too_new_for_the_server_is_given_up),
+		cmocka_unit_test(what_is_no_list_is_said_and_asked_for_again),
+		cmocka_unit_test(only_the_fields_that_are_asked_for_are_kept),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,21 +4,25 @@
  * machine of list and watch, without any I/O. The informer feeds it what
  * happened and does what it says.
  *
+ *	start -> STREAM --- end of the initial events: SWAP, then as WATCH
+ *	         |    ^
+ *	         |    +--- cut, 429, no connection: wait, then STREAM; the second time LIST
+ *	         v
+ *	         +- refused: LIST, and if the server does not know streams, LIST from then on
+ *
  *	          page(continue)                    clean end, cut stream
  *	         +----+                                 +-----+
  *	         v    |                                 v     |
- *	start -> LIST +--- last page: SWAP, then -----> WATCH +--- refused, 429, 5xx: wait, same version
+ *	         LIST +--- last page: SWAP, then -----> WATCH +--- refused, 429, 5xx: wait, same version
  *	         ^    |                                       |
- *	         |    +--- failed: wait, then LIST            |
- *	         +--- 410, garbage, other 4xx <---------------+
+ *	         |    +--- failed: wait, then start           |
+ *	   start +--- 410, garbage, other 4xx <---------------+
  *
- * Lists are quorum reads (no resourceVersion): after a restart an old answer
- * from a lagging server would have us delete live pods. The watch is resumed
- * from the last version seen; only the server's 410 makes us list again.
- *
- * A streaming list (sendInitialEvents) would be a third request beside LIST and
- * WATCH: REFLECTOR_LIST is the one place that starts a copy, and SWAP the one
- * that ends it.
+ * Lists and streams are quorum reads (no resourceVersion): after a restart an old
+ * answer from a lagging server would have us delete live pods, and a version can
+ * be too old or too new for the server, none cannot. The watch is resumed from
+ * the last version seen; only the server's 410 makes us list again. Initial
+ * events come in no order of versions: none is noted before their end.
  */
 #ifndef AFTERGLOW_OPERATOR_KUBE_REFLECTOR_H
 #define AFTERGLOW_OPERATOR_KUBE_REFLECTOR_H
@@ -39,6 +43,7 @@ enum reflector_event_kind {
 	REFLECTOR_PAGE_READ, /* rv, token (NULL: the last page) */
 	REFLECTOR_LIST_FAILED, /* status (0: no answer), retry_after_ns */
 	REFLECTOR_OBJECT, /* an object or bookmark of the watch: rv */
+	REFLECTOR_INITIAL_END, /* the bookmark that ends the initial events of a stream: rv */
 	REFLECTOR_WATCH_REFUSED, /* the watch was answered with an error: status (0: no connection), retry_after_ns */
 	REFLECTOR_WATCH_ERROR, /* an ERROR event in the stream: status is its code */
 	REFLECTOR_WATCH_GARBAGE, /* the stream cannot be read on: too long, no JSON */
@@ -55,6 +60,7 @@ struct reflector_event {
 
 enum reflector_action {
 	REFLECTOR_GO_ON, /* nothing to do */
+	REFLECTOR_STREAM, /* drop what runs; a new store, and a watch that begins with all objects, for timeout_s */
 	REFLECTOR_LIST, /* drop what runs; ask for a page: token "" starts a new store */
 	REFLECTOR_WATCH, /* watch from rv for timeout_s */
 	REFLECTOR_WAIT, /* drop what runs; REFLECTOR_TIMER after delay_ns */
@@ -62,19 +68,28 @@ enum reflector_action {
 
 struct reflector_step {
 	enum reflector_action action;
-	bool swap; /* first: the pages read so far are the whole list of version rv: swap stores */
+	bool swap; /* first: what was read so far is the whole list of version rv: swap stores */
 	int64_t delay_ns;
 	int timeout_s; /* 150..220: below the 240 s after which some load balancers drop idle flows */
 	bool unlimited; /* list without a limit: the pages expired under us */
 };
 
-enum reflector_state { REFLECTOR_IDLE, REFLECTOR_LISTING, REFLECTOR_WATCHING, REFLECTOR_WAIT_LIST, REFLECTOR_WAIT_WATCH };
+enum reflector_state {
+	REFLECTOR_IDLE,
+	REFLECTOR_STREAMING,
+	REFLECTOR_LISTING,
+	REFLECTOR_WATCHING,
+	REFLECTOR_WAIT_LIST,
+	REFLECTOR_WAIT_WATCH
+};
 
 struct reflector {
 	enum reflector_state state;
 	char rv[REFLECTOR_RV_MAX]; /* of the list, then of the last event */
 	char token[REFLECTOR_CONTINUE_MAX]; /* of the next page */
 	bool unlimited;
+	bool no_streams; /* the server does not know them */
+	unsigned cut_streams; /* in a row before their initial events were over */
 	/* A list has been read to its end, and since then none was asked for by REFLECTOR_START or refused (403, 404). */
 	bool synced;
 	int last_status; /* of the last failure; 0 none or no answer: 404 means that the kind does not exist */

@@ -31,17 +31,24 @@ struct row {
 #define TIMER { .kind = REFLECTOR_TIMER }
 #define PAGE(v, t) { .kind = REFLECTOR_PAGE_READ, .rv = (v), .token = (t) }
 #define LIST_FAILED(s) { .kind = REFLECTOR_LIST_FAILED, .status = (s) }
+#define INITIAL_END(v) { .kind = REFLECTOR_INITIAL_END, .rv = (v) }
 #define OBJECT(v) { .kind = REFLECTOR_OBJECT, .rv = (v) }
 #define REFUSED(s, after) { .kind = REFLECTOR_WATCH_REFUSED, .status = (s), .retry_after_ns = (after) }
 #define ERROR_EVENT(s) { .kind = REFLECTOR_WATCH_ERROR, .status = (s) }
 #define GARBAGE { .kind = REFLECTOR_WATCH_GARBAGE }
 #define ENDED { .kind = REFLECTOR_WATCH_ENDED }
 
-static void run(struct reflector *r, const struct row *rows, size_t n)
+/* A server that knows lists only. */
+static void init_lists(struct reflector *r, uint64_t seed)
+{
+	reflector_init(r, seed);
+	r->no_streams = true;
+}
+
+static void run_from(struct reflector *r, const struct row *rows, size_t n)
 {
 	int64_t now = 1000 * S;
 
-	reflector_init(r, 12345);
 	for (size_t i = 0; i < n; i++) {
 		now += rows[i].after_ns;
 		struct reflector_step step = reflector_step(r, &rows[i].event, now);
@@ -54,11 +61,12 @@ static void run(struct reflector *r, const struct row *rows, size_t n)
 				fail_msg("row %zu: waits %lld ms", i, (long long)(step.delay_ns / NS_PER_MS));
 			now += step.delay_ns;
 		}
-		if (step.action == REFLECTOR_WATCH)
+		if (step.action == REFLECTOR_WATCH || step.action == REFLECTOR_STREAM)
 			assert_true(step.timeout_s >= 150 && step.timeout_s <= 220);
 	}
 }
-#define RUN(r, rows) run(r, rows, ARRAY_SIZE(rows))
+#define RUN(r, rows) (init_lists(r, 12345), run_from(r, rows, ARRAY_SIZE(rows)))
+#define RUN_STREAMS(r, rows) (reflector_init(r, 12345), run_from(r, rows, ARRAY_SIZE(rows)))
 
 static void pages_are_read_to_the_end_swapped_and_watched_from_their_version(void **state)
 {
@@ -192,7 +200,7 @@ static void a_poke_ends_the_wait_for_a_server_that_was_away_and_no_other(void **
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct reflector_event refused = REFUSED(rows[i].status, 0);
-		reflector_init(&r, 7);
+		init_lists(&r, 7);
 		reflector_step(&r, &start, 0);
 		assert_int_equal(reflector_step(&r, &poke, 0).action, REFLECTOR_GO_ON);
 		reflector_step(&r, &page, 0);
@@ -208,7 +216,7 @@ static void expired_pages_lead_to_one_list_without_a_limit(void **state)
 	struct reflector_event start = START, page = PAGE("100", "t1"), failed = LIST_FAILED(410), last = PAGE("200", NULL);
 	(void)state;
 
-	reflector_init(&r, 1);
+	init_lists(&r, 1);
 	assert_false(reflector_step(&r, &start, 0).unlimited);
 	assert_int_equal(reflector_step(&r, &page, 0).action, REFLECTOR_LIST);
 	assert_string_equal(r.token, "t1");
@@ -230,7 +238,7 @@ static void an_absent_kind_is_asked_for_again_less_and_less_often(void **state)
 	int requests = 1;
 	(void)state;
 
-	reflector_init(&r, 99);
+	init_lists(&r, 99);
 	reflector_step(&r, &start, now);
 	while (now < 3600 * S) {
 		struct reflector_step step = reflector_step(&r, &failed, now);
@@ -251,7 +259,7 @@ static void a_watch_that_closes_at_once_a_hundred_times_is_opened_less_and_less_
 	int64_t now = 0, last = 0;
 	(void)state;
 
-	reflector_init(&r, 7);
+	init_lists(&r, 7);
 	reflector_step(&r, &start, now);
 	reflector_step(&r, &page, now);
 	for (int i = 0; i < 100; i++) {
@@ -291,7 +299,7 @@ static void errors_500_in_the_stream_are_borne_five_times(void **state)
 	struct reflector_event start = START, page = PAGE("5", NULL), error = ERROR_EVENT(500), timer = TIMER;
 	(void)state;
 
-	reflector_init(&r, 7);
+	init_lists(&r, 7);
 	reflector_step(&r, &start, 0);
 	reflector_step(&r, &page, 0);
 	for (int i = 0; i < 4; i++) {
@@ -345,7 +353,7 @@ static void a_fresh_list_can_be_asked_for_and_unsyncs_until_it_is_there(void **s
 	struct reflector_event start = START, page = PAGE("5", NULL);
 	(void)state;
 
-	reflector_init(&r, 7);
+	init_lists(&r, 7);
 	reflector_step(&r, &start, 0);
 	reflector_step(&r, &page, 0);
 	assert_true(r.synced);
@@ -365,7 +373,7 @@ static void a_kind_that_is_gone_or_forbidden_is_not_synced_until_it_is_listed_ag
 	for (size_t i = 0; i < ARRAY_SIZE(statuses); i++) {
 		struct reflector_event failed = LIST_FAILED(statuses[i]), busy = LIST_FAILED(500);
 		struct reflector r;
-		reflector_init(&r, 7);
+		init_lists(&r, 7);
 		reflector_step(&r, &start, 0);
 		reflector_step(&r, &page, 0);
 		reflector_step(&r, &refused, 0);
@@ -379,6 +387,164 @@ static void a_kind_that_is_gone_or_forbidden_is_not_synced_until_it_is_listed_ag
 		assert_true(reflector_step(&r, &page, 0).swap);
 		assert_true(r.synced);
 	}
+}
+
+/* --- Streams --- */
+
+static void a_stream_is_a_list_that_goes_on_as_a_watch(void **state)
+{
+	static const struct row rows[] = {
+		{ 0, START, REFLECTOR_STREAM },
+		/* In no order of versions: none is noted. */
+		{ S, OBJECT("90"), REFLECTOR_GO_ON, false, "" },
+		{ S, OBJECT("7"), REFLECTOR_GO_ON, false, "" },
+		{ S, INITIAL_END("100"), REFLECTOR_GO_ON, true, "100" },
+		{ S, OBJECT("101"), REFLECTOR_GO_ON, false, "101" },
+		{ 150 * S, ENDED, REFLECTOR_WATCH, false, "101" },
+		/* Never again with initial events, unless the version is gone. */
+		{ S, OBJECT("102"), REFLECTOR_GO_ON, false, "102" },
+		{ S, ERROR_EVENT(410), REFLECTOR_STREAM, false, "" },
+		{ S, INITIAL_END("200"), REFLECTOR_GO_ON, true, "200" },
+	};
+	struct reflector r;
+	(void)state;
+
+	RUN_STREAMS(&r, rows);
+	assert_true(r.synced);
+	assert_int_equal(r.lists, 2);
+}
+
+static void a_server_that_knows_no_streams_is_asked_once(void **state)
+{
+	static const int statuses[] = { 400, 405, 406, 415, 422 };
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(statuses); i++) {
+		const struct row rows[] = {
+			{ 0, START, REFLECTOR_STREAM },
+			{ 0, REFUSED(statuses[i], 0), REFLECTOR_LIST },
+			{ S, PAGE("10", NULL), REFLECTOR_WATCH, true, "10" },
+			{ S, OBJECT("11"), REFLECTOR_GO_ON },
+			{ S, ERROR_EVENT(410), REFLECTOR_LIST, false, "" },
+		};
+		struct reflector r;
+		RUN_STREAMS(&r, rows);
+	}
+}
+
+static void another_refusal_is_followed_by_a_list_this_once(void **state)
+{
+	static const int statuses[] = { 403, 404, 410, 500, 503, 504 };
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(statuses); i++) {
+		const struct row rows[] = {
+			{ 0, START, REFLECTOR_STREAM },
+			{ 0, REFUSED(statuses[i], 0), REFLECTOR_LIST },
+			{ 0, LIST_FAILED(statuses[i]), REFLECTOR_WAIT, false, NULL, 800 * NS_PER_MS, 1600 * NS_PER_MS },
+			{ 0, TIMER, REFLECTOR_STREAM },
+		};
+		struct reflector r;
+		RUN_STREAMS(&r, rows);
+	}
+}
+
+static void without_a_connection_or_with_429_a_stream_waits_and_is_tried_again(void **state)
+{
+	static const struct row rows[] = {
+		{ 0, START, REFLECTOR_STREAM },
+		{ 0, REFUSED(0, 0), REFLECTOR_WAIT, false, NULL, 800 * NS_PER_MS, 1600 * NS_PER_MS },
+		{ 0, TIMER, REFLECTOR_STREAM },
+		{ 0, REFUSED(429, 7 * S), REFLECTOR_WAIT, false, NULL, 7 * S, 7 * S + 1 },
+		{ 0, TIMER, REFLECTOR_STREAM },
+		{ 0, REFUSED(401, 0), REFLECTOR_WAIT, false, NULL, 3200 * NS_PER_MS, 6400 * NS_PER_MS },
+		{ 0, TIMER, REFLECTOR_STREAM },
+	};
+	struct reflector r;
+	(void)state;
+
+	RUN_STREAMS(&r, rows);
+	assert_false(r.synced);
+}
+
+static void a_stream_that_breaks_off_leaves_the_copy_alone_and_the_third_is_a_list(void **state)
+{
+	static const struct row rows[] = {
+		{ 0, START, REFLECTOR_STREAM },
+		{ S, INITIAL_END("10"), REFLECTOR_GO_ON, true },
+		{ S, OBJECT("11"), REFLECTOR_GO_ON },
+		{ S, REFUSED(410, 0), REFLECTOR_STREAM },
+		{ S, OBJECT("5"), REFLECTOR_GO_ON, false, "" },
+		{ S, ENDED, REFLECTOR_WAIT, false, "", 800 * NS_PER_MS, 1600 * NS_PER_MS },
+		{ 0, TIMER, REFLECTOR_STREAM },
+		{ S, GARBAGE, REFLECTOR_WAIT, false, "", 1600 * NS_PER_MS, 3200 * NS_PER_MS },
+		{ 0, TIMER, REFLECTOR_LIST },
+		{ S, PAGE("20", NULL), REFLECTOR_WATCH, true, "20" },
+		{ S, OBJECT("21"), REFLECTOR_GO_ON },
+		{ S, ERROR_EVENT(410), REFLECTOR_STREAM },
+	};
+	struct reflector r;
+	(void)state;
+
+	RUN_STREAMS(&r, rows);
+	assert_true(r.synced); /* the copy from before is still served */
+}
+
+static void a_version_that_is_gone_again_and_again_is_asked_for_ever_more_slowly(void **state)
+{
+	struct reflector r;
+	struct reflector_event start = START, end = INITIAL_END("10"), gone = ERROR_EVENT(410), timer = TIMER;
+	int64_t now = S, waited = 0;
+	(void)state;
+
+	reflector_init(&r, 7);
+	reflector_step(&r, &start, now);
+	for (int i = 0; i < 100; i++) {
+		reflector_step(&r, &end, now);
+		struct reflector_step step = reflector_step(&r, &gone, now);
+		if (step.action == REFLECTOR_WAIT) {
+			waited = step.delay_ns;
+			now += waited;
+			step = reflector_step(&r, &timer, now);
+		}
+		assert_int_equal(step.action, REFLECTOR_STREAM);
+	}
+	assert_true(waited >= 30 * S);
+}
+
+static void an_end_of_initial_events_without_a_version_is_not_believed(void **state)
+{
+	static const struct row rows[] = {
+		{ 0, START, REFLECTOR_STREAM },
+		{ S, INITIAL_END(NULL), REFLECTOR_WAIT, false, "", 800 * NS_PER_MS, 1600 * NS_PER_MS },
+		{ 0, TIMER, REFLECTOR_STREAM },
+		/* The bookmark of a stream that was asked for anew does not end a watch. */
+		{ S, INITIAL_END("5"), REFLECTOR_GO_ON, true, "5" },
+		{ S, INITIAL_END("6"), REFLECTOR_GO_ON, false, "6" },
+	};
+	struct reflector r;
+	(void)state;
+
+	RUN_STREAMS(&r, rows);
+}
+
+static void an_hour_without_events_or_bookmarks_costs_no_list(void **state)
+{
+	struct reflector r;
+	struct reflector_event start = START, end = INITIAL_END("10"), ended = ENDED;
+	int64_t now = S;
+	(void)state;
+
+	reflector_init(&r, 99);
+	reflector_step(&r, &start, now);
+	reflector_step(&r, &end, now);
+	while (now < 3700 * S) {
+		now += 150 * S;
+		assert_int_equal(reflector_step(&r, &ended, now).action, REFLECTOR_WATCH);
+		assert_true(r.synced);
+	}
+	assert_int_equal(r.lists, 1);
+	assert_string_equal(r.rv, "10");
 }
 
 int main(void)
@@ -400,6 +566,14 @@ int main(void)
 		cmocka_unit_test(late_events_of_a_dropped_request_mean_nothing),
 		cmocka_unit_test(a_fresh_list_can_be_asked_for_and_unsyncs_until_it_is_there),
 		cmocka_unit_test(a_kind_that_is_gone_or_forbidden_is_not_synced_until_it_is_listed_again),
+		cmocka_unit_test(a_stream_is_a_list_that_goes_on_as_a_watch),
+		cmocka_unit_test(a_server_that_knows_no_streams_is_asked_once),
+		cmocka_unit_test(another_refusal_is_followed_by_a_list_this_once),
+		cmocka_unit_test(without_a_connection_or_with_429_a_stream_waits_and_is_tried_again),
+		cmocka_unit_test(a_stream_that_breaks_off_leaves_the_copy_alone_and_the_third_is_a_list),
+		cmocka_unit_test(a_version_that_is_gone_again_and_again_is_asked_for_ever_more_slowly),
+		cmocka_unit_test(an_end_of_initial_events_without_a_version_is_not_believed),
+		cmocka_unit_test(an_hour_without_events_or_bookmarks_costs_no_list),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
