@@ -21,7 +21,7 @@ int connection_open(const char *socket_path)
 
 	if (strlen(socket_path) >= sizeof(address.sun_path))
 		return -1;
-	strcpy(address.sun_path, socket_path);
+	memcpy(address.sun_path, socket_path, strlen(socket_path));
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
 		close(fd);
@@ -30,7 +30,7 @@ int connection_open(const char *socket_path)
 	return fd;
 }
 
-bool connection_send(int socket_fd, const char *text, size_t len, const int *fds, size_t n_fds)
+static bool send_with(int socket_fd, const char *text, size_t len, const int *fds, size_t n_fds, int flags)
 {
 	union {
 		struct cmsghdr header;
@@ -47,7 +47,17 @@ bool connection_send(int socket_fd, const char *text, size_t len, const int *fds
 		control.header.cmsg_len = CMSG_LEN(n_fds * sizeof(int));
 		memcpy(CMSG_DATA(&control.header), fds, n_fds * sizeof(int));
 	}
-	return sendmsg(socket_fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)len;
+	return sendmsg(socket_fd, &message, MSG_NOSIGNAL | flags) == (ssize_t)len;
+}
+
+bool connection_send(int socket_fd, const char *text, size_t len, const int *fds, size_t n_fds)
+{
+	return send_with(socket_fd, text, len, fds, n_fds, MSG_DONTWAIT);
+}
+
+bool connection_send_waiting(int socket_fd, const char *text, size_t len, const int *fds, size_t n_fds)
+{
+	return send_with(socket_fd, text, len, fds, n_fds, 0);
 }
 
 bool connection_send_hello(int socket_fd, const char *name, pid_t command, int64_t started_ns)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The launcher's end of the recorder's socket: one message, with descriptors or without. Nothing here blocks. */
+/* The launcher's end of the recorder's socket: one message, with descriptors or without. Nothing here blocks unless it says so. */
 #ifndef AFTERGLOW_SIDECAR_LAUNCH_CONNECTION_H
 #define AFTERGLOW_SIDECAR_LAUNCH_CONNECTION_H
 
@@ -15,6 +15,9 @@ int connection_open(const char *socket_path);
 
 /* At most LAUNCH_FDS_MAX descriptors, which stay the caller's. Whether the message was sent. */
 bool connection_send(int socket_fd, const char *text, size_t len, const int *fds, size_t n_fds);
+
+/* The same, but waits until there is room for it. */
+bool connection_send_waiting(int socket_fd, const char *text, size_t len, const int *fds, size_t n_fds);
 
 /* The first message: who we are, and the descriptors that let the recorder look in. */
 bool connection_send_hello(int socket_fd, const char *name, pid_t command, int64_t started_ns);

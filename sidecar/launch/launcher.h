@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "sidecar/launch/clock.h"
+#include "sidecar/launch/cores.h"
 #include "sidecar/launch/hooks.h"
 #include "sidecar/launch/options.h"
 
@@ -28,6 +29,7 @@ struct launcher {
 	int64_t linger_until_ns;
 	bool held; /* the recorder said hold: the wait does not depend on it */
 	struct hooks hooks;
+	struct cores cores;
 	const sigset_t *original_mask;
 	bool killing; /* the recorder said kill: whoever is left to us dies too */
 	bool released; /* the recorder said done, or there is nobody to wait for */

@@ -43,6 +43,8 @@ static void try_connect(struct launcher *l)
 	l->socket_fd = connection_open(l->options->socket_path);
 	if (l->socket_fd >= 0 && !connection_send_hello(l->socket_fd, l->options->name, l->command, l->started_ns))
 		launcher_disconnect(l);
+	if (l->socket_fd >= 0)
+		cores_again(&l->cores);
 }
 
 static bool send_exit(struct launcher *l)
@@ -84,6 +86,7 @@ static void reap(struct launcher *l)
 			break;
 		if (hook)
 			hook_ended(l, hook, status);
+		cores_reaped(&l->cores, pid);
 		if (pid != l->command)
 			continue;
 		l->ended = true;
@@ -143,6 +146,8 @@ static void announce_end(struct launcher *l)
 {
 	if (l->socket_fd < 0)
 		try_connect(l);
+	if (l->socket_fd >= 0)
+		cores_flush(&l->cores, l->socket_fd);
 	if (l->socket_fd < 0 || !send_exit(l))
 		l->released = true;
 }
@@ -155,13 +160,16 @@ static void run(struct launcher *l)
 		struct pollfd fds[] = {
 			{ .fd = l->signal_fd, .events = POLLIN },
 			{ .fd = l->socket_fd, .events = POLLIN },
+			{ .fd = l->cores.fd, .events = POLLIN },
 		};
 
-		if (poll(fds, 2, poll_timeout_ms(l)) < 0 && errno != EINTR)
+		if (poll(fds, 3, poll_timeout_ms(l)) < 0 && errno != EINTR)
 			break;
 		if (fds[0].revents)
 			read_signals(l);
 		hooks_kill_overdue(&l->hooks, now_ns());
+		if (fds[2].revents)
+			cores_relay(&l->cores, l->socket_fd);
 		if (l->ended && !announced) {
 			announced = true;
 			announce_end(l);
@@ -177,7 +185,7 @@ static void run(struct launcher *l)
 
 int main(int argc, char **argv)
 {
-	struct launcher l = { .socket_fd = -1 };
+	struct launcher l = { .socket_fd = -1, .cores.fd = -1 };
 	struct options options;
 	sigset_t all, original;
 
@@ -203,6 +211,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, PROGRAM "not recording: %s\n", strerror(errno));
 		command_run(&options, &original);
 	}
+	if (options.cores)
+		cores_start(&l.cores);
 	try_connect(&l);
 	run(&l);
 	hooks_kill_all(&l.hooks);

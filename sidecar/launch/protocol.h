@@ -13,6 +13,12 @@
  *	container's PID namespace; START_NS is CLOCK_BOOTTIME in nanoseconds.
  *   exit WAIT_STATUS END_NS
  *	the command ended; WAIT_STATUS as waitpid(2) gave it.
+ *   core PID TID SIGNAL COMM
+ *	a process dumped core, and the kernel is done with it: the descriptor
+ *	that comes along is the file, open for reading. What its name told;
+ *	0, and "-" for COMM, where it did not. After each hello those come too that
+ *	lay there already, so the recorder may see one again. Before exit, when
+ *	the command itself dumped.
  *   ran ID PID
  *   finished ID WAIT_STATUS TIMED_OUT
  *   refused ID ERRNO

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The directories in which cores will appear. */
+#include "sidecar/launch/core_dirs.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sidecar/launch/clock.h"
+
+#define FORGET_NS (60 * NS_PER_SEC) /* a directory that nobody works in any more */
+#define PROCESSES_MAX 8192
+
+void core_dirs_init(struct core_dirs *d, pid_t launcher)
+{
+	d->launcher = launcher;
+	d->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	for (int i = 0; i < CORE_DIRS_MAX; i++)
+		d->list[i].fd = -1;
+}
+
+static void let_go(struct core_dirs *d, struct core_dir *dir)
+{
+	inotify_rm_watch(d->inotify_fd, dir->watch);
+	close(dir->fd);
+	dir->fd = -1;
+}
+
+void core_dirs_clear(struct core_dirs *d)
+{
+	for (int i = 0; i < CORE_DIRS_MAX; i++)
+		if (d->list[i].fd >= 0)
+			let_go(d, &d->list[i]);
+}
+
+const struct core_dir *core_dirs_find(const struct core_dirs *d, int watch)
+{
+	for (int i = 0; i < CORE_DIRS_MAX; i++)
+		if (d->list[i].fd >= 0 && d->list[i].watch == watch)
+			return &d->list[i];
+	return NULL;
+}
+
+const char *core_dirs_file_component(const struct core_pattern *pattern)
+{
+	const char *slash = strrchr(pattern->text, '/');
+
+	return slash ? slash + 1 : pattern->text;
+}
+
+void core_dir_each_name(const struct core_dir *dir, void (*fn)(const struct core_dir *dir, const char *name, void *arg),
+			void *arg)
+{
+	int fd = openat(dir->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+
+	if (fd >= 0 && !stream)
+		close(fd);
+	for (int n = 0; stream && n < CORE_NAMES_MAX && (entry = readdir(stream)); n++)
+		fn(dir, entry->d_name, arg);
+	if (stream)
+		closedir(stream);
+}
+
+struct scan {
+	struct core_dirs *dirs;
+	int64_t now_ns;
+	core_dir_fn fn;
+	void *arg;
+};
+
+static struct core_dir *find_inode(struct core_dirs *d, dev_t dev, ino_t ino)
+{
+	for (int i = 0; i < CORE_DIRS_MAX; i++)
+		if (d->list[i].fd >= 0 && d->list[i].dev == dev && d->list[i].ino == ino)
+			return &d->list[i];
+	return NULL;
+}
+
+/* A free place, else that of the one unused for longest; NULL: all are in use. */
+static struct core_dir *make_place(struct scan *s)
+{
+	struct core_dir *oldest = NULL;
+
+	for (int i = 0; i < CORE_DIRS_MAX; i++) {
+		struct core_dir *dir = &s->dirs->list[i];
+
+		if (dir->fd < 0)
+			return dir;
+		if (dir->seen_ns < s->now_ns && (!oldest || dir->seen_ns < oldest->seen_ns))
+			oldest = dir;
+	}
+	if (oldest)
+		let_go(s->dirs, oldest);
+	return oldest;
+}
+
+/* Takes fd. */
+static void add(struct scan *s, int fd)
+{
+	struct core_dir *dir;
+	struct stat st;
+	char path[40];
+	int watch;
+
+	if (fstat(fd, &st) < 0) {
+		close(fd);
+		return;
+	}
+	dir = find_inode(s->dirs, st.st_dev, st.st_ino);
+	if (dir) {
+		dir->seen_ns = s->now_ns;
+		close(fd);
+		return;
+	}
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	dir = make_place(s);
+	watch = dir ? inotify_add_watch(s->dirs->inotify_fd, path, IN_CLOSE_WRITE | IN_ONLYDIR) : -1;
+	if (watch < 0) {
+		close(fd);
+		return;
+	}
+	*dir = (struct core_dir){ .fd = fd, .watch = watch, .dev = st.st_dev, .ino = st.st_ino, .seen_ns = s->now_ns };
+	s->fn(dir, s->arg);
+}
+
+static void walk(struct scan *s, int fd, const char *rest);
+
+static void walk_matching(struct scan *s, int fd, const char *component, const char *rest)
+{
+	const struct core_dir here = { .fd = fd };
+	int list_fd = openat(here.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), next;
+	DIR *stream = list_fd < 0 ? NULL : fdopendir(list_fd);
+	const struct dirent *entry;
+	struct core_name unused;
+
+	if (list_fd >= 0 && !stream)
+		close(list_fd);
+	for (int n = 0; stream && n < CORE_NAMES_MAX && (entry = readdir(stream)); n++) {
+		if (entry->d_name[0] == '.' || !core_component_match(component, entry->d_name, &unused))
+			continue;
+		next = openat(fd, entry->d_name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (next >= 0)
+			walk(s, next, rest);
+	}
+	if (stream)
+		closedir(stream);
+}
+
+/* Along the pattern's directories, from fd, which is taken; all those that match a component with specifiers. */
+static void walk(struct scan *s, int fd, const char *rest)
+{
+	const char *slash = strchr(rest, '/');
+	char component[CORE_PATTERN_MAX + 16], literal[CORE_PATTERN_MAX + 16];
+
+	if (!slash) {
+		add(s, fd);
+		return;
+	}
+	snprintf(component, sizeof(component), "%.*s", (int)(slash - rest), rest);
+	if (!component[0])
+		walk(s, fd, slash + 1);
+	else if (core_component_literal(component, literal)) {
+		int next = openat(fd, literal, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+		close(fd);
+		if (next >= 0)
+			walk(s, next, slash + 1);
+	} else {
+		walk_matching(s, fd, component, slash + 1);
+		close(fd);
+	}
+}
+
+/* Where a process works: most share a few directories, which a stat tells without opening them. */
+static void scan_process(struct scan *s, pid_t pid, const char *pattern)
+{
+	struct core_dir *known;
+	struct stat st;
+	char path[40];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/cwd", (int)pid);
+	if (!strchr(pattern, '/')) {
+		if (stat(path, &st) < 0)
+			return; /* another user's, a zombie, or gone */
+		known = find_inode(s->dirs, st.st_dev, st.st_ino);
+		if (known) {
+			known->seen_ns = s->now_ns;
+			return;
+		}
+	}
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0)
+		walk(s, fd, pattern);
+}
+
+struct family {
+	pid_t pids[PROCESSES_MAX], parents[PROCESSES_MAX];
+	bool ours[PROCESSES_MAX];
+	int n;
+};
+
+static pid_t parent_of(pid_t pid)
+{
+	char path[40], text[512];
+	const char *end;
+	ssize_t len;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		close(fd);
+	text[len < 0 ? 0 : len] = '\0';
+	end = strrchr(text, ')'); /* "PID (COMM) STATE PPID"; COMM may be anything */
+	return end && strlen(end) > 4 ? (pid_t)strtol(end + 4, NULL, 10) : 0;
+}
+
+static void read_family(struct family *f, bool with_parents)
+{
+	DIR *stream = opendir("/proc");
+	const struct dirent *entry;
+
+	f->n = 0;
+	while (stream && f->n < PROCESSES_MAX && (entry = readdir(stream))) {
+		if (!isdigit((unsigned char)entry->d_name[0]))
+			continue;
+		f->pids[f->n] = (pid_t)strtol(entry->d_name, NULL, 10);
+		f->parents[f->n] = with_parents ? parent_of(f->pids[f->n]) : 0;
+		f->ours[f->n++] = !with_parents;
+	}
+	if (stream)
+		closedir(stream);
+}
+
+/* And the ancestor itself: what it works in, the command begins in. Generation by generation, until one brings nobody new. */
+static void find_descendants(struct family *f, pid_t ancestor)
+{
+	for (bool changed = true; changed;) {
+		changed = false;
+		for (int i = 0; i < f->n; i++) {
+			bool child = f->parents[i] == ancestor || f->pids[i] == ancestor;
+
+			for (int j = 0; j < f->n && !child && !f->ours[i]; j++)
+				child = f->ours[j] && f->pids[j] == f->parents[i];
+			changed = changed || (child && !f->ours[i]);
+			f->ours[i] = f->ours[i] || child;
+		}
+	}
+}
+
+static void scan_processes(struct scan *s, const char *pattern)
+{
+	/* Static: too large for a stack. */
+	static struct family f;
+
+	read_family(&f, s->dirs->launcher != 1);
+	if (s->dirs->launcher != 1)
+		find_descendants(&f, s->dirs->launcher);
+	for (int i = 0; i < f.n; i++)
+		if (f.ours[i] && f.pids[i] != getpid())
+			scan_process(s, f.pids[i], pattern);
+}
+
+void core_dirs_scan(struct core_dirs *d, const struct core_pattern *pattern, int64_t now_ns, core_dir_fn fn, void *arg)
+{
+	struct scan s = { .dirs = d, .now_ns = now_ns, .fn = fn, .arg = arg };
+
+	if (d->inotify_fd < 0)
+		return;
+	if (pattern->target == CORE_TO_ABSOLUTE) {
+		int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+		if (fd >= 0)
+			walk(&s, fd, pattern->text);
+	} else if (pattern->target == CORE_TO_RELATIVE)
+		scan_processes(&s, pattern->text);
+	for (int i = 0; i < CORE_DIRS_MAX; i++)
+		if (d->list[i].fd >= 0 && now_ns - d->list[i].seen_ns >= FORGET_NS)
+			let_go(d, &d->list[i]);
+}

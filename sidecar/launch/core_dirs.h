@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The directories in which cores will appear, each with an inotify watch for files that are closed. */
+#ifndef AFTERGLOW_SIDECAR_LAUNCH_CORE_DIRS_H
+#define AFTERGLOW_SIDECAR_LAUNCH_CORE_DIRS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "sidecar/launch/core_pattern.h"
+
+#define CORE_DIRS_MAX 64
+#define CORE_NAMES_MAX 10000 /* entries of a directory that are looked at */
+
+struct core_dir {
+	int fd; /* O_PATH, -1: a free place */
+	int watch;
+	dev_t dev;
+	ino_t ino;
+	int64_t seen_ns; /* when a process was last found to work there */
+};
+
+struct core_dirs {
+	int inotify_fd; /* -1: none */
+	pid_t launcher; /* 1: every process is the container's; else those that descend from it are */
+	struct core_dir list[CORE_DIRS_MAX];
+};
+
+typedef void (*core_dir_fn)(const struct core_dir *dir, void *arg);
+
+void core_dirs_init(struct core_dirs *d, pid_t launcher);
+void core_dirs_clear(struct core_dirs *d);
+
+/*
+ * Watches what is not watched yet, and calls fn for each of those; lets go of
+ * what no process has worked in for a while.
+ */
+void core_dirs_scan(struct core_dirs *d, const struct core_pattern *pattern, int64_t now_ns, core_dir_fn fn, void *arg);
+
+/* By inotify's number; NULL: let go of meanwhile. */
+const struct core_dir *core_dirs_find(const struct core_dirs *d, int watch);
+
+/* Calls fn with the names in it, CORE_NAMES_MAX at most. */
+void core_dir_each_name(const struct core_dir *dir, void (*fn)(const struct core_dir *dir, const char *name, void *arg),
+			void *arg);
+
+/* The last component of the pattern: the file's. */
+const char *core_dirs_file_component(const struct core_pattern *pattern);
+
+#endif

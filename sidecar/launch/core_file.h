@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A file that may be a core, and which were handed over before. */
+#ifndef AFTERGLOW_SIDECAR_LAUNCH_CORE_FILE_H
+#define AFTERGLOW_SIDECAR_LAUNCH_CORE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define CORE_SENT_MAX 128
+
+/* One core: a later one under the same name in the same file has another time. */
+struct core_key {
+	dev_t dev;
+	ino_t ino;
+	int64_t mtime_ns;
+};
+
+struct core_sent {
+	struct core_key list[CORE_SENT_MAX]; /* a ring */
+	size_t count;
+};
+
+enum core_found {
+	CORE_CLOSED, /* the kernel has just closed it */
+	CORE_FOUND, /* it lay there */
+	CORE_FOUND_AT_END, /* it lay there after the command's end: nobody is expected to write any more */
+};
+
+/*
+ * Opens DIR/NAME for reading if it is a regular file that begins as an ELF core
+ * does. -EAGAIN: it may still be written to; -ENOENT: it is no core. A FIFO, a
+ * device or a link is not even opened.
+ */
+int core_file_open(int dir_fd, const char *name, enum core_found found, struct core_key *ret_key);
+
+/* False: it is in there. The oldest makes room. */
+bool core_sent_add(struct core_sent *sent, const struct core_key *key);
+void core_sent_clear(struct core_sent *sent);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The node's /proc/sys/kernel/core_pattern: where the kernel puts cores, and
+ * whether a file's name can be that of one (core(5)).
+ *
+ * The kernel expands the pattern for each process that dumps. We cannot, not
+ * knowing which it will be, so names are matched against it instead: every
+ * specifier stands for what it may become, and what it became is read back.
+ */
+#ifndef AFTERGLOW_SIDECAR_LAUNCH_CORE_PATTERN_H
+#define AFTERGLOW_SIDECAR_LAUNCH_CORE_PATTERN_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#define CORE_PATTERN_MAX 127 /* bytes; the kernel keeps no more */
+#define CORE_COMM_MAX 63
+
+enum core_target {
+	CORE_TO_NOTHING, /* an empty pattern: no core anywhere */
+	CORE_TO_RELATIVE, /* in the working directory of the process, or below it */
+	CORE_TO_ABSOLUTE, /* in a directory counted from the process's own root */
+	CORE_TO_PIPE, /* a program on the node, outside of every container */
+	CORE_TO_SOCKET, /* a socket of the node (Linux 6.16) */
+};
+
+struct core_pattern {
+	enum core_target target;
+	char text[CORE_PATTERN_MAX + 16]; /* without '|' and '@'; with what core_uses_pid adds */
+};
+
+/* What a name tells. 0 and "" where the pattern has no such specifier. */
+struct core_name {
+	pid_t pid; /* %p: of the container's namespace */
+	pid_t tid; /* %i */
+	int signal; /* %s */
+	char comm[CORE_COMM_MAX + 1]; /* %e, "" or printable without blanks */
+};
+
+/* sockets: the kernel knows '@' (kernel/core_modes lists it). Pure. */
+void core_pattern_parse(const char *text, bool uses_pid, bool sockets, struct core_pattern *ret_pattern);
+
+/* From PROC/sys/kernel. False: cannot be read. */
+bool core_pattern_read(const char *proc, struct core_pattern *ret_pattern);
+
+/* Whether a component of the pattern is a plain name: unescaped into ret_name, without specifiers. */
+bool core_component_literal(const char *component, char ret_name[static CORE_PATTERN_MAX + 16]);
+
+/* Whether name can be what the kernel makes of this component of a pattern. Bounded work, whatever the name. */
+bool core_component_match(const char *component, const char *name, struct core_name *ret_name);
+
+#endif

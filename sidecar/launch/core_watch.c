@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The process that looks for cores. */
+#include "sidecar/launch/core_watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "sidecar/launch/clock.h"
+#include "sidecar/launch/connection.h"
+#include "sidecar/launch/core_dirs.h"
+#include "sidecar/launch/core_file.h"
+#include "sidecar/launch/core_pattern.h"
+
+#define LOOK_MS 250 /* for new processes */
+#define LOOK_SOON_MS 50 /* while there are new ones: who begins may end soon */
+#define SOON_NS (5 * NS_PER_SEC)
+#define SCAN_NS (2 * NS_PER_SEC) /* at the latest, whoever is new */
+#define SCAN_SHARE 50 /* a scan takes at most one part in so many of the time */
+#define EVENTS_SPACING_MS 50 /* a directory may be a busy one: its events are read in lots */
+#define RETRY_NS NS_PER_SEC /* for a core that was still being written */
+
+struct watch {
+	int socket_fd;
+	bool listening; /* an order has come: before it nobody takes what is found */
+	struct core_pattern pattern;
+	struct core_dirs dirs;
+	struct core_sent sent;
+	long last_pid;
+	int64_t newcomer_ns; /* when there was a new process */
+	int64_t scanned_ns, scan_cost_ns;
+	int64_t retry_ns; /* 0: nothing to try again */
+};
+
+static void offer(struct watch *w, const struct core_dir *dir, const char *name, enum core_found found)
+{
+	struct core_name told;
+	struct core_key key;
+	char text[LAUNCH_MESSAGE_MAX];
+	int fd, len;
+
+	if (!w->listening || !core_component_match(core_dirs_file_component(&w->pattern), name, &told))
+		return;
+	fd = core_file_open(dir->fd, name, found, &key);
+	if (fd == -EAGAIN)
+		w->retry_ns = now_ns() + RETRY_NS;
+	if (fd < 0 || !core_sent_add(&w->sent, &key)) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	len = snprintf(text, sizeof(text), "core %d %d %d %s", (int)told.pid, (int)told.tid, told.signal,
+		       told.comm[0] ? told.comm : "-");
+	/* Blocks while the launcher is busy; there is nothing better to do. */
+	connection_send_waiting(w->socket_fd, text, (size_t)len, &fd, 1);
+	close(fd);
+}
+
+struct search {
+	struct watch *watch;
+	enum core_found found;
+};
+
+static void on_name(const struct core_dir *dir, const char *name, void *arg)
+{
+	struct search *s = arg;
+
+	offer(s->watch, dir, name, s->found);
+}
+
+static void search(struct watch *w, const struct core_dir *dir, enum core_found found)
+{
+	struct search s = { w, found };
+	char literal[CORE_PATTERN_MAX + 16];
+
+	if (core_component_literal(core_dirs_file_component(&w->pattern), literal))
+		offer(w, dir, literal, found);
+	else
+		core_dir_each_name(dir, on_name, &s);
+}
+
+static void search_all(struct watch *w, enum core_found found)
+{
+	w->retry_ns = 0;
+	for (int i = 0; i < CORE_DIRS_MAX; i++)
+		if (w->dirs.list[i].fd >= 0)
+			search(w, &w->dirs.list[i], found);
+}
+
+static void on_new_directory(const struct core_dir *dir, void *arg)
+{
+	search(arg, dir, CORE_FOUND);
+}
+
+static void scan(struct watch *w)
+{
+	struct core_pattern now;
+
+	w->scanned_ns = now_ns();
+	if (!core_pattern_read("/proc", &now))
+		return;
+	if (now.target != w->pattern.target || strcmp(now.text, w->pattern.text) != 0) {
+		w->pattern = now;
+		core_dirs_clear(&w->dirs);
+	}
+	core_dirs_scan(&w->dirs, &w->pattern, w->scanned_ns, on_new_directory, w);
+	w->scan_cost_ns = now_ns() - w->scanned_ns;
+}
+
+/* The PID given out last in this namespace: unchanged, there is no new process. */
+static long last_pid(void)
+{
+	char text[128], *blank;
+	int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+	ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	text[len < 0 ? 0 : len] = '\0';
+	blank = strrchr(text, ' ');
+	return blank ? strtol(blank, NULL, 10) : -1;
+}
+
+static void look(struct watch *w)
+{
+	int64_t now = now_ns(), since = now - w->scanned_ns;
+	long pid = last_pid();
+
+	if (pid != w->last_pid)
+		w->newcomer_ns = now;
+	w->last_pid = pid;
+	if (since >= SCAN_NS || (w->newcomer_ns > w->scanned_ns && since >= SCAN_SHARE * w->scan_cost_ns))
+		scan(w);
+	if (w->retry_ns && now_ns() >= w->retry_ns)
+		search_all(w, CORE_FOUND);
+}
+
+static void read_events(struct watch *w)
+{
+	char room[16 * 1024] __attribute__((aligned(__alignof__(struct inotify_event))));
+	ssize_t len;
+
+	while ((len = read(w->dirs.inotify_fd, room, sizeof(room))) > 0)
+		for (char *at = room; at < room + len;) {
+			const struct inotify_event *event = (const struct inotify_event *)at;
+			const struct core_dir *dir = core_dirs_find(&w->dirs, event->wd);
+
+			if (event->mask & IN_Q_OVERFLOW)
+				search_all(w, CORE_FOUND);
+			else if (dir && event->len > 0)
+				offer(w, dir, event->name, CORE_CLOSED);
+			at += sizeof(*event) + event->len;
+		}
+}
+
+/* False: the launcher is gone. */
+static bool take_order(struct watch *w)
+{
+	char text[LAUNCH_MESSAGE_MAX + 1];
+	int fd;
+	ssize_t len = connection_receive(w->socket_fd, text, &fd);
+
+	if (fd >= 0)
+		close(fd);
+	if (len == 0)
+		return false;
+	if (len < 0)
+		return true;
+	w->listening = true;
+	if (strcmp(text, CORE_AGAIN) == 0)
+		core_sent_clear(&w->sent);
+	scan(w);
+	read_events(w);
+	search_all(w, strcmp(text, CORE_FLUSH) == 0 ? CORE_FOUND_AT_END : CORE_FOUND);
+	if (strcmp(text, CORE_FLUSH) == 0)
+		connection_send_waiting(w->socket_fd, CORE_FLUSHED, strlen(CORE_FLUSHED), NULL, 0);
+	return true;
+}
+
+_Noreturn static void run(int socket_fd, pid_t launcher)
+{
+	static struct watch w;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != launcher || chdir("/") < 0)
+		_exit(0);
+	w.socket_fd = socket_fd;
+	core_dirs_init(&w.dirs, launcher);
+	for (;;) {
+		struct pollfd fds[] = {
+			{ .fd = socket_fd, .events = POLLIN },
+			{ .fd = w.dirs.inotify_fd, .events = POLLIN },
+		};
+
+		look(&w);
+		if (poll(fds, 2, now_ns() - w.newcomer_ns < SOON_NS ? LOOK_SOON_MS : LOOK_MS) < 0 && errno != EINTR)
+			_exit(0);
+		if (fds[1].revents) {
+			/* What else comes in a moment is read with it; an order is not kept waiting. */
+			poll(fds, 1, EVENTS_SPACING_MS);
+			read_events(&w);
+		}
+		if (fds[0].revents && !take_order(&w))
+			_exit(0);
+	}
+}
+
+int core_watch_start(pid_t *ret_pid)
+{
+	pid_t pid, launcher = getpid();
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return -1;
+	pid = fork();
+	if (pid == 0) {
+		close(ends[0]);
+		run(ends[1], launcher);
+	}
+	close(ends[1]);
+	if (pid < 0 || fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0) {
+		close(ends[0]);
+		return -1;
+	}
+	*ret_pid = pid;
+	return ends[0];
+}

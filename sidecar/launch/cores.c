@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The launcher's side of the search for cores. */
+#include "sidecar/launch/cores.h"
+
+#include <poll.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sidecar/launch/clock.h"
+#include "sidecar/launch/connection.h"
+#include "sidecar/launch/core_watch.h"
+
+#define FLUSH_NS (300 * NS_PER_MS) /* a directory on a filesystem that hangs costs no more */
+
+void cores_start(struct cores *c)
+{
+	c->fd = core_watch_start(&c->pid);
+}
+
+static void stop(struct cores *c)
+{
+	if (c->fd >= 0)
+		close(c->fd);
+	c->fd = -1;
+}
+
+/* Whether that was the answer to a flush. */
+static bool relay(struct cores *c, int socket_fd)
+{
+	char text[LAUNCH_MESSAGE_MAX + 1];
+	int fd;
+	ssize_t len = connection_receive(c->fd, text, &fd);
+
+	if (len == 0)
+		stop(c);
+	/* A recorder that takes nothing now gets it with the next "again", from another connection. */
+	if (len > 0 && fd >= 0 && socket_fd >= 0)
+		connection_send(socket_fd, text, (size_t)len, &fd, 1);
+	if (fd >= 0)
+		close(fd);
+	return len > 0 && strcmp(text, CORE_FLUSHED) == 0;
+}
+
+void cores_relay(struct cores *c, int socket_fd)
+{
+	if (c->fd >= 0)
+		relay(c, socket_fd);
+}
+
+void cores_again(struct cores *c)
+{
+	if (c->fd >= 0)
+		connection_send(c->fd, CORE_AGAIN, strlen(CORE_AGAIN), NULL, 0);
+}
+
+void cores_flush(struct cores *c, int socket_fd)
+{
+	int64_t until = now_ns() + FLUSH_NS, left;
+
+	if (c->fd < 0 || !connection_send(c->fd, CORE_FLUSH, strlen(CORE_FLUSH), NULL, 0))
+		return;
+	while (c->fd >= 0 && (left = until - now_ns()) > 0) {
+		struct pollfd ready = { .fd = c->fd, .events = POLLIN };
+
+		if (poll(&ready, 1, (int)(left / NS_PER_MS) + 1) > 0 && relay(c, socket_fd))
+			return;
+	}
+}
+
+void cores_reaped(struct cores *c, pid_t pid)
+{
+	if (c->fd >= 0 && pid == c->pid)
+		stop(c);
+}

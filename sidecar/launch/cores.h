@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The launcher's side of the search for cores: what is found goes on to the recorder. */
+#ifndef AFTERGLOW_SIDECAR_LAUNCH_CORES_H
+#define AFTERGLOW_SIDECAR_LAUNCH_CORES_H
+
+#include <sys/types.h>
+
+struct cores {
+	int fd; /* to the process that searches, -1: none */
+	pid_t pid;
+};
+
+/* Nothing is searched for until this; without it all of the below does nothing. */
+void cores_start(struct cores *c);
+
+/* The searcher has something to say (cores->fd is readable): a core goes to the recorder, if there is one (-1: none). */
+void cores_relay(struct cores *c, int socket_fd);
+
+/* A recorder has connected: it gets those too that were found before. */
+void cores_again(struct cores *c);
+
+/* Hands over what is there now, if that takes no longer than a moment: before the recorder is told of the end. */
+void cores_flush(struct cores *c, int socket_fd);
+
+/* That process has ended. */
+void cores_reaped(struct cores *c, pid_t pid);
+
+#endif
