@@ -24,7 +24,7 @@ modules = $(foreach d,$(1),$(filter-out %_test.c %_fuzz.c %main.c,$(wildcard $(d
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 LIB := $(call modules,lib)
-SIDECAR := $(call modules,sidecar/sample sidecar/ray sidecar/record sidecar/verdict sidecar/report sidecar/store sidecar/kernel sidecar/http sidecar)
+SIDECAR := $(call modules,sidecar/sample sidecar/ray sidecar/record sidecar/verdict sidecar/report sidecar/store sidecar/spool sidecar/kernel sidecar/http sidecar)
 # The launcher's word for where cores go, which the recorder puts into reports.
 SIDECAR += sidecar/launch/core_pattern.c
 OPERATOR := $(call modules,operator/kube operator/raycluster operator/failures operator)

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What has to go when a spool or a directory store holds too much. */
+#include "sidecar/spool/quota.h"
+
+#include <stdbool.h>
+
+#include "lib/units.h"
+
+const char *drop_name(enum drop d)
+{
+	static const char *const names[DROP_COUNT] = { "nothing", "core", "files", "bundle" };
+
+	return names[d];
+}
+
+/* What dropping as far as d frees of it. */
+static int64_t size_of(const struct stored *s, enum drop d)
+{
+	int64_t bytes = 0;
+
+	if (d >= DROP_CORE)
+		bytes += s->core;
+	if (d >= DROP_FILES)
+		bytes += s->files;
+	if (d >= DROP_BUNDLE)
+		bytes += s->report;
+	return bytes;
+}
+
+int64_t quota_plan(const struct stored *items, size_t n, const struct quota *q, int64_t now_ns, int64_t to_free,
+		   enum drop *ret_drops)
+{
+	int64_t total = 0, freed = 0, goal;
+
+	for (size_t i = 0; i < n; i++) {
+		bool old = q->age_ns > 0 && now_ns - items[i].at_ns > q->age_ns;
+		bool many = q->count > 0 && (int64_t)(n - i) > q->count;
+
+		ret_drops[i] = old || many ? DROP_BUNDLE : DROP_NOTHING;
+		total += size_of(&items[i], DROP_BUNDLE);
+		freed += size_of(&items[i], ret_drops[i]);
+	}
+	goal = MAX(q->bytes > 0 ? total - q->bytes : 0, MAX(to_free, (int64_t)0));
+	for (enum drop d = DROP_CORE; d <= DROP_BUNDLE; d++)
+		for (size_t i = 0; i < n && freed < goal; i++) {
+			int64_t more = size_of(&items[i], d) - size_of(&items[i], ret_drops[i]);
+
+			if (more <= 0)
+				continue;
+			ret_drops[i] = d;
+			freed += more;
+		}
+	return MAX(goal - freed, (int64_t)0);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of what has to go: a table of stores that hold too much. */
+#include "sidecar/spool/quota.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/units.h"
+
+#define ITEMS_MAX 4
+#define NOW (1000 * NS_PER_SEC)
+
+/* drops: one letter an item, - core files bundle. */
+static const struct {
+	const char *name;
+	struct stored items[ITEMS_MAX];
+	struct quota quota;
+	int64_t to_free, lacking;
+	const char *drops;
+} rows[] = {
+	{ "what fits stays", { { 1, 50, 30, 20 } }, { 100, 1, 0 }, 0, 0, "-" },
+	{ "nothing is bounded by nothing", { { 1, 1 << 30, 0, 1 }, { 2, 1 << 30, 0, 1 } }, { 0, 0, 0 }, 0, 0, "--" },
+	{ "the oldest core goes first", { { 1, 50, 30, 20 }, { 2, 50, 30, 20 } }, { 150, 0, 0 }, 0, 0, "c-" },
+	{ "all cores before any log", { { 1, 50, 30, 20 }, { 2, 50, 30, 20 } }, { 101, 0, 0 }, 0, 0, "cc" },
+	{ "then the oldest logs", { { 1, 50, 30, 20 }, { 2, 50, 30, 20 } }, { 80, 0, 0 }, 0, 0, "fc" },
+	{ "reports last", { { 1, 50, 30, 20 }, { 2, 50, 30, 20 } }, { 30, 0, 0 }, 0, 0, "bf" },
+	{ "a bundle without a core loses none", { { 1, 0, 30, 20 }, { 2, 50, 30, 20 } }, { 100, 0, 0 }, 0, 0, "-c" },
+	{ "of too many the oldest", { { 1, 0, 0, 9 }, { 2, 0, 0, 9 }, { 3, 0, 0, 9 } }, { 0, 2, 0 }, 0, 0, "b--" },
+	{ "what goes for its number frees its bytes",
+	  { { 1, 50, 0, 10 }, { 2, 50, 0, 10 }, { 3, 50, 0, 10 } }, { 130, 2, 0 }, 0, 0, "b--" },
+	{ "too old", { { 1, 0, 0, 9 }, { NOW - NS_PER_SEC, 0, 0, 9 } }, { 0, 0, 10 * NS_PER_SEC }, 0, 0, "b-" },
+	{ "as old as allowed", { { NOW - 10 * NS_PER_SEC, 0, 0, 9 } }, { 0, 0, 10 * NS_PER_SEC }, 0, 0, "-" },
+	{ "a time in the future is not old", { { 2 * NOW, 0, 0, 9 } }, { 0, 0, 1 }, 0, 0, "-" },
+	{ "a full disk under a quota that holds", { { 1, 50, 30, 20 }, { 2, 50, 30, 20 } }, { 1000, 0, 0 }, 60, 0, "cc" },
+	{ "the larger of both", { { 1, 50, 30, 20 }, { 2, 50, 30, 20 } }, { 150, 0, 0 }, 120, 0, "fc" },
+	{ "more than there is", { { 1, 50, 30, 20 } }, { 0, 0, 0 }, 150, 50, "b" },
+	{ "an empty store", { { 0 } }, { 1, 1, 1 }, 10, 10, "" },
+};
+
+static void the_table_holds(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		enum drop planned[ITEMS_MAX];
+		char drops[ITEMS_MAX + 1] = "";
+
+		assert_int_equal(quota_plan(rows[i].items, strlen(rows[i].drops), &rows[i].quota, NOW, rows[i].to_free,
+					    planned),
+				 rows[i].lacking);
+		for (size_t k = 0; k < strlen(rows[i].drops); k++)
+			drops[k] = "-cfb"[planned[k]];
+		if (strcmp(drops, rows[i].drops) != 0)
+			fail_msg("%s: %s, not %s", rows[i].name, drops, rows[i].drops);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(the_table_holds) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
