@@ -27,13 +27,15 @@ LIB := $(call modules,lib)
 SIDECAR := $(call modules,sidecar/sample sidecar/ray sidecar/record sidecar/verdict sidecar/report sidecar/store sidecar/spool sidecar/kernel sidecar/http sidecar)
 # The launcher's word for where cores go, which the recorder puts into reports.
 SIDECAR += sidecar/launch/core_pattern.c
+SHIP := $(call modules,sidecar/ship)
 OPERATOR := $(call modules,operator/kube operator/raycluster operator/failures operator)
 TESTS := $(sort $(wildcard lib/*_test.c sidecar/*_test.c sidecar/*/*_test.c operator/*_test.c operator/*/*_test.c))
 
 SIDECAR_LIBS := -lcjson -levent_extra -levent_core -lmd -lm
+SHIP_LIBS := -lcurl -lexpat -lcjson -lcrypto
 OPERATOR_LIBS := -lcurl -levent_extra -levent_core -lyaml -lcjson -lssl -lcrypto -lm
 
-PROGRAMS := $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-operator
+PROGRAMS := $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-ship $(BUILD)/afterglow-operator
 
 .PHONY: all
 all: $(PROGRAMS)
@@ -57,6 +59,10 @@ $(BUILD)/afterglow-sidecar: $(call objects,$(SIDECAR) $(LIB) sidecar/main.c)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(SIDECAR_LIBS)
 
+$(BUILD)/afterglow-ship: $(call objects,$(SHIP) $(LIB) sidecar/ship/main.c)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(SHIP_LIBS)
+
 $(BUILD)/afterglow-operator: $(call objects,$(OPERATOR) $(LIB) operator/main.c)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(OPERATOR_LIBS)
@@ -74,6 +80,10 @@ $(BUILD)/test/sidecar/%_test: $(BUILD)/obj/sidecar/%_test.o $(call objects,$(SID
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(SIDECAR_LIBS)
+$(BUILD)/test/sidecar/ship/%_test: $(BUILD)/obj/sidecar/ship/%_test.o $(call objects,$(SHIP) $(LIB))
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(SHIP_LIBS)
 $(BUILD)/test/operator/%_test: $(BUILD)/obj/operator/%_test.o $(call objects,$(OPERATOR) $(LIB))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
@@ -86,7 +96,7 @@ unit-tests: $(patsubst %.c,$(BUILD)/test/%,$(TESTS))
 -include e2e/kernel/kernel.mk fuzz.mk bench/bench.mk
 
 # What a person calls. Packages first: a new machine has none of them.
-BUILD_PACKAGES := gcc libc6-dev make musl-tools libcjson-dev libcurl4-openssl-dev libevent-dev libmd-dev libssl-dev \
+BUILD_PACKAGES := gcc libc6-dev make musl-tools libcjson-dev libcurl4-openssl-dev libevent-dev libexpat1-dev libmd-dev libssl-dev \
 	libyaml-dev
 TEST_PACKAGES := libcmocka-dev
 

@@ -20,6 +20,8 @@ $(BUILD)/fuzz/lib/%_fuzz: $(BUILD)/obj/lib/%_fuzz.o $(call objects,$(LIB)) $(FUZ
 	$(call link_fuzzer,$(SIDECAR_LIBS))
 $(BUILD)/fuzz/sidecar/%_fuzz: $(BUILD)/obj/sidecar/%_fuzz.o $(call objects,$(SIDECAR) $(LIB)) $(FUZZ_MAIN)
 	$(call link_fuzzer,$(SIDECAR_LIBS))
+$(BUILD)/fuzz/sidecar/ship/%_fuzz: $(BUILD)/obj/sidecar/ship/%_fuzz.o $(call objects,$(SHIP) $(LIB)) $(FUZZ_MAIN)
+	$(call link_fuzzer,$(SHIP_LIBS))
 $(BUILD)/fuzz/operator/%_fuzz: $(BUILD)/obj/operator/%_fuzz.o $(call objects,$(OPERATOR) $(LIB)) $(FUZZ_MAIN)
 	$(call link_fuzzer,$(OPERATOR_LIBS))
 

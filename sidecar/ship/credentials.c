@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading a mounted Secret. */
+#include "sidecar/ship/credentials.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lib/fileio.h"
+
+static const struct {
+	const char *file;
+	size_t at;
+} files[] = {
+	{ "access-key-id", offsetof(struct credentials, access_key_id) },
+	{ "secret-access-key", offsetof(struct credentials, secret_access_key) },
+	{ "session-token", offsetof(struct credentials, session_token) },
+	{ "role-arn", offsetof(struct credentials, role_arn) },
+	{ "web-identity-token", offsetof(struct credentials, web_identity_token) },
+	{ "delegation-token", offsetof(struct credentials, delegation_token) },
+};
+
+static char **at(struct credentials *c, size_t i)
+{
+	return (char **)((char *)c + files[i].at);
+}
+
+/* One printable word: anything else would end up inside a header. */
+static bool is_word(const char *s)
+{
+	if (!*s)
+		return false;
+	for (; *s; s++)
+		if ((unsigned char)*s <= ' ' || (unsigned char)*s >= 0x7f)
+			return false;
+	return true;
+}
+
+static char *trimmed(const struct strbuf *text)
+{
+	const char *start = strbuf_str(text), *end = start + text->len;
+
+	while (start < end && (unsigned char)*start <= ' ')
+		start++;
+	while (end > start && (unsigned char)end[-1] <= ' ')
+		end--;
+	return strndup(start, (size_t)(end - start));
+}
+
+/* Kubernetes mounts symlinks to files, so links are followed. A file that is not there is none. */
+static int read_one(int dir_fd, const char *file, struct credentials *c, char **ret_value, struct fault *fault)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(CREDENTIAL_MAX);
+	_cleanup_close_ int fd = openat(dir_fd, file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct err err = { 0 };
+	struct stat st;
+	int r = 0;
+
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return fault_set(fault, FAULT_CREDENTIALS, "credential %s: %s", file, strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return fault_set(fault, FAULT_CREDENTIALS, "credential %s is no file", file);
+	if (st.st_mode & 07)
+		c->open_to_all = true;
+	if (fd_read_all(fd, &text, &err) < 0)
+		r = fault_set(fault, FAULT_CREDENTIALS, "credential %s: %s", file, err_text(&err));
+	else if (!(*ret_value = trimmed(&text)))
+		r = fault_set(fault, FAULT_MEMORY, "credential %s: out of memory", file);
+	else if (!is_word(*ret_value) || strlen(*ret_value) != strcspn(*ret_value, "\n"))
+		r = fault_set(fault, FAULT_CREDENTIALS, "credential %s is empty or holds blanks", file);
+	if (text.data)
+		explicit_bzero(text.data, text.len);
+	return r;
+}
+
+static int find_ca(const char *dir, int dir_fd, char **ret_path, struct fault *fault)
+{
+	if (faccessat(dir_fd, "ca.crt", F_OK, 0) < 0)
+		return 0;
+	if (asprintf(ret_path, "%s/ca.crt", dir) < 0) {
+		*ret_path = NULL;
+		return fault_set(fault, FAULT_MEMORY, "ca.crt: out of memory");
+	}
+	return 0;
+}
+
+int credentials_read(const char *dir, struct credentials *ret_credentials, struct fault *fault)
+{
+	struct credentials c = { 0 };
+	_cleanup_close_ int dir_fd = -1;
+	int r = 0;
+
+	if (dir) {
+		dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (dir_fd < 0)
+			return fault_set(fault, FAULT_CREDENTIALS, "credentials: open %s: %s", dir, strerror(errno));
+		for (size_t i = 0; r == 0 && i < ARRAY_SIZE(files); i++)
+			r = read_one(dir_fd, files[i].file, &c, at(&c, i), fault);
+		if (r == 0)
+			r = find_ca(dir, dir_fd, &c.ca, fault);
+	}
+	if (r < 0) {
+		credentials_release(&c);
+		return r;
+	}
+	*ret_credentials = c;
+	return 0;
+}
+
+void credentials_release(struct credentials *c)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		char *value = *at(c, i);
+
+		if (value)
+			explicit_bzero(value, strlen(value));
+		free(value);
+	}
+	free(c->ca);
+	*c = (struct credentials){ 0 };
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The way of a bundle. Its manifest is read once, at the beginning: what is added
+ * while we are at work is the next run's. The manifest goes last, so that who finds it in
+ * the store finds all that it lists.
+ */
+#include "sidecar/ship/deliver.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "lib/fileio.h"
+#include "lib/log.h"
+#include "lib/units.h"
+#include "sidecar/ship/digest.h"
+#include "sidecar/ship/retry.h"
+#include "sidecar/ship/store.h"
+
+struct delivery {
+	struct store_context context;
+	struct state state;
+	struct progress progress;
+	struct store *store;
+	struct plan plan;
+	struct strbuf manifest;
+	int dir_fd;
+	int manifest_fd; /* its text as it was read, in memory */
+};
+
+/* --- The bundle --- */
+
+static int open_bundle(struct delivery *d, const char *bundle, struct fault *fault)
+{
+	d->dir_fd = open(bundle, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (d->dir_fd < 0)
+		return fault_set(fault, FAULT_BUNDLE, "%s: %s", bundle, strerror(errno));
+	/* Goes with the process, however it ends. A filesystem without locks has no second shipper either. */
+	if (flock(d->dir_fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+		return fault_set(fault, FAULT_BUSY, "%s: another afterglow-ship is at it", bundle);
+	return 0;
+}
+
+static int read_manifest(struct delivery *d, struct fault *fault)
+{
+	struct err err = { 0 };
+	int r = file_read(d->dir_fd, PLAN_MANIFEST, &d->manifest, &err);
+
+	if (r == -ENOENT)
+		return fault_set(fault, FAULT_BUNDLE, "no " PLAN_MANIFEST ": the bundle is not complete");
+	if (r < 0)
+		return fault_set(fault, r == -EFBIG ? FAULT_BUNDLE : FAULT_IO, "%s", err_text(&err));
+	if (plan_parse(strbuf_str(&d->manifest), d->manifest.len, &d->plan, &err) < 0)
+		return fault_set(fault, FAULT_BUNDLE, "%s", err_text(&err));
+	d->manifest_fd = memfd_create(PLAN_MANIFEST, MFD_CLOEXEC);
+	if (d->manifest_fd < 0 || fd_write_all(d->manifest_fd, strbuf_str(&d->manifest), d->manifest.len, &err) < 0)
+		return fault_set(fault, FAULT_MEMORY, PLAN_MANIFEST ": %s", strerror(errno));
+	return 0;
+}
+
+/* Directories of a bundle are its own, links are not: NOFOLLOW for the last component is enough here. */
+static int open_file(const struct delivery *d, const struct plan_item *file, int *ret_fd, struct fault *fault)
+{
+	_cleanup_close_ int fd = openat(d->dir_fd, file->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return fault_set(fault, errno == ENOENT ? FAULT_BUNDLE_CHANGED : FAULT_IO, "%s is in " PLAN_MANIFEST ", but: %s",
+				 file->name, strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return fault_set(fault, FAULT_BUNDLE, "%s is no file", file->name);
+	if (st.st_size != file->size)
+		return fault_set(fault, FAULT_BUNDLE_CHANGED, "%s has %lld bytes, and " PLAN_MANIFEST " says %lld", file->name,
+				 (long long)st.st_size, (long long)file->size);
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+/* --- Sending --- */
+
+/* One try. The store is asked each time: the last try may have got through and only its answer not. */
+static int send_once(struct delivery *d, const struct item *item, struct fault *fault)
+{
+	enum look look = LOOK_MISSING;
+
+	if (d->store->ops->look(d->store, item, &look, fault) < 0)
+		return -1;
+	if (look == LOOK_UNTOLD && state_was_sent(&d->state, item->name, item->sha256))
+		look = LOOK_SAME;
+	progress_begin(&d->progress, item->name, item->size);
+	if (look != LOOK_SAME && d->store->ops->put(d->store, item, fault) < 0)
+		return -1;
+	progress_end(&d->progress);
+	return 0;
+}
+
+static void pause_ms(int64_t ms)
+{
+	struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * NS_PER_MS };
+
+	nanosleep(&t, NULL);
+}
+
+static uint32_t any_number(void)
+{
+	uint32_t n = 0;
+
+	return getrandom(&n, sizeof(n), GRND_NONBLOCK) == sizeof(n) ? n : (uint32_t)now_boottime_ns();
+}
+
+static int send_item(struct delivery *d, const struct item *item, struct fault *fault)
+{
+	struct retry retry = { .moved = d->progress.moved };
+
+	while (send_once(d, item, fault) < 0) {
+		int64_t wait = retry_next(&retry, fault, d->progress.moved, now_boottime_ns(), d->context.deadline_ns,
+					  any_number());
+
+		if (wait < 0)
+			return fault_wrap(fault, "%s", item->name);
+		log_info("%s: %s; once more in %.1f s", item->name, fault->text, (double)wait / 1000);
+		pause_ms(wait);
+	}
+	state_set_sent(&d->state, item->name, item->sha256);
+	if (state_save(&d->state, NULL) < 0)
+		log_debug("%s cannot be written", STATE_FILE);
+	return 0;
+}
+
+static int send_file(struct delivery *d, const struct plan_item *file, struct fault *fault)
+{
+	_cleanup_close_ int fd = -1;
+	struct item item = { .name = file->name, .size = file->size, .sha256 = file->sha256 };
+
+	if (open_file(d, file, &fd, fault) < 0)
+		return -1;
+	item.fd = fd;
+	return send_item(d, &item, fault);
+}
+
+static int send_manifest(struct delivery *d, struct fault *fault)
+{
+	char digest[SHA256_TEXT_MAX];
+	struct item item = { .name = PLAN_MANIFEST, .fd = d->manifest_fd, .size = (int64_t)d->manifest.len, .sha256 = digest };
+
+	if (digest_of_text(strbuf_str(&d->manifest), d->manifest.len, digest) < 0)
+		return fault_set(fault, FAULT_MEMORY, PLAN_MANIFEST ": out of memory");
+	return send_item(d, &item, fault);
+}
+
+/* --- All of it --- */
+
+static void url_of(const struct ship_options *o, char url[static DELIVER_URL_MAX])
+{
+	static const char *const prefix[] = { [STORE_DIRECTORY] = "file://", [STORE_S3] = "s3://", [STORE_WEBHDFS] = "webhdfs://" };
+	const char *path = strcmp(o->store.path, "/") == 0 ? "" : o->store.path;
+
+	snprintf(url, DELIVER_URL_MAX, "%s%s%s%s/%s", o->store.tls ? "webhdfss://" : prefix[o->store.kind], o->store.host,
+		 o->store.kind == STORE_S3 && *path ? "/" : "", path, o->as);
+}
+
+static int open_store(struct delivery *d, struct fault *fault)
+{
+	static int (*const opens[])(const struct store_context *, struct store **, struct fault *) = {
+		[STORE_DIRECTORY] = store_directory_open,
+		[STORE_S3] = store_s3_open,
+		[STORE_WEBHDFS] = store_webhdfs_open,
+	};
+
+	d->context.state = &d->state;
+	d->context.progress = &d->progress;
+	return opens[d->context.options->store.kind](&d->context, &d->store, fault);
+}
+
+static int run(struct delivery *d, const char *url, struct fault *fault)
+{
+	const struct ship_options *o = d->context.options;
+	char where[DELIVER_URL_MAX + 600];
+
+	if (open_bundle(d, o->bundle, fault) < 0 || read_manifest(d, fault) < 0)
+		return -1;
+	snprintf(where, sizeof(where), "%s %s", url, o->store.kind == STORE_S3 && o->s3_endpoint ? o->s3_endpoint : "");
+	if (state_open(d->dir_fd, where, &d->state, NULL) < 0)
+		return fault_set(fault, FAULT_MEMORY, STATE_FILE ": out of memory");
+	if (open_store(d, fault) < 0)
+		return -1;
+	for (size_t i = 0; i < d->plan.n; i++)
+		if (send_file(d, &d->plan.items[i], fault) < 0)
+			return -1;
+	return send_manifest(d, fault);
+}
+
+int deliver(const struct ship_options *options, int64_t deadline_ns, char ret_url[static DELIVER_URL_MAX],
+	    struct fault *fault)
+{
+	struct delivery d = { .context = { .options = options, .deadline_ns = deadline_ns }, .dir_fd = -1, .manifest_fd = -1 };
+	int r;
+
+	d.manifest = STRBUF_INIT(PLAN_MANIFEST_MAX);
+	progress_init(&d.progress);
+	url_of(options, ret_url);
+	r = run(&d, ret_url, fault);
+	if (d.store)
+		d.store->ops->free(d.store);
+	state_release(&d.state);
+	plan_release(&d.plan);
+	strbuf_release(&d.manifest);
+	if (d.manifest_fd >= 0)
+		close(d.manifest_fd);
+	if (d.dir_fd >= 0)
+		close(d.dir_fd);
+	return r;
+}

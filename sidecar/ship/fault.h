@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Why a bundle could not be shipped: the kind decides who can mend it. The table
+ * below is the truth for the result's "kind", for the exit code and for how long
+ * a caller should wait.
+ */
+#ifndef AFTERGLOW_SIDECAR_SHIP_FAULT_H
+#define AFTERGLOW_SIDECAR_SHIP_FAULT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/err.h"
+
+/* id, name, whether time alone may mend it, seconds before another try makes sense (0: the caller's own backoff) */
+#define FAULT_KINDS(X) \
+	X(NETWORK, "network", true, 0)                       /* no answer, cut off, too slow */ \
+	X(SERVER, "server", true, 0)                         /* the store answers that it cannot now */ \
+	X(PROTOCOL, "protocol", false, 0)                    /* an answer that no such store gives */ \
+	X(TLS, "tls", false, 0)                              /* the store's certificate is not believed */ \
+	X(REDIRECT, "redirect", false, 0)                    /* sent to a place where we do not go */ \
+	X(CREDENTIALS, "credentials", false, 0)              /* missing, unknown or wrong */ \
+	X(EXPIRED, "credentials-expired", true, 60)          /* the kubelet replaces mounted Secrets */ \
+	X(PERMISSION, "permission", false, 0)                /* known, and not allowed */ \
+	X(CLOCK, "clock", true, 300)                         /* ours and the store's differ too much */ \
+	X(BUCKET_MISSING, "bucket-missing", false, 0)        \
+	X(STORE_MISSING, "store-missing", true, 60)          /* the directory is gone: not mounted, or removed */ \
+	X(NO_SPACE, "no-space", true, 300)                   /* full, or over a quota */ \
+	X(READ_ONLY, "read-only", false, 0)                  \
+	X(OCCUPIED, "occupied", false, 0)                    /* something else has the name of a file or directory */ \
+	X(IO, "io", true, 60)                                /* reading the bundle or writing the directory failed */ \
+	X(BUNDLE, "bundle", false, 0)                        /* incomplete, damaged, or no bundle */ \
+	X(BUNDLE_CHANGED, "bundle-changed", true, 1)         /* not what its manifest says: being extended or trimmed */ \
+	X(BUSY, "busy", true, 5)                             /* another afterglow-ship has it */ \
+	X(DEADLINE, "deadline", true, 0)                     \
+	X(MEMORY, "memory", true, 60)
+
+enum fault_kind {
+#define FAULT_ID(id, name, retry, after) FAULT_##id,
+	FAULT_KINDS(FAULT_ID)
+#undef FAULT_ID
+	FAULT_KIND_COUNT
+};
+
+struct fault {
+	enum fault_kind kind;
+	int64_t retry_after_s; /* what the store asked for, else the kind's; 0: not said */
+	char text[ERR_TEXT_MAX];
+};
+
+/* Both return -1, so that the caller can return it. */
+int fault_set(struct fault *fault, enum fault_kind kind, const char *fmt, ...) _printf_(3, 4);
+/* Puts "prefix: " before the text. */
+int fault_wrap(struct fault *fault, const char *fmt, ...) _printf_(2, 3);
+
+const char *fault_kind_name(enum fault_kind kind);
+/* Whether it may go away without a person. */
+bool fault_may_pass(enum fault_kind kind);
+
+#endif

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* libcurl, with the checks that shall never be off. */
+#include "sidecar/ship/http.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/units.h"
+
+_Static_assert(CURL_ERROR_SIZE <= 256, "struct http_transfer has room for curl's text");
+
+#define CONNECT_TIMEOUT_S 15L
+/* What curl reads from the file at once; more does not make it faster. */
+#define UPLOAD_BUFFER ((long)256 << 10)
+
+struct http {
+	struct http_settings settings;
+	CURLM *multi;
+	struct http_transfer *running[HTTP_PARALLEL];
+};
+
+int http_new(const struct http_settings *settings, struct http **ret_http, struct fault *fault)
+{
+	struct http *http = calloc(1, sizeof(*http));
+
+	if (!http || curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK || !(http->multi = curl_multi_init())) {
+		free(http);
+		return fault_set(fault, FAULT_MEMORY, "HTTP client: out of memory");
+	}
+	http->settings = *settings;
+	curl_multi_setopt(http->multi, CURLMOPT_MAXCONNECTS, (long)HTTP_PARALLEL + 1);
+	*ret_http = http;
+	return 0;
+}
+
+void http_free(struct http *http)
+{
+	if (!http)
+		return;
+	http_cancel(http);
+	curl_multi_cleanup(http->multi);
+	curl_global_cleanup();
+	free(http);
+}
+
+/* --- One transfer --- */
+
+static size_t on_answer(char *data, size_t size, size_t n, void *arg)
+{
+	struct http_transfer *t = arg;
+
+	strbuf_add(&t->answer.body, data, size * n);
+	return strbuf_failed(&t->answer.body) ? 0 : size * n;
+}
+
+static size_t on_read(char *out, size_t size, size_t n, void *arg)
+{
+	struct http_transfer *t = arg;
+	size_t want = (size_t)MIN((int64_t)(size * n), t->request->len - t->sent);
+	ssize_t got = 0;
+
+	if (t->request->body)
+		memcpy(out, t->request->body + t->sent, want), got = (ssize_t)want;
+	else if (want > 0)
+		do
+			got = pread(t->request->fd, out, want, t->request->offset + t->sent);
+		while (got < 0 && errno == EINTR);
+	if (got < 0 || (got == 0 && want > 0)) {
+		t->read_errno = got < 0 ? errno : ENODATA;
+		return CURL_READFUNC_ABORT;
+	}
+	t->sent += got;
+	if (t->request->on_sent)
+		t->request->on_sent(t->request->arg, t->sent);
+	return (size_t)got;
+}
+
+/* curl sends from the beginning again when a kept connection turns out to be dead. */
+static int on_seek(void *arg, curl_off_t offset, int origin)
+{
+	struct http_transfer *t = arg;
+
+	if (origin != SEEK_SET || offset < 0 || offset > t->request->len)
+		return CURL_SEEKFUNC_FAIL;
+	t->sent = offset;
+	return CURL_SEEKFUNC_OK;
+}
+
+static void set_safety(CURL *easy, const struct http_settings *s, const struct http_request *r)
+{
+	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+	curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
+	curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
+	curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+	if (s->ca) {
+		curl_easy_setopt(easy, CURLOPT_CAINFO, s->ca);
+		curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+	}
+	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, MIN(CONNECT_TIMEOUT_S, (long)s->stall_s));
+	/* curl counts both ways together: an answer that does not come is a stall, too. */
+	curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
+	curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, (long)MAX(s->stall_s, r->stall_s));
+	if (s->rate > 0)
+		curl_easy_setopt(easy, CURLOPT_MAX_SEND_SPEED_LARGE, (curl_off_t)MAX(s->rate / HTTP_PARALLEL, 1));
+	if (s->deadline_ns > 0)
+		curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS,
+				 (long)MAX((s->deadline_ns - now_boottime_ns()) / NS_PER_MS, 1));
+}
+
+/*
+ * Signed by libcurl. 7.88 takes path and query as they stand in the URL, so whoever makes the URL encodes and
+ * sorts as S3 wants it ("uploads=", not "uploads"); it signs every header of ours, and takes the body's
+ * digest from x-amz-content-sha256, which is always given here. "Expect:" must not be among the
+ * headers: it would be signed, and not sent.
+ */
+static void set_signature(CURL *easy, const struct http_request *r)
+{
+	if (!r->sigv4)
+		return;
+	curl_easy_setopt(easy, CURLOPT_AWS_SIGV4, r->sigv4);
+	curl_easy_setopt(easy, CURLOPT_USERNAME, r->user);
+	curl_easy_setopt(easy, CURLOPT_PASSWORD, r->password);
+	/* curl would take "/a/../b" for "/b" after we signed it. */
+	curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
+}
+
+static void set_method(CURL *easy, struct http_transfer *t)
+{
+	const struct http_request *r = t->request;
+
+	if (strcmp(r->method, "HEAD") == 0) {
+		curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
+		return;
+	}
+	if (strcmp(r->method, "POST") == 0) {
+		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, r->body ? r->body : "");
+		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)(r->body ? r->len : 0));
+		return;
+	}
+	if (strcmp(r->method, "PUT") == 0) {
+		curl_easy_setopt(easy, CURLOPT_UPLOAD, 1L);
+		curl_easy_setopt(easy, CURLOPT_INFILESIZE_LARGE, (curl_off_t)r->len);
+		curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_BUFFER);
+		curl_easy_setopt(easy, CURLOPT_READFUNCTION, on_read);
+		curl_easy_setopt(easy, CURLOPT_READDATA, t);
+		curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, on_seek);
+		curl_easy_setopt(easy, CURLOPT_SEEKDATA, t);
+		return;
+	}
+	curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, r->method);
+}
+
+static int add_headers(struct http_transfer *t, struct fault *fault)
+{
+	struct curl_slist *list = NULL;
+
+	for (const char *const *h = t->request->headers; h && *h; h++) {
+		struct curl_slist *longer = curl_slist_append(list, *h);
+
+		if (!longer) {
+			curl_slist_free_all(list);
+			return fault_set(fault, FAULT_MEMORY, "headers: out of memory");
+		}
+		list = longer;
+	}
+	t->headers = list;
+	curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, list);
+	return 0;
+}
+
+static int prepare(struct http_transfer *t, struct fault *fault)
+{
+	CURL *easy = t->easy;
+
+	set_safety(easy, &t->http->settings, t->request);
+	set_method(easy, t);
+	set_signature(easy, t->request);
+	curl_easy_setopt(easy, CURLOPT_USERAGENT, "afterglow-ship/" AFTERGLOW_VERSION);
+	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, t->error);
+	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_answer);
+	curl_easy_setopt(easy, CURLOPT_WRITEDATA, t);
+	curl_easy_setopt(easy, CURLOPT_PRIVATE, t);
+	if (curl_easy_setopt(easy, CURLOPT_URL, t->request->url) != CURLE_OK)
+		return fault_set(fault, FAULT_MEMORY, "URL: out of memory");
+	return add_headers(t, fault);
+}
+
+int http_start(struct http *http, const struct http_request *request, struct http_transfer **ret_transfer,
+	       struct fault *fault)
+{
+	struct http_transfer *t;
+	size_t slot = 0;
+
+	if (http->settings.deadline_ns > 0 && now_boottime_ns() >= http->settings.deadline_ns)
+		return fault_set(fault, FAULT_DEADLINE, "the deadline has passed");
+	while (slot < HTTP_PARALLEL && http->running[slot])
+		slot++;
+	t = slot < HTTP_PARALLEL ? calloc(1, sizeof(*t)) : NULL;
+	if (!t)
+		return fault_set(fault, FAULT_MEMORY, "HTTP request: out of memory");
+	*t = (struct http_transfer){ .request = request, .http = http, .easy = curl_easy_init() };
+	t->answer.body = STRBUF_INIT(HTTP_ANSWER_MAX);
+	if (!t->easy || prepare(t, fault) < 0 || curl_multi_add_handle(http->multi, t->easy) != CURLM_OK) {
+		http_end(t);
+		return fault_set(fault, FAULT_MEMORY, "HTTP request: out of memory");
+	}
+	http->running[slot] = t;
+	if (ret_transfer)
+		*ret_transfer = t;
+	return 0;
+}
+
+static void forget(struct http_transfer *t)
+{
+	for (size_t i = 0; i < HTTP_PARALLEL; i++) {
+		if (t->http->running[i] != t)
+			continue;
+		curl_multi_remove_handle(t->http->multi, t->easy);
+		t->http->running[i] = NULL;
+	}
+}
+
+void http_end(struct http_transfer *t)
+{
+	forget(t);
+	if (t->easy)
+		curl_easy_cleanup(t->easy);
+	curl_slist_free_all(t->headers);
+	strbuf_release(&t->answer.body);
+	free(t);
+}
+
+void http_cancel(struct http *http)
+{
+	for (size_t i = 0; i < HTTP_PARALLEL; i++)
+		if (http->running[i])
+			http_end(http->running[i]);
+}
+
+/* --- The end of one --- */
+
+static void take_header(const struct http_transfer *t, const char *name, char *out, size_t size)
+{
+	struct curl_header *header;
+
+	if (curl_easy_header(t->easy, name, 0, CURLH_HEADER, -1, &header) == CURLHE_OK && strlen(header->value) < size)
+		snprintf(out, size, "%s", header->value);
+}
+
+static void take_clock(struct http_transfer *t)
+{
+	char date[64] = "";
+	time_t theirs;
+
+	take_header(t, "Date", date, sizeof(date));
+	theirs = *date ? curl_getdate(date, NULL) : -1;
+	if (theirs > 0)
+		t->answer.clock_off_s = now_realtime_ns() / NS_PER_SEC - (int64_t)theirs;
+}
+
+static void take_answer(struct http_transfer *t)
+{
+	curl_off_t length = -1, wait = 0;
+	long status = 0;
+
+	curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+	curl_easy_getinfo(t->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+	curl_easy_getinfo(t->easy, CURLINFO_RETRY_AFTER, &wait);
+	t->answer.status = (int)status;
+	t->answer.length = length;
+	t->answer.retry_after_s = wait;
+	take_header(t, "Location", t->answer.location, sizeof(t->answer.location));
+	take_header(t, "ETag", t->answer.etag, sizeof(t->answer.etag));
+	take_header(t, "x-amz-meta-sha256", t->answer.sha256, sizeof(t->answer.sha256));
+	take_header(t, "x-amz-bucket-region", t->answer.region, sizeof(t->answer.region));
+	take_clock(t);
+}
+
+static enum fault_kind kind_of(CURLcode code)
+{
+	switch (code) {
+	case CURLE_PEER_FAILED_VERIFICATION:
+	case CURLE_SSL_CACERT_BADFILE:
+	case CURLE_SSL_ISSUER_ERROR:
+		return FAULT_TLS;
+	case CURLE_URL_MALFORMAT:
+	case CURLE_UNSUPPORTED_PROTOCOL:
+	case CURLE_WRITE_ERROR: /* longer than any answer should be */
+		return FAULT_PROTOCOL;
+	case CURLE_OUT_OF_MEMORY:
+		return FAULT_MEMORY;
+	default:
+		return FAULT_NETWORK;
+	}
+}
+
+/* "https://host:9000" of a URL: what a message may show of it; a query may hold a token. */
+static int authority(const char *url)
+{
+	const char *host = strstr(url, "://");
+
+	host = host ? host + 3 : url;
+	return (int)(host - url + (ptrdiff_t)strcspn(host, "/?#"));
+}
+
+static int explain(const struct http_transfer *t, CURLcode code, struct fault *fault)
+{
+	const struct http_settings *s = &t->http->settings;
+	const char *url = t->request->url;
+
+	if (t->read_errno)
+		return fault_set(fault, t->read_errno == ENODATA ? FAULT_BUNDLE_CHANGED : FAULT_IO, "reading the bundle: %s",
+				 t->read_errno == ENODATA ? "the file became shorter" : strerror(t->read_errno));
+	if (code == CURLE_OPERATION_TIMEDOUT && s->deadline_ns > 0 && now_boottime_ns() >= s->deadline_ns)
+		return fault_set(fault, FAULT_DEADLINE, "the deadline has passed");
+	return fault_set(fault, kind_of(code), "%.*s: %s", authority(url), url,
+			 t->error[0] ? t->error : curl_easy_strerror(code));
+}
+
+int http_wait(struct http *http, struct http_transfer **ret_transfer, struct fault *fault)
+{
+	struct http_transfer *t = NULL;
+	CURLMsg *message;
+	CURLcode code;
+	int running, left;
+
+	for (;;) {
+		if (curl_multi_perform(http->multi, &running) != CURLM_OK)
+			return fault_set(fault, FAULT_MEMORY, "HTTP client: out of memory");
+		message = curl_multi_info_read(http->multi, &left);
+		if (message && message->msg == CURLMSG_DONE)
+			break;
+		if (curl_multi_poll(http->multi, NULL, 0, 1000, NULL) != CURLM_OK)
+			return fault_set(fault, FAULT_MEMORY, "HTTP client: out of memory");
+	}
+	code = message->data.result;
+	curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&t);
+	take_answer(t);
+	*ret_transfer = t;
+	/* An answer that came before all was sent, as a refusal does, is an answer. */
+	if (code == CURLE_SEND_ERROR && t->answer.status >= 400)
+		code = CURLE_OK;
+	forget(t);
+	return code == CURLE_OK ? 0 : explain(t, code, fault);
+}
+
+int http_call(struct http *http, const struct http_request *request, struct http_transfer **ret_transfer,
+	      struct fault *fault)
+{
+	*ret_transfer = NULL;
+	if (http_start(http, request, NULL, fault) < 0)
+		return -1;
+	return http_wait(http, ret_transfer, fault);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* afterglow-ship: brings one finished bundle to a store that outlives the pod. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "lib/units.h"
+#include "sidecar/ship/deliver.h"
+#include "sidecar/ship/options.h"
+#include "sidecar/ship/progress.h"
+
+enum { EXIT_SHIPPED = 0, EXIT_AGAIN = 1, EXIT_USAGE = 2, EXIT_PERSON = 3 };
+
+/* After the deadline, for requests to end by themselves. */
+#define WATCHDOG_GRACE_S 2
+
+/*
+ * A directory on a server that hangs blocks in the kernel, where no timer of ours
+ * reaches; that the process ends does. So another thread says the result and goes.
+ */
+static void *watch(void *arg)
+{
+	const int64_t *seconds = arg;
+	struct timespec t = { .tv_sec = *seconds + WATCHDOG_GRACE_S };
+	struct fault fault;
+
+	while (nanosleep(&t, &t) < 0)
+		;
+	fault_set(&fault, FAULT_DEADLINE, "the store did not answer within %lld s", (long long)*seconds);
+	progress_failed(&fault);
+	_exit(EXIT_AGAIN);
+}
+
+static void start_watch(const struct ship_options *o)
+{
+	pthread_t thread;
+
+	/* Without it requests still have their own time limits. */
+	if (o->deadline_s > 0 && pthread_create(&thread, NULL, watch, (void *)&o->deadline_s) == 0)
+		pthread_detach(thread);
+}
+
+int main(int argc, char **argv)
+{
+	struct ship_options options;
+	struct fault fault = { 0 };
+	struct err err = { 0 };
+	char url[DELIVER_URL_MAX];
+
+	(void)argc;
+	if (ship_options_parse(argv, &options, &err) < 0) {
+		fprintf(stderr, "afterglow-ship: %s\n", err_text(&err));
+		return EXIT_USAGE;
+	}
+	if (options.help || options.version) {
+		fputs(options.help ? ship_usage : "afterglow-ship " AFTERGLOW_VERSION "\n", stdout);
+		return 0;
+	}
+	signal(SIGPIPE, SIG_IGN);
+	start_watch(&options);
+	if (deliver(&options, options.deadline_s ? now_boottime_ns() + options.deadline_s * NS_PER_SEC : 0, url, &fault) == 0) {
+		progress_shipped(url);
+		return EXIT_SHIPPED;
+	}
+	progress_failed(&fault);
+	fprintf(stderr, "afterglow-ship: %s\n", fault.text);
+	return fault_may_pass(fault.kind) ? EXIT_AGAIN : EXIT_PERSON;
+}

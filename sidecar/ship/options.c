@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options by a table. */
+#include "sidecar/ship/options.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/units.h"
+
+#define DEFAULT_STALL_S 30
+
+const char ship_usage[] =
+	"usage: afterglow-ship --store URL [OPTION...] BUNDLE\n"
+	"Copies a finished bundle to a store: what is there already is left, what is missing or\n"
+	"differs is sent, MANIFEST.json last. May be run again at any time, also after it was killed.\n"
+	"\n"
+	"  --store URL         file:///DIR (or /DIR), s3://BUCKET/PREFIX, webhdfs://HOST:PORT/PATH,\n"
+	"                      webhdfss://HOST:PORT/PATH (TLS)\n"
+	"  --as PATH           the bundle's path below the store (default: BUNDLE's last component)\n"
+	"  --credentials DIR   files access-key-id, secret-access-key, session-token, or role-arn and\n"
+	"                      web-identity-token (S3); delegation-token (WebHDFS); ca.crt\n"
+	"  --ca FILE           believe these certificates (PEM) and no others\n"
+	"  --deadline SECONDS  give up after this long (default: never)\n"
+	"  --limit-rate SIZE   send at most so many bytes a second, as in 10Mi\n"
+	"  --stall SECONDS     drop a request that has moved nothing for so long (default 30)\n"
+	"  --s3-endpoint URL   default https://s3.REGION.amazonaws.com\n"
+	"  --s3-region R       default us-east-1\n"
+	"  --s3-path-style     https://HOST/BUCKET/KEY in place of https://BUCKET.HOST/KEY\n"
+	"  --s3-part-size SIZE larger files go in parts of this size, 5Mi to 1Gi (default 16Mi)\n"
+	"  --s3-sts-endpoint URL  for web identity (default https://sts.REGION.amazonaws.com)\n"
+	"  --webhdfs-user NAME user.name, where HDFS asks for no proof of it\n"
+	"  --help, --version\n"
+	"\n"
+	"Proxies come from https_proxy, http_proxy and no_proxy. stdout: JSON lines, the last one is the\n"
+	"result. Exit: 0 shipped; 1 failed, worth another try; 2 usage; 3 failed, a person has to mend it.\n";
+
+enum value { TEXT, FLAG, SECONDS, SIZE };
+
+static const struct {
+	const char *name;
+	enum value value;
+	size_t at;
+	int64_t min, max;
+} table[] = {
+	{ "--as", TEXT, offsetof(struct ship_options, as), 0, 0 },
+	{ "--credentials", TEXT, offsetof(struct ship_options, credentials), 0, 0 },
+	{ "--ca", TEXT, offsetof(struct ship_options, ca), 0, 0 },
+	{ "--deadline", SECONDS, offsetof(struct ship_options, deadline_s), 1, 7 * 86400 },
+	{ "--limit-rate", SIZE, offsetof(struct ship_options, rate), 1024, INT64_MAX },
+	{ "--stall", SECONDS, offsetof(struct ship_options, stall_s), 1, 3600 },
+	{ "--s3-endpoint", TEXT, offsetof(struct ship_options, s3_endpoint), 0, 0 },
+	{ "--s3-region", TEXT, offsetof(struct ship_options, s3_region), 0, 0 },
+	{ "--s3-sts-endpoint", TEXT, offsetof(struct ship_options, s3_sts_endpoint), 0, 0 },
+	{ "--s3-path-style", FLAG, offsetof(struct ship_options, s3_path_style), 0, 0 },
+	{ "--s3-part-size", SIZE, offsetof(struct ship_options, s3_part), S3_PART_MIN, S3_PART_MAX },
+	{ "--webhdfs-user", TEXT, offsetof(struct ship_options, webhdfs_user), 0, 0 },
+	{ "--help", FLAG, offsetof(struct ship_options, help), 0, 0 },
+	{ "--version", FLAG, offsetof(struct ship_options, version), 0, 0 },
+};
+
+static int parse_number(const char *text, enum value value, int64_t *ret_number)
+{
+	char *end;
+
+	if (value == SIZE)
+		return quantity_parse(text, ret_number, NULL);
+	errno = 0;
+	*ret_number = strtoll(text, &end, 10);
+	return errno || end == text || *end ? -EINVAL : 0;
+}
+
+static int set_value(struct ship_options *o, size_t row, const char *text, struct err *err)
+{
+	void *at = (char *)o + table[row].at;
+	int64_t number;
+
+	if (table[row].value == TEXT) {
+		*(const char **)at = text;
+		return 0;
+	}
+	if (parse_number(text, table[row].value, &number) < 0 || number < table[row].min || number > table[row].max)
+		return err_set(err, EINVAL, "%s takes %s from %lld to %lld, not '%s'", table[row].name,
+			       table[row].value == SIZE ? "a size in bytes" : "seconds", (long long)table[row].min,
+			       (long long)table[row].max, text);
+	*(int64_t *)at = number;
+	return 0;
+}
+
+static int take_option(struct ship_options *o, char **argv, int *i, struct err *err)
+{
+	size_t row = 0;
+
+	while (row < ARRAY_SIZE(table) && strcmp(argv[*i], table[row].name) != 0)
+		row++;
+	if (row == ARRAY_SIZE(table))
+		return err_set(err, EINVAL, "unknown option %s; --help lists them", argv[*i]);
+	if (table[row].value == FLAG) {
+		*(bool *)((char *)o + table[row].at) = true;
+		return 0;
+	}
+	if (!argv[*i + 1] || !*argv[*i + 1])
+		return err_set(err, EINVAL, "%s takes a value", argv[*i]);
+	return set_value(o, row, argv[++*i], err);
+}
+
+static int check_endpoint(const char *option, const char *url, struct err *err)
+{
+	size_t scheme = !url ? 0 : strncmp(url, "https://", 8) == 0 ? 8 : strncmp(url, "http://", 7) == 0 ? 7 : 0;
+
+	if (!url)
+		return 0;
+	if (!scheme || !url[scheme] || strpbrk(url, " ?#@\"\\") || strlen(url) > 512)
+		return err_set(err, EINVAL, "%s takes https://HOST[:PORT], not '%s'", option, url);
+	return 0;
+}
+
+/* "/spool/x/20261121T012906Z-Segfault/" to its last component. */
+static int name_of_bundle(const char *bundle, const char **ret_name, struct err *err)
+{
+	static char name[256];
+	size_t end = strlen(bundle), start;
+
+	while (end > 0 && bundle[end - 1] == '/')
+		end--;
+	start = end;
+	while (start > 0 && bundle[start - 1] != '/')
+		start--;
+	snprintf(name, sizeof(name), "%.*s", (int)(end - start), bundle + start);
+	*ret_name = name;
+	return store_path_check(name, err);
+}
+
+static int check(struct ship_options *o, const char *store, struct err *err)
+{
+	if (!store)
+		return err_set(err, EINVAL, "--store is missing");
+	if (!o->bundle)
+		return err_set(err, EINVAL, "BUNDLE is missing");
+	if (store_url_parse(store, &o->store, err) < 0)
+		return -err->code;
+	if (o->as ? store_path_check(o->as, err) < 0 : name_of_bundle(o->bundle, &o->as, err) < 0)
+		return -err->code;
+	if (strspn(o->s3_region, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != strlen(o->s3_region))
+		return err_set(err, EINVAL, "--s3-region: '%s' is no region's name", o->s3_region);
+	if (check_endpoint("--s3-endpoint", o->s3_endpoint, err) < 0)
+		return -err->code;
+	return check_endpoint("--s3-sts-endpoint", o->s3_sts_endpoint, err);
+}
+
+int ship_options_parse(char **argv, struct ship_options *ret_options, struct err *err)
+{
+	struct ship_options o = { .stall_s = DEFAULT_STALL_S, .s3_region = "us-east-1", .s3_part = S3_PART_DEFAULT };
+	const char *store = NULL;
+
+	for (int i = 1; argv[i]; i++) {
+		if (strcmp(argv[i], "--store") == 0) {
+			if (!argv[i + 1])
+				return err_set(err, EINVAL, "--store takes a value");
+			store = argv[++i];
+		} else if (argv[i][0] == '-') {
+			int r = take_option(&o, argv, &i, err);
+
+			if (r < 0)
+				return r;
+		} else if (o.bundle) {
+			return err_set(err, EINVAL, "one BUNDLE at a time, not also %s", argv[i]);
+		} else {
+			o.bundle = argv[i];
+		}
+	}
+	if (!o.help && !o.version && check(&o, store, err) < 0)
+		return -err->code;
+	*ret_options = o;
+	return 0;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lines of progress and the result. */
+#include "sidecar/ship/progress.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "lib/json.h"
+#include "lib/units.h"
+
+#define LINE_INTERVAL_NS NS_PER_SEC
+
+static atomic_flag result_said = ATOMIC_FLAG_INIT;
+
+static void say(cJSON *json)
+{
+	_cleanup_free_ char *text = cJSON_PrintUnformatted(json);
+
+	/* Nobody to read it is no reason to stop: the files are what counts. */
+	if (text)
+		printf("%s\n", text);
+	fflush(stdout);
+}
+
+static void say_progress(struct progress *p)
+{
+	_cleanup_json_ cJSON *json = cJSON_CreateObject();
+	char sent[SIZE_TEXT_MAX], total[SIZE_TEXT_MAX];
+
+	json_set_str(json, "file", p->file);
+	json_set_int(json, "sent", p->sent);
+	json_set_int(json, "total", p->total);
+	say(json);
+	if (p->terminal)
+		fprintf(stderr, "\r\033[K%s: %s of %s", p->file, size_format((uint64_t)p->sent, sent),
+			size_format((uint64_t)p->total, total));
+	p->said_ns = now_boottime_ns();
+}
+
+void progress_init(struct progress *p)
+{
+	*p = (struct progress){ .terminal = isatty(STDERR_FILENO) };
+}
+
+void progress_begin(struct progress *p, const char *file, int64_t total)
+{
+	p->file = file;
+	p->total = total;
+	p->sent = 0;
+	p->said_ns = now_boottime_ns();
+}
+
+void progress_sent(struct progress *p, int64_t sent)
+{
+	if (sent > p->sent)
+		p->moved += (uint64_t)(sent - p->sent);
+	p->sent = sent;
+	if (now_boottime_ns() - p->said_ns >= LINE_INTERVAL_NS)
+		say_progress(p);
+}
+
+void progress_end(struct progress *p)
+{
+	progress_sent(p, p->total);
+	say_progress(p);
+	if (p->terminal)
+		fputc('\n', stderr);
+}
+
+void progress_shipped(const char *url)
+{
+	_cleanup_json_ cJSON *json = cJSON_CreateObject();
+
+	if (atomic_flag_test_and_set(&result_said))
+		return;
+	json_set_str(json, "result", "shipped");
+	json_set_str(json, "url", url);
+	say(json);
+}
+
+void progress_failed(const struct fault *fault)
+{
+	_cleanup_json_ cJSON *json = cJSON_CreateObject();
+
+	if (atomic_flag_test_and_set(&result_said))
+		return;
+	json_set_str(json, "result", "failed");
+	json_set(json, "retry", cJSON_CreateBool(fault_may_pass(fault->kind)));
+	if (fault->retry_after_s > 0)
+		json_set_int(json, "retryAfterSeconds", fault->retry_after_s);
+	json_set_str(json, "kind", fault_kind_name(fault->kind));
+	json_set_str(json, "error", fault->text);
+	say(json);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether and when to try again. Pure: time and chance come in as values. */
+#ifndef AFTERGLOW_SIDECAR_SHIP_RETRY_H
+#define AFTERGLOW_SIDECAR_SHIP_RETRY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sidecar/ship/fault.h"
+
+/* Tries in a row that moved nothing; then the caller, who has other things to do, comes back later. */
+#define RETRY_ATTEMPTS 6
+#define RETRY_FIRST_MS 500
+#define RETRY_MAX_MS 20000
+/* A store that asks for a longer pause than this gets it from the caller. */
+#define RETRY_AFTER_MAX_S 60
+
+struct retry {
+	unsigned int attempts;
+	uint64_t moved; /* bytes that had gone out at the last failure */
+};
+
+/*
+ * Milliseconds to wait before the next try, or -1: give up. moved is the count
+ * of bytes sent ever, chance any number: waits are spread between half and the whole.
+ */
+int64_t retry_next(struct retry *r, const struct fault *fault, uint64_t moved, int64_t now_ns, int64_t deadline_ns,
+		   uint32_t chance);
+
+#endif

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A large file in parts. The upload's id is noted in the bundle as soon as there is
+ * one; after a crash the server is asked which parts it has (ListParts), and only the others
+ * are sent. The note says of which content the upload is, so parts of another file are never mixed in.
+ * An upload for this key that nobody noted is left of a run that died, and is aborted:
+ * S3 keeps and charges its parts for ever.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/log.h"
+#include "sidecar/ship/digest.h"
+#include "sidecar/ship/s3.h"
+
+/* Putting the parts together takes S3 minutes when they are many. */
+#define COMPLETE_STALL_S 600
+
+struct sending; /* a part on its way */
+
+struct multipart {
+	struct s3 *s3;
+	const struct item *item;
+	const char *key;
+	struct upload upload;
+	struct s3_part *parts;
+	size_t n;
+	struct sending *sending;
+};
+
+struct sending {
+	struct multipart *m;
+	struct s3_call call;
+	char query[3 * UPLOAD_ID_MAX + 64], sha256[SHA256_TEXT_MAX];
+	size_t part;
+	int64_t sent;
+	bool busy;
+};
+
+static int64_t part_offset(const struct multipart *m, size_t i)
+{
+	return (int64_t)i * m->upload.part;
+}
+
+static int64_t part_size(const struct multipart *m, size_t i)
+{
+	return MIN(m->upload.part, m->item->size - part_offset(m, i));
+}
+
+/* "NAME=VALUE" with VALUE encoded, after what is there. */
+static void add_query(struct strbuf *query, const char *name, const char *value)
+{
+	strbuf_addf(query, "%s%s=", query->len ? "&" : "", name);
+	store_query_encode(query, value);
+}
+
+static int ask(struct multipart *m, struct s3_request *r, const struct strbuf *query, struct http_transfer **ret_transfer,
+	       struct fault *fault)
+{
+	r->key = m->key;
+	r->query = strbuf_str(query);
+	return s3_call(m->s3, r, ret_transfer, fault);
+}
+
+/* --- Beginning --- */
+
+
+static void abort_upload(const char *id, void *arg)
+{
+	_cleanup_strbuf_ struct strbuf query = STRBUF_INIT(4 * UPLOAD_ID_MAX);
+	_cleanup_transfer_ struct http_transfer *t = NULL;
+	struct multipart *m = arg;
+	struct fault why;
+
+	add_query(&query, "uploadId", id);
+	if (ask(m, &(struct s3_request){ .method = "DELETE" }, &query, &t, &why) < 0 || t->answer.status >= 300)
+		log_info("%s: an upload that was left behind could not be aborted", m->item->name);
+}
+
+/* Needs s3:ListBucketMultipartUploads; without it a lifecycle rule of the bucket has to do. */
+static void abort_strays(struct multipart *m)
+{
+	_cleanup_strbuf_ struct strbuf query = STRBUF_INIT(4 * S3_KEY_MAX);
+	_cleanup_transfer_ struct http_transfer *t = NULL;
+	struct fault why;
+
+	add_query(&query, "prefix", m->key);
+	strbuf_adds(&query, "&uploads=");
+	if (s3_call(m->s3, &(struct s3_request){ .method = "GET", .key = "", .query = strbuf_str(&query) }, &t, &why) < 0)
+		return;
+	if (t->answer.status == 200)
+		s3_list_uploads(strbuf_str(&t->answer.body), t->answer.body.len, m->key, abort_upload, m, NULL);
+}
+
+/* S3 allows 10000 parts. */
+static int64_t choose_part(int64_t size, int64_t wanted)
+{
+	while ((size + wanted - 1) / wanted > S3_PARTS_MAX)
+		wanted *= 2;
+	return wanted;
+}
+
+static int create(struct multipart *m, struct fault *fault)
+{
+	_cleanup_strbuf_ struct strbuf query = STRBUF_INIT(64);
+	_cleanup_transfer_ struct http_transfer *t = NULL;
+	char type[100], meta[100];
+	struct err err = { 0 };
+
+	snprintf(type, sizeof(type), "Content-Type: %s", plan_content_type(m->item->name));
+	snprintf(meta, sizeof(meta), "x-amz-meta-sha256: %s", m->item->sha256);
+	strbuf_adds(&query, "uploads=");
+	if (ask(m, &(struct s3_request){ .method = "POST", .headers = { type, meta } }, &query, &t, fault) < 0)
+		return -1;
+	if (t->answer.status != 200)
+		return s3_fault(&t->answer, &m->s3->place, fault);
+	if (s3_upload_id(strbuf_str(&t->answer.body), t->answer.body.len, m->upload.id, &err) < 0)
+		return fault_set(fault, FAULT_PROTOCOL, "beginning an upload: %s", err_text(&err));
+	return 0;
+}
+
+static int begin(struct multipart *m, struct fault *fault)
+{
+	struct state *state = m->s3->store.context->state;
+
+	abort_strays(m);
+	m->upload.part = choose_part(m->item->size, m->s3->store.context->options->s3_part);
+	if (create(m, fault) < 0)
+		return -1;
+	state_set_upload(state, m->item->name, m->item->sha256, &m->upload);
+	if (state_save(state, NULL) < 0)
+		log_info("the bundle cannot be written: an upload that breaks off starts again from the beginning");
+	return 0;
+}
+
+/* --- Going on --- */
+
+/* *ret_gone: the server does not know the upload. */
+static int list_page(struct multipart *m, int64_t *marker, bool *ret_gone, struct fault *fault)
+{
+	_cleanup_strbuf_ struct strbuf query = STRBUF_INIT(4 * UPLOAD_ID_MAX);
+	_cleanup_transfer_ struct http_transfer *t = NULL;
+	struct err err = { 0 };
+	int64_t before = *marker;
+
+	strbuf_addf(&query, "part-number-marker=%lld", (long long)*marker);
+	add_query(&query, "uploadId", m->upload.id);
+	if (ask(m, &(struct s3_request){ .method = "GET" }, &query, &t, fault) < 0)
+		return -1;
+	*ret_gone = t->answer.status == 404;
+	if (*ret_gone)
+		return 0;
+	if (t->answer.status != 200)
+		return s3_fault(&t->answer, &m->s3->place, fault);
+	if (s3_list_parts(strbuf_str(&t->answer.body), t->answer.body.len, m->parts, m->n, marker, &err) < 0)
+		return fault_set(fault, FAULT_SERVER, "list of parts: %s", err_text(&err));
+	if (*marker > 0 && *marker <= before)
+		return fault_set(fault, FAULT_PROTOCOL, "the list of parts does not go on");
+	return 0;
+}
+
+static void forget_parts(struct multipart *m)
+{
+	for (size_t i = 0; i < m->n; i++)
+		m->parts[i] = (struct s3_part){ .size = -1 };
+}
+
+static int make_parts(struct multipart *m, struct fault *fault)
+{
+	m->n = (size_t)((m->item->size + m->upload.part - 1) / m->upload.part);
+	if (m->n > S3_PARTS_MAX)
+		return fault_set(fault, FAULT_NO_SPACE, "%s is larger than S3 takes", m->item->name);
+	free(m->parts);
+	m->parts = calloc(m->n, sizeof(*m->parts));
+	if (!m->parts)
+		return fault_set(fault, FAULT_MEMORY, "parts: out of memory");
+	forget_parts(m);
+	return 0;
+}
+
+/* The upload of before, if there is one and the server knows it, or a new one. */
+static int find_upload(struct multipart *m, struct fault *fault)
+{
+	struct state *state = m->s3->store.context->state;
+	bool gone = !state_upload(state, m->item->name, m->item->sha256, &m->upload);
+	int64_t marker = 0;
+
+	if (!gone) {
+		if (make_parts(m, fault) < 0)
+			return -1;
+		do
+			if (list_page(m, &marker, &gone, fault) < 0)
+				return -1;
+		while (!gone && marker > 0);
+	}
+	if (!gone)
+		return 0;
+	state_clear_upload(state);
+	return begin(m, fault) < 0 ? -1 : make_parts(m, fault);
+}
+
+/* --- Parts --- */
+
+static void tell_progress(struct multipart *m)
+{
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < m->n; i++)
+		sum += m->parts[i].size >= 0 ? m->parts[i].size : 0;
+	for (size_t i = 0; i < HTTP_PARALLEL; i++)
+		sum += m->sending[i].busy ? m->sending[i].sent : 0;
+	progress_sent(m->s3->store.context->progress, sum);
+}
+
+static void on_part_sent(void *arg, int64_t sent)
+{
+	struct sending *s = arg;
+
+	s->sent = sent;
+	tell_progress(s->m);
+}
+
+static int start_part(struct multipart *m, struct sending *s, size_t part, struct fault *fault)
+{
+	_cleanup_strbuf_ struct strbuf query = STRBUF_INIT(sizeof(s->query) - 1);
+	int64_t offset = part_offset(m, part), len = part_size(m, part);
+	int r = digest_of_range(m->item->fd, offset, len, s->sha256);
+
+	if (r < 0)
+		return fault_set(fault, r == -ENODATA ? FAULT_BUNDLE_CHANGED : FAULT_IO, "reading it: %s",
+				 r == -ENODATA ? "it became shorter" : strerror(-r));
+	strbuf_addf(&query, "partNumber=%zu", part + 1);
+	add_query(&query, "uploadId", m->upload.id);
+	snprintf(s->query, sizeof(s->query), "%s", strbuf_str(&query));
+	s->m = m;
+	s->part = part;
+	s->sent = 0;
+	s->busy = true;
+	return s3_start(m->s3,
+			&(struct s3_request){ .method = "PUT", .key = m->key, .query = s->query, .sha256 = s->sha256,
+					      .fd = m->item->fd, .offset = offset, .len = len, .on_sent = on_part_sent, .arg = s },
+			&s->call, fault);
+}
+
+/* One of them is over, well or not. */
+static int finish_part(struct multipart *m, struct fault *fault)
+{
+	_cleanup_transfer_ struct http_transfer *t = NULL;
+	int r = http_wait(m->s3->http, &t, fault);
+	struct sending *s = t ? t->request->arg : NULL;
+
+	if (!s)
+		return -1;
+	s->busy = false;
+	if (r == 0 && t->answer.status != 200)
+		r = s3_fault(&t->answer, &m->s3->place, fault);
+	else if (r == 0 && (!*t->answer.etag || strlen(t->answer.etag) >= S3_ETAG_MAX || strpbrk(t->answer.etag, "<>&")))
+		r = fault_set(fault, FAULT_PROTOCOL, "a part was taken without an ETag");
+	if (r == 0) {
+		m->parts[s->part].size = part_size(m, s->part);
+		snprintf(m->parts[s->part].etag, S3_ETAG_MAX, "%s", t->answer.etag);
+		tell_progress(m);
+	}
+	s3_call_release(&s->call);
+	return r;
+}
+
+static struct sending *idle(struct multipart *m)
+{
+	for (size_t i = 0; i < HTTP_PARALLEL; i++)
+		if (!m->sending[i].busy)
+			return &m->sending[i];
+	return NULL;
+}
+
+static bool any_busy(const struct multipart *m)
+{
+	for (size_t i = 0; i < HTTP_PARALLEL; i++)
+		if (m->sending[i].busy)
+			return true;
+	return false;
+}
+
+/* After a fault the others may still end well: each is a part less for the next try. */
+static int send_parts(struct multipart *m, struct fault *fault)
+{
+	struct fault later;
+	size_t next = 0;
+	int r = 0;
+
+	for (;;) {
+		struct sending *s = idle(m);
+
+		while (next < m->n && m->parts[next].size == part_size(m, next))
+			next++;
+		if (r == 0 && next < m->n && s) {
+			r = start_part(m, s, next++, fault);
+			if (r < 0) {
+				s->busy = false;
+				s3_call_release(&s->call);
+			}
+		} else if (any_busy(m)) {
+			int wait = finish_part(m, r == 0 ? fault : &later);
+
+			r = r == 0 ? wait : r;
+		} else {
+			return r;
+		}
+	}
+}
+
+/* --- The end --- */
+
+static void add_parts(const struct multipart *m, struct strbuf *xml)
+{
+	strbuf_adds(xml, "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">");
+	for (size_t i = 0; i < m->n; i++)
+		strbuf_addf(xml, "<Part><PartNumber>%zu</PartNumber><ETag>%s</ETag></Part>", i + 1, m->parts[i].etag);
+	strbuf_adds(xml, "</CompleteMultipartUpload>");
+}
+
+/* S3 begins its answer with 200 before it knows whether it will be well. */
+static int complete(struct multipart *m, struct fault *fault)
+{
+	_cleanup_strbuf_ struct strbuf xml = STRBUF_INIT((size_t)4 << 20), query = STRBUF_INIT(4 * UPLOAD_ID_MAX);
+	_cleanup_transfer_ struct http_transfer *t = NULL;
+	char digest[SHA256_TEXT_MAX], code[64];
+	struct s3_request request = { .method = "POST", .sha256 = digest, .headers = { "Content-Type: application/xml" },
+				      .stall_s = COMPLETE_STALL_S };
+
+	add_parts(m, &xml);
+	if (strbuf_failed(&xml) || digest_of_text(strbuf_str(&xml), xml.len, digest) < 0)
+		return fault_set(fault, FAULT_MEMORY, "list of parts: out of memory");
+	request.body = strbuf_str(&xml);
+	request.len = (int64_t)xml.len;
+	add_query(&query, "uploadId", m->upload.id);
+	if (ask(m, &request, &query, &t, fault) < 0)
+		return -1;
+	s3_error_code(&t->answer, code);
+	if (t->answer.status == 200 && !*code)
+		return 0;
+	/* Known no more, or of other parts than we think: next time from the beginning. */
+	if (strcmp(code, "NoSuchUpload") == 0 || strcmp(code, "InvalidPart") == 0)
+		state_clear_upload(m->s3->store.context->state);
+	return s3_fault(&t->answer, &m->s3->place, fault);
+}
+
+int s3_put_parts(struct s3 *s3, const struct item *item, const char *key, struct fault *fault)
+{
+	struct multipart m = { .s3 = s3, .item = item, .key = key };
+	int r;
+
+	m.sending = calloc(HTTP_PARALLEL, sizeof(*m.sending));
+	r = m.sending ? find_upload(&m, fault) : fault_set(fault, FAULT_MEMORY, "parts: out of memory");
+	if (r == 0)
+		r = send_parts(&m, fault);
+	if (r == 0)
+		r = complete(&m, fault);
+	if (r == 0)
+		state_clear_upload(s3->store.context->state);
+	free(m.parts);
+	free(m.sending);
+	return r;
+}

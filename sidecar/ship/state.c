@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The state file: read with suspicion, replaced whole. */
+#include "sidecar/ship/state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lib/fileio.h"
+
+#define STATE_TEMPORARY STATE_FILE ".new"
+
+static cJSON *load(int dir_fd, const char *store)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(STATE_MAX);
+	_cleanup_json_ cJSON *json = NULL;
+	_cleanup_close_ int fd = openat(dir_fd, STATE_FILE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	const char *its_store;
+
+	if (fd < 0 || fd_read_all(fd, &text, NULL) < 0 || json_parse(strbuf_str(&text), text.len, &json, NULL) < 0)
+		return NULL;
+	its_store = json_str(json, "store");
+	if (!its_store || strcmp(its_store, store) != 0)
+		return NULL;
+	return TAKE_PTR(json);
+}
+
+int state_open(int dir_fd, const char *store, struct state *ret_state, struct err *err)
+{
+	cJSON *json = load(dir_fd, store);
+
+	if (!json) {
+		json = cJSON_CreateObject();
+		if (!json)
+			return err_set(err, ENOMEM, STATE_FILE);
+		json_set_str(json, "store", store);
+	}
+	*ret_state = (struct state){ .dir_fd = dir_fd, .json = json };
+	return 0;
+}
+
+void state_release(struct state *s)
+{
+	cJSON_Delete(s->json);
+	s->json = NULL;
+}
+
+/* Not json_get: names of files have dots. */
+bool state_was_sent(const struct state *s, const char *name, const char *sha256)
+{
+	const cJSON *sent = cJSON_GetObjectItemCaseSensitive(s->json, "sent");
+	const char *digest = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(sent, name));
+
+	return digest && strcmp(digest, sha256) == 0;
+}
+
+void state_set_sent(struct state *s, const char *name, const char *sha256)
+{
+	cJSON *sent = json_object_at(s->json, "sent");
+
+	if (sent)
+		json_set_str(sent, name, sha256);
+}
+
+bool state_upload(const struct state *s, const char *name, const char *sha256, struct upload *ret_upload)
+{
+	const char *file = json_str(s->json, "upload.file"), *digest = json_str(s->json, "upload.sha256");
+	const char *id = json_str(s->json, "upload.id");
+	int64_t part = json_int(s->json, "upload.partBytes", 0);
+
+	if (!file || !digest || !id || strcmp(file, name) != 0 || strcmp(digest, sha256) != 0)
+		return false;
+	if (!*id || strlen(id) >= sizeof(ret_upload->id) || part <= 0)
+		return false;
+	snprintf(ret_upload->id, sizeof(ret_upload->id), "%s", id);
+	ret_upload->part = part;
+	return true;
+}
+
+void state_set_upload(struct state *s, const char *name, const char *sha256, const struct upload *upload)
+{
+	cJSON *json = json_object_at(s->json, "upload");
+
+	if (!json)
+		return;
+	json_set_str(json, "file", name);
+	json_set_str(json, "sha256", sha256);
+	json_set_str(json, "id", upload->id);
+	json_set_int(json, "partBytes", upload->part);
+}
+
+void state_clear_upload(struct state *s)
+{
+	cJSON_DeleteItemFromObjectCaseSensitive(s->json, "upload");
+}
+
+int state_save(const struct state *s, struct err *err)
+{
+	_cleanup_free_ char *text = cJSON_PrintUnformatted(s->json);
+	int r;
+
+	if (!text)
+		return err_set(err, ENOMEM, STATE_FILE);
+	r = file_write(s->dir_fd, STATE_TEMPORARY, text, strlen(text), 0600, err);
+	if (r == 0 && renameat(s->dir_fd, STATE_TEMPORARY, s->dir_fd, STATE_FILE) < 0)
+		r = err_set(err, errno, "rename to %s", STATE_FILE);
+	if (r < 0)
+		unlinkat(s->dir_fd, STATE_TEMPORARY, 0);
+	return r;
+}

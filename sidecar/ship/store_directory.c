@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A directory as the store: a mounted claim of any kind, NFS for one.
+ *
+ * A file is written under a hidden name beside its own, flushed to the disk and renamed. A
+ * writer that died leaves at most that hidden file, and the next one takes the same name
+ * for it. Owner and mode are what the directory gives: an NFS server that squashes root
+ * refuses chown and chmod, so neither is asked for. Below the store no symbolic link
+ * is followed: others may write there.
+ */
+#include "sidecar/ship/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include "lib/fileio.h"
+#include "lib/units.h"
+#include "sidecar/ship/digest.h"
+
+#define CHUNK ((size_t)256 << 10)
+#define DIR_MODE 0750
+#define FILE_MODE 0640
+#define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+
+struct directory {
+	struct store store;
+};
+
+/* --- Errors --- */
+
+static enum fault_kind kind_of(int code)
+{
+	switch (code) {
+	case ENOSPC:
+	case EDQUOT:
+	case EFBIG:
+		return FAULT_NO_SPACE;
+	case EROFS:
+		return FAULT_READ_ONLY;
+	case EACCES:
+	case EPERM:
+		return FAULT_PERMISSION;
+	case ENOENT:
+	case ESTALE:
+	case ENOTCONN:
+		return FAULT_STORE_MISSING;
+	case ENOTDIR:
+	case EISDIR:
+	case ELOOP:
+	case EEXIST:
+		return FAULT_OCCUPIED;
+	case ENOMEM:
+		return FAULT_MEMORY;
+	default:
+		return FAULT_IO;
+	}
+}
+
+static int fail(struct fault *fault, int code, const struct directory *d, const char *what, const char *name)
+{
+	return fault_set(fault, kind_of(code), "%s: %s %s: %s", d->store.context->options->store.path, what, name,
+			 strerror(code));
+}
+
+/* --- Directories --- */
+
+static int open_root(const struct directory *d, int *ret_fd, struct fault *fault)
+{
+	const char *path = d->store.context->options->store.path;
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return fault_set(fault, errno == ENOTDIR ? FAULT_OCCUPIED : kind_of(errno), "the store's directory %s: %s", path,
+				 strerror(errno));
+	*ret_fd = fd;
+	return 0;
+}
+
+/* Opens the directory NAME in *fd in its place; makes it where asked for. -errno. */
+static int enter(int *fd, const char *name, bool make)
+{
+	int next;
+
+	if (make && mkdirat(*fd, name, DIR_MODE) == 0)
+		/* The name is to outlive a power cut; a filesystem that cannot sync directories has no such promise. */
+		fsync(*fd);
+	else if (make && errno != EEXIST)
+		return -errno;
+	next = openat(*fd, name, DIR_FLAGS);
+	if (next < 0)
+		return -errno;
+	close(*fd);
+	*fd = next;
+	return 0;
+}
+
+/* Opens the directory of PATH below the store, where PATH's last component lies. 0, 1: not there, -1. */
+static int open_parent(const struct directory *d, const char *path, bool make, int *ret_fd, struct fault *fault)
+{
+	_cleanup_close_ int fd = -1;
+	int r = open_root(d, &fd, fault);
+
+	for (const char *end; r == 0 && (end = strchr(path, '/')); path = end + 1) {
+		char name[NAME_MAX + 1];
+
+		if ((size_t)(end - path) >= sizeof(name))
+			return fail(fault, ENAMETOOLONG, d, "directory", path);
+		snprintf(name, sizeof(name), "%.*s", (int)(end - path), path);
+		r = enter(&fd, name, make);
+		if (r == -ENOENT && !make)
+			return 1;
+		if (r < 0)
+			return fail(fault, -r, d, "directory", name);
+	}
+	if (r == 0)
+		*ret_fd = TAKE_FD(fd);
+	return r;
+}
+
+/* "PATH/NAME" below the store, and where its last component begins. */
+static const char *target(const struct directory *d, const struct item *item, char path[static 2 * STORE_PATH_MAX])
+{
+	snprintf(path, 2 * STORE_PATH_MAX, "%s/%s", d->store.context->options->as, item->name);
+	return strrchr(path, '/') + 1;
+}
+
+/* --- Looking --- */
+
+static int compare(const struct directory *d, int dir_fd, const char *base, const struct item *item, enum look *ret_look,
+		   struct fault *fault)
+{
+	_cleanup_close_ int fd = openat(dir_fd, base, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	char digest[SHA256_TEXT_MAX];
+	struct stat st;
+	int r;
+
+	if (fd < 0 && errno == ENOENT) {
+		*ret_look = LOOK_MISSING;
+		return 0;
+	}
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return fail(fault, errno, d, "look at", item->name);
+	if (!S_ISREG(st.st_mode))
+		return fail(fault, EEXIST, d, "something else is called", item->name);
+	*ret_look = LOOK_DIFFERS;
+	if (st.st_size != item->size)
+		return 0;
+	r = digest_of_range(fd, 0, item->size, digest);
+	if (r < 0 && r != -ENODATA)
+		return fail(fault, -r, d, "read", item->name);
+	if (r == 0 && strcmp(digest, item->sha256) == 0)
+		*ret_look = LOOK_SAME;
+	return 0;
+}
+
+static int directory_look(struct store *s, const struct item *item, enum look *ret_look, struct fault *fault)
+{
+	const struct directory *d = (const struct directory *)s;
+	_cleanup_close_ int dir_fd = -1;
+	char path[2 * STORE_PATH_MAX];
+	const char *base = target(d, item, path);
+	int r = open_parent(d, path, false, &dir_fd, fault);
+
+	if (r == 1) {
+		*ret_look = LOOK_MISSING;
+		return 0;
+	}
+	return r < 0 ? r : compare(d, dir_fd, base, item, ret_look, fault);
+}
+
+/* --- Writing --- */
+
+/* Better no file than half of one: said before a byte is written. A filesystem without figures is tried. */
+static int check_space(const struct directory *d, int dir_fd, const struct item *item, struct fault *fault)
+{
+	struct statvfs v;
+	char need[SIZE_TEXT_MAX], have[SIZE_TEXT_MAX];
+	uint64_t free_bytes;
+
+	if (fstatvfs(dir_fd, &v) < 0 || v.f_blocks == 0)
+		return 0;
+	free_bytes = (uint64_t)v.f_bavail * v.f_frsize;
+	if (free_bytes >= (uint64_t)item->size)
+		return 0;
+	return fault_set(fault, FAULT_NO_SPACE, "%s: no room for %s: it has %s, and %s are free",
+			 d->store.context->options->store.path, item->name, size_format((uint64_t)item->size, need),
+			 size_format(free_bytes, have));
+}
+
+static int write_all(int fd, const char *data, size_t len)
+{
+	while (len > 0) {
+		ssize_t n = write(fd, data, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		data += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/* What was read must be what the manifest promised: a spool may have rotted, too. */
+static int copy(const struct directory *d, const struct item *item, int fd, struct fault *fault)
+{
+	_cleanup_free_ char *chunk = malloc(CHUNK);
+	char text[SHA256_TEXT_MAX] = "";
+	struct digest digest = { 0 };
+	int64_t at = 0;
+	int r = 0;
+
+	if (!chunk || digest_begin(&digest) < 0)
+		return fault_set(fault, FAULT_MEMORY, "%s: out of memory", item->name);
+	while (r == 0 && at < item->size) {
+		ssize_t n = pread(item->fd, chunk, (size_t)MIN((int64_t)CHUNK, item->size - at), at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			r = fault_set(fault, FAULT_IO, "reading %s: %s", item->name, strerror(errno));
+		else if (n == 0)
+			r = fault_set(fault, FAULT_BUNDLE_CHANGED, "%s became shorter", item->name);
+		else if ((r = write_all(fd, chunk, (size_t)n)) < 0)
+			r = fail(fault, -r, d, "write", item->name);
+		else {
+			digest_add(&digest, chunk, (size_t)n);
+			progress_sent(d->store.context->progress, at += n);
+		}
+	}
+	digest_end(&digest, text);
+	if (r == 0 && strcmp(text, item->sha256) != 0)
+		r = fault_set(fault, FAULT_BUNDLE_CHANGED, "%s is not what " PLAN_MANIFEST " says of it", item->name);
+	return r;
+}
+
+/* A leftover of a writer that died is in the way; a directory of that name is not ours. */
+static int open_temporary(int dir_fd, const char *name)
+{
+	for (int i = 0; i < 2; i++) {
+		int fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
+
+		if (fd >= 0 || errno != EEXIST)
+			return fd < 0 ? -errno : fd;
+		if (unlinkat(dir_fd, name, 0) < 0)
+			return -errno;
+	}
+	return -EEXIST;
+}
+
+static int write_whole(const struct directory *d, int dir_fd, const char *temporary, const struct item *item,
+		       struct fault *fault)
+{
+	int fd = open_temporary(dir_fd, temporary), r;
+
+	if (fd < 0)
+		return fail(fault, -fd, d, "create", item->name);
+	r = copy(d, item, fd, fault);
+	if (r == 0 && fsync(fd) < 0)
+		r = fail(fault, errno, d, "write", item->name);
+	/* NFS may tell of a full disk only now. */
+	if (close(fd) < 0 && r == 0)
+		r = fail(fault, errno, d, "write", item->name);
+	return r;
+}
+
+static int directory_put(struct store *s, const struct item *item, struct fault *fault)
+{
+	const struct directory *d = (const struct directory *)s;
+	_cleanup_close_ int dir_fd = -1;
+	char path[2 * STORE_PATH_MAX], temporary[NAME_MAX + 16];
+	const char *base = target(d, item, path);
+	int r = open_parent(d, path, true, &dir_fd, fault);
+
+	if (r < 0 || check_space(d, dir_fd, item, fault) < 0)
+		return -1;
+	snprintf(temporary, sizeof(temporary), ".%s.partial", base);
+	r = write_whole(d, dir_fd, temporary, item, fault);
+	if (r == 0 && renameat(dir_fd, temporary, dir_fd, base) < 0)
+		r = fail(fault, errno, d, "rename to", item->name);
+	if (r < 0) {
+		unlinkat(dir_fd, temporary, 0);
+		return r;
+	}
+	if (fsync(dir_fd) < 0 && errno != EINVAL && errno != EROFS)
+		return fail(fault, errno, d, "write the directory of", item->name);
+	return 0;
+}
+
+static void directory_free(struct store *s)
+{
+	free(s);
+}
+
+static const struct store_ops directory_ops = {
+	.look = directory_look,
+	.put = directory_put,
+	.free = directory_free,
+};
+
+int store_directory_open(const struct store_context *context, struct store **ret_store, struct fault *fault)
+{
+	struct directory *d = calloc(1, sizeof(*d));
+	_cleanup_close_ int fd = -1;
+
+	if (!d)
+		return fault_set(fault, FAULT_MEMORY, "store: out of memory");
+	d->store = (struct store){ .ops = &directory_ops, .context = context };
+	if (open_root(d, &fd, fault) < 0) {
+		free(d);
+		return -1;
+	}
+	*ret_store = &d->store;
+	return 0;
+}

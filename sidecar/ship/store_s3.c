@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * S3 as the store. What an object holds is told by its metadata "sha256", which we set
+ * when we write it. Who may not read (s3:GetObject) is not told, and then our own notes decide.
+ * An object appears whole or not at all: S3 promises it for PUT and for CompleteMultipartUpload.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/log.h"
+#include "lib/units.h"
+#include "sidecar/ship/s3.h"
+
+/* Assumed credentials last an hour; they are fetched anew well before. */
+#define ASSUMED_FOR_NS (45 * 60 * NS_PER_SEC)
+
+/* --- Who we are --- */
+
+static int assume(struct s3 *s3, struct fault *fault)
+{
+	const struct ship_options *o = s3->store.context->options;
+	char endpoint[256];
+
+	snprintf(endpoint, sizeof(endpoint), "https://sts.%s.amazonaws.com", o->s3_region);
+	sts_credentials_release(&s3->assumed);
+	if (sts_assume(s3->http, o->s3_sts_endpoint ? o->s3_sts_endpoint : endpoint, &s3->credentials, &s3->assumed, fault) < 0)
+		return -1;
+	s3->assumed_ns = now_boottime_ns();
+	snprintf(s3->token_header, sizeof(s3->token_header), "x-amz-security-token: %s", s3->assumed.session_token);
+	return 0;
+}
+
+static bool by_web_identity(const struct s3 *s3)
+{
+	return !s3->credentials.access_key_id && s3->credentials.role_arn && s3->credentials.web_identity_token;
+}
+
+/* Before each request: nothing to do, nearly always. */
+static int be_known(struct s3 *s3, struct fault *fault)
+{
+	if (!by_web_identity(s3) || (s3->assumed_ns > 0 && now_boottime_ns() - s3->assumed_ns < ASSUMED_FOR_NS))
+		return 0;
+	return assume(s3, fault);
+}
+
+static int check_credentials(struct s3 *s3, struct fault *fault)
+{
+	const struct credentials *c = &s3->credentials;
+	const char *dir = s3->store.context->options->credentials;
+
+	if (c->open_to_all)
+		log_warning("credentials in %s can be read by every user of this machine", dir);
+	if (by_web_identity(s3))
+		return 0;
+	if (!c->access_key_id || !c->secret_access_key)
+		return fault_set(fault, FAULT_CREDENTIALS,
+				 "S3 needs access-key-id and secret-access-key, or role-arn and web-identity-token, %s%s",
+				 dir ? "in " : "and there is no --credentials", dir ? dir : "");
+	if (c->session_token)
+		snprintf(s3->token_header, sizeof(s3->token_header), "x-amz-security-token: %s", c->session_token);
+	return 0;
+}
+
+/* --- Requests --- */
+
+static void add_header(struct s3_call *call, const char *header)
+{
+	size_t n = 0;
+
+	while (call->headers[n])
+		n++;
+	if (n + 1 < S3_HEADERS_MAX)
+		call->headers[n] = header;
+}
+
+int s3_start(struct s3 *s3, const struct s3_request *r, struct s3_call *call, struct fault *fault)
+{
+	const struct sts_credentials *a = &s3->assumed;
+
+	*call = (struct s3_call){ .url = STRBUF_INIT(8 * S3_KEY_MAX) };
+	if (be_known(s3, fault) < 0)
+		return -1;
+	s3_url(&call->url, s3->endpoint, s3->path_style, s3->place.bucket, r->key, r->query);
+	snprintf(call->sha256_header, sizeof(call->sha256_header), "x-amz-content-sha256: %s",
+		 r->sha256 ? r->sha256 : S3_EMPTY_SHA256);
+	add_header(call, call->sha256_header);
+	if (*s3->token_header)
+		add_header(call, s3->token_header);
+	for (size_t i = 0; i < ARRAY_SIZE(r->headers) && r->headers[i]; i++)
+		add_header(call, r->headers[i]);
+	if (strbuf_failed(&call->url))
+		return fault_set(fault, FAULT_MEMORY, "URL: out of memory");
+	call->request = (struct http_request){
+		.method = r->method, .url = strbuf_str(&call->url), .headers = call->headers, .sigv4 = s3->scope,
+		.user = a->access_key_id ? a->access_key_id : s3->credentials.access_key_id,
+		.password = a->secret_access_key ? a->secret_access_key : s3->credentials.secret_access_key,
+		.body = r->body, .fd = r->fd, .offset = r->offset, .len = r->len, .stall_s = r->stall_s,
+		.on_sent = r->on_sent, .arg = r->arg,
+	};
+	return http_start(s3->http, &call->request, NULL, fault);
+}
+
+void s3_call_release(struct s3_call *call)
+{
+	strbuf_release(&call->url);
+}
+
+int s3_call(struct s3 *s3, const struct s3_request *request, struct http_transfer **ret_transfer, struct fault *fault)
+{
+	struct s3_call call;
+	int r = s3_start(s3, request, &call, fault);
+
+	*ret_transfer = NULL;
+	if (r == 0)
+		r = http_wait(s3->http, ret_transfer, fault);
+	s3_call_release(&call);
+	return r;
+}
+
+/* --- The store's operations --- */
+
+static void key_of(const struct s3 *s3, const struct item *item, char key[static S3_KEY_MAX])
+{
+	const struct ship_options *o = s3->store.context->options;
+
+	snprintf(key, S3_KEY_MAX, "%s%s%s/%s", o->store.path, *o->store.path ? "/" : "", o->as, item->name);
+}
+
+static enum look compare(const struct http_answer *a, const struct item *item)
+{
+	if (a->length != item->size)
+		return LOOK_DIFFERS;
+	/* Written by somebody else's copy, which dropped the metadata. */
+	if (!*a->sha256)
+		return LOOK_UNTOLD;
+	return strcmp(a->sha256, item->sha256) == 0 ? LOOK_SAME : LOOK_DIFFERS;
+}
+
+/*
+ * A HEAD's answer has no body, so no code: 404 stands for the key and for the
+ * bucket, 403 also for what is wrong with the credentials. The PUT that follows says which.
+ */
+static int s3_look(struct store *s, const struct item *item, enum look *ret_look, struct fault *fault)
+{
+	struct s3 *s3 = (struct s3 *)s;
+	_cleanup_transfer_ struct http_transfer *t = NULL;
+	char key[S3_KEY_MAX];
+
+	key_of(s3, item, key);
+	if (s3_call(s3, &(struct s3_request){ .method = "HEAD", .key = key }, &t, fault) < 0)
+		return -1;
+	if (t->answer.status == 200)
+		*ret_look = compare(&t->answer, item);
+	else if (t->answer.status == 404)
+		*ret_look = LOOK_MISSING;
+	else if (t->answer.status == 403 || t->answer.status == 400 || t->answer.status == 401)
+		*ret_look = LOOK_UNTOLD;
+	else
+		return s3_fault(&t->answer, &s3->place, fault);
+	return 0;
+}
+
+static void on_sent(void *arg, int64_t sent)
+{
+	progress_sent(arg, sent);
+}
+
+static int put_single(struct s3 *s3, const struct item *item, const char *key, struct fault *fault)
+{
+	_cleanup_transfer_ struct http_transfer *t = NULL;
+	char type[100], meta[100];
+	const struct s3_request request = {
+		.method = "PUT", .key = key, .sha256 = item->sha256, .headers = { type, meta }, .fd = item->fd, .len = item->size,
+		.on_sent = on_sent, .arg = s3->store.context->progress,
+	};
+
+	snprintf(type, sizeof(type), "Content-Type: %s", plan_content_type(item->name));
+	snprintf(meta, sizeof(meta), "x-amz-meta-sha256: %s", item->sha256);
+	if (s3_call(s3, &request, &t, fault) < 0)
+		return -1;
+	return t->answer.status == 200 ? 0 : s3_fault(&t->answer, &s3->place, fault);
+}
+
+static int s3_put(struct store *s, const struct item *item, struct fault *fault)
+{
+	struct s3 *s3 = (struct s3 *)s;
+	char key[S3_KEY_MAX];
+
+	key_of(s3, item, key);
+	return item->size <= S3_SINGLE_MAX ? put_single(s3, item, key, fault) : s3_put_parts(s3, item, key, fault);
+}
+
+static void s3_free(struct store *s)
+{
+	struct s3 *s3 = (struct s3 *)s;
+
+	http_free(s3->http);
+	sts_credentials_release(&s3->assumed);
+	credentials_release(&s3->credentials);
+	explicit_bzero(s3->token_header, sizeof(s3->token_header));
+	free(s3);
+}
+
+static const struct store_ops s3_ops = { .look = s3_look, .put = s3_put, .free = s3_free };
+
+/* --- Opening --- */
+
+static void set_place(struct s3 *s3)
+{
+	const struct ship_options *o = s3->store.context->options;
+
+	if (o->s3_endpoint)
+		snprintf(s3->endpoint, sizeof(s3->endpoint), "%s", o->s3_endpoint);
+	else
+		snprintf(s3->endpoint, sizeof(s3->endpoint), "https://s3.%s.amazonaws.com", o->s3_region);
+	snprintf(s3->scope, sizeof(s3->scope), "aws:amz:%.90s:s3", o->s3_region);
+	s3->place = (struct s3_place){ .bucket = o->store.host, .region = o->s3_region, .endpoint = s3->endpoint };
+	s3->path_style = o->s3_path_style || s3_needs_path_style(s3->endpoint, o->store.host);
+}
+
+static int open_s3(struct s3 *s3, struct fault *fault)
+{
+	const struct store_context *c = s3->store.context;
+	struct http_settings settings = {
+		.ca = c->options->ca, .deadline_ns = c->deadline_ns, .rate = c->options->rate, .stall_s = c->options->stall_s,
+	};
+
+	if (credentials_read(c->options->credentials, &s3->credentials, fault) < 0 || check_credentials(s3, fault) < 0)
+		return -1;
+	if (!settings.ca)
+		settings.ca = s3->credentials.ca;
+	set_place(s3);
+	return http_new(&settings, &s3->http, fault);
+}
+
+int store_s3_open(const struct store_context *context, struct store **ret_store, struct fault *fault)
+{
+	struct s3 *s3 = calloc(1, sizeof(*s3));
+
+	if (!s3)
+		return fault_set(fault, FAULT_MEMORY, "store: out of memory");
+	s3->store = (struct store){ .ops = &s3_ops, .context = context };
+	if (open_s3(s3, fault) < 0) {
+		s3_free(&s3->store);
+		return -1;
+	}
+	*ret_store = &s3->store;
+	return 0;
+}
