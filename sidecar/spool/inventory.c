@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What bundles a directory holds, how large they are, and taking them out again. */
+#include "sidecar/spool/inventory.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/fileio.h"
+#include "lib/json.h"
+#include "lib/units.h"
+#include "sidecar/store/bundle.h"
+#include "sidecar/store/manifest.h"
+
+#define PARTIAL ".partial"
+#define NEW_MANIFEST "." MANIFEST_FILE PARTIAL
+
+enum drop inventory_kind(const char *file)
+{
+	/* What says what happened, each small. */
+	static const char *const report[] = { "report.txt", "report.json", "report.html", "backtrace.txt", "processes.json",
+					      "kernel.log", "ray.txt", MANIFEST_FILE };
+
+	if (strncmp(file, "core.", 5) == 0)
+		return DROP_CORE;
+	for (size_t i = 0; i < ARRAY_SIZE(report); i++)
+		if (strcmp(file, report[i]) == 0)
+			return DROP_BUNDLE;
+	return DROP_FILES;
+}
+
+static int64_t on_disk(const struct stat *st)
+{
+	return (int64_t)st->st_blocks * 512;
+}
+
+static bool is_dots(const char *name)
+{
+	return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
+}
+
+static DIR *open_dir(int dirfd, const char *name)
+{
+	int fd = openat(dirfd, *name ? name : ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!dir)
+		closep(&fd);
+	return dir;
+}
+
+/* Reading */
+
+struct walk {
+	struct inventory *inv;
+	size_t max, room;
+	bool failed;
+	char path[BUNDLE_PATH_MAX];
+};
+
+static void add_bytes(struct stored *s, enum drop kind, int64_t bytes)
+{
+	*(kind == DROP_CORE ? &s->core : kind == DROP_FILES ? &s->files : &s->report) += bytes;
+}
+
+/* The files of a bundle by their kind, what lies in a directory of its as collected. */
+static void measure(DIR *dir, bool below, struct stored *s)
+{
+	rewinddir(dir);
+	for (const struct dirent *entry; (entry = readdir(dir));) {
+		struct stat st;
+		DIR *sub;
+
+		if (is_dots(entry->d_name) || fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		add_bytes(s, below ? DROP_FILES : inventory_kind(entry->d_name), on_disk(&st));
+		sub = !below && S_ISDIR(st.st_mode) ? open_dir(dirfd(dir), entry->d_name) : NULL;
+		if (!sub)
+			continue;
+		measure(sub, true, s);
+		closedir(sub);
+	}
+}
+
+/* "20261121T012906.324Z-Killed"; 0: it is no such name. */
+static int64_t time_of_name(const char *name)
+{
+	char text[40];
+	int64_t ns;
+
+	if (strlen(name) < 20 || name[8] != 'T')
+		return 0;
+	snprintf(text, sizeof(text), "%.4s-%.2s-%.2sT%.2s:%.2s:%.*s", name, name + 4, name + 6, name + 9, name + 11,
+		 (int)strcspn(name + 13, "-"), name + 13);
+	return time_parse(text, &ns, NULL) == 0 ? ns : 0;
+}
+
+static bool make_room(struct walk *w)
+{
+	size_t room = w->room ? 2 * w->room : 32;
+	void *stored = realloc(w->inv->stored, room * sizeof(*w->inv->stored));
+	void *paths;
+
+	if (!stored)
+		return false;
+	w->inv->stored = stored;
+	paths = realloc(w->inv->paths, room * sizeof(*w->inv->paths));
+	if (!paths)
+		return false;
+	w->inv->paths = paths;
+	w->room = room;
+	return true;
+}
+
+static void take_bundle(struct walk *w, DIR *dir, const struct stat *manifest)
+{
+	const char *slash = strrchr(w->path, '/');
+	struct stored s = { .at_ns = time_of_name(slash ? slash + 1 : w->path) };
+	struct inventory *inv = w->inv;
+	char *path;
+
+	if (!s.at_ns)
+		s.at_ns = manifest->st_mtim.tv_sec * NS_PER_SEC;
+	measure(dir, false, &s);
+	inv->bytes += s.core + s.files + s.report;
+	if (inv->n == w->max) {
+		inv->left_out++;
+		return;
+	}
+	path = inv->n == w->room && !make_room(w) ? NULL : strdup(w->path);
+	if (!path) {
+		w->failed = true;
+		return;
+	}
+	inv->stored[inv->n] = s;
+	inv->paths[inv->n++] = path;
+}
+
+static void walk_dir(struct walk *w, DIR *dir, int depth)
+{
+	size_t len = strlen(w->path);
+	struct stat st;
+
+	if (len && fstatat(dirfd(dir), MANIFEST_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+		take_bundle(w, dir, &st);
+		return;
+	}
+	for (const struct dirent *entry; (entry = readdir(dir));) {
+		DIR *sub;
+
+		if (is_dots(entry->d_name) || fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		w->inv->bytes += on_disk(&st);
+		if (!S_ISDIR(st.st_mode) || entry->d_name[0] == '.' || depth == INVENTORY_DEPTH_MAX ||
+		    len + 1 + strlen(entry->d_name) >= sizeof(w->path))
+			continue;
+		sub = open_dir(dirfd(dir), entry->d_name);
+		if (!sub)
+			continue;
+		snprintf(w->path + len, sizeof(w->path) - len, "%s%s", len ? "/" : "", entry->d_name);
+		walk_dir(w, sub, depth + 1);
+		w->path[len] = '\0';
+		closedir(sub);
+	}
+}
+
+/* Both arrays in the order of time: there are few, and mostly in order already. */
+static void sort(struct inventory *inv)
+{
+	for (size_t i = 1; i < inv->n; i++) {
+		struct stored s = inv->stored[i];
+		char *path = inv->paths[i];
+		size_t k = i;
+
+		for (; k > 0 && inv->stored[k - 1].at_ns > s.at_ns; k--) {
+			inv->stored[k] = inv->stored[k - 1];
+			inv->paths[k] = inv->paths[k - 1];
+		}
+		inv->stored[k] = s;
+		inv->paths[k] = path;
+	}
+}
+
+int inventory_read(int rootfd, const char *below, size_t max, struct inventory *ret_inventory, struct err *err)
+{
+	struct inventory inv = { .n = 0 };
+	struct walk w = { .inv = &inv, .max = max };
+	DIR *dir = open_dir(rootfd, below);
+
+	if (!dir)
+		return err_set(err, errno, "open %s", *below ? below : "the directory of the bundles");
+	snprintf(w.path, sizeof(w.path), "%s", below);
+	walk_dir(&w, dir, 0);
+	closedir(dir);
+	if (w.failed) {
+		inventory_release(&inv);
+		return err_set(err, ENOMEM, "inventory of bundles");
+	}
+	sort(&inv);
+	*ret_inventory = inv;
+	return 0;
+}
+
+void inventory_release(struct inventory *inv)
+{
+	while (inv->n > 0)
+		free(inv->paths[--inv->n]);
+	free(inv->paths);
+	free(inv->stored);
+	*inv = (struct inventory){ .n = 0 };
+}
+
+/* Dropping */
+
+/* Takes from files what `what` covers, and notes it in dropped, so that a reader sees that it was there. */
+static bool split(cJSON *files, cJSON *dropped, enum drop what)
+{
+	cJSON *file, *next;
+	bool any = false;
+
+	for (file = files->child; file; file = next) {
+		const char *name = json_str(file, "name");
+
+		next = file->next;
+		if (!name || name[0] == '/' || strstr(name, "..") || inventory_kind(name) > what)
+			continue;
+		json_append(dropped, cJSON_DetachItemViaPointer(files, file));
+		any = true;
+	}
+	return any;
+}
+
+static int exchange_manifest(int fd, const cJSON *manifest, struct err *err)
+{
+	_cleanup_close_ int new = -1;
+
+	if (manifest_write(manifest, fd, NEW_MANIFEST, err) < 0)
+		return -err->code;
+	new = openat(fd, NEW_MANIFEST, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (new < 0 || fsync(new) < 0 || renameat(fd, NEW_MANIFEST, fd, MANIFEST_FILE) < 0)
+		return err_set(err, errno, MANIFEST_FILE);
+	fsync(fd);
+	return 0;
+}
+
+static void remove_files(int fd, const cJSON *dropped)
+{
+	const cJSON *file;
+
+	cJSON_ArrayForEach(file, dropped) {
+		const char *name = json_str(file, "name"), *slash = strrchr(name, '/');
+		char directory[NAME_MAX + 1];
+
+		unlinkat(fd, name, 0);
+		if (!slash)
+			continue;
+		snprintf(directory, sizeof(directory), "%.*s", (int)(slash - name), name);
+		unlinkat(fd, directory, AT_REMOVEDIR);
+	}
+}
+
+static int drop_files(int rootfd, const char *path, enum drop what, struct err *err)
+{
+	_cleanup_close_ int fd = openat(rootfd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	_cleanup_json_ cJSON *manifest = NULL;
+	cJSON *files, *dropped;
+
+	if (fd < 0)
+		return err_set(err, errno, "open %s", path);
+	if (manifest_read(fd, &manifest, &files, err) < 0)
+		return err_wrap(err, "%s", path);
+	dropped = json_array_at(manifest, "dropped");
+	if (!dropped)
+		return err_set(err, ENOMEM, "%s", path);
+	if (!split(files, dropped, what))
+		return 0;
+	if (exchange_manifest(fd, manifest, err) < 0) {
+		unlinkat(fd, NEW_MANIFEST, 0);
+		if (err->code != ENOSPC && err->code != EDQUOT)
+			return err_wrap(err, "%s", path);
+		err->code = 0;
+		remove_files(fd, dropped);
+		return exchange_manifest(fd, manifest, err) < 0 ? err_wrap(err, "%s", path) : 0;
+	}
+	remove_files(fd, dropped);
+	return 0;
+}
+
+/* Invisible first, so that nobody sees half of it. */
+static int drop_bundle(int rootfd, const char *path, struct err *err)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	char hidden[BUNDLE_PATH_MAX + 16];
+
+	snprintf(hidden, sizeof(hidden), "%.*s.%s" PARTIAL, (int)(name - path), path, name);
+	if (renameat(rootfd, path, rootfd, hidden) < 0)
+		return err_set(err, errno, "remove %s", path);
+	return tree_remove(rootfd, hidden) ? 0 : err_set(err, EIO, "%s was not removed to the end", hidden);
+}
+
+int inventory_drop(int rootfd, const char *path, enum drop what, struct err *err)
+{
+	struct err local = { 0 };
+
+	if (!err)
+		err = &local;
+	if (what == DROP_NOTHING)
+		return 0;
+	return what == DROP_BUNDLE ? drop_bundle(rootfd, path, err) : drop_files(rootfd, path, what, err);
+}
+
+static bool older_than(const struct stat *st, int64_t age_ns)
+{
+	return now_realtime_ns() - (st->st_mtim.tv_sec * NS_PER_SEC + st->st_mtim.tv_nsec) >= age_ns;
+}
+
+void inventory_remove_empty(int rootfd, const char *path, unsigned int keep, int64_t age_ns)
+{
+	char above[BUNDLE_PATH_MAX];
+	unsigned int components = 0;
+	struct stat st;
+
+	snprintf(above, sizeof(above), "%s", path);
+	for (const char *p = above; *p; p++)
+		components += *p == '/';
+	for (char *slash; components > keep && (slash = strrchr(above, '/')); components--) {
+		*slash = '\0';
+		if (fstatat(rootfd, above, &st, AT_SYMLINK_NOFOLLOW) < 0 || (age_ns > 0 && !older_than(&st, age_ns)) ||
+		    unlinkat(rootfd, above, AT_REMOVEDIR) < 0)
+			return;
+	}
+}
+
+static void remove_stale_in(DIR *dir, int64_t age_ns, int depth)
+{
+	for (const struct dirent *entry; (entry = readdir(dir));) {
+		size_t len = strlen(entry->d_name);
+		struct stat st;
+		DIR *sub;
+
+		if (is_dots(entry->d_name) || fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		if (entry->d_name[0] == '.' && len > strlen(PARTIAL) &&
+		    strcmp(entry->d_name + len - strlen(PARTIAL), PARTIAL) == 0 && older_than(&st, age_ns))
+			tree_remove(dirfd(dir), entry->d_name);
+		if (!S_ISDIR(st.st_mode) || entry->d_name[0] == '.' || depth == INVENTORY_DEPTH_MAX)
+			continue;
+		sub = open_dir(dirfd(dir), entry->d_name);
+		if (!sub)
+			continue;
+		remove_stale_in(sub, age_ns, depth + 1);
+		closedir(sub);
+	}
+}
+
+void inventory_remove_stale(int rootfd, int64_t age_ns)
+{
+	DIR *dir = open_dir(rootfd, "");
+
+	if (!dir)
+		return;
+	remove_stale_in(dir, age_ns, 0);
+	closedir(dir);
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How afterglow-ship is called, what its answer means, and when it is called again. */
+#include "sidecar/spool/ship_plan.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "lib/json.h"
+#include "lib/units.h"
+
+#define RETRY_AFTER_MAX_S 600
+
+static bool begins(const char *text, const char *with)
+{
+	return strncmp(text, with, strlen(with)) == 0;
+}
+
+const char *store_directory(const char *url)
+{
+	if (url[0] == '/')
+		return url;
+	return begins(url, "file:///") ? url + strlen("file://") : NULL;
+}
+
+static int check_kind(const char *option, const char *value, bool fits, const char *kind, struct err *err)
+{
+	return value && !fits ? err_set(err, EINVAL, "%s is for a store %s", option, kind) : 0;
+}
+
+int store_options_check(const struct store_options *o, struct err *err)
+{
+	bool s3 = o->url && begins(o->url, "s3://"), hdfs = o->url && (begins(o->url, "webhdfs://") || begins(o->url, "webhdfss://"));
+	const char *host = o->url ? strstr(o->url, "://") : NULL;
+
+	if (o->url && !s3 && !hdfs && !store_directory(o->url))
+		return err_set(err, EINVAL, "--store takes a directory, file:///DIRECTORY, s3://BUCKET/PREFIX, webhdfs://HOST:PORT/PATH "
+					    "or webhdfss:// for TLS, not %.200s", o->url);
+	if ((s3 || hdfs) && (!host[3] || host[3] == '/'))
+		return err_set(err, EINVAL, "--store %.200s names no %s", o->url, s3 ? "bucket" : "host");
+	if (check_kind("--store-s3-endpoint", o->s3_endpoint, s3, "s3://", err) < 0 ||
+	    check_kind("--store-s3-region", o->s3_region, s3, "s3://", err) < 0 ||
+	    check_kind("--store-s3-path-style", o->s3_path_style ? "" : NULL, s3, "s3://", err) < 0 ||
+	    check_kind("--store-webhdfs-user", o->webhdfs_user, hdfs, "webhdfs://", err) < 0)
+		return -err->code;
+	if (o->s3_endpoint && !begins(o->s3_endpoint, "https://") && !begins(o->s3_endpoint, "http://"))
+		return err_set(err, EINVAL, "--store-s3-endpoint takes an address such as https://minio.example:9000, not %.200s",
+			       o->s3_endpoint);
+	return 0;
+}
+
+void ship_args(const struct store_options *o, const char *program, const char *as, const char *deadline, const char *bundle,
+	       const char *ret_argv[static SHIP_ARGS_MAX])
+{
+	const struct {
+		const char *option, *value;
+	} pairs[] = {
+		{ "--store", o->url }, { "--credentials", o->credentials }, { "--ca", o->ca },
+		{ "--s3-endpoint", o->s3_endpoint }, { "--s3-region", o->s3_region }, { "--webhdfs-user", o->webhdfs_user },
+		{ "--as", as }, { "--deadline", deadline },
+	};
+	size_t n = 0;
+
+	ret_argv[n++] = program;
+	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++)
+		if (pairs[i].value) {
+			ret_argv[n++] = pairs[i].option;
+			ret_argv[n++] = pairs[i].value;
+		}
+	if (o->s3_path_style)
+		ret_argv[n++] = "--s3-path-style";
+	ret_argv[n++] = bundle;
+	ret_argv[n] = NULL;
+}
+
+static const char *const kinds[] = {
+#define X(id, name) name,
+	SHIP_KINDS(X)
+#undef X
+};
+
+const char *ship_kind_name(enum ship_kind k)
+{
+	return kinds[k];
+}
+
+static enum ship_kind kind_of(const char *name)
+{
+	for (enum ship_kind k = 0; name && k < SHIP_KIND_COUNT; k++)
+		if (strcmp(kinds[k], name) == 0)
+			return k;
+	return SHIP_OTHER;
+}
+
+void ship_line(const char *line, size_t len, struct ship_result *result)
+{
+	_cleanup_json_ cJSON *json = NULL;
+	const char *said, *error;
+
+	if (json_parse(line, len, &json, NULL) < 0)
+		return;
+	said = json_str(json, "result");
+	if (!said)
+		return;
+	error = json_str(json, "error");
+	*result = (struct ship_result){
+		.said = true,
+		.shipped = strcmp(said, "shipped") == 0,
+		.retry = json_bool(json, "retry", true),
+		.retry_after_ns = MIN(MAX(json_int(json, "retryAfterSeconds", 0), (int64_t)0), (int64_t)RETRY_AFTER_MAX_S) * NS_PER_SEC,
+		.kind = kind_of(json_str(json, "kind")),
+	};
+	snprintf(result->error, sizeof(result->error), "%s", error ? error : "no reason was given");
+}
+
+void ship_ended(int status, bool hung, struct ship_result *result)
+{
+	int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+
+	if (hung) {
+		*result = (struct ship_result){ .retry = true, .kind = SHIP_HUNG };
+		snprintf(result->error, sizeof(result->error), "the store gave no sign of life for %d s",
+			 (int)(SHIP_PATIENCE_NS / NS_PER_SEC));
+		return;
+	}
+	if (result->said && result->shipped == (code == 0) && code >= 0)
+		return;
+	*result = (struct ship_result){ .retry = true, .kind = SHIP_PROGRAM };
+	if (code >= 0)
+		snprintf(result->error, sizeof(result->error), "afterglow-ship ended with %d and said nothing", code);
+	else
+		snprintf(result->error, sizeof(result->error), "afterglow-ship was ended by signal %d", WTERMSIG(status));
+}
+
+int64_t ship_backoff(unsigned int failures, const struct ship_result *last, bool stopping, double random)
+{
+	int64_t wait = NS_PER_SEC << MIN(failures > 0 ? failures - 1 : 0, 9U);
+
+	wait = MIN(last->retry ? wait : SHIP_BACKOFF_MAX_NS, SHIP_BACKOFF_MAX_NS);
+	wait = (int64_t)((double)wait * (0.75 + 0.5 * random));
+	if (last->retry_after_ns > 0)
+		wait = last->retry_after_ns;
+	return stopping ? MIN(wait, SHIP_BACKOFF_STOPPING_NS) : wait;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of how afterglow-ship is called and understood. */
+#include "sidecar/spool/ship_plan.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/units.h"
+
+#define EXIT(n) ((n) << 8)
+
+static const struct {
+	struct store_options o;
+	const char *error; /* NULL: it is right */
+} stores[] = {
+	{ { .url = "/var/lib/failures" }, NULL },
+	{ { .url = "file:///x" }, NULL },
+	{ { .url = "s3://bucket" }, NULL },
+	{ { .url = "s3://bucket/a/b", .s3_endpoint = "http://minio:9000", .s3_path_style = true }, NULL },
+	{ { .url = "webhdfs://nn:9870/failures", .webhdfs_user = "ray" }, NULL },
+	{ { .url = "webhdfss://nn:9871/failures" }, NULL },
+	{ { .url = NULL }, NULL },
+	{ { .url = "file://host/x" }, "--store takes a directory" },
+	{ { .url = "relative" }, "--store takes a directory" },
+	{ { .url = "http://x" }, "--store takes a directory" },
+	{ { .url = "s3://" }, "names no bucket" },
+	{ { .url = "s3:///prefix" }, "names no bucket" },
+	{ { .url = "webhdfs:///x" }, "names no host" },
+	{ { .url = "/x", .s3_region = "eu-1" }, "--store-s3-region is for a store s3://" },
+	{ { .url = "/x", .s3_path_style = true }, "--store-s3-path-style is for a store s3://" },
+	{ { .url = "s3://b", .webhdfs_user = "x" }, "--store-webhdfs-user is for a store webhdfs://" },
+	{ { .s3_endpoint = "https://x" }, "--store-s3-endpoint is for a store s3://" },
+	{ { .url = "s3://b", .s3_endpoint = "minio:9000" }, "--store-s3-endpoint takes an address such as https://minio.example:9000" },
+};
+
+static void a_store_is_checked_with_its_options(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(stores); i++) {
+		struct err err = { 0 };
+
+		assert_int_equal(store_options_check(&stores[i].o, &err), stores[i].error ? -EINVAL : 0);
+		if (stores[i].error && !strstr(err_text(&err), stores[i].error))
+			fail_msg("row %zu: %s", i, err_text(&err));
+	}
+}
+
+static void the_arguments_are_those_that_were_given(void **state)
+{
+	const struct store_options o = { .url = "s3://b/p", .credentials = "/c", .s3_region = "eu-1", .s3_path_style = true };
+	const char *const expected[] = { "afterglow-ship", "--store", "s3://b/p", "--credentials", "/c", "--s3-region", "eu-1",
+					 "--as", "ml/x", "--deadline", "30", "--s3-path-style", "/spool/ml/x", NULL };
+	const char *argv[SHIP_ARGS_MAX];
+	(void)state;
+
+	ship_args(&o, "afterglow-ship", "ml/x", "30", "/spool/ml/x", argv);
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+		if (!expected[i])
+			assert_null(argv[i]);
+		else
+			assert_string_equal(argv[i], expected[i]);
+	}
+}
+
+#define OK "{\"result\":\"shipped\",\"url\":\"s3://b/p\"}"
+#define CLOCK "{\"result\":\"failed\",\"retry\":false,\"kind\":\"clock\",\"error\":\"this clock is an hour off\"}"
+#define BUSY "{\"result\":\"failed\",\"retry\":true,\"retryAfterSeconds\":7,\"kind\":\"network\",\"error\":\"503\"}"
+
+static const struct {
+	const char *lines[3];
+	int status;
+	bool hung, shipped, retry;
+	enum ship_kind kind;
+	int64_t retry_after_s;
+	const char *error;
+} runs[] = {
+	{ { "{\"file\":\"report.txt\",\"sent\":1,\"total\":1}", OK }, EXIT(0), false, true, true, SHIP_OTHER, 0, "" },
+	{ { CLOCK }, EXIT(3), false, false, false, SHIP_CLOCK, 0, "this clock is an hour off" },
+	{ { BUSY }, EXIT(1), false, false, true, SHIP_NETWORK, 7, "503" },
+	{ { "{\"result\":\"failed\",\"retryAfterSeconds\":1e12}" }, EXIT(1), false, false, true, SHIP_OTHER, 600, "no reason was given" },
+	{ { "{\"result\":\"failed\",\"kind\":\"x\",\"retryAfterSeconds\":-5}" }, EXIT(1), false, false, true, SHIP_OTHER, 0, "" },
+	{ { OK }, 9, false, false, true, SHIP_PROGRAM, 0, "was ended by signal 9" },
+	{ { OK }, EXIT(1), false, false, true, SHIP_PROGRAM, 0, "ended with 1" },
+	{ { CLOCK }, EXIT(0), false, false, true, SHIP_PROGRAM, 0, "ended with 0" },
+	{ { NULL }, EXIT(127), false, false, true, SHIP_PROGRAM, 0, "ended with 127" },
+	{ { "nonsense", "{}", "[1" }, EXIT(2), false, false, true, SHIP_PROGRAM, 0, "ended with 2" },
+	{ { OK }, 9, true, false, true, SHIP_HUNG, 0, "no sign of life for 120 s" },
+};
+
+static void what_it_says_holds_with_its_exit_code(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(runs); i++) {
+		struct ship_result r = { .said = false };
+
+		for (size_t k = 0; k < 3 && runs[i].lines[k]; k++)
+			ship_line(runs[i].lines[k], strlen(runs[i].lines[k]), &r);
+		ship_ended(runs[i].status, runs[i].hung, &r);
+		assert_int_equal(r.shipped, runs[i].shipped);
+		assert_int_equal(r.retry, runs[i].retry);
+		assert_int_equal(r.retry_after_ns, runs[i].retry_after_s * NS_PER_SEC);
+		if (r.shipped)
+			continue;
+		assert_string_equal(ship_kind_name(r.kind), ship_kind_name(runs[i].kind));
+		if (!strstr(r.error, runs[i].error))
+			fail_msg("row %zu: %s", i, r.error);
+	}
+}
+
+static void the_pause_doubles_up_to_five_minutes(void **state)
+{
+	const struct ship_result r = { .retry = true }, mend = { .retry = false }, told = { .retry = true, .retry_after_ns = 7 * NS_PER_SEC };
+	(void)state;
+
+	assert_int_equal(ship_backoff(1, &r, false, 0.5), NS_PER_SEC);
+	assert_int_equal(ship_backoff(2, &r, false, 0.5), 2 * NS_PER_SEC);
+	assert_int_equal(ship_backoff(9, &r, false, 0.5), 256 * NS_PER_SEC);
+	assert_int_equal(ship_backoff(10, &r, false, 0.5), SHIP_BACKOFF_MAX_NS);
+	assert_int_equal(ship_backoff(4000000000u, &r, false, 0.5), SHIP_BACKOFF_MAX_NS);
+	assert_int_equal(ship_backoff(1, &mend, false, 0.5), SHIP_BACKOFF_MAX_NS);
+	assert_int_equal(ship_backoff(1, &r, false, 0), NS_PER_SEC * 3 / 4);
+	assert_int_equal(ship_backoff(1, &r, false, 1), NS_PER_SEC * 5 / 4);
+	assert_int_equal(ship_backoff(1, &told, false, 0), 7 * NS_PER_SEC);
+	assert_int_equal(ship_backoff(9, &r, true, 0.5), SHIP_BACKOFF_STOPPING_NS);
+	assert_int_equal(ship_backoff(1, &told, true, 0.5), SHIP_BACKOFF_STOPPING_NS);
+	assert_int_equal(ship_backoff(1, &mend, true, 0.5), SHIP_BACKOFF_STOPPING_NS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_store_is_checked_with_its_options),
+		cmocka_unit_test(the_arguments_are_those_that_were_given),
+		cmocka_unit_test(what_it_says_holds_with_its_exit_code),
+		cmocka_unit_test(the_pause_doubles_up_to_five_minutes),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
