@@ -11,3 +11,12 @@ $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(call objects,$(SIDECAR) $(LIB))
 bench: $(BENCH_PROGRAMS) $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar
 	@tools/apt-install.sh earlyoom
 	@BUILD=$(BUILD) bench/run.sh
+
+$(BUILD)/bench/operator/requests: $(BUILD)/obj/bench/operator/requests.o
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcurl
+
+.PHONY: bench-operator
+bench-operator: $(BUILD)/bench/operator/requests $(BUILD)/afterglow-launch $(BUILD)/afterglow-operator
+	@BUILD=$(BUILD) bench/operator/run.sh

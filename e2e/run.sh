@@ -16,13 +16,7 @@ shift
 cache=${AFTERGLOW_CACHE:-$HOME/.cache/afterglow}
 run=${AFTERGLOW_RUN:-/var/lib/afterglow-cluster}
 
-venv=$cache/venv-$(sha256sum e2e/requirements.txt | cut -c1-16)
-if [ ! -e "$venv/complete" ]; then
-	python3 -c 'import ensurepip, venv' 2>/dev/null || tools/apt-install.sh python3-venv
-	python3 -m venv --clear "$venv"
-	"$venv/bin/python" -m pip install --quiet --disable-pip-version-check -r e2e/requirements.txt
-	touch "$venv/complete"
-fi
+venv=$(e2e/venv.sh)
 
 if [ "$suite" = operator ]; then
 	# The tests start etcd and kube-apiserver themselves, on free ports, and end them. A folder called operator

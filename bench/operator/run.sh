@@ -1,0 +1,12 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# run.sh: what the operator costs and how fast it is, beside KubeRay's and a plain client, in one run of some minutes.
+# BENCH_ONLY="idle creation cold", BENCH_PODS="1000 10000", BENCH_DEATHS=60, BENCH_SECONDS=15 narrow it down.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+build=$(realpath "${BUILD:-build}")
+e2e/cluster/deps.sh
+e2e/cluster/build.sh >&2
+kuberay=$(bench/operator/kuberay/build.sh)
+echo "# $(uname -sr), $(nproc) cores, $(date -u +%FT%TZ), KubeRay $(cat "$kuberay/version")"
+exec "$(e2e/venv.sh)/bin/python" bench/operator/measure.py "$build" "$kuberay"
