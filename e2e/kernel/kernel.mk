@@ -56,6 +56,8 @@ kernel-tests: launch-test
 	$(Q)AFTERGLOW_BUILD=$(BUILD) $(BUILD)/test/oom_loop --jobs 2 --oom-group $(OOM_LOOP)
 	@echo "== recorders killed around deaths"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) $(BUILD)/test/recovery_loop --jobs 2 $(RECOVERY_LOOP)
+	@echo "== a hostile container"
+	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/hostile_test.sh
 	@echo "== HTTP of the recorder"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/http_test.sh
 	@echo "== cgroup v2, in a virtual machine"
