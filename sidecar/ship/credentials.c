@@ -97,13 +97,16 @@ int credentials_read(const char *dir, struct credentials *ret_credentials, struc
 
 	if (dir) {
 		dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (dir_fd < 0)
+		/* An optional Secret that is not there: whether that is wrong the store knows. */
+		if (dir_fd < 0 && errno == ENOENT)
+			dir = NULL;
+		else if (dir_fd < 0)
 			return fault_set(fault, FAULT_CREDENTIALS, "credentials: open %s: %s", dir, strerror(errno));
-		for (size_t i = 0; r == 0 && i < ARRAY_SIZE(files); i++)
-			r = read_one(dir_fd, files[i].file, &c, at(&c, i), fault);
-		if (r == 0)
-			r = find_ca(dir, dir_fd, &c.ca, fault);
 	}
+	for (size_t i = 0; dir && r == 0 && i < ARRAY_SIZE(files); i++)
+		r = read_one(dir_fd, files[i].file, &c, at(&c, i), fault);
+	if (dir && r == 0)
+		r = find_ca(dir, dir_fd, &c.ca, fault);
 	if (r < 0) {
 		credentials_release(&c);
 		return r;

@@ -1,10 +1,294 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HDFS over HTTP: refused so far. */
+/*
+ * HDFS over HTTP as the store. A file is created in two steps: the NameNode, asked without
+ * data, redirects to a DataNode, which takes them. It is written under a hidden name, its length
+ * checked, its digest attached as an attribute, and renamed over what may be there. The
+ * attribute tells a later run what the file holds; where HDFS has attributes turned off
+ * our own notes decide.
+ *
+ * Who we are stands in the query: user.name, or a delegation token. Requests go
+ * to the NameNode only; to a DataNode goes the URL that the NameNode gave.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/log.h"
+#include "sidecar/ship/credentials.h"
+#include "sidecar/ship/http.h"
 #include "sidecar/ship/store.h"
+#include "sidecar/ship/webhdfs_answer.h"
+
+#define ATTRIBUTE "user.afterglow.sha256"
+#define PATH_MAX_ (2 * STORE_PATH_MAX + STORE_PATH_MAX)
+#define URL_MAX (16 * STORE_PATH_MAX + 2 * CREDENTIAL_MAX)
+/* A DataNode answers when the last block has reached all its replicas. */
+#define DATA_STALL_S 120
+
+struct webhdfs {
+	struct store store;
+	struct http *http;
+	struct credentials credentials;
+};
+
+static const struct ship_options *options(const struct webhdfs *w)
+{
+	return w->store.context->options;
+}
+
+/* --- Requests to the NameNode --- */
+
+static void make_url(const struct webhdfs *w, const char *path, const char *query, struct strbuf *url)
+{
+	const struct ship_options *o = options(w);
+
+	strbuf_addf(url, "%s://%s/webhdfs/v1", o->store.tls ? "https" : "http", o->store.host);
+	store_path_encode(url, path);
+	strbuf_addf(url, "?op=%s", query);
+	if (w->credentials.delegation_token) {
+		strbuf_adds(url, "&delegation=");
+		store_query_encode(url, w->credentials.delegation_token);
+	} else if (o->webhdfs_user) {
+		strbuf_adds(url, "&user.name=");
+		store_query_encode(url, o->webhdfs_user);
+	}
+}
+
+/* query: "GETFILESTATUS", or more, encoded. 0: answered, whatever the status. */
+static int ask(struct webhdfs *w, const char *method, const char *path, const char *query, struct http_transfer **ret_transfer,
+	       struct fault *fault)
+{
+	_cleanup_strbuf_ struct strbuf url = STRBUF_INIT(URL_MAX);
+	struct http_request request = { .method = method };
+	int r;
+
+	*ret_transfer = NULL;
+	make_url(w, path, query, &url);
+	if (strbuf_failed(&url))
+		return fault_set(fault, FAULT_MEMORY, "URL: out of memory");
+	request.url = strbuf_str(&url);
+	r = http_call(w->http, &request, ret_transfer, fault);
+	explicit_bzero(url.data, url.len);
+	return r;
+}
+
+/* The same, and anything but 200 is a fault. */
+static int order(struct webhdfs *w, const char *method, const char *path, const char *query,
+		 struct http_transfer **ret_transfer, struct fault *fault)
+{
+	if (ask(w, method, path, query, ret_transfer, fault) < 0)
+		return -1;
+	return (*ret_transfer)->answer.status == 200 ? 0 : webhdfs_fault(&(*ret_transfer)->answer, options(w)->store.host, fault);
+}
+
+static void paths(const struct webhdfs *w, const struct item *item, char path[static PATH_MAX_], char temporary[static PATH_MAX_])
+{
+	const char *base;
+
+	snprintf(path, PATH_MAX_, "%s/%s/%s", options(w)->store.path, options(w)->as, item->name);
+	base = strrchr(path, '/') + 1;
+	snprintf(temporary, PATH_MAX_, "%.*s.%s.partial", (int)(base - path), path, base);
+}
+
+/* --- Looking --- */
+
+/* *ret_there: false when there is no such file. */
+static int get_status(struct webhdfs *w, const char *path, bool *ret_there, struct webhdfs_status *ret_status,
+		      struct fault *fault)
+{
+	_cleanup_transfer_ struct http_transfer *t = NULL;
+	struct err err = { 0 };
+	char exception[64];
+
+	if (ask(w, "GET", path, "GETFILESTATUS", &t, fault) < 0)
+		return -1;
+	webhdfs_exception(&t->answer, exception);
+	*ret_there = t->answer.status == 200;
+	if (t->answer.status == 404 && strcmp(exception, "FileNotFoundException") == 0)
+		return 0;
+	if (t->answer.status != 200)
+		return webhdfs_fault(&t->answer, options(w)->store.host, fault);
+	if (webhdfs_read_status(&t->answer, ret_status, &err) < 0)
+		return fault_set(fault, FAULT_PROTOCOL, "HDFS at %s: %s", options(w)->store.host, err_text(&err));
+	return 0;
+}
+
+static int compare_digest(struct webhdfs *w, const char *path, const struct item *item, enum look *ret_look, struct fault *fault)
+{
+	_cleanup_transfer_ struct http_transfer *t = NULL;
+	char digest[SHA256_TEXT_MAX];
+
+	if (ask(w, "GET", path, "GETXATTRS&xattr.name=" ATTRIBUTE "&encoding=text", &t, fault) < 0)
+		return -1;
+	webhdfs_read_digest(&t->answer, digest);
+	if (t->answer.status != 200 || !*digest)
+		*ret_look = LOOK_UNTOLD;
+	else
+		*ret_look = strcmp(digest, item->sha256) == 0 ? LOOK_SAME : LOOK_DIFFERS;
+	return 0;
+}
+
+static int webhdfs_look(struct store *s, const struct item *item, enum look *ret_look, struct fault *fault)
+{
+	struct webhdfs *w = (struct webhdfs *)s;
+	char path[PATH_MAX_], temporary[PATH_MAX_];
+	struct webhdfs_status status;
+	bool there;
+
+	paths(w, item, path, temporary);
+	if (get_status(w, path, &there, &status, fault) < 0)
+		return -1;
+	if (there && !status.is_file)
+		return fault_set(fault, FAULT_OCCUPIED, "HDFS at %s: a directory is called %s", options(w)->store.host, path);
+	if (there && status.length == item->size)
+		return compare_digest(w, path, item, ret_look, fault);
+	*ret_look = there ? LOOK_DIFFERS : LOOK_MISSING;
+	return 0;
+}
+
+/* --- Writing --- */
+
+static int make_directory(struct webhdfs *w, const char *path, struct fault *fault)
+{
+	_cleanup_transfer_ struct http_transfer *t = NULL;
+	char parent[PATH_MAX_];
+
+	snprintf(parent, sizeof(parent), "%.*s", (int)(strrchr(path, '/') - path), path);
+	return order(w, "PUT", parent, "MKDIRS&permission=750", &t, fault);
+}
+
+/* The first step: where the data are wanted. */
+static int ask_where(struct webhdfs *w, const char *path, char location[static HTTP_HEADER_MAX], struct fault *fault)
+{
+	_cleanup_transfer_ struct http_transfer *t = NULL;
+
+	if (ask(w, "PUT", path, "CREATE&overwrite=true&permission=640", &t, fault) < 0)
+		return -1;
+	if (t->answer.status != 307)
+		return webhdfs_fault(&t->answer, options(w)->store.host, fault);
+	if (webhdfs_check_location(t->answer.location, options(w)->store.tls, fault) < 0)
+		return -1;
+	memcpy(location, t->answer.location, HTTP_HEADER_MAX);
+	return 0;
+}
+
+static void on_sent(void *arg, int64_t sent)
+{
+	progress_sent(arg, sent);
+}
+
+static int send_data(struct webhdfs *w, const struct item *item, const char *location, struct fault *fault)
+{
+	/* HttpFS, which speaks the same, insists on the type. */
+	static const char *const headers[] = { "Content-Type: application/octet-stream", NULL };
+	_cleanup_transfer_ struct http_transfer *t = NULL;
+	const struct http_request request = {
+		.method = "PUT", .url = location, .headers = headers, .fd = item->fd, .len = item->size, .stall_s = DATA_STALL_S,
+		.on_sent = on_sent, .arg = w->store.context->progress,
+	};
+
+	if (http_call(w->http, &request, &t, fault) < 0)
+		return -1;
+	return t->answer.status == 201 || t->answer.status == 200 ? 0 : webhdfs_fault(&t->answer, options(w)->store.host, fault);
+}
+
+static int check_length(struct webhdfs *w, const char *path, const struct item *item, struct fault *fault)
+{
+	struct webhdfs_status status = { 0 };
+	bool there;
+
+	if (get_status(w, path, &there, &status, fault) < 0)
+		return -1;
+	if (!there || status.length != item->size)
+		return fault_set(fault, FAULT_SERVER, "HDFS at %s: not all of the file arrived", options(w)->store.host);
+	return 0;
+}
+
+static void attach_digest(struct webhdfs *w, const char *path, const struct item *item)
+{
+	_cleanup_transfer_ struct http_transfer *t = NULL;
+	struct fault why;
+	char query[256];
+
+	snprintf(query, sizeof(query), "SETXATTR&xattr.name=" ATTRIBUTE "&xattr.value=%%22%s%%22&flag=CREATE", item->sha256);
+	if (order(w, "PUT", path, query, &t, &why) < 0)
+		log_debug("%s: no attribute: %s", item->name, why.text);
+}
+
+/* HttpFS knows no options and then does not replace what is there: *ret_refused. */
+static int rename_once(struct webhdfs *w, const char *from, const char *to, bool *ret_refused, struct fault *fault)
+{
+	_cleanup_strbuf_ struct strbuf query = STRBUF_INIT(4 * PATH_MAX_);
+	_cleanup_transfer_ struct http_transfer *t = NULL;
+
+	strbuf_adds(&query, "RENAME&renameoptions=OVERWRITE&destination=");
+	store_query_encode(&query, to);
+	if (order(w, "PUT", from, strbuf_str(&query), &t, fault) < 0)
+		return -1;
+	*ret_refused = webhdfs_said_no(&t->answer);
+	return 0;
+}
+
+static int rename_over(struct webhdfs *w, const char *from, const char *to, struct fault *fault)
+{
+	_cleanup_transfer_ struct http_transfer *t = NULL;
+	bool refused;
+
+	if (rename_once(w, from, to, &refused, fault) < 0)
+		return -1;
+	if (refused && (order(w, "DELETE", to, "DELETE&recursive=false", &t, fault) < 0 || rename_once(w, from, to, &refused, fault) < 0))
+		return -1;
+	return refused ? fault_set(fault, FAULT_OCCUPIED, "HDFS at %s does not rename to %s", options(w)->store.host, to) : 0;
+}
+
+static int webhdfs_put(struct store *s, const struct item *item, struct fault *fault)
+{
+	struct webhdfs *w = (struct webhdfs *)s;
+	char path[PATH_MAX_], temporary[PATH_MAX_], location[HTTP_HEADER_MAX];
+
+	paths(w, item, path, temporary);
+	if (make_directory(w, path, fault) < 0 || ask_where(w, temporary, location, fault) < 0 ||
+	    send_data(w, item, location, fault) < 0 || check_length(w, temporary, item, fault) < 0)
+		return -1;
+	attach_digest(w, temporary, item);
+	return rename_over(w, temporary, path, fault);
+}
+
+/* --- Opening --- */
+
+static void webhdfs_free(struct store *s)
+{
+	struct webhdfs *w = (struct webhdfs *)s;
+
+	http_free(w->http);
+	credentials_release(&w->credentials);
+	free(w);
+}
+
+static const struct store_ops webhdfs_ops = { .look = webhdfs_look, .put = webhdfs_put, .free = webhdfs_free };
 
 int store_webhdfs_open(const struct store_context *context, struct store **ret_store, struct fault *fault)
 {
-	(void)context;
-	(void)ret_store;
-	return fault_set(fault, FAULT_PROTOCOL, "this version of afterglow-ship cannot write to HDFS");
+	const struct ship_options *o = context->options;
+	struct http_settings settings = {
+		.ca = o->ca, .deadline_ns = context->deadline_ns, .rate = o->rate, .stall_s = o->stall_s,
+	};
+	struct webhdfs *w = calloc(1, sizeof(*w));
+	int r;
+
+	if (!w)
+		return fault_set(fault, FAULT_MEMORY, "store: out of memory");
+	w->store = (struct store){ .ops = &webhdfs_ops, .context = context };
+	r = credentials_read(o->credentials, &w->credentials, fault);
+	if (r == 0 && w->credentials.delegation_token && !o->store.tls)
+		log_warning("the delegation token goes over the network in plain text: webhdfss:// would not do so");
+	if (!settings.ca)
+		settings.ca = w->credentials.ca;
+	if (r == 0)
+		r = http_new(&settings, &w->http, fault);
+	if (r < 0) {
+		webhdfs_free(&w->store);
+		return r;
+	}
+	*ret_store = &w->store;
+	return 0;
 }

@@ -1,0 +1,122 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# hdfs.sh build | start DIR | stop DIR: a real HDFS, one NameNode and one DataNode, with its data below DIR.
+# start prints DIR/env: WEBHDFS (HOST:PORT), WEBHDFSS (the same with TLS, if asked for), HDFS_USER (may write to
+# /failures), HDFS_SUPERUSER. Started again on the same DIR it has the same ports and what was written before.
+# AFTERGLOW_STORE_ADDRESS: listens there (127.0.0.1). HDFS_CERT and HDFS_KEY, PEM files: WebHDFS with TLS, too.
+set -euo pipefail
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+user=ray superuser=$(id -un)
+
+# Hadoop's jars with all that they need, as pom.xml pins them.
+build() {
+	local dir
+	dir=$cache/hdfs-$(sha256sum "$here/hdfs/pom.xml" | cut -c1-16)
+	if [ ! -e "$dir/complete" ]; then
+		"$here/../../tools/apt-install.sh" openjdk-17-jre-headless maven >&2
+		mkdir -p "$dir"
+		echo "fetching HDFS into $dir" >&2
+		mvn --batch-mode --quiet --file "$here/hdfs/pom.xml" dependency:copy-dependencies \
+			-DincludeScope=runtime -DoutputDirectory="$dir" >&2
+		: >"$dir/complete"
+	fi
+	command -v java >/dev/null || "$here/../../tools/apt-install.sh" openjdk-17-jre-headless >&2
+	printf '%s\n' "$dir"
+}
+
+property() { printf '  <property><name>%s</name><value>%s</value></property>\n' "$1" "$2"; }
+
+# The key pair in the form that Java takes.
+keystore() { # DIR
+	openssl pkcs12 -export -in "$HDFS_CERT" -inkey "$HDFS_KEY" -name hdfs -passout pass:afterglow -out "$1/conf/keystore.p12"
+	{
+		echo '<configuration>'
+		property ssl.server.keystore.location "$1/conf/keystore.p12"
+		property ssl.server.keystore.type pkcs12
+		property ssl.server.keystore.password afterglow
+		property ssl.server.keystore.keypassword afterglow
+		echo '</configuration>'
+	} >"$1/conf/ssl-server.xml"
+}
+
+configure() { # DIR
+	local dir=$1 ports
+	read -ra ports <<<"$(free_ports 8)"
+	# The jar has no pages for the web servers' roots, and they do not start without.
+	mkdir -p "$dir/conf/webapps/hdfs" "$dir/conf/webapps/datanode"
+	sed "s|^|log4j.|" >"$dir/conf/log4j.properties" <<-LOG4J
+		rootLogger=WARN,stderr
+		appender.stderr=org.apache.log4j.ConsoleAppender
+		appender.stderr.target=System.err
+		appender.stderr.layout=org.apache.log4j.PatternLayout
+		appender.stderr.layout.ConversionPattern=%d{ISO8601} %p %c{2}: %m%n
+	LOG4J
+	{
+		echo '<configuration>'
+		property fs.defaultFS "hdfs://$address:${ports[0]}"
+		property hadoop.tmp.dir "$dir/tmp"
+		echo '</configuration>'
+	} >"$dir/conf/core-site.xml"
+	{
+		echo '<configuration>'
+		property dfs.namenode.name.dir "file://$dir/name"
+		property dfs.datanode.data.dir "file://$dir/data"
+		property dfs.namenode.http-address "$address:${ports[1]}"
+		property dfs.namenode.https-address "$address:${ports[2]}"
+		property dfs.datanode.address "$address:${ports[3]}"
+		property dfs.datanode.ipc.address "$address:${ports[4]}"
+		property dfs.datanode.http.address "$address:${ports[5]}"
+		property dfs.datanode.https.address "$address:${ports[6]}"
+		property dfs.datanode.hostname "$address"
+		property dfs.replication 1
+		property dfs.namenode.safemode.extension 0
+		property dfs.namenode.datanode.registration.ip-hostname-check false
+		property dfs.http.policy "$([ -n "${HDFS_CERT:-}" ] && echo HTTP_AND_HTTPS || echo HTTP_ONLY)"
+		echo '</configuration>'
+	} >"$dir/conf/hdfs-site.xml"
+	if [ -n "${HDFS_CERT:-}" ]; then keystore "$dir"; fi
+	cat >"$dir/env" <<-ENV
+		WEBHDFS=$address:${ports[1]}
+		WEBHDFSS=$address:${ports[2]}
+		HDFS_USER=$user
+		HDFS_SUPERUSER=$superuser
+	ENV
+}
+
+up() { # HOST:PORT: out of safe mode, and somebody is there to write to
+	curl -fsS "http://$1/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState" | grep -q '"NumLiveDataNodes" : 1' &&
+		curl -fsS "http://$1/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo" | grep -q '"Safemode" : ""'
+}
+
+start() { # DIR
+	local jars java
+	jars=$(build)
+	"$here/../../tools/apt-install.sh" curl >&2
+	mkdir -p "$1"
+	dir=$(cd "$1" && pwd) # not local: the trap wants it, too
+	[ -e "$dir/env" ] || configure "$dir"
+	java=(java -Xmx256m -cp "$dir/conf:$jars/*" --add-opens java.base/java.lang=ALL-UNNAMED)
+	if [ ! -e "$dir/name" ]; then
+		"${java[@]}" org.apache.hadoop.hdfs.server.namenode.NameNode -format -nonInteractive >"$dir/format.log" 2>&1 ||
+			die "formatting failed: $(tail -n 5 "$dir/format.log")"
+	fi
+	trap 'stop_all "$dir"' EXIT
+	launch "$dir" namenode "${java[@]}" org.apache.hadoop.hdfs.server.namenode.NameNode
+	launch "$dir" datanode "${java[@]}" org.apache.hadoop.hdfs.server.datanode.DataNode
+	# shellcheck source=/dev/null
+	. "$dir/env"
+	wait_for "$dir" namenode 120 "a NameNode with a DataNode" up "$WEBHDFS"
+	curl -fsS -X PUT "http://$WEBHDFS/webhdfs/v1/failures?op=MKDIRS&user.name=$superuser" >/dev/null
+	curl -fsS -X PUT "http://$WEBHDFS/webhdfs/v1/failures?op=SETOWNER&owner=$user&user.name=$superuser" >/dev/null
+	trap - EXIT
+	cat "$dir/env"
+}
+
+case ${1:-} in
+build) build ;;
+start) start "$2" ;;
+stop) stop_all "$2" ;;
+*) die "build | start DIR | stop DIR" ;;
+esac

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# shellcheck disable=SC2034 # the variables are for those who source this
+# What the launchers of the stores share. Sourced, never run. Each keeps in its directory
+# DIR/pids (one file a daemon: pid and start time), DIR/log, and DIR/env with what a
+# client needs, in the form of shell variables.
+
+export LC_ALL=C
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+cache=${AFTERGLOW_CACHE:-$HOME/.cache/afterglow}
+# Where the servers listen: loopback, or the address of a bridge for pods.
+address=${AFTERGLOW_STORE_ADDRESS:-127.0.0.1}
+
+die() {
+	printf '%s: %s\n' "$(basename "$0")" "$*" >&2
+	exit 1
+}
+
+# free_ports N: as many ports that nobody uses now.
+free_ports() {
+	python3 - "$address" "$1" <<'PYTHON'
+import socket, sys
+
+held = [socket.create_server((sys.argv[1], 0)) for _ in range(int(sys.argv[2]))]
+print(*(s.getsockname()[1] for s in held))
+PYTHON
+}
+
+# Field 22 of stat, counted from the last ')': with it a pid is a process and not whoever has the number since.
+start_time() {
+	local stat
+	{ stat=$(<"/proc/$1/stat"); } 2>/dev/null || return 1
+	stat=${stat##*) }
+	# shellcheck disable=SC2086 # split into fields on purpose
+	set -- $stat
+	[ "$1" != Z ] || return 1
+	printf '%s\n' "${20}"
+}
+
+pid_of() { # DIR NAME
+	local pid start
+	read -r pid start 2>/dev/null <"$1/pids/$2" || return 1
+	[ "$start" = "$(start_time "$pid")" ] || return 1
+	printf '%s\n' "$pid"
+}
+
+launch() { # DIR NAME COMMAND...
+	local dir=$1 name=$2 pid
+	shift 2
+	mkdir -p "$dir/pids" "$dir/log"
+	setsid "$@" >>"$dir/log/$name" 2>&1 </dev/null 9>&- &
+	pid=$!
+	disown "$pid"
+	printf '%s %s\n' "$pid" "$(start_time "$pid")" >"$dir/pids/$name"
+}
+
+# wait_for DIR NAME SECONDS WHAT COMMAND...: until COMMAND succeeds, or NAME is gone.
+wait_for() {
+	local dir=$1 name=$2 seconds=$3 what=$4 i
+	shift 4
+	for ((i = 0; i < seconds * 10; i++)); do
+		if ("$@") >/dev/null 2>&1; then return; fi
+		pid_of "$dir" "$name" >/dev/null || break
+		sleep 0.1
+	done
+	tail -n 25 "$dir/log/$name" | cut -c1-400 >&2
+	die "$name: waited in vain for: $what"
+}
+
+# stop_all DIR: whatever of it still runs.
+stop_all() {
+	local file pid
+	for file in "$1"/pids/*; do
+		pid=$(pid_of "$1" "${file##*/}") || continue
+		kill "$pid"
+		for ((i = 0; i < 50; i++)); do
+			pid_of "$1" "${file##*/}" >/dev/null || break
+			if [ "$i" = 30 ]; then kill -9 "$pid" || true; fi
+			sleep 0.1
+		done
+		rm -f "$file"
+	done
+}

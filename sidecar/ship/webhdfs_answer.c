@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* WebHDFS's JSON to values. */
+#include "sidecar/ship/webhdfs_answer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/json.h"
+
+/* --- Exceptions --- */
+
+static const struct {
+	const char *exception;
+	enum fault_kind kind;
+	const char *sentence; /* NULL: HDFS's own */
+} exceptions[] = {
+	{ "AccessControlException", FAULT_PERMISSION, NULL },
+	{ "InvalidToken", FAULT_CREDENTIALS, "the delegation token is not valid" },
+	{ "SecurityException", FAULT_CREDENTIALS, NULL },
+	{ "AuthenticationException", FAULT_CREDENTIALS, NULL },
+	{ "SafeModeException", FAULT_SERVER, "HDFS is in safe mode" },
+	{ "RetriableException", FAULT_SERVER, "the NameNode is starting" },
+	{ "StandbyException", FAULT_SERVER, "this NameNode is on standby" },
+	{ "ServerTooBusyException", FAULT_SERVER, "HDFS is too busy" },
+	{ "AlreadyBeingCreatedException", FAULT_SERVER, "HDFS has not yet given up the last try" },
+	{ "RecoveryInProgressException", FAULT_SERVER, "HDFS has not yet given up the last try" },
+	{ "NSQuotaExceededException", FAULT_NO_SPACE, "the quota of names is used up" },
+	{ "DSQuotaExceededException", FAULT_NO_SPACE, "the quota of space is used up" },
+	{ "QuotaByStorageTypeExceededException", FAULT_NO_SPACE, "the quota of space is used up" },
+	{ "ClusterStorageCapacityExceededException", FAULT_NO_SPACE, "HDFS is full" },
+	{ "QuotaExceededException", FAULT_NO_SPACE, "the quota is used up" },
+	{ "ParentNotDirectoryException", FAULT_OCCUPIED, "a file is where a directory should be" },
+	{ "FileAlreadyExistsException", FAULT_OCCUPIED, "something else has the name of a directory or file" },
+	{ "PathIsNotEmptyDirectoryException", FAULT_OCCUPIED, "a directory has the name of a file" },
+	{ "FSLimitException", FAULT_OCCUPIED, NULL },
+	{ "PathComponentTooLongException", FAULT_OCCUPIED, NULL },
+	{ "MaxDirectoryItemsExceededException", FAULT_NO_SPACE, "the directory has as many files as HDFS allows" },
+};
+
+struct exception {
+	char name[64], message[256];
+};
+
+/* One line, printable: it ends up in logs. */
+static void take_text(char *out, size_t size, const char *text)
+{
+	size_t n = 0;
+
+	for (; text && *text && *text != '\n' && n + 1 < size; text++)
+		out[n++] = (unsigned char)*text < ' ' || (unsigned char)*text >= 0x7f ? '?' : *text;
+	out[n] = '\0';
+}
+
+static void read_exception(const struct http_answer *answer, struct exception *e)
+{
+	_cleanup_json_ cJSON *json = NULL;
+
+	*e = (struct exception){ 0 };
+	if (json_parse(strbuf_str(&answer->body), answer->body.len, &json, NULL) < 0)
+		return;
+	take_text(e->name, sizeof(e->name), json_str(json, "RemoteException.exception"));
+	take_text(e->message, sizeof(e->message), json_str(json, "RemoteException.message"));
+}
+
+void webhdfs_exception(const struct http_answer *answer, char name[static 64])
+{
+	struct exception e;
+
+	read_exception(answer, &e);
+	memcpy(name, e.name, sizeof(e.name));
+}
+
+/* What only the message tells. */
+static bool by_message(const struct exception *e, struct fault *fault)
+{
+	if (strstr(e->message, "token") && strstr(e->message, "expired"))
+		fault_set(fault, FAULT_EXPIRED, "the delegation token has expired");
+	else if (strstr(e->message, "token") && strstr(e->message, "found in cache"))
+		fault_set(fault, FAULT_EXPIRED, "the delegation token is not known, or has expired");
+	else if (strstr(e->message, "could only be written to") || strstr(e->message, "could only be replicated to"))
+		fault_set(fault, FAULT_NO_SPACE, "no DataNode has room, or none is there");
+	else
+		return false;
+	return true;
+}
+
+static void by_status(const struct http_answer *a, const struct exception *e, struct fault *fault)
+{
+	if (a->status == 401)
+		fault_set(fault, FAULT_CREDENTIALS, "it wants proof of who we are: give a delegation-token");
+	else if (a->status >= 300 && a->status < 400)
+		fault_set(fault, FAULT_REDIRECT, "it redirects to %.100s, which is not followed",
+			  *a->location ? a->location : "nowhere");
+	else if (*e->name)
+		fault_set(fault, a->status >= 500 || a->status == 403 ? FAULT_SERVER : FAULT_PROTOCOL, "%s: %s", e->name, e->message);
+	else if (a->status >= 500 || a->status == 429 || a->status == 408)
+		fault_set(fault, FAULT_SERVER, "status %d", a->status);
+	else
+		fault_set(fault, FAULT_PROTOCOL, "status %d, and no answer as WebHDFS has it: is it a NameNode's HTTP address?",
+			  a->status);
+}
+
+int webhdfs_fault(const struct http_answer *answer, const char *host, struct fault *fault)
+{
+	struct exception e;
+	size_t i = 0;
+
+	read_exception(answer, &e);
+	while (i < ARRAY_SIZE(exceptions) && strcmp(e.name, exceptions[i].exception) != 0)
+		i++;
+	if (by_message(&e, fault))
+		;
+	else if (i < ARRAY_SIZE(exceptions))
+		fault_set(fault, exceptions[i].kind, "%s", exceptions[i].sentence ? exceptions[i].sentence : e.message);
+	else
+		by_status(answer, &e, fault);
+	if (answer->retry_after_s > 0)
+		fault->retry_after_s = answer->retry_after_s;
+	return fault_wrap(fault, "HDFS at %s", host);
+}
+
+/* --- Values --- */
+
+int webhdfs_read_status(const struct http_answer *answer, struct webhdfs_status *ret_status, struct err *err)
+{
+	_cleanup_json_ cJSON *json = NULL;
+	const char *type;
+	int64_t length;
+
+	if (json_parse(strbuf_str(&answer->body), answer->body.len, &json, err) < 0)
+		return -EINVAL;
+	type = json_str(json, "FileStatus.type");
+	length = json_int(json, "FileStatus.length", -1);
+	if (!type || length < 0)
+		return err_set(err, EINVAL, "no FileStatus");
+	*ret_status = (struct webhdfs_status){ .is_file = strcmp(type, "FILE") == 0, .length = length };
+	return 0;
+}
+
+/* {"XAttrs":[{"name":"user.afterglow.sha256","value":"\"...\""}]}: asked for as text, it comes in quotes. */
+void webhdfs_read_digest(const struct http_answer *answer, char ret_digest[static SHA256_TEXT_MAX])
+{
+	_cleanup_json_ cJSON *json = NULL;
+	const char *value;
+
+	ret_digest[0] = '\0';
+	if (json_parse(strbuf_str(&answer->body), answer->body.len, &json, NULL) < 0)
+		return;
+	value = json_str(cJSON_GetArrayItem(json_get(json, "XAttrs"), 0), "value");
+	if (value && value[0] == '"' && strlen(value) == SHA256_TEXT_MAX + 1)
+		snprintf(ret_digest, SHA256_TEXT_MAX, "%s", value + 1);
+}
+
+bool webhdfs_said_no(const struct http_answer *answer)
+{
+	_cleanup_json_ cJSON *json = NULL;
+
+	return json_parse(strbuf_str(&answer->body), answer->body.len, &json, NULL) == 0 && !json_bool(json, "boolean", true);
+}
+
+int webhdfs_check_location(const char *location, bool tls, struct fault *fault)
+{
+	const char *scheme = tls ? "https://" : "http://";
+	const char *path;
+
+	/* From plain text to TLS is no loss. */
+	if (!tls && strncmp(location, "https://", 8) == 0)
+		scheme = "https://";
+	if (strncmp(location, scheme, strlen(scheme)) != 0)
+		return fault_set(fault, FAULT_REDIRECT, "the NameNode sends the data to %.100s, which is %s", *location ? location : "nowhere",
+				 tls ? "not https" : "neither http nor https");
+	path = strchr(location + strlen(scheme), '/');
+	if (!path || strncmp(path, WEBHDFS_PREFIX, strlen(WEBHDFS_PREFIX)) != 0 || memchr(location, '@', (size_t)(path - location)) ||
+	    !strstr(path, "op=CREATE"))
+		return fault_set(fault, FAULT_REDIRECT, "the NameNode sends the data to %.100s, which is not WebHDFS", location);
+	return 0;
+}
