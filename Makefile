@@ -28,14 +28,16 @@ SIDECAR := $(call modules,sidecar/sample sidecar/ray sidecar/record sidecar/verd
 # The launcher's word for where cores go, which the recorder puts into reports.
 SIDECAR += sidecar/launch/core_pattern.c
 SHIP := $(call modules,sidecar/ship)
+PACK := $(call modules,sidecar/pack)
 OPERATOR := $(call modules,operator/kube operator/raycluster operator/failures operator)
 TESTS := $(sort $(wildcard lib/*_test.c sidecar/*_test.c sidecar/*/*_test.c operator/*_test.c operator/*/*_test.c))
 
 SIDECAR_LIBS := -lcjson -levent_extra -levent_core -lmd -lm
 SHIP_LIBS := -lcurl -lexpat -lcjson -lcrypto
+PACK_LIBS := -lzstd -lcrypto -lcjson -lpthread -lm
 OPERATOR_LIBS := -lcurl -levent_extra -levent_core -lyaml -lcjson -lssl -lcrypto -lm
 
-PROGRAMS := $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-ship $(BUILD)/afterglow-operator
+PROGRAMS := $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-pack $(BUILD)/afterglow-ship $(BUILD)/afterglow-operator
 
 .PHONY: all
 all: $(PROGRAMS)
@@ -63,6 +65,10 @@ $(BUILD)/afterglow-ship: $(call objects,$(SHIP) $(LIB) sidecar/ship/main.c)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(SHIP_LIBS)
 
+$(BUILD)/afterglow-pack: $(call objects,$(PACK) $(LIB) sidecar/pack/main.c)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PACK_LIBS)
+
 $(BUILD)/afterglow-operator: $(call objects,$(OPERATOR) $(LIB) operator/main.c)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(OPERATOR_LIBS)
@@ -76,6 +82,10 @@ $(BUILD)/test/lib/%_test: $(BUILD)/obj/lib/%_test.o $(call objects,$(LIB))
 $(BUILD)/test/lib/strbuf_test: LDFLAGS += -Wl,--wrap=realloc
 $(BUILD)/test/lib/fileio_test: LDFLAGS += -Wl,--wrap=read,--wrap=write,--wrap=fsync
 $(BUILD)/test/sidecar/kernel/kmsg_read_test: LDFLAGS += -Wl,--wrap=read,--wrap=klogctl
+$(BUILD)/test/sidecar/pack/%_test: $(BUILD)/obj/sidecar/pack/%_test.o $(call objects,$(PACK) $(LIB))
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(PACK_LIBS)
 $(BUILD)/test/sidecar/%_test: $(BUILD)/obj/sidecar/%_test.o $(call objects,$(SIDECAR) $(LIB))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
@@ -97,7 +107,7 @@ unit-tests: $(patsubst %.c,$(BUILD)/test/%,$(TESTS))
 
 # What a person calls. Packages first: a new machine has none of them.
 BUILD_PACKAGES := gcc libc6-dev make musl-tools libcjson-dev libcurl4-openssl-dev libevent-dev libexpat1-dev libmd-dev libssl-dev \
-	libyaml-dev
+	libyaml-dev libzstd-dev
 TEST_PACKAGES := libcmocka-dev
 
 version:

@@ -18,6 +18,8 @@ endef
 
 $(BUILD)/fuzz/lib/%_fuzz: $(BUILD)/obj/lib/%_fuzz.o $(call objects,$(LIB)) $(FUZZ_MAIN)
 	$(call link_fuzzer,$(SIDECAR_LIBS))
+$(BUILD)/fuzz/sidecar/pack/%_fuzz: $(BUILD)/obj/sidecar/pack/%_fuzz.o $(call objects,$(PACK) $(LIB)) $(FUZZ_MAIN)
+	$(call link_fuzzer,$(PACK_LIBS))
 $(BUILD)/fuzz/sidecar/%_fuzz: $(BUILD)/obj/sidecar/%_fuzz.o $(call objects,$(SIDECAR) $(LIB)) $(FUZZ_MAIN)
 	$(call link_fuzzer,$(SIDECAR_LIBS))
 $(BUILD)/fuzz/sidecar/ship/%_fuzz: $(BUILD)/obj/sidecar/ship/%_fuzz.o $(call objects,$(SHIP) $(LIB)) $(FUZZ_MAIN)

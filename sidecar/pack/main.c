@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * afterglow-pack: a core file into a zstd file. A child of the recorder, which
+ * hands it two descriptors; it confines itself before it reads the core.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/json.h"
+#include "sidecar/pack/confine.h"
+#include "sidecar/pack/pack.h"
+
+#define MEMORY_MAX ((uint64_t)256 << 20) /* of address space, most of it the libraries' and the stack's, never touched */
+#define SECONDS_MAX 3600 /* the parent's own limit is shorter */
+
+struct options {
+	enum pack_mode mode;
+	int core_fd, out_fd;
+	uint64_t max_bytes;
+};
+
+static const char usage[] =
+	"usage: afterglow-pack --mode summary|full --core-fd N --out-fd N [--max-bytes N]\n"
+	"Compresses the core file that descriptor N is open for into the file that the other\n"
+	"one is. summary: a core that a debugger opens, with all notes, each thread's stack and\n"
+	"the list of what was loaded, without the rest of the memory; full: all of it, as\n"
+	"zstd -d gives it back. Writes one line of JSON to stdout:\n"
+	"  bytesIn, bytesOut, holes  bytes read, written, and in holes that were not read\n"
+	"  complete, why             false: the core, or what is written of it, is cut; why\n"
+	"  sha256                    of the file written\n"
+	"Exit 0: the file is of use, also a cut one; 1: it is not, stderr says why; 2: usage.\n";
+
+static bool parse_count(const char *text, uint64_t max, uint64_t *ret_value)
+{
+	char *end;
+	unsigned long long value;
+
+	errno = 0;
+	value = text && *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
+	if (!text || *text < '0' || *text > '9' || errno || *end || value > max)
+		return false;
+	*ret_value = value;
+	return true;
+}
+
+static int usage_error(const char *option)
+{
+	fprintf(stderr, "afterglow-pack: %s (see --help)\n", option);
+	return 2;
+}
+
+/* -1: go on; else the exit code. */
+static int parse_options(char **argv, struct options *o)
+{
+	bool mode_given = false;
+	uint64_t n;
+
+	*o = (struct options){ .core_fd = -1, .out_fd = -1 };
+	for (int i = 1; argv[i]; i++) {
+		const char *value = argv[i + 1];
+
+		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "--version") == 0) {
+			fputs(argv[i][2] == 'h' ? usage : "afterglow-pack " AFTERGLOW_VERSION "\n", stdout);
+			return 0;
+		}
+		if (strcmp(argv[i], "--mode") == 0 && value && (strcmp(value, "summary") == 0 || strcmp(value, "full") == 0)) {
+			o->mode = strcmp(value, "full") == 0 ? PACK_FULL : PACK_SUMMARY;
+			mode_given = true;
+		} else if (strcmp(argv[i], "--core-fd") == 0 && parse_count(value, INT_MAX, &n))
+			o->core_fd = (int)n;
+		else if (strcmp(argv[i], "--out-fd") == 0 && parse_count(value, INT_MAX, &n))
+			o->out_fd = (int)n;
+		else if (strcmp(argv[i], "--max-bytes") == 0 && parse_count(value, INT64_MAX, &n))
+			o->max_bytes = n;
+		else
+			return usage_error(argv[i]);
+		i++;
+	}
+	if (!mode_given || o->core_fd < 0 || o->out_fd < 0)
+		return usage_error("--mode, --core-fd and --out-fd are needed");
+	return -1;
+}
+
+static void print_result(const struct packed *r)
+{
+	_cleanup_json_ cJSON *json = cJSON_CreateObject();
+	_cleanup_free_ char *text = NULL;
+
+	json_set_int(json, "bytesIn", (int64_t)r->bytes_in);
+	json_set_int(json, "bytesOut", (int64_t)r->bytes_out);
+	json_set_int(json, "holes", (int64_t)r->holes);
+	json_set(json, "complete", cJSON_CreateBool(r->complete));
+	json_set_str(json, "why", r->why[0] ? r->why : NULL);
+	json_set_str(json, "sha256", r->sha256);
+	text = cJSON_PrintUnformatted(json);
+	if (text)
+		puts(text);
+}
+
+static int run(const struct options *o, struct packed *ret_packed, struct err *err)
+{
+	struct zstream *out;
+	int rc = zstream_new(o->out_fd, o->max_bytes, &out, err);
+
+	if (rc < 0)
+		return rc;
+	/* Its thread runs, its digest is there: nothing more has to be opened. */
+	rc = confine_self(MEMORY_MAX, SECONDS_MAX, err);
+	if (rc >= 0)
+		rc = pack_core(o->core_fd, o->mode, out, ret_packed, err);
+	/* Durable already when the parent, which must not wait for a disk, takes it. */
+	if (rc >= 0 && fdatasync(o->out_fd) < 0 && errno != EINVAL && errno != EROFS)
+		rc = err_set(err, errno, "fdatasync");
+	zstream_free(out);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options;
+	struct packed packed;
+	struct err err = { 0 };
+	int code = parse_options(argv, &options);
+
+	(void)argc;
+	if (code >= 0)
+		return code;
+	if (run(&options, &packed, &err) < 0) {
+		fprintf(stderr, "afterglow-pack: %s\n", err_text(&err));
+		return 1;
+	}
+	print_result(&packed);
+	return fflush(stdout) == 0 ? 0 : 1;
+}

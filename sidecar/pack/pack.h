@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A core into a zstd file, whole or what a backtrace needs of it. */
+#ifndef AFTERGLOW_SIDECAR_PACK_PACK_H
+#define AFTERGLOW_SIDECAR_PACK_PACK_H
+
+#include <stdbool.h>
+
+#include "sidecar/pack/elf_core.h"
+#include "sidecar/pack/zstream.h"
+
+enum pack_mode { PACK_SUMMARY, PACK_FULL };
+
+struct packed {
+	uint64_t bytes_in; /* of the core that were read */
+	uint64_t holes; /* bytes of holes that were not */
+	uint64_t bytes_out;
+	char sha256[SHA256_TEXT]; /* of the file written */
+	bool complete;
+	char why[160]; /* it is not, "" if it is */
+};
+
+/* Reads fd from its beginning. On failure the output is of no use. */
+int pack_core(int fd, enum pack_mode mode, struct zstream *out, struct packed *ret_packed, struct err *err);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What of a core a summary keeps. */
+#include "sidecar/pack/summary.h"
+
+#include <errno.h>
+#include <link.h>
+#include <string.h>
+
+#define PAGE 4096
+#define RED_ZONE 256 /* below the stack pointer, where a leaf function may keep what it has */
+#define DYNAMIC_MAX 256 /* entries */
+#define AUXV_MAX 64
+#define NAME_ROOM 512 /* of a module's path */
+#define VDSO_MAX (64 * 1024)
+
+struct plan {
+	const struct elf_core *core;
+	struct summary *s;
+	uint64_t total;
+	unsigned int threads;
+	uint64_t phdr, phnum, vdso; /* of the auxiliary vector */
+};
+
+/* Adds what the file has of [from, to), by whole pages of one segment. */
+static void want(struct plan *p, uint64_t from, uint64_t to)
+{
+	const Elf64_Phdr *segment = elf_core_segment_at(p->core, from);
+	struct summary *s = p->s;
+	uint64_t file_end, start, size;
+
+	if (!segment || !segment->p_filesz || p->core->file_size <= segment->p_offset)
+		return;
+	file_end = MIN(segment->p_filesz, p->core->file_size - segment->p_offset);
+	start = (from & ~(uint64_t)(PAGE - 1));
+	start = start > segment->p_vaddr ? start - segment->p_vaddr : 0;
+	size = MIN(to > segment->p_vaddr ? to - segment->p_vaddr : 0, file_end);
+	size = MIN((size + PAGE - 1) & ~(uint64_t)(PAGE - 1), file_end);
+	if (size <= start || s->n_ranges == SUMMARY_RANGES_MAX || p->total + (size - start) > SUMMARY_MEMORY_MAX)
+		return;
+	if (s->n_ranges == s->room) {
+		size_t room = MAX(2 * s->room, (size_t)64);
+		struct summary_range *more = realloc(s->ranges, room * sizeof(*more));
+
+		if (!more)
+			return;
+		s->ranges = more;
+		s->room = room;
+	}
+	p->total += size - start;
+	s->ranges[s->n_ranges++] = (struct summary_range){
+		.address = segment->p_vaddr + start, .offset = segment->p_offset + start, .size = size - start, .flags = segment->p_flags,
+	};
+}
+
+static void want_bytes(struct plan *p, uint64_t address, uint64_t size)
+{
+	if (address <= UINT64_MAX - size)
+		want(p, address, address + size);
+}
+
+/* Threads */
+
+static void want_stack(struct plan *p, uint64_t sp, uint64_t max)
+{
+	const Elf64_Phdr *segment = elf_core_segment_at(p->core, sp);
+	uint64_t from = sp >= RED_ZONE ? sp - RED_ZONE : sp;
+
+	if (!segment && sp <= UINT64_MAX - PAGE) {
+		/* An overflow: the pointer is below its stack already. */
+		segment = elf_core_segment_at(p->core, sp + PAGE);
+		from = segment ? segment->p_vaddr : 0;
+	}
+	if (!segment)
+		return;
+	from = MAX(from, segment->p_vaddr);
+	want(p, from, MIN(segment->p_vaddr + segment->p_memsz, from + MIN(max, UINT64_MAX - from)));
+}
+
+static int take_note(const struct elf_core *core, const struct elf_note *note, void *arg)
+{
+	struct plan *p = arg;
+	struct elf_thread thread;
+	Elf64_auxv_t entry;
+
+	if (elf_core_thread(core, note, &thread)) {
+		bool crashed = p->threads++ == 0;
+
+		want_stack(p, thread.sp, crashed ? SUMMARY_CRASHED_STACK_MAX : SUMMARY_STACK_MAX);
+		for (unsigned int i = 0; crashed && i < thread.n_registers; i++)
+			want_bytes(p, thread.registers[i], PAGE);
+	} else if (note->type == NT_AUXV)
+		for (uint64_t i = 0; i < MIN(note->size / sizeof(entry), (uint64_t)AUXV_MAX); i++) {
+			if (elf_core_read(core, note->desc + i * sizeof(entry), &entry, sizeof(entry)) < 0)
+				break;
+			if (entry.a_type == AT_PHDR)
+				p->phdr = entry.a_un.a_val;
+			else if (entry.a_type == AT_PHNUM)
+				p->phnum = entry.a_un.a_val;
+			else if (entry.a_type == AT_SYSINFO_EHDR)
+				p->vdso = entry.a_un.a_val;
+		}
+	return 0;
+}
+
+/* What is loaded: from the program's headers to its dynamic section to the linker's list */
+
+/* The program's dynamic section, 0: none. */
+static uint64_t find_dynamic(const struct plan *p)
+{
+	uint64_t base = 0, dynamic = 0;
+
+	for (uint64_t i = 0; i < MIN(p->phnum, (uint64_t)64); i++) {
+		Elf64_Phdr h;
+
+		if (elf_core_read_memory(p->core, p->phdr + i * sizeof(h), &h, sizeof(h)) < 0)
+			return 0;
+		if (h.p_type == PT_PHDR)
+			base = p->phdr - h.p_vaddr;
+		else if (h.p_type == PT_DYNAMIC)
+			dynamic = h.p_vaddr;
+	}
+	return dynamic ? base + dynamic : 0;
+}
+
+static uint64_t find_debug(struct plan *p, uint64_t dynamic)
+{
+	for (unsigned int i = 0; i < DYNAMIC_MAX; i++) {
+		Elf64_Dyn d;
+
+		if (elf_core_read_memory(p->core, dynamic + i * sizeof(d), &d, sizeof(d)) < 0 || d.d_tag == DT_NULL)
+			break;
+		if (d.d_tag == DT_DEBUG)
+			return d.d_un.d_ptr;
+	}
+	return 0;
+}
+
+static void want_modules(struct plan *p)
+{
+	uint64_t dynamic = p->phdr ? find_dynamic(p) : 0, debug = dynamic ? find_debug(p, dynamic) : 0, at;
+	struct r_debug head;
+
+	want_bytes(p, p->phdr, PAGE);
+	if (!debug || elf_core_read_memory(p->core, debug, &head, sizeof(head)) < 0)
+		return;
+	want_bytes(p, dynamic, DYNAMIC_MAX * sizeof(Elf64_Dyn));
+	want_bytes(p, debug, sizeof(head));
+	at = (uint64_t)(uintptr_t)head.r_map;
+	for (unsigned int n = 0; at && n < SUMMARY_MODULES_MAX; n++) {
+		struct link_map map;
+
+		if (elf_core_read_memory(p->core, at, &map, sizeof(map)) < 0)
+			return;
+		want_bytes(p, at, sizeof(map));
+		want_bytes(p, (uint64_t)(uintptr_t)map.l_name, NAME_ROOM);
+		want_bytes(p, map.l_addr, PAGE); /* its ELF header and build ID */
+		want_bytes(p, (uint64_t)(uintptr_t)map.l_ld, PAGE);
+		at = (uint64_t)(uintptr_t)map.l_next;
+	}
+}
+
+/* In order, and one range where several touch */
+
+static int by_address(const void *a, const void *b)
+{
+	const struct summary_range *x = a, *y = b;
+
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+static void join(struct summary *s)
+{
+	size_t n = 0;
+
+	if (s->n_ranges)
+		qsort(s->ranges, s->n_ranges, sizeof(*s->ranges), by_address);
+	for (size_t i = 0; i < s->n_ranges; i++) {
+		struct summary_range *last = n ? &s->ranges[n - 1] : NULL, *r = &s->ranges[i];
+		uint64_t end = r->address + r->size;
+
+		if (!last || r->address > last->address + last->size ||
+		    r->offset - last->offset != r->address - last->address) {
+			/* Segments that overlap, which no kernel writes: the first is believed. */
+			if (!last || r->address >= last->address + last->size)
+				s->ranges[n++] = *r;
+			continue;
+		}
+		if (end > last->address + last->size)
+			last->size = end - last->address;
+	}
+	s->n_ranges = n;
+}
+
+int summary_plan(const struct elf_core *core, struct summary *ret_summary, struct err *err)
+{
+	struct summary s = { 0 };
+	struct plan p = { .core = core, .s = &s };
+
+	elf_core_each_note(core, take_note, &p);
+	if (!p.threads)
+		return err_set(err, ENODATA, "no thread's registers");
+	want_bytes(&p, p.vdso, VDSO_MAX);
+	want_modules(&p);
+	join(&s);
+	*ret_summary = s;
+	return 0;
+}
+
+void summary_release(struct summary *s)
+{
+	free(TAKE_PTR(s->ranges));
+}

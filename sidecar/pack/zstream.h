@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bytes in, a zstd file out, with its size and SHA-256.
+ *
+ * Theory of operation. The caller's thread compresses; a second one digests and
+ * writes, so that neither waits for the other. Four buffers go round between
+ * them. Long runs of zeros are not compressed but written as frames of their
+ * own, four bytes for each 128 KiB: a file with a hole of a terabyte costs 32 MB
+ * and no time. Several frames in a row are one zstd file.
+ */
+#ifndef AFTERGLOW_SIDECAR_PACK_ZSTREAM_H
+#define AFTERGLOW_SIDECAR_PACK_ZSTREAM_H
+
+#include <stdint.h>
+
+#include "lib/err.h"
+
+#define ZSTREAM_LEVEL 1
+#define SHA256_TEXT 65
+
+struct zstream;
+
+/* Writes to fd, from its position; at most max bytes (0: any number). Starts the thread. fd stays the caller's. */
+int zstream_new(int fd, uint64_t max, struct zstream **ret_stream, struct err *err);
+
+/* -EFBIG: max is reached, what was written before stays readable. */
+int zstream_add(struct zstream *z, const void *data, size_t len, struct err *err);
+int zstream_add_zeros(struct zstream *z, uint64_t len, struct err *err);
+
+/* Ends the file. ret_sha256: hexadecimal. Also after -EFBIG. */
+int zstream_finish(struct zstream *z, uint64_t *ret_size, char ret_sha256[static SHA256_TEXT], struct err *err);
+void zstream_free(struct zstream *z);
+
+#endif
