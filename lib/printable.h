@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Text that others made, fit for a line, a terminal and a JSON document. */
+#ifndef AFTERGLOW_LIB_PRINTABLE_H
+#define AFTERGLOW_LIB_PRINTABLE_H
+
+#include <stddef.h>
+
+/*
+ * Copies whole UTF-8 characters of len bytes as far as they fit into size (which
+ * is not 0), and a final NUL. NULs become blanks; bytes that would disturb a
+ * terminal, a line or a JSON document become '?'.
+ */
+void copy_printable(char *to, size_t size, const char *from, size_t len);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of text that others made. */
+#include "lib/printable.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <string.h>
+
+#include "lib/macros.h"
+
+static const struct {
+	const char *name, *from;
+	size_t len, size;
+	const char *expect;
+} rows[] = {
+	{ "plain", "ray::f", 6, 16, "ray::f" },
+	{ "NULs are blanks", "a\0b", 3, 16, "a b" },
+	{ "controls and escapes", "a\x1b[31m\n", 7, 16, "a?[31m?" },
+	{ "a character is never cut", "gr\xc3\xbc" "n", 5, 4, "gr" },
+	{ "UTF-8 stays", "gr\xc3\xbc", 4, 16, "gr\xc3\xbc" },
+	{ "no UTF-8", "\xff\xc0\xaf", 3, 16, "???" },
+	{ "a surrogate", "\xed\xa0\x80", 3, 16, "???" },
+	{ "text turned around", "\xe2\x80\xae", 3, 16, "???" },
+	{ "room for the NUL only", "abc", 3, 1, "" },
+};
+
+static void text_is_made_fit_for_a_line(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char out[32];
+
+		memset(out, 'x', sizeof(out));
+		copy_printable(out, rows[i].size, rows[i].from, rows[i].len);
+		if (strcmp(out, rows[i].expect) != 0)
+			fail_msg("%s: \"%s\"", rows[i].name, out);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(text_is_made_fit_for_a_line) };
+
+	return cmocka_run_group_tests_name("printable", tests, NULL, NULL);
+}
