@@ -29,15 +29,17 @@ SIDECAR := $(call modules,sidecar/sample sidecar/ray sidecar/record sidecar/verd
 SIDECAR += sidecar/launch/core_pattern.c
 SHIP := $(call modules,sidecar/ship)
 PACK := $(call modules,sidecar/pack)
+UNWIND := $(call modules,sidecar/unwind) sidecar/sample/rootfd.c
 OPERATOR := $(call modules,operator/kube operator/raycluster operator/failures operator)
 TESTS := $(sort $(wildcard lib/*_test.c sidecar/*_test.c sidecar/*/*_test.c operator/*_test.c operator/*/*_test.c))
 
 SIDECAR_LIBS := -lcjson -levent_extra -levent_core -lmd -lm
 SHIP_LIBS := -lcurl -lexpat -lcjson -lcrypto
+UNWIND_LIBS := -ldw -lelf -liberty -lcjson
 PACK_LIBS := -lzstd -lcrypto -lcjson -lpthread -lm
 OPERATOR_LIBS := -lcurl -levent_extra -levent_core -lyaml -lcjson -lssl -lcrypto -lm
 
-PROGRAMS := $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-pack $(BUILD)/afterglow-ship $(BUILD)/afterglow-operator
+PROGRAMS := $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-pack $(BUILD)/afterglow-ship $(BUILD)/afterglow-unwind $(BUILD)/afterglow-operator
 
 .PHONY: all
 all: $(PROGRAMS)
@@ -69,6 +71,10 @@ $(BUILD)/afterglow-pack: $(call objects,$(PACK) $(LIB) sidecar/pack/main.c)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PACK_LIBS)
 
+$(BUILD)/afterglow-unwind: $(call objects,$(UNWIND) $(LIB) sidecar/unwind/main.c)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(UNWIND_LIBS)
+
 $(BUILD)/afterglow-operator: $(call objects,$(OPERATOR) $(LIB) operator/main.c)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(OPERATOR_LIBS)
@@ -94,6 +100,10 @@ $(BUILD)/test/sidecar/ship/%_test: $(BUILD)/obj/sidecar/ship/%_test.o $(call obj
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(SHIP_LIBS)
+$(BUILD)/test/sidecar/unwind/%_test: $(BUILD)/obj/sidecar/unwind/%_test.o $(call objects,$(UNWIND) $(LIB))
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(UNWIND_LIBS)
 $(BUILD)/test/operator/%_test: $(BUILD)/obj/operator/%_test.o $(call objects,$(OPERATOR) $(LIB))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
@@ -106,8 +116,8 @@ unit-tests: $(patsubst %.c,$(BUILD)/test/%,$(TESTS))
 -include e2e/kernel/kernel.mk fuzz.mk bench/bench.mk
 
 # What a person calls. Packages first: a new machine has none of them.
-BUILD_PACKAGES := gcc libc6-dev make musl-tools libcjson-dev libcurl4-openssl-dev libevent-dev libexpat1-dev libmd-dev libssl-dev \
-	libyaml-dev libzstd-dev
+BUILD_PACKAGES := gcc libc6-dev make musl-tools libcjson-dev libcurl4-openssl-dev libdw-dev libevent-dev libexpat1-dev libiberty-dev \
+	libmd-dev libssl-dev libyaml-dev libzstd-dev
 TEST_PACKAGES := libcmocka-dev
 
 version:

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which frame of the crashed thread a person should look at first. */
+#include "sidecar/unwind/blame.h"
+
+#include <string.h>
+
+/* Beginnings of names: what abort(), assert(), std::terminate() and panic!() go through. */
+static const char *const messengers[] = {
+	"__pthread_kill_implementation", "__pthread_kill_internal", "__pthread_kill", "pthread_kill", "__GI_raise", "gsignal", "raise", "__libc_signal_restore_set",
+	"__GI_abort", "abort", "__assert_fail", "__GI___assert_fail", "__libc_message", "__fortify_fail", "__GI___fortify_fail",
+	"__stack_chk_fail", "__chk_fail", "__GI___chk_fail", "malloc_printerr", "_int_free", "__GI___libc_free", "__libc_free",
+	"std::terminate", "std::abort", "__gnu_cxx::__verbose_terminate_handler", "__cxxabiv1::", "__cxa_throw", "__cxa_rethrow",
+	"__cxa_pure_virtual", "_Unwind_", "std::__throw_", "std::__glibcxx_assert_fail",
+	"std::panicking::", "core::panicking::", "core::result::unwrap_failed", "core::option::unwrap_failed",
+	"core::option::expect_failed", "rust_panic", "rust_begin_unwind", "__rust_start_panic", "panic_abort::", "std::process::abort", "std::sys::",
+	"std::rt::", "core::ops::function::",
+};
+
+bool blame_is_messenger(const char *function)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(messengers); i++) {
+		size_t len = strlen(messengers[i]);
+		char next;
+
+		if (strncmp(function, messengers[i], len) != 0)
+			continue;
+		next = function[len];
+		/* "abort" is one, "abort_transaction" is not. */
+		if (messengers[i][len - 1] == ':' || messengers[i][len - 1] == '_' || next == '\0' || next == '(' || next == '@' || next == ' ' ||
+		    next == '.')
+			return true;
+	}
+	return false;
+}
+
+static void set_frame(const struct unwinder *u, const struct frame *f, struct crash *crash)
+{
+	struct symbol symbols[SYMBOLS_INLINED_MAX + 1];
+
+	symbols_of(u, f, symbols);
+	crash->symbol = symbols[0];
+	crash->pc = f->pc;
+}
+
+/* The first that is no messenger; when all are, the first. */
+static void skip_messengers(const struct unwinder *u, const struct stack *stack, size_t first, struct crash *crash)
+{
+	for (size_t i = first; i < stack->n; i++) {
+		set_frame(u, &stack->frames[i], crash);
+		if (crash->symbol.function[0] && !blame_is_messenger(crash->symbol.function))
+			return;
+	}
+	set_frame(u, &stack->frames[first], crash);
+}
+
+void blame(const struct unwinder *u, const struct stack *stack, struct fault *fault, struct crash *crash)
+{
+	size_t first = 0;
+
+	if (!core_is_fault(&crash->info) && unwinder_find_fault(u, stack, fault)) {
+		crash->info = fault->info;
+		crash->has_info = crash->handled = true;
+		crash->registers = fault->registers;
+		first = fault->frame;
+	}
+	if (!core_is_fault(&crash->info) && crash->info.code <= 0)
+		skip_messengers(u, stack, first, crash);
+	else
+		set_frame(u, &stack->frames[first], crash);
+	if (first == 0 && stack->guessed && stack->n > 1) {
+		crash->jumped = true;
+		set_frame(u, &stack->frames[1], crash);
+	}
+	crash->truncated |= stack->cut;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A core file of Linux (64 bit, x86-64 or aarch64): its notes and its memory.
+ *
+ * The file is the user's. It is read by pread alone, never mapped, so that one
+ * that shrinks meanwhile is only short. Every number in it may be a lie: counts
+ * are bounded, addresses are looked up, strings end where the notes end.
+ */
+#ifndef AFTERGLOW_SIDECAR_UNWIND_CORE_H
+#define AFTERGLOW_SIDECAR_UNWIND_CORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "lib/err.h"
+
+#define CORE_SEGMENTS_MAX 131072 /* vm.max_map_count is 65530 unless raised */
+#define CORE_MAPS_MAX 65536
+#define CORE_THREADS_MAX 4096 /* kept; of more only the number is */
+#define CORE_REGISTERS_MAX 34
+
+/* What differs between the machines that cores come from. */
+struct core_machine {
+	uint16_t elf; /* e_machine */
+	size_t n_registers; /* in elf_gregset_t, at offset 112 of a PRSTATUS */
+	size_t pc, sp;
+	const char *const *names;
+	/* In struct rt_sigframe, from the stack pointer of the signal trampoline: siginfo_t, and registers in "frame" order. */
+	size_t siginfo_offset;
+	size_t context_offset;
+	const uint8_t *context_order; /* register of each slot; 0xff: none */
+	size_t context_slots;
+};
+
+/*
+ * A PT_LOAD: addresses [start, end), of which file_len bytes from the beginning
+ * are in the file; promised is more when the file was cut.
+ */
+struct core_segment {
+	uint64_t start, end;
+	uint64_t file_offset, file_len, promised;
+	bool executable;
+};
+
+/* A line of NT_FILE: addresses [start, end) hold the file from offset on. */
+struct core_map {
+	uint64_t start, end, offset;
+	const char *path;
+};
+
+struct core_thread {
+	pid_t tid;
+	int signal;
+	uint64_t registers[CORE_REGISTERS_MAX];
+	uint64_t thread_pointer; /* what pthread_self() is; 0 when not known */
+};
+
+struct core_siginfo {
+	int signal, code;
+	uint64_t address; /* of a fault */
+	pid_t sender; /* of a signal that somebody sent */
+	uid_t sender_uid;
+};
+
+#define CORE_CACHE_BLOCKS 64
+#define CORE_CACHE_BLOCK 4096
+
+struct core {
+	int fd; /* the caller's */
+	uint64_t size;
+	const struct core_machine *machine;
+	struct core_segment *segments; /* by address */
+	size_t n_segments;
+	struct core_map *maps; /* by address */
+	size_t n_maps;
+	struct core_thread *threads; /* the one that died first, as the kernel writes them */
+	size_t n_threads, threads_seen;
+	struct core_siginfo siginfo;
+	bool has_siginfo;
+	pid_t pid;
+	char command[17], arguments[81]; /* printable */
+	uint64_t vdso, program_headers; /* addresses; 0: not known */
+	uint64_t missing; /* bytes that its headers promise and the file does not hold */
+	bool notes_cut;
+
+	char *paths; /* the note that maps[].path point into */
+	uint64_t cached[CORE_CACHE_BLOCKS]; /* block number + 1 */
+	uint16_t cached_len[CORE_CACHE_BLOCKS];
+	uint8_t *cache;
+	size_t last_segment;
+};
+
+/*
+ * Reads headers and notes. -ENOEXEC for what is no core, -ENOTSUP for one of
+ * another machine, -ENODATA for one without a single thread: err says so. On
+ * success core_close is the caller's; fd stays the caller's.
+ */
+int core_open(struct core *core, int fd, struct err *err);
+void core_close(struct core *core);
+
+/* Memory of the process: as many of len bytes at address as the core holds there. */
+size_t core_read(struct core *core, uint64_t address, void *out, size_t len);
+
+/* The segment that holds address, or NULL. */
+const struct core_segment *core_segment_at(struct core *core, uint64_t address);
+
+static inline bool core_read_u64(struct core *core, uint64_t address, uint64_t *ret)
+{
+	return core_read(core, address, ret, sizeof(*ret)) == sizeof(*ret);
+}
+
+static inline bool core_read_u32(struct core *core, uint64_t address, uint32_t *ret)
+{
+	return core_read(core, address, ret, sizeof(*ret)) == sizeof(*ret);
+}
+
+/* The first 24 bytes of a siginfo_t. */
+void core_siginfo_parse(const uint8_t data[static 24], struct core_siginfo *ret_info);
+
+/* Text of the kernel for a signal's code: "SEGV_MAPERR"; NULL when it has none. */
+const char *core_signal_code(int signal, int code);
+
+/* Whether a signal of this code came from a fault, so that its address means something. */
+bool core_is_fault(const struct core_siginfo *info);
+
+#endif

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* afterglow-unwind: a core file to the backtraces of all its threads. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/fileio.h"
+#include "sidecar/unwind/blame.h"
+#include "sidecar/unwind/confine.h"
+#include "sidecar/unwind/python_find.h"
+#include "sidecar/unwind/render.h"
+
+#define OUTPUT_MAX (2 << 20)
+#define MODULES_TEXT_MAX (1 << 20)
+#define THREADS_DEFAULT 256
+#define FRAMES_DEFAULT 128
+
+static const char usage[] =
+	"usage: afterglow-unwind (--core FILE | --core-fd N) [OPTION...]\n"
+	"Writes what a core file of Linux (64 bit) tells of the crash: the signal, the threads'\n"
+	"backtraces, the crashed one first, Python's frames too, the modules with build ids.\n"
+	"  --root DIR, --root-fd N   the root of the container that crashed: its programs and\n"
+	"                            libraries are looked for there and nowhere else (default /)\n"
+	"  --summary-fd N            one line of JSON goes there\n"
+	"  --max-threads N           threads that are shown (default 256, at most 4096)\n"
+	"  --max-frames N            frames of each thread that are shown (default 128, at most 4096)\n"
+	"Exit code 0: there is a backtrace, be it a partial one. 1: there is none. 2: usage.\n";
+
+struct options {
+	int core_fd, root_fd, summary_fd;
+	size_t max_threads, max_frames;
+};
+
+/* Options */
+
+static int number_of(const char *text, long min, long max, const char *name, long *ret)
+{
+	char *end;
+	long value = strtol(text, &end, 10);
+
+	if (end == text || *end || value < min || value > max) {
+		fprintf(stderr, "afterglow-unwind: --%s takes a number from %ld to %ld, not \"%s\"\n", name, min, max, text);
+		return -1;
+	}
+	*ret = value;
+	return 0;
+}
+
+static int open_path(const char *path, int flags, const char *name)
+{
+	int fd = open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0)
+		fprintf(stderr, "afterglow-unwind: --%s %s: %s\n", name, path, strerror(errno));
+	return fd;
+}
+
+enum { CORE = 1, CORE_FD, ROOT, ROOT_FD, SUMMARY_FD, MAX_THREADS, MAX_FRAMES };
+
+static int take_option(int option, const char *name, const char *value, struct options *o)
+{
+	long n = 0;
+
+	switch (option) {
+	case CORE:
+		return o->core_fd = open_path(value, O_RDONLY, name);
+	case ROOT:
+		return o->root_fd = open_path(value, O_PATH | O_DIRECTORY, name);
+	case CORE_FD:
+		return number_of(value, 0, 1 << 20, name, &n) < 0 ? -1 : (o->core_fd = (int)n);
+	case ROOT_FD:
+		return number_of(value, 0, 1 << 20, name, &n) < 0 ? -1 : (o->root_fd = (int)n);
+	case SUMMARY_FD:
+		return number_of(value, 0, 1 << 20, name, &n) < 0 ? -1 : (o->summary_fd = (int)n);
+	case MAX_THREADS:
+		if (number_of(value, 1, CORE_THREADS_MAX, name, &n) < 0)
+			return -1;
+		o->max_threads = (size_t)n;
+		return 0;
+	case MAX_FRAMES:
+		if (number_of(value, 1, FRAMES_MAX, name, &n) < 0)
+			return -1;
+		o->max_frames = (size_t)n;
+		return 0;
+	default:
+		return -1;
+	}
+}
+
+static int parse_options(int argc, char **argv, struct options *o)
+{
+	static const struct option table[] = {
+		{ "core", required_argument, NULL, CORE }, { "core-fd", required_argument, NULL, CORE_FD },
+		{ "root", required_argument, NULL, ROOT }, { "root-fd", required_argument, NULL, ROOT_FD },
+		{ "summary-fd", required_argument, NULL, SUMMARY_FD }, { "max-threads", required_argument, NULL, MAX_THREADS },
+		{ "max-frames", required_argument, NULL, MAX_FRAMES }, { "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'v' }, { 0 },
+	};
+	int option, index = 0;
+
+	*o = (struct options){ .core_fd = -1, .root_fd = -1, .summary_fd = -1, THREADS_DEFAULT, FRAMES_DEFAULT };
+	while ((option = getopt_long(argc, argv, "", table, &index)) != -1) {
+		if (option == 'h' || option == 'v') {
+			fputs(option == 'h' ? usage : "afterglow-unwind " AFTERGLOW_VERSION "\n", stdout);
+			exit(0);
+		}
+		if (option == '?' || take_option(option, table[index].name, optarg, o) < 0)
+			return -1;
+	}
+	if (optind < argc || o->core_fd < 0) {
+		fprintf(stderr, "afterglow-unwind: %s; see --help\n", optind < argc ? "too many arguments" : "which core? --core FILE");
+		return -1;
+	}
+	if (o->root_fd < 0)
+		o->root_fd = open_path("/", O_PATH | O_DIRECTORY, "root");
+	return o->root_fd;
+}
+
+/* Output that is there even if reading on breaks */
+
+static struct {
+	int summary_fd;
+	size_t written;
+	bool begun, summarized;
+	char headline[512], summary[1024]; /* what is known from the notes alone */
+} output;
+
+static void write_quietly(int fd, const char *text, size_t len)
+{
+	fd_write_all(fd, text, len, NULL);
+}
+
+/* Called in a signal handler. */
+static void broken(const char *why)
+{
+	if (output.begun)
+		write_quietly(STDOUT_FILENO, "\n(Cut short: ", 13);
+	else if (output.headline[0])
+		write_quietly(STDOUT_FILENO, output.headline, strlen(output.headline));
+	else {
+		write_quietly(STDERR_FILENO, "afterglow-unwind: ", 18);
+		write_quietly(STDERR_FILENO, why, strlen(why));
+		write_quietly(STDERR_FILENO, "\n", 1);
+		_exit(1);
+	}
+	write_quietly(STDOUT_FILENO, why, strlen(why));
+	write_quietly(STDOUT_FILENO, output.begun ? ")\n" : "\n", output.begun ? 2 : 1);
+	if (!output.summarized && output.summary_fd >= 0)
+		write_quietly(output.summary_fd, output.summary, strlen(output.summary));
+	_exit(0);
+}
+
+/* Writes and empties it. False when there was more than is to be written at all. */
+static bool flush(struct strbuf *text)
+{
+	bool whole = !strbuf_failed(text) && text->len <= OUTPUT_MAX - output.written;
+	size_t n = MIN(text->len, OUTPUT_MAX - output.written);
+
+	output.begun = true;
+	write_quietly(STDOUT_FILENO, strbuf_str(text), n);
+	output.written += n;
+	strbuf_reset(text);
+	return whole;
+}
+
+static void prepare_for_worst(const struct modules *modules, struct crash *crash)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(4096);
+
+	crash->truncated = true;
+	render_headline(&text, modules, crash);
+	snprintf(output.headline, sizeof(output.headline), "%.*s; its stack could not be read: ", (int)strcspn(strbuf_str(&text), "\n"),
+		 strbuf_str(&text));
+	strbuf_reset(&text);
+	render_summary(&text, modules, crash);
+	snprintf(output.summary, sizeof(output.summary), "%s", strbuf_str(&text));
+	crash->truncated = false;
+}
+
+/* The report */
+
+struct run {
+	const struct options *options;
+	struct core core;
+	struct modules modules;
+	struct unwinder unwinder;
+	struct python python;
+	bool has_python;
+	struct crash crash;
+	struct fault fault;
+};
+
+static void begin_crash(struct run *r)
+{
+	const struct core_thread *thread = &r->core.threads[0];
+
+	r->crash = (struct crash){
+		.info = r->core.siginfo, .has_info = r->core.has_siginfo, .registers = thread->registers,
+		.pc = thread->registers[r->core.machine->pc],
+	};
+	if (!r->crash.has_info)
+		r->crash.info.signal = thread->signal;
+	prepare_for_worst(&r->modules, &r->crash);
+}
+
+static void name_python_frame(struct run *r)
+{
+	struct python_frame frame;
+	bool cut;
+
+	if (r->has_python && python_walk(&r->python, &r->core.threads[0], &frame, 1, &cut) == 1)
+		snprintf(r->crash.python, sizeof(r->crash.python), "%s:%d in %s", frame.file, frame.line, frame.function);
+}
+
+static int write_crashed(struct run *r, struct strbuf *text, struct err *err)
+{
+	_cleanup_stack_ struct stack stack = { 0 };
+
+	if (unwinder_walk(&r->unwinder, &r->core.threads[0], r->options->max_frames, &stack, err) < 0)
+		return -err->code;
+	blame(&r->unwinder, &stack, &r->fault, &r->crash);
+	r->has_python = python_find(&r->python, &r->unwinder);
+	name_python_frame(r);
+	render_headline(text, &r->modules, &r->crash);
+	render_facts(text, &r->modules, &r->crash);
+	if (r->has_python && r->python.why[0])
+		strbuf_addf(text, "  Python     no frames: %s\n", r->python.why);
+	render_thread(text, &r->unwinder, r->has_python ? &r->python : NULL, &r->core.threads[0], &stack, " (crashed)");
+	flush(text);
+	return 0;
+}
+
+static void write_summary(struct run *r)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(16384);
+
+	if (r->options->summary_fd >= 0) {
+		render_summary(&text, &r->modules, &r->crash);
+		output.summarized = true;
+		write_quietly(r->options->summary_fd, strbuf_str(&text), text.len);
+	}
+}
+
+static bool write_others(struct run *r, struct strbuf *text)
+{
+	size_t n = MIN(r->core.n_threads, r->options->max_threads);
+
+	for (size_t i = 1; i < n; i++) {
+		_cleanup_stack_ struct stack stack = { 0 };
+
+		if (unwinder_walk(&r->unwinder, &r->core.threads[i], r->options->max_frames, &stack, NULL) < 0)
+			return false;
+		render_thread(text, &r->unwinder, r->has_python ? &r->python : NULL, &r->core.threads[i], &stack, "");
+		/* The rest of the room is the modules'. */
+		if (output.written + text->len > OUTPUT_MAX - MODULES_TEXT_MAX || !flush(text)) {
+			strbuf_reset(text);
+			n = i;
+		}
+	}
+	if (n < r->core.threads_seen)
+		strbuf_addf(text, "\n(%zu more threads are not shown)\n", r->core.threads_seen - n);
+	return true;
+}
+
+static int write_report(struct run *r, struct err *err)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(OUTPUT_MAX);
+
+	if (write_crashed(r, &text, err) < 0)
+		return -err->code;
+	write_summary(r);
+	if (!write_others(r, &text))
+		strbuf_adds(&text, "\n(out of memory: other threads are missing)\n");
+	render_modules(&text, &r->modules);
+	flush(&text);
+	return 0;
+}
+
+static int run(const struct options *options, struct err *err)
+{
+	struct run r = { .options = options };
+	int rc;
+
+	rc = core_open(&r.core, options->core_fd, err);
+	if (rc < 0)
+		return rc;
+	rc = modules_find(&r.modules, &r.core, options->root_fd, err);
+	if (rc >= 0) {
+		begin_crash(&r);
+		rc = unwinder_init(&r.unwinder, &r.modules, err);
+	}
+	if (rc >= 0)
+		rc = write_report(&r, err);
+	/* Better a sentence from the notes than nothing. */
+	if (rc < 0 && output.headline[0])
+		broken(err_text(err));
+	python_release(&r.python);
+	unwinder_release(&r.unwinder);
+	modules_release(&r.modules);
+	core_close(&r.core);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options;
+	struct err err = { 0 };
+
+	/* Nothing of ours asks the network for debug information; neither shall a library. */
+	unsetenv("DEBUGINFOD_URLS");
+	if (parse_options(argc, argv, &options) < 0)
+		return 2;
+	output.summary_fd = options.summary_fd;
+	if (confine(options.root_fd, options.summary_fd, broken, &err) < 0 || run(&options, &err) < 0) {
+		char line[ERR_TEXT_MAX + 64];
+
+		/* Not stdio: its system calls are gone. */
+		write_quietly(STDERR_FILENO, line, (size_t)snprintf(line, sizeof(line), "afterglow-unwind: %s\n", err_text(&err)));
+		_exit(1);
+	}
+	_exit(0);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The programs and libraries that were mapped when the process died: where, with
+ * which build id as the core tells, and the file itself, opened through the
+ * container's root when it is first needed. A file whose build id is another
+ * than the core's is not the one that crashed: it is not used.
+ */
+#ifndef AFTERGLOW_SIDECAR_UNWIND_MODULES_H
+#define AFTERGLOW_SIDECAR_UNWIND_MODULES_H
+
+#include <libelf.h>
+
+#include "sidecar/unwind/core.h"
+
+#define MODULES_MAX 8192
+#define MODULES_OPEN_MAX 512 /* files open at a time */
+#define BUILD_ID_MAX 32
+#define BUILD_ID_TEXT_MAX (2 * BUILD_ID_MAX + 1)
+
+enum module_state {
+	MODULE_UNTOUCHED, /* nobody asked for its file */
+	MODULE_VERIFIED, /* open, and its build id is the core's */
+	MODULE_UNVERIFIED, /* open; the core or the file has no build id to compare */
+	MODULE_UNUSABLE, /* why says it */
+};
+
+struct module {
+	uint64_t start, end; /* of all its mappings */
+	uint64_t low; /* address of its first PT_LOAD, aligned as that asks: what libdwfl calls the module's start */
+	const char *path; /* as mapped; the core's */
+	size_t first_map, n_maps; /* in core->maps; none for the vdso */
+	uint8_t build_id[BUILD_ID_MAX];
+	size_t build_id_len; /* 0: the core does not hold it */
+	enum module_state state;
+	const char *why;
+	Elf *elf; /* handed out; whoever takes it ends it */
+	int fd;
+	void *memory; /* of the vdso */
+	size_t memory_len;
+};
+
+struct modules {
+	struct module *list; /* by address, without overlaps */
+	size_t n;
+	size_t dropped; /* beyond MODULES_MAX */
+	struct core *core;
+	int root_fd;
+	size_t opened;
+};
+
+/* Finds them; opens nothing. root_fd stays the caller's. modules_release also after a failure. */
+int modules_find(struct modules *modules, struct core *core, int root_fd, struct err *err);
+void modules_release(struct modules *modules);
+
+/* The module that address belongs to, or NULL. */
+struct module *modules_at(const struct modules *modules, uint64_t address);
+
+/* Whether code is mapped at address. */
+bool modules_is_code(const struct modules *modules, uint64_t address);
+
+/* Opens and checks the file, once; false when there is none to use. Then module->elf is open until someone takes it. */
+bool module_open(struct modules *modules, struct module *module);
+
+/* A separate file of debug information, by build id, below /usr/lib/debug of the container: a descriptor, or -1. */
+int module_open_debug(const struct modules *modules, const struct module *module, char *path, size_t size);
+
+/* Memory from the core, else, where the core leaves out what is the file's, from the file. */
+size_t modules_read(struct modules *modules, uint64_t address, void *out, size_t len);
+
+/* The path's last component; "[vdso]". */
+const char *module_name(const struct module *module);
+
+/* In hexadecimal; "" when not known. */
+const char *module_build_id(const struct module *module, char text[static BUILD_ID_TEXT_MAX]);
+
+/* The one that the program headers of the process lie in: its executable. NULL when not known. */
+const struct module *modules_executable(const struct modules *modules);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the threads of a CPython interpreter were running, from its structures in
+ * the core: 3.9 to 3.13. Nothing is believed: code and strings must carry the
+ * address of their type, lists end after so many, and each read may fail.
+ */
+#ifndef AFTERGLOW_SIDECAR_UNWIND_PYTHON_H
+#define AFTERGLOW_SIDECAR_UNWIND_PYTHON_H
+
+#include "sidecar/unwind/python_layout.h"
+#include "sidecar/unwind/modules.h"
+
+#define PYTHON_FRAMES_MAX 256
+#define PYTHON_THREADS_MAX 4096
+
+/* Addresses of the interpreter's own objects. */
+struct python_symbols {
+	uint64_t runtime, code_type, string_type, bytes_type;
+};
+
+struct python_thread {
+	uint64_t native_id; /* 0 before 3.11 */
+	uint64_t id; /* pthread_self() */
+	uint64_t frame; /* innermost */
+};
+
+struct python {
+	struct modules *modules;
+	struct python_layout layout;
+	struct python_symbols symbols;
+	struct python_thread *threads;
+	size_t n_threads;
+	char why[160]; /* why there are no Python frames; "" when there are */
+};
+
+struct python_frame {
+	char file[192];
+	char function[128];
+	int line; /* 0: not known */
+};
+
+/*
+ * Finds the threads of the interpreters. Without symbols or with a version (0x030b07f0; 0: only the
+ * minor number is known, from a file name) that is not understood: why says so. python_release always.
+ */
+void python_open(struct python *py, struct modules *modules, const struct python_symbols *symbols, unsigned int minor);
+void python_release(struct python *py);
+
+/* Frames of the Python thread that ran on this one, innermost first; at most max, *ret_cut when there are more. */
+size_t python_walk(const struct python *py, const struct core_thread *thread, struct python_frame *out, size_t max, bool *ret_cut);
+
+/* The minor version in a file name like "libpython3.11.so.1.0" or "x.cpython-311-x86_64-linux-gnu.so"; 0: none. */
+unsigned int python_minor_in_name(const char *name);
+
+#endif

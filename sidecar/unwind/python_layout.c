@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where CPython keeps what a traceback needs. Offsets are offsetof() on the headers of each version. */
+#include "sidecar/unwind/python_layout.h"
+
+#include <string.h>
+
+#include "lib/macros.h"
+
+static const struct python_layout layouts[] = {
+	{
+		.minor = 9,
+		.runtime_interpreters = 32, .interpreter_next = 0, .interpreter_threads = 8,
+		.thread_next = 8, .thread_interpreter = 16, .thread_id = 176, .thread_native_id = PYTHON_NONE,
+		.thread_frame = 24, .cframe_frame = PYTHON_NONE,
+		.frame_previous = 24, .frame_code = 32, .frame_instruction = 104, .frame_owner = PYTHON_NONE,
+		.code_filename = 104, .code_name = 112, .code_first_line = 40, .code_lines = 120, .code_bytes = PYTHON_NONE,
+		.ascii_size = 48, .compact_size = 72, .lines = PYTHON_LNOTAB, .instruction_unit = 1,
+	},
+	{
+		.minor = 10,
+		.runtime_interpreters = 32, .interpreter_next = 0, .interpreter_threads = 8,
+		.thread_next = 8, .thread_interpreter = 16, .thread_id = 176, .thread_native_id = PYTHON_NONE,
+		.thread_frame = 24, .cframe_frame = PYTHON_NONE,
+		.frame_previous = 24, .frame_code = 32, .frame_instruction = 96, .frame_owner = PYTHON_NONE,
+		.code_filename = 104, .code_name = 112, .code_first_line = 40, .code_lines = 120, .code_bytes = PYTHON_NONE,
+		.ascii_size = 48, .compact_size = 72, .lines = PYTHON_LINETABLE, .instruction_unit = 2,
+	},
+	{
+		.minor = 11,
+		.runtime_interpreters = 40, .interpreter_next = 0, .interpreter_threads = 16,
+		.thread_next = 8, .thread_interpreter = 16, .thread_id = 152, .thread_native_id = 160,
+		.thread_frame = 56, .cframe_frame = 8,
+		.frame_previous = 48, .frame_code = 32, .frame_instruction = 56, .frame_owner = 69,
+		.code_filename = 112, .code_name = 128, .code_first_line = 72, .code_lines = 136, .code_bytes = 184,
+		.ascii_size = 48, .compact_size = 72, .lines = PYTHON_LOCATIONS,
+	},
+	{
+		.minor = 12,
+		.runtime_interpreters = 40, .interpreter_next = 0, .interpreter_threads = 72,
+		.thread_next = 8, .thread_interpreter = 16, .thread_id = 136, .thread_native_id = 144,
+		.thread_frame = 56, .cframe_frame = 0,
+		.frame_previous = 8, .frame_code = 0, .frame_instruction = 56, .frame_owner = 70,
+		.code_filename = 112, .code_name = 128, .code_first_line = 68, .code_lines = 136, .code_bytes = 192,
+		.ascii_size = 40, .compact_size = 56, .lines = PYTHON_LOCATIONS,
+	},
+};
+
+const struct python_layout *python_layout_of(unsigned int minor)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++)
+		if (layouts[i].minor == minor)
+			return &layouts[i];
+	return NULL;
+}
+
+/* Words of _Py_DebugOffsets of 3.13 (Include/internal/pycore_runtime.h). */
+#define WORD_VERSION 1
+#define WORD_FREE_THREADED 2
+
+static const struct {
+	uint8_t word;
+	size_t field;
+} offsets_313[] = {
+	{ 5, offsetof(struct python_layout, runtime_interpreters) },
+	{ 8, offsetof(struct python_layout, interpreter_next) },
+	{ 9, offsetof(struct python_layout, interpreter_threads) },
+	{ 21, offsetof(struct python_layout, thread_next) },
+	{ 22, offsetof(struct python_layout, thread_interpreter) },
+	{ 23, offsetof(struct python_layout, thread_frame) },
+	{ 24, offsetof(struct python_layout, thread_id) },
+	{ 25, offsetof(struct python_layout, thread_native_id) },
+	{ 29, offsetof(struct python_layout, frame_previous) },
+	{ 30, offsetof(struct python_layout, frame_code) },
+	{ 31, offsetof(struct python_layout, frame_instruction) },
+	{ 33, offsetof(struct python_layout, frame_owner) },
+	{ 35, offsetof(struct python_layout, code_filename) },
+	{ 37, offsetof(struct python_layout, code_name) },
+	{ 38, offsetof(struct python_layout, code_lines) },
+	{ 39, offsetof(struct python_layout, code_first_line) },
+	{ 43, offsetof(struct python_layout, code_bytes) },
+};
+
+bool python_layout_parse(const uint8_t data[static PYTHON_DEBUG_OFFSETS_SIZE], struct python_layout *ret, const char **ret_why)
+{
+	struct python_layout layout = {
+		.minor = 13, .cframe_frame = PYTHON_NONE, .ascii_size = 40, .compact_size = 56, .lines = PYTHON_LOCATIONS,
+	};
+	uint64_t words[PYTHON_DEBUG_OFFSETS_SIZE / 8];
+
+	memcpy(words, data, sizeof(words));
+	*ret_why = "its table of offsets is not there";
+	if (memcmp(data, "xdebugpy", 8) != 0)
+		return false;
+	*ret_why = "this version is not known to Afterglow (3.9 to 3.13 are)";
+	if (words[WORD_VERSION] >> 16 != 0x030d)
+		return false;
+	*ret_why = "free-threaded builds are not known to Afterglow";
+	if (words[WORD_FREE_THREADED])
+		return false;
+	*ret_why = "its table of offsets is damaged";
+	for (size_t i = 0; i < ARRAY_SIZE(offsets_313); i++) {
+		uint16_t offset = (uint16_t)words[offsets_313[i].word];
+
+		if (words[offsets_313[i].word] >= PYTHON_NONE)
+			return false;
+		memcpy((char *)&layout + offsets_313[i].field, &offset, sizeof(offset));
+	}
+	*ret = layout;
+	return true;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where CPython keeps what a traceback needs, by version (64 bit, default builds). */
+#ifndef AFTERGLOW_SIDECAR_UNWIND_PYTHON_LAYOUT_H
+#define AFTERGLOW_SIDECAR_UNWIND_PYTHON_LAYOUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sidecar/unwind/python_lines.h"
+
+#define PYTHON_NONE UINT16_MAX /* this version has no such field */
+
+/* Offsets in bytes, each in the structure that its name begins with. */
+struct python_layout {
+	unsigned int minor; /* of 3.minor */
+	uint16_t runtime_interpreters;
+	uint16_t interpreter_next, interpreter_threads;
+	uint16_t thread_next, thread_interpreter, thread_id, thread_native_id;
+	uint16_t thread_frame; /* the innermost frame, or with cframe_frame the _PyCFrame that holds it */
+	uint16_t cframe_frame;
+	uint16_t frame_previous, frame_code, frame_instruction, frame_owner;
+	uint16_t code_filename, code_name, code_first_line, code_lines, code_bytes;
+	uint16_t ascii_size, compact_size; /* of the heads of strings; the characters follow */
+	enum python_lines lines;
+	uint8_t instruction_unit; /* frame_instruction is an index of units of so many bytes; 0: an address */
+};
+
+/* The table of 3.minor (to 3.12), or NULL. */
+const struct python_layout *python_layout_of(unsigned int minor);
+
+#define PYTHON_DEBUG_OFFSETS_SIZE 352 /* enough of _Py_DebugOffsets of 3.13 */
+
+/*
+ * From 3.13 the runtime begins with a table of its own offsets. False, and why,
+ * when data is no such table, or one of a build that is not understood.
+ */
+bool python_layout_parse(const uint8_t data[static PYTHON_DEBUG_OFFSETS_SIZE], struct python_layout *ret, const char **ret_why);
+
+#endif

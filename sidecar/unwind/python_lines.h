@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The source line of a place in Python bytecode, from the tables that code objects carry. Pure. */
+#ifndef AFTERGLOW_SIDECAR_UNWIND_PYTHON_LINES_H
+#define AFTERGLOW_SIDECAR_UNWIND_PYTHON_LINES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum python_lines {
+	PYTHON_LNOTAB, /* to 3.9: Objects/lnotab_notes.txt */
+	PYTHON_LINETABLE, /* 3.10: the same file, PEP 626 */
+	PYTHON_LOCATIONS, /* from 3.11: Objects/locations.md, PEP 657 */
+};
+
+/* first is the line the function begins at, offset is in bytes of bytecode. 0 when the table says that no line belongs there. */
+int python_line(enum python_lines kind, const uint8_t *table, size_t len, int first, int64_t offset);
+
+#endif

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The backtrace as text for people, its summary as one line of JSON. */
+#include "sidecar/unwind/render.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/failure_class.h"
+#include "lib/json.h"
+#include "lib/printable.h"
+#include "lib/units.h"
+
+#define PATH_TEXT_MAX 512
+
+/* Pieces */
+
+static const char *path_text(const char *path, char text[static PATH_TEXT_MAX])
+{
+	copy_printable(text, PATH_TEXT_MAX, path, strlen(path));
+	return text;
+}
+
+static const char *signal_text(int signal, char text[static 24])
+{
+	const char *name = signal_name(signal);
+
+	if (name)
+		snprintf(text, 24, "%s", name);
+	else
+		snprintf(text, 24, "signal %d", signal);
+	return text;
+}
+
+static const char *code_text(const struct core_siginfo *info, char text[static 32])
+{
+	const char *name = core_signal_code(info->signal, info->code);
+
+	if (name)
+		snprintf(text, 32, "%s", name);
+	else
+		snprintf(text, 32, "%d", info->code);
+	return text;
+}
+
+static const char *meaning_of(const struct core_siginfo *info)
+{
+	static const struct {
+		const char *code, *meaning;
+	} table[] = {
+		{ "SEGV_MAPERR", "nothing is mapped at that address" },
+		{ "SEGV_ACCERR", "that memory may not be accessed so" },
+		{ "BUS_ADRERR", "the file mapped there is shorter, or its storage or the huge pages ran out" },
+		{ "BUS_ADRALN", "not aligned" },
+		{ "BUS_MCEERR_AR", "the memory hardware failed" },
+		{ "ILL_ILLOPN", "the processor does not know this instruction" },
+		{ "FPE_INTDIV", "division of an integer by zero" },
+		{ "SI_KERNEL", "the kernel; on x86-64, an address that no pointer can have: the pointer was overwritten" },
+		{ "SI_TKILL", "raised by the process itself" },
+		{ "SI_USER", "sent by a process" },
+	};
+	const char *code = core_signal_code(info->signal, info->code);
+
+	for (size_t i = 0; code && i < ARRAY_SIZE(table); i++)
+		if (strcmp(table[i].code, code) == 0)
+			return table[i].meaning;
+	return NULL;
+}
+
+static pid_t crashed_tid(const struct core *core)
+{
+	return core->threads[0].tid;
+}
+
+/* Beginning */
+
+void render_headline(struct strbuf *out, const struct modules *modules, const struct crash *crash)
+{
+	const struct core *core = modules->core;
+	const struct module *m = modules_at(modules, crash->pc);
+	char name[24], path[PATH_TEXT_MAX];
+
+	strbuf_adds(out, signal_text(crash->info.signal, name));
+	if (crash->has_info && core_is_fault(&crash->info))
+		strbuf_addf(out, " at address 0x%" PRIx64, crash->info.address);
+	if (crash->jumped)
+		strbuf_adds(out, ", where no code is, called");
+	if (crash->symbol.function[0])
+		strbuf_addf(out, crash->jumped ? " by %s" : " in %s", crash->symbol.function);
+	else if (!m)
+		strbuf_addf(out, " at 0x%" PRIx64 ", where no code is", crash->pc);
+	if (m) {
+		path_text(module_name(m), path);
+		strbuf_addf(out, crash->symbol.function[0] ? " (%s)" : " in %s", path);
+	}
+	strbuf_addf(out, ", thread %d of %zu\n", (int)crashed_tid(core), core->threads_seen);
+}
+
+static void add_registers(struct strbuf *out, const struct core_machine *machine, const uint64_t *registers)
+{
+	strbuf_adds(out, "  registers");
+	for (size_t i = 0; i < machine->n_registers; i++)
+		strbuf_addf(out, "%s%-8s 0x%016" PRIx64, i % 3 ? "  " : i ? "\n             " : "  ", machine->names[i], registers[i]);
+	strbuf_addc(out, '\n');
+}
+
+static void add_signal(struct strbuf *out, const struct crash *crash)
+{
+	const char *meaning = crash->has_info ? meaning_of(&crash->info) : NULL;
+	char name[24], code[32];
+
+	strbuf_addf(out, "  signal     %d %s", crash->info.signal, signal_text(crash->info.signal, name));
+	if (!crash->has_info)
+		strbuf_adds(out, "; the core does not hold its details");
+	else {
+		strbuf_addf(out, ", %s", code_text(&crash->info, code));
+		if (meaning)
+			strbuf_addf(out, ": %s", meaning);
+		if (crash->info.code <= 0 && crash->info.sender)
+			strbuf_addf(out, " (PID %d, UID %u)", (int)crash->info.sender, crash->info.sender_uid);
+	}
+	strbuf_addc(out, '\n');
+	if (crash->handled)
+		strbuf_adds(out, "             a signal handler ran and raised it again; this is what it was told first\n");
+}
+
+static void add_completeness(struct strbuf *out, const struct modules *modules)
+{
+	const struct core *core = modules->core;
+	char size[SIZE_TEXT_MAX];
+
+	if (core->missing)
+		strbuf_addf(out, "  core       cut short: %s of its memory are missing\n", size_format(core->missing, size));
+	if (core->notes_cut)
+		strbuf_adds(out, "  core       cut short: some of its notes are missing\n");
+	if (core->threads_seen > core->n_threads)
+		strbuf_addf(out, "  threads    %zu, of which the first %zu are read\n", core->threads_seen, core->n_threads);
+	if (modules->dropped)
+		strbuf_addf(out, "  modules    %zu more than are read\n", modules->dropped);
+}
+
+void render_facts(struct strbuf *out, const struct modules *modules, const struct crash *crash)
+{
+	const struct core *core = modules->core;
+	const struct module *executable = modules_executable(modules);
+	char path[PATH_TEXT_MAX];
+
+	add_signal(out, crash);
+	strbuf_addf(out, "  process    %d %s, executable %s\n", (int)core->pid, core->command,
+		    executable ? path_text(executable->path, path) : "not known");
+	if (core->arguments[0])
+		strbuf_addf(out, "  command    %s\n", core->arguments);
+	if (crash->python[0])
+		strbuf_addf(out, "  Python     %s\n", crash->python);
+	add_completeness(out, modules);
+	add_registers(out, core->machine, crash->registers);
+}
+
+/* Threads */
+
+static void add_frame(struct strbuf *out, size_t number, const struct frame *f, const struct symbol *s, const struct modules *modules)
+{
+	const struct module *m = modules_at(modules, f->exact ? f->pc : f->pc - 1);
+	char path[PATH_TEXT_MAX];
+
+	strbuf_addf(out, "#%-3zu 0x%016" PRIx64 " in %s", number, f->pc, s->function[0] ? s->function : "??");
+	if (s->source[0])
+		strbuf_addf(out, " at %s", s->source);
+	if (m) {
+		strbuf_addf(out, " from %s", path_text(m->path, path));
+		if (!s->function[0])
+			strbuf_addf(out, "+0x%" PRIx64, f->pc - m->start);
+	}
+	strbuf_adds(out, s->inlined ? " (inlined)\n" : "\n");
+}
+
+static void add_native(struct strbuf *out, const struct unwinder *u, const struct stack *stack)
+{
+	size_t number = 0;
+
+	for (size_t i = 0; i < stack->n; i++) {
+		struct symbol symbols[SYMBOLS_INLINED_MAX + 1];
+		size_t n = symbols_of(u, &stack->frames[i], symbols);
+
+		/* libdwfl calls the trampoline exact too: the one after it was interrupted. */
+		if (i > 0 && stack->frames[i].exact && (i + 1 == stack->n || !stack->frames[i + 1].exact))
+			strbuf_adds(out, "     <signal handler called>\n");
+		for (size_t k = 0; k < n; k++)
+			add_frame(out, number++, &stack->frames[i], &symbols[k], u->modules);
+	}
+	if (stack->guessed)
+		strbuf_adds(out, "     (a jump to where no code is; the caller is the address at the top of the stack)\n");
+	if (stack->end)
+		strbuf_addf(out, "     (%s)\n", stack->end);
+	if (stack->cut)
+		strbuf_addf(out, "     (more frames follow than the %zu that are shown)\n", stack->n);
+}
+
+static void add_python(struct strbuf *out, const struct python *py, const struct core_thread *thread)
+{
+	_cleanup_free_ struct python_frame *frames = py->n_threads ? calloc(PYTHON_FRAMES_MAX, sizeof(*frames)) : NULL;
+	bool cut = false;
+	size_t n = frames ? python_walk(py, thread, frames, PYTHON_FRAMES_MAX, &cut) : 0;
+
+	if (n)
+		strbuf_adds(out, "  Python, innermost first:\n");
+	for (size_t i = 0; i < n; i++)
+		strbuf_addf(out, "     %s:%d in %s\n", frames[i].file, frames[i].line, frames[i].function);
+	if (cut)
+		strbuf_adds(out, "     (more frames follow)\n");
+}
+
+void render_thread(struct strbuf *out, const struct unwinder *u, const struct python *py, const struct core_thread *thread,
+		   const struct stack *stack, const char *remark)
+{
+	strbuf_addf(out, "\nThread %d%s:\n", (int)thread->tid, remark);
+	add_native(out, u, stack);
+	if (py)
+		add_python(out, py, thread);
+}
+
+/* Modules */
+
+static const char *remark_on(const struct module *m)
+{
+	switch (m->state) {
+	case MODULE_UNUSABLE:
+		return m->why;
+	case MODULE_UNVERIFIED:
+		return m->n_maps ? "no build id to compare: the file may be another than the one that crashed" : NULL;
+	default:
+		return NULL;
+	}
+}
+
+void render_modules(struct strbuf *out, const struct modules *modules)
+{
+	char path[PATH_TEXT_MAX], id[BUILD_ID_TEXT_MAX];
+
+	strbuf_adds(out, "\nModules:\n");
+	for (size_t i = 0; i < modules->n; i++) {
+		const struct module *m = &modules->list[i];
+		const char *remark = remark_on(m);
+
+		strbuf_addf(out, "0x%012" PRIx64 "-0x%012" PRIx64 " %-40s %s%s%s%s\n", m->start, m->end,
+			    m->build_id_len ? module_build_id(m, id) : "-", path_text(m->path, path), remark ? " (" : "",
+			    remark ? remark : "", remark ? ")" : "");
+	}
+}
+
+/* Summary */
+
+static void add_hex(cJSON *object, const char *name, uint64_t value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "0x%" PRIx64, value);
+	json_set_str(object, name, text);
+}
+
+static const char *or_null(const char *text)
+{
+	return text[0] ? text : NULL;
+}
+
+static void add_crashed_frame(cJSON *summary, const struct modules *modules, const struct crash *crash)
+{
+	cJSON *frame = json_object_at(summary, "crashedFrame");
+	const struct module *m = modules_at(modules, crash->pc);
+	char path[PATH_TEXT_MAX], id[BUILD_ID_TEXT_MAX];
+
+	if (!frame)
+		return;
+	json_set_str(frame, "function", or_null(crash->symbol.function));
+	json_set_str(frame, "module", m ? path_text(m->path, path) : NULL);
+	add_hex(frame, "offset", m ? crash->pc - m->start : crash->pc);
+	json_set_str(frame, "buildId", m ? or_null(module_build_id(m, id)) : NULL);
+	json_set_str(frame, "source", or_null(crash->symbol.source));
+}
+
+static void fill_summary(cJSON *summary, const struct modules *modules, const struct crash *crash)
+{
+	const struct core *core = modules->core;
+	const struct module *executable = modules_executable(modules);
+	char text[PATH_TEXT_MAX];
+
+	json_set_int(summary, "signal", crash->info.signal);
+	json_set_str(summary, "signalName", signal_text(crash->info.signal, text));
+	json_set_str(summary, "code", crash->has_info ? code_text(&crash->info, text) : NULL);
+	if (crash->has_info && core_is_fault(&crash->info))
+		add_hex(summary, "faultAddress", crash->info.address);
+	else
+		json_set_str(summary, "faultAddress", NULL);
+	json_set_int(summary, "pid", core->pid);
+	json_set_int(summary, "tid", crashed_tid(core));
+	json_set_str(summary, "comm", core->command);
+	json_set_str(summary, "executable", executable ? path_text(executable->path, text) : NULL);
+	json_set_int(summary, "threads", (int64_t)core->threads_seen);
+	add_crashed_frame(summary, modules, crash);
+	json_set_str(summary, "python", or_null(crash->python));
+	json_set(summary, "truncated", cJSON_CreateBool(crash->truncated || core->missing || core->notes_cut));
+}
+
+void render_summary(struct strbuf *out, const struct modules *modules, const struct crash *crash)
+{
+	_cleanup_json_ cJSON *summary = cJSON_CreateObject();
+	char *text;
+
+	if (!summary)
+		return;
+	fill_summary(summary, modules, crash);
+	text = cJSON_PrintUnformatted(summary);
+	if (!text)
+		return;
+	strbuf_adds(out, text);
+	strbuf_addc(out, '\n');
+	cJSON_free(text);
+}

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The frames of each thread.
+ *
+ * Theory of operation. libdwfl does the unwinding; memory, registers and files
+ * come to it through callbacks of ours, so that it opens nothing by itself and
+ * only files that a frame lies in are opened at all. What it cannot know is done
+ * here: a call through a null pointer (the caller is at the top of the stack), a
+ * stack that turns in circles, the signal frames that tell of the first fault.
+ */
+#include "sidecar/unwind/stack.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sidecar/unwind/core_machine.h"
+
+/* Callbacks: files */
+
+static int find_elf(Dwfl_Module *mod, void **userdata, const char *name, Dwarf_Addr base, char **file_name, Elf **elf)
+{
+	struct unwinder *u = *userdata;
+	struct module *m = u ? modules_at(u->modules, base) : NULL;
+	Dwarf_Addr start, end;
+
+	(void)name;
+	if (!m && u) { /* low may be before the first mapping */
+		dwfl_module_info(mod, NULL, &start, &end, NULL, NULL, NULL, NULL);
+		m = modules_at(u->modules, end - 1);
+	}
+	if (!m || !module_open(u->modules, m) || !m->elf)
+		return -1;
+	*file_name = strdup(m->path);
+	*elf = TAKE_PTR(m->elf); /* libdwfl ends it */
+	return -1;
+}
+
+static int find_debuginfo(Dwfl_Module *mod, void **userdata, const char *name, Dwarf_Addr base, const char *file,
+			  const char *link, GElf_Word crc, char **debug_file)
+{
+	struct unwinder *u = *userdata;
+	Dwarf_Addr end = 0;
+	struct module *m;
+	char path[256];
+	int fd;
+
+	(void)name;
+	(void)base;
+	(void)file;
+	(void)link;
+	(void)crc;
+	dwfl_module_info(mod, NULL, NULL, &end, NULL, NULL, NULL, NULL);
+	m = u && end ? modules_at(u->modules, end - 1) : NULL;
+	fd = m ? module_open_debug(u->modules, m, path, sizeof(path)) : -1;
+	if (fd >= 0)
+		*debug_file = strdup(path);
+	return fd;
+}
+
+static const Dwfl_Callbacks file_callbacks = { .find_elf = find_elf, .find_debuginfo = find_debuginfo };
+
+/* Callbacks: the thread being walked, whatever libdwfl calls it */
+
+#define WALKED_TID 1
+
+static pid_t next_thread(Dwfl *dwfl, void *arg, void **thread_arg)
+{
+	(void)dwfl;
+	if (*thread_arg)
+		return 0;
+	*thread_arg = arg;
+	return WALKED_TID;
+}
+
+static bool get_thread(Dwfl *dwfl, pid_t tid, void *arg, void **thread_arg)
+{
+	(void)dwfl;
+	*thread_arg = arg;
+	return tid == WALKED_TID;
+}
+
+static bool read_memory(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *result, void *arg)
+{
+	struct unwinder *u = arg;
+
+	(void)dwfl;
+	return modules_read(u->modules, address, result, sizeof(*result)) == sizeof(*result);
+}
+
+static bool set_registers(Dwfl_Thread *thread, void *arg)
+{
+	struct unwinder *u = arg;
+	const struct core_machine *machine = u->modules->core->machine;
+	Dwarf_Word dwarf[CORE_REGISTERS_MAX];
+	size_t n = core_machine_dwarf(machine, u->registers, dwarf);
+
+	if (!dwfl_thread_state_registers(thread, 0, (unsigned int)n, dwarf))
+		return false;
+	dwfl_thread_state_register_pc(thread, u->registers[machine->pc]);
+	return true;
+}
+
+static const Dwfl_Thread_Callbacks thread_callbacks = {
+	.next_thread = next_thread, .get_thread = get_thread, .memory_read = read_memory, .set_initial_registers = set_registers,
+};
+
+/* Beginning and end */
+
+static int report_modules(struct unwinder *u, struct err *err)
+{
+	dwfl_report_begin(u->dwfl);
+	for (size_t i = 0; i < u->modules->n; i++) {
+		const struct module *m = &u->modules->list[i];
+		Dwfl_Module *mod = dwfl_report_module(u->dwfl, m->path, m->low, m->end);
+		void **userdata;
+
+		if (!mod)
+			return err_set(err, ENOMEM, "module %s", m->path);
+		dwfl_module_info(mod, &userdata, NULL, NULL, NULL, NULL, NULL, NULL);
+		*userdata = u;
+	}
+	if (dwfl_report_end(u->dwfl, NULL, NULL) != 0)
+		return err_set(err, EINVAL, "modules: %s", dwfl_errmsg(-1));
+	return 0;
+}
+
+/* libdwfl takes the machine from an ELF file. The core is not given to it: it would read on its own. */
+static Elf *machine_header(const struct core_machine *machine)
+{
+	static Elf64_Ehdr header;
+
+	header = (Elf64_Ehdr){
+		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+		.e_type = ET_CORE, .e_machine = machine->elf, .e_version = EV_CURRENT, .e_ehsize = sizeof(header),
+	};
+	return elf_memory((char *)&header, sizeof(header));
+}
+
+int unwinder_init(struct unwinder *u, struct modules *modules, struct err *err)
+{
+	*u = (struct unwinder){ .modules = modules };
+	elf_version(EV_CURRENT);
+	u->dwfl = dwfl_begin(&file_callbacks);
+	u->machine_elf = machine_header(modules->core->machine);
+	if (!u->dwfl || !u->machine_elf)
+		return err_set(err, ENOMEM, "libdwfl: %s", dwfl_errmsg(-1));
+	if (report_modules(u, err) < 0)
+		return -err->code;
+	if (!dwfl_attach_state(u->dwfl, u->machine_elf, WALKED_TID, &thread_callbacks, u))
+		return err_set(err, EINVAL, "libdwfl: %s", dwfl_errmsg(-1));
+	return 0;
+}
+
+void unwinder_release(struct unwinder *u)
+{
+	if (u->dwfl)
+		dwfl_end(u->dwfl);
+	if (u->machine_elf)
+		elf_end(u->machine_elf);
+	*u = (struct unwinder){ 0 };
+}
+
+Dwfl_Module *unwinder_module(const struct unwinder *u, uint64_t address)
+{
+	Dwfl_Module *mod = dwfl_addrmodule(u->dwfl, address);
+	GElf_Addr bias;
+
+	return mod && dwfl_module_getelf(mod, &bias) ? mod : NULL;
+}
+
+/* Walking */
+
+void stack_release(struct stack *stack)
+{
+	free(stack->frames);
+	*stack = (struct stack){ 0 };
+}
+
+struct walk {
+	struct unwinder *u;
+	struct stack *stack;
+	size_t max;
+	bool no_memory;
+};
+
+static struct frame *push(struct walk *w)
+{
+	struct stack *s = w->stack;
+
+	if ((s->n & (s->n - 1)) == 0) { /* 0 or a power of two: room for twice as many */
+		struct frame *more = realloc(s->frames, (s->n ? s->n * 2 : 1) * sizeof(*more));
+
+		if (!more) {
+			w->no_memory = true;
+			return NULL;
+		}
+		s->frames = more;
+	}
+	return &s->frames[s->n++];
+}
+
+static int on_frame(Dwfl_Frame *state, void *arg)
+{
+	struct walk *w = arg;
+	struct stack *s = w->stack;
+	bool x86 = w->u->modules->core->machine->elf == EM_X86_64;
+	struct frame next = { 0 }, *f;
+	Dwarf_Addr pc;
+
+	if (!dwfl_frame_pc(state, &pc, &next.exact))
+		return DWARF_CB_ABORT;
+	next.pc = pc;
+	if (dwfl_frame_reg(state, x86 ? 7 : 31, &next.sp) != 0)
+		next.sp = 0;
+	/* The caller of a null pointer: taken from the stack, so the address is one to return to. */
+	if (s->guessed && s->n == 1) {
+		next.pc++;
+		next.exact = false;
+	}
+	if (s->n > 0 && s->frames[s->n - 1].pc == next.pc && s->frames[s->n - 1].sp == next.sp) {
+		s->end = "the frames repeat from here on: the stack is corrupt";
+		return DWARF_CB_ABORT;
+	}
+	if (s->n == w->max) {
+		s->cut = true;
+		return DWARF_CB_ABORT;
+	}
+	f = push(w);
+	if (!f)
+		return DWARF_CB_ABORT;
+	*f = next;
+	return DWARF_CB_OK;
+}
+
+/*
+ * A jump to where no code is, most often a call through a null pointer: its
+ * caller's address is at the top of the stack (aarch64: in x30). The walk goes on
+ * there, one byte back: in the call, whose unwind information holds for the caller.
+ */
+static bool step_over_bad_pc(struct walk *w)
+{
+	struct core *core = w->u->modules->core;
+	uint64_t *r = w->u->registers, caller;
+	bool x86 = core->machine->elf == EM_X86_64;
+	struct frame *f;
+
+	if (modules_is_code(w->u->modules, r[core->machine->pc]))
+		return false;
+	if (x86 ? !core_read_u64(core, r[core->machine->sp], &caller) : (caller = r[30], false))
+		return false;
+	if (caller == 0 || !modules_is_code(w->u->modules, caller - 1) || !modules_at(w->u->modules, caller - 1))
+		return false;
+	f = push(w);
+	if (!f)
+		return false;
+	*f = (struct frame){ r[core->machine->pc], r[core->machine->sp], true };
+	w->stack->guessed = true;
+	r[core->machine->pc] = caller - 1;
+	if (x86)
+		r[core->machine->sp] += sizeof(caller);
+	return true;
+}
+
+/* The end of a healthy stack is a frame without a caller; of another, an address where nothing was mapped. */
+static void explain_end(struct walk *w, int error)
+{
+	struct stack *s = w->stack;
+	const struct frame *last = s->n ? &s->frames[s->n - 1] : NULL;
+	struct module *m = last ? modules_at(w->u->modules, last->pc) : NULL;
+
+	if (s->cut || s->end || !last || error == 0)
+		return;
+	if (!m)
+		s->end = modules_is_code(w->u->modules, last->pc) ? "this code belongs to no file: generated at run time" :
+								     "no code is at this address: the stack is corrupt from here on";
+	else if (m->state == MODULE_UNUSABLE)
+		s->end = "without the module's file the frames before cannot be found";
+	else if (last->sp && core_segment_at(w->u->modules->core, last->sp) &&
+		 core_read(w->u->modules->core, last->sp, &(uint64_t){ 0 }, 8) != 8)
+		s->end = "the core does not hold the stack's memory from here on";
+}
+
+int unwinder_walk(struct unwinder *u, const struct core_thread *thread, size_t max, struct stack *ret_stack, struct err *err)
+{
+	struct stack stack = { 0 };
+	struct walk w = { .u = u, .stack = &stack, .max = MIN(max, (size_t)FRAMES_MAX) };
+	const struct core_machine *machine = u->modules->core->machine;
+	int r;
+
+	memcpy(u->registers, thread->registers, sizeof(u->registers));
+	step_over_bad_pc(&w);
+	r = dwfl_getthread_frames(u->dwfl, WALKED_TID, on_frame, &w);
+	if (stack.n == 0 && !w.no_memory) {
+		struct frame *f = push(&w);
+
+		if (f)
+			*f = (struct frame){ thread->registers[machine->pc], thread->registers[machine->sp], true };
+	}
+	if (w.no_memory) {
+		stack_release(&stack);
+		return err_set(err, ENOMEM, "frames");
+	}
+	explain_end(&w, r);
+	*ret_stack = stack;
+	return 0;
+}
+
+/* Faults behind handlers */
+
+static bool kills(int signal)
+{
+	return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE || signal == SIGTRAP || signal == SIGABRT;
+}
+
+/* The kernel fills siginfo_t only for handlers that asked for it: else old memory is there. */
+static bool is_told(const struct core_siginfo *info, int final_signal)
+{
+	return kills(info->signal) && (info->signal == final_signal || final_signal == SIGABRT) &&
+	       core_signal_code(info->signal, info->code);
+}
+
+/* What the kernel put on the stack for the handler whose trampoline has this stack pointer. */
+static bool read_signal_frame(const struct unwinder *u, uint64_t sp, struct fault *ret)
+{
+	struct core *core = u->modules->core;
+	const struct core_machine *machine = core->machine;
+	size_t size = machine->context_slots * sizeof(uint64_t);
+	uint64_t slots[CORE_CONTEXT_SLOTS_MAX];
+	int final_signal = core->has_siginfo ? core->siginfo.signal : core->threads[0].signal;
+	uint8_t info[24];
+
+	if (core_read(core, sp + machine->context_offset, slots, size) != size)
+		return false;
+	for (size_t i = 0; i < machine->context_slots; i++)
+		if (machine->context_order[i] < CORE_REGISTERS_MAX)
+			ret->registers[machine->context_order[i]] = slots[i];
+	if (core_read(core, sp + machine->siginfo_offset, info, sizeof(info)) == sizeof(info)) {
+		core_siginfo_parse(info, &ret->info);
+		if (is_told(&ret->info, final_signal))
+			return true;
+	}
+	return core_machine_trap(machine, slots, final_signal, &ret->info);
+}
+
+bool unwinder_find_fault(const struct unwinder *u, const struct stack *stack, struct fault *ret_fault)
+{
+	size_t pc = u->modules->core->machine->pc;
+
+	for (size_t i = stack->n; i-- > 1;) {
+		struct fault fault = { .frame = i };
+
+		if (!stack->frames[i].exact || !stack->frames[i - 1].sp)
+			continue;
+		/* Its own record of the program counter proves that it is one. */
+		if (read_signal_frame(u, stack->frames[i - 1].sp, &fault) && fault.registers[pc] == stack->frames[i].pc) {
+			*ret_fault = fault;
+			return true;
+		}
+	}
+	return false;
+}

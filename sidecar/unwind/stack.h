@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The frames of each thread, by libdwfl on the core's registers and memory. */
+#ifndef AFTERGLOW_SIDECAR_UNWIND_STACK_H
+#define AFTERGLOW_SIDECAR_UNWIND_STACK_H
+
+#include <elfutils/libdwfl.h>
+
+#include "sidecar/unwind/modules.h"
+
+#define FRAMES_MAX 4096
+
+struct frame {
+	uint64_t pc; /* of the instruction, or the address it returns to */
+	uint64_t sp; /* 0: not known */
+	bool exact; /* pc is an instruction that was to run, not a return address */
+};
+
+struct stack {
+	struct frame *frames; /* innermost first */
+	size_t n;
+	bool cut; /* there are more */
+	bool guessed; /* frames[1] is what the stack pointer showed, since frames[0] is in no code */
+	const char *end; /* why it ends before a thread's beginning, else NULL */
+};
+
+void stack_release(struct stack *stack);
+#define _cleanup_stack_ _cleanup_(stack_release)
+
+/* What a signal handler was told, from its frame on the stack. */
+struct fault {
+	struct core_siginfo info;
+	uint64_t registers[CORE_REGISTERS_MAX];
+	size_t frame; /* the one that was interrupted */
+};
+
+struct unwinder {
+	Dwfl *dwfl;
+	Elf *machine_elf;
+	struct modules *modules;
+	uint64_t registers[CORE_REGISTERS_MAX]; /* of the thread being walked */
+};
+
+/* modules must stay as long as the unwinder. unwinder_release also after a failure. */
+int unwinder_init(struct unwinder *u, struct modules *modules, struct err *err);
+void unwinder_release(struct unwinder *u);
+
+/* At most max frames (and FRAMES_MAX). Always at least one, the thread's own program counter; fails only without memory. */
+int unwinder_walk(struct unwinder *u, const struct core_thread *thread, size_t max, struct stack *ret_stack, struct err *err);
+
+/*
+ * The outermost signal frame of a signal that kills: where a process crashed
+ * whose handler (Ray's, faulthandler's) raised the signal again. False when there is none.
+ */
+bool unwinder_find_fault(const struct unwinder *u, const struct stack *stack, struct fault *ret_fault);
+
+/* libdwfl's module at an address, its file opened and checked; NULL when there is none. */
+Dwfl_Module *unwinder_module(const struct unwinder *u, uint64_t address);
+
+#endif

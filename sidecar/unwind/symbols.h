@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Function names and source lines of an address. */
+#ifndef AFTERGLOW_SIDECAR_UNWIND_SYMBOLS_H
+#define AFTERGLOW_SIDECAR_UNWIND_SYMBOLS_H
+
+#include "sidecar/unwind/stack.h"
+
+#define SYMBOLS_INLINED_MAX 16
+#define FUNCTION_TEXT_MAX 384
+#define SOURCE_TEXT_MAX 256
+
+struct symbol {
+	char function[FUNCTION_TEXT_MAX]; /* demangled; "" when not known */
+	char source[SOURCE_TEXT_MAX]; /* "boom.cc:12"; "" without debug information */
+	bool inlined; /* into the next one */
+};
+
+/*
+ * The functions at a frame: those inlined there innermost first, last the one
+ * they are in. Always at least one.
+ */
+size_t symbols_of(const struct unwinder *u, const struct frame *frame, struct symbol out[static SYMBOLS_INLINED_MAX + 1]);
+
+/* The address of an object or function that the module's symbol table names; 0 when it does not. */
+uint64_t symbols_address(Dwfl_Module *mod, const char *name);
+
+#endif
