@@ -15,6 +15,7 @@
 #include "lib/log.h"
 #include "lib/units.h"
 #include "operator/kube/workqueue.h"
+#include "operator/poller.h"
 #include "operator/reconcile.h"
 #include "operator/recorder.h"
 #include "operator/watches.h"
@@ -29,6 +30,7 @@ struct controller {
 	struct controller_options o;
 	struct watches *watches;
 	struct recorder *recorder;
+	struct poller *poller;
 	struct reconciler *reconciler;
 	struct workqueue queue;
 	struct event *wake;
@@ -107,6 +109,7 @@ static void on_pod(void *arg, enum store_change change, const cJSON *before, con
 	struct controller *c = arg;
 
 	recorder_see(c->recorder, after ? after : before, !after);
+	poller_see(c->poller, after ? after : before, !after);
 	on_owned(c, change, before, after);
 }
 
@@ -185,6 +188,22 @@ static int new_recorder(struct controller *c, struct err *err)
 	return recorder_new(&options, &c->recorder, err);
 }
 
+static int new_poller(struct controller *c, struct err *err)
+{
+	struct poller_options options = {
+		.base = c->o.base,
+		.client = c->o.client,
+		.pods = watches_informer(c->watches, WATCH_PODS),
+		.failures = watches_informer(c->watches, WATCH_FAILURES),
+		.recorder = c->recorder,
+		.metrics = c->o.metrics,
+		.may_write = may_write,
+		.arg = c,
+	};
+
+	return poller_new(&options, &c->poller, err);
+}
+
 static int new_reconciler(struct controller *c, struct err *err)
 {
 	struct reconciler_options options = {
@@ -218,6 +237,8 @@ int controller_new(const struct controller_options *options, struct controller *
 	if (r == 0)
 		r = new_recorder(c, err);
 	if (r == 0)
+		r = new_poller(c, err);
+	if (r == 0)
 		r = new_reconciler(c, err);
 	if (r < 0) {
 		controller_free(c);
@@ -232,6 +253,7 @@ void controller_free(struct controller *c)
 	if (!c)
 		return;
 	reconciler_free(c->reconciler);
+	poller_free(c->poller);
 	watches_free(c->watches);
 	recorder_free(c->recorder);
 	if (c->wake)
@@ -276,5 +298,6 @@ void controller_metrics(void *controller, struct strbuf *out)
 	metrics_set(m, METRIC_QUEUE_ADDS, (double)c->queue.adds, "name=\"raycluster\"");
 	metrics_set(m, METRIC_QUEUE_RETRIES, (double)c->queue.retries, "name=\"raycluster\"");
 	metrics_set(m, METRIC_FAILURES_PENDING, (double)recorder_n_pending(c->recorder), "%s", "");
+	poller_metrics(c->poller);
 	metrics_render(m, out);
 }

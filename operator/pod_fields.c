@@ -25,6 +25,8 @@ const char *const pod_fields[] = {
 	"spec.terminationGracePeriodSeconds",
 	"spec.containers.name",
 	"spec.containers.resources",
+	"spec.containers.ports",
+	"spec.hostNetwork",
 	"spec.initContainers.name",
 	"spec.initContainers.restartPolicy",
 	"status.phase",

@@ -144,6 +144,18 @@ static void add(struct recorder *recorder, cJSON *failure, bool open)
 	recorder_wake(recorder);
 }
 
+bool recorder_knows(const struct recorder *recorder, const cJSON *failure)
+{
+	_cleanup_free_ char *key = object_key(failure);
+
+	return key && known(recorder, key);
+}
+
+void recorder_add(struct recorder *recorder, cJSON *failure)
+{
+	add(recorder, failure, false);
+}
+
 void recorder_see(struct recorder *recorder, const cJSON *pod, bool gone)
 {
 	_cleanup_json_ cJSON *failures = NULL;

@@ -31,6 +31,10 @@ void recorder_free(struct recorder *recorder);
  * explain waits for that, for a while.
  */
 void recorder_see(struct recorder *recorder, const cJSON *pod, bool gone);
+/* Whether that RayFailure is written, or waits to be. */
+bool recorder_knows(const struct recorder *recorder, const cJSON *failure);
+/* Takes failure, a whole RayFailure that somebody else made. */
+void recorder_add(struct recorder *recorder, cJSON *failure);
 /* To be called when writing may have become possible. */
 void recorder_wake(struct recorder *recorder);
 /* The RayFailure of that key exists, whoever wrote it. */

@@ -22,6 +22,14 @@
  */
 int failures_from_pod(const cJSON *pod, int64_t now_ns, cJSON **ret_array, struct err *err);
 
+/*
+ * A whole RayFailure (the caller owns it) of a process that died while its container lives, as the recorder in the
+ * pod tells: container and id name it, report is what termination_take gives. -EPROTO: it is no such death, or not
+ * of this pod.
+ */
+int failure_of_process(const cJSON *pod, const char *container, const char *id, const cJSON *report, int64_t now_ns,
+		       cJSON **ret_failure, struct err *err);
+
 /* Whether a later state of the pod may give that failure another class: better not to write it yet. */
 bool failure_is_open(const cJSON *pod, const cJSON *failure);
 

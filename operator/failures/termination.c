@@ -194,11 +194,25 @@ static cJSON *take_all(const cJSON *from)
 	return to;
 }
 
+int termination_take(const cJSON *json, cJSON **ret_report, struct err *err)
+{
+	size_t lost = oom_count();
+
+	if (!cJSON_IsObject(json))
+		return err_set(err, EPROTO, "the recorder's summary is no object");
+	cJSON *report = take_all(json);
+	if (!report || oom_count() != lost) {
+		cJSON_Delete(report);
+		return err_set(err, ENOMEM, "the recorder's summary");
+	}
+	*ret_report = report;
+	return 0;
+}
+
 int termination_parse(const char *text, size_t len, cJSON **ret_report, struct err *err)
 {
 	_cleanup_json_ cJSON *json = NULL;
 	size_t line_len = 0;
-	size_t lost = oom_count();
 	const char *line;
 	int r;
 
@@ -208,15 +222,7 @@ int termination_parse(const char *text, size_t len, cJSON **ret_report, struct e
 	if (!line)
 		return err_set(err, ENOENT, "no line of the recorder in the termination message");
 	r = json_parse(line, line_len, &json, err);
-	if (r < 0)
-		return err_wrap(err, "termination message");
-	if (!cJSON_IsObject(json))
-		return err_set(err, EPROTO, "the recorder's line in the termination message is no object");
-	cJSON *report = take_all(json);
-	if (!report || oom_count() != lost) {
-		cJSON_Delete(report);
-		return err_set(err, ENOMEM, "termination message");
-	}
-	*ret_report = report;
-	return 0;
+	if (r == 0)
+		r = termination_take(json, ret_report, err);
+	return r < 0 ? err_wrap(err, "termination message") : 0;
 }

@@ -26,6 +26,9 @@
  */
 int termination_parse(const char *text, size_t len, cJSON **ret_report, struct err *err);
 
+/* The same of that line's JSON, from wherever it came; -EPROTO: it is no object. */
+int termination_take(const cJSON *json, cJSON **ret_report, struct err *err);
+
 /* Copies text of others into buf (size > 0): cut at a character, control characters as '?'. */
 void text_tame(const char *text, char *buf, size_t size);
 

@@ -293,6 +293,8 @@ static void set_request(struct http_call *call, const struct http_request *reque
 		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_len);
 		curl_easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, request->body);
 	}
+	if (request->direct)
+		curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
 	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(request->deadline_ns / NS_PER_MS));
 }
 

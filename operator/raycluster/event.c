@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A Kubernetes Event about a RayCluster. */
+/* A Kubernetes Event about a RayCluster, or about one of its pods. */
 #include "operator/raycluster/event.h"
 
 #include <stdio.h>
@@ -37,37 +37,54 @@ static void set_event_time(cJSON *event, int64_t now_ns)
 	json_set_str(event, "eventTime", text);
 }
 
-static void set_regarding(cJSON *event, const cJSON *cluster)
+static void set_regarding(cJSON *event, const char *api_version, const char *kind, const cJSON *object)
 {
 	cJSON *regarding = json_object_at(event, "regarding");
 
-	json_set_str(regarding, "apiVersion", "ray.io/v1");
-	json_set_str(regarding, "kind", "RayCluster");
-	json_set_str(regarding, "namespace", json_str(cluster, "metadata.namespace"));
-	json_set_str(regarding, "name", json_str(cluster, "metadata.name"));
-	json_set_str(regarding, "uid", json_str(cluster, "metadata.uid"));
+	json_set_str(regarding, "apiVersion", api_version);
+	json_set_str(regarding, "kind", kind);
+	json_set_str(regarding, "namespace", json_str(object, "metadata.namespace"));
+	json_set_str(regarding, "name", json_str(object, "metadata.name"));
+	json_set_str(regarding, "uid", json_str(object, "metadata.uid"));
 }
 
-cJSON *event_warning(const cJSON *cluster, const char *reason, const char *action, const char *note,
-		     int64_t now_ns)
+static cJSON *event_new(const cJSON *object, const char *reason, const char *note, int64_t now_ns)
 {
-	const char *cluster_name = json_str(cluster, "metadata.name"),
-		   *uid = json_str(cluster, "metadata.uid");
+	const char *object_name = json_str(object, "metadata.name"), *uid = json_str(object, "metadata.uid");
 	_cleanup_strbuf_ struct strbuf seed = STRBUF_INIT(65536);
 	char name[300], hash[11];
 	cJSON *event;
 
 	strbuf_addf(&seed, "%s/%s/%s", uid ? uid : "", reason, note);
 	sha256_hex(strbuf_str(&seed), seed.len, 10, hash);
-	snprintf(name, sizeof(name), "%.200s.%s", cluster_name ? cluster_name : "raycluster", hash);
-	event = object_new("events.k8s.io/v1", "Event", json_str(cluster, "metadata.namespace"), name);
+	snprintf(name, sizeof(name), "%.200s.%s", object_name ? object_name : "object", hash);
+	event = object_new("events.k8s.io/v1", "Event", json_str(object, "metadata.namespace"), name);
 	set_event_time(event, now_ns);
-	set_regarding(event, cluster);
 	json_set_str(event, "reportingController", "afterglow.dev/operator");
 	json_set_str(event, "reportingInstance", "afterglow-operator");
-	json_set_str(event, "type", "Warning");
 	json_set_str(event, "reason", reason);
-	json_set_str(event, "action", action);
 	set_note(event, note);
+	return event;
+}
+
+cJSON *event_warning(const cJSON *cluster, const char *reason, const char *action, const char *note,
+		     int64_t now_ns)
+{
+	cJSON *event = event_new(cluster, reason, note, now_ns);
+
+	set_regarding(event, "ray.io/v1", "RayCluster", cluster);
+	json_set_str(event, "type", "Warning");
+	json_set_str(event, "action", action);
+	return event;
+}
+
+cJSON *event_of_pod(const cJSON *pod, const char *type, const char *reason, const char *action, const char *note,
+		    int64_t now_ns)
+{
+	cJSON *event = event_new(pod, reason, note, now_ns);
+
+	set_regarding(event, "v1", "Pod", pod);
+	json_set_str(event, "type", type);
+	json_set_str(event, "action", action);
 	return event;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A Kubernetes Event about a RayCluster. */
+/* A Kubernetes Event about a RayCluster, or about one of its pods. */
 #ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_EVENT_H
 #define AFTERGLOW_OPERATOR_RAYCLUSTER_EVENT_H
 
@@ -13,5 +13,9 @@
  */
 cJSON *event_warning(const cJSON *cluster, const char *reason, const char *action, const char *note,
 		     int64_t now_ns);
+
+/* The same about a pod, of type "Normal" or "Warning". */
+cJSON *event_of_pod(const cJSON *pod, const char *type, const char *reason, const char *action, const char *note,
+		    int64_t now_ns);
 
 #endif

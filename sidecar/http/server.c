@@ -92,6 +92,8 @@ static void on_failures(struct evhttp_request *request, void *arg)
 	json = journal_to_json(recorder_journal(s->recorder));
 	/* Whose they are: by the time somebody asks, the address may be another pod's. */
 	json_set_str(json, "podUID", recorder_pod_uid(s->recorder));
+	tag[strlen(tag) - 1] = '\0';
+	json_set_str(json, "tag", tag + 1);
 	printed = cJSON_PrintUnformatted(json);
 	strbuf_adds(&text, printed ? printed : "{}");
 	strbuf_addc(&text, '\n');

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A pod's real recorder and launcher as processes here, on an address of the loopback network of the pod's own."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import urllib.request
+
+from conftest import wait_for
+from apiserver.conftest import BUILD, ROOT
+from apiserver.control_plane import Daemon
+
+PORT = 9095
+RAYLET_LOG = ROOT / "sidecar/ray/testdata/raylet.out"
+
+
+def own_address():
+    """Nobody else's on this machine, with any luck."""
+    return f"127.{random.randrange(1, 255)}.{random.randrange(256)}.{random.randrange(1, 255)}"
+
+
+class Recorder:
+    """afterglow-sidecar of a pod, and its Ray container: a raylet that only writes logs."""
+
+    def __init__(self, pod, directory, *args):
+        self.pod, self.directory, self.args = pod, directory, args
+        self.address = own_address()
+        self.sidecar = self.launcher = None
+        self.starts = 0
+        for name in ("logs", "spool", "store"):
+            (directory / name).mkdir()
+        shutil.copy("/bin/bash", directory / "raylet")
+        self.log = directory / "logs/raylet.out"
+        self.log.write_text("")
+        self.start()
+
+    def start(self):
+        self.starts += 1
+        meta = self.pod["metadata"]
+        env = {**os.environ, "POD_NAMESPACE": meta["namespace"], "POD_NAME": meta["name"], "POD_UID": meta["uid"],
+               "AFTERGLOW_CLUSTER": meta["labels"]["ray.io/cluster"], "AFTERGLOW_STORE_NAME": "pvc:ray-failures"}
+        self.sidecar = Daemon([BUILD / "afterglow-sidecar", "--socket", self.directory / "socket", "--spool",
+                               self.directory / "spool", "--store", self.directory / "store", "--http",
+                               f"{self.address}:{PORT}", *self.args], self.directory / f"sidecar-{self.starts}.log", env)
+        wait_for("the recorder", lambda: self.failures() is not None, interval=0.05)
+        return self
+
+    def launch(self, *command):
+        self.launcher = Daemon([BUILD / "afterglow-launch", "--name", "ray-worker", "--socket", self.directory / "socket",
+                                "--", *command], self.directory / "launcher.log")
+        wait_for("the launcher", lambda: '"attached"' in self.sidecar.text(), interval=0.05)
+
+    def run_raylet(self):
+        self.launch(self.directory / "raylet", "-c", "while :; do read -t 100 <> <(:); done",
+                    f"--log_dir={self.directory / 'logs'}")
+        # What stands in the log at the first look is no news.
+        wait_for("the raylet to be seen", self.logs_open)
+        return self
+
+    def logs_open(self):
+        directory = f"/proc/{self.sidecar.process.pid}/fd"
+        return any(os.path.realpath(f"{directory}/{fd}") == str(self.log) for fd in os.listdir(directory))
+
+    def memory_kill(self, task, pid):
+        """Ray's own memory monitor ends that task."""
+        text = RAYLET_LOG.read_text()
+        begin, end = text.index("[2026-11-21 04:55:34,745"), text.index("[2026-11-21 04:55:35,056")
+        with self.log.open("a") as log:
+            log.write(text[begin:end].replace("leak", task).replace("706", str(pid)))
+        wait_for(f"the recorder to tell of {task}", lambda: [f for f in self.failures() if task in f["sentence"]])
+
+    def failures(self):
+        try:
+            with urllib.request.urlopen(f"http://{self.address}:{PORT}/failures", timeout=10) as response:
+                return json.load(response)["failures"]
+        except OSError as error:
+            raise AssertionError(error) from error
+
+    def close(self):
+        for daemon in (self.launcher, self.sidecar):
+            if daemon:
+                daemon.stop(signal.SIGKILL)
+        for name in sorted(self.directory.glob("sidecar-*.log")):
+            assert "Sanitizer" not in name.read_text(errors="replace")

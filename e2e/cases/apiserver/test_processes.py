@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What only the recorder in the pod knows: processes that died while their container lives, and holds."""
+
+import http.server
+import itertools
+import json
+import signal
+import socketserver
+import threading
+
+import pytest
+
+from conftest import wait_for
+from apiserver.conftest import group, settle
+from apiserver.recorder import PORT, Recorder, own_address
+
+POLLS = "afterglow_recorder_polls_total"
+LEADER = "leader_election_master_status"
+
+
+@pytest.fixture
+def worker(operator, make):
+    """The one worker of a cluster that the operator made."""
+    assert operator.running()
+    _, (pod,) = make("demo", group("small", 1)).wait_pods(1, 1)
+    return pod
+
+
+@pytest.fixture
+def record(tmp_path):
+    """Starts the recorder of a pod."""
+    started = []
+
+    def start(pod, *args):
+        directory = tmp_path / f"pod-{len(started)}"
+        directory.mkdir()
+        started.append(Recorder(pod, directory, *args))
+        return started[-1]
+    yield start
+    for recorder in started:
+        recorder.close()
+
+
+@pytest.fixture
+def look(kubelet):
+    """Makes the operator ask the recorder of a pod, and waits until it has."""
+    restarts = itertools.count(1)
+
+    def ask(operator, pod, address, result=None):
+        before = operator.metric(POLLS, **({"result": result} if result else {}))
+        kubelet.run_at(pod, address, next(restarts))
+        wait_for("the question", lambda: operator.metric(POLLS, **({"result": result} if result else {})) > before,
+                 interval=0.05)
+    return ask
+
+
+def failures_of(api, pod):
+    return [f for f in api.items("rayfailures") if f["spec"]["pod"] == pod["metadata"]["name"]]
+
+
+def wait_failures(api, pod, count):
+    def find():
+        found = failures_of(api, pod)
+        assert len(found) == count, [(f["metadata"]["name"], f["spec"]["class"]) for f in found]
+        return found
+    return wait_for(f"{count} RayFailures", find, interval=0.05)
+
+
+def test_a_process_that_dies_while_its_container_lives_is_a_failure(operator, worker, record, look, api):
+    recorder = record(worker).run_raylet()
+    recorder.memory_kill("hoard", 4711)
+    look(operator, worker, recorder.address)
+    (failure,) = wait_failures(api, worker, 1)
+    spec = failure["spec"]
+    assert (spec["class"], spec["containerLives"], spec["container"]) == ("RayMemoryMonitor", True, "ray-worker")
+    assert "exitCode" not in spec and spec["podUID"] == worker["metadata"]["uid"]
+    assert "killed ray::hoard (PID 4711)" in spec["verdict"]
+    assert spec["processes"][0]["name"] == "raylet"
+    assert any(e["source"] == "raylet.out" for e in spec["evidence"])
+    assert spec["bundle"].startswith(f"pvc:ray-failures/{api.namespace}/demo/{worker['metadata']['name']}.")
+    assert failure["metadata"]["labels"]["afterglow.dev/class"] == "RayMemoryMonitor"
+
+
+def test_whoever_restarts_each_such_death_is_one_failure(start, worker, record, look, api, plane, operator):
+    recorder = record(worker).run_raylet()
+    recorder.memory_kill("first", 101)
+    look(operator, worker, recorder.address)
+    wait_failures(api, worker, 1)
+    recorder.sidecar.stop(signal.SIGKILL)
+    recorder.start()
+    look(operator, worker, recorder.address, result="changed")
+    operator.stop(signal.SIGKILL)
+    operator = start()
+    look(operator, worker, recorder.address, result="changed")
+    # Its launcher has found the new recorder, and what comes next is another death.
+    wait_for("the launcher", lambda: '"attached"' in recorder.sidecar.text() and recorder.logs_open())
+    recorder.memory_kill("second", 102)
+    look(operator, worker, recorder.address, result="changed")
+    wait_failures(api, worker, 2)
+    created = [w for w in plane.writes(api.namespace, "rayfailures", "create")]
+    assert len(created) == 2
+
+
+def test_what_did_not_change_is_not_sent_again(operator, worker, record, look):
+    recorder = record(worker).run_raylet()
+    look(operator, worker, recorder.address, result="changed")
+    look(operator, worker, recorder.address, result="unchanged")
+    recorder.memory_kill("hoard", 5)
+    look(operator, worker, recorder.address, result="changed")
+
+
+def test_a_containers_end_is_recorded_once_although_both_tell_of_it(operator, worker, record, look, api, kubelet):
+    recorder = record(worker)
+    recorder.launch("/bin/bash", "-c", "exit 3")
+    wait_for("the report", recorder.failures)
+    look(operator, worker, recorder.address)
+    kubelet.restart(worker, 1, 3)
+    wait_failures(api, worker, 1)
+    look(operator, worker, recorder.address)
+    settle(operator, api, kubelet)
+    (failure,) = failures_of(api, worker)
+    assert failure["spec"]["exitCode"] == 3 and "containerLives" not in failure["spec"]
+
+
+def test_a_hold_is_told_as_an_event_of_the_pod_once(start, worker, record, look, api, operator):
+    recorder = record(worker, "--hold-on-failure", "600")
+    recorder.launch("/bin/bash", "-c", "exit 3")
+    (failure,) = wait_for("the report", recorder.failures)
+
+    def held():
+        return [e for e in api.items("events") if e["reason"] == "Held"]
+    look(operator, worker, recorder.address)
+    (event,) = wait_for("the event", held)
+    assert event["regarding"]["kind"] == "Pod" and event["regarding"]["uid"] == worker["metadata"]["uid"]
+    assert f"held until {failure['heldUntil']}" in event["note"]
+    name = worker["metadata"]["name"]
+    assert f"kubectl exec -n {api.namespace} {name} -c ray-worker -- /afterglow/bin/afterglow-launch --release" in event["note"]
+    operator.stop(signal.SIGKILL)
+    operator = start()
+    look(operator, worker, recorder.address, result="changed")
+    look(operator, worker, recorder.address, result="unchanged")
+    assert len(held()) == 1
+
+
+def test_only_the_replica_that_acts_asks(start, make, api, record, look):
+    leader = start("--leader-elect", "--lease-namespace", api.namespace)
+    wait_for("the leader", lambda: leader.metric(LEADER) == 1)
+    standby = start("--leader-elect", "--lease-namespace", api.namespace)
+    _, (pod,) = make("demo", group("small", 1)).wait_pods(1, 1)
+    recorder = record(pod).run_raylet()
+    recorder.memory_kill("hoard", 7)
+    look(leader, pod, recorder.address)
+    wait_failures(api, pod, 1)
+    wait_for("the standby to know the recorder", lambda: standby.metric("afterglow_recorders") == 1)
+    assert standby.metric(POLLS) == 0
+    assert leader.stop() == 0
+    wait_for("the standby to act", lambda: standby.metric(LEADER) == 1)
+    look(standby, pod, recorder.address, result="changed")
+    wait_failures(api, pod, 1)
+
+
+def test_a_recorder_that_cannot_be_reached_is_told_of_and_ends_are_recorded_all_the_same(
+        operator, worker, look, api, kubelet):
+    for _ in range(3):
+        look(operator, worker, own_address(), result="unreachable")
+    event = wait_for("the event", lambda: [e for e in api.items("events") if e["reason"] == "RecorderUnreachable"])[0]
+    assert event["regarding"]["name"] == worker["metadata"]["name"] and "NetworkPolicy" in event["note"]
+    assert operator.metric("afterglow_recorders", answers="false") == 1
+    kubelet.restart(worker, 1, 137, reason="OOMKilled")
+    wait_failures(api, worker, 1)
+
+
+class Impostor:
+    """Something else that answers in a recorder's place."""
+
+    def __init__(self, answer):
+        self.address = own_address()
+        self.asked = 0
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            """One answer for all."""
+            def do_GET(handler):  # pylint: disable=invalid-name,no-self-argument
+                self.asked += 1
+                try:
+                    answer(handler)
+                except OSError:
+                    pass  # the operator hung up
+
+            def log_message(self, *args):  # pylint: disable=arguments-differ
+                pass
+
+        class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
+            """Ends with the test."""
+            daemon_threads = True
+
+        self.server = Server((self.address, PORT), Handler)
+        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        self.thread.start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+
+def body(handler, data, code=200, **headers):
+    handler.send_response(code)
+    for name, value in {"Content-Length": str(len(data)), **headers}.items():
+        handler.send_header(name.replace("_", "-"), value)
+    handler.end_headers()
+    handler.wfile.write(data)
+
+
+def endless(handler):
+    handler.send_response(200)
+    handler.end_headers()
+    while True:
+        handler.wfile.write(b"[" * 65536)
+
+
+def silent(handler):
+    handler.connection.settimeout(20)
+    handler.rfile.read(1)
+
+
+HOSTILE = {
+    "nonsense": lambda h: body(h, b"\x00\xff"),
+    "deep": lambda h: body(h, b"[" * 100000),
+    "of another pod": lambda h: body(h, b'{"podUID": "other", "failures": []}'),
+    "a redirect": lambda h: body(h, b"", 302, Location="http://127.0.0.1:1/"),
+    "an error": lambda h: body(h, b"", 500),
+    "a lie about its length": lambda h: body(h, b"{}", Content_Length="100000000000"),
+    "endless": endless,
+    "silent": silent,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_answers_are_refused_and_nothing_else_suffers(name, operator, worker, look, api, kubelet):
+    impostor = Impostor(HOSTILE[name])
+    try:
+        look(operator, worker, impostor.address)
+        assert impostor.asked
+        kubelet.restart(worker, 1, 137, reason="OOMKilled")
+        wait_failures(api, worker, 1)
+        assert operator.running()
+    finally:
+        impostor.close()
+
+
+def test_an_impostor_can_make_only_so_many_failures_and_only_of_its_own_pod(operator, worker, look, api):
+    numbers = itertools.count()
+
+    def many(handler):
+        summary = {"class": "WorkerCrash", "confidence": "certain", "sentence": "A lie.", "final": True,
+                   "endedAt": "2026-11-21T01:00:00.000Z", "cluster": "other", "podUID": "other", "namespace": "kube-system"}
+        failures = [{"id": f"lie-{next(numbers)}", "container": "ray-worker", "containerLives": True, "summary": summary}
+                    for _ in range(64)]
+        body(handler, json.dumps({"podUID": worker["metadata"]["uid"], "failures": failures}).encode())
+
+    impostor = Impostor(many)
+    try:
+        for _ in range(4):
+            look(operator, worker, impostor.address)
+        wait_for("all written", lambda: operator.metric("afterglow_failures_pending") == 0)
+        written = failures_of(api, worker)
+        assert 64 <= len(written) < 80
+        assert {(f["spec"]["cluster"], f["spec"]["podUID"]) for f in written} == {("demo", worker["metadata"]["uid"])}
+        assert operator.metric("afterglow_recorder_failures_refused_total") >= 4 * 64 - 80
+    finally:
+        impostor.close()

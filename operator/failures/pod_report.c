@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the recorder in a pod says at /failures. */
+#include "operator/failures/pod_report.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/oom.h"
+#include "lib/strbuf.h"
+#include "lib/units.h"
+#include "operator/failures/failures.h"
+#include "operator/failures/termination.h"
+#include "operator/raycluster/event.h"
+#include "operator/raycluster/inject.h"
+#include "operator/raycluster/policy.h"
+
+#define PORT_NAME "afterglow-http"
+#define ID_MAX 127
+/* As inject.c mounts it. */
+#define RELEASE "/afterglow/bin/afterglow-launch --release"
+
+/* --- Where ------------------------------------------------------------------------------------------- */
+
+static bool is_running(const cJSON *pod, const char *container)
+{
+	const cJSON *status = json_find(json_get(pod, "status.containerStatuses"), "name", container);
+
+	return cJSON_IsObject(json_get(status, "state.running"));
+}
+
+bool pod_report_url(const cJSON *pod, char url[static POD_REPORT_URL_MAX])
+{
+	const cJSON *sidecar = json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER);
+	int64_t port = json_int(json_find(json_get(sidecar, "ports"), "name", PORT_NAME), "containerPort", 0);
+	const char *address = json_str(pod, "status.podIP");
+	unsigned char binary[16];
+
+	/* In the node's network the address is the node's, and the port anybody's there. */
+	if (port < 1 || port > 65535 || !address || json_bool(pod, "spec.hostNetwork", false) ||
+	    !is_running(pod, SIDECAR_CONTAINER))
+		return false;
+	if (inet_pton(AF_INET, address, binary) == 1)
+		snprintf(url, POD_REPORT_URL_MAX, "http://%s:%d/failures", address, (int)port);
+	else if (inet_pton(AF_INET6, address, binary) == 1)
+		snprintf(url, POD_REPORT_URL_MAX, "http://[%s]:%d/failures", address, (int)port);
+	else
+		return false;
+	return true;
+}
+
+uint64_t pod_report_occasion(const cJSON *pod)
+{
+	uint64_t n = json_str(pod, "metadata.deletionTimestamp") ? 1 : 0;
+	const cJSON *status;
+
+	cJSON_ArrayForEach(status, json_get(pod, "status.containerStatuses"))
+		n += 2 * (uint64_t)MAX(json_int(status, "restartCount", 0), (int64_t)0) +
+		     (json_get(status, "state.terminated") ? (uint64_t)1 << 32 : 0);
+	return n;
+}
+
+/* --- What -------------------------------------------------------------------------------------------- */
+
+static bool is_word(const char *text, size_t max)
+{
+	size_t len = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.:_+");
+
+	return len > 0 && len <= max && text[len] == '\0';
+}
+
+static void take_hold(const cJSON *entry, const cJSON *pod, int64_t now_ns, struct pod_report *report)
+{
+	const char *container = json_str(entry, "container"), *until = json_str(entry, "heldUntil");
+	struct pod_hold *hold = &report->holds[report->n_holds];
+	int64_t ns;
+
+	if (!until || !container || report->n_holds == POD_REPORT_HOLDS_MAX || time_parse(until, &ns, NULL) < 0 ||
+	    ns <= now_ns || ns > now_ns + POLICY_HOLD_MAX_S * NS_PER_SEC + NS_PER_SEC * 60 ||
+	    !json_find(json_get(pod, "spec.containers"), "name", container) || strlen(container) >= sizeof(hold->container))
+		return;
+	snprintf(hold->container, sizeof(hold->container), "%s", container);
+	hold->until_ns = ns;
+	report->n_holds++;
+}
+
+static int take_failure(const cJSON *entry, const cJSON *pod, int64_t now_ns, cJSON **ret_failure)
+{
+	const char *id = json_str(entry, "id"), *container = json_str(entry, "container");
+	_cleanup_json_ cJSON *report = NULL;
+	struct err err = { 0 };
+	int r;
+
+	if (!id || !container || !is_word(id, ID_MAX))
+		return -EPROTO;
+	r = termination_take(json_get(entry, "summary"), &report, &err);
+	return r < 0 ? r : failure_of_process(pod, container, id, report, now_ns, ret_failure, &err);
+}
+
+static int take_entries(const cJSON *entries, const cJSON *pod, int64_t now_ns, struct pod_report *report)
+{
+	const cJSON *entry;
+
+	cJSON_ArrayForEach(entry, entries) {
+		cJSON *failure = NULL;
+		int r;
+
+		take_hold(entry, pod, now_ns, report);
+		/* A container's own end comes with the pod's status. */
+		if (cJSON_IsObject(entry) && !json_bool(entry, "containerLives", false))
+			continue;
+		r = cJSON_GetArraySize(report->failures) < POD_REPORT_FAILURES_MAX ? take_failure(entry, pod, now_ns, &failure) :
+										      -EPROTO;
+		if (r == -ENOMEM)
+			return r;
+		if (r == 0)
+			json_append(report->failures, failure);
+		else
+			report->refused++;
+	}
+	return 0;
+}
+
+static int take_answer(const cJSON *pod, const cJSON *json, int64_t now_ns, struct pod_report *report, struct err *err)
+{
+	const char *uid = json_str(json, "podUID"), *ours = json_str(pod, "metadata.uid"), *tag = json_str(json, "tag");
+	const cJSON *entries = json_get(json, "failures");
+	size_t lost = oom_count();
+
+	if (!cJSON_IsArray(entries))
+		return err_set(err, EPROTO, "an answer without failures");
+	if (!uid || !ours || strcmp(uid, ours) != 0)
+		return err_set(err, ESTALE, "an answer of another pod");
+	if (tag && is_word(tag, POD_REPORT_TAG_MAX - 1))
+		snprintf(report->tag, sizeof(report->tag), "%s", tag);
+	report->failures = cJSON_CreateArray();
+	if (!report->failures || take_entries(entries, pod, now_ns, report) < 0 || oom_count() != lost)
+		return err_set(err, ENOMEM, "an answer of a recorder");
+	return 0;
+}
+
+int pod_report_parse(const cJSON *pod, const char *text, size_t len, int64_t now_ns, struct pod_report *ret_report,
+		     struct err *err)
+{
+	_cleanup_json_ cJSON *json = NULL;
+	struct pod_report report = { 0 };
+	int r;
+
+	if (len > POD_REPORT_MAX)
+		return err_set(err, EPROTO, "an answer of %zu bytes", len);
+	r = json_parse(text, len, &json, err);
+	if (r < 0)
+		return r == -ENOMEM ? r : err_set(err, EPROTO, "an answer that is no JSON");
+	r = take_answer(pod, json, now_ns, &report, err);
+	if (r < 0) {
+		pod_report_release(&report);
+		return r;
+	}
+	*ret_report = report;
+	return 0;
+}
+
+void pod_report_release(struct pod_report *report)
+{
+	cJSON_Delete(TAKE_PTR(report->failures));
+}
+
+cJSON *pod_hold_event(const cJSON *pod, const struct pod_hold *hold, int64_t now_ns)
+{
+	const char *name = json_str(pod, "metadata.name"), *namespace = json_str(pod, "metadata.namespace");
+	char note[1000], until[TIME_TEXT_MAX];
+
+	snprintf(note, sizeof(note),
+		 "Container %s has failed and is held until %s for a look at it. Release it with: "
+		 "kubectl exec -n %.63s %.253s -c %s -- " RELEASE,
+		 hold->container, time_format(hold->until_ns, until), namespace ? namespace : "?", name ? name : "?",
+		 hold->container);
+	return event_of_pod(pod, "Warning", "Held", "Hold", note, now_ns);
+}

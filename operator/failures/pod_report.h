@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the recorder in a pod says at /failures: of processes that died while their
+ * container lives, and of containers that are held. The answer comes over the
+ * pod's network, where the Ray container can pose as the recorder: it is taken
+ * field by field, and speaks of its own pod only. Pure.
+ */
+#ifndef AFTERGLOW_OPERATOR_FAILURES_POD_REPORT_H
+#define AFTERGLOW_OPERATOR_FAILURES_POD_REPORT_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/err.h"
+
+#define POD_REPORT_MAX ((size_t)300 << 10) /* bytes of an answer; the recorder keeps below 256 KiB */
+#define POD_REPORT_FAILURES_MAX 64
+#define POD_REPORT_HOLDS_MAX 8
+#define POD_REPORT_TAG_MAX 64
+#define POD_REPORT_URL_MAX 96
+
+struct pod_hold {
+	char container[64];
+	int64_t until_ns;
+};
+
+struct pod_report {
+	char tag[POD_REPORT_TAG_MAX]; /* for If-None-Match; "" when there is none */
+	cJSON *failures; /* an array of whole RayFailures */
+	struct pod_hold holds[POD_REPORT_HOLDS_MAX]; /* that have not ended */
+	size_t n_holds;
+	unsigned refused; /* entries that are no failures, or one too many */
+};
+
+/* Where to ask; false: this pod has no recorder that runs and serves HTTP. */
+bool pod_report_url(const cJSON *pod, char url[static POD_REPORT_URL_MAX]);
+
+/* A number that changes when something ended in the pod, or its deletion began: then it is worth asking at once. */
+uint64_t pod_report_occasion(const cJSON *pod);
+
+/* -EPROTO: no answer of a recorder; -ESTALE: it is of another pod, which had or has the address. */
+int pod_report_parse(const cJSON *pod, const char *text, size_t len, int64_t now_ns, struct pod_report *ret_report,
+		     struct err *err);
+void pod_report_release(struct pod_report *report);
+
+/* The Event for people that says until when, and how to end it. The caller owns it. */
+cJSON *pod_hold_event(const cJSON *pod, const struct pod_hold *hold, int64_t now_ns);
+
+#endif

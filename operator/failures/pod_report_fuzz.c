@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* libFuzzer target: any bytes as a recorder's answer. RayFailures that come out are of this pod, and print. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/units.h"
+#include "operator/failures/pod_report.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const char pod_text[] =
+	"{\"metadata\":{\"name\":\"w\",\"namespace\":\"ml\",\"uid\":\"u1\",\"labels\":{\"ray.io/cluster\":\"demo\"}},"
+	"\"spec\":{\"containers\":[{\"name\":\"ray-worker\"},{\"name\":\"afterglow\"}]},\"status\":{\"containerStatuses\":"
+	"[{\"name\":\"ray-worker\",\"restartCount\":1,\"state\":{\"running\":{\"startedAt\":\"2026-11-21T01:00:00Z\"}}}]}}";
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	_cleanup_json_ cJSON *pod = NULL;
+	struct pod_report report;
+	const cJSON *failure;
+
+	if (json_parse(pod_text, sizeof(pod_text) - 1, &pod, NULL) < 0)
+		abort();
+	if (pod_report_parse(pod, (const char *)data, size, 1795224546 * NS_PER_SEC, &report, NULL) < 0)
+		return 0;
+	cJSON_ArrayForEach(failure, report.failures) {
+		_cleanup_free_ char *text = cJSON_PrintUnformatted(failure);
+
+		if (!text || strcmp(json_str(failure, "spec.podUID"), "u1") != 0 ||
+		    strcmp(json_str(failure, "spec.container"), "ray-worker") != 0)
+			abort();
+	}
+	for (size_t i = 0; i < report.n_holds; i++)
+		cJSON_Delete(pod_hold_event(pod, &report.holds[i], 1795224546 * NS_PER_SEC));
+	pod_report_release(&report);
+	return 0;
+}

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asks the recorder in each Ray pod. */
+#include "operator/poller.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/log.h"
+#include "lib/units.h"
+#include "operator/failures/pod_report.h"
+#include "operator/kube/backoff.h"
+#include "operator/kube/http.h"
+#include "operator/raycluster/event.h"
+#include "operator/watches.h"
+
+#define TICK_MS 250
+#define INTERVAL_NS (10 * NS_PER_SEC)
+#define JITTER_NS (5 * NS_PER_SEC)
+#define PER_POD_NS (20 * NS_PER_MS) /* at most 50 a second on the average */
+#define UNREACHABLE_INTERVAL_NS (120 * NS_PER_SEC)
+#define DEADLINE_NS (3 * NS_PER_SEC)
+#define IN_FLIGHT_MAX 32
+/* So many in a row are no accident. */
+#define UNREACHABLE 3
+/* One Event for each cluster, so often. */
+#define TELL_NS (3600 * NS_PER_SEC)
+/* A journal at once, then one a minute: what a hostile pod can make of RayFailures. */
+#define BURST 64
+#define REFILL_NS (60 * NS_PER_SEC)
+
+struct polled {
+	struct poller *poller;
+	char *key; /* "namespace/name" of the pod */
+	char uid[64];
+	char url[POD_REPORT_URL_MAX];
+	char tag[POD_REPORT_TAG_MAX]; /* of the answer that was taken; "": none */
+	uint64_t occasion;
+	int64_t next_ns;
+	unsigned fails; /* in a row */
+	struct http_call *call; /* NULL: none runs */
+	unsigned allowance; /* RayFailures that it may still cause */
+	int64_t refilled_ns;
+	struct pod_hold told[POD_REPORT_HOLDS_MAX];
+};
+
+struct poller {
+	struct poller_options o;
+	struct http *http;
+	struct event *tick;
+	struct strmap pods; /* key -> struct polled */
+	struct strmap told; /* cluster key -> int64_t: when people heard that its recorders cannot be reached */
+	size_t in_flight;
+	uint64_t seed;
+};
+
+static void polled_free(void *value)
+{
+	struct polled *p = value;
+
+	if (!p)
+		return;
+	if (p->call) {
+		http_cancel(p->call);
+		p->poller->in_flight--;
+	}
+	free(p->key);
+	free(p);
+}
+
+static void on_tick(evutil_socket_t fd, short what, void *arg);
+
+int poller_new(const struct poller_options *options, struct poller **ret_poller, struct err *err)
+{
+	struct poller *poller = calloc(1, sizeof(*poller));
+	int r;
+
+	if (!poller)
+		return err_set(err, ENOMEM, "poller");
+	poller->o = *options;
+	poller->seed = (uint64_t)now_realtime_ns() | 1;
+	poller->tick = event_new(options->base, -1, EV_PERSIST, on_tick, poller);
+	r = poller->tick && event_add(poller->tick, &(struct timeval){ .tv_usec = TICK_MS * 1000 }) == 0 ?
+		    http_new(options->base, &poller->http, err) :
+		    err_set(err, ENOMEM, "poller");
+	if (r < 0) {
+		poller_free(poller);
+		return r;
+	}
+	*ret_poller = poller;
+	return 0;
+}
+
+void poller_free(struct poller *poller)
+{
+	if (!poller)
+		return;
+	strmap_release(&poller->pods, polled_free);
+	strmap_release(&poller->told, free);
+	http_free(poller->http);
+	if (poller->tick)
+		event_free(poller->tick);
+	free(poller);
+}
+
+/* --- Which, and when ------------------------------------------------------------------------------------ */
+
+static void forget(struct poller *poller, const char *key)
+{
+	polled_free(strmap_remove(&poller->pods, key));
+}
+
+static struct polled *polled_new(struct poller *poller, const char *key, const char *uid)
+{
+	struct polled *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->poller = poller;
+	p->key = strdup(key);
+	snprintf(p->uid, sizeof(p->uid), "%s", uid);
+	p->allowance = BURST;
+	p->refilled_ns = now_boottime_ns();
+	/* Not all at once when an operator starts. */
+	p->next_ns = p->refilled_ns + random_between(&poller->seed, 0, INTERVAL_NS);
+	if (!p->key || strmap_put(&poller->pods, key, p, NULL) < 0) {
+		polled_free(p);
+		return NULL;
+	}
+	return p;
+}
+
+void poller_see(struct poller *poller, const cJSON *pod, bool gone)
+{
+	_cleanup_free_ char *key = object_key(pod);
+	const char *uid = json_str(pod, "metadata.uid");
+	struct polled *p = key ? strmap_get(&poller->pods, key) : NULL;
+	char url[POD_REPORT_URL_MAX];
+	uint64_t occasion = pod_report_occasion(pod);
+
+	if (!key || !uid)
+		return;
+	if (p && (gone || strcmp(p->uid, uid) != 0)) {
+		forget(poller, key);
+		p = NULL;
+	}
+	if (gone)
+		return;
+	if (!pod_report_url(pod, url)) {
+		/* It may be back, and its answer is then the same. */
+		if (p)
+			p->url[0] = '\0';
+		return;
+	}
+	if (!p)
+		p = polled_new(poller, key, uid);
+	if (!p)
+		return;
+	snprintf(p->url, sizeof(p->url), "%s", url);
+	if (p->occasion != occasion)
+		p->next_ns = MIN(p->next_ns, now_boottime_ns());
+	p->occasion = occasion;
+}
+
+static void plan_next(struct polled *p)
+{
+	struct poller *poller = p->poller;
+	int64_t interval = MAX(INTERVAL_NS, (int64_t)poller->pods.n * PER_POD_NS);
+
+	for (unsigned i = 0; i < p->fails && interval < UNREACHABLE_INTERVAL_NS; i++)
+		interval *= 2;
+	p->next_ns = now_boottime_ns() + interval + random_between(&poller->seed, 0, JITTER_NS);
+}
+
+/* --- Answers -------------------------------------------------------------------------------------------- */
+
+static void on_event_written(void *arg, struct client_response *response)
+{
+	(void)arg;
+	if (response->status / 100 != 2 && response->status != 409)
+		log_warning_limited("an Event was not written: %s", err_text(&response->err));
+}
+
+/* Takes event. */
+static void tell(struct poller *poller, cJSON *event)
+{
+	_cleanup_json_ cJSON *owned = event;
+	struct err err = { 0 };
+
+	log_info("pod %s/%s: event %s: %s", json_str(event, "metadata.namespace"), json_str(event, "regarding.name"),
+		 json_str(event, "reason"), json_str(event, "note"));
+	if (client_create(poller->o.client, event, on_event_written, poller, &err) < 0)
+		log_warning_limited("an Event was not written: %s", err_text(&err));
+}
+
+static bool was_told(const struct polled *p, const struct pod_hold *hold)
+{
+	for (size_t i = 0; i < POD_REPORT_HOLDS_MAX; i++)
+		if (p->told[i].until_ns == hold->until_ns && strcmp(p->told[i].container, hold->container) == 0)
+			return true;
+	return false;
+}
+
+static void take_holds(struct polled *p, const cJSON *pod, const struct pod_report *report)
+{
+	for (size_t i = 0; i < report->n_holds; i++)
+		if (!was_told(p, &report->holds[i])) {
+			/* The oldest makes room; the Event's name keeps it from being said twice all the same. */
+			memmove(p->told + 1, p->told, sizeof(p->told) - sizeof(p->told[0]));
+			p->told[0] = report->holds[i];
+			tell(p->poller, pod_hold_event(pod, &report->holds[i], now_realtime_ns()));
+		}
+}
+
+static bool spend(struct polled *p)
+{
+	int64_t now = now_boottime_ns(), refills = (now - p->refilled_ns) / REFILL_NS;
+
+	p->allowance = (unsigned)MIN((int64_t)p->allowance + refills, (int64_t)BURST);
+	p->refilled_ns += refills * REFILL_NS;
+	if (!p->allowance)
+		return false;
+	p->allowance--;
+	return true;
+}
+
+/* Whether all of them were taken that are any: those that were too many may be taken later. */
+static bool take_failures(struct polled *p, struct pod_report *report)
+{
+	struct poller *poller = p->poller;
+	unsigned lost = report->refused;
+	cJSON *failure;
+
+	while ((failure = cJSON_DetachItemFromArray(report->failures, 0))) {
+		if (recorder_knows(poller->o.recorder, failure)) {
+			cJSON_Delete(failure);
+		} else if (spend(p)) {
+			recorder_add(poller->o.recorder, failure);
+		} else {
+			cJSON_Delete(failure);
+			lost++;
+		}
+	}
+	if (lost) {
+		metrics_add(poller->o.metrics, METRIC_POLL_FAILURES_LOST, lost, "%s", "");
+		log_warning_limited("pod %s: its recorder tells of %u failures that are none, or too many", p->key, lost);
+	}
+	return lost == report->refused;
+}
+
+static int take_answer(struct polled *p, const struct http_response *response, struct err *err)
+{
+	const cJSON *pod = store_get(informer_store(p->poller->o.pods), p->key);
+	struct pod_report report;
+	int r;
+
+	if (!pod)
+		return err_set(err, ESTALE, "the pod is gone");
+	r = pod_report_parse(pod, response->body, response->len, now_realtime_ns(), &report, err);
+	if (r < 0)
+		return r;
+	take_holds(p, pod, &report);
+	snprintf(p->tag, sizeof(p->tag), "%s", take_failures(p, &report) ? report.tag : "");
+	pod_report_release(&report);
+	return 0;
+}
+
+static void tell_unreachable(struct polled *p, const struct err *err)
+{
+	struct poller *poller = p->poller;
+	const cJSON *pod = store_get(informer_store(poller->o.pods), p->key);
+	char cluster[512], note[900];
+	int64_t *told, now = now_boottime_ns();
+
+	if (!pod || !cluster_key(pod, cluster, sizeof(cluster)))
+		return;
+	told = strmap_get(&poller->told, cluster);
+	if (told && now - *told < TELL_NS)
+		return;
+	if (!told) {
+		told = calloc(1, sizeof(*told));
+		if (!told || strmap_put(&poller->told, cluster, told, NULL) < 0) {
+			free(told);
+			return;
+		}
+	}
+	*told = now;
+	snprintf(note, sizeof(note),
+		 "The operator does not reach the recorder of this pod at %s (a NetworkPolicy?): processes that die while "
+		 "their container lives get no RayFailure, and a hold no Event. The ends of containers are recorded. %.300s",
+		 p->url, err_text(err));
+	tell(poller, event_of_pod(pod, "Warning", "RecorderUnreachable", "Poll", note, now_realtime_ns()));
+}
+
+static void on_answer(void *arg, const struct http_response *response)
+{
+	struct polled *p = arg;
+	struct poller *poller = p->poller;
+	struct err err = response->err;
+	const char *result = "changed";
+	int r = 0;
+
+	p->call = NULL;
+	poller->in_flight--;
+	if (response->err.code || (response->status != 200 && response->status != 304)) {
+		if (!err.code)
+			err_set(&err, EPROTO, "status %d", response->status);
+		result = response->status ? "refused" : "unreachable";
+		r = -EIO;
+	} else if (response->status == 304) {
+		result = "unchanged";
+	} else if (poller->o.may_write(poller->o.arg)) {
+		r = take_answer(p, response, &err);
+		result = r < 0 ? "refused" : result;
+	}
+	metrics_add(poller->o.metrics, METRIC_POLLS, 1, "result=\"%s\"", result);
+	p->fails = r < 0 ? p->fails + 1 : 0;
+	if (p->fails == UNREACHABLE)
+		tell_unreachable(p, &err);
+	plan_next(p);
+}
+
+/* --- Questions ------------------------------------------------------------------------------------------ */
+
+static void ask(struct polled *p)
+{
+	char if_none_match[POD_REPORT_TAG_MAX + 24];
+	const char *headers[] = { "Accept: application/json", p->tag[0] ? if_none_match : NULL, NULL };
+	const struct http_request request = {
+		.method = "GET",
+		.url = p->url,
+		.headers = headers,
+		.direct = true,
+		.deadline_ns = DEADLINE_NS,
+		.answer_max = POD_REPORT_MAX,
+	};
+
+	snprintf(if_none_match, sizeof(if_none_match), "If-None-Match: \"%s\"", p->tag);
+	if (http_start(p->poller->http, &request, NULL, on_answer, p, &p->call, NULL) < 0) {
+		plan_next(p);
+		return;
+	}
+	p->poller->in_flight++;
+}
+
+/* While we know which failures exist: else each answer would be written again to be refused. */
+static bool may_ask(const struct poller *poller)
+{
+	return poller->o.may_write(poller->o.arg) && informer_synced(poller->o.pods) && informer_synced(poller->o.failures);
+}
+
+static void on_tick(evutil_socket_t fd, short what, void *arg)
+{
+	struct poller *poller = arg;
+	struct strmap_pos pos = { 0 };
+	int64_t now = now_boottime_ns();
+	void *value;
+
+	(void)fd;
+	(void)what;
+	if (!may_ask(poller))
+		return;
+	while (poller->in_flight < IN_FLIGHT_MAX && strmap_next(&poller->pods, &pos, NULL, &value)) {
+		struct polled *p = value;
+
+		if (p->url[0] && !p->call && p->next_ns <= now)
+			ask(p);
+	}
+}
+
+void poller_metrics(struct poller *poller)
+{
+	struct strmap_pos pos = { 0 };
+	size_t n[2] = { 0 };
+	void *value;
+
+	while (strmap_next(&poller->pods, &pos, NULL, &value)) {
+		const struct polled *p = value;
+
+		if (p->url[0])
+			n[p->fails >= UNREACHABLE]++;
+	}
+	metrics_set(poller->o.metrics, METRIC_RECORDERS, (double)n[0], "answers=\"true\"");
+	metrics_set(poller->o.metrics, METRIC_RECORDERS, (double)n[1], "answers=\"false\"");
+}
