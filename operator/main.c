@@ -104,7 +104,8 @@ static void on_request(void *arg, const char *method, int code)
 {
 	struct program *p = arg;
 
-	metrics_add(&p->metrics, METRIC_REQUESTS, 1, "code=\"%d\",method=\"%s\"", code, method);
+	metrics_add(&p->metrics, METRIC_REQUESTS, 1, "code=\"%d\",method=\"%s\",host=\"%s\"", code, method,
+		    client_host(p->client));
 }
 
 static void on_credential_trouble(void *arg, const struct err *err)
@@ -145,10 +146,12 @@ static int load_launcher(struct program *p, struct err *err)
 
 static int find_api_server(const struct options *o, struct kubeconfig *ret_config, struct err *err)
 {
-	const char *file = o->kubeconfig ? o->kubeconfig : getenv("KUBECONFIG");
+	const char *files = getenv("KUBECONFIG");
 
-	if (file && *file)
-		return kubeconfig_load(file, ret_config, err);
+	if (o->kubeconfig)
+		return kubeconfig_load(o->kubeconfig, o->context, ret_config, err);
+	if (files && *files)
+		return kubeconfig_load_list(files, o->context, ret_config, err);
 	int r = kubeconfig_in_cluster(getenv("KUBERNETES_SERVICE_HOST"), getenv("KUBERNETES_SERVICE_PORT"),
 				      SERVICE_ACCOUNT_DIR, ret_config, err);
 	return r < 0 ? err_wrap(err, "no --kubeconfig, no $KUBECONFIG, and no service account") : 0;
@@ -175,9 +178,11 @@ static int start_client(struct program *p, struct err *err)
 
 	if (r == 0)
 		r = client_new(p->base, &config, &p->client, err);
-	if (r == 0)
-		client_observe(p->client, on_request, on_credential_trouble, p);
-	return r;
+	if (r < 0)
+		return r;
+	client_observe(p->client, on_request, on_credential_trouble, p);
+	client_set_rate(p->client, p->options.qps, p->options.burst);
+	return 0;
 }
 
 /* --- Leader election --- */
@@ -239,7 +244,10 @@ static int start_elector(struct program *p, struct err *err)
 		return 0;
 	snprintf(p->lease_name, sizeof(p->lease_name), "afterglow-operator%s%s", o->namespace ? "." : "",
 		 o->namespace ? o->namespace : "");
-	return elector_new(&options, &p->elector, err);
+	int r = elector_new(&options, &p->elector, err);
+	if (r == 0)
+		client_set_fence(p->client, is_leader, p);
+	return r;
 }
 
 static void on_metrics(void *arg, struct strbuf *out)
@@ -249,6 +257,16 @@ static void on_metrics(void *arg, struct strbuf *out)
 	if (p->elector)
 		set_leader_metric(p);
 	controller_metrics(p->controller, out);
+}
+
+/* A leader that does not get to renew is no good to anybody: the kubelet may end it. */
+static bool on_health(void *arg, struct strbuf *out)
+{
+	const struct program *p = arg;
+	bool overdue = p->elector && elector_is_overdue(p->elector);
+
+	strbuf_adds(out, overdue ? "the renewal of the lease is overdue\n" : "ok\n");
+	return !overdue;
 }
 
 static bool on_ready(void *arg, struct strbuf *out)
@@ -280,6 +298,7 @@ static int start_controller(struct program *p, struct err *err)
 	if (r < 0 || !*p->options.metrics_address)
 		return r;
 	struct server_handlers handlers = {
+		.health = on_health,
 		.ready = on_ready,
 		.metrics = on_metrics,
 		.arg = p,

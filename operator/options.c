@@ -11,6 +11,7 @@ static const char help[] =
 	"Reconciles RayClusters (ray.io/v1) and writes a RayFailure for every death in a Ray pod.\n"
 	"\n"
 	"  --kubeconfig FILE        the API server and credentials ($KUBECONFIG, else the pod's service account)\n"
+	"  --context NAME           of the kubeconfig (its current-context)\n"
 	"  --namespace NS           watch this namespace only (default: all)\n"
 	"  --config FILE            YAML file with the policy for all clusters\n"
 	"  --sidecar-image IMAGE    the recorder's image; without one, pods get no sidecar (sidecarImage)\n"
@@ -20,6 +21,8 @@ static const char help[] =
 	"  --no-manage-clusters     only write RayFailures: another operator, like KubeRay, makes the pods\n"
 	"  --leader-elect[=BOOL]    act only while holding the Lease afterglow-operator, of several replicas (false)\n"
 	"  --lease-namespace NS     where that Lease is (default: the kubeconfig's or the pod's namespace)\n"
+	"  --qps N                  requests a second to the API server, watches and the lease apart (100); 0: no limit\n"
+	"  --burst N                so many at once after a rest (200)\n"
 	"  --metrics-address A:P    serve /healthz, /readyz and /metrics here (" OPTIONS_METRICS_ADDRESS ", \"\" for not)\n"
 	"  --log-level LEVEL        error, warning, info or debug (info)\n"
 	"  --help, --version\n";
@@ -40,6 +43,9 @@ enum option_id {
 	OPT_NO_MANAGE_CLUSTERS,
 	OPT_LEADER_ELECT,
 	OPT_LEASE_NAMESPACE,
+	OPT_CONTEXT,
+	OPT_QPS,
+	OPT_BURST,
 	OPT_METRICS_ADDRESS,
 	OPT_LOG_LEVEL,
 	OPT_HELP,
@@ -57,6 +63,9 @@ static const struct option table[] = {
 	{ "no-manage-clusters", no_argument, NULL, OPT_NO_MANAGE_CLUSTERS },
 	{ "leader-elect", optional_argument, NULL, OPT_LEADER_ELECT },
 	{ "lease-namespace", required_argument, NULL, OPT_LEASE_NAMESPACE },
+	{ "context", required_argument, NULL, OPT_CONTEXT },
+	{ "qps", required_argument, NULL, OPT_QPS },
+	{ "burst", required_argument, NULL, OPT_BURST },
 	{ "metrics-address", required_argument, NULL, OPT_METRICS_ADDRESS },
 	{ "log-level", required_argument, NULL, OPT_LOG_LEVEL },
 	{ "help", no_argument, NULL, OPT_HELP },
@@ -81,6 +90,17 @@ static int bool_from_text(const char *option, const char *text, bool *ret_value,
 	if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
 		return err_set(err, EINVAL, "%s=%s: must be true or false", option, text);
 	*ret_value = strcmp(text, "true") == 0;
+	return 0;
+}
+
+static int count_from_text(const char *option, const char *text, unsigned *ret_value, struct err *err)
+{
+	char *end;
+	unsigned long value = strtoul(text, &end, 10);
+
+	if (end == text || *end || *text == '-' || value > 1000000)
+		return err_set(err, EINVAL, "%s %s: must be a number from 0 to 1000000", option, text);
+	*ret_value = (unsigned)value;
 	return 0;
 }
 
@@ -128,6 +148,13 @@ static int set(struct options *o, enum option_id id, const char *value, struct e
 		return 0;
 	case OPT_LOG_LEVEL:
 		return log_level_from_name(value, &o->log_level, err);
+	case OPT_CONTEXT:
+		o->context = given(value);
+		return 0;
+	case OPT_QPS:
+		return count_from_text("--qps", value, &o->qps, err);
+	case OPT_BURST:
+		return count_from_text("--burst", value, &o->burst, err);
 	case OPT_HELP:
 		o->help = true;
 		return 0;
@@ -144,6 +171,8 @@ int options_parse(int argc, char *argv[], struct options *ret_options, struct er
 		.launcher = OPTIONS_LAUNCHER,
 		.metrics_address = OPTIONS_METRICS_ADDRESS,
 		.manage_clusters = true,
+		.qps = OPTIONS_QPS,
+		.burst = OPTIONS_BURST,
 		.log_level = LOG_LEVEL_INFO,
 	};
 	int id;

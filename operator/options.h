@@ -9,10 +9,13 @@
 #include "lib/log.h"
 
 #define OPTIONS_LAUNCHER "/usr/libexec/afterglow/afterglow-launch"
+#define OPTIONS_QPS 100
+#define OPTIONS_BURST 200
 #define OPTIONS_METRICS_ADDRESS "0.0.0.0:8080"
 
 struct options {
 	const char *kubeconfig; /* NULL: $KUBECONFIG, else the service account of the pod */
+	const char *context; /* NULL: the current one */
 	const char *namespace; /* NULL: all */
 	const char *config; /* the policy file, NULL: its defaults */
 	const char *sidecar_image, *store_claim; /* win over the file; NULL: not given */
@@ -22,6 +25,7 @@ struct options {
 	bool oom_group;
 	bool leader_elect;
 	const char *lease_namespace; /* NULL: our own */
+	unsigned qps, burst; /* requests to the API server; qps 0: no limit */
 	bool manage_clusters; /* else only RayFailures are written: another operator makes the pods */
 	enum log_level log_level;
 	bool help, version;

@@ -27,7 +27,7 @@ static void values_are_taken_with_and_without_an_equals_sign(void **state)
 	(void)state;
 
 	assert_int_equal(parse(ARGS("--kubeconfig=/k", "--namespace", "ray", "--oom-group", "--store-claim=", "--log-level", "debug",
-				    "--no-manage-clusters", "--leader-elect", "--lease-namespace=ops"),
+				    "--no-manage-clusters", "--leader-elect", "--lease-namespace=ops", "--qps=0", "--burst", "7", "--context=c"),
 			       &o, &err),
 			 0);
 	assert_string_equal(o.kubeconfig, "/k");
@@ -37,10 +37,13 @@ static void values_are_taken_with_and_without_an_equals_sign(void **state)
 	assert_false(o.manage_clusters);
 	assert_true(o.leader_elect);
 	assert_string_equal(o.lease_namespace, "ops");
+	assert_true(o.qps == 0 && o.burst == 7);
+	assert_string_equal(o.context, "c");
 	assert_int_equal(parse(ARGS("--leader-elect", "--leader-elect=false"), &o, &err), 0);
 	assert_false(o.leader_elect);
 	assert_int_equal(parse(ARGS("--kubeconfig=/k", "--log-level=debug"), &o, &err), 0);
 	assert_int_equal(o.log_level, LOG_LEVEL_DEBUG);
+	assert_true(o.qps == OPTIONS_QPS && o.burst == OPTIONS_BURST);
 	assert_string_equal(o.launcher, OPTIONS_LAUNCHER);
 	assert_false(o.launcher_given);
 }
@@ -58,6 +61,8 @@ static void mistakes_are_named(void **state)
 		{ { "--leader-elect=maybe" }, "--leader-elect=maybe: must be true or false" },
 		{ { "--leader-elect", "true" }, "unexpected argument true" },
 		{ { "--log-level", "loud" }, "--log-level loud" },
+		{ { "--qps=-1" }, "--qps -1: must be a number" },
+		{ { "--burst", "many" }, "--burst many: must be a number" },
 		{ { "argument" }, "unexpected argument argument" },
 	};
 	(void)state;

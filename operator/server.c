@@ -30,10 +30,10 @@ static void answer(struct evhttp_request *request, int code, const struct strbuf
 static void on_health(struct evhttp_request *request, void *arg)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(ANSWER_MAX);
+	const struct server *server = arg;
+	bool healthy = server->handlers.health(server->handlers.arg, &text);
 
-	(void)arg;
-	strbuf_adds(&text, "ok\n"); /* the loop turns: that is what it says */
-	answer(request, 200, &text);
+	answer(request, healthy ? 200 : 503, &text);
 }
 
 static void on_ready(struct evhttp_request *request, void *arg)

@@ -12,7 +12,8 @@
 struct server;
 
 struct server_handlers {
-	/* Appends why to out; true: 200, false: 503. */
+	/* Append why to out; true: 200, false: 503. */
+	bool (*health)(void *arg, struct strbuf *out);
 	bool (*ready)(void *arg, struct strbuf *out);
 	void (*metrics)(void *arg, struct strbuf *out);
 	void *arg;

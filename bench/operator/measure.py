@@ -100,6 +100,7 @@ class Ours(Contender):
     def command(self, namespace):
         return [BUILD / "afterglow-operator", "--launcher", BUILD / "afterglow-launch", "--namespace", namespace,
                 "--sidecar-image", "localhost/sidecar:bench", "--metrics-address", f"127.0.0.1:{self.port}",
+                "--qps", "0",  # what it can do, not what it is allowed
                 "--leader-elect", "--lease-namespace", namespace]
 
     def is_ready(self, daemon):

@@ -2,19 +2,41 @@
 /* The API server as functions. */
 #include "operator/kube/client.h"
 
+#include <curl/curl.h>
 #include <errno.h>
 #include <string.h>
 
 #include "lib/strbuf.h"
 #include "lib/units.h"
+#include "operator/kube/rate_limit.h"
 
 #define URL_MAX 16384
+#define CLIENT_HEADERS_MAX 64
 #define HEADER_MAX 16384 /* tokens of large clusters have a few kilobytes */
 
+/* By default, as the documents of client-go's users recommend for controllers. */
+#define RATE_PER_SECOND 100
+#define RATE_BURST 200
+/* A plugin whose answers have ended before they arrive is not called at full speed. */
+#define PLUGIN_PAUSE_NS (10 * NS_PER_SEC)
+
 struct client {
-	struct http *http;
+	struct event_base *base;
+	struct http *http, *http_apart;
 	struct kubeconfig config;
+	char *url; /* of the server as it is asked, and how to get there */
+	char *connect_to, *host;
 	struct client_call *calls;
+	struct client_call *waiting, *last_waiting; /* not sent yet, in their order */
+	struct event *pump;
+	struct rate_limit rate;
+	uint64_t throttled;
+	struct exec_run *plugin; /* running, or NULL */
+	uint64_t generation; /* of what the plugin gave; 0: nothing yet */
+	int64_t plugin_ran_ns;
+	bool plugin_wanted; /* a 401 says that its answer is no good any more */
+	client_fence_fn fence;
+	void *fence_arg;
 	client_observe_fn observe;
 	client_trouble_fn trouble;
 	void *arg;
@@ -23,8 +45,11 @@ struct client {
 struct client_call {
 	struct client *client;
 	struct client_call *next, *prev;
+	struct client_call *next_waiting;
 	struct http_call *http_call;
 	bool tried_again; /* after a 401 */
+	bool exempt, apart, throttled;
+	uint64_t generation;
 	const char *method;
 	char *path, *accept, *content_type, *body;
 	int64_t deadline_ns;
@@ -55,6 +80,56 @@ static void call_unlink(struct client_call *call)
 		call->next->prev = call->prev;
 }
 
+/* --- Life ------------------------------------------------------------------------------------------------- */
+
+static void pump(evutil_socket_t fd, short what, void *arg);
+
+/* The certificate is for another name: that stands in the URL, and the connection goes where the server is. */
+static int rename_server(struct client *client, CURLU *url, const char *host, const char *port, struct err *err)
+{
+	const struct kubeconfig *config = &client->config;
+	struct strbuf to = STRBUF_INIT(1024);
+	char *text = NULL;
+
+	strbuf_addf(&to, "%s:%s:%s:%s", config->tls_server_name, port, host, port);
+	client->connect_to = strbuf_detach(&to);
+	strbuf_release(&to);
+	if (!client->connect_to || curl_url_set(url, CURLUPART_HOST, config->tls_server_name, 0) != CURLUE_OK ||
+	    curl_url_get(url, CURLUPART_URL, &text, 0) != CURLUE_OK)
+		return err_set(err, EINVAL, "tls-server-name %s", config->tls_server_name);
+	client->url = strdup(text);
+	curl_free(text);
+	for (size_t len = client->url ? strlen(client->url) : 0; len > 0 && client->url[len - 1] == '/'; len--)
+		client->url[len - 1] = '\0';
+	return client->url ? 0 : err_set(err, ENOMEM, "API client");
+}
+
+static int find_server(struct client *client, struct err *err)
+{
+	const struct kubeconfig *config = &client->config;
+	CURLU *url = curl_url();
+	char *host = NULL, *port = NULL;
+	int r = 0;
+
+	if (!url || curl_url_set(url, CURLUPART_URL, config->server, 0) != CURLUE_OK ||
+	    curl_url_get(url, CURLUPART_HOST, &host, 0) != CURLUE_OK ||
+	    curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) != CURLUE_OK) {
+		r = err_set(err, EINVAL, "%s: not the URL of an API server", config->server);
+	} else {
+		struct strbuf text = STRBUF_INIT(1024);
+		strbuf_addf(&text, "%s:%s", host, port);
+		client->host = strbuf_detach(&text);
+		strbuf_release(&text);
+		r = client->host ? 0 : err_set(err, ENOMEM, "API client");
+	}
+	if (r == 0 && config->tls_server_name)
+		r = rename_server(client, url, host, port, err);
+	curl_free(host);
+	curl_free(port);
+	curl_url_cleanup(url);
+	return r;
+}
+
 int client_new(struct event_base *base, struct kubeconfig *config, struct client **ret_client, struct err *err)
 {
 	struct client *client = calloc(1, sizeof(*client));
@@ -63,9 +138,16 @@ int client_new(struct event_base *base, struct kubeconfig *config, struct client
 		kubeconfig_release(config);
 		return err_set(err, ENOMEM, "API client");
 	}
+	client->base = base;
 	client->config = *config;
 	*config = (struct kubeconfig){ 0 };
-	int r = http_new(base, &client->http, err);
+	rate_limit_init(&client->rate, RATE_PER_SECOND, RATE_BURST);
+	client->pump = evtimer_new(base, pump, client);
+	int r = client->pump ? http_new(base, &client->http, err) : err_set(err, ENOMEM, "API client");
+	if (r == 0)
+		r = http_new(base, &client->http_apart, err);
+	if (r == 0)
+		r = find_server(client, err);
 	if (r < 0) {
 		client_free(client);
 		return r;
@@ -80,9 +162,37 @@ void client_free(struct client *client)
 		return;
 	while (client->calls)
 		client_cancel(client->calls);
+	exec_run_cancel(client->plugin);
+	if (client->pump)
+		event_free(client->pump);
 	http_free(client->http);
+	http_free(client->http_apart);
 	kubeconfig_release(&client->config);
+	free(client->url);
+	free(client->connect_to);
+	free(client->host);
 	free(client);
+}
+
+void client_set_rate(struct client *client, unsigned per_second, unsigned burst)
+{
+	rate_limit_init(&client->rate, per_second, burst);
+}
+
+void client_set_fence(struct client *client, client_fence_fn fence, void *arg)
+{
+	client->fence = fence;
+	client->fence_arg = arg;
+}
+
+uint64_t client_throttled(const struct client *client)
+{
+	return client->throttled;
+}
+
+const char *client_host(const struct client *client)
+{
+	return client->host;
 }
 
 void client_observe(struct client *client, client_observe_fn observe, client_trouble_fn trouble, void *arg)
@@ -102,6 +212,51 @@ const char *client_namespace(const struct client *client)
 	return client->config.namespace;
 }
 
+/* --- Waiting ---------------------------------------------------------------------------------------------- */
+
+static void wait_append(struct client_call *call)
+{
+	struct client *client = call->client;
+
+	call->next_waiting = NULL;
+	if (client->last_waiting)
+		client->last_waiting->next_waiting = call;
+	else
+		client->waiting = call;
+	client->last_waiting = call;
+	event_active(client->pump, 0, 0);
+}
+
+/* call may not be in it. */
+static void wait_remove(struct client_call *call)
+{
+	struct client *client = call->client;
+	struct client_call **at = &client->waiting, *before = NULL;
+
+	while (*at && *at != call) {
+		before = *at;
+		at = &(*at)->next_waiting;
+	}
+	if (!*at)
+		return;
+	*at = call->next_waiting;
+	if (client->last_waiting == call)
+		client->last_waiting = before;
+}
+
+/* The call is over without having been sent. */
+static void fail_call(struct client_call *call, const struct err *err)
+{
+	struct client_response response = { .reason = "", .err = *err };
+
+	err_wrap(&response.err, "%s %.*s", call->method, (int)strcspn(call->path, "?"), call->path);
+	call_unlink(call);
+	call->done(call->arg, &response);
+	call_free(call);
+}
+
+/* --- Credentials ------------------------------------------------------------------------------------------ */
+
 /* Returns whether any credential is another than before. */
 static bool refresh(struct client *client, bool force)
 {
@@ -113,7 +268,135 @@ static bool refresh(struct client *client, bool force)
 	return changed;
 }
 
+static void on_plugin_done(void *arg, struct exec_answer *answer, const struct err *err)
+{
+	struct client *client = arg;
+	bool changed;
+
+	client->plugin = NULL;
+	client->plugin_ran_ns = now_boottime_ns();
+	if (!err) {
+		kubeconfig_take(&client->config, answer, &changed);
+		client->generation++;
+		client->plugin_wanted = false;
+		event_active(client->pump, 0, 0);
+		return;
+	}
+	if (client->trouble)
+		client->trouble(client->arg, err);
+	/* Those that wait now, not those that their callbacks add; callbacks may also cancel some. */
+	size_t n = 0;
+	for (const struct client_call *call = client->waiting; call; call = call->next_waiting)
+		n++;
+	for (; n > 0 && client->waiting; n--) {
+		struct client_call *call = client->waiting;
+		wait_remove(call);
+		fail_call(call, err);
+	}
+}
+
+static bool plugin_is_due(const struct client *client)
+{
+	if (!client->config.exec)
+		return false;
+	if (client->generation == 0 || client->plugin_wanted)
+		return true;
+	return client->config.expires_ns && now_realtime_ns() >= client->config.expires_ns &&
+	       now_boottime_ns() - client->plugin_ran_ns >= PLUGIN_PAUSE_NS;
+}
+
+/* Whether requests can be sent; else they wait for the plugin. */
+static bool credentials_ready(struct client *client)
+{
+	struct err err = { 0 };
+
+	refresh(client, false);
+	if (client->plugin)
+		return false;
+	if (!plugin_is_due(client))
+		return true;
+	if (exec_run_start(client->base, client->config.exec, on_plugin_done, client, &client->plugin, &err) < 0)
+		on_plugin_done(client, NULL, &err);
+	return false;
+}
+
+/* After a 401, or a handshake that failed: whether trying again may go better. */
+static bool renew(struct client_call *call, int status)
+{
+	struct client *client = call->client;
+
+	if (call->tried_again)
+		return false;
+	call->tried_again = true;
+	bool changed = refresh(client, true);
+	if (!client->config.exec || status != 401)
+		return changed;
+	/* Another call's 401 may have renewed it already. */
+	if (call->generation == client->generation)
+		client->plugin_wanted = true;
+	return true;
+}
+
+/* --- Sending ---------------------------------------------------------------------------------------------- */
+
 static int call_send(struct client_call *call, struct err *err);
+
+static bool is_write(const struct client_call *call)
+{
+	return !call->apart && strcmp(call->method, "GET") != 0;
+}
+
+static void send_or_fail(struct client_call *call)
+{
+	struct client *client = call->client;
+	struct err err = { 0 };
+
+	wait_remove(call);
+	if (is_write(call) && client->fence && !client->fence(client->fence_arg))
+		err_set(&err, EPERM, "not sent: this replica does not hold the lease");
+	else
+		call_send(call, &err);
+	if (err.code)
+		fail_call(call, &err);
+}
+
+/* The first that may go now. *wait_ns: until the first that may not; once there is one, only exempt ones go. */
+static struct client_call *next_to_send(struct client *client, int64_t *wait_ns)
+{
+	struct client_call *call;
+
+	for (call = client->waiting; call; call = call->next_waiting) {
+		if (call->exempt || call->apart)
+			return call;
+		if (*wait_ns > 0)
+			continue;
+		*wait_ns = rate_limit_take(&client->rate, now_boottime_ns());
+		if (*wait_ns == 0)
+			return call;
+		client->throttled += !call->throttled;
+		call->throttled = true;
+	}
+	return NULL;
+}
+
+static void pump(evutil_socket_t fd, short what, void *arg)
+{
+	struct client *client = arg;
+	struct client_call *call;
+	int64_t wait_ns = 0;
+
+	(void)fd;
+	(void)what;
+	if (!client->waiting || !credentials_ready(client))
+		return;
+	/* Callbacks may change the list: each look begins at its start. */
+	while ((call = next_to_send(client, &wait_ns)))
+		send_or_fail(call);
+	if (wait_ns > 0)
+		event_add(client->pump, &(struct timeval){ wait_ns / NS_PER_SEC, wait_ns % NS_PER_SEC / 1000 + 1 });
+}
+
+/* --- Answers ---------------------------------------------------------------------------------------------- */
 
 static bool is_json(const struct http_response *http)
 {
@@ -149,10 +432,11 @@ static void on_done(void *arg, const struct http_response *http)
 	call->http_call = NULL;
 	if (client->observe)
 		client->observe(client->arg, call->method, http->status);
-	if (http->status == 401 && !call->tried_again && refresh(client, true)) {
-		call->tried_again = true;
-		if (call_send(call, NULL) == 0)
-			return;
+	/* A new authority's certificate looks like a forged one, until its file is read again. */
+	bool unproven = http->status == 401 || (http->status == 0 && http->err.code == EPROTO);
+	if (unproven && renew(call, http->status)) {
+		wait_append(call);
+		return;
 	}
 	if (!http->err.code && is_json(http))
 		json_parse(http->body, http->len, &response.object, http->status / 100 == 2 ? &response.err : NULL);
@@ -185,10 +469,11 @@ static int call_send(struct client_call *call, struct err *err)
 	_cleanup_strbuf_ struct strbuf accept = STRBUF_INIT(HEADER_MAX);
 	_cleanup_strbuf_ struct strbuf type = STRBUF_INIT(HEADER_MAX);
 	_cleanup_strbuf_ struct strbuf token = STRBUF_INIT(HEADER_MAX);
-	const char *headers[4] = { 0 };
+	const char *headers[CLIENT_HEADERS_MAX + 4] = { 0 };
 	size_t n = 0;
 
-	strbuf_addf(&url, "%s%s", config->server, call->path);
+	call->generation = call->client->generation;
+	strbuf_addf(&url, "%s%s", call->client->url ? call->client->url : config->server, call->path);
 	strbuf_addf(&accept, "Accept: %s", call->accept ? call->accept : "application/json");
 	headers[n++] = strbuf_str(&accept);
 	if (call->body) {
@@ -199,6 +484,8 @@ static int call_send(struct client_call *call, struct err *err)
 		strbuf_addf(&token, "Authorization: Bearer %s", config->token.text);
 		headers[n++] = strbuf_str(&token);
 	}
+	for (size_t i = 0; config->headers && config->headers[i] && i < CLIENT_HEADERS_MAX; i++)
+		headers[n++] = config->headers[i];
 	if (strbuf_failed(&url) || strbuf_failed(&accept) || strbuf_failed(&type) || strbuf_failed(&token))
 		return err_set(err, EFBIG, "%s: URL or header too long", call->method);
 	struct http_request request = {
@@ -210,8 +497,11 @@ static int call_send(struct client_call *call, struct err *err)
 		.deadline_ns = call->deadline_ns,
 		.answer_max = call->answer_max,
 		.tls = { config->ca.text, config->certificate.text, config->key.text, config->insecure },
+		.proxy = config->proxy,
+		.connect_to = call->client->connect_to,
 	};
-	return http_start(call->client->http, &request, call->data ? on_data : NULL, on_done, call, &call->http_call, err);
+	struct http *http = call->apart ? call->client->http_apart : call->client->http;
+	return http_start(http, &request, call->data ? on_data : NULL, on_done, call, &call->http_call, err);
 }
 
 static int copy(const char *text, char **ret_copy)
@@ -236,19 +526,16 @@ int client_start(struct client *client, const struct client_request *request, cl
 	call->method = request->method;
 	call->deadline_ns = request->deadline_ns ? request->deadline_ns : CLIENT_DEADLINE_NS;
 	call->answer_max = request->answer_max ? request->answer_max : CLIENT_OBJECT_MAX;
+	call->exempt = request->exempt;
+	call->apart = request->apart;
 	call->data = request->data;
 	call->done = done;
 	call->arg = arg;
-	refresh(client, false);
-	int r = call_send(call, err);
-	if (r < 0) {
-		call_free(call);
-		return r;
-	}
 	call->next = client->calls;
 	if (call->next)
 		call->next->prev = call;
 	client->calls = call;
+	wait_append(call);
 	if (ret_call)
 		*ret_call = call;
 	return 0;
@@ -259,6 +546,7 @@ void client_cancel(struct client_call *call)
 	if (!call)
 		return;
 	http_cancel(call->http_call);
+	wait_remove(call);
 	call_unlink(call);
 	call_free(call);
 }

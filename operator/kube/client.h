@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The API server as functions: read, create, apply, delete, and raw requests
- * for lists and watches. Adds our credentials, renews them (every minute, and
- * at once after a 401, which is then tried once more), parses answers.
+ * for lists and watches. Adds our credentials and renews them: files every
+ * minute, a plugin's answer when it ends, and either at once after a 401, which
+ * is then tried once more. Parses answers.
+ *
+ * Requests leave in their order, so many a second (100, after a rest 200 at
+ * once), watches and the Lease apart. Before a write leaves, the fence is asked.
  */
 #ifndef AFTERGLOW_OPERATOR_KUBE_CLIENT_H
 #define AFTERGLOW_OPERATOR_KUBE_CLIENT_H
@@ -38,6 +42,15 @@ typedef void (*client_trouble_fn)(void *arg, const struct err *err);
 int client_new(struct event_base *base, struct kubeconfig *config, struct client **ret_client, struct err *err);
 void client_free(struct client *client); /* drops all calls without their callbacks */
 void client_observe(struct client *client, client_observe_fn observe, client_trouble_fn trouble, void *arg);
+/* So many requests a second, and at once after a rest; 0: no limit. */
+void client_set_rate(struct client *client, unsigned per_second, unsigned burst);
+/* Whether we may change anything at this moment: asked right before each write leaves, the Lease's own apart. */
+typedef bool (*client_fence_fn)(void *arg);
+void client_set_fence(struct client *client, client_fence_fn fence, void *arg);
+/* Requests that had to wait for the rate limit so far. */
+uint64_t client_throttled(const struct client *client);
+/* "10.0.0.1:443", for metrics. */
+const char *client_host(const struct client *client);
 /* "https://10.0.0.1:443" */
 const char *client_server(const struct client *client);
 /* Of the kubeconfig's context, or of our pod. */
@@ -51,9 +64,11 @@ struct client_request {
 	const char *body; /* NULL: none */
 	int64_t deadline_ns; /* 0: CLIENT_DEADLINE_NS */
 	size_t answer_max; /* 0: CLIENT_OBJECT_MAX */
+	bool exempt; /* from the rate limit */
+	bool apart; /* over connections of its own, exempt, and not fenced: for the Lease */
 	http_data_fn data; /* NULL: one answer; else a stream of bytes, of which done gets none */
 };
-/* Calls done once unless cancelled. */
+/* Calls done once unless cancelled; never before it returns. */
 int client_start(struct client *client, const struct client_request *request, client_done_fn done, void *arg,
 		 struct client_call **ret_call, struct err *err);
 void client_cancel(struct client_call *call);

@@ -241,6 +241,167 @@ static void calls_can_be_cancelled_from_inside_their_own_stream(void **state)
 	fake_server_stop(&server);
 }
 
+static bool allow_none(void *arg)
+{
+	++*(int *)arg;
+	return false;
+}
+
+static void a_fenced_write_does_not_leave_and_a_read_does(void **state)
+{
+	static const struct exchange script[] = { { "GET", "/pods/x", 200, "{}" } };
+	struct fake_server server;
+	struct outcome write = { 0 }, read = { 0 };
+	_cleanup_json_ cJSON *object = pod();
+	struct err err = { 0 };
+	int asked = 0;
+	(void)state;
+
+	fake_server_start(&server, script, ARRAY_SIZE(script));
+	struct client *client = fake_client(&server, NULL);
+	client_set_fence(client, allow_none, &asked);
+	assert_int_equal(client_create(client, object, keep, &write, &err), 0);
+	assert_false(write.done); /* never before it returns */
+	turn_until(server.base, &write.done);
+	assert_int_equal(write.status, 0);
+	assert_int_equal(write.code, EPERM);
+	assert_false(write.maybe_done);
+	assert_non_null(strstr(write.text, "POST /api/v1/namespaces/ns/pods: not sent: this replica does not hold the lease"));
+	assert_int_equal(client_get(client, resource_find("v1", "Pod"), "ns", "x", keep, &read, &err), 0);
+	turn_until(server.base, &read.done);
+	assert_int_equal(read.status, 200);
+	assert_int_equal(asked, 1);
+	cJSON_Delete(read.object);
+	client_free(client);
+	fake_server_stop(&server);
+}
+
+static void requests_wait_for_their_turn_and_exempt_ones_pass_them(void **state)
+{
+	static const struct exchange script[] = {
+		{ "GET", "/", 200, "{}" }, /* two connections: in either order */
+		{ "GET", "/", 200, "{}" },
+	};
+	struct fake_server server;
+	struct outcome o[3] = { 0 };
+	struct client_request requests[] = { { .method = "GET", .path = "/first" },
+					     { .method = "GET", .path = "/never" },
+					     { .method = "GET", .path = "/exempt", .exempt = true } };
+	struct client_call *calls[3];
+	(void)state;
+
+	fake_server_start(&server, script, ARRAY_SIZE(script));
+	struct client *client = fake_client(&server, NULL);
+	client_set_rate(client, 1, 1); /* a second between two: the script is over by then, or the wait is cancelled */
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(client_start(client, &requests[i], keep, &o[i], &calls[i], NULL), 0);
+	turn_until(server.base, &o[2].done);
+	turn_until(server.base, &o[0].done);
+	assert_false(o[1].done);
+	assert_int_equal(client_throttled(client), 1);
+	client_cancel(calls[1]);
+	cJSON_Delete(o[0].object);
+	cJSON_Delete(o[2].object);
+	client_free(client);
+	fake_server_stop(&server);
+}
+
+/* A client whose credentials a shell script gives. */
+static struct client *plugin_client(struct fake_server *server, const char *script)
+{
+	struct strbuf text = STRBUF_INIT(8192);
+	struct kubeconfig config;
+	struct client *client = NULL;
+	struct err err = { 0 };
+
+	strbuf_addf(&text,
+		    "{\"current-context\":\"a\",\"contexts\":[{\"name\":\"a\",\"context\":{\"cluster\":\"b\",\"user\":\"c\"}}],"
+		    "\"clusters\":[{\"name\":\"b\",\"cluster\":{\"server\":\"%s\"}}],\"users\":[{\"name\":\"c\",\"user\":{\"exec\":{"
+		    "\"apiVersion\":\"client.authentication.k8s.io/v1\",\"command\":\"sh\",\"args\":[\"-c\",\"%s\"]}}}]}",
+		    server->url, script);
+	if (kubeconfig_parse(strbuf_str(&text), text.len, "kc", &config, &err) < 0)
+		fail_msg("%s", err_text(&err));
+	strbuf_release(&text);
+	assert_int_equal(client_new(server->base, &config, &client, &err), 0);
+	return client;
+}
+
+#define PLUGIN_ANSWER "echo '{\\\"kind\\\":\\\"ExecCredential\\\",\\\"apiVersion\\\":\\\"client.authentication.k8s.io/v1\\\"," \
+		      "\\\"status\\\":{\\\"token\\\":\\\"'$(wc -l < %s)'\\\"}}'"
+
+/* The token is how often the plugin has run. */
+static void a_plugin_is_called_once_for_all_and_again_after_a_401(void **state)
+{
+	static const struct exchange script[] = {
+		{ "GET", "/a", 200, "{}" }, { "GET", "/b", 200, "{}" }, { "GET", "/c", 401, "{}" },
+		{ "GET", "/c", 200, "{}" }, { "GET", "/d", 401, "{}" }, { "GET", "/d", 401, "{}" },
+	};
+	static const char *const paths[] = { "/a", "/b", "/c", "/d" };
+	static const int statuses[] = { 200, 200, 200, 401 };
+	char file[] = "/tmp/client-test-XXXXXX", command[1024];
+	_cleanup_close_ int fd = mkstemp(file);
+	struct fake_server server;
+	(void)state;
+
+	snprintf(command, sizeof(command), "echo >> %s; " PLUGIN_ANSWER, file, file);
+	fake_server_start(&server, script, ARRAY_SIZE(script));
+	struct client *client = plugin_client(&server, command);
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		struct outcome o = { 0 };
+		struct client_request request = { .method = "GET", .path = paths[i] };
+		assert_int_equal(client_start(client, &request, keep, &o, NULL, NULL), 0);
+		turn_until(server.base, &o.done);
+		assert_int_equal(o.status, statuses[i]);
+		cJSON_Delete(o.object);
+	}
+	assert_string_equal(strbuf_str(&server.tokens), "Bearer 1\nBearer 1\nBearer 1\nBearer 2\nBearer 2\nBearer 3\n");
+	client_free(client);
+	fake_server_stop(&server);
+	unlink(file);
+}
+
+static void when_the_plugin_fails_those_that_wait_hear_why(void **state)
+{
+	struct fake_server server;
+	struct outcome o[2] = { 0 };
+	struct client_request request = { .method = "GET", .path = "/a?b=c" };
+	(void)state;
+
+	fake_server_start(&server, NULL, 0);
+	struct client *client = plugin_client(&server, "exit 7");
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(client_start(client, &request, keep, &o[i], NULL, NULL), 0);
+	turn_until(server.base, &o[1].done);
+	assert_true(o[0].done);
+	assert_non_null(strstr(o[1].text, "GET /a: kc: users[0].user.exec: sh ended with exit code 7"));
+	client_free(client);
+	fake_server_stop(&server);
+}
+
+static void a_server_may_be_known_by_another_name(void **state)
+{
+	static const struct exchange script[] = { { "GET", "/api", 200, "{}" } };
+	struct fake_server server;
+	struct kubeconfig config = { .namespace = strdup("default"), .tls_server_name = strdup("kubernetes.default") };
+	struct client *client = NULL;
+	struct outcome o = { 0 };
+	struct client_request request = { .method = "GET", .path = "/api" };
+	struct err err = { 0 };
+	(void)state;
+
+	fake_server_start(&server, script, ARRAY_SIZE(script));
+	config.server = strdup(server.url);
+	config.token_read_ns = config.files_read_ns = INT64_MAX / 2;
+	assert_int_equal(client_new(server.base, &config, &client, &err), 0);
+	assert_non_null(strstr(client_host(client), "127.0.0.1:"));
+	assert_int_equal(client_start(client, &request, keep, &o, NULL, NULL), 0);
+	turn_until(server.base, &o.done);
+	assert_int_equal(o.status, 200);
+	cJSON_Delete(o.object);
+	client_free(client);
+	fake_server_stop(&server);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -250,6 +411,11 @@ int main(void)
 		cmocka_unit_test(a_lost_answer_may_have_been_a_write_and_a_refused_connection_not),
 		cmocka_unit_test(an_answer_above_the_ceiling_is_an_error),
 		cmocka_unit_test(calls_can_be_cancelled_from_inside_their_own_stream),
+		cmocka_unit_test(a_fenced_write_does_not_leave_and_a_read_does),
+		cmocka_unit_test(requests_wait_for_their_turn_and_exempt_ones_pass_them),
+		cmocka_unit_test(a_plugin_is_called_once_for_all_and_again_after_a_401),
+		cmocka_unit_test(when_the_plugin_fails_those_that_wait_hear_why),
+		cmocka_unit_test(a_server_may_be_known_by_another_name),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -173,6 +173,7 @@ static int ask(struct elector *e, const struct lease_step *step, struct err *err
 		.path = strbuf_str(&path),
 		.body = body,
 		.deadline_ns = LEASE_REQUEST_NS,
+		.apart = true,
 	};
 	e->asked = step->action;
 	e->sent_ns = now_boottime_ns();
@@ -303,6 +304,11 @@ void elector_stop(struct elector *e, void (*done)(void *arg), void *arg)
 bool elector_is_leader(const struct elector *e)
 {
 	return lease_is_held(&e->lease, now_boottime_ns());
+}
+
+bool elector_is_overdue(const struct elector *e)
+{
+	return e->lease.held && !elector_is_leader(e);
 }
 
 const char *elector_identity(const struct elector *e)

@@ -31,7 +31,7 @@ struct http_call {
 	struct http_call *next, *prev;
 	enum call_state state;
 	CURL *easy;
-	struct curl_slist *headers;
+	struct curl_slist *headers, *connect_to;
 	http_data_fn data;
 	http_done_fn done;
 	void *arg;
@@ -44,7 +44,7 @@ struct http {
 	struct event_base *base;
 	CURLM *multi;
 	struct event *timer, *queue;
-	struct http_call *calls;
+	struct http_call *calls, *last_call; /* in the order in which they came */
 };
 
 static void call_unlink(struct http_call *call)
@@ -55,6 +55,8 @@ static void call_unlink(struct http_call *call)
 		call->http->calls = call->next;
 	if (call->next)
 		call->next->prev = call->prev;
+	else
+		call->http->last_call = call->prev;
 }
 
 static void call_free(struct http_call *call)
@@ -65,6 +67,7 @@ static void call_free(struct http_call *call)
 		curl_multi_remove_handle(call->http->multi, call->easy);
 	curl_easy_cleanup(call->easy);
 	curl_slist_free_all(call->headers);
+	curl_slist_free_all(call->connect_to);
 	strbuf_release(&call->answer);
 	free(call);
 }
@@ -220,8 +223,9 @@ static int on_timer(CURLM *multi, long timeout_ms, void *arg)
 
 /*
  * A network that swallows packets must be noticed within 50 s: probes after
- * 30 s of silence, every 10 s; and 45 s after which unanswered data, probes
- * included, end the connection (tcp(7), TCP_USER_TIMEOUT).
+ * 30 s of silence, every 5 s; and 45 s after which unanswered data, probes
+ * included, end the connection. That is looked at when a probe is due (tcp(7),
+ * TCP_USER_TIMEOUT): with one every 10 s it would be at 50 s.
  */
 static int on_new_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
 {
@@ -229,7 +233,7 @@ static int on_new_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
 		int level, option, value;
 	} options[] = {
 		{ SOL_SOCKET, SO_KEEPALIVE, 1 },      { IPPROTO_TCP, TCP_KEEPIDLE, 30 },
-		{ IPPROTO_TCP, TCP_KEEPINTVL, 10 },   { IPPROTO_TCP, TCP_KEEPCNT, 3 },
+		{ IPPROTO_TCP, TCP_KEEPINTVL, 5 },   { IPPROTO_TCP, TCP_KEEPCNT, 3 },
 		{ IPPROTO_TCP, TCP_USER_TIMEOUT, 45000 },
 	};
 
@@ -296,6 +300,10 @@ static void set_request(struct http_call *call, const struct http_request *reque
 	if (request->direct)
 		curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
 	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(request->deadline_ns / NS_PER_MS));
+	if (request->proxy)
+		curl_easy_setopt(easy, CURLOPT_PROXY, request->proxy);
+	if (call->connect_to)
+		curl_easy_setopt(easy, CURLOPT_CONNECT_TO, call->connect_to);
 }
 
 static void set_constants(struct http_call *call)
@@ -343,17 +351,20 @@ int http_start(struct http *http, const struct http_request *request, http_data_
 	strbuf_init(&call->answer, request->answer_max);
 	call->easy = curl_easy_init();
 	call->headers = copy_headers(request->headers);
-	if (!call->easy || !call->headers) {
+	call->connect_to = request->connect_to ? curl_slist_append(NULL, request->connect_to) : NULL;
+	if (!call->easy || !call->headers || !request->connect_to != !call->connect_to) {
 		call_free(call);
 		return err_set(err, ENOMEM, "HTTP request");
 	}
 	set_constants(call);
 	set_tls(call->easy, &request->tls);
 	set_request(call, request);
-	call->next = http->calls;
-	if (call->next)
-		call->next->prev = call;
-	http->calls = call;
+	call->prev = http->last_call;
+	if (call->prev)
+		call->prev->next = call;
+	else
+		http->calls = call;
+	http->last_call = call;
 	event_active(http->queue, 0, 0);
 	if (ret_call)
 		*ret_call = call;

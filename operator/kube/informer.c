@@ -344,6 +344,7 @@ static void start_watch(struct informer *informer, const struct reflector_step *
 		.path = strbuf_str(&path),
 		.accept = accept_of(informer, false),
 		.deadline_ns = step->timeout_s * NS_PER_SEC + WATCH_GRACE_NS,
+		.exempt = true,
 		.data = on_watch_data,
 	};
 	if (client_start(informer->client, &request, on_watch_done, informer, &informer->call, &informer->trouble) < 0)

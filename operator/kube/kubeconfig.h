@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the API server is and how to prove who we are: from a kubeconfig file,
- * or from the service account that every pod carries. Everything stays in
- * memory: no credential is written to a file or named in an error.
+ * Where the API server is and how to prove who we are: from kubeconfig files
+ * (kubeconfig_parse.c), or from the service account that every pod carries.
+ * Everything stays in memory: no credential is written to a file or named in an
+ * error.
  */
 #ifndef AFTERGLOW_OPERATOR_KUBE_KUBECONFIG_H
 #define AFTERGLOW_OPERATOR_KUBE_KUBECONFIG_H
@@ -11,6 +12,7 @@
 #include <stdint.h>
 
 #include "lib/err.h"
+#include "operator/kube/exec_plugin.h"
 
 /* Where the kubelet mounts the service account. */
 #define SERVICE_ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -29,17 +31,29 @@ struct kubeconfig {
 	struct credential certificate;
 	struct credential key;
 	struct credential token;
+	char *proxy; /* proxy-url, NULL: as the environment says (HTTPS_PROXY) */
+	char *tls_server_name; /* what the server's certificate is for, NULL: the host of server */
+	char **headers; /* more of each request's, NULL-terminated, or NULL: impersonation, a password */
+	struct exec_spec *exec; /* a plugin that gives token and certificate, or NULL */
+	int64_t expires_ns; /* when its answer does, in nanoseconds since 1970; 0: never */
 	int64_t token_read_ns; /* boot time of the last look at the files */
 	int64_t files_read_ns;
 };
 
 void kubeconfig_release(struct kubeconfig *k);
+#define _cleanup_kubeconfig_ _cleanup_(kubeconfig_release)
 
 /* Reads text as a kubeconfig; name and the directory of name are for errors and relative files. */
 int kubeconfig_parse(const char *text, size_t len, const char *name, struct kubeconfig *ret_config, struct err *err);
 
-/* Reads the file (at most 1 MiB) and parses it. */
-int kubeconfig_load(const char *path, struct kubeconfig *ret_config, struct err *err);
+/* Reads the file (at most 1 MiB) and parses it. context NULL: the current one. */
+int kubeconfig_load(const char *path, const char *context, struct kubeconfig *ret_config, struct err *err);
+/*
+ * Reads what $KUBECONFIG may hold: files separated by ':', of which the first
+ * that says something wins, and those that are not there count as empty. context
+ * NULL: the current one. -ENOENT: none is there.
+ */
+int kubeconfig_load_list(const char *paths, const char *context, struct kubeconfig *ret_config, struct err *err);
 
 /*
  * The pod's own: host and port are KUBERNETES_SERVICE_HOST and _PORT (NULL or
@@ -54,5 +68,16 @@ int kubeconfig_in_cluster(const char *host, const char *port, const char *dir, s
  * and is an error. ret_changed says whether any text is another now.
  */
 int kubeconfig_refresh(struct kubeconfig *k, int64_t now_ns, bool force, bool *ret_changed, struct err *err);
+
+/* Puts the plugin's answer in the place of what was there before, and empties it. */
+void kubeconfig_take(struct kubeconfig *k, struct exec_answer *answer, bool *ret_changed);
+
+/* For those that read configurations: */
+
+void credential_release(struct credential *c);
+/* Reads c->file into c->text. The old text stays when the file is not readable or empty. */
+int credential_read(struct credential *c, bool *ret_changed, struct err *err);
+/* A name in a URL or header: a line break would let the file write headers of its own. */
+bool is_plain(const char *s);
 
 #endif

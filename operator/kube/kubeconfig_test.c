@@ -22,6 +22,8 @@
 #define CA "    certificate-authority-data: Q0EK\n"
 #define USER "users:\n- name: u\n  user:\n    client-certificate-data: Q0VSVAo=\n    client-key-data: S0VZCg==\n"
 
+#define EXEC(fields) HEAD CLUSTER "users:\n- name: u\n  user: {exec: {apiVersion: client.authentication.k8s.io/v1, " fields "}}\n"
+
 static void inline_certificates_and_the_current_context_are_read(void **state)
 {
 	struct kubeconfig k;
@@ -85,7 +87,21 @@ static void errors_name_the_file_and_the_field(void **state)
 		{ HEAD CLUSTER "users:\n- name: u\n  user: {client-key-data: Q0VSVAo=}\n",
 		  "kc: users[0].user.client-certificate: is missing" },
 		{ HEAD CLUSTER "users:\n- name: u\n  user: {token: \"secret\\nX: y\"}\n", "kc: users[0].user.token: holds" },
-		{ HEAD CLUSTER "users:\n- name: u\n  user: {exec: {command: aws}}\n", "kc: users[0].user.exec: is not supported" },
+		{ HEAD CLUSTER "users:\n- name: u\n  user: {exec: {command: aws}}\n", "kc: users[0].user.exec.apiVersion: must be" },
+		{ HEAD CLUSTER "users:\n- name: u\n  user: {exec: {apiVersion: client.authentication.k8s.io/v1}}\n",
+		  "kc: users[0].user.exec.command: is missing" },
+		{ EXEC("command: x, interactiveMode: Always"), "exec.interactiveMode: Always wants a terminal" },
+		{ EXEC("command: x, args: [1]"), "exec.args: must be a list of strings" },
+		{ EXEC("command: x, env: [{name: A}]"), "exec.env: must be a list of {name, value}" },
+		{ EXEC("command: x, env: [{name: \"A=\", value: b}]"), "exec.env: must be a list of {name, value}" },
+		{ HEAD CLUSTER "users:\n- name: u\n  user: {token: secret, exec: {apiVersion: client.authentication.k8s.io/v1, command: x}}\n",
+		  "users[0].user.exec: comes without a token" },
+		{ HEAD CLUSTER "users:\n- name: u\n  user: {auth-provider: {name: gcp}}\n", "user.auth-provider: is not supported" },
+		{ HEAD CLUSTER "users:\n- name: u\n  user: {username: me}\n", "user.username: username and password come together" },
+		{ HEAD CLUSTER "users:\n- name: u\n  user: {as-groups: [x]}\n", "users[0].user.as: is missing" },
+		{ HEAD CLUSTER "users:\n- name: u\n  user: {as: \"x\\r\\ny\"}\n", "users[0].user.as: must be a string without" },
+		{ HEAD CLUSTER "    tls-server-name: a/b\n" USER, "clusters[0].cluster.tls-server-name: must be a host name" },
+		{ HEAD CLUSTER "    proxy-url: ftp://x\n" USER, "clusters[0].cluster.proxy-url: must be an http" },
 	};
 	(void)state;
 
@@ -122,7 +138,7 @@ static void files_are_relative_to_the_kubeconfig_and_read_again(void **state)
 	write_text(dir, "token", "one\n");
 	write_text(dir, "kc", HEAD CLUSTER "    certificate-authority: ca.pem\nusers:\n- name: u\n  user: {tokenFile: token}\n");
 	snprintf(path, sizeof(path), "%s/kc", dir);
-	assert_int_equal(kubeconfig_load(path, &k, &err), 0);
+	assert_int_equal(kubeconfig_load(path, NULL, &k, &err), 0);
 	assert_string_equal(k.token.text, "one");
 
 	write_text(dir, "token", "two\n");
@@ -166,6 +182,91 @@ static void the_service_account_of_a_pod_is_found(void **state)
 	kubeconfig_release(&k);
 }
 
+static void a_plugin_is_read_with_its_words_and_what_it_is_told(void **state)
+{
+	static const char text[] =
+		HEAD CLUSTER CA "    extensions:\n    - {name: client.authentication.k8s.io/exec, extension: {audience: me}}\n"
+		"users:\n- name: u\n  user:\n    exec:\n      apiVersion: client.authentication.k8s.io/v1beta1\n"
+		"      command: ./bin/plugin\n      args: [get, \"a b\"]\n      env: [{name: X, value: \"1=2\"}]\n"
+		"      installHint: get it\n      provideClusterInfo: true\n";
+	struct kubeconfig k;
+	struct err err = { 0 };
+	(void)state;
+
+	if (kubeconfig_parse(text, strlen(text), "/home/me/.kube/config", &k, &err) < 0)
+		fail_msg("%s", err_text(&err));
+	assert_string_equal(k.exec->where, "/home/me/.kube/config: users[0].user.exec");
+	assert_string_equal(k.exec->command, "/home/me/.kube/./bin/plugin");
+	assert_string_equal(k.exec->args[1], "a b");
+	assert_null(k.exec->args[2]);
+	assert_string_equal(k.exec->env[0], "X=1=2");
+	assert_string_equal(k.exec->hint, "get it");
+	assert_string_equal(k.exec->info,
+			    "{\"spec\":{\"interactive\":false,\"cluster\":{\"server\":\"https://10.0.0.1:6443/\","
+			    "\"certificate-authority-data\":\"Q0EK\",\"config\":{\"audience\":\"me\"}}},"
+			    "\"kind\":\"ExecCredential\",\"apiVersion\":\"client.authentication.k8s.io/v1beta1\"}");
+	kubeconfig_release(&k);
+}
+
+static void headers_come_of_a_password_and_of_impersonation(void **state)
+{
+	static const char *const wanted[] = { "Authorization: Basic bWU6c2VjcmV0", "Impersonate-User: jane doe",
+					      "Impersonate-Uid: 7", "Impersonate-Group: a", "Impersonate-Group: b",
+					      "Impersonate-Extra-acme.com%2Fproject: x" };
+	static const char text[] = HEAD CLUSTER "    proxy-url: socks5://p:1080\n    tls-server-name: kubernetes\n"
+		"users:\n- name: u\n  user: {username: me, password: secret, as: jane doe, as-uid: \"7\", as-groups: [a, b], "
+		"as-user-extra: {acme.com/project: [x]}}\n";
+	struct kubeconfig k;
+	struct err err = { 0 };
+	(void)state;
+
+	if (kubeconfig_parse(text, strlen(text), "kc", &k, &err) < 0)
+		fail_msg("%s", err_text(&err));
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
+		assert_string_equal(k.headers[i], wanted[i]);
+	assert_null(k.headers[ARRAY_SIZE(wanted)]);
+	assert_string_equal(k.proxy, "socks5://p:1080");
+	assert_string_equal(k.tls_server_name, "kubernetes");
+	kubeconfig_release(&k);
+}
+
+/* The first file has the context, the second the cluster and another of that context, the third the user. */
+static void of_several_files_the_first_that_says_something_wins(void **state)
+{
+	char dir[] = "/tmp/kubeconfig-test-XXXXXX", list[512];
+	struct kubeconfig k;
+	struct err err = { 0 };
+	(void)state;
+
+	assert_non_null(mkdtemp(dir));
+	write_text(dir, "1", "contexts:\n- {name: here, context: {cluster: c, user: u, namespace: one}}\n");
+	write_text(dir, "2", "current-context: here\ncontexts:\n- {name: here, context: {cluster: c, user: x, namespace: two}}\n"
+			     "- {name: there, context: {cluster: d, user: u}}\n" CLUSTER "- {name: d, cluster: {server: http://d}}\n");
+	write_text(dir, "3", "current-context: there\nusers:\n- {name: u, user: {tokenFile: token}}\n");
+	write_text(dir, "token", "t\n");
+	snprintf(list, sizeof(list), "%s/none:%s/1::%s/2:%s/3", dir, dir, dir, dir);
+	if (kubeconfig_load_list(list, NULL, &k, &err) < 0)
+		fail_msg("%s", err_text(&err));
+	assert_string_equal(k.namespace, "one");
+	assert_string_equal(k.server, "https://10.0.0.1:6443");
+	assert_string_equal(k.token.text, "t");
+	kubeconfig_release(&k);
+	assert_int_equal(kubeconfig_load_list(list, "there", &k, &err), 0);
+	assert_string_equal(k.server, "http://d");
+	kubeconfig_release(&k);
+	assert_true(kubeconfig_load_list(list, "nowhere", &k, &err) < 0);
+	assert_non_null(strstr(err_text(&err), "contexts has no entry named \"nowhere\""));
+
+	/* An error names the file that it is in. */
+	write_text(dir, "3", "users:\n- {name: u, user: {tokenFile: gone}}\n");
+	assert_true(kubeconfig_load_list(list, NULL, &k, &err) < 0);
+	assert_non_null(strstr(err_text(&err), "/3: users[0].user.tokenFile: open"));
+	write_text(dir, "2", "a: [\n");
+	assert_true(kubeconfig_load_list(list, NULL, &k, &err) < 0);
+	assert_non_null(strstr(err_text(&err), "/2: "));
+	assert_int_equal(kubeconfig_load_list("/nowhere/a:/nowhere/b", NULL, &k, &err), -ENOENT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -174,6 +275,9 @@ int main(void)
 		cmocka_unit_test(errors_name_the_file_and_the_field),
 		cmocka_unit_test(files_are_relative_to_the_kubeconfig_and_read_again),
 		cmocka_unit_test(the_service_account_of_a_pod_is_found),
+		cmocka_unit_test(a_plugin_is_read_with_its_words_and_what_it_is_told),
+		cmocka_unit_test(headers_come_of_a_password_and_of_impersonation),
+		cmocka_unit_test(of_several_files_the_first_that_says_something_wins),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
