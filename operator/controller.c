@@ -24,6 +24,8 @@
 #define RECONCILES_MAX 16
 /* Events of a cluster come in bursts; and two operators that undo each other's work must not do so at full speed. */
 #define PACE_NS (100 * NS_PER_MS)
+/* A death is three or four looks: at it, at its evidence, at the empty place, at the new pod. They need not wait. */
+#define BURST 5
 #define KEY_MAX 512
 
 struct controller {
@@ -232,6 +234,7 @@ int controller_new(const struct controller_options *options, struct controller *
 	c->o = *options;
 	workqueue_init(&c->queue);
 	c->queue.pace_ns = PACE_NS;
+	c->queue.burst = BURST;
 	c->wake = evtimer_new(options->base, run, c);
 	int r = c->wake ? new_watches(c, err) : err_set(err, ENOMEM, "controller");
 	if (r == 0)

@@ -16,6 +16,8 @@
 #define CLAIM_ABSENT_NS (10 * NS_PER_SEC)
 #define LAUNCHER_NS (300 * NS_PER_SEC)
 #define KEY_MAX 512
+/* Pods are created side by side. So many writes of all clusters together; but each cluster may always have one. */
+#define WRITES_MAX 24
 
 /* What is known of a namespace without a watch. */
 struct namespace_facts {
@@ -29,6 +31,13 @@ struct reconciler {
 	struct strmap namespaces; /* name -> struct namespace_facts */
 	struct reconcile *reconciles;
 	size_t n_reconciles;
+	size_t n_writes; /* that are not answered yet */
+};
+
+/* One operation of a plan, as its answer finds it. */
+struct step {
+	struct reconcile *reconcile;
+	const struct plan_op *op;
 };
 
 struct reconcile {
@@ -37,9 +46,14 @@ struct reconcile {
 	char *key; /* "namespace/name" */
 	char *namespace;
 	struct plan plan;
-	size_t at; /* the operation that runs */
+	struct step *steps; /* as many as the plan has operations */
+	size_t at; /* the next operation */
+	size_t in_flight;
 	int64_t started_ns;
 	bool name_taken; /* a pod of that name existed: look again soon */
+	bool maybe_done; /* a write without an answer may have been carried out */
+	struct err trouble; /* the first: no operation is started after it */
+	int64_t retry_after_ns;
 };
 
 /* --- Execution ------------------------------------------------------------------------------------------ */
@@ -51,6 +65,7 @@ static void reconcile_free(struct reconcile *r)
 	if (!r)
 		return;
 	plan_release(&r->plan);
+	free(r->steps);
 	free(r->key);
 	free(r->namespace);
 	free(r);
@@ -175,57 +190,94 @@ static void log_op(const struct reconcile *r, const struct plan_op *op, const st
 			 name ? name : "", response->status == 409 ? " (exists already)" : "");
 }
 
+static void note_trouble(struct reconcile *r, int64_t retry_after_ns, const struct err *err)
+{
+	if (!r->trouble.code)
+		r->trouble = *err;
+	r->retry_after_ns = MAX(r->retry_after_ns, retry_after_ns);
+}
+
 static void on_op_done(void *arg, struct client_response *response)
 {
-	struct reconcile *r = arg;
+	const struct step *step = arg;
+	struct reconcile *r = step->reconcile;
 	struct reconciler *c = r->reconciler;
-	const struct plan_op *op = &r->plan.ops[r->at];
+	const struct plan_op *op = step->op;
 	enum verdict verdict = judge(op, response);
 
 	metrics_add(c->o.metrics, METRIC_OPERATIONS, 1, "operation=\"%s\",kind=\"%s\",result=\"%s\"", op_name(op->kind),
 		    json_str(op->body, "kind"), verdict == WENT_WELL ? "ok" : "error");
+	r->in_flight--;
+	c->n_writes--;
 	take_answer(r, op, response);
-	if (verdict == WENT_WELL) {
+	if (verdict == WENT_WELL)
 		log_op(r, op, response);
-		r->at++;
-		run_next(r);
-		return;
-	}
-	if (response->maybe_done)
-		informer_resync(watches_informer(c->o.watches, WATCH_PODS));
-	fail(r, response->retry_after_ns, &response->err);
+	else
+		note_trouble(r, response->retry_after_ns, &response->err);
+	r->maybe_done |= verdict != WENT_WELL && response->maybe_done;
+	run_next(r);
 }
 
-static int start_op(struct reconcile *r, const struct plan_op *op, struct err *err)
+static int start_op(struct step *step, struct err *err)
 {
-	struct client *client = r->reconciler->o.client;
+	struct client *client = step->reconcile->reconciler->o.client;
+	const struct plan_op *op = step->op;
 
 	switch (op->kind) {
 	case PLAN_APPLY:
-		return client_apply(client, op->body, NULL, on_op_done, r, err);
+		return client_apply(client, op->body, NULL, on_op_done, step, err);
 	case PLAN_STATUS:
-		return client_apply(client, op->body, "status", on_op_done, r, err);
+		return client_apply(client, op->body, "status", on_op_done, step, err);
 	case PLAN_CREATE:
 	case PLAN_EVENT:
-		return client_create(client, op->body, on_op_done, r, err);
+		return client_create(client, op->body, on_op_done, step, err);
 	case PLAN_DELETE:
-		return client_delete(client, op->body, -1, on_op_done, r, err);
+		return client_delete(client, op->body, -1, on_op_done, step, err);
 	}
 	return err_set(err, EINVAL, "operation %d", (int)op->kind);
 }
 
-static void run_next(struct reconcile *r)
+/* In their order, each when the one before is answered; but creations that follow each other go together. */
+static bool may_start_next(const struct reconcile *r)
 {
+	const struct reconciler *c = r->reconciler;
+	const struct plan_op *next = &r->plan.ops[r->at];
+
+	if (r->trouble.code || r->at >= r->plan.n_ops || !c->o.may_write(c->o.arg))
+		return false;
+	return r->in_flight == 0 || (next->kind == PLAN_CREATE && next[-1].kind == PLAN_CREATE && c->n_writes < WRITES_MAX);
+}
+
+static void start_next(struct reconcile *r)
+{
+	struct step *step = &r->steps[r->at];
 	struct err err = { 0 };
 
-	if (r->at >= r->plan.n_ops) {
-		succeed(r);
-	} else if (!r->reconciler->o.may_write(r->reconciler->o.arg)) {
-		finish(r, "stopped");
-	} else if (start_op(r, &r->plan.ops[r->at], &err) < 0) {
-		err_wrap(&err, "%s", op_name(r->plan.ops[r->at].kind));
-		fail(r, 0, &err);
+	*step = (struct step){ .reconcile = r, .op = &r->plan.ops[r->at++] };
+	if (start_op(step, &err) < 0) {
+		err_wrap(&err, "%s", op_name(step->op->kind));
+		note_trouble(r, 0, &err);
+		return;
 	}
+	r->in_flight++;
+	r->reconciler->n_writes++;
+}
+
+/* The reconcile may be over, and gone, afterwards. */
+static void run_next(struct reconcile *r)
+{
+	while (may_start_next(r))
+		start_next(r);
+	if (r->in_flight > 0)
+		return;
+	if (r->maybe_done)
+		informer_resync(watches_informer(r->reconciler->o.watches, WATCH_PODS));
+	if (r->trouble.code)
+		fail(r, r->retry_after_ns, &r->trouble);
+	else if (r->at >= r->plan.n_ops)
+		succeed(r);
+	else
+		finish(r, "stopped");
 }
 
 /* --- Planning ------------------------------------------------------------------------------------------- */
@@ -307,6 +359,12 @@ static void plan_and_run(struct reconcile *r)
 		return;
 	}
 	log_debug("cluster %s: %zu operations", r->key, r->plan.n_ops);
+	r->steps = calloc(r->plan.n_ops + 1, sizeof(*r->steps));
+	if (!r->steps) {
+		err_set(&err, ENOMEM, "planning");
+		fail(r, 0, &err);
+		return;
+	}
 	run_next(r);
 }
 

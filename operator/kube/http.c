@@ -22,7 +22,7 @@
 #include "lib/units.h"
 
 #define CONNECT_TIMEOUT_MS 10000L
-#define IDLE_CONNECTIONS_MAX 16L
+#define IDLE_CONNECTIONS_MAX 40L /* all that may be busy at once, or each burst would begin with TLS handshakes */
 
 enum call_state { CALL_QUEUED, CALL_RUNNING, CALL_CANCELLED };
 

@@ -17,7 +17,8 @@
 struct workqueue_item {
 	struct workqueue_item *next, *prev;
 	int64_t at_ns;
-	int64_t not_before_ns; /* the pace; 0: none */
+	int64_t paced_ns; /* so far its turns are used up, at the pace */
+	int64_t not_before_ns; /* the burst before that; 0: no pace */
 	unsigned failures;
 	bool ready, delayed, working;
 	bool again; /* added while worked on */
@@ -169,7 +170,8 @@ const char *workqueue_get(struct workqueue *q, int64_t now_ns)
 		return NULL;
 	ready_remove(q, item);
 	item->working = true;
-	item->not_before_ns = q->pace_ns ? now_ns + q->pace_ns : 0;
+	item->paced_ns = MAX(item->paced_ns, now_ns) + q->pace_ns;
+	item->not_before_ns = q->pace_ns ? item->paced_ns - q->burst * q->pace_ns : 0;
 	q->n_working++;
 	return item->key;
 }

@@ -24,6 +24,7 @@ struct workqueue {
 	struct workqueue_item *delayed; /* in no order */
 	size_t n_ready, n_delayed, n_working;
 	int64_t pace_ns; /* least time between two starts of work on the same key; 0: none. Set after init */
+	int burst; /* so many starts come at once after a rest, before the pace holds */
 	uint64_t adds, retries; /* counters for metrics */
 };
 

@@ -200,6 +200,38 @@ static void a_removed_key_does_not_come_again_and_the_others_keep_their_order(vo
 	workqueue_release(&q);
 }
 
+static void after_a_rest_some_starts_come_at_once(void **state)
+{
+	struct workqueue q;
+	int64_t now = 1000;
+	(void)state;
+
+	workqueue_init(&q);
+	q.pace_ns = 100;
+	q.burst = 2;
+	workqueue_add(&q, "a");
+	for (int i = 0; i < 3; i++) {
+		assert_string_equal(workqueue_get(&q, now), "a");
+		workqueue_add(&q, "a");
+		workqueue_done(&q, "a");
+	}
+	assert_null(workqueue_get(&q, now));
+	assert_int_equal(workqueue_next_ns(&q), now + 100);
+	now += 100;
+	assert_string_equal(workqueue_get(&q, now), "a");
+	workqueue_add(&q, "a");
+	workqueue_done(&q, "a");
+	assert_null(workqueue_get(&q, now));
+	now += 1000; /* rested */
+	for (int i = 0; i < 3; i++) {
+		assert_string_equal(workqueue_get(&q, now), "a");
+		workqueue_add(&q, "a");
+		workqueue_done(&q, "a");
+	}
+	assert_null(workqueue_get(&q, now));
+	workqueue_release(&q);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -210,6 +242,7 @@ int main(void)
 		cmocka_unit_test(events_during_failing_work_do_not_defeat_its_delay),
 		cmocka_unit_test(a_new_event_ends_the_wait_of_a_delayed_key),
 		cmocka_unit_test(work_on_one_key_is_paced_and_work_on_others_is_not),
+		cmocka_unit_test(after_a_rest_some_starts_come_at_once),
 		cmocka_unit_test(a_removed_key_does_not_come_again_and_the_others_keep_their_order),
 		cmocka_unit_test(a_delay_set_while_worked_on_starts_after_done),
 	};
