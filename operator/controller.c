@@ -10,6 +10,7 @@
 #include "operator/controller.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <string.h>
 
 #include "lib/log.h"
@@ -26,6 +27,8 @@
 #define PACE_NS (100 * NS_PER_MS)
 /* A death is three or four looks: at it, at its evidence, at the empty place, at the new pod. They need not wait. */
 #define BURST 5
+/* After so long without work, what the work took goes back to the kernel. */
+#define REST_S 2
 #define KEY_MAX 512
 
 struct controller {
@@ -35,7 +38,7 @@ struct controller {
 	struct poller *poller;
 	struct reconciler *reconciler;
 	struct workqueue queue;
-	struct event *wake;
+	struct event *wake, *rest;
 	bool stopping;
 	void (*on_idle)(void *arg);
 	void *on_idle_arg;
@@ -144,10 +147,21 @@ static void check_idle(struct controller *c)
 		TAKE_PTR(c->on_idle)(c->on_idle_arg);
 }
 
+static void on_rest(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+	malloc_trim(0);
+}
+
 static void on_finished(void *arg)
 {
-	wake(arg);
-	check_idle(arg);
+	struct controller *c = arg;
+
+	event_add(c->rest, &(struct timeval){ .tv_sec = REST_S });
+	wake(c);
+	check_idle(c);
 }
 
 static void on_state(void *arg)
@@ -236,7 +250,8 @@ int controller_new(const struct controller_options *options, struct controller *
 	c->queue.pace_ns = PACE_NS;
 	c->queue.burst = BURST;
 	c->wake = evtimer_new(options->base, run, c);
-	int r = c->wake ? new_watches(c, err) : err_set(err, ENOMEM, "controller");
+	c->rest = evtimer_new(options->base, on_rest, c);
+	int r = c->wake && c->rest ? new_watches(c, err) : err_set(err, ENOMEM, "controller");
 	if (r == 0)
 		r = new_recorder(c, err);
 	if (r == 0)
@@ -261,6 +276,8 @@ void controller_free(struct controller *c)
 	recorder_free(c->recorder);
 	if (c->wake)
 		event_free(c->wake);
+	if (c->rest)
+		event_free(c->rest);
 	workqueue_release(&c->queue);
 	free(c);
 }

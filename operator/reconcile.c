@@ -353,7 +353,9 @@ static void plan_and_run(struct reconcile *r)
 		finish(r, "success");
 		return;
 	}
-	if (make_plan(r, cluster, &err) < 0) {
+	int rc = make_plan(r, cluster, &err);
+	watches_drop_views(c->o.watches); /* the plan holds copies */
+	if (rc < 0) {
 		err_wrap(&err, "planning");
 		fail(r, 0, &err);
 		return;

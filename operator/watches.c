@@ -134,6 +134,12 @@ const struct store *watches_store(const struct watches *w, enum watch_kind kind)
 	return informer_store(w->kinds[kind].informer);
 }
 
+void watches_drop_views(struct watches *w)
+{
+	for (size_t i = 0; i < WATCH_KIND_COUNT; i++)
+		informer_drop_views(w->kinds[i].informer);
+}
+
 bool watches_synced(const struct watches *w)
 {
 	return informer_synced(w->kinds[WATCH_CLUSTERS].informer) && informer_synced(w->kinds[WATCH_PODS].informer) &&

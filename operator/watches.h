@@ -31,6 +31,8 @@ void watches_start(struct watches *watches);
 
 struct informer *watches_informer(const struct watches *watches, enum watch_kind kind);
 const struct store *watches_store(const struct watches *watches, enum watch_kind kind);
+/* Frees the views of all kinds: one plan's pods need not wait for the next's. */
+void watches_drop_views(struct watches *watches);
 /* Whether all that planning reads is there: clusters, pods, services. */
 bool watches_synced(const struct watches *watches);
 

@@ -479,6 +479,11 @@ const struct store *informer_store(const struct informer *informer)
 	return &informer->store;
 }
 
+void informer_drop_views(struct informer *informer)
+{
+	store_drop_views(&informer->store);
+}
+
 void informer_learn(struct informer *informer, cJSON *object)
 {
 	/* What the watch has passed already it has told, and maybe the object's end after it. */

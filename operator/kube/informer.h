@@ -39,8 +39,9 @@ void informer_poke(struct informer *informer);
 
 /* Whether the store holds a whole list, and no fresher one is asked for. */
 bool informer_synced(const struct informer *informer);
-/* Views of its objects (store.h) last until the loop's callback that asked returns. */
+/* Views of its objects (store.h) last until the loop's callback that asked returns, or informer_drop_views. */
 const struct store *informer_store(const struct informer *informer);
+void informer_drop_views(struct informer *informer);
 
 /* The answer to a write of ours: read your own writes. Takes the object; an object of another kind is dropped. */
 void informer_learn(struct informer *informer, cJSON *object);
