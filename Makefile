@@ -158,7 +158,7 @@ e2e: deps
 	+@e2e/run.sh browser
 	+@e2e/run.sh cluster
 
-# Every class of death and Ray's own voice, on a quiet machine.
+# Of these, every class of death and Ray's own voice.
 e2e-recorder: deps
 	+@$(MAKE) --no-print-directory all
 	+@e2e/run.sh recorder
@@ -181,7 +181,7 @@ help:
 	@echo 'make demo         the same on a real Kubernetes with Ray (KUBECONFIG_DEMO=path: on yours); make demo-clean'
 	@echo 'make test         unit tests, sanitizers, real kernels, a real kube-apiserver'
 	@echo 'make e2e          tests on a real cluster with real Ray'
-	@echo 'make e2e-recorder each class of death and what Ray says of it, on the real cluster; on a quiet machine'
+	@echo 'make e2e-recorder of these, each class of death and what Ray says of it'
 	@echo 'make fuzz         fuzz every parser (FUZZ_SECONDS=60 each)'
 	@echo 'make bench        the figures behind each performance claim'
 	@echo 'make images       container images into build/images/'

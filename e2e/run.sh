@@ -4,8 +4,7 @@
 #   operator  the operator from build/, as a process here, against a real kube-apiserver; no cluster is needed
 #   browser   report.html in headless Chromium; pictures stay in build/e2e-browser
 #   cluster   everything, installed by Helm on a real cluster, with real Ray
-#   recorder  on the same cluster, each class of death and what Ray's logs say; wants a machine with nothing else to do:
-#             under load some cases see the kubelet or Ray tell things in another order
+#   recorder  of these, each class of death and what Ray's logs say
 # The last two's cluster is left running for the next run; e2e/cluster/down.sh ends it.
 # KUBECONFIG_E2E=path uses a cluster of yours: it must be able to pull or hold the images.
 set -euo pipefail
@@ -46,10 +45,9 @@ export AFTERGLOW_VERSION RAY_IMAGE
 AFTERGLOW_VERSION=$(make -s version)
 RAY_IMAGE=$(images/ray/name.sh)
 # -rs: a test that is skipped says why.
-recorder_cases=(e2e/cases/cluster/test_classes.py e2e/cases/cluster/test_ray_voice.py)
 case $suite in
-recorder) paths=("${recorder_cases[@]}") ;;
-cluster) paths=(e2e/cases/cluster "${recorder_cases[@]/#/--ignore=}") ;;
+recorder) paths=(e2e/cases/cluster/test_{classes,kernel_log,ray_voice}.py) ;;
+cluster) paths=(e2e/cases/cluster) ;;
 *) paths=("e2e/cases/$cases") ;;
 esac
 exec "$venv/bin/python" -m pytest -rs -v --color=no -p no:cacheprovider "${paths[@]}" "$@"

@@ -15,6 +15,9 @@
 #define CLAIM_PRESENT_NS (60 * NS_PER_SEC)
 #define CLAIM_ABSENT_NS (10 * NS_PER_SEC)
 #define LAUNCHER_NS (300 * NS_PER_SEC)
+/* A namespace's Pod Security level: for new pods it counts at once, but it seldom changes. */
+#define SECURITY_NS (30 * NS_PER_SEC)
+#define SECURITY_LABEL "pod-security.kubernetes.io/enforce"
 #define KEY_MAX 512
 /* Pods are created side by side. So many writes of all clusters together; but each cluster may always have one. */
 #define WRITES_MAX 24
@@ -24,6 +27,8 @@ struct namespace_facts {
 	bool claim_exists;
 	int64_t claim_until_ns; /* 0: not known */
 	int64_t launcher_until_ns;
+	char kernel_log_refused[256]; /* why; "": it is not */
+	int64_t security_until_ns;
 };
 
 struct reconciler {
@@ -331,6 +336,7 @@ static int make_plan(struct reconcile *r, const cJSON *cluster, struct err *err)
 		.n_pods = n_pods,
 		.service = find_service(c, r->namespace, cluster),
 		.store_claim_exists = facts->claim_exists,
+		.kernel_log_refused = facts->kernel_log_refused[0] ? facts->kernel_log_refused : NULL,
 		.launcher_configmap_current = now_boottime_ns() < facts->launcher_until_ns,
 		.policy = c->o.policy,
 		.launcher = c->o.launcher,
@@ -370,6 +376,37 @@ static void plan_and_run(struct reconcile *r)
 	run_next(r);
 }
 
+static void observe(struct reconcile *r);
+
+/* Both baseline and restricted refuse the capability. What cannot be read may be either. */
+static void judge_security(const struct client_response *response, const char *namespace, struct namespace_facts *facts)
+{
+	const cJSON *labels = json_get(response->object, "metadata.labels");
+	const char *level = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(labels, SECURITY_LABEL));
+
+	facts->kernel_log_refused[0] = '\0';
+	if (response->status != 200)
+		snprintf(facts->kernel_log_refused, sizeof(facts->kernel_log_refused),
+			 "the Pod Security level of namespace %.63s is not to be read: %.150s", namespace, err_text(&response->err));
+	else if (level && strcmp(level, "privileged") != 0)
+		snprintf(facts->kernel_log_refused, sizeof(facts->kernel_log_refused),
+			 "namespace %.63s enforces the Pod Security level %.63s, which refuses CAP_SYSLOG", namespace, level);
+}
+
+static void on_namespace(void *arg, struct client_response *response)
+{
+	struct reconcile *r = arg;
+	struct namespace_facts *facts = facts_of(r->reconciler, r->namespace);
+
+	if (!facts || (response->status != 200 && response->status != 403 && response->status != 404)) {
+		fail(r, response->retry_after_ns, &response->err);
+		return;
+	}
+	judge_security(response, r->namespace, facts);
+	facts->security_until_ns = now_boottime_ns() + SECURITY_NS;
+	observe(r);
+}
+
 static void on_claim(void *arg, struct client_response *response)
 {
 	struct reconcile *r = arg;
@@ -385,7 +422,7 @@ static void on_claim(void *arg, struct client_response *response)
 		log_warning("cluster %s: counts as absent: %s", r->key, err_text(&response->err));
 	facts->claim_exists = exists;
 	facts->claim_until_ns = now_boottime_ns() + (exists ? CLAIM_PRESENT_NS : CLAIM_ABSENT_NS);
-	plan_and_run(r);
+	observe(r);
 }
 
 static void observe(struct reconcile *r)
@@ -393,12 +430,17 @@ static void observe(struct reconcile *r)
 	struct reconciler *c = r->reconciler;
 	const char *claim = c->o.policy->store_claim;
 	const struct namespace_facts *facts = facts_of(c, r->namespace);
+	int64_t now = now_boottime_ns();
 	struct err err = { 0 };
+	int rc = 0;
 
-	if (!claim || (facts && now_boottime_ns() < facts->claim_until_ns))
+	if (claim && (!facts || now >= facts->claim_until_ns))
+		rc = client_get(c->o.client, resource_find("v1", "PersistentVolumeClaim"), r->namespace, claim, on_claim, r, &err);
+	else if (c->o.policy->kernel_log && (!facts || now >= facts->security_until_ns))
+		rc = client_get(c->o.client, resource_find("v1", "Namespace"), NULL, r->namespace, on_namespace, r, &err);
+	else
 		plan_and_run(r);
-	else if (client_get(c->o.client, resource_find("v1", "PersistentVolumeClaim"), r->namespace, claim, on_claim, r,
-			    &err) < 0)
+	if (rc < 0)
 		fail(r, 0, &err);
 }
 

@@ -10,6 +10,7 @@
 static const struct resource resources[] = {
 	{ "v1", "Pod", "pods" },
 	{ "v1", "Service", "services" },
+	{ "v1", "Namespace", "namespaces" },
 	{ "v1", "ConfigMap", "configmaps" },
 	{ "v1", "Secret", "secrets" },
 	{ "v1", "ServiceAccount", "serviceaccounts" },

@@ -223,6 +223,7 @@ static int build_template(struct planner *p, enum ray_node node, const cJSON *gr
 		.group = group,
 		.policy = p->in->policy,
 		.store_claim_exists = p->in->store_claim_exists,
+		.kernel_log_refused = p->in->kernel_log_refused,
 		.launcher = p->in->launcher != NULL,
 	};
 

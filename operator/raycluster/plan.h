@@ -43,6 +43,7 @@ struct plan_input {
 	size_t n_pods;
 	const cJSON *service;              /* the head service, NULL when there is none */
 	bool store_claim_exists;           /* policy->store_claim is a PVC of the namespace */
+	const char *kernel_log_refused;    /* why the namespace would not take pods that read the kernel log; NULL: it does */
 	bool launcher_configmap_current;   /* the ConfigMap afterglow-launch holds these very bytes */
 	const struct policy *policy;
 	const void *launcher;              /* the launcher's bytes; NULL: none to be had, pods go without */

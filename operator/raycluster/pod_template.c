@@ -173,6 +173,7 @@ static void add_recorder(const struct pod_request *req, cJSON *pod_spec, cJSON *
 {
 	const cJSON *of_cluster = json_get(req->cluster, "metadata.annotations");
 	const cJSON *of_template = json_get(req->group, "template.metadata.annotations");
+	struct policy policy = *req->policy;
 	struct injection in = {
 		.cluster = json_str(req->cluster, "metadata.name"),
 		.wait_port = req->node == RAY_WORKER ? head_gcs_port(req->cluster) : NULL,
@@ -180,7 +181,7 @@ static void add_recorder(const struct pod_request *req, cJSON *pod_spec, cJSON *
 		.prefix = inject_prefix(of_cluster, of_template),
 		.hold_s = inject_hold(of_cluster, of_template, req->policy),
 		.store = req->policy->store_claim && req->store_claim_exists,
-		.policy = req->policy,
+		.policy = &policy,
 	};
 
 	if (!inject_wanted(of_cluster, of_template))
@@ -197,6 +198,12 @@ static void add_recorder(const struct pod_request *req, cJSON *pod_spec, cJSON *
 			"PersistentVolumeClaim %s does not exist in namespace %s: reports stay with the pod and are lost "
 			"with it",
 			req->policy->store_claim, json_str(req->cluster, "metadata.namespace"));
+	/* Ray starts without it, and would not with it. */
+	if (policy.kernel_log && req->kernel_log_refused) {
+		policy.kernel_log = false;
+		notes_addf(notes, NOTE_RECORDING, "KernelLogRefused", "pods run without the kernel log: %s",
+			   req->kernel_log_refused);
+	}
 	if (!inject(pod_spec, &in))
 		notes_addf(
 			notes, NOTE_RECORDING, "NoCommand",

@@ -15,6 +15,7 @@ struct pod_request {
 	const cJSON *group;          /* headGroupSpec or one of workerGroupSpecs */
 	const struct policy *policy;
 	bool store_claim_exists;
+	const char *kernel_log_refused; /* as in plan.h */
 	bool launcher;               /* there is a launcher to mount: without it no recorder */
 };
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -21,6 +22,14 @@ RUN = pathlib.Path(os.environ.get("AFTERGLOW_RUN", "/var/lib/afterglow-cluster")
 SYSTEM = "afterglow-system"
 CLAIM = "ray-failures"
 SIDECAR_UID = 65532
+
+
+# A line of its own, written at once.
+ANSWER = """
+def answer(value):
+    import json, os
+    os.write(1, ("\\n@answer " + json.dumps(value) + "\\n").encode())
+"""
 
 
 def helm(*args):
@@ -115,23 +124,20 @@ class RayCluster:
         return self.pod(node_type)["metadata"]["name"]
 
     def python(self, code, check=True, timeout=120):
-        """Runs Python in the head's Ray container; the last line of its output that is JSON."""
-        result = self.k.run("exec", "-i", self.pod_name("head"), "-c", "ray-head", "--", "python3", "-", stdin=code,
-                            check=check, timeout=timeout)
+        """Runs Python in the head's Ray container, and returns what it called answer() with last."""
+        result = self.k.run("exec", "-i", self.pod_name("head"), "-c", "ray-head", "--", "python3", "-",
+                            stdin=ANSWER + code, check=check, timeout=timeout)
         if not check:
             return result
-        # Ray itself may print behind it.
-        for line in reversed(result.stdout.splitlines()):
-            try:
-                return json.loads(line)
-            except json.JSONDecodeError:
-                continue
-        raise AssertionError(f"no JSON in {result.stdout!r}")
+        # Ray itself prints before it and behind it, with and without ends of lines.
+        found = re.findall(r"^@answer (.*)$", result.stdout, re.MULTILINE)
+        assert found, f"no answer in {result.stdout!r}"
+        return json.loads(found[-1])
 
     def nodes(self):
         """The living Ray nodes: a list of their resources, with the address as NodeManagerAddress."""
-        return self.python("import json, ray\nray.init(address='auto', log_to_driver=False, logging_level='error')\n"
-                           "print(json.dumps([n for n in ray.nodes() if n['Alive']]))")
+        return self.python("import ray\nray.init(address='auto', log_to_driver=False, logging_level='error')\n"
+                           "answer([n for n in ray.nodes() if n['Alive']])")
 
     def wait_nodes(self, count, timeout=120):
         return wait_for(f"{count} Ray nodes", lambda: (lambda n: n if len(n) == count else None)(self.nodes()),
@@ -140,7 +146,10 @@ class RayCluster:
     def failures(self):
         return [f for f in self.k.items("rayfailures") if f["spec"]["cluster"] == self.name]
 
-    def wait_failure(self, timeout=60, **fields):
+    def wait_failure(self, timeout=60, failure_class=None, **fields):
+        if failure_class:
+            fields["class"] = failure_class
+
         def find():
             for failure in self.failures():
                 if all(failure["spec"].get(key) == value for key, value in fields.items()):

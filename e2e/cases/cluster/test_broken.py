@@ -12,14 +12,14 @@ from cluster.conftest import RAY_IMAGE, container, container_status, install
 from conftest import wait_for
 
 RUN_A_TASK = """
-import json, ray
+import ray
 ray.init(address='auto', log_to_driver=False, logging_level='error')
 
 @ray.remote
-def answer():
+def forty_two():
     return 42
 
-print(json.dumps(ray.get(answer.remote())))
+answer(ray.get(forty_two.remote()))
 """
 
 # Fills up to 85 % of the limit, waits for a file, then goes on until the kernel ends it.

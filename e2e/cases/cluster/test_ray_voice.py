@@ -11,7 +11,7 @@ from conftest import wait_for
 
 # Each ends in an exception, whose name is printed.
 TASK = """
-import json, os, signal, time, ray
+import os, signal, time, ray
 ray.init(address='auto', log_to_driver=False, logging_level='error')
 
 @ray.remote(max_retries=0)
@@ -21,7 +21,7 @@ def {name}():
 try:
     ray.get({name}.remote())
 except Exception as error:
-    print(json.dumps(type(error).__name__))
+    answer(type(error).__name__)
 """
 
 LEAK = TASK.format(name="hoard", body="""print('hoarding', flush=True)
@@ -169,7 +169,18 @@ def test_the_container_lived_through_all_of_it(voice, worker):
     status = container_status(voice.pod("worker"), "ray-worker")
     assert voice.pod_name("worker") == worker
     assert status["restartCount"] == 0
-    assert not voice.failures()
+
+
+def test_each_of_these_deaths_is_a_rayfailure(voice, worker, events):
+    """The operator asks the recorder, over the pods' network."""
+    died_here = events("worker-died")
+    found = wait_for("the RayFailures", lambda: (lambda f: f if len(f) >= len(died_here) else None)(voice.failures()),
+                     timeout=60)
+    assert {f["spec"]["bundle"] for f in found} == {e["bundle"] for e in died_here}
+    assert len(found) == len(died_here)
+    for failure in (f["spec"] for f in found):
+        assert failure["pod"] == worker and failure["containerLives"] and "exitCode" not in failure
+    assert {"RayMemoryMonitor", "WorkerCrash", "FileDescriptorsExhausted"} == {f["spec"]["class"] for f in found}
 
 
 def test_a_worker_that_the_kernel_took_is_one_death_and_not_two(k, deaf):
@@ -182,14 +193,16 @@ def test_a_worker_that_the_kernel_took_is_one_death_and_not_two(k, deaf):
     assert (summary[0]["killedByKernel"], summary[0]["crashed"]) == (1, 0)
     assert "1 by the kernel's OOM killer" in summary[0]["sentence"]
     assert not events_of(k, pod, "worker-died")
+    failure = deaf.wait_failure(pod=pod, failure_class="KernelOOMProcess")
+    assert failure["containerLives"] and failure["bundle"].endswith("-KernelOOMProcess")
 
 
 def test_a_container_that_ends_because_raylet_ran_out_of_files(k, deaf, volume):
     pod = deaf.pod_name("worker")
     k("exec", pod, "-c", "ray-worker", "--", "bash", "-c", NO_MORE_FILES)
     deaf.python(KILL_SELF, check=False, timeout=60)
-    failure = deaf.wait_failure(pod=pod)
-    assert (failure["class"], failure["exitCode"]) == ("FileDescriptorsExhausted", 1)
+    failure = deaf.wait_failure(pod=pod, exitCode=1)
+    assert failure["class"] == "FileDescriptorsExhausted", failure
     assert any("Too many open files" in e["text"] for e in failure["evidence"])
     bundle = bundle_of(volume, failure)
     assert any("Too many open files" in log.read_text(errors="replace") for log in (bundle / "logs").iterdir())

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Namespaces that enforce Pod Security levels: the real admission plugin decides what may run."""
+
+import pytest
+
+from apiserver.conftest import group
+from conftest import wait_for
+
+LABEL = "pod-security.kubernetes.io/enforce"
+COMPLIANT = {"runAsNonRoot": True, "runAsUser": 1000, "allowPrivilegeEscalation": False,
+             "capabilities": {"drop": ["ALL"]}, "seccompProfile": {"type": "RuntimeDefault"}}
+
+
+def enforce(api, level):
+    api.patch("namespaces", api.namespace, {"metadata": {"labels": {LABEL: level}}})
+
+
+@pytest.fixture
+def compliant_cluster(api, make):
+    """Makes a cluster whose own containers satisfy the level restricted."""
+    def create():
+        small = group("small", 1)
+        small["template"]["spec"]["containers"][0]["securityContext"] = COMPLIANT
+        head = {"rayStartParams": {}, "template": {"spec": {"containers": [{
+            "name": "ray-head", "image": "ray:test", "securityContext": COMPLIANT,
+            "resources": {"limits": {"cpu": "2", "memory": "4Gi"}}}]}}}
+        return make("demo", small, headGroupSpec=head)
+    assert api
+    return create
+
+
+@pytest.fixture
+def with_kernel_log(start, tmp_path):
+    """Starts an operator whose pods are to read the kernel log."""
+    path = tmp_path / "policy.yaml"
+    path.write_text("kernelLog: true\n")
+    return lambda: start("--config", path)
+
+
+def sidecar_of(pod):
+    return next(c for c in pod["spec"]["containers"] if c["name"] == "afterglow")
+
+
+def added_capabilities(pod):
+    return sidecar_of(pod)["securityContext"]["capabilities"].get("add", [])
+
+
+def test_what_is_added_to_a_pod_satisfies_the_level_restricted(api, operator, compliant_cluster):
+    assert operator.running()
+    enforce(api, "restricted")
+    (head,), (worker,) = compliant_cluster().wait_pods(1, 1)
+    assert sidecar_of(head) and sidecar_of(worker)
+
+
+@pytest.mark.parametrize("level", ["baseline", "restricted"])
+def test_where_the_level_refuses_the_kernel_log_ray_runs_without_it_and_it_is_said(
+        api, with_kernel_log, compliant_cluster, level):
+    enforce(api, level)
+    with_kernel_log()
+    cluster = compliant_cluster()
+    (head,), (worker,) = cluster.wait_pods(1, 1)
+    assert added_capabilities(head) == added_capabilities(worker) == []
+    assert "--run-as" not in sidecar_of(worker)["args"]
+    condition = cluster.wait_condition("afterglow.dev/Recording", "False", "KernelLogRefused")
+    assert f"enforces the Pod Security level {level}" in condition["message"]
+    wait_for("the event", lambda: [e for e in api.items("events") if e["reason"] == "KernelLogRefused"])
+
+
+@pytest.mark.parametrize("level", [None, "privileged"])
+def test_where_it_is_allowed_the_sidecar_reads_the_kernel_log(api, with_kernel_log, compliant_cluster, level):
+    if level:
+        enforce(api, level)
+    with_kernel_log()
+    _, (worker,) = compliant_cluster().wait_pods(1, 1)
+    assert "SYSLOG" in added_capabilities(worker) and "--run-as" in sidecar_of(worker)["args"]

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernel log, as the installed operator turns it on; and where Pod Security refuses it."""
+
+import pytest
+
+from cluster.conftest import Kubectl, RayCluster, container, install, ray_cluster
+from conftest import wait_for
+
+HOG = "kept = []\nwhile True: kept.append(bytearray(20 << 20))"
+
+
+def lone_head(namespace):
+    """A head that runs out of memory in place of Ray."""
+    cluster = ray_cluster("lone", namespace, {})
+    template = cluster["spec"]["headGroupSpec"]["template"]
+    template["metadata"] = {"annotations": {"ray.io/overwrite-container-cmd": "true"}}
+    template["spec"]["containers"] = [container("ray-head", "300Mi", command=["python3", "-c", HOG])]
+    return cluster
+
+
+@pytest.fixture(scope="module")
+def kernel_log():
+    install(recording__kernelLog__enabled="true")
+    yield
+    install()
+
+
+@pytest.fixture(scope="module")
+def strict(kubectl, namespace):
+    """A namespace that enforces the level baseline."""
+    name = f"{namespace}-strict"
+    kubectl("create", "namespace", name)
+    kubectl("label", "namespace", name, "pod-security.kubernetes.io/enforce=baseline")
+    yield name
+    kubectl("delete", "namespace", name, "--wait=false")
+
+
+@pytest.fixture(scope="module")
+def clusters(kernel_log, namespace, strict):
+    """One in each namespace, at the same time."""
+    del kernel_log
+    made = {}
+    for name in namespace, strict:
+        k = Kubectl(name)
+        k.apply(lone_head(name))
+        made[name] = RayCluster(k, "lone")
+    return made
+
+
+def of_kernel_log(notes):
+    return [n for n in notes if "kernel log" in " ".join(n.values())]
+
+
+def test_the_report_quotes_the_kernel(clusters, namespace):
+    failure = clusters[namespace].wait_failure(failure_class="KernelOOMContainer", timeout=90)
+    assert (failure["confidence"], failure["exitCode"]) == ("certain", 137)
+    assert of_kernel_log(failure["evidence"]), failure["evidence"]
+    assert not of_kernel_log(failure.get("missing", [])), failure["missing"]
+
+
+def test_where_the_namespace_refuses_it_the_pod_runs_without_it_and_that_is_said(clusters, strict):
+    cluster = clusters[strict]
+    failure = cluster.wait_failure(failure_class="KernelOOMContainer", timeout=90)
+    assert of_kernel_log(failure["missing"]), failure["missing"]
+
+    def condition():
+        status = cluster.k.json("raycluster", "lone")["status"]
+        return next(c for c in status["conditions"] if c["type"] == "afterglow.dev/Recording")
+    found = wait_for("the condition", lambda: (lambda c: c if c["status"] == "False" else None)(condition()))
+    assert "Pod Security level baseline" in found["message"]
+    assert "KernelLogRefused" in cluster.k("get", "events", "-o", "jsonpath={.items[*].reason}")
