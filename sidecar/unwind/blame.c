@@ -12,7 +12,8 @@ static const char *const messengers[] = {
 	"std::terminate", "std::abort", "__gnu_cxx::__verbose_terminate_handler", "__cxxabiv1::", "__cxa_throw", "__cxa_rethrow",
 	"__cxa_pure_virtual", "_Unwind_", "std::__throw_", "std::__glibcxx_assert_fail",
 	"std::panicking::", "core::panicking::", "core::result::unwrap_failed", "core::option::unwrap_failed",
-	"core::option::expect_failed", "rust_panic", "rust_begin_unwind", "__rust_start_panic", "panic_abort::", "std::process::abort", "std::sys::",
+	"core::option::expect_failed", "core::option::Option<", "<core::option::Option<", "core::result::Result<", "<core::result::Result<",
+	"__rustc::", "rust_panic", "rust_begin_unwind", "__rust_start_panic", "panic_abort::", "std::process::abort", "std::sys::",
 	"std::rt::", "core::ops::function::",
 };
 
@@ -26,11 +27,17 @@ bool blame_is_messenger(const char *function)
 			continue;
 		next = function[len];
 		/* "abort" is one, "abort_transaction" is not. */
-		if (messengers[i][len - 1] == ':' || messengers[i][len - 1] == '_' || next == '\0' || next == '(' || next == '@' || next == ' ' ||
+		if (messengers[i][len - 1] == ':' || messengers[i][len - 1] == '<' || messengers[i][len - 1] == '_' || next == '\0' || next == '(' || next == '@' || next == ' ' ||
 		    next == '.')
 			return true;
 	}
 	return false;
+}
+
+static void set_symbol(const struct frame *f, const struct symbol *symbol, struct crash *crash)
+{
+	crash->symbol = *symbol;
+	crash->pc = f->pc;
 }
 
 static void set_frame(const struct unwinder *u, const struct frame *f, struct crash *crash)
@@ -38,17 +45,22 @@ static void set_frame(const struct unwinder *u, const struct frame *f, struct cr
 	struct symbol symbols[SYMBOLS_INLINED_MAX + 1];
 
 	symbols_of(u, f, symbols);
-	crash->symbol = symbols[0];
-	crash->pc = f->pc;
+	set_symbol(f, &symbols[0], crash);
 }
 
 /* The first that is no messenger; when all are, the first. */
 static void skip_messengers(const struct unwinder *u, const struct stack *stack, size_t first, struct crash *crash)
 {
+	struct symbol symbols[SYMBOLS_INLINED_MAX + 1];
+
 	for (size_t i = first; i < stack->n; i++) {
-		set_frame(u, &stack->frames[i], crash);
-		if (crash->symbol.function[0] && !blame_is_messenger(crash->symbol.function))
-			return;
+		size_t n = symbols_of(u, &stack->frames[i], symbols);
+
+		for (size_t k = 0; k < n; k++)
+			if (symbols[k].function[0] && !blame_is_messenger(symbols[k].function)) {
+				set_symbol(&stack->frames[i], &symbols[k], crash);
+				return;
+			}
 	}
 	set_frame(u, &stack->frames[first], crash);
 }

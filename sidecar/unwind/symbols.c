@@ -3,6 +3,7 @@
 #include "sidecar/unwind/symbols.h"
 
 #include <dwarf.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -59,43 +60,104 @@ static void set_call_site(struct symbol *s, Dwarf_Die *unit, Dwarf_Die *inlined)
 		set_source(s->source, sizeof(s->source), dwarf_filesrc(files, (size_t)file, NULL, NULL), line);
 }
 
-/* Replaces the one symbol by those of the scopes around the address. */
+#define SCOPES_MAX 64 /* nested */
+#define DIES_MAX 4000000 /* looked at for one address */
+
+enum scope { SCOPE_NONE, SCOPE_OF_CODE, SCOPE_OF_NAMES };
+
+static enum scope scope_of(Dwarf_Die *die)
+{
+	switch (dwarf_tag(die)) {
+	case DW_TAG_subprogram:
+	case DW_TAG_inlined_subroutine:
+	case DW_TAG_lexical_block:
+	case DW_TAG_try_block:
+	case DW_TAG_catch_block:
+		return SCOPE_OF_CODE;
+	case DW_TAG_namespace:
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+	case DW_TAG_enumeration_type: /* Rust's have methods */
+		return SCOPE_OF_NAMES;
+	default:
+		return SCOPE_NONE;
+	}
+}
+
+struct descent {
+	Dwarf_Addr address;
+	Dwarf_Die *functions; /* around the address, outermost first, inlined ones too */
+	size_t n;
+	size_t looked_at;
+};
+
+/*
+ * Not dwarf_getscopes(): of an inlined function it gives up when the function's
+ * own scopes are not to be found, as with closures of Rust.
+ */
+static bool descend(struct descent *d, Dwarf_Die *parent, unsigned int depth)
+{
+	Dwarf_Die die;
+
+	if (depth == SCOPES_MAX || dwarf_child(parent, &die) != 0)
+		return false;
+	do {
+		enum scope scope = scope_of(&die);
+		bool holds = scope == SCOPE_OF_CODE && dwarf_haspc(&die, d->address) > 0;
+
+		if (++d->looked_at > DIES_MAX)
+			return false;
+		if (holds && dwarf_tag(&die) != DW_TAG_lexical_block && d->n <= SYMBOLS_INLINED_MAX)
+			d->functions[d->n++] = die;
+		/* One that holds the address is the only one; what is within adds to it. */
+		if (holds) {
+			descend(d, &die, depth + 1);
+			return true;
+		}
+		if ((scope == SCOPE_OF_NAMES || (scope == SCOPE_OF_CODE && depth == 0)) && descend(d, &die, depth + 1))
+			return true;
+	} while (dwarf_siblingof(&die, &die) == 0);
+	return false;
+}
+
+/* Replaces the one symbol by those of the functions around the address. */
 static size_t add_inlined(Dwarf_Die *unit, Dwarf_Addr address, struct symbol *out)
 {
-	_cleanup_free_ Dwarf_Die *innermost = NULL, *scopes = NULL;
-	int n = dwarf_getscopes(unit, address, &innermost);
+	Dwarf_Die functions[SYMBOLS_INLINED_MAX + 1];
+	struct descent d = { .address = address, .functions = functions };
 	size_t at = 0;
 
-	/* Those around the innermost one; dwarf_getscopes goes on where an inlined function was defined instead. */
-	n = n > 0 ? dwarf_getscopes_die(&innermost[0], &scopes) : 0;
-	for (int i = 0; i < n && at < SYMBOLS_INLINED_MAX; i++) {
-		int tag = dwarf_tag(&scopes[i]);
+	descend(&d, unit, 0);
+	while (d.n > 1 && at < SYMBOLS_INLINED_MAX) {
+		Dwarf_Die *innermost = &functions[--d.n];
 
-		if (tag == DW_TAG_subprogram) {
-			if (!out[at].function[0])
-				set_die_name(&out[at], &scopes[i]);
-			return at + 1;
-		}
-		if (tag != DW_TAG_inlined_subroutine)
-			continue;
+		if (dwarf_tag(innermost) != DW_TAG_inlined_subroutine)
+			break;
 		/* What the symbol table said is the outer function: it moves outwards. */
 		out[at + 1] = out[at];
 		out[at].function[0] = '\0';
-		set_die_name(&out[at], &scopes[i]);
+		set_die_name(&out[at], innermost);
 		out[at].inlined = true;
-		set_call_site(&out[at + 1], unit, &scopes[i]);
+		set_call_site(&out[at + 1], unit, innermost);
 		at++;
 	}
+	if (d.n > 0 && !out[at].function[0])
+		set_die_name(&out[at], &functions[0]);
 	return at + 1;
 }
 
-/* "pthread_create@@GLIBC_2.34": the version is the linker's business. */
-static void drop_version(char *function)
+/* "pthread_create@@GLIBC_2.34", "f(int) [clone .constprop.0]", "g.part.0": the linker's and the optimizer's business. */
+static void drop_suffix(char *function)
 {
-	char *at = strchr(function, '@');
+	static const char *const suffixes[] = { "@", " [clone ", ".constprop.", ".isra.", ".part.", ".cold", ".lto_priv.", ".llvm." };
 
-	if (at && at > function)
-		*at = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
+		char *at = strstr(function, suffixes[i]);
+
+		if (at && at > function)
+			*at = '\0';
+	}
 }
 
 size_t symbols_of(const struct unwinder *u, const struct frame *frame, struct symbol out[static SYMBOLS_INLINED_MAX + 1])
@@ -115,7 +177,7 @@ size_t symbols_of(const struct unwinder *u, const struct frame *frame, struct sy
 	name = dwfl_module_addrinfo(mod, address, &offset, &sym, NULL, NULL, NULL);
 	if (name) {
 		demangle(name, out[0].function, sizeof(out[0].function));
-		drop_version(out[0].function);
+		drop_suffix(out[0].function);
 	}
 	unit = dwfl_module_addrdie(mod, address, &bias);
 	if (!unit)
