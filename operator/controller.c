@@ -16,6 +16,7 @@
 #include "lib/log.h"
 #include "lib/units.h"
 #include "operator/kube/workqueue.h"
+#include "operator/keeper.h"
 #include "operator/poller.h"
 #include "operator/reconcile.h"
 #include "operator/recorder.h"
@@ -35,6 +36,7 @@ struct controller {
 	struct controller_options o;
 	struct watches *watches;
 	struct recorder *recorder;
+	struct keeper *keeper;
 	struct poller *poller;
 	struct reconciler *reconciler;
 	struct workqueue queue;
@@ -105,6 +107,7 @@ static void on_failure(void *arg, enum store_change change, const cJSON *before,
 	const struct controller *c = arg;
 	_cleanup_free_ char *key = object_key(after ? after : before);
 
+	keeper_see(c->keeper, change, before, after);
 	if (change == STORE_ADDED && key)
 		recorder_written(c->recorder, key);
 }
@@ -189,6 +192,21 @@ static int new_watches(struct controller *c, struct err *err)
 	return watches_new(&options, &c->watches, err);
 }
 
+static int new_keeper(struct controller *c, struct err *err)
+{
+	struct keeper_options options = {
+		.base = c->o.base,
+		.client = c->o.client,
+		.failures = watches_informer(c->watches, WATCH_FAILURES),
+		.metrics = c->o.metrics,
+		.retention = c->o.retention,
+		.may_write = may_write,
+		.arg = c,
+	};
+
+	return keeper_new(&options, &c->keeper, err);
+}
+
 static int new_recorder(struct controller *c, struct err *err)
 {
 	struct recorder_options options = {
@@ -197,6 +215,8 @@ static int new_recorder(struct controller *c, struct err *err)
 		.known = watches_informer(c->watches, WATCH_FAILURES),
 		.metrics = c->o.metrics,
 		.may_write = may_write,
+		.wanted = keeper_wants,
+		.wanted_arg = c->keeper,
 		.on_written = on_written,
 		.arg = c,
 	};
@@ -253,6 +273,8 @@ int controller_new(const struct controller_options *options, struct controller *
 	c->rest = evtimer_new(options->base, on_rest, c);
 	int r = c->wake && c->rest ? new_watches(c, err) : err_set(err, ENOMEM, "controller");
 	if (r == 0)
+		r = new_keeper(c, err);
+	if (r == 0)
 		r = new_recorder(c, err);
 	if (r == 0)
 		r = new_poller(c, err);
@@ -274,6 +296,7 @@ void controller_free(struct controller *c)
 	poller_free(c->poller);
 	watches_free(c->watches);
 	recorder_free(c->recorder);
+	keeper_free(c->keeper);
 	if (c->wake)
 		event_free(c->wake);
 	if (c->rest)

@@ -11,6 +11,7 @@
 
 #include "lib/strbuf.h"
 #include "operator/kube/client.h"
+#include "operator/failures/retention.h"
 #include "operator/metrics.h"
 #include "operator/raycluster/policy.h"
 
@@ -21,6 +22,7 @@ struct controller_options {
 	struct client *client;
 	const char *namespace; /* NULL: all */
 	bool manage_clusters;
+	struct retention retention; /* of RayFailures */
 	const struct policy *policy;
 	const void *launcher; /* NULL: none */
 	size_t launcher_len;

@@ -286,6 +286,7 @@ static int start_controller(struct program *p, struct err *err)
 		.client = p->client,
 		.namespace = p->options.namespace,
 		.manage_clusters = p->options.manage_clusters,
+		.retention = p->options.retention,
 		.policy = &p->policy,
 		.launcher = p->launcher.len ? p->launcher.data : NULL,
 		.launcher_len = p->launcher.len,

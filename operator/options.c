@@ -23,6 +23,8 @@ static const char help[] =
 	"  --lease-namespace NS     where that Lease is (default: the kubeconfig's or the pod's namespace)\n"
 	"  --qps N                  requests a second to the API server, watches and the lease apart (100); 0: no limit\n"
 	"  --burst N                so many at once after a rest (200)\n"
+	"  --keep-age AGE           remove RayFailures this long after the death: 720h, 30d (0: never)\n"
+	"  --keep-count N           keep the newest N RayFailures of each namespace (0: all)\n"
 	"  --metrics-address A:P    serve /healthz, /readyz and /metrics here (" OPTIONS_METRICS_ADDRESS ", \"\" for not)\n"
 	"  --log-level LEVEL        error, warning, info or debug (info)\n"
 	"  --help, --version\n";
@@ -46,6 +48,8 @@ enum option_id {
 	OPT_CONTEXT,
 	OPT_QPS,
 	OPT_BURST,
+	OPT_KEEP_AGE,
+	OPT_KEEP_COUNT,
 	OPT_METRICS_ADDRESS,
 	OPT_LOG_LEVEL,
 	OPT_HELP,
@@ -66,6 +70,8 @@ static const struct option table[] = {
 	{ "context", required_argument, NULL, OPT_CONTEXT },
 	{ "qps", required_argument, NULL, OPT_QPS },
 	{ "burst", required_argument, NULL, OPT_BURST },
+	{ "keep-age", required_argument, NULL, OPT_KEEP_AGE },
+	{ "keep-count", required_argument, NULL, OPT_KEEP_COUNT },
 	{ "metrics-address", required_argument, NULL, OPT_METRICS_ADDRESS },
 	{ "log-level", required_argument, NULL, OPT_LOG_LEVEL },
 	{ "help", no_argument, NULL, OPT_HELP },
@@ -112,6 +118,8 @@ static const char *given(const char *value)
 
 static int set(struct options *o, enum option_id id, const char *value, struct err *err)
 {
+	int r;
+
 	switch (id) {
 	case OPT_KUBECONFIG:
 		o->kubeconfig = given(value);
@@ -143,6 +151,11 @@ static int set(struct options *o, enum option_id id, const char *value, struct e
 	case OPT_LEASE_NAMESPACE:
 		o->lease_namespace = given(value);
 		return 0;
+	case OPT_KEEP_AGE:
+		r = retention_parse_age(value, &o->retention.max_age_ns, err);
+		return r < 0 ? err_wrap(err, "--keep-age") : 0;
+	case OPT_KEEP_COUNT:
+		return count_from_text("--keep-count", value, &o->retention.max_count, err);
 	case OPT_METRICS_ADDRESS:
 		o->metrics_address = value;
 		return 0;

@@ -7,6 +7,7 @@
 
 #include "lib/err.h"
 #include "lib/log.h"
+#include "operator/failures/retention.h"
 
 #define OPTIONS_LAUNCHER "/usr/libexec/afterglow/afterglow-launch"
 #define OPTIONS_QPS 100
@@ -27,6 +28,7 @@ struct options {
 	const char *lease_namespace; /* NULL: our own */
 	unsigned qps, burst; /* requests to the API server; qps 0: no limit */
 	bool manage_clusters; /* else only RayFailures are written: another operator makes the pods */
+	struct retention retention; /* of RayFailures */
 	enum log_level log_level;
 	bool help, version;
 };

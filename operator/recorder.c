@@ -306,6 +306,9 @@ static void start(struct recorder *recorder, const char *key)
 		workqueue_done(&recorder->queue, key);
 	} else if (store_has(informer_store(recorder->o.known), key)) {
 		settle(recorder, p);
+	} else if (!recorder->o.wanted(recorder->o.wanted_arg, p->failure)) {
+		log_info("failure %s: not recorded, older than what is kept", key);
+		settle(recorder, p);
 	} else if (p->events_asked || !probe_kill_possible(p->failure) || !ask_for_events(recorder, p)) {
 		create(recorder, p);
 	}

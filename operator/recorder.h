@@ -18,6 +18,9 @@ struct recorder_options {
 	const struct informer *known; /* RayFailures that exist */
 	struct metrics *metrics;
 	bool (*may_write)(void *arg); /* asked before each write */
+	/* Whether it would be kept; else it is not written. Asked right before. */
+	bool (*wanted)(void *arg, const cJSON *failure);
+	void *wanted_arg;
 	/* The evidence of a pod of this cluster ("namespace/name") is written: it may be planned anew. */
 	void (*on_written)(void *arg, const char *cluster_key);
 	void *arg;

@@ -9,6 +9,9 @@
 
 #include "lib/err.h"
 
+/* When the death was that it tells of, as spec.endedAt: for those who see only the metadata. */
+#define FAILURE_ENDED_ANNOTATION "afterglow.dev/ended-at"
+
 /*
  * A JSON array (the caller owns it) of whole RayFailure objects: one per
  * container instance found dead in state.terminated or lastState.terminated

@@ -1,9 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plays the kubelet: says of pods, in their status, what a kubelet would."""
 
+import datetime
 import hashlib
 
-NOW = "2026-11-21T01:00:00Z"
+
+def minutes_ago(minutes):
+    then = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(minutes=minutes)
+    return then.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+NOW, ENDED = minutes_ago(60), minutes_ago(55)
 
 
 def container_id(pod, name, restart):
@@ -19,7 +26,7 @@ def running(pod, name, restart=0):
 
 def ended(pod, name, restart, exit_code, **more):
     """A state of a container that ended."""
-    return {"terminated": {"exitCode": exit_code, "reason": "Error", "startedAt": NOW, "finishedAt": "2026-11-21T01:05:00Z",
+    return {"terminated": {"exitCode": exit_code, "reason": "Error", "startedAt": NOW, "finishedAt": ENDED,
                            "containerID": container_id(pod, name, restart), **more}}
 
 

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RayFailures go when they are too old or too many, the oldest first, and do not come back."""
+
+import datetime
+import signal
+import subprocess
+
+import pytest
+
+from conftest import wait_for
+from apiserver.conftest import BUILD, group, settle
+
+ENDED = "afterglow.dev/ended-at"
+
+
+def ago(**what):
+    return (datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(**what)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def die(kubelet, pod, when):
+    kubelet.restart(pod, 1, 137, reason="OOMKilled", finishedAt=when)
+
+
+def put(api, name, when):
+    """A RayFailure of another day."""
+    api.create("rayfailures", {
+        "apiVersion": "afterglow.dev/v1alpha1", "kind": "RayFailure",
+        "metadata": {"name": name, "annotations": {ENDED: when} if when else {}},
+        "spec": {"pod": "p", "container": "c", "class": "Killed", "confidence": "certain", "verdict": "It died.",
+                 "endedAt": when or ago(hours=1)}})
+
+
+def names(api):
+    return {f["metadata"]["name"] for f in api.items("rayfailures")}
+
+
+def test_of_too_many_the_oldest_go_and_a_restart_does_not_bring_them_back(make, start, api, kubelet, plane):
+    operator = start("--keep-count", "3")
+    cluster = make("demo", group("small", 5))
+    _, workers = cluster.wait_pods(1, 5)
+    kubelet.run_all()
+    for hours, pod in enumerate(workers, start=1):
+        die(kubelet, pod, ago(hours=hours))
+    newest = {pod["metadata"]["name"] for pod in workers[:3]}
+
+    def settled():
+        return {f["spec"]["pod"] for f in cluster.failures()} == newest
+    wait_for("the three newest to stay", settled)
+    written = len(plane.writes(api.namespace, "rayfailures", "create"))
+    # The pods still tell of all five.
+    operator.stop(signal.SIGKILL)
+    operator = start("--keep-count", "3")
+    wait_for("all to be looked at", lambda: operator.text().count("older than what is kept") == 2 and
+             operator.metric("afterglow_failures_pending") == 0)
+    assert settled()
+    assert len(plane.writes(api.namespace, "rayfailures", "create")) == written
+
+
+def test_what_is_too_old_goes_and_is_not_written_again(make, start, api, kubelet):
+    put(api, "old", ago(days=31))
+    put(api, "young", ago(days=29))
+    put(api, "others", None)
+    operator = start("--keep-age", "30d")
+    wait_for("the old one to go", lambda: names(api) == {"young", "others"})
+    assert operator.metric("afterglow_failures_removed_total", reason="age") == 1
+    cluster = make("demo", group("small", 1))
+    _, (worker,) = cluster.wait_pods(1, 1)
+    kubelet.run_all()
+    die(kubelet, worker, ago(days=40))
+    wait_for("the refusal", lambda: "not recorded, older than what is kept" in operator.text())
+    settle(operator, api, kubelet)
+    assert cluster.failures() == []
+
+
+def test_without_limits_all_stay(start, api, make, kubelet):
+    put(api, "ancient", ago(days=10000))
+    operator = start("--keep-age", "0", "--keep-count", "0")
+    make("demo", group("small", 1)).wait_pods(1, 1)
+    settle(operator, api, kubelet)
+    assert "ancient" in names(api)
+
+
+@pytest.mark.parametrize("option, value, complaint", [
+    ("--keep-age", "1w", "720h"), ("--keep-age", "-1h", "720h"), ("--keep-count", "many", "number"),
+])
+def test_a_wrong_limit_is_named(option, value, complaint):
+    result = subprocess.run([BUILD / "afterglow-operator", option, value], capture_output=True, text=True, timeout=30,
+                            check=False)
+    assert result.returncode == 2 and option in result.stderr and complaint in result.stderr

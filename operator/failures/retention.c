@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How long RayFailures are kept, and how many of a namespace. */
+#include "operator/failures/retention.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/units.h"
+#include "operator/failures/failures.h"
+
+#define AGE_MAX_S ((int64_t)100 * 365 * 86400)
+#define KEY_MAX 512
+
+int retention_parse_age(const char *text, int64_t *ret_ns, struct err *err)
+{
+	static const struct {
+		char unit;
+		int64_t seconds;
+	} units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 } };
+	size_t digits = strspn(text, "0123456789");
+	int64_t n = 0;
+
+	if (!*text || strcmp(text, "0") == 0) {
+		*ret_ns = 0;
+		return 0;
+	}
+	for (size_t i = 0; i < digits && n <= AGE_MAX_S; i++)
+		n = n * 10 + (text[i] - '0');
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
+		if (digits && text[digits] == units[i].unit && !text[digits + 1] && n > 0 && n <= AGE_MAX_S / units[i].seconds) {
+			*ret_ns = n * units[i].seconds * NS_PER_SEC;
+			return 0;
+		}
+	return err_set(err, EINVAL, "%.40s: must be a whole number with s, m, h or d (\"720h\", \"30d\"), or 0 for ever", text);
+}
+
+/* --- What there is ------------------------------------------------------------------------------------ */
+
+struct kept_namespace {
+	size_t n; /* those that are leaving among them */
+};
+
+static void kept_free(void *value)
+{
+	struct kept *k = value;
+
+	if (!k)
+		return;
+	free(k->namespace);
+	free(k->name);
+	free(k->uid);
+	free(k);
+}
+
+void kept_set_release(struct kept_set *set)
+{
+	strmap_release(&set->all, kept_free);
+	strmap_release(&set->namespaces, free);
+}
+
+static int64_t ended_ns(const cJSON *failure)
+{
+	const cJSON *annotations = json_get(failure, "metadata.annotations");
+	const char *ended = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, FAILURE_ENDED_ANNOTATION));
+	const char *created = json_str(failure, "metadata.creationTimestamp");
+	int64_t ns;
+
+	if ((ended && time_parse(ended, &ns, NULL) == 0) || (created && time_parse(created, &ns, NULL) == 0))
+		return ns;
+	return INT64_MAX; /* of unknown age it never is too old */
+}
+
+static bool key_of(const cJSON *failure, char key[static KEY_MAX])
+{
+	const char *namespace = json_str(failure, "metadata.namespace"), *name = json_str(failure, "metadata.name");
+
+	return namespace && name && snprintf(key, KEY_MAX, "%s/%s", namespace, name) < KEY_MAX;
+}
+
+static struct kept_namespace *namespace_of(struct kept_set *set, const char *name)
+{
+	struct kept_namespace *ns = strmap_get(&set->namespaces, name);
+
+	if (ns)
+		return ns;
+	ns = calloc(1, sizeof(*ns));
+	if (ns && strmap_put(&set->namespaces, name, ns, NULL) < 0)
+		free(TAKE_PTR(ns));
+	return ns;
+}
+
+static struct kept *kept_new(const cJSON *failure)
+{
+	const char *uid = json_str(failure, "metadata.uid");
+	struct kept *k = calloc(1, sizeof(*k));
+
+	if (!k)
+		return NULL;
+	k->namespace = strdup(json_str(failure, "metadata.namespace"));
+	k->name = strdup(json_str(failure, "metadata.name"));
+	k->uid = strdup(uid ? uid : "");
+	k->ended_ns = ended_ns(failure);
+	if (!k->namespace || !k->name || !k->uid) {
+		kept_free(k);
+		return NULL;
+	}
+	return k;
+}
+
+int kept_set_add(struct kept_set *set, const cJSON *failure)
+{
+	char key[KEY_MAX];
+
+	if (!key_of(failure, key))
+		return 0;
+	/* It may have been made anew. */
+	kept_set_remove(set, failure);
+	struct kept *k = kept_new(failure);
+	struct kept_namespace *ns = k ? namespace_of(set, k->namespace) : NULL;
+	if (!ns || strmap_put(&set->all, key, k, NULL) < 0) {
+		kept_free(k);
+		return -ENOMEM;
+	}
+	ns->n++;
+	return 0;
+}
+
+void kept_set_remove(struct kept_set *set, const cJSON *failure)
+{
+	char key[KEY_MAX];
+	struct kept *k = key_of(failure, key) ? strmap_remove(&set->all, key) : NULL;
+	struct kept_namespace *ns = k ? strmap_get(&set->namespaces, k->namespace) : NULL;
+
+	if (ns && --ns->n == 0)
+		free(strmap_remove(&set->namespaces, k->namespace));
+	kept_free(k);
+}
+
+/* --- What is to go ------------------------------------------------------------------------------------ */
+
+static bool is_too_old(const struct retention *r, int64_t ended, int64_t now_ns)
+{
+	return r->max_age_ns > 0 && ended < now_ns - r->max_age_ns;
+}
+
+/* The oldest of the namespace that stays so far, and how many do; NULL: none does. */
+static struct kept *oldest_of(const struct kept_set *set, const char *namespace, size_t *ret_n)
+{
+	struct strmap_pos pos = { 0 };
+	struct kept *oldest = NULL;
+	size_t n = 0;
+	void *value;
+
+	while (strmap_next(&set->all, &pos, NULL, &value)) {
+		struct kept *k = value;
+
+		if (k->leaving || strcmp(k->namespace, namespace) != 0)
+			continue;
+		n++;
+		/* By name where the times are the same, so that all replicas would choose alike. */
+		if (!oldest || k->ended_ns < oldest->ended_ns ||
+		    (k->ended_ns == oldest->ended_ns && strcmp(k->name, oldest->name) < 0))
+			oldest = k;
+	}
+	*ret_n = n;
+	return oldest;
+}
+
+bool retention_wants(const struct retention *r, const struct kept_set *set, const cJSON *failure, int64_t now_ns)
+{
+	const char *namespace = json_str(failure, "metadata.namespace");
+	const struct kept_namespace *ns = namespace ? strmap_get(&set->namespaces, namespace) : NULL;
+	const struct kept *oldest;
+	size_t n;
+
+	if (is_too_old(r, ended_ns(failure), now_ns))
+		return false;
+	if (!r->max_count || !ns || ns->n < r->max_count)
+		return true;
+	oldest = oldest_of(set, namespace, &n);
+	return n < r->max_count || !oldest || ended_ns(failure) >= oldest->ended_ns;
+}
+
+struct kept *retention_next(const struct retention *r, const struct kept_set *set, int64_t now_ns, const char **ret_reason)
+{
+	struct strmap_pos pos = { 0 };
+	const char *namespace;
+	struct kept *oldest;
+	void *value;
+	size_t n;
+
+	*ret_reason = "age";
+	while (r->max_age_ns && strmap_next(&set->all, &pos, NULL, &value)) {
+		struct kept *k = value;
+
+		if (!k->leaving && is_too_old(r, k->ended_ns, now_ns))
+			return k;
+	}
+	*ret_reason = "count";
+	pos = (struct strmap_pos){ 0 };
+	while (r->max_count && strmap_next(&set->namespaces, &pos, &namespace, &value)) {
+		if (((const struct kept_namespace *)value)->n <= r->max_count)
+			continue;
+		oldest = oldest_of(set, namespace, &n);
+		if (n > r->max_count)
+			return oldest;
+	}
+	return NULL;
+}
