@@ -35,6 +35,10 @@ else
 	flock --nonblock 9 || { echo "waiting for another run on this cluster"; flock 9; }
 	e2e/cluster/up.sh 9>&-
 	export KUBECONFIG=$run/kubeconfig PATH=$run/bin:$PATH
+	# The extension that crashes, what looks at its core, and where pods reach the stores that run on this machine.
+	tools/apt-install.sh curl g++ gdb python3-dev zstd
+	AFTERGLOW_STORE_ADDRESS=$(. e2e/cluster/lib.sh && printf %s "$host_ip")
+	export AFTERGLOW_STORE_ADDRESS
 	images/build.sh operator sidecar
 	ray=$(images/ray/build.sh | tail -n 1)
 	e2e/cluster/load-image.sh build/images/afterglow-operator.tar build/images/afterglow-sidecar.tar

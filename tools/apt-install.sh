@@ -27,7 +27,7 @@ if [ ! -e "$policy" ]; then
 fi
 
 log=$(mktemp)
-if ! { apt-get update -q && apt-get install -q -y --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
+if ! { apt-get -o DPkg::Lock::Timeout=300 update -q && apt-get -o DPkg::Lock::Timeout=300 install -q -y --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
 	tail -20 "$log" >&2
 	exit 1
 fi

@@ -7,21 +7,18 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 
 import pytest
 import yaml
 
+from cluster.stores import CLAIM, claimed_directory
 from conftest import Kubectl, wait_for
 
 ROOT = pathlib.Path(__file__).parents[3]
 RAY_IMAGE = os.environ.get("RAY_IMAGE", "localhost/afterglow-ray:2.60.0")
 VERSION = os.environ.get("AFTERGLOW_VERSION", "0.1.0")
-RUN = pathlib.Path(os.environ.get("AFTERGLOW_RUN", "/var/lib/afterglow-cluster"))
 SYSTEM = "afterglow-system"
-CLAIM = "ray-failures"
-SIDECAR_UID = 65532
 
 
 # A line of its own, written at once.
@@ -59,26 +56,10 @@ def afterglow(kubectl):
 
 
 @pytest.fixture(scope="module")
-def volume(kubectl, k, namespace):
+def volume(k, namespace):
     """The directory behind the claim of the module's namespace."""
-    directory = RUN / "e2e-volumes" / namespace
-    directory.mkdir(parents=True)
-    os.chown(directory, SIDECAR_UID, SIDECAR_UID)
-    directory.chmod(0o770)
-    kubectl.apply({
-        "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": namespace},
-        "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteMany"], "storageClassName": "",
-                 "persistentVolumeReclaimPolicy": "Retain", "hostPath": {"path": str(directory)},
-                 "claimRef": {"namespace": namespace, "name": CLAIM}},
-    })
-    k.apply({
-        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": CLAIM, "namespace": namespace},
-        "spec": {"accessModes": ["ReadWriteMany"], "storageClassName": "", "volumeName": namespace,
-                 "resources": {"requests": {"storage": "1Gi"}}},
-    })
-    yield directory
-    kubectl("delete", "persistentvolume", namespace, "--wait=false", check=False)
-    shutil.rmtree(directory, ignore_errors=True)
+    with claimed_directory(k, namespace) as directory:
+        yield directory
 
 
 def container(name, memory, **extra):
