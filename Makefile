@@ -24,9 +24,11 @@ modules = $(foreach d,$(1),$(filter-out %_test.c %_fuzz.c %main.c,$(wildcard $(d
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 LIB := $(call modules,lib)
-SIDECAR := $(call modules,sidecar/sample sidecar/ray sidecar/record sidecar/verdict sidecar/report sidecar/store sidecar/spool sidecar/kernel sidecar/http sidecar)
+SIDECAR := $(call modules,sidecar/sample sidecar/ray sidecar/crash sidecar/record sidecar/verdict sidecar/report sidecar/store sidecar/spool sidecar/kernel sidecar/http sidecar)
 # The launcher's word for where cores go, which the recorder puts into reports.
 SIDECAR += sidecar/launch/core_pattern.c
+# And whose core it is; all else of a core is read by children.
+SIDECAR += sidecar/pack/elf_core.c
 SHIP := $(call modules,sidecar/ship)
 PACK := $(call modules,sidecar/pack)
 UNWIND := $(call modules,sidecar/unwind) sidecar/sample/rootfd.c

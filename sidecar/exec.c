@@ -127,17 +127,19 @@ static int start_loop(struct run *r, struct err *err)
 /* In the child. */
 _Noreturn static void run_launcher(struct run *r)
 {
-	const char *head[] = { LAUNCHER, "--name", r->options->name, "--socket", r->socket_path, "--" };
+	const char *cores = r->options->recorder.cores == CORES_OFF ? NULL : "--cores";
+	const char *head[] = { LAUNCHER, "--name", r->options->name, "--socket", r->socket_path, cores ? cores : "--", "--" };
+	size_t n_head = ARRAY_SIZE(head) - !cores;
 	struct err err = { 0 };
 	size_t n = 0;
 	char **argv;
 
 	while (r->options->argv[n])
 		n++;
-	argv = calloc(ARRAY_SIZE(head) + n + 1, sizeof(*argv));
+	argv = calloc(n_head + n + 1, sizeof(*argv));
 	if (argv) {
-		memcpy(argv, head, sizeof(head));
-		memcpy(argv + ARRAY_SIZE(head), r->options->argv, n * sizeof(*argv));
+		memcpy(argv, head, n_head * sizeof(*head));
+		memcpy(argv + n_head, r->options->argv, n * sizeof(*argv));
 		if (r->memcg.path[0] && made_memcg_join(&r->memcg, &err) < 0) {
 			fprintf(stderr, "afterglow-sidecar: %s\n", err_text(&err));
 			_exit(125);

@@ -57,6 +57,9 @@ const char sidecar_usage[] =
 	"  --hook-headroom SIZE  run none with less memory than this left (default 64Mi)\n"
 	"  --hold-on-failure SECONDS  keep a container that failed this long, for a look at it;\n"
 	"                      afterglow-launch --release in the container, or SIGTERM, ends it\n"
+	"  --cores MODE        what is kept of a core that a process dumps, beside its backtrace: summary\n"
+	"                      (stacks and notes, which a debugger opens), full, or off: no core is\n"
+	"                      looked at (default summary)\n"
 	"  --record-success    make a record of exit code 0 too\n"
 	"  --help, --version\n";
 
@@ -195,6 +198,13 @@ static int parse_valued(struct sidecar_options *o, char **argv, int *i, struct e
 		r->kernel_log.off = rc >= 0 && strcmp(value, "off") == 0;
 		return rc;
 	}
+	if (strcmp(option, "--cores") == 0) {
+		int rc = take_value(argv, i, &value, err);
+
+		if (rc >= 0 && !cores_mode_parse(value, &r->cores))
+			return err_set(err, EINVAL, "--cores takes off, summary or full, not %s", value);
+		return rc;
+	}
 	if (strcmp(option, "--warn-at") == 0) {
 		int rc = take_value(argv, i, &value, err);
 
@@ -306,6 +316,7 @@ int sidecar_options_parse(char **argv, struct sidecar_options *ret_options, stru
 		.exec.recorder = {
 			.socket_path = DEFAULT_SOCKET,
 			.warn_at = DEFAULT_WARN_AT,
+			.cores = CORES_SUMMARY,
 			.grace_s = DEFAULT_GRACE_S,
 			.reconnect_s = DEFAULT_RECONNECT_S,
 			.hooks = { .timeout_s = DEFAULT_HOOK_TIMEOUT_S, .headroom = DEFAULT_HOOK_HEADROOM },

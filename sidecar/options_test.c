@@ -42,6 +42,8 @@ static const struct {
 	{ { "--warn-at", "nan" }, "--warn-at" },
 	{ { "--warn-at", "0.8x" }, "--warn-at" },
 	{ { "--warn-at", "80%" }, "--warn-at" },
+	{ { "--cores", "all" }, "--cores takes off, summary or full, not all" },
+	{ { "--cores", "" }, "--cores" },
 	{ { "--grace", "-1" }, "--grace" },
 	{ { "--grace", "inf" }, "--grace" },
 	{ { "--grace", "soon" }, "--grace" },

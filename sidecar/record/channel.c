@@ -90,6 +90,25 @@ static int parse_exit(const char *args, struct launch_message *m, struct err *er
 	return 0;
 }
 
+static int parse_core(const char *args, struct launch_message *m, struct err *err)
+{
+	int pid, tid, signal, end = 0;
+	char comm[64];
+
+	if (sscanf(args, "%d %d %d %63s%n", &pid, &tid, &signal, comm, &end) != 4 || args[end] != '\0' || pid < 0 || tid < 0 ||
+	    signal < 0 || signal >= _NSIG)
+		return err_set(err, EPROTO, "core \"%.60s\" from a launcher", args);
+	for (char *p = comm; *p; p++)
+		if (*p <= ' ' || *p >= 0x7f)
+			*p = '?';
+	m->verb = LAUNCH_CORE;
+	m->core_pid = pid;
+	m->core_tid = tid;
+	m->core_signal = signal;
+	snprintf(m->core_comm, sizeof(m->core_comm), "%s", strcmp(comm, "-") == 0 ? "" : comm);
+	return 0;
+}
+
 static int parse_hook(const char *verb, const char *args, struct launch_message *m, struct err *err)
 {
 	int id, value = 0, timed_out = 0, end = 0;
@@ -127,6 +146,8 @@ int launch_message_parse(const char *text, size_t len, struct launch_message *re
 		r = parse_hello(line + 6, &m, err);
 	else if (strncmp(line, "exit ", 5) == 0)
 		r = parse_exit(line + 5, &m, err);
+	else if (strncmp(line, "core ", 5) == 0)
+		r = parse_core(line + 5, &m, err);
 	else if (strncmp(line, "ran ", 4) == 0)
 		r = parse_hook("ran", line + 4, &m, err);
 	else if (strncmp(line, "finished ", 9) == 0)

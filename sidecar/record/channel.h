@@ -14,7 +14,7 @@
 #include "lib/err.h"
 #include "sidecar/launch/protocol.h"
 
-enum launch_verb { LAUNCH_HELLO, LAUNCH_EXIT, LAUNCH_RAN, LAUNCH_FINISHED, LAUNCH_REFUSED, LAUNCH_OTHER };
+enum launch_verb { LAUNCH_HELLO, LAUNCH_EXIT, LAUNCH_CORE, LAUNCH_RAN, LAUNCH_FINISHED, LAUNCH_REFUSED, LAUNCH_OTHER };
 
 struct launch_message {
 	enum launch_verb verb;
@@ -26,6 +26,10 @@ struct launch_message {
 	/* exit, finished */
 	int wait_status;
 	int64_t ended_ns; /* not of finished */
+	/* core; 0 and "" for what is not known */
+	pid_t core_pid, core_tid;
+	int core_signal;
+	char core_comm[64]; /* printable, no blank */
 	/* ran, finished, refused */
 	int hook_id;
 	bool hook_timed_out;

@@ -75,7 +75,15 @@ static const struct {
 	{ "refused 1 -22", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
 	{ "refused 1 22 0", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
 	{ "", 0, LAUNCH_OTHER, NULL, NULL, 0, 0 },
-	{ "core /tmp/core.1", 0, LAUNCH_OTHER, NULL, NULL, 0, 0 }, /* of a newer launcher */
+	{ "core 0 0 0 -", 0, LAUNCH_CORE, NULL, NULL, 0, 0 },
+	{ "core 12 13 11 python3", 0, LAUNCH_CORE, NULL, NULL, 0, 0 },
+	{ "core 12 13 11", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "core 12 13 11 a b", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "core -1 13 11 -", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "core 12 13 65 -", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "core 12 13 11 " NAME63 "x", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "core /tmp/core.1", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "something /tmp/x", 0, LAUNCH_OTHER, NULL, NULL, 0, 0 }, /* of a newer launcher */
 };
 
 static void only_a_wellformed_message_of_a_known_verb_counts(void **state)

@@ -117,15 +117,20 @@ static void on_ray_summary(const struct ray_summary *s, void *arg)
 
 static void sample(struct container *c)
 {
-	int64_t now = now_boottime_ns();
-	int64_t delay = observer_sample(&c->observer, now);
-	const struct timeval tv = { .tv_sec = delay / NS_PER_SEC, .tv_usec = delay % NS_PER_SEC / 1000 };
+	int64_t now = now_boottime_ns(), delay;
+	struct timeval tv;
 
+	/* It may stay for its cores. */
+	if (c->over)
+		return;
+	delay = observer_sample(&c->observer, now);
+	tv = (struct timeval){ .tv_sec = delay / NS_PER_SEC, .tv_usec = delay % NS_PER_SEC / 1000 };
 	event_add(c->timer, &tv);
 	life_note(&c->observer);
 	container_check_threshold(c, now);
 	ray_watch_poll(c->observer.ray, &c->observer, now,
 		       &(struct ray_watch_callbacks){ .died = container_worker_died, .node_lost = on_node_lost, .summary = on_ray_summary, .arg = c });
+	container_crashes_due(c, now);
 	if (!c->observer.oom_seen_ns)
 		return;
 	if (c->options->oom_group && c->observer.memcg.version == 1 && !c->group_ended_by_us) {
@@ -212,6 +217,10 @@ static void on_eof(struct container *c)
 		container_hooks_done(c);
 		return;
 	}
+	if (c->over) {
+		container_go_on_with_death(c);
+		return;
+	}
 	c->eof_ns = now_boottime_ns();
 	container_read_counters(c, &c->at_eof, &c->at_eof_known);
 	/* No sample any more: what is left of the cgroup would pass for the last one before the death. */
@@ -270,11 +279,13 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 		}
 		return;
 	}
+	if (m.verb == LAUNCH_CORE && c->attached && n_fds > 0)
+		container_core(c, &m, TAKE_FD(fds[0]));
 	while (n_fds > 0)
-		close(fds[--n_fds]);
+		closep(&fds[--n_fds]);
 	if (!c->attached)
 		return;
-	if (m.verb == LAUNCH_EXIT && !c->waiting)
+	if (m.verb == LAUNCH_EXIT && !c->over)
 		on_exit_message(c, &m);
 	else
 		hooks_message(c->hooks, &m);
@@ -321,6 +332,9 @@ void container_free(struct container *c)
 	event_freep(c->timer);
 	event_freep(c->modified);
 	event_freep(c->launcher_gone);
+	event_freep(c->death_timer);
+	crashes_free(c->crashes);
+	free(c->death_waiting);
 	hooks_free(c->hooks);
 	free(c->waiting);
 	observer_close(&c->observer);

@@ -24,6 +24,8 @@ struct container;
 struct container_callbacks {
 	/* For that life, the history to go on with; the container takes it. NULL: one in memory. */
 	struct history *(*history)(struct container *c, const struct life *life, void *arg);
+	/* Which cores were dealt with; the recorder's. */
+	struct taken *taken;
 	/* A launcher said hello. */
 	void (*attached)(struct container *c, void *arg);
 	/* A report was written; text is the whole report.txt. */

@@ -11,7 +11,7 @@
 
 #define PROCESS_REPORT_SPACING_NS (60 * NS_PER_SEC)
 
-static void publish(struct container *c, struct report *r, bool container_lives, int64_t held_until_unix_ns)
+void container_publish(struct container *c, struct report *r, bool container_lives, int64_t held_until_unix_ns)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(REPORT_TEXT_MAX);
 	_cleanup_failure_ struct failure f = { 0 };
@@ -32,7 +32,15 @@ void container_finish(struct container *c)
 		return;
 	c->finished = true;
 	launch_send(c->fd, "done", NULL, NULL);
-	c->callbacks.done(c, c->callbacks.arg);
+	container_leave(c);
+}
+
+void container_leave(struct container *c)
+{
+	if (crashes_busy(c->crashes))
+		c->leaving = true;
+	else
+		c->callbacks.done(c, c->callbacks.arg);
 }
 
 /* Kept after a failure, for somebody to look at it. The launcher keeps it by itself: we need not be there. */
@@ -67,12 +75,15 @@ static void conclude(struct container *c, struct report *r)
 	bool held = c->options->hold_s > 0 && c->exit_told && is_failure(c, r) && !c->finished;
 	int64_t until = held ? now_realtime_ns() + c->options->hold_s * NS_PER_SEC : 0;
 
-	publish(c, r, false, until);
+	container_publish(c, r, false, until);
 	container_write_termination_log(c, r, true);
+	if (c->death_crash)
+		container_keep_core(TAKE_PTR(c->death_crash), r);
+	container_report_other_crashes(c);
 	if (held) {
 		hold(c, until);
 		c->finished = true;
-		c->callbacks.done(c, c->callbacks.arg);
+		container_leave(c);
 	} else
 		container_finish(c);
 }
@@ -107,16 +118,11 @@ void container_hooks_done(void *arg)
 		conclude(c, r);
 }
 
-void container_died(struct container *c, struct ending *e)
+static void tell_of_death(struct container *c, struct ending *e)
 {
 	struct report r;
 
-	c->over = true;
-	e->started_ns = c->hello.started_ns;
-	e->group_ended_by_us = c->group_ended_by_us;
-	e->pod_terminating = c->pod_terminating;
-	life_ended(&c->observer, e);
-	ray_watch_finish(c->observer.ray, e->ended_ns);
+	container_add_crash(c, e);
 	postmortem_report(&c->observer, e, c->options, c->hello.name, &r);
 	container_emit(c, "ended", report_json_of_verdict(&r));
 	if (r.verdict.class != FAILURE_COMPLETED || c->options->record_success) {
@@ -124,8 +130,34 @@ void container_died(struct container *c, struct ending *e)
 		container_write_termination_log(c, &r, true);
 		if (!run_hooks_at_death(c, e, &r))
 			conclude(c, &r);
-	} else
+	} else {
+		if (c->death_crash)
+			crash_drop(TAKE_PTR(c->death_crash));
+		container_report_other_crashes(c);
 		container_finish(c);
+	}
+}
+
+void container_go_on_with_death(struct container *c)
+{
+	_cleanup_free_ struct ending *e = TAKE_PTR(c->death_waiting);
+
+	if (!e)
+		return;
+	event_del(c->death_timer);
+	tell_of_death(c, e);
+}
+
+void container_died(struct container *c, struct ending *e)
+{
+	c->over = true;
+	e->started_ns = c->hello.started_ns;
+	e->group_ended_by_us = c->group_ended_by_us;
+	e->pod_terminating = c->pod_terminating;
+	life_ended(&c->observer, e);
+	ray_watch_finish(c->observer.ray, e->ended_ns);
+	if (!container_death_waits(c, e))
+		tell_of_death(c, e);
 }
 
 /* The container lives, one of its processes does not. */
@@ -144,7 +176,7 @@ void container_process_died(struct container *c, int64_t now_ns)
 		c->process_reported_ns = now_ns;
 		postmortem_report(&c->observer, &e, c->options, c->hello.name, &r);
 		container_emit(c, "process-killed", report_json_of_verdict(&r));
-		publish(c, &r, true, 0);
+		container_publish(c, &r, true, 0);
 	}
 	observer_forget_oom(&c->observer);
 	life_note(&c->observer);
@@ -164,7 +196,9 @@ void container_worker_died(const struct ray_said *said, void *arg)
 	};
 	struct report r;
 
+	if (container_crash_of_worker(c, said))
+		return;
 	postmortem_report(&c->observer, &e, c->options, c->hello.name, &r);
-	publish(c, &r, true, 0);
+	container_publish(c, &r, true, 0);
 	container_emit(c, "worker-died", report_json_of_worker(&r, said));
 }

@@ -2,7 +2,7 @@
 /*
  * What the modules of a container share: container.c is its life on the event
  * loop, container_attach.c its hello, container_threshold.c what is told while it
- * runs, container_end.c what is told of an end.
+ * runs, container_end.c what is told of an end, container_crash.c its cores.
  */
 #ifndef AFTERGLOW_SIDECAR_RECORD_CONTAINER_INTERNAL_H
 #define AFTERGLOW_SIDECAR_RECORD_CONTAINER_INTERNAL_H
@@ -10,6 +10,7 @@
 #include "lib/json.h"
 #include "sidecar/record/channel.h"
 #include "sidecar/record/container.h"
+#include "sidecar/crash/core_route.h"
 #include "sidecar/record/hooks.h"
 #include "sidecar/record/postmortem.h"
 
@@ -35,6 +36,12 @@ struct container {
 	bool pod_terminating;
 	bool exit_told; /* the launcher outlived the command */
 	struct hooks *hooks; /* NULL: none */
+	struct crashes *crashes; /* its cores, NULL: none are looked at */
+	struct crash *death_crash; /* the one that ended it; NULL: none */
+	struct ending *death_waiting; /* until its backtrace is there, or it is time; NULL: nothing waits */
+	struct event *death_timer;
+	char core_needs[CORE_NEEDS_MAX];
+	bool leaving; /* finished but for its cores */
 	struct report *waiting; /* of its death, until the hooks are done; NULL: none */
 };
 
@@ -57,6 +64,29 @@ void container_process_died(struct container *c, int64_t now_ns);
 void container_worker_died(const struct ray_said *said, void *arg);
 /* The hooks at death are over, or lost: what waited for them goes on. arg is the container. May free it. */
 void container_hooks_done(void *arg);
+/* Its report into a bundle, and to whoever is told of it. */
+void container_publish(struct container *c, struct report *r, bool container_lives, int64_t held_until_unix_ns);
+
+/* At its hello, when the options want cores. */
+void container_watch_crashes(struct container *c);
+/* The launcher hands over a core. Takes core_fd, -1: there came none. */
+void container_core(struct container *c, const struct launch_message *m, int core_fd);
+/* After each sample: cores that nothing more is to be waited for are reported. */
+void container_crashes_due(struct container *c, int64_t now_ns);
+/* Whether the worker that Ray tells of left a core: then both are one report. */
+bool container_crash_of_worker(struct container *c, const struct ray_said *said);
+/* Whether its death has to wait for a backtrace: container_go_on_with_death is called then. */
+bool container_death_waits(struct container *c, const struct ending *e);
+void container_go_on_with_death(struct container *c);
+/* What is known of the core that ended it, or why there is none. */
+void container_add_crash(struct container *c, struct ending *e);
+/* Those that are not the end's own are told of, now that it is over. */
+void container_report_other_crashes(struct container *c);
+/* After its report was published. */
+void container_keep_core(struct crash *crash, const struct report *r);
+/* done(), but after the cores; the launcher need not wait for them. May free c. */
+void container_leave(struct container *c);
+
 /* Nothing more will come of it. May free c. */
 void container_finish(struct container *c);
 

@@ -135,7 +135,7 @@ void life_reporting(const struct observer *o, const char *path)
 {
 	struct life l = *history_life(o->history);
 
-	if (!l.started_ns)
+	if (!l.started_ns || o->end_told)
 		return;
 	l.phase = LIFE_REPORTING;
 	snprintf(l.bundle, sizeof(l.bundle), "%s", path);
@@ -149,7 +149,7 @@ void life_reported(const struct observer *o)
 {
 	struct life l = *history_life(o->history);
 
-	if (!l.started_ns)
+	if (!l.started_ns || o->end_told)
 		return;
 	if (l.ended_ns)
 		l.phase = LIFE_REPORTED;

@@ -50,6 +50,7 @@ struct observer {
 	int64_t swept_ns, swept_usage; /* the last sweep; between sweeps a snapshot has only its largest read anew */
 	int64_t remembered_ns; /* the last sample that went into the history */
 	struct ray_node node;
+	bool end_told; /* its end is reported: its history is not written any more */
 	int64_t unix_shift_ns; /* of a life before the machine's restart: its clock against that of now */
 	int64_t shmem_at_start; /* as the first reading of the counters had it */
 	/* Since the OOM killer's visit that the counters told of: */

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sidecar/crash/crashes.h"
 #include "sidecar/kernel/kernel_log.h"
 #include "sidecar/record/hooks.h"
 #include "sidecar/report/report.h"
@@ -27,6 +28,7 @@ struct recorder_options {
 	struct kernel_log_options kernel_log;
 	const char *collect[COLLECT_PATTERNS_MAX + 1]; /* files of the container that go into its bundles; ends with NULL */
 	struct hook_options hooks;
+	enum cores_mode cores; /* what is kept of the cores of its processes */
 	int hold_s; /* keep a container that failed this long, 0: not at all */
 	bool record_success; /* make a record of exit code 0 too */
 	int grace_s; /* after SIGTERM, how long to wait for the containers to end */

@@ -9,6 +9,7 @@
 #include "lib/json.h"
 #include "lib/units.h"
 #include "sidecar/record/gather.h"
+#include "sidecar/record/gather_crash.h"
 #include "sidecar/record/gather_hooks.h"
 #include "sidecar/record/gather_ray.h"
 #include "sidecar/record/life.h"
@@ -64,6 +65,10 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.group_ended_by_us = e->group_ended_by_us,
 		.pod_terminating = e->pod_terminating,
 		.gap = e->gap,
+		.crash = e->crash,
+		.core_needs = e->core_needs,
+		.core_is_old = e->core_is_old,
+		.container_over = e->container_over,
 		.ray = e->container_lives ? e->ray : ray_watch_last_words(o->ray, e->ended_ns),
 	};
 
@@ -80,6 +85,10 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 	classify(&seen, &r.verdict);
 
 	r.id.container = container;
+	if (e->crash) {
+		r.crash = *e->crash;
+		r.backtrace = e->backtrace;
+	}
 	r.started_unix_ns = to_unix_ns(e->started_ns) + o->unix_shift_ns;
 	r.ended_unix_ns = to_unix_ns(e->ended_ns) + o->unix_shift_ns;
 	memcpy(r.top, last.top, sizeof(r.top));
@@ -139,6 +148,7 @@ static int add_text(struct bundle *b, const char *file, const struct strbuf *tex
  * container may be gone, its root still readable through o->root_fd.
  */
 static const gather_fn gatherers[] = {
+	gather_crash,
 	gather_hooks,
 	gather_kernel_log,
 	gather_ray_logs,
@@ -225,11 +235,12 @@ static int keep_in(struct report *r, const struct observer *o, const char *direc
 		bundle_abort(b);
 	else {
 		snprintf(path, sizeof(path), "%s/%s", directory, bundle_path(b));
+		snprintf(r->directory, sizeof(r->directory), "%s", path);
 		life_reporting(o, path);
 		rc = bundle_commit(b, err);
 	}
 	if (rc < 0)
-		r->bundle[0] = '\0';
+		r->bundle[0] = r->directory[0] = '\0';
 	return rc;
 }
 

@@ -19,6 +19,11 @@ struct ending {
 	bool group_ended_by_us;
 	bool pod_terminating;
 	const struct gap *gap; /* no recorder ran then: ended_ns is the last sign of life; NULL: one did */
+	const struct crash_info *crash; /* the core of it; NULL: none */
+	const struct strbuf *backtrace; /* with crash */
+	const char *core_needs; /* without: why, outlives the report */
+	bool container_over; /* with crash and container_lives: it has ended meanwhile */
+	bool core_is_old; /* of an earlier start of the container */
 	const struct ray_said *ray; /* with container_lives: the worker died as Ray tells; NULL: the kernel's counters do */
 };
 

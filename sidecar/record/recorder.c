@@ -33,6 +33,7 @@ struct recorder {
 	struct recovery *recovery;
 	struct event *reconnect_over;
 	struct journal journal;
+	struct taken *taken; /* cores */
 	char last_bundle[512];
 	bool pod_terminating;
 	uint64_t said; /* failures in the last digest */
@@ -131,6 +132,7 @@ static void on_connection(evutil_socket_t fd, short what, void *arg)
 {
 	struct recorder *r = arg;
 	const struct container_callbacks callbacks = {
+		.taken = r->taken,
 		.history = on_history,
 		.attached = on_attached,
 		.reported = on_reported,
@@ -193,6 +195,9 @@ static int start_recovery(struct recorder *r, struct err *err)
 	if (!r->recovery)
 		return err_set(err, ENOMEM, "recorder");
 	journal_open(&r->journal, recovery_dirfd(r->recovery));
+	r->taken = taken_new(recovery_dirfd(r->recovery));
+	if (!r->taken)
+		return err_set(err, ENOMEM, "recorder");
 	recovery_start(r->recovery);
 	if (!recovery_waiting(r->recovery))
 		return 0;
@@ -238,6 +243,7 @@ void recorder_free(struct recorder *r)
 	for (size_t i = 0; i < CONTAINERS_MAX; i++)
 		container_free(r->containers[i]);
 	journal_close(&r->journal);
+	taken_free(r->taken);
 	recovery_free(r->recovery);
 	if (r->reconnect_over)
 		event_free(r->reconnect_over);

@@ -17,6 +17,7 @@
 #include "sidecar/verdict/trend.h"
 
 #define REPORT_TOP_MAX 10
+#define REPORT_DIRECTORY_MAX 1024
 #define REPORT_TEXT_MAX (64 * 1024)
 #define REPORT_JSON_MAX (256 * 1024)
 
@@ -41,6 +42,9 @@ struct report {
 	double warn_at; /* fraction of the limit at which snapshots began, 0: none */
 	int64_t shmem_at_start; /* bytes there already when the container began; -1: not known */
 	char diagnosis[512], advice[384]; /* "" when there is no evidence for one */
+	struct crash_info crash; /* the core that goes with it */
+	const struct strbuf *backtrace; /* of that, "" or NULL when there is none yet */
+	char directory[REPORT_DIRECTORY_MAX]; /* of the bundle, from the root of where the recorder runs; "" when nothing was kept */
 	char bundle[512]; /* "pvc:claim/ns/...", a path; "" when nothing was kept */
 };
 

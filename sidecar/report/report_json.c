@@ -133,6 +133,44 @@ cJSON *report_json_missing(const struct verdict *v)
 	return array;
 }
 
+static void set_known(cJSON *json, const char *name, const char *text)
+{
+	json_set_str(json, name, text[0] ? text : NULL);
+}
+
+cJSON *report_json_crash(const struct crash_info *c, bool in_few_words)
+{
+	cJSON *json, *frame;
+
+	if (!c->known)
+		return cJSON_CreateNull();
+	json = cJSON_CreateObject();
+	json_set_int(json, "pid", c->pid);
+	json_set_int(json, "tid", c->tid);
+	set_known(json, "process", c->comm);
+	json_set_str(json, "signal", signal_name(c->signal));
+	set_known(json, "code", c->code);
+	set_known(json, "faultAddress", c->fault_address);
+	if (c->function[0] || c->module[0]) {
+		frame = json_object_at(json, "frame");
+		set_known(frame, "function", c->function);
+		set_known(frame, "module", c->module);
+		set_known(frame, "offset", c->offset);
+		set_known(frame, "source", c->source);
+		if (!in_few_words)
+			set_known(frame, "buildId", c->build_id);
+	} else
+		json_set_str(json, "frame", NULL);
+	set_known(json, "python", c->python);
+	if (in_few_words)
+		return json;
+	set_known(json, "executable", c->executable);
+	json_set(json, "threads", report_json_number(c->threads ? (int64_t)c->threads : -1));
+	set_known(json, "summary", c->sentence);
+	json_set(json, "coreCut", cJSON_CreateBool(c->cut));
+	return json;
+}
+
 cJSON *report_json_of_snapshot(const struct report *r)
 {
 	cJSON *json = cJSON_CreateObject();
@@ -210,6 +248,7 @@ void report_to_json(const struct report *r, struct strbuf *out)
 	json_set(json, "objectStore", json_object_store(&r->node));
 	json_set(json, "components", json_components(&r->components));
 	json_set(json, "processes", report_json_processes(r->top, r->n_top, true));
+	json_set(json, "crash", report_json_crash(&r->crash, false));
 	json_set(json, "evidence", report_json_evidence(v));
 	json_set(json, "missing", report_json_missing(v));
 	json_set(json, "diagnosis", text_or_null(r->diagnosis));

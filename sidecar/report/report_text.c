@@ -207,6 +207,26 @@ static void add_verdict(const struct report *r, struct strbuf *out)
 	}
 }
 
+/* The process and its file; the frame stands in the sentence and in the evidence. */
+static void add_crash(const struct report *r, struct strbuf *out)
+{
+	const struct crash_info *c = &r->crash;
+	char line[512], where[340], threads[40] = "";
+
+	if (!c->known)
+		return;
+	crash_info_where(c, where, sizeof(where));
+	if (c->threads > 1)
+		snprintf(threads, sizeof(threads), " of %u threads", c->threads);
+	snprintf(line, sizeof(line), "%s (PID %d), thread %d%s%s%s%s%s", c->comm[0] ? c->comm : "?", (int)c->pid, (int)c->tid,
+		 threads, where[0] ? ", in " : "", where, c->source[0] ? " at " : "", c->source);
+	add_item(out, "crash", line);
+	if (c->python[0])
+		add_item(out, "", c->python);
+	if (r->backtrace && r->backtrace->len)
+		add_item(out, "", "all threads: backtrace.txt");
+}
+
 static void add_component(struct strbuf *out, const char *label, uint32_t count, int64_t own, const char *name)
 {
 	char size[SIZE_TEXT_MAX];
@@ -248,6 +268,7 @@ void report_to_text(const struct report *r, struct strbuf *out)
 	add_where(r, out);
 	add_when(r, out);
 	add_verdict(r, out);
+	add_crash(r, out);
 	add_memory(r, out);
 	add_object_store(&r->node, out);
 	if (r->n_top) {

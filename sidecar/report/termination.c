@@ -23,6 +23,8 @@ static cJSON *build_summary(const struct report *r, bool final, size_t n_top)
 	json_set(json, "endedAt", report_json_time(final ? r->ended_unix_ns : 0));
 	json_set(json, "memory", report_json_memory(&r->memory, r->sample_age_ns));
 	json_set(json, "processes", report_json_processes(r->top, n_top, false));
+	if (r->crash.known)
+		json_set(json, "crash", report_json_crash(&r->crash, true));
 	json_set(json, "evidence", report_json_evidence(v));
 	json_set(json, "missing", report_json_missing(v));
 	json_set_str(json, "bundle", r->bundle[0] ? r->bundle : NULL);

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 
 #include "lib/units.h"
+#include "sidecar/verdict/crash_verdict.h"
 #include "sidecar/verdict/limit_verdict.h"
 #include "sidecar/verdict/ray_verdict.h"
 
@@ -282,6 +283,8 @@ static void oom_verdict(const struct observation *o, enum oom oom, const struct 
 
 static void signal_verdict(const struct observation *o, enum oom oom, struct verdict *v)
 {
+	char in[400];
+
 	v->class = failure_class_of_signal(v->signal);
 	/* A shell's exit code is its word only: a program may exit with 137 of its own. */
 	v->confidence = o->status_known && WIFSIGNALED(o->wait_status) ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
@@ -315,11 +318,11 @@ static void signal_verdict(const struct observation *o, enum oom oom, struct ver
 			 signal_name(v->signal));
 		break;
 	default:
-		snprintf(v->sentence, sizeof(v->sentence), "Container %s crashed with %s.", o->container,
-			 signal_name(v->signal));
+		snprintf(v->sentence, sizeof(v->sentence), "Container %s crashed with %s%s.", o->container,
+			 signal_name(v->signal), crash_in(o, in, sizeof(in)));
 		if (o->kernel.crash[0])
 			verdict_add_evidence(v, "kernel log", "%s", o->kernel.crash);
-		verdict_add_missing(v, "core file and backtrace", "a version of Afterglow that captures cores");
+		crash_evidence(o, v);
 	}
 }
 
@@ -360,6 +363,10 @@ void classify(const struct observation *o, struct verdict *ret_verdict)
 		ray_verdict(o, ret_verdict);
 		return;
 	}
+	if (o->container_lives && o->crash) {
+		crash_verdict(o, ret_verdict);
+		return;
+	}
 	read_status(o, &v);
 	if (!o->cgroup_version)
 		verdict_add_missing(&v, "memory of the container", "a readable memory cgroup in the container");
@@ -380,6 +387,9 @@ void classify(const struct observation *o, struct verdict *ret_verdict)
 		snprintf(v.sentence, sizeof(v.sentence), "Container %s ended while no recorder ran: why is not known.", o->container);
 	else
 		snprintf(v.sentence, sizeof(v.sentence), "Container %s: what happened is not known.", o->container);
+	/* A process of it crashed, and then it ended in its own way. */
+	if (o->crash && !(v.signal && v.class == failure_class_of_signal(o->crash->signal)))
+		crash_evidence(o, &v);
 	limit_verdict(o, &v);
 	if (o->ray)
 		ray_last_words(o, &v);

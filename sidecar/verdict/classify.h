@@ -15,6 +15,7 @@
 
 #include "lib/failure_class.h"
 #include "lib/macros.h"
+#include "sidecar/crash/crash_info.h"
 #include "sidecar/kernel/kernel_evidence.h"
 #include "sidecar/ray/ray_lines.h"
 #include "sidecar/sample/limits.h"
@@ -44,6 +45,10 @@ struct observation {
 	struct kernel_evidence kernel; /* what the kernel log says */
 	struct limits limits_before, limits; /* when nothing had happened, and right after the death */
 	const struct gap *gap; /* no recorder ran when it ended; NULL: one did */
+	const struct crash_info *crash; /* the core of the process that died, or that ended the container; NULL: none */
+	const char *core_needs; /* without one, what would be needed; NULL: not known */
+	bool container_over; /* with container_lives: it lived on then, and has ended meanwhile */
+	bool core_is_old; /* it was written before this start of the container */
 };
 
 #define EVIDENCE_MAX 8
@@ -56,7 +61,7 @@ struct evidence {
 };
 
 struct missing {
-	const char *what, *needs; /* static texts */
+	const char *what, *needs; /* static texts, or those of the observation */
 };
 
 struct verdict {

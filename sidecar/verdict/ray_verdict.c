@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sidecar/verdict/crash_verdict.h"
+
 /* Ray's monitor kills at 95 % by default. Far below that its word and our samples do not agree. */
 #define FULL_ENOUGH 0.7
 
@@ -94,7 +96,10 @@ static void crash(const struct observation *o, struct verdict *v)
 {
 	const struct ray_event *e = &o->ray->event;
 	bool fds = e->kind == RAY_FDS_EXHAUSTED;
-	char worker[160];
+	char worker[160], in[400];
+	const char *signal_said = o->ray->signal_said[0] ? o->ray->signal_said :
+				  o->crash && !fds	 ? signal_name(o->crash->signal) :
+							   NULL;
 
 	v->class = fds ? FAILURE_FILE_DESCRIPTORS_EXHAUSTED : FAILURE_WORKER_CRASH;
 	v->confidence = o->ray->gone && !fds ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
@@ -103,16 +108,18 @@ static void crash(const struct observation *o, struct verdict *v)
 		snprintf(v->sentence, sizeof(v->sentence),
 			 "Open files ran out in container %s (Too many open files); the container lives on.", o->container);
 	else
-		snprintf(v->sentence, sizeof(v->sentence), "Ray worker%s%s in container %s died%s%s; the container lives on.",
+		snprintf(v->sentence, sizeof(v->sentence), "Ray worker%s%s in container %s died%s%s%s; the container lives on.",
 			 e->pid || e->task[0] ? " " : "", worker + MIN(strlen(worker), e->task[0] ? 0 : strlen("a worker ")),
 			 o->container,
-			 fds ? " after open files ran out" : o->ray->signal_said[0] ? " of " : " unexpectedly",
-			 fds ? "" : o->ray->signal_said);
+			 fds ? " after open files ran out" : signal_said ? " of " : " unexpectedly",
+			 fds || !signal_said ? "" : signal_said, crash_in(o, in, sizeof(in)));
+	if (o->crash)
+		crash_evidence(o, v);
 	if (e->detail[0])
 		verdict_add_evidence(v, source_of(o->ray), "%s", e->detail);
 	if (o->ray->signal_said[0])
 		verdict_add_evidence(v, "worker's log", "*** %s received", o->ray->signal_said);
-	else if (!fds)
+	else if (!fds && !o->crash)
 		verdict_add_missing(v, "what ended the worker",
 				    "its wait status, which only raylet gets and does not write down");
 	/* Ray's own words often suspect the memory. */

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a core and its backtrace tell of a crash, in the few words that reports
+ * have room for. All of it comes from a hostile container: kept to printable
+ * text of a bounded length.
+ */
+#ifndef AFTERGLOW_SIDECAR_CRASH_CRASH_INFO_H
+#define AFTERGLOW_SIDECAR_CRASH_CRASH_INFO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "lib/err.h"
+
+struct crash_info {
+	bool known; /* there is a core; else nothing below counts */
+	bool unwound; /* and a backtrace of it */
+	pid_t pid, tid; /* of the container; 0: not known */
+	int signal; /* 0: not known */
+	unsigned int threads;
+	char comm[32], executable[128];
+	char code[24], fault_address[24]; /* "SEGV_MAPERR", "0x0" */
+	char function[160], module[160], offset[24], build_id[48], source[128]; /* of the frame that crashed */
+	char python[160]; /* "crash.py:12 in f" */
+	char sentence[240]; /* the backtrace's first line */
+	char core_file[64]; /* in the bundle; "": none is kept */
+	bool cut; /* the core was cut: a limit or a full disk */
+};
+
+/* The unwinder's line of JSON and the first line of its text; what is no such thing leaves info as it was. */
+int crash_info_of_summary(const char *json, const char *backtrace, struct crash_info *info, struct err *err);
+
+/* "deref_null (boom.so)", "boom.so+0x1139", "0x0 in no module"; "": no frame is known. */
+const char *crash_info_where(const struct crash_info *info, char *text, size_t size);
+
+/* core.COMM.PID.zst */
+void crash_info_name_core(struct crash_info *info);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The cores of one container: each is unwound by a child (afterglow-unwind), so
+ * that its report has a backtrace; when the report's bundle is committed, another
+ * child (afterglow-pack) compresses the core into it. The event loop waits for
+ * neither.
+ *
+ * Life of a crash: crashes_take; unwound() is called once, with or without a
+ * backtrace; the container reports it, and crash_keep says where, or crash_drop
+ * that nowhere; then it is freed by itself. idle() is called whenever none is left.
+ */
+#ifndef AFTERGLOW_SIDECAR_CRASH_CRASHES_H
+#define AFTERGLOW_SIDECAR_CRASH_CRASHES_H
+
+#include <event2/event.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/strbuf.h"
+#include "sidecar/crash/crash_info.h"
+#include "sidecar/crash/taken.h"
+
+#define CRASHES_MAX 8 /* under way at a time; what comes beyond them is dropped and said */
+#define BACKTRACE_MAX (512 * 1024)
+
+enum cores_mode { CORES_OFF, CORES_SUMMARY, CORES_FULL };
+
+/* "off", "summary", "full"; false: none of these. */
+bool cores_mode_parse(const char *text, enum cores_mode *ret_mode);
+
+struct crash;
+struct crashes;
+
+struct crashes_callbacks {
+	void (*unwound)(struct crash *crash, void *arg);
+	void (*idle)(void *arg);
+	void *arg;
+};
+
+/* root_fd (the container's /, -1: none) and taken stay the caller's. NULL: no memory. */
+struct crashes *crashes_new(struct event_base *base, enum cores_mode mode, int root_fd, struct taken *taken,
+			    const struct crashes_callbacks *callbacks);
+/* Ends children; what they were writing is not kept. NULL is allowed. */
+void crashes_free(struct crashes *c);
+bool crashes_busy(const struct crashes *c);
+
+/* What the launcher knows of a core, from its file's name; 0 and "" where that does not tell. */
+struct core_hint {
+	pid_t pid, tid;
+	int signal;
+	const char *comm;
+};
+
+/*
+ * Takes core_fd, which may be anything. NULL: it is no core, was dealt with
+ * before, or there are too many. A core whose report is in its bundle already
+ * goes there, without another report: NULL too.
+ */
+struct crash *crashes_take(struct crashes *c, int core_fd, const struct core_hint *hint, struct err *err);
+
+/* The oldest that is not kept or dropped for which fits() is true; NULL: none. */
+struct crash *crashes_find(const struct crashes *c, bool (*fits)(const struct crash *crash, const void *arg), const void *arg);
+
+const struct crash_info *crash_info(const struct crash *crash);
+/* What the kernel dumped, in bytes, and when (CLOCK_REALTIME). */
+int64_t crash_unix_ns(const struct crash *crash);
+/* Whether unwound() was called. */
+bool crash_is_unwound(const struct crash *crash);
+/* The text, "" without one. */
+const struct strbuf *crash_backtrace(const struct crash *crash);
+
+/* For whoever reports it: one pointer of his, freed with it. */
+void crash_set_note(struct crash *crash, void *note);
+void *crash_note(const struct crash *crash);
+
+/*
+ * Its report is committed in the bundle at that path (from the root). with_backtrace: the
+ * backtrace is in there already. The core follows, and a backtrace that is not there yet. May free crash and call idle().
+ */
+void crash_keep(struct crash *crash, const char *bundle, bool with_backtrace);
+/* Neither is wanted. May call idle(). */
+void crash_drop(struct crash *crash);
+
+#endif

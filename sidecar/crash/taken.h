@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which cores were dealt with, kept in a file for the recorder after this one: a
+ * launcher hands over all that it finds whenever it connects, and a core in a
+ * volume outlives its container.
+ */
+#ifndef AFTERGLOW_SIDECAR_CRASH_TAKEN_H
+#define AFTERGLOW_SIDECAR_CRASH_TAKEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "lib/err.h"
+
+#define TAKEN_MAX 256 /* cores that are remembered; the oldest is forgotten */
+#define TAKEN_PATH_MAX 1024
+
+/* One core: another under the same name has another time or inode. */
+struct core_key {
+	uint64_t dev, ino;
+	int64_t mtime_ns;
+	uint64_t size;
+};
+
+struct taken_core {
+	struct core_key key;
+	bool done; /* the core itself is kept too, or given up; else only its report is */
+	char *bundle; /* where the report is, from the root; NULL: none was kept */
+};
+
+struct taken;
+
+/* dirfd: where the file is kept, stays the caller's; -1: in memory only. NULL: no memory. A file that is none of ours counts as empty. */
+struct taken *taken_new(int dirfd);
+void taken_free(struct taken *t);
+
+/* Whether the next recorder will know. */
+bool taken_remembers(const struct taken *t);
+
+struct core_key taken_key(int core_fd);
+/* Valid until the next taken_note; NULL: never seen. */
+const struct taken_core *taken_find(const struct taken *t, const struct core_key *key);
+/* Notes it, durably where there is a file. bundle: NULL keeps what was noted before. */
+void taken_note(struct taken *t, const struct core_key *key, bool done, const char *bundle);
+
+/* Pure: the file's lines. */
+bool taken_parse_line(const char *line, struct taken_core *ret_core);
+
+#endif

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The cores of a container's processes, each told of once: as what ended the
+ * container, together with what Ray says of the same worker, or by itself.
+ *
+ * A core comes before anything else of its process does: before the launcher's
+ * exit message, and a second or so before raylet writes that a worker died. So
+ * each waits a moment for the one or the other.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "lib/log.h"
+#include "lib/units.h"
+#include "sidecar/crash/core_route.h"
+#include "sidecar/record/container_internal.h"
+#include "sidecar/report/report_json.h"
+
+#define JOIN_NS (3 * NS_PER_SEC) /* for Ray's line, or the container's end */
+#define COMMAND_JOIN_NS (10 * NS_PER_SEC) /* for the exit message, when the command itself dumped */
+#define BACKTRACE_WAIT_NS (10 * NS_PER_SEC) /* of a process's own report; the backtrace is added when it comes later */
+#define EXPLAINS_NS (10 * NS_PER_SEC) /* a process that crashed this long before the end may have been its cause */
+#define FILE_CLOCK_NS (50 * NS_PER_MS) /* files carry the time of the last tick of the kernel's clock, or of a server's */
+#define DEATH_WAIT_MS 1500 /* of the launcher's 2 s */
+
+/* Beside each crash. */
+struct note {
+	int64_t seen_ns;
+	bool old; /* of an earlier start of the container */
+	bool ray_told;
+	struct ray_said said;
+};
+
+static int64_t to_boottime_ns(int64_t unix_ns)
+{
+	return now_boottime_ns() - (now_realtime_ns() - unix_ns);
+}
+
+/* Reports of a process */
+
+static void report_process(struct container *c, struct crash *crash)
+{
+	const struct note *note = crash_note(crash);
+	int64_t dumped_ns = to_boottime_ns(crash_unix_ns(crash)), now = now_boottime_ns();
+	struct ending e = {
+		.container_lives = true,
+		.started_ns = c->hello.started_ns,
+		.ended_ns = note->old || (dumped_ns > c->hello.started_ns && dumped_ns <= now) ? dumped_ns : note->seen_ns,
+		.after = c->observer.last.memory,
+		.after_known = true,
+		.ray = note->ray_told ? &note->said : NULL,
+		.crash = crash_info(crash),
+		.backtrace = crash_backtrace(crash),
+		.core_is_old = note->old,
+		.container_over = c->over,
+	};
+	struct report r;
+
+	postmortem_report(&c->observer, &e, c->options, c->hello.name, &r);
+	container_publish(c, &r, true, 0);
+	container_emit(c, note->ray_told ? "worker-died" : "process-crashed",
+		       note->ray_told ? report_json_of_worker(&r, &note->said) : report_json_of_verdict(&r));
+	container_keep_core(crash, &r);
+}
+
+void container_keep_core(struct crash *crash, const struct report *r)
+{
+	if (r->directory[0])
+		crash_keep(crash, r->directory, crash_backtrace(crash)->len > 0);
+	else
+		crash_drop(crash);
+}
+
+static bool any(const struct crash *crash, const void *arg)
+{
+	(void)crash;
+	(void)arg;
+	return true;
+}
+
+struct due {
+	int64_t now_ns;
+	pid_t command;
+};
+
+/* Nothing more is to be waited for. */
+static bool is_due(const struct crash *crash, const void *arg)
+{
+	const struct due *due = arg;
+	const struct note *note = crash_note(crash);
+	int64_t since = due->now_ns - note->seen_ns;
+	bool is_command = !note->old && crash_info(crash)->pid == due->command;
+
+	if (!crash_is_unwound(crash) && since < BACKTRACE_WAIT_NS)
+		return false;
+	return note->ray_told || note->old || since >= (is_command ? COMMAND_JOIN_NS : JOIN_NS);
+}
+
+void container_crashes_due(struct container *c, int64_t now_ns)
+{
+	const struct due due = { now_ns, c->hello.command };
+	struct crash *crash;
+
+	if (!c->over)
+		while ((crash = crashes_find(c->crashes, is_due, &due)))
+			report_process(c, crash);
+}
+
+static bool is_of_pid(const struct crash *crash, const void *arg)
+{
+	const struct note *note = crash_note(crash);
+
+	return crash_info(crash)->pid == *(const pid_t *)arg && !note->old && !note->ray_told;
+}
+
+bool container_crash_of_worker(struct container *c, const struct ray_said *said)
+{
+	struct crash *crash = said->event.pid > 0 ? crashes_find(c->crashes, is_of_pid, &said->event.pid) : NULL;
+	struct note *note = crash ? crash_note(crash) : NULL;
+
+	if (!note)
+		return false;
+	note->ray_told = true;
+	note->said = *said;
+	container_crashes_due(c, now_boottime_ns());
+	return true;
+}
+
+/* The container's own end */
+
+struct end {
+	const struct container *c;
+	const struct ending *e;
+	int signal; /* 0: it ended by itself */
+	bool must_match;
+};
+
+static bool explains(const struct crash *crash, const void *arg)
+{
+	const struct end *end = arg;
+	const struct note *note = crash_note(crash);
+	const struct crash_info *info = crash_info(crash);
+
+	if (note->old || note->ray_told || end->e->ended_ns - note->seen_ns > EXPLAINS_NS)
+		return false;
+	return !end->must_match || info->pid == end->c->hello.command || (end->signal && info->signal == end->signal);
+}
+
+/* Its own core, or one with the signal that a shell passed on; else, after a failure, whichever there is. */
+static struct crash *crash_of_end(const struct container *c, const struct ending *e)
+{
+	struct end end = { .c = c, .e = e, .must_match = true };
+	struct crash *crash;
+
+	if (e->status_known && WIFSIGNALED(e->wait_status))
+		end.signal = WTERMSIG(e->wait_status);
+	else if (e->status_known && WEXITSTATUS(e->wait_status) > 128)
+		end.signal = WEXITSTATUS(e->wait_status) - 128;
+	crash = crashes_find(c->crashes, explains, &end);
+	end.must_match = false;
+	if (!crash && !end.signal && e->status_known && e->wait_status != 0)
+		crash = crashes_find(c->crashes, explains, &end);
+	return crash;
+}
+
+static void on_death_wait_over(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	container_go_on_with_death(arg);
+}
+
+bool container_death_waits(struct container *c, const struct ending *e)
+{
+	const struct timeval within = { .tv_sec = DEATH_WAIT_MS / 1000, .tv_usec = DEATH_WAIT_MS % 1000 * 1000 };
+
+	c->death_crash = crash_of_end(c, e);
+	if (!c->death_crash || crash_is_unwound(c->death_crash))
+		return false;
+	c->death_waiting = malloc(sizeof(*c->death_waiting));
+	c->death_timer = evtimer_new(c->base, on_death_wait_over, c);
+	if (!c->death_waiting || !c->death_timer || event_add(c->death_timer, &within) < 0) {
+		free(TAKE_PTR(c->death_waiting));
+		return false;
+	}
+	*c->death_waiting = *e;
+	return true;
+}
+
+/* What is known of why there is no core: asked for when the container is dead, as the node may have been changed. */
+static void explain_missing_core(struct container *c, const struct ending *e)
+{
+	bool signalled = e->status_known && WIFSIGNALED(e->wait_status);
+	struct core_pattern pattern;
+	bool read = core_pattern_read("/proc", &pattern);
+
+	core_route_needs(read ? &pattern : NULL, c->crashes != NULL, signalled, signalled && WCOREDUMP(e->wait_status),
+			 c->core_needs, sizeof(c->core_needs));
+}
+
+void container_add_crash(struct container *c, struct ending *e)
+{
+	if (c->death_crash) {
+		e->crash = crash_info(c->death_crash);
+		e->backtrace = crash_backtrace(c->death_crash);
+		return;
+	}
+	explain_missing_core(c, e);
+	e->core_needs = c->core_needs;
+}
+
+static bool is_other(const struct crash *crash, const void *arg)
+{
+	return crash != arg;
+}
+
+void container_report_other_crashes(struct container *c)
+{
+	struct crash *crash;
+
+	c->observer.end_told = true;
+	while ((crash = crashes_find(c->crashes, c->death_crash ? is_other : any, c->death_crash)))
+		report_process(c, crash);
+}
+
+/* What the crashes say */
+
+static void on_unwound(struct crash *crash, void *arg)
+{
+	struct container *c = arg;
+
+	if (c->death_waiting && crash == c->death_crash)
+		container_go_on_with_death(c);
+	else
+		container_crashes_due(c, now_boottime_ns());
+}
+
+static void on_idle(void *arg)
+{
+	struct container *c = arg;
+
+	if (c->leaving) {
+		c->leaving = false;
+		c->callbacks.done(c, c->callbacks.arg);
+	}
+}
+
+void container_watch_crashes(struct container *c)
+{
+	if (c->options->cores != CORES_OFF)
+		c->crashes = crashes_new(c->base, c->options->cores, c->observer.root_fd, c->callbacks.taken,
+					 &(struct crashes_callbacks){ .unwound = on_unwound, .idle = on_idle, .arg = c });
+}
+
+void container_core(struct container *c, const struct launch_message *m, int core_fd)
+{
+	const struct core_hint hint = { m->core_pid, m->core_tid, m->core_signal, m->core_comm };
+	int64_t now = now_boottime_ns();
+	struct err err = { 0 };
+	struct crash *crash;
+	struct note *note;
+
+	if (core_fd < 0 || !c->crashes || c->over) {
+		closep(&core_fd);
+		return;
+	}
+	crash = crashes_take(c->crashes, core_fd, &hint, &err);
+	if (!crash) {
+		if (err.code)
+			log_warning_limited("%s: core: %s", c->hello.name, err_text(&err));
+		return;
+	}
+	note = calloc(1, sizeof(*note));
+	if (note) {
+		note->seen_ns = now;
+		note->old = to_boottime_ns(crash_unix_ns(crash)) < c->hello.started_ns - FILE_CLOCK_NS;
+		crash_set_note(crash, note);
+	}
+	/* Without a file that remembers, whether it was told of before is not known. */
+	if (!note || (note->old && !taken_remembers(c->callbacks.taken)))
+		crash_drop(crash);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* backtrace.txt of a bundle. */
+#include "sidecar/record/gather_crash.h"
+
+#include "lib/log.h"
+
+void gather_crash(struct bundle *b, const struct observer *o, struct report *r)
+{
+	struct err err = { 0 };
+
+	(void)o;
+	if (r->backtrace && r->backtrace->len && bundle_add(b, "backtrace.txt", r->backtrace->data, r->backtrace->len, &err) < 0)
+		log_warning_limited("backtrace not kept: %s", err_text(&err));
+}

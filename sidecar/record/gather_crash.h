@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* backtrace.txt of a bundle. */
+#ifndef AFTERGLOW_SIDECAR_RECORD_GATHER_CRASH_H
+#define AFTERGLOW_SIDECAR_RECORD_GATHER_CRASH_H
+
+#include "sidecar/record/gather.h"
+
+/* A gather_fn. The core itself comes later (crash/crashes.h). */
+void gather_crash(struct bundle *b, const struct observer *o, struct report *r);
+
+#endif

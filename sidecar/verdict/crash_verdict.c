@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a core adds to a verdict. */
+#include "sidecar/verdict/crash_verdict.h"
+
+#include <stdio.h>
+
+const char *crash_in(const struct observation *o, char *text, size_t size)
+{
+	char where[sizeof(o->crash->function) + sizeof(o->crash->module)];
+
+	text[0] = '\0';
+	if (o->crash && crash_info_where(o->crash, where, sizeof(where))[0])
+		snprintf(text, size, " in %s", where);
+	return text;
+}
+
+void crash_evidence(const struct observation *o, struct verdict *v)
+{
+	const struct crash_info *c = o->crash;
+
+	if (!c) {
+		verdict_add_missing(v, "core file and backtrace",
+				    o->core_needs && *o->core_needs ? o->core_needs : "a recorder that runs when it crashes");
+		return;
+	}
+	if (c->sentence[0])
+		verdict_add_evidence(v, "core", "%s", c->sentence);
+	else
+		verdict_add_evidence(v, "core", "%s (PID %d) dumped it%s%s", c->comm[0] ? c->comm : "a process", (int)c->pid,
+				     c->signal ? " after " : "", c->signal && signal_name(c->signal) ? signal_name(c->signal) : "");
+	if (c->python[0])
+		verdict_add_evidence(v, "Python", "%s", c->python);
+	if (!c->unwound)
+		verdict_add_missing(v, "backtrace", "more time than the report could wait, or a core that afterglow-unwind can read");
+	if (c->cut)
+		verdict_add_missing(v, "the whole core", "a higher core limit (ulimit -c), or a disk that it fits on");
+}
+
+void crash_verdict(const struct observation *o, struct verdict *v)
+{
+	const struct crash_info *c = o->crash;
+	const char *signal = signal_name(c->signal);
+	char in[400];
+
+	*v = (struct verdict){ .exit_code = -1, .signal = c->signal, .class = failure_class_of_signal(c->signal),
+			       .confidence = CONFIDENCE_CERTAIN };
+	/* Its file is the container's: who dumps core can also write one. */
+	if (v->class == FAILURE_UNKNOWN)
+		v->confidence = CONFIDENCE_UNKNOWN;
+	snprintf(v->sentence, sizeof(v->sentence), "Process %s (PID %d) in container %s crashed with %s%s%s.",
+		 c->comm[0] ? c->comm : "?", (int)c->pid, o->container, signal ? signal : "a signal", crash_in(o, in, sizeof(in)),
+		 o->core_is_old	   ? ", before this start of the container" :
+		 o->container_over ? ", shortly before its end" :
+				     "; the container lives on");
+	crash_evidence(o, v);
+}
