@@ -104,12 +104,14 @@ static void on_owned(void *arg, enum store_change change, const cJSON *before, c
 /* Also one that another replica wrote: then we need not. */
 static void on_failure(void *arg, enum store_change change, const cJSON *before, const cJSON *after)
 {
-	const struct controller *c = arg;
+	struct controller *c = arg;
 	_cleanup_free_ char *key = object_key(after ? after : before);
 
 	keeper_see(c->keeper, change, before, after);
-	if (change == STORE_ADDED && key)
-		recorder_written(c->recorder, key);
+	if (change != STORE_ADDED || !key)
+		return;
+	recorder_written(c->recorder, key);
+	enqueue_owner(c, after);
 }
 
 static void on_pod(void *arg, enum store_change change, const cJSON *before, const cJSON *after)

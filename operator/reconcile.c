@@ -7,7 +7,8 @@
 
 #include "lib/log.h"
 #include "lib/units.h"
-#include "operator/raycluster/plan.h"
+#include "operator/facts.h"
+#include "operator/observe.h"
 
 /* Belt and braces: every cluster is looked at so often, events or not. */
 #define RESYNC_NS (600 * NS_PER_SEC)
@@ -18,22 +19,14 @@
 /* A namespace's Pod Security level: for new pods it counts at once, but it seldom changes. */
 #define SECURITY_NS (30 * NS_PER_SEC)
 #define SECURITY_LABEL "pod-security.kubernetes.io/enforce"
-#define KEY_MAX 512
+/* The same of what a cluster has besides: roles, ingress, secret. A little less, so that each look renews it. */
+#define APPLIED_NS (RESYNC_NS - 10 * NS_PER_SEC)
 /* Pods are created side by side. So many writes of all clusters together; but each cluster may always have one. */
 #define WRITES_MAX 24
 
-/* What is known of a namespace without a watch. */
-struct namespace_facts {
-	bool claim_exists;
-	int64_t claim_until_ns; /* 0: not known */
-	int64_t launcher_until_ns;
-	char kernel_log_refused[256]; /* why; "": it is not */
-	int64_t security_until_ns;
-};
-
 struct reconciler {
 	struct reconciler_options o;
-	struct strmap namespaces; /* name -> struct namespace_facts */
+	struct facts facts;
 	struct reconcile *reconciles;
 	size_t n_reconciles;
 	size_t n_writes; /* that are not answered yet */
@@ -57,7 +50,10 @@ struct reconcile {
 	int64_t started_ns;
 	bool name_taken; /* a pod of that name existed: look again soon */
 	bool maybe_done; /* a write without an answer may have been carried out */
-	struct err trouble; /* the first: no operation is started after it */
+	bool cautious; /* the last time a pod was refused: one write at a time */
+	bool stop; /* no operation is started any more */
+	struct strmap refused; /* groups whose pods the server does not take; the others go on */
+	struct err trouble; /* the first */
 	int64_t retry_after_ns;
 };
 
@@ -70,6 +66,7 @@ static void reconcile_free(struct reconcile *r)
 	if (!r)
 		return;
 	plan_release(&r->plan);
+	strmap_release(&r->refused, NULL);
 	free(r->steps);
 	free(r->key);
 	free(r->namespace);
@@ -99,10 +96,16 @@ static void finish(struct reconcile *r, const char *result)
 static void succeed(struct reconcile *r)
 {
 	struct reconciler *c = r->reconciler;
+	struct cluster_facts *facts = facts_of_cluster(&c->facts, r->key);
 	int64_t again_ns = r->plan.requeue_ns > 0 ? MIN(r->plan.requeue_ns, RESYNC_NS) : RESYNC_NS;
 
 	if (r->name_taken)
 		again_ns = MIN(again_ns, 5 * NS_PER_SEC);
+	/* The status still speaks of the failure. */
+	if (facts && facts->failure_reason) {
+		facts->failure_reason = NULL;
+		again_ns = 0;
+	}
 	workqueue_forget(c->o.queue, r->key);
 	workqueue_add_at(c->o.queue, r->key, now_boottime_ns() + again_ns);
 	finish(r, r->plan.requeue_ns > 0 ? "requeue_after" : "success");
@@ -133,18 +136,6 @@ static bool is_launcher(const cJSON *body)
 	return kind && name && strcmp(kind, "ConfigMap") == 0 && strcmp(name, PLAN_LAUNCHER_CONFIGMAP) == 0;
 }
 
-static struct namespace_facts *facts_of(struct reconciler *c, const char *namespace)
-{
-	struct namespace_facts *facts = strmap_get(&c->namespaces, namespace);
-
-	if (facts)
-		return facts;
-	facts = calloc(1, sizeof(*facts));
-	if (facts && strmap_put(&c->namespaces, namespace, facts, NULL) < 0)
-		free(TAKE_PTR(facts));
-	return facts;
-}
-
 /* What an answer means for the plan. */
 enum verdict { WENT_WELL, WENT_WRONG, MUST_REPLAN };
 
@@ -161,21 +152,64 @@ static enum verdict judge(const struct plan_op *op, const struct client_response
 	return WENT_WRONG;
 }
 
+static bool is_kind(const cJSON *body, const char *kind)
+{
+	const char *have = json_str(body, "kind");
+
+	return have && strcmp(have, kind) == 0;
+}
+
+static bool already_exists(const struct plan_op *op, const struct client_response *response)
+{
+	return response->status == 409 && op->kind == PLAN_CREATE;
+}
+
+static const char *label_of(const struct plan_op *op, const char *name)
+{
+	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(op->body, "metadata.labels"), name));
+}
+
+/* The server's own no to a pod, not trouble with the way to it. */
+static bool is_refusal(const struct plan_op *op, const struct client_response *response)
+{
+	return is_kind(op->body, "Pod") && response->status >= 400 && response->status != 409 && response->status != 429;
+}
+
+/* Becomes the condition ReplicaFailure. */
+static void note_refusal(struct reconcile *r, const struct plan_op *op, const struct client_response *response)
+{
+	struct cluster_facts *facts = facts_of_cluster(&r->reconciler->facts, r->key);
+	const char *node = label_of(op, "ray.io/node-type");
+	bool head = node && strcmp(node, "head") == 0;
+
+	if (!facts || r->trouble.code)
+		return;
+	if (op->kind == PLAN_CREATE)
+		facts->failure_reason = head ? "FailedCreateHeadPod" : "FailedCreateWorkerPod";
+	else
+		facts->failure_reason = head ? "FailedDeleteHeadPod" : "FailedDeleteWorkerPod";
+	snprintf(facts->failure_message, sizeof(facts->failure_message), "%s", err_text(&response->err));
+}
+
 static void take_answer(struct reconcile *r, const struct plan_op *op, struct client_response *response)
 {
 	struct reconciler *c = r->reconciler;
+	struct cluster_facts *cluster = facts_of_cluster(&c->facts, r->key);
 	struct namespace_facts *facts;
 
+	if (cluster && (response->status / 100 == 2 || already_exists(op, response)) && !is_kind(op->body, "Pod") &&
+	    (op->kind == PLAN_APPLY || op->kind == PLAN_CREATE))
+		facts_note_applied(cluster, op->body, now_boottime_ns() + APPLIED_NS);
 	if (response->status / 100 == 2) {
 		if (op->kind == PLAN_DELETE && !json_str(response->object, "metadata.uid"))
 			watches_learn_gone(c->o.watches, op->body); /* a Status: gone at once */
 		else
 			watches_learn(c->o.watches, TAKE_PTR(response->object));
-		if (is_launcher(op->body) && (facts = facts_of(c, r->namespace)))
+		if (is_launcher(op->body) && (facts = facts_of_namespace(&c->facts, r->namespace)))
 			facts->launcher_until_ns = now_boottime_ns() + LAUNCHER_NS;
 	} else if (response->status == 404 && op->kind == PLAN_DELETE) {
 		watches_learn_gone(c->o.watches, op->body);
-	} else if (response->status == 409 && op->kind == PLAN_CREATE) {
+	} else if (already_exists(op, response) && is_kind(op->body, "Pod")) {
 		r->name_taken = true;
 	}
 }
@@ -202,6 +236,19 @@ static void note_trouble(struct reconcile *r, int64_t retry_after_ns, const stru
 	r->retry_after_ns = MAX(r->retry_after_ns, retry_after_ns);
 }
 
+/* One group that is refused (its quota is used up, its spec is wrong) is no reason to leave out the others. */
+static void take_trouble(struct reconcile *r, const struct plan_op *op, const struct client_response *response)
+{
+	const char *group = label_of(op, "ray.io/group");
+	bool refused = is_refusal(op, response);
+
+	if (refused)
+		note_refusal(r, op, response);
+	if (!refused || op->kind != PLAN_CREATE || !group || strmap_put(&r->refused, group, r, NULL) < 0)
+		r->stop = true;
+	note_trouble(r, response->retry_after_ns, &response->err);
+}
+
 static void on_op_done(void *arg, struct client_response *response)
 {
 	const struct step *step = arg;
@@ -215,10 +262,11 @@ static void on_op_done(void *arg, struct client_response *response)
 	r->in_flight--;
 	c->n_writes--;
 	take_answer(r, op, response);
-	if (verdict == WENT_WELL)
+	if (verdict == WENT_WELL) {
 		log_op(r, op, response);
-	else
-		note_trouble(r, response->retry_after_ns, &response->err);
+	} else {
+		take_trouble(r, op, response);
+	}
 	r->maybe_done |= verdict != WENT_WELL && response->maybe_done;
 	run_next(r);
 }
@@ -242,15 +290,26 @@ static int start_op(struct step *step, struct err *err)
 	return err_set(err, EINVAL, "operation %d", (int)op->kind);
 }
 
+static void skip_refused(struct reconcile *r)
+{
+	for (; r->at < r->plan.n_ops; r->at++) {
+		const struct plan_op *op = &r->plan.ops[r->at];
+		const char *group = op->kind == PLAN_CREATE ? label_of(op, "ray.io/group") : NULL;
+
+		if (!group || !strmap_get(&r->refused, group))
+			return;
+	}
+}
+
 /* In their order, each when the one before is answered; but creations that follow each other go together. */
 static bool may_start_next(const struct reconcile *r)
 {
 	const struct reconciler *c = r->reconciler;
 	const struct plan_op *next = &r->plan.ops[r->at];
 
-	if (r->trouble.code || r->at >= r->plan.n_ops || !c->o.may_write(c->o.arg))
+	if (r->stop || r->at >= r->plan.n_ops || !c->o.may_write(c->o.arg))
 		return false;
-	return r->in_flight == 0 || (next->kind == PLAN_CREATE && next[-1].kind == PLAN_CREATE && c->n_writes < WRITES_MAX);
+	return r->in_flight == 0 || (!r->cautious && next->kind == PLAN_CREATE && next[-1].kind == PLAN_CREATE && c->n_writes < WRITES_MAX);
 }
 
 static void start_next(struct reconcile *r)
@@ -261,6 +320,7 @@ static void start_next(struct reconcile *r)
 	*step = (struct step){ .reconcile = r, .op = &r->plan.ops[r->at++] };
 	if (start_op(step, &err) < 0) {
 		err_wrap(&err, "%s", op_name(step->op->kind));
+		r->stop = true;
 		note_trouble(r, 0, &err);
 		return;
 	}
@@ -271,7 +331,7 @@ static void start_next(struct reconcile *r)
 /* The reconcile may be over, and gone, afterwards. */
 static void run_next(struct reconcile *r)
 {
-	while (may_start_next(r))
+	for (skip_refused(r); may_start_next(r); skip_refused(r))
 		start_next(r);
 	if (r->in_flight > 0)
 		return;
@@ -287,54 +347,17 @@ static void run_next(struct reconcile *r)
 
 /* --- Planning ------------------------------------------------------------------------------------------- */
 
-/* The pods of the cluster, and which of them must be kept for their evidence. Freed by the caller. */
-static int collect_pods(const struct reconciler *c, const char *key, const cJSON ***ret_pods, bool **ret_pending,
-			size_t *ret_n)
-{
-	const struct store *store = watches_store(c->o.watches, WATCH_PODS);
-	const struct store_entry *entry;
-	size_t n = 0;
-
-	for (entry = NULL; (entry = store_index_next(store, key, entry));)
-		n++;
-	*ret_pods = calloc(n + 1, sizeof(**ret_pods));
-	*ret_pending = calloc(n + 1, sizeof(**ret_pending));
-	if (!*ret_pods || !*ret_pending)
-		return -ENOMEM;
-	*ret_n = n;
-	n = 0;
-	for (entry = NULL; (entry = store_index_next(store, key, entry)); n++) {
-		(*ret_pods)[n] = store_entry_object(store, entry);
-		(*ret_pending)[n] = recorder_pending(c->o.recorder, (*ret_pods)[n]);
-	}
-	return 0;
-}
-
-static const cJSON *find_service(const struct reconciler *c, const char *namespace, const cJSON *cluster)
-{
-	_cleanup_free_ char *name = plan_service_name(cluster);
-	char key[KEY_MAX];
-
-	if (!name || snprintf(key, sizeof(key), "%s/%s", namespace, name) >= (int)sizeof(key))
-		return NULL;
-	return store_get(watches_store(c->o.watches, WATCH_SERVICES), key);
-}
-
 static int make_plan(struct reconcile *r, const cJSON *cluster, struct err *err)
 {
 	struct reconciler *c = r->reconciler;
-	const struct namespace_facts *facts = facts_of(c, r->namespace);
-	_cleanup_free_ const cJSON **pods = NULL;
-	_cleanup_free_ bool *pending = NULL;
-	size_t n_pods = 0;
+	const struct namespace_facts *facts = facts_of_namespace(&c->facts, r->namespace);
+	struct cluster_facts *own = facts_of_cluster(&c->facts, r->key);
+	_cleanup_(observation_release) struct observation observation = { 0 };
 
-	if (!facts || collect_pods(c, r->key, &pods, &pending, &n_pods) < 0)
+	if (!facts || !own)
 		return err_set(err, ENOMEM, "observing");
 	struct plan_input in = {
 		.cluster = cluster,
-		.pods = pods,
-		.n_pods = n_pods,
-		.service = find_service(c, r->namespace, cluster),
 		.store_claim_exists = facts->claim_exists,
 		.kernel_log_refused = facts->kernel_log_refused[0] ? facts->kernel_log_refused : NULL,
 		.launcher_configmap_current = now_boottime_ns() < facts->launcher_until_ns,
@@ -342,9 +365,14 @@ static int make_plan(struct reconcile *r, const cJSON *cluster, struct err *err)
 		.launcher = c->o.launcher,
 		.launcher_len = c->o.launcher_len,
 		.now_ns = now_realtime_ns(),
-		.evidence_pending = pending,
+		.is_applied = facts_is_applied,
+		.arg = own,
+		.failure_reason = own->failure_reason,
+		.failure_message = own->failure_message,
 	};
-	return plan_cluster(&in, &r->plan, err);
+	r->cautious = own->failure_reason != NULL;
+	int result = observe_cluster(c->o.watches, c->o.recorder, r->key, cluster, &observation, &in, err);
+	return result < 0 ? result : plan_cluster(&in, &r->plan, err);
 }
 
 static void plan_and_run(struct reconcile *r)
@@ -355,6 +383,7 @@ static void plan_and_run(struct reconcile *r)
 
 	/* Gone or going: what it owns is the garbage collector's. */
 	if (!cluster || json_str(cluster, "metadata.deletionTimestamp")) {
+		facts_forget_cluster(&c->facts, r->key);
 		workqueue_forget(c->o.queue, r->key);
 		finish(r, "success");
 		return;
@@ -396,7 +425,7 @@ static void judge_security(const struct client_response *response, const char *n
 static void on_namespace(void *arg, struct client_response *response)
 {
 	struct reconcile *r = arg;
-	struct namespace_facts *facts = facts_of(r->reconciler, r->namespace);
+	struct namespace_facts *facts = facts_of_namespace(&r->reconciler->facts, r->namespace);
 
 	if (!facts || (response->status != 200 && response->status != 403 && response->status != 404)) {
 		fail(r, response->retry_after_ns, &response->err);
@@ -411,7 +440,7 @@ static void on_claim(void *arg, struct client_response *response)
 {
 	struct reconcile *r = arg;
 	struct reconciler *c = r->reconciler;
-	struct namespace_facts *facts = facts_of(c, r->namespace);
+	struct namespace_facts *facts = facts_of_namespace(&c->facts, r->namespace);
 	bool exists = response->status == 200 && !json_str(response->object, "metadata.deletionTimestamp");
 
 	if (!facts || (!exists && response->status != 200 && response->status != 403 && response->status != 404)) {
@@ -429,7 +458,7 @@ static void observe(struct reconcile *r)
 {
 	struct reconciler *c = r->reconciler;
 	const char *claim = c->o.policy->store_claim;
-	const struct namespace_facts *facts = facts_of(c, r->namespace);
+	const struct namespace_facts *facts = facts_of_namespace(&c->facts, r->namespace);
 	int64_t now = now_boottime_ns();
 	struct err err = { 0 };
 	int rc = 0;
@@ -504,6 +533,6 @@ void reconciler_free(struct reconciler *c)
 		c->reconciles = r->next;
 		reconcile_free(r);
 	}
-	strmap_release(&c->namespaces, free);
+	facts_release(&c->facts);
 	free(c);
 }

@@ -3,6 +3,7 @@
 #include "operator/watches.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "lib/log.h"
 #include "lib/units.h"
@@ -27,6 +28,17 @@ bool cluster_key(const cJSON *object, char *buf, size_t size)
 
 	return namespace && cJSON_IsString(label) &&
 	       snprintf(buf, size, "%s/%s", namespace, label->valuestring) < (int)size;
+}
+
+bool group_key(const cJSON *object, char *buf, size_t size)
+{
+	const cJSON *label = cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.labels"), "ray.io/group");
+	size_t len;
+
+	if (!cluster_key(object, buf, size))
+		return false;
+	len = strlen(buf);
+	return cJSON_IsString(label) && snprintf(buf + len, size - len, "/%s", label->valuestring) < (int)(size - len);
 }
 
 static void on_change(void *arg, enum store_change change, const cJSON *before, const cJSON *after)
@@ -76,7 +88,8 @@ static int new_informers(struct watches *w, struct err *err)
 		[WATCH_SERVICES] = { .resource = resource_find("v1", "Service"),
 				     .label_selector = CLUSTER_LABEL },
 		[WATCH_FAILURES] = { .resource = resource_find("afterglow.dev/v1alpha1", "RayFailure"),
-				     .metadata_only = true },
+				     .metadata_only = true,
+				     .index_fn = group_key },
 	};
 
 	for (size_t i = 0; i < WATCH_KIND_COUNT; i++) {

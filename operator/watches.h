@@ -47,5 +47,7 @@ void watches_metrics(const struct watches *watches, struct metrics *metrics);
 
 /* The index of pods: "namespace/cluster" by the label; false without one. */
 bool cluster_key(const cJSON *object, char *buf, size_t size);
+/* The index of RayFailures: "namespace/cluster/group". */
+bool group_key(const cJSON *object, char *buf, size_t size);
 
 #endif

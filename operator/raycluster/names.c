@@ -3,6 +3,7 @@
 #include "operator/raycluster/names.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,7 +46,7 @@ void sha256_hex(const char *text, size_t len, size_t n, char *ret_hex)
 	ret_hex[n] = '\0';
 }
 
-void pod_name(const cJSON *cluster, enum ray_node node, const char *group, unsigned n,
+void pod_name(const cJSON *cluster, enum ray_node node, const char *group, unsigned deaths, unsigned n,
 	      char ret_name[static POD_NAME_MAX])
 {
 	const char *name = json_str(cluster, "metadata.name"), *uid = json_str(cluster, "metadata.uid");
@@ -57,7 +58,8 @@ void pod_name(const cJSON *cluster, enum ray_node node, const char *group, unsig
 		snprintf(prefix, sizeof(prefix), "%.*s-head-", PREFIX_MAX, name ? name : "");
 	else
 		snprintf(prefix, sizeof(prefix), "%s-%s-worker-", name ? name : "", group);
-	snprintf(seed, sizeof(seed), "%s/%s/%s/%u", uid ? uid : "", ray_node_name(node), group, n);
+	snprintf(seed, sizeof(seed), "%s/%" PRId64 "/%s/%s/%u/%u", uid ? uid : "",
+		 json_int(cluster, "metadata.generation", 0), ray_node_name(node), group, deaths, n);
 	sha256(seed, strlen(seed), digest);
 	len = (size_t)snprintf(ret_name, POD_NAME_MAX, "%s", prefix);
 	for (size_t i = 0; i < len; i++)
@@ -76,6 +78,14 @@ char *plan_service_name(const cJSON *cluster)
 		strbuf_adds(&sb, own);
 	else
 		strbuf_addf(&sb, "%s-head-svc", json_str(cluster, "metadata.name"));
+	return strbuf_detach(&sb);
+}
+
+char *plan_headless_name(const cJSON *cluster)
+{
+	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(512);
+
+	strbuf_addf(&sb, "%s-headless", json_str(cluster, "metadata.name"));
 	return strbuf_detach(&sb);
 }
 

@@ -15,8 +15,8 @@ static const struct {
 	const char *condition, *good_reason;
 } topics[NOTE_TOPIC_COUNT] = {
 	[NOTE_SPEC_VALID] = { "afterglow.dev/SpecValid", "Valid" },
-	[NOTE_SPEC_SUPPORTED] = { "afterglow.dev/SpecSupported", "Supported" },
 	[NOTE_MEMORY_SAFE] = { "afterglow.dev/MemorySafe", "WithinLimits" },
+	[NOTE_HEAD_STABLE] = { "afterglow.dev/HeadStable", "Stable" },
 	[NOTE_RECORDING] = { "afterglow.dev/Recording", "Configured" },
 };
 

@@ -14,9 +14,9 @@
 
 enum note_topic {
 	NOTE_SPEC_VALID,     /* the spec can be run at all */
-	NOTE_SPEC_SUPPORTED, /* this version does all that the spec asks for */
 	NOTE_MEMORY_SAFE,    /* the memory budgets fit the limits */
 	NOTE_RECORDING,      /* deaths will be recorded as configured */
+	NOTE_HEAD_STABLE,    /* the head does not die again and again */
 	NOTE_TOPIC_COUNT
 };
 

@@ -19,8 +19,8 @@
 
 enum plan_op_kind {
 	PLAN_APPLY,  /* server-side apply of body */
-	PLAN_CREATE, /* POST of body; AlreadyExists is success: the name is derived, so it is ours */
-	/* body: apiVersion, kind, metadata {namespace, name, uid, resourceVersion}; NotFound is success */
+	PLAN_CREATE, /* POST of body; AlreadyExists is success: the name is derived, or it is made only once */
+	/* body: apiVersion, kind, metadata {namespace, name, uid, resourceVersion, label node-type}; NotFound is success */
 	PLAN_DELETE,
 	PLAN_STATUS, /* RayCluster: apiVersion, kind, metadata {namespace, name}, status: applied there */
 	PLAN_EVENT,  /* POST of an events.k8s.io/v1 Event; every failure is tolerated */
@@ -42,6 +42,7 @@ struct plan_input {
 	const cJSON *const *pods;          /* all pods in its namespace with its ray.io/cluster label */
 	size_t n_pods;
 	const cJSON *service;              /* the head service, NULL when there is none */
+	const cJSON *headless;             /* the service of the workers, NULL when there is none */
 	bool store_claim_exists;           /* policy->store_claim is a PVC of the namespace */
 	const char *kernel_log_refused;    /* why the namespace would not take pods that read the kernel log; NULL: it does */
 	bool launcher_configmap_current;   /* the ConfigMap afterglow-launch holds these very bytes */
@@ -54,13 +55,34 @@ struct plan_input {
 	 * written. Such a dead pod is kept. NULL: nothing is pending.
 	 */
 	const bool *evidence_pending;
+	/*
+	 * Deaths on record: how many of each group by its name (the head's is headgroup), numbers in an object; and
+	 * when the head died by itself, nanoseconds since 1970, in no order. NULL and 0: none is known of.
+	 */
+	const cJSON *deaths;
+	const int64_t *head_deaths_ns;
+	size_t n_head_deaths;
+	/* Whether an object of this kind and name was applied, or created, as this hash says, not long ago. NULL: never. */
+	bool (*is_applied)(void *arg, const char *kind, const char *name, const char *hash);
+	void *arg;
+	/* Random, for the Secret of authOptions; used only when that is created. NULL: none, no Secret. */
+	const char *token;
+	/* The last write of a pod failed: reason (FailedCreateWorkerPod, ...) and message. NULL: it did not. */
+	const char *failure_reason, *failure_message;
 };
+
+/* What is_applied compares, of the body of an operation; also of a Secret, whose value is not in it. */
+#define PLAN_HASH_MAX 17
+void plan_object_hash(const cJSON *body, char ret_hash[static PLAN_HASH_MAX]);
 
 int plan_cluster(const struct plan_input *in, struct plan *ret_plan, struct err *err);
 void plan_release(struct plan *p);
 
 /* The head service's name: its own or "<cluster>-head-svc". The caller frees it; NULL: no memory. */
 char *plan_service_name(const cJSON *cluster);
+
+/* The workers' service: "<cluster>-headless". The caller frees it; NULL: no memory. */
+char *plan_headless_name(const cJSON *cluster);
 
 /* For observing: the name of the launcher's ConfigMap, and the key in its binaryData. */
 #define PLAN_LAUNCHER_CONFIGMAP "afterglow-launch"

@@ -558,16 +558,19 @@ static void memory_over_the_limit_is_told_by_event_and_condition(void **state)
 	assert_int_equal(count(w, PLAN_EVENT), 0);
 }
 
-static void clusters_of_others_are_left_alone(void **state)
+static void clusters_that_go_elsewhere_are_refused_and_deleted_ones_left_alone(void **state)
 {
 	struct world *w = *state;
 
 	json_set_str(json_get(w->cluster, "spec"), "managedBy", "kueue.x-k8s.io/multikueue");
 	plan(w);
-	assert_int_equal(w->plan.n_ops, 0);
+	assert_int_equal(w->plan.n_ops, 2);
+	assert_string_equal(json_str(op(w, PLAN_EVENT, 0), "reason"), "InvalidRayClusterSpec");
+	execute(w);
+	expect_condition(w, "afterglow.dev/SpecValid", "False");
 	json_set_str(json_get(w->cluster, "spec"), "managedBy", "ray.io/kuberay-operator");
 	plan(w);
-	assert_true(w->plan.n_ops > 0);
+	assert_true(count(w, PLAN_CREATE) > 0);
 	json_set_str(json_get(w->cluster, "metadata"), "deletionTimestamp", "2026-11-21T01:00:00Z");
 	plan(w);
 	assert_int_equal(w->plan.n_ops, 0);
@@ -637,13 +640,13 @@ static void names_are_cut_lowered_and_distinct(void **state)
 
 	json_set_str(json_get(w->cluster, "metadata"), "name",
 		     "a2345678901234567890123456789012345678901234567890123");
-	pod_name(w->cluster, RAY_WORKER, "Group", 0, a);
-	pod_name(w->cluster, RAY_WORKER, "Group", 1, b);
+	pod_name(w->cluster, RAY_WORKER, "Group", 0, 0, a);
+	pod_name(w->cluster, RAY_WORKER, "Group", 0, 1, b);
 	assert_int_equal(strlen(a), 55);
 	assert_string_not_equal(a, b);
 	assert_int_equal(strncmp(a, "a2345678901234567890123456789012345678901234567890", 50), 0);
 	json_set_str(json_get(w->cluster, "metadata"), "name", "x");
-	pod_name(w->cluster, RAY_WORKER, "Group", 0, a);
+	pod_name(w->cluster, RAY_WORKER, "Group", 0, 0, a);
 	assert_int_equal(strncmp(a, "x-group-worker-", 15), 0);
 }
 
@@ -669,7 +672,7 @@ int main(void)
 		TEST(a_suspended_group_and_a_removed_group_lose_their_workers),
 		TEST(an_invalid_spec_is_told_once_and_nothing_is_done),
 		TEST(memory_over_the_limit_is_told_by_event_and_condition),
-		TEST(clusters_of_others_are_left_alone),
+		TEST(clusters_that_go_elsewhere_are_refused_and_deleted_ones_left_alone),
 		TEST(a_big_cluster_is_built_in_portions),
 		TEST(the_service_follows_the_heads_ports_and_the_users_wishes),
 		TEST(a_service_with_an_address_keeps_it),

@@ -6,10 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "lib/json.h"
 #include "lib/oom.h"
 #include "lib/strbuf.h"
+#include "operator/raycluster/auth.h"
+#include "operator/raycluster/autoscaler.h"
+#include "operator/raycluster/gcs_ft.h"
 #include "operator/raycluster/inject.h"
 #include "operator/raycluster/memory.h"
 #include "operator/raycluster/notes.h"
@@ -17,7 +21,9 @@
 #include "operator/raycluster/probes.h"
 #include "operator/raycluster/quantity.h"
 #include "operator/raycluster/start_params.h"
+#include "operator/raycluster/upgrade.h"
 
+#define OVERWRITE_ANNOTATION "ray.io/overwrite-container-cmd"
 #define ARGS_MAX 131072 /* MAX_ARG_STRLEN of Linux: one argument may not be longer */
 
 /* What a template cannot override: our own lists are found by them. */
@@ -27,12 +33,21 @@ static bool label_is_ours(const char *name)
 	       strcmp(name, "ray.io/group") == 0;
 }
 
+static void add_own_labels(cJSON *labels, const cJSON *own)
+{
+	const cJSON *label;
+
+	cJSON_ArrayForEach(label, own)
+		if (cJSON_IsString(label) && !label_is_ours(label->string))
+			json_set_str(labels, label->string, label->valuestring);
+}
+
+/* The group's labels are Ray's and the pod's; they win over the template's. */
 static void add_labels(const struct pod_request *req, cJSON *metadata)
 {
 	const char *cluster = json_str(req->cluster, "metadata.name"), *node = ray_node_name(req->node);
 	cJSON *labels = json_object_at(metadata, "labels");
 	char identifier[64];
-	const cJSON *label;
 
 	snprintf(identifier, sizeof(identifier), "%s-%s", cluster, node);
 	json_set_str(labels, "ray.io/is-ray-node", "yes");
@@ -42,20 +57,44 @@ static void add_labels(const struct pod_request *req, cJSON *metadata)
 	json_set_str(labels, "ray.io/identifier", identifier);
 	json_set_str(labels, "app.kubernetes.io/name", "kuberay");
 	json_set_str(labels, "app.kubernetes.io/created-by", "kuberay-operator");
-	cJSON_ArrayForEach(label, json_get(req->group, "template.metadata.labels"))
-		if (cJSON_IsString(label) && !label_is_ours(label->string))
-			json_set_str(labels, label->string, label->valuestring);
+	add_own_labels(labels, json_get(req->group, "template.metadata.labels"));
+	add_own_labels(labels, json_get(req->group, "labels"));
+}
+
+static bool is_true(const cJSON *annotations, const char *name)
+{
+	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, name));
+
+	return text && strcasecmp(text, "true") == 0;
+}
+
+/* On the cluster it is for all of its pods. */
+static bool overwrites_command(const struct pod_request *req)
+{
+	return is_true(json_get(req->cluster, "metadata.annotations"), OVERWRITE_ANNOTATION) ||
+	       is_true(json_get(req->group, "template.metadata.annotations"), OVERWRITE_ANNOTATION);
+}
+
+static void add_annotations(const struct pod_request *req, cJSON *metadata)
+{
+	const cJSON *own = json_get(req->group, "template.metadata.annotations");
+	char hash[UPGRADE_HASH_MAX];
+
+	if (cJSON_IsObject(own))
+		json_set(metadata, "annotations", cJSON_Duplicate(own, true));
+	upgrade_hash(req->cluster, hash);
+	json_set_str(json_object_at(metadata, "annotations"), UPGRADE_HASH_ANNOTATION, hash);
+	if (overwrites_command(req))
+		json_set_str(json_object_at(metadata, "annotations"), OVERWRITE_ANNOTATION, "true");
 }
 
 static cJSON *metadata_new(const struct pod_request *req)
 {
 	cJSON *metadata = cJSON_CreateObject();
-	const cJSON *annotations = json_get(req->group, "template.metadata.annotations");
 
 	json_set_str(metadata, "namespace", json_str(req->cluster, "metadata.namespace"));
 	add_labels(req, metadata);
-	if (cJSON_IsObject(annotations) && annotations->child)
-		json_set(metadata, "annotations", cJSON_Duplicate(annotations, true));
+	add_annotations(req, metadata);
 	json_set(metadata, "ownerReferences", owner_references(req->cluster));
 	return metadata;
 }
@@ -67,15 +106,6 @@ static void add_joined(struct strbuf *sb, const cJSON *words)
 	cJSON_ArrayForEach(word, words)
 		if (cJSON_IsString(word))
 			strbuf_addf(sb, "%s%s", sb->len ? " " : "", word->valuestring);
-}
-
-static bool overwrites_command(const struct pod_request *req)
-{
-	const cJSON *annotations = json_get(req->group, "template.metadata.annotations");
-	const char *text = cJSON_GetStringValue(
-		cJSON_GetObjectItemCaseSensitive(annotations, "ray.io/overwrite-container-cmd"));
-
-	return text && strcmp(text, "true") == 0;
 }
 
 /* The user's command runs first, then ours; a command that starts Ray itself is left alone. */
@@ -219,11 +249,11 @@ static void add_init_env(cJSON *pod_spec, const char *fqdn)
 		add_address_env(container, fqdn);
 }
 
-static int build_spec(const struct pod_request *req, cJSON *pod_spec, cJSON *notes, struct err *err)
+static int build_spec(const struct pod_request *req, cJSON *pod, cJSON *notes, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf address = STRBUF_INIT(1024);
 	_cleanup_free_ char *fqdn = head_fqdn(req->cluster, req->policy), *start = NULL;
-	cJSON *container = ray_container(pod_spec);
+	cJSON *pod_spec = json_get(pod, "spec"), *container = ray_container(pod_spec);
 	_cleanup_json_ cJSON *params = NULL;
 	int64_t shm;
 	int r = start_params_from_group(req->group, &params, err);
@@ -235,6 +265,9 @@ static int build_spec(const struct pod_request *req, cJSON *pod_spec, cJSON *not
 	strbuf_addf(&address, "%s:%s", fqdn, head_gcs_port(req->cluster));
 	shm = memory_apply(pod_spec, params, req->node, group_name(req->node, req->group), is_head_only(req),
 			   req->policy, notes);
+	autoscaler_apply(req->cluster, req->node, pod_spec, params);
+	gcs_ft_apply(req->cluster, req->node, pod, params);
+	auth_apply(req->cluster, pod_spec);
 	start_params_add_defaults(params, req->node, json_get(container, "resources"), strbuf_str(&address));
 	start = start_params_command(params, req->node);
 	if (!start)
@@ -244,8 +277,7 @@ static int build_spec(const struct pod_request *req, cJSON *pod_spec, cJSON *not
 	if (r < 0)
 		return r;
 	add_env(req, container, fqdn, start);
-	if (req->node == RAY_WORKER)
-		add_init_env(pod_spec, fqdn);
+	add_init_env(pod_spec, fqdn);
 	add_metrics_port(container, params);
 	probes_add(container, params, req->node, json_str(req->cluster, "spec.rayVersion"));
 	add_shm(pod_spec, container, params, shm);
@@ -265,7 +297,7 @@ int pod_build(const struct pod_request *req, cJSON **ret_pod, cJSON *notes, stru
 	json_set(pod, "spec", cJSON_Duplicate(json_get(req->group, "template.spec"), true));
 	if (!ray_container(json_get(pod, "spec")))
 		return err_set(err, ENOMEM, "pod");
-	r = build_spec(req, json_get(pod, "spec"), notes, err);
+	r = build_spec(req, pod, notes, err);
 	if (r < 0)
 		return r;
 	if (oom_count() != lost)

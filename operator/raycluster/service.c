@@ -50,6 +50,22 @@ static void add_ports(cJSON *ports, const cJSON *cluster)
 			add_port(ports, default_ports[i].name, default_ports[i].port);
 }
 
+/* The group's labels win over the template's, as in the pod. */
+static const char *head_label(const cJSON *cluster, const char *name, const char *fallback)
+{
+	static const char *const paths[] = { "labels", "template.metadata.labels" };
+	const cJSON *head = json_get(cluster, "spec.headGroupSpec");
+
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		const char *own = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(head, paths[i]), name));
+
+		if (own)
+			return own;
+	}
+	return fallback;
+}
+
+/* What the user may have set otherwise on the head pod is what finds it. */
 static void add_labels(cJSON *labels, const cJSON *cluster)
 {
 	const char *name = json_str(cluster, "metadata.name");
@@ -58,9 +74,10 @@ static void add_labels(cJSON *labels, const cJSON *cluster)
 	snprintf(identifier, sizeof(identifier), "%s-head", name);
 	json_set_str(labels, "ray.io/cluster", name);
 	json_set_str(labels, "ray.io/node-type", "head");
-	json_set_str(labels, "ray.io/identifier", identifier);
-	json_set_str(labels, "app.kubernetes.io/name", "kuberay");
-	json_set_str(labels, "app.kubernetes.io/created-by", "kuberay-operator");
+	json_set_str(labels, "ray.io/identifier", head_label(cluster, "ray.io/identifier", identifier));
+	json_set_str(labels, "app.kubernetes.io/name", head_label(cluster, "app.kubernetes.io/name", "kuberay"));
+	json_set_str(labels, "app.kubernetes.io/created-by",
+		     head_label(cluster, "app.kubernetes.io/created-by", "kuberay-operator"));
 }
 
 static void merge_strings(cJSON *into, const cJSON *from)
@@ -81,7 +98,8 @@ static void add_type(cJSON *spec, const cJSON *cluster)
 		type = json_str(spec, "type");
 	else
 		json_set_str(spec, "type", type);
-	if (type && strcmp(type, "ClusterIP") == 0 && !json_get(spec, "clusterIP"))
+	/* A service of the user's may have ports that lead to others, which needs an address. */
+	if (!json_get(cluster, "spec.headGroupSpec.headService") && type && strcmp(type, "ClusterIP") == 0)
 		json_set_str(spec, "clusterIP", "None");
 	/* Workers must reach the head's GCS before its dashboard makes it ready. */
 	if (!json_get(spec, "publishNotReadyAddresses"))
@@ -109,9 +127,31 @@ cJSON *service_build(const cJSON *cluster)
 	json_set(metadata, "ownerReferences", owner_references(cluster));
 	json_set(service, "spec", cJSON_IsObject(own_spec) ? cJSON_Duplicate(own_spec, true) : cJSON_CreateObject());
 	spec = json_get(service, "spec");
-	add_labels(json_object_at(spec, "selector"), cluster);
+	json_set(spec, "selector", cJSON_CreateObject());
+	add_labels(json_get(spec, "selector"), cluster);
 	add_ports(json_array_at(spec, "ports"), cluster);
 	add_type(spec, cluster);
+	return service;
+}
+
+cJSON *headless_service_build(const cJSON *cluster)
+{
+	const char *name = json_str(cluster, "metadata.name");
+	_cleanup_free_ char *own_name = plan_headless_name(cluster);
+	cJSON *service, *labels, *spec, *selector;
+
+	service = object_new("v1", "Service", json_str(cluster, "metadata.namespace"), own_name);
+	labels = json_object_at(json_get(service, "metadata"), "labels");
+	json_set_str(labels, "ray.io/headless-worker-svc", name);
+	json_set_str(labels, "ray.io/cluster", name);
+	json_set(json_get(service, "metadata"), "ownerReferences", owner_references(cluster));
+	spec = json_object_at(service, "spec");
+	json_set_str(spec, "type", "ClusterIP");
+	json_set_str(spec, "clusterIP", "None");
+	json_set(spec, "publishNotReadyAddresses", cJSON_CreateTrue());
+	selector = json_object_at(spec, "selector");
+	json_set_str(selector, "ray.io/cluster", name);
+	json_set_str(selector, "ray.io/node-type", "worker");
 	return service;
 }
 

@@ -9,6 +9,9 @@
 /* The Service to apply; the caller owns it. NULL: no memory. */
 cJSON *service_build(const cJSON *cluster);
 
+/* "<cluster>-headless", by which the hosts of one replica find each other (numOfHosts > 1). */
+cJSON *headless_service_build(const cJSON *cluster);
+
 /*
  * Whether have already holds everything that want says: objects member by
  * member (have may hold more: the API server's defaults), arrays element by

@@ -10,6 +10,7 @@
 #include "lib/json.h"
 #include "lib/macros.h"
 #include "lib/units.h"
+#include "operator/raycluster/inject.h"
 #include "operator/raycluster/notes.h"
 #include "operator/raycluster/plan.h"
 #include "operator/raycluster/pod_spec.h"
@@ -28,6 +29,58 @@ static void format_seconds(int64_t ns, char buf[static TIME_TEXT_MAX])
 	time_format(ns / NS_PER_SEC * NS_PER_SEC, buf);
 	buf[strcspn(buf, ".")] = '\0';
 	snprintf(buf + strlen(buf), 2, "Z");
+}
+
+static int64_t requested_milli(const cJSON *container, const char *name)
+{
+	static const char *const kinds[] = { "requests", "limits" };
+	int64_t milli;
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		const cJSON *list = json_get(json_get(container, "resources"), kinds[i]);
+		const cJSON *item = cJSON_GetObjectItemCaseSensitive(list, name);
+
+		if (cJSON_IsNumber(item))
+			return (int64_t)(item->valuedouble * 1000);
+		if (cJSON_IsString(item) && quantity_parse_milli(item->valuestring, &milli, NULL) == 0)
+			return milli;
+	}
+	return 0;
+}
+
+static bool is_gpu(const char *name)
+{
+	size_t len = strlen(name);
+
+	return (len >= 3 && strcmp(name + len - 3, "gpu") == 0) || strncmp(name, "nvidia.com/mig-", 15) == 0;
+}
+
+/* Kubernetes asks for the same in limits and requests of what is no CPU and no memory. */
+static int64_t gpus_of(const cJSON *container)
+{
+	const cJSON *item;
+	int64_t n = 0;
+
+	cJSON_ArrayForEach(item, json_get(container, "resources.limits"))
+		if (is_gpu(item->string))
+			n += requested_milli(container, item->string) / 1000;
+	return n;
+}
+
+void status_add_resources(struct status_view *view, const cJSON *template, int64_t n)
+{
+	const cJSON *container;
+
+	cJSON_ArrayForEach(container, json_get(template, "spec.containers")) {
+		const char *name = json_str(container, "name");
+
+		if (name && strcmp(name, SIDECAR_CONTAINER) == 0)
+			continue;
+		view->cpu_milli += n * requested_milli(container, "cpu");
+		view->memory_bytes += n * (requested_milli(container, "memory") / 1000);
+		view->gpus += n * gpus_of(container);
+		view->tpus += n * (requested_milli(container, "google.com/tpu") / 1000);
+	}
 }
 
 static void set_condition(struct builder *b, const char *type, bool value, const char *reason,
@@ -219,10 +272,19 @@ static void set_endpoints(struct builder *b, const struct status_view *view)
 	}
 }
 
+/* A condition of ours that is said no more has to go. */
+static bool is_ours(const char *type)
+{
+	return type && (strcmp(type, "ReplicaFailure") == 0 || strncmp(type, "afterglow.dev/", 14) == 0);
+}
+
 static bool conditions_same(const cJSON *have, const cJSON *want)
 {
 	const cJSON *condition;
 
+	cJSON_ArrayForEach(condition, have)
+		if (is_ours(json_str(condition, "type")) && !json_find(want, "type", json_str(condition, "type")))
+			return false;
 	cJSON_ArrayForEach(condition, want)
 		if (!object_covers(json_find(have, "type", json_str(condition, "type")), condition))
 			return false;
@@ -258,8 +320,7 @@ static void keep_old(struct builder *b)
 	cJSON_ArrayForEach(condition, json_get(b->old, "conditions")) {
 		const char *type = json_str(condition, "type");
 
-		if (type && strcmp(type, note_topic_condition(NOTE_SPEC_VALID)) &&
-		    strcmp(type, note_topic_condition(NOTE_SPEC_SUPPORTED)))
+		if (type && strcmp(type, note_topic_condition(NOTE_SPEC_VALID)))
 			json_append(json_array_at(b->status, "conditions"),
 					     cJSON_Duplicate(condition, true));
 	}
@@ -281,10 +342,14 @@ cJSON *status_build(const cJSON *cluster, const struct status_view *view, const 
 		set_head_condition(&b, view);
 		set_provisioned(&b, view);
 		set_suspend(&b, view);
-		set_notes(&b, notes, NOTE_SPEC_VALID, NOTE_RECORDING);
+		/* KubeRay has it only while it is true. */
+		if (view->failure_reason)
+			set_condition(&b, "ReplicaFailure", true, view->failure_reason,
+				      view->failure_message ? view->failure_message : "");
+		set_notes(&b, notes, 0, NOTE_TOPIC_COUNT - 1);
 	} else {
 		keep_old(&b);
-		set_notes(&b, notes, NOTE_SPEC_VALID, NOTE_SPEC_SUPPORTED);
+		set_notes(&b, notes, NOTE_SPEC_VALID, NOTE_SPEC_VALID);
 	}
 	if (status_same(b.old, b.status)) {
 		cJSON_Delete(b.status);

@@ -17,7 +17,11 @@ struct status_view {
 	bool suspend;         /* spec.suspend */
 	bool pods_left;       /* any pod of the cluster, also a terminating one */
 	int64_t cpu_milli, memory_bytes, gpus, tpus; /* what the desired pods request together */
+	const char *failure_reason, *failure_message; /* the last write of a pod failed; NULL: it did not */
 };
+
+/* Adds what n pods made of the template request. The recorder is not what the user asked for, so it does not count. */
+void status_add_resources(struct status_view *view, const cJSON *template, int64_t n);
 
 /*
  * The whole status, or NULL when the one the cluster has says the same already

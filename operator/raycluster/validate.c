@@ -5,9 +5,13 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/json.h"
+#include "operator/raycluster/auth.h"
+#include "operator/raycluster/autoscaler.h"
+#include "operator/raycluster/gcs_ft.h"
 #include "operator/raycluster/names.h"
 #include "operator/raycluster/notes.h"
 #include "operator/raycluster/pod_spec.h"
@@ -35,6 +39,41 @@ static bool is_group_name(const char *s)
 	    !isalnum((unsigned char)s[len - 1]))
 		return false;
 	return strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.") == len;
+}
+
+/* A part of a label's key or its value: what Kubernetes takes for a name. */
+static bool is_label_text(const char *s, size_t len)
+{
+	if (len > 63 || (len && (!isalnum((unsigned char)s[0]) || !isalnum((unsigned char)s[len - 1]))))
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (!isalnum((unsigned char)s[i]) && !strchr("-_.", s[i]))
+			return false;
+	return true;
+}
+
+static bool is_label_key(const char *s)
+{
+	const char *slash = strchr(s, '/'), *name = slash ? slash + 1 : s;
+
+	if (slash && (slash == s || slash - s > 253 ||
+		      strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-.") != (size_t)(slash - s)))
+		return false;
+	return *name && is_label_text(name, strlen(name));
+}
+
+static void check_labels(const cJSON *group, const char *name, cJSON *notes)
+{
+	const cJSON *label;
+
+	cJSON_ArrayForEach(label, json_get(group, "labels")) {
+		const char *value = cJSON_GetStringValue(label);
+
+		if (!is_label_key(label->string))
+			invalid(notes, "group %s: \"%.80s\" is not a label's key", name, label->string);
+		if (value && !is_label_text(value, strlen(value)))
+			invalid(notes, "group %s: \"%.80s\" is not a label's value (%.80s)", name, value, label->string);
+	}
 }
 
 static void check_start_params(const cJSON *group, const char *name, cJSON *notes)
@@ -65,6 +104,7 @@ static void check_group(const cJSON *group, const char *name, bool fault_toleran
 	if (!json_str(ray, "name") || !json_str(ray, "image"))
 		invalid(notes, "group %s: the first container needs a name and an image", name);
 	check_start_params(group, name, notes);
+	check_labels(group, name, notes);
 	if (container_env(ray, "RAY_REDIS_ADDRESS") && !fault_tolerant)
 		invalid(notes, "group %s: RAY_REDIS_ADDRESS is set without GCS fault tolerance", name);
 }
@@ -78,9 +118,8 @@ static void check_replicas(const cJSON *group, const char *name, cJSON *notes)
 	else if (min > max)
 		invalid(notes, "group %s: minReplicas %" PRId64 " is above maxReplicas %" PRId64, name, min,
 			max);
-	if (json_int(group, "numOfHosts", 1) > 1)
-		invalid(notes, "group %s: numOfHosts above 1 is not supported by this version of Afterglow",
-			name);
+	if (json_int(group, "numOfHosts", 1) < 1)
+		invalid(notes, "group %s: numOfHosts must be at least 1", name);
 }
 
 static bool name_seen_before(const cJSON *groups, const cJSON *group, const char *name)
@@ -120,85 +159,177 @@ static const char *annotation(const cJSON *cluster, const char *name)
 		cJSON_GetObjectItemCaseSensitive(json_get(cluster, "metadata.annotations"), name));
 }
 
-static bool check_fault_tolerance(const cJSON *cluster, cJSON *notes)
+static bool env_is_true(const cJSON *container, const char *name)
 {
-	const char *text = annotation(cluster, "ray.io/ft-enabled");
-	bool options = cJSON_IsObject(json_get(cluster, "spec.gcsFaultToleranceOptions"));
+	const char *value = json_str(container_env(container, name), "value");
 
-	if (options && text && strcmp(text, "false") == 0)
-		invalid(notes,
-			"annotation ray.io/ft-enabled is false while spec.gcsFaultToleranceOptions is set");
-	return options || (text && strcmp(text, "true") == 0);
+	return value && (strcmp(value, "true") == 0 || strcmp(value, "1") == 0);
+}
+
+static bool has_param(const cJSON *group, const char *name)
+{
+	const cJSON *params = json_get(group, "rayStartParams");
+	const char *value = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(params, name));
+
+	return value && *value;
+}
+
+#define FT_OPTIONS "gcsFaultToleranceOptions"
+
+/* What the options set must not be set elsewhere: one of the two would be ignored. */
+static void check_redis(const cJSON *cluster, const cJSON *head, const cJSON *ray, cJSON *notes)
+{
+	if (annotation(cluster, "ray.io/ft-enabled"))
+		invalid(notes, "both the annotation ray.io/ft-enabled and spec." FT_OPTIONS " are set: use the latter");
+	if (annotation(cluster, "ray.io/external-storage-namespace"))
+		invalid(notes, "both the annotation ray.io/external-storage-namespace and spec." FT_OPTIONS
+			       " are set: use " FT_OPTIONS ".externalStorageNamespace");
+	if (has_param(head, "redis-password") || container_env(ray, "REDIS_PASSWORD"))
+		invalid(notes, "the head sets the password of Redis itself: use " FT_OPTIONS ".redisPassword");
+	if (container_env(ray, "RAY_REDIS_ADDRESS"))
+		invalid(notes, "the head sets RAY_REDIS_ADDRESS itself: use " FT_OPTIONS ".redisAddress");
+}
+
+static void check_rocksdb(const cJSON *options, const cJSON *ray, const cJSON *volumes, cJSON *notes)
+{
+	static const char *const redis_only[] = { "redisAddress", "redisUsername", "redisPassword",
+						  "externalStorageNamespace" };
+	const cJSON *storage = json_get(options, "storage");
+	const char *claim = json_str(storage, "claimName");
+
+	for (size_t i = 0; i < ARRAY_SIZE(redis_only); i++)
+		if (json_get(options, redis_only[i]))
+			invalid(notes, FT_OPTIONS ".%s does not go with backend rocksdb", redis_only[i]);
+	if (claim && *claim &&
+	    (json_get(storage, "size") || json_get(storage, "storageClassName") || json_get(storage, "accessModes")))
+		invalid(notes, FT_OPTIONS ".storage: claimName names a claim that exists, so size, storageClassName and "
+					  "accessModes have no use");
+	if (container_env(ray, "RAY_gcs_storage") || container_env(ray, "RAY_gcs_storage_path"))
+		invalid(notes, "the head sets RAY_gcs_storage itself: backend rocksdb does so");
+	if (json_find(volumes, "name", GCS_FT_VOLUME) ||
+	    json_find(json_get(ray, "volumeMounts"), "mountPath", GCS_FT_PATH))
+		invalid(notes, "the head's volume " GCS_FT_VOLUME " at " GCS_FT_PATH " is backend rocksdb's");
+}
+
+static void check_fault_tolerance(const cJSON *cluster, cJSON *notes)
+{
+	const cJSON *options = json_get(cluster, "spec." FT_OPTIONS), *head = json_get(cluster, "spec.headGroupSpec");
+	const cJSON *ray = ray_container(json_get(head, "template.spec"));
+
+	if (has_param(head, "redis-username") || container_env(ray, "REDIS_USERNAME"))
+		invalid(notes, "the head sets the user of Redis itself: use " FT_OPTIONS ".redisUsername");
+	if (!cJSON_IsObject(options))
+		return;
+	check_redis(cluster, head, ray, notes);
+	if (gcs_ft_is_rocksdb(cluster))
+		check_rocksdb(options, ray, json_get(head, "template.spec.volumes"), notes);
+	else if (json_get(options, "storage"))
+		invalid(notes, FT_OPTIONS ".storage is backend rocksdb's");
+}
+
+static void check_never_restarts(const cJSON *group, const char *name, cJSON *notes)
+{
+	const char *restart = json_str(group, "template.spec.restartPolicy");
+
+	if (restart && *restart && strcmp(restart, "Never") != 0)
+		invalid(notes, "group %s: autoscaler v2 needs restartPolicy Never (or none), not %s", name, restart);
+}
+
+/* With the autoscaler on. */
+static void check_autoscaled(const cJSON *cluster, const cJSON *head_ray, cJSON *notes)
+{
+	const cJSON *group;
+
+	if (json_str(cluster, "spec.autoscalerOptions.version") && container_env(head_ray, "RAY_enable_autoscaler_v2"))
+		invalid(notes, "both autoscalerOptions.version and the head's RAY_enable_autoscaler_v2 are set: use the former");
+	if (autoscaler_is_v2(cluster))
+		check_never_restarts(json_get(cluster, "spec.headGroupSpec"), HEAD_GROUP_NAME, notes);
+	cJSON_ArrayForEach(group, json_get(cluster, "spec.workerGroupSpecs")) {
+		if (autoscaler_is_v2(cluster))
+			check_never_restarts(group, group_name(RAY_WORKER, group), notes);
+		if (json_bool(group, "suspend", false))
+			invalid(notes, "group %s: a group cannot be suspended while the autoscaler is on",
+				group_name(RAY_WORKER, group));
+	}
 }
 
 static void check_autoscaler(const cJSON *cluster, cJSON *notes)
 {
-	const char *version = json_str(cluster, "spec.autoscalerOptions.version");
-	const char *restart = json_str(cluster, "spec.headGroupSpec.template.spec.restartPolicy");
+	const cJSON *options = json_get(cluster, "spec.autoscalerOptions");
+	const cJSON *ray = ray_container(json_get(cluster, "spec.headGroupSpec.template.spec"));
 
-	if (json_bool(cluster, "spec.enableInTreeAutoscaling", false) && version &&
-	    strcmp(version, "v2") == 0 && restart && strcmp(restart, "Never"))
-		invalid(notes,
-			"autoscaler v2 needs restartPolicy Never (or none) in the head's template, not %s",
-			restart);
+	if (json_int(options, "idleTimeoutSeconds", 0) < 0)
+		invalid(notes, "autoscalerOptions.idleTimeoutSeconds must not be negative");
+	if (json_find(json_get(options, "env"), "name", "KUBERAY_GEN_AUTOSCALER_START_CMD"))
+		invalid(notes, "autoscalerOptions.env must not set KUBERAY_GEN_AUTOSCALER_START_CMD");
+	if (autoscaler_enabled(cluster))
+		check_autoscaled(cluster, ray, notes);
+	else if (env_is_true(ray, "RAY_enable_autoscaler_v2"))
+		invalid(notes, "RAY_enable_autoscaler_v2 is set while enableInTreeAutoscaling is not");
 }
 
-/* Without these the cluster would run, but open or without the isolation that was asked for. */
-static void refuse_unsafe(const cJSON *cluster, cJSON *notes)
+static bool version_at_least(const char *version, long major, long minor)
+{
+	char *end;
+	long have = version ? strtol(version, &end, 10) : 0;
+
+	if (!version || end == version)
+		return false;
+	return have > major || (have == major && *end == '.' && strtol(end + 1, NULL, 10) >= minor);
+}
+
+static void check_auth(const cJSON *cluster, cJSON *notes)
+{
+	const char *version = json_str(cluster, "spec.rayVersion"), *mode = json_str(cluster, "spec.authOptions.mode");
+
+	if (!auth_enabled(cluster)) {
+		if (auth_by_kubernetes(cluster))
+			invalid(notes, "authOptions: enableK8sTokenAuth needs mode token");
+		return;
+	}
+	if (mode && strcmp(mode, "token") != 0)
+		invalid(notes, "authOptions: mode must be token or disabled, not %.40s", mode);
+	if (!version_at_least(version, 2, 52))
+		invalid(notes, "authOptions: token authentication needs rayVersion 2.52.0 or later, not %.40s",
+			version ? version : "none");
+	else if (auth_by_kubernetes(cluster) && !version_at_least(version, 2, 55))
+		invalid(notes, "authOptions: enableK8sTokenAuth needs rayVersion 2.55.0 or later, not %.40s", version);
+	if (auth_by_kubernetes(cluster) && json_str(cluster, "spec.authOptions.secretName"))
+		invalid(notes, "authOptions: enableK8sTokenAuth and secretName exclude each other");
+}
+
+/* Without these the cluster would run, but open, unrecorded or in the wrong place: nobody would notice in time. */
+static void refuse_unsupported(const cJSON *cluster, cJSON *notes)
 {
 	static const struct {
 		const char *path, *what;
 	} features[] = {
 		{ "spec.tlsOptions", "TLS between the nodes (spec.tlsOptions)" },
 		{ "spec.networkPolicy", "network policies (spec.networkPolicy)" },
+		{ "spec.historyServerOptions", "the history server (spec.historyServerOptions)" },
 	};
-	const char *auth = json_str(cluster, "spec.authOptions.mode");
+	const char *managed_by = json_str(cluster, "spec.managedBy");
 
 	for (size_t i = 0; i < ARRAY_SIZE(features); i++)
 		if (cJSON_IsObject(json_get(cluster, features[i].path)))
-			invalid(notes,
-				"%s: not supported by this version of Afterglow, and unsafe to leave out",
+			invalid(notes, "%s: Afterglow does not do this, and does not run the cluster without it",
 				features[i].what);
-	if (auth && strcmp(auth, "disabled"))
-		invalid(notes,
-			"token authentication (spec.authOptions): not supported by this version of Afterglow, and "
-			"unsafe to leave out");
-}
-
-static void note_unsupported(const cJSON *cluster, bool fault_tolerant, cJSON *notes)
-{
-	const char *upgrade = json_str(cluster, "spec.upgradeStrategy.type");
-	const struct {
-		bool asked;
-		const char *what;
-	} features[] = {
-		{ json_bool(cluster, "spec.enableInTreeAutoscaling", false),
-		  "the in-tree autoscaler (enableInTreeAutoscaling): groups stay at their replicas" },
-		{ fault_tolerant, "GCS fault tolerance: a head's restart loses the cluster's state" },
-		{ cJSON_IsObject(json_get(cluster, "spec.historyServerOptions")), "the history server" },
-		{ json_bool(cluster, "spec.headGroupSpec.enableIngress", false),
-		  "the head's ingress (enableIngress)" },
-		{ upgrade && strcmp(upgrade, "Recreate") == 0,
-		  "upgradeStrategy Recreate: pods keep the template they were made from" },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(features); i++)
-		if (features[i].asked)
-			notes_addf(notes, NOTE_SPEC_SUPPORTED, "UnsupportedFeature",
-				   "not in this version: %s", features[i].what);
+	if (managed_by && *managed_by && strcmp(managed_by, "ray.io/kuberay-operator") != 0)
+		invalid(notes, "managedBy %.60s: Afterglow does not send clusters elsewhere", managed_by);
 }
 
 void validate_cluster(const cJSON *cluster, cJSON *notes)
 {
 	const char *name = json_str(cluster, "metadata.name");
-	bool fault_tolerant = check_fault_tolerance(cluster, notes);
+	bool fault_tolerant = gcs_ft_enabled(cluster);
 
 	if (!name || !is_dns_1035(name, CLUSTER_NAME_MAX))
 		invalid(notes, "the name must be a DNS-1035 label of at most %d characters",
 			CLUSTER_NAME_MAX);
 	check_group(json_get(cluster, "spec.headGroupSpec"), HEAD_GROUP_NAME, fault_tolerant, notes);
 	check_workers(json_get(cluster, "spec.workerGroupSpecs"), fault_tolerant, notes);
+	check_fault_tolerance(cluster, notes);
 	check_autoscaler(cluster, notes);
-	refuse_unsafe(cluster, notes);
-	note_unsupported(cluster, fault_tolerant, notes);
+	check_auth(cluster, notes);
+	refuse_unsupported(cluster, notes);
 }

@@ -6,10 +6,9 @@
 #include <cjson/cJSON.h>
 
 /*
- * Adds NOTE_SPEC_VALID notes for what makes the spec invalid, and
- * NOTE_SPEC_SUPPORTED notes for features that are not there. Features whose
- * absence would be unsafe or would give a broken cluster (TLS, authentication,
- * network policy, groups of several hosts) count as both.
+ * Adds a NOTE_SPEC_VALID note for each thing that makes the spec invalid, or that
+ * this version does not do: TLS, network policies, the history server, clusters
+ * that Kueue sends elsewhere. To leave one of these out silently would be worse.
  */
 void validate_cluster(const cJSON *cluster, cJSON *notes);
 

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 import yaml
 
-from apiserver.conftest import BUILD, ROOT, group, settle
+from apiserver.conftest import BUILD, ROOT, RayCluster, group, ray_cluster, settle
 
 RIGHTS = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
 
@@ -48,5 +48,16 @@ def test_the_operator_works_with_the_charts_options_policy_and_rights(chart, sta
     cluster.scale(small=1)
     cluster.wait_pods(1, 1)
     make("invalid", group("same"), group("same")).wait_condition("afterglow.dev/SpecValid", "False")
+    # Each right has its use; this cluster uses those that the others do not.
+    everything = ray_cluster("everything", group("slice", 1, numOfHosts=2), rayVersion="2.60.0",
+                             enableInTreeAutoscaling=True, authOptions={"mode": "token"},
+                             gcsFaultToleranceOptions={"backend": "rocksdb"})
+    everything["spec"]["headGroupSpec"]["enableIngress"] = True
+    api.create("rayclusters", everything)
+    RayCluster(api, "everything").wait_pods(1, 2)
+    for plural, name in (("roles", "everything"), ("rolebindings", "everything"), ("serviceaccounts", "everything"),
+                         ("secrets", "everything"), ("ingresses", "everything-head-ingress"),
+                         ("persistentvolumeclaims", "everything-gcs-pvc"), ("services", "everything-headless")):
+        assert api.get(plural, name)
     settle(operator, api, kubelet)
     assert "403" not in operator.text() and "Forbidden" not in operator.text()

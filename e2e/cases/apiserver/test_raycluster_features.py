@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a RayCluster may ask for beyond pods: the autoscaler, fault tolerance, hosts, upgrades, ingress, tokens."""
+
+import base64
+
+import pytest
+
+from conftest import wait_for
+from apiserver.conftest import group, settle
+from apiserver.test_raycluster import names, owner_of
+
+OWNER = [("RayCluster", "demo", True)]
+
+
+def env(container):
+    return {e["name"]: e.get("value", e.get("valueFrom")) for e in container["env"]}
+
+
+def label(pod, name):
+    return pod["metadata"]["labels"].get(f"ray.io/{name}")
+
+
+def events(api, reason):
+    return [e for e in api.items("events") if e["reason"] == reason]
+
+
+# --- the autoscaler ---
+
+@pytest.mark.usefixtures("operator")
+def test_the_autoscaler_runs_beside_the_head_with_rights_of_its_own(make, api):
+    make("demo", group("small"), enableInTreeAutoscaling=True,
+         autoscalerOptions={"version": "v2", "idleTimeoutSeconds": 60, "env": [{"name": "MORE", "value": "yes"}],
+                            "resources": {"limits": {"memory": "1Gi"}}})
+    head = wait_for("the head", lambda: api.items("pods", "ray.io/node-type=head")[0])
+    ray, autoscaler, recorder = head["spec"]["containers"]
+    assert (autoscaler["name"], autoscaler["image"], recorder["name"]) == ("autoscaler", ray["image"], "afterglow")
+    assert autoscaler["args"] == [
+        "ray kuberay-autoscaler --cluster-name $(RAY_CLUSTER_NAME) --cluster-namespace $(RAY_CLUSTER_NAMESPACE)"]
+    assert env(autoscaler)["MORE"] == "yes" and autoscaler["resources"]["limits"] == {"memory": "1Gi"}
+    assert env(ray)["RAY_enable_autoscaler_v2"] == "true" and "--no-monitor " in ray["args"][-1]
+    assert head["spec"]["restartPolicy"] == "Never" and head["spec"]["serviceAccountName"] == "demo"
+    for container in ray, autoscaler:
+        assert "/tmp/ray" in {m["mountPath"] for m in container["volumeMounts"]}
+    role, binding = api.get("roles", "demo"), api.get("rolebindings", "demo")
+    assert {(r["resources"][0], *r["verbs"]) for r in role["rules"]} == {
+        ("pods", "get", "list", "watch", "patch"), ("pods/resize", "patch"), ("rayclusters", "get", "patch")}
+    assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "demo", "namespace": api.namespace}]
+    assert [owner_of(o) for o in (role, binding, api.get("serviceaccounts", "demo"))] == [OWNER] * 3
+
+
+def test_with_the_autoscaler_only_named_workers_go_and_no_name_comes_back(make, operator, api, kubelet):
+    cluster = make("demo", group("small", 3), enableInTreeAutoscaling=True)
+    _, workers = cluster.wait_pods(1, 3)
+    kubelet.run_all()
+    cluster.scale(small=2)
+    settle(operator, api, kubelet)
+    assert names(cluster.pods("worker")) == names(workers)
+    victim = workers[0]["metadata"]["name"]
+    cluster.patch({"workerGroupSpecs": [group("small", 2, scaleStrategy={"workersToDelete": [victim]})]})
+    cluster.wait_pods(1, 2)
+    # The name stays on the list, as it does until the autoscaler sees that the pod is gone.
+    cluster.patch({"workerGroupSpecs": [group("small", 3, scaleStrategy={"workersToDelete": [victim]})]})
+    cluster.wait_pods(1, 3)
+    settle(operator, api, kubelet)
+    assert victim not in names(cluster.pods("worker")) and len(cluster.pods("worker")) == 3
+    assert cluster.get()["spec"]["workerGroupSpecs"][0]["replicas"] == 3
+
+
+def test_a_service_account_of_the_users_is_used_and_not_made(make, operator, api, kubelet):
+    cluster = make("demo", group("small"))
+    spec = cluster.get()["spec"]["headGroupSpec"]
+    spec["template"]["spec"]["serviceAccountName"] = "mine"
+    cluster.patch({"headGroupSpec": spec, "enableInTreeAutoscaling": True})
+    wait_for("the role's binding", lambda: api.get("rolebindings", "demo")["subjects"][0]["name"] == "mine")
+    settle(operator, api, kubelet)
+    assert api.items("serviceaccounts") == []
+
+
+# --- fault tolerance of the GCS ---
+
+@pytest.mark.usefixtures("operator")
+def test_redis_is_told_to_the_head_and_patience_to_the_workers(make):
+    password = {"valueFrom": {"secretKeyRef": {"name": "redis", "key": "password"}}}
+    cluster = make("demo", group("small"), gcsFaultToleranceOptions={
+        "redisAddress": "redis:6379", "redisUsername": {"value": "me"}, "redisPassword": password})
+    (head,), (worker,) = cluster.wait_pods(1, 1)
+    ray = head["spec"]["containers"][0]
+    uid = cluster.get()["metadata"]["uid"]
+    assert env(ray)["RAY_REDIS_ADDRESS"] == "redis:6379" and env(ray)["RAY_external_storage_namespace"] == uid
+    assert env(ray)["REDIS_USERNAME"] == "me" and env(ray)["REDIS_PASSWORD"] == password["valueFrom"]
+    assert "--redis-password=$REDIS_PASSWORD " in ray["args"][-1] and "--redis-username=$REDIS_USERNAME " in ray["args"][-1]
+    assert head["metadata"]["annotations"]["ray.io/external-storage-namespace"] == uid
+    worker_env = env(worker["spec"]["containers"][0])
+    assert worker_env["RAY_gcs_rpc_server_reconnect_timeout_s"] == "600" and "RAY_REDIS_ADDRESS" not in worker_env
+
+
+@pytest.mark.usefixtures("operator")
+def test_rocksdb_gets_a_volume_that_goes_with_the_cluster(make, api):
+    cluster = make("demo", gcsFaultToleranceOptions={"backend": "rocksdb", "storage": {"size": "2Gi", "subPath": "a"}})
+    (head,), _ = cluster.wait_pods(1, 0)
+    claim = api.get("persistentvolumeclaims", "demo-gcs-pvc")
+    assert owner_of(claim) == OWNER and claim["spec"]["resources"]["requests"]["storage"] == "2Gi"
+    ray = head["spec"]["containers"][0]
+    (mount,) = [m for m in ray["volumeMounts"] if m["name"] == "gcs-storage"]
+    assert mount["subPath"] == "a" and env(ray)["RAY_gcs_storage_path"] == mount["mountPath"]
+    assert env(ray)["RAY_gcs_storage"] == "rocksdb" and "RAY_REDIS_ADDRESS" not in env(ray)
+    (volume,) = [v for v in head["spec"]["volumes"] if v["name"] == "gcs-storage"]
+    assert volume["persistentVolumeClaim"]["claimName"] == "demo-gcs-pvc"
+
+
+# --- tokens, ingress, services ---
+
+def test_the_token_is_made_once_and_survives_a_restart(make, operator, start, api, kubelet):
+    cluster = make("demo", group("small"), rayVersion="2.55.0", authOptions={"mode": "token"})
+    pods = [p for found in cluster.wait_pods(1, 1) for p in found]
+    secret = api.get("secrets", "demo")
+    assert owner_of(secret) == OWNER and len(base64.b64decode(base64.b64decode(secret["data"]["auth_token"]))) == 32
+    for pod in pods:
+        variables = env(pod["spec"]["containers"][0])
+        assert variables["RAY_AUTH_MODE"] == "token"
+        assert variables["RAY_AUTH_TOKEN"] == {"secretKeyRef": {"name": "demo", "key": "auth_token"}}
+    token = base64.b64decode(secret["data"]["auth_token"]).decode()
+    assert token not in operator.text()
+    operator.stop()
+    settle(start(), api, kubelet)
+    assert api.get("secrets", "demo")["data"] == secret["data"]
+
+
+@pytest.mark.usefixtures("operator")
+def test_an_ingress_leads_to_the_dashboard(make, api):
+    cluster = make("demo")
+    spec = cluster.get()["spec"]["headGroupSpec"]
+    api.patch("rayclusters", "demo", {
+        "metadata": {"annotations": {"kubernetes.io/ingress.class": "nginx", "nginx.ingress.kubernetes.io/x": "y"}},
+        "spec": {"headGroupSpec": {**spec, "enableIngress": True, "ingressOptions": {"host": "ray.example.com"}}}})
+    ingress = wait_for("the ingress", lambda: api.get("ingresses", "demo-head-ingress"))
+    assert owner_of(ingress) == OWNER and ingress["spec"]["ingressClassName"] == "nginx"
+    assert ingress["metadata"]["annotations"] == {"nginx.ingress.kubernetes.io/x": "y"}
+    (rule,) = ingress["spec"]["rules"]
+    assert rule["host"] == "ray.example.com"
+    assert rule["http"]["paths"] == [{"path": "/", "pathType": "Prefix", "backend": {
+        "service": {"name": "demo-head-svc", "port": {"number": 8265}}}}]
+
+
+@pytest.mark.usefixtures("operator")
+def test_the_service_finds_a_head_whose_labels_are_the_users(make, api):
+    cluster = make("demo")
+    spec = cluster.get()["spec"]["headGroupSpec"]
+    spec["template"]["metadata"] = {"labels": {"app.kubernetes.io/name": "trainer", "ray.io/cluster": "other"}}
+    cluster.patch({"headGroupSpec": spec, "suspend": True})
+    cluster.wait_pods(0, 0)
+    cluster.patch({"suspend": False})
+    (head,), _ = cluster.wait_pods(1, 0)
+    selector = wait_for("the selector", lambda: (lambda s: s if s["app.kubernetes.io/name"] == "trainer" else None)(
+        api.get("services", "demo-head-svc")["spec"]["selector"]))
+    assert selector.items() <= head["metadata"]["labels"].items()
+
+
+# --- several hosts to a replica ---
+
+def replicas(pods):
+    found = {}
+    for pod in pods:
+        found.setdefault(label(pod, "worker-group-replica-name"), set()).add(
+            (label(pod, "worker-group-replica-index"), label(pod, "replica-host-index")))
+    return found
+
+
+def test_hosts_of_a_replica_live_and_die_together(make, operator, api, kubelet):
+    cluster = make("demo", group("slice", 2, numOfHosts=3))
+    _, workers = cluster.wait_pods(1, 6)
+    kubelet.run_all()
+    cluster.wait_status(state="ready", desiredWorkerReplicas=6, readyWorkerReplicas=6)
+    before = replicas(workers)
+    assert sorted(map(sorted, before.values())) == [[(r, h) for h in "012"] for r in "01"]
+    assert api.get("services", "demo-headless")["spec"]["selector"] == {"ray.io/cluster": "demo", "ray.io/node-type": "worker"}
+    victim = workers[0]
+    api.delete("pods", victim["metadata"]["name"])
+    lost = {p["metadata"]["uid"] for p in workers
+            if label(p, "worker-group-replica-name") == label(victim, "worker-group-replica-name")}
+    wait_for("new hosts in place of all three", lambda: len(cluster.pods("worker")) == 6 and
+             not lost & {p["metadata"]["uid"] for p in cluster.pods("worker")})
+    settle(operator, api, kubelet)
+    kept = {p["metadata"]["uid"] for p in workers} - lost
+    assert kept < {p["metadata"]["uid"] for p in cluster.pods("worker")}
+    assert sorted(map(len, replicas(cluster.pods("worker")).values())) == [3, 3]
+    kubelet.run_all()
+    cluster.scale(slice=1)
+    cluster.wait_pods(1, 3)
+    assert len(replicas(cluster.pods("worker"))) == 1
+
+
+def test_a_dead_host_takes_its_replica_with_it_once_its_failure_is_recorded(make, operator, api, kubelet):
+    cluster = make("demo", group("slice", 1, numOfHosts=2))
+    _, workers = cluster.wait_pods(1, 2)
+    kubelet.run_all()
+    kubelet.end(workers[0], 137, reason="OOMKilled")
+    old = {p["metadata"]["uid"] for p in workers}
+    wait_for("a new replica", lambda: len(cluster.pods("worker")) == 2 and
+             not old & {p["metadata"]["uid"] for p in cluster.pods("worker")})
+    settle(operator, api, kubelet)
+    assert workers[0]["metadata"]["name"] in {f["spec"]["pod"] for f in cluster.failures()}
+
+
+# --- upgrades ---
+
+def test_recreate_replaces_all_pods_when_the_spec_wants_others_and_only_then(make, operator, api, kubelet):
+    cluster = make("demo", group("small", 2), upgradeStrategy={"type": "Recreate"})
+    before = {p["metadata"]["uid"] for found in cluster.wait_pods(1, 2) for p in found}
+    kubelet.run_all()
+    cluster.scale(small=3)
+    cluster.wait_pods(1, 3)
+    settle(operator, api, kubelet)
+    assert before < {p["metadata"]["uid"] for p in cluster.pods()}
+    newer = group("small", 3)
+    newer["template"]["spec"]["containers"][0]["image"] = "ray:newer"
+    before = {p["metadata"]["uid"] for p in cluster.pods()}
+    cluster.patch({"workerGroupSpecs": [newer]})
+    wait_for("other pods", lambda: len(cluster.pods()) == 4 and not before & {p["metadata"]["uid"] for p in cluster.pods()})
+    assert {p["spec"]["containers"][0]["image"] for p in cluster.pods("worker")} == {"ray:newer"}
+
+
+def test_without_recreate_pods_stay_as_they_were_made(make, operator, api, kubelet):
+    cluster = make("demo", group("small", 1))
+    before = {p["metadata"]["uid"] for found in cluster.wait_pods(1, 1) for p in found}
+    newer = group("small", 1)
+    newer["template"]["spec"]["containers"][0]["image"] = "ray:newer"
+    cluster.patch({"workerGroupSpecs": [newer]})
+    settle(operator, api, kubelet)
+    assert {p["metadata"]["uid"] for p in cluster.pods()} == before
+
+
+# --- trouble ---
+
+def test_a_head_that_dies_again_and_again_is_made_anew_more_slowly_and_it_is_said(make, operator, api, kubelet):
+    cluster = make("demo")
+    seen = set()
+    for death in range(3):
+        (head,), _ = cluster.wait_pods(1, 0)
+        assert head["metadata"]["name"] not in seen
+        seen.add(head["metadata"]["name"])
+        kubelet.end(head, 1)
+        cluster.wait_failures(death + 1)
+    condition = cluster.wait_condition("afterglow.dev/HeadStable", "False", "HeadCrashLoop")
+    assert "the head died 3 times within an hour" in condition["message"]
+    wait_for("the event", lambda: events(api, "HeadCrashLoop"))
+    settle(operator, api, kubelet)
+    assert cluster.pods("head") == [] and "the next is made 10" in condition["message"]
+    cluster.wait_pods(1, 0)
+
+
+@pytest.mark.usefixtures("operator")
+def test_an_evicted_head_is_replaced_at_once(make, kubelet):
+    cluster = make("demo")
+    for _ in range(4):
+        (head,), _ = cluster.wait_pods(1, 0)
+        kubelet.api.patch("pods", head["metadata"]["name"], {"status": {
+            "phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."}}, "status")
+        uid = head["metadata"]["uid"]
+        wait_for("it to go", lambda uid=uid: uid not in {p["metadata"]["uid"] for p in cluster.pods("head")})
+    cluster.wait_pods(1, 0)
+    cluster.wait_condition("afterglow.dev/HeadStable", "True")
+
+
+@pytest.mark.usefixtures("operator")
+def test_pods_that_the_server_refuses_are_a_condition_until_they_are_not(make, api):
+    bad = group("small")
+    bad["template"]["spec"]["containers"][0]["image"] = " blank "
+    cluster = make("demo", bad)
+    condition = cluster.wait_condition("ReplicaFailure", "True", "FailedCreateWorkerPod")
+    assert "must not have leading or trailing whitespace" in condition["message"]
+    wait_for("the event", lambda: events(api, "FailedCreateWorkerPod"))
+    assert len(cluster.pods("head")) == 1
+    cluster.patch({"workerGroupSpecs": [group("small")]})
+    cluster.wait_pods(1, 1)
+    wait_for("the condition to go", lambda: cluster.condition("ReplicaFailure") is None)
+
+
+@pytest.mark.parametrize("spec, words", [
+    ({"networkPolicy": {}}, "network policies"),
+    ({"tlsOptions": {}}, "TLS between the nodes"),
+    ({"historyServerOptions": {}}, "the history server"),
+    ({"managedBy": "kueue.x-k8s.io/multikueue"}, "does not send clusters elsewhere"),
+])
+def test_what_is_not_done_is_refused_by_condition_and_event(make, operator, api, kubelet, spec, words):
+    cluster = make("demo", group("small"), **spec)
+    condition = cluster.wait_condition("afterglow.dev/SpecValid", "False", "InvalidRayClusterSpec")
+    assert words in condition["message"]
+    settle(operator, api, kubelet)
+    assert [e["note"] for e in events(api, "InvalidRayClusterSpec") if e["regarding"]["name"] == "demo"] == [condition["message"]]
+    assert cluster.pods() == []
+
+
+@pytest.mark.usefixtures("operator")
+def test_a_group_that_is_refused_does_not_hold_up_the_groups_after_it(make):
+    bad = group("bad", 3)
+    bad["template"]["spec"]["containers"][0]["image"] = " blank "
+    cluster = make("demo", bad, group("good", 3))
+    _, workers = cluster.wait_pods(1, 3)
+    assert {label(w, "group") for w in workers} == {"good"}
+
+
+def test_a_big_cluster_that_is_refused_delays_none_of_twenty_small_ones(make, operator):
+    bad = group("bad", 500, maxReplicas=500)
+    bad["template"]["spec"]["containers"][0]["image"] = " blank "
+    big = make("big", bad)
+    big.wait_condition("ReplicaFailure", "True")
+    small = [make(f"small-{i}", group("small", 1)) for i in range(20)]
+    for cluster in small:
+        cluster.wait_pods(1, 1)
+    big.wait_pods(1, 0)
+    # It tries again ever more rarely: what the small ones needed was not spent on it.
+    assert operator.metric("afterglow_operations_total", kind="Pod", result="error") < 60
+
+
+def test_five_hundred_workers_are_made_while_others_come_up(make, operator):
+    del operator
+    big = make("big", group("many", 500, maxReplicas=500))
+    for i in range(5):
+        make(f"small-{i}", group("small", 1)).wait_pods(1, 1)
+    wait_for("the last of them", lambda: len(big.pods("worker")) == 500, timeout=180)

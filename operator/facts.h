@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is known of namespaces and clusters without a watch, and for how long it
+ * is believed: claims that are there, objects that were applied, the last
+ * failure. Lost with the process, which is no harm: all of it is found out anew.
+ */
+#ifndef AFTERGLOW_OPERATOR_FACTS_H
+#define AFTERGLOW_OPERATOR_FACTS_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/err.h"
+#include "lib/strmap.h"
+
+struct namespace_facts {
+	bool claim_exists;
+	int64_t claim_until_ns; /* 0: not known */
+	int64_t launcher_until_ns;
+	char kernel_log_refused[256]; /* why; "": it is not */
+	int64_t security_until_ns;
+};
+
+struct cluster_facts {
+	struct strmap applied;
+	const char *failure_reason; /* of the last write of a pod, static; NULL: it went well */
+	char failure_message[ERR_TEXT_MAX];
+};
+
+struct facts {
+	struct strmap namespaces, clusters;
+};
+
+void facts_release(struct facts *facts);
+
+/* Made when absent. NULL: no memory. */
+struct namespace_facts *facts_of_namespace(struct facts *facts, const char *namespace);
+/* key: "namespace/name" */
+struct cluster_facts *facts_of_cluster(struct facts *facts, const char *key);
+void facts_forget_cluster(struct facts *facts, const char *key);
+
+/* The object was applied, or was there: believed until then. */
+void facts_note_applied(struct cluster_facts *cluster, const cJSON *body, int64_t until_ns);
+/* As plan_input.is_applied; cluster is a struct cluster_facts. */
+bool facts_is_applied(void *cluster, const char *kind, const char *name, const char *hash);
+
+#endif

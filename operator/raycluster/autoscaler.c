@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ray's in-tree autoscaler. */
+#include "operator/raycluster/autoscaler.h"
+
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/macros.h"
+#include "operator/raycluster/auth.h"
+#include "operator/raycluster/pod_spec.h"
+
+#define OPTIONS "spec.autoscalerOptions"
+#define START_COMMAND "ray kuberay-autoscaler --cluster-name $(RAY_CLUSTER_NAME) --cluster-namespace $(RAY_CLUSTER_NAMESPACE)"
+#define LOGS_VOLUME "ray-logs"
+#define LOGS_PATH "/tmp/ray"
+#define RBAC_API "rbac.authorization.k8s.io/v1"
+
+bool autoscaler_enabled(const cJSON *cluster)
+{
+	return json_bool(cluster, "spec.enableInTreeAutoscaling", false);
+}
+
+static bool has_version(const cJSON *cluster, const char *version)
+{
+	const char *text = json_str(cluster, OPTIONS ".version");
+
+	return autoscaler_enabled(cluster) && text && strcmp(text, version) == 0;
+}
+
+bool autoscaler_is_v2(const cJSON *cluster)
+{
+	return has_version(cluster, "v2");
+}
+
+const char *autoscaler_account(const cJSON *cluster)
+{
+	const char *own = json_str(cluster, "spec.headGroupSpec.template.spec.serviceAccountName");
+
+	return own && *own ? own : json_str(cluster, "metadata.name");
+}
+
+/* --- The container -------------------------------------------------------------------------------------- */
+
+static void add_resources(cJSON *container)
+{
+	static const char *const kinds[] = { "limits", "requests" };
+	cJSON *resources = json_object_at(container, "resources");
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		cJSON *list = json_object_at(resources, kinds[i]);
+
+		json_set_str(list, "cpu", "500m");
+		json_set_str(list, "memory", "512Mi");
+	}
+}
+
+static void append_all(cJSON *container, const char *name, const cJSON *more)
+{
+	const cJSON *item;
+
+	cJSON_ArrayForEach(item, more)
+		json_append(json_array_at(container, name), cJSON_Duplicate(item, true));
+}
+
+/* What autoscalerOptions say: lists are added to ours, the rest is put in the place of ours. */
+static void apply_options(cJSON *container, const cJSON *options)
+{
+	static const char *const replaced[] = { "resources", "image", "imagePullPolicy", "securityContext", "command", "args" };
+	static const char *const added[] = { "env", "envFrom", "volumeMounts" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(replaced); i++) {
+		const cJSON *value = cJSON_GetObjectItemCaseSensitive(options, replaced[i]);
+
+		if (value && !cJSON_IsNull(value) && !(cJSON_IsArray(value) && !value->child))
+			json_set(container, replaced[i], cJSON_Duplicate(value, true));
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(added); i++)
+		append_all(container, added[i], cJSON_GetObjectItemCaseSensitive(options, added[i]));
+}
+
+static cJSON *container_new(const cJSON *cluster, const cJSON *ray)
+{
+	static const char *const shell[] = { "/bin/bash", "-c", "--" };
+	cJSON *container = cJSON_CreateObject();
+
+	json_set_str(container, "name", AUTOSCALER_CONTAINER);
+	json_set_str(container, "image", json_str(ray, "image"));
+	json_set_str(container, "imagePullPolicy", "IfNotPresent");
+	container_env_field_default(container, "RAY_CLUSTER_NAME", "metadata.labels['ray.io/cluster']");
+	container_env_field_default(container, "RAY_CLUSTER_NAMESPACE", "metadata.namespace");
+	container_env_field_default(container, "RAY_HEAD_POD_NAME", "metadata.name");
+	container_env_default(container, "KUBERAY_CRD_VER", "v1");
+	container_env_default(container, "KUBERAY_GEN_AUTOSCALER_START_CMD", START_COMMAND);
+	json_set(container, "command", cJSON_CreateStringArray(shell, ARRAY_SIZE(shell)));
+	json_append(json_array_at(container, "args"), cJSON_CreateString(START_COMMAND));
+	add_resources(container);
+	auth_apply_container(cluster, container);
+	apply_options(container, json_get(cluster, OPTIONS));
+	return container;
+}
+
+/* The head reads the events that the autoscaler logs. */
+static void share_logs(cJSON *pod_spec, cJSON *ray, cJSON *autoscaler)
+{
+	cJSON *volume = cJSON_CreateObject();
+
+	json_set_str(volume, "name", LOGS_VOLUME);
+	json_object_at(volume, "emptyDir");
+	if (json_find(json_get(ray, "volumeMounts"), "mountPath", LOGS_PATH)) {
+		const char *name = json_str(json_find(json_get(ray, "volumeMounts"), "mountPath", LOGS_PATH), "name");
+
+		container_mount_default(autoscaler, name ? name : LOGS_VOLUME, LOGS_PATH, false);
+		cJSON_Delete(volume);
+		return;
+	}
+	pod_volume_default(pod_spec, volume);
+	container_mount_default(ray, LOGS_VOLUME, LOGS_PATH, false);
+	container_mount_default(autoscaler, LOGS_VOLUME, LOGS_PATH, false);
+}
+
+void autoscaler_apply(const cJSON *cluster, enum ray_node node, cJSON *pod_spec, cJSON *params)
+{
+	cJSON *ray = ray_container(pod_spec), *container;
+
+	if (!autoscaler_enabled(cluster))
+		return;
+	if (autoscaler_is_v2(cluster))
+		json_set_str(pod_spec, "restartPolicy", "Never");
+	if (node != RAY_HEAD || json_find(json_get(pod_spec, "containers"), "name", AUTOSCALER_CONTAINER))
+		return;
+	/* Ray's own monitor process knows nothing of Kubernetes. */
+	json_set_str(params, "no-monitor", "true");
+	json_set_str(pod_spec, "serviceAccountName", autoscaler_account(cluster));
+	if (autoscaler_is_v2(cluster))
+		container_env_default(ray, "RAY_enable_autoscaler_v2", "true");
+	else if (has_version(cluster, "v1"))
+		container_env_default(ray, "RAY_enable_autoscaler_v2", "false");
+	container = container_new(cluster, ray);
+	json_append(json_get(pod_spec, "containers"), container);
+	share_logs(pod_spec, ray, container);
+}
+
+/* --- Its rights ----------------------------------------------------------------------------------------- */
+
+static cJSON *object_of(const cJSON *cluster, const char *api_version, const char *kind)
+{
+	const char *name = json_str(cluster, "metadata.name");
+	cJSON *object = object_new(api_version, kind, json_str(cluster, "metadata.namespace"), name);
+	cJSON *metadata = json_get(object, "metadata"), *labels = json_object_at(metadata, "labels");
+
+	json_set_str(labels, "ray.io/cluster", name);
+	json_set_str(labels, "app.kubernetes.io/name", "kuberay");
+	json_set_str(labels, "app.kubernetes.io/created-by", "kuberay-operator");
+	json_set(metadata, "ownerReferences", owner_references(cluster));
+	return object;
+}
+
+static void add_rule(cJSON *rules, const char *group, const char *resource, const char *const *verbs, int n)
+{
+	cJSON *rule = cJSON_CreateObject();
+
+	json_append(json_array_at(rule, "apiGroups"), cJSON_CreateString(group));
+	json_append(json_array_at(rule, "resources"), cJSON_CreateString(resource));
+	json_set(rule, "verbs", cJSON_CreateStringArray(verbs, n));
+	json_append(rules, rule);
+}
+
+/* It looks at pods, resizes them in place, and writes replicas and workersToDelete. */
+static cJSON *role(const cJSON *cluster)
+{
+	static const char *const pods[] = { "get", "list", "watch", "patch" }, *const clusters[] = { "get", "patch" },
+					  *const resize[] = { "patch" };
+	cJSON *object = object_of(cluster, RBAC_API, "Role"), *rules = json_array_at(object, "rules");
+
+	add_rule(rules, "", "pods", pods, ARRAY_SIZE(pods));
+	add_rule(rules, "", "pods/resize", resize, ARRAY_SIZE(resize));
+	add_rule(rules, "ray.io", "rayclusters", clusters, ARRAY_SIZE(clusters));
+	return object;
+}
+
+static cJSON *role_binding(const cJSON *cluster)
+{
+	cJSON *object = object_of(cluster, RBAC_API, "RoleBinding"), *subject = cJSON_CreateObject();
+	cJSON *ref = json_object_at(object, "roleRef");
+
+	json_set_str(subject, "kind", "ServiceAccount");
+	json_set_str(subject, "name", autoscaler_account(cluster));
+	json_set_str(subject, "namespace", json_str(cluster, "metadata.namespace"));
+	json_append(json_array_at(object, "subjects"), subject);
+	json_set_str(ref, "apiGroup", "rbac.authorization.k8s.io");
+	json_set_str(ref, "kind", "Role");
+	json_set_str(ref, "name", json_str(cluster, "metadata.name"));
+	return object;
+}
+
+cJSON *autoscaler_objects(const cJSON *cluster)
+{
+	const char *own = json_str(cluster, "spec.headGroupSpec.template.spec.serviceAccountName");
+	cJSON *objects = cJSON_CreateArray();
+
+	if (!own || !*own)
+		json_append(objects, object_of(cluster, "v1", "ServiceAccount"));
+	json_append(objects, role(cluster));
+	json_append(objects, role_binding(cluster));
+	return objects;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ray's in-tree autoscaler (enableInTreeAutoscaling): a container beside the
+ * head that changes the RayCluster's replicas and workersToDelete by itself,
+ * and the rights it needs for that.
+ */
+#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_AUTOSCALER_H
+#define AFTERGLOW_OPERATOR_RAYCLUSTER_AUTOSCALER_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+
+#include "operator/raycluster/names.h"
+
+#define AUTOSCALER_CONTAINER "autoscaler"
+
+bool autoscaler_enabled(const cJSON *cluster);
+/* autoscalerOptions.version is v2: pods are never restarted in place. */
+bool autoscaler_is_v2(const cJSON *cluster);
+
+/* To the pod of either kind, and params of its `ray start`: restart policy, environment; the head gets the container. */
+void autoscaler_apply(const cJSON *cluster, enum ray_node node, cJSON *pod_spec, cJSON *params);
+
+/* The head's service account: the template's, or one named after the cluster. Owned by cluster. */
+const char *autoscaler_account(const cJSON *cluster);
+
+/*
+ * What the autoscaler needs to act: ServiceAccount (not if the template names
+ * one), Role, RoleBinding. A JSON array that the caller owns; NULL: no memory.
+ */
+cJSON *autoscaler_objects(const cJSON *cluster);
+
+#endif

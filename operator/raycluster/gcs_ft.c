@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fault tolerance of the GCS. */
+#include "operator/raycluster/gcs_ft.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "lib/json.h"
+#include "operator/raycluster/pod_spec.h"
+#include "operator/raycluster/start_params.h"
+
+#define OPTIONS "spec.gcsFaultToleranceOptions"
+#define ENABLED "ray.io/ft-enabled"
+#define NAMESPACE "ray.io/external-storage-namespace"
+#define CLAIM_NAME_MAX 300
+
+static const char *annotation(const cJSON *cluster, const char *name)
+{
+	return cJSON_GetStringValue(
+		cJSON_GetObjectItemCaseSensitive(json_get(cluster, "metadata.annotations"), name));
+}
+
+bool gcs_ft_enabled(const cJSON *cluster)
+{
+	const char *text = annotation(cluster, ENABLED);
+
+	return cJSON_IsObject(json_get(cluster, OPTIONS)) || (text && strcasecmp(text, "true") == 0);
+}
+
+bool gcs_ft_is_rocksdb(const cJSON *cluster)
+{
+	const char *backend = json_str(cluster, OPTIONS ".backend");
+
+	return backend && strcmp(backend, "rocksdb") == 0;
+}
+
+/* One Redis may serve many clusters: each has a name space of its own in it. */
+static const char *storage_namespace(const cJSON *cluster)
+{
+	const char *names[] = { json_str(cluster, OPTIONS ".externalStorageNamespace"), annotation(cluster, NAMESPACE) };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (names[i] && *names[i])
+			return names[i];
+	return json_str(cluster, "metadata.uid");
+}
+
+/* The credential itself, or where Kubernetes finds it, goes to the environment; the shell puts it into the command. */
+static void add_credential(const cJSON *credential, cJSON *ray, cJSON *params, const char *env, const char *param)
+{
+	char reference[64];
+	cJSON *entry;
+
+	if (!cJSON_IsObject(credential))
+		return;
+	snprintf(reference, sizeof(reference), "$%s", env);
+	json_set_str(params, param, reference);
+	if (container_env(ray, env))
+		return;
+	entry = cJSON_Duplicate(credential, true);
+	json_set_str(entry, "name", env);
+	json_append(json_array_at(ray, "env"), entry);
+}
+
+static void apply_redis(const cJSON *cluster, cJSON *pod, cJSON *params)
+{
+	const cJSON *options = json_get(cluster, OPTIONS);
+	const char *space = storage_namespace(cluster), *password = start_param(params, "redis-password");
+	cJSON *ray = ray_container(json_get(pod, "spec"));
+
+	json_set_str(json_object_at(json_get(pod, "metadata"), "annotations"), NAMESPACE, space);
+	container_env_default(ray, "RAY_external_storage_namespace", space);
+	if (json_str(options, "redisAddress"))
+		container_env_default(ray, "RAY_REDIS_ADDRESS", json_str(options, "redisAddress"));
+	add_credential(json_get(options, "redisUsername"), ray, params, "REDIS_USERNAME", "redis-username");
+	add_credential(json_get(options, "redisPassword"), ray, params, "REDIS_PASSWORD", "redis-password");
+	if (!options && password)
+		container_env_default(ray, "REDIS_PASSWORD", password);
+}
+
+static const char *claim_name(const cJSON *cluster, char buf[static CLAIM_NAME_MAX])
+{
+	const char *own = json_str(cluster, OPTIONS ".storage.claimName");
+
+	if (own && *own)
+		return own;
+	snprintf(buf, CLAIM_NAME_MAX, "%s-gcs-pvc", json_str(cluster, "metadata.name"));
+	return buf;
+}
+
+static void apply_rocksdb(const cJSON *cluster, cJSON *pod)
+{
+	const char *sub_path = json_str(cluster, OPTIONS ".storage.subPath");
+	cJSON *spec = json_get(pod, "spec"), *ray = ray_container(spec), *volume = cJSON_CreateObject();
+	char name[CLAIM_NAME_MAX];
+
+	container_env_default(ray, "RAY_gcs_storage", "rocksdb");
+	container_env_default(ray, "RAY_gcs_storage_path", GCS_FT_PATH);
+	json_set_str(volume, "name", GCS_FT_VOLUME);
+	json_set_str(json_object_at(volume, "persistentVolumeClaim"), "claimName", claim_name(cluster, name));
+	pod_volume_default(spec, volume);
+	container_mount_default(ray, GCS_FT_VOLUME, GCS_FT_PATH, false);
+	if (sub_path && *sub_path)
+		json_set_str(json_find(json_get(ray, "volumeMounts"), "name", GCS_FT_VOLUME), "subPath", sub_path);
+}
+
+void gcs_ft_apply(const cJSON *cluster, enum ray_node node, cJSON *pod, cJSON *params)
+{
+	bool enabled = gcs_ft_enabled(cluster);
+
+	if (node == RAY_WORKER) {
+		/* Ray's own 60 s are less than a head with its image needs to come back. */
+		if (enabled)
+			container_env_default(ray_container(json_get(pod, "spec")), "RAY_gcs_rpc_server_reconnect_timeout_s",
+					      "600");
+		return;
+	}
+	json_set_str(json_object_at(json_get(pod, "metadata"), "annotations"), ENABLED, enabled ? "true" : "false");
+	if (enabled && gcs_ft_is_rocksdb(cluster))
+		apply_rocksdb(cluster, pod);
+	else if (enabled)
+		apply_redis(cluster, pod, params);
+}
+
+static bool is_retained(const cJSON *storage)
+{
+	const char *policy = json_str(storage, "deletionPolicy");
+
+	return policy && strcmp(policy, "Retain") == 0;
+}
+
+cJSON *gcs_ft_claim(const cJSON *cluster)
+{
+	const cJSON *storage = json_get(cluster, OPTIONS ".storage"), *modes = json_get(storage, "accessModes"),
+		    *size = json_get(storage, "size");
+	const char *own = json_str(storage, "claimName"), *class = json_str(storage, "storageClassName");
+	char name[CLAIM_NAME_MAX];
+	cJSON *claim, *spec;
+
+	if (!gcs_ft_enabled(cluster) || !gcs_ft_is_rocksdb(cluster) || (own && *own))
+		return NULL;
+	claim = object_new("v1", "PersistentVolumeClaim", json_str(cluster, "metadata.namespace"),
+			   claim_name(cluster, name));
+	json_set_str(json_object_at(json_get(claim, "metadata"), "labels"), "ray.io/cluster",
+		     json_str(cluster, "metadata.name"));
+	if (!is_retained(storage))
+		json_set(json_get(claim, "metadata"), "ownerReferences", owner_references(cluster));
+	spec = json_object_at(claim, "spec");
+	if (cJSON_IsArray(modes) && modes->child)
+		json_set(spec, "accessModes", cJSON_Duplicate(modes, true));
+	else
+		json_append(json_array_at(spec, "accessModes"), cJSON_CreateString("ReadWriteOnce"));
+	if (class)
+		json_set_str(spec, "storageClassName", class);
+	json_set(json_object_at(json_object_at(spec, "resources"), "requests"), "storage",
+		 size ? cJSON_Duplicate(size, true) : cJSON_CreateString("1Gi"));
+	return claim;
+}

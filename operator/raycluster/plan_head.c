@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The head pod. One that dies again and again is made anew ever more slowly:
+ * what it needs is a person, and each new one costs the cluster's nodes and
+ * reports. The kubelet does so for containers that it restarts by itself
+ * (restartPolicy Always); then only the condition tells.
+ */
+#include "operator/raycluster/planner.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "lib/json.h"
+#include "operator/raycluster/notes.h"
+#include "operator/raycluster/pod_state.h"
+
+/* Deaths of the last hour count; the first two are answered at once, then 10 s doubling to 5 min. */
+#define WINDOW_NS (3600 * NS_PER_SEC)
+#define FREE_DEATHS 2
+#define FIRST_DELAY_NS (10 * NS_PER_SEC)
+#define LAST_DELAY_NS (300 * NS_PER_SEC)
+
+struct crashes {
+	unsigned n;	 /* within the window */
+	int64_t last_ns; /* 0: none */
+};
+
+static struct crashes count_crashes(const struct plan_input *in)
+{
+	struct crashes c = { 0 };
+
+	for (size_t i = 0; i < in->n_head_deaths; i++) {
+		if (in->head_deaths_ns[i] < in->now_ns - WINDOW_NS)
+			continue;
+		c.n++;
+		c.last_ns = MAX(c.last_ns, in->head_deaths_ns[i]);
+	}
+	return c;
+}
+
+static int64_t delay_after(unsigned deaths)
+{
+	int64_t delay = FIRST_DELAY_NS;
+
+	if (deaths <= FREE_DEATHS)
+		return 0;
+	for (unsigned i = FREE_DEATHS + 1; i < deaths && delay < LAST_DELAY_NS; i++)
+		delay *= 2;
+	return MIN(delay, LAST_DELAY_NS);
+}
+
+static void note_crashes(struct planner *p, const struct crashes *c, int64_t next_ns)
+{
+	char last[TIME_TEXT_MAX], next[TIME_TEXT_MAX], text[DURATION_TEXT_MAX];
+
+	time_format(c->last_ns, last);
+	time_format(next_ns, next);
+	if (p->view.head && !pod_is_dead(p->view.head) && !pod_is_terminating(p->view.head))
+		notes_addf(p->notes, NOTE_HEAD_STABLE, "HeadCrashLoop",
+			   "the head died %u times within an hour, the last time at %s: see `kubectl get rayfailures`", c->n,
+			   last);
+	else
+		notes_addf(p->notes, NOTE_HEAD_STABLE, "HeadCrashLoop",
+			   "the head died %u times within an hour, the last time at %s: the next is made %s later, at %s; see "
+			   "`kubectl get rayfailures`",
+			   c->n, last, duration_format(next_ns - c->last_ns, text), next);
+}
+
+static void create_head(struct planner *p, const cJSON *template)
+{
+	struct crashes c = count_crashes(p->in);
+	int64_t next_ns = c.last_ns + delay_after(c.n);
+
+	if (c.n > FREE_DEATHS)
+		note_crashes(p, &c, next_ns);
+	if (p->view.head)
+		return;
+	if (p->in->now_ns < next_ns)
+		planner_requeue(p, next_ns - p->in->now_ns);
+	else
+		planner_create_pods(p, template, RAY_HEAD, HEAD_GROUP_NAME, 1);
+}
+
+int plan_head(struct planner *p, struct err *err)
+{
+	_cleanup_json_ cJSON *template = NULL;
+	size_t heads = 0;
+	int r = planner_build(p, RAY_HEAD, json_get(p->in->cluster, "spec.headGroupSpec"), &template, err);
+
+	if (r < 0)
+		return r;
+	status_add_resources(&p->view, template, 1);
+	for (size_t i = 0; i < p->n_pods; i++) {
+		if (!planner_in_group(p, i, RAY_HEAD, NULL))
+			continue;
+		heads++;
+		if (!p->leaving[i] || !p->view.head)
+			p->view.head = p->pods[i];
+	}
+	if (heads > 1)
+		return err_set(err, EEXIST, "cluster %s has %zu head pods: delete all but one",
+			       json_str(p->in->cluster, "metadata.name"), heads);
+	create_head(p, template);
+	return 0;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A group whose replicas are several hosts each (numOfHosts > 1: TPU slices).
+ * The hosts of a replica share one computation: when one is lost, all are
+ * deleted and made anew. A replica that is still being made, of which no host
+ * ever ran, is completed instead: a write that failed halfway is no loss.
+ */
+#include "operator/raycluster/planner.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "operator/raycluster/autoscaler.h"
+#include "operator/raycluster/pod_state.h"
+
+#define REPLICA_NAME "ray.io/worker-group-replica-name"
+#define REPLICA_INDEX "ray.io/worker-group-replica-index"
+#define HOST_INDEX "ray.io/replica-host-index"
+#define GROUP_PART_MAX 57 /* with a dash and five characters the 63 of a label's value */
+#define NAME_STRIDE 1000003
+
+struct replica {
+	const char *name; /* "" of pods without the label */
+	int64_t index;
+	int64_t alive, running, lost; /* pods: fine, fine and running, dead or leaving */
+	bool going;		      /* a pod of it is there that was not deleted before this plan */
+};
+
+struct replicas {
+	struct planner *p;
+	const char *group;
+	int64_t hosts;
+	struct replica *list; /* room for one per pod */
+	size_t n;
+};
+
+static const char *label(const cJSON *pod, const char *name)
+{
+	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(pod, "metadata.labels"), name));
+
+	return text ? text : "";
+}
+
+static bool is_of(const struct replicas *r, size_t pod, const struct replica *replica)
+{
+	return planner_in_group(r->p, pod, RAY_WORKER, r->group) &&
+	       strcmp(label(r->p->pods[pod], REPLICA_NAME), replica->name) == 0;
+}
+
+static struct replica *find(struct replicas *r, const cJSON *pod)
+{
+	const char *name = label(pod, REPLICA_NAME);
+
+	for (size_t i = 0; i < r->n; i++)
+		if (strcmp(r->list[i].name, name) == 0)
+			return &r->list[i];
+	r->list[r->n] = (struct replica){ .name = name, .index = strtol(label(pod, REPLICA_INDEX), NULL, 10) };
+	return &r->list[r->n++];
+}
+
+static void collect(struct replicas *r)
+{
+	for (size_t i = 0; i < r->p->n_pods; i++) {
+		const cJSON *pod = r->p->pods[i];
+		struct replica *replica;
+
+		if (!planner_in_group(r->p, i, RAY_WORKER, r->group))
+			continue;
+		replica = find(r, pod);
+		if (r->p->leaving[i] || pod_is_dead(pod)) {
+			replica->lost++;
+		} else {
+			replica->alive++;
+			replica->running += pod_is_running(pod);
+		}
+		replica->going = replica->going || !pod_is_terminating(pod);
+	}
+}
+
+static bool is_broken(const struct replicas *r, const struct replica *replica)
+{
+	return !*replica->name || replica->lost || replica->alive > r->hosts ||
+	       (replica->alive < r->hosts && replica->running);
+}
+
+static void delete_replica(struct replicas *r, const struct replica *replica)
+{
+	for (size_t i = 0; i < r->p->n_pods; i++)
+		if (is_of(r, i, replica))
+			planner_delete_or_hold(r->p, i);
+}
+
+/* --- Creating ------------------------------------------------------------------------------------------- */
+
+static void host_name(const struct replicas *r, int64_t index, int64_t host, char ret_name[static POD_NAME_MAX])
+{
+	unsigned n = (unsigned)(index * r->hosts + host);
+
+	while (planner_name(r->p, RAY_WORKER, r->group, n, ret_name))
+		n += NAME_STRIDE;
+}
+
+static void create_host(struct replicas *r, const cJSON *template, const char *replica, int64_t index, int64_t host)
+{
+	_cleanup_json_ cJSON *labels = cJSON_CreateObject();
+	char name[POD_NAME_MAX], number[24];
+
+	json_set_str(labels, REPLICA_NAME, replica);
+	snprintf(number, sizeof(number), "%lld", (long long)index);
+	json_set_str(labels, REPLICA_INDEX, number);
+	snprintf(number, sizeof(number), "%lld", (long long)host);
+	json_set_str(labels, HOST_INDEX, number);
+	host_name(r, index, host, name);
+	planner_create_pod(r->p, template, name, labels);
+}
+
+static bool has_host(const struct replicas *r, const struct replica *replica, int64_t host)
+{
+	for (size_t i = 0; i < r->p->n_pods; i++)
+		if (is_of(r, i, replica) && strtol(label(r->p->pods[i], HOST_INDEX), NULL, 10) == host)
+			return true;
+	return false;
+}
+
+static void complete(struct replicas *r, const struct replica *replica, const cJSON *template)
+{
+	for (int64_t host = 0; host < r->hosts && planner_may_create(r->p); host++)
+		if (!has_host(r, replica, host))
+			create_host(r, template, replica->name, replica->index, host);
+}
+
+static bool index_in_use(const struct replicas *r, int64_t index)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (r->list[i].index == index)
+			return true;
+	return false;
+}
+
+/* Named after its first host, so that the same plan names it the same. */
+static void create_replicas(struct replicas *r, const cJSON *template, int64_t n)
+{
+	char first[POD_NAME_MAX], name[POD_NAME_MAX];
+
+	for (int64_t index = 0; n > 0 && planner_may_create(r->p); index++) {
+		if (index_in_use(r, index))
+			continue;
+		host_name(r, index, 0, first);
+		snprintf(name, sizeof(name), "%.*s-%s", GROUP_PART_MAX, r->group, first + strlen(first) - 5);
+		for (int64_t host = 0; host < r->hosts; host++)
+			create_host(r, template, name, index, host);
+		n--;
+	}
+}
+
+/* Who goes first when there are too many: those that run least, then the latest. */
+static bool is_worth_less(const struct replica *a, const struct replica *b)
+{
+	return a->running != b->running ? a->running < b->running : a->index > b->index;
+}
+
+static void delete_surplus(struct replicas *r, int64_t n)
+{
+	for (; n > 0; n--) {
+		struct replica *victim = NULL;
+
+		for (size_t i = 0; i < r->n; i++)
+			if (!is_broken(r, &r->list[i]) && (!victim || is_worth_less(&r->list[i], victim)))
+				victim = &r->list[i];
+		if (!victim)
+			return;
+		delete_replica(r, victim);
+		victim->lost = 1; /* not again */
+	}
+}
+
+void plan_hosts(struct planner *p, const cJSON *group, const cJSON *template, int64_t desired, int64_t hosts)
+{
+	struct replicas r = { .p = p, .group = group_name(RAY_WORKER, group), .hosts = hosts };
+	_cleanup_free_ struct replica *list = calloc(p->n_pods + 1, sizeof(*list));
+	int64_t whole = 0, going = 0;
+
+	if (!list) {
+		p->failed = true;
+		return;
+	}
+	r.list = list;
+	collect(&r);
+	for (size_t i = 0; i < r.n; i++) {
+		if (is_broken(&r, &r.list[i])) {
+			/* Gone before it is replaced, like a single pod that died. */
+			going += r.list[i].going;
+			delete_replica(&r, &r.list[i]);
+			continue;
+		}
+		whole++;
+		if (r.list[i].alive < hosts && whole <= desired)
+			complete(&r, &r.list[i], template);
+	}
+	if (whole < desired)
+		create_replicas(&r, template, desired - whole - going);
+	else if (!autoscaler_enabled(p->in->cluster))
+		delete_surplus(&r, whole - desired);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What stands around the pods of a cluster. Services are watched, and compared
+ * with what they should be. The rest is applied, or created once, and believed
+ * to be there for a while: no right to read Secrets or other people's roles is
+ * needed for that.
+ */
+#include "operator/raycluster/planner.h"
+
+#include <openssl/evp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "operator/raycluster/auth.h"
+#include "operator/raycluster/autoscaler.h"
+#include "operator/raycluster/gcs_ft.h"
+#include "operator/raycluster/ingress.h"
+#include "operator/raycluster/service.h"
+
+void plan_object_hash(const cJSON *body, char ret_hash[static PLAN_HASH_MAX])
+{
+	_cleanup_json_ cJSON *copy = cJSON_Duplicate(body, true);
+	_cleanup_free_ char *text = NULL;
+
+	/* A Secret's value is random each time. */
+	cJSON_DeleteItemFromObjectCaseSensitive(copy, "stringData");
+	text = cJSON_PrintUnformatted(copy);
+	sha256_hex(text ? text : "", text ? strlen(text) : 0, PLAN_HASH_MAX - 1, ret_hash);
+}
+
+/* Takes body; NULL is nothing to do. */
+static void keep(struct planner *p, enum plan_op_kind kind, cJSON *body)
+{
+	char hash[PLAN_HASH_MAX];
+
+	if (!body)
+		return;
+	plan_object_hash(body, hash);
+	if (p->in->is_applied &&
+	    p->in->is_applied(p->in->arg, json_str(body, "kind"), json_str(body, "metadata.name"), hash))
+		cJSON_Delete(body);
+	else
+		planner_add(p, kind, body);
+}
+
+static cJSON *launcher_configmap(const struct plan_input *in)
+{
+	size_t size = 4 * ((in->launcher_len + 2) / 3) + 1;
+	_cleanup_free_ char *base64 = malloc(size);
+	cJSON *map;
+
+	if (!base64 || in->launcher_len > INT32_MAX)
+		return NULL;
+	EVP_EncodeBlock((unsigned char *)base64, in->launcher, (int)in->launcher_len);
+	map = object_new("v1", "ConfigMap", json_str(in->cluster, "metadata.namespace"),
+			 PLAN_LAUNCHER_CONFIGMAP);
+	json_set_str(json_object_at(json_get(map, "metadata"), "labels"), "app.kubernetes.io/managed-by",
+		     "afterglow");
+	json_set_str(json_object_at(map, "binaryData"), PLAN_LAUNCHER_KEY, base64);
+	return map;
+}
+
+static void plan_launcher(struct planner *p)
+{
+	if (p->in->launcher && p->in->policy->sidecar_image && !p->in->launcher_configmap_current)
+		planner_add(p, PLAN_APPLY, launcher_configmap(p->in));
+}
+
+/* Takes wanted. clusterIP cannot be changed: a service that got one (from KubeRay, say) keeps it. */
+static void plan_service(struct planner *p, const cJSON *have, cJSON *wanted)
+{
+	_cleanup_json_ cJSON *service = wanted;
+	const char *cluster_ip = json_str(have, "spec.clusterIP");
+
+	if (cluster_ip && *cluster_ip && service)
+		json_set_str(json_get(service, "spec"), "clusterIP", cluster_ip);
+	if (!have || !object_covers(have, service))
+		planner_add(p, PLAN_APPLY, TAKE_PTR(service));
+}
+
+static bool has_hosts(const cJSON *cluster)
+{
+	const cJSON *group;
+
+	cJSON_ArrayForEach(group, json_get(cluster, "spec.workerGroupSpecs"))
+		if (json_int(group, "numOfHosts", 1) > 1)
+			return true;
+	return false;
+}
+
+static void plan_autoscaler(struct planner *p)
+{
+	_cleanup_json_ cJSON *objects = NULL;
+	cJSON *object;
+
+	if (!autoscaler_enabled(p->in->cluster))
+		return;
+	objects = autoscaler_objects(p->in->cluster);
+	while ((object = cJSON_DetachItemFromArray(objects, 0)))
+		keep(p, PLAN_APPLY, object);
+}
+
+void plan_objects(struct planner *p)
+{
+	const cJSON *cluster = p->in->cluster;
+
+	plan_launcher(p);
+	plan_service(p, p->in->service, service_build(cluster));
+	if (has_hosts(cluster))
+		plan_service(p, p->in->headless, headless_service_build(cluster));
+	plan_autoscaler(p);
+	if (p->in->token)
+		keep(p, PLAN_CREATE, auth_secret(cluster, p->in->token));
+	keep(p, PLAN_CREATE, gcs_ft_claim(cluster));
+	keep(p, PLAN_APPLY, ingress_build(cluster));
+}

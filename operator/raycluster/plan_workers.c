@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pods of one worker group. */
+#include "operator/raycluster/planner.h"
+
+#include <string.h>
+
+#include "lib/json.h"
+#include "operator/raycluster/autoscaler.h"
+#include "operator/raycluster/pod_state.h"
+
+static int64_t desired_replicas(const cJSON *group)
+{
+	int64_t min = json_int(group, "minReplicas", 0), max = json_int(group, "maxReplicas", INT32_MAX);
+
+	return MIN(MAX(json_int(group, "replicas", 0), min), max);
+}
+
+static void delete_named(struct planner *p, const cJSON *group, const char *name)
+{
+	const cJSON *item;
+
+	cJSON_ArrayForEach(item, json_get(group, "scaleStrategy.workersToDelete"))
+		for (size_t i = 0; cJSON_IsString(item) && i < p->n_pods; i++) {
+			const char *pod = json_str(p->pods[i], "metadata.name");
+
+			if (!p->leaving[i] && planner_in_group(p, i, RAY_WORKER, name) && pod &&
+			    strcmp(pod, item->valuestring) == 0)
+				planner_delete_pod(p, i);
+		}
+}
+
+/* Who goes first when there are too many: not running, not ready, the youngest. */
+static int compare_worth(const cJSON *a, const cJSON *b)
+{
+	const char *time_a = json_str(a, "metadata.creationTimestamp"),
+		   *time_b = json_str(b, "metadata.creationTimestamp");
+	int order = pod_is_running(a) - pod_is_running(b);
+
+	if (!order)
+		order = pod_ray_is_ready(a) - pod_ray_is_ready(b);
+	if (!order && time_a && time_b)
+		order = strcmp(time_b, time_a);
+	return order ? order : strcmp(json_str(a, "metadata.name"), json_str(b, "metadata.name"));
+}
+
+static void delete_surplus(struct planner *p, const char *name, int64_t n)
+{
+	for (; n > 0; n--) {
+		size_t victim = p->n_pods;
+
+		for (size_t i = 0; i < p->n_pods; i++)
+			if (!p->leaving[i] && planner_in_group(p, i, RAY_WORKER, name) && !pod_is_dead(p->pods[i]) &&
+			    (victim == p->n_pods || compare_worth(p->pods[i], p->pods[victim]) < 0))
+				victim = i;
+		if (victim == p->n_pods)
+			return;
+		planner_delete_pod(p, victim);
+	}
+}
+
+struct count {
+	int64_t alive, running, ready;
+	int64_t dead; /* still there, so still in their place */
+};
+
+static struct count count_workers(const struct planner *p, const char *name)
+{
+	struct count c = { 0 };
+
+	for (size_t i = 0; i < p->n_pods; i++) {
+		if (!planner_in_group(p, i, RAY_WORKER, name))
+			continue;
+		if (pod_is_dead(p->pods[i])) {
+			/* Deleted by this plan is not gone yet; deleted earlier is as good as gone. */
+			c.dead += !pod_is_terminating(p->pods[i]);
+			continue;
+		}
+		if (p->leaving[i])
+			continue;
+		c.alive++;
+		c.running += pod_is_running(p->pods[i]);
+		c.ready += pod_ray_is_ready(p->pods[i]);
+	}
+	return c;
+}
+
+/* Each replica is one pod. */
+static void plan_single(struct planner *p, const cJSON *template, const char *name, int64_t desired, int64_t alive,
+			int64_t dead)
+{
+	if (alive <= desired)
+		planner_create_pods(p, template, RAY_WORKER, name, desired - alive - dead);
+	/* Ray's autoscaler names those that are to go. */
+	else if (!autoscaler_enabled(p->in->cluster) || json_bool(p->in->cluster, "spec.suspend", false))
+		delete_surplus(p, name, alive - desired);
+}
+
+/* Replicas of a group that sleeps do not count. */
+static void add_bounds(struct planner *p, const cJSON *group, int64_t desired, int64_t hosts)
+{
+	p->view.desired_workers += desired * hosts;
+	p->view.min_workers += json_int(group, "minReplicas", 0) * hosts;
+	p->view.max_workers =
+		MIN(p->view.max_workers + json_int(group, "maxReplicas", INT32_MAX) * hosts, INT32_MAX);
+}
+
+int plan_workers(struct planner *p, const cJSON *group, struct err *err)
+{
+	const char *name = group_name(RAY_WORKER, group);
+	bool suspended = json_bool(group, "suspend", false);
+	int64_t desired = suspended ? 0 : desired_replicas(group), hosts = MAX(json_int(group, "numOfHosts", 1), 1);
+	_cleanup_json_ cJSON *template = NULL;
+	struct count c;
+	int r = planner_build(p, RAY_WORKER, group, &template, err);
+
+	if (r < 0)
+		return r;
+	status_add_resources(&p->view, template, desired * hosts);
+	if (!suspended)
+		add_bounds(p, group, desired, hosts);
+	delete_named(p, group, name);
+	c = count_workers(p, name);
+	p->view.running_workers += c.running;
+	p->view.ready_workers += c.ready;
+	p->workers_ready = p->workers_ready && c.ready >= desired * hosts;
+	if (suspended)
+		delete_surplus(p, name, c.alive);
+	else if (hosts > 1)
+		plan_hosts(p, group, template, desired, hosts);
+	else
+		plan_single(p, template, name, desired, c.alive, c.dead);
+	return 0;
+}

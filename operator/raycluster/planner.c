@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A plan in the making. */
+#include "operator/raycluster/planner.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "operator/raycluster/pod_state.h"
+#include "operator/raycluster/pod_template.h"
+
+#define CREATES_MAX 64 /* per plan: one big cluster must not hold up the others */
+
+void planner_add(struct planner *p, enum plan_op_kind kind, cJSON *body)
+{
+	if (body && p->plan.n_ops == p->capacity) {
+		size_t capacity = p->capacity ? 2 * p->capacity : 16;
+		struct plan_op *ops = realloc(p->plan.ops, capacity * sizeof(*ops));
+
+		if (ops) {
+			p->plan.ops = ops;
+			p->capacity = capacity;
+		}
+	}
+	if (!body || p->plan.n_ops == p->capacity) {
+		cJSON_Delete(body);
+		p->failed = true;
+		return;
+	}
+	p->plan.ops[p->plan.n_ops++] = (struct plan_op){ .kind = kind, .body = body };
+}
+
+void planner_insert(struct planner *p, enum plan_op_kind kind, cJSON *body)
+{
+	size_t n = p->plan.n_ops;
+	struct plan_op op;
+
+	planner_add(p, kind, body);
+	if (p->plan.n_ops == n)
+		return;
+	op = p->plan.ops[n];
+	memmove(&p->plan.ops[p->pods_at + 1], &p->plan.ops[p->pods_at], (n - p->pods_at) * sizeof(op));
+	p->plan.ops[p->pods_at] = op;
+}
+
+void planner_requeue(struct planner *p, int64_t ns)
+{
+	if (!p->plan.requeue_ns || ns < p->plan.requeue_ns)
+		p->plan.requeue_ns = ns;
+}
+
+void planner_release(struct planner *p)
+{
+	plan_release(&p->plan);
+	cJSON_Delete(p->notes);
+	free(p->pods);
+	free(p->pending);
+	free(p->leaving);
+}
+
+/* Uid and resourceVersion become preconditions: what is deleted is what was judged. */
+void planner_delete_pod(struct planner *p, size_t i)
+{
+	const cJSON *pod = p->pods[i];
+	cJSON *body;
+
+	if (p->leaving[i] || p->frozen)
+		return;
+	body = object_new("v1", "Pod", json_str(pod, "metadata.namespace"), json_str(pod, "metadata.name"));
+	json_set_str(json_get(body, "metadata"), "uid", json_str(pod, "metadata.uid"));
+	json_set_str(json_object_at(json_get(body, "metadata"), "labels"), "ray.io/node-type",
+		     ray_node_name(pod_is_head(pod) ? RAY_HEAD : RAY_WORKER));
+	if (json_str(pod, "metadata.resourceVersion"))
+		json_set_str(json_get(body, "metadata"), "resourceVersion",
+			     json_str(pod, "metadata.resourceVersion"));
+	planner_add(p, PLAN_DELETE, body);
+	p->leaving[i] = true;
+}
+
+/* Evidence first: a dead pod goes when its RayFailure is there. */
+void planner_delete_or_hold(struct planner *p, size_t i)
+{
+	if (!p->frozen && p->pending[i] && pod_is_dead(p->pods[i]) && !p->leaving[i])
+		planner_requeue(p, PLAN_RETRY_NS);
+	else
+		planner_delete_pod(p, i);
+}
+
+bool planner_in_group(const struct planner *p, size_t i, enum ray_node node, const char *group)
+{
+	bool head = pod_is_head(p->pods[i]);
+
+	return node == RAY_HEAD ? head : !head && strcmp(pod_group(p->pods[i]), group) == 0;
+}
+
+int planner_build(struct planner *p, enum ray_node node, const cJSON *group, cJSON **ret_pod, struct err *err)
+{
+	struct pod_request req = {
+		.cluster = p->in->cluster,
+		.node = node,
+		.group = group,
+		.policy = p->in->policy,
+		.store_claim_exists = p->in->store_claim_exists,
+		.kernel_log_refused = p->in->kernel_log_refused,
+		.launcher = p->in->launcher != NULL,
+	};
+
+	return pod_build(&req, ret_pod, p->notes, err);
+}
+
+/* --- Creating ------------------------------------------------------------------------------------------- */
+
+bool planner_may_create(struct planner *p)
+{
+	if (p->frozen)
+		return false;
+	if (p->creates < CREATES_MAX)
+		return true;
+	planner_requeue(p, PLAN_RETRY_NS);
+	return false;
+}
+
+/* Also a foreign pod's name is taken. */
+static bool name_in_use(const struct planner *p, const char *name)
+{
+	for (size_t i = 0; i < p->in->n_pods; i++) {
+		const char *other = json_str(p->in->pods[i], "metadata.name");
+
+		if (other && strcmp(other, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool planner_name(const struct planner *p, enum ray_node node, const char *group, unsigned n,
+		  char ret_name[static POD_NAME_MAX])
+{
+	const cJSON *deaths = cJSON_GetObjectItemCaseSensitive(p->in->deaths, group);
+
+	pod_name(p->in->cluster, node, group, cJSON_IsNumber(deaths) ? (unsigned)deaths->valuedouble : 0, n, ret_name);
+	return name_in_use(p, ret_name);
+}
+
+void planner_create_pod(struct planner *p, const cJSON *template, const char *name, const cJSON *labels)
+{
+	cJSON *pod = cJSON_Duplicate(template, true);
+	const cJSON *label;
+
+	json_set_str(json_get(pod, "metadata"), "name", name);
+	cJSON_ArrayForEach(label, labels)
+		json_set_str(json_get(pod, "metadata.labels"), label->string, label->valuestring);
+	planner_add(p, PLAN_CREATE, pod);
+	p->creates++;
+}
+
+void planner_create_pods(struct planner *p, const cJSON *template, enum ray_node node, const char *group, int64_t n)
+{
+	char name[POD_NAME_MAX];
+	unsigned next = 0;
+
+	for (; n > 0 && planner_may_create(p); n--) {
+		while (planner_name(p, node, group, next++, name))
+			;
+		planner_create_pod(p, template, name, NULL);
+	}
+}

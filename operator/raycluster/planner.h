@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A plan in the making: what the parts of planning share. For plan*.c only. */
+#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_PLANNER_H
+#define AFTERGLOW_OPERATOR_RAYCLUSTER_PLANNER_H
+
+#include "lib/units.h"
+#include "operator/raycluster/names.h"
+#include "operator/raycluster/plan.h"
+#include "operator/raycluster/status.h"
+
+#define PLAN_RETRY_NS NS_PER_SEC
+
+struct planner {
+	const struct plan_input *in;
+	struct plan plan;
+	size_t capacity;
+	cJSON *notes;
+	const cJSON **pods; /* of in->pods, those that this cluster controls */
+	bool *pending;	    /* their evidence is still to be written */
+	bool *leaving;	    /* terminating, or deleted by this plan */
+	size_t n_pods;
+	unsigned creates;
+	struct status_view view;
+	bool workers_ready; /* no group lacks a ready worker */
+	bool frozen;	    /* pods are counted, not created or deleted */
+	size_t pods_at;	    /* before the operation of that index nothing was done to a pod */
+	bool failed;	    /* no memory: checked once, at the end */
+};
+
+/* Takes body. */
+void planner_add(struct planner *p, enum plan_op_kind kind, cJSON *body);
+/* Before all that is done to pods. */
+void planner_insert(struct planner *p, enum plan_op_kind kind, cJSON *body);
+void planner_requeue(struct planner *p, int64_t ns);
+void planner_release(struct planner *p);
+
+/* The pod of that index; one whose evidence is still to be written, and that is dead, is kept for now. */
+void planner_delete_pod(struct planner *p, size_t i);
+void planner_delete_or_hold(struct planner *p, size_t i);
+
+/* Whether the pod of that index is of the head, or of the worker group. */
+bool planner_in_group(const struct planner *p, size_t i, enum ray_node node, const char *group);
+int planner_build(struct planner *p, enum ray_node node, const cJSON *group, cJSON **ret_pod, struct err *err);
+
+/* Whether one more pod may be created in this plan; if not, there is another plan soon. */
+bool planner_may_create(struct planner *p);
+/* The n-th name of the group, and whether any pod has it. */
+bool planner_name(const struct planner *p, enum ray_node node, const char *group, unsigned n,
+		  char ret_name[static POD_NAME_MAX]);
+/* n pods made of one template, under the first names that are free. */
+void planner_create_pods(struct planner *p, const cJSON *template, enum ray_node node, const char *group, int64_t n);
+/* One pod of that name with these labels besides (NULL: none). */
+void planner_create_pod(struct planner *p, const cJSON *template, const char *name, const cJSON *labels);
+
+/* plan_objects.c: what stands around the pods. */
+void plan_objects(struct planner *p);
+/* plan_head.c */
+int plan_head(struct planner *p, struct err *err);
+/* plan_workers.c: one group; its replicas are pods. */
+int plan_workers(struct planner *p, const cJSON *group, struct err *err);
+/* plan_hosts.c: one group whose replicas are several pods each (numOfHosts > 1). desired counts replicas. */
+void plan_hosts(struct planner *p, const cJSON *group, const cJSON *template, int64_t desired, int64_t hosts);
+
+#endif
