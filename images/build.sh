@@ -38,6 +38,7 @@ fill_operator() {
 fill_sidecar() {
 	add_program afterglow-sidecar "$1"
 	add_program afterglow-ship "$1"
+	add_program afterglow-pack "$1"
 	add_program afterglow-unwind "$1"
 	install -D -m 644 /etc/ssl/certs/ca-certificates.crt "$1/etc/ssl/certs/ca-certificates.crt"
 	install -D -m 755 build/afterglow-launch "$1/usr/bin/afterglow-launch"

@@ -104,7 +104,7 @@ static void add_prefix(struct strbuf *sb, const char *prefix)
 }
 
 /* Single quotes for the shell; a container's name is a DNS label, so nothing in it needs them. */
-static char *launch_script(const char *container, const char *wait_port, const char *prefix)
+static char *launch_script(const char *container, const char *wait_port, const char *prefix, bool cores)
 {
 	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(16384);
 
@@ -116,6 +116,8 @@ static char *launch_script(const char *container, const char *wait_port, const c
 	if (prefix)
 		add_prefix(&sb, prefix);
 	strbuf_addf(&sb, " --name '%s' --socket " SOCKET, container);
+	if (cores)
+		strbuf_adds(&sb, " --cores");
 	if (wait_port)
 		strbuf_addf(&sb, " --wait-tcp \"$FQ_RAY_IP:%s\"", wait_port);
 	strbuf_adds(&sb, " -- \"$@\"; ");
@@ -139,7 +141,8 @@ static bool wrap_command(cJSON *container, const struct injection *in)
 
 	if (!cJSON_IsArray(command) || !command->child)
 		return false;
-	script = launch_script(json_str(container, "name"), in->wait_port, in->prefix);
+	script = launch_script(json_str(container, "name"), in->wait_port, in->prefix,
+			       in->policy->core_dumps != CORE_DUMPS_OFF);
 	if (!script)
 		return false;
 	args = cJSON_Duplicate(command, true);
@@ -220,6 +223,10 @@ static void add_sidecar_args(cJSON *sidecar, const struct injection *in)
 	add_string(args, text);
 	add_hooks(args, "--hook-at-threshold", json_get(in->policy->hooks, "atThreshold"));
 	add_hooks(args, "--hook-at-death", json_get(in->policy->hooks, "atDeath"));
+	if (in->policy->core_dumps != CORE_DUMPS_SUMMARY) {
+		add_string(args, "--cores");
+		add_string(args, in->policy->core_dumps == CORE_DUMPS_FULL ? "full" : "off");
+	}
 	if (in->hold_s > 0) {
 		snprintf(text, sizeof(text), "%lld", (long long)in->hold_s);
 		add_string(args, "--hold-on-failure");

@@ -181,6 +181,36 @@ static void annotations_of_the_template_win(void **state)
 	}
 }
 
+static void cores_are_what_the_policy_says_for_launcher_and_sidecar(void **state)
+{
+	static const struct {
+		enum core_dumps core_dumps;
+		bool asked_for;
+		const char *args;
+	} rows[] = {
+		{ CORE_DUMPS_SUMMARY, true, NULL },
+		{ CORE_DUMPS_FULL, true, "\"--cores\",\"full\"" },
+		{ CORE_DUMPS_OFF, false, "\"--cores\",\"off\"" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct policy p = policy;
+		struct injection in = { .cluster = "demo", .policy = &p };
+		_cleanup_json_ cJSON *spec = spec_with("true");
+		_cleanup_free_ char *args = NULL, *command = NULL;
+
+		p.core_dumps = rows[i].core_dumps;
+		assert_true(inject(spec, &in));
+		command = cJSON_PrintUnformatted(json_get(at(spec, 0), "command"));
+		args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args"));
+		assert_int_equal(strstr(command, " --cores ") != NULL, rows[i].asked_for);
+		assert_int_equal(strstr(args, "--cores") != NULL, rows[i].args != NULL);
+		if (rows[i].args)
+			assert_non_null(strstr(args, rows[i].args));
+	}
+}
+
 static void hooks_reach_the_sidecar_as_they_are_written(void **state)
 {
 	struct policy p = policy;
@@ -282,6 +312,7 @@ int main(void)
 		cmocka_unit_test(without_a_launcher_the_command_runs_all_the_same),
 		cmocka_unit_test(without_a_launcher_a_worker_still_waits_for_the_head),
 		cmocka_unit_test(annotations_of_the_template_win),
+		cmocka_unit_test(cores_are_what_the_policy_says_for_launcher_and_sidecar),
 		cmocka_unit_test(hooks_reach_the_sidecar_as_they_are_written),
 		cmocka_unit_test(hold_and_prefix_are_the_templates_then_the_clusters_then_the_policys),
 		cmocka_unit_test(a_prefix_reaches_the_launcher_as_it_is_written),

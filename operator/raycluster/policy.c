@@ -48,6 +48,24 @@ static bool set_pull_policy(const cJSON *value, void *field)
 	return set_string(value, field);
 }
 
+static bool set_core_dumps(const cJSON *value, void *field)
+{
+	static const char *const names[] = {
+		[CORE_DUMPS_SUMMARY] = "Summary",
+		[CORE_DUMPS_OFF] = "Off",
+		[CORE_DUMPS_FULL] = "Full",
+	};
+	/* Off without quotes is false in YAML. */
+	const char *s = cJSON_IsFalse(value) ? "Off" : cJSON_GetStringValue(value);
+
+	for (size_t i = 0; s && i < ARRAY_SIZE(names); i++)
+		if (strcmp(s, names[i]) == 0) {
+			*(enum core_dumps *)field = (enum core_dumps)i;
+			return true;
+		}
+	return false;
+}
+
 /* Ray takes whole numbers here as text; YAML's 0 and "0" are both fine. */
 static bool set_cpus(const cJSON *value, void *field)
 {
@@ -183,6 +201,7 @@ static const struct {
 	KEY("warnAt", set_fraction, warn_at, "a number from 0 to 1"),
 	KEY("oomGroup", set_bool, oom_group, "true or false"),
 	KEY("kernelLog", set_bool, kernel_log, "true or false"),
+	KEY("coreDumps", set_core_dumps, core_dumps, "Off, Summary or Full"),
 	KEY("hooks", set_hooks, hooks,
 	    "lists of at most 8 commands, atThreshold: [COMMAND] and atDeath: [COMMAND]"),
 	KEY("holdOnFailure", set_hold, hold_on_failure, "seconds from 0 (off) to 86400"),

@@ -16,6 +16,8 @@
 
 #define POLICY_HOLD_MAX_S 86400
 
+enum core_dumps { CORE_DUMPS_SUMMARY, CORE_DUMPS_OFF, CORE_DUMPS_FULL };
+
 struct policy {
 	char *sidecar_image;             /* sidecarImage; NULL: pods get neither sidecar nor launcher */
 	char *sidecar_image_pull_policy; /* sidecarImagePullPolicy; NULL: Kubernetes' default */
@@ -32,6 +34,7 @@ struct policy {
 	double warn_at;                  /* warnAt, the sidecar's --warn-at, a part of the limit */
 	bool oom_group;                  /* oomGroup, the sidecar's --oom-group */
 	bool kernel_log;                 /* kernelLog: the sidecar gets CAP_SYSLOG */
+	enum core_dumps core_dumps;      /* coreDumps, what the sidecar keeps of cores; off: none are asked for */
 	cJSON *hooks;                    /* hooks: {atThreshold: [COMMAND], atDeath: [COMMAND]}; NULL: none */
 	int64_t hold_on_failure;         /* holdOnFailure, the sidecar's --hold-on-failure, seconds; 0: not at all */
 };

@@ -9,6 +9,7 @@ clusterDomain: {{ .Values.clusterDomain | quote }}
 warnAt: {{ .Values.sidecar.warnAt }}
 oomGroup: {{ .Values.sidecar.oomGroup }}
 kernelLog: {{ .Values.recording.kernelLog.enabled }}
+coreDumps: {{ .Values.recording.coreDumps | toString | replace "false" "Off" | quote }}
 hooks: {{ .Values.recording.hooks | toJson }}
 holdOnFailure: {{ .Values.recording.holdOnFailure }}
 {{- with .Values.memory }}
