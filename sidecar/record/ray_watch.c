@@ -91,6 +91,19 @@ const struct snapshot *ray_watch_snapshot(const struct ray_watch *w, const struc
 	return &o->last;
 }
 
+/*
+ * A large process takes a while to die: its pages are still counted when it is no longer among the processes. The
+ * snapshot that has it stays the fullest then.
+ */
+static void remember_high(struct ray_watch *w, const struct snapshot *s, int64_t now_ns)
+{
+	bool stale = now_ns - w->high.at_ns > HIGH_NS;
+
+	if (!stale && (s->memory.usage < w->high.memory.usage || (w->high.n_top && !holds(s, w->high.top[0].pid))))
+		return;
+	w->high = *s;
+}
+
 /* What the dead worker's own files tell */
 
 struct lookup {
@@ -217,8 +230,7 @@ void ray_watch_poll(struct ray_watch *w, const struct observer *o, int64_t now_n
 
 	if (!w)
 		return;
-	if (o->last.memory.usage >= w->high.memory.usage || now_ns - w->high.at_ns > HIGH_NS)
-		w->high = o->last;
+	remember_high(w, &o->last, now_ns);
 	ray_tally_kernel(&w->tally, now_ns, o->last.memory.oom_kill);
 	w->now_ns = now_ns;
 	w->callbacks = callbacks;

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Containers that end in other ways are not taken for OOM kills."""
 
+import shlex
+
 import pytest
 
-from cluster.conftest import check_bundle, container
+from cluster.conftest import Kubectl, check_bundle, container
 from conftest import wait_for
 
 
@@ -11,6 +13,9 @@ def worker(command):
     """A container with a command of its own, which the operator leaves as it is."""
     return {**container("ray-worker", "300Mi", command=["/bin/bash", "-c", "--", command]),
             "annotations": {"ray.io/overwrite-container-cmd": "true"}}
+
+
+HELD = {"ray.io/overwrite-container-cmd": "true", "afterglow.dev/hold-on-failure": "600"}
 
 
 @pytest.fixture(scope="module")
@@ -21,6 +26,7 @@ def deaths(new_cluster, volume):
         "segfault": worker("sleep 3; exec python3 -c 'import ctypes; ctypes.string_at(0)'"),
         "error": worker("sleep 3; exit 3"),
         "missing": worker("sleep 3; no-such-command"),
+        "held": {**worker("sleep 3; exit 5"), "annotations": HELD},
     })
 
 
@@ -52,3 +58,15 @@ def test_a_crash_loop_gives_one_rayfailure_for_each_death(deaths):
     deaths.wait_failure(pod=name, restartCount=1, timeout=60)
     records = [f["spec"]["containerID"] for f in deaths.failures() if f["spec"]["pod"] == name]
     assert len(records) == len(set(records))
+
+
+def test_a_hold_is_an_event_of_the_pod_that_says_how_to_end_it(deaths):
+    name = pod_of(deaths, "held")
+    note = wait_for("the event", lambda: deaths.k("get", "events", "-o", "jsonpath={.items[*].message}", "--field-selector",
+                                                  f"involvedObject.name={name},reason=Held"), timeout=90)
+    assert "Container ray-worker has failed and is held until" in note
+    assert not [f for f in deaths.failures() if f["spec"]["pod"] == name], "it has not ended"
+    program, *command = shlex.split(note.partition("Release it with: ")[2])
+    assert program == "kubectl"
+    Kubectl().run(*command)
+    assert deaths.wait_failure(pod=name, exitCode=5, timeout=60)["class"] == "ApplicationError"

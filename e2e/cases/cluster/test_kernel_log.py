@@ -68,4 +68,4 @@ def test_where_the_namespace_refuses_it_the_pod_runs_without_it_and_that_is_said
         return next(c for c in status["conditions"] if c["type"] == "afterglow.dev/Recording")
     found = wait_for("the condition", lambda: (lambda c: c if c["status"] == "False" else None)(condition()))
     assert "Pod Security level baseline" in found["message"]
-    assert "KernelLogRefused" in cluster.k("get", "events", "-o", "jsonpath={.items[*].reason}")
+    assert "Pod Security level baseline" in cluster.k("get", "events", "-o", "jsonpath={.items[*].message}")

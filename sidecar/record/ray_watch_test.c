@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of what is remembered of the moments before Ray speaks. */
+#include "sidecar/record/ray_watch.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/macros.h"
+#include "lib/units.h"
+#include "sidecar/record/observer.h"
+
+#define START (1000 * NS_PER_SEC)
+
+static int root_fd;
+static char directory[64];
+
+static int setup(void **state)
+{
+	(void)state;
+	snprintf(directory, sizeof(directory), "/tmp/ray_watch_test.XXXXXX");
+	if (!mkdtemp(directory))
+		return -1;
+	root_fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return root_fd < 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	close(root_fd);
+	return rmdir(directory);
+}
+
+static void no_summary(const struct ray_summary *s, void *arg)
+{
+	(void)s;
+	(void)arg;
+	fail();
+}
+
+/* A sample at that time: memory in MiB, and the processes, the largest first; 0 ends them. */
+static void sample(struct ray_watch *w, struct observer *o, int64_t at_ms, int64_t mib, const pid_t pids[static 3])
+{
+	static const struct ray_watch_callbacks callbacks = { .summary = no_summary };
+
+	o->previous = o->last;
+	o->last = (struct snapshot){ .at_ns = START + at_ms * NS_PER_MS, .memory = MEMORY_ABSENT };
+	o->last.memory.usage = mib << 20;
+	while (o->last.n_top < 3 && pids[o->last.n_top]) {
+		o->last.top[o->last.n_top].pid = pids[o->last.n_top];
+		o->last.n_top++;
+	}
+	ray_watch_poll(w, o, o->last.at_ns, &callbacks);
+}
+
+static int64_t usage_with(const struct ray_watch *w, const struct observer *o, pid_t pid)
+{
+	return ray_watch_snapshot(w, o, pid)->memory.usage >> 20;
+}
+
+static void the_fullest_moment_with_the_victim_is_found_again(void **state)
+{
+	struct observer o = { .root_fd = root_fd, .node = RAY_NODE_UNKNOWN };
+	struct ray_watch *w = ray_watch_new(root_fd, START);
+	(void)state;
+
+	sample(w, &o, 0, 300, (pid_t[]){ 8, 0, 0 });
+	sample(w, &o, 100, 1100, (pid_t[]){ 123, 8, 0 });
+	sample(w, &o, 120, 900, (pid_t[]){ 123, 8, 0 });
+	sample(w, &o, 200, 280, (pid_t[]){ 8, 0, 0 });
+	sample(w, &o, 1200, 280, (pid_t[]){ 8, 0, 0 });
+	assert_int_equal(usage_with(w, &o, 123), 1100);
+	/* Nobody's: what is seen now. */
+	assert_int_equal(usage_with(w, &o, 77), 280);
+	assert_int_equal(usage_with(w, &o, 0), 280);
+	ray_watch_free(w);
+}
+
+static void a_victim_whose_memory_goes_after_it_is_found_too(void **state)
+{
+	struct observer o = { .root_fd = root_fd, .node = RAY_NODE_UNKNOWN };
+	struct ray_watch *w = ray_watch_new(root_fd, START);
+	(void)state;
+
+	sample(w, &o, 0, 1100, (pid_t[]){ 123, 8, 0 });
+	sample(w, &o, 20, 1101, (pid_t[]){ 8, 0, 0 }); /* dying: no process any more, but its pages */
+	sample(w, &o, 40, 700, (pid_t[]){ 8, 0, 0 });
+	sample(w, &o, 1000, 280, (pid_t[]){ 8, 0, 0 });
+	assert_int_equal(usage_with(w, &o, 123), 1100);
+	ray_watch_free(w);
+}
+
+static void after_a_while_it_is_forgotten(void **state)
+{
+	struct observer o = { .root_fd = root_fd, .node = RAY_NODE_UNKNOWN };
+	struct ray_watch *w = ray_watch_new(root_fd, START);
+	(void)state;
+
+	sample(w, &o, 0, 1100, (pid_t[]){ 123, 8, 0 });
+	sample(w, &o, 5000, 280, (pid_t[]){ 8, 0, 0 });
+	sample(w, &o, 10001, 280, (pid_t[]){ 8, 0, 0 });
+	sample(w, &o, 11000, 300, (pid_t[]){ 8, 9, 0 });
+	assert_int_equal(usage_with(w, &o, 123), 300);
+	ray_watch_free(w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_fullest_moment_with_the_victim_is_found_again),
+		cmocka_unit_test(a_victim_whose_memory_goes_after_it_is_found_too),
+		cmocka_unit_test(after_a_while_it_is_forgotten),
+	};
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
