@@ -71,7 +71,7 @@ static int read_one(int dir_fd, const char *file, struct credentials *c, char **
 		r = fault_set(fault, FAULT_CREDENTIALS, "credential %s: %s", file, err_text(&err));
 	else if (!(*ret_value = trimmed(&text)))
 		r = fault_set(fault, FAULT_MEMORY, "credential %s: out of memory", file);
-	else if (!is_word(*ret_value) || strlen(*ret_value) != strcspn(*ret_value, "\n"))
+	else if (!is_word(*ret_value))
 		r = fault_set(fault, FAULT_CREDENTIALS, "credential %s is empty or holds blanks", file);
 	if (text.data)
 		explicit_bzero(text.data, text.len);

@@ -127,6 +127,10 @@ static int send_item(struct delivery *d, const struct item *item, struct fault *
 		log_info("%s: %s; once more in %.1f s", item->name, fault->text, (double)wait / 1000);
 		pause_ms(wait);
 	}
+	if (d->store->ops->tidy && state_has_upload(&d->state, item->name)) {
+		d->store->ops->tidy(d->store, item);
+		state_clear_upload(&d->state);
+	}
 	state_set_sent(&d->state, item->name, item->sha256);
 	if (state_save(&d->state, NULL) < 0)
 		log_debug("%s cannot be written", STATE_FILE);

@@ -62,6 +62,8 @@ bool s3_needs_path_style(const char *endpoint, const char *bucket);
 
 /* A file in parts. */
 int s3_put_parts(struct s3 *s3, const struct item *item, const char *key, struct fault *fault);
+/* Aborts every upload for this key. */
+void s3_abort_uploads(struct s3 *s3, const struct item *item, const char *key);
 
 /* Credentials for a role, by the token that says who we are; endpoint like "https://sts.REGION.amazonaws.com". */
 int sts_assume(struct http *http, const char *endpoint, const struct credentials *c, struct sts_credentials *ret_credentials,

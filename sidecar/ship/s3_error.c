@@ -69,6 +69,7 @@ static const struct {
 	const char *sentence;
 } errors[] = {
 	{ "InvalidAccessKeyId", FAULT_CREDENTIALS, "the store does not know the access key id" },
+	{ "XAdminUserNotFound", FAULT_CREDENTIALS, "the store does not know the access key id" }, /* versitygw */
 	{ "SignatureDoesNotMatch", FAULT_CREDENTIALS, "the secret access key does not belong to the access key id" },
 	{ "InvalidToken", FAULT_CREDENTIALS, "the session token is not one of these keys" },
 	{ "InvalidClientTokenId", FAULT_CREDENTIALS, "the store does not know the access key id" },

@@ -65,7 +65,6 @@ static int ask(struct multipart *m, struct s3_request *r, const struct strbuf *q
 
 /* --- Beginning --- */
 
-
 static void abort_upload(const char *id, void *arg)
 {
 	_cleanup_strbuf_ struct strbuf query = STRBUF_INIT(4 * UPLOAD_ID_MAX);
@@ -79,18 +78,19 @@ static void abort_upload(const char *id, void *arg)
 }
 
 /* Needs s3:ListBucketMultipartUploads; without it a lifecycle rule of the bucket has to do. */
-static void abort_strays(struct multipart *m)
+void s3_abort_uploads(struct s3 *s3, const struct item *item, const char *key)
 {
+	struct multipart m = { .s3 = s3, .item = item, .key = key };
 	_cleanup_strbuf_ struct strbuf query = STRBUF_INIT(4 * S3_KEY_MAX);
 	_cleanup_transfer_ struct http_transfer *t = NULL;
 	struct fault why;
 
-	add_query(&query, "prefix", m->key);
+	add_query(&query, "prefix", key);
 	strbuf_adds(&query, "&uploads=");
-	if (s3_call(m->s3, &(struct s3_request){ .method = "GET", .key = "", .query = strbuf_str(&query) }, &t, &why) < 0)
+	if (s3_call(s3, &(struct s3_request){ .method = "GET", .key = "", .query = strbuf_str(&query) }, &t, &why) < 0)
 		return;
 	if (t->answer.status == 200)
-		s3_list_uploads(strbuf_str(&t->answer.body), t->answer.body.len, m->key, abort_upload, m, NULL);
+		s3_list_uploads(strbuf_str(&t->answer.body), t->answer.body.len, key, abort_upload, &m, NULL);
 }
 
 /* S3 allows 10000 parts. */
@@ -124,8 +124,11 @@ static int begin(struct multipart *m, struct fault *fault)
 {
 	struct state *state = m->s3->store.context->state;
 
-	abort_strays(m);
-	m->upload.part = choose_part(m->item->size, m->s3->store.context->options->s3_part);
+	s3_abort_uploads(m->s3, m->item, m->key);
+	m->upload = (struct upload){ .part = choose_part(m->item->size, m->s3->store.context->options->s3_part) };
+	/* Noted before there is one, too: whoever finds the note looks for what we did not live to note. */
+	state_set_upload(state, m->item->name, m->item->sha256, &m->upload);
+	state_save(state, NULL);
 	if (create(m, fault) < 0)
 		return -1;
 	state_set_upload(state, m->item->name, m->item->sha256, &m->upload);
@@ -196,7 +199,6 @@ static int find_upload(struct multipart *m, struct fault *fault)
 	}
 	if (!gone)
 		return 0;
-	state_clear_upload(state);
 	return begin(m, fault) < 0 ? -1 : make_parts(m, fault);
 }
 
@@ -342,7 +344,7 @@ static int complete(struct multipart *m, struct fault *fault)
 		return 0;
 	/* Known no more, or of other parts than we think: next time from the beginning. */
 	if (strcmp(code, "NoSuchUpload") == 0 || strcmp(code, "InvalidPart") == 0)
-		state_clear_upload(m->s3->store.context->state);
+		state_set_upload(m->s3->store.context->state, m->item->name, m->item->sha256, &(struct upload){ .part = m->upload.part });
 	return s3_fault(&t->answer, &m->s3->place, fault);
 }
 
@@ -357,8 +359,6 @@ int s3_put_parts(struct s3 *s3, const struct item *item, const char *key, struct
 		r = send_parts(&m, fault);
 	if (r == 0)
 		r = complete(&m, fault);
-	if (r == 0)
-		state_clear_upload(s3->store.context->state);
 	free(m.parts);
 	free(m.sending);
 	return r;

@@ -91,6 +91,13 @@ void state_set_upload(struct state *s, const char *name, const char *sha256, con
 	json_set_int(json, "partBytes", upload->part);
 }
 
+bool state_has_upload(const struct state *s, const char *name)
+{
+	const char *file = json_str(s->json, "upload.file");
+
+	return file && strcmp(file, name) == 0;
+}
+
 void state_clear_upload(struct state *s)
 {
 	cJSON_DeleteItemFromObjectCaseSensitive(s->json, "upload");

@@ -37,7 +37,10 @@ void state_set_sent(struct state *s, const char *name, const char *sha256);
 
 /* The upload of just this content under this name, if one is under way. */
 bool state_upload(const struct state *s, const char *name, const char *sha256, struct upload *ret_upload);
+/* An empty id: one is about to be begun. */
 void state_set_upload(struct state *s, const char *name, const char *sha256, const struct upload *upload);
+/* Whether one of this name was ever begun and not cleared. */
+bool state_has_upload(const struct state *s, const char *name);
 void state_clear_upload(struct state *s);
 
 /* Replaces the file. A bundle that cannot be written is an error to look over: all that is lost is the hint. */

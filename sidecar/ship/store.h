@@ -42,6 +42,8 @@ struct store_ops {
 	int (*look)(struct store *s, const struct item *item, enum look *ret_look, struct fault *fault);
 	/* On success the whole file is there under its name, and was never there in part. */
 	int (*put)(struct store *s, const struct item *item, struct fault *fault);
+	/* The item is there whole, and our notes tell of an upload of it: drops what may be left of that. NULL: nothing is. */
+	void (*tidy)(struct store *s, const struct item *item);
 	void (*free)(struct store *s);
 };
 

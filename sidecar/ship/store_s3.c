@@ -190,6 +190,15 @@ static int s3_put(struct store *s, const struct item *item, struct fault *fault)
 	return item->size <= S3_SINGLE_MAX ? put_single(s3, item, key, fault) : s3_put_parts(s3, item, key, fault);
 }
 
+static void s3_tidy(struct store *s, const struct item *item)
+{
+	struct s3 *s3 = (struct s3 *)s;
+	char key[S3_KEY_MAX];
+
+	key_of(s3, item, key);
+	s3_abort_uploads(s3, item, key);
+}
+
 static void s3_free(struct store *s)
 {
 	struct s3 *s3 = (struct s3 *)s;
@@ -201,7 +210,7 @@ static void s3_free(struct store *s)
 	free(s3);
 }
 
-static const struct store_ops s3_ops = { .look = s3_look, .put = s3_put, .free = s3_free };
+static const struct store_ops s3_ops = { .look = s3_look, .put = s3_put, .tidy = s3_tidy, .free = s3_free };
 
 /* --- Opening --- */
 

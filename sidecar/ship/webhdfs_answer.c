@@ -80,6 +80,8 @@ static bool by_message(const struct exception *e, struct fault *fault)
 		fault_set(fault, FAULT_EXPIRED, "the delegation token is not known, or has expired");
 	else if (strstr(e->message, "could only be written to") || strstr(e->message, "could only be replicated to"))
 		fault_set(fault, FAULT_NO_SPACE, "no DataNode has room, or none is there");
+	else if (strstr(e->message, "(is not a directory)"))
+		fault_set(fault, FAULT_OCCUPIED, "a file is where a directory should be");
 	else
 		return false;
 	return true;

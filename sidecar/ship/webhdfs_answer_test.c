@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of WebHDFS's answers. */
+#include "sidecar/ship/webhdfs_answer.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct http_answer answer_of(int status, const char *body)
+{
+	struct http_answer a = { .status = status, .length = -1, .body = STRBUF_INIT(1 << 20) };
+
+	strbuf_adds(&a.body, body);
+	return a;
+}
+
+#define REMOTE(name, message) "{\"RemoteException\":{\"exception\":\"" name "\",\"message\":\"" message "\"}}"
+
+static void exceptions_are_told_in_words(void **state)
+{
+	static const struct {
+		int status;
+		const char *body;
+		enum fault_kind kind;
+		const char *says;
+	} rows[] = {
+		{ 403, REMOTE("AccessControlException", "Permission denied: user=x\\n\\tat java"), FAULT_PERMISSION, "user=x" },
+		{ 403, REMOTE("SafeModeException", "x"), FAULT_SERVER, "safe mode" },
+		{ 403, REMOTE("StandbyException", "x"), FAULT_SERVER, "standby" },
+		{ 403, REMOTE("RetriableException", "x"), FAULT_SERVER, "starting" },
+		{ 403, REMOTE("DSQuotaExceededException", "x"), FAULT_NO_SPACE, "quota of space" },
+		{ 403, REMOTE("NSQuotaExceededException", "x"), FAULT_NO_SPACE, "quota of names" },
+		{ 403, REMOTE("IOException", "File /x could only be written to 0 of the 1 minReplication nodes."), FAULT_NO_SPACE,
+		  "no DataNode has room" },
+		{ 403, REMOTE("InvalidToken", "token (x) is expired, current time"), FAULT_EXPIRED, "has expired" },
+		{ 403, REMOTE("InvalidToken", "token (x) can't be found in cache"), FAULT_EXPIRED, "not known" },
+		{ 403, REMOTE("SecurityException", "Failed to obtain user group information"), FAULT_CREDENTIALS, "Failed to" },
+		{ 403, REMOTE("ParentNotDirectoryException", "x"), FAULT_OCCUPIED, "a file is where" },
+		{ 401, "<html>", FAULT_CREDENTIALS, "delegation-token" },
+		{ 500, REMOTE("NullPointerException", "x"), FAULT_SERVER, "NullPointerException" },
+		{ 400, REMOTE("IllegalArgumentException", "bad op"), FAULT_PROTOCOL, "bad op" },
+		{ 503, "", FAULT_SERVER, "status 503" },
+		{ 404, "<html>", FAULT_PROTOCOL, "NameNode" },
+		{ 307, "", FAULT_REDIRECT, "not followed" },
+		{ 403, "{\"RemoteException\":7}", FAULT_PROTOCOL, "status 403" },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct http_answer a = answer_of(rows[i].status, rows[i].body);
+		struct fault fault = { 0 };
+
+		assert_int_equal(webhdfs_fault(&a, "nn", &fault), -1);
+		if (fault.kind != rows[i].kind || !strstr(fault.text, rows[i].says) || strpbrk(fault.text, "\n\t"))
+			fail_msg("row %zu: %s: %s", i, fault_kind_name(fault.kind), fault.text);
+		strbuf_release(&a.body);
+	}
+}
+
+static void a_file_is_told_from_a_directory(void **state)
+{
+	static const struct {
+		const char *body;
+		int result;
+		bool is_file;
+	} rows[] = {
+		{ "{\"FileStatus\":{\"length\":7,\"type\":\"FILE\"}}", 0, true },
+		{ "{\"FileStatus\":{\"length\":0,\"type\":\"DIRECTORY\"}}", 0, false },
+		{ "{\"FileStatus\":{\"length\":-7,\"type\":\"FILE\"}}", -1, false },
+		{ "{\"FileStatus\":{\"length\":7}}", -1, false },
+		{ "{}", -1, false },
+		{ "", -1, false },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct http_answer a = answer_of(200, rows[i].body);
+		struct webhdfs_status status = { 0 };
+
+		assert_int_equal(webhdfs_read_status(&a, &status, NULL) < 0, rows[i].result < 0);
+		assert_int_equal(status.is_file, rows[i].is_file);
+		strbuf_release(&a.body);
+	}
+}
+
+#define SHA "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+static void a_digest_comes_in_quotes_or_not_at_all(void **state)
+{
+	static const struct {
+		const char *body, *digest;
+	} rows[] = {
+		{ "{\"XAttrs\":[{\"name\":\"user.afterglow.sha256\",\"value\":\"\\\"" SHA "\\\"\"}]}", SHA },
+		{ "{\"XAttrs\":[{\"value\":\"" SHA "\"}]}", "" },
+		{ "{\"XAttrs\":[{\"value\":\"\\\"" SHA SHA "\\\"\"}]}", "" },
+		{ "{\"XAttrs\":[]}", "" },
+		{ "{\"XAttrs\":7}", "" },
+		{ REMOTE("XAttrNotFoundException", "x"), "" },
+		{ "", "" },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct http_answer a = answer_of(200, rows[i].body);
+		char digest[SHA256_TEXT_MAX];
+
+		webhdfs_read_digest(&a, digest);
+		assert_string_equal(digest, rows[i].digest);
+		strbuf_release(&a.body);
+	}
+}
+
+static void only_a_no_is_a_no(void **state)
+{
+	static const struct {
+		const char *body;
+		bool no;
+	} rows[] = { { "{\"boolean\":false}", true }, { "{\"boolean\":true}", false }, { "", false }, { "{}", false } };
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct http_answer a = answer_of(200, rows[i].body);
+
+		assert_int_equal(webhdfs_said_no(&a), rows[i].no);
+		strbuf_release(&a.body);
+	}
+}
+
+static void data_go_to_webhdfs_and_never_from_tls_to_plain_text(void **state)
+{
+	static const struct {
+		const char *location;
+		bool tls, good;
+	} rows[] = {
+		{ "http://dn1:9864/webhdfs/v1/x?op=CREATE&user.name=ray", false, true },
+		{ "https://dn1:9865/webhdfs/v1/x?op=CREATE", true, true },
+		{ "https://dn1:9865/webhdfs/v1/x?op=CREATE", false, true },
+		{ "http://dn1:9864/webhdfs/v1/x?op=CREATE", true, false },
+		{ "http://dn1:9864/other/x?op=CREATE", false, false },
+		{ "http://dn1:9864/webhdfs/v1/x?op=DELETE", false, false },
+		{ "http://u:p@dn1:9864/webhdfs/v1/x?op=CREATE", false, false },
+		{ "file:///etc/passwd?/webhdfs/v1/op=CREATE", false, false },
+		{ "//dn1/webhdfs/v1/x?op=CREATE", false, false },
+		{ "http://dn1", false, false },
+		{ "", false, false },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct fault fault;
+
+		if ((webhdfs_check_location(rows[i].location, rows[i].tls, &fault) == 0) != rows[i].good)
+			fail_msg("%s", rows[i].location);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(exceptions_are_told_in_words),
+		cmocka_unit_test(a_file_is_told_from_a_directory),
+		cmocka_unit_test(a_digest_comes_in_quotes_or_not_at_all),
+		cmocka_unit_test(only_a_no_is_a_no),
+		cmocka_unit_test(data_go_to_webhdfs_and_never_from_tls_to_plain_text),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
