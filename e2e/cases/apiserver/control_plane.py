@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """etcd and kube-apiserver as child processes on loopback ports, without scheduler, controllers and kubelet."""
 
+import contextlib
 import ctypes
 import json
 import os
@@ -10,6 +11,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import urllib.request
 
 import yaml
 
@@ -123,21 +125,54 @@ class ControlPlane:
                             "--initial-advertise-peer-urls", peer, "--initial-cluster", f"test={peer}",
                             "--unsafe-no-fsync", "--log-level", "warn"], self.file("etcd.log"))
 
-    def start_api_server(self):
-        self.api_server = Daemon([
-            self.bin / "kube-apiserver", "--etcd-servers", f"http://127.0.0.1:{self.etcd_port}",
-            "--bind-address", "127.0.0.1", "--advertise-address", "127.0.0.1", "--secure-port", self.port,
+    def api_server_command(self, port, *more, etcd_port=None):
+        """What starts an API server. Of a flag that comes twice the last counts."""
+        return [
+            self.bin / "kube-apiserver", "--etcd-servers", f"http://127.0.0.1:{etcd_port or self.etcd_port}",
+            "--bind-address", "127.0.0.1", "--advertise-address", "127.0.0.1", "--secure-port", port,
             "--endpoint-reconciler-type", "none", "--authorization-mode", "RBAC",
             "--service-cluster-ip-range", "10.0.0.0/16", "--client-ca-file", self.file("ca.crt"),
             "--tls-cert-file", self.file("server.crt"), "--tls-private-key-file", self.file("server.key"),
             "--service-account-issuer", "https://test", "--service-account-signing-key-file", self.file("sa.key"),
             "--service-account-key-file", self.file("sa.key"),
             # Nobody makes the service accounts that this plugin asks for.
-            "--disable-admission-plugins", "ServiceAccount",
-            "--audit-policy-file", self.file("audit.yaml"), "--audit-log-path", self.file("audit.log"),
-            "--audit-log-mode", "blocking-strict",
-        ], self.file("api-server.log"))
+            "--disable-admission-plugins", "ServiceAccount", *more]
+
+    def start_api_server(self):
+        self.api_server = Daemon(self.api_server_command(
+            self.port, "--audit-policy-file", self.file("audit.yaml"), "--audit-log-path", self.file("audit.log"),
+            "--audit-log-mode", "blocking-strict"), self.file("api-server.log"))
         wait_for("the API server", self.is_ready, timeout=120, interval=0.1)
+
+    @contextlib.contextmanager
+    def another_api_server(self, *more, etcd_port=None, ready_ca=None):
+        """A second one on the same etcd, or by way of another port; gives an Api of it."""
+        port = free_port()
+        server = Daemon(self.api_server_command(port, *more, etcd_port=etcd_port), self.file(f"api-server-{port}.log"))
+        api = Api(port, ready_ca or self.file("ca.crt"), self.file("test.crt"), self.file("test.key"))
+
+        def ready():
+            assert server.running(), server.text()[-3000:]
+            try:
+                return api.request("GET", "/readyz") == "ok"
+            except ApiError:
+                return False
+        try:
+            wait_for("another API server", ready, timeout=120, interval=0.1)
+            yield api
+        finally:
+            server.stop(signal.SIGKILL)
+
+    def etcd_call(self, method, body):
+        """etcd's gRPC by way of its JSON gateway."""
+        request = urllib.request.Request(f"http://127.0.0.1:{self.etcd_port}/v3/{method}", json.dumps(body).encode())
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.load(answer)
+
+    def compact(self):
+        """Forgets all versions but the last."""
+        revision = self.etcd_call("kv/range", {"key": "AA=="})["header"]["revision"]
+        self.etcd_call("kv/compaction", {"revision": revision, "physical": True})
 
     def is_ready(self):
         assert self.api_server.running(), self.api_server.text()[-3000:]

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A TCP proxy before the API server, which can cut connections or swallow what goes through them. TLS stays whole."""
 
+import ctypes
 import socket
+import struct
 import threading
+
+SO_ATTACH_FILTER = 26
 
 
 class Proxy:
@@ -14,7 +18,8 @@ class Proxy:
         self.port = self.listener.getsockname()[1]
         self.lock = threading.Lock()
         self.sockets = []
-        self.swallowing = False
+        self.swallowing = self.refusing = False
+        self.dead = set()  # sockets that nothing is sent to
         self.countdown = 0  # packets of the client's until an answer is lost
         self.doomed = set()  # sockets whose next answer is lost
         self.lost = 0
@@ -24,6 +29,9 @@ class Proxy:
         while True:
             try:
                 client, _ = self.listener.accept()
+                if self.refusing:
+                    client.close()
+                    continue
                 server = socket.create_connection(("127.0.0.1", self.target))
             except OSError:
                 if self.listener.fileno() < 0:
@@ -43,7 +51,7 @@ class Proxy:
                     self.lost += 1
                     break
                 self.count(source, target)
-                if not self.swallowing:
+                if not self.swallowing and target not in self.dead:
                     target.sendall(data)
         except OSError:
             pass
@@ -68,6 +76,26 @@ class Proxy:
     def swallow(self):
         """All connections, new ones too, stay open, and nothing comes through any more."""
         self.swallowing = True
+
+    def black_hole(self):
+        """
+        The connections that exist go dead: nothing of the client's arrives any more, not even to be acknowledged, and
+        nothing is sent to it; new ones work. The filter ("ret 0", sock_filter of linux/filter.h) drops all packets
+        before TCP sees them.
+        """
+        program = ctypes.create_string_buffer(struct.pack("HBBI", 0x06, 0, 0, 0))
+        with self.lock:
+            for client in self.sockets[::2]:
+                try:
+                    client.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER,
+                                      struct.pack("HP", 1, ctypes.addressof(program)))
+                except OSError:
+                    continue
+                self.dead.add(client)
+
+    def refuse(self, refusing=True):
+        """New connections are closed at once."""
+        self.refusing = refusing
 
     def cut(self):
         """Ends the connections that exist."""
