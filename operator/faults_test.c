@@ -17,6 +17,7 @@
 #include "lib/fileio.h"
 #include "lib/units.h"
 #include "operator/failures/failures.h"
+#include "operator/failures/pod_report.h"
 #include "operator/failures/probe_kill.h"
 #include "operator/failures/termination.h"
 #include "operator/raycluster/notes.h"
@@ -178,6 +179,22 @@ static void parse_message(void)
 	check(r, &err, report);
 }
 
+static void parse_answer(void)
+{
+	static const char answer[] =
+		"{\"podUID\":\"0123456789ab\",\"tag\":\"1-2\",\"failures\":[{\"id\":\"a\",\"container\":\"ray-worker\","
+		"\"containerLives\":true,\"heldUntil\":\"2026-11-21T01:40:00Z\",\"summary\":{\"class\":\"WorkerCrash\","
+		"\"confidence\":\"likely\",\"sentence\":\"S\",\"endedAt\":\"2026-11-21T01:00:00Z\",\"final\":true,"
+		"\"processes\":[{\"pid\":4}],\"evidence\":[{\"source\":\"s\",\"text\":\"t\"}]}}]}";
+	struct pod_report report = { 0 };
+	struct err err = { 0 };
+	int r = pod_report_parse(dead_pod, answer, sizeof(answer) - 1, NOW, &report, &err);
+
+	at = 0;
+	assert_true(r < 0 || (report.n_holds == 1 && report.refused == 0));
+	check(r, &err, report.failures);
+}
+
 /* It either becomes a ProbeKilled or stays what it was. */
 static void refine(void)
 {
@@ -233,6 +250,12 @@ static void a_recorders_message_is_whole_or_an_error(void **state)
 {
 	(void)state;
 	for_every_allocation_the_same(parse_message);
+}
+
+static void a_recorders_answer_is_whole_or_an_error(void **state)
+{
+	(void)state;
+	for_every_allocation_the_same(parse_answer);
 }
 
 static void a_probes_kill_is_told_whole_or_not_at_all(void **state)
@@ -306,6 +329,7 @@ int main(void)
 		cmocka_unit_test(a_policy_is_whole_or_an_error),
 		cmocka_unit_test(failures_are_whole_or_an_error),
 		cmocka_unit_test(a_recorders_message_is_whole_or_an_error),
+		cmocka_unit_test(a_recorders_answer_is_whole_or_an_error),
 		cmocka_unit_test(a_probes_kill_is_told_whole_or_not_at_all),
 	};
 
