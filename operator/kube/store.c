@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/strbuf.h"
+#include "operator/kube/squeeze.h"
 
 /* A namespace has at most 63 bytes, a name 253. */
 #define KEY_MAX 512
@@ -26,7 +27,7 @@ struct store_entry {
 	bool own; /* our own write, which the watch has not confirmed */
 	uint16_t uid_at; /* in data: */
 	uint32_t json_at, json_len;
-	char data[]; /* version, uid and JSON text, each with its NUL */
+	char data[]; /* version and uid, each with its NUL; JSON text, squeezed */
 };
 
 int rv_compare(const char *a, const char *b)
@@ -62,13 +63,25 @@ void store_init(struct store *s, store_index_fn index_fn)
 
 /* --- Views ------------------------------------------------------------------------------------------------ */
 
+/* A tree of its own, for who changes the store while it is looked at. */
+static cJSON *parse_entry(const struct store_entry *entry)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(UINT32_MAX);
+	cJSON *object = NULL;
+
+	unsqueeze(entry->data + entry->json_at, entry->json_len, &text);
+	if (!strbuf_failed(&text))
+		json_parse(strbuf_str(&text), text.len, &object, NULL);
+	return object;
+}
+
 /* The store is constant to its readers; that a view was made is none of their business. */
 static const cJSON *view_of(const struct store *s, const struct store_entry *entry)
 {
 	struct store *store = (struct store *)s;
 	struct store_entry *e = (struct store_entry *)entry;
 
-	if (e->view || json_parse(e->data + e->json_at, e->json_len, &e->view, NULL) < 0)
+	if (e->view || !(e->view = parse_entry(e)))
 		return e->view;
 	e->next_view = store->views;
 	store->views = e;
@@ -95,15 +108,6 @@ void store_drop_views(struct store *s)
 		s->views = entry->next_view;
 		cJSON_Delete(TAKE_PTR(entry->view));
 	}
-}
-
-/* A tree of its own, for who changes the store while it is looked at. */
-static cJSON *parse_entry(const struct store_entry *entry)
-{
-	cJSON *object = NULL;
-
-	json_parse(entry->data + entry->json_at, entry->json_len, &object, NULL);
-	return object;
 }
 
 /* --- Entries ---------------------------------------------------------------------------------------------- */
@@ -192,21 +196,21 @@ static struct store_entry *entry_new(const cJSON *object, bool own)
 	_cleanup_free_ char *json = cJSON_PrintUnformatted(object);
 	const char *rv = or_empty(json_str(object, "metadata.resourceVersion"));
 	const char *uid = or_empty(json_str(object, "metadata.uid"));
-	size_t rv_size = strlen(rv) + 1, uid_size = strlen(uid) + 1, json_size = json ? strlen(json) + 1 : 0;
+	size_t rv_size = strlen(rv) + 1, uid_size = strlen(uid) + 1, json_len = json ? squeeze(json, strlen(json)) : 0;
 	struct store_entry *entry;
 
-	if (!json || rv_size + uid_size > UINT16_MAX || json_size > UINT32_MAX - UINT16_MAX)
+	if (!json || rv_size + uid_size > UINT16_MAX || json_len > UINT32_MAX - UINT16_MAX)
 		return NULL;
-	entry = calloc(1, sizeof(*entry) + rv_size + uid_size + json_size);
+	entry = calloc(1, sizeof(*entry) + rv_size + uid_size + json_len);
 	if (!entry)
 		return NULL;
 	entry->own = own;
 	entry->uid_at = (uint16_t)rv_size;
 	entry->json_at = (uint32_t)(rv_size + uid_size);
-	entry->json_len = (uint32_t)json_size - 1;
+	entry->json_len = (uint32_t)json_len;
 	memcpy(entry->data, rv, rv_size);
 	memcpy(entry->data + entry->uid_at, uid, uid_size);
-	memcpy(entry->data + entry->json_at, json, json_size);
+	memcpy(entry->data + entry->json_at, json, json_len);
 	return entry;
 }
 

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of the shorter form of JSON text. */
+#include "operator/kube/squeeze.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/json.h"
+
+static size_t round_trip(const char *json)
+{
+	_cleanup_strbuf_ struct strbuf back = STRBUF_INIT(1 << 20);
+	_cleanup_free_ char *text = strdup(json);
+	size_t len = squeeze(text, strlen(text));
+
+	unsqueeze(text, len, &back);
+	assert_string_equal(strbuf_str(&back), json);
+	return len;
+}
+
+static void what_was_squeezed_comes_back_as_it_was(void **state)
+{
+	static const char *const rows[] = {
+		"", "{}", "\"", "\"\"", "\"na", "\"name\":", "\"name\":\"", "\"name\":\"\"name\":\"", "{\"name\":\"x\"}",
+		"\"conditions\":[{\"type\":\"\"conditions\":[{\"type\":", "{\"a\":\"\\\"name\\\":\\\"\"}", "\xff\x7f\xc3\xa4",
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		assert_true(round_trip(rows[i]) <= strlen(rows[i]));
+}
+
+static void control_characters_in_an_object_are_no_codes(void **state)
+{
+	_cleanup_json_ cJSON *object = cJSON_CreateObject();
+	(void)state;
+
+	json_set_str(object, "\x01\x02\x1f", "\x03\x04\t\n\r\x1e");
+	_cleanup_free_ char *text = cJSON_PrintUnformatted(object);
+	round_trip(text);
+}
+
+static void a_pod_is_half_as_long(void **state)
+{
+	static const char pod[] =
+		"{\"kind\":\"Pod\",\"metadata\":{\"name\":\"c1-small-worker-8clq6\",\"namespace\":\"ml\",\"uid\":\"9c195d-4c32\","
+		"\"resourceVersion\":\"3370\",\"creationTimestamp\":\"2026-11-21T01:00:00Z\",\"labels\":{"
+		"\"app.kubernetes.io/created-by\":\"kuberay-operator\",\"app.kubernetes.io/name\":\"kuberay\",\"ray.io/cluster\":\"c1\","
+		"\"ray.io/group\":\"small\",\"ray.io/identifier\":\"c1-worker\",\"ray.io/is-ray-node\":\"yes\","
+		"\"ray.io/node-type\":\"worker\"},\"ownerReferences\":[{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\","
+		"\"name\":\"c1\",\"uid\":\"cdab78f6\",\"controller\":true,\"blockOwnerDeletion\":true}]},\"spec\":{\"containers\":[{"
+		"\"name\":\"ray-worker\",\"resources\":{\"limits\":{\"cpu\":\"1\",\"memory\":\"2Gi\"},\"requests\":{\"cpu\":\"1\","
+		"\"memory\":\"2Gi\"}}}],\"restartPolicy\":\"Always\",\"terminationGracePeriodSeconds\":30},\"status\":{"
+		"\"phase\":\"Running\",\"conditions\":[{\"type\":\"Initialized\",\"status\":\"True\"},{\"type\":\"Ready\","
+		"\"status\":\"True\"}],\"podIP\":\"10.1.2.3\",\"startTime\":\"2026-11-21T01:00:00Z\",\"containerStatuses\":[{"
+		"\"name\":\"ray-worker\",\"state\":{\"running\":{\"startedAt\":\"2026-11-21T01:00:00Z\"}},\"lastState\":{},"
+		"\"ready\":true,\"restartCount\":0,\"containerID\":\"containerd://3f8e\",\"started\":true}]}}";
+	(void)state;
+
+	assert_true(round_trip(pod) < sizeof(pod) / 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_was_squeezed_comes_back_as_it_was),
+		cmocka_unit_test(control_characters_in_an_object_are_no_codes),
+		cmocka_unit_test(a_pod_is_half_as_long),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
