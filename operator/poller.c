@@ -29,19 +29,20 @@
 #define BURST 64
 #define REFILL_NS (60 * NS_PER_SEC)
 
+/* There is one for each pod: what few of them have is allocated when they have it. */
 struct polled {
 	struct poller *poller;
 	char *key; /* "namespace/name" of the pod */
-	char uid[64];
-	char url[POD_REPORT_URL_MAX];
-	char tag[POD_REPORT_TAG_MAX]; /* of the answer that was taken; "": none */
+	char *uid; /* behind the key */
+	char *url; /* NULL: there is nobody to ask */
+	char *tag; /* of the answer that was taken; NULL: none */
 	uint64_t occasion;
 	int64_t next_ns;
 	unsigned fails; /* in a row */
 	struct http_call *call; /* NULL: none runs */
 	unsigned allowance; /* RayFailures that it may still cause */
 	int64_t refilled_ns;
-	struct pod_hold told[POD_REPORT_HOLDS_MAX];
+	struct pod_hold *told; /* POD_REPORT_HOLDS_MAX; NULL: none */
 };
 
 struct poller {
@@ -65,7 +66,32 @@ static void polled_free(void *value)
 		p->poller->in_flight--;
 	}
 	free(p->key);
+	free(p->url);
+	free(p->tag);
+	free(p->told);
 	free(p);
+}
+
+/* Without memory it is as if there were none: the next look, or the next answer, tries again. */
+static void set_text(char **text, const char *value)
+{
+	if (value && *value && *text && strcmp(*text, value) == 0)
+		return;
+	free(*text);
+	*text = value && *value ? strdup(value) : NULL;
+}
+
+/* "KEY\0UID". */
+static char *key_with_uid(const char *key, const char *uid)
+{
+	size_t key_len = strlen(key) + 1, uid_len = strlen(uid) + 1;
+	char *text = malloc(key_len + uid_len);
+
+	if (text) {
+		memcpy(text, key, key_len);
+		memcpy(text + key_len, uid, uid_len);
+	}
+	return text;
 }
 
 static void on_tick(evutil_socket_t fd, short what, void *arg);
@@ -117,8 +143,8 @@ static struct polled *polled_new(struct poller *poller, const char *key, const c
 	if (!p)
 		return NULL;
 	p->poller = poller;
-	p->key = strdup(key);
-	snprintf(p->uid, sizeof(p->uid), "%s", uid);
+	p->key = key_with_uid(key, uid);
+	p->uid = p->key ? p->key + strlen(key) + 1 : NULL;
 	p->allowance = BURST;
 	p->refilled_ns = now_boottime_ns();
 	/* Not all at once when an operator starts. */
@@ -149,14 +175,14 @@ void poller_see(struct poller *poller, const cJSON *pod, bool gone)
 	if (!pod_report_url(pod, url)) {
 		/* It may be back, and its answer is then the same. */
 		if (p)
-			p->url[0] = '\0';
+			set_text(&p->url, NULL);
 		return;
 	}
 	if (!p)
 		p = polled_new(poller, key, uid);
 	if (!p)
 		return;
-	snprintf(p->url, sizeof(p->url), "%s", url);
+	set_text(&p->url, url);
 	if (p->occasion != occasion)
 		p->next_ns = MIN(p->next_ns, now_boottime_ns());
 	p->occasion = occasion;
@@ -195,7 +221,7 @@ static void tell(struct poller *poller, cJSON *event)
 
 static bool was_told(const struct polled *p, const struct pod_hold *hold)
 {
-	for (size_t i = 0; i < POD_REPORT_HOLDS_MAX; i++)
+	for (size_t i = 0; p->told && i < POD_REPORT_HOLDS_MAX; i++)
 		if (p->told[i].until_ns == hold->until_ns && strcmp(p->told[i].container, hold->container) == 0)
 			return true;
 	return false;
@@ -203,10 +229,12 @@ static bool was_told(const struct polled *p, const struct pod_hold *hold)
 
 static void take_holds(struct polled *p, const cJSON *pod, const struct pod_report *report)
 {
-	for (size_t i = 0; i < report->n_holds; i++)
+	if (report->n_holds && !p->told)
+		p->told = calloc(POD_REPORT_HOLDS_MAX, sizeof(*p->told));
+	for (size_t i = 0; p->told && i < report->n_holds; i++)
 		if (!was_told(p, &report->holds[i])) {
 			/* The oldest makes room; the Event's name keeps it from being said twice all the same. */
-			memmove(p->told + 1, p->told, sizeof(p->told) - sizeof(p->told[0]));
+			memmove(p->told + 1, p->told, (POD_REPORT_HOLDS_MAX - 1) * sizeof(*p->told));
 			p->told[0] = report->holds[i];
 			tell(p->poller, pod_hold_event(pod, &report->holds[i], now_realtime_ns()));
 		}
@@ -260,7 +288,7 @@ static int take_answer(struct polled *p, const struct http_response *response, s
 	if (r < 0)
 		return r;
 	take_holds(p, pod, &report);
-	snprintf(p->tag, sizeof(p->tag), "%s", take_failures(p, &report) ? report.tag : "");
+	set_text(&p->tag, take_failures(p, &report) ? report.tag : NULL);
 	pod_report_release(&report);
 	return 0;
 }
@@ -288,7 +316,7 @@ static void tell_unreachable(struct polled *p, const struct err *err)
 	snprintf(note, sizeof(note),
 		 "The operator does not reach the recorder of this pod at %s (a NetworkPolicy?): processes that die while "
 		 "their container lives get no RayFailure, and a hold no Event. The ends of containers are recorded. %.300s",
-		 p->url, err_text(err));
+		 p->url ? p->url : "", err_text(err));
 	tell(poller, event_of_pod(pod, "Warning", "RecorderUnreachable", "Poll", note, now_realtime_ns()));
 }
 
@@ -325,7 +353,7 @@ static void on_answer(void *arg, const struct http_response *response)
 static void ask(struct polled *p)
 {
 	char if_none_match[POD_REPORT_TAG_MAX + 24];
-	const char *headers[] = { "Accept: application/json", p->tag[0] ? if_none_match : NULL, NULL };
+	const char *headers[] = { "Accept: application/json", p->tag ? if_none_match : NULL, NULL };
 	const struct http_request request = {
 		.method = "GET",
 		.url = p->url,
@@ -335,7 +363,7 @@ static void ask(struct polled *p)
 		.answer_max = POD_REPORT_MAX,
 	};
 
-	snprintf(if_none_match, sizeof(if_none_match), "If-None-Match: \"%s\"", p->tag);
+	snprintf(if_none_match, sizeof(if_none_match), "If-None-Match: \"%s\"", p->tag ? p->tag : "");
 	if (http_start(p->poller->http, &request, NULL, on_answer, p, &p->call, NULL) < 0) {
 		plan_next(p);
 		return;
@@ -363,7 +391,7 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 	while (poller->in_flight < IN_FLIGHT_MAX && strmap_next(&poller->pods, &pos, NULL, &value)) {
 		struct polled *p = value;
 
-		if (p->url[0] && !p->call && p->next_ns <= now)
+		if (p->url && !p->call && p->next_ns <= now)
 			ask(p);
 	}
 }
@@ -377,7 +405,7 @@ void poller_metrics(struct poller *poller)
 	while (strmap_next(&poller->pods, &pos, NULL, &value)) {
 		const struct polled *p = value;
 
-		if (p->url[0])
+		if (p->url)
 			n[p->fails >= UNREACHABLE]++;
 	}
 	metrics_set(poller->o.metrics, METRIC_RECORDERS, (double)n[0], "answers=\"true\"");
