@@ -50,6 +50,7 @@ static const char *storage_namespace(const cJSON *cluster)
 static void add_credential(const cJSON *credential, cJSON *ray, cJSON *params, const char *env, const char *param)
 {
 	char reference[64];
+	const cJSON *field;
 	cJSON *entry;
 
 	if (!cJSON_IsObject(credential))
@@ -58,8 +59,10 @@ static void add_credential(const cJSON *credential, cJSON *ray, cJSON *params, c
 	json_set_str(params, param, reference);
 	if (container_env(ray, env))
 		return;
-	entry = cJSON_Duplicate(credential, true);
+	entry = cJSON_CreateObject();
 	json_set_str(entry, "name", env);
+	cJSON_ArrayForEach(field, credential)
+		json_set(entry, field->string, cJSON_Duplicate(field, true));
 	json_append(json_array_at(ray, "env"), entry);
 }
 
