@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""death_to_report.py: from SIGKILL of a command to its bundle with MANIFEST.json, fsynced and visible.
+"""death_to_report.py: from SIGKILL of a command to its bundle in the spool with MANIFEST.json, fsynced and visible.
 
 Beside it: writing the same files with fsync and nothing else, and the 2 s for
 which the launcher waits for the recorder.
@@ -37,7 +37,7 @@ def one_death(directory, number):
     time.sleep(0.3)
     begin = time.monotonic()
     os.kill(command, signal.SIGKILL)
-    manifest = until(lambda: list(directory.glob(f"store/local/run{number}/[0-9]*/MANIFEST.json")))[0]
+    manifest = until(lambda: list(directory.glob(f"spool/local/run{number}/[0-9]*/MANIFEST.json")))[0]
     took = time.monotonic() - begin
     launcher.wait()
     return took * 1e3, manifest.parent
@@ -61,8 +61,8 @@ def bare_write(bundle, to):
 def main():
     with tempfile.TemporaryDirectory(prefix="afterglow-bench.", dir=os.environ.get("BENCH_DIR", "/var/tmp")) as name:
         directory = pathlib.Path(name)
-        recorder = subprocess.Popen([BUILD / "afterglow-sidecar", "--socket", f"{directory}/socket", "--store",
-                                     f"{directory}/store", "--grace", "1"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        recorder = subprocess.Popen([BUILD / "afterglow-sidecar", "--socket", f"{directory}/socket", "--spool",
+                                     f"{directory}/spool", "--full-bundles", "0", "--grace", "1"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             until(lambda: os.path.exists(f"{directory}/socket"))
             runs = [one_death(directory, n) for n in range(RUNS)]

@@ -21,6 +21,7 @@ start() {
 }
 
 start_recorder() {
+	mkdir -p "$dir/store"
 	start "$BUILD/afterglow-sidecar" --socket "$dir/socket" --store "$dir/store" --spool "$dir/spool" --grace 1
 	recorder=$pid
 	until [ -S "$dir/socket" ]; do sleep 0.05; done

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -92,6 +93,18 @@ int file_write(int dirfd, const char *path, const void *data, size_t len, mode_t
 int file_put(int dirfd, const char *path, const void *data, size_t len, mode_t mode, struct err *err)
 {
 	return put(dirfd, path, data, len, mode, false, err);
+}
+
+void file_replace(int dirfd, const char *path, const void *data, size_t len)
+{
+	char partial[256];
+
+	if (dirfd < 0)
+		return;
+	snprintf(partial, sizeof(partial), "%s.partial", path);
+	unlinkat(dirfd, partial, 0);
+	if (file_put(dirfd, partial, data, len, 0600, NULL) < 0 || renameat(dirfd, partial, dirfd, path) < 0)
+		unlinkat(dirfd, partial, 0);
 }
 
 #define TREE_DEPTH_MAX 8

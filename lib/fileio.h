@@ -29,6 +29,12 @@ int file_write(int dirfd, const char *path, const void *data, size_t len, mode_t
 int file_put(int dirfd, const char *path, const void *data, size_t len, mode_t mode, struct err *err);
 
 /*
+ * Puts the data in the place of path below dirfd, whole or not at all, for the user alone. Not synced: it has to
+ * survive its writer, not the machine. What goes wrong leaves what was there. Nothing when dirfd is -1.
+ */
+void file_replace(int dirfd, const char *path, const void *data, size_t len);
+
+/*
  * Removes name below dirfd with all that is in it, at most eight levels deep; follows no symbolic link.
  * Goes on past what cannot be removed. False: something is left.
  */

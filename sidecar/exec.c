@@ -14,11 +14,13 @@
 #include <unistd.h>
 
 #include "lib/fileio.h"
+#include "lib/units.h"
 #include "sidecar/memcg_make.h"
 #include "sidecar/record/recorder.h"
 
 #define LAUNCHER "afterglow-launch"
 #define REPORT_WITHIN_S 5 /* after the launcher is gone */
+#define SHIP_WITHIN_S 120 /* to a store that is no directory */
 
 struct run {
 	const struct exec_options *options;
@@ -73,17 +75,19 @@ static void stop_when_over(void *arg)
 {
 	struct run *r = arg;
 
-	if (r->ended && recorder_active(r->recorder) == 0)
+	if (r->ended && recorder_active(r->recorder) == 0 && !recorder_is_shipping(r->recorder))
 		event_base_loopbreak(r->base);
 }
 
 static void on_child(struct run *r)
 {
-	const struct timeval within = { .tv_sec = REPORT_WITHIN_S };
+	bool ships = recorder_ships(&r->recorder_options);
+	const struct timeval within = { .tv_sec = ships ? SHIP_WITHIN_S : REPORT_WITHIN_S };
 
 	if (waitpid(r->child, &r->status, WNOHANG) != r->child)
 		return;
 	r->ended = true;
+	recorder_ship_until(r->recorder, now_boottime_ns() + SHIP_WITHIN_S * NS_PER_SEC);
 	event_base_loopexit(r->base, &within);
 	stop_when_over(r);
 }
@@ -168,6 +172,15 @@ static int run(struct run *r, struct err *err)
 	return WIFSIGNALED(r->status) ? 128 + WTERMSIG(r->status) : WEXITSTATUS(r->status);
 }
 
+static void say_what_is_not_shipped(const struct run *r)
+{
+	const struct shipper_stats *stats = keeper_ship_stats(recorder_keeper(r->recorder));
+
+	if (stats && stats->failing)
+		fprintf(stderr, "afterglow: not shipped: %s\nafterglow: kept in %s; the next run tries again\n", stats->last.error,
+			recorder_bundles(&r->recorder_options));
+}
+
 int exec_run(const struct exec_options *options, struct err *err)
 {
 	struct run r = { .options = options, .recorder_options = options->recorder, .signal_fd = -1 };
@@ -175,6 +188,8 @@ int exec_run(const struct exec_options *options, struct err *err)
 
 	if (r.recorder && recorder_last_bundle(r.recorder)[0])
 		fprintf(stderr, "afterglow: bundle %s\n", recorder_last_bundle(r.recorder));
+	if (r.recorder)
+		say_what_is_not_shipped(&r);
 	recorder_free(r.recorder);
 	if (r.signals)
 		event_free(r.signals);

@@ -4,13 +4,16 @@
 #include <event2/event.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #include "lib/log.h"
+#include "lib/units.h"
 #include "sidecar/exec.h"
 #include "sidecar/kernel/keep_syslog.h"
 #include "sidecar/http/server.h"
 #include "sidecar/options.h"
+#include "sidecar/prune.h"
 #include "sidecar/record/recorder.h"
 
 struct sidecar {
@@ -25,7 +28,7 @@ static void stop_when_over(void *arg)
 {
 	struct sidecar *s = arg;
 
-	if (s->stopping && recorder_active(s->recorder) == 0)
+	if (s->stopping && recorder_active(s->recorder) == 0 && !recorder_is_shipping(s->recorder))
 		event_base_loopbreak(s->base);
 }
 
@@ -42,6 +45,8 @@ static void on_stop(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	s->stopping = true;
 	recorder_pod_terminating(s->recorder);
+	/* What is not in the store when the grace is over goes with the pod. */
+	recorder_ship_until(s->recorder, now_boottime_ns() + MAX(s->options->grace_s - 1, 0) * NS_PER_SEC);
 	event_base_loopexit(s->base, &grace);
 	stop_when_over(s);
 }
@@ -102,7 +107,12 @@ int main(int argc, char **argv)
 	struct err err = { 0 };
 	int rc;
 
-	(void)argc;
+	if (argc > 1 && strcmp(argv[1], "prune") == 0) {
+		rc = prune_run(argv + 2, &err);
+		if (rc < 0)
+			fprintf(stderr, "afterglow-sidecar: %s\n", err_text(&err));
+		return rc == -EINVAL ? 2 : rc < 0;
+	}
 	if (sidecar_options_parse(argv, &options, &err) < 0) {
 		fprintf(stderr, "afterglow-sidecar: %s\n", err_text(&err));
 		return 2;

@@ -3,9 +3,11 @@
 #include "sidecar/options.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/units.h"
 #include "sidecar/http/server.h"
@@ -21,8 +23,16 @@ const char sidecar_usage[] =
 	"to the socket. Namespace, pod and node come from POD_NAMESPACE, POD_NAME, POD_UID,\n"
 	"NODE_NAME and AFTERGLOW_CLUSTER, the store's name in reports from AFTERGLOW_STORE_NAME.\n"
 	"  --socket PATH       listen there (default " DEFAULT_SOCKET ")\n"
-	"  --store DIR         keep bundles there (default: in the spool only)\n"
-	"  --spool DIR         bundles go there when the store fails (default " DEFAULT_SPOOL ")\n"
+	"  --spool DIR         bundles are written there first (default " DEFAULT_SPOOL ")\n"
+	"  --store URL         and brought there by afterglow-ship (default: they stay in the spool)\n"
+	"  --spool-max SIZE, --spool-bundles N, --spool-days N\n"
+	"                      keep no more than this in the spool (default 1Gi, 200, 0: any age); cores\n"
+	"                      go first, then logs, whole bundles last\n"
+	"  --full-bundles N    of the same crash in a loop, keep so many whole, of further ones the\n"
+	"                      report, and after ten only their number (default 1; 0: all are whole)\n"
+	"  --keep-max SIZE, --keep-bundles N, --keep-days N\n"
+	"                      of this cluster's part of a store that is a directory, remove what is\n"
+	"                      beyond (default 0: nothing is removed)\n"
 	"  --run-as UID        started as root, become this user with CAP_SYSLOG as the only capability\n"
 	"  --grace SECONDS     after SIGTERM, wait this long for the containers to end (default 25)\n"
 	"  --http ADDRESS:PORT serve /metrics, /healthz and /failures there; \":PORT\": on all addresses\n"
@@ -33,11 +43,22 @@ const char sidecar_usage[] =
 	"signal N; 125 if it could not be started as asked). The report goes to stderr.\n"
 	"  --memory-max SIZE   in a memory cgroup of its own with this limit (\"512Mi\", \"2G\"; at\n"
 	"                      least 4Mi); needs root or a delegated cgroup, v1 or v2\n"
-	"  --store DIR         keep bundles below DIR/local/NAME (default: afterglow in\n"
-	"                      $XDG_STATE_HOME or ~/.local/state)\n"
+	"  --store DIR|URL     keep bundles in DIR/local/NAME (default: afterglow in $XDG_STATE_HOME or\n"
+	"                      ~/.local/state); to a URL they are brought at the end\n"
 	"  --name NAME         what reports call COMMAND (default: its base name)\n"
 	"\n"
+	"prune: removes what is too much of a directory of bundles\n"
+	"       (afterglow-sidecar prune [--keep-bytes N] [--keep-bundles N] [--keep-seconds N]\n"
+	"       [--below PATH] DIR); the recorder runs it on its store.\n"
+	"\n"
 	"Both:\n"
+	"  A store is a directory (file:///DIR), s3://BUCKET/PREFIX, webhdfs://HOST:PORT/PATH, or\n"
+	"  webhdfss:// with TLS. afterglow-ship, beside this program, says more.\n"
+	"  --credentials DIR   files with which the store lets us in (default " DEFAULT_CREDENTIALS ")\n"
+	"  --store-ca FILE     the store's certificate is to be of these authorities\n"
+	"  --store-s3-endpoint URL, --store-s3-region REGION, --store-s3-path-style\n"
+	"                      for an S3 that is not AWS\n"
+	"  --store-webhdfs-user NAME\n"
 	"  --warn-at FRACTION  first snapshot when this much of the limit is in use, 0.05 to 1\n"
 	"                      (default 0.8); further ones at 0.9, 0.95 and 0.98\n"
 	"  --oom-group         when the OOM killer takes one process, end the whole container:\n"
@@ -158,6 +179,38 @@ static int parse_hook_option(struct recorder_options *r, char **argv, int *i, st
 }
 
 /* One option that takes a value; -ENOENT when it is none of these. */
+static int parse_bound(struct recorder_options *r, char **argv, int *i, struct err *err)
+{
+	const char *option = argv[*i], *value;
+	const struct {
+		const char *name;
+		int64_t *target;
+		enum { SIZE, NUMBER, DAYS } kind;
+	} bounds[] = {
+		{ "--spool-max", &r->spool_limits.quota.bytes, SIZE },
+		{ "--spool-bundles", &r->spool_limits.quota.count, NUMBER },
+		{ "--spool-days", &r->spool_limits.quota.age_ns, DAYS },
+		{ "--keep-max", &r->retention.bytes, SIZE },
+		{ "--keep-bundles", &r->retention.count, NUMBER },
+		{ "--keep-days", &r->retention.age_ns, DAYS },
+	};
+	double number;
+
+	for (size_t b = 0; b < ARRAY_SIZE(bounds); b++) {
+		if (strcmp(option, bounds[b].name) != 0)
+			continue;
+		if (take_value(argv, i, &value, err) < 0)
+			return -err->code;
+		if (bounds[b].kind == SIZE)
+			return quantity_parse(value, bounds[b].target, err) < 0 ? err_wrap(err, "%s", option) : 0;
+		if (parse_number(option, value, 0, bounds[b].kind == DAYS ? 36500 : 1e6, &number, err) < 0)
+			return -err->code;
+		*bounds[b].target = bounds[b].kind == DAYS ? (int64_t)(number * 86400) * NS_PER_SEC : (int64_t)number;
+		return 0;
+	}
+	return -ENOENT;
+}
+
 static int parse_valued(struct sidecar_options *o, char **argv, int *i, struct err *err)
 {
 	struct recorder_options *r = &o->exec.recorder;
@@ -171,7 +224,12 @@ static int parse_valued(struct sidecar_options *o, char **argv, int *i, struct e
 	} texts[] = {
 		{ "--socket", &r->socket_path, !exec },
 		{ "--spool", &r->spool, !exec },
-		{ "--store", &r->store, true },
+		{ "--store", &r->store.url, true },
+		{ "--credentials", &r->store.credentials, true },
+		{ "--store-ca", &r->store.ca, true },
+		{ "--store-s3-endpoint", &r->store.s3_endpoint, true },
+		{ "--store-s3-region", &r->store.s3_region, true },
+		{ "--store-webhdfs-user", &r->store.webhdfs_user, true },
 		{ "--name", &o->exec.name, exec },
 		{ "--http", &r->http, !exec },
 		{ "--syslog", &r->kernel_log.syslog, true },
@@ -180,6 +238,15 @@ static int parse_valued(struct sidecar_options *o, char **argv, int *i, struct e
 	for (size_t t = 0; t < ARRAY_SIZE(texts); t++)
 		if (texts[t].fits && strcmp(option, texts[t].name) == 0)
 			return take_value(argv, i, texts[t].target, err);
+	if (!exec && strcmp(option, "--full-bundles") == 0) {
+		int rc = take_value(argv, i, &value, err);
+
+		if (rc >= 0)
+			rc = parse_number(option, value, 0, 1000, &number, err);
+		if (rc >= 0)
+			r->spool_limits.full_per_loop = (unsigned int)number;
+		return rc;
+	}
 	if (strcmp(option, "--collect") == 0) {
 		int rc = take_value(argv, i, &value, err);
 
@@ -228,6 +295,8 @@ static int parse_valued(struct sidecar_options *o, char **argv, int *i, struct e
 			*(option[2] == 'g' ? &r->grace_s : &r->reconnect_s) = (int)number;
 		return rc;
 	}
+	if (!exec && (strncmp(option, "--spool-", 8) == 0 || strncmp(option, "--keep-", 7) == 0))
+		return parse_bound(r, argv, i, err);
 	return parse_hook_option(r, argv, i, err);
 }
 
@@ -242,6 +311,8 @@ static int parse_option(struct sidecar_options *o, char **argv, int *i, struct e
 		o->command = COMMAND_VERSION;
 	else if (strcmp(option, "--oom-group") == 0)
 		o->exec.recorder.oom_group = true;
+	else if (strcmp(option, "--store-s3-path-style") == 0)
+		o->exec.recorder.store.s3_path_style = true;
 	else if (strcmp(option, "--record-success") == 0)
 		o->exec.recorder.record_success = true;
 	else {
@@ -271,9 +342,26 @@ static const char *default_store(void)
 	return path;
 }
 
+/* A relative directory is one below the working directory, also for the children that write to it. */
+static int finish_store(struct store_options *store, struct err *err)
+{
+	static char path[PATH_MAX];
+	char cwd[PATH_MAX - 1];
+
+	if (store->url && !strstr(store->url, "://") && store->url[0] != '/') {
+		if (!getcwd(cwd, sizeof(cwd)))
+			return err_set(err, errno, "--store %s", store->url);
+		if ((size_t)snprintf(path, sizeof(path), "%s/%s", cwd, store->url) >= sizeof(path))
+			return err_set(err, ENAMETOOLONG, "--store %.200s", store->url);
+		store->url = path;
+	}
+	return store_options_check(store, err);
+}
+
 static int finish_exec(struct sidecar_options *o, struct err *err)
 {
-	static char name[64];
+	static char name[64], spool[600];
+	struct recorder_options *r = &o->exec.recorder;
 	const char *slash;
 
 	if (!o->exec.argv[0])
@@ -289,10 +377,17 @@ static int finish_exec(struct sidecar_options *o, struct err *err)
 	if (!launch_name_valid(o->exec.name))
 		return err_set(err, EINVAL, "--name takes at most %d letters, digits, '.', '_' and '-', not %.100s",
 			       LAUNCH_NAME_MAX, o->exec.name);
-	if (!o->exec.recorder.store)
-		o->exec.recorder.store = default_store();
-	o->exec.recorder.report_fd = STDERR_FILENO;
-	o->exec.recorder.events = o->exec.recorder.say_reports = false;
+	if (!r->store.url)
+		r->store.url = default_store();
+	if (finish_store(&r->store, err) < 0)
+		return -err->code;
+	if (!store_directory(r->store.url)) {
+		snprintf(spool, sizeof(spool), "%s/spool", default_store());
+		r->bundles = spool;
+	}
+	r->spool_limits = (struct spool_limits){ .final = store_directory(r->store.url) != NULL };
+	r->report_fd = STDERR_FILENO;
+	r->events = r->say_reports = false;
 	return 0;
 }
 
@@ -319,6 +414,8 @@ int sidecar_options_parse(char **argv, struct sidecar_options *ret_options, stru
 			.cores = CORES_SUMMARY,
 			.grace_s = DEFAULT_GRACE_S,
 			.reconnect_s = DEFAULT_RECONNECT_S,
+			.store.credentials = DEFAULT_CREDENTIALS,
+			.spool_limits = { .quota = { .bytes = SPOOL_BYTES_DEFAULT, .count = SPOOL_COUNT_DEFAULT }, .full_per_loop = 1 },
 			.hooks = { .timeout_s = DEFAULT_HOOK_TIMEOUT_S, .headroom = DEFAULT_HOOK_HEADROOM },
 			.report_fd = STDOUT_FILENO,
 			.events = true,
@@ -348,6 +445,8 @@ int sidecar_options_parse(char **argv, struct sidecar_options *ret_options, stru
 			return err_set(err, EINVAL, "--http takes ADDRESS:PORT or :PORT, not %.100s", o.exec.recorder.http);
 		if (argv[i])
 			return err_set(err, EINVAL, "unexpected argument %s (see --help)", argv[i]);
+		if (finish_store(&o.exec.recorder.store, err) < 0)
+			return -err->code;
 		take_pod_environment(&o.exec.recorder);
 	} else if (o.command == COMMAND_EXEC && finish_exec(&o, err) < 0)
 		return -err->code;

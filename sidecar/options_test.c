@@ -95,7 +95,7 @@ static void defaults_are_those_of_the_usage(void **state)
 	assert_int_equal(o.command, COMMAND_RECORD);
 	assert_string_equal(o.exec.recorder.socket_path, DEFAULT_SOCKET);
 	assert_string_equal(o.exec.recorder.spool, DEFAULT_SPOOL);
-	assert_null(o.exec.recorder.store);
+	assert_null(o.exec.recorder.store.url);
 	assert_true(o.exec.recorder.warn_at == DEFAULT_WARN_AT);
 	assert_int_equal(o.exec.recorder.grace_s, DEFAULT_GRACE_S);
 	assert_false(o.exec.recorder.kernel_log.off);
@@ -130,7 +130,7 @@ static void the_pod_is_taken_from_the_environment(void **state)
 	assert_string_equal(o.exec.recorder.id.namespace, "ml");
 	assert_null(o.exec.recorder.id.pod);
 	assert_string_equal(o.exec.recorder.store_name, "pvc:failures");
-	assert_string_equal(o.exec.recorder.store, "/s");
+	assert_string_equal(o.exec.recorder.store.url, "/s");
 	assert_true(o.exec.recorder.warn_at == 0.5);
 	assert_int_equal(o.exec.recorder.grace_s, 3);
 	assert_true(o.exec.recorder.oom_group);
@@ -180,10 +180,10 @@ static void the_state_directory_is_the_default_store_of_exec(void **state)
 	unsetenv("XDG_STATE_HOME");
 	setenv("HOME", "/home/x", 1);
 	assert_int_equal(parse((const char *[]){ "exec", "true", NULL }, &o, NULL), 0);
-	assert_string_equal(o.exec.recorder.store, "/home/x/.local/state/afterglow");
+	assert_string_equal(o.exec.recorder.store.url, "/home/x/.local/state/afterglow");
 	setenv("XDG_STATE_HOME", "/state", 1);
 	assert_int_equal(parse((const char *[]){ "exec", "true", NULL }, &o, NULL), 0);
-	assert_string_equal(o.exec.recorder.store, "/state/afterglow");
+	assert_string_equal(o.exec.recorder.store.url, "/state/afterglow");
 }
 
 static void help_and_version_need_no_command(void **state)

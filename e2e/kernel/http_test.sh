@@ -33,6 +33,7 @@ has() { grep -qE "$2" "$work/$1"; }
 judged() { "$promtool" check metrics <"$work/$1"; }
 whole_json() { python3 -m json.tool "$work/$1" >/dev/null; }
 
+mkdir "$work/store"
 port=$((20000 + RANDOM % 10000))
 POD_NAMESPACE=ml POD_NAME=pod POD_UID=0123456789 "$build/afterglow-sidecar" --socket "$work/s" --spool "$work/spool" \
 	--store "$work/store" --http "127.0.0.1:$port" >"$work/log" 2>&1 &

@@ -353,6 +353,7 @@ static void run_once(const struct loop *loop, unsigned int index, struct tally *
 	snprintf(r.store, sizeof(r.store), "%s/store", r.directory);
 	mkdir(r.directory, 0755);
 	mkdir(r.spool, 0755);
+	mkdir(r.store, 0755);
 	if (execute(&r, t) && check(&r, t)) {
 		t->passed++;
 		nftw(r.directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);

@@ -257,11 +257,12 @@ static void on_packed(const struct child_result *r, void *arg)
 			log_warning_limited("core of %s (PID %d) not kept: %s", crash->info.comm, (int)crash->info.pid,
 					    err_text(&err));
 	}
+	crash->owner->callbacks.packed(crash->owner->callbacks.arg);
 	free_if_over(crash);
 }
 
 /* What may be written beside the bundles, so that reports still fit; 0: nothing. */
-static uint64_t room_for_core(const char *bundle, enum cores_mode mode)
+static uint64_t room_for_core(const char *bundle, enum cores_mode mode, int64_t room)
 {
 	struct statvfs fs;
 	uint64_t free_bytes, reserve, most;
@@ -271,12 +272,13 @@ static uint64_t room_for_core(const char *bundle, enum cores_mode mode)
 	free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
 	reserve = MIN(SPACE_LEFT, (uint64_t)fs.f_blocks * fs.f_frsize / SPACE_LEFT_PART);
 	most = free_bytes > reserve ? free_bytes - reserve : 0;
+	most = MIN(most, (uint64_t)MAX(room, (int64_t)0));
 	return mode == CORES_SUMMARY ? MIN(most, SUMMARY_FILE_MAX) : most;
 }
 
-static int start_packer(struct crash *crash, struct err *err)
+static int start_packer(struct crash *crash, int64_t spool_room, struct err *err)
 {
-	uint64_t room = room_for_core(crash->bundle, crash->owner->mode);
+	uint64_t room = room_for_core(crash->bundle, crash->owner->mode, spool_room);
 	char max[24];
 	struct child_work work = {
 		.program = "afterglow-pack",
@@ -298,7 +300,7 @@ static int start_packer(struct crash *crash, struct err *err)
 	return child_start(crash->owner->base, &work, on_packed, crash, &crash->packer, err);
 }
 
-void crash_keep(struct crash *crash, const char *bundle, bool with_backtrace)
+void crash_keep(struct crash *crash, const char *bundle, bool with_backtrace, int64_t room)
 {
 	struct err err = { 0 };
 
@@ -311,7 +313,7 @@ void crash_keep(struct crash *crash, const char *bundle, bool with_backtrace)
 	}
 	taken_note(crash->owner->taken, &crash->key, false, bundle);
 	add_late_backtrace(crash);
-	if (start_packer(crash, &err) < 0) {
+	if (start_packer(crash, room, &err) < 0) {
 		log_warning_limited("core of %s (PID %d) not kept: %s", crash->info.comm, (int)crash->info.pid, err_text(&err));
 		extend_abort(TAKE_PTR(crash->extension));
 		crash->packed = true;
@@ -429,7 +431,7 @@ struct crash *crashes_take(struct crashes *c, int core_fd, const struct core_hin
 		_cleanup_free_ char *bundle = strdup(before->bundle);
 
 		if (bundle)
-			crash_keep(crash, bundle, false);
+			crash_keep(crash, bundle, false, INT64_MAX);
 		return NULL;
 	}
 	return crash;

@@ -33,6 +33,8 @@ struct crashes;
 
 struct crashes_callbacks {
 	void (*unwound)(struct crash *crash, void *arg);
+	/* A core is in its bundle now, or will not be. */
+	void (*packed)(void *arg);
 	void (*idle)(void *arg);
 	void *arg;
 };
@@ -75,9 +77,10 @@ void *crash_note(const struct crash *crash);
 
 /*
  * Its report is committed in the bundle at that path (from the root). with_backtrace: the
- * backtrace is in there already. The core follows, and a backtrace that is not there yet. May free crash and call idle().
+ * backtrace is in there already. The core follows, of at most room bytes, and a backtrace that is not there yet. May free
+ * crash and call idle().
  */
-void crash_keep(struct crash *crash, const char *bundle, bool with_backtrace);
+void crash_keep(struct crash *crash, const char *bundle, bool with_backtrace, int64_t room);
 /* Neither is wanted. May call idle(). */
 void crash_drop(struct crash *crash);
 

@@ -291,7 +291,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 		hooks_message(c->hooks, &m);
 }
 
-struct container *container_new(struct event_base *base, int fd, const struct recorder_options *options,
+struct container *container_new(struct event_base *base, int fd, const struct recorder_options *options, struct keeper *keeper,
 				const struct container_callbacks *callbacks, struct err *err)
 {
 	const struct timeval hello_within = { .tv_sec = HELLO_WITHIN_S };
@@ -304,6 +304,7 @@ struct container *container_new(struct event_base *base, int fd, const struct re
 	}
 	c->base = base;
 	c->options = options;
+	c->keeper = keeper;
 	c->callbacks = *callbacks;
 	c->fd = fd;
 	c->observer.root_fd = -1;

@@ -16,6 +16,7 @@
 
 #include "lib/err.h"
 #include "sidecar/record/journal.h"
+#include "sidecar/record/keeper.h"
 #include "sidecar/record/observer.h"
 #include "sidecar/record/options.h"
 
@@ -35,8 +36,8 @@ struct container_callbacks {
 	void *arg;
 };
 
-/* Takes fd, the accepted connection. options must outlive the container. NULL with err set on failure. */
-struct container *container_new(struct event_base *base, int fd, const struct recorder_options *options,
+/* Takes fd, the accepted connection. options and keeper must outlive the container. NULL with err set on failure. */
+struct container *container_new(struct event_base *base, int fd, const struct recorder_options *options, struct keeper *keeper,
 				const struct container_callbacks *callbacks, struct err *err);
 void container_free(struct container *c);
 

@@ -64,13 +64,14 @@ static void report_process(struct container *c, struct crash *crash)
 	container_publish(c, &r, true, 0);
 	container_emit(c, note->ray_told ? "worker-died" : "process-crashed",
 		       note->ray_told ? report_json_of_worker(&r, &note->said) : report_json_of_verdict(&r));
-	container_keep_core(crash, &r);
+	container_keep_core(c, crash, &r);
 }
 
-void container_keep_core(struct crash *crash, const struct report *r)
+void container_keep_core(struct container *c, struct crash *crash, const struct report *r)
 {
-	if (r->directory[0])
-		crash_keep(crash, r->directory, crash_backtrace(crash)->len > 0);
+	/* In a loop the first crash has the core. */
+	if (r->directory[0] && !r->keeping.report_only)
+		crash_keep(crash, r->directory, crash_backtrace(crash)->len > 0, keeper_room(c->keeper));
 	else
 		crash_drop(crash);
 }
@@ -239,6 +240,13 @@ static void on_unwound(struct crash *crash, void *arg)
 		container_crashes_due(c, now_boottime_ns());
 }
 
+static void on_packed(void *arg)
+{
+	struct container *c = arg;
+
+	keeper_changed(c->keeper);
+}
+
 static void on_idle(void *arg)
 {
 	struct container *c = arg;
@@ -253,7 +261,7 @@ void container_watch_crashes(struct container *c)
 {
 	if (c->options->cores != CORES_OFF)
 		c->crashes = crashes_new(c->base, c->options->cores, c->observer.root_fd, c->callbacks.taken,
-					 &(struct crashes_callbacks){ .unwound = on_unwound, .idle = on_idle, .arg = c });
+					 &(struct crashes_callbacks){ .unwound = on_unwound, .packed = on_packed, .idle = on_idle, .arg = c });
 }
 
 void container_core(struct container *c, const struct launch_message *m, int core_fd)

@@ -17,8 +17,8 @@ void container_publish(struct container *c, struct report *r, bool container_liv
 	_cleanup_failure_ struct failure f = { 0 };
 	struct err err = { 0 };
 
-	if (postmortem_keep(r, &c->observer, c->options, &err) < 0)
-		log_error("%s: bundle not in the store: %s", c->hello.name, err_text(&err));
+	if (keeper_keep(c->keeper, r, &c->observer, &err) < 0)
+		log_error("%s: no bundle: %s", c->hello.name, err_text(&err));
 	report_to_text(r, &text);
 	failure_of_report(r, container_lives, &f);
 	f.held_until_unix_ns = held_until_unix_ns;
@@ -78,7 +78,7 @@ static void conclude(struct container *c, struct report *r)
 	container_publish(c, r, false, until);
 	container_write_termination_log(c, r, true);
 	if (c->death_crash)
-		container_keep_core(TAKE_PTR(c->death_crash), r);
+		container_keep_core(c, TAKE_PTR(c->death_crash), r);
 	container_report_other_crashes(c);
 	if (held) {
 		hold(c, until);

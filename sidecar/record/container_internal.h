@@ -17,6 +17,7 @@
 struct container {
 	struct event_base *base;
 	const struct recorder_options *options;
+	struct keeper *keeper;
 	struct container_callbacks callbacks;
 	int fd, termination_fd, pidfd, inotify_fd;
 	struct event *readable, *timer, *modified, *launcher_gone;
@@ -83,7 +84,7 @@ void container_add_crash(struct container *c, struct ending *e);
 /* Those that are not the end's own are told of, now that it is over. */
 void container_report_other_crashes(struct container *c);
 /* After its report was published. */
-void container_keep_core(struct crash *crash, const struct report *r);
+void container_keep_core(struct container *c, struct crash *crash, const struct report *r);
 /* done(), but after the cores; the launcher need not wait for them. May free c. */
 void container_leave(struct container *c);
 

@@ -175,7 +175,7 @@ void gather_collected(struct bundle *b, const struct observer *o, struct report 
 	struct collection c = {
 		.b = b,
 		.root_fd = o->root_fd,
-		.room = r->verdict.exit_code < 0 ? COLLECT_ALIVE_MAX : COLLECT_MAX,
+		.room = MIN(r->verdict.exit_code < 0 ? COLLECT_ALIVE_MAX : COLLECT_MAX, bundle_room(b)),
 	};
 
 	for (size_t i = 0; o->root_fd >= 0 && o->collect && o->collect[i]; i++)

@@ -13,7 +13,6 @@
 
 #define FAILURES_FILE "failures.json"
 #define LAST_PREFIX "last."
-#define FILE_MODE 0600
 
 void failure_release(struct failure *f)
 {
@@ -41,6 +40,7 @@ void failure_of_report(const struct report *r, bool container_lives, struct fail
 		.exit_code = r->verdict.exit_code,
 		.signal = r->verdict.signal,
 		.container_lives = container_lives,
+		.place = !r->bundle[0] ? PLACE_NOWHERE : r->keeping.spooled ? PLACE_SPOOL : PLACE_STORE,
 	};
 	snprintf(ret_failure->container, sizeof(ret_failure->container), "%s", r->id.container);
 	snprintf(ret_failure->sentence, sizeof(ret_failure->sentence), "%s", r->verdict.sentence);
@@ -48,6 +48,17 @@ void failure_of_report(const struct report *r, bool container_lives, struct fail
 	set_id(ret_failure);
 	if (container_lives)
 		ret_failure->summary = report_summary(r, FAILURE_SUMMARY_MAX);
+}
+
+static const char *const places[PLACE_COUNT] = { "nowhere", "spool", "store", "dropped" };
+
+/* A report.json does not tell: it was found in the spool. */
+static enum place place_from_name(const char *name, const char *bundle)
+{
+	for (enum place p = 0; name && p < PLACE_COUNT; p++)
+		if (strcmp(places[p], name) == 0)
+			return p;
+	return bundle[0] ? PLACE_SPOOL : PLACE_NOWHERE;
 }
 
 static int signal_of_name(const char *name)
@@ -80,6 +91,7 @@ bool failure_of_json(const cJSON *json, struct failure *ret_failure)
 	snprintf(f.container, sizeof(f.container), "%s", container);
 	snprintf(f.sentence, sizeof(f.sentence), "%s", sentence);
 	snprintf(f.bundle, sizeof(f.bundle), "%s", bundle ? bundle : "");
+	f.place = place_from_name(json_str(json, "bundleIn"), f.bundle);
 	set_id(&f);
 	if (id)
 		snprintf(f.id, sizeof(f.id), "%s", id);
@@ -128,23 +140,10 @@ cJSON *failure_to_json(const struct failure *f)
 	json_set(json, "containerLives", cJSON_CreateBool(f->container_lives));
 	json_set_str(json, "sentence", f->sentence);
 	json_set_str(json, "bundle", f->bundle[0] ? f->bundle : NULL);
+	json_set_str(json, "bundleIn", places[f->place]);
 	json_set_str(json, "heldUntil", f->held_until_unix_ns ? time_format(f->held_until_unix_ns, when) : NULL);
 	json_set(json, "summary", f->summary ? cJSON_CreateRaw(f->summary) : cJSON_CreateNull());
 	return json;
-}
-
-/* Whole or not at all. Not synced: it has to survive us, not the node. */
-static void replace_file(int dirfd, const char *file, const char *text, size_t len)
-{
-	char partial[128];
-	_cleanup_close_ int fd = -1;
-
-	if (dirfd < 0)
-		return;
-	snprintf(partial, sizeof(partial), "%s.partial", file);
-	fd = openat(dirfd, partial, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
-	if (fd < 0 || fd_write_all(fd, text, len, NULL) < 0 || renameat(dirfd, partial, dirfd, file) < 0)
-		unlinkat(dirfd, partial, 0);
 }
 
 cJSON *journal_to_json(const struct journal *j)
@@ -164,7 +163,22 @@ static void save(const struct journal *j)
 	_cleanup_free_ char *text = cJSON_PrintUnformatted(json);
 
 	if (text)
-		replace_file(j->dirfd, FAILURES_FILE, text, strlen(text));
+		file_replace(j->dirfd, FAILURES_FILE, text, strlen(text));
+}
+
+void journal_set_place(struct journal *j, const char *bundle, enum place place)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < j->n; i++)
+		if (strcmp(j->failures[i].bundle, bundle) == 0 && j->failures[i].place != place) {
+			j->failures[i].place = place;
+			any = true;
+		}
+	if (!any)
+		return;
+	j->changes++;
+	save(j);
 }
 
 static void load(struct journal *j)
@@ -255,7 +269,7 @@ bool journal_add(struct journal *j, const struct failure *f, const char *text)
 	j->last[slot].text = strndup(text, LAST_REPORT_MAX);
 	snprintf(j->last[slot].container, sizeof(j->last[slot].container), "%s", f->container);
 	snprintf(file, sizeof(file), LAST_PREFIX "%s", f->container);
-	replace_file(j->dirfd, file, text, strnlen(text, LAST_REPORT_MAX));
+	file_replace(j->dirfd, file, text, strnlen(text, LAST_REPORT_MAX));
 	return new;
 }
 

@@ -21,6 +21,15 @@
 #define FAILURE_ID_MAX 128
 #define FAILURE_SUMMARY_MAX 2560 /* so that all of them stay below JOURNAL_JSON_MAX */
 
+/* Where a failure's bundle is. */
+enum place {
+	PLACE_NOWHERE, /* only its number was kept, or not even that could be */
+	PLACE_SPOOL, /* in the pod, on its way to `bundle` if there is a store */
+	PLACE_STORE,
+	PLACE_DROPPED, /* it had to go from the spool, for want of room */
+	PLACE_COUNT
+};
+
 struct failure {
 	char id[FAILURE_ID_MAX]; /* its own among those of the container, whatever recorder tells of it */
 	int64_t ended_unix_ns;
@@ -33,6 +42,7 @@ struct failure {
 	int64_t held_until_unix_ns; /* the container is kept until then for a look at it; 0: it is not */
 	char sentence[320];
 	char bundle[512]; /* as the report says it, "" when nothing was kept */
+	enum place place;
 	/* With container_lives: JSON as in the termination message, which only an end has. NULL: none. Whose f is, frees it. */
 	char *summary;
 };
@@ -56,6 +66,9 @@ void journal_close(struct journal *j);
 
 /* Copies f. text: the whole report. The same failure twice is one. False: it was known. */
 bool journal_add(struct journal *j, const struct failure *f, const char *text);
+
+/* What became of that bundle. */
+void journal_set_place(struct journal *j, const char *bundle, enum place place);
 
 /* How that container ended the last time, cut to LAST_REPORT_MAX; NULL: none. Valid until the next journal_add. */
 const char *journal_last_report(struct journal *j, const char *container);

@@ -154,9 +154,10 @@ void life_reported(const struct observer *o)
 	if (l.ended_ns)
 		l.phase = LIFE_REPORTED;
 	else {
-		l.phase = LIFE_RUNS;
-		if (l.bundle[0])
+		/* Otherwise nothing could be kept of it: who comes after us tries again. */
+		if (l.phase == LIFE_REPORTING)
 			l.baseline = l.after;
+		l.phase = LIFE_RUNS;
 		l.bundle[0] = '\0';
 	}
 	history_set_life(o->history, &l);

@@ -10,9 +10,12 @@
 #include "sidecar/kernel/kernel_log.h"
 #include "sidecar/record/hooks.h"
 #include "sidecar/report/report.h"
+#include "sidecar/spool/ship_plan.h"
+#include "sidecar/spool/spool.h"
 
 #define DEFAULT_SOCKET "/afterglow/run/afterglow.sock"
 #define DEFAULT_SPOOL "/afterglow/spool"
+#define DEFAULT_CREDENTIALS "/afterglow/credentials"
 #define DEFAULT_WARN_AT 0.8
 #define DEFAULT_GRACE_S 25
 #define DEFAULT_RECONNECT_S 15
@@ -20,9 +23,13 @@
 
 struct recorder_options {
 	const char *socket_path;
-	const char *store; /* directory of the bundles, NULL: the spool only */
-	const char *store_name; /* what reports call the store ("pvc:ray-failures"), NULL: its path */
-	const char *spool; /* where bundles go when the store fails, NULL: nowhere */
+	struct store_options store; /* where bundles end up; url NULL: they stay in the spool */
+	const char *store_name; /* what reports call the store ("pvc:ray-failures"), NULL: its path or URL */
+	const char *spool; /* where bundles are written first, and what survives the recorder; NULL: nothing does */
+	const char *bundles; /* without a spool: where bundles are written first, NULL: a store that is a directory */
+	struct spool_limits spool_limits;
+	struct quota retention; /* of a directory store, for this cluster's part of it; all 0: it is left alone */
+	const char *ship_program; /* NULL: afterglow-ship beside this program */
 	double warn_at; /* fraction of the limit, 0 to 1, at which snapshots begin */
 	bool oom_group; /* on cgroup v1, end the container when the OOM killer took one process */
 	struct kernel_log_options kernel_log;
@@ -39,5 +46,12 @@ struct recorder_options {
 	bool say_reports; /* reports also on the stderr of the container they are about */
 	struct identity id; /* container is NULL: it comes with each launcher */
 };
+
+/* The directory that bundles are written to first; NULL: they are not written. */
+const char *recorder_bundles(const struct recorder_options *o);
+/* Whether they are to be brought from there to a store. */
+bool recorder_ships(const struct recorder_options *o);
+/* What reports call the place where bundles end up; their path follows. */
+const char *recorder_store_name(const struct recorder_options *o);
 
 #endif

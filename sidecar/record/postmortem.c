@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "lib/log.h"
 #include "lib/units.h"
 #include "sidecar/record/gather.h"
 #include "sidecar/record/gather_crash.h"
@@ -19,6 +20,7 @@
 #include "sidecar/store/bundle.h"
 
 #define SAMPLES_FILE_MAX (4 << 20)
+#define LIGHT_ROOM ((int64_t)512 << 10)
 
 static int64_t to_unix_ns(int64_t boottime_ns)
 {
@@ -156,10 +158,21 @@ static const gather_fn gatherers[] = {
 	NULL,
 };
 
-static int fill_bundle(struct bundle *b, struct report *r, const struct observer *o, struct err *err)
+/* The report alone: it says in itself that there is no more. */
+static int fill_light(struct bundle *b, struct report *r, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(REPORT_TEXT_MAX);
 	_cleanup_strbuf_ struct strbuf json = STRBUF_INIT(REPORT_JSON_MAX);
+	int rc;
+
+	report_to_text(r, &text);
+	report_to_json(r, &json);
+	rc = add_text(b, "report.txt", &text, err);
+	return rc < 0 ? rc : add_text(b, "report.json", &json, err);
+}
+
+static int fill_bundle(struct bundle *b, struct report *r, const struct observer *o, struct err *err)
+{
 	struct sample_lines lines = { STRBUF_INIT(SAMPLES_FILE_MAX), o->unix_shift_ns };
 	_cleanup_json_ cJSON *processes = report_json_processes(r->top, r->n_top, true);
 	_cleanup_free_ char *processes_text = cJSON_Print(processes);
@@ -167,12 +180,8 @@ static int fill_bundle(struct bundle *b, struct report *r, const struct observer
 
 	for (const gather_fn *gather = gatherers; *gather; gather++)
 		(*gather)(b, o, r);
-	report_to_text(r, &text);
-	report_to_json(r, &json);
 	history_each(o->history, add_sample_line, &lines);
-	rc = add_text(b, "report.txt", &text, err);
-	if (rc >= 0)
-		rc = add_text(b, "report.json", &json, err);
+	rc = fill_light(b, r, err);
 	if (rc >= 0 && processes_text)
 		rc = bundle_add(b, "processes.json", processes_text, strlen(processes_text), err);
 	if (rc >= 0)
@@ -217,9 +226,9 @@ static void bundle_name(const struct report *r, char *name, size_t size)
 }
 
 static int keep_in(struct report *r, const struct observer *o, const char *directory, const char *called,
-		   struct err *err)
+		   int64_t room, struct err *err)
 {
-	char parent[BUNDLE_PATH_MAX], path[LIFE_PATH_MAX], name[128];
+	char parent[BUNDLE_PATH_MAX], name[128];
 	struct bundle *b;
 	int rc;
 
@@ -228,15 +237,15 @@ static int keep_in(struct report *r, const struct observer *o, const char *direc
 	rc = bundle_begin(directory, parent, name, &b, err);
 	if (rc < 0)
 		return rc;
+	bundle_set_room(b, room);
 	/* The report names its own place. */
 	snprintf(r->bundle, sizeof(r->bundle), "%s/%s", called, bundle_path(b));
-	rc = fill_bundle(b, r, o, err);
+	snprintf(r->directory, sizeof(r->directory), "%s/%s", directory, bundle_path(b));
+	rc = r->keeping.report_only ? fill_light(b, r, err) : fill_bundle(b, r, o, err);
 	if (rc < 0)
 		bundle_abort(b);
 	else {
-		snprintf(path, sizeof(path), "%s/%s", directory, bundle_path(b));
-		snprintf(r->directory, sizeof(r->directory), "%s", path);
-		life_reporting(o, path);
+		life_reporting(o, r->directory);
 		rc = bundle_commit(b, err);
 	}
 	if (rc < 0)
@@ -244,18 +253,37 @@ static int keep_in(struct report *r, const struct observer *o, const char *direc
 	return rc;
 }
 
-int postmortem_keep(struct report *report, const struct observer *o, const struct recorder_options *options,
-		    struct err *err)
+static bool is_full(int rc)
 {
-	int rc = options->store ? keep_in(report, o, options->store,
-					  options->store_name ? options->store_name : options->store, err) :
-				  0;
+	return rc == -ENOSPC || rc == -EDQUOT;
+}
 
-	if ((!options->store || rc < 0) && options->spool) {
-		struct err spool_err = { 0 };
+int postmortem_keep(struct report *report, const struct observer *o, const struct recorder_options *options,
+		    struct spool *spool, struct err *err)
+{
+	const char *directory = recorder_bundles(options), *called = recorder_store_name(options);
+	int64_t room = spool ? spool_room(spool) : INT64_MAX;
+	struct err local = { 0 };
+	int rc;
 
-		if (keep_in(report, o, options->spool, "spool", &spool_err) < 0 && rc == 0)
-			rc = err_set(err, spool_err.code, "%s", spool_err.text);
+	if (!err)
+		err = &local;
+	if (!directory)
+		return 0;
+	if (spool && spool_admit(spool, report) == KEEP_COUNT) {
+		life_reporting(o, "");
+		return 0;
 	}
+	rc = keep_in(report, o, directory, called, room, err);
+	if (is_full(rc) && spool) {
+		/* Somebody else took what was free. The report alone is a few pages. */
+		log_warning("%s: only the report is kept: %s", report->id.container, err_text(err));
+		verdict_add_missing(&report->verdict, "all but this report", "room on the disk that bundles are written to");
+		spool_make_room(spool, LIGHT_ROOM);
+		report->keeping.report_only = true;
+		err->code = 0;
+		rc = keep_in(report, o, directory, called, 0, err);
+	}
+	report->keeping.spooled = rc >= 0 && recorder_ships(options);
 	return rc;
 }

@@ -35,11 +35,11 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 void postmortem_parent_path(const struct identity *id, char *path, size_t size);
 
 /*
- * Writes the bundle to the store, or to the spool when the store fails, and
- * sets report->bundle to where it is ("" if neither took it). Returns the error
- * of the store; a spool that took the bundle is no success, but loses nothing.
+ * Writes the bundle, or as much of it as spool admits (NULL: all), to where bundles are written first, and sets
+ * report->bundle to where it ends up and report->directory to where it is for now ("" if it is nowhere: none is wanted, or
+ * the crash is only counted). On a disk that fills up meanwhile the report alone is kept.
  */
 int postmortem_keep(struct report *report, const struct observer *o, const struct recorder_options *options,
-		    struct err *err);
+		    struct spool *spool, struct err *err);
 
 #endif

@@ -31,6 +31,7 @@ struct recorder {
 	uint64_t numbers[CONTAINERS_MAX]; /* in the order they came */
 	uint64_t n_connections;
 	struct recovery *recovery;
+	struct keeper *keeper;
 	struct event *reconnect_over;
 	struct journal journal;
 	struct taken *taken; /* cores */
@@ -153,7 +154,7 @@ static void on_connection(evutil_socket_t fd, short what, void *arg)
 		return;
 	}
 	r->numbers[slot] = ++r->n_connections;
-	r->containers[slot] = container_new(r->base, connection, r->options, &callbacks, &err);
+	r->containers[slot] = container_new(r->base, connection, r->options, r->keeper, &callbacks, &err);
 	if (!r->containers[slot])
 		log_error("a launcher's connection: %s", err_text(&err));
 }
@@ -187,9 +188,18 @@ static void on_reconnect_over(evutil_socket_t fd, short what, void *arg)
 	recovery_give_up(r->recovery);
 }
 
+static void on_shipped_all(void *arg)
+{
+	struct recorder *r = arg;
+
+	if (r->idle)
+		r->idle(r->idle_arg);
+}
+
 static int start_recovery(struct recorder *r, struct err *err)
 {
 	const struct timeval within = { .tv_sec = r->options->reconnect_s };
+	int rc;
 
 	r->recovery = recovery_new(r->options, on_recovered, r);
 	if (!r->recovery)
@@ -198,7 +208,14 @@ static int start_recovery(struct recorder *r, struct err *err)
 	r->taken = taken_new(recovery_dirfd(r->recovery));
 	if (!r->taken)
 		return err_set(err, ENOMEM, "recorder");
+	rc = keeper_new(r->base, r->options, recovery_dirfd(r->recovery), &r->journal, &r->keeper, err);
+	if (rc < 0)
+		return rc;
+	keeper_on_idle(r->keeper, on_shipped_all, r);
+	recovery_set_keeper(r->recovery, r->keeper);
 	recovery_start(r->recovery);
+	/* Only now: what is in the spool has been told of. */
+	keeper_changed(r->keeper);
 	if (!recovery_waiting(r->recovery))
 		return 0;
 	r->reconnect_over = evtimer_new(r->base, on_reconnect_over, r);
@@ -245,6 +262,7 @@ void recorder_free(struct recorder *r)
 	journal_close(&r->journal);
 	taken_free(r->taken);
 	recovery_free(r->recovery);
+	keeper_free(r->keeper);
 	if (r->reconnect_over)
 		event_free(r->reconnect_over);
 	if (r->acceptable)
@@ -295,6 +313,21 @@ void recorder_conclude(struct recorder *r)
 {
 	recovery_give_up(r->recovery);
 	say_digest(r);
+}
+
+void recorder_ship_until(struct recorder *r, int64_t deadline_ns)
+{
+	keeper_stop(r->keeper, deadline_ns);
+}
+
+bool recorder_is_shipping(const struct recorder *r)
+{
+	return keeper_busy(r->keeper);
+}
+
+const struct keeper *recorder_keeper(const struct recorder *r)
+{
+	return r->keeper;
 }
 
 const struct journal *recorder_journal(const struct recorder *r)

@@ -13,6 +13,7 @@
 
 #include "lib/err.h"
 #include "sidecar/record/journal.h"
+#include "sidecar/record/keeper.h"
 #include "sidecar/record/observer.h"
 #include "sidecar/record/options.h"
 
@@ -23,7 +24,7 @@ int recorder_new(struct event_base *base, const struct recorder_options *options
 		 struct err *err);
 void recorder_free(struct recorder *r);
 
-/* Called whenever a container is over. */
+/* Called whenever a container is over, and whenever nothing is left to ship. */
 void recorder_on_idle(struct recorder *r, void (*fn)(void *arg), void *arg);
 
 /* Containers that have not ended. */
@@ -34,6 +35,13 @@ void recorder_pod_terminating(struct recorder *r);
 
 /* Nothing more is waited for. Says the digest again if there is more to say. */
 void recorder_conclude(struct recorder *r);
+
+/* Ships what is in the spool until deadline (CLOCK_BOOTTIME), then stops trying. */
+void recorder_ship_until(struct recorder *r, int64_t deadline_ns);
+bool recorder_is_shipping(const struct recorder *r);
+
+/* Who keeps the bundles. */
+const struct keeper *recorder_keeper(const struct recorder *r);
 
 /* The failures of this pod so far. Valid until the next event. */
 const struct journal *recorder_journal(const struct recorder *r);

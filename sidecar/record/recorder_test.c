@@ -47,7 +47,7 @@ static void stop(evutil_socket_t fd, short what, void *base)
 
 _Noreturn static void run_recorder(void)
 {
-	struct recorder_options options = { .socket_path = socket_path, .store = directory, .warn_at = 0.8, .report_fd = 2,
+	struct recorder_options options = { .socket_path = socket_path, .store.url = directory, .warn_at = 0.8, .report_fd = 2,
 					    .events = true, .say_reports = true };
 	struct event_base *base = event_base_new();
 	struct event *term = evsignal_new(base, SIGTERM, stop, base);

@@ -29,6 +29,7 @@ struct recovery {
 	const struct recorder_options *options;
 	recovery_reported_fn reported;
 	void *arg;
+	struct keeper *keeper;
 	int dirfd;
 	int64_t began_ns; /* from then on a recorder runs */
 	struct life here; /* of this boot */
@@ -125,8 +126,8 @@ static void write_report(struct recovery *r, struct history **h)
 	emit(r, &report);
 	if (report.verdict.class != FAILURE_COMPLETED || r->options->record_success) {
 		life_ended(&o, &e);
-		if (postmortem_keep(&report, &o, r->options, &err) < 0)
-			log_error("%s: bundle not in the store: %s", l.name, err_text(&err));
+		if (keeper_keep(r->keeper, &report, &o, &err) < 0)
+			log_error("%s: no bundle: %s", l.name, err_text(&err));
 		report_to_text(&report, &text);
 		failure_of_report(&report, false, &f);
 		r->reported(&f, strbuf_str(&text), r->arg);
@@ -237,7 +238,6 @@ static void scan(struct recovery *r)
 
 static void remove_partial_bundles(const struct recorder_options *options)
 {
-	const char *const places[] = { options->store, options->spool };
 	struct identity id = options->id;
 	char path[BUNDLE_PATH_MAX];
 
@@ -245,9 +245,8 @@ static void remove_partial_bundles(const struct recorder_options *options)
 	postmortem_parent_path(&id, path, sizeof(path));
 	*strrchr(path, '/') = '\0';
 	/* Outside of a pod others may be writing there. */
-	for (size_t i = 0; id.namespace && i < ARRAY_SIZE(places); i++)
-		if (places[i])
-			bundle_remove_partial(places[i], path);
+	if (id.namespace && options->spool)
+		bundle_remove_partial(options->spool, path);
 }
 
 static int open_directory(const char *spool, int *ret_fd, struct err *err)
@@ -280,6 +279,11 @@ struct recovery *recovery_new(const struct recorder_options *options, recovery_r
 	if (open_directory(options->spool, &r->dirfd, &err) < 0)
 		log_warning("nothing will survive this recorder: %s", err_text(&err));
 	return r;
+}
+
+void recovery_set_keeper(struct recovery *r, struct keeper *keeper)
+{
+	r->keeper = keeper;
 }
 
 void recovery_start(struct recovery *r)

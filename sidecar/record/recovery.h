@@ -13,6 +13,7 @@
 #define AFTERGLOW_SIDECAR_RECORD_RECOVERY_H
 
 #include "sidecar/record/journal.h"
+#include "sidecar/record/keeper.h"
 #include "sidecar/record/options.h"
 #include "sidecar/sample/history.h"
 
@@ -27,6 +28,8 @@ typedef void (*recovery_reported_fn)(const struct failure *f, const char *text, 
  * options must outlive it.
  */
 struct recovery *recovery_new(const struct recorder_options *options, recovery_reported_fn reported, void *arg);
+/* Who keeps the reports; before recovery_start. */
+void recovery_set_keeper(struct recovery *r, struct keeper *keeper);
 /* Removes half-written bundles, finishes the reports that can be. */
 void recovery_start(struct recovery *r);
 void recovery_free(struct recovery *r);

@@ -19,7 +19,7 @@
 
 #define MIB ((int64_t)1 << 20)
 
-static char directory[64], store[80], spool[80];
+static char directory[64], spool[80];
 static int rings;
 static struct recorder_options options;
 
@@ -44,11 +44,10 @@ static int setup(void **state)
 	snprintf(directory, sizeof(directory), "/tmp/recovery_test.XXXXXX");
 	if (!mkdtemp(directory))
 		return -1;
-	snprintf(store, sizeof(store), "%s/store", directory);
 	snprintf(spool, sizeof(spool), "%s/spool", directory);
 	snprintf(path, sizeof(path), "%s/.recorder", spool);
 	options = (struct recorder_options){
-		.store = store, .spool = spool, .warn_at = 0.8, .kernel_log.off = true, .report_fd = 2,
+		.spool = spool, .warn_at = 0.8, .kernel_log.off = true, .report_fd = 2,
 		.id = { .namespace = "ml", .cluster = "c", .pod = "pod", .pod_uid = "0123456789" },
 	};
 	n_told = 0;
@@ -82,7 +81,7 @@ static size_t matches(const char *root, const char *pattern)
 
 static size_t bundles(void)
 {
-	return matches(store, "ml/c/pod.01234567/ray-worker/*/MANIFEST.json");
+	return matches(spool, "ml/c/pod.01234567/ray-worker/*/MANIFEST.json");
 }
 
 /* Began ten seconds ago, last seen five seconds ago, that much of 100 MiB in use and growing by 10 MiB/s. */
@@ -119,11 +118,24 @@ static void leave(const struct life *l, int64_t used)
 	history_free(h);
 }
 
+static struct event_base *base;
+static struct keeper *keeper;
+
+static void stop(struct recovery *r)
+{
+	recovery_free(r);
+	keeper_free(TAKE_PTR(keeper));
+	event_base_free(TAKE_PTR(base));
+}
+
 static struct recovery *start(void)
 {
 	struct recovery *r = recovery_new(&options, on_reported, NULL);
 
 	assert_non_null(r);
+	base = event_base_new();
+	assert_int_equal(keeper_new(base, &options, recovery_dirfd(r), NULL, &keeper, NULL), 0);
+	recovery_set_keeper(r, keeper);
 	recovery_start(r);
 	return r;
 }
@@ -132,11 +144,11 @@ static struct recovery *start(void)
 static void finish(struct recovery *r)
 {
 	recovery_give_up(r);
-	recovery_free(r);
+	stop(r);
 	assert_int_equal(matches(spool, ".recorder/*.ring"), 0);
 	r = start();
 	assert_int_equal(recovery_waiting(r), 0);
-	recovery_free(r);
+	stop(r);
 }
 
 static void who_does_not_come_back_has_ended(void **state)
@@ -255,7 +267,7 @@ static void a_bundle_that_is_there_is_told_not_written_again(void **state)
 	assert_int_equal(bundles(), 1);
 	l.phase = LIFE_REPORTING;
 	l.ended_ns = l.started_ns + 6 * NS_PER_SEC;
-	snprintf(l.bundle, sizeof(l.bundle), "%s/%s", store, strchr(told[0].bundle + strlen(store), '/') + 1);
+	snprintf(l.bundle, sizeof(l.bundle), "%s/%s", spool, strchr(told[0].bundle, '/') + 1);
 	leave(&l, 97 * MIB);
 	finish(start());
 	assert_int_equal(bundles(), 1);
@@ -264,7 +276,7 @@ static void a_bundle_that_is_there_is_told_not_written_again(void **state)
 	assert_string_equal(told[0].bundle, told[1].bundle);
 	assert_int_equal(told[0].ended_unix_ns / NS_PER_MS, told[1].ended_unix_ns / NS_PER_MS);
 	/* Noted, but not there yet. */
-	snprintf(l.bundle, sizeof(l.bundle), "%s/none", store);
+	snprintf(l.bundle, sizeof(l.bundle), "%s/none", spool);
 	leave(&l, 97 * MIB);
 	finish(start());
 	assert_int_equal(bundles(), 2);
@@ -339,7 +351,7 @@ static void what_is_not_readable_is_removed(void **state)
 	assert_int_equal(n_told, 1);
 }
 
-static void half_written_bundles_go_and_others_of_the_store_stay(void **state)
+static void half_written_bundles_go_and_others_of_the_spool_stay(void **state)
 {
 	char path[256];
 	(void)state;
@@ -348,14 +360,14 @@ static void half_written_bundles_go_and_others_of_the_store_stay(void **state)
 		static const char *const places[] = { "ml/c/pod.01234567/ray-worker/.x.partial/logs", "ml/c/pod.01234567/ray-worker/whole",
 						      "ml/c/other.01234567/ray-worker/.x.partial", "ml/c/pod.01234567/ray-worker/.x" };
 
-		snprintf(path, sizeof(path), "%s/%s", store, places[i]);
+		snprintf(path, sizeof(path), "%s/%s", spool, places[i]);
 		assert_int_equal(dir_make_all(path, 0755, NULL), 0);
 	}
 	finish(start());
-	assert_int_equal(matches(store, "ml/c/pod.01234567/ray-worker/.x.partial"), 0);
-	assert_int_equal(matches(store, "ml/c/pod.01234567/ray-worker/whole"), 1);
-	assert_int_equal(matches(store, "ml/c/pod.01234567/ray-worker/.x"), 1);
-	assert_int_equal(matches(store, "ml/c/other.01234567/ray-worker/.x.partial"), 1);
+	assert_int_equal(matches(spool, "ml/c/pod.01234567/ray-worker/.x.partial"), 0);
+	assert_int_equal(matches(spool, "ml/c/pod.01234567/ray-worker/whole"), 1);
+	assert_int_equal(matches(spool, "ml/c/pod.01234567/ray-worker/.x"), 1);
+	assert_int_equal(matches(spool, "ml/c/other.01234567/ray-worker/.x.partial"), 1);
 }
 
 static void without_a_spool_nothing_survives_and_nothing_breaks(void **state)
@@ -368,13 +380,13 @@ static void without_a_spool_nothing_survives_and_nothing_breaks(void **state)
 	r = start();
 	assert_null(recovery_history(r, &l));
 	recovery_forget(r, &l);
-	recovery_free(r);
+	stop(r);
 	options.spool = "/proc/self/nowhere";
 	r = start();
 	assert_int_equal(recovery_dirfd(r), -1);
 	assert_null(recovery_history(r, &l));
 	recovery_give_up(r);
-	recovery_free(r);
+	stop(r);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -391,7 +403,7 @@ int main(void)
 		TEST(a_process_report_that_was_written_is_not_due_again),
 		TEST(a_restart_of_the_machine_is_told_with_the_times_of_then),
 		TEST(what_is_not_readable_is_removed),
-		TEST(half_written_bundles_go_and_others_of_the_store_stay),
+		TEST(half_written_bundles_go_and_others_of_the_spool_stay),
 		TEST(without_a_spool_nothing_survives_and_nothing_breaks),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #ifndef AFTERGLOW_SIDECAR_REPORT_REPORT_H
 #define AFTERGLOW_SIDECAR_REPORT_REPORT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/strbuf.h"
@@ -27,6 +28,15 @@ struct identity {
 	const char *container;
 };
 
+/* What became of the bundles, this one and those before it. All zero: nothing to say. */
+struct keeping {
+	uint64_t repeats; /* how often this crash has come in its loop, with this one; 0: not counted */
+	int64_t repeats_since_unix_ns;
+	bool report_only; /* its bundle holds nothing else */
+	uint64_t dropped_cores, dropped_files, dropped_bundles; /* of earlier failures, for want of room, and not told before */
+	bool spooled; /* the bundle is still to be brought to the place that it names */
+};
+
 struct report {
 	struct identity id;
 	struct verdict verdict;
@@ -44,8 +54,9 @@ struct report {
 	char diagnosis[512], advice[384]; /* "" when there is no evidence for one */
 	struct crash_info crash; /* the core that goes with it */
 	const struct strbuf *backtrace; /* of that, "" or NULL when there is none yet */
-	char directory[REPORT_DIRECTORY_MAX]; /* of the bundle, from the root of where the recorder runs; "" when nothing was kept */
+	char directory[REPORT_DIRECTORY_MAX]; /* where its bundle is for now, from our root; "": nowhere. Not part of the report */
 	char bundle[512]; /* "pvc:claim/ns/...", a path; "" when nothing was kept */
+	struct keeping keeping;
 };
 
 /* What times are told against: the container may live on, then only a process of it died. */
@@ -53,6 +64,12 @@ static inline const char *report_what_ended(const struct report *r)
 {
 	return r->verdict.exit_code < 0 ? "the death" : "the end";
 }
+
+/* "the 14th time since 2026-11-21 01:29:06 UTC", and what follows for the bundle; "" when it is the first time. */
+#define REPORT_LINE_MAX 256
+const char *report_repeats(const struct keeping *k, char text[static REPORT_LINE_MAX]);
+/* "2 cores, 1 bundle of earlier failures, for want of room"; "" when nothing was dropped. */
+const char *report_dropped(const struct keeping *k, char text[static REPORT_LINE_MAX]);
 
 /* Fills diagnosis and advice from the rest of the report. Pure (sidecar/verdict/diagnose.c). */
 void report_diagnose(struct report *r);

@@ -105,6 +105,8 @@ static void add_facts(const struct report *r, struct strbuf *out)
 	}
 	add_row(out, "Ray cluster", r->id.cluster);
 	add_row(out, "Node", r->id.node);
+	add_row(out, "Repeated", report_repeats(&r->keeping, line));
+	add_row(out, "Dropped", report_dropped(&r->keeping, line));
 	add_row(out, "Kept in", r->bundle);
 	strbuf_adds(out, "</dl>\n");
 }

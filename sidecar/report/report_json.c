@@ -223,6 +223,32 @@ static cJSON *text_or_null(const char *text)
 	return text && *text ? cJSON_CreateString(text) : cJSON_CreateNull();
 }
 
+static cJSON *json_repeats(const struct keeping *k)
+{
+	cJSON *json;
+
+	if (!k->repeats)
+		return cJSON_CreateNull();
+	json = cJSON_CreateObject();
+	json_set_int(json, "count", (int64_t)k->repeats);
+	json_set(json, "since", report_json_time(k->repeats_since_unix_ns));
+	json_set(json, "reportOnly", cJSON_CreateBool(k->report_only));
+	return json;
+}
+
+static cJSON *json_dropped(const struct keeping *k)
+{
+	cJSON *json;
+
+	if (!k->dropped_cores && !k->dropped_files && !k->dropped_bundles)
+		return cJSON_CreateNull();
+	json = cJSON_CreateObject();
+	json_set_int(json, "cores", (int64_t)k->dropped_cores);
+	json_set_int(json, "files", (int64_t)k->dropped_files);
+	json_set_int(json, "bundles", (int64_t)k->dropped_bundles);
+	return json;
+}
+
 void report_to_json(const struct report *r, struct strbuf *out)
 {
 	_cleanup_json_ cJSON *json = cJSON_CreateObject();
@@ -253,6 +279,8 @@ void report_to_json(const struct report *r, struct strbuf *out)
 	json_set(json, "missing", report_json_missing(v));
 	json_set(json, "diagnosis", text_or_null(r->diagnosis));
 	json_set(json, "advice", text_or_null(r->advice));
+	json_set(json, "repeats", json_repeats(&r->keeping));
+	json_set(json, "dropped", json_dropped(&r->keeping));
 	json_set(json, "bundle", text_or_null(r->bundle));
 	text = cJSON_Print(json);
 	if (text) {

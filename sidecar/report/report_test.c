@@ -414,7 +414,8 @@ static void absent_facts_are_null_and_never_zero(void **state)
 					      "pod",		   "podUID",	       "node",		     "startedAt",
 					      "endedAt",	   "memory.limitBytes", "memory.usageBytes", "memory.peakBytes",
 					      "memory.anonBytes", "memory.fileBytes",  "memory.shmemBytes", "memory.sampleAgeMs",
-					      "diagnosis",	   "advice",	       "bundle" };
+					      "diagnosis",	   "advice",	       "bundle",	     "repeats",
+					      "dropped" };
 	(void)state;
 
 	report_to_json(&r, &out);

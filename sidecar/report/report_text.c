@@ -260,6 +260,21 @@ static void add_components(const struct components *c, struct strbuf *out)
 		add_component(out, "", count, own, "others");
 }
 
+static void add_keeping(const struct report *r, struct strbuf *out)
+{
+	char line[REPORT_LINE_MAX];
+
+	if (report_repeats(&r->keeping, line)[0])
+		add_item(out, "repeated", line);
+	if (report_dropped(&r->keeping, line)[0])
+		add_item(out, "dropped", line);
+	/* Not folded: a path is there to be copied. */
+	if (r->bundle[0])
+		strbuf_addf(out, "  %-*s%s\n", LABEL_WIDTH - 2, "bundle", r->bundle);
+	if (r->bundle[0] && r->keeping.spooled)
+		strbuf_addf(out, "%*s(still in this pod, on its way there)\n", LABEL_WIDTH, "");
+}
+
 void report_to_text(const struct report *r, struct strbuf *out)
 {
 	char line[256];
@@ -287,7 +302,5 @@ void report_to_text(const struct report *r, struct strbuf *out)
 		snprintf(line, sizeof(line), "%s (needs %s)", r->verdict.missing[i].what, r->verdict.missing[i].needs);
 		add_item(out, i ? "" : "missing", line);
 	}
-	/* Not folded: a path is there to be copied. */
-	if (r->bundle[0])
-		strbuf_addf(out, "  %-*s%s\n", LABEL_WIDTH - 2, "bundle", r->bundle);
+	add_keeping(r, out);
 }

@@ -101,6 +101,18 @@ static int64_t time_of_name(const char *name)
 	return time_parse(text, &ns, NULL) == 0 ? ns : 0;
 }
 
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static bool is_bundle_name(const char *path)
+{
+	return time_of_name(base_name(path)) != 0;
+}
+
 static bool make_room(struct walk *w)
 {
 	size_t room = w->room ? 2 * w->room : 32;
@@ -118,15 +130,14 @@ static bool make_room(struct walk *w)
 	return true;
 }
 
-static void take_bundle(struct walk *w, DIR *dir, const struct stat *manifest)
+static void take_bundle(struct walk *w, DIR *dir, const struct stat *st)
 {
-	const char *slash = strrchr(w->path, '/');
-	struct stored s = { .at_ns = time_of_name(slash ? slash + 1 : w->path) };
+	struct stored s = { .at_ns = time_of_name(base_name(w->path)) };
 	struct inventory *inv = w->inv;
 	char *path;
 
 	if (!s.at_ns)
-		s.at_ns = manifest->st_mtim.tv_sec * NS_PER_SEC;
+		s.at_ns = st->st_mtim.tv_sec * NS_PER_SEC;
 	measure(dir, false, &s);
 	inv->bytes += s.core + s.files + s.report;
 	if (inv->n == w->max) {
@@ -147,7 +158,8 @@ static void walk_dir(struct walk *w, DIR *dir, int depth)
 	size_t len = strlen(w->path);
 	struct stat st;
 
-	if (len && fstatat(dirfd(dir), MANIFEST_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+	if (len && (fstatat(dirfd(dir), MANIFEST_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
+		    (is_bundle_name(w->path) && fstat(dirfd(dir), &st) == 0))) {
 		take_bundle(w, dir, &st);
 		return;
 	}
@@ -295,7 +307,7 @@ static int drop_files(int rootfd, const char *path, enum drop what, struct err *
 /* Invisible first, so that nobody sees half of it. */
 static int drop_bundle(int rootfd, const char *path, struct err *err)
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const char *name = base_name(path);
 	char hidden[BUNDLE_PATH_MAX + 16];
 
 	snprintf(hidden, sizeof(hidden), "%.*s.%s" PARTIAL, (int)(name - path), path, name);
@@ -312,7 +324,11 @@ int inventory_drop(int rootfd, const char *path, enum drop what, struct err *err
 		err = &local;
 	if (what == DROP_NOTHING)
 		return 0;
-	return what == DROP_BUNDLE ? drop_bundle(rootfd, path, err) : drop_files(rootfd, path, what, err);
+	if (what != DROP_BUNDLE && drop_files(rootfd, path, what, err) != -ENOENT)
+		return -err->code;
+	/* Whoever was writing it died before it was whole: nothing says what may be left of it. */
+	err->code = 0;
+	return drop_bundle(rootfd, path, err);
 }
 
 static bool older_than(const struct stat *st, int64_t age_ns)
@@ -359,9 +375,9 @@ static void remove_stale_in(DIR *dir, int64_t age_ns, int depth)
 	}
 }
 
-void inventory_remove_stale(int rootfd, int64_t age_ns)
+void inventory_remove_stale(int rootfd, const char *below, int64_t age_ns)
 {
-	DIR *dir = open_dir(rootfd, "");
+	DIR *dir = open_dir(rootfd, below);
 
 	if (!dir)
 		return;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What bundles a directory holds, how large they are, and taking them out again,
- * whole or in part. A bundle is a directory with a MANIFEST.json, at most
- * INVENTORY_DEPTH_MAX below; below hidden names none is looked for.
+ * whole or in part. A bundle is a directory with a MANIFEST.json, or one whose name
+ * begins with a time as theirs do and which somebody did not finish; at most
+ * INVENTORY_DEPTH_MAX below. Below hidden names none is looked for.
  */
 #ifndef AFTERGLOW_SIDECAR_SPOOL_INVENTORY_H
 #define AFTERGLOW_SIDECAR_SPOOL_INVENTORY_H
@@ -41,8 +42,8 @@ int inventory_drop(int rootfd, const char *path, enum drop what, struct err *err
  */
 void inventory_remove_empty(int rootfd, const char *path, unsigned int keep, int64_t age_ns);
 
-/* Removes what somebody who died was writing or removing longer than age_ns ago, below rootfd. */
-void inventory_remove_stale(int rootfd, int64_t age_ns);
+/* Removes what somebody who died was writing or removing longer than age_ns ago, below `below` ("": all of it). */
+void inventory_remove_stale(int rootfd, const char *below, int64_t age_ns);
 
 /* Which kind of file that is: what has to be dropped for it to go. */
 enum drop inventory_kind(const char *file);

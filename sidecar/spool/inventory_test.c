@@ -122,6 +122,16 @@ static void what_is_no_bundle_is_none(void **state)
 	assert_int_equal(inventory_read(rootfd, "loop", 10, &inv, NULL), -ENOTDIR);
 }
 
+static void one_that_nobody_finished_goes_as_a_whole(void **state)
+{
+	(void)state;
+	assert_int_equal(unlinkat(rootfd, POD "/ray-worker/" FIRST "/MANIFEST.json", 0), 0);
+	assert_int_equal(inventory_read(rootfd, "", 10, &inv, NULL), 0);
+	assert_int_equal(inv.n, 2);
+	assert_int_equal(inventory_drop(rootfd, POD "/ray-worker/" FIRST, DROP_CORE, NULL), 0);
+	assert_false(exists(POD "/ray-worker/" FIRST));
+}
+
 static void more_than_the_ceiling_is_counted(void **state)
 {
 	(void)state;
@@ -190,9 +200,9 @@ static void only_what_is_stale_is_cleared_away(void **state)
 	(void)state;
 	assert_int_equal(mkdirat(rootfd, POD "/ray-worker/.x.partial", 0755), 0);
 	assert_int_equal(file_put(rootfd, POD "/ray-worker/" FIRST "/.core.partial", "x", 1, 0600, NULL), 0);
-	inventory_remove_stale(rootfd, 3600 * NS_PER_SEC);
+	inventory_remove_stale(rootfd, "", 3600 * NS_PER_SEC);
 	assert_true(exists(POD "/ray-worker/.x.partial"));
-	inventory_remove_stale(rootfd, 0);
+	inventory_remove_stale(rootfd, "", 0);
 	assert_false(exists(POD "/ray-worker/.x.partial"));
 	assert_false(exists(POD "/ray-worker/" FIRST "/.core.partial"));
 	assert_int_equal(listed(POD "/ray-worker/" FIRST), 3);
@@ -203,6 +213,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(bundles_are_found_oldest_first_and_measured_by_kind, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_no_bundle_is_none, setup, teardown),
+		cmocka_unit_test_setup_teardown(one_that_nobody_finished_goes_as_a_whole, setup, teardown),
 		cmocka_unit_test_setup_teardown(more_than_the_ceiling_is_counted, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_core_goes_and_the_manifest_says_so, setup, teardown),
 		cmocka_unit_test_setup_teardown(logs_go_and_the_report_stays, setup, teardown),

@@ -28,9 +28,9 @@ static int64_t size_of(const struct stored *s, enum drop d)
 }
 
 int64_t quota_plan(const struct stored *items, size_t n, const struct quota *q, int64_t now_ns, int64_t to_free,
-		   enum drop *ret_drops)
+		   enum drop worst, enum drop *ret_drops)
 {
-	int64_t total = 0, freed = 0, goal;
+	int64_t total = 0, freed = 0, over;
 
 	for (size_t i = 0; i < n; i++) {
 		bool old = q->age_ns > 0 && now_ns - items[i].at_ns > q->age_ns;
@@ -40,8 +40,10 @@ int64_t quota_plan(const struct stored *items, size_t n, const struct quota *q, 
 		total += size_of(&items[i], DROP_BUNDLE);
 		freed += size_of(&items[i], ret_drops[i]);
 	}
-	goal = MAX(q->bytes > 0 ? total - q->bytes : 0, MAX(to_free, (int64_t)0));
-	for (enum drop d = DROP_CORE; d <= DROP_BUNDLE; d++)
+	over = q->bytes > 0 ? MAX(total - q->bytes, (int64_t)0) : 0;
+	for (enum drop d = DROP_CORE; d <= DROP_BUNDLE; d++) {
+		int64_t goal = d <= worst ? MAX(over, to_free) : over;
+
 		for (size_t i = 0; i < n && freed < goal; i++) {
 			int64_t more = size_of(&items[i], d) - size_of(&items[i], ret_drops[i]);
 
@@ -50,5 +52,6 @@ int64_t quota_plan(const struct stored *items, size_t n, const struct quota *q, 
 			ret_drops[i] = d;
 			freed += more;
 		}
-	return MAX(goal - freed, (int64_t)0);
+	}
+	return MAX(MAX(over, to_free) - freed, (int64_t)0);
 }

@@ -30,10 +30,10 @@ struct quota {
 };
 
 /*
- * What of each item, oldest first in items, is dropped so that q holds and at least to_free bytes are freed.
- * Returns the bytes of to_free and of q's that are still lacking when all is dropped, 0 in general.
+ * What of each item, oldest first in items, is dropped so that q holds and to_free bytes are freed; for to_free nothing
+ * beyond `worst` is dropped. Returns the bytes of both that are still lacking then, 0 in general.
  */
 int64_t quota_plan(const struct stored *items, size_t n, const struct quota *q, int64_t now_ns, int64_t to_free,
-		   enum drop *ret_drops);
+		   enum drop worst, enum drop *ret_drops);
 
 #endif

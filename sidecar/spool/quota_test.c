@@ -48,7 +48,7 @@ static void the_table_holds(void **state)
 		char drops[ITEMS_MAX + 1] = "";
 
 		assert_int_equal(quota_plan(rows[i].items, strlen(rows[i].drops), &rows[i].quota, NOW, rows[i].to_free,
-					    planned),
+					    DROP_BUNDLE, planned),
 				 rows[i].lacking);
 		for (size_t k = 0; k < strlen(rows[i].drops); k++)
 			drops[k] = "-cfb"[planned[k]];
@@ -57,9 +57,26 @@ static void the_table_holds(void **state)
 	}
 }
 
+static void for_the_sake_of_others_no_report_goes(void **state)
+{
+	const struct stored items[] = { { 1, 50, 30, 20 }, { 2, 50, 30, 20 } };
+	const struct quota none = { .bytes = 0 }, small = { .bytes = 30 };
+	enum drop drops[2];
+	(void)state;
+
+	assert_int_equal(quota_plan(items, 2, &none, NOW, 500, DROP_FILES, drops), 340);
+	assert_int_equal(drops[0], DROP_FILES);
+	assert_int_equal(drops[1], DROP_FILES);
+	/* Its own bound it keeps nevertheless. */
+	assert_int_equal(quota_plan(items, 2, &small, NOW, 500, DROP_FILES, drops), 320);
+	assert_int_equal(drops[0], DROP_BUNDLE);
+	assert_int_equal(drops[1], DROP_FILES);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(the_table_holds) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(the_table_holds),
+					     cmocka_unit_test(for_the_sake_of_others_no_report_goes) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

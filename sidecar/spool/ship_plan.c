@@ -75,9 +75,10 @@ void ship_args(const struct store_options *o, const char *program, const char *a
 }
 
 static const char *const kinds[] = {
-#define X(id, name) name,
-	SHIP_KINDS(X)
+#define X(id, name, retry, after) name,
+	FAULT_KINDS(X)
 #undef X
+	"hung", "program", "other",
 };
 
 const char *ship_kind_name(enum ship_kind k)

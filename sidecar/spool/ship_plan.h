@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "lib/err.h"
+#include "sidecar/ship/fault.h"
 
 #define SHIP_ARGS_MAX 32
 #define SHIP_LINE_MAX 4096 /* longer ones say nothing */
@@ -39,22 +40,15 @@ const char *store_directory(const char *url);
 void ship_args(const struct store_options *o, const char *program, const char *as, const char *deadline, const char *bundle,
 	       const char *ret_argv[static SHIP_ARGS_MAX]);
 
-/* Why a run failed, as afterglow-ship says; what it says besides these is "other". */
-#define SHIP_KINDS(X)                                                                                               \
-	X(CREDENTIALS, "credentials")                                                                               \
-	X(CLOCK, "clock")                                                                                           \
-	X(BUCKET_MISSING, "bucket-missing")                                                                         \
-	X(NO_SPACE, "no-space")                                                                                     \
-	X(READ_ONLY, "read-only")                                                                                   \
-	X(NETWORK, "network")                                                                                       \
-	X(HUNG, "hung") /* it said nothing for too long, and was ended by us */                                     \
-	X(PROGRAM, "program") /* afterglow-ship could not be run, or died */                                        \
-	X(OTHER, "other")
+/* Why a run failed: as afterglow-ship says, or as we see. */
 enum ship_kind {
-#define X(id, name) SHIP_##id,
-	SHIP_KINDS(X)
+#define X(id, name, retry, after) SHIP_##id,
+	FAULT_KINDS(X)
 #undef X
-		SHIP_KIND_COUNT
+	SHIP_HUNG, /* it said nothing for too long, and was ended by us */
+	SHIP_PROGRAM, /* afterglow-ship could not be run, or died */
+	SHIP_OTHER, /* a kind that we do not know */
+	SHIP_KIND_COUNT
 };
 const char *ship_kind_name(enum ship_kind k);
 

@@ -28,6 +28,7 @@ struct bundle {
 	char path[BUNDLE_PATH_MAX]; /* below the store */
 	char partial[BUNDLE_PATH_MAX]; /* from the root */
 	int parent_fd, fd; /* directories */
+	int64_t room;
 	cJSON *manifest, *files; /* files is in the manifest */
 };
 
@@ -96,6 +97,7 @@ int bundle_begin(const char *store, const char *parent, const char *name, struct
 	if (!b)
 		return err_set(err, ENOMEM, "bundle");
 	b->fd = b->parent_fd = -1;
+	b->room = INT64_MAX;
 	b->manifest = manifest_new(&b->files);
 	if (!b->manifest) {
 		bundle_free(b);
@@ -113,6 +115,16 @@ int bundle_begin(const char *store, const char *parent, const char *name, struct
 	}
 	*ret_bundle = b;
 	return 0;
+}
+
+void bundle_set_room(struct bundle *b, int64_t bytes)
+{
+	b->room = bytes;
+}
+
+int64_t bundle_room(const struct bundle *b)
+{
+	return b->room;
 }
 
 const char *bundle_path(const struct bundle *b)

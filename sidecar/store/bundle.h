@@ -9,6 +9,7 @@
 #define AFTERGLOW_SIDECAR_STORE_BUNDLE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "lib/err.h"
 #include "lib/strbuf.h"
@@ -24,6 +25,10 @@ struct bundle;
  */
 int bundle_begin(const char *store, const char *parent, const char *name, struct bundle **ret_bundle,
 		 struct err *err);
+
+/* How many bytes may go into it, as a rule for those who add much; no bound until it is set. */
+void bundle_set_room(struct bundle *b, int64_t bytes);
+int64_t bundle_room(const struct bundle *b);
 
 /* The path below the store that the bundle will have: "PARENT/NAME". */
 const char *bundle_path(const struct bundle *b);

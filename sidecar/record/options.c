@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What follows from what the recorder is told: where bundles go. */
+#include "sidecar/record/options.h"
+
+#include <string.h>
+
+const char *recorder_bundles(const struct recorder_options *o)
+{
+	if (o->spool)
+		return o->spool;
+	if (o->bundles)
+		return o->bundles;
+	return o->store.url ? store_directory(o->store.url) : NULL;
+}
+
+bool recorder_ships(const struct recorder_options *o)
+{
+	const char *directory = o->store.url ? store_directory(o->store.url) : NULL, *bundles = recorder_bundles(o);
+
+	return o->store.url && bundles && (!directory || strcmp(directory, bundles) != 0);
+}
+
+const char *recorder_store_name(const struct recorder_options *o)
+{
+	const char *directory = o->store.url ? store_directory(o->store.url) : NULL;
+
+	if (!o->store.url)
+		return "spool";
+	if (o->store_name)
+		return o->store_name;
+	return directory ? directory : o->store.url;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The spool: where bundles are written first, and stay until they are shipped or have to go. */
+#include "sidecar/spool/spool.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "lib/fileio.h"
+#include "lib/json.h"
+#include "lib/log.h"
+#include "lib/units.h"
+
+#define STATE_FILE "spool.json"
+#define STATE_MAX (128 * 1024)
+#define FULL_ROOM ((int64_t)8 << 20) /* a whole bundle is not begun with less */
+#define LIGHT_ROOM ((int64_t)512 << 10)
+
+struct spool {
+	char *path;
+	struct spool_limits limits;
+	int state_fd;
+	struct crash_loops loops;
+	struct spool_stats stats;
+	uint64_t untold[DROP_COUNT]; /* dropped since the last report */
+};
+
+/* What survives */
+
+static void save(const struct spool *s)
+{
+	_cleanup_json_ cJSON *json = cJSON_CreateObject();
+	_cleanup_free_ char *text = NULL;
+	cJSON *untold = json_object_at(json, "dropped");
+
+	if (s->state_fd < 0)
+		return;
+	for (enum drop d = DROP_CORE; d < DROP_COUNT; d++)
+		json_set_int(untold, drop_name(d), (int64_t)s->untold[d]);
+	json_set(json, "crashes", crash_loops_to_json(&s->loops, now_realtime_ns()));
+	text = cJSON_PrintUnformatted(json);
+	if (text)
+		file_replace(s->state_fd, STATE_FILE, text, strlen(text));
+}
+
+static void load(struct spool *s)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(STATE_MAX);
+	_cleanup_json_ cJSON *json = NULL;
+	const cJSON *untold;
+
+	if (s->state_fd < 0 || file_read(s->state_fd, STATE_FILE, &text, NULL) < 0 ||
+	    json_parse(strbuf_str(&text), text.len, &json, NULL) < 0)
+		return;
+	untold = json_get(json, "dropped");
+	for (enum drop d = DROP_CORE; d < DROP_COUNT; d++)
+		s->untold[d] = (uint64_t)MAX(json_int(untold, drop_name(d), 0), (int64_t)0);
+	crash_loops_of_json(json_get(json, "crashes"), &s->loops);
+}
+
+struct spool *spool_new(const char *path, const struct spool_limits *limits, int state_fd)
+{
+	struct spool *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->limits = *limits;
+	s->state_fd = state_fd;
+	s->path = strdup(path);
+	if (!s->path) {
+		free(s);
+		return NULL;
+	}
+	load(s);
+	return s;
+}
+
+void spool_free(struct spool *s)
+{
+	if (!s)
+		return;
+	free(s->path);
+	free(s);
+}
+
+/* Room */
+
+/* What others of the file system may still take; a file system without figures, or a directory that is not there, is no bound. */
+static int64_t free_bytes(const struct spool *s)
+{
+	struct statvfs v;
+
+	if (statvfs(s->path, &v) < 0 || v.f_blocks == 0)
+		return INT64_MAX;
+	return (int64_t)(v.f_bavail * v.f_frsize);
+}
+
+int64_t spool_room(const struct spool *s)
+{
+	int64_t room = free_bytes(s);
+
+	if (room != INT64_MAX)
+		room -= s->limits.final ? FULL_ROOM : SPOOL_FREE_MIN;
+	if (s->limits.quota.bytes > 0)
+		room = MIN(room, s->limits.quota.bytes - s->stats.bytes);
+	return MAX(room, (int64_t)0);
+}
+
+static void drop(struct spool *s, int fd, const char *path, enum drop what, void (*dropped)(const char *path, void *arg),
+		 void *arg)
+{
+	struct err err = { 0 };
+
+	if (inventory_drop(fd, path, what, &err) < 0) {
+		log_warning_limited("spool: %s", err_text(&err));
+		return;
+	}
+	s->stats.dropped[what]++;
+	s->untold[what]++;
+	log_warning("spool: %s of %s dropped: no room for all", what == DROP_BUNDLE ? "all" : drop_name(what), path);
+	if (what != DROP_BUNDLE)
+		return;
+	inventory_remove_empty(fd, path, 0, 0);
+	if (dropped)
+		dropped(path, arg);
+}
+
+/* Looks at all of it; drops what is over the bounds, and what has to go for to_free bytes. */
+static void look(struct spool *s, int64_t to_free, enum drop worst, void (*dropped)(const char *path, void *arg), void *arg)
+{
+	_cleanup_close_ int fd = open(s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_inventory_ struct inventory inv = { .n = 0 };
+	_cleanup_free_ enum drop *drops = NULL;
+	bool any = false;
+
+	if (s->limits.final || fd < 0 || inventory_read(fd, "", SPOOL_BUNDLES_MAX, &inv, NULL) < 0)
+		return;
+	s->stats.bytes = inv.bytes;
+	s->stats.bundles = (int64_t)(inv.n + inv.left_out);
+	drops = calloc(inv.n + 1, sizeof(*drops));
+	if (!drops)
+		return;
+	quota_plan(inv.stored, inv.n, &s->limits.quota, now_realtime_ns(), to_free, worst, drops);
+	for (size_t i = 0; i < inv.n; i++)
+		if (drops[i] != DROP_NOTHING) {
+			drop(s, fd, inv.paths[i], drops[i], dropped, arg);
+			any = true;
+		}
+	if (!any)
+		return;
+	save(s);
+	look(s, 0, DROP_NOTHING, NULL, NULL); /* what could not be dropped is not tried again: the bounds hold, or it is said in the log */
+}
+
+void spool_make_room(struct spool *s, int64_t bytes)
+{
+	look(s, bytes, DROP_BUNDLE, NULL, NULL);
+}
+
+void spool_settle(struct spool *s, void (*dropped)(const char *path, void *arg), void *arg)
+{
+	int64_t room = free_bytes(s);
+
+	/* What others need is not to be had from reports, which are small. */
+	look(s, room == INT64_MAX ? 0 : MAX(SPOOL_FREE_MIN / 2 - room, (int64_t)0), DROP_FILES, dropped, arg);
+}
+
+/* Admission */
+
+/* Class, exit, and where it crashed, or else the largest process: another of the same container is another crash. */
+static void signature_of(const struct report *r, char signature[static CRASH_SIGNATURE_MAX])
+{
+	char where[96] = "";
+
+	if (r->crash.known && r->crash.unwound)
+		crash_info_where(&r->crash, where, sizeof(where));
+	snprintf(signature, CRASH_SIGNATURE_MAX, "%s %d %s %s", failure_class_name(r->verdict.class), r->verdict.exit_code,
+		 r->id.container ? r->id.container : "", where[0] ? where : r->n_top ? r->top[0].name : "");
+}
+
+static void tell_dropped(struct spool *s, struct keeping *k)
+{
+	k->dropped_cores = s->untold[DROP_CORE];
+	k->dropped_files = s->untold[DROP_FILES];
+	k->dropped_bundles = s->untold[DROP_BUNDLE];
+	memset(s->untold, 0, sizeof(s->untold));
+}
+
+enum keep spool_admit(struct spool *s, struct report *r)
+{
+	char signature[CRASH_SIGNATURE_MAX];
+	const struct crash_loop *loop;
+	enum keep keep;
+
+	if (s->limits.final)
+		return KEEP_FULL;
+	signature_of(r, signature);
+	keep = crash_loops_count(&s->loops, signature, now_realtime_ns(), s->limits.full_per_loop, &loop);
+	r->keeping = (struct keeping){ .repeats = loop->count, .repeats_since_unix_ns = loop->first_unix_ns };
+	if (keep == KEEP_COUNT) {
+		s->stats.counted++;
+		save(s);
+		return keep;
+	}
+	if (keep == KEEP_FULL && spool_room(s) < FULL_ROOM) {
+		look(s, FULL_ROOM - spool_room(s), DROP_FILES, NULL, NULL);
+		keep = spool_room(s) < FULL_ROOM ? KEEP_LIGHT : KEEP_FULL;
+		if (keep == KEEP_LIGHT)
+			verdict_add_missing(&r->verdict, "all but this report", "room on the disk that bundles are written to");
+	}
+	if (keep == KEEP_LIGHT && free_bytes(s) < LIGHT_ROOM)
+		spool_make_room(s, LIGHT_ROOM);
+	r->keeping.report_only = keep == KEEP_LIGHT;
+	tell_dropped(s, &r->keeping);
+	save(s);
+	return keep;
+}
+
+const struct spool_stats *spool_stats(const struct spool *s)
+{
+	return &s->stats;
+}
