@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plans for what a RayCluster may ask for beyond pods: the autoscaler, hosts, upgrades, and what goes wrong. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "operator/raycluster/plan_world.h"
+
+static const cJSON *op_of_kind(const struct world *w, const char *kind)
+{
+	for (size_t i = 0; i < w->plan.n_ops; i++)
+		if (strcmp(json_str(w->plan.ops[i].body, "kind"), kind) == 0)
+			return w->plan.ops[i].body;
+	return NULL;
+}
+
+static void what_stands_around_is_applied_once_and_again_when_it_changes(void **state)
+{
+	static const char *const kinds[] = { "ServiceAccount", "Role", "RoleBinding", "Secret", "PersistentVolumeClaim",
+					     "Ingress" };
+	struct world *w = *state;
+	cJSON *spec = json_get(w->cluster, "spec");
+
+	json_set_str(spec, "rayVersion", "2.55.0");
+	json_set(spec, "enableInTreeAutoscaling", cJSON_CreateTrue());
+	json_set(spec, "authOptions", json_of("{mode: token}"));
+	json_set(spec, "gcsFaultToleranceOptions", json_of("{backend: rocksdb}"));
+	json_set(json_get(spec, "headGroupSpec"), "enableIngress", cJSON_CreateTrue());
+	plan(w);
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (!op_of_kind(w, kinds[i]))
+			fail_msg("no %s", kinds[i]);
+	assert_string_equal(json_str(op_of_kind(w, "Secret"), "stringData.auth_token"), "secret");
+	execute(w);
+	plan(w);
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		assert_null(op_of_kind(w, kinds[i]));
+	json_set(json_get(spec, "headGroupSpec"), "ingressOptions", json_of("{host: other.example.com}"));
+	plan(w);
+	assert_non_null(op_of_kind(w, "Ingress"));
+	assert_null(op_of_kind(w, "Role"));
+}
+
+static void the_autoscaler_decides_who_goes(void **state)
+{
+	struct world *w = *state;
+
+	settle(w);
+	json_set(json_get(w->cluster, "spec"), "enableInTreeAutoscaling", cJSON_CreateTrue());
+	json_set_int(small_group(w), "replicas", 1);
+	plan(w);
+	assert_int_equal(count(w, PLAN_DELETE), 0);
+	json_set(json_object_at(small_group(w), "scaleStrategy"), "workersToDelete", cJSON_CreateArray());
+	json_append(json_get(small_group(w), "scaleStrategy.workersToDelete"),
+		    cJSON_CreateString(json_str(pod_of_type(w, "worker", 0), "metadata.name")));
+	plan(w);
+	assert_int_equal(count(w, PLAN_DELETE), 1);
+}
+
+static void a_name_that_was_deleted_or_died_does_not_come_back(void **state)
+{
+	struct world *w = *state;
+	char name[POD_NAME_MAX];
+
+	settle(w);
+	snprintf(name, sizeof(name), "%s", json_str(pod_of_type(w, "worker", 0), "metadata.name"));
+	remove_pod(w, name);
+	json_set_int(json_get(w->cluster, "metadata"), "generation", 4);
+	plan(w);
+	assert_string_not_equal(json_str(op(w, PLAN_CREATE, 0), "metadata.name"), name);
+	json_set_int(json_get(w->cluster, "metadata"), "generation", 3);
+	w->deaths = json_of("{Small: 1}");
+	plan(w);
+	assert_string_not_equal(json_str(op(w, PLAN_CREATE, 0), "metadata.name"), name);
+	/* Neither: then it is the same once more, for a write whose answer was lost must not be done twice. */
+	cJSON_Delete(TAKE_PTR(w->deaths));
+	plan(w);
+	assert_string_equal(json_str(op(w, PLAN_CREATE, 0), "metadata.name"), name);
+}
+
+static const char *replica_of(const cJSON *pod)
+{
+	return cJSON_GetStringValue(
+		cJSON_GetObjectItemCaseSensitive(json_get(pod, "metadata.labels"), "ray.io/worker-group-replica-name"));
+}
+
+static size_t of_replica(struct world *w, const char *name, size_t *ret_others)
+{
+	size_t n = 0;
+
+	*ret_others = 0;
+	for (size_t i = 0; i < w->n_pods; i++) {
+		const char *replica = replica_of(w->pods[i]);
+
+		n += replica && strcmp(replica, name) == 0;
+		*ret_others += replica && strcmp(replica, name) != 0;
+	}
+	return n;
+}
+
+static void hosts_live_and_die_together(void **state)
+{
+	struct world *w = *state;
+	char first[128];
+	size_t others;
+	cJSON *dead;
+
+	json_set_int(small_group(w), "numOfHosts", 4);
+	settle(w);
+	assert_int_equal(w->n_pods, 1 + 2 * 4);
+	assert_int_equal(json_int(w->cluster, "status.desiredWorkerReplicas", 0), 8);
+	assert_int_equal(json_int(w->cluster, "status.maxWorkerReplicas", 0), 20);
+	dead = pod_of_type(w, "worker", 0);
+	snprintf(first, sizeof(first), "%s", replica_of(dead));
+	assert_int_equal(of_replica(w, first, &others), 4);
+	assert_int_equal(others, 4);
+	set_phase(dead, "Failed", false);
+	for (size_t i = 0; i < w->n_pods; i++)
+		w->pending[i] = w->pods[i] == dead;
+	plan(w);
+	assert_int_equal(count(w, PLAN_DELETE), 3); /* its evidence is still to be written */
+	memset(w->pending, 0, sizeof(w->pending));
+	plan(w);
+	assert_int_equal(count(w, PLAN_DELETE), 4);
+	assert_int_equal(count(w, PLAN_CREATE), 0);
+	execute(w);
+	w->deaths = json_of("{Small: 1}");
+	settle(w);
+	assert_int_equal(w->n_pods, 9);
+	assert_int_equal(of_replica(w, first, &others), 0);
+}
+
+static void a_replica_that_never_ran_is_completed(void **state)
+{
+	struct world *w = *state;
+	char name[128];
+	size_t others;
+
+	json_set_int(small_group(w), "numOfHosts", 3);
+	json_set_int(small_group(w), "replicas", 1);
+	plan(w);
+	create(w, op(w, PLAN_CREATE, 0));
+	create(w, op(w, PLAN_CREATE, 1)); /* the rest was refused */
+	snprintf(name, sizeof(name), "%s", replica_of(w->pods[1]));
+	plan(w);
+	assert_int_equal(count(w, PLAN_CREATE), 2);
+	assert_int_equal(count(w, PLAN_DELETE), 0);
+	execute(w);
+	assert_int_equal(of_replica(w, name, &others), 3);
+	assert_int_equal(others, 0);
+}
+
+static void fewer_replicas_take_whole_ones(void **state)
+{
+	struct world *w = *state;
+	size_t others;
+
+	json_set_int(small_group(w), "numOfHosts", 2);
+	json_set_int(small_group(w), "replicas", 3);
+	settle(w);
+	json_set_int(small_group(w), "replicas", 1);
+	plan(w);
+	assert_int_equal(count(w, PLAN_DELETE), 4);
+	execute(w);
+	assert_int_equal(of_replica(w, replica_of(pod_of_type(w, "worker", 0)), &others), 2);
+	assert_int_equal(others, 0);
+}
+
+static void recreate_waits_until_no_old_pod_is_left(void **state)
+{
+	struct world *w = *state;
+
+	json_set(json_get(w->cluster, "spec"), "upgradeStrategy", json_of("{type: Recreate}"));
+	settle(w);
+	json_set_str(json_get(w->cluster, "spec"), "rayVersion", "2.47.0");
+	plan(w);
+	assert_int_equal(count(w, PLAN_DELETE), 3);
+	assert_int_equal(count(w, PLAN_CREATE), 0);
+	json_set_str(json_get(pod_of_type(w, "worker", 0), "metadata"), "deletionTimestamp", "2026-11-21T01:00:00Z");
+	remove_pod(w, json_str(pod_of_type(w, "head", 0), "metadata.name"));
+	plan(w);
+	assert_int_equal(count(w, PLAN_CREATE), 0);
+	assert_int_equal(count(w, PLAN_DELETE), 1);
+	remove_pod(w, json_str(pod_of_type(w, "worker", 1), "metadata.name"));
+	remove_pod(w, json_str(pod_of_type(w, "worker", 0), "metadata.name"));
+	plan(w);
+	assert_int_equal(count(w, PLAN_CREATE), 3);
+}
+
+static void a_head_that_keeps_dying_comes_back_more_slowly(void **state)
+{
+	static const struct {
+		size_t deaths;
+		int64_t wait_s;
+	} rows[] = { { 0, 0 }, { 1, 0 }, { 2, 0 }, { 3, 10 }, { 4, 20 }, { 5, 40 }, { 8, 300 } };
+	struct world *w = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		w->n_head_deaths = rows[i].deaths;
+		for (size_t k = 0; k < rows[i].deaths; k++)
+			w->head_deaths_ns[k] = w->now_ns - (int64_t)k * NS_PER_SEC;
+		plan(w);
+		bool made = op_of_kind(w, "Pod") &&
+			    strncmp(json_str(op_of_kind(w, "Pod"), "metadata.name"), "demo-head-", 10) == 0;
+		assert_int_equal(made, rows[i].wait_s == 0);
+		assert_int_equal(w->plan.requeue_ns, rows[i].wait_s * NS_PER_SEC);
+		assert_int_equal(op_of_kind(w, "Event") != NULL, rows[i].wait_s > 0);
+	}
+	/* The API server's clock is ahead: that is no longer wait. */
+	w->n_head_deaths = 1;
+	w->head_deaths_ns[0] = w->now_ns + 600 * NS_PER_SEC;
+	plan(w);
+	assert_int_equal(count(w, PLAN_CREATE), 3);
+	w->n_head_deaths = 8;
+	/* An hour later it is as if nothing had been. */
+	w->now_ns += 4300 * NS_PER_SEC;
+	plan(w);
+	assert_int_equal(count(w, PLAN_EVENT), 0);
+	assert_int_equal(count(w, PLAN_CREATE), 3);
+}
+
+static void what_was_refused_is_told_before_it_is_tried_again(void **state)
+{
+	struct world *w = *state;
+
+	w->failure_reason = "FailedCreateWorkerPod";
+	plan(w);
+	size_t status = 0, first = 0;
+	while (w->plan.ops[status].kind != PLAN_STATUS)
+		status++;
+	while (w->plan.ops[first].kind != PLAN_CREATE)
+		first++;
+	assert_true(status < first);
+	assert_string_equal(json_str(op(w, PLAN_EVENT, 0), "reason"), "FailedCreateWorkerPod");
+	execute(w);
+	expect_condition(w, "ReplicaFailure", "True");
+	assert_string_equal(json_str(condition(w, "ReplicaFailure"), "reason"), "FailedCreateWorkerPod");
+	plan(w);
+	assert_int_equal(count(w, PLAN_EVENT), 0);
+	w->failure_reason = NULL;
+	plan(w);
+	execute(w);
+	assert_null(condition(w, "ReplicaFailure"));
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(what_stands_around_is_applied_once_and_again_when_it_changes),
+		TEST(the_autoscaler_decides_who_goes),
+		TEST(a_name_that_was_deleted_or_died_does_not_come_back),
+		TEST(hosts_live_and_die_together),
+		TEST(a_replica_that_never_ran_is_completed),
+		TEST(fewer_replicas_take_whole_ones),
+		TEST(recreate_waits_until_no_old_pod_is_left),
+		TEST(a_head_that_keeps_dying_comes_back_more_slowly),
+		TEST(what_was_refused_is_told_before_it_is_tried_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
