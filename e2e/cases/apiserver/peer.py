@@ -54,9 +54,10 @@ class Request:
 class Rule:
     """Whom it meets, how often, and what then happens: exactly one of the keyword arguments."""
 
-    def __init__(self, meets, times=1, *, answer=None, hang_up=False, rewrite=None, lines=None, dribble=False):
+    def __init__(self, meets, times=1, *, answer=None, hang_up=False, rewrite=None, lines=None, dribble=False, feed=None):
         self.meets, self.left = meets, times
         self.answer, self.hang_up, self.rewrite, self.lines, self.dribble = answer, hang_up, rewrite, lines, dribble
+        self.feed = feed
         self.used = 0
 
     @property
@@ -179,6 +180,10 @@ class PeerHandler(http.server.BaseHTTPRequestHandler):
             request.status = rule.answer[0]
             self.reply(*rule.answer)
             return
+        if rule and rule.feed:
+            request.status = 200
+            self.feed(rule.feed)
+            return
         if rule and rule.rewrite:
             query = rule.rewrite(dict(query))
         self.forward(request, query, body, rule)
@@ -209,12 +214,22 @@ class PeerHandler(http.server.BaseHTTPRequestHandler):
             self.reply(answer.status, data, keep)
         connection.close()
 
-    def stream(self, answer, rule):
-        """A watch, line by line; rule.lines may change, drop or end them."""
+    def begin_stream(self):
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
+
+    def feed(self, parts):
+        """A stream of the script's own, which then stays open."""
+        self.begin_stream()
+        for part in parts:
+            self.chunk(part)
+        self.connection.recv(1)
+
+    def stream(self, answer, rule):
+        """A watch, line by line; rule.lines may change, drop or end them."""
+        self.begin_stream()
         # http.client's readline would wait for more than there is.
         rest = b""
         while data := answer.read1(65536):

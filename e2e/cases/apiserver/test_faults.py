@@ -12,10 +12,11 @@ import signal
 import subprocess
 
 import pytest
+import yaml
 
 from conftest import wait_for
 from apiserver.api import Api, ApiError
-from apiserver.conftest import RayCluster, group, ray_cluster, settle
+from apiserver.conftest import BUILD, ROOT, RayCluster, group, ray_cluster, settle
 from apiserver.peer import CONFLICT, EXPIRED, INITIAL_EVENTS_END, NO_STREAMS, TOO_LARGE, TOO_MANY, Peer, expired_event
 from apiserver.proxy import Proxy
 from apiserver.replicas import LEADER
@@ -472,6 +473,59 @@ def test_conflicts_are_tried_again_ever_more_slowly_until_they_end(start, peer, 
     settle(operator, api, kubelet)
     # The marker cluster's own status; none of a cluster where nothing changed.
     assert not [r for r in peer.seen(writes)[before:] if "/demo/" in r.path]
+
+
+# --- 28: a cold start -------------------------------------------------------------------------------------------------
+
+
+def many_pods(pod, count):
+    """Initial events as the real server writes them, of copies of a real pod; then their end."""
+    text = json.dumps({"type": "ADDED", "object": pod}, separators=(",", ":"))
+    name, uid, version = (pod["metadata"][k] for k in ("name", "uid", "resourceVersion"))
+    text = text.replace(name, "%(name)s").replace(uid, "%(uid)s").replace(f'"resourceVersion":"{version}"',
+                                                                          '"resourceVersion":"%(n)d"') + "\n"
+    for first in range(0, count, 100):
+        yield "".join(text % {"name": f"demo-small-worker-{n:06x}", "uid": f"{n:08x}-0000-4000-8000-000000000000", "n": n + 1}
+                      for n in range(first, first + 100)).encode()
+    yield json.dumps({"type": "BOOKMARK", "object": {"kind": "Pod", "apiVersion": "v1", "metadata": {
+        "resourceVersion": str(count), "annotations": {INITIAL_EVENTS_END: "true"}}}}).encode() + b"\n"
+
+
+def chart_limit():
+    values = yaml.safe_load((ROOT / "charts" / "afterglow" / "values.yaml").read_text())
+    limit = values["resources"]["limits"]["memory"]
+    assert limit.endswith("Mi")
+    return int(limit[:-2]) * 1024
+
+
+def memory_kib(operator, field):
+    for line in open(f"/proc/{operator.process.pid}/status", encoding="ascii"):
+        if line.startswith(field + ":"):
+            return int(line.split()[1])
+    raise AssertionError(field)
+
+
+@pytest.mark.skipif("SANITIZE" in os.environ or "address" in str(BUILD), reason="a sanitizer has memory of its own")
+def test_a_hundred_thousand_pods_fit_the_charts_memory_limit(start, peer, plane, api, kubelet, make):
+    first = start()
+    cluster = make("demo", group("small", 1))
+    _, (worker,) = cluster.wait_pods(1, 1)
+    kubelet.run_all()
+    cluster.wait_status(state="ready")
+    # As the real server sends it, managedFields and all; its service account and node's additions are the kubelet's.
+    real = api.get("pods", worker["metadata"]["name"])
+    first.stop(signal.SIGTERM)
+    api.delete("rayclusters", "demo")
+    assert "%" not in json.dumps(real)
+    peer.rule(lambda r: r.plural == "pods" and r.is_stream, feed=many_pods(real, 100000))
+    operator = start("--no-manage-clusters", kubeconfig=peer.kubeconfig(), ready=False)
+    empty = memory_kib(operator, "VmRSS")
+    wait_for("all of them", lambda: objects(operator, "pods") == 100000, timeout=140)
+    operator.wait_ready()
+    peak, now = memory_kib(operator, "VmHWM"), memory_kib(operator, "VmRSS")
+    size = len(json.dumps(real, separators=(",", ":")))
+    print(f"100,000 pods of {size} bytes: peak {peak} KiB, then {now} KiB, {(now - empty) / 100000 * 1024:.0f} bytes each")
+    assert peak < chart_limit()
 
 
 # --- 29: one kind is forbidden ----------------------------------------------------------------------------------------
