@@ -24,6 +24,8 @@ $(BUILD)/fuzz/sidecar/%_fuzz: $(BUILD)/obj/sidecar/%_fuzz.o $(call objects,$(SID
 	$(call link_fuzzer,$(SIDECAR_LIBS))
 $(BUILD)/fuzz/sidecar/ship/%_fuzz: $(BUILD)/obj/sidecar/ship/%_fuzz.o $(call objects,$(SHIP) $(LIB)) $(FUZZ_MAIN)
 	$(call link_fuzzer,$(SHIP_LIBS))
+$(BUILD)/fuzz/sidecar/unwind/%_fuzz: $(BUILD)/obj/sidecar/unwind/%_fuzz.o $(call objects,$(UNWIND) $(LIB)) $(FUZZ_MAIN)
+	$(call link_fuzzer,$(UNWIND_LIBS))
 $(BUILD)/fuzz/operator/%_fuzz: $(BUILD)/obj/operator/%_fuzz.o $(call objects,$(OPERATOR) $(LIB)) $(FUZZ_MAIN)
 	$(call link_fuzzer,$(OPERATOR_LIBS))
 

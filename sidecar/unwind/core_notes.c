@@ -181,18 +181,19 @@ int core_notes_read(struct core *core, uint64_t offset, uint64_t len, struct err
 		end = UINT64_MAX;
 	for (unsigned int i = 0; i < NOTES_MAX && at + sizeof(Elf64_Nhdr) <= end; i++) {
 		Elf64_Nhdr note;
-		uint64_t name_at = at + sizeof(note), data_at;
+		uint64_t name_at = at + sizeof(note), data_at, next;
 		char name[8] = "";
 
 		if (core_read_file(core, at, &note, sizeof(note)) != sizeof(note))
 			break;
 		data_at = name_at + (((uint64_t)note.n_namesz + 3) & ~(uint64_t)3);
-		at = data_at + (((uint64_t)note.n_descsz + 3) & ~(uint64_t)3);
-		if (at > end || at > core->size)
+		next = data_at + (((uint64_t)note.n_descsz + 3) & ~(uint64_t)3);
+		if (next > end || next > core->size)
 			break;
 		core_read_file(core, name_at, name, MIN((size_t)note.n_namesz, sizeof(name) - 1));
 		if (strcmp(name, "CORE") == 0 && take(core, note.n_type, data_at, note.n_descsz, err) < 0)
 			return -err->code;
+		at = next;
 	}
 	core->notes_cut |= at < end;
 	return 0;

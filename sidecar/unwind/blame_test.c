@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of who only carries out an abort. The rest of blame is compared with gdb in e2e/kernel/unwind_test.py. */
+#include "sidecar/unwind/blame.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+static const struct {
+	const char *function;
+	bool messenger;
+} rows[] = {
+	{ "abort", true },
+	{ "raise", true },
+	{ "__assert_fail", true },
+	{ "std::terminate()", true },
+	{ "__cxxabiv1::__terminate(void (*)())", true },
+	{ "std::__throw_out_of_range_fmt(char const*, ...)", true },
+	{ "core::panicking::panic_fmt", true },
+	{ "<core::option::Option<u32>>::expect", true },
+	{ "__rustc::rust_panic", true },
+	{ "abort_transaction", false },
+	{ "raised", false },
+	{ "store::raise", false },
+	{ "std::sort(int*, int*)", false },
+	{ "main", false },
+	{ "", false },
+};
+
+static void messengers_are_told_from_their_like(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (blame_is_messenger(rows[i].function) != rows[i].messenger)
+			fail_msg("%s", rows[i].function);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(messengers_are_told_from_their_like) };
+
+	return cmocka_run_group_tests_name("blame", tests, NULL, NULL);
+}
