@@ -9,3 +9,4 @@ echo "# $(uname -sr), $(nproc) cores, $(date -u +%FT%TZ)"
 ./death_to_report.py
 ./sweep.sh
 ./sampling_age.sh
+./backtrace.sh
