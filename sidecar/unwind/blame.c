@@ -40,48 +40,48 @@ static void set_symbol(const struct frame *f, const struct symbol *symbol, struc
 	crash->pc = f->pc;
 }
 
-static void set_frame(const struct unwinder *u, const struct frame *f, struct crash *crash)
+static void set_frame(struct symbols *symbols, const struct frame *f, struct crash *crash)
 {
-	struct symbol symbols[SYMBOLS_INLINED_MAX + 1];
+	struct symbol found[SYMBOLS_INLINED_MAX + 1];
 
-	symbols_of(u, f, symbols);
-	set_symbol(f, &symbols[0], crash);
+	symbols_of(symbols, f, found);
+	set_symbol(f, &found[0], crash);
 }
 
 /* The first that is no messenger; when all are, the first. */
-static void skip_messengers(const struct unwinder *u, const struct stack *stack, size_t first, struct crash *crash)
+static void skip_messengers(struct symbols *symbols, const struct stack *stack, size_t first, struct crash *crash)
 {
-	struct symbol symbols[SYMBOLS_INLINED_MAX + 1];
+	struct symbol found[SYMBOLS_INLINED_MAX + 1];
 
 	for (size_t i = first; i < stack->n; i++) {
-		size_t n = symbols_of(u, &stack->frames[i], symbols);
+		size_t n = symbols_of(symbols, &stack->frames[i], found);
 
 		for (size_t k = 0; k < n; k++)
-			if (symbols[k].function[0] && !blame_is_messenger(symbols[k].function)) {
-				set_symbol(&stack->frames[i], &symbols[k], crash);
+			if (found[k].function[0] && !blame_is_messenger(found[k].function)) {
+				set_symbol(&stack->frames[i], &found[k], crash);
 				return;
 			}
 	}
-	set_frame(u, &stack->frames[first], crash);
+	set_frame(symbols, &stack->frames[first], crash);
 }
 
-void blame(const struct unwinder *u, const struct stack *stack, struct fault *fault, struct crash *crash)
+void blame(struct symbols *symbols, const struct stack *stack, struct fault *fault, struct crash *crash)
 {
 	size_t first = 0;
 
-	if (!core_is_fault(&crash->info) && unwinder_find_fault(u, stack, fault)) {
+	if (!core_is_fault(&crash->info) && unwinder_find_fault(symbols->u, stack, fault)) {
 		crash->info = fault->info;
 		crash->has_info = crash->handled = true;
 		crash->registers = fault->registers;
 		first = fault->frame;
 	}
 	if (!core_is_fault(&crash->info) && crash->info.code <= 0)
-		skip_messengers(u, stack, first, crash);
+		skip_messengers(symbols, stack, first, crash);
 	else
-		set_frame(u, &stack->frames[first], crash);
+		set_frame(symbols, &stack->frames[first], crash);
 	if (first == 0 && stack->guessed && stack->n > 1) {
 		crash->jumped = true;
-		set_frame(u, &stack->frames[1], crash);
+		set_frame(symbols, &stack->frames[1], crash);
 	}
 	crash->truncated |= stack->cut;
 }

@@ -10,7 +10,7 @@
  * when a handler raised its signal again; the caller of abort() and its kin; the
  * caller of a null pointer. fault is filled and referred to when there was one.
  */
-void blame(const struct unwinder *u, const struct stack *stack, struct fault *fault, struct crash *crash);
+void blame(struct symbols *symbols, const struct stack *stack, struct fault *fault, struct crash *crash);
 
 /* Whether a function only carries out an abort that somebody else asked for. Pure. */
 bool blame_is_messenger(const char *function);

@@ -187,6 +187,7 @@ struct run {
 	struct core core;
 	struct modules modules;
 	struct unwinder unwinder;
+	struct symbols symbols;
 	struct python python;
 	bool has_python;
 	struct crash crash;
@@ -221,14 +222,14 @@ static int write_crashed(struct run *r, struct strbuf *text, struct err *err)
 
 	if (unwinder_walk(&r->unwinder, &r->core.threads[0], r->options->max_frames, &stack, err) < 0)
 		return -err->code;
-	blame(&r->unwinder, &stack, &r->fault, &r->crash);
+	blame(&r->symbols, &stack, &r->fault, &r->crash);
 	r->has_python = python_find(&r->python, &r->unwinder);
 	name_python_frame(r);
 	render_headline(text, &r->modules, &r->crash);
 	render_facts(text, &r->modules, &r->crash);
 	if (r->has_python && r->python.why[0])
 		strbuf_addf(text, "  Python     no frames: %s\n", r->python.why);
-	render_thread(text, &r->unwinder, r->has_python ? &r->python : NULL, &r->core.threads[0], &stack, " (crashed)");
+	render_thread(text, &r->symbols, r->has_python ? &r->python : NULL, &r->core.threads[0], &stack, " (crashed)");
 	flush(text);
 	return 0;
 }
@@ -253,7 +254,7 @@ static bool write_others(struct run *r, struct strbuf *text)
 
 		if (unwinder_walk(&r->unwinder, &r->core.threads[i], r->options->max_frames, &stack, NULL) < 0)
 			return false;
-		render_thread(text, &r->unwinder, r->has_python ? &r->python : NULL, &r->core.threads[i], &stack, "");
+		render_thread(text, &r->symbols, r->has_python ? &r->python : NULL, &r->core.threads[i], &stack, "");
 		/* The rest of the room is the modules'. */
 		if (output.written + text->len > OUTPUT_MAX - MODULES_TEXT_MAX || !flush(text)) {
 			strbuf_reset(text);
@@ -292,12 +293,14 @@ static int run(const struct options *options, struct err *err)
 		begin_crash(&r);
 		rc = unwinder_init(&r.unwinder, &r.modules, err);
 	}
+	symbols_init(&r.symbols, &r.unwinder);
 	if (rc >= 0)
 		rc = write_report(&r, err);
 	/* Better a sentence from the notes than nothing. */
 	if (rc < 0 && output.headline[0])
 		broken(err_text(err));
 	python_release(&r.python);
+	symbols_release(&r.symbols);
 	unwinder_release(&r.unwinder);
 	modules_release(&r.modules);
 	core_close(&r.core);

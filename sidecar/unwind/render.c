@@ -174,19 +174,19 @@ static void add_frame(struct strbuf *out, size_t number, const struct frame *f, 
 	strbuf_adds(out, s->inlined ? " (inlined)\n" : "\n");
 }
 
-static void add_native(struct strbuf *out, const struct unwinder *u, const struct stack *stack)
+static void add_native(struct strbuf *out, struct symbols *symbols, const struct stack *stack)
 {
 	size_t number = 0;
 
 	for (size_t i = 0; i < stack->n; i++) {
-		struct symbol symbols[SYMBOLS_INLINED_MAX + 1];
-		size_t n = symbols_of(u, &stack->frames[i], symbols);
+		struct symbol found[SYMBOLS_INLINED_MAX + 1];
+		size_t n = symbols_of(symbols, &stack->frames[i], found);
 
 		/* libdwfl calls the trampoline exact too: the one after it was interrupted. */
 		if (i > 0 && stack->frames[i].exact && (i + 1 == stack->n || !stack->frames[i + 1].exact))
 			strbuf_adds(out, "     <signal handler called>\n");
 		for (size_t k = 0; k < n; k++)
-			add_frame(out, number++, &stack->frames[i], &symbols[k], u->modules);
+			add_frame(out, number++, &stack->frames[i], &found[k], symbols->u->modules);
 	}
 	if (stack->guessed)
 		strbuf_adds(out, "     (a jump to where no code is; the caller is the address at the top of the stack)\n");
@@ -210,11 +210,11 @@ static void add_python(struct strbuf *out, const struct python *py, const struct
 		strbuf_adds(out, "     (more frames follow)\n");
 }
 
-void render_thread(struct strbuf *out, const struct unwinder *u, const struct python *py, const struct core_thread *thread,
+void render_thread(struct strbuf *out, struct symbols *symbols, const struct python *py, const struct core_thread *thread,
 		   const struct stack *stack, const char *remark)
 {
 	strbuf_addf(out, "\nThread %d%s:\n", (int)thread->tid, remark);
-	add_native(out, u, stack);
+	add_native(out, symbols, stack);
 	if (py)
 		add_python(out, py, thread);
 }

@@ -27,7 +27,7 @@ void render_headline(struct strbuf *out, const struct modules *modules, const st
 void render_facts(struct strbuf *out, const struct modules *modules, const struct crash *crash);
 
 /* A thread's frames: its heading, native and Python ones. */
-void render_thread(struct strbuf *out, const struct unwinder *u, const struct python *py, const struct core_thread *thread,
+void render_thread(struct strbuf *out, struct symbols *symbols, const struct python *py, const struct core_thread *thread,
 		   const struct stack *stack, const char *remark);
 
 /* Addresses, build id, path of each, and what was amiss with its file. */

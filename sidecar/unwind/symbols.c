@@ -160,10 +160,24 @@ static void drop_suffix(char *function)
 	}
 }
 
-size_t symbols_of(const struct unwinder *u, const struct frame *frame, struct symbol out[static SYMBOLS_INLINED_MAX + 1])
+/*
+ * Lines of the C library say nothing to its users, and reading them (libc6-dbg
+ * unpacks to 10 MiB) takes longer than all the rest.
+ */
+static bool is_worth_lines(const struct module *m)
 {
-	Dwarf_Addr address = frame->exact ? frame->pc : frame->pc - 1, bias = 0;
+	static const char *const names[] = { "libc.so.", "libc-2.", "ld-linux", "libpthread", "libc.musl-", "ld-musl-" };
+
+	for (size_t i = 0; m && i < ARRAY_SIZE(names); i++)
+		if (strncmp(module_name(m), names[i], strlen(names[i])) == 0)
+			return false;
+	return m;
+}
+
+static size_t look_up(const struct unwinder *u, Dwarf_Addr address, struct symbol *out)
+{
 	Dwfl_Module *mod = unwinder_module(u, address);
+	Dwarf_Addr bias = 0;
 	const char *name;
 	GElf_Off offset;
 	GElf_Sym sym;
@@ -179,13 +193,48 @@ size_t symbols_of(const struct unwinder *u, const struct frame *frame, struct sy
 		demangle(name, out[0].function, sizeof(out[0].function));
 		drop_suffix(out[0].function);
 	}
-	unit = dwfl_module_addrdie(mod, address, &bias);
+	unit = is_worth_lines(modules_at(u->modules, address)) ? dwfl_module_addrdie(mod, address, &bias) : NULL;
 	if (!unit)
 		return 1;
 	line = dwfl_module_getsrc(mod, address);
 	name = line ? dwfl_lineinfo(line, NULL, &number, NULL, NULL, NULL) : NULL;
 	set_source(out[0].source, sizeof(out[0].source), name, number);
 	return add_inlined(unit, address - bias, out);
+}
+
+void symbols_init(struct symbols *symbols, const struct unwinder *u)
+{
+	*symbols = (struct symbols){ .u = u };
+}
+
+void symbols_release(struct symbols *symbols)
+{
+	for (size_t i = 0; i < SYMBOLS_CACHED; i++)
+		free(symbols->cache[i].list);
+	*symbols = (struct symbols){ 0 };
+}
+
+size_t symbols_of(struct symbols *symbols, const struct frame *frame, struct symbol out[static SYMBOLS_INLINED_MAX + 1])
+{
+	uint64_t address = frame->exact ? frame->pc : frame->pc - 1;
+	__typeof__(&symbols->cache[0]) slot = &symbols->cache[(address ^ address >> 12) % SYMBOLS_CACHED];
+	struct symbol *list;
+	size_t n;
+
+	if (slot->list && slot->address == address) {
+		memcpy(out, slot->list, slot->n * sizeof(*out));
+		return slot->n;
+	}
+	n = look_up(symbols->u, address, out);
+	list = malloc(n * sizeof(*list));
+	if (list) {
+		memcpy(list, out, n * sizeof(*list));
+		free(slot->list);
+		slot->list = list;
+		slot->address = address;
+		slot->n = n;
+	}
+	return n;
 }
 
 uint64_t symbols_address(Dwfl_Module *mod, const char *name)

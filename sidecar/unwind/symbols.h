@@ -15,11 +15,26 @@ struct symbol {
 	bool inlined; /* into the next one */
 };
 
+/* Many threads wait in the same few places, and libdw looks through every symbol for each: what was found is kept. */
+#define SYMBOLS_CACHED 512
+
+struct symbols {
+	const struct unwinder *u;
+	struct {
+		uint64_t address;
+		struct symbol *list;
+		size_t n;
+	} cache[SYMBOLS_CACHED];
+};
+
+void symbols_init(struct symbols *symbols, const struct unwinder *u);
+void symbols_release(struct symbols *symbols);
+
 /*
  * The functions at a frame: those inlined there innermost first, last the one
  * they are in. Always at least one.
  */
-size_t symbols_of(const struct unwinder *u, const struct frame *frame, struct symbol out[static SYMBOLS_INLINED_MAX + 1]);
+size_t symbols_of(struct symbols *symbols, const struct frame *frame, struct symbol out[static SYMBOLS_INLINED_MAX + 1]);
 
 /* The address of an object or function that the module's symbol table names; 0 when it does not. */
 uint64_t symbols_address(Dwfl_Module *mod, const char *name);
