@@ -26,7 +26,7 @@ const char sidecar_usage[] =
 	"  --spool DIR         bundles are written there first (default " DEFAULT_SPOOL ")\n"
 	"  --store URL         and brought there by afterglow-ship (default: they stay in the spool)\n"
 	"  --spool-max SIZE, --spool-bundles N, --spool-days N\n"
-	"                      keep no more than this in the spool (default 1Gi, 200, 0: any age); cores\n"
+	"                      keep no more than this in the spool (default 768Mi, 200, 0: any age); cores\n"
 	"                      go first, then logs, whole bundles last\n"
 	"  --full-bundles N    of the same crash in a loop, keep so many whole, of further ones the\n"
 	"                      report, and after ten only their number (default 1; 0: all are whole)\n"

@@ -9,11 +9,14 @@
 #include "lib/strbuf.h"
 #include "operator/raycluster/plan.h"
 #include "operator/raycluster/pod_spec.h"
+#include "operator/raycluster/quantity.h"
 
 #define BIN_DIR "/afterglow/bin"
 #define RUN_DIR "/afterglow/run"
 #define SPOOL_DIR "/afterglow/spool"
 #define STORE_DIR "/afterglow/store"
+#define CREDENTIALS_DIR "/afterglow/credentials" /* the sidecar's default */
+#define CA_DIR "/afterglow/store-ca"
 #define SOCKET RUN_DIR "/afterglow.sock"
 #define SIDECAR_UID 65532
 #define PREFIX_MAX 1024
@@ -175,8 +178,31 @@ static void add_empty_dir(cJSON *pod_spec, const char *name, const char *size)
 	pod_volume_default(pod_spec, volume);
 }
 
+/*
+ * Without an fsGroup, which would change the whole pod, a Secret's files are root's: a mode that lets
+ * the sidecar's user read them lets everybody, and so only the sidecar has the volume.
+ */
+static void add_secret(cJSON *pod_spec, const char *name, const char *secret_name)
+{
+	cJSON *volume = volume_new(name), *secret = json_object_at(volume, "secret");
+
+	json_set_str(secret, "secretName", secret_name);
+	json_set(secret, "optional", cJSON_CreateTrue());
+	json_set_int(secret, "defaultMode", 0444);
+	pod_volume_default(pod_spec, volume);
+}
+
+static void add_secrets(cJSON *pod_spec, const struct policy *policy)
+{
+	if (policy->store_credentials_secret)
+		add_secret(pod_spec, "afterglow-credentials", policy->store_credentials_secret);
+	if (policy->store_ca_secret)
+		add_secret(pod_spec, "afterglow-store-ca", policy->store_ca_secret);
+}
+
 static void add_volumes(cJSON *pod_spec, const struct injection *in)
 {
+	char size[QUANTITY_TEXT_MAX];
 	cJSON *volume = volume_new("afterglow-bin"), *config_map = json_object_at(volume, "configMap");
 
 	json_set_str(config_map, "name", PLAN_LAUNCHER_CONFIGMAP);
@@ -184,8 +210,12 @@ static void add_volumes(cJSON *pod_spec, const struct injection *in)
 	json_set_int(config_map, "defaultMode", 0555);
 	pod_volume_default(pod_spec, volume);
 	add_empty_dir(pod_spec, "afterglow-run", "16Mi");
-	add_empty_dir(pod_spec, "afterglow-spool", "1Gi");
-	if (in->store) {
+	/* A pod that fills an emptyDir is evicted: the sidecar stays below by a quarter. */
+	add_empty_dir(pod_spec, "afterglow-spool",
+		      in->policy->spool_max ? quantity_format_bytes(in->policy->spool_max / 3 * 4, size) : "1Gi");
+	if (in->policy->store_url)
+		add_secrets(pod_spec, in->policy);
+	else if (in->store) {
 		volume = volume_new("afterglow-store");
 		json_set_str(json_object_at(volume, "persistentVolumeClaim"), "claimName",
 			     in->policy->store_claim);
@@ -203,6 +233,45 @@ static void add_hooks(cJSON *args, const char *option, const cJSON *commands)
 	}
 }
 
+static void add_value(cJSON *args, const char *option, const char *value)
+{
+	if (!value)
+		return;
+	add_string(args, option);
+	add_literal(args, value);
+}
+
+static void add_bound(cJSON *args, const char *option, int64_t value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%lld", (long long)value);
+	if (value > 0)
+		add_value(args, option, text);
+}
+
+static void add_store_args(cJSON *args, const struct injection *in)
+{
+	const struct policy *p = in->policy;
+
+	if (p->store_url) {
+		add_value(args, "--store", p->store_url);
+		add_value(args, "--store-s3-endpoint", p->store_s3_endpoint);
+		add_value(args, "--store-s3-region", p->store_s3_region);
+		add_value(args, "--store-webhdfs-user", p->store_webhdfs_user);
+		if (p->store_s3_path_style)
+			add_string(args, "--store-s3-path-style");
+		if (p->store_ca_secret)
+			add_value(args, "--store-ca", CA_DIR "/ca.crt");
+	} else if (in->store) {
+		add_value(args, "--store", STORE_DIR);
+		add_bound(args, "--keep-days", p->store_keep_days);
+		add_bound(args, "--keep-bundles", p->store_keep_bundles);
+		add_bound(args, "--keep-max", p->store_keep_max);
+	}
+	add_bound(args, "--spool-max", p->spool_max);
+}
+
 static void add_sidecar_args(cJSON *sidecar, const struct injection *in)
 {
 	cJSON *args = json_array_at(sidecar, "args");
@@ -212,10 +281,7 @@ static void add_sidecar_args(cJSON *sidecar, const struct injection *in)
 	add_string(args, SOCKET);
 	add_string(args, "--spool");
 	add_string(args, SPOOL_DIR);
-	if (in->store) {
-		add_string(args, "--store");
-		add_string(args, STORE_DIR);
-	}
+	add_store_args(args, in);
 	if (in->oom_group)
 		add_string(args, "--oom-group");
 	snprintf(text, sizeof(text), "%g", in->policy->warn_at);
@@ -248,7 +314,7 @@ static void add_sidecar_env(cJSON *sidecar, const struct injection *in)
 	container_env_field_default(sidecar, "POD_UID", "metadata.uid");
 	container_env_field_default(sidecar, "NODE_NAME", "spec.nodeName");
 	container_env_default(sidecar, "AFTERGLOW_CLUSTER", in->cluster);
-	if (in->store) {
+	if (in->store && !in->policy->store_url) {
 		snprintf(store, sizeof(store), "pvc:%s", in->policy->store_claim);
 		container_env_default(sidecar, "AFTERGLOW_STORE_NAME", store);
 	}
@@ -306,13 +372,22 @@ static void add_http(cJSON *sidecar, const cJSON *pod_spec)
 	json_append(json_array_at(sidecar, "ports"), port);
 }
 
+/* The recorder itself needs 2 MiB; its children, which unwind, pack and ship, work one after the other and end. */
 static void add_resources(cJSON *sidecar)
 {
 	cJSON *resources = json_object_at(sidecar, "resources");
 
 	json_set_str(json_object_at(resources, "requests"), "cpu", "10m");
 	json_set_str(json_object_at(resources, "requests"), "memory", "16Mi");
-	json_set_str(json_object_at(resources, "limits"), "memory", "64Mi");
+	json_set_str(json_object_at(resources, "limits"), "memory", "256Mi");
+}
+
+static void mount_secrets(cJSON *sidecar, const struct policy *policy)
+{
+	if (policy->store_credentials_secret)
+		container_mount_default(sidecar, "afterglow-credentials", CREDENTIALS_DIR, true);
+	if (policy->store_ca_secret)
+		container_mount_default(sidecar, "afterglow-store-ca", CA_DIR, true);
 }
 
 static void add_sidecar(cJSON *pod_spec, const struct injection *in)
@@ -329,7 +404,9 @@ static void add_sidecar(cJSON *pod_spec, const struct injection *in)
 	add_security(sidecar, in->policy);
 	container_mount_default(sidecar, "afterglow-run", RUN_DIR, false);
 	container_mount_default(sidecar, "afterglow-spool", SPOOL_DIR, false);
-	if (in->store)
+	if (in->policy->store_url)
+		mount_secrets(sidecar, in->policy);
+	else if (in->store)
 		container_mount_default(sidecar, "afterglow-store", STORE_DIR, false);
 	json_append(json_get(pod_spec, "containers"), sidecar);
 }

@@ -94,6 +94,54 @@ static void metrics_take_no_port_of_the_node(void **state)
 	}
 }
 
+/* Credentials are for the sidecar alone. */
+static void the_secrets_of_a_store_are_only_in_the_sidecar(void **state)
+{
+	struct policy p = policy;
+	struct injection in = { .cluster = "demo", .store = true, .policy = &p };
+	_cleanup_json_ cJSON *spec = spec_with("true"), *volume = NULL;
+	_cleanup_free_ char *args = NULL, *others = NULL;
+
+	(void)state;
+	p.store_url = (char *)"s3://b/p";
+	p.store_s3_endpoint = (char *)"https://minio:9000";
+	p.store_s3_path_style = true;
+	p.store_credentials_secret = (char *)"keys";
+	p.store_ca_secret = (char *)"ca";
+	p.spool_max = INT64_C(3) << 30;
+	assert_true(inject(spec, &in));
+	args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args"));
+	assert_non_null(strstr(args, "\"--store\",\"s3://b/p\",\"--store-s3-endpoint\",\"https://minio:9000\",\"--store-s3-path-style\","
+				     "\"--store-ca\",\"/afterglow/store-ca/ca.crt\",\"--spool-max\",\"3221225472\""));
+	volume = json_of("{name: afterglow-credentials, secret: {secretName: keys, optional: true, defaultMode: 292}}\n");
+	assert_json(json_find(json_get(spec, "volumes"), "name", "afterglow-credentials"), volume);
+	assert_non_null(json_find(json_get(at(spec, 2), "volumeMounts"), "mountPath", "/afterglow/credentials"));
+	assert_non_null(json_find(json_get(at(spec, 2), "volumeMounts"), "mountPath", "/afterglow/store-ca"));
+	assert_null(json_find(json_get(spec, "volumes"), "name", "afterglow-store"));
+	assert_string_equal(json_str(json_find(json_get(spec, "volumes"), "name", "afterglow-spool"), "emptyDir.sizeLimit"), "4Gi");
+	for (int i = 0; i < 2; i++) {
+		free(others);
+		others = cJSON_PrintUnformatted(at(spec, i));
+		assert_null(strstr(others, "afterglow-credentials"));
+		assert_null(strstr(others, "afterglow-store-ca"));
+	}
+}
+
+static void a_claim_is_kept_within_bounds_if_that_is_asked_for(void **state)
+{
+	struct policy p = policy;
+	struct injection in = { .cluster = "demo", .store = true, .policy = &p };
+	_cleanup_json_ cJSON *spec = spec_with("true");
+	_cleanup_free_ char *args = NULL;
+
+	(void)state;
+	p.store_keep_days = 30;
+	p.store_keep_max = 1 << 30;
+	assert_true(inject(spec, &in));
+	args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args"));
+	assert_non_null(strstr(args, "\"--store\",\"/afterglow/store\",\"--keep-days\",\"30\",\"--keep-max\",\"1073741824\""));
+}
+
 /* Runs the Ray container's command and args as the kubelet would; the exit code. */
 static int run(const cJSON *container)
 {
@@ -309,6 +357,8 @@ int main(void)
 		cmocka_unit_test(it_is_put_in_once_and_last),
 		cmocka_unit_test(only_the_kernel_log_needs_a_capability),
 		cmocka_unit_test(metrics_take_no_port_of_the_node),
+		cmocka_unit_test(the_secrets_of_a_store_are_only_in_the_sidecar),
+		cmocka_unit_test(a_claim_is_kept_within_bounds_if_that_is_asked_for),
 		cmocka_unit_test(without_a_launcher_the_command_runs_all_the_same),
 		cmocka_unit_test(without_a_launcher_a_worker_still_waits_for_the_head),
 		cmocka_unit_test(annotations_of_the_template_win),

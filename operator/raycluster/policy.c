@@ -16,6 +16,7 @@
 #include "operator/yaml.h"
 
 #define POLICY_FILE_MAX ((size_t)1 << 20)
+#define POLICY_URL_MAX 512
 /* As in sidecar/record/hooks.h. */
 #define HOOK_COMMANDS_MAX 8
 #define HOOK_COMMAND_MAX 2048
@@ -109,6 +110,37 @@ static bool set_milliseconds(const cJSON *value, void *field)
 	return true;
 }
 
+/* Letters of a URL without a query; what comes after the scheme begins with a host or bucket. */
+static bool is_url(const char *s, const char *scheme)
+{
+	size_t len = strlen(scheme);
+
+	return strncmp(s, scheme, len) == 0 && s[len] && s[len] != '/' && strlen(s) <= POLICY_URL_MAX &&
+	       !s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~:/[]@%+,=")];
+}
+
+static bool set_store_url(const cJSON *value, void *field)
+{
+	const char *s = cJSON_GetStringValue(value);
+
+	return s && (is_url(s, "s3://") || is_url(s, "webhdfs://") || is_url(s, "webhdfss://")) && set_string(value, field);
+}
+
+static bool set_endpoint(const cJSON *value, void *field)
+{
+	const char *s = cJSON_GetStringValue(value);
+
+	return s && (is_url(s, "https://") || is_url(s, "http://")) && set_string(value, field);
+}
+
+static bool set_count(const cJSON *value, void *field)
+{
+	if (!cJSON_IsNumber(value) || !(value->valuedouble >= 0) || value->valuedouble > 1e6)
+		return false;
+	*(int64_t *)field = (int64_t)value->valuedouble;
+	return true;
+}
+
 static bool set_bool(const cJSON *value, void *field)
 {
 	if (!cJSON_IsBool(value))
@@ -189,6 +221,17 @@ static const struct {
 	KEY("sidecarImagePullPolicy", set_pull_policy, sidecar_image_pull_policy,
 	    "Always, IfNotPresent or Never"),
 	KEY("storeClaim", set_string, store_claim, "the name of a PersistentVolumeClaim"),
+	KEY("storeURL", set_store_url, store_url, "s3://BUCKET/PREFIX, webhdfs://HOST:PORT/PATH or webhdfss://HOST:PORT/PATH"),
+	KEY("storeS3Endpoint", set_endpoint, store_s3_endpoint, "an address such as \"https://minio.example:9000\""),
+	KEY("storeS3Region", set_string, store_s3_region, "a region such as \"eu-central-1\""),
+	KEY("storeS3PathStyle", set_bool, store_s3_path_style, "true or false"),
+	KEY("storeWebHDFSUser", set_string, store_webhdfs_user, "the name of an HDFS user"),
+	KEY("storeCredentialsSecret", set_string, store_credentials_secret, "the name of a Secret"),
+	KEY("storeCASecret", set_string, store_ca_secret, "the name of a Secret with ca.crt"),
+	KEY("storeKeepDays", set_count, store_keep_days, "days from 0 (for ever) to 1000000"),
+	KEY("storeKeepBundles", set_count, store_keep_bundles, "a number from 0 (all) to 1000000"),
+	KEY("storeKeepMax", set_bytes, store_keep_max, "a quantity such as \"100Gi\", or 0 for no bound"),
+	KEY("spoolMax", set_bytes, spool_max, "a quantity such as \"768Mi\""),
 	KEY("clusterDomain", set_string, cluster_domain, "a DNS domain such as \"cluster.local\""),
 	KEY("headNumCPUs", set_cpus, head_num_cpus, "a whole number such as \"0\", or null for all of them"),
 	KEY("workerMemoryLimit", set_bytes, worker_memory_limit, "a quantity such as \"8Gi\""),
@@ -244,6 +287,12 @@ void policy_release(struct policy *p)
 	free(p->sidecar_image);
 	free(p->sidecar_image_pull_policy);
 	free(p->store_claim);
+	free(p->store_url);
+	free(p->store_s3_endpoint);
+	free(p->store_s3_region);
+	free(p->store_webhdfs_user);
+	free(p->store_credentials_secret);
+	free(p->store_ca_secret);
 	free(p->cluster_domain);
 	free(p->head_num_cpus);
 	cJSON_Delete(p->hooks);
@@ -273,6 +322,30 @@ static int apply_item(struct policy *p, const cJSON *item, const char *name, int
 	return err_set(err, EINVAL, "%s:%d: there is no key \"%.60s\"", name, line, item->string);
 }
 
+/* A key that says nothing where it stands is a mistake somewhere else. */
+static int check_store(const struct policy *p, const char *name, struct err *err)
+{
+	bool s3 = p->store_url && strncmp(p->store_url, "s3://", 5) == 0, hdfs = p->store_url && !s3;
+	const struct {
+		const char *key;
+		bool given, fits;
+		const char *needs;
+	} rules[] = {
+		{ "storeClaim", p->store_claim != NULL, !p->store_url, "no storeURL: one store" },
+		{ "storeS3Endpoint", p->store_s3_endpoint != NULL, s3, "a storeURL s3://BUCKET/PREFIX" },
+		{ "storeS3Region", p->store_s3_region != NULL, s3, "a storeURL s3://BUCKET/PREFIX" },
+		{ "storeS3PathStyle", p->store_s3_path_style, s3, "a storeURL s3://BUCKET/PREFIX" },
+		{ "storeWebHDFSUser", p->store_webhdfs_user != NULL, hdfs, "a storeURL webhdfs://HOST:PORT/PATH" },
+		{ "storeCredentialsSecret", p->store_credentials_secret != NULL, p->store_url, "a storeURL" },
+		{ "storeCASecret", p->store_ca_secret != NULL, p->store_url, "a storeURL" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
+		if (rules[i].given && !rules[i].fits)
+			return err_set(err, EINVAL, "%s: %s goes with %s", name, rules[i].key, rules[i].needs);
+	return 0;
+}
+
 /* Checks what no key can check alone. */
 static int check(const struct policy *p, const char *name, struct err *err)
 {
@@ -283,7 +356,7 @@ static int check(const struct policy *p, const char *name, struct err *err)
 			       "%s: objectStoreFraction and headroom together take %.0f %% of the limit; "
 			       "at most 95 %% leave memory for tasks",
 			       name, together * 100);
-	return 0;
+	return check_store(p, name, err);
 }
 
 static int apply_all(struct policy *p, const cJSON *json, const char *text, size_t len, const char *name,

@@ -22,6 +22,17 @@ struct policy {
 	char *sidecar_image;             /* sidecarImage; NULL: pods get neither sidecar nor launcher */
 	char *sidecar_image_pull_policy; /* sidecarImagePullPolicy; NULL: Kubernetes' default */
 	char *store_claim;               /* storeClaim, a PVC in the cluster's own namespace; NULL: none */
+	char *store_url;                 /* storeURL, s3:// or webhdfs://, in place of a claim; NULL: none */
+	char *store_s3_endpoint;         /* storeS3Endpoint, storeS3Region: of an S3 that is not AWS; NULL: not given */
+	char *store_s3_region;
+	bool store_s3_path_style;        /* storeS3PathStyle: https://HOST/BUCKET/KEY */
+	char *store_webhdfs_user;        /* storeWebHDFSUser; NULL: none */
+	char *store_credentials_secret;  /* storeCredentialsSecret, in the cluster's own namespace, may be absent; NULL: none */
+	char *store_ca_secret;           /* storeCASecret, its ca.crt; NULL: the system's authorities */
+	int64_t store_keep_days;         /* storeKeepDays, storeKeepBundles, storeKeepMax: of each cluster's part of a claim; */
+	int64_t store_keep_bundles;      /* 0: all */
+	int64_t store_keep_max;
+	int64_t spool_max;               /* spoolMax, bytes of the pod's spool; 0: the sidecar's default */
 	char *cluster_domain;            /* clusterDomain, "cluster.local" */
 	char *head_num_cpus;             /* headNumCPUs, "0"; NULL (key is null): as KubeRay, all of them */
 	int64_t worker_memory_limit;     /* workerMemoryLimit, bytes for workers without one; 0: none is set */

@@ -60,6 +60,31 @@ static void every_key_is_read(void **state)
 	policy_release(&p);
 }
 
+static void a_store_is_a_url_with_what_belongs_to_it(void **state)
+{
+	struct policy p;
+
+	(void)state;
+	parse("storeURL: s3://failures/ray\nstoreS3Endpoint: https://minio.example:9000\nstoreS3Region: eu-1\n"
+	      "storeS3PathStyle: true\nstoreCredentialsSecret: keys\nstoreCASecret: ca\nspoolMax: 2Gi\n"
+	      "storeKeepDays: 30\nstoreKeepBundles: 500\nstoreKeepMax: 100Gi\n",
+	      &p);
+	assert_string_equal(p.store_url, "s3://failures/ray");
+	assert_string_equal(p.store_s3_endpoint, "https://minio.example:9000");
+	assert_string_equal(p.store_s3_region, "eu-1");
+	assert_true(p.store_s3_path_style);
+	assert_string_equal(p.store_credentials_secret, "keys");
+	assert_string_equal(p.store_ca_secret, "ca");
+	assert_int_equal(p.spool_max, INT64_C(2) << 30);
+	assert_int_equal(p.store_keep_days, 30);
+	assert_int_equal(p.store_keep_bundles, 500);
+	assert_int_equal(p.store_keep_max, INT64_C(100) << 30);
+	policy_release(&p);
+	parse("storeURL: webhdfs://nn:9870/failures\nstoreWebHDFSUser: ray\n", &p);
+	assert_string_equal(p.store_webhdfs_user, "ray");
+	policy_release(&p);
+}
+
 static void empty_values_are_as_absent_but_head_cpus_can_be_null(void **state)
 {
 	struct policy p;
@@ -96,6 +121,19 @@ static void errors_name_key_line_and_what_is_right(void **state)
 		{ "monitorRefreshMs: -1\n", "policy.yaml:1: monitorRefreshMs must be" },
 		{ "holdOnFailure: 86401\n", "policy.yaml:1: holdOnFailure must be seconds" },
 		{ "holdOnFailure: 10m\n", "policy.yaml:1: holdOnFailure must be seconds" },
+		{ "storeURL: http://x/y\n", "policy.yaml:1: storeURL must be s3://BUCKET/PREFIX, webhdfs://HOST:PORT/PATH or" },
+		{ "storeURL: s3://\n", "policy.yaml:1: storeURL must be" },
+		{ "storeURL: s3:///prefix\n", "policy.yaml:1: storeURL must be" },
+		{ "storeURL: \"s3://b/$(reboot)\"\n", "policy.yaml:1: storeURL must be" },
+		{ "storeURL: file:///x\n", "policy.yaml:1: storeURL must be" },
+		{ "storeURL: s3://b\nstoreS3Endpoint: minio:9000\n", "policy.yaml:2: storeS3Endpoint must be an address" },
+		{ "storeURL: s3://b\nstoreClaim: c\n", "policy.yaml: storeClaim goes with no storeURL: one store" },
+		{ "storeS3Region: x\n", "policy.yaml: storeS3Region goes with a storeURL s3://BUCKET/PREFIX" },
+		{ "storeURL: webhdfs://nn:1/x\nstoreS3PathStyle: true\n", "storeS3PathStyle goes with a storeURL s3://" },
+		{ "storeURL: s3://b\nstoreWebHDFSUser: x\n", "storeWebHDFSUser goes with a storeURL webhdfs://" },
+		{ "storeCredentialsSecret: x\n", "storeCredentialsSecret goes with a storeURL" },
+		{ "storeKeepDays: -1\n", "policy.yaml:1: storeKeepDays must be days from 0" },
+		{ "spoolMax: a lot\n", "policy.yaml:1: spoolMax must be a quantity such as \"768Mi\"" },
 		{ "hooks: [a]\n", "policy.yaml:1: hooks must be lists" },
 		{ "hooks: {atthreshold: [a]}\n", "policy.yaml:1: hooks must be lists" },
 		{ "hooks: {atDeath: a}\n", "policy.yaml:1: hooks must be lists" },
@@ -130,6 +168,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_gives_the_defaults),
 		cmocka_unit_test(every_key_is_read),
+		cmocka_unit_test(a_store_is_a_url_with_what_belongs_to_it),
 		cmocka_unit_test(empty_values_are_as_absent_but_head_cpus_can_be_null),
 		cmocka_unit_test(errors_name_key_line_and_what_is_right),
 		cmocka_unit_test(a_missing_file_is_an_error_with_its_name),

@@ -15,7 +15,7 @@
 #include "sidecar/spool/crash_loop.h"
 #include "sidecar/spool/inventory.h"
 
-#define SPOOL_BYTES_DEFAULT ((int64_t)1 << 30)
+#define SPOOL_BYTES_DEFAULT ((int64_t)768 << 20) /* of an emptyDir of 1 GiB, beyond which the kubelet evicts */
 #define SPOOL_COUNT_DEFAULT 200
 #define SPOOL_BUNDLES_MAX 4096 /* looked at at a time */
 #define SPOOL_FREE_MIN ((int64_t)64 << 20) /* left to others on its file system */

@@ -1,10 +1,32 @@
+{{/* The keys of the store. Those of another kind of store than type are left out: a value may stay where it is not used. */}}
+{{- define "afterglow.store" }}
+{{- if eq .type "claim" }}
+storeClaim: {{ .claim | quote }}
+storeKeepDays: {{ .keep.days }}
+storeKeepBundles: {{ .keep.bundles }}
+storeKeepMax: {{ .keep.max | toString | quote }}
+{{- else }}
+{{- if eq .type "s3" }}
+storeURL: {{ printf "s3://%s/%s" (required "store.s3.bucket is missing: store.type is s3" .s3.bucket) (trimPrefix "/" .s3.prefix) | trimSuffix "/" | quote }}
+storeS3Endpoint: {{ .s3.endpoint | quote }}
+storeS3Region: {{ .s3.region | quote }}
+storeS3PathStyle: {{ .s3.pathStyle }}
+{{- else }}
+storeURL: {{ required "store.webhdfs.url is missing: store.type is webhdfs" .webhdfs.url | quote }}
+storeWebHDFSUser: {{ .webhdfs.user | quote }}
+{{- end }}
+storeCredentialsSecret: {{ .credentialsSecret | quote }}
+storeCASecret: {{ .caSecret | quote }}
+{{- end }}
+spoolMax: {{ .spoolMax | quote }}
+{{- end -}}
 {{/* The operator's --config. Keys that are absent have the operator's own default. */}}
 {{- define "afterglow.config" -}}
 {{- if .Values.sidecar.enabled }}
 sidecarImage: {{ include "afterglow.image" (dict "image" .Values.sidecar.image "root" .) | quote }}
 sidecarImagePullPolicy: {{ .Values.sidecar.image.pullPolicy | quote }}
 {{- end }}
-storeClaim: {{ .Values.store.claim | quote }}
+{{- include "afterglow.store" .Values.store }}
 clusterDomain: {{ .Values.clusterDomain | quote }}
 warnAt: {{ .Values.sidecar.warnAt }}
 oomGroup: {{ .Values.sidecar.oomGroup }}
