@@ -285,7 +285,7 @@ static int start_op(struct step *step, struct err *err)
 	case PLAN_EVENT:
 		return client_create(client, op->body, on_op_done, step, err);
 	case PLAN_DELETE:
-		return client_delete(client, op->body, -1, on_op_done, step, err);
+		return client_delete(client, op->body, (int)json_int(op->body, "gracePeriodSeconds", -1), on_op_done, step, err);
 	}
 	return err_set(err, EINVAL, "operation %d", (int)op->kind);
 }

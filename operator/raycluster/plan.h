@@ -20,7 +20,10 @@
 enum plan_op_kind {
 	PLAN_APPLY,  /* server-side apply of body */
 	PLAN_CREATE, /* POST of body; AlreadyExists is success: the name is derived, or it is made only once */
-	/* body: apiVersion, kind, metadata {namespace, name, uid, resourceVersion, label node-type}; NotFound is success */
+	/*
+	 * body: apiVersion, kind, metadata {namespace, name, uid, resourceVersion, label node-type}, and
+	 * gracePeriodSeconds if it is not to be the pod's own; NotFound is success
+	 */
 	PLAN_DELETE,
 	PLAN_STATUS, /* RayCluster: apiVersion, kind, metadata {namespace, name}, status: applied there */
 	PLAN_EVENT,  /* POST of an events.k8s.io/v1 Event; every failure is tolerated */

@@ -222,6 +222,32 @@ static void a_head_that_keeps_dying_comes_back_more_slowly(void **state)
 	assert_int_equal(count(w, PLAN_CREATE), 3);
 }
 
+static void a_head_on_a_lost_node_is_given_up_unless_its_state_is_outside(void **state)
+{
+	struct world *w = *state;
+	char deleted[TIME_TEXT_MAX];
+	cJSON *head;
+
+	settle(w);
+	head = pod_of_type(w, "head", 0);
+	json_set_str(json_get(head, "metadata"), "deletionTimestamp", time_format(w->now_ns - 30 * NS_PER_SEC, deleted));
+	plan(w);
+	assert_int_equal(count(w, PLAN_DELETE), 0); /* its kubelet may be about to end it */
+	json_set(json_object_at(head, "status"), "conditions",
+		 json_of("[{type: DisruptionTarget, status: \"True\", reason: DeletionByTaintManager}]"));
+	plan(w);
+	assert_int_equal(count(w, PLAN_DELETE), 0);
+	assert_true(w->plan.requeue_ns > 0);
+	w->now_ns += 60 * NS_PER_SEC;
+	plan(w);
+	assert_int_equal(json_int(op(w, PLAN_DELETE, 0), "gracePeriodSeconds", -1), 0);
+	assert_int_equal(count(w, PLAN_CREATE), 0);
+	json_set(json_get(w->cluster, "spec"), "gcsFaultToleranceOptions", json_of("{redisAddress: x}"));
+	plan(w);
+	assert_int_equal(count(w, PLAN_DELETE), 0);
+	assert_string_equal(json_str(op(w, PLAN_EVENT, 0), "reason"), "HeadOnLostNode");
+}
+
 static void what_was_refused_is_told_before_it_is_tried_again(void **state)
 {
 	struct world *w = *state;
@@ -258,6 +284,7 @@ int main(void)
 		TEST(fewer_replicas_take_whole_ones),
 		TEST(recreate_waits_until_no_old_pod_is_left),
 		TEST(a_head_that_keeps_dying_comes_back_more_slowly),
+		TEST(a_head_on_a_lost_node_is_given_up_unless_its_state_is_outside),
 		TEST(what_was_refused_is_told_before_it_is_tried_again),
 	};
 

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 
 #include "lib/json.h"
+#include "operator/raycluster/gcs_ft.h"
 #include "operator/raycluster/notes.h"
 #include "operator/raycluster/pod_state.h"
 
@@ -19,6 +20,8 @@
 #define FREE_DEATHS 2
 #define FIRST_DELAY_NS (10 * NS_PER_SEC)
 #define LAST_DELAY_NS (300 * NS_PER_SEC)
+/* After the end of its grace period. */
+#define STRANDED_NS (60 * NS_PER_SEC)
 
 struct crashes {
 	unsigned n;	 /* within the window */
@@ -67,6 +70,30 @@ static void note_crashes(struct planner *p, const struct crashes *c, int64_t nex
 			   c->n, last, duration_format(next_ns - c->last_ns, text), next);
 }
 
+/*
+ * A head whose node is lost stays "terminating" until somebody removes the node.
+ * It keeps nothing that a second head could spoil, unless the GCS's state is
+ * outside: two heads on one store would.
+ */
+static void plan_stranded(struct planner *p, size_t i)
+{
+	int64_t over_ns = pod_termination_ns(p->pods[i]) + STRANDED_NS;
+
+	if (!pod_is_stranded(p->pods[i]))
+		return;
+	if (gcs_ft_enabled(p->in->cluster))
+		notes_addf(p->notes, NOTE_HEAD_STABLE, "HeadOnLostNode",
+			   "the node of head %s is lost; its state is kept outside, so no second head is started beside it: make "
+			   "sure that the node is down, then delete the node, or the pod with --force",
+			   json_str(p->pods[i], "metadata.name"));
+	else if (p->in->now_ns < over_ns)
+		planner_requeue(p, over_ns - p->in->now_ns);
+	else if (!p->pending[i])
+		planner_forget_pod(p, i);
+	else
+		planner_requeue(p, PLAN_RETRY_NS);
+}
+
 static void create_head(struct planner *p, const cJSON *template)
 {
 	struct crashes c = count_crashes(p->in);
@@ -95,6 +122,7 @@ int plan_head(struct planner *p, struct err *err)
 		if (!planner_in_group(p, i, RAY_HEAD, NULL))
 			continue;
 		heads++;
+		plan_stranded(p, i);
 		if (!p->leaving[i] || !p->view.head)
 			p->view.head = p->pods[i];
 	}

@@ -59,22 +59,35 @@ void planner_release(struct planner *p)
 }
 
 /* Uid and resourceVersion become preconditions: what is deleted is what was judged. */
-void planner_delete_pod(struct planner *p, size_t i)
+static cJSON *deletion_of(const cJSON *pod)
 {
-	const cJSON *pod = p->pods[i];
-	cJSON *body;
-
-	if (p->leaving[i] || p->frozen)
-		return;
-	body = object_new("v1", "Pod", json_str(pod, "metadata.namespace"), json_str(pod, "metadata.name"));
+	cJSON *body = object_new("v1", "Pod", json_str(pod, "metadata.namespace"), json_str(pod, "metadata.name"));
 	json_set_str(json_get(body, "metadata"), "uid", json_str(pod, "metadata.uid"));
 	json_set_str(json_object_at(json_get(body, "metadata"), "labels"), "ray.io/node-type",
 		     ray_node_name(pod_is_head(pod) ? RAY_HEAD : RAY_WORKER));
 	if (json_str(pod, "metadata.resourceVersion"))
 		json_set_str(json_get(body, "metadata"), "resourceVersion",
 			     json_str(pod, "metadata.resourceVersion"));
-	planner_add(p, PLAN_DELETE, body);
+	return body;
+}
+
+void planner_delete_pod(struct planner *p, size_t i)
+{
+	if (p->leaving[i] || p->frozen)
+		return;
+	planner_add(p, PLAN_DELETE, deletion_of(p->pods[i]));
 	p->leaving[i] = true;
+}
+
+void planner_forget_pod(struct planner *p, size_t i)
+{
+	cJSON *body;
+
+	if (p->frozen)
+		return;
+	body = deletion_of(p->pods[i]);
+	json_set_int(body, "gracePeriodSeconds", 0);
+	planner_add(p, PLAN_DELETE, body);
 }
 
 /* Evidence first: a dead pod goes when its RayFailure is there. */

@@ -38,6 +38,9 @@ void planner_release(struct planner *p);
 void planner_delete_pod(struct planner *p, size_t i);
 void planner_delete_or_hold(struct planner *p, size_t i);
 
+/* One that is terminating already, without waiting for its node. */
+void planner_forget_pod(struct planner *p, size_t i);
+
 /* Whether the pod of that index is of the head, or of the worker group. */
 bool planner_in_group(const struct planner *p, size_t i, enum ray_node node, const char *group);
 int planner_build(struct planner *p, enum ray_node node, const cJSON *group, cJSON **ret_pod, struct err *err);

@@ -53,6 +53,14 @@ int64_t pod_termination_ns(const cJSON *pod)
 	return text && time_parse(text, &ns, NULL) == 0 ? ns : 0;
 }
 
+bool pod_is_stranded(const cJSON *pod)
+{
+	const cJSON *target = json_find(json_get(pod, "status.conditions"), "type", "DisruptionTarget");
+
+	return pod_is_terminating(pod) && (is(json_str(pod, "status.reason"), "NodeLost") ||
+					   is(json_str(target, "reason"), "DeletionByTaintManager"));
+}
+
 bool pod_is_running(const cJSON *pod)
 {
 	return is(json_str(pod, "status.phase"), "Running");

@@ -18,6 +18,9 @@ bool pod_is_terminating(const cJSON *pod);
 /* When its grace period ends (the API server adds the grace to deletionTimestamp), 0 when not terminating. */
 int64_t pod_termination_ns(const cJSON *pod);
 
+/* Deleted because its node stopped answering: nobody there ends it, or says that it ended. */
+bool pod_is_stranded(const cJSON *pod);
+
 bool pod_is_running(const cJSON *pod);
 /* The Ray container runs and is ready. The sidecar has no say: it must not take a cluster down. */
 bool pod_ray_is_ready(const cJSON *pod);
