@@ -158,6 +158,7 @@ demo-clean:
 e2e: deps
 	+@$(MAKE) --no-print-directory all
 	+@e2e/run.sh browser
+	+@e2e/run.sh stores
 	+@e2e/run.sh cluster
 
 # Of these, every class of death and Ray's own voice.

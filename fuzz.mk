@@ -38,7 +38,7 @@ fuzz-replay: $(FUZZ_PROGRAMS)
 
 # FUZZERS=sidecar/sample/memcg_fuzz.c narrows it down.
 fuzz:
-	@command -v $(CLANG) >/dev/null || tools/apt-install.sh clang-14
+	@[ $(CLANG) != clang-14 ] || tools/apt-install.sh clang-14 libclang-rt-14-dev
 	+@$(MAKE) --no-print-directory BUILD=build/fuzz CC=$(CLANG) SANITIZE=address,undefined,fuzzer-no-link \
 		CFLAGS='-O1 -g -Wno-error -Wno-unknown-warning-option' FUZZERS='$(FUZZERS)' fuzz-run
 

@@ -8,7 +8,7 @@ $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(call objects,$(SIDECAR) $(LIB))
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(SIDECAR_LIBS)
 
 .PHONY: bench
-bench: $(BENCH_PROGRAMS) $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-unwind
+bench: $(BENCH_PROGRAMS) $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-unwind $(BUILD)/afterglow-ship
 	@tools/apt-install.sh earlyoom
 	@BUILD=$(BUILD) bench/run.sh
 

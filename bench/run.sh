@@ -10,3 +10,4 @@ echo "# $(uname -sr), $(nproc) cores, $(date -u +%FT%TZ)"
 ./sweep.sh
 ./sampling_age.sh
 ./backtrace.sh
+./upload.sh

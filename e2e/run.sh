@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# run.sh operator|browser|cluster|recorder [PYTEST-ARG...]: brings up what the tests need and runs them.
+# run.sh operator|stores|browser|cluster|recorder [PYTEST-ARG...]: brings up what the tests need and runs them.
 #   operator  the operator from build/, as a process here, against a real kube-apiserver; no cluster is needed
+#   stores    afterglow-ship from build/ against a directory, a real S3 server and a real HDFS, on loopback; needs root
 #   browser   report.html in headless Chromium; pictures stay in build/e2e-browser
 #   cluster   everything, installed by Helm on a real cluster, with real Ray
 #   recorder  of these, each class of death and what Ray's logs say
@@ -23,6 +24,11 @@ if [ "$suite" = operator ]; then
 	cases=apiserver
 	e2e/cluster/deps.sh
 	e2e/cluster/build.sh
+elif [ "$suite" = stores ]; then
+	tools/apt-install.sh curl iproute2 iptables libfaketime openssl
+	make --no-print-directory deps build/afterglow-ship
+	e2e/stores/s3.sh build
+	e2e/stores/hdfs.sh build
 elif [ "$suite" = browser ]; then
 	tools/apt-install.sh chromium fonts-dejavu-core libcmocka-dev
 	make --no-print-directory deps all build/test/hog build/test/sidecar/report/report_html_test

@@ -135,25 +135,28 @@ static int name_of_bundle(const char *bundle, const char **ret_name, struct err 
 
 static int check(struct ship_options *o, const char *store, struct err *err)
 {
+	int r;
+
 	if (!store)
 		return err_set(err, EINVAL, "--store is missing");
 	if (!o->bundle)
 		return err_set(err, EINVAL, "BUNDLE is missing");
-	if (store_url_parse(store, &o->store, err) < 0)
-		return -err->code;
-	if (o->as ? store_path_check(o->as, err) < 0 : name_of_bundle(o->bundle, &o->as, err) < 0)
-		return -err->code;
+	r = store_url_parse(store, &o->store, err);
+	if (r == 0)
+		r = o->as ? store_path_check(o->as, err) : name_of_bundle(o->bundle, &o->as, err);
+	if (r < 0)
+		return r;
 	if (strspn(o->s3_region, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != strlen(o->s3_region))
 		return err_set(err, EINVAL, "--s3-region: '%s' is no region's name", o->s3_region);
-	if (check_endpoint("--s3-endpoint", o->s3_endpoint, err) < 0)
-		return -err->code;
-	return check_endpoint("--s3-sts-endpoint", o->s3_sts_endpoint, err);
+	r = check_endpoint("--s3-endpoint", o->s3_endpoint, err);
+	return r < 0 ? r : check_endpoint("--s3-sts-endpoint", o->s3_sts_endpoint, err);
 }
 
 int ship_options_parse(char **argv, struct ship_options *ret_options, struct err *err)
 {
 	struct ship_options o = { .stall_s = DEFAULT_STALL_S, .s3_region = "us-east-1", .s3_part = S3_PART_DEFAULT };
 	const char *store = NULL;
+	int r = 0;
 
 	for (int i = 1; argv[i]; i++) {
 		if (strcmp(argv[i], "--store") == 0) {
@@ -161,8 +164,7 @@ int ship_options_parse(char **argv, struct ship_options *ret_options, struct err
 				return err_set(err, EINVAL, "--store takes a value");
 			store = argv[++i];
 		} else if (argv[i][0] == '-') {
-			int r = take_option(&o, argv, &i, err);
-
+			r = take_option(&o, argv, &i, err);
 			if (r < 0)
 				return r;
 		} else if (o.bundle) {
@@ -171,8 +173,9 @@ int ship_options_parse(char **argv, struct ship_options *ret_options, struct err
 			o.bundle = argv[i];
 		}
 	}
-	if (!o.help && !o.version && check(&o, store, err) < 0)
-		return -err->code;
-	*ret_options = o;
-	return 0;
+	if (!o.help && !o.version)
+		r = check(&o, store, err);
+	if (r == 0)
+		*ret_options = o;
+	return r;
 }

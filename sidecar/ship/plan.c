@@ -30,11 +30,10 @@ static int read_item(const cJSON *file, struct plan_item *item, struct err *err)
 {
 	const char *name = json_str(file, "name"), *digest = json_str(file, "sha256");
 	const cJSON *size = json_get(file, "sizeBytes");
+	int r = name ? store_path_check(name, err) : err_set(err, EINVAL, "a file without a name");
 
-	if (!name)
-		return err_set(err, EINVAL, "a file without a name");
-	if (store_path_check(name, err) < 0)
-		return -err->code;
+	if (r < 0)
+		return r;
 	if (strcmp(name, PLAN_MANIFEST) == 0)
 		return err_set(err, EINVAL, "it lists itself");
 	if (!cJSON_IsNumber(size) || !(size->valuedouble >= 0 && size->valuedouble <= 9e15))

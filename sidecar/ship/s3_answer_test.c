@@ -35,8 +35,8 @@ static void errors_are_told_in_words(void **state)
 	} rows[] = {
 		{ 403, ERROR("InvalidAccessKeyId"), 0, FAULT_CREDENTIALS, "does not know the access key id" },
 		{ 403, ERROR("SignatureDoesNotMatch"), 0, FAULT_CREDENTIALS, "secret access key does not belong" },
-		{ 403, ERROR("SignatureDoesNotMatch"), 3600, FAULT_CLOCK, "clock is 1 h 0 min ahead of the store's" },
-		{ 403, ERROR("RequestTimeTooSkewed"), -3700, FAULT_CLOCK, "clock is 1 h 1 min behind the store's" },
+		{ 403, ERROR("SignatureDoesNotMatch"), 3598, FAULT_CLOCK, "clock is 1 h 0 min ahead of the store's" },
+		{ 403, ERROR("RequestTimeTooSkewed"), -3689, FAULT_CLOCK, "clock is 1 h 1 min behind the store's" },
 		{ 403, ERROR("RequestTimeTooSkewed"), 0, FAULT_CLOCK, "clock differs too much" },
 		{ 400, ERROR("ExpiredToken"), 0, FAULT_EXPIRED, "has expired" },
 		{ 403, ERROR("AccessDenied"), 0, FAULT_PERMISSION, "may not" },

@@ -102,12 +102,14 @@ static const struct {
 
 static int clock_fault(int64_t off_s, struct fault *fault)
 {
+	/* To the minute: the answer was some seconds on its way. */
+	int64_t off_ns = ((off_s < 0 ? -off_s : off_s) + 30) / 60 * 60 * NS_PER_SEC;
 	char text[DURATION_TEXT_MAX];
 
-	if (off_s == 0)
+	if (off_ns == 0)
 		return fault_set(fault, FAULT_CLOCK, "this machine's clock differs too much from the store's: set it right");
 	return fault_set(fault, FAULT_CLOCK, "this machine's clock is %s %s the store's: set it right",
-			 duration_format((off_s < 0 ? -off_s : off_s) * NS_PER_SEC, text), off_s < 0 ? "behind" : "ahead of");
+			 duration_format(off_ns, text), off_s < 0 ? "behind" : "ahead of");
 }
 
 static int region_fault(const struct s3_error *e, const struct s3_place *place, struct fault *fault)

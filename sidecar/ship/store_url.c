@@ -79,19 +79,21 @@ static bool valid_path(const char *path)
 
 static int parse_directory(const char *path, bool literal, struct store_url *u, struct err *err)
 {
+	int r;
+
 	u->kind = STORE_DIRECTORY;
 	if (*path != '/')
 		return err_set(err, EINVAL, "a directory store is file:///DIR, with an absolute path");
-	if (decode(path, literal, u->path, sizeof(u->path), err) < 0)
-		return -err->code;
-	if (!u->path[0])
+	r = decode(path, literal, u->path, sizeof(u->path), err);
+	if (r == 0 && !u->path[0])
 		snprintf(u->path, sizeof(u->path), "/");
-	return 0;
+	return r;
 }
 
 static int parse_remote(const char *rest, struct store_url *u, struct err *err)
 {
 	size_t host = strcspn(rest, "/?#");
+	int r;
 
 	if (strpbrk(rest, "?#@"))
 		return err_set(err, EINVAL, "'?', '#' and '@' have no meaning in it: options and credentials are given apart");
@@ -105,8 +107,9 @@ static int parse_remote(const char *rest, struct store_url *u, struct err *err)
 	rest += host;
 	if (u->kind == STORE_S3 && *rest == '/')
 		rest++;
-	if (decode(rest, false, u->path, sizeof(u->path), err) < 0)
-		return -err->code;
+	r = decode(rest, false, u->path, sizeof(u->path), err);
+	if (r < 0)
+		return r;
 	return valid_path(u->path) ? 0 : err_set(err, EINVAL, "the path has an empty, \".\" or \"..\" component");
 }
 

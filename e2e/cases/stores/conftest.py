@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real servers, started here and ended here."""
+
+import itertools
+import subprocess
+
+import pytest
+
+from stores.shipping import LAUNCHERS, MIB, Bundle, DirectoryStore, HdfsStore, S3Store, read_env, write_credentials
+
+
+class Server:
+    """One of e2e/stores/*.sh with its data in a directory."""
+
+    def __init__(self, launcher, directory, env=None, prefix=()):
+        self.launcher = [*prefix, str(LAUNCHERS / launcher)]
+        self.directory = directory
+        self.env = env
+        self.port = None
+
+    def start(self):
+        args = [str(self.port)] if self.port else []
+        done = subprocess.run(
+            [*self.launcher, "start", str(self.directory), *args],
+            capture_output=True, text=True, timeout=400, env=self.env, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        endpoint = read_env(self.directory).get("S3_ENDPOINT")
+        if endpoint:
+            self.port = endpoint.rsplit(":", 1)[1]
+        return self
+
+    def stop(self):
+        subprocess.run([*self.launcher, "stop", str(self.directory)], check=True, timeout=60)
+
+
+@pytest.fixture(name="s3_server", scope="session")
+def s3_server_of_all(tmp_path_factory):
+    server = Server("s3.sh", tmp_path_factory.mktemp("s3")).start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(name="hdfs_server", scope="session")
+def hdfs_server_of_all(tmp_path_factory):
+    server = Server("hdfs.sh", tmp_path_factory.mktemp("hdfs")).start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(name="credentials", scope="session")
+def s3_credentials(s3_server, tmp_path_factory):
+    env = read_env(s3_server.directory)
+    return write_credentials(
+        tmp_path_factory.mktemp("credentials"),
+        access_key_id=env["S3_ACCESS_KEY_ID"],
+        secret_access_key=env["S3_SECRET_ACCESS_KEY"],
+    )
+
+
+numbers = itertools.count(1)
+
+
+@pytest.fixture
+def place():
+    """A path below a store that no other test has."""
+    return f"ml/demo/pod.{next(numbers):08x}/ray-worker/20261121T012906Z-Segfault"
+
+
+@pytest.fixture
+def directory_store(tmp_path, place):
+    (tmp_path / "store").mkdir()
+    return DirectoryStore(tmp_path / "store", place)
+
+
+@pytest.fixture
+def s3_store(s3_server, credentials, place):
+    return S3Store(s3_server.directory, credentials, place)
+
+
+@pytest.fixture
+def hdfs_store(hdfs_server, place):
+    return HdfsStore(hdfs_server.directory, place)
+
+
+@pytest.fixture(params=["directory", "s3", "hdfs"])
+def store(request):
+    return request.getfixturevalue(f"{request.param}_store")
+
+
+@pytest.fixture
+def bundle(tmp_path):
+    """Without a core."""
+    return Bundle(tmp_path / "bundle")
+
+
+@pytest.fixture
+def large(tmp_path):
+    """With a core that goes to S3 in ten parts."""
+    return Bundle(tmp_path / "large", core=48 * MIB - 7)

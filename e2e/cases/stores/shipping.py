@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bundles to ship, afterglow-ship to run, and the three stores as tests see them."""
+
+import hashlib
+import json
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import urllib.error
+import urllib.request
+
+ROOT = pathlib.Path(__file__).parents[3]
+SHIP = ROOT / "build" / "afterglow-ship"
+LAUNCHERS = ROOT / "e2e" / "stores"
+MIB = 1 << 20
+
+
+def digest(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+class Bundle:
+    """A finished bundle, as the recorder leaves it."""
+
+    def __init__(self, path, core=0, seed=0):
+        self.path = path
+        self.files = {}
+        path.mkdir(parents=True)
+        self.random = random.Random(seed)
+        self.write("report.txt", b"Container ray-worker was killed.\n")
+        self.write("report.json", b'{"class": "Segfault"}\n')
+        self.write("report.html", b"<!doctype html><p>killed</p>\n")
+        self.write("empty", b"")
+        self.write("logs/raylet.out", b"said\n" * 1000)
+        if core:
+            self.write("core.python.7.zst", self.random.randbytes(core))
+        self.commit()
+
+    def write(self, name, data):
+        file = self.path / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(data)
+        self.files[name] = data
+
+    def commit(self):
+        """Writes the manifest, as the recorder does: whole, or the old one stays."""
+        files = [
+            {"name": name, "sizeBytes": len(data), "sha256": digest(data)}
+            for name, data in self.files.items()
+            if name != "MANIFEST.json"
+        ]
+        text = json.dumps({"kind": "Manifest", "files": files}).encode()
+        new = self.path / ".MANIFEST.new"
+        new.write_bytes(text)
+        new.rename(self.path / "MANIFEST.json")
+        self.files["MANIFEST.json"] = text
+
+
+class Outcome:
+    """What a run of afterglow-ship gave."""
+
+    def __init__(self, code, stdout, stderr):
+        self.code = code
+        self.stderr = stderr
+        self.lines = [json.loads(line) for line in stdout.splitlines() if line]
+        self.result = self.lines[-1] if self.lines else {}
+
+    def __repr__(self):
+        return f"exit {self.code}: {self.result} {self.stderr[-500:]}"
+
+
+def command(store, bundle, *args):
+    return [str(SHIP), *store.args, *args, str(bundle.path)]
+
+
+def ship(store, bundle, *args, env=None, timeout=120, prefix=()):
+    done = subprocess.run(
+        [*prefix, *command(store, bundle, *args)],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        env={**os.environ, **(env or {})},
+        check=False,
+    )
+    return Outcome(done.returncode, done.stdout, done.stderr)
+
+
+def shipped(store, bundle, *args, **kwargs):
+    outcome = ship(store, bundle, *args, **kwargs)
+    assert outcome.code == 0, outcome
+    assert outcome.result["result"] == "shipped"
+    return outcome
+
+
+def failed(store, bundle, *args, **kwargs):
+    outcome = ship(store, bundle, *args, **kwargs)
+    assert outcome.result["result"] == "failed", outcome
+    assert outcome.code == (1 if outcome.result["retry"] else 3), outcome
+    return outcome
+
+
+def write_credentials(path, **values):
+    """A directory of credentials as a mounted Secret has them."""
+    path.mkdir(parents=True, exist_ok=True)
+    for name, value in values.items():
+        file = path / name.replace("_", "-")
+        file.write_text(value + "\n")
+        file.chmod(0o400)
+    return path
+
+
+def read_env(directory):
+    lines = (directory / "env").read_text().split()
+    return dict(line.split("=", 1) for line in lines)
+
+
+class DirectoryStore:
+    """A directory; under is a path that no other test uses."""
+
+    kind = "directory"
+
+    def __init__(self, root, under):
+        self.root = root
+        self.under = under
+        self.args = ["--store", f"file://{root}", "--as", under]
+
+    def read(self, _bundle):
+        """Name to content of what is visible of the bundle."""
+        top = self.root / self.under
+        return {
+            str(file.relative_to(top)): file.read_bytes()
+            for file in top.rglob("*")
+            if file.is_file() and not file.name.startswith(".")
+        }
+
+    def clear(self):
+        """Takes the bundle away again; what else is hidden there is a leftover of a writer that died."""
+        top = self.root / self.under
+        assert not list(top.rglob(".*"))
+        shutil.rmtree(top)
+
+
+class S3Store:
+    """A prefix of the bucket. What the server has it keeps as files, which are read here."""
+
+    kind = "s3"
+
+    def __init__(self, directory, credentials, under, endpoint=None):
+        env = read_env(directory)
+        self.data = directory / "data" / env["S3_BUCKET"]
+        self.under = under
+        self.endpoint = endpoint or env["S3_ENDPOINT"]
+        self.args = ["--store", f"s3://{env['S3_BUCKET']}/pre fix", "--s3-endpoint", self.endpoint]
+        self.args += ["--s3-region", env["S3_REGION"], "--credentials", str(credentials), "--as", under]
+        self.args += ["--s3-part-size", "5Mi"]
+
+    def read(self, _bundle):
+        top = self.data / "pre fix" / self.under
+        return {str(f.relative_to(top)): f.read_bytes() for f in top.rglob("*") if f.is_file()}
+
+    def clear(self):
+        shutil.rmtree(self.data / "pre fix" / self.under)
+
+    def uploads(self):
+        """Multipart uploads of the core that were begun and neither completed nor aborted."""
+        key = f"pre fix/{self.under}/core.python.7.zst"
+        hidden = self.data / ".sgwtmp" / "multipart" / digest(key.encode())
+        return [path for path in hidden.iterdir() if path.is_dir()] if hidden.exists() else []
+
+
+class HdfsStore:
+    """A directory of HDFS."""
+
+    kind = "hdfs"
+
+    def __init__(self, directory, under, address=None, scheme="webhdfs"):
+        env = read_env(directory)
+        self.web = f"http://{env['WEBHDFS']}/webhdfs/v1"
+        self.user = env["HDFS_USER"]
+        self.superuser = env["HDFS_SUPERUSER"]
+        self.under = under
+        self.args = ["--store", f"{scheme}://{address or env['WEBHDFS']}/failures/pre%20fix"]
+        self.args += ["--webhdfs-user", self.user, "--as", under]
+
+    def call(self, method, path, op, user=None):
+        url = f"{self.web}{urllib.request.quote(path)}?op={op}&user.name={user or self.superuser}"
+        with urllib.request.urlopen(urllib.request.Request(url, method=method), timeout=60) as answer:
+            return answer.read()
+
+    def walk(self, path):
+        for status in json.loads(self.call("GET", path, "LISTSTATUS"))["FileStatuses"]["FileStatus"]:
+            child = f"{path}/{status['pathSuffix']}"
+            if status["type"] == "DIRECTORY":
+                yield from self.walk(child)
+            else:
+                yield child
+
+    def clear(self):
+        top = f"/failures/pre fix/{self.under}"
+        assert not [name for name in self.walk(top) if name.rsplit("/", 1)[1].startswith(".")]
+        self.call("DELETE", top, "DELETE&recursive=true")
+
+    def read(self, _bundle):
+        top = f"/failures/pre fix/{self.under}"
+        try:
+            names = list(self.walk(top))
+        except urllib.error.HTTPError as error:
+            assert error.code == 404
+            return {}
+        visible = [name for name in names if not name.rsplit("/", 1)[1].startswith(".")]
+        return {name[len(top) + 1 :]: self.call("GET", name, "OPEN") for name in visible}
+
+
+def check_whole(store, bundle):
+    """Everything is there and as it should be, and nothing else."""
+    there = store.read(bundle)
+    assert sorted(there) == sorted(bundle.files)
+    for name, data in bundle.files.items():
+        assert digest(there[name]) == digest(data), name
+
+
+def check_no_halves(store, bundle):
+    """What is visible is whole, whatever happened; with the manifest all of it is there."""
+    there = store.read(bundle)
+    for name, data in there.items():
+        assert digest(data) == digest(bundle.files[name]), f"{name} is {len(data)} bytes of {len(bundle.files[name])}"
+    if "MANIFEST.json" in there:
+        assert sorted(there) == sorted(bundle.files)
+    return there

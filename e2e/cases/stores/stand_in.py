@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An HTTP server that says what it is told to: for answers that no real server of ours can be brought to give."""
+
+import collections
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+Request = collections.namedtuple("Request", "method path headers body time")
+
+
+class StandIn:
+    """answers: method to a list of (status, headers, body); the last one stays."""
+
+    def __init__(self):
+        self.answers = {"HEAD": [(404, {}, "")], "GET": [(404, {}, "")]}
+        self.requests = collections.defaultdict(list)
+        lock = threading.Lock()
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            """Each request in turn."""
+
+            protocol_version = "HTTP/1.1"
+
+            def handle_any(self):
+                body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+                with lock:
+                    outer.requests[self.command].append(
+                        Request(self.command, self.path, dict(self.headers), body, time.monotonic())
+                    )
+                    answers = outer.answers.get(self.command, [(405, {}, "")])
+                    status, headers, text = answers.pop(0) if len(answers) > 1 else answers[0]
+                data = text.encode()
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                if self.command != "HEAD":
+                    self.wfile.write(data)
+
+            do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = handle_any
+
+            def log_message(self, *args):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.address = "127.0.0.1:%d" % self.server.server_address[1]
+        self.url = f"http://{self.address}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()

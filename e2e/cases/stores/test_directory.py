@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A directory with everything that can be wrong with one."""
+
+import errno
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+from stores.shipping import MIB, ROOT, Bundle, DirectoryStore, check_no_halves, check_whole, command, failed, ship, shipped
+
+
+def hidden(root):
+    return [file for file in root.rglob(".*")]
+
+
+@pytest.fixture
+def tmpfs(tmp_path, place):
+    """A filesystem of 8 MiB as the store."""
+    root = tmp_path / "tmpfs"
+    root.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "afterglow-test", root], check=True)
+    yield DirectoryStore(root, place)
+    subprocess.run(["umount", root], check=True)
+
+
+def test_a_full_disk_keeps_the_reports_and_says_what_does_not_fit(tmpfs, tmp_path):
+    bundle = Bundle(tmp_path / "b", core=12 * MIB)
+    outcome = failed(tmpfs, bundle)
+    assert outcome.result["kind"] == "no-space" and outcome.result["retry"]
+    assert "core.python.7.zst" in outcome.result["error"] and "12.0 MiB" in outcome.result["error"]
+    there = check_no_halves(tmpfs, bundle)
+    assert {"report.txt", "report.json", "report.html"} <= set(there)
+    assert not hidden(tmpfs.root)
+    assert shutil.disk_usage(tmpfs.root).free > 7 * MIB  # nothing of the core was written
+
+
+def test_a_disk_that_fills_up_meanwhile_is_left_clean(tmpfs, tmp_path):
+    """statvfs says there is room, and then there is none."""
+    bundle = Bundle(tmp_path / "b", core=6 * MIB)
+    (tmpfs.root / "other").write_bytes(b"x" * (1 * MIB))
+    process = subprocess.Popen(command(tmpfs, bundle), stdout=subprocess.PIPE)
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and not list(tmpfs.root.rglob(".core*")):
+        time.sleep(0.001)
+    process.send_signal(signal.SIGSTOP)
+    with open(tmpfs.root / "other", "ab") as other, pytest.raises(OSError):
+        for _ in range(16):
+            other.write(b"x" * MIB)
+            other.flush()
+    process.send_signal(signal.SIGCONT)
+    process.communicate(timeout=60)
+    check_no_halves(tmpfs, bundle)
+    assert not hidden(tmpfs.root)
+    (tmpfs.root / "other").unlink()
+    shipped(tmpfs, bundle)
+    check_whole(tmpfs, bundle)
+
+
+
+def test_a_read_only_filesystem(tmpfs, bundle):
+    subprocess.run(["mount", "-o", "remount,ro", tmpfs.root], check=True)
+    outcome = failed(tmpfs, bundle)
+    assert (outcome.code, outcome.result["kind"]) == (3, "read-only")
+    subprocess.run(["mount", "-o", "remount,rw", tmpfs.root], check=True)
+    shipped(tmpfs, bundle)
+    check_whole(tmpfs, bundle)
+
+
+def test_a_store_that_is_not_mounted_is_not_made(directory_store, bundle):
+    directory_store.root.rmdir()
+    outcome = failed(directory_store, bundle)
+    assert outcome.result["kind"] == "store-missing" and outcome.result["retry"]
+    assert not directory_store.root.exists()
+
+
+def test_removed_under_us(directory_store, tmp_path):
+    bundle = Bundle(tmp_path / "b", core=200 * MIB)
+    process = subprocess.Popen(command(directory_store, bundle), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and not list(directory_store.root.rglob(".core*")):
+        time.sleep(0.001)
+    shutil.rmtree(directory_store.root)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 1, out
+    assert '"store-missing"' in out
+    directory_store.root.mkdir()
+    shipped(directory_store, bundle)
+    check_whole(directory_store, bundle)
+
+
+def test_a_directory_of_somebody_else(directory_store, bundle):
+    directory_store.root.chmod(0o755)
+    bundle.path.parent.chmod(0o755)
+    for parent in list(directory_store.root.parents)[:3]:
+        if parent.stat().st_uid == 0 and str(parent) != "/tmp":
+            parent.chmod(0o755)
+    prefix = ["setpriv", "--reuid=65532", "--regid=65532", "--clear-groups"]
+    outcome = failed(directory_store, bundle, prefix=prefix)
+    assert (outcome.code, outcome.result["kind"]) == (3, "permission")
+    directory_store.root.chmod(0o777)
+    shipped(directory_store, bundle, prefix=prefix)
+    check_whole(directory_store, bundle)
+
+
+@pytest.mark.parametrize("what", ["directory", "link", "fifo", "link above"])
+def test_what_is_not_ours_is_not_overwritten(directory_store, bundle, tmp_path, what):
+    top = directory_store.root / directory_store.under
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (victim / "file").write_text("mine")
+    if what == "link above":
+        top.parent.mkdir(parents=True)
+        top.symlink_to(victim)
+    else:
+        top.mkdir(parents=True)
+        if what == "directory":
+            (top / "report.txt").mkdir()
+        elif what == "link":
+            (top / "report.txt").symlink_to(victim / "file")
+        else:
+            os.mkfifo(top / "report.txt")
+    outcome = failed(directory_store, bundle)
+    assert (outcome.code, outcome.result["kind"]) == (3, "occupied")
+    assert (victim / "file").read_text() == "mine"
+    assert os.listdir(victim) == ["file"]
+
+
+def test_a_server_that_hangs_does_not_hang_the_caller(tmp_path, bundle):
+    """As an NFS server that never answers: a filesystem that is frozen blocks whoever writes, in the kernel."""
+    root = tmp_path / "frozen"
+    image = tmp_path / "image"
+    root.mkdir()
+    with open(image, "wb") as file:
+        file.truncate(64 * MIB)
+    subprocess.run(["mkfs.ext4", "-q", image], check=True)
+    subprocess.run(["mount", "-o", "loop", image, root], check=True)
+    try:
+        subprocess.run(["fsfreeze", "--freeze", root], check=True)
+        store = DirectoryStore(root, "pod/x")
+        started = time.monotonic()
+        process = subprocess.Popen([*command(store, bundle), "--deadline", "1"], stdout=subprocess.PIPE, text=True)
+        line = process.stdout.readline()
+        said = time.monotonic() - started
+        subprocess.run(["fsfreeze", "--unfreeze", root], check=True)
+        process.wait(timeout=30)
+    finally:
+        subprocess.run(["umount", root], check=True)
+    assert '"deadline"' in line and process.returncode == 1
+    assert said < 30
+
+
+# --- Faults of a kind that cannot be had otherwise ---
+
+
+@pytest.fixture(scope="session")
+def faults(tmp_path_factory):
+    library = tmp_path_factory.mktemp("faults") / "faults.so"
+    source = ROOT / "e2e/cases/stores/faults.c"
+    subprocess.run(["gcc", "-O1", "-Wall", "-shared", "-fPIC", "-D_GNU_SOURCE", "-o", library, source, "-ldl"], check=True)
+    return library
+
+
+def test_nobody_may_change_owners_or_modes(directory_store, bundle, faults):
+    """As an NFS server that squashes root."""
+    shipped(directory_store, bundle, env={"LD_PRELOAD": str(faults), "FAULT_OWNER": "1"})
+    check_whole(directory_store, bundle)
+
+
+# "memory": the copy of the manifest that is taken when the run begins.
+KINDS = {errno.ENOSPC: {"no-space", "memory"}, errno.EIO: {"io", "memory"}, errno.EDQUOT: {"no-space", "memory"}}
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EDQUOT])
+@pytest.mark.parametrize("stays", ["0", "1"])
+def test_each_write_in_turn_fails(directory_store, tmp_path, faults, code, stays):
+    """ENOSPC and EIO at every call that writes, once or from then on: no half file, no garbage; then it goes on."""
+    base = directory_store.under
+    at = directory_store.args.index("--as") + 1
+    failures = 0
+    for nth in range(1, 1000):
+        directory_store.under = directory_store.args[at] = f"{base}/{nth}"
+        bundle = Bundle(tmp_path / f"b{nth}", core=MIB)
+        mark = tmp_path / f"mark{nth}"
+        env = {"LD_PRELOAD": str(faults), "FAULT_NTH": str(nth), "FAULT_ERRNO": str(int(code)), "FAULT_STAYS": stays}
+        outcome = ship(directory_store, bundle, env={**env, "FAULT_MARK": str(mark)})
+        if not mark.exists():
+            assert outcome.code == 0
+            break
+        there = check_no_halves(directory_store, bundle)
+        assert not hidden(directory_store.root / directory_store.under)
+        if outcome.code == 0:
+            assert "MANIFEST.json" in there  # only the note could not be written
+        else:
+            failures += 1
+            assert outcome.code == 1 and outcome.result["kind"] in KINDS[code], outcome
+        shipped(directory_store, bundle)
+        check_whole(directory_store, bundle)
+        shutil.rmtree(bundle.path)
+        shutil.rmtree(directory_store.root / directory_store.under)
+    assert nth > 30 and failures > 20

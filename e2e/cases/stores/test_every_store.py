@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What holds for a directory, S3 and HDFS alike."""
+
+import os
+import random
+import signal
+import subprocess
+import time
+
+import pytest
+
+from stores.shipping import MIB, Bundle, Outcome, check_no_halves, check_whole, command, failed, ship, shipped
+
+SEED = int(os.environ.get("AFTERGLOW_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 30)
+
+
+def test_a_bundle_arrives_whole_and_says_where(store, large):
+    outcome = shipped(store, large)
+    check_whole(store, large)
+    assert outcome.result["url"].endswith(store.under)
+    files = list(dict.fromkeys(line["file"] for line in outcome.lines if "file" in line))
+    assert files[:3] == ["report.txt", "report.json", "report.html"]
+    assert files[-2:] == ["core.python.7.zst", "MANIFEST.json"]
+    last = {line["file"]: line for line in outcome.lines if "file" in line}
+    assert all(line["sent"] == line["total"] == len(large.files[name]) for name, line in last.items())
+
+
+def test_shipping_again_changes_nothing(store, bundle):
+    shipped(store, bundle)
+    (bundle.path / ".ship").unlink()
+    shipped(store, bundle)
+    shipped(store, bundle)
+    check_whole(store, bundle)
+
+
+def test_what_was_added_to_a_bundle_follows(store, bundle):
+    shipped(store, bundle)
+    bundle.write("core.python.7.zst", b"core" * 1000)
+    bundle.write("report.txt", b"with a backtrace\n")
+    bundle.commit()
+    outcome = shipped(store, bundle)
+    check_whole(store, bundle)
+    assert outcome.lines[-2]["file"] == "MANIFEST.json"
+
+
+def test_of_the_same_size_and_another_content_is_sent(store, bundle):
+    shipped(store, bundle)
+    bundle.write("report.txt", bundle.files["report.txt"].swapcase())
+    bundle.commit()
+    shipped(store, bundle)
+    check_whole(store, bundle)
+
+
+def test_a_bundle_without_a_manifest_is_refused(store, bundle):
+    (bundle.path / "MANIFEST.json").unlink()
+    assert failed(store, bundle).result["kind"] == "bundle"
+    assert store.read(bundle) == {}
+
+
+def test_a_file_that_is_not_what_the_manifest_says_keeps_the_bundle_incomplete(store, bundle):
+    (bundle.path / "logs/raylet.out").write_bytes(b"tiny")
+    assert failed(store, bundle).result["kind"] == "bundle-changed"
+    there = store.read(bundle)
+    assert "report.txt" in there and "MANIFEST.json" not in there
+    rotten = bytearray(bundle.files["logs/raylet.out"])
+    rotten[77] ^= 1
+    (bundle.path / "logs/raylet.out").write_bytes(rotten)
+    if store.kind != "hdfs":  # which cannot check a digest; what arrives there is what was read
+        assert failed(store, bundle).result["kind"] == "bundle-changed"
+        assert "logs/raylet.out" not in store.read(bundle)
+
+
+def test_two_at_once_are_one(store, large):
+    """Started together, whichever comes second says so, or finds everything there."""
+    first = subprocess.Popen(
+        command(store, large), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )  # fmt: skip
+    second = ship(store, large)
+    out, error = first.communicate(timeout=120)
+    first = Outcome(first.returncode, out, error)
+    assert 0 in (first.code, second.code)
+    for outcome in (first, second):
+        assert outcome.code == 0 or outcome.result["kind"] == "busy", outcome
+    check_whole(store, large)
+
+
+def test_a_read_only_bundle_is_shipped(store, bundle, tmp_path):
+    """No room for notes is no reason not to ship."""
+    subprocess.run(["mount", "--bind", bundle.path, bundle.path], check=True)
+    try:
+        subprocess.run(["mount", "-o", "remount,bind,ro", bundle.path], check=True)
+        shipped(store, bundle)
+        check_whole(store, bundle)
+    finally:
+        subprocess.run(["umount", bundle.path], check=True)
+    assert not (bundle.path / ".ship").exists()
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"store": 7}', "\x00\xff" * 1000, '{"store":"?","sent":{"report.txt":1}}'])
+def test_a_damaged_note_is_as_none(s3_store, bundle, damage):
+    (bundle.path / ".ship").write_text(damage, encoding="utf-8")
+    shipped(s3_store, bundle)
+    check_whole(s3_store, bundle)
+
+
+KILLS = {"directory": 70, "s3": 90, "hdfs": 40}
+
+
+def kill_after(store, bundle, seconds):
+    """Whether it was killed: it may have been quicker."""
+    with subprocess.Popen(command(store, bundle), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+        process.wait()
+    assert process.returncode in (0, -signal.SIGKILL)
+    return process.returncode != 0
+
+
+def test_killed_at_random_moments_it_comes_to_its_end(store, tmp_path):
+    """SIGKILL, again and again: nothing visible is ever half, and the next run goes on."""
+    rng = random.Random(SEED)
+    print(f"AFTERGLOW_SEED={SEED}")
+    base, at = store.under, store.args.index("--as") + 1
+    bundle = Bundle(tmp_path / "bundle", core=34 * MIB)
+    kills, rounds, usual = 0, 0, 10.0
+    while kills < KILLS[store.kind]:
+        rounds += 1
+        store.under = store.args[at] = f"{base}/{rounds}"
+        (bundle.path / ".ship").unlink(missing_ok=True)
+        if rounds > 1:
+            while kill_after(store, bundle, rng.uniform(0, usual)):
+                kills += 1
+                check_no_halves(store, bundle)
+        started = time.monotonic()
+        shipped(store, bundle)
+        usual = min(usual, time.monotonic() - started) if rounds == 1 else usual
+        check_whole(store, bundle)
+        if store.kind == "s3":
+            assert not store.uploads()
+        store.clear()
+    assert rounds > 5

@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+"""S3, on a real server, and with a stand-in only for what the real one cannot be brought to say."""
+
+import os
+import random
+import signal
+import subprocess
+import time
+
+import pytest
+
+from stores.conftest import Server
+from stores.proxy import Proxy
+from stores.shipping import MIB, Bundle, S3Store, check_whole, command, failed, read_env, ship, shipped, write_credentials
+from stores.stand_in import StandIn
+
+SEED = int(os.environ.get("AFTERGLOW_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 30)
+FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
+
+
+def through(store, proxy):
+    """The same store with a proxy before it."""
+    at = store.args.index("--s3-endpoint") + 1
+    store.args[at] = f"http://{proxy.address}"
+    return store
+
+
+def target(server):
+    host, port = read_env(server.directory)["S3_ENDPOINT"].split("://")[1].rsplit(":", 1)
+    return host, int(port)
+
+
+def head(store, name):
+    """The headers that a browser would get, by curl with its own signature."""
+    env = read_env(store.data.parents[1])
+    done = subprocess.run(
+        ["curl", "-sS", "--head", "--aws-sigv4", f"aws:amz:{env['S3_REGION']}:s3", "--user",
+         f"{env['S3_ACCESS_KEY_ID']}:{env['S3_SECRET_ACCESS_KEY']}", "-H", "x-amz-content-sha256: UNSIGNED-PAYLOAD",
+         f"{env['S3_ENDPOINT']}/{env['S3_BUCKET']}/pre%20fix/{store.under}/{name}"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    lines = [line.split(": ", 1) for line in done.stdout.splitlines() if ": " in line]
+    return {name.lower(): value.strip() for name, value in lines}
+
+
+def test_a_browser_shows_the_report(s3_store, large):
+    shipped(s3_store, large)
+    assert head(s3_store, "report.html")["content-type"] == "text/html; charset=utf-8"
+    assert head(s3_store, "report.txt")["content-type"] == "text/plain; charset=utf-8"
+    assert head(s3_store, "report.json")["content-type"] == "application/json"
+    assert head(s3_store, "core.python.7.zst")["content-type"] == "application/zstd"
+
+
+def test_the_bucket_in_the_host(s3_store, large):
+    at = s3_store.args.index("--s3-endpoint") + 1
+    s3_store.args[at] = s3_store.endpoint.replace("127.0.0.1", "localhost")
+    shipped(s3_store, large)
+    check_whole(s3_store, large)
+
+
+def test_killed_in_the_middle_it_sends_no_part_twice(s3_server, s3_store, large):
+    """Killed when three parts are there: the next run sends the rest and not those."""
+    proxy = Proxy(target(s3_server))
+    through(s3_store, proxy)
+    process = subprocess.Popen(
+        [*command(s3_store, large), "--limit-rate", "8Mi"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and len(parts(s3_store)) < 3:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    there = len(parts(s3_store))
+    assert there >= 3
+    before = proxy.sent
+    shipped(s3_store, large)
+    check_whole(s3_store, large)
+    assert proxy.sent - before < 48 * MIB - there * 5 * MIB + MIB
+    assert not s3_store.uploads()
+    proxy.close()
+
+
+def parts(store):
+    """Files of parts of at least 5 MiB that the server has, other than those being written."""
+    return [part for upload in store.uploads() for part in upload.iterdir() if part.name.isdigit() and part.stat().st_size]
+
+
+def test_an_upload_that_nobody_remembers_is_aborted(s3_store, large):
+    process = subprocess.Popen(
+        [*command(s3_store, large), "--limit-rate", "8Mi"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    while len(s3_store.uploads()) < 1:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    (large.path / ".ship").unlink()
+    shipped(s3_store, large)
+    check_whole(s3_store, large)
+    assert not s3_store.uploads()
+
+
+def test_an_upload_that_the_server_forgot_begins_again(s3_store, large):
+    process = subprocess.Popen(
+        [*command(s3_store, large), "--limit-rate", "8Mi"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    while len(parts(s3_store)) < 1:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    for upload in s3_store.uploads():
+        subprocess.run(["rm", "-r", upload], check=True)
+    shipped(s3_store, large)
+    check_whole(s3_store, large)
+
+
+def test_connections_cut_at_random_bytes(s3_server, s3_store, large):
+    """Every run either ships or says that the network is to blame; in the end all is there."""
+    rng = random.Random(SEED)
+    print(f"AFTERGLOW_SEED={SEED}")
+    proxy = Proxy(target(s3_server), cut=lambda: rng.randrange(1, 9 * MIB))
+    through(s3_store, proxy)
+    for _ in range(40):
+        outcome = ship(s3_store, large, "--stall", "5")
+        if outcome.code == 0:
+            break
+        assert outcome.result["kind"] in ("network", "server") and outcome.result["retry"], outcome
+    assert outcome.code == 0
+    assert proxy.cuts >= 5
+    check_whole(s3_store, large)
+    proxy.close()
+
+
+def test_down_and_back(credentials, tmp_path, large):
+    server = Server("s3.sh", tmp_path / "server").start()
+    store = S3Store(server.directory, credentials, "pod/x")
+    server.stop()
+    outcome = failed(store, large, "--deadline", "3")
+    assert outcome.result["kind"] in ("network", "deadline") and outcome.result["retry"]
+    process = subprocess.Popen(command(store, large), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    server.start()
+    process.communicate(timeout=120)
+    server.stop()
+    assert process.returncode == 0
+    check_whole(store, large)
+
+
+def test_a_server_that_takes_everything_and_never_answers(s3_server, s3_store, bundle):
+    proxy = Proxy(target(s3_server))
+    proxy.hang = True
+    through(s3_store, proxy)
+    outcome = failed(s3_store, bundle, "--stall", "1", "--deadline", "4")
+    assert outcome.result["kind"] in ("network", "deadline") and outcome.result["retry"]
+    proxy.close()
+
+
+@pytest.mark.parametrize(
+    "change, kind, words",
+    [
+        ({"access_key_id": "AKNOBODY"}, "credentials", "does not know the access key id"),
+        ({"secret_access_key": "not/it"}, "credentials", "secret access key does not belong to the access key id"),
+        ({"access_key_id": ""}, "credentials", "access-key-id is empty"),
+        ({"session_token": "made-up"}, "credentials", "session token is not one of these keys"),
+    ],
+)
+def test_wrong_credentials(s3_server, credentials, place, bundle, tmp_path, change, kind, words):
+    values = {file.name.replace("-", "_"): file.read_text().strip() for file in credentials.iterdir()}
+    wrong = write_credentials(tmp_path / "wrong", **{**values, **change})
+    store = S3Store(s3_server.directory, wrong, place)
+    outcome = failed(store, bundle)
+    assert (outcome.code, outcome.result["kind"]) == (3, kind)
+    assert words in outcome.result["error"]
+    secret = values["secret_access_key"]
+    assert secret not in outcome.stderr and secret not in str(outcome.lines) and "not/it" not in outcome.stderr
+    # Put right, the same bundle goes.
+    shipped(S3Store(s3_server.directory, credentials, place), bundle)
+
+
+def test_no_credentials_at_all(s3_store, bundle, tmp_path):
+    at = s3_store.args.index("--credentials") + 1
+    s3_store.args[at] = str(tmp_path / "nowhere")
+    outcome = failed(s3_store, bundle)
+    assert outcome.code == 3 and "access-key-id and secret-access-key" in outcome.result["error"]
+
+
+def test_no_bucket(s3_store, bundle):
+    s3_store.args[1] = "s3://no-such-bucket/x"
+    outcome = failed(s3_store, bundle)
+    assert (outcome.code, outcome.result["kind"]) == (3, "bucket-missing")
+    assert "no-such-bucket" in outcome.result["error"]
+
+
+def test_the_wrong_region_is_named(s3_store, bundle):
+    s3_store.args += ["--s3-region", "us-west-9"]
+    outcome = failed(s3_store, bundle)
+    assert outcome.code == 3 and "eu-test-1" in outcome.result["error"]
+
+
+@pytest.mark.parametrize("offset, words", [("-3600", "1 h 0 min behind"), ("+3600", "1 h 0 min ahead of")])
+def test_a_clock_that_is_an_hour_off(s3_store, bundle, offset, words):
+    env = {"LD_PRELOAD": FAKETIME, "FAKETIME": offset, "DONT_FAKE_MONOTONIC": "1"}
+    outcome = failed(s3_store, bundle, env=env)
+    assert outcome.result["kind"] == "clock" and outcome.result["retry"]
+    assert words in outcome.result["error"]
+    shipped(s3_store, bundle)
+    check_whole(s3_store, bundle)
+
+
+# --- What a real server of ours does not say ---
+
+
+@pytest.fixture
+def stand_in():
+    server = StandIn()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def stood_in(stand_in, credentials, s3_server, place):
+    return S3Store(s3_server.directory, credentials, place, endpoint=stand_in.url)
+
+
+def error(code, message="x", more=""):
+    return f'<?xml version="1.0"?><Error><Code>{code}</Code><Message>{message}</Message>{more}</Error>'
+
+
+SAYS = [
+    (400, error("ExpiredToken"), {}, "credentials-expired", True, "has expired"),
+    (403, error("AccessDenied"), {}, "permission", False, "may not"),
+    (404, error("NoSuchBucket"), {}, "bucket-missing", False, "does not exist"),
+    (301, error("PermanentRedirect"), {"x-amz-bucket-region": "ap-x-1"}, "redirect", False, "ap-x-1"),
+    (307, "", {"Location": "http://127.0.0.1:1/steal"}, "redirect", False, "not followed"),
+    (507, error("XMinioStorageFull"), {}, "no-space", True, "full"),
+    (403, error("QuotaExceeded"), {}, "no-space", True, "quota"),
+    (400, "<html>It works!</html>", {}, "protocol", False, "is it an S3 server?"),
+    (400, "\x00" * 100, {}, "protocol", False, "is it an S3 server?"),
+    (400, '<!DOCTYPE x [<!ENTITY a "b">]><Error><Code>&a;</Code></Error>', {}, "protocol", False, "is it an S3"),
+    (400, "<a>" * 100000, {}, "protocol", False, "is it an S3 server?"),
+]
+
+
+@pytest.mark.parametrize("status, body, headers, kind, retry, words", SAYS, ids=range(len(SAYS)))
+def test_answers_in_words(stand_in, stood_in, bundle, status, body, headers, kind, retry, words):
+    stand_in.answers["PUT"] = [(status, headers, body)]
+    outcome = failed(stood_in, bundle)
+    assert (outcome.result["kind"], outcome.result["retry"]) == (kind, retry), outcome
+    assert words in outcome.result["error"]
+    assert len(stand_in.requests["PUT"]) == 1  # none of these is tried again at once
+
+
+def test_a_pause_that_the_store_asks_for_is_made(stand_in, stood_in, bundle):
+    slow = (503, {"Retry-After": "2"}, error("SlowDown"))
+    stand_in.answers["PUT"] = [slow, (200, {"ETag": '"x"'}, "")]
+    shipped(stood_in, bundle)
+    first, second = stand_in.requests["PUT"][:2]
+    assert first.path == second.path and second.time - first.time >= 2
+
+
+def test_a_long_pause_is_left_to_the_caller(stand_in, stood_in, bundle):
+    stand_in.answers["PUT"] = [(503, {"Retry-After": "900"}, error("SlowDown"))]
+    outcome = failed(stood_in, bundle)
+    assert outcome.result["retryAfterSeconds"] == 900 and outcome.result["retry"]
+    assert len(stand_in.requests["PUT"]) == 1
+
+
+def test_an_answer_of_200_may_hold_an_error(stand_in, stood_in, large):
+    """CompleteMultipartUpload begins its answer before it knows."""
+    created = "<InitiateMultipartUploadResult><UploadId>u1</UploadId></InitiateMultipartUploadResult>"
+    stand_in.answers["PUT"] = [(200, {"ETag": '"x"'}, "")]
+    stand_in.answers["POST"] = [(200, {}, created), (200, {}, error("AccessDenied"))]
+    outcome = failed(stood_in, large)
+    assert outcome.result["kind"] == "permission"
+
+
+def test_who_may_only_write_ships_and_does_not_send_twice(stand_in, stood_in, bundle):
+    """Without s3:GetObject a HEAD is refused: then the notes in the bundle decide."""
+    stand_in.answers["HEAD"] = [(403, {}, "")]
+    stand_in.answers["PUT"] = [(200, {"ETag": '"x"'}, "")]
+    shipped(stood_in, bundle)
+    assert len(stand_in.requests["PUT"]) == len(bundle.files)
+    shipped(stood_in, bundle)
+    assert len(stand_in.requests["PUT"]) == len(bundle.files)

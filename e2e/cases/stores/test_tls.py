@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TLS: the store's certificate is verified, always."""
+
+import os
+import subprocess
+
+import pytest
+
+from stores.conftest import Server
+from stores.shipping import HdfsStore, S3Store, check_whole, failed, read_env, shipped, write_credentials
+
+
+def authority(directory, name):
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={name}",
+         "-keyout", directory / f"{name}.key", "-out", directory / f"{name}.crt"],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    return directory / f"{name}.crt"
+
+
+@pytest.fixture(scope="module", name="tls")
+def certificates(tmp_path_factory):
+    """ours.crt signed server.crt for 127.0.0.1; other.crt did not."""
+    directory = tmp_path_factory.mktemp("tls")
+    authority(directory, "ours")
+    authority(directory, "other")
+    (directory / "extensions").write_text("subjectAltName=IP:127.0.0.1\n")
+    subprocess.run(
+        ["openssl", "req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=store", "-keyout", directory / "server.key",
+         "-out", directory / "server.csr"],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    subprocess.run(
+        ["openssl", "x509", "-req", "-in", directory / "server.csr", "-CA", directory / "ours.crt", "-CAkey",
+         directory / "ours.key", "-days", "2", "-extfile", directory / "extensions", "-out", directory / "server.crt"],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    return directory
+
+
+@pytest.fixture(scope="module", name="secure_s3")
+def s3_with_tls(tls, tmp_path_factory):
+    env = {**os.environ, "S3_CERT": str(tls / "server.crt"), "S3_KEY": str(tls / "server.key")}
+    server = Server("s3.sh", tmp_path_factory.mktemp("s3tls"), env=env).start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="module", name="secure_hdfs")
+def hdfs_with_tls(tls, tmp_path_factory):
+    env = {**os.environ, "HDFS_CERT": str(tls / "server.crt"), "HDFS_KEY": str(tls / "server.key")}
+    server = Server("hdfs.sh", tmp_path_factory.mktemp("hdfstls"), env=env).start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(name="secure_store", params=["s3", "hdfs"])
+def a_store_with_tls(request, credentials, place):
+    server = request.getfixturevalue(f"secure_{request.param}")
+    if request.param == "s3":
+        return S3Store(server.directory, credentials, place)
+    return HdfsStore(server.directory, place, address=read_env(server.directory)["WEBHDFSS"], scheme="webhdfss")
+
+
+def test_our_own_authority(secure_store, tls, large):
+    shipped(secure_store, large, "--ca", str(tls / "ours.crt"))
+    check_whole(secure_store, large)
+
+
+def test_an_authority_among_the_credentials(secure_store, tls, bundle, tmp_path, credentials):
+    values = {file.name.replace("-", "_"): file.read_text().strip() for file in credentials.iterdir()}
+    both = write_credentials(tmp_path / "credentials", **values)
+    (both / "ca.crt").write_bytes((tls / "ours.crt").read_bytes())
+    shipped(secure_store, bundle, "--credentials", str(both))
+    check_whole(secure_store, bundle)
+
+
+@pytest.mark.parametrize("ca", [None, "other.crt", "server.key", "nowhere"])
+def test_anybody_else_is_not_believed(secure_store, tls, bundle, ca):
+    outcome = failed(secure_store, bundle, *(["--ca", str(tls / ca)] if ca else []))
+    assert (outcome.code, outcome.result["kind"]) == (3, "tls"), outcome
+    assert secure_store.read(bundle) == {}
