@@ -35,7 +35,7 @@
 	"\\\"evidence\\\":[{\\\"source\\\":\\\"s\\\",\\\"text\\\":\\\"t\\\"}],\\\"missing\\\":[]}\\n\""
 
 static struct policy policy;
-static cJSON *cluster, *pods[6], *dead_pod, *failure, *events;
+static cJSON *cluster, *everything, *pods[6], *dead_pod, *failure, *events;
 
 /* What is made when nothing fails. Kept from the first look, which is the setup's. */
 static struct strbuf expected[16];
@@ -92,12 +92,13 @@ static cJSON *plan_to_json(const struct plan *plan)
 	return json;
 }
 
-static void plan_with(size_t n_pods, bool claim)
+static void plan_for(const cJSON *of, size_t n_pods, bool claim)
 {
 	const bool pending[ARRAY_SIZE(pods)] = { [3] = true };
 	const struct plan_input in = {
-		.cluster = cluster, .pods = (const cJSON *const *)pods, .n_pods = n_pods, .store_claim_exists = claim,
+		.cluster = of, .pods = (const cJSON *const *)pods, .n_pods = n_pods, .store_claim_exists = claim,
 		.policy = &policy, .launcher = "\x7f" "ELF", .launcher_len = 4, .now_ns = NOW, .evidence_pending = pending,
+		.token = "token", .failure_reason = "FailedCreateWorkerPod", .failure_message = "refused",
 	};
 	struct plan plan = { 0 };
 	struct err err = { 0 };
@@ -107,6 +108,7 @@ static void plan_with(size_t n_pods, bool claim)
 	until_failure = NEVER;
 	if (r == 0)
 		made = plan_to_json(&plan);
+	assert_true(r < 0 || plan.n_ops > 3); /* not refused */
 	check(r, &err, made);
 	plan_release(&plan);
 }
@@ -114,13 +116,19 @@ static void plan_with(size_t n_pods, bool claim)
 static void plan_new_cluster(void)
 {
 	at = 0;
-	plan_with(0, true);
+	plan_for(cluster, 0, true);
+}
+
+static void plan_everything(void)
+{
+	at = 0;
+	plan_for(everything, ARRAY_SIZE(pods), false);
 }
 
 static void plan_with_pods(void)
 {
 	at = 0;
-	plan_with(ARRAY_SIZE(pods), false);
+	plan_for(cluster, ARRAY_SIZE(pods), false);
 }
 
 static void build_pod(void)
@@ -228,6 +236,12 @@ static void a_plan_for_dead_and_living_pods_is_whole_or_an_error(void **state)
 	for_every_allocation_the_same(plan_with_pods);
 }
 
+static void a_plan_for_all_that_a_cluster_may_ask_for_is_whole_or_an_error(void **state)
+{
+	(void)state;
+	for_every_allocation_the_same(plan_everything);
+}
+
 static void a_pod_is_whole_or_an_error(void **state)
 {
 	(void)state;
@@ -277,6 +291,22 @@ static cJSON *pod(const char *name, const char *group, const char *type, const c
 	return json_of(strbuf_str(&text));
 }
 
+static cJSON *everything_of(const cJSON *plain)
+{
+	cJSON *copy = cJSON_Duplicate(plain, true), *spec = json_get(copy, "spec"), *head = json_get(spec, "headGroupSpec");
+
+	json_set_str(spec, "rayVersion", "2.55.0");
+	json_set(spec, "enableInTreeAutoscaling", cJSON_CreateTrue());
+	json_set(spec, "autoscalerOptions", json_of("{version: v2, env: [{name: a, value: b}]}"));
+	json_set(spec, "authOptions", json_of("{mode: token}"));
+	json_set(spec, "gcsFaultToleranceOptions", json_of("{backend: rocksdb, storage: {subPath: a}}"));
+	json_set(spec, "upgradeStrategy", json_of("{type: Recreate}"));
+	json_set(head, "enableIngress", cJSON_CreateTrue());
+	json_set(head, "ingressOptions", json_of("{host: a.example.com, tls: [{secretName: t}]}"));
+	json_set_int(cJSON_GetArrayItem(json_get(spec, "workerGroupSpecs"), 0), "numOfHosts", 2);
+	return copy;
+}
+
 static int setup(void **state)
 {
 	struct err err = { 0 };
@@ -284,6 +314,7 @@ static int setup(void **state)
 
 	(void)state;
 	cluster = fixture("cluster.yaml");
+	everything = everything_of(cluster);
 	assert_int_equal(policy_load(TESTDATA "policy.yaml", &policy, &err), 0);
 	pods[n++] = pod("head", "headgroup", "head", "{phase: Running, podIP: 10.0.0.1, containerStatuses: [{name: ray, ready: true, "
 			"state: {running: {}}}]}");
@@ -313,6 +344,7 @@ static int teardown(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(pods); i++)
 		cJSON_Delete(pods[i]);
 	cJSON_Delete(cluster);
+	cJSON_Delete(everything);
 	cJSON_Delete(dead_pod);
 	cJSON_Delete(failure);
 	cJSON_Delete(events);
@@ -325,6 +357,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_plan_for_a_new_cluster_is_whole_or_an_error),
 		cmocka_unit_test(a_plan_for_dead_and_living_pods_is_whole_or_an_error),
+		cmocka_unit_test(a_plan_for_all_that_a_cluster_may_ask_for_is_whole_or_an_error),
 		cmocka_unit_test(a_pod_is_whole_or_an_error),
 		cmocka_unit_test(a_policy_is_whole_or_an_error),
 		cmocka_unit_test(failures_are_whole_or_an_error),
