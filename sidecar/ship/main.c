@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 #include "lib/units.h"
@@ -58,6 +59,8 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	signal(SIGPIPE, SIG_IGN);
+	/* Credentials are in our memory: no core of ours, and no other process of the user looks inside. */
+	prctl(PR_SET_DUMPABLE, 0);
 	start_watch(&options);
 	if (deliver(&options, options.deadline_s ? now_boottime_ns() + options.deadline_s * NS_PER_SEC : 0, url, &fault) == 0) {
 		progress_shipped(url);

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A service account's token for keys of an hour. Stand-ins for STS and S3: no server of ours gives session tokens to
+an issuer on loopback; signatures are checked against the real one in test_s3.py."""
+
+import urllib.parse
+
+import pytest
+
+from stores.shipping import failed, shipped, write_credentials
+from stores.stand_in import StandIn
+
+ROLE = "arn:aws:iam::123456789012:role/afterglow"
+TOKEN = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.c2ln+/"
+KEYS = """<AssumeRoleWithWebIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/">
+<AssumeRoleWithWebIdentityResult><Credentials><AccessKeyId>ASIATEMPORARY</AccessKeyId>
+<SecretAccessKey>temporary/secret</SecretAccessKey><SessionToken>temporary+token==</SessionToken>
+<Expiration>2026-11-21T15:00:00Z</Expiration></Credentials></AssumeRoleWithWebIdentityResult>
+</AssumeRoleWithWebIdentityResponse>"""
+
+
+def sts_error(code):
+    return f"<ErrorResponse><Error><Type>Sender</Type><Code>{code}</Code><Message>m</Message></Error></ErrorResponse>"
+
+
+@pytest.fixture
+def servers():
+    """STS and S3."""
+    both = StandIn(), StandIn()
+    both[0].answers["POST"] = [(200, {}, KEYS)]
+    both[1].answers["PUT"] = [(200, {"ETag": '"x"'}, "")]
+    yield both
+    for server in both:
+        server.close()
+
+
+@pytest.fixture
+def store(servers, tmp_path):
+    sts, s3 = servers
+    credentials = write_credentials(tmp_path / "credentials", role_arn=ROLE, web_identity_token=TOKEN)
+    args = ["--store", "s3://bucket/x", "--s3-endpoint", s3.url, "--s3-sts-endpoint", sts.url, "--credentials", str(credentials)]
+    return type("Store", (), {"args": args})
+
+
+def test_keys_are_fetched_once_and_every_request_carries_the_token(store, servers, bundle):
+    sts, s3 = servers
+    outcome = shipped(store, bundle)
+    (asked,) = sts.requests["POST"]
+    form = dict(urllib.parse.parse_qsl(asked.body.decode(), strict_parsing=True))
+    assert form["Action"] == "AssumeRoleWithWebIdentity"
+    assert (form["RoleArn"], form["WebIdentityToken"]) == (ROLE, TOKEN)
+    assert "Authorization" not in asked.headers
+    requests = s3.requests["PUT"] + s3.requests["HEAD"]
+    assert len(requests) == 2 * len(bundle.files)
+    for request in requests:
+        signature = request.headers["Authorization"]
+        assert "Credential=ASIATEMPORARY/" in signature and "x-amz-security-token" in signature
+        assert request.headers["x-amz-security-token"] == "temporary+token=="
+    said = outcome.stderr + str(outcome.lines)
+    assert not any(secret in said for secret in (TOKEN, "temporary"))
+
+
+@pytest.mark.parametrize(
+    "status, body, kind, retry",
+    [
+        (400, sts_error("ExpiredTokenException"), "credentials-expired", True),
+        (400, sts_error("InvalidIdentityToken"), "credentials", False),
+        (403, sts_error("AccessDenied"), "permission", False),
+        (200, "<html>", "protocol", False),
+        (200, KEYS.replace("SecretAccessKey", "Other"), "protocol", False),
+        (302, "", "redirect", False),
+    ],
+    ids=range(6),
+)
+def test_what_sts_says_is_told(store, servers, bundle, status, body, kind, retry):
+    sts, s3 = servers
+    sts.answers["POST"] = [(status, {"Location": s3.url} if status == 302 else {}, body)]
+    outcome = failed(store, bundle)
+    assert (outcome.result["kind"], outcome.result["retry"]) == (kind, retry), outcome
+    assert "web identity" in outcome.result["error"]
+    assert not s3.requests
+    assert TOKEN not in outcome.stderr + str(outcome.lines)
