@@ -26,10 +26,15 @@ static bool is_text(const char *file)
 	return ends(file, ".log") || ends(file, ".txt") || ends(file, ".out") || ends(file, ".err");
 }
 
+static bool is_backtrace(const char *file)
+{
+	return strcmp(file, "backtrace.txt") == 0;
+}
+
 /* What explains a death is read before what surrounds it; what a Ray worker's own runtime logs says little. */
 static int rank_of(const char *file)
 {
-	if (strcmp(file, "backtrace.txt") == 0 || strcmp(file, "kernel.log") == 0)
+	if (is_backtrace(file) || strcmp(file, "kernel.log") == 0)
 		return 0;
 	return strstr(file, "python-core-worker") ? 2 : 1;
 }
@@ -38,18 +43,21 @@ static void take_text(const struct bundle *b, const char *file, void *arg)
 {
 	struct texts *t = arg;
 	struct strbuf *content;
+	bool from_start;
 
 	if (t->n == PAGE_TEXTS_MAX || !is_text(file) || rank_of(file) != t->rank)
 		return;
 	content = &t->contents[t->n];
 	/* One more than is shown: so that the page says that there is more. */
 	strbuf_init(content, PAGE_TEXT_SHOWN + 1);
-	if (bundle_read_tail(b, file, content, NULL) < 0 || content->len == 0) {
+	from_start = is_backtrace(file);
+	if ((from_start ? bundle_read_head : bundle_read_tail)(b, file, content, NULL) < 0 || content->len == 0) {
 		strbuf_release(content);
 		return;
 	}
 	snprintf(t->texts[t->n].title, sizeof(t->texts[t->n].title), "%s", file);
 	t->texts[t->n].open = t->rank == 0;
+	t->texts[t->n].from_start = from_start;
 	t->texts[t->n].text = strbuf_str(content);
 	t->texts[t->n].len = content->len;
 	t->n++;

@@ -274,14 +274,19 @@ static void add_evidence(const struct verdict *v, struct strbuf *out)
 
 /* Texts */
 
-/* The last lines of at most PAGE_TEXT_SHOWN bytes. */
-static const char *tail_of(const struct page_text *t, size_t *ret_len)
+/* The first or the last lines, at most PAGE_TEXT_SHOWN bytes. */
+static const char *part_of(const struct page_text *t, size_t *ret_len)
 {
 	const char *from = t->text, *newline;
 
 	*ret_len = t->len;
 	if (t->len <= PAGE_TEXT_SHOWN)
 		return from;
+	if (t->from_start) {
+		newline = memrchr(from, '\n', PAGE_TEXT_SHOWN);
+		*ret_len = newline ? (size_t)(newline + 1 - from) : PAGE_TEXT_SHOWN;
+		return from;
+	}
 	from += t->len - PAGE_TEXT_SHOWN;
 	newline = memchr(from, '\n', PAGE_TEXT_SHOWN);
 	if (newline && newline + 1 < t->text + t->len)
@@ -294,13 +299,14 @@ static void add_text(const struct page_text *t, struct strbuf *out)
 {
 	_cleanup_strbuf_ struct strbuf section = STRBUF_INIT(PAGE_TEXT_SHOWN * 6 + 4096);
 	size_t len;
-	const char *from = tail_of(t, &len);
+	const char *from = part_of(t, &len);
 
 	strbuf_addf(&section, "<details class=\"card long\"%s><summary>", t->open ? " open" : "");
 	html_adds(&section, t->title);
 	strbuf_adds(&section, "</summary>\n");
 	if (len < t->len)
-		strbuf_adds(&section, "<p class=\"note\">The end of it; the bundle holds the rest.</p>");
+		strbuf_addf(&section, "<p class=\"note\">The %s of it; the bundle holds the rest.</p>",
+			    t->from_start ? "beginning" : "end");
 	strbuf_adds(&section, "<pre>");
 	html_add(&section, from, len);
 	strbuf_adds(&section, "</pre></details>\n");

@@ -13,7 +13,7 @@
 
 #define REPORT_HTML_MAX (1 << 20)
 #define PAGE_TEXTS_MAX 16
-#define PAGE_TEXT_SHOWN (24 * 1024) /* bytes of each text that the page shows: the last ones */
+#define PAGE_TEXT_SHOWN (24 * 1024) /* bytes of each text that the page shows */
 
 /* A text that came along: kernel lines, a backtrace, the tail of a log. */
 struct page_text {
@@ -21,6 +21,7 @@ struct page_text {
 	const char *text;
 	size_t len;
 	bool open; /* shown at once; the others open when asked */
+	bool from_start; /* what counts in it comes first, as in a backtrace; of a log it is the end */
 };
 
 struct page {

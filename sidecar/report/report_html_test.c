@@ -175,7 +175,7 @@ static void hostile(struct report *r, struct history *h)
 	r->memory.kernel = (int64_t)1 << 57;
 }
 
-#define TEXT(title, text, open) { title, text, sizeof(text) - 1, open }
+#define TEXT(title, text, open) { title, text, sizeof(text) - 1, open, false }
 
 static const struct page_text some_texts[] = {
 	TEXT("kernel.log",
@@ -259,7 +259,7 @@ static void every_page_is_well_formed_and_loads_nothing(void **state)
 static void text_of_the_container_stays_text(void **state)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(REPORT_HTML_MAX);
-	const struct page_text evil = { EVIL, "</pre>" EVIL "\xff\xfe\0\x1b]0;x\a\xe2\x80\xae", sizeof("</pre>" EVIL) + 11, true };
+	const struct page_text evil = { EVIL, "</pre>" EVIL "\xff\xfe\0\x1b]0;x\a\xe2\x80\xae", sizeof("</pre>" EVIL) + 11, true, false };
 	(void)state;
 
 	render(4, &evil, 1, &out);
@@ -367,7 +367,7 @@ static void a_flood_of_text_is_cut_and_the_page_stays_whole(void **state)
 	for (size_t i = 0; i < LONG; i += 100)
 		text[i] = '\n';
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
-		texts[i] = (struct page_text){ "log", text, LONG, false };
+		texts[i] = (struct page_text){ .title = "log", .text = text, .len = LONG };
 	for (size_t i = 0; i < ARRAY_SIZE(fixtures); i++) {
 		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(REPORT_HTML_MAX);
 
@@ -376,6 +376,24 @@ static void a_flood_of_text_is_cut_and_the_page_stays_whole(void **state)
 		check_page(strbuf_str(&out));
 		assert_non_null(strstr(strbuf_str(&out), "The end of it;"));
 	}
+}
+
+static void of_a_long_backtrace_the_beginning_is_shown(void **state)
+{
+	enum { LONG = PAGE_TEXT_SHOWN * 3 };
+	_cleanup_free_ char *text = malloc(LONG);
+	struct page_text trace = { "backtrace.txt", text, LONG, .open = true, .from_start = true };
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(REPORT_HTML_MAX);
+	(void)state;
+
+	memset(text, '\n', LONG);
+	memcpy(text, "#0 crashed here", 15);
+	memcpy(text + LONG - 13, "#9 last thread", 13);
+	render(0, &trace, 1, &out);
+	check_page(strbuf_str(&out));
+	assert_non_null(strstr(strbuf_str(&out), "#0 crashed here"));
+	assert_null(strstr(strbuf_str(&out), "last threa"));
+	assert_non_null(strstr(strbuf_str(&out), "The beginning of it;"));
 }
 
 static void many_samples_become_few_points_and_the_peak_is_one_of_them(void **state)
@@ -452,6 +470,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_limit_far_away_does_not_flatten_the_chart),
 		cmocka_unit_test(a_container_that_lives_on_has_not_ended),
 		cmocka_unit_test(a_flood_of_text_is_cut_and_the_page_stays_whole),
+		cmocka_unit_test(of_a_long_backtrace_the_beginning_is_shown),
 		cmocka_unit_test(many_samples_become_few_points_and_the_peak_is_one_of_them),
 		cmocka_unit_test(a_small_buffer_is_no_crash),
 		cmocka_unit_test(scales_have_a_few_round_steps),

@@ -283,6 +283,18 @@ void bundle_each_file(const struct bundle *b, void (*fn)(const struct bundle *b,
 		fn(b, json_str(file, "name"), arg);
 }
 
+int bundle_read_head(const struct bundle *b, const char *file, struct strbuf *out, struct err *err)
+{
+	_cleanup_close_ int fd = openat(b->fd, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	int r;
+
+	if (fd < 0)
+		return err_set(err, errno, "%s/%s", b->path, file);
+	/* What does not fit is not asked for; the first part is in out. */
+	r = fd_read_all(fd, out, NULL);
+	return r < 0 && r != -EFBIG ? err_set(err, r, "%s/%s", b->path, file) : 0;
+}
+
 int bundle_read_tail(const struct bundle *b, const char *file, struct strbuf *out, struct err *err)
 {
 	_cleanup_close_ int fd = openat(b->fd, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);

@@ -39,7 +39,8 @@ int bundle_add(struct bundle *b, const char *file, const void *data, size_t len,
 /* Calls fn with the name of each file added so far, in that order. */
 void bundle_each_file(const struct bundle *b, void (*fn)(const struct bundle *b, const char *file, void *arg), void *arg);
 
-/* Appends the last bytes of a file that was added, as many as fit under out's ceiling. */
+/* Appends the first or the last bytes of a file that was added, as many as fit under out's ceiling. */
+int bundle_read_head(const struct bundle *b, const char *file, struct strbuf *out, struct err *err);
 int bundle_read_tail(const struct bundle *b, const char *file, struct strbuf *out, struct err *err);
 
 /*

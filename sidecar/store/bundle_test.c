@@ -384,7 +384,7 @@ static void remember_name(const struct bundle *b, const char *file, void *arg)
 
 static void what_was_added_can_be_listed_and_read_again(void **state)
 {
-	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT(100), all = STRBUF_INIT(100), tail = STRBUF_INIT(4), none = STRBUF_INIT(4);
+	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT(100), all = STRBUF_INIT(100), tail = STRBUF_INIT(4), head = STRBUF_INIT(4), none = STRBUF_INIT(4);
 	struct bundle *b;
 	(void)state;
 
@@ -397,6 +397,8 @@ static void what_was_added_can_be_listed_and_read_again(void **state)
 	assert_string_equal(strbuf_str(&all), "0123456789");
 	assert_int_equal(bundle_read_tail(b, "logs/a.out", &tail, NULL), 0);
 	assert_string_equal(strbuf_str(&tail), "6789");
+	assert_int_equal(bundle_read_head(b, "logs/a.out", &head, NULL), 0);
+	assert_string_equal(strbuf_str(&head), "0123");
 	assert_int_equal(bundle_read_tail(b, "empty", &none, NULL), 0);
 	assert_int_equal(none.len, 0);
 	assert_int_equal(bundle_read_tail(b, "other", &none, NULL), -ENOENT);
