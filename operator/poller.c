@@ -10,6 +10,7 @@
 #include "lib/units.h"
 #include "operator/failures/pod_report.h"
 #include "operator/kube/backoff.h"
+#include "operator/kube/events.h"
 #include "operator/kube/http.h"
 #include "operator/raycluster/event.h"
 #include "operator/watches.h"
@@ -215,7 +216,7 @@ static void tell(struct poller *poller, cJSON *event)
 
 	log_info("pod %s/%s: event %s: %s", json_str(event, "metadata.namespace"), json_str(event, "regarding.name"),
 		 json_str(event, "reason"), json_str(event, "note"));
-	if (client_create(poller->o.client, event, on_event_written, poller, &err) < 0)
+	if (client_event(poller->o.client, event, on_event_written, poller, &err) < 0)
 		log_warning_limited("an Event was not written: %s", err_text(&err));
 }
 

@@ -8,6 +8,7 @@
 #include "lib/log.h"
 #include "lib/units.h"
 #include "operator/facts.h"
+#include "operator/kube/events.h"
 #include "operator/observe.h"
 
 /* Belt and braces: every cluster is looked at so often, events or not. */
@@ -282,8 +283,9 @@ static int start_op(struct step *step, struct err *err)
 	case PLAN_STATUS:
 		return client_apply(client, op->body, "status", on_op_done, step, err);
 	case PLAN_CREATE:
-	case PLAN_EVENT:
 		return client_create(client, op->body, on_op_done, step, err);
+	case PLAN_EVENT:
+		return client_event(client, op->body, on_op_done, step, err);
 	case PLAN_DELETE:
 		return client_delete(client, op->body, (int)json_int(op->body, "gracePeriodSeconds", -1), on_op_done, step, err);
 	}

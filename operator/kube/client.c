@@ -56,6 +56,7 @@ struct client_call {
 	size_t answer_max;
 	http_data_fn data;
 	client_done_fn done;
+	void (*drop)(void *arg);
 	void *arg;
 };
 
@@ -530,6 +531,7 @@ int client_start(struct client *client, const struct client_request *request, cl
 	call->apart = request->apart;
 	call->data = request->data;
 	call->done = done;
+	call->drop = request->drop;
 	call->arg = arg;
 	call->next = client->calls;
 	if (call->next)
@@ -548,6 +550,8 @@ void client_cancel(struct client_call *call)
 	http_cancel(call->http_call);
 	wait_remove(call);
 	call_unlink(call);
+	if (call->drop)
+		call->drop(call->arg);
 	call_free(call);
 }
 

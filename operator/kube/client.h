@@ -66,6 +66,7 @@ struct client_request {
 	size_t answer_max; /* 0: CLIENT_OBJECT_MAX */
 	bool exempt; /* from the rate limit */
 	bool apart; /* over connections of its own, exempt, and not fenced: for the Lease */
+	void (*drop)(void *arg); /* called in place of done when the call is cancelled; NULL: nothing is */
 	http_data_fn data; /* NULL: one answer; else a stream of bytes, of which done gets none */
 };
 /* Calls done once unless cancelled; never before it returns. */

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes Events (events.k8s.io/v1). One that is there already, by its name,
+ * becomes a series: it is counted, and not told again. The name must follow from
+ * what the event says.
+ */
+#ifndef AFTERGLOW_OPERATOR_KUBE_EVENTS_H
+#define AFTERGLOW_OPERATOR_KUBE_EVENTS_H
+
+#include "operator/kube/client.h"
+
+/* Calls done once, with the answer to the last request. */
+int client_event(struct client *client, const cJSON *event, client_done_fn done, void *arg, struct err *err);
+
+#endif
