@@ -7,7 +7,6 @@ set -euo pipefail
 cd "$(dirname "$0")"
 . ./lib.sh
 ../e2e/kernel/unwind_deps.sh
-../tools/apt-install.sh time
 runs=${BENCH_RUNS:-10}
 sources=$(realpath ../e2e/kernel/unwind)
 

@@ -38,6 +38,7 @@ static void (*on_broken)(const char *why);
 static void handle(int signal)
 {
 	switch (signal) {
+	case SIGALRM:
 	case SIGXCPU:
 		on_broken("it took too much time");
 		break;
@@ -56,17 +57,18 @@ static void handle(int signal)
 /* On a stack of its own: damaged data may have used up the other one. */
 static int catch_signals(struct err *err)
 {
-	static const int signals[] = { SIGXCPU, SIGXFSZ, SIGBUS, SIGSEGV, SIGABRT, SIGFPE, SIGILL };
+	static const int signals[] = { SIGALRM, SIGXCPU, SIGXFSZ, SIGBUS, SIGSEGV, SIGABRT, SIGFPE, SIGILL };
 	static char memory[64 << 10];
 	const stack_t stack = { .ss_sp = memory, .ss_size = sizeof(memory) };
 	struct sigaction action = { .sa_handler = handle, .sa_flags = SA_ONSTACK | (int)SA_RESETHAND };
 
 	if (sigaltstack(&stack, NULL) < 0)
 		return err_set(err, errno, "sigaltstack");
-	for (size_t i = 0; i < (CATCH_ALL ? ARRAY_SIZE(signals) : 3); i++)
+	for (size_t i = 0; i < (CATCH_ALL ? ARRAY_SIZE(signals) : 4); i++)
 		if (sigaction(signals[i], &action, NULL) < 0)
 			return err_set(err, errno, "signal %d", signals[i]);
 	signal(SIGPIPE, SIG_IGN);
+	alarm(CONFINE_SECONDS);
 	return 0;
 }
 

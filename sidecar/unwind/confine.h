@@ -15,6 +15,7 @@
 #define CONFINE_MEMORY ((uint64_t)48 << 20) /* of our own; the sidecar's container has 64 MiB */
 #define CONFINE_ADDRESSES ((uint64_t)8 << 30) /* with the files that are mapped */
 #define CONFINE_CPU_SECONDS 20
+#define CONFINE_SECONDS 25 /* the recorder ends it after 30 */
 #define CONFINE_FILES 640
 #define CONFINE_OUTPUT_MAX (4 << 20) /* bytes added to a file */
 

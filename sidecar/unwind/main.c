@@ -13,8 +13,8 @@
 #include "sidecar/unwind/python_find.h"
 #include "sidecar/unwind/render.h"
 
-#define OUTPUT_MAX (2 << 20)
-#define MODULES_TEXT_MAX (1 << 20)
+#define OUTPUT_MAX (500 << 10) /* the recorder takes 512 KiB */
+#define MODULES_TEXT_MAX (128 << 10) /* of that, left for the modules */
 #define THREADS_DEFAULT 256
 #define FRAMES_DEFAULT 128
 

@@ -96,11 +96,24 @@ void render_headline(struct strbuf *out, const struct modules *modules, const st
 	strbuf_addf(out, ", thread %d of %zu\n", (int)crashed_tid(core), core->threads_seen);
 }
 
-static void add_registers(struct strbuf *out, const struct core_machine *machine, const uint64_t *registers)
+/* The context of a signal frame lacks some: those are then no zeros, but not there. */
+static bool is_in_context(const struct core_machine *machine, size_t number)
 {
+	return memchr(machine->context_order, (int)number, machine->context_slots);
+}
+
+static void add_registers(struct strbuf *out, const struct core_machine *machine, const struct crash *crash)
+{
+	size_t column = 0;
+
 	strbuf_adds(out, "  registers");
-	for (size_t i = 0; i < machine->n_registers; i++)
-		strbuf_addf(out, "%s%-8s 0x%016" PRIx64, i % 3 ? "  " : i ? "\n             " : "  ", machine->names[i], registers[i]);
+	for (size_t i = 0; i < machine->n_registers; i++) {
+		if (crash->handled && !is_in_context(machine, i))
+			continue;
+		strbuf_addf(out, "%s%-8s 0x%016" PRIx64, column % 3 || !column ? "  " : "\n             ", machine->names[i],
+			    crash->registers[i]);
+		column++;
+	}
 	strbuf_addc(out, '\n');
 }
 
@@ -153,7 +166,7 @@ void render_facts(struct strbuf *out, const struct modules *modules, const struc
 	if (crash->python[0])
 		strbuf_addf(out, "  Python     %s\n", crash->python);
 	add_completeness(out, modules);
-	add_registers(out, core->machine, crash->registers);
+	add_registers(out, core->machine, crash);
 }
 
 /* Threads */
