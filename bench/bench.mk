@@ -8,8 +8,9 @@ $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(call objects,$(SIDECAR) $(LIB))
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(SIDECAR_LIBS)
 
 .PHONY: bench
-bench: $(BENCH_PROGRAMS) $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-unwind $(BUILD)/afterglow-ship
-	@tools/apt-install.sh earlyoom
+bench: $(BENCH_PROGRAMS) $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-unwind $(BUILD)/afterglow-pack $(BUILD)/afterglow-ship \
+		$(BUILD)/test/crash
+	@tools/apt-install.sh earlyoom zstd
 	@BUILD=$(BUILD) bench/run.sh
 
 $(BUILD)/bench/operator/requests: $(BUILD)/obj/bench/operator/requests.o

@@ -10,6 +10,12 @@ $(KERNEL_TEST_TOOLS): $(BUILD)/test/%: e2e/kernel/%.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(MUSL_CC) -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -O1 -g0 -static -Wl,-s -o $@ $<
 
+# With symbols: its crash is to be found by name.
+$(BUILD)/test/crash: e2e/kernel/crash.c Makefile
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -O1 -g -o $@ $< -lpthread
+
 $(KERNEL_TESTS): $(BUILD)/test/%: $(BUILD)/obj/e2e/kernel/%.o $(call objects,$(LIB))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
@@ -19,7 +25,7 @@ $(KERNEL_TESTS): $(BUILD)/test/%: $(BUILD)/obj/e2e/kernel/%.o $(call objects,$(L
 $(BUILD)/test/recovery_loop: $(call objects,sidecar/memcg_make.c $(call modules,sidecar/sample))
 
 .PHONY: kernel-programs launch-test oom-loop kernel-tests
-kernel-programs: $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(KERNEL_TEST_TOOLS) $(KERNEL_TESTS)
+kernel-programs: $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-pack $(BUILD)/afterglow-unwind $(BUILD)/test/crash $(KERNEL_TEST_TOOLS) $(KERNEL_TESTS)
 
 launch-test: kernel-programs
 	$(Q)AFTERGLOW_BUILD=$(BUILD) $(BUILD)/test/launch_test
@@ -55,6 +61,8 @@ kernel-tests: launch-test $(BUILD)/afterglow-unwind
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/unwind_test.py
 	@echo "== what the kernel log adds"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/kernel_log_test.sh
+	@echo "== cores"
+	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/cores_test.sh
 	@echo "== OOM deaths on this kernel"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) $(BUILD)/test/oom_loop --jobs 2 $(OOM_LOOP)
 	$(Q)AFTERGLOW_BUILD=$(BUILD) $(BUILD)/test/oom_loop --jobs 2 --oom-group $(OOM_LOOP)
@@ -68,6 +76,7 @@ kernel-tests: launch-test $(BUILD)/afterglow-unwind
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/launch_test
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/exec_test.sh
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/kernel_log_test.sh
+	$(Q)AFTERGLOW_BUILD=$(BUILD) AFTERGLOW_VM_TIMEOUT=580 e2e/kernel/vm.sh e2e/kernel/cores_test.sh
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/node_oom_test.sh
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/recovery_loop $(RECOVERY_LOOP_V2)
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/oom_loop $(OOM_LOOP_V2)

@@ -22,10 +22,10 @@
 #include "sidecar/launch/core_pattern.h"
 
 #define LOOK_MS 250 /* for new processes */
-#define LOOK_SOON_MS 50 /* while there are new ones: who begins may end soon */
+#define LOOK_SOON_MS 50 /* while there are new ones: who begins goes elsewhere, and may end soon */
 #define SOON_NS (5 * NS_PER_SEC)
 #define SCAN_NS (2 * NS_PER_SEC) /* at the latest, whoever is new */
-#define SCAN_SHARE 50 /* a scan takes at most one part in so many of the time */
+#define SCAN_SHARE 100 /* a scan takes at most one part in so many of the time */
 #define EVENTS_SPACING_MS 50 /* a directory may be a busy one: its events are read in lots */
 #define RETRY_NS NS_PER_SEC /* for a core that was still being written */
 
@@ -138,7 +138,7 @@ static void look(struct watch *w)
 	if (pid != w->last_pid)
 		w->newcomer_ns = now;
 	w->last_pid = pid;
-	if (since >= SCAN_NS || (w->newcomer_ns > w->scanned_ns && since >= SCAN_SHARE * w->scan_cost_ns))
+	if (since >= SCAN_NS || (now - w->newcomer_ns < SOON_NS && since >= SCAN_SHARE * w->scan_cost_ns))
 		scan(w);
 	if (w->retry_ns && now_ns() >= w->retry_ns)
 		search_all(w, CORE_FOUND);

@@ -1,0 +1,233 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Cores, from the kernel to the bundle: of the command, of processes far below it, cut ones, forged ones, ones that were
+# there before; with the recorder killed in the middle. In the test machine also every kind of core pattern.
+# Plain sh. Ends with "N passed, N failed".
+here=$(cd "$(dirname "$0")" && pwd)
+build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
+sidecar=$build/afterglow-sidecar launch=$build/afterglow-launch crash=$build/test/crash
+# Hard and soft, as in a container: the launcher raises the soft one.
+ulimit -S -c 0
+work=$(mktemp -d /tmp/cores_test.XXXXXX)
+store=$work/store
+mkdir "$work/t" "$work/cwd" "$work/deep" "$work/small" "$work/volume"
+export TMPDIR="$work/t"
+. "$here/check.sh"
+recorder=
+# Long enough in a directory for the launcher to see it there; the test machine is emulated.
+there=700 around=4.5
+[ -z "${AFTERGLOW_IN_VM:-}" ] || there=5000 around=9
+pattern=$(cat /proc/sys/kernel/core_pattern) uses_pid=$(cat /proc/sys/kernel/core_uses_pid)
+
+finish() {
+	[ -z "$recorder" ] || kill -9 "$recorder" 2>/dev/null
+	if [ -n "${AFTERGLOW_IN_VM:-}" ]; then
+		echo "$pattern" >/proc/sys/kernel/core_pattern
+		echo "$uses_pid" >/proc/sys/kernel/core_uses_pid
+	fi
+	umount "$work/small" 2>/dev/null
+	rm -rf "$work"
+	[ "$failed" = 0 ] || exit 1
+	exit
+}
+trap finish EXIT
+
+case $pattern in
+'|'* | '@'* | /*)
+	if [ -z "${AFTERGLOW_IN_VM:-}" ]; then
+		echo "cores_test.sh: this machine's core pattern is \"$pattern\"; sysctl kernel.core_pattern=core first" >&2
+		failed=1
+		exit 1
+	fi
+	;;
+esac
+cd "$work/cwd" || exit 1
+
+says() { grep -q -e "$1" "$work/err"; }
+# A sentence of the report, however it was folded.
+tells() { tr -s ' \n' ' ' <"$work/err" | grep -q -F -e "$1"; }
+bundles() { find "$1" -name '.*' -prune -o -name MANIFEST.json -print | sed 's,/MANIFEST.json$,,' | sort; }
+bundle_of() { bundles "$store" | grep -e "$1\$" | tail -n 1; }
+core_in() { find "$1" -name 'core.*.zst'; }
+has_backtrace() { grep -q "deref_null" "$1/backtrace.txt"; }
+# The manifest lists every file with its digest.
+whole() {
+	tr -d '\n\t' <"$1/MANIFEST.json" | sed 's/{"name":"\([^"]*\)"[^}]*"sha256":"\([^"]*\)"}/\n\2  \1\n/g' |
+		grep -E '^[0-9a-f]{64}  ' >"$work/sums"
+	[ "$(wc -l <"$work/sums")" = "$(find "$1" -type f ! -name MANIFEST.json ! -name '.*' | wc -l)" ] &&
+		(cd "$1" && sha256sum -c "$work/sums" >/dev/null 2>&1)
+}
+# A debugger opens it and finds the function; where there is none, it is a zstd file.
+opens() { # BUNDLE
+	core=$(core_in "$1")
+	[ -s "$core" ] || return 1
+	if ! command -v zstd >/dev/null || ! command -v gdb >/dev/null; then
+		[ "$(head -c 4 "$core" | od -A n -t x1 | tr -d ' ')" = 28b52ffd ]
+		return
+	fi
+	zstd -qdf "$core" -o "$work/unpacked" && gdb -nx -batch -ex bt "$crash" "$work/unpacked" 2>/dev/null | grep -q 'deref_null'
+}
+wait_until() { # at most 20 s for a condition
+	for _ in $(seq 400); do
+		if "$@"; then return 0; fi
+		sleep 0.05
+	done
+	return 1
+}
+
+# The command itself
+for mode in summary full; do
+	rm -rf "$store" core*
+	run --cores "$mode" -- "$crash" --threads 3 --memory 4
+	check "$mode: the exit code stays" test "$code" = 139
+	check "$mode: the report names the function" tells "crashed with SIGSEGV in deref_null (crash)"
+	check "$mode: the bundle has the backtrace" has_backtrace "$(bundle)"
+	check "$mode: a debugger opens the core" opens "$(bundle)"
+	check "$mode: the bundle is whole, with the core" whole "$(bundle)"
+done
+summary_of() { du -k "$(core_in "$1")" | cut -f 1; }
+full=$(summary_of "$(bundle)")
+run --cores summary -- "$crash" --threads 3 --memory 4
+check "a summary leaves the heap out" test "$(summary_of "$(bundle)")" -lt "$((full / 2))"
+
+# Far below, elsewhere; the container goes on
+rm -rf "$store" core*
+run -- sh -c "sh -c 'sh -c \"$crash --in $work/deep --after $there; true\"; true'; sleep $around; exit 3"
+check "a process far below: its report" test -n "$(bundle_of -Segfault)"
+check "a process far below: its backtrace" has_backtrace "$(bundle_of -Segfault)"
+check "a process far below: its core" opens "$(bundle_of -Segfault)"
+check "the container's own end is another report" test -n "$(bundle_of -ApplicationError)"
+check "without that core" test -z "$(core_in "$(bundle_of -ApplicationError)")"
+
+# What follows a crash at once is explained by it
+rm -rf "$store" core*
+run -- sh -c "$crash --after 300; exit 1"
+check "a crash just before the end is the end's" test "$(bundles "$store" | wc -l)" = 1
+check "and its evidence" tells "core: SIGSEGV at address 0x0 in deref_null"
+rm -rf "$store" core*
+run -- sh -c "$crash --after 300; exit 139"
+check "a shell's word for it too" tells "crashed with SIGSEGV in deref_null (crash)"
+
+# Two that write the same file, one after the other
+rm -rf "$store" core* "$work/deep/core"*
+run -- sh -c "$crash --in $work/deep --after $there; sleep $around; $crash --in $work/deep --after $there; sleep $around"
+check "two cores under one name are two reports" test "$(bundles "$store" | wc -l)" = 2
+check "the first core is whole" opens "$(bundles "$store" | head -n 1)"
+check "the second core is whole" opens "$(bundles "$store" | tail -n 1)"
+
+# None, and why
+rm -rf "$store" core*
+run --cores off -- "$crash"
+check "off: no core is written" test -z "$(find . -name 'core*')"
+check "off: the report says how to have one" tells "needs --cores summary or full"
+run -- sh -c "ulimit -c 0; exec $crash"
+check "without a core limit the report says so" tells "ulimit -c"
+
+# Cut
+run -- sh -c "ulimit -c 128; exec $crash --memory 8"
+check "a core cut by the limit is said to be cut" tells "the whole core (needs a higher core limit"
+check "and kept as far as it goes" test -s "$(core_in "$(bundle)")"
+if mount -t tmpfs -o size=2m tmpfs "$work/small"; then
+	rm -f core*
+	run -- "$crash" --in "$work/small" --memory 16 --after "$there"
+	check "a core cut by a full disk is said to be cut" tells "the whole core (needs a higher core limit"
+	rm -f "$work/small"/*
+	store=$work/small/store
+	run --cores full -- "$crash" --memory 16
+	check "a store too small for the core has the report" test -s "$(bundle)/report.txt"
+	check "and the bundle is whole without it" whole "$(bundle)"
+	store=$work/store
+	umount "$work/small"
+fi
+
+# Forged: names that are no core, and files that say what they are not
+rm -rf "$store" core*
+for forged in "echo text >core" "ln -s /etc/passwd core" "mkfifo core" "mkdir core" \
+	"head -c 100000 /dev/zero >core" "printf '\\177ELF\\002\\001\\001\\0\\0\\0\\0\\0\\0\\0\\0\\0\\004\\0' >core" \
+	"(printf '\\177ELF\\002\\001\\001\\0\\0\\0\\0\\0\\0\\0\\0\\0\\004\\0\\076\\0'; head -c 100000 /dev/urandom) >core"; do
+	rm -rf core
+	run -- sh -c "$forged; sleep 0.6; exit 3"
+	check "forged by: $forged: the code stays" test "$code" = 3
+	check "forged by: $forged: no core is kept" test -z "$(core_in "$(bundle)")"
+done
+rm -rf core
+
+# As in a pod: a recorder that is killed, containers that start again
+start_recorder() {
+	AFTERGLOW_CLUSTER='' "$sidecar" --socket "$work/sock" --spool "$work/spool" --cores full --reconnect 5 >>"$work/err" 2>&1 &
+	recorder=$!
+	wait_until test -S "$work/sock"
+}
+stop_recorder() { # SIGNAL
+	kill "-$1" "$recorder"
+	wait "$recorder" 2>/dev/null
+	recorder=
+	rm -f "$work/sock"
+}
+reports_in_spool() { bundles "$work/spool" | wc -l; }
+all_have_cores() {
+	[ "$(reports_in_spool)" -gt 0 ] && for b in $(bundles "$work/spool"); do
+		[ -n "$(core_in "$b")" ] || return 1
+	done
+}
+: >"$work/err"
+store=$work/spool
+mkdir "$work/spool"
+start_recorder
+(cd "$work/volume" && exec "$launch" --cores --socket "$work/sock" --name main -- \
+	sh -c "$crash --memory 200 --after 400; sleep 60") 2>/dev/null &
+launcher=$!
+wait_until sh -c "find '$work/spool' -name '.*' -prune -o -name MANIFEST.json -print | grep -q ."
+stop_recorder 9
+killed_without=$(core_in "$work/spool")
+start_recorder
+check "a recorder killed while it kept a core: the next keeps it" wait_until all_have_cores
+check "(it was killed before it had kept it)" test -z "$killed_without"
+check "and it is one report" test "$(reports_in_spool)" = 1
+check "and a whole bundle" whole "$(bundles "$work/spool" | head -n 1)"
+check "a debugger opens what was kept at the second try" opens "$(bundles "$work/spool" | head -n 1)"
+# Another start of the container: the core is there still, and was dealt with.
+kill -TERM "$launcher"
+wait "$launcher" 2>/dev/null
+before=$(reports_in_spool)
+(cd "$work/volume" && exec "$launch" --cores --socket "$work/sock" --name main -- sleep 3) 2>/dev/null
+check "a core that was dealt with is not told of again" test "$(bundles "$work/spool" | grep -c -e -Segfault)" = 1
+stop_recorder TERM
+# Nobody was there when it was written.
+rm -f "$work/volume"/core*
+(cd "$work/volume" && exec "$launch" --cores --socket "$work/sock" --name main -- "$crash") 2>/dev/null
+sleep 2.2
+start_recorder
+(cd "$work/volume" && exec "$launch" --cores --socket "$work/sock" --name main -- sleep 4) 2>/dev/null
+two_segfaults() { [ "$(bundles "$work/spool" | grep -c -e -Segfault)" = 2 ]; }
+check "a core that was there before the container started is told of" wait_until two_segfaults
+check "as what it is" wait_until tells "before this start of the container"
+(cd "$work/volume" && exec "$launch" --cores --socket "$work/sock" --name main -- sleep 4) 2>/dev/null
+check "once" two_segfaults
+stop_recorder TERM
+store=$work/store
+
+# Every kind of pattern, where the node is ours
+if [ -n "${AFTERGLOW_IN_VM:-}" ]; then
+	mkdir -p /cores/crash "$work/cwd/sub"
+	for row in core:0 core:1 core.%e.%p.%s.%t:0 'a%%b.%P.%u.%h.%E':0 sub/core.%p:0 /cores/core:1 /cores/%e.%p.%i.%I.%s.%c:0 \
+		/cores/%e/core.%p:0; do
+		echo "${row%:*}" >/proc/sys/kernel/core_pattern
+		echo "${row#*:}" >/proc/sys/kernel/core_uses_pid
+		rm -rf "$store" core* a%* sub/* /cores/core* /cores/crash.* /cores/crash/*
+		run -- sh -c "$crash --after 1500; exit 139"
+		check "pattern $row: the core is found" opens "$(bundle)"
+		check "pattern $row: the report names the function" tells "in deref_null (crash)"
+	done
+	echo 0 >/proc/sys/kernel/core_uses_pid
+	echo '|/bin/false %P' >/proc/sys/kernel/core_pattern
+	run -- "$crash"
+	check "a pipe: the report says where cores go" tells "pipes them to /bin/false, outside of all containers"
+	check "a pipe: and what would change that" tells "sysctl kernel.core_pattern=core"
+	if grep -q socket /proc/sys/kernel/core_modes 2>/dev/null; then
+		echo '@/run/nobody.sock' >/proc/sys/kernel/core_pattern
+		run -- "$crash"
+		check "a socket: the report says where cores go" tells "to the socket /run/nobody.sock of the node"
+	fi
+fi
+summary
