@@ -183,6 +183,12 @@ def test_each_of_these_deaths_is_a_rayfailure(voice, worker, events):
     assert {"RayMemoryMonitor", "WorkerCrash", "FileDescriptorsExhausted"} == {f["spec"]["class"] for f in found}
 
 
+def oom_kills(k, pod):
+    """As the kernel counts them: where memory comes back slowly, it takes another process with the first."""
+    files = "/sys/fs/cgroup/memory/memory.oom_control /sys/fs/cgroup/memory.events"
+    return int(k("exec", pod, "-c", "ray-worker", "--", "bash", "-c", f"cat {files} 2>/dev/null | sed -n 's/^oom_kill //p'"))
+
+
 def test_a_worker_that_the_kernel_took_is_one_death_and_not_two(k, deaf):
     pod = deaf.pod_name("worker")
     assert deaf.python(LEAK) == "WorkerCrashedError"
@@ -190,8 +196,10 @@ def test_a_worker_that_the_kernel_took_is_one_death_and_not_two(k, deaf):
     assert [e["class"] for e in killed] == ["KernelOOMProcess"]
     assert "ray::hoard" in killed[0]["sentence"]
     summary = wait_for("the summary", lambda: events_of(k, pod, "workers"), timeout=75, interval=2)
-    assert (summary[0]["killedByKernel"], summary[0]["crashed"]) == (1, 0)
-    assert "1 by the kernel's OOM killer" in summary[0]["sentence"]
+    kills = oom_kills(k, pod)
+    assert kills >= 1
+    assert (summary[0]["killedByKernel"], summary[0]["crashed"]) == (kills, 0)
+    assert f"{kills} by the kernel's OOM killer" in summary[0]["sentence"]
     assert not events_of(k, pod, "worker-died")
     failure = deaf.wait_failure(pod=pod, failure_class="KernelOOMProcess")
     assert failure["containerLives"] and failure["bundle"].endswith("-KernelOOMProcess")
@@ -199,9 +207,12 @@ def test_a_worker_that_the_kernel_took_is_one_death_and_not_two(k, deaf):
 
 def test_a_container_that_ends_because_raylet_ran_out_of_files(k, deaf, volume):
     pod = deaf.pod_name("worker")
+    # Another end of it before this one would be another failure.
+    restarts = wait_for("Ray to run", lambda: (lambda s: s if s["ready"] else None)(
+        container_status(deaf.pod("worker"), "ray-worker")), timeout=120)["restartCount"]
     k("exec", pod, "-c", "ray-worker", "--", "bash", "-c", NO_MORE_FILES)
     deaf.python(KILL_SELF, check=False, timeout=60)
-    failure = deaf.wait_failure(pod=pod, exitCode=1)
+    failure = deaf.wait_failure(pod=pod, exitCode=1, restartCount=restarts)
     assert failure["class"] == "FileDescriptorsExhausted", failure
     assert any("Too many open files" in e["text"] for e in failure["evidence"])
     bundle = bundle_of(volume, failure)
