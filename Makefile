@@ -170,6 +170,23 @@ images: deps
 	+@$(MAKE) --no-print-directory all
 	@images/build.sh operator sidecar
 
+# The operator against a real kube-apiserver: all of it under ASan, LSan and UBSan; its long scenarios under memcheck; ten
+# thousand reconciles over fifty restarts of the API server.
+.PHONY: operator-sanitized valgrind soak
+operator-sanitized: test-deps
+	+@$(MAKE) --no-print-directory SANITIZE=address,undefined all
+	@AFTERGLOW_BUILD=build/address-undefined ASAN_OPTIONS=detect_leaks=1 e2e/run.sh operator
+
+valgrind: test-deps
+	@tools/apt-install.sh valgrind
+	+@$(MAKE) --no-print-directory all
+	@AFTERGLOW_WRAP="valgrind -q --leak-check=full --errors-for-leak-kinds=definite --show-leak-kinds=definite \
+		--error-exitcode=99" e2e/run.sh operator -k "restarts or failures or suspended or lease"
+
+soak: test-deps
+	+@$(MAKE) --no-print-directory all
+	@e2e/run.sh soak -s
+
 PREFIX ?= /usr/local
 install: all
 	install -D -t $(DESTDIR)$(PREFIX)/bin $(PROGRAMS)

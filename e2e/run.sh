@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# run.sh operator|stores|browser|cluster|recorder [PYTEST-ARG...]: brings up what the tests need and runs them.
+# run.sh operator|soak|stores|browser|cluster|recorder [PYTEST-ARG...]: brings up what the tests need and runs them.
 #   operator  the operator from build/, as a process here, against a real kube-apiserver; no cluster is needed
+#   soak      ten thousand reconciles of the same, and fifty restarts of the API server; a quarter of an hour
 #   stores    afterglow-ship from build/ against a directory, a real S3 server and a real HDFS, on loopback; needs root
 #   browser   report.html in headless Chromium; pictures stay in build/e2e-browser
 #   cluster   everything, installed by Helm on a real cluster, with real Ray
@@ -18,7 +19,7 @@ run=${AFTERGLOW_RUN:-/var/lib/afterglow-cluster}
 
 venv=$(e2e/venv.sh)
 
-if [ "$suite" = operator ]; then
+if [ "$suite" = operator ] || [ "$suite" = soak ]; then
 	# The tests start etcd and kube-apiserver themselves, on free ports, and end them. A folder called operator
 	# would hide Python's module of that name.
 	cases=apiserver
@@ -56,6 +57,7 @@ AFTERGLOW_VERSION=$(make -s version)
 RAY_IMAGE=$(images/ray/name.sh)
 # -rs: a test that is skipped says why.
 case $suite in
+soak) paths=(e2e/cases/apiserver/soak.py) ;;
 recorder) paths=(e2e/cases/cluster/test_{classes,kernel_log,ray_voice}.py) ;;
 cluster) paths=(e2e/cases/cluster) ;;
 *) paths=("e2e/cases/$cases") ;;

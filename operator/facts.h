@@ -18,6 +18,7 @@ struct namespace_facts {
 	bool claim_exists;
 	int64_t claim_until_ns; /* 0: not known */
 	int64_t launcher_until_ns;
+	bool launcher_under_way; /* it is being written */
 	char kernel_log_refused[256]; /* why; "": it is not */
 	int64_t security_until_ns;
 };

@@ -17,6 +17,8 @@
 #define CLAIM_PRESENT_NS (60 * NS_PER_SEC)
 #define CLAIM_ABSENT_NS (10 * NS_PER_SEC)
 #define LAUNCHER_NS (300 * NS_PER_SEC)
+/* While a cluster of the namespace writes it, 100 KiB, the others need not: they look again so soon. */
+#define LAUNCHER_WAIT_NS (50 * NS_PER_MS)
 /* A namespace's Pod Security level: for new pods it counts at once, but it seldom changes. */
 #define SECURITY_NS (30 * NS_PER_SEC)
 #define SECURITY_LABEL "pod-security.kubernetes.io/enforce"
@@ -135,6 +137,14 @@ static bool is_launcher(const cJSON *body)
 	const char *kind = json_str(body, "kind"), *name = json_str(body, "metadata.name");
 
 	return kind && name && strcmp(kind, "ConfigMap") == 0 && strcmp(name, PLAN_LAUNCHER_CONFIGMAP) == 0;
+}
+
+static void note_launcher(struct reconcile *r, const struct plan_op *op, bool under_way)
+{
+	struct namespace_facts *facts = is_launcher(op->body) ? facts_of_namespace(&r->reconciler->facts, r->namespace) : NULL;
+
+	if (facts)
+		facts->launcher_under_way = under_way;
 }
 
 /* What an answer means for the plan. */
@@ -262,6 +272,7 @@ static void on_op_done(void *arg, struct client_response *response)
 		    json_str(op->body, "kind"), verdict == WENT_WELL ? "ok" : "error");
 	r->in_flight--;
 	c->n_writes--;
+	note_launcher(r, op, false);
 	take_answer(r, op, response);
 	if (verdict == WENT_WELL) {
 		log_op(r, op, response);
@@ -328,6 +339,7 @@ static void start_next(struct reconcile *r)
 	}
 	r->in_flight++;
 	r->reconciler->n_writes++;
+	note_launcher(r, step->op, true);
 }
 
 /* The reconcile may be over, and gone, afterwards. */
@@ -465,6 +477,11 @@ static void observe(struct reconcile *r)
 	struct err err = { 0 };
 	int rc = 0;
 
+	if (facts && facts->launcher_under_way && now >= facts->launcher_until_ns) {
+		workqueue_add_at(c->o.queue, r->key, now + LAUNCHER_WAIT_NS);
+		finish(r, "requeue_after");
+		return;
+	}
 	if (claim && (!facts || now >= facts->claim_until_ns))
 		rc = client_get(c->o.client, resource_find("v1", "PersistentVolumeClaim"), r->namespace, claim, on_claim, r, &err);
 	else if (c->o.policy->kernel_log && (!facts || now >= facts->security_until_ns))
