@@ -16,6 +16,7 @@
 #include "operator/raycluster/autoscaler.h"
 #include "operator/raycluster/gcs_ft.h"
 #include "operator/raycluster/ingress.h"
+#include "operator/raycluster/pod_state.h"
 #include "operator/raycluster/service.h"
 
 void plan_object_hash(const cJSON *body, char ret_hash[static PLAN_HASH_MAX])
@@ -79,6 +80,27 @@ static void plan_service(struct planner *p, const cJSON *have, cJSON *wanted)
 		planner_add(p, PLAN_APPLY, TAKE_PTR(service));
 }
 
+/* It has to find the head there is, which may have been made when the spec asked for other labels. */
+static cJSON *head_service(struct planner *p)
+{
+	cJSON *service = service_build(p->in->cluster), *key;
+
+	for (size_t i = 0; i < p->n_pods; i++) {
+		const cJSON *labels = json_get(p->pods[i], "metadata.labels");
+
+		if (p->leaving[i] || !pod_is_head(p->pods[i]))
+			continue;
+		cJSON_ArrayForEach(key, json_get(service, "spec.selector")) {
+			const char *value = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(labels, key->string));
+
+			if (value && !cJSON_SetValuestring(key, value))
+				p->failed = true;
+		}
+		break;
+	}
+	return service;
+}
+
 static bool has_hosts(const cJSON *cluster)
 {
 	const cJSON *group;
@@ -106,7 +128,7 @@ void plan_objects(struct planner *p)
 	const cJSON *cluster = p->in->cluster;
 
 	plan_launcher(p);
-	plan_service(p, p->in->service, service_build(cluster));
+	plan_service(p, p->in->service, head_service(p));
 	if (has_hosts(cluster))
 		plan_service(p, p->in->headless, headless_service_build(cluster));
 	plan_autoscaler(p);

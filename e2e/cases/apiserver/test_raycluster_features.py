@@ -142,18 +142,20 @@ def test_an_ingress_leads_to_the_dashboard(make, api):
         "service": {"name": "demo-head-svc", "port": {"number": 8265}}}}]
 
 
-@pytest.mark.usefixtures("operator")
-def test_the_service_finds_a_head_whose_labels_are_the_users(make, api):
+def test_the_service_finds_the_head_whatever_its_labels_are(make, operator, api, kubelet):
     cluster = make("demo")
+    (head,), _ = cluster.wait_pods(1, 0)
     spec = cluster.get()["spec"]["headGroupSpec"]
     spec["template"]["metadata"] = {"labels": {"app.kubernetes.io/name": "trainer", "ray.io/cluster": "other"}}
-    cluster.patch({"headGroupSpec": spec, "suspend": True})
-    cluster.wait_pods(0, 0)
-    cluster.patch({"suspend": False})
-    (head,), _ = cluster.wait_pods(1, 0)
-    selector = wait_for("the selector", lambda: (lambda s: s if s["app.kubernetes.io/name"] == "trainer" else None)(
-        api.get("services", "demo-head-svc")["spec"]["selector"]))
-    assert selector.items() <= head["metadata"]["labels"].items()
+    cluster.patch({"headGroupSpec": spec})
+    settle(operator, api, kubelet)
+    assert api.get("services", "demo-head-svc")["spec"]["selector"].items() <= head["metadata"]["labels"].items()
+    api.delete("pods", head["metadata"]["name"])
+    (other,) = wait_for("another head", lambda: [p for p in cluster.pods("head")
+                                                 if p["metadata"]["uid"] != head["metadata"]["uid"]])
+    assert other["metadata"]["labels"]["app.kubernetes.io/name"] == "trainer" and label(other, "cluster") == "demo"
+    wait_for("the selector", lambda: api.get("services", "demo-head-svc")["spec"]["selector"].items() <=
+             other["metadata"]["labels"].items())
 
 
 # --- several hosts to a replica ---
