@@ -89,11 +89,11 @@ static int send_once(struct delivery *d, const struct item *item, struct fault *
 {
 	enum look look = LOOK_MISSING;
 
+	progress_begin(&d->progress, item->name, item->size);
 	if (d->store->ops->look(d->store, item, &look, fault) < 0)
 		return -1;
 	if (look == LOOK_UNTOLD && state_was_sent(&d->state, item->name, item->sha256))
 		look = LOOK_SAME;
-	progress_begin(&d->progress, item->name, item->size);
 	if (look != LOOK_SAME && d->store->ops->put(d->store, item, fault) < 0)
 		return -1;
 	progress_end(&d->progress);

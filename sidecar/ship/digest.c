@@ -37,7 +37,7 @@ void digest_end(struct digest *d, char ret_text[SHA256_TEXT_MAX])
 	d->context = NULL;
 }
 
-int digest_of_range(int fd, int64_t offset, int64_t len, char ret_text[SHA256_TEXT_MAX])
+int digest_of_range(int fd, int64_t offset, int64_t len, void (*alive)(void *arg), void *arg, char ret_text[SHA256_TEXT_MAX])
 {
 	_cleanup_free_ char *chunk = malloc(CHUNK);
 	struct digest d = { 0 };
@@ -53,6 +53,8 @@ int digest_of_range(int fd, int64_t offset, int64_t len, char ret_text[SHA256_TE
 			break;
 		}
 		digest_add(&d, chunk, (size_t)n);
+		if (alive)
+			alive(arg);
 		offset += n;
 		len -= n;
 	}

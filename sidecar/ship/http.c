@@ -336,6 +336,8 @@ int http_wait(struct http *http, struct http_transfer **ret_transfer, struct fau
 			break;
 		if (curl_multi_poll(http->multi, NULL, 0, 1000, NULL) != CURLM_OK)
 			return fault_set(fault, FAULT_MEMORY, "HTTP client: out of memory");
+		if (http->settings.alive)
+			http->settings.alive(http->settings.arg);
 	}
 	code = message->data.result;
 	curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&t);

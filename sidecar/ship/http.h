@@ -23,6 +23,8 @@ struct http_settings {
 	int64_t deadline_ns; /* CLOCK_BOOTTIME, 0: none */
 	int64_t rate;	     /* bytes a second, 0: no limit */
 	int64_t stall_s;
+	void (*alive)(void *arg); /* called about once a second while a request is under way; NULL: no */
+	void *arg;
 };
 
 struct http_request {

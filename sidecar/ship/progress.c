@@ -10,6 +10,8 @@
 #include "lib/units.h"
 
 #define LINE_INTERVAL_NS NS_PER_SEC
+/* The recorder ends whom it has not heard for two minutes. */
+#define ALIVE_INTERVAL_NS (20 * NS_PER_SEC)
 
 static atomic_flag result_said = ATOMIC_FLAG_INIT;
 
@@ -57,6 +59,14 @@ void progress_sent(struct progress *p, int64_t sent)
 		p->moved += (uint64_t)(sent - p->sent);
 	p->sent = sent;
 	if (now_boottime_ns() - p->said_ns >= LINE_INTERVAL_NS)
+		say_progress(p);
+}
+
+void progress_alive(void *progress)
+{
+	struct progress *p = progress;
+
+	if (p->file && now_boottime_ns() - p->said_ns >= ALIVE_INTERVAL_NS)
 		say_progress(p);
 }
 

@@ -24,6 +24,8 @@ void progress_begin(struct progress *p, const char *file, int64_t total);
 /* So many bytes of the file are there now; may go back when a part has to be sent again. */
 void progress_sent(struct progress *p, int64_t sent);
 void progress_end(struct progress *p);
+/* Called while nothing moves: says now and then the same again, so that who listens does not take us for hung. */
+void progress_alive(void *progress);
 
 /* The result line; a second one is not written. */
 void progress_shipped(const char *url);

@@ -227,7 +227,7 @@ static int start_part(struct multipart *m, struct sending *s, size_t part, struc
 {
 	_cleanup_strbuf_ struct strbuf query = STRBUF_INIT(sizeof(s->query) - 1);
 	int64_t offset = part_offset(m, part), len = part_size(m, part);
-	int r = digest_of_range(m->item->fd, offset, len, s->sha256);
+	int r = digest_of_range(m->item->fd, offset, len, NULL, NULL, s->sha256);
 
 	if (r < 0)
 		return fault_set(fault, r == -ENODATA ? FAULT_BUNDLE_CHANGED : FAULT_IO, "reading it: %s",

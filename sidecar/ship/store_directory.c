@@ -23,6 +23,7 @@
 #include "sidecar/ship/digest.h"
 
 #define CHUNK ((size_t)256 << 10)
+#define FLUSH_EVERY ((int64_t)64 << 20)
 #define DIR_MODE 0750
 #define FILE_MODE 0640
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -150,7 +151,7 @@ static int compare(const struct directory *d, int dir_fd, const char *base, cons
 	*ret_look = LOOK_DIFFERS;
 	if (st.st_size != item->size)
 		return 0;
-	r = digest_of_range(fd, 0, item->size, digest);
+	r = digest_of_range(fd, 0, item->size, progress_alive, d->store.context->progress, digest);
 	if (r < 0 && r != -ENODATA)
 		return fail(fault, -r, d, "read", item->name);
 	if (r == 0 && strcmp(digest, item->sha256) == 0)
@@ -231,7 +232,11 @@ static int copy(const struct directory *d, const struct item *item, int fd, stru
 			r = fail(fault, -r, d, "write", item->name);
 		else {
 			digest_add(&digest, chunk, (size_t)n);
-			progress_sent(d->store.context->progress, at += n);
+			at += n;
+			/* Bit by bit: all of it at the end could take a slow server minutes without a sign of life. */
+			if (at % FLUSH_EVERY == 0 && fdatasync(fd) < 0)
+				r = fail(fault, errno, d, "write", item->name);
+			progress_sent(d->store.context->progress, at);
 		}
 	}
 	digest_end(&digest, text);

@@ -232,6 +232,7 @@ static int open_s3(struct s3 *s3, struct fault *fault)
 	const struct store_context *c = s3->store.context;
 	struct http_settings settings = {
 		.ca = c->options->ca, .deadline_ns = c->deadline_ns, .rate = c->options->rate, .stall_s = c->options->stall_s,
+		.alive = progress_alive, .arg = c->progress,
 	};
 
 	if (credentials_read(c->options->credentials, &s3->credentials, fault) < 0 || check_credentials(s3, fault) < 0)

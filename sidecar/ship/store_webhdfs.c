@@ -271,6 +271,7 @@ int store_webhdfs_open(const struct store_context *context, struct store **ret_s
 	const struct ship_options *o = context->options;
 	struct http_settings settings = {
 		.ca = o->ca, .deadline_ns = context->deadline_ns, .rate = o->rate, .stall_s = o->stall_s,
+		.alive = progress_alive, .arg = context->progress,
 	};
 	struct webhdfs *w = calloc(1, sizeof(*w));
 	int r;

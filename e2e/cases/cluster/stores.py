@@ -92,7 +92,8 @@ def s3(k, namespace):
             path = name.removeprefix("s3://")
             config = f"user = \"{env['S3_ACCESS_KEY_ID']}:{env['S3_SECRET_ACCESS_KEY']}\"\n"
             result = subprocess.run(
-                ["curl", "-sSf", "-K", "-", "--aws-sigv4", f"aws:amz:{env['S3_REGION']}:s3", f"{env['S3_ENDPOINT']}/{path}"],
+                ["curl", "-sSf", "-K", "-", "-H", "x-amz-content-sha256: UNSIGNED-PAYLOAD",  # curl 7.88 sends none by itself
+                 "--aws-sigv4", f"aws:amz:{env['S3_REGION']}:s3", f"{env['S3_ENDPOINT']}/{path}"],
                 input=config.encode(), capture_output=True, check=False, timeout=60)
             assert result.returncode == 0, f"{path}: {result.stderr.decode()}"
             return result.stdout
