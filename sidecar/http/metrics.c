@@ -100,6 +100,26 @@ static void add_of_container(enum metric m, const struct container_values *c, st
 	}
 }
 
+/* All kinds from the beginning here too; nothing where there is no spool, or no store. */
+static void add_of_store(enum metric m, const struct pod_values *v, struct strbuf *out)
+{
+	const char *name = table[m].name;
+	bool spool = v->spool_bytes >= 0;
+
+	if (m == METRIC_SPOOL_BUNDLES && spool)
+		strbuf_addf(out, "%s %" PRId64 "\n", name, v->spool_bundles);
+	for (enum drop d = DROP_CORE; m == METRIC_SPOOL_DROPPED && spool && d < DROP_COUNT; d++)
+		strbuf_addf(out, "%s{kind=\"%s\"} %" PRIu64 "\n", name, drop_name(d), v->dropped[d]);
+	if (m == METRIC_COUNTED)
+		strbuf_addf(out, "%s %" PRIu64 "\n", name, v->counted);
+	if (m == METRIC_SHIPPED && v->ships)
+		strbuf_addf(out, "%s %" PRIu64 "\n", name, v->shipped);
+	for (enum ship_kind k = 0; m == METRIC_SHIP_FAILED && v->ships && k < SHIP_KIND_COUNT; k++)
+		strbuf_addf(out, "%s{kind=\"%s\"} %" PRIu64 "\n", name, ship_kind_name(k), v->ship_failed[k]);
+	if (m == METRIC_STORE_FAILING && v->ships)
+		strbuf_addf(out, "%s %d\n", name, v->store_failing);
+}
+
 static void add_of_pod(enum metric m, const struct pod_values *v, struct strbuf *out)
 {
 	const char *name = table[m].name;
@@ -125,6 +145,7 @@ static void add_of_pod(enum metric m, const struct pod_values *v, struct strbuf 
 			strbuf_addf(out, "%s %" PRId64 "\n", name, v->spool_bytes);
 		break;
 	default:
+		add_of_store(m, v, out);
 		break;
 	}
 }

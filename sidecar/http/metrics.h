@@ -3,11 +3,14 @@
 #ifndef AFTERGLOW_SIDECAR_HTTP_METRICS_H
 #define AFTERGLOW_SIDECAR_HTTP_METRICS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/failure_class.h"
 #include "lib/strbuf.h"
 #include "sidecar/sample/memcg.h"
+#include "sidecar/spool/quota.h"
+#include "sidecar/spool/ship_plan.h"
 
 #define HTTP_CONTAINERS_MAX 32
 #define METRICS_TEXT_MAX (256 * 1024)
@@ -26,6 +29,12 @@ struct pod_values {
 	uint64_t failures[FAILURE_CLASS_COUNT];
 	int64_t last_failure_unix_ns; /* 0: none */
 	int64_t spool_bytes; /* -1: no spool */
+	int64_t spool_bundles;
+	uint64_t dropped[DROP_COUNT];
+	uint64_t counted;
+	bool ships; /* there is a store to bring bundles to */
+	bool store_failing;
+	uint64_t shipped, ship_failed[SHIP_KIND_COUNT];
 };
 
 void metrics_render(const struct pod_values *v, struct strbuf *out);

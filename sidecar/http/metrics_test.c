@@ -15,9 +15,12 @@
 
 static struct pod_values two_containers(void)
 {
-	struct pod_values v = { .n_containers = 2, .last_failure_unix_ns = 1795224546324 * NS_PER_MS, .spool_bytes = 4096 };
+	struct pod_values v = { .n_containers = 2, .last_failure_unix_ns = 1795224546324 * NS_PER_MS, .spool_bytes = 4096,
+				.ships = true, .shipped = 3, .spool_bundles = 2, .counted = 5 };
 
 	v.failures[FAILURE_KERNEL_OOM_CONTAINER] = 2;
+	v.dropped[DROP_CORE] = 7;
+	v.ship_failed[SHIP_CLOCK] = 4;
 	v.containers[0] = (struct container_values){
 		.name = "ray-worker", .n_processes = 12, .samples = 345, .delay_ns = 20 * NS_PER_MS,
 		.memory = { .limit = 4096, .usage = 3000, .peak = 3500, .anon = 2000, .file = 500, .shmem = 400, .inactive_file = 100,
@@ -120,6 +123,13 @@ static void the_text_is_what_prometheus_reads(void **state)
 	assert_has(strbuf_str(&text), "afterglow_failures_total{class=\"Segfault\"} 0\n");
 	assert_has(strbuf_str(&text), "afterglow_last_failure_timestamp_seconds 1795224546.324\n");
 	assert_has(strbuf_str(&text), "afterglow_spool_bytes 4096\n");
+	assert_has(strbuf_str(&text), "afterglow_spool_bundles 2\n");
+	assert_has(strbuf_str(&text), "afterglow_spool_dropped_total{kind=\"core\"} 7\n");
+	assert_has(strbuf_str(&text), "afterglow_spool_dropped_total{kind=\"bundle\"} 0\n");
+	assert_has(strbuf_str(&text), "afterglow_failures_counted_only_total 5\n");
+	assert_has(strbuf_str(&text), "afterglow_bundles_shipped_total 3\n");
+	assert_has(strbuf_str(&text), "afterglow_ship_failures_total{kind=\"clock\"} 4\n");
+	assert_has(strbuf_str(&text), "afterglow_store_failing 0\n");
 	strbuf_release(&text);
 }
 
@@ -130,11 +140,15 @@ static void what_is_not_known_has_no_series(void **state)
 	(void)state;
 
 	v.spool_bytes = -1;
+	v.ships = false;
 	metrics_render(&v, &text);
 	check_text(strbuf_str(&text));
 	assert_null(strstr(strbuf_str(&text), "container=\"helper\",kind"));
 	assert_null(strstr(strbuf_str(&text), "limit_bytes{container=\"helper\""));
 	assert_null(strstr(strbuf_str(&text), "\nafterglow_spool_bytes "));
+	assert_null(strstr(strbuf_str(&text), "\nafterglow_spool_bundles "));
+	assert_null(strstr(strbuf_str(&text), "\nafterglow_store_failing "));
+	assert_null(strstr(strbuf_str(&text), "\nafterglow_bundles_shipped_total "));
 	assert_has(strbuf_str(&text), "afterglow_container_samples_total{container=\"helper\"} 0\n");
 	strbuf_release(&text);
 }

@@ -74,16 +74,35 @@ static bool is_known(struct evhttp_request *request, const char *tag)
 	return known && strcmp(known, tag) == 0;
 }
 
+/* Where the bundles go, and whether they get there; null: nowhere. */
+static cJSON *store_to_json(const struct http_server *s)
+{
+	const struct spool_stats *spool = keeper_spool_stats(recorder_keeper(s->recorder));
+	const struct shipper_stats *ship = keeper_ship_stats(recorder_keeper(s->recorder));
+	cJSON *json;
+
+	if (!spool || !ship)
+		return cJSON_CreateNull();
+	json = cJSON_CreateObject();
+	json_set_int(json, "waiting", spool->bundles);
+	json_set(json, "failing", cJSON_CreateBool(ship->failing));
+	json_set_str(json, "kind", ship->failing ? ship_kind_name(ship->last.kind) : NULL);
+	json_set_str(json, "error", ship->failing ? ship->last.error : NULL);
+	return json;
+}
+
 static void on_failures(struct evhttp_request *request, void *arg)
 {
 	const struct http_server *s = arg;
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(JOURNAL_JSON_MAX);
 	_cleanup_json_ cJSON *json = NULL;
 	_cleanup_free_ char *printed = NULL;
+	const struct shipper_stats *ship = keeper_ship_stats(recorder_keeper(s->recorder));
 	char tag[64];
 
-	snprintf(tag, sizeof(tag), "\"%llx-%llx\"", (unsigned long long)s->began_ns,
-		 (unsigned long long)recorder_journal(s->recorder)->changes);
+	snprintf(tag, sizeof(tag), "\"%llx-%llx-%llx%s\"", (unsigned long long)s->began_ns,
+		 (unsigned long long)recorder_journal(s->recorder)->changes, ship ? (unsigned long long)ship->shipped : 0,
+		 ship && ship->failing ? "!" : "");
 	evhttp_add_header(evhttp_request_get_output_headers(request), "ETag", tag);
 	if (is_known(request, tag)) {
 		evhttp_send_reply(request, HTTP_NOTMODIFIED, NULL, NULL);
@@ -94,6 +113,7 @@ static void on_failures(struct evhttp_request *request, void *arg)
 	json_set_str(json, "podUID", recorder_pod_uid(s->recorder));
 	tag[strlen(tag) - 1] = '\0';
 	json_set_str(json, "tag", tag + 1);
+	json_set(json, "store", store_to_json(s));
 	printed = cJSON_PrintUnformatted(json);
 	strbuf_adds(&text, printed ? printed : "{}");
 	strbuf_addc(&text, '\n');
@@ -149,6 +169,24 @@ static int64_t spool_bytes(struct http_server *s)
 	return s->spool_bytes;
 }
 
+static void add_keeping(const struct http_server *s, struct pod_values *v)
+{
+	const struct spool_stats *spool = keeper_spool_stats(recorder_keeper(s->recorder));
+	const struct shipper_stats *ship = keeper_ship_stats(recorder_keeper(s->recorder));
+
+	if (spool) {
+		v->spool_bundles = spool->bundles;
+		v->counted = spool->counted;
+		memcpy(v->dropped, spool->dropped, sizeof(v->dropped));
+	}
+	if (ship) {
+		v->ships = true;
+		v->shipped = ship->shipped;
+		v->store_failing = ship->failing;
+		memcpy(v->ship_failed, ship->failed, sizeof(v->ship_failed));
+	}
+}
+
 static void on_metrics(struct evhttp_request *request, void *arg)
 {
 	struct http_server *s = arg;
@@ -164,6 +202,7 @@ static void on_metrics(struct evhttp_request *request, void *arg)
 	memcpy(v->failures, j->by_class, sizeof(v->failures));
 	v->last_failure_unix_ns = j->n ? j->failures[j->n - 1].ended_unix_ns : 0;
 	v->spool_bytes = spool_bytes(s);
+	add_keeping(s, v);
 	metrics_render(v, &text);
 	answer(request, "text/plain; version=0.0.4; charset=utf-8", &text);
 }

@@ -115,11 +115,16 @@ void ship_line(const char *line, size_t len, struct ship_result *result)
 	snprintf(result->error, sizeof(result->error), "%s", error ? error : "no reason was given");
 }
 
-void ship_ended(int status, bool hung, struct ship_result *result)
+void ship_ended(int status, enum ship_end end, struct ship_result *result)
 {
 	int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 
-	if (hung) {
+	if (end == SHIP_END_GRACE && !result->said) {
+		*result = (struct ship_result){ .retry = true, .kind = SHIP_DEADLINE };
+		snprintf(result->error, sizeof(result->error), "the time that the pod had left was over");
+		return;
+	}
+	if (end == SHIP_END_HUNG) {
 		*result = (struct ship_result){ .retry = true, .kind = SHIP_HUNG };
 		snprintf(result->error, sizeof(result->error), "the store gave no sign of life for %d s",
 			 (int)(SHIP_PATIENCE_NS / NS_PER_SEC));

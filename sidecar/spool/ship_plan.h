@@ -64,8 +64,11 @@ struct ship_result {
 /* One line of its stdout; a progress line, or none at all, leaves the result as it is. */
 void ship_line(const char *line, size_t len, struct ship_result *result);
 
-/* After the child's end: status as of waitpid. hung: we ended it. What it said holds only together with its exit code. */
-void ship_ended(int status, bool hung, struct ship_result *result);
+/* Why it ended: by itself, or by us. */
+enum ship_end { SHIP_END_OWN, SHIP_END_HUNG, SHIP_END_GRACE };
+
+/* After the child's end: status as of waitpid. What it said holds only together with its exit code. */
+void ship_ended(int status, enum ship_end end, struct ship_result *result);
 
 #define SHIP_PATIENCE_NS ((int64_t)120 * 1000000000) /* without a word from the child */
 #define SHIP_BACKOFF_MAX_NS ((int64_t)300 * 1000000000)

@@ -73,22 +73,25 @@ static void the_arguments_are_those_that_were_given(void **state)
 static const struct {
 	const char *lines[3];
 	int status;
-	bool hung, shipped, retry;
+	enum ship_end end;
+	bool shipped, retry;
 	enum ship_kind kind;
 	int64_t retry_after_s;
 	const char *error;
 } runs[] = {
-	{ { "{\"file\":\"report.txt\",\"sent\":1,\"total\":1}", OK }, EXIT(0), false, true, true, SHIP_OTHER, 0, "" },
-	{ { CLOCK }, EXIT(3), false, false, false, SHIP_CLOCK, 0, "this clock is an hour off" },
-	{ { BUSY }, EXIT(1), false, false, true, SHIP_NETWORK, 7, "503" },
-	{ { "{\"result\":\"failed\",\"retryAfterSeconds\":1e12}" }, EXIT(1), false, false, true, SHIP_OTHER, 600, "no reason was given" },
-	{ { "{\"result\":\"failed\",\"kind\":\"x\",\"retryAfterSeconds\":-5}" }, EXIT(1), false, false, true, SHIP_OTHER, 0, "" },
-	{ { OK }, 9, false, false, true, SHIP_PROGRAM, 0, "was ended by signal 9" },
-	{ { OK }, EXIT(1), false, false, true, SHIP_PROGRAM, 0, "ended with 1" },
-	{ { CLOCK }, EXIT(0), false, false, true, SHIP_PROGRAM, 0, "ended with 0" },
-	{ { NULL }, EXIT(127), false, false, true, SHIP_PROGRAM, 0, "ended with 127" },
-	{ { "nonsense", "{}", "[1" }, EXIT(2), false, false, true, SHIP_PROGRAM, 0, "ended with 2" },
-	{ { OK }, 9, true, false, true, SHIP_HUNG, 0, "no sign of life for 120 s" },
+	{ { "{\"file\":\"report.txt\",\"sent\":1,\"total\":1}", OK }, EXIT(0), SHIP_END_OWN, true, true, SHIP_OTHER, 0, "" },
+	{ { CLOCK }, EXIT(3), SHIP_END_OWN, false, false, SHIP_CLOCK, 0, "this clock is an hour off" },
+	{ { BUSY }, EXIT(1), SHIP_END_OWN, false, true, SHIP_NETWORK, 7, "503" },
+	{ { "{\"result\":\"failed\",\"retryAfterSeconds\":1e12}" }, EXIT(1), SHIP_END_OWN, false, true, SHIP_OTHER, 600, "no reason was given" },
+	{ { "{\"result\":\"failed\",\"kind\":\"x\",\"retryAfterSeconds\":-5}" }, EXIT(1), SHIP_END_OWN, false, true, SHIP_OTHER, 0, "" },
+	{ { OK }, 9, SHIP_END_OWN, false, true, SHIP_PROGRAM, 0, "was ended by signal 9" },
+	{ { OK }, EXIT(1), SHIP_END_OWN, false, true, SHIP_PROGRAM, 0, "ended with 1" },
+	{ { CLOCK }, EXIT(0), SHIP_END_OWN, false, true, SHIP_PROGRAM, 0, "ended with 0" },
+	{ { NULL }, EXIT(127), SHIP_END_OWN, false, true, SHIP_PROGRAM, 0, "ended with 127" },
+	{ { "nonsense", "{}", "[1" }, EXIT(2), SHIP_END_OWN, false, true, SHIP_PROGRAM, 0, "ended with 2" },
+	{ { NULL }, 15, SHIP_END_GRACE, false, true, SHIP_DEADLINE, 0, "the time that the pod had left was over" },
+	{ { CLOCK }, EXIT(3), SHIP_END_GRACE, false, false, SHIP_CLOCK, 0, "an hour off" },
+	{ { OK }, 9, SHIP_END_HUNG, false, true, SHIP_HUNG, 0, "no sign of life for 120 s" },
 };
 
 static void what_it_says_holds_with_its_exit_code(void **state)
@@ -99,7 +102,7 @@ static void what_it_says_holds_with_its_exit_code(void **state)
 
 		for (size_t k = 0; k < 3 && runs[i].lines[k]; k++)
 			ship_line(runs[i].lines[k], strlen(runs[i].lines[k]), &r);
-		ship_ended(runs[i].status, runs[i].hung, &r);
+		ship_ended(runs[i].status, runs[i].end, &r);
 		assert_int_equal(r.shipped, runs[i].shipped);
 		assert_int_equal(r.retry, runs[i].retry);
 		assert_int_equal(r.retry_after_ns, runs[i].retry_after_s * NS_PER_SEC);

@@ -58,7 +58,7 @@ struct shipper {
 	struct identity_of_manifest done[DONE_MAX]; /* shipped, and waiting for an addition */
 	size_t n_done;
 	int64_t heard_ns; /* when the child last said something */
-	bool hung;
+	enum ship_end end;
 	int signals; /* sent to it */
 	char line[SHIP_LINE_MAX];
 	size_t line_len;
@@ -212,7 +212,8 @@ static int start(struct shipper *s, const char *const *argv, struct err *err)
 	s->out_fd = fds[0];
 	s->state = s->readable ? RUNNING : REAPING;
 	s->heard_ns = now_boottime_ns();
-	s->hung = s->line_too_long = false;
+	s->end = SHIP_END_OWN;
+	s->line_too_long = false;
 	s->signals = 0;
 	s->line_len = 0;
 	s->result = (struct ship_result){ .said = false };
@@ -322,7 +323,7 @@ static void ended(struct shipper *s, int status)
 		begin_next(s);
 		return;
 	}
-	ship_ended(status, s->hung, &s->result);
+	ship_ended(status, s->end, &s->result);
 	if (s->result.shipped) {
 		on_shipped(s);
 		begin_next(s);
@@ -358,7 +359,7 @@ static void watch(struct shipper *s)
 		return;
 	}
 	if (patience_is_over(s, now_boottime_ns())) {
-		s->hung = true;
+		s->end = s->stop_ns ? SHIP_END_GRACE : SHIP_END_HUNG;
 		end_child(s);
 	}
 	set_timer(s, s->state == REAPING ? REAP_EVERY_NS : NS_PER_SEC);

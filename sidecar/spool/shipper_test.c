@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tests of the queue in front of the store. In the place of afterglow-ship there
+ * is a script that does what the test says: the store's faults. With the real one and
+ * real stores it is tried in e2e.
+ */
+#include "sidecar/spool/shipper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/fileio.h"
+#include "lib/units.h"
+#include "sidecar/store/bundle.h"
+#include "sidecar/store/extend.h"
+
+/* Notes how it was called, then does what the file "mode" says. */
+static const char script[] = "#!/bin/sh\n"
+			     "d=$(dirname \"$0\")\n"
+			     "for a; do last=$a; done\n"
+			     "echo \"$*\" >>$d/calls\n"
+			     "case $(cat $d/mode) in\n"
+			     "ok) echo '{\"file\":\"report.txt\",\"sent\":1,\"total\":1}'; echo '{\"result\":\"shipped\",\"url\":\"s3://b\"}';;\n"
+			     "again) echo '{\"result\":\"failed\",\"retry\":true,\"kind\":\"network\",\"error\":\"cut off\"}'; exit 1;;\n"
+			     "mend) echo '{\"result\":\"failed\",\"retry\":false,\"kind\":\"credentials\",\"error\":\"wrong key\"}'; exit 3;;\n"
+			     "once) echo ok >$d/mode; exit 1;;\n"
+			     "hang) exec sleep 1000;;\n"
+			     "die) kill -9 $$;;\n"
+			     "flood) head -c 5000000 /dev/zero | tr '\\0' x; echo; echo '{\"result\":\"shipped\"}';;\n"
+			     "first) case $last in *second*) ;; *) echo '{\"result\":\"failed\",\"kind\":\"bundle\"}'; exit 3;; esac;\n"
+			     "  echo '{\"result\":\"shipped\"}';;\n"
+			     "esac\n";
+
+static char directory[64], spool[80], program[80];
+static struct event_base *base;
+static struct shipper *shipper;
+static unsigned int n_shipped, n_failed, n_idle;
+
+static void on_shipped(const char *path, void *arg)
+{
+	(void)path;
+	(void)arg;
+	n_shipped++;
+}
+
+static void on_failed(const struct ship_result *result, void *arg)
+{
+	(void)result;
+	(void)arg;
+	n_failed++;
+}
+
+static void on_idle(void *arg)
+{
+	(void)arg;
+	n_idle++;
+	event_base_loopbreak(base);
+}
+
+static void mode(const char *text)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "%s/mode", directory);
+	assert_int_equal(file_put(AT_FDCWD, path, text, strlen(text), 0600, NULL), 0);
+}
+
+static void make_bundle(const char *name)
+{
+	struct bundle *b;
+
+	assert_int_equal(bundle_begin(spool, "ml/demo/pod.1/ray-worker", name, &b, NULL), 0);
+	assert_int_equal(bundle_add(b, "report.txt", "it died\n", 8, NULL), 0);
+	assert_int_equal(bundle_commit(b, NULL), 0);
+}
+
+static int setup(void **state)
+{
+	struct shipper_options o = { .store.url = "s3://b" };
+	const struct shipper_callbacks callbacks = { .shipped = on_shipped, .failed = on_failed, .idle = on_idle };
+	(void)state;
+
+	snprintf(directory, sizeof(directory), "/tmp/shipper_test.XXXXXX");
+	if (!mkdtemp(directory))
+		return -1;
+	snprintf(spool, sizeof(spool), "%s/spool", directory);
+	snprintf(program, sizeof(program), "%s/ship", directory);
+	if (file_put(AT_FDCWD, program, script, strlen(script), 0700, NULL) < 0)
+		return -1;
+	o.program = program;
+	o.spool = spool;
+	base = event_base_new();
+	shipper = shipper_new(base, &o, &callbacks);
+	n_shipped = n_failed = n_idle = 0;
+	return shipper ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	shipper_free(shipper);
+	event_base_free(base);
+	return tree_remove(AT_FDCWD, directory) ? 0 : -1;
+}
+
+/* Runs the loop until it is idle, or that long. */
+static void run(int seconds)
+{
+	const struct timeval tv = { .tv_sec = seconds };
+
+	event_base_loopexit(base, &tv);
+	event_base_dispatch(base);
+}
+
+static unsigned int calls(const char *with)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(1 << 20);
+	unsigned int n = 0;
+	char path[96];
+
+	snprintf(path, sizeof(path), "%s/calls", directory);
+	file_read(AT_FDCWD, path, &text, NULL);
+	for (const char *p = strbuf_str(&text); (p = strstr(p, with)); p++)
+		n++;
+	return n;
+}
+
+static bool in_spool(const char *name)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/ml/demo/pod.1/ray-worker/%s", spool, name);
+	return access(path, F_OK) == 0;
+}
+
+static void what_is_shipped_leaves_the_spool(void **state)
+{
+	(void)state;
+	mode("ok");
+	make_bundle("first");
+	make_bundle("second");
+	shipper_kick(shipper);
+	assert_true(shipper_busy(shipper));
+	run(20);
+	assert_int_equal(n_shipped, 2);
+	assert_int_equal(n_idle, 1);
+	assert_false(shipper_busy(shipper));
+	assert_false(in_spool("first") || in_spool("second"));
+	assert_int_equal(access(spool, F_OK), 0);
+	assert_int_equal(calls("--as ml/demo/pod.1/ray-worker/first"), 1);
+	assert_int_equal(shipper_stats(shipper)->shipped, 2);
+}
+
+static void an_empty_spool_or_none_is_nothing_to_do(void **state)
+{
+	(void)state;
+	shipper_kick(shipper);
+	run(5);
+	assert_int_equal(n_idle, 1);
+	assert_int_equal(calls("--as"), 0);
+}
+
+static void what_failed_is_tried_again_and_stays_until_then(void **state)
+{
+	(void)state;
+	mode("once");
+	make_bundle("first");
+	shipper_kick(shipper);
+	run(20);
+	assert_int_equal(n_failed, 1);
+	assert_int_equal(n_shipped, 1);
+	assert_false(in_spool("first"));
+	assert_false(shipper_stats(shipper)->failing);
+}
+
+static void a_store_that_is_down_keeps_everything_here(void **state)
+{
+	(void)state;
+	mode("again");
+	make_bundle("first");
+	shipper_kick(shipper);
+	run(1);
+	/* Further bundles do not make the next try come earlier. */
+	for (int i = 0; i < 50; i++) {
+		shipper_kick(shipper);
+		run(0);
+	}
+	assert_in_range(n_failed, 1, 10);
+	assert_true(in_spool("first"));
+	assert_true(shipper_busy(shipper));
+	assert_true(shipper_stats(shipper)->failing);
+	assert_string_equal(shipper_stats(shipper)->last.error, "cut off");
+	assert_int_equal(shipper_stats(shipper)->failed[SHIP_NETWORK], n_failed);
+}
+
+static void the_grace_of_the_pod_is_used_and_no_more(void **state)
+{
+	int64_t begin = now_boottime_ns();
+	(void)state;
+
+	mode("again");
+	make_bundle("first");
+	shipper_stop(shipper, begin + 4 * NS_PER_SEC);
+	run(30);
+	assert_int_equal(n_idle, 1);
+	assert_true(n_failed > 1);
+	assert_true(in_spool("first"));
+	assert_true(now_boottime_ns() < begin + 20 * NS_PER_SEC);
+}
+
+static void what_only_a_person_can_mend_does_not_keep_a_pod(void **state)
+{
+	(void)state;
+	mode("mend");
+	make_bundle("first");
+	shipper_stop(shipper, now_boottime_ns() + 60 * NS_PER_SEC);
+	run(30);
+	assert_int_equal(n_failed, 1);
+	assert_int_equal(n_idle, 1);
+	assert_true(in_spool("first"));
+}
+
+static void one_that_cannot_be_shipped_does_not_keep_back_the_others(void **state)
+{
+	(void)state;
+	mode("first");
+	make_bundle("first");
+	make_bundle("second");
+	shipper_stop(shipper, now_boottime_ns() + 6 * NS_PER_SEC);
+	run(30);
+	assert_true(n_shipped >= 1);
+	assert_true(in_spool("first"));
+	assert_false(in_spool("second"));
+}
+
+static void a_child_that_dies_is_a_failure(void **state)
+{
+	(void)state;
+	mode("die");
+	make_bundle("first");
+	shipper_kick(shipper);
+	run(1);
+	assert_int_equal(n_failed, 1);
+	assert_int_equal(shipper_stats(shipper)->last.kind, SHIP_PROGRAM);
+	assert_true(in_spool("first"));
+}
+
+static void a_program_that_is_not_there_is_a_failure(void **state)
+{
+	(void)state;
+	assert_int_equal(unlink(program), 0);
+	make_bundle("first");
+	shipper_kick(shipper);
+	run(1);
+	assert_int_equal(n_failed, 1);
+	assert_non_null(strstr(shipper_stats(shipper)->last.error, "No such file"));
+	assert_true(in_spool("first"));
+}
+
+static void a_flood_of_output_is_read_past(void **state)
+{
+	(void)state;
+	mode("flood");
+	make_bundle("first");
+	shipper_kick(shipper);
+	run(30);
+	assert_int_equal(n_shipped, 1);
+}
+
+static void a_store_that_hangs_hangs_the_child_alone(void **state)
+{
+	int64_t begin = now_boottime_ns();
+	(void)state;
+
+	mode("hang");
+	make_bundle("first");
+	shipper_kick(shipper);
+	run(1); /* the loop goes on: this comes back */
+	assert_true(now_boottime_ns() - begin < 10 * NS_PER_SEC);
+	assert_true(shipper_busy(shipper));
+	shipper_stop(shipper, now_boottime_ns());
+	run(30);
+	assert_int_equal(n_failed, 1);
+	assert_int_equal(n_idle, 1);
+	assert_true(in_spool("first"));
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+	assert_int_equal(errno, ECHILD);
+}
+
+static void what_is_being_added_to_stays_and_is_shipped_again(void **state)
+{
+	char path[256];
+	struct extension *e;
+	int fd;
+	(void)state;
+
+	mode("ok");
+	make_bundle("first");
+	snprintf(path, sizeof(path), "%s/ml/demo/pod.1/ray-worker/first", spool);
+	assert_int_equal(extend_begin(path, "core.x.1.zst", &e, &fd, NULL), 0);
+	shipper_kick(shipper);
+	run(20);
+	assert_int_equal(n_shipped, 1);
+	assert_true(in_spool("first"));
+	/* Nothing new: it is not shipped once more. */
+	shipper_kick(shipper);
+	run(20);
+	assert_int_equal(n_shipped, 1);
+	assert_int_equal(extend_commit(e, NULL, NULL), 0);
+	shipper_kick(shipper);
+	run(20);
+	assert_int_equal(n_shipped, 2);
+	assert_false(in_spool("first"));
+}
+
+static void an_addition_that_comes_to_nothing_does_not_keep_it(void **state)
+{
+	char path[256];
+	struct extension *e;
+	int fd;
+	(void)state;
+
+	mode("ok");
+	make_bundle("first");
+	snprintf(path, sizeof(path), "%s/ml/demo/pod.1/ray-worker/first", spool);
+	assert_int_equal(extend_begin(path, "core.x.1.zst", &e, &fd, NULL), 0);
+	shipper_kick(shipper);
+	run(20);
+	extend_abort(e);
+	shipper_kick(shipper);
+	run(20);
+	assert_int_equal(n_shipped, 1);
+	assert_false(in_spool("first"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(what_is_shipped_leaves_the_spool),
+		TEST(an_empty_spool_or_none_is_nothing_to_do),
+		TEST(what_failed_is_tried_again_and_stays_until_then),
+		TEST(a_store_that_is_down_keeps_everything_here),
+		TEST(the_grace_of_the_pod_is_used_and_no_more),
+		TEST(what_only_a_person_can_mend_does_not_keep_a_pod),
+		TEST(one_that_cannot_be_shipped_does_not_keep_back_the_others),
+		TEST(a_child_that_dies_is_a_failure),
+		TEST(a_program_that_is_not_there_is_a_failure),
+		TEST(a_flood_of_output_is_read_past),
+		TEST(a_store_that_hangs_hangs_the_child_alone),
+		TEST(what_is_being_added_to_stays_and_is_shipped_again),
+		TEST(an_addition_that_comes_to_nothing_does_not_keep_it),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
