@@ -214,13 +214,16 @@ class Native(unittest.TestCase):
         self.assertRegex(ours.headline, "^SIGSEGV at address 0x0, where no code is, called by call_nowhere ")
         self.assertEqual(ours.summary["crashedFrame"]["function"], "call_nowhere")
 
-    def test_a_stack_overflow_shows_as_many_frames_as_allowed(self):
+    def test_a_stack_overflow_shows_as_many_frames_as_allowed_and_who_began(self):
         program = compile_c("debug", "-g", "-O2")
         core = core_of(program, "overflow")
         ours = Result(core, "--max-frames", "100")
-        self.assertEqual(ours.names(), ["recurse"] * 100)
-        self.assertEqual(ours.names(), gdb_names(core, program, "bt 100")[0][:100])
-        self.assertIn("more frames follow than the 100", ours.text)
+        self.assertEqual(ours.names()[:100], ["recurse"] * 100)
+        self.assertEqual(ours.names()[:100], gdb_names(core, program, "bt 100")[0][:100])
+        self.assertEqual(until(ours.names()[100:], "main"), gdb_names(core, program, "bt -5")[0][-5:])
+        hidden = int(re.search(r"\((\d+) more frames are not shown\)", ours.text)[1])
+        self.assertGreater(hidden, 10000)
+        self.assertIn(f"#{hidden + 100} ", ours.text)
         self.assertTrue(ours.summary["truncated"])
 
     def test_a_smashed_stack_ends_where_it_is_corrupt(self):

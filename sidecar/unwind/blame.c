@@ -83,5 +83,5 @@ void blame(struct symbols *symbols, const struct stack *stack, struct fault *fau
 		crash->jumped = true;
 		set_frame(symbols, &stack->frames[1], crash);
 	}
-	crash->truncated |= stack->cut;
+	crash->truncated |= stack->cut || stack->beyond;
 }

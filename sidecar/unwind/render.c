@@ -187,26 +187,46 @@ static void add_frame(struct strbuf *out, size_t number, const struct frame *f, 
 	strbuf_adds(out, s->inlined ? " (inlined)\n" : "\n");
 }
 
+/* A frame with the functions inlined in it; the number of the next. */
+static size_t add_frames(struct strbuf *out, struct symbols *symbols, size_t number, const struct frame *f)
+{
+	struct symbol found[SYMBOLS_INLINED_MAX + 1];
+	size_t n = symbols_of(symbols, f, found);
+
+	for (size_t k = 0; k < n; k++)
+		add_frame(out, number++, f, &found[k], symbols->u->modules);
+	return number;
+}
+
+/* Of a stack that is longer than what is shown, its beginning: who called what then called itself. */
+static void add_outermost(struct strbuf *out, struct symbols *symbols, size_t number, const struct stack *stack)
+{
+	size_t n = MIN(stack->beyond, (size_t)FRAMES_OUTERMOST);
+
+	if (stack->beyond > n)
+		strbuf_addf(out, "     (%zu more frames are not shown)\n", stack->beyond - n);
+	number += stack->beyond - n;
+	for (size_t i = stack->beyond - n; i < stack->beyond; i++)
+		number = add_frames(out, symbols, number, &stack->outermost[i % FRAMES_OUTERMOST]);
+}
+
 static void add_native(struct strbuf *out, struct symbols *symbols, const struct stack *stack)
 {
 	size_t number = 0;
 
 	for (size_t i = 0; i < stack->n; i++) {
-		struct symbol found[SYMBOLS_INLINED_MAX + 1];
-		size_t n = symbols_of(symbols, &stack->frames[i], found);
-
 		/* libdwfl calls the trampoline exact too: the one after it was interrupted. */
 		if (i > 0 && stack->frames[i].exact && (i + 1 == stack->n || !stack->frames[i + 1].exact))
 			strbuf_adds(out, "     <signal handler called>\n");
-		for (size_t k = 0; k < n; k++)
-			add_frame(out, number++, &stack->frames[i], &found[k], symbols->u->modules);
+		number = add_frames(out, symbols, number, &stack->frames[i]);
 	}
+	add_outermost(out, symbols, number, stack);
 	if (stack->guessed)
 		strbuf_adds(out, "     (a jump to where no code is; the caller is the address at the top of the stack)\n");
 	if (stack->end)
 		strbuf_addf(out, "     (%s)\n", stack->end);
 	if (stack->cut)
-		strbuf_addf(out, "     (more frames follow than the %zu that are shown)\n", stack->n);
+		strbuf_adds(out, "     (still more frames follow)\n");
 }
 
 static void add_python(struct strbuf *out, const struct python *py, const struct core_thread *thread)

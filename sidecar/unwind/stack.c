@@ -202,6 +202,25 @@ static struct frame *push(struct walk *w)
 	return &s->frames[s->n++];
 }
 
+static struct frame *last_frame(struct stack *s)
+{
+	if (s->beyond)
+		return &s->outermost[(s->beyond - 1) % FRAMES_OUTERMOST];
+	return s->n ? &s->frames[s->n - 1] : NULL;
+}
+
+static int keep_outermost(struct walk *w, const struct frame *f)
+{
+	struct stack *s = w->stack;
+
+	if (s->n + s->beyond >= FRAMES_WALKED_MAX) {
+		s->cut = true;
+		return DWARF_CB_ABORT;
+	}
+	s->outermost[s->beyond++ % FRAMES_OUTERMOST] = *f;
+	return DWARF_CB_OK;
+}
+
 static int on_frame(Dwfl_Frame *state, void *arg)
 {
 	struct walk *w = arg;
@@ -220,14 +239,13 @@ static int on_frame(Dwfl_Frame *state, void *arg)
 		next.pc++;
 		next.exact = false;
 	}
-	if (s->n > 0 && s->frames[s->n - 1].pc == next.pc && s->frames[s->n - 1].sp == next.sp) {
+	f = last_frame(s);
+	if (f && f->pc == next.pc && f->sp == next.sp) {
 		s->end = "the frames repeat from here on: the stack is corrupt";
 		return DWARF_CB_ABORT;
 	}
-	if (s->n == w->max) {
-		s->cut = true;
-		return DWARF_CB_ABORT;
-	}
+	if (s->n == w->max)
+		return keep_outermost(w, &next);
 	f = push(w);
 	if (!f)
 		return DWARF_CB_ABORT;
@@ -268,7 +286,7 @@ static bool step_over_bad_pc(struct walk *w)
 static void explain_end(struct walk *w, int error)
 {
 	struct stack *s = w->stack;
-	const struct frame *last = s->n ? &s->frames[s->n - 1] : NULL;
+	const struct frame *last = last_frame(s);
 	struct module *m = last ? modules_at(w->u->modules, last->pc) : NULL;
 
 	if (s->cut || s->end || !last || error == 0)

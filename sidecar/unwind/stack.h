@@ -8,6 +8,8 @@
 #include "sidecar/unwind/modules.h"
 
 #define FRAMES_MAX 4096
+#define FRAMES_WALKED_MAX 262144 /* of a stack that overflowed: 8 MiB of frames of 32 bytes */
+#define FRAMES_OUTERMOST 8 /* of a stack with more frames than are kept: who began */
 
 struct frame {
 	uint64_t pc; /* of the instruction, or the address it returns to */
@@ -18,7 +20,9 @@ struct frame {
 struct stack {
 	struct frame *frames; /* innermost first */
 	size_t n;
-	bool cut; /* there are more */
+	struct frame outermost[FRAMES_OUTERMOST]; /* of those beyond frames, a ring */
+	size_t beyond; /* number of frames beyond those in frames */
+	bool cut; /* and still more, not even walked */
 	bool guessed; /* frames[1] is what the stack pointer showed, since frames[0] is in no code */
 	const char *end; /* why it ends before a thread's beginning, else NULL */
 };
