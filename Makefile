@@ -36,6 +36,8 @@ OPERATOR := $(call modules,operator/kube operator/raycluster operator/failures o
 TESTS := $(sort $(wildcard lib/*_test.c sidecar/*_test.c sidecar/*/*_test.c operator/*_test.c operator/*/*_test.c))
 
 SIDECAR_LIBS := -lcjson -levent_extra -levent_core -lmd -lm
+# A few functions of each: in the program itself they are 230 KiB less to map in every Ray pod. (cJSON has no archive.)
+RECORDER_LIBS := -lcjson -Wl,-Bstatic -levent_extra -levent_core -lmd -Wl,-Bdynamic -lm
 SHIP_LIBS := -lcurl -lexpat -lcjson -lcrypto
 UNWIND_LIBS := -ldw -lelf -liberty -lcjson
 PACK_LIBS := -lzstd -lcrypto -lcjson -lpthread -lm
@@ -63,7 +65,7 @@ $(BUILD)/afterglow-launch: $(LAUNCHER) $(wildcard sidecar/launch/*.h) Makefile
 
 $(BUILD)/afterglow-sidecar: $(call objects,$(SIDECAR) $(LIB) sidecar/main.c)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(SIDECAR_LIBS)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(RECORDER_LIBS)
 
 $(BUILD)/afterglow-ship: $(call objects,$(SHIP) $(LIB) sidecar/ship/main.c)
 	$(call say,LINK,$@)
