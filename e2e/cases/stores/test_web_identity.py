@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A service account's token for keys of an hour. Stand-ins for STS and S3: no server of ours gives session tokens to
-an issuer on loopback; signatures are checked against the real one in test_s3.py."""
+"""A service account's token for keys of an hour: what goes over the wire, and what STS may answer. With nothing stood in:
+test_federation.py."""
 
 import urllib.parse
 
