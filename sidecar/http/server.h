@@ -3,6 +3,12 @@
  * HTTP on the pod: /metrics for Prometheus, /healthz, /failures. Anybody in the
  * cluster may connect: only GET, nothing that a request says changes anything,
  * few connections at a time and none for long.
+ *
+ * /failures, of this pod since its start, oldest first:
+ *	{"podUID": "...", "tag": "...", "forgotten": N, "failures": [{"id", "container", "endedAt", "class", "confidence",
+ *	 "exitCode", "signal", "containerLives", "sentence", "bundle", "heldUntil", "summary"}]}
+ * id names a failure among those of its container, whatever recorder tells of it. summary is what a termination
+ * message ends with; only those have it that left their container alive. tag is the ETag; If-None-Match is honoured.
  */
 #ifndef AFTERGLOW_SIDECAR_HTTP_SERVER_H
 #define AFTERGLOW_SIDECAR_HTTP_SERVER_H
