@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/oom.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
 #include "operator/kube/rate_limit.h"
@@ -632,6 +633,7 @@ int client_apply(struct client *client, const cJSON *object, const char *subreso
 
 static char *delete_options(const cJSON *object, int grace_s)
 {
+	size_t lost = oom_count();
 	_cleanup_json_ cJSON *options = cJSON_CreateObject();
 	static const char *const fields[] = { "uid", "resourceVersion" };
 
@@ -645,7 +647,8 @@ static char *delete_options(const cJSON *object, int grace_s)
 		if (value)
 			json_set_str(json_object_at(options, "preconditions"), fields[i], value);
 	}
-	return cJSON_PrintUnformatted(options);
+	/* Without its preconditions it would delete whatever has the name by now. */
+	return oom_count() == lost ? cJSON_PrintUnformatted(options) : NULL;
 }
 
 int client_delete(struct client *client, const cJSON *object, int grace_s, client_done_fn done, void *arg,

@@ -137,6 +137,16 @@ static void start_failed(struct informer *informer, enum reflector_event_kind ki
 	tell_and_obey(informer, &event);
 }
 
+/* What of the path is missing for want of memory would make it another question. */
+static int start_call(struct informer *informer, struct client_request *request, const struct strbuf *path,
+		      client_done_fn done)
+{
+	request->path = strbuf_str(path);
+	if (strbuf_failed(path))
+		return err_set(&informer->trouble, ENOMEM, "path of %s", informer->resource->plural);
+	return client_start(informer->client, request, done, informer, &informer->call, &informer->trouble);
+}
+
 static void start_list(struct informer *informer, bool unlimited)
 {
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_MAX_BYTES);
@@ -152,12 +162,11 @@ static void start_list(struct informer *informer, bool unlimited)
 	add_query(&path, "continue", token);
 	struct client_request request = {
 		.method = "GET",
-		.path = strbuf_str(&path),
 		.accept = accept_of(informer, true),
 		.deadline_ns = unlimited ? UNLIMITED_DEADLINE_NS : LIST_DEADLINE_NS,
 		.data = on_list_data,
 	};
-	if (client_start(informer->client, &request, on_list_done, informer, &informer->call, &informer->trouble) < 0)
+	if (start_call(informer, &request, &path, on_list_done) < 0)
 		start_failed(informer, REFLECTOR_LIST_FAILED);
 }
 
@@ -341,13 +350,12 @@ static void start_watch(struct informer *informer, const struct reflector_step *
 		add_query(&path, "resourceVersion", informer->reflector.rv);
 	struct client_request request = {
 		.method = "GET",
-		.path = strbuf_str(&path),
 		.accept = accept_of(informer, false),
 		.deadline_ns = step->timeout_s * NS_PER_SEC + WATCH_GRACE_NS,
 		.exempt = true,
 		.data = on_watch_data,
 	};
-	if (client_start(informer->client, &request, on_watch_done, informer, &informer->call, &informer->trouble) < 0)
+	if (start_call(informer, &request, &path, on_watch_done) < 0)
 		start_failed(informer, REFLECTOR_WATCH_REFUSED);
 }
 
