@@ -29,7 +29,7 @@ struct run {
 	struct made_memcg memcg;
 	struct event_base *base;
 	struct recorder *recorder;
-	struct event *signals;
+	struct event *signals, *deadline;
 	int signal_fd;
 	sigset_t original_mask;
 	pid_t child; /* the launcher */
@@ -79,6 +79,18 @@ static void stop_when_over(void *arg)
 		event_base_loopbreak(r->base);
 }
 
+/* A core is being kept: that has a limit of its own, and Ctrl-C. */
+static void on_deadline(evutil_socket_t fd, short what, void *arg)
+{
+	struct run *r = arg;
+	const struct timeval again = { .tv_sec = 1 };
+
+	(void)fd;
+	(void)what;
+	if (!recorder_keeps_core(r->recorder) || event_add(r->deadline, &again) < 0)
+		event_base_loopbreak(r->base);
+}
+
 static void on_child(struct run *r)
 {
 	bool ships = recorder_ships(&r->recorder_options);
@@ -88,7 +100,8 @@ static void on_child(struct run *r)
 		return;
 	r->ended = true;
 	recorder_ship_until(r->recorder, now_boottime_ns() + SHIP_WITHIN_S * NS_PER_SEC);
-	event_base_loopexit(r->base, &within);
+	if (event_add(r->deadline, &within) < 0)
+		event_base_loopbreak(r->base);
 	stop_when_over(r);
 }
 
@@ -101,6 +114,8 @@ static void on_signal(evutil_socket_t fd, short what, void *arg)
 	while (read((int)fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD)
 			on_child(r);
+		else if (r->ended && (info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM))
+			event_base_loopbreak(r->base);
 		else if (info.ssi_code != SI_KERNEL && !r->ended)
 			/* The terminal's own signals reach the whole process group without us. */
 			kill(r->child, (int)info.ssi_signo);
@@ -122,7 +137,8 @@ static int start_loop(struct run *r, struct err *err)
 		return err_set(err, errno, "signalfd");
 	r->base = event_base_new();
 	r->signals = r->base ? event_new(r->base, r->signal_fd, EV_READ | EV_PERSIST, on_signal, r) : NULL;
-	if (!r->signals || event_add(r->signals, NULL) < 0)
+	r->deadline = r->base ? evtimer_new(r->base, on_deadline, r) : NULL;
+	if (!r->signals || !r->deadline || event_add(r->signals, NULL) < 0)
 		return err_set(err, ENOMEM, "event loop");
 	r->recorder_options.socket_path = r->socket_path;
 	return recorder_new(r->base, &r->recorder_options, &r->recorder, err);
@@ -193,6 +209,8 @@ int exec_run(const struct exec_options *options, struct err *err)
 	recorder_free(r.recorder);
 	if (r.signals)
 		event_free(r.signals);
+	if (r.deadline)
+		event_free(r.deadline);
 	if (r.base)
 		event_base_free(r.base);
 	closep(&r.signal_fd);

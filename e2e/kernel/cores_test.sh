@@ -99,6 +99,15 @@ check "a process far below: its core" opens "$(bundle_of -Segfault)"
 check "the container's own end is another report" test -n "$(bundle_of -ApplicationError)"
 check "without that core" test -z "$(core_in "$(bundle_of -ApplicationError)")"
 
+check "a core that only we asked for does not stay" test -z "$(find "$work/deep" -name 'core*')"
+rm -rf "$store" core*
+(
+	ulimit -S -c unlimited
+	run -- sh -c "$crash --in $work/deep --after $there; sleep $around; exit 3"
+)
+check "one that would have been written without us stays" test -n "$(find "$work/deep" -name 'core*')"
+check "and is kept as well" opens "$(bundle_of -Segfault)"
+
 # What follows a crash at once is explained by it
 rm -rf "$store" core*
 run -- sh -c "$crash --after 300; exit 1"

@@ -141,6 +141,7 @@ static void free_if_over(struct crash *crash)
 	if (!crash->settled || (crash->bundle && (!crash->packed || !crash->unwound)))
 		return;
 	taken_note(crash->owner->taken, &crash->key, true, crash->bundle);
+	crash->owner->callbacks.over(&crash->key, crash->owner->callbacks.arg);
 	remove_crash(crash);
 }
 
@@ -412,6 +413,8 @@ struct crash *crashes_take(struct crashes *c, int core_fd, const struct core_hin
 	const struct taken_core *before = taken_find(c->taken, &key);
 	struct crash *crash;
 
+	if (before && before->done)
+		c->callbacks.over(&key, c->callbacks.arg);
 	if ((before && before->done) || is_under_way(c, &key)) {
 		close(core_fd);
 		return NULL;

@@ -35,6 +35,8 @@ struct crashes_callbacks {
 	void (*unwound)(struct crash *crash, void *arg);
 	/* A core is in its bundle now, or will not be. */
 	void (*packed)(void *arg);
+	/* Nothing more is wanted of that core. */
+	void (*over)(const struct core_key *key, void *arg);
 	void (*idle)(void *arg);
 	void *arg;
 };

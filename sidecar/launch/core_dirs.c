@@ -48,6 +48,11 @@ const struct core_dir *core_dirs_find(const struct core_dirs *d, int watch)
 	return NULL;
 }
 
+void core_dirs_keep(struct core_dirs *d, const struct core_dir *dir, int64_t until_ns)
+{
+	d->list[dir - d->list].keep_until_ns = until_ns;
+}
+
 const char *core_dirs_file_component(const struct core_pattern *pattern)
 {
 	const char *slash = strrchr(pattern->text, '/');
@@ -286,6 +291,6 @@ void core_dirs_scan(struct core_dirs *d, const struct core_pattern *pattern, int
 	} else if (pattern->target == CORE_TO_RELATIVE)
 		scan_processes(&s, pattern->text);
 	for (int i = 0; i < CORE_DIRS_MAX; i++)
-		if (d->list[i].fd >= 0 && now_ns - d->list[i].seen_ns >= FORGET_NS)
+		if (d->list[i].fd >= 0 && now_ns - d->list[i].seen_ns >= FORGET_NS && now_ns >= d->list[i].keep_until_ns)
 			let_go(d, &d->list[i]);
 }

@@ -18,6 +18,7 @@ struct core_dir {
 	dev_t dev;
 	ino_t ino;
 	int64_t seen_ns; /* when a process was last found to work there */
+	int64_t keep_until_ns;
 };
 
 struct core_dirs {
@@ -39,6 +40,9 @@ void core_dirs_scan(struct core_dirs *d, const struct core_pattern *pattern, int
 
 /* By inotify's number; NULL: let go of meanwhile. */
 const struct core_dir *core_dirs_find(const struct core_dirs *d, int watch);
+
+/* It is not let go of before then, whoever works in it. */
+void core_dirs_keep(struct core_dirs *d, const struct core_dir *dir, int64_t until_ns);
 
 /* Calls fn with the names in it, CORE_NAMES_MAX at most. */
 void core_dir_each_name(const struct core_dir *dir, void (*fn)(const struct core_dir *dir, const char *name, void *arg),

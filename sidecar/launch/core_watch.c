@@ -27,6 +27,7 @@
 #define SCAN_NS (2 * NS_PER_SEC) /* at the latest, whoever is new */
 #define SCAN_SHARE 100 /* a scan takes at most one part in so many of the time */
 #define EVENTS_SPACING_MS 50 /* a directory may be a busy one: its events are read in lots */
+#define KEEP_NS (3600 * NS_PER_SEC) /* a directory with a core, which may have to be removed */
 #define RETRY_NS NS_PER_SEC /* for a core that was still being written */
 
 struct watch {
@@ -63,7 +64,13 @@ static void offer(struct watch *w, const struct core_dir *dir, const char *name,
 	/* Blocks while the launcher is busy; there is nothing better to do. */
 	connection_send_waiting(w->socket_fd, text, (size_t)len, &fd, 1);
 	close(fd);
+	core_dirs_keep(&w->dirs, dir, now_ns() + KEEP_NS);
 }
+
+struct removal {
+	const struct watch *watch;
+	struct core_key key;
+};
 
 struct search {
 	struct watch *watch;
@@ -162,6 +169,39 @@ static void read_events(struct watch *w)
 		}
 }
 
+/* Removing a core */
+
+static void remove_if(const struct core_dir *dir, const char *name, void *arg)
+{
+	const struct removal *r = arg;
+	struct core_name unused;
+	struct core_key key;
+	int fd;
+
+	if (!core_component_match(core_dirs_file_component(&r->watch->pattern), name, &unused))
+		return;
+	fd = core_file_open(dir->fd, name, CORE_FOUND, &key);
+	if (fd < 0)
+		return;
+	if (key.dev == r->key.dev && key.ino == r->key.ino && key.mtime_ns == r->key.mtime_ns)
+		unlinkat(dir->fd, name, 0);
+	close(fd);
+}
+
+static void remove_core(const struct watch *w, const char *which)
+{
+	struct removal r = { .watch = w };
+	unsigned long long dev, ino;
+	long long mtime_ns;
+
+	if (sscanf(which, "%llu %llu %lld", &dev, &ino, &mtime_ns) != 3)
+		return;
+	r.key = (struct core_key){ .dev = dev, .ino = ino, .mtime_ns = mtime_ns };
+	for (int i = 0; i < CORE_DIRS_MAX; i++)
+		if (w->dirs.list[i].fd >= 0)
+			core_dir_each_name(&w->dirs.list[i], remove_if, &r);
+}
+
 /* False: the launcher is gone. */
 static bool take_order(struct watch *w)
 {
@@ -175,6 +215,10 @@ static bool take_order(struct watch *w)
 		return false;
 	if (len < 0)
 		return true;
+	if (strncmp(text, CORE_REMOVE " ", sizeof(CORE_REMOVE)) == 0) {
+		remove_core(w, text + sizeof(CORE_REMOVE));
+		return true;
+	}
 	w->listening = true;
 	if (strcmp(text, CORE_AGAIN) == 0)
 		core_sent_clear(&w->sent);

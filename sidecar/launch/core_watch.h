@@ -20,6 +20,7 @@
 #include <sys/types.h>
 
 #define CORE_AGAIN "again"
+#define CORE_REMOVE "remove" /* DEV INO MTIME: unlinks that core, if it is one and lies where cores do */
 #define CORE_FLUSH "flush"
 #define CORE_FLUSHED "flushed"
 

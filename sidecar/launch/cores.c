@@ -4,7 +4,9 @@
 
 #include <poll.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "sidecar/launch/clock.h"
@@ -15,6 +17,9 @@
 
 void cores_start(struct cores *c)
 {
+	struct rlimit limit;
+
+	c->unasked = getrlimit(RLIMIT_CORE, &limit) == 0 && limit.rlim_cur == 0;
 	c->fd = core_watch_start(&c->pid);
 }
 
@@ -52,6 +57,15 @@ void cores_again(struct cores *c)
 {
 	if (c->fd >= 0)
 		connection_send(c->fd, CORE_AGAIN, strlen(CORE_AGAIN), NULL, 0);
+}
+
+void cores_remove(struct cores *c, const char *which)
+{
+	char text[128];
+	int len = snprintf(text, sizeof(text), CORE_REMOVE " %s", which);
+
+	if (c->fd >= 0 && c->unasked && len > 0 && (size_t)len < sizeof(text))
+		connection_send(c->fd, text, (size_t)len, NULL, 0);
 }
 
 void cores_flush(struct cores *c, int socket_fd)

@@ -3,11 +3,13 @@
 #ifndef AFTERGLOW_SIDECAR_LAUNCH_CORES_H
 #define AFTERGLOW_SIDECAR_LAUNCH_CORES_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct cores {
 	int fd; /* to the process that searches, -1: none */
 	pid_t pid;
+	bool unasked; /* nobody but us wants cores: the soft limit was 0 */
 };
 
 /* Nothing is searched for until this; without it all of the below does nothing. */
@@ -15,6 +17,9 @@ void cores_start(struct cores *c);
 
 /* The searcher has something to say (cores->fd is readable): a core goes to the recorder, if there is one (-1: none). */
 void cores_relay(struct cores *c, int socket_fd);
+
+/* The recorder wants nothing more of a core: what is left of the order after its verb. Only if only we made it be written. */
+void cores_remove(struct cores *c, const char *which);
 
 /* A recorder has connected: it gets those too that were found before. */
 void cores_again(struct cores *c);

@@ -86,6 +86,8 @@ static void take_order(struct launcher *l, const char *text, size_t len, int fd)
 		launcher_kill_everything(l);
 	} else if (strncmp(text, "run ", 4) == 0)
 		run_hook(l, text + 4, fd);
+	else if (strncmp(text, "remove ", 7) == 0 && connection_peer_may_run(l->socket_fd))
+		cores_remove(&l->cores, text + 7);
 	else if (strncmp(text, "hold ", 5) == 0 && l->ended) {
 		long seconds = strtol(text + 5, NULL, 10);
 

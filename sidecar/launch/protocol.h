@@ -36,6 +36,9 @@
  *	MAXBYTES (0: any size). At most LAUNCH_HOOKS_MAX at a time. After the
  *	command's end the container waits for it. Refused with EPERM to a
  *	recorder that is another user's process of this same container.
+ *   remove DEV INO MTIME
+ *	of a core that was handed over nothing more is wanted. Its file is removed
+ *	if it is there because of us: the soft core limit was 0 without --cores.
  *   hold N	after the command ended, keep the container N more seconds, also when
  *	the recorder is gone, until SIGTERM or afterglow-launch --release
  *   done	nothing more is wanted: exit

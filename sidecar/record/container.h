@@ -58,6 +58,9 @@ bool container_resumed(const struct container *c);
 /* What is seen of it, NULL before hello. */
 const struct observer *container_observer(const struct container *c);
 
+/* Whether a core of it is being unwound or compressed. */
+bool container_keeps_core(const struct container *c);
+
 /* Prints text on the container's stderr, as far as it is connected. */
 void container_say(struct container *c, const char *text);
 

@@ -8,6 +8,7 @@
  * each waits a moment for the one or the other.
  */
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +39,12 @@ struct note {
 static int64_t to_boottime_ns(int64_t unix_ns)
 {
 	return now_boottime_ns() - (now_realtime_ns() - unix_ns);
+}
+
+/* Whether it was written before this start of the container. */
+static bool is_old(const struct container *c, int64_t unix_ns)
+{
+	return to_boottime_ns(unix_ns) < c->hello.started_ns - FILE_CLOCK_NS;
 }
 
 /* Reports of a process */
@@ -247,6 +254,19 @@ static void on_packed(void *arg)
 	keeper_changed(c->keeper);
 }
 
+/* It is in the bundle, or is not wanted: if only we made the kernel write it, it need not lie there any more. */
+static void on_over(const struct core_key *key, void *arg)
+{
+	const struct container *c = arg;
+	char text[96];
+
+	/* One that lay there before is somebody else's. */
+	if (is_old(c, key->mtime_ns))
+		return;
+	snprintf(text, sizeof(text), "%" PRIu64 " %" PRIu64 " %" PRId64, key->dev, key->ino, key->mtime_ns);
+	launch_send(c->fd, "remove", text, NULL);
+}
+
 static void on_idle(void *arg)
 {
 	struct container *c = arg;
@@ -257,11 +277,16 @@ static void on_idle(void *arg)
 	}
 }
 
+bool container_keeps_core(const struct container *c)
+{
+	return crashes_busy(c->crashes);
+}
+
 void container_watch_crashes(struct container *c)
 {
 	if (c->options->cores != CORES_OFF)
 		c->crashes = crashes_new(c->base, c->options->cores, c->observer.root_fd, c->callbacks.taken,
-					 &(struct crashes_callbacks){ .unwound = on_unwound, .packed = on_packed, .idle = on_idle, .arg = c });
+					 &(struct crashes_callbacks){ .unwound = on_unwound, .packed = on_packed, .over = on_over, .idle = on_idle, .arg = c });
 }
 
 void container_core(struct container *c, const struct launch_message *m, int core_fd)
@@ -285,7 +310,7 @@ void container_core(struct container *c, const struct launch_message *m, int cor
 	note = calloc(1, sizeof(*note));
 	if (note) {
 		note->seen_ns = now;
-		note->old = to_boottime_ns(crash_unix_ns(crash)) < c->hello.started_ns - FILE_CLOCK_NS;
+		note->old = is_old(c, crash_unix_ns(crash));
 		crash_set_note(crash, note);
 	}
 	/* Without a file that remembers, whether it was told of before is not known. */

@@ -280,6 +280,14 @@ void recorder_on_idle(struct recorder *r, void (*fn)(void *arg), void *arg)
 	r->idle_arg = arg;
 }
 
+bool recorder_keeps_core(const struct recorder *r)
+{
+	for (size_t i = 0; i < CONTAINERS_MAX; i++)
+		if (r->containers[i] && container_keeps_core(r->containers[i]))
+			return true;
+	return false;
+}
+
 unsigned int recorder_active(const struct recorder *r)
 {
 	unsigned int n = 0;

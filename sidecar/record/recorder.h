@@ -27,6 +27,9 @@ void recorder_free(struct recorder *r);
 /* Called whenever a container is over, and whenever nothing is left to ship. */
 void recorder_on_idle(struct recorder *r, void (*fn)(void *arg), void *arg);
 
+/* Whether a core is being unwound or compressed. */
+bool recorder_keeps_core(const struct recorder *r);
+
 /* Containers that have not ended. */
 unsigned int recorder_active(const struct recorder *r);
 
