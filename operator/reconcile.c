@@ -9,19 +9,15 @@
 #include "lib/units.h"
 #include "operator/facts.h"
 #include "operator/kube/events.h"
+#include "operator/lookup.h"
 #include "operator/observe.h"
 
 /* Belt and braces: every cluster is looked at so often, events or not. */
 #define RESYNC_NS (600 * NS_PER_SEC)
-/* How long is believed what is not watched: claims, and that the launcher's ConfigMap is still there. */
-#define CLAIM_PRESENT_NS (60 * NS_PER_SEC)
-#define CLAIM_ABSENT_NS (10 * NS_PER_SEC)
+/* How long it is believed that the launcher's ConfigMap is still there, which is not watched. */
 #define LAUNCHER_NS (300 * NS_PER_SEC)
 /* While a cluster of the namespace writes it, 100 KiB, the others need not: they look again so soon. */
 #define LAUNCHER_WAIT_NS (50 * NS_PER_MS)
-/* A namespace's Pod Security level: for new pods it counts at once, but it seldom changes. */
-#define SECURITY_NS (30 * NS_PER_SEC)
-#define SECURITY_LABEL "pod-security.kubernetes.io/enforce"
 /* The same of what a cluster has besides: roles, ingress, secret. A little less, so that each look renews it. */
 #define APPLIED_NS (RESYNC_NS - 10 * NS_PER_SEC)
 /* Pods are created side by side. So many writes of all clusters together; but each cluster may always have one. */
@@ -47,6 +43,7 @@ struct reconcile {
 	char *key; /* "namespace/name" */
 	char *namespace;
 	struct plan plan;
+	struct lookup lookup;
 	struct step *steps; /* as many as the plan has operations */
 	size_t at; /* the next operation */
 	size_t in_flight;
@@ -419,77 +416,29 @@ static void plan_and_run(struct reconcile *r)
 	run_next(r);
 }
 
-static void observe(struct reconcile *r);
-
-/* Both baseline and restricted refuse the capability. What cannot be read may be either. */
-static void judge_security(const struct client_response *response, const char *namespace, struct namespace_facts *facts)
+static void on_looked_up(void *arg, int64_t retry_after_ns, const struct err *err)
 {
-	const cJSON *labels = json_get(response->object, "metadata.labels");
-	const char *level = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(labels, SECURITY_LABEL));
-
-	facts->kernel_log_refused[0] = '\0';
-	if (response->status != 200)
-		snprintf(facts->kernel_log_refused, sizeof(facts->kernel_log_refused),
-			 "the Pod Security level of namespace %.63s is not to be read: %.150s", namespace, err_text(&response->err));
-	else if (level && strcmp(level, "privileged") != 0)
-		snprintf(facts->kernel_log_refused, sizeof(facts->kernel_log_refused),
-			 "namespace %.63s enforces the Pod Security level %.63s, which refuses CAP_SYSLOG", namespace, level);
-}
-
-static void on_namespace(void *arg, struct client_response *response)
-{
-	struct reconcile *r = arg;
-	struct namespace_facts *facts = facts_of_namespace(&r->reconciler->facts, r->namespace);
-
-	if (!facts || (response->status != 200 && response->status != 403 && response->status != 404)) {
-		fail(r, response->retry_after_ns, &response->err);
-		return;
-	}
-	judge_security(response, r->namespace, facts);
-	facts->security_until_ns = now_boottime_ns() + SECURITY_NS;
-	observe(r);
-}
-
-static void on_claim(void *arg, struct client_response *response)
-{
-	struct reconcile *r = arg;
-	struct reconciler *c = r->reconciler;
-	struct namespace_facts *facts = facts_of_namespace(&c->facts, r->namespace);
-	bool exists = response->status == 200 && !json_str(response->object, "metadata.deletionTimestamp");
-
-	if (!facts || (!exists && response->status != 200 && response->status != 403 && response->status != 404)) {
-		fail(r, response->retry_after_ns, &response->err);
-		return;
-	}
-	if (response->status == 403)
-		log_warning("cluster %s: counts as absent: %s", r->key, err_text(&response->err));
-	facts->claim_exists = exists;
-	facts->claim_until_ns = now_boottime_ns() + (exists ? CLAIM_PRESENT_NS : CLAIM_ABSENT_NS);
-	observe(r);
+	if (err)
+		fail(arg, retry_after_ns, err);
+	else
+		plan_and_run(arg);
 }
 
 static void observe(struct reconcile *r)
 {
 	struct reconciler *c = r->reconciler;
-	const char *claim = c->o.policy->store_claim;
-	const struct namespace_facts *facts = facts_of_namespace(&c->facts, r->namespace);
+	struct namespace_facts *facts = facts_of_namespace(&c->facts, r->namespace);
 	int64_t now = now_boottime_ns();
-	struct err err = { 0 };
-	int rc = 0;
 
-	if (facts && facts->launcher_under_way && now >= facts->launcher_until_ns) {
+	if (!facts) {
+		fail(r, 0, &(struct err){ .code = ENOMEM, .text = "observing" });
+	} else if (facts->launcher_under_way && now >= facts->launcher_until_ns) {
 		workqueue_add_at(c->o.queue, r->key, now + LAUNCHER_WAIT_NS);
 		finish(r, "requeue_after");
-		return;
+	} else {
+		r->lookup = (struct lookup){ c->o.client, c->o.policy, r->namespace, facts, on_looked_up, r };
+		lookup_start(&r->lookup);
 	}
-	if (claim && (!facts || now >= facts->claim_until_ns))
-		rc = client_get(c->o.client, resource_find("v1", "PersistentVolumeClaim"), r->namespace, claim, on_claim, r, &err);
-	else if (c->o.policy->kernel_log && (!facts || now >= facts->security_until_ns))
-		rc = client_get(c->o.client, resource_find("v1", "Namespace"), NULL, r->namespace, on_namespace, r, &err);
-	else
-		plan_and_run(r);
-	if (rc < 0)
-		fail(r, 0, &err);
 }
 
 static struct reconcile *reconcile_new(struct reconciler *c, const char *key)

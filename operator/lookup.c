@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What planning asks the API server of a namespace. */
+#include "operator/lookup.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/log.h"
+#include "lib/units.h"
+
+#define CLAIM_PRESENT_NS (60 * NS_PER_SEC)
+#define CLAIM_ABSENT_NS (10 * NS_PER_SEC)
+/* A namespace's Pod Security level: for new pods it counts at once, but it seldom changes. */
+#define SECURITY_NS (30 * NS_PER_SEC)
+#define SECURITY_LABEL "pod-security.kubernetes.io/enforce"
+
+/* Not there, or not ours to read: an answer as well. */
+static bool is_answer(const struct client_response *response)
+{
+	return response->status == 200 || response->status == 403 || response->status == 404;
+}
+
+/* Both baseline and restricted refuse the capability. What cannot be read may be either. */
+static void judge_security(const struct client_response *response, const char *namespace, struct namespace_facts *facts)
+{
+	const cJSON *labels = json_get(response->object, "metadata.labels");
+	const char *level = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(labels, SECURITY_LABEL));
+
+	facts->kernel_log_refused[0] = '\0';
+	if (response->status != 200)
+		snprintf(facts->kernel_log_refused, sizeof(facts->kernel_log_refused),
+			 "the Pod Security level of namespace %.63s is not to be read: %.150s", namespace, err_text(&response->err));
+	else if (level && strcmp(level, "privileged") != 0)
+		snprintf(facts->kernel_log_refused, sizeof(facts->kernel_log_refused),
+			 "namespace %.63s enforces the Pod Security level %.63s, which refuses CAP_SYSLOG", namespace, level);
+}
+
+static void on_namespace(void *arg, struct client_response *response)
+{
+	struct lookup *l = arg;
+
+	if (!is_answer(response)) {
+		l->done(l->arg, response->retry_after_ns, &response->err);
+		return;
+	}
+	judge_security(response, l->namespace, l->facts);
+	l->facts->security_until_ns = now_boottime_ns() + SECURITY_NS;
+	lookup_start(l);
+}
+
+static void on_claim(void *arg, struct client_response *response)
+{
+	struct lookup *l = arg;
+	bool exists = response->status == 200 && !json_str(response->object, "metadata.deletionTimestamp");
+
+	if (!is_answer(response)) {
+		l->done(l->arg, response->retry_after_ns, &response->err);
+		return;
+	}
+	if (response->status == 403)
+		log_warning("namespace %s: claim %s counts as absent: %s", l->namespace, l->policy->store_claim,
+			    err_text(&response->err));
+	l->facts->claim_exists = exists;
+	l->facts->claim_until_ns = now_boottime_ns() + (exists ? CLAIM_PRESENT_NS : CLAIM_ABSENT_NS);
+	lookup_start(l);
+}
+
+void lookup_start(struct lookup *l)
+{
+	int64_t now = now_boottime_ns();
+	struct err err = { 0 };
+	int r = 0;
+
+	if (l->policy->store_claim && now >= l->facts->claim_until_ns)
+		r = client_get(l->client, resource_find("v1", "PersistentVolumeClaim"), l->namespace, l->policy->store_claim,
+			       on_claim, l, &err);
+	else if (l->policy->kernel_log && now >= l->facts->security_until_ns)
+		r = client_get(l->client, resource_find("v1", "Namespace"), NULL, l->namespace, on_namespace, l, &err);
+	else
+		l->done(l->arg, 0, NULL);
+	if (r < 0)
+		l->done(l->arg, 0, &err);
+}

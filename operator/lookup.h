@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What planning asks the API server of a namespace, because it is not watched:
+ * is the store's claim there, which pods does the Pod Security level take? The
+ * answers are believed for a while.
+ */
+#ifndef AFTERGLOW_OPERATOR_LOOKUP_H
+#define AFTERGLOW_OPERATOR_LOOKUP_H
+
+#include "operator/facts.h"
+#include "operator/kube/client.h"
+#include "operator/raycluster/policy.h"
+
+/* The caller's, until done was called. What it points to must last as long. */
+struct lookup {
+	struct client *client;
+	const struct policy *policy;
+	const char *namespace;
+	struct namespace_facts *facts;
+	/* All is known (err NULL), or cannot be found out now. The lookup may be gone afterwards. */
+	void (*done)(void *arg, int64_t retry_after_ns, const struct err *err);
+	void *arg;
+};
+
+/* Asks for what is not known any more; calls done at once if that is nothing. */
+void lookup_start(struct lookup *lookup);
+
+#endif
