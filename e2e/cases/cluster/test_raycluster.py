@@ -3,12 +3,16 @@
 
 import contextlib
 import json
+import os
+import shutil
 
 import pytest
 
 from cluster.conftest import SYSTEM, RayCluster, container, container_status, ray_cluster
-from cluster.stores import server
+from cluster.stores import RUN, server
 from conftest import wait_for
+
+RAY_UID = 1000  # of images/ray
 
 CONNECT = "import ray\nray.init(address='auto', namespace='e2e', log_to_driver=False, logging_level='error')\n"
 
@@ -138,27 +142,64 @@ def test_the_autoscaler_adds_a_worker_and_takes_it_away(make, k, kubectl, versio
     assert other["metadata"]["name"] != pod["metadata"]["name"]
 
 
-@pytest.fixture(name="redis", scope="module")
-def real_redis(k):
+@contextlib.contextmanager
+def state_in_redis(k, _namespace):
     with server("redis.sh") as env:
         k("create", "secret", "generic", "redis", f"--from-literal=password={env['REDIS_PASSWORD']}")
-        yield env["REDIS_ADDRESS"]
+        yield {"redisAddress": env["REDIS_ADDRESS"],
+               "redisPassword": {"valueFrom": {"secretKeyRef": {"name": "redis", "key": "password"}}}}
 
 
-def test_with_redis_workers_and_detached_actors_survive_their_head(make, k, kubectl, redis):
-    def change(spec):
-        spec["gcsFaultToleranceOptions"] = {
-            "redisAddress": redis, "redisPassword": {"valueFrom": {"secretKeyRef": {"name": "redis", "key": "password"}}}}
+@contextlib.contextmanager
+def state_in_rocksdb(k, namespace):
+    """On a claim of the user's: nothing here makes volumes for new ones."""
+    name = f"{namespace}-gcs"
+    directory = RUN / "e2e-volumes" / name
+    directory.mkdir(parents=True)
+    os.chown(directory, RAY_UID, RAY_UID)
+    k.apply({
+        "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
+        "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": "",
+                 "persistentVolumeReclaimPolicy": "Retain", "hostPath": {"path": str(directory)},
+                 "claimRef": {"namespace": namespace, "name": "gcs"}},
+    }, {
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "gcs", "namespace": namespace},
+        "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "", "volumeName": name,
+                 "resources": {"requests": {"storage": "1Gi"}}},
+    })
+    yield {"backend": "rocksdb", "storage": {"claimName": "gcs"}}
+    k("delete", "persistentvolume", name, "--wait=false", check=False)
+    shutil.rmtree(directory, ignore_errors=True)
 
-    cluster = make("tolerant", 2, change)
-    pid, n = cluster.python(START_COUNTER)
-    head, before = cluster.pod("head"), cluster.pod("worker")
-    with operator_restarted(kubectl):
-        k("delete", "pod", head["metadata"]["name"], "--grace-period=0", "--force")
-        wait_for("another head", lambda: cluster.pod("head")["metadata"]["uid"] != head["metadata"]["uid"] and
-                 container_status(cluster.pod("head"), "ray-head")["ready"], timeout=240, interval=1)
-        after = wait_for("the actor", lambda: cluster.python(COUNT), timeout=120, interval=2)
-    assert after == [pid, n + 1]
-    assert cluster.pod("worker")["metadata"]["uid"] == before["metadata"]["uid"]
-    assert container_status(cluster.pod("worker"), "ray-worker")["restartCount"] == 0
-    assert len(cluster.wait_nodes(2)) == 2
+
+@pytest.mark.parametrize("backend", [state_in_redis, state_in_rocksdb], ids=["redis", "rocksdb"])
+def test_workers_and_detached_actors_survive_their_head(make, k, kubectl, namespace, request, backend):
+    name = "tolerant-" + request.node.callspec.id
+    with backend(k, namespace) as options:
+        cluster = make(name, 2, lambda spec: spec.update(gcsFaultToleranceOptions=options))
+        pid, n = cluster.python(START_COUNTER)
+        head, before = cluster.pod("head"), cluster.pod("worker")
+        with operator_restarted(kubectl):
+            k("delete", "pod", head["metadata"]["name"], "--grace-period=0", "--force")
+            wait_for("another head", lambda: cluster.pod("head")["metadata"]["uid"] != head["metadata"]["uid"] and
+                     container_status(cluster.pod("head"), "ray-head")["ready"], timeout=240, interval=1)
+            after = wait_for("the actor", lambda: cluster.python(COUNT), timeout=120, interval=2)
+        assert after == [pid, n + 1]
+        assert cluster.pod("worker")["metadata"]["uid"] == before["metadata"]["uid"]
+        assert container_status(cluster.pod("worker"), "ray-worker")["restartCount"] == 0
+        assert len(cluster.wait_nodes(2)) == 2
+        k("delete", "raycluster", name, "--timeout=60s")
+
+
+def test_with_a_token_only_those_who_have_it_get_in(make, k):
+    cluster = make("guarded", 2, lambda spec: spec.update(authOptions={"mode": "token"}))
+    wait_state(k, "guarded", "ready")  # the probes are let in
+    assert cluster.python(NEED_A_CPU)
+    head = cluster.pod_name("head")
+    without = k.run("exec", "-i", head, "-c", "ray-head", "--", "env", "-u", "RAY_AUTH_TOKEN", "python3", "-", check=False,
+                    stdin="import urllib.request\nprint(urllib.request.urlopen('http://127.0.0.1:8265/api/version').status)\n")
+    assert without.returncode != 0 and "401" in without.stderr, without
+    with_it = k.run("exec", "-i", head, "-c", "ray-head", "--", "python3", "-", check=False, stdin=(
+        "import os, urllib.request\nrequest = urllib.request.Request('http://127.0.0.1:8265/api/version', headers={"
+        "'Authorization': 'Bearer ' + os.environ['RAY_AUTH_TOKEN']})\nprint(urllib.request.urlopen(request).status)\n"))
+    assert with_it.stdout.strip() == "200", with_it
