@@ -233,7 +233,9 @@ class Native(unittest.TestCase):
         self.assertEqual(ours.names()[0], "smash")
         self.assertEqual(ours.names()[0], gdb_names(core, program)[0][0])
         self.assertLess(len(ours.names()), 4)
-        self.assertTrue("the stack is corrupt" in ours.text, ours.text)
+        self.assertIn("the stack is corrupt", ours.text)
+        further = ours.text.split("  Addresses of calls further up")[1].split("\n\n")[0]
+        self.assertRegex(further, r"     0x[0-9a-f]{16} in main at ")
 
     def test_abort_blames_the_caller(self):
         ours = self.compare(compile_c("debug", "-g", "-O2"), "abort", ["abort", "give_up", "main"], tails=["pthread_kill_internal"])

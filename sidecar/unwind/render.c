@@ -10,6 +10,7 @@
 #include "lib/json.h"
 #include "lib/printable.h"
 #include "lib/units.h"
+#include "sidecar/unwind/scan.h"
 
 #define PATH_TEXT_MAX 512
 
@@ -171,12 +172,12 @@ void render_facts(struct strbuf *out, const struct modules *modules, const struc
 
 /* Threads */
 
-static void add_frame(struct strbuf *out, size_t number, const struct frame *f, const struct symbol *s, const struct modules *modules)
+static void add_place(struct strbuf *out, const struct frame *f, const struct symbol *s, const struct modules *modules)
 {
 	const struct module *m = modules_at(modules, f->exact ? f->pc : f->pc - 1);
 	char path[PATH_TEXT_MAX];
 
-	strbuf_addf(out, "#%-3zu 0x%016" PRIx64 " in %s", number, f->pc, s->function[0] ? s->function : "??");
+	strbuf_addf(out, "0x%016" PRIx64 " in %s", f->pc, s->function[0] ? s->function : "??");
 	if (s->source[0])
 		strbuf_addf(out, " at %s", s->source);
 	if (m) {
@@ -193,8 +194,10 @@ static size_t add_frames(struct strbuf *out, struct symbols *symbols, size_t num
 	struct symbol found[SYMBOLS_INLINED_MAX + 1];
 	size_t n = symbols_of(symbols, f, found);
 
-	for (size_t k = 0; k < n; k++)
-		add_frame(out, number++, f, &found[k], symbols->u->modules);
+	for (size_t k = 0; k < n; k++) {
+		strbuf_addf(out, "#%-3zu ", number++);
+		add_place(out, f, &found[k], symbols->u->modules);
+	}
 	return number;
 }
 
@@ -208,6 +211,23 @@ static void add_outermost(struct strbuf *out, struct symbols *symbols, size_t nu
 	number += stack->beyond - n;
 	for (size_t i = stack->beyond - n; i < stack->beyond; i++)
 		number = add_frames(out, symbols, number, &stack->outermost[i % FRAMES_OUTERMOST]);
+}
+
+static void add_possible(struct strbuf *out, struct symbols *symbols, const struct stack *stack)
+{
+	struct symbol found[SYMBOLS_INLINED_MAX + 1];
+	uint64_t addresses[SCAN_FOUND_MAX];
+	size_t n = scan_stack(symbols->u->modules, stack->frames[stack->n - 1].sp, addresses);
+
+	if (n)
+		strbuf_adds(out, "  Addresses of calls further up on that stack, nearest first; some of the calls may be long over:\n");
+	for (size_t i = 0; i < n; i++) {
+		const struct frame f = { .pc = addresses[i] };
+		size_t outer = symbols_of(symbols, &f, found) - 1;
+
+		strbuf_adds(out, "     ");
+		add_place(out, &f, &found[outer], symbols->u->modules);
+	}
 }
 
 static void add_native(struct strbuf *out, struct symbols *symbols, const struct stack *stack)
@@ -225,6 +245,8 @@ static void add_native(struct strbuf *out, struct symbols *symbols, const struct
 		strbuf_adds(out, "     (a jump to where no code is; the caller is the address at the top of the stack)\n");
 	if (stack->end)
 		strbuf_addf(out, "     (%s)\n", stack->end);
+	if (stack->corrupt && stack->n > 0)
+		add_possible(out, symbols, stack);
 	if (stack->cut)
 		strbuf_adds(out, "     (still more frames follow)\n");
 }

@@ -291,10 +291,12 @@ static void explain_end(struct walk *w, int error)
 
 	if (s->cut || s->end || !last || error == 0)
 		return;
-	if (!m)
-		s->end = modules_is_code(w->u->modules, last->pc) ? "this code belongs to no file: generated at run time" :
-								     "no code is at this address: the stack is corrupt from here on";
-	else if (m->state == MODULE_UNUSABLE)
+	if (!m && modules_is_code(w->u->modules, last->pc))
+		s->end = "this code belongs to no file: generated at run time";
+	else if (!m) {
+		s->corrupt = true;
+		s->end = "no code is at this address: the stack is corrupt from here on";
+	} else if (m->state == MODULE_UNUSABLE)
 		s->end = "without the module's file the frames before cannot be found";
 	else if (last->sp && core_segment_at(w->u->modules->core, last->sp) &&
 		 core_read(w->u->modules->core, last->sp, &(uint64_t){ 0 }, 8) != 8)

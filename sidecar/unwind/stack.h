@@ -24,6 +24,7 @@ struct stack {
 	size_t beyond; /* number of frames beyond those in frames */
 	bool cut; /* and still more, not even walked */
 	bool guessed; /* frames[1] is what the stack pointer showed, since frames[0] is in no code */
+	bool corrupt; /* it ends at an address where no code is */
 	const char *end; /* why it ends before a thread's beginning, else NULL */
 };
 

@@ -72,6 +72,18 @@ static NOINLINE int smash(void)
 	return 0;
 }
 
+/* What smash() leaves of its callers. */
+static NOINLINE int before_smash(void)
+{
+	volatile char room[2048];
+	int r;
+
+	room[0] = 1;
+	r = smash();
+	STAY();
+	return r + room[0];
+}
+
 static NOINLINE int divide(int by)
 {
 	int r = 7 / *(volatile int *)&by;
@@ -184,7 +196,7 @@ int main(int argc, char **argv)
 	else if (strcmp(way, "overflow") == 0)
 		r = recurse(0);
 	else if (strcmp(way, "smash") == 0)
-		r = smash();
+		r = before_smash();
 	else if (strcmp(way, "divide") == 0)
 		r = divide(0);
 	else if (strcmp(way, "abort") == 0)
