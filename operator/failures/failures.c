@@ -167,6 +167,16 @@ static void add_missing(cJSON *spec, const char *what, const char *needs)
 	json_append(json_array_at(spec, "missing"), entry);
 }
 
+static void set_whose(const struct death *d, cJSON *spec)
+{
+	set_text(spec, "cluster", label(d->pod, "ray.io/cluster"));
+	set_text(spec, "group", label(d->pod, "ray.io/group"));
+	set_text(spec, "pod", json_str(d->pod, "metadata.name"));
+	set_text(spec, "podUID", json_str(d->pod, "metadata.uid"));
+	set_text(spec, "container", d->container);
+	set_text(spec, "node", json_str(d->pod, "spec.nodeName"));
+}
+
 static void set_identity(const struct death *d, cJSON *spec)
 {
 	const char *finished = json_str(d->terminated, "finishedAt"),
@@ -174,13 +184,8 @@ static void set_identity(const struct death *d, cJSON *spec)
 	char now[TIME_TEXT_MAX];
 	int64_t ns;
 
-	set_text(spec, "cluster", label(d->pod, "ray.io/cluster"));
-	set_text(spec, "group", label(d->pod, "ray.io/group"));
-	set_text(spec, "pod", json_str(d->pod, "metadata.name"));
-	set_text(spec, "podUID", json_str(d->pod, "metadata.uid"));
-	set_text(spec, "container", d->container);
+	set_whose(d, spec);
 	set_text(spec, "containerID", json_str(d->terminated, "containerID"));
-	set_text(spec, "node", json_str(d->pod, "spec.nodeName"));
 	json_set_int(spec, "restartCount", d->restart);
 	if (started && time_parse(started, &ns, NULL) == 0 && ns > 0)
 		json_set_str(spec, "startedAt", started);
@@ -363,12 +368,7 @@ static int set_process_identity(const struct death *d, cJSON *spec, struct err *
 	/* Clocks of nodes differ by less, and what is of next year would outlive its retention. */
 	if (!ended || time_parse(ended, &ns, NULL) < 0 || ns > d->now_ns + CLOCKS_NS)
 		return err_set(err, EPROTO, "a failure without the time of its end");
-	set_text(spec, "cluster", label(d->pod, "ray.io/cluster"));
-	set_text(spec, "group", label(d->pod, "ray.io/group"));
-	set_text(spec, "pod", json_str(d->pod, "metadata.name"));
-	set_text(spec, "podUID", json_str(d->pod, "metadata.uid"));
-	set_text(spec, "container", d->container);
-	set_text(spec, "node", json_str(d->pod, "spec.nodeName"));
+	set_whose(d, spec);
 	set_instance(d, ns, spec);
 	json_set(spec, "containerLives", cJSON_CreateTrue());
 	set_text(spec, "startedAt", json_str(d->report, "startedAt"));
