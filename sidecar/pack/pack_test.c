@@ -173,6 +173,34 @@ static void a_summary_keeps_notes_and_stack_and_nothing_of_the_heap(void **state
 	elf_core_close(&core);
 }
 
+/* As when SIGSEGV's handler runs on a stack of its own: at the very end of the heap, with the kernel's signal frame above it. */
+static void a_summary_keeps_the_stack_that_a_handler_interrupted(void **state)
+{
+	const uint64_t sp = HEAP + HEAP_SIZE - 512;
+	const uint64_t frame[] = { STACK + 2 * PAGE + 1000, 0x401000, 0x10246, 0x002b000000000033 };
+	_cleanup_close_ int fd = -1, again = memfd_create("again", 0);
+	_cleanup_free_ char *text = NULL;
+	struct elf_core core;
+	struct packed p;
+	struct made m;
+	size_t size;
+	char byte = 0;
+
+	(void)state;
+	make_core(&m);
+	memcpy(m.notes + sizeof(Elf64_Nhdr) + 8 + 112 + 19 * 8, &sp, sizeof(sp));
+	fd = write_core(&m);
+	assert_int_equal(pwrite(fd, frame, sizeof(frame), CORE_SIZE - 64), sizeof(frame));
+	text = pack_and_unpack(fd, PACK_SUMMARY, 0, &p, &size);
+	assert_int_equal(write(again, text, size), size);
+	assert_int_equal(elf_core_open(again, &core, NULL), 0);
+	assert_int_equal(elf_core_read_memory(&core, sp, &byte, 1), 0);
+	assert_int_equal(elf_core_read_memory(&core, STACK + 2 * PAGE, &byte, 1), 0);
+	assert_int_equal(elf_core_read_memory(&core, STACK + 7 * PAGE, &byte, 1), 0);
+	assert_int_equal(elf_core_read_memory(&core, STACK + PAGE, &byte, 1), -ENODATA);
+	elf_core_close(&core);
+}
+
 static void a_core_that_was_cut_says_where(void **state)
 {
 	_cleanup_close_ int fd = new_core();
@@ -286,6 +314,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_full_core_comes_back_byte_for_byte_and_its_holes_cost_nothing),
 		cmocka_unit_test(a_summary_keeps_notes_and_stack_and_nothing_of_the_heap),
+		cmocka_unit_test(a_summary_keeps_the_stack_that_a_handler_interrupted),
 		cmocka_unit_test(a_core_that_was_cut_says_where),
 		cmocka_unit_test(one_that_ends_within_its_headers_is_refused),
 		cmocka_unit_test(what_exceeds_the_maximum_is_cut_and_readable),

@@ -8,6 +8,9 @@
 
 #define PAGE 4096
 #define RED_ZONE 256 /* below the stack pointer, where a leaf function may keep what it has */
+#define HANDLER_STACK_MAX (256 * 1024) /* of a handler's stack, looked through */
+#define HANDLERS_MAX 4 /* one in the other */
+#define MARK_WORDS_BEFORE 4
 #define DYNAMIC_MAX 256 /* entries */
 #define AUXV_MAX 64
 #define NAME_ROOM 512 /* of a module's path */
@@ -76,6 +79,53 @@ static void want_stack(struct plan *p, uint64_t sp, uint64_t max)
 	want(p, from, MIN(segment->p_vaddr + segment->p_memsz, from + MIN(max, UINT64_MAX - from)));
 }
 
+/* In which word of a signal frame something stands that is the same in each, and how many words before it the stack pointer. */
+struct mark {
+	uint16_t machine;
+	uint64_t word;
+	size_t sp_before;
+};
+
+static const struct mark marks[] = {
+	{ EM_X86_64, 0x002b000000000033, 3 }, /* cs, gs, fs, ss of 64-bit programs; before: eflags, rip, rsp */
+	{ EM_AARCH64, 0x0000021046508001, 4 }, /* FPSIMD_MAGIC and its size; before: padding, pstate, pc, sp */
+};
+
+static const struct mark *mark_of(uint16_t machine)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
+		if (marks[i].machine == machine)
+			return &marks[i];
+	return NULL;
+}
+
+/*
+ * Handlers of SIGSEGV run on a stack of their own, and Ray's workers have two
+ * that raise the signal again: the stack that crashed is the one that the signal
+ * frames there tell of.
+ */
+static void want_interrupted_stacks(struct plan *p, uint64_t sp)
+{
+	const struct mark *mark = mark_of(p->core->machine);
+	uint64_t words[MARK_WORDS_BEFORE + PAGE / 8] = { 0 };
+	unsigned int found = 0;
+	size_t n;
+
+	sp &= ~(uint64_t)7;
+	/* To the end of each page: the last may be the last of the stack. */
+	for (uint64_t end = sp + HANDLER_STACK_MAX; mark && sp < end && found < HANDLERS_MAX; sp += n * 8) {
+		n = (PAGE - sp % PAGE) / 8;
+		if (elf_core_read_memory(p->core, sp, words + MARK_WORDS_BEFORE, n * 8) < 0)
+			return;
+		for (size_t i = MARK_WORDS_BEFORE; i < MARK_WORDS_BEFORE + n && found < HANDLERS_MAX; i++)
+			if (words[i] == mark->word) {
+				want_stack(p, words[i - mark->sp_before], SUMMARY_CRASHED_STACK_MAX);
+				found++;
+			}
+		memmove(words, words + n, MARK_WORDS_BEFORE * sizeof(words[0]));
+	}
+}
+
 static int take_note(const struct elf_core *core, const struct elf_note *note, void *arg)
 {
 	struct plan *p = arg;
@@ -86,6 +136,8 @@ static int take_note(const struct elf_core *core, const struct elf_note *note, v
 		bool crashed = p->threads++ == 0;
 
 		want_stack(p, thread.sp, crashed ? SUMMARY_CRASHED_STACK_MAX : SUMMARY_STACK_MAX);
+		if (crashed)
+			want_interrupted_stacks(p, thread.sp);
 		for (unsigned int i = 0; crashed && i < thread.n_registers; i++)
 			want_bytes(p, thread.registers[i], PAGE);
 	} else if (note->type == NT_AUXV)

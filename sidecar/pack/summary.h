@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What of a core a summary keeps: all notes, and of the memory what a debugger
- * needs for backtraces: each thread's stack from its stack pointer upwards, the
- * dynamic linker's list of what is loaded, the page of the kernel's own code
- * (vdso), and the pages that the crashed thread's registers point to.
+ * needs for backtraces: each thread's stack from its stack pointer upwards, of the
+ * crashed one also those that its signal handlers interrupted, the dynamic
+ * linker's list of what is loaded, the page of the kernel's own code (vdso), and
+ * the pages that the crashed thread's registers point to.
  */
 #ifndef AFTERGLOW_SIDECAR_PACK_SUMMARY_H
 #define AFTERGLOW_SIDECAR_PACK_SUMMARY_H
