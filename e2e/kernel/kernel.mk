@@ -44,7 +44,6 @@ kernel-tests-sanitized: kernel-programs $(SANITIZED)/test/afterglow-launch
 	+@$(MAKE) --no-print-directory SANITIZE=address,undefined kernel-programs
 	$(Q)AFTERGLOW_LAUNCH=$(SANITIZED)/test/afterglow-launch ASAN_OPTIONS=detect_leaks=0 $(BUILD)/test/launch_test
 	$(Q)AFTERGLOW_BUILD=$(SANITIZED) e2e/kernel/exec_test.sh
-	+@$(MAKE) --no-print-directory SANITIZE=address,undefined $(SANITIZED)/afterglow-unwind
 	$(Q)AFTERGLOW_BUILD=$(SANITIZED) e2e/kernel/unwind_test.py Native Python Damaged
 	$(Q)AFTERGLOW_BUILD=$(SANITIZED) $(SANITIZED)/test/oom_loop --jobs 2 24
 	$(Q)AFTERGLOW_BUILD=$(SANITIZED) $(SANITIZED)/test/recovery_loop --jobs 2 24
@@ -54,7 +53,7 @@ OOM_LOOP ?= 60
 OOM_LOOP_V2 ?= 20
 RECOVERY_LOOP ?= 20
 RECOVERY_LOOP_V2 ?= 8
-kernel-tests: launch-test $(BUILD)/afterglow-unwind
+kernel-tests: launch-test
 	@echo "== exec when things go wrong around it"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/exec_test.sh
 	@echo "== backtraces, beside gdb's and eu-stack's"

@@ -19,6 +19,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCES = os.path.join(HERE, "unwind")
 UNWIND = os.path.abspath(os.path.join(os.environ.get("AFTERGLOW_BUILD", "build"), "afterglow-unwind"))
+PACK = os.path.join(os.path.dirname(UNWIND), "afterglow-pack")
 work = ""
 
 
@@ -266,6 +267,21 @@ class Native(unittest.TestCase):
                 self.assertIn("<signal handler called>", ours.text)
                 self.assertNotIn("orig_rax", ours.text) # which no signal frame holds
                 self.assertEqual((ours.summary["code"], ours.summary["crashedFrame"]["function"]), ("SEGV_MAPERR", "deref"))
+
+    def test_the_summary_of_a_core_has_the_same_frames(self):
+        program = compile_c("debug", "-g", "-O2")
+        for way in "null", "threads", "nowhere", "handled", "handled-told":
+            with self.subTest(way):
+                core = core_of(program, way)
+                summary = os.path.join(work, way + ".summary")
+                with open(core, "rb") as whole, open(summary + ".zst", "wb") as packed:
+                    run(PACK, "--mode", "summary", "--core-fd", str(whole.fileno()), "--out-fd", str(packed.fileno()),
+                        pass_fds=[whole.fileno(), packed.fileno()])
+                run("zstd", "-dqf", summary + ".zst", "-o", summary)
+                self.assertLess(os.path.getsize(summary), os.path.getsize(core))
+                ours, theirs = Result(summary), Result(core)
+                self.assertEqual((ours.headline, ours.threads), (theirs.headline, theirs.threads))
+                self.assertFalse(ours.summary["truncated"])
 
     def test_threads_crashed_one_first(self):
         program = compile_c("debug", "-g", "-O2")
