@@ -26,6 +26,8 @@
 #include "operator/raycluster/upgrade.h"
 #include "operator/raycluster/validate.h"
 
+#define REST_NS (30 * NS_PER_SEC)
+
 void plan_release(struct plan *p)
 {
 	for (size_t i = 0; i < p->n_ops; i++)
@@ -58,11 +60,31 @@ static int gather_pods(struct planner *p, struct err *err)
 	return 0;
 }
 
+/*
+ * `ray start --block` never ends with 0 by itself: most likely the command is
+ * another, and the next pod's will end as well. There is no failure to count,
+ * so the pod itself keeps its place for a while.
+ */
+static bool is_resting(const struct planner *p, size_t i, int64_t *ret_until_ns)
+{
+	int64_t completed_ns = pod_completed_ns(p->pods[i]);
+
+	*ret_until_ns = MIN(completed_ns, p->in->now_ns) + REST_NS;
+	return completed_ns && !p->leaving[i] && p->in->now_ns < *ret_until_ns;
+}
+
 static void delete_dead(struct planner *p)
 {
-	for (size_t i = 0; i < p->n_pods; i++)
-		if (pod_is_dead(p->pods[i]))
+	int64_t until_ns;
+
+	for (size_t i = 0; i < p->n_pods; i++) {
+		if (!pod_is_dead(p->pods[i]))
+			continue;
+		if (is_resting(p, i, &until_ns))
+			planner_requeue(p, until_ns - p->in->now_ns);
+		else
 			planner_delete_or_hold(p, i);
+	}
 }
 
 /* Pods of a group that the spec has no more. */

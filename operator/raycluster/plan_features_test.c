@@ -60,6 +60,23 @@ static void the_autoscaler_decides_who_goes(void **state)
 	assert_int_equal(count(w, PLAN_DELETE), 1);
 }
 
+static void an_autoscaler_that_ended_for_good_is_told(void **state)
+{
+	struct world *w = *state;
+	cJSON *status = json_of("{name: autoscaler, state: {terminated: {exitCode: 137, reason: OOMKilled}}}");
+
+	json_set(json_get(w->cluster, "spec"), "enableInTreeAutoscaling", cJSON_CreateTrue());
+	json_set(json_get(w->cluster, "spec"), "autoscalerOptions", json_of("{version: v2}"));
+	settle(w);
+	json_append(json_get(pod_of_type(w, "head", 0), "status.containerStatuses"), status);
+	plan(w);
+	assert_string_equal(json_str(op(w, PLAN_EVENT, 0), "reason"), "AutoscalerEnded");
+	assert_non_null(strstr(json_str(op(w, PLAN_EVENT, 0), "note"), "exit code 137 (OOMKilled)"));
+	execute(w);
+	expect_condition(w, "afterglow.dev/HeadStable", "False");
+	expect_condition(w, "HeadPodReady", "True");
+}
+
 static void a_name_that_was_deleted_or_died_does_not_come_back(void **state)
 {
 	struct world *w = *state;
@@ -190,6 +207,26 @@ static void recreate_waits_until_no_old_pod_is_left(void **state)
 	assert_int_equal(count(w, PLAN_CREATE), 3);
 }
 
+static void a_command_that_just_ends_is_not_run_again_at_full_speed(void **state)
+{
+	struct world *w = *state;
+	char finished[TIME_TEXT_MAX];
+	cJSON *head, *ended = cJSON_CreateObject();
+
+	settle(w);
+	head = pod_of_type(w, "head", 0);
+	set_phase(head, "Succeeded", false);
+	json_set_int(ended, "exitCode", 0);
+	json_set_str(ended, "finishedAt", time_format(w->now_ns, finished));
+	json_set(json_object_at(cJSON_GetArrayItem(json_get(head, "status.containerStatuses"), 0), "state"), "terminated", ended);
+	plan(w);
+	assert_int_equal(count(w, PLAN_DELETE), 0);
+	assert_int_equal(w->plan.requeue_ns, 30 * NS_PER_SEC);
+	w->now_ns += 30 * NS_PER_SEC;
+	plan(w);
+	assert_int_equal(count(w, PLAN_DELETE), 1);
+}
+
 static void a_head_that_keeps_dying_comes_back_more_slowly(void **state)
 {
 	static const struct {
@@ -278,11 +315,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(what_stands_around_is_applied_once_and_again_when_it_changes),
 		TEST(the_autoscaler_decides_who_goes),
+		TEST(an_autoscaler_that_ended_for_good_is_told),
 		TEST(a_name_that_was_deleted_or_died_does_not_come_back),
 		TEST(hosts_live_and_die_together),
 		TEST(a_replica_that_never_ran_is_completed),
 		TEST(fewer_replicas_take_whole_ones),
 		TEST(recreate_waits_until_no_old_pod_is_left),
+		TEST(a_command_that_just_ends_is_not_run_again_at_full_speed),
 		TEST(a_head_that_keeps_dying_comes_back_more_slowly),
 		TEST(a_head_on_a_lost_node_is_given_up_unless_its_state_is_outside),
 		TEST(what_was_refused_is_told_before_it_is_tried_again),

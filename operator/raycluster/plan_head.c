@@ -11,6 +11,7 @@
 #include <inttypes.h>
 
 #include "lib/json.h"
+#include "operator/raycluster/autoscaler.h"
 #include "operator/raycluster/gcs_ft.h"
 #include "operator/raycluster/notes.h"
 #include "operator/raycluster/pod_state.h"
@@ -94,6 +95,20 @@ static void plan_stranded(struct planner *p, size_t i)
 		planner_requeue(p, PLAN_RETRY_NS);
 }
 
+/* Version 2 wants restartPolicy Never, so nobody restarts it; the cluster would stay at its size without a word. */
+static void note_autoscaler(struct planner *p)
+{
+	const cJSON *status = json_find(json_get(p->view.head, "status.containerStatuses"), "name", AUTOSCALER_CONTAINER);
+	const cJSON *ended = json_get(status, "state.terminated");
+	const char *reason = json_str(ended, "reason");
+
+	if (cJSON_IsObject(ended) && autoscaler_is_v2(p->in->cluster) && !pod_is_dead(p->view.head))
+		notes_addf(p->notes, NOTE_HEAD_STABLE, "AutoscalerEnded",
+			   "the autoscaler beside head %s ended with exit code %" PRId64 " (%s) and is not restarted: the cluster stays "
+			   "at its size until the head pod is deleted",
+			   json_str(p->view.head, "metadata.name"), json_int(ended, "exitCode", -1), reason ? reason : "?");
+}
+
 static void create_head(struct planner *p, const cJSON *template)
 {
 	struct crashes c = count_crashes(p->in);
@@ -129,6 +144,7 @@ int plan_head(struct planner *p, struct err *err)
 	if (heads > 1)
 		return err_set(err, EEXIST, "cluster %s has %zu head pods: delete all but one",
 			       json_str(p->in->cluster, "metadata.name"), heads);
+	note_autoscaler(p);
 	create_head(p, template);
 	return 0;
 }

@@ -89,3 +89,12 @@ bool pod_is_dead(const cJSON *pod)
 		return false;
 	return is(policy, "Never") || (is(policy, "OnFailure") && json_int(ended, "exitCode", -1) == 0);
 }
+
+int64_t pod_completed_ns(const cJSON *pod)
+{
+	const cJSON *ended = json_get(ray_status(pod), "state.terminated");
+	const char *text = json_str(ended, "finishedAt");
+	int64_t ns;
+
+	return text && json_int(ended, "exitCode", -1) == 0 && time_parse(text, &ns, NULL) == 0 ? ns : 0;
+}

@@ -31,5 +31,7 @@ bool pod_ray_is_ready(const cJSON *pod);
  * such a pod in phase Running).
  */
 bool pod_is_dead(const cJSON *pod);
+/* When its Ray container ended with exit code 0, 0: it did not. Such an end is no failure, and on no record. */
+int64_t pod_completed_ns(const cJSON *pod);
 
 #endif
