@@ -261,6 +261,20 @@ static int new_reconciler(struct controller *c, struct err *err)
 	return reconciler_new(&options, &c->reconciler, err);
 }
 
+static void on_waited(void *arg, int64_t ns)
+{
+	const struct controller *c = arg;
+
+	metrics_observe(c->o.metrics, METRIC_QUEUE_WAIT, (double)ns / 1e9, "name=\"raycluster\"");
+}
+
+static void on_worked(void *arg, int64_t ns)
+{
+	const struct controller *c = arg;
+
+	metrics_observe(c->o.metrics, METRIC_QUEUE_WORK, (double)ns / 1e9, "name=\"raycluster\"");
+}
+
 int controller_new(const struct controller_options *options, struct controller **ret_controller, struct err *err)
 {
 	struct controller *c = calloc(1, sizeof(*c));
@@ -269,6 +283,10 @@ int controller_new(const struct controller_options *options, struct controller *
 		return err_set(err, ENOMEM, "controller");
 	c->o = *options;
 	workqueue_init(&c->queue);
+	c->queue.clock = now_boottime_ns;
+	c->queue.on_waited = on_waited;
+	c->queue.on_worked = on_worked;
+	c->queue.arg = c;
 	c->queue.pace_ns = PACE_NS;
 	c->queue.burst = BURST;
 	c->wake = evtimer_new(options->base, run, c);
@@ -341,6 +359,7 @@ void controller_metrics(void *controller, struct strbuf *out)
 	watches_metrics(c->watches, m);
 	metrics_set(m, METRIC_QUEUE_DEPTH, (double)c->queue.n_ready, "name=\"raycluster\"");
 	metrics_set(m, METRIC_QUEUE_ADDS, (double)c->queue.adds, "name=\"raycluster\"");
+	metrics_set(m, METRIC_THROTTLED, (double)client_throttled(c->o.client), "%s", "");
 	metrics_set(m, METRIC_QUEUE_RETRIES, (double)c->queue.retries, "name=\"raycluster\"");
 	metrics_set(m, METRIC_FAILURES_PENDING, (double)recorder_n_pending(c->recorder), "%s", "");
 	poller_metrics(c->poller);

@@ -17,7 +17,7 @@ enum metric {
 #define METRIC_SERIES_MAX 1000
 
 struct metrics {
-	struct strmap series[METRIC_COUNT]; /* labels -> double */
+	struct strmap series[METRIC_COUNT]; /* labels -> double, or the histogram */
 };
 
 void metrics_release(struct metrics *m);
@@ -25,6 +25,9 @@ void metrics_release(struct metrics *m);
 /* labels: what stands between the braces, as in code="200",method="GET"; "" for none. */
 void metrics_add(struct metrics *m, enum metric metric, double value, const char *labels, ...) _printf_(4, 5);
 void metrics_set(struct metrics *m, enum metric metric, double value, const char *labels, ...) _printf_(4, 5);
+
+/* One more value of a histogram, in seconds: from a millisecond to a minute. */
+void metrics_observe(struct metrics *m, enum metric metric, double seconds, const char *labels, ...) _printf_(4, 5);
 
 /* Appends the text in Prometheus' exposition format 0.0.4. */
 void metrics_render(const struct metrics *m, struct strbuf *out);

@@ -78,9 +78,8 @@ static void finish(struct reconcile *r, const char *result)
 	struct reconciler *c = r->reconciler;
 
 	metrics_add(c->o.metrics, METRIC_RECONCILES, 1, "controller=\"raycluster\",result=\"%s\"", result);
-	metrics_add(c->o.metrics, METRIC_RECONCILE_SECONDS_SUM, (double)(now_boottime_ns() - r->started_ns) / 1e9,
-		    "controller=\"raycluster\"");
-	metrics_add(c->o.metrics, METRIC_RECONCILE_SECONDS_COUNT, 1, "controller=\"raycluster\"");
+	metrics_observe(c->o.metrics, METRIC_RECONCILE_SECONDS, (double)(now_boottime_ns() - r->started_ns) / 1e9,
+			"controller=\"raycluster\"");
 	workqueue_done(c->o.queue, r->key);
 	if (r->prev)
 		r->prev->next = r->next;

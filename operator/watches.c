@@ -9,6 +9,9 @@
 #include "lib/units.h"
 #include "operator/pod_fields.h"
 
+/* Watches end every few minutes at the latest: silence this long means that none gets through. */
+#define SILENCE_NS (600 * NS_PER_SEC)
+
 struct watch {
 	struct watches *watches;
 	enum watch_kind kind;
@@ -186,9 +189,11 @@ bool watches_ready(const struct watches *w, struct strbuf *out)
 	for (size_t i = 0; i < WATCH_KIND_COUNT; i++) {
 		const struct informer *informer = w->kinds[i].informer;
 		bool synced = informer_synced(informer);
-		strbuf_addf(out, "%s: %s%s%s\n", informer_resource(informer)->plural, synced ? "synced" : "not synced",
+		bool silent = synced && now_boottime_ns() - informer_reflector(informer)->alive_ns >= SILENCE_NS;
+		strbuf_addf(out, "%s: %s%s%s\n", informer_resource(informer)->plural,
+			    silent ? "synced, but nothing heard of it for long" : synced ? "synced" : "not synced",
 			    *informer_trouble(informer) ? ": " : "", informer_trouble(informer));
-		ready = ready && synced;
+		ready = ready && synced && !silent;
 	}
 	return ready;
 }

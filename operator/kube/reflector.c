@@ -163,6 +163,7 @@ static struct reflector_step watch_ended(struct reflector *r, int64_t now_ns)
 	if (!r->watch_had_event && now_ns - r->watch_started_ns < SHORT_WATCH_NS)
 		return wait_for(r, REFLECTOR_WAIT_WATCH, 0, now_ns);
 	r->expired = false;
+	r->alive_ns = now_ns; /* it was open until now */
 	return watch(r, now_ns);
 }
 

@@ -98,7 +98,7 @@ struct reflector {
 	bool expired; /* the version was gone, and no watch has worked since */
 	unsigned stream_errors; /* ERROR events with 5xx in a row */
 	uint64_t lists, watches; /* started, for metrics */
-	int64_t alive_ns; /* last page, event or bookmark */
+	int64_t alive_ns; /* last page, event, bookmark or end of a watch that had been open */
 	struct backoff backoff;
 };
 

@@ -542,6 +542,7 @@ static void an_hour_without_events_or_bookmarks_costs_no_list(void **state)
 		now += 150 * S;
 		assert_int_equal(reflector_step(&r, &ended, now).action, REFLECTOR_WATCH);
 		assert_true(r.synced);
+		assert_int_equal(r.alive_ns, now); /* silent, but not dead: readiness asks */
 	}
 	assert_int_equal(r.lists, 1);
 	assert_string_equal(r.rv, "10");

@@ -17,6 +17,7 @@
 struct workqueue_item {
 	struct workqueue_item *next, *prev;
 	int64_t at_ns;
+	int64_t since_ns; /* ready, or worked on, by the queue's clock */
 	int64_t paced_ns; /* so far its turns are used up, at the pace */
 	int64_t not_before_ns; /* the burst before that; 0: no pace */
 	unsigned failures;
@@ -62,8 +63,19 @@ static void item_drop_if_idle(struct workqueue *q, struct workqueue_item *item)
 	free(item);
 }
 
+/* Since the last call for this item. */
+static void tell_time(const struct workqueue *q, struct workqueue_item *item, void (*tell)(void *arg, int64_t ns))
+{
+	int64_t now_ns = q->clock ? q->clock() : 0;
+
+	if (tell && item->since_ns)
+		tell(q->arg, now_ns - item->since_ns);
+	item->since_ns = now_ns;
+}
+
 static void ready_append(struct workqueue *q, struct workqueue_item *item)
 {
+	tell_time(q, item, NULL);
 	item->ready = true;
 	item->next = NULL;
 	item->prev = q->last;
@@ -169,6 +181,7 @@ const char *workqueue_get(struct workqueue *q, int64_t now_ns)
 	if (!item)
 		return NULL;
 	ready_remove(q, item);
+	tell_time(q, item, q->on_waited);
 	item->working = true;
 	item->paced_ns = MAX(item->paced_ns, now_ns) + q->pace_ns;
 	item->not_before_ns = q->pace_ns ? item->paced_ns - q->burst * q->pace_ns : 0;
@@ -182,6 +195,7 @@ void workqueue_done(struct workqueue *q, const char *key)
 
 	if (!item || !item->working)
 		return;
+	tell_time(q, item, q->on_worked);
 	item->working = false;
 	q->n_working--;
 	/* After a failure the delay holds, whatever came in meanwhile: the work would fail again. */

@@ -26,6 +26,11 @@ struct workqueue {
 	int64_t pace_ns; /* least time between two starts of work on the same key; 0: none. Set after init */
 	int burst; /* so many starts come at once after a rest, before the pace holds */
 	uint64_t adds, retries; /* counters for metrics */
+	/* For metrics, set after init, or NULL: how long a key was ready before its work began, and how long that took. */
+	int64_t (*clock)(void);
+	void (*on_waited)(void *arg, int64_t ns);
+	void (*on_worked)(void *arg, int64_t ns);
+	void *arg;
 };
 
 void workqueue_init(struct workqueue *q);
