@@ -114,12 +114,29 @@ static uint32_t any_number(void)
 	return getrandom(&n, sizeof(n), GRND_NONBLOCK) == sizeof(n) ? n : (uint32_t)now_boottime_ns();
 }
 
+/* Notes that the item is there. Bundles have dozens of files: what is noted already costs no write. */
+static void note_sent(struct delivery *d, const struct item *item)
+{
+	bool began = state_has_upload(&d->state, item->name);
+
+	if (began && d->store->ops->tidy)
+		d->store->ops->tidy(d->store, item);
+	if (began)
+		state_clear_upload(&d->state);
+	else if (state_was_sent(&d->state, item->name, item->sha256))
+		return;
+	state_set_sent(&d->state, item->name, item->sha256);
+	if (state_save(&d->state, NULL) < 0)
+		log_debug("%s cannot be written", STATE_FILE);
+}
+
 static int send_item(struct delivery *d, const struct item *item, struct fault *fault)
 {
-	struct retry retry = { .moved = d->progress.moved };
+	struct retry retry = { 0 };
 
+	d->progress.kept = 0;
 	while (send_once(d, item, fault) < 0) {
-		int64_t wait = retry_next(&retry, fault, d->progress.moved, now_boottime_ns(), d->context.deadline_ns,
+		int64_t wait = retry_next(&retry, fault, d->progress.kept, now_boottime_ns(), d->context.deadline_ns,
 					  any_number());
 
 		if (wait < 0)
@@ -127,13 +144,7 @@ static int send_item(struct delivery *d, const struct item *item, struct fault *
 		log_info("%s: %s; once more in %.1f s", item->name, fault->text, (double)wait / 1000);
 		pause_ms(wait);
 	}
-	if (d->store->ops->tidy && state_has_upload(&d->state, item->name)) {
-		d->store->ops->tidy(d->store, item);
-		state_clear_upload(&d->state);
-	}
-	state_set_sent(&d->state, item->name, item->sha256);
-	if (state_save(&d->state, NULL) < 0)
-		log_debug("%s cannot be written", STATE_FILE);
+	note_sent(d, item);
 	return 0;
 }
 

@@ -55,11 +55,14 @@ void progress_begin(struct progress *p, const char *file, int64_t total)
 
 void progress_sent(struct progress *p, int64_t sent)
 {
-	if (sent > p->sent)
-		p->moved += (uint64_t)(sent - p->sent);
 	p->sent = sent;
 	if (now_boottime_ns() - p->said_ns >= LINE_INTERVAL_NS)
 		say_progress(p);
+}
+
+void progress_kept(struct progress *p, int64_t bytes)
+{
+	p->kept = MAX(p->kept, bytes);
 }
 
 void progress_alive(void *progress)

@@ -15,7 +15,7 @@ struct progress {
 	const char *file;
 	int64_t sent, total;
 	int64_t said_ns;   /* CLOCK_BOOTTIME of the last line */
-	uint64_t moved;	   /* bytes that ever went out: whether there was progress at all */
+	int64_t kept;	   /* the most of this file that the store ever had in parts, which another try need not send again */
 	bool terminal;
 };
 
@@ -24,6 +24,8 @@ void progress_begin(struct progress *p, const char *file, int64_t total);
 /* So many bytes of the file are there now; may go back when a part has to be sent again. */
 void progress_sent(struct progress *p, int64_t sent);
 void progress_end(struct progress *p);
+/* The store has so many bytes of the file in parts. */
+void progress_kept(struct progress *p, int64_t bytes);
 /* Called while nothing moves: says now and then the same again, so that who listens does not take us for hung. */
 void progress_alive(void *progress);
 

@@ -11,16 +11,16 @@ static bool passes_quickly(enum fault_kind kind)
 	return kind == FAULT_NETWORK || kind == FAULT_SERVER;
 }
 
-int64_t retry_next(struct retry *r, const struct fault *fault, uint64_t moved, int64_t now_ns, int64_t deadline_ns,
+int64_t retry_next(struct retry *r, const struct fault *fault, int64_t kept, int64_t now_ns, int64_t deadline_ns,
 		   uint32_t chance)
 {
 	int64_t wait;
 
 	if (!passes_quickly(fault->kind) || fault->retry_after_s > RETRY_AFTER_MAX_S)
 		return -1;
-	if (moved > r->moved)
+	if (kept > r->kept)
 		r->attempts = 0;
-	r->moved = moved;
+	r->kept = kept;
 	if (++r->attempts >= RETRY_ATTEMPTS)
 		return -1;
 	wait = MIN((int64_t)RETRY_FIRST_MS << (r->attempts - 1), RETRY_MAX_MS);

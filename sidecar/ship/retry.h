@@ -8,7 +8,7 @@
 
 #include "sidecar/ship/fault.h"
 
-/* Tries in a row that moved nothing; then the caller, who has other things to do, comes back later. */
+/* Tries in a row that got nothing on; then the caller, who has other things to do, comes back later. */
 #define RETRY_ATTEMPTS 6
 #define RETRY_FIRST_MS 500
 #define RETRY_MAX_MS 20000
@@ -17,14 +17,15 @@
 
 struct retry {
 	unsigned int attempts;
-	uint64_t moved; /* bytes that had gone out at the last failure */
+	int64_t kept; /* bytes that the store had for good at the last failure */
 };
 
 /*
- * Milliseconds to wait before the next try, or -1: give up. moved is the count
- * of bytes sent ever, chance any number: waits are spread between half and the whole.
+ * Milliseconds to wait before the next try, or -1: give up. kept counts the
+ * bytes that need not be sent again: while it grows there is no giving up. chance is
+ * any number: waits are spread between half and the whole.
  */
-int64_t retry_next(struct retry *r, const struct fault *fault, uint64_t moved, int64_t now_ns, int64_t deadline_ns,
+int64_t retry_next(struct retry *r, const struct fault *fault, int64_t kept, int64_t now_ns, int64_t deadline_ns,
 		   uint32_t chance);
 
 #endif

@@ -41,8 +41,8 @@ static void who_gets_on_is_not_given_up(void **state)
 	struct retry r = { 0 };
 	(void)state;
 
-	for (uint64_t moved = 1; moved < 100; moved++)
-		assert_int_equal(retry_next(&r, &fault, moved, 0, 0, 0), 250);
+	for (int64_t kept = 1; kept < 100; kept++)
+		assert_int_equal(retry_next(&r, &fault, kept, 0, 0, 0), 250);
 	for (int i = 2; i < RETRY_ATTEMPTS; i++)
 		assert_true(retry_next(&r, &fault, 99, 0, 0, 0) > 0);
 	assert_int_equal(retry_next(&r, &fault, 99, 0, 0, 0), -1);

@@ -210,6 +210,7 @@ static void tell_progress(struct multipart *m)
 
 	for (size_t i = 0; i < m->n; i++)
 		sum += m->parts[i].size >= 0 ? m->parts[i].size : 0;
+	progress_kept(m->s3->store.context->progress, sum);
 	for (size_t i = 0; i < HTTP_PARALLEL; i++)
 		sum += m->sending[i].busy ? m->sending[i].sent : 0;
 	progress_sent(m->s3->store.context->progress, sum);

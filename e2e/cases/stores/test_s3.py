@@ -263,6 +263,14 @@ def test_a_long_pause_is_left_to_the_caller(stand_in, stood_in, bundle):
     assert len(stand_in.requests["PUT"]) == 1
 
 
+def test_a_store_that_always_fails_is_not_tried_for_ever(stand_in, stood_in, bundle):
+    """Though each try sends all of the file."""
+    stand_in.answers["PUT"] = [(500, {}, error("InternalError"))]
+    outcome = failed(stood_in, bundle)
+    assert outcome.result["kind"] == "server" and outcome.result["retry"]
+    assert len(stand_in.requests["PUT"]) == 6
+
+
 def test_an_answer_of_200_may_hold_an_error(stand_in, stood_in, large):
     """CompleteMultipartUpload begins its answer before it knows."""
     created = "<InitiateMultipartUploadResult><UploadId>u1</UploadId></InitiateMultipartUploadResult>"
