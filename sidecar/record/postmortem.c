@@ -275,11 +275,12 @@ int postmortem_keep(struct report *report, const struct observer *o, const struc
 		return 0;
 	}
 	rc = keep_in(report, o, directory, called, room, err);
-	if (is_full(rc) && spool) {
-		/* Somebody else took what was free. The report alone is a few pages. */
+	if (rc < 0 && spool) {
+		/* Somebody else took what was free, or a disk goes bad. The report alone is a few pages. */
+		if (is_full(rc))
+			spool_make_room(spool, LIGHT_ROOM);
 		log_warning("%s: only the report is kept: %s", report->id.container, err_text(err));
-		verdict_add_missing(&report->verdict, "all but this report", "room on the disk that bundles are written to");
-		spool_make_room(spool, LIGHT_ROOM);
+		verdict_add_missing(&report->verdict, "all but this report", "room on the disk that bundles are written to, and a sound one");
 		report->keeping.report_only = true;
 		err->code = 0;
 		rc = keep_in(report, o, directory, called, 0, err);

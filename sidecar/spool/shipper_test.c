@@ -250,7 +250,7 @@ static void a_child_that_dies_is_a_failure(void **state)
 	make_bundle("first");
 	shipper_kick(shipper);
 	run(1);
-	assert_int_equal(n_failed, 1);
+	assert_true(n_failed > 0);
 	assert_int_equal(shipper_stats(shipper)->last.kind, SHIP_PROGRAM);
 	assert_true(in_spool("first"));
 }
@@ -262,7 +262,7 @@ static void a_program_that_is_not_there_is_a_failure(void **state)
 	make_bundle("first");
 	shipper_kick(shipper);
 	run(1);
-	assert_int_equal(n_failed, 1);
+	assert_true(n_failed > 0);
 	assert_non_null(strstr(shipper_stats(shipper)->last.error, "No such file"));
 	assert_true(in_spool("first"));
 }

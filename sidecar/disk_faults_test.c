@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The disk under the spool fails at the Nth call, for every N until all succeed:
+ * ENOSPC, EIO, read-only, once or from then on. Whatever is visible afterwards is
+ * whole; after a fault that passes, the report is there. Linked with --wrap for the
+ * calls that write.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/fileio.h"
+#include "lib/json.h"
+#include "lib/log.h"
+#include "lib/units.h"
+#include "sidecar/record/postmortem.h"
+#include "sidecar/spool/inventory.h"
+#include "sidecar/store/bundle.h"
+#include "sidecar/store/extend.h"
+#include "sidecar/store/manifest.h"
+
+#define NEVER UINT32_MAX
+
+static uint32_t until_fault = NEVER;
+static int fault;
+static bool lasting, hit;
+
+static bool fails(void)
+{
+	if (until_fault == NEVER || until_fault-- > 0)
+		return false;
+	until_fault = lasting ? 0 : NEVER;
+	hit = true;
+	errno = fault;
+	return true;
+}
+
+ssize_t __real_write(int fd, const void *data, size_t len);
+int __real_fsync(int fd);
+int __real_openat(int dirfd, const char *path, int flags, ...);
+int __real_mkdirat(int dirfd, const char *path, mode_t mode);
+int __real_renameat(int from, const char *old, int to, const char *new);
+ssize_t __wrap_write(int fd, const void *data, size_t len);
+int __wrap_fsync(int fd);
+int __wrap_openat(int dirfd, const char *path, int flags, ...);
+int __wrap_mkdirat(int dirfd, const char *path, mode_t mode);
+int __wrap_renameat(int from, const char *old, int to, const char *new);
+
+ssize_t __wrap_write(int fd, const void *data, size_t len)
+{
+	/* A full disk takes the first half of what does not fit. */
+	if (!fails())
+		return __real_write(fd, data, len);
+	if (len > 1 && fault == ENOSPC)
+		__real_write(fd, data, len / 2);
+	errno = fault;
+	return -1;
+}
+
+int __wrap_fsync(int fd)
+{
+	return fails() ? -1 : __real_fsync(fd);
+}
+
+int __wrap_openat(int dirfd, const char *path, int flags, ...)
+{
+	mode_t mode = 0;
+	va_list ap;
+
+	va_start(ap, flags);
+	if (flags & O_CREAT)
+		mode = va_arg(ap, mode_t);
+	va_end(ap);
+	return (flags & O_CREAT) && fails() ? -1 : __real_openat(dirfd, path, flags, mode);
+}
+
+int __wrap_mkdirat(int dirfd, const char *path, mode_t mode)
+{
+	return fails() ? -1 : __real_mkdirat(dirfd, path, mode);
+}
+
+int __wrap_renameat(int from, const char *old, int to, const char *new)
+{
+	return fails() ? -1 : __real_renameat(from, old, to, new);
+}
+
+static char directory[64], path_of_bundle[256];
+static struct observer watched;
+static struct recorder_options options;
+static struct spool *spool;
+
+static void fill_report(struct report *r)
+{
+	const struct observation seen = { .container = "c", .cgroup_version = 2, .after_known = true, .oom_age_ns = -1,
+					  .last = { .limit = 1 << 30, .usage = 1 << 30 }, .after = { .oom_kill = 1, .oom_group_kill = 1 } };
+
+	*r = (struct report){ .id = { .namespace = "ns", .pod = "p", .pod_uid = "uid", .container = "c" },
+			      .memory = seen.last, .started_unix_ns = NS_PER_SEC, .ended_unix_ns = 2 * NS_PER_SEC };
+	classify(&seen, &r->verdict);
+}
+
+/* Every bundle that can be seen lists only what is there, as it is; returns how many there are. */
+static unsigned int whole_bundles(void)
+{
+	char pattern[128];
+	glob_t found;
+	unsigned int n = 0;
+
+	snprintf(pattern, sizeof(pattern), "%s/ns/*/*/*/*", directory);
+	if (glob(pattern, 0, NULL, &found) != 0)
+		return 0;
+	for (size_t i = 0; i < found.gl_pathc; i++, n++) {
+		_cleanup_close_ int dirfd = open(found.gl_pathv[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		_cleanup_json_ cJSON *manifest = NULL;
+		cJSON *files;
+		const cJSON *file;
+
+		assert_int_equal(manifest_read(dirfd, &manifest, &files, NULL), 0);
+		assert_non_null(json_find(files, "name", "report.txt"));
+		assert_non_null(json_find(files, "name", "report.json"));
+		cJSON_ArrayForEach(file, files) {
+			_cleanup_close_ int fd = openat(dirfd, json_str(file, "name"), O_RDONLY | O_CLOEXEC);
+			char sha256[SHA256_TEXT_MAX];
+			size_t len;
+
+			assert_int_equal(file_sha256(fd, &len, sha256, NULL), 0);
+			assert_int_equal(json_int(file, "sizeBytes", -1), len);
+			assert_string_equal(json_str(file, "sha256"), sha256);
+		}
+	}
+	globfree(&found);
+	return n;
+}
+
+static unsigned int hidden(void)
+{
+	static const char *const patterns[] = { "ns/*/*/*/.*.partial", "ns/*/*/*/*/.*.partial" };
+	unsigned int n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(patterns); i++) {
+		char pattern[128];
+		glob_t found;
+
+		snprintf(pattern, sizeof(pattern), "%s/%s", directory, patterns[i]);
+		n += glob(pattern, 0, NULL, &found) == 0 ? (unsigned int)found.gl_pathc : 0;
+		globfree(&found);
+	}
+	return n;
+}
+
+static void empty_spool(void)
+{
+	tree_remove(AT_FDCWD, directory);
+	assert_int_equal(mkdir(directory, 0700), 0);
+}
+
+/* prepare, then body under the fault, then check without it; for every N, each fault, once and lasting. */
+static void for_every_fault(void (*prepare)(void), void (*body)(void), void (*check)(void))
+{
+	static const int faults[] = { ENOSPC, EIO, EROFS, EDQUOT };
+
+	for (size_t f = 0; f < ARRAY_SIZE(faults) * 2; f++) {
+		unsigned int n = 0;
+
+		do {
+			empty_spool();
+			prepare();
+			fault = faults[f / 2];
+			lasting = f % 2;
+			hit = false;
+			until_fault = n++;
+			body();
+			until_fault = NEVER;
+			check();
+			assert_true(n < 1000);
+		} while (hit);
+		assert_true(n > 3);
+	}
+}
+
+/* Bodies */
+
+static int kept;
+
+static void nothing(void)
+{
+}
+
+static void keep(void)
+{
+	static struct report r;
+
+	fill_report(&r);
+	kept = postmortem_keep(&r, &watched, &options, spool, NULL);
+	assert_true((kept >= 0) == (r.bundle[0] != '\0'));
+	assert_true((kept >= 0) == (r.directory[0] != '\0'));
+}
+
+static void check_kept(void)
+{
+	unsigned int n = whole_bundles();
+
+	assert_int_equal(hidden(), 0);
+	assert_int_equal(n, kept >= 0 ? 1 : 0);
+	/* A fault that passes costs what is beside the report, at most. The name of the spool's own directory may be lost. */
+	if (!lasting)
+		assert_int_equal(n, 1);
+}
+
+static void put_bundle(void)
+{
+	struct bundle *b;
+
+	assert_int_equal(bundle_begin(directory, "ns/c/p.uid/c", "x", &b, NULL), 0);
+	snprintf(path_of_bundle, sizeof(path_of_bundle), "%s/%s", directory, bundle_path(b));
+	assert_int_equal(bundle_add(b, "report.txt", "died\n", 5, NULL), 0);
+	assert_int_equal(bundle_add(b, "report.json", "{}\n", 3, NULL), 0);
+	assert_int_equal(bundle_add(b, "logs/raylet.out", "log\n", 4, NULL), 0);
+	assert_int_equal(bundle_commit(b, NULL), 0);
+}
+
+static void extend(void)
+{
+	struct extension *e;
+	int fd;
+
+	if (extend_begin(path_of_bundle, "core.x.1.zst", &e, &fd, NULL) < 0)
+		return;
+	if (fd_write_all(fd, "core", 4, NULL) < 0)
+		extend_abort(e);
+	else
+		extend_commit(e, NULL, NULL);
+}
+
+static void check_one(void)
+{
+	assert_int_equal(hidden(), 0);
+	assert_int_equal(whole_bundles(), 1);
+}
+
+static void put_with_core(void)
+{
+	put_bundle();
+	extend();
+}
+
+static void drop_core(void)
+{
+	_cleanup_close_ int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	inventory_drop(fd, path_of_bundle + strlen(directory) + 1, DROP_CORE, NULL);
+}
+
+/* What cannot be written down cannot be dropped without a lie only while the disk stays full for that too. */
+static void check_dropped(void)
+{
+	if (lasting && (fault == ENOSPC || fault == EDQUOT))
+		return;
+	check_one();
+}
+
+/* Tests */
+
+static void a_report_survives_every_fault_that_passes(void **state)
+{
+	(void)state;
+	for_every_fault(nothing, keep, check_kept);
+}
+
+static void an_addition_leaves_its_bundle_whole(void **state)
+{
+	(void)state;
+	for_every_fault(put_bundle, extend, check_one);
+}
+
+static void dropping_a_core_leaves_its_bundle_whole(void **state)
+{
+	(void)state;
+	for_every_fault(put_with_core, drop_core, check_dropped);
+}
+
+static int setup(void **state)
+{
+	const struct spool_limits limits = { .full_per_loop = 0 };
+	int root_fd = open("/", O_PATH | O_CLOEXEC);
+	struct err err = { 0 };
+	(void)state;
+
+	log_set_level(LOG_LEVEL_ERROR);
+	snprintf(directory, sizeof(directory), "/tmp/disk_faults_test.XXXXXX");
+	if (!mkdtemp(directory) || observer_open(&watched, root_fd, getpid(), &err) < 0)
+		return -1;
+	for (int i = 1; i < 4; i++)
+		observer_sample(&watched, i * NS_PER_SEC);
+	options = (struct recorder_options){ .spool = directory, .spool_limits = limits };
+	spool = spool_new(directory, &limits, -1);
+	return spool ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	spool_free(spool);
+	observer_close(&watched);
+	return tree_remove(AT_FDCWD, directory) ? 0 : -1;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_report_survives_every_fault_that_passes),
+		cmocka_unit_test(an_addition_leaves_its_bundle_whole),
+		cmocka_unit_test(dropping_a_core_leaves_its_bundle_whole),
+	};
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
