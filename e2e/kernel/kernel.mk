@@ -25,7 +25,7 @@ $(KERNEL_TESTS): $(BUILD)/test/%: $(BUILD)/obj/e2e/kernel/%.o $(call objects,$(L
 $(BUILD)/test/recovery_loop: $(call objects,sidecar/memcg_make.c $(call modules,sidecar/sample))
 
 .PHONY: kernel-programs launch-test oom-loop kernel-tests
-kernel-programs: $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-pack $(BUILD)/afterglow-unwind $(BUILD)/test/crash $(KERNEL_TEST_TOOLS) $(KERNEL_TESTS)
+kernel-programs: $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-ship $(BUILD)/afterglow-pack $(BUILD)/afterglow-unwind $(BUILD)/test/crash $(KERNEL_TEST_TOOLS) $(KERNEL_TESTS)
 
 launch-test: kernel-programs
 	$(Q)AFTERGLOW_BUILD=$(BUILD) $(BUILD)/test/launch_test
@@ -69,6 +69,8 @@ kernel-tests: launch-test
 	$(Q)AFTERGLOW_BUILD=$(BUILD) $(BUILD)/test/recovery_loop --jobs 2 $(RECOVERY_LOOP)
 	@echo "== a hostile container"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/hostile_test.sh
+	@echo "== from the spool to the store"
+	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/spool_test.sh
 	@echo "== HTTP of the recorder"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/http_test.sh
 	@echo "== cgroup v2, in a virtual machine"

@@ -2,9 +2,11 @@
 /*
  * recovery_loop [--jobs N] [COUNT]: COUNT containers die under a recorder that
  * is killed with SIGKILL once, twice or three times at random moments around
- * their death, and started anew. Whenever that was: what is visible in store
- * and spool is whole, and after the last recorder there is exactly one report
- * of each death. The containers must not notice: their exit codes stay.
+ * their death, and started anew; in every second run so is whatever it has
+ * running, and in every fourth the store is away until the last recorder.
+ * Whenever that was: what is visible in store and spool is whole, and after the
+ * last recorder there is exactly one report of each death, in the store. The
+ * containers must not notice: their exit codes stay.
  * Ends with "N passed, N failed" and exits 1 if any failed; what those left is kept.
  */
 #include <errno.h>
@@ -51,7 +53,7 @@ static const struct death deaths[] = {
 };
 
 struct tally {
-	unsigned int passed, failed, kills, seen, unseen, never_met;
+	unsigned int passed, failed, kills, ship_kills, seen, unseen, never_met;
 };
 
 struct loop {
@@ -66,6 +68,7 @@ struct run {
 	unsigned int seed;
 	char directory[128], socket_path[160], spool[160], store[160];
 	unsigned int recorders; /* that lived long enough to say that they listen, and the last one */
+	bool harassed, away;
 	bool met; /* a recorder said that the launcher connected before anything was killed */
 	int status;
 	char reason[512];
@@ -201,6 +204,38 @@ static bool nothing_pending(struct run *r)
 	return log_counts(r, "listens on") == r->recorders && count_matches(r->spool, ".recorder/*.ring") == 0;
 }
 
+/* Mostly that is afterglow-ship. They are the recorder's to reap. */
+static unsigned int kill_children(pid_t sidecar)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(4096);
+	unsigned int n = 0;
+	char path[64], *end;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)sidecar, (int)sidecar);
+	file_read(AT_FDCWD, path, &text, NULL);
+	for (const char *p = strbuf_str(&text); *p; p = end, n++) {
+		long pid = strtol(p, &end, 10);
+
+		if (end == p)
+			break;
+		kill((pid_t)pid, SIGKILL);
+		while (*end == ' ')
+			end++;
+	}
+	return n;
+}
+
+/* While it ships: for a quarter of a second, at random moments. */
+static void harass(struct run *r, pid_t sidecar, struct tally *t)
+{
+	int64_t until = now_boottime_ns() + 250 * NS_PER_MS;
+
+	while (now_boottime_ns() < until) {
+		pause_ns(random_ns(r, 20 * NS_PER_MS));
+		t->ship_kills += kill_children(sidecar);
+	}
+}
+
 static void kill_and_reap(pid_t pid, int signo)
 {
 	kill(pid, signo);
@@ -236,6 +271,10 @@ static bool execute(struct run *r, struct tally *t)
 	}
 	waitpid(container, &r->status, 0);
 	ok = ok && wait_until(r, "an end of all histories", nothing_pending);
+	if (ok && r->away)
+		mkdir(r->store, 0755);
+	if (ok && r->harassed)
+		harass(r, sidecar, t);
 	kill_and_reap(sidecar, ok ? SIGTERM : SIGKILL);
 	made_memcg_remove(&memcg);
 	return ok;
@@ -353,7 +392,10 @@ static void run_once(const struct loop *loop, unsigned int index, struct tally *
 	snprintf(r.store, sizeof(r.store), "%s/store", r.directory);
 	mkdir(r.directory, 0755);
 	mkdir(r.spool, 0755);
-	mkdir(r.store, 0755);
+	r.harassed = index / ARRAY_SIZE(deaths) % 2;
+	r.away = index / ARRAY_SIZE(deaths) % 4 == 2;
+	if (!r.away)
+		mkdir(r.store, 0755);
 	if (execute(&r, t) && check(&r, t)) {
 		t->passed++;
 		nftw(r.directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
@@ -415,12 +457,13 @@ int main(int argc, char **argv)
 		sum.passed += tallies[job].passed;
 		sum.failed += tallies[job].failed;
 		sum.kills += tallies[job].kills;
+		sum.ship_kills += tallies[job].ship_kills;
 		sum.seen += tallies[job].seen;
 		sum.unseen += tallies[job].unseen;
 		sum.never_met += tallies[job].never_met;
 	}
-	printf("recorders killed: %u; ends seen %u, reported from what was left %u, containers that met no recorder %u\n",
-	       sum.kills, sum.seen, sum.unseen, sum.never_met);
+	printf("recorders killed: %u; shippers killed: %u; ends seen %u, reported from what was left %u, containers that met no recorder %u\n",
+	       sum.kills, sum.ship_kills, sum.seen, sum.unseen, sum.never_met);
 	printf("%u passed, %u failed\n", sum.passed, sum.failed);
 	rmdir(loop.work);
 	return sum.failed > 0 || sum.passed != loop.count;

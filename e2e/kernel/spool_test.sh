@@ -1,0 +1,200 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The way of a bundle from the spool to a store that is a directory, when the store is not there, read-only, removed, or
+# down for longer than the pod lives; and what is kept when there is no room, or when a container dies again and again.
+# Each ends with every report present and whole. Ends with "N passed, N failed".
+set -uo pipefail
+build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
+probe=$build/test/probe
+work=$(mktemp -d /tmp/spool_test.XXXXXX)
+sidecar=''
+. "$(dirname "$0")/check.sh"
+
+finish() {
+	[ -z "$sidecar" ] || kill -9 "$sidecar" 2>/dev/null
+	umount "$work"/*/store "$work"/*/spool 2>/dev/null
+	rm -rf "$work"
+}
+trap finish EXIT
+
+# start CASE [OPTION...]: a recorder with a spool and a store of its own; again: with those that are there.
+start() {
+	at=$work/$1
+	shift
+	mkdir -p "$at"
+	[ -e "$at/spool" ] || mkdir "$at/spool"
+	POD_NAMESPACE=ml POD_NAME=pod POD_UID=0123456789 AFTERGLOW_CLUSTER=demo "$build/afterglow-sidecar" --socket "$at/s" \
+		--spool "$at/spool" --kernel-log off --grace 10 --reconnect 1 "$@" >>"$at/log" 2>>"$at/err" &
+	sidecar=$!
+	until [ -S "$at/s" ]; do sleep 0.05; done
+}
+
+# What the kubelet does to a pod; $took is in seconds.
+stop() {
+	local began=$SECONDS
+	kill -TERM "$sidecar"
+	wait "$sidecar"
+	took=$((SECONDS - began))
+	sidecar=''
+	rm -f "$at/s"
+}
+
+dies() { # NAME EXIT
+	"$build/afterglow-launch" --name "$1" --socket "$at/s" -- "$probe" exit "$2" 2>/dev/null
+}
+
+until_true() { # at most 15 s
+	for _ in $(seq 300); do
+		if "$@"; then return 0; fi
+		sleep 0.05
+	done
+	return 1
+}
+
+bundles() { find "$1" -name MANIFEST.json 2>/dev/null | wc -l; }
+has() { [ "$(bundles "$at/$1")" = "$2" ]; }
+has_pages() { [ "$(find "$at/store" -name report.html | wc -l)" = "$1" ]; }
+says() { grep -rqs "$2" "$at/$1"; }
+
+# Every bundle's manifest lists what is there, as it is, with a report among it; nothing half-written is to be seen.
+whole() {
+	local manifest
+	[ -z "$(find "$1" -name '.*.partial')" ] || return 1
+	find "$1" -name MANIFEST.json >"$work/manifests"
+	while read -r manifest; do
+		python3 - "$manifest" <<'END' || return 1
+import hashlib, json, pathlib, sys
+manifest = pathlib.Path(sys.argv[1])
+files = {f["name"]: f for f in json.loads(manifest.read_text())["files"]}
+assert {"report.txt", "report.json"} <= files.keys()
+for name, f in files.items():
+    data = (manifest.parent / name).read_bytes()
+    assert len(data) == f["sizeBytes"] and hashlib.sha256(data).hexdigest() == f["sha256"], name
+END
+	done <"$work/manifests"
+}
+
+# The ordinary way
+start plain --store "$work/plain/store"
+mkdir "$at/store"
+dies ray-worker 9
+check "a bundle comes to the store" until_true has store 1
+check "and leaves the spool" until_true has spool 0
+check "it is whole" whole "$at/store"
+check "its report names the store" says store/ml "bundle     $at/store/ml/demo/"
+check "what is said of it says that it is on its way" says log 'still in this pod, on its way there'
+check "that it has come is an event" until_true says log '"event":"shipped"'
+stop
+check "with nothing left to do the pod goes at once ($took s)" test "$took" -lt 5
+
+# A store that is not there when the pod dies, and is when the next recorder starts
+start down --store "$work/down/store" --grace 3
+dies ray-worker 9
+check "without a store the bundle stays" until_true says log '"kind":"store-missing"'
+stop
+check "the pod waits for its grace and no longer ($took s)" test "$took" -le 6
+check "nothing is lost" has spool 1
+check "nothing is torn" whole "$at/spool"
+mkdir "$at/store"
+start down --store "$work/down/store"
+check "the next recorder ships it" until_true has store 1
+check "it is whole there" whole "$at/store"
+check "it left the spool" until_true has spool 0
+stop
+
+# Removed under us, and back before the end of the pod
+start removed --store "$work/removed/store"
+mkdir "$at/store"
+dies one 9
+until_true has store 1
+mv "$at/store" "$at/away"
+dies two 9
+check "what dies meanwhile is in the spool" until_true says log '"kind":"store-missing"'
+mv "$at/away" "$at/store"
+stop
+check "it is shipped before the pod goes" has store 2
+check "both are whole" whole "$at/store"
+check "the spool is empty" has spool 0
+
+# Read-only
+mkdir -p "$work/readonly/store"
+mount -t tmpfs -o ro tmpfs "$work/readonly/store"
+start readonly --store "$work/readonly/store"
+dies ray-worker 9
+check "a read-only store is named" until_true says log '"kind":"read-only"'
+stop
+check "nobody will mend that in the grace of a pod ($took s)" test "$took" -lt 6
+check "the report stays" has spool 1
+mount -o remount,rw "$work/readonly/store"
+start readonly --store "$work/readonly/store"
+check "when it is mended it is shipped" until_true has store 1
+stop
+check "whole" whole "$at/store"
+
+# A store with room for less than a bundle
+mkdir -p "$work/full/store"
+mount -t tmpfs -o size=16k tmpfs "$work/full/store"
+start full --store "$work/full/store"
+dies ray-worker 9
+check "a full store is named" until_true says log '"kind":"no-space"'
+mount -o remount,size=8m "$work/full/store"
+stop
+check "when there is room it is shipped" has store 1
+check "whole" whole "$at/store"
+
+# No room in the pod
+mkdir -p "$work/tight/spool" "$work/tight/store"
+mount -t tmpfs -o size=1m tmpfs "$work/tight/spool"
+start tight --store "$work/tight/store"
+dies ray-worker 9
+check "with no room for a bundle there is a report" until_true has store 1
+check "which says what is missing" says store/ml 'all but this report'
+check "and is whole" whole "$at/store"
+check "it holds nothing else" test "$(find "$at/store" -type f | wc -l)" = 3
+stop
+
+# A container that dies again and again
+start loop --store "$work/loop/store" --http 127.0.0.1:$((port = 20000 + RANDOM % 10000))
+mkdir "$at/store"
+for _ in $(seq 40); do dies ray-worker 9; done
+check "of forty deaths the first, some reports and the number are kept" until_true has store 12
+until_true has spool 0
+check "one of them is whole, with its page" has_pages 1
+check "a report says how often it came" says store/ml 'the same crash for the 32nd time since'
+check "all are whole" whole "$at/store"
+check "they take little room" test "$(du -sk "$at" | cut -f1)" -lt 2000
+curl -s "http://127.0.0.1:$port/metrics" >"$at/metrics"
+check "those of which only the number is kept are counted" says metrics '^afterglow_failures_counted_only_total 28$'
+check "all forty are failures" says metrics '^afterglow_failures_total{class="ApplicationError"} 40$'
+dies ray-worker 7
+check "another exit is another crash" until_true has_pages 2
+stop
+start loop --store "$work/loop/store"
+dies ray-worker 9
+stop
+check "the next recorder goes on counting" has_pages 2
+
+# More deaths than the spool may hold
+start many --spool-bundles 3
+for n in 1 2 3 4 5; do dies "c$n" 9; sleep 0.1; done
+check "the oldest go" until_true has spool 3
+dies c6 9
+check "the next report says so" until_true says spool/ml 'dropped    1 bundle of earlier failures'
+check "the rest is whole" whole "$at/spool"
+stop
+
+# Old bundles of a claim
+start kept --store "$work/kept/store" --keep-bundles 2
+mkdir -p "$at/store/ml/demo/old.0/c/20200101T000000.000Z-Killed" "$at/store/ml/other/old.0/c/20200101T000000.000Z-Killed"
+echo '{"files":[]}' | tee "$at/store/ml/demo/old.0/c/20200101T000000.000Z-Killed/MANIFEST.json" \
+	>"$at/store/ml/other/old.0/c/20200101T000000.000Z-Killed/MANIFEST.json"
+dies one 9
+dies two 9
+stop
+start kept --store "$work/kept/store" --keep-bundles 2
+check "of this cluster the newest two are kept" until_true has store/ml/demo 2
+check "the old one is gone" until_true test ! -e "$at/store/ml/demo/old.0/c/20200101T000000.000Z-Killed"
+check "another cluster's is not touched" has store/ml/other 1
+stop
+
+summary
