@@ -149,7 +149,8 @@ test: test-deps
 # The same as a cluster would keep of a leak, in a few seconds and without one.
 TRY := $(BUILD)/try
 try: deps
-	+@$(MAKE) --no-print-directory $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/test/hog
+	+@$(MAKE) --no-print-directory $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-unwind \
+		$(BUILD)/afterglow-pack $(BUILD)/test/hog $(BUILD)/test/crash
 	@tools/try.sh $(BUILD)
 
 demo: deps

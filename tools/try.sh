@@ -19,3 +19,24 @@ if [ "$status" != 137 ]; then
 	echo "try: expected exit code 137 (killed at the limit), got $status" >&2
 	exit 1
 fi
+
+cat <<END
+
+\$ afterglow-sidecar exec --store $store --name crash -- crash --threads 3
+
+END
+if grep -q '^[|@]' /proc/sys/kernel/core_pattern; then
+	echo "(This machine sends its cores elsewhere: the report says where.)"
+fi
+mkdir -p "$store/work"
+crash=$(realpath "$build/test/crash") sidecar=$(realpath "$build/afterglow-sidecar") kept=$(realpath "$store")
+(cd "$store/work" && exec "$sidecar" exec --store "$kept" --name crash -- "$crash" --threads 3)
+status=$?
+echo
+echo "exit code $status; what is left:"
+find "$store/local/crash" -type f | sort | sed 's/^/  /'
+if [ "$status" != 139 ]; then
+	echo "try: expected exit code 139 (SIGSEGV), got $status" >&2
+	exit 1
+fi
+find "$store/local/crash" -name backtrace.txt -exec sed -n '1,12s/^/  /p' {} +

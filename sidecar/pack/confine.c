@@ -36,6 +36,11 @@ static const int allowed[] = {
 
 static int filter_calls(struct err *err)
 {
+#if defined(__SANITIZE_ADDRESS__)
+	/* It asks for more than it is worth listing, also when our second thread begins. */
+	(void)err;
+	return 0;
+#endif
 	struct sock_filter program[2 * ARRAY_SIZE(allowed) + 8] = {
 		LOAD(arch),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, OUR_ARCH, 1, 0),

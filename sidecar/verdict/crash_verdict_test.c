@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sidecar/verdict/crash_verdict.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sidecar/ray/ray_lines.h"
+
+static const struct crash_info segfault = {
+	.known = true,
+	.unwound = true,
+	.pid = 162,
+	.tid = 163,
+	.signal = 11,
+	.threads = 9,
+	.comm = "ray::IDLE",
+	.function = "deref_null",
+	.module = "/x/boom.so",
+	.python = "crash.py:12 in f",
+	.sentence = "SIGSEGV at address 0x0 in deref_null (boom.so), thread 163 of 9",
+};
+
+static const struct observation lives = {
+	.container = "ray-worker", .container_lives = true, .cgroup_version = 2, .last = MEMORY_ABSENT, .before = MEMORY_ABSENT,
+	.after = MEMORY_ABSENT, .oom_age_ns = -1, .crash = &segfault,
+};
+
+static bool has_evidence(const struct verdict *v, const char *source, const char *text)
+{
+	for (unsigned int i = 0; i < v->n_evidence; i++)
+		if (strcmp(v->evidence[i].source, source) == 0 && strstr(v->evidence[i].text, text))
+			return true;
+	return false;
+}
+
+static const char *needs(const struct verdict *v, const char *what)
+{
+	for (unsigned int i = 0; i < v->n_missing; i++)
+		if (strcmp(v->missing[i].what, what) == 0)
+			return v->missing[i].needs;
+	return NULL;
+}
+
+static void a_process_that_dumps_while_its_container_lives_has_a_class_of_its_own(void **state)
+{
+	struct observation o = lives;
+	struct verdict v;
+
+	(void)state;
+	classify(&o, &v);
+	assert_int_equal(v.class, FAILURE_SEGFAULT);
+	assert_int_equal(v.confidence, CONFIDENCE_CERTAIN);
+	assert_int_equal(v.exit_code, -1);
+	assert_string_equal(v.sentence, "Process ray::IDLE (PID 162) in container ray-worker crashed with SIGSEGV in deref_null "
+					"(boom.so); the container lives on.");
+	assert_true(has_evidence(&v, "core", "SIGSEGV at address 0x0"));
+	assert_true(has_evidence(&v, "Python", "crash.py:12 in f"));
+	o.container_over = true;
+	classify(&o, &v);
+	assert_non_null(strstr(v.sentence, "shortly before its end"));
+	o.core_is_old = true;
+	classify(&o, &v);
+	assert_non_null(strstr(v.sentence, "before this start of the container"));
+}
+
+static void with_rays_line_for_the_same_worker_it_is_one_failure(void **state)
+{
+	struct ray_said said = { .event = { .kind = RAY_WORKER_CRASH, .pid = 162, .task = "ray::boom", .detail = "worker died" },
+				 .file = "raylet.out", .gone = true };
+	struct observation o = lives;
+	struct verdict v;
+
+	(void)state;
+	o.ray = &said;
+	classify(&o, &v);
+	assert_int_equal(v.class, FAILURE_WORKER_CRASH);
+	assert_non_null(strstr(v.sentence, "died of SIGSEGV in deref_null (boom.so); the container lives on."));
+	assert_true(has_evidence(&v, "core", "deref_null"));
+	assert_true(has_evidence(&v, "raylet.out", "worker died"));
+	assert_null(needs(&v, "what ended the worker"));
+}
+
+static void the_containers_own_crash_names_its_frame(void **state)
+{
+	struct observation o = lives;
+	struct verdict v;
+
+	(void)state;
+	o.container_lives = false;
+	o.status_known = true;
+	o.wait_status = 11 | 0x80;
+	classify(&o, &v);
+	assert_int_equal(v.class, FAILURE_SEGFAULT);
+	assert_string_equal(v.sentence, "Container ray-worker crashed with SIGSEGV in deref_null (boom.so).");
+	assert_null(needs(&v, "core file and backtrace"));
+	/* Of a process of it, and then it gave up. */
+	o.wait_status = 1 << 8;
+	classify(&o, &v);
+	assert_int_equal(v.class, FAILURE_APPLICATION_ERROR);
+	assert_true(has_evidence(&v, "core", "deref_null"));
+}
+
+static void without_a_core_it_says_what_would_be_needed(void **state)
+{
+	struct observation o = lives;
+	struct verdict v;
+
+	(void)state;
+	o.container_lives = false;
+	o.status_known = true;
+	o.wait_status = 11;
+	o.crash = NULL;
+	o.core_needs = "a node that writes cores to files";
+	classify(&o, &v);
+	assert_string_equal(needs(&v, "core file and backtrace"), "a node that writes cores to files");
+	o.core_needs = NULL;
+	classify(&o, &v);
+	assert_string_equal(needs(&v, "core file and backtrace"), "a recorder that runs when it crashes");
+	/* Who did not crash needs none. */
+	o.wait_status = 15;
+	classify(&o, &v);
+	assert_null(needs(&v, "core file and backtrace"));
+}
+
+static void what_a_core_lacks_is_said(void **state)
+{
+	struct crash_info bare = { .known = true, .pid = 5, .signal = 6, .cut = true };
+	struct observation o = lives;
+	struct verdict v;
+
+	(void)state;
+	o.crash = &bare;
+	classify(&o, &v);
+	assert_int_equal(v.class, FAILURE_ABORT);
+	assert_string_equal(v.sentence, "Process ? (PID 5) in container ray-worker crashed with SIGABRT; the container lives on.");
+	assert_non_null(needs(&v, "backtrace"));
+	assert_non_null(needs(&v, "the whole core"));
+	/* A core that any process could have written may claim any signal. */
+	bare.signal = 0;
+	classify(&o, &v);
+	assert_int_equal(v.class, FAILURE_UNKNOWN);
+	assert_int_equal(v.confidence, CONFIDENCE_UNKNOWN);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_process_that_dumps_while_its_container_lives_has_a_class_of_its_own),
+		cmocka_unit_test(with_rays_line_for_the_same_worker_it_is_one_failure),
+		cmocka_unit_test(the_containers_own_crash_names_its_frame),
+		cmocka_unit_test(without_a_core_it_says_what_would_be_needed),
+		cmocka_unit_test(what_a_core_lacks_is_said),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
