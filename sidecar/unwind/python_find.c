@@ -7,16 +7,19 @@
 
 #include "sidecar/unwind/symbols.h"
 
+#define CANDIDATES_MAX 8
+
 /* "libpython3.11.so.1.0" before "python3.11", which may be but a small program that links it. */
-static const struct module *find_module(const struct modules *modules)
+static size_t find_candidates(const struct modules *modules, const struct module *out[static CANDIDATES_MAX])
 {
 	static const char *const prefixes[] = { "libpython3", "python" };
+	size_t n = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++)
-		for (size_t k = 0; k < modules->n; k++)
+		for (size_t k = 0; k < modules->n && n < CANDIDATES_MAX; k++)
 			if (strncmp(module_name(&modules->list[k]), prefixes[i], strlen(prefixes[i])) == 0)
-				return &modules->list[k];
-	return NULL;
+				out[n++] = &modules->list[k];
+	return n;
 }
 
 /* Py_Version is there from 3.11 on; before, file names tell. */
@@ -33,25 +36,35 @@ static unsigned int find_minor(const struct unwinder *u, const struct module *m,
 	return minor;
 }
 
-bool python_find(struct python *py, const struct unwinder *u)
+static void open_module(struct python *py, const struct unwinder *u, const struct module *m, Dwfl_Module *mod, uint64_t runtime)
 {
-	const struct module *m = find_module(u->modules);
-	Dwfl_Module *mod = m ? unwinder_module(u, m->start) : NULL;
-	struct python_symbols symbols;
-
-	*py = (struct python){ 0 };
-	if (!m)
-		return false;
-	if (!mod) {
-		snprintf(py->why, sizeof(py->why), "%.80s: %s", module_name(m), m->why ? m->why : "cannot be read");
-		return true;
-	}
-	symbols = (struct python_symbols){
-		.runtime = symbols_address(mod, "_PyRuntime"),
+	const struct python_symbols symbols = {
+		.runtime = runtime,
 		.code_type = symbols_address(mod, "PyCode_Type"),
 		.string_type = symbols_address(mod, "PyUnicode_Type"),
 		.bytes_type = symbols_address(mod, "PyBytes_Type"),
 	};
+
 	python_open(py, u->modules, &symbols, find_minor(u, m, mod));
-	return true;
+}
+
+bool python_find(struct python *py, const struct unwinder *u)
+{
+	const struct module *candidates[CANDIDATES_MAX];
+	size_t n = find_candidates(u->modules, candidates);
+
+	*py = (struct python){ 0 };
+	for (size_t i = 0; i < n; i++) {
+		Dwfl_Module *mod = unwinder_module(u, candidates[i]->start);
+		uint64_t runtime = mod ? symbols_address(mod, "_PyRuntime") : 0;
+
+		if (runtime) {
+			open_module(py, u, candidates[i], mod, runtime);
+			return true;
+		}
+		if (!py->why[0])
+			snprintf(py->why, sizeof(py->why), "%.80s: %s", module_name(candidates[i]),
+				 mod ? "it has no symbol _PyRuntime" : candidates[i]->why ? candidates[i]->why : "cannot be read");
+	}
+	return n > 0;
 }
