@@ -186,7 +186,9 @@ def test_workers_and_detached_actors_survive_their_head(make, k, kubectl, namesp
             after = wait_for("the actor", lambda: cluster.python(COUNT), timeout=120, interval=2)
         assert after == [pid, n + 1]
         assert cluster.pod("worker")["metadata"]["uid"] == before["metadata"]["uid"]
-        assert container_status(cluster.pod("worker"), "ray-worker")["restartCount"] == 0
+        # On a slow machine Ray may have given up on the head's start before all this.
+        assert (container_status(cluster.pod("worker"), "ray-worker")["restartCount"] ==
+                container_status(before, "ray-worker")["restartCount"])
         assert len(cluster.wait_nodes(2)) == 2
         k("delete", "raycluster", name, "--timeout=60s")
 
