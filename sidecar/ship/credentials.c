@@ -50,6 +50,15 @@ static char *trimmed(const struct strbuf *text)
 	return strndup(start, (size_t)(end - start));
 }
 
+/*
+ * A Secret as the kubelet mounts it: root's files, which a sidecar that is not root can read only if everybody may. Who
+ * may is decided by which containers have the volume.
+ */
+static bool is_kubelets(int dir_fd)
+{
+	return faccessat(dir_fd, "..data", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 /* Kubernetes mounts symlinks to files, so links are followed. A file that is not there is none. */
 static int read_one(int dir_fd, const char *file, struct credentials *c, char **ret_value, struct fault *fault)
 {
@@ -65,7 +74,7 @@ static int read_one(int dir_fd, const char *file, struct credentials *c, char **
 		return fault_set(fault, FAULT_CREDENTIALS, "credential %s: %s", file, strerror(errno));
 	if (!S_ISREG(st.st_mode))
 		return fault_set(fault, FAULT_CREDENTIALS, "credential %s is no file", file);
-	if (st.st_mode & 07)
+	if ((st.st_mode & 07) && !is_kubelets(dir_fd))
 		c->open_to_all = true;
 	if (fd_read_all(fd, &text, &err) < 0)
 		r = fault_set(fault, FAULT_CREDENTIALS, "credential %s: %s", file, err_text(&err));
