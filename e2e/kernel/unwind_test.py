@@ -458,6 +458,17 @@ class Damaged(unittest.TestCase):
                 f.write(changed)
             self.whole(Result(path))
 
+    def test_a_core_without_a_list_of_files_still_has_a_headline(self):
+        data = read(core_of(compile_c("debug", "-g", "-O2"), "null"))
+        kind = data.index(struct.pack("<I", 0x46494C45) + b"CORE\0") # NT_FILE
+        path = os.path.join(work, "nameless")
+        with open(path, "wb") as f:
+            f.write(data[:kind] + b"XXXX" + data[kind + 4:])
+        ours = Result(path)
+        self.assertEqual(ours.code, 0)
+        self.assertRegex(ours.headline, r"^SIGSEGV at address 0x0 at 0x[0-9a-f]+, in code of no known file, thread")
+        self.assertIn("holds no list of mapped files", ours.text)
+
     def test_a_module_with_flipped_bits_costs_its_names_at_most(self):
         program = compile_c("bits", "-g", "-O2")
         core = core_of(program, "null")

@@ -89,7 +89,8 @@ void render_headline(struct strbuf *out, const struct modules *modules, const st
 	if (crash->symbol.function[0])
 		strbuf_addf(out, crash->jumped ? " by %s" : " in %s", crash->symbol.function);
 	else if (!m)
-		strbuf_addf(out, " at 0x%" PRIx64 ", where no code is", crash->pc);
+		strbuf_addf(out, modules_is_code(modules, crash->pc) ? " at 0x%" PRIx64 ", in code of no known file" : " at 0x%" PRIx64 ", where no code is",
+			    crash->pc);
 	if (m) {
 		path_text(module_name(m), path);
 		strbuf_addf(out, crash->symbol.function[0] ? " (%s)" : " in %s", path);
@@ -147,6 +148,8 @@ static void add_completeness(struct strbuf *out, const struct modules *modules)
 		strbuf_addf(out, "  core       cut short: %s of its memory are missing\n", size_format(core->missing, size));
 	if (core->notes_cut)
 		strbuf_adds(out, "  core       cut short: some of its notes are missing\n");
+	if (core->n_maps == 0)
+		strbuf_adds(out, "  core       holds no list of mapped files: addresses have no names\n");
 	if (core->threads_seen > core->n_threads)
 		strbuf_addf(out, "  threads    %zu, of which the first %zu are read\n", core->threads_seen, core->n_threads);
 	if (modules->dropped)
