@@ -22,6 +22,7 @@
 #include "lib/units.h"
 
 #define CONNECT_TIMEOUT_MS 10000L
+#define UPLOAD_BUFFER 16384L /* the least that curl takes, instead of 64 KiB */
 #define IDLE_CONNECTIONS_MAX 40L /* all that may be busy at once, or each burst would begin with TLS handshakes */
 
 enum call_state { CALL_QUEUED, CALL_RUNNING, CALL_CANCELLED };
@@ -321,6 +322,7 @@ static void set_constants(struct http_call *call)
 	curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, NULL);
 	curl_easy_setopt(easy, CURLOPT_USERAGENT, "afterglow-operator/" AFTERGLOW_VERSION);
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_BUFFER); /* each watch holds one all its life */
 }
 
 static struct curl_slist *copy_headers(const char *const *headers)
