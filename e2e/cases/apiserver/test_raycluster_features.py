@@ -264,6 +264,37 @@ def test_an_evicted_head_is_replaced_at_once(make, kubelet):
     cluster.wait_condition("afterglow.dev/HeadStable", "True")
 
 
+def bind(api, pod, node):
+    api.create("pods", {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod["metadata"]["name"]},
+                        "target": {"apiVersion": "v1", "kind": "Node", "name": node}}, pod["metadata"]["name"], "binding")
+
+
+@pytest.mark.usefixtures("operator")
+def test_workers_of_a_lost_node_are_replaced_while_they_are_still_terminating(make, api, kubelet):
+    cluster = make("demo", group("small", 2))
+    _, workers = cluster.wait_pods(1, 2)
+    for worker in workers:
+        bind(api, worker, "lost")
+    kubelet.run_all()
+    for worker in workers:
+        api.delete("pods", worker["metadata"]["name"])
+    _, others = cluster.wait_pods(1, 2)
+    assert not names(others) & names(workers)
+    assert len(cluster.pods("worker", include_leaving=True)) == 4
+    for worker in workers:
+        api.delete("pods", worker["metadata"]["name"], gracePeriodSeconds=0)
+
+
+@pytest.mark.usefixtures("operator")
+def test_an_evicted_worker_is_replaced(make, api):
+    cluster = make("demo", group("small", 1))
+    _, (worker,) = cluster.wait_pods(1, 1)
+    api.patch("pods", worker["metadata"]["name"], {"status": {
+        "phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."}}, "status")
+    wait_for("another worker", lambda: [p for p in cluster.pods("worker")
+                                        if p["metadata"]["uid"] != worker["metadata"]["uid"]])
+
+
 @pytest.mark.usefixtures("operator")
 def test_pods_that_the_server_refuses_are_a_condition_until_they_are_not(make, api):
     bad = group("small")
