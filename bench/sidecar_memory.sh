@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# sidecar_memory.sh: memory of the recorder while it observes 20 and 200 processes, beside earlyoom's in the same run.
+# sidecar_memory.sh: memory of the recorder while it observes 20, 200 and 2,000 processes, beside earlyoom's in the same run.
 set -euo pipefail
 cd "$(dirname "$0")"
 . ./lib.sh
@@ -8,13 +8,13 @@ seconds=${BENCH_SECONDS:-8}
 
 start earlyoom --dryrun -r 0
 earlyoom=$pid
-for n in 20 200; do
+for n in 20 200 2000; do
 	start_recorder
 	start "${container[@]}" "$BUILD/afterglow-launch" --socket "$dir/socket" --name bench -- \
 		sh -c "for i in \$(seq $n); do sleep 1000 & done; wait"
 	launcher=$pid
 	ran_ns() { cut -d' ' -f1 "/proc/$recorder/schedstat"; }
-	sleep 2
+	sleep $((2 + n / 400))
 	before=$(ran_ns)
 	sleep "$seconds"
 	cpu=$(awk -v ns=$(($(ran_ns) - before)) -v s="$seconds" 'BEGIN { printf "%.3f", ns / 1e7 / s }')
