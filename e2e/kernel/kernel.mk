@@ -44,7 +44,7 @@ kernel-tests-sanitized: kernel-programs $(SANITIZED)/test/afterglow-launch
 	+@$(MAKE) --no-print-directory SANITIZE=address,undefined kernel-programs
 	$(Q)AFTERGLOW_LAUNCH=$(SANITIZED)/test/afterglow-launch ASAN_OPTIONS=detect_leaks=0 $(BUILD)/test/launch_test
 	$(Q)AFTERGLOW_BUILD=$(SANITIZED) e2e/kernel/exec_test.sh
-	$(Q)AFTERGLOW_BUILD=$(SANITIZED) ASAN_OPTIONS=detect_leaks=0 e2e/kernel/cores_test.sh
+	$(Q)AFTERGLOW_BUILD=$(SANITIZED) ASAN_OPTIONS=detect_leaks=0:disable_coredump=0 e2e/kernel/cores_test.sh
 	$(Q)AFTERGLOW_BUILD=$(SANITIZED) e2e/kernel/unwind_test.py Native Python Damaged
 	$(Q)AFTERGLOW_BUILD=$(SANITIZED) $(SANITIZED)/test/oom_loop --jobs 2 24
 	$(Q)AFTERGLOW_BUILD=$(SANITIZED) $(SANITIZED)/test/recovery_loop --jobs 2 24

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Containers that end in other ways are not taken for OOM kills."""
 
+import json
 import shlex
+import subprocess
 
 import pytest
 
@@ -49,6 +51,22 @@ def test_the_exit_code_and_the_class_tell_how_it_ended(deaths, volume, group, co
     assert failure["confidence"] == "certain"
     report = check_bundle(volume / failure["bundle"].partition("/")[2])
     assert report["class"] == failure_class
+
+
+def test_a_crash_in_native_code_leaves_its_backtrace_and_its_core(deaths, volume):
+    failure = deaths.wait_failure(pod=pod_of(deaths, "segfault"), restartCount=0, timeout=90)
+    assert "crashed with SIGSEGV in " in failure["verdict"]
+    bundle = volume / failure["bundle"].partition("/")[2]
+    crash = json.loads((bundle / "report.json").read_text())["crash"]
+    assert (crash["signal"], crash["process"]) == ("SIGSEGV", "python3")
+    assert crash["frame"]["module"] and crash["faultAddress"] == "0x0"
+    backtrace = (bundle / "backtrace.txt").read_text()
+    assert backtrace.startswith("SIGSEGV at address 0x0") and "ctypes" in backtrace
+    # It follows the report.
+    core, = wait_for("the core", lambda: list(bundle.glob("core.python3.*.zst")), timeout=60)
+    whole = subprocess.run(["zstd", "-qdc", core], capture_output=True, check=True).stdout
+    assert whole[:4] == b"\x7fELF" and whole[16:18] == b"\x04\0"
+    assert check_bundle(bundle)["class"] == "Segfault"
 
 
 def test_a_crash_loop_gives_one_rayfailure_for_each_death(deaths):
