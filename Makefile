@@ -208,7 +208,9 @@ help:
 	@echo 'make e2e          tests on a real cluster with real Ray'
 	@echo 'make e2e-recorder of these, each class of death and what Ray says of it'
 	@echo 'make fuzz         fuzz every parser (FUZZ_SECONDS=60 each)'
-	@echo 'make bench        the figures behind each performance claim'
+	@echo 'make bench        the figures behind each performance claim; make bench-operator: beside KubeRay'
+	@echo 'make valgrind     the long scenarios of the operator under memcheck; make operator-sanitized: all under ASan'
+	@echo 'make soak         10,000 reconciles and 50 restarts of the API server, and the memory they took'
 	@echo 'make images       container images into build/images/'
 	@echo 'Knobs: SANITIZE=address,undefined  DEBUG=1  V=1'
 
