@@ -75,7 +75,10 @@ static void stop_when_over(void *arg)
 {
 	struct run *r = arg;
 
-	if (r->ended && recorder_active(r->recorder) == 0 && !recorder_is_shipping(r->recorder))
+	const struct shipper_stats *stats = keeper_ship_stats(recorder_keeper(r->recorder));
+
+	/* Who waits for a command does not wait for a store that is down: the next run tries again. */
+	if (r->ended && recorder_active(r->recorder) == 0 && (!recorder_is_shipping(r->recorder) || (stats && stats->failing)))
 		event_base_loopbreak(r->base);
 }
 

@@ -67,6 +67,14 @@ static void on_dropped(const char *path, void *arg)
 		journal_set_place(k->journal, name, PLACE_DROPPED);
 }
 
+static void on_idle(void *arg)
+{
+	struct keeper *k = arg;
+
+	if (k->idle)
+		k->idle(k->idle_arg);
+}
+
 static void on_failed(const struct ship_result *result, void *arg)
 {
 	struct keeper *k = arg;
@@ -76,14 +84,7 @@ static void on_failed(const struct ship_result *result, void *arg)
 	json_set_str(fields, "error", result->error);
 	json_set(fields, "retry", cJSON_CreateBool(result->retry));
 	emit(k, "not-shipped", fields);
-}
-
-static void on_idle(void *arg)
-{
-	struct keeper *k = arg;
-
-	if (k->idle)
-		k->idle(k->idle_arg);
+	on_idle(k);
 }
 
 static void on_settle(evutil_socket_t fd, short what, void *arg)

@@ -35,7 +35,7 @@ int64_t keeper_room(const struct keeper *k);
 /* The pod is going away: ships until deadline (CLOCK_BOOTTIME). */
 void keeper_stop(struct keeper *k, int64_t deadline_ns);
 
-/* Whether it ships, or will without being asked. on_idle is called when that is over. */
+/* Whether it ships, or will without being asked. on_idle is called when that is over, and when a try failed. */
 bool keeper_busy(const struct keeper *k);
 void keeper_on_idle(struct keeper *k, void (*fn)(void *arg), void *arg);
 

@@ -24,7 +24,7 @@ int recorder_new(struct event_base *base, const struct recorder_options *options
 		 struct err *err);
 void recorder_free(struct recorder *r);
 
-/* Called whenever a container is over, and whenever nothing is left to ship. */
+/* Called whenever a container is over, whenever nothing is left to ship, and when shipping failed. */
 void recorder_on_idle(struct recorder *r, void (*fn)(void *arg), void *arg);
 
 /* Whether a core is being unwound or compressed. */

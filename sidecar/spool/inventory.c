@@ -35,9 +35,12 @@ enum drop inventory_kind(const char *file)
 	return DROP_FILES;
 }
 
+/* A file that was just written may still have more blocks reserved than it needs. */
 static int64_t on_disk(const struct stat *st)
 {
-	return (int64_t)st->st_blocks * 512;
+	int64_t blocks = (int64_t)st->st_blocks * 512, size = ((int64_t)st->st_size + 4095) / 4096 * 4096;
+
+	return S_ISREG(st->st_mode) ? MIN(blocks, size) : blocks;
 }
 
 static bool is_dots(const char *name)

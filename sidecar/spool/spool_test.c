@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of the spool's word on how much of a failure is kept, and of what it drops. */
+#include "sidecar/spool/spool.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/fileio.h"
+#include "lib/log.h"
+#include "lib/units.h"
+#include "sidecar/store/bundle.h"
+#include "sidecar/store/extend.h"
+
+#define PARENT "ml/demo/pod.1/ray-worker"
+
+static char directory[64], path[80];
+static int state_fd;
+static struct spool *spool;
+static unsigned int n_gone;
+
+static void make(const struct spool_limits *limits)
+{
+	spool_free(spool);
+	spool = spool_new(path, limits, state_fd);
+	assert_non_null(spool);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	log_set_level(LOG_LEVEL_ERROR);
+	snprintf(directory, sizeof(directory), "/tmp/spool_test.XXXXXX");
+	if (!mkdtemp(directory))
+		return -1;
+	snprintf(path, sizeof(path), "%s/spool", directory);
+	state_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	spool = NULL;
+	n_gone = 0;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	spool_free(spool);
+	close(state_fd);
+	return tree_remove(AT_FDCWD, directory) ? 0 : -1;
+}
+
+static struct report a_crash(const char *name)
+{
+	struct report r = { .id.container = "ray-worker", .verdict = { .class = FAILURE_SEGFAULT, .exit_code = 139 }, .n_top = 1 };
+
+	snprintf(r.top[0].name, sizeof(r.top[0].name), "%s", name);
+	return r;
+}
+
+static void put(const char *name, bool core)
+{
+	static const char data[64 * 1024];
+	char bundle[256];
+	struct extension *e;
+	struct bundle *b;
+	int fd;
+
+	assert_int_equal(bundle_begin(path, PARENT, name, &b, NULL), 0);
+	snprintf(bundle, sizeof(bundle), "%s/%s", path, bundle_path(b));
+	assert_int_equal(bundle_add(b, "report.txt", "died\n", 5, NULL), 0);
+	assert_int_equal(bundle_commit(b, NULL), 0);
+	if (!core)
+		return;
+	assert_int_equal(extend_begin(bundle, "core.x.1.zst", &e, &fd, NULL), 0);
+	assert_int_equal(write(fd, data, sizeof(data)), sizeof(data));
+	assert_int_equal(extend_commit(e, NULL, NULL), 0);
+}
+
+static void gone(const char *bundle, void *arg)
+{
+	(void)bundle;
+	(void)arg;
+	n_gone++;
+}
+
+static void a_crash_in_a_loop_is_told_with_its_number(void **state)
+{
+	const struct spool_limits limits = { .full_per_loop = 1 };
+	struct report r = a_crash("a");
+	(void)state;
+
+	make(&limits);
+	assert_int_equal(spool_admit(spool, &r), KEEP_FULL);
+	assert_int_equal(r.keeping.repeats, 1);
+	assert_false(r.keeping.report_only);
+	for (int i = 2; i <= 11; i++) {
+		r = a_crash("a");
+		assert_int_equal(spool_admit(spool, &r), i <= CRASH_LOOP_LIGHT ? KEEP_LIGHT : KEEP_COUNT);
+		assert_int_equal(r.keeping.repeats, i);
+	}
+	assert_int_equal(spool_stats(spool)->counted, 1);
+	r = a_crash("b");
+	assert_int_equal(spool_admit(spool, &r), KEEP_FULL);
+	/* The next recorder knows. */
+	make(&limits);
+	r = a_crash("a");
+	assert_int_equal(spool_admit(spool, &r), KEEP_COUNT);
+	assert_int_equal(r.keeping.repeats, 12);
+}
+
+static void where_it_crashed_tells_crashes_apart(void **state)
+{
+	const struct spool_limits limits = { .full_per_loop = 1 };
+	struct report one = a_crash("a"), other = a_crash("a");
+	(void)state;
+
+	make(&limits);
+	one.crash = (struct crash_info){ .known = true, .unwound = true, .function = "deref_null", .module = "/x/boom.so" };
+	other.crash = (struct crash_info){ .known = true, .unwound = true, .function = "overflow", .module = "/x/boom.so" };
+	assert_int_equal(spool_admit(spool, &one), KEEP_FULL);
+	assert_int_equal(spool_admit(spool, &other), KEEP_FULL);
+	assert_int_equal(spool_admit(spool, &other), KEEP_LIGHT);
+}
+
+static void what_was_dropped_is_told_once(void **state)
+{
+	const struct spool_limits limits = { .quota.bytes = 100 * 1024 };
+	struct report r = a_crash("a");
+	(void)state;
+
+	make(&limits);
+	for (int i = 0; i < 3; i++)
+		put("x", true);
+	spool_settle(spool, gone, NULL);
+	assert_int_equal(spool_stats(spool)->dropped[DROP_CORE], 2);
+	assert_int_equal(spool_stats(spool)->dropped[DROP_BUNDLE], 0);
+	assert_int_equal(spool_stats(spool)->bundles, 3);
+	assert_int_equal(n_gone, 0);
+	/* By the next recorder too. */
+	make(&limits);
+	spool_admit(spool, &r);
+	assert_int_equal(r.keeping.dropped_cores, 2);
+	spool_admit(spool, &r);
+	assert_int_equal(r.keeping.dropped_cores, 0);
+}
+
+static void too_many_are_dropped_and_named(void **state)
+{
+	const struct spool_limits limits = { .quota.count = 2 };
+	(void)state;
+
+	make(&limits);
+	for (int i = 0; i < 5; i++)
+		put("20261121T012906.324Z-Segfault", false);
+	spool_settle(spool, gone, NULL);
+	assert_int_equal(n_gone, 3);
+	assert_int_equal(spool_stats(spool)->bundles, 2);
+	spool_settle(spool, gone, NULL);
+	assert_int_equal(n_gone, 3);
+}
+
+static void the_room_is_what_the_bound_leaves(void **state)
+{
+	const struct spool_limits small = { .quota.bytes = 100 * 1024 }, none = { .quota.bytes = 0 };
+	(void)state;
+
+	make(&small);
+	assert_int_equal(spool_room(spool), 100 * 1024);
+	put("x", true);
+	spool_settle(spool, NULL, NULL);
+	assert_in_range(spool_room(spool), 1, 40 * 1024);
+	make(&none);
+	assert_true(spool_room(spool) > 100 * 1024);
+}
+
+static void a_store_that_is_the_end_drops_nothing(void **state)
+{
+	const struct spool_limits limits = { .quota = { .bytes = 1, .count = 1 }, .final = true };
+	struct report r = a_crash("a");
+	(void)state;
+
+	make(&limits);
+	put("x", true);
+	put("x", true);
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(spool_admit(spool, &r), KEEP_FULL);
+	spool_settle(spool, gone, NULL);
+	spool_make_room(spool, 1 << 20);
+	assert_int_equal(n_gone, 0);
+	assert_int_equal(spool_stats(spool)->dropped[DROP_CORE], 0);
+}
+
+static void a_state_that_is_nonsense_is_none(void **state)
+{
+	static const char *const texts[] = { "", "[]", "{", "{\"dropped\":7,\"crashes\":{}}", "{\"dropped\":{\"core\":-5}}" };
+	const struct spool_limits limits = { .full_per_loop = 1 };
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		struct report r = a_crash("a");
+
+		assert_int_equal(file_put(state_fd, "spool.json", texts[i], strlen(texts[i]), 0600, NULL), 0);
+		make(&limits);
+		assert_int_equal(spool_admit(spool, &r), KEEP_FULL);
+		assert_int_equal(r.keeping.dropped_cores, 0);
+		assert_int_equal(r.keeping.repeats, 1);
+	}
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_crash_in_a_loop_is_told_with_its_number),
+		TEST(where_it_crashed_tells_crashes_apart),
+		TEST(what_was_dropped_is_told_once),
+		TEST(too_many_are_dropped_and_named),
+		TEST(the_room_is_what_the_bound_leaves),
+		TEST(a_store_that_is_the_end_drops_nothing),
+		TEST(a_state_that_is_nonsense_is_none),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
