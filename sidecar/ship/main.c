@@ -60,7 +60,9 @@ int main(int argc, char **argv)
 	}
 	signal(SIGPIPE, SIG_IGN);
 	/* Credentials are in our memory: no core of ours, and no other process of the user looks inside. */
+#ifndef __SANITIZE_ADDRESS__ /* the leak check looks inside, too */
 	prctl(PR_SET_DUMPABLE, 0);
+#endif
 	start_watch(&options);
 	if (deliver(&options, options.deadline_s ? now_boottime_ns() + options.deadline_s * NS_PER_SEC : 0, url, &fault) == 0) {
 		progress_shipped(url);
