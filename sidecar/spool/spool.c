@@ -17,7 +17,7 @@
 
 #define STATE_FILE "spool.json"
 #define STATE_MAX (128 * 1024)
-#define FULL_ROOM ((int64_t)8 << 20) /* a whole bundle is not begun with less */
+#define FULL_ROOM ((int64_t)8 << 20)
 #define LIGHT_ROOM ((int64_t)512 << 10)
 
 struct spool {
@@ -97,6 +97,12 @@ static int64_t free_bytes(const struct spool *s)
 	if (statvfs(s->path, &v) < 0 || v.f_blocks == 0)
 		return INT64_MAX;
 	return (int64_t)(v.f_bavail * v.f_frsize);
+}
+
+/* A whole bundle is not begun with less. */
+static int64_t full_room(const struct spool *s)
+{
+	return s->limits.quota.bytes > 0 ? MIN(FULL_ROOM, s->limits.quota.bytes / 8) : FULL_ROOM;
 }
 
 int64_t spool_room(const struct spool *s)
@@ -206,9 +212,9 @@ enum keep spool_admit(struct spool *s, struct report *r)
 		save(s);
 		return keep;
 	}
-	if (keep == KEEP_FULL && spool_room(s) < FULL_ROOM) {
-		look(s, FULL_ROOM - spool_room(s), DROP_FILES, NULL, NULL);
-		keep = spool_room(s) < FULL_ROOM ? KEEP_LIGHT : KEEP_FULL;
+	if (keep == KEEP_FULL && spool_room(s) < full_room(s)) {
+		look(s, full_room(s) - spool_room(s), DROP_FILES, NULL, NULL);
+		keep = spool_room(s) < full_room(s) ? KEEP_LIGHT : KEEP_FULL;
 		if (keep == KEEP_LIGHT)
 			verdict_add_missing(&r->verdict, "all but this report", "room on the disk that bundles are written to");
 	}
