@@ -14,6 +14,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "lib/oom.h"
 #include "lib/units.h"
 #include "operator/kube/lease.h"
 
@@ -160,10 +161,12 @@ static int ask(struct elector *e, const struct lease_step *step, struct err *err
 {
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_MAX_LEN);
 	bool create = step->action == LEASE_CREATE, get = step->action == LEASE_GET;
+	size_t lost = oom_count();
 	_cleanup_json_ cJSON *object = get ? NULL : lease_object(e, &step->write);
 	_cleanup_free_ char *body = get ? NULL : cJSON_PrintUnformatted(object);
 
-	if (!get && !body)
+	/* Without its version a Lease would be taken from whoever holds it. */
+	if (!get && (!body || oom_count() != lost))
 		return err_set(err, ENOMEM, "lease");
 	resource_path(e->resource, e->namespace, create ? NULL : e->name, NULL, &path);
 	if (strbuf_failed(&path))

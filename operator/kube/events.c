@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/oom.h"
+
 #define PATH_MAX_LEN 2048
 
 struct report {
@@ -53,13 +55,14 @@ static void on_patched(void *arg, struct client_response *response)
 /* A series begins with two. */
 static char *series_patch(const cJSON *event, const char *time)
 {
+	size_t lost = oom_count();
 	_cleanup_json_ cJSON *patch = cJSON_CreateObject();
 	cJSON *series = json_object_at(patch, "series");
 	int64_t before = json_int(event, "series.count", 1);
 
 	json_set_int(series, "count", MIN(MAX(before, 1), INT32_MAX - 1) + 1);
 	json_set_str(series, "lastObservedTime", time);
-	return cJSON_PrintUnformatted(patch);
+	return oom_count() == lost ? cJSON_PrintUnformatted(patch) : NULL;
 }
 
 static void on_read(void *arg, struct client_response *response)

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests for single objects: read, create, apply, delete. */
+#include "operator/kube/client.h"
+
+#include <errno.h>
+
+#include "lib/oom.h"
+#include "lib/strbuf.h"
+
+#define URL_MAX 16384
+
+/* One request whose path is collected in path. */
+static int start_simple(struct client *client, const char *method, const struct strbuf *path, const char *content_type,
+			const char *body, client_done_fn done, void *arg, struct err *err)
+{
+	struct client_request request = {
+		.method = method,
+		.path = strbuf_str(path),
+		.content_type = content_type,
+		.body = body,
+	};
+
+	if (strbuf_failed(path))
+		return err_set(err, ENAMETOOLONG, "path of a %s", method);
+	return client_start(client, &request, done, arg, NULL, err);
+}
+
+int client_get(struct client *client, const struct resource *resource, const char *namespace, const char *name,
+	       client_done_fn done, void *arg, struct err *err)
+{
+	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(URL_MAX);
+
+	resource_path(resource, namespace, name, NULL, &path);
+	return start_simple(client, "GET", &path, NULL, NULL, done, arg, err);
+}
+
+/* What a write needs of its object. */
+static int look_up(const cJSON *object, const struct resource **ret_resource, const char **ret_namespace,
+		   const char **ret_name, struct err *err)
+{
+	*ret_resource = resource_of(object);
+	*ret_namespace = json_str(object, "metadata.namespace");
+	*ret_name = json_str(object, "metadata.name");
+	if (!*ret_resource)
+		return err_set(err, EINVAL, "no such kind: %s %s", json_str(object, "apiVersion"),
+			       json_str(object, "kind"));
+	return *ret_namespace ? 0 : err_set(err, EINVAL, "%s without a namespace", (*ret_resource)->kind);
+}
+
+int client_create(struct client *client, const cJSON *object, client_done_fn done, void *arg, struct err *err)
+{
+	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(URL_MAX);
+	_cleanup_free_ char *body = cJSON_PrintUnformatted(object);
+	const struct resource *resource;
+	const char *namespace, *name;
+	int r = look_up(object, &resource, &namespace, &name, err);
+
+	if (r < 0)
+		return r;
+	if (!body)
+		return err_set(err, ENOMEM, "create a %s", resource->kind);
+	resource_path(resource, namespace, NULL, NULL, &path);
+	strbuf_adds(&path, "?fieldManager=afterglow");
+	return start_simple(client, "POST", &path, "application/json", body, done, arg, err);
+}
+
+int client_apply(struct client *client, const cJSON *object, const char *subresource, client_done_fn done, void *arg,
+		 struct err *err)
+{
+	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(URL_MAX);
+	_cleanup_free_ char *body = cJSON_PrintUnformatted(object);
+	const struct resource *resource;
+	const char *namespace, *name;
+	int r = look_up(object, &resource, &namespace, &name, err);
+
+	if (r < 0)
+		return r;
+	if (!name)
+		return err_set(err, EINVAL, "apply a %s without a name", resource->kind);
+	if (!body)
+		return err_set(err, ENOMEM, "apply a %s", resource->kind);
+	resource_path(resource, namespace, name, subresource, &path);
+	strbuf_adds(&path, "?fieldManager=afterglow&force=true");
+	return start_simple(client, "PATCH", &path, "application/apply-patch+yaml", body, done, arg, err);
+}
+
+static char *delete_options(const cJSON *object, int grace_s)
+{
+	size_t lost = oom_count();
+	_cleanup_json_ cJSON *options = cJSON_CreateObject();
+	static const char *const fields[] = { "uid", "resourceVersion" };
+
+	json_set_str(options, "apiVersion", "v1");
+	json_set_str(options, "kind", "DeleteOptions");
+	json_set_str(options, "propagationPolicy", "Background");
+	if (grace_s >= 0)
+		json_set_int(options, "gracePeriodSeconds", grace_s);
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+		const char *value = json_str(json_get(object, "metadata"), fields[i]);
+		if (value)
+			json_set_str(json_object_at(options, "preconditions"), fields[i], value);
+	}
+	/* Without its preconditions it would delete whatever has the name by now. */
+	return oom_count() == lost ? cJSON_PrintUnformatted(options) : NULL;
+}
+
+int client_delete(struct client *client, const cJSON *object, int grace_s, client_done_fn done, void *arg,
+		  struct err *err)
+{
+	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(URL_MAX);
+	_cleanup_free_ char *body = delete_options(object, grace_s);
+	const struct resource *resource;
+	const char *namespace, *name;
+	int r = look_up(object, &resource, &namespace, &name, err);
+
+	if (r < 0)
+		return r;
+	if (!name || !json_str(object, "metadata.uid"))
+		return err_set(err, EINVAL, "delete a %s without a name or uid", resource->kind);
+	if (!body)
+		return err_set(err, ENOMEM, "delete a %s", resource->kind);
+	resource_path(resource, namespace, name, NULL, &path);
+	return start_simple(client, "DELETE", &path, "application/json", body, done, arg, err);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What reading the parts of a kubeconfig shares: fields, files, and errors that say where. */
+#ifndef AFTERGLOW_OPERATOR_KUBE_KUBECONFIG_READER_H
+#define AFTERGLOW_OPERATOR_KUBE_KUBECONFIG_READER_H
+
+#include <cjson/cJSON.h>
+
+#include "operator/kube/kubeconfig.h"
+
+/* Where the fields stand that are being read. */
+struct reader {
+	const char *name; /* the file */
+	char section[64]; /* "users[2].user" */
+};
+
+int reader_copy(const char *text, char **ret_copy, struct err *err);
+int field_error(const struct reader *r, int code, const char *field, const char *what, struct err *err);
+/* The string field of obj, NULL when absent, empty or null; of another type it is an error. */
+int read_string(const struct reader *r, const cJSON *obj, const char *field, const char **ret_text, struct err *err);
+/* Files in a kubeconfig are relative to the kubeconfig. */
+int resolve_file(const struct reader *r, const char *file, char **ret_path, struct err *err);
+/* Inline data in field_data (base64) wins over a file in field_file, as in kubectl. */
+int read_pem(const struct reader *r, const cJSON *obj, const char *field_data, const char *field_file,
+	     struct credential *c, struct err *err);
+
+/* A whole entry of users, and of the cluster that it is for (kubeconfig_user.c). */
+int read_user(const struct reader *r, const cJSON *user, const cJSON *cluster, struct kubeconfig *k, struct err *err);
+
+#endif
