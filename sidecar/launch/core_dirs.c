@@ -208,8 +208,9 @@ static void scan_process(struct scan *s, pid_t pid, const char *pattern)
 		walk(s, fd, pattern);
 }
 
+/* In the order of /proc, which is that of their PIDs. */
 struct family {
-	pid_t pids[PROCESSES_MAX], parents[PROCESSES_MAX];
+	pid_t pids[PROCESSES_MAX], parents[PROCESSES_MAX]; /* parents: of those that are new, else 0 */
 	bool ours[PROCESSES_MAX];
 	int n;
 };
@@ -231,7 +232,22 @@ static pid_t parent_of(pid_t pid)
 	return end && strlen(end) > 4 ? (pid_t)strtol(end + 4, NULL, 10) : 0;
 }
 
-static void read_family(struct family *f, bool with_parents)
+static int by_pid(const void *a, const void *b)
+{
+	return *(const pid_t *)a - *(const pid_t *)b;
+}
+
+/* Whose child somebody is does not change from foreign to ours or back: it is asked once. */
+static void take_process(struct family *f, const struct family *before, pid_t pid)
+{
+	const pid_t *known = bsearch(&pid, before->pids, (size_t)before->n, sizeof(pid), by_pid);
+
+	f->pids[f->n] = pid;
+	f->ours[f->n] = known && before->ours[known - before->pids];
+	f->parents[f->n++] = known ? 0 : parent_of(pid);
+}
+
+static void read_family(struct family *f, const struct family *before, bool all)
 {
 	DIR *stream = opendir("/proc");
 	const struct dirent *entry;
@@ -240,12 +256,21 @@ static void read_family(struct family *f, bool with_parents)
 	while (stream && f->n < PROCESSES_MAX && (entry = readdir(stream))) {
 		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue;
-		f->pids[f->n] = (pid_t)strtol(entry->d_name, NULL, 10);
-		f->parents[f->n] = with_parents ? parent_of(f->pids[f->n]) : 0;
-		f->ours[f->n++] = !with_parents;
+		if (all) {
+			f->pids[f->n] = (pid_t)strtol(entry->d_name, NULL, 10);
+			f->ours[f->n++] = true;
+		} else
+			take_process(f, before, (pid_t)strtol(entry->d_name, NULL, 10));
 	}
 	if (stream)
 		closedir(stream);
+}
+
+static bool is_ours(const struct family *f, pid_t pid)
+{
+	const pid_t *found = bsearch(&pid, f->pids, (size_t)f->n, sizeof(pid), by_pid);
+
+	return found && f->ours[found - f->pids];
 }
 
 /* And the ancestor itself: what it works in, the command begins in. Generation by generation, until one brings nobody new. */
@@ -253,28 +278,28 @@ static void find_descendants(struct family *f, pid_t ancestor)
 {
 	for (bool changed = true; changed;) {
 		changed = false;
-		for (int i = 0; i < f->n; i++) {
-			bool child = f->parents[i] == ancestor || f->pids[i] == ancestor;
-
-			for (int j = 0; j < f->n && !child && !f->ours[i]; j++)
-				child = f->ours[j] && f->pids[j] == f->parents[i];
-			changed = changed || (child && !f->ours[i]);
-			f->ours[i] = f->ours[i] || child;
-		}
+		for (int i = 0; i < f->n; i++)
+			if (!f->ours[i] && (f->pids[i] == ancestor || (f->parents[i] && is_ours(f, f->parents[i])))) {
+				f->ours[i] = true;
+				changed = true;
+			}
 	}
 }
 
 static void scan_processes(struct scan *s, const char *pattern)
 {
-	/* Static: too large for a stack. */
-	static struct family f;
+	/* Static: too large for a stack. This time's and the one before's, in turn. */
+	static struct family families[2];
+	static int turn;
+	struct family *f = &families[turn], *before = &families[!turn];
 
-	read_family(&f, s->dirs->launcher != 1);
+	turn = !turn;
+	read_family(f, before, s->dirs->launcher == 1);
 	if (s->dirs->launcher != 1)
-		find_descendants(&f, s->dirs->launcher);
-	for (int i = 0; i < f.n; i++)
-		if (f.ours[i] && f.pids[i] != getpid())
-			scan_process(s, f.pids[i], pattern);
+		find_descendants(f, s->dirs->launcher);
+	for (int i = 0; i < f->n; i++)
+		if (f->ours[i] && f->pids[i] != getpid())
+			scan_process(s, f->pids[i], pattern);
 }
 
 void core_dirs_scan(struct core_dirs *d, const struct core_pattern *pattern, int64_t now_ns, core_dir_fn fn, void *arg)
