@@ -2,9 +2,11 @@
 /* Reading what /proc/PID files say. */
 #include "sidecar/sample/proc_parse.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "lib/macros.h"
 #include "lib/printable.h"
@@ -87,9 +89,48 @@ static size_t script_argument(const char *data, size_t len, const char **ret_scr
 	return 0;
 }
 
+/* Where a word for a credential ends in the argument, not one that only begins like it ("tokenizer"); NULL: none. */
+static const char *secret_word(const char *arg, size_t len)
+{
+	static const char *const words[] = { "password", "passwd", "secret", "token", "credential", "access_key", "access-key",
+					     "api_key", "api-key" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		for (size_t n = strlen(words[i]), at = 0; at + n <= len; at++)
+			if (strncasecmp(arg + at, words[i], n) == 0 &&
+			    (at + n == len || !isalpha((unsigned char)arg[at + n])))
+				return arg + at + n;
+	return NULL;
+}
+
+/*
+ * What follows "--redis_password=" or "--token " is not for reports, which
+ * others read. Rather too much is hidden than too little: to the argument's end.
+ */
+static void hide_secrets(char *data, size_t len)
+{
+	bool hide_next = false;
+
+	for (size_t at = 0; at < len;) {
+		char *arg = data + at, *value = NULL;
+		size_t arg_len = strnlen(arg, len - at);
+		const char *word = secret_word(arg, arg_len);
+
+		if (hide_next && arg_len > 0 && *arg != '-')
+			value = arg;
+		else if (word && (value = memchr(word, '=', arg_len - (size_t)(word - arg))))
+			value++;
+		hide_next = word && !value && *arg == '-';
+		if (value)
+			memset(value, '*', arg_len - (size_t)(value - arg));
+		at += arg_len + 1;
+	}
+}
+
 bool proc_parse_cmdline(const char *data, size_t len, char name[static PROCESS_NAME_MAX],
 			char command[static PROCESS_COMMAND_MAX])
 {
+	char shown[2 * PROCESS_COMMAND_MAX]; /* so that it is cut where command is, not here */
 	const char *first = data, *script;
 	size_t first_len, script_len;
 
@@ -98,7 +139,9 @@ bool proc_parse_cmdline(const char *data, size_t len, char name[static PROCESS_N
 		len--;
 	if (len == 0)
 		return false;
-	copy_printable(command, PROCESS_COMMAND_MAX, data, len);
+	memcpy(shown, data, MIN(len, sizeof(shown)));
+	hide_secrets(shown, MIN(len, sizeof(shown)));
+	copy_printable(command, PROCESS_COMMAND_MAX, shown, MIN(len, sizeof(shown)));
 
 	first_len = strnlen(data, len);
 	if (first_len > 5 && memcmp(data, "ray::", 5) == 0) {

@@ -27,7 +27,8 @@ bool proc_parse_stat(const char *text, pid_t *ret_ppid, char name[static PROCESS
  * name of the program. False when the command line is empty (a zombie, a kernel
  * thread): the caller then keeps the name of /proc/PID/stat. So it does when the
  * program's name is empty: name is then left as it was. Both are valid UTF-8
- * without control characters.
+ * without control characters. Values of options that are called like a
+ * credential are asterisks in command.
  */
 bool proc_parse_cmdline(const char *data, size_t len, char name[static PROCESS_NAME_MAX],
 			char command[static PROCESS_COMMAND_MAX]);

@@ -134,6 +134,34 @@ static void a_command_line_becomes_the_name_that_people_know(void **state)
 	}
 }
 
+static void credentials_on_a_command_line_are_hidden(void **state)
+{
+	static const struct {
+		const char *data;
+		size_t len;
+		const char *command;
+	} rows[] = {
+		{ LINE("gcs_server\0--redis_password=ab\0--port=1\0"), "gcs_server --redis_password=** --port=1" },
+		{ LINE("x\0--token\0abc\0rest"), "x --token *** rest" },
+		{ LINE("x\0--token\0--next\0rest"), "x --token --next rest" },
+		{ LINE("x\0-p\0--API-KEY=a b"), "x -p --API-KEY=***" },
+		{ LINE("x\0AWS_SECRET_ACCESS_KEY=abc"), "x AWS_SECRET_ACCESS_KEY=***" },
+		{ LINE("bash\0-c\0ray start --redis-password=ab --head"), "bash -c ray start --redis-password=*********" },
+		{ LINE("x\0--tokenizer=gpt2\0--max-tokens=5"), "x --tokenizer=gpt2 --max-tokens=5" },
+		{ LINE("x\0tokenize.py\0password"), "x tokenize.py password" },
+		{ LINE("x\0--password="), "x --password=" },
+		{ LINE("x\0--password"), "x --password" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char name[PROCESS_NAME_MAX], command[PROCESS_COMMAND_MAX];
+
+		assert_true(proc_parse_cmdline(rows[i].data, rows[i].len, name, command));
+		assert_string_equal(command, rows[i].command);
+	}
+}
+
 static void a_long_title_is_cut_between_characters(void **state)
 {
 	char title[400], name[PROCESS_NAME_MAX], command[PROCESS_COMMAND_MAX];
@@ -169,6 +197,7 @@ int main(void)
 		cmocka_unit_test(statm_gives_bytes_and_refuses_what_cannot_be),
 		cmocka_unit_test(a_name_cannot_hide_the_parent),
 		cmocka_unit_test(a_command_line_becomes_the_name_that_people_know),
+		cmocka_unit_test(credentials_on_a_command_line_are_hidden),
 		cmocka_unit_test(a_long_title_is_cut_between_characters),
 		cmocka_unit_test(an_interpreter_with_a_long_name_leaves_no_room_for_a_script),
 	};
