@@ -53,7 +53,8 @@ class Recorder:
         wait_for("the launcher", lambda: '"attached"' in self.sidecar.text(), interval=0.05)
 
     def run_raylet(self):
-        self.launch(self.directory / "raylet", "-c", "while :; do read -t 100 <> <(:); done",
+        # However the launcher ends, it does not outlive it.
+        self.launch("setpriv", "--pdeathsig", "KILL", self.directory / "raylet", "-c", "while :; do read -t 100 <> <(:); done",
                     f"--log_dir={self.directory / 'logs'}")
         # What stands in the log at the first look is no news.
         wait_for("the raylet to be seen", self.logs_open)
@@ -79,8 +80,9 @@ class Recorder:
             raise AssertionError(error) from error
 
     def close(self):
-        for daemon in (self.launcher, self.sidecar):
-            if daemon:
-                daemon.stop(signal.SIGKILL)
+        # The launcher forwards it, and ends a hold by it.
+        if self.launcher:
+            self.launcher.stop(signal.SIGTERM)
+        self.sidecar.stop(signal.SIGKILL)
         for name in sorted(self.directory.glob("sidecar-*.log")):
             assert "Sanitizer" not in name.read_text(errors="replace")
