@@ -8,6 +8,7 @@ import base64
 import http.client
 import json
 import os
+import re
 import signal
 import subprocess
 
@@ -564,6 +565,24 @@ def test_a_forbidden_kind_is_named_the_others_run_and_it_recovers(start, plane, 
             drop_role(everywhere, f"rest-{api.namespace}")
     finally:
         drop_role(everywhere, f"most-{api.namespace}")
+
+
+# --- What is said of all this ------------------------------------------------------------------------------------------
+
+
+def test_the_documentation_has_every_row_and_names_tests_that_exist():
+    rows = [line.split("|")[1:-1] for line in (ROOT / "docs" / "faults.md").read_text().splitlines()
+            if re.match(r"\| \d", line)]
+    numbers = [n for row in rows for n in range(int(row[0].split("-")[0]), int(row[0].split("-")[-1]) + 1)]
+    assert numbers == list(range(1, 30))
+    cases = "".join(path.read_text() for path in sorted((ROOT / "e2e" / "cases" / "apiserver").glob("test_*.py")))
+    units = "".join(path.read_text() for path in sorted((ROOT / "operator" / "kube").glob("*_test.c")))
+    for row in rows:
+        names = re.findall(r"`(\w+)`", row[3])
+        assert names or row[0].strip() == "25-27", row
+        for name in names:
+            known = f"def {name}(" in cases or f"static void {name}(" in units
+            assert known or (ROOT / "operator" / "kube" / f"{name}.c").exists(), name
 
 
 # --- The peer itself --------------------------------------------------------------------------------------------------
