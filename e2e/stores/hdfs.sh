@@ -107,7 +107,7 @@ start() { # DIR
 	launch "$dir" datanode "${java[@]}" org.apache.hadoop.hdfs.server.datanode.DataNode
 	# shellcheck source=/dev/null
 	. "$dir/env"
-	wait_for "$dir" namenode 120 "a NameNode with a DataNode" up "$WEBHDFS"
+	wait_for "$dir" namenode 300 "a NameNode with a DataNode" up "$WEBHDFS"
 	curl -fsS -X PUT "http://$WEBHDFS/webhdfs/v1/failures?op=MKDIRS&user.name=$superuser" >/dev/null
 	curl -fsS -X PUT "http://$WEBHDFS/webhdfs/v1/failures?op=SETOWNER&owner=$user&user.name=$superuser" >/dev/null
 	trap - EXIT

@@ -103,7 +103,7 @@ def test_a_damaged_note_is_as_none(s3_store, bundle, damage):
     check_whole(s3_store, bundle)
 
 
-KILLS = {"directory": 70, "s3": 90, "hdfs": 40}
+KILLS = {"directory": 75, "s3": 100, "hdfs": 25}
 
 
 def kill_after(store, bundle, seconds):
