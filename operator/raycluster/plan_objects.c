@@ -111,6 +111,11 @@ static bool has_hosts(const cJSON *cluster)
 	return false;
 }
 
+/*
+ * Made, not applied: an account or a role of the same name may be there already
+ * (every namespace has an account "default"), and must neither change nor go
+ * with the cluster.
+ */
 static void plan_autoscaler(struct planner *p)
 {
 	_cleanup_json_ cJSON *objects = NULL;
@@ -120,7 +125,7 @@ static void plan_autoscaler(struct planner *p)
 		return;
 	objects = autoscaler_objects(p->in->cluster);
 	while ((object = cJSON_DetachItemFromArray(objects, 0)))
-		keep(p, PLAN_APPLY, object);
+		keep(p, PLAN_CREATE, object);
 }
 
 void plan_objects(struct planner *p)

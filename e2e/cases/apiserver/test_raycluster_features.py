@@ -76,6 +76,19 @@ def test_a_service_account_of_the_users_is_used_and_not_made(make, operator, api
     assert api.items("serviceaccounts") == []
 
 
+def test_an_account_and_a_role_that_are_there_already_stay_as_they_are(make, operator, api, kubelet):
+    api.create("serviceaccounts", {"metadata": {"name": "demo"}})
+    rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]
+    api.create("roles", {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "demo"},
+                         "rules": rules})
+    cluster = make("demo", group("small"), enableInTreeAutoscaling=True)
+    cluster.wait_pods(1, 1)
+    settle(operator, api, kubelet)
+    assert owner_of(api.get("serviceaccounts", "demo")) == [] and owner_of(api.get("roles", "demo")) == []
+    assert api.get("roles", "demo")["rules"] == rules
+    assert owner_of(api.get("rolebindings", "demo")) == OWNER
+
+
 # --- fault tolerance of the GCS ---
 
 @pytest.mark.usefixtures("operator")
