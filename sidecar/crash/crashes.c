@@ -24,6 +24,9 @@
 #define SPACE_LEFT ((uint64_t)64 << 20) /* on the filesystem of the bundles, for reports */
 #define SPACE_LEFT_PART 20 /* and one part in so many of it */
 #define ANSWER_MAX 4096
+/* Whoever can crash can do so without end, and each time costs a child: so many at once, then one for each so long. */
+#define BURST 60
+#define SPACING_NS (10 * NS_PER_SEC)
 
 struct crash {
 	struct crashes *owner;
@@ -48,6 +51,7 @@ struct crashes {
 	struct taken *taken;
 	struct crashes_callbacks callbacks;
 	struct crash *list; /* oldest first */
+	int64_t paid_until_ns; /* each crash moves it on by SPACING_NS; at most BURST of them ahead of now */
 };
 
 bool cores_mode_parse(const char *text, enum cores_mode *ret_mode)
@@ -387,6 +391,16 @@ static bool is_under_way(const struct crashes *c, const struct core_key *key)
 	return false;
 }
 
+static bool may_begin(struct crashes *c)
+{
+	int64_t now = now_boottime_ns(), from = MAX(c->paid_until_ns, now);
+
+	if (from - now > (BURST - 1) * SPACING_NS)
+		return false;
+	c->paid_until_ns = from + SPACING_NS;
+	return true;
+}
+
 static struct crash *begin(struct crashes *c, int core_fd, const struct core_hint *hint, struct err *err)
 {
 	struct crash *crash = calloc(1, sizeof(*crash));
@@ -422,6 +436,11 @@ struct crash *crashes_take(struct crashes *c, int core_fd, const struct core_hin
 	if (count(c) >= CRASHES_MAX) {
 		close(core_fd);
 		err_set(err, EBUSY, "%d cores are being dealt with: this one is left where it is", CRASHES_MAX);
+		return NULL;
+	}
+	if (!may_begin(c)) {
+		close(core_fd);
+		err_set(err, EBUSY, "more than %d in a short time: this one is left where it is", BURST);
 		return NULL;
 	}
 	crash = begin(c, core_fd, hint, err);
