@@ -6,7 +6,7 @@ import base64
 import pytest
 
 from conftest import wait_for
-from apiserver.conftest import group, settle
+from apiserver.conftest import ROOT, RayCluster, group, settle, yaml
 from apiserver.test_raycluster import names, owner_of
 
 OWNER = [("RayCluster", "demo", True)]
@@ -22,6 +22,24 @@ def label(pod, name):
 
 def events(api, reason):
     return [e for e in api.items("events") if e["reason"] == reason]
+
+
+MANIFESTS = sorted((ROOT / "operator/raycluster/testdata/kuberay").glob("*.yaml"))
+
+
+@pytest.mark.usefixtures("operator")
+@pytest.mark.parametrize("path", MANIFESTS, ids=[p.stem for p in MANIFESTS])
+def test_a_manifest_written_for_kuberay_applies_unchanged_and_its_pods_are_taken(api, path):
+    cluster = yaml.safe_load(path.read_text())["cluster"]
+    name = cluster["metadata"]["name"]
+    cluster["metadata"] = {"name": name}
+    for worker in cluster["spec"]["workerGroupSpecs"]:
+        worker["replicas"] = 1
+    # Strict: a member that the CRD does not know is refused, not dropped.
+    api.request("POST", api.path("rayclusters") + "?fieldValidation=Strict", cluster)
+    workers = sum(w.get("numOfHosts", 1) for w in cluster["spec"]["workerGroupSpecs"])
+    RayCluster(api, name).wait_pods(1, workers)
+    assert api.get("services", "entrance" if name == "groups" else f"{name}-head-svc")
 
 
 # --- the autoscaler ---
