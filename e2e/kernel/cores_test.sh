@@ -15,8 +15,8 @@ export TMPDIR="$work/t"
 . "$here/check.sh"
 recorder=
 # Long enough in a directory for the launcher to see it there; the test machine is emulated.
-there=700 around=4.5
-[ -z "${AFTERGLOW_IN_VM:-}" ] || there=5000 around=9
+there=700 around=4.5 large=200
+[ -z "${AFTERGLOW_IN_VM:-}" ] || there=5000 around=9 large=40
 pattern=$(cat /proc/sys/kernel/core_pattern) uses_pid=$(cat /proc/sys/kernel/core_uses_pid)
 
 finish() {
@@ -126,6 +126,32 @@ check "two cores under one name are two reports" test "$(bundles "$store" | wc -
 check "the first core is whole" opens "$(bundles "$store" | head -n 1)"
 check "the second core is whole" opens "$(bundles "$store" | tail -n 1)"
 
+# Ray tells of the same worker a moment later: one failure. Its logs are where Ray has them, in a mount of our own.
+cat >"$work/ray" <<'END'
+mount -t tmpfs tmpfs /tmp/ray && mkdir -p /tmp/ray/session_x/logs/events && ln -s session_x /tmp/ray/session_latest || exit 1
+: >/tmp/ray/session_x/logs/events/event_RAYLET.log
+exec "$@"
+END
+cat >"$work/raylet" <<'END'
+cd "$2" || exit 1
+"$1" --after "$3" &
+wait $!
+sleep 0.7
+printf '{"label":"RAY_WORKER_FAILURE","message":"A worker died or was killed while executing a task by an unexpected system error. Worker PID: %d Worker exit type: SYSTEM_ERROR Worker exit detail: Worker unexpectedly exits with a connection error code 2. End of file.","pid":"297","severity":"ERROR","source_type":"RAYLET","timestamp":%d}\n' \
+	$! "$(date +%s)" >>/tmp/ray/session_latest/logs/events/event_RAYLET.log
+sleep "$4"
+exit 3
+END
+[ -d /tmp/ray ] || mkdir /tmp/ray
+rm -rf "$store" core* "$work/deep/core"*
+unshare -m sh "$work/ray" "$sidecar" exec --store "$store" --name case -- sh "$work/raylet" "$crash" "$work/deep" "$there" "$around" \
+	>"$work/out" 2>"$work/err"
+rmdir /tmp/ray 2>/dev/null
+check "a worker that Ray tells of: one failure, Ray's" test "$(bundles "$store" | grep -c -e -WorkerCrash -e -Segfault)" = 1
+check "with what the core tells" tells "died of SIGSEGV in deref_null (crash); the container lives on"
+check "with its backtrace" has_backtrace "$(bundle_of -WorkerCrash)"
+check "and its core" opens "$(bundle_of -WorkerCrash)"
+
 # None, and why
 rm -rf "$store" core*
 run --cores off -- "$crash"
@@ -186,7 +212,7 @@ store=$work/spool
 mkdir "$work/spool"
 start_recorder
 (cd "$work/volume" && exec "$launch" --cores --socket "$work/sock" --name main -- \
-	sh -c "$crash --memory 200 --after 400; sleep 60") 2>/dev/null &
+	sh -c "$crash --memory $large --after 400; sleep 100") 2>/dev/null &
 launcher=$!
 wait_until sh -c "find '$work/spool' -name '.*' -prune -o -name MANIFEST.json -print | grep -q ."
 stop_recorder 9
