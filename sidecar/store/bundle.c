@@ -7,11 +7,13 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "lib/fileio.h"
@@ -305,40 +307,64 @@ int bundle_read_tail(const struct bundle *b, const char *file, struct strbuf *ou
 	return fd_read_all(fd, out, err);
 }
 
-/* Starts writing it; waits until that is done; makes it durable with its metadata. */
-enum sync_step { SYNC_BEGIN, SYNC_WAIT, SYNC_END };
-
-static int sync_file(const struct bundle *b, const char *file, enum sync_step step, struct err *err)
+static int sync_file(const struct bundle *b, const char *file, struct err *err)
 {
 	_cleanup_close_ int fd = openat(b->fd, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
-	if (fd < 0)
-		return err_set(err, errno, "open %s", file);
-	/* Only fsync tells what went wrong. */
-	if (step == SYNC_BEGIN)
-		sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
-	else if (step == SYNC_WAIT)
-		sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
-	else if (fsync(fd) < 0)
-		return err_set(err, errno, "fsync %s", file);
+	return fd < 0 || fsync(fd) < 0 ? err_set(err, errno, "fsync %s", file) : 0;
+}
+
+static int write_back(const struct bundle *b, const char *file, unsigned int flags, struct err *err)
+{
+	_cleanup_close_ int fd = openat(b->fd, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	/* ESPIPE, EINVAL, ENOSYS: not here; then the fsync does all of it. */
+	if (fd < 0 || (sync_file_range(fd, 0, 0, flags) < 0 && (errno == EIO || errno == ENOSPC || errno == EDQUOT)))
+		return err_set(err, errno, "write back %s", file);
 	return 0;
 }
 
+/* All are on their way to the disk before the first is waited for. */
+static int write_back_files(const struct bundle *b, struct err *err)
+{
+	static const unsigned int steps[] = {
+		SYNC_FILE_RANGE_WRITE,
+		SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER,
+	};
+	cJSON *file;
+
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++)
+		cJSON_ArrayForEach(file, b->files)
+			if (write_back(b, json_str(file, "name"), steps[i], err) < 0)
+				return -err->code;
+	return 0;
+}
+
+/* ext4 and XFS: what is committed of one file is committed of all that changed before it. */
+static bool has_one_journal(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) == 0 && (fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == XFS_SUPER_MAGIC);
+}
+
 /*
- * All are on their way to the disk before the first is waited for, and there before the first fsync: what a finished
- * write changes in the file system's journal is then part of one commit for all. An fsync after each file is a commit each.
+ * The manifest is made last, when the data of all the others is on the disk: then it is the last change in the file
+ * system's journal, and its fsync commits and flushes for all of them. Elsewhere each file is asked for itself, which
+ * waits once for each.
  */
 static int sync_files(const struct bundle *b, struct err *err)
 {
-	for (enum sync_step step = SYNC_BEGIN; step <= SYNC_END; step++) {
-		cJSON *file;
+	cJSON *file;
 
-		cJSON_ArrayForEach(file, b->files)
-			if (sync_file(b, json_str(file, "name"), step, err) < 0)
-				return -err->code;
-		if (sync_file(b, MANIFEST_FILE, step, err) < 0)
+	if (write_back_files(b, err) < 0 || manifest_write(b->manifest, b->fd, MANIFEST_FILE, err) < 0 ||
+	    sync_file(b, MANIFEST_FILE, err) < 0)
+		return -err->code;
+	if (has_one_journal(b->fd))
+		return 0;
+	cJSON_ArrayForEach(file, b->files)
+		if (sync_file(b, json_str(file, "name"), err) < 0)
 			return -err->code;
-	}
 	each_directory(b, sync_directory);
 	return fsync(b->fd) < 0 ? err_set(err, errno, "fsync") : 0;
 }
@@ -351,9 +377,7 @@ int bundle_commit(struct bundle *b, struct err *err)
 
 	if (!err)
 		err = &local;
-	r = manifest_write(b->manifest, b->fd, MANIFEST_FILE, err);
-	if (r >= 0)
-		r = sync_files(b, err);
+	r = sync_files(b, err);
 	if (r >= 0 && renameat(b->parent_fd, b->partial, b->parent_fd, name) < 0)
 		r = err_set(err, errno, "rename");
 	if (r < 0) {
