@@ -186,6 +186,7 @@ static void on_reconnect_over(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	recovery_give_up(r->recovery);
+	keeper_changed(r->keeper);
 }
 
 static void on_shipped_all(void *arg)
@@ -214,10 +215,11 @@ static int start_recovery(struct recorder *r, struct err *err)
 	keeper_on_idle(r->keeper, on_shipped_all, r);
 	recovery_set_keeper(r->recovery, r->keeper);
 	recovery_start(r->recovery);
-	/* Only now: what is in the spool has been told of. */
-	keeper_changed(r->keeper);
-	if (!recovery_waiting(r->recovery))
+	/* Only now: what is in the spool has been told of. And not before launchers had time to bring a core for one of them. */
+	if (!recovery_waiting(r->recovery)) {
+		keeper_changed(r->keeper);
 		return 0;
+	}
 	r->reconnect_over = evtimer_new(r->base, on_reconnect_over, r);
 	if (!r->reconnect_over || event_add(r->reconnect_over, &within) < 0)
 		return err_set(err, ENOMEM, "recorder events");

@@ -293,7 +293,6 @@ static void on_failed(struct shipper *s)
 	s->stats.failing = true;
 	s->stats.last = s->result;
 	s->failures++;
-	s->callbacks.failed(&s->result, s->callbacks.arg);
 }
 
 static void wait_for_next_try(struct shipper *s)
@@ -302,6 +301,8 @@ static void wait_for_next_try(struct shipper *s)
 
 	s->state = WAITING;
 	set_timer(s, ship_backoff(s->failures, &s->result, s->stop_ns != 0, random));
+	/* Only now: who hears of it asks whether we are busy. */
+	s->callbacks.failed(&s->result, s->callbacks.arg);
 }
 
 /* Until somebody kicks. */
@@ -331,9 +332,10 @@ static void ended(struct shipper *s, int status)
 	}
 	on_failed(s);
 	/* Nobody will mend the store while the pod goes away; another bundle may be sound. */
-	if (s->stop_ns && !s->result.retry && s->result.kind != SHIP_BUNDLE)
+	if (s->stop_ns && !s->result.retry && s->result.kind != SHIP_BUNDLE) {
+		s->callbacks.failed(&s->result, s->callbacks.arg);
 		rest(s);
-	else
+	} else
 		wait_for_next_try(s);
 }
 
