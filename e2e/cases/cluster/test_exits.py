@@ -62,8 +62,9 @@ def test_a_crash_in_native_code_leaves_its_backtrace_and_its_core(deaths, volume
     assert crash["frame"]["module"] and crash["faultAddress"] == "0x0"
     backtrace = (bundle / "backtrace.txt").read_text()
     assert backtrace.startswith("SIGSEGV at address 0x0") and "ctypes" in backtrace
-    # It follows the report.
-    core, = wait_for("the core", lambda: list(bundle.glob("core.python3.*.zst")), timeout=60)
+    # It follows the report, and the manifest follows it.
+    wait_for("the core", lambda: "core.python3." in (bundle / "MANIFEST.json").read_text(), timeout=60)
+    core, = bundle.glob("core.python3.*.zst")
     whole = subprocess.run(["zstd", "-qdc", core], capture_output=True, check=True).stdout
     assert whole[:4] == b"\x7fELF" and whole[16:18] == b"\x04\0"
     assert check_bundle(bundle)["class"] == "Segfault"
