@@ -209,6 +209,7 @@ void watches_metrics(const struct watches *w, struct metrics *m)
 		metrics_set(m, METRIC_WATCH_SYNCED, r->synced, "resource=\"%s\"", plural);
 		metrics_set(m, METRIC_WATCH_OBJECTS, (double)informer_store(informer)->entries.n, "resource=\"%s\"", plural);
 		metrics_set(m, METRIC_WATCH_LISTS, (double)r->lists, "resource=\"%s\"", plural);
+		metrics_set(m, METRIC_WATCH_UNKNOWN, (double)informer_unknown_events(informer), "resource=\"%s\"", plural);
 		metrics_set(m, METRIC_WATCH_WATCHES, (double)r->watches, "resource=\"%s\"", plural);
 		if (r->alive_ns)
 			metrics_set(m, METRIC_WATCH_AGE, (double)(now - r->alive_ns) / 1e9, "resource=\"%s\"", plural);
