@@ -519,10 +519,12 @@ def test_a_hundred_thousand_pods_fit_the_charts_memory_limit(start, peer, plane,
     first.stop(signal.SIGTERM)
     api.delete("rayclusters", "demo")
     assert "%" not in json.dumps(real)
-    peer.rule(lambda r: r.plural == "pods" and r.is_stream, feed=many_pods(real, 100000))
+    # A slow machine may not be through when the watch's time is over: then it begins anew.
+    for _ in range(2):
+        peer.rule(lambda r: r.plural == "pods" and r.is_stream, feed=many_pods(real, 100000))
     operator = start("--no-manage-clusters", kubeconfig=peer.kubeconfig(), ready=False)
     empty = memory_kib(operator, "VmRSS")
-    wait_for("all of them", lambda: objects(operator, "pods") == 100000, timeout=140)
+    wait_for("all of them", lambda: objects(operator, "pods") == 100000, timeout=330)
     operator.wait_ready()
     peak, now = memory_kib(operator, "VmHWM"), memory_kib(operator, "VmRSS")
     size = len(json.dumps(real, separators=(",", ":")))
