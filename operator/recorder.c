@@ -251,6 +251,8 @@ static void on_created(void *arg, struct client_response *response)
 	if (response->status / 100 == 2) {
 		log_info("failure %s: %s", p->key, json_str(p->failure, "spec.verdict"));
 		metrics_add(recorder->o.metrics, METRIC_FAILURES, 1, "class=\"%s\"", class ? class : "");
+		/* Before the pod is replaced: planning counts deaths. The watch may be late. */
+		informer_learn(recorder->o.known, TAKE_PTR(response->object));
 		settle(recorder, p);
 	} else if (response->status == 409 && strcmp(response->reason, "AlreadyExists") == 0) {
 		settle(recorder, p);

@@ -15,7 +15,7 @@ struct recorder;
 struct recorder_options {
 	struct event_base *base;
 	struct client *client;
-	const struct informer *known; /* RayFailures that exist */
+	struct informer *known; /* RayFailures that exist; learns of those that are written */
 	struct metrics *metrics;
 	bool (*may_write)(void *arg); /* asked before each write */
 	/* Whether it would be kept; else it is not written. Asked right before. */
