@@ -83,7 +83,7 @@ def events(k, worker):
 
 
 def died(events, task):
-    return wait_for(f"the end of {task}", lambda: [e for e in events("worker-died") if e["task"] == task], timeout=20)[0]
+    return wait_for(f"the end of {task}", lambda: [e for e in events("worker-died") if e["task"] == task], timeout=60)[0]
 
 
 def bundle_of(volume, event):
