@@ -57,8 +57,8 @@ def new_ray_cluster(k, namespace):
         k.apply(cluster)
         made.append(name)
         found = RayCluster(k, name)
-        wait_for("the head", lambda: container_status(found.pod("head"), "ray-head")["ready"], timeout=180, interval=1)
-        found.wait_nodes(nodes, timeout=180)
+        wait_for("the head", lambda: container_status(found.pod("head"), "ray-head")["ready"], timeout=300, interval=1)
+        found.wait_nodes(nodes, timeout=300)
         return found
 
     yield make
@@ -82,7 +82,7 @@ def spec_replicas(k, name):
 
 
 def wait_state(k, name, state):
-    wait_for(f"state {state}", lambda: k.json("raycluster", name)["status"].get("state") == state, timeout=180, interval=1)
+    wait_for(f"state {state}", lambda: k.json("raycluster", name)["status"].get("state") == state, timeout=300, interval=1)
 
 
 @contextlib.contextmanager
@@ -90,7 +90,7 @@ def operator_restarted(kubectl):
     """A rolling restart that begins now and is over at the end."""
     kubectl("--namespace", SYSTEM, "rollout", "restart", "deployment/afterglow-operator")
     yield
-    kubectl("--namespace", SYSTEM, "rollout", "status", "deployment/afterglow-operator", "--timeout=180s", timeout=200)
+    kubectl("--namespace", SYSTEM, "rollout", "status", "deployment/afterglow-operator", "--timeout=300s", timeout=320)
 
 
 def living(cluster, node_type):
@@ -102,10 +102,10 @@ def test_workers_from_one_to_five_to_one_then_suspended_and_resumed(make, k, kub
     first = cluster.pod("head")["metadata"]["uid"]
     with operator_restarted(kubectl):
         patch_group(k, "demo", replicas=5)
-        cluster.wait_nodes(6, timeout=240)
+        cluster.wait_nodes(6, timeout=420)
     assert len(living(cluster, "worker")) == 5
     patch_group(k, "demo", replicas=1)
-    cluster.wait_nodes(2, timeout=120)
+    cluster.wait_nodes(2, timeout=300)
     assert len(living(cluster, "worker")) == 1 and cluster.pod("head")["metadata"]["uid"] == first
     with operator_restarted(kubectl):
         patch(k, "demo", {"suspend": True})
@@ -113,7 +113,7 @@ def test_workers_from_one_to_five_to_one_then_suspended_and_resumed(make, k, kub
         assert cluster.pods("head") == [] and cluster.pods("worker") == []
         patch(k, "demo", {"suspend": False})
         wait_state(k, "demo", "ready")
-    assert len(cluster.wait_nodes(2, timeout=120)) == 2
+    assert len(cluster.wait_nodes(2, timeout=300)) == 2
     assert cluster.pod("head")["metadata"]["uid"] != first
 
 
