@@ -103,6 +103,16 @@ void state_clear_upload(struct state *s)
 	cJSON_DeleteItemFromObjectCaseSensitive(s->json, "upload");
 }
 
+/* Not flushed to the disk: that would cost more than sending most files. A SIGKILL loses nothing of it, a power cut the hint. */
+static int write_temporary(int dir_fd, const char *text, struct err *err)
+{
+	_cleanup_close_ int fd = openat(dir_fd, STATE_TEMPORARY, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return err_set(err, errno, "open %s", STATE_TEMPORARY);
+	return fd_write_all(fd, text, strlen(text), err);
+}
+
 int state_save(const struct state *s, struct err *err)
 {
 	_cleanup_free_ char *text = cJSON_PrintUnformatted(s->json);
@@ -110,7 +120,7 @@ int state_save(const struct state *s, struct err *err)
 
 	if (!text)
 		return err_set(err, ENOMEM, STATE_FILE);
-	r = file_write(s->dir_fd, STATE_TEMPORARY, text, strlen(text), 0600, err);
+	r = write_temporary(s->dir_fd, text, err);
 	if (r == 0 && renameat(s->dir_fd, STATE_TEMPORARY, s->dir_fd, STATE_FILE) < 0)
 		r = err_set(err, errno, "rename to %s", STATE_FILE);
 	if (r < 0)
