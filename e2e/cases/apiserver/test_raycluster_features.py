@@ -269,6 +269,8 @@ def test_a_head_that_dies_again_and_again_is_made_anew_more_slowly_and_it_is_sai
     cluster = make("demo")
     seen = set()
     for death in range(3):
+        # The dead one goes a moment after its record is written.
+        wait_for("another head", lambda: {p["metadata"]["name"] for p in cluster.pods("head")} - seen)
         (head,), _ = cluster.wait_pods(1, 0)
         assert head["metadata"]["name"] not in seen
         seen.add(head["metadata"]["name"])
