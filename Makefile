@@ -49,6 +49,8 @@ PROGRAMS := $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterg
 all: $(PROGRAMS)
 
 .DELETE_ON_ERROR:
+# Objects of tests are kept, too.
+.SECONDARY:
 
 $(BUILD)/obj/%.o: %.c
 	$(call say,CC,$<)
@@ -114,7 +116,8 @@ $(BUILD)/test/operator/%_test: $(BUILD)/obj/operator/%_test.o $(call objects,$(O
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(OPERATOR_LIBS)
 
-.PHONY: unit-tests
+.PHONY: unit-tests unit-test-programs
+unit-test-programs: $(patsubst %.c,$(BUILD)/test/%,$(TESTS))
 unit-tests: $(patsubst %.c,$(BUILD)/test/%,$(TESTS))
 	$(Q)failed=0; for t in $^; do echo "== $$t"; timeout 300 $$t || failed=1; done; exit $$failed
 
@@ -136,10 +139,15 @@ test-deps: deps
 	@tools/apt-install.sh $(TEST_PACKAGES)
 	@e2e/kernel/deps.sh
 
+# Compiling uses every core; what runs after it has the machine for itself.
+COMPILE = $(MAKE) --no-print-directory -j$(shell nproc)
+
 test: test-deps
 	@echo "== unit tests"
-	+@$(MAKE) --no-print-directory all unit-tests
+	+@$(COMPILE) all unit-test-programs kernel-programs
+	+@$(MAKE) --no-print-directory unit-tests
 	@echo "== unit tests and fuzz corpora under ASan and UBSan"
+	+@$(COMPILE) SANITIZE=address,undefined unit-test-programs fuzz-programs
 	+@$(MAKE) --no-print-directory SANITIZE=address,undefined unit-tests fuzz-replay
 	@echo "== on the kernel: this one, and cgroup v2 in a virtual machine"
 	+@$(MAKE) --no-print-directory kernel-tests
@@ -149,47 +157,47 @@ test: test-deps
 # The same as a cluster would keep of a leak, in a few seconds and without one.
 TRY := $(BUILD)/try
 try: deps
-	+@$(MAKE) --no-print-directory $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-unwind \
+	+@$(COMPILE) $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-unwind \
 		$(BUILD)/afterglow-pack $(BUILD)/test/hog $(BUILD)/test/crash
 	@tools/try.sh $(BUILD)
 
 demo: deps
-	+@$(MAKE) --no-print-directory all
+	+@$(COMPILE) all
 	@e2e/demo/demo.sh
 demo-clean:
 	@e2e/demo/demo-clean.sh
 
 e2e: deps
-	+@$(MAKE) --no-print-directory all
+	+@$(COMPILE) all
 	+@e2e/run.sh browser
 	+@e2e/run.sh stores
 	+@e2e/run.sh cluster
 
 # Of these, every class of death and Ray's own voice.
 e2e-recorder: deps
-	+@$(MAKE) --no-print-directory all
+	+@$(COMPILE) all
 	+@e2e/run.sh recorder
 
 images: deps
-	+@$(MAKE) --no-print-directory all
+	+@$(COMPILE) all
 	@images/build.sh operator sidecar
 
 # The operator against a real kube-apiserver: all of it under ASan, LSan and UBSan; its long scenarios under memcheck; ten
 # thousand reconciles over fifty restarts of the API server.
 .PHONY: operator-sanitized valgrind soak
 operator-sanitized: test-deps
-	+@$(MAKE) --no-print-directory SANITIZE=address,undefined all
+	+@$(COMPILE) SANITIZE=address,undefined all
 	@AFTERGLOW_BUILD=build/address-undefined ASAN_OPTIONS=detect_leaks=1:verify_asan_link_order=0 e2e/run.sh operator
 
 valgrind: test-deps
 	@tools/apt-install.sh valgrind
-	+@$(MAKE) --no-print-directory all
+	+@$(COMPILE) all
 	@AFTERGLOW_WRAP="valgrind -q --leak-check=full --errors-for-leak-kinds=definite --show-leak-kinds=definite \
 		--error-exitcode=99" e2e/run.sh operator \
 		-k "killed_worker or api_server_killed or suspended_and or lost_answer or every_write or sigterm or crds_deleted or autoscaler"
 
 soak: test-deps
-	+@$(MAKE) --no-print-directory all
+	+@$(COMPILE) all
 	@e2e/run.sh soak -s
 
 PREFIX ?= /usr/local

@@ -32,7 +32,8 @@ $(BUILD)/fuzz/operator/%_fuzz: $(BUILD)/obj/operator/%_fuzz.o $(call objects,$(O
 # build/fuzz/DIR/NAME_fuzz to DIR/testdata/fuzz/NAME.
 fuzz_seeds = $(patsubst $(BUILD)/fuzz/%,%,$(dir $(1)))testdata/fuzz/$(patsubst %_fuzz,%,$(notdir $(1)))
 
-.PHONY: fuzz fuzz-run fuzz-replay
+.PHONY: fuzz fuzz-run fuzz-replay fuzz-programs
+fuzz-programs: $(FUZZ_PROGRAMS)
 fuzz-replay: $(FUZZ_PROGRAMS)
 	$(Q)$(foreach f,$^,$(f) $(call fuzz_seeds,$(f)) &&) true
 
