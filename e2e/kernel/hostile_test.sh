@@ -77,8 +77,8 @@ setpriv --reuid=65532 --regid=65532 --clear-groups --inh-caps=-all --bounding-se
 sidecar=$!
 for _ in $(seq 100); do [ -S "$work/run/s" ] && break; sleep 0.05; done
 
-in_container() { # a container's mounts and processes, as far as this matters here
-	unshare --mount --pid --fork --mount-proc sh -c "mount -t tmpfs -o size=64m tmpfs /tmp && $*"
+in_container() { # a container's mounts and processes, as far as this matters here; the tree itself may lie below /tmp
+	unshare --mount --pid --fork --mount-proc sh -c "cd / && mount -t tmpfs -o size=64m tmpfs /tmp && $*"
 }
 launch="$work/afterglow-launch --socket $work/run/s"
 reports() { grep -c "\"event\":\"ended\".*\"container\":\"$1\"\|\"container\":\"$1\".*\"event\":\"ended\"" "$work/log"; }
