@@ -64,6 +64,7 @@ def store(request, k, namespace):
     with STORES[request.param](k, namespace) as made:
         install(recording__coreDumps="Full", **made.values)
         yield made
+        install()
 
 
 @pytest.fixture(scope="module")
