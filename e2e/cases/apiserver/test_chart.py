@@ -60,4 +60,4 @@ def test_the_operator_works_with_the_charts_options_policy_and_rights(chart, sta
                          ("persistentvolumeclaims", "everything-gcs-pvc"), ("services", "everything-headless")):
         assert api.get(plural, name)
     settle(operator, api, kubelet)
-    assert "403" not in operator.text() and "Forbidden" not in operator.text()
+    assert ": 403 " not in operator.text() and "Forbidden" not in operator.text()
