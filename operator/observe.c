@@ -11,6 +11,7 @@
 
 #include "lib/json.h"
 #include "lib/units.h"
+#include "operator/failures/failures.h"
 #include "operator/raycluster/names.h"
 #include "operator/raycluster/pod_spec.h"
 
@@ -21,6 +22,7 @@ void observation_release(struct observation *o)
 {
 	free(o->pods);
 	free(o->pending);
+	free(o->crashes);
 	cJSON_Delete(o->deaths);
 	OPENSSL_cleanse(o->token, sizeof(o->token));
 }
@@ -106,22 +108,60 @@ static bool died_by_itself(const cJSON *failure, const char *container)
 	return name && strstr(name, part);
 }
 
-static size_t collect_head_deaths(const struct watches *watches, const char *key, const cJSON *cluster,
-				  int64_t ret_times[static OBSERVE_HEAD_DEATHS_MAX])
+static int64_t time_of(const char *text)
 {
-	const char *container = json_str(ray_container(json_get(cluster, "spec.headGroupSpec.template.spec")), "name");
+	int64_t ns;
+
+	return text && time_parse(text, &ns, NULL) == 0 ? ns : 0;
+}
+
+static bool take_crash(const cJSON *failure, const char *group, const char *container, int64_t now_ns, struct crash *ret_crash)
+{
+	const cJSON *annotations = json_get(failure, "metadata.annotations"), *labels = json_get(failure, "metadata.labels");
+	struct crash crash = {
+		.group = group,
+		.at_ns = time_of(json_str(failure, "metadata.creationTimestamp")),
+		.made_ns = time_of(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, FAILURE_POD_ANNOTATION))),
+		.class = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(labels, "afterglow.dev/class")),
+		.failure = json_str(failure, "metadata.name"),
+	};
+
+	if (crash.at_ns < now_ns - CRASH_LOOP_WINDOW_NS || !died_by_itself(failure, container))
+		return false;
+	*ret_crash = crash;
+	return true;
+}
+
+static int collect_crashes(const struct watches *watches, const char *key, enum ray_node node, const cJSON *spec,
+			   struct observation *o)
+{
+	const char *group = group_name(node, spec), *container = json_str(ray_container(json_get(spec, "template.spec")), "name");
 	const struct store *store = watches_store(watches, WATCH_FAILURES);
-	const struct store_entry *entry;
-	size_t n = 0;
+	const struct store_entry *entry = next_failure(watches, key, group, NULL);
+	int64_t now_ns = now_realtime_ns();
+	struct crash *crashes;
+	size_t most = o->n_crashes + OBSERVE_CRASHES_MAX;
 
-	for (entry = NULL; n < OBSERVE_HEAD_DEATHS_MAX && (entry = next_failure(watches, key, HEAD_GROUP_NAME, entry));) {
-		const cJSON *failure = store_entry_object(store, entry);
-		const char *text = json_str(failure, "metadata.creationTimestamp");
+	if (!entry)
+		return 0;
+	crashes = realloc(o->crashes, most * sizeof(*crashes));
+	if (!crashes)
+		return -ENOMEM;
+	o->crashes = crashes;
+	for (; entry && o->n_crashes < most; entry = next_failure(watches, key, group, entry))
+		o->n_crashes += take_crash(store_entry_object(store, entry), group, container, now_ns, &crashes[o->n_crashes]);
+	return 0;
+}
 
-		if (text && died_by_itself(failure, container) && time_parse(text, &ret_times[n], NULL) == 0)
-			n++;
-	}
-	return n;
+static int collect_all_crashes(const struct watches *watches, const char *key, const cJSON *cluster, struct observation *o)
+{
+	const cJSON *group;
+	int r = collect_crashes(watches, key, RAY_HEAD, json_get(cluster, "spec.headGroupSpec"), o);
+
+	cJSON_ArrayForEach(group, json_get(cluster, "spec.workerGroupSpecs"))
+		if (r == 0)
+			r = collect_crashes(watches, key, RAY_WORKER, group, o);
+	return r;
 }
 
 static void make_token(char ret_token[static OBSERVE_TOKEN_MAX])
@@ -141,7 +181,8 @@ int observe_cluster(const struct watches *watches, const struct recorder *record
 	const char *namespace = json_str(cluster, "metadata.namespace");
 
 	o->deaths = count_deaths(watches, key, cluster);
-	if (!service || !headless || !o->deaths || collect_pods(watches, recorder, key, o, &ret_in->n_pods) < 0)
+	if (!service || !headless || !o->deaths || collect_pods(watches, recorder, key, o, &ret_in->n_pods) < 0 ||
+	    collect_all_crashes(watches, key, cluster, o) < 0)
 		return err_set(err, ENOMEM, "observing");
 	make_token(o->token);
 	ret_in->pods = o->pods;
@@ -149,8 +190,8 @@ int observe_cluster(const struct watches *watches, const struct recorder *record
 	ret_in->service = find_service(watches, namespace, service);
 	ret_in->headless = find_service(watches, namespace, headless);
 	ret_in->deaths = o->deaths;
-	ret_in->head_deaths_ns = o->head_deaths_ns;
-	ret_in->n_head_deaths = collect_head_deaths(watches, key, cluster, o->head_deaths_ns);
+	ret_in->crashes = o->crashes;
+	ret_in->n_crashes = o->n_crashes;
 	ret_in->token = *o->token ? o->token : NULL;
 	return 0;
 }

@@ -7,7 +7,8 @@
 #include "operator/recorder.h"
 #include "operator/watches.h"
 
-#define OBSERVE_HEAD_DEATHS_MAX 256
+/* Of each group. */
+#define OBSERVE_CRASHES_MAX 256
 #define OBSERVE_TOKEN_MAX 64
 
 /* Pods, services, deaths, a fresh token. What it points to lasts as long as the stores' views do. */
@@ -15,7 +16,8 @@ struct observation {
 	const cJSON **pods;
 	bool *pending;
 	cJSON *deaths;
-	int64_t head_deaths_ns[OBSERVE_HEAD_DEATHS_MAX];
+	struct crash *crashes;
+	size_t n_crashes;
 	char token[OBSERVE_TOKEN_MAX];
 };
 void observation_release(struct observation *o);

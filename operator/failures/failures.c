@@ -138,9 +138,14 @@ static void set_labels(const struct death *d, cJSON *metadata, const char *class
 	json_set_str(labels, "afterglow.dev/class", class);
 }
 
-static void set_ended(cJSON *metadata, const cJSON *spec)
+static void set_times(const struct death *d, cJSON *metadata, const cJSON *spec)
 {
-	json_set_str(json_object_at(metadata, "annotations"), FAILURE_ENDED_ANNOTATION, json_str(spec, "endedAt"));
+	cJSON *annotations = json_object_at(metadata, "annotations");
+	const char *created = json_str(d->pod, "metadata.creationTimestamp");
+
+	json_set_str(annotations, FAILURE_ENDED_ANNOTATION, json_str(spec, "endedAt"));
+	if (created)
+		json_set_str(annotations, FAILURE_POD_ANNOTATION, created);
 }
 
 static void set_text(cJSON *to, const char *name, const char *text)
@@ -318,7 +323,7 @@ static cJSON *failure_new(struct death *d)
 	set_name(d, metadata);
 	spec = json_object_at(failure, "spec");
 	set_identity(d, spec);
-	set_ended(metadata, spec);
+	set_times(d, metadata, spec);
 	set_verdict(d, spec);
 	set_labels(d, metadata, json_str(spec, "class"));
 	set_memory(d, spec);
@@ -399,7 +404,7 @@ static int fill_process(struct death *d, const char *id, cJSON *failure, struct 
 	if (!json_bool(d->report, "final", false) || !sentence || !leaves_a_container_alive(class))
 		return err_set(err, EPROTO, "a failure of class %s that left its container alive", class ? class : "?");
 	set_process_name(d, id, metadata);
-	set_ended(metadata, spec);
+	set_times(d, metadata, spec);
 	set_labels(d, metadata, class);
 	json_set_str(spec, "class", class);
 	json_set_str(spec, "confidence", confidence ? confidence : confidence_name(CONFIDENCE_UNKNOWN));

@@ -11,6 +11,8 @@
 
 /* When the death was that it tells of, as spec.endedAt: for those who see only the metadata. */
 #define FAILURE_ENDED_ANNOTATION "afterglow.dev/ended-at"
+/* When the pod was made, by the API server's clock: whether it came after another death. */
+#define FAILURE_POD_ANNOTATION "afterglow.dev/pod-created-at"
 
 /*
  * A JSON array (the caller owns it) of whole RayFailure objects: one per

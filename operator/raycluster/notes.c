@@ -17,6 +17,7 @@ static const struct {
 	[NOTE_SPEC_VALID] = { "afterglow.dev/SpecValid", "Valid" },
 	[NOTE_MEMORY_SAFE] = { "afterglow.dev/MemorySafe", "WithinLimits" },
 	[NOTE_HEAD_STABLE] = { "afterglow.dev/HeadStable", "Stable" },
+	[NOTE_WORKERS_STABLE] = { "afterglow.dev/WorkersStable", "Stable" },
 	[NOTE_RECORDING] = { "afterglow.dev/Recording", "Configured" },
 };
 

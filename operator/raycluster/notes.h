@@ -17,6 +17,7 @@ enum note_topic {
 	NOTE_MEMORY_SAFE,    /* the memory budgets fit the limits */
 	NOTE_RECORDING,      /* deaths will be recorded as configured */
 	NOTE_HEAD_STABLE,    /* the head does not die again and again */
+	NOTE_WORKERS_STABLE, /* nor do the pods of a worker group */
 	NOTE_TOPIC_COUNT
 };
 

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "lib/err.h"
+#include "operator/raycluster/crash_loop.h"
 #include "operator/raycluster/policy.h"
 
 enum plan_op_kind {
@@ -60,11 +61,11 @@ struct plan_input {
 	const bool *evidence_pending;
 	/*
 	 * Deaths on record: how many of each group by its name (the head's is headgroup), numbers in an object; and
-	 * when the head died by itself, nanoseconds since 1970, in no order. NULL and 0: none is known of.
+	 * those of the last hour that happened by themselves, in no order. NULL and 0: none is known of.
 	 */
 	const cJSON *deaths;
-	const int64_t *head_deaths_ns;
-	size_t n_head_deaths;
+	const struct crash *crashes;
+	size_t n_crashes;
 	/* Whether an object of this kind and name was applied, or created, as this hash says, not long ago. NULL: never. */
 	bool (*is_applied)(void *arg, const char *kind, const char *name, const char *hash);
 	void *arg;

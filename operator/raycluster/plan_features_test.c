@@ -236,9 +236,9 @@ static void a_head_that_keeps_dying_comes_back_more_slowly(void **state)
 	struct world *w = *state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		w->n_head_deaths = rows[i].deaths;
+		w->n_crashes = rows[i].deaths;
 		for (size_t k = 0; k < rows[i].deaths; k++)
-			w->head_deaths_ns[k] = w->now_ns - (int64_t)k * NS_PER_SEC;
+			w->crashes[k] = (struct crash){ .group = "headgroup", .at_ns = w->now_ns - (int64_t)k * NS_PER_SEC };
 		plan(w);
 		bool made = op_of_kind(w, "Pod") &&
 			    strncmp(json_str(op_of_kind(w, "Pod"), "metadata.name"), "demo-head-", 10) == 0;
@@ -247,16 +247,92 @@ static void a_head_that_keeps_dying_comes_back_more_slowly(void **state)
 		assert_int_equal(op_of_kind(w, "Event") != NULL, rows[i].wait_s > 0);
 	}
 	/* The API server's clock is ahead: that is no longer wait. */
-	w->n_head_deaths = 1;
-	w->head_deaths_ns[0] = w->now_ns + 600 * NS_PER_SEC;
+	w->n_crashes = 1;
+	w->crashes[0].at_ns = w->now_ns + 600 * NS_PER_SEC;
 	plan(w);
 	assert_int_equal(count(w, PLAN_CREATE), 3);
-	w->n_head_deaths = 8;
+	w->n_crashes = 8;
 	/* An hour later it is as if nothing had been. */
 	w->now_ns += 4300 * NS_PER_SEC;
 	plan(w);
 	assert_int_equal(count(w, PLAN_EVENT), 0);
 	assert_int_equal(count(w, PLAN_CREATE), 3);
+}
+
+/* So many pods of the group, each made when the one before had died; the last died now. */
+static void let_die_in_a_row(struct world *w, const char *group, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		w->crashes[w->n_crashes++] = (struct crash){
+			.group = group,
+			.at_ns = w->now_ns - (int64_t)(n - 1 - i) * 20 * NS_PER_SEC,
+			.made_ns = w->now_ns - (int64_t)(n - i) * 20 * NS_PER_SEC,
+			.class = "KernelOOMContainer",
+			.failure = "demo-small-worker-xyz-ray-0123456789",
+		};
+}
+
+static size_t count_created(const struct world *w, const char *group)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < w->plan.n_ops; i++) {
+		const char *of = cJSON_GetStringValue(
+			cJSON_GetObjectItem(json_get(w->plan.ops[i].body, "metadata.labels"), "ray.io/group"));
+
+		n += w->plan.ops[i].kind == PLAN_CREATE && of && strcmp(of, group) == 0;
+	}
+	return n;
+}
+
+static void a_group_whose_pods_keep_dying_gets_new_ones_more_slowly_and_the_others_do_not_wait(void **state)
+{
+	static const struct {
+		size_t deaths;
+		int64_t wait_s;
+	} rows[] = { { 0, 0 }, { 1, 0 }, { 2, 0 }, { 3, 10 }, { 4, 20 }, { 7, 160 }, { 8, 300 } };
+	struct world *w = *state;
+
+	json_append(json_get(w->cluster, "spec.workerGroupSpecs"), cJSON_Duplicate(small_group(w), true));
+	json_set_str(cJSON_GetArrayItem(json_get(w->cluster, "spec.workerGroupSpecs"), 1), "groupName", "calm");
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		w->n_crashes = 0;
+		let_die_in_a_row(w, "Small", rows[i].deaths);
+		plan(w);
+		assert_int_equal(count_created(w, "headgroup"), 1);
+		assert_int_equal(count_created(w, "calm"), 2);
+		assert_int_equal(count_created(w, "Small"), rows[i].wait_s ? 0 : 2);
+		assert_int_equal(w->plan.requeue_ns, rows[i].wait_s * NS_PER_SEC);
+		assert_int_equal(op_of_kind(w, "Event") != NULL, rows[i].wait_s > 0);
+	}
+	assert_string_equal(json_str(op_of_kind(w, "Event"), "reason"), "WorkerCrashLoop");
+	assert_non_null(strstr(json_str(op_of_kind(w, "Event"), "note"), "group Small: 8 pods in a row"));
+	assert_non_null(strstr(json_str(op_of_kind(w, "Event"), "note"),
+			       "(KernelOOMContainer, RayFailure demo-small-worker-xyz-ray-0123456789)"));
+	/* It is said once. */
+	execute(w);
+	expect_condition(w, "afterglow.dev/WorkersStable", "False");
+	plan(w);
+	assert_null(op_of_kind(w, "Event"));
+	w->now_ns += 300 * NS_PER_SEC;
+	plan(w);
+	assert_int_equal(count_created(w, "Small"), 2);
+}
+
+static void what_the_autoscaler_asks_for_waits_too_and_so_do_replicas_of_several_hosts(void **state)
+{
+	struct world *w = *state;
+
+	json_set(json_get(w->cluster, "spec"), "enableInTreeAutoscaling", cJSON_CreateTrue());
+	let_die_in_a_row(w, "Small", 5);
+	plan(w);
+	assert_int_equal(count_created(w, "Small"), 0);
+	json_set_int(small_group(w), "numOfHosts", 2);
+	plan(w);
+	assert_int_equal(count_created(w, "Small"), 0);
+	w->now_ns += 60 * NS_PER_SEC;
+	plan(w);
+	assert_int_equal(count_created(w, "Small"), 4);
 }
 
 static void a_head_on_a_lost_node_is_given_up_unless_its_state_is_outside(void **state)
@@ -323,6 +399,8 @@ int main(void)
 		TEST(recreate_waits_until_no_old_pod_is_left),
 		TEST(a_command_that_just_ends_is_not_run_again_at_full_speed),
 		TEST(a_head_that_keeps_dying_comes_back_more_slowly),
+		TEST(a_group_whose_pods_keep_dying_gets_new_ones_more_slowly_and_the_others_do_not_wait),
+		TEST(what_the_autoscaler_asks_for_waits_too_and_so_do_replicas_of_several_hosts),
 		TEST(a_head_on_a_lost_node_is_given_up_unless_its_state_is_outside),
 		TEST(what_was_refused_is_told_before_it_is_tried_again),
 	};

@@ -16,59 +16,25 @@
 #include "operator/raycluster/notes.h"
 #include "operator/raycluster/pod_state.h"
 
-/* Deaths of the last hour count; the first two are answered at once, then 10 s doubling to 5 min. */
-#define WINDOW_NS (3600 * NS_PER_SEC)
-#define FREE_DEATHS 2
-#define FIRST_DELAY_NS (10 * NS_PER_SEC)
-#define LAST_DELAY_NS (300 * NS_PER_SEC)
 /* After the end of its grace period. */
 #define STRANDED_NS (60 * NS_PER_SEC)
 
-struct crashes {
-	unsigned n;	 /* within the window */
-	int64_t last_ns; /* 0: none */
-};
-
-static struct crashes count_crashes(const struct plan_input *in)
-{
-	struct crashes c = { 0 };
-
-	for (size_t i = 0; i < in->n_head_deaths; i++) {
-		if (in->head_deaths_ns[i] < in->now_ns - WINDOW_NS)
-			continue;
-		c.n++;
-		/* The times are the API server's, whose clock may be ahead. */
-		c.last_ns = MAX(c.last_ns, MIN(in->head_deaths_ns[i], in->now_ns));
-	}
-	return c;
-}
-
-static int64_t delay_after(unsigned deaths)
-{
-	int64_t delay = FIRST_DELAY_NS;
-
-	if (deaths <= FREE_DEATHS)
-		return 0;
-	for (unsigned i = FREE_DEATHS + 1; i < deaths && delay < LAST_DELAY_NS; i++)
-		delay *= 2;
-	return MIN(delay, LAST_DELAY_NS);
-}
-
-static void note_crashes(struct planner *p, const struct crashes *c, int64_t next_ns)
+static void note_crashes(struct planner *p, const struct crash_loop *loop)
 {
 	char last[TIME_TEXT_MAX], next[TIME_TEXT_MAX], text[DURATION_TEXT_MAX];
+	int64_t last_ns = MIN(loop->last->at_ns, p->in->now_ns);
 
-	time_format(c->last_ns, last);
-	time_format(next_ns, next);
+	time_format(last_ns, last);
+	time_format(loop->next_ns, next);
 	if (p->view.head && !pod_is_dead(p->view.head) && !pod_is_terminating(p->view.head))
 		notes_addf(p->notes, NOTE_HEAD_STABLE, "HeadCrashLoop",
-			   "the head died %u times within an hour, the last time at %s: see `kubectl get rayfailures`", c->n,
+			   "the head died %u times within an hour, the last time at %s: see `kubectl get rayfailures`", loop->n,
 			   last);
 	else
 		notes_addf(p->notes, NOTE_HEAD_STABLE, "HeadCrashLoop",
 			   "the head died %u times within an hour, the last time at %s: the next is made %s later, at %s; see "
 			   "`kubectl get rayfailures`",
-			   c->n, last, duration_format(next_ns - c->last_ns, text), next);
+			   loop->n, last, duration_format(loop->next_ns - last_ns, text), next);
 }
 
 /*
@@ -111,15 +77,14 @@ static void note_autoscaler(struct planner *p)
 
 static void create_head(struct planner *p, const cJSON *template)
 {
-	struct crashes c = count_crashes(p->in);
-	int64_t next_ns = c.last_ns + delay_after(c.n);
+	struct crash_loop loop = crash_loop_of_head(p->in->crashes, p->in->n_crashes, p->in->now_ns);
 
-	if (c.n > FREE_DEATHS)
-		note_crashes(p, &c, next_ns);
+	if (crash_loop_is(&loop))
+		note_crashes(p, &loop);
 	if (p->view.head)
 		return;
-	if (p->in->now_ns < next_ns)
-		planner_requeue(p, next_ns - p->in->now_ns);
+	if (p->in->now_ns < loop.next_ns)
+		planner_requeue(p, loop.next_ns - p->in->now_ns);
 	else
 		planner_create_pods(p, template, RAY_HEAD, HEAD_GROUP_NAME, 1);
 }

@@ -6,6 +6,7 @@
 
 #include "lib/json.h"
 #include "operator/raycluster/autoscaler.h"
+#include "operator/raycluster/notes.h"
 #include "operator/raycluster/pod_state.h"
 
 static int64_t desired_replicas(const cJSON *group)
@@ -104,6 +105,24 @@ static void add_bounds(struct planner *p, const cJSON *group, int64_t desired, i
 		MIN(p->view.max_workers + json_int(group, "maxReplicas", INT32_MAX) * hosts, INT32_MAX);
 }
 
+/*
+ * Pods that end (restartPolicy Never, as version 2 of the autoscaler wants it) are nobody's to restart but ours. The
+ * words stay the same until the next death: each change of them is an event.
+ */
+static void hold_crash_loop(struct planner *p, const char *name)
+{
+	struct crash_loop loop = crash_loop_of_group(p->in->crashes, p->in->n_crashes, name, p->in->now_ns);
+	char last[TIME_TEXT_MAX], next[TIME_TEXT_MAX];
+
+	p->hold_ns = loop.next_ns;
+	if (crash_loop_is(&loop))
+		notes_addf(p->notes, NOTE_WORKERS_STABLE, "WorkerCrashLoop",
+			   "group %s: %u pods in a row died young within an hour, the last at %s (%s, RayFailure %s); no other is made "
+			   "before %s",
+			   name, loop.n, time_format(MIN(loop.last->at_ns, p->in->now_ns), last),
+			   loop.last->class ? loop.last->class : "?", loop.last->failure, time_format(loop.next_ns, next));
+}
+
 int plan_workers(struct planner *p, const cJSON *group, struct err *err)
 {
 	const char *name = group_name(RAY_WORKER, group);
@@ -123,11 +142,14 @@ int plan_workers(struct planner *p, const cJSON *group, struct err *err)
 	p->view.running_workers += c.running;
 	p->view.ready_workers += c.ready;
 	p->workers_ready = p->workers_ready && c.ready >= desired * hosts;
+	if (!suspended)
+		hold_crash_loop(p, name);
 	if (suspended)
 		delete_surplus(p, name, c.alive);
 	else if (hosts > 1)
 		plan_hosts(p, group, template, desired, hosts);
 	else
 		plan_single(p, template, name, desired, c.alive, c.dead);
+	p->hold_ns = 0;
 	return 0;
 }

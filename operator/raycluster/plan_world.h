@@ -22,8 +22,8 @@ struct world {
 	int uids;
 	bool configmap_current;
 	cJSON *deaths, *applied; /* applied: "Kind/name" -> hash */
-	int64_t head_deaths_ns[8];
-	size_t n_head_deaths;
+	struct crash crashes[16];
+	size_t n_crashes;
 	const char *failure_reason;
 };
 
@@ -84,8 +84,8 @@ static inline int try_plan(struct world *w, struct err *err)
 		.now_ns = w->now_ns,
 		.evidence_pending = w->pending,
 		.deaths = w->deaths,
-		.head_deaths_ns = w->head_deaths_ns,
-		.n_head_deaths = w->n_head_deaths,
+		.crashes = w->crashes,
+		.n_crashes = w->n_crashes,
 		.is_applied = is_applied,
 		.arg = w,
 		.token = "secret",

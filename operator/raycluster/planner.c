@@ -127,6 +127,10 @@ bool planner_may_create(struct planner *p)
 {
 	if (p->frozen)
 		return false;
+	if (p->in->now_ns < p->hold_ns) {
+		planner_requeue(p, p->hold_ns - p->in->now_ns);
+		return false;
+	}
 	if (p->creates < CREATES_MAX)
 		return true;
 	planner_requeue(p, PLAN_RETRY_NS);

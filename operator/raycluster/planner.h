@@ -23,6 +23,7 @@ struct planner {
 	struct status_view view;
 	bool workers_ready; /* no group lacks a ready worker */
 	bool frozen;	    /* pods are counted, not created or deleted */
+	int64_t hold_ns;    /* before then no pod of the group that is planned is created; 0: it may be at once */
 	size_t pods_at;	    /* before the operation of that index nothing was done to a pod */
 	bool failed;	    /* no memory: checked once, at the end */
 };

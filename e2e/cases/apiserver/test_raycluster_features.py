@@ -2,6 +2,8 @@
 """What a RayCluster may ask for beyond pods: the autoscaler, fault tolerance, hosts, upgrades, ingress, tokens."""
 
 import base64
+import signal
+import time
 
 import pytest
 
@@ -282,6 +284,73 @@ def test_a_head_that_dies_again_and_again_is_made_anew_more_slowly_and_it_is_sai
     settle(operator, api, kubelet)
     assert cluster.pods("head") == [] and "the next is made 10" in condition["message"]
     cluster.wait_pods(1, 0)
+
+
+def never(name, replicas=1):
+    """A group whose pods nobody restarts but the operator."""
+    made = group(name, replicas)
+    made["template"]["spec"]["restartPolicy"] = "Never"
+    return made
+
+
+def workers_of(cluster, name):
+    return [p for p in cluster.pods("worker") if p["metadata"]["labels"]["ray.io/group"] == name]
+
+
+def end_in_a_row(cluster, kubelet, name, times):
+    """So many of its pods die, each when the one before is replaced. A second apart: that is as fine as the API server's times."""
+    seen = set()
+    for _ in range(times):
+        def another():
+            return next((p for p in workers_of(cluster, name) if p["metadata"]["name"] not in seen), None)
+        pod = wait_for("another worker", another, interval=0.05)
+        seen.add(pod["metadata"]["name"])
+        time.sleep(1.1)
+        kubelet.end(pod, 137, reason="OOMKilled")
+        cluster.wait_failures(len(seen))
+
+
+def test_a_group_that_dies_in_a_row_waits_alone_it_is_said_and_a_restart_forgets_nothing(make, start, api, kubelet):
+    operator = start()
+    cluster = make("demo", never("sick"), never("well"))
+    other = make("other", never("sick"))
+    cluster.wait_pods(1, 2)
+    end_in_a_row(cluster, kubelet, "sick", 3)
+    condition = cluster.wait_condition("afterglow.dev/WorkersStable", "False", "WorkerCrashLoop")
+    assert "group sick: 3 pods in a row died young" in condition["message"]
+    assert any(f"RayFailure {f['metadata']['name']})" in condition["message"] for f in cluster.failures())
+    assert "KernelOOMContainer" in condition["message"]
+    wait_for("the event", lambda: events(api, "WorkerCrashLoop"))
+    operator.stop(signal.SIGKILL)
+    operator = start()
+    # Neither another group nor another cluster waits.
+    cluster.scale(well=3)
+    other.scale(sick=3)
+    wait_for("the other group", lambda: len(workers_of(cluster, "well")) == 3, interval=0.05)
+    other.wait_pods(1, 3)
+    settle(operator, api, kubelet)
+    assert workers_of(cluster, "sick") == [] and len(events(api, "WorkerCrashLoop")) == 1
+    wait_for("the next, after ten seconds", lambda: workers_of(cluster, "sick"))
+
+
+def test_many_that_die_together_and_those_that_are_deleted_are_replaced_at_once(make, operator, api, kubelet):
+    cluster = make("demo", never("many", 8))
+    _, workers = cluster.wait_pods(1, 8)
+    for worker in workers:
+        kubelet.end(worker, 137, reason="OOMKilled")
+    cluster.wait_failures(8)
+    wait_for("eight others", lambda: len({p["metadata"]["uid"] for p in workers_of(cluster, "many")} -
+                                         {p["metadata"]["uid"] for p in workers}) == 8, interval=0.05)
+    for replicas in (0, 8, 0, 8, 0, 8):
+        cluster.scale(many=replicas)
+        cluster.wait_pods(1, replicas)
+    for _ in range(3):
+        doomed = workers_of(cluster, "many")[0]
+        kubelet.evicted(doomed, 137)
+        wait_for("another", lambda doomed=doomed: doomed["metadata"]["uid"] not in
+                 {p["metadata"]["uid"] for p in cluster.pods("worker")} and len(cluster.pods("worker")) == 8, interval=0.05)
+    settle(operator, api, kubelet)
+    assert cluster.condition("afterglow.dev/WorkersStable")["status"] == "True"
 
 
 @pytest.mark.usefixtures("operator")

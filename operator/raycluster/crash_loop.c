@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pods that die, are made anew, and die again. */
+#include "operator/raycluster/crash_loop.h"
+
+#include <string.h>
+
+#include "lib/macros.h"
+#include "operator/raycluster/names.h"
+
+/* The first two are answered at once, then 10 s doubling to 5 min. */
+#define FREE_DEATHS 2
+#define FIRST_DELAY_NS (10 * NS_PER_SEC)
+#define LAST_DELAY_NS (300 * NS_PER_SEC)
+/* Whoever lived so long came up, and worked. The kubelet forgives a container after the same time. */
+#define LONG_LIFE_NS (600 * NS_PER_SEC)
+
+static int64_t delay_after(unsigned deaths)
+{
+	int64_t delay = FIRST_DELAY_NS;
+
+	if (deaths <= FREE_DEATHS)
+		return 0;
+	for (unsigned i = FREE_DEATHS + 1; i < deaths && delay < LAST_DELAY_NS; i++)
+		delay *= 2;
+	return MIN(delay, LAST_DELAY_NS);
+}
+
+static bool counts(const struct crash *crash, const char *group, int64_t now_ns)
+{
+	return strcmp(crash->group, group) == 0 && crash->at_ns >= now_ns - CRASH_LOOP_WINDOW_NS;
+}
+
+/* The times are the API server's, whose clock may be ahead of ours. */
+static void set_next(struct crash_loop *loop, int64_t now_ns)
+{
+	if (loop->last && crash_loop_is(loop))
+		loop->next_ns = MIN(loop->last->at_ns, now_ns) + delay_after(loop->n);
+}
+
+struct crash_loop crash_loop_of_head(const struct crash *crashes, size_t n, int64_t now_ns)
+{
+	struct crash_loop loop = { 0 };
+
+	for (size_t i = 0; i < n; i++) {
+		if (!counts(&crashes[i], HEAD_GROUP_NAME, now_ns))
+			continue;
+		loop.n++;
+		if (!loop.last || crashes[i].at_ns > loop.last->at_ns)
+			loop.last = &crashes[i];
+	}
+	set_next(&loop, now_ns);
+	return loop;
+}
+
+/* Whether this pod was made in answer to the death before it. */
+static bool follows(const struct crash *crash, const struct crash *before)
+{
+	return !before || (crash->made_ns >= before->at_ns && crash->at_ns > before->at_ns);
+}
+
+static bool died_young(const struct crash *crash)
+{
+	return crash->made_ns && crash->at_ns - crash->made_ns < LONG_LIFE_NS;
+}
+
+/* The earliest death after that one in the row; NULL: that was the last. */
+static const struct crash *next_in_row(const struct crash *crashes, size_t n, const char *group, int64_t now_ns,
+				       const struct crash *before)
+{
+	const struct crash *next = NULL;
+
+	for (size_t i = 0; i < n; i++)
+		if (counts(&crashes[i], group, now_ns) && died_young(&crashes[i]) && follows(&crashes[i], before) &&
+		    (!next || crashes[i].at_ns < next->at_ns))
+			next = &crashes[i];
+	return next;
+}
+
+struct crash_loop crash_loop_of_group(const struct crash *crashes, size_t n, const char *group, int64_t now_ns)
+{
+	struct crash_loop loop = { 0 };
+	const struct crash *next;
+
+	while ((next = next_in_row(crashes, n, group, now_ns, loop.last))) {
+		loop.last = next;
+		loop.n++;
+	}
+	set_next(&loop, now_ns);
+	/* Calm again. Should one die all the same within the hour, it is one more in the row. */
+	if (loop.next_ns && now_ns >= loop.next_ns + LONG_LIFE_NS)
+		loop = (struct crash_loop){ 0 };
+	return loop;
+}
+
+bool crash_loop_is(const struct crash_loop *loop)
+{
+	return loop->n > FREE_DEATHS;
+}
