@@ -58,6 +58,8 @@ const char sidecar_usage[] =
 	"  --store-ca FILE     the store's certificate is to be of these authorities\n"
 	"  --store-s3-endpoint URL, --store-s3-region REGION, --store-s3-path-style\n"
 	"                      for an S3 that is not AWS\n"
+	"  --store-s3-role-arn ARN, --store-s3-sts-endpoint URL\n"
+	"                      keys of an hour for the token in web-identity-token, by STS\n"
 	"  --store-webhdfs-user NAME\n"
 	"  --warn-at FRACTION  first snapshot when this much of the limit is in use, 0.05 to 1\n"
 	"                      (default 0.8); further ones at 0.9, 0.95 and 0.98\n"
@@ -229,6 +231,8 @@ static int parse_valued(struct sidecar_options *o, char **argv, int *i, struct e
 		{ "--store-ca", &r->store.ca, true },
 		{ "--store-s3-endpoint", &r->store.s3_endpoint, true },
 		{ "--store-s3-region", &r->store.s3_region, true },
+		{ "--store-s3-role-arn", &r->store.s3_role_arn, true },
+		{ "--store-s3-sts-endpoint", &r->store.s3_sts_endpoint, true },
 		{ "--store-webhdfs-user", &r->store.webhdfs_user, true },
 		{ "--name", &o->exec.name, exec },
 		{ "--http", &r->http, !exec },

@@ -17,6 +17,8 @@
 #define STORE_DIR "/afterglow/store"
 #define CREDENTIALS_DIR "/afterglow/credentials" /* the sidecar's default */
 #define CA_DIR "/afterglow/store-ca"
+#define TOKEN_AUDIENCE "sts.amazonaws.com"
+#define TOKEN_EXPIRY_S 3600
 #define SOCKET RUN_DIR "/afterglow.sock"
 #define SIDECAR_UID 65532
 #define PREFIX_MAX 1024
@@ -192,8 +194,31 @@ static void add_secret(cJSON *pod_spec, const char *name, const char *secret_nam
 	pod_volume_default(pod_spec, volume);
 }
 
+/*
+ * For web identity: a token of the pod's own service account, good for STS only (another audience than the API
+ * server's), which the kubelet renews. Everybody may read the file, as with a Secret's.
+ */
+static void add_token(cJSON *pod_spec, const struct policy *policy)
+{
+	cJSON *volume = volume_new("afterglow-credentials"), *projected = json_object_at(volume, "projected");
+	cJSON *source = cJSON_CreateObject(), *token = json_object_at(source, "serviceAccountToken");
+	const char *audience = policy->store_s3_token_audience;
+
+	json_set_str(token, "audience", audience ? audience : TOKEN_AUDIENCE);
+	json_set_int(token, "expirationSeconds", policy->store_s3_token_expiry ? policy->store_s3_token_expiry : TOKEN_EXPIRY_S);
+	json_set_str(token, "path", "web-identity-token");
+	json_append(json_array_at(projected, "sources"), source);
+	json_set_int(projected, "defaultMode", 0444);
+	pod_volume_default(pod_spec, volume);
+	/* The admission plugin's default. Where that is switched off, such a volume without a name is refused. */
+	if (!json_get(pod_spec, "serviceAccountName") && !json_get(pod_spec, "serviceAccount"))
+		json_set_str(pod_spec, "serviceAccountName", "default");
+}
+
 static void add_secrets(cJSON *pod_spec, const struct policy *policy)
 {
+	if (policy->store_s3_role_arn)
+		add_token(pod_spec, policy);
 	if (policy->store_credentials_secret)
 		add_secret(pod_spec, "afterglow-credentials", policy->store_credentials_secret);
 	if (policy->store_ca_secret)
@@ -258,6 +283,8 @@ static void add_store_args(cJSON *args, const struct injection *in)
 		add_value(args, "--store", p->store_url);
 		add_value(args, "--store-s3-endpoint", p->store_s3_endpoint);
 		add_value(args, "--store-s3-region", p->store_s3_region);
+		add_value(args, "--store-s3-role-arn", p->store_s3_role_arn);
+		add_value(args, "--store-s3-sts-endpoint", p->store_s3_sts_endpoint);
 		add_value(args, "--store-webhdfs-user", p->store_webhdfs_user);
 		if (p->store_s3_path_style)
 			add_string(args, "--store-s3-path-style");
@@ -384,7 +411,7 @@ static void add_resources(cJSON *sidecar)
 
 static void mount_secrets(cJSON *sidecar, const struct policy *policy)
 {
-	if (policy->store_credentials_secret)
+	if (policy->store_credentials_secret || policy->store_s3_role_arn)
 		container_mount_default(sidecar, "afterglow-credentials", CREDENTIALS_DIR, true);
 	if (policy->store_ca_secret)
 		container_mount_default(sidecar, "afterglow-store-ca", CA_DIR, true);

@@ -127,6 +127,47 @@ static void the_secrets_of_a_store_are_only_in_the_sidecar(void **state)
 	}
 }
 
+/* Nor is the token that stands for them. */
+static void web_identity_is_a_token_for_the_sidecar_alone(void **state)
+{
+	static const struct {
+		const char *audience;
+		int64_t expiry;
+		const char *token;
+	} rows[] = {
+		{ NULL, 0, "{audience: sts.amazonaws.com, expirationSeconds: 3600, path: web-identity-token}" },
+		{ "minio", 600, "{audience: minio, expirationSeconds: 600, path: web-identity-token}" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct policy p = policy;
+		struct injection in = { .cluster = "demo", .store = true, .policy = &p };
+		_cleanup_json_ cJSON *spec = spec_with("true"), *volume = NULL;
+		_cleanup_free_ char *args = NULL, *others = NULL;
+		char yaml[300];
+
+		p.store_url = (char *)"s3://b/p";
+		p.store_s3_role_arn = (char *)"arn:aws:iam::1:role/r";
+		p.store_s3_sts_endpoint = (char *)"https://sts";
+		p.store_s3_token_audience = (char *)rows[i].audience;
+		p.store_s3_token_expiry = rows[i].expiry;
+		if (i)
+			json_set_str(spec, "serviceAccountName", "ray");
+		assert_true(inject(spec, &in));
+		args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args"));
+		assert_non_null(strstr(args, "\"--store-s3-role-arn\",\"arn:aws:iam::1:role/r\",\"--store-s3-sts-endpoint\",\"https://sts\""));
+		snprintf(yaml, sizeof(yaml), "{name: afterglow-credentials, projected: {defaultMode: 292, sources: [{serviceAccountToken: %s}]}}\n",
+			 rows[i].token);
+		volume = json_of(yaml);
+		assert_json(json_find(json_get(spec, "volumes"), "name", "afterglow-credentials"), volume);
+		assert_true(json_bool(json_find(json_get(at(spec, 2), "volumeMounts"), "mountPath", "/afterglow/credentials"), "readOnly", false));
+		assert_string_equal(json_str(spec, "serviceAccountName"), i ? "ray" : "default");
+		others = cJSON_PrintUnformatted(at(spec, 0));
+		assert_null(strstr(others, "afterglow-credentials"));
+	}
+}
+
 static void a_claim_is_kept_within_bounds_if_that_is_asked_for(void **state)
 {
 	struct policy p = policy;
@@ -358,6 +399,7 @@ int main(void)
 		cmocka_unit_test(only_the_kernel_log_needs_a_capability),
 		cmocka_unit_test(metrics_take_no_port_of_the_node),
 		cmocka_unit_test(the_secrets_of_a_store_are_only_in_the_sidecar),
+		cmocka_unit_test(web_identity_is_a_token_for_the_sidecar_alone),
 		cmocka_unit_test(a_claim_is_kept_within_bounds_if_that_is_asked_for),
 		cmocka_unit_test(without_a_launcher_the_command_runs_all_the_same),
 		cmocka_unit_test(without_a_launcher_a_worker_still_waits_for_the_head),

@@ -17,6 +17,7 @@
 
 #define POLICY_FILE_MAX ((size_t)1 << 20)
 #define POLICY_URL_MAX 512
+#define POLICY_ARN_MAX 2048 /* IAM's own */
 /* As in sidecar/record/hooks.h. */
 #define HOOK_COMMANDS_MAX 8
 #define HOOK_COMMAND_MAX 2048
@@ -133,6 +134,35 @@ static bool set_endpoint(const cJSON *value, void *field)
 	return s && (is_url(s, "https://") || is_url(s, "http://")) && set_string(value, field);
 }
 
+/* arn:aws:iam::123456789012:role/PATH/NAME; other makers of S3 leave fields out. */
+static bool set_role_arn(const cJSON *value, void *field)
+{
+	const char *s = cJSON_GetStringValue(value), *role = s ? strstr(s, ":role/") : NULL;
+
+	return role && role[strlen(":role/")] && strncmp(s, "arn:", 4) == 0 && strlen(s) <= POLICY_ARN_MAX &&
+	       !s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:/+=,.@_-")] &&
+	       set_string(value, field);
+}
+
+static bool set_audience(const cJSON *value, void *field)
+{
+	const char *s = cJSON_GetStringValue(value);
+
+	for (const char *p = s; p && *p; p++)
+		if ((unsigned char)*p <= ' ' || (unsigned char)*p >= 0x7f)
+			return false;
+	return s && strlen(s) <= POLICY_URL_MAX && set_string(value, field);
+}
+
+/* What kube-apiserver takes begins at ten minutes; a day is what the kubelet renews after at the latest. */
+static bool set_token_expiry(const cJSON *value, void *field)
+{
+	if (!cJSON_IsNumber(value) || !(value->valuedouble >= 600) || value->valuedouble > 86400)
+		return false;
+	*(int64_t *)field = (int64_t)value->valuedouble;
+	return true;
+}
+
 static bool set_count(const cJSON *value, void *field)
 {
 	if (!cJSON_IsNumber(value) || !(value->valuedouble >= 0) || value->valuedouble > 1e6)
@@ -225,6 +255,10 @@ static const struct {
 	KEY("storeS3Endpoint", set_endpoint, store_s3_endpoint, "an address such as \"https://minio.example:9000\""),
 	KEY("storeS3Region", set_string, store_s3_region, "a region such as \"eu-central-1\""),
 	KEY("storeS3PathStyle", set_bool, store_s3_path_style, "true or false"),
+	KEY("storeS3RoleARN", set_role_arn, store_s3_role_arn, "a role such as \"arn:aws:iam::123456789012:role/failures\""),
+	KEY("storeS3STSEndpoint", set_endpoint, store_s3_sts_endpoint, "an address such as \"https://minio.example:9000\""),
+	KEY("storeS3TokenAudience", set_audience, store_s3_token_audience, "a word such as \"sts.amazonaws.com\""),
+	KEY("storeS3TokenExpiry", set_token_expiry, store_s3_token_expiry, "seconds from 600 to 86400"),
 	KEY("storeWebHDFSUser", set_string, store_webhdfs_user, "the name of an HDFS user"),
 	KEY("storeCredentialsSecret", set_string, store_credentials_secret, "the name of a Secret"),
 	KEY("storeCASecret", set_string, store_ca_secret, "the name of a Secret with ca.crt"),
@@ -290,6 +324,9 @@ void policy_release(struct policy *p)
 	free(p->store_url);
 	free(p->store_s3_endpoint);
 	free(p->store_s3_region);
+	free(p->store_s3_role_arn);
+	free(p->store_s3_sts_endpoint);
+	free(p->store_s3_token_audience);
 	free(p->store_webhdfs_user);
 	free(p->store_credentials_secret);
 	free(p->store_ca_secret);
@@ -335,6 +372,11 @@ static int check_store(const struct policy *p, const char *name, struct err *err
 		{ "storeS3Endpoint", p->store_s3_endpoint != NULL, s3, "a storeURL s3://BUCKET/PREFIX" },
 		{ "storeS3Region", p->store_s3_region != NULL, s3, "a storeURL s3://BUCKET/PREFIX" },
 		{ "storeS3PathStyle", p->store_s3_path_style, s3, "a storeURL s3://BUCKET/PREFIX" },
+		{ "storeS3RoleARN", p->store_s3_role_arn != NULL, s3, "a storeURL s3://BUCKET/PREFIX" },
+		{ "storeS3RoleARN", p->store_s3_role_arn != NULL, !p->store_credentials_secret, "no storeCredentialsSecret: one way in" },
+		{ "storeS3STSEndpoint", p->store_s3_sts_endpoint != NULL, p->store_s3_role_arn, "a storeS3RoleARN" },
+		{ "storeS3TokenAudience", p->store_s3_token_audience != NULL, p->store_s3_role_arn, "a storeS3RoleARN" },
+		{ "storeS3TokenExpiry", p->store_s3_token_expiry != 0, p->store_s3_role_arn, "a storeS3RoleARN" },
 		{ "storeWebHDFSUser", p->store_webhdfs_user != NULL, hdfs, "a storeURL webhdfs://HOST:PORT/PATH" },
 		{ "storeCredentialsSecret", p->store_credentials_secret != NULL, p->store_url, "a storeURL" },
 		{ "storeCASecret", p->store_ca_secret != NULL, p->store_url, "a storeURL" },

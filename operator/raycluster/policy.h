@@ -26,6 +26,10 @@ struct policy {
 	char *store_s3_endpoint;         /* storeS3Endpoint, storeS3Region: of an S3 that is not AWS; NULL: not given */
 	char *store_s3_region;
 	bool store_s3_path_style;        /* storeS3PathStyle: https://HOST/BUCKET/KEY */
+	char *store_s3_role_arn;         /* storeS3RoleARN: keys by web identity, in place of a Secret; NULL: not */
+	char *store_s3_sts_endpoint;     /* storeS3STSEndpoint, which gives them; NULL: AWS's of the region */
+	char *store_s3_token_audience;   /* storeS3TokenAudience, storeS3TokenExpiry (seconds): of the pod's token for it; */
+	int64_t store_s3_token_expiry;   /* NULL, 0: the usual ones */
 	char *store_webhdfs_user;        /* storeWebHDFSUser; NULL: none */
 	char *store_credentials_secret;  /* storeCredentialsSecret, in the cluster's own namespace, may be absent; NULL: none */
 	char *store_ca_secret;           /* storeCASecret, its ca.crt; NULL: the system's authorities */

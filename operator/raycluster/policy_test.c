@@ -80,6 +80,14 @@ static void a_store_is_a_url_with_what_belongs_to_it(void **state)
 	assert_int_equal(p.store_keep_bundles, 500);
 	assert_int_equal(p.store_keep_max, INT64_C(100) << 30);
 	policy_release(&p);
+	parse("storeURL: s3://failures\nstoreS3RoleARN: arn:aws:iam::123456789012:role/ray/failures\n"
+	      "storeS3STSEndpoint: https://sts.example\nstoreS3TokenAudience: sts.example\nstoreS3TokenExpiry: 600\n",
+	      &p);
+	assert_string_equal(p.store_s3_role_arn, "arn:aws:iam::123456789012:role/ray/failures");
+	assert_string_equal(p.store_s3_sts_endpoint, "https://sts.example");
+	assert_string_equal(p.store_s3_token_audience, "sts.example");
+	assert_int_equal(p.store_s3_token_expiry, 600);
+	policy_release(&p);
 	parse("storeURL: webhdfs://nn:9870/failures\nstoreWebHDFSUser: ray\n", &p);
 	assert_string_equal(p.store_webhdfs_user, "ray");
 	policy_release(&p);
@@ -131,6 +139,21 @@ static void errors_name_key_line_and_what_is_right(void **state)
 		{ "storeS3Region: x\n", "policy.yaml: storeS3Region goes with a storeURL s3://BUCKET/PREFIX" },
 		{ "storeURL: webhdfs://nn:1/x\nstoreS3PathStyle: true\n", "storeS3PathStyle goes with a storeURL s3://" },
 		{ "storeURL: s3://b\nstoreWebHDFSUser: x\n", "storeWebHDFSUser goes with a storeURL webhdfs://" },
+		{ "storeURL: s3://b\nstoreS3RoleARN: failures\n",
+		  "policy.yaml:2: storeS3RoleARN must be a role such as \"arn:aws:iam::123456789012:role/failures\"" },
+		{ "storeURL: s3://b\nstoreS3RoleARN: arn:aws:iam::1:role/\n", "policy.yaml:2: storeS3RoleARN must be a role" },
+		{ "storeURL: s3://b\nstoreS3RoleARN: \"arn:aws:iam::1:role/$(x)\"\n", "policy.yaml:2: storeS3RoleARN must be a role" },
+		{ "storeURL: s3://b\nstoreS3RoleARN: arn:aws:iam::1:role/r\nstoreS3TokenExpiry: 599\n",
+		  "policy.yaml:3: storeS3TokenExpiry must be seconds from 600 to 86400" },
+		{ "storeURL: s3://b\nstoreS3RoleARN: arn:aws:iam::1:role/r\nstoreS3TokenAudience: a b\n",
+		  "policy.yaml:3: storeS3TokenAudience must be a word" },
+		{ "storeURL: s3://b\nstoreS3RoleARN: arn:aws:iam::1:role/r\nstoreS3STSEndpoint: minio\n",
+		  "policy.yaml:3: storeS3STSEndpoint must be an address" },
+		{ "storeURL: s3://b\nstoreS3RoleARN: arn:aws:iam::1:role/r\nstoreCredentialsSecret: x\n",
+		  "policy.yaml: storeS3RoleARN goes with no storeCredentialsSecret: one way in" },
+		{ "storeURL: webhdfs://nn:1/x\nstoreS3RoleARN: arn:aws:iam::1:role/r\n",
+		  "storeS3RoleARN goes with a storeURL s3://" },
+		{ "storeURL: s3://b\nstoreS3TokenExpiry: 600\n", "storeS3TokenExpiry goes with a storeS3RoleARN" },
 		{ "storeCredentialsSecret: x\n", "storeCredentialsSecret goes with a storeURL" },
 		{ "storeKeepDays: -1\n", "policy.yaml:1: storeKeepDays must be days from 0" },
 		{ "spoolMax: a lot\n", "policy.yaml:1: spoolMax must be a quantity such as \"768Mi\"" },

@@ -30,6 +30,7 @@ const char ship_usage[] =
 	"  --s3-region R       default us-east-1\n"
 	"  --s3-path-style     https://HOST/BUCKET/KEY in place of https://BUCKET.HOST/KEY\n"
 	"  --s3-part-size SIZE larger files go in parts of this size, 5Mi to 1Gi (default 16Mi)\n"
+	"  --s3-role-arn ARN   for web identity, in place of the file role-arn\n"
 	"  --s3-sts-endpoint URL  for web identity (default https://sts.REGION.amazonaws.com)\n"
 	"  --webhdfs-user NAME user.name, where HDFS asks for no proof of it\n"
 	"  --help, --version\n"
@@ -53,6 +54,7 @@ static const struct {
 	{ "--stall", SECONDS, offsetof(struct ship_options, stall_s), 1, 3600 },
 	{ "--s3-endpoint", TEXT, offsetof(struct ship_options, s3_endpoint), 0, 0 },
 	{ "--s3-region", TEXT, offsetof(struct ship_options, s3_region), 0, 0 },
+	{ "--s3-role-arn", TEXT, offsetof(struct ship_options, s3_role_arn), 0, 0 },
 	{ "--s3-sts-endpoint", TEXT, offsetof(struct ship_options, s3_sts_endpoint), 0, 0 },
 	{ "--s3-path-style", FLAG, offsetof(struct ship_options, s3_path_style), 0, 0 },
 	{ "--s3-part-size", SIZE, offsetof(struct ship_options, s3_part), S3_PART_MIN, S3_PART_MAX },

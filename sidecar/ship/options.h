@@ -24,7 +24,7 @@ struct ship_options {
 	int64_t deadline_s;	/* 0: none */
 	int64_t rate;		/* bytes a second, 0: no limit */
 	int64_t stall_s;	/* a request that moves nothing for so long is dropped */
-	const char *s3_endpoint, *s3_region, *s3_sts_endpoint;
+	const char *s3_endpoint, *s3_region, *s3_role_arn, *s3_sts_endpoint;
 	bool s3_path_style;
 	int64_t s3_part;
 	const char *webhdfs_user;

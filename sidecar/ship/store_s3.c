@@ -16,11 +16,42 @@
 
 /* --- Who we are --- */
 
+/* The option wins over the file. */
+static int take_role(struct s3 *s3, struct fault *fault)
+{
+	const char *role = s3->store.context->options->s3_role_arn;
+
+	if (!role)
+		return 0;
+	free(s3->credentials.role_arn);
+	s3->credentials.role_arn = strdup(role);
+	return s3->credentials.role_arn ? 0 : fault_set(fault, FAULT_MEMORY, "role: out of memory");
+}
+
+/* The kubelet exchanges a projected token long before our keys have run out. */
+static int renew_token(struct s3 *s3, struct fault *fault)
+{
+	struct credentials now;
+
+	if (credentials_read(s3->store.context->options->credentials, &now, fault) < 0)
+		return -1;
+	if (now.web_identity_token) {
+		char *old = s3->credentials.web_identity_token;
+
+		s3->credentials.web_identity_token = now.web_identity_token;
+		now.web_identity_token = old; /* released below */
+	}
+	credentials_release(&now);
+	return 0;
+}
+
 static int assume(struct s3 *s3, struct fault *fault)
 {
 	const struct ship_options *o = s3->store.context->options;
 	char endpoint[256];
 
+	if (s3->assumed_ns > 0 && renew_token(s3, fault) < 0)
+		return -1;
 	snprintf(endpoint, sizeof(endpoint), "https://sts.%s.amazonaws.com", o->s3_region);
 	sts_credentials_release(&s3->assumed);
 	if (sts_assume(s3->http, o->s3_sts_endpoint ? o->s3_sts_endpoint : endpoint, &s3->credentials, &s3->assumed, fault) < 0)
@@ -32,7 +63,9 @@ static int assume(struct s3 *s3, struct fault *fault)
 
 static bool by_web_identity(const struct s3 *s3)
 {
-	return !s3->credentials.access_key_id && s3->credentials.role_arn && s3->credentials.web_identity_token;
+	const struct credentials *c = &s3->credentials;
+
+	return (s3->store.context->options->s3_role_arn || !c->access_key_id) && c->role_arn && c->web_identity_token;
 }
 
 /* Before each request: nothing to do, nearly always. */
@@ -52,6 +85,9 @@ static int check_credentials(struct s3 *s3, struct fault *fault)
 		log_warning("credentials in %s can be read by every user of this machine", dir);
 	if (by_web_identity(s3))
 		return 0;
+	if (s3->store.context->options->s3_role_arn)
+		return fault_set(fault, FAULT_CREDENTIALS, "the role needs web-identity-token, %s%s",
+				 dir ? "in " : "and there is no --credentials", dir ? dir : "");
 	if (!c->access_key_id || !c->secret_access_key)
 		return fault_set(fault, FAULT_CREDENTIALS,
 				 "S3 needs access-key-id and secret-access-key, or role-arn and web-identity-token, %s%s",
@@ -235,7 +271,8 @@ static int open_s3(struct s3 *s3, struct fault *fault)
 		.alive = progress_alive, .arg = c->progress,
 	};
 
-	if (credentials_read(c->options->credentials, &s3->credentials, fault) < 0 || check_credentials(s3, fault) < 0)
+	if (credentials_read(c->options->credentials, &s3->credentials, fault) < 0 || take_role(s3, fault) < 0 ||
+	    check_credentials(s3, fault) < 0)
 		return -1;
 	if (!settings.ca)
 		settings.ca = s3->credentials.ca;

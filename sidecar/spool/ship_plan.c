@@ -29,6 +29,13 @@ static int check_kind(const char *option, const char *value, bool fits, const ch
 	return value && !fits ? err_set(err, EINVAL, "%s is for a store %s", option, kind) : 0;
 }
 
+static int check_address(const char *option, const char *url, struct err *err)
+{
+	if (!url || begins(url, "https://") || begins(url, "http://"))
+		return 0;
+	return err_set(err, EINVAL, "%s takes an address such as https://minio.example:9000, not %.200s", option, url);
+}
+
 int store_options_check(const struct store_options *o, struct err *err)
 {
 	bool s3 = o->url && begins(o->url, "s3://"), hdfs = o->url && (begins(o->url, "webhdfs://") || begins(o->url, "webhdfss://"));
@@ -42,12 +49,13 @@ int store_options_check(const struct store_options *o, struct err *err)
 	if (check_kind("--store-s3-endpoint", o->s3_endpoint, s3, "s3://", err) < 0 ||
 	    check_kind("--store-s3-region", o->s3_region, s3, "s3://", err) < 0 ||
 	    check_kind("--store-s3-path-style", o->s3_path_style ? "" : NULL, s3, "s3://", err) < 0 ||
+	    check_kind("--store-s3-role-arn", o->s3_role_arn, s3, "s3://", err) < 0 ||
+	    check_kind("--store-s3-sts-endpoint", o->s3_sts_endpoint, s3, "s3://", err) < 0 ||
 	    check_kind("--store-webhdfs-user", o->webhdfs_user, hdfs, "webhdfs://", err) < 0)
 		return -err->code;
-	if (o->s3_endpoint && !begins(o->s3_endpoint, "https://") && !begins(o->s3_endpoint, "http://"))
-		return err_set(err, EINVAL, "--store-s3-endpoint takes an address such as https://minio.example:9000, not %.200s",
-			       o->s3_endpoint);
-	return 0;
+	if (check_address("--store-s3-endpoint", o->s3_endpoint, err) < 0)
+		return -err->code;
+	return check_address("--store-s3-sts-endpoint", o->s3_sts_endpoint, err);
 }
 
 void ship_args(const struct store_options *o, const char *program, const char *as, const char *deadline, const char *bundle,
@@ -57,7 +65,8 @@ void ship_args(const struct store_options *o, const char *program, const char *a
 		const char *option, *value;
 	} pairs[] = {
 		{ "--store", o->url }, { "--credentials", o->credentials }, { "--ca", o->ca },
-		{ "--s3-endpoint", o->s3_endpoint }, { "--s3-region", o->s3_region }, { "--webhdfs-user", o->webhdfs_user },
+		{ "--s3-endpoint", o->s3_endpoint }, { "--s3-region", o->s3_region }, { "--s3-role-arn", o->s3_role_arn },
+		{ "--s3-sts-endpoint", o->s3_sts_endpoint }, { "--webhdfs-user", o->webhdfs_user },
 		{ "--as", as }, { "--deadline", deadline },
 	};
 	size_t n = 0;

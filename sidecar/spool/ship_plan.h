@@ -24,6 +24,7 @@ struct store_options {
 	const char *ca; /* file */
 	const char *s3_endpoint, *s3_region;
 	bool s3_path_style;
+	const char *s3_role_arn, *s3_sts_endpoint; /* web identity */
 	const char *webhdfs_user;
 };
 

@@ -11,6 +11,15 @@ storeURL: {{ printf "s3://%s/%s" (required "store.s3.bucket is missing: store.ty
 storeS3Endpoint: {{ .s3.endpoint | quote }}
 storeS3Region: {{ .s3.region | quote }}
 storeS3PathStyle: {{ .s3.pathStyle }}
+{{- with .s3.webIdentity }}
+{{- if .roleARN }}
+{{- if $.credentialsSecret }}{{ fail "store.s3.webIdentity.roleARN and store.credentialsSecret are both given: one of them lets the recorder in" }}{{ end }}
+storeS3RoleARN: {{ .roleARN | quote }}
+storeS3STSEndpoint: {{ .stsEndpoint | quote }}
+storeS3TokenAudience: {{ .audience | quote }}
+storeS3TokenExpiry: {{ .expirySeconds }}
+{{- end }}
+{{- end }}
 {{- else }}
 storeURL: {{ required "store.webhdfs.url is missing: store.type is webhdfs" .webhdfs.url | quote }}
 storeWebHDFSUser: {{ .webhdfs.user | quote }}

@@ -15,6 +15,7 @@ class StandIn:
     def __init__(self):
         self.answers = {"HEAD": [(404, {}, "")], "GET": [(404, {}, "")]}
         self.requests = collections.defaultdict(list)
+        self.seen = lambda method: None
         lock = threading.Lock()
         outer = self
 
@@ -25,6 +26,7 @@ class StandIn:
 
             def handle_any(self):
                 body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+                outer.seen(self.command)
                 with lock:
                     outer.requests[self.command].append(
                         Request(self.command, self.path, dict(self.headers), body, time.monotonic())

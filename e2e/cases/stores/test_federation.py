@@ -176,6 +176,20 @@ def a_store(federation, role, tmp_path, place):
     return make
 
 
+def test_the_role_may_come_by_option_and_then_lasting_keys_do_not_count(federation, role, tmp_path, place, bundle):
+    """As the recorder calls it: the token alone is in the mounted volume."""
+    (federation.directory / "env").write_text(f"S3_ENDPOINT=http://{S3}\nS3_BUCKET=failures\nS3_REGION=us-east-1\n")
+    token = write_credentials(tmp_path / "token", web_identity_token=federation.token(), access_key_id="WRONG", secret_access_key="w")
+    store = S3Store(federation.directory, token, place)
+    store.args += ["--s3-role-arn", role, "--s3-sts-endpoint", f"http://{STS}"]
+    shipped(store, bundle, prefix=federation.inside)
+    check_whole(store, bundle)
+    (token / "web-identity-token").unlink()
+    outcome = failed(store, bundle, prefix=federation.inside)
+    assert (outcome.code, outcome.result["kind"]) == (3, "credentials"), outcome
+    assert "web-identity-token" in outcome.result["error"]
+
+
 def test_a_service_accounts_token_is_enough(federation, federated, large):
     """With the policy of docs/stores.md and no more."""
     store = federated(federation.token())

@@ -8,6 +8,7 @@ import pytest
 
 from stores.shipping import failed, shipped, write_credentials
 from stores.stand_in import StandIn
+from stores.test_s3 import FAKETIME
 
 ROLE = "arn:aws:iam::123456789012:role/afterglow"
 TOKEN = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.c2ln+/"
@@ -57,6 +58,26 @@ def test_keys_are_fetched_once_and_every_request_carries_the_token(store, server
         assert request.headers["x-amz-security-token"] == "temporary+token=="
     said = outcome.stderr + str(outcome.lines)
     assert not any(secret in said for secret in (TOKEN, "temporary"))
+
+
+def test_keys_are_renewed_in_time_with_the_token_that_is_there_then(store, servers, bundle, tmp_path):
+    """The kubelet exchanges the token, and three quarters of an hour pass, between two files."""
+    sts, s3 = servers
+    clock = tmp_path / "clock"
+    clock.write_text("+0")
+
+    def pass_time(method):
+        if method == "PUT" and clock.read_text() == "+0":
+            (tmp_path / "credentials" / "web-identity-token").chmod(0o600)
+            (tmp_path / "credentials" / "web-identity-token").write_text("the.next.token")
+            clock.write_text("+46m")
+
+    s3.seen = pass_time
+    shipped(store, bundle, env={"LD_PRELOAD": FAKETIME, "FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_NO_CACHE": "1"})
+    asked = [dict(urllib.parse.parse_qsl(r.body.decode()))["WebIdentityToken"] for r in sts.requests["POST"]]
+    assert asked == [TOKEN, "the.next.token"]
+    # The request under way when the clock jumped has seemed to stall, and is made again.
+    assert {r.path.rsplit("/bundle/")[1] for r in s3.requests["PUT"]} == set(bundle.files)
 
 
 @pytest.mark.parametrize(
