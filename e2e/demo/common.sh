@@ -41,9 +41,6 @@ use_cluster() {
 	done
 }
 
-# The chart's files/crds is a link, which Helm tells about each time.
-helm() { command helm "$@" 2> >(grep -v 'found symbolic link in path' >&2); }
-
 # made_by_demo KIND NAME: there, and with the demo's label.
 made_by_demo() {
 	[ "$(kubectl get "$1" "$2" --ignore-not-found -o \
