@@ -11,11 +11,12 @@ from apiserver.conftest import BUILD, ROOT, RayCluster, group, ray_cluster, sett
 RIGHTS = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
 
 
-@pytest.fixture(name="chart")
-def rendered_chart(plane, api):
+@pytest.fixture(name="chart", params=["all namespaces", "one namespace"])
+def rendered_chart(request, plane, api):
     """The chart's objects, by kind; those about rights are in force."""
+    scope = ["--set", f"watchNamespace={api.namespace}"] if request.param == "one namespace" else []
     result = subprocess.run([plane.bin / "helm", "template", "afterglow", ROOT / "charts/afterglow", "--namespace",
-                             api.namespace, "--kube-version", "1.34.0"], capture_output=True, text=True, check=False)
+                             api.namespace, "--kube-version", "1.34.0", *scope], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     objects = [o for o in yaml.safe_load_all(result.stdout) if o]
     rights = plane.file("rights.yaml")
@@ -37,7 +38,7 @@ def test_the_operator_works_with_the_charts_options_policy_and_rights(chart, sta
     if "--leader-elect" in args:
         args += ["--lease-namespace", api.namespace]  # in a pod, its own
     # The chart watches all namespaces by default; here others' tests have theirs.
-    operator = start(*args, image=None, kubeconfig=plane.kubeconfig(account, credentials={"token": token}))
+    operator = start(*args, image=None, namespace="--namespace" not in args, kubeconfig=plane.kubeconfig(account, credentials={"token": token}))
     cluster = make("demo", group("small", 2))
     _, (first, _) = cluster.wait_pods(1, 2)
     assert first["spec"]["containers"][-1]["name"] == "afterglow"
