@@ -322,16 +322,16 @@ static int drop_bundle(int rootfd, const char *path, struct err *err)
 int inventory_drop(int rootfd, const char *path, enum drop what, struct err *err)
 {
 	struct err local = { 0 };
+	int rc = -ENOENT;
 
 	if (!err)
 		err = &local;
 	if (what == DROP_NOTHING)
 		return 0;
-	if (what != DROP_BUNDLE && drop_files(rootfd, path, what, err) != -ENOENT)
-		return -err->code;
-	/* Whoever was writing it died before it was whole: nothing says what may be left of it. */
-	err->code = 0;
-	return drop_bundle(rootfd, path, err);
+	if (what != DROP_BUNDLE)
+		rc = drop_files(rootfd, path, what, err);
+	/* Without a manifest: whoever was writing it died before it was whole, and nothing says what may be left of it. */
+	return rc == -ENOENT ? drop_bundle(rootfd, path, err) : rc;
 }
 
 static bool older_than(const struct stat *st, int64_t age_ns)

@@ -32,7 +32,7 @@ void inventory_release(struct inventory *inv);
 
 /*
  * Takes out of the bundle what `what` says. Its manifest never lists what is gone: it is exchanged before the files go, or,
- * when a full disk has no room for another, right after.
+ * when a full disk has no room for another, right after. -EPROTO: its manifest is damaged; only DROP_BUNDLE is possible.
  */
 int inventory_drop(int rootfd, const char *path, enum drop what, struct err *err);
 

@@ -156,6 +156,15 @@ static void a_core_goes_and_the_manifest_says_so(void **state)
 	assert_int_equal(inventory_drop(rootfd, POD "/ray-worker/" FIRST, DROP_CORE, NULL), 0);
 }
 
+static void an_earlier_error_is_not_told_again(void **state)
+{
+	struct err err = { 0 };
+	(void)state;
+
+	assert_int_equal(inventory_drop(rootfd, POD "/ray-worker/absent", DROP_BUNDLE, &err), -ENOENT);
+	assert_int_equal(inventory_drop(rootfd, POD "/ray-worker/" FIRST, DROP_CORE, &err), 0);
+}
+
 static void logs_go_and_the_report_stays(void **state)
 {
 	(void)state;
@@ -216,6 +225,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(one_that_nobody_finished_goes_as_a_whole, setup, teardown),
 		cmocka_unit_test_setup_teardown(more_than_the_ceiling_is_counted, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_core_goes_and_the_manifest_says_so, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_earlier_error_is_not_told_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(logs_go_and_the_report_stays, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_bundle_goes_as_a_whole_and_its_empty_directories, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_manifest_that_leads_elsewhere_removes_nothing_there, setup, teardown),

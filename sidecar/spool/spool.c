@@ -2,6 +2,7 @@
 /* The spool: where bundles are written first, and stay until they are shipped or have to go. */
 #include "sidecar/spool/spool.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -116,23 +117,30 @@ int64_t spool_room(const struct spool *s)
 	return MAX(room, (int64_t)0);
 }
 
-static void drop(struct spool *s, int fd, const char *path, enum drop what, void (*dropped)(const char *path, void *arg),
+/* Whether it could be. A bundle whose manifest is damaged goes as a whole: nothing says what may be left of it, and no store takes it. */
+static bool drop(struct spool *s, int fd, const char *path, enum drop what, void (*dropped)(const char *path, void *arg),
 		 void *arg)
 {
 	struct err err = { 0 };
+	int rc = inventory_drop(fd, path, what, &err);
 
-	if (inventory_drop(fd, path, what, &err) < 0) {
+	if (rc == -EPROTO) {
+		what = DROP_BUNDLE;
+		rc = inventory_drop(fd, path, what, &err);
+	}
+	if (rc < 0) {
 		log_warning_limited("spool: %s", err_text(&err));
-		return;
+		return false;
 	}
 	s->stats.dropped[what]++;
 	s->untold[what]++;
 	log_warning("spool: %s of %s dropped: no room for all", what == DROP_BUNDLE ? "all" : drop_name(what), path);
 	if (what != DROP_BUNDLE)
-		return;
+		return true;
 	inventory_remove_empty(fd, path, 0, 0);
 	if (dropped)
 		dropped(path, arg);
+	return true;
 }
 
 /* Looks at all of it; drops what is over the bounds, and what has to go for to_free bytes. */
@@ -152,14 +160,13 @@ static void look(struct spool *s, int64_t to_free, enum drop worst, void (*dropp
 		return;
 	quota_plan(inv.stored, inv.n, &s->limits.quota, now_realtime_ns(), to_free, worst, drops);
 	for (size_t i = 0; i < inv.n; i++)
-		if (drops[i] != DROP_NOTHING) {
-			drop(s, fd, inv.paths[i], drops[i], dropped, arg);
-			any = true;
-		}
+		if (drops[i] != DROP_NOTHING)
+			any = drop(s, fd, inv.paths[i], drops[i], dropped, arg) || any;
+	/* What could not be dropped is said in the log; to try the same again would be to try for ever. */
 	if (!any)
 		return;
 	save(s);
-	look(s, 0, DROP_NOTHING, NULL, NULL); /* what could not be dropped is not tried again: the bounds hold, or it is said in the log */
+	look(s, 0, DROP_NOTHING, dropped, arg);
 }
 
 void spool_make_room(struct spool *s, int64_t bytes)

@@ -194,6 +194,42 @@ static void a_store_that_is_the_end_drops_nothing(void **state)
 	assert_int_equal(spool_stats(spool)->dropped[DROP_CORE], 0);
 }
 
+static void a_bundle_that_cannot_be_dropped_is_tried_once(void **state)
+{
+	const struct spool_limits limits = { .quota.count = 1 };
+	char from[256], to[512];
+	(void)state;
+
+	make(&limits);
+	put("20261121T012906.324Z-Segfault", false);
+	put("20261121T012907.324Z-Segfault", false);
+	/* No name is left for it while it goes. */
+	snprintf(from, sizeof(from), "%s/" PARENT "/20261121T012906.324Z-Segfault", path);
+	snprintf(to, sizeof(to), "%s%0220d", from, 0);
+	assert_int_equal(rename(from, to), 0);
+	spool_settle(spool, gone, NULL);
+	assert_int_equal(n_gone, 0);
+	assert_int_equal(spool_stats(spool)->dropped[DROP_BUNDLE], 0);
+	assert_int_equal(spool_stats(spool)->bundles, 2);
+}
+
+static void a_bundle_with_a_damaged_manifest_does_not_hold_its_room(void **state)
+{
+	const struct spool_limits limits = { .quota.bytes = 800 * 1024 };
+	char manifest[256];
+	(void)state;
+
+	make(&limits);
+	put("20261121T012906.324Z-Segfault", true);
+	put("20261121T012907.324Z-Segfault", true);
+	snprintf(manifest, sizeof(manifest), "%s/" PARENT "/20261121T012906.324Z-Segfault/MANIFEST.json", path);
+	assert_int_equal(file_put(AT_FDCWD, manifest, "", 0, 0600, NULL), 0);
+	spool_settle(spool, gone, NULL);
+	assert_int_equal(n_gone, 1);
+	assert_int_equal(spool_stats(spool)->bundles, 1);
+	assert_in_range(spool_stats(spool)->bytes, 512 * 1024, 800 * 1024);
+}
+
 static void a_state_that_is_nonsense_is_none(void **state)
 {
 	static const char *const texts[] = { "", "[]", "{", "{\"dropped\":7,\"crashes\":{}}", "{\"dropped\":{\"core\":-5}}" };
@@ -222,6 +258,8 @@ int main(void)
 		TEST(too_many_are_dropped_and_named),
 		TEST(the_room_is_what_the_bound_leaves),
 		TEST(a_store_that_is_the_end_drops_nothing),
+		TEST(a_bundle_that_cannot_be_dropped_is_tried_once),
+		TEST(a_bundle_with_a_damaged_manifest_does_not_hold_its_room),
 		TEST(a_state_that_is_nonsense_is_none),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
