@@ -401,6 +401,7 @@ static bool begin_prune(struct shipper *s)
 	const char *argv[] = { s->options.pruner, "prune", "--keep-bytes", bytes, "--keep-bundles", count, "--keep-seconds", age,
 			       "--below", s->options.retain_below, directory, NULL };
 	int64_t now = now_boottime_ns();
+	struct err err = { 0 };
 
 	if (!directory || !s->options.pruner || !s->options.retain_below || (!q->bytes && !q->count && !q->age_ns) || s->stop_ns ||
 	    (s->pruned_ns && now - s->pruned_ns < PRUNE_EVERY_NS))
@@ -410,8 +411,9 @@ static bool begin_prune(struct shipper *s)
 	snprintf(count, sizeof(count), "%" PRId64, q->count);
 	snprintf(age, sizeof(age), "%" PRId64, q->age_ns / NS_PER_SEC);
 	s->pruning = true;
-	if (start(s, argv, NULL) == 0)
+	if (start(s, argv, &err) == 0)
 		return true;
+	log_warning_limited("store: old bundles are not removed: %s", err_text(&err));
 	s->pruning = false;
 	return false;
 }

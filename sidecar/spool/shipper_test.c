@@ -13,6 +13,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -345,6 +346,29 @@ static void an_addition_that_comes_to_nothing_does_not_keep_it(void **state)
 	assert_false(in_spool("first"));
 }
 
+static void without_descriptors_nothing_is_removed_and_nobody_dies(void **state)
+{
+	const struct shipper_callbacks callbacks = { .shipped = on_shipped, .failed = on_failed, .idle = on_idle };
+	char url[80];
+	struct shipper_options o = {
+		.program = program, .spool = spool, .store.url = url, .retention.count = 1, .retain_below = "ml/demo", .pruner = "/bin/true",
+	};
+	struct rlimit usual, none;
+	(void)state;
+
+	snprintf(url, sizeof(url), "file://%s/store", directory);
+	shipper_free(shipper);
+	shipper = shipper_new(base, &o, &callbacks);
+	assert_non_null(shipper);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
+	none = (struct rlimit){ 3, usual.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	shipper_kick(shipper);
+	run(5);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);
+	assert_int_equal(n_idle, 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -363,6 +387,7 @@ int main(void)
 		TEST(a_store_that_hangs_hangs_the_child_alone),
 		TEST(what_is_being_added_to_stays_and_is_shipped_again),
 		TEST(an_addition_that_comes_to_nothing_does_not_keep_it),
+		TEST(without_descriptors_nothing_is_removed_and_nobody_dies),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
