@@ -60,4 +60,23 @@ check "failures are JSON" whole_json failures
 check "its failure is listed" has failures '"class":"Segfault"'
 check "it is healthy" test "$(get /healthz)" = ok
 
+# A core, as far as this machine writes any into a file
+case $(cat /proc/sys/kernel/core_pattern) in
+'|'* | '@'* | /*) written=0 ;;
+*) written=1 ;;
+esac
+mkdir "$work/cwd"
+(cd "$work/cwd" && ulimit -S -c 0 && exec "$build/afterglow-launch" --cores --name ray-crash --socket "$work/s" -- \
+	"$build/test/crash" --after 300 2>/dev/null)
+for _ in $(seq 100); do
+	get /metrics >"$work/crashed"
+	if [ "$written" = 0 ] || has crashed '^afterglow_cores_packed_total 1$'; then break; fi
+	sleep 0.1
+done
+check "promtool has nothing to say of cores" judged crashed
+check "a core is counted" has crashed "^afterglow_cores_captured_total $written\$"
+check "and what it takes" has crashed "^afterglow_cores_packed_bytes_total $([ "$written" = 0 ] && echo 0 || echo '[1-9][0-9]*')\$"
+check "and its backtrace" has crashed "^afterglow_backtraces_total\{result=\"made\"\} $written\$"
+check "none was dropped" has crashed '^afterglow_cores_dropped_total\{reason="no_room"\} 0$'
+
 summary

@@ -49,6 +49,7 @@ struct crashes {
 	enum cores_mode mode;
 	int root_fd;
 	struct taken *taken;
+	struct core_stats *stats;
 	struct crashes_callbacks callbacks;
 	struct crash *list; /* oldest first */
 	int64_t paid_until_ns; /* each crash moves it on by SPACING_NS; at most BURST of them ahead of now */
@@ -185,6 +186,7 @@ static void on_unwound(const struct child_result *r, void *arg)
 		strbuf_add(&crash->backtrace, r->output, r->output_len);
 	if (r->extra[0] && crash_info_of_summary(r->extra, r->output, &crash->info, &err) < 0)
 		log_warning_limited("backtrace: %s", err_text(&err));
+	crash->owner->stats->backtraces[r->timed_out ? BACKTRACE_TIMEOUT : r->exited_well ? BACKTRACE_MADE : BACKTRACE_FAILED]++;
 	if (r->timed_out)
 		log_warning_limited("backtrace: not done within %d s", (int)(UNWIND_NS / NS_PER_SEC));
 	else if (!r->exited_well)
@@ -239,12 +241,24 @@ static void start_unwinder(struct crash *crash)
 
 /* The core */
 
+static void count_packed(struct crash *crash, const struct child_result *r, const cJSON *json, bool committed)
+{
+	struct core_stats *stats = crash->owner->stats;
+
+	if (committed) {
+		stats->packed++;
+		stats->packed_bytes += (uint64_t)MAX(json_int(json, "bytesOut", 0), (int64_t)0);
+	} else
+		stats->dropped[r->timed_out ? CORE_DROP_TIMEOUT : CORE_DROP_FAILED]++;
+}
+
 static void on_packed(const struct child_result *r, void *arg)
 {
 	struct crash *crash = arg;
 	_cleanup_json_ cJSON *json = NULL;
 	const char *sha256;
 	struct err err = { 0 };
+	bool committed = false;
 
 	crash->packer = NULL;
 	crash->packed = true;
@@ -258,10 +272,12 @@ static void on_packed(const struct child_result *r, void *arg)
 		if (!json_bool(json, "complete", true))
 			log_warning_limited("core of %s (PID %d): %.150s", crash->info.comm, (int)crash->info.pid,
 					    json_str(json, "why") ? json_str(json, "why") : "incomplete");
-		if (extend_commit(TAKE_PTR(crash->extension), sha256, &err) < 0)
+		committed = extend_commit(TAKE_PTR(crash->extension), sha256, &err) >= 0;
+		if (!committed)
 			log_warning_limited("core of %s (PID %d) not kept: %s", crash->info.comm, (int)crash->info.pid,
 					    err_text(&err));
 	}
+	count_packed(crash, r, json, committed);
 	crash->owner->callbacks.packed(crash->owner->callbacks.arg);
 	free_if_over(crash);
 }
@@ -319,6 +335,7 @@ void crash_keep(struct crash *crash, const char *bundle, bool with_backtrace, in
 	taken_note(crash->owner->taken, &crash->key, false, bundle);
 	add_late_backtrace(crash);
 	if (start_packer(crash, room, &err) < 0) {
+		crash->owner->stats->dropped[err.code == ENOSPC ? CORE_DROP_NO_ROOM : CORE_DROP_FAILED]++;
 		log_warning_limited("core of %s (PID %d) not kept: %s", crash->info.comm, (int)crash->info.pid, err_text(&err));
 		extend_abort(TAKE_PTR(crash->extension));
 		crash->packed = true;
@@ -326,8 +343,9 @@ void crash_keep(struct crash *crash, const char *bundle, bool with_backtrace, in
 	free_if_over(crash);
 }
 
-void crash_drop(struct crash *crash)
+void crash_drop(struct crash *crash, enum core_drop why)
 {
+	crash->owner->stats->dropped[why]++;
 	crash->settled = true;
 	child_cancel(TAKE_PTR(crash->unwinder));
 	free_if_over(crash);
@@ -401,6 +419,14 @@ static bool may_begin(struct crashes *c)
 	return true;
 }
 
+/* It is left where it is. */
+static struct crash *refuse(struct crashes *c, int core_fd, enum core_drop why)
+{
+	close(core_fd);
+	c->stats->dropped[why]++;
+	return NULL;
+}
+
 static struct crash *begin(struct crashes *c, int core_fd, const struct core_hint *hint, struct err *err)
 {
 	struct crash *crash = calloc(1, sizeof(*crash));
@@ -415,6 +441,7 @@ static struct crash *begin(struct crashes *c, int core_fd, const struct core_hin
 	crash->key = taken_key(core_fd);
 	crash->backtrace = STRBUF_INIT(BACKTRACE_MAX);
 	if (identify(crash, hint, err) < 0) {
+		c->stats->dropped[CORE_DROP_NO_CORE]++;
 		crash_free(crash);
 		return NULL;
 	}
@@ -434,18 +461,17 @@ struct crash *crashes_take(struct crashes *c, int core_fd, const struct core_hin
 		return NULL;
 	}
 	if (count(c) >= CRASHES_MAX) {
-		close(core_fd);
 		err_set(err, EBUSY, "%d cores are being dealt with: this one is left where it is", CRASHES_MAX);
-		return NULL;
+		return refuse(c, core_fd, CORE_DROP_BUSY);
 	}
 	if (!may_begin(c)) {
-		close(core_fd);
 		err_set(err, EBUSY, "more than %d in a short time: this one is left where it is", BURST);
-		return NULL;
+		return refuse(c, core_fd, CORE_DROP_RATE);
 	}
 	crash = begin(c, core_fd, hint, err);
 	if (!crash)
 		return NULL;
+	c->stats->captured++;
 	append(c, crash);
 	start_unwinder(crash);
 	if (before && before->bundle) {
@@ -460,7 +486,7 @@ struct crash *crashes_take(struct crashes *c, int core_fd, const struct core_hin
 }
 
 struct crashes *crashes_new(struct event_base *base, enum cores_mode mode, int root_fd, struct taken *taken,
-			    const struct crashes_callbacks *callbacks)
+			    struct core_stats *stats, const struct crashes_callbacks *callbacks)
 {
 	struct crashes *c = calloc(1, sizeof(*c));
 
@@ -470,6 +496,7 @@ struct crashes *crashes_new(struct event_base *base, enum cores_mode mode, int r
 	c->mode = mode;
 	c->root_fd = root_fd;
 	c->taken = taken;
+	c->stats = stats;
 	c->callbacks = *callbacks;
 	return c;
 }

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "lib/strbuf.h"
+#include "sidecar/crash/core_stats.h"
 #include "sidecar/crash/crash_info.h"
 #include "sidecar/crash/taken.h"
 
@@ -41,9 +42,9 @@ struct crashes_callbacks {
 	void *arg;
 };
 
-/* root_fd (the container's /, -1: none) and taken stay the caller's. NULL: no memory. */
+/* root_fd (the container's /, -1: none), taken and stats stay the caller's. NULL: no memory. */
 struct crashes *crashes_new(struct event_base *base, enum cores_mode mode, int root_fd, struct taken *taken,
-			    const struct crashes_callbacks *callbacks);
+			    struct core_stats *stats, const struct crashes_callbacks *callbacks);
 /* Ends children; what they were writing is not kept. NULL is allowed. */
 void crashes_free(struct crashes *c);
 bool crashes_busy(const struct crashes *c);
@@ -83,7 +84,7 @@ void *crash_note(const struct crash *crash);
  * crash and call idle().
  */
 void crash_keep(struct crash *crash, const char *bundle, bool with_backtrace, int64_t room);
-/* Neither is wanted. May call idle(). */
-void crash_drop(struct crash *crash);
+/* Neither is wanted, and why. May call idle(). */
+void crash_drop(struct crash *crash, enum core_drop why);
 
 #endif

@@ -120,6 +120,29 @@ static void add_of_store(enum metric m, const struct pod_values *v, struct strbu
 		strbuf_addf(out, "%s %d\n", name, v->store_failing);
 }
 
+static void add_of_cores(enum metric m, const struct core_stats *s, struct strbuf *out)
+{
+	static const char *const drops[] = {
+#define X(id, label) label,
+		CORE_DROPS(X)
+	}, *const results[] = {
+		BACKTRACE_RESULTS(X)
+#undef X
+	};
+	const char *name = table[m].name;
+
+	if (m == METRIC_CORES)
+		strbuf_addf(out, "%s %" PRIu64 "\n", name, s->captured);
+	if (m == METRIC_CORES_PACKED)
+		strbuf_addf(out, "%s %" PRIu64 "\n", name, s->packed);
+	if (m == METRIC_CORES_PACKED_BYTES)
+		strbuf_addf(out, "%s %" PRIu64 "\n", name, s->packed_bytes);
+	for (size_t i = 0; m == METRIC_CORES_DROPPED && i < ARRAY_SIZE(drops); i++)
+		strbuf_addf(out, "%s{reason=\"%s\"} %" PRIu64 "\n", name, drops[i], s->dropped[i]);
+	for (size_t i = 0; m == METRIC_BACKTRACES && i < ARRAY_SIZE(results); i++)
+		strbuf_addf(out, "%s{result=\"%s\"} %" PRIu64 "\n", name, results[i], s->backtraces[i]);
+}
+
 static void add_of_pod(enum metric m, const struct pod_values *v, struct strbuf *out)
 {
 	const char *name = table[m].name;
@@ -146,6 +169,8 @@ static void add_of_pod(enum metric m, const struct pod_values *v, struct strbuf 
 		break;
 	default:
 		add_of_store(m, v, out);
+		if (v->takes_cores)
+			add_of_cores(m, &v->cores, out);
 		break;
 	}
 }

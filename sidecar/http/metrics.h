@@ -8,6 +8,7 @@
 
 #include "lib/failure_class.h"
 #include "lib/strbuf.h"
+#include "sidecar/crash/core_stats.h"
 #include "sidecar/sample/memcg.h"
 #include "sidecar/spool/quota.h"
 #include "sidecar/spool/ship_plan.h"
@@ -32,6 +33,8 @@ struct pod_values {
 	int64_t spool_bundles;
 	uint64_t dropped[DROP_COUNT];
 	uint64_t counted;
+	bool takes_cores;
+	struct core_stats cores;
 	bool ships; /* there is a store to bring bundles to */
 	bool store_failing;
 	uint64_t shipped, ship_failed[SHIP_KIND_COUNT];

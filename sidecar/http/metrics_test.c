@@ -20,6 +20,9 @@ static struct pod_values two_containers(void)
 
 	v.failures[FAILURE_KERNEL_OOM_CONTAINER] = 2;
 	v.dropped[DROP_CORE] = 7;
+	v.takes_cores = true;
+	v.cores = (struct core_stats){ .captured = 9, .packed = 6, .packed_bytes = 123456, .dropped = { [CORE_DROP_RATE] = 3 },
+				       .backtraces = { [BACKTRACE_MADE] = 8, [BACKTRACE_TIMEOUT] = 1 } };
 	v.ship_failed[SHIP_CLOCK] = 4;
 	v.containers[0] = (struct container_values){
 		.name = "ray-worker", .n_processes = 12, .samples = 345, .delay_ns = 20 * NS_PER_MS,
@@ -130,6 +133,11 @@ static void the_text_is_what_prometheus_reads(void **state)
 	assert_has(strbuf_str(&text), "afterglow_bundles_shipped_total 3\n");
 	assert_has(strbuf_str(&text), "afterglow_ship_failures_total{kind=\"clock\"} 4\n");
 	assert_has(strbuf_str(&text), "afterglow_store_failing 0\n");
+	assert_has(strbuf_str(&text), "afterglow_cores_captured_total 9\n");
+	assert_has(strbuf_str(&text), "afterglow_cores_packed_total 6\n");
+	assert_has(strbuf_str(&text), "afterglow_cores_packed_bytes_total 123456\n");
+	assert_has(strbuf_str(&text), "afterglow_cores_dropped_total{reason=\"rate\"} 3\nafterglow_cores_dropped_total{reason=\"no_core\"} 0\n");
+	assert_has(strbuf_str(&text), "afterglow_backtraces_total{result=\"made\"} 8\nafterglow_backtraces_total{result=\"timeout\"} 1\n");
 	strbuf_release(&text);
 }
 
@@ -141,6 +149,7 @@ static void what_is_not_known_has_no_series(void **state)
 
 	v.spool_bytes = -1;
 	v.ships = false;
+	v.takes_cores = false;
 	metrics_render(&v, &text);
 	check_text(strbuf_str(&text));
 	assert_null(strstr(strbuf_str(&text), "container=\"helper\",kind"));
@@ -148,6 +157,8 @@ static void what_is_not_known_has_no_series(void **state)
 	assert_null(strstr(strbuf_str(&text), "\nafterglow_spool_bytes "));
 	assert_null(strstr(strbuf_str(&text), "\nafterglow_spool_bundles "));
 	assert_null(strstr(strbuf_str(&text), "\nafterglow_store_failing "));
+	assert_null(strstr(strbuf_str(&text), "\nafterglow_cores_captured_total "));
+	assert_null(strstr(strbuf_str(&text), "\nafterglow_cores_dropped_total{"));
 	assert_null(strstr(strbuf_str(&text), "\nafterglow_bundles_shipped_total "));
 	assert_has(strbuf_str(&text), "afterglow_container_samples_total{container=\"helper\"} 0\n");
 	strbuf_release(&text);

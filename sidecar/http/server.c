@@ -203,6 +203,8 @@ static void on_metrics(struct evhttp_request *request, void *arg)
 	v->last_failure_unix_ns = j->n ? j->failures[j->n - 1].ended_unix_ns : 0;
 	v->spool_bytes = spool_bytes(s);
 	add_keeping(s, v);
+	v->takes_cores = recorder_takes_cores(s->recorder);
+	v->cores = *recorder_core_stats(s->recorder);
 	metrics_render(v, &text);
 	answer(request, "text/plain; version=0.0.4; charset=utf-8", &text);
 }

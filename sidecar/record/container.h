@@ -27,6 +27,7 @@ struct container_callbacks {
 	struct history *(*history)(struct container *c, const struct life *life, void *arg);
 	/* Which cores were dealt with; the recorder's. */
 	struct taken *taken;
+	struct core_stats *core_stats; /* and what became of all */
 	/* A launcher said hello. */
 	void (*attached)(struct container *c, void *arg);
 	/* A report was written; text is the whole report.txt. */

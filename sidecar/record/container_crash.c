@@ -80,7 +80,7 @@ void container_keep_core(struct container *c, struct crash *crash, const struct 
 	if (r->directory[0] && !r->keeping.report_only)
 		crash_keep(crash, r->directory, crash_backtrace(crash)->len > 0, keeper_room(c->keeper));
 	else
-		crash_drop(crash);
+		crash_drop(crash, CORE_DROP_REPORT_ONLY);
 }
 
 static bool any(const struct crash *crash, const void *arg)
@@ -285,7 +285,7 @@ bool container_keeps_core(const struct container *c)
 void container_watch_crashes(struct container *c)
 {
 	if (c->options->cores != CORES_OFF)
-		c->crashes = crashes_new(c->base, c->options->cores, c->observer.root_fd, c->callbacks.taken,
+		c->crashes = crashes_new(c->base, c->options->cores, c->observer.root_fd, c->callbacks.taken, c->callbacks.core_stats,
 					 &(struct crashes_callbacks){ .unwound = on_unwound, .packed = on_packed, .over = on_over, .idle = on_idle, .arg = c });
 }
 
@@ -315,5 +315,5 @@ void container_core(struct container *c, const struct launch_message *m, int cor
 	}
 	/* Without a file that remembers, whether it was told of before is not known. */
 	if (!note || (note->old && !taken_remembers(c->callbacks.taken)))
-		crash_drop(crash);
+		crash_drop(crash, CORE_DROP_STALE);
 }

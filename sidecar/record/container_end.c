@@ -132,7 +132,7 @@ static void tell_of_death(struct container *c, struct ending *e)
 			conclude(c, &r);
 	} else {
 		if (c->death_crash)
-			crash_drop(TAKE_PTR(c->death_crash));
+			crash_drop(TAKE_PTR(c->death_crash), CORE_DROP_NO_FAILURE);
 		container_report_other_crashes(c);
 		container_finish(c);
 	}

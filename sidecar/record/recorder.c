@@ -35,6 +35,7 @@ struct recorder {
 	struct event *reconnect_over;
 	struct journal journal;
 	struct taken *taken; /* cores */
+	struct core_stats core_stats;
 	char last_bundle[512];
 	bool pod_terminating;
 	uint64_t said; /* failures in the last digest */
@@ -134,6 +135,7 @@ static void on_connection(evutil_socket_t fd, short what, void *arg)
 	struct recorder *r = arg;
 	const struct container_callbacks callbacks = {
 		.taken = r->taken,
+		.core_stats = &r->core_stats,
 		.history = on_history,
 		.attached = on_attached,
 		.reported = on_reported,
@@ -343,6 +345,16 @@ const struct keeper *recorder_keeper(const struct recorder *r)
 const struct journal *recorder_journal(const struct recorder *r)
 {
 	return &r->journal;
+}
+
+bool recorder_takes_cores(const struct recorder *r)
+{
+	return r->options->cores != CORES_OFF;
+}
+
+const struct core_stats *recorder_core_stats(const struct recorder *r)
+{
+	return &r->core_stats;
 }
 
 const char *recorder_pod_uid(const struct recorder *r)

@@ -49,6 +49,10 @@ const struct keeper *recorder_keeper(const struct recorder *r);
 /* The failures of this pod so far. Valid until the next event. */
 const struct journal *recorder_journal(const struct recorder *r);
 
+/* Whether cores are looked at, and what became of them. */
+bool recorder_takes_cores(const struct recorder *r);
+const struct core_stats *recorder_core_stats(const struct recorder *r);
+
 /* NULL outside Kubernetes. */
 const char *recorder_pod_uid(const struct recorder *r);
 
