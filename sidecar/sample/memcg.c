@@ -270,11 +270,13 @@ int memcg_read(const struct memcg *m, struct memory *ret_memory, struct err *err
 		char text[COUNTER_FILE_MAX];
 		ssize_t n = m->fds[i] < 0 ? 0 : pread(m->fds[i], text, sizeof(text) - 1, 0);
 
-		if (n < 0)
+		/* Without the others there is still the usage: pressure is EOPNOTSUPP where the kernel was started with psi=0. */
+		if (n < 0 && (i == 0 || errno == ENODEV))
 			return err_set(err, errno, "read %s/%s", m->path, files[i].name);
+		if (n <= 0)
+			continue;
 		text[n] = '\0';
-		if (n > 0)
-			files[i].parse(text, &memory);
+		files[i].parse(text, &memory);
 	}
 	*ret_memory = memory;
 	return 0;

@@ -79,7 +79,7 @@ int cgroup_find(const char *controller, const char *cgroup_text, const char *mou
 int memcg_open(struct memcg *m, int root_fd, pid_t pid, struct err *err);
 void memcg_close(struct memcg *m);
 
-/* -ENODEV when the cgroup is gone. On failure nothing is written. */
+/* -ENODEV when the cgroup is gone. On failure nothing is written; a counter other than the usage that cannot be read is absent. */
 int memcg_read(const struct memcg *m, struct memory *ret_memory, struct err *err);
 
 /*

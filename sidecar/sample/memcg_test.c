@@ -368,6 +368,30 @@ static void a_cgroup_is_read_through_the_root_descriptor(void **state)
 	memcg_close(&m); /* twice does no harm */
 }
 
+/* memory.pressure opens and then says EOPNOTSUPP where the kernel was started with psi=0 (Linux 4.20 to 6.0). */
+static void a_counter_that_cannot_be_read_is_absent_and_the_others_are_not(void **state)
+{
+	struct tree *t = *state;
+	struct memcg m = { 0 };
+	struct memory memory;
+	struct err err = { 0 };
+
+	tree_file(t, "cg/memory.current", "900\n");
+	tree_file(t, "cg/memory.max", "1000\n");
+	assert_int_equal(mkdirat(t->fd, "cg/memory.pressure", 0755), 0); /* opens, and cannot be read */
+	assert_int_equal(memcg_open(&m, t->fd, 7, &err), 0);
+	assert_int_equal(memcg_read(&m, &memory, &err), 0);
+	assert_int_equal(memory.usage, 900);
+	assert_int_equal(memory.limit, 1000);
+	assert_int_equal(memory.psi_some, -1);
+	memcg_close(&m);
+	assert_int_equal(unlinkat(t->fd, "cg/memory.current", 0), 0);
+	assert_int_equal(mkdirat(t->fd, "cg/memory.current", 0755), 0);
+	assert_int_equal(memcg_open(&m, t->fd, 7, &err), 0);
+	assert_int_equal(memcg_read(&m, &memory, &err), -EISDIR);
+	memcg_close(&m);
+}
+
 static void without_the_counters_opening_fails_and_touches_nothing(void **state)
 {
 	struct tree *t = *state;
@@ -411,6 +435,8 @@ int main(void)
 		cmocka_unit_test(pressure_is_read_in_hundredths_of_a_percent),
 		cmocka_unit_test(kubelet_and_ray_count_less_than_the_kernel),
 		cmocka_unit_test_setup_teardown(a_cgroup_is_read_through_the_root_descriptor, tree_setup, tree_teardown),
+		cmocka_unit_test_setup_teardown(a_counter_that_cannot_be_read_is_absent_and_the_others_are_not, tree_setup,
+						tree_teardown),
 		cmocka_unit_test_setup_teardown(without_the_counters_opening_fails_and_touches_nothing, tree_setup,
 						tree_teardown),
 		cmocka_unit_test_setup_teardown(links_stay_inside_the_root_and_fifos_do_not_block, tree_setup,
