@@ -20,13 +20,14 @@
 #include "sidecar/record/recovery.h"
 
 #define CONTAINERS_MAX 32 /* connections at a time; more are refused */
+#define ACCEPT_PAUSE_S 1
 #define DIGEST_MAX (128 * 1024)
 
 struct recorder {
 	struct event_base *base;
 	const struct recorder_options *options;
 	int listen_fd;
-	struct event *acceptable;
+	struct event *acceptable, *accept_again; /* accept_again: after a pause */
 	struct container *containers[CONTAINERS_MAX];
 	uint64_t numbers[CONTAINERS_MAX]; /* in the order they came */
 	uint64_t n_connections;
@@ -130,6 +131,25 @@ static size_t make_room(struct recorder *r)
 	return oldest;
 }
 
+static void on_accept_again(evutil_socket_t fd, short what, void *arg)
+{
+	struct recorder *r = arg;
+
+	(void)fd;
+	(void)what;
+	event_add(r->acceptable, NULL);
+}
+
+/* No descriptor is left, or no memory: the connection stays in the queue, and the loop would come back for it at once. */
+static void pause_accepting(struct recorder *r)
+{
+	const struct timeval pause = { .tv_sec = ACCEPT_PAUSE_S };
+
+	log_warning_limited("a launcher's connection: %s", strerror(errno));
+	if (event_add(r->accept_again, &pause) == 0)
+		event_del(r->acceptable);
+}
+
 static void on_connection(evutil_socket_t fd, short what, void *arg)
 {
 	struct recorder *r = arg;
@@ -147,8 +167,11 @@ static void on_connection(evutil_socket_t fd, short what, void *arg)
 	int connection = accept4((int)fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	(void)what;
-	if (connection < 0)
+	if (connection < 0) {
+		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+			pause_accepting(r);
 		return;
+	}
 	slot = make_room(r);
 	if (slot == CONTAINERS_MAX) {
 		log_warning_limited("more than %d launchers at a time: one is refused", CONTAINERS_MAX);
@@ -246,7 +269,8 @@ int recorder_new(struct event_base *base, const struct recorder_options *options
 		rc = start_recovery(r, err);
 	if (rc >= 0) {
 		r->acceptable = event_new(base, r->listen_fd, EV_READ | EV_PERSIST, on_connection, r);
-		if (!r->acceptable || event_add(r->acceptable, NULL) < 0)
+		r->accept_again = evtimer_new(base, on_accept_again, r);
+		if (!r->acceptable || !r->accept_again || event_add(r->acceptable, NULL) < 0)
 			rc = err_set(err, ENOMEM, "recorder events");
 	}
 	if (rc < 0) {
@@ -271,6 +295,8 @@ void recorder_free(struct recorder *r)
 		event_free(r->reconnect_over);
 	if (r->acceptable)
 		event_free(r->acceptable);
+	if (r->accept_again)
+		event_free(r->accept_again);
 	if (r->listen_fd >= 0) {
 		unlink(r->options->socket_path);
 		close(r->listen_fd);
