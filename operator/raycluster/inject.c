@@ -7,6 +7,7 @@
 
 #include "lib/json.h"
 #include "lib/strbuf.h"
+#include "operator/raycluster/launch_script.h"
 #include "operator/raycluster/plan.h"
 #include "operator/raycluster/pod_spec.h"
 #include "operator/raycluster/quantity.h"
@@ -94,60 +95,33 @@ static void add_literal(cJSON *array, const char *text)
 	add_string(array, strbuf_str(&sb));
 }
 
-/* " --prefix '...'", safe in the shell and from Kubernetes. */
-static void add_prefix(struct strbuf *sb, const char *prefix)
+/* What the image is known to have: bash, if the command is one for it (KubeRay's and ours are), else any shell. */
+static bool needs_bash(const cJSON *command)
 {
-	strbuf_adds(sb, " --prefix '");
-	for (const char *p = prefix; *p; p++)
-		if (*p == '\'')
-			strbuf_adds(sb, "'\\''");
-		else if (*p == '$')
-			strbuf_adds(sb, "$$");
-		else
-			strbuf_addc(sb, *p);
-	strbuf_addc(sb, '\'');
-}
+	const char *program = cJSON_GetStringValue(command->child);
 
-/* Single quotes for the shell; a container's name is a DNS label, so nothing in it needs them. */
-static char *launch_script(const char *container, const char *wait_port, const char *prefix, bool cores)
-{
-	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(16384);
-
-	strbuf_adds(&sb, "L=" BIN_DIR "/" PLAN_LAUNCHER_KEY "; ");
-	strbuf_adds(&sb, "if \"$L\"");
-	if (prefix)
-		add_prefix(&sb, prefix); /* a launcher that does not know it is not used */
-	strbuf_adds(&sb, " --version >/dev/null 2>&1; then exec \"$L\"");
-	if (prefix)
-		add_prefix(&sb, prefix);
-	strbuf_addf(&sb, " --name '%s' --socket " SOCKET, container);
-	if (cores)
-		strbuf_adds(&sb, " --cores");
-	if (wait_port)
-		strbuf_addf(&sb, " --wait-tcp \"$FQ_RAY_IP:%s\"", wait_port);
-	strbuf_adds(&sb, " -- \"$@\"; ");
-	/* Without the launcher a worker still has to wait for the head. */
-	if (wait_port)
-		strbuf_addf(
-			&sb,
-			"else for i in {1..300}; do (exec 3<>\"/dev/tcp/$FQ_RAY_IP/%s\") 2>/dev/null && break; "
-			"sleep 1; done; ",
-			wait_port);
-	else
-		strbuf_adds(&sb, "else ");
-	strbuf_adds(&sb, "exec \"$@\"; fi");
-	return strbuf_detach(&sb);
+	return program && (strcmp(program, "/bin/bash") == 0 || strcmp(program, "bash") == 0);
 }
 
 static bool wrap_command(cJSON *container, const struct injection *in)
 {
 	cJSON *command = json_get(container, "command"), *args, *old_args, *item;
 	_cleanup_free_ char *script = NULL;
+	bool bash;
 
 	if (!cJSON_IsArray(command) || !command->child)
 		return false;
-	script = launch_script(json_str(container, "name"), in->wait_port, in->prefix,
-			       in->policy->core_dumps != CORE_DUMPS_OFF);
+	bash = needs_bash(command);
+	script = launch_script(&(struct launch_script){
+		.launcher = BIN_DIR "/" PLAN_LAUNCHER_KEY,
+		.socket = SOCKET,
+		.container = json_str(container, "name"),
+		.termination_log = json_str(container, "terminationMessagePath"),
+		.wait_port = in->wait_port,
+		.prefix = in->prefix,
+		.cores = in->policy->core_dumps != CORE_DUMPS_OFF,
+		.simple_shell = !bash,
+	});
 	if (!script)
 		return false;
 	args = cJSON_Duplicate(command, true);
@@ -155,7 +129,7 @@ static bool wrap_command(cJSON *container, const struct injection *in)
 	cJSON_ArrayForEach(item, old_args)
 		json_append(args, cJSON_Duplicate(item, true));
 	command = cJSON_CreateArray();
-	add_string(command, "/bin/bash");
+	add_string(command, bash ? "/bin/bash" : "/bin/sh");
 	add_string(command, "-c");
 	add_string(command, script);
 	add_string(command, "afterglow"); /* $0 */

@@ -11,8 +11,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define TERMINATION_LOG "/dev/termination-log"
-
 /* A unix socket connects at once or not at all; EAGAIN (its queue is full) counts as not. */
 int connection_open(const char *socket_path)
 {
@@ -60,7 +58,7 @@ bool connection_send_waiting(int socket_fd, const char *text, size_t len, const 
 	return send_with(socket_fd, text, len, fds, n_fds, 0);
 }
 
-bool connection_send_hello(int socket_fd, const char *name, pid_t command, int64_t started_ns)
+bool connection_send_hello(int socket_fd, const struct options *options, pid_t command, int64_t started_ns)
 {
 	char text[256], letters[LAUNCH_FDS_MAX + 1] = "";
 	const struct {
@@ -68,7 +66,7 @@ bool connection_send_hello(int socket_fd, const char *name, pid_t command, int64
 		int fd;
 	} offers[] = {
 		{ LAUNCH_FD_ROOT, open("/", O_PATH | O_CLOEXEC) },
-		{ LAUNCH_FD_TERMINATION_LOG, open(TERMINATION_LOG, O_RDWR | O_CLOEXEC) },
+		{ LAUNCH_FD_TERMINATION_LOG, open(options->termination_log, O_RDWR | O_CLOEXEC) },
 		{ LAUNCH_FD_PIDFD, (int)syscall(SYS_pidfd_open, getpid(), 0) },
 	};
 	int fds[LAUNCH_FDS_MAX];
@@ -82,7 +80,7 @@ bool connection_send_hello(int socket_fd, const char *name, pid_t command, int64
 			fds[n++] = offers[i].fd;
 		}
 	len = snprintf(text, sizeof(text), "hello %d %s %s %d %d %lld", LAUNCH_PROTOCOL_VERSION, n ? letters : "-",
-		       name, (int)getpid(), (int)command, (long long)started_ns);
+		       options->name, (int)getpid(), (int)command, (long long)started_ns);
 	sent = connection_send(socket_fd, text, (size_t)len, fds, n);
 	while (n > 0)
 		close(fds[--n]);

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "sidecar/launch/options.h"
 #include "sidecar/launch/protocol.h"
 
 /* One attempt. The socket, or -1. */
@@ -20,7 +21,7 @@ bool connection_send(int socket_fd, const char *text, size_t len, const int *fds
 bool connection_send_waiting(int socket_fd, const char *text, size_t len, const int *fds, size_t n_fds);
 
 /* The first message: who we are, and the descriptors that let the recorder look in. */
-bool connection_send_hello(int socket_fd, const char *name, pid_t command, int64_t started_ns);
+bool connection_send_hello(int socket_fd, const struct options *options, pid_t command, int64_t started_ns);
 
 /*
  * One message, NUL-terminated, and its descriptor (the caller's; -1: none).

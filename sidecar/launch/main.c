@@ -41,7 +41,7 @@ static void try_connect(struct launcher *l)
 
 	l->retry_at_ns = now + (now - l->started_ns < RETRY_FAST_FOR_NS ? RETRY_FAST_MS : RETRY_SLOW_MS) * NS_PER_MS;
 	l->socket_fd = connection_open(l->options->socket_path);
-	if (l->socket_fd >= 0 && !connection_send_hello(l->socket_fd, l->options->name, l->command, l->started_ns))
+	if (l->socket_fd >= 0 && !connection_send_hello(l->socket_fd, l->options, l->command, l->started_ns))
 		launcher_disconnect(l);
 	if (l->socket_fd >= 0)
 		cores_again(&l->cores);

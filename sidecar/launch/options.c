@@ -15,6 +15,7 @@
 
 #define DEFAULT_NAME "main"
 #define DEFAULT_SOCKET "/afterglow/run/afterglow.sock"
+#define DEFAULT_TERMINATION_LOG "/dev/termination-log"
 
 static const char usage[] =
 	"usage: afterglow-launch [OPTION...] -- COMMAND [ARG...]\n"
@@ -24,6 +25,9 @@ static const char usage[] =
 	"  --name NAME       the container's name in reports (default \"" DEFAULT_NAME "\")\n"
 	"  --socket PATH     the recorder's socket (default " DEFAULT_SOCKET ");\n"
 	"                    without one COMMAND runs all the same\n"
+	"  --termination-log PATH\n"
+	"                    where the kubelet reads the container's last words: its\n"
+	"                    terminationMessagePath (default " DEFAULT_TERMINATION_LOG ")\n"
 	"  --nofile N        raise the soft limit of open files to N, as ulimit -n N would\n"
 	"  --wait-tcp H:P    start COMMAND only when TCP port P of host H accepts connections\n"
 	"  --cores           let COMMAND leave core files: soft core limit to the hard one,\n"
@@ -89,7 +93,7 @@ void options_parse(char **argv, struct options *o)
 {
 	int i;
 
-	*o = (struct options){ .name = DEFAULT_NAME, .socket_path = DEFAULT_SOCKET };
+	*o = (struct options){ .name = DEFAULT_NAME, .socket_path = DEFAULT_SOCKET, .termination_log = DEFAULT_TERMINATION_LOG };
 	for (i = 1; argv[i] && strncmp(argv[i], "--", 2) == 0; i++) {
 		if (strcmp(argv[i], "--") == 0) {
 			i++;
@@ -107,6 +111,8 @@ void options_parse(char **argv, struct options *o)
 			o->name = option_value(argv, &i);
 		else if (strcmp(argv[i], "--socket") == 0)
 			o->socket_path = option_value(argv, &i);
+		else if (strcmp(argv[i], "--termination-log") == 0)
+			o->termination_log = option_value(argv, &i);
 		else if (strcmp(argv[i], "--wait-tcp") == 0)
 			o->wait_tcp = option_value(argv, &i);
 		else if (strcmp(argv[i], "--prefix") == 0)

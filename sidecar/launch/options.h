@@ -15,6 +15,7 @@
 struct options {
 	const char *name;
 	const char *socket_path;
+	const char *termination_log; /* terminationMessagePath of the container */
 	const char *wait_tcp;
 	char *prefix; /* words before COMMAND, NULL: none */
 	rlim_t nofile; /* 0: leave the limit */
