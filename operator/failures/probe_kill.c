@@ -80,9 +80,8 @@ static void drop_missing(cJSON *failure, const char *what)
 {
 	cJSON *missing = json_get(failure, "spec.missing");
 
-	for (int i = cJSON_GetArraySize(missing) - 1; i >= 0; i--)
-		if (strcmp(json_str(cJSON_GetArrayItem(missing, i), "what"), what) == 0)
-			cJSON_DeleteItemFromArray(missing, i);
+	for (cJSON *gap; (gap = json_find(missing, "what", what));)
+		cJSON_Delete(cJSON_DetachItemViaPointer(missing, gap));
 	if (missing && !missing->child)
 		cJSON_DeleteItemFromObject(json_get(failure, "spec"), "missing");
 }

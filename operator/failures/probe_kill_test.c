@@ -84,6 +84,21 @@ static void the_events_decide(void **state)
 	}
 }
 
+/* The list comes from the pod, where anybody can write what he wants. */
+static void gaps_without_a_name_are_left_alone(void **state)
+{
+	_cleanup_json_ cJSON *failure = json_of(FAILURE("Killed", "137"));
+	_cleanup_json_ cJSON *events = json_of(EVENT("Killing", "u1", "ray-worker", "01:04:30", "01:04:30", LIVENESS));
+	cJSON *missing = json_get(failure, "spec.missing");
+	(void)state;
+
+	cJSON_AddItemToArray(missing, json_of("{needs: y}"));
+	cJSON_AddItemToArray(missing, json_of("{what: 7, needs: y}"));
+	cJSON_AddItemToArray(missing, json_of("y"));
+	assert_true(probe_kill_refine(failure, events));
+	assert_int_equal(cJSON_GetArraySize(json_get(failure, "spec.missing")), 3);
+}
+
 static void what_is_explained_needs_no_events(void **state)
 {
 	static const char *const explained[] = { "KernelOOMContainer", "Evicted", "PodDeleted", "Segfault", "StartFailure" };
@@ -113,6 +128,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_events_decide),
+		cmocka_unit_test(gaps_without_a_name_are_left_alone),
 		cmocka_unit_test(what_is_explained_needs_no_events),
 		cmocka_unit_test(the_path_is_encoded),
 	};

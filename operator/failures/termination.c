@@ -111,8 +111,8 @@ static void take_memory(const cJSON *from, cJSON *to)
 		take_number(memory, taken, memory_fields[i], 0);
 }
 
-/* The members of an array in from, one by one and max at most, each filled by take. */
-static void take_array(const cJSON *from, cJSON *to, const char *name, int max,
+/* The members of an array in from, one by one and max at most, each filled by take; those without what tells of them are none. */
+static void take_array(const cJSON *from, cJSON *to, const char *name, const char *telling, int max,
 		       void (*take)(const cJSON *from, cJSON *to))
 {
 	const cJSON *array = cJSON_GetObjectItemCaseSensitive(from, name), *item;
@@ -128,7 +128,7 @@ static void take_array(const cJSON *from, cJSON *to, const char *name, int max,
 			continue;
 		entry = cJSON_CreateObject();
 		take(item, entry);
-		if (entry && entry->child)
+		if (json_get(entry, telling))
 			json_append(taken, entry);
 		else
 			cJSON_Delete(entry);
@@ -187,9 +187,9 @@ static cJSON *take_all(const cJSON *from)
 	take_time(from, to, "endedAt");
 	take_text(from, to, "bundle", 768);
 	take_memory(from, to);
-	take_array(from, to, "processes", TERMINATION_PROCESSES_MAX, take_process);
-	take_array(from, to, "evidence", TERMINATION_NOTES_MAX, take_evidence);
-	take_array(from, to, "missing", TERMINATION_NOTES_MAX, take_missing);
+	take_array(from, to, "processes", "pid", TERMINATION_PROCESSES_MAX, take_process);
+	take_array(from, to, "evidence", "text", TERMINATION_NOTES_MAX, take_evidence);
+	take_array(from, to, "missing", "what", TERMINATION_NOTES_MAX, take_missing);
 	json_set(to, "final", cJSON_CreateBool(json_bool(from, "final", false)));
 	return to;
 }

@@ -22,7 +22,8 @@
  * (names from failure_class.def), sentence, exitCode, signal, startedAt, endedAt,
  * bundle, memory{}, processes[], evidence[], missing[]; final is always there.
  * Text is cut, on one line and free of control characters; numbers are whole and
- * not negative (growthBytesPerSecond may be). -ENOENT: no such line; -EPROTO: a line, but not ours.
+ * not negative (growthBytesPerSecond may be). A process without a pid, evidence without text, a gap without a name is none.
+ * -ENOENT: no such line; -EPROTO: a line, but not ours.
  */
 int termination_parse(const char *text, size_t len, cJSON **ret_report, struct err *err);
 

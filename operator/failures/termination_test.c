@@ -69,6 +69,8 @@ static void what_is_wrong_is_dropped(void **state)
 		{ "{\"processes\":[1,null,{},{\"pid\":1},{\"evil\":2}]}",
 		  "{\"processes\":[{\"pid\":1}],\"final\":false}" },
 		{ "{\"evidence\":{\"source\":\"x\"}}", "{\"final\":false}" },
+		{ "{\"missing\":[{\"needs\":\"x\"},{\"what\":\"y\"}],\"evidence\":[{\"source\":\"x\"}]}",
+		  "{\"evidence\":[],\"missing\":[{\"what\":\"y\"}],\"final\":false}" },
 		{ "{\"sentence\":\"a\\u001b[31mb\\nc\\u009bd\"}",
 		  "{\"sentence\":\"a?[31mb?c?d\",\"final\":false}" },
 		{ "{\"unknown\":{\"deep\":[1]},\"final\":true}", "{\"final\":true}" },
