@@ -414,14 +414,23 @@ static void faults_of_the_processor_give_128_plus_their_signal(void **state)
 	}
 }
 
+static void close_stderr(void)
+{
+	close(STDERR_FILENO);
+}
+
 static void a_command_that_does_not_exist_gives_127(void **state)
 {
+	const struct how mute = { .prepare = close_stderr };
 	struct process p = start(&usual, "--", "/no/such/command", NULL);
 
 	(void)state;
 	assert_non_null(strstr(read_text(p.err, NULL), "/no/such/command: No such file"));
 	assert_int_equal(finish(&p), 127);
 	p = start(&usual, "--", "no-such-command-on-the-path", NULL);
+	assert_int_equal(finish(&p), 127);
+	/* Also when the reason cannot be said. */
+	p = start(&mute, "--", "/no/such/command", NULL);
 	assert_int_equal(finish(&p), 127);
 }
 

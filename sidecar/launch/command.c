@@ -105,6 +105,8 @@ static void exec_with_prefix(char *prefix, char **command)
 
 _Noreturn void command_run(const struct options *o, const sigset_t *original_mask)
 {
+	int code;
+
 	sigprocmask(SIG_SETMASK, original_mask, NULL);
 	if (o->nofile)
 		raise_soft_limit(RLIMIT_NOFILE, o->nofile);
@@ -115,7 +117,8 @@ _Noreturn void command_run(const struct options *o, const sigset_t *original_mas
 	if (o->prefix)
 		exec_with_prefix(o->prefix, o->argv);
 	execvp(o->argv[0], o->argv);
+	/* As a shell does; before saying so, which may fail for reasons of its own. */
+	code = errno == ENOENT ? 127 : 126;
 	fprintf(stderr, PROGRAM "%s: %s\n", o->argv[0], strerror(errno));
-	/* As a shell does. */
-	_exit(errno == ENOENT ? 127 : 126);
+	_exit(code);
 }
