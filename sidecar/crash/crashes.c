@@ -478,8 +478,11 @@ struct crash *crashes_take(struct crashes *c, int core_fd, const struct core_hin
 		/* A recorder that was killed before the core was kept. Whether it had a backtrace the bundle tells (-EEXIST). */
 		_cleanup_free_ char *bundle = strdup(before->bundle);
 
+		/* Nobody else will settle it. */
 		if (bundle)
 			crash_keep(crash, bundle, false, INT64_MAX);
+		else
+			crash_drop(crash);
 		return NULL;
 	}
 	return crash;

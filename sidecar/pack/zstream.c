@@ -55,8 +55,8 @@ static void *write_buffers(void *arg)
 		b = &z->buffers[z->written % BUFFERS];
 		error = z->write_error;
 		pthread_mutex_unlock(&z->lock);
-		if (!error && fd_write_all(z->fd, b->data, b->len, NULL) < 0)
-			error = errno ? errno : EIO;
+		if (!error)
+			error = -fd_write_all(z->fd, b->data, b->len, NULL);
 		if (!error)
 			EVP_DigestUpdate(z->digest, b->data, b->len);
 		pthread_mutex_lock(&z->lock);

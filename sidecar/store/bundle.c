@@ -294,7 +294,7 @@ int bundle_read_head(const struct bundle *b, const char *file, struct strbuf *ou
 		return err_set(err, errno, "%s/%s", b->path, file);
 	/* What does not fit is not asked for; the first part is in out. */
 	r = fd_read_all(fd, out, NULL);
-	return r < 0 && r != -EFBIG ? err_set(err, r, "%s/%s", b->path, file) : 0;
+	return r < 0 && r != -EFBIG ? err_set(err, -r, "%s/%s", b->path, file) : 0;
 }
 
 int bundle_read_tail(const struct bundle *b, const char *file, struct strbuf *out, struct err *err)
