@@ -482,7 +482,7 @@ struct crash *crashes_take(struct crashes *c, int core_fd, const struct core_hin
 		if (bundle)
 			crash_keep(crash, bundle, false, INT64_MAX);
 		else
-			crash_drop(crash);
+			crash_drop(crash, CORE_DROP_FAILED);
 		return NULL;
 	}
 	return crash;
