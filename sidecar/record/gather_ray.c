@@ -2,6 +2,7 @@
 /* Ray's logs and the files asked for, into a bundle. */
 #include "sidecar/record/gather_ray.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -125,19 +126,38 @@ struct collection {
 	struct bundle *b;
 	int root_fd;
 	int64_t room;
+	struct {
+		dev_t dev;
+		ino_t ino;
+	} taken[COLLECT_FILES_MAX];
 	unsigned int files;
 	bool cut;
 };
 
-/* "collected/tmp_x.prof": the path, with '_' for what is no letter or digit. */
-static void collected_name(const char *path, char *file, size_t size)
+/* Two patterns may name one file. */
+static bool was_taken(const struct collection *c, const struct stat *st)
 {
-	char flat[200];
+	for (unsigned int i = 0; i < c->files; i++)
+		if (c->taken[i].dev == st->st_dev && c->taken[i].ino == st->st_ino)
+			return true;
+	return false;
+}
+
+/* "collected/tmp_x.prof": the path, with '_' for what is no letter or digit; where another has that name, "collected/2-tmp_x.prof". */
+static int copy_collected(struct collection *c, const char *path, int fd, size_t size, struct err *err)
+{
+	char flat[200], file[256];
 	size_t len = strlen(path), skip = len >= sizeof(flat) ? len - sizeof(flat) + 1 : 0;
+	int rc;
 
 	snprintf(flat, sizeof(flat), "%s", path + skip);
 	bundle_sanitize(flat);
-	snprintf(file, size, "collected/%s", flat);
+	snprintf(file, sizeof(file), "collected/%s", flat);
+	rc = bundle_copy(c->b, file, fd, size, err);
+	if (rc != -EEXIST)
+		return rc;
+	snprintf(file, sizeof(file), "collected/%u-%s", c->files + 1, flat);
+	return bundle_copy(c->b, file, fd, size, err);
 }
 
 static bool collect(const char *path, void *arg)
@@ -146,9 +166,8 @@ static bool collect(const char *path, void *arg)
 	_cleanup_close_ int path_fd = rootfd_open(c->root_fd, path, O_PATH, NULL), fd = -1;
 	struct err err = { 0 };
 	struct stat st;
-	char file[256];
 
-	if (path_fd < 0 || fstat(path_fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
+	if (path_fd < 0 || fstat(path_fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size == 0 || was_taken(c, &st))
 		return true;
 	if (c->files == COLLECT_FILES_MAX || st.st_size > c->room) {
 		c->cut = true;
@@ -159,14 +178,14 @@ static bool collect(const char *path, void *arg)
 		c->cut = true; /* unreadable for our uid, or exchanged */
 		return true;
 	}
-	collected_name(path, file, sizeof(file));
-	if (bundle_copy(c->b, file, fd, (size_t)MIN((int64_t)st.st_size, c->room), &err) < 0) {
+	if (copy_collected(c, path, fd, (size_t)MIN((int64_t)st.st_size, c->room), &err) < 0) {
 		log_warning("%s", err_text(&err));
 		c->cut = true;
 		return false;
 	}
 	c->room -= st.st_size;
-	c->files++;
+	c->taken[c->files].dev = st.st_dev;
+	c->taken[c->files++].ino = st.st_ino;
 	return true;
 }
 

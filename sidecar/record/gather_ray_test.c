@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of the files of a container that go into its bundle because somebody asked for them. */
+#include "sidecar/record/gather_ray.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "lib/fileio.h"
+#include "lib/log.h"
+
+static char directory[64];
+static int root_fd;
+static struct bundle *bundle;
+
+static int setup(void **state)
+{
+	char path[80];
+	(void)state;
+
+	log_set_level(LOG_LEVEL_ERROR);
+	snprintf(directory, sizeof(directory), "/tmp/gather_ray_test.XXXXXX");
+	if (!mkdtemp(directory))
+		return -1;
+	root_fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "%s/store", directory);
+	if (mkdirat(root_fd, "tmp", 0755) < 0 || mkdirat(root_fd, "tmp/a", 0755) < 0)
+		return -1;
+	return bundle_begin(path, "local/x", "name", &bundle, NULL);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	bundle_abort(bundle);
+	close(root_fd);
+	return tree_remove(AT_FDCWD, directory) ? 0 : -1;
+}
+
+static void file(const char *path, const char *text)
+{
+	assert_int_equal(file_put(root_fd, path, text, strlen(text), 0644, NULL), 0);
+}
+
+static void gather(const char *const *patterns, struct report *r)
+{
+	const struct observer o = { .root_fd = root_fd, .collect = patterns };
+
+	*r = (struct report){ .verdict.exit_code = 137 };
+	gather_collected(bundle, &o, r);
+}
+
+static void list_one(const struct bundle *b, const char *name, void *arg)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(64);
+
+	assert_int_equal(bundle_read_head(b, name, &text, NULL), 0);
+	strbuf_addf(arg, "%s=%s ", name, strbuf_str(&text));
+}
+
+static void bundle_is(const char *expected)
+{
+	_cleanup_strbuf_ struct strbuf list = STRBUF_INIT(4096);
+
+	bundle_each_file(bundle, list_one, &list);
+	assert_string_equal(strbuf_str(&list), expected);
+}
+
+static void a_file_that_two_patterns_name_is_there_once_and_ends_nothing(void **state)
+{
+	static const char *const patterns[] = { "/tmp/*.prof", "/tmp/one.prof", "/tmp/*e.*", "/tmp/late.bin", NULL };
+	struct report r;
+	(void)state;
+
+	file("tmp/one.prof", "1");
+	file("tmp/late.bin", "2");
+	gather(patterns, &r);
+	bundle_is("collected/tmp_one.prof=1 collected/tmp_late.bin=2 ");
+	assert_int_equal(r.verdict.n_missing, 0);
+}
+
+static void paths_that_become_one_name_are_told_apart(void **state)
+{
+	static const char *const patterns[] = { "/tmp/a/x", "/tmp/a_x", NULL };
+	struct report r;
+	(void)state;
+
+	file("tmp/a/x", "1");
+	file("tmp/a_x", "2");
+	gather(patterns, &r);
+	bundle_is("collected/tmp_a_x=1 collected/2-tmp_a_x=2 ");
+	assert_int_equal(r.verdict.n_missing, 0);
+}
+
+static void links_out_of_the_container_fifos_and_directories_are_passed_over(void **state)
+{
+	static const char *const patterns[] = { "/tmp/*", NULL };
+	struct report r;
+	(void)state;
+
+	assert_int_equal(symlinkat("/etc/hostname", root_fd, "tmp/link"), 0);
+	assert_int_equal(mkfifoat(root_fd, "tmp/fifo", 0644), 0);
+	file("tmp/one.prof", "1");
+	gather(patterns, &r);
+	bundle_is("collected/tmp_one.prof=1 ");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_file_that_two_patterns_name_is_there_once_and_ends_nothing),
+		TEST(paths_that_become_one_name_are_told_apart),
+		TEST(links_out_of_the_container_fifos_and_directories_are_passed_over),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
