@@ -97,6 +97,12 @@ static void the_pods_status_tells_what_it_can(void **state)
 		{ "", "", "exitCode: -1", "Unknown", "unknown", NULL, "" },
 		{ "", "", "exitCode: 128, reason: StartError, message: \"exec: no such file\"",
 		  "StartFailure", "certain", NULL, "could not be started: exec: no such file" },
+		/* Of the runtime's chain of causes the last; and it was us who asked for a shell. */
+		{ "", "", "exitCode: 128, reason: StartError, message: 'failed to create containerd task: failed to create shim "
+		  "task: OCI runtime create failed: runc create failed: unable to start container process: exec: \"/bin/sh\": "
+		  "stat /bin/sh: no such file or directory: unknown'", "StartFailure", "certain", NULL,
+		  "could not be started: exec: \"/bin/sh\": stat /bin/sh: no such file or directory: unknown (Afterglow starts the "
+		  "command by that shell; annotation afterglow.dev/inject: \"false\" leaves it as it is)" },
 		{ "", "", "exitCode: 128, reason: ContainerCannotRun", "StartFailure", "certain", NULL, "" },
 		{ "", "", "exitCode: 137, reason: ContainerStatusUnknown", "Unknown", "unknown", NULL,
 		  "unknown reason" },

@@ -10,6 +10,7 @@
 #include "lib/json.h"
 #include "lib/units.h"
 #include "operator/failures/termination.h"
+#include "operator/raycluster/inject.h"
 
 #define EXIT_SIGNAL_BASE 128
 
@@ -189,16 +190,31 @@ static const char *fate(const struct podview *v)
 	}
 }
 
-/* A failed start has its reason nowhere but in the kubelet's words. */
-static void add_start_error(const cJSON *terminated, struct podview *v)
+/* An image without any shell, and we have put one before the command. */
+static void add_shell_hint(const cJSON *pod, const char *message, struct podview *v)
 {
-	const char *message = json_str(terminated, "message");
+	size_t len = strlen(v->sentence);
+
+	if (!json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER) ||
+	    (!strstr(message, "exec: \"/bin/sh\"") && !strstr(message, "exec: \"/bin/bash\"")))
+		return;
+	snprintf(v->sentence + len, sizeof(v->sentence) - len,
+		 " (Afterglow starts the command by that shell; annotation afterglow.dev/inject: \"false\" leaves it as it is)");
+}
+
+/* A failed start has its reason nowhere but in the kubelet's words; the last of them, the runtime's own, count. */
+static void add_start_error(const cJSON *pod, const cJSON *terminated, struct podview *v)
+{
+	static const char runtime[] = "unable to start container process: ";
+	const char *message = json_str(terminated, "message"), *cause;
 	size_t len = strlen(v->sentence);
 
 	if (v->class != FAILURE_START_FAILURE || !message || !*message || len + 16 > sizeof(v->sentence))
 		return;
+	cause = strstr(message, runtime);
 	memcpy(v->sentence + len, ": ", 3);
-	text_tame(message, v->sentence + len + 2, MIN(sizeof(v->sentence) - len - 2, (size_t)200));
+	text_tame(cause ? cause + strlen(runtime) : message, v->sentence + len + 2, MIN(sizeof(v->sentence) - len - 2, (size_t)200));
+	add_shell_hint(pod, message, v);
 }
 
 static void set_sentence(const cJSON *pod, const char *container, int64_t exit_code, struct podview *v)
@@ -239,7 +255,7 @@ void podview_classify(const cJSON *pod, const char *container, const cJSON *term
 	if (v.lost)
 		v.signal = 0;
 	set_sentence(pod, container, exit_code, &v);
-	add_start_error(terminated, &v);
+	add_start_error(pod, terminated, &v);
 	*ret_view = v;
 }
 
@@ -274,6 +290,6 @@ void podview_not_started(const cJSON *pod, const char *container, const cJSON *w
 	decide(&v, FAILURE_START_FAILURE, CONFIDENCE_CERTAIN, true);
 	set_evidence(&v, "waiting", json_str(waiting, "reason"), json_str(waiting, "message"));
 	set_sentence(pod, container, -1, &v);
-	add_start_error(waiting, &v);
+	add_start_error(pod, waiting, &v);
 	*ret_view = v;
 }
