@@ -11,6 +11,7 @@
 #include "operator/kube/events.h"
 #include "operator/lookup.h"
 #include "operator/observe.h"
+#include "operator/raycluster/inject.h"
 
 /* Belt and braces: every cluster is looked at so often, events or not. */
 #define RESYNC_NS (600 * NS_PER_SEC)
@@ -256,14 +257,35 @@ static void take_trouble(struct reconcile *r, const struct plan_op *op, const st
 	note_trouble(r, response->retry_after_ns, &response->err);
 }
 
+static void on_op_done(void *arg, struct client_response *response);
+
+/* With the recorder a pod may break a quota, a range or a policy of its namespace. Then Ray comes first. */
+static bool try_without_recorder(struct step *step, const struct client_response *response)
+{
+	const struct plan_op *op = step->op;
+	const char *why = json_str(response->object, "message"), *name = json_str(op->body, "metadata.name");
+	struct reconcile *r = step->reconcile;
+	struct err err = { 0 };
+
+	if (op->kind != PLAN_CREATE || !is_refusal(op, response) || response->status >= 500 ||
+	    !inject_undo(op->body, why ? why : err_text(&response->err)))
+		return false;
+	if (client_create(r->reconciler->o.client, op->body, on_op_done, step, &err) < 0)
+		return false;
+	log_warning("cluster %s: %s is refused, and tried without the recorder: %s", r->key, name, why ? why : err_text(&response->err));
+	return true;
+}
+
 static void on_op_done(void *arg, struct client_response *response)
 {
-	const struct step *step = arg;
+	struct step *step = arg;
 	struct reconcile *r = step->reconcile;
 	struct reconciler *c = r->reconciler;
 	const struct plan_op *op = step->op;
 	enum verdict verdict = judge(op, response);
 
+	if (try_without_recorder(step, response))
+		return;
 	metrics_add(c->o.metrics, METRIC_OPERATIONS, 1, "operation=\"%s\",kind=\"%s\",result=\"%s\"", op_name(op->kind),
 		    json_str(op->body, "kind"), verdict == WENT_WELL ? "ok" : "error");
 	r->in_flight--;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "lib/printable.h"
 #include "lib/strbuf.h"
 #include "operator/raycluster/launch_script.h"
 #include "operator/raycluster/plan.h"
@@ -424,5 +425,44 @@ bool inject(cJSON *pod_spec, const struct injection *in)
 	container_mount_default(ray, "afterglow-bin", BIN_DIR, true);
 	container_mount_default(ray, "afterglow-run", RUN_DIR, false);
 	add_sidecar(pod_spec, in);
+	return true;
+}
+
+static bool is_the_sidecars_volume(const cJSON *volume)
+{
+	const char *name = json_str(volume, "name");
+
+	return name && strncmp(name, "afterglow-", 10) == 0 && strcmp(name, "afterglow-bin") != 0 &&
+	       strcmp(name, "afterglow-run") != 0;
+}
+
+/* "pods \"NAME\" is forbidden: ..." begins differently for each pod, and means the same. */
+static void note_refusal(cJSON *pod, const char *reason)
+{
+	const char *forbidden = strstr(reason, "is forbidden: "), *invalid = strstr(reason, "is invalid: ");
+	char tame[512];
+
+	if (forbidden)
+		reason = forbidden + strlen("is forbidden: ");
+	else if (invalid)
+		reason = invalid + strlen("is invalid: ");
+	copy_printable(tame, sizeof(tame), reason, strlen(reason));
+	json_set_str(json_object_at(json_get(pod, "metadata"), "annotations"), INJECT_REFUSED_ANNOTATION, tame);
+}
+
+bool inject_undo(cJSON *pod, const char *reason)
+{
+	cJSON *containers = json_get(pod, "spec.containers"), *volumes = json_get(pod, "spec.volumes"), *item, *next;
+	cJSON *sidecar = json_find(containers, "name", SIDECAR_CONTAINER);
+
+	if (!sidecar || !json_find(volumes, "name", "afterglow-spool"))
+		return false;
+	cJSON_Delete(cJSON_DetachItemViaPointer(containers, sidecar));
+	for (item = volumes->child; item; item = next) {
+		next = item->next;
+		if (is_the_sidecars_volume(item))
+			cJSON_Delete(cJSON_DetachItemViaPointer(volumes, item));
+	}
+	note_refusal(pod, reason);
 	return true;
 }

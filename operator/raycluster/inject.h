@@ -48,4 +48,13 @@ int64_t inject_hold(const cJSON *cluster_annotations, const cJSON *template_anno
  */
 bool inject(cJSON *pod_spec, const struct injection *in);
 
+/* Why a pod goes without the recorder, although it should have it: the API server's words. */
+#define INJECT_REFUSED_ANNOTATION "afterglow.dev/recorder-refused"
+
+/*
+ * Takes the recorder out of a pod that was refused with it for that reason, and notes so; the launcher stays. False,
+ * and nothing done: there is none of ours.
+ */
+bool inject_undo(cJSON *pod, const char *reason);
+
 #endif

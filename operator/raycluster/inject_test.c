@@ -51,6 +51,27 @@ static void it_is_put_in_once_and_last(void **state)
 	assert_string_equal(json_str(cJSON_GetArrayItem(json_get(spec, "volumes"), 0), "name"), "mine");
 }
 
+static void without_the_recorder_the_pod_is_as_before_but_for_the_launcher(void **state)
+{
+	struct injection in = { .cluster = "demo", .store = true, .policy = &policy };
+	_cleanup_json_ cJSON *pod = json_of("metadata: {name: a}\n"), *none = json_of("spec: {containers: [{name: ray}]}\n");
+	cJSON *spec = spec_with("true");
+
+	(void)state;
+	json_set(pod, "spec", spec);
+	assert_true(inject(spec, &in));
+	assert_true(inject_undo(pod, "pods \"a\" is forbidden: maximum memory is 1Mi"));
+	assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(json_get(pod, "metadata.annotations"), INJECT_REFUSED_ANNOTATION)),
+			    "maximum memory is 1Mi");
+	assert_int_equal(cJSON_GetArraySize(json_get(spec, "containers")), 2);
+	assert_int_equal(cJSON_GetArraySize(json_get(spec, "volumes")), 3);
+	assert_non_null(json_find(json_get(spec, "volumes"), "name", "mine"));
+	assert_non_null(json_find(json_get(spec, "volumes"), "name", "afterglow-bin"));
+	assert_non_null(json_find(json_get(spec, "volumes"), "name", "afterglow-run"));
+	assert_false(inject_undo(pod, "again"));
+	assert_false(inject_undo(none, "there is none"));
+}
+
 /* The restricted Pod Security level, unless the policy asks for the kernel log; --run-as then gives root up again. */
 static void only_the_kernel_log_needs_a_capability(void **state)
 {
@@ -377,6 +398,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_is_put_in_once_and_last),
+		cmocka_unit_test(without_the_recorder_the_pod_is_as_before_but_for_the_launcher),
 		cmocka_unit_test(only_the_kernel_log_needs_a_capability),
 		cmocka_unit_test(metrics_take_no_port_of_the_node),
 		cmocka_unit_test(the_secrets_of_a_store_are_only_in_the_sidecar),

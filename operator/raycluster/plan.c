@@ -20,6 +20,7 @@
 #include "lib/oom.h"
 #include "lib/units.h"
 #include "operator/raycluster/event.h"
+#include "operator/raycluster/inject.h"
 #include "operator/raycluster/notes.h"
 #include "operator/raycluster/pod_state.h"
 #include "operator/raycluster/planner.h"
@@ -95,6 +96,21 @@ static void delete_orphans(struct planner *p)
 	for (size_t i = 0; i < p->n_pods; i++)
 		if (!pod_is_head(p->pods[i]) && !json_find(groups, "groupName", pod_group(p->pods[i])))
 			planner_delete_or_hold(p, i);
+}
+
+/* Said of one of them: there is one reason, as a rule. */
+static void note_refused_recorder(struct planner *p)
+{
+	for (size_t i = 0; i < p->n_pods; i++) {
+		const char *why = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(
+			json_get(p->pods[i], "metadata.annotations"), INJECT_REFUSED_ANNOTATION));
+
+		if (!why || p->leaving[i])
+			continue;
+		notes_addf(p->notes, NOTE_RECORDING, "RecorderRefused",
+			   "pods run without the recorder, for the API server refuses them with it: %s", why);
+		return;
+	}
 }
 
 /* Said once: when the condition is not in the status yet. */
@@ -192,6 +208,7 @@ static int plan_valid(struct planner *p, struct err *err)
 	p->view.failure_message = p->in->failure_message;
 	if (!p->view.suspend)
 		plan_objects(p);
+	note_refused_recorder(p);
 	p->pods_at = p->plan.n_ops;
 	if (p->view.suspend || must_recreate(p))
 		delete_all(p);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Namespaces that enforce Pod Security levels: the real admission plugin decides what may run."""
+"""Namespaces that restrict what may run in them: the real admission plugins decide."""
 
 import pytest
 
@@ -73,3 +73,41 @@ def test_where_it_is_allowed_the_sidecar_reads_the_kernel_log(api, with_kernel_l
     with_kernel_log()
     _, (worker,) = compliant_cluster().wait_pods(1, 1)
     assert "SYSLOG" in added_capabilities(worker) and "--run-as" in sidecar_of(worker)["args"]
+
+
+def small_enough(name, group_=None):
+    spec = {"groupName": name, "replicas": 2, "minReplicas": 0, "maxReplicas": 9} if group_ else {}
+    return {**spec, "rayStartParams": {}, "template": {"spec": {"containers": [{
+        "name": name, "image": "ray:test", "resources": {"limits": {"cpu": "1", "memory": "2Gi"}}}]}}}
+
+
+def test_where_the_recorder_is_refused_ray_runs_without_it_and_it_is_said(api, operator, make):
+    # A range that Ray's containers keep to, and the recorder does not.
+    api.create("limitranges", {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "large"},
+                               "spec": {"limits": [{"type": "Container", "min": {"memory": "100Mi"}}]}})
+    assert operator.running()
+    cluster = make("demo", small_enough("ray-worker", group_=True), headGroupSpec=small_enough("ray-head"))
+    heads, workers = cluster.wait_pods(1, 2)
+    for pod in heads + workers:
+        assert [c["name"] for c in pod["spec"]["containers"]] in (["ray-head"], ["ray-worker"])
+    message = cluster.wait_condition("afterglow.dev/Recording", "False", "RecorderRefused")["message"]
+    assert "minimum memory usage per Container is 100Mi" in message
+    assert cluster.condition("ReplicaFailure") is None
+    # What is made when the range is gone has it again; then nothing is to be said any more.
+    api.delete("limitranges", "large")
+    cluster.scale(ray_worker=0)
+    cluster.wait_pods(1, 0)
+    cluster.scale(ray_worker=1)
+    _, (worker,) = cluster.wait_pods(1, 1)
+    assert sidecar_of(worker)
+    cluster.wait_condition("afterglow.dev/Recording", "False", "RecorderRefused")  # the head's still
+
+
+def test_a_pod_that_is_refused_without_the_recorder_too_is_told_of_in_its_own_words(api, operator, make):
+    api.create("limitranges", {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "small"},
+                               "spec": {"limits": [{"type": "Container", "max": {"memory": "1Gi"}}]}})
+    assert operator.running()
+    cluster = make("demo", group("small", 1))
+    message = cluster.wait_condition("ReplicaFailure", "True")["message"]
+    assert "maximum memory usage per Container is 1Gi" in message
+    assert (cluster.condition("afterglow.dev/Recording") or {}).get("reason") != "RecorderRefused"
