@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "lib/json.h"
+#include "lib/log.h"
 #include "lib/units.h"
 #include "sidecar/http/metrics.h"
 
@@ -277,6 +278,22 @@ static struct bufferevent *on_connection(struct event_base *base, void *arg)
 	return NULL;
 }
 
+/* The one of this process: to a listener's error callback evhttp gives an argument of its own. */
+static struct http_server *the_server;
+
+/* No descriptor is left: libevent would say so and come back at once, for ever. */
+static void on_accept_error(struct evconnlistener *listener, void *arg)
+{
+	const struct timeval later = { .tv_sec = 1 };
+	struct http_server *s = the_server;
+
+	(void)arg;
+	log_warning_limited("--http: a connection is not taken: %s", strerror(EVUTIL_SOCKET_ERROR()));
+	evconnlistener_disable(listener);
+	s->n_connections = HTTP_CONNECTIONS_MAX; /* so that they are counted, and the listener enabled */
+	event_add(s->recount, &later);
+}
+
 /* The address */
 
 struct address {
@@ -378,6 +395,8 @@ int http_server_new(struct event_base *base, const char *address, const struct r
 		return err_set(err, ENOMEM, "--http");
 	}
 	s->listener = evhttp_bound_socket_get_listener(bound);
+	the_server = s;
+	evconnlistener_set_error_cb(s->listener, on_accept_error);
 	evhttp_set_bevcb(s->http, on_connection, s);
 	evhttp_set_allowed_methods(s->http, EVHTTP_REQ_GET);
 	evhttp_set_max_headers_size(s->http, HEADERS_MAX);

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -45,7 +46,10 @@ _Noreturn static void run_server(int port_fd)
 	struct event *term = evsignal_new(base, SIGTERM, stop, base);
 	struct recorder *r;
 	struct http_server *http;
+	char path[96];
 
+	snprintf(path, sizeof(path), "%s/log", directory);
+	dup2(open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600), STDERR_FILENO);
 	signal(SIGPIPE, SIG_IGN);
 	event_add(term, NULL);
 	if (recorder_new(base, &options, &r, NULL) < 0 || http_server_new(base, ":0", r, directory, &http, NULL) < 0)
@@ -279,6 +283,39 @@ static void those_who_say_nothing_are_few_and_not_for_long(void **state)
 	strbuf_release(&body);
 }
 
+static unsigned int log_lines(void)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(64 << 20);
+	unsigned int n = 0;
+	char path[96];
+
+	snprintf(path, sizeof(path), "%s/log", directory);
+	file_read(AT_FDCWD, path, &text, NULL);
+	for (const char *p = strbuf_str(&text); (p = strchr(p, '\n')); p++)
+		n++;
+	return n;
+}
+
+static void without_a_descriptor_it_waits_and_does_not_spin(void **state)
+{
+	struct strbuf body = STRBUF_INIT(1 << 20);
+	struct rlimit usual, none = { 3, 0 };
+	unsigned int before = log_lines();
+	int fd;
+	(void)state;
+
+	assert_int_equal(prlimit(server, RLIMIT_NOFILE, NULL, &usual), 0);
+	none.rlim_max = usual.rlim_max;
+	assert_int_equal(prlimit(server, RLIMIT_NOFILE, &none, NULL), 0);
+	fd = connected();
+	usleep(500000);
+	assert_in_range(log_lines() - before, 0, 3);
+	assert_int_equal(prlimit(server, RLIMIT_NOFILE, &usual, NULL), 0);
+	assert_int_equal(get("/healthz", &body), 200);
+	strbuf_release(&body);
+	close(fd);
+}
+
 static void addresses_are_checked(void **state)
 {
 	static const char *const right[] = { ":9095", "0.0.0.0:9095", "127.0.0.1:1", ":0", "[::]:9095", "[::1]:80" };
@@ -301,6 +338,7 @@ int main(void)
 		cmocka_unit_test(nonsense_ends_the_connection),
 		cmocka_unit_test(endless_headers_are_cut_off),
 		cmocka_unit_test(those_who_say_nothing_are_few_and_not_for_long),
+		cmocka_unit_test(without_a_descriptor_it_waits_and_does_not_spin),
 		cmocka_unit_test(addresses_are_checked),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
