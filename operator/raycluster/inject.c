@@ -139,7 +139,8 @@ static bool wrap_command(cJSON *container, const struct injection *in)
 	return true;
 }
 
-static cJSON *volume_new(const char *name)
+/* Anything that is told by its name: a volume, a container, a reference to a Secret. */
+static cJSON *named_new(const char *name)
 {
 	cJSON *volume = cJSON_CreateObject();
 
@@ -149,7 +150,7 @@ static cJSON *volume_new(const char *name)
 
 static void add_empty_dir(cJSON *pod_spec, const char *name, const char *size)
 {
-	cJSON *volume = volume_new(name);
+	cJSON *volume = named_new(name);
 
 	json_set_str(json_object_at(volume, "emptyDir"), "sizeLimit", size);
 	pod_volume_default(pod_spec, volume);
@@ -161,7 +162,7 @@ static void add_empty_dir(cJSON *pod_spec, const char *name, const char *size)
  */
 static void add_secret(cJSON *pod_spec, const char *name, const char *secret_name)
 {
-	cJSON *volume = volume_new(name), *secret = json_object_at(volume, "secret");
+	cJSON *volume = named_new(name), *secret = json_object_at(volume, "secret");
 
 	json_set_str(secret, "secretName", secret_name);
 	json_set(secret, "optional", cJSON_CreateTrue());
@@ -175,7 +176,7 @@ static void add_secret(cJSON *pod_spec, const char *name, const char *secret_nam
  */
 static void add_token(cJSON *pod_spec, const struct policy *policy)
 {
-	cJSON *volume = volume_new("afterglow-credentials"), *projected = json_object_at(volume, "projected");
+	cJSON *volume = named_new("afterglow-credentials"), *projected = json_object_at(volume, "projected");
 	cJSON *source = cJSON_CreateObject(), *token = json_object_at(source, "serviceAccountToken");
 	const char *audience = policy->store_s3_token_audience;
 
@@ -203,7 +204,7 @@ static void add_secrets(cJSON *pod_spec, const struct policy *policy)
 static void add_volumes(cJSON *pod_spec, const struct injection *in)
 {
 	char size[QUANTITY_TEXT_MAX];
-	cJSON *volume = volume_new("afterglow-bin"), *config_map = json_object_at(volume, "configMap");
+	cJSON *volume = named_new("afterglow-bin"), *config_map = json_object_at(volume, "configMap");
 
 	json_set_str(config_map, "name", PLAN_LAUNCHER_CONFIGMAP);
 	json_set(config_map, "optional", cJSON_CreateTrue());
@@ -216,7 +217,7 @@ static void add_volumes(cJSON *pod_spec, const struct injection *in)
 	if (in->policy->store_url)
 		add_secrets(pod_spec, in->policy);
 	else if (in->store) {
-		volume = volume_new("afterglow-store");
+		volume = named_new("afterglow-store");
 		json_set_str(json_object_at(volume, "persistentVolumeClaim"), "claimName",
 			     in->policy->store_claim);
 		pod_volume_default(pod_spec, volume);
@@ -375,10 +376,15 @@ static void add_http(cJSON *sidecar, const cJSON *pod_spec)
 }
 
 /* The recorder itself needs 2 MiB; its children, which unwind, pack and ship, work one after the other and end. */
-static void add_resources(cJSON *sidecar)
+static void add_resources(cJSON *sidecar, const struct policy *policy)
 {
-	cJSON *resources = json_object_at(sidecar, "resources");
+	cJSON *resources;
 
+	if (policy->sidecar_resources) {
+		json_set(sidecar, "resources", cJSON_Duplicate(policy->sidecar_resources, true));
+		return;
+	}
+	resources = json_object_at(sidecar, "resources");
 	json_set_str(json_object_at(resources, "requests"), "cpu", "10m");
 	json_set_str(json_object_at(resources, "requests"), "memory", "16Mi");
 	json_set_str(json_object_at(resources, "limits"), "memory", "256Mi");
@@ -392,9 +398,22 @@ static void mount_secrets(cJSON *sidecar, const struct policy *policy)
 		container_mount_default(sidecar, "afterglow-store-ca", CA_DIR, true);
 }
 
+/* They are the whole pod's: Kubernetes tries each of them for each image. */
+static void add_pull_secrets(cJSON *pod_spec, const cJSON *names)
+{
+	const cJSON *name;
+
+	cJSON_ArrayForEach(name, names) {
+		cJSON *secrets = json_array_at(pod_spec, "imagePullSecrets");
+
+		if (!json_find(secrets, "name", name->valuestring))
+			json_append(secrets, named_new(name->valuestring));
+	}
+}
+
 static void add_sidecar(cJSON *pod_spec, const struct injection *in)
 {
-	cJSON *sidecar = volume_new(SIDECAR_CONTAINER);
+	cJSON *sidecar = named_new(SIDECAR_CONTAINER);
 
 	json_set_str(sidecar, "image", in->policy->sidecar_image);
 	if (in->policy->sidecar_image_pull_policy)
@@ -402,7 +421,7 @@ static void add_sidecar(cJSON *pod_spec, const struct injection *in)
 	add_sidecar_args(sidecar, in);
 	add_http(sidecar, pod_spec);
 	add_sidecar_env(sidecar, in);
-	add_resources(sidecar);
+	add_resources(sidecar, in->policy);
 	add_security(sidecar, in->policy);
 	container_mount_default(sidecar, "afterglow-run", RUN_DIR, false);
 	container_mount_default(sidecar, "afterglow-spool", SPOOL_DIR, false);
@@ -411,6 +430,7 @@ static void add_sidecar(cJSON *pod_spec, const struct injection *in)
 	else if (in->store)
 		container_mount_default(sidecar, "afterglow-store", STORE_DIR, false);
 	json_append(json_get(pod_spec, "containers"), sidecar);
+	add_pull_secrets(pod_spec, in->policy->sidecar_pull_secrets);
 }
 
 bool inject(cJSON *pod_spec, const struct injection *in)

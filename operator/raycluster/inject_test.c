@@ -72,6 +72,24 @@ static void without_the_recorder_the_pod_is_as_before_but_for_the_launcher(void 
 	assert_false(inject_undo(none, "there is none"));
 }
 
+static void the_sidecars_resources_and_pull_secrets_are_the_policys(void **state)
+{
+	static const char yaml[] = "sidecarImage: r/s:1\nsidecarResources: {requests: {cpu: 50m, memory: 100Mi}, limits: {cpu: 1}}\n"
+				   "sidecarImagePullSecrets: [registry, mine]\n";
+	_cleanup_json_ cJSON *spec = json_of("imagePullSecrets: [{name: mine}]\ncontainers: [{name: ray, command: [a]}]\n"),
+		       *resources = json_of("{requests: {cpu: 50m, memory: 100Mi}, limits: {cpu: 1}}\n"),
+		       *secrets = json_of("[{name: mine}, {name: registry}]\n");
+	_cleanup_(policy_release) struct policy p = { 0 };
+	struct injection in = { .cluster = "demo", .policy = &p };
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(policy_parse(yaml, strlen(yaml), "policy.yaml", &p, &err), 0);
+	assert_true(inject(spec, &in));
+	assert_json(json_get(at(spec, 1), "resources"), resources);
+	assert_json(json_get(spec, "imagePullSecrets"), secrets);
+}
+
 /* The restricted Pod Security level, unless the policy asks for the kernel log; --run-as then gives root up again. */
 static void only_the_kernel_log_needs_a_capability(void **state)
 {
@@ -399,6 +417,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_is_put_in_once_and_last),
 		cmocka_unit_test(without_the_recorder_the_pod_is_as_before_but_for_the_launcher),
+		cmocka_unit_test(the_sidecars_resources_and_pull_secrets_are_the_policys),
 		cmocka_unit_test(only_the_kernel_log_needs_a_capability),
 		cmocka_unit_test(metrics_take_no_port_of_the_node),
 		cmocka_unit_test(the_secrets_of_a_store_are_only_in_the_sidecar),

@@ -21,6 +21,7 @@
 /* As in sidecar/record/hooks.h. */
 #define HOOK_COMMANDS_MAX 8
 #define HOOK_COMMAND_MAX 2048
+#define PULL_SECRETS_MAX 8
 
 /* A setter takes a value that is neither null nor "", into the field; false: it is not what the key wants. */
 typedef bool policy_setter(const cJSON *value, void *field);
@@ -200,10 +201,20 @@ static bool are_commands(const cJSON *list)
 	return true;
 }
 
+static bool set_json(const cJSON *value, void *field)
+{
+	cJSON *copy = cJSON_Duplicate(value, true);
+
+	if (!copy)
+		return false;
+	cJSON_Delete(*(cJSON **)field);
+	*(cJSON **)field = copy;
+	return true;
+}
+
 static bool set_hooks(const cJSON *value, void *field)
 {
 	const cJSON *item;
-	cJSON *copy;
 
 	if (!cJSON_IsObject(value))
 		return false;
@@ -211,12 +222,36 @@ static bool set_hooks(const cJSON *value, void *field)
 		if ((strcmp(item->string, "atThreshold") != 0 && strcmp(item->string, "atDeath") != 0) ||
 		    !(cJSON_IsNull(item) || are_commands(item)))
 			return false;
-	copy = cJSON_Duplicate(value, true);
-	if (!copy)
+	return set_json(value, field);
+}
+
+/* {requests: {NAME: QUANTITY}, limits: ...}. What a quantity is the API server knows. */
+static bool set_resources(const cJSON *value, void *field)
+{
+	const cJSON *part, *quantity;
+
+	if (!cJSON_IsObject(value))
 		return false;
-	cJSON_Delete(*(cJSON **)field);
-	*(cJSON **)field = copy;
-	return true;
+	cJSON_ArrayForEach(part, value) {
+		if ((strcmp(part->string, "requests") != 0 && strcmp(part->string, "limits") != 0) || !cJSON_IsObject(part))
+			return false;
+		cJSON_ArrayForEach(quantity, part)
+			if (!cJSON_IsString(quantity) && !cJSON_IsNumber(quantity))
+				return false;
+	}
+	return set_json(value, field);
+}
+
+static bool set_names(const cJSON *value, void *field)
+{
+	const cJSON *item;
+
+	if (!cJSON_IsArray(value) || cJSON_GetArraySize(value) > PULL_SECRETS_MAX)
+		return false;
+	cJSON_ArrayForEach(item, value)
+		if (!cJSON_IsString(item) || !*item->valuestring || strlen(item->valuestring) > 253)
+			return false;
+	return set_json(value, field);
 }
 
 /* headroom is the one key with two forms; its field is the policy itself. */
@@ -250,6 +285,8 @@ static const struct {
 	    "an image reference such as \"registry/afterglow:0.1.0\""),
 	KEY("sidecarImagePullPolicy", set_pull_policy, sidecar_image_pull_policy,
 	    "Always, IfNotPresent or Never"),
+	KEY("sidecarResources", set_resources, sidecar_resources, "requests and limits, as of a container"),
+	KEY("sidecarImagePullSecrets", set_names, sidecar_pull_secrets, "a list of at most 8 names of Secrets"),
 	KEY("storeClaim", set_string, store_claim, "the name of a PersistentVolumeClaim"),
 	KEY("storeURL", set_store_url, store_url, "s3://BUCKET/PREFIX, webhdfs://HOST:PORT/PATH or webhdfss://HOST:PORT/PATH"),
 	KEY("storeS3Endpoint", set_endpoint, store_s3_endpoint, "an address such as \"https://minio.example:9000\""),
@@ -332,6 +369,8 @@ void policy_release(struct policy *p)
 	free(p->store_ca_secret);
 	free(p->cluster_domain);
 	free(p->head_num_cpus);
+	cJSON_Delete(p->sidecar_resources);
+	cJSON_Delete(p->sidecar_pull_secrets);
 	cJSON_Delete(p->hooks);
 	*p = (struct policy){ 0 };
 }

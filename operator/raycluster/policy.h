@@ -21,6 +21,8 @@ enum core_dumps { CORE_DUMPS_SUMMARY, CORE_DUMPS_OFF, CORE_DUMPS_FULL };
 struct policy {
 	char *sidecar_image;             /* sidecarImage; NULL: pods get neither sidecar nor launcher */
 	char *sidecar_image_pull_policy; /* sidecarImagePullPolicy; NULL: Kubernetes' default */
+	cJSON *sidecar_resources;        /* sidecarResources, as of a container; NULL: the recorder's own */
+	cJSON *sidecar_pull_secrets;     /* sidecarImagePullSecrets, [NAME], in the cluster's own namespace; NULL: none */
 	char *store_claim;               /* storeClaim, a PVC in the cluster's own namespace; NULL: none */
 	char *store_url;                 /* storeURL, s3:// or webhdfs://, in place of a claim; NULL: none */
 	char *store_s3_endpoint;         /* storeS3Endpoint, storeS3Region: of an S3 that is not AWS; NULL: not given */

@@ -34,6 +34,12 @@ spoolMax: {{ .spoolMax | quote }}
 {{- if .Values.sidecar.enabled }}
 sidecarImage: {{ include "afterglow.image" (dict "image" .Values.sidecar.image "root" .) | quote }}
 sidecarImagePullPolicy: {{ .Values.sidecar.image.pullPolicy | quote }}
+{{- with .Values.sidecar.resources }}
+sidecarResources: {{ toJson . }}
+{{- end }}
+{{- $secrets := list }}
+{{- range .Values.sidecar.imagePullSecrets }}{{ $secrets = append $secrets .name }}{{ end }}
+sidecarImagePullSecrets: {{ toJson $secrets }}
 {{- end }}
 {{- include "afterglow.store" .Values.store }}
 clusterDomain: {{ .Values.clusterDomain | quote }}
