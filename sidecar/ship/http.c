@@ -321,26 +321,51 @@ static int explain(const struct http_transfer *t, CURLcode code, struct fault *f
 			 t->error[0] ? t->error : curl_easy_strerror(code));
 }
 
-int http_wait(struct http *http, struct http_transfer **ret_transfer, struct fault *fault)
+static void note_ends(struct http *http)
 {
-	struct http_transfer *t = NULL;
 	CURLMsg *message;
+	int left;
+
+	while ((message = curl_multi_info_read(http->multi, &left))) {
+		struct http_transfer *t = NULL;
+
+		if (message->msg != CURLMSG_DONE)
+			continue;
+		curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&t);
+		t->over = true;
+		t->code = message->data.result;
+	}
+}
+
+/* One that is over; wanted NULL: any. */
+static struct http_transfer *find_over(const struct http *http, const struct http_transfer *wanted)
+{
+	for (size_t i = 0; i < HTTP_PARALLEL; i++)
+		if (http->running[i] && http->running[i]->over && (!wanted || http->running[i] == wanted))
+			return http->running[i];
+	return NULL;
+}
+
+static int wait_for(struct http *http, const struct http_transfer *wanted, struct http_transfer **ret_transfer,
+		    struct fault *fault)
+{
+	struct http_transfer *t;
 	CURLcode code;
-	int running, left;
+	int running;
 
 	for (;;) {
 		if (curl_multi_perform(http->multi, &running) != CURLM_OK)
 			return fault_set(fault, FAULT_MEMORY, "HTTP client: out of memory");
-		message = curl_multi_info_read(http->multi, &left);
-		if (message && message->msg == CURLMSG_DONE)
+		note_ends(http);
+		t = find_over(http, wanted);
+		if (t)
 			break;
 		if (curl_multi_poll(http->multi, NULL, 0, 1000, NULL) != CURLM_OK)
 			return fault_set(fault, FAULT_MEMORY, "HTTP client: out of memory");
 		if (http->settings.alive)
 			http->settings.alive(http->settings.arg);
 	}
-	code = message->data.result;
-	curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&t);
+	code = (CURLcode)t->code;
 	take_answer(t);
 	*ret_transfer = t;
 	/* An answer that came before all was sent, as a refusal does, is an answer. */
@@ -350,11 +375,18 @@ int http_wait(struct http *http, struct http_transfer **ret_transfer, struct fau
 	return code == CURLE_OK ? 0 : explain(t, code, fault);
 }
 
+int http_wait(struct http *http, struct http_transfer **ret_transfer, struct fault *fault)
+{
+	return wait_for(http, NULL, ret_transfer, fault);
+}
+
 int http_call(struct http *http, const struct http_request *request, struct http_transfer **ret_transfer,
 	      struct fault *fault)
 {
+	struct http_transfer *t;
+
 	*ret_transfer = NULL;
-	if (http_start(http, request, NULL, fault) < 0)
+	if (http_start(http, request, &t, fault) < 0)
 		return -1;
-	return http_wait(http, ret_transfer, fault);
+	return wait_for(http, t, ret_transfer, fault);
 }

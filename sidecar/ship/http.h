@@ -56,6 +56,8 @@ struct http_transfer {
 	void *easy, *headers;
 	int64_t sent;
 	int read_errno;
+	bool over;
+	int code; /* curl's, when it is over */
 	char error[256]; /* CURL_ERROR_SIZE */
 };
 
@@ -72,7 +74,7 @@ void http_end(struct http_transfer *transfer);
 /* Drops what is under way. */
 void http_cancel(struct http *http);
 
-/* One alone: *ret_transfer (ended by the caller) holds the answer. */
+/* One, whatever else is under way: *ret_transfer (ended by the caller) holds its answer. */
 int http_call(struct http *http, const struct http_request *request, struct http_transfer **ret_transfer,
 	      struct fault *fault);
 

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of several requests at a time, against a server that answers at once or later, as the path says. */
+#include "sidecar/ship/http.h"
+
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char base_url[64];
+static pid_t server;
+
+_Noreturn static void answer(int fd)
+{
+	static const char head[] = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\n";
+	char request[4096] = "";
+	bool slow;
+
+	if (read(fd, request, sizeof(request) - 1) < 0)
+		_exit(1);
+	slow = strstr(request, " /slow ");
+	if (slow)
+		usleep(300000);
+	dprintf(fd, "%s%s", head, slow ? "slow" : "fast");
+	_exit(0);
+}
+
+_Noreturn static void serve(int listener)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGCHLD, SIG_IGN);
+	for (;;) {
+		int fd = accept(listener, NULL, NULL);
+
+		if (fork() == 0)
+			answer(fd);
+		close(fd);
+	}
+}
+
+static int setup(void **state)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	socklen_t len = sizeof(address);
+	(void)state;
+
+	if (bind(listener, (struct sockaddr *)&address, len) < 0 || listen(listener, 16) < 0 ||
+	    getsockname(listener, (struct sockaddr *)&address, &len) < 0)
+		return -1;
+	snprintf(base_url, sizeof(base_url), "http://127.0.0.1:%d", ntohs(address.sin_port));
+	server = fork();
+	if (server == 0)
+		serve(listener);
+	close(listener);
+	return server < 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	kill(server, SIGKILL);
+	waitpid(server, NULL, 0);
+	return 0;
+}
+
+/* As when credentials run out while the parts of an upload are under way. */
+static void a_call_among_others_gets_its_own_answer_and_they_get_theirs(void **state)
+{
+	const struct http_settings settings = { .stall_s = 10 };
+	char slow[96], fast[96];
+	const struct http_request first = { .method = "GET", .url = fast }, second = { .method = "GET", .url = slow };
+	struct http_transfer *t = NULL;
+	struct fault fault = { 0 };
+	struct http *http;
+	(void)state;
+
+	snprintf(slow, sizeof(slow), "%s/slow", base_url);
+	snprintf(fast, sizeof(fast), "%s/fast", base_url);
+	assert_int_equal(http_new(&settings, &http, &fault), 0);
+	assert_int_equal(http_start(http, &first, NULL, &fault), 0);
+	assert_int_equal(http_call(http, &second, &t, &fault), 0);
+	assert_ptr_equal(t->request, &second);
+	assert_string_equal(strbuf_str(&t->answer.body), "slow");
+	http_end(t);
+	assert_int_equal(http_wait(http, &t, &fault), 0);
+	assert_ptr_equal(t->request, &first);
+	assert_string_equal(strbuf_str(&t->answer.body), "fast");
+	http_end(t);
+	http_free(http);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_call_among_others_gets_its_own_answer_and_they_get_theirs),
+	};
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
