@@ -199,7 +199,7 @@ static void keep(void)
 	static struct report r;
 
 	fill_report(&r);
-	kept = postmortem_keep(&r, &watched, &options, spool, NULL);
+	kept = postmortem_keep(&r, &watched, &options, recorder_bundles(&options), spool, NULL);
 	assert_true((kept >= 0) == (r.bundle[0] != '\0'));
 	assert_true((kept >= 0) == (r.directory[0] != '\0'));
 }

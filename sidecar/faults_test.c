@@ -148,7 +148,7 @@ static void keep(void)
 	int rc;
 
 	fill_report(&r);
-	rc = postmortem_keep(&r, &watched, &options, NULL, &err);
+	rc = postmortem_keep(&r, &watched, &options, recorder_bundles(&options), NULL, &err);
 	until_failure = NEVER;
 	assert_true(rc >= 0 || (failed && err.code));
 	assert_true((rc >= 0) == (r.bundle[0] != '\0'));

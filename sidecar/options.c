@@ -24,6 +24,8 @@ const char sidecar_usage[] =
 	"NODE_NAME and AFTERGLOW_CLUSTER, the store's name in reports from AFTERGLOW_STORE_NAME.\n"
 	"  --socket PATH       listen there (default " DEFAULT_SOCKET ")\n"
 	"  --spool DIR         bundles are written there first (default " DEFAULT_SPOOL ")\n"
+	"  --spool-fallback DIR  there instead, while DIR of --spool cannot be written; a place in memory,\n"
+	"                      of which at most 24Mi are used. Only on the way to a store\n"
 	"  --store URL         and brought there by afterglow-ship (default: they stay in the spool)\n"
 	"  --spool-max SIZE, --spool-bundles N, --spool-days N\n"
 	"                      keep no more than this in the spool (default 768Mi, 200, 0: any age); cores\n"
@@ -226,6 +228,7 @@ static int parse_valued(struct sidecar_options *o, char **argv, int *i, struct e
 	} texts[] = {
 		{ "--socket", &r->socket_path, !exec },
 		{ "--spool", &r->spool, !exec },
+		{ "--spool-fallback", &r->spool_fallback, !exec },
 		{ "--store", &r->store.url, true },
 		{ "--credentials", &r->store.credentials, true },
 		{ "--store-ca", &r->store.ca, true },

@@ -153,6 +153,57 @@ check "and is whole" whole "$at/store"
 check "it holds nothing else" test "$(find "$at/store" -type f | wc -l)" = 3
 stop
 
+# A spool that cannot be written: everything is told all the same, and with a place in memory the bundle comes to the store
+port=$((20000 + RANDOM % 10000))
+get() { curl -s "http://127.0.0.1:$port$1" >"$at/got" && cat "$at/got"; }
+ro_spool() { # CASE: with a bundle in it that was not shipped
+	mkdir -p "$work/$1/spool" "$work/$1/store"
+	mount -t tmpfs -o size=64m tmpfs "$work/$1/spool"
+}
+ro_spool rospool
+start rospool
+dies before 9
+until_true has spool 1
+stop
+start rospool --http "127.0.0.1:$port"
+mount -o remount,ro "$work/rospool/spool"
+"$build/afterglow-launch" --name ray-worker --socket "$at/s" -- "$probe" exit 7 2>"$at/stderr"
+check "a read-only spool: the death is on the container's stderr" says stderr 'ended with exit code 7'
+check "and on stdout" says log 'ended with exit code 7'
+check "it is a failure" until_true grep -q '"container":"ray-worker"' <(get /failures)
+check "which has its class and no bundle" grep -qE '"exitCode":7.*"bundleIn":"nowhere"' "$at/got"
+check "and which says why" grep -q '"spool":{"failing":true,"error":"[^"]*Read-only' "$at/got"
+check "the health says it" grep -q 'the spool cannot be written: .*Read-only' <(get /healthz)
+check "a metric says it" grep -q '^afterglow_spool_failing 1$' <(get /metrics)
+mount -o remount,rw "$work/rospool/spool"
+dies ray-worker 8
+check "once it is mended, bundles are there again" until_true has spool 2
+check "and all is well" grep -qx ok <(get /healthz)
+stop
+umount "$work/rospool/spool"
+
+ro_spool aside
+mkdir "$work/aside/memory"
+start aside --store "$work/aside/store" --spool-fallback "$work/aside/memory" --http "127.0.0.1:$port"
+mount -o remount,ro "$work/aside/spool"
+dies ray-worker 9
+check "with a place in memory its bundle comes to the store" until_true has store 1
+check "whole, with its page" whole "$at/store"
+check "all of it" has_pages 1
+check "nothing stays behind" until_true test -z "$(find "$at/memory" -name MANIFEST.json)"
+check "it is said all the same" grep -q '^afterglow_spool_failing 1$' <(get /metrics)
+stop
+# So from the beginning: what survives the recorder is in memory too.
+start aside --store "$work/nostore" --spool-fallback "$work/aside/memory" --http "127.0.0.1:$port" --grace 2
+dies late 9
+stop
+start aside --store "$work/aside/store" --spool-fallback "$work/aside/memory" --http "127.0.0.1:$port"
+check "what waited in memory is shipped by the next recorder" until_true has store 2
+check "which knows of the failure" grep -q '"container":"late"' <(get /failures)
+stop
+check "whole" whole "$at/store"
+umount "$work/aside/spool"
+
 # A container that dies again and again
 start loop --store "$work/loop/store" --http 127.0.0.1:$((port = 20000 + RANDOM % 10000))
 mkdir "$at/store"

@@ -16,6 +16,7 @@
 #define BIN_DIR "/afterglow/bin"
 #define RUN_DIR "/afterglow/run"
 #define SPOOL_DIR "/afterglow/spool"
+#define MEMORY_DIR "/afterglow/memory"
 #define STORE_DIR "/afterglow/store"
 #define CREDENTIALS_DIR "/afterglow/credentials" /* the sidecar's default */
 #define CA_DIR "/afterglow/store-ca"
@@ -148,12 +149,20 @@ static cJSON *named_new(const char *name)
 	return volume;
 }
 
-static void add_empty_dir(cJSON *pod_spec, const char *name, const char *size)
+static void add_empty_dir(cJSON *pod_spec, const char *name, const char *medium, const char *size)
 {
-	cJSON *volume = named_new(name);
+	cJSON *volume = named_new(name), *empty_dir = json_object_at(volume, "emptyDir");
 
-	json_set_str(json_object_at(volume, "emptyDir"), "sizeLimit", size);
+	if (medium)
+		json_set_str(empty_dir, "medium", medium);
+	json_set_str(empty_dir, "sizeLimit", size);
 	pod_volume_default(pod_spec, volume);
+}
+
+/* Bundles are on their way somewhere. */
+static bool ships(const struct injection *in)
+{
+	return in->policy->store_url || in->store;
 }
 
 /*
@@ -210,10 +219,13 @@ static void add_volumes(cJSON *pod_spec, const struct injection *in)
 	json_set(config_map, "optional", cJSON_CreateTrue());
 	json_set_int(config_map, "defaultMode", 0555);
 	pod_volume_default(pod_spec, volume);
-	add_empty_dir(pod_spec, "afterglow-run", "16Mi");
+	add_empty_dir(pod_spec, "afterglow-run", NULL, "16Mi");
 	/* A pod that fills an emptyDir is evicted: the sidecar stays below by a quarter. */
-	add_empty_dir(pod_spec, "afterglow-spool",
+	add_empty_dir(pod_spec, "afterglow-spool", NULL,
 		      in->policy->spool_max ? quantity_format_bytes(in->policy->spool_max / 3 * 4, size) : "1Gi");
+	/* For a spool that cannot be written. Empty, and so without any cost, until then; of the sidecar's memory, not of Ray's. */
+	if (ships(in))
+		add_empty_dir(pod_spec, "afterglow-memory", "Memory", "32Mi");
 	if (in->policy->store_url)
 		add_secrets(pod_spec, in->policy);
 	else if (in->store) {
@@ -284,6 +296,8 @@ static void add_sidecar_args(cJSON *sidecar, const struct injection *in)
 	add_string(args, SOCKET);
 	add_string(args, "--spool");
 	add_string(args, SPOOL_DIR);
+	if (ships(in))
+		add_value(args, "--spool-fallback", MEMORY_DIR);
 	add_store_args(args, in);
 	if (in->oom_group)
 		add_string(args, "--oom-group");
@@ -425,6 +439,8 @@ static void add_sidecar(cJSON *pod_spec, const struct injection *in)
 	add_security(sidecar, in->policy);
 	container_mount_default(sidecar, "afterglow-run", RUN_DIR, false);
 	container_mount_default(sidecar, "afterglow-spool", SPOOL_DIR, false);
+	if (ships(in))
+		container_mount_default(sidecar, "afterglow-memory", MEMORY_DIR, false);
 	if (in->policy->store_url)
 		mount_secrets(sidecar, in->policy);
 	else if (in->store)

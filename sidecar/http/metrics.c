@@ -108,6 +108,8 @@ static void add_of_store(enum metric m, const struct pod_values *v, struct strbu
 
 	if (m == METRIC_SPOOL_BUNDLES && spool)
 		strbuf_addf(out, "%s %" PRId64 "\n", name, v->spool_bundles);
+	if (m == METRIC_SPOOL_FAILING && spool)
+		strbuf_addf(out, "%s %d\n", name, v->spool_failing);
 	for (enum drop d = DROP_CORE; m == METRIC_SPOOL_DROPPED && spool && d < DROP_COUNT; d++)
 		strbuf_addf(out, "%s{kind=\"%s\"} %" PRIu64 "\n", name, drop_name(d), v->dropped[d]);
 	if (m == METRIC_COUNTED)

@@ -31,6 +31,7 @@ struct pod_values {
 	int64_t last_failure_unix_ns; /* 0: none */
 	int64_t spool_bytes; /* -1: no spool */
 	int64_t spool_bundles;
+	bool spool_failing;
 	uint64_t dropped[DROP_COUNT];
 	uint64_t counted;
 	bool takes_cores;

@@ -127,6 +127,7 @@ static void the_text_is_what_prometheus_reads(void **state)
 	assert_has(strbuf_str(&text), "afterglow_last_failure_timestamp_seconds 1795224546.324\n");
 	assert_has(strbuf_str(&text), "afterglow_spool_bytes 4096\n");
 	assert_has(strbuf_str(&text), "afterglow_spool_bundles 2\n");
+	assert_has(strbuf_str(&text), "afterglow_spool_failing 0\n");
 	assert_has(strbuf_str(&text), "afterglow_spool_dropped_total{kind=\"core\"} 7\n");
 	assert_has(strbuf_str(&text), "afterglow_spool_dropped_total{kind=\"bundle\"} 0\n");
 	assert_has(strbuf_str(&text), "afterglow_failures_counted_only_total 5\n");
@@ -156,6 +157,7 @@ static void what_is_not_known_has_no_series(void **state)
 	assert_null(strstr(strbuf_str(&text), "limit_bytes{container=\"helper\""));
 	assert_null(strstr(strbuf_str(&text), "\nafterglow_spool_bytes "));
 	assert_null(strstr(strbuf_str(&text), "\nafterglow_spool_bundles "));
+	assert_null(strstr(strbuf_str(&text), "\nafterglow_spool_failing "));
 	assert_null(strstr(strbuf_str(&text), "\nafterglow_store_failing "));
 	assert_null(strstr(strbuf_str(&text), "\nafterglow_cores_captured_total "));
 	assert_null(strstr(strbuf_str(&text), "\nafterglow_cores_dropped_total{"));

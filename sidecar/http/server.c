@@ -43,7 +43,7 @@ struct http_server {
 
 /* Answers */
 
-static void answer(struct evhttp_request *request, const char *type, const struct strbuf *text)
+static void answer(struct evhttp_request *request, int status, const char *type, const struct strbuf *text)
 {
 	struct evkeyvalq *headers = evhttp_request_get_output_headers(request);
 	struct evbuffer *body = evbuffer_new();
@@ -53,7 +53,7 @@ static void answer(struct evhttp_request *request, const char *type, const struc
 	else {
 		evhttp_add_header(headers, "Content-Type", type);
 		evhttp_add_header(headers, "Cache-Control", "no-store");
-		evhttp_send_reply(request, HTTP_OK, NULL, body);
+		evhttp_send_reply(request, status, NULL, body);
 	}
 	if (body)
 		evbuffer_free(body);
@@ -61,11 +61,12 @@ static void answer(struct evhttp_request *request, const char *type, const struc
 
 static void on_health(struct evhttp_request *request, void *arg)
 {
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(16);
+	const struct http_server *s = arg;
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(1024);
+	const char *wrong = keeper_spool_error(recorder_keeper(s->recorder));
 
-	(void)arg;
-	strbuf_adds(&text, "ok\n");
-	answer(request, "text/plain; charset=utf-8", &text);
+	strbuf_addf(&text, wrong ? "the spool cannot be written: %s\n" : "ok\n", wrong);
+	answer(request, wrong ? HTTP_SERVUNAVAIL : HTTP_OK, "text/plain; charset=utf-8", &text);
 }
 
 static bool is_known(struct evhttp_request *request, const char *tag)
@@ -92,6 +93,16 @@ static cJSON *store_to_json(const struct http_server *s)
 	return json;
 }
 
+/* Where they wait; null: nowhere. */
+static cJSON *spool_to_json(const char *wrong)
+{
+	cJSON *json = cJSON_CreateObject();
+
+	json_set(json, "failing", cJSON_CreateBool(wrong != NULL));
+	json_set_str(json, "error", wrong);
+	return json;
+}
+
 static void on_failures(struct evhttp_request *request, void *arg)
 {
 	const struct http_server *s = arg;
@@ -99,11 +110,12 @@ static void on_failures(struct evhttp_request *request, void *arg)
 	_cleanup_json_ cJSON *json = NULL;
 	_cleanup_free_ char *printed = NULL;
 	const struct shipper_stats *ship = keeper_ship_stats(recorder_keeper(s->recorder));
+	const char *wrong = keeper_spool_error(recorder_keeper(s->recorder));
 	char tag[64];
 
-	snprintf(tag, sizeof(tag), "\"%llx-%llx-%llx%s\"", (unsigned long long)s->began_ns,
+	snprintf(tag, sizeof(tag), "\"%llx-%llx-%llx%s%s\"", (unsigned long long)s->began_ns,
 		 (unsigned long long)recorder_journal(s->recorder)->changes, ship ? (unsigned long long)ship->shipped : 0,
-		 ship && ship->failing ? "!" : "");
+		 ship && ship->failing ? "!" : "", wrong ? "?" : "");
 	evhttp_add_header(evhttp_request_get_output_headers(request), "ETag", tag);
 	if (is_known(request, tag)) {
 		evhttp_send_reply(request, HTTP_NOTMODIFIED, NULL, NULL);
@@ -115,10 +127,11 @@ static void on_failures(struct evhttp_request *request, void *arg)
 	tag[strlen(tag) - 1] = '\0';
 	json_set_str(json, "tag", tag + 1);
 	json_set(json, "store", store_to_json(s));
+	json_set(json, "spool", s->spool ? spool_to_json(wrong) : cJSON_CreateNull());
 	printed = cJSON_PrintUnformatted(json);
 	strbuf_adds(&text, printed ? printed : "{}");
 	strbuf_addc(&text, '\n');
-	answer(request, "application/json", &text);
+	answer(request, HTTP_OK, "application/json", &text);
 }
 
 static void add_container(const char *name, const struct observer *o, void *arg)
@@ -175,6 +188,7 @@ static void add_keeping(const struct http_server *s, struct pod_values *v)
 	const struct spool_stats *spool = keeper_spool_stats(recorder_keeper(s->recorder));
 	const struct shipper_stats *ship = keeper_ship_stats(recorder_keeper(s->recorder));
 
+	v->spool_failing = keeper_spool_error(recorder_keeper(s->recorder)) != NULL;
 	if (spool) {
 		v->spool_bundles = spool->bundles;
 		v->counted = spool->counted;
@@ -207,7 +221,7 @@ static void on_metrics(struct evhttp_request *request, void *arg)
 	v->takes_cores = recorder_takes_cores(s->recorder);
 	v->cores = *recorder_core_stats(s->recorder);
 	metrics_render(v, &text);
-	answer(request, "text/plain; version=0.0.4; charset=utf-8", &text);
+	answer(request, HTTP_OK, "text/plain; version=0.0.4; charset=utf-8", &text);
 }
 
 /* Connections */

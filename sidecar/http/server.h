@@ -7,6 +7,8 @@
  * /failures, of this pod since its start, oldest first:
  *	{"podUID": "...", "tag": "...", "forgotten": N, "failures": [{"id", "container", "endedAt", "class", "confidence",
  *	 "exitCode", "signal", "containerLives", "sentence", "bundle", "heldUntil", "summary"}]}
+ * spool: {"failing", "error"}, store: {"waiting", "failing", "kind", "error"}; null: there is none. /healthz says 503 while
+ * the spool cannot be written: failures are told of all the same.
  * id names a failure among those of its container, whatever recorder tells of it. summary is what a termination
  * message ends with; only those have it that left their container alive. tag is the ETag; If-None-Match is honoured.
  */

@@ -17,11 +17,23 @@
 
 #define SHIP_PROGRAM_NAME "afterglow-ship"
 
+/* The spool, and what stands in for it. */
+enum lane_id { SPOOL, FALLBACK, LANES };
+
+struct lane {
+	const char *path; /* NULL: there is none, and so nothing is written there */
+	struct spool *spool;
+	struct shipper *shipper; /* NULL: what is written stays there */
+};
+
 struct keeper {
 	const struct recorder_options *options;
 	struct journal *journal;
-	struct spool *spool; /* NULL: nothing is written anywhere */
-	struct shipper *shipper; /* NULL: what is written stays there */
+	struct lane lanes[LANES];
+	struct err broken; /* why the last bundle could not be written to the spool; code 0: it could */
+	char said[ERR_TEXT_MAX];
+	struct spool_stats spool_stats; /* of all lanes */
+	struct shipper_stats ship_stats;
 	struct event *settle;
 	char ship_program[PATH_MAX], self[PATH_MAX];
 	char below[BUNDLE_PATH_MAX]; /* of this cluster, in the store */
@@ -93,8 +105,10 @@ static void on_settle(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	spool_settle(k->spool, on_dropped, k);
-	shipper_kick(k->shipper);
+	for (struct lane *l = k->lanes; l < k->lanes + LANES && l->spool; l++) {
+		spool_settle(l->spool, on_dropped, k);
+		shipper_kick(l->shipper);
+	}
 }
 
 /* "NAMESPACE/CLUSTER" */
@@ -126,13 +140,13 @@ static int find_programs(struct keeper *k, struct err *err)
 	return 0;
 }
 
-static int make_shipper(struct event_base *base, struct keeper *k, struct err *err)
+static int make_shipper(struct event_base *base, struct keeper *k, struct lane *lane, struct err *err)
 {
 	struct shipper_options o = {
 		.program = k->ship_program,
-		.spool = recorder_bundles(k->options),
+		.spool = lane->path,
 		.store = k->options->store,
-		.retention = k->options->retention,
+		.retention = lane == &k->lanes[SPOOL] ? k->options->retention : (struct quota){ 0 },
 		.retain_below = k->options->id.namespace ? k->below : NULL,
 		.pruner = k->self,
 	};
@@ -141,15 +155,28 @@ static int make_shipper(struct event_base *base, struct keeper *k, struct err *e
 	if (find_programs(k, err) < 0)
 		return -err->code;
 	find_below(k);
-	k->shipper = shipper_new(base, &o, &callbacks);
-	return k->shipper ? 0 : err_set(err, ENOMEM, "shipper");
+	lane->shipper = shipper_new(base, &o, &callbacks);
+	return lane->shipper ? 0 : err_set(err, ENOMEM, "shipper");
+}
+
+static int make_lane(struct event_base *base, struct keeper *k, struct lane *lane, int state_fd, struct err *err)
+{
+	struct spool_limits limits = k->options->spool_limits;
+
+	if (lane == &k->lanes[FALLBACK]) {
+		limits.quota.bytes = SPOOL_FALLBACK_BYTES;
+		limits.own_disk = true;
+	}
+	lane->spool = spool_new(lane->path, &limits, state_fd);
+	if (!lane->spool)
+		return err_set(err, ENOMEM, "keeper");
+	return recorder_ships(k->options) ? make_shipper(base, k, lane, err) : 0;
 }
 
 int keeper_new(struct event_base *base, const struct recorder_options *options, int state_fd, struct journal *journal,
 	       struct keeper **ret_keeper, struct err *err)
 {
 	struct keeper *k = calloc(1, sizeof(*k));
-	const char *bundles = recorder_bundles(options);
 	int rc = 0;
 
 	if (!k)
@@ -157,12 +184,13 @@ int keeper_new(struct event_base *base, const struct recorder_options *options, 
 	k->options = options;
 	k->journal = journal;
 	k->settle = evtimer_new(base, on_settle, k);
-	if (bundles)
-		k->spool = spool_new(bundles, &options->spool_limits, state_fd);
-	if (!k->settle || (bundles && !k->spool))
+	k->lanes[SPOOL].path = recorder_bundles(options);
+	if (k->lanes[SPOOL].path && recorder_ships(options))
+		k->lanes[FALLBACK].path = options->spool_fallback;
+	if (!k->settle)
 		rc = err_set(err, ENOMEM, "keeper");
-	if (rc >= 0 && recorder_ships(options))
-		rc = make_shipper(base, k, err);
+	for (struct lane *l = k->lanes; rc >= 0 && l < k->lanes + LANES && l->path; l++)
+		rc = make_lane(base, k, l, l == k->lanes ? state_fd : -1, err);
 	if (rc < 0) {
 		keeper_free(k);
 		return rc;
@@ -175,17 +203,48 @@ void keeper_free(struct keeper *k)
 {
 	if (!k)
 		return;
-	shipper_free(k->shipper);
-	spool_free(k->spool);
+	for (struct lane *l = k->lanes; l < k->lanes + LANES; l++) {
+		shipper_free(l->shipper);
+		spool_free(l->spool);
+	}
 	if (k->settle)
 		event_free(k->settle);
 	free(k);
 }
 
+static int keep_in(struct keeper *k, enum lane_id at, struct report *r, const struct observer *o, struct err *err)
+{
+	return postmortem_keep(r, o, k->options, k->lanes[at].path, k->lanes[at].spool, err);
+}
+
+/* The spool does not take it. The report as it was before the try goes by memory, or stays in r without a bundle. */
+static int keep_aside(struct keeper *k, struct report *r, const struct report *before, const struct observer *o, struct err *err)
+{
+	k->broken = *err;
+	if (!before)
+		return -err->code;
+	log_warning("%s: the spool takes no bundle (%s): it goes to the store by memory", r->id.container, err_text(err));
+	*r = *before;
+	*err = (struct err){ 0 };
+	return keep_in(k, FALLBACK, r, o, err);
+}
+
 int keeper_keep(struct keeper *k, struct report *r, const struct observer *o, struct err *err)
 {
-	int rc = postmortem_keep(r, o, k->options, k->spool, err);
+	_cleanup_free_ struct report *before = k->lanes[FALLBACK].spool ? malloc(sizeof(*before)) : NULL;
+	struct err local;
+	int rc;
 
+	if (!err)
+		err = &local;
+	if (before)
+		*before = *r;
+	*err = (struct err){ 0 };
+	rc = keep_in(k, SPOOL, r, o, err);
+	if (rc < 0 && k->lanes[SPOOL].spool)
+		rc = keep_aside(k, r, before, o, err);
+	else
+		k->broken = (struct err){ 0 };
 	if (rc >= 0 && r->directory[0])
 		keeper_changed(k);
 	return rc;
@@ -195,23 +254,28 @@ void keeper_changed(struct keeper *k)
 {
 	const struct timeval now = { 0 };
 
-	if (k->spool)
+	if (k->lanes[SPOOL].spool)
 		event_add(k->settle, &now);
 }
 
 int64_t keeper_room(const struct keeper *k)
 {
-	return k->spool ? spool_room(k->spool) : 0;
+	const struct lane *l = &k->lanes[k->broken.code && k->lanes[FALLBACK].spool ? FALLBACK : SPOOL];
+
+	return l->spool ? spool_room(l->spool) : 0;
 }
 
 void keeper_stop(struct keeper *k, int64_t deadline_ns)
 {
-	shipper_stop(k->shipper, deadline_ns);
+	for (struct lane *l = k->lanes; l < k->lanes + LANES; l++)
+		shipper_stop(l->shipper, deadline_ns);
 }
 
 bool keeper_busy(const struct keeper *k)
 {
-	return shipper_busy(k->shipper) || (k->shipper && event_pending(k->settle, EV_TIMEOUT, NULL));
+	const struct lane *l = k->lanes;
+
+	return shipper_busy(l[SPOOL].shipper) || shipper_busy(l[FALLBACK].shipper) || (l[SPOOL].shipper && event_pending(k->settle, EV_TIMEOUT, NULL));
 }
 
 void keeper_on_idle(struct keeper *k, void (*fn)(void *arg), void *arg)
@@ -220,12 +284,52 @@ void keeper_on_idle(struct keeper *k, void (*fn)(void *arg), void *arg)
 	k->idle_arg = arg;
 }
 
-const struct spool_stats *keeper_spool_stats(const struct keeper *k)
+/* Without writing: a disk that takes nothing although it should is known from the last bundle only. */
+const char *keeper_spool_error(struct keeper *k)
 {
-	return k->spool ? spool_stats(k->spool) : NULL;
+	const char *path = k->lanes[SPOOL].path;
+
+	if (k->broken.code)
+		return err_text(&k->broken);
+	/* One that is not there yet is made. */
+	if (!path || eaccess(path, W_OK | X_OK) == 0 || errno == ENOENT)
+		return NULL;
+	snprintf(k->said, sizeof(k->said), "%s: %s", path, strerror(errno));
+	return k->said;
 }
 
-const struct shipper_stats *keeper_ship_stats(const struct keeper *k)
+static void add_spool(struct spool_stats *sum, const struct spool_stats *s)
 {
-	return k->shipper ? shipper_stats(k->shipper) : NULL;
+	sum->bytes += s->bytes;
+	sum->bundles += s->bundles;
+	sum->counted += s->counted;
+	for (size_t i = 0; i < ARRAY_SIZE(sum->dropped); i++)
+		sum->dropped[i] += s->dropped[i];
+}
+
+static void add_ship(struct shipper_stats *sum, const struct shipper_stats *s)
+{
+	sum->shipped += s->shipped;
+	for (size_t i = 0; i < ARRAY_SIZE(sum->failed); i++)
+		sum->failed[i] += s->failed[i];
+	if (!s->failing)
+		return;
+	sum->failing = true;
+	sum->last = s->last;
+}
+
+const struct spool_stats *keeper_spool_stats(struct keeper *k)
+{
+	k->spool_stats = (struct spool_stats){ 0 };
+	for (const struct lane *l = k->lanes; l < k->lanes + LANES && l->spool; l++)
+		add_spool(&k->spool_stats, spool_stats(l->spool));
+	return k->lanes[SPOOL].spool ? &k->spool_stats : NULL;
+}
+
+const struct shipper_stats *keeper_ship_stats(struct keeper *k)
+{
+	k->ship_stats = (struct shipper_stats){ 0 };
+	for (const struct lane *l = k->lanes; l < k->lanes + LANES && l->shipper; l++)
+		add_ship(&k->ship_stats, shipper_stats(l->shipper));
+	return k->lanes[SPOOL].shipper ? &k->ship_stats : NULL;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Keeps what is reported: into the spool first, within its bounds, and from there
- * to the store. Owns the spool and whoever ships it.
+ * to the store. Owns the spool and whoever ships it. What the spool does not take (it is
+ * read-only, belongs to others, its disk is broken) goes by a place in memory, if there is one.
  */
 #ifndef AFTERGLOW_SIDECAR_RECORD_KEEPER_H
 #define AFTERGLOW_SIDECAR_RECORD_KEEPER_H
@@ -39,8 +40,11 @@ void keeper_stop(struct keeper *k, int64_t deadline_ns);
 bool keeper_busy(const struct keeper *k);
 void keeper_on_idle(struct keeper *k, void (*fn)(void *arg), void *arg);
 
-/* NULL: bundles go nowhere, or stay where they were written. */
-const struct spool_stats *keeper_spool_stats(const struct keeper *k);
-const struct shipper_stats *keeper_ship_stats(const struct keeper *k);
+/* Why the spool cannot be written, as it is now; NULL: it can, as far as is known without trying, or there is none. */
+const char *keeper_spool_error(struct keeper *k);
+
+/* NULL: bundles go nowhere, or stay where they were written. Valid until the next call. */
+const struct spool_stats *keeper_spool_stats(struct keeper *k);
+const struct shipper_stats *keeper_ship_stats(struct keeper *k);
 
 #endif

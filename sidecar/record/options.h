@@ -26,6 +26,7 @@ struct recorder_options {
 	struct store_options store; /* where bundles end up; url NULL: they stay in the spool */
 	const char *store_name; /* what reports call the store ("pvc:ray-failures"), NULL: its path or URL */
 	const char *spool; /* where bundles are written first, and what survives the recorder; NULL: nothing does */
+	const char *spool_fallback; /* in memory: bundles go there on their way while the spool cannot be written; NULL: nowhere */
 	const char *bundles; /* without a spool: where bundles are written first, NULL: a store that is a directory */
 	struct spool_limits spool_limits;
 	struct quota retention; /* of a directory store, for this cluster's part of it; all 0: it is left alone */

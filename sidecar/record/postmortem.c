@@ -259,9 +259,9 @@ static bool is_full(int rc)
 }
 
 int postmortem_keep(struct report *report, const struct observer *o, const struct recorder_options *options,
-		    struct spool *spool, struct err *err)
+		    const char *directory, struct spool *spool, struct err *err)
 {
-	const char *directory = recorder_bundles(options), *called = recorder_store_name(options);
+	const char *called = recorder_store_name(options);
 	int64_t room = spool ? spool_room(spool) : INT64_MAX;
 	struct err local = { 0 };
 	int rc;

@@ -35,11 +35,11 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 void postmortem_parent_path(const struct identity *id, char *path, size_t size);
 
 /*
- * Writes the bundle, or as much of it as spool admits (NULL: all), to where bundles are written first, and sets
+ * Writes the bundle, or as much of it as spool admits (NULL: all), to directory (NULL: nowhere), and sets
  * report->bundle to where it ends up and report->directory to where it is for now ("" if it is nowhere: none is wanted, or
  * the crash is only counted). On a disk that fills up meanwhile the report alone is kept.
  */
 int postmortem_keep(struct report *report, const struct observer *o, const struct recorder_options *options,
-		    struct spool *spool, struct err *err);
+		    const char *directory, struct spool *spool, struct err *err);
 
 #endif

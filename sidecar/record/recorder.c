@@ -363,7 +363,7 @@ bool recorder_is_shipping(const struct recorder *r)
 	return keeper_busy(r->keeper);
 }
 
-const struct keeper *recorder_keeper(const struct recorder *r)
+struct keeper *recorder_keeper(const struct recorder *r)
 {
 	return r->keeper;
 }

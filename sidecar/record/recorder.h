@@ -44,7 +44,7 @@ void recorder_ship_until(struct recorder *r, int64_t deadline_ns);
 bool recorder_is_shipping(const struct recorder *r);
 
 /* Who keeps the bundles. */
-const struct keeper *recorder_keeper(const struct recorder *r);
+struct keeper *recorder_keeper(const struct recorder *r);
 
 /* The failures of this pod so far. Valid until the next event. */
 const struct journal *recorder_journal(const struct recorder *r);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "lib/fileio.h"
 #include "lib/json.h"
@@ -247,6 +248,8 @@ static void remove_partial_bundles(const struct recorder_options *options)
 	/* Outside of a pod others may be writing there. */
 	if (id.namespace && options->spool)
 		bundle_remove_partial(options->spool, path);
+	if (id.namespace && options->spool_fallback)
+		bundle_remove_partial(options->spool_fallback, path);
 }
 
 static int open_directory(const char *spool, int *ret_fd, struct err *err)
@@ -260,7 +263,27 @@ static int open_directory(const char *spool, int *ret_fd, struct err *err)
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return err_set(err, errno, "open %s", path);
+	/* What was made by a recorder before may be read-only by now. */
+	if (faccessat(fd, ".", W_OK, AT_EACCESS) < 0) {
+		int code = errno;
+
+		close(fd);
+		return err_set(err, code, "%s", path);
+	}
 	*ret_fd = fd;
+	return 0;
+}
+
+/* In memory it survives the recorder as well, though not the pod. */
+static int open_some_directory(const struct recorder_options *options, int *ret_fd, struct err *err)
+{
+	struct err second = { 0 };
+
+	if (open_directory(options->spool, ret_fd, err) >= 0)
+		return 0;
+	if (!options->spool_fallback || open_directory(options->spool_fallback, ret_fd, &second) < 0)
+		return -err->code;
+	log_warning("the spool cannot be written: %s; %s stands in for it", err_text(err), options->spool_fallback);
 	return 0;
 }
 
@@ -276,7 +299,7 @@ struct recovery *recovery_new(const struct recorder_options *options, recovery_r
 	life_begin(&r->here, "", r->began_ns, 0);
 	if (!options->spool)
 		return r;
-	if (open_directory(options->spool, &r->dirfd, &err) < 0)
+	if (open_some_directory(options, &r->dirfd, &err) < 0)
 		log_warning("nothing will survive this recorder: %s", err_text(&err));
 	return r;
 }

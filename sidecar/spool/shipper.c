@@ -25,7 +25,7 @@
 
 extern char **environ;
 
-#define DONE_MAX 16
+#define DONE_MAX 256 /* more than a spool holds, unless told otherwise */
 #define REAP_EVERY_NS (20 * NS_PER_MS)
 #define KILL_AFTER_NS (2 * NS_PER_SEC) /* SIGTERM, then SIGKILL */
 #define PRUNE_EVERY_NS (600 * NS_PER_SEC)
@@ -55,7 +55,7 @@ struct shipper {
 	bool pruning; /* what runs is no afterglow-ship */
 	char path[BUNDLE_PATH_MAX]; /* what is shipped, below the spool; the one tried last */
 	struct identity_of_manifest manifest;
-	struct identity_of_manifest done[DONE_MAX]; /* shipped, and waiting for an addition */
+	struct identity_of_manifest done[DONE_MAX]; /* shipped, and waiting for an addition, or not to be removed */
 	size_t n_done;
 	int64_t heard_ns; /* when the child last said something */
 	enum ship_end end;
@@ -106,13 +106,15 @@ static bool is_done(const struct shipper *s, const struct identity_of_manifest *
 	return false;
 }
 
-static void leave_spool(int fd, const char *path)
+static bool leave_spool(int fd, const char *path)
 {
 	struct err err = { 0 };
+	int rc = inventory_drop(fd, path, DROP_BUNDLE, &err);
 
-	if (inventory_drop(fd, path, DROP_BUNDLE, &err) < 0)
+	if (rc < 0)
 		log_warning_limited("spool: %s", err_text(&err));
 	inventory_remove_empty(fd, path, 0, 0);
+	return rc >= 0;
 }
 
 /* Whether it is to be shipped now; one whose addition never came leaves the spool as it was shipped. */
@@ -275,10 +277,9 @@ static void on_shipped(struct shipper *s)
 	s->stats.shipped++;
 	/* What was added meanwhile is shipped next. */
 	if (fd >= 0 && identify(fd, s->path, &now, &pending) && same(&now, &s->manifest)) {
-		if (pending)
+		/* What stays in a spool that became read-only is not shipped again and again. */
+		if (pending || !leave_spool(fd, s->path))
 			remember_done(s);
-		else
-			leave_spool(fd, s->path);
 	}
 	s->callbacks.shipped(s->path, s->callbacks.arg);
 }

@@ -8,11 +8,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -371,6 +373,40 @@ static void without_descriptors_nothing_is_removed_and_nobody_dies(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* As all of a disk is that went read-only. For root by a flag of the directory, which modes do not hold back. */
+static bool set_immutable(const char *path, bool on)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int flags = 0;
+
+	if (geteuid() != 0)
+		return chmod(path, on ? 0500 : 0700) == 0;
+	if (fd < 0 || ioctl(fd, FS_IOC_GETFLAGS, &flags) < 0)
+		return false;
+	flags = on ? flags | FS_IMMUTABLE_FL : flags & ~FS_IMMUTABLE_FL;
+	return ioctl(fd, FS_IOC_SETFLAGS, &flags) == 0;
+}
+
+static void what_cannot_leave_the_spool_is_shipped_once(void **state)
+{
+	char path[256];
+	(void)state;
+
+	mode("ok");
+	make_bundle("first");
+	snprintf(path, sizeof(path), "%s/ml/demo/pod.1/ray-worker/first", spool);
+	assert_true(set_immutable(path, true));
+	shipper_kick(shipper);
+	run(5);
+	assert_int_equal(calls("--as ml/demo/pod.1/ray-worker/first"), 1);
+	/* Mended, and asked to look again: it goes, and is not shipped a second time. */
+	assert_true(set_immutable(path, false));
+	shipper_kick(shipper);
+	run(5);
+	assert_int_equal(calls("--as ml/demo/pod.1/ray-worker/first"), 1);
+	assert_false(in_spool("first"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -388,6 +424,7 @@ int main(void)
 		TEST(what_is_being_added_to_stays_and_is_shipped_again),
 		TEST(an_addition_that_comes_to_nothing_does_not_keep_it),
 		TEST(without_descriptors_nothing_is_removed_and_nobody_dies),
+		TEST(what_cannot_leave_the_spool_is_shipped_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

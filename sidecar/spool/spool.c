@@ -111,7 +111,7 @@ int64_t spool_room(const struct spool *s)
 	int64_t room = free_bytes(s);
 
 	if (room != INT64_MAX)
-		room -= s->limits.final ? FULL_ROOM : SPOOL_FREE_MIN;
+		room -= s->limits.own_disk ? LIGHT_ROOM : s->limits.final ? FULL_ROOM : SPOOL_FREE_MIN;
 	if (s->limits.quota.bytes > 0)
 		room = MIN(room, s->limits.quota.bytes - s->stats.bytes);
 	return MAX(room, (int64_t)0);
@@ -179,7 +179,7 @@ void spool_settle(struct spool *s, void (*dropped)(const char *path, void *arg),
 	int64_t room = free_bytes(s);
 
 	/* What others need is not to be had from reports, which are small. */
-	look(s, room == INT64_MAX ? 0 : MAX(SPOOL_FREE_MIN / 2 - room, (int64_t)0), DROP_FILES, dropped, arg);
+	look(s, room == INT64_MAX || s->limits.own_disk ? 0 : MAX(SPOOL_FREE_MIN / 2 - room, (int64_t)0), DROP_FILES, dropped, arg);
 }
 
 /* Admission */

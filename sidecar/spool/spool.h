@@ -19,10 +19,12 @@
 #define SPOOL_COUNT_DEFAULT 200
 #define SPOOL_BUNDLES_MAX 4096 /* looked at at a time */
 #define SPOOL_FREE_MIN ((int64_t)64 << 20) /* left to others on its file system */
+#define SPOOL_FALLBACK_BYTES ((int64_t)24 << 20) /* of an emptyDir in memory of 32 MiB */
 
 struct spool_limits {
 	struct quota quota;
 	unsigned int full_per_loop; /* whole bundles of one crash in a loop, 0: all */
+	bool own_disk; /* its file system is for nothing else: none of it is left to others */
 	bool final; /* it is the store itself: nothing is dropped, everything is kept whole as long as it fits */
 };
 
