@@ -16,6 +16,7 @@ HARDENING := -fstack-protector-strong -D_FORTIFY_SOURCE=$(if $(DEBUG)$(SANITIZE)
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -I. -include lib/banned.h -DAFTERGLOW_VERSION='"$(VERSION)"' -MMD -MP \
 	$(WARNINGS) $(HARDENING) $(CFLAGS) $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all)
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS) $(if $(SANITIZE),-fsanitize=$(SANITIZE))
+STATIC_LDFLAGS = -static-pie -Wl,-z,relro,-z,now,-z,pack-relative-relocs -Wl,--gc-sections -L$(BUILD)/static $(LDFLAGS)
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' $(1) '$(2)')
 
@@ -36,8 +37,6 @@ OPERATOR := $(call modules,operator/kube operator/raycluster operator/failures o
 TESTS := $(sort $(wildcard lib/*_test.c sidecar/*_test.c sidecar/*/*_test.c operator/*_test.c operator/*/*_test.c))
 
 SIDECAR_LIBS := -lcjson -levent_extra -levent_core -lmd -lm
-# A few functions of each: in the program itself they are 230 KiB less to map in every Ray pod. (cJSON has no archive.)
-RECORDER_LIBS := -lcjson -Wl,-Bstatic -levent_extra -levent_core -lmd -Wl,-Bdynamic -lm
 SHIP_LIBS := -lcurl -lexpat -lcjson -lcrypto
 UNWIND_LIBS := -ldw -lelf -liberty -lcjson
 PACK_LIBS := -lzstd -lcrypto -lcjson -lpthread -lm
@@ -45,8 +44,11 @@ OPERATOR_LIBS := -lcurl -levent_extra -levent_core -lyaml -lcjson -lssl -lcrypto
 
 PROGRAMS := $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-pack $(BUILD)/afterglow-ship $(BUILD)/afterglow-unwind $(BUILD)/afterglow-operator
 
-.PHONY: all
+SHARED_PROGRAMS := $(BUILD)/shared/afterglow-sidecar
+
+.PHONY: all shared
 all: $(PROGRAMS)
+shared: $(SHARED_PROGRAMS)
 
 .DELETE_ON_ERROR:
 # Objects of tests are kept, too.
@@ -65,9 +67,22 @@ $(BUILD)/afterglow-launch: $(LAUNCHER) $(wildcard sidecar/launch/*.h) Makefile
 	$(Q)$(MUSL_CC) -std=gnu11 -D_GNU_SOURCE -I. -DAFTERGLOW_VERSION='"$(VERSION)"' $(WARNINGS) -Os -g0 -static \
 		-fstack-protector-strong -ffunction-sections -Wl,--gc-sections,-s -o $@ $(LAUNCHER)
 
-$(BUILD)/afterglow-sidecar: $(call objects,$(SIDECAR) $(LIB) sidecar/main.c)
+# The recorder is in every Ray pod. Static it needs a third less memory: of a shared library more is mapped than used.
+# Sanitizers are shared libraries; and what has to replace a function of libc, or watch it, takes the program in shared/.
+link_program = $(CC) $(if $(SANITIZE)$(findstring /shared/,$@),$(ALL_LDFLAGS),$(STATIC_LDFLAGS)) -o $@ $(filter %.o,$^)
+
+$(BUILD)/afterglow-sidecar $(BUILD)/shared/afterglow-sidecar: $(call objects,$(SIDECAR) $(LIB) sidecar/main.c)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(RECORDER_LIBS)
+	@mkdir -p $(@D)
+	$(Q)$(link_program) $(SIDECAR_LIBS)
+
+ifndef SANITIZE
+$(BUILD)/afterglow-sidecar: $(call objects,lib/static/no_names.c) $(BUILD)/static/libcjson.a
+endif
+
+# Anew when Debian's headers are new.
+$(BUILD)/static/lib%.a: tools/static-library.sh $(subst :,\:,$(wildcard /var/lib/dpkg/info/libcjson-dev*.list))
+	$(Q)tools/static-library.sh $* $@
 
 $(BUILD)/afterglow-ship: $(call objects,$(SHIP) $(LIB) sidecar/ship/main.c)
 	$(call say,LINK,$@)
@@ -125,7 +140,7 @@ unit-tests: $(patsubst %.c,$(BUILD)/test/%,$(TESTS))
 -include e2e/kernel/kernel.mk fuzz.mk bench/bench.mk
 
 # What a person calls. Packages first: a new machine has none of them.
-BUILD_PACKAGES := gcc libc6-dev make musl-tools libcjson-dev libcurl4-openssl-dev libdw-dev libevent-dev libexpat1-dev libiberty-dev \
+BUILD_PACKAGES := dpkg-dev gcc libc6-dev make musl-tools libcjson-dev libcurl4-openssl-dev libdw-dev libevent-dev libexpat1-dev libiberty-dev \
 	libmd-dev libssl-dev libyaml-dev libzstd-dev
 TEST_PACKAGES := libcmocka-dev
 
@@ -210,6 +225,7 @@ clean:
 
 help:
 	@echo 'make              build the programs into build/'
+	@echo 'make shared       the static ones of these with shared libraries, into build/shared/'
 	@echo 'make deps         install what building needs (Debian packages)'
 	@echo 'make try          a leak, its OOM kill and its report, without Kubernetes'
 	@echo 'make demo         the same on a real Kubernetes with Ray (KUBECONFIG_DEMO=path: on yours); make demo-clean'

@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# static-library.sh cjson ARCHIVE: a library as an archive, where Debian has none that will do. Built from Debian's own source
+# package of the version whose headers are installed, with Debian's flags; the source's checksum is in Debian's signed lists.
+# A new version of the headers is a new archive. No root is needed. Kept in ~/.cache/afterglow, which may be deleted.
+set -euo pipefail
+
+name=$1 archive=$2
+case $name in
+cjson) headers=libcjson-dev ;;
+*) echo "static-library.sh: no way to build $name" >&2 && exit 2 ;;
+esac
+version=$(dpkg-query -W -f '${source:Version}\n' "$headers" | head -n 1)
+key=$({ echo "$name $version ${CC:-cc}" && "${CC:-cc}" --version && cat "$0"; } | sha256sum | cut -c1-16)
+cached=${AFTERGLOW_CACHE:-$HOME/.cache/afterglow}/static-$name-$key/lib$name.a
+
+finish() {
+	[ $? = 0 ] || { tail -n 20 "$work/log"; echo "lib$name: the build failed, for the reason above. 'make shared' does without it."; } >&2
+	rm -rf "$work"
+}
+
+# Debian's sources from where this machine has its packages, in lists of our own.
+fetch() {
+	mkdir -p "$work"/{sources,lists/partial,cache/archives/partial}
+	for file in /etc/apt/sources.list /etc/apt/sources.list.d/debian.sources; do
+		[ ! -e "$file" ] || sed -E 's/^deb(\s)/deb-src\1/; s/^Types:.*/Types: deb-src/' "$file" >"$work/sources/${file##*/}"
+	done
+	local apt=(apt-get -q -o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts="$work/sources" -o Dir::State::Lists="$work/lists"
+		-o Dir::Cache="$work/cache" -o APT::Sandbox::User=)
+	cd "$work"
+	# A list that is missing matters only if what we look for is not in the others.
+	"${apt[@]}" update || true
+	# The mirror may hold a newer one only, with the same interface: a stable Debian changes nothing but faults.
+	"${apt[@]}" source "$name=$version" || "${apt[@]}" source "$name"
+	cd "$name"-*/
+	eval "$(DEB_BUILD_MAINT_OPTIONS=hardening=+all dpkg-buildflags --export=sh)"
+}
+
+build_cjson() {
+	# shellcheck disable=SC2086 # flags are words
+	"${CC:-cc}" $CPPFLAGS $CFLAGS -c cJSON.c
+	ar rcs libcjson.a cJSON.o
+}
+
+if [ ! -e "$cached" ]; then
+	echo "  STATIC lib$name $version" >&2
+	work=$(mktemp -d "${TMPDIR:-/tmp}/afterglow-static-XXXXXX")
+	trap finish EXIT
+	(
+		fetch
+		"build_$name"
+	) >"$work/log" 2>&1
+	mkdir -p "${cached%/*}"
+	mv "$(find "$work" -name "lib$name.a")" "$cached"
+fi
+install -D -m 644 "$cached" "$archive"
