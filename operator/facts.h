@@ -27,6 +27,7 @@ struct cluster_facts {
 	struct strmap applied;
 	const char *failure_reason; /* of the last write of a pod, static; NULL: it went well */
 	char failure_message[ERR_TEXT_MAX];
+	char cleanup_refused[ERR_TEXT_MAX]; /* why the server does not take the Job; "": it did, or was not asked */
 };
 
 struct facts {

@@ -66,6 +66,22 @@ static void on_claim(void *arg, struct client_response *response)
 	lookup_start(l);
 }
 
+static void on_job(void *arg, struct client_response *response)
+{
+	struct lookup *l = arg;
+
+	if (!is_answer(response)) {
+		l->done(l->arg, response->retry_after_ns, &response->err);
+		return;
+	}
+	if (response->status == 200)
+		l->job = TAKE_PTR(response->object);
+	else if (response->status == 403)
+		l->job_refused = response->err;
+	l->job_name[0] = '\0';
+	lookup_start(l);
+}
+
 void lookup_start(struct lookup *l)
 {
 	int64_t now = now_boottime_ns();
@@ -77,6 +93,8 @@ void lookup_start(struct lookup *l)
 			       on_claim, l, &err);
 	else if (l->policy->kernel_log && now >= l->facts->security_until_ns)
 		r = client_get(l->client, resource_find("v1", "Namespace"), NULL, l->namespace, on_namespace, l, &err);
+	else if (*l->job_name)
+		r = client_get(l->client, resource_find("batch/v1", "Job"), l->namespace, l->job_name, on_job, l, &err);
 	else
 		l->done(l->arg, 0, NULL);
 	if (r < 0)

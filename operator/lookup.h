@@ -10,6 +10,7 @@
 #include "operator/facts.h"
 #include "operator/kube/client.h"
 #include "operator/raycluster/policy.h"
+#include "operator/raycluster/redis_cleanup.h"
 
 /* The caller's, until done was called. What it points to must last as long. */
 struct lookup {
@@ -17,6 +18,13 @@ struct lookup {
 	const struct policy *policy;
 	const char *namespace;
 	struct namespace_facts *facts;
+	/*
+	 * A Job to look for, "": none. Jobs are not watched: few clusters have one, for minutes. The answer is the caller's;
+	 * NULL: there is none, and job_refused may say that we may not look.
+	 */
+	char job_name[REDIS_CLEANUP_NAME_MAX];
+	cJSON *job;
+	struct err job_refused;
 	/* All is known (err NULL), or cannot be found out now. The lookup may be gone afterwards. */
 	void (*done)(void *arg, int64_t retry_after_ns, const struct err *err);
 	void *arg;

@@ -12,6 +12,7 @@
 #include "operator/lookup.h"
 #include "operator/observe.h"
 #include "operator/raycluster/inject.h"
+#include "operator/raycluster/redis_cleanup.h"
 
 /* Belt and braces: every cluster is looked at so often, events or not. */
 #define RESYNC_NS (600 * NS_PER_SEC)
@@ -67,6 +68,7 @@ static void reconcile_free(struct reconcile *r)
 	if (!r)
 		return;
 	plan_release(&r->plan);
+	cJSON_Delete(r->lookup.job);
 	strmap_release(&r->refused, NULL);
 	free(r->steps);
 	free(r->key);
@@ -124,7 +126,7 @@ static void fail(struct reconcile *r, int64_t retry_after_ns, const struct err *
 
 static const char *op_name(enum plan_op_kind kind)
 {
-	static const char *const names[] = { "apply", "create", "delete", "status", "event" };
+	static const char *const names[] = { "apply", "create", "delete", "status", "finalizers", "event" };
 
 	return (size_t)kind < ARRAY_SIZE(names) ? names[kind] : "?";
 }
@@ -153,7 +155,7 @@ static enum verdict judge(const struct plan_op *op, const struct client_response
 		return WENT_WELL;
 	if (response->status == 409 && op->kind == PLAN_CREATE && strcmp(response->reason, "AlreadyExists") == 0)
 		return WENT_WELL;
-	if (response->status == 404 && (op->kind == PLAN_DELETE || op->kind == PLAN_STATUS))
+	if (response->status == 404 && (op->kind == PLAN_DELETE || op->kind == PLAN_STATUS || op->kind == PLAN_FINALIZERS))
 		return WENT_WELL;
 	if (response->status == 409)
 		return MUST_REPLAN;
@@ -211,8 +213,8 @@ static void take_answer(struct reconcile *r, const struct plan_op *op, struct cl
 	if (response->status / 100 == 2) {
 		if (op->kind == PLAN_DELETE && !json_str(response->object, "metadata.uid"))
 			watches_learn_gone(c->o.watches, op->body); /* a Status: gone at once */
-		else
-			watches_learn(c->o.watches, TAKE_PTR(response->object));
+		else if (!json_str(response->object, "metadata.deletionTimestamp") || op->kind != PLAN_FINALIZERS)
+			watches_learn(c->o.watches, TAKE_PTR(response->object)); /* else it is gone with its last finalizer */
 		if (is_launcher(op->body) && (facts = facts_of_namespace(&c->facts, r->namespace)))
 			facts->launcher_until_ns = now_boottime_ns() + LAUNCHER_NS;
 	} else if (response->status == 404 && op->kind == PLAN_DELETE) {
@@ -244,6 +246,15 @@ static void note_trouble(struct reconcile *r, int64_t retry_after_ns, const stru
 	r->retry_after_ns = MAX(r->retry_after_ns, retry_after_ns);
 }
 
+/* A namespace that is going takes no Job, and must not wait for one. */
+static void note_no_cleanup(struct reconcile *r, const struct err *err)
+{
+	struct cluster_facts *facts = facts_of_cluster(&r->reconciler->facts, r->key);
+
+	if (facts)
+		snprintf(facts->cleanup_refused, sizeof(facts->cleanup_refused), "%s", err_text(err));
+}
+
 /* One group that is refused (its quota is used up, its spec is wrong) is no reason to leave out the others. */
 static void take_trouble(struct reconcile *r, const struct plan_op *op, const struct client_response *response)
 {
@@ -252,6 +263,8 @@ static void take_trouble(struct reconcile *r, const struct plan_op *op, const st
 
 	if (refused)
 		note_refusal(r, op, response);
+	if (is_kind(op->body, "Job") && response->status / 100 == 4 && response->status != 409 && response->status != 429)
+		note_no_cleanup(r, &response->err);
 	if (!refused || op->kind != PLAN_CREATE || !group || strmap_put(&r->refused, group, r, NULL) < 0)
 		r->stop = true;
 	note_trouble(r, response->retry_after_ns, &response->err);
@@ -311,6 +324,8 @@ static int start_op(struct step *step, struct err *err)
 		return client_apply(client, op->body, NULL, on_op_done, step, err);
 	case PLAN_STATUS:
 		return client_apply(client, op->body, "status", on_op_done, step, err);
+	case PLAN_FINALIZERS:
+		return client_merge(client, op->body, on_op_done, step, err);
 	case PLAN_CREATE:
 		return client_create(client, op->body, on_op_done, step, err);
 	case PLAN_EVENT:
@@ -379,6 +394,12 @@ static void run_next(struct reconcile *r)
 
 /* --- Planning ------------------------------------------------------------------------------------------- */
 
+/* It is being deleted, and stays for what it has in Redis. */
+static bool is_held(const cJSON *cluster)
+{
+	return json_str(cluster, "metadata.deletionTimestamp") && redis_cleanup_is_held(cluster);
+}
+
 static int make_plan(struct reconcile *r, const cJSON *cluster, struct err *err)
 {
 	struct reconciler *c = r->reconciler;
@@ -401,6 +422,8 @@ static int make_plan(struct reconcile *r, const cJSON *cluster, struct err *err)
 		.arg = own,
 		.failure_reason = own->failure_reason,
 		.failure_message = own->failure_message,
+		.cleanup_job = r->lookup.job,
+		.cleanup_refused = own->cleanup_refused[0] ? own->cleanup_refused : NULL,
 	};
 	r->cautious = own->failure_reason != NULL;
 	int result = observe_cluster(c->o.watches, c->o.recorder, r->key, cluster, &observation, &in, err);
@@ -413,8 +436,8 @@ static void plan_and_run(struct reconcile *r)
 	const cJSON *cluster = store_get(watches_store(c->o.watches, WATCH_CLUSTERS), r->key);
 	struct err err = { 0 };
 
-	/* Gone or going: what it owns is the garbage collector's. */
-	if (!cluster || json_str(cluster, "metadata.deletionTimestamp")) {
+	/* Gone or going: what it owns is the garbage collector's, unless it is held for what it has in Redis. */
+	if (!cluster || (json_str(cluster, "metadata.deletionTimestamp") && !is_held(cluster))) {
 		facts_forget_cluster(&c->facts, r->key);
 		workqueue_forget(c->o.queue, r->key);
 		finish(r, "success");
@@ -439,10 +462,26 @@ static void plan_and_run(struct reconcile *r)
 
 static void on_looked_up(void *arg, int64_t retry_after_ns, const struct err *err)
 {
+	struct reconcile *r = arg;
+
+	if (r->lookup.job_refused.code)
+		note_no_cleanup(r, &r->lookup.job_refused);
 	if (err)
-		fail(arg, retry_after_ns, err);
+		fail(r, retry_after_ns, err);
 	else
-		plan_and_run(arg);
+		plan_and_run(r);
+}
+
+static void start_lookup(struct reconcile *r, struct namespace_facts *facts)
+{
+	struct reconciler *c = r->reconciler;
+	const cJSON *cluster = store_get(watches_store(c->o.watches, WATCH_CLUSTERS), r->key);
+
+	r->lookup = (struct lookup){ .client = c->o.client, .policy = c->o.policy, .namespace = r->namespace, .facts = facts,
+				     .done = on_looked_up, .arg = r };
+	if (is_held(cluster))
+		redis_cleanup_name(cluster, r->lookup.job_name);
+	lookup_start(&r->lookup);
 }
 
 static void observe(struct reconcile *r)
@@ -457,8 +496,7 @@ static void observe(struct reconcile *r)
 		workqueue_add_at(c->o.queue, r->key, now + LAUNCHER_WAIT_NS);
 		finish(r, "requeue_after");
 	} else {
-		r->lookup = (struct lookup){ c->o.client, c->o.policy, r->namespace, facts, on_looked_up, r };
-		lookup_start(&r->lookup);
+		start_lookup(r, facts);
 	}
 }
 

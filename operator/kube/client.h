@@ -81,6 +81,8 @@ int client_create(struct client *client, const cJSON *object, client_done_fn don
 /* Server-side apply as "afterglow", forced: we own these fields. subresource: NULL or "status". */
 int client_apply(struct client *client, const cJSON *object, const char *subresource, client_done_fn done, void *arg,
 		 struct err *err);
+/* Merges the object into the one that is there. With its resourceVersion only if that is still the same. */
+int client_merge(struct client *client, const cJSON *object, client_done_fn done, void *arg, struct err *err);
 /*
  * Deletes the object that metadata.{namespace,name} names, if it still has
  * metadata.uid (and resourceVersion, if given): a successor of the same name is safe. grace_s < 0: the object's own.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests for single objects: read, create, apply, delete. */
+/* Requests for single objects: read, create, apply, merge, delete. */
 #include "operator/kube/client.h"
 
 #include <errno.h>
@@ -64,8 +64,8 @@ int client_create(struct client *client, const cJSON *object, client_done_fn don
 	return start_simple(client, "POST", &path, "application/json", body, done, arg, err);
 }
 
-int client_apply(struct client *client, const cJSON *object, const char *subresource, client_done_fn done, void *arg,
-		 struct err *err)
+static int patch(struct client *client, const cJSON *object, const char *subresource, const char *query, const char *content_type,
+		 client_done_fn done, void *arg, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(URL_MAX);
 	_cleanup_free_ char *body = cJSON_PrintUnformatted(object);
@@ -76,12 +76,24 @@ int client_apply(struct client *client, const cJSON *object, const char *subreso
 	if (r < 0)
 		return r;
 	if (!name)
-		return err_set(err, EINVAL, "apply a %s without a name", resource->kind);
+		return err_set(err, EINVAL, "patch a %s without a name", resource->kind);
 	if (!body)
-		return err_set(err, ENOMEM, "apply a %s", resource->kind);
+		return err_set(err, ENOMEM, "patch a %s", resource->kind);
 	resource_path(resource, namespace, name, subresource, &path);
-	strbuf_adds(&path, "?fieldManager=afterglow&force=true");
-	return start_simple(client, "PATCH", &path, "application/apply-patch+yaml", body, done, arg, err);
+	strbuf_adds(&path, query);
+	return start_simple(client, "PATCH", &path, content_type, body, done, arg, err);
+}
+
+int client_apply(struct client *client, const cJSON *object, const char *subresource, client_done_fn done, void *arg,
+		 struct err *err)
+{
+	return patch(client, object, subresource, "?fieldManager=afterglow&force=true", "application/apply-patch+yaml", done, arg,
+		     err);
+}
+
+int client_merge(struct client *client, const cJSON *object, client_done_fn done, void *arg, struct err *err)
+{
+	return patch(client, object, NULL, "?fieldManager=afterglow", "application/merge-patch+json", done, arg, err);
 }
 
 static char *delete_options(const cJSON *object, int grace_s)

@@ -36,7 +36,7 @@ bool gcs_ft_is_rocksdb(const cJSON *cluster)
 }
 
 /* One Redis may serve many clusters: each has a name space of its own in it. */
-static const char *storage_namespace(const cJSON *cluster)
+const char *gcs_ft_storage_namespace(const cJSON *cluster)
 {
 	const char *names[] = { json_str(cluster, OPTIONS ".externalStorageNamespace"), annotation(cluster, NAMESPACE) };
 
@@ -69,7 +69,7 @@ static void add_credential(const cJSON *credential, cJSON *ray, cJSON *params, c
 static void apply_redis(const cJSON *cluster, cJSON *pod, cJSON *params)
 {
 	const cJSON *options = json_get(cluster, OPTIONS);
-	const char *space = storage_namespace(cluster), *password = start_param(params, "redis-password");
+	const char *space = gcs_ft_storage_namespace(cluster), *password = start_param(params, "redis-password");
 	cJSON *ray = ray_container(json_get(pod, "spec"));
 
 	json_set_str(json_object_at(json_get(pod, "metadata"), "annotations"), NAMESPACE, space);

@@ -17,6 +17,8 @@
 
 bool gcs_ft_enabled(const cJSON *cluster);
 bool gcs_ft_is_rocksdb(const cJSON *cluster);
+/* What its keys in Redis begin with. */
+const char *gcs_ft_storage_namespace(const cJSON *cluster);
 
 /* Environment, volumes and annotations of the pod, and params of its `ray start`. */
 void gcs_ft_apply(const cJSON *cluster, enum ray_node node, cJSON *pod, cJSON *params);

@@ -24,6 +24,7 @@
 #include "operator/raycluster/notes.h"
 #include "operator/raycluster/pod_state.h"
 #include "operator/raycluster/planner.h"
+#include "operator/raycluster/redis_cleanup.h"
 #include "operator/raycluster/upgrade.h"
 #include "operator/raycluster/validate.h"
 
@@ -206,6 +207,9 @@ static int plan_valid(struct planner *p, struct err *err)
 	p->view.suspend = json_bool(p->in->cluster, "spec.suspend", false);
 	p->view.failure_reason = p->in->failure_reason;
 	p->view.failure_message = p->in->failure_message;
+	/* Before there is anything in Redis. */
+	if (redis_cleanup_wanted(p->in->cluster, p->in->policy) && !redis_cleanup_is_held(p->in->cluster))
+		planner_add(p, PLAN_FINALIZERS, redis_cleanup_finalizers(p->in->cluster, true));
 	if (!p->view.suspend)
 		plan_objects(p);
 	note_refused_recorder(p);
@@ -227,13 +231,12 @@ int plan_cluster(const struct plan_input *in, struct plan *ret_plan, struct err 
 	_cleanup_(planner_release) struct planner p = { .in = in, .notes = cJSON_CreateArray() };
 	int r = 0;
 
-	/* Being deleted: the garbage collector follows the owner references. */
-	if (json_str(in->cluster, "metadata.deletionTimestamp")) {
-		*ret_plan = (struct plan){ 0 };
-		return 0;
-	}
 	validate_cluster(in->cluster, p.notes);
-	if (notes_have(p.notes, NOTE_SPEC_VALID)) {
+	if (json_str(in->cluster, "metadata.deletionTimestamp")) {
+		r = gather_pods(&p, err);
+		if (r == 0)
+			plan_farewell(&p);
+	} else if (notes_have(p.notes, NOTE_SPEC_VALID)) {
 		plan_status(&p, NULL);
 		plan_events(&p);
 	} else {

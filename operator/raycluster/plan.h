@@ -27,6 +27,7 @@ enum plan_op_kind {
 	 */
 	PLAN_DELETE,
 	PLAN_STATUS, /* RayCluster: apiVersion, kind, metadata {namespace, name}, status: applied there */
+	PLAN_FINALIZERS, /* RayCluster, as redis_cleanup_finalizers: merged; NotFound is success */
 	PLAN_EVENT,  /* POST of an events.k8s.io/v1 Event; every failure is tolerated */
 };
 
@@ -71,6 +72,9 @@ struct plan_input {
 	void *arg;
 	/* Random, for the Secret of authOptions; used only when that is created. NULL: none, no Secret. */
 	const char *token;
+	/* Of a cluster that is being deleted: its Job that cleans Redis, NULL when there is none; why there can be none. */
+	const cJSON *cleanup_job;
+	const char *cleanup_refused;
 	/* The last write of a pod failed: reason (FailedCreateWorkerPod, ...) and message. NULL: it did not. */
 	const char *failure_reason, *failure_message;
 };

@@ -25,6 +25,8 @@ struct world {
 	struct crash crashes[16];
 	size_t n_crashes;
 	const char *failure_reason;
+	const cJSON *cleanup_job;
+	const char *cleanup_refused;
 };
 
 static inline int setup(void **state)
@@ -89,6 +91,8 @@ static inline int try_plan(struct world *w, struct err *err)
 		.is_applied = is_applied,
 		.arg = w,
 		.token = "secret",
+		.cleanup_job = w->cleanup_job,
+		.cleanup_refused = w->cleanup_refused,
 		.failure_reason = w->failure_reason,
 		.failure_message = w->failure_reason ? "403 Forbidden: exceeded quota" : NULL,
 	};
@@ -204,6 +208,10 @@ static inline void execute(struct world *w)
 			break;
 		case PLAN_STATUS:
 			json_set(w->cluster, "status", cJSON_Duplicate(json_get(body, "status"), true));
+			break;
+		case PLAN_FINALIZERS:
+			json_set(json_get(w->cluster, "metadata"), "finalizers",
+				 cJSON_Duplicate(json_get(body, "metadata.finalizers"), true));
 			break;
 		case PLAN_EVENT:
 			break;

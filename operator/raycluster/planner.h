@@ -62,6 +62,8 @@ void plan_objects(struct planner *p);
 int plan_head(struct planner *p, struct err *err);
 /* plan_workers.c: one group; its replicas are pods. */
 int plan_workers(struct planner *p, const cJSON *group, struct err *err);
+/* plan_farewell.c: a cluster that is being deleted. */
+void plan_farewell(struct planner *p);
 /* plan_hosts.c: one group whose replicas are several pods each (numOfHosts > 1). desired counts replicas. */
 void plan_hosts(struct planner *p, const cJSON *group, const cJSON *template, int64_t desired, int64_t hosts);
 

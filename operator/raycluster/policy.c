@@ -316,6 +316,7 @@ static const struct {
 	KEY("oomGroup", set_bool, oom_group, "true or false"),
 	KEY("kernelLog", set_bool, kernel_log, "true or false"),
 	KEY("coreDumps", set_core_dumps, core_dumps, "Off, Summary or Full"),
+	KEY("redisCleanup", set_bool, redis_cleanup, "true or false"),
 	KEY("hooks", set_hooks, hooks,
 	    "lists of at most 8 commands, atThreshold: [COMMAND] and atDeath: [COMMAND]"),
 	KEY("holdOnFailure", set_hold, hold_on_failure, "seconds from 0 (off) to 86400"),
@@ -343,6 +344,7 @@ int policy_init(struct policy *ret_policy, struct err *err)
 		.headroom_fraction = 0.1,
 		.monitor_refresh_ms = -1,
 		.warn_at = 0.8,
+		.redis_cleanup = true,
 	};
 
 	if (!p.cluster_domain || !p.head_num_cpus) {

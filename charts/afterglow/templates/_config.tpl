@@ -43,6 +43,7 @@ sidecarImagePullSecrets: {{ toJson $secrets }}
 {{- end }}
 {{- include "afterglow.store" .Values.store }}
 clusterDomain: {{ .Values.clusterDomain | quote }}
+redisCleanup: {{ .Values.redisCleanup }}
 warnAt: {{ .Values.sidecar.warnAt }}
 oomGroup: {{ .Values.sidecar.oomGroup }}
 kernelLog: {{ .Values.recording.kernelLog.enabled }}

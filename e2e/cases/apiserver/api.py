@@ -10,6 +10,7 @@ GROUPS = {
     "configmaps": "/api/v1", "namespaces": "/api/v1", "persistentvolumeclaims": "/api/v1", "pods": "/api/v1",
     "secrets": "/api/v1", "serviceaccounts": "/api/v1", "services": "/api/v1",
     "customresourcedefinitions": "/apis/apiextensions.k8s.io/v1",
+    "jobs": "/apis/batch/v1",
     "ingresses": "/apis/networking.k8s.io/v1", "resourcequotas": "/api/v1", "limitranges": "/api/v1",
     "roles": "/apis/rbac.authorization.k8s.io/v1", "rolebindings": "/apis/rbac.authorization.k8s.io/v1",
     "clusterroles": "/apis/rbac.authorization.k8s.io/v1", "clusterrolebindings": "/apis/rbac.authorization.k8s.io/v1",

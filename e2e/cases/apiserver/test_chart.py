@@ -6,7 +6,9 @@ import subprocess
 import pytest
 import yaml
 
+from conftest import wait_for
 from apiserver.conftest import BUILD, ROOT, RayCluster, group, ray_cluster, settle
+from apiserver.test_raycluster_features import end_job, gone
 
 RIGHTS = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
 
@@ -60,5 +62,10 @@ def test_the_operator_works_with_the_charts_options_policy_and_rights(chart, sta
                          ("secrets", "everything"), ("ingresses", "everything-head-ingress"),
                          ("persistentvolumeclaims", "everything-gcs-pvc"), ("services", "everything-headless")):
         assert api.get(plural, name)
+    make("tolerant", gcsFaultToleranceOptions={"redisAddress": "redis:6379"}).wait_pods(1, 0)
+    api.delete("rayclusters", "tolerant")
+    (job,) = wait_for("the Job that cleans Redis", lambda: api.items("jobs", "ray.io/cluster=tolerant"))
+    end_job(api, job, "Complete")
+    wait_for("the cluster to go", lambda: gone(api, "tolerant"))
     settle(operator, api, kubelet)
     assert ": 403 " not in operator.text() and "Forbidden" not in operator.text()

@@ -8,7 +8,8 @@ import time
 import pytest
 
 from conftest import wait_for
-from apiserver.conftest import ROOT, RayCluster, group, settle, yaml
+from apiserver.conftest import ROOT, RayCluster, group, ray_cluster, settle, yaml
+from apiserver.kubelet import NOW
 from apiserver.test_raycluster import names, owner_of
 
 OWNER = [("RayCluster", "demo", True)]
@@ -125,6 +126,99 @@ def test_redis_is_told_to_the_head_and_patience_to_the_workers(make):
     assert head["metadata"]["annotations"]["ray.io/external-storage-namespace"] == uid
     worker_env = env(worker["spec"]["containers"][0])
     assert worker_env["RAY_gcs_rpc_server_reconnect_timeout_s"] == "600" and "RAY_REDIS_ADDRESS" not in worker_env
+
+
+FINALIZER = "ray.io/gcs-ft-redis-cleanup-finalizer"
+IN_REDIS = {"redisAddress": "redis:6379", "redisPassword": {"valueFrom": {"secretKeyRef": {"name": "redis", "key": "password"}}}}
+
+
+def gone(api, name):
+    return name not in {c["metadata"]["name"] for c in api.items("rayclusters")}
+
+
+def end_job(api, job, kind, message=""):
+    """Plays the Job controller."""
+    now = NOW
+    conditions = [{"type": t, "status": "True", "reason": "Test", "message": message, "lastTransitionTime": now}
+                  for t in ({"Complete": "SuccessCriteriaMet", "Failed": "FailureTarget"}[kind], kind)]
+    counts = {"succeeded": 1, "completionTime": now} if kind == "Complete" else {"failed": 1}
+    api.patch("jobs", job["metadata"]["name"], {"status": {"startTime": now, "conditions": conditions, **counts}}, "status")
+
+
+def the_job(api, cluster):
+    jobs = api.items("jobs", f"ray.io/cluster={cluster.name},ray.io/node-type=redis-cleanup")
+    assert len(jobs) == 1, jobs
+    return jobs[0]
+
+
+@pytest.mark.parametrize("propagation", ["Background", "Foreground"])
+def test_when_a_cluster_goes_a_job_cleans_redis_and_only_then_it_is_gone(make, start, api, kubelet, propagation):
+    operator = start()
+    cluster = make("demo", group("small"), gcsFaultToleranceOptions=IN_REDIS)
+    (head,), _ = cluster.wait_pods(1, 1)
+    assert cluster.get()["metadata"]["finalizers"] == [FINALIZER]
+    # The head takes its time, and the operator is restarted meanwhile.
+    api.patch("pods", head["metadata"]["name"], {"metadata": {"finalizers": ["test/slow"]}})
+    api.delete("rayclusters", "demo", propagationPolicy=propagation)
+    wait_for("the workers to go", lambda: not cluster.pods("worker") and not cluster.pods("head"), interval=0.05)
+    operator.stop(signal.SIGKILL)
+    operator = start()
+    settle(operator, api, kubelet)
+    assert api.items("jobs") == []
+    api.patch("pods", head["metadata"]["name"], {"metadata": {"finalizers": None}})
+    job = wait_for("the Job", lambda: the_job(api, cluster), interval=0.05)
+    ray = job["spec"]["template"]["spec"]["containers"][0]
+    assert env(ray)["RAY_external_storage_namespace"] == env(head["spec"]["containers"][0])["RAY_external_storage_namespace"]
+    assert env(ray)["REDIS_PASSWORD"] == IN_REDIS["redisPassword"]["valueFrom"]
+    assert "ownerReferences" not in job["metadata"]
+    operator.stop(signal.SIGKILL)
+    operator = start()
+    settle(operator, api, kubelet)
+    assert not gone(api, "demo") and len(api.items("jobs")) == 1
+    end_job(api, job, "Complete")
+    if propagation == "Foreground":  # the rest is the garbage collector's
+        wait_for("the finalizer to go", lambda: FINALIZER not in cluster.get()["metadata"]["finalizers"], interval=0.05)
+        api.patch("rayclusters", "demo", {"metadata": {"finalizers": None}})
+    wait_for("the cluster to go", lambda: gone(api, "demo"), interval=0.05)
+    settle(operator, api, kubelet)
+    assert events(api, "RedisCleanupFailed") == [] and len(api.items("jobs")) == 1
+
+
+def test_a_job_that_fails_is_said_and_the_cluster_goes_all_the_same(make, operator, api, kubelet):
+    cluster = make("demo", gcsFaultToleranceOptions=IN_REDIS)
+    cluster.wait_pods(1, 0)
+    uid = cluster.get()["metadata"]["uid"]
+    api.delete("rayclusters", "demo")
+    end_job(api, wait_for("the Job", lambda: the_job(api, cluster), interval=0.05), "Failed", "Job was active longer than the deadline")
+    wait_for("the cluster to go", lambda: gone(api, "demo"), interval=0.05)
+    settle(operator, api, kubelet)
+    (event,) = events(api, "RedisCleanupFailed")
+    assert event["type"] == "Warning" and f"RAY{uid}@" in event["note"] and "longer than the deadline" in event["note"]
+
+
+@pytest.mark.usefixtures("operator")
+def test_a_namespace_that_is_deleted_does_not_wait_for_redis(make, api, plane):
+    cluster = make("demo", group("small"), gcsFaultToleranceOptions=IN_REDIS)
+    cluster.wait_pods(1, 1)
+    # Nobody here ends namespaces: from now on this one takes nothing new.
+    plane.api().delete("namespaces", api.namespace)
+    api.delete("rayclusters", "demo")
+    wait_for("the cluster to go", lambda: gone(api, "demo"), interval=0.05)
+    assert api.items("jobs") == []
+
+
+@pytest.mark.usefixtures("operator")
+def test_redis_is_left_alone_when_the_cluster_says_so(make, api):
+    api.create("rayclusters", {**ray_cluster("demo", gcsFaultToleranceOptions=IN_REDIS), "metadata": {
+        "name": "demo", "annotations": {"afterglow.dev/redis-cleanup": "false"}}})
+    cluster = RayCluster(api, "demo")
+    cluster.wait_pods(1, 0)
+    assert "finalizers" not in cluster.get()["metadata"]
+    # One that KubeRay took, and left to us, goes as well.
+    api.patch("rayclusters", "demo", {"metadata": {"finalizers": [FINALIZER]}})
+    api.delete("rayclusters", "demo")
+    wait_for("the cluster to go", lambda: gone(api, "demo"), interval=0.05)
+    assert api.items("jobs") == []
 
 
 @pytest.mark.usefixtures("operator")

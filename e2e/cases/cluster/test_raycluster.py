@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import shutil
+import subprocess
 
 import pytest
 
@@ -142,12 +143,28 @@ def test_the_autoscaler_adds_a_worker_and_takes_it_away(make, k, kubectl, versio
     assert other["metadata"]["name"] != pod["metadata"]["name"]
 
 
+def keys_in_redis(options, space):
+    """As redis-cli tells them; its password comes by the environment."""
+    host, port = options["redisAddress"].rsplit(":", 1)
+    result = subprocess.run(["redis-cli", "-h", host, "-p", port, "keys", f"RAY{space}@*"], capture_output=True, text=True,
+                            env={**os.environ, "REDISCLI_AUTH": options.password}, check=True, timeout=30)
+    return result.stdout.split()
+
+
+class RedisOptions(dict):
+    """gcsFaultToleranceOptions of a Redis whose password the test knows."""
+    password = ""
+
+
 @contextlib.contextmanager
-def state_in_redis(k, _namespace):
+def state_in_redis(k, namespace):
     with server("redis.sh") as env:
-        k("create", "secret", "generic", "redis", f"--from-literal=password={env['REDIS_PASSWORD']}")
-        yield {"redisAddress": env["REDIS_ADDRESS"],
-               "redisPassword": {"valueFrom": {"secretKeyRef": {"name": "redis", "key": "password"}}}}
+        k.apply({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "redis", "namespace": namespace},
+                 "stringData": {"password": env["REDIS_PASSWORD"]}})
+        options = RedisOptions(redisAddress=env["REDIS_ADDRESS"],
+                               redisPassword={"valueFrom": {"secretKeyRef": {"name": "redis", "key": "password"}}})
+        options.password = env["REDIS_PASSWORD"]
+        yield options
 
 
 @contextlib.contextmanager
@@ -190,7 +207,21 @@ def test_workers_and_detached_actors_survive_their_head(make, k, kubectl, namesp
         assert (container_status(cluster.pod("worker"), "ray-worker")["restartCount"] ==
                 container_status(before, "ray-worker")["restartCount"])
         assert len(cluster.wait_nodes(2)) == 2
-        k("delete", "raycluster", name, "--timeout=60s")
+        uid = k.json("raycluster", name)["metadata"]["uid"]
+        if "redisAddress" in options:
+            assert keys_in_redis(options, uid)
+        k("delete", "raycluster", name, "--timeout=240s", timeout=260)
+        if "redisAddress" in options:
+            assert keys_in_redis(options, uid) == []
+
+
+def test_a_redis_that_is_gone_keeps_no_cluster(make, k, namespace):
+    with state_in_redis(k, namespace) as options:
+        make("widowed", 2, lambda spec: spec.update(gcsFaultToleranceOptions=options))
+    # Both attempts of the Job find nobody; in the foreground, as tools for continuous delivery do it.
+    k("delete", "raycluster", "widowed", "--cascade=foreground", "--timeout=420s", timeout=440)
+    (event,) = [e for e in k.items("events") if e["reason"] == "RedisCleanupFailed"]
+    assert event["type"] == "Warning" and "failed" in event["message"]
 
 
 def test_with_a_token_only_those_who_have_it_get_in(make, k):

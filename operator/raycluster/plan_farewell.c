@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A cluster that is being deleted. What it owns is the garbage collector's, unless its keys in Redis are still to be
+ * deleted: then its finalizer keeps it until a Job has done so. First its pods go, for a GCS that lives writes on.
+ * Nothing of that may keep the cluster, and with it perhaps its namespace, for ever: what cannot be done is said.
+ */
+#include "operator/raycluster/planner.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "operator/raycluster/event.h"
+#include "operator/raycluster/notes.h"
+#include "operator/raycluster/pod_state.h"
+#include "operator/raycluster/redis_cleanup.h"
+
+/* Since its deletion. The Job has a third of it. */
+#define DEADLINE_NS (900 * NS_PER_SEC)
+#define LOOK_AGAIN_NS (2 * NS_PER_SEC)
+
+static void let_go(struct planner *p)
+{
+	planner_add(p, PLAN_FINALIZERS, redis_cleanup_finalizers(p->in->cluster, false));
+}
+
+static void give_up(struct planner *p, const char *why)
+{
+	const char *space = redis_cleanup_space(p->in->cluster);
+	char note[1000];
+
+	snprintf(note, sizeof(note),
+		 "Redis still has the keys of this cluster (RAY%.200s@...), which is deleted all the same: %.600s",
+		 space ? space : "", why);
+	planner_add(p, PLAN_EVENT, event_warning(p->in->cluster, "RedisCleanupFailed", "Delete", note, p->in->now_ns));
+	let_go(p);
+}
+
+static bool has_condition(const cJSON *job, const char *type)
+{
+	const char *status = json_str(json_find(json_get(job, "status.conditions"), "type", type), "status");
+
+	return status && strcmp(status, "True") == 0;
+}
+
+static int64_t deadline(const struct planner *p)
+{
+	const char *text = json_str(p->in->cluster, "metadata.deletionTimestamp");
+	int64_t ns;
+
+	return text && time_parse(text, &ns, NULL) == 0 ? MIN(ns, p->in->now_ns) + DEADLINE_NS : p->in->now_ns;
+}
+
+static void look_at_job(struct planner *p)
+{
+	const cJSON *job = p->in->cleanup_job;
+	const char *message = json_str(json_find(json_get(job, "status.conditions"), "type", "Failed"), "message");
+	char why[700];
+
+	if (has_condition(job, "Complete")) {
+		let_go(p);
+	} else if (has_condition(job, "Failed")) {
+		snprintf(why, sizeof(why), "Job %.64s failed: %.500s (its log is kept for ten minutes)", json_str(job, "metadata.name"),
+			 message ? message : "?");
+		give_up(p, why);
+	} else if (p->in->now_ns >= deadline(p)) {
+		give_up(p, "its Job did not end within 15 minutes");
+	} else {
+		planner_requeue(p, LOOK_AGAIN_NS);
+	}
+}
+
+static void make_job(struct planner *p)
+{
+	struct err err = { 0 };
+	cJSON *job;
+
+	if (notes_have(p->notes, NOTE_SPEC_VALID)) {
+		give_up(p, "its spec is not valid any more");
+		return;
+	}
+	if (redis_cleanup_job(p->in->cluster, p->in->policy, &job, &err) < 0) {
+		give_up(p, err_text(&err));
+		return;
+	}
+	planner_add(p, PLAN_CREATE, job);
+	planner_requeue(p, LOOK_AGAIN_NS);
+}
+
+/* Whether the head is still there, which writes to Redis. */
+static bool delete_pods(struct planner *p)
+{
+	bool head = false;
+
+	for (size_t i = 0; i < p->n_pods; i++) {
+		head |= pod_is_head(p->pods[i]);
+		planner_delete_or_hold(p, i);
+	}
+	return head;
+}
+
+void plan_farewell(struct planner *p)
+{
+	bool head;
+
+	if (!redis_cleanup_is_held(p->in->cluster))
+		return;
+	head = delete_pods(p);
+	if (!redis_cleanup_wanted(p->in->cluster, p->in->policy))
+		let_go(p);
+	else if (p->in->cleanup_refused)
+		give_up(p, p->in->cleanup_refused);
+	else if (p->in->cleanup_job && !head)
+		look_at_job(p);
+	else if (p->in->now_ns >= deadline(p))
+		give_up(p, "its head did not end within 15 minutes");
+	else if (head)
+		planner_requeue(p, LOOK_AGAIN_NS);
+	else
+		make_job(p);
+}

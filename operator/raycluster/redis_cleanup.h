@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a cluster with its GCS in Redis leaves behind there is deleted by a Job when the cluster is gone, as KubeRay
+ * does it: a finalizer keeps the RayCluster until the Job has ended. plan_farewell.c says when.
+ */
+#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_REDIS_CLEANUP_H
+#define AFTERGLOW_OPERATOR_RAYCLUSTER_REDIS_CLEANUP_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+
+#include "lib/err.h"
+#include "operator/raycluster/policy.h"
+
+#define REDIS_CLEANUP_FINALIZER "ray.io/gcs-ft-redis-cleanup-finalizer"
+/* On the cluster: "false" leaves Redis alone. */
+#define REDIS_CLEANUP_ANNOTATION "afterglow.dev/redis-cleanup"
+#define REDIS_CLEANUP_NAME_MAX 64
+
+/* Whether Redis is to be cleaned when the cluster goes. */
+bool redis_cleanup_wanted(const cJSON *cluster, const struct policy *policy);
+/* Whether the finalizer is there. */
+bool redis_cleanup_is_held(const cJSON *cluster);
+
+/*
+ * For a merge patch: apiVersion, kind, metadata {namespace, name, resourceVersion, finalizers} with ours or without
+ * it. A cluster that changed meanwhile is refused. The caller owns it.
+ */
+cJSON *redis_cleanup_finalizers(const cJSON *cluster, bool with);
+
+/* The Job's name: no other cluster's, also not of one that had this name before. */
+void redis_cleanup_name(const cJSON *cluster, char ret_name[static REDIS_CLEANUP_NAME_MAX]);
+
+/*
+ * The batch/v1 Job, from the head's template: its image, account, volumes and environment, nothing of the recorder. It
+ * has no owner, for the garbage collector would take it away while it works (--cascade=foreground); it removes itself.
+ */
+int redis_cleanup_job(const cJSON *cluster, const struct policy *policy, cJSON **ret_job, struct err *err);
+
+/* Where its keys are, for people: the prefix of the keys in Redis. NULL: not known. */
+const char *redis_cleanup_space(const cJSON *cluster);
+
+#endif
