@@ -32,7 +32,8 @@ void *strmap_remove(struct strmap *m, const char *key);
 
 /*
  * Walks the map in no order: start with a zeroed pos, ends with false. The map
- * must not change during the walk, except that the node just given may be removed.
+ * must not change during the walk, except that the node just given may be removed. To go on another time, keep
+ * the bucket alone: what the map has become meanwhile is walked from about there.
  */
 struct strmap_pos {
 	size_t bucket;

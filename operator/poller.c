@@ -53,6 +53,7 @@ struct poller {
 	struct strmap pods; /* key -> struct polled */
 	struct strmap told; /* cluster key -> int64_t: when people heard that its recorders cannot be reached */
 	size_t in_flight;
+	size_t bucket; /* of pods, where the last look ended: when more are due than there are places, each has its turn */
 	uint64_t seed;
 };
 
@@ -294,6 +295,18 @@ static int take_answer(struct polled *p, const struct http_response *response, s
 	return 0;
 }
 
+/* What is told again the next time need not be remembered: clusters come and go. */
+static void forget_old_tellings(struct poller *poller, int64_t now)
+{
+	struct strmap_pos pos = { 0 };
+	const char *key;
+	void *value;
+
+	while (strmap_next(&poller->told, &pos, &key, &value))
+		if (now - *(const int64_t *)value >= TELL_NS)
+			free(strmap_remove(&poller->told, key));
+}
+
 static void tell_unreachable(struct polled *p, const struct err *err)
 {
 	struct poller *poller = p->poller;
@@ -303,15 +316,13 @@ static void tell_unreachable(struct polled *p, const struct err *err)
 
 	if (!pod || !cluster_key(pod, cluster, sizeof(cluster)))
 		return;
-	told = strmap_get(&poller->told, cluster);
-	if (told && now - *told < TELL_NS)
+	forget_old_tellings(poller, now);
+	if (strmap_get(&poller->told, cluster))
 		return;
-	if (!told) {
-		told = calloc(1, sizeof(*told));
-		if (!told || strmap_put(&poller->told, cluster, told, NULL) < 0) {
-			free(told);
-			return;
-		}
+	told = malloc(sizeof(*told));
+	if (!told || strmap_put(&poller->told, cluster, told, NULL) < 0) {
+		free(told);
+		return;
 	}
 	*told = now;
 	snprintf(note, sizeof(note),
@@ -381,20 +392,28 @@ static bool may_ask(const struct poller *poller)
 static void on_tick(evutil_socket_t fd, short what, void *arg)
 {
 	struct poller *poller = arg;
-	struct strmap_pos pos = { 0 };
+	struct strmap_pos pos = { .bucket = poller->bucket };
 	int64_t now = now_boottime_ns();
+	bool wrapped = false;
 	void *value;
 
 	(void)fd;
 	(void)what;
 	if (!may_ask(poller))
 		return;
-	while (poller->in_flight < IN_FLIGHT_MAX && strmap_next(&poller->pods, &pos, NULL, &value)) {
-		struct polled *p = value;
+	while (poller->in_flight < IN_FLIGHT_MAX) {
+		if (strmap_next(&poller->pods, &pos, NULL, &value)) {
+			struct polled *p = value;
 
-		if (p->url && !p->call && p->next_ns <= now)
-			ask(p);
+			if (p->url && !p->call && p->next_ns <= now)
+				ask(p);
+		} else if (!wrapped) {
+			wrapped = true;
+			pos = (struct strmap_pos){ 0 };
+		} else
+			break;
 	}
+	poller->bucket = pos.bucket;
 }
 
 void poller_metrics(struct poller *poller)
