@@ -58,10 +58,15 @@ static bool by_pod_reason(const cJSON *pod, struct podview *v)
 		decide(v, FAILURE_PREEMPTED, CONFIDENCE_CERTAIN, true);
 	else if (is(reason, "NodeLost"))
 		decide(v, FAILURE_NODE_LOST, CONFIDENCE_LIKELY, true);
-	else if (is(reason, "Terminated") || is(reason, "NodeShutdown") || is(reason, "Shutdown"))
-		decide(v, FAILURE_EVICTED, CONFIDENCE_LIKELY, true); /* graceful node shutdown */
-	else
+	else if (is(reason, "Terminated") || is(reason, "NodeShutdown") || is(reason, "Shutdown")) {
+		decide(v, FAILURE_EVICTED, CONFIDENCE_LIKELY, true);
+		v->fate = "ended because its node was shut down";
+	} else if (is(reason, "DeadlineExceeded")) {
+		decide(v, FAILURE_EVICTED, CONFIDENCE_CERTAIN, true);
+		v->fate = "was ended by the kubelet: its pod ran longer than its activeDeadlineSeconds";
+	} else {
 		return false;
+	}
 	set_evidence(v, "pod status", reason, json_str(pod, "status.message"));
 	return true;
 }
@@ -219,7 +224,7 @@ static void add_start_error(const cJSON *pod, const cJSON *terminated, struct po
 
 static void set_sentence(const cJSON *pod, const char *container, int64_t exit_code, struct podview *v)
 {
-	const char *name = json_str(pod, "metadata.name"), *how = fate(v), *signal = signal_name(v->signal);
+	const char *name = json_str(pod, "metadata.name"), *how = v->fate ? v->fate : fate(v), *signal = signal_name(v->signal);
 	char text[64];
 
 	if (!how && signal)

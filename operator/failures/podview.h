@@ -18,6 +18,7 @@ struct podview {
 	int signal;         /* 0: it did not die by one */
 	bool lost;          /* the kubelet found no container to ask: the exit code is made up */
 	bool from_outside;  /* by the pod's fate, not the exit code: outranks a recorder's Killed or Terminated */
+	const char *fate;   /* static: what became of the container, where the class does not say it all; NULL: it does */
 	char sentence[512]; /* without a full stop at the end, as the recorder's */
 	char evidence[512]; /* beside the kubelet's exit code and reason, "" for none */
 };
