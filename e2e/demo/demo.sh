@@ -205,7 +205,10 @@ install_afterglow() {
 			flags=(--set crds.install=false)
 		fi
 	done
-	if ! own_cluster; then flags+=(--set "watchNamespace=$namespace"); fi
+	if ! own_cluster; then
+		make_namespace "$namespace"
+		flags+=(--set "watchNamespace=$namespace")
+	fi
 	# The tag stays the same from build to build; the annotation makes a new image a new pod.
 	helm upgrade --install "$release" "$root/charts/afterglow" -n "$system_namespace" --wait --timeout 2m \
 		"${flags[@]}" -f "$here/values.yaml" \
