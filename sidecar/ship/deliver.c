@@ -84,13 +84,18 @@ static int open_file(const struct delivery *d, const struct plan_item *file, int
 
 /* --- Sending --- */
 
-/* One try. The store is asked each time: the last try may have got through and only its answer not. */
-static int send_once(struct delivery *d, const struct item *item, struct fault *fault)
+/* The last try may have got through and only its answer not; or a run before this one, as the notes say. */
+static bool is_worth_asking(const struct delivery *d, const struct item *item, bool again)
+{
+	return again || item->size > d->store->ops->put_blindly_max || state_was_sent(&d->state, item->name, item->sha256);
+}
+
+static int send_once(struct delivery *d, const struct item *item, bool again, struct fault *fault)
 {
 	enum look look = LOOK_MISSING;
 
 	progress_begin(&d->progress, item->name, item->size);
-	if (d->store->ops->look(d->store, item, &look, fault) < 0)
+	if (is_worth_asking(d, item, again) && d->store->ops->look(d->store, item, &look, fault) < 0)
 		return -1;
 	if (look == LOOK_UNTOLD && state_was_sent(&d->state, item->name, item->sha256))
 		look = LOOK_SAME;
@@ -133,9 +138,10 @@ static void note_sent(struct delivery *d, const struct item *item)
 static int send_item(struct delivery *d, const struct item *item, struct fault *fault)
 {
 	struct retry retry = { 0 };
+	bool again = false;
 
 	d->progress.kept = 0;
-	while (send_once(d, item, fault) < 0) {
+	for (; send_once(d, item, again, fault) < 0; again = true) {
 		int64_t wait = retry_next(&retry, fault, d->progress.kept, now_boottime_ns(), d->context.deadline_ns,
 					  any_number());
 

@@ -12,6 +12,9 @@
 /* Files above this go in parts, which a later run can go on with; below it one request is cheaper. */
 #define S3_SINGLE_MAX ((int64_t)32 << 20)
 
+/* A PUT replaces an object whole: up to here another HEAD would cost more than now and then sending what is there. */
+#define S3_BLIND_MAX ((int64_t)256 << 10)
+
 #define S3_KEY_MAX (2 * STORE_PATH_MAX + 256)
 #define S3_EMPTY_SHA256 "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 

@@ -45,6 +45,8 @@ struct store_ops {
 	/* The item is there whole, and our notes tell of an upload of it: drops what may be left of that. NULL: nothing is. */
 	void (*tidy)(struct store *s, const struct item *item);
 	void (*free)(struct store *s);
+	/* A file of at most this size is put without a look when nothing speaks for its being there: asking costs as much. */
+	int64_t put_blindly_max;
 };
 
 /* The first member of each kind's own struct. */

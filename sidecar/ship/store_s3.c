@@ -246,7 +246,9 @@ static void s3_free(struct store *s)
 	free(s3);
 }
 
-static const struct store_ops s3_ops = { .look = s3_look, .put = s3_put, .tidy = s3_tidy, .free = s3_free };
+static const struct store_ops s3_ops = {
+	.look = s3_look, .put = s3_put, .tidy = s3_tidy, .free = s3_free, .put_blindly_max = S3_BLIND_MAX,
+};
 
 /* --- Opening --- */
 
