@@ -18,7 +18,8 @@ def rendered_chart(request, plane, api):
     """The chart's objects, by kind; those about rights are in force."""
     scope = ["--set", f"watchNamespace={api.namespace}"] if request.param == "one namespace" else []
     result = subprocess.run([plane.bin / "helm", "template", "afterglow", ROOT / "charts/afterglow", "--namespace",
-                             api.namespace, "--kube-version", "1.34.0", *scope], capture_output=True, text=True, check=False)
+                             api.namespace, "--kube-version", "1.34.0", "--set", "recording.kernelLog.enabled=true", *scope],
+                            capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     objects = [o for o in yaml.safe_load_all(result.stdout) if o]
     rights = plane.file("rights.yaml")
