@@ -21,6 +21,7 @@ struct namespace_facts {
 	bool launcher_under_way; /* it is being written */
 	char kernel_log_refused[256]; /* why; "": it is not */
 	int64_t security_until_ns;
+	bool ends; /* it is being deleted: nothing can be made in it */
 };
 
 struct cluster_facts {

@@ -54,6 +54,7 @@ struct reconcile {
 	bool maybe_done; /* a write without an answer may have been carried out */
 	bool cautious; /* the last time a pod was refused: one write at a time */
 	bool stop; /* no operation is started any more */
+	bool namespace_ends; /* it is being deleted */
 	struct strmap refused; /* groups whose pods the server does not take; the others go on */
 	struct err trouble; /* the first */
 	int64_t retry_after_ns;
@@ -119,7 +120,8 @@ static void fail(struct reconcile *r, int64_t retry_after_ns, const struct err *
 	int64_t delay = workqueue_retry(c->o.queue, r->key, now_boottime_ns(), retry_after_ns);
 	char text[DURATION_TEXT_MAX];
 
-	log_warning("cluster %s: %s; again in %s", r->key, err_text(err), duration_format(delay, text));
+	log_line(r->namespace_ends ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING, "cluster %s: %s; again in %s", r->key, err_text(err),
+		 duration_format(delay, text));
 	metrics_add(c->o.metrics, METRIC_RECONCILE_ERRORS, 1, "controller=\"raycluster\"");
 	finish(r, "error");
 }
@@ -210,6 +212,8 @@ static void take_answer(struct reconcile *r, const struct plan_op *op, struct cl
 	if (cluster && (response->status / 100 == 2 || already_exists(op, response)) && !is_kind(op->body, "Pod") &&
 	    (op->kind == PLAN_APPLY || op->kind == PLAN_CREATE))
 		facts_note_applied(cluster, op->body, now_boottime_ns() + APPLIED_NS);
+	if (response->status / 100 == 2 && op->kind == PLAN_CREATE && (facts = facts_of_namespace(&c->facts, r->namespace)))
+		facts->ends = false;
 	if (response->status / 100 == 2) {
 		if (op->kind == PLAN_DELETE && !json_str(response->object, "metadata.uid"))
 			watches_learn_gone(c->o.watches, op->body); /* a Status: gone at once */
@@ -255,13 +259,27 @@ static void note_no_cleanup(struct reconcile *r, const struct err *err)
 		snprintf(facts->cleanup_refused, sizeof(facts->cleanup_refused), "%s", err_text(err));
 }
 
+/* Said once. It is no trouble of ours, and what is there goes without our doing. */
+static void note_end_of_namespace(struct reconcile *r)
+{
+	struct namespace_facts *facts = facts_of_namespace(&r->reconciler->facts, r->namespace);
+
+	if (facts && !facts->ends)
+		log_info("cluster %s: its namespace is being deleted, nothing can be made in it any more", r->key);
+	if (facts)
+		facts->ends = true;
+	r->namespace_ends = true;
+}
+
 /* One group that is refused (its quota is used up, its spec is wrong) is no reason to leave out the others. */
 static void take_trouble(struct reconcile *r, const struct plan_op *op, const struct client_response *response)
 {
 	const char *group = label_of(op, "ray.io/group");
 	bool refused = is_refusal(op, response);
 
-	if (refused)
+	if (client_namespace_ends(response))
+		note_end_of_namespace(r);
+	else if (refused)
 		note_refusal(r, op, response);
 	if (is_kind(op->body, "Job") && response->status / 100 == 4 && response->status != 409 && response->status != 429)
 		note_no_cleanup(r, &response->err);
@@ -280,7 +298,7 @@ static bool try_without_recorder(struct step *step, const struct client_response
 	struct reconcile *r = step->reconcile;
 	struct err err = { 0 };
 
-	if (op->kind != PLAN_CREATE || !is_refusal(op, response) || response->status >= 500 ||
+	if (op->kind != PLAN_CREATE || !is_refusal(op, response) || response->status >= 500 || client_namespace_ends(response) ||
 	    !inject_undo(op->body, why ? why : err_text(&response->err)))
 		return false;
 	if (client_create(r->reconciler->o.client, op->body, on_op_done, step, &err) < 0)

@@ -256,6 +256,9 @@ static void on_created(void *arg, struct client_response *response)
 		settle(recorder, p);
 	} else if (response->status == 409 && strcmp(response->reason, "AlreadyExists") == 0) {
 		settle(recorder, p);
+	} else if (client_namespace_ends(response)) {
+		log_info("failure %s is not written, its namespace is being deleted: %s", p->key, json_str(p->failure, "spec.verdict"));
+		settle(recorder, p);
 	} else if (response->status == 400 || response->status == 413 || response->status == 422) {
 		log_error("failure %s is lost, the server will not take it: %s", p->key, err_text(&response->err));
 		settle(recorder, p);

@@ -418,6 +418,15 @@ static void describe(const struct client_call *call, struct client_response *res
 			*response->reason ? " " : "", response->reason, message ? ": " : "", message ? message : "");
 }
 
+bool client_namespace_ends(const struct client_response *response)
+{
+	const char *kind = json_str(response->object, "details.kind");
+
+	if (response->status == 404)
+		return kind && strcmp(kind, "namespaces") == 0;
+	return response->status == 403 && json_find(json_get(response->object, "details.causes"), "reason", "NamespaceTerminating");
+}
+
 static void on_done(void *arg, const struct http_response *http)
 {
 	struct client_call *call = arg;

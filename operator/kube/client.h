@@ -33,6 +33,9 @@ struct client_response {
 };
 typedef void (*client_done_fn)(void *arg, struct client_response *response);
 
+/* Whether a write was refused because its namespace is being deleted, or is gone: trying again is no use. */
+bool client_namespace_ends(const struct client_response *response);
+
 /* For metrics: after each request, code 0 is no answer. */
 typedef void (*client_observe_fn)(void *arg, const char *method, int code);
 /* Credentials could not be read again; the old ones stay in use. */

@@ -233,3 +233,21 @@ def test_without_a_namespace_all_are_watched(make, start, plane, api):
         other.delete("rayclusters", "elsewhere")
         other.request("DELETE", other.path("pods"))
     assert len(api.items("pods")) == 2
+
+
+def test_where_a_namespace_is_being_deleted_nothing_is_tried_for_long_and_it_is_said_once(api, operator, make, kubelet):
+    # Nobody empties the namespace here: it stays in that state.
+    cluster = make("demo", group("small", 2))
+    _, (first, second) = cluster.wait_pods(1, 2)
+    kubelet.run_all()
+    cluster.wait_status(state="ready")
+    api.delete("namespaces", api.namespace)
+    kubelet.end(first, 137, reason="OOMKilled")
+    wait_for("the failure to be given up", lambda: "is not written, its namespace is being deleted" in operator.text())
+    assert operator.metric("afterglow_failures_pending") == 0
+    wait_for("another pod to be refused", lambda: "nothing can be made in it any more" in operator.text())
+    api.delete("pods", second["metadata"]["name"])
+    refused = operator.metric("rest_client_requests_total", code="403")
+    wait_for("more to be refused", lambda: operator.metric("rest_client_requests_total", code="403") > refused)
+    assert operator.text().count("nothing can be made in it any more") == 1
+    assert " warning " not in operator.text(), operator.text()
