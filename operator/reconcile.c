@@ -11,6 +11,7 @@
 #include "operator/kube/events.h"
 #include "operator/lookup.h"
 #include "operator/observe.h"
+#include "operator/pod_fields.h"
 #include "operator/raycluster/inject.h"
 #include "operator/raycluster/redis_cleanup.h"
 
@@ -301,7 +302,7 @@ static bool try_without_recorder(struct step *step, const struct client_response
 	if (op->kind != PLAN_CREATE || !is_refusal(op, response) || response->status >= 500 || client_namespace_ends(response) ||
 	    !inject_undo(op->body, why ? why : err_text(&response->err)))
 		return false;
-	if (client_create(r->reconciler->o.client, op->body, on_op_done, step, &err) < 0)
+	if (client_create(r->reconciler->o.client, op->body, pod_fields, on_op_done, step, &err) < 0)
 		return false;
 	log_warning("cluster %s: %s is refused, and tried without the recorder: %s", r->key, name, why ? why : err_text(&response->err));
 	return true;
@@ -345,7 +346,7 @@ static int start_op(struct step *step, struct err *err)
 	case PLAN_FINALIZERS:
 		return client_merge(client, op->body, on_op_done, step, err);
 	case PLAN_CREATE:
-		return client_create(client, op->body, on_op_done, step, err);
+		return client_create(client, op->body, is_kind(op->body, "Pod") ? pod_fields : NULL, on_op_done, step, err);
 	case PLAN_EVENT:
 		return client_event(client, op->body, on_op_done, step, err);
 	case PLAN_DELETE:

@@ -8,6 +8,7 @@
 
 #include "lib/strbuf.h"
 #include "lib/units.h"
+#include "operator/kube/projection.h"
 #include "operator/kube/rate_limit.h"
 
 #define URL_MAX 16384
@@ -54,6 +55,7 @@ struct client_call {
 	char *path, *accept, *content_type, *body;
 	int64_t deadline_ns;
 	size_t answer_max;
+	const char *const *fields;
 	http_data_fn data;
 	client_done_fn done;
 	void (*drop)(void *arg);
@@ -449,7 +451,8 @@ static void on_done(void *arg, const struct http_response *http)
 		return;
 	}
 	if (!http->err.code && is_json(http))
-		json_parse(http->body, http->len, &response.object, http->status / 100 == 2 ? &response.err : NULL);
+		project_text(http->body, http->len, http->status / 100 == 2 ? call->fields : NULL, &response.object,
+			     http->status / 100 == 2 ? &response.err : NULL);
 	if (http->status / 100 != 2 && json_str(response.object, "reason"))
 		response.reason = json_str(response.object, "reason");
 	/* The Status of a 429 may say it where the header does not. */
@@ -539,6 +542,7 @@ int client_start(struct client *client, const struct client_request *request, cl
 	call->exempt = request->exempt;
 	call->apart = request->apart;
 	call->data = request->data;
+	call->fields = request->fields;
 	call->done = done;
 	call->drop = request->drop;
 	call->arg = arg;

@@ -70,6 +70,7 @@ struct client_request {
 	bool exempt; /* from the rate limit */
 	bool apart; /* over connections of its own, exempt, and not fenced: for the Lease */
 	void (*drop)(void *arg); /* called in place of done when the call is cancelled; NULL: nothing is */
+	const char *const *fields; /* of the answer, if it is no Status, these only (projection.h); NULL: all. Must outlive the call */
 	http_data_fn data; /* NULL: one answer; else a stream of bytes, of which done gets none */
 };
 /* Calls done once unless cancelled; never before it returns. */
@@ -79,8 +80,9 @@ void client_cancel(struct client_call *call);
 
 int client_get(struct client *client, const struct resource *resource, const char *namespace, const char *name,
 	       client_done_fn done, void *arg, struct err *err);
-/* POST of an object with apiVersion, kind and namespace. */
-int client_create(struct client *client, const cJSON *object, client_done_fn done, void *arg, struct err *err);
+/* POST of an object with apiVersion, kind and namespace. fields: as in client_request. */
+int client_create(struct client *client, const cJSON *object, const char *const *fields, client_done_fn done, void *arg,
+		  struct err *err);
 /* Server-side apply as "afterglow", forced: we own these fields. subresource: NULL or "status". */
 int client_apply(struct client *client, const cJSON *object, const char *subresource, client_done_fn done, void *arg,
 		 struct err *err);

@@ -11,10 +11,11 @@
 
 /* One request whose path is collected in path. */
 static int start_simple(struct client *client, const char *method, const struct strbuf *path, const char *content_type,
-			const char *body, client_done_fn done, void *arg, struct err *err)
+			const char *body, const char *const *fields, client_done_fn done, void *arg, struct err *err)
 {
 	struct client_request request = {
 		.method = method,
+		.fields = fields,
 		.path = strbuf_str(path),
 		.content_type = content_type,
 		.body = body,
@@ -31,7 +32,7 @@ int client_get(struct client *client, const struct resource *resource, const cha
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(URL_MAX);
 
 	resource_path(resource, namespace, name, NULL, &path);
-	return start_simple(client, "GET", &path, NULL, NULL, done, arg, err);
+	return start_simple(client, "GET", &path, NULL, NULL, NULL, done, arg, err);
 }
 
 /* What a write needs of its object. */
@@ -47,7 +48,8 @@ static int look_up(const cJSON *object, const struct resource **ret_resource, co
 	return *ret_namespace ? 0 : err_set(err, EINVAL, "%s without a namespace", (*ret_resource)->kind);
 }
 
-int client_create(struct client *client, const cJSON *object, client_done_fn done, void *arg, struct err *err)
+int client_create(struct client *client, const cJSON *object, const char *const *fields, client_done_fn done, void *arg,
+		  struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(URL_MAX);
 	_cleanup_free_ char *body = cJSON_PrintUnformatted(object);
@@ -61,7 +63,7 @@ int client_create(struct client *client, const cJSON *object, client_done_fn don
 		return err_set(err, ENOMEM, "create a %s", resource->kind);
 	resource_path(resource, namespace, NULL, NULL, &path);
 	strbuf_adds(&path, "?fieldManager=afterglow");
-	return start_simple(client, "POST", &path, "application/json", body, done, arg, err);
+	return start_simple(client, "POST", &path, "application/json", body, fields, done, arg, err);
 }
 
 static int patch(struct client *client, const cJSON *object, const char *subresource, const char *query, const char *content_type,
@@ -81,7 +83,7 @@ static int patch(struct client *client, const cJSON *object, const char *subreso
 		return err_set(err, ENOMEM, "patch a %s", resource->kind);
 	resource_path(resource, namespace, name, subresource, &path);
 	strbuf_adds(&path, query);
-	return start_simple(client, "PATCH", &path, content_type, body, done, arg, err);
+	return start_simple(client, "PATCH", &path, content_type, body, NULL, done, arg, err);
 }
 
 int client_apply(struct client *client, const cJSON *object, const char *subresource, client_done_fn done, void *arg,
@@ -132,5 +134,5 @@ int client_delete(struct client *client, const cJSON *object, int grace_s, clien
 	if (!body)
 		return err_set(err, ENOMEM, "delete a %s", resource->kind);
 	resource_path(resource, namespace, name, NULL, &path);
-	return start_simple(client, "DELETE", &path, "application/json", body, done, arg, err);
+	return start_simple(client, "DELETE", &path, "application/json", body, NULL, done, arg, err);
 }

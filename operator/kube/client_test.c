@@ -63,7 +63,7 @@ static void writes_have_their_paths_and_types(void **state)
 	struct client *client = fake_client(&server, NULL);
 	for (int i = 0; i < 3; i++) {
 		struct outcome o = { 0 };
-		int r = i == 0 ? client_create(client, object, keep, &o, &err) :
+		int r = i == 0 ? client_create(client, object, NULL, keep, &o, &err) :
 			i == 1 ? client_apply(client, object, "status", keep, &o, &err) :
 				 client_delete(client, object, 7, keep, &o, &err);
 		assert_int_equal(r, 0);
@@ -106,7 +106,7 @@ static void refusals_say_why_and_when_to_return(void **state)
 	struct client *client = fake_client(&server, NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct outcome o = { 0 };
-		assert_int_equal(client_create(client, object, keep, &o, &err), 0);
+		assert_int_equal(client_create(client, object, NULL, keep, &o, &err), 0);
 		turn_until(server.base, &o.done);
 		assert_int_equal(o.status, rows[i].status);
 		assert_string_equal(o.reason, rows[i].reason);
@@ -160,7 +160,7 @@ static void a_lost_answer_may_have_been_a_write_and_a_refused_connection_not(voi
 
 	fake_server_start(&server, script, 1);
 	struct client *client = fake_client(&server, NULL);
-	assert_int_equal(client_create(client, object, keep, &lost, &err), 0);
+	assert_int_equal(client_create(client, object, NULL, keep, &lost, &err), 0);
 	turn_until(server.base, &lost.done);
 	assert_int_equal(lost.status, 0);
 	assert_true(lost.maybe_done);
@@ -168,7 +168,7 @@ static void a_lost_answer_may_have_been_a_write_and_a_refused_connection_not(voi
 
 	snprintf(server.url, sizeof(server.url), "http://127.0.0.1:1");
 	client = fake_client(&server, NULL);
-	assert_int_equal(client_create(client, object, keep, &refused, &err), 0);
+	assert_int_equal(client_create(client, object, NULL, keep, &refused, &err), 0);
 	turn_until(server.base, &refused.done);
 	assert_int_equal(refused.code, ECONNREFUSED);
 	assert_false(refused.maybe_done);
@@ -260,7 +260,7 @@ static void a_fenced_write_does_not_leave_and_a_read_does(void **state)
 	fake_server_start(&server, script, ARRAY_SIZE(script));
 	struct client *client = fake_client(&server, NULL);
 	client_set_fence(client, allow_none, &asked);
-	assert_int_equal(client_create(client, object, keep, &write, &err), 0);
+	assert_int_equal(client_create(client, object, NULL, keep, &write, &err), 0);
 	assert_false(write.done); /* never before it returns */
 	turn_until(server.base, &write.done);
 	assert_int_equal(write.status, 0);

@@ -233,7 +233,7 @@ static void ask(void)
 	until_failure = NEVER;
 	struct client *client = fake_client(&server, NULL);
 	until_failure = armed;
-	int r = client_create(client, body, never, NULL, &err);
+	int r = client_create(client, body, NULL, never, NULL, &err);
 	if (r == 0)
 		r = client_apply(client, body, "status", never, NULL, &err);
 	if (r == 0)

@@ -339,6 +339,7 @@ static void start_watch(struct informer *informer, const struct reflector_step *
 
 	watch_decoder_release(&informer->decoder);
 	watch_decoder_init(&informer->decoder);
+	informer->decoder.fields = informer->fields;
 	if (stream)
 		store_release(&informer->fresh);
 	resource_path(informer->resource, informer->namespace, NULL, NULL, &path);
@@ -434,6 +435,7 @@ int informer_new(struct event_base *base, struct client *client, const struct in
 	store_init(&informer->fresh, options->index_fn);
 	watch_decoder_init(&informer->decoder);
 	list_decoder_init(&informer->list_decoder);
+	informer->list_decoder.fields = options->fields;
 	reflector_init(&informer->reflector, (uint64_t)now_boottime_ns() ^ (uintptr_t)informer);
 	informer->client = client;
 	informer->resource = options->resource;

@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "operator/kube/projection.h"
+
 /* What the buffer may keep between items: one huge object must not hold 16 MiB for ever. */
 #define TEXT_KEEP ((size_t)256 << 10)
 /* As cJSON's own limit (CJSON_NESTING_LIMIT). */
@@ -39,7 +41,9 @@ void list_decoder_release(struct list_decoder *d)
 {
 	strbuf_release(&d->text);
 	cJSON_Delete(d->metadata);
+	const char *const *fields = d->fields;
 	list_decoder_init(d);
+	d->fields = fields;
 }
 
 static void forget_text(struct list_decoder *d)
@@ -59,11 +63,11 @@ static int unexpected(char c, struct err *err)
 	return err_set(err, EPROTO, "not a list: unexpected byte 0x%02x", (unsigned char)c);
 }
 
-static int parse_text(struct list_decoder *d, cJSON **ret_json, struct err *err)
+static int parse_text(struct list_decoder *d, const char *const *fields, cJSON **ret_json, struct err *err)
 {
 	if (strbuf_failed(&d->text))
 		return err_set(err, EFBIG, "list item of more than 16 MiB");
-	int r = json_parse(strbuf_str(&d->text), d->text.len, ret_json, err);
+	int r = project_text(strbuf_str(&d->text), d->text.len, fields, ret_json, err);
 	if (r < 0)
 		err_wrap(err, "list item");
 	return r;
@@ -80,7 +84,7 @@ static int end_value(struct list_decoder *d, list_item_fn fn, void *arg, struct 
 {
 	cJSON *json = NULL;
 	bool item = is_item(d);
-	int r = d->member == OTHER ? 0 : parse_text(d, &json, err);
+	int r = d->member == OTHER ? 0 : parse_text(d, item ? d->fields : NULL, &json, err);
 
 	forget_text(d);
 	d->state = item ? AFTER_ITEM : AFTER_VALUE;

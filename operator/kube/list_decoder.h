@@ -21,6 +21,7 @@
 typedef int (*list_item_fn)(void *arg, cJSON *item);
 
 struct list_decoder {
+	const char *const *fields; /* set after init: of items these only (projection.h); NULL: all */
 	int state;
 	int nesting; /* in the value that is being read */
 	bool in_string, escaped;

@@ -154,6 +154,24 @@ static void who_refuses_an_item_ends_it(void **state)
 	list_decoder_release(&d);
 }
 
+static void of_items_only_the_fields_are_read(void **state)
+{
+	static const char *const fields[] = { "metadata.name", NULL };
+	static const char text[] = "{\"metadata\":{\"resourceVersion\":\"12\"},\"items\":[{\"metadata\":{\"name\":\"a\",\"uid\":1},"
+				   "\"spec\":{}},{\"status\":[1]}]}";
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(4096);
+	struct list_decoder d;
+	(void)state;
+
+	list_decoder_init(&d);
+	d.fields = fields;
+	assert_int_equal(list_decoder_feed(&d, text, sizeof(text) - 1, print_item, &out, NULL), 0);
+	assert_string_equal(strbuf_str(&out), "{\"metadata\":{\"name\":\"a\"}};{};");
+	assert_string_equal(json_str(d.metadata, "resourceVersion"), "12");
+	list_decoder_release(&d);
+	assert_ptr_equal(d.fields, fields);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -162,6 +180,7 @@ int main(void)
 		cmocka_unit_test(a_nul_byte_and_deep_nesting_are_refused),
 		cmocka_unit_test(an_item_of_15_mib_is_read_one_of_17_is_not_and_neither_leaves_a_large_buffer),
 		cmocka_unit_test(who_refuses_an_item_ends_it),
+		cmocka_unit_test(of_items_only_the_fields_are_read),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

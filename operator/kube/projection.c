@@ -2,53 +2,184 @@
 /* Takes out of an object what nobody here reads. */
 #include "operator/kube/projection.h"
 
-#include <stdio.h>
+#include <stdint.h>
 #include <string.h>
 
-#define PATH_MAX_LEN 512
+#include "lib/json.h"
+
+/* Deeper go only arrays in arrays, which Kubernetes has not. */
+#define NESTING_MAX 64
 
 enum fate { DROP, KEEP, LOOK_BELOW };
 
-static enum fate fate_of(const char *path, size_t len, const char *const *fields)
-{
-	enum fate fate = DROP;
+/* A place in the object: the fields that may still be met below it, and how much of each the way there is. */
+struct place {
+	const char *const *fields;
+	uint64_t open; /* a bit for each */
+	size_t at;
+};
 
-	for (; *fields; fields++) {
-		size_t field_len = strlen(*fields);
-		if (field_len == len && memcmp(*fields, path, len) == 0)
-			return KEEP;
-		if ((*fields)[field_len - 1] == '*' && len >= field_len - 1 && memcmp(*fields, path, field_len - 1) == 0)
-			return KEEP;
-		if (field_len > len && (*fields)[len] == '.' && memcmp(*fields, path, len) == 0)
-			fate = LOOK_BELOW;
-	}
-	return fate;
+static struct place root_of(const char *const *fields)
+{
+	size_t n = 0;
+
+	while (n < PROJECTION_FIELDS_MAX && fields[n])
+		n++;
+	return (struct place){ .fields = fields, .open = n < 64 ? (UINT64_C(1) << n) - 1 : UINT64_MAX };
 }
 
-/* path has len bytes, of which those of value's own name are the last. */
-static void project_below(cJSON *value, char path[PATH_MAX_LEN], size_t len, const char *const *fields)
+/* rest: of a field, where the name of a member may stand. */
+static enum fate compare(const char *rest, const char *name, size_t len)
+{
+	size_t same = 0;
+
+	while (same < len && rest[same] && rest[same] == name[same])
+		same++;
+	if (rest[same] == '*' && !rest[same + 1])
+		return KEEP;
+	if (same < len)
+		return DROP;
+	return rest[len] == '\0' ? KEEP : rest[len] == '.' ? LOOK_BELOW : DROP;
+}
+
+static enum fate fate_of(const struct place *place, const char *name, size_t len, struct place *ret_below)
+{
+	*ret_below = (struct place){ .fields = place->fields, .at = place->at + len + 1 };
+	for (uint64_t left = place->open; left; left &= left - 1) {
+		int i = __builtin_ctzll(left);
+		enum fate fate = compare(place->fields[i] + place->at, name, len);
+
+		if (fate == KEEP)
+			return KEEP;
+		if (fate == LOOK_BELOW)
+			ret_below->open |= UINT64_C(1) << i;
+	}
+	return ret_below->open ? LOOK_BELOW : DROP;
+}
+
+/* --- Of a tree -------------------------------------------------------------------------------------------- */
+
+static void project_below(cJSON *value, const struct place *place)
 {
 	cJSON *child = value->child, *next;
+	struct place below;
 
 	for (; child; child = next) {
 		next = child->next;
 		if (cJSON_IsArray(value)) {
-			project_below(child, path, len, fields);
+			project_below(child, place);
 			continue;
 		}
-		int n = snprintf(path + len, PATH_MAX_LEN - len, "%s%s", len ? "." : "", child->string);
-		enum fate fate = n < (int)(PATH_MAX_LEN - len) ? fate_of(path, len + (size_t)n, fields) : DROP;
+		enum fate fate = fate_of(place, child->string, strlen(child->string), &below);
 		if (fate == DROP)
 			cJSON_Delete(cJSON_DetachItemViaPointer(value, child));
 		else if (fate == LOOK_BELOW)
-			project_below(child, path, len + (size_t)n, fields);
+			project_below(child, &below);
 	}
 }
 
 void project(cJSON *object, const char *const *fields)
 {
-	char path[PATH_MAX_LEN] = "";
+	struct place root = root_of(fields);
 
 	if (cJSON_IsObject(object))
-		project_below(object, path, 0, fields);
+		project_below(object, &root);
+}
+
+/* --- Of a text -------------------------------------------------------------------------------------------- */
+
+static cJSON *read_value(struct skim *s, const struct place *place, int nesting);
+
+/* Takes item, which may be NULL. */
+static void append(struct skim *s, cJSON *to, const char *name, size_t len, cJSON *item)
+{
+	if (item && name) {
+		item->string = cJSON_malloc(len + 1);
+		if (item->string) {
+			memcpy(item->string, name, len);
+			item->string[len] = '\0';
+		}
+	}
+	/* An object's members are linked as an array's items are. */
+	if (item && (!name || item->string) && cJSON_AddItemToArray(to, item))
+		return;
+	cJSON_Delete(item);
+	s->failed = true;
+}
+
+static cJSON *read_object(struct skim *s, const struct place *place, int nesting)
+{
+	cJSON *object = cJSON_CreateObject();
+	const char *name;
+	size_t len;
+
+	for (skim_object(s); object && skim_member(s, &name, &len);) {
+		struct place below;
+		enum fate fate = fate_of(place, name, len, &below);
+
+		if (fate == DROP)
+			skim_skip(s);
+		else
+			append(s, object, name, len, fate == KEEP ? skim_take(s) : read_value(s, &below, nesting));
+	}
+	return object;
+}
+
+static cJSON *read_array(struct skim *s, const struct place *place, int nesting)
+{
+	cJSON *array = cJSON_CreateArray();
+
+	for (skim_array(s); array && skim_item(s);)
+		append(s, array, NULL, 0, read_value(s, place, nesting));
+	return array;
+}
+
+static cJSON *read_value(struct skim *s, const struct place *place, int nesting)
+{
+	char c = skim_peek(s);
+	cJSON *value;
+
+	if (nesting == NESTING_MAX)
+		s->failed = true;
+	if (c == '{')
+		value = read_object(s, place, nesting + 1);
+	else if (c == '[')
+		value = read_array(s, place, nesting + 1);
+	else
+		value = skim_take(s);
+	s->failed = s->failed || !value;
+	if (s->failed)
+		cJSON_Delete(TAKE_PTR(value));
+	return value;
+}
+
+cJSON *project_next(struct skim *s, const char *const *fields)
+{
+	struct place root;
+
+	if (!fields || skim_peek(s) != '{')
+		return skim_take(s);
+	root = root_of(fields);
+	return read_value(s, &root, 0);
+}
+
+int project_text(const char *text, size_t len, const char *const *fields, cJSON **ret_json, struct err *err)
+{
+	cJSON *json = NULL;
+	struct skim s;
+	int r = 0;
+
+	skim_init(&s, text, len);
+	if (fields)
+		json = project_next(&s, fields);
+	if (!json || !skim_ended(&s)) {
+		/* It knows what is wrong, and where; or it was only unusual. */
+		cJSON_Delete(json);
+		r = json_parse(text, len, &json, err);
+		if (r == 0 && fields)
+			project(json, fields);
+	}
+	if (r == 0)
+		*ret_json = json;
+	return r;
 }

@@ -40,19 +40,80 @@ static void only_what_is_named_stays(void **state)
 	}
 }
 
-static void a_name_that_is_too_long_goes(void **state)
+/* What is read of a text is what project leaves of its tree. */
+static void assert_same(const char *text, const char *const *fields)
 {
-	static const char *const fields[] = { "*", NULL };
-	char name[2000];
-	_cleanup_json_ cJSON *object = cJSON_CreateObject();
+	_cleanup_json_ cJSON *tree = NULL, *read = NULL;
+	struct err err = { 0 };
+	int r = json_parse(text, strlen(text), &tree, NULL);
+
+	if (project_text(text, strlen(text), fields, &read, &err) != r)
+		fail_msg("%s: %s", text, err.text);
+	if (r < 0)
+		return;
+	project(tree, fields);
+	_cleanup_free_ char *expected = cJSON_PrintUnformatted(tree), *actual = cJSON_PrintUnformatted(read);
+	assert_string_equal(actual, expected);
+}
+
+static void a_text_is_read_as_its_tree_would_be(void **state)
+{
+	static const char *const fields[] = { "a", "b.c", "list.name", "notes.ray.io/*", "deep.x.y", NULL };
+	static const char *const texts[] = {
+		"{\"a\":{\"any\":[1,{\"z\":2}]},\"z\":[{\"y\":\"]}\"},[]],\"b\":{\"d\":-1.5e3,\"c\":\"\\\"\\u00e9\"}}",
+		" { \"z\" : \"\\\\\" , \"list\" : [ { \"name\" : \"x\" , \"q\" : null } , { } ] , \"a\" : true } \n",
+		"{\"z\":\"\\\\\\\"}\",\"notes\":{\"ray.io/ft\":\"1\",\"ray\":{\"io/x\":1,\"i\":2}},\"a\":1,\"a\":2}",
+		"{\"b\":5,\"list\":{\"name\":1,\"x\":2},\"deep\":[[{\"x\":{\"y\":1,\"n\":2}}],3,null]}",
+		"{\"\\u0061\":1,\"z\":2}", /* an escape in a name */
+		"[{\"a\":1}]", "5", "\"a\"", "{}", "",
+		/* None of these is JSON. */
+		"{\"a\":1", "{\"a\":1,}", "{,\"a\":1}", "{\"a\" 1}", "{\"a\":1 \"b\":2}", "{\"a\":1}}", "{\"z\":\"}", "{\"z\":}", "{a:1}",
+		"{\"z\":[1}", "{\"list\":[1,]}", "{\"list\":[,1]}", "{\"a\":1} x",
+	};
 	(void)state;
 
-	memset(name, 'n', sizeof(name) - 1);
-	name[sizeof(name) - 1] = '\0';
-	json_set_int(object, name, 1);
-	json_set_int(object, "short", 1);
-	project(object, fields);
-	assert_int_equal(cJSON_GetArraySize(object), 1);
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		assert_same(texts[i], fields);
+}
+
+static void a_text_cut_anywhere_is_no_object(void **state)
+{
+	static const char *const fields[] = { "a", "b.c", NULL };
+	static const char text[] = "{\"z\":[\"\\\"\",{\"y\":1}],\"a\":{\"n\":[1,2]},\"b\":{\"c\":\"s\"}}";
+	(void)state;
+
+	for (size_t len = 0; len < sizeof(text) - 1; len++) {
+		_cleanup_free_ char *part = strndup(text, len);
+		cJSON *json = NULL;
+		assert_true(project_text(part, len, fields, &json, NULL) < 0);
+	}
+}
+
+static void arrays_in_arrays_end_somewhere(void **state)
+{
+	static const char *const fields[] = { "a.b", NULL };
+	char text[4096] = "{\"a\":";
+	(void)state;
+
+	for (size_t nesting = 10; nesting < 1500; nesting *= 3) {
+		memset(text + 5, '[', nesting);
+		memset(text + 5 + nesting, ']', nesting);
+		memcpy(text + 5 + 2 * nesting, "}", 2);
+		assert_same(text, fields);
+		text[2] = 'z'; /* skipped */
+		assert_same(text, fields);
+		text[2] = 'a';
+	}
+}
+
+static void the_fields_of_a_pod_are_not_too_many(void **state)
+{
+	size_t n = 0;
+	(void)state;
+
+	while (pod_fields[n])
+		n++;
+	assert_in_range(n, 1, PROJECTION_FIELDS_MAX);
 }
 
 static void of_a_pod_stays_what_plans_and_failures_read(void **state)
@@ -94,7 +155,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_what_is_named_stays),
-		cmocka_unit_test(a_name_that_is_too_long_goes),
+		cmocka_unit_test(a_text_is_read_as_its_tree_would_be),
+		cmocka_unit_test(a_text_cut_anywhere_is_no_object),
+		cmocka_unit_test(arrays_in_arrays_end_somewhere),
+		cmocka_unit_test(the_fields_of_a_pod_are_not_too_many),
 		cmocka_unit_test(of_a_pod_stays_what_plans_and_failures_read),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,38 +8,43 @@
  * The code of a fragment is its place, from 1. All begin with a quote, so that only there something has to be
  * compared; of two that begin alike the longer stands first. Nothing of it is kept outside the process: it may change.
  */
-static const char *const fragments[] = {
-	"\"metadata\":{\"name\":\"",
-	"\"ownerReferences\":[{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"name\":\"",
-	"\"controller\":true,\"blockOwnerDeletion\":true}]},\"spec\":{",
-	"\"namespace\":\"",
-	"\"uid\":\"",
-	"\"resourceVersion\":\"",
-	"\"creationTimestamp\":\"",
-	"\"labels\":{\"app.kubernetes.io/created-by\":\"kuberay-operator\",\"app.kubernetes.io/name\":\"kuberay\",\"ray.io/cluster\":\"",
-	"\"ray.io/group\":\"",
-	"\"ray.io/identifier\":\"",
-	"\"ray.io/is-ray-node\":\"yes\",\"ray.io/node-type\":\"",
-	"\"containers\":[{\"name\":\"",
-	"\"resources\":{\"limits\":{\"cpu\":\"",
-	"\"requests\":{\"cpu\":\"",
-	"\"memory\":\"",
-	"\"restartPolicy\":\"",
-	"\"terminationGracePeriodSeconds\":30",
-	"\"nodeName\":\"",
-	"\"status\":{\"phase\":\"",
-	"\"conditions\":[{\"type\":\"",
-	"\"status\":\"True\"},{\"type\":\"",
-	"\"status\":\"False\",\"reason\":\"",
-	"\"podIP\":\"",
-	"\"startTime\":\"",
-	"\"containerStatuses\":[{\"name\":\"",
-	"\"containerID\":\"containerd://",
-	"\"ready\":true,\"restartCount\":",
-	"\"started\":true",
-	"\"lastState\":{}",
-	"\"state\":{\"running\":{\"startedAt\":\"",
-	"\"name\":\"",
+static const struct {
+	const char *text;
+	size_t len;
+} fragments[] = {
+#define F(text) { text, sizeof(text) - 1 }
+	F("\"metadata\":{\"name\":\""),
+	F("\"ownerReferences\":[{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"name\":\""),
+	F("\"controller\":true,\"blockOwnerDeletion\":true}]},\"spec\":{"),
+	F("\"namespace\":\""),
+	F("\"uid\":\""),
+	F("\"resourceVersion\":\""),
+	F("\"creationTimestamp\":\""),
+	F("\"labels\":{\"app.kubernetes.io/created-by\":\"kuberay-operator\",\"app.kubernetes.io/name\":\"kuberay\",\"ray.io/cluster\":\""),
+	F("\"ray.io/group\":\""),
+	F("\"ray.io/identifier\":\""),
+	F("\"ray.io/is-ray-node\":\"yes\",\"ray.io/node-type\":\""),
+	F("\"containers\":[{\"name\":\""),
+	F("\"resources\":{\"limits\":{\"cpu\":\""),
+	F("\"requests\":{\"cpu\":\""),
+	F("\"memory\":\""),
+	F("\"restartPolicy\":\""),
+	F("\"terminationGracePeriodSeconds\":30"),
+	F("\"nodeName\":\""),
+	F("\"status\":{\"phase\":\""),
+	F("\"conditions\":[{\"type\":\""),
+	F("\"status\":\"True\"},{\"type\":\""),
+	F("\"status\":\"False\",\"reason\":\""),
+	F("\"podIP\":\""),
+	F("\"startTime\":\""),
+	F("\"containerStatuses\":[{\"name\":\""),
+	F("\"containerID\":\"containerd://"),
+	F("\"ready\":true,\"restartCount\":"),
+	F("\"started\":true"),
+	F("\"lastState\":{}"),
+	F("\"state\":{\"running\":{\"startedAt\":\""),
+	F("\"name\":\""),
+#undef F
 };
 _Static_assert(ARRAY_SIZE(fragments) < ' ', "codes are control characters");
 
@@ -47,9 +52,9 @@ _Static_assert(ARRAY_SIZE(fragments) < ' ', "codes are control characters");
 static size_t fragment_at(const char *text, size_t len, char *ret_code)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(fragments); i++) {
-		size_t size = strlen(fragments[i]);
+		size_t size = fragments[i].len;
 
-		if (size <= len && text[1] == fragments[i][1] && memcmp(text, fragments[i], size) == 0) {
+		if (size <= len && text[1] == fragments[i].text[1] && memcmp(text, fragments[i].text, size) == 0) {
 			*ret_code = (char)(i + 1);
 			return size;
 		}
@@ -82,6 +87,6 @@ void unsqueeze(const char *text, size_t len, struct strbuf *out)
 		strbuf_add(out, text + plain, i - plain);
 		plain = i + 1;
 		if (i < len)
-			strbuf_adds(out, fragments[c - 1]);
+			strbuf_add(out, fragments[c - 1].text, fragments[c - 1].len);
 	}
 }

@@ -34,6 +34,7 @@ struct watch_event {
 typedef int (*watch_event_fn)(void *arg, struct watch_event *event);
 
 struct watch_decoder {
+	const char *const *fields; /* set after init: of objects these only (projection.h); NULL: all */
 	struct strbuf line; /* the start of a line whose end has not come */
 	int failed; /* sticky, negative errno */
 };

@@ -182,6 +182,36 @@ static void a_refusing_callback_stops_the_feed(void **state)
 	watch_decoder_release(&d);
 }
 
+static int print(void *arg, struct watch_event *event)
+{
+	_cleanup_free_ char *text = cJSON_PrintUnformatted(event->object);
+
+	strbuf_addf(arg, "%d %s\n", (int)event->type, text);
+	return 0;
+}
+
+static void of_objects_only_the_fields_are_read_and_of_a_status_all(void **state)
+{
+	static const char *const fields[] = { "metadata.name", NULL };
+	static const char stream[] = "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"a\",\"uid\":\"u\"},\"spec\":[{}]}}\n"
+				     "{ \"object\":{\"metadata\":{\"name\":\"b\",\"uid\":\"u\"}}, \"type\":\"DELETED\" }\n"
+				     "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"7\"}}}\n"
+				     "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410}}\n";
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(4096);
+	struct watch_decoder d;
+	struct err err = { 0 };
+	(void)state;
+
+	watch_decoder_init(&d);
+	d.fields = fields;
+	assert_int_equal(watch_decoder_feed(&d, stream, sizeof(stream) - 1, print, &out, &err), 0);
+	assert_string_equal(strbuf_str(&out), "0 {\"metadata\":{\"name\":\"a\"}}\n"
+					      "2 {\"metadata\":{\"name\":\"b\"}}\n"
+					      "3 {\"metadata\":{\"resourceVersion\":\"7\"}}\n"
+					      "4 {\"kind\":\"Status\",\"code\":410}\n");
+	watch_decoder_release(&d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -192,6 +222,7 @@ int main(void)
 		cmocka_unit_test(an_event_of_17_mib_is_refused_in_pieces_and_whole),
 		cmocka_unit_test(nesting_without_end_is_an_error_and_not_a_stack_overflow),
 		cmocka_unit_test(a_refusing_callback_stops_the_feed),
+		cmocka_unit_test(of_objects_only_the_fields_are_read_and_of_a_status_all),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

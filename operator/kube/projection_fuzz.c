@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whatever JSON an object is: read with the fields of a pod it is what is left of its tree. */
+#include "operator/kube/projection.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "operator/pod_fields.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	_cleanup_json_ cJSON *tree = NULL, *read = NULL;
+	const char *text = (const char *)data;
+	int r;
+
+	/* To cJSON it ends a name. What reads from the network refuses it. */
+	if (memchr(data, '\0', size))
+		return 0;
+	r = project_text(text, size, pod_fields, &read, NULL);
+	if (json_parse(text, size, &tree, NULL) < 0)
+		return 0;
+	if (r < 0)
+		abort();
+	project(tree, pod_fields);
+	_cleanup_free_ char *expected = cJSON_PrintUnformatted(tree), *actual = cJSON_PrintUnformatted(read);
+	if (!expected || !actual || strcmp(expected, actual) != 0)
+		abort();
+	return 0;
+}
