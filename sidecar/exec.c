@@ -175,8 +175,21 @@ _Noreturn static void run_launcher(struct run *r)
 	_exit(125);
 }
 
+/* Said before the command has run for hours, and no reason not to run it: the report goes to stderr in any case. */
+static void check_store(const struct run *r)
+{
+	const char *bundles = recorder_bundles(&r->recorder_options);
+	struct err err = { 0 };
+
+	if (bundles && dir_make_all(bundles, 0750, &err) == 0 && access(bundles, W_OK | X_OK) < 0)
+		err_set(&err, errno, "%s", bundles);
+	if (err.code)
+		fprintf(stderr, "afterglow: --store: no bundle can be kept: %s\n", err_text(&err));
+}
+
 static int run(struct run *r, struct err *err)
 {
+	check_store(r);
 	if (find_launcher(r, err) < 0 || make_directory(r, err) < 0 || start_loop(r, err) < 0)
 		return -err->code;
 	if (r->options->memory_max && made_memcg_new(&r->memcg, r->options->memory_max, r->options->recorder.oom_group, err) < 0)

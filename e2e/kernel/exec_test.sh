@@ -66,6 +66,10 @@ run --record-success -- "$probe" exit 0
 check "success leaves a bundle when asked to" has_class Completed
 printf 'in\nput' | run -- "$probe" cat
 check "stdin reaches the command" test "$(cat "$work/out")" = "$(printf 'in\nput')"
+"$sidecar" exec --store /proc/nowhere -- "$probe" exit 7 >/dev/null 2>"$work/err"
+code=$?
+check "a store that cannot be there is said at once, and the command runs" test "$code$(head -n 1 "$work/err" | cut -c 1-48)" = \
+	"7afterglow: --store: no bundle can be kept: mkdir"
 run -- "$probe" fds
 bare=$("$probe" fds 2>"$work/err")
 check "no descriptor leaks into the command" test "$(cat "$work/out")" = "$bare"
