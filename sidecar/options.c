@@ -3,7 +3,9 @@
 #include "sidecar/options.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,10 +38,13 @@ const char sidecar_usage[] =
 	"                      of this cluster's part of a store that is a directory, remove what is\n"
 	"                      beyond (default 0: nothing is removed)\n"
 	"  --run-as UID        started as root, become this user with CAP_SYSLOG as the only capability\n"
-	"  --grace SECONDS     after SIGTERM, wait this long for the containers to end (default 25)\n"
+	"                      (1 to 2147483647; default: stay who started it)\n"
+	"  --grace SECONDS     after SIGTERM, wait this long for the containers to end (0 to 3600,\n"
+	"                      default 25)\n"
 	"  --http ADDRESS:PORT serve /metrics, /healthz and /failures there; \":PORT\": on all addresses\n"
+	"                      (default: nowhere)\n"
 	"  --reconnect SECONDS after a restart, wait this long for the launchers of before; whose\n"
-	"                      does not come back has ended meanwhile (default 15)\n"
+	"                      does not come back has ended meanwhile (0 to 3600, default 15)\n"
 	"\n"
 	"exec: runs COMMAND and records it, here and now; exits as COMMAND does (128+N after\n"
 	"signal N; 125 if it could not be started as asked). The report goes to stderr.\n"
@@ -51,7 +56,7 @@ const char sidecar_usage[] =
 	"\n"
 	"prune: removes what is too much of a directory of bundles\n"
 	"       (afterglow-sidecar prune [--keep-bytes N] [--keep-bundles N] [--keep-seconds N]\n"
-	"       [--below PATH] DIR); the recorder runs it on its store.\n"
+	"       [--below PATH] DIR); the recorder runs it on its store. 0, the default: no such bound.\n"
 	"\n"
 	"Both:\n"
 	"  A store is a directory (file:///DIR), s3://BUCKET/PREFIX, webhdfs://HOST:PORT/PATH, or\n"
@@ -70,6 +75,7 @@ const char sidecar_usage[] =
 	"  --kernel-log WHEN   auto: read the kernel log (needs CAP_SYSLOG where dmesg_restrict is 1);\n"
 	"                      off (default auto)\n"
 	"  --syslog PATH       keep the tail of this file, or of the syslog file in this directory\n"
+	"                      (default: none)\n"
 	"  --collect PATTERN   these files of the container go into a bundle; repeatable, \"none\" for\n"
 	"                      none (default: where memray, mprof, cProfile and ray timeline put theirs)\n"
 	"  --hook-at-threshold COMMAND, --hook-at-death COMMAND\n"
@@ -78,10 +84,11 @@ const char sidecar_usage[] =
 	"                      repeatable (8 each). AFTERGLOW_PID is the largest process,\n"
 	"                      AFTERGLOW_REASON \"threshold\" or the class. The output (64 KiB of each)\n"
 	"                      goes into the bundle: \"py-spy dump --pid $AFTERGLOW_PID\"\n"
-	"  --hook-timeout SECONDS  end a hook after this long (default 10)\n"
-	"  --hook-headroom SIZE  run none with less memory than this left (default 64Mi)\n"
-	"  --hold-on-failure SECONDS  keep a container that failed this long, for a look at it;\n"
-	"                      afterglow-launch --release in the container, or SIGTERM, ends it\n"
+	"  --hook-timeout SECONDS  end a hook after this long (1 to 600, default 10)\n"
+	"  --hook-headroom SIZE  run none with less memory than this left (default 64Mi; 0: always)\n"
+	"  --hold-on-failure SECONDS  keep a container that failed this long, for a look at it (at most\n"
+	"                      86400, default 0: not at all); afterglow-launch --release in the\n"
+	"                      container, or SIGTERM, ends it\n"
 	"  --cores MODE        what is kept of a core that a process dumps, beside its backtrace: summary\n"
 	"                      (stacks and notes, which a debugger opens), full, or off: no core is\n"
 	"                      looked at (default summary)\n"
@@ -96,7 +103,7 @@ static int take_value(char **argv, int *i, const char **ret_value, struct err *e
 	return 0;
 }
 
-static int parse_number(const char *option, const char *text, double min, double max, double *ret_value, struct err *err)
+static int parse_part(const char *option, const char *text, double min, double max, double *ret_value, struct err *err)
 {
 	char *end;
 	double value = strtod(text, &end);
@@ -107,12 +114,28 @@ static int parse_number(const char *option, const char *text, double min, double
 	return 0;
 }
 
-static int parse_size(const char *option, const char *text, int64_t *ret_value, struct err *err)
+static int parse_whole(const char *option, const char *text, int64_t min, int64_t max, int64_t *ret_value, struct err *err)
 {
-	if (quantity_parse(text, ret_value, err) < 0)
-		return err_wrap(err, "%s", option);
-	if (*ret_value < EXEC_MEMORY_MIN)
-		return err_set(err, EINVAL, "%s takes at least 4Mi, not %s", option, text);
+	char *end;
+	long long value;
+
+	errno = 0;
+	value = strtoll(text, &end, 10);
+	if (errno || end == text || *end || value < min || value > max)
+		return err_set(err, EINVAL, "%s takes a whole number from %" PRId64 " to %" PRId64 ", not %s", option, min, max, text);
+	*ret_value = value;
+	return 0;
+}
+
+static int parse_size(const char *option, const char *text, int64_t min, int64_t *ret_value, struct err *err)
+{
+	int64_t value;
+
+	if (quantity_parse(text, &value, NULL) < 0)
+		return err_set(err, EINVAL, "%s takes a size such as 512Mi or 2G, not %s", option, text);
+	if (value < min)
+		return err_set(err, EINVAL, "%s takes at least %" PRId64 "Mi, not %s", option, min >> 20, text);
+	*ret_value = value;
 	return 0;
 }
 
@@ -123,10 +146,12 @@ static const char *const default_collect[] = {
 };
 
 /* The first pattern takes the place of the default ones; "none" is none. */
-static int add_pattern(struct recorder_options *r, const char *pattern, struct err *err)
+static int add_pattern(struct sidecar_options *o, const char *option, const char *pattern, struct err *err)
 {
+	struct recorder_options *r = &o->exec.recorder;
 	size_t n = 0;
 
+	(void)option;
 	if (r->collect[0] == default_collect[0])
 		memset(r->collect, 0, sizeof(r->collect));
 	if (strcmp(pattern, "none") == 0)
@@ -141,8 +166,9 @@ static int add_pattern(struct recorder_options *r, const char *pattern, struct e
 	return 0;
 }
 
-static int add_hook(struct recorder_options *r, const char *option, const char *command, struct err *err)
+static int add_hook(struct sidecar_options *o, const char *option, const char *command, struct err *err)
 {
+	struct recorder_options *r = &o->exec.recorder;
 	enum hook_moment moment = strcmp(option, "--hook-at-death") == 0 ? HOOK_AT_DEATH : HOOK_AT_THRESHOLD;
 	size_t n = 0;
 
@@ -156,161 +182,123 @@ static int add_hook(struct recorder_options *r, const char *option, const char *
 	return 0;
 }
 
-/* --hook-*, --hold-on-failure; -ENOENT when it is none of these. */
-static int parse_hook_option(struct recorder_options *r, char **argv, int *i, struct err *err)
+static int take_kernel_log(struct sidecar_options *o, const char *option, const char *value, struct err *err)
 {
-	const char *option = argv[*i], *value;
-	bool hold = strcmp(option, "--hold-on-failure") == 0;
-	double number;
-	int rc;
+	if (strcmp(value, "auto") != 0 && strcmp(value, "off") != 0)
+		return err_set(err, EINVAL, "%s takes auto or off, not %s", option, value);
+	o->exec.recorder.kernel_log.off = strcmp(value, "off") == 0;
+	return 0;
+}
 
-	if (!hold && strncmp(option, "--hook-", 7) != 0)
-		return -ENOENT;
-	if (!hold && strcmp(option, "--hook-at-threshold") != 0 && strcmp(option, "--hook-at-death") != 0 &&
-	    strcmp(option, "--hook-timeout") != 0 && strcmp(option, "--hook-headroom") != 0)
-		return -ENOENT;
-	rc = take_value(argv, i, &value, err);
+static int take_cores(struct sidecar_options *o, const char *option, const char *value, struct err *err)
+{
+	if (!cores_mode_parse(value, &o->exec.recorder.cores))
+		return err_set(err, EINVAL, "%s takes off, summary or full, not %s", option, value);
+	return 0;
+}
+
+/* INT and COUNT are whole numbers, in an int and in an int64_t; OTHER is what take makes of it. */
+enum kind { TEXT, INT, COUNT, SIZE, DAYS, PART, OTHER };
+enum where { BOTH, RECORD, EXEC };
+
+#define AT(member) offsetof(struct sidecar_options, exec.recorder.member)
+
+static const struct row {
+	const char *name;
+	enum where where;
+	enum kind kind;
+	size_t at;
+	double min, max;
+	int (*take)(struct sidecar_options *o, const char *option, const char *value, struct err *err);
+} table[] = {
+	{ .name = "--socket", RECORD, TEXT, AT(socket_path) },
+	{ .name = "--spool", RECORD, TEXT, AT(spool) },
+	{ .name = "--spool-fallback", RECORD, TEXT, AT(spool_fallback) },
+	{ .name = "--store", BOTH, TEXT, AT(store.url) },
+	{ .name = "--credentials", BOTH, TEXT, AT(store.credentials) },
+	{ .name = "--store-ca", BOTH, TEXT, AT(store.ca) },
+	{ .name = "--store-s3-endpoint", BOTH, TEXT, AT(store.s3_endpoint) },
+	{ .name = "--store-s3-region", BOTH, TEXT, AT(store.s3_region) },
+	{ .name = "--store-s3-role-arn", BOTH, TEXT, AT(store.s3_role_arn) },
+	{ .name = "--store-s3-sts-endpoint", BOTH, TEXT, AT(store.s3_sts_endpoint) },
+	{ .name = "--store-webhdfs-user", BOTH, TEXT, AT(store.webhdfs_user) },
+	{ .name = "--name", EXEC, TEXT, offsetof(struct sidecar_options, exec.name) },
+	{ .name = "--http", RECORD, TEXT, AT(http) },
+	{ .name = "--syslog", BOTH, TEXT, AT(kernel_log.syslog) },
+	{ .name = "--full-bundles", RECORD, INT, AT(spool_limits.full_per_loop), 0, 1000 },
+	{ .name = "--run-as", RECORD, INT, offsetof(struct sidecar_options, run_as), 1, INT_MAX },
+	{ .name = "--grace", RECORD, INT, AT(grace_s), 0, 3600 },
+	{ .name = "--reconnect", RECORD, INT, AT(reconnect_s), 0, 3600 },
+	{ .name = "--hook-timeout", BOTH, INT, AT(hooks.timeout_s), 1, 600 },
+	{ .name = "--hold-on-failure", BOTH, INT, AT(hold_s), 0, 86400 },
+	{ .name = "--spool-bundles", RECORD, COUNT, AT(spool_limits.quota.count), 0, 1000000 },
+	{ .name = "--keep-bundles", RECORD, COUNT, AT(retention.count), 0, 1000000 },
+	{ .name = "--spool-max", RECORD, SIZE, AT(spool_limits.quota.bytes) },
+	{ .name = "--keep-max", RECORD, SIZE, AT(retention.bytes) },
+	{ .name = "--hook-headroom", BOTH, SIZE, AT(hooks.headroom) },
+	{ .name = "--memory-max", EXEC, SIZE, offsetof(struct sidecar_options, exec.memory_max), .min = EXEC_MEMORY_MIN },
+	{ .name = "--spool-days", RECORD, DAYS, AT(spool_limits.quota.age_ns), 0, 36500 },
+	{ .name = "--keep-days", RECORD, DAYS, AT(retention.age_ns), 0, 36500 },
+	{ .name = "--warn-at", BOTH, PART, AT(warn_at), 0.05, 1 },
+	{ .name = "--collect", BOTH, OTHER, .take = add_pattern },
+	{ .name = "--hook-at-threshold", BOTH, OTHER, .take = add_hook },
+	{ .name = "--hook-at-death", BOTH, OTHER, .take = add_hook },
+	{ .name = "--kernel-log", BOTH, OTHER, .take = take_kernel_log },
+	{ .name = "--cores", BOTH, OTHER, .take = take_cores },
+};
+
+static const struct row *find_row(const struct sidecar_options *o, const char *option)
+{
+	enum where other = o->command == COMMAND_EXEC ? RECORD : EXEC;
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
+		if (table[i].where != other && strcmp(option, table[i].name) == 0)
+			return &table[i];
+	return NULL;
+}
+
+static int set_value(struct sidecar_options *o, const struct row *row, const char *text, struct err *err)
+{
+	void *at = (char *)o + row->at;
+	double part = 0;
+	int64_t number = 0;
+	int rc = 0;
+
+	if (row->kind == INT || row->kind == COUNT)
+		rc = parse_whole(row->name, text, (int64_t)row->min, (int64_t)row->max, &number, err);
+	else if (row->kind == SIZE)
+		rc = parse_size(row->name, text, (int64_t)row->min, &number, err);
+	else if (row->kind == DAYS || row->kind == PART)
+		rc = parse_part(row->name, text, row->min, row->max, &part, err);
 	if (rc < 0)
 		return rc;
-	if (strncmp(option, "--hook-at-", 10) == 0)
-		return add_hook(r, option, value, err);
-	if (strcmp(option, "--hook-headroom") == 0)
-		return quantity_parse(value, &r->hooks.headroom, err) < 0 ? err_wrap(err, "%s", option) : 0;
-	rc = parse_number(option, value, hold ? 0 : 1, hold ? 86400 : 600, &number, err);
-	if (rc >= 0)
-		*(hold ? &r->hold_s : &r->hooks.timeout_s) = (int)number;
-	return rc;
-}
-
-/* One option that takes a value; -ENOENT when it is none of these. */
-static int parse_bound(struct recorder_options *r, char **argv, int *i, struct err *err)
-{
-	const char *option = argv[*i], *value;
-	const struct {
-		const char *name;
-		int64_t *target;
-		enum { SIZE, NUMBER, DAYS } kind;
-	} bounds[] = {
-		{ "--spool-max", &r->spool_limits.quota.bytes, SIZE },
-		{ "--spool-bundles", &r->spool_limits.quota.count, NUMBER },
-		{ "--spool-days", &r->spool_limits.quota.age_ns, DAYS },
-		{ "--keep-max", &r->retention.bytes, SIZE },
-		{ "--keep-bundles", &r->retention.count, NUMBER },
-		{ "--keep-days", &r->retention.age_ns, DAYS },
-	};
-	double number;
-
-	for (size_t b = 0; b < ARRAY_SIZE(bounds); b++) {
-		if (strcmp(option, bounds[b].name) != 0)
-			continue;
-		if (take_value(argv, i, &value, err) < 0)
-			return -err->code;
-		if (bounds[b].kind == SIZE)
-			return quantity_parse(value, bounds[b].target, err) < 0 ? err_wrap(err, "%s", option) : 0;
-		if (parse_number(option, value, 0, bounds[b].kind == DAYS ? 36500 : 1e6, &number, err) < 0)
-			return -err->code;
-		*bounds[b].target = bounds[b].kind == DAYS ? (int64_t)(number * 86400) * NS_PER_SEC : (int64_t)number;
+	switch (row->kind) {
+	case TEXT:
+		*(const char **)at = text;
 		return 0;
+	case INT:
+		*(int *)at = (int)number;
+		return 0;
+	case COUNT:
+	case SIZE:
+		*(int64_t *)at = number;
+		return 0;
+	case DAYS:
+		*(int64_t *)at = (int64_t)(part * 86400) * NS_PER_SEC;
+		return 0;
+	case PART:
+		*(double *)at = part;
+		return 0;
+	case OTHER:
+		return row->take(o, row->name, text, err);
 	}
-	return -ENOENT;
-}
-
-static int parse_valued(struct sidecar_options *o, char **argv, int *i, struct err *err)
-{
-	struct recorder_options *r = &o->exec.recorder;
-	bool exec = o->command == COMMAND_EXEC;
-	const char *option = argv[*i], *value;
-	double number;
-	const struct {
-		const char *name;
-		const char **target;
-		bool fits;
-	} texts[] = {
-		{ "--socket", &r->socket_path, !exec },
-		{ "--spool", &r->spool, !exec },
-		{ "--spool-fallback", &r->spool_fallback, !exec },
-		{ "--store", &r->store.url, true },
-		{ "--credentials", &r->store.credentials, true },
-		{ "--store-ca", &r->store.ca, true },
-		{ "--store-s3-endpoint", &r->store.s3_endpoint, true },
-		{ "--store-s3-region", &r->store.s3_region, true },
-		{ "--store-s3-role-arn", &r->store.s3_role_arn, true },
-		{ "--store-s3-sts-endpoint", &r->store.s3_sts_endpoint, true },
-		{ "--store-webhdfs-user", &r->store.webhdfs_user, true },
-		{ "--name", &o->exec.name, exec },
-		{ "--http", &r->http, !exec },
-		{ "--syslog", &r->kernel_log.syslog, true },
-	};
-
-	for (size_t t = 0; t < ARRAY_SIZE(texts); t++)
-		if (texts[t].fits && strcmp(option, texts[t].name) == 0)
-			return take_value(argv, i, texts[t].target, err);
-	if (!exec && strcmp(option, "--full-bundles") == 0) {
-		int rc = take_value(argv, i, &value, err);
-
-		if (rc >= 0)
-			rc = parse_number(option, value, 0, 1000, &number, err);
-		if (rc >= 0)
-			r->spool_limits.full_per_loop = (unsigned int)number;
-		return rc;
-	}
-	if (strcmp(option, "--collect") == 0) {
-		int rc = take_value(argv, i, &value, err);
-
-		return rc < 0 ? rc : add_pattern(r, value, err);
-	}
-	if (exec && strcmp(option, "--memory-max") == 0) {
-		int rc = take_value(argv, i, &value, err);
-
-		return rc < 0 ? rc : parse_size(option, value, &o->exec.memory_max, err);
-	}
-	if (strcmp(option, "--kernel-log") == 0) {
-		int rc = take_value(argv, i, &value, err);
-
-		if (rc >= 0 && strcmp(value, "auto") != 0 && strcmp(value, "off") != 0)
-			return err_set(err, EINVAL, "--kernel-log takes auto or off, not %s", value);
-		r->kernel_log.off = rc >= 0 && strcmp(value, "off") == 0;
-		return rc;
-	}
-	if (strcmp(option, "--cores") == 0) {
-		int rc = take_value(argv, i, &value, err);
-
-		if (rc >= 0 && !cores_mode_parse(value, &r->cores))
-			return err_set(err, EINVAL, "--cores takes off, summary or full, not %s", value);
-		return rc;
-	}
-	if (strcmp(option, "--warn-at") == 0) {
-		int rc = take_value(argv, i, &value, err);
-
-		return rc < 0 ? rc : parse_number(option, value, 0.05, 1.0, &r->warn_at, err);
-	}
-	if (!exec && strcmp(option, "--run-as") == 0) {
-		int rc = take_value(argv, i, &value, err);
-
-		if (rc >= 0)
-			rc = parse_number(option, value, 1, 0x7fffffff, &number, err);
-		if (rc >= 0)
-			o->run_as = (int)number;
-		return rc;
-	}
-	if (!exec && (strcmp(option, "--grace") == 0 || strcmp(option, "--reconnect") == 0)) {
-		int rc = take_value(argv, i, &value, err);
-
-		if (rc >= 0)
-			rc = parse_number(option, value, 0, 3600, &number, err);
-		if (rc >= 0)
-			*(option[2] == 'g' ? &r->grace_s : &r->reconnect_s) = (int)number;
-		return rc;
-	}
-	if (!exec && (strncmp(option, "--spool-", 8) == 0 || strncmp(option, "--keep-", 7) == 0))
-		return parse_bound(r, argv, i, err);
-	return parse_hook_option(r, argv, i, err);
+	return 0;
 }
 
 static int parse_option(struct sidecar_options *o, char **argv, int *i, struct err *err)
 {
-	const char *option = argv[*i];
-	int rc;
+	const char *option = argv[*i], *value = NULL;
+	const struct row *row;
 
 	if (strcmp(option, "--help") == 0)
 		o->command = COMMAND_HELP;
@@ -323,8 +311,10 @@ static int parse_option(struct sidecar_options *o, char **argv, int *i, struct e
 	else if (strcmp(option, "--record-success") == 0)
 		o->exec.recorder.record_success = true;
 	else {
-		rc = parse_valued(o, argv, i, err);
-		return rc == -ENOENT ? err_set(err, EINVAL, "unknown option %s (see --help)", option) : rc;
+		row = find_row(o, option);
+		if (!row)
+			return err_set(err, EINVAL, "unknown option %s (see --help)", option);
+		return take_value(argv, i, &value, err) < 0 ? -err->code : set_value(o, row, value, err);
 	}
 	return 0;
 }
