@@ -107,6 +107,10 @@ int main(int argc, char **argv)
 	struct err err = { 0 };
 	int rc;
 
+	if (argc > 2 && strcmp(argv[1], "prune") == 0 && strcmp(argv[2], "--help") == 0) {
+		fputs(sidecar_usage, stdout);
+		return 0;
+	}
 	if (argc > 1 && strcmp(argv[1], "prune") == 0) {
 		rc = prune_run(argv + 2, &err);
 		if (rc < 0)

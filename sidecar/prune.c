@@ -34,7 +34,7 @@ static int parse_count(const char *option, const char *text, int64_t *ret_count,
 	errno = 0;
 	n = strtoll(text, &end, 10);
 	if (errno || end == text || *end || n < 0)
-		return err_set(err, EINVAL, "%s takes a number, not %.100s", option, text);
+		return err_set(err, EINVAL, "%s takes a whole number from 0 on, not %.100s", option, text);
 	*ret_count = n;
 	return 0;
 }
@@ -115,7 +115,7 @@ int prune_run(char **argv, struct err *err)
 		return -err->code;
 	fd = open(p.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
-		return err_set(err, errno, "open %s", p.directory);
+		return err_set(err, errno, "prune: open %s", p.directory);
 	if (inventory_read(fd, p.below, BUNDLES_MAX, &inv, err) < 0)
 		return err->code == ENOENT ? 0 : err_wrap(err, "%s", p.directory);
 	drops = calloc(inv.n + 1, sizeof(*drops));

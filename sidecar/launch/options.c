@@ -51,7 +51,7 @@ static rlim_t parse_nofile(const char *text)
 
 	errno = 0;
 	value = strtoul(text, &end, 10);
-	if (errno || end == text || *end || value == 0 || *text == '-')
+	if (errno || *text < '0' || *text > '9' || *end || value == 0)
 		usage_error("--nofile takes a whole number above 0, not ", text);
 	return value;
 }

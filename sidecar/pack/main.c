@@ -4,6 +4,7 @@
  * hands it two descriptors; it confines itself before it reads the core.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,10 +47,20 @@ static bool parse_count(const char *text, uint64_t max, uint64_t *ret_value)
 	return true;
 }
 
-static int usage_error(const char *option)
+static int usage_error(const char *option, const char *right)
 {
-	fprintf(stderr, "afterglow-pack: %s (see --help)\n", option);
+	fprintf(stderr, "afterglow-pack: %s%s (see --help)\n", option, right);
 	return 2;
+}
+
+/* What it takes, after an option that is not as it should be. */
+static const char *what_is_right(const char *option)
+{
+	if (strcmp(option, "--mode") == 0)
+		return " takes summary or full";
+	if (strcmp(option, "--core-fd") == 0 || strcmp(option, "--out-fd") == 0)
+		return " takes the number of an open descriptor";
+	return strcmp(option, "--max-bytes") == 0 ? " takes a number of bytes, 0 for any" : " is no option";
 }
 
 /* -1: go on; else the exit code. */
@@ -76,11 +87,13 @@ static int parse_options(char **argv, struct options *o)
 		else if (strcmp(argv[i], "--max-bytes") == 0 && parse_count(value, INT64_MAX, &n))
 			o->max_bytes = n;
 		else
-			return usage_error(argv[i]);
+			return usage_error(argv[i], what_is_right(argv[i]));
 		i++;
 	}
 	if (!mode_given || o->core_fd < 0 || o->out_fd < 0)
-		return usage_error("--mode, --core-fd and --out-fd are needed");
+		return usage_error("--mode, --core-fd and --out-fd are needed", "");
+	if (fcntl(o->core_fd, F_GETFD) < 0 || fcntl(o->out_fd, F_GETFD) < 0)
+		return usage_error("--core-fd and --out-fd", " take the number of an open descriptor");
 	return -1;
 }
 

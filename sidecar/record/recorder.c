@@ -189,7 +189,7 @@ static int listen_on(struct recorder *r, const char *path, struct err *err)
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 
 	if (strlen(path) >= sizeof(address.sun_path))
-		return err_set(err, ENAMETOOLONG, "socket %s: at most %zu bytes", path, sizeof(address.sun_path) - 1);
+		return err_set(err, ENAMETOOLONG, "--socket %s: at most %zu bytes", path, sizeof(address.sun_path) - 1);
 	memcpy(address.sun_path, path, strlen(path) + 1);
 	r->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (r->listen_fd < 0)
@@ -197,7 +197,7 @@ static int listen_on(struct recorder *r, const char *path, struct err *err)
 	/* Of an instance before us; a directory of that name makes bind fail, which says so. */
 	unlink(path);
 	if (bind(r->listen_fd, (struct sockaddr *)&address, sizeof(address)) < 0)
-		return err_set(err, errno, "bind %s", path);
+		return err_set(err, errno, "--socket %s: cannot be made there (its directory has to exist and to be writable)", path);
 	/* The launchers run under any uid. Who may connect is decided by who sees the directory. */
 	if (chmod(path, 0666) < 0 || listen(r->listen_fd, CONTAINERS_MAX) < 0)
 		return err_set(err, errno, "listen on %s", path);

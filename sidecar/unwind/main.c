@@ -102,16 +102,23 @@ static int parse_options(int argc, char **argv, struct options *o)
 	int option, index = 0;
 
 	*o = (struct options){ .core_fd = -1, .root_fd = -1, .summary_fd = -1, THREADS_DEFAULT, FRAMES_DEFAULT };
+	opterr = 0;
 	while ((option = getopt_long(argc, argv, "", table, &index)) != -1) {
 		if (option == 'h' || option == 'v') {
 			fputs(option == 'h' ? usage : "afterglow-unwind " AFTERGLOW_VERSION "\n", stdout);
 			exit(0);
 		}
-		if (option == '?' || take_option(option, table[index].name, optarg, o) < 0)
+		if (option == '?') {
+			fprintf(stderr, "afterglow-unwind: %s: %s; see --help\n", argv[optind - 1],
+				optopt ? "takes a value" : "no such option");
+			return -1;
+		}
+		if (take_option(option, table[index].name, optarg, o) < 0)
 			return -1;
 	}
 	if (optind < argc || o->core_fd < 0) {
-		fprintf(stderr, "afterglow-unwind: %s; see --help\n", optind < argc ? "too many arguments" : "which core? --core FILE");
+		fprintf(stderr, "afterglow-unwind: %s%s; see --help\n", optind < argc ? "unexpected argument " : "which core? --core FILE",
+			optind < argc ? argv[optind] : "");
 		return -1;
 	}
 	if (o->root_fd < 0)
