@@ -104,6 +104,12 @@ static bool set_fraction(const cJSON *value, void *field)
 	return true;
 }
 
+/* As the sidecar's --warn-at takes it: a recorder that refuses its options records nothing. */
+static bool set_warn_at(const cJSON *value, void *field)
+{
+	return cJSON_IsNumber(value) && value->valuedouble >= 0.05 && set_fraction(value, field);
+}
+
 static bool set_milliseconds(const cJSON *value, void *field)
 {
 	if (!cJSON_IsNumber(value) || !(value->valuedouble >= 0) || value->valuedouble > 3600e3)
@@ -170,6 +176,12 @@ static bool set_count(const cJSON *value, void *field)
 		return false;
 	*(int64_t *)field = (int64_t)value->valuedouble;
 	return true;
+}
+
+/* As the sidecar's --keep-days takes them. */
+static bool set_days(const cJSON *value, void *field)
+{
+	return cJSON_IsNumber(value) && value->valuedouble <= 36500 && set_count(value, field);
 }
 
 static bool set_bool(const cJSON *value, void *field)
@@ -299,7 +311,7 @@ static const struct {
 	KEY("storeWebHDFSUser", set_string, store_webhdfs_user, "the name of an HDFS user"),
 	KEY("storeCredentialsSecret", set_string, store_credentials_secret, "the name of a Secret"),
 	KEY("storeCASecret", set_string, store_ca_secret, "the name of a Secret with ca.crt"),
-	KEY("storeKeepDays", set_count, store_keep_days, "days from 0 (for ever) to 1000000"),
+	KEY("storeKeepDays", set_days, store_keep_days, "days from 0 (for ever) to 36500"),
 	KEY("storeKeepBundles", set_count, store_keep_bundles, "a number from 0 (all) to 1000000"),
 	KEY("storeKeepMax", set_bytes, store_keep_max, "a quantity such as \"100Gi\", or 0 for no bound"),
 	KEY("spoolMax", set_bytes, spool_max, "a quantity such as \"768Mi\""),
@@ -312,7 +324,7 @@ static const struct {
 	  "a quantity such as \"500Mi\" or a part such as \"10%\", at most 90%" },
 	KEY("usageThreshold", set_fraction, usage_threshold, "a number from 0 to 1 (0: Ray's default)"),
 	KEY("monitorRefreshMs", set_milliseconds, monitor_refresh_ms, "milliseconds from 0 (off) to 3600000"),
-	KEY("warnAt", set_fraction, warn_at, "a number from 0 to 1"),
+	KEY("warnAt", set_warn_at, warn_at, "a number from 0.05 to 1"),
 	KEY("oomGroup", set_bool, oom_group, "true or false"),
 	KEY("kernelLog", set_bool, kernel_log, "true or false"),
 	KEY("coreDumps", set_core_dumps, core_dumps, "Off, Summary or Full"),
