@@ -119,7 +119,9 @@ static int load_policy(struct program *p, struct err *err)
 	const struct options *o = &p->options;
 	int r = o->config ? policy_load(o->config, &p->policy, err) : policy_init(&p->policy, err);
 
-	if (r == 0 && o->sidecar_image)
+	if (r < 0)
+		return err_wrap(err, o->config ? "--config" : "policy");
+	if (o->sidecar_image)
 		r = policy_set_string(&p->policy.sidecar_image, o->sidecar_image, err);
 	if (r == 0 && o->store_claim)
 		r = policy_set_string(&p->policy.store_claim, o->store_claim, err);
@@ -138,9 +140,13 @@ static int load_launcher(struct program *p, struct err *err)
 	if (r == 0 && p->launcher.len > 0)
 		return 0;
 	strbuf_release(&p->launcher);
-	if (p->options.launcher_given)
-		return err_set(err, r < 0 ? -r : ENODATA, "launcher: %s", r < 0 ? err_text(&why) : "file is empty");
-	log_warning("pods go without the launcher: %s", err_text(&why));
+	if (r == 0)
+		err_set(&why, EINVAL, "%s is empty", p->options.launcher);
+	if (p->options.launcher_given) {
+		*err = why;
+		return err_wrap(err, "--launcher");
+	}
+	log_warning("pods go without the launcher (--launcher FILE): %s", err_text(&why));
 	return 0;
 }
 
@@ -152,9 +158,10 @@ static int find_api_server(const struct options *o, struct kubeconfig *ret_confi
 		return kubeconfig_load(o->kubeconfig, o->context, ret_config, err);
 	if (files && *files)
 		return kubeconfig_load_list(files, o->context, ret_config, err);
-	int r = kubeconfig_in_cluster(getenv("KUBERNETES_SERVICE_HOST"), getenv("KUBERNETES_SERVICE_PORT"),
-				      SERVICE_ACCOUNT_DIR, ret_config, err);
-	return r < 0 ? err_wrap(err, "no --kubeconfig, no $KUBECONFIG, and no service account") : 0;
+	if (!getenv("KUBERNETES_SERVICE_HOST"))
+		return err_set(err, EINVAL, "no API server: give --kubeconfig FILE or $KUBECONFIG; in a pod its service account is used");
+	return kubeconfig_in_cluster(getenv("KUBERNETES_SERVICE_HOST"), getenv("KUBERNETES_SERVICE_PORT"), SERVICE_ACCOUNT_DIR,
+				     ret_config, err);
 }
 
 static int start_loop(struct program *p, struct err *err)

@@ -52,7 +52,7 @@ def test_without_any_credentials_it_says_where_it_looked():
     result = run()
     assert result.returncode == 1
     (line,) = errors(result)
-    assert "no --kubeconfig, no $KUBECONFIG, and no service account" in line
+    assert "no API server: give --kubeconfig FILE or $KUBECONFIG" in line
 
 
 def test_a_wrong_key_in_the_configuration_is_named_with_file_and_line(tmp_path, plane):
