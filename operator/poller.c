@@ -51,7 +51,7 @@ struct poller {
 	struct http *http;
 	struct event *tick;
 	struct strmap pods; /* key -> struct polled */
-	struct strmap told; /* cluster key -> int64_t: when people heard that its recorders cannot be reached */
+	struct strmap told; /* "WHAT CLUSTER-KEY" -> int64_t: when people heard that of its recorders */
 	size_t in_flight;
 	size_t bucket; /* of pods, where the last look ended: when more are due than there are places, each has its turn */
 	uint64_t seed;
@@ -278,23 +278,6 @@ static bool take_failures(struct polled *p, struct pod_report *report)
 	return lost == report->refused;
 }
 
-static int take_answer(struct polled *p, const struct http_response *response, struct err *err)
-{
-	const cJSON *pod = store_get(informer_store(p->poller->o.pods), p->key);
-	struct pod_report report;
-	int r;
-
-	if (!pod)
-		return err_set(err, ESTALE, "the pod is gone");
-	r = pod_report_parse(pod, response->body, response->len, now_realtime_ns(), &report, err);
-	if (r < 0)
-		return r;
-	take_holds(p, pod, &report);
-	set_text(&p->tag, take_failures(p, &report) ? report.tag : NULL);
-	pod_report_release(&report);
-	return 0;
-}
-
 /* What is told again the next time need not be remembered: clusters come and go. */
 static void forget_old_tellings(struct poller *poller, int64_t now)
 {
@@ -307,24 +290,54 @@ static void forget_old_tellings(struct poller *poller, int64_t now)
 			free(strmap_remove(&poller->told, key));
 }
 
+/* Whether it is time to tell of that, of one pod for its whole cluster. */
+static bool may_tell(struct poller *poller, const cJSON *pod, const char *what)
+{
+	char cluster[512], key[600];
+	int64_t *told, now = now_boottime_ns();
+
+	if (!pod || !cluster_key(pod, cluster, sizeof(cluster)))
+		return false;
+	snprintf(key, sizeof(key), "%s %s", what, cluster);
+	forget_old_tellings(poller, now);
+	if (strmap_get(&poller->told, key))
+		return false;
+	told = malloc(sizeof(*told));
+	if (!told || strmap_put(&poller->told, key, told, NULL) < 0) {
+		free(told);
+		return false;
+	}
+	*told = now;
+	return true;
+}
+
+static int take_answer(struct polled *p, const struct http_response *response, struct err *err)
+{
+	const cJSON *pod = store_get(informer_store(p->poller->o.pods), p->key);
+	struct pod_report report;
+	int r;
+
+	if (!pod)
+		return err_set(err, ESTALE, "the pod is gone");
+	r = pod_report_parse(pod, response->body, response->len, now_realtime_ns(), &report, err);
+	if (r < 0)
+		return r;
+	take_holds(p, pod, &report);
+	if (report.store_trouble[0] && may_tell(p->poller, pod, "store"))
+		tell(p->poller, pod_store_event(pod, report.store_trouble, now_realtime_ns()));
+	set_text(&p->tag, take_failures(p, &report) ? report.tag : NULL);
+	pod_report_release(&report);
+	return 0;
+}
+
 static void tell_unreachable(struct polled *p, const struct err *err)
 {
 	struct poller *poller = p->poller;
 	const cJSON *pod = store_get(informer_store(poller->o.pods), p->key);
-	char cluster[512], note[900];
-	int64_t *told, now = now_boottime_ns();
+	char note[900];
 
-	if (!pod || !cluster_key(pod, cluster, sizeof(cluster)))
+	if (!may_tell(poller, pod, "unreachable"))
 		return;
-	forget_old_tellings(poller, now);
-	if (strmap_get(&poller->told, cluster))
-		return;
-	told = malloc(sizeof(*told));
-	if (!told || strmap_put(&poller->told, cluster, told, NULL) < 0) {
-		free(told);
-		return;
-	}
-	*told = now;
 	snprintf(note, sizeof(note),
 		 "The operator does not reach the recorder of this pod at %s (a NetworkPolicy?): processes that die while "
 		 "their container lives get no RayFailure, and a hold no Event. The ends of containers are recorded. %.300s",

@@ -123,6 +123,17 @@ static int take_entries(const cJSON *entries, const cJSON *pod, int64_t now_ns, 
 	return 0;
 }
 
+static void take_store(const cJSON *json, struct pod_report *report)
+{
+	const char *error = json_str(json, "store.error"), *kind = json_str(json, "store.kind");
+	char text[POD_REPORT_TROUBLE_MAX];
+
+	if (!json_bool(json_get(json, "store"), "failing", false))
+		return;
+	snprintf(text, sizeof(text), "%.40s: %.240s", kind ? kind : "unknown", error ? error : "no word of why");
+	text_tame(text, report->store_trouble, sizeof(report->store_trouble));
+}
+
 static int take_answer(const cJSON *pod, const cJSON *json, int64_t now_ns, struct pod_report *report, struct err *err)
 {
 	const char *uid = json_str(json, "podUID"), *ours = json_str(pod, "metadata.uid"), *tag = json_str(json, "tag");
@@ -135,6 +146,7 @@ static int take_answer(const cJSON *pod, const cJSON *json, int64_t now_ns, stru
 		return err_set(err, ESTALE, "an answer of another pod");
 	if (tag && is_word(tag, POD_REPORT_TAG_MAX - 1))
 		snprintf(report->tag, sizeof(report->tag), "%s", tag);
+	take_store(json, report);
 	report->failures = cJSON_CreateArray();
 	if (!report->failures || take_entries(entries, pod, now_ns, report) < 0 || oom_count() != lost)
 		return err_set(err, ENOMEM, "an answer of a recorder");
@@ -178,4 +190,14 @@ cJSON *pod_hold_event(const cJSON *pod, const struct pod_hold *hold, int64_t now
 		 hold->container, time_format(hold->until_ns, until), namespace ? namespace : "?", name ? name : "?",
 		 hold->container);
 	return event_of_pod(pod, "Warning", "Held", "Hold", note, now_ns);
+}
+
+cJSON *pod_store_event(const cJSON *pod, const char *trouble, int64_t now_ns)
+{
+	char note[512 + POD_REPORT_TROUBLE_MAX];
+
+	snprintf(note, sizeof(note),
+		 "What is kept of failures does not reach the store. It waits in this pod, for as long as the pod is there: %s",
+		 trouble);
+	return event_of_pod(pod, "Warning", "StoreFailing", "Ship", note, now_ns);
 }

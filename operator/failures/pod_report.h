@@ -20,6 +20,7 @@
 #define POD_REPORT_HOLDS_MAX 8
 #define POD_REPORT_TAG_MAX 64
 #define POD_REPORT_URL_MAX 96
+#define POD_REPORT_TROUBLE_MAX 300
 
 struct pod_hold {
 	char container[64];
@@ -32,6 +33,7 @@ struct pod_report {
 	struct pod_hold holds[POD_REPORT_HOLDS_MAX]; /* that have not ended */
 	size_t n_holds;
 	unsigned refused; /* entries that are no failures, or one too many */
+	char store_trouble[POD_REPORT_TROUBLE_MAX]; /* why bundles do not reach the store, as the recorder says; "": they do */
 };
 
 /* Where to ask; false: this pod has no recorder that runs and serves HTTP. */
@@ -47,5 +49,7 @@ void pod_report_release(struct pod_report *report);
 
 /* The Event for people that says until when, and how to end it. The caller owns it. */
 cJSON *pod_hold_event(const cJSON *pod, const struct pod_hold *hold, int64_t now_ns);
+/* The same for what waits in the pod, because its store does not take it. */
+cJSON *pod_store_event(const cJSON *pod, const char *trouble, int64_t now_ns);
 
 #endif

@@ -72,12 +72,15 @@ class Recorder:
             log.write(text[begin:end].replace("leak", task).replace("706", str(pid)))
         wait_for(f"the recorder to tell of {task}", lambda: [f for f in self.failures() if task in f["sentence"]])
 
-    def failures(self):
+    def answer(self):
         try:
             with urllib.request.urlopen(f"http://{self.address}:{PORT}/failures", timeout=10) as response:
-                return json.load(response)["failures"]
+                return json.load(response)
         except OSError as error:
             raise AssertionError(error) from error
+
+    def failures(self):
+        return self.answer()["failures"]
 
     def close(self):
         # The launcher forwards it, and ends a hold by it.

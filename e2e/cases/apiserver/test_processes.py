@@ -172,6 +172,16 @@ def test_a_recorder_that_cannot_be_reached_is_told_of_and_ends_are_recorded_all_
     wait_failures(api, worker, 1)
 
 
+def test_a_store_that_takes_nothing_is_an_event_of_the_pod_that_says_why(operator, worker, record, look, api):
+    recorder = record(worker).run_raylet()
+    (recorder.directory / "store").rmdir()
+    recorder.memory_kill("hoard", 7)
+    wait_for("the store to fail", lambda: (recorder.answer()["store"] or {}).get("failing"))
+    look(operator, worker, recorder.address, result="changed")
+    (event,) = wait_for("the event", lambda: [e for e in api.items("events") if e["reason"] == "StoreFailing"])
+    assert event["regarding"]["name"] == worker["metadata"]["name"] and "store-missing: " in event["note"]
+
+
 class Impostor:
     """Something else that answers in a recorder's place."""
 
