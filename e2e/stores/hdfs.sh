@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# hdfs.sh build | start DIR | stop DIR: a real HDFS, one NameNode and one DataNode, with its data below DIR.
+# hdfs.sh build | start DIR | httpfs DIR | stop DIR: a real HDFS, one NameNode and one DataNode, with its data below DIR.
 # start prints DIR/env: WEBHDFS (HOST:PORT), WEBHDFSS (the same with TLS, if asked for), HDFS_USER (may write to
-# /failures), HDFS_SUPERUSER. Started again on the same DIR it has the same ports and what was written before.
+# /failures), HDFS_SUPERUSER. httpfs starts an HttpFS gateway before a started one and prints its HOST:PORT. Started again on the same DIR it has the same ports and what was written before.
 # AFTERGLOW_STORE_ADDRESS: listens there (127.0.0.1). HDFS_CERT and HDFS_KEY, PEM files: WebHDFS with TLS, too.
 set -euo pipefail
 # shellcheck source=lib.sh
@@ -57,6 +57,9 @@ configure() { # DIR
 		echo '<configuration>'
 		property fs.defaultFS "hdfs://$address:${ports[0]}"
 		property hadoop.tmp.dir "$dir/tmp"
+		# The gateway is this user and speaks for others.
+		property "hadoop.proxyuser.$superuser.hosts" '*'
+		property "hadoop.proxyuser.$superuser.groups" '*'
 		echo '</configuration>'
 	} >"$dir/conf/core-site.xml"
 	{
@@ -114,9 +117,32 @@ start() { # DIR
 	cat "$dir/env"
 }
 
+httpfs() { # DIR
+	local dir=$1 jars port
+	jars=$(build)
+	port=$(free_ports 1)
+	mkdir -p "$dir/httpfs/conf" "$dir/httpfs/log" "$dir/httpfs/temp"
+	cp "$dir"/conf/{core-site.xml,hdfs-site.xml,log4j.properties} "$dir/httpfs/conf"
+	head -c 32 /dev/urandom | base64 >"$dir/httpfs/conf/httpfs-signature.secret"
+	{
+		echo '<configuration>'
+		property httpfs.http.hostname "$address"
+		property httpfs.http.port "$port"
+		property httpfs.hadoop.config.dir "$dir/httpfs/conf"
+		echo '</configuration>'
+	} >"$dir/httpfs/conf/httpfs-site.xml"
+	launch "$dir" httpfs java -Xmx256m "-Dhttpfs.home.dir=$dir/httpfs" "-Dhttpfs.config.dir=$dir/httpfs/conf" \
+		"-Dhttpfs.log.dir=$dir/httpfs/log" "-Dhttpfs.temp.dir=$dir/httpfs/temp" -cp "$dir/httpfs/conf:$jars/*" \
+		--add-opens java.base/java.lang=ALL-UNNAMED org.apache.hadoop.fs.http.server.HttpFSServerWebServer
+	wait_for "$dir" httpfs 120 "an HttpFS gateway" \
+		curl -fsS -o /dev/null "http://$address:$port/webhdfs/v1/failures?op=GETFILESTATUS&user.name=$user"
+	printf '%s\n' "$address:$port"
+}
+
 case ${1:-} in
 build) build ;;
 start) start "$2" ;;
+httpfs) httpfs "$2" ;;
 stop) stop_all "$2" ;;
-*) die "build | start DIR | stop DIR" ;;
+*) die "build | start DIR | httpfs DIR | stop DIR" ;;
 esac

@@ -197,3 +197,27 @@ def test_attributes_turned_off_cost_nothing_but_a_note(tmp_path, bundle):
 
 def times(store):
     return store.call("GET", f"/failures/pre fix/{store.under}", "LISTSTATUS")
+
+
+@pytest.fixture(name="gateway", scope="module")
+def httpfs_before_it(hdfs_server):
+    """Hadoop's HttpFS: the same protocol, with all data through one server. Ends with the HDFS."""
+    done = subprocess.run([*hdfs_server.launcher, "httpfs", str(hdfs_server.directory)], capture_output=True, text=True, check=True)
+    return done.stdout.strip().splitlines()[-1]
+
+
+def test_httpfs_is_a_store_too(hdfs_server, gateway, place, large):
+    store = HdfsStore(hdfs_server.directory, place, address=gateway)
+    shipped(store, large)
+    check_whole(store, large)
+    core = f"/failures/pre fix/{place}/core.python.7.zst"
+    before = store.call("GET", core, "GETFILESTATUS")
+    shipped(store, large)
+    assert store.call("GET", core, "GETFILESTATUS") == before  # not sent again
+
+
+def test_httpfs_says_no_in_the_same_words(hdfs_server, gateway, place, bundle):
+    store = HdfsStore(hdfs_server.directory, place, address=gateway)
+    store.args[1] = store.args[1].replace("/failures/pre%20fix", "/elsewhere")
+    outcome = failed(store, bundle)
+    assert (outcome.code, outcome.result["kind"]) == (3, "permission"), outcome
