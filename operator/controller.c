@@ -16,6 +16,7 @@
 #include "lib/log.h"
 #include "lib/units.h"
 #include "operator/kube/workqueue.h"
+#include "operator/herald.h"
 #include "operator/keeper.h"
 #include "operator/poller.h"
 #include "operator/reconcile.h"
@@ -36,6 +37,7 @@ struct controller {
 	struct controller_options o;
 	struct watches *watches;
 	struct recorder *recorder;
+	struct herald *herald;
 	struct keeper *keeper;
 	struct poller *poller;
 	struct reconciler *reconciler;
@@ -75,6 +77,13 @@ static void enqueue(struct controller *c, const char *key)
 static void on_written(void *arg, const char *key)
 {
 	enqueue(arg, key);
+}
+
+static void on_recorded(void *arg, const cJSON *failure)
+{
+	const struct controller *c = arg;
+
+	herald_tell(c->herald, failure);
 }
 
 static void on_cluster(void *arg, enum store_change change, const cJSON *before, const cJSON *after)
@@ -219,6 +228,7 @@ static int new_recorder(struct controller *c, struct err *err)
 		.may_write = may_write,
 		.wanted = keeper_wants,
 		.wanted_arg = c->keeper,
+		.on_recorded = on_recorded,
 		.on_written = on_written,
 		.arg = c,
 	};
@@ -295,6 +305,8 @@ int controller_new(const struct controller_options *options, struct controller *
 	if (r == 0)
 		r = new_keeper(c, err);
 	if (r == 0)
+		r = herald_new(c->o.client, c->watches, &c->herald, err);
+	if (r == 0)
 		r = new_recorder(c, err);
 	if (r == 0)
 		r = new_poller(c, err);
@@ -316,6 +328,7 @@ void controller_free(struct controller *c)
 	poller_free(c->poller);
 	watches_free(c->watches);
 	recorder_free(c->recorder);
+	herald_free(c->herald);
 	keeper_free(c->keeper);
 	if (c->wake)
 		event_free(c->wake);

@@ -21,6 +21,8 @@ struct recorder_options {
 	/* Whether it would be kept; else it is not written. Asked right before. */
 	bool (*wanted)(void *arg, const cJSON *failure);
 	void *wanted_arg;
+	/* It was written just now, by us. */
+	void (*on_recorded)(void *arg, const cJSON *failure);
 	/* The evidence of a pod of this cluster ("namespace/name") is written: it may be planned anew. */
 	void (*on_written)(void *arg, const char *cluster_key);
 	void *arg;

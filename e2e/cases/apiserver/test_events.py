@@ -3,6 +3,7 @@
 
 from conftest import wait_for
 from apiserver.conftest import group, settle
+from apiserver.kubelet import minutes_ago
 
 
 def test_what_happens_again_is_a_series(make, operator, api, kubelet):
@@ -21,3 +22,34 @@ def test_what_happens_again_is_a_series(make, operator, api, kubelet):
     settle(operator, api, kubelet)
     (event,) = events()
     assert event["series"]["lastObservedTime"] > event["eventTime"]
+
+
+def test_the_first_death_of_a_class_is_an_event_of_the_raycluster_that_says_where_to_look(make, operator, api, kubelet, plane):
+    cluster = make("demo", group("small", 2))
+    _, (first, second) = cluster.wait_pods(1, 2)
+    kubelet.run_all()
+    kubelet.end(first, 137, reason="OOMKilled")
+    (failure,) = cluster.wait_failures(1)
+    kubelet.end(second, 137, reason="OOMKilled")
+    cluster.wait_failures(2)
+    settle(operator, api, kubelet)
+    (event,) = [e for e in api.items("events") if e["reason"] == "KernelOOMContainer"]
+    assert event["regarding"]["kind"] == "RayCluster" and event["regarding"]["uid"] == cluster.get()["metadata"]["uid"]
+    name = failure["metadata"]["name"]
+    assert event["note"] == (f"{failure['spec']['verdict']}. More: kubectl describe rayfailure -n {api.namespace} {name}; "
+                             f"all: kubectl get rayfailures -n {api.namespace} -l ray.io/cluster=demo")
+    assert "ran out of memory" in plane.kubectl("describe", "raycluster", "demo", "--namespace", api.namespace)
+
+
+def test_the_end_of_a_pod_that_somebody_deleted_is_no_event(make, operator, api, kubelet):
+    cluster = make("demo", group("small", 1))
+    _, (pod,) = cluster.wait_pods(1, 1)
+    kubelet.run_all()
+    api.patch("pods", pod["metadata"]["name"], {"metadata": {"finalizers": ["test/slow"]}})
+    api.delete("pods", pod["metadata"]["name"])
+    kubelet.end(pod, 143, finishedAt=minutes_ago(0))
+    (failure,) = cluster.wait_failures(1)
+    api.patch("pods", pod["metadata"]["name"], {"metadata": {"finalizers": None}})
+    assert failure["spec"]["class"] == "PodDeleted"
+    settle(operator, api, kubelet)
+    assert not [e for e in api.items("events") if e["reason"] == "PodDeleted"]

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* RayFailures as Events of their RayCluster. */
+#include "operator/herald.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/failure_class.h"
+#include "lib/json.h"
+#include "lib/log.h"
+#include "lib/strmap.h"
+#include "lib/units.h"
+#include "operator/kube/events.h"
+#include "operator/raycluster/event.h"
+
+#define AGAIN_NS (600 * NS_PER_SEC)
+#define KEY_MAX 600
+
+struct herald {
+	struct client *client;
+	struct watches *watches;
+	struct strmap told; /* "CLASS namespace/name" -> int64_t: when */
+};
+
+int herald_new(struct client *client, struct watches *watches, struct herald **ret_herald, struct err *err)
+{
+	struct herald *herald = calloc(1, sizeof(*herald));
+
+	if (!herald)
+		return err_set(err, ENOMEM, "herald");
+	herald->client = client;
+	herald->watches = watches;
+	*ret_herald = herald;
+	return 0;
+}
+
+void herald_free(struct herald *herald)
+{
+	if (!herald)
+		return;
+	strmap_release(&herald->told, free);
+	free(herald);
+}
+
+/* Clusters come and go: what may be told again need not be remembered. */
+static void forget_old(struct herald *herald, int64_t now)
+{
+	struct strmap_pos pos = { 0 };
+	const char *key;
+	void *value;
+
+	while (strmap_next(&herald->told, &pos, &key, &value))
+		if (now - *(const int64_t *)value >= AGAIN_NS)
+			free(strmap_remove(&herald->told, key));
+}
+
+static bool is_time(struct herald *herald, const char *class, const char *cluster)
+{
+	int64_t now = now_boottime_ns(), *when;
+	char key[KEY_MAX];
+
+	snprintf(key, sizeof(key), "%s %s", class, cluster);
+	forget_old(herald, now);
+	if (strmap_get(&herald->told, key))
+		return false;
+	when = malloc(sizeof(*when));
+	if (!when || strmap_put(&herald->told, key, when, NULL) < 0) {
+		free(when);
+		return false;
+	}
+	*when = now;
+	return true;
+}
+
+/* That somebody deleted a pod is no news to him. */
+static bool is_news(const char *class)
+{
+	return class && strcmp(class, failure_class_name(FAILURE_POD_DELETED)) != 0;
+}
+
+static void on_written(void *arg, struct client_response *response)
+{
+	(void)arg;
+	if (response->err.code)
+		log_warning_limited("an Event was not written: %s", err_text(&response->err));
+}
+
+static cJSON *event_of(const cJSON *cluster, const cJSON *failure)
+{
+	const char *namespace = json_str(failure, "metadata.namespace");
+	char note[1024];
+
+	snprintf(note, sizeof(note), "%.500s. More: kubectl describe rayfailure -n %.63s %.200s; all: kubectl get rayfailures -n %.63s -l "
+		 "ray.io/cluster=%.63s", json_str(failure, "spec.verdict"), namespace, json_str(failure, "metadata.name"), namespace,
+		 json_str(cluster, "metadata.name"));
+	return event_warning(cluster, json_str(failure, "spec.class"), "Record", note, now_realtime_ns());
+}
+
+void herald_tell(struct herald *herald, const cJSON *failure)
+{
+	const char *class = json_str(failure, "spec.class"), *namespace = json_str(failure, "metadata.namespace");
+	const char *name = json_str(failure, "spec.cluster");
+	_cleanup_json_ cJSON *event = NULL;
+	struct err err = { 0 };
+	const cJSON *cluster;
+	char key[512];
+
+	if (!is_news(class) || !name || !namespace || !json_str(failure, "spec.verdict"))
+		return;
+	snprintf(key, sizeof(key), "%s/%s", namespace, name);
+	cluster = store_get(watches_store(herald->watches, WATCH_CLUSTERS), key);
+	if (cluster && is_time(herald, class, key))
+		event = event_of(cluster, failure);
+	watches_drop_views(herald->watches);
+	if (event && client_event(herald->client, event, on_written, NULL, &err) < 0)
+		log_warning_limited("an Event was not written: %s", err_text(&err));
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tells of RayFailures where people look first: as Events of the RayCluster, in
+ * `kubectl describe raycluster` and `kubectl get events`. Of each class and cluster
+ * one, and the next some minutes later: in a crash loop, or when a thousand pods
+ * die at once, the list of RayFailures is the place to look.
+ */
+#ifndef AFTERGLOW_OPERATOR_HERALD_H
+#define AFTERGLOW_OPERATOR_HERALD_H
+
+#include "operator/kube/client.h"
+#include "operator/watches.h"
+
+struct herald;
+
+int herald_new(struct client *client, struct watches *watches, struct herald **ret_herald, struct err *err);
+void herald_free(struct herald *herald); /* NULL is allowed */
+
+/* failure has just been written. */
+void herald_tell(struct herald *herald, const cJSON *failure);
+
+#endif
