@@ -1,10 +1,13 @@
-{{/* The keys of the store. Those of another kind of store than type are left out: a value may stay where it is not used. */}}
+{{/*
+The keys of the store. Those of another kind of store than type are left out: a value may stay where it is not used. int64:
+Helm reads numbers of values files as floats, and would print a million as 1e+06.
+*/}}
 {{- define "afterglow.store" }}
 {{- if eq .type "claim" }}
 storeClaim: {{ .claim | quote }}
-storeKeepDays: {{ .keep.days }}
-storeKeepBundles: {{ .keep.bundles }}
-storeKeepMax: {{ .keep.max | toString | quote }}
+storeKeepDays: {{ int64 .keep.days }}
+storeKeepBundles: {{ int64 .keep.bundles }}
+storeKeepMax: {{ kindIs "string" .keep.max | ternary .keep.max (int64 .keep.max) | quote }}
 {{- else }}
 {{- if eq .type "s3" }}
 storeURL: {{ printf "s3://%s/%s" (required "store.s3.bucket is missing: store.type is s3" .s3.bucket) (trimPrefix "/" .s3.prefix) | trimSuffix "/" | quote }}
@@ -17,7 +20,7 @@ storeS3PathStyle: {{ .s3.pathStyle }}
 storeS3RoleARN: {{ .roleARN | quote }}
 storeS3STSEndpoint: {{ .stsEndpoint | quote }}
 storeS3TokenAudience: {{ .audience | quote }}
-storeS3TokenExpiry: {{ .expirySeconds }}
+storeS3TokenExpiry: {{ int64 .expirySeconds }}
 {{- end }}
 {{- end }}
 {{- else }}
@@ -49,7 +52,7 @@ oomGroup: {{ .Values.sidecar.oomGroup }}
 kernelLog: {{ .Values.recording.kernelLog.enabled }}
 coreDumps: {{ .Values.recording.coreDumps | toString | replace "false" "Off" | quote }}
 hooks: {{ .Values.recording.hooks | toJson }}
-holdOnFailure: {{ .Values.recording.holdOnFailure }}
+holdOnFailure: {{ int64 .Values.recording.holdOnFailure }}
 {{- with .Values.memory }}
 headNumCPUs: {{ .headNumCPUs | toJson }}
 workerMemoryLimit: {{ .workerMemoryLimit | quote }}

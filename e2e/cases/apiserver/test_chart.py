@@ -13,13 +13,17 @@ from apiserver.test_raycluster_features import end_job, gone
 RIGHTS = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
 
 
+def template(plane, *args):
+    """Of `helm template`."""
+    return subprocess.run([plane.bin / "helm", "template", "afterglow", ROOT / "charts/afterglow", "--kube-version", "1.34.0",
+                           *args], capture_output=True, text=True, check=False)
+
+
 @pytest.fixture(name="chart", params=["all namespaces", "one namespace"])
 def rendered_chart(request, plane, api):
     """The chart's objects, by kind; those about rights are in force."""
     scope = ["--set", f"watchNamespace={api.namespace}"] if request.param == "one namespace" else []
-    result = subprocess.run([plane.bin / "helm", "template", "afterglow", ROOT / "charts/afterglow", "--namespace",
-                             api.namespace, "--kube-version", "1.34.0", "--set", "recording.kernelLog.enabled=true", *scope],
-                            capture_output=True, text=True, check=False)
+    result = template(plane, "--namespace", api.namespace, "--set", "recording.kernelLog.enabled=true", *scope)
     assert result.returncode == 0, result.stderr
     objects = [o for o in yaml.safe_load_all(result.stdout) if o]
     rights = plane.file("rights.yaml")
@@ -70,3 +74,12 @@ def test_the_operator_works_with_the_charts_options_policy_and_rights(chart, sta
     wait_for("the cluster to go", lambda: gone(api, "tolerant"))
     settle(operator, api, kubelet)
     assert ": 403 " not in operator.text() and "Forbidden" not in operator.text()
+
+
+def test_large_numbers_of_a_values_file_reach_the_operator_digit_by_digit(plane, tmp_path):
+    values = tmp_path / "values.yaml"
+    values.write_text("retention: {maxPerNamespace: 1000000}\nstore: {keep: {bundles: 1000000, max: 20000000000}}\n")
+    result = template(plane, "-f", values)
+    assert result.returncode == 0, result.stderr
+    assert 'storeKeepBundles: 1000000\n' in result.stdout and 'storeKeepMax: "20000000000"\n' in result.stdout
+    assert '- "1000000"\n' in result.stdout and "e+" not in result.stdout
