@@ -59,7 +59,7 @@ workerMemoryLimit: {{ .workerMemoryLimit | quote }}
 rayMemoryFraction: {{ .rayMemoryFraction }}
 objectStoreFraction: {{ .objectStoreFraction }}
 headroom: {{ .headroom | quote }}
-usageThreshold: {{ .usageThreshold | toJson }}
+usageThreshold: {{ .usageThreshold | toJson | trimAll "\"" }}
 monitorRefreshMs: {{ .monitorRefreshMs | toJson }}
 {{- end }}
 {{- end -}}

@@ -83,3 +83,24 @@ def test_large_numbers_of_a_values_file_reach_the_operator_digit_by_digit(plane,
     assert result.returncode == 0, result.stderr
     assert 'storeKeepBundles: 1000000\n' in result.stdout and 'storeKeepMax: "20000000000"\n' in result.stdout
     assert '- "1000000"\n' in result.stdout and "e+" not in result.stdout
+
+
+@pytest.mark.parametrize("value", ["sidecar.warnAt=0.9", "memory.rayMemoryFraction=0.8", "memory.usageThreshold=0.9"])
+def test_a_fraction_may_be_given_with_set(plane, value):
+    result = template(plane, "--set", value)
+    assert result.returncode == 0, result.stderr
+    name, fraction = value.split(".", 1)[1].split("=")
+    assert f"{name}: {fraction}\n" in result.stdout
+
+
+@pytest.mark.parametrize("value, place", [
+    ("memory.rayMemoryFraction=1.5", "at '/memory/rayMemoryFraction'"),
+    ("sidecar.warnAt=0.01", "at '/sidecar/warnAt'"),
+    ("store.keep.max=10X", "at '/store/keep/max'"),
+    ("resources.memory=1Gi", "at '/resources': additional properties 'memory' not allowed"),
+    ("watchNamespace=a.b", "at '/watchNamespace'"),
+    ("retention=null", "missing property 'retention'"),
+])
+def test_a_wrong_value_is_refused_with_its_place(plane, value, place):
+    result = template(plane, "--set", value)
+    assert result.returncode != 0 and place in result.stderr
