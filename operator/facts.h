@@ -15,7 +15,7 @@
 #include "lib/strmap.h"
 
 struct namespace_facts {
-	bool claim_exists;
+	const char *claim_trouble; /* static: why pods must not mount the store's claim; NULL: they may */
 	int64_t claim_until_ns; /* 0: not known */
 	int64_t launcher_until_ns;
 	bool launcher_under_way; /* it is being written */

@@ -96,7 +96,7 @@ static void plan_for(const cJSON *of, size_t n_pods, bool claim)
 {
 	const bool pending[ARRAY_SIZE(pods)] = { [3] = true };
 	const struct plan_input in = {
-		.cluster = of, .pods = (const cJSON *const *)pods, .n_pods = n_pods, .store_claim_exists = claim,
+		.cluster = of, .pods = (const cJSON *const *)pods, .n_pods = n_pods, .store_claim_trouble = claim ? NULL : "does not exist",
 		.policy = &policy, .launcher = "\x7f" "ELF", .launcher_len = 4, .now_ns = NOW, .evidence_pending = pending,
 		.token = "token", .failure_reason = "FailedCreateWorkerPod", .failure_message = "refused",
 	};

@@ -8,6 +8,7 @@
 #include "lib/json.h"
 #include "lib/log.h"
 #include "lib/units.h"
+#include "operator/raycluster/store_claim.h"
 
 #define CLAIM_PRESENT_NS (60 * NS_PER_SEC)
 #define CLAIM_ABSENT_NS (10 * NS_PER_SEC)
@@ -52,7 +53,6 @@ static void on_namespace(void *arg, struct client_response *response)
 static void on_claim(void *arg, struct client_response *response)
 {
 	struct lookup *l = arg;
-	bool exists = response->status == 200 && !json_str(response->object, "metadata.deletionTimestamp");
 
 	if (!is_answer(response)) {
 		l->done(l->arg, response->retry_after_ns, &response->err);
@@ -61,8 +61,8 @@ static void on_claim(void *arg, struct client_response *response)
 	if (response->status == 403)
 		log_warning("namespace %s: claim %s counts as absent: %s", l->namespace, l->policy->store_claim,
 			    err_text(&response->err));
-	l->facts->claim_exists = exists;
-	l->facts->claim_until_ns = now_boottime_ns() + (exists ? CLAIM_PRESENT_NS : CLAIM_ABSENT_NS);
+	l->facts->claim_trouble = store_claim_trouble(response->status == 200 ? response->object : NULL, now_realtime_ns());
+	l->facts->claim_until_ns = now_boottime_ns() + (l->facts->claim_trouble ? CLAIM_ABSENT_NS : CLAIM_PRESENT_NS);
 	lookup_start(l);
 }
 

@@ -430,7 +430,7 @@ static int make_plan(struct reconcile *r, const cJSON *cluster, struct err *err)
 		return err_set(err, ENOMEM, "observing");
 	struct plan_input in = {
 		.cluster = cluster,
-		.store_claim_exists = facts->claim_exists,
+		.store_claim_trouble = facts->claim_trouble,
 		.kernel_log_refused = facts->kernel_log_refused[0] ? facts->kernel_log_refused : NULL,
 		.launcher_configmap_current = now_boottime_ns() < facts->launcher_until_ns,
 		.policy = c->o.policy,

@@ -48,7 +48,7 @@ struct plan_input {
 	size_t n_pods;
 	const cJSON *service;              /* the head service, NULL when there is none */
 	const cJSON *headless;             /* the service of the workers, NULL when there is none */
-	bool store_claim_exists;           /* policy->store_claim is a PVC of the namespace */
+	const char *store_claim_trouble;   /* why pods must not mount policy->store_claim (store_claim.h); NULL: they may */
 	const char *kernel_log_refused;    /* why the namespace would not take pods that read the kernel log; NULL: it does */
 	bool launcher_configmap_current;   /* the ConfigMap afterglow-launch holds these very bytes */
 	const struct policy *policy;

@@ -77,7 +77,6 @@ static inline int try_plan(struct world *w, struct err *err)
 		.n_pods = w->n_pods,
 		.service = w->service,
 		.headless = w->headless,
-		.store_claim_exists = true,
 		.launcher_configmap_current = w->configmap_current,
 		.policy = &w->policy,
 		.launcher = "\x7f"

@@ -113,7 +113,7 @@ int planner_build(struct planner *p, enum ray_node node, const cJSON *group, cJS
 		.node = node,
 		.group = group,
 		.policy = p->in->policy,
-		.store_claim_exists = p->in->store_claim_exists,
+		.store_claim_trouble = p->in->store_claim_trouble,
 		.kernel_log_refused = p->in->kernel_log_refused,
 		.launcher = p->in->launcher != NULL,
 	};

@@ -210,7 +210,7 @@ static void add_recorder(const struct pod_request *req, cJSON *pod_spec, cJSON *
 		.oom_group = inject_oom_group(of_cluster, of_template, req->policy),
 		.prefix = inject_prefix(of_cluster, of_template),
 		.hold_s = inject_hold(of_cluster, of_template, req->policy),
-		.store = req->policy->store_claim && req->store_claim_exists,
+		.store = req->policy->store_claim && !req->store_claim_trouble,
 		.policy = &policy,
 	};
 
@@ -222,12 +222,10 @@ static void add_recorder(const struct pod_request *req, cJSON *pod_spec, cJSON *
 			   req->launcher ? "sidecar image" : "launcher");
 		return;
 	}
-	if (req->policy->store_claim && !req->store_claim_exists)
-		notes_addf(
-			notes, NOTE_RECORDING, "StoreClaimMissing",
-			"PersistentVolumeClaim %s does not exist in namespace %s: reports stay with the pod and are lost "
-			"with it",
-			req->policy->store_claim, json_str(req->cluster, "metadata.namespace"));
+	if (req->policy->store_claim && req->store_claim_trouble)
+		notes_addf(notes, NOTE_RECORDING, "StoreClaimMissing",
+			   "PersistentVolumeClaim %s of namespace %s %s: reports stay with the pod and are lost with it",
+			   req->policy->store_claim, json_str(req->cluster, "metadata.namespace"), req->store_claim_trouble);
 	/* Ray starts without it, and would not with it. */
 	if (policy.kernel_log && req->kernel_log_refused) {
 		policy.kernel_log = false;

@@ -14,7 +14,7 @@ struct pod_request {
 	enum ray_node node;
 	const cJSON *group;          /* headGroupSpec or one of workerGroupSpecs */
 	const struct policy *policy;
-	bool store_claim_exists;
+	const char *store_claim_trouble; /* as in plan.h */
 	const char *kernel_log_refused; /* as in plan.h */
 	bool launcher;               /* there is a launcher to mount: without it no recorder */
 };

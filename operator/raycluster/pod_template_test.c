@@ -27,7 +27,7 @@ static int setup(void **state)
 	if (policy_load(TESTDATA "policy.yaml", &w->policy, &err) < 0)
 		fail_msg("%s", err.text);
 	w->req = (struct pod_request){
-		.cluster = w->cluster, .policy = &w->policy, .store_claim_exists = true, .launcher = true
+		.cluster = w->cluster, .policy = &w->policy, .launcher = true
 	};
 	*state = w;
 	return 0;
@@ -265,7 +265,7 @@ static void a_missing_claim_leaves_the_store_out_and_says_so(void **state)
 {
 	struct world *w = *state;
 
-	w->req.store_claim_exists = false;
+	w->req.store_claim_trouble = "does not exist";
 	build(w, RAY_HEAD);
 	assert_null(json_find(json_get(w->pod, "spec.volumes"), "name", "afterglow-store"));
 	assert_string_equal(notes_reason(w->notes, NOTE_RECORDING), "StoreClaimMissing");

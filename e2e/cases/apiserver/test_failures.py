@@ -230,4 +230,4 @@ def test_without_managing_clusters_deaths_are_recorded_and_nothing_else(make, st
     kubelet.end(pod, 137, **OOM)
     cluster.wait_failures(1)
     wait_for("all written", lambda: operator.metric("afterglow_failures_pending") == 0)
-    assert {w["objectRef"]["resource"] for w in plane.writes(api.namespace)} == {"rayfailures"}
+    assert {w["objectRef"]["resource"] for w in plane.writes(api.namespace)} == {"events", "rayfailures"}

@@ -195,8 +195,19 @@ def test_a_missing_claim_leaves_the_store_out_and_says_so(make, start, api):
     _, (worker,) = cluster.wait_pods(1, 1)
     assert "afterglow-store" not in {v["name"] for v in worker["spec"]["volumes"]}
     condition = cluster.wait_condition("afterglow.dev/Recording", "False", "StoreClaimMissing")
-    assert "PersistentVolumeClaim evidence does not exist" in condition["message"]
+    assert f"PersistentVolumeClaim evidence of namespace {api.namespace} does not exist" in condition["message"]
     wait_for("the event", lambda: [e for e in api.items("events") if e["reason"] == "StoreClaimMissing"])
+
+
+def test_a_claim_without_a_volume_does_not_keep_ray_from_starting(make, start, api):
+    api.create("persistentvolumeclaims", {"metadata": {"name": "evidence"}, "spec": {
+        "accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}}})
+    api.patch("persistentvolumeclaims", "evidence", {"status": {"phase": "Lost"}}, "status")
+    start("--store-claim", "evidence")
+    cluster = make("demo", group("small", 1))
+    _, (worker,) = cluster.wait_pods(1, 1)
+    assert "afterglow-store" not in {v["name"] for v in worker["spec"]["volumes"]}
+    assert "has lost its volume" in cluster.wait_condition("afterglow.dev/Recording", "False", "StoreClaimMissing")["message"]
 
 
 def test_an_existing_claim_is_mounted_into_the_recorder_only(make, start, api):

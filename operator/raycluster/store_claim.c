@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether Ray pods may mount the store's claim. */
+#include "operator/raycluster/store_claim.h"
+
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/units.h"
+
+#define ON_ITS_WAY_NS (60 * NS_PER_SEC)
+
+static const char *annotation(const cJSON *claim, const char *name)
+{
+	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(claim, "metadata.annotations"), name));
+}
+
+/*
+ * A volume is made for it, or not, without regard to pods: there is no class that would wait for one, or a provisioner
+ * was asked already and no pod's node was chosen before.
+ */
+static bool is_bound_without_pods(const cJSON *claim)
+{
+	const char *class = json_str(claim, "spec.storageClassName");
+
+	if (!class || !*class)
+		return true;
+	return !annotation(claim, "volume.kubernetes.io/selected-node") &&
+	       (annotation(claim, "volume.kubernetes.io/storage-provisioner") ||
+		annotation(claim, "volume.beta.kubernetes.io/storage-provisioner"));
+}
+
+const char *store_claim_trouble(const cJSON *claim, int64_t now_ns)
+{
+	const char *phase = json_str(claim, "status.phase"), *created = json_str(claim, "metadata.creationTimestamp");
+	int64_t created_ns;
+
+	if (!claim)
+		return "does not exist";
+	if (json_str(claim, "metadata.deletionTimestamp"))
+		return "is being deleted";
+	if (phase && strcmp(phase, "Lost") == 0)
+		return "has lost its volume";
+	if (phase && strcmp(phase, "Pending") == 0 && is_bound_without_pods(claim) && created &&
+	    time_parse(created, &created_ns, NULL) == 0 && now_ns - created_ns > ON_ITS_WAY_NS)
+		return "waits for a volume (kubectl describe pvc tells why)";
+	return NULL;
+}
