@@ -132,10 +132,15 @@ $(BUILD)/test/operator/%_test: $(BUILD)/obj/operator/%_test.o $(call objects,$(O
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(OPERATOR_LIBS)
 
-.PHONY: unit-tests unit-test-programs
-unit-test-programs: $(patsubst %.c,$(BUILD)/test/%,$(TESTS))
-unit-tests: $(patsubst %.c,$(BUILD)/test/%,$(TESTS))
-	$(Q)failed=0; for t in $^; do echo "== $$t"; timeout 300 $$t || failed=1; done; exit $$failed
+# With -j several at a time; what each says stays together (--output-sync), and all of them run, whatever fails.
+UNIT_TESTS := $(patsubst %.c,$(BUILD)/test/%,$(TESTS))
+UNIT_RUNS := $(addprefix run-,$(UNIT_TESTS))
+.PHONY: unit-tests unit-test-programs $(UNIT_RUNS)
+unit-test-programs: $(UNIT_TESTS)
+unit-tests: $(UNIT_TESTS)
+	+$(Q)$(MAKE) --no-print-directory --keep-going --output-sync=target $(UNIT_RUNS)
+$(UNIT_RUNS): run-%: %
+	$(Q)echo "== $<"; timeout 300 $<
 
 -include e2e/kernel/kernel.mk fuzz.mk bench/bench.mk
 
@@ -147,7 +152,7 @@ TEST_PACKAGES := libcmocka-dev
 version:
 	@echo $(VERSION)
 
-.PHONY: version deps test-deps test try demo demo-clean e2e e2e-recorder images install clean help
+.PHONY: version deps test-deps test test-programs sanitizer-tests check try demo demo-clean e2e e2e-recorder images install clean help
 deps:
 	@tools/apt-install.sh $(BUILD_PACKAGES)
 
@@ -155,20 +160,46 @@ test-deps: deps
 	@tools/apt-install.sh $(TEST_PACKAGES)
 	@e2e/kernel/deps.sh
 
-# Compiling uses every core; what runs after it has the machine for itself.
-COMPILE = $(MAKE) --no-print-directory -j$(shell nproc)
+# Compiling uses every core. Suites run side by side, as far as the cores go: see tools/side_by_side.py for what a line says.
+CORES := $(or $(AFTERGLOW_CORES),$(shell nproc))
+COMPILE = $(MAKE) --no-print-directory -j$(CORES)
+SUITE = $(MAKE) --no-print-directory
 
-test: test-deps
-	@echo "== unit tests"
+# oom and cluster both want the kernel to print whole reports of OOM kills, of which it prints no more than ten in five seconds.
+define TEST_SUITES
+oom        1 oom $(SUITE) kernel-tests-oom
+vm-cores   1 -   $(SUITE) kernel-tests-vm-cores
+operator   2 -   e2e/run.sh operator
+vm         1 -   $(SUITE) kernel-tests-vm
+sanitizers 2 -   $(SUITE) -j2 sanitizer-tests
+kernel     1 -   $(SUITE) kernel-tests-here
+unit       1 -   $(SUITE) -j2 unit-tests
+endef
+define E2E_SUITES
+cluster    2 oom e2e/run.sh cluster
+stores     2 -   e2e/run.sh stores
+browser    1 -   e2e/run.sh browser
+endef
+export TEST_SUITES E2E_SUITES
+
+test: test-programs
+	+@tools/side_by_side.py "$$TEST_SUITES"
+
+e2e: deps
+	+@$(COMPILE) all
+	+@tools/side_by_side.py "$$E2E_SUITES"
+
+# Both, as continuous integration runs them: each longest suite beside the other's short ones.
+check: test-programs
+	+@tools/side_by_side.py "$$TEST_SUITES" "$$E2E_SUITES"
+
+test-programs: test-deps
 	+@$(COMPILE) all unit-test-programs kernel-programs
-	+@$(MAKE) --no-print-directory unit-tests
-	@echo "== unit tests and fuzz corpora under ASan and UBSan"
-	+@$(COMPILE) SANITIZE=address,undefined unit-test-programs fuzz-programs
-	+@$(MAKE) --no-print-directory SANITIZE=address,undefined unit-tests fuzz-replay
-	@echo "== on the kernel: this one, and cgroup v2 in a virtual machine"
-	+@$(MAKE) --no-print-directory kernel-tests
-	@echo "== on a real kube-apiserver"
-	+@e2e/run.sh operator
+
+sanitizer-tests:
+	+@$(MAKE) --no-print-directory SANITIZE=address,undefined unit-test-programs fuzz-programs
+	+@$(MAKE) --no-print-directory SANITIZE=address,undefined unit-tests
+	+@$(MAKE) --no-print-directory SANITIZE=address,undefined fuzz-replay
 
 # The same as a cluster would keep of a leak, in a few seconds and without one.
 TRY := $(BUILD)/try
@@ -182,12 +213,6 @@ demo: deps
 	@e2e/demo/demo.sh
 demo-clean:
 	@e2e/demo/demo-clean.sh
-
-e2e: deps
-	+@$(COMPILE) all
-	+@e2e/run.sh browser
-	+@e2e/run.sh stores
-	+@e2e/run.sh cluster
 
 # Of these, every class of death and Ray's own voice.
 e2e-recorder: deps
@@ -231,6 +256,7 @@ help:
 	@echo 'make demo         the same on a real Kubernetes with Ray (KUBECONFIG_DEMO=path: on yours); make demo-clean'
 	@echo 'make test         unit tests, sanitizers, real kernels, a real kube-apiserver'
 	@echo 'make e2e          tests on a real cluster with real Ray'
+	@echo 'make check        both of them, in less time than one after the other'
 	@echo 'make e2e-recorder of these, each class of death and what Ray says of it'
 	@echo 'make fuzz         fuzz every parser (FUZZ_SECONDS=60 each)'
 	@echo 'make bench        the figures behind each performance claim; make bench-operator: beside KubeRay'

@@ -32,10 +32,12 @@ $(BUILD)/fuzz/operator/%_fuzz: $(BUILD)/obj/operator/%_fuzz.o $(call objects,$(O
 # build/fuzz/DIR/NAME_fuzz to DIR/testdata/fuzz/NAME.
 fuzz_seeds = $(patsubst $(BUILD)/fuzz/%,%,$(dir $(1)))testdata/fuzz/$(patsubst %_fuzz,%,$(notdir $(1)))
 
-.PHONY: fuzz fuzz-run fuzz-replay fuzz-programs
+FUZZ_REPLAYS := $(addprefix replay-,$(FUZZ_PROGRAMS))
+.PHONY: fuzz fuzz-run fuzz-replay fuzz-programs $(FUZZ_REPLAYS)
 fuzz-programs: $(FUZZ_PROGRAMS)
-fuzz-replay: $(FUZZ_PROGRAMS)
-	$(Q)$(foreach f,$^,$(f) $(call fuzz_seeds,$(f)) &&) true
+fuzz-replay: $(FUZZ_REPLAYS)
+$(FUZZ_REPLAYS): replay-%: %
+	$(Q)$< $(call fuzz_seeds,$<)
 
 # FUZZERS=sidecar/sample/memcg_fuzz.c narrows it down.
 fuzz:

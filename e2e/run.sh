@@ -62,4 +62,10 @@ recorder) paths=(e2e/cases/cluster/test_{classes,kernel_log,ray_voice}.py) ;;
 cluster) paths=(e2e/cases/cluster) ;;
 *) paths=("e2e/cases/$cases") ;;
 esac
-exec "$venv/bin/python" -m pytest -rs -v --color=no -p no:cacheprovider "${paths[@]}" "$@"
+# Each worker has servers of its own; most of the time they wait for them. -n 0 for one at a time, and for -s and --pdb.
+case $suite in
+operator) workers=(-n "$(($(nproc) < 4 ? 2 : 3))" --dist loadgroup) ;;
+stores) workers=(-n 2 --dist loadgroup) ;;
+*) workers=() ;;
+esac
+exec "$venv/bin/python" -m pytest -rs -v --color=no --durations=10 -p no:cacheprovider "${workers[@]}" "${paths[@]}" "$@"

@@ -6,6 +6,11 @@ cd "$(dirname "$0")/.."
 cache=${AFTERGLOW_CACHE:-$HOME/.cache/afterglow}
 venv=$cache/venv-$(sha256sum e2e/requirements.txt | cut -c1-16)
 if [ ! -e "$venv/complete" ]; then
+	mkdir -p "$cache"
+	exec 8>"$venv.lock"
+	flock 8
+fi
+if [ ! -e "$venv/complete" ]; then
 	{
 		python3 -c 'import ensurepip, venv' 2>/dev/null || tools/apt-install.sh python3-venv
 		python3 -m venv --clear "$venv"

@@ -4,17 +4,26 @@
 # nothing and asks no registry when all are there. No installed service starts.
 set -euo pipefail
 
-missing=()
-for package in "$@"; do
-	status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) || status=
-	[ "$status" = installed ] || missing+=("$package")
-done
+find_missing() {
+	local package status
+	missing=()
+	for package in "$@"; do
+		status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) || status=
+		[ "$status" = installed ] || missing+=("$package")
+	done
+}
+find_missing "$@"
 if [ "${#missing[@]}" = 0 ]; then exit 0; fi
 
 if [ "$(id -u)" != 0 ]; then
 	echo "missing Debian packages; run as root: apt-get install ${missing[*]}" >&2
 	exit 1
 fi
+# One after the other: suites that run side by side may want the same.
+exec 8>/run/lock/afterglow-apt.lock
+flock 8
+find_missing "$@"
+if [ "${#missing[@]}" = 0 ]; then exit 0; fi
 echo "installing ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive
 

@@ -1,14 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the cases share: kubectl as a function, waiting, namespaces that go away."""
 
+import ctypes
 import json
 import os
+import signal
 import subprocess
 import time
 import uuid
 
 import pytest
 import yaml
+
+PR_SET_PDEATHSIG = 1
+libc = ctypes.CDLL(None)
+
+
+def pytest_configure():
+    """SIGTERM ends a run as Ctrl-C does, and fixtures end with it."""
+    signal.signal(signal.SIGTERM, terminated)
+
+
+def terminated(_number, _frame):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise KeyboardInterrupt("SIGTERM")
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+def die_with_parent():
+    """For a child of the tests, before it becomes a program: however they end, it does not outlive them."""
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class AtTheEnd:
+    """Runs a command when it is told to, or else when this process ends, however that happens: for what is no child of it."""
+
+    def __init__(self, *command):
+        # Its input ends with us, and nobody else's signal meets it.
+        self.process = subprocess.Popen(["sh", "-c", 'cat >/dev/null; exec "$@"', "at-the-end", *map(str, command)],
+                                        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True)
+
+    def now(self, timeout=60):
+        self.process.stdin.close()
+        assert self.process.wait(timeout) == 0, self.process.args
 
 
 class Kubectl:
@@ -42,8 +79,16 @@ class Kubectl:
         return self("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=text)
 
 
+# Suites run side by side, on as few as two cores: what is only late is no failure.
+PATIENCE = 2 if (os.cpu_count() or 1) >= 4 else 3
+
+
 def wait_for(what, condition, timeout=60, interval=0.3):
-    """Calls condition until it returns something true, which is returned. An exception counts as not yet."""
+    """
+    Calls condition until it returns something true, which is returned. An exception counts as not yet. timeout: of a quiet
+    machine.
+    """
+    timeout *= PATIENCE
     deadline = time.monotonic() + timeout
     last = None
     while time.monotonic() < deadline:

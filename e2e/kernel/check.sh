@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # What the scripts beside it share; sourced, plain sh. check counts, summary says "N passed, N failed".
 passed=0 failed=0
+# A signal ends a script with its trap on EXIT, which dash would not do by itself.
+trap 'exit 130' INT
+trap 'exit 143' TERM
 
 check() { # SENTENCE CONDITION...
 	sentence=$1
@@ -27,3 +30,10 @@ run() { # ARG... of exec; leaves $code, $work/out and $work/err
 }
 
 bundle() { sed -n 's/^afterglow: bundle //p' "$work/err" | tail -n 1; }
+
+# For bash: a port of the loopback network below those that the kernel gives to clients, and other suites to servers.
+free_port() {
+	local port
+	until port=$((18000 + RANDOM % 2000)) && ! (: <"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do :; done
+	echo "$port"
+}

@@ -15,7 +15,7 @@ export TMPDIR="$work/t"
 . "$here/check.sh"
 recorder=
 # Long enough in a directory for the launcher to see it there; the test machine is emulated.
-there=700 around=4.5 large=200
+there=1500 around=6 large=200
 [ -z "${AFTERGLOW_IN_VM:-}" ] || there=5000 around=9 large=40
 pattern=$(cat /proc/sys/kernel/core_pattern) uses_pid=$(cat /proc/sys/kernel/core_uses_pid)
 
@@ -69,8 +69,8 @@ opens() { # BUNDLE
 	fi
 	zstd -qdf "$core" -o "$work/unpacked" && gdb -nx -batch -ex bt "$crash" "$work/unpacked" 2>/dev/null | grep -q 'deref_null'
 }
-wait_until() { # at most 20 s for a condition
-	for _ in $(seq 400); do
+wait_until() { # at most a minute for a condition
+	for _ in $(seq 1200); do
 		if "$@"; then return 0; fi
 		sleep 0.05
 	done

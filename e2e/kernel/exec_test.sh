@@ -40,15 +40,20 @@ whole_bundles() {
 	done
 }
 
+# afterglow-PID-NUMBER: those whose process is gone, and not below one of kernel_log_test.sh.
 memory_cgroups() {
-	find /sys/fs/cgroup/memory /sys/fs/cgroup -maxdepth 3 -type d -name 'afterglow-[0-9]*' 2>/dev/null | sort -u
+	find /sys/fs/cgroup/memory /sys/fs/cgroup -maxdepth 3 -type d -name 'afterglow-[0-9]*' ! -path '*/afterglow-test-*' 2>/dev/null | sort -u |
+		while read -r dir; do
+			owner=${dir##*/afterglow-}
+			kill -0 "${owner%%-*}" 2>/dev/null || echo "$dir"
+		done
 }
 # Others on this machine may have theirs.
 before=$(memory_cgroups)
 new_memory_cgroups() { memory_cgroups | grep -vxF -e "${before:-none}"; }
 
-wait_until() { # at most 10 s for a condition
-	for _ in $(seq 200); do
+wait_until() { # at most a minute for a condition
+	for _ in $(seq 1200); do
 		if "$@"; then return 0; fi
 		sleep 0.05
 	done
@@ -173,9 +178,9 @@ check "a success is not held" gives 0
 
 # Killed in the middle
 : >"$work/err"
-"$sidecar" exec --store "$store" --name killed -- sh -c "sleep 1; echo done >$work/witness" 2>"$work/err" &
+"$sidecar" exec --store "$store" --name killed -- sh -c "touch $work/begun; sleep 1; echo done >$work/witness" 2>"$work/err" &
 pid=$!
-sleep 0.4
+wait_until test -e "$work/begun"
 kill -9 "$pid"
 wait "$pid" 2>/dev/null
 check "the command outlives a killed recorder" wait_until test -s "$work/witness"
@@ -195,9 +200,9 @@ rm -rf "$work/torn" && mkdir -p "$work/torn/local/x/y"
 : >"$work/torn/local/x/y/report.txt"
 if whole_bundles "$work/torn"; then check "the check of bundles sees a torn one" false; fi
 
-"$sidecar" exec --store "$store" --name term -- "$probe" sleep 10000 2>"$work/err" &
+"$sidecar" exec --store "$store" --name term -- sh -c "touch $work/asleep; exec $probe sleep 100000" 2>"$work/err" &
 pid=$!
-sleep 0.4
+wait_until test -e "$work/asleep"
 kill -TERM "$pid"
 wait "$pid"
 code=$?

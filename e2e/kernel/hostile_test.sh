@@ -75,7 +75,7 @@ cp "$build/afterglow-sidecar" "$build/afterglow-launch" "$build/test/probe" "$wo
 setpriv --reuid=65532 --regid=65532 --clear-groups --inh-caps=-all --bounding-set=-all --no-new-privs \
 	"$work/afterglow-sidecar" --socket "$work/run/s" --spool "$work/spool" --kernel-log off >"$work/log" 2>"$work/err" &
 sidecar=$!
-for _ in $(seq 100); do [ -S "$work/run/s" ] && break; sleep 0.05; done
+for _ in $(seq 600); do [ -S "$work/run/s" ] && break; sleep 0.05; done
 
 in_container() { # a container's mounts and processes, as far as this matters here; the tree itself may lie below /tmp
 	unshare --mount --pid --fork --mount-proc sh -c "cd / && mount -t tmpfs -o size=64m tmpfs /tmp && $*"
@@ -100,7 +100,7 @@ in_container "sh $work/logs.sh; $launch --name logs -- sh -c 'sleep 3; kill -SEG
 container=$!
 wait "$container"
 container=''
-check "a death beside hostile logs is reported" until_true 30 ended logs
+check "a death beside hostile logs is reported" until_true 90 ended logs
 check "what its logs lead to is not told" nothing_told
 
 in_container "$launch --name crowd -- sh -c 'python3 $work/crowd.py $processes; sleep 3; kill -SEGV \$\$'" >"$work/crowd.out" 2>"$work/err" &
@@ -108,7 +108,7 @@ container=$!
 wait "$container"
 container=''
 check "the crowd was there" grep -q crowded "$work/crowd.out"
-check "a death in a crowd is reported" until_true 60 ended crowd
+check "a death in a crowd is reported" until_true 120 ended crowd
 
 in_container "$launch --name flood -- sh -c 'python3 $work/flood.py $work/run/s; sleep 1; kill -SEGV \$\$'" >"$work/flood.out" 2>"$work/err" &
 container=$!
@@ -122,7 +122,7 @@ container=$!
 wait "$container"
 check "a segfault has its exit code" test $? = 139
 container=''
-check "the next honest death is reported" until_true 30 ended honest
+check "the next honest death is reported" until_true 90 ended honest
 check "as what it was" grep -rq '"class":[[:space:]]*"Segfault"' "$work"/spool/*/*/*/honest/*/report.json
 check "the recorder lives" lives
 check "and has never been large ($(peak_kb) kB)" small

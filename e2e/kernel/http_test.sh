@@ -34,16 +34,19 @@ judged() { "$promtool" check metrics <"$work/$1"; }
 whole_json() { python3 -m json.tool "$work/$1" >/dev/null; }
 
 mkdir "$work/store"
-port=$((20000 + RANDOM % 10000))
+port=$(free_port)
 POD_NAMESPACE=ml POD_NAME=pod POD_UID=0123456789 "$build/afterglow-sidecar" --socket "$work/s" --spool "$work/spool" \
 	--store "$work/store" --http "127.0.0.1:$port" >"$work/log" 2>&1 &
 sidecar=$!
-for _ in $(seq 100); do [ -S "$work/s" ] && break; sleep 0.05; done
-"$build/afterglow-launch" --name ray-worker --socket "$work/s" -- "$build/test/hog" 20M --rate 10M --die 11 2>/dev/null &
+for _ in $(seq 600); do [ -S "$work/s" ] && break; sleep 0.05; done
+"$build/afterglow-launch" --name ray-worker --socket "$work/s" -- "$build/test/hog" 40M --rate 10M --die 11 2>/dev/null &
 launcher=$!
-sleep 1
 
-get /metrics >"$work/running"
+for _ in $(seq 100); do
+	get /metrics >"$work/running"
+	has running 'samples_total\{container="ray-worker"\} [1-9]' && break
+	sleep 0.1
+done
 check "promtool has nothing to say of a running container" judged running
 check "its memory is there" has running '^afterglow_container_memory_bytes\{container="ray-worker",kind="usage"\} [1-9]'
 check "its samples are counted" has running '^afterglow_container_samples_total\{container="ray-worker"\} [1-9]'

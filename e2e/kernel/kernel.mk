@@ -24,7 +24,7 @@ $(KERNEL_TESTS): $(BUILD)/test/%: $(BUILD)/obj/e2e/kernel/%.o $(call objects,$(L
 # Makes memory cgroups itself.
 $(BUILD)/test/recovery_loop: $(call objects,sidecar/memcg_make.c $(call modules,sidecar/sample))
 
-.PHONY: kernel-programs launch-test oom-loop kernel-tests
+.PHONY: kernel-programs launch-test oom-loop kernel-tests kernel-tests-here kernel-tests-oom kernel-tests-vm kernel-tests-vm-cores
 kernel-programs: $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-ship $(BUILD)/afterglow-pack $(BUILD)/afterglow-unwind $(BUILD)/test/crash $(KERNEL_TEST_TOOLS) $(KERNEL_TESTS)
 
 launch-test: kernel-programs
@@ -54,35 +54,46 @@ OOM_LOOP ?= 60
 OOM_LOOP_V2 ?= 20
 RECOVERY_LOOP ?= 20
 RECOVERY_LOOP_V2 ?= 8
-kernel-tests: launch-test
-	@echo "== exec when things go wrong around it"
-	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/exec_test.sh
+kernel-tests: kernel-tests-here kernel-tests-oom kernel-tests-vm kernel-tests-vm-cores
+
+kernel-tests-here: launch-test
 	@echo "== backtraces, beside gdb's and eu-stack's"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/unwind_test.py
-	@echo "== what the kernel log adds"
-	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/kernel_log_test.sh
 	@echo "== cores"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/cores_test.sh
-	@echo "== OOM deaths on this kernel"
-	$(Q)AFTERGLOW_BUILD=$(BUILD) $(BUILD)/test/oom_loop --jobs 2 $(OOM_LOOP)
-	$(Q)AFTERGLOW_BUILD=$(BUILD) $(BUILD)/test/oom_loop --jobs 2 --oom-group $(OOM_LOOP)
-	@echo "== recorders killed around deaths"
-	$(Q)AFTERGLOW_BUILD=$(BUILD) $(BUILD)/test/recovery_loop --jobs 2 $(RECOVERY_LOOP)
 	@echo "== a hostile container"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/hostile_test.sh
 	@echo "== from the spool to the store"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/spool_test.sh
 	@echo "== HTTP of the recorder"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/http_test.sh
+
+# What has the kernel write reports of OOM kills to its log; the first reads them there.
+kernel-tests-oom: kernel-programs
+	@echo "== what the kernel log adds"
+	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/kernel_log_test.sh
+	@echo "== exec when things go wrong around it"
+	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/exec_test.sh
+	@echo "== OOM deaths on this kernel"
+	$(Q)AFTERGLOW_BUILD=$(BUILD) $(BUILD)/test/oom_loop --jobs 2 $(OOM_LOOP)
+	$(Q)AFTERGLOW_BUILD=$(BUILD) $(BUILD)/test/oom_loop --jobs 2 --oom-group $(OOM_LOOP)
+	@echo "== recorders killed around deaths"
+	$(Q)AFTERGLOW_BUILD=$(BUILD) $(BUILD)/test/recovery_loop --jobs 2 $(RECOVERY_LOOP)
+
+kernel-tests-vm: kernel-programs
 	@echo "== cgroup v2, in a virtual machine"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/launch_test
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/exec_test.sh
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/kernel_log_test.sh
-	$(Q)AFTERGLOW_BUILD=$(BUILD) AFTERGLOW_VM_TIMEOUT=580 e2e/kernel/vm.sh e2e/kernel/cores_test.sh
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/node_oom_test.sh
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/recovery_loop $(RECOVERY_LOOP_V2)
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/oom_loop $(OOM_LOOP_V2)
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/oom_loop --oom-group $(OOM_LOOP_V2)
+
+# As long as all the others.
+kernel-tests-vm-cores: kernel-programs
+	@echo "== cores of every pattern, in a virtual machine"
+	$(Q)AFTERGLOW_BUILD=$(BUILD) AFTERGLOW_VM_TIMEOUT=580 e2e/kernel/vm.sh e2e/kernel/cores_test.sh
 
 # The long one: what the claim "every OOM death is explained" rests on.
 oom-loop:

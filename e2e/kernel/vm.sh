@@ -35,6 +35,9 @@ fetch_kernel() {
 }
 
 mkdir -p "$cache"
+# Machines that begin side by side fetch it once.
+exec 8>"$cache/lock"
+flock 8
 package=${AFTERGLOW_KERNEL:-}
 if [ -z "$package" ]; then
 	# What is there serves; apt is asked only the first time.
@@ -42,6 +45,7 @@ if [ -z "$package" ]; then
 	package=${newest:-$(apt-cache depends linux-image-cloud-amd64 | awk '/Depends:/ { print $2; exit }')}
 fi
 [ -s "$cache/$package" ] || fetch_kernel "$package"
+exec 8>&-
 
 # The initramfs: busybox, the programs in build/ and the libraries they name.
 work=$(mktemp -d "${TMPDIR:-/tmp}/afterglow-vm.XXXXXX")

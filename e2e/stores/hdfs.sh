@@ -11,17 +11,17 @@ set -euo pipefail
 user=ray superuser=$(id -un)
 
 # Hadoop's jars with all that they need, as pom.xml pins them.
+fetch() { # DIR
+	"$here/../../tools/apt-install.sh" openjdk-17-jre-headless maven || return
+	echo "fetching HDFS into $1"
+	mvn --batch-mode --quiet --file "$here/hdfs/pom.xml" dependency:copy-dependencies \
+		-DincludeScope=runtime -DoutputDirectory="$1"
+}
+
 build() {
 	local dir
 	dir=$cache/hdfs-$(sha256sum "$here/hdfs/pom.xml" | cut -c1-16)
-	if [ ! -e "$dir/complete" ]; then
-		"$here/../../tools/apt-install.sh" openjdk-17-jre-headless maven >&2
-		mkdir -p "$dir"
-		echo "fetching HDFS into $dir" >&2
-		mvn --batch-mode --quiet --file "$here/hdfs/pom.xml" dependency:copy-dependencies \
-			-DincludeScope=runtime -DoutputDirectory="$dir" >&2
-		: >"$dir/complete"
-	fi
+	make_once "$dir" fetch
 	command -v java >/dev/null || "$here/../../tools/apt-install.sh" openjdk-17-jre-headless >&2
 	printf '%s\n' "$dir"
 }

@@ -17,12 +17,32 @@ die() {
 	exit 1
 }
 
-# free_ports N: as many ports that nobody uses now.
+# make_once DIR COMMAND...: COMMAND fills DIR, unless it is full already; one at a time.
+make_once() {
+	local dir=$1
+	shift
+	[ ! -e "$dir/complete" ] || return 0
+	mkdir -p "$dir"
+	(
+		flock 8
+		[ ! -e "$dir/complete" ] || exit 0
+		"$@" "$dir" >&2 && : >"$dir/complete"
+	) 8>"$dir.lock"
+}
+
+# free_ports N: as many ports that nobody uses now. Below the range from which the kernel gives ports to clients, so that
+# they stay free until a server is up; and not those of a pytest worker beside this one.
 free_ports() {
 	python3 - "$address" "$1" <<'PYTHON'
-import socket, sys
+import os, random, socket, sys
 
-held = [socket.create_server((sys.argv[1], 0)) for _ in range(int(sys.argv[2]))]
+first = 10000 + 2000 * (int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 4)
+held = []
+while len(held) < int(sys.argv[2]):
+    try:
+        held.append(socket.create_server((sys.argv[1], random.randrange(first, first + 2000))))
+    except OSError:
+        continue
 print(*(s.getsockname()[1] for s in held))
 PYTHON
 }

@@ -10,17 +10,16 @@ set -euo pipefail
 
 region=eu-test-1 key=AKAFTERGLOWTEST secret=test/secret+key bucket=failures
 
+compile() { # DIR
+	command -v go >/dev/null || die "Go is not installed"
+	echo "building the S3 server into $1"
+	cd "$here/s3" && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o "$1/versitygw" github.com/versity/versitygw/cmd/versitygw
+}
+
 build() {
 	local dir
 	dir=$cache/s3-$(cat "$here/s3/go.mod" "$here/s3/go.sum" | sha256sum | cut -c1-16)
-	if [ ! -e "$dir/complete" ]; then
-		command -v go >/dev/null || die "Go is not installed"
-		mkdir -p "$dir"
-		echo "building the S3 server into $dir" >&2
-		(cd "$here/s3" && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o "$dir/versitygw" \
-			github.com/versity/versitygw/cmd/versitygw) >&2
-		: >"$dir/complete"
-	fi
+	make_once "$dir" compile
 	printf '%s\n' "$dir/versitygw"
 }
 

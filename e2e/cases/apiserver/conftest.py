@@ -40,26 +40,12 @@ def install_crds(control_plane):
         wait_for(f"the kind {plural}", lambda plural=plural: control_plane.api().items(plural) is not None, interval=0.1)
 
 
-@pytest.fixture(name="scenarios", scope="session")
+@pytest.fixture(name="scenarios", scope="module")
 def doomed_leaders(plane, tmp_path_factory):
-    """Leaders that are gone since the session's beginning (see replicas.py)."""
+    """Leaders that are gone since it was first asked for (see replicas.py): all at once, so that one takeover's time is enough."""
     from apiserver import replicas  # pylint: disable=import-outside-toplevel # which needs what is below
     with replicas.doomed_leaders(plane, tmp_path_factory.mktemp) as made:
         yield made
-
-
-def pytest_collection_modifyitems(items):
-    """Those replicas are not to meet the faults of the API server too, by which a leader may lose its lease."""
-    faults = next((n for n, item in enumerate(items) if "test_faults" in item.nodeid), len(items))
-    doomed = [item for item in items[faults:] if "scenarios" in item.fixturenames]
-    items[faults:] = doomed + [item for item in items[faults:] if item not in doomed]
-
-
-@pytest.fixture(scope="session", autouse=True)
-def begin_early(request):
-    """A takeover lasts fifteen seconds. It begins before the first test, so that its own need not wait for it."""
-    if any("scenarios" in item.fixturenames for item in request.session.items):
-        request.getfixturevalue("scenarios")
 
 
 @pytest.fixture
@@ -78,8 +64,12 @@ def new_namespace(plane, words):
 
 
 def empty(api):
+    """No operator is left to answer its finalizers, and a cluster that stays would keep its CRD from being deleted."""
     for plural in ("rayclusters", "pods"):
         api.request("DELETE", api.path(plural))
+    for cluster in api.items("rayclusters"):
+        if cluster["metadata"].get("finalizers"):
+            api.patch("rayclusters", cluster["metadata"]["name"], {"metadata": {"finalizers": None}})
 
 
 @pytest.fixture

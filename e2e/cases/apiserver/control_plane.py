@@ -2,7 +2,6 @@
 """etcd and kube-apiserver as child processes on loopback ports, without scheduler, controllers and kubelet."""
 
 import contextlib
-import ctypes
 import json
 import os
 import pathlib
@@ -15,12 +14,10 @@ import urllib.request
 
 import yaml
 
-from conftest import wait_for
+from conftest import die_with_parent, wait_for
 from apiserver.api import Api, ApiError
 
 CLUSTER = pathlib.Path(__file__).parents[2] / "cluster"
-PR_SET_PDEATHSIG = 1
-libc = ctypes.CDLL(None)
 
 # What each write was, and by whom: proof that nothing was done twice. Blocking, so a write that was answered is in it.
 AUDIT_POLICY = {
@@ -30,15 +27,14 @@ AUDIT_POLICY = {
 }
 
 
-def die_with_parent():
-    """However the tests end, their processes do not outlive them."""
-    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
 def free_port():
-    """Below the range from which the kernel gives ports to clients, so that it is still free after a restart."""
+    """
+    Below the range from which the kernel gives ports to clients, so that it is still free after a restart; and not one that
+    a worker beside this one may take.
+    """
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 6
     while True:
-        port = random.randrange(20000, 32000)
+        port = random.randrange(20000 + 2000 * worker, 22000 + 2000 * worker)
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))

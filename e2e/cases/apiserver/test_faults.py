@@ -22,6 +22,8 @@ from apiserver.peer import CONFLICT, EXPIRED, INITIAL_EVENTS_END, NO_STREAMS, TO
 from apiserver.proxy import Proxy
 from apiserver.replicas import LEADER
 
+# The operator's timers count from the moment its event loop woke, which on a busy machine is a little before a request was sent.
+EARLY = 0.1
 KINDS = ("rayclusters", "pods", "services", "rayfailures")
 
 
@@ -77,6 +79,7 @@ def gone_at_once():
 # --- 1, 2, 3: connections and the server's memory ---------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_watch_that_goes_dead_silently_is_replaced_without_a_list(start, plane, proxy, api, kubelet, make):
     operator = start(kubeconfig=plane.kubeconfig("operator", port=proxy.port))
     make("before", group("small", 0)).wait_pods(1, 0)
@@ -275,7 +278,7 @@ def test_who_is_told_to_wait_seven_seconds_waits_and_the_lease_goes_on(start, pe
     make("demo", group("small", 0)).wait_pods(1, 0)
     wait_for("both refusals, and what follows", lambda: all(r.used for r in rules) and gap(peer, watch) and
              gap(peer, creation))
-    assert gap(peer, creation) >= 7 and gap(peer, watch) >= 7
+    assert gap(peer, creation) >= 7 - EARLY and gap(peer, watch) >= 7 - EARLY
     start_at = next(r.at for r in peer.seen(creation) if r.status == 429)
     renewals = [r for r in peer.seen(lambda r: r.plural == "leases" and r.method == "PUT") if 0 < r.at - start_at < 7]
     assert renewals and operator.metric(LEADER) == 1
@@ -294,7 +297,7 @@ def test_a_watch_that_always_closes_at_once_is_opened_less_and_less_often(start,
     times = [r.at for r in peer.seen(resumes("services"))]
     gaps = [b - a for a, b in zip(times, times[1:])]
     # 0.8 s and doubling; how far it goes is a unit test's business, on a clock of its own.
-    assert all(g >= 0.8 * 2 ** n - 0.01 for n, g in enumerate(gaps[:3])), gaps
+    assert all(g >= 0.8 * 2 ** n - EARLY for n, g in enumerate(gaps[:3])), gaps
     assert operator.http("/healthz")[0] == 200 and api.items("services") == []
 
 
@@ -507,6 +510,7 @@ def memory_kib(operator, field):
     raise AssertionError(field)
 
 
+@pytest.mark.long
 @pytest.mark.skipif("SANITIZE" in os.environ or "address" in str(BUILD), reason="a sanitizer has memory of its own")
 def test_a_hundred_thousand_pods_fit_the_charts_memory_limit(start, peer, plane, api, kubelet, make):
     first = start()

@@ -3,10 +3,16 @@
 
 import signal
 
+import pytest
+
 from conftest import wait_for
 from apiserver.conftest import group, settle
 from apiserver.kubelet import Kubelet
 from apiserver.replicas import LEADER
+
+# By one worker, right after each other.
+doomed = pytest.mark.xdist_group("doomed leaders")
+
 
 def lease_of(api):
     return api.get("leases", f"afterglow-operator.{api.namespace}")
@@ -17,6 +23,7 @@ def in_turn(writers):
     return writers == sorted(writers) and set(writers) == {"first", "second"}
 
 
+@doomed
 def test_the_standby_acts_after_the_leader_was_killed(scenarios):
     replicas = scenarios["killed"].taken_over()
     assert replicas.second.metric(LEADER) == 1
@@ -24,6 +31,7 @@ def test_the_standby_acts_after_the_leader_was_killed(scenarios):
     assert lease_of(replicas.api)["spec"]["leaseTransitions"] == 1
 
 
+@doomed
 def test_a_leader_that_stood_still_writes_nothing_more_and_exits(scenarios):
     replicas = scenarios["stopped"].taken_over()
     before = len(replicas.writes("first"))
@@ -35,6 +43,7 @@ def test_a_leader_that_stood_still_writes_nothing_more_and_exits(scenarios):
     assert in_turn(replicas.writers())
 
 
+@doomed
 def test_a_leader_that_is_cut_off_gives_up_by_itself(scenarios):
     replicas = scenarios["cut-off"].taken_over()
     assert replicas.first.process.wait(30) == 1

@@ -13,6 +13,8 @@ import tempfile
 import typing
 import urllib.request
 
+from conftest import AtTheEnd
+
 ROOT = pathlib.Path(__file__).parents[3]
 RUN = pathlib.Path(os.environ.get("AFTERGLOW_RUN", "/var/lib/afterglow-cluster"))
 CLAIM = "ray-failures"
@@ -71,6 +73,7 @@ def server(script):
     """One of e2e/stores, listening where pods reach it; what it says of itself."""
     with tempfile.TemporaryDirectory(prefix="afterglow-store-") as directory:
         command = [str(ROOT / "e2e/stores" / script)]
+        end = AtTheEnd(*command, "stop", directory)
         try:
             with open(f"{directory}.log", "w", encoding="utf-8") as log:
                 subprocess.run([*command, "start", directory], stdout=log, stderr=log, stdin=subprocess.DEVNULL,
@@ -78,7 +81,7 @@ def server(script):
             text = pathlib.Path(directory, "env").read_text()
             yield dict(part.split("=", 1) for part in shlex.split(text))
         finally:
-            subprocess.run([*command, "stop", directory], check=False, timeout=60)
+            end.now()
             pathlib.Path(f"{directory}.log").unlink(missing_ok=True)
 
 

@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from conftest import AtTheEnd
 from stores.shipping import LAUNCHERS, MIB, Bundle, DirectoryStore, HdfsStore, S3Store, read_env, write_credentials
 
 
@@ -17,9 +18,11 @@ class Server:
         self.directory = directory
         self.env = env
         self.port = None
+        self.end = None
 
     def start(self):
         args = [str(self.port)] if self.port else []
+        self.end = AtTheEnd(*self.launcher, "stop", self.directory)
         done = subprocess.run(
             [*self.launcher, "start", str(self.directory), *args],
             capture_output=True, text=True, timeout=400, env=self.env, check=False,
@@ -31,7 +34,7 @@ class Server:
         return self
 
     def stop(self):
-        subprocess.run([*self.launcher, "stop", str(self.directory)], check=True, timeout=60)
+        self.end.now()
 
 
 @pytest.fixture(name="s3_server", scope="session")

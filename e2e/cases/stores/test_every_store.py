@@ -118,6 +118,7 @@ def kill_after(store, bundle, seconds):
     return process.returncode != 0
 
 
+@pytest.mark.long
 def test_killed_at_random_moments_it_comes_to_its_end(store, tmp_path):
     """SIGKILL, again and again: nothing visible is ever half, and the next run goes on."""
     rng = random.Random(SEED)

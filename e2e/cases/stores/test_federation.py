@@ -14,7 +14,11 @@ import uuid
 
 import pytest
 
+from conftest import AtTheEnd, die_with_parent
 from stores.shipping import LAUNCHERS, S3Store, check_whole, failed, shipped, write_credentials
+
+# Its servers are started once, by one worker.
+pytestmark = pytest.mark.xdist_group("federation")
 
 ISSUER_IP = "198.51.100.7"
 ISSUER = f"https://{ISSUER_IP}"
@@ -94,7 +98,9 @@ class Federation:
 
     def run(self, *command):
         log = open(self.directory / "log", "ab")  # noqa: SIM115
-        self.running.append(subprocess.Popen([*self.inside, *map(str, command)], stdout=log, stderr=log))
+        # pylint: disable=subprocess-popen-preexec-fn
+        self.running.append(subprocess.Popen([*self.inside, *map(str, command)], stdout=log, stderr=log,
+                                             preexec_fn=die_with_parent))
 
     def wait(self, address):
         host, port = address.split(":")
@@ -136,6 +142,7 @@ def in_a_namespace(tmp_path_factory):
     name = f"afg-sts-{uuid.uuid4().hex[:6]}"
     inside = ["ip", "netns", "exec", name]
     subprocess.run(["ip", "netns", "add", name], check=True)
+    end = AtTheEnd("ip", "netns", "del", name)
     federation = Federation(inside, tmp_path_factory.mktemp("federation"))
     try:
         subprocess.run([*inside, "ip", "link", "set", "lo", "up"], check=True)
@@ -144,7 +151,7 @@ def in_a_namespace(tmp_path_factory):
         yield federation
     finally:
         federation.stop()
-        subprocess.run(["ip", "netns", "del", name], check=True)
+        end.now()
 
 
 @pytest.fixture(scope="module", name="role")

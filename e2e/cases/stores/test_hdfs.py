@@ -105,6 +105,7 @@ def test_connections_to_the_namenode_cut_at_random_bytes(hdfs_server, hdfs_store
     proxy.close()
 
 
+@pytest.mark.long
 def test_down_and_back(tmp_path, large):
     server = Server("hdfs.sh", tmp_path / "server").start()
     store = HdfsStore(server.directory, "pod/x")
@@ -174,6 +175,7 @@ def test_where_something_else_answers(bundle, s3_server):
     assert outcome.result["kind"] in ("protocol", "server", "permission")
 
 
+@pytest.mark.long
 def test_attributes_turned_off_cost_nothing_but_a_note(tmp_path, bundle):
     server = Server("hdfs.sh", tmp_path / "server").start()
     server.stop()

@@ -6,6 +6,7 @@ import uuid
 
 import pytest
 
+from conftest import AtTheEnd
 from stores.conftest import Server
 from stores.shipping import HdfsStore, S3Store, check_whole, shipped
 
@@ -16,11 +17,12 @@ def namespace():
     name = f"afg-ship-{uuid.uuid4().hex[:6]}"
     inside = ["ip", "netns", "exec", name]
     subprocess.run(["ip", "netns", "add", name], check=True)
+    end = AtTheEnd("ip", "netns", "del", name)
     try:
         subprocess.run([*inside, "ip", "link", "set", "lo", "up"], check=True)
         yield inside
     finally:
-        subprocess.run(["ip", "netns", "del", name], check=True)
+        end.now()
 
 
 def lose(inside):

@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from conftest import wait_for
 from stores.conftest import Server
 from stores.proxy import Proxy
 from stores.shipping import MIB, Bundle, S3Store, check_whole, command, failed, read_env, ship, shipped, write_credentials
@@ -65,9 +66,7 @@ def test_killed_in_the_middle_it_sends_no_part_twice(s3_server, s3_store, large)
     process = subprocess.Popen(
         [*command(s3_store, large), "--limit-rate", "8Mi"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and len(parts(s3_store)) < 3:
-        time.sleep(0.01)
+    wait_for("three parts", lambda: len(parts(s3_store)) >= 3, interval=0.01)
     process.send_signal(signal.SIGKILL)
     process.wait()
     there = len(parts(s3_store))
@@ -89,8 +88,7 @@ def test_an_upload_that_nobody_remembers_is_aborted(s3_store, large):
     process = subprocess.Popen(
         [*command(s3_store, large), "--limit-rate", "8Mi"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
-    while len(s3_store.uploads()) < 1:
-        time.sleep(0.01)
+    wait_for("an upload", s3_store.uploads, interval=0.01)
     process.send_signal(signal.SIGKILL)
     process.wait()
     (large.path / ".ship").unlink()
@@ -103,8 +101,7 @@ def test_an_upload_that_the_server_forgot_begins_again(s3_store, large):
     process = subprocess.Popen(
         [*command(s3_store, large), "--limit-rate", "8Mi"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
-    while len(parts(s3_store)) < 1:
-        time.sleep(0.01)
+    wait_for("a part", lambda: parts(s3_store), interval=0.01)
     process.send_signal(signal.SIGKILL)
     process.wait()
     for upload in s3_store.uploads():

@@ -9,6 +9,9 @@ import pytest
 from stores.conftest import Server
 from stores.shipping import HdfsStore, S3Store, check_whole, failed, read_env, shipped, write_credentials
 
+# Its servers are started once, by one worker.
+pytestmark = pytest.mark.xdist_group("tls")
+
 
 def authority(directory, name):
     subprocess.run(

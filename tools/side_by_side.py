@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""side_by_side.py STAGES...: runs test suites side by side, as many as the machine has cores for.
+
+Each line of STAGES is one suite: NAME CORES ALONE COMMAND. CORES is how many it keeps busy; ALONE names what it cannot
+share, so that of two suites with the same word one waits for the other ("-": nothing). They begin in the order of the
+lines. A suite's output goes to build/logs/NAME.log, and is printed whole when it ends; in the meantime a line now and then
+tells what runs. At the end stands a table of seconds. SIGINT and SIGTERM end the suites, each by its process group.
+
+Exits 1 when a suite failed, or ended otherwise than with results; then that is counted as a failure of its own.
+AFTERGLOW_CORES: in place of the machine's number of cores."""
+
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import count_results
+
+LOGS = pathlib.Path("build/logs")
+TELL_AFTER = 30  # seconds without a word
+LIMIT = 3000  # seconds that a suite may take: what hangs is ended
+PATIENCE = 90  # seconds that a suite has to end its servers and mounts
+
+
+class Stage:
+    """A suite, before, while and after it runs."""
+
+    def __init__(self, line):
+        self.name, cores, self.alone, self.command = line.split(maxsplit=3)
+        self.cores = int(cores)
+        self.log = LOGS / f"{self.name}.log"
+        self.began = self.ended = self.cpu = self.pid = self.status = None
+        self.passed = self.failed = 0
+        self.told_to_end = 0  # when
+
+    def start(self):
+        with open(self.log, "wb") as log:
+            # A session of its own: what ends it is sent by us, once.
+            process = subprocess.Popen(["bash", "-c", self.command], stdin=subprocess.DEVNULL, stdout=log,
+                                       stderr=subprocess.STDOUT, start_new_session=True, env=environment())
+        self.pid, self.began = process.pid, time.monotonic()
+        # Waited for below, with what it used.
+        process.returncode = 0
+
+    def poll(self):
+        pid, status, usage = os.wait4(self.pid, os.WNOHANG)
+        if pid:
+            self.status = os.waitstatus_to_exitcode(status)
+            self.ended = time.monotonic()
+            self.cpu = usage.ru_utime + usage.ru_stime
+            self.count()
+        return bool(pid)
+
+    def count(self):
+        with open(self.log, encoding="utf-8", errors="replace") as log:
+            self.passed, self.failed, skipped, reasons = count_results.count(log)
+        self.failed += max(skipped - reasons, 0)
+
+    def running(self):
+        return self.began is not None and self.ended is None
+
+    def send(self, number):
+        try:
+            os.killpg(self.pid, number)
+        except ProcessLookupError:
+            pass
+
+    def end(self):
+        """It ends its servers and mounts itself, if it can. To be called until it has ended."""
+        now = time.monotonic()
+        if not self.told_to_end:
+            self.told_to_end = now
+            self.send(signal.SIGTERM)
+        elif now - self.told_to_end > PATIENCE:
+            self.send(signal.SIGKILL)
+
+    def verdict(self):
+        if self.failed:
+            return "failed"
+        if self.status:
+            return f"exit {self.status} without a failed test"
+        return "passed" if self.passed else "no test ran"
+
+    def seconds(self):
+        return (self.ended or time.monotonic()) - self.began
+
+    def last_line(self):
+        with open(self.log, "rb") as log:
+            log.seek(max(self.log.stat().st_size - 400, 0))
+            lines = log.read().decode(errors="replace").split("\n")
+        return next((line.strip()[-90:] for line in reversed(lines) if line.strip()), "")
+
+
+def environment():
+    """Without the jobserver of the make that called us, which no suite can reach."""
+    env = dict(os.environ)
+    if flags := env.get("MAKEFLAGS"):
+        env["MAKEFLAGS"] = re.sub(r"(^| )(-j\S*|--jobserver-\S+)", "", flags)
+    return env
+
+
+def say(text):
+    print(f"== {text}", flush=True)
+
+
+class Runner:
+    """Begins what fits, tells what ends."""
+
+    def __init__(self, stages, cores):
+        self.stages = stages
+        # One more than there are: most of them wait a good deal.
+        self.capacity = cores + 1
+        self.signal = None
+        self.told = self.began = time.monotonic()
+
+    def interrupt(self, number, _frame):
+        self.signal = self.signal or number
+
+    def running(self):
+        return [s for s in self.stages if s.running()]
+
+    def fits(self, stage):
+        running = self.running()
+        if stage.alone != "-" and stage.alone in [s.alone for s in running]:
+            return False
+        # What is larger than the machine runs by itself.
+        return not running or sum(s.cores for s in running) + stage.cores <= self.capacity
+
+    def begin(self):
+        for stage in self.stages:
+            if stage.began is None and self.fits(stage):
+                stage.start()
+                self.tell(f"{stage.name}: {stage.command}")
+
+    def tell(self, text):
+        say(text)
+        self.told = time.monotonic()
+
+    def finish(self, stage):
+        print(f"\n{'=' * 20} {stage.name} {'=' * 20}", flush=True)
+        with open(stage.log, "rb") as log:
+            shutil.copyfileobj(log, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+        print()
+        self.tell(f"{stage.name}: {stage.verdict()}, after {stage.seconds():.0f} s")
+        if stage.verdict() not in ("passed", "failed"):
+            print("0 passed, 1 failed", flush=True)
+
+    def progress(self):
+        if time.monotonic() - self.told >= TELL_AFTER:
+            at = time.monotonic() - self.began
+            self.tell(f"{at:.0f} s: " + "; ".join(f"{s.name} ({s.last_line()})" for s in self.running()))
+
+    def run(self):
+        while not self.signal:
+            self.begin()
+            if not self.running():
+                return
+            time.sleep(0.2)
+            self.reap()
+            self.progress()
+        self.end_all()
+
+    def reap(self):
+        for stage in self.running():
+            if stage.seconds() > LIMIT:
+                stage.end()
+            if stage.poll():
+                self.finish(stage)
+
+    def end_all(self):
+        say(f"{signal.Signals(self.signal).name}: ending {', '.join(s.name for s in self.running()) or 'nothing'}")
+        while self.running():
+            for stage in self.running():
+                stage.end()
+            time.sleep(0.1)
+            self.reap()
+
+    def table(self):
+        """CPU: that of descendants whose parents waited for them; daemons have theirs apart."""
+        rows = [("suite", "from", "seconds", "CPU", "passed", "failed")]
+        for s in self.stages:
+            if s.began is None:
+                rows.append((s.name, "-", "-", "-", "-", "not begun"))
+            else:
+                rows.append((s.name, f"{s.began - self.began:.0f}", f"{s.seconds():.0f}", f"{s.cpu:.0f}", str(s.passed),
+                             str(s.failed) if s.verdict() in ("passed", "failed") else s.verdict()))
+        widths = [max(len(row[i]) for row in rows) for i in range(5)]
+        print()
+        for row in rows:
+            print(f"  {row[0]:{widths[0]}}", *(f"{row[i]:>{widths[i]}}" for i in range(1, 5)), row[5], sep="  ")
+        say(f"{time.monotonic() - self.began:.0f} s for all of them, on {self.capacity - 1} cores")
+
+
+def main():
+    stages = [Stage(line) for text in sys.argv[1:] for line in text.splitlines() if line.strip()]
+    LOGS.mkdir(parents=True, exist_ok=True)
+    runner = Runner(stages, int(os.environ.get("AFTERGLOW_CORES") or len(os.sched_getaffinity(0))))
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, runner.interrupt)
+    runner.run()
+    runner.table()
+    if runner.signal:
+        return 128 + runner.signal
+    return 0 if all(s.verdict() == "passed" for s in stages) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
