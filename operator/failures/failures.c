@@ -9,7 +9,6 @@
  */
 #include "operator/failures/failures.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,33 +17,11 @@
 #include "lib/json.h"
 #include "lib/oom.h"
 #include "lib/units.h"
+#include "operator/failures/death.h"
 #include "operator/failures/podview.h"
 #include "operator/failures/termination.h"
 #include "operator/raycluster/inject.h"
 #include "operator/raycluster/names.h"
-
-#define NAME_POD_MAX 160 /* with container (63), hash and dashes within the 253 of an object's name */
-#define HASH_LEN 10
-#define CLOCKS_NS (60 * NS_PER_SEC)
-
-struct death {
-	const cJSON *pod;
-	const char *container;
-	const cJSON *terminated; /* ContainerStateTerminated */
-	bool never_ran;		 /* terminated is the ContainerStateWaiting of one that could not be started */
-	bool current;		 /* state.terminated rather than lastState.terminated */
-	int64_t restart;	 /* which instance, from 0 */
-	int64_t now_ns;
-	cJSON *report;	      /* of the recorder, NULL when there is none to be believed */
-	bool provisional;     /* the report is a snapshot of the living container */
-	const char *distrust; /* why there is no report */
-	struct podview view;
-};
-
-static const char *label(const cJSON *pod, const char *name)
-{
-	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(pod, "metadata.labels"), name));
-}
 
 static bool has_recorder(const cJSON *pod)
 {
@@ -83,11 +60,6 @@ static void read_report(struct death *d)
 	}
 }
 
-static bool is_final(const struct death *d)
-{
-	return d->report && !d->provisional;
-}
-
 /* A signal's sender, and what happened to the pod, are beyond the recorder. */
 static bool view_outranks(const struct death *d)
 {
@@ -96,7 +68,7 @@ static bool view_outranks(const struct death *d)
 							     FAILURE_POD_DELETED, FAILURE_UNKNOWN };
 	int class;
 
-	if (!is_final(d))
+	if (!death_is_told(d))
 		return true;
 	class = failure_class_from_name(json_str(d->report, "class"));
 	for (size_t i = 0; i < ARRAY_SIZE(open_questions); i++)
@@ -110,9 +82,8 @@ static bool view_outranks(const struct death *d)
 
 static void set_name(const struct death *d, cJSON *metadata)
 {
-	const char *pod = json_str(d->pod, "metadata.name"), *id = json_str(d->terminated, "containerID");
-	const char *uid = json_str(d->pod, "metadata.uid");
-	char name[300], seed[512], hash[HASH_LEN + 1];
+	const char *id = json_str(d->terminated, "containerID"), *uid = json_str(d->pod, "metadata.uid");
+	char seed[512];
 
 	/* Without an ID the instance is told by its number; of those that wait to start each reason counts once. */
 	if (d->never_ran)
@@ -122,36 +93,7 @@ static void set_name(const struct death *d, cJSON *metadata)
 		snprintf(seed, sizeof(seed), "%s", id);
 	else
 		snprintf(seed, sizeof(seed), "%s/%s/%" PRId64, uid ? uid : "", d->container, d->restart);
-	sha256_hex(seed, strlen(seed), HASH_LEN, hash);
-	snprintf(name, sizeof(name), "%.*s-%.63s-%s", NAME_POD_MAX, pod ? pod : "pod", d->container, hash);
-	json_set_str(metadata, "name", name);
-}
-
-static void set_labels(const struct death *d, cJSON *metadata, const char *class)
-{
-	static const char *const copied[] = { "ray.io/cluster", "ray.io/group", "ray.io/node-type" };
-	cJSON *labels = json_object_at(metadata, "labels");
-
-	for (size_t i = 0; i < ARRAY_SIZE(copied); i++)
-		if (label(d->pod, copied[i]))
-			json_set_str(labels, copied[i], label(d->pod, copied[i]));
-	json_set_str(labels, "afterglow.dev/class", class);
-}
-
-static void set_times(const struct death *d, cJSON *metadata, const cJSON *spec)
-{
-	cJSON *annotations = json_object_at(metadata, "annotations");
-	const char *created = json_str(d->pod, "metadata.creationTimestamp");
-
-	json_set_str(annotations, FAILURE_ENDED_ANNOTATION, json_str(spec, "endedAt"));
-	if (created)
-		json_set_str(annotations, FAILURE_POD_ANNOTATION, created);
-}
-
-static void set_text(cJSON *to, const char *name, const char *text)
-{
-	if (text && *text)
-		json_set_str(to, name, text);
+	death_set_name(d, seed, metadata);
 }
 
 static void add_evidence(cJSON *spec, const char *source, const char *text)
@@ -163,25 +105,6 @@ static void add_evidence(cJSON *spec, const char *source, const char *text)
 	json_append(json_array_at(spec, "evidence"), entry);
 }
 
-static void add_missing(cJSON *spec, const char *what, const char *needs)
-{
-	cJSON *entry = cJSON_CreateObject();
-
-	json_set_str(entry, "what", what);
-	json_set_str(entry, "needs", needs);
-	json_append(json_array_at(spec, "missing"), entry);
-}
-
-static void set_whose(const struct death *d, cJSON *spec)
-{
-	set_text(spec, "cluster", label(d->pod, "ray.io/cluster"));
-	set_text(spec, "group", label(d->pod, "ray.io/group"));
-	set_text(spec, "pod", json_str(d->pod, "metadata.name"));
-	set_text(spec, "podUID", json_str(d->pod, "metadata.uid"));
-	set_text(spec, "container", d->container);
-	set_text(spec, "node", json_str(d->pod, "spec.nodeName"));
-}
-
 static void set_identity(const struct death *d, cJSON *spec)
 {
 	const char *finished = json_str(d->terminated, "finishedAt"),
@@ -189,8 +112,8 @@ static void set_identity(const struct death *d, cJSON *spec)
 	char now[TIME_TEXT_MAX];
 	int64_t ns;
 
-	set_whose(d, spec);
-	set_text(spec, "containerID", json_str(d->terminated, "containerID"));
+	death_set_whose(d, spec);
+	death_set_text(spec, "containerID", json_str(d->terminated, "containerID"));
 	json_set_int(spec, "restartCount", d->restart);
 	if (started && time_parse(started, &ns, NULL) == 0 && ns > 0)
 		json_set_str(spec, "startedAt", started);
@@ -200,7 +123,7 @@ static void set_identity(const struct death *d, cJSON *spec)
 	json_set_str(spec, "endedAt", finished);
 	if (!d->never_ran)
 		json_set_int(spec, "exitCode", json_int(d->terminated, "exitCode", 0));
-	set_text(spec, "kubernetesReason", json_str(d->terminated, "reason"));
+	death_set_text(spec, "kubernetesReason", json_str(d->terminated, "reason"));
 }
 
 static void set_kubelet_evidence(const struct death *d, cJSON *spec)
@@ -224,7 +147,7 @@ static void set_verdict(const struct death *d, cJSON *spec)
 	const char *class = from_view ? failure_class_name(d->view.class) : json_str(d->report, "class");
 	const char *confidence = from_view ? NULL : json_str(d->report, "confidence");
 	const char *sentence = from_view ? NULL : json_str(d->report, "sentence");
-	const char *signal = is_final(d) ? json_str(d->report, "signal") : NULL;
+	const char *signal = death_is_told(d) ? json_str(d->report, "signal") : NULL;
 
 	if (!signal && d->view.signal)
 		signal = signal_name(d->view.signal);
@@ -233,59 +156,7 @@ static void set_verdict(const struct death *d, cJSON *spec)
 		confidence = confidence_name(d->view.confidence);
 	json_set_str(spec, "confidence", confidence ? confidence : confidence_name(CONFIDENCE_UNKNOWN));
 	json_set_str(spec, "verdict", sentence ? sentence : d->view.sentence);
-	set_text(spec, "signal", signal);
-}
-
-static void set_memory(const struct death *d, cJSON *spec)
-{
-	const cJSON *memory = json_get(d->report, "memory"), *processes = json_get(d->report, "processes");
-	int64_t usage = json_int(memory, "usageBytes", json_int(memory, "peakBytes", -1));
-	char text[SIZE_TEXT_MAX];
-
-	if (memory && memory->child)
-		json_set(spec, "memory", cJSON_Duplicate(memory, true));
-	if (processes && processes->child)
-		json_set(spec, "processes", cJSON_Duplicate(processes, true));
-	if (usage >= 0)
-		json_set_str(spec, "memoryText", size_format((uint64_t)usage, text));
-}
-
-static void copy_array(const cJSON *report, cJSON *spec, const char *name)
-{
-	const cJSON *item;
-
-	cJSON_ArrayForEach(item, json_get(report, name))
-		json_append(json_array_at(spec, name), cJSON_Duplicate(item, true));
-}
-
-/* "<store>/<namespace>/<cluster>/<pod>.<uid8>/...": of this very pod, or somebody points elsewhere. */
-static bool bundle_is_ours(const struct death *d, const char *bundle)
-{
-	const char *ns = json_str(d->pod, "metadata.namespace"), *cluster = label(d->pod, "ray.io/cluster");
-	const char *pod = json_str(d->pod, "metadata.name"), *uid = json_str(d->pod, "metadata.uid");
-	char path[512];
-
-	if (strstr(bundle, ".."))
-		return false;
-	for (const char *p = bundle; *p; p++)
-		if (!isalnum((unsigned char)*p) && !strchr("._:/@+=-", *p))
-			return false;
-	snprintf(path, sizeof(path), "/%s/%s/%s.%.8s/%s/", ns ? ns : "", cluster, pod ? pod : "",
-		 uid ? uid : "", d->container);
-	return strstr(bundle, path) || (strncmp(bundle, path + 1, strlen(path + 1)) == 0);
-}
-
-static void set_bundle(const struct death *d, cJSON *spec)
-{
-	const char *bundle = is_final(d) ? json_str(d->report, "bundle") : NULL;
-
-	if (!bundle)
-		return;
-	if (bundle_is_ours(d, bundle))
-		json_set_str(spec, "bundle", bundle);
-	else
-		add_missing(spec, "the bundle: the termination message names one that is not of this pod",
-			    "a look into the store");
+	death_set_text(spec, "signal", signal);
 }
 
 static void set_gaps(const struct death *d, cJSON *spec)
@@ -294,17 +165,17 @@ static void set_gaps(const struct death *d, cJSON *spec)
 		add_evidence(spec, "snapshot",
 			     "memory and processes are from a snapshot that the recorder wrote while the "
 			     "container still ran");
-		add_missing(spec, "the recorder's report: only a snapshot from before the end is there",
-			    "a recorder that outlives the Ray container");
+		death_add_missing(spec, "the recorder's report: only a snapshot from before the end is there",
+				  "a recorder that outlives the Ray container");
 	} else if (d->distrust) {
-		add_missing(spec, d->distrust, "the Afterglow sidecar and launcher running in the pod");
+		death_add_missing(spec, d->distrust, "the Afterglow sidecar and launcher running in the pod");
 	}
-	if (d->view.lost && !is_final(d))
-		add_missing(spec, "the exit code: the kubelet lost the container and made 137 up",
-			    "the node's kubelet and runtime logs");
-	if (!is_final(d) && (d->view.class == FAILURE_KILLED || d->view.class == FAILURE_TERMINATED))
-		add_missing(spec, "who sent the signal",
-			    "the pod's events (a failed probe?) and the node's kernel log");
+	if (d->view.lost && !death_is_told(d))
+		death_add_missing(spec, "the exit code: the kubelet lost the container and made 137 up",
+				  "the node's kubelet and runtime logs");
+	if (!death_is_told(d) && (d->view.class == FAILURE_KILLED || d->view.class == FAILURE_TERMINATED))
+		death_add_missing(spec, "who sent the signal",
+				  "the pod's events (a failed probe?) and the node's kernel log");
 }
 
 static cJSON *failure_new(struct death *d)
@@ -323,118 +194,17 @@ static cJSON *failure_new(struct death *d)
 	set_name(d, metadata);
 	spec = json_object_at(failure, "spec");
 	set_identity(d, spec);
-	set_times(d, metadata, spec);
+	death_set_times(d, metadata, spec);
 	set_verdict(d, spec);
-	set_labels(d, metadata, json_str(spec, "class"));
-	set_memory(d, spec);
-	if (is_final(d)) {
-		copy_array(d->report, spec, "evidence");
-		copy_array(d->report, spec, "missing");
-	}
+	death_set_labels(d, metadata, json_str(spec, "class"));
+	death_set_memory(d, spec);
+	if (death_is_told(d))
+		death_set_evidence(d, spec);
 	set_kubelet_evidence(d, spec);
 	set_gaps(d, spec);
-	set_bundle(d, spec);
+	death_set_bundle(d, spec);
 	cJSON_Delete(TAKE_PTR(d->report));
 	return failure;
-}
-
-/* --- A process, while its container lives ------------------------------------------------------------- */
-
-/* What a container survives. All else the pod's status tells, or nobody. */
-static bool leaves_a_container_alive(const char *class)
-{
-	static const enum failure_class classes[] = { FAILURE_KERNEL_OOM_PROCESS, FAILURE_RAY_MEMORY_MONITOR, FAILURE_WORKER_CRASH,
-						      FAILURE_FILE_DESCRIPTORS_EXHAUSTED };
-
-	for (size_t i = 0; class && i < ARRAY_SIZE(classes); i++)
-		if (strcmp(class, failure_class_name(classes[i])) == 0)
-			return true;
-	return false;
-}
-
-/* Of which instance it was, when that one still runs. */
-static void set_instance(const struct death *d, int64_t ended_ns, cJSON *spec)
-{
-	const cJSON *status = json_find(json_get(d->pod, "status.containerStatuses"), "name", d->container);
-	const char *started = json_str(status, "state.running.startedAt");
-	int64_t ns;
-
-	if (!started || time_parse(started, &ns, NULL) < 0 || ns > ended_ns)
-		return;
-	json_set_int(spec, "restartCount", json_int(status, "restartCount", 0));
-	set_text(spec, "containerID", json_str(status, "containerID"));
-}
-
-static int set_process_identity(const struct death *d, cJSON *spec, struct err *err)
-{
-	const char *ended = json_str(d->report, "endedAt");
-	int64_t ns;
-
-	/* Clocks of nodes differ by less, and what is of next year would outlive its retention. */
-	if (!ended || time_parse(ended, &ns, NULL) < 0 || ns > d->now_ns + CLOCKS_NS)
-		return err_set(err, EPROTO, "a failure without the time of its end");
-	set_whose(d, spec);
-	set_instance(d, ns, spec);
-	json_set(spec, "containerLives", cJSON_CreateTrue());
-	set_text(spec, "startedAt", json_str(d->report, "startedAt"));
-	set_text(spec, "endedAt", ended);
-	return 0;
-}
-
-static void set_process_name(const struct death *d, const char *id, cJSON *metadata)
-{
-	const char *pod = json_str(d->pod, "metadata.name"), *uid = json_str(d->pod, "metadata.uid");
-	char seed[512], name[300], hash[HASH_LEN + 1];
-
-	snprintf(seed, sizeof(seed), "%.64s/%.63s/process/%.200s", uid ? uid : "", d->container, id);
-	sha256_hex(seed, strlen(seed), HASH_LEN, hash);
-	snprintf(name, sizeof(name), "%.*s-%.63s-%s", NAME_POD_MAX, pod ? pod : "pod", d->container, hash);
-	json_set_str(metadata, "name", name);
-}
-
-static int fill_process(struct death *d, const char *id, cJSON *failure, struct err *err)
-{
-	cJSON *metadata = json_get(failure, "metadata"), *spec = json_object_at(failure, "spec");
-	const char *class = json_str(d->report, "class"), *confidence = json_str(d->report, "confidence");
-	const char *sentence = json_str(d->report, "sentence");
-	int r = set_process_identity(d, spec, err);
-
-	if (r < 0)
-		return r;
-	if (!json_bool(d->report, "final", false) || !sentence || !leaves_a_container_alive(class))
-		return err_set(err, EPROTO, "a failure of class %s that left its container alive", class ? class : "?");
-	set_process_name(d, id, metadata);
-	set_times(d, metadata, spec);
-	set_labels(d, metadata, class);
-	json_set_str(spec, "class", class);
-	json_set_str(spec, "confidence", confidence ? confidence : confidence_name(CONFIDENCE_UNKNOWN));
-	json_set_str(spec, "verdict", sentence);
-	set_text(spec, "signal", json_str(d->report, "signal"));
-	set_memory(d, spec);
-	copy_array(d->report, spec, "evidence");
-	copy_array(d->report, spec, "missing");
-	set_bundle(d, spec);
-	return 0;
-}
-
-int failure_of_process(const cJSON *pod, const char *container, const char *id, const cJSON *report, int64_t now_ns,
-		       cJSON **ret_failure, struct err *err)
-{
-	size_t lost = oom_count();
-	struct death d = { .pod = pod, .container = container, .now_ns = now_ns, .report = (cJSON *)report };
-	_cleanup_json_ cJSON *failure = object_new("afterglow.dev/v1alpha1", "RayFailure", json_str(pod, "metadata.namespace"), "");
-	int r;
-
-	if (!label(pod, "ray.io/cluster") || !json_find(json_get(pod, "spec.containers"), "name", container) ||
-	    strcmp(container, SIDECAR_CONTAINER) == 0)
-		return err_set(err, EPROTO, "a failure of a container that the pod does not have");
-	r = fill_process(&d, id, failure, err);
-	if (r < 0)
-		return r;
-	if (oom_count() != lost)
-		return err_set(err, ENOMEM, "failure");
-	*ret_failure = TAKE_PTR(failure);
-	return 0;
 }
 
 /* --- What is still open ------------------------------------------------------------------------------- */
@@ -517,7 +287,7 @@ int failures_from_pod(const cJSON *pod, int64_t now_ns, cJSON **ret_array, struc
 
 	if (!failures)
 		return err_set(err, ENOMEM, "failures");
-	if (label(pod, "ray.io/cluster")) {
+	if (death_label(pod, "ray.io/cluster")) {
 		add_deaths(pod, json_get(pod, "status.initContainerStatuses"), now_ns, failures);
 		add_deaths(pod, json_get(pod, "status.containerStatuses"), now_ns, failures);
 	}
