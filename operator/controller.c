@@ -16,6 +16,7 @@
 #include "lib/log.h"
 #include "lib/units.h"
 #include "operator/kube/workqueue.h"
+#include "operator/crier.h"
 #include "operator/herald.h"
 #include "operator/keeper.h"
 #include "operator/poller.h"
@@ -39,6 +40,7 @@ struct controller {
 	struct recorder *recorder;
 	struct herald *herald;
 	struct keeper *keeper;
+	struct crier *crier;
 	struct poller *poller;
 	struct reconciler *reconciler;
 	struct workqueue queue;
@@ -258,6 +260,7 @@ static int new_reconciler(struct controller *c, struct err *err)
 		.client = c->o.client,
 		.watches = c->watches,
 		.recorder = c->recorder,
+		.crier = c->crier,
 		.queue = &c->queue,
 		.policy = c->o.policy,
 		.launcher = c->o.launcher,
@@ -301,6 +304,7 @@ int controller_new(const struct controller_options *options, struct controller *
 	c->queue.burst = BURST;
 	c->wake = evtimer_new(options->base, run, c);
 	c->rest = evtimer_new(options->base, on_rest, c);
+	struct crier_options crier = { .base = c->o.base, .client = c->o.client, .may_write = may_write, .arg = c };
 	int r = c->wake && c->rest ? new_watches(c, err) : err_set(err, ENOMEM, "controller");
 	if (r == 0)
 		r = new_keeper(c, err);
@@ -310,6 +314,8 @@ int controller_new(const struct controller_options *options, struct controller *
 		r = new_recorder(c, err);
 	if (r == 0)
 		r = new_poller(c, err);
+	if (r == 0)
+		r = crier_new(&crier, &c->crier, err);
 	if (r == 0)
 		r = new_reconciler(c, err);
 	if (r < 0) {
@@ -325,6 +331,7 @@ void controller_free(struct controller *c)
 	if (!c)
 		return;
 	reconciler_free(c->reconciler);
+	crier_free(c->crier);
 	poller_free(c->poller);
 	watches_free(c->watches);
 	recorder_free(c->recorder);

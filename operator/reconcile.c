@@ -13,6 +13,7 @@
 #include "operator/observe.h"
 #include "operator/pod_fields.h"
 #include "operator/raycluster/inject.h"
+#include "operator/raycluster/news.h"
 #include "operator/raycluster/redis_cleanup.h"
 
 /* Belt and braces: every cluster is looked at so often, events or not. */
@@ -57,6 +58,7 @@ struct reconcile {
 	bool stop; /* no operation is started any more */
 	bool namespace_ends; /* it is being deleted */
 	struct strmap refused; /* groups whose pods the server does not take; the others go on */
+	cJSON *news; /* what went well, for people */
 	struct err trouble; /* the first */
 	int64_t retry_after_ns;
 };
@@ -71,6 +73,7 @@ static void reconcile_free(struct reconcile *r)
 		return;
 	plan_release(&r->plan);
 	cJSON_Delete(r->lookup.job);
+	cJSON_Delete(r->news);
 	strmap_release(&r->refused, NULL);
 	free(r->steps);
 	free(r->key);
@@ -326,6 +329,7 @@ static void on_op_done(void *arg, struct client_response *response)
 	take_answer(r, op, response);
 	if (verdict == WENT_WELL) {
 		log_op(r, op, response);
+		news_add(r->news, op, response->status);
 	} else {
 		take_trouble(r, op, response);
 	}
@@ -394,6 +398,18 @@ static void start_next(struct reconcile *r)
 	note_launcher(r, step->op, true);
 }
 
+static void tell_news(struct reconcile *r)
+{
+	struct reconciler *c = r->reconciler;
+	const cJSON *cluster = r->news->child ? store_get(watches_store(c->o.watches, WATCH_CLUSTERS), r->key) : NULL, *item;
+
+	if (!cluster)
+		return;
+	cJSON_ArrayForEach(item, r->news)
+		crier_tell(c->o.crier, news_event(item, cluster, now_realtime_ns()));
+	watches_drop_views(c->o.watches);
+}
+
 /* The reconcile may be over, and gone, afterwards. */
 static void run_next(struct reconcile *r)
 {
@@ -403,6 +419,7 @@ static void run_next(struct reconcile *r)
 		return;
 	if (r->maybe_done)
 		informer_resync(watches_informer(r->reconciler->o.watches, WATCH_PODS));
+	tell_news(r);
 	if (r->trouble.code)
 		fail(r, r->retry_after_ns, &r->trouble);
 	else if (r->at >= r->plan.n_ops)
@@ -530,7 +547,8 @@ static struct reconcile *reconcile_new(struct reconciler *c, const char *key)
 	r->key = strdup(key);
 	r->namespace = slash ? strndup(key, (size_t)(slash - key)) : NULL;
 	r->started_ns = now_boottime_ns();
-	if (!r->key || !r->namespace) {
+	r->news = cJSON_CreateArray();
+	if (!r->key || !r->namespace || !r->news) {
 		reconcile_free(r);
 		return NULL;
 	}

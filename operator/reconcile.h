@@ -11,6 +11,7 @@
 #ifndef AFTERGLOW_OPERATOR_RECONCILE_H
 #define AFTERGLOW_OPERATOR_RECONCILE_H
 
+#include "operator/crier.h"
 #include "operator/kube/client.h"
 #include "operator/kube/workqueue.h"
 #include "operator/metrics.h"
@@ -24,6 +25,7 @@ struct reconciler_options {
 	struct client *client;
 	struct watches *watches;
 	const struct recorder *recorder; /* whose evidence is still to be written */
+	struct crier *crier;		 /* hears of what went well */
 	struct workqueue *queue;	 /* the keys come from it; results go back to it */
 	const struct policy *policy;
 	const void *launcher; /* NULL: none */

@@ -67,15 +67,21 @@ static cJSON *event_new(const cJSON *object, const char *reason, const char *not
 	return event;
 }
 
-cJSON *event_warning(const cJSON *cluster, const char *reason, const char *action, const char *note,
-		     int64_t now_ns)
+cJSON *event_of_cluster(const cJSON *cluster, const char *type, const char *reason, const char *action, const char *note,
+			int64_t now_ns)
 {
 	cJSON *event = event_new(cluster, reason, note, now_ns);
 
 	set_regarding(event, "ray.io/v1", "RayCluster", cluster);
-	json_set_str(event, "type", "Warning");
+	json_set_str(event, "type", type);
 	json_set_str(event, "action", action);
 	return event;
+}
+
+cJSON *event_warning(const cJSON *cluster, const char *reason, const char *action, const char *note,
+		     int64_t now_ns)
+{
+	return event_of_cluster(cluster, "Warning", reason, action, note, now_ns);
 }
 
 cJSON *event_of_pod(const cJSON *pod, const char *type, const char *reason, const char *action, const char *note,

@@ -7,10 +7,12 @@
 #include <stdint.h>
 
 /*
- * An events.k8s.io/v1 Event of type Warning; the caller owns it. Its name is
+ * An events.k8s.io/v1 Event of type "Normal" or "Warning"; the caller owns it. Its name is
  * derived from the cluster's uid, the reason and the note, so that saying the
  * same again is refused as a duplicate while the first is still kept.
  */
+cJSON *event_of_cluster(const cJSON *cluster, const char *type, const char *reason, const char *action, const char *note,
+			int64_t now_ns);
 cJSON *event_warning(const cJSON *cluster, const char *reason, const char *action, const char *note,
 		     int64_t now_ns);
 

@@ -65,6 +65,7 @@ static cJSON *deletion_of(const cJSON *pod)
 	json_set_str(json_get(body, "metadata"), "uid", json_str(pod, "metadata.uid"));
 	json_set_str(json_object_at(json_get(body, "metadata"), "labels"), "ray.io/node-type",
 		     ray_node_name(pod_is_head(pod) ? RAY_HEAD : RAY_WORKER));
+	json_set_str(json_get(body, "metadata.labels"), "ray.io/group", pod_group(pod));
 	if (json_str(pod, "metadata.resourceVersion"))
 		json_set_str(json_get(body, "metadata"), "resourceVersion",
 			     json_str(pod, "metadata.resourceVersion"));

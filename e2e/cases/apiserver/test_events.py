@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Events as kubectl shows them: what happens again is counted, not told again."""
 
+import re
+
+import pytest
+
 from conftest import wait_for
 from apiserver.conftest import group, settle
 from apiserver.kubelet import minutes_ago
@@ -53,3 +57,43 @@ def test_the_end_of_a_pod_that_somebody_deleted_is_no_event(make, operator, api,
     assert failure["spec"]["class"] == "PodDeleted"
     settle(operator, api, kubelet)
     assert not [e for e in api.items("events") if e["reason"] == "PodDeleted"]
+
+
+def told(api, reason):
+    return [e["note"] for e in api.items("events") if e["regarding"]["name"] == "demo" and e["reason"] == reason and
+            e["type"] == "Normal"]
+
+
+def counted(notes):
+    """How many pods the notes tell of."""
+    return sum(int(re.match(r"\w+ (\d+) worker Pods of group small: ", n)[1]) if " Pods " in n else 1 for n in notes)
+
+
+@pytest.mark.usefixtures("operator")
+def test_what_is_made_and_deleted_is_told_as_kuberay_does(make, api):
+    cluster = make("demo", group("small", 1), enableInTreeAutoscaling=True)
+    (head,), (worker,) = cluster.wait_pods(1, 1)
+
+    def name(pod):
+        return f"{api.namespace}/{pod['metadata']['name']}"
+    for reason, notes in {
+            "CreatedHeadPod": [f"Created head Pod {name(head)}"],
+            "CreatedWorkerPod": [f"Created worker Pod {name(worker)}"],
+            "CreatedService": [f"Created service {api.namespace}/demo-head-svc"],
+            "CreatedServiceAccount": [f"Created service account {api.namespace}/demo"],
+            "CreatedRole": [f"Created role {api.namespace}/demo"],
+            "CreatedRoleBinding": [f"Created role binding {api.namespace}/demo"]}.items():
+        wait_for(reason, lambda reason=reason, notes=notes: told(api, reason) == notes)
+    cluster.patch({"suspend": True})
+    wait_for("the end of the head", lambda: told(api, "DeletedHeadPod") == [f"Deleted head Pod {name(head)}"])
+    wait_for("the end of the worker", lambda: told(api, "DeletedWorkerPod") == [f"Deleted worker Pod {name(worker)}"])
+
+
+def test_many_pods_are_few_events_and_none_is_left_out(make, operator, api, kubelet):
+    cluster = make("demo", {**group("small", 300), "maxReplicas": 300})
+    cluster.wait_pods(1, 300)
+    wait_for("all to be told", lambda: counted(told(api, "CreatedWorkerPod")) == 300)
+    assert len(told(api, "CreatedWorkerPod")) <= 12
+    settle(operator, api, kubelet)
+    # Nothing is told twice.
+    assert counted(told(api, "CreatedWorkerPod")) == 300 and len(told(api, "CreatedHeadPod")) == 1

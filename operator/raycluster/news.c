@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What went well, for people. */
+#include "operator/raycluster/news.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/macros.h"
+#include "lib/strbuf.h"
+#include "operator/raycluster/event.h"
+
+/* Of many pods so many are named. */
+#define NAMED_MAX 5
+#define NOTE_MAX 1000
+
+static const struct row {
+	enum plan_op_kind op;
+	const char *kind, *node; /* node NULL: no pod */
+	const char *reason, *words;
+} rows[] = {
+	{ PLAN_CREATE, "Pod", "head", "CreatedHeadPod", "Created head Pod" },
+	{ PLAN_CREATE, "Pod", "worker", "CreatedWorkerPod", "Created worker Pod" },
+	{ PLAN_DELETE, "Pod", "head", "DeletedHeadPod", "Deleted head Pod" },
+	{ PLAN_DELETE, "Pod", "worker", "DeletedWorkerPod", "Deleted worker Pod" },
+	{ PLAN_APPLY, "Service", NULL, "CreatedService", "Created service" },
+	{ PLAN_APPLY, "Ingress", NULL, "CreatedIngress", "Created ingress" },
+	{ PLAN_CREATE, "ServiceAccount", NULL, "CreatedServiceAccount", "Created service account" },
+	{ PLAN_CREATE, "Role", NULL, "CreatedRole", "Created role" },
+	{ PLAN_CREATE, "RoleBinding", NULL, "CreatedRoleBinding", "Created role binding" },
+	{ PLAN_CREATE, "Secret", NULL, "CreatedSecret", "Created secret" },
+	{ PLAN_CREATE, "PersistentVolumeClaim", NULL, "CreatedPersistentVolumeClaim", "Created persistent volume claim" },
+	{ PLAN_CREATE, "Job", NULL, "CreatedRedisCleanupJob", "Created Redis cleanup Job" },
+};
+
+static const char *label(const cJSON *body, const char *name)
+{
+	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(body, "metadata.labels"), name));
+
+	return text ? text : "";
+}
+
+static const struct row *row_of(const struct plan_op *op)
+{
+	const char *kind = json_str(op->body, "kind");
+
+	for (size_t i = 0; kind && i < ARRAY_SIZE(rows); i++)
+		if (rows[i].op == op->kind && strcmp(rows[i].kind, kind) == 0 &&
+		    (!rows[i].node || strcmp(rows[i].node, label(op->body, "ray.io/node-type")) == 0))
+			return &rows[i];
+	return NULL;
+}
+
+/* What was there already was not made. */
+static bool is_done(const struct plan_op *op, int status)
+{
+	return op->kind == PLAN_DELETE ? status / 100 == 2 : status == 201;
+}
+
+static cJSON *find(const cJSON *news, const struct row *row, const char *group)
+{
+	cJSON *item;
+
+	cJSON_ArrayForEach(item, news)
+		if (row->node && strcmp(json_str(item, "reason"), row->reason) == 0 && strcmp(json_str(item, "group"), group) == 0)
+			return item;
+	return NULL;
+}
+
+static cJSON *item_new(cJSON *news, const struct row *row, const char *group)
+{
+	cJSON *item = cJSON_CreateObject();
+
+	json_set_str(item, "reason", row->reason);
+	json_set_str(item, "words", row->words);
+	json_set_str(item, "group", group);
+	json_append(news, item);
+	return item;
+}
+
+void news_add(cJSON *news, const struct plan_op *op, int status)
+{
+	const struct row *row = is_done(op, status) ? row_of(op) : NULL;
+	const char *namespace = json_str(op->body, "metadata.namespace"), *name = json_str(op->body, "metadata.name");
+	cJSON *item, *names;
+	char text[512];
+
+	if (!row || !namespace || !name)
+		return;
+	item = find(news, row, label(op->body, "ray.io/group"));
+	if (!item)
+		item = item_new(news, row, label(op->body, "ray.io/group"));
+	json_set_int(item, "count", json_int(item, "count", 0) + 1);
+	names = json_array_at(item, "names");
+	snprintf(text, sizeof(text), "%s/%s", namespace, name);
+	if (cJSON_GetArraySize(names) < NAMED_MAX)
+		json_append(names, cJSON_CreateString(text));
+}
+
+/* "Created head Pod" to "Created 3 head Pods". */
+static void add_many(struct strbuf *note, const char *words, const char *group, int64_t n)
+{
+	size_t verb = strcspn(words, " ");
+
+	strbuf_addf(note, "%.*s %lld%ss of group %s:", (int)verb, words, (long long)n, words + verb, group);
+}
+
+cJSON *news_event(const cJSON *item, const cJSON *cluster, int64_t now_ns)
+{
+	_cleanup_strbuf_ struct strbuf note = STRBUF_INIT(NOTE_MAX);
+	const char *words = json_str(item, "words"), *reason = json_str(item, "reason");
+	int64_t n = json_int(item, "count", 0), named = 0;
+	const cJSON *name;
+
+	if (n > 1)
+		add_many(&note, words, json_str(item, "group"), n);
+	else
+		strbuf_adds(&note, words);
+	cJSON_ArrayForEach(name, json_get(item, "names"))
+		strbuf_addf(&note, "%s %s", named++ ? "," : "", name->valuestring);
+	if (n > named)
+		strbuf_addf(&note, " and %lld more", (long long)(n - named));
+	return event_of_cluster(cluster, "Normal", reason, "Reconcile", strbuf_str(&note), now_ns);
+}
