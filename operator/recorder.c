@@ -162,7 +162,9 @@ void recorder_see(struct recorder *recorder, const cJSON *pod, bool gone)
 	struct err err = { 0 };
 	cJSON *failure;
 
-	if (failures_from_pod(pod, now_realtime_ns(), &failures, &err) < 0) {
+	int r = gone ? failures_from_gone_pod(pod, now_realtime_ns(), &failures, &err) :
+		       failures_from_pod(pod, now_realtime_ns(), &failures, &err);
+	if (r < 0) {
 		log_warning("pod %s/%s: %s", json_str(pod, "metadata.namespace"), json_str(pod, "metadata.name"),
 			    err_text(&err));
 		return;

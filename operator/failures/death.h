@@ -13,6 +13,7 @@ struct death {
 	const cJSON *pod;
 	const char *container;
 	const cJSON *terminated; /* ContainerStateTerminated */
+	bool lost;		 /* with its node; terminated is made up, without exit code */
 	bool never_ran;		 /* terminated is the ContainerStateWaiting of one that could not be started */
 	bool current;		 /* state.terminated rather than lastState.terminated */
 	int64_t restart;	 /* which instance, from 0 */

@@ -121,7 +121,7 @@ static void set_identity(const struct death *d, cJSON *spec)
 	if (!finished || time_parse(finished, &ns, NULL) < 0 || ns <= 0)
 		finished = time_format(d->now_ns, now);
 	json_set_str(spec, "endedAt", finished);
-	if (!d->never_ran)
+	if (!d->never_ran && !d->lost)
 		json_set_int(spec, "exitCode", json_int(d->terminated, "exitCode", 0));
 	death_set_text(spec, "kubernetesReason", json_str(d->terminated, "reason"));
 }
@@ -135,7 +135,7 @@ static void set_kubelet_evidence(const struct death *d, cJSON *spec)
 		text_tame(reason, tame, sizeof(tame));
 	snprintf(text, sizeof(text), "exit code %" PRId64 "%s%s", json_int(d->terminated, "exitCode", 0),
 		 *tame ? ", reason " : "", tame);
-	if (!d->never_ran)
+	if (!d->never_ran && !d->lost)
 		add_evidence(spec, "kubelet", text);
 	if (d->view.evidence[0])
 		add_evidence(spec, "pod status", d->view.evidence);
@@ -170,7 +170,10 @@ static void set_gaps(const struct death *d, cJSON *spec)
 	} else if (d->distrust) {
 		death_add_missing(spec, d->distrust, "the Afterglow sidecar and launcher running in the pod");
 	}
-	if (d->view.lost && !death_is_told(d))
+	if (d->lost)
+		death_add_missing(spec, "the container's end: nobody on its node said that it ended, or how",
+				  "the node's kernel log and disk, if it comes back");
+	else if (d->view.lost && !death_is_told(d))
 		death_add_missing(spec, "the exit code: the kubelet lost the container and made 137 up",
 				  "the node's kubelet and runtime logs");
 	if (!death_is_told(d) && (d->view.class == FAILURE_KILLED || d->view.class == FAILURE_TERMINATED))
@@ -184,7 +187,7 @@ static cJSON *failure_new(struct death *d)
 
 	if (d->never_ran)
 		podview_not_started(d->pod, d->container, d->terminated, &d->view);
-	else {
+	else if (!d->lost) {
 		read_report(d);
 		podview_classify(d->pod, d->container, d->terminated, d->current, &d->view);
 	}
@@ -291,6 +294,47 @@ int failures_from_pod(const cJSON *pod, int64_t now_ns, cJSON **ret_array, struc
 		add_deaths(pod, json_get(pod, "status.initContainerStatuses"), now_ns, failures);
 		add_deaths(pod, json_get(pod, "status.containerStatuses"), now_ns, failures);
 	}
+	if (oom_count() != lost)
+		return err_set(err, ENOMEM, "failures");
+	*ret_array = TAKE_PTR(failures);
+	return 0;
+}
+
+/* --- A pod that is gone ---------------------------------------------------------------------------------- */
+
+static void add_lost(const cJSON *pod, const cJSON *status, int64_t now_ns, cJSON *failures)
+{
+	_cleanup_json_ cJSON *unknown = cJSON_CreateObject();
+	const cJSON *running = json_get(status, "state.running");
+	struct death d = {
+		.pod = pod,
+		.container = json_str(status, "name"),
+		.terminated = unknown,
+		.lost = true,
+		.current = true,
+		.restart = json_int(status, "restartCount", 0),
+		.now_ns = now_ns,
+	};
+
+	if (!running || !d.container || strcmp(d.container, SIDECAR_CONTAINER) == 0 || !podview_lost(pod, d.container, &d.view))
+		return;
+	death_set_text(unknown, "startedAt", json_str(running, "startedAt"));
+	death_set_text(unknown, "containerID", json_str(status, "containerID"));
+	json_append(failures, failure_new(&d));
+}
+
+int failures_from_gone_pod(const cJSON *pod, int64_t now_ns, cJSON **ret_array, struct err *err)
+{
+	size_t lost = oom_count();
+	_cleanup_json_ cJSON *failures = NULL;
+	const cJSON *status;
+	int r = failures_from_pod(pod, now_ns, &failures, err);
+
+	if (r < 0)
+		return r;
+	if (death_label(pod, "ray.io/cluster"))
+		cJSON_ArrayForEach(status, json_get(pod, "status.containerStatuses"))
+			add_lost(pod, status, now_ns, failures);
 	if (oom_count() != lost)
 		return err_set(err, ENOMEM, "failures");
 	*ret_array = TAKE_PTR(failures);

@@ -28,6 +28,12 @@
 int failures_from_pod(const cJSON *pod, int64_t now_ns, cJSON **ret_array, struct err *err);
 
 /*
+ * The same of a pod that is gone, in its last state: besides, one per container of which nobody ever said that it
+ * ended, if the pod's status says that its node is lost.
+ */
+int failures_from_gone_pod(const cJSON *pod, int64_t now_ns, cJSON **ret_array, struct err *err);
+
+/*
  * A whole RayFailure (the caller owns it) of a process that died while its container lives, as the recorder in the
  * pod tells: container and id name it, report is what termination_take gives. -EPROTO: it is no such death, or not
  * of this pod.

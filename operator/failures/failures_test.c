@@ -467,6 +467,64 @@ static void what_the_status_may_still_explain_is_open(void **state)
 	}
 }
 
+static cJSON *gone_pod(const char *status, const char *state)
+{
+	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(1 << 16);
+
+	strbuf_addf(&sb,
+		    POD_HEAD "status:\n%s  containerStatuses:\n"
+			     "  - {name: ray-worker, restartCount: 2, containerID: \"containerd://abc\", state: {%s}}\n"
+			     "  - {name: afterglow, containerID: \"containerd://def\", state: {running: {}}}\n",
+		    ", deletionTimestamp: \"2026-11-21T01:10:00Z\"", status, state);
+	return json_of(strbuf_str(&sb));
+}
+
+static void of_a_pod_that_went_with_its_node_what_ran_was_lost_with_it(void **state)
+{
+	static const char by_taint[] = "  conditions: [{type: DisruptionTarget, status: 'True', reason: DeletionByTaintManager}]\n",
+			  by_gc[] = "  phase: Failed\n  conditions: [{type: DisruptionTarget, status: 'True', reason: DeletionByPodGC}]\n",
+			  preempted[] = "  conditions: [{type: DisruptionTarget, status: 'True', reason: PreemptionByScheduler}]\n",
+			  runs[] = "running: {startedAt: '2026-11-21T01:00:00Z'}", waits[] = "waiting: {reason: ContainerCreating}",
+			  ended[] = "terminated: {exitCode: 1, containerID: 'containerd://abc'}",
+			  ended_well[] = "terminated: {exitCode: 0, containerID: 'containerd://abc'}";
+	static const struct {
+		const char *status, *state, *class;
+	} rows[] = {
+		{ by_taint, runs, "NodeLost" }, { by_gc, runs, "NodeLost" },	 { "  reason: NodeLost\n", runs, "NodeLost" },
+		{ preempted, runs, NULL },	{ "  phase: Running\n", runs, NULL }, { by_taint, waits, NULL },
+		{ by_taint, ended, "NodeLost" }, { by_taint, ended_well, NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_json_ cJSON *pod = gone_pod(rows[i].status, rows[i].state), *array = NULL;
+		struct err err = { 0 };
+
+		assert_int_equal(failures_from_gone_pod(pod, 1795224546 * NS_PER_SEC, &array, &err), 0);
+		if (cJSON_GetArraySize(array) != (rows[i].class != NULL))
+			fail_msg("row %zu: %d failures", i, cJSON_GetArraySize(array));
+		if (!rows[i].class)
+			continue;
+		const cJSON *spec = json_get(cJSON_GetArrayItem(array, 0), "spec");
+		assert_string_equal(json_str(spec, "class"), rows[i].class);
+		assert_int_equal(json_int(spec, "exitCode", -1), strcmp(rows[i].state, ended) == 0 ? 1 : -1);
+		assert_int_equal(json_int(spec, "restartCount", -1), 2);
+	}
+}
+
+static void a_container_that_was_lost_has_the_name_of_its_death(void **state)
+{
+	_cleanup_json_ cJSON *ran = gone_pod("  reason: NodeLost\n", "running: {}");
+	_cleanup_json_ cJSON *ended = gone_pod("  reason: NodeLost\n", "terminated: {exitCode: 137, containerID: 'containerd://abc'}");
+	_cleanup_json_ cJSON *a = NULL, *b = NULL;
+
+	(void)state;
+	assert_int_equal(failures_from_gone_pod(ran, 0, &a, NULL), 0);
+	assert_int_equal(failures_from_gone_pod(ended, 0, &b, NULL), 0);
+	assert_string_equal(json_str(cJSON_GetArrayItem(a, 0), "metadata.name"), json_str(cJSON_GetArrayItem(b, 0), "metadata.name"));
+	assert_true(any_has(json_get(cJSON_GetArrayItem(a, 0), "spec.missing"), "what", "nobody on its node said that it ended"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -479,6 +537,8 @@ int main(void)
 		cmocka_unit_test(each_dead_instance_is_one_failure_but_not_the_recorders),
 		cmocka_unit_test(a_pod_without_the_label_or_the_dead_makes_nothing),
 		cmocka_unit_test(a_container_that_cannot_be_started_is_one_failure_for_each_reason),
+		cmocka_unit_test(of_a_pod_that_went_with_its_node_what_ran_was_lost_with_it),
+		cmocka_unit_test(a_container_that_was_lost_has_the_name_of_its_death),
 		cmocka_unit_test(a_bare_death_with_hardly_any_member_still_gives_a_name),
 	};
 

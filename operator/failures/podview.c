@@ -276,6 +276,17 @@ bool podview_is_open(const cJSON *pod, const char *container, const char *contai
 	return !is(phase, "Failed") && !is(phase, "Succeeded") && may_be_from_outside(json_int(terminated, "exitCode", -1));
 }
 
+bool podview_lost(const cJSON *pod, const char *container, struct podview *ret_view)
+{
+	struct podview v = { .lost = true };
+
+	if ((!by_pod_reason(pod, &v) && !by_disruption(pod, &v)) || v.class != FAILURE_NODE_LOST)
+		return false;
+	set_sentence(pod, container, -1, &v);
+	*ret_view = v;
+	return true;
+}
+
 bool podview_cannot_start(const char *reason)
 {
 	/* Not ErrImagePull, which one attempt gives and the next may mend: after it comes ImagePullBackOff. */

@@ -38,6 +38,9 @@ void podview_classify(const cJSON *pod, const char *container, const cJSON *term
  */
 bool podview_is_open(const cJSON *pod, const char *container, const char *container_id);
 
+/* Of one that ran when it was last heard of, and whose pod is gone: whether it was lost with its node. */
+bool podview_lost(const cJSON *pod, const char *container, struct podview *ret_view);
+
 /* Whether a waiting container of that reason cannot be started, rather than not yet. NULL: no. */
 bool podview_cannot_start(const char *reason);
 

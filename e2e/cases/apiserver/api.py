@@ -7,7 +7,7 @@ import ssl
 import urllib.parse
 
 GROUPS = {
-    "configmaps": "/api/v1", "namespaces": "/api/v1", "persistentvolumeclaims": "/api/v1", "pods": "/api/v1",
+    "configmaps": "/api/v1", "nodes": "/api/v1", "namespaces": "/api/v1", "persistentvolumeclaims": "/api/v1", "pods": "/api/v1",
     "secrets": "/api/v1", "serviceaccounts": "/api/v1", "services": "/api/v1",
     "customresourcedefinitions": "/apis/apiextensions.k8s.io/v1",
     "jobs": "/apis/batch/v1",
@@ -67,7 +67,7 @@ class Api:
         return json.loads(text) if text.startswith("{") else text
 
     def path(self, plural, name=None, subresource=None):
-        cluster_wide = plural in ("namespaces", "customresourcedefinitions", "clusterroles", "clusterrolebindings")
+        cluster_wide = plural in ("namespaces", "nodes", "customresourcedefinitions", "clusterroles", "clusterrolebindings")
         parts = [GROUPS[plural]]
         if self.namespace and not cluster_wide:
             parts += ["namespaces", self.namespace]

@@ -160,6 +160,16 @@ class ControlPlane:
         finally:
             server.stop(signal.SIGKILL)
 
+    @contextlib.contextmanager
+    def controllers(self, *args):
+        """Kubernetes' own kube-controller-manager, while it is needed."""
+        manager = Daemon([self.bin / "kube-controller-manager", "--kubeconfig", self.kubeconfig("test"), "--leader-elect=false",
+                          "--secure-port", "0", *args], self.file("controllers.log"))
+        try:
+            yield manager
+        finally:
+            manager.stop(signal.SIGKILL)
+
     def etcd_call(self, method, body):
         """etcd's gRPC by way of its JSON gateway."""
         request = urllib.request.Request(f"http://127.0.0.1:{self.etcd_port}/v3/{method}", json.dumps(body).encode())
