@@ -156,10 +156,20 @@ void watches_drop_views(struct watches *w)
 		informer_drop_views(w->kinds[i].informer);
 }
 
+/* Without the deaths on record their names would come back, and who dies again and again would not wait. */
+static bool knows_failures(const struct watches *w)
+{
+	const struct informer *failures = w->kinds[WATCH_FAILURES].informer;
+	int status = informer_reflector(failures)->last_status;
+
+	/* No CRD, no right, a server that cannot: clusters are to run all the same. What else it may say, it lists in another way. */
+	return informer_synced(failures) || status == 403 || status == 404 || status >= 500;
+}
+
 bool watches_synced(const struct watches *w)
 {
 	return informer_synced(w->kinds[WATCH_CLUSTERS].informer) && informer_synced(w->kinds[WATCH_PODS].informer) &&
-	       informer_synced(w->kinds[WATCH_SERVICES].informer);
+	       informer_synced(w->kinds[WATCH_SERVICES].informer) && knows_failures(w);
 }
 
 void watches_learn(struct watches *w, cJSON *object)

@@ -33,7 +33,7 @@ struct informer *watches_informer(const struct watches *watches, enum watch_kind
 const struct store *watches_store(const struct watches *watches, enum watch_kind kind);
 /* Frees the views of all kinds: one plan's pods need not wait for the next's. */
 void watches_drop_views(struct watches *watches);
-/* Whether all that planning reads is there: clusters, pods, services. */
+/* Whether all that planning reads is there: clusters, pods, services, and RayFailures unless they cannot be had. */
 bool watches_synced(const struct watches *watches);
 
 /* The answer to a write of ours goes into the copy of its kind. Takes object. */
