@@ -10,6 +10,7 @@
 #include <event2/http.h>
 #include <event2/listener.h>
 #include <ftw.h>
+#include <inttypes.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -103,31 +104,57 @@ static cJSON *spool_to_json(const char *wrong)
 	return json;
 }
 
+static void add_places(const struct http_server *s, cJSON *json)
+{
+	json_set(json, "store", store_to_json(s));
+	json_set(json, "spool", s->spool ? spool_to_json(keeper_spool_error(recorder_keeper(s->recorder))) : cJSON_CreateNull());
+}
+
+/* FNV-1a of what is told of the places: they change without a failure. */
+static uint32_t digest_places(const struct http_server *s)
+{
+	_cleanup_json_ cJSON *json = cJSON_CreateObject();
+	_cleanup_free_ char *text = NULL;
+	uint32_t digest = 0x811c9dc5;
+
+	add_places(s, json);
+	text = cJSON_PrintUnformatted(json);
+	for (const char *p = text; p && *p; p++)
+		digest = (digest ^ (unsigned char)*p) * 0x01000193;
+	return digest;
+}
+
+#define TAG_MAX 64
+
+/* Of letters, digits and dashes, and not longer: the operator takes no other. */
+static const char *make_tag(const struct http_server *s, char tag[static TAG_MAX])
+{
+	const struct shipper_stats *ship = keeper_ship_stats(recorder_keeper(s->recorder));
+
+	snprintf(tag, TAG_MAX, "%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-%" PRIx32, (uint64_t)s->began_ns,
+		 (uint64_t)recorder_journal(s->recorder)->changes, ship ? (uint64_t)ship->shipped : 0, digest_places(s));
+	return tag;
+}
+
 static void on_failures(struct evhttp_request *request, void *arg)
 {
 	const struct http_server *s = arg;
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(JOURNAL_JSON_MAX);
 	_cleanup_json_ cJSON *json = NULL;
 	_cleanup_free_ char *printed = NULL;
-	const struct shipper_stats *ship = keeper_ship_stats(recorder_keeper(s->recorder));
-	const char *wrong = keeper_spool_error(recorder_keeper(s->recorder));
-	char tag[64];
+	char tag[TAG_MAX], quoted[TAG_MAX + 2];
 
-	snprintf(tag, sizeof(tag), "\"%llx-%llx-%llx%s%s\"", (unsigned long long)s->began_ns,
-		 (unsigned long long)recorder_journal(s->recorder)->changes, ship ? (unsigned long long)ship->shipped : 0,
-		 ship && ship->failing ? "!" : "", wrong ? "?" : "");
-	evhttp_add_header(evhttp_request_get_output_headers(request), "ETag", tag);
-	if (is_known(request, tag)) {
+	snprintf(quoted, sizeof(quoted), "\"%s\"", make_tag(s, tag));
+	evhttp_add_header(evhttp_request_get_output_headers(request), "ETag", quoted);
+	if (is_known(request, quoted)) {
 		evhttp_send_reply(request, HTTP_NOTMODIFIED, NULL, NULL);
 		return;
 	}
 	json = journal_to_json(recorder_journal(s->recorder));
 	/* Whose they are: by the time somebody asks, the address may be another pod's. */
 	json_set_str(json, "podUID", recorder_pod_uid(s->recorder));
-	tag[strlen(tag) - 1] = '\0';
-	json_set_str(json, "tag", tag + 1);
-	json_set(json, "store", store_to_json(s));
-	json_set(json, "spool", s->spool ? spool_to_json(wrong) : cJSON_CreateNull());
+	json_set_str(json, "tag", tag);
+	add_places(s, json);
 	printed = cJSON_PrintUnformatted(json);
 	strbuf_adds(&text, printed ? printed : "{}");
 	strbuf_addc(&text, '\n');

@@ -6,11 +6,13 @@
  *
  * /failures, of this pod since its start, oldest first:
  *	{"podUID": "...", "tag": "...", "forgotten": N, "failures": [{"id", "container", "endedAt", "class", "confidence",
- *	 "exitCode", "signal", "containerLives", "sentence", "bundle", "heldUntil", "summary"}]}
- * spool: {"failing", "error"}, store: {"waiting", "failing", "kind", "error"}; null: there is none. /healthz says 503 while
- * the spool cannot be written: failures are told of all the same.
+ *	 "exitCode", "signal", "containerLives", "sentence", "bundle", "bundleIn", "heldUntil", "summary"}],
+ *	 "store": {"waiting", "failing", "kind", "error"}, "spool": {"failing", "error"}}
+ * store, spool: null where there is none. /healthz says 503 while the spool cannot be written: failures are told of all
+ * the same.
  * id names a failure among those of its container, whatever recorder tells of it. summary is what a termination
- * message ends with; only those have it that left their container alive. tag is the ETag; If-None-Match is honoured.
+ * message ends with; only those have it that left their container alive. tag is the ETag, and changes with whatever
+ * else the answer says; If-None-Match is honoured.
  */
 #ifndef AFTERGLOW_SIDECAR_HTTP_SERVER_H
 #define AFTERGLOW_SIDECAR_HTTP_SERVER_H

@@ -195,6 +195,42 @@ static void what_was_sent_already_is_not_sent_again(void **state)
 	assert_int_equal(request("GET /failures HTTP/1.1\r\nHost: x\r\nIf-None-Match: \"1-0\"\r\nConnection: close\r\n\r\n", &other), 200);
 }
 
+/* The tag that /failures has, as far as the operator takes one (operator/failures/pod_report). */
+static void get_tag(char tag[static 80])
+{
+	_cleanup_strbuf_ struct strbuf answer = STRBUF_INIT(1 << 20);
+	const char *at;
+
+	assert_int_equal(request("GET /failures HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", &answer), 200);
+	at = strstr(strbuf_str(&answer), "\r\nETag: \"");
+	assert_non_null(at);
+	assert_int_equal(sscanf(at, "\r\nETag: \"%79[a-z0-9-]", tag), 1);
+	assert_int_equal(at[strlen("\r\nETag: \"") + strlen(tag)], '"');
+}
+
+static void while_the_spool_fails_news_alone_are_sent_too(void **state)
+{
+	char away[96], before[80], failing[80], otherwise[80], text[256];
+	_cleanup_strbuf_ struct strbuf again = STRBUF_INIT(1 << 20);
+	(void)state;
+
+	get_tag(before);
+	snprintf(away, sizeof(away), "%s.away", directory);
+	assert_int_equal(rename(directory, away), 0);
+	assert_int_equal(mknod(directory, S_IFREG | 0600, 0), 0);
+	get_tag(failing);
+	snprintf(text, sizeof(text), "GET /failures HTTP/1.1\r\nHost: x\r\nIf-None-Match: \"%s\"\r\nConnection: close\r\n\r\n", failing);
+	assert_int_equal(request(text, &again), 304);
+	/* It goes on failing, for another reason. */
+	assert_int_equal(unlink(directory), 0);
+	assert_int_equal(symlink(directory, directory), 0);
+	get_tag(otherwise);
+	assert_int_equal(unlink(directory), 0);
+	assert_int_equal(rename(away, directory), 0);
+	assert_string_not_equal(failing, before);
+	assert_string_not_equal(otherwise, failing);
+}
+
 static void only_get_is_answered(void **state)
 {
 	static const char *const others[] = { "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "CONNECT", "TRACE", "BREW" };
@@ -334,6 +370,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_answers_what_it_has),
 		cmocka_unit_test(what_was_sent_already_is_not_sent_again),
+		cmocka_unit_test(while_the_spool_fails_news_alone_are_sent_too),
 		cmocka_unit_test(only_get_is_answered),
 		cmocka_unit_test(nonsense_ends_the_connection),
 		cmocka_unit_test(endless_headers_are_cut_off),
