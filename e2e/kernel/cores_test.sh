@@ -244,6 +244,42 @@ check "once" two_segfaults
 stop_recorder TERM
 store=$work/store
 
+# Its children killed at every stage: no report is lost, and no bundle torn
+if [ -z "${AFTERGLOW_IN_VM:-}" ]; then
+	rm -rf "$work/spool" "$work/kept" && mkdir "$work/spool" "$work/kept"
+	"$sidecar" --socket "$work/sock" --spool "$work/spool" --store "$work/kept" --cores full --full-bundles 0 >>"$work/err" 2>&1 &
+	recorder=$!
+	wait_until test -S "$work/sock"
+	(
+		n=0
+		while [ -d "/proc/$recorder" ]; do
+			for pid in $(cat "/proc/$recorder/task/$recorder/children" 2>/dev/null); do
+				n=$((n + 1))
+				# Now the first that is seen, now one that has worked for a while
+				[ $((n % 5)) -lt 3 ] || { kill -9 "$pid" 2>/dev/null && echo "$pid" >>"$work/killed"; }
+			done
+			sleep "0.00$((n % 7 + 1))"
+		done
+	) &
+	killer=$!
+	for n in 1 2 3 4 5 6; do
+		mkdir "$work/deep/$n"
+		"$launch" --cores --socket "$work/sock" --name "c$n" -- sh -c "cd $work/deep/$n; $crash --memory 20 --after 400; sleep 1; exit 3" 2>/dev/null
+	done
+	kill "$killer"
+	wait "$killer" 2>/dev/null
+	all_shipped() { [ -z "$(bundles "$work/spool")" ]; }
+	check "children that are killed: all is shipped in the end" wait_until all_shipped
+	check "children that are killed: every report is there" test "$(bundles "$work/kept" | wc -l)" = 6
+	torn=0
+	for b in $(bundles "$work/kept"); do
+		if [ ! -s "$b/report.txt" ] || ! whole "$b"; then torn=$((torn + 1)); fi
+	done
+	check "children that are killed: every bundle is whole" test "$torn" = 0
+	check "(some were killed)" test "$(wc -l <"$work/killed")" -gt 5
+	stop_recorder TERM
+fi
+
 # Every kind of pattern, where the node is ours
 if [ -n "${AFTERGLOW_IN_VM:-}" ]; then
 	mkdir -p /cores/crash "$work/cwd/sub"

@@ -53,6 +53,7 @@ struct crashes {
 	struct crashes_callbacks callbacks;
 	struct crash *list; /* oldest first */
 	int64_t paid_until_ns; /* each crash moves it on by SPACING_NS; at most BURST of them ahead of now */
+	int64_t left_until_ns; /* the same for those that are left where they are */
 };
 
 bool cores_mode_parse(const char *text, enum cores_mode *ret_mode)
@@ -409,21 +410,27 @@ static bool is_under_way(const struct crashes *c, const struct core_key *key)
 	return false;
 }
 
-static bool may_begin(struct crashes *c)
+/* Takes one of BURST and one in SPACING_NS; false: there is none left. */
+static bool is_within(int64_t *until_ns)
 {
-	int64_t now = now_boottime_ns(), from = MAX(c->paid_until_ns, now);
+	int64_t now = now_boottime_ns(), from = MAX(*until_ns, now);
 
 	if (from - now > (BURST - 1) * SPACING_NS)
 		return false;
-	c->paid_until_ns = from + SPACING_NS;
+	*until_ns = from + SPACING_NS;
 	return true;
 }
 
-/* It is left where it is. */
-static struct crash *refuse(struct crashes *c, int core_fd, enum core_drop why)
+/*
+ * One that came while others were dealt with is left where it is, for the recorder after this one. But not all of a
+ * storm, which would fill the disk of a container that has cores only because of us.
+ */
+static struct crash *refuse(struct crashes *c, int core_fd, const struct core_key *key, enum core_drop why)
 {
 	close(core_fd);
 	c->stats->dropped[why]++;
+	if (why != CORE_DROP_BUSY || !is_within(&c->left_until_ns))
+		c->callbacks.over(key, c->callbacks.arg);
 	return NULL;
 }
 
@@ -461,12 +468,12 @@ struct crash *crashes_take(struct crashes *c, int core_fd, const struct core_hin
 		return NULL;
 	}
 	if (count(c) >= CRASHES_MAX) {
-		err_set(err, EBUSY, "%d cores are being dealt with: this one is left where it is", CRASHES_MAX);
-		return refuse(c, core_fd, CORE_DROP_BUSY);
+		err_set(err, EBUSY, "%d cores are being dealt with: this one is not looked at now", CRASHES_MAX);
+		return refuse(c, core_fd, &key, CORE_DROP_BUSY);
 	}
-	if (!may_begin(c)) {
-		err_set(err, EBUSY, "more than %d in a short time: this one is left where it is", BURST);
-		return refuse(c, core_fd, CORE_DROP_RATE);
+	if (!is_within(&c->paid_until_ns)) {
+		err_set(err, EBUSY, "more than %d in a short time: this one is not looked at", BURST);
+		return refuse(c, core_fd, &key, CORE_DROP_RATE);
 	}
 	crash = begin(c, core_fd, hint, err);
 	if (!crash)

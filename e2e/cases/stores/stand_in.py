@@ -12,7 +12,7 @@ Request = collections.namedtuple("Request", "method path headers body time")
 class StandIn:
     """answers: method to a list of (status, headers, body); the last one stays."""
 
-    def __init__(self):
+    def __init__(self, host="127.0.0.1"):
         self.answers = {"HEAD": [(404, {}, "")], "GET": [(404, {}, "")]}
         self.requests = collections.defaultdict(list)
         self.seen = lambda method: None
@@ -47,8 +47,8 @@ class StandIn:
             def log_message(self, *args):
                 pass
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.address = "127.0.0.1:%d" % self.server.server_address[1]
+        self.server = ThreadingHTTPServer((host, 0), Handler)
+        self.address = f"{host}:{self.server.server_address[1]}"
         self.url = f"http://{self.address}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of what is taken of a storm of cores. That no child can be started changes nothing of it; with children: e2e/kernel/cores_test.sh. */
+#include "sidecar/crash/crashes.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/fileio.h"
+#include "lib/macros.h"
+
+#define SEED "sidecar/pack/testdata/fuzz/elf_core/small"
+#define BURST 60
+#define STORM 300
+
+static char directory[64];
+static int dir_fd = -1;
+static unsigned int n_over;
+static struct core_stats stats;
+static struct taken *taken;
+static struct event_base *base;
+static struct crashes *crashes;
+
+static void on_unwound(struct crash *crash, void *arg)
+{
+	(void)crash;
+	(void)arg;
+}
+
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+static void on_over(const struct core_key *key, void *arg)
+{
+	(void)key;
+	(void)arg;
+	n_over++;
+}
+
+static int setup(void **state)
+{
+	const struct crashes_callbacks callbacks = { .unwound = on_unwound, .packed = nothing, .over = on_over, .idle = nothing };
+	(void)state;
+
+	snprintf(directory, sizeof(directory), "/tmp/crashes_test.XXXXXX");
+	if (!mkdtemp(directory))
+		return -1;
+	dir_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	base = event_base_new();
+	taken = taken_new(-1);
+	stats = (struct core_stats){ 0 };
+	n_over = 0;
+	crashes = crashes_new(base, CORES_SUMMARY, -1, taken, &stats, &callbacks);
+	return crashes ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	crashes_free(crashes);
+	taken_free(taken);
+	event_base_free(base);
+	close(dir_fd);
+	return tree_remove(AT_FDCWD, directory) ? 0 : -1;
+}
+
+/* A core of its own: another file, with bytes of its own at the end. */
+static struct crash *take(int number)
+{
+	const struct core_hint hint = { .comm = "x" };
+	_cleanup_strbuf_ struct strbuf core = STRBUF_INIT(8192);
+	char name[24];
+
+	assert_int_equal(file_read(AT_FDCWD, SEED, &core, NULL), 0);
+	snprintf(name, sizeof(name), "core.%d", number);
+	assert_int_equal(file_put(dir_fd, name, strbuf_str(&core), core.len, 0600, NULL), 0);
+	return crashes_take(crashes, openat(dir_fd, name, O_RDONLY | O_CLOEXEC), &hint, NULL);
+}
+
+static void of_many_at_once_some_are_taken_some_are_left_and_the_rest_need_not_lie_there(void **state)
+{
+	unsigned int n_taken = 0;
+	(void)state;
+
+	for (int i = 0; i < STORM; i++)
+		n_taken += take(i) != NULL;
+	assert_int_equal(n_taken, CRASHES_MAX);
+	assert_int_equal(stats.captured, CRASHES_MAX);
+	assert_int_equal(stats.dropped[CORE_DROP_BUSY], STORM - CRASHES_MAX);
+	assert_int_equal(n_over, STORM - CRASHES_MAX - BURST);
+}
+
+static void of_many_one_after_the_other_so_many_are_taken(void **state)
+{
+	(void)state;
+	for (int i = 0; i < STORM; i++) {
+		struct crash *crash = take(i);
+
+		if (crash)
+			crash_drop(crash, CORE_DROP_REPORT_ONLY);
+	}
+	assert_int_equal(stats.captured, BURST);
+	assert_int_equal(stats.dropped[CORE_DROP_REPORT_ONLY], BURST);
+	assert_int_equal(stats.dropped[CORE_DROP_RATE], STORM - BURST);
+	/* None has to lie there any more: neither those that were dealt with nor those that never will be. */
+	assert_int_equal(n_over, STORM);
+}
+
+static void what_is_no_core_is_counted_as_such(void **state)
+{
+	const struct core_hint hint = { .comm = "x" };
+	(void)state;
+
+	assert_null(crashes_take(crashes, open("/dev/null", O_RDONLY | O_CLOEXEC), &hint, NULL));
+	assert_null(crashes_take(crashes, open("/etc/passwd", O_RDONLY | O_CLOEXEC), &hint, NULL));
+	assert_int_equal(stats.dropped[CORE_DROP_NO_CORE], 2);
+	assert_int_equal(stats.captured, 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(of_many_at_once_some_are_taken_some_are_left_and_the_rest_need_not_lie_there),
+		TEST(of_many_one_after_the_other_so_many_are_taken),
+		TEST(what_is_no_core_is_counted_as_such),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
