@@ -14,10 +14,9 @@
 
 bool auth_enabled(const cJSON *cluster)
 {
-	const cJSON *options = json_get(cluster, "spec.authOptions");
-	const char *mode = json_str(options, "mode");
+	const char *mode = json_str(cluster, "spec.authOptions.mode");
 
-	return cJSON_IsObject(options) && !(mode && strcmp(mode, "disabled") == 0);
+	return mode && strcmp(mode, "token") == 0;
 }
 
 bool auth_by_kubernetes(const cJSON *cluster)
@@ -35,6 +34,7 @@ static const char *users_secret(const cJSON *cluster)
 static void add_secret_env(const cJSON *cluster, cJSON *container)
 {
 	const char *secret = users_secret(cluster);
+	char cut[CUT_NAME_MAX];
 	cJSON *entry, *ref;
 
 	if (container_env(container, "RAY_AUTH_TOKEN"))
@@ -42,7 +42,7 @@ static void add_secret_env(const cJSON *cluster, cJSON *container)
 	entry = cJSON_CreateObject();
 	json_set_str(entry, "name", "RAY_AUTH_TOKEN");
 	ref = json_object_at(json_object_at(entry, "valueFrom"), "secretKeyRef");
-	json_set_str(ref, "name", secret ? secret : json_str(cluster, "metadata.name"));
+	json_set_str(ref, "name", secret ? secret : cut_name(json_str(cluster, "metadata.name"), cut));
 	json_set_str(ref, "key", SECRET_KEY);
 	json_append(json_array_at(container, "env"), entry);
 }
@@ -83,10 +83,11 @@ cJSON *auth_secret(const cJSON *cluster, const char *token)
 {
 	const char *name = json_str(cluster, "metadata.name");
 	cJSON *secret, *metadata;
+	char cut[CUT_NAME_MAX];
 
 	if (!auth_enabled(cluster) || auth_by_kubernetes(cluster) || users_secret(cluster))
 		return NULL;
-	secret = object_new("v1", "Secret", json_str(cluster, "metadata.namespace"), name);
+	secret = object_new("v1", "Secret", json_str(cluster, "metadata.namespace"), cut_name(name, cut));
 	metadata = json_get(secret, "metadata");
 	json_set_str(json_object_at(metadata, "labels"), "ray.io/cluster", name);
 	json_set(metadata, "ownerReferences", owner_references(cluster));

@@ -9,7 +9,7 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 
-/* authOptions are there and their mode is not "disabled". */
+/* The mode of authOptions is "token". */
 bool auth_enabled(const cJSON *cluster);
 /* authOptions.enableK8sTokenAuth: Ray asks the API server about a token. */
 bool auth_by_kubernetes(const cJSON *cluster);

@@ -32,11 +32,11 @@ bool autoscaler_is_v2(const cJSON *cluster)
 	return has_version(cluster, "v2");
 }
 
-const char *autoscaler_account(const cJSON *cluster)
+const char *autoscaler_account(const cJSON *cluster, char buf[static CUT_NAME_MAX])
 {
 	const char *own = json_str(cluster, "spec.headGroupSpec.template.spec.serviceAccountName");
 
-	return own && *own ? own : json_str(cluster, "metadata.name");
+	return own && *own ? own : cut_name(json_str(cluster, "metadata.name"), buf);
 }
 
 /* --- The container -------------------------------------------------------------------------------------- */
@@ -121,6 +121,7 @@ static void share_logs(cJSON *pod_spec, cJSON *ray, cJSON *autoscaler)
 void autoscaler_apply(const cJSON *cluster, enum ray_node node, cJSON *pod_spec, cJSON *params)
 {
 	cJSON *ray = ray_container(pod_spec), *container;
+	char account[CUT_NAME_MAX];
 
 	if (!autoscaler_enabled(cluster))
 		return;
@@ -130,7 +131,7 @@ void autoscaler_apply(const cJSON *cluster, enum ray_node node, cJSON *pod_spec,
 		return;
 	/* Ray's own monitor process knows nothing of Kubernetes. */
 	json_set_str(params, "no-monitor", "true");
-	json_set_str(pod_spec, "serviceAccountName", autoscaler_account(cluster));
+	json_set_str(pod_spec, "serviceAccountName", autoscaler_account(cluster, account));
 	if (autoscaler_is_v2(cluster))
 		container_env_default(ray, "RAY_enable_autoscaler_v2", "true");
 	else if (has_version(cluster, "v1"))
@@ -145,7 +146,8 @@ void autoscaler_apply(const cJSON *cluster, enum ray_node node, cJSON *pod_spec,
 static cJSON *object_of(const cJSON *cluster, const char *api_version, const char *kind)
 {
 	const char *name = json_str(cluster, "metadata.name");
-	cJSON *object = object_new(api_version, kind, json_str(cluster, "metadata.namespace"), name);
+	char cut[CUT_NAME_MAX];
+	cJSON *object = object_new(api_version, kind, json_str(cluster, "metadata.namespace"), cut_name(name, cut));
 	cJSON *metadata = json_get(object, "metadata"), *labels = json_object_at(metadata, "labels");
 
 	json_set_str(labels, "ray.io/cluster", name);
@@ -182,14 +184,15 @@ static cJSON *role_binding(const cJSON *cluster)
 {
 	cJSON *object = object_of(cluster, RBAC_API, "RoleBinding"), *subject = cJSON_CreateObject();
 	cJSON *ref = json_object_at(object, "roleRef");
+	char cut[CUT_NAME_MAX];
 
 	json_set_str(subject, "kind", "ServiceAccount");
-	json_set_str(subject, "name", autoscaler_account(cluster));
+	json_set_str(subject, "name", autoscaler_account(cluster, cut));
 	json_set_str(subject, "namespace", json_str(cluster, "metadata.namespace"));
 	json_append(json_array_at(object, "subjects"), subject);
 	json_set_str(ref, "apiGroup", "rbac.authorization.k8s.io");
 	json_set_str(ref, "kind", "Role");
-	json_set_str(ref, "name", json_str(cluster, "metadata.name"));
+	json_set_str(ref, "name", cut_name(json_str(cluster, "metadata.name"), cut));
 	return object;
 }
 

@@ -22,7 +22,7 @@ bool autoscaler_is_v2(const cJSON *cluster);
 void autoscaler_apply(const cJSON *cluster, enum ray_node node, cJSON *pod_spec, cJSON *params);
 
 /* The head's service account: the template's, or one named after the cluster. Owned by cluster. */
-const char *autoscaler_account(const cJSON *cluster);
+const char *autoscaler_account(const cJSON *cluster, char buf[static CUT_NAME_MAX]);
 
 /*
  * What the autoscaler needs to act: ServiceAccount (not if the template names

@@ -69,13 +69,14 @@ cJSON *ingress_build(const cJSON *cluster)
 	const char *class = cJSON_GetStringValue(
 		cJSON_GetObjectItemCaseSensitive(json_get(cluster, "metadata.annotations"), CLASS));
 	cJSON *ingress, *spec, *rule;
-	char name[NAME_MAX_BYTES];
+	char name[NAME_MAX_BYTES], cut[CUT_NAME_MAX];
 
 	if (!json_bool(cluster, HEAD ".enableIngress", false))
 		return NULL;
 	options = cJSON_IsObject(options) ? options : NULL;
 	snprintf(name, sizeof(name), "%s-head-ingress", json_str(cluster, "metadata.name"));
-	ingress = object_new("networking.k8s.io/v1", "Ingress", json_str(cluster, "metadata.namespace"), name);
+	ingress = object_new("networking.k8s.io/v1", "Ingress", json_str(cluster, "metadata.namespace"),
+			     cut_name(name, cut));
 	add_metadata(cluster, json_get(ingress, "metadata"));
 	spec = json_object_at(ingress, "spec");
 	if (class)

@@ -110,8 +110,8 @@ static int64_t settle_limit(cJSON *container, enum ray_node node, const struct p
 			     quantity_format_bytes(limit, text));
 	}
 	if (limit && !request)
-		json_set_str(json_object_at(resources, "requests"), "memory",
-			     quantity_format_bytes(limit, text));
+		json_set(json_object_at(resources, "requests"), "memory",
+			 cJSON_Duplicate(json_get(resources, "limits.memory"), true));
 	return limit;
 }
 

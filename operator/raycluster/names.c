@@ -54,19 +54,27 @@ void pod_name(const cJSON *cluster, enum ray_node node, const char *group, unsig
 	unsigned char digest[EVP_MAX_MD_SIZE];
 	size_t len;
 
-	if (node == RAY_HEAD)
-		snprintf(prefix, sizeof(prefix), "%.*s-head-", PREFIX_MAX, name ? name : "");
-	else
-		snprintf(prefix, sizeof(prefix), "%s-%s-worker-", name ? name : "", group);
+	/* Cut to what leaves room for the rest within 63. */
+	snprintf(prefix, sizeof(prefix), node == RAY_HEAD ? "%s" : "%s-%s", name ? name : "", group);
 	snprintf(seed, sizeof(seed), "%s/%" PRId64 "/%s/%s/%u/%u", uid ? uid : "",
 		 json_int(cluster, "metadata.generation", 0), ray_node_name(node), group, deaths, n);
 	sha256(seed, strlen(seed), digest);
-	len = (size_t)snprintf(ret_name, POD_NAME_MAX, "%s", prefix);
+	len = (size_t)snprintf(ret_name, POD_NAME_MAX, "%s-%s-", prefix, ray_node_name(node));
 	for (size_t i = 0; i < len; i++)
 		ret_name[i] = (char)tolower((unsigned char)ret_name[i]);
 	for (size_t i = 0; i < SUFFIX_LEN; i++)
 		ret_name[len + i] = suffix_alphabet[digest[i] % (sizeof(suffix_alphabet) - 1)];
 	ret_name[len + SUFFIX_LEN] = '\0';
+}
+
+const char *cut_name(const char *name, char buf[static CUT_NAME_MAX])
+{
+	size_t len = name ? strlen(name) : 0;
+
+	snprintf(buf, CUT_NAME_MAX, "%s", len < CUT_NAME_MAX ? (name ? name : "") : name + len - (CUT_NAME_MAX - 1));
+	if (*buf && !isalpha((unsigned char)*buf))
+		*buf = 'r';
+	return buf;
 }
 
 char *plan_service_name(const cJSON *cluster)

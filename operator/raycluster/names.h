@@ -32,6 +32,13 @@ const char *group_name(enum ray_node node, const cJSON *group);
 void pod_name(const cJSON *cluster, enum ray_node node, const char *group, unsigned deaths, unsigned n,
 	      char ret_name[static POD_NAME_MAX]);
 
+/*
+ * The name of an object that is called after the cluster, as KubeRay cuts it:
+ * the last 50 bytes, and a letter first. Returns buf.
+ */
+#define CUT_NAME_MAX 51
+const char *cut_name(const char *name, char buf[static CUT_NAME_MAX]);
+
 /* "<service>.<namespace>.svc.<domain>". The caller frees it; NULL: no memory. */
 char *head_fqdn(const cJSON *cluster, const struct policy *policy);
 

@@ -144,12 +144,16 @@ static void plan_status(struct planner *p, const struct status_view *view)
 		planner_add(p, PLAN_STATUS, body);
 }
 
+/* The condition's FailedCreateHeadPod is FailedToCreateHeadPod in an event: tools know KubeRay's words. */
 static void plan_failure_event(struct planner *p)
 {
 	const char *reason = p->in->failure_reason, *message = p->in->failure_message;
+	char event[64];
 
-	if (reason && message && !status_tells(p->in->cluster, "ReplicaFailure", "True", message))
-		planner_insert(p, PLAN_EVENT, event_warning(p->in->cluster, reason, "Reconcile", message, p->in->now_ns));
+	if (!reason || !message || status_tells(p->in->cluster, "ReplicaFailure", "True", message))
+		return;
+	snprintf(event, sizeof(event), "FailedTo%s", reason + (strncmp(reason, "Failed", 6) == 0 ? 6 : 0));
+	planner_insert(p, PLAN_EVENT, event_warning(p->in->cluster, event, "Reconcile", message, p->in->now_ns));
 }
 
 /* --- All together ------------------------------------------------------------------------------ */
@@ -210,8 +214,7 @@ static int plan_valid(struct planner *p, struct err *err)
 	/* Before there is anything in Redis. */
 	if (redis_cleanup_wanted(p->in->cluster, p->in->policy) && !redis_cleanup_is_held(p->in->cluster))
 		planner_add(p, PLAN_FINALIZERS, redis_cleanup_finalizers(p->in->cluster, true));
-	if (!p->view.suspend)
-		plan_objects(p);
+	plan_objects(p);
 	note_refused_recorder(p);
 	p->pods_at = p->plan.n_ops;
 	if (p->view.suspend || must_recreate(p))

@@ -373,7 +373,7 @@ static void what_was_refused_is_told_before_it_is_tried_again(void **state)
 	while (w->plan.ops[first].kind != PLAN_CREATE)
 		first++;
 	assert_true(status < first);
-	assert_string_equal(json_str(op(w, PLAN_EVENT, 0), "reason"), "FailedCreateWorkerPod");
+	assert_string_equal(json_str(op(w, PLAN_EVENT, 0), "reason"), "FailedToCreateWorkerPod");
 	execute(w);
 	expect_condition(w, "ReplicaFailure", "True");
 	assert_string_equal(json_str(condition(w, "ReplicaFailure"), "reason"), "FailedCreateWorkerPod");

@@ -86,7 +86,7 @@ static void create_head(struct planner *p, const cJSON *template)
 	if (p->in->now_ns < loop.next_ns)
 		planner_requeue(p, loop.next_ns - p->in->now_ns);
 	else
-		planner_create_pods(p, template, RAY_HEAD, HEAD_GROUP_NAME, 1);
+		planner_create_head(p, template);
 }
 
 int plan_head(struct planner *p, struct err *err)

@@ -16,7 +16,6 @@
 #include "operator/raycluster/pod_state.h"
 
 #define REPLICA_NAME "ray.io/worker-group-replica-name"
-#define REPLICA_INDEX "ray.io/worker-group-replica-index"
 #define HOST_INDEX "ray.io/replica-host-index"
 #define GROUP_PART_MAX 57 /* with a dash and five characters the 63 of a label's value */
 #define NAME_STRIDE 1000003
@@ -36,27 +35,20 @@ struct replicas {
 	size_t n;
 };
 
-static const char *label(const cJSON *pod, const char *name)
-{
-	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(pod, "metadata.labels"), name));
-
-	return text ? text : "";
-}
-
 static bool is_of(const struct replicas *r, size_t pod, const struct replica *replica)
 {
 	return planner_in_group(r->p, pod, RAY_WORKER, r->group) &&
-	       strcmp(label(r->p->pods[pod], REPLICA_NAME), replica->name) == 0;
+	       strcmp(pod_label(r->p->pods[pod], REPLICA_NAME), replica->name) == 0;
 }
 
 static struct replica *find(struct replicas *r, const cJSON *pod)
 {
-	const char *name = label(pod, REPLICA_NAME);
+	const char *name = pod_label(pod, REPLICA_NAME);
 
 	for (size_t i = 0; i < r->n; i++)
 		if (strcmp(r->list[i].name, name) == 0)
 			return &r->list[i];
-	r->list[r->n] = (struct replica){ .name = name, .index = strtol(label(pod, REPLICA_INDEX), NULL, 10) };
+	r->list[r->n] = (struct replica){ .name = name, .index = strtol(pod_label(pod, REPLICA_INDEX_LABEL), NULL, 10) };
 	return &r->list[r->n++];
 }
 
@@ -109,7 +101,7 @@ static void create_host(struct replicas *r, const cJSON *template, const char *r
 
 	json_set_str(labels, REPLICA_NAME, replica);
 	snprintf(number, sizeof(number), "%lld", (long long)index);
-	json_set_str(labels, REPLICA_INDEX, number);
+	json_set_str(labels, REPLICA_INDEX_LABEL, number);
 	snprintf(number, sizeof(number), "%lld", (long long)host);
 	json_set_str(labels, HOST_INDEX, number);
 	host_name(r, index, host, name);
@@ -119,7 +111,7 @@ static void create_host(struct replicas *r, const cJSON *template, const char *r
 static bool has_host(const struct replicas *r, const struct replica *replica, int64_t host)
 {
 	for (size_t i = 0; i < r->p->n_pods; i++)
-		if (is_of(r, i, replica) && strtol(label(r->p->pods[i], HOST_INDEX), NULL, 10) == host)
+		if (is_of(r, i, replica) && strtol(pod_label(r->p->pods[i], HOST_INDEX), NULL, 10) == host)
 			return true;
 	return false;
 }

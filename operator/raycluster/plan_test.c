@@ -424,9 +424,9 @@ static void names_are_cut_lowered_and_distinct(void **state)
 		     "a2345678901234567890123456789012345678901234567890123");
 	pod_name(w->cluster, RAY_WORKER, "Group", 0, 0, a);
 	pod_name(w->cluster, RAY_WORKER, "Group", 0, 1, b);
-	assert_int_equal(strlen(a), 55);
+	assert_int_equal(strlen(a), 63);
 	assert_string_not_equal(a, b);
-	assert_int_equal(strncmp(a, "a2345678901234567890123456789012345678901234567890", 50), 0);
+	assert_int_equal(strncmp(a, "a2345678901234567890123456789012345678901234567890-worker-", 58), 0);
 	json_set_str(json_get(w->cluster, "metadata"), "name", "x");
 	pod_name(w->cluster, RAY_WORKER, "Group", 0, 0, a);
 	assert_int_equal(strncmp(a, "x-group-worker-", 15), 0);

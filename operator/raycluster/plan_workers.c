@@ -90,7 +90,7 @@ static void plan_single(struct planner *p, const cJSON *template, const char *na
 			int64_t dead)
 {
 	if (alive <= desired)
-		planner_create_pods(p, template, RAY_WORKER, name, desired - alive - dead);
+		planner_create_replicas(p, template, name, desired - alive - dead);
 	/* Ray's autoscaler names those that are to go. */
 	else if (!autoscaler_enabled(p->in->cluster) || json_bool(p->in->cluster, "spec.suspend", false))
 		delete_surplus(p, name, alive - desired);
@@ -127,7 +127,7 @@ int plan_workers(struct planner *p, const cJSON *group, struct err *err)
 {
 	const char *name = group_name(RAY_WORKER, group);
 	bool suspended = json_bool(group, "suspend", false);
-	int64_t desired = suspended ? 0 : desired_replicas(group), hosts = MAX(json_int(group, "numOfHosts", 1), 1);
+	int64_t hosts = json_int(group, "numOfHosts", 1), desired = suspended || !hosts ? 0 : desired_replicas(group);
 	_cleanup_json_ cJSON *template = NULL;
 	struct count c;
 	int r = planner_build(p, RAY_WORKER, group, &template, err);

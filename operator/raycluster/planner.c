@@ -171,14 +171,52 @@ void planner_create_pod(struct planner *p, const cJSON *template, const char *na
 	p->creates++;
 }
 
-void planner_create_pods(struct planner *p, const cJSON *template, enum ray_node node, const char *group, int64_t n)
+/* Which replicas of the group there are; the index of one that leaves is free. The caller frees it. */
+static bool *replica_indexes(const struct planner *p, const char *group, size_t size)
+{
+	bool *used = calloc(size, sizeof(*used));
+
+	for (size_t i = 0; used && i < p->n_pods; i++) {
+		const char *text = pod_label(p->pods[i], REPLICA_INDEX_LABEL);
+		size_t index = strtoul(text, NULL, 10);
+
+		if (*text && index < size && !pod_is_terminating(p->pods[i]) &&
+		    planner_in_group(p, i, RAY_WORKER, group))
+			used[index] = true;
+	}
+	return used;
+}
+
+void planner_create_head(struct planner *p, const cJSON *template)
 {
 	char name[POD_NAME_MAX];
 	unsigned next = 0;
 
-	for (; n > 0 && planner_may_create(p); n--) {
-		while (planner_name(p, node, group, next++, name))
+	if (!planner_may_create(p))
+		return;
+	while (planner_name(p, RAY_HEAD, HEAD_GROUP_NAME, next++, name))
+		;
+	planner_create_pod(p, template, name, NULL);
+}
+
+void planner_create_replicas(struct planner *p, const cJSON *template, const char *group, int64_t n)
+{
+	/* With so many indexes there is a free one for each. */
+	size_t size = p->n_pods + (size_t)MAX(MIN(n, CREATES_MAX), 1), index = 0;
+	_cleanup_free_ bool *used = replica_indexes(p, group, size);
+	char name[POD_NAME_MAX], number[24];
+	unsigned next = 0;
+
+	p->failed = p->failed || !used;
+	for (; used && n > 0 && planner_may_create(p); n--) {
+		_cleanup_json_ cJSON *labels = cJSON_CreateObject();
+
+		while (index < size && used[index])
+			index++;
+		snprintf(number, sizeof(number), "%zu", index++);
+		json_set_str(labels, REPLICA_INDEX_LABEL, number);
+		while (planner_name(p, RAY_WORKER, group, next++, name))
 			;
-		planner_create_pod(p, template, name, NULL);
+		planner_create_pod(p, template, name, labels);
 	}
 }

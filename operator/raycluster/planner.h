@@ -9,6 +9,7 @@
 #include "operator/raycluster/status.h"
 
 #define PLAN_RETRY_NS NS_PER_SEC
+#define REPLICA_INDEX_LABEL "ray.io/worker-group-replica-index" /* from 0; of one that is gone it comes again */
 
 struct planner {
 	const struct plan_input *in;
@@ -51,8 +52,9 @@ bool planner_may_create(struct planner *p);
 /* The n-th name of the group, and whether any pod has it. */
 bool planner_name(const struct planner *p, enum ray_node node, const char *group, unsigned n,
 		  char ret_name[static POD_NAME_MAX]);
-/* n pods made of one template, under the first names that are free. */
-void planner_create_pods(struct planner *p, const cJSON *template, enum ray_node node, const char *group, int64_t n);
+/* Under the first names that are free: the head, and n replicas of a group that are one pod each. */
+void planner_create_head(struct planner *p, const cJSON *template);
+void planner_create_replicas(struct planner *p, const cJSON *template, const char *group, int64_t n);
 /* One pod of that name with these labels besides (NULL: none). */
 void planner_create_pod(struct planner *p, const cJSON *template, const char *name, const cJSON *labels);
 

@@ -18,6 +18,13 @@ static bool is(const char *text, const char *word)
 	return text && strcmp(text, word) == 0;
 }
 
+const char *pod_label(const cJSON *pod, const char *name)
+{
+	const char *text = label(pod, name);
+
+	return text ? text : "";
+}
+
 bool pod_is_owned(const cJSON *pod, const char *cluster_uid)
 {
 	const cJSON *owner;
@@ -35,9 +42,7 @@ bool pod_is_head(const cJSON *pod)
 
 const char *pod_group(const cJSON *pod)
 {
-	const char *group = label(pod, "ray.io/group");
-
-	return group ? group : "";
+	return pod_label(pod, "ray.io/group");
 }
 
 bool pod_is_terminating(const cJSON *pod)

@@ -11,7 +11,8 @@
 bool pod_is_owned(const cJSON *pod, const char *cluster_uid);
 
 bool pod_is_head(const cJSON *pod);
-/* The label ray.io/group, "" when missing. */
+/* A label, "" when missing; ray.io/group. */
+const char *pod_label(const cJSON *pod, const char *name);
 const char *pod_group(const cJSON *pod);
 
 bool pod_is_terminating(const cJSON *pod);

@@ -20,6 +20,7 @@
 #include "operator/raycluster/pod_spec.h"
 #include "operator/raycluster/probes.h"
 #include "operator/raycluster/quantity.h"
+#include "operator/raycluster/service.h"
 #include "operator/raycluster/start_params.h"
 #include "operator/raycluster/upgrade.h"
 
@@ -84,7 +85,7 @@ static void add_annotations(const struct pod_request *req, cJSON *metadata)
 		json_set(metadata, "annotations", cJSON_Duplicate(own, true));
 	upgrade_hash(req->cluster, hash);
 	json_set_str(json_object_at(metadata, "annotations"), UPGRADE_HASH_ANNOTATION, hash);
-	if (overwrites_command(req))
+	if (is_true(json_get(req->cluster, "metadata.annotations"), OVERWRITE_ANNOTATION))
 		json_set_str(json_object_at(metadata, "annotations"), OVERWRITE_ANNOTATION, "true");
 }
 
@@ -105,7 +106,7 @@ static void add_joined(struct strbuf *sb, const cJSON *words)
 
 	cJSON_ArrayForEach(word, words)
 		if (cJSON_IsString(word))
-			strbuf_addf(sb, "%s%s", sb->len ? " " : "", word->valuestring);
+			strbuf_addf(sb, " %s ", word->valuestring);
 }
 
 /* The user's command runs first, then ours; a command that starts Ray itself is left alone. */
@@ -165,19 +166,18 @@ static void add_env(const struct pod_request *req, cJSON *container, const char 
 static void add_metrics_port(cJSON *container, const cJSON *params)
 {
 	cJSON *ports = json_array_at(container, "ports"), *port;
-	const char *number = start_param(params, "metrics-export-port");
-	long value = number ? strtol(number, NULL, 10) : 0;
 
 	if (json_find(ports, "name", "metrics"))
 		return;
 	port = cJSON_CreateObject();
 	json_set_str(port, "name", "metrics");
-	json_set_int(port, "containerPort", value > 0 && value < 65536 ? value : 8080);
+	json_set_int(port, "containerPort", metrics_port(params));
 	json_append(ports, port);
 }
 
 static void add_shm(cJSON *pod_spec, cJSON *container, const cJSON *params, int64_t size)
 {
+	const cJSON *request = json_get(container, "resources.requests.memory");
 	cJSON *volume, *empty_dir;
 	char text[QUANTITY_TEXT_MAX];
 
@@ -190,6 +190,8 @@ static void add_shm(cJSON *pod_spec, cJSON *container, const cJSON *params, int6
 	json_set_str(empty_dir, "medium", "Memory");
 	if (size)
 		json_set_str(empty_dir, "sizeLimit", quantity_format_bytes(size, text));
+	else if (request) /* there is no limit to take it from */
+		json_set(empty_dir, "sizeLimit", cJSON_Duplicate(request, true));
 	pod_volume_default(pod_spec, volume);
 	container_mount_default(container, "shared-mem", "/dev/shm", false);
 }

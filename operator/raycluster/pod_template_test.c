@@ -166,7 +166,7 @@ static void a_head_without_workers_keeps_its_cpus(void **state)
 	has(start_line(w), " --num-cpus=2 ");
 }
 
-static void accelerators_get_rays_names(void **state)
+static void one_kind_of_accelerators_gets_rays_name(void **state)
 {
 	struct world *w = *state;
 	cJSON *resources =
@@ -176,12 +176,16 @@ static void accelerators_get_rays_names(void **state)
 	json_set(resources, "limits",
 		 json_of("{google.com/tpu: 4, aws.amazon.com/neuroncore: \"2\", nvidia.com/mig-1g.5gb: 3}"));
 	build(w, RAY_WORKER);
-	has(start_line(w), " --resources='{\"neuron_cores\":2,\"TPU\":4}' ");
+	has(start_line(w), " --resources='{\"neuron_cores\":2}' ");
 	has(start_line(w), " --num-gpus=3 ");
 	json_set_str(json_get(group_of(w, RAY_WORKER), "rayStartParams"), "resources",
 		     "'\"{\\\"TPU\\\": 1}\"'");
 	build(w, RAY_WORKER);
-	has(start_line(w), " --resources='{\"TPU\":1,\"neuron_cores\":2}' ");
+	has(start_line(w), " --resources='\"{\\\"TPU\\\": 1}\"' ");
+	json_set_str(json_get(group_of(w, RAY_WORKER), "rayStartParams"), "resources",
+		     "'\"{\\\"slice\\\": 1}\"'");
+	build(w, RAY_WORKER);
+	has(start_line(w), " --resources='{\"neuron_cores\":2,\"slice\":1}' ");
 }
 
 static void a_command_that_starts_ray_is_left_alone(void **state)
@@ -291,7 +295,7 @@ int main(void)
 		TEST(the_users_values_win),
 		TEST(group_resources_are_logical_resources),
 		TEST(a_head_without_workers_keeps_its_cpus),
-		TEST(accelerators_get_rays_names),
+		TEST(one_kind_of_accelerators_gets_rays_name),
 		TEST(a_command_that_starts_ray_is_left_alone),
 		TEST(without_a_command_there_is_no_recorder),
 		TEST(newer_ray_is_probed_over_http),

@@ -11,6 +11,8 @@
 
 #define AGENT_PORT 52365
 #define DASHBOARD_PORT 8265
+#define AGENT_TIMEOUT_S 2
+#define DASHBOARD_TIMEOUT_S 10
 
 static long param_port(const cJSON *params, const char *name, long fallback)
 {
@@ -38,16 +40,16 @@ static void add_wget(struct strbuf *sb, int timeout, long port, const char *path
 		    sb->len ? " && " : "", timeout, port, path);
 }
 
-static void add_exec(cJSON *probe, const cJSON *params, enum ray_node node, int timeout)
+static void add_exec(cJSON *probe, const cJSON *params, enum ray_node node)
 {
 	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(1024);
 	const char *dashboard = start_param(params, "include-dashboard");
 	cJSON *command = json_array_at(json_object_at(probe, "exec"), "command");
 
-	add_wget(&sb, timeout, param_port(params, "dashboard-agent-listen-port", AGENT_PORT),
+	add_wget(&sb, AGENT_TIMEOUT_S, param_port(params, "dashboard-agent-listen-port", AGENT_PORT),
 		 "api/local_raylet_healthz");
 	if (node == RAY_HEAD && !(dashboard && strcmp(dashboard, "false") == 0))
-		add_wget(&sb, timeout, param_port(params, "dashboard-port", DASHBOARD_PORT),
+		add_wget(&sb, DASHBOARD_TIMEOUT_S, param_port(params, "dashboard-port", DASHBOARD_PORT),
 			 "api/gcs_healthz");
 	json_append(command, cJSON_CreateString("bash"));
 	json_append(command, cJSON_CreateString("-c"));
@@ -69,7 +71,7 @@ static void add_probe(cJSON *container, const char *name, const cJSON *params, e
 		json_set_str(get, "path", "/api/healthz");
 		json_set_int(get, "port", param_port(params, "dashboard-agent-listen-port", AGENT_PORT));
 	} else {
-		add_exec(probe, params, node, timeout);
+		add_exec(probe, params, node);
 	}
 	json_set_int(probe, "initialDelaySeconds", initial_delay);
 	json_set_int(probe, "timeoutSeconds", timeout);

@@ -10,6 +10,15 @@ const char *quantity_format_bytes(int64_t bytes, char buf[static QUANTITY_TEXT_M
 	static const char *const suffixes[] = { "", "Ki", "Mi", "Gi", "Ti", "Pi" };
 	unsigned i = 0;
 
+	/* As people write them: 120G is 117187500Ki, too. */
+	if (bytes && bytes % 1000000000 == 0) {
+		snprintf(buf, QUANTITY_TEXT_MAX, "%" PRId64 "G", bytes / 1000000000);
+		return buf;
+	}
+	if (bytes && bytes % (1 << 20) && bytes % 1000000 == 0) {
+		snprintf(buf, QUANTITY_TEXT_MAX, "%" PRId64 "M", bytes / 1000000);
+		return buf;
+	}
 	while (bytes && bytes % 1024 == 0 && i < 5) {
 		bytes /= 1024;
 		i++;

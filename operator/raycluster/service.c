@@ -2,7 +2,9 @@
 /* The head service. */
 #include "operator/raycluster/service.h"
 
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/json.h"
@@ -11,12 +13,14 @@
 #include "operator/raycluster/plan.h"
 #include "operator/raycluster/pod_spec.h"
 
+#define DEFAULT_METRICS_PORT 8080
+
 static const struct {
 	const char *name;
 	int port;
 } default_ports[] = {
 	{ "client", 10001 }, { "gcs-server", 6379 }, { "dashboard", 8265 },
-	{ "metrics", 8080 }, { "serve", 8000 },
+	{ "metrics", 0 /* metrics_port */ }, { "serve", 8000 },
 };
 
 static void add_port(cJSON *ports, const char *name, int64_t number)
@@ -34,19 +38,36 @@ static void add_port(cJSON *ports, const char *name, int64_t number)
 	json_append(ports, port);
 }
 
-/* The head's own named ports, or all the usual ones; metrics in any case. */
+int64_t metrics_port(const cJSON *start_params)
+{
+	const char *text = json_str(start_params, "metrics-export-port");
+	long value = text ? strtol(text, NULL, 10) : 0;
+
+	return value > 0 && value < 65536 ? value : DEFAULT_METRICS_PORT;
+}
+
+static void add_container_port(cJSON *ports, const cJSON *port)
+{
+	const char *own = json_str(port, "name");
+	int64_t number = json_int(port, "containerPort", 0);
+	char name[32];
+
+	snprintf(name, sizeof(name), "%" PRId64 "-port", number);
+	add_port(ports, own ? own : name, number);
+}
+
+/* The head's own ports, or all the usual ones; metrics in any case. */
 static void add_ports(cJSON *ports, const cJSON *cluster)
 {
-	const cJSON *ray = ray_container(json_get(cluster, "spec.headGroupSpec.template.spec")), *port;
-	int found = 0;
+	const cJSON *head = json_get(cluster, "spec.headGroupSpec"), *own, *port;
 
-	cJSON_ArrayForEach(port, json_get(ray, "ports"))
-		if (json_str(port, "name")) {
-			add_port(ports, json_str(port, "name"), json_int(port, "containerPort", 0));
-			found++;
-		}
+	own = json_get(ray_container(json_get(head, "template.spec")), "ports");
+	cJSON_ArrayForEach(port, own)
+		add_container_port(ports, port);
 	for (size_t i = 0; i < ARRAY_SIZE(default_ports); i++)
-		if (!found || strcmp(default_ports[i].name, "metrics") == 0)
+		if (!default_ports[i].port)
+			add_port(ports, default_ports[i].name, metrics_port(json_get(head, "rayStartParams")));
+		else if (!cJSON_GetArraySize(own))
 			add_port(ports, default_ports[i].name, default_ports[i].port);
 }
 

@@ -5,12 +5,16 @@
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 /* The Service to apply; the caller owns it. NULL: no memory. */
 cJSON *service_build(const cJSON *cluster);
 
 /* "<cluster>-headless", by which the hosts of one replica find each other (numOfHosts > 1). */
 cJSON *headless_service_build(const cJSON *cluster);
+
+/* Where Ray's metrics are, by rayStartParams' metrics-export-port. */
+int64_t metrics_port(const cJSON *start_params);
 
 /*
  * Whether have already holds everything that want says: objects member by

@@ -3,7 +3,6 @@
 #include "operator/raycluster/start_params.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include "lib/oom.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
+#include "operator/raycluster/quantity.h"
 
 #define COMMAND_MAX 65536
 
@@ -59,45 +59,16 @@ static int64_t quantity_of(const cJSON *item)
 	return value;
 }
 
-/* Shell-quoted, for the shell reads it once more. */
-static void set_custom_resources(cJSON *params, const cJSON *custom)
+/* Resources of one's own may be parts of one. */
+static double parts_of(const cJSON *item)
 {
-	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(COMMAND_MAX);
-	_cleanup_free_ char *text = cJSON_PrintUnformatted(custom);
+	int64_t milli;
 
-	strbuf_addf(&sb, "'%s'", text ? text : "{}");
-	if (!strbuf_failed(&sb))
-		json_set_str(params, "resources", strbuf_str(&sb));
-}
-
-static int merge_resources(cJSON *params, const cJSON *resources, struct err *err)
-{
-	static const struct {
-		const char *resource, *param;
-	} known[] = { { "CPU", "num-cpus" }, { "GPU", "num-gpus" }, { "memory", "memory" } };
-	_cleanup_json_ cJSON *custom = cJSON_CreateObject();
-	const cJSON *item;
-
-	cJSON_ArrayForEach(item, resources) {
-		int64_t value = quantity_of(item);
-		char text[24];
-		size_t i;
-
-		snprintf(text, sizeof(text), "%" PRId64, value);
-		for (i = 0; i < ARRAY_SIZE(known); i++)
-			if (strcmp(item->string, known[i].resource) == 0)
-				break;
-		if (i < ARRAY_SIZE(known))
-			json_set_str(params, known[i].param, text);
-		else if (strchr(item->string, '\''))
-			return err_set(err, EINVAL, "the resource name \"%.60s\" holds a quote",
-				       item->string);
-		else
-			json_set_int(custom, item->string, value);
-	}
-	if (custom && custom->child)
-		set_custom_resources(params, custom);
-	return 0;
+	if (cJSON_IsNumber(item))
+		return item->valuedouble;
+	if (!cJSON_IsString(item) || quantity_parse_milli(item->valuestring, &milli, NULL) < 0)
+		return 0;
+	return (double)milli / 1000;
 }
 
 static int compare_items(const void *a, const void *b)
@@ -120,6 +91,64 @@ static const cJSON **sorted_items(const cJSON *object, size_t *ret_n)
 	qsort(items, n, sizeof(*items), compare_items);
 	*ret_n = n;
 	return items;
+}
+
+/* Shell-quoted, for the shell reads it once more. */
+static void set_custom_resources(cJSON *params, const cJSON *custom)
+{
+	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(COMMAND_MAX);
+	_cleanup_json_ cJSON *sorted = cJSON_CreateObject();
+	_cleanup_free_ const cJSON **items = NULL;
+	_cleanup_free_ char *text = NULL;
+	size_t n = 0;
+
+	items = sorted_items(custom, &n);
+	for (size_t i = 0; items && i < n; i++)
+		json_set(sorted, items[i]->string, cJSON_Duplicate(items[i], true));
+	text = cJSON_PrintUnformatted(sorted);
+	strbuf_addf(&sb, "'%s'", text ? text : "{}");
+	if (!strbuf_failed(&sb))
+		json_set_str(params, "resources", strbuf_str(&sb));
+}
+
+bool resource_is_gpu(const char *name)
+{
+	size_t len = strlen(name);
+
+	return (len >= 3 && strcasecmp(name + len - 3, "gpu") == 0) || strncasecmp(name, "nvidia.com/mig-", 15) == 0;
+}
+
+/* The parameter for a resource that Ray has one for; NULL for one of the user's own. */
+static const char *param_of_resource(const char *name)
+{
+	if (strcasecmp(name, "cpu") == 0)
+		return "num-cpus";
+	if (strcasecmp(name, "memory") == 0)
+		return "memory";
+	return resource_is_gpu(name) ? "num-gpus" : NULL;
+}
+
+static int merge_resources(cJSON *params, const cJSON *resources, struct err *err)
+{
+	_cleanup_json_ cJSON *custom = cJSON_CreateObject();
+	const cJSON *item;
+
+	cJSON_ArrayForEach(item, resources) {
+		const char *param = param_of_resource(item->string);
+		char text[24];
+
+		snprintf(text, sizeof(text), "%" PRId64, quantity_of(item));
+		if (param)
+			json_set_str(params, param, text);
+		else if (strchr(item->string, '\''))
+			return err_set(err, EINVAL, "the resource name \"%.60s\" holds a quote",
+				       item->string);
+		else
+			json_set(custom, item->string, cJSON_CreateNumber(parts_of(item)));
+	}
+	if (custom && custom->child)
+		set_custom_resources(params, custom);
+	return 0;
 }
 
 static int merge_labels(cJSON *params, const cJSON *labels, struct err *err)
@@ -167,12 +196,7 @@ static void add_gpus(cJSON *params, const cJSON *limits)
 
 	items = sorted_items(limits, &n);
 	for (size_t i = 0; items && i < n; i++) {
-		const char *name = items[i]->string;
-		size_t len = strlen(name);
-		bool gpu = (len >= 3 && strcmp(name + len - 3, "gpu") == 0) ||
-			   fnmatch("nvidia.com/mig-*", name, 0) == 0;
-
-		if (!gpu || quantity_of(items[i]) == 0)
+		if (!resource_is_gpu(items[i]->string) || quantity_of(items[i]) == 0)
 			continue;
 		set_default_int(params, "num-gpus", quantity_of(items[i]));
 		return;
@@ -201,26 +225,23 @@ static cJSON *parse_custom_resources(const char *text)
 	return json;
 }
 
+/* One kind of them, unless the user counts one. */
 static void add_accelerators(cJSON *params, const cJSON *limits)
 {
-	_cleanup_json_ cJSON *custom = NULL;
-	bool changed = false;
+	_cleanup_json_ cJSON *custom = parse_custom_resources(start_param(params, "resources"));
 
-	for (size_t i = 0; i < ARRAY_SIZE(accelerators); i++) {
-		int64_t value =
-			quantity_of(cJSON_GetObjectItemCaseSensitive(limits, accelerators[i].kubernetes));
-
-		if (!value)
-			continue;
-		if (!custom)
-			custom = parse_custom_resources(start_param(params, "resources"));
+	for (size_t i = 0; i < ARRAY_SIZE(accelerators); i++)
 		if (!custom || cJSON_GetObjectItemCaseSensitive(custom, accelerators[i].ray))
+			return;
+	for (size_t i = 0; i < ARRAY_SIZE(accelerators); i++) {
+		const cJSON *limit = cJSON_GetObjectItemCaseSensitive(limits, accelerators[i].kubernetes);
+
+		if (!quantity_of(limit))
 			continue;
-		json_set_int(custom, accelerators[i].ray, value);
-		changed = true;
-	}
-	if (changed)
+		json_set(custom, accelerators[i].ray, cJSON_CreateNumber(parts_of(limit)));
 		set_custom_resources(params, custom);
+		return;
+	}
 }
 
 static void add_cpus(cJSON *params, const cJSON *resources)
@@ -235,7 +256,8 @@ static void add_cpus(cJSON *params, const cJSON *resources)
 
 void start_params_add_defaults(cJSON *params, enum ray_node node, const cJSON *resources, const char *address)
 {
-	set_default(params, "block", "true");
+	/* Without it the container ends at once. */
+	json_set_str(params, "block", "true");
 	set_default(params, "dashboard-agent-listen-port", "52365");
 	set_default(params, "metrics-export-port", "8080");
 	if (node == RAY_HEAD)

@@ -7,6 +7,7 @@
 #define AFTERGLOW_OPERATOR_RAYCLUSTER_START_PARAMS_H
 
 #include <cjson/cJSON.h>
+#include <stdbool.h>
 
 #include "lib/err.h"
 #include "operator/raycluster/names.h"
@@ -30,6 +31,9 @@ char *start_params_command(const cJSON *params, enum ray_node node);
 
 /* What the shell runs before it. */
 #define RAY_ULIMIT_COMMAND "ulimit -n ${RAY_START_ULIMIT_OPEN_FILES:-65536}; "
+
+/* Whether Ray counts this resource of Kubernetes, or of a group's `resources`, as GPUs. */
+bool resource_is_gpu(const char *name);
 
 /* The string of a parameter, NULL when absent. */
 const char *start_param(const cJSON *params, const char *name);

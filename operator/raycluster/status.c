@@ -10,6 +10,7 @@
 #include "lib/json.h"
 #include "lib/macros.h"
 #include "lib/units.h"
+#include "operator/raycluster/autoscaler.h"
 #include "operator/raycluster/inject.h"
 #include "operator/raycluster/notes.h"
 #include "operator/raycluster/plan.h"
@@ -17,6 +18,7 @@
 #include "operator/raycluster/pod_state.h"
 #include "operator/raycluster/quantity.h"
 #include "operator/raycluster/service.h"
+#include "operator/raycluster/start_params.h"
 
 struct builder {
 	const cJSON *cluster, *old; /* old: the status there is, may be NULL */
@@ -48,13 +50,6 @@ static int64_t requested_milli(const cJSON *container, const char *name)
 	return 0;
 }
 
-static bool is_gpu(const char *name)
-{
-	size_t len = strlen(name);
-
-	return (len >= 3 && strcmp(name + len - 3, "gpu") == 0) || strncmp(name, "nvidia.com/mig-", 15) == 0;
-}
-
 /* Kubernetes asks for the same in limits and requests of what is no CPU and no memory. */
 static int64_t gpus_of(const cJSON *container)
 {
@@ -62,7 +57,7 @@ static int64_t gpus_of(const cJSON *container)
 	int64_t n = 0;
 
 	cJSON_ArrayForEach(item, json_get(container, "resources.limits"))
-		if (is_gpu(item->string))
+		if (resource_is_gpu(item->string))
 			n += requested_milli(container, item->string) / 1000;
 	return n;
 }
@@ -74,7 +69,8 @@ void status_add_resources(struct status_view *view, const cJSON *template, int64
 	cJSON_ArrayForEach(container, json_get(template, "spec.containers")) {
 		const char *name = json_str(container, "name");
 
-		if (name && strcmp(name, SIDECAR_CONTAINER) == 0)
+		/* What Ray has: neither the recorder nor the autoscaler is of it. */
+		if (name && (strcmp(name, SIDECAR_CONTAINER) == 0 || strcmp(name, AUTOSCALER_CONTAINER) == 0))
 			continue;
 		view->cpu_milli += n * requested_milli(container, "cpu");
 		view->memory_bytes += n * (requested_milli(container, "memory") / 1000);

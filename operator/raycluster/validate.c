@@ -118,8 +118,8 @@ static void check_replicas(const cJSON *group, const char *name, cJSON *notes)
 	else if (min > max)
 		invalid(notes, "group %s: minReplicas %" PRId64 " is above maxReplicas %" PRId64, name, min,
 			max);
-	if (json_int(group, "numOfHosts", 1) < 1)
-		invalid(notes, "group %s: numOfHosts must be at least 1", name);
+	if (json_int(group, "numOfHosts", 1) < 0)
+		invalid(notes, "group %s: numOfHosts must not be negative", name);
 }
 
 static bool name_seen_before(const cJSON *groups, const cJSON *group, const char *name)
@@ -225,6 +225,8 @@ static void check_fault_tolerance(const cJSON *cluster, cJSON *notes)
 		check_rocksdb(options, ray, json_get(head, "template.spec.volumes"), notes);
 	else if (json_get(options, "storage"))
 		invalid(notes, FT_OPTIONS ".storage is backend rocksdb's");
+	else if (!json_str(options, "redisAddress"))
+		invalid(notes, FT_OPTIONS ".redisAddress is missing: where Redis is");
 }
 
 static void check_never_restarts(const cJSON *group, const char *name, cJSON *notes)
@@ -253,6 +255,22 @@ static void check_autoscaled(const cJSON *cluster, const cJSON *head_ray, cJSON 
 	}
 }
 
+static void check_idle_timeouts(const cJSON *cluster, const cJSON *head_ray, cJSON *notes)
+{
+	const char *version = json_str(cluster, "spec.autoscalerOptions.version");
+	bool is_v2 = (version && strcmp(version, "v2") == 0) || env_is_true(head_ray, "RAY_enable_autoscaler_v2");
+	const cJSON *group;
+
+	cJSON_ArrayForEach(group, json_get(cluster, "spec.workerGroupSpecs")) {
+		const char *name = group_name(RAY_WORKER, group);
+
+		if (json_int(group, "idleTimeoutSeconds", 0) < 0)
+			invalid(notes, "group %s: idleTimeoutSeconds must not be negative", name);
+		else if (json_get(group, "idleTimeoutSeconds") && !is_v2)
+			invalid(notes, "group %s: idleTimeoutSeconds needs autoscalerOptions.version v2", name);
+	}
+}
+
 static void check_autoscaler(const cJSON *cluster, cJSON *notes)
 {
 	const cJSON *options = json_get(cluster, "spec.autoscalerOptions");
@@ -262,6 +280,7 @@ static void check_autoscaler(const cJSON *cluster, cJSON *notes)
 		invalid(notes, "autoscalerOptions.idleTimeoutSeconds must not be negative");
 	if (json_find(json_get(options, "env"), "name", "KUBERAY_GEN_AUTOSCALER_START_CMD"))
 		invalid(notes, "autoscalerOptions.env must not set KUBERAY_GEN_AUTOSCALER_START_CMD");
+	check_idle_timeouts(cluster, ray, notes);
 	if (autoscaler_enabled(cluster))
 		check_autoscaled(cluster, ray, notes);
 	else if (env_is_true(ray, "RAY_enable_autoscaler_v2"))
@@ -283,12 +302,12 @@ static void check_auth(const cJSON *cluster, cJSON *notes)
 	const char *version = json_str(cluster, "spec.rayVersion"), *mode = json_str(cluster, "spec.authOptions.mode");
 
 	if (!auth_enabled(cluster)) {
-		if (auth_by_kubernetes(cluster))
+		if (mode && strcmp(mode, "disabled") != 0)
+			invalid(notes, "authOptions: mode must be token or disabled, not %.40s", mode);
+		else if (auth_by_kubernetes(cluster))
 			invalid(notes, "authOptions: enableK8sTokenAuth needs mode token");
 		return;
 	}
-	if (mode && strcmp(mode, "token") != 0)
-		invalid(notes, "authOptions: mode must be token or disabled, not %.40s", mode);
 	if (!version_at_least(version, 2, 52))
 		invalid(notes, "authOptions: token authentication needs rayVersion 2.52.0 or later, not %.40s",
 			version ? version : "none");
@@ -296,6 +315,19 @@ static void check_auth(const cJSON *cluster, cJSON *notes)
 		invalid(notes, "authOptions: enableK8sTokenAuth needs rayVersion 2.55.0 or later, not %.40s", version);
 	if (auth_by_kubernetes(cluster) && json_str(cluster, "spec.authOptions.secretName"))
 		invalid(notes, "authOptions: enableK8sTokenAuth and secretName exclude each other");
+}
+
+static void check_service(const cJSON *cluster, cJSON *notes)
+{
+	static const char *const types[] = { "ClusterIP", "NodePort", "LoadBalancer" };
+	const char *type = json_str(cluster, "spec.headGroupSpec.serviceType");
+
+	if (!type || !*type)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+		if (strcmp(type, types[i]) == 0)
+			return;
+	invalid(notes, "headGroupSpec.serviceType must be ClusterIP, NodePort or LoadBalancer, not %.40s", type);
 }
 
 /* Without these the cluster would run, but open, unrecorded or in the wrong place: nobody would notice in time. */
@@ -324,12 +356,13 @@ void validate_cluster(const cJSON *cluster, cJSON *notes)
 	bool fault_tolerant = gcs_ft_enabled(cluster);
 
 	if (!name || !is_dns_1035(name, CLUSTER_NAME_MAX))
-		invalid(notes, "the name must be a DNS-1035 label of at most %d characters",
-			CLUSTER_NAME_MAX);
+		notes_addf(notes, NOTE_SPEC_VALID, "InvalidRayClusterMetadata",
+			   "the name must be a DNS-1035 label of at most %d characters", CLUSTER_NAME_MAX);
 	check_group(json_get(cluster, "spec.headGroupSpec"), HEAD_GROUP_NAME, fault_tolerant, notes);
 	check_workers(json_get(cluster, "spec.workerGroupSpecs"), fault_tolerant, notes);
 	check_fault_tolerance(cluster, notes);
 	check_autoscaler(cluster, notes);
 	check_auth(cluster, notes);
+	check_service(cluster, notes);
 	refuse_unsupported(cluster, notes);
 }

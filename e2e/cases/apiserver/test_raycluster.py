@@ -59,7 +59,7 @@ def test_pods_are_as_kuberay_makes_them(make, api):
     labels = worker["metadata"]["labels"]
     assert labels == {"ray.io/is-ray-node": "yes", "ray.io/cluster": "demo", "ray.io/node-type": "worker",
                       "ray.io/group": "small", "ray.io/identifier": "demo-worker", "app.kubernetes.io/name": "kuberay",
-                      "app.kubernetes.io/created-by": "kuberay-operator"}
+                      "app.kubernetes.io/created-by": "kuberay-operator", "ray.io/worker-group-replica-index": "0"}
     for pod in head, worker:
         assert [c["name"] for c in pod["spec"]["containers"]][1:] == ["afterglow"]
         assert "initContainers" not in pod["spec"]

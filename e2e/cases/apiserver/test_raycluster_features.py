@@ -501,7 +501,7 @@ def test_pods_that_the_server_refuses_are_a_condition_until_they_are_not(make, a
     cluster = make("demo", bad)
     condition = cluster.wait_condition("ReplicaFailure", "True", "FailedCreateWorkerPod")
     assert "must not have leading or trailing whitespace" in condition["message"]
-    wait_for("the event", lambda: events(api, "FailedCreateWorkerPod"))
+    wait_for("the event", lambda: events(api, "FailedToCreateWorkerPod"))
     assert len(cluster.pods("head")) == 1
     cluster.patch({"workerGroupSpecs": [group("small")]})
     cluster.wait_pods(1, 1)
