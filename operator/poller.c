@@ -8,6 +8,7 @@
 
 #include "lib/log.h"
 #include "lib/units.h"
+#include "operator/failures/failures.h"
 #include "operator/failures/pod_report.h"
 #include "operator/kube/backoff.h"
 #include "operator/kube/events.h"
@@ -29,6 +30,8 @@
 /* A journal at once, then one a minute: what a hostile pod can make of RayFailures. */
 #define BURST 64
 #define REFILL_NS (60 * NS_PER_SEC)
+/* RayFailures of one pod that are looked at. */
+#define TOLD_MAX 256
 
 /* There is one for each pod: what few of them have is allocated when they have it. */
 struct polled {
@@ -254,6 +257,65 @@ static bool spend(struct polled *p)
 	return true;
 }
 
+/* Of a process: that its container ended is not told by it. */
+static bool is_of_process(const cJSON *failure)
+{
+	static const char *const classes[] = { "KernelOOMProcess", "RayMemoryMonitor", "WorkerCrash" };
+	const char *class = cJSON_GetStringValue(
+		cJSON_GetObjectItemCaseSensitive(json_get(failure, "metadata.labels"), "afterglow.dev/class"));
+
+	for (size_t i = 0; class && i < ARRAY_SIZE(classes); i++)
+		if (strcmp(class, classes[i]) == 0)
+			return true;
+	return false;
+}
+
+/* The copy has only the metadata: the container stands in the name, the time in an annotation. */
+static bool told_by(const cJSON *failure, const char *pod, const char *container, struct told_end *ret_end)
+{
+	const char *name = json_str(failure, "metadata.name");
+	const char *ended = cJSON_GetStringValue(
+		cJSON_GetObjectItemCaseSensitive(json_get(failure, "metadata.annotations"), FAILURE_ENDED_ANNOTATION));
+	char prefix[300];
+	int len = snprintf(prefix, sizeof(prefix), "%.160s-%.63s-", pod, container);
+
+	/* Behind it is the hash alone: a container's name may begin like another's. */
+	if (!name || strncmp(name, prefix, (size_t)len) != 0 || strchr(name + len, '-') || is_of_process(failure) ||
+	    !told_end_time(ended, &ret_end->at_ns))
+		return false;
+	snprintf(ret_end->container, sizeof(ret_end->container), "%s", container);
+	return true;
+}
+
+static size_t told_ends(const struct poller *poller, const cJSON *pod, struct told_end ret_told[static TOLD_MAX])
+{
+	const struct store *store = informer_store(poller->o.failures);
+	const struct store_entry *entry = NULL;
+	const char *name = json_str(pod, "metadata.name");
+	char group[512];
+	size_t n = recorder_ends(poller->o.recorder, pod, ret_told, TOLD_MAX);
+
+	if (!name || !group_key(pod, group, sizeof(group)))
+		return n;
+	while (n < TOLD_MAX && (entry = store_index_next(store, group, entry))) {
+		const cJSON *failure = store_entry_object(store, entry), *status;
+
+		cJSON_ArrayForEach(status, json_get(pod, "status.containerStatuses"))
+			if (n < TOLD_MAX && json_str(status, "name"))
+				n += told_by(failure, name, json_str(status, "name"), &ret_told[n]);
+	}
+	return n;
+}
+
+/* Several ends while no operator looked: the pod's status tells the last. */
+static void find_missed(const struct poller *poller, const cJSON *pod, struct pod_report *report)
+{
+	_cleanup_free_ struct told_end *told = pod_ends_any(&report->ends) ? calloc(TOLD_MAX, sizeof(*told)) : NULL;
+
+	if (told)
+		pod_ends_missed(&report->ends, pod, told, told_ends(poller, pod, told), report->failures);
+}
+
 /* Whether all of them were taken that are any: those that were too many may be taken later. */
 static bool take_failures(struct polled *p, struct pod_report *report)
 {
@@ -325,7 +387,8 @@ static int take_answer(struct polled *p, const struct http_response *response, s
 	take_holds(p, pod, &report);
 	if (report.store_trouble[0] && may_tell(p->poller, pod, "store"))
 		tell(p->poller, pod_store_event(pod, report.store_trouble, now_realtime_ns()));
-	set_text(&p->tag, take_failures(p, &report) ? report.tag : NULL);
+	find_missed(p->poller, pod, &report);
+	set_text(&p->tag, take_failures(p, &report) && !report.ends.undecided ? report.tag : NULL);
 	pod_report_release(&report);
 	return 0;
 }

@@ -198,6 +198,25 @@ bool recorder_pending(const struct recorder *recorder, const cJSON *pod)
 	return false;
 }
 
+size_t recorder_ends(const struct recorder *recorder, const cJSON *pod, struct told_end *ret_ends, size_t max)
+{
+	const char *uid = json_str(pod, "metadata.uid");
+	struct strmap_pos pos = { 0 };
+	void *value;
+	size_t n = 0;
+
+	while (uid && n < max && strmap_next(&recorder->pending, &pos, NULL, &value)) {
+		const cJSON *spec = json_get(((const struct pending *)value)->failure, "spec");
+		const char *of = json_str(spec, "podUID"), *container = json_str(spec, "container");
+
+		if (!of || !container || strcmp(of, uid) != 0 || json_bool(spec, "containerLives", false) ||
+		    !told_end_time(json_str(spec, "endedAt"), &ret_ends[n].at_ns))
+			continue;
+		snprintf(ret_ends[n++].container, sizeof(ret_ends->container), "%s", container);
+	}
+	return n;
+}
+
 size_t recorder_in_flight(const struct recorder *recorder)
 {
 	return recorder->queue.n_working;

@@ -8,6 +8,7 @@
 
 #include "operator/kube/client.h"
 #include "operator/kube/informer.h"
+#include "operator/failures/earlier_end.h"
 #include "operator/metrics.h"
 
 struct recorder;
@@ -36,6 +37,8 @@ void recorder_free(struct recorder *recorder);
  * explain waits for that, for a while.
  */
 void recorder_see(struct recorder *recorder, const cJSON *pod, bool gone);
+/* The ends of the pod's containers that wait to be written: so many, at most max. */
+size_t recorder_ends(const struct recorder *recorder, const cJSON *pod, struct told_end *ret_ends, size_t max);
 /* Whether that RayFailure is written, or waits to be. */
 bool recorder_knows(const struct recorder *recorder, const cJSON *failure);
 /* Takes failure, a whole RayFailure that somebody else made. */

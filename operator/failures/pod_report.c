@@ -108,9 +108,11 @@ static int take_entries(const cJSON *entries, const cJSON *pod, int64_t now_ns, 
 		int r;
 
 		take_hold(entry, pod, now_ns, report);
-		/* A container's own end comes with the pod's status. */
-		if (cJSON_IsObject(entry) && !json_bool(entry, "containerLives", false))
+		/* A container's own end comes with the pod's status, unless that has forgotten it. */
+		if (cJSON_IsObject(entry) && !json_bool(entry, "containerLives", false)) {
+			pod_ends_add(&report->ends, pod, entry, now_ns);
 			continue;
+		}
 		r = cJSON_GetArraySize(report->failures) < POD_REPORT_FAILURES_MAX ? take_failure(entry, pod, now_ns, &failure) :
 										      -EPROTO;
 		if (r == -ENOMEM)
@@ -177,6 +179,7 @@ int pod_report_parse(const cJSON *pod, const char *text, size_t len, int64_t now
 void pod_report_release(struct pod_report *report)
 {
 	cJSON_Delete(TAKE_PTR(report->failures));
+	pod_ends_release(&report->ends);
 }
 
 cJSON *pod_hold_event(const cJSON *pod, const struct pod_hold *hold, int64_t now_ns)

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "lib/err.h"
+#include "operator/failures/earlier_end.h"
 
 #define POD_REPORT_MAX ((size_t)300 << 10) /* bytes of an answer; the recorder keeps below 256 KiB */
 #define POD_REPORT_FAILURES_MAX 64
@@ -32,6 +33,7 @@ struct pod_report {
 	cJSON *failures; /* an array of whole RayFailures */
 	struct pod_hold holds[POD_REPORT_HOLDS_MAX]; /* that have not ended */
 	size_t n_holds;
+	struct pod_ends ends; /* of containers, of which the pod's status may know no more */
 	unsigned refused; /* entries that are no failures, or one too many */
 	char store_trouble[POD_REPORT_TROUBLE_MAX]; /* why bundles do not reach the store, as the recorder says; "": they do */
 };

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What only the recorder in the pod knows: processes that died while their container lives, and holds."""
 
+import datetime
 import http.server
 import itertools
 import json
@@ -12,6 +13,7 @@ import pytest
 
 from conftest import wait_for
 from apiserver.conftest import group, settle
+from apiserver.kubelet import ended, running, status
 from apiserver.recorder import PORT, Recorder, own_address
 
 POLLS = "afterglow_recorder_polls_total"
@@ -120,6 +122,52 @@ def test_a_containers_end_is_recorded_once_although_both_tell_of_it(operator, wo
     settle(operator, api, kubelet)
     (failure,) = failures_of(api, worker)
     assert failure["spec"]["exitCode"] == 3 and "containerLives" not in failure["spec"]
+
+
+def moment(text):
+    """As the kubelet has it, in whole seconds."""
+    return text[:19] + "Z"
+
+
+def restarted(kubelet, pod, address, end, count):
+    """That start of the Ray container is the last that ended; the next one runs. The ends before are forgotten."""
+    states = [running(pod, c["name"], count if c["name"] == "ray-worker" else 0) for c in pod["spec"]["containers"]]
+    # A second before its end: it was a short one.
+    began = datetime.datetime.fromisoformat(end["endedAt"]) - datetime.timedelta(seconds=1)
+    states[0]["lastState"] = ended(pod, "ray-worker", count - 1, end["exitCode"], finishedAt=moment(end["endedAt"]),
+                                   startedAt=moment(began.isoformat()))
+    states[0]["state"] = {"running": {"startedAt": moment(end["endedAt"])}}
+    body = status(pod, "Running", states, True)
+    body["status"].update(podIP=address, podIPs=[{"ip": address}])
+    kubelet.api.patch("pods", pod["metadata"]["name"], body, "status")
+
+
+def test_ends_that_the_status_has_forgotten_while_nobody_looked_are_failures_once(
+        operator, start, worker, record, api, plane, kubelet):
+    recorder = record(worker)
+
+    def end(code):
+        recorder.launch("bash", "-c", f"sleep 1.2; exit {code}")
+        return wait_for(f"exit {code}", lambda: next((f for f in recorder.failures() if f["exitCode"] == code), None))
+    restarted(kubelet, worker, recorder.address, end(11), 1)
+    wait_failures(api, worker, 1)
+    operator.stop(signal.SIGKILL)
+    for code in 12, 13, 14:
+        last = end(code)
+    restarted(kubelet, worker, recorder.address, last, 4)
+    operator = start()
+    found = wait_failures(api, worker, 4)
+    assert sorted(f["spec"]["exitCode"] for f in found) == [11, 12, 13, 14]
+    forgotten = [f["spec"] for f in found if "containerID" not in f["spec"]]
+    assert sorted(f["exitCode"] for f in forgotten) == [12, 13]
+    assert all(f["class"] == "ApplicationError" and f["bundle"] and "containerLives" not in f for f in forgotten)
+    operator.stop(signal.SIGKILL)
+    operator = start()
+    wait_for("the next question", lambda: operator.metric(POLLS, result="changed") >= 1)
+    settle(operator, api, kubelet)
+    assert len(failures_of(api, worker)) == 4
+    assert len([w for w in plane.writes(api.namespace, "rayfailures", "create")
+                if w["objectRef"]["name"].startswith(worker["metadata"]["name"])]) == 4
 
 
 def test_a_hold_is_told_as_an_event_of_the_pod_once(start, worker, record, look, api, operator):

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ends of containers that the pod's status does not tell any more. */
+#include "operator/failures/earlier_end.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/macros.h"
+#include "lib/units.h"
+#include "operator/failures/death.h"
+#include "operator/failures/termination.h"
+#include "operator/raycluster/inject.h"
+#include "operator/raycluster/names.h"
+
+/* Between the recorder's time of an end and the kubelet's: the launcher may linger for two seconds. */
+#define SAME_NS (10 * NS_PER_SEC)
+/* So long a status may lag behind. */
+#define YOUNG_NS (15 * NS_PER_SEC)
+#define ID_MAX 127
+
+bool told_end_time(const char *text, int64_t *ret_ns)
+{
+	if (!text || time_parse(text, ret_ns, NULL) < 0 || *ret_ns <= 0)
+		return false;
+	if (!strchr(text, '.'))
+		*ret_ns += NS_PER_SEC / 2;
+	return true;
+}
+
+/* --- What the status tells -------------------------------------------------------------------------------- */
+
+static const cJSON *status_of(const cJSON *pod, const char *container)
+{
+	return json_find(json_get(pod, "status.containerStatuses"), "name", container);
+}
+
+/* When the oldest instance began that the status speaks of; 0: not known. */
+static int64_t oldest_start(const cJSON *status)
+{
+	static const char *const places[] = { "lastState.terminated.startedAt", "state.terminated.startedAt",
+					      "state.running.startedAt" };
+	int64_t ns;
+
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++)
+		if (told_end_time(json_str(status, places[i]), &ns))
+			return ns;
+	return 0;
+}
+
+/* How many ends there were before that instance. */
+static int64_t earlier_count(const cJSON *status)
+{
+	int64_t restarts = json_int(status, "restartCount", 0);
+
+	/* The count goes up when the next instance is there. */
+	if (json_get(status, "lastState.terminated") && !json_get(status, "state.waiting"))
+		restarts--;
+	return MAX(restarts, 0);
+}
+
+/* --- The journal ------------------------------------------------------------------------------------------ */
+
+static bool is_id(const char *text)
+{
+	size_t len = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.:_+");
+
+	return len > 0 && len <= ID_MAX && text[len] == '\0';
+}
+
+/* An entry has the members of a report, but not what a snapshot tells from. */
+static cJSON *report_of(const cJSON *entry)
+{
+	_cleanup_json_ cJSON *copy = cJSON_Duplicate(entry, true);
+	cJSON *report = NULL;
+
+	json_set(copy, "final", cJSON_CreateTrue());
+	return termination_take(copy, &report, NULL) == 0 ? report : NULL;
+}
+
+static cJSON *failure_of(const cJSON *pod, const char *container, const char *id, cJSON *report)
+{
+	struct death d = { .pod = pod, .container = container, .report = report };
+	cJSON *failure = object_new("afterglow.dev/v1alpha1", "RayFailure", json_str(pod, "metadata.namespace"), "");
+	cJSON *metadata = json_get(failure, "metadata"), *spec = json_object_at(failure, "spec");
+	const char *uid = json_str(pod, "metadata.uid"), *confidence = json_str(report, "confidence");
+	char seed[512];
+
+	death_set_whose(&d, spec);
+	json_set_str(spec, "endedAt", json_str(report, "endedAt"));
+	if (json_get(report, "exitCode"))
+		json_set_int(spec, "exitCode", json_int(report, "exitCode", 0));
+	json_set_str(spec, "class", json_str(report, "class"));
+	json_set_str(spec, "confidence", confidence ? confidence : confidence_name(CONFIDENCE_UNKNOWN));
+	json_set_str(spec, "verdict", json_str(report, "sentence"));
+	death_set_text(spec, "signal", json_str(report, "signal"));
+	death_set_bundle(&d, spec);
+	death_add_missing(spec, "memory and processes: the pod's status had forgotten this end when an operator looked again",
+			  "the bundle, where it is");
+	snprintf(seed, sizeof(seed), "%.64s/%.63s/end/%.200s", uid ? uid : "", container, id);
+	death_set_name(&d, seed, metadata);
+	death_set_times(&d, metadata, spec);
+	death_set_labels(&d, metadata, json_str(spec, "class"));
+	return failure;
+}
+
+static bool is_failure(const cJSON *report)
+{
+	const char *class = json_str(report, "class");
+
+	return class && json_str(report, "sentence") && strcmp(class, failure_class_name(FAILURE_COMPLETED)) != 0;
+}
+
+bool pod_ends_add(struct pod_ends *ends, const cJSON *pod, const cJSON *entry, int64_t now_ns)
+{
+	const char *id = json_str(entry, "id"), *container = json_str(entry, "container");
+	struct pod_end *end = &ends->list[ends->n];
+	_cleanup_json_ cJSON *report = NULL;
+	int64_t at_ns, oldest;
+
+	if (ends->n == POD_ENDS_MAX || !id || !is_id(id) || !container || strlen(container) >= sizeof(end->container) ||
+	    strcmp(container, SIDECAR_CONTAINER) == 0 || !status_of(pod, container))
+		return false;
+	report = report_of(entry);
+	if (!is_failure(report) || !told_end_time(json_str(report, "endedAt"), &at_ns))
+		return false;
+	*end = (struct pod_end){ .at_ns = at_ns };
+	snprintf(end->container, sizeof(end->container), "%s", container);
+	oldest = oldest_start(status_of(pod, container));
+	/* Times of starts have whole seconds as well: half a second to either side. */
+	if (oldest && at_ns <= oldest + NS_PER_SEC / 2 && earlier_count(status_of(pod, container)) > 0) {
+		if (at_ns > now_ns - YOUNG_NS)
+			ends->undecided = true;
+		else
+			end->failure = failure_of(pod, container, id, report);
+	}
+	ends->n++;
+	return true;
+}
+
+bool pod_ends_any(const struct pod_ends *ends)
+{
+	for (size_t i = 0; i < ends->n; i++)
+		if (ends->list[i].failure)
+			return true;
+	return false;
+}
+
+/* --- Which were missed ------------------------------------------------------------------------------------- */
+
+/* That end is told: the nearest one of the container is it. */
+static void claim(struct pod_ends *ends, const char *container, int64_t at_ns)
+{
+	struct pod_end *nearest = NULL;
+
+	for (size_t i = 0; i < ends->n; i++) {
+		struct pod_end *end = &ends->list[i];
+		int64_t distance = llabs(end->at_ns - at_ns);
+
+		if (strcmp(end->container, container) == 0 && distance <= SAME_NS &&
+		    (!nearest || distance < llabs(nearest->at_ns - at_ns)))
+			nearest = end;
+	}
+	if (nearest)
+		cJSON_Delete(TAKE_PTR(nearest->failure));
+}
+
+static void claim_by_status(struct pod_ends *ends, const cJSON *pod)
+{
+	static const char *const places[] = { "lastState.terminated.finishedAt", "state.terminated.finishedAt" };
+	const cJSON *status;
+	int64_t ns;
+
+	cJSON_ArrayForEach(status, json_get(pod, "status.containerStatuses"))
+		for (size_t i = 0; i < ARRAY_SIZE(places); i++)
+			if (json_str(status, "name") && told_end_time(json_str(status, places[i]), &ns))
+				claim(ends, json_str(status, "name"), ns);
+}
+
+/* What is more than the kubelet counted did not happen. */
+static bool is_credible(const struct pod_ends *ends, size_t i, const cJSON *pod, const struct told_end *told, size_t n_told)
+{
+	const char *container = ends->list[i].container;
+	int64_t n = earlier_count(status_of(pod, container)), oldest = oldest_start(status_of(pod, container));
+
+	for (size_t k = 0; k < n_told; k++)
+		n -= strcmp(told[k].container, container) == 0 && told[k].at_ns <= oldest;
+	for (size_t k = 0; k < i; k++)
+		n -= ends->list[k].failure && strcmp(ends->list[k].container, container) == 0;
+	return n > 0;
+}
+
+void pod_ends_missed(struct pod_ends *ends, const cJSON *pod, const struct told_end *told, size_t n_told, cJSON *failures)
+{
+	for (size_t i = 0; i < n_told; i++)
+		claim(ends, told[i].container, told[i].at_ns);
+	claim_by_status(ends, pod);
+	for (size_t i = 0; i < ends->n; i++)
+		if (ends->list[i].failure && !is_credible(ends, i, pod, told, n_told))
+			cJSON_Delete(TAKE_PTR(ends->list[i].failure));
+	for (size_t i = 0; i < ends->n; i++)
+		if (ends->list[i].failure)
+			json_append(failures, TAKE_PTR(ends->list[i].failure));
+}
+
+void pod_ends_release(struct pod_ends *ends)
+{
+	for (size_t i = 0; i < ends->n; i++)
+		cJSON_Delete(TAKE_PTR(ends->list[i].failure));
+}
