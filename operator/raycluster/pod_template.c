@@ -239,6 +239,11 @@ static void add_recorder(const struct pod_request *req, cJSON *pod_spec, cJSON *
 			notes, NOTE_RECORDING, "NoCommand",
 			"group %s: the Ray container has no command of its own, so its pods run without the recorder",
 			group_name(req->node, req->group));
+	else if (json_bool(pod_spec, "hostNetwork", false))
+		notes_addf(notes, NOTE_RECORDING, "NodeNetwork",
+			   "group %s: in the node's network the recorder serves no HTTP, for its port might be another's there: processes "
+			   "that die while their container lives get no RayFailure; ends of containers do",
+			   group_name(req->node, req->group));
 }
 
 static void add_init_env(cJSON *pod_spec, const char *fqdn)

@@ -275,6 +275,16 @@ static void a_missing_claim_leaves_the_store_out_and_says_so(void **state)
 	assert_string_equal(notes_reason(w->notes, NOTE_RECORDING), "StoreClaimMissing");
 }
 
+static void what_is_not_recorded_in_the_nodes_network_is_said(void **state)
+{
+	struct world *w = *state;
+
+	json_set(json_get(group_of(w, RAY_WORKER), "template.spec"), "hostNetwork", cJSON_CreateTrue());
+	build(w, RAY_WORKER);
+	assert_non_null(json_find(json_get(w->pod, "spec.containers"), "name", "afterglow"));
+	assert_string_equal(notes_reason(w->notes, NOTE_RECORDING), "NodeNetwork");
+}
+
 static void without_launcher_or_image_ray_runs_bare(void **state)
 {
 	struct world *w = *state;
@@ -303,6 +313,7 @@ int main(void)
 		TEST(plasma_elsewhere_means_no_shm),
 		TEST(the_recorder_can_be_switched_off),
 		TEST(a_missing_claim_leaves_the_store_out_and_says_so),
+		TEST(what_is_not_recorded_in_the_nodes_network_is_said),
 		TEST(without_launcher_or_image_ray_runs_bare),
 	};
 
