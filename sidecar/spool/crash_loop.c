@@ -28,7 +28,8 @@ static bool take(struct allowance *a, double max, int64_t every_ns, int64_t now_
 
 static bool is_over(const struct crash_loop *loop, int64_t now_ns)
 {
-	return now_ns - loop->last_unix_ns > CRASH_LOOP_OVER_NS;
+	/* A day in the future: the clock was wrong then, and would count for years what is new by now. */
+	return loop->last_unix_ns < now_ns - CRASH_LOOP_OVER_NS || loop->last_unix_ns > now_ns + CRASH_LOOP_AHEAD_NS;
 }
 
 /* The loop of that signature, or a new one in the place of the one that is longest past. */

@@ -19,6 +19,7 @@
 #define CRASH_SIGNATURE_MAX 192
 #define CRASH_LOOP_LIGHT 10
 #define CRASH_LOOP_OVER_NS ((int64_t)3600 * 1000000000)
+#define CRASH_LOOP_AHEAD_NS ((int64_t)24 * 3600 * 1000000000)
 
 enum keep {
 	KEEP_FULL, /* everything */

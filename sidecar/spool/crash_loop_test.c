@@ -96,6 +96,16 @@ static void a_clock_that_goes_back_is_no_new_loop(void **state)
 	assert_int_equal(count("x", 100 * MINUTE), KEEP_FULL); /* an hour and more, as far as it can tell */
 }
 
+static void a_clock_that_was_years_ahead_counts_nothing_for_years(void **state)
+{
+	(void)state;
+	assert_int_equal(count("x", INT64_C(5256000) * MINUTE), KEEP_FULL);
+	assert_int_equal(count("x", INT64_C(5256001) * MINUTE), KEEP_LIGHT);
+	assert_int_equal(count("x", 0), KEEP_FULL);
+	assert_int_equal(loop->count, 1);
+	assert_int_equal(count("x", MINUTE), KEEP_LIGHT);
+}
+
 static void a_long_signature_is_cut_and_found_again(void **state)
 {
 	char name[400];
@@ -152,6 +162,7 @@ int main(void)
 		cmocka_unit_test_setup(crashes_that_all_look_new_are_bounded, setup),
 		cmocka_unit_test_setup(all_are_whole_when_that_is_asked_for, setup),
 		cmocka_unit_test_setup(a_clock_that_goes_back_is_no_new_loop, setup),
+		cmocka_unit_test_setup(a_clock_that_was_years_ahead_counts_nothing_for_years, setup),
 		cmocka_unit_test_setup(a_long_signature_is_cut_and_found_again, setup),
 		cmocka_unit_test_setup(loops_survive_the_recorder, setup),
 		cmocka_unit_test_setup(what_is_no_list_of_loops_gives_none, setup),

@@ -6,6 +6,8 @@
 
 #include "lib/units.h"
 
+#define CLOCK_SET_NS (3600 * NS_PER_SEC)
+
 const char *drop_name(enum drop d)
 {
 	static const char *const names[DROP_COUNT] = { "nothing", "core", "files", "bundle" };
@@ -25,6 +27,16 @@ static int64_t size_of(const struct stored *s, enum drop d)
 	if (d >= DROP_BUNDLE)
 		bytes += s->report;
 	return bytes;
+}
+
+struct quota quota_by_clock(const struct quota *q, int64_t offset_then_ns, int64_t offset_now_ns)
+{
+	struct quota by_clock = *q;
+	int64_t moved;
+
+	if (__builtin_sub_overflow(offset_now_ns, offset_then_ns, &moved) || moved > CLOCK_SET_NS || moved < -CLOCK_SET_NS)
+		by_clock.age_ns = 0;
+	return by_clock;
 }
 
 int64_t quota_plan(const struct stored *items, size_t n, const struct quota *q, int64_t now_ns, int64_t to_free,

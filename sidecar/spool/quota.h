@@ -30,6 +30,12 @@ struct quota {
 };
 
 /*
+ * Without the age when the wall clock was set by more than an hour since some moment: then nobody knows how old anything is, and
+ * a clock that jumps a year ahead must not empty a store. Both: wall clock less CLOCK_BOOTTIME, then and now.
+ */
+struct quota quota_by_clock(const struct quota *q, int64_t offset_then_ns, int64_t offset_now_ns);
+
+/*
  * What of each item, oldest first in items, is dropped so that q holds and to_free bytes are freed; for to_free nothing
  * beyond `worst` is dropped. Returns the bytes of both that are still lacking then, 0 in general.
  */

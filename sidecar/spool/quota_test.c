@@ -4,6 +4,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -73,10 +74,34 @@ static void for_the_sake_of_others_no_report_goes(void **state)
 	assert_int_equal(drops[1], DROP_FILES);
 }
 
+static void a_clock_that_was_set_tells_no_age(void **state)
+{
+	static const struct {
+		int64_t then, now;
+		bool tells;
+	} clocks[] = {
+		{ 5, 5, true },
+		{ 0, 3600 * NS_PER_SEC, true },
+		{ 0, 3601 * NS_PER_SEC, false },
+		{ 0, -3601 * NS_PER_SEC, false },
+		{ INT64_MIN, INT64_MAX, false },
+	};
+	const struct quota q = { 1, 2, 3 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(clocks); i++) {
+		struct quota by = quota_by_clock(&q, clocks[i].then, clocks[i].now);
+
+		assert_true(by.bytes == 1 && by.count == 2);
+		assert_int_equal(by.age_ns, clocks[i].tells ? 3 : 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(the_table_holds),
-					     cmocka_unit_test(for_the_sake_of_others_no_report_goes) };
+					     cmocka_unit_test(for_the_sake_of_others_no_report_goes),
+					     cmocka_unit_test(a_clock_that_was_set_tells_no_age) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,6 +67,7 @@ struct shipper {
 	unsigned int failures; /* in a row */
 	int64_t stop_ns; /* 0: not stopping */
 	int64_t pruned_ns;
+	int64_t clock_offset_ns; /* as it was at our beginning */
 	struct shipper_stats stats;
 };
 
@@ -396,7 +397,8 @@ static void begin_ship(struct shipper *s)
 /* Old bundles of this cluster in a directory store: another child's work, for that may hang too. */
 static bool begin_prune(struct shipper *s)
 {
-	const struct quota *q = &s->options.retention;
+	const struct quota by_clock = quota_by_clock(&s->options.retention, s->clock_offset_ns, now_realtime_ns() - now_boottime_ns());
+	const struct quota *q = &by_clock;
 	const char *directory = s->options.store.url ? store_directory(s->options.store.url) : NULL;
 	char bytes[24], count[24], age[24];
 	const char *argv[] = { s->options.pruner, "prune", "--keep-bytes", bytes, "--keep-bundles", count, "--keep-seconds", age,
@@ -454,6 +456,7 @@ struct shipper *shipper_new(struct event_base *base, const struct shipper_option
 	s->options = *options;
 	s->callbacks = *callbacks;
 	s->out_fd = -1;
+	s->clock_offset_ns = now_realtime_ns() - now_boottime_ns();
 	s->timer = evtimer_new(base, on_timer, s);
 	if (!s->timer) {
 		free(s);

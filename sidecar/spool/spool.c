@@ -25,10 +25,16 @@ struct spool {
 	char *path;
 	struct spool_limits limits;
 	int state_fd;
+	int64_t clock_offset_ns; /* as it was at our beginning */
 	struct crash_loops loops;
 	struct spool_stats stats;
 	uint64_t untold[DROP_COUNT]; /* dropped since the last report */
 };
+
+static int64_t clock_offset_ns(void)
+{
+	return now_realtime_ns() - now_boottime_ns();
+}
 
 /* What survives */
 
@@ -71,6 +77,7 @@ struct spool *spool_new(const char *path, const struct spool_limits *limits, int
 		return NULL;
 	s->limits = *limits;
 	s->state_fd = state_fd;
+	s->clock_offset_ns = clock_offset_ns();
 	s->path = strdup(path);
 	if (!s->path) {
 		free(s);
@@ -149,6 +156,7 @@ static void look(struct spool *s, int64_t to_free, enum drop worst, void (*dropp
 	_cleanup_close_ int fd = open(s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	_cleanup_inventory_ struct inventory inv = { .n = 0 };
 	_cleanup_free_ enum drop *drops = NULL;
+	struct quota quota = quota_by_clock(&s->limits.quota, s->clock_offset_ns, clock_offset_ns());
 	bool any = false;
 
 	if (s->limits.final || fd < 0 || inventory_read(fd, "", SPOOL_BUNDLES_MAX, &inv, NULL) < 0)
@@ -158,7 +166,7 @@ static void look(struct spool *s, int64_t to_free, enum drop worst, void (*dropp
 	drops = calloc(inv.n + 1, sizeof(*drops));
 	if (!drops)
 		return;
-	quota_plan(inv.stored, inv.n, &s->limits.quota, now_realtime_ns(), to_free, worst, drops);
+	quota_plan(inv.stored, inv.n, &quota, now_realtime_ns(), to_free, worst, drops);
 	for (size_t i = 0; i < inv.n; i++)
 		if (drops[i] != DROP_NOTHING)
 			any = drop(s, fd, inv.paths[i], drops[i], dropped, arg) || any;
