@@ -225,7 +225,7 @@ images: deps
 
 # The operator against a real kube-apiserver: all of it under ASan, LSan and UBSan; its long scenarios under memcheck; ten
 # thousand reconciles over fifty restarts of the API server.
-.PHONY: operator-sanitized valgrind soak
+.PHONY: operator-sanitized valgrind soak kuberay-compare
 operator-sanitized: test-deps
 	+@$(COMPILE) SANITIZE=address,undefined all
 	@AFTERGLOW_BUILD=build/address-undefined ASAN_OPTIONS=detect_leaks=1:verify_asan_link_order=0 e2e/run.sh operator
@@ -236,6 +236,11 @@ valgrind: test-deps
 	@AFTERGLOW_WRAP="valgrind -q --leak-check=full --errors-for-leak-kinds=definite --show-leak-kinds=definite \
 		--error-exitcode=99" e2e/run.sh operator \
 		-k "killed_worker or api_server_killed or suspended_and or lost_answer or every_write or sigterm or crds_deleted or autoscaler"
+
+# What KubeRay's own operator makes of the same manifests, member by member; RECORD=1 records it anew.
+kuberay-compare: test-deps
+	+@$(COMPILE) all
+	@e2e/kuberay/compare.sh
 
 soak: test-deps
 	+@$(COMPILE) all
@@ -271,6 +276,7 @@ help:
 	@echo 'make valgrind     the long scenarios of the operator under memcheck; make operator-sanitized: all under ASan'
 	@echo 'make soak         10,000 reconciles and 50 restarts of the API server, and the memory they took'
 	@echo 'make tidy         what clang-tidy finds in the sources'
+	@echo 'make kuberay-compare  RayClusters made by KubeRay and by this operator, compared member by member'
 	@echo 'make images       container images into build/images/'
 	@echo 'Knobs: SANITIZE=address,undefined  DEBUG=1  V=1'
 

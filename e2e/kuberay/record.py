@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+record.py KUBERAY OUT [SAMPLES]: has KubeRay's operator, of the directory that bench/operator/kuberay/build.sh prints, act on
+clusters.yaml (or on the manifests of the folder SAMPLES), on a real etcd and kube-apiserver, and writes what it made.
+"""
+
+import json
+import os
+import pathlib
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "e2e/cases"))
+
+# pylint: disable=wrong-import-position # they are where the tests are
+from apiserver import kuberay  # noqa: E402
+from apiserver.control_plane import ControlPlane, Daemon, free_port  # noqa: E402
+from conftest import wait_for  # noqa: E402
+
+USER = "kuberay"
+
+
+def record(directory, program, scene):
+    plane = ControlPlane(directory)
+    daemon = None
+    try:
+        plane.start()
+        plane.issue(USER, f"/O=system:masters/CN={USER}")
+        plane.kubectl("apply", "--server-side", "-f", str(program / "crd"))
+        wait_for("KubeRay's kinds", lambda: plane.api().items("rayclusters") is not None, interval=0.1)
+        plane.api().create("namespaces", {"metadata": {"name": "facts-of-it"}})
+        daemon = Daemon([program / "kuberay-operator", "--watch-namespace", "facts-of-it", "--leader-election-namespace", "default",
+                         "--qps", "10000", "--burst", "10000", "--reconcile-concurrency", "8",
+                         "--metrics-addr", f"127.0.0.1:{free_port()}", "--health-probe-bind-address", f"127.0.0.1:{free_port()}"],
+                        directory / "kuberay.log", {**os.environ, "KUBECONFIG": str(plane.kubeconfig(USER))})
+        wait_for("KubeRay to be ready", lambda: "Starting workers" in daemon.text(), timeout=60, interval=0.1)
+        return kuberay.Play(plane, plane.api().within("facts-of-it"), USER).play(scene)
+    finally:
+        if daemon:
+            daemon.stop()
+        plane.stop()
+
+
+def main():
+    program, out = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+    scene = kuberay.Samples(sys.argv[3]) if len(sys.argv) > 3 else kuberay.Scene()
+    with tempfile.TemporaryDirectory() as directory:
+        play = record(pathlib.Path(directory), program, scene)
+    text = {"version": (program / "version").read_text(encoding="ascii").strip(), "clusters": kuberay.pack(play.facts),
+            "refused": play.answers}
+    out.write_text(json.dumps(text, indent=1, sort_keys=False, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
