@@ -171,6 +171,11 @@ static void on_rest(evutil_socket_t fd, short what, void *arg)
 	malloc_trim(0);
 }
 
+static void on_ready(void *arg)
+{
+	wake(arg);
+}
+
 static void on_finished(void *arg)
 {
 	struct controller *c = arg;
@@ -267,6 +272,7 @@ static int new_reconciler(struct controller *c, struct err *err)
 		.launcher_len = c->o.launcher_len,
 		.metrics = c->o.metrics,
 		.may_write = may_write,
+		.on_ready = on_ready,
 		.on_finished = on_finished,
 		.arg = c,
 	};

@@ -27,9 +27,19 @@ static void cluster_free(void *value)
 	free(cluster);
 }
 
+static void namespace_free(void *value)
+{
+	struct namespace_facts *namespace = value;
+
+	if (!namespace)
+		return;
+	strmap_release(&namespace->launcher_waiters, NULL);
+	free(namespace);
+}
+
 void facts_release(struct facts *facts)
 {
-	strmap_release(&facts->namespaces, free);
+	strmap_release(&facts->namespaces, namespace_free);
 	strmap_release(&facts->clusters, cluster_free);
 }
 

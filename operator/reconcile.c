@@ -20,11 +20,14 @@
 #define RESYNC_NS (600 * NS_PER_SEC)
 /* How long it is believed that the launcher's ConfigMap is still there, which is not watched. */
 #define LAUNCHER_NS (300 * NS_PER_SEC)
-/* While a cluster of the namespace writes it, 100 KiB, the others need not: they look again so soon. */
-#define LAUNCHER_WAIT_NS (50 * NS_PER_MS)
+/* While a cluster of the namespace writes it, 100 KiB, the others need not: the answer wakes them, or this. */
+#define LAUNCHER_WAIT_NS NS_PER_SEC
 /* The same of what a cluster has besides: roles, ingress, secret. A little less, so that each look renews it. */
 #define APPLIED_NS (RESYNC_NS - 10 * NS_PER_SEC)
-/* Pods are created side by side. So many writes of all clusters together; but each cluster may always have one. */
+/*
+ * Pods are created side by side. So many writes of all clusters together; but each cluster may always have one. It is
+ * what keeps us from flooding the API server, too: one that is slow gets fewer requests a second.
+ */
 #define WRITES_MAX 24
 
 struct reconciler {
@@ -150,6 +153,23 @@ static void note_launcher(struct reconcile *r, const struct plan_op *op, bool un
 
 	if (facts)
 		facts->launcher_under_way = under_way;
+}
+
+/* Those that waited for it go on; or the first of them tries it. */
+static void wake_launcher_waiters(struct reconcile *r)
+{
+	struct namespace_facts *facts = facts_of_namespace(&r->reconciler->facts, r->namespace);
+	const struct reconciler_options *o = &r->reconciler->o;
+	struct strmap_pos pos = { 0 };
+	const char *key;
+	void *value;
+
+	if (!facts)
+		return;
+	while (strmap_next(&facts->launcher_waiters, &pos, &key, &value))
+		workqueue_add(o->queue, key);
+	strmap_release(&facts->launcher_waiters, NULL);
+	o->on_ready(o->arg);
 }
 
 /* What an answer means for the plan. */
@@ -327,6 +347,8 @@ static void on_op_done(void *arg, struct client_response *response)
 	c->n_writes--;
 	note_launcher(r, op, false);
 	take_answer(r, op, response);
+	if (is_launcher(op->body))
+		wake_launcher_waiters(r);
 	if (verdict == WENT_WELL) {
 		log_op(r, op, response);
 		news_add(r->news, op, response->status);
@@ -371,14 +393,16 @@ static void skip_refused(struct reconcile *r)
 }
 
 /* In their order, each when the one before is answered; but creations that follow each other go together. */
-static bool may_start_next(const struct reconcile *r)
+static bool may_start_next(struct reconcile *r)
 {
 	const struct reconciler *c = r->reconciler;
-	const struct plan_op *next = &r->plan.ops[r->at];
+	const struct plan_op *next;
 
+	skip_refused(r);
+	next = &r->plan.ops[r->at];
 	if (r->stop || r->at >= r->plan.n_ops || !c->o.may_write(c->o.arg))
 		return false;
-	return r->in_flight == 0 || (!r->cautious && next->kind == PLAN_CREATE && next[-1].kind == PLAN_CREATE && c->n_writes < WRITES_MAX);
+	return r->in_flight == 0 || (!r->cautious && next->kind == PLAN_CREATE && next[-1].kind == PLAN_CREATE);
 }
 
 static void start_next(struct reconcile *r)
@@ -410,11 +434,32 @@ static void tell_news(struct reconcile *r)
 	watches_drop_views(c->o.watches);
 }
 
+/* Of those that could go on, which has the fewest on their way. What has none goes on by itself. */
+static struct reconcile *neediest(const struct reconciler *c)
+{
+	struct reconcile *found = NULL;
+
+	for (struct reconcile *r = c->reconciles; r; r = r->next)
+		if (r->in_flight > 0 && (!found || r->in_flight < found->in_flight) && may_start_next(r))
+			found = r;
+	return found;
+}
+
+/* A large cluster has all the places while it is alone, and no more than its share when it is not. */
+static void share_out(struct reconciler *c)
+{
+	struct reconcile *r;
+
+	while (c->n_writes < WRITES_MAX && (r = neediest(c)))
+		start_next(r);
+}
+
 /* The reconcile may be over, and gone, afterwards. */
 static void run_next(struct reconcile *r)
 {
-	for (skip_refused(r); may_start_next(r); skip_refused(r))
+	while (r->in_flight == 0 && may_start_next(r))
 		start_next(r);
+	share_out(r->reconciler);
 	if (r->in_flight > 0)
 		return;
 	if (r->maybe_done)
@@ -529,6 +574,8 @@ static void observe(struct reconcile *r)
 	if (!facts) {
 		fail(r, 0, &(struct err){ .code = ENOMEM, .text = "observing" });
 	} else if (facts->launcher_under_way && now >= facts->launcher_until_ns) {
+		/* Without memory for the key the time wakes it. */
+		(void)strmap_put(&facts->launcher_waiters, r->key, c, NULL);
 		workqueue_add_at(c->o.queue, r->key, now + LAUNCHER_WAIT_NS);
 		finish(r, "requeue_after");
 	} else {

@@ -32,6 +32,7 @@ struct reconciler_options {
 	size_t launcher_len;
 	struct metrics *metrics;
 	bool (*may_write)(void *arg); /* asked right before each write */
+	void (*on_ready)(void *arg); /* the queue has work that waited for another's */
 	void (*on_finished)(void *arg);
 	void *arg;
 };

@@ -15,9 +15,6 @@
 #define CLIENT_HEADERS_MAX 64
 #define HEADER_MAX 16384 /* tokens of large clusters have a few kilobytes */
 
-/* By default, as the documents of client-go's users recommend for controllers. */
-#define RATE_PER_SECOND 100
-#define RATE_BURST 200
 /* A plugin whose answers have ended before they arrive is not called at full speed. */
 #define PLUGIN_PAUSE_NS (10 * NS_PER_SEC)
 
@@ -144,7 +141,6 @@ int client_new(struct event_base *base, struct kubeconfig *config, struct client
 	client->base = base;
 	client->config = *config;
 	*config = (struct kubeconfig){ 0 };
-	rate_limit_init(&client->rate, RATE_PER_SECOND, RATE_BURST);
 	client->pump = evtimer_new(base, pump, client);
 	int r = client->pump ? http_new(base, &client->http, err) : err_set(err, ENOMEM, "API client");
 	if (r == 0)

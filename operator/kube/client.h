@@ -5,8 +5,8 @@
  * minute, a plugin's answer when it ends, and either at once after a 401, which
  * is then tried once more. Parses answers.
  *
- * Requests leave in their order, so many a second (100, after a rest 200 at
- * once), watches and the Lease apart. Before a write leaves, the fence is asked.
+ * Requests leave in their order, no more a second than client_set_rate says,
+ * watches and the Lease apart. Before a write leaves, the fence is asked.
  */
 #ifndef AFTERGLOW_OPERATOR_KUBE_CLIENT_H
 #define AFTERGLOW_OPERATOR_KUBE_CLIENT_H
@@ -45,7 +45,7 @@ typedef void (*client_trouble_fn)(void *arg, const struct err *err);
 int client_new(struct event_base *base, struct kubeconfig *config, struct client **ret_client, struct err *err);
 void client_free(struct client *client); /* drops all calls without their callbacks */
 void client_observe(struct client *client, client_observe_fn observe, client_trouble_fn trouble, void *arg);
-/* So many requests a second, and at once after a rest; 0: no limit. */
+/* So many requests a second, and at once after a rest; 0: no limit, as it is without this call. */
 void client_set_rate(struct client *client, unsigned per_second, unsigned burst);
 /* Whether we may change anything at this moment: asked right before each write leaves, the Lease's own apart. */
 typedef bool (*client_fence_fn)(void *arg);
