@@ -110,7 +110,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 		}
 		if (option == '?') {
 			fprintf(stderr, "afterglow-unwind: %s: %s; see --help\n", argv[optind - 1],
-				optopt ? "takes a value" : "no such option");
+				optopt >= CORE && optopt <= MAX_FRAMES ? "takes a value" : "no such option");
 			return -1;
 		}
 		if (take_option(option, table[index].name, optarg, o) < 0)
