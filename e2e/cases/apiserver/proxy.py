@@ -23,6 +23,7 @@ class Proxy:
         self.countdown = 0  # packets of the client's until an answer is lost
         self.doomed = set()  # sockets whose next answer is lost
         self.lost = 0
+        self.swallowed = 0  # packets of the client's
         threading.Thread(target=self.accept, daemon=True).start()
 
     def accept(self):
@@ -51,7 +52,9 @@ class Proxy:
                     self.lost += 1
                     break
                 self.count(source, target)
-                if not self.swallowing and target not in self.dead:
+                if self.swallowing:
+                    self.swallowed += self.is_clients(source)
+                elif target not in self.dead:
                     target.sendall(data)
         except OSError:
             pass
@@ -61,9 +64,12 @@ class Proxy:
             except OSError:
                 pass
 
+    def is_clients(self, end):
+        return self.sockets.index(end) % 2 == 0
+
     def count(self, source, target):
         with self.lock:
-            if self.countdown and self.sockets.index(source) % 2 == 0:
+            if self.countdown and self.is_clients(source):
                 self.countdown -= 1
                 if self.countdown == 0:
                     self.doomed.add(target)
