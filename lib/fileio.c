@@ -67,7 +67,7 @@ int fd_write_all(int fd, const void *data, size_t len, struct err *err)
 
 static int put(int dirfd, const char *path, const void *data, size_t len, mode_t mode, bool sync, struct err *err)
 {
-	_cleanup_close_ int fd = openat(dirfd, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+	_cleanup_close_ int fd = openat(dirfd, path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode);
 	int r;
 
 	if (fd < 0)
@@ -138,6 +138,35 @@ static bool remove_below(int dirfd, const char *name, int depth)
 bool tree_remove(int dirfd, const char *name)
 {
 	return unlinkat(dirfd, name, 0) == 0 || errno == ENOENT || remove_below(dirfd, name, 1);
+}
+
+/* One step; takes fd. */
+static int enter(int fd, const char *name)
+{
+	int next = strcmp(name, "..") == 0 ? -EINVAL : openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (next == -1)
+		next = -errno;
+	close(fd);
+	return next;
+}
+
+int dir_open_below(int dirfd, const char *path, size_t len)
+{
+	char part[PATH_MAX];
+	char *at = NULL;
+	int fd;
+
+	if (len >= sizeof(part))
+		return -ENAMETOOLONG;
+	memcpy(part, path, len);
+	part[len] = '\0';
+	fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	for (const char *name = strtok_r(part, "/", &at); name && fd >= 0; name = strtok_r(NULL, "/", &at))
+		fd = enter(fd, name);
+	return fd;
 }
 
 int dir_make_all(const char *path, mode_t mode, struct err *err)

@@ -40,6 +40,12 @@ void file_replace(int dirfd, const char *path, const void *data, size_t len);
  */
 bool tree_remove(int dirfd, const char *name);
 
+/*
+ * Opens the directory at the first len bytes of path ("" is dirfd itself), a relative one, each component of which is a directory
+ * and no symbolic link: whoever may write there cannot lead us elsewhere. A descriptor, or -errno.
+ */
+int dir_open_below(int dirfd, const char *path, size_t len);
+
 /* Creates path and what is missing above it, each with mode. An existing directory is no error. */
 int dir_make_all(const char *path, mode_t mode, struct err *err);
 

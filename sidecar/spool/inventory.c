@@ -48,14 +48,25 @@ static bool is_dots(const char *name)
 	return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
 }
 
-static DIR *open_dir(int dirfd, const char *name)
+static DIR *open_dir(int dirfd, const char *path)
 {
-	int fd = openat(dirfd, *name ? name : ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = dir_open_below(dirfd, path, strlen(path));
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 
-	if (!dir)
-		closep(&fd);
+	if (fd < 0)
+		errno = -fd;
+	else if (!dir)
+		close(fd);
 	return dir;
+}
+
+/* The directory that the last component of path lies in; ret_name: that component. */
+static int open_parent(int dirfd, const char *path, const char **ret_name)
+{
+	const char *slash = strrchr(path, '/');
+
+	*ret_name = slash ? slash + 1 : path;
+	return dir_open_below(dirfd, path, slash ? (size_t)(slash - path) : 0);
 }
 
 /* Reading */
@@ -255,6 +266,8 @@ static int exchange_manifest(int fd, const cJSON *manifest, struct err *err)
 {
 	_cleanup_close_ int new = -1;
 
+	/* Whatever it is: ours of before, or somebody's link to elsewhere. */
+	unlinkat(fd, NEW_MANIFEST, 0);
 	if (manifest_write(manifest, fd, NEW_MANIFEST, err) < 0)
 		return -err->code;
 	new = openat(fd, NEW_MANIFEST, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -269,10 +282,14 @@ static void remove_files(int fd, const cJSON *dropped)
 	const cJSON *file;
 
 	cJSON_ArrayForEach(file, dropped) {
-		const char *name = json_str(file, "name"), *slash = strrchr(name, '/');
+		const char *name = json_str(file, "name"), *slash = strrchr(name, '/'), *last;
+		_cleanup_close_ int in = open_parent(fd, name, &last);
 		char directory[NAME_MAX + 1];
 
-		unlinkat(fd, name, 0);
+		/* In a store others may write to, "logs" may be a link. */
+		if (in < 0)
+			continue;
+		unlinkat(in, last, 0);
 		if (!slash)
 			continue;
 		snprintf(directory, sizeof(directory), "%.*s", (int)(slash - name), name);
@@ -282,12 +299,12 @@ static void remove_files(int fd, const cJSON *dropped)
 
 static int drop_files(int rootfd, const char *path, enum drop what, struct err *err)
 {
-	_cleanup_close_ int fd = openat(rootfd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	_cleanup_close_ int fd = dir_open_below(rootfd, path, strlen(path));
 	_cleanup_json_ cJSON *manifest = NULL;
 	cJSON *files, *dropped;
 
 	if (fd < 0)
-		return err_set(err, errno, "open %s", path);
+		return err_set(err, -fd, "open %s", path);
 	if (manifest_read(fd, &manifest, &files, err) < 0)
 		return err_wrap(err, "%s", path);
 	dropped = json_array_at(manifest, "dropped");
@@ -310,13 +327,16 @@ static int drop_files(int rootfd, const char *path, enum drop what, struct err *
 /* Invisible first, so that nobody sees half of it. */
 static int drop_bundle(int rootfd, const char *path, struct err *err)
 {
-	const char *name = base_name(path);
+	const char *name;
+	_cleanup_close_ int in = open_parent(rootfd, path, &name);
 	char hidden[BUNDLE_PATH_MAX + 16];
 
-	snprintf(hidden, sizeof(hidden), "%.*s.%s" PARTIAL, (int)(name - path), path, name);
-	if (renameat(rootfd, path, rootfd, hidden) < 0)
+	if (in < 0)
+		return err_set(err, -in, "remove %s", path);
+	snprintf(hidden, sizeof(hidden), ".%s" PARTIAL, name);
+	if (renameat(in, name, in, hidden) < 0)
 		return err_set(err, errno, "remove %s", path);
-	return tree_remove(rootfd, hidden) ? 0 : err_set(err, EIO, "%s was not removed to the end", hidden);
+	return tree_remove(in, hidden) ? 0 : err_set(err, EIO, "%s was not removed to the end", path);
 }
 
 int inventory_drop(int rootfd, const char *path, enum drop what, struct err *err)
@@ -349,9 +369,13 @@ void inventory_remove_empty(int rootfd, const char *path, unsigned int keep, int
 	for (const char *p = above; *p; p++)
 		components += *p == '/';
 	for (char *slash; components > keep && (slash = strrchr(above, '/')); components--) {
+		_cleanup_close_ int in = -1;
+		const char *name;
+
 		*slash = '\0';
-		if (fstatat(rootfd, above, &st, AT_SYMLINK_NOFOLLOW) < 0 || (age_ns > 0 && !older_than(&st, age_ns)) ||
-		    unlinkat(rootfd, above, AT_REMOVEDIR) < 0)
+		in = open_parent(rootfd, above, &name);
+		if (in < 0 || fstatat(in, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || (age_ns > 0 && !older_than(&st, age_ns)) ||
+		    unlinkat(in, name, AT_REMOVEDIR) < 0)
 			return;
 	}
 }

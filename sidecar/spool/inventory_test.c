@@ -204,6 +204,47 @@ static void a_manifest_that_leads_elsewhere_removes_nothing_there(void **state)
 	assert_int_equal(inventory_drop(rootfd, POD "/ray-worker/" FIRST, DROP_BUNDLE, NULL), 0);
 }
 
+static bool is_mine(void)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(64);
+
+	return file_read(rootfd, "elsewhere/mine", &text, NULL) == 0 && strcmp(strbuf_str(&text), "mine") == 0;
+}
+
+/* What the recorder keeps elsewhere, and a bundle in a store that somebody hostile may write to. */
+static void links_lead_nowhere(void **state)
+{
+	static const char text[] = "{\"files\":[{\"name\":\"report.txt\"},{\"name\":\"logs/mine\"},{\"name\":\"core.x.1.zst\"}]}";
+	(void)state;
+
+	assert_int_equal(mkdirat(rootfd, "elsewhere", 0700), 0);
+	assert_int_equal(file_put(rootfd, "elsewhere/mine", "mine", 4, 0600, NULL), 0);
+	/* A directory of the bundle, and the name of the manifest's successor */
+	assert_int_equal(file_put(rootfd, POD "/ray-worker/" FIRST "/MANIFEST.json", text, sizeof(text) - 1, 0600, NULL), 0);
+	assert_int_equal(unlinkat(rootfd, POD "/ray-worker/" FIRST "/logs/raylet.out", 0), 0);
+	assert_int_equal(unlinkat(rootfd, POD "/ray-worker/" FIRST "/logs", AT_REMOVEDIR), 0);
+	assert_int_equal(symlinkat("../../../../../elsewhere", rootfd, POD "/ray-worker/" FIRST "/logs"), 0);
+	assert_int_equal(symlinkat("../../../../../elsewhere/mine", rootfd, POD "/ray-worker/" FIRST "/.MANIFEST.json.partial"), 0);
+	assert_int_equal(inventory_drop(rootfd, POD "/ray-worker/" FIRST, DROP_FILES, NULL), 0);
+	assert_true(is_mine());
+	/* The manifest itself */
+	assert_int_equal(unlinkat(rootfd, POD "/ray-worker/" FIRST "/MANIFEST.json", 0), 0);
+	assert_int_equal(symlinkat("../../../../../elsewhere/mine", rootfd, POD "/ray-worker/" FIRST "/MANIFEST.json"), 0);
+	assert_int_not_equal(inventory_drop(rootfd, POD "/ray-worker/" FIRST, DROP_FILES, NULL), 0);
+	assert_int_equal(unlinkat(rootfd, POD "/ray-worker/" FIRST "/MANIFEST.json", 0), 0);
+	assert_int_equal(mkfifoat(rootfd, POD "/ray-worker/" FIRST "/MANIFEST.json", 0600), 0);
+	assert_int_not_equal(inventory_drop(rootfd, POD "/ray-worker/" FIRST, DROP_FILES, NULL), 0);
+	/* The bundle's directory, and one above, exchanged after they were found */
+	assert_int_equal(inventory_drop(rootfd, POD "/ray-worker/" FIRST, DROP_BUNDLE, NULL), 0);
+	assert_int_equal(symlinkat("../../../../elsewhere", rootfd, POD "/ray-worker/" FIRST), 0);
+	assert_int_not_equal(inventory_drop(rootfd, POD "/ray-worker/" FIRST, DROP_FILES, NULL), 0);
+	assert_int_equal(inventory_drop(rootfd, POD "/ray-worker/" FIRST, DROP_BUNDLE, NULL), 0); /* the link itself */
+	assert_int_equal(symlinkat("../../elsewhere", rootfd, "ml/demo/link"), 0);
+	assert_int_not_equal(inventory_drop(rootfd, "ml/demo/link/mine", DROP_BUNDLE, NULL), 0);
+	inventory_remove_empty(rootfd, "ml/demo/link/x/y", 0, 0);
+	assert_true(is_mine());
+}
+
 static void only_what_is_stale_is_cleared_away(void **state)
 {
 	(void)state;
@@ -229,6 +270,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(logs_go_and_the_report_stays, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_bundle_goes_as_a_whole_and_its_empty_directories, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_manifest_that_leads_elsewhere_removes_nothing_there, setup, teardown),
+		cmocka_unit_test_setup_teardown(links_lead_nowhere, setup, teardown),
 		cmocka_unit_test_setup_teardown(only_what_is_stale_is_cleared_away, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

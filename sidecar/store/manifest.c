@@ -7,6 +7,7 @@
 #include <sha2.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/fileio.h"
@@ -51,13 +52,26 @@ int manifest_write(const cJSON *manifest, int dirfd, const char *as, struct err 
 	return file_put(dirfd, as, text, strlen(text), FILE_MODE, err);
 }
 
+/* In a store others may write to, it may be a link, or a FIFO, which would wait for somebody. */
+static int read_text(int dirfd, struct strbuf *text, struct err *err)
+{
+	_cleanup_close_ int fd = openat(dirfd, MANIFEST_FILE, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_set(err, errno, "open " MANIFEST_FILE);
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, EINVAL, MANIFEST_FILE " is no file");
+	return fd_read_all(fd, text, err) < 0 ? err_wrap(err, MANIFEST_FILE) : 0;
+}
+
 int manifest_read(int dirfd, cJSON **ret_manifest, cJSON **ret_files, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(MANIFEST_MAX);
 	_cleanup_json_ cJSON *manifest = NULL;
 	cJSON *files;
 
-	if (file_read(dirfd, MANIFEST_FILE, &text, err) < 0)
+	if (read_text(dirfd, &text, err) < 0)
 		return -err->code;
 	if (json_parse(strbuf_str(&text), text.len, &manifest, err) < 0)
 		return err_wrap(err, MANIFEST_FILE);
