@@ -76,6 +76,21 @@ def test_the_operator_works_with_the_charts_options_policy_and_rights(chart, sta
     assert ": 403 " not in operator.text() and "Forbidden" not in operator.text()
 
 
+def test_the_operator_may_read_and_change_no_configmap_or_claim_that_is_not_its_own(chart, plane, api):
+    account = f"system:serviceaccount:{api.namespace}:{chart['ServiceAccount']['metadata']['name']}"
+
+    def may(verb, what):
+        result = subprocess.run([plane.bin / "kubectl", "--kubeconfig", plane.kubeconfig("test"), "auth", "can-i", verb, what,
+                                 "--as", account, "--namespace", api.namespace], capture_output=True, text=True, check=False)
+        return result.stdout.strip()
+
+    assert [may(verb, "configmaps/afterglow-launch") for verb in ("create", "patch")] == ["yes", "yes"]
+    assert [may(verb, "configmaps/other") for verb in ("get", "patch", "update", "delete")] == ["no"] * 4
+    assert may("get", "persistentvolumeclaims/ray-failures") == "yes"
+    assert [may(verb, "persistentvolumeclaims/other") for verb in ("get", "patch", "delete")] == ["no"] * 3
+    assert [may(verb, "secrets/other") for verb in ("get", "list", "patch")] == ["no"] * 3
+
+
 def test_large_numbers_of_a_values_file_reach_the_operator_digit_by_digit(plane, tmp_path):
     values = tmp_path / "values.yaml"
     values.write_text("retention: {maxPerNamespace: 1000000}\nstore: {keep: {bundles: 1000000, max: 20000000000}}\n")
