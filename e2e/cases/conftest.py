@@ -48,6 +48,10 @@ class AtTheEnd:
         assert self.process.wait(timeout) == 0, self.process.args
 
 
+# Suites run side by side, on as few as two cores: what is only late is no failure.
+PATIENCE = 2 if (os.cpu_count() or 1) >= 4 else 3
+
+
 class Kubectl:
     """kubectl on the cluster under test, in one namespace."""
 
@@ -59,7 +63,7 @@ class Kubectl:
         if self.namespace:
             command += ["--namespace", self.namespace]
         result = subprocess.run(
-            command + list(args), input=stdin, capture_output=True, text=True, timeout=timeout, check=False
+            command + list(args), input=stdin, capture_output=True, text=True, timeout=timeout * PATIENCE, check=False
         )
         if check and result.returncode != 0:
             raise AssertionError(f"kubectl {' '.join(args)}: exit {result.returncode}\n{result.stderr}{result.stdout}")
@@ -77,10 +81,6 @@ class Kubectl:
     def apply(self, *objects):
         text = yaml.safe_dump_all(objects)
         return self("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=text)
-
-
-# Suites run side by side, on as few as two cores: what is only late is no failure.
-PATIENCE = 2 if (os.cpu_count() or 1) >= 4 else 3
 
 
 def wait_for(what, condition, timeout=60, interval=0.3):

@@ -104,6 +104,9 @@ make_cgroups() {
 		esac
 	done
 	if [ -e "$cgroup_mount/cgroup.controllers" ]; then mkdir -p "$cgroup_mount/$cgroup"; fi
+	# All pods together would count as one process of the machine, and starve beside a build or other tests.
+	if [ -e "$cgroup_mount/cpu/$cgroup/cpu.shares" ]; then echo 8192 >"$cgroup_mount/cpu/$cgroup/cpu.shares"; fi
+	if [ -e "$cgroup_mount/$cgroup/cpu.weight" ]; then echo 800 >"$cgroup_mount/$cgroup/cpu.weight"; fi
 }
 
 in_netns() { nsenter --net="/run/netns/$netns" "$@"; }

@@ -204,7 +204,10 @@ stop
 check "whole" whole "$at/store"
 umount "$work/aside/spool"
 
-# A container that dies again and again
+# A container that dies again and again; under the launcher's name, as a sample may meet the process before or after its exec,
+# and a death with another largest process is another crash
+cp "$probe" "$work/afterglow-launch"
+probe=$work/afterglow-launch
 start loop --store "$work/loop/store" --http "127.0.0.1:${port:=$(free_port)}"
 mkdir "$at/store"
 for _ in $(seq 40); do dies ray-worker 9; done

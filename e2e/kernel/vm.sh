@@ -13,7 +13,7 @@
 # AFTERGLOW_KERNEL      the Debian package (default: what linux-image-cloud-amd64 depends on)
 # AFTERGLOW_BUILD       the build directory to take along (default build)
 # AFTERGLOW_VM_MEMORY   in MiB (default 512)
-# AFTERGLOW_VM_TIMEOUT  in seconds, then it is killed and we exit 124 (default 300)
+# AFTERGLOW_VM_TIMEOUT  in seconds, then it is killed and we exit 124 (default 900)
 # AFTERGLOW_VM_APPEND   more for the kernel's command line
 # AFTERGLOW_VM_LOG      keep the kernel's console output in this file
 set -euo pipefail
@@ -105,7 +105,7 @@ chmod 755 "$root/init"
 # Three serial lines: the kernel's console, the command's output, its exit status.
 : >"$work/status"
 status=0
-timeout --foreground "${AFTERGLOW_VM_TIMEOUT:-300}" qemu-system-x86_64 \
+timeout --foreground "${AFTERGLOW_VM_TIMEOUT:-900}" qemu-system-x86_64 \
 	-accel tcg,thread=multi -cpu max -smp 2 -m "${AFTERGLOW_VM_MEMORY:-512}" -nodefaults -no-user-config \
 	-display none -no-reboot -kernel "$cache/$package" -initrd "$work/initramfs" \
 	-append "console=ttyS0 quiet panic=-1 cgroup_no_v1=all psi=1 ${AFTERGLOW_VM_APPEND:-}" \

@@ -30,7 +30,7 @@ def answer(value):
 
 
 def helm(*args):
-    result = subprocess.run(["helm", *args], capture_output=True, text=True, timeout=180, check=False)
+    result = subprocess.run(["helm", *args], capture_output=True, text=True, timeout=400, check=False)
     assert result.returncode == 0, f"helm {' '.join(args)}: {result.stderr}{result.stdout}"
     return result.stdout
 
@@ -40,7 +40,7 @@ def install(**values):
     sets = {"store__claim": CLAIM, **values}
     arguments = [part for key, value in sets.items() for part in ("--set", f"{key.replace('__', '.')}={value}")]
     helm("upgrade", "--install", "afterglow", str(ROOT / "charts/afterglow"), "--namespace", SYSTEM,
-         "--create-namespace", "--take-ownership", "--wait", "--timeout", "120s", *arguments)
+         "--create-namespace", "--take-ownership", "--wait", "--timeout", "300s", *arguments)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -48,7 +48,7 @@ def afterglow(kubectl):
     install()
     # An image of the same name may have been loaded since the operator started.
     kubectl("--namespace", SYSTEM, "rollout", "restart", "deployment/afterglow-operator")
-    kubectl("--namespace", SYSTEM, "rollout", "status", "deployment/afterglow-operator", "--timeout=100s")
+    kubectl("--namespace", SYSTEM, "rollout", "status", "deployment/afterglow-operator", "--timeout=300s", timeout=320)
     yield
     log = kubectl("--namespace", SYSTEM, "logs", "deployment/afterglow-operator", "--tail=-1", check=False)
     (ROOT / "build").mkdir(exist_ok=True)

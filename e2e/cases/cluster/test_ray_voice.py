@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Ray says of its workers while the container lives: killed by its memory monitor, crashed, out of descriptors."""
 
+import contextlib
 import json
+import subprocess
 
 import jsonschema
 import pytest
@@ -211,7 +213,9 @@ def test_a_container_that_ends_because_raylet_ran_out_of_files(k, deaf, volume):
     restarts = wait_for("Ray to run", lambda: (lambda s: s if s["ready"] else None)(
         container_status(deaf.pod("worker"), "ray-worker")), timeout=120)["restartCount"]
     k("exec", pod, "-c", "ray-worker", "--", "bash", "-c", NO_MORE_FILES)
-    deaf.python(KILL_SELF, check=False, timeout=60)
+    # Whether it ends is Ray's business; the container's end is ours.
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        deaf.python(KILL_SELF, check=False, timeout=60)
     failure = deaf.wait_failure(pod=pod, exitCode=1, restartCount=restarts)
     assert failure["class"] == "FileDescriptorsExhausted", failure
     assert any("Too many open files" in e["text"] for e in failure["evidence"])
