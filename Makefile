@@ -37,14 +37,14 @@ OPERATOR := $(call modules,operator/kube operator/raycluster operator/failures o
 TESTS := $(sort $(wildcard lib/*_test.c sidecar/*_test.c sidecar/*/*_test.c operator/*_test.c operator/*/*_test.c))
 
 SIDECAR_LIBS := -lcjson -levent_extra -levent_core -lmd -lm
-SHIP_LIBS := -lcurl -lexpat -lcjson -lcrypto
+SHIP_LIBS := -lcurl -lexpat -lcjson -lssl -lcrypto
 UNWIND_LIBS := -ldw -lelf -liberty -lcjson
 PACK_LIBS := -lzstd -lcrypto -lcjson -lpthread -lm
 OPERATOR_LIBS := -lcurl -levent_extra -levent_core -lyaml -lcjson -lssl -lcrypto -lm
 
 PROGRAMS := $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-pack $(BUILD)/afterglow-ship $(BUILD)/afterglow-unwind $(BUILD)/afterglow-operator
 
-SHARED_PROGRAMS := $(BUILD)/shared/afterglow-sidecar
+SHARED_PROGRAMS := $(BUILD)/shared/afterglow-sidecar $(BUILD)/shared/afterglow-operator
 
 .PHONY: all shared
 all: $(PROGRAMS)
@@ -67,7 +67,8 @@ $(BUILD)/afterglow-launch: $(LAUNCHER) $(wildcard sidecar/launch/*.h) Makefile
 	$(Q)$(MUSL_CC) -std=gnu11 -D_GNU_SOURCE -I. -DAFTERGLOW_VERSION='"$(VERSION)"' $(WARNINGS) -Os -g0 -static \
 		-fstack-protector-strong -ffunction-sections -Wl,--gc-sections,-s -o $@ $(LAUNCHER)
 
-# The recorder is in every Ray pod. Static it needs a third less memory: of a shared library more is mapped than used.
+# The recorder is in every Ray pod. Static it needs a third less memory, the operator half: of a shared library more is mapped
+# than used, and Debian's libcurl brings thirty.
 # Sanitizers are shared libraries; and what has to replace a function of libc, or watch it, takes the program in shared/.
 link_program = $(CC) $(if $(SANITIZE)$(findstring /shared/,$@),$(ALL_LDFLAGS),$(STATIC_LDFLAGS)) -o $@ $(filter %.o,$^)
 
@@ -78,15 +79,21 @@ $(BUILD)/afterglow-sidecar $(BUILD)/shared/afterglow-sidecar: $(call objects,$(S
 
 ifndef SANITIZE
 $(BUILD)/afterglow-sidecar: $(call objects,lib/static/no_names.c) $(BUILD)/static/libcjson.a
+$(BUILD)/afterglow-operator: $(BUILD)/static/libcjson.a $(BUILD)/static/libcurl.a
+# It looks up names, and the linker warns: what nsswitch.conf adds to files and DNS comes from the machine's own glibc.
+$(BUILD)/afterglow-operator: LDFLAGS += -Wl,--no-warnings
+# Of an uploader by hand names are all it has: glibc stays shared.
+$(BUILD)/afterglow-ship: $(BUILD)/static/libcjson.a $(BUILD)/static/libcurl.a
+$(BUILD)/afterglow-ship: SHIP_LIBS := -L$(BUILD)/static -Wl,--gc-sections,-z,pack-relative-relocs,-Bstatic $(SHIP_LIBS) -Wl,-Bdynamic
 endif
 
 # Anew when Debian's headers are new.
-$(BUILD)/static/lib%.a: tools/static-library.sh $(subst :,\:,$(wildcard /var/lib/dpkg/info/libcjson-dev*.list))
+$(BUILD)/static/lib%.a: tools/static-library.sh $(subst :,\:,$(wildcard $(patsubst %,/var/lib/dpkg/info/%*.list,libcjson-dev libcurl4-openssl-dev libssl-dev)))
 	$(Q)tools/static-library.sh $* $@
 
 $(BUILD)/afterglow-ship: $(call objects,$(SHIP) $(LIB) sidecar/ship/main.c)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(SHIP_LIBS)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(SHIP_LIBS)
 
 $(BUILD)/afterglow-pack: $(call objects,$(PACK) $(LIB) sidecar/pack/main.c)
 	$(call say,LINK,$@)
@@ -96,9 +103,10 @@ $(BUILD)/afterglow-unwind: $(call objects,$(UNWIND) $(LIB) sidecar/unwind/main.c
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(UNWIND_LIBS)
 
-$(BUILD)/afterglow-operator: $(call objects,$(OPERATOR) $(LIB) operator/main.c)
+$(BUILD)/afterglow-operator $(BUILD)/shared/afterglow-operator: $(call objects,$(OPERATOR) $(LIB) operator/main.c)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(OPERATOR_LIBS)
+	@mkdir -p $(@D)
+	$(Q)$(link_program) $(OPERATOR_LIBS)
 
 # Tests link the modules of their program, so that each test file says only what it tests.
 $(BUILD)/test/lib/%_test: $(BUILD)/obj/lib/%_test.o $(call objects,$(LIB))
@@ -194,7 +202,7 @@ check: test-programs
 	+@tools/side_by_side.py "$$E2E_SUITES" "$$TEST_SUITES"
 
 test-programs: test-deps
-	+@$(COMPILE) all unit-test-programs kernel-programs
+	+@$(COMPILE) all shared unit-test-programs kernel-programs
 
 sanitizer-tests:
 	+@$(MAKE) --no-print-directory SANITIZE=address,undefined unit-test-programs fuzz-programs
@@ -227,12 +235,12 @@ images: deps
 # thousand reconciles over fifty restarts of the API server.
 .PHONY: operator-sanitized valgrind soak kuberay-compare
 operator-sanitized: test-deps
-	+@$(COMPILE) SANITIZE=address,undefined all
+	+@$(COMPILE) SANITIZE=address,undefined all shared
 	@AFTERGLOW_BUILD=build/address-undefined ASAN_OPTIONS=detect_leaks=1:verify_asan_link_order=0 e2e/run.sh operator
 
 valgrind: test-deps
 	@tools/apt-install.sh valgrind
-	+@$(COMPILE) all
+	+@$(COMPILE) all shared
 	@AFTERGLOW_WRAP="valgrind -q --leak-check=full --errors-for-leak-kinds=definite --show-leak-kinds=definite \
 		--error-exitcode=99" e2e/run.sh operator \
 		-k "killed_worker or api_server_killed or suspended_and or lost_answer or every_write or sigterm or crds_deleted or autoscaler"

@@ -23,6 +23,7 @@
 
 #define CONNECT_TIMEOUT_MS 10000L
 #define UPLOAD_BUFFER 16384L /* the least that curl takes, instead of 64 KiB */
+#define READ_BUFFER (4L * 1024) /* of 16 by default, for each watch too */
 /* All that may be open at once, watches and all: with fewer each request of a burst begins with a TLS handshake. */
 #define IDLE_CONNECTIONS_MAX 56L
 
@@ -323,6 +324,7 @@ static void set_constants(struct http_call *call)
 	curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, NULL);
 	curl_easy_setopt(easy, CURLOPT_USERAGENT, "afterglow-operator/" AFTERGLOW_VERSION);
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, READ_BUFFER);
 	curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_BUFFER); /* each watch holds one all its life */
 }
 
