@@ -97,7 +97,7 @@ def wait_for(what, condition, timeout=60, interval=0.3):
             if value:
                 return value
             last = value
-        except (AssertionError, KeyError, IndexError, subprocess.TimeoutExpired) as error:
+        except (AssertionError, KeyError, IndexError, OSError, subprocess.TimeoutExpired) as error:
             last = error
         time.sleep(interval)
     raise AssertionError(f"waited {timeout} s for {what}; last: {last!r}")

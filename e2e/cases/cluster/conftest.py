@@ -163,7 +163,8 @@ def container_status(pod, name):
 
 
 def check_bundle(directory):
-    """A bundle whose manifest lists all of its files, right in size and digest. Returns report.json."""
+    """A bundle whose manifest, which comes last, lists all of its files, right in size and digest. Returns report.json."""
+    wait_for(f"{directory} to be whole", (directory / "MANIFEST.json").exists)
     manifest = json.loads((directory / "MANIFEST.json").read_text())
     names = {f["name"] for f in manifest["files"]}
     # A core that is still being added has a hidden name.

@@ -152,6 +152,7 @@ class S3Store:
         self.data = directory / "data" / env["S3_BUCKET"]
         self.under = under
         self.endpoint = endpoint or env["S3_ENDPOINT"]
+        self.port = int(self.endpoint.rsplit(":", 1)[1])
         self.args = ["--store", f"s3://{env['S3_BUCKET']}/pre fix", "--s3-endpoint", self.endpoint]
         self.args += ["--s3-region", env["S3_REGION"], "--credentials", str(credentials), "--as", under]
         self.args += ["--s3-part-size", "5Mi"]
