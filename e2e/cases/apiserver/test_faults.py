@@ -84,6 +84,7 @@ def test_a_watch_that_goes_dead_silently_is_replaced_without_a_list(start, plane
     operator = start(kubeconfig=plane.kubeconfig("operator", port=proxy.port))
     make("before", group("small", 0)).wait_pods(1, 0)
     settle(operator, api, kubelet)
+    wait_for("the marker to go", lambda: objects(operator, "rayclusters") == 1, interval=0.05)
     before = lists(operator, "rayclusters"), operator.metric("afterglow_watch_watches_total", resource="rayclusters")
     proxy.black_hole()
     api.create("rayclusters", ray_cluster("during", group("small", 0)))
@@ -271,6 +272,7 @@ def test_who_is_told_to_wait_seven_seconds_waits_and_the_lease_goes_on(start, pe
     operator = start("--leader-elect", "--lease-namespace", api.namespace, kubeconfig=peer.kubeconfig())
     wait_for("the leader", lambda: operator.metric(LEADER) == 1)
     make("before", group("small", 0)).wait_pods(1, 0)
+    wait_for("its answer", lambda: "create Pod before-head" in operator.text(), interval=0.05)
     wait = (429, TOO_MANY, {"Retry-After": "7"})
     creation, watch = (lambda r: r.method == "POST" and r.plural == "pods"), resumes("services")
     rules = [peer.rule(creation, answer=wait), peer.rule(watch, answer=wait)]
