@@ -21,6 +21,7 @@
 #include "lib/json.h"
 #include "lib/log.h"
 #include "lib/units.h"
+#include "sidecar/record/keeper.h"
 #include "sidecar/record/postmortem.h"
 #include "sidecar/spool/inventory.h"
 #include "sidecar/store/bundle.h"
@@ -32,10 +33,21 @@
 static uint32_t until_fault = NEVER;
 static int fault;
 static bool lasting, hit;
+static const char *spared; /* what is there never fails; NULL: all may */
 
-static bool fails(void)
+static bool is_spared(int fd)
 {
-	if (until_fault == NEVER || until_fault-- > 0)
+	char link[40], path[256];
+	ssize_t len;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	len = spared ? readlink(link, path, sizeof(path)) : -1;
+	return len >= (ssize_t)strlen(spared ? spared : "") && strncmp(path, spared, strlen(spared)) == 0;
+}
+
+static bool fails(int fd)
+{
+	if (until_fault == NEVER || is_spared(fd) || until_fault-- > 0)
 		return false;
 	until_fault = lasting ? 0 : NEVER;
 	hit = true;
@@ -57,7 +69,7 @@ int __wrap_renameat(int from, const char *old, int to, const char *new);
 ssize_t __wrap_write(int fd, const void *data, size_t len)
 {
 	/* A full disk takes the first half of what does not fit. */
-	if (!fails())
+	if (!fails(fd))
 		return __real_write(fd, data, len);
 	if (len > 1 && fault == ENOSPC)
 		__real_write(fd, data, len / 2);
@@ -67,7 +79,7 @@ ssize_t __wrap_write(int fd, const void *data, size_t len)
 
 int __wrap_fsync(int fd)
 {
-	return fails() ? -1 : __real_fsync(fd);
+	return fails(fd) ? -1 : __real_fsync(fd);
 }
 
 int __wrap_openat(int dirfd, const char *path, int flags, ...)
@@ -79,17 +91,17 @@ int __wrap_openat(int dirfd, const char *path, int flags, ...)
 	if (flags & O_CREAT)
 		mode = va_arg(ap, mode_t);
 	va_end(ap);
-	return (flags & O_CREAT) && fails() ? -1 : __real_openat(dirfd, path, flags, mode);
+	return (flags & O_CREAT) && fails(dirfd) ? -1 : __real_openat(dirfd, path, flags, mode);
 }
 
 int __wrap_mkdirat(int dirfd, const char *path, mode_t mode)
 {
-	return fails() ? -1 : __real_mkdirat(dirfd, path, mode);
+	return fails(dirfd) ? -1 : __real_mkdirat(dirfd, path, mode);
 }
 
 int __wrap_renameat(int from, const char *old, int to, const char *new)
 {
-	return fails() ? -1 : __real_renameat(from, old, to, new);
+	return fails(from) ? -1 : __real_renameat(from, old, to, new);
 }
 
 static char directory[64], path_of_bundle[256];
@@ -108,13 +120,13 @@ static void fill_report(struct report *r)
 }
 
 /* Every bundle that can be seen lists only what is there, as it is; returns how many there are. */
-static unsigned int whole_bundles(void)
+static unsigned int whole_bundles_in(const char *where)
 {
 	char pattern[128];
 	glob_t found;
 	unsigned int n = 0;
 
-	snprintf(pattern, sizeof(pattern), "%s/ns/*/*/*/*", directory);
+	snprintf(pattern, sizeof(pattern), "%s/ns/*/*/*/*", where);
 	if (glob(pattern, 0, NULL, &found) != 0)
 		return 0;
 	for (size_t i = 0; i < found.gl_pathc; i++, n++) {
@@ -138,6 +150,11 @@ static unsigned int whole_bundles(void)
 	}
 	globfree(&found);
 	return n;
+}
+
+static unsigned int whole_bundles(void)
+{
+	return whole_bundles_in(directory);
 }
 
 static unsigned int hidden(void)
@@ -215,6 +232,33 @@ static void check_kept(void)
 		assert_int_equal(n, 1);
 }
 
+/* The spool and a place in memory beside it. */
+static char memory[64];
+static struct keeper *keeper;
+static struct event_base *base;
+
+static void keep_somewhere(void)
+{
+	static struct report r;
+
+	fill_report(&r);
+	kept = keeper_keep(keeper, &r, &watched, NULL);
+}
+
+static void make_memory(void)
+{
+	tree_remove(AT_FDCWD, memory);
+	assert_int_equal(mkdir(memory, 0700), 0);
+}
+
+static void check_kept_somewhere(void)
+{
+	assert_int_equal(kept, 0);
+	assert_int_equal(whole_bundles() + whole_bundles_in(memory), 1);
+	/* The last bundle is the measure, whether the spool would take another or not. */
+	assert_int_equal(keeper_spool_error(keeper) != NULL, whole_bundles() == 0);
+}
+
 static void put_bundle(void)
 {
 	struct bundle *b;
@@ -275,6 +319,26 @@ static void a_report_survives_every_fault_that_passes(void **state)
 	for_every_fault(nothing, keep, check_kept);
 }
 
+static void with_a_place_in_memory_it_survives_every_fault(void **state)
+{
+	struct err err = { 0 };
+	(void)state;
+
+	snprintf(memory, sizeof(memory), "/tmp/disk_faults_memory.XXXXXX");
+	assert_non_null(mkdtemp(memory));
+	spared = memory;
+	options.spool_fallback = memory;
+	options.store.url = "/nowhere"; /* nothing is shipped: the loop does not run */
+	options.id.namespace = "ns";
+	base = event_base_new();
+	assert_int_equal(keeper_new(base, &options, -1, NULL, &keeper, &err), 0);
+	for_every_fault(make_memory, keep_somewhere, check_kept_somewhere);
+	keeper_free(keeper);
+	event_base_free(base);
+	tree_remove(AT_FDCWD, memory);
+	spared = options.spool_fallback = options.store.url = options.id.namespace = NULL;
+}
+
 static void an_addition_leaves_its_bundle_whole(void **state)
 {
 	(void)state;
@@ -317,6 +381,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_report_survives_every_fault_that_passes),
+		cmocka_unit_test(with_a_place_in_memory_it_survives_every_fault),
 		cmocka_unit_test(an_addition_leaves_its_bundle_whole),
 		cmocka_unit_test(dropping_a_core_leaves_its_bundle_whole),
 	};
