@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clusters with real Ray, through what a RayCluster may ask for; the operator is restarted in the middle of it."""
 
+import base64
 import contextlib
 import json
 import os
@@ -143,17 +144,13 @@ def test_the_autoscaler_adds_a_worker_and_takes_it_away(make, k, kubectl, versio
     assert other["metadata"]["name"] != pod["metadata"]["name"]
 
 
-def keys_in_redis(options, space):
+def keys_in_redis(k, options, space):
     """As redis-cli tells them; its password comes by the environment."""
     host, port = options["redisAddress"].rsplit(":", 1)
+    password = base64.b64decode(k.json("secret", "redis")["data"]["password"]).decode()
     result = subprocess.run(["redis-cli", "-h", host, "-p", port, "keys", f"RAY{space}@*"], capture_output=True, text=True,
-                            env={**os.environ, "REDISCLI_AUTH": options.password}, check=True, timeout=30)
+                            env={**os.environ, "REDISCLI_AUTH": password}, check=True, timeout=30)
     return result.stdout.split()
-
-
-class RedisOptions(dict):
-    """gcsFaultToleranceOptions of a Redis whose password the test knows."""
-    password = ""
 
 
 @contextlib.contextmanager
@@ -161,10 +158,8 @@ def state_in_redis(k, namespace):
     with server("redis.sh") as env:
         k.apply({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "redis", "namespace": namespace},
                  "stringData": {"password": env["REDIS_PASSWORD"]}})
-        options = RedisOptions(redisAddress=env["REDIS_ADDRESS"],
-                               redisPassword={"valueFrom": {"secretKeyRef": {"name": "redis", "key": "password"}}})
-        options.password = env["REDIS_PASSWORD"]
-        yield options
+        yield {"redisAddress": env["REDIS_ADDRESS"],
+               "redisPassword": {"valueFrom": {"secretKeyRef": {"name": "redis", "key": "password"}}}}
 
 
 @contextlib.contextmanager
@@ -209,10 +204,10 @@ def test_workers_and_detached_actors_survive_their_head(make, k, kubectl, namesp
         assert len(cluster.wait_nodes(2)) == 2
         uid = k.json("raycluster", name)["metadata"]["uid"]
         if "redisAddress" in options:
-            assert keys_in_redis(options, uid)
+            assert keys_in_redis(k, options, uid)
         k("delete", "raycluster", name, "--timeout=240s", timeout=260)
         if "redisAddress" in options:
-            assert keys_in_redis(options, uid) == []
+            assert keys_in_redis(k, options, uid) == []
 
 
 def test_a_redis_that_is_gone_keeps_no_cluster(make, k, namespace):
