@@ -134,7 +134,7 @@ static void sample(struct container *c)
 	if (!c->observer.oom_seen_ns)
 		return;
 	if (c->options->oom_group && c->observer.memcg.version == 1 && !c->group_ended_by_us) {
-		c->group_ended_by_us = true;
+		c->group_ended_by_us = c->observer.others_end = true;
 		launch_send(c->fd, "kill", NULL, NULL);
 	} else if (now - c->observer.oom_seen_ns >= OOM_SETTLED_NS)
 		container_process_died(c, now);

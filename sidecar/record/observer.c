@@ -110,20 +110,31 @@ static void remember(struct observer *o)
 	o->remembered_ns = s.at_ns;
 }
 
-/* The largest of the earlier snapshot that the later one no longer has. */
+/* One whose memory is gone is only waited for. */
+static bool lives_in(const struct snapshot *s, pid_t pid)
+{
+	for (size_t i = 0; i < s->n_top; i++)
+		if (s->top[i].pid == pid)
+			return s->top[i].rss > 0;
+	return false;
+}
+
+const struct process *snapshot_victim(const struct snapshot *before, const struct snapshot *after)
+{
+	for (size_t i = 0; i < before->n_top; i++)
+		if (!lives_in(after, before->top[i].pid))
+			return &before->top[i];
+	return NULL;
+}
+
 static void find_victim(struct observer *o, const struct snapshot *before, const struct snapshot *after)
 {
-	for (size_t i = 0; i < before->n_top; i++) {
-		bool alive = false;
+	const struct process *victim = snapshot_victim(before, after);
 
-		for (size_t j = 0; j < after->n_top && !alive; j++)
-			alive = after->top[j].pid == before->top[i].pid;
-		if (!alive) {
-			o->victim_pid = before->top[i].pid;
-			memcpy(o->victim, before->top[i].name, sizeof(o->victim));
-			return;
-		}
-	}
+	if (!victim)
+		return;
+	o->victim_pid = victim->pid;
+	memcpy(o->victim, victim->name, sizeof(o->victim));
 }
 
 static bool still_has(const struct snapshot *s, pid_t pid)
@@ -168,7 +179,7 @@ int64_t observer_sample(struct observer *o, int64_t now_ns)
 	take_snapshot(o, now_ns, &memory);
 	if (killed || now_ns - o->remembered_ns >= REMEMBER_NS)
 		remember(o);
-	if (killed && !o->victim[0])
+	if (killed && !o->victim[0] && !o->others_end)
 		find_victim(o, &o->before_oom, &o->last);
 	o->samples++;
 	/* What the kernel can take back at once fills nothing up. */

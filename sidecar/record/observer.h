@@ -56,6 +56,7 @@ struct observer {
 	/* Since the OOM killer's visit that the counters told of: */
 	int64_t oom_seen_ns; /* 0: none */
 	struct snapshot before_oom; /* the last one before it */
+	bool others_end; /* we end the others, too: who is gone first says nothing any more */
 	char victim[PROCESS_NAME_MAX]; /* "" while unknown */
 	pid_t victim_pid;
 };
@@ -75,6 +76,9 @@ int64_t observer_sample(struct observer *o, int64_t now_ns);
 
 /* The visit of the OOM killer is dealt with: the counters as they are now become the baseline. */
 void observer_forget_oom(struct observer *o);
+
+/* The largest of the earlier snapshot that has ended by the later one; NULL: none. */
+const struct process *snapshot_victim(const struct snapshot *before, const struct snapshot *after);
 
 /* After the death: who of the snapshot before the OOM is gone. Sets victim if it can be told. */
 void observer_find_victim(struct observer *o, const struct snapshot *before, int64_t now_ns);

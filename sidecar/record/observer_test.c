@@ -72,11 +72,39 @@ static void what_was_before_the_oom_killer_came_wins(void **state)
 	assert_int_equal(observer_last_of_life(&o, END).top[0].pid, 2);
 }
 
+/* The victim, large, may take longer to die than a small one that ends for another reason. */
+static void the_victim_is_the_largest_that_has_ended_or_has_no_memory_left(void **state)
+{
+	const struct seen before = { 40, 40, { 3, 2, 1 } };
+	static const struct {
+		struct seen after;
+		pid_t without_memory, victim;
+	} cases[] = {
+		{ { 20, 40, { 2, 1 } }, 0, 3 },
+		{ { 20, 40, { 3, 1 } }, 0, 2 },
+		{ { 20, 40, { 3, 1 } }, 3, 3 },
+		{ { 20, 40, { 3, 2, 1 } }, 0, 0 },
+		{ { 20, 40, { 0 } }, 0, 3 },
+	};
+	const struct snapshot s = snapshot_of(&before);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct snapshot after = snapshot_of(&cases[i].after);
+
+		for (size_t j = 0; j < after.n_top; j++)
+			after.top[j].rss = after.top[j].pid == cases[i].without_memory ? 0 : MIB;
+		const struct process *victim = snapshot_victim(&s, &after);
+		assert_int_equal(victim ? victim->pid : 0, cases[i].victim);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_snapshot_that_shows_the_largest_is_taken),
 		cmocka_unit_test(what_was_before_the_oom_killer_came_wins),
+		cmocka_unit_test(the_victim_is_the_largest_that_has_ended_or_has_no_memory_left),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
