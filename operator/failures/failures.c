@@ -39,13 +39,23 @@ static bool contradicts(const cJSON *report, int64_t exit_code)
 	       strcmp(class, failure_class_name(FAILURE_COMPLETED)) == 0;
 }
 
+/* The launcher is put before the command of the first. */
+static bool is_ray_container(const struct death *d)
+{
+	const char *name = json_str(cJSON_GetArrayItem(json_get(d->pod, "spec.containers"), 0), "name");
+
+	return name && strcmp(name, d->container) == 0;
+}
+
 static void read_report(struct death *d)
 {
 	const char *message = json_str(d->terminated, "message");
 	struct err err = { 0 };
 	int r = message ? termination_parse(message, strlen(message), &d->report, &err) : -ENOENT;
 
-	if (r == -ENOENT)
+	if (r == -ENOENT && has_recorder(d->pod) && !is_ray_container(d))
+		d->distrust = "the recorder's report: it looks into Ray's container, and this is another";
+	else if (r == -ENOENT)
 		d->distrust = has_recorder(d->pod)
 				      ? "the recorder's report: it did not reach the termination message"
 				      : "the recorder's report: the pod has no recorder";
@@ -167,8 +177,9 @@ static void set_gaps(const struct death *d, cJSON *spec)
 			     "container still ran");
 		death_add_missing(spec, "the recorder's report: only a snapshot from before the end is there",
 				  "a recorder that outlives the Ray container");
-	} else if (d->distrust) {
-		death_add_missing(spec, d->distrust, "the Afterglow sidecar and launcher running in the pod");
+	} else if (d->distrust && d->view.class != FAILURE_START_FAILURE) {
+		death_add_missing(spec, d->distrust, has_recorder(d->pod) && !is_ray_container(d) ?
+				  "the container's own logs" : "the Afterglow sidecar and launcher running in the pod");
 	}
 	if (d->lost)
 		death_add_missing(spec, "the container's end: nobody on its node said that it ended, or how",

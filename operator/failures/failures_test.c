@@ -107,7 +107,7 @@ static void the_pods_status_tells_what_it_can(void **state)
 		{ "", "", "exitCode: 137, reason: ContainerStatusUnknown", "Unknown", "unknown", NULL,
 		  "unknown reason" },
 		{ "", "  reason: Evicted\n  message: low on memory\n", "exitCode: 137, reason: Error",
-		  "Evicted", "certain", "SIGKILL", "its pod was evicted" },
+		  "Evicted", "certain", "SIGKILL", "its pod was evicted: low on memory" },
 		{ "", "  reason: Evicted\n", "exitCode: 137, reason: ContainerStatusUnknown", "Evicted", "certain", NULL,
 		  "its pod was evicted" },
 		{ ", deletionTimestamp: \"2026-11-21T01:05:00Z\"", "", "exitCode: 137, reason: ContainerStatusUnknown",
@@ -159,8 +159,21 @@ static void the_pods_status_tells_what_it_can(void **state)
 				 json_str(spec, "class"), json_str(spec, "confidence"), signal ? signal : "-",
 				 json_str(spec, "verdict"));
 		assert_true(any_has(json_get(spec, "evidence"), "source", "kubelet"));
-		assert_true(any_has(json_get(spec, "missing"), "what", "the recorder's report"));
+		/* What has never run could not be recorded. */
+		assert_int_equal(any_has(json_get(spec, "missing"), "what", "the recorder's report"),
+				 strcmp(rows[i].class, "StartFailure") != 0);
 	}
+}
+
+/* Of a neighbour's end, or an init container's, the kubelet's word is all there is. */
+static void that_another_container_is_not_rays_is_said(void **state)
+{
+	_cleanup_json_ cJSON *pod = pod_with("", "", "exitCode: 137, reason: OOMKilled"), *array = NULL;
+
+	(void)state;
+	json_set_str(cJSON_GetArrayItem(json_get(pod, "spec.containers"), 0), "name", "ray");
+	array = failures_of(pod);
+	assert_true(any_has(json_get(array->child, "spec.missing"), "what", "it looks into Ray's container, and this is another"));
 }
 
 static void the_object_is_complete(void **state)
@@ -529,6 +542,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_pods_status_tells_what_it_can),
+		cmocka_unit_test(that_another_container_is_not_rays_is_said),
 		cmocka_unit_test(the_object_is_complete),
 		cmocka_unit_test(report_and_status_are_weighed),
 		cmocka_unit_test(what_the_status_may_still_explain_is_open),

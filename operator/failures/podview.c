@@ -222,6 +222,20 @@ static void add_start_error(const cJSON *pod, const cJSON *terminated, struct po
 	add_shell_hint(pod, message, v);
 }
 
+/* "The node was low on resource: memory." is what people ask for next. */
+static void add_eviction(const cJSON *pod, struct podview *v)
+{
+	const char *message = json_str(pod, "status.message");
+	size_t len = strlen(v->sentence);
+
+	if (v->class != FAILURE_EVICTED || v->fate || !message || !*message || len + 16 > sizeof(v->sentence))
+		return;
+	memcpy(v->sentence + len, ": ", 3);
+	text_tame(message, v->sentence + len + 2, MIN(sizeof(v->sentence) - len - 2, (size_t)200));
+	for (len = strlen(v->sentence); len && strchr(" .", v->sentence[len - 1]); len--)
+		v->sentence[len - 1] = '\0';
+}
+
 static void set_sentence(const cJSON *pod, const char *container, int64_t exit_code, struct podview *v)
 {
 	const char *name = json_str(pod, "metadata.name"), *how = v->fate ? v->fate : fate(v), *signal = signal_name(v->signal);
@@ -261,6 +275,7 @@ void podview_classify(const cJSON *pod, const char *container, const cJSON *term
 		v.signal = 0;
 	set_sentence(pod, container, exit_code, &v);
 	add_start_error(pod, terminated, &v);
+	add_eviction(pod, &v);
 	*ret_view = v;
 }
 

@@ -12,6 +12,8 @@
 #include "operator/failures/termination.h"
 #include "operator/kube/resource.h"
 
+/* No probe, but told in the same way: a container whose hook fails has not started. */
+#define POST_START "postStart hook"
 #define CLOCKS_NS (2 * NS_PER_SEC) /* both times are whole seconds */
 
 bool probe_kill_possible(const cJSON *failure)
@@ -58,7 +60,8 @@ static bool is_of_its_life(const cJSON *event, const cJSON *failure)
 }
 
 /* "Container ray-worker failed liveness probe, will be restarted" */
-static const char *failed_probe(const cJSON *event, const cJSON *failure)
+/* What failed, as the end of "its ... failed". */
+static const char *what_failed(const cJSON *event, const cJSON *failure)
 {
 	const char *message = json_str(event, "message"), *path = json_str(event, "involvedObject.fieldPath");
 	const char *uid = json_str(event, "involvedObject.uid"), *reason = json_str(event, "reason");
@@ -71,8 +74,9 @@ static const char *failed_probe(const cJSON *event, const cJSON *failure)
 	snprintf(wanted, sizeof(wanted), "{%s}", container);
 	if (!strstr(path, wanted) || !is_of_its_life(event, failure))
 		return NULL;
-	return strstr(message, "failed liveness probe") ? "liveness" :
-	       strstr(message, "failed startup probe")  ? "startup" :
+	return strstr(message, "failed liveness probe") ? "liveness probe" :
+	       strstr(message, "failed startup probe")  ? "startup probe" :
+	       strcmp(message, "FailedPostStartHook") == 0 ? POST_START :
 							  NULL;
 }
 
@@ -86,8 +90,9 @@ static void drop_missing(cJSON *failure, const char *what)
 		cJSON_DeleteItemFromObject(json_get(failure, "spec"), "missing");
 }
 
-static void become(cJSON *failure, const char *probe, const char *message)
+static void become(cJSON *failure, const char *what, const char *message)
 {
+	const char *class = failure_class_name(strcmp(what, POST_START) == 0 ? FAILURE_START_FAILURE : FAILURE_PROBE_KILLED);
 	cJSON *spec = json_get(failure, "spec"), *entry = cJSON_CreateObject();
 	int64_t exit_code = json_int(spec, "exitCode", 0);
 	bool by_signal = exit_code == 137 || exit_code == 143;
@@ -99,22 +104,22 @@ static void become(cJSON *failure, const char *probe, const char *message)
 	json_set_str(entry, "source", "pod event");
 	json_set_str(entry, "text", text);
 	json_append(json_array_at(spec, "evidence"), entry);
-	snprintf(text, sizeof(text), "Container %.63s of %.253s was killed by the kubelet: its %s probe failed",
-		 json_str(spec, "container"), pod ? pod : "?", probe);
+	snprintf(text, sizeof(text), "Container %.63s of %.253s was killed by the kubelet: its %s failed",
+		 json_str(spec, "container"), pod ? pod : "?", what);
 	json_set_str(spec, "verdict", text);
-	json_set_str(spec, "class", failure_class_name(FAILURE_PROBE_KILLED));
+	json_set_str(spec, "class", class);
 	json_set_str(spec, "confidence", confidence_name(by_signal ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY));
-	json_set_str(json_get(failure, "metadata.labels"), "afterglow.dev/class", failure_class_name(FAILURE_PROBE_KILLED));
+	json_set_str(json_get(failure, "metadata.labels"), "afterglow.dev/class", class);
 	drop_missing(failure, "who sent the signal");
 }
 
 /* Wholly or, without memory, not at all. */
-static bool become_whole(cJSON *failure, const char *probe, const char *message)
+static bool become_whole(cJSON *failure, const char *what, const char *message)
 {
 	size_t lost = oom_count();
 	_cleanup_json_ cJSON *changed = cJSON_Duplicate(failure, true);
 
-	become(changed, probe, message);
+	become(changed, what, message);
 	if (oom_count() != lost)
 		return false;
 	cJSON *before = failure->child;
@@ -128,10 +133,10 @@ bool probe_kill_refine(cJSON *failure, const cJSON *events)
 	const cJSON *event;
 
 	cJSON_ArrayForEach(event, json_get(events, "items")) {
-		const char *probe = failed_probe(event, failure);
+		const char *what = what_failed(event, failure);
 
-		if (probe)
-			return become_whole(failure, probe, json_str(event, "message"));
+		if (what)
+			return become_whole(failure, what, json_str(event, "message"));
 	}
 	return false;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether the kubelet killed a container for a failed probe. Only the pod's events
- * tell: its status shows no more than the signal. Pure.
+ * Whether the kubelet killed a container for a failed probe, or a failed postStart
+ * hook (class StartFailure). Only the pod's events tell: its status shows no more
+ * than the signal. Pure.
  */
 #ifndef AFTERGLOW_OPERATOR_FAILURES_PROBE_KILL_H
 #define AFTERGLOW_OPERATOR_FAILURES_PROBE_KILL_H
@@ -17,7 +18,7 @@ bool probe_kill_possible(const cJSON *failure);
 /* Appends the path, with its query, of the list of events to look at. */
 void probe_kill_path(const cJSON *failure, struct strbuf *out);
 
-/* Makes failure one of class ProbeKilled if an event of the EventList tells so; returns whether it did. Without memory nothing changes. */
+/* Makes failure one of class ProbeKilled or StartFailure if an event of the EventList tells so; returns whether it did. Without memory nothing changes. */
 bool probe_kill_refine(cJSON *failure, const cJSON *events);
 
 #endif

@@ -46,6 +46,8 @@ static const struct {
 	  EVENT("Killing", "u1", "ray-worker", "01:04:59", "01:04:59", LIVENESS), "ProbeKilled", "likely" },
 	{ "the first of a series", FAILURE("Killed", "137"), EVENT("Killing", "u1", "ray-worker", "01:04:59", "02:00:00", LIVENESS),
 	  "ProbeKilled", "certain" },
+	{ "a failed hook", FAILURE("Terminated", "143"), EVENT("Killing", "u1", "ray-worker", "01:04:59", "01:04:59", "FailedPostStartHook"),
+	  "StartFailure", "certain" },
 	{ "of the instance before", FAILURE("Killed", "137"), EVENT("Killing", "u1", "ray-worker", "00:58:00", "00:59:00", LIVENESS),
 	  "Killed", "likely" },
 	{ "of the instance after", FAILURE("Killed", "137"), EVENT("Killing", "u1", "ray-worker", "01:06:00", "01:06:00", LIVENESS),
@@ -70,7 +72,8 @@ static void the_events_decide(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		_cleanup_json_ cJSON *failure = json_of(rows[i].failure), *events = json_of(rows[i].events);
-		bool expected = strcmp(rows[i].class, "ProbeKilled") == 0;
+		bool hook = strcmp(rows[i].class, "StartFailure") == 0;
+		bool expected = hook || strcmp(rows[i].class, "ProbeKilled") == 0;
 
 		assert_true(probe_kill_possible(failure));
 		if (probe_kill_refine(failure, events) != expected ||
@@ -80,7 +83,7 @@ static void the_events_decide(void **state)
 		assert_int_equal(!json_get(failure, "spec.missing"), expected);
 		assert_int_equal(cJSON_GetArraySize(json_get(failure, "spec.evidence")), expected);
 		if (expected)
-			assert_non_null(strstr(json_str(failure, "spec.verdict"), "probe failed"));
+			assert_non_null(strstr(json_str(failure, "spec.verdict"), hook ? "its postStart hook failed" : "probe failed"));
 	}
 }
 
