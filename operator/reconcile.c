@@ -322,10 +322,11 @@ static bool try_without_recorder(struct step *step, const struct client_response
 	struct reconcile *r = step->reconcile;
 	struct err err = { 0 };
 
-	if (op->kind != PLAN_CREATE || !is_refusal(op, response) || response->status >= 500 || client_namespace_ends(response) ||
-	    !inject_undo(op->body, why ? why : err_text(&response->err)))
+	if (op->kind != PLAN_CREATE || !is_refusal(op, response) || response->status >= 500 || client_namespace_ends(response))
 		return false;
-	if (client_create(r->reconciler->o.client, op->body, pod_fields, on_op_done, step, &err) < 0)
+	plan_own_spec(op->body);
+	if (!inject_undo(op->body, why ? why : err_text(&response->err)) ||
+	    client_create(r->reconciler->o.client, op->body, pod_fields, on_op_done, step, &err) < 0)
 		return false;
 	log_warning("cluster %s: %s is refused, and tried without the recorder: %s", r->key, name, why ? why : err_text(&response->err));
 	return true;
@@ -392,7 +393,7 @@ static void skip_refused(struct reconcile *r)
 	}
 }
 
-/* In their order, each when the one before is answered; but creations that follow each other go together. */
+/* In their order, each when the one before is answered; but creations that follow each other go together, and the status with them. */
 static bool may_start_next(struct reconcile *r)
 {
 	const struct reconciler *c = r->reconciler;
@@ -402,7 +403,9 @@ static bool may_start_next(struct reconcile *r)
 	next = &r->plan.ops[r->at];
 	if (r->stop || r->at >= r->plan.n_ops || !c->o.may_write(c->o.arg))
 		return false;
-	return r->in_flight == 0 || (!r->cautious && next->kind == PLAN_CREATE && next[-1].kind == PLAN_CREATE);
+	if (r->in_flight == 0)
+		return true;
+	return !r->cautious && next[-1].kind == PLAN_CREATE && (next->kind == PLAN_CREATE || next->kind == PLAN_STATUS);
 }
 
 static void start_next(struct reconcile *r)

@@ -35,7 +35,16 @@ void plan_release(struct plan *p)
 	for (size_t i = 0; i < p->n_ops; i++)
 		cJSON_Delete(p->ops[i].body);
 	free(p->ops);
+	cJSON_Delete(p->specs);
 	*p = (struct plan){ 0 };
+}
+
+void plan_own_spec(cJSON *pod)
+{
+	cJSON *spec = cJSON_Duplicate(json_get(pod, "spec"), true);
+
+	cJSON_DeleteItemFromObjectCaseSensitive(pod, "spec");
+	json_set(pod, "spec", spec);
 }
 
 /* --- Observed pods -------------------------------------------------------------------------------- */

@@ -33,12 +33,13 @@ enum plan_op_kind {
 
 struct plan_op {
 	enum plan_op_kind kind;
-	cJSON *body; /* owned by the plan */
+	cJSON *body; /* owned by the plan; pods share their spec: plan_own_spec before it is changed */
 };
 
 struct plan {
 	struct plan_op *ops;
 	size_t n_ops;
+	cJSON *specs; /* which bodies refer to */
 	int64_t requeue_ns; /* plan again after this long even if nothing changes; 0: not needed */
 };
 
@@ -85,6 +86,8 @@ void plan_object_hash(const cJSON *body, char ret_hash[static PLAN_HASH_MAX]);
 
 int plan_cluster(const struct plan_input *in, struct plan *ret_plan, struct err *err);
 void plan_release(struct plan *p);
+/* Gives the body of an operation a spec of its own. Without memory it has none. */
+void plan_own_spec(cJSON *pod);
 
 /* The head service's name: its own or "<cluster>-head-svc". The caller frees it; NULL: no memory. */
 char *plan_service_name(const cJSON *cluster);

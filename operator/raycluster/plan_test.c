@@ -365,10 +365,30 @@ static void a_big_cluster_is_built_in_portions(void **state)
 	json_set_int(small_group(w), "replicas", 150);
 	json_set_int(small_group(w), "maxReplicas", 150);
 	plan(w);
-	assert_int_equal(count(w, PLAN_CREATE), 64);
+	assert_int_equal(count(w, PLAN_CREATE), 128);
 	assert_true(w->plan.requeue_ns > 0);
 	settle(w);
 	assert_int_equal(w->n_pods, 151);
+}
+
+static void a_pod_whose_spec_is_changed_changes_no_other(void **state)
+{
+	struct world *w = *state;
+	cJSON *one, *other;
+
+	json_set_int(small_group(w), "replicas", 2);
+	plan(w);
+	one = (cJSON *)op(w, PLAN_CREATE, 1);
+	other = (cJSON *)op(w, PLAN_CREATE, 2);
+	assert_true(cJSON_Compare(json_get(one, "spec"), json_get(other, "spec"), true));
+	plan_own_spec(one);
+	assert_true(cJSON_Compare(json_get(one, "spec"), json_get(other, "spec"), true));
+	json_set_str(json_get(one, "spec"), "nodeName", "here");
+	cJSON_DeleteItemFromObjectCaseSensitive(json_get(one, "spec"), "containers");
+	assert_null(json_get(other, "spec.nodeName"));
+	assert_non_null(json_get(other, "spec.containers"));
+	/* The head is of another template. */
+	assert_false(cJSON_Compare(json_get(op(w, PLAN_CREATE, 0), "spec"), json_get(other, "spec"), true));
 }
 
 static void the_service_follows_the_heads_ports_and_the_users_wishes(void **state)
@@ -456,6 +476,7 @@ int main(void)
 		TEST(memory_over_the_limit_is_told_by_event_and_condition),
 		TEST(clusters_that_go_elsewhere_are_refused_and_deleted_ones_left_alone),
 		TEST(a_big_cluster_is_built_in_portions),
+		TEST(a_pod_whose_spec_is_changed_changes_no_other),
 		TEST(the_service_follows_the_heads_ports_and_the_users_wishes),
 		TEST(a_service_with_an_address_keeps_it),
 		TEST(names_are_cut_lowered_and_distinct),

@@ -9,7 +9,7 @@
 #include "operator/raycluster/pod_state.h"
 #include "operator/raycluster/pod_template.h"
 
-#define CREATES_MAX 64 /* per plan: one big cluster must not hold up the others */
+#define CREATES_MAX 128 /* per plan: what happens meanwhile has to wait until they are answered */
 
 void planner_add(struct planner *p, enum plan_op_kind kind, cJSON *body)
 {
@@ -119,6 +119,7 @@ int planner_build(struct planner *p, enum ray_node node, const cJSON *group, cJS
 		.launcher = p->in->launcher != NULL,
 	};
 
+	p->template = NULL; /* another may come to stand where one was */
 	return pod_build(&req, ret_pod, p->notes, err);
 }
 
@@ -159,9 +160,38 @@ bool planner_name(const struct planner *p, enum ray_node node, const char *group
 	return name_in_use(p, ret_name);
 }
 
+/* The plan's own copy, once for all pods that follow each other. */
+static cJSON *spec_for(struct planner *p, const cJSON *template)
+{
+	if (p->template != template) {
+		if (!p->plan.specs)
+			p->plan.specs = cJSON_CreateArray();
+		p->spec = cJSON_Duplicate(json_get(template, "spec"), true);
+		if (!p->spec || !cJSON_AddItemToArray(p->plan.specs, p->spec))
+			cJSON_Delete(TAKE_PTR(p->spec));
+	}
+	p->template = p->spec ? template : NULL;
+	return p->spec;
+}
+
+/* A hundred copies of a spec are the most of what a plan takes, in memory and in time. */
+static cJSON *pod_of(struct planner *p, const cJSON *template)
+{
+	cJSON *pod = cJSON_CreateObject(), *spec = spec_for(p, template);
+	const cJSON *member;
+
+	cJSON_ArrayForEach(member, template)
+		if (strcmp(member->string, "spec") != 0)
+			json_set(pod, member->string, cJSON_Duplicate(member, true));
+	if (spec)
+		json_set(pod, "spec", cJSON_CreateObjectReference(spec->child));
+	p->failed = p->failed || !json_get(pod, "spec");
+	return pod;
+}
+
 void planner_create_pod(struct planner *p, const cJSON *template, const char *name, const cJSON *labels)
 {
-	cJSON *pod = cJSON_Duplicate(template, true);
+	cJSON *pod = pod_of(p, template);
 	const cJSON *label;
 
 	json_set_str(json_get(pod, "metadata"), "name", name);

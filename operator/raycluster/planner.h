@@ -21,6 +21,8 @@ struct planner {
 	bool *leaving;	    /* terminating, or deleted by this plan */
 	size_t n_pods;
 	unsigned creates;
+	const cJSON *template; /* of the pod that was created last, and the plan's copy of its spec */
+	cJSON *spec;
 	struct status_view view;
 	bool workers_ready; /* no group lacks a ready worker */
 	bool frozen;	    /* pods are counted, not created or deleted */
