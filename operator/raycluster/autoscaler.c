@@ -78,9 +78,8 @@ static void apply_options(cJSON *container, const cJSON *options)
 		append_all(container, added[i], cJSON_GetObjectItemCaseSensitive(options, added[i]));
 }
 
-static cJSON *container_new(const cJSON *cluster, const cJSON *ray)
+static cJSON *container_new(const cJSON *cluster, const cJSON *ray, bool login_shell)
 {
-	static const char *const shell[] = { "/bin/bash", "-c", "--" };
 	cJSON *container = cJSON_CreateObject();
 
 	json_set_str(container, "name", AUTOSCALER_CONTAINER);
@@ -91,7 +90,7 @@ static cJSON *container_new(const cJSON *cluster, const cJSON *ray)
 	container_env_field_default(container, "RAY_HEAD_POD_NAME", "metadata.name");
 	container_env_default(container, "KUBERAY_CRD_VER", "v1");
 	container_env_default(container, "KUBERAY_GEN_AUTOSCALER_START_CMD", START_COMMAND);
-	json_set(container, "command", cJSON_CreateStringArray(shell, ARRAY_SIZE(shell)));
+	container_set_shell(container, login_shell);
 	json_append(json_array_at(container, "args"), cJSON_CreateString(START_COMMAND));
 	add_resources(container);
 	auth_apply_container(cluster, container);
@@ -118,7 +117,8 @@ static void share_logs(cJSON *pod_spec, cJSON *ray, cJSON *autoscaler)
 	container_mount_default(autoscaler, LOGS_VOLUME, LOGS_PATH, false);
 }
 
-void autoscaler_apply(const cJSON *cluster, enum ray_node node, cJSON *pod_spec, cJSON *params)
+void autoscaler_apply(const cJSON *cluster, enum ray_node node, const struct policy *policy, cJSON *pod_spec,
+		      cJSON *params)
 {
 	cJSON *ray = ray_container(pod_spec), *container;
 	char account[CUT_NAME_MAX];
@@ -136,7 +136,7 @@ void autoscaler_apply(const cJSON *cluster, enum ray_node node, cJSON *pod_spec,
 		container_env_default(ray, "RAY_enable_autoscaler_v2", "true");
 	else if (has_version(cluster, "v1"))
 		container_env_default(ray, "RAY_enable_autoscaler_v2", "false");
-	container = container_new(cluster, ray);
+	container = container_new(cluster, ray, policy->login_shell);
 	json_append(json_get(pod_spec, "containers"), container);
 	share_logs(pod_spec, ray, container);
 }

@@ -19,9 +19,10 @@ bool autoscaler_enabled(const cJSON *cluster);
 bool autoscaler_is_v2(const cJSON *cluster);
 
 /* To the pod of either kind, and params of its `ray start`: restart policy, environment; the head gets the container. */
-void autoscaler_apply(const cJSON *cluster, enum ray_node node, cJSON *pod_spec, cJSON *params);
+void autoscaler_apply(const cJSON *cluster, enum ray_node node, const struct policy *policy, cJSON *pod_spec,
+		      cJSON *params);
 
-/* The head's service account: the template's, or one named after the cluster. Owned by cluster. */
+/* The head's service account: the template's, or one named after the cluster, in buf. */
 const char *autoscaler_account(const cJSON *cluster, char buf[static CUT_NAME_MAX]);
 
 /*

@@ -26,6 +26,13 @@ static cJSON *env_new(cJSON *container, const char *name)
 	return container_env(container, name); /* not there without memory */
 }
 
+void container_set_shell(cJSON *container, bool login)
+{
+	const char *const shell[] = { "/bin/bash", login ? "-cl" : "-c", "--" };
+
+	json_set(container, "command", cJSON_CreateStringArray(shell, 3));
+}
+
 void container_env_default(cJSON *container, const char *name, const char *value)
 {
 	cJSON *entry = env_new(container, name);

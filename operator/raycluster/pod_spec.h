@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small reads and additions on a pod spec. Additions never replace what the user wrote. */
+/* Small reads and additions on a pod spec. Additions never replace what the user wrote, if not said. */
 #ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_POD_SPEC_H
 #define AFTERGLOW_OPERATOR_RAYCLUSTER_POD_SPEC_H
 
 #include <cjson/cJSON.h>
+#include <stdbool.h>
 
 /* containers[0], where KubeRay and its tools find Ray. NULL when there is none. */
 cJSON *ray_container(const cJSON *pod_spec);
@@ -14,6 +15,8 @@ cJSON *container_env(const cJSON *container, const char *name);
 void container_env_default(cJSON *container, const char *name, const char *value);
 void container_env_field_default(cJSON *container, const char *name, const char *field_path);
 
+/* The command: bash that runs the one argument that follows; login: with what /etc/profile sets. Replaces the user's. */
+void container_set_shell(cJSON *container, bool login);
 /* Appends a mount unless something is mounted at that path. */
 void container_mount_default(cJSON *container, const char *volume, const char *path, int read_only);
 /* Appends a volume (owned by the spec afterwards) unless one of its name is there. */

@@ -113,7 +113,6 @@ static void add_joined(struct strbuf *sb, const cJSON *words)
 static int set_command(const struct pod_request *req, cJSON *container, const char *start, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(ARGS_MAX);
-	static const char *const shell[] = { "/bin/bash", "-c", "--" };
 	cJSON *args;
 
 	if (overwrites_command(req))
@@ -125,7 +124,7 @@ static int set_command(const struct pod_request *req, cJSON *container, const ch
 	strbuf_addf(&sb, "%s" RAY_ULIMIT_COMMAND "%s", sb.len ? " && " : "", start);
 	if (strbuf_failed(&sb))
 		return err_set(err, E2BIG, "the command of group %s", group_name(req->node, req->group));
-	json_set(container, "command", cJSON_CreateStringArray(shell, ARRAY_SIZE(shell)));
+	container_set_shell(container, req->policy->login_shell);
 	args = cJSON_CreateArray();
 	json_append(args, cJSON_CreateString(strbuf_str(&sb)));
 	json_set(container, "args", args);
@@ -270,7 +269,7 @@ static int build_spec(const struct pod_request *req, cJSON *pod, cJSON *notes, s
 	strbuf_addf(&address, "%s:%s", fqdn, head_gcs_port(req->cluster));
 	shm = memory_apply(pod_spec, params, req->node, group_name(req->node, req->group), is_head_only(req),
 			   req->policy, notes);
-	autoscaler_apply(req->cluster, req->node, pod_spec, params);
+	autoscaler_apply(req->cluster, req->node, req->policy, pod_spec, params);
 	gcs_ft_apply(req->cluster, req->node, pod, params);
 	auth_apply(req->cluster, pod_spec);
 	start_params_add_defaults(params, req->node, json_get(container, "resources"), strbuf_str(&address));

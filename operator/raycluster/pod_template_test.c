@@ -188,6 +188,17 @@ static void one_kind_of_accelerators_gets_rays_name(void **state)
 	has(start_line(w), " --resources='{\"neuron_cores\":2,\"slice\":1}' ");
 }
 
+static void a_login_shell_is_asked_for(void **state)
+{
+	struct world *w = *state;
+
+	w->policy.login_shell = true;
+	build(w, RAY_HEAD);
+	/* The launcher is started by the other shell. */
+	const char *option = cJSON_GetStringValue(cJSON_GetArrayItem(json_get(ray(w), "args"), 1));
+	assert_string_equal(option, "-cl");
+}
+
 static void a_command_that_starts_ray_is_left_alone(void **state)
 {
 	struct world *w = *state;
@@ -306,6 +317,7 @@ int main(void)
 		TEST(group_resources_are_logical_resources),
 		TEST(a_head_without_workers_keeps_its_cpus),
 		TEST(one_kind_of_accelerators_gets_rays_name),
+		TEST(a_login_shell_is_asked_for),
 		TEST(a_command_that_starts_ray_is_left_alone),
 		TEST(without_a_command_there_is_no_recorder),
 		TEST(newer_ray_is_probed_over_http),

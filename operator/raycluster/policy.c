@@ -329,6 +329,7 @@ static const struct {
 	KEY("kernelLog", set_bool, kernel_log, "true or false"),
 	KEY("coreDumps", set_core_dumps, core_dumps, "Off, Summary or Full"),
 	KEY("redisCleanup", set_bool, redis_cleanup, "true or false"),
+	KEY("loginShell", set_bool, login_shell, "true or false"),
 	KEY("hooks", set_hooks, hooks,
 	    "lists of at most 8 commands, atThreshold: [COMMAND] and atDeath: [COMMAND]"),
 	KEY("holdOnFailure", set_hold, hold_on_failure, "seconds from 0 (off) to 86400"),

@@ -54,6 +54,7 @@ struct policy {
 	enum core_dumps core_dumps;      /* coreDumps, what the sidecar keeps of cores; off: none are asked for */
 	cJSON *hooks;                    /* hooks: {atThreshold: [COMMAND], atDeath: [COMMAND]}; NULL: none */
 	bool redis_cleanup;              /* redisCleanup, true: the keys of a deleted cluster are deleted from Redis */
+	bool login_shell;                /* loginShell, false: Ray's commands run in `bash -cl` */
 	int64_t hold_on_failure;         /* holdOnFailure, the sidecar's --hold-on-failure, seconds; 0: not at all */
 };
 

@@ -31,6 +31,7 @@ static void nothing_gives_the_defaults(void **state)
 	assert_true(p.warn_at == 0.8 && p.object_store_fraction == 0.3 && p.headroom_fraction == 0.1);
 	assert_int_equal(p.monitor_refresh_ms, -1);
 	assert_true(p.redis_cleanup);
+	assert_false(p.login_shell);
 	policy_release(&p);
 }
 
@@ -42,7 +43,7 @@ static void every_key_is_read(void **state)
 	parse("sidecarImage: r/afterglow:1\nsidecarImagePullPolicy: Never\nstoreClaim: failures\n"
 	      "clusterDomain: k8s.lan\nheadNumCPUs: 2\nworkerMemoryLimit: 8Gi\nrayMemoryFraction: 0.7\n"
 	      "objectStoreFraction: 0.2\nheadroom: 500Mi\nusageThreshold: 0.9\nmonitorRefreshMs: 100\n"
-	      "warnAt: 0.75\noomGroup: true\nkernelLog: true\ncoreDumps: Full\nholdOnFailure: 600\nredisCleanup: false\n"
+	      "warnAt: 0.75\noomGroup: true\nkernelLog: true\ncoreDumps: Full\nholdOnFailure: 600\nredisCleanup: false\nloginShell: true\n"
 	      "hooks: {atThreshold: [\"py-spy dump --pid $AFTERGLOW_PID\"], atDeath: [a, b]}\n",
 	      &p);
 	assert_string_equal(p.sidecar_image, "r/afterglow:1");
@@ -54,7 +55,7 @@ static void every_key_is_read(void **state)
 	assert_int_equal(p.headroom_bytes, 500 << 20);
 	assert_true(p.headroom_fraction == 0 && p.usage_threshold == 0.9 && p.warn_at == 0.75);
 	assert_int_equal(p.monitor_refresh_ms, 100);
-	assert_true(p.oom_group && p.kernel_log && !p.redis_cleanup);
+	assert_true(p.oom_group && p.kernel_log && !p.redis_cleanup && p.login_shell);
 	assert_int_equal(p.core_dumps, CORE_DUMPS_FULL);
 	assert_int_equal(p.hold_on_failure, 600);
 	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(p.hooks, "atDeath")), 2);

@@ -47,6 +47,7 @@ sidecarImagePullSecrets: {{ toJson $secrets }}
 {{- include "afterglow.store" .Values.store }}
 clusterDomain: {{ .Values.clusterDomain | quote }}
 redisCleanup: {{ .Values.redisCleanup }}
+loginShell: {{ .Values.loginShell }}
 warnAt: {{ .Values.sidecar.warnAt }}
 oomGroup: {{ .Values.sidecar.oomGroup }}
 kernelLog: {{ .Values.recording.kernelLog.enabled }}
