@@ -22,34 +22,42 @@ from conftest import wait_for  # noqa: E402
 USER = "kuberay"
 
 
-def record(directory, program, scene):
+def play(plane, program, scene, namespace, **environment):
+    plane.api().create("namespaces", {"metadata": {"name": namespace}})
+    daemon = Daemon([program / "kuberay-operator", "--watch-namespace", namespace, "--leader-election-namespace", "default",
+                     "--qps", "10000", "--burst", "10000", "--reconcile-concurrency", "8",
+                     "--metrics-addr", f"127.0.0.1:{free_port()}", "--health-probe-bind-address", f"127.0.0.1:{free_port()}"],
+                    plane.file(f"{namespace}.log"), {**os.environ, **environment, "KUBECONFIG": str(plane.kubeconfig(USER))})
+    try:
+        wait_for("KubeRay to be ready", lambda: "Starting workers" in daemon.text(), timeout=120, interval=0.1)
+        return kuberay.Play(plane, plane.api().within(namespace), USER).play(scene)
+    finally:
+        daemon.stop()
+
+
+def record(directory, program, samples):
     plane = ControlPlane(directory)
-    daemon = None
+    usual, login = kuberay.scenes(samples)
     try:
         plane.start()
         plane.issue(USER, f"/O=system:masters/CN={USER}")
         plane.kubectl("apply", "--server-side", "-f", str(program / "crd"))
         wait_for("KubeRay's kinds", lambda: plane.api().items("rayclusters") is not None, interval=0.1)
-        plane.api().create("namespaces", {"metadata": {"name": "facts-of-it"}})
-        daemon = Daemon([program / "kuberay-operator", "--watch-namespace", "facts-of-it", "--leader-election-namespace", "default",
-                         "--qps", "10000", "--burst", "10000", "--reconcile-concurrency", "8",
-                         "--metrics-addr", f"127.0.0.1:{free_port()}", "--health-probe-bind-address", f"127.0.0.1:{free_port()}"],
-                        directory / "kuberay.log", {**os.environ, "KUBECONFIG": str(plane.kubeconfig(USER))})
-        wait_for("KubeRay to be ready", lambda: "Starting workers" in daemon.text(), timeout=60, interval=0.1)
-        return kuberay.Play(plane, plane.api().within("facts-of-it"), USER).play(scene)
+        played = play(plane, program, usual, "facts-of-it")
+        if login:
+            played.facts |= play(plane, program, login, "facts-by-login", ENABLE_LOGIN_SHELL="true").facts
+        return played
     finally:
-        if daemon:
-            daemon.stop()
         plane.stop()
 
 
 def main():
     program, out = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
-    scene = kuberay.Samples(sys.argv[3]) if len(sys.argv) > 3 else kuberay.Scene()
+    samples = sys.argv[3] if len(sys.argv) > 3 else None
     with tempfile.TemporaryDirectory() as directory:
-        play = record(pathlib.Path(directory), program, scene)
-    text = {"version": (program / "version").read_text(encoding="ascii").strip(), "clusters": kuberay.pack(play.facts),
-            "refused": play.answers}
+        played = record(pathlib.Path(directory), program, samples)
+    text = {"version": (program / "version").read_text(encoding="ascii").strip(), "clusters": kuberay.pack(played.facts),
+            "refused": played.answers}
     out.write_text(json.dumps(text, indent=1, sort_keys=False, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

@@ -48,14 +48,19 @@ def manifest(base, name, places):
 
 
 class Scene:
-    """The clusters of a file: by name the manifest, and the changes that come later."""
+    """The clusters of a part of clusters.yaml: by name the manifest, and the changes that come later."""
 
-    def __init__(self, path=FOLDER / "clusters.yaml"):
-        text = yaml.safe_load(path.read_text(encoding="utf-8"))
-        self.clusters = {PREFIX + n: manifest(text["base"], PREFIX + n, places) for n, places in text["clusters"].items()}
-        self.then = {PREFIX + n: places.get("then", []) for n, places in text["clusters"].items()}
+    def __init__(self, part="clusters", refused=None):
+        text = yaml.safe_load((FOLDER / "clusters.yaml").read_text(encoding="utf-8"))
+        self.clusters = {PREFIX + n: manifest(text["base"], PREFIX + n, places) for n, places in text[part].items()}
+        self.then = {PREFIX + n: places.get("then", []) for n, places in text[part].items()}
         self.accounts = text["accounts"]
-        self.refused = {n: manifest(text["base"], n, places) for n, places in text["refused"].items()}
+        self.refused = {n: manifest(text["base"], n, places) for n, places in text.get(refused, {}).items()}
+
+
+# What is asked of an operator as it usually runs, and of one that uses login shells.
+def scenes(samples=None):
+    return (Samples(samples), None) if samples else (Scene(refused="refused"), Scene("login"))
 
 
 class Samples:
@@ -83,6 +88,7 @@ class Play:
         self.kubelet = kubelet.Kubelet(api)
         self.facts = {}    # by cluster
         self.answers = {}  # by refused cluster
+        self.named = {}    # by cluster, a pod that is to be deleted
         self.rejected = {}
 
     def create(self, name, body):
@@ -108,7 +114,7 @@ class Play:
                 self.kubelet.run(pod)
 
     def note(self, step, names):
-        world = World(self.api)
+        world = World(self.api, self.named)
         for name in names:
             if name not in self.rejected:
                 self.facts.setdefault(name, {}).update(world.facts(name, step))
@@ -145,14 +151,25 @@ class Play:
         return True
 
     def change(self, changes):
+        """Sets places, where POD is a worker of the cluster's; or deletes it."""
         for name, places in changes.items():
+            if places == "deleted":
+                self.api.delete("rayclusters", name)
+                continue
             body = self.api.get("rayclusters", name)
             for path, value in places.items():
-                put(body, path, value)
+                put(body, path, self.name_pods(name, value))
             self.api.request("PUT", self.api.path("rayclusters", name), body)
         self.settle()
         self.run_pods()
         self.settle()
+
+    def name_pods(self, name, value):
+        if "POD" not in json.dumps(value):
+            return value
+        pod = self.api.items("pods", f"ray.io/cluster={name},ray.io/node-type=worker")[0]["metadata"]["name"]
+        self.named[name] = pod
+        return json.loads(json.dumps(value).replace("POD", pod))
 
     def events(self, name):
         return {f"{e['type']} {e['reason']}" for e in self.api.items("events") if e["regarding"].get("name") == name}
@@ -174,12 +191,13 @@ class Play:
 class World:
     """All objects of a namespace at a moment."""
 
-    def __init__(self, api):
-        self.namespace = api.namespace
+    def __init__(self, api, named):
+        self.namespace, self.named = api.namespace, named
         self.clusters = {c["metadata"]["name"]: c for c in api.items("rayclusters")}
         self.pods = api.items("pods")
         self.objects = {kind: api.items(kind) for kind in KINDS}
         self.events = api.items("events")
+        self.jobs = api.items("jobs")
 
     def facts(self, name, step):
         cluster = self.clusters[name]
@@ -189,7 +207,13 @@ class World:
         status["head"] = {k: v for k, v in status.get("head", {}).items() if v}
         status["observedGeneration"] = status.get("observedGeneration") == cluster["metadata"]["generation"]
         found = {"status": status, "pods": self.pods_of(name, step)}
-        if step == "created":
+        if name in self.named:
+            found["named pod"] = "there" if self.named[name] in [p["metadata"]["name"] for p in self.pods] else "gone"
+        if "deletionTimestamp" in cluster["metadata"]:
+            found = {"finalizers": cluster["metadata"].get("finalizers", []), "pods": self.pods_of(name, step),
+                     "job": next((without_script(j) for j in self.jobs if j["metadata"]["name"].startswith(f"{name}-")), {})}
+        elif step == "created":
+            found["finalizers"] = cluster["metadata"].get("finalizers", [])
             del found["status"]  # a matter of moments
             for kind, items in self.objects.items():
                 found[kind] = {i["metadata"]["name"]: i for i in items if is_owned(i, uid)}
@@ -223,6 +247,16 @@ def without_status(pod):
     return {k: v for k, v in pod.items() if k != "status"}
 
 
+JOBS = {"batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", "controller-uid", "job-name", "selector"}
+def without_script(job):
+    """A script is not what two operators can be compared by."""
+    job = copy.deepcopy(without_status(job))
+    for item in job["spec"]["template"]["spec"]["containers"]:
+        item["args"] = []
+        item["env"] = [e for e in item["env"] if e["name"] != "AFTERGLOW_SCRIPT"]
+    return job
+
+
 SERVERS = {"uid", "resourceVersion", "creationTimestamp", "managedFields", "generateName", "selfLink", "generation", "namespace"}
 TIMES = {"lastTransitionTime", "lastUpdateTime"}
 MASKED_LABELS = {"ray.io/worker-group-replica-name"}
@@ -235,6 +269,7 @@ class Mask:
     def __init__(self, name, uid, namespace):
         self.words = [(re.escape(uid), "UID"), (re.escape(namespace), "NAMESPACE"),
                       (rf"\b{re.escape(name)}\b", "NAME"), (r"\b10\.0\.\d+\.\d+\b", "CLUSTER-IP"),
+                      (r"-redis-cleanup-[a-z0-9]{5}$", "-redis-cleanup"),
                       (r"-(head|worker)-[bcdfghjklmnpqrstvwxz2456789]{5}$", r"-\1-*")]
 
     def text(self, text):
@@ -264,6 +299,8 @@ class Mask:
             return {k: "*" if re.fullmatch(r"3[0-2]\d{3}", v) else v for k, v in value.items()}
         if "containers" in value:
             value = {**value, **{k: [container(c) for c in value[k]] for k in ("containers", "initContainers") if k in value}}
+        if "controller-uid" in value or "backoffLimit" in value or "matchLabels" in value:
+            value = {k: v for k, v in value.items() if k not in JOBS}
         return {self.text(k): self(v, k) for k, v in value.items()}
 
 
@@ -348,7 +385,8 @@ class Table:
     def explains(self, name, place_):
         for row, patterns in self.patterns:
             for pattern in patterns:
-                if pattern.fullmatch(place_) or pattern.fullmatch(f"{name}: {place_}"):
+                if name not in row.get("unless", []) and (
+                        pattern.fullmatch(place_) or pattern.fullmatch(f"{name}: {place_}")):
                     self.used.add(pattern.pattern)
                     return True
         return False

@@ -24,12 +24,20 @@ pytestmark = pytest.mark.xdist_group("kuberay")  # one performance for all
 @pytest.fixture(name="ours", scope="module")
 def played(plane, tmp_path_factory):
     """What this operator makes of them."""
+    usual, login = kuberay.scenes(SAMPLES)
+    done = play(plane, tmp_path_factory.mktemp("kuberay"), usual)
+    if login:
+        done.facts |= play(plane, tmp_path_factory.mktemp("kuberay-login"), login, "loginShell: true\n").facts
+    return done
+
+
+def play(plane, directory, scene, config=""):
     api = new_namespace(plane, "kuberay")
-    operators = Operators(plane, api.namespace, tmp_path_factory.mktemp("kuberay"))
-    scene = kuberay.Samples(SAMPLES) if SAMPLES else kuberay.Scene()
+    operators = Operators(plane, api.namespace, directory)
+    (directory / "config.yaml").write_text(config, encoding="utf-8")
     try:
-        operators()
-        yield kuberay.Play(plane, api, "operator").play(scene)
+        operators("--config", directory / "config.yaml")
+        return kuberay.Play(plane, api, "operator").play(scene)
     finally:
         operators.close()
         empty(api)
