@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "operator/raycluster/plan_world.h"
+#include "operator/raycluster/pod_state.h"
 
 static const cJSON *op_of_kind(const struct world *w, const char *kind)
 {
@@ -385,6 +386,53 @@ static void what_was_refused_is_told_before_it_is_tried_again(void **state)
 	assert_null(condition(w, "ReplicaFailure"));
 }
 
+static void expect_indexes(struct world *w, const char *want)
+{
+	_cleanup_strbuf_ struct strbuf have = STRBUF_INIT(64);
+
+	for (size_t i = 0; i < w->n_pods; i++)
+		if (!pod_is_head(w->pods[i]))
+			strbuf_adds(&have, pod_label(w->pods[i], "ray.io/worker-group-replica-index"));
+	assert_string_equal(strbuf_str(&have), want);
+}
+
+static void a_new_replica_has_the_smallest_index_that_is_free(void **state)
+{
+	struct world *w = *state;
+	char name[64];
+
+	json_set_int(small_group(w), "replicas", 3);
+	settle(w);
+	expect_indexes(w, "012");
+	snprintf(name, sizeof(name), "%s", json_str(pod_of_type(w, "worker", 1), "metadata.name"));
+	remove_pod(w, name);
+	json_set_int(small_group(w), "replicas", 4);
+	settle(w);
+	expect_indexes(w, "0213");
+}
+
+static void a_suspended_cluster_has_its_service_from_the_start(void **state)
+{
+	struct world *w = *state;
+
+	json_set(json_get(w->cluster, "spec"), "suspend", cJSON_CreateTrue());
+	settle(w);
+	assert_non_null(w->service);
+	assert_int_equal(w->n_pods, 0);
+}
+
+static void objects_are_called_by_the_end_of_a_long_name(void **state)
+{
+	char buf[CUT_NAME_MAX];
+
+	(void)state;
+	assert_string_equal(cut_name("demo", buf), "demo");
+	assert_string_equal(cut_name("xx-3456789012345678901234567890123456789012345678901-", buf),
+			    "r456789012345678901234567890123456789012345678901-");
+	assert_string_equal(cut_name("-9", buf), "r9");
+	assert_string_equal(cut_name(NULL, buf), "");
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -403,6 +451,9 @@ int main(void)
 		TEST(what_the_autoscaler_asks_for_waits_too_and_so_do_replicas_of_several_hosts),
 		TEST(a_head_on_a_lost_node_is_given_up_unless_its_state_is_outside),
 		TEST(what_was_refused_is_told_before_it_is_tried_again),
+		TEST(a_new_replica_has_the_smallest_index_that_is_free),
+		TEST(a_suspended_cluster_has_its_service_from_the_start),
+		TEST(objects_are_called_by_the_end_of_a_long_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
