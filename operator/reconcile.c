@@ -7,6 +7,7 @@
 
 #include "lib/log.h"
 #include "lib/units.h"
+#include "operator/answer.h"
 #include "operator/facts.h"
 #include "operator/kube/events.h"
 #include "operator/lookup.h"
@@ -133,23 +134,9 @@ static void fail(struct reconcile *r, int64_t retry_after_ns, const struct err *
 	finish(r, "error");
 }
 
-static const char *op_name(enum plan_op_kind kind)
-{
-	static const char *const names[] = { "apply", "create", "delete", "status", "finalizers", "event" };
-
-	return (size_t)kind < ARRAY_SIZE(names) ? names[kind] : "?";
-}
-
-static bool is_launcher(const cJSON *body)
-{
-	const char *kind = json_str(body, "kind"), *name = json_str(body, "metadata.name");
-
-	return kind && name && strcmp(kind, "ConfigMap") == 0 && strcmp(name, PLAN_LAUNCHER_CONFIGMAP) == 0;
-}
-
 static void note_launcher(struct reconcile *r, const struct plan_op *op, bool under_way)
 {
-	struct namespace_facts *facts = is_launcher(op->body) ? facts_of_namespace(&r->reconciler->facts, r->namespace) : NULL;
+	struct namespace_facts *facts = op_is_launcher(op) ? facts_of_namespace(&r->reconciler->facts, r->namespace) : NULL;
 
 	if (facts)
 		facts->launcher_under_way = under_way;
@@ -172,50 +159,11 @@ static void wake_launcher_waiters(struct reconcile *r)
 	o->on_ready(o->arg);
 }
 
-/* What an answer means for the plan. */
-enum verdict { WENT_WELL, WENT_WRONG, MUST_REPLAN };
-
-static enum verdict judge(const struct plan_op *op, const struct client_response *response)
-{
-	if (response->status / 100 == 2 || op->kind == PLAN_EVENT)
-		return WENT_WELL;
-	if (response->status == 409 && op->kind == PLAN_CREATE && strcmp(response->reason, "AlreadyExists") == 0)
-		return WENT_WELL;
-	if (response->status == 404 && (op->kind == PLAN_DELETE || op->kind == PLAN_STATUS || op->kind == PLAN_FINALIZERS))
-		return WENT_WELL;
-	if (response->status == 409)
-		return MUST_REPLAN;
-	return WENT_WRONG;
-}
-
-static bool is_kind(const cJSON *body, const char *kind)
-{
-	const char *have = json_str(body, "kind");
-
-	return have && strcmp(have, kind) == 0;
-}
-
-static bool already_exists(const struct plan_op *op, const struct client_response *response)
-{
-	return response->status == 409 && op->kind == PLAN_CREATE;
-}
-
-static const char *label_of(const struct plan_op *op, const char *name)
-{
-	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(op->body, "metadata.labels"), name));
-}
-
-/* The server's own no to a pod, not trouble with the way to it. */
-static bool is_refusal(const struct plan_op *op, const struct client_response *response)
-{
-	return is_kind(op->body, "Pod") && response->status >= 400 && response->status != 409 && response->status != 429;
-}
-
 /* Becomes the condition ReplicaFailure. */
 static void note_refusal(struct reconcile *r, const struct plan_op *op, const struct client_response *response)
 {
 	struct cluster_facts *facts = facts_of_cluster(&r->reconciler->facts, r->key);
-	const char *node = label_of(op, "ray.io/node-type");
+	const char *node = op_label(op, "ray.io/node-type");
 	bool head = node && strcmp(node, "head") == 0;
 
 	if (!facts || r->trouble.code)
@@ -233,7 +181,7 @@ static void take_answer(struct reconcile *r, const struct plan_op *op, struct cl
 	struct cluster_facts *cluster = facts_of_cluster(&c->facts, r->key);
 	struct namespace_facts *facts;
 
-	if (cluster && (response->status / 100 == 2 || already_exists(op, response)) && !is_kind(op->body, "Pod") &&
+	if (cluster && (response->status / 100 == 2 || answer_is_taken(op, response)) && !op_is_kind(op, "Pod") &&
 	    (op->kind == PLAN_APPLY || op->kind == PLAN_CREATE))
 		facts_note_applied(cluster, op->body, now_boottime_ns() + APPLIED_NS);
 	if (response->status / 100 == 2 && op->kind == PLAN_CREATE && (facts = facts_of_namespace(&c->facts, r->namespace)))
@@ -243,11 +191,11 @@ static void take_answer(struct reconcile *r, const struct plan_op *op, struct cl
 			watches_learn_gone(c->o.watches, op->body); /* a Status: gone at once */
 		else if (!json_str(response->object, "metadata.deletionTimestamp") || op->kind != PLAN_FINALIZERS)
 			watches_learn(c->o.watches, TAKE_PTR(response->object)); /* else it is gone with its last finalizer */
-		if (is_launcher(op->body) && (facts = facts_of_namespace(&c->facts, r->namespace)))
+		if (op_is_launcher(op) && (facts = facts_of_namespace(&c->facts, r->namespace)))
 			facts->launcher_until_ns = now_boottime_ns() + LAUNCHER_NS;
 	} else if (response->status == 404 && op->kind == PLAN_DELETE) {
 		watches_learn_gone(c->o.watches, op->body);
-	} else if (already_exists(op, response) && is_kind(op->body, "Pod")) {
+	} else if (answer_is_taken(op, response) && op_is_kind(op, "Pod")) {
 		r->name_taken = true;
 	}
 }
@@ -263,7 +211,7 @@ static void log_op(const struct reconcile *r, const struct plan_op *op, const st
 			 note ? note : "", response->err.code ? " (not written: " : "",
 			 response->err.code ? err_text(&response->err) : "");
 	else
-		log_line(level, "cluster %s: %s %s %s%s", r->key, op_name(op->kind), json_str(op->body, "kind"),
+		log_line(level, "cluster %s: %s %s %s%s", r->key, op_name(op), json_str(op->body, "kind"),
 			 name ? name : "", response->status == 409 ? " (exists already)" : "");
 }
 
@@ -298,14 +246,14 @@ static void note_end_of_namespace(struct reconcile *r)
 /* One group that is refused (its quota is used up, its spec is wrong) is no reason to leave out the others. */
 static void take_trouble(struct reconcile *r, const struct plan_op *op, const struct client_response *response)
 {
-	const char *group = label_of(op, "ray.io/group");
-	bool refused = is_refusal(op, response);
+	const char *group = op_label(op, "ray.io/group");
+	bool refused = answer_is_refusal(op, response);
 
 	if (client_namespace_ends(response))
 		note_end_of_namespace(r);
 	else if (refused)
 		note_refusal(r, op, response);
-	if (is_kind(op->body, "Job") && response->status / 100 == 4 && response->status != 409 && response->status != 429)
+	if (op_is_kind(op, "Job") && response->status / 100 == 4 && response->status != 409 && response->status != 429)
 		note_no_cleanup(r, &response->err);
 	if (!refused || op->kind != PLAN_CREATE || !group || strmap_put(&r->refused, group, r, NULL) < 0)
 		r->stop = true;
@@ -322,7 +270,7 @@ static bool try_without_recorder(struct step *step, const struct client_response
 	struct reconcile *r = step->reconcile;
 	struct err err = { 0 };
 
-	if (op->kind != PLAN_CREATE || !is_refusal(op, response) || response->status >= 500 || client_namespace_ends(response))
+	if (op->kind != PLAN_CREATE || !answer_is_refusal(op, response) || response->status >= 500 || client_namespace_ends(response))
 		return false;
 	plan_own_spec(op->body);
 	if (!inject_undo(op->body, why ? why : err_text(&response->err)) ||
@@ -338,17 +286,17 @@ static void on_op_done(void *arg, struct client_response *response)
 	struct reconcile *r = step->reconcile;
 	struct reconciler *c = r->reconciler;
 	const struct plan_op *op = step->op;
-	enum verdict verdict = judge(op, response);
+	enum verdict verdict = answer_verdict(op, response);
 
 	if (try_without_recorder(step, response))
 		return;
-	metrics_add(c->o.metrics, METRIC_OPERATIONS, 1, "operation=\"%s\",kind=\"%s\",result=\"%s\"", op_name(op->kind),
+	metrics_add(c->o.metrics, METRIC_OPERATIONS, 1, "operation=\"%s\",kind=\"%s\",result=\"%s\"", op_name(op),
 		    json_str(op->body, "kind"), verdict == WENT_WELL ? "ok" : "error");
 	r->in_flight--;
 	c->n_writes--;
 	note_launcher(r, op, false);
 	take_answer(r, op, response);
-	if (is_launcher(op->body))
+	if (op_is_launcher(op))
 		wake_launcher_waiters(r);
 	if (verdict == WENT_WELL) {
 		log_op(r, op, response);
@@ -373,7 +321,7 @@ static int start_op(struct step *step, struct err *err)
 	case PLAN_FINALIZERS:
 		return client_merge(client, op->body, on_op_done, step, err);
 	case PLAN_CREATE:
-		return client_create(client, op->body, is_kind(op->body, "Pod") ? pod_fields : NULL, on_op_done, step, err);
+		return client_create(client, op->body, op_is_kind(op, "Pod") ? pod_fields : NULL, on_op_done, step, err);
 	case PLAN_EVENT:
 		return client_event(client, op->body, on_op_done, step, err);
 	case PLAN_DELETE:
@@ -386,7 +334,7 @@ static void skip_refused(struct reconcile *r)
 {
 	for (; r->at < r->plan.n_ops; r->at++) {
 		const struct plan_op *op = &r->plan.ops[r->at];
-		const char *group = op->kind == PLAN_CREATE ? label_of(op, "ray.io/group") : NULL;
+		const char *group = op->kind == PLAN_CREATE ? op_label(op, "ray.io/group") : NULL;
 
 		if (!group || !strmap_get(&r->refused, group))
 			return;
@@ -415,7 +363,7 @@ static void start_next(struct reconcile *r)
 
 	*step = (struct step){ .reconcile = r, .op = &r->plan.ops[r->at++] };
 	if (start_op(step, &err) < 0) {
-		err_wrap(&err, "%s", op_name(step->op->kind));
+		err_wrap(&err, "%s", op_name(step->op));
 		r->stop = true;
 		note_trouble(r, 0, &err);
 		return;
