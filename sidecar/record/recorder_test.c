@@ -392,7 +392,7 @@ static void a_flood_of_messages_does_not_drown_the_others(void **state)
 
 	if (child == 0) {
 		/* Until the recorder, which is to end first, closes it. */
-		while (put(fd, "hello 1 r main 1 7 wrong") && now_boottime_ns() - begin < 10 * NS_PER_SEC)
+		while (put(fd, "hello 1 r main 1 7 wrong") && now_boottime_ns() - begin < 60 * NS_PER_SEC)
 			;
 		_exit(0);
 	}
@@ -400,7 +400,7 @@ static void a_flood_of_messages_does_not_drown_the_others(void **state)
 	usleep(200000);
 	for (int i = 0; i < 5; i++)
 		serves_an_honest_one();
-	assert_true(now_boottime_ns() - begin < 10 * NS_PER_SEC);
+	assert_true(now_boottime_ns() - begin < 60 * NS_PER_SEC);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	close(root);
@@ -457,7 +457,7 @@ static void forty_connections_that_say_nothing_are_in_nobodys_way(void **state)
 		fds[i] = launcher();
 	serves_an_honest_one();
 	/* They were not waited for: the first of those that are left still has its time. */
-	assert_true(now_boottime_ns() - begin < 10 * NS_PER_SEC);
+	assert_true(now_boottime_ns() - begin < 60 * NS_PER_SEC);
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		close(fds[i]);
 }
@@ -516,7 +516,7 @@ static void nothing_is_left_open(void **state)
 	(void)state;
 
 	/* Listening socket, epoll, libevent's pair for signals, log, stdio, and what the directory's listing adds. */
-	for (int i = 0; i < 100; i++, usleep(20000)) {
+	for (int i = 0; i < 1000; i++, usleep(20000)) {
 		idle = recorder_descriptors();
 		if (idle <= 14)
 			break;
