@@ -83,8 +83,9 @@ class Operator(Daemon):
     def __init__(self, log, *args, env=None):
         self.metrics_port = free_port()
         # What replaces functions of libc needs a program with shared libraries.
-        shared = "shared" if WRAP or "LD_PRELOAD" in (env or {}) else ""
-        super().__init__([*WRAP, BUILD / shared / "afterglow-operator", "--launcher", BUILD / "afterglow-launch", "--metrics-address",
+        program = BUILD / ("shared" if WRAP or "LD_PRELOAD" in (env or {}) else "") / "afterglow-operator"
+        assert program.exists(), f"{program} is not there: make all shared"
+        super().__init__([*WRAP, program, "--launcher", BUILD / "afterglow-launch", "--metrics-address",
                           f"127.0.0.1:{self.metrics_port}", *args], log, env)
 
     def http(self, path):
