@@ -89,11 +89,15 @@ static void on_written(void *arg, struct client_response *response)
 
 static cJSON *event_of(const cJSON *cluster, const cJSON *failure)
 {
-	const char *namespace = json_str(failure, "metadata.namespace");
+	const char *namespace = json_str(failure, "metadata.namespace"), *verdict = json_str(failure, "spec.verdict");
+	size_t len = MIN(strlen(verdict), (size_t)500);
 	char note[1024];
 
-	snprintf(note, sizeof(note), "%.500s. More: kubectl describe rayfailure -n %.63s %.200s; all: kubectl get rayfailures -n %.63s -l "
-		 "ray.io/cluster=%.63s", json_str(failure, "spec.verdict"), namespace, json_str(failure, "metadata.name"), namespace,
+	/* The recorder's sentences end with a full stop, the operator's do not. */
+	while (len && verdict[len - 1] == '.')
+		len--;
+	snprintf(note, sizeof(note), "%.*s. More: kubectl describe rayfailure -n %.63s %.200s; all: kubectl get rayfailures -n %.63s -l "
+		 "ray.io/cluster=%.63s", (int)len, verdict, namespace, json_str(failure, "metadata.name"), namespace,
 		 json_str(cluster, "metadata.name"));
 	return event_warning(cluster, json_str(failure, "spec.class"), "Record", note, now_realtime_ns());
 }
