@@ -104,6 +104,9 @@ static bool died_by_itself(const cJSON *failure, const char *container)
 	for (size_t i = 0; class && i < ARRAY_SIZE(others); i++)
 		if (strcmp(class, others[i]) == 0)
 			return false;
+	/* A worker that Ray's autoscaler takes away ends with 1. */
+	if (cJSON_GetObjectItemCaseSensitive(json_get(failure, "metadata.annotations"), FAILURE_DELETED_ANNOTATION))
+		return false;
 	snprintf(part, sizeof(part), "-%s-", container ? container : "");
 	return name && strstr(name, part);
 }

@@ -53,6 +53,8 @@ void death_set_times(const struct death *d, cJSON *metadata, const cJSON *spec)
 	json_set_str(annotations, FAILURE_ENDED_ANNOTATION, json_str(spec, "endedAt"));
 	if (created)
 		json_set_str(annotations, FAILURE_POD_ANNOTATION, created);
+	if (podview_was_deleted(d->pod, json_str(spec, "endedAt")))
+		json_set_str(annotations, FAILURE_DELETED_ANNOTATION, "true");
 }
 
 void death_set_text(cJSON *to, const char *name, const char *text)

@@ -13,6 +13,8 @@
 #define FAILURE_ENDED_ANNOTATION "afterglow.dev/ended-at"
 /* When the pod was made, by the API server's clock: whether it came after another death. */
 #define FAILURE_POD_ANNOTATION "afterglow.dev/pod-created-at"
+/* There when the pod was being deleted by then: whatever its exit code says, it did not end by itself. */
+#define FAILURE_DELETED_ANNOTATION "afterglow.dev/pod-deleted"
 
 /*
  * A JSON array (the caller owns it) of whole RayFailure objects: one per

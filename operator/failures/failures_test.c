@@ -538,6 +538,25 @@ static void a_container_that_was_lost_has_the_name_of_its_death(void **state)
 	assert_true(any_has(json_get(cJSON_GetArrayItem(a, 0), "spec.missing"), "what", "nobody on its node said that it ended"));
 }
 
+static void an_end_while_its_pod_was_deleted_says_so_whatever_its_code(void **state)
+{
+	static const struct {
+		const char *deleted;
+		bool says;
+	} rows[] = { { "", false },
+		     { ", deletionTimestamp: \"2026-11-21T01:05:20Z\", deletionGracePeriodSeconds: 30", true },
+		     { ", deletionTimestamp: \"2026-11-21T01:09:00Z\", deletionGracePeriodSeconds: 30", false } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_json_ cJSON *pod = pod_with(rows[i].deleted, "", "exitCode: 1"), *failures = failures_of(pod);
+		const cJSON *failure = cJSON_GetArrayItem(failures, 0);
+
+		assert_string_equal(json_str(failure, "spec.class"), "ApplicationError");
+		assert_int_equal(cJSON_HasObjectItem(json_get(failure, "metadata.annotations"), FAILURE_DELETED_ANNOTATION), rows[i].says);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -551,6 +570,7 @@ int main(void)
 		cmocka_unit_test(each_dead_instance_is_one_failure_but_not_the_recorders),
 		cmocka_unit_test(a_pod_without_the_label_or_the_dead_makes_nothing),
 		cmocka_unit_test(a_container_that_cannot_be_started_is_one_failure_for_each_reason),
+		cmocka_unit_test(an_end_while_its_pod_was_deleted_says_so_whatever_its_code),
 		cmocka_unit_test(of_a_pod_that_went_with_its_node_what_ran_was_lost_with_it),
 		cmocka_unit_test(a_container_that_was_lost_has_the_name_of_its_death),
 		cmocka_unit_test(a_bare_death_with_hardly_any_member_still_gives_a_name),

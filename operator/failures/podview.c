@@ -128,18 +128,31 @@ static void by_loss(const cJSON *terminated, struct podview *v)
 	set_evidence(v, "kubelet", json_str(terminated, "reason"), json_str(terminated, "message"));
 }
 
+static int64_t grace_of(const cJSON *pod)
+{
+	int64_t grace = json_int(pod, "metadata.deletionGracePeriodSeconds", 0);
+
+	return MIN(MAX(grace, 0), 365 * 86400);
+}
+
 /* deletionTimestamp is when the grace ends; asked for was it the grace earlier. */
+bool podview_was_deleted(const cJSON *pod, const char *finished)
+{
+	const char *deleted = json_str(pod, "metadata.deletionTimestamp");
+	int64_t deleted_ns, finished_ns;
+
+	if (!deleted || time_parse(deleted, &deleted_ns, NULL) < 0)
+		return false;
+	return !finished || time_parse(finished, &finished_ns, NULL) < 0 ||
+	       finished_ns >= deleted_ns - (grace_of(pod) + 1) * NS_PER_SEC;
+}
+
 static bool by_deletion(const cJSON *pod, const cJSON *terminated, int64_t exit_code, struct podview *v)
 {
-	const char *deleted = json_str(pod, "metadata.deletionTimestamp"),
-		   *finished = json_str(terminated, "finishedAt");
-	int64_t deleted_ns, finished_ns, grace = json_int(pod, "metadata.deletionGracePeriodSeconds", 0);
+	const char *deleted = json_str(pod, "metadata.deletionTimestamp");
+	int64_t grace = grace_of(pod);
 
-	if (!deleted || !is_kill(exit_code) || time_parse(deleted, &deleted_ns, NULL) < 0)
-		return false;
-	grace = MIN(MAX(grace, 0), 365 * 86400);
-	if (finished && time_parse(finished, &finished_ns, NULL) == 0 &&
-	    finished_ns < deleted_ns - (grace + 1) * NS_PER_SEC) /* both are whole seconds */
+	if (!is_kill(exit_code) || !podview_was_deleted(pod, json_str(terminated, "finishedAt")))
 		return false;
 	decide(v, FAILURE_POD_DELETED, CONFIDENCE_LIKELY, true);
 	snprintf(v->evidence, sizeof(v->evidence), "metadata.deletionTimestamp %.40s, grace %" PRId64 " s",

@@ -13,6 +13,8 @@
 #define LAST_DELAY_NS (300 * NS_PER_SEC)
 /* Whoever lived so long came up, and worked. The kubelet forgives a container after the same time. */
 #define LONG_LIFE_NS (600 * NS_PER_SEC)
+/* A pod that may be made is made at once; or when another operator has taken over, which takes 20 s at most. */
+#define PROMPT_NS (20 * NS_PER_SEC)
 
 static int64_t delay_after(unsigned deaths)
 {
@@ -52,10 +54,21 @@ struct crash_loop crash_loop_of_head(const struct crash *crashes, size_t n, int6
 	return loop;
 }
 
-/* Whether this pod was made in answer to the death before it. */
-static bool follows(const struct crash *crash, const struct crash *before)
+/* Until then a pod is made in answer to the row's last death. One made later was asked for anew, by Ray's autoscaler, say. */
+static int64_t prompt_until(const struct crash_loop *row)
 {
-	return !before || (crash->made_ns >= before->at_ns && crash->at_ns > before->at_ns);
+	return row->last->at_ns + delay_after(row->n) + PROMPT_NS;
+}
+
+static bool follows(const struct crash *crash, const struct crash_loop *row)
+{
+	return crash->made_ns >= row->last->at_ns && crash->at_ns > row->last->at_ns && crash->made_ns <= prompt_until(row);
+}
+
+/* Those that were there when the row's last one died are neither its successors nor a new beginning. */
+static bool begins(const struct crash *crash, const struct crash_loop *row)
+{
+	return !row->last || (crash->made_ns > prompt_until(row) && crash->at_ns > row->last->at_ns);
 }
 
 static bool died_young(const struct crash *crash)
@@ -63,28 +76,40 @@ static bool died_young(const struct crash *crash)
 	return crash->made_ns && crash->at_ns - crash->made_ns < LONG_LIFE_NS;
 }
 
-/* The earliest death after that one in the row; NULL: that was the last. */
-static const struct crash *next_in_row(const struct crash *crashes, size_t n, const char *group, int64_t now_ns,
-				       const struct crash *before)
+/* The death that goes on with the row, or else begins another: the earliest. NULL: there is none after its last. */
+static const struct crash *next_death(const struct crash *crashes, size_t n, const char *group, int64_t now_ns,
+				      const struct crash_loop *row, bool in_row)
 {
 	const struct crash *next = NULL;
 
-	for (size_t i = 0; i < n; i++)
-		if (counts(&crashes[i], group, now_ns) && died_young(&crashes[i]) && follows(&crashes[i], before) &&
-		    (!next || crashes[i].at_ns < next->at_ns))
-			next = &crashes[i];
+	for (size_t i = 0; i < n; i++) {
+		const struct crash *crash = &crashes[i];
+
+		if (counts(crash, group, now_ns) && died_young(crash) &&
+		    (in_row ? follows(crash, row) : begins(crash, row)) && (!next || crash->at_ns < next->at_ns))
+			next = crash;
+	}
 	return next;
+}
+
+static bool go_on(const struct crash *crashes, size_t n, const char *group, int64_t now_ns, struct crash_loop *row)
+{
+	const struct crash *next = row->last ? next_death(crashes, n, group, now_ns, row, true) : NULL;
+
+	if (next)
+		row->n++;
+	else if ((next = next_death(crashes, n, group, now_ns, row, false)))
+		row->n = 1;
+	row->last = next ? next : row->last;
+	return next != NULL;
 }
 
 struct crash_loop crash_loop_of_group(const struct crash *crashes, size_t n, const char *group, int64_t now_ns)
 {
 	struct crash_loop loop = { 0 };
-	const struct crash *next;
 
-	while ((next = next_in_row(crashes, n, group, now_ns, loop.last))) {
-		loop.last = next;
-		loop.n++;
-	}
+	while (go_on(crashes, n, group, now_ns, &loop))
+		;
 	set_next(&loop, now_ns);
 	/* Calm again. Should one die all the same within the hour, it is one more in the row. */
 	if (loop.next_ns && now_ns >= loop.next_ns + LONG_LIFE_NS)

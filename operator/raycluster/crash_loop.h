@@ -35,7 +35,7 @@ struct crash_loop {
 struct crash_loop crash_loop_of_head(const struct crash *crashes, size_t n, int64_t now_ns);
 
 /*
- * Of a worker group: deaths in a row count, each of a pod that was made after the one before and died young. Ten
+ * Of a worker group: deaths in a row count, each of a pod that was made for the one before and died young. Ten
  * workers that die together are one death; those that die after a day's work none. Ten minutes after the next might
  * be made it is over, unless that one died too.
  */
