@@ -230,4 +230,5 @@ def test_without_managing_clusters_deaths_are_recorded_and_nothing_else(make, st
     kubelet.end(pod, 137, **OOM)
     cluster.wait_failures(1)
     wait_for("all written", lambda: operator.metric("afterglow_failures_pending") == 0)
+    wait_for("its event", lambda: plane.writes(api.namespace, "events"))
     assert {w["objectRef"]["resource"] for w in plane.writes(api.namespace)} == {"events", "rayfailures"}
