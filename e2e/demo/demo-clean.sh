@@ -32,6 +32,12 @@ remove_local_state() {
 	rm -rf "$state"
 }
 
+# The lock of demo.sh and e2e/run.sh: what they use is not taken from under them.
+cache=${AFTERGLOW_CACHE:-$HOME/.cache/afterglow}
+mkdir -p "$cache"
+exec 8>"$cache/cluster.lock"
+flock -n 8 || { echo "waiting for another run on this cluster"; flock 8; }
+
 if own_cluster && [ ! -e "$run/kubeconfig" ]; then
 	step "no cluster in $run: nothing to remove"
 elif own_cluster && [ -e "$state/cluster-is-ours" ]; then
