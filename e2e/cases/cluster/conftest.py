@@ -69,10 +69,14 @@ def container(name, memory, **extra):
 
 
 def ray_cluster(name, namespace, workers, annotations=None):
-    """A RayCluster as a user of KubeRay writes it. workers: group name to its template's container."""
+    """
+    A RayCluster as a user of KubeRay writes it. workers: group name to its template's container, in which annotations,
+    volumes, neighbours (further containers) and pod (more of the pod's spec) are the template's.
+    """
     groups = [{"groupName": group, "replicas": 1, "minReplicas": 0, "maxReplicas": 3, "rayStartParams": {"num-cpus": "2"},
                "template": {"metadata": {"annotations": copy.deepcopy(worker.pop("annotations", {}))},
-                            "spec": {"volumes": worker.pop("volumes", []), "containers": [worker],
+                            "spec": {"volumes": worker.pop("volumes", []), **worker.pop("pod", {}),
+                                     "containers": [worker, *worker.pop("neighbours", [])],
                                      "terminationGracePeriodSeconds": 5}}}
               for group, worker in workers.items()]
     return {
