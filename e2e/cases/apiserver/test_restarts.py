@@ -62,6 +62,26 @@ def test_a_restarted_operator_changes_nothing(make, start, api, kubelet, plane):
     assert uids(cluster.pods()) == pods
 
 
+def test_another_policy_is_for_new_pods_and_restarts_none(start, make, api, plane, kubelet, tmp_path):
+    def operator_with(image, warn_at):
+        policy = tmp_path / f"{warn_at}.yaml"
+        policy.write_text(f"sidecarImage: {image}\nwarnAt: {warn_at}\nheadNumCPUs: 1\nobjectStoreFraction: {warn_at / 2}\n")
+        return start("--config", policy, image=None)
+    first = operator_with("localhost/sidecar:1", 0.5)
+    cluster = make("demo", group("small", 1))
+    cluster.wait_pods(1, 1)
+    kubelet.run_all()
+    cluster.wait_status(state="ready")
+    assert first.stop(signal.SIGTERM) == 0
+    before = plane.writes(api.namespace, "pods")
+    second = operator_with("localhost/sidecar:2", 0.8)
+    settle(second, api, kubelet)
+    assert [w for w in plane.writes(api.namespace, "pods") if w["user"]["username"] == "operator"] == before
+    cluster.scale(small=2)
+    _, workers = cluster.wait_pods(1, 2)
+    assert sorted(p["spec"]["containers"][-1]["image"] for p in workers) == ["localhost/sidecar:1", "localhost/sidecar:2"]
+
+
 @pytest.mark.parametrize("pods_before_the_kill", [0, 1, 2, 5, 9])
 def test_an_operator_killed_while_scaling_up_leaves_the_same_state(make, start, api, kubelet, plane, pods_before_the_kill):
     operator = start()
