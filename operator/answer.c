@@ -10,7 +10,7 @@ enum verdict answer_verdict(const struct plan_op *op, const struct client_respon
 {
 	if (response->status / 100 == 2 || op->kind == PLAN_EVENT)
 		return WENT_WELL;
-	if (answer_is_taken(op, response) && strcmp(response->reason, "AlreadyExists") == 0)
+	if (answer_is_taken(op, response))
 		return WENT_WELL;
 	if (response->status == 404 && (op->kind == PLAN_DELETE || op->kind == PLAN_STATUS || op->kind == PLAN_FINALIZERS))
 		return WENT_WELL;
@@ -21,7 +21,7 @@ enum verdict answer_verdict(const struct plan_op *op, const struct client_respon
 
 bool answer_is_taken(const struct plan_op *op, const struct client_response *response)
 {
-	return response->status == 409 && op->kind == PLAN_CREATE;
+	return response->status == 409 && op->kind == PLAN_CREATE && strcmp(response->reason, "AlreadyExists") == 0;
 }
 
 bool answer_is_refusal(const struct plan_op *op, const struct client_response *response)

@@ -13,7 +13,7 @@ enum verdict {
 };
 enum verdict answer_verdict(const struct plan_op *op, const struct client_response *response);
 
-/* Something of that name is there already. */
+/* Something of that name is there already. (A 409 of a quota that somebody else counts just now says Conflict.) */
 bool answer_is_taken(const struct plan_op *op, const struct client_response *response);
 /* The server's own no to a pod, not trouble with the way to it. */
 bool answer_is_refusal(const struct plan_op *op, const struct client_response *response);

@@ -42,6 +42,17 @@ static void each_answer_means_one_thing_for_each_operation(void **state)
 	}
 }
 
+static void a_name_is_taken_only_where_the_server_says_so(void **state)
+{
+	const struct plan_op create = { .kind = PLAN_CREATE }, apply = { .kind = PLAN_APPLY };
+	(void)state;
+
+	assert_true(answer_is_taken(&create, &(struct client_response){ .status = 409, .reason = "AlreadyExists" }));
+	assert_false(answer_is_taken(&create, &(struct client_response){ .status = 409, .reason = "Conflict" }));
+	assert_false(answer_is_taken(&create, &(struct client_response){ .status = 201, .reason = "" }));
+	assert_false(answer_is_taken(&apply, &(struct client_response){ .status = 409, .reason = "AlreadyExists" }));
+}
+
 static void only_a_pod_that_the_server_does_not_want_is_refused(void **state)
 {
 	_cleanup_json_ cJSON *pod = cJSON_Parse("{\"kind\":\"Pod\"}"), *service = cJSON_Parse("{\"kind\":\"Service\"}");
@@ -76,6 +87,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_answer_means_one_thing_for_each_operation),
+		cmocka_unit_test(a_name_is_taken_only_where_the_server_says_so),
 		cmocka_unit_test(only_a_pod_that_the_server_does_not_want_is_refused),
 		cmocka_unit_test(an_operation_tells_what_it_is_of),
 	};
