@@ -464,12 +464,12 @@ bool inject(cJSON *pod_spec, const struct injection *in)
 	return true;
 }
 
-static bool is_the_sidecars_volume(const cJSON *volume)
+/* What the launcher uses stays: the Ray container mounts it. */
+static bool is_the_sidecars_volume(const cJSON *sidecar, const cJSON *volume)
 {
 	const char *name = json_str(volume, "name");
 
-	return name && strncmp(name, "afterglow-", 10) == 0 && strcmp(name, "afterglow-bin") != 0 &&
-	       strcmp(name, "afterglow-run") != 0;
+	return name && json_find(json_get(sidecar, "volumeMounts"), "name", name) && strcmp(name, "afterglow-run") != 0;
 }
 
 /* "pods \"NAME\" is forbidden: ..." begins differently for each pod, and means the same. */
@@ -493,12 +493,12 @@ bool inject_undo(cJSON *pod, const char *reason)
 
 	if (!sidecar || !json_find(volumes, "name", "afterglow-spool"))
 		return false;
-	cJSON_Delete(cJSON_DetachItemViaPointer(containers, sidecar));
 	for (item = volumes->child; item; item = next) {
 		next = item->next;
-		if (is_the_sidecars_volume(item))
+		if (is_the_sidecars_volume(sidecar, item))
 			cJSON_Delete(cJSON_DetachItemViaPointer(volumes, item));
 	}
+	cJSON_Delete(cJSON_DetachItemViaPointer(containers, sidecar));
 	note_refusal(pod, reason);
 	return true;
 }

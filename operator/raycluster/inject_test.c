@@ -59,13 +59,15 @@ static void without_the_recorder_the_pod_is_as_before_but_for_the_launcher(void 
 
 	(void)state;
 	json_set(pod, "spec", spec);
+	json_append(json_array_at(spec, "volumes"), json_of("name: afterglow-of-the-user\n"));
 	assert_true(inject(spec, &in));
 	assert_true(inject_undo(pod, "pods \"a\" is forbidden: maximum memory is 1Mi"));
 	assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(json_get(pod, "metadata.annotations"), INJECT_REFUSED_ANNOTATION)),
 			    "maximum memory is 1Mi");
 	assert_int_equal(cJSON_GetArraySize(json_get(spec, "containers")), 2);
-	assert_int_equal(cJSON_GetArraySize(json_get(spec, "volumes")), 3);
+	assert_int_equal(cJSON_GetArraySize(json_get(spec, "volumes")), 4);
 	assert_non_null(json_find(json_get(spec, "volumes"), "name", "mine"));
+	assert_non_null(json_find(json_get(spec, "volumes"), "name", "afterglow-of-the-user"));
 	assert_non_null(json_find(json_get(spec, "volumes"), "name", "afterglow-bin"));
 	assert_non_null(json_find(json_get(spec, "volumes"), "name", "afterglow-run"));
 	assert_false(inject_undo(pod, "again"));
