@@ -61,9 +61,11 @@ static cJSON *find(const cJSON *news, const struct row *row, const char *group)
 {
 	cJSON *item;
 
-	cJSON_ArrayForEach(item, news)
-		if (row->node && strcmp(json_str(item, "reason"), row->reason) == 0 && strcmp(json_str(item, "group"), group) == 0)
+	cJSON_ArrayForEach(item, news) {
+		const char *reason = json_str(item, "reason"), *of = json_str(item, "group"); /* NULL: there was no memory for it */
+		if (row->node && reason && strcmp(reason, row->reason) == 0 && of && strcmp(of, group) == 0)
 			return item;
+	}
 	return NULL;
 }
 

@@ -17,7 +17,8 @@
 
 /*
  * Becomes uid, keeps CAP_SYSLOG if there is one and no other capability. The
- * groups stay. Not root: nothing to do. On failure the process is as it was.
+ * groups stay. Not root: nothing to do. After a failure the process is to end:
+ * it may be the other user already, and keep more capabilities than it should.
  */
 int keep_syslog_only(uid_t uid, struct err *err);
 
