@@ -49,8 +49,8 @@ else
 	images/build.sh operator sidecar
 	ray=$(images/ray/build.sh | tail -n 1)
 	e2e/cluster/load-image.sh build/images/afterglow-operator.tar build/images/afterglow-sidecar.tar
-	kubectl get nodes -o jsonpath='{.items[*].status.images[*].names[*]}' | grep -q "$(images/ray/name.sh)" ||
-		e2e/cluster/load-image.sh "$ray"
+	# 450 MB. containerd is asked: the node's status lags behind.
+	e2e/cluster/load-image.sh --unless "$(images/ray/name.sh)" "$ray"
 fi
 export AFTERGLOW_VERSION RAY_IMAGE
 AFTERGLOW_VERSION=$(make -s version)
