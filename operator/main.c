@@ -1,24 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* afterglow-operator: options, the loop, and its orderly end. */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 
-#include "lib/fileio.h"
 #include "lib/log.h"
 #include "lib/units.h"
 #include "operator/controller.h"
 #include "operator/kube/client.h"
 #include "operator/kube/elector.h"
 #include "operator/kube/kubeconfig.h"
+#include "operator/launcher.h"
 #include "operator/metrics.h"
 #include "operator/options.h"
 #include "operator/raycluster/policy.h"
 #include "operator/server.h"
 
-/* A ConfigMap holds at most 1 MiB, of which base64 takes a third. */
-#define LAUNCHER_MAX ((size_t)700 << 10)
 /* Leader election's timer goes before sockets and signals. */
 #define PRIORITIES 2
 /* Below the 30 s that the kubelet gives by default. */
@@ -28,7 +25,7 @@
 struct program {
 	struct options options;
 	struct policy policy;
-	struct strbuf launcher;
+	struct launcher launcher;
 	struct metrics metrics;
 	struct event_base *base;
 	struct client *client;
@@ -55,7 +52,7 @@ static void program_release(struct program *p)
 	if (p->base)
 		event_base_free(p->base);
 	metrics_release(&p->metrics);
-	strbuf_release(&p->launcher);
+	launcher_release(&p->launcher);
 	policy_release(&p->policy);
 }
 
@@ -135,13 +132,8 @@ static int load_launcher(struct program *p, struct err *err)
 {
 	struct err why = { 0 };
 
-	strbuf_init(&p->launcher, LAUNCHER_MAX);
-	int r = file_read(AT_FDCWD, p->options.launcher, &p->launcher, &why);
-	if (r == 0 && p->launcher.len > 0)
+	if (launcher_map(p->options.launcher, &p->launcher, &why) == 0)
 		return 0;
-	strbuf_release(&p->launcher);
-	if (r == 0)
-		err_set(&why, EINVAL, "%s is empty", p->options.launcher);
 	if (p->options.launcher_given) {
 		*err = why;
 		return err_wrap(err, "--launcher");
@@ -295,7 +287,7 @@ static int start_controller(struct program *p, struct err *err)
 		.manage_clusters = p->options.manage_clusters,
 		.retention = p->options.retention,
 		.policy = &p->policy,
-		.launcher = p->launcher.len ? p->launcher.data : NULL,
+		.launcher = p->launcher.data,
 		.launcher_len = p->launcher.len,
 		.metrics = &p->metrics,
 		.is_leader = p->elector ? is_leader : NULL,
