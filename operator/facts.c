@@ -70,6 +70,14 @@ void facts_forget_cluster(struct facts *facts, const char *key)
 	cluster_free(strmap_remove(&facts->clusters, key));
 }
 
+void facts_note_no_cleanup(struct facts *facts, const char *key, const struct err *err)
+{
+	struct cluster_facts *cluster = facts_of_cluster(facts, key);
+
+	if (cluster)
+		snprintf(cluster->cleanup_refused, sizeof(cluster->cleanup_refused), "%s", err_text(err));
+}
+
 static void applied_key(const char *kind, const char *name, char buf[static KEY_MAX])
 {
 	snprintf(buf, KEY_MAX, "%s/%s", kind ? kind : "", name ? name : "");

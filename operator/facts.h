@@ -44,6 +44,8 @@ struct namespace_facts *facts_of_namespace(struct facts *facts, const char *name
 struct cluster_facts *facts_of_cluster(struct facts *facts, const char *key);
 void facts_forget_cluster(struct facts *facts, const char *key);
 
+/* The server does not take the Job. A namespace that is going takes none, and must not wait for one. */
+void facts_note_no_cleanup(struct facts *facts, const char *key, const struct err *err);
 /* The object was applied, or was there: believed until then. */
 void facts_note_applied(struct cluster_facts *cluster, const cJSON *body, int64_t until_ns);
 /* As plan_input.is_applied; cluster is a struct cluster_facts. */
