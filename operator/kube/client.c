@@ -2,13 +2,12 @@
 /* The API server as functions. */
 #include "operator/kube/client.h"
 
-#include <curl/curl.h>
 #include <errno.h>
 #include <string.h>
 
 #include "lib/strbuf.h"
 #include "lib/units.h"
-#include "operator/kube/projection.h"
+#include "operator/kube/endpoint.h"
 #include "operator/kube/rate_limit.h"
 
 #define URL_MAX 16384
@@ -22,8 +21,7 @@ struct client {
 	struct event_base *base;
 	struct http *http, *http_apart;
 	struct kubeconfig config;
-	char *url; /* of the server as it is asked, and how to get there */
-	char *connect_to, *host;
+	struct endpoint endpoint;
 	struct client_call *calls;
 	struct client_call *waiting, *last_waiting; /* not sent yet, in their order */
 	struct event *pump;
@@ -84,52 +82,6 @@ static void call_unlink(struct client_call *call)
 
 static void pump(evutil_socket_t fd, short what, void *arg);
 
-/* The certificate is for another name: that stands in the URL, and the connection goes where the server is. */
-static int rename_server(struct client *client, CURLU *url, const char *host, const char *port, struct err *err)
-{
-	const struct kubeconfig *config = &client->config;
-	struct strbuf to = STRBUF_INIT(1024);
-	char *text = NULL;
-
-	strbuf_addf(&to, "%s:%s:%s:%s", config->tls_server_name, port, host, port);
-	client->connect_to = strbuf_detach(&to);
-	strbuf_release(&to);
-	if (!client->connect_to || curl_url_set(url, CURLUPART_HOST, config->tls_server_name, 0) != CURLUE_OK ||
-	    curl_url_get(url, CURLUPART_URL, &text, 0) != CURLUE_OK)
-		return err_set(err, EINVAL, "tls-server-name %s", config->tls_server_name);
-	client->url = strdup(text);
-	curl_free(text);
-	for (size_t len = client->url ? strlen(client->url) : 0; len > 0 && client->url[len - 1] == '/'; len--)
-		client->url[len - 1] = '\0';
-	return client->url ? 0 : err_set(err, ENOMEM, "API client");
-}
-
-static int find_server(struct client *client, struct err *err)
-{
-	const struct kubeconfig *config = &client->config;
-	CURLU *url = curl_url();
-	char *host = NULL, *port = NULL;
-	int r = 0;
-
-	if (!url || curl_url_set(url, CURLUPART_URL, config->server, 0) != CURLUE_OK ||
-	    curl_url_get(url, CURLUPART_HOST, &host, 0) != CURLUE_OK ||
-	    curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) != CURLUE_OK) {
-		r = err_set(err, EINVAL, "%s: not the URL of an API server", config->server);
-	} else {
-		struct strbuf text = STRBUF_INIT(1024);
-		strbuf_addf(&text, "%s:%s", host, port);
-		client->host = strbuf_detach(&text);
-		strbuf_release(&text);
-		r = client->host ? 0 : err_set(err, ENOMEM, "API client");
-	}
-	if (r == 0 && config->tls_server_name)
-		r = rename_server(client, url, host, port, err);
-	curl_free(host);
-	curl_free(port);
-	curl_url_cleanup(url);
-	return r;
-}
-
 int client_new(struct event_base *base, struct kubeconfig *config, struct client **ret_client, struct err *err)
 {
 	struct client *client = calloc(1, sizeof(*client));
@@ -146,7 +98,7 @@ int client_new(struct event_base *base, struct kubeconfig *config, struct client
 	if (r == 0)
 		r = http_new(base, &client->http_apart, err);
 	if (r == 0)
-		r = find_server(client, err);
+		r = endpoint_find(&client->endpoint, &client->config, err);
 	if (r < 0) {
 		client_free(client);
 		return r;
@@ -167,9 +119,7 @@ void client_free(struct client *client)
 	http_free(client->http);
 	http_free(client->http_apart);
 	kubeconfig_release(&client->config);
-	free(client->url);
-	free(client->connect_to);
-	free(client->host);
+	endpoint_release(&client->endpoint);
 	free(client);
 }
 
@@ -191,7 +141,7 @@ uint64_t client_throttled(const struct client *client)
 
 const char *client_host(const struct client *client)
 {
-	return client->host;
+	return client->endpoint.host;
 }
 
 void client_observe(struct client *client, client_observe_fn observe, client_trouble_fn trouble, void *arg)
@@ -397,45 +347,11 @@ static void pump(evutil_socket_t fd, short what, void *arg)
 
 /* --- Answers ---------------------------------------------------------------------------------------------- */
 
-static bool is_json(const struct http_response *http)
-{
-	return http->len > 0 && *http->body == '{';
-}
-
-/* "POST /api/v1/namespaces/ns/pods: 409 AlreadyExists: pods "x" already exists" */
-static void describe(const struct client_call *call, struct client_response *response)
-{
-	const char *question = strchr(call->path, '?');
-	int len = question ? (int)(question - call->path) : (int)strlen(call->path);
-	const char *message = json_str(response->object, "message");
-
-	if (response->status == 0 || response->err.code)
-		err_wrap(&response->err, "%s %.*s", call->method, len, call->path);
-	else
-		err_set(&response->err, EPROTO, "%s %.*s: %d%s%s%s%s", call->method, len, call->path, response->status,
-			*response->reason ? " " : "", response->reason, message ? ": " : "", message ? message : "");
-}
-
-bool client_namespace_ends(const struct client_response *response)
-{
-	const char *kind = json_str(response->object, "details.kind");
-
-	if (response->status == 404)
-		return kind && strcmp(kind, "namespaces") == 0;
-	return response->status == 403 && json_find(json_get(response->object, "details.causes"), "reason", "NamespaceTerminating");
-}
-
 static void on_done(void *arg, const struct http_response *http)
 {
 	struct client_call *call = arg;
 	struct client *client = call->client;
-	struct client_response response = {
-		.status = http->status,
-		.reason = "",
-		.retry_after_ns = http->retry_after_ns,
-		.maybe_done = http->maybe_done,
-		.err = http->err,
-	};
+	struct client_response response;
 
 	call->http_call = NULL;
 	if (client->observe)
@@ -446,17 +362,7 @@ static void on_done(void *arg, const struct http_response *http)
 		wait_append(call);
 		return;
 	}
-	if (!http->err.code && is_json(http))
-		project_text(http->body, http->len, http->status / 100 == 2 ? call->fields : NULL, &response.object,
-			     http->status / 100 == 2 ? &response.err : NULL);
-	if (http->status / 100 != 2 && json_str(response.object, "reason"))
-		response.reason = json_str(response.object, "reason");
-	/* The Status of a 429 may say it where the header does not. */
-	if (!response.retry_after_ns && http->status >= 400)
-		response.retry_after_ns =
-			MIN(MAX(json_int(response.object, "details.retryAfterSeconds", 0), 0), 3600) * NS_PER_SEC;
-	if (http->status / 100 != 2 || response.err.code)
-		describe(call, &response);
+	client_response_read(http, call->method, call->path, call->fields, &response);
 	call_unlink(call);
 	call->done(call->arg, &response);
 	cJSON_Delete(response.object);
@@ -474,6 +380,7 @@ static int on_data(void *arg, const void *data, size_t len)
 static int call_send(struct client_call *call, struct err *err)
 {
 	const struct kubeconfig *config = &call->client->config;
+	const struct endpoint *endpoint = &call->client->endpoint;
 	_cleanup_strbuf_ struct strbuf url = STRBUF_INIT(URL_MAX);
 	_cleanup_strbuf_ struct strbuf accept = STRBUF_INIT(HEADER_MAX);
 	_cleanup_strbuf_ struct strbuf type = STRBUF_INIT(HEADER_MAX);
@@ -482,7 +389,7 @@ static int call_send(struct client_call *call, struct err *err)
 	size_t n = 0;
 
 	call->generation = call->client->generation;
-	strbuf_addf(&url, "%s%s", call->client->url ? call->client->url : config->server, call->path);
+	strbuf_addf(&url, "%s%s", endpoint->url ? endpoint->url : config->server, call->path);
 	strbuf_addf(&accept, "Accept: %s", call->accept ? call->accept : "application/json");
 	headers[n++] = strbuf_str(&accept);
 	if (call->body) {
@@ -507,7 +414,7 @@ static int call_send(struct client_call *call, struct err *err)
 		.answer_max = call->answer_max,
 		.tls = { config->ca.text, config->certificate.text, config->key.text, config->insecure },
 		.proxy = config->proxy,
-		.connect_to = call->client->connect_to,
+		.connect_to = endpoint->connect_to,
 	};
 	struct http *http = call->apart ? call->client->http_apart : call->client->http;
 	return http_start(http, &request, call->data ? on_data : NULL, on_done, call, &call->http_call, err);

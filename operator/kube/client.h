@@ -12,6 +12,7 @@
 #define AFTERGLOW_OPERATOR_KUBE_CLIENT_H
 
 #include "lib/json.h"
+#include "operator/kube/client_response.h"
 #include "operator/kube/http.h"
 #include "operator/kube/kubeconfig.h"
 #include "operator/kube/resource.h"
@@ -22,19 +23,7 @@
 struct client;
 struct client_call;
 
-/* One answer. */
-struct client_response {
-	int status; /* 0: none */
-	cJSON *object; /* what the server sent, an object or a Status, or NULL; take it with TAKE_PTR to keep it */
-	const char *reason; /* of a Status: "AlreadyExists", or "" */
-	int64_t retry_after_ns;
-	bool maybe_done; /* status 0: the request may have been carried out */
-	struct err err; /* set unless status is 2xx: says all in one line */
-};
 typedef void (*client_done_fn)(void *arg, struct client_response *response);
-
-/* Whether a write was refused because its namespace is being deleted, or is gone: trying again is no use. */
-bool client_namespace_ends(const struct client_response *response);
 
 /* For metrics: after each request, code 0 is no answer. */
 typedef void (*client_observe_fn)(void *arg, const char *method, int code);

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One answer of the API server: what HTTP brought, parsed, and said in one line if it is a failure. Pure. */
+#ifndef AFTERGLOW_OPERATOR_KUBE_CLIENT_RESPONSE_H
+#define AFTERGLOW_OPERATOR_KUBE_CLIENT_RESPONSE_H
+
+#include "lib/json.h"
+#include "operator/kube/http.h"
+
+struct client_response {
+	int status; /* 0: none */
+	cJSON *object; /* what the server sent, an object or a Status, or NULL; take it with TAKE_PTR to keep it */
+	const char *reason; /* of a Status: "AlreadyExists", or "" */
+	int64_t retry_after_ns;
+	bool maybe_done; /* status 0: the request may have been carried out */
+	struct err err; /* set unless status is 2xx: says all in one line */
+};
+
+/*
+ * The answer to a request of that method and path. fields: as in client_request. The object is the caller's, and reason
+ * lives in it.
+ */
+void client_response_read(const struct http_response *http, const char *method, const char *path, const char *const *fields,
+			  struct client_response *ret_response);
+
+/* Whether a write was refused because its namespace is being deleted, or is gone: trying again is no use. */
+bool client_namespace_ends(const struct client_response *response);
+
+#endif
