@@ -615,12 +615,13 @@ def test_the_peers_refusals_are_those_of_the_real_server(plane, api):
     plane.compact()
     pods = api.path("pods")
     token = old_token({"continue": "x", "limit": "2"})["continue"]
-    code, body = refusal(api.request, "GET", f"{pods}?limit=2&continue={token}")
-    assert code == 410 and body["reason"] == EXPIRED["reason"] and body["code"] == EXPIRED["code"]
     code, body = refusal(api.request, "GET", f"{pods}?resourceVersion=99999999999&resourceVersionMatch=NotOlderThan")
     assert code == 504 and shape(body) == shape(TOO_LARGE)
     assert body["details"]["causes"][0]["reason"] == TOO_LARGE["details"]["causes"][0]["reason"]
     with plane.another_api_server("--feature-gates", "WatchList=false") as old:
+        # It has just begun: the other may have a snapshot of that version, which no compaction takes from it at once.
+        code, body = refusal(old.request, "GET", f"{pods}?limit=2&continue={token}")
+        assert code == 410 and body["reason"] == EXPIRED["reason"] and body["code"] == EXPIRED["code"]
         query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=&allowWatchBookmarks=true"
         code, body = refusal(old.request, "GET", f"/api/v1/pods?{query}")
         assert code == 422 and body["reason"] == "Invalid"
