@@ -14,6 +14,7 @@
 #include "lib/units.h"
 #include "operator/kube/events.h"
 #include "operator/raycluster/event.h"
+#include "operator/told.h"
 
 #define AGAIN_NS (600 * NS_PER_SEC)
 #define KEY_MAX 600
@@ -44,34 +45,12 @@ void herald_free(struct herald *herald)
 	free(herald);
 }
 
-/* Clusters come and go: what may be told again need not be remembered. */
-static void forget_old(struct herald *herald, int64_t now)
-{
-	struct strmap_pos pos = { 0 };
-	const char *key;
-	void *value;
-
-	while (strmap_next(&herald->told, &pos, &key, &value))
-		if (now - *(const int64_t *)value >= AGAIN_NS)
-			free(strmap_remove(&herald->told, key));
-}
-
 static bool is_time(struct herald *herald, const char *class, const char *cluster)
 {
-	int64_t now = now_boottime_ns(), *when;
 	char key[KEY_MAX];
 
 	snprintf(key, sizeof(key), "%s %s", class, cluster);
-	forget_old(herald, now);
-	if (strmap_get(&herald->told, key))
-		return false;
-	when = malloc(sizeof(*when));
-	if (!when || strmap_put(&herald->told, key, when, NULL) < 0) {
-		free(when);
-		return false;
-	}
-	*when = now;
-	return true;
+	return told_is_time(&herald->told, key, now_boottime_ns(), AGAIN_NS);
 }
 
 /* That somebody deleted a pod is no news to him. */

@@ -14,6 +14,7 @@
 #include "operator/kube/events.h"
 #include "operator/kube/http.h"
 #include "operator/raycluster/event.h"
+#include "operator/told.h"
 #include "operator/watches.h"
 
 #define TICK_MS 250
@@ -340,37 +341,15 @@ static bool take_failures(struct polled *p, struct pod_report *report)
 	return lost == report->refused;
 }
 
-/* What is told again the next time need not be remembered: clusters come and go. */
-static void forget_old_tellings(struct poller *poller, int64_t now)
-{
-	struct strmap_pos pos = { 0 };
-	const char *key;
-	void *value;
-
-	while (strmap_next(&poller->told, &pos, &key, &value))
-		if (now - *(const int64_t *)value >= TELL_NS)
-			free(strmap_remove(&poller->told, key));
-}
-
 /* Whether it is time to tell of that, of one pod for its whole cluster. */
 static bool may_tell(struct poller *poller, const cJSON *pod, const char *what)
 {
 	char cluster[512], key[600];
-	int64_t *told, now = now_boottime_ns();
 
 	if (!pod || !cluster_key(pod, cluster, sizeof(cluster)))
 		return false;
 	snprintf(key, sizeof(key), "%s %s", what, cluster);
-	forget_old_tellings(poller, now);
-	if (strmap_get(&poller->told, key))
-		return false;
-	told = malloc(sizeof(*told));
-	if (!told || strmap_put(&poller->told, key, told, NULL) < 0) {
-		free(told);
-		return false;
-	}
-	*told = now;
-	return true;
+	return told_is_time(&poller->told, key, now_boottime_ns(), TELL_NS);
 }
 
 static int take_answer(struct polled *p, const struct http_response *response, struct err *err)
