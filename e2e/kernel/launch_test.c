@@ -460,6 +460,8 @@ static void a_wrong_option_gives_2_and_says_which(void **state)
 		{ "--nofile", "12x", "12x" },
 		{ "--nofile", "99999999999999999999", "whole number" },
 		{ "--wait-tcp", "nocolon", "HOST:PORT" },
+		{ "--wait-recorder", "0", "1 to 3600" },
+		{ "--wait-recorder", "3601", "1 to 3600" },
 		{ "--name", "two words", "two words" },
 		{ "--name", "", "name" },
 		{ "--colour", "red", "--colour" },
@@ -923,6 +925,58 @@ static void a_recorder_that_comes_late_is_found(void **state)
 	assert_int_equal(finish(&p), 0);
 	close(connection);
 	stop_listening(listener);
+}
+
+static void a_command_that_failed_before_its_recorder_came_is_told_all_the_same(void **state)
+{
+	struct process p = start(&usual, "--wait-recorder", "60", "--", probe, "exit", "7", NULL);
+	int listener, connection;
+
+	(void)state;
+	pause_ms(700);
+	listener = listen_as_recorder();
+	connection = accept_and_greet(listener);
+	assert_int_equal(receive_exit(connection), 7 << 8);
+	order(connection, "done");
+	assert_int_equal(finish(&p), 7);
+	close(connection);
+	stop_listening(listener);
+}
+
+static void a_recorder_that_never_comes_is_waited_for_no_longer_than_said(void **state)
+{
+	int64_t begin = now_ms();
+	struct process p = start(&usual, "--wait-recorder", "2", "--", probe, "exit", "7", NULL);
+
+	(void)state;
+	assert_int_equal(finish(&p), 7);
+	assert_in_range(now_ms() - begin, 1900, 4000);
+}
+
+static void sigterm_ends_the_wait_for_a_recorder(void **state)
+{
+	struct process p = start(&usual, "--wait-recorder", "3600", "--", probe, "exit", "7", NULL);
+
+	(void)state;
+	pause_ms(500);
+	kill(p.pid, SIGTERM);
+	assert_int_equal(finish(&p), 7);
+}
+
+static void neither_success_nor_a_recorder_that_left_is_waited_for(void **state)
+{
+	struct process p = start(&usual, "--wait-recorder", "3600", "--", probe, "exit", "0", NULL);
+	int listener, connection;
+
+	(void)state;
+	assert_int_equal(finish(&p), 0);
+	listener = listen_as_recorder();
+	p = start(&usual, "--wait-recorder", "3600", "--", "/bin/sh", "-c", "read line; exit 9", NULL);
+	connection = accept_and_greet(listener);
+	stop_listening(listener);
+	close(connection);
+	close_input(&p);
+	assert_int_equal(finish(&p), 9);
 }
 
 static void a_recorder_that_vanishes_is_looked_for_again(void **state)
@@ -1712,6 +1766,10 @@ int main(void)
 		cmocka_unit_test(hello_brings_the_root_the_termination_log_and_a_pidfd),
 		cmocka_unit_test(hello_from_pid_1_carries_the_pids_of_its_namespace),
 		cmocka_unit_test(a_recorder_that_comes_late_is_found),
+		cmocka_unit_test(a_command_that_failed_before_its_recorder_came_is_told_all_the_same),
+		cmocka_unit_test(a_recorder_that_never_comes_is_waited_for_no_longer_than_said),
+		cmocka_unit_test(sigterm_ends_the_wait_for_a_recorder),
+		cmocka_unit_test(neither_success_nor_a_recorder_that_left_is_waited_for),
 		cmocka_unit_test(a_recorder_that_vanishes_is_looked_for_again),
 		cmocka_unit_test(a_recorder_that_vanishes_after_the_end_does_not_hold_the_container),
 		cmocka_unit_test(the_wait_status_reaches_the_recorder_raw),

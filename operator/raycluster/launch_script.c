@@ -4,6 +4,9 @@
 
 #include "lib/strbuf.h"
 
+/* How far behind a Ray container the recorder may start; so old a container that failed may become for its report. */
+#define WAIT_RECORDER_S 10
+
 /* As uname -m calls the machine that the operator and its launcher are made for. */
 #if defined(__x86_64__)
 #define MACHINE "x86_64"
@@ -34,6 +37,7 @@ static void add_options(struct strbuf *sb, const struct launch_script *in)
 	strbuf_addf(sb, " --name '%s' --socket %s", in->container, in->socket);
 	if (in->termination_log)
 		add_quoted(sb, "--termination-log", in->termination_log);
+	strbuf_addf(sb, " --wait-recorder %d", WAIT_RECORDER_S);
 	if (in->cores)
 		strbuf_adds(sb, " --cores");
 	if (in->wait_port)

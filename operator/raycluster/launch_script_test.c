@@ -19,7 +19,7 @@
 /* Knows the options of yesterday; tells each of its arguments in brackets. */
 static const char launcher[] = "#!/bin/sh\n"
 			       "for a; do case $a in\n"
-			       "--name|--socket|--prefix|--version|--) ;;\n"
+			       "--name|--socket|--wait-recorder|--prefix|--version|--) ;;\n"
 			       "--*) echo \"unknown $a\"; exit 2;;\n"
 			       "esac; done\n"
 			       "for a; do [ \"$a\" = --version ] && exit 0; done\n"
@@ -70,7 +70,7 @@ static void the_launcher_gets_the_command_word_by_word(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(shells); i++) {
 		run((struct launch_script){ .simple_shell = i == 0 }, shells[i], text);
-		assert_string_equal(text, "[--name][ray][--socket][/s][--][/usr/bin/printf][%s-][a b][c]");
+		assert_string_equal(text, "[--name][ray][--socket][/s][--wait-recorder][10][--][/usr/bin/printf][%s-][a b][c]");
 	}
 }
 

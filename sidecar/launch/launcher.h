@@ -23,6 +23,8 @@ struct launcher {
 	pid_t command;
 	int64_t started_ns;
 	int64_t retry_at_ns;
+	bool met; /* a recorder, at any time */
+	bool awaiting; /* the command ended before any recorder came, and one may still come */
 	bool ended;
 	int wait_status;
 	int64_t ended_ns;

@@ -43,8 +43,10 @@ static void try_connect(struct launcher *l)
 	l->socket_fd = connection_open(l->options->socket_path);
 	if (l->socket_fd >= 0 && !connection_send_hello(l->socket_fd, l->options, l->command, l->started_ns))
 		launcher_disconnect(l);
-	if (l->socket_fd >= 0)
+	if (l->socket_fd >= 0) {
+		l->met = true;
 		cores_again(&l->cores);
+	}
 }
 
 static bool send_exit(struct launcher *l)
@@ -92,7 +94,6 @@ static void reap(struct launcher *l)
 		l->ended = true;
 		l->wait_status = status;
 		l->ended_ns = now_ns();
-		l->linger_until_ns = l->ended_ns + LINGER_NS;
 	}
 	if (l->killing && pid == 0)
 		launcher_kill_everything(l);
@@ -128,11 +129,18 @@ static void read_signals(struct launcher *l)
 
 /* The loop */
 
+static bool seeks_recorder(const struct launcher *l)
+{
+	return l->socket_fd < 0 && (!l->ended || l->awaiting);
+}
+
 static int poll_timeout_ms(const struct launcher *l)
 {
-	int64_t at = l->ended ? l->linger_until_ns : l->socket_fd < 0 ? l->retry_at_ns : INT64_MAX;
+	int64_t at = l->ended ? l->linger_until_ns : INT64_MAX;
 	int64_t ms;
 
+	if (seeks_recorder(l) && l->retry_at_ns < at)
+		at = l->retry_at_ns;
 	if (hooks_next_ns(&l->hooks) < at)
 		at = hooks_next_ns(&l->hooks);
 	if (at == INT64_MAX)
@@ -141,11 +149,28 @@ static int poll_timeout_ms(const struct launcher *l)
 	return ms < 0 ? 0 : ms > INT_MAX ? INT_MAX : (int)ms;
 }
 
-/* The command has just ended: tell, and wait for the answer if there is anybody to give one. */
+/*
+ * The recorder is started beside us, so a command that fails at once is often dead before the recorder listens.
+ * Its report is worth a few seconds, of which only a container that failed has to give any.
+ */
+static bool recorder_may_come(const struct launcher *l)
+{
+	int64_t until = l->started_ns + l->options->wait_recorder_s * NS_PER_SEC;
+
+	return !l->met && l->wait_status != 0 && l->ended_ns < until;
+}
+
+/* The command has ended: tell, and wait for the answer if there is anybody to give one. */
 static void announce_end(struct launcher *l)
 {
 	if (l->socket_fd < 0)
 		try_connect(l);
+	l->awaiting = l->socket_fd < 0 && recorder_may_come(l);
+	if (l->awaiting) {
+		l->linger_until_ns = l->started_ns + l->options->wait_recorder_s * NS_PER_SEC;
+		return;
+	}
+	l->linger_until_ns = now_ns() + LINGER_NS;
 	if (l->socket_fd >= 0)
 		cores_flush(&l->cores, l->socket_fd);
 	if (l->socket_fd < 0 || !send_exit(l))
@@ -178,7 +203,11 @@ static void run(struct launcher *l)
 			launcher_read_order(l);
 		if (l->ended && now_ns() >= l->linger_until_ns)
 			break;
-		if (!l->ended && l->socket_fd < 0 && now_ns() >= l->retry_at_ns)
+		if (!seeks_recorder(l) || now_ns() < l->retry_at_ns)
+			continue;
+		if (l->awaiting)
+			announce_end(l);
+		else
 			try_connect(l);
 	}
 }

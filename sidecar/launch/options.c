@@ -13,6 +13,8 @@
 
 #include "sidecar/launch/protocol.h"
 
+#define WAIT_RECORDER_MAX_S 3600
+
 #define DEFAULT_NAME "main"
 #define DEFAULT_SOCKET "/afterglow/run/afterglow.sock"
 #define DEFAULT_TERMINATION_LOG "/dev/termination-log"
@@ -28,6 +30,8 @@ static const char usage[] =
 	"  --termination-log PATH\n"
 	"                    where the kubelet reads the container's last words: its\n"
 	"                    terminationMessagePath (default " DEFAULT_TERMINATION_LOG ")\n"
+	"  --wait-recorder S when COMMAND fails within S seconds of its start and no recorder has\n"
+	"                    come by then, wait for one until they are over (1 to 3600)\n"
 	"  --nofile N        raise the soft limit of open files to N, as ulimit -n N would\n"
 	"  --wait-tcp H:P    start COMMAND only when TCP port P of host H accepts connections\n"
 	"  --cores           let COMMAND leave core files: soft core limit to the hard one,\n"
@@ -44,15 +48,16 @@ _Noreturn static void usage_error(const char *what, const char *detail)
 	exit(2);
 }
 
-static rlim_t parse_nofile(const char *text)
+/* A whole number from 1 to max; wrong is what to say of any other text. */
+static unsigned long parse_number(const char *text, unsigned long max, const char *wrong)
 {
 	char *end;
 	unsigned long value;
 
 	errno = 0;
 	value = strtoul(text, &end, 10);
-	if (errno || *text < '0' || *text > '9' || *end || value == 0)
-		usage_error("--nofile takes a whole number above 0, not ", text);
+	if (errno || *text < '0' || *text > '9' || *end || value == 0 || value > max)
+		usage_error(wrong, text);
 	return value;
 }
 
@@ -118,7 +123,11 @@ void options_parse(char **argv, struct options *o)
 		else if (strcmp(argv[i], "--prefix") == 0)
 			o->prefix = (char *)option_value(argv, &i);
 		else if (strcmp(argv[i], "--nofile") == 0)
-			o->nofile = parse_nofile(option_value(argv, &i));
+			o->nofile = parse_number(option_value(argv, &i), ULONG_MAX,
+						 "--nofile takes a whole number above 0, not ");
+		else if (strcmp(argv[i], "--wait-recorder") == 0)
+			o->wait_recorder_s = (int)parse_number(option_value(argv, &i), WAIT_RECORDER_MAX_S,
+							       "--wait-recorder takes seconds from 1 to 3600, not ");
 		else if (strcmp(argv[i], "--cores") == 0)
 			o->cores = true;
 		else

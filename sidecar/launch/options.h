@@ -18,6 +18,7 @@ struct options {
 	const char *termination_log; /* terminationMessagePath of the container */
 	const char *wait_tcp;
 	char *prefix; /* words before COMMAND, NULL: none */
+	int wait_recorder_s; /* after a failure that early, 0: not at all */
 	rlim_t nofile; /* 0: leave the limit */
 	bool cores;
 	char **argv;

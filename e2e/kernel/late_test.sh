@@ -1,0 +1,49 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A container that fails before its recorder listens: the launcher waits for the recorder,
+# and the report is the one it would have been. Plain sh: runs in the test machine too.
+# Ends with "N passed, N failed".
+build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
+sidecar=$build/afterglow-sidecar launch=$build/afterglow-launch probe=$build/test/probe hog=$build/test/hog
+ulimit -c 0
+work=$(mktemp -d /tmp/late_test.XXXXXX)
+recorder='' container=''
+. "$(dirname "$0")/check.sh"
+
+finish() {
+	for pid in $recorder $container; do kill -9 "$pid" 2>/dev/null; done
+	rm -rf "$work"
+}
+trap finish EXIT
+export POD_NAMESPACE=ml POD_NAME=pod POD_UID=0123456789
+
+
+# The outer exec is there for its memory cgroup alone.
+late() { # CLASS CODE COMMAND...
+	class=$1 expected=$2
+	shift 2
+	rm -rf "$work/spool" "$work/s"
+	mkdir "$work/spool"
+	"$sidecar" exec --memory-max 64Mi --store "$work/outer" -- \
+		unshare --mount --pid --fork --mount-proc \
+		"$launch" --wait-recorder 120 --socket "$work/s" --name late -- "$@" >"$work/out" 2>"$work/err" &
+	container=$!
+	sleep 1.5 # what is dead by then is what this is about; whoever is not, is found as ever
+	check "$class: the container waits" kill -0 "$container"
+	"$sidecar" --socket "$work/s" --spool "$work/spool" --kernel-log off >"$work/log" 2>&1 &
+	recorder=$!
+	wait "$container"
+	check "$class: exit $expected is kept" test $? = "$expected"
+	container=''
+	check "$class: the report says so" grep -qs "\"class\":[[:space:]]*\"$class\"" "$work"/spool/ml/*/*/late/*/report.json
+	check "$class: and has seen the end" grep -qs "\"exitCode\":[[:space:]]*$expected" "$work"/spool/ml/*/*/late/*/report.json
+	kill "$recorder"
+	wait "$recorder"
+	recorder=''
+}
+
+late ApplicationError 3 "$probe" exit 3
+late CommandNotFound 127 /no/such/command
+late Segfault 139 "$probe" fault segv
+late KernelOOMContainer 137 "$hog" 300M
+summary
