@@ -54,10 +54,11 @@ class Request:
 class Rule:
     """Whom it meets, how often, and what then happens: exactly one of the keyword arguments."""
 
-    def __init__(self, meets, times=1, *, answer=None, hang_up=False, rewrite=None, lines=None, dribble=False, feed=None):
+    def __init__(self, meets, times=1, *, answer=None, hang_up=False, rewrite=None, lines=None, dribble=False, feed=None,
+                 twice=False):
         self.meets, self.left = meets, times
         self.answer, self.hang_up, self.rewrite, self.lines, self.dribble = answer, hang_up, rewrite, lines, dribble
-        self.feed = feed
+        self.feed, self.twice = feed, twice
         self.used = 0
 
     @property
@@ -186,6 +187,9 @@ class PeerHandler(http.server.BaseHTTPRequestHandler):
             return
         if rule and rule.rewrite:
             query = rule.rewrite(dict(query))
+        if rule and rule.twice:
+            # As a client library does that lost the first answer; this one goes to the client.
+            self.ask(request, query, body)[0].close()
         self.forward(request, query, body, rule)
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = serve
@@ -199,12 +203,15 @@ class PeerHandler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    def forward(self, request, query, body, rule):
+    def ask(self, request, query, body):
         connection = self.owner.upstream()
         headers = {n: v for n, v in self.headers.items() if n.lower() not in ("host", "connection", "content-length")}
         target = request.path + ("?" + urllib.parse.urlencode(query) if query else "")
         connection.request(request.method, target, body or None, headers)
-        answer = connection.getresponse()
+        return connection, connection.getresponse()
+
+    def forward(self, request, query, body, rule):
+        connection, answer = self.ask(request, query, body)
         request.status = answer.status
         if request.is_watch and answer.status == 200:
             self.stream(answer, rule)

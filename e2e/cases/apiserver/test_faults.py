@@ -432,6 +432,28 @@ def test_an_event_that_never_comes_is_made_good_by_the_next_list(start, peer, ap
     assert len(cluster.pods()) == 4 and len(other.pods()) == 2
 
 
+def test_a_pod_that_exists_already_counts_though_the_watch_has_not_told_of_it(start, peer, api, kubelet, make, plane):
+    mute = []
+    rule = peer.rule(resumes("pods"), times=99, lines=lambda line: b"" if mute else line)
+    operator = start(kubeconfig=peer.kubeconfig())
+    peer.cut()
+    wait_for("a watch that can be muted", lambda: rule.used)
+    cluster = make("demo", group("small", 2, maxReplicas=99))
+    cluster.wait_pods(1, 2)
+    mute.append(True)
+    creations = peer.rule(lambda r: r.method == "POST" and r.plural == "pods", times=3, twice=True)
+    cluster.scale(small=5)
+    cluster.wait_pods(1, 5)
+    wait_for("the refusals", lambda: operator.text().count("exists already") >= 3)
+    cluster.scale(small=8)
+    cluster.wait_pods(1, 8)
+    mute.clear()
+    settle(operator, api, kubelet)
+    assert creations.used == 3
+    assert len(cluster.pods()) == 9
+    assert not plane.writes(api.namespace, "pods", "delete")
+
+
 def test_a_server_that_lags_behind_loses_no_live_pod(start, plane, api, kubelet, make):
     """An API server whose etcd does not answer knows an old state: from before the pods were made."""
     etcd = Proxy(plane.etcd_port)
