@@ -154,8 +154,8 @@ check "it holds nothing else" test "$(find "$at/store" -type f | wc -l)" = 3
 stop
 
 # A spool that cannot be written: everything is told all the same, and with a place in memory the bundle comes to the store
-port=$((20000 + RANDOM % 10000))
-get() { curl -s "http://127.0.0.1:$port$1" >"$at/got" && cat "$at/got"; }
+port=$(free_port)
+answers() { curl -s "http://127.0.0.1:$port$1" >"$at/got" && grep -q -e "$2" "$at/got"; } # PATH PATTERN
 ro_spool() { # CASE: with a bundle in it that was not shipped
 	mkdir -p "$work/$1/spool" "$work/$1/store"
 	mount -t tmpfs -o size=64m tmpfs "$work/$1/spool"
@@ -170,15 +170,15 @@ mount -o remount,ro "$work/rospool/spool"
 "$build/afterglow-launch" --name ray-worker --socket "$at/s" -- "$probe" exit 7 2>"$at/stderr"
 check "a read-only spool: the death is on the container's stderr" says stderr 'ended with exit code 7'
 check "and on stdout" says log 'ended with exit code 7'
-check "it is a failure" until_true grep -q '"container":"ray-worker"' <(get /failures)
+check "it is a failure" until_true answers /failures '"container":"ray-worker"'
 check "which has its class and no bundle" grep -qE '"exitCode":7.*"bundleIn":"nowhere"' "$at/got"
 check "and which says why" grep -q '"spool":{"failing":true,"error":"[^"]*Read-only' "$at/got"
-check "the health says it" grep -q 'the spool cannot be written: .*Read-only' <(get /healthz)
-check "a metric says it" grep -q '^afterglow_spool_failing 1$' <(get /metrics)
+check "the health says it" answers /healthz 'the spool cannot be written: .*Read-only'
+check "a metric says it" answers /metrics '^afterglow_spool_failing 1$'
 mount -o remount,rw "$work/rospool/spool"
 dies ray-worker 8
 check "once it is mended, bundles are there again" until_true has spool 2
-check "and all is well" grep -qx ok <(get /healthz)
+check "and all is well" answers /healthz '^ok$'
 stop
 umount "$work/rospool/spool"
 
@@ -191,7 +191,7 @@ check "with a place in memory its bundle comes to the store" until_true has stor
 check "whole, with its page" whole "$at/store"
 check "all of it" has_pages 1
 check "nothing stays behind" until_true test -z "$(find "$at/memory" -name MANIFEST.json)"
-check "it is said all the same" grep -q '^afterglow_spool_failing 1$' <(get /metrics)
+check "it is said all the same" answers /metrics '^afterglow_spool_failing 1$'
 stop
 # So from the beginning: what survives the recorder is in memory too.
 start aside --store "$work/nostore" --spool-fallback "$work/aside/memory" --http "127.0.0.1:$port" --grace 2
@@ -199,7 +199,7 @@ dies late 9
 stop
 start aside --store "$work/aside/store" --spool-fallback "$work/aside/memory" --http "127.0.0.1:$port"
 check "what waited in memory is shipped by the next recorder" until_true has store 2
-check "which knows of the failure" grep -q '"container":"late"' <(get /failures)
+check "which knows of the failure" answers /failures '"container":"late"'
 stop
 check "whole" whole "$at/store"
 umount "$work/aside/spool"
