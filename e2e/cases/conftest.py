@@ -2,6 +2,7 @@
 """What the cases share: kubectl as a function, waiting, namespaces that go away."""
 
 import ctypes
+import http.client
 import json
 import os
 import signal
@@ -97,7 +98,8 @@ def wait_for(what, condition, timeout=60, interval=0.3):
             if value:
                 return value
             last = value
-        except (AssertionError, KeyError, IndexError, OSError, subprocess.TimeoutExpired) as error:
+        except (AssertionError, KeyError, IndexError, ValueError, OSError, http.client.HTTPException,
+                subprocess.TimeoutExpired) as error:
             last = error
         time.sleep(interval)
     raise AssertionError(f"waited {timeout} s for {what}; last: {last!r}")
