@@ -168,13 +168,15 @@ def container_status(pod, name):
 
 def check_bundle(directory):
     """A bundle whose manifest, which comes last, lists all of its files, right in size and digest. Returns report.json."""
-    wait_for(f"{directory} to be whole", (directory / "MANIFEST.json").exists)
-    manifest = json.loads((directory / "MANIFEST.json").read_text())
-    names = {f["name"] for f in manifest["files"]}
-    # A core that is still being added has a hidden name.
-    there = {str(p.relative_to(directory)) for p in directory.rglob("*") if p.is_file() and not p.name.startswith(".")}
-    assert names == there - {"MANIFEST.json"}
-    for entry in manifest["files"]:
+    def listed():
+        files = json.loads((directory / "MANIFEST.json").read_text())["files"]
+        # A core has a hidden name while it is being added; then the manifest follows it.
+        there = {str(p.relative_to(directory)) for p in directory.rglob("*") if p.is_file() and not p.name.startswith(".")}
+        unlisted = there - {f["name"] for f in files} - {"MANIFEST.json"}
+        assert not unlisted, unlisted
+        return files
+
+    for entry in wait_for(f"{directory} to be whole", listed):
         data = (directory / entry["name"]).read_bytes()
         assert len(data) == entry["sizeBytes"], entry["name"]
         assert hashlib.sha256(data).hexdigest() == entry["sha256"], entry["name"]

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Containers that end in other ways are not taken for OOM kills."""
 
-import json
 import shlex
 import subprocess
 
@@ -57,7 +56,7 @@ def test_a_crash_in_native_code_leaves_its_backtrace_and_its_core(deaths, volume
     failure = deaths.wait_failure(pod=pod_of(deaths, "segfault"), restartCount=0, timeout=90)
     assert "crashed with SIGSEGV in " in failure["verdict"]
     bundle = volume / failure["bundle"].partition("/")[2]
-    crash = json.loads((bundle / "report.json").read_text())["crash"]
+    crash = check_bundle(bundle)["crash"]
     assert (crash["signal"], crash["process"]) == ("SIGSEGV", "python3")
     assert crash["frame"]["module"] and crash["faultAddress"] == "0x0"
     backtrace = (bundle / "backtrace.txt").read_text()
