@@ -41,6 +41,15 @@ def install(**values):
     arguments = [part for key, value in sets.items() for part in ("--set", f"{key.replace('__', '.')}={value}")]
     helm("upgrade", "--install", "afterglow", str(ROOT / "charts/afterglow"), "--namespace", SYSTEM,
          "--create-namespace", "--take-ownership", "--wait", "--timeout", "300s", *arguments)
+    wait_for_operators()
+
+
+def wait_for_operators():
+    """Until those before them are gone: one of them may act on what it was told until it ends."""
+    k = Kubectl(SYSTEM)
+    wanted = k.json("deployment", "afterglow-operator")["spec"]["replicas"]
+    wait_for(f"{wanted} operators and no more",
+             lambda: len(k.items("pods", "-l", "app.kubernetes.io/name=afterglow")) == wanted, timeout=120)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -49,6 +58,7 @@ def afterglow(kubectl):
     # An image of the same name may have been loaded since the operator started.
     kubectl("--namespace", SYSTEM, "rollout", "restart", "deployment/afterglow-operator")
     kubectl("--namespace", SYSTEM, "rollout", "status", "deployment/afterglow-operator", "--timeout=300s", timeout=320)
+    wait_for_operators()
     yield
     log = kubectl("--namespace", SYSTEM, "logs", "deployment/afterglow-operator", "--tail=-1", check=False)
     (ROOT / "build").mkdir(exist_ok=True)
