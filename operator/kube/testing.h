@@ -138,10 +138,10 @@ static inline struct client *fake_client(struct fake_server *server, const char 
 	return client;
 }
 
-/* Turns the loop until *done, or for five seconds. */
+/* Turns the loop until *done, or for half a minute. */
 static inline void turn_until(struct event_base *base, const bool *done)
 {
-	struct timeval tv = { .tv_sec = 5 };
+	struct timeval tv = { .tv_sec = 30 };
 
 	event_base_loopexit(base, &tv);
 	while (!*done && event_base_loop(base, EVLOOP_ONCE) == 0 && !event_base_got_exit(base))

@@ -31,7 +31,7 @@ static void put(const struct tree *t, int pid, const char *file, const void *dat
 	snprintf(path, sizeof(path), "%s/proc/%d", t->path, pid);
 	assert_int_equal(dir_make_all(path, 0755, NULL), 0);
 	snprintf(path, sizeof(path), "proc/%d/%s", pid, file);
-	assert_int_equal(file_write(t->fd, path, data, len, 0644, NULL), 0);
+	assert_int_equal(file_put(t->fd, path, data, len, 0644, NULL), 0);
 }
 
 static void put_process(const struct tree *t, int pid, int ppid, int rss_pages, int shared_pages, const char *name)

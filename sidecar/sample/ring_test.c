@@ -149,7 +149,7 @@ static void a_changed_byte_anywhere_costs_one_record_at_most(void **state)
 	assert_int_equal(file_read(dirfd_, FILE_NAME, &file, NULL), 0);
 	for (size_t i = 0; i < file.len; i++) {
 		file.data[i] ^= (char)(1 + i % 255);
-		assert_int_equal(file_write(dirfd_, FILE_NAME, file.data, file.len, 0600, NULL), 0);
+		assert_int_equal(file_put(dirfd_, FILE_NAME, file.data, file.len, 0600, NULL), 0);
 		file.data[i] ^= (char)(1 + i % 255);
 		if (ring_open(&again, dirfd_, FILE_NAME, &layout, NULL) < 0) {
 			refused++;
@@ -252,7 +252,7 @@ static void noise_behind_a_right_header_holds_no_record(void **state)
 	for (int round = 0; round < 200; round++) {
 		for (size_t i = 64; i < file.len; i++)
 			file.data[i] = (char)(round % 4 ? rand_r(&seed) : -(round % 8 != 0));
-		assert_int_equal(file_write(dirfd_, FILE_NAME, file.data, file.len, 0600, NULL), 0);
+		assert_int_equal(file_put(dirfd_, FILE_NAME, file.data, file.len, 0600, NULL), 0);
 		if (ring_open(&again, dirfd_, FILE_NAME, &layout, NULL) < 0)
 			continue;
 		assert_int_equal(readable(&again, 0) + readable(&again, 1), 0);
