@@ -18,6 +18,24 @@ check() { # SENTENCE CONDITION...
 	fi
 }
 
+wait_until() { # at most a minute for a condition
+	for _ in $(seq 1200); do
+		if "$@"; then return 0; fi
+		sleep 0.05
+	done
+	return 1
+}
+
+# On a slow machine the kernel may find nothing to free soon enough after its first kill, and take another process of a full
+# memory cgroup. Where we may say so, it never takes what is started between these two, but for: sh -c "$as_victim COMMAND...".
+oom_spares_us() {
+	spared=$(cat "/proc/$$/oom_score_adj")
+	{ echo -1000 >"/proc/$$/oom_score_adj"; } 2>/dev/null || :
+}
+oom_spares_nobody() { echo "$spared" >"/proc/$$/oom_score_adj"; }
+# shellcheck disable=SC2034
+as_victim="echo 0 >/proc/self/oom_score_adj; exec"
+
 summary() {
 	echo "$passed passed, $failed failed"
 	[ "$failed" = 0 ]

@@ -52,13 +52,8 @@ memory_cgroups() {
 before=$(memory_cgroups)
 new_memory_cgroups() { memory_cgroups | grep -vxF -e "${before:-none}"; }
 
-wait_until() { # at most a minute for a condition
-	for _ in $(seq 1200); do
-		if "$@"; then return 0; fi
-		sleep 0.05
-	done
-	return 1
-}
+# Ends when CONDITION holds, however slow the machine is.
+until_() { echo "n=0; until $1 || [ \$n = 300 ]; do sleep 0.1; n=\$((n + 1)); done"; } # CONDITION
 
 # Its ordinary life
 for n in 0 1 3 77 126 127 128 137 255; do
@@ -104,13 +99,16 @@ for row in segv:Segfault:139 bus:BusError:135 ill:IllegalInstruction:132 fpe:Ari
 done
 reports Abort 134 -- "$probe" abort
 reports KernelOOMContainer 137 --memory-max 24Mi -- "$hog" 300M
-run --memory-max 24Mi -- sh -c "$hog 300M; sleep 6.5; exit 0"
+oom_spares_us
+# It is said to have lived on after five seconds.
+run --memory-max 24Mi -- sh -c "sh -c '$as_victim $hog 300M'; $(until_ "find '$store/local/case' -name '*-KernelOOMProcess' | grep -q .")"
+oom_spares_nobody
 check "KernelOOMProcess: the container lived on and said so" test -n "$(find "$store/local/case" -name '*-KernelOOMProcess')"
 check "KernelOOMProcess: a success it is all the same" gives 0
 
 mkdir "$work/tiny"
 if mount -t tmpfs -o size=1m tmpfs "$work/tiny"; then
-	reports DiskFull 1 -- sh -c "sleep 1; head -c 4000000 /dev/zero >$work/tiny/large || exit 1"
+	reports DiskFull 1 -- sh -c "sleep 3; head -c 4000000 /dev/zero >$work/tiny/large || exit 1"
 	umount "$work/tiny"
 fi
 
@@ -123,7 +121,7 @@ if mkdir "$pids/afterglow-test-$$" && echo 10 >"$pids/afterglow-test-$$/pids.max
 	# As a container is: launcher and command are in it, the recorder too.
 	run_limited() {
 		sh -c "echo \$\$ >$pids/afterglow-test-$$/cgroup.procs && exec \"\$@\"" limited "$sidecar" exec --store "$store" --name case \
-			-- sh -c 'sleep 0.5; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 0.5 & done; exit 2' >"$work/out" 2>"$work/err"
+			-- sh -c 'sleep 3; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 0.5 & done; exit 2' >"$work/out" 2>"$work/err"
 		code=$?
 	}
 	run_limited
@@ -134,8 +132,6 @@ fi
 
 # Hooks, hold
 shows() { grep -q "$2" "$(bundle)"/hooks/$1; } # FILE TEXT
-# Ends when CONDITION holds, however slow the machine is.
-until_() { echo "n=0; until $1 || [ \$n = 300 ]; do sleep 0.1; n=\$((n + 1)); done"; } # CONDITION
 run --memory-max 256Mi --warn-at 0.3 --hook-headroom 1Mi --hook-timeout 60 \
 	--hook-at-threshold 'tr "\\0" " " </proc/$AFTERGLOW_PID/cmdline; touch '"$work/hooked" \
 	-- sh -c "'$hog' 120M --hold & $(until_ "[ -e '$work/hooked' ]"); sleep 0.5; kill \$!; exit 3"
@@ -145,7 +141,7 @@ run --memory-max 256Mi --warn-at 0.3 --hook-headroom 250Mi --hook-at-threshold '
 	-- sh -c "'$hog' 200M --hold & $(until_ "grep -q 'of its memory limit' '$work/err'"); sleep 0.5; kill \$!; exit 3"
 check "without headroom it is not run" shows '1-echo.txt' 'not run: only [0-9.]* MiB were left'
 check "and the report says so" says 'hook would have shown'
-run --hook-at-death 'echo $AFTERGLOW_REASON' --hook-at-death 'sleep 60' --hook-at-death yes --hook-timeout 1 -- "$probe" exit 9
+run --hook-at-death 'echo $AFTERGLOW_REASON' --hook-at-death 'sleep 60' --hook-at-death yes --hook-timeout 3 -- "$probe" exit 9
 check "hooks at death do not change the exit code" gives 9
 check "they know the class" shows '1-echo.txt' '^ApplicationError$'
 check "one that takes too long is ended" shows '2-sleep.txt' 'ended by us after'

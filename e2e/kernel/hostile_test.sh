@@ -117,7 +117,7 @@ container=''
 check "the flood was there" grep -q flooded "$work/flood.out"
 check "nothing was written beside the spool" nothing_beside
 
-in_container "$launch --name honest -- $work/probe fault segv" 2>"$work/err" &
+in_container "$launch --wait-recorder 60 --name honest -- $work/probe fault segv" 2>"$work/err" &
 container=$!
 wait "$container"
 check "a segfault has its exit code" test $? = 139

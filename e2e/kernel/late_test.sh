@@ -17,6 +17,8 @@ finish() {
 trap finish EXIT
 export POD_NAMESPACE=ml POD_NAME=pod POD_UID=0123456789
 
+# The container waits for its report two seconds only.
+reported() { grep -qs "$1" "$work"/spool/ml/*/*/late/*/report.json; }
 
 # The outer exec is there for its memory cgroup alone.
 late() { # CLASS CODE COMMAND...
@@ -35,8 +37,8 @@ late() { # CLASS CODE COMMAND...
 	wait "$container"
 	check "$class: exit $expected is kept" test $? = "$expected"
 	container=''
-	check "$class: the report says so" grep -qs "\"class\":[[:space:]]*\"$class\"" "$work"/spool/ml/*/*/late/*/report.json
-	check "$class: and has seen the end" grep -qs "\"exitCode\":[[:space:]]*$expected" "$work"/spool/ml/*/*/late/*/report.json
+	check "$class: the report says so" wait_until reported "\"class\":[[:space:]]*\"$class\""
+	check "$class: and has seen the end" wait_until reported "\"exitCode\":[[:space:]]*$expected"
 	kill "$recorder"
 	wait "$recorder"
 	recorder=''
@@ -45,5 +47,7 @@ late() { # CLASS CODE COMMAND...
 late ApplicationError 3 "$probe" exit 3
 late CommandNotFound 127 /no/such/command
 late Segfault 139 "$probe" fault segv
-late KernelOOMContainer 137 "$hog" 300M
+oom_spares_us
+late KernelOOMContainer 137 sh -c "$as_victim $hog 300M"
+oom_spares_nobody
 summary
