@@ -158,8 +158,13 @@ static int handled(int told)
 	return r;
 }
 
+#define SLEEPERS 7 /* main among them */
+
+static int asleep; /* or about to be: the last instructions before it cannot be seen */
+
 static NOINLINE void *sleeper(void *arg)
 {
+	__atomic_add_fetch(&asleep, 1, __ATOMIC_SEQ_CST);
 	for (;;)
 		pause();
 	return arg;
@@ -167,6 +172,8 @@ static NOINLINE void *sleeper(void *arg)
 
 static NOINLINE void *crasher(void *arg)
 {
+	while (__atomic_load_n(&asleep, __ATOMIC_SEQ_CST) < SLEEPERS)
+		usleep(1000);
 	usleep(100000);
 	through_null();
 	STAY();
@@ -177,8 +184,9 @@ static NOINLINE int threads(void)
 {
 	pthread_t t;
 
-	for (int i = 0; i < 7; i++)
+	for (int i = 0; i < SLEEPERS; i++)
 		pthread_create(&t, NULL, i == 4 ? crasher : sleeper, NULL);
+	__atomic_add_fetch(&asleep, 1, __ATOMIC_SEQ_CST);
 	pause();
 	STAY();
 	return 0;

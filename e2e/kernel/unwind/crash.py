@@ -13,7 +13,11 @@ if "faulthandler" in sys.argv:
     faulthandler.enable()
 
 
+begun = threading.Event()
+
+
 def sleeper():
+    begun.set()
     time.sleep(1000)
 
 
@@ -33,6 +37,7 @@ def generator():
 
 
 threading.Thread(target=sleeper, daemon=True).start()
+begun.wait()
 time.sleep(0.2)
 print(
     list(generator()),
