@@ -13,7 +13,7 @@
 #include "sidecar/launch/connection.h"
 #include "sidecar/launch/core_watch.h"
 
-#define FLUSH_NS (300 * NS_PER_MS) /* a directory on a filesystem that hangs costs no more */
+#define FLUSH_NS NS_PER_SEC /* on a busy node the search gets its turn late; a directory on a filesystem that hangs costs no more */
 
 void cores_start(struct cores *c)
 {

@@ -170,9 +170,9 @@ static void announce_end(struct launcher *l)
 		l->linger_until_ns = l->started_ns + l->options->wait_recorder_s * NS_PER_SEC;
 		return;
 	}
-	l->linger_until_ns = now_ns() + LINGER_NS;
 	if (l->socket_fd >= 0)
 		cores_flush(&l->cores, l->socket_fd);
+	l->linger_until_ns = now_ns() + LINGER_NS; /* from the message on: all of it is the recorder's */
 	if (l->socket_fd < 0 || !send_exit(l))
 		l->released = true;
 }
