@@ -77,7 +77,8 @@ def crashed(store, k, new_cluster, extension):
         "plain": plain(f"import sys, time; sys.path.insert(0, '{MOUNT}'); import boom; time.sleep(3); boom.poke()"),
     })
     cluster.wait_nodes(2)
-    assert cluster.python(ACTOR) == "ActorDiedError"
+    # Ray's driver waits a second to be told of the death; until then the actor is merely out of reach.
+    assert cluster.python(ACTOR) in ("ActorDiedError", "ActorUnavailableError")
     return cluster
 
 
