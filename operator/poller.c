@@ -44,6 +44,7 @@ struct polled {
 	uint64_t occasion;
 	int64_t next_ns;
 	unsigned fails; /* in a row */
+	bool again; /* something happened while it was asked: the answer may be of before */
 	struct http_call *call; /* NULL: none runs */
 	unsigned allowance; /* RayFailures that it may still cause */
 	int64_t refilled_ns;
@@ -189,8 +190,10 @@ void poller_see(struct poller *poller, const cJSON *pod, bool gone)
 	if (!p)
 		return;
 	set_text(&p->url, url);
-	if (p->occasion != occasion)
+	if (p->occasion != occasion) {
 		p->next_ns = MIN(p->next_ns, now_boottime_ns());
+		p->again = p->call;
+	}
 	p->occasion = occasion;
 }
 
@@ -413,6 +416,8 @@ static void on_answer(void *arg, const struct http_response *response)
 	if (p->fails == UNREACHABLE)
 		tell_unreachable(p, &err);
 	plan_next(p);
+	if (p->again)
+		p->next_ns = now_boottime_ns();
 }
 
 /* --- Questions ------------------------------------------------------------------------------------------ */
@@ -435,6 +440,7 @@ static void ask(struct polled *p)
 		plan_next(p);
 		return;
 	}
+	p->again = false;
 	p->poller->in_flight++;
 }
 

@@ -8,6 +8,7 @@ import json
 import signal
 import socketserver
 import threading
+import time
 
 import pytest
 
@@ -45,11 +46,14 @@ def record(tmp_path):
 
 @pytest.fixture
 def look(kubelet):
-    """Makes the operator ask the recorder of a pod, and waits until it has. One that is new may have asked by itself."""
+    """
+    Makes the operator ask the recorder of a pod, and waits until it has. It may have asked by itself: since is how many such
+    results there were before there was something to be told.
+    """
     restarts = itertools.count(1)
 
-    def ask(operator, pod, address, result=None, new=False):
-        before = 0 if new else operator.metric(POLLS, **({"result": result} if result else {}))
+    def ask(operator, pod, address, result=None, since=None):
+        before = since if since is not None else operator.metric(POLLS, **({"result": result} if result else {}))
         kubelet.run_at(pod, address, next(restarts))
         wait_for("the question", lambda: operator.metric(POLLS, **({"result": result} if result else {})) > before,
                  interval=0.05)
@@ -88,16 +92,17 @@ def test_whoever_restarts_each_such_death_is_one_failure(start, worker, record, 
     recorder.memory_kill("first", 101)
     look(operator, worker, recorder.address)
     wait_failures(api, worker, 1)
+    changes = operator.metric(POLLS, result="changed")
     recorder.sidecar.stop(signal.SIGKILL)
     recorder.start()
-    look(operator, worker, recorder.address, result="changed")
+    look(operator, worker, recorder.address, result="changed", since=changes)
     operator.stop(signal.SIGKILL)
     operator = start()
-    look(operator, worker, recorder.address, result="changed", new=True)
+    look(operator, worker, recorder.address, result="changed", since=0)
     # Its launcher has found the new recorder, and what comes next is another death.
     wait_for("the launcher", lambda: '"attached"' in recorder.sidecar.text() and recorder.logs_open())
     recorder.memory_kill("second", 102)
-    look(operator, worker, recorder.address, result="changed")
+    look(operator, worker, recorder.address)
     wait_failures(api, worker, 2)
     created = [w for w in plane.writes(api.namespace, "rayfailures", "create")]
     assert len(created) == 2
@@ -107,8 +112,9 @@ def test_what_did_not_change_is_not_sent_again(operator, worker, record, look):
     recorder = record(worker).run_raylet()
     look(operator, worker, recorder.address, result="changed")
     look(operator, worker, recorder.address, result="unchanged")
+    changes = operator.metric(POLLS, result="changed")
     recorder.memory_kill("hoard", 5)
-    look(operator, worker, recorder.address, result="changed")
+    look(operator, worker, recorder.address, result="changed", since=changes)
 
 
 def test_a_containers_end_is_recorded_once_although_both_tell_of_it(operator, worker, record, look, api, kubelet):
@@ -185,7 +191,7 @@ def test_a_hold_is_told_as_an_event_of_the_pod_once(start, worker, record, look,
     assert f"kubectl exec -n {api.namespace} {name} -c ray-worker -- /afterglow/bin/afterglow-launch --release" in event["note"]
     operator.stop(signal.SIGKILL)
     operator = start()
-    look(operator, worker, recorder.address, result="changed")
+    look(operator, worker, recorder.address, result="changed", since=0)
     look(operator, worker, recorder.address, result="unchanged")
     assert len(held()) == 1
 
@@ -281,6 +287,33 @@ def endless(handler):
 def silent(handler):
     handler.connection.settimeout(20)
     handler.rfile.read(1)
+
+
+def test_what_happens_during_a_question_is_asked_for_right_after_it(operator, worker, api, kubelet):
+    asked, seen = [], threading.Event()
+
+    def answer(handler):
+        asked.append(time.monotonic())
+        seen.wait(2)
+        body(handler, json.dumps({"podUID": worker["metadata"]["uid"], "failures": []}).encode())
+
+    impostor = Impostor(answer)
+    try:
+        kubelet.run_at(worker, impostor.address, 1)
+        wait_for("the question", lambda: asked, interval=0.01)
+        pods = operator.metric("afterglow_watch_objects", resource="pods")
+        kubelet.run_at(worker, impostor.address, 2)
+        # What comes after it in the same watch.
+        api.create("pods", {"metadata": {"name": "stranger", "labels": {"ray.io/is-ray-node": "yes"}},
+                            "spec": {"containers": [{"name": "ray", "image": "ray:test"}]}})
+        wait_for("the operator to see it", lambda: operator.metric("afterglow_watch_objects", resource="pods") == pods + 1,
+                 interval=0.01)
+        seen.set()
+        wait_for("the next question", lambda: len(asked) > 1, interval=0.01)
+        # By itself it asks ten seconds after an answer at the earliest.
+        assert asked[1] - asked[0] < 9.5
+    finally:
+        impostor.close()
 
 
 HOSTILE = {
