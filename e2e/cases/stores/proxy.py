@@ -16,6 +16,8 @@ class Proxy:
         self.cut = cut
         self.sent = 0  # bytes from clients, passed on
         self.connections = 0
+        self.open = 0  # of them, those that still pass on what came
+        self.lock = threading.Lock()
         self.cuts = 0
         self.hang = False  # take everything, pass on nothing
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -30,6 +32,8 @@ class Proxy:
             while True:
                 client, _ = self.listener.accept()
                 self.connections += 1
+                with self.lock:
+                    self.open += 1
                 threading.Thread(target=self._serve, args=(client, self.cut()), daemon=True).start()
 
     @staticmethod
@@ -40,6 +44,13 @@ class Proxy:
         client.close()
 
     def _serve(self, client, limit):
+        try:
+            self._forward(client, limit)
+        finally:
+            with self.lock:
+                self.open -= 1
+
+    def _forward(self, client, limit):
         try:
             server = socket.create_connection(self.target)
         except OSError:
@@ -62,6 +73,8 @@ class Proxy:
                 server.sendall(data)
                 passed += len(data)
                 self.sent += len(data)
+        # Also of a client that was killed the server is to know.
+        with contextlib.suppress(OSError):
             server.shutdown(socket.SHUT_WR)
         back.join(timeout=30)
         client.close()

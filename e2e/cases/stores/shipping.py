@@ -11,10 +11,13 @@ import subprocess
 import urllib.error
 import urllib.request
 
+from conftest import wait_for
+
 ROOT = pathlib.Path(__file__).parents[3]
 SHIP = ROOT / "build" / "afterglow-ship"
 LAUNCHERS = ROOT / "e2e" / "stores"
 MIB = 1 << 20
+CLOSE_WAIT = "08"
 
 
 def digest(data):
@@ -142,6 +145,12 @@ class DirectoryStore:
         shutil.rmtree(top)
 
 
+def unanswered(port):
+    """Connections that their client has left, and whose last request the server may yet carry out."""
+    rows = [line.split() for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return [row for row in rows if int(row[1].partition(":")[2], 16) == port and row[3] == CLOSE_WAIT]
+
+
 class S3Store:
     """A prefix of the bucket. What the server has it keeps as files, which are read here."""
 
@@ -163,6 +172,10 @@ class S3Store:
 
     def clear(self):
         shutil.rmtree(self.data / "pre fix" / self.under)
+
+    def wait_answered(self):
+        """Until the server is through with the requests of those that were killed."""
+        wait_for("the server to answer the dead", lambda: not unanswered(self.port), interval=0.005)
 
     def uploads(self):
         """Multipart uploads of the core that were begun and neither completed nor aborted."""

@@ -69,6 +69,9 @@ def test_killed_in_the_middle_it_sends_no_part_twice(s3_server, s3_store, large)
     wait_for("three parts", lambda: len(parts(s3_store)) >= 3, interval=0.01)
     process.send_signal(signal.SIGKILL)
     process.wait()
+    # What it had sent before it died still runs through.
+    wait_for("the dead to be heard out", lambda: proxy.open == 0, interval=0.005)
+    s3_store.wait_answered()
     there = len(parts(s3_store))
     assert there >= 3
     before = proxy.sent
@@ -91,6 +94,7 @@ def test_an_upload_that_nobody_remembers_is_aborted(s3_store, large):
     wait_for("an upload", s3_store.uploads, interval=0.01)
     process.send_signal(signal.SIGKILL)
     process.wait()
+    s3_store.wait_answered()
     (large.path / ".ship").unlink()
     shipped(s3_store, large)
     check_whole(s3_store, large)
@@ -104,6 +108,7 @@ def test_an_upload_that_the_server_forgot_begins_again(s3_store, large):
     wait_for("a part", lambda: parts(s3_store), interval=0.01)
     process.send_signal(signal.SIGKILL)
     process.wait()
+    s3_store.wait_answered()
     for upload in s3_store.uploads():
         subprocess.run(["rm", "-r", upload], check=True)
     shipped(s3_store, large)
@@ -134,10 +139,17 @@ def test_down_and_back(credentials, tmp_path, large):
     outcome = failed(store, large, "--deadline", "3")
     assert outcome.result["kind"] in ("network", "deadline") and outcome.result["retry"]
     process = subprocess.Popen(command(store, large), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    server.start()
-    process.communicate(timeout=120)
-    server.stop()
-    assert process.returncode == 0
+    started = time.monotonic()
+    try:
+        server.start()
+        quick = time.monotonic() - started < 5
+        process.communicate(timeout=120)
+        if process.returncode:
+            # A server that is away for longer than its attempts take is left to the next run.
+            assert process.returncode == 1 and not quick
+            shipped(store, large)
+    finally:
+        server.stop()
     check_whole(store, large)
 
 
