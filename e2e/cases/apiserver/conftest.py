@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import signal
+import time
 import uuid
 
 import pytest
@@ -259,8 +260,14 @@ def settle(operator, api, kubelet):
         "spec": {"containers": [{"name": "ray", "image": "ray:test"}]}})
     kubelet.end(pod, 1)
     RayCluster(api, name).wait_failures(1)
-    wait_for("an empty queue", lambda: operator.metric("workqueue_depth") == 0 and
-             operator.metric("afterglow_failures_pending") == 0, interval=0.05)
+
+    def at_rest():
+        # A key that waits for its pace is not in the queue yet, and one that is looked at not any more.
+        before = operator.metric("controller_runtime_reconcile_total")
+        time.sleep(0.25)
+        return (operator.metric("workqueue_depth") == 0 and operator.metric("afterglow_failures_pending") == 0 and
+                operator.metric("controller_runtime_reconcile_total") == before)
+    wait_for("an empty queue", at_rest, interval=0.05)
     api.delete("rayclusters", name)
     api.delete("pods", name)
 

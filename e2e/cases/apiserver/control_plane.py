@@ -230,7 +230,9 @@ class ControlPlane:
     def writes(self, namespace, plural=None, verb=None, user="operator"):
         """The writes that succeeded, in their order, as the API server noted them."""
         found = []
-        for line in self.file("audit.log").read_text().splitlines():
+        # The last line may be on its way.
+        text = self.file("audit.log").read_text()
+        for line in text[:text.rfind("\n") + 1].splitlines():
             event = json.loads(line)
             what = event.get("objectRef", {})
             if (user in (None, event["user"]["username"]) and what.get("namespace") == namespace and

@@ -69,6 +69,13 @@ class Rule:
 HANG_UP = Rule(None, hang_up=True)
 
 
+class PeerServer(http.server.ThreadingHTTPServer):
+    """Ends with the test."""
+
+    daemon_threads = True
+    request_queue_size = 128  # of 5 a burst loses some, which come again a second later
+
+
 class Peer:
     """Listens on a port of its own until closed."""
 
@@ -83,8 +90,7 @@ class Peer:
             """Knows its peer."""
             owner = peer
 
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
+        self.server = PeerServer(("127.0.0.1", 0), Handler)
         self.port = self.server.server_address[1]
         self.context = ssl.create_default_context(cafile=plane.file("ca.crt"))
         self.context.load_cert_chain(plane.file(f"{user}.crt"), plane.file(f"{user}.key"))

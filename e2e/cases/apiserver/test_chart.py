@@ -33,6 +33,14 @@ def rendered_chart(request, plane, api):
     plane.kubectl("delete", "--namespace", api.namespace, "--wait=false", "-f", str(rights))
 
 
+def may(plane, api, chart, verb, what):
+    """Whether the operator may do that in the namespace: "yes" or "no"."""
+    account = f"system:serviceaccount:{api.namespace}:{chart['ServiceAccount']['metadata']['name']}"
+    result = subprocess.run([plane.bin / "kubectl", "--kubeconfig", plane.kubeconfig("test"), "auth", "can-i", verb, what,
+                             "--as", account, "--namespace", api.namespace], capture_output=True, text=True, check=False)
+    return result.stdout.strip()
+
+
 def test_the_operator_works_with_the_charts_options_policy_and_rights(chart, start, plane, api, make, kubelet, tmp_path):
     account = chart["ServiceAccount"]["metadata"]["name"]
     token = api.create("serviceaccounts", {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}},
@@ -45,6 +53,9 @@ def test_the_operator_works_with_the_charts_options_policy_and_rights(chart, sta
     if "--leader-elect" in args:
         args += ["--lease-namespace", api.namespace]  # in a pod, its own
     # The chart watches all namespaces by default; here others' tests have theirs.
+    # The API server learns of rights a little after it has stored them.
+    wait_for("the rights", lambda: all(may(plane, api, chart, verb, what) == "yes" for verb, what in
+                                       (("create", "leases.coordination.k8s.io"), ("create", "pods"), ("list", "pods"))))
     operator = start(*args, image=None, namespace="--namespace" not in args, kubeconfig=plane.kubeconfig(account, credentials={"token": token}))
     cluster = make("demo", group("small", 2))
     _, (first, _) = cluster.wait_pods(1, 2)
@@ -77,18 +88,14 @@ def test_the_operator_works_with_the_charts_options_policy_and_rights(chart, sta
 
 
 def test_the_operator_may_read_and_change_no_configmap_or_claim_that_is_not_its_own(chart, plane, api):
-    account = f"system:serviceaccount:{api.namespace}:{chart['ServiceAccount']['metadata']['name']}"
+    def answers(verbs, what):
+        return [may(plane, api, chart, verb, what) for verb in verbs]
 
-    def may(verb, what):
-        result = subprocess.run([plane.bin / "kubectl", "--kubeconfig", plane.kubeconfig("test"), "auth", "can-i", verb, what,
-                                 "--as", account, "--namespace", api.namespace], capture_output=True, text=True, check=False)
-        return result.stdout.strip()
-
-    assert [may(verb, "configmaps/afterglow-launch") for verb in ("create", "patch")] == ["yes", "yes"]
-    assert [may(verb, "configmaps/other") for verb in ("get", "patch", "update", "delete")] == ["no"] * 4
-    assert may("get", "persistentvolumeclaims/ray-failures") == "yes"
-    assert [may(verb, "persistentvolumeclaims/other") for verb in ("get", "patch", "delete")] == ["no"] * 3
-    assert [may(verb, "secrets/other") for verb in ("get", "list", "patch")] == ["no"] * 3
+    wait_for("the rights", lambda: answers(("create", "patch"), "configmaps/afterglow-launch") == ["yes", "yes"] and
+             answers(["get"], "persistentvolumeclaims/ray-failures") == ["yes"])
+    assert answers(("get", "patch", "update", "delete"), "configmaps/other") == ["no"] * 4
+    assert answers(("get", "patch", "delete"), "persistentvolumeclaims/other") == ["no"] * 3
+    assert answers(("get", "list", "patch"), "secrets/other") == ["no"] * 3
 
 
 def test_large_numbers_of_a_values_file_reach_the_operator_digit_by_digit(plane, tmp_path):

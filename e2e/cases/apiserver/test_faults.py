@@ -5,6 +5,7 @@ the server cannot be made to fail by itself.
 """
 
 import base64
+import datetime
 import http.client
 import json
 import os
@@ -99,6 +100,7 @@ def test_after_a_compaction_there_is_one_list_and_what_was_deleted_is_noticed(st
     cluster = make("demo", group("small", 3))
     _, (first, *_) = cluster.wait_pods(1, 3)
     settle(operator, api, kubelet)
+    wait_for("the marker to go", lambda: objects(operator, "pods") == 4, interval=0.05)
     before = {plural: lists(operator, plural) for plural in KINDS}
     proxy.refuse()
     proxy.cut()
@@ -395,11 +397,12 @@ def test_a_replica_whose_clock_is_off_by_an_hour_takes_nothing_over(start, api, 
     # The clock is off indeed: what it writes as leader says so.
     leader.stop(signal.SIGTERM)
     wait_for("the other", lambda: other.metric(LEADER) == 1)
-    assert abs(hours(api.get("leases", name)["spec"]["renewTime"]) - hours(spec["renewTime"])) in (1, 23)
+    apart = moment(api.get("leases", name)["spec"]["renewTime"]) - moment(spec["renewTime"])
+    assert abs(apart.total_seconds() - offset) < 300
 
 
-def hours(micro_time):
-    return int(micro_time[11:13])
+def moment(micro_time):
+    return datetime.datetime.fromisoformat(micro_time)
 
 
 # --- 21, 22: what is not seen, or seen late ---------------------------------------------------------------------------
@@ -426,7 +429,11 @@ def test_an_event_that_never_comes_is_made_good_by_the_next_list(start, peer, ap
     cluster.patch({"suspend": False})
     break_watch(peer, plural)
     cluster.scale(small=3)
-    cluster.wait_pods(1, 3)
+
+    def replaced():
+        phases = [p["status"]["phase"] for p in cluster.pods()]
+        return len(phases) == 4 and "Failed" not in phases
+    wait_for("another pod in place of the one that failed", replaced, interval=0.05)
     other.wait_pods(1, 1)
     settle(operator, api, kubelet)
     assert len(cluster.pods()) == 4 and len(other.pods()) == 2
@@ -488,15 +495,19 @@ def test_a_server_that_lags_behind_loses_no_live_pod(start, plane, api, kubelet,
 def test_conflicts_are_tried_again_ever_more_slowly_until_they_end(start, peer, api, kubelet, make):
     operator = start(kubeconfig=peer.kubeconfig())
     writes = lambda r: r.method == "PATCH" and r.path.endswith("/status")  # pylint: disable=unnecessary-lambda-assignment
-    rule = peer.rule(writes, times=8, answer=(409, CONFLICT))
     cluster = make("demo", group("small", 1))
     cluster.wait_pods(1, 1)
     kubelet.run_all()
     cluster.wait_status(state="ready")
-    assert rule.used == 8
+    settle(operator, api, kubelet)
+    rule = peer.rule(lambda r: writes(r) and "/demo/" in r.path, times=8, answer=(409, CONFLICT))
+    # Of interest to the status only: a pod that came or changed would end a pause.
+    cluster.patch({"workerGroupSpecs": [group("small", 1, maxReplicas=11)]})
+    wait_for("all refusals", lambda: rule.used == 8, interval=0.05)
+    cluster.wait_status(maxWorkerReplicas=11)
     times = [r.at for r in peer.seen(writes) if r.status == 409]
-    # 5 ms and doubling, but not faster than a tenth of a second: eight take more than a second.
-    assert times[-1] - times[0] >= 0.64
+    # 5 ms and doubling: the seven pauses between eight are that long together, whatever the pace makes of the first.
+    assert times[-1] - times[0] >= 0.635 - EARLY
     settle(operator, api, kubelet)
     before = len(peer.seen(writes))
     settle(operator, api, kubelet)

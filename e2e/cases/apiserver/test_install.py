@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from conftest import wait_for
 from apiserver.conftest import ROOT
 from apiserver.control_plane import ControlPlane
 
@@ -60,14 +61,17 @@ def helm(fresh_plane):
         for namespace in ("one", "two", "afterglow-system"):
             made.run("uninstall", release, "--namespace", namespace)
     fresh_plane.kubectl("delete", "deployments", "-A", "--all")
-    fresh_plane.kubectl("delete", "crd", "--all")
+    # kubectl would wait for as long as it takes.
+    fresh_plane.kubectl("delete", "crd", "--all", "--wait=false")
+    wait_for("the kinds to go", lambda: not made.crds(), timeout=120)
 
 
 def test_what_helm_uninstall_leaves_is_the_kinds_and_what_is_of_them(helm):
     helm.must_install("afterglow", "afterglow-system")
-    helm.api.within("default").create("rayfailures", {
+    # The API server serves a kind a little after it has stored it.
+    wait_for("the kind", lambda: helm.api.within("default").create("rayfailures", {
         "apiVersion": "afterglow.dev/v1alpha1", "kind": "RayFailure", "metadata": {"name": "old"},
-        "spec": {"pod": "p", "container": "c", "class": "Killed", "confidence": "certain", "verdict": "It was killed."}})
+        "spec": {"pod": "p", "container": "c", "class": "Killed", "confidence": "certain", "verdict": "It was killed."}}))
     helm.uninstall("afterglow", "afterglow-system")
     assert helm.crds() == CRDS
     assert helm.api.within("default").get("rayfailures", "old")

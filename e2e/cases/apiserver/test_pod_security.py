@@ -95,6 +95,10 @@ def test_where_the_recorder_is_refused_ray_runs_without_it_and_it_is_said(api, o
     assert cluster.condition("ReplicaFailure") is None
     # What is made when the range is gone has it again; then nothing is to be said any more.
     api.delete("limitranges", "large")
+    tiny = {"metadata": {"name": "tiny"}, "spec": {"containers": [{
+        "name": "tiny", "image": "tiny:test", "resources": {"limits": {"memory": "10Mi"}}}]}}
+    # The API server remembers a range for a while.
+    wait_for("it to be forgotten", lambda: api.request("POST", api.path("pods") + "?dryRun=All", tiny))
     cluster.scale(ray_worker=0)
     cluster.wait_pods(1, 0)
     cluster.scale(ray_worker=1)

@@ -154,6 +154,9 @@ def test_all_that_is_made_belongs_to_the_cluster_and_a_deleted_one_gets_nothing_
     assert owner_of(api.get("services", "demo-head-svc")) == owner
     before = names(cluster.pods())
     api.delete("rayclusters", "demo")
+    # The two watches are not in step: a pod that goes earlier is rightly replaced.
+    wait_for("the operator to know", lambda: operator.metric("afterglow_watch_objects", resource="rayclusters") == 0,
+             interval=0.05)
     # The garbage collector's work, in an order that tempts: the head first.
     for pod in sorted(before):
         api.delete("pods", pod)

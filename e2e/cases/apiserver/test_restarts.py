@@ -175,7 +175,7 @@ def test_missing_crds_are_waited_for_and_named(start, plane, make, api):
     delete_crds(plane)
     try:
         operator = start(ready=False)
-        wait_for("the complaint", lambda: "is its CRD installed?" in operator.text())
+        wait_for("both complaints", lambda: operator.text().count("is its CRD installed?") >= 2)
         assert operator.http("/readyz")[0] == 503 and operator.http("/healthz")[0] == 200
         assert "rayclusters: not synced" in operator.http("/readyz")[1]
         assert operator.text().count("is its CRD installed?") == 2

@@ -2,6 +2,7 @@
 """RayFailures go when they are too old or too many, the oldest first, and do not come back."""
 
 import datetime
+import re
 import signal
 import subprocess
 
@@ -45,7 +46,11 @@ def test_of_too_many_the_oldest_go_and_a_restart_does_not_bring_them_back(make, 
 
     def settled():
         return {f["spec"]["pod"] for f in cluster.failures()} == newest
-    wait_for("the three newest to stay", settled)
+
+    def decided():
+        created = {w["objectRef"]["name"] for w in plane.writes(api.namespace, "rayfailures", "create")}
+        return len(created | set(re.findall(r"failure \S+/(\S+): not recorded, older", operator.text()))) == 5
+    wait_for("the three newest to stay", lambda: decided() and operator.metric("afterglow_failures_pending") == 0 and settled())
     written = len(plane.writes(api.namespace, "rayfailures", "create"))
     # The pods still tell of all five.
     operator.stop(signal.SIGKILL)
@@ -62,7 +67,8 @@ def test_what_is_too_old_goes_and_is_not_written_again(make, start, api, kubelet
     put(api, "others", None)
     operator = start("--keep-age", "30d")
     wait_for("the old one to go", lambda: names(api) == {"young", "others"})
-    assert operator.metric("afterglow_failures_removed_total", reason="age") == 1
+    # The answer comes to the operator a little later.
+    wait_for("it to be counted", lambda: operator.metric("afterglow_failures_removed_total", reason="age") == 1)
     cluster = make("demo", group("small", 1))
     _, (worker,) = cluster.wait_pods(1, 1)
     kubelet.run_all()
