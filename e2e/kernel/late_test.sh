@@ -7,7 +7,7 @@ build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
 sidecar=$build/afterglow-sidecar launch=$build/afterglow-launch probe=$build/test/probe hog=$build/test/hog
 ulimit -c 0
 work=$(mktemp -d /tmp/late_test.XXXXXX)
-recorder='' container=''
+recorder='' container='' before=''
 . "$(dirname "$0")/check.sh"
 
 finish() {
@@ -28,7 +28,7 @@ late() { # CLASS CODE COMMAND...
 	mkdir "$work/spool"
 	"$sidecar" exec --memory-max 64Mi --store "$work/outer" -- \
 		unshare --mount --pid --fork --mount-proc \
-		"$launch" --wait-recorder 120 --socket "$work/s" --name late -- "$@" >"$work/out" 2>"$work/err" &
+		$before "$launch" --wait-recorder 120 --socket "$work/s" --name late -- "$@" >"$work/out" 2>"$work/err" &
 	container=$!
 	sleep 1.5 # what is dead by then is what this is about; whoever is not, is found as ever
 	check "$class: the container waits" kill -0 "$container"
@@ -48,6 +48,11 @@ late ApplicationError 3 "$probe" exit 3
 late CommandNotFound 127 /no/such/command
 late Segfault 139 "$probe" fault segv
 oom_spares_us
+late KernelOOMContainer 137 sh -c "$as_victim $hog 300M"
+# As with shareProcessNamespace: PID 1 is another process, and the counters are the container's all the same.
+printf '#!/bin/sh\n"$@"\nexit $?\n' >"$work/pause"
+chmod +x "$work/pause"
+before=$work/pause
 late KernelOOMContainer 137 sh -c "$as_victim $hog 300M"
 oom_spares_nobody
 summary

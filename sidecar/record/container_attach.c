@@ -50,6 +50,15 @@ static void emit_attached(const struct container *c)
 	container_emit(c, "attached", fields);
 }
 
+/*
+ * Whether the counters began with the container. They do when it has its cgroup for itself: in a pod, where the launcher need
+ * not be PID 1 (shareProcessNamespace, hostPID), and elsewhere if it looks like a container.
+ */
+static bool counts_from_start(const struct container *c)
+{
+	return (c->hello.launcher == 1 || c->options->id.pod_uid) && (!c->observer.memcg.version || c->observer.memcg.own);
+}
+
 static void take_history(struct container *c)
 {
 	struct history *history;
@@ -59,7 +68,7 @@ static void take_history(struct container *c)
 	history = c->callbacks.history(c, &life, c->callbacks.arg);
 	c->resumed = history && history_last(history);
 	/* A launcher may meet us only when its command is dead already. */
-	if (c->hello.launcher == 1 && !c->resumed)
+	if (counts_from_start(c) && !c->resumed)
 		observer_count_from_start(&c->observer);
 	if (history)
 		life_adopt(&c->observer, history);

@@ -241,6 +241,7 @@ int memcg_open(struct memcg *m, int root_fd, pid_t pid, struct err *err)
 			       &opened.version, err);
 	if (r < 0)
 		return r;
+	opened.own = r == 0;
 	files = files_of(opened.version);
 	for (size_t i = 0; i < MEMCG_FILES_MAX && files[i].name; i++) {
 		char path[sizeof(opened.path) + 64];

@@ -10,6 +10,7 @@
 #ifndef AFTERGLOW_SIDECAR_SAMPLE_MEMCG_H
 #define AFTERGLOW_SIDECAR_SAMPLE_MEMCG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -56,6 +57,7 @@ static inline int64_t memory_ray(const struct memory *m)
 
 struct memcg {
 	int version; /* 1 or 2 */
+	bool own; /* the process's own, not one around it */
 	char path[512]; /* below the container's root, for messages */
 	int fds[MEMCG_FILES_MAX]; /* -1 where the kernel has no such file */
 };
@@ -66,7 +68,8 @@ int memcg_find_cgroup(const char *text, char *ret_path, size_t size, int *ret_ve
 /*
  * Finds the memory cgroup directory from the texts of /proc/PID/cgroup and
  * /proc/PID/mountinfo. Pure. The result is a path below the root that mountinfo
- * speaks of, and the version, 1 or 2.
+ * speaks of, and the version, 1 or 2. 1: not the process's own cgroup, which the mount does
+ * not show as far as can be told, but the one that is mounted: others may be in it.
  */
 int memcg_find(const char *cgroup_text, const char *mountinfo_text, char *ret_path, size_t size, int *ret_version,
 	       struct err *err);

@@ -77,19 +77,18 @@ int cgroup_find(const char *controller, const char *cgroup_text, const char *mou
 		struct mount m;
 		const char *rest = path;
 		size_t root_len;
+		bool own;
 
 		if (mount_parse(line, &m) && strcmp(m.type, version == 1 ? "cgroup" : "cgroup2") == 0 &&
 		    (version == 2 || list_has(m.super_options, strlen(m.super_options), controller))) {
 			/* The mount shows the hierarchy from m.root down: the container's own cgroup, mostly. */
 			root_len = strcmp(m.root, "/") == 0 ? 0 : strlen(m.root);
-			if (strncmp(path, m.root, root_len) == 0 && (path[root_len] == '/' || !path[root_len]))
-				rest = path + root_len;
-			else
-				rest = "";
+			own = strncmp(path, m.root, root_len) == 0 && (path[root_len] == '/' || !path[root_len]);
+			rest = own ? path + root_len : "";
 			if ((size_t)snprintf(ret_path, size, "%s%s", m.point, strcmp(rest, "/") ? rest : "") >= size)
 				return err_set(err, ENAMETOOLONG, "%s cgroup path", controller);
 			*ret_version = version;
-			return 0;
+			return own ? 0 : 1;
 		}
 		line = *end ? end + 1 : end;
 	}

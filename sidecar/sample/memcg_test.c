@@ -76,7 +76,7 @@ static void every_layout_of_cgroups_leads_to_the_right_directory(void **state)
 		struct err err = { 0 };
 		int version = -1, r = memcg_find(cgroup, mounts, path, sizeof(path), &version, &err);
 
-		if ((r == 0) != (finds[i].path != NULL) || (r == 0 && strcmp(path, finds[i].path) != 0))
+		if ((r >= 0) != (finds[i].path != NULL) || (r >= 0 && strcmp(path, finds[i].path) != 0))
 			print_error("row: %s\n", finds[i].what);
 		if (!finds[i].path) {
 			assert_int_equal(r, -ENOENT);
@@ -84,9 +84,42 @@ static void every_layout_of_cgroups_leads_to_the_right_directory(void **state)
 			assert_string_equal(path, "untouched");
 			continue;
 		}
-		assert_int_equal(r, 0);
+		assert_true(r >= 0);
 		assert_string_equal(path, finds[i].path);
 		assert_int_equal(version, finds[i].version);
+	}
+}
+
+/* As the recorder sees it, whose own cgroup is its namespace's root. */
+static void a_cgroup_that_others_may_be_in_is_told_from_the_processs_own(void **state)
+{
+	static const struct {
+		const char *cgroup, *root;
+		bool own;
+	} rows[] = {
+		{ "/../ray", "/../ray", true },
+		{ "/../ray/below", "/../ray", true },
+		{ "/", "/", true },
+		{ "/kubepods/pod1/ray", "/kubepods/pod1/ray", true },
+		{ "/kubepods/pod1/ray", "/", true },
+		/* The host's cgroup namespace in the container: of what is mounted there our namespace hides the names. */
+		{ "/../ray", "/../..", false },
+		{ "/../ray", "/../../../..", false },
+		{ "/", "/..", false },
+		{ "/../ray", "/../r", false },
+		{ "/kubepods/pod1/ray", "/kubepods/pod2", false },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char cgroup[128], mounts[128], path[512];
+		int version;
+
+		snprintf(cgroup, sizeof(cgroup), "0::%s\n", rows[i].cgroup);
+		snprintf(mounts, sizeof(mounts), "30 1 0:26 %s /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", rows[i].root);
+		assert_int_equal(memcg_find(cgroup, mounts, path, sizeof(path), &version, NULL), rows[i].own ? 0 : 1);
+		if (!rows[i].own)
+			assert_string_equal(path, "/sys/fs/cgroup");
 	}
 }
 
@@ -423,6 +456,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_layout_of_cgroups_leads_to_the_right_directory),
+		cmocka_unit_test(a_cgroup_that_others_may_be_in_is_told_from_the_processs_own),
 		cmocka_unit_test(a_path_too_long_is_an_error_and_not_another_path),
 		cmocka_unit_test(a_lone_number_is_read_and_nothing_else_is),
 		cmocka_unit_test(v1_counts_the_tree_and_shmem_apart_from_the_page_cache),
