@@ -253,6 +253,7 @@ static void oom_verdict(const struct observation *o, enum oom oom, const struct 
 {
 	char reason[REASON_MAX], text[96];
 	const char *victim = name_victim(o, k, text, sizeof(text));
+	bool all = o->after_known && rise(o->before.oom_group_kill, o->after.oom_group_kill) > 0;
 
 	v->confidence = oom == OOM_PROVED ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
 	v->class = oom_reason(o, k, v, reason);
@@ -271,7 +272,9 @@ static void oom_verdict(const struct observation *o, enum oom oom, const struct 
 		snprintf(v->sentence, sizeof(v->sentence),
 			 "Container %s ended while no recorder ran, most likely killed by the kernel: %s.", o->container, reason);
 	} else if (v->signal == SIGKILL)
-		snprintf(v->sentence, sizeof(v->sentence), "Container %s was killed by the kernel: %s.", o->container, reason);
+		/* Of a group each was. Of v1 the victim may be one of many, and the rest ended by us before we saw the kill. */
+		snprintf(v->sentence, sizeof(v->sentence), "Container %s was killed by the kernel: %s%s%s.", o->container, reason,
+			 victim && !all ? " and the kernel killed " : "", victim && !all ? victim : "");
 	else {
 		/* The kill is proved; that the end followed from it is not. */
 		v->confidence = CONFIDENCE_LIKELY;
