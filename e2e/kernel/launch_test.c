@@ -1671,6 +1671,7 @@ static void a_hold_outlives_its_recorder_and_ends_by_release(void **state)
 	int listener = listen_as_recorder(), connection;
 	struct process p = start(&as_pid1, "--", probe, "exit", "8", NULL);
 	struct pollfd ended;
+	int64_t asked_ms;
 
 	(void)state;
 	connection = accept_and_greet(listener);
@@ -1681,8 +1682,11 @@ static void a_hold_outlives_its_recorder_and_ends_by_release(void **state)
 	stop_listening(listener);
 	ended = (struct pollfd){ .fd = p.pidfd, .events = POLLIN };
 	assert_int_equal(poll(&ended, 1, 3000), 0);
+	asked_ms = now_ms();
 	assert_int_equal(run_release(p.pid), 0);
 	assert_int_equal(finish_within(&p, 2000), 8);
+	/* Whoever asked from within its PID namespace has ended by then, and not with it. */
+	assert_true(now_ms() - asked_ms >= 100);
 }
 
 static void release_does_nothing_while_the_command_runs(void **state)

@@ -29,6 +29,7 @@ struct launcher {
 	int wait_status;
 	int64_t ended_ns;
 	int64_t linger_until_ns;
+	int64_t release_ns; /* asked to go by --release; 0: not asked */
 	bool held; /* the recorder said hold: the wait does not depend on it */
 	struct hooks hooks;
 	struct cores cores;

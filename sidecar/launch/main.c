@@ -32,6 +32,8 @@
 #define RETRY_FAST_MS 200 /* between connection attempts in the first 30 s, while a sidecar starts */
 #define RETRY_SLOW_MS 2000
 #define RETRY_FAST_FOR_NS (30 * NS_PER_SEC)
+/* Whoever runs --release by exec dies with our namespace, and is to have ended well before that. */
+#define RELEASE_AFTER_NS (100 * NS_PER_MS)
 
 /* The connection */
 
@@ -119,7 +121,7 @@ static void read_signals(struct launcher *l)
 		if (info.ssi_signo == SIGCHLD)
 			reap(l);
 		else if (info.ssi_code == SI_QUEUE && info.ssi_signo == SIGTERM && info.ssi_int == RELEASE_MARK)
-			l->released = l->ended;
+			l->release_ns = l->ended && !l->release_ns ? now_ns() + RELEASE_AFTER_NS : l->release_ns;
 		else if (!l->ended)
 			forward(l, &info);
 		else if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT)
@@ -134,9 +136,15 @@ static bool seeks_recorder(const struct launcher *l)
 	return l->socket_fd < 0 && (!l->ended || l->awaiting);
 }
 
+/* Of the command's end. */
+static int64_t leave_at_ns(const struct launcher *l)
+{
+	return l->release_ns && l->release_ns < l->linger_until_ns ? l->release_ns : l->linger_until_ns;
+}
+
 static int poll_timeout_ms(const struct launcher *l)
 {
-	int64_t at = l->ended ? l->linger_until_ns : INT64_MAX;
+	int64_t at = l->ended ? leave_at_ns(l) : INT64_MAX;
 	int64_t ms;
 
 	if (seeks_recorder(l) && l->retry_at_ns < at)
@@ -201,7 +209,7 @@ static void run(struct launcher *l)
 		}
 		if (fds[1].revents && l->socket_fd >= 0)
 			launcher_read_order(l);
-		if (l->ended && now_ns() >= l->linger_until_ns)
+		if (l->ended && now_ns() >= leave_at_ns(l))
 			break;
 		if (!seeks_recorder(l) || now_ns() < l->retry_at_ns)
 			continue;
