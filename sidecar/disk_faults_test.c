@@ -211,12 +211,25 @@ static void nothing(void)
 {
 }
 
+static char named[sizeof((struct report){ 0 }.bundle)];
+
+/* What waits for the name need not wait for the disk. */
+static void on_named(const struct report *r, void *arg)
+{
+	(void)arg;
+	assert_int_equal(access(r->directory, F_OK), -1);
+	snprintf(named, sizeof(named), "%s", r->bundle);
+}
+
 static void keep(void)
 {
 	static struct report r;
 
 	fill_report(&r);
+	watched.named = on_named;
 	kept = postmortem_keep(&r, &watched, &options, recorder_bundles(&options), spool, NULL);
+	if (kept >= 0)
+		assert_string_equal(named, r.bundle);
 	assert_true((kept >= 0) == (r.bundle[0] != '\0'));
 	assert_true((kept >= 0) == (r.directory[0] != '\0'));
 }

@@ -69,13 +69,26 @@ static bool is_failure(const struct container *c, const struct report *r)
 	return r->verdict.class != FAILURE_COMPLETED && r->verdict.class != FAILURE_POD_DELETED && !c->pod_terminating;
 }
 
+/*
+ * The kubelet reads the message when the launcher has gone, which waits no longer than 2 s, and a slow disk takes longer to
+ * commit a bundle. One that is lost with us is written by the recorder after us, under that name.
+ */
+static void on_named(const struct report *r, void *arg)
+{
+	container_write_termination_log(arg, r, true);
+}
+
 /* Its report is complete but for the bundle. May free c. */
 static void conclude(struct container *c, struct report *r)
 {
 	bool held = c->options->hold_s > 0 && c->exit_told && is_failure(c, r) && !c->finished;
 	int64_t until = held ? now_realtime_ns() + c->options->hold_s * NS_PER_SEC : 0;
 
+	c->observer.named = on_named;
+	c->observer.named_arg = c;
 	container_publish(c, r, false, until);
+	c->observer.named = NULL;
+	/* Once more: the bundle may have another place after all, or none. */
 	container_write_termination_log(c, r, true);
 	if (c->death_crash)
 		container_keep_core(c, TAKE_PTR(c->death_crash), r);

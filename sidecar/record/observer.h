@@ -41,6 +41,9 @@ struct observer {
 	const char *const *collect; /* patterns of files that go into its bundles, ends with NULL; NULL: none */
 	struct ray_watch *ray; /* NULL: no root, no memory */
 	const struct hooks *hooks; /* the owner's; NULL: none */
+	/* Told of its report when the bundle has a name and is not committed yet; NULL: nobody. */
+	void (*named)(const struct report *r, void *arg);
+	void *named_arg;
 	struct sampler sampler;
 	uint64_t samples; /* taken by this recorder */
 	int64_t delay_ns; /* from the last one to the next, as chosen */

@@ -246,6 +246,8 @@ static int keep_in(struct report *r, const struct observer *o, const char *direc
 		bundle_abort(b);
 	else {
 		life_reporting(o, r->directory);
+		if (o->named)
+			o->named(r, o->named_arg);
 		rc = bundle_commit(b, err);
 	}
 	if (rc < 0)
