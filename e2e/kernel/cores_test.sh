@@ -256,6 +256,35 @@ stop_recorder TERM
 store=$work/store
 
 # Its children killed at every stage: no report is lost, and no bundle torn
+# A backtrace that comes when all else is kept and shipped
+mkdir "$work/bin" && rm -rf "$work/spool" "$work/kept" && mkdir "$work/spool" "$work/kept"
+cp "$sidecar" "$build/afterglow-pack" "$build/afterglow-ship" "$work/bin"
+printf '#!/bin/sh\nsleep 6\nexec %s "$@"\n' "$build/afterglow-unwind" >"$work/bin/afterglow-unwind"
+chmod +x "$work/bin/afterglow-unwind"
+start_slow_recorder() {
+	POD_NAMESPACE=ml POD_NAME=pod POD_UID=0123456789 AFTERGLOW_CLUSTER='' "$work/bin/afterglow-sidecar" --socket "$work/sock" \
+		--spool "$work/spool" --store "$work/kept" --cores summary --reconnect 1 >>"$work/err" 2>&1 &
+	recorder=$!
+	wait_until test -S "$work/sock"
+}
+crashes_slowly() { "$launch" --cores --socket "$work/sock" --name "$1" -- "$crash" 2>/dev/null; }
+kept_of() { bundles "$work/kept" | grep "/$1/"; }
+is_kept() { [ -n "$(kept_of "$1")" ]; }
+kept_with_backtrace() { is_kept "$1" && has_backtrace "$(kept_of "$1")"; }
+all_shipped() { [ -z "$(bundles "$work/spool")" ]; }
+start_slow_recorder
+crashes_slowly slow
+check "a backtrace that comes last is shipped as well" wait_until kept_with_backtrace slow 2>/dev/null
+check "with all else" whole "$(kept_of slow)"
+check "and nothing stays in the spool" wait_until all_shipped
+crashes_slowly never
+check "a recorder killed before it came: the report is shipped" wait_until is_kept never
+stop_recorder 9
+start_slow_recorder
+check "and its bundle does not wait for it for ever" wait_until all_shipped
+stop_recorder TERM
+rm -f core*
+
 if [ -z "${AFTERGLOW_IN_VM:-}" ]; then
 	rm -rf "$work/spool" "$work/kept" && mkdir "$work/spool" "$work/kept"
 	"$sidecar" --socket "$work/sock" --spool "$work/spool" --store "$work/kept" --cores full --full-bundles 0 >>"$work/err" 2>&1 &
@@ -281,7 +310,6 @@ if [ -z "${AFTERGLOW_IN_VM:-}" ]; then
 	done
 	kill "$killer"
 	wait "$killer" 2>/dev/null
-	all_shipped() { [ -z "$(bundles "$work/spool")" ]; }
 	check "children that are killed: all is shipped in the end" wait_until all_shipped
 	check "children that are killed: every report is there" test "$(bundles "$work/kept" | wc -l)" = "$n"
 	torn=0

@@ -40,6 +40,8 @@ struct crash {
 	bool unwound, packed, settled; /* settled: kept or dropped */
 	bool backtrace_kept;
 	struct extension *extension; /* the core's */
+	struct extension *late; /* of a backtrace that comes when the bundle is committed */
+	int late_fd;
 	char *bundle; /* NULL: dropped, or not settled */
 	void *note;
 };
@@ -121,6 +123,7 @@ static void crash_free(struct crash *crash)
 	if (crash->without_unwinder)
 		event_free(crash->without_unwinder);
 	extend_abort(crash->extension);
+	extend_abort(crash->late);
 	closep(&crash->core_fd);
 	strbuf_release(&crash->backtrace);
 	free(crash->bundle);
@@ -153,27 +156,33 @@ static void free_if_over(struct crash *crash)
 
 /* The backtrace */
 
-static void add_late_backtrace(struct crash *crash)
+/* Begun before there is one: as long as it is on its way, the bundle stays where it is. */
+static void begin_late_backtrace(struct crash *crash)
 {
-	struct extension *e;
 	struct err err = { 0 };
-	int fd, rc;
 
-	if (crash->backtrace_kept || !crash->bundle || !crash->unwound || !crash->backtrace.len)
+	if (crash->backtrace_kept || (crash->unwound && !crash->backtrace.len))
 		return;
-	crash->backtrace_kept = true;
-	rc = extend_begin(crash->bundle, "backtrace.txt", &e, &fd, &err);
-	if (rc < 0) {
+	if (extend_begin(crash->bundle, "backtrace.txt", &crash->late, &crash->late_fd, &err) < 0)
 		log_warning_limited("backtrace not kept: %s", err_text(&err));
+}
+
+static void end_late_backtrace(struct crash *crash)
+{
+	struct extension *e = TAKE_PTR(crash->late);
+	struct err err = { 0 };
+	int rc;
+
+	if (!e)
 		return;
-	}
-	rc = fd_write_all(fd, crash->backtrace.data, crash->backtrace.len, &err);
-	if (rc < 0)
+	rc = fd_write_all(crash->late_fd, crash->backtrace.data, crash->backtrace.len, &err);
+	if (rc < 0 || !crash->backtrace.len)
 		extend_abort(e);
 	else
 		rc = extend_commit(e, NULL, &err);
 	if (rc < 0 && rc != -EEXIST)
 		log_warning_limited("backtrace not kept: %s", err_text(&err));
+	crash->owner->callbacks.added(crash->owner->callbacks.arg);
 }
 
 static void on_unwound(const struct child_result *r, void *arg)
@@ -196,7 +205,7 @@ static void on_unwound(const struct child_result *r, void *arg)
 		crash->owner->callbacks.unwound(crash, crash->owner->callbacks.arg);
 		return;
 	}
-	add_late_backtrace(crash);
+	end_late_backtrace(crash);
 	free_if_over(crash);
 }
 
@@ -279,7 +288,7 @@ static void on_packed(const struct child_result *r, void *arg)
 					    err_text(&err));
 	}
 	count_packed(crash, r, json, committed);
-	crash->owner->callbacks.packed(crash->owner->callbacks.arg);
+	crash->owner->callbacks.added(crash->owner->callbacks.arg);
 	free_if_over(crash);
 }
 
@@ -334,7 +343,9 @@ void crash_keep(struct crash *crash, const char *bundle, bool with_backtrace, in
 		return;
 	}
 	taken_note(crash->owner->taken, &crash->key, false, bundle);
-	add_late_backtrace(crash);
+	begin_late_backtrace(crash);
+	if (crash->unwound)
+		end_late_backtrace(crash);
 	if (start_packer(crash, room, &err) < 0) {
 		crash->owner->stats->dropped[err.code == ENOSPC ? CORE_DROP_NO_ROOM : CORE_DROP_FAILED]++;
 		log_warning_limited("core of %s (PID %d) not kept: %s", crash->info.comm, (int)crash->info.pid, err_text(&err));

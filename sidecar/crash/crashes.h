@@ -34,8 +34,8 @@ struct crashes;
 
 struct crashes_callbacks {
 	void (*unwound)(struct crash *crash, void *arg);
-	/* A core is in its bundle now, or will not be. */
-	void (*packed)(void *arg);
+	/* A core, or a backtrace that came late, is in its bundle now, or will not be. */
+	void (*added)(void *arg);
 	/* Nothing more is wanted of that core. */
 	void (*over)(const struct core_key *key, void *arg);
 	void (*idle)(void *arg);

@@ -9,12 +9,14 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "lib/fileio.h"
 #include "lib/macros.h"
+#include "sidecar/store/extend.h"
 
 #define SEED "sidecar/pack/testdata/fuzz/elf_core/small"
 #define BURST 60
@@ -22,7 +24,7 @@
 
 static char directory[64];
 static int dir_fd = -1;
-static unsigned int n_over;
+static unsigned int n_over, n_added;
 static struct core_stats stats;
 static struct taken *taken;
 static struct event_base *base;
@@ -34,9 +36,16 @@ static void on_unwound(struct crash *crash, void *arg)
 	(void)arg;
 }
 
-static void nothing(void *arg)
+static void on_added(void *arg)
 {
 	(void)arg;
+	n_added++;
+}
+
+static void on_idle(void *arg)
+{
+	(void)arg;
+	event_base_loopbreak(base);
 }
 
 static void on_over(const struct core_key *key, void *arg)
@@ -48,7 +57,7 @@ static void on_over(const struct core_key *key, void *arg)
 
 static int setup(void **state)
 {
-	const struct crashes_callbacks callbacks = { .unwound = on_unwound, .packed = nothing, .over = on_over, .idle = nothing };
+	const struct crashes_callbacks callbacks = { .unwound = on_unwound, .added = on_added, .over = on_over, .idle = on_idle };
 	(void)state;
 
 	snprintf(directory, sizeof(directory), "/tmp/crashes_test.XXXXXX");
@@ -58,7 +67,7 @@ static int setup(void **state)
 	base = event_base_new();
 	taken = taken_new(-1);
 	stats = (struct core_stats){ 0 };
-	n_over = 0;
+	n_over = n_added = 0;
 	crashes = crashes_new(base, CORES_SUMMARY, -1, taken, &stats, &callbacks);
 	return crashes ? 0 : -1;
 }
@@ -126,12 +135,36 @@ static void what_is_no_core_is_counted_as_such(void **state)
 	assert_int_equal(stats.captured, 0);
 }
 
+static void a_bundle_waits_for_a_backtrace_that_is_on_its_way(void **state)
+{
+	char bundle[96];
+	struct crash *crash = take(1);
+	_cleanup_close_ int fd = -1;
+	(void)state;
+
+	assert_non_null(crash);
+	snprintf(bundle, sizeof(bundle), "%s/bundle", directory);
+	assert_int_equal(mkdir(bundle, 0700), 0);
+	fd = open(bundle, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_false(crash_is_unwound(crash));
+	crash_keep(crash, bundle, false, 0); /* no room for the core: nothing else is on its way */
+	assert_true(crashes_busy(crashes));
+	assert_true(extend_pending(fd));
+	assert_int_equal(n_added, 0);
+	/* There is no such program here, and so no backtrace. */
+	event_base_dispatch(base);
+	assert_false(crashes_busy(crashes));
+	assert_false(extend_pending(fd));
+	assert_int_equal(n_added, 1); /* whoever ships looks again */
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(of_many_at_once_some_are_taken_some_are_left_and_the_rest_need_not_lie_there),
 		TEST(of_many_one_after_the_other_so_many_are_taken),
+		TEST(a_bundle_waits_for_a_backtrace_that_is_on_its_way),
 		TEST(what_is_no_core_is_counted_as_such),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

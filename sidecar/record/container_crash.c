@@ -247,7 +247,7 @@ static void on_unwound(struct crash *crash, void *arg)
 		container_crashes_due(c, now_boottime_ns());
 }
 
-static void on_packed(void *arg)
+static void on_added(void *arg)
 {
 	struct container *c = arg;
 
@@ -286,7 +286,7 @@ void container_watch_crashes(struct container *c)
 {
 	if (c->options->cores != CORES_OFF)
 		c->crashes = crashes_new(c->base, c->options->cores, c->observer.root_fd, c->callbacks.taken, c->callbacks.core_stats,
-					 &(struct crashes_callbacks){ .unwound = on_unwound, .packed = on_packed, .over = on_over, .idle = on_idle, .arg = c });
+					 &(struct crashes_callbacks){ .unwound = on_unwound, .added = on_added, .over = on_over, .idle = on_idle, .arg = c });
 }
 
 void container_core(struct container *c, const struct launch_message *m, int core_fd)
