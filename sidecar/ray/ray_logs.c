@@ -141,6 +141,9 @@ static void end_line(struct ray_logs *l, size_t i)
 		end_record(l, i);
 	add_up_to(&f->record, strbuf_str(&f->line), f->line.len);
 	add_up_to(&f->record, "\n", 1);
+	/* One of JSON has one line: nothing is to be waited for. */
+	if (f->line.len && strbuf_str(&f->line)[0] == '{')
+		end_record(l, i);
 	strbuf_reset(&f->line);
 	f->skipping = false;
 }

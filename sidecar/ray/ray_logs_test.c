@@ -129,6 +129,18 @@ static void a_session_that_begins_later_is_read_from_its_beginning(void **state)
 	assert_int_equal(seen[2].pid, 3);
 }
 
+static void a_record_of_json_is_over_with_its_line(void **state)
+{
+	(void)state;
+	make_session("session_1");
+	poll_once();
+	add(log_at("session_1", EVENTS), CRASH("1"));
+	poll_once();
+	assert_int_equal(n_seen, 1);
+	poll_twice();
+	assert_int_equal(n_seen, 1);
+}
+
 static void what_was_there_before_is_history(void **state)
 {
 	(void)state;
@@ -363,6 +375,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
+		TEST(a_record_of_json_is_over_with_its_line),
 		TEST(a_session_that_begins_later_is_read_from_its_beginning),
 		TEST(what_was_there_before_is_history),
 		TEST(nothing_happens_within_a_second),

@@ -4,8 +4,8 @@
  * container, together with what Ray says of the same worker, or by itself.
  *
  * A core comes before anything else of its process does: before the launcher's
- * exit message, and a second or so before raylet writes that a worker died. So
- * each waits a moment for the one or the other.
+ * exit message, and a second or so before raylet writes that a worker died, more
+ * on a busy machine. So each waits some seconds for the one or the other.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -21,8 +21,7 @@
 #include "sidecar/record/container_internal.h"
 #include "sidecar/report/report_json.h"
 
-#define JOIN_NS (3 * NS_PER_SEC) /* for Ray's line, or the container's end */
-#define COMMAND_JOIN_NS (10 * NS_PER_SEC) /* for the exit message, when the command itself dumped */
+#define JOIN_NS (10 * NS_PER_SEC) /* for Ray's line, which a busy machine delays, or the container's end */
 #define BACKTRACE_WAIT_NS (10 * NS_PER_SEC) /* of a process's own report; the backtrace is added when it comes later */
 #define EXPLAINS_NS (10 * NS_PER_SEC) /* a process that crashed this long before the end may have been its cause */
 #define FILE_CLOCK_NS (50 * NS_PER_MS) /* files carry the time of the last tick of the kernel's clock, or of a server's */
@@ -90,31 +89,23 @@ static bool any(const struct crash *crash, const void *arg)
 	return true;
 }
 
-struct due {
-	int64_t now_ns;
-	pid_t command;
-};
-
 /* Nothing more is to be waited for. */
 static bool is_due(const struct crash *crash, const void *arg)
 {
-	const struct due *due = arg;
 	const struct note *note = crash_note(crash);
-	int64_t since = due->now_ns - note->seen_ns;
-	bool is_command = !note->old && crash_info(crash)->pid == due->command;
+	int64_t since = *(const int64_t *)arg - note->seen_ns;
 
 	if (!crash_is_unwound(crash) && since < BACKTRACE_WAIT_NS)
 		return false;
-	return note->ray_told || note->old || since >= (is_command ? COMMAND_JOIN_NS : JOIN_NS);
+	return note->ray_told || note->old || since >= JOIN_NS;
 }
 
 void container_crashes_due(struct container *c, int64_t now_ns)
 {
-	const struct due due = { now_ns, c->hello.command };
 	struct crash *crash;
 
 	if (!c->over)
-		while ((crash = crashes_find(c->crashes, is_due, &due)))
+		while ((crash = crashes_find(c->crashes, is_due, &now_ns)))
 			report_process(c, crash);
 }
 
