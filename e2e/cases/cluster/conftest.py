@@ -72,6 +72,12 @@ def volume(k, namespace):
         yield directory
 
 
+# For a command of which something is to be seen before it ends: the kubelet starts the recorder after it, seconds later on a
+# busy machine, and the launcher looks for it every 2 s.
+RECORDER_SOCKET = "/afterglow/run/afterglow.sock"
+WATCHED = f"until [ -e {RECORDER_SOCKET} ]; do sleep .5; done; sleep 3"
+
+
 def container(name, memory, **extra):
     return {"name": name, "image": RAY_IMAGE, "imagePullPolicy": "IfNotPresent",
             "env": [{"name": "RAY_USAGE_STATS_ENABLED", "value": "0"}],
@@ -193,4 +199,5 @@ def check_bundle(directory):
     return json.loads((directory / "report.json").read_text())
 
 
-__all__ = ["Kubectl", "RayCluster", "check_bundle", "container", "container_status", "install", "ray_cluster", "yaml"]
+__all__ = ["RECORDER_SOCKET", "WATCHED", "Kubectl", "RayCluster", "check_bundle", "container", "container_status", "install",
+           "ray_cluster", "yaml"]

@@ -8,18 +8,21 @@ import json
 
 import pytest
 
-from cluster.conftest import RAY_IMAGE, VERSION, check_bundle, container, container_status
+from cluster.conftest import RAY_IMAGE, RECORDER_SOCKET, VERSION, WATCHED, check_bundle, container, container_status
 from conftest import wait_for
 
 # Fills its memory in steps that show in the samples.
 HOG = "import time\nk=[]\nwhile True:\n    k.append(bytearray(4 << 20)); time.sleep(.02)\n"
 SHELL = f"sleep 2; exec python3 -c '{HOG}'"
+# Whoever is to be named has to be seen.
+WATCHED_HOG = f"import os, time\nwhile not os.path.exists('{RECORDER_SOCKET}'):\n    time.sleep(.5)\ntime.sleep(3)\n{HOG}"
+WATCHED_SHELL = f"{WATCHED}; exec python3 -c '{HOG}'"
 OWN_COMMAND = {"ray.io/overwrite-container-cmd": "true", "afterglow.dev/oom-group": "true"}
 
 
 def worker(command=None, memory="100Mi", **extra):
     """A container with a command of its own, which the operator leaves as it is."""
-    return {**container("ray-worker", memory, command=command or ["/bin/bash", "-c", SHELL]),
+    return {**container("ray-worker", memory, command=command or ["/bin/bash", "-c", WATCHED_SHELL]),
             "annotations": dict(OWN_COMMAND), **extra}
 
 
@@ -31,7 +34,7 @@ def neighbour(name, command, memory="100Mi"):
 BALLAST = ["python3", "-c", "k = bytearray(60 << 20)\nimport time\ntime.sleep(1000)"]
 
 GROUPS = {
-    "exec-form": worker(["python3", "-c", HOG]),
+    "exec-form": worker(["python3", "-c", WATCHED_HOG]),
     "own-log": worker(terminationMessagePath="/tmp/last words", terminationMessagePolicy="FallbackToLogsOnError"),
     "read-only": worker(securityContext={
         "readOnlyRootFilesystem": True, "runAsUser": 4711, "runAsGroup": 4711, "runAsNonRoot": True,
