@@ -144,6 +144,7 @@ static int start_loop(struct run *r, struct err *err)
 	if (!r->signals || !r->deadline || event_add(r->signals, NULL) < 0)
 		return err_set(err, ENOMEM, "event loop");
 	r->recorder_options.socket_path = r->socket_path;
+	r->recorder_options.own_memcg = r->options->memory_max > 0;
 	return recorder_new(r->base, &r->recorder_options, &r->recorder, err);
 }
 

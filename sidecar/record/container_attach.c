@@ -52,11 +52,11 @@ static void emit_attached(const struct container *c)
 
 /*
  * Whether the counters began with the container. They do when it has its cgroup for itself: in a pod, where the launcher need
- * not be PID 1 (shareProcessNamespace, hostPID), and elsewhere if it looks like a container.
+ * not be PID 1 (shareProcessNamespace, hostPID), where exec made one for it, and elsewhere if it looks like a container.
  */
 static bool counts_from_start(const struct container *c)
 {
-	return (c->hello.launcher == 1 || c->options->id.pod_uid) && (!c->observer.memcg.version || c->observer.memcg.own);
+	return (c->hello.launcher == 1 || c->options->id.pod_uid || c->options->own_memcg) && (!c->observer.memcg.version || c->observer.memcg.own);
 }
 
 static void take_history(struct container *c)

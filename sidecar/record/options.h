@@ -32,6 +32,7 @@ struct recorder_options {
 	struct quota retention; /* of a directory store, for this cluster's part of it; all 0: it is left alone */
 	const char *ship_program; /* NULL: afterglow-ship beside this program */
 	double warn_at; /* fraction of the limit, 0 to 1, at which snapshots begin */
+	bool own_memcg; /* the container's memory cgroup was made for it just now */
 	bool oom_group; /* on cgroup v1, end the container when the OOM killer took one process */
 	struct kernel_log_options kernel_log;
 	const char *collect[COLLECT_PATTERNS_MAX + 1]; /* files of the container that go into its bundles; ends with NULL */
