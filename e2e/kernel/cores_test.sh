@@ -258,7 +258,7 @@ store=$work/store
 # A backtrace that comes when all else is kept and shipped
 mkdir "$work/bin" && rm -rf "$work/spool" "$work/kept" && mkdir "$work/spool" "$work/kept"
 cp "$sidecar" "$build/afterglow-pack" "$build/afterglow-ship" "$work/bin"
-printf '#!/bin/sh\nsleep 6\nexec %s "$@"\n' "$build/afterglow-unwind" >"$work/bin/afterglow-unwind"
+printf '#!/bin/sh\nsleep $(cat %s/takes)\nexec %s "$@"\n' "$work" "$build/afterglow-unwind" >"$work/bin/afterglow-unwind"
 chmod +x "$work/bin/afterglow-unwind"
 start_slow_recorder() {
 	POD_NAMESPACE=ml POD_NAME=pod POD_UID=0123456789 AFTERGLOW_CLUSTER='' "$work/bin/afterglow-sidecar" --socket "$work/sock" \
@@ -272,6 +272,11 @@ is_kept() { [ -n "$(kept_of "$1")" ]; }
 kept_with_backtrace() { is_kept "$1" && has_backtrace "$(kept_of "$1")"; }
 all_shipped() { [ -z "$(bundles "$work/spool")" ]; }
 start_slow_recorder
+echo 3 >"$work/takes"
+crashes_slowly patient
+check "a report waits three seconds for its backtrace" wait_until is_kept patient
+check "and has it" grep -q deref_null "$(kept_of patient)/report.txt"
+echo 12 >"$work/takes"
 crashes_slowly slow
 check "a backtrace that comes last is shipped as well" wait_until kept_with_backtrace slow 2>/dev/null
 check "with all else" whole "$(kept_of slow)"

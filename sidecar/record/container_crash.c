@@ -25,7 +25,9 @@
 #define BACKTRACE_WAIT_NS (10 * NS_PER_SEC) /* of a process's own report; the backtrace is added when it comes later */
 #define EXPLAINS_NS (10 * NS_PER_SEC) /* a process that crashed this long before the end may have been its cause */
 #define FILE_CLOCK_NS (50 * NS_PER_MS) /* files carry the time of the last tick of the kernel's clock, or of a server's */
-#define DEATH_WAIT_MS 1500 /* of the launcher's 2 s */
+#define DEATH_WAIT_MS 1500 /* of a backtrace, of the launcher's 2 s */
+#define HELD_WAIT_MS 6000 /* of the HOLD_S that it was asked for: a busy machine, or a large program */
+#define HOLD_S "8"
 
 /* Beside each crash. */
 struct note {
@@ -173,13 +175,25 @@ static void on_death_wait_over(evutil_socket_t fd, short what, void *arg)
 	container_go_on_with_death(arg);
 }
 
+/* A pod that is being deleted is not kept for it. */
+static struct timeval death_wait(const struct container *c)
+{
+	bool held = c->exit_told && !c->pod_terminating;
+	int ms = held ? HELD_WAIT_MS : DEATH_WAIT_MS;
+
+	if (held)
+		launch_send(c->fd, "hold", HOLD_S, NULL);
+	return (struct timeval){ .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
+}
+
 bool container_death_waits(struct container *c, const struct ending *e)
 {
-	const struct timeval within = { .tv_sec = DEATH_WAIT_MS / 1000, .tv_usec = DEATH_WAIT_MS % 1000 * 1000 };
+	struct timeval within;
 
 	c->death_crash = crash_of_end(c, e);
 	if (!c->death_crash || crash_is_unwound(c->death_crash))
 		return false;
+	within = death_wait(c);
 	c->death_waiting = malloc(sizeof(*c->death_waiting));
 	c->death_timer = evtimer_new(c->base, on_death_wait_over, c);
 	if (!c->death_waiting || !c->death_timer || event_add(c->death_timer, &within) < 0) {
