@@ -245,19 +245,20 @@ bool failure_is_open(const cJSON *pod, const cJSON *failure)
 static void add_death(const cJSON *pod, const cJSON *status, bool current, int64_t now_ns, cJSON *failures)
 {
 	const cJSON *terminated = json_get(status, current ? "state.terminated" : "lastState.terminated");
+	bool forgotten = !current && podview_forgotten(status);
 	struct death d = {
 		.pod = pod,
 		.container = json_str(status, "name"),
 		.terminated = terminated,
-		.current = current,
+		.current = current || forgotten,
 		.restart = json_int(status, "restartCount", 0),
 		.now_ns = now_ns,
 	};
 
 	if (!cJSON_IsObject(terminated) || json_int(terminated, "exitCode", 0) == 0)
 		return;
-	/* The count goes up when the next instance is there, in whatever state. */
-	if (!current && !cJSON_IsObject(json_get(status, "state.waiting")))
+	/* The count goes up when the next instance is there, in whatever state; for a forgotten one unless its pod is deleted. */
+	if (!current && (!cJSON_IsObject(json_get(status, "state.waiting")) || (forgotten && !json_str(pod, "metadata.deletionTimestamp"))))
 		d.restart = MAX(d.restart - 1, 0);
 	json_append(failures, failure_new(&d));
 }

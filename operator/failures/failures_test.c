@@ -439,6 +439,51 @@ static void a_container_that_cannot_be_started_is_one_failure_for_each_reason(vo
 	}
 }
 
+static void a_container_that_the_runtime_forgot_shares_the_fate_of_its_pod(void **state)
+{
+	static const char status[] =
+		"status:\n%s  containerStatuses:\n"
+		"  - {name: ray-worker, restartCount: %d, state: {%s},\n"
+		"     lastState: {terminated: {exitCode: 137, reason: ContainerStatusUnknown, message: 'could not be located'}}}\n";
+	static const struct {
+		const char *metadata, *status, *state;
+		int count; /* the kubelet adds one, unless the pod is being deleted */
+		bool open;
+		const char *class, *confidence;
+	} rows[] = {
+		{ "", "  phase: Running\n", "waiting: {reason: ContainerCreating}", 3, true, "Unknown", "unknown" },
+		{ "", "  phase: Failed\n  reason: Evicted\n", "waiting: {reason: ContainerCreating}", 3, false, "Evicted", "certain" },
+		{ "", "  phase: Running\n", "running: {}", 3, false, "Unknown", "unknown" },
+		{ ", deletionTimestamp: \"2026-11-21T01:10:00Z\"", "  phase: Running\n", "waiting: {reason: ContainerCreating}", 2, false,
+		  "PodDeleted", "likely" },
+	};
+	char name[256] = "";
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(4096);
+		_cleanup_json_ cJSON *pod = NULL, *array = NULL;
+		const cJSON *failure, *spec;
+
+		strbuf_addf(&sb, POD_HEAD, rows[i].metadata);
+		strbuf_addf(&sb, status, rows[i].status, rows[i].count, rows[i].state);
+		pod = json_of(strbuf_str(&sb));
+		array = failures_of(pod);
+		assert_int_equal(cJSON_GetArraySize(array), 1);
+		failure = cJSON_GetArrayItem(array, 0);
+		spec = json_get(failure, "spec");
+		if (strcmp(json_str(spec, "class"), rows[i].class) != 0 || strcmp(json_str(spec, "confidence"), rows[i].confidence) != 0)
+			fail_msg("row %zu: %s, %s", i, json_str(spec, "class"), json_str(spec, "confidence"));
+		if (failure_is_open(pod, failure) != rows[i].open)
+			fail_msg("row %zu: open is %d", i, !rows[i].open);
+		assert_int_equal(json_int(spec, "restartCount", -1), 2);
+		/* One failure, whatever becomes known of it. */
+		if (*name)
+			assert_string_equal(json_str(failure, "metadata.name"), name);
+		snprintf(name, sizeof(name), "%s", json_str(failure, "metadata.name"));
+	}
+}
+
 /* The kubelet writes "Evicted" only when the last container of the pod has ended. */
 static void what_the_status_may_still_explain_is_open(void **state)
 {
@@ -564,6 +609,7 @@ int main(void)
 		cmocka_unit_test(that_another_container_is_not_rays_is_said),
 		cmocka_unit_test(the_object_is_complete),
 		cmocka_unit_test(report_and_status_are_weighed),
+		cmocka_unit_test(a_container_that_the_runtime_forgot_shares_the_fate_of_its_pod),
 		cmocka_unit_test(what_the_status_may_still_explain_is_open),
 		cmocka_unit_test(a_snapshot_is_called_one),
 		cmocka_unit_test(a_bundle_of_somebody_else_is_not_passed_on),

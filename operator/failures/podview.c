@@ -292,10 +292,17 @@ void podview_classify(const cJSON *pod, const char *container, const cJSON *term
 	*ret_view = v;
 }
 
+const cJSON *podview_forgotten(const cJSON *status)
+{
+	const cJSON *last = json_get(status, "lastState.terminated");
+
+	return cJSON_IsObject(json_get(status, "state.waiting")) && is_lost(last) ? last : NULL;
+}
+
 bool podview_is_open(const cJSON *pod, const char *container, const char *container_id)
 {
 	const cJSON *status = json_find(json_get(pod, "status.containerStatuses"), "name", container);
-	const cJSON *terminated = json_get(status, "state.terminated");
+	const cJSON *ended = json_get(status, "state.terminated"), *terminated = ended ? ended : podview_forgotten(status);
 	const char *phase = json_str(pod, "status.phase"), *id = json_str(terminated, "containerID");
 
 	/* Without an ID it is told by its number, which is the same. */

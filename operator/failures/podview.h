@@ -32,6 +32,12 @@ void podview_classify(const cJSON *pod, const char *container, const cJSON *term
 		      struct podview *ret_view);
 
 /*
+ * The end that the kubelet made up for a container that was gone when it asked for its end: it stands in lastState, as if
+ * another instance were to come, which in a pod that was evicted none does. NULL: the status (a container's) has none.
+ */
+const cJSON *podview_forgotten(const cJSON *status);
+
+/*
  * Whether the pod's status may still say more of the end of this container, which
  * was its last instance: the kubelet writes an eviction, or a shutdown of the node,
  * into the status only when all containers have ended; and it starts most again soon.

@@ -124,5 +124,5 @@ def test_an_eviction_by_the_api_is_a_deletion_that_names_it(classes):
 def test_a_pod_over_the_limit_of_its_volume_is_evicted(classes):
     name = pod_of(classes, "eviction")
     failure = classes.wait_failure(pod=name, timeout=150)
-    assert failure["class"] == "Evicted", failure
+    assert failure["class"] == "Evicted", json.dumps(failure)
     assert "exceeds the limit" in texts(failure)
