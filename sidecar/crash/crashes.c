@@ -3,60 +3,19 @@
 #include "sidecar/crash/crashes.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "lib/fileio.h"
-#include "lib/json.h"
 #include "lib/log.h"
 #include "lib/units.h"
-#include "sidecar/crash/child.h"
+#include "sidecar/crash/crash_internal.h"
 #include "sidecar/pack/elf_core.h"
-#include "sidecar/store/extend.h"
 
-#define UNWIND_NS (30 * NS_PER_SEC)
-#define PACK_NS (1800 * NS_PER_SEC)
-#define SUMMARY_FILE_MAX ((uint64_t)256 << 20)
-#define SPACE_LEFT ((uint64_t)64 << 20) /* on the filesystem of the bundles, for reports */
-#define SPACE_LEFT_PART 20 /* and one part in so many of it */
-#define ANSWER_MAX 4096
 /* Whoever can crash can do so without end, and each time costs a child: so many at once, then one for each so long. */
 #define BURST 60
 #define SPACING_NS (10 * NS_PER_SEC)
-
-struct crash {
-	struct crashes *owner;
-	struct crash *next;
-	int core_fd;
-	struct core_key key;
-	struct crash_info info;
-	struct strbuf backtrace;
-	struct child *unwinder, *packer; /* NULL: does not run */
-	struct event *without_unwinder; /* when it could not be started; NULL: it could */
-	bool unwound, packed, settled; /* settled: kept or dropped */
-	bool backtrace_kept;
-	struct extension *extension; /* the core's */
-	struct extension *late; /* of a backtrace that comes when the bundle is committed */
-	int late_fd;
-	char *bundle; /* NULL: dropped, or not settled */
-	void *note;
-};
-
-struct crashes {
-	struct event_base *base;
-	enum cores_mode mode;
-	int root_fd;
-	struct taken *taken;
-	struct core_stats *stats;
-	struct crashes_callbacks callbacks;
-	struct crash *list; /* oldest first */
-	int64_t paid_until_ns; /* each crash moves it on by SPACING_NS; at most BURST of them ahead of now */
-	int64_t left_until_ns; /* the same for those that are left where they are */
-};
 
 bool cores_mode_parse(const char *text, enum cores_mode *ret_mode)
 {
@@ -145,190 +104,13 @@ static void remove_crash(struct crash *crash)
 		c->callbacks.idle(c->callbacks.arg);
 }
 
-static void free_if_over(struct crash *crash)
+void crash_free_if_over(struct crash *crash)
 {
 	if (!crash->settled || (crash->bundle && (!crash->packed || !crash->unwound)))
 		return;
 	taken_note(crash->owner->taken, &crash->key, true, crash->bundle);
 	crash->owner->callbacks.over(&crash->key, crash->owner->callbacks.arg);
 	remove_crash(crash);
-}
-
-/* The backtrace */
-
-/* Begun before there is one: as long as it is on its way, the bundle stays where it is. */
-static void begin_late_backtrace(struct crash *crash)
-{
-	struct err err = { 0 };
-
-	if (crash->backtrace_kept || (crash->unwound && !crash->backtrace.len))
-		return;
-	if (extend_begin(crash->bundle, "backtrace.txt", &crash->late, &crash->late_fd, &err) < 0)
-		log_warning_limited("backtrace not kept: %s", err_text(&err));
-}
-
-static void end_late_backtrace(struct crash *crash)
-{
-	struct extension *e = TAKE_PTR(crash->late);
-	struct err err = { 0 };
-	int rc;
-
-	if (!e)
-		return;
-	rc = fd_write_all(crash->late_fd, crash->backtrace.data, crash->backtrace.len, &err);
-	if (rc < 0 || !crash->backtrace.len)
-		extend_abort(e);
-	else
-		rc = extend_commit(e, NULL, &err);
-	if (rc < 0 && rc != -EEXIST)
-		log_warning_limited("backtrace not kept: %s", err_text(&err));
-	crash->owner->callbacks.added(crash->owner->callbacks.arg);
-}
-
-static void on_unwound(const struct child_result *r, void *arg)
-{
-	struct crash *crash = arg;
-	struct err err = { 0 };
-
-	crash->unwinder = NULL;
-	crash->unwound = true;
-	if (r->output_len)
-		strbuf_add(&crash->backtrace, r->output, r->output_len);
-	if (r->extra[0] && crash_info_of_summary(r->extra, r->output, &crash->info, &err) < 0)
-		log_warning_limited("backtrace: %s", err_text(&err));
-	crash->owner->stats->backtraces[r->timed_out ? BACKTRACE_TIMEOUT : r->exited_well ? BACKTRACE_MADE : BACKTRACE_FAILED]++;
-	if (r->timed_out)
-		log_warning_limited("backtrace: not done within %d s", (int)(UNWIND_NS / NS_PER_SEC));
-	else if (!r->exited_well)
-		log_warning_limited("backtrace: %.300s", r->errors[0] ? r->errors : "afterglow-unwind failed");
-	if (!crash->settled) {
-		crash->owner->callbacks.unwound(crash, crash->owner->callbacks.arg);
-		return;
-	}
-	end_late_backtrace(crash);
-	free_if_over(crash);
-}
-
-/* No backtrace, and nobody is told from within crashes_take. */
-static void without_backtrace(evutil_socket_t fd, short what, void *arg)
-{
-	const struct child_result none = { .output = "", .extra = "", .errors = "afterglow-unwind could not be started" };
-
-	(void)fd;
-	(void)what;
-	on_unwound(&none, arg);
-}
-
-static void start_unwinder(struct crash *crash)
-{
-	struct child_work work = {
-		.program = "afterglow-unwind",
-		.args = { "--core-fd", "3", "--summary-fd", "4" },
-		.fds = { crash->core_fd },
-		.n_fds = 1,
-		.output_max = BACKTRACE_MAX,
-		.extra_max = 16 * 1024,
-		.within_ns = UNWIND_NS,
-	};
-	const struct timeval now = { 0 };
-	struct err err = { 0 };
-
-	if (crash->owner->root_fd >= 0) {
-		work.args[3] = "5";
-		work.args[4] = "--root-fd";
-		work.args[5] = "4";
-		work.fds[work.n_fds++] = crash->owner->root_fd;
-	}
-	if (child_start(crash->owner->base, &work, on_unwound, crash, &crash->unwinder, &err) >= 0)
-		return;
-	log_warning_limited("no backtrace: %s", err_text(&err));
-	crash->without_unwinder = evtimer_new(crash->owner->base, without_backtrace, crash);
-	if (crash->without_unwinder)
-		event_add(crash->without_unwinder, &now);
-	else
-		crash->unwound = true;
-}
-
-/* The core */
-
-static void count_packed(struct crash *crash, const struct child_result *r, const cJSON *json, bool committed)
-{
-	struct core_stats *stats = crash->owner->stats;
-
-	if (committed) {
-		stats->packed++;
-		stats->packed_bytes += (uint64_t)MAX(json_int(json, "bytesOut", 0), (int64_t)0);
-	} else
-		stats->dropped[r->timed_out ? CORE_DROP_TIMEOUT : CORE_DROP_FAILED]++;
-}
-
-static void on_packed(const struct child_result *r, void *arg)
-{
-	struct crash *crash = arg;
-	_cleanup_json_ cJSON *json = NULL;
-	const char *sha256;
-	struct err err = { 0 };
-	bool committed = false;
-
-	crash->packer = NULL;
-	crash->packed = true;
-	json_parse(r->output, r->output_len, &json, NULL);
-	sha256 = json_str(json, "sha256");
-	if (!r->exited_well || !sha256 || strlen(sha256) != 64) {
-		log_warning_limited("core of %s (PID %d) not kept: %.300s", crash->info.comm, (int)crash->info.pid,
-				    r->timed_out ? "it took too long" : r->errors[0] ? r->errors : "afterglow-pack failed");
-		extend_abort(TAKE_PTR(crash->extension));
-	} else {
-		if (!json_bool(json, "complete", true))
-			log_warning_limited("core of %s (PID %d): %.150s", crash->info.comm, (int)crash->info.pid,
-					    json_str(json, "why") ? json_str(json, "why") : "incomplete");
-		committed = extend_commit(TAKE_PTR(crash->extension), sha256, &err) >= 0;
-		if (!committed)
-			log_warning_limited("core of %s (PID %d) not kept: %s", crash->info.comm, (int)crash->info.pid,
-					    err_text(&err));
-	}
-	count_packed(crash, r, json, committed);
-	crash->owner->callbacks.added(crash->owner->callbacks.arg);
-	free_if_over(crash);
-}
-
-/* What may be written beside the bundles, so that reports still fit; 0: nothing. */
-static uint64_t room_for_core(const char *bundle, enum cores_mode mode, int64_t room)
-{
-	struct statvfs fs;
-	uint64_t free_bytes, reserve, most;
-
-	if (statvfs(bundle, &fs) < 0)
-		return 0;
-	free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
-	reserve = MIN(SPACE_LEFT, (uint64_t)fs.f_blocks * fs.f_frsize / SPACE_LEFT_PART);
-	most = free_bytes > reserve ? free_bytes - reserve : 0;
-	most = MIN(most, (uint64_t)MAX(room, (int64_t)0));
-	return mode == CORES_SUMMARY ? MIN(most, SUMMARY_FILE_MAX) : most;
-}
-
-static int start_packer(struct crash *crash, int64_t spool_room, struct err *err)
-{
-	uint64_t room = room_for_core(crash->bundle, crash->owner->mode, spool_room);
-	char max[24];
-	struct child_work work = {
-		.program = "afterglow-pack",
-		.args = { "--mode", crash->owner->mode == CORES_FULL ? "full" : "summary", "--core-fd", "3", "--out-fd", "4",
-			  "--max-bytes", max },
-		.fds = { crash->core_fd },
-		.n_fds = 2,
-		.output_max = ANSWER_MAX,
-		.within_ns = PACK_NS,
-	};
-	int rc;
-
-	if (room < 1 << 20)
-		return err_set(err, ENOSPC, "no room beside the bundles");
-	snprintf(max, sizeof(max), "%" PRIu64, room);
-	rc = extend_begin(crash->bundle, crash->info.core_file, &crash->extension, &work.fds[1], err);
-	if (rc < 0)
-		return rc;
-	return child_start(crash->owner->base, &work, on_packed, crash, &crash->packer, err);
 }
 
 void crash_keep(struct crash *crash, const char *bundle, bool with_backtrace, int64_t room)
@@ -339,20 +121,20 @@ void crash_keep(struct crash *crash, const char *bundle, bool with_backtrace, in
 	crash->bundle = strdup(bundle);
 	crash->backtrace_kept = with_backtrace;
 	if (!crash->bundle) {
-		free_if_over(crash);
+		crash_free_if_over(crash);
 		return;
 	}
 	taken_note(crash->owner->taken, &crash->key, false, bundle);
-	begin_late_backtrace(crash);
+	crash_begin_late_backtrace(crash);
 	if (crash->unwound)
-		end_late_backtrace(crash);
-	if (start_packer(crash, room, &err) < 0) {
+		crash_end_late_backtrace(crash);
+	if (crash_start_packer(crash, room, &err) < 0) {
 		crash->owner->stats->dropped[err.code == ENOSPC ? CORE_DROP_NO_ROOM : CORE_DROP_FAILED]++;
 		log_warning_limited("core of %s (PID %d) not kept: %s", crash->info.comm, (int)crash->info.pid, err_text(&err));
 		extend_abort(TAKE_PTR(crash->extension));
 		crash->packed = true;
 	}
-	free_if_over(crash);
+	crash_free_if_over(crash);
 }
 
 void crash_drop(struct crash *crash, enum core_drop why)
@@ -360,7 +142,7 @@ void crash_drop(struct crash *crash, enum core_drop why)
 	crash->owner->stats->dropped[why]++;
 	crash->settled = true;
 	child_cancel(TAKE_PTR(crash->unwinder));
-	free_if_over(crash);
+	crash_free_if_over(crash);
 }
 
 /* The beginning */
@@ -491,7 +273,7 @@ struct crash *crashes_take(struct crashes *c, int core_fd, const struct core_hin
 		return NULL;
 	c->stats->captured++;
 	append(c, crash);
-	start_unwinder(crash);
+	crash_start_unwinder(crash);
 	if (before && before->bundle) {
 		/* A recorder that was killed before the core was kept. Whether it had a backtrace the bundle tells (-EEXIST). */
 		_cleanup_free_ char *bundle = strdup(before->bundle);

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The backtrace of a crash: made by a child, for the report or, when it comes too late, for the bundle. */
+#include <errno.h>
+
+#include "lib/fileio.h"
+#include "lib/log.h"
+#include "lib/units.h"
+#include "sidecar/crash/crash_internal.h"
+
+#define UNWIND_NS (30 * NS_PER_SEC)
+
+void crash_begin_late_backtrace(struct crash *crash)
+{
+	struct err err = { 0 };
+
+	if (crash->backtrace_kept || (crash->unwound && !crash->backtrace.len))
+		return;
+	if (extend_begin(crash->bundle, "backtrace.txt", &crash->late, &crash->late_fd, &err) < 0)
+		log_warning_limited("backtrace not kept: %s", err_text(&err));
+}
+
+void crash_end_late_backtrace(struct crash *crash)
+{
+	struct extension *e = TAKE_PTR(crash->late);
+	struct err err = { 0 };
+	int rc;
+
+	if (!e)
+		return;
+	rc = fd_write_all(crash->late_fd, crash->backtrace.data, crash->backtrace.len, &err);
+	if (rc < 0 || !crash->backtrace.len)
+		extend_abort(e);
+	else
+		rc = extend_commit(e, NULL, &err);
+	if (rc < 0 && rc != -EEXIST)
+		log_warning_limited("backtrace not kept: %s", err_text(&err));
+	crash->owner->callbacks.added(crash->owner->callbacks.arg);
+}
+
+static void on_unwound(const struct child_result *r, void *arg)
+{
+	struct crash *crash = arg;
+	struct err err = { 0 };
+
+	crash->unwinder = NULL;
+	crash->unwound = true;
+	if (r->output_len)
+		strbuf_add(&crash->backtrace, r->output, r->output_len);
+	if (r->extra[0] && crash_info_of_summary(r->extra, r->output, &crash->info, &err) < 0)
+		log_warning_limited("backtrace: %s", err_text(&err));
+	crash->owner->stats->backtraces[r->timed_out ? BACKTRACE_TIMEOUT : r->exited_well ? BACKTRACE_MADE : BACKTRACE_FAILED]++;
+	if (r->timed_out)
+		log_warning_limited("backtrace: not done within %d s", (int)(UNWIND_NS / NS_PER_SEC));
+	else if (!r->exited_well)
+		log_warning_limited("backtrace: %.300s", r->errors[0] ? r->errors : "afterglow-unwind failed");
+	if (!crash->settled) {
+		crash->owner->callbacks.unwound(crash, crash->owner->callbacks.arg);
+		return;
+	}
+	crash_end_late_backtrace(crash);
+	crash_free_if_over(crash);
+}
+
+/* No backtrace, and nobody is told from within crashes_take. */
+static void without_backtrace(evutil_socket_t fd, short what, void *arg)
+{
+	const struct child_result none = { .output = "", .extra = "", .errors = "afterglow-unwind could not be started" };
+
+	(void)fd;
+	(void)what;
+	on_unwound(&none, arg);
+}
+
+void crash_start_unwinder(struct crash *crash)
+{
+	struct child_work work = {
+		.program = "afterglow-unwind",
+		.args = { "--core-fd", "3", "--summary-fd", "4" },
+		.fds = { crash->core_fd },
+		.n_fds = 1,
+		.output_max = BACKTRACE_MAX,
+		.extra_max = 16 * 1024,
+		.within_ns = UNWIND_NS,
+	};
+	const struct timeval now = { 0 };
+	struct err err = { 0 };
+
+	if (crash->owner->root_fd >= 0) {
+		work.args[3] = "5";
+		work.args[4] = "--root-fd";
+		work.args[5] = "4";
+		work.fds[work.n_fds++] = crash->owner->root_fd;
+	}
+	if (child_start(crash->owner->base, &work, on_unwound, crash, &crash->unwinder, &err) >= 0)
+		return;
+	log_warning_limited("no backtrace: %s", err_text(&err));
+	crash->without_unwinder = evtimer_new(crash->owner->base, without_backtrace, crash);
+	if (crash->without_unwinder)
+		event_add(crash->without_unwinder, &now);
+	else
+		crash->unwound = true;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of crashes.h, for the files of this folder that deal with a crash: what it is, its backtrace, its core. */
+#ifndef AFTERGLOW_SIDECAR_CRASH_CRASH_INTERNAL_H
+#define AFTERGLOW_SIDECAR_CRASH_CRASH_INTERNAL_H
+
+#include "sidecar/crash/child.h"
+#include "sidecar/crash/crashes.h"
+#include "sidecar/store/extend.h"
+
+struct crash {
+	struct crashes *owner;
+	struct crash *next;
+	int core_fd;
+	struct core_key key;
+	struct crash_info info;
+	struct strbuf backtrace;
+	struct child *unwinder, *packer; /* NULL: does not run */
+	struct event *without_unwinder; /* when it could not be started; NULL: it could */
+	bool unwound, packed, settled; /* settled: kept or dropped */
+	bool backtrace_kept;
+	struct extension *extension; /* the core's */
+	struct extension *late; /* of a backtrace that comes when the bundle is committed */
+	int late_fd;
+	char *bundle; /* NULL: dropped, or not settled */
+	void *note;
+};
+
+struct crashes {
+	struct event_base *base;
+	enum cores_mode mode;
+	int root_fd;
+	struct taken *taken;
+	struct core_stats *stats;
+	struct crashes_callbacks callbacks;
+	struct crash *list; /* oldest first */
+	int64_t paid_until_ns; /* each crash moves it on by SPACING_NS; at most BURST of them ahead of now */
+	int64_t left_until_ns; /* the same for those that are left where they are */
+};
+
+/* Frees it when it is settled and nothing of it is under way any more. */
+void crash_free_if_over(struct crash *crash);
+
+/* The backtrace (crash_backtrace.c). Its end calls unwound(), or completes the late one; never from within the start. */
+void crash_start_unwinder(struct crash *crash);
+/* Begun before there is one: as long as it is on its way, the bundle stays where it is. */
+void crash_begin_late_backtrace(struct crash *crash);
+void crash_end_late_backtrace(struct crash *crash);
+
+/* The core (crash_core.c): into its bundle, of at most spool_room bytes. -ENOSPC: not even a small one fits. */
+int crash_start_packer(struct crash *crash, int64_t spool_room, struct err *err);
+
+#endif
