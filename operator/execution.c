@@ -188,8 +188,13 @@ static void on_existing_pod(void *arg, struct client_response *response)
 		   *ours = op_label(step->op, CLUSTER_LABEL);
 
 	/* Another's pod the watch does not tell of, nor of its end. */
-	if (response->status == 200 && cluster && ours && strcmp(cluster, ours) == 0)
+	if (response->status == 200 && cluster && ours && strcmp(cluster, ours) == 0) {
+		_cleanup_free_ char *key = object_key(response->object);
+
 		watches_learn(x->executor->watches, TAKE_PTR(response->object));
+		/* The watch has passed it without a word, or it has just been deleted: a list tells. */
+		x->maybe_done |= key && !store_has(watches_store(x->executor->watches, WATCH_PODS), key);
+	}
 	conclude(x);
 }
 
