@@ -184,11 +184,10 @@ static void on_existing_pod(void *arg, struct client_response *response)
 {
 	struct step *step = arg;
 	struct execution *x = step->execution;
-	const char *cluster = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(response->object, "metadata.labels"), CLUSTER_LABEL)),
-		   *ours = op_label(step->op, CLUSTER_LABEL);
+	char cluster[512];
 
 	/* Another's pod the watch does not tell of, nor of its end. */
-	if (response->status == 200 && cluster && ours && strcmp(cluster, ours) == 0) {
+	if (response->status == 200 && cluster_key(response->object, cluster, sizeof(cluster)) && strcmp(cluster, x->key) == 0) {
 		_cleanup_free_ char *key = object_key(response->object);
 
 		watches_learn(x->executor->watches, TAKE_PTR(response->object));

@@ -44,7 +44,7 @@ struct execution {
 	size_t at; /* the next operation */
 	size_t in_flight;
 	bool name_taken; /* a pod of that name existed: look again soon */
-	bool maybe_done; /* a write without an answer may have been carried out */
+	bool maybe_done; /* a write without an answer may have been carried out, or the watch left out a pod: a list tells */
 	bool stop; /* no operation is started any more */
 	bool namespace_ends; /* it is being deleted */
 	struct strmap refused; /* groups whose pods the server does not take; the others go on */

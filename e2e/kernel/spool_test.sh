@@ -43,14 +43,6 @@ dies() { # NAME EXIT
 	"$build/afterglow-launch" --name "$1" --socket "$at/s" -- "$probe" exit "$2" 2>/dev/null
 }
 
-until_true() { # at most a minute
-	for _ in $(seq 1200); do
-		if "$@"; then return 0; fi
-		sleep 0.05
-	done
-	return 1
-}
-
 bundles() { find "$1" -name MANIFEST.json 2>/dev/null | wc -l; }
 has() { [ "$(bundles "$at/$1")" = "$2" ]; }
 has_pages() { [ "$(find "$at/store" -name report.html | wc -l)" = "$1" ]; }
@@ -78,38 +70,38 @@ END
 start plain --store "$work/plain/store"
 mkdir "$at/store"
 dies ray-worker 9
-check "a bundle comes to the store" until_true has store 1
-check "and leaves the spool" until_true has spool 0
+check "a bundle comes to the store" wait_until has store 1
+check "and leaves the spool" wait_until has spool 0
 check "it is whole" whole "$at/store"
 check "its report names the store" says store/ml "bundle     $at/store/ml/demo/"
 check "what is said of it says that it is on its way" says log 'still in this pod, on its way there'
-check "that it has come is an event" until_true says log '"event":"shipped"'
+check "that it has come is an event" wait_until says log '"event":"shipped"'
 stop
 check "with nothing left to do the pod goes at once ($took s)" test "$took" -lt 9
 
 # A store that is not there when the pod dies, and is when the next recorder starts
 start down --store "$work/down/store" --grace 3
 dies ray-worker 9
-check "without a store the bundle stays" until_true says log '"kind":"store-missing"'
+check "without a store the bundle stays" wait_until says log '"kind":"store-missing"'
 stop
 check "the pod waits for its grace and no longer ($took s)" test "$took" -le 9
 check "nothing is lost" has spool 1
 check "nothing is torn" whole "$at/spool"
 mkdir "$at/store"
 start down --store "$work/down/store"
-check "the next recorder ships it" until_true has store 1
+check "the next recorder ships it" wait_until has store 1
 check "it is whole there" whole "$at/store"
-check "it left the spool" until_true has spool 0
+check "it left the spool" wait_until has spool 0
 stop
 
 # Removed under us, and back before the end of the pod
 start removed --store "$work/removed/store"
 mkdir "$at/store"
 dies one 9
-until_true has store 1
+wait_until has store 1
 mv "$at/store" "$at/away"
 dies two 9
-check "what dies meanwhile is in the spool" until_true says log '"kind":"store-missing"'
+check "what dies meanwhile is in the spool" wait_until says log '"kind":"store-missing"'
 mv "$at/away" "$at/store"
 stop
 check "it is shipped before the pod goes" has store 2
@@ -121,13 +113,13 @@ mkdir -p "$work/readonly/store"
 mount -t tmpfs -o ro tmpfs "$work/readonly/store"
 start readonly --store "$work/readonly/store"
 dies ray-worker 9
-check "a read-only store is named" until_true says log '"kind":"read-only"'
+check "a read-only store is named" wait_until says log '"kind":"read-only"'
 stop
 check "nobody will mend that in the grace of a pod ($took s)" test "$took" -lt 9
 check "the report stays" has spool 1
 mount -o remount,rw "$work/readonly/store"
 start readonly --store "$work/readonly/store"
-check "when it is mended it is shipped" until_true has store 1
+check "when it is mended it is shipped" wait_until has store 1
 stop
 check "whole" whole "$at/store"
 
@@ -136,7 +128,7 @@ mkdir -p "$work/full/store"
 mount -t tmpfs -o size=16k tmpfs "$work/full/store"
 start full --store "$work/full/store"
 dies ray-worker 9
-check "a full store is named" until_true says log '"kind":"no-space"'
+check "a full store is named" wait_until says log '"kind":"no-space"'
 mount -o remount,size=8m "$work/full/store"
 stop
 check "when there is room it is shipped" has store 1
@@ -147,7 +139,7 @@ mkdir -p "$work/tight/spool" "$work/tight/store"
 mount -t tmpfs -o size=1m tmpfs "$work/tight/spool"
 start tight --store "$work/tight/store"
 dies ray-worker 9
-check "with no room for a bundle there is a report" until_true has store 1
+check "with no room for a bundle there is a report" wait_until has store 1
 check "which says what is missing" says store/ml 'all but this report'
 check "and is whole" whole "$at/store"
 check "it holds nothing else" test "$(find "$at/store" -type f | wc -l)" = 3
@@ -163,21 +155,21 @@ ro_spool() { # CASE: with a bundle in it that was not shipped
 ro_spool rospool
 start rospool
 dies before 9
-until_true has spool 1
+wait_until has spool 1
 stop
 start rospool --http "127.0.0.1:$port"
 mount -o remount,ro "$work/rospool/spool"
 "$build/afterglow-launch" --name ray-worker --socket "$at/s" -- "$probe" exit 7 2>"$at/stderr"
 check "a read-only spool: the death is on the container's stderr" says stderr 'ended with exit code 7'
 check "and on stdout" says log 'ended with exit code 7'
-check "it is a failure" until_true answers /failures '"container":"ray-worker"'
+check "it is a failure" wait_until answers /failures '"container":"ray-worker"'
 check "which has its class and no bundle" grep -qE '"exitCode":7.*"bundleIn":"nowhere"' "$at/got"
 check "and which says why" grep -q '"spool":{"failing":true,"error":"[^"]*Read-only' "$at/got"
 check "the health says it" answers /healthz 'the spool cannot be written: .*Read-only'
 check "a metric says it" answers /metrics '^afterglow_spool_failing 1$'
 mount -o remount,rw "$work/rospool/spool"
 dies ray-worker 8
-check "once it is mended, bundles are there again" until_true has spool 2
+check "once it is mended, bundles are there again" wait_until has spool 2
 check "and all is well" answers /healthz '^ok$'
 stop
 umount "$work/rospool/spool"
@@ -187,10 +179,10 @@ mkdir "$work/aside/memory"
 start aside --store "$work/aside/store" --spool-fallback "$work/aside/memory" --http "127.0.0.1:$port"
 mount -o remount,ro "$work/aside/spool"
 dies ray-worker 9
-check "with a place in memory its bundle comes to the store" until_true has store 1
+check "with a place in memory its bundle comes to the store" wait_until has store 1
 check "whole, with its page" whole "$at/store"
 check "all of it" has_pages 1
-check "nothing stays behind" until_true test -z "$(find "$at/memory" -name MANIFEST.json)"
+check "nothing stays behind" wait_until test -z "$(find "$at/memory" -name MANIFEST.json)"
 check "it is said all the same" answers /metrics '^afterglow_spool_failing 1$'
 stop
 # So from the beginning: what survives the recorder is in memory too.
@@ -198,7 +190,7 @@ start aside --store "$work/nostore" --spool-fallback "$work/aside/memory" --http
 dies late 9
 stop
 start aside --store "$work/aside/store" --spool-fallback "$work/aside/memory" --http "127.0.0.1:$port"
-check "what waited in memory is shipped by the next recorder" until_true has store 2
+check "what waited in memory is shipped by the next recorder" wait_until has store 2
 check "which knows of the failure" answers /failures '"container":"late"'
 stop
 check "whole" whole "$at/store"
@@ -211,8 +203,8 @@ probe=$work/afterglow-launch
 start loop --store "$work/loop/store" --http "127.0.0.1:${port:=$(free_port)}"
 mkdir "$at/store"
 for _ in $(seq 40); do dies ray-worker 9; done
-check "of forty deaths the first, some reports and the number are kept" until_true has store 12
-until_true has spool 0
+check "of forty deaths the first, some reports and the number are kept" wait_until has store 12
+wait_until has spool 0
 check "one of them is whole, with its page" has_pages 1
 check "a report says how often it came" says store/ml 'the same crash for the 32nd time since'
 check "all are whole" whole "$at/store"
@@ -221,7 +213,7 @@ curl -s "http://127.0.0.1:$port/metrics" >"$at/metrics"
 check "those of which only the number is kept are counted" says metrics '^afterglow_failures_counted_only_total 28$'
 check "all forty are failures" says metrics '^afterglow_failures_total{class="ApplicationError"} 40$'
 dies ray-worker 7
-check "another exit is another crash" until_true has_pages 2
+check "another exit is another crash" wait_until has_pages 2
 stop
 start loop --store "$work/loop/store"
 dies ray-worker 9
@@ -231,9 +223,9 @@ check "the next recorder goes on counting" has_pages 2
 # More deaths than the spool may hold
 start many --spool-bundles 3
 for n in 1 2 3 4 5; do dies "c$n" 9; sleep 0.1; done
-check "the oldest go" until_true has spool 3
+check "the oldest go" wait_until has spool 3
 dies c6 9
-check "the next report says so" until_true says spool/ml 'dropped    1 bundle of earlier failures'
+check "the next report says so" wait_until says spool/ml 'dropped    1 bundle of earlier failures'
 check "the rest is whole" whole "$at/spool"
 stop
 
@@ -246,8 +238,8 @@ dies one 9
 dies two 9
 stop
 start kept --store "$work/kept/store" --keep-bundles 2
-check "of this cluster the newest two are kept" until_true has store/ml/demo 2
-check "the old one is gone" until_true test ! -e "$at/store/ml/demo/old.0/c/20200101T000000.000Z-Killed"
+check "of this cluster the newest two are kept" wait_until has store/ml/demo 2
+check "the old one is gone" wait_until test ! -e "$at/store/ml/demo/old.0/c/20200101T000000.000Z-Killed"
 check "another cluster's is not touched" has store/ml/other 1
 stop
 

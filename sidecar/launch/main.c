@@ -161,11 +161,14 @@ static int poll_timeout_ms(const struct launcher *l)
  * The recorder is started beside us, so a command that fails at once is often dead before the recorder listens.
  * Its report is worth a few seconds, of which only a container that failed has to give any.
  */
+static int64_t recorder_comes_until_ns(const struct launcher *l)
+{
+	return l->started_ns + l->options->wait_recorder_s * NS_PER_SEC;
+}
+
 static bool recorder_may_come(const struct launcher *l)
 {
-	int64_t until = l->started_ns + l->options->wait_recorder_s * NS_PER_SEC;
-
-	return !l->met && l->wait_status != 0 && l->ended_ns < until;
+	return !l->met && l->wait_status != 0 && l->ended_ns < recorder_comes_until_ns(l);
 }
 
 /* The command has ended: tell, and wait for the answer if there is anybody to give one. */
@@ -175,7 +178,7 @@ static void announce_end(struct launcher *l)
 		try_connect(l);
 	l->awaiting = l->socket_fd < 0 && recorder_may_come(l);
 	if (l->awaiting) {
-		l->linger_until_ns = l->started_ns + l->options->wait_recorder_s * NS_PER_SEC;
+		l->linger_until_ns = recorder_comes_until_ns(l);
 		return;
 	}
 	if (l->socket_fd >= 0)

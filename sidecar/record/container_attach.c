@@ -56,7 +56,9 @@ static void emit_attached(const struct container *c)
  */
 static bool counts_from_start(const struct container *c)
 {
-	return (c->hello.launcher == 1 || c->options->id.pod_uid || c->options->own_memcg) && (!c->observer.memcg.version || c->observer.memcg.own);
+	bool alone = c->hello.launcher == 1 || c->options->id.pod_uid || c->options->own_memcg;
+
+	return alone && (!c->observer.memcg.version || c->observer.memcg.own);
 }
 
 static void take_history(struct container *c)
