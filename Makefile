@@ -33,14 +33,14 @@ SIDECAR += sidecar/pack/elf_core.c
 SHIP := $(call modules,sidecar/ship)
 PACK := $(call modules,sidecar/pack)
 UNWIND := $(call modules,sidecar/unwind) sidecar/sample/rootfd.c
-OPERATOR := $(call modules,operator/kube operator/raycluster operator/failures operator)
+OPERATOR := $(call modules,operator/kube operator/policy operator/injection operator/raycluster operator/webhook operator/failures operator)
 TESTS := $(sort $(wildcard lib/*_test.c sidecar/*_test.c sidecar/*/*_test.c operator/*_test.c operator/*/*_test.c))
 
 SIDECAR_LIBS := -lcjson -levent_extra -levent_core -lmd -lm
 SHIP_LIBS := -lcurl -lexpat -lcjson -lssl -lcrypto
 UNWIND_LIBS := -ldw -lelf -liberty -lcjson
 PACK_LIBS := -lzstd -lcrypto -lcjson -lpthread -lm
-OPERATOR_LIBS := -lcurl -levent_extra -levent_core -lyaml -lcjson -lssl -lcrypto -lm
+OPERATOR_LIBS := -lcurl -levent_openssl -levent_extra -levent_core -lyaml -lcjson -lssl -lcrypto -lm
 
 PROGRAMS := $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-pack $(BUILD)/afterglow-ship $(BUILD)/afterglow-unwind $(BUILD)/afterglow-operator
 

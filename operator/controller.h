@@ -13,7 +13,7 @@
 #include "operator/kube/client.h"
 #include "operator/failures/retention.h"
 #include "operator/metrics.h"
-#include "operator/raycluster/policy.h"
+#include "operator/policy/policy.h"
 
 struct controller;
 

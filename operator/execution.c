@@ -10,7 +10,7 @@
 #include "operator/answer.h"
 #include "operator/kube/events.h"
 #include "operator/pod_fields.h"
-#include "operator/raycluster/inject.h"
+#include "operator/injection/inject.h"
 #include "operator/raycluster/news.h"
 
 /* How long it is believed that the launcher's ConfigMap is still there, which is not watched. */

@@ -9,7 +9,7 @@
 
 #include "operator/facts.h"
 #include "operator/kube/client.h"
-#include "operator/raycluster/policy.h"
+#include "operator/policy/policy.h"
 #include "operator/raycluster/redis_cleanup.h"
 
 /* The caller's, until done was called. What it points to must last as long. */

@@ -13,7 +13,7 @@
 #include "operator/launcher.h"
 #include "operator/metrics.h"
 #include "operator/options.h"
-#include "operator/raycluster/policy.h"
+#include "operator/policy/policy.h"
 #include "operator/server.h"
 
 /* Leader election's timer goes before sockets and signals. */

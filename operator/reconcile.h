@@ -15,7 +15,7 @@
 #include "operator/kube/client.h"
 #include "operator/kube/workqueue.h"
 #include "operator/metrics.h"
-#include "operator/raycluster/policy.h"
+#include "operator/policy/policy.h"
 #include "operator/recorder.h"
 #include "operator/watches.h"
 

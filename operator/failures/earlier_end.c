@@ -11,7 +11,7 @@
 #include "lib/units.h"
 #include "operator/failures/death.h"
 #include "operator/failures/termination.h"
-#include "operator/raycluster/inject.h"
+#include "operator/injection/inject.h"
 #include "operator/raycluster/names.h"
 
 /* Between the recorder's time of an end and the kubelet's: the launcher may linger for two seconds. */

@@ -20,7 +20,7 @@
 #include "operator/failures/death.h"
 #include "operator/failures/podview.h"
 #include "operator/failures/termination.h"
-#include "operator/raycluster/inject.h"
+#include "operator/injection/inject.h"
 #include "operator/raycluster/names.h"
 
 static bool has_recorder(const cJSON *pod)

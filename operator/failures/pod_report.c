@@ -14,8 +14,8 @@
 #include "operator/failures/failures.h"
 #include "operator/failures/termination.h"
 #include "operator/raycluster/event.h"
-#include "operator/raycluster/inject.h"
-#include "operator/raycluster/policy.h"
+#include "operator/injection/inject.h"
+#include "operator/policy/policy.h"
 
 #define PORT_NAME "afterglow-http"
 #define ID_MAX 127

@@ -10,7 +10,7 @@
 #include "lib/json.h"
 #include "lib/units.h"
 #include "operator/failures/termination.h"
-#include "operator/raycluster/inject.h"
+#include "operator/injection/inject.h"
 
 #define EXIT_SIGNAL_BASE 128
 

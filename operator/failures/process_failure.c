@@ -8,7 +8,7 @@
 #include "lib/units.h"
 #include "operator/failures/death.h"
 #include "operator/failures/failures.h"
-#include "operator/raycluster/inject.h"
+#include "operator/injection/inject.h"
 #include "operator/raycluster/names.h"
 
 #define CLOCKS_NS (60 * NS_PER_SEC)

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "lib/err.h"
-#include "operator/raycluster/policy.h"
+#include "operator/policy/policy.h"
 
 #define HEAD_GROUP_NAME "headgroup"
 #define HEAD_GCS_PORT "6379"

@@ -20,7 +20,7 @@
 #include "lib/oom.h"
 #include "lib/units.h"
 #include "operator/raycluster/event.h"
-#include "operator/raycluster/inject.h"
+#include "operator/injection/inject.h"
 #include "operator/raycluster/notes.h"
 #include "operator/raycluster/pod_state.h"
 #include "operator/raycluster/planner.h"

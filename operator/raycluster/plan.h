@@ -16,7 +16,7 @@
 
 #include "lib/err.h"
 #include "operator/raycluster/crash_loop.h"
-#include "operator/raycluster/policy.h"
+#include "operator/policy/policy.h"
 
 enum plan_op_kind {
 	PLAN_APPLY,  /* server-side apply of body */

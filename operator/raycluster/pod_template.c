@@ -14,7 +14,7 @@
 #include "operator/raycluster/auth.h"
 #include "operator/raycluster/autoscaler.h"
 #include "operator/raycluster/gcs_ft.h"
-#include "operator/raycluster/inject.h"
+#include "operator/injection/inject.h"
 #include "operator/raycluster/memory.h"
 #include "operator/raycluster/notes.h"
 #include "operator/raycluster/pod_spec.h"

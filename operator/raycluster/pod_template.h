@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "operator/raycluster/names.h"
-#include "operator/raycluster/policy.h"
+#include "operator/policy/policy.h"
 
 struct pod_request {
 	const cJSON *cluster;

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 #include "lib/err.h"
-#include "operator/raycluster/policy.h"
+#include "operator/policy/policy.h"
 
 #define REDIS_CLEANUP_FINALIZER "ray.io/gcs-ft-redis-cleanup-finalizer"
 /* On the cluster: "false" leaves Redis alone. */

@@ -11,7 +11,7 @@
 #include "lib/macros.h"
 #include "lib/units.h"
 #include "operator/raycluster/autoscaler.h"
-#include "operator/raycluster/inject.h"
+#include "operator/injection/inject.h"
 #include "operator/raycluster/notes.h"
 #include "operator/raycluster/plan.h"
 #include "operator/raycluster/pod_spec.h"

@@ -8,7 +8,7 @@
 #include "lib/fileio.h"
 #include "lib/json.h"
 #include "lib/strbuf.h"
-#include "operator/raycluster/policy.h"
+#include "operator/policy/policy.h"
 #include "operator/yaml.h"
 
 #define TESTDATA "operator/raycluster/testdata/"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The recorder in a Ray pod. */
-#include "operator/raycluster/inject.h"
+#include "operator/injection/inject.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "lib/json.h"
 #include "lib/printable.h"
 #include "lib/strbuf.h"
-#include "operator/raycluster/launch_script.h"
+#include "operator/injection/launch_script.h"
 #include "operator/raycluster/plan.h"
 #include "operator/raycluster/pod_spec.h"
 #include "operator/raycluster/quantity.h"

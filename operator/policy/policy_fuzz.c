@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzz target: any bytes as YAML and as the policy. What is taken keeps the promises of policy.h; what is not is explained. */
-#include "operator/raycluster/policy.h"
+#include "operator/policy/policy.h"
 
 #include <stdint.h>
 #include <stdlib.h>

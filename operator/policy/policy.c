@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The policy: defaults, and the YAML file over them. */
-#include "operator/raycluster/policy.h"
+#include "operator/policy/policy.h"
 
 #include <errno.h>
 #include <fcntl.h>

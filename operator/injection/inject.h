@@ -14,7 +14,7 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 
-#include "operator/raycluster/policy.h"
+#include "operator/policy/policy.h"
 
 #define SIDECAR_CONTAINER "afterglow"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The line of shell in front of a Ray container's command. */
-#include "operator/raycluster/launch_script.h"
+#include "operator/injection/launch_script.h"
 
 #include "lib/strbuf.h"
 

@@ -14,7 +14,7 @@
 
 #include "lib/macros.h"
 #include "lib/strbuf.h"
-#include "operator/raycluster/launch_script.h"
+#include "operator/injection/launch_script.h"
 
 /* Knows the options of yesterday; tells each of its arguments in brackets. */
 static const char launcher[] = "#!/bin/sh\n"

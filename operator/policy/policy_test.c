@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "operator/raycluster/policy.h"
+#include "operator/policy/policy.h"
 
 static void parse(const char *yaml, struct policy *p)
 {

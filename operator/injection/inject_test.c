@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "operator/raycluster/inject.h"
+#include "operator/injection/inject.h"
 #include "operator/raycluster/testing.h"
 
 static struct policy policy = { .sidecar_image = (char *)"img", .store_claim = (char *)"c", .warn_at = 0.9 };
