@@ -291,7 +291,20 @@ static void add_store_args(cJSON *args, const struct injection *in)
 	add_bound(args, "--spool-max", p->spool_max);
 }
 
-static void add_sidecar_args(cJSON *sidecar, const struct injection *in)
+/*
+ * A pod that is not restarted for ever is over when its last container is. KubeRay, for one, waits for that with OnFailure: a
+ * sidecar that stayed would keep it waiting.
+ */
+static const char *leave_after(const cJSON *pod_spec)
+{
+	const char *policy = json_str(pod_spec, "restartPolicy");
+
+	if (policy && strcmp(policy, "Never") == 0)
+		return "any";
+	return policy && strcmp(policy, "OnFailure") == 0 ? "success" : NULL;
+}
+
+static void add_sidecar_args(cJSON *sidecar, const cJSON *pod_spec, const struct injection *in)
 {
 	cJSON *args = json_array_at(sidecar, "args");
 	char text[24];
@@ -303,6 +316,7 @@ static void add_sidecar_args(cJSON *sidecar, const struct injection *in)
 	if (ships(in))
 		add_value(args, "--spool-fallback", MEMORY_DIR);
 	add_store_args(args, in);
+	add_value(args, "--leave-after", leave_after(pod_spec));
 	if (in->oom_group)
 		add_string(args, "--oom-group");
 	snprintf(text, sizeof(text), "%g", in->policy->warn_at);
@@ -451,7 +465,7 @@ static void add_sidecar(cJSON *pod_spec, const struct injection *in)
 	json_set_str(sidecar, "image", in->policy->sidecar_image);
 	if (in->policy->sidecar_image_pull_policy)
 		json_set_str(sidecar, "imagePullPolicy", in->policy->sidecar_image_pull_policy);
-	add_sidecar_args(sidecar, in);
+	add_sidecar_args(sidecar, pod_spec, in);
 	add_http(sidecar, pod_spec);
 	add_sidecar_env(sidecar, in);
 	add_resources(sidecar, pod_spec, in->policy);
