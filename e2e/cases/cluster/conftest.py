@@ -37,7 +37,7 @@ def helm(*args):
 
 def install(**values):
     """Installs or upgrades the chart; values are Helm's, with __ for the dots."""
-    sets = {"store__claim": CLAIM, **values}
+    sets = {"store__claim": CLAIM, "manageRayClusters": "true", **values}
     arguments = [part for key, value in sets.items() for part in ("--set", f"{key.replace('__', '.')}={value}")]
     helm("upgrade", "--install", "afterglow", str(ROOT / "charts/afterglow"), "--namespace", SYSTEM,
          "--create-namespace", "--take-ownership", "--wait", "--timeout", "300s", *arguments)
