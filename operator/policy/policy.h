@@ -18,10 +18,10 @@
 
 #define POLICY_HOLD_MAX_S 86400
 
-enum core_dumps { CORE_DUMPS_SUMMARY, CORE_DUMPS_OFF, CORE_DUMPS_FULL };
+/* What becomes of a memory budget: it is applied; it is only compared with what the cluster says, and reported; nothing. */
+enum memory_mode { MEMORY_MODE_APPLY, MEMORY_MODE_WARN, MEMORY_MODE_OFF };
 
-/* What becomes of a memory budget: it is given to Ray; it is only reported where Ray's own is over the limit; nothing. */
-enum memory_mode { MEMORY_APPLY, MEMORY_WARN, MEMORY_OFF };
+enum core_dumps { CORE_DUMPS_SUMMARY, CORE_DUMPS_OFF, CORE_DUMPS_FULL };
 
 /* What a policy object gives or leaves out as a whole, by its name below spec. */
 enum policy_block { POLICY_MEMORY, POLICY_RECORDING, POLICY_STORE, POLICY_RETENTION, POLICY_BLOCKS };

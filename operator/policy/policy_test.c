@@ -30,7 +30,7 @@ static void nothing_gives_the_defaults(void **state)
 	assert_int_equal(p.core_dumps, CORE_DUMPS_SUMMARY);
 	assert_true(p.warn_at == 0.8 && p.object_store_fraction == 0.3 && p.headroom_fraction == 0.1);
 	assert_int_equal(p.monitor_refresh_ms, -1);
-	assert_int_equal(p.memory_mode, MEMORY_APPLY);
+	assert_int_equal(p.memory_mode, MEMORY_MODE_APPLY);
 	assert_true(p.redis_cleanup && p.recording_enabled);
 	assert_false(p.login_shell);
 	policy_release(&p);
@@ -58,7 +58,7 @@ static void every_key_is_read(void **state)
 	assert_int_equal(p.monitor_refresh_ms, 100);
 	assert_true(p.oom_group && p.kernel_log && !p.redis_cleanup && p.login_shell);
 	assert_int_equal(p.core_dumps, CORE_DUMPS_FULL);
-	assert_int_equal(p.memory_mode, MEMORY_WARN);
+	assert_int_equal(p.memory_mode, MEMORY_MODE_WARN);
 	assert_false(p.recording_enabled);
 	assert_int_equal(p.hold_on_failure, 600);
 	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(p.hooks, "atDeath")), 2);
@@ -210,7 +210,7 @@ static void a_copy_shares_nothing_and_a_block_is_copied_as_a_whole(void **state)
 	assert_int_equal(copy.headroom_bytes, 500 << 20);
 	assert_int_equal(policy_copy_block(&copy, POLICY_MEMORY, &other, NULL), 0);
 	assert_string_equal(copy.head_num_cpus, "0");
-	assert_true(copy.headroom_bytes == 0 && copy.headroom_fraction == 0.2 && copy.memory_mode == MEMORY_OFF);
+	assert_true(copy.headroom_bytes == 0 && copy.headroom_fraction == 0.2 && copy.memory_mode == MEMORY_MODE_OFF);
 	assert_true(copy.hooks && copy.warn_at == 0.5 && copy.hold_on_failure == 0);
 	assert_string_equal(copy.store_claim, "c");
 	assert_int_equal(policy_copy_block(&copy, POLICY_STORE, &other, NULL), 0);

@@ -216,9 +216,9 @@ static bool set_core_dumps(const struct policy_key *key, const cJSON *value, voi
 static bool set_memory_mode(const struct policy_key *key, const cJSON *value, void *member)
 {
 	static const char *const names[] = {
-		[MEMORY_APPLY] = "Apply",
-		[MEMORY_WARN] = "Warn",
-		[MEMORY_OFF] = "Off",
+		[MEMORY_MODE_APPLY] = "Apply",
+		[MEMORY_MODE_WARN] = "Warn",
+		[MEMORY_MODE_OFF] = "Off",
 	};
 	int i = choice(value, names, ARRAY_SIZE(names));
 
