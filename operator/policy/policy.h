@@ -18,7 +18,7 @@
 
 #define POLICY_HOLD_MAX_S 86400
 
-/* What becomes of a memory budget: it is applied; it is only compared with what the cluster says, and reported; nothing. */
+/* What the webhook does to the memory of RayClusters that KubeRay runs: sets values, warns of what it would set, nothing. */
 enum memory_mode { MEMORY_MODE_APPLY, MEMORY_MODE_WARN, MEMORY_MODE_OFF };
 
 enum core_dumps { CORE_DUMPS_SUMMARY, CORE_DUMPS_OFF, CORE_DUMPS_FULL };
