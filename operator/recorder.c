@@ -31,7 +31,7 @@ struct pending {
 	bool open;  /* its class may still change */
 	bool seen_undeleted; /* when its pod was first seen dead, nobody had deleted it */
 	bool taken; /* in work, or was: it stays as it is */
-	bool events_asked;
+	bool events_asked, owner_asked;
 };
 
 struct recorder {
@@ -327,6 +327,31 @@ static bool ask_for_events(struct recorder *recorder, struct pending *p)
 	return client_start(recorder->o.client, &request, on_events, p, NULL, NULL) == 0;
 }
 
+/* Its owner is known, as far as it can be. */
+static void go_on(struct recorder *recorder, struct pending *p)
+{
+	owners_complete(recorder->o.owners, p->failure, now_boottime_ns());
+	if (p->events_asked || !probe_kill_possible(p->failure) || !ask_for_events(recorder, p))
+		create(recorder, p);
+}
+
+static void on_owner(void *arg)
+{
+	struct pending *p = arg;
+
+	go_on(p->recorder, p);
+	recorder_wake(p->recorder);
+}
+
+static bool ask_for_owner(struct recorder *recorder, struct pending *p)
+{
+	bool asked = p->owner_asked;
+
+	p->owner_asked = true;
+	owners_complete(recorder->o.owners, p->failure, now_boottime_ns());
+	return !asked && owners_ask(recorder->o.owners, p->failure, now_boottime_ns(), on_owner, p);
+}
+
 static void start(struct recorder *recorder, const char *key)
 {
 	struct pending *p = strmap_get(&recorder->pending, key);
@@ -341,8 +366,8 @@ static void start(struct recorder *recorder, const char *key)
 	} else if (!recorder->o.wanted(recorder->o.wanted_arg, p->failure)) {
 		log_info("failure %s: not recorded, older than what is kept", key);
 		settle(recorder, p);
-	} else if (p->events_asked || !probe_kill_possible(p->failure) || !ask_for_events(recorder, p)) {
-		create(recorder, p);
+	} else if (!ask_for_owner(recorder, p)) {
+		go_on(recorder, p);
 	}
 }
 
