@@ -16,6 +16,7 @@ GROUPS = {
     "clusterroles": "/apis/rbac.authorization.k8s.io/v1", "clusterrolebindings": "/apis/rbac.authorization.k8s.io/v1",
     "events": "/apis/events.k8s.io/v1", "leases": "/apis/coordination.k8s.io/v1",
     "rayclusters": "/apis/ray.io/v1", "rayfailures": "/apis/afterglow.dev/v1alpha1",
+    "raypolicies": "/apis/afterglow.dev/v1alpha1", "clusterraypolicies": "/apis/afterglow.dev/v1alpha1",
 }
 
 
@@ -67,7 +68,8 @@ class Api:
         return json.loads(text) if text.startswith("{") else text
 
     def path(self, plural, name=None, subresource=None):
-        cluster_wide = plural in ("namespaces", "nodes", "customresourcedefinitions", "clusterroles", "clusterrolebindings")
+        cluster_wide = plural in ("namespaces", "nodes", "customresourcedefinitions", "clusterroles", "clusterrolebindings",
+                                  "clusterraypolicies")
         parts = [GROUPS[plural]]
         if self.namespace and not cluster_wide:
             parts += ["namespaces", self.namespace]
