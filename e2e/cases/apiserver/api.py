@@ -17,6 +17,7 @@ GROUPS = {
     "clusterroles": "/apis/rbac.authorization.k8s.io/v1", "clusterrolebindings": "/apis/rbac.authorization.k8s.io/v1",
     "events": "/apis/events.k8s.io/v1", "leases": "/apis/coordination.k8s.io/v1",
     "rayclusters": "/apis/ray.io/v1", "rayfailures": "/apis/afterglow.dev/v1alpha1",
+    "raypolicies": "/apis/afterglow.dev/v1alpha1", "clusterraypolicies": "/apis/afterglow.dev/v1alpha1",
 }
 
 
@@ -69,7 +70,7 @@ class Api:
 
     def path(self, plural, name=None, subresource=None):
         cluster_wide = plural in ("namespaces", "nodes", "customresourcedefinitions", "clusterroles", "clusterrolebindings",
-                                  "mutatingwebhookconfigurations")
+                                  "clusterraypolicies", "mutatingwebhookconfigurations")
         parts = [GROUPS[plural]]
         if self.namespace and not cluster_wide:
             parts += ["namespaces", self.namespace]
