@@ -19,6 +19,7 @@
 #include "operator/crier.h"
 #include "operator/herald.h"
 #include "operator/keeper.h"
+#include "operator/kuberay_guard.h"
 #include "operator/poller.h"
 #include "operator/reconcile.h"
 #include "operator/recorder.h"
@@ -42,6 +43,7 @@ struct controller {
 	struct keeper *keeper;
 	struct crier *crier;
 	struct poller *poller;
+	struct kuberay_guard *guard; /* NULL: we were not asked to manage clusters */
 	struct reconciler *reconciler;
 	struct workqueue queue;
 	struct event *wake, *rest;
@@ -58,6 +60,14 @@ static bool may_write(void *arg)
 	const struct controller *c = arg;
 
 	return !c->stopping && (!c->o.is_leader || c->o.is_leader(c->o.arg));
+}
+
+/* Whether RayClusters are ours to manage. While they are KubeRay's the keys wait in the queue. */
+static bool may_manage(void *arg)
+{
+	const struct controller *c = arg;
+
+	return may_write(arg) && c->guard && kuberay_guard_allows(c->guard);
 }
 
 /* --- Changes become keys -------------------------------------------------------------------------------- */
@@ -136,7 +146,7 @@ static void on_pod(void *arg, enum store_change change, const cJSON *before, con
 
 static bool may_start(struct controller *c)
 {
-	return may_write(c) && reconciler_in_flight(c->reconciler) < RECONCILES_MAX && watches_synced(c->watches);
+	return may_manage(c) && reconciler_in_flight(c->reconciler) < RECONCILES_MAX && watches_synced(c->watches);
 }
 
 static void run(evutil_socket_t fd, short what, void *arg)
@@ -271,13 +281,27 @@ static int new_reconciler(struct controller *c, struct err *err)
 		.launcher = c->o.launcher,
 		.launcher_len = c->o.launcher_len,
 		.metrics = c->o.metrics,
-		.may_write = may_write,
+		.may_write = may_manage,
 		.on_ready = on_ready,
 		.on_finished = on_finished,
 		.arg = c,
 	};
 
 	return reconciler_new(&options, &c->reconciler, err);
+}
+
+static int new_guard(struct controller *c, struct err *err)
+{
+	struct kuberay_guard_options options = {
+		.base = c->o.base,
+		.client = c->o.client,
+		.crier = c->crier,
+		.namespace = c->o.namespace,
+		.on_change = on_ready,
+		.arg = c,
+	};
+
+	return c->o.manage_clusters ? kuberay_guard_new(&options, &c->guard, err) : 0;
 }
 
 static void on_waited(void *arg, int64_t ns)
@@ -323,6 +347,8 @@ int controller_new(const struct controller_options *options, struct controller *
 	if (r == 0)
 		r = crier_new(&crier, &c->crier, err);
 	if (r == 0)
+		r = new_guard(c, err);
+	if (r == 0)
 		r = new_reconciler(c, err);
 	if (r < 0) {
 		controller_free(c);
@@ -337,6 +363,7 @@ void controller_free(struct controller *c)
 	if (!c)
 		return;
 	reconciler_free(c->reconciler);
+	kuberay_guard_free(c->guard);
 	crier_free(c->crier);
 	poller_free(c->poller);
 	watches_free(c->watches);
@@ -354,6 +381,8 @@ void controller_free(struct controller *c)
 void controller_start(struct controller *c)
 {
 	watches_start(c->watches);
+	if (c->guard)
+		kuberay_guard_start(c->guard);
 }
 
 void controller_begin(struct controller *c)
@@ -374,6 +403,8 @@ bool controller_ready(void *controller, struct strbuf *out)
 {
 	const struct controller *c = controller;
 
+	if (c->guard)
+		kuberay_guard_explain(c->guard, out);
 	return watches_ready(c->watches, out);
 }
 
@@ -383,6 +414,7 @@ void controller_metrics(void *controller, struct strbuf *out)
 	struct metrics *m = c->o.metrics;
 
 	watches_metrics(c->watches, m);
+	metrics_set(m, METRIC_MANAGES, c->guard && kuberay_guard_allows(c->guard), "%s", "");
 	metrics_set(m, METRIC_QUEUE_DEPTH, (double)c->queue.n_ready, "name=\"raycluster\"");
 	metrics_set(m, METRIC_QUEUE_ADDS, (double)c->queue.adds, "name=\"raycluster\"");
 	metrics_set(m, METRIC_THROTTLED, (double)client_throttled(c->o.client), "%s", "");

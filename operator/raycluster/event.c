@@ -94,3 +94,14 @@ cJSON *event_of_pod(const cJSON *pod, const char *type, const char *reason, cons
 	json_set_str(event, "action", action);
 	return event;
 }
+
+cJSON *event_of_object(const cJSON *object, const char *type, const char *reason, const char *action, const char *note,
+		       int64_t now_ns)
+{
+	cJSON *event = event_new(object, reason, note, now_ns);
+
+	set_regarding(event, json_str(object, "apiVersion"), json_str(object, "kind"), object);
+	json_set_str(event, "type", type);
+	json_set_str(event, "action", action);
+	return event;
+}

@@ -20,4 +20,8 @@ cJSON *event_warning(const cJSON *cluster, const char *reason, const char *actio
 cJSON *event_of_pod(const cJSON *pod, const char *type, const char *reason, const char *action, const char *note,
 		    int64_t now_ns);
 
+/* The same about an object of any kind, which has apiVersion, kind, metadata.namespace and metadata.name. */
+cJSON *event_of_object(const cJSON *object, const char *type, const char *reason, const char *action, const char *note,
+		       int64_t now_ns);
+
 #endif
