@@ -209,6 +209,7 @@ static int new_watches(struct controller *c, struct err *err)
 		.base = c->o.base,
 		.client = c->o.client,
 		.namespace = c->o.namespace,
+		.clusters_may_lack = !c->o.manage_clusters,
 		.on_change = { [WATCH_CLUSTERS] = on_cluster,
 			       [WATCH_PODS] = on_pod,
 			       [WATCH_SERVICES] = on_owned,

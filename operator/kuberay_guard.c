@@ -96,7 +96,7 @@ static void tell(const struct kuberay_guard *g, enum kuberay_verdict before)
 		tell_event(g, "Warning", "KubeRayRuns", note);
 		break;
 	case KUBERAY_SUSPECTED:
-		log_info("%s: RayClusters are not managed until it is", why);
+		log_info("%s: RayClusters are not managed before that is known", why);
 		break;
 	case KUBERAY_ABSENT:
 		log_info("%s: RayClusters are managed from now on", why);
