@@ -19,6 +19,7 @@
 #include "operator/crier.h"
 #include "operator/herald.h"
 #include "operator/keeper.h"
+#include "operator/launcher_store.h"
 #include "operator/poller.h"
 #include "operator/reconcile.h"
 #include "operator/recorder.h"
@@ -43,6 +44,7 @@ struct controller {
 	struct crier *crier;
 	struct poller *poller;
 	struct reconciler *reconciler;
+	struct launcher_store *launcher_store; /* NULL: pods go without */
 	struct workqueue queue;
 	struct event *wake, *rest;
 	bool stopping;
@@ -91,9 +93,11 @@ static void on_recorded(void *arg, const cJSON *failure)
 static void on_cluster(void *arg, enum store_change change, const cJSON *before, const cJSON *after)
 {
 	_cleanup_free_ char *key = object_key(after ? after : before);
+	struct controller *c = arg;
 
+	launcher_store_see_cluster(c->launcher_store, before, after);
 	if (change != STORE_REMOVED && key)
-		enqueue(arg, key);
+		enqueue(c, key);
 }
 
 /* The cluster before and after: a label may have changed. */
@@ -131,6 +135,7 @@ static void on_pod(void *arg, enum store_change change, const cJSON *before, con
 
 	recorder_see(c->recorder, after ? after : before, !after);
 	poller_see(c->poller, after ? after : before, !after);
+	launcher_store_see_pod(c->launcher_store, before, after);
 	on_owned(c, change, before, after);
 }
 
@@ -259,6 +264,40 @@ static int new_poller(struct controller *c, struct err *err)
 	return poller_new(&options, &c->poller, err);
 }
 
+static bool is_whole(void *arg)
+{
+	const struct controller *c = arg;
+
+	return informer_synced(watches_informer(c->watches, WATCH_PODS)) &&
+	       informer_synced(watches_informer(c->watches, WATCH_CLUSTERS));
+}
+
+static void on_settled(void *arg, const char *namespace)
+{
+	const struct controller *c = arg;
+
+	reconciler_launchers_settled(c->reconciler, namespace);
+}
+
+static int new_launcher_store(struct controller *c, struct err *err)
+{
+	struct launcher_store_options options = {
+		.base = c->o.base,
+		.client = c->o.client,
+		.launchers = c->o.launchers,
+		.metrics = c->o.metrics,
+		.may_write = may_write,
+		.is_whole = is_whole,
+		.on_settled = on_settled,
+		.arg = c,
+	};
+
+	/* Without a sidecar no pod gets a launcher. */
+	if (!c->o.launchers || !c->o.policy->sidecar_image)
+		return 0;
+	return launcher_store_new(&options, &c->launcher_store, err);
+}
+
 static int new_reconciler(struct controller *c, struct err *err)
 {
 	struct reconciler_options options = {
@@ -268,8 +307,8 @@ static int new_reconciler(struct controller *c, struct err *err)
 		.crier = c->crier,
 		.queue = &c->queue,
 		.policy = c->o.policy,
-		.launcher = c->o.launcher,
-		.launcher_len = c->o.launcher_len,
+		.launchers = c->o.launchers,
+		.launcher_store = c->launcher_store,
 		.metrics = c->o.metrics,
 		.may_write = may_write,
 		.on_ready = on_ready,
@@ -323,6 +362,8 @@ int controller_new(const struct controller_options *options, struct controller *
 	if (r == 0)
 		r = crier_new(&crier, &c->crier, err);
 	if (r == 0)
+		r = new_launcher_store(c, err);
+	if (r == 0)
 		r = new_reconciler(c, err);
 	if (r < 0) {
 		controller_free(c);
@@ -337,6 +378,7 @@ void controller_free(struct controller *c)
 	if (!c)
 		return;
 	reconciler_free(c->reconciler);
+	launcher_store_free(c->launcher_store);
 	crier_free(c->crier);
 	poller_free(c->poller);
 	watches_free(c->watches);
@@ -359,6 +401,7 @@ void controller_start(struct controller *c)
 void controller_begin(struct controller *c)
 {
 	recorder_begin(c->recorder);
+	launcher_store_begin(c->launcher_store);
 	wake(c);
 }
 

@@ -213,14 +213,15 @@ static void add_recorder(const struct pod_request *req, cJSON *pod_spec, cJSON *
 		.hold_s = inject_hold(of_cluster, of_template, req->policy),
 		.store = req->policy->store_claim && !req->store_claim_trouble,
 		.policy = &policy,
+		.launchers = req->launchers,
 	};
 
 	if (!inject_wanted(of_cluster, of_template))
 		return;
-	if (!req->policy->sidecar_image || !req->launcher) {
+	if (!req->policy->sidecar_image || !req->launchers) {
 		notes_addf(notes, NOTE_RECORDING, "NoRecorder",
 			   "pods run without the recorder: the operator has no %s",
-			   req->launcher ? "sidecar image" : "launcher");
+			   req->launchers ? "sidecar image" : "launcher");
 		return;
 	}
 	if (req->policy->store_claim && req->store_claim_trouble)
