@@ -20,6 +20,7 @@
 #include "operator/herald.h"
 #include "operator/keeper.h"
 #include "operator/kuberay_guard.h"
+#include "operator/launcher_store.h"
 #include "operator/owners.h"
 #include "operator/poller.h"
 #include "operator/reconcile.h"
@@ -51,6 +52,7 @@ struct controller {
 	struct reconciler *reconciler;
 	struct admission *admission; /* NULL, as webhook: nobody asks */
 	struct webhook *webhook;
+	struct launcher_store *launcher_store; /* NULL: pods go without */
 	struct workqueue queue;
 	struct event *wake, *rest;
 	bool stopping, webhook_stopping;
@@ -109,6 +111,7 @@ static void on_cluster(void *arg, enum store_change change, const cJSON *before,
 	struct controller *c = arg;
 	_cleanup_free_ char *key = object_key(after ? after : before);
 
+	launcher_store_see_cluster(c->launcher_store, before, after);
 	if (change == STORE_REMOVED)
 		owners_cluster_gone(c->owners, before, now_boottime_ns());
 	else if (key)
@@ -152,6 +155,7 @@ static void on_pod(void *arg, enum store_change change, const cJSON *before, con
 	poller_see(c->poller, after ? after : before, !after);
 	if (c->admission && after)
 		admission_see_pod(c->admission, change == STORE_ADDED, after);
+	launcher_store_see_pod(c->launcher_store, before, after);
 	on_owned(c, change, before, after);
 }
 
@@ -297,6 +301,40 @@ static int new_poller(struct controller *c, struct err *err)
 	return poller_new(&options, &c->poller, err);
 }
 
+static bool is_whole(void *arg)
+{
+	const struct controller *c = arg;
+
+	return informer_synced(watches_informer(c->watches, WATCH_PODS)) &&
+	       informer_synced(watches_informer(c->watches, WATCH_CLUSTERS));
+}
+
+static void on_settled(void *arg, const char *namespace)
+{
+	const struct controller *c = arg;
+
+	reconciler_launchers_settled(c->reconciler, namespace);
+}
+
+static int new_launcher_store(struct controller *c, struct err *err)
+{
+	struct launcher_store_options options = {
+		.base = c->o.base,
+		.client = c->o.client,
+		.launchers = c->o.launchers,
+		.metrics = c->o.metrics,
+		.may_write = may_write,
+		.is_whole = is_whole,
+		.on_settled = on_settled,
+		.arg = c,
+	};
+
+	/* Without a sidecar no pod gets a launcher. */
+	if (!c->o.launchers || !c->o.policy->sidecar_image)
+		return 0;
+	return launcher_store_new(&options, &c->launcher_store, err);
+}
+
 static int new_reconciler(struct controller *c, struct err *err)
 {
 	struct reconciler_options options = {
@@ -306,8 +344,8 @@ static int new_reconciler(struct controller *c, struct err *err)
 		.crier = c->crier,
 		.queue = &c->queue,
 		.policy = c->o.policy,
-		.launcher = c->o.launcher,
-		.launcher_len = c->o.launcher_len,
+		.launchers = c->o.launchers,
+		.launcher_store = c->launcher_store,
 		.metrics = c->o.metrics,
 		.may_write = may_manage,
 		.on_ready = on_ready,
@@ -324,7 +362,7 @@ static int new_webhook(struct controller *c, struct err *err)
 		.watches = c->watches,
 		.policy = c->o.policy,
 		.metrics = c->o.metrics,
-		.launcher = c->o.launcher != NULL,
+		.launchers = c->o.launchers,
 	};
 	struct webhook_options options = {
 		.base = c->o.base,
@@ -411,6 +449,8 @@ int controller_new(const struct controller_options *options, struct controller *
 	if (r == 0)
 		r = new_guard(c, err);
 	if (r == 0)
+		r = new_launcher_store(c, err);
+	if (r == 0)
 		r = new_reconciler(c, err);
 	if (r == 0)
 		r = new_webhook(c, err);
@@ -429,6 +469,7 @@ void controller_free(struct controller *c)
 	webhook_free(c->webhook);
 	reconciler_free(c->reconciler);
 	kuberay_guard_free(c->guard);
+	launcher_store_free(c->launcher_store);
 	crier_free(c->crier);
 	poller_free(c->poller);
 	watches_free(c->watches);
@@ -459,6 +500,7 @@ void controller_begin(struct controller *c)
 	recorder_begin(c->recorder);
 	if (c->webhook)
 		webhook_look(c->webhook);
+	launcher_store_begin(c->launcher_store);
 	wake(c);
 }
 

@@ -11,6 +11,7 @@
 
 #include "lib/strbuf.h"
 #include "operator/kube/client.h"
+#include "operator/launcher.h"
 #include "operator/failures/retention.h"
 #include "operator/metrics.h"
 #include "operator/policy/policy.h"
@@ -24,8 +25,7 @@ struct controller_options {
 	bool manage_clusters; /* unless KubeRay runs (kuberay_guard.h) */
 	struct retention retention; /* of RayFailures */
 	const struct policy *policy;
-	const void *launcher; /* NULL: none */
-	size_t launcher_len;
+	const struct launchers *launchers; /* NULL: none */
 	struct metrics *metrics;
 	/* Where the webhook for pods of others is served; address "": there is none. As struct webhook_options has them. */
 	struct {

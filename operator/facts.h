@@ -18,9 +18,7 @@
 struct namespace_facts {
 	const char *claim_trouble; /* static: why pods must not mount the store's claim; NULL: they may */
 	int64_t claim_until_ns; /* 0: not known */
-	int64_t launcher_until_ns;
-	bool launcher_under_way; /* it is being written */
-	struct strmap launcher_waiters; /* the keys of the clusters that wait for that */
+	struct strmap launcher_waiters; /* the keys of the clusters that wait for the launchers */
 	char kernel_log_refused[POD_SECURITY_REASON_MAX]; /* why; "": it is not */
 	int64_t security_until_ns;
 	bool ends; /* it is being deleted: nothing can be made in it */

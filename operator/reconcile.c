@@ -16,7 +16,7 @@
 
 /* Belt and braces: every cluster is looked at so often, events or not. */
 #define RESYNC_NS (600 * NS_PER_SEC)
-/* While a cluster of the namespace writes the launcher's ConfigMap, 100 KiB, the others need not: the answer wakes them, or this. */
+/* Pods are made when the launchers are there for them, or cannot be: the answer wakes the clusters that wait, or this. */
 #define LAUNCHER_WAIT_NS NS_PER_SEC
 /* How long what a cluster has besides is believed to be there: roles, ingress, secret. A little less: each look renews it. */
 #define APPLIED_NS (RESYNC_NS - 10 * NS_PER_SEC)
@@ -193,10 +193,8 @@ static int make_plan(struct reconcile *r, const cJSON *cluster, struct err *err)
 		.cluster = cluster,
 		.store_claim_trouble = facts->claim_trouble,
 		.kernel_log_refused = facts->kernel_log_refused[0] ? facts->kernel_log_refused : NULL,
-		.launcher_configmap_current = now_boottime_ns() < facts->launcher_until_ns,
 		.policy = c->o.policy,
-		.launcher = c->o.launcher,
-		.launcher_len = c->o.launcher_len,
+		.launchers = c->o.launchers,
 		.now_ns = now_realtime_ns(),
 		.is_applied = facts_is_applied,
 		.arg = own,
@@ -266,14 +264,13 @@ static void observe(struct reconcile *r)
 {
 	struct reconciler *c = r->reconciler;
 	struct namespace_facts *facts = facts_of_namespace(&c->facts, r->namespace);
-	int64_t now = now_boottime_ns();
 
 	if (!facts) {
 		fail(r, 0, &(struct err){ .code = ENOMEM, .text = "observing" });
-	} else if (facts->launcher_under_way && now >= facts->launcher_until_ns) {
+	} else if (!launcher_store_settled(c->o.launcher_store, r->namespace)) {
 		/* Without memory for the key the time wakes it. */
 		(void)strmap_put(&facts->launcher_waiters, r->key, c, NULL);
-		workqueue_add_at(c->o.queue, r->key, now + LAUNCHER_WAIT_NS);
+		workqueue_add_at(c->o.queue, r->key, now_boottime_ns() + LAUNCHER_WAIT_NS);
 		finish(r, "requeue_after");
 	} else {
 		start_lookup(r, facts);
@@ -317,6 +314,21 @@ void reconciler_start(struct reconciler *c, const char *key)
 	workqueue_done(c->o.queue, key);
 }
 
+void reconciler_launchers_settled(struct reconciler *c, const char *namespace)
+{
+	struct namespace_facts *facts = facts_of_namespace(&c->facts, namespace);
+	struct strmap_pos pos = { 0 };
+	const char *key;
+	void *value;
+
+	if (!facts || facts->launcher_waiters.n == 0)
+		return;
+	while (strmap_next(&facts->launcher_waiters, &pos, &key, &value))
+		workqueue_add(c->o.queue, key);
+	strmap_release(&facts->launcher_waiters, NULL);
+	c->o.on_ready(c->o.arg);
+}
+
 size_t reconciler_in_flight(const struct reconciler *c)
 {
 	return c->n_reconciles;
@@ -333,11 +345,9 @@ int reconciler_new(const struct reconciler_options *options, struct reconciler *
 		.client = options->client,
 		.watches = options->watches,
 		.facts = &c->facts,
-		.queue = options->queue,
 		.metrics = options->metrics,
 		.applied_ns = APPLIED_NS,
 		.may_write = options->may_write,
-		.on_ready = options->on_ready,
 		.arg = options->arg,
 	};
 	*ret_reconciler = c;

@@ -14,6 +14,7 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 
+#include "operator/launcher.h"
 #include "operator/policy/policy.h"
 
 #define SIDECAR_CONTAINER "afterglow"
@@ -26,6 +27,7 @@ struct injection {
 	const char *prefix;          /* words before the command (--prefix); NULL: none */
 	int64_t hold_s;              /* --hold-on-failure, 0: not at all */
 	const struct policy *policy;
+	const struct launchers *launchers;
 };
 
 /* Whether the annotations of the cluster and the template leave the recorder on. The template's word wins. */

@@ -9,6 +9,7 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 
+#include "operator/launcher.h"
 #include "operator/policy/policy.h"
 
 struct recording_request {
@@ -21,7 +22,7 @@ struct recording_request {
 	const struct policy *policy;
 	const char *store_claim_trouble;    /* why the pod must not mount policy->store_claim; NULL: it may */
 	const char *kernel_log_refused;     /* why the namespace would not take a pod that reads the kernel log; NULL: it does */
-	bool launcher;                      /* there is a launcher to run */
+	const struct launchers *launchers;  /* to run; NULL: there are none */
 };
 
 /* What became of it. The names of all but RECORDING_ON are the reasons that annotations, notes and metrics give. */

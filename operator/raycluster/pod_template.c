@@ -212,7 +212,7 @@ static void add_sidecar(const struct pod_request *req, cJSON *pod_spec, cJSON *n
 		.policy = req->policy,
 		.store_claim_trouble = req->store_claim_trouble,
 		.kernel_log_refused = req->kernel_log_refused,
-		.launcher = req->launcher,
+		.launchers = req->launchers,
 	};
 
 	recording_apply(pod_spec, &recording, notes);

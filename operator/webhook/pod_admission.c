@@ -68,7 +68,7 @@ static enum recording record_pod(cJSON *pod, const struct pod_admission *in, cJS
 		.policy = in->policy,
 		.store_claim_trouble = in->store_claim_trouble,
 		.kernel_log_refused = in->kernel_log_refused,
-		.launcher = in->launcher,
+		.launchers = in->launchers,
 	};
 
 	return recording_apply(json_get(pod, "spec"), &request, notes);

@@ -115,7 +115,7 @@ def test_the_operator_may_read_and_change_no_configmap_or_claim_that_is_not_its_
     def answers(verbs, what):
         return [may(plane, api, chart, verb, what) for verb in verbs]
 
-    wait_for("the rights", lambda: answers(("create", "patch"), "configmaps/afterglow-launch") == ["yes", "yes"] and
+    wait_for("the rights", lambda: answers(("create", "get", "patch"), "configmaps/afterglow-launch") == ["yes"] * 3 and
              answers(["get"], "persistentvolumeclaims/ray-failures") == ["yes"])
     assert answers(("get", "patch", "update", "delete"), "configmaps/other") == ["no"] * 4
     assert answers(("get", "patch", "delete"), "persistentvolumeclaims/other") == ["no"] * 3
