@@ -19,6 +19,7 @@
 #include "operator/crier.h"
 #include "operator/herald.h"
 #include "operator/keeper.h"
+#include "operator/policy/policies.h"
 #include "operator/poller.h"
 #include "operator/reconcile.h"
 #include "operator/recorder.h"
@@ -37,6 +38,7 @@
 struct controller {
 	struct controller_options o;
 	struct watches *watches;
+	struct policies *policies;
 	struct recorder *recorder;
 	struct herald *herald;
 	struct keeper *keeper;
@@ -88,10 +90,33 @@ static void on_recorded(void *arg, const cJSON *failure)
 	herald_tell(c->herald, failure);
 }
 
+static void on_policy(void *arg, enum store_change change, const cJSON *before, const cJSON *after)
+{
+	const struct controller *c = arg;
+
+	policies_see(c->policies, WATCH_POLICIES, change, before, after);
+}
+
+static void on_cluster_policy(void *arg, enum store_change change, const cJSON *before, const cJSON *after)
+{
+	const struct controller *c = arg;
+
+	policies_see(c->policies, WATCH_CLUSTER_POLICIES, change, before, after);
+}
+
+static void on_namespace(void *arg, enum store_change change, const cJSON *before, const cJSON *after)
+{
+	const struct controller *c = arg;
+
+	policies_see(c->policies, WATCH_NAMESPACES, change, before, after);
+}
+
 static void on_cluster(void *arg, enum store_change change, const cJSON *before, const cJSON *after)
 {
 	_cleanup_free_ char *key = object_key(after ? after : before);
+	const struct controller *c = arg;
 
+	policies_see(c->policies, WATCH_CLUSTERS, change, before, after);
 	if (change != STORE_REMOVED && key)
 		enqueue(arg, key);
 }
@@ -129,6 +154,7 @@ static void on_pod(void *arg, enum store_change change, const cJSON *before, con
 {
 	struct controller *c = arg;
 
+	policies_see(c->policies, WATCH_PODS, change, before, after);
 	recorder_see(c->recorder, after ? after : before, !after);
 	poller_see(c->poller, after ? after : before, !after);
 	on_owned(c, change, before, after);
@@ -202,12 +228,44 @@ static int new_watches(struct controller *c, struct err *err)
 		.on_change = { [WATCH_CLUSTERS] = on_cluster,
 			       [WATCH_PODS] = on_pod,
 			       [WATCH_SERVICES] = on_owned,
-			       [WATCH_FAILURES] = on_failure },
+			       [WATCH_FAILURES] = on_failure,
+			       [WATCH_POLICIES] = on_policy,
+			       [WATCH_CLUSTER_POLICIES] = on_cluster_policy,
+			       [WATCH_NAMESPACES] = on_namespace },
 		.on_state = on_state,
 		.arg = c,
 	};
 
 	return watches_new(&options, &c->watches, err);
+}
+
+static int new_policies(struct controller *c, struct err *err)
+{
+	struct policies_options options = {
+		.base = c->o.base,
+		.client = c->o.client,
+		.watches = c->watches,
+		.policy = c->o.policy,
+		.retention = c->o.retention,
+		.may_write = may_write,
+		.arg = c,
+	};
+
+	return policies_new(&options, &c->policies, err);
+}
+
+static struct retention retention_of(void *arg, const char *namespace)
+{
+	const struct controller *c = arg;
+
+	return policies_retention(c->policies, namespace);
+}
+
+static bool knows_policies(void *arg)
+{
+	const struct controller *c = arg;
+
+	return watches_know_policies(c->watches);
 }
 
 static int new_keeper(struct controller *c, struct err *err)
@@ -217,7 +275,8 @@ static int new_keeper(struct controller *c, struct err *err)
 		.client = c->o.client,
 		.failures = watches_informer(c->watches, WATCH_FAILURES),
 		.metrics = c->o.metrics,
-		.retention = c->o.retention,
+		.retention = retention_of,
+		.may_decide = knows_policies,
 		.may_write = may_write,
 		.arg = c,
 	};
@@ -267,7 +326,7 @@ static int new_reconciler(struct controller *c, struct err *err)
 		.recorder = c->recorder,
 		.crier = c->crier,
 		.queue = &c->queue,
-		.policy = c->o.policy,
+		.policies = c->policies,
 		.launcher = c->o.launcher,
 		.launcher_len = c->o.launcher_len,
 		.metrics = c->o.metrics,
@@ -313,6 +372,8 @@ int controller_new(const struct controller_options *options, struct controller *
 	struct crier_options crier = { .base = c->o.base, .client = c->o.client, .may_write = may_write, .arg = c };
 	int r = c->wake && c->rest ? new_watches(c, err) : err_set(err, ENOMEM, "controller");
 	if (r == 0)
+		r = new_policies(c, err);
+	if (r == 0)
 		r = new_keeper(c, err);
 	if (r == 0)
 		r = herald_new(c->o.client, c->watches, &c->herald, err);
@@ -340,6 +401,7 @@ void controller_free(struct controller *c)
 	crier_free(c->crier);
 	poller_free(c->poller);
 	watches_free(c->watches);
+	policies_free(c->policies);
 	recorder_free(c->recorder);
 	herald_free(c->herald);
 	keeper_free(c->keeper);
@@ -351,6 +413,11 @@ void controller_free(struct controller *c)
 	free(c);
 }
 
+struct policies *controller_policies(const struct controller *c)
+{
+	return c->policies;
+}
+
 void controller_start(struct controller *c)
 {
 	watches_start(c->watches);
@@ -359,6 +426,7 @@ void controller_start(struct controller *c)
 void controller_begin(struct controller *c)
 {
 	recorder_begin(c->recorder);
+	policies_begin(c->policies);
 	wake(c);
 }
 

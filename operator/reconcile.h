@@ -15,7 +15,7 @@
 #include "operator/kube/client.h"
 #include "operator/kube/workqueue.h"
 #include "operator/metrics.h"
-#include "operator/policy/policy.h"
+#include "operator/policy/policies.h"
 #include "operator/recorder.h"
 #include "operator/watches.h"
 
@@ -27,7 +27,7 @@ struct reconciler_options {
 	const struct recorder *recorder; /* whose evidence is still to be written */
 	struct crier *crier;		 /* hears of what went well */
 	struct workqueue *queue;	 /* the keys come from it; results go back to it */
-	const struct policy *policy;
+	struct policies *policies;
 	const void *launcher; /* NULL: none */
 	size_t launcher_len;
 	struct metrics *metrics;

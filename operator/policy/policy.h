@@ -18,6 +18,9 @@
 
 #define POLICY_HOLD_MAX_S 86400
 
+/* The annotation of pods that says whose policy they were made by (policy_resolve.h), where it is not just the operator's own. */
+#define POLICY_ANNOTATION "afterglow.dev/policy"
+
 /* What becomes of a memory budget: it is applied; it is only compared with what the cluster says, and reported; nothing. */
 enum memory_mode { MEMORY_MODE_APPLY, MEMORY_MODE_WARN, MEMORY_MODE_OFF };
 

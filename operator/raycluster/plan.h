@@ -53,6 +53,7 @@ struct plan_input {
 	const char *kernel_log_refused;    /* why the namespace would not take pods that read the kernel log; NULL: it does */
 	bool launcher_configmap_current;   /* the ConfigMap afterglow-launch holds these very bytes */
 	const struct policy *policy;
+	const char *policy_origin;         /* whose it is, for an annotation (policies.h); NULL: the operator's own */
 	const void *launcher;              /* the launcher's bytes; NULL: none to be had, pods go without */
 	size_t launcher_len;
 	int64_t now_ns;                    /* nanoseconds since 1970 */
