@@ -22,6 +22,7 @@
 #include "operator/kuberay_guard.h"
 #include "operator/launcher_store.h"
 #include "operator/owners.h"
+#include "operator/policy/policies.h"
 #include "operator/poller.h"
 #include "operator/reconcile.h"
 #include "operator/recorder.h"
@@ -43,6 +44,7 @@ struct controller {
 	struct controller_options o;
 	struct watches *watches;
 	struct owners *owners;
+	struct policies *policies;
 	struct recorder *recorder;
 	struct herald *herald;
 	struct keeper *keeper;
@@ -106,11 +108,33 @@ static void on_recorded(void *arg, const cJSON *failure)
 	herald_tell(c->herald, failure);
 }
 
+static void on_policy(void *arg, enum store_change change, const cJSON *before, const cJSON *after)
+{
+	const struct controller *c = arg;
+
+	policies_see(c->policies, WATCH_POLICIES, change, before, after);
+}
+
+static void on_cluster_policy(void *arg, enum store_change change, const cJSON *before, const cJSON *after)
+{
+	const struct controller *c = arg;
+
+	policies_see(c->policies, WATCH_CLUSTER_POLICIES, change, before, after);
+}
+
+static void on_namespace(void *arg, enum store_change change, const cJSON *before, const cJSON *after)
+{
+	const struct controller *c = arg;
+
+	policies_see(c->policies, WATCH_NAMESPACES, change, before, after);
+}
+
 static void on_cluster(void *arg, enum store_change change, const cJSON *before, const cJSON *after)
 {
 	struct controller *c = arg;
 	_cleanup_free_ char *key = object_key(after ? after : before);
 
+	policies_see(c->policies, WATCH_CLUSTERS, change, before, after);
 	launcher_store_see_cluster(c->launcher_store, before, after);
 	if (change == STORE_REMOVED)
 		owners_cluster_gone(c->owners, before, now_boottime_ns());
@@ -151,6 +175,7 @@ static void on_pod(void *arg, enum store_change change, const cJSON *before, con
 {
 	struct controller *c = arg;
 
+	policies_see(c->policies, WATCH_PODS, change, before, after);
 	recorder_see(c->recorder, after ? after : before, !after);
 	poller_see(c->poller, after ? after : before, !after);
 	if (c->admission && after)
@@ -229,12 +254,44 @@ static int new_watches(struct controller *c, struct err *err)
 		.on_change = { [WATCH_CLUSTERS] = on_cluster,
 			       [WATCH_PODS] = on_pod,
 			       [WATCH_SERVICES] = on_owned,
-			       [WATCH_FAILURES] = on_failure },
+			       [WATCH_FAILURES] = on_failure,
+			       [WATCH_POLICIES] = on_policy,
+			       [WATCH_CLUSTER_POLICIES] = on_cluster_policy,
+			       [WATCH_NAMESPACES] = on_namespace },
 		.on_state = on_state,
 		.arg = c,
 	};
 
 	return watches_new(&options, &c->watches, err);
+}
+
+static int new_policies(struct controller *c, struct err *err)
+{
+	struct policies_options options = {
+		.base = c->o.base,
+		.client = c->o.client,
+		.watches = c->watches,
+		.policy = c->o.policy,
+		.retention = c->o.retention,
+		.may_write = may_write,
+		.arg = c,
+	};
+
+	return policies_new(&options, &c->policies, err);
+}
+
+static struct retention retention_of(void *arg, const char *namespace)
+{
+	const struct controller *c = arg;
+
+	return policies_retention(c->policies, namespace);
+}
+
+static bool knows_policies(void *arg)
+{
+	const struct controller *c = arg;
+
+	return watches_know_policies(c->watches);
 }
 
 static int new_keeper(struct controller *c, struct err *err)
@@ -244,7 +301,8 @@ static int new_keeper(struct controller *c, struct err *err)
 		.client = c->o.client,
 		.failures = watches_informer(c->watches, WATCH_FAILURES),
 		.metrics = c->o.metrics,
-		.retention = c->o.retention,
+		.retention = retention_of,
+		.may_decide = knows_policies,
 		.may_write = may_write,
 		.arg = c,
 	};
@@ -343,7 +401,7 @@ static int new_reconciler(struct controller *c, struct err *err)
 		.recorder = c->recorder,
 		.crier = c->crier,
 		.queue = &c->queue,
-		.policy = c->o.policy,
+		.policies = c->policies,
 		.launchers = c->o.launchers,
 		.launcher_store = c->launcher_store,
 		.metrics = c->o.metrics,
@@ -360,7 +418,7 @@ static int new_webhook(struct controller *c, struct err *err)
 {
 	struct admission_options admission = {
 		.watches = c->watches,
-		.policy = c->o.policy,
+		.policies = c->policies,
 		.metrics = c->o.metrics,
 		.launchers = c->o.launchers,
 	};
@@ -435,6 +493,8 @@ int controller_new(const struct controller_options *options, struct controller *
 	struct crier_options crier = { .base = c->o.base, .client = c->o.client, .may_write = may_write, .arg = c };
 	int r = c->wake && c->rest ? new_watches(c, err) : err_set(err, ENOMEM, "controller");
 	if (r == 0)
+		r = new_policies(c, err);
+	if (r == 0)
 		r = new_keeper(c, err);
 	if (r == 0)
 		r = herald_new(c->o.client, c->watches, &c->herald, err);
@@ -473,6 +533,7 @@ void controller_free(struct controller *c)
 	crier_free(c->crier);
 	poller_free(c->poller);
 	watches_free(c->watches);
+	policies_free(c->policies);
 	recorder_free(c->recorder);
 	owners_free(c->owners);
 	herald_free(c->herald);
@@ -484,6 +545,11 @@ void controller_free(struct controller *c)
 		event_free(c->rest);
 	workqueue_release(&c->queue);
 	free(c);
+}
+
+struct policies *controller_policies(const struct controller *c)
+{
+	return c->policies;
 }
 
 void controller_start(struct controller *c)
@@ -501,6 +567,7 @@ void controller_begin(struct controller *c)
 	if (c->webhook)
 		webhook_look(c->webhook);
 	launcher_store_begin(c->launcher_store);
+	policies_begin(c->policies);
 	wake(c);
 }
 

@@ -17,13 +17,14 @@
 #include "operator/policy/policy.h"
 
 struct controller;
+struct policies;
 
 struct controller_options {
 	struct event_base *base;
 	struct client *client;
 	const char *namespace; /* NULL: all */
 	bool manage_clusters; /* unless KubeRay runs (kuberay_guard.h) */
-	struct retention retention; /* of RayFailures */
+	struct retention retention; /* of RayFailures, where no RayPolicy says otherwise */
 	const struct policy *policy;
 	const struct launchers *launchers; /* NULL: none */
 	struct metrics *metrics;
@@ -40,6 +41,9 @@ struct controller_options {
 /* What options point to must outlive it. */
 int controller_new(const struct controller_options *options, struct controller **ret_controller, struct err *err);
 void controller_free(struct controller *controller);
+
+/* Which policy holds for a cluster (policy/policies.h). It lives as long as the controller. */
+struct policies *controller_policies(const struct controller *controller);
 
 void controller_start(struct controller *controller);
 /* is_leader has become true. Before that everything is watched, so that nothing has to be read now. */

@@ -39,6 +39,8 @@ struct reconcile {
 	struct reconcile *next, *prev;
 	char *key; /* "namespace/name" */
 	char *namespace;
+	struct policy policy; /* of the cluster, since it was looked at; a change of it is for the next time */
+	char *policy_origin; /* as in plan.h; NULL: the operator's own */
 	struct lookup lookup;
 	struct execution execution; /* of its plan */
 	int64_t started_ns;
@@ -52,6 +54,8 @@ static void reconcile_free(struct reconcile *r)
 		return;
 	execution_release(&r->execution);
 	cJSON_Delete(r->lookup.job);
+	policy_release(&r->policy);
+	free(r->policy_origin);
 	free(r->key);
 	free(r->namespace);
 	free(r);
@@ -183,17 +187,19 @@ static bool is_held(const cJSON *cluster)
 static int make_plan(struct reconcile *r, const cJSON *cluster, struct err *err)
 {
 	struct reconciler *c = r->reconciler;
-	const struct namespace_facts *facts = facts_of_namespace(&c->facts, r->namespace);
+	struct namespace_facts *facts = facts_of_namespace(&c->facts, r->namespace);
+	const struct claim_facts *claim = facts && r->policy.store_claim ? facts_of_claim(facts, r->policy.store_claim) : NULL;
 	struct cluster_facts *own = facts_of_cluster(&c->facts, r->key);
 	_cleanup_(observation_release) struct observation observation = { 0 };
 
-	if (!facts || !own)
+	if (!facts || !own || (r->policy.store_claim && !claim))
 		return err_set(err, ENOMEM, "observing");
 	struct plan_input in = {
 		.cluster = cluster,
-		.store_claim_trouble = facts->claim_trouble,
+		.store_claim_trouble = claim ? claim->trouble : NULL,
 		.kernel_log_refused = facts->kernel_log_refused[0] ? facts->kernel_log_refused : NULL,
-		.policy = c->o.policy,
+		.policy = &r->policy,
+		.policy_origin = r->policy_origin,
 		.launchers = c->o.launchers,
 		.now_ns = now_realtime_ns(),
 		.is_applied = facts_is_applied,
@@ -248,12 +254,29 @@ static void on_looked_up(void *arg, int64_t retry_after_ns, const struct err *er
 		plan_and_run(r);
 }
 
+/* A copy: policies change while the API server is asked. */
+static int take_policy(struct reconcile *r, const cJSON *cluster, struct err *err)
+{
+	const char *origin;
+	const struct policy *policy =
+		policies_for(r->reconciler->o.policies, r->namespace, json_get(cluster, "metadata.labels"), &origin);
+
+	if (origin && !(r->policy_origin = strdup(origin)))
+		return err_set(err, ENOMEM, "policy");
+	return policy_copy(policy, &r->policy, err);
+}
+
 static void start_lookup(struct reconcile *r, struct namespace_facts *facts)
 {
 	struct reconciler *c = r->reconciler;
 	const cJSON *cluster = store_get(watches_store(c->o.watches, WATCH_CLUSTERS), r->key);
+	struct err err = { 0 };
 
-	r->lookup = (struct lookup){ .client = c->o.client, .policy = c->o.policy, .namespace = r->namespace, .facts = facts,
+	if (take_policy(r, cluster, &err) < 0) {
+		fail(r, 0, &err);
+		return;
+	}
+	r->lookup = (struct lookup){ .client = c->o.client, .policy = &r->policy, .namespace = r->namespace, .facts = facts,
 				     .done = on_looked_up, .arg = r };
 	if (is_held(cluster))
 		redis_cleanup_name(cluster, r->lookup.job_name);

@@ -16,7 +16,7 @@
 #include "operator/kube/workqueue.h"
 #include "operator/launcher_store.h"
 #include "operator/metrics.h"
-#include "operator/policy/policy.h"
+#include "operator/policy/policies.h"
 #include "operator/recorder.h"
 #include "operator/watches.h"
 
@@ -28,7 +28,7 @@ struct reconciler_options {
 	const struct recorder *recorder; /* whose evidence is still to be written */
 	struct crier *crier;		 /* hears of what went well */
 	struct workqueue *queue;	 /* the keys come from it; results go back to it */
-	const struct policy *policy;
+	struct policies *policies;
 	const struct launchers *launchers; /* NULL: none */
 	const struct launcher_store *launcher_store; /* NULL: nobody has to wait for them */
 	struct metrics *metrics;

@@ -41,7 +41,7 @@ static void a_pod_that_is_not_restarted_for_ever_ends_with_its_last_container(vo
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct injection in = { .cluster = "demo", .policy = &policy };
+		struct injection in = { .cluster = "demo", .policy = &policy, .launchers = testing_launchers() };
 		_cleanup_json_ cJSON *spec = spec_with("true");
 		if (rows[i][0])
 			json_set_str(spec, "restartPolicy", rows[i][0]);

@@ -15,6 +15,7 @@ const char *recording_name(enum recording recording)
 	static const char *const names[RECORDING_COUNT] = {
 		[RECORDING_ON] = "",
 		[RECORDING_OPTED_OUT] = "OptedOut",
+		[RECORDING_POLICY_OFF] = "PolicyOff",
 		[RECORDING_NOT_CONFIGURED] = "NotConfigured",
 		[RECORDING_NO_COMMAND] = "NoCommand",
 		[RECORDING_NAME_TAKEN] = "NameTaken",
@@ -37,6 +38,8 @@ static enum recording refusal(const cJSON *pod_spec, const struct recording_requ
 {
 	if (!inject_wanted(r->cluster_annotations, r->pod_annotations))
 		return RECORDING_OPTED_OUT;
+	if (!r->policy->recording_enabled)
+		return RECORDING_POLICY_OFF;
 	if (!r->policy->sidecar_image || !r->launchers)
 		return RECORDING_NOT_CONFIGURED;
 	if (is_for_windows(pod_spec))

@@ -29,6 +29,7 @@ struct recording_request {
 enum recording {
 	RECORDING_ON,
 	RECORDING_OPTED_OUT,      /* an annotation says so */
+	RECORDING_POLICY_OFF,     /* a policy says so: recording.enabled is false */
 	RECORDING_NOT_CONFIGURED, /* the operator has no image of the sidecar, or no launcher */
 	RECORDING_NO_COMMAND,     /* the Ray container has no command: its image's entry point is not known */
 	RECORDING_NAME_TAKEN,     /* a container, volume or path of the pod has a name that the sidecar needs */

@@ -54,6 +54,7 @@ struct plan_input {
 	const char *kernel_log_refused;    /* why the namespace would not take pods that read the kernel log; NULL: it does */
 	const struct policy *policy;
 	const struct launchers *launchers; /* NULL: none to be had, pods go without */
+	const char *policy_origin;         /* whose it is, for an annotation (policies.h); NULL: the operator's own */
 	int64_t now_ns;                    /* nanoseconds since 1970 */
 	/*
 	 * Evidence first: per pod (index as pods), true while its RayFailure is still to be

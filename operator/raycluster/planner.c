@@ -114,6 +114,7 @@ int planner_build(struct planner *p, enum ray_node node, const cJSON *group, cJS
 		.node = node,
 		.group = group,
 		.policy = p->in->policy,
+		.policy_origin = p->in->policy_origin,
 		.store_claim_trouble = p->in->store_claim_trouble,
 		.kernel_log_refused = p->in->kernel_log_refused,
 		.launchers = p->in->launchers,

@@ -85,6 +85,10 @@ static void add_annotations(const struct pod_request *req, cJSON *metadata)
 		json_set(metadata, "annotations", cJSON_Duplicate(own, true));
 	upgrade_hash(req->cluster, hash);
 	json_set_str(json_object_at(metadata, "annotations"), UPGRADE_HASH_ANNOTATION, hash);
+	/* A template that says so itself would lie. */
+	cJSON_DeleteItemFromObjectCaseSensitive(json_get(metadata, "annotations"), POLICY_ANNOTATION);
+	if (req->policy_origin)
+		json_set_str(json_object_at(metadata, "annotations"), POLICY_ANNOTATION, req->policy_origin);
 	if (is_true(json_get(req->cluster, "metadata.annotations"), OVERWRITE_ANNOTATION))
 		json_set_str(json_object_at(metadata, "annotations"), OVERWRITE_ANNOTATION, "true");
 }

@@ -15,6 +15,7 @@ struct pod_request {
 	enum ray_node node;
 	const cJSON *group;          /* headGroupSpec or one of workerGroupSpecs */
 	const struct policy *policy;
+	const char *policy_origin;   /* as in plan.h */
 	const char *store_claim_trouble; /* as in plan.h */
 	const char *kernel_log_refused; /* as in plan.h */
 	const struct launchers *launchers; /* to mount; NULL: there are none, and without one no recorder */

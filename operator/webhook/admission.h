@@ -8,7 +8,7 @@
 
 #include "lib/strbuf.h"
 #include "operator/metrics.h"
-#include "operator/policy/policy.h"
+#include "operator/policy/policies.h"
 #include "operator/watches.h"
 
 /* What the chart's MutatingWebhookConfiguration names. */
@@ -19,7 +19,7 @@ struct admission;
 
 struct admission_options {
 	const struct watches *watches;
-	const struct policy *policy;
+	struct policies *policies;
 	struct metrics *metrics;
 	const struct launchers *launchers; /* NULL: there are none, and pods get no sidecar */
 };

@@ -12,7 +12,6 @@
 #include "operator/raycluster/notes.h"
 #include "operator/raycluster/pod_spec.h"
 
-#define POLICY_ANNOTATION "afterglow.dev/policy"
 #define MIRROR_ANNOTATION "kubernetes.io/config.mirror"
 /* A container's name goes into a line of shell as it is. */
 #define NAME_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789-"
