@@ -19,6 +19,7 @@
 #include "operator/crier.h"
 #include "operator/herald.h"
 #include "operator/keeper.h"
+#include "operator/missed_pods.h"
 #include "operator/owners.h"
 #include "operator/poller.h"
 #include "operator/reconcile.h"
@@ -43,6 +44,7 @@ struct controller {
 	struct herald *herald;
 	struct keeper *keeper;
 	struct crier *crier;
+	struct missed_pods *missed;
 	struct poller *poller;
 	struct reconciler *reconciler;
 	struct workqueue queue;
@@ -136,6 +138,8 @@ static void on_pod(void *arg, enum store_change change, const cJSON *before, con
 
 	recorder_see(c->recorder, after ? after : before, !after);
 	poller_see(c->poller, after ? after : before, !after);
+	missed_pods_see(c->missed, after ? after : before, !after);
+	missed_pods_tell(c->missed, now_boottime_ns());
 	on_owned(c, change, before, after);
 }
 
@@ -196,6 +200,8 @@ static void on_state(void *arg)
 
 	wake(c);
 	recorder_wake(c->recorder);
+	/* Of a pod that was listed before its cluster. */
+	missed_pods_tell(c->missed, now_boottime_ns());
 }
 
 static int new_watches(struct controller *c, struct err *err)
@@ -261,6 +267,27 @@ static int new_recorder(struct controller *c, struct err *err)
 	};
 
 	return recorder_new(&options, &c->recorder, err);
+}
+
+static void tell_missed(void *arg, cJSON *event)
+{
+	const struct controller *c = arg;
+
+	crier_tell(c->crier, event);
+}
+
+static int new_missed(struct controller *c, struct err *err)
+{
+	struct missed_pods_options options = {
+		.metrics = c->o.metrics,
+		.webhook_since_ns = c->o.webhook_since_ns,
+		.find_cluster = find_cluster,
+		.may_tell = may_write,
+		.tell = tell_missed,
+		.arg = c,
+	};
+
+	return missed_pods_new(&options, &c->missed, err);
 }
 
 static int new_poller(struct controller *c, struct err *err)
@@ -345,6 +372,8 @@ int controller_new(const struct controller_options *options, struct controller *
 	if (r == 0)
 		r = crier_new(&crier, &c->crier, err);
 	if (r == 0)
+		r = new_missed(c, err);
+	if (r == 0)
 		r = new_reconciler(c, err);
 	if (r < 0) {
 		controller_free(c);
@@ -360,6 +389,7 @@ void controller_free(struct controller *c)
 		return;
 	reconciler_free(c->reconciler);
 	crier_free(c->crier);
+	missed_pods_free(c->missed);
 	poller_free(c->poller);
 	watches_free(c->watches);
 	recorder_free(c->recorder);
@@ -382,7 +412,14 @@ void controller_start(struct controller *c)
 void controller_begin(struct controller *c)
 {
 	recorder_begin(c->recorder);
+	missed_pods_tell(c->missed, now_boottime_ns());
 	wake(c);
+}
+
+void controller_webhook_since(struct controller *c, int64_t webhook_since_ns)
+{
+	missed_pods_webhook_since(c->missed, webhook_since_ns);
+	missed_pods_tell(c->missed, now_boottime_ns());
 }
 
 void controller_stop(struct controller *c, void (*on_idle)(void *arg), void *arg)
@@ -412,5 +449,6 @@ void controller_metrics(void *controller, struct strbuf *out)
 	metrics_set(m, METRIC_QUEUE_RETRIES, (double)c->queue.retries, "name=\"raycluster\"");
 	metrics_set(m, METRIC_FAILURES_PENDING, (double)recorder_n_pending(c->recorder), "%s", "");
 	poller_metrics(c->poller);
+	missed_pods_metrics(c->missed);
 	metrics_render(m, out);
 }

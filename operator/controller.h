@@ -22,6 +22,7 @@ struct controller_options {
 	struct client *client;
 	const char *namespace; /* NULL: all */
 	bool manage_clusters;
+	int64_t webhook_since_ns; /* when the webhook began to answer, as time since 1970; 0: there is none (missed_pods.h) */
 	struct retention retention; /* of RayFailures */
 	const struct policy *policy;
 	const void *launcher; /* NULL: none */
@@ -39,6 +40,8 @@ void controller_free(struct controller *controller);
 void controller_start(struct controller *controller);
 /* is_leader has become true. Before that everything is watched, so that nothing has to be read now. */
 void controller_begin(struct controller *controller);
+/* The webhook answers since then: Ray pods that came later and have no sidecar were missed. */
+void controller_webhook_since(struct controller *controller, int64_t webhook_since_ns);
 /* Takes up no new work; on_idle is called once, when the last write has been answered. */
 void controller_stop(struct controller *controller, void (*on_idle)(void *arg), void *arg);
 
