@@ -18,9 +18,11 @@
 #include "operator/kube/workqueue.h"
 #include "operator/crier.h"
 #include "operator/herald.h"
+#include "operator/injection/inject.h"
 #include "operator/keeper.h"
 #include "operator/kuberay_guard.h"
 #include "operator/launcher_store.h"
+#include "operator/missed_pods.h"
 #include "operator/owners.h"
 #include "operator/policy/policies.h"
 #include "operator/poller.h"
@@ -49,6 +51,7 @@ struct controller {
 	struct herald *herald;
 	struct keeper *keeper;
 	struct crier *crier;
+	struct missed_pods *missed;
 	struct poller *poller;
 	struct kuberay_guard *guard; /* NULL: we were not asked to manage clusters */
 	struct reconciler *reconciler;
@@ -181,6 +184,8 @@ static void on_pod(void *arg, enum store_change change, const cJSON *before, con
 	if (c->admission && after)
 		admission_see_pod(c->admission, change == STORE_ADDED, after);
 	launcher_store_see_pod(c->launcher_store, before, after);
+	missed_pods_see(c->missed, after ? after : before, !after);
+	missed_pods_tell(c->missed, now_boottime_ns());
 	on_owned(c, change, before, after);
 }
 
@@ -241,6 +246,8 @@ static void on_state(void *arg)
 
 	wake(c);
 	recorder_wake(c->recorder);
+	/* Of a pod that was listed before its cluster. */
+	missed_pods_tell(c->missed, now_boottime_ns());
 }
 
 static int new_watches(struct controller *c, struct err *err)
@@ -341,6 +348,38 @@ static int new_recorder(struct controller *c, struct err *err)
 	};
 
 	return recorder_new(&options, &c->recorder, err);
+}
+
+static void tell_missed(void *arg, cJSON *event)
+{
+	const struct controller *c = arg;
+
+	crier_tell(c->crier, event);
+}
+
+/* As the namespaceSelector of the chart's webhook has it. */
+static bool is_excluded(void *arg, const char *namespace)
+{
+	const struct controller *c = arg;
+	const cJSON *object = store_get(watches_store(c->watches, WATCH_NAMESPACES), namespace);
+	const char *word = cJSON_GetStringValue(
+		cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.labels"), INJECT_ANNOTATION));
+
+	return word && (strcmp(word, "false") == 0 || strcmp(word, "disabled") == 0);
+}
+
+static int new_missed(struct controller *c, struct err *err)
+{
+	struct missed_pods_options options = {
+		.metrics = c->o.metrics,
+		.is_excluded = is_excluded,
+		.find_cluster = find_cluster,
+		.may_tell = may_write,
+		.tell = tell_missed,
+		.arg = c,
+	};
+
+	return missed_pods_new(&options, &c->missed, err);
 }
 
 static int new_poller(struct controller *c, struct err *err)
@@ -511,6 +550,8 @@ int controller_new(const struct controller_options *options, struct controller *
 	if (r == 0)
 		r = new_launcher_store(c, err);
 	if (r == 0)
+		r = new_missed(c, err);
+	if (r == 0)
 		r = new_reconciler(c, err);
 	if (r == 0)
 		r = new_webhook(c, err);
@@ -531,6 +572,7 @@ void controller_free(struct controller *c)
 	kuberay_guard_free(c->guard);
 	launcher_store_free(c->launcher_store);
 	crier_free(c->crier);
+	missed_pods_free(c->missed);
 	poller_free(c->poller);
 	watches_free(c->watches);
 	policies_free(c->policies);
@@ -568,6 +610,7 @@ void controller_begin(struct controller *c)
 		webhook_look(c->webhook);
 	launcher_store_begin(c->launcher_store);
 	policies_begin(c->policies);
+	missed_pods_tell(c->missed, now_boottime_ns());
 	wake(c);
 }
 
@@ -613,5 +656,6 @@ void controller_metrics(void *controller, struct strbuf *out)
 	metrics_set(m, METRIC_QUEUE_RETRIES, (double)c->queue.retries, "name=\"raycluster\"");
 	metrics_set(m, METRIC_FAILURES_PENDING, (double)recorder_n_pending(c->recorder), "%s", "");
 	poller_metrics(c->poller);
+	missed_pods_metrics(c->missed);
 	metrics_render(m, out);
 }

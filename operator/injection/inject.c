@@ -49,7 +49,7 @@ static bool annotation_bool(const cJSON *cluster, const cJSON *template, const c
 
 bool inject_wanted(const cJSON *cluster_annotations, const cJSON *template_annotations)
 {
-	return annotation_bool(cluster_annotations, template_annotations, "afterglow.dev/inject", true);
+	return annotation_bool(cluster_annotations, template_annotations, INJECT_ANNOTATION, true);
 }
 
 bool inject_oom_group(const cJSON *cluster_annotations, const cJSON *template_annotations,

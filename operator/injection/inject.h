@@ -18,6 +18,8 @@
 #include "operator/policy/policy.h"
 
 #define SIDECAR_CONTAINER "afterglow"
+/* On a pod or a RayCluster: "false" leaves the sidecar out. */
+#define INJECT_ANNOTATION "afterglow.dev/inject"
 
 struct injection {
 	const char *cluster;         /* RayCluster's name */

@@ -8,6 +8,7 @@
 #include "lib/macros.h"
 #include "lib/units.h"
 #include "operator/injection/inject.h"
+#include "operator/webhook/pod_admission.h"
 
 #define NONE_PREFIX "none:"
 
@@ -16,6 +17,11 @@ static const char *const names[MISSING_COUNT] = {
 	[MISSING_OPTED_OUT] = "OptedOut",
 	[MISSING_EXCLUDED] = "Excluded",
 	[MISSING_NO_COMMAND] = "NoCommand",
+	[MISSING_NAME_TAKEN] = "NameTaken",
+	[MISSING_WINDOWS] = "Windows",
+	[MISSING_NOT_CONFIGURED] = "NotConfigured",
+	[MISSING_POLICY_OFF] = "PolicyOff",
+	[MISSING_IMAGE_UNAVAILABLE] = "ImageUnavailable",
 	[MISSING_REFUSED] = "Refused",
 	[MISSING_BEFORE_INSTALL] = "BeforeInstall",
 	[MISSING_MISSED] = "Missed",
@@ -49,7 +55,9 @@ static bool needs_sidecar(const cJSON *pod)
 /* The webhook's own words. A reason of a later version counts as Refused. */
 static enum missing_sidecar by_annotation(const cJSON *pod)
 {
-	static const enum missing_sidecar said[] = { MISSING_OPTED_OUT, MISSING_EXCLUDED, MISSING_NO_COMMAND };
+	static const enum missing_sidecar said[] = { MISSING_OPTED_OUT, MISSING_EXCLUDED, MISSING_NO_COMMAND, MISSING_NAME_TAKEN,
+						     MISSING_WINDOWS, MISSING_NOT_CONFIGURED, MISSING_POLICY_OFF,
+						     MISSING_IMAGE_UNAVAILABLE };
 	const char *text = member(pod, "metadata.annotations", SIDECAR_ANNOTATION), *reason;
 
 	if (!text || strncmp(text, NONE_PREFIX, strlen(NONE_PREFIX)) != 0)

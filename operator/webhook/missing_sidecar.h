@@ -10,17 +10,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* On a pod or a RayCluster: "false" leaves the sidecar out. */
-#define INJECT_ANNOTATION "afterglow.dev/inject"
-/* On a pod: "none: REASON", which the webhook writes when it decides to leave the sidecar out. */
-#define SIDECAR_ANNOTATION "afterglow.dev/sidecar"
-
 enum missing_sidecar {
 	MISSING_NOTHING,	/* the pod has the sidecar, or is no Ray pod */
 	MISSING_OPTED_OUT,	/* an annotation of the pod or its cluster says so */
 	MISSING_EXCLUDED,	/* the namespace's label says so */
-	MISSING_NO_COMMAND,	/* the webhook could not tell what the container runs */
-	MISSING_REFUSED,	/* the webhook left it out for another reason: quota, a name that is taken */
+	/* The webhook's own reasons (injection/recording.h, pod_admission.h). */
+	MISSING_NO_COMMAND,
+	MISSING_NAME_TAKEN,
+	MISSING_WINDOWS,
+	MISSING_NOT_CONFIGURED,
+	MISSING_POLICY_OFF,
+	MISSING_IMAGE_UNAVAILABLE,
+	MISSING_REFUSED,	/* the API server refused pods that had it; or a reason that a later version gave */
 	MISSING_BEFORE_INSTALL, /* the pod is older than the webhook, or there is no webhook */
 	MISSING_MISSED,		/* the webhook was not asked, or its answer did not come in time */
 	MISSING_COUNT
