@@ -20,7 +20,7 @@ static struct {
 	struct event_base *base;
 	struct evhttp *http;
 	cJSON *secret, *configuration;
-	int version, writes, patches;
+	int version, requests, writes, patches;
 	int conflicts; /* so many writes are refused with 409 */
 	int forbidden_secret, forbidden_configuration; /* 1: all requests get 403 */
 	bool verified; /* each leaf that was written verifies by what is published */
@@ -29,7 +29,7 @@ static struct {
 	struct certificates *certificates;
 	bool may_write;
 	char *leaf; /* what on_leaf got */
-	int leaves;
+	int leaves, refused_leaves;
 	bool served;
 } t;
 
@@ -157,6 +157,7 @@ static void on_request(struct evhttp_request *request, void *arg)
 	_cleanup_json_ cJSON *body = NULL;
 	(void)arg;
 
+	t.requests++;
 	if (len > 0)
 		assert_int_equal(json_parse((const char *)evbuffer_pullup(in, -1), len, &body, NULL), 0);
 	if (strncmp(uri, SECRET_PATH, strlen(SECRET_PATH)) == 0)
@@ -175,22 +176,38 @@ static bool may_write(void *arg)
 	return t.may_write;
 }
 
-static void on_leaf(void *arg, const char *cert, const char *key)
+static int on_leaf(void *arg, const char *cert, const char *key, struct err *err)
 {
 	_cleanup_x509_ X509 *leaf = x509_first(cert);
 	(void)arg;
 
 	assert_true(x509_key_matches(leaf, key));
+	if (t.refused_leaves > 0) {
+		t.refused_leaves--;
+		return err_set(err, EADDRINUSE, "listen");
+	}
 	free(t.leaf);
 	t.leaf = strdup(cert);
 	t.leaves++;
 	t.served = true;
+	return 0;
 }
 
 static void turn(int ms)
 {
 	event_base_loopexit(t.base, &(struct timeval){ ms / 1000, ms % 1000 * 1000 });
 	event_base_dispatch(t.base);
+}
+
+/* Until the API server is asked for nothing any more, for a moment. Looks come at most every two seconds. */
+static void turn_until_quiet(void)
+{
+	for (int quiet = 0, seen = t.requests; quiet < 5; quiet++) {
+		turn(100);
+		if (t.requests != seen)
+			quiet = 0;
+		seen = t.requests;
+	}
 }
 
 static void make_configuration(void)
@@ -266,16 +283,17 @@ static void start(bool external)
 
 static void start_and_serve(void)
 {
+	t.served = false;
 	start(false);
 	turn_until(t.base, &t.served);
-	turn(200);
+	turn_until_quiet();
 	assert_true(t.verified);
 }
 
 static void look(void)
 {
 	certificates_look(t.certificates);
-	turn(500);
+	turn_until_quiet();
 }
 
 static size_t n_published(void)
@@ -362,7 +380,7 @@ static void a_replica_that_does_not_act_only_reads(void **state)
 	(void)state;
 	t.may_write = false;
 	start(false);
-	turn(300);
+	turn_until_quiet();
 	assert_null(t.secret);
 	assert_false(certificates_ready(t.certificates));
 	/* Another one acts: within seconds this one has the leaf. */
@@ -394,7 +412,7 @@ static void what_is_forbidden_is_tried_again_and_nothing_is_written(void **state
 	(void)state;
 	t.forbidden_configuration = 1;
 	start(false);
-	turn(300);
+	turn_until_quiet();
 	assert_null(t.secret);
 	t.forbidden_configuration = 0;
 	t.forbidden_secret = 1;
@@ -411,7 +429,7 @@ static void without_a_configuration_nothing_is_made(void **state)
 	(void)state;
 	cJSON_Delete(TAKE_PTR(t.configuration));
 	start(false);
-	turn(300);
+	turn_until_quiet();
 	assert_null(t.secret);
 	make_configuration();
 	certificates_look(t.certificates);
@@ -443,7 +461,7 @@ static void certificates_of_somebody_else_are_only_read(void **state)
 	assert_int_equal(x509_make_ca(now_realtime_ns(), &ca, NULL), 0);
 	assert_int_equal(x509_make_leaf(&ca, &names, now_realtime_ns(), &leaf, NULL), 0);
 	start(true);
-	turn(300);
+	turn_until_quiet();
 	assert_false(certificates_ready(t.certificates));
 	content.leaf = leaf.cert;
 	content.leaf_key = leaf.key;
@@ -453,6 +471,18 @@ static void certificates_of_somebody_else_are_only_read(void **state)
 	assert_true(t.writes == 0 && t.patches == 0);
 	assert_int_equal(n_published(), 0);
 	pem_pair_release(&ca);
+}
+
+static void a_leaf_that_is_not_taken_comes_again(void **state)
+{
+	(void)state;
+	t.refused_leaves = 1;
+	start(false);
+	turn_until_quiet();
+	assert_false(certificates_ready(t.certificates));
+	look();
+	assert_true(certificates_ready(t.certificates));
+	assert_int_equal(t.leaves, 1);
 }
 
 static void a_name_that_is_none_is_refused(void **state)
@@ -488,6 +518,7 @@ int main(void)
 		TEST(without_a_configuration_nothing_is_made),
 		TEST(garbage_does_not_replace_what_is_served),
 		TEST(certificates_of_somebody_else_are_only_read),
+		TEST(a_leaf_that_is_not_taken_comes_again),
 		TEST(a_name_that_is_none_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
