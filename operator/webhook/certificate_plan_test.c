@@ -485,6 +485,27 @@ static void whatever_happens_each_served_leaf_verifies(void **state)
 	}
 }
 
+/* The Secret is lost twice, and the second time it comes back from one that did not see what was written between. */
+static void an_older_memory_does_not_unpublish_what_another_replica_serves(void **state)
+{
+	struct cluster c = { .now_ns = T0, .random = 1, .leader = 1 };
+	(void)state;
+
+	settle(&c);
+	replica_restarts(&c.replicas[0]);
+	c.has_secret = false;
+	c.leader = 0;
+	while (leader_steps(&c))
+		check(&c);
+	assert_string_not_equal(c.replicas[0].serves.leaf, c.replicas[1].serves.leaf);
+	c.has_secret = false;
+	c.leader = 1;
+	while (leader_steps(&c))
+		check(&c);
+	assert_string_equal(c.secret.leaf, c.replicas[1].serves.leaf);
+	cluster_release(&c);
+}
+
 static void in_a_year_the_ca_is_replaced_and_no_leaf_fails(void **state)
 {
 	struct cluster c = { .now_ns = T0, .random = 1 };
@@ -514,6 +535,7 @@ int main(void)
 		cmocka_unit_test(each_situation_has_its_step),
 		cmocka_unit_test(a_bundle_has_ours_first_and_no_more_than_fit),
 		cmocka_unit_test(whatever_happens_each_served_leaf_verifies),
+		cmocka_unit_test(an_older_memory_does_not_unpublish_what_another_replica_serves),
 		cmocka_unit_test(in_a_year_the_ca_is_replaced_and_no_leaf_fails),
 	};
 	return cmocka_run_group_tests(tests, set_up, NULL);
