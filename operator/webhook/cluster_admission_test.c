@@ -123,6 +123,16 @@ static void create_sets_what_the_user_left_out_and_says_so(void **state)
 	       "{limit: 4Gi, set: {rayStartParams.memory: \"2577399808\", rayStartParams.object-store-memory: \"1287651328\"}}");
 }
 
+static void an_old_object_that_is_null_is_none(void **state)
+{
+	_cleanup_json_ cJSON *null = cJSON_CreateNull(), *object = json_of(PLAIN), *want = created(PLAIN);
+	struct cluster_admission admission = admit_json(null, object, MEMORY_MODE_APPLY, NULL);
+
+	(void)state;
+	assert_json(admission.object, want);
+	cluster_admission_release(&admission);
+}
+
 static void a_second_pass_changes_nothing(void **state)
 {
 	_cleanup_json_ cJSON *cluster = created(PLAIN);
@@ -786,6 +796,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(create_sets_what_the_user_left_out_and_says_so),
+		cmocka_unit_test(an_old_object_that_is_null_is_none),
 		cmocka_unit_test(a_second_pass_changes_nothing),
 		cmocka_unit_test(a_second_pass_follows_the_limit),
 		cmocka_unit_test(the_users_values_win),
