@@ -114,13 +114,17 @@ static void plan_new_group(const struct plan *plan, const cJSON *group, struct s
 	struct group_context cx = context_of(plan, step->node, plan->policy);
 	bool keep = plan->keeper != LISTS_FREE;
 
+	if (group_limit(group, NULL) < 0) {
+		step->ours = (struct group_values){ 0 };
+		return;
+	}
 	keep_standing(group, &step->ours);
 	step->want = step->ours;
 	if (step->node == RAY_WORKER && keep)
 		return;
 	keep = keep || (has_same_limit(group, &step->ours) && !has_moved(group, &step->ours));
 	if (!group_plan(group, &step->ours, &cx, &step->want, notes))
-		step->want = step->ours;
+		step->want = step->ours = (struct group_values){ 0 };
 	for (int f = 0; keep && f < GROUP_FIELD_COUNT; f++)
 		if (*step->ours.text[f])
 			memcpy(step->want.text[f], step->ours.text[f], GROUP_VALUE_MAX);
