@@ -82,13 +82,16 @@ static int warn(const struct cluster_request *req, const struct policy *policy, 
 	return r;
 }
 
-int cluster_admit(const struct cluster_request *req, const struct policy *policy, enum memory_mode mode,
+int cluster_admit(const struct cluster_request *request, const struct policy *policy, enum memory_mode mode,
 		  struct cluster_admission *ret, struct err *err)
 {
 	_cleanup_(cluster_admission_release) struct cluster_admission admission = { 0 };
+	struct cluster_request copy = *request, *req = &copy;
 	size_t lost = oom_count();
 	int r = 0;
 
+	if (!cJSON_IsObject(copy.old)) /* AdmissionReview has a null there */
+		copy.old = NULL;
 	admission.warnings = cJSON_CreateArray();
 	if (mode != MEMORY_MODE_OFF && !is_left_alone(req->object)) {
 		if (mode == MEMORY_MODE_APPLY && is_cluster(req->object))

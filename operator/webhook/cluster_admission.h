@@ -42,7 +42,7 @@
 #define MEMORY_ANNOTATION "afterglow.dev/memory"
 
 struct cluster_request {
-	const cJSON *old;    /* oldObject; NULL on CREATE */
+	const cJSON *old;    /* oldObject; NULL or a JSON null on CREATE */
 	const cJSON *object; /* its kind says what it is; other kinds are let pass */
 	const char *user;    /* userInfo.username; NULL when it is not known */
 };
@@ -53,7 +53,7 @@ struct cluster_admission {
 };
 
 /* Release ret in the end. Errors (-ENOMEM): the object should pass unchanged. */
-int cluster_admit(const struct cluster_request *req, const struct policy *policy, enum memory_mode mode,
+int cluster_admit(const struct cluster_request *request, const struct policy *policy, enum memory_mode mode,
 		  struct cluster_admission *ret, struct err *err);
 void cluster_admission_release(struct cluster_admission *admission);
 

@@ -123,6 +123,16 @@ static void create_sets_what_the_user_left_out_and_says_so(void **state)
 	       "{limit: 4Gi, set: {rayStartParams.memory: \"2577399808\", rayStartParams.object-store-memory: \"1287651328\"}}");
 }
 
+static void an_old_object_that_is_null_is_none(void **state)
+{
+	_cleanup_json_ cJSON *null = cJSON_CreateNull(), *object = json_of(PLAIN), *want = created(PLAIN);
+	struct cluster_admission admission = admit_json(null, object, MEMORY_MODE_APPLY, NULL);
+
+	(void)state;
+	assert_json(admission.object, want);
+	cluster_admission_release(&admission);
+}
+
 static void a_second_pass_changes_nothing(void **state)
 {
 	_cleanup_json_ cJSON *cluster = created(PLAIN);
@@ -134,6 +144,21 @@ static void a_second_pass_changes_nothing(void **state)
 	(void)state;
 	assert_null(again.object);
 	assert_null(update.object);
+}
+
+/* The API server asks again when another webhook changed the object. */
+static void a_second_pass_over_an_update_changes_nothing(void **state)
+{
+	_cleanup_json_ cJSON *cluster = created(PLAIN), *first = NULL;
+	struct cluster_admission again;
+
+	(void)state;
+	first = updated(cluster, CLUSTER("", "headGroupSpec: {template: {spec: {containers: [{resources: {limits: {memory: 4Gi}}}]}}}, "
+					     "workerGroupSpecs: [" WORKER ", {groupName: big, replicas: 1, template: {spec: "
+					     "{containers: [{resources: {limits: {memory: 8Gi}}}]}}}]"));
+	again = admit_json(cluster, first, MEMORY_MODE_APPLY, NULL);
+	assert_null(again.object);
+	cluster_admission_release(&again);
 }
 
 /* Another webhook lowers the limit between two passes. */
@@ -786,7 +811,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(create_sets_what_the_user_left_out_and_says_so),
+		cmocka_unit_test(an_old_object_that_is_null_is_none),
 		cmocka_unit_test(a_second_pass_changes_nothing),
+		cmocka_unit_test(a_second_pass_over_an_update_changes_nothing),
 		cmocka_unit_test(a_second_pass_follows_the_limit),
 		cmocka_unit_test(the_users_values_win),
 		cmocka_unit_test(a_head_that_must_run_tasks_keeps_its_cpus),

@@ -25,6 +25,7 @@ struct plan {
 	enum list_keeper keeper;
 	bool head_runs_tasks;
 	struct memory_record record; /* of the old object, or on CREATE of the object itself */
+	struct memory_record own;    /* on UPDATE, of the object: what an earlier pass over the same request set */
 	struct strmap old_groups;    /* worker groups of the old object by name; values belong to it */
 	struct strmap seen;          /* names of the worker groups so far */
 	struct record_writer writer;
@@ -35,6 +36,7 @@ struct plan {
 static void plan_release(struct plan *plan)
 {
 	memory_record_release(&plan->record);
+	memory_record_release(&plan->own);
 	strmap_release(&plan->old_groups, NULL);
 	strmap_release(&plan->seen, NULL);
 	record_writer_release(&plan->writer);
@@ -112,13 +114,17 @@ static void plan_new_group(const struct plan *plan, const cJSON *group, struct s
 	struct group_context cx = context_of(plan, step->node, plan->policy);
 	bool keep = plan->keeper != LISTS_FREE;
 
+	if (group_limit(group, NULL) < 0) {
+		step->ours = (struct group_values){ 0 };
+		return;
+	}
 	keep_standing(group, &step->ours);
 	step->want = step->ours;
 	if (step->node == RAY_WORKER && keep)
 		return;
 	keep = keep || (has_same_limit(group, &step->ours) && !has_moved(group, &step->ours));
 	if (!group_plan(group, &step->ours, &cx, &step->want, notes))
-		step->want = step->ours;
+		step->want = step->ours = (struct group_values){ 0 };
 	for (int f = 0; keep && f < GROUP_FIELD_COUNT; f++)
 		if (*step->ours.text[f])
 			memcpy(step->want.text[f], step->ours.text[f], GROUP_VALUE_MAX);
@@ -196,13 +202,26 @@ static int add_step(struct plan *plan, const struct step *step, struct err *err)
 	return 0;
 }
 
+/* Whether an earlier pass over the same request set something that the old object does not have. */
+static bool is_of_earlier_pass(const cJSON *group, const struct group_values *own, const struct group_values *ours)
+{
+	for (int f = 0; own && f < GROUP_FIELD_COUNT; f++)
+		if (group_field_is(group, f, own->text[f]) && !group_field_is(group, f, ours->text[f]))
+			return true;
+	return false;
+}
+
 static int plan_group(struct plan *plan, const cJSON *group, bool is_new, struct step *step, struct err *err)
 {
 	const char *name = step->node == RAY_HEAD ? "" : name_of(group);
 	const struct group_values *ours = memory_record_get(&plan->record, step->node, name);
 
+	const struct group_values *own = memory_record_get(&plan->own, step->node, name);
+
 	if (ours)
 		step->ours = *ours;
+	if ((ours || is_new) && is_of_earlier_pass(group, own, &step->ours))
+		step->ours = *own;
 	if (is_new)
 		plan_new_group(plan, group, step);
 	else if (ours)
@@ -292,6 +311,8 @@ static int plan_cluster(struct plan *plan, struct err *err)
 	struct step head = { .node = RAY_HEAD };
 	int r = memory_record_read(plan->old ? plan->old : plan->object, &plan->record, err);
 
+	if (r == 0 && plan->old)
+		r = memory_record_read(plan->object, &plan->own, err);
 	if (r == 0)
 		r = index_old_groups(plan, err);
 	if (r == 0)

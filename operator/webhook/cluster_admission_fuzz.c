@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fuzz target: {"old", "object", "user", "mode"} as a request. Whatever is admitted keeps the promises of
+ * cluster_admission.h: a second pass and a repeated write change nothing, and what was dropped comes back.
+ */
+#include "operator/webhook/cluster_admission.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "operator/webhook/memory_record.h"
+#include "operator/webhook/warnings.h"
+
+#define CHECK(condition) ((condition) ? (void)0 : abort())
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct cluster_admission admit(const cJSON *old, const cJSON *object, const char *user, const struct policy *policy,
+				      enum memory_mode mode)
+{
+	struct cluster_request req = { .old = old, .object = object, .user = user };
+	struct cluster_admission admission = { 0 };
+	const cJSON *warning;
+
+	CHECK(cluster_admit(&req, policy, mode, &admission, NULL) == 0);
+	CHECK(cJSON_GetArraySize(admission.warnings) <= WARNINGS_MAX);
+	cJSON_ArrayForEach(warning, admission.warnings)
+		CHECK(cJSON_IsString(warning) && strlen(warning->valuestring) <= WARNING_TEXT_MAX);
+	return admission;
+}
+
+/* What stands after the request changes no more when it is written again; after a CREATE also not in a second pass. */
+static void check_settled(const cJSON *old, const cJSON *stands, const char *user, const struct policy *policy)
+{
+	struct cluster_admission again = admit(old, stands, user, policy, MEMORY_MODE_APPLY);
+	struct cluster_admission update = admit(stands, stands, user, policy, MEMORY_MODE_APPLY);
+
+	CHECK(!again.object && !update.object);
+	cluster_admission_release(&again);
+	cluster_admission_release(&update);
+}
+
+static bool has_record(const cJSON *object)
+{
+	return cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.annotations"), RECORD_ANNOTATION);
+}
+
+static void check_create(const cJSON *object, const char *user, const struct policy *policy)
+{
+	struct cluster_admission create = admit(NULL, object, user, policy, MEMORY_MODE_APPLY), back;
+
+	if (create.object)
+		check_settled(NULL, create.object, user, policy);
+	if (create.object && !has_record(object)) {
+		back = admit(create.object, object, user, policy, MEMORY_MODE_APPLY);
+		CHECK(back.object && cJSON_Compare(back.object, create.object, true));
+		cluster_admission_release(&back);
+	}
+	cluster_admission_release(&create);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	_cleanup_(policy_release) struct policy policy = { 0 };
+	struct cluster_admission admission;
+	_cleanup_json_ cJSON *input = NULL;
+	const char *user;
+
+	if (json_parse((const char *)data, size, &input, NULL) < 0)
+		return 0;
+	CHECK(policy_init(&policy, NULL) == 0);
+	policy.worker_memory_limit = json_bool(input, "limited", false) ? (int64_t)2 << 30 : 0;
+	policy.usage_threshold = json_bool(input, "monitored", false) ? 0.8 : 0;
+	user = json_str(input, "user");
+	admission = admit(NULL, json_get(input, "object"), user, &policy, MEMORY_MODE_WARN);
+	CHECK(!admission.object);
+	cluster_admission_release(&admission);
+	admission = admit(json_get(input, "old"), json_get(input, "object"), user, &policy, MEMORY_MODE_APPLY);
+	if (admission.object)
+		check_settled(json_get(input, "old"), admission.object, user, &policy);
+	cluster_admission_release(&admission);
+	check_create(json_get(input, "object"), user, &policy);
+	return 0;
+}
