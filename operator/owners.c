@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/log.h"
+#include "lib/oom.h"
 #include "lib/strbuf.h"
 #include "lib/strmap.h"
 #include "lib/units.h"
@@ -145,6 +146,7 @@ void owners_complete(struct owners *owners, cJSON *failure, int64_t now_ns)
 	const struct job *job;
 	char key[KEY_MAX];
 	bool is_said = owner_get(failure, &said), is_known;
+	size_t lost = oom_count();
 
 	if (!key_of(json_str(failure, "metadata.namespace"), json_str(failure, "spec.cluster"), key))
 		return;
@@ -158,6 +160,9 @@ void owners_complete(struct owners *owners, cJSON *failure, int64_t now_ns)
 	if (job && owner.kind == OWNER_RAY_JOB)
 		add_job(job, &owner, failure);
 	owner_set(&owner, failure);
+	/* The API server would refuse half of an owner, and the failure with it. */
+	if (oom_count() != lost)
+		cJSON_DeleteItemFromObjectCaseSensitive(json_get(failure, "spec"), "owner");
 }
 
 /* --- Asking the RayJob ----------------------------------------------------------------------------------- */

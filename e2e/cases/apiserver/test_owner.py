@@ -161,6 +161,32 @@ def test_an_owner_that_is_not_there_or_is_nonsense_delays_nothing(api, kubelet, 
     assert failure["spec"].get("ownerText") == text and "job" not in failure["spec"]
 
 
+@pytest.fixture(name="without_rayjobs")
+def an_account_that_may_not_read_rayjobs(plane, api):
+    """The kubeconfig of one that has the rights of the chart before, which knew no RayJobs."""
+    api.create("serviceaccounts", {"metadata": {"name": "old"}})
+    api.create("roles", {"metadata": {"name": "old"}, "rules": [
+        {"apiGroups": ["afterglow.dev"], "resources": ["rayfailures"], "verbs": ["*"]},
+        {"apiGroups": ["ray.io"], "resources": ["rayclusters"], "verbs": ["get", "list", "watch"]},
+        {"apiGroups": ["", "events.k8s.io"], "resources": ["pods", "services", "events"], "verbs": ["*"]}]})
+    api.create("rolebindings", {
+        "metadata": {"name": "old"}, "subjects": [{"kind": "ServiceAccount", "name": "old", "namespace": api.namespace}],
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "old"}})
+    token = api.create("serviceaccounts", {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}},
+                       "old", "token")["status"]["token"]
+    return plane.kubeconfig(f"old-{api.namespace}", credentials={"token": token})
+
+
+def test_without_the_right_to_read_rayjobs_only_the_submission_is_not_known(without_rayjobs, start, api, kubelet, plane):
+    start("--no-manage-clusters", kubeconfig=without_rayjobs)
+    owner(api, "rayjobs", "train", jobId="train-x7k2p")
+    kubelet.end(pod(api, kubelet, "train-abc-worker-1"), 139)
+    (failure,) = failures(api)
+    assert failure["spec"]["ownerText"] == "RayJob/train" and "job" not in failure["spec"]
+    wait_for("the event", lambda: events(api, "RayJob"))
+    assert "SIGSEGV" in plane.kubectl("describe", "rayjob", "train", "--namespace", api.namespace)
+
+
 # --- The pod's deletion, and the container's end ------------------------------------------------------------------
 
 
