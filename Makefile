@@ -140,6 +140,12 @@ $(BUILD)/test/operator/%_test: $(BUILD)/obj/operator/%_test.o $(call objects,$(O
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(OPERATOR_LIBS)
 
+# The admission of clusters, for tests in other languages.
+$(BUILD)/test/cluster-admission: $(call objects,operator/webhook/cluster_admission_main.c $(OPERATOR) $(LIB))
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(OPERATOR_LIBS)
+
 # With -j several at a time; what each says stays together (--output-sync), and all of them run, whatever fails.
 UNIT_TESTS := $(patsubst %.c,$(BUILD)/test/%,$(TESTS))
 UNIT_RUNS := $(addprefix run-,$(UNIT_TESTS))

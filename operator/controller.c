@@ -19,6 +19,7 @@
 #include "operator/crier.h"
 #include "operator/herald.h"
 #include "operator/keeper.h"
+#include "operator/owners.h"
 #include "operator/poller.h"
 #include "operator/reconcile.h"
 #include "operator/recorder.h"
@@ -37,6 +38,7 @@
 struct controller {
 	struct controller_options o;
 	struct watches *watches;
+	struct owners *owners;
 	struct recorder *recorder;
 	struct herald *herald;
 	struct keeper *keeper;
@@ -90,10 +92,13 @@ static void on_recorded(void *arg, const cJSON *failure)
 
 static void on_cluster(void *arg, enum store_change change, const cJSON *before, const cJSON *after)
 {
+	struct controller *c = arg;
 	_cleanup_free_ char *key = object_key(after ? after : before);
 
-	if (change != STORE_REMOVED && key)
-		enqueue(arg, key);
+	if (change == STORE_REMOVED)
+		owners_cluster_gone(c->owners, before, now_boottime_ns());
+	else if (key)
+		enqueue(c, key);
 }
 
 /* The cluster before and after: a label may have changed. */
@@ -225,6 +230,20 @@ static int new_keeper(struct controller *c, struct err *err)
 	return keeper_new(&options, &c->keeper, err);
 }
 
+static const cJSON *find_cluster(void *arg, const char *key)
+{
+	const struct controller *c = arg;
+
+	return store_get(watches_store(c->watches, WATCH_CLUSTERS), key);
+}
+
+static int new_owners(struct controller *c, struct err *err)
+{
+	struct owners_options options = { .client = c->o.client, .find_cluster = find_cluster, .arg = c };
+
+	return owners_new(&options, &c->owners, err);
+}
+
 static int new_recorder(struct controller *c, struct err *err)
 {
 	struct recorder_options options = {
@@ -232,6 +251,7 @@ static int new_recorder(struct controller *c, struct err *err)
 		.client = c->o.client,
 		.known = watches_informer(c->watches, WATCH_FAILURES),
 		.metrics = c->o.metrics,
+		.owners = c->owners,
 		.may_write = may_write,
 		.wanted = keeper_wants,
 		.wanted_arg = c->keeper,
@@ -317,6 +337,8 @@ int controller_new(const struct controller_options *options, struct controller *
 	if (r == 0)
 		r = herald_new(c->o.client, c->watches, &c->herald, err);
 	if (r == 0)
+		r = new_owners(c, err);
+	if (r == 0)
 		r = new_recorder(c, err);
 	if (r == 0)
 		r = new_poller(c, err);
@@ -341,6 +363,7 @@ void controller_free(struct controller *c)
 	poller_free(c->poller);
 	watches_free(c->watches);
 	recorder_free(c->recorder);
+	owners_free(c->owners);
 	herald_free(c->herald);
 	keeper_free(c->keeper);
 	if (c->wake)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RayFailures as Events of their RayCluster. */
+/* RayFailures as Events of their RayCluster, and of what made it. */
 #include "operator/herald.h"
 
 #include <errno.h>
@@ -12,8 +12,10 @@
 #include "lib/log.h"
 #include "lib/strmap.h"
 #include "lib/units.h"
+#include "operator/failures/owner.h"
 #include "operator/kube/events.h"
 #include "operator/raycluster/event.h"
+#include "operator/raycluster/names.h"
 #include "operator/told.h"
 
 #define AGAIN_NS (600 * NS_PER_SEC)
@@ -22,7 +24,7 @@
 struct herald {
 	struct client *client;
 	struct watches *watches;
-	struct strmap told; /* "CLASS namespace/name" -> int64_t: when */
+	struct strmap told; /* "CLASS namespace/name", "CLASS namespace/RayJob/name" -> int64_t: when */
 };
 
 int herald_new(struct client *client, struct watches *watches, struct herald **ret_herald, struct err *err)
@@ -66,37 +68,97 @@ static void on_written(void *arg, struct client_response *response)
 		log_warning_limited("an Event was not written: %s", err_text(&response->err));
 }
 
+/* The sidecar's sentences end with a full stop, the operator's do not. */
+static int sentence_len(const char *verdict)
+{
+	size_t len = MIN(strlen(verdict), (size_t)500);
+
+	while (len && verdict[len - 1] == '.')
+		len--;
+	return (int)len;
+}
+
 static cJSON *event_of(const cJSON *cluster, const cJSON *failure)
 {
 	const char *namespace = json_str(failure, "metadata.namespace"), *verdict = json_str(failure, "spec.verdict");
-	size_t len = MIN(strlen(verdict), (size_t)500);
 	char note[1024];
 
-	/* The recorder's sentences end with a full stop, the operator's do not. */
-	while (len && verdict[len - 1] == '.')
-		len--;
 	snprintf(note, sizeof(note), "%.*s. More: kubectl describe rayfailure -n %.63s %.200s; all: kubectl get rayfailures -n %.63s -l "
-		 "ray.io/cluster=%.63s", (int)len, verdict, namespace, json_str(failure, "metadata.name"), namespace,
+		 "ray.io/cluster=%.63s", sentence_len(verdict), verdict, namespace, json_str(failure, "metadata.name"), namespace,
 		 json_str(cluster, "metadata.name"));
 	return event_warning(cluster, json_str(failure, "spec.class"), "Record", note, now_realtime_ns());
+}
+
+/* Enough of the RayJob or RayService for an Event. The caller owns it. */
+static cJSON *object_of(const struct owner *owner, const cJSON *failure)
+{
+	cJSON *object = object_new("ray.io/v1", owner_kind_name(owner->kind), json_str(failure, "metadata.namespace"), owner->name);
+
+	json_set_str(json_get(object, "metadata"), "uid", owner->uid);
+	return object;
+}
+
+/* Which pod it was, for an owner has many, of more than one cluster. */
+static cJSON *event_of_owner(const struct owner *owner, const cJSON *failure)
+{
+	const char *namespace = json_str(failure, "metadata.namespace"), *verdict = json_str(failure, "spec.verdict");
+	const char *pod = json_str(failure, "spec.pod"), *cluster = json_str(failure, "spec.cluster");
+	_cleanup_json_ cJSON *object = object_of(owner, failure);
+	bool has_label = strlen(owner->name) <= 63;
+	char note[1024];
+
+	snprintf(note, sizeof(note), "Pod %.253s of RayCluster %.63s: %.*s. More: kubectl describe rayfailure -n %.63s %.200s; "
+		 "all: kubectl get rayfailures -n %.63s -l %s=%.63s", pod ? pod : "?", cluster, MIN(sentence_len(verdict), 300), verdict,
+		 namespace, json_str(failure, "metadata.name"), namespace, has_label ? OWNER_NAME_LABEL : "ray.io/cluster",
+		 has_label ? owner->name : cluster);
+	return event_of_object(object, "Warning", json_str(failure, "spec.class"), "Record", note, now_realtime_ns());
+}
+
+static void tell(struct herald *herald, const cJSON *event)
+{
+	struct err err = { 0 };
+
+	if (client_event(herald->client, event, on_written, NULL, &err) < 0)
+		log_warning_limited("an Event was not written: %s", err_text(&err));
+}
+
+static void tell_cluster(struct herald *herald, const cJSON *failure, const char *class, const char *key)
+{
+	const cJSON *cluster = store_get(watches_store(herald->watches, WATCH_CLUSTERS), key);
+	_cleanup_json_ cJSON *event = NULL;
+
+	if (cluster && is_time(herald, class, key))
+		event = event_of(cluster, failure);
+	watches_drop_views(herald->watches);
+	if (event)
+		tell(herald, event);
+}
+
+/* Without a uid no `kubectl describe` would show it. */
+static void tell_owner(struct herald *herald, const cJSON *failure, const char *class, const char *namespace)
+{
+	_cleanup_json_ cJSON *event = NULL;
+	struct owner owner;
+	char key[512];
+
+	if (!owner_get(failure, &owner) || owner.kind == OWNER_RAY_CLUSTER || !*owner.uid)
+		return;
+	snprintf(key, sizeof(key), "%s/%s/%s", namespace, owner_kind_name(owner.kind), owner.name);
+	if (is_time(herald, class, key))
+		event = event_of_owner(&owner, failure);
+	if (event)
+		tell(herald, event);
 }
 
 void herald_tell(struct herald *herald, const cJSON *failure)
 {
 	const char *class = json_str(failure, "spec.class"), *namespace = json_str(failure, "metadata.namespace");
 	const char *name = json_str(failure, "spec.cluster");
-	_cleanup_json_ cJSON *event = NULL;
-	struct err err = { 0 };
-	const cJSON *cluster;
 	char key[512];
 
 	if (!is_news(class) || !name || !namespace || !json_str(failure, "spec.verdict"))
 		return;
 	snprintf(key, sizeof(key), "%s/%s", namespace, name);
-	cluster = store_get(watches_store(herald->watches, WATCH_CLUSTERS), key);
-	if (cluster && is_time(herald, class, key))
-		event = event_of(cluster, failure);
-	watches_drop_views(herald->watches);
-	if (event && client_event(herald->client, event, on_written, NULL, &err) < 0)
-		log_warning_limited("an Event was not written: %s", err_text(&err));
+	tell_cluster(herald, failure, class, key);
+	tell_owner(herald, failure, class, namespace);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tells of RayFailures where people look first: as Events of the RayCluster, in
- * `kubectl describe raycluster` and `kubectl get events`. Of each class and cluster
- * one, and the next some minutes later: in a crash loop, or when a thousand pods
+ * Tells of RayFailures where people look first: as Events of the RayCluster, and of the RayJob or RayService that made it, in
+ * `kubectl describe raycluster`, `rayjob`, `rayservice` and `kubectl get events`. Of each class and cluster
+ * (or RayJob, RayService) one, and the next some minutes later: in a crash loop, or when a thousand pods
  * die at once, the list of RayFailures is the place to look.
  */
 #ifndef AFTERGLOW_OPERATOR_HERALD_H

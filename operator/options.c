@@ -8,7 +8,7 @@
 
 static const char help[] =
 	"Usage: afterglow-operator [OPTION]...\n"
-	"Reconciles RayClusters (ray.io/v1) and writes a RayFailure for every death in a Ray pod.\n"
+	"Writes a RayFailure for every death in a Ray pod and, if asked to, makes the pods of RayClusters (ray.io/v1).\n"
 	"\n"
 	"  --kubeconfig FILE        the API server and credentials ($KUBECONFIG, else the pod's service account)\n"
 	"  --context NAME           of the kubeconfig (its current-context)\n"
@@ -18,7 +18,7 @@ static const char help[] =
 	"  --launcher FILE          the launcher that is put into Ray containers (" OPTIONS_LAUNCHER ")\n"
 	"  --store-claim NAME       PVC in the cluster's namespace that keeps the evidence (storeClaim)\n"
 	"  --oom-group              on cgroup v1, end the whole container when one process is OOM-killed (oomGroup)\n"
-	"  --no-manage-clusters     only write RayFailures: another operator, like KubeRay, makes the pods\n"
+	"  --manage-clusters[=BOOL] make the pods of RayClusters, in the place of KubeRay (false: KubeRay makes them)\n"
 	"  --leader-elect[=BOOL]    act only while holding the Lease afterglow-operator, of several replicas (false)\n"
 	"  --lease-namespace NS     where that Lease is (default: the kubeconfig's or the pod's namespace)\n"
 	"  --qps N                  requests a second to the API server, watches and the lease apart (0: no limit)\n"
@@ -42,7 +42,7 @@ enum option_id {
 	OPT_LAUNCHER,
 	OPT_STORE_CLAIM,
 	OPT_OOM_GROUP,
-	OPT_NO_MANAGE_CLUSTERS,
+	OPT_MANAGE_CLUSTERS,
 	OPT_LEADER_ELECT,
 	OPT_LEASE_NAMESPACE,
 	OPT_CONTEXT,
@@ -64,7 +64,7 @@ static const struct option table[] = {
 	{ "launcher", required_argument, NULL, OPT_LAUNCHER },
 	{ "store-claim", required_argument, NULL, OPT_STORE_CLAIM },
 	{ "oom-group", no_argument, NULL, OPT_OOM_GROUP },
-	{ "no-manage-clusters", no_argument, NULL, OPT_NO_MANAGE_CLUSTERS },
+	{ "manage-clusters", optional_argument, NULL, OPT_MANAGE_CLUSTERS },
 	{ "leader-elect", optional_argument, NULL, OPT_LEADER_ELECT },
 	{ "lease-namespace", required_argument, NULL, OPT_LEASE_NAMESPACE },
 	{ "context", required_argument, NULL, OPT_CONTEXT },
@@ -143,9 +143,8 @@ static int set(struct options *o, enum option_id id, const char *value, struct e
 	case OPT_OOM_GROUP:
 		o->oom_group = true;
 		return 0;
-	case OPT_NO_MANAGE_CLUSTERS:
-		o->manage_clusters = false;
-		return 0;
+	case OPT_MANAGE_CLUSTERS:
+		return bool_from_text("--manage-clusters", value ? value : "true", &o->manage_clusters, err);
 	case OPT_LEADER_ELECT:
 		return bool_from_text("--leader-elect", value ? value : "true", &o->leader_elect, err);
 	case OPT_LEASE_NAMESPACE:
@@ -183,7 +182,6 @@ int options_parse(int argc, char *argv[], struct options *ret_options, struct er
 	struct options o = {
 		.launcher = OPTIONS_LAUNCHER,
 		.metrics_address = OPTIONS_METRICS_ADDRESS,
-		.manage_clusters = true,
 		.qps = OPTIONS_QPS,
 		.burst = OPTIONS_BURST,
 		.log_level = LOG_LEVEL_INFO,

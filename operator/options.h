@@ -31,7 +31,7 @@ struct options {
 	bool leader_elect;
 	const char *lease_namespace; /* NULL: our own */
 	unsigned qps, burst; /* requests to the API server; qps 0: no limit */
-	bool manage_clusters; /* else only RayFailures are written: another operator makes the pods */
+	bool manage_clusters; /* else another operator, such as KubeRay, makes the pods of RayClusters */
 	struct retention retention; /* of RayFailures */
 	enum log_level log_level;
 	bool help, version;

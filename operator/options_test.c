@@ -27,20 +27,23 @@ static void values_are_taken_with_and_without_an_equals_sign(void **state)
 	(void)state;
 
 	assert_int_equal(parse(ARGS("--kubeconfig=/k", "--namespace", "ray", "--oom-group", "--store-claim=", "--log-level", "debug",
-				    "--no-manage-clusters", "--leader-elect", "--lease-namespace=ops", "--qps=0", "--burst", "7", "--context=c"),
+				    "--manage-clusters", "--leader-elect", "--lease-namespace=ops", "--qps=0", "--burst", "7", "--context=c"),
 			       &o, &err),
 			 0);
 	assert_string_equal(o.kubeconfig, "/k");
 	assert_string_equal(o.namespace, "ray");
 	assert_true(o.oom_group);
 	assert_null(o.store_claim);
-	assert_false(o.manage_clusters);
+	assert_true(o.manage_clusters);
 	assert_true(o.leader_elect);
 	assert_string_equal(o.lease_namespace, "ops");
 	assert_true(o.qps == 0 && o.burst == 7);
 	assert_string_equal(o.context, "c");
 	assert_int_equal(parse(ARGS("--leader-elect", "--leader-elect=false"), &o, &err), 0);
 	assert_false(o.leader_elect);
+	assert_false(o.manage_clusters);
+	assert_int_equal(parse(ARGS("--manage-clusters=true", "--manage-clusters=false"), &o, &err), 0);
+	assert_false(o.manage_clusters);
 	assert_int_equal(parse(ARGS("--kubeconfig=/k", "--log-level=debug"), &o, &err), 0);
 	assert_int_equal(o.log_level, LOG_LEVEL_DEBUG);
 	assert_true(o.qps == OPTIONS_QPS && o.burst == OPTIONS_BURST);
@@ -59,6 +62,7 @@ static void mistakes_are_named(void **state)
 		{ { "--namespace" }, "--namespace needs a value" },
 		{ { "--oom-group=yes" }, "--oom-group=yes" },
 		{ { "--leader-elect=maybe" }, "--leader-elect=maybe: must be true or false" },
+		{ { "--manage-clusters=1" }, "--manage-clusters=1: must be true or false" },
 		{ { "--leader-elect", "true" }, "unexpected argument true" },
 		{ { "--log-level", "loud" }, "--log-level loud" },
 		{ { "--qps=-1" }, "--qps -1: must be a number" },

@@ -29,8 +29,9 @@ struct pending {
 	char *key; /* "namespace/name" of the failure */
 	int64_t since_ns;
 	bool open;  /* its class may still change */
+	bool seen_undeleted; /* when its pod was first seen dead, nobody had deleted it */
 	bool taken; /* in work, or was: it stays as it is */
-	bool events_asked;
+	bool events_asked, owner_asked;
 };
 
 struct recorder {
@@ -95,15 +96,17 @@ static bool known(const struct recorder *recorder, const char *key)
 }
 
 /* One that waits, and the pod's status as it is now. Takes failure. */
-static void look_again(struct recorder *recorder, struct pending *p, cJSON *failure, bool open)
+static void look_again(struct recorder *recorder, struct pending *p, cJSON *failure, bool open, bool deleted)
 {
 	_cleanup_json_ cJSON *owned = failure;
 	cJSON *old = p->failure;
 
 	if (p->taken || !p->open)
 		return;
-	p->failure = TAKE_PTR(owned);
-	cJSON_Delete(old);
+	if (!deleted || !p->seen_undeleted || failure_supersedes(failure, old)) {
+		p->failure = TAKE_PTR(owned);
+		cJSON_Delete(old);
+	}
 	p->open = open;
 	if (!open) {
 		workqueue_add(&recorder->queue, p->key);
@@ -111,15 +114,15 @@ static void look_again(struct recorder *recorder, struct pending *p, cJSON *fail
 	}
 }
 
-/* Takes failure. */
-static void add(struct recorder *recorder, cJSON *failure, bool open)
+/* Takes failure. deleted: its pod is being deleted. */
+static void add(struct recorder *recorder, cJSON *failure, bool open, bool deleted)
 {
 	_cleanup_json_ cJSON *owned = failure;
 	_cleanup_free_ char *key = object_key(failure);
 	struct pending *waiting = key ? strmap_get(&recorder->pending, key) : NULL;
 
 	if (waiting)
-		look_again(recorder, waiting, TAKE_PTR(owned), open);
+		look_again(recorder, waiting, TAKE_PTR(owned), open, deleted);
 	if (waiting || !key || known(recorder, key))
 		return;
 	if (recorder->pending.n >= PENDING_MAX) {
@@ -137,6 +140,7 @@ static void add(struct recorder *recorder, cJSON *failure, bool open)
 	p->key = TAKE_PTR(key);
 	p->since_ns = now_boottime_ns();
 	p->open = open;
+	p->seen_undeleted = !deleted;
 	if (open)
 		workqueue_add_at(&recorder->queue, p->key, p->since_ns + SETTLE_NS);
 	else
@@ -153,12 +157,13 @@ bool recorder_knows(const struct recorder *recorder, const cJSON *failure)
 
 void recorder_add(struct recorder *recorder, cJSON *failure)
 {
-	add(recorder, failure, false);
+	add(recorder, failure, false, false);
 }
 
 void recorder_see(struct recorder *recorder, const cJSON *pod, bool gone)
 {
 	_cleanup_json_ cJSON *failures = NULL;
+	bool deleted = json_str(pod, "metadata.deletionTimestamp");
 	struct err err = { 0 };
 	cJSON *failure;
 
@@ -170,7 +175,7 @@ void recorder_see(struct recorder *recorder, const cJSON *pod, bool gone)
 		return;
 	}
 	while ((failure = cJSON_DetachItemFromArray(failures, 0)))
-		add(recorder, failure, !gone && failure_is_open(pod, failure));
+		add(recorder, failure, !gone && failure_is_open(pod, failure), deleted);
 }
 
 void recorder_begin(struct recorder *recorder)
@@ -322,6 +327,31 @@ static bool ask_for_events(struct recorder *recorder, struct pending *p)
 	return client_start(recorder->o.client, &request, on_events, p, NULL, NULL) == 0;
 }
 
+/* Its owner is known, as far as it can be. */
+static void go_on(struct recorder *recorder, struct pending *p)
+{
+	owners_complete(recorder->o.owners, p->failure, now_boottime_ns());
+	if (p->events_asked || !probe_kill_possible(p->failure) || !ask_for_events(recorder, p))
+		create(recorder, p);
+}
+
+static void on_owner(void *arg)
+{
+	struct pending *p = arg;
+
+	go_on(p->recorder, p);
+	recorder_wake(p->recorder);
+}
+
+static bool ask_for_owner(struct recorder *recorder, struct pending *p)
+{
+	bool asked = p->owner_asked;
+
+	p->owner_asked = true;
+	owners_complete(recorder->o.owners, p->failure, now_boottime_ns());
+	return !asked && owners_ask(recorder->o.owners, p->failure, now_boottime_ns(), on_owner, p);
+}
+
 static void start(struct recorder *recorder, const char *key)
 {
 	struct pending *p = strmap_get(&recorder->pending, key);
@@ -336,8 +366,8 @@ static void start(struct recorder *recorder, const char *key)
 	} else if (!recorder->o.wanted(recorder->o.wanted_arg, p->failure)) {
 		log_info("failure %s: not recorded, older than what is kept", key);
 		settle(recorder, p);
-	} else if (p->events_asked || !probe_kill_possible(p->failure) || !ask_for_events(recorder, p)) {
-		create(recorder, p);
+	} else if (!ask_for_owner(recorder, p)) {
+		go_on(recorder, p);
 	}
 }
 

@@ -10,6 +10,7 @@
 #include "operator/kube/informer.h"
 #include "operator/failures/earlier_end.h"
 #include "operator/metrics.h"
+#include "operator/owners.h"
 
 struct recorder;
 
@@ -18,6 +19,7 @@ struct recorder_options {
 	struct client *client;
 	struct informer *known; /* RayFailures that exist; learns of those that are written */
 	struct metrics *metrics;
+	struct owners *owners; /* whose each failure is */
 	bool (*may_write)(void *arg); /* asked before each write */
 	/* Whether it would be kept; else it is not written. Asked right before. */
 	bool (*wanted)(void *arg, const cJSON *failure);

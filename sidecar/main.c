@@ -24,10 +24,37 @@ struct sidecar {
 	bool stopping;
 };
 
+static void begin_stop(struct sidecar *s)
+{
+	const struct timeval grace = { .tv_sec = s->options->grace_s };
+
+	s->stopping = true;
+	/* What is not in the store when the grace is over goes with the pod. */
+	recorder_ship_until(s->recorder, now_boottime_ns() + MAX(s->options->grace_s - 1, 0) * NS_PER_SEC);
+	event_base_loopexit(s->base, &grace);
+}
+
+/* The container that was recorded has ended and nobody will start it again. */
+static void leave_after_end(struct sidecar *s)
+{
+	enum recorder_leave leave = recorder_leave(s->recorder);
+
+	if (leave == RECORDER_STAYS || s->stopping)
+		return;
+	if (leave == RECORDER_LEAVES) {
+		log_info("the Ray container has ended with success: so does the sidecar");
+		begin_stop(s);
+	} else if (!recorder_is_shipping(s->recorder)) {
+		log_info("the Ray container has ended, and its bundle is where it belongs: so does the sidecar");
+		s->stopping = true;
+	}
+}
+
 static void stop_when_over(void *arg)
 {
 	struct sidecar *s = arg;
 
+	leave_after_end(s);
 	if (s->stopping && recorder_active(s->recorder) == 0 && !recorder_is_shipping(s->recorder))
 		event_base_loopbreak(s->base);
 }
@@ -39,15 +66,11 @@ static void stop_when_over(void *arg)
 static void on_stop(evutil_socket_t fd, short what, void *arg)
 {
 	struct sidecar *s = arg;
-	const struct timeval grace = { .tv_sec = s->options->grace_s };
 
 	(void)fd;
 	(void)what;
-	s->stopping = true;
 	recorder_pod_terminating(s->recorder);
-	/* What is not in the store when the grace is over goes with the pod. */
-	recorder_ship_until(s->recorder, now_boottime_ns() + MAX(s->options->grace_s - 1, 0) * NS_PER_SEC);
-	event_base_loopexit(s->base, &grace);
+	begin_stop(s);
 	stop_when_over(s);
 }
 

@@ -41,6 +41,8 @@ const char sidecar_usage[] =
 	"                      (1 to 2147483647; default: stay who started it)\n"
 	"  --grace SECONDS     after SIGTERM, wait this long for the containers to end (0 to 3600,\n"
 	"                      default 25)\n"
+	"  --leave-after END   end as the last container has ended: success (exit code 0) or any, which\n"
+	"                      waits for its bundle to be shipped; none: only SIGTERM ends it (default)\n"
 	"  --http ADDRESS:PORT serve /metrics, /healthz and /failures there; \":PORT\": on all addresses\n"
 	"                      (default: nowhere)\n"
 	"  --reconnect SECONDS after a restart, wait this long for the launchers of before; whose\n"
@@ -197,6 +199,18 @@ static int take_cores(struct sidecar_options *o, const char *option, const char 
 	return 0;
 }
 
+static int take_leave_after(struct sidecar_options *o, const char *option, const char *value, struct err *err)
+{
+	static const char *const names[] = { "none", "success", "any" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strcmp(value, names[i]) == 0) {
+			o->exec.recorder.leave_after = (enum leave_after)i;
+			return 0;
+		}
+	return err_set(err, EINVAL, "%s takes none, success or any, not %s", option, value);
+}
+
 /* INT and COUNT are whole numbers, in an int and in an int64_t; OTHER is what take makes of it. */
 enum kind { TEXT, INT, COUNT, SIZE, DAYS, PART, OTHER };
 enum where { BOTH, RECORD, EXEC };
@@ -245,6 +259,7 @@ static const struct row {
 	{ .name = "--hook-at-death", BOTH, OTHER, .take = add_hook },
 	{ .name = "--kernel-log", BOTH, OTHER, .take = take_kernel_log },
 	{ .name = "--cores", BOTH, OTHER, .take = take_cores },
+	{ .name = "--leave-after", RECORD, OTHER, .take = take_leave_after },
 };
 
 static const struct row *find_row(const struct sidecar_options *o, const char *option)

@@ -57,6 +57,7 @@ static const struct {
 	{ { "--warn-at", "80%" }, "--warn-at" },
 	{ { "--cores", "all" }, "--cores takes off, summary or full, not all" },
 	{ { "--cores", "" }, "--cores" },
+	{ { "--leave-after", "never" }, "--leave-after takes none, success or any, not never" },
 	{ { "--grace", "-1" }, "--grace" },
 	{ { "--grace", "inf" }, "--grace" },
 	{ { "--grace", "soon" }, "--grace" },

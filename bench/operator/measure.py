@@ -85,6 +85,10 @@ class Contender:
             yield daemon
         finally:
             daemon.stop(timeout=60)
+            self.forget(namespace)
+
+    def forget(self, namespace):
+        """Removes what the next contender would take for a running operator."""
 
     def is_ready(self, daemon):
         """The caches are filled; both say so in their logs or by a question that costs nothing."""
@@ -102,7 +106,7 @@ class Ours(Contender):
     def command(self, namespace):
         return [BUILD / "afterglow-operator", "--launcher", BUILD / "afterglow-launch", "--namespace", namespace,
                 "--sidecar-image", "localhost/sidecar:bench", "--metrics-address", f"127.0.0.1:{self.port}",
-                "--leader-elect", "--lease-namespace", namespace]
+                "--manage-clusters", "--leader-elect", "--lease-namespace", namespace]
 
     def is_ready(self, daemon):
         # pylint: disable=import-outside-toplevel
@@ -123,6 +127,10 @@ class KubeRay(Contender):
         return [KUBERAY / "kuberay-operator", "--watch-namespace", namespace, "--enable-leader-election",
                 "--leader-election-namespace", namespace, "--metrics-addr", f"127.0.0.1:{free_port()}",
                 "--health-probe-bind-address", f"127.0.0.1:{free_port()}", *self.limits]
+
+    def forget(self, namespace):
+        """KubeRay does not give its Lease back when it ends, and ours would wait until it has run out."""
+        self.bench.plane.api().within(namespace).delete("leases", "ray-operator-leader")
 
 
 class FastKubeRay(KubeRay):

@@ -76,6 +76,7 @@ kernel-tests-oom: kernel-programs
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/exec_test.sh
 	@echo "== a recorder that comes late"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/late_test.sh
+	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/leave_test.sh
 	@echo "== OOM deaths on this kernel"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) $(BUILD)/test/oom_loop --jobs 2 $(OOM_LOOP)
 	$(Q)AFTERGLOW_BUILD=$(BUILD) $(BUILD)/test/oom_loop --jobs 2 --oom-group $(OOM_LOOP)

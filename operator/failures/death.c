@@ -9,6 +9,7 @@
 #include "lib/json.h"
 #include "lib/units.h"
 #include "operator/failures/failures.h"
+#include "operator/failures/owner.h"
 #include "operator/raycluster/names.h"
 
 #define NAME_POD_MAX 160 /* with container (63), hash and dashes within the 253 of an object's name */
@@ -43,6 +44,15 @@ void death_set_labels(const struct death *d, cJSON *metadata, const char *class)
 		if (death_label(d->pod, copied[i]))
 			json_set_str(labels, copied[i], death_label(d->pod, copied[i]));
 	json_set_str(labels, "afterglow.dev/class", class);
+}
+
+void death_set_owner(const struct death *d, cJSON *failure)
+{
+	const cJSON *annotation = cJSON_GetObjectItemCaseSensitive(json_get(d->pod, "metadata.annotations"), OWNER_ANNOTATION);
+	struct owner owner;
+
+	if (owner_parse(cJSON_GetStringValue(annotation), &owner))
+		owner_set(&owner, failure);
 }
 
 void death_set_times(const struct death *d, cJSON *metadata, const cJSON *spec)

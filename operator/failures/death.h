@@ -35,6 +35,9 @@ void death_set_name(const struct death *d, const char *seed, cJSON *metadata);
 
 void death_set_labels(const struct death *d, cJSON *metadata, const char *class);
 
+/* As the pod's annotation says (failures/owner.h); nothing without it. */
+void death_set_owner(const struct death *d, cJSON *failure);
+
 /* As annotations; spec.endedAt must be there. */
 void death_set_times(const struct death *d, cJSON *metadata, const cJSON *spec);
 

@@ -102,6 +102,7 @@ static cJSON *failure_of(const cJSON *pod, const char *container, const char *id
 	death_set_name(&d, seed, metadata);
 	death_set_times(&d, metadata, spec);
 	death_set_labels(&d, metadata, json_str(spec, "class"));
+	death_set_owner(&d, failure);
 	return failure;
 }
 

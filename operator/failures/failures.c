@@ -73,9 +73,9 @@ static void read_report(struct death *d)
 /* A signal's sender, and what happened to the pod, are beyond the recorder. */
 static bool view_outranks(const struct death *d)
 {
-	/* An evicted pod's recorder is asked to stop like that of a deleted one. */
-	static const enum failure_class open_questions[] = { FAILURE_KILLED, FAILURE_TERMINATED,
-							     FAILURE_POD_DELETED, FAILURE_UNKNOWN };
+	/* An evicted pod's sidecar is asked to stop like that of a deleted one; and what is asked to stop may exit with any code. */
+	static const enum failure_class open_questions[] = { FAILURE_KILLED, FAILURE_TERMINATED, FAILURE_POD_DELETED,
+							     FAILURE_UNKNOWN, FAILURE_APPLICATION_ERROR };
 	int class;
 
 	if (!death_is_told(d))
@@ -211,6 +211,7 @@ static cJSON *failure_new(struct death *d)
 	death_set_times(d, metadata, spec);
 	set_verdict(d, spec);
 	death_set_labels(d, metadata, json_str(spec, "class"));
+	death_set_owner(d, failure);
 	death_set_memory(d, spec);
 	if (death_is_told(d))
 		death_set_evidence(d, spec);
@@ -238,6 +239,13 @@ bool failure_is_open(const cJSON *pod, const cJSON *failure)
 		if (strcmp(class, failure_class_name(open_questions[i])) == 0)
 			return podview_is_open(pod, container, json_str(failure, "spec.containerID"));
 	return false;
+}
+
+bool failure_supersedes(const cJSON *later, const cJSON *earlier)
+{
+	const char *class = json_str(later, "spec.class"), *was = json_str(earlier, "spec.class");
+
+	return class && strcmp(class, failure_class_name(FAILURE_POD_DELETED)) != 0 && !(was && strcmp(class, was) == 0);
 }
 
 /* --- The pod -------------------------------------------------------------------------------------------- */

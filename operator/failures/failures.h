@@ -46,4 +46,11 @@ int failure_of_process(const cJSON *pod, const char *container, const char *id, 
 /* Whether a later state of the pod may give that failure another class: better not to write it yet. */
 bool failure_is_open(const cJSON *pod, const cJSON *failure);
 
+/*
+ * Two accounts of one death: earlier is of a state of the pod that nobody deleted yet, later of one that is being deleted.
+ * Whether later is the better one. The container had ended when the deletion began, so the deletion does not explain it; an
+ * eviction or a lost node may.
+ */
+bool failure_supersedes(const cJSON *later, const cJSON *earlier);
+
 #endif

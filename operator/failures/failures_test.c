@@ -135,8 +135,34 @@ static void the_pods_status_tells_what_it_can(void **state)
 		  "exitCode: 137", "PodDeleted", "likely", "SIGKILL", "its pod was deleted" },
 		{ ", deletionTimestamp: \"2026-11-21T01:05:00Z\", deletionGracePeriodSeconds: 30", "",
 		  "exitCode: 143", "PodDeleted", "likely", "SIGTERM", "" },
+		/* Ray's `ray start --block` exits with 1 when it is asked to stop. */
 		{ ", deletionTimestamp: \"2026-11-21T01:05:00Z\", deletionGracePeriodSeconds: 30", "",
+		  "exitCode: 1", "PodDeleted", "likely", NULL, "its pod was deleted" },
+		{ ", deletionTimestamp: \"2026-11-21T01:05:30Z\", deletionGracePeriodSeconds: 30", "",
+		  "exitCode: 1", "PodDeleted", "likely", NULL, "" },
+		/* KubeRay deletes a pod a second after its container's end: that is not why it ended. */
+		{ ", deletionTimestamp: \"2026-11-21T01:05:31Z\", deletionGracePeriodSeconds: 30", "",
+		  "exitCode: 1", "ApplicationError", "likely", NULL, "ended with exit code 1" },
+		{ ", deletionTimestamp: \"2026-11-21T01:05:31Z\", deletionGracePeriodSeconds: 30", "",
+		  "exitCode: 137", "Killed", "likely", "SIGKILL", "" },
+		{ ", deletionTimestamp: \"2026-11-21T01:05:31Z\", deletionGracePeriodSeconds: 30", "",
+		  "exitCode: 143", "PodDeleted", "likely", "SIGTERM", "" },
+		{ ", deletionTimestamp: \"2026-11-21T01:05:36Z\", deletionGracePeriodSeconds: 30", "",
 		  "exitCode: 1", "ApplicationError", "certain", NULL, "" },
+		/* What a deletion does not do to a container. */
+		{ ", deletionTimestamp: \"2026-11-21T01:05:00Z\", deletionGracePeriodSeconds: 30", "",
+		  "exitCode: 139", "Segfault", "certain", "SIGSEGV", "" },
+		{ ", deletionTimestamp: \"2026-11-21T01:05:00Z\", deletionGracePeriodSeconds: 30", "",
+		  "exitCode: 127", "CommandNotFound", "certain", NULL, "" },
+		{ ", deletionTimestamp: \"2026-11-21T01:05:10Z\", deletionGracePeriodSeconds: 30", "",
+		  "exitCode: 137, reason: OOMKilled", "KernelOOMContainer", "likely", "SIGKILL", "" },
+		{ ", deletionTimestamp: \"2026-11-21T01:05:31Z\", deletionGracePeriodSeconds: 30", "",
+		  "exitCode: 1, reason: OOMKilled", "KernelOOMContainer", "likely", NULL, "" },
+		/* The kernel took a process some time; the container lived on, and was asked to stop, or killed after its grace. */
+		{ ", deletionTimestamp: \"2026-11-21T01:05:10Z\", deletionGracePeriodSeconds: 30", "",
+		  "exitCode: 1, reason: OOMKilled", "PodDeleted", "likely", NULL, "" },
+		{ ", deletionTimestamp: \"2026-11-21T01:05:00Z\", deletionGracePeriodSeconds: 30", "",
+		  "exitCode: 137, reason: OOMKilled", "PodDeleted", "likely", "SIGKILL", "" },
 		/* Deleted an hour after the end: that is not why. */
 		{ ", deletionTimestamp: \"2026-11-21T02:05:00Z\", deletionGracePeriodSeconds: 30", "",
 		  "exitCode: 137", "Killed", "likely", "SIGKILL", "" },
@@ -253,6 +279,14 @@ static void report_and_status_are_weighed(void **state)
 		  "exitCode: 143, message: " FINAL("Terminated", "143"), "PodDeleted", NULL, true },
 		{ "", "", "exitCode: 137, reason: OOMKilled, message: " FINAL("Killed", "137"),
 		  "KernelOOMContainer", NULL, true },
+		/* The exit code of what was asked to stop says nothing. */
+		{ ", deletionTimestamp: \"2026-11-21T01:05:20Z\", deletionGracePeriodSeconds: 30", "",
+		  "exitCode: 1, message: " FINAL("ApplicationError", "1"), "PodDeleted", NULL, true },
+		{ "", "", "exitCode: 1, message: " FINAL("ApplicationError", "1"), "ApplicationError", NULL, true },
+		{ ", deletionTimestamp: \"2026-11-21T01:05:31Z\", deletionGracePeriodSeconds: 30", "",
+		  "exitCode: 1, message: " FINAL("ApplicationError", "1"), "ApplicationError", NULL, true },
+		{ ", deletionTimestamp: \"2026-11-21T01:05:20Z\", deletionGracePeriodSeconds: 30", "",
+		  "exitCode: 1, message: " FINAL("KernelOOMContainer", "1"), "KernelOOMContainer", NULL, true },
 		/* What the recorder proved stays. */
 		{ "", "  reason: Evicted\n", "exitCode: 137, message: " FINAL("KernelOOMNode", "137"),
 		  "KernelOOMNode", NULL, true },
@@ -525,6 +559,34 @@ static void what_the_status_may_still_explain_is_open(void **state)
 	}
 }
 
+static cJSON *failure_of_class(const char *class)
+{
+	cJSON *failure = cJSON_CreateObject();
+
+	json_set_str(json_object_at(failure, "spec"), "class", class);
+	return failure;
+}
+
+static void a_deletion_that_came_later_does_not_explain_an_end_that_was_seen_before_it(void **state)
+{
+	static const struct {
+		const char *later, *earlier;
+		bool better;
+	} rows[] = {
+		{ "PodDeleted", "ApplicationError", false }, { "PodDeleted", "Killed", false },
+		{ "ApplicationError", "ApplicationError", false }, { "Evicted", "Killed", true },
+		{ "NodeLost", "ApplicationError", true }, { "Evicted", "Evicted", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_json_ cJSON *later = failure_of_class(rows[i].later), *earlier = failure_of_class(rows[i].earlier);
+
+		if (failure_supersedes(later, earlier) != rows[i].better)
+			fail_msg("row %zu", i);
+	}
+}
+
 static cJSON *gone_pod(const char *status, const char *state)
 {
 	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(1 << 16);
@@ -594,10 +656,10 @@ static void an_end_while_its_pod_was_deleted_says_so_whatever_its_code(void **st
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		_cleanup_json_ cJSON *pod = pod_with(rows[i].deleted, "", "exitCode: 1"), *failures = failures_of(pod);
+		_cleanup_json_ cJSON *pod = pod_with(rows[i].deleted, "", "exitCode: 139"), *failures = failures_of(pod);
 		const cJSON *failure = cJSON_GetArrayItem(failures, 0);
 
-		assert_string_equal(json_str(failure, "spec.class"), "ApplicationError");
+		assert_string_equal(json_str(failure, "spec.class"), "Segfault");
 		assert_int_equal(cJSON_HasObjectItem(json_get(failure, "metadata.annotations"), FAILURE_DELETED_ANNOTATION), rows[i].says);
 	}
 }
@@ -611,6 +673,7 @@ int main(void)
 		cmocka_unit_test(report_and_status_are_weighed),
 		cmocka_unit_test(a_container_that_the_runtime_forgot_shares_the_fate_of_its_pod),
 		cmocka_unit_test(what_the_status_may_still_explain_is_open),
+		cmocka_unit_test(a_deletion_that_came_later_does_not_explain_an_end_that_was_seen_before_it),
 		cmocka_unit_test(a_snapshot_is_called_one),
 		cmocka_unit_test(a_bundle_of_somebody_else_is_not_passed_on),
 		cmocka_unit_test(each_dead_instance_is_one_failure_but_not_the_recorders),

@@ -77,6 +77,7 @@ static int fill_process(struct death *d, const char *id, cJSON *failure, struct 
 	set_process_name(d, id, metadata);
 	death_set_times(d, metadata, spec);
 	death_set_labels(d, metadata, class);
+	death_set_owner(d, failure);
 	json_set_str(spec, "class", class);
 	json_set_str(spec, "confidence", confidence ? confidence : confidence_name(CONFIDENCE_UNKNOWN));
 	json_set_str(spec, "verdict", sentence);

@@ -9,6 +9,7 @@
 #include "lib/printable.h"
 #include "lib/strbuf.h"
 #include "operator/injection/launch_script.h"
+#include "operator/injection/qos.h"
 #include "operator/raycluster/plan.h"
 #include "operator/raycluster/pod_spec.h"
 #include "operator/raycluster/quantity.h"
@@ -26,6 +27,9 @@
 #define SIDECAR_UID 65532
 #define PREFIX_MAX 1024
 #define HTTP_PORT 9095
+#define MEMORY_LIMIT "256Mi"
+/* Where requests must equal limits: less slows the sidecar down when it is needed, more is taken from Ray's CPUs. */
+#define GUARANTEED_CPU "100m"
 
 /* The template's word wins. */
 static const char *annotation(const cJSON *cluster, const cJSON *template, const char *name)
@@ -287,7 +291,20 @@ static void add_store_args(cJSON *args, const struct injection *in)
 	add_bound(args, "--spool-max", p->spool_max);
 }
 
-static void add_sidecar_args(cJSON *sidecar, const struct injection *in)
+/*
+ * A pod that is not restarted for ever is over when its last container is. KubeRay, for one, waits for that with OnFailure: a
+ * sidecar that stayed would keep it waiting.
+ */
+static const char *leave_after(const cJSON *pod_spec)
+{
+	const char *policy = json_str(pod_spec, "restartPolicy");
+
+	if (policy && strcmp(policy, "Never") == 0)
+		return "any";
+	return policy && strcmp(policy, "OnFailure") == 0 ? "success" : NULL;
+}
+
+static void add_sidecar_args(cJSON *sidecar, const cJSON *pod_spec, const struct injection *in)
 {
 	cJSON *args = json_array_at(sidecar, "args");
 	char text[24];
@@ -299,6 +316,7 @@ static void add_sidecar_args(cJSON *sidecar, const struct injection *in)
 	if (ships(in))
 		add_value(args, "--spool-fallback", MEMORY_DIR);
 	add_store_args(args, in);
+	add_value(args, "--leave-after", leave_after(pod_spec));
 	if (in->oom_group)
 		add_string(args, "--oom-group");
 	snprintf(text, sizeof(text), "%g", in->policy->warn_at);
@@ -389,19 +407,34 @@ static void add_http(cJSON *sidecar, const cJSON *pod_spec)
 	json_append(json_array_at(sidecar, "ports"), port);
 }
 
-/* The recorder itself needs 2 MiB; its children, which unwind, pack and ship, work one after the other and end. */
-static void add_resources(cJSON *sidecar, const struct policy *policy)
+/* The sidecar itself needs 2 MiB; its children, which unwind, pack and ship, work one after the other and end. */
+static cJSON *wanted_resources(const struct policy *policy)
 {
 	cJSON *resources;
 
-	if (policy->sidecar_resources) {
-		json_set(sidecar, "resources", cJSON_Duplicate(policy->sidecar_resources, true));
-		return;
-	}
-	resources = json_object_at(sidecar, "resources");
+	if (policy->sidecar_resources)
+		return cJSON_Duplicate(policy->sidecar_resources, true);
+	resources = cJSON_CreateObject();
 	json_set_str(json_object_at(resources, "requests"), "cpu", "10m");
 	json_set_str(json_object_at(resources, "requests"), "memory", "16Mi");
-	json_set_str(json_object_at(resources, "limits"), "memory", "256Mi");
+	json_set_str(json_object_at(resources, "limits"), "memory", MEMORY_LIMIT);
+	return resources;
+}
+
+/*
+ * Of a pod with resources of its own the sidecar takes its part without a claim: the requests of all containers may not be
+ * more than the pod's. A Guaranteed pod stays one.
+ */
+static void add_resources(cJSON *sidecar, const cJSON *pod_spec, const struct policy *policy)
+{
+	cJSON *resources;
+
+	if (qos_is_of_pod(pod_spec))
+		return;
+	resources = wanted_resources(policy);
+	if (qos_is_guaranteed(pod_spec))
+		qos_equalize(resources, GUARANTEED_CPU, MEMORY_LIMIT);
+	json_set(sidecar, "resources", resources);
 }
 
 static void mount_secrets(cJSON *sidecar, const struct policy *policy)
@@ -432,10 +465,10 @@ static void add_sidecar(cJSON *pod_spec, const struct injection *in)
 	json_set_str(sidecar, "image", in->policy->sidecar_image);
 	if (in->policy->sidecar_image_pull_policy)
 		json_set_str(sidecar, "imagePullPolicy", in->policy->sidecar_image_pull_policy);
-	add_sidecar_args(sidecar, in);
+	add_sidecar_args(sidecar, pod_spec, in);
 	add_http(sidecar, pod_spec);
 	add_sidecar_env(sidecar, in);
-	add_resources(sidecar, in->policy);
+	add_resources(sidecar, pod_spec, in->policy);
 	add_security(sidecar, in->policy);
 	container_mount_default(sidecar, "afterglow-run", RUN_DIR, false);
 	container_mount_default(sidecar, "afterglow-spool", SPOOL_DIR, false);
@@ -449,11 +482,45 @@ static void add_sidecar(cJSON *pod_spec, const struct injection *in)
 	add_pull_secrets(pod_spec, in->policy->sidecar_pull_secrets);
 }
 
+/* By what the sidecar alone mounts: a container of somebody else's may have its name. */
+bool inject_is_done(const cJSON *pod_spec)
+{
+	const cJSON *sidecar = json_find(json_get(pod_spec, "containers"), "name", SIDECAR_CONTAINER);
+
+	return json_find(json_get(sidecar, "volumeMounts"), "mountPath", RUN_DIR) != NULL &&
+	       json_find(json_get(sidecar, "volumeMounts"), "mountPath", SPOOL_DIR) != NULL;
+}
+
+static bool begins_with(const char *text, const char *prefix)
+{
+	return text && strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static bool any_begins_with(const cJSON *list, const char *member, const char *prefix)
+{
+	const cJSON *item;
+
+	cJSON_ArrayForEach(item, list)
+		if (begins_with(json_str(item, member), prefix))
+			return true;
+	return false;
+}
+
+bool inject_is_clear(const cJSON *pod_spec)
+{
+	if (inject_is_done(pod_spec))
+		return true;
+	return !json_find(json_get(pod_spec, "containers"), "name", SIDECAR_CONTAINER) &&
+	       !json_find(json_get(pod_spec, "initContainers"), "name", SIDECAR_CONTAINER) &&
+	       !any_begins_with(json_get(pod_spec, "volumes"), "name", "afterglow-") &&
+	       !any_begins_with(json_get(ray_container(pod_spec), "volumeMounts"), "mountPath", "/afterglow");
+}
+
 bool inject(cJSON *pod_spec, const struct injection *in)
 {
 	cJSON *ray = ray_container(pod_spec);
 
-	if (json_find(json_get(pod_spec, "containers"), "name", SIDECAR_CONTAINER))
+	if (inject_is_done(pod_spec))
 		return true;
 	if (!wrap_command(ray, in))
 		return false;

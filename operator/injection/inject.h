@@ -42,9 +42,15 @@ const char *inject_prefix(const cJSON *cluster_annotations, const cJSON *templat
 int64_t inject_hold(const cJSON *cluster_annotations, const cJSON *template_annotations,
 		    const struct policy *policy);
 
+/* Whether the pod has the launcher and the sidecar already. */
+bool inject_is_done(const cJSON *pod_spec);
+
+/* Whether the names and paths that they need are free, or taken by them. */
+bool inject_is_clear(const cJSON *pod_spec);
+
 /*
- * False, and nothing done: the Ray container has no command of its own, so there
- * is nothing to put the launcher in front of (the image's entrypoint is unknown).
+ * True without any change where inject_is_done. False, and nothing done: the Ray container has no command of its own, so
+ * there is nothing to put the launcher in front of (the image's entrypoint is unknown).
  */
 bool inject(cJSON *pod_spec, const struct injection *in);
 

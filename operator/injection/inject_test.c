@@ -35,6 +35,24 @@ static const cJSON *at(const cJSON *spec, int i)
 	return cJSON_GetArrayItem(json_get(spec, "containers"), i);
 }
 
+static void a_pod_that_is_not_restarted_for_ever_ends_with_its_last_container(void **state)
+{
+	static const char *const rows[][2] = { { "Never", "any" }, { "OnFailure", "success" }, { "Always", NULL }, { NULL, NULL } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct injection in = { .cluster = "demo", .policy = &policy };
+		_cleanup_json_ cJSON *spec = spec_with("true");
+		if (rows[i][0])
+			json_set_str(spec, "restartPolicy", rows[i][0]);
+		assert_true(inject(spec, &in));
+		_cleanup_free_ char *args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args"));
+		char wanted[64];
+		snprintf(wanted, sizeof(wanted), "\"--leave-after\",\"%s\"", rows[i][1] ? rows[i][1] : "");
+		assert_int_equal(strstr(args, rows[i][1] ? wanted : "--leave-after") != NULL, rows[i][1] != NULL);
+	}
+}
+
 static void it_is_put_in_once_and_last(void **state)
 {
 	struct injection in = { .cluster = "demo", .store = true, .policy = &policy };
@@ -418,6 +436,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_is_put_in_once_and_last),
+		cmocka_unit_test(a_pod_that_is_not_restarted_for_ever_ends_with_its_last_container),
 		cmocka_unit_test(without_the_recorder_the_pod_is_as_before_but_for_the_launcher),
 		cmocka_unit_test(the_sidecars_resources_and_pull_secrets_are_the_policys),
 		cmocka_unit_test(only_the_kernel_log_needs_a_capability),

@@ -22,6 +22,7 @@ static const struct resource resources[] = {
 	{ "coordination.k8s.io/v1", "Lease", "leases" },
 	{ "events.k8s.io/v1", "Event", "events" },
 	{ "ray.io/v1", "RayCluster", "rayclusters" },
+	{ "ray.io/v1", "RayJob", "rayjobs" },
 	{ "afterglow.dev/v1alpha1", "RayFailure", "rayfailures" },
 	{ "afterglow.dev/v1alpha1", "RayPolicy", "raypolicies" },
 };

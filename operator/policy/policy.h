@@ -2,7 +2,8 @@
 /*
  * What the operator does to every RayCluster unless the cluster itself says
  * otherwise: memory budgets, the sidecar's image, the store. Read from one YAML
- * file (the Helm chart's ConfigMap); policy_keys in policy.c is the list of keys.
+ * file (the Helm chart's ConfigMap), and for some clusters from RayPolicies
+ * (policy_resolve.h). policy_keys.def is the list of all that can be said.
  */
 #ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_POLICY_H
 #define AFTERGLOW_OPERATOR_RAYCLUSTER_POLICY_H
@@ -13,10 +14,17 @@
 #include <stdint.h>
 
 #include "lib/err.h"
+#include "operator/failures/retention.h"
 
 #define POLICY_HOLD_MAX_S 86400
 
+/* What the webhook does to the memory of RayClusters that KubeRay runs: sets values, warns of what it would set, nothing. */
+enum memory_mode { MEMORY_MODE_APPLY, MEMORY_MODE_WARN, MEMORY_MODE_OFF };
+
 enum core_dumps { CORE_DUMPS_SUMMARY, CORE_DUMPS_OFF, CORE_DUMPS_FULL };
+
+/* What a policy object gives or leaves out as a whole, by its name below spec. */
+enum policy_block { POLICY_MEMORY, POLICY_RECORDING, POLICY_STORE, POLICY_RETENTION, POLICY_BLOCKS };
 
 struct policy {
 	char *sidecar_image;             /* sidecarImage; NULL: pods get neither sidecar nor launcher */
@@ -40,6 +48,7 @@ struct policy {
 	int64_t store_keep_max;
 	int64_t spool_max;               /* spoolMax, bytes of the pod's spool; 0: the sidecar's default */
 	char *cluster_domain;            /* clusterDomain, "cluster.local" */
+	enum memory_mode memory_mode;    /* memoryMode */
 	char *head_num_cpus;             /* headNumCPUs, "0"; NULL (key is null): as KubeRay, all of them */
 	int64_t worker_memory_limit;     /* workerMemoryLimit, bytes for workers without one; 0: none is set */
 	double ray_memory_fraction;      /* rayMemoryFraction, ceiling of --memory as a part of the limit */
@@ -48,6 +57,7 @@ struct policy {
 	int64_t headroom_bytes;          /* headroom "500Mi": in bytes; 0: the fraction holds */
 	double usage_threshold;          /* usageThreshold, RAY_memory_usage_threshold; 0: Ray's own (0.95) */
 	int64_t monitor_refresh_ms;      /* monitorRefreshMs, RAY_memory_monitor_refresh_ms; -1: Ray's 250 */
+	bool recording_enabled;          /* recordingEnabled, true; false: as without sidecarImage */
 	double warn_at;                  /* warnAt, the sidecar's --warn-at, a part of the limit */
 	bool oom_group;                  /* oomGroup, the sidecar's --oom-group */
 	bool kernel_log;                 /* kernelLog: the sidecar gets CAP_SYSLOG */
@@ -56,11 +66,19 @@ struct policy {
 	bool redis_cleanup;              /* redisCleanup, true: the keys of a deleted cluster are deleted from Redis */
 	bool login_shell;                /* loginShell, false: Ray's commands run in `bash -cl` */
 	int64_t hold_on_failure;         /* holdOnFailure, the sidecar's --hold-on-failure, seconds; 0: not at all */
+	struct retention retention;      /* of RayFailures; the operator's own is --keep-age and --keep-count */
 };
 
 /* The defaults. Release with policy_release. */
 int policy_init(struct policy *ret_policy, struct err *err);
 void policy_release(struct policy *p);
+
+/* A copy, which the caller releases. -ENOMEM. */
+int policy_copy(const struct policy *from, struct policy *ret_policy, struct err *err);
+/* Replaces all that belongs to one block by what from says. -ENOMEM: to is good for nothing but policy_release. */
+int policy_copy_block(struct policy *to, enum policy_block block, const struct policy *from, struct err *err);
+/* "memory", "recording", "store", "retention" */
+const char *policy_block_name(enum policy_block block);
 
 /*
  * The defaults overlaid with the YAML text, which must be one mapping (or

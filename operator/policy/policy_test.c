@@ -30,7 +30,8 @@ static void nothing_gives_the_defaults(void **state)
 	assert_int_equal(p.core_dumps, CORE_DUMPS_SUMMARY);
 	assert_true(p.warn_at == 0.8 && p.object_store_fraction == 0.3 && p.headroom_fraction == 0.1);
 	assert_int_equal(p.monitor_refresh_ms, -1);
-	assert_true(p.redis_cleanup);
+	assert_int_equal(p.memory_mode, MEMORY_MODE_APPLY);
+	assert_true(p.redis_cleanup && p.recording_enabled);
 	assert_false(p.login_shell);
 	policy_release(&p);
 }
@@ -40,7 +41,7 @@ static void every_key_is_read(void **state)
 	struct policy p;
 
 	(void)state;
-	parse("sidecarImage: r/afterglow:1\nsidecarImagePullPolicy: Never\nstoreClaim: failures\n"
+	parse("sidecarImage: r/afterglow:1\nsidecarImagePullPolicy: Never\nstoreClaim: failures\nmemoryMode: Warn\nrecordingEnabled: false\n"
 	      "clusterDomain: k8s.lan\nheadNumCPUs: 2\nworkerMemoryLimit: 8Gi\nrayMemoryFraction: 0.7\n"
 	      "objectStoreFraction: 0.2\nheadroom: 500Mi\nusageThreshold: 0.9\nmonitorRefreshMs: 100\n"
 	      "warnAt: 0.75\noomGroup: true\nkernelLog: true\ncoreDumps: Full\nholdOnFailure: 600\nredisCleanup: false\nloginShell: true\n"
@@ -57,6 +58,8 @@ static void every_key_is_read(void **state)
 	assert_int_equal(p.monitor_refresh_ms, 100);
 	assert_true(p.oom_group && p.kernel_log && !p.redis_cleanup && p.login_shell);
 	assert_int_equal(p.core_dumps, CORE_DUMPS_FULL);
+	assert_int_equal(p.memory_mode, MEMORY_MODE_WARN);
+	assert_false(p.recording_enabled);
 	assert_int_equal(p.hold_on_failure, 600);
 	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(p.hooks, "atDeath")), 2);
 	policy_release(&p);
@@ -164,6 +167,14 @@ static void errors_name_key_line_and_what_is_right(void **state)
 		{ "sidecarResources: [1]\n", "policy.yaml:1: sidecarResources must be requests and limits" },
 		{ "sidecarResources: {limit: {cpu: 1}}\n", "sidecarResources must be" },
 		{ "sidecarResources: {limits: {cpu: [1]}}\n", "sidecarResources must be" },
+		{ "sidecarResources: {limits: {nvidia.com/gpu: 1}}\n", "sidecarResources must be" },
+		{ "sidecarResources: {limits: {cpu: one}}\n", "sidecarResources must be" },
+		{ "sidecarResources: {requests: {memory: 1Gi}, limits: {memory: 512Mi}}\n", "no request above its limit" },
+		{ "storeClaim: Failures\n", "policy.yaml:1: storeClaim must be the name of a PersistentVolumeClaim" },
+		{ "storeClaim: $(HOME)\n", "policy.yaml:1: storeClaim must be the name" },
+		{ "storeURL: s3://b\nstoreS3Region: \"a b\"\n", "policy.yaml:2: storeS3Region must be a region" },
+		{ "memoryMode: apply\n", "policy.yaml:1: memoryMode must be Apply, Warn or Off" },
+		{ "holdOnFailure: 0.5\n", "policy.yaml:1: holdOnFailure must be seconds" },
 		{ "sidecarImagePullSecrets: x\n", "policy.yaml:1: sidecarImagePullSecrets must be a list" },
 		{ "sidecarImagePullSecrets: [{name: x}]\n", "sidecarImagePullSecrets must be a list" },
 		{ "hooks: [a]\n", "policy.yaml:1: hooks must be lists" },
@@ -185,6 +196,31 @@ static void errors_name_key_line_and_what_is_right(void **state)
 	}
 }
 
+static void a_copy_shares_nothing_and_a_block_is_copied_as_a_whole(void **state)
+{
+	struct policy p, other, copy;
+
+	(void)state;
+	parse("sidecarImage: r/afterglow:1\nheadNumCPUs: 3\nheadroom: 500Mi\nhooks: {atDeath: [a]}\nstoreClaim: c\nwarnAt: 0.5\n", &p);
+	parse("headroom: 20%\nmemoryMode: \"Off\"\nstoreURL: s3://bucket\nholdOnFailure: 5\n", &other);
+	assert_int_equal(policy_copy(&p, &copy, NULL), 0);
+	policy_release(&p);
+	assert_string_equal(copy.sidecar_image, "r/afterglow:1");
+	assert_string_equal(copy.head_num_cpus, "3");
+	assert_int_equal(copy.headroom_bytes, 500 << 20);
+	assert_int_equal(policy_copy_block(&copy, POLICY_MEMORY, &other, NULL), 0);
+	assert_string_equal(copy.head_num_cpus, "0");
+	assert_true(copy.headroom_bytes == 0 && copy.headroom_fraction == 0.2 && copy.memory_mode == MEMORY_MODE_OFF);
+	assert_true(copy.hooks && copy.warn_at == 0.5 && copy.hold_on_failure == 0);
+	assert_string_equal(copy.store_claim, "c");
+	assert_int_equal(policy_copy_block(&copy, POLICY_STORE, &other, NULL), 0);
+	assert_null(copy.store_claim);
+	assert_string_equal(copy.store_url, "s3://bucket");
+	assert_string_equal(copy.sidecar_image, "r/afterglow:1");
+	policy_release(&copy);
+	policy_release(&other);
+}
+
 static void a_missing_file_is_an_error_with_its_name(void **state)
 {
 	struct policy p;
@@ -203,6 +239,7 @@ int main(void)
 		cmocka_unit_test(a_store_is_a_url_with_what_belongs_to_it),
 		cmocka_unit_test(empty_values_are_as_absent_but_head_cpus_can_be_null),
 		cmocka_unit_test(errors_name_key_line_and_what_is_right),
+		cmocka_unit_test(a_copy_shares_nothing_and_a_block_is_copied_as_a_whole),
 		cmocka_unit_test(a_missing_file_is_an_error_with_its_name),
 	};
 

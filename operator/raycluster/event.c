@@ -67,15 +67,27 @@ static cJSON *event_new(const cJSON *object, const char *reason, const char *not
 	return event;
 }
 
-cJSON *event_of_cluster(const cJSON *cluster, const char *type, const char *reason, const char *action, const char *note,
-			int64_t now_ns)
+static cJSON *event_about(const char *api_version, const char *kind, const cJSON *object, const char *type, const char *reason,
+			  const char *action, const char *note, int64_t now_ns)
 {
-	cJSON *event = event_new(cluster, reason, note, now_ns);
+	cJSON *event = event_new(object, reason, note, now_ns);
 
-	set_regarding(event, "ray.io/v1", "RayCluster", cluster);
+	set_regarding(event, api_version, kind, object);
 	json_set_str(event, "type", type);
 	json_set_str(event, "action", action);
 	return event;
+}
+
+cJSON *event_of_object(const cJSON *object, const char *type, const char *reason, const char *action, const char *note,
+		       int64_t now_ns)
+{
+	return event_about(json_str(object, "apiVersion"), json_str(object, "kind"), object, type, reason, action, note, now_ns);
+}
+
+cJSON *event_of_cluster(const cJSON *cluster, const char *type, const char *reason, const char *action, const char *note,
+			int64_t now_ns)
+{
+	return event_about("ray.io/v1", "RayCluster", cluster, type, reason, action, note, now_ns);
 }
 
 cJSON *event_warning(const cJSON *cluster, const char *reason, const char *action, const char *note,
@@ -87,10 +99,5 @@ cJSON *event_warning(const cJSON *cluster, const char *reason, const char *actio
 cJSON *event_of_pod(const cJSON *pod, const char *type, const char *reason, const char *action, const char *note,
 		    int64_t now_ns)
 {
-	cJSON *event = event_new(pod, reason, note, now_ns);
-
-	set_regarding(event, "v1", "Pod", pod);
-	json_set_str(event, "type", type);
-	json_set_str(event, "action", action);
-	return event;
+	return event_about("v1", "Pod", pod, type, reason, action, note, now_ns);
 }

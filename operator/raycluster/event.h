@@ -16,6 +16,10 @@ cJSON *event_of_cluster(const cJSON *cluster, const char *type, const char *reas
 cJSON *event_warning(const cJSON *cluster, const char *reason, const char *action, const char *note,
 		     int64_t now_ns);
 
+/* The same about an object of any kind that says its apiVersion and kind. */
+cJSON *event_of_object(const cJSON *object, const char *type, const char *reason, const char *action, const char *note,
+		       int64_t now_ns);
+
 /* The same about a pod, of type "Normal" or "Warning". */
 cJSON *event_of_pod(const cJSON *pod, const char *type, const char *reason, const char *action, const char *note,
 		    int64_t now_ns);

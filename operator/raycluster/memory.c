@@ -16,6 +16,7 @@
 #include "operator/raycluster/start_params.h"
 
 #define MIB ((int64_t)1 << 20)
+#define BYTES_MAX ((int64_t)1 << 53) /* 8 PiB: sums of a few do not overflow, and a double holds each exactly */
 
 static int64_t part(int64_t limit, double fraction)
 {
@@ -83,17 +84,19 @@ static int64_t param_bytes(const cJSON *params, const char *name)
 		return 0;
 	errno = 0;
 	value = strtoll(text, &end, 10);
-	return *text && !*end && !errno && value > 0 ? value : 0;
+	return *text && !*end && !errno && value > 0 ? MIN(value, BYTES_MAX) : 0;
 }
 
 static int64_t quantity_at(const cJSON *resources, const char *path)
 {
 	const char *text = json_str(resources, path);
-	int64_t value;
+	int64_t value = 0;
 
 	if (!text)
-		return json_int(resources, path, 0);
-	return quantity_parse(text, &value, NULL) == 0 ? value : 0;
+		value = MAX(json_int(resources, path, 0), 0);
+	else if (quantity_parse(text, &value, NULL) < 0)
+		value = 0;
+	return MIN(value, BYTES_MAX);
 }
 
 /* The limit that holds, 0 for none. A request above the policy's limit lifts it: the pod would be invalid. */

@@ -196,6 +196,20 @@ static void values_that_only_the_shell_knows_are_left_alone(void **state)
 	assert_false(notes_have(r.notes, NOTE_MEMORY_SAFE));
 }
 
+/* The overflow of such a sum is for the sanitizer to see. */
+static void numbers_at_the_end_of_their_range_are_cut(void **state)
+{
+	_cleanup_(result_release) struct result r =
+		apply("containers: [{name: w, resources: {limits: {memory: 9223372036854775807}}}]",
+		      "{memory: \"9223372036854775807\", object-store-memory: \"9223372036854775807\"}", RAY_WORKER, 0);
+	_cleanup_(result_release) struct result negative =
+		apply("containers: [{name: w, resources: {limits: {memory: -9223372036854775807}}}]", "{}", RAY_WORKER, 0);
+
+	(void)state;
+	expect_note(&r, "memory 8.0 PiB (yours) + object store 8.0 PiB (yours) + headroom 819.2 TiB");
+	expect_note(&negative, "no memory limit");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -208,6 +222,7 @@ int main(void)
 		cmocka_unit_test(a_sum_over_the_limit_is_said_with_its_numbers),
 		cmocka_unit_test(an_object_store_that_ray_refuses_is_said),
 		cmocka_unit_test(values_that_only_the_shell_knows_are_left_alone),
+		cmocka_unit_test(numbers_at_the_end_of_their_range_are_cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,7 +14,7 @@
 #include "operator/raycluster/auth.h"
 #include "operator/raycluster/autoscaler.h"
 #include "operator/raycluster/gcs_ft.h"
-#include "operator/injection/inject.h"
+#include "operator/injection/recording.h"
 #include "operator/raycluster/memory.h"
 #include "operator/raycluster/notes.h"
 #include "operator/raycluster/pod_spec.h"
@@ -200,49 +200,22 @@ static bool is_head_only(const struct pod_request *req)
 	return cJSON_GetArraySize(json_get(req->cluster, "spec.workerGroupSpecs")) == 0;
 }
 
-static void add_recorder(const struct pod_request *req, cJSON *pod_spec, cJSON *notes)
+static void add_sidecar(const struct pod_request *req, cJSON *pod_spec, cJSON *notes)
 {
-	const cJSON *of_cluster = json_get(req->cluster, "metadata.annotations");
-	const cJSON *of_template = json_get(req->group, "template.metadata.annotations");
-	struct policy policy = *req->policy;
-	struct injection in = {
+	const struct recording_request recording = {
+		.namespace = json_str(req->cluster, "metadata.namespace"),
 		.cluster = json_str(req->cluster, "metadata.name"),
+		.group = group_name(req->node, req->group),
+		.cluster_annotations = json_get(req->cluster, "metadata.annotations"),
+		.pod_annotations = json_get(req->group, "template.metadata.annotations"),
 		.wait_port = req->node == RAY_WORKER ? head_gcs_port(req->cluster) : NULL,
-		.oom_group = inject_oom_group(of_cluster, of_template, req->policy),
-		.prefix = inject_prefix(of_cluster, of_template),
-		.hold_s = inject_hold(of_cluster, of_template, req->policy),
-		.store = req->policy->store_claim && !req->store_claim_trouble,
-		.policy = &policy,
+		.policy = req->policy,
+		.store_claim_trouble = req->store_claim_trouble,
+		.kernel_log_refused = req->kernel_log_refused,
+		.launcher = req->launcher,
 	};
 
-	if (!inject_wanted(of_cluster, of_template))
-		return;
-	if (!req->policy->sidecar_image || !req->launcher) {
-		notes_addf(notes, NOTE_RECORDING, "NoRecorder",
-			   "pods run without the recorder: the operator has no %s",
-			   req->launcher ? "sidecar image" : "launcher");
-		return;
-	}
-	if (req->policy->store_claim && req->store_claim_trouble)
-		notes_addf(notes, NOTE_RECORDING, "StoreClaimMissing",
-			   "PersistentVolumeClaim %s of namespace %s %s: reports stay with the pod and are lost with it",
-			   req->policy->store_claim, json_str(req->cluster, "metadata.namespace"), req->store_claim_trouble);
-	/* Ray starts without it, and would not with it. */
-	if (policy.kernel_log && req->kernel_log_refused) {
-		policy.kernel_log = false;
-		notes_addf(notes, NOTE_RECORDING, "KernelLogRefused", "pods run without the kernel log: %s",
-			   req->kernel_log_refused);
-	}
-	if (!inject(pod_spec, &in))
-		notes_addf(
-			notes, NOTE_RECORDING, "NoCommand",
-			"group %s: the Ray container has no command of its own, so its pods run without the recorder",
-			group_name(req->node, req->group));
-	else if (json_bool(pod_spec, "hostNetwork", false))
-		notes_addf(notes, NOTE_RECORDING, "NodeNetwork",
-			   "group %s: in the node's network the recorder serves no HTTP, for its port might be another's there: processes "
-			   "that die while their container lives get no RayFailure; ends of containers do",
-			   group_name(req->node, req->group));
+	recording_apply(pod_spec, &recording, notes);
 }
 
 static void add_init_env(cJSON *pod_spec, const char *fqdn)
@@ -285,7 +258,7 @@ static int build_spec(const struct pod_request *req, cJSON *pod, cJSON *notes, s
 	add_metrics_port(container, params);
 	probes_add(container, params, req->node, json_str(req->cluster, "spec.rayVersion"));
 	add_shm(pod_spec, container, params, shm);
-	add_recorder(req, pod_spec, notes);
+	add_sidecar(req, pod_spec, notes);
 	return 0;
 }
 

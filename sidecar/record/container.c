@@ -32,6 +32,11 @@ bool container_is_over(const struct container *c)
 	return c->over;
 }
 
+bool container_succeeded(const struct container *c)
+{
+	return c->succeeded;
+}
+
 const char *container_name(const struct container *c)
 {
 	return c->hello.name;

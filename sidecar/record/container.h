@@ -48,6 +48,9 @@ bool container_is_silent(const struct container *c);
 /* It has ended, as far as is known: not when it was only waited for in vain. */
 bool container_is_over(const struct container *c);
 
+/* Whether it ended with exit code 0. */
+bool container_succeeded(const struct container *c);
+
 /* The name the launcher gave, "" before hello. */
 const char *container_name(const struct container *c);
 /* Identifies one start of the container: CLOCK_BOOTTIME of its launcher's start, 0 before hello. */

@@ -138,6 +138,7 @@ static void tell_of_death(struct container *c, struct ending *e)
 	container_add_crash(c, e);
 	postmortem_report(&c->observer, e, c->options, c->hello.name, &r);
 	container_emit(c, "ended", report_json_of_verdict(&r));
+	c->succeeded = r.verdict.class == FAILURE_COMPLETED;
 	if (r.verdict.class != FAILURE_COMPLETED || c->options->record_success) {
 		/* The message first: the kubelet reads it as soon as the container is gone. */
 		container_write_termination_log(c, &r, true);

@@ -24,6 +24,7 @@ struct container {
 	bool attached; /* hello was said */
 	bool resumed; /* with a history from before */
 	bool over; /* it died: not only its connection did */
+	bool succeeded; /* over, with exit code 0 */
 	bool finished;
 	struct launch_message hello;
 	struct observer observer;

@@ -21,6 +21,9 @@
 #define DEFAULT_RECONNECT_S 15
 #define COLLECT_PATTERNS_MAX 16
 
+/* After which end of the last container the sidecar ends, too. */
+enum leave_after { LEAVE_AFTER_NONE, LEAVE_AFTER_SUCCESS, LEAVE_AFTER_ANY };
+
 struct recorder_options {
 	const char *socket_path;
 	struct store_options store; /* where bundles end up; url NULL: they stay in the spool */
@@ -40,6 +43,7 @@ struct recorder_options {
 	enum cores_mode cores; /* what is kept of the cores of its processes */
 	int hold_s; /* keep a container that failed this long, 0: not at all */
 	bool record_success; /* make a record of exit code 0 too */
+	enum leave_after leave_after; /* whether it ends by itself, as a pod that is not restarted can end only with all containers */
 	int grace_s; /* after SIGTERM, how long to wait for the containers to end */
 	int reconnect_s; /* how long to wait for the launchers of a recorder before this one */
 	const char *http; /* http_address_valid, NULL: no HTTP */

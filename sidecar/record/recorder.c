@@ -39,6 +39,7 @@ struct recorder {
 	struct core_stats core_stats;
 	char last_bundle[512];
 	bool pod_terminating;
+	bool ended, succeeded; /* a container has ended; the last one with exit code 0 */
 	uint64_t said; /* failures in the last digest */
 	void (*idle)(void *arg);
 	void *idle_arg;
@@ -103,6 +104,10 @@ static void on_done(struct container *c, void *arg)
 	struct recorder *r = arg;
 	const struct observer *o = container_observer(c);
 
+	if (container_is_over(c)) {
+		r->ended = true;
+		r->succeeded = container_succeeded(c);
+	}
 	if (o && o->history && container_is_over(c))
 		recovery_forget(r->recovery, history_life(o->history));
 	remove_container(r, c);
@@ -316,6 +321,17 @@ bool recorder_keeps_core(const struct recorder *r)
 		if (r->containers[i] && container_keeps_core(r->containers[i]))
 			return true;
 	return false;
+}
+
+enum recorder_leave recorder_leave(const struct recorder *r)
+{
+	enum leave_after after = r->options->leave_after;
+
+	if (!r->ended || after == LEAVE_AFTER_NONE || recorder_active(r) > 0)
+		return RECORDER_STAYS;
+	if (r->succeeded)
+		return RECORDER_LEAVES;
+	return after == LEAVE_AFTER_ANY ? RECORDER_LEAVES_WHEN_SHIPPED : RECORDER_STAYS;
 }
 
 unsigned int recorder_active(const struct recorder *r)

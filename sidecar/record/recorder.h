@@ -30,6 +30,14 @@ void recorder_on_idle(struct recorder *r, void (*fn)(void *arg), void *arg);
 /* Whether a core is being unwound or compressed. */
 bool recorder_keeps_core(const struct recorder *r);
 
+/* What the last end means for options->leave_after. */
+enum recorder_leave { RECORDER_STAYS, RECORDER_LEAVES_WHEN_SHIPPED, RECORDER_LEAVES };
+/*
+ * After a success there is next to nothing to ship, and the pod is done with its work: it must not wait for a store that is
+ * down. After a failure the bundle is worth the wait.
+ */
+enum recorder_leave recorder_leave(const struct recorder *r);
+
 /* Containers that have not ended. */
 unsigned int recorder_active(const struct recorder *r);
 

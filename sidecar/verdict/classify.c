@@ -284,6 +284,15 @@ static void oom_verdict(const struct observation *o, enum oom oom, const struct 
 	}
 }
 
+/* how: the signal's name, or the exit code. */
+static void pod_stopped_verdict(const struct observation *o, const char *how, struct verdict *v)
+{
+	v->class = FAILURE_POD_DELETED;
+	v->confidence = CONFIDENCE_LIKELY;
+	verdict_add_evidence(v, "sidecar", "it was asked to stop as well, before the container ended");
+	snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with its pod, which was stopped (%s).", o->container, how);
+}
+
 static void signal_verdict(const struct observation *o, enum oom oom, struct verdict *v)
 {
 	char in[400];
@@ -296,11 +305,7 @@ static void signal_verdict(const struct observation *o, enum oom oom, struct ver
 	if (v->class == FAILURE_UNKNOWN)
 		v->confidence = CONFIDENCE_UNKNOWN;
 	if (o->pod_terminating && (v->signal == SIGTERM || v->signal == SIGKILL)) {
-		v->class = FAILURE_POD_DELETED;
-		v->confidence = CONFIDENCE_LIKELY;
-		verdict_add_evidence(v, "sidecar", "it was asked to stop as well, before the container ended");
-		snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with its pod, which was stopped (%s).",
-			 o->container, signal_name(v->signal));
+		pod_stopped_verdict(o, signal_name(v->signal), v);
 		return;
 	}
 	switch (v->class) {
@@ -331,7 +336,7 @@ static void signal_verdict(const struct observation *o, enum oom oom, struct ver
 
 static void exit_verdict(const struct observation *o, struct verdict *v)
 {
-	char ran[DURATION_TEXT_MAX];
+	char ran[DURATION_TEXT_MAX], code[32];
 
 	v->confidence = CONFIDENCE_CERTAIN;
 	duration_format(o->ran_ns, ran);
@@ -347,6 +352,12 @@ static void exit_verdict(const struct observation *o, struct verdict *v)
 		v->class = FAILURE_COMMAND_NOT_FOUND;
 		break;
 	default:
+		/* Asked to stop, some commands exit with a code of their own: `ray start --block` with 1. */
+		if (o->pod_terminating) {
+			snprintf(code, sizeof(code), "exit code %d", v->exit_code);
+			pod_stopped_verdict(o, code, v);
+			return;
+		}
 		v->class = FAILURE_APPLICATION_ERROR;
 	}
 	snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with exit code %d after %s%s.", o->container,

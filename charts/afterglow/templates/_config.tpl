@@ -55,6 +55,7 @@ coreDumps: {{ .Values.recording.coreDumps | toString | replace "false" "Off" | q
 hooks: {{ .Values.recording.hooks | toJson }}
 holdOnFailure: {{ int64 .Values.recording.holdOnFailure }}
 {{- with .Values.memory }}
+memoryMode: {{ .mode | toString | replace "false" "Off" | quote }}
 headNumCPUs: {{ .headNumCPUs | toJson }}
 workerMemoryLimit: {{ .workerMemoryLimit | quote }}
 rayMemoryFraction: {{ .rayMemoryFraction }}

@@ -32,6 +32,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end -}}
 
+{{/* "true" if the webhook serves. An operator that makes the pods of RayClusters itself needs none. */}}
+{{- define "afterglow.webhook" -}}
+{{- if and .Values.webhook.enabled (not .Values.manageRayClusters) -}}true{{- end -}}
+{{- end -}}
+
 {{/* repository:tag of (dict "image" ... "root" $). */}}
 {{- define "afterglow.image" -}}
 {{- printf "%s:%s" .image.repository (.image.tag | default .root.Chart.AppVersion) -}}
@@ -65,7 +70,7 @@ Two operators for one namespace would do everything twice. Who may install one f
 {{- fail (printf "Afterglow is installed already, as release %s in namespace %s: upgrade that one, or give each release a watchNamespace of its own" $release .metadata.namespace) -}}
 {{- end -}}
 {{- if and $root.Values.manageRayClusters (contains "kuberay-operator" (printf "%s %s" .metadata.name (get $labels "app.kubernetes.io/name"))) -}}
-{{- fail (printf "KubeRay runs in namespace %s (Deployment %s), and two operators would both make the pods of each RayCluster: set manageRayClusters=false, or remove KubeRay first" .metadata.namespace .metadata.name) -}}
+{{- fail (printf "KubeRay runs in namespace %s (Deployment %s), and two operators would both make the pods of each RayCluster: leave manageRayClusters at false, or remove KubeRay first" .metadata.namespace .metadata.name) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -119,16 +119,18 @@ class Operator(Daemon):
 
 
 class Operators:
-    """Starts operators: for one namespace and with a sidecar image, unless told otherwise."""
+    """Starts operators: they manage the clusters of one namespace, with a sidecar image, unless told otherwise."""
 
     def __init__(self, plane, namespace, directory):
         self.plane, self.namespace, self.directory = plane, namespace, directory
         self.started = []
 
-    def __call__(self, *args, kubeconfig=None, namespace=True, image=IMAGE, env=None, ready=True):
+    def __call__(self, *args, kubeconfig=None, namespace=True, image=IMAGE, env=None, ready=True,
+                 manage=True):
         arguments = ["--kubeconfig", kubeconfig or self.plane.kubeconfig("operator")]
         arguments += ["--namespace", self.namespace] if namespace else []
         arguments += ["--sidecar-image", image] if image else []
+        arguments += ["--manage-clusters"] if manage else []
         operator = Operator(self.directory / f"operator-{len(self.started)}.log", *arguments, *args, env=env)
         self.started.append(operator)
         return operator.wait_ready() if ready else operator

@@ -223,7 +223,7 @@ def test_a_dead_pod_that_vanishes_is_recorded_from_its_last_state(make, operator
 
 
 def test_without_managing_clusters_deaths_are_recorded_and_nothing_else(make, start, api, kubelet, plane):
-    operator = start("--no-manage-clusters")
+    operator = start(manage=False)
     cluster = make("demo", group("small", 1))
     pod = api.create("pods", {"metadata": {"name": "kuberays", "labels": {"ray.io/is-ray-node": "yes", "ray.io/cluster": "demo"}},
                               "spec": {"containers": [{"name": "ray", "image": "ray:test"}]}})

@@ -561,7 +561,7 @@ def test_a_hundred_thousand_pods_fit_the_charts_memory_limit(start, peer, plane,
     # A slow machine may not be through when the watch's time is over: then it begins anew.
     for _ in range(2):
         peer.rule(lambda r: r.plural == "pods" and r.is_stream, feed=many_pods(real, 100000))
-    operator = start("--no-manage-clusters", kubeconfig=peer.kubeconfig(), ready=False)
+    operator = start(manage=False, kubeconfig=peer.kubeconfig(), ready=False)
     empty = memory_kib(operator, "VmRSS")
     wait_for("all of them", lambda: objects(operator, "pods") == 100000, timeout=330)
     operator.wait_ready()

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """helm install, upgrade and uninstall, beside others that are there already."""
 
+import base64
+import json
 import os
 import subprocess
 
@@ -10,7 +12,9 @@ from conftest import wait_for
 from apiserver.conftest import ROOT
 from apiserver.control_plane import ControlPlane
 
-CRDS = ["rayclusters.ray.io", "rayfailures.afterglow.dev"]
+OURS = ["rayfailures.afterglow.dev"]
+CRDS = ["rayclusters.ray.io", *OURS]  # of an Afterglow that makes the pods of RayClusters
+MANAGING = "manageRayClusters=true"
 
 
 class Helm:
@@ -37,6 +41,9 @@ class Helm:
 
     def uninstall(self, release, namespace):
         assert self.run("uninstall", release, "--namespace", namespace).returncode == 0
+
+    def configuration(self, name):
+        return json.loads(self.plane.kubectl("get", "mutatingwebhookconfiguration", name, "-o", "json"))
 
     def crds(self):
         return sorted(crd["metadata"]["name"] for crd in self.api.items("customresourcedefinitions"))
@@ -68,7 +75,7 @@ def helm(fresh_plane):
 
 
 def test_what_helm_uninstall_leaves_is_the_kinds_and_what_is_of_them(helm):
-    helm.must_install("afterglow", "afterglow-system")
+    helm.must_install("afterglow", "afterglow-system", MANAGING)
     # The API server serves a kind a little after it has stored it.
     wait_for("the kind", lambda: helm.api.within("default").create("rayfailures", {
         "apiVersion": "afterglow.dev/v1alpha1", "kind": "RayFailure", "metadata": {"name": "old"},
@@ -78,27 +85,60 @@ def test_what_helm_uninstall_leaves_is_the_kinds_and_what_is_of_them(helm):
     assert helm.api.within("default").get("rayfailures", "old")
     left = helm.plane.kubectl("get", "-A", "-o", "name", "-l", "app.kubernetes.io/instance=afterglow",
                               "deployments,configmaps,serviceaccounts,clusterroles,clusterrolebindings,roles,rolebindings,"
-                              "poddisruptionbudgets")
+                              "poddisruptionbudgets,services,mutatingwebhookconfigurations")
     assert left == ""
     # And it can be installed again.
-    assert "is of" not in helm.must_install("afterglow", "afterglow-system")
+    assert "is of" not in helm.must_install("afterglow", "afterglow-system", MANAGING)
+
+
+def test_an_installation_beside_kuberay_leaves_nothing_but_its_kind(helm):
+    helm.must_install("afterglow", "afterglow-system")
+    assert helm.configuration("afterglow")
+    helm.uninstall("afterglow", "afterglow-system")
+    assert helm.crds() == OURS
+    left = helm.plane.kubectl("get", "-A", "-o", "name", "-l", "app.kubernetes.io/instance=afterglow",
+                              "services,mutatingwebhookconfigurations,clusterroles,clusterrolebindings,roles,rolebindings")
+    assert left == ""
+
+
+def test_an_upgrade_keeps_the_ca_that_was_filled_into_the_webhooks(helm):
+    helm.must_install("afterglow", "afterglow-system")
+    ca = base64.b64encode(helm.plane.file("ca.crt").read_bytes()).decode()
+    patch = {"webhooks": [{"name": name, "clientConfig": {"caBundle": ca}} for name in
+                          ("pods.afterglow.dev", "ray.afterglow.dev")]}
+    helm.plane.kubectl("patch", "mutatingwebhookconfiguration", "afterglow", "--type=strategic", "-p", json.dumps(patch))
+    # The first changes nothing of the webhooks, the second each of them.
+    for value, seconds in (("logLevel=debug", 3), ("webhook.timeoutSeconds=7", 7)):
+        helm.must_install("afterglow", "afterglow-system", value)
+        webhooks = helm.configuration("afterglow")["webhooks"]
+        assert [(w["clientConfig"].get("caBundle"), w["timeoutSeconds"]) for w in webhooks] == [(ca, seconds)] * 2
+        assert all(w["clientConfig"]["service"]["name"] == "afterglow-webhook" for w in webhooks)
+
+
+def test_the_api_server_keeps_the_webhooks_as_they_are_rendered(helm):
+    helm.must_install("afterglow", "one", "watchNamespace=one")
+    pods, ray = helm.configuration("afterglow-one")["webhooks"]
+    assert pods["objectSelector"] == {"matchLabels": {"ray.io/is-ray-node": "yes"}} and ray["objectSelector"] == {}
+    assert {w["failurePolicy"] for w in (pods, ray)} == {"Ignore"}
+    assert {w["reinvocationPolicy"] for w in (pods, ray)} == {"IfNeeded"}
 
 
 def test_two_releases_with_a_namespace_each_live_side_by_side(helm):
-    assert "was left as it is" not in helm.must_install("afterglow", "one", "watchNamespace=one")
+    assert "was left as it is" not in helm.must_install("afterglow", "one", "watchNamespace=one", MANAGING)
     helm.plane.kubectl("create", "namespace", "two")
-    said = helm.must_install("afterglow", "two", "watchNamespace=two")
+    said = helm.must_install("afterglow", "two", "watchNamespace=two", MANAGING)
     for crd in CRDS:
         assert f"CRD {crd} is of release afterglow in namespace one and was left as it is" in said
-    assert "Ray pods that run go on with" in helm.must_install("afterglow", "one", "watchNamespace=one", "logLevel=debug")
+    assert "Ray pods that run go on with" in helm.must_install("afterglow", "one", "watchNamespace=one", MANAGING,
+                                                                   "logLevel=debug")
     # The one whose they are goes; they stay, for the other's sake too.
     helm.uninstall("afterglow", "one")
     assert helm.crds() == CRDS
-    helm.must_install("afterglow", "two", "watchNamespace=two")
+    helm.must_install("afterglow", "two", "watchNamespace=two", MANAGING)
 
 
 def test_a_release_for_one_namespace_may_do_nothing_elsewhere(helm):
-    helm.must_install("afterglow", "one", "watchNamespace=one")
+    helm.must_install("afterglow", "one", "watchNamespace=one", MANAGING)
     as_operator = "system:serviceaccount:one:afterglow"
 
     def may(verb, what, namespace):
@@ -121,15 +161,15 @@ def test_a_second_operator_for_all_namespaces_is_refused_and_the_first_is_named(
 
 def test_beside_kuberay_it_is_installed_only_if_it_leaves_rayclusters_alone(helm):
     helm.plane.kubectl("create", "deployment", "kuberay-operator", "--image=kuberay:test", "--namespace", "default")
-    refused = helm.install("afterglow", "afterglow-system")
+    refused = helm.install("afterglow", "afterglow-system", MANAGING)
     assert refused.returncode != 0
-    assert "KubeRay runs in namespace default" in refused.stderr and "set manageRayClusters=false" in refused.stderr
-    helm.must_install("afterglow", "afterglow-system", "manageRayClusters=false")
-    assert helm.crds() == ["rayfailures.afterglow.dev"]
+    assert "KubeRay runs in namespace default" in refused.stderr and "leave manageRayClusters at false" in refused.stderr
+    assert "It works beside KubeRay" in helm.must_install("afterglow", "afterglow-system")
+    assert helm.crds() == OURS
 
 
 def test_people_who_may_edit_a_namespace_may_make_rayclusters_in_it(helm):
-    helm.must_install("afterglow", "afterglow-system")
+    helm.must_install("afterglow", "afterglow-system", MANAGING)
     rights = {r["metadata"]["name"]: r["rules"] for r in helm.api.items("clusterroles") if "afterglow" in r["metadata"]["name"]}
     assert {v for rule in rights["afterglow-edit"] if "ray.io" in rule["apiGroups"] for v in rule["verbs"]} >= {"create", "delete"}
     assert all(set(rule["verbs"]) == {"get", "list", "watch"} for rule in rights["afterglow-view"])

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whose a Ray pod is: the RayJob or RayService that made its RayCluster, or the RayCluster itself where a person made it.
+ * Pure. What is read here (labels, owner references, annotations) belongs to a tenant: names are checked, and what is no name
+ * of an object is not believed.
+ */
+#ifndef AFTERGLOW_OPERATOR_FAILURES_OWNER_H
+#define AFTERGLOW_OPERATOR_FAILURES_OWNER_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* On a pod: "RayJob/name". The webhook writes it when the pod is made, because the cluster may be gone when the pod dies. */
+#define OWNER_ANNOTATION "afterglow.dev/owner"
+/* On a RayFailure, for selecting. A name longer than a label's 63 characters has no label: spec.owner has it whole. */
+#define OWNER_KIND_LABEL "afterglow.dev/owner-kind"
+#define OWNER_NAME_LABEL "afterglow.dev/owner-name"
+
+#define OWNER_NAME_MAX 253 /* a name of an object, without the NUL */
+#define OWNER_UID_MAX 63
+#define OWNER_SUBMISSION_MAX 253
+
+enum owner_kind { OWNER_RAY_CLUSTER, OWNER_RAY_JOB, OWNER_RAY_SERVICE, OWNER_RAY_CRON_JOB, OWNER_KIND_COUNT };
+
+struct owner {
+	enum owner_kind kind;
+	char name[OWNER_NAME_MAX + 1];
+	char uid[OWNER_UID_MAX + 1];	       /* "": not known */
+	char cron_job[OWNER_NAME_MAX + 1];     /* the RayCronJob that made the RayJob; "": none */
+};
+
+/* "RayJob", static. */
+const char *owner_kind_name(enum owner_kind kind);
+
+/*
+ * Of a RayCluster: its controller where that is one of KubeRay's kinds; else what KubeRay's labels say
+ * (ray.io/originated-from-crd and -cr-name, of which there is no uid); else the cluster itself. False: it has no name.
+ */
+bool owner_of_cluster(const cJSON *cluster, struct owner *ret_owner);
+
+/* Of the annotation's text, which may be NULL. False: it names no owner. */
+bool owner_parse(const char *text, struct owner *ret_owner);
+
+/* "RayJob/name" into buf, which is returned. */
+#define OWNER_TEXT_MAX (OWNER_NAME_MAX + 16)
+const char *owner_format(const struct owner *owner, char buf[static OWNER_TEXT_MAX]);
+
+/* Writes spec.owner, spec.ownerText and the labels of a RayFailure. */
+void owner_set(const struct owner *owner, cJSON *failure);
+/* What owner_set wrote. False: nothing. */
+bool owner_get(const cJSON *failure, struct owner *ret_owner);
+
+/*
+ * The submission id of the attempt of a RayJob that ran in that cluster, as KubeRay has it in status.jobId; a retry has
+ * another cluster and another id. buf is untouched and the answer false where the job does not say.
+ */
+bool owner_submission_of(const cJSON *ray_job, const char *cluster, char buf[static OWNER_SUBMISSION_MAX + 1]);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The quality of service class of a pod. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "operator/injection/qos.h"
+#include "operator/raycluster/testing.h"
+
+static void a_pod_is_guaranteed_when_each_container_has_limits_and_requests_equal_to_them(void **state)
+{
+	static const struct {
+		const char *spec;
+		bool guaranteed;
+	} rows[] = {
+		{ "containers: [{resources: {limits: {cpu: 2, memory: 4Gi}, requests: {cpu: 2000m, memory: 4096Mi}}}]", true },
+		{ "containers: [{resources: {limits: {cpu: '2', memory: 4Gi}}}]", true },
+		{ "containers: [{resources: {limits: {cpu: '2', memory: 4Gi}, requests: {cpu: '1', memory: 4Gi}}}]", false },
+		{ "containers: [{resources: {limits: {memory: 4Gi}, requests: {memory: 4Gi}}}]", false },
+		{ "containers: [{resources: {limits: {cpu: '2', memory: 4Gi}}}, {name: other}]", false },
+		{ "containers: [{resources: {limits: {cpu: '2', memory: 4Gi}}}]\ninitContainers: [{name: i}]", false },
+		{ "containers: [{resources: {limits: {cpu: '2', memory: 4Gi}}}]\n"
+		  "initContainers: [{resources: {limits: {cpu: 200m, memory: 256Mi}}}]",
+		  true },
+		{ "containers: [{resources: {limits: {cpu: '0', memory: 4Gi}}}]", false },
+		{ "containers: [{resources: {limits: {cpu: nonsense, memory: 4Gi}}}]", false },
+		{ "containers: [{resources: {limits: {cpu: '2', memory: 4Gi}, requests: {cpu: {}, memory: 4Gi}}}]", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_json_ cJSON *spec = json_of(rows[i].spec);
+		if (qos_is_guaranteed(spec) != rows[i].guaranteed)
+			fail_msg("row %zu: %s", i, rows[i].spec);
+	}
+}
+
+static void equalizing_keeps_limits_and_takes_the_larger_of_request_and_fallback_where_there_is_none(void **state)
+{
+	static const struct {
+		const char *before, *after;
+	} rows[] = {
+		{ "{requests: {cpu: 10m, memory: 16Mi}, limits: {memory: 256Mi}}",
+		  "{\"requests\":{\"cpu\":\"100m\",\"memory\":\"256Mi\"},\"limits\":{\"memory\":\"256Mi\",\"cpu\":\"100m\"}}" },
+		{ "{requests: {cpu: 500m}, limits: {memory: 2Mi}}",
+		  "{\"requests\":{\"cpu\":\"500m\",\"memory\":\"2Mi\"},\"limits\":{\"memory\":\"2Mi\",\"cpu\":\"500m\"}}" },
+		{ "{}", "{\"limits\":{\"cpu\":\"100m\",\"memory\":\"1Mi\"},\"requests\":{\"cpu\":\"100m\",\"memory\":\"1Mi\"}}" },
+		{ "{limits: {cpu: '1', memory: 2Gi, x: 1}}",
+		  "{\"limits\":{\"cpu\":\"1\",\"memory\":\"2Gi\",\"x\":1},\"requests\":{\"cpu\":\"1\",\"memory\":\"2Gi\"}}" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_json_ cJSON *resources = json_of(rows[i].before);
+		qos_equalize(resources, "100m", "1Mi");
+		_cleanup_free_ char *text = cJSON_PrintUnformatted(resources);
+		assert_string_equal(text, rows[i].after);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_pod_is_guaranteed_when_each_container_has_limits_and_requests_equal_to_them),
+		cmocka_unit_test(equalizing_keeps_limits_and_takes_the_larger_of_request_and_fallback_where_there_is_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

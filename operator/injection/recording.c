@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether and how a Ray pod gets the sidecar. */
+#include "operator/injection/recording.h"
+
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/macros.h"
+#include "operator/injection/inject.h"
+#include "operator/raycluster/notes.h"
+#include "operator/raycluster/pod_spec.h"
+
+const char *recording_name(enum recording recording)
+{
+	static const char *const names[RECORDING_COUNT] = {
+		[RECORDING_ON] = "",
+		[RECORDING_OPTED_OUT] = "OptedOut",
+		[RECORDING_NOT_CONFIGURED] = "NotConfigured",
+		[RECORDING_NO_COMMAND] = "NoCommand",
+		[RECORDING_NAME_TAKEN] = "NameTaken",
+		[RECORDING_WINDOWS] = "Windows",
+	};
+
+	return names[recording];
+}
+
+static bool is_for_windows(const cJSON *pod_spec)
+{
+	const char *os = json_str(pod_spec, "os.name");
+	const char *selected = cJSON_GetStringValue(
+		cJSON_GetObjectItemCaseSensitive(json_get(pod_spec, "nodeSelector"), "kubernetes.io/os"));
+
+	return (os && strcmp(os, "windows") == 0) || (selected && strcmp(selected, "windows") == 0);
+}
+
+static enum recording refusal(const cJSON *pod_spec, const struct recording_request *r)
+{
+	if (!inject_wanted(r->cluster_annotations, r->pod_annotations))
+		return RECORDING_OPTED_OUT;
+	if (!r->policy->sidecar_image || !r->launcher)
+		return RECORDING_NOT_CONFIGURED;
+	if (is_for_windows(pod_spec))
+		return RECORDING_WINDOWS;
+	return inject_is_clear(pod_spec) ? RECORDING_ON : RECORDING_NAME_TAKEN;
+}
+
+static void note_refusal(enum recording recording, const struct recording_request *r, cJSON *notes)
+{
+	if (recording == RECORDING_NOT_CONFIGURED)
+		notes_addf(notes, NOTE_RECORDING, "NoRecorder", "pods run without the sidecar: the operator has no %s",
+			   r->launcher ? "sidecar image" : "launcher");
+	else if (recording == RECORDING_NO_COMMAND)
+		notes_addf(notes, NOTE_RECORDING, "NoCommand",
+			   "group %s: the Ray container has no command of its own, so its pods run without the sidecar", r->group);
+	else if (recording == RECORDING_NAME_TAKEN)
+		notes_addf(notes, NOTE_RECORDING, "NameTaken",
+			   "group %s: a container named " SIDECAR_CONTAINER ", a volume named afterglow-* or a mount below /afterglow is "
+			   "there already, so its pods run without the sidecar",
+			   r->group);
+	else if (recording == RECORDING_WINDOWS)
+		notes_addf(notes, NOTE_RECORDING, "Windows", "group %s: its pods run on Windows, where there is no sidecar", r->group);
+}
+
+/* Ray starts without what the namespace cannot bear, and would not with it. */
+static void note_gaps(const cJSON *pod_spec, const struct recording_request *r, cJSON *notes)
+{
+	if (r->policy->store_claim && r->store_claim_trouble)
+		notes_addf(notes, NOTE_RECORDING, "StoreClaimMissing",
+			   "PersistentVolumeClaim %s of namespace %s %s: reports stay with the pod and are lost with it",
+			   r->policy->store_claim, r->namespace, r->store_claim_trouble);
+	if (r->policy->kernel_log && r->kernel_log_refused)
+		notes_addf(notes, NOTE_RECORDING, "KernelLogRefused", "pods run without the kernel log: %s", r->kernel_log_refused);
+	if (json_bool(pod_spec, "hostNetwork", false))
+		notes_addf(notes, NOTE_RECORDING, "NodeNetwork",
+			   "group %s: in the node's network the sidecar serves no HTTP, for its port might be another's there: processes "
+			   "that die while their container lives get no RayFailure; ends of containers do",
+			   r->group);
+}
+
+enum recording recording_apply(cJSON *pod_spec, const struct recording_request *r, cJSON *notes)
+{
+	struct policy policy = *r->policy;
+	struct injection in = {
+		.cluster = r->cluster,
+		.wait_port = r->wait_port,
+		.oom_group = inject_oom_group(r->cluster_annotations, r->pod_annotations, r->policy),
+		.prefix = inject_prefix(r->cluster_annotations, r->pod_annotations),
+		.hold_s = inject_hold(r->cluster_annotations, r->pod_annotations, r->policy),
+		.store = r->policy->store_claim && !r->store_claim_trouble,
+		.policy = &policy,
+	};
+	enum recording recording = refusal(pod_spec, r);
+
+	if (r->kernel_log_refused)
+		policy.kernel_log = false;
+	if (recording == RECORDING_ON && !inject(pod_spec, &in))
+		recording = RECORDING_NO_COMMAND;
+	if (recording == RECORDING_ON)
+		note_gaps(pod_spec, r, notes);
+	else
+		note_refusal(recording, r, notes);
+	return recording;
+}

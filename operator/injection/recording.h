@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether and how a Ray pod gets the sidecar: annotations of its cluster and its own, the policy, and what its namespace can
+ * bear. For pods that we make and for those that KubeRay makes alike. Pure.
+ */
+#ifndef AFTERGLOW_OPERATOR_INJECTION_RECORDING_H
+#define AFTERGLOW_OPERATOR_INJECTION_RECORDING_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+
+#include "operator/policy/policy.h"
+
+struct recording_request {
+	const char *namespace;
+	const char *cluster;                /* the RayCluster's name */
+	const char *group;                  /* the group's name, for notes */
+	const cJSON *cluster_annotations;   /* NULL: it has none, or is not known */
+	const cJSON *pod_annotations;       /* they win over the cluster's */
+	const char *wait_port;              /* as in struct injection */
+	const struct policy *policy;
+	const char *store_claim_trouble;    /* why the pod must not mount policy->store_claim; NULL: it may */
+	const char *kernel_log_refused;     /* why the namespace would not take a pod that reads the kernel log; NULL: it does */
+	bool launcher;                      /* there is a launcher to run */
+};
+
+/* What became of it. The names of all but RECORDING_ON are the reasons that annotations, notes and metrics give. */
+enum recording {
+	RECORDING_ON,
+	RECORDING_OPTED_OUT,      /* an annotation says so */
+	RECORDING_NOT_CONFIGURED, /* the operator has no image of the sidecar, or no launcher */
+	RECORDING_NO_COMMAND,     /* the Ray container has no command: its image's entry point is not known */
+	RECORDING_NAME_TAKEN,     /* a container, volume or path of the pod has a name that the sidecar needs */
+	RECORDING_WINDOWS,        /* the sidecar is a program for Linux */
+	RECORDING_COUNT
+};
+
+/* "NoCommand"; "" for RECORDING_ON. */
+const char *recording_name(enum recording recording);
+
+/*
+ * Puts launcher and sidecar into pod_spec, or says why not: then pod_spec is as it was. A pod that has them stays as it is.
+ * What a person should know goes to notes (raycluster/notes.h), topic NOTE_RECORDING.
+ */
+enum recording recording_apply(cJSON *pod_spec, const struct recording_request *request, cJSON *notes);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One RayPolicy or ClusterRayPolicy, read once: what it selects, what it gives,
+ * what it locks. Pure. Whoever may write one may write anything into it, past
+ * the CRD of another version too: all is checked again, and bounded.
+ */
+#ifndef AFTERGLOW_OPERATOR_POLICY_POLICY_OBJECT_H
+#define AFTERGLOW_OPERATOR_POLICY_POLICY_OBJECT_H
+
+#include "operator/policy/policy.h"
+#include "operator/policy/selector.h"
+
+#define POLICY_IGNORED_MAX 256
+
+struct policy_object {
+	bool is_cluster_wide; /* a ClusterRayPolicy */
+	char *name;
+	char *uid;
+	int64_t generation;
+	int64_t created_ns; /* since 1970; INT64_MAX: not known */
+	struct selector selector; /* of RayClusters, by their labels */
+	struct selector namespace_selector; /* of a ClusterRayPolicy; else empty */
+	unsigned given, locked; /* a bit for each enum policy_block */
+	struct policy values; /* the blocks that are given, over the operator's built-in defaults */
+	struct err trouble; /* why it is invalid and has no say at all; code 0: it is valid */
+	char ignored[POLICY_IGNORED_MAX]; /* "spec.a, spec.b": what a later version may know; "": nothing */
+};
+
+/* Also of an invalid one: trouble says why. NULL: no memory, or no name. */
+struct policy_object *policy_object_new(const cJSON *object);
+void policy_object_free(struct policy_object *o); /* NULL is allowed */
+
+static inline bool policy_object_gives(const struct policy_object *o, enum policy_block block)
+{
+	return o->given & (1u << block);
+}
+
+static inline bool policy_object_locks(const struct policy_object *o, enum policy_block block)
+{
+	return o->locked & (1u << block);
+}
+
+/* "RayPolicy" or "ClusterRayPolicy" */
+const char *policy_object_kind(const struct policy_object *o);
+
+/* The older comes first; of one age, by name. As for qsort. */
+int policy_object_compare(const struct policy_object *a, const struct policy_object *b);
+
+#endif

@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The types of policy_keys.def: what each takes, and how it is copied. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/oom.h"
+#include "lib/units.h"
+#include "operator/policy/policy_keys.h"
+
+/* As in sidecar/record/hooks.h. */
+#define HOOK_COMMAND_MAX 2048
+
+#define LOWER "abcdefghijklmnopqrstuvwxyz"
+#define DIGITS "0123456789"
+#define LETTERS LOWER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+/* --- Copies --------------------------------------------------------------------------------------------- */
+
+static bool copy_string(void *to, const void *from)
+{
+	const char *text = *(char *const *)from;
+	char *copy = text ? strdup(text) : NULL;
+
+	if (text && !copy)
+		oom_note();
+	free(*(char **)to);
+	*(char **)to = copy;
+	return !text || copy;
+}
+
+static bool copy_json(void *to, const void *from)
+{
+	const cJSON *json = *(cJSON *const *)from;
+	cJSON *copy = json ? cJSON_Duplicate(json, true) : NULL;
+
+	cJSON_Delete(*(cJSON **)to);
+	*(cJSON **)to = copy;
+	return !json || copy;
+}
+
+#define COPY_PLAIN(name, type) \
+	static bool name(void *to, const void *from) \
+	{ \
+		*(type *)to = *(const type *)from; \
+		return true; \
+	}
+COPY_PLAIN(copy_bool, bool)
+COPY_PLAIN(copy_int64, int64_t)
+COPY_PLAIN(copy_double, double)
+COPY_PLAIN(copy_count, unsigned)
+COPY_PLAIN(copy_core_dumps, enum core_dumps)
+COPY_PLAIN(copy_memory_mode, enum memory_mode)
+#undef COPY_PLAIN
+
+/* --- Texts ---------------------------------------------------------------------------------------------- */
+
+static bool put_string(const char *text, void *member)
+{
+	return !member || copy_string(member, &text);
+}
+
+/* A text of these letters only (NULL: of any), as long as the key allows. */
+static const char *text_of(const struct policy_key *key, const cJSON *value, const char *letters)
+{
+	const char *s = cJSON_GetStringValue(value);
+	size_t len = s ? strlen(s) : 0;
+
+	return s && (double)len >= key->min && (double)len <= key->max && (!letters || !s[strspn(s, letters)]) ? s : NULL;
+}
+
+static bool set_text(const struct policy_key *key, const cJSON *value, void *member)
+{
+	const char *s = text_of(key, value, NULL);
+
+	return s && put_string(s, member);
+}
+
+/* The name of an object: a DNS subdomain. */
+static bool set_name(const struct policy_key *key, const cJSON *value, void *member)
+{
+	const char *s = text_of(key, value, LOWER DIGITS "-.");
+
+	return s && strspn(s, LOWER DIGITS) && strspn(s + strlen(s) - 1, LOWER DIGITS) && put_string(s, member);
+}
+
+/* It goes onto a command line in every Ray pod, so it has no blanks, and no dollar for Kubernetes to replace. */
+static bool set_word(const struct policy_key *key, const cJSON *value, void *member)
+{
+	const char *s = text_of(key, value, LETTERS DIGITS "._@/-");
+
+	return s && put_string(s, member);
+}
+
+static bool set_path(const struct policy_key *key, const cJSON *value, void *member)
+{
+	const char *s = text_of(key, value, LETTERS DIGITS "._~/-");
+
+	return s && put_string(s, member);
+}
+
+static bool set_bucket(const struct policy_key *key, const cJSON *value, void *member)
+{
+	const char *s = text_of(key, value, LOWER DIGITS ".-");
+
+	return s && strspn(s, LOWER DIGITS) && strspn(s + strlen(s) - 1, LOWER DIGITS) && put_string(s, member);
+}
+
+/* Letters of a URL without a query; what comes after the scheme begins with a host or bucket. */
+static bool is_url(const char *s, const char *scheme)
+{
+	size_t len = strlen(scheme);
+
+	return s && strncmp(s, scheme, len) == 0 && s[len] && s[len] != '/';
+}
+
+#define URL_LETTERS LETTERS DIGITS "-._~:/[]@%+,="
+
+static bool set_webhdfs_url(const struct policy_key *key, const cJSON *value, void *member)
+{
+	const char *s = text_of(key, value, URL_LETTERS);
+
+	return (is_url(s, "webhdfs://") || is_url(s, "webhdfss://")) && put_string(s, member);
+}
+
+static bool set_store_url(const struct policy_key *key, const cJSON *value, void *member)
+{
+	const char *s = text_of(key, value, URL_LETTERS);
+
+	return is_url(s, "s3://") ? put_string(s, member) : set_webhdfs_url(key, value, member);
+}
+
+static bool set_endpoint(const struct policy_key *key, const cJSON *value, void *member)
+{
+	const char *s = text_of(key, value, URL_LETTERS);
+
+	return (is_url(s, "https://") || is_url(s, "http://")) && put_string(s, member);
+}
+
+/* arn:aws:iam::123456789012:role/PATH/NAME; other makers of S3 leave fields out. */
+static bool set_role_arn(const struct policy_key *key, const cJSON *value, void *member)
+{
+	const char *s = text_of(key, value, LETTERS DIGITS ":/+=,.@_-"), *role = s ? strstr(s, ":role/") : NULL;
+
+	return role && role[strlen(":role/")] && strncmp(s, "arn:", 4) == 0 && put_string(s, member);
+}
+
+static bool set_audience(const struct policy_key *key, const cJSON *value, void *member)
+{
+	const char *s = text_of(key, value, NULL);
+
+	for (const char *p = s; p && *p; p++)
+		if ((unsigned char)*p <= ' ' || (unsigned char)*p >= 0x7f)
+			return false;
+	return s && put_string(s, member);
+}
+
+/* Ray takes whole numbers here as text; YAML's 0 and "0" are both fine. */
+static bool set_cpus(const struct policy_key *key, const cJSON *value, void *member)
+{
+	const char *s = text_of(key, value, DIGITS);
+	char text[24];
+
+	if (cJSON_IsNumber(value)) {
+		snprintf(text, sizeof(text), "%.0f", value->valuedouble);
+		s = !text[strspn(text, DIGITS)] && value->valuedouble == strtod(text, NULL) ? text : NULL;
+	}
+	return s && put_string(s, member);
+}
+
+/* --- Choices -------------------------------------------------------------------------------------------- */
+
+/* The place of value among names; -1: it is none of them. Off without quotes is false in YAML. */
+static int choice(const cJSON *value, const char *const *names, size_t n)
+{
+	const char *s = cJSON_IsFalse(value) ? "Off" : cJSON_GetStringValue(value);
+
+	for (size_t i = 0; s && i < n; i++)
+		if (strcmp(s, names[i]) == 0)
+			return (int)i;
+	return -1;
+}
+
+static bool set_pull_policy(const struct policy_key *key, const cJSON *value, void *member)
+{
+	static const char *const names[] = { "Always", "IfNotPresent", "Never" };
+
+	(void)key;
+	return cJSON_IsString(value) && choice(value, names, ARRAY_SIZE(names)) >= 0 && put_string(value->valuestring, member);
+}
+
+static bool set_store_type(const struct policy_key *key, const cJSON *value, void *member)
+{
+	static const char *const names[] = { "claim", "s3", "webhdfs" };
+
+	(void)key;
+	return cJSON_IsString(value) && choice(value, names, ARRAY_SIZE(names)) >= 0 && put_string(value->valuestring, member);
+}
+
+static bool set_core_dumps(const struct policy_key *key, const cJSON *value, void *member)
+{
+	static const char *const names[] = {
+		[CORE_DUMPS_SUMMARY] = "Summary",
+		[CORE_DUMPS_OFF] = "Off",
+		[CORE_DUMPS_FULL] = "Full",
+	};
+	int i = choice(value, names, ARRAY_SIZE(names));
+
+	(void)key;
+	if (i >= 0)
+		*(enum core_dumps *)member = (enum core_dumps)i;
+	return i >= 0;
+}
+
+static bool set_memory_mode(const struct policy_key *key, const cJSON *value, void *member)
+{
+	static const char *const names[] = {
+		[MEMORY_MODE_APPLY] = "Apply",
+		[MEMORY_MODE_WARN] = "Warn",
+		[MEMORY_MODE_OFF] = "Off",
+	};
+	int i = choice(value, names, ARRAY_SIZE(names));
+
+	(void)key;
+	if (i >= 0)
+		*(enum memory_mode *)member = (enum memory_mode)i;
+	return i >= 0;
+}
+
+static bool set_boolean(const struct policy_key *key, const cJSON *value, void *member)
+{
+	(void)key;
+	if (!cJSON_IsBool(value))
+		return false;
+	*(bool *)member = cJSON_IsTrue(value);
+	return true;
+}
+
+/* --- Numbers -------------------------------------------------------------------------------------------- */
+
+static bool in_range(const struct policy_key *key, const cJSON *value)
+{
+	return cJSON_IsNumber(value) && value->valuedouble >= key->min && value->valuedouble <= key->max;
+}
+
+static bool set_number(const struct policy_key *key, const cJSON *value, void *member)
+{
+	if (!in_range(key, value))
+		return false;
+	*(double *)member = value->valuedouble;
+	return true;
+}
+
+static bool set_integer(const struct policy_key *key, const cJSON *value, void *member)
+{
+	if (!in_range(key, value) || (double)(int64_t)value->valuedouble != value->valuedouble)
+		return false;
+	*(int64_t *)member = (int64_t)value->valuedouble;
+	return true;
+}
+
+static bool set_count(const struct policy_key *key, const cJSON *value, void *member)
+{
+	int64_t n;
+
+	if (!set_integer(key, value, &n))
+		return false;
+	*(unsigned *)member = (unsigned)n;
+	return true;
+}
+
+static bool set_quantity(const struct policy_key *key, const cJSON *value, void *member)
+{
+	const char *s = text_of(key, value, NULL);
+
+	if (cJSON_IsNumber(value) && value->valuedouble >= 0 && value->valuedouble < 9e18) {
+		*(int64_t *)member = (int64_t)value->valuedouble;
+		return true;
+	}
+	return s && quantity_parse(s, member, NULL) == 0;
+}
+
+static bool set_age(const struct policy_key *key, const cJSON *value, void *member)
+{
+	const char *s = text_of(key, value, NULL);
+
+	return s && retention_parse_age(s, member, NULL) == 0;
+}
+
+/* headroom is the one key with two forms, and two members. */
+static struct policy *policy_of_headroom(const void *member)
+{
+	return (struct policy *)((const char *)member - offsetof(struct policy, headroom_fraction));
+}
+
+static bool copy_headroom(void *to, const void *from)
+{
+	policy_of_headroom(to)->headroom_fraction = policy_of_headroom(from)->headroom_fraction;
+	policy_of_headroom(to)->headroom_bytes = policy_of_headroom(from)->headroom_bytes;
+	return true;
+}
+
+static bool set_headroom(const struct policy_key *key, const cJSON *value, void *member)
+{
+	struct policy *p = policy_of_headroom(member);
+	const char *s = cJSON_GetStringValue(value);
+	double percent;
+	char *end;
+
+	if (!s || !strchr(s, '%')) {
+		if (!set_quantity(key, value, &p->headroom_bytes))
+			return false;
+		p->headroom_fraction = 0;
+		return true;
+	}
+	percent = strtod(s, &end);
+	if (s[strspn(s, DIGITS ".%")] || strcmp(end, "%") || !(percent >= 0) || percent > 90)
+		return false;
+	p->headroom_fraction = percent / 100;
+	p->headroom_bytes = 0;
+	return true;
+}
+
+/* --- Trees ---------------------------------------------------------------------------------------------- */
+
+/* One moment's commands: texts, as many and as long as the sidecar takes. */
+static bool are_commands(const struct policy_key *key, const cJSON *list)
+{
+	const cJSON *item;
+
+	if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) > (int)key->max)
+		return false;
+	cJSON_ArrayForEach(item, list)
+		if (!cJSON_IsString(item) || !*item->valuestring || strlen(item->valuestring) > HOOK_COMMAND_MAX)
+			return false;
+	return true;
+}
+
+static bool set_hooks(const struct policy_key *key, const cJSON *value, void *member)
+{
+	const cJSON *item;
+
+	if (!cJSON_IsObject(value))
+		return false;
+	cJSON_ArrayForEach(item, value)
+		if ((strcmp(item->string, "atThreshold") != 0 && strcmp(item->string, "atDeath") != 0) ||
+		    !(cJSON_IsNull(item) || are_commands(key, item)))
+			return false;
+	return copy_json(member, &value);
+}
+
+/* A quantity in thousandths; false: it is none. */
+static bool amount_of(const cJSON *value, int64_t *ret_milli)
+{
+	if (cJSON_IsNumber(value) && value->valuedouble >= 0 && value->valuedouble < 9e15) {
+		*ret_milli = (int64_t)(value->valuedouble * 1000);
+		return true;
+	}
+	return cJSON_IsString(value) && strlen(value->valuestring) <= 40 && quantity_parse_milli(value->valuestring, ret_milli, NULL) == 0;
+}
+
+static bool are_amounts(const cJSON *part)
+{
+	static const char *const names[] = { "cpu", "memory", "ephemeral-storage" };
+	cJSON name = { .type = cJSON_String };
+	const cJSON *item;
+	int64_t milli;
+
+	if (!cJSON_IsObject(part))
+		return false;
+	cJSON_ArrayForEach(item, part) {
+		name.valuestring = item->string;
+		if (choice(&name, names, ARRAY_SIZE(names)) < 0 || !amount_of(item, &milli))
+			return false;
+	}
+	return true;
+}
+
+/* {requests: {NAME: QUANTITY}, limits: ...}. The API server refuses a pod whose requests are above its limits. */
+static bool set_resources(const struct policy_key *key, const cJSON *value, void *member)
+{
+	const cJSON *item, *limit;
+	int64_t asked, most;
+
+	(void)key;
+	if (!cJSON_IsObject(value))
+		return false;
+	cJSON_ArrayForEach(item, value)
+		if ((strcmp(item->string, "requests") != 0 && strcmp(item->string, "limits") != 0) || !are_amounts(item))
+			return false;
+	cJSON_ArrayForEach(item, json_get(value, "requests")) {
+		limit = cJSON_GetObjectItemCaseSensitive(json_get(value, "limits"), item->string);
+		if (limit && amount_of(item, &asked) && amount_of(limit, &most) && asked > most)
+			return false;
+	}
+	return copy_json(member, &value);
+}
+
+static bool set_names(const struct policy_key *key, const cJSON *value, void *member)
+{
+	const cJSON *item;
+
+	if (!cJSON_IsArray(value) || cJSON_GetArraySize(value) > (int)key->max)
+		return false;
+	cJSON_ArrayForEach(item, value)
+		if (!cJSON_IsString(item) || !*item->valuestring || strlen(item->valuestring) > 253)
+			return false;
+	return copy_json(member, &value);
+}
+
+/* --- The table ------------------------------------------------------------------------------------------ */
+
+static const struct policy_type type_TEXT = { set_text, copy_string }, type_NAME = { set_name, copy_string },
+	type_WORD = { set_word, copy_string }, type_PATH = { set_path, copy_string }, type_BUCKET = { set_bucket, copy_string },
+	type_STORE_URL = { set_store_url, copy_string }, type_WEBHDFS_URL = { set_webhdfs_url, copy_string },
+	type_ENDPOINT = { set_endpoint, copy_string }, type_ROLE_ARN = { set_role_arn, copy_string },
+	type_AUDIENCE = { set_audience, copy_string }, type_CPUS = { set_cpus, copy_string },
+	type_PULL_POLICY = { set_pull_policy, copy_string }, type_STORE_TYPE = { set_store_type, copy_string },
+	type_CORE_DUMPS = { set_core_dumps, copy_core_dumps }, type_MEMORY_MODE = { set_memory_mode, copy_memory_mode },
+	type_BOOLEAN = { set_boolean, copy_bool }, type_NUMBER = { set_number, copy_double },
+	type_INTEGER = { set_integer, copy_int64 }, type_COUNT = { set_count, copy_count },
+	type_QUANTITY = { set_quantity, copy_int64 }, type_AGE = { set_age, copy_int64 },
+	type_HEADROOM = { set_headroom, copy_headroom }, type_HOOKS = { set_hooks, copy_json },
+	type_RESOURCES = { set_resources, copy_json }, type_NAMES = { set_names, copy_json };
+
+#define POLICY_OPERATOR POLICY_BLOCKS
+const struct policy_key policy_keys[] = {
+#define POLICY_KEY(block, key, field, type, member, min, max, wants) \
+	{ POLICY_##block, key, field, &type_##type, offsetof(struct policy, member), min, max, wants },
+#define POLICY_FIELD(block, field, type, min, max, wants) \
+	{ POLICY_##block, NULL, field, &type_##type, POLICY_NO_MEMBER, min, max, wants },
+#include "operator/policy/policy_keys.def"
+#undef POLICY_KEY
+#undef POLICY_FIELD
+};
+const size_t policy_n_keys = ARRAY_SIZE(policy_keys);
+
+const struct policy_key *policy_key_find(const char *key)
+{
+	for (size_t i = 0; i < policy_n_keys; i++)
+		if (policy_keys[i].key && strcmp(policy_keys[i].key, key) == 0)
+			return &policy_keys[i];
+	return NULL;
+}
+
+const struct policy_key *policy_field_find(const char *field)
+{
+	for (size_t i = 0; i < policy_n_keys; i++)
+		if (policy_keys[i].field && strcmp(policy_keys[i].field, field) == 0)
+			return &policy_keys[i];
+	return NULL;
+}
+
+/* The one key to which "nothing" is an answer. */
+static bool set_nothing(const struct policy_key *key, void *member)
+{
+	return key->type != &type_CPUS || copy_string(member, &(const char *){ NULL });
+}
+
+bool policy_set_key(struct policy *p, const struct policy_key *key, const cJSON *value)
+{
+	void *member = key->offset == POLICY_NO_MEMBER ? NULL : (char *)p + key->offset;
+
+	if (cJSON_IsNull(value) || (cJSON_IsString(value) && !*value->valuestring))
+		return set_nothing(key, member);
+	return key->type->set(key, value, member);
+}

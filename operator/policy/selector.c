@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* LabelSelectors, as k8s.io/apimachinery has them. */
+#include "operator/policy/selector.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/json.h"
+
+static void requirement_release(struct selector_requirement *r)
+{
+	for (size_t i = 0; i < r->n_values; i++)
+		free(r->values[i]);
+	free(r->values);
+	free(r->key);
+	*r = (struct selector_requirement){ 0 };
+}
+
+void selector_release(struct selector *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		requirement_release(&s->requirements[i]);
+	free(s->requirements);
+	*s = (struct selector){ 0 };
+}
+
+/* --- Parsing -------------------------------------------------------------------------------------------- */
+
+static bool fits(const char *text, size_t max)
+{
+	return text && strlen(text) <= max;
+}
+
+/* The next place of the selector, with the key; NULL: no memory. */
+static struct selector_requirement *add(struct selector *s, const char *key)
+{
+	struct selector_requirement *r = &s->requirements[s->n];
+
+	r->key = strdup(key);
+	if (!r->key)
+		return NULL;
+	s->n++;
+	return r;
+}
+
+static int add_value(struct selector_requirement *r, const cJSON *value, const char *path, struct err *err)
+{
+	if (!fits(cJSON_GetStringValue(value), SELECTOR_VALUE_MAX))
+		return err_set(err, EINVAL, "%s must be texts of at most %d bytes", path, SELECTOR_VALUE_MAX);
+	r->values[r->n_values] = strdup(value->valuestring);
+	if (!r->values[r->n_values])
+		return err_set(err, ENOMEM, "%s", path);
+	r->n_values++;
+	return 0;
+}
+
+static int reserve_values(struct selector_requirement *r, size_t n, const char *path, struct err *err)
+{
+	r->values = calloc(n, sizeof(*r->values));
+	return r->values ? 0 : err_set(err, ENOMEM, "%s", path);
+}
+
+static int add_labels(struct selector *s, const cJSON *labels, const char *path, struct err *err)
+{
+	const cJSON *item;
+	char at[128];
+
+	snprintf(at, sizeof(at), "%s.matchLabels", path);
+	cJSON_ArrayForEach(item, labels) {
+		if (!fits(item->string, SELECTOR_KEY_MAX) || !*item->string)
+			return err_set(err, EINVAL, "%s must have keys of 1 to %d bytes", at, SELECTOR_KEY_MAX);
+		struct selector_requirement *r = add(s, item->string);
+		if (!r || reserve_values(r, 1, at, err) < 0)
+			return err_set(err, ENOMEM, "%s", at);
+		r->operator = SELECTOR_IN;
+		int rc = add_value(r, item, at, err);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+static int operator_of(const char *text)
+{
+	static const char *const names[] = {
+		[SELECTOR_IN] = "In",
+		[SELECTOR_NOT_IN] = "NotIn",
+		[SELECTOR_EXISTS] = "Exists",
+		[SELECTOR_DOES_NOT_EXIST] = "DoesNotExist",
+	};
+
+	for (size_t i = 0; text && i < ARRAY_SIZE(names); i++)
+		if (strcmp(text, names[i]) == 0)
+			return (int)i;
+	return -1;
+}
+
+static int add_values(struct selector_requirement *r, const cJSON *values, const char *path, struct err *err)
+{
+	bool wants = r->operator == SELECTOR_IN || r->operator == SELECTOR_NOT_IN;
+	int n = cJSON_IsArray(values) ? cJSON_GetArraySize(values) : 0, rc = 0;
+	const cJSON *item;
+
+	if ((n > 0) != wants || n > SELECTOR_VALUES_MAX || (values && !cJSON_IsArray(values) && !cJSON_IsNull(values)))
+		return err_set(err, EINVAL, "%s must be %s", path,
+			       wants ? "a list of 1 to 64 values, as the operator is In or NotIn" :
+				       "absent, as the operator is Exists or DoesNotExist");
+	if (n > 0)
+		rc = reserve_values(r, (size_t)n, path, err);
+	cJSON_ArrayForEach(item, values)
+		if (rc == 0)
+			rc = add_value(r, item, path, err);
+	return rc;
+}
+
+static int add_expression(struct selector *s, const cJSON *item, const char *path, struct err *err)
+{
+	const char *key = json_str(item, "key");
+	int operator = operator_of(json_str(item, "operator"));
+	struct selector_requirement *r;
+	char at[160];
+
+	if (!fits(key, SELECTOR_KEY_MAX) || !*key)
+		return err_set(err, EINVAL, "%s.key must be a label's name", path);
+	if (operator < 0)
+		return err_set(err, EINVAL, "%s.operator must be In, NotIn, Exists or DoesNotExist", path);
+	r = add(s, key);
+	if (!r)
+		return err_set(err, ENOMEM, "%s", path);
+	r->operator = (enum selector_operator)operator;
+	snprintf(at, sizeof(at), "%s.values", path);
+	return add_values(r, cJSON_GetObjectItemCaseSensitive(item, "values"), at, err);
+}
+
+static int add_expressions(struct selector *s, const cJSON *list, const char *path, struct err *err)
+{
+	const cJSON *item;
+	char at[128];
+	int i = 0, r = 0;
+
+	cJSON_ArrayForEach(item, list) {
+		snprintf(at, sizeof(at), "%s.matchExpressions[%d]", path, i++);
+		r = add_expression(s, item, at, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static bool is_absent(const cJSON *json)
+{
+	return !json || cJSON_IsNull(json);
+}
+
+static int check_form(const cJSON *json, const char *path, struct err *err)
+{
+	const cJSON *labels = cJSON_GetObjectItemCaseSensitive(json, "matchLabels");
+	const cJSON *expressions = cJSON_GetObjectItemCaseSensitive(json, "matchExpressions");
+	const cJSON *item;
+
+	if (!cJSON_IsObject(json))
+		return err_set(err, EINVAL, "%s must be an object with matchLabels or matchExpressions", path);
+	cJSON_ArrayForEach(item, json)
+		if (item != labels && item != expressions)
+			return err_set(err, EINVAL, "%s has a field \"%.60s\" that is not known", path, item->string);
+	if (!is_absent(labels) && !cJSON_IsObject(labels))
+		return err_set(err, EINVAL, "%s.matchLabels must be an object of labels", path);
+	if (!is_absent(expressions) && !cJSON_IsArray(expressions))
+		return err_set(err, EINVAL, "%s.matchExpressions must be a list", path);
+	if (cJSON_GetArraySize(labels) + cJSON_GetArraySize(expressions) > SELECTOR_REQUIREMENTS_MAX)
+		return err_set(err, EINVAL, "%s must have at most %d requirements", path, SELECTOR_REQUIREMENTS_MAX);
+	return 0;
+}
+
+int selector_parse(const cJSON *json, const char *path, struct selector *ret_selector, struct err *err)
+{
+	_cleanup_(selector_release) struct selector s = { 0 };
+	int r = is_absent(json) ? 0 : check_form(json, path, err);
+
+	if (r == 0 && !is_absent(json)) {
+		s.requirements = calloc(SELECTOR_REQUIREMENTS_MAX, sizeof(*s.requirements));
+		r = s.requirements ? add_labels(&s, json_get(json, "matchLabels"), path, err) : err_set(err, ENOMEM, "%s", path);
+	}
+	if (r == 0)
+		r = add_expressions(&s, json_get(json, "matchExpressions"), path, err);
+	if (r < 0)
+		return r;
+	*ret_selector = s;
+	s = (struct selector){ 0 };
+	return 0;
+}
+
+/* --- Asking --------------------------------------------------------------------------------------------- */
+
+static bool is_among(const struct selector_requirement *r, const char *value)
+{
+	for (size_t i = 0; i < r->n_values; i++)
+		if (strcmp(r->values[i], value) == 0)
+			return true;
+	return false;
+}
+
+/* NotIn also selects what has no such label. */
+static bool holds(const struct selector_requirement *r, const cJSON *labels)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(labels, r->key);
+	const char *value = cJSON_GetStringValue(item);
+
+	switch (r->operator) {
+	case SELECTOR_IN:
+		return value && is_among(r, value);
+	case SELECTOR_NOT_IN:
+		return !value || !is_among(r, value);
+	case SELECTOR_EXISTS:
+		return item != NULL;
+	case SELECTOR_DOES_NOT_EXIST:
+		return item == NULL;
+	}
+	return false;
+}
+
+bool selector_matches(const struct selector *s, const cJSON *labels)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (!holds(&s->requirements[i], labels))
+			return false;
+	return true;
+}
+
+static bool same_requirement(const struct selector_requirement *a, const struct selector_requirement *b)
+{
+	if (a->operator != b->operator || strcmp(a->key, b->key) != 0 || a->n_values != b->n_values)
+		return false;
+	for (size_t i = 0; i < a->n_values; i++)
+		if (strcmp(a->values[i], b->values[i]) != 0)
+			return false;
+	return true;
+}
+
+bool selector_equals(const struct selector *a, const struct selector *b)
+{
+	if (a->n != b->n)
+		return false;
+	for (size_t i = 0; i < a->n; i++)
+		if (!same_requirement(&a->requirements[i], &b->requirements[i]))
+			return false;
+	return true;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A Kubernetes LabelSelector: which labels does it select? Pure. It is parsed
+ * once and asked often; asking allocates nothing.
+ */
+#ifndef AFTERGLOW_OPERATOR_POLICY_SELECTOR_H
+#define AFTERGLOW_OPERATOR_POLICY_SELECTOR_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/err.h"
+
+#define SELECTOR_REQUIREMENTS_MAX 64
+#define SELECTOR_VALUES_MAX 64
+#define SELECTOR_KEY_MAX 317   /* a DNS subdomain of 253 bytes, '/', a name of 63 */
+#define SELECTOR_VALUE_MAX 63
+
+enum selector_operator { SELECTOR_IN, SELECTOR_NOT_IN, SELECTOR_EXISTS, SELECTOR_DOES_NOT_EXIST };
+
+struct selector_requirement {
+	enum selector_operator operator;
+	char *key;
+	char **values; /* for In and NotIn, at least one */
+	size_t n_values;
+};
+
+/* All requirements must hold. A zeroed one selects everything. */
+struct selector {
+	struct selector_requirement *requirements;
+	size_t n;
+};
+
+/*
+ * Parses {matchLabels, matchExpressions}; NULL and null select everything. path is the field's place, which an error begins
+ * with. -EINVAL, -ENOMEM. What it does not know is an error: a requirement that is overlooked would select too much.
+ */
+int selector_parse(const cJSON *json, const char *path, struct selector *ret_selector, struct err *err);
+void selector_release(struct selector *s);
+
+/* labels: an object of texts, as of metadata.labels; NULL: none. */
+bool selector_matches(const struct selector *s, const cJSON *labels);
+
+static inline bool selector_is_empty(const struct selector *s)
+{
+	return s->n == 0;
+}
+
+/* Whether both say the same, in the same order. */
+bool selector_equals(const struct selector *a, const struct selector *b);
+
+#endif

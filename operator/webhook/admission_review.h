@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* AdmissionReview (admission.k8s.io/v1): what the API server asks a webhook, and what it wants to hear. Pure. */
+#ifndef AFTERGLOW_OPERATOR_WEBHOOK_ADMISSION_REVIEW_H
+#define AFTERGLOW_OPERATOR_WEBHOOK_ADMISSION_REVIEW_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+
+#include "lib/err.h"
+#include "lib/strbuf.h"
+
+/* kube-apiserver cuts a warning to 256 characters, and all of them together to 4096. */
+#define ADMISSION_WARNING_MAX 256
+#define ADMISSION_WARNINGS_MAX 16
+
+/* Points into the review that it was read from. */
+struct admission_request {
+	const char *uid;       /* to be echoed, at most 128 bytes */
+	const char *kind;      /* "Pod" */
+	const char *namespace; /* "" for an object that lies in none */
+	const char *name;      /* "" while the server has still to make one up */
+	const char *user;      /* who asked; "" if the server does not say */
+	bool update;           /* else it is a creation */
+	bool dry_run;          /* nothing may be remembered of it */
+	const cJSON *object;
+	const cJSON *old_object; /* of an update; NULL otherwise */
+};
+
+/* -EPROTO: this is no AdmissionReview of v1 about the creation or the update of an object; err says what is wrong. */
+int admission_request_read(const cJSON *review, struct admission_request *ret_request, struct err *err);
+
+/*
+ * Appends the answer, which always allows the request. after is what the object should become, NULL for no change;
+ * warnings (NULL: none) is an array of strings. Without memory for the patch the object stays as it is.
+ */
+void admission_answer(const struct admission_request *request, const cJSON *after, const cJSON *warnings, struct strbuf *out);
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the admission webhook does to RayCluster, RayJob and RayService objects. */
+#include "operator/webhook/cluster_admission.h"
+
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+#include "lib/json.h"
+#include "lib/oom.h"
+#include "operator/webhook/cluster_memory.h"
+#include "operator/webhook/cluster_origin.h"
+#include "operator/webhook/memory_advice.h"
+#include "operator/webhook/memory_record.h"
+#include "operator/webhook/warnings.h"
+
+/* The spec of a RayCluster in an object of that kind; NULL: the kind is none of ours, or it has none. */
+static cJSON *cluster_spec_of(const cJSON *object)
+{
+	static const struct {
+		const char *kind, *path;
+	} kinds[] = {
+		{ "RayCluster", "spec" },
+		{ "RayJob", "spec.rayClusterSpec" },
+		{ "RayService", "spec.rayClusterConfig" },
+		{ "RayCronJob", "spec.jobTemplate.rayClusterSpec" },
+	};
+	const char *kind = json_str(object, "kind");
+
+	for (size_t i = 0; kind && i < ARRAY_SIZE(kinds); i++)
+		if (strcmp(kind, kinds[i].kind) == 0)
+			return json_get(object, kinds[i].path);
+	return NULL;
+}
+
+static bool is_cluster(const cJSON *object)
+{
+	const char *kind = json_str(object, "kind");
+
+	return kind && strcmp(kind, "RayCluster") == 0;
+}
+
+/* A RayJob's own managedBy holds for its cluster, too. */
+static bool is_left_alone(const cJSON *object)
+{
+	const cJSON *annotations = json_get(object, "metadata.annotations");
+	const char *memory = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, MEMORY_ANNOTATION));
+	const cJSON *spec = cluster_spec_of(object);
+
+	return !cJSON_IsObject(spec) || !cJSON_IsObject(json_get(object, "metadata")) ||
+	       (annotations && !cJSON_IsObject(annotations)) || (memory && strcasecmp(memory, "off") == 0) ||
+	       json_get(object, "metadata.deletionTimestamp") || cluster_runs_elsewhere(spec) ||
+	       cluster_runs_elsewhere(json_get(object, "spec"));
+}
+
+static int advise(const cJSON *object, const cJSON *record_of, const struct cluster_request *req,
+		  const struct policy *policy, enum memory_mode mode, cJSON *warnings, struct err *err)
+{
+	_cleanup_(memory_record_release) struct memory_record record = { 0 };
+	struct advice_request advice = { .spec = cluster_spec_of(object), .record = &record, .mode = mode, .policy = policy };
+	int r = is_cluster(object) ? memory_record_read(record_of, &record, err) : 0;
+
+	if (r < 0 || !advice.spec)
+		return r;
+	advice.keeper = is_cluster(object) ? cluster_list_keeper(object, req->user) : LISTS_FREE;
+	memory_advise(&advice, warnings);
+	return 0;
+}
+
+/* What the old object has caused already was said then; KubeRay's and the autoscaler's own writes would repeat it for ever. */
+static int warn(const struct cluster_request *req, const struct policy *policy, enum memory_mode mode, cJSON *warnings,
+		struct err *err)
+{
+	_cleanup_json_ cJSON *known = cJSON_CreateArray();
+	const cJSON *record_of = req->old ? req->old : req->object;
+	int r = advise(req->object, record_of, req, policy, mode, warnings, err);
+
+	if (r < 0 || !req->old || is_left_alone(req->old))
+		return r;
+	r = advise(req->old, record_of, req, policy, mode, known, err);
+	warnings_drop_known(warnings, known);
+	return r;
+}
+
+int cluster_admit(const struct cluster_request *req, const struct policy *policy, enum memory_mode mode,
+		  struct cluster_admission *ret, struct err *err)
+{
+	_cleanup_(cluster_admission_release) struct cluster_admission admission = { 0 };
+	size_t lost = oom_count();
+	int r = 0;
+
+	admission.warnings = cJSON_CreateArray();
+	if (mode != MEMORY_MODE_OFF && !is_left_alone(req->object)) {
+		if (mode == MEMORY_MODE_APPLY && is_cluster(req->object))
+			r = cluster_memory_set(req->old, req->object, cluster_list_keeper(req->object, req->user), policy,
+					       &admission.object, err);
+		if (r == 0)
+			r = warn(req, policy, mode, admission.warnings, err);
+	}
+	if (r < 0)
+		return r;
+	if (oom_count() != lost)
+		return err_set(err, ENOMEM, "admission of a cluster");
+	*ret = admission;
+	admission = (struct cluster_admission){ 0 };
+	return 0;
+}
+
+void cluster_admission_release(struct cluster_admission *admission)
+{
+	cJSON_Delete(admission->object);
+	cJSON_Delete(admission->warnings);
+	*admission = (struct cluster_admission){ 0 };
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cluster-admission [POLICY.yaml]: the admission of clusters for tests in other languages. Each line of stdin is
+ * {"old", "object", "user", "mode"}, each line of stdout {"object", "warnings"}; object is null without a change.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "operator/webhook/cluster_admission.h"
+
+static enum memory_mode mode_of(const char *name)
+{
+	if (name && strcmp(name, "Warn") == 0)
+		return MEMORY_MODE_WARN;
+	return name && strcmp(name, "Off") == 0 ? MEMORY_MODE_OFF : MEMORY_MODE_APPLY;
+}
+
+static int answer(const char *line, size_t len, const struct policy *policy, struct err *err)
+{
+	_cleanup_(cluster_admission_release) struct cluster_admission admission = { 0 };
+	_cleanup_json_ cJSON *input = NULL, *output = cJSON_CreateObject();
+	_cleanup_free_ char *text = NULL;
+	struct cluster_request req;
+	int r = json_parse(line, len, &input, err);
+
+	if (r < 0)
+		return r;
+	req = (struct cluster_request){ .old = json_get(input, "old"), .object = json_get(input, "object"),
+					.user = json_str(input, "user") };
+	r = cluster_admit(&req, policy, mode_of(json_str(input, "mode")), &admission, err);
+	if (r < 0)
+		return r;
+	json_set(output, "object", admission.object ? TAKE_PTR(admission.object) : cJSON_CreateNull());
+	json_set(output, "warnings", TAKE_PTR(admission.warnings));
+	text = cJSON_PrintUnformatted(output);
+	puts(text ? text : "null");
+	fflush(stdout);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	_cleanup_(policy_release) struct policy policy = { 0 };
+	_cleanup_free_ char *line = NULL;
+	struct err err = { 0 };
+	size_t size = 0;
+	ssize_t len;
+	int r = argc > 1 ? policy_load(argv[1], &policy, &err) : policy_init(&policy, &err);
+
+	while (r == 0 && (len = getline(&line, &size, stdin)) > 0)
+		r = answer(line, (size_t)len, &policy, &err);
+	if (r < 0)
+		fprintf(stderr, "cluster-admission: %s\n", err_text(&err));
+	return r < 0;
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What memory safety sets in a RayCluster beside KubeRay. */
+#include "operator/webhook/cluster_memory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/strmap.h"
+#include "operator/webhook/group_memory.h"
+#include "operator/webhook/memory_record.h"
+
+/* What is to stand in one group, and what of ours stands in it now or stood before. */
+struct step {
+	enum ray_node node;
+	size_t index; /* of the worker group */
+	struct group_values ours, want;
+};
+
+/* One RayCluster's admission. */
+struct plan {
+	const cJSON *old, *object;
+	const struct policy *policy;
+	enum list_keeper keeper;
+	bool head_runs_tasks;
+	struct memory_record record; /* of the old object, or on CREATE of the object itself */
+	struct strmap old_groups;    /* worker groups of the old object by name; values belong to it */
+	struct strmap seen;          /* names of the worker groups so far */
+	struct record_writer writer;
+	struct step *steps;
+	size_t n, size;
+};
+
+static void plan_release(struct plan *plan)
+{
+	memory_record_release(&plan->record);
+	strmap_release(&plan->old_groups, NULL);
+	strmap_release(&plan->seen, NULL);
+	record_writer_release(&plan->writer);
+	free(plan->steps);
+}
+
+static int out_of_memory(struct err *err)
+{
+	return err_set(err, ENOMEM, "memory of a cluster");
+}
+
+/* NULL: such a group cannot have pods, whose label ray.io/group it names. */
+static const char *name_of(const cJSON *group)
+{
+	const char *name = json_str(group, "groupName");
+
+	return name && *name && strlen(name) <= RECORD_NAME_MAX ? name : NULL;
+}
+
+static int index_old_groups(struct plan *plan, struct err *err)
+{
+	cJSON *groups = json_get(plan->old, "spec.workerGroupSpecs"), *group;
+
+	if (!cJSON_IsArray(groups))
+		return 0;
+	cJSON_ArrayForEach(group, groups) {
+		void *same = NULL;
+
+		if (name_of(group) && strmap_put(&plan->old_groups, name_of(group), group, &same) < 0)
+			return out_of_memory(err);
+	}
+	return 0;
+}
+
+static bool may_be_set(const struct plan *plan, enum ray_node node, enum group_field field)
+{
+	return plan->keeper == LISTS_FREE || (node == RAY_HEAD && !group_field_in_list(field));
+}
+
+static struct group_context context_of(const struct plan *plan, enum ray_node node, const struct policy *policy)
+{
+	return (struct group_context){ .node = node, .head_runs_tasks = plan->head_runs_tasks,
+				       .lists = plan->keeper == LISTS_FREE, .name = "", .policy = policy };
+}
+
+/* Whether the group's limit is the one that ours was computed from. */
+static bool has_same_limit(const cJSON *group, const struct group_values *ours)
+{
+	int64_t limit = group_limit(group, ours);
+
+	return limit == ours->limit || (!limit && *ours->text[GROUP_LIMIT]);
+}
+
+/* In `resources` what stood in rayStartParams, or the other way round. */
+static bool has_moved(const cJSON *group, const struct group_values *ours)
+{
+	bool by_resources = group_uses_resources(group, ours);
+
+	return by_resources ? *ours->text[GROUP_PARAM_CPUS] || *ours->text[GROUP_PARAM_MEMORY]
+			    : *ours->text[GROUP_CPUS] || *ours->text[GROUP_MEMORY];
+}
+
+/* An annotation may also come with a manifest that was exported from a cluster: only what stands counts. */
+static void keep_standing(const cJSON *group, struct group_values *ours)
+{
+	for (int f = 0; f < GROUP_FIELD_COUNT; f++)
+		if (!group_field_is(group, f, ours->text[f]))
+			*ours->text[f] = '\0';
+}
+
+/* A group in which nothing runs yet. Values of an earlier pass over the same request stay, unless they no longer fit. */
+static void plan_new_group(const struct plan *plan, const cJSON *group, struct step *step)
+{
+	_cleanup_json_ cJSON *notes = cJSON_CreateArray();
+	struct group_context cx = context_of(plan, step->node, plan->policy);
+	bool keep = plan->keeper != LISTS_FREE;
+
+	keep_standing(group, &step->ours);
+	step->want = step->ours;
+	if (step->node == RAY_WORKER && keep)
+		return;
+	keep = keep || (has_same_limit(group, &step->ours) && !has_moved(group, &step->ours));
+	if (!group_plan(group, &step->ours, &cx, &step->want, notes))
+		step->want = step->ours;
+	for (int f = 0; keep && f < GROUP_FIELD_COUNT; f++)
+		if (*step->ours.text[f])
+			memcpy(step->want.text[f], step->ours.text[f], GROUP_VALUE_MAX);
+}
+
+/* In `resources` what stood in rayStartParams, and the other way round; other fields are their own. */
+static enum group_field other_place(enum group_field field)
+{
+	switch (field) {
+	case GROUP_PARAM_CPUS:
+		return GROUP_CPUS;
+	case GROUP_PARAM_MEMORY:
+		return GROUP_MEMORY;
+	case GROUP_CPUS:
+		return GROUP_PARAM_CPUS;
+	case GROUP_MEMORY:
+		return GROUP_PARAM_MEMORY;
+	default:
+		return field;
+	}
+}
+
+/* Anew from the group as it is now, but only what had been set. */
+static void recompute(const struct plan *plan, const cJSON *group, struct step *step)
+{
+	_cleanup_json_ cJSON *notes = cJSON_CreateArray();
+	struct policy policy = *plan->policy;
+	struct group_context cx = context_of(plan, step->node, &policy);
+	struct group_values want;
+
+	if (!*step->ours.text[GROUP_LIMIT])
+		policy.worker_memory_limit = 0;
+	if (!group_plan(group, &step->ours, &cx, &want, notes)) {
+		step->want = step->ours = (struct group_values){ 0 };
+		return;
+	}
+	for (int f = 0; f < GROUP_FIELD_COUNT; f++)
+		if (!*step->ours.text[f] && !*step->ours.text[other_place(f)])
+			*want.text[f] = '\0';
+	step->want = want;
+}
+
+/* A group with pods: what had been set stays so, unless the user sets it now or it was made from another limit. */
+static void plan_known_group(const struct plan *plan, const cJSON *group, struct step *step)
+{
+	if (group_limit(group, &step->ours) < 0) {
+		step->ours = (struct group_values){ 0 };
+		return;
+	}
+	step->want = step->ours;
+	if (!has_same_limit(group, &step->ours) || has_moved(group, &step->ours))
+		recompute(plan, group, step);
+	for (int f = 0; f < GROUP_FIELD_COUNT; f++) {
+		bool stands = group_field_is(group, f, step->ours.text[f]);
+
+		if (group_field_get(group, f) && !stands)
+			*step->want.text[f] = '\0'; /* the user's */
+		else if (!may_be_set(plan, step->node, f))
+			memcpy(step->want.text[f], stands ? step->ours.text[f] : "", stands ? GROUP_VALUE_MAX : 1);
+	}
+}
+
+static int add_step(struct plan *plan, const struct step *step, struct err *err)
+{
+	if (plan->n == plan->size) {
+		size_t size = plan->size ? 2 * plan->size : 16;
+		struct step *steps = reallocarray(plan->steps, size, sizeof(*steps));
+
+		if (!steps)
+			return out_of_memory(err);
+		plan->steps = steps;
+		plan->size = size;
+	}
+	plan->steps[plan->n++] = *step;
+	return 0;
+}
+
+static int plan_group(struct plan *plan, const cJSON *group, bool is_new, struct step *step, struct err *err)
+{
+	const char *name = step->node == RAY_HEAD ? "" : name_of(group);
+	const struct group_values *ours = memory_record_get(&plan->record, step->node, name);
+
+	if (ours)
+		step->ours = *ours;
+	if (is_new)
+		plan_new_group(plan, group, step);
+	else if (ours)
+		plan_known_group(plan, group, step);
+	if (!group_values_empty(&step->want) && !record_writer_add(&plan->writer, step->node, name, &step->want))
+		return 0; /* no room to say what was set: so nothing is */
+	if (group_values_empty(&step->want) && !ours)
+		return 0;
+	return add_step(plan, step, err);
+}
+
+static int plan_workers(struct plan *plan, struct err *err)
+{
+	const cJSON *groups = json_get(plan->object, "spec.workerGroupSpecs"), *group;
+	size_t index = 0;
+	int r = 0;
+
+	if (!cJSON_IsArray(groups))
+		return 0;
+	cJSON_ArrayForEach(group, groups) {
+		struct step step = { .node = RAY_WORKER, .index = index++ };
+		const char *name = name_of(group);
+		void *same = NULL;
+
+		if (!name || strmap_get(&plan->seen, name))
+			continue;
+		if (strmap_put(&plan->seen, name, plan, &same) < 0)
+			return out_of_memory(err);
+		r = plan_group(plan, group, !plan->old || !strmap_get(&plan->old_groups, name), &step, err);
+		if (r < 0)
+			break;
+	}
+	return r;
+}
+
+/* Whether the step changes the group; does it unless dry. */
+static bool apply_step(cJSON *group, const struct step *step, bool dry)
+{
+	bool changes = false;
+
+	for (int f = 0; f < GROUP_FIELD_COUNT; f++) {
+		const char *want = step->want.text[f];
+
+		if (*want ? group_field_is(group, f, want) : !group_field_is(group, f, step->ours.text[f]))
+			continue;
+		if (!dry)
+			group_field_set(group, f, want);
+		changes = true;
+	}
+	return changes;
+}
+
+static bool apply_annotation(cJSON *object, const char *text, bool dry)
+{
+	cJSON *annotations = json_get(object, "metadata.annotations");
+	const cJSON *have = cJSON_GetObjectItemCaseSensitive(annotations, RECORD_ANNOTATION);
+
+	if (text ? cJSON_IsString(have) && strcmp(have->valuestring, text) == 0 : !have)
+		return false;
+	if (!dry && text)
+		json_set_str(json_object_at(json_object_at(object, "metadata"), "annotations"), RECORD_ANNOTATION, text);
+	else if (!dry)
+		cJSON_DeleteItemFromObjectCaseSensitive(annotations, RECORD_ANNOTATION);
+	return true;
+}
+
+/* Whether the plan changes the object; does it unless dry. Steps are in the order of the groups. */
+static bool apply(const struct plan *plan, const char *record, cJSON *object, bool dry)
+{
+	const cJSON *groups = json_get(object, "spec.workerGroupSpecs");
+	cJSON *group = groups ? groups->child : NULL;
+	bool changes = apply_annotation(object, record, dry);
+	size_t index = 0;
+
+	for (size_t i = 0; i < plan->n; i++) {
+		const struct step *step = &plan->steps[i];
+
+		for (; step->node == RAY_WORKER && index < step->index; index++)
+			group = group->next;
+		changes |= apply_step(step->node == RAY_HEAD ? json_get(object, "spec.headGroupSpec") : group, step, dry);
+	}
+	return changes;
+}
+
+static int plan_cluster(struct plan *plan, struct err *err)
+{
+	struct step head = { .node = RAY_HEAD };
+	int r = memory_record_read(plan->old ? plan->old : plan->object, &plan->record, err);
+
+	if (r == 0)
+		r = index_old_groups(plan, err);
+	if (r == 0)
+		r = plan_group(plan, json_get(plan->object, "spec.headGroupSpec"), !plan->old, &head, err);
+	return r < 0 ? r : plan_workers(plan, err);
+}
+
+int cluster_memory_set(const cJSON *old, const cJSON *object, enum list_keeper keeper, const struct policy *policy,
+		       cJSON **ret_object, struct err *err)
+{
+	_cleanup_(plan_release) struct plan plan = {
+		.old = old,
+		.object = object,
+		.policy = policy,
+		.keeper = keeper,
+		.head_runs_tasks = cluster_head_runs_tasks(json_get(object, "spec")),
+		.writer = RECORD_WRITER_INIT,
+	};
+	const char *record;
+	int r = plan_cluster(&plan, err);
+
+	if (r < 0)
+		return r;
+	record = record_writer_text(&plan.writer);
+	if (!apply(&plan, record, (cJSON *)object, true))
+		return 0;
+	*ret_object = cJSON_Duplicate(object, true);
+	if (!*ret_object)
+		return out_of_memory(err);
+	apply(&plan, record, *ret_object, false);
+	return 0;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What memory safety sets in a RayCluster beside KubeRay, by the rules of
+ * cluster_admission.h: a plan of each group, and then a changed copy, if the
+ * plan changes anything.
+ */
+#ifndef AFTERGLOW_OPERATOR_WEBHOOK_CLUSTER_MEMORY_H
+#define AFTERGLOW_OPERATOR_WEBHOOK_CLUSTER_MEMORY_H
+
+#include <cjson/cJSON.h>
+
+#include "lib/err.h"
+#include "operator/policy/policy.h"
+#include "operator/webhook/cluster_origin.h"
+
+/* old: NULL on CREATE. *ret_object is untouched without a change. -ENOMEM; what cJSON loses, oom.h counts. */
+int cluster_memory_set(const cJSON *old, const cJSON *object, enum list_keeper keeper, const struct policy *policy,
+		       cJSON **ret_object, struct err *err);
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who wrote a RayCluster. */
+#include "operator/webhook/cluster_origin.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/macros.h"
+
+#define ARGO_CD_USER "argocd-application-controller"
+#define OWNERS_MAX 16 /* more owner references are not looked at */
+#define FIELD_MANAGERS_MAX 256
+
+static const char *annotation(const cJSON *object, const char *name)
+{
+	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.annotations"), name));
+}
+
+static const char *label(const cJSON *object, const char *name)
+{
+	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.labels"), name));
+}
+
+static bool is_kuberay_owner(const cJSON *owner)
+{
+	static const char *const kinds[] = { "RayJob", "RayService", "RayCronJob" };
+	const char *kind = json_str(owner, "kind"), *version = json_str(owner, "apiVersion");
+
+	if (!kind || !version || strncmp(version, "ray.io/", 7) != 0 || !json_bool(owner, "controller", false))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (strcmp(kind, kinds[i]) == 0)
+			return true;
+	return false;
+}
+
+bool cluster_is_kuberays(const cJSON *cluster)
+{
+	const cJSON *owner;
+	int n = 0;
+
+	if (label(cluster, "ray.io/originated-from-crd"))
+		return true;
+	cJSON_ArrayForEach(owner, json_get(cluster, "metadata.ownerReferences")) {
+		if (n++ == OWNERS_MAX)
+			break;
+		if (is_kuberay_owner(owner))
+			return true;
+	}
+	return false;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t len = text ? strlen(text) : 0, n = strlen(end);
+
+	return len >= n && strcmp(text + len - n, end) == 0;
+}
+
+/* app.kubernetes.io/instance is Argo CD's default label, but also that of every Helm chart. */
+static bool is_argo_cds(const cJSON *cluster, const char *user)
+{
+	return annotation(cluster, "argocd.argoproj.io/tracking-id") || label(cluster, "argocd.argoproj.io/instance") ||
+	       (label(cluster, "app.kubernetes.io/instance") && ends_with(user, ARGO_CD_USER));
+}
+
+static bool is_applied(const cJSON *cluster)
+{
+	const cJSON *entry;
+	int n = 0;
+
+	cJSON_ArrayForEach(entry, json_get(cluster, "metadata.managedFields")) {
+		const char *operation = json_str(entry, "operation");
+
+		if (n++ == FIELD_MANAGERS_MAX)
+			break;
+		if (operation && strcmp(operation, "Apply") == 0 &&
+		    json_get(entry, "fieldsV1.f:spec.f:workerGroupSpecs"))
+			return true;
+	}
+	return false;
+}
+
+enum list_keeper cluster_list_keeper(const cJSON *cluster, const char *user)
+{
+	const char *strategy = json_str(cluster, "spec.upgradeStrategy.type");
+
+	if (cluster_is_kuberays(cluster))
+		return LISTS_FREE;
+	if (is_argo_cds(cluster, user))
+		return LISTS_ARGO_CD;
+	if (is_applied(cluster))
+		return LISTS_APPLIED;
+	return strategy && strcmp(strategy, "Recreate") == 0 ? LISTS_RECREATE : LISTS_FREE;
+}
+
+const char *list_keeper_reason(enum list_keeper keeper)
+{
+	static const char *const reasons[] = {
+		[LISTS_FREE] = "",
+		[LISTS_ARGO_CD] = "Argo CD compares worker groups",
+		[LISTS_APPLIED] = "server-side apply owns worker groups",
+		[LISTS_RECREATE] = "upgradeStrategy is Recreate",
+	};
+
+	return reasons[keeper];
+}
+
+bool cluster_runs_elsewhere(const cJSON *spec)
+{
+	const char *manager = json_str(spec, "managedBy");
+
+	return manager && strcmp(manager, "ray.io/kuberay-operator") != 0;
+}
+
+static bool may_have_pods(const cJSON *group, bool autoscaling)
+{
+	int64_t most = json_int(group, "maxReplicas", INT32_MAX), least = json_int(group, "minReplicas", 0);
+
+	if (json_bool(group, "suspend", false) || most <= 0 || json_int(group, "numOfHosts", 1) <= 0)
+		return false;
+	return autoscaling || MAX(json_int(group, "replicas", 0), least) > 0;
+}
+
+bool cluster_head_runs_tasks(const cJSON *spec)
+{
+	bool autoscaling = json_bool(spec, "enableInTreeAutoscaling", false);
+	const cJSON *groups = json_get(spec, "workerGroupSpecs"), *group;
+
+	if (!cJSON_IsArray(groups))
+		return true;
+	cJSON_ArrayForEach(group, groups)
+		if (may_have_pods(group, autoscaling))
+			return false;
+	return true;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who wrote a RayCluster, as far as it decides which fields a webhook may set.
+ *
+ * Tools that compare three ways (kubectl apply, Helm, Argo CD) merge maps by
+ * their keys: what only the live object has stays and is no difference. A list
+ * of a custom resource they compare and replace whole; so a value inside
+ * workerGroupSpecs, or in the head's containers, is a difference for Argo CD,
+ * which compares by itself. kubectl and Helm send the list, and the webhook puts
+ * the value back. Server-side apply owns workerGroupSpecs whole (KubeRay's CRD
+ * has no list type for it): after a value of ours, the next `kubectl apply
+ * --server-side` of the same file would be refused as a conflict.
+ */
+#ifndef AFTERGLOW_OPERATOR_WEBHOOK_CLUSTER_ORIGIN_H
+#define AFTERGLOW_OPERATOR_WEBHOOK_CLUSTER_ORIGIN_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+
+enum list_keeper {
+	LISTS_FREE,       /* fields in lists may be set */
+	LISTS_ARGO_CD,    /* Argo CD tracks the object */
+	LISTS_APPLIED,    /* server-side apply owns spec.workerGroupSpecs */
+	LISTS_RECREATE,   /* upgradeStrategy Recreate: values that a writer drops while no webhook runs would restart all pods */
+};
+
+/* Whether KubeRay made the cluster for a RayJob or RayService, so that no other tool compares it. */
+bool cluster_is_kuberays(const cJSON *cluster);
+
+/* user: the request's userInfo.username, NULL when it is not known. */
+enum list_keeper cluster_list_keeper(const cJSON *cluster, const char *user);
+
+/* "because Argo CD compares them": for warnings. */
+const char *list_keeper_reason(enum list_keeper keeper);
+
+/* Whether another controller than KubeRay runs the cluster (spec.managedBy; Kueue's MultiKueue sends it elsewhere). */
+bool cluster_runs_elsewhere(const cJSON *spec);
+
+/*
+ * Whether no worker can come that tasks could run on: no group is there, or
+ * each is suspended, may have no pods, or has none while there is no autoscaler.
+ */
+bool cluster_head_runs_tasks(const cJSON *spec);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The fields of one group of a RayCluster that memory safety may set, and the
+ * values they should have. The numbers come from memory_apply, which our own
+ * reconciler uses too. KubeRay makes the rest of the pod, so fewer fields are
+ * needed than there: its /dev/shm has the size of the memory limit
+ * (makeEmptyDirVolume in common/pod.go), which every object store fits into,
+ * and the API server takes an absent request from the limit.
+ *
+ * KubeRay refuses a group that has both `resources` and one of num-cpus,
+ * num-gpus, memory, resources in rayStartParams (validateRayGroupResources in
+ * utils/validation.go). So in a group with `resources` of the user's own, the
+ * CPUs and the memory go there.
+ *
+ * Values of rayStartParams reach the shell as `--name=value`, so a user's may be
+ * any shell text; Ray's autoscaler takes int() of ours, so they are whole
+ * decimal numbers.
+ */
+#ifndef AFTERGLOW_OPERATOR_WEBHOOK_GROUP_MEMORY_H
+#define AFTERGLOW_OPERATOR_WEBHOOK_GROUP_MEMORY_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "operator/policy/policy.h"
+#include "operator/raycluster/names.h"
+
+enum group_field {
+	GROUP_LIMIT,         /* limits.memory of containers[0]; workers only */
+	GROUP_PARAM_CPUS,    /* rayStartParams.num-cpus; the head only */
+	GROUP_PARAM_MEMORY,  /* rayStartParams.memory */
+	GROUP_PARAM_STORE,   /* rayStartParams.object-store-memory */
+	GROUP_CPUS,          /* resources.CPU, in place of GROUP_PARAM_CPUS */
+	GROUP_MEMORY,        /* resources.memory, in place of GROUP_PARAM_MEMORY */
+	GROUP_ENV_THRESHOLD, /* env RAY_memory_usage_threshold of containers[0] */
+	GROUP_ENV_REFRESH,   /* env RAY_memory_monitor_refresh_ms */
+	GROUP_FIELD_COUNT
+};
+
+#define GROUP_VALUE_MAX 24 /* bytes of a value with its NUL */
+
+/* Values by field; "" is none. */
+struct group_values {
+	char text[GROUP_FIELD_COUNT][GROUP_VALUE_MAX];
+	int64_t limit; /* bytes: the memory limit that the values were computed from, 0 for none */
+};
+
+/* "rayStartParams.memory": how the annotation and warnings call it. */
+const char *group_field_name(enum group_field field);
+
+/* Whether the field lies in a list (containers), of which three-way tools know only the whole. Of a worker group all do. */
+bool group_field_in_list(enum group_field field);
+
+/* Whether memory safety could have set this text: a number in digits, for the limit a quantity. */
+bool group_value_is_valid(enum group_field field, const char *text);
+
+bool group_values_empty(const struct group_values *values);
+
+/* What stands in the group: NULL when the field is absent or null. Owned by group. */
+cJSON *group_field_get(const cJSON *group, enum group_field field);
+/* Whether it stands there with this text. */
+bool group_field_is(const cJSON *group, enum group_field field, const char *text);
+/* Sets or removes ("") the field. Other fields keep their places. */
+void group_field_set(cJSON *group, enum group_field field, const char *text);
+
+/*
+ * The memory limit in bytes of containers[0], 0 for none, where a limit that
+ * stands as ours says (ours may be NULL) counts as none. -1: the group is not
+ * shaped as KubeRay's schema asks, or has a quantity that cannot be: it is left alone.
+ */
+int64_t group_limit(const cJSON *group, const struct group_values *ours);
+
+/* Whether KubeRay looks for CPUs and memory in `resources`, which has more than what ours put there. */
+bool group_uses_resources(const cJSON *group, const struct group_values *ours);
+
+struct group_context {
+	enum ray_node node;
+	bool head_runs_tasks; /* there are no workers that could: the head keeps its CPUs */
+	bool lists;           /* fields in lists may be set */
+	const char *name;     /* for the notes */
+	const struct policy *policy;
+};
+
+/*
+ * What memory safety would set in the group if the fields that stand as ours
+ * says (ours may be NULL) were absent; "" where the user has a value. Notes of
+ * memory_apply go to notes. false, with nothing to set: the group is left alone.
+ */
+bool group_plan(const cJSON *group, const struct group_values *ours, const struct group_context *cx,
+		struct group_values *ret_want, cJSON *notes);
+
+#endif

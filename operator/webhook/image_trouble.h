@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Namespaces in which the sidecar's image cannot be had. KubeRay waits until all containers of a pod run: a pod with such a
+ * sidecar would keep its Ray cluster from ever being ready, so the next ones come without. Pure: time is an argument.
+ */
+#ifndef AFTERGLOW_OPERATOR_WEBHOOK_IMAGE_TROUBLE_H
+#define AFTERGLOW_OPERATOR_WEBHOOK_IMAGE_TROUBLE_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/strmap.h"
+
+/* Afterwards it is tried once more. */
+#define IMAGE_TROUBLE_HOLD_NS ((int64_t)300 * 1000000000)
+#define IMAGE_TROUBLE_NAMESPACES_MAX 4096
+
+struct image_trouble {
+	struct strmap namespaces; /* namespace -> when it was last seen */
+};
+
+void image_trouble_release(struct image_trouble *t);
+
+/* A pod, as the cache shows it now: its sidecar waits for an image in vain, or runs, or says neither. */
+void image_trouble_see(struct image_trouble *t, const cJSON *pod, int64_t now_ns);
+bool image_trouble_holds(const struct image_trouble *t, const char *namespace, int64_t now_ns);
+
+#endif

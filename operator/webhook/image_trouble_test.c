@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Namespaces in which the sidecar's image cannot be had. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "operator/raycluster/testing.h"
+#include "operator/webhook/image_trouble.h"
+
+#define SECOND ((int64_t)1000000000)
+
+static void see(struct image_trouble *t, const char *status, int64_t at_s)
+{
+	char yaml[512];
+
+	snprintf(yaml, sizeof(yaml), "metadata: {namespace: ml}\nstatus: {containerStatuses: [{name: ray, state: {running: {}}}, %s]}\n",
+		 status);
+	_cleanup_json_ cJSON *pod = json_of(yaml);
+	image_trouble_see(t, pod, at_s * SECOND);
+}
+
+static void an_image_that_cannot_be_pulled_is_trouble_of_its_namespace_for_five_minutes(void **state)
+{
+	struct image_trouble t = { 0 };
+
+	(void)state;
+	see(&t, "{name: afterglow, state: {waiting: {reason: ImagePullBackOff}}}", 10);
+	assert_true(image_trouble_holds(&t, "ml", 11 * SECOND));
+	assert_false(image_trouble_holds(&t, "other", 11 * SECOND));
+	assert_false(image_trouble_holds(&t, "ml", 310 * SECOND));
+	image_trouble_release(&t);
+}
+
+static void a_sidecar_that_runs_ends_it(void **state)
+{
+	struct image_trouble t = { 0 };
+
+	(void)state;
+	see(&t, "{name: afterglow, state: {waiting: {reason: ErrImagePull}}}", 10);
+	see(&t, "{name: afterglow, state: {waiting: {reason: ContainerCreating}}}", 11);
+	assert_true(image_trouble_holds(&t, "ml", 12 * SECOND));
+	see(&t, "{name: afterglow, state: {running: {}}}", 12);
+	assert_false(image_trouble_holds(&t, "ml", 13 * SECOND));
+	image_trouble_release(&t);
+}
+
+static void the_image_of_another_container_is_no_trouble(void **state)
+{
+	struct image_trouble t = { 0 };
+
+	(void)state;
+	see(&t, "{name: mine, state: {waiting: {reason: ErrImagePull}}}", 10);
+	see(&t, "{name: afterglow, state: {waiting: {reason: CrashLoopBackOff}}}", 10);
+	assert_int_equal(t.namespaces.n, 0);
+	image_trouble_release(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_image_that_cannot_be_pulled_is_trouble_of_its_namespace_for_five_minutes),
+		cmocka_unit_test(a_sidecar_that_runs_ends_it),
+		cmocka_unit_test(the_image_of_another_container_is_no_trouble),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What people are told about the memory of a cluster's groups. */
+#include "operator/webhook/memory_advice.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/units.h"
+#include "operator/webhook/warnings.h"
+
+#define FRAME_MAX 40 /* bytes of one warning beside the group's name, the lead and the numbers */
+
+/* `rayStartParams.memory "2577399808" (2.4 GiB)` */
+static void print_number(enum group_field field, const char *text, char *buf, size_t size)
+{
+	bool bytes = field == GROUP_PARAM_MEMORY || field == GROUP_PARAM_STORE || field == GROUP_MEMORY;
+	char amount[SIZE_TEXT_MAX];
+
+	if (bytes)
+		snprintf(buf, size, "%s \"%s\" (%s)", group_field_name(field), text,
+			 size_format(strtoull(text, NULL, 10), amount));
+	else
+		snprintf(buf, size, "%s \"%s\"", group_field_name(field), text);
+}
+
+static void say(const char *group, const char *lead, int64_t limit, struct strbuf *numbers, cJSON *warnings)
+{
+	char amount[SIZE_TEXT_MAX];
+
+	if (!numbers->len)
+		return;
+	if (limit)
+		warnings_addf(warnings, "group %s: %s %s, from the limit of %s", group, lead, strbuf_str(numbers),
+			      size_format((uint64_t)limit, amount));
+	else
+		warnings_addf(warnings, "group %s: %s %s", group, lead, strbuf_str(numbers));
+	strbuf_reset(numbers);
+}
+
+/* As many warnings as the numbers need. What stands in the group already needs no word. */
+static void say_numbers(const cJSON *group, const struct group_values *want, const char *name, const char *lead,
+			cJSON *warnings)
+{
+	_cleanup_strbuf_ struct strbuf numbers = STRBUF_INIT(2 * WARNING_TEXT_MAX);
+	size_t room = WARNING_TEXT_MAX - FRAME_MAX - strlen(name) - strlen(lead);
+	char number[96];
+
+	for (int f = 0; f < GROUP_FIELD_COUNT; f++) {
+		if (!*want->text[f] || group_field_is(group, f, want->text[f]))
+			continue;
+		print_number(f, want->text[f], number, sizeof(number));
+		if (numbers.len + strlen(number) > room)
+			say(name, lead, want->limit, &numbers, warnings);
+		strbuf_addf(&numbers, "%s%s", numbers.len ? ", " : "", number);
+	}
+	say(name, lead, want->limit, &numbers, warnings);
+}
+
+static void advise_group(const struct advice_request *req, const cJSON *group, const struct group_context *cx,
+			 const struct group_values *ours, cJSON *warnings)
+{
+	_cleanup_json_ cJSON *notes = cJSON_CreateArray();
+	const cJSON *note;
+	struct group_values want;
+	char lead[80];
+
+	if (!group_plan(group, ours, cx, &want, notes))
+		return;
+	cJSON_ArrayForEach(note, notes)
+		warnings_addf(warnings, "%s", json_str(note, "text"));
+	if (req->mode == MEMORY_MODE_WARN) {
+		say_numbers(group, &want, cx->name, "memory safety would set", warnings);
+	} else if (cx->node == RAY_WORKER && req->keeper != LISTS_FREE) {
+		snprintf(lead, sizeof(lead), "%s, so please set", list_keeper_reason(req->keeper));
+		say_numbers(group, &want, cx->name, lead, warnings);
+	}
+}
+
+void memory_advise(const struct advice_request *req, cJSON *warnings)
+{
+	struct group_context cx = { .node = RAY_HEAD, .name = HEAD_GROUP_NAME, .policy = req->policy,
+				    .head_runs_tasks = cluster_head_runs_tasks(req->spec),
+				    .lists = req->keeper == LISTS_FREE };
+	const cJSON *groups = json_get(req->spec, "workerGroupSpecs"), *group;
+	char name[WARNING_NAME_MAX];
+
+	advise_group(req, json_get(req->spec, "headGroupSpec"), &cx, req->record->head, warnings);
+	if (!cJSON_IsArray(groups))
+		return;
+	cx.node = RAY_WORKER;
+	cx.lists = true;
+	cJSON_ArrayForEach(group, groups) {
+		const char *key = json_str(group, "groupName");
+
+		if (!key || strlen(key) > RECORD_NAME_MAX)
+			continue;
+		if (warnings_full(warnings))
+			return;
+		cx.name = warning_name(key, name);
+		advise_group(req, group, &cx, memory_record_get(req->record, RAY_WORKER, key), warnings);
+	}
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What people are told about the memory of a cluster's groups: what needs them
+ * (no limit, sums over the limit, an object store that Ray refuses), and the
+ * numbers of what is not set for them.
+ */
+#ifndef AFTERGLOW_OPERATOR_WEBHOOK_MEMORY_ADVICE_H
+#define AFTERGLOW_OPERATOR_WEBHOOK_MEMORY_ADVICE_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+
+#include "operator/policy/policy.h"
+#include "operator/webhook/cluster_origin.h"
+#include "operator/webhook/memory_record.h"
+
+struct advice_request {
+	const cJSON *spec;                  /* of a RayCluster, or the template in a RayJob or RayService */
+	const struct memory_record *record; /* what in it is ours */
+	enum list_keeper keeper;
+	enum memory_mode mode;
+	const struct policy *policy;
+};
+
+void memory_advise(const struct advice_request *req, cJSON *warnings);
+
+#endif

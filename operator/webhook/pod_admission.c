@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the webhook does with a Ray pod. */
+#include "operator/webhook/pod_admission.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/oom.h"
+#include "operator/injection/inject.h"
+#include "operator/raycluster/notes.h"
+#include "operator/raycluster/pod_spec.h"
+
+#define POLICY_ANNOTATION "afterglow.dev/policy"
+#define MIRROR_ANNOTATION "kubernetes.io/config.mirror"
+/* A container's name goes into a line of shell as it is. */
+#define NAME_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789-"
+
+static const char *item(const cJSON *map, const char *name)
+{
+	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(map, name));
+
+	return text ? text : "";
+}
+
+bool pod_admission_concerns(const cJSON *pod)
+{
+	const char *name = json_str(ray_container(json_get(pod, "spec")), "name");
+
+	return strcmp(item(json_get(pod, "metadata.labels"), "ray.io/is-ray-node"), "yes") == 0 &&
+	       !*item(json_get(pod, "metadata.annotations"), MIRROR_ANNOTATION) && name && *name && !name[strspn(name, NAME_LETTERS)];
+}
+
+static void annotate(cJSON *pod, const char *name, const char *value)
+{
+	json_set_str(json_object_at(json_object_at(pod, "metadata"), "annotations"), name, value);
+}
+
+static void annotate_outcome(cJSON *pod, const char *reason)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), *reason ? "none: %s" : "added", reason);
+	annotate(pod, SIDECAR_ANNOTATION, text);
+}
+
+static void annotate_sidecar(cJSON *pod, const struct pod_admission *in, const cJSON *notes)
+{
+	_cleanup_free_ char *text = notes_have(notes, NOTE_RECORDING) ? notes_text(notes, NOTE_RECORDING) : NULL;
+
+	if (text)
+		annotate(pod, SIDECAR_NOTES_ANNOTATION, text);
+	if (in->policy_origin)
+		annotate(pod, POLICY_ANNOTATION, in->policy_origin);
+}
+
+/* KubeRay's init container waits for the head: the launcher need not. */
+static enum recording record_pod(cJSON *pod, const struct pod_admission *in, cJSON *notes)
+{
+	const cJSON *labels = json_get(pod, "metadata.labels");
+	const struct recording_request request = {
+		.namespace = in->namespace,
+		.cluster = item(labels, "ray.io/cluster"),
+		.group = item(labels, "ray.io/group"),
+		.cluster_annotations = json_get(in->cluster, "metadata.annotations"),
+		.pod_annotations = json_get(pod, "metadata.annotations"),
+		.policy = in->policy,
+		.store_claim_trouble = in->store_claim_trouble,
+		.kernel_log_refused = in->kernel_log_refused,
+		.launcher = in->launcher,
+	};
+
+	return recording_apply(json_get(pod, "spec"), &request, notes);
+}
+
+/* An absence that passes: it says nothing about a pod that would go without in any case. */
+static const char *absence_name(const cJSON *pod, const struct pod_admission *in)
+{
+	if (!inject_wanted(json_get(in->cluster, "metadata.annotations"), json_get(pod, "metadata.annotations")))
+		return NULL;
+	return in->absence == POD_ABSENCE_REFUSED ? "Refused" : in->absence == POD_ABSENCE_IMAGE ? "ImageUnavailable" : NULL;
+}
+
+static const char *change(cJSON *pod, const struct pod_admission *in, cJSON *notes)
+{
+	const char *reason = absence_name(pod, in);
+
+	if (!reason)
+		reason = recording_name(record_pod(pod, in, notes));
+	annotate_outcome(pod, reason);
+	if (!*reason)
+		annotate_sidecar(pod, in, notes);
+	return reason;
+}
+
+int pod_admit(const cJSON *pod, const struct pod_admission *in, cJSON **ret_pod, const char **ret_reason, struct err *err)
+{
+	_cleanup_json_ cJSON *notes = cJSON_CreateArray(), *changed = NULL;
+	size_t lost = oom_count();
+
+	*ret_pod = NULL;
+	if (inject_is_done(json_get(pod, "spec"))) {
+		*ret_reason = "Present";
+		return 0;
+	}
+	changed = cJSON_Duplicate(pod, true);
+	*ret_reason = change(changed, in, notes);
+	if (!notes || !changed || oom_count() != lost)
+		return err_set(err, ENOMEM, "pod");
+	if (strcmp(*ret_reason, recording_name(RECORDING_OPTED_OUT)) != 0)
+		*ret_pod = TAKE_PTR(changed);
+	return 0;
+}

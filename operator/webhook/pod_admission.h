@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the webhook does with a Ray pod that KubeRay, or anybody else, creates: launcher and sidecar, by the same code as for
+ * pods that we make; annotations that say so, or why not. Containers are only appended: KubeRay takes containers[0] for Ray's.
+ * Pure.
+ */
+#ifndef AFTERGLOW_OPERATOR_WEBHOOK_POD_ADMISSION_H
+#define AFTERGLOW_OPERATOR_WEBHOOK_POD_ADMISSION_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+
+#include "lib/err.h"
+#include "operator/injection/recording.h"
+#include "operator/policy/policy.h"
+
+/* On a pod: "added", or "none: REASON" with a name of enum recording or of enum pod_absence. */
+#define SIDECAR_ANNOTATION "afterglow.dev/sidecar"
+/* On a pod that has the sidecar: what it cannot do there, in a sentence or two. */
+#define SIDECAR_NOTES_ANNOTATION "afterglow.dev/sidecar-notes"
+
+/* Why a pod goes without the sidecar that it could have. */
+enum pod_absence {
+	POD_ABSENCE_NONE,
+	POD_ABSENCE_REFUSED, /* the API server refused the pods of this group that had it (refusals.h) */
+	POD_ABSENCE_IMAGE,   /* its image cannot be pulled in this namespace (image_trouble.h) */
+};
+
+struct pod_admission {
+	const char *namespace;           /* of the request: the pod itself may not say */
+	const cJSON *cluster;            /* its RayCluster; NULL: not known */
+	const struct policy *policy;     /* for this cluster */
+	const char *policy_origin;       /* for the annotation afterglow.dev/policy; NULL: the operator's own settings alone */
+	const char *store_claim_trouble; /* as in struct recording_request */
+	const char *kernel_log_refused;
+	bool launcher;
+	enum pod_absence absence;        /* POD_ABSENCE_NONE: it is to have the sidecar */
+};
+
+/* Whether the webhook has anything to do with it: a Ray pod that is no mirror of a static one. */
+bool pod_admission_concerns(const cJSON *pod);
+
+/*
+ * ret_pod is what the pod should become (the caller owns it), NULL for no change: it opted out, or has the sidecar already.
+ * ret_reason is static: "" for the sidecar was added, "Present", or why it was not.
+ */
+int pod_admit(const cJSON *pod, const struct pod_admission *in, cJSON **ret_pod, const char **ret_reason, struct err *err);
+
+#endif

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the webhook does with a Ray pod, as KubeRay creates it and as others might. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "operator/raycluster/testing.h"
+#include "operator/webhook/json_patch.h"
+#include "operator/webhook/pod_admission.h"
+
+static struct policy policy = { .sidecar_image = (char *)"img", .store_claim = (char *)"failures", .warn_at = 0.8 };
+
+/* As KubeRay 1.6 sends a worker, shortened. */
+#define LABELS "labels: {ray.io/is-ray-node: 'yes', ray.io/cluster: demo, ray.io/group: small, ray.io/node-type: worker}"
+#define RAY "{name: ray-worker, image: i, command: [/bin/bash, -c, --], args: ['ulimit -n 65536; ray start --block '], " \
+	    "volumeMounts: [{name: shared-mem, mountPath: /dev/shm}]}"
+#define WORKER(metadata, containers, rest) \
+	"metadata: {generateName: demo-small-worker-, " LABELS metadata "}\n" \
+	"spec:\n  containers: [" containers "]\n  volumes: [{name: shared-mem, emptyDir: {medium: Memory}}]\n" rest
+
+static cJSON *admitted(const char *yaml, struct pod_admission *in, const char **ret_reason)
+{
+	_cleanup_json_ cJSON *pod = json_of(yaml);
+	struct err err = { 0 };
+	cJSON *changed;
+
+	in->namespace = "ml";
+	in->launcher = true;
+	if (!in->policy)
+		in->policy = &policy;
+	if (pod_admit(pod, in, &changed, ret_reason, &err) < 0)
+		fail_msg("%s", err.text);
+	return changed;
+}
+
+static const char *annotation(const cJSON *pod, const char *name)
+{
+	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(pod, "metadata.annotations"), name));
+}
+
+static void a_pod_of_kuberay_gets_launcher_and_sidecar_and_keeps_its_first_container(void **state)
+{
+	struct pod_admission in = { .policy_origin = "RayPolicy/a generation 3" };
+	const char *reason;
+	_cleanup_json_ cJSON *pod = admitted(WORKER("", RAY ", {name: mine, image: i}", ""), &in, &reason);
+	const cJSON *containers = json_get(pod, "spec.containers"), *ray = containers->child;
+
+	(void)state;
+	assert_string_equal(reason, "");
+	assert_int_equal(cJSON_GetArraySize(containers), 3);
+	assert_string_equal(json_str(ray, "name"), "ray-worker");
+	assert_string_equal(json_str(cJSON_GetArrayItem(containers, 2), "name"), "afterglow");
+	assert_string_equal(cJSON_GetArrayItem(json_get(ray, "args"), 3)->valuestring, "ulimit -n 65536; ray start --block ");
+	assert_string_equal(annotation(pod, SIDECAR_ANNOTATION), "added");
+	assert_string_equal(annotation(pod, "afterglow.dev/policy"), "RayPolicy/a generation 3");
+	assert_null(annotation(pod, SIDECAR_NOTES_ANNOTATION));
+}
+
+/* The API server asks again when another webhook changed the pod after us. */
+static void a_pod_that_has_the_sidecar_stays_as_it_is_also_behind_another_sidecar(void **state)
+{
+	struct pod_admission in = { 0 };
+	const char *reason;
+	_cleanup_json_ cJSON *once = admitted(WORKER("", RAY, ""), &in, &reason), *twice = NULL;
+
+	(void)state;
+	json_append(json_get(once, "spec.containers"), cJSON_Parse("{\"name\":\"istio-proxy\",\"image\":\"i\"}"));
+	assert_int_equal(pod_admit(once, &in, &twice, &reason, NULL), 0);
+	assert_null(twice);
+	assert_string_equal(reason, "Present");
+}
+
+static void the_patch_appends_and_moves_nothing(void **state)
+{
+	_cleanup_json_ cJSON *before = json_of(WORKER("", RAY ", {name: mine, image: i}", "")), *patch = NULL;
+	const cJSON *operation;
+	struct pod_admission in = { 0 };
+	const char *reason;
+	_cleanup_json_ cJSON *after = admitted(WORKER("", RAY ", {name: mine, image: i}", ""), &in, &reason);
+
+	(void)state;
+	assert_int_equal(json_patch_diff(before, after, &patch, NULL), 0);
+	assert_true(cJSON_GetArraySize(patch) > 0);
+	cJSON_ArrayForEach(operation, patch) {
+		const char *op = json_str(operation, "op"), *path = json_str(operation, "path");
+		bool command = strncmp(path, "/spec/containers/0/command", 26) == 0 || strncmp(path, "/spec/containers/0/args", 23) == 0;
+		if (strcmp(op, "add") != 0 && !command)
+			fail_msg("%s %s", op, path);
+	}
+}
+
+static void pods_that_cannot_have_it_say_why(void **state)
+{
+	static struct policy no_image = { .warn_at = 0.8 };
+	static const struct {
+		const char *yaml;
+		const struct policy *policy;
+		enum pod_absence absence;
+		const char *reason;
+	} rows[] = {
+		{ WORKER("", "{name: r, image: i}", ""), NULL, POD_ABSENCE_NONE, "NoCommand" },
+		{ WORKER("", RAY, "  nodeSelector: {kubernetes.io/os: windows}\n"), NULL, POD_ABSENCE_NONE, "Windows" },
+		{ WORKER("", RAY ", {name: afterglow, image: mine}", ""), NULL, POD_ABSENCE_NONE, "NameTaken" },
+		{ WORKER("", RAY, "  initContainers: [{name: afterglow, image: mine}]\n"), NULL, POD_ABSENCE_NONE, "NameTaken" },
+		{ WORKER("", RAY, ""), &no_image, POD_ABSENCE_NONE, "NotConfigured" },
+		{ WORKER("", RAY, ""), NULL, POD_ABSENCE_REFUSED, "Refused" },
+		{ WORKER("", RAY, ""), NULL, POD_ABSENCE_IMAGE, "ImageUnavailable" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct pod_admission in = { .policy = rows[i].policy, .absence = rows[i].absence };
+		const char *reason;
+		char text[64];
+		_cleanup_json_ cJSON *before = json_of(rows[i].yaml), *pod = admitted(rows[i].yaml, &in, &reason);
+		assert_string_equal(reason, rows[i].reason);
+		snprintf(text, sizeof(text), "none: %s", rows[i].reason);
+		assert_string_equal(annotation(pod, SIDECAR_ANNOTATION), text);
+		assert_true(cJSON_Compare(json_get(before, "spec"), json_get(pod, "spec"), true));
+	}
+}
+
+static void who_opts_out_is_left_alone(void **state)
+{
+	_cleanup_json_ cJSON *cluster = json_of("metadata: {annotations: {afterglow.dev/inject: 'false'}}");
+	struct pod_admission by_cluster = { .cluster = cluster, .absence = POD_ABSENCE_REFUSED }, by_pod = { 0 }, again = { .cluster = cluster };
+	const char *reason;
+
+	(void)state;
+	assert_null(admitted(WORKER("", RAY, ""), &by_cluster, &reason));
+	assert_string_equal(reason, "OptedOut");
+	assert_null(admitted(WORKER(", annotations: {afterglow.dev/inject: 'false'}", RAY, ""), &by_pod, &reason));
+	/* The pod's own word wins. */
+	_cleanup_json_ cJSON *pod = admitted(WORKER(", annotations: {afterglow.dev/inject: 'true'}", RAY, ""), &again, &reason);
+	assert_string_equal(reason, "");
+	assert_non_null(pod);
+}
+
+static void what_the_namespace_cannot_bear_is_left_out_and_said(void **state)
+{
+	struct pod_admission in = { .store_claim_trouble = "does not exist" };
+	const char *reason;
+	_cleanup_json_ cJSON *pod = admitted(WORKER("", RAY, ""), &in, &reason);
+
+	(void)state;
+	assert_string_equal(annotation(pod, SIDECAR_NOTES_ANNOTATION),
+			    "PersistentVolumeClaim failures of namespace ml does not exist: reports stay with the pod and are lost with it");
+	assert_null(json_find(json_get(pod, "spec.volumes"), "name", "afterglow-store"));
+}
+
+static void a_guaranteed_pod_stays_guaranteed(void **state)
+{
+	struct pod_admission in = { 0 };
+	const char *reason;
+	_cleanup_json_ cJSON *pod = admitted(WORKER("", "{name: r, image: i, command: [a], resources: {limits: {cpu: 1, memory: 1Gi}, "
+							"requests: {cpu: 1, memory: 1Gi}}}", ""), &in, &reason);
+	const cJSON *sidecar = cJSON_GetArrayItem(json_get(pod, "spec.containers"), 1);
+
+	(void)state;
+	assert_string_equal(json_str(sidecar, "resources.limits.cpu"), "100m");
+	assert_string_equal(json_str(sidecar, "resources.requests.cpu"), "100m");
+	assert_string_equal(json_str(sidecar, "resources.limits.memory"), json_str(sidecar, "resources.requests.memory"));
+}
+
+static void a_pod_with_resources_of_its_own_is_not_asked_for_more(void **state)
+{
+	struct pod_admission in = { 0 };
+	const char *reason;
+	_cleanup_json_ cJSON *pod = admitted(WORKER("", RAY, "  resources: {limits: {cpu: 1, memory: 1Gi}}\n"), &in, &reason);
+
+	(void)state;
+	assert_null(json_get(cJSON_GetArrayItem(json_get(pod, "spec.containers"), 1), "resources"));
+}
+
+static void only_ray_pods_with_a_sane_container_name_concern_us(void **state)
+{
+	static const struct {
+		const char *yaml;
+		bool concerns;
+	} rows[] = {
+		{ WORKER("", RAY, ""), true },
+		{ "metadata: {labels: {ray.io/is-ray-node: 'no'}}\nspec: {containers: [{name: a}]}", false },
+		{ "metadata: {}\nspec: {containers: [{name: a}]}", false },
+		{ WORKER(", annotations: {kubernetes.io/config.mirror: x}", RAY, ""), false },
+		{ WORKER("", "{name: \"a'; rm -rf /\"}", ""), false },
+		{ WORKER("", "{name: 7}", ""), false },
+		{ "metadata: {labels: {ray.io/is-ray-node: 'yes'}}\nspec: {containers: []}", false },
+		{ "metadata: {labels: {ray.io/is-ray-node: 'yes'}}\nspec: []", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_json_ cJSON *pod = json_of(rows[i].yaml);
+		if (pod_admission_concerns(pod) != rows[i].concerns)
+			fail_msg("row %zu", i);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_pod_of_kuberay_gets_launcher_and_sidecar_and_keeps_its_first_container),
+		cmocka_unit_test(a_pod_that_has_the_sidecar_stays_as_it_is_also_behind_another_sidecar),
+		cmocka_unit_test(the_patch_appends_and_moves_nothing),
+		cmocka_unit_test(pods_that_cannot_have_it_say_why),
+		cmocka_unit_test(who_opts_out_is_left_alone),
+		cmocka_unit_test(what_the_namespace_cannot_bear_is_left_out_and_said),
+		cmocka_unit_test(a_guaranteed_pod_stays_guaranteed),
+		cmocka_unit_test(a_pod_with_resources_of_its_own_is_not_asked_for_more),
+		cmocka_unit_test(only_ray_pods_with_a_sane_container_name_concern_us),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

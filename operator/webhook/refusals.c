@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Groups of pods that the API server refuses with the sidecar. */
+#include "operator/webhook/refusals.h"
+
+#include <stdlib.h>
+
+#include "lib/macros.h"
+
+struct refusal {
+	unsigned tries; /* since a pod of it was last seen */
+	int64_t first_ns, last_ns;
+};
+
+void refusals_release(struct refusals *r)
+{
+	strmap_release(&r->groups, free);
+}
+
+/* What nobody has asked for lately goes, so that the map holds what goes wrong now. */
+static void forget_old(struct refusals *r, int64_t now_ns)
+{
+	struct strmap_pos pos = { 0 };
+	const char *group;
+	void *value;
+
+	while (strmap_next(&r->groups, &pos, &group, &value))
+		if (now_ns - ((struct refusal *)value)->last_ns > REFUSALS_GAP_NS)
+			refusals_note_pod(r, group);
+}
+
+static struct refusal *refusal_of(struct refusals *r, const char *group, int64_t now_ns)
+{
+	struct refusal *refusal = strmap_get(&r->groups, group);
+
+	if (refusal)
+		return refusal;
+	if (r->groups.n >= REFUSALS_GROUPS_MAX)
+		forget_old(r, now_ns);
+	refusal = r->groups.n < REFUSALS_GROUPS_MAX ? calloc(1, sizeof(*refusal)) : NULL;
+	if (refusal && strmap_put(&r->groups, group, refusal, NULL) < 0)
+		free(TAKE_PTR(refusal));
+	return refusal;
+}
+
+void refusals_note_try(struct refusals *r, const char *group, int64_t now_ns)
+{
+	struct refusal *refusal = refusal_of(r, group, now_ns);
+
+	if (!refusal)
+		return;
+	if (refusal->tries == 0 || now_ns - refusal->last_ns > REFUSALS_GAP_NS)
+		*refusal = (struct refusal){ .first_ns = now_ns };
+	refusal->tries++;
+	refusal->last_ns = now_ns;
+}
+
+void refusals_note_pod(struct refusals *r, const char *group)
+{
+	free(strmap_remove(&r->groups, group));
+}
+
+bool refusals_hold(const struct refusals *r, const char *group, int64_t now_ns)
+{
+	const struct refusal *refusal = strmap_get(&r->groups, group);
+
+	return refusal && refusal->tries >= REFUSALS_TRIES && refusal->last_ns - refusal->first_ns >= REFUSALS_SPAN_NS &&
+	       now_ns - refusal->last_ns < REFUSALS_HOLD_NS;
+}

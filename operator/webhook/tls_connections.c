@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The connections of the webhook's server. */
+#include "operator/webhook/tls_connections.h"
+
+#include <assert.h>
+#include <event2/buffer.h>
+#include <event2/bufferevent_ssl.h>
+#include <event2/event.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "operator/webhook/tls_server.h"
+
+/* A body that is too long is read to its end, so that the client reads the 413, but not beyond this. */
+#define REQUEST_MAX ((size_t)16 << 20)
+
+enum phase { HANDSHAKE, IDLE, REQUEST, ANSWER };
+
+struct tls_connection {
+	struct tls_connections *all; /* NULL: the server is gone */
+	struct tls_connection *prev, *next;
+	struct bufferevent *bev;
+	struct event *deadline;
+	enum phase phase;
+	size_t held; /* bytes of the request so far */
+	bool ended; /* its socket is shut down */
+};
+
+static int ex_index = -1;
+
+/* --- The list, in the order of last deeds ----------------------------------------------------------------- */
+
+static void unlink_from(struct tls_connections *all, struct tls_connection *c)
+{
+	*(c->prev ? &c->prev->next : &all->first) = c->next;
+	*(c->next ? &c->next->prev : &all->last) = c->prev;
+	c->prev = c->next = NULL;
+}
+
+static void append_to(struct tls_connections *all, struct tls_connection *c)
+{
+	c->prev = all->last;
+	*(all->last ? &all->last->next : &all->first) = c;
+	all->last = c;
+}
+
+static void hold(struct tls_connection *c, size_t bytes)
+{
+	if (c->all)
+		c->all->unfinished += bytes - c->held;
+	c->held = bytes;
+}
+
+/* --- Ends ------------------------------------------------------------------------------------------------- */
+
+static void end(struct tls_connection *c)
+{
+	evutil_socket_t fd = bufferevent_getfd(c->bev);
+
+	if (c->ended || fd < 0)
+		return;
+	c->ended = true;
+	if (c->all)
+		c->all->n_ended++;
+	shutdown(fd, SHUT_RDWR);
+}
+
+/* The last of an SSL object: its connection is gone. */
+static void on_ssl_free(void *parent, void *ptr, CRYPTO_EX_DATA *data, int index, long argl, void *argp)
+{
+	struct tls_connection *c = ptr;
+	struct tls_connections *all = c ? c->all : NULL;
+
+	(void)parent;
+	(void)data;
+	(void)index;
+	(void)argl;
+	(void)argp;
+	if (!c)
+		return;
+	hold(c, 0);
+	if (all) {
+		unlink_from(all, c);
+		all->n_ended -= c->ended;
+	}
+	event_free(c->deadline);
+	free(c);
+	if (all && --all->n == 0 && all->on_none)
+		all->on_none(all->arg);
+}
+
+static void on_deadline(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	end(arg);
+}
+
+void tls_connections_end_idle(struct tls_connections *all)
+{
+	for (struct tls_connection *c = all->first; c; c = c->next)
+		if (c->phase == IDLE)
+			end(c);
+}
+
+void tls_connections_forget(struct tls_connections *all)
+{
+	while (all->first) {
+		struct tls_connection *c = all->first;
+
+		unlink_from(all, c);
+		c->all = NULL;
+		event_del(c->deadline);
+	}
+	all->n = all->n_ended = 0;
+}
+
+static void end_the_oldest(struct tls_connections *all)
+{
+	struct tls_connection *c = all->first;
+
+	while (c && c->ended)
+		c = c->next;
+	if (c)
+		end(c);
+}
+
+/* --- Phases ----------------------------------------------------------------------------------------------- */
+
+static void enter(struct tls_connection *c, enum phase phase)
+{
+	c->phase = phase;
+	event_add(c->deadline, &(struct timeval){ .tv_sec = phase == IDLE ? TLS_SERVER_IDLE_S : TLS_SERVER_STEP_S });
+}
+
+void tls_connection_answering(struct tls_connection *c)
+{
+	hold(c, 0);
+	enter(c, ANSWER);
+}
+
+void tls_connection_answered(struct tls_connection *c)
+{
+	enter(c, IDLE);
+	if (!c->all)
+		return;
+	unlink_from(c->all, c);
+	append_to(c->all, c);
+}
+
+/* Only a handshake ends here: there is no renegotiation. */
+static void on_ssl_info(const SSL *ssl, int where, int value)
+{
+	struct tls_connection *c = SSL_get_ex_data(ssl, ex_index);
+
+	(void)value;
+	if ((where & SSL_CB_HANDSHAKE_DONE) && c && c->phase == HANDSHAKE)
+		enter(c, IDLE);
+}
+
+static void end_the_biggest(struct tls_connections *all)
+{
+	struct tls_connection *biggest = all->first;
+
+	for (struct tls_connection *c = all->first; c; c = c->next)
+		if (!c->ended && c->held >= biggest->held)
+			biggest = c;
+	hold(biggest, 0);
+	end(biggest);
+}
+
+/* A client that sends on while it reads no answer is counted, too: libevent would read all of it. */
+static void on_input(struct evbuffer *buffer, const struct evbuffer_cb_info *info, void *arg)
+{
+	struct tls_connection *c = arg;
+
+	(void)buffer;
+	if (info->n_added == 0 || c->ended || !c->all)
+		return;
+	if (c->phase == IDLE)
+		enter(c, REQUEST);
+	hold(c, c->held + info->n_added);
+	if (c->held > REQUEST_MAX)
+		end(c);
+	while (c->all->unfinished > TLS_SERVER_UNFINISHED_MAX)
+		end_the_biggest(c->all);
+}
+
+/* --- Beginning -------------------------------------------------------------------------------------------- */
+
+static struct tls_connection *connection_new(struct tls_connections *all, SSL *ssl)
+{
+	struct tls_connection *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->deadline = evtimer_new(all->base, on_deadline, c);
+	if (!c->deadline || SSL_set_ex_data(ssl, ex_index, c) != 1) {
+		if (c->deadline)
+			event_free(c->deadline);
+		free(c);
+		return NULL;
+	}
+	c->all = all;
+	append_to(all, c);
+	all->n++;
+	return c;
+}
+
+struct bufferevent *tls_connections_add(struct tls_connections *all, SSL_CTX *context)
+{
+	if (ex_index < 0)
+		ex_index = SSL_get_ex_new_index(0, NULL, NULL, NULL, on_ssl_free);
+	SSL *ssl = ex_index >= 0 ? SSL_new(context) : NULL;
+	struct tls_connection *c = ssl ? connection_new(all, ssl) : NULL;
+	if (!c) {
+		SSL_free(ssl);
+		return NULL;
+	}
+	SSL_set_info_callback(ssl, on_ssl_info);
+	c->bev = bufferevent_openssl_socket_new(all->base, -1, ssl, BUFFEREVENT_SSL_ACCEPTING, BEV_OPT_CLOSE_ON_FREE);
+	if (!c->bev || !evbuffer_add_cb(bufferevent_get_input(c->bev), on_input, c)) {
+		if (c->bev)
+			bufferevent_free(c->bev); /* and with it ssl and c */
+		else
+			SSL_free(ssl);
+		return NULL;
+	}
+	bufferevent_openssl_set_allow_dirty_shutdown(c->bev, 1);
+	enter(c, HANDSHAKE);
+	if (all->n - all->n_ended > TLS_SERVER_CONNECTIONS_MAX)
+		end_the_oldest(all);
+	return c->bev;
+}
+
+struct tls_connection *tls_connection_of(struct bufferevent *bev)
+{
+	SSL *ssl = bev ? bufferevent_openssl_get_ssl(bev) : NULL;
+
+	return ssl && ex_index >= 0 ? SSL_get_ex_data(ssl, ex_index) : NULL;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The connections of the webhook's server: how many there are, what each does, since when, and how much of a request it holds.
+ *
+ * evhttp tells of a connection only when its first request is complete. So each connection is followed by its SSL object, from
+ * its making to its end, which OpenSSL tells (ex_data). One is ended by shutting its socket down: evhttp then finds the end
+ * of the stream, in whatever state it is, and frees it.
+ */
+#ifndef AFTERGLOW_OPERATOR_WEBHOOK_TLS_CONNECTIONS_H
+#define AFTERGLOW_OPERATOR_WEBHOOK_TLS_CONNECTIONS_H
+
+#include <event2/bufferevent.h>
+#include <openssl/ssl.h>
+#include <stdbool.h>
+
+struct tls_connection;
+
+struct tls_connections {
+	struct event_base *base;
+	struct tls_connection *first, *last; /* first: the one whose last deed is the longest ago */
+	size_t n, n_ended; /* of which so many are shut down and not yet gone */
+	size_t unfinished; /* bytes of requests under way */
+	void (*on_none)(void *arg); /* called when the last one has ended; NULL: nobody wants to know */
+	void *arg;
+};
+
+/* A bufferevent for evhttp, which owns it; NULL without memory. */
+struct bufferevent *tls_connections_add(struct tls_connections *all, SSL_CTX *context);
+/* Ends those without a request under way. */
+void tls_connections_end_idle(struct tls_connections *all);
+/* Those that live on will not touch all any more. */
+void tls_connections_forget(struct tls_connections *all);
+
+/* The connection of a bufferevent; NULL: it is no TLS connection of ours. */
+struct tls_connection *tls_connection_of(struct bufferevent *bev);
+/* Its request is complete and is being answered; the answer is sent and the next request may come. */
+void tls_connection_answering(struct tls_connection *connection);
+void tls_connection_answered(struct tls_connection *connection);
+
+#endif

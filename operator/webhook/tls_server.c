@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The webhook's HTTPS server. */
+#include "operator/webhook/tls_server.h"
+
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/http.h>
+#include <event2/listener.h>
+#include <openssl/ssl.h>
+#include <signal.h>
+#include <string.h>
+
+#include "lib/log.h"
+#include "operator/webhook/listen_address.h"
+#include "operator/webhook/tls_connections.h"
+#include "operator/webhook/tls_context.h"
+
+#define BACKLOG 128
+/* Connections that are ended and not yet gone count as well here: then nothing is accepted for a moment. */
+#define ACCEPTED_MAX (TLS_SERVER_CONNECTIONS_MAX + BACKLOG)
+#define BREATH_US 10000
+
+struct tls_server {
+	struct tls_server *next; /* of the_servers */
+	struct event_base *base;
+	struct evhttp *http;
+	int fd; /* bound, not yet listening; -1: the listener's */
+	uint16_t port;
+	struct evhttp_bound_socket *bound; /* NULL: not accepting */
+	struct evconnlistener *listener; /* bound's */
+	struct event *listen_again, *idle;
+	SSL_CTX *context; /* NULL: no certificate yet */
+	struct tls_connections connections;
+	tls_handler_fn handler;
+	void *arg;
+	bool stopping;
+	void (*on_idle)(void *arg);
+	void *idle_arg;
+};
+
+/* To a listener's error callback evhttp gives an argument of its own. */
+static struct tls_server *the_servers;
+
+/* --- Requests --------------------------------------------------------------------------------------------- */
+
+static void on_answered(struct evhttp_request *request, void *arg)
+{
+	(void)request;
+	tls_connection_answered(arg);
+}
+
+static void answer(const struct tls_server *server, struct evhttp_request *request, int status, const struct strbuf *text)
+{
+	struct evkeyvalq *headers = evhttp_request_get_output_headers(request);
+	struct evbuffer *body = evbuffer_new();
+
+	if (body)
+		evbuffer_add(body, strbuf_str(text), text->len);
+	evhttp_add_header(headers, "Content-Type", "application/json");
+	if (server->stopping)
+		evhttp_add_header(headers, "Connection", "close");
+	evhttp_send_reply(request, status, NULL, body);
+	if (body)
+		evbuffer_free(body);
+}
+
+static int ask_handler(const struct tls_server *server, struct evhttp_request *request, struct strbuf *text)
+{
+	struct evbuffer *in = evhttp_request_get_input_buffer(request);
+	const char *path = evhttp_uri_get_path(evhttp_request_get_evhttp_uri(request));
+	const char *type = evhttp_find_header(evhttp_request_get_input_headers(request), "Content-Type");
+	size_t len = evbuffer_get_length(in);
+	const char *body = len ? (const char *)evbuffer_pullup(in, -1) : "";
+	int status = body ? server->handler(server->arg, path && *path ? path : "/", type ? type : "", body, len, text) : 500;
+
+	return strbuf_failed(text) || status < 200 || status > 599 ? 500 : status;
+}
+
+/* libevent falls back to a plain socket where we could not make one with TLS: such a request is not answered. */
+static void on_request(struct evhttp_request *request, void *arg)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(TLS_SERVER_ANSWER_MAX);
+	const struct tls_server *server = arg;
+	struct evhttp_connection *http = evhttp_request_get_connection(request);
+	struct tls_connection *connection = tls_connection_of(evhttp_connection_get_bufferevent(http));
+
+	if (!connection) {
+		evhttp_connection_free(http);
+		return;
+	}
+	tls_connection_answering(connection);
+	evhttp_request_set_on_complete_cb(request, on_answered, connection);
+	int status = 405;
+	if (evhttp_request_get_command(request) == EVHTTP_REQ_POST)
+		status = ask_handler(server, request, &text);
+	else
+		evhttp_add_header(evhttp_request_get_output_headers(request), "Allow", "POST");
+	if (status == 500)
+		strbuf_reset(&text);
+	answer(server, request, status, &text);
+}
+
+/* --- Accepting -------------------------------------------------------------------------------------------- */
+
+static void on_listen_again(evutil_socket_t fd, short what, void *arg)
+{
+	struct tls_server *server = arg;
+
+	(void)fd;
+	(void)what;
+	if (server->listener)
+		evconnlistener_enable(server->listener);
+}
+
+static void pause_accepting(struct tls_server *server, const struct timeval *pause)
+{
+	if (server->listener && event_add(server->listen_again, pause) == 0)
+		evconnlistener_disable(server->listener);
+}
+
+/* No descriptor is left: libevent would say so and come back at once, for ever. */
+static void on_accept_error(struct evconnlistener *listener, void *arg)
+{
+	struct tls_server *server = the_servers;
+
+	(void)arg;
+	log_warning_limited("--webhook-address: a connection is not accepted: %s", strerror(EVUTIL_SOCKET_ERROR()));
+	while (server && server->listener != listener)
+		server = server->next;
+	if (server)
+		pause_accepting(server, &(struct timeval){ .tv_sec = 1 });
+}
+
+static struct bufferevent *on_accept(struct event_base *base, void *arg)
+{
+	struct tls_server *server = arg;
+
+	(void)base;
+	if (server->connections.n >= ACCEPTED_MAX)
+		pause_accepting(server, &(struct timeval){ .tv_usec = BREATH_US });
+	return tls_connections_add(&server->connections, server->context);
+}
+
+static int start_listening(struct tls_server *server, struct err *err)
+{
+	struct evconnlistener *listener = evconnlistener_new(server->base, NULL, NULL, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC,
+							     BACKLOG, server->fd);
+
+	if (!listener)
+		return err_set(err, errno ? errno : EADDRINUSE, "--webhook-address: listen at port %u", server->port);
+	server->fd = -1;
+	server->bound = evhttp_bind_listener(server->http, listener);
+	if (!server->bound) {
+		evconnlistener_free(listener);
+		return err_set(err, ENOMEM, "--webhook-address: listen at port %u", server->port);
+	}
+	server->listener = listener;
+	evconnlistener_set_error_cb(listener, on_accept_error);
+	return 0;
+}
+
+int tls_server_set_certificate(struct tls_server *server, const char *cert_pem, const char *key_pem, struct err *err)
+{
+	SSL_CTX *context;
+	int r = tls_context_new(cert_pem, key_pem, &context, err);
+
+	if (r < 0)
+		return r;
+	if (!server->bound && !server->stopping)
+		r = start_listening(server, err);
+	if (r < 0) {
+		SSL_CTX_free(context);
+		return r;
+	}
+	SSL_CTX_free(server->context);
+	server->context = context;
+	return 0;
+}
+
+/* --- Stopping --------------------------------------------------------------------------------------------- */
+
+static void on_idle_event(evutil_socket_t fd, short what, void *arg)
+{
+	struct tls_server *server = arg;
+
+	(void)fd;
+	(void)what;
+	if (server->on_idle)
+		TAKE_PTR(server->on_idle)(server->idle_arg);
+}
+
+/* Inside the end of a connection nothing can be called that may free the server. */
+static void on_no_connection(void *arg)
+{
+	struct tls_server *server = arg;
+
+	if (server->stopping)
+		event_active(server->idle, 0, 0);
+}
+
+void tls_server_stop(struct tls_server *server, void (*on_idle)(void *arg), void *arg)
+{
+	server->stopping = true;
+	server->on_idle = on_idle;
+	server->idle_arg = arg;
+	event_del(server->listen_again);
+	server->listener = NULL;
+	if (server->bound)
+		evhttp_del_accept_socket(server->http, TAKE_PTR(server->bound));
+	tls_connections_end_idle(&server->connections);
+	if (server->connections.n == 0)
+		event_active(server->idle, 0, 0);
+}
+
+/* --- Life ------------------------------------------------------------------------------------------------- */
+
+static void ignore_sigpipe(void)
+{
+	struct sigaction action;
+
+	if (sigaction(SIGPIPE, NULL, &action) == 0 && action.sa_handler == SIG_DFL)
+		signal(SIGPIPE, SIG_IGN);
+}
+
+static int start_http(struct tls_server *server, struct err *err)
+{
+	server->http = evhttp_new(server->base);
+	server->listen_again = evtimer_new(server->base, on_listen_again, server);
+	server->idle = evtimer_new(server->base, on_idle_event, server);
+	if (!server->http || !server->listen_again || !server->idle)
+		return err_set(err, ENOMEM, "HTTPS server");
+	evhttp_set_allowed_methods(server->http, 0xffff); /* all but POST get our own refusal */
+	evhttp_set_max_headers_size(server->http, TLS_SERVER_HEADERS_MAX);
+	evhttp_set_max_body_size(server->http, (ev_ssize_t)TLS_SERVER_BODY_MAX);
+	evhttp_set_timeout(server->http, TLS_SERVER_IDLE_S + TLS_SERVER_STEP_S); /* ours are stricter */
+	evhttp_set_flags(server->http, EVHTTP_SERVER_LINGERING_CLOSE);
+	evhttp_set_bevcb(server->http, on_accept, server);
+	evhttp_set_gencb(server->http, on_request, server);
+	return 0;
+}
+
+int tls_server_new(struct event_base *base, const char *address, tls_handler_fn handler, void *arg,
+		   struct tls_server **ret_server, struct err *err)
+{
+	struct tls_server *server = calloc(1, sizeof(*server));
+
+	if (!server)
+		return err_set(err, ENOMEM, "HTTPS server");
+	server->base = base;
+	server->fd = -1;
+	server->handler = handler;
+	server->arg = arg;
+	server->connections = (struct tls_connections){ .base = base, .on_none = on_no_connection, .arg = server };
+	server->next = the_servers;
+	the_servers = server;
+	int r = listen_address_bind(address, &server->fd, &server->port, err);
+	if (r < 0)
+		err_wrap(err, "--webhook-address");
+	else
+		r = start_http(server, err);
+	if (r < 0) {
+		tls_server_free(server);
+		return r;
+	}
+	ignore_sigpipe();
+	*ret_server = server;
+	return 0;
+}
+
+void tls_server_free(struct tls_server *server)
+{
+	struct tls_server **at = &the_servers;
+
+	if (!server)
+		return;
+	tls_connections_forget(&server->connections);
+	if (server->http)
+		evhttp_free(server->http);
+	if (server->listen_again)
+		event_free(server->listen_again);
+	if (server->idle)
+		event_free(server->idle);
+	SSL_CTX_free(server->context);
+	closep(&server->fd);
+	while (*at != server)
+		at = &(*at)->next;
+	*at = server->next;
+	free(server);
+}
+
+bool tls_server_is_open(const struct tls_server *server)
+{
+	return server->listener != NULL;
+}
+
+size_t tls_server_connections(const struct tls_server *server)
+{
+	return server->connections.n;
+}
+
+uint16_t tls_server_port(const struct tls_server *server)
+{
+	return server->port;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The webhook's HTTPS server: evhttp over OpenSSL on the operator's loop.
+ * HTTP/1.1, POST only, TLS 1.2 or later, no client certificates.
+ *
+ * Whoever reaches the port may be hostile: how many connections there are, how
+ * long each may take for each part of a request, and how much memory unfinished
+ * requests hold are bounded. At the bound for connections the one goes that has
+ * done nothing for the longest time, so that a new one always gets in.
+ */
+#ifndef AFTERGLOW_OPERATOR_WEBHOOK_TLS_SERVER_H
+#define AFTERGLOW_OPERATOR_WEBHOOK_TLS_SERVER_H
+
+#include <event2/event.h>
+#include <stdbool.h>
+
+#include "lib/err.h"
+#include "lib/strbuf.h"
+
+#define TLS_SERVER_CONNECTIONS_MAX 256
+#define TLS_SERVER_HEADERS_MAX 16384
+/* An object of the API server has 3 MiB at most, and a review may have two of it. A longer body is answered with 413. */
+#define TLS_SERVER_BODY_MAX ((size_t)7 << 20)
+/* Bytes of unfinished requests, all connections together. Above it the connection goes that holds the most. */
+#define TLS_SERVER_UNFINISHED_MAX ((size_t)64 << 20)
+#define TLS_SERVER_ANSWER_MAX ((size_t)8 << 20)
+/* Seconds for the handshake, for a request from its first to its last byte, and for sending its answer. */
+#define TLS_SERVER_STEP_S 10
+/*
+ * Seconds that a connection may be idle. The API server closes its own after 90: were we the first, a review could be lost
+ * in a connection that we are just closing.
+ */
+#define TLS_SERVER_IDLE_S 120
+
+struct tls_server;
+
+/* path is without the query. body has len bytes. Appends JSON to answer and returns the HTTP status. */
+typedef int (*tls_handler_fn)(void *arg, const char *path, const char *content_type, const char *body, size_t len,
+			      struct strbuf *answer);
+
+/*
+ * address is "0.0.0.0:9443", "[::1]:9443", or ":9443" and "[::]:9443" for IPv6 and IPv4, or for IPv4 alone on a machine
+ * without IPv6. The port is taken now, and connections to it are refused until the first certificate is there. Ignores SIGPIPE
+ * unless the program has a handler: OpenSSL writes to sockets that clients have closed.
+ */
+int tls_server_new(struct event_base *base, const char *address, tls_handler_fn handler, void *arg,
+		   struct tls_server **ret_server, struct err *err);
+/* Closes all connections. NULL is allowed. The event base must be turned or freed afterwards, as with any bufferevent. */
+void tls_server_free(struct tls_server *server);
+
+/*
+ * PEM texts; the first certificate is the server's own, others are sent with it. New connections use it, open ones go on
+ * with the one they have. On failure nothing has changed.
+ */
+int tls_server_set_certificate(struct tls_server *server, const char *cert_pem, const char *key_pem, struct err *err);
+/* Whether connections are accepted. */
+bool tls_server_is_open(const struct tls_server *server);
+
+/*
+ * Accepts no more connections and closes idle ones; requests under way are answered. on_idle (NULL: none) is called once,
+ * from the loop, when no connection is left, TLS_SERVER_STEP_S seconds from now for each step at the latest.
+ */
+void tls_server_stop(struct tls_server *server, void (*on_idle)(void *arg), void *arg);
+
+/* For tests and metrics. */
+size_t tls_server_connections(const struct tls_server *server);
+uint16_t tls_server_port(const struct tls_server *server);
+
+#endif

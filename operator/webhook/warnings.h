@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Admission warnings, which kubectl prints to the person who applies an object. */
+#ifndef AFTERGLOW_OPERATOR_WEBHOOK_WARNINGS_H
+#define AFTERGLOW_OPERATOR_WEBHOOK_WARNINGS_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/macros.h"
+
+#define WARNINGS_MAX 16
+#define WARNING_TEXT_MAX 256 /* bytes: the API server cuts longer ones when there are many (4 KiB in all) */
+
+bool warnings_full(const cJSON *warnings);
+
+/* Adds a warning, cut to WARNING_TEXT_MAX bytes of whole characters; control characters become '?'. The same one is kept once. */
+void warnings_addf(cJSON *warnings, const char *fmt, ...) _printf_(2, 3);
+
+/* Removes from warnings those that are also in known. */
+void warnings_drop_known(cJSON *warnings, const cJSON *known);
+
+/* name for use in a sentence: at most 63 bytes of whole characters, control characters as '?'. Returns buf. */
+#define WARNING_NAME_MAX 64
+const char *warning_name(const char *name, char buf[static WARNING_NAME_MAX]);
+
+#endif
