@@ -172,8 +172,10 @@ def root_of(an_object, objects):
 class Masks:
     """Takes out of a status what is chance: names with random ends, times, addresses."""
 
+    ADDRESSES = re.compile(r"10\.0\.\d+\.\d+")
     TIMES = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
     PODS = re.compile(r"-(head|worker)-[a-z0-9]{5}\b")
+    NODE_PORTS = re.compile(r'"3[0-2]\d{3}"')
     # A RayJob and a RayService copy their cluster's status when they happen to look; that of the cluster is compared.
     DROPPED = ("jobId", "observedGeneration", "rayClusterStatus")
 
@@ -186,7 +188,9 @@ class Masks:
         text = json.dumps(without(status, self.DROPPED)).replace(self.namespace, "NAMESPACE")
         for name in self.names:
             text = text.replace(name, name.rsplit("-", 1)[0] + "-*")
-        return json.loads(self.PODS.sub(r"-\1-*", self.TIMES.sub("TIME", re.sub(r"10\.0\.\d+\.\d+", "ADDRESS", text))))
+        for pattern, mask in ((self.ADDRESSES, "ADDRESS"), (self.TIMES, "TIME"), (self.PODS, r"-\1-*"), (self.NODE_PORTS, '"PORT"')):
+            text = pattern.sub(mask, text)
+        return json.loads(text)
 
 
 def without(value, keys):

@@ -4,11 +4,14 @@ KubeRay's operator acts on all of KubeRay's sample manifests, once without and o
 nothing that KubeRay decides.
 """
 
+import collections
+
 import pytest
 
 from apiserver import samples
-from apiserver.conftest import new_namespace
+from apiserver.conftest import ROOT, Operators, new_namespace
 from apiserver.control_plane import ControlPlane
+from apiserver.webhook import Webhook
 from conftest import wait_for
 
 pytestmark = [pytest.mark.xdist_group("kuberay-samples"), pytest.mark.long]
@@ -27,7 +30,9 @@ def kuberays_control_plane(program, tmp_path_factory):
         plane.start()
         plane.issue(samples.USER, f"/O=system:masters/CN={samples.USER}")
         plane.kubectl("apply", "--server-side", "-f", str(program / "crd"))
-        for plural in samples.PLURALS.values():
+        for path in (ROOT / "charts/afterglow/files/crds").glob("afterglow.dev_*.yaml"):
+            plane.kubectl("apply", "--server-side", "-f", str(path))
+        for plural in (*samples.PLURALS.values(), "rayfailures"):
             wait_for(f"the kind {plural}", lambda plural=plural: plane.api().items(plural) is not None, interval=0.1)
         yield plane
     finally:
@@ -40,31 +45,61 @@ def sample_manifests(program):
 
 
 @pytest.fixture(name="without", scope="module")
-def run_without_afterglow(plane, program, manifests):
+def run_without_the_webhook(plane, program, manifests):
     api = new_namespace(plane, "without")
     with samples.kuberay(plane, program, api.namespace):
         return samples.Run(plane, api).play(manifests)
 
 
-def test_the_samples_are_all_kinds_of_kuberay(manifests):
-    kinds = [m["kind"] for m in manifests.values()]
-    assert {kind: kinds.count(kind) for kind in ("RayCluster", "RayJob", "RayService")} == {
-        "RayCluster": 38, "RayJob": 22, "RayService": 14}
+@pytest.fixture(name="beside", scope="module")
+def run_with_the_webhook(plane, program, manifests, without, tmp_path_factory):
+    assert without
+    api = new_namespace(plane, "with")
+    operators = Operators(plane, api.namespace, tmp_path_factory.mktemp("operator"))
+    webhook = Webhook(api, operators)
+    try:
+        webhook.operator()
+        webhook.wait_bundle()
+        webhook.wait_works(ray_pod())
+        with samples.kuberay(plane, program, api.namespace):
+            yield samples.Run(plane, api).play(manifests)
+    finally:
+        webhook.close()
+        operators.close()
 
 
-def test_kuberay_comes_to_rest_without_the_webhook(without):
+def ray_pod():
+    return {"metadata": {"name": "probe", "labels": {"ray.io/is-ray-node": "yes", "ray.io/cluster": "probe"}},
+            "spec": {"containers": [{"name": "ray", "image": "ray:test", "command": ["/bin/bash", "-c", "--"], "args": ["true"]}]}}
+
+
+def test_the_samples_are_of_all_kinds(manifests):
+    kinds = collections.Counter(m["kind"] for m in manifests.values())
+    assert kinds["RayCluster"] > 30 and kinds["RayJob"] > 15 and kinds["RayService"] > 10
+
+
+def test_kuberay_makes_pods_of_them_without_us(without):
     assert not without.refused
-    assert sum(sum(groups.values()) for groups in without.pods.values()) > 150
+    assert sum(groups.total() for groups in without.pods.values()) > 200
 
 
-def test_again(plane, program, manifests, without):
-    api = new_namespace(plane, "again")
-    with samples.kuberay(plane, program, api.namespace):
-        again = samples.Run(plane, api).play(manifests)
-    for d in samples.differences(without, again):
-        print("DIFF", d)
-    print("MORE", samples.more_writes(without, again))
-    print(sorted(without.writes.items()))
-    print(sorted(again.writes.items()))
-    for n, s in list(without.statuses.items())[:60:6]: print(n, without.pods[n], s)
-    print(sum(sum(groups.values()) for groups in without.pods.values()), without.idle, again.idle)
+def test_no_sample_is_refused(beside):
+    assert not beside.refused
+
+
+def test_every_pod_has_the_sidecar_last_and_rays_container_first(without, beside):
+    for name, specs in beside.specs.items():
+        firsts = collections.Counter(spec["containers"][0]["name"] for spec in specs)
+        assert firsts == collections.Counter(spec["containers"][0]["name"] for spec in without.specs[name])
+        for spec in specs:
+            assert [c["name"] for c in spec["containers"]].index("afterglow") == len(spec["containers"]) - 1, name
+
+
+def test_the_webhook_changes_no_status_and_no_number_of_pods(without, beside):
+    found = [f"{name}: {what}\n    without: {then}\n    with:    {now}"
+             for name, what, then, now in samples.differences(without, beside)]
+    assert not found, "\n" + "\n".join(found)
+
+
+def test_kuberay_does_not_write_more(without, beside):
+    assert not samples.more_writes(without, beside)
