@@ -13,6 +13,7 @@
 
 #include "lib/err.h"
 #include "lib/strmap.h"
+#include "operator/injection/pod_security.h"
 
 struct namespace_facts {
 	const char *claim_trouble; /* static: why pods must not mount the store's claim; NULL: they may */
@@ -20,7 +21,7 @@ struct namespace_facts {
 	int64_t launcher_until_ns;
 	bool launcher_under_way; /* it is being written */
 	struct strmap launcher_waiters; /* the keys of the clusters that wait for that */
-	char kernel_log_refused[256]; /* why; "": it is not */
+	char kernel_log_refused[POD_SECURITY_REASON_MAX]; /* why; "": it is not */
 	int64_t security_until_ns;
 	bool ends; /* it is being deleted: nothing can be made in it */
 };

@@ -8,33 +8,18 @@
 #include "lib/json.h"
 #include "lib/log.h"
 #include "lib/units.h"
+#include "operator/injection/pod_security.h"
 #include "operator/raycluster/store_claim.h"
 
 #define CLAIM_PRESENT_NS (60 * NS_PER_SEC)
 #define CLAIM_ABSENT_NS (10 * NS_PER_SEC)
 /* A namespace's Pod Security level: for new pods it counts at once, but it seldom changes. */
 #define SECURITY_NS (30 * NS_PER_SEC)
-#define SECURITY_LABEL "pod-security.kubernetes.io/enforce"
 
 /* Not there, or not ours to read: an answer as well. */
 static bool is_answer(const struct client_response *response)
 {
 	return response->status == 200 || response->status == 403 || response->status == 404;
-}
-
-/* Both baseline and restricted refuse the capability. What cannot be read may be either. */
-static void judge_security(const struct client_response *response, const char *namespace, struct namespace_facts *facts)
-{
-	const cJSON *labels = json_get(response->object, "metadata.labels");
-	const char *level = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(labels, SECURITY_LABEL));
-
-	facts->kernel_log_refused[0] = '\0';
-	if (response->status != 200)
-		snprintf(facts->kernel_log_refused, sizeof(facts->kernel_log_refused),
-			 "the Pod Security level of namespace %.63s is not to be read: %.150s", namespace, err_text(&response->err));
-	else if (level && strcmp(level, "privileged") != 0)
-		snprintf(facts->kernel_log_refused, sizeof(facts->kernel_log_refused),
-			 "namespace %.63s enforces the Pod Security level %.63s, which refuses CAP_SYSLOG", namespace, level);
 }
 
 static void on_namespace(void *arg, struct client_response *response)
@@ -45,7 +30,8 @@ static void on_namespace(void *arg, struct client_response *response)
 		l->done(l->arg, response->retry_after_ns, &response->err);
 		return;
 	}
-	judge_security(response, l->namespace, l->facts);
+	pod_security_judge(l->namespace, response->status == 200 ? json_get(response->object, "metadata.labels") : NULL,
+			   l->facts->kernel_log_refused);
 	l->facts->security_until_ns = now_boottime_ns() + SECURITY_NS;
 	lookup_start(l);
 }

@@ -17,6 +17,8 @@ struct watch {
 	enum watch_kind kind;
 	struct informer *informer;
 	int told_status; /* the failure that the log has heard of; -1: none */
+	bool wanted;
+	bool optional; /* without it the operator works on, and says what it cannot know */
 };
 
 struct watches {
@@ -49,14 +51,15 @@ static void on_change(void *arg, enum store_change change, const cJSON *before, 
 	const struct watch *watch = arg;
 	const struct watches_options *o = &watch->watches->o;
 
-	o->on_change[watch->kind](o->arg, change, before, after);
+	if (o->on_change[watch->kind])
+		o->on_change[watch->kind](o->arg, change, before, after);
 }
 
 /* Only at the change: two kinds that poke each other in turn would never rest. */
 static void poke_others(const struct watch *watch)
 {
 	for (size_t i = 0; i < WATCH_KIND_COUNT; i++)
-		if (i != watch->kind)
+		if (i != watch->kind && watch->watches->kinds[i].wanted)
 			informer_poke(watch->watches->kinds[i].informer);
 }
 
@@ -80,6 +83,31 @@ static void on_state(void *arg, struct informer *informer)
 	watch->watches->o.on_state(watch->watches->o.arg);
 }
 
+/* What store_claim.h looks at. */
+static const char *const claim_fields[] = {
+	"apiVersion",
+	"kind",
+	"metadata.name",
+	"metadata.namespace",
+	"metadata.uid",
+	"metadata.resourceVersion",
+	"metadata.creationTimestamp",
+	"metadata.deletionTimestamp",
+	"metadata.annotations.volume.kubernetes.io/*",
+	"metadata.annotations.volume.beta.kubernetes.io/*",
+	"spec.storageClassName",
+	"status.phase",
+	NULL,
+};
+
+/* Namespaces lie in none: who watches a single one has no rights to list them. */
+static bool is_wanted(const struct watches *w, enum watch_kind kind)
+{
+	if (kind == WATCH_CLAIMS)
+		return w->o.admission;
+	return kind != WATCH_NAMESPACES || (w->o.admission && !w->o.namespace);
+}
+
 static int new_informers(struct watches *w, struct err *err)
 {
 	const struct informer_options options[WATCH_KIND_COUNT] = {
@@ -93,6 +121,8 @@ static int new_informers(struct watches *w, struct err *err)
 		[WATCH_FAILURES] = { .resource = resource_find("afterglow.dev/v1alpha1", "RayFailure"),
 				     .metadata_only = true,
 				     .index_fn = group_key },
+		[WATCH_CLAIMS] = { .resource = resource_find("v1", "PersistentVolumeClaim"), .fields = claim_fields },
+		[WATCH_NAMESPACES] = { .resource = resource_find("v1", "Namespace"), .metadata_only = true },
 	};
 
 	for (size_t i = 0; i < WATCH_KIND_COUNT; i++) {
@@ -101,7 +131,9 @@ static int new_informers(struct watches *w, struct err *err)
 		o.on_state = on_state;
 		o.on_change = on_change;
 		o.arg = &w->kinds[i];
-		w->kinds[i] = (struct watch){ .watches = w, .kind = (enum watch_kind)i, .told_status = -1 };
+		w->kinds[i] = (struct watch){ .watches = w, .kind = (enum watch_kind)i, .told_status = -1,
+					      .wanted = is_wanted(w, (enum watch_kind)i),
+					      .optional = i == WATCH_CLAIMS || i == WATCH_NAMESPACES };
 		int r = informer_new(w->o.base, w->o.client, &o, &w->kinds[i].informer, err);
 		if (r < 0)
 			return r;
@@ -137,7 +169,8 @@ void watches_free(struct watches *w)
 void watches_start(struct watches *w)
 {
 	for (size_t i = 0; i < WATCH_KIND_COUNT; i++)
-		informer_resync(w->kinds[i].informer);
+		if (w->kinds[i].wanted)
+			informer_resync(w->kinds[i].informer);
 }
 
 struct informer *watches_informer(const struct watches *w, enum watch_kind kind)
@@ -156,14 +189,21 @@ void watches_drop_views(struct watches *w)
 		informer_drop_views(w->kinds[i].informer);
 }
 
+/* No CRD, no right, a server that cannot: an answer too. What else it may say, it lists in another way. */
+static bool is_refused(const struct informer *informer)
+{
+	int status = informer_reflector(informer)->last_status;
+
+	return status == 403 || status == 404 || status >= 500;
+}
+
 /* Without the deaths on record their names would come back, and who dies again and again would not wait. */
 static bool knows_failures(const struct watches *w)
 {
 	const struct informer *failures = w->kinds[WATCH_FAILURES].informer;
-	int status = informer_reflector(failures)->last_status;
 
-	/* No CRD, no right, a server that cannot: clusters are to run all the same. What else it may say, it lists in another way. */
-	return informer_synced(failures) || status == 403 || status == 404 || status >= 500;
+	/* Clusters are to run all the same. */
+	return informer_synced(failures) || is_refused(failures);
 }
 
 bool watches_synced(const struct watches *w)
@@ -197,13 +237,16 @@ bool watches_ready(const struct watches *w, struct strbuf *out)
 	bool ready = true;
 
 	for (size_t i = 0; i < WATCH_KIND_COUNT; i++) {
-		const struct informer *informer = w->kinds[i].informer;
+		const struct watch *watch = &w->kinds[i];
+		const struct informer *informer = watch->informer;
 		bool synced = informer_synced(informer);
 		bool silent = synced && now_boottime_ns() - informer_reflector(informer)->alive_ns >= SILENCE_NS;
+		if (!watch->wanted)
+			continue;
 		strbuf_addf(out, "%s: %s%s%s\n", informer_resource(informer)->plural,
 			    silent ? "synced, but nothing heard of it for long" : synced ? "synced" : "not synced",
 			    *informer_trouble(informer) ? ": " : "", informer_trouble(informer));
-		ready = ready && synced && !silent;
+		ready = ready && ((synced && !silent) || (watch->optional && is_refused(informer)));
 	}
 	return ready;
 }
@@ -215,6 +258,8 @@ void watches_metrics(const struct watches *w, struct metrics *m)
 	for (size_t i = 0; i < WATCH_KIND_COUNT; i++) {
 		const struct informer *informer = w->kinds[i].informer;
 		const struct reflector *r = informer_reflector(informer);
+		if (!w->kinds[i].wanted)
+			continue;
 		const char *plural = informer_resource(informer)->plural;
 		metrics_set(m, METRIC_WATCH_SYNCED, r->synced, "resource=\"%s\"", plural);
 		metrics_set(m, METRIC_WATCH_OBJECTS, (double)informer_store(informer)->entries.n, "resource=\"%s\"", plural);

@@ -12,7 +12,7 @@
 
 #define CLUSTER_LABEL "ray.io/cluster"
 
-enum watch_kind { WATCH_CLUSTERS, WATCH_PODS, WATCH_SERVICES, WATCH_FAILURES, WATCH_KIND_COUNT };
+enum watch_kind { WATCH_CLUSTERS, WATCH_PODS, WATCH_SERVICES, WATCH_FAILURES, WATCH_CLAIMS, WATCH_NAMESPACES, WATCH_KIND_COUNT };
 
 struct watches;
 
@@ -20,6 +20,7 @@ struct watches_options {
 	struct event_base *base;
 	struct client *client;
 	const char *namespace; /* NULL: all */
+	bool admission; /* also what only the webhook asks for: claims, and namespaces where all are watched */
 	store_change_fn on_change[WATCH_KIND_COUNT];
 	void (*on_state)(void *arg); /* synced or trouble may have changed */
 	void *arg;

@@ -11,6 +11,7 @@ GROUPS = {
     "secrets": "/api/v1", "serviceaccounts": "/api/v1", "services": "/api/v1",
     "customresourcedefinitions": "/apis/apiextensions.k8s.io/v1",
     "jobs": "/apis/batch/v1",
+    "mutatingwebhookconfigurations": "/apis/admissionregistration.k8s.io/v1",
     "ingresses": "/apis/networking.k8s.io/v1", "resourcequotas": "/api/v1", "limitranges": "/api/v1",
     "roles": "/apis/rbac.authorization.k8s.io/v1", "rolebindings": "/apis/rbac.authorization.k8s.io/v1",
     "clusterroles": "/apis/rbac.authorization.k8s.io/v1", "clusterrolebindings": "/apis/rbac.authorization.k8s.io/v1",
@@ -68,7 +69,8 @@ class Api:
         return json.loads(text) if text.startswith("{") else text
 
     def path(self, plural, name=None, subresource=None):
-        cluster_wide = plural in ("namespaces", "nodes", "customresourcedefinitions", "clusterroles", "clusterrolebindings")
+        cluster_wide = plural in ("namespaces", "nodes", "customresourcedefinitions", "clusterroles", "clusterrolebindings",
+                                  "mutatingwebhookconfigurations")
         parts = [GROUPS[plural]]
         if self.namespace and not cluster_wide:
             parts += ["namespaces", self.namespace]

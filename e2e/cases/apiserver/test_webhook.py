@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Beside another operator: what the webhook makes of Ray pods, asked by a real API server."""
+
+import signal
+import time
+
+import pytest
+
+from conftest import wait_for
+from apiserver.api import ApiError
+from apiserver.conftest import group, ray_cluster
+from apiserver.webhook import SECRET, Webhook
+
+
+@pytest.fixture
+def webhook(api, start):
+    made = Webhook(api, start)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def served(webhook):
+    webhook.operator()
+    webhook.wait_bundle()
+    webhook.wait_works(ray_pod("probe"))
+    return webhook
+
+
+def ray_pod(name, cluster="demo", annotations=None, labels=None, **spec):
+    """A worker as KubeRay makes it."""
+    return {"metadata": {"name": name, "annotations": annotations or {},
+                         "labels": {"ray.io/is-ray-node": "yes", "ray.io/cluster": cluster, "ray.io/group": "small",
+                                    "ray.io/node-type": "worker", **(labels or {})}},
+            "spec": {"containers": [{"name": "ray-worker", "image": "ray:test", "command": ["/bin/bash", "-c", "--"],
+                                     "args": ["ulimit -n 65536; ray start  --block "],
+                                     "resources": {"limits": {"cpu": "1", "memory": "2Gi"}}}], **spec}}
+
+
+def names(pod):
+    return [c["name"] for c in pod["spec"]["containers"]]
+
+
+def annotation(pod, name="afterglow.dev/sidecar"):
+    return pod["metadata"].get("annotations", {}).get(name)
+
+
+def test_a_ray_pod_gets_the_sidecar_and_says_so(api, served):
+    pod = api.create("pods", ray_pod("worker"))
+    assert names(pod) == ["ray-worker", "afterglow"]
+    assert annotation(pod) == "added"
+    ray = pod["spec"]["containers"][0]
+    assert ray["args"][-1] == "ulimit -n 65536; ray start  --block " and ray["command"][:2] == ["/bin/bash", "-c"]
+    assert pod["status"]["qosClass"] == "Guaranteed"
+    assert served.operators[0].metric("afterglow_admissions_total", kind="Pod", outcome="Changed") >= 1
+
+
+def test_a_pod_of_kuberay_says_whose_it_is(api, served):
+    cluster = ray_cluster("owned", group("small"))
+    cluster["metadata"]["labels"] = {"ray.io/originated-from-crd": "RayJob", "ray.io/originated-from-cr-name": "train"}
+    api.create("rayclusters", cluster)
+    wait_for("the cluster in the cache", lambda: annotation(
+        api.request("POST", api.path("pods") + "?dryRun=All", ray_pod("dry", "owned")), "afterglow.dev/owner"), interval=0.1)
+    assert annotation(api.create("pods", ray_pod("worker", "owned")), "afterglow.dev/owner") == "RayJob/train"
+
+
+def test_pods_and_clusters_opt_out(api, served):
+    assert names(api.create("pods", ray_pod("by-itself", annotations={"afterglow.dev/inject": "false"}))) == ["ray-worker"]
+    cluster = ray_cluster("quiet", group("small"))
+    cluster["metadata"]["annotations"] = {"afterglow.dev/inject": "false"}
+    api.create("rayclusters", cluster)
+
+    def left_alone():
+        pod = api.request("POST", api.path("pods") + "?dryRun=All", ray_pod("dry", "quiet"))
+        return names(pod) == ["ray-worker"] and annotation(pod) is None
+    wait_for("pods of a cluster that opted out to be left alone", left_alone, interval=0.1)
+
+
+def test_a_pod_that_cannot_have_the_sidecar_comes_without_and_says_why(api, served):
+    pod = ray_pod("bare")
+    del pod["spec"]["containers"][0]["command"]
+    made = api.create("pods", pod)
+    assert names(made) == ["ray-worker"] and annotation(made) == "none: NoCommand"
+    pod = ray_pod("taken")
+    pod["spec"]["containers"].append({"name": "afterglow", "image": "mine:1"})
+    made = api.create("pods", pod)
+    assert made["spec"]["containers"][1]["image"] == "mine:1" and annotation(made) == "none: NameTaken"
+    assert served.operators[0].metric("afterglow_admissions_total", outcome="NameTaken") == 1
+
+
+def test_another_pod_is_none_of_our_business(api, served):
+    made = api.create("pods", ray_pod("other", labels={"ray.io/is-ray-node": "no"}))
+    assert names(made) == ["ray-worker"] and annotation(made) is None
+    assert served.operators[0].metric("afterglow_admissions_total", kind="Pod") == \
+        served.operators[0].metric("afterglow_admissions_total", kind="Pod", outcome="Changed")
+
+
+def test_a_claim_is_mounted_only_where_it_exists(api, webhook):
+    webhook.operator("--store-claim", "failures")
+    webhook.wait_bundle()
+    webhook.wait_works(ray_pod("probe"))
+    before = api.create("pods", ray_pod("before"))
+    assert "does not exist" in annotation(before, "afterglow.dev/sidecar-notes")
+    assert not [v for v in before["spec"]["volumes"] if v["name"] == "afterglow-store"]
+    api.create("persistentvolumeclaims", {"metadata": {"name": "failures"}, "spec": {
+        "accessModes": ["ReadWriteMany"], "storageClassName": "later", "resources": {"requests": {"storage": "1Gi"}}}})
+    wait_for("the claim to be mounted", lambda: [v for v in api.request(
+        "POST", api.path("pods") + "?dryRun=All", ray_pod("dry"))["spec"]["volumes"] if v["name"] == "afterglow-store"],
+        interval=0.1)
+
+
+def test_a_quota_that_cannot_bear_the_sidecar_gets_the_pod_without_it(api, served):
+    """As KubeRay does, the pod is asked for again and again."""
+    api.create("resourcequotas", {"metadata": {"name": "tight"}, "spec": {"hard": {"limits.memory": "2Gi"}}})
+    cluster = ray_cluster("demo", group("small"))
+    api.create("rayclusters", cluster)
+
+    def comes():
+        try:
+            return api.create("pods", ray_pod("worker"))
+        except ApiError as error:
+            assert error.status == 403 and "exceeded quota" in str(error)
+            return None
+    pod = wait_for("the pod to be let in", comes, timeout=60, interval=1)
+    assert names(pod) == ["ray-worker"] and annotation(pod) == "none: Refused"
+    # A group that has no trouble keeps the sidecar.
+    assert "afterglow" in names(api.request("POST", api.path("pods") + "?dryRun=All",
+                                            ray_pod("dry", cluster="other", annotations={})))
+
+
+def test_an_image_that_cannot_be_pulled_leaves_the_next_pods_without_the_sidecar(api, served):
+    pod = api.create("pods", ray_pod("stuck"))
+    waiting = {"waiting": {"reason": "ImagePullBackOff"}}
+    statuses = [{"name": n, "image": "i", "imageID": "", "ready": False, "restartCount": 0,
+                 "state": waiting if n == "afterglow" else {"running": {}}} for n in names(pod)]
+    api.patch("pods", "stuck", {"status": {"phase": "Pending", "containerStatuses": statuses}}, "status")
+    wait_for("pods to come without it", lambda: annotation(api.request(
+        "POST", api.path("pods") + "?dryRun=All", ray_pod("dry"))) == "none: ImageUnavailable", interval=0.1)
+    statuses[1]["state"] = {"running": {}}
+    api.patch("pods", "stuck", {"status": {"phase": "Running", "containerStatuses": statuses}}, "status")
+    served.wait_works(ray_pod("again"))
+
+
+def test_pods_come_while_no_replica_is_there(api, served):
+    served.operators[0].stop(signal.SIGKILL)
+    began = time.monotonic()
+    assert names(api.create("pods", ray_pod("alone"))) == ["ray-worker"]
+    assert time.monotonic() - began < 5
+
+
+def test_pods_come_while_the_replica_hangs(api, served):
+    served.operators[0].send(signal.SIGSTOP)
+    try:
+        assert names(api.create("pods", ray_pod("patient"))) == ["ray-worker"]
+    finally:
+        served.operators[0].send(signal.SIGCONT)
+    served.wait_works(ray_pod("again"))
+
+
+def test_a_replica_that_does_not_act_serves_with_the_same_certificate(api, webhook):
+    first = webhook.operator("--leader-elect")
+    bundles = webhook.wait_bundle()
+    webhook.wait_works(ray_pod("probe"))
+    second = webhook.operator("--leader-elect")
+    assert first.metric("leader_election_master_status") == 1 and second.metric("leader_election_master_status") == 0
+    webhook.point_at(second)
+    webhook.wait_works(ray_pod("second"))
+    assert webhook.bundles() == bundles
+
+
+def test_a_secret_that_was_deleted_comes_back_and_no_admission_fails_meanwhile(api, served):
+    before = api.get("secrets", SECRET)
+    api.delete("secrets", SECRET)
+
+    def back():
+        served.wait_works(ray_pod("meanwhile"), timeout=1)
+        return api.get("secrets", SECRET)["metadata"]["uid"] != before["metadata"]["uid"]
+
+    def is_back():
+        try:
+            return back()
+        except ApiError as error:
+            assert error.status == 404
+            return False
+    wait_for("the secret to be back", is_back, timeout=120, interval=0.5)
+
+
+def test_a_ca_bundle_that_was_emptied_is_filled_again(api, served):
+    config = served.configuration()
+    for hook in config["webhooks"]:
+        hook["clientConfig"].pop("caBundle")
+    api.request("PUT", api.path("mutatingwebhookconfigurations", served.name), config)
+    wait_for("the caBundle", lambda: all(served.bundles()), timeout=120, interval=0.5)
+    served.wait_works(ray_pod("again"))
+
+
+def test_a_burst_of_pods_all_get_the_sidecar(api, served):
+    for n in range(100):
+        assert names(api.create("pods", ray_pod(f"burst-{n}"))) == ["ray-worker", "afterglow"]

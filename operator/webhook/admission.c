@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Answers the API server's questions. */
+#include "operator/webhook/admission.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/log.h"
+#include "lib/units.h"
+#include "operator/failures/owner.h"
+#include "operator/injection/inject.h"
+#include "operator/injection/pod_security.h"
+#include "operator/raycluster/store_claim.h"
+#include "operator/webhook/admission_review.h"
+#include "operator/webhook/cluster_admission.h"
+#include "operator/webhook/image_trouble.h"
+#include "operator/webhook/pod_admission.h"
+#include "operator/webhook/refusals.h"
+
+#define KEY_MAX 512
+
+struct admission {
+	struct admission_options o;
+	struct refusals refusals;
+	struct image_trouble image_trouble;
+};
+
+int admission_new(const struct admission_options *options, struct admission **ret_admission, struct err *err)
+{
+	struct admission *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return err_set(err, ENOMEM, "admission");
+	a->o = *options;
+	*ret_admission = a;
+	return 0;
+}
+
+void admission_free(struct admission *a)
+{
+	if (!a)
+		return;
+	refusals_release(&a->refusals);
+	image_trouble_release(&a->image_trouble);
+	free(a);
+}
+
+static const char *label(const cJSON *object, const char *name)
+{
+	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.labels"), name));
+
+	return text ? text : "";
+}
+
+/* Whose pods are counted together. False: the names do not fit. */
+static bool group_of(const char *namespace, const cJSON *pod, char buf[static KEY_MAX])
+{
+	return snprintf(buf, KEY_MAX, "%s/%s/%s", namespace, label(pod, "ray.io/cluster"), label(pod, "ray.io/group")) < KEY_MAX;
+}
+
+void admission_see_pod(struct admission *a, bool added, const cJSON *pod)
+{
+	const char *namespace = json_str(pod, "metadata.namespace");
+	char group[KEY_MAX];
+
+	image_trouble_see(&a->image_trouble, pod, now_boottime_ns());
+	if (added && namespace && json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER) &&
+	    group_of(namespace, pod, group))
+		refusals_note_pod(&a->refusals, group);
+}
+
+/* An object of a cache; NULL: it is not there, or the names do not fit. */
+static const cJSON *cached(const struct admission *a, enum watch_kind kind, const char *namespace, const char *name)
+{
+	char key[KEY_MAX];
+
+	if (!name || !*name || snprintf(key, sizeof(key), *namespace ? "%s/%s" : "%s%s", namespace, name) >= KEY_MAX)
+		return NULL;
+	return store_get(watches_store(a->o.watches, kind), key);
+}
+
+static const char *claim_trouble(const struct admission *a, const char *namespace, const struct policy *policy)
+{
+	if (!policy->store_claim)
+		return NULL;
+	if (!informer_synced(watches_informer(a->o.watches, WATCH_CLAIMS)))
+		return "cannot be looked up";
+	return store_claim_trouble(cached(a, WATCH_CLAIMS, namespace, policy->store_claim), now_realtime_ns());
+}
+
+static const char *kernel_log_refused(const struct admission *a, const char *namespace, const struct policy *policy,
+				      char reason[static POD_SECURITY_REASON_MAX])
+{
+	if (!policy->kernel_log)
+		return NULL;
+	pod_security_judge(namespace, json_get(cached(a, WATCH_NAMESPACES, "", namespace), "metadata.labels"), reason);
+	return *reason ? reason : NULL;
+}
+
+/* A cache that has lost its watch shows no pods: that nothing appears there means nothing then. */
+static enum pod_absence absence(const struct admission *a, const char *namespace, const char *group)
+{
+	int64_t now = now_boottime_ns();
+
+	if (image_trouble_holds(&a->image_trouble, namespace, now))
+		return POD_ABSENCE_IMAGE;
+	if (informer_synced(watches_informer(a->o.watches, WATCH_PODS)) && refusals_hold(&a->refusals, group, now))
+		return POD_ABSENCE_REFUSED;
+	return POD_ABSENCE_NONE;
+}
+
+static void annotate_owner(cJSON *pod, const cJSON *cluster)
+{
+	struct owner owner;
+	char text[OWNER_TEXT_MAX];
+
+	if (pod && cluster && owner_of_cluster(cluster, &owner))
+		json_set_str(json_object_at(json_object_at(pod, "metadata"), "annotations"), OWNER_ANNOTATION,
+			     owner_format(&owner, text));
+}
+
+/* A metric's label: only kinds that the chart's rules name. */
+static const char *kind_of(const struct admission_request *request)
+{
+	static const char *const kinds[] = { "RayCluster", "RayJob", "RayService" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (strcmp(request->kind, kinds[i]) == 0)
+			return kinds[i];
+	return "other";
+}
+
+static void count(struct admission *a, const char *kind, const char *outcome)
+{
+	metrics_add(a->o.metrics, METRIC_ADMISSIONS, 1, "kind=\"%s\",outcome=\"%s\"", kind, *outcome ? outcome : "Changed");
+}
+
+/* The pod as it should become, for the caller to free; NULL: as it is. */
+static cJSON *admit_pod(struct admission *a, const struct admission_request *request)
+{
+	char reason_text[POD_SECURITY_REASON_MAX], group[KEY_MAX];
+	const cJSON *cluster = cached(a, WATCH_CLUSTERS, request->namespace, label(request->object, "ray.io/cluster"));
+	struct pod_admission in = { .namespace = request->namespace, .cluster = cluster, .launcher = a->o.launchers != NULL };
+	struct err err = { 0 };
+	const char *reason;
+	cJSON *pod = NULL;
+
+	if (!pod_admission_concerns(request->object) || !group_of(request->namespace, request->object, group))
+		return NULL;
+	in.policy = a->o.policy;
+	in.store_claim_trouble = claim_trouble(a, request->namespace, in.policy);
+	in.kernel_log_refused = kernel_log_refused(a, request->namespace, in.policy, reason_text);
+	in.absence = absence(a, request->namespace, group);
+	if (pod_admit(request->object, &in, &pod, &reason, &err) < 0) {
+		log_warning("a pod of %s is admitted as it is: %s", group, err_text(&err));
+		return NULL;
+	}
+	annotate_owner(pod, cluster);
+	count(a, "Pod", reason);
+	if (*reason)
+		log_debug("a pod of %s is admitted without a new sidecar: %s", group, reason);
+	else if (!request->dry_run)
+		refusals_note_try(&a->refusals, group, now_boottime_ns());
+	return pod;
+}
+
+/* The same for a RayCluster, RayJob or RayService; warnings for the person who applies it. */
+static cJSON *admit_ray(struct admission *a, const struct admission_request *request, cJSON *warnings)
+{
+	const struct cluster_request in = { .old = request->old_object, .object = request->object, .user = request->user };
+	_cleanup_(cluster_admission_release) struct cluster_admission out = { 0 };
+	const struct policy *policy = a->o.policy;
+	struct err err = { 0 };
+	const cJSON *warning;
+
+	if (cluster_admit(&in, policy, policy->memory_mode, &out, &err) < 0) {
+		log_warning("%s %s/%s is admitted as it is: %s", request->kind, request->namespace, request->name, err_text(&err));
+		return NULL;
+	}
+	count(a, kind_of(request), out.object ? "" : "Unchanged");
+	cJSON_ArrayForEach(warning, out.warnings)
+		json_append(warnings, cJSON_Duplicate(warning, true));
+	return TAKE_PTR(out.object);
+}
+
+static void answer_review(struct admission *a, bool pods, const struct admission_request *request, struct strbuf *answer)
+{
+	_cleanup_json_ cJSON *warnings = cJSON_CreateArray();
+	_cleanup_json_ cJSON *changed = pods ? admit_pod(a, request) : admit_ray(a, request, warnings);
+
+	admission_answer(request, changed, warnings, answer);
+}
+
+int admission_handle(void *arg, const char *path, const char *content_type, const char *body, size_t len, struct strbuf *answer)
+{
+	struct admission *a = arg;
+	_cleanup_json_ cJSON *review = NULL;
+	bool pods = strcmp(path, ADMISSION_PATH_PODS) == 0;
+	int64_t from = now_boottime_ns();
+	struct admission_request request;
+	struct err err = { 0 };
+
+	(void)content_type;
+	if (!pods && strcmp(path, ADMISSION_PATH_RAY) != 0)
+		return 404;
+	if (json_parse(body, len, &review, &err) < 0 || admission_request_read(review, &request, &err) < 0) {
+		log_warning_limited("a request to %s is not answered: %s", path, err_text(&err));
+		return 400;
+	}
+	answer_review(a, pods, &request, answer);
+	metrics_observe(a->o.metrics, METRIC_ADMISSION_SECONDS, (double)(now_boottime_ns() - from) / 1e9, "webhook=\"%s\"", path);
+	return answer->len ? 200 : 500;
+}
