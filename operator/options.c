@@ -6,6 +6,8 @@
 #include <getopt.h>
 #include <string.h>
 
+#include "operator/webhook/listen_address.h"
+
 static const char help[] =
 	"Usage: afterglow-operator [OPTION]...\n"
 	"Writes a RayFailure for every death in a Ray pod and, if asked to, makes the pods of RayClusters (ray.io/v1).\n"
@@ -26,6 +28,11 @@ static const char help[] =
 	"  --keep-age AGE           remove RayFailures this long after the death: 720h, 30d (0: never)\n"
 	"  --keep-count N           keep the newest N RayFailures of each namespace (0: all)\n"
 	"  --metrics-address A:P    serve /healthz, /readyz and /metrics here (" OPTIONS_METRICS_ADDRESS ", \"\" for not)\n"
+	"  --webhook-address A:P    serve the mutating webhook here, by HTTPS; :P is IPv4 and IPv6 (default: no webhook)\n"
+	"  --webhook-service NAME   the Service before it, in the namespace of this operator\n"
+	"  --webhook-secret NAME    the Secret with its certificates, in the same namespace\n"
+	"  --webhook-configuration NAME  the MutatingWebhookConfiguration that gets the CA\n"
+	"  --webhook-certificates self|external  self makes and renews them; external only reads the Secret (self)\n"
 	"  --log-level LEVEL        error, warning, info or debug (info)\n"
 	"  --help, --version\n";
 
@@ -51,6 +58,11 @@ enum option_id {
 	OPT_KEEP_AGE,
 	OPT_KEEP_COUNT,
 	OPT_METRICS_ADDRESS,
+	OPT_WEBHOOK_ADDRESS,
+	OPT_WEBHOOK_SERVICE,
+	OPT_WEBHOOK_SECRET,
+	OPT_WEBHOOK_CONFIGURATION,
+	OPT_WEBHOOK_CERTIFICATES,
 	OPT_LOG_LEVEL,
 	OPT_HELP,
 	OPT_VERSION,
@@ -73,6 +85,11 @@ static const struct option table[] = {
 	{ "keep-age", required_argument, NULL, OPT_KEEP_AGE },
 	{ "keep-count", required_argument, NULL, OPT_KEEP_COUNT },
 	{ "metrics-address", required_argument, NULL, OPT_METRICS_ADDRESS },
+	{ "webhook-address", required_argument, NULL, OPT_WEBHOOK_ADDRESS },
+	{ "webhook-service", required_argument, NULL, OPT_WEBHOOK_SERVICE },
+	{ "webhook-secret", required_argument, NULL, OPT_WEBHOOK_SECRET },
+	{ "webhook-configuration", required_argument, NULL, OPT_WEBHOOK_CONFIGURATION },
+	{ "webhook-certificates", required_argument, NULL, OPT_WEBHOOK_CERTIFICATES },
 	{ "log-level", required_argument, NULL, OPT_LOG_LEVEL },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ "version", no_argument, NULL, OPT_VERSION },
@@ -158,6 +175,23 @@ static int set(struct options *o, enum option_id id, const char *value, struct e
 	case OPT_METRICS_ADDRESS:
 		o->metrics_address = value;
 		return 0;
+	case OPT_WEBHOOK_ADDRESS:
+		o->webhook_address = value;
+		return 0;
+	case OPT_WEBHOOK_SERVICE:
+		o->webhook_service = given(value);
+		return 0;
+	case OPT_WEBHOOK_SECRET:
+		o->webhook_secret = given(value);
+		return 0;
+	case OPT_WEBHOOK_CONFIGURATION:
+		o->webhook_configuration = given(value);
+		return 0;
+	case OPT_WEBHOOK_CERTIFICATES:
+		if (strcmp(value, "self") != 0 && strcmp(value, "external") != 0)
+			return err_set(err, EINVAL, "--webhook-certificates %s: must be self or external", value);
+		o->webhook_certificates_external = strcmp(value, "external") == 0;
+		return 0;
 	case OPT_LOG_LEVEL:
 		return log_level_from_name(value, &o->log_level, err);
 	case OPT_CONTEXT:
@@ -177,11 +211,33 @@ static int set(struct options *o, enum option_id id, const char *value, struct e
 	return err_set(err, EINVAL, "option %d", (int)id);
 }
 
+static int check_webhook(const struct options *o, struct err *err)
+{
+	const struct {
+		const char *option, *value;
+	} names[] = {
+		{ "--webhook-service", o->webhook_service },
+		{ "--webhook-secret", o->webhook_secret },
+		{ "--webhook-configuration", o->webhook_configuration },
+	};
+
+	if (!*o->webhook_address)
+		return 0;
+	if (!listen_address_is_valid(o->webhook_address))
+		return err_set(err, EINVAL, "--webhook-address takes ADDRESS:PORT, [IPV6]:PORT or :PORT, not %.100s",
+			       o->webhook_address);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!names[i].value)
+			return err_set(err, EINVAL, "--webhook-address needs %s NAME", names[i].option);
+	return 0;
+}
+
 int options_parse(int argc, char *argv[], struct options *ret_options, struct err *err)
 {
 	struct options o = {
 		.launcher = OPTIONS_LAUNCHER,
 		.metrics_address = OPTIONS_METRICS_ADDRESS,
+		.webhook_address = "",
 		.qps = OPTIONS_QPS,
 		.burst = OPTIONS_BURST,
 		.log_level = LOG_LEVEL_INFO,
@@ -201,6 +257,8 @@ int options_parse(int argc, char *argv[], struct options *ret_options, struct er
 	}
 	if (optind < argc)
 		return err_set(err, EINVAL, "unexpected argument %s (try --help)", argv[optind]);
-	*ret_options = o;
-	return 0;
+	int r = check_webhook(&o, err);
+	if (r == 0)
+		*ret_options = o;
+	return r;
 }

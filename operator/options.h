@@ -27,6 +27,10 @@ struct options {
 	const char *launcher; /* never NULL */
 	bool launcher_given; /* then it must be readable */
 	const char *metrics_address; /* "address:port"; "": no server */
+	/* Where the webhook is served, "address:port"; "": there is none. With it the three names are given. */
+	const char *webhook_address;
+	const char *webhook_service, *webhook_secret, *webhook_configuration; /* NULL: not given */
+	bool webhook_certificates_external; /* else they are made here */
 	bool oom_group;
 	bool leader_elect;
 	const char *lease_namespace; /* NULL: our own */

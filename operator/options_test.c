@@ -51,6 +51,30 @@ static void values_are_taken_with_and_without_an_equals_sign(void **state)
 	assert_false(o.launcher_given);
 }
 
+static void the_webhook_needs_its_names(void **state)
+{
+	struct options o;
+	struct err err = { 0 };
+	(void)state;
+
+	assert_int_equal(parse(ARGS("--webhook-address="), &o, &err), 0);
+	assert_string_equal(o.webhook_address, "");
+	assert_int_equal(parse(ARGS("--webhook-address=:9443", "--webhook-service=s", "--webhook-secret=t", "--webhook-configuration",
+				    "c", "--webhook-certificates=external"),
+			       &o, &err),
+			 0);
+	assert_string_equal(o.webhook_address, ":9443");
+	assert_string_equal(o.webhook_service, "s");
+	assert_string_equal(o.webhook_secret, "t");
+	assert_string_equal(o.webhook_configuration, "c");
+	assert_true(o.webhook_certificates_external);
+	assert_int_equal(parse(ARGS("--webhook-address=:9443", "--webhook-service=s", "--webhook-configuration=c",
+				    "--webhook-secret="),
+			       &o, &err),
+			 -EINVAL);
+	assert_string_equal(err_text(&err), "--webhook-address needs --webhook-secret NAME");
+}
+
 static void mistakes_are_named(void **state)
 {
 	static const struct {
@@ -67,6 +91,9 @@ static void mistakes_are_named(void **state)
 		{ { "--log-level", "loud" }, "--log-level loud" },
 		{ { "--qps=-1" }, "--qps -1: must be a number" },
 		{ { "--burst", "many" }, "--burst many: must be a number" },
+		{ { "--webhook-address=9443" }, "--webhook-address takes ADDRESS:PORT, [IPV6]:PORT or :PORT, not 9443" },
+		{ { "--webhook-address=:9443" }, "--webhook-address needs --webhook-service NAME" },
+		{ { "--webhook-certificates=none" }, "--webhook-certificates none: must be self or external" },
 		{ { "argument" }, "unexpected argument argument" },
 	};
 	(void)state;
@@ -83,6 +110,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values_are_taken_with_and_without_an_equals_sign),
+		cmocka_unit_test(the_webhook_needs_its_names),
 		cmocka_unit_test(mistakes_are_named),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

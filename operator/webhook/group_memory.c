@@ -187,9 +187,11 @@ int64_t group_limit(const cJSON *group, const struct group_values *ours)
 
 bool group_uses_resources(const cJSON *group, const struct group_values *ours)
 {
-	const cJSON *item;
+	const cJSON *resources = json_get(group, "resources"), *item;
 
-	cJSON_ArrayForEach(item, json_get(group, "resources"))
+	if (!cJSON_IsObject(resources))
+		return false;
+	cJSON_ArrayForEach(item, resources)
 		if (!(ours && strcmp(item->string, "CPU") == 0 && group_field_is(group, GROUP_CPUS, ours->text[GROUP_CPUS])) &&
 		    !(ours && strcmp(item->string, "memory") == 0 &&
 		      group_field_is(group, GROUP_MEMORY, ours->text[GROUP_MEMORY])))

@@ -18,6 +18,7 @@ GROUPS = {
     "events": "/apis/events.k8s.io/v1", "leases": "/apis/coordination.k8s.io/v1",
     "rayclusters": "/apis/ray.io/v1", "rayjobs": "/apis/ray.io/v1", "rayservices": "/apis/ray.io/v1",
     "raycronjobs": "/apis/ray.io/v1", "rayfailures": "/apis/afterglow.dev/v1alpha1",
+    "raypolicies": "/apis/afterglow.dev/v1alpha1", "clusterraypolicies": "/apis/afterglow.dev/v1alpha1",
 }
 
 
@@ -70,7 +71,7 @@ class Api:
 
     def path(self, plural, name=None, subresource=None):
         cluster_wide = plural in ("namespaces", "nodes", "customresourcedefinitions", "clusterroles", "clusterrolebindings",
-                                  "mutatingwebhookconfigurations")
+                                  "clusterraypolicies", "mutatingwebhookconfigurations")
         parts = [GROUPS[plural]]
         if self.namespace and not cluster_wide:
             parts += ["namespaces", self.namespace]

@@ -37,7 +37,7 @@ def plane(tmp_path_factory):
 
 def install_crds(control_plane):
     control_plane.kubectl("apply", "-f", str(ROOT / "charts/afterglow/files/crds"))
-    for plural in ("rayclusters", "rayfailures"):
+    for plural in ("rayclusters", "rayfailures", "raypolicies", "clusterraypolicies"):
         wait_for(f"the kind {plural}", lambda plural=plural: control_plane.api().items(plural) is not None, interval=0.1)
 
 

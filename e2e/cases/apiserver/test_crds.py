@@ -6,6 +6,8 @@ import re
 import yaml
 
 ROOT = pathlib.Path(__file__).parents[3]
+POLICIES = ("afterglow.dev_raypolicies.yaml", "afterglow.dev_clusterraypolicies.yaml")
+ALL = ("afterglow.dev_rayfailures.yaml", "ray.io_rayclusters.yaml", *POLICIES)
 
 
 def crd(name):
@@ -57,19 +59,19 @@ def test_every_schema_is_structural():
         if node["type"] == "array":
             walk(node["items"], path + "[]")
 
-    for name in ("afterglow.dev_rayfailures.yaml", "ray.io_rayclusters.yaml"):
+    for name in ALL:
         walk(schema(crd(name)), name)
 
 
 def test_printer_columns_read_members_that_exist():
-    for name in ("afterglow.dev_rayfailures.yaml", "ray.io_rayclusters.yaml"):
+    for name in ALL:
         definition = crd(name)
         for column in version(definition)["additionalPrinterColumns"]:
             node = schema(definition)
-            for member in column["jsonPath"].lstrip(".").split("."):
+            for member in re.sub(r"\[.*\]", "", column["jsonPath"]).lstrip(".").split("."):
                 if member == "metadata":
                     break
-                node = node["properties"][member]
+                node = node["properties"][member] if "properties" in node else node["items"]["properties"][member]
 
 
 def test_a_cluster_written_for_kuberay_uses_known_members_only():
@@ -79,3 +81,82 @@ def test_a_cluster_written_for_kuberay_uses_known_members_only():
     assert set(cluster["spec"]["headGroupSpec"]) <= set(spec["headGroupSpec"]["properties"])
     for group in cluster["spec"]["workerGroupSpecs"]:
         assert set(group) <= set(spec["workerGroupSpecs"]["items"]["properties"])
+
+
+# --- Policies --------------------------------------------------------------------------------------------------
+
+def policy_keys():
+    """The rows of operator/policy/policy_keys.def that policy objects have, by their field."""
+    table = (ROOT / "operator/policy/policy_keys.def").read_text()
+    text = r'"((?:[^"\\]|\\.)*)"'
+    keys = re.findall(rf'^POLICY_KEY\((\w+), (\w+|"\w+"), (NULL|"[\w.]+"), (\w+), ([\w.]+), ([\d.]+), ([\d.]+),\n\t{text}\)$', table, re.M)
+    parts = re.findall(rf'^POLICY_FIELD\((\w+), ("[\w.]+"), (\w+), ([\d.]+), ([\d.]+),\n\t{text}\)$', table, re.M)
+    assert len(keys) + len(parts) == len(re.findall(r"^POLICY_(?:KEY|FIELD)\(", table, re.M))
+    rows = {field.strip('"'): (kind, float(low), float(high), wants) for _, _, field, kind, _, low, high, wants in keys}
+    rows |= {field.strip('"'): (kind, float(low), float(high), wants) for _, field, kind, low, high, wants in parts}
+    del rows["NULL"]
+    return {field: (*row[:3], row[3].replace('\\"', '"')) for field, row in rows.items()}
+
+
+def leaves(node, path, known):
+    """The fields of a schema that the table speaks of, or should."""
+    for name, child in node.get("properties", {}).items():
+        field = f"{path}.{name}" if path else name
+        if "properties" in child and field not in known:
+            yield from leaves(child, field, known)
+        else:
+            yield field, child
+
+
+WORDS = {"MEMORY_MODE": ["Apply", "Warn", "Off"], "CORE_DUMPS": ["Summary", "Off", "Full"], "STORE_TYPE": ["claim", "s3", "webhdfs"]}
+
+
+def check_field(field, node, kind, low, high, wants):
+    messages = [rule["message"] for rule in node.get("x-kubernetes-validations", [])]
+    if kind == "BOOLEAN":
+        assert node["type"] == "boolean", field
+    elif kind in WORDS:
+        assert sorted(node["enum"]) == sorted(WORDS[kind]) and sorted(re.findall(r"\w+", wants.replace(" or ", " "))) == sorted(WORDS[kind]), field
+    elif kind in ("NUMBER", "INTEGER", "COUNT"):
+        assert node["type"] == ("number" if kind == "NUMBER" else "integer"), field
+        assert (node["minimum"], node["maximum"]) == (low, high), field
+        assert all(f"{bound:g}" in wants or str(int(bound)) in wants for bound in (low, high)), field
+    elif kind == "HOOKS":
+        assert {c["maxItems"] for c in node["properties"].values()} == {high} and set(node["properties"]) == {"atThreshold", "atDeath"}
+    elif kind == "RESOURCES":
+        assert {c["maxProperties"] for c in node["properties"].values()} == {high} and set(node["properties"]) == {"requests", "limits"}
+    else:
+        # All others are texts, which the API server would only call "not matching": the words are the table's.
+        assert messages == [f"must be {wants}"], field
+        assert node["maxLength"] == high and node.get("minLength", 0) >= low, field
+        assert node.get("type") == "string" or kind in ("QUANTITY", "CPUS"), field
+
+
+def test_policies_have_the_fields_bounds_and_words_of_the_operators_table():
+    table = policy_keys()
+    assert len(table) > 30
+    for name in POLICIES:
+        spec = schema(crd(name))["properties"]["spec"]
+        fields = dict(leaves(spec, "", table))
+        others = {"selector", "namespaceSelector", "locked"} if "cluster" in name else {"selector"}
+        assert {f for f in fields if f.split(".")[0] not in others} == set(table), name
+        for field, row in table.items():
+            check_field(field, fields[field], *row)
+
+
+def test_a_cluster_policy_is_a_policy_with_a_namespace_selector_and_locks():
+    one, all_of_them = (schema(crd(name))["properties"]["spec"]["properties"] for name in POLICIES)
+    assert set(all_of_them) - set(one) == {"namespaceSelector", "locked"}
+    assert all(all_of_them[name] == one[name] for name in one)
+    assert sorted(all_of_them["locked"]["items"]["enum"]) == sorted(set(one) - {"selector"})
+
+
+def test_the_defaults_of_policies_are_the_charts():
+    values = yaml.safe_load((ROOT / "charts/afterglow/values.yaml").read_text())
+    recording = {**values["sidecar"], **values["recording"]}
+    spec = schema(crd(POLICIES[0]))["properties"]["spec"]["properties"]
+    for block, ours in (("memory", values["memory"]), ("recording", recording), ("retention", values["retention"])):
+        for name, node in spec[block]["properties"].items():
+            if "default" in node:
+                assert node["default"] == ours[name], f"{block}.{name}"
+    assert spec["recording"]["properties"]["kernelLog"]["properties"]["enabled"]["default"] == recording["kernelLog"]["enabled"]

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The webhook as a whole. */
+#include "operator/webhook/webhook.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "lib/log.h"
+#include "operator/webhook/admission.h"
+#include "operator/webhook/certificates.h"
+#include "operator/webhook/tls_server.h"
+
+struct webhook {
+	struct tls_server *server;
+	struct certificates *certificates;
+	bool (*may_write)(void *arg);
+	void *arg;
+};
+
+static bool may_write(void *arg)
+{
+	const struct webhook *w = arg;
+
+	return !w->may_write || w->may_write(w->arg);
+}
+
+static void on_leaf(void *arg, const char *cert, const char *key)
+{
+	struct webhook *w = arg;
+	struct err err = { 0 };
+
+	if (tls_server_set_certificate(w->server, cert, key, &err) < 0)
+		log_error("the webhook goes on with the certificate that it has: %s", err_text(&err));
+}
+
+static int start_certificates(struct webhook *w, const struct webhook_options *o, struct err *err)
+{
+	const struct certificates_options options = {
+		.base = o->base,
+		.client = o->client,
+		.namespace = o->namespace,
+		.service = o->service,
+		.secret = o->secret,
+		.configuration = o->configuration,
+		.external = o->external,
+		.metrics = o->metrics,
+		.may_write = may_write,
+		.on_leaf = on_leaf,
+		.arg = w,
+	};
+
+	return certificates_new(&options, &w->certificates, err);
+}
+
+int webhook_new(const struct webhook_options *options, struct webhook **ret_webhook, struct err *err)
+{
+	struct webhook *w = calloc(1, sizeof(*w));
+	int r;
+
+	if (!w)
+		return err_set(err, ENOMEM, "webhook");
+	w->may_write = options->may_write;
+	w->arg = options->arg;
+	r = tls_server_new(options->base, options->address, admission_handle, options->admission, &w->server, err);
+	if (r < 0)
+		err_wrap(err, "--webhook-address");
+	else
+		r = start_certificates(w, options, err);
+	if (r < 0) {
+		webhook_free(w);
+		return r;
+	}
+	*ret_webhook = w;
+	return 0;
+}
+
+void webhook_free(struct webhook *w)
+{
+	if (!w)
+		return;
+	certificates_free(w->certificates);
+	tls_server_free(w->server);
+	free(w);
+}
+
+void webhook_look(struct webhook *w)
+{
+	certificates_look(w->certificates);
+}
+
+void webhook_stop(struct webhook *w, void (*on_idle)(void *arg), void *arg)
+{
+	tls_server_stop(w->server, on_idle, arg);
+}
+
+bool webhook_ready(const struct webhook *w, struct strbuf *out)
+{
+	bool open = tls_server_is_open(w->server);
+
+	strbuf_addf(out, "webhook: %s\n", open ? "serves" : "has no certificate yet");
+	return open;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The webhook as a whole: the HTTPS server, its certificates, and the answers (admission.h). */
+#ifndef AFTERGLOW_OPERATOR_WEBHOOK_WEBHOOK_H
+#define AFTERGLOW_OPERATOR_WEBHOOK_WEBHOOK_H
+
+#include <event2/event.h>
+
+#include "lib/strbuf.h"
+#include "operator/kube/client.h"
+#include "operator/metrics.h"
+
+struct admission;
+struct webhook;
+
+struct webhook_options {
+	struct event_base *base;
+	struct client *client;
+	struct metrics *metrics;
+	struct admission *admission;
+	const char *address;       /* "0.0.0.0:9443", see tls_server.h */
+	const char *namespace;     /* of the Service and the Secret */
+	const char *service, *secret, *configuration; /* names, see certificates.h */
+	bool external;             /* somebody else makes the certificates */
+	bool (*may_write)(void *arg);
+	void *arg;
+};
+
+/* Takes the port. What options point to must outlive it. */
+int webhook_new(const struct webhook_options *options, struct webhook **ret_webhook, struct err *err);
+void webhook_free(struct webhook *webhook); /* NULL is allowed */
+
+/* Begins to look for certificates; also to be called when may_write has become true. */
+void webhook_look(struct webhook *webhook);
+/* Takes up no new connection; on_idle is called once, when all requests are answered. */
+void webhook_stop(struct webhook *webhook, void (*on_idle)(void *arg), void *arg);
+/* Whether there is a certificate to serve with; appends a line that says so. */
+bool webhook_ready(const struct webhook *webhook, struct strbuf *out);
+
+#endif
