@@ -1,13 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """RayJobs whose tasks die: KubeRay submits, retries and cleans up as without us, and each death is explained."""
 
+import pathlib
+import shutil
+
 import pytest
 
+from cluster.stores import RUN
 from conftest import wait_for
 from kuberay.objects import SIDECAR, check_injected, cluster_spec, small_group
 
 # KubeRay may ask for the dashboard's answer for longer than the job lives.
 TTL_S = 10
+# The first attempt leaves a file on the node.
+FIRST_AND_SECOND = """
+import os
+if os.path.exists("/marks/first"):
+    outlive(crash)
+else:
+    open("/marks/first", "w")
+    ray.get(leak.remote())
+"""
 
 
 def job_spec(script, **more):
@@ -26,11 +39,23 @@ def wait_deployment(job, status, timeout=180):
 # --- K8sJobMode: the submitter is a Job of its own; the first attempt dies of OOM, the second of a segfault that it outlives ---
 
 
+@pytest.fixture(name="marks", scope="module")
+def directory_on_the_node(namespace):
+    directory = pathlib.Path(RUN, "e2e-volumes", f"{namespace}-marks")
+    directory.mkdir(parents=True)
+    directory.chmod(0o777)
+    yield directory
+    shutil.rmtree(directory)
+
+
 @pytest.fixture(name="job", scope="module")
-def job_with_submitter(kuberay):
-    kuberay.give(main="ray.get(leak.remote())", side="outlive(leak)\noutlive(crash)")
-    return kuberay.create("RayJob", "submitted", job_spec(
-        "main", backoffLimit=1, submitterConfig={"backoffLimit": 0}, head_params={}))
+def job_with_submitter(kuberay, marks):
+    kuberay.give(main=FIRST_AND_SECOND, side="outlive(leak)\noutlive(crash)")
+    spec = job_spec("main", backoffLimit=1, submitterConfig={"backoffLimit": 0}, head_params={})
+    head = spec["rayClusterSpec"]["headGroupSpec"]["template"]["spec"]
+    head["volumes"].append({"name": "marks", "hostPath": {"path": str(marks)}})
+    head["containers"][0]["volumeMounts"].append({"name": "marks", "mountPath": "/marks"})
+    return kuberay.create("RayJob", "submitted", spec)
 
 
 @pytest.fixture(name="first", scope="module")
@@ -44,7 +69,6 @@ def first_attempt(job):
     check_injected(head)
     submitters = wait_for("the submitter", lambda: job.k.items("pods", "-l", f"job-name={job.name}"))
     failure = job.wait_failure("KernelOOMContainer", pod=pod["metadata"]["name"], timeout=120)
-    job.kuberay.give(main="outlive(crash)", side="outlive(leak)\noutlive(crash)")
     return {"cluster": cluster, "failure": failure, "head": head, "submitters": submitters}
 
 
