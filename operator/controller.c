@@ -24,6 +24,8 @@
 #include "operator/reconcile.h"
 #include "operator/recorder.h"
 #include "operator/watches.h"
+#include "operator/webhook/admission.h"
+#include "operator/webhook/webhook.h"
 
 /* One large cluster must not keep the others waiting, nor all of them the API server busy. */
 #define RECONCILES_MAX 16
@@ -45,9 +47,11 @@ struct controller {
 	struct crier *crier;
 	struct poller *poller;
 	struct reconciler *reconciler;
+	struct admission *admission; /* NULL, as webhook: nobody asks */
+	struct webhook *webhook;
 	struct workqueue queue;
 	struct event *wake, *rest;
-	bool stopping;
+	bool stopping, webhook_stopping;
 	void (*on_idle)(void *arg);
 	void *on_idle_arg;
 };
@@ -136,6 +140,8 @@ static void on_pod(void *arg, enum store_change change, const cJSON *before, con
 
 	recorder_see(c->recorder, after ? after : before, !after);
 	poller_see(c->poller, after ? after : before, !after);
+	if (c->admission && after)
+		admission_see_pod(c->admission, change == STORE_ADDED, after);
 	on_owned(c, change, before, after);
 }
 
@@ -164,7 +170,7 @@ static void run(evutil_socket_t fd, short what, void *arg)
 
 static void check_idle(struct controller *c)
 {
-	if (c->stopping && reconciler_in_flight(c->reconciler) == 0 && recorder_in_flight(c->recorder) == 0 && c->on_idle)
+	if (c->stopping && !c->webhook_stopping && reconciler_in_flight(c->reconciler) == 0 && recorder_in_flight(c->recorder) == 0 && c->on_idle)
 		TAKE_PTR(c->on_idle)(c->on_idle_arg);
 }
 
@@ -204,6 +210,7 @@ static int new_watches(struct controller *c, struct err *err)
 		.base = c->o.base,
 		.client = c->o.client,
 		.namespace = c->o.namespace,
+		.admission = *c->o.webhook.address != '\0',
 		.on_change = { [WATCH_CLUSTERS] = on_cluster,
 			       [WATCH_PODS] = on_pod,
 			       [WATCH_SERVICES] = on_owned,
@@ -300,6 +307,38 @@ static int new_reconciler(struct controller *c, struct err *err)
 	return reconciler_new(&options, &c->reconciler, err);
 }
 
+static int new_webhook(struct controller *c, struct err *err)
+{
+	struct admission_options admission = {
+		.watches = c->watches,
+		.policy = c->o.policy,
+		.metrics = c->o.metrics,
+		.launcher = c->o.launcher != NULL,
+	};
+	struct webhook_options options = {
+		.base = c->o.base,
+		.client = c->o.client,
+		.metrics = c->o.metrics,
+		.address = c->o.webhook.address,
+		.namespace = c->o.webhook.namespace,
+		.service = c->o.webhook.service,
+		.secret = c->o.webhook.secret,
+		.configuration = c->o.webhook.configuration,
+		.external = c->o.webhook.external,
+		.may_write = may_write,
+		.arg = c,
+	};
+	int r;
+
+	if (!*c->o.webhook.address)
+		return 0;
+	r = admission_new(&admission, &c->admission, err);
+	if (r < 0)
+		return r;
+	options.admission = c->admission;
+	return webhook_new(&options, &c->webhook, err);
+}
+
 static void on_waited(void *arg, int64_t ns)
 {
 	const struct controller *c = arg;
@@ -346,6 +385,8 @@ int controller_new(const struct controller_options *options, struct controller *
 		r = crier_new(&crier, &c->crier, err);
 	if (r == 0)
 		r = new_reconciler(c, err);
+	if (r == 0)
+		r = new_webhook(c, err);
 	if (r < 0) {
 		controller_free(c);
 		return r;
@@ -358,6 +399,7 @@ void controller_free(struct controller *c)
 {
 	if (!c)
 		return;
+	webhook_free(c->webhook);
 	reconciler_free(c->reconciler);
 	crier_free(c->crier);
 	poller_free(c->poller);
@@ -366,6 +408,7 @@ void controller_free(struct controller *c)
 	owners_free(c->owners);
 	herald_free(c->herald);
 	keeper_free(c->keeper);
+	admission_free(c->admission);
 	if (c->wake)
 		event_free(c->wake);
 	if (c->rest)
@@ -377,12 +420,24 @@ void controller_free(struct controller *c)
 void controller_start(struct controller *c)
 {
 	watches_start(c->watches);
+	if (c->webhook)
+		webhook_look(c->webhook);
 }
 
 void controller_begin(struct controller *c)
 {
 	recorder_begin(c->recorder);
+	if (c->webhook)
+		webhook_look(c->webhook);
 	wake(c);
+}
+
+static void on_webhook_idle(void *arg)
+{
+	struct controller *c = arg;
+
+	c->webhook_stopping = false;
+	check_idle(c);
 }
 
 void controller_stop(struct controller *c, void (*on_idle)(void *arg), void *arg)
@@ -390,14 +445,18 @@ void controller_stop(struct controller *c, void (*on_idle)(void *arg), void *arg
 	c->stopping = true;
 	c->on_idle = on_idle;
 	c->on_idle_arg = arg;
+	c->webhook_stopping = c->webhook != NULL;
+	if (c->webhook)
+		webhook_stop(c->webhook, on_webhook_idle, c);
 	check_idle(c);
 }
 
 bool controller_ready(void *controller, struct strbuf *out)
 {
 	const struct controller *c = controller;
+	bool ready = watches_ready(c->watches, out);
 
-	return watches_ready(c->watches, out);
+	return (!c->webhook || webhook_ready(c->webhook, out)) && ready;
 }
 
 void controller_metrics(void *controller, struct strbuf *out)

@@ -27,6 +27,11 @@ struct controller_options {
 	const void *launcher; /* NULL: none */
 	size_t launcher_len;
 	struct metrics *metrics;
+	/* Where the webhook for pods of others is served; address "": there is none. As struct webhook_options has them. */
+	struct {
+		const char *address, *namespace, *service, *secret, *configuration;
+		bool external;
+	} webhook;
 	/* Whether we are the replica that acts, asked right before each write. NULL: there is only one. */
 	bool (*is_leader)(void *arg);
 	void *arg;

@@ -224,6 +224,12 @@ static void on_lease_trouble(void *arg, const struct err *err)
 		log_info("lease: in order again");
 }
 
+/* Where we run: of the Lease, and of the webhook's Service and Secret. */
+static const char *own_namespace(const struct program *p)
+{
+	return p->options.lease_namespace ? p->options.lease_namespace : client_namespace(p->client);
+}
+
 /* Operators for single namespaces do not compete with one for all. */
 static int start_elector(struct program *p, struct err *err)
 {
@@ -231,7 +237,7 @@ static int start_elector(struct program *p, struct err *err)
 	struct elector_options options = {
 		.base = p->base,
 		.client = p->client,
-		.namespace = o->lease_namespace ? o->lease_namespace : client_namespace(p->client),
+		.namespace = own_namespace(p),
 		.name = p->lease_name,
 		.on_acquired = on_acquired,
 		.on_lost = on_lost,
@@ -290,6 +296,12 @@ static int start_controller(struct program *p, struct err *err)
 		.launcher = p->launcher.data,
 		.launcher_len = p->launcher.len,
 		.metrics = &p->metrics,
+		.webhook = { .address = p->options.webhook_address,
+			     .namespace = own_namespace(p),
+			     .service = p->options.webhook_service,
+			     .secret = p->options.webhook_secret,
+			     .configuration = p->options.webhook_configuration,
+			     .external = p->options.webhook_certificates_external },
 		.is_leader = p->elector ? is_leader : NULL,
 		.arg = p,
 	};

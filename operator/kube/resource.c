@@ -19,6 +19,7 @@ static const struct resource resources[] = {
 	{ "networking.k8s.io/v1", "Ingress", "ingresses" },
 	{ "rbac.authorization.k8s.io/v1", "Role", "roles" },
 	{ "rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings" },
+	{ "admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations" },
 	{ "coordination.k8s.io/v1", "Lease", "leases" },
 	{ "events.k8s.io/v1", "Event", "events" },
 	{ "ray.io/v1", "RayCluster", "rayclusters" },

@@ -142,7 +142,7 @@ static cJSON *admit_pod(struct admission *a, const struct admission_request *req
 {
 	char reason_text[POD_SECURITY_REASON_MAX], group[KEY_MAX];
 	const cJSON *cluster = cached(a, WATCH_CLUSTERS, request->namespace, label(request->object, "ray.io/cluster"));
-	struct pod_admission in = { .namespace = request->namespace, .cluster = cluster, .launcher = a->o.launchers != NULL };
+	struct pod_admission in = { .namespace = request->namespace, .cluster = cluster, .launcher = a->o.launcher };
 	struct err err = { 0 };
 	const char *reason;
 	cJSON *pod = NULL;

@@ -21,7 +21,7 @@ struct admission_options {
 	const struct watches *watches;
 	const struct policy *policy;
 	struct metrics *metrics;
-	const struct launchers *launchers; /* NULL: none, pods go without */
+	bool launcher; /* there is one to run: without it pods get no sidecar */
 };
 
 /* What options point to must outlive it. */

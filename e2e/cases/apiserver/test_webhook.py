@@ -109,23 +109,22 @@ def test_a_claim_is_mounted_only_where_it_exists(api, webhook):
         interval=0.1)
 
 
-def test_a_quota_that_cannot_bear_the_sidecar_gets_the_pod_without_it(api, served):
+def test_a_namespace_that_refuses_the_sidecar_gets_the_pod_without_it(api, served):
     """As KubeRay does, the pod is asked for again and again."""
-    api.create("resourcequotas", {"metadata": {"name": "tight"}, "spec": {"hard": {"limits.memory": "2Gi"}}})
-    cluster = ray_cluster("demo", group("small"))
-    api.create("rayclusters", cluster)
+    api.create("limitranges", {"metadata": {"name": "large-only"}, "spec": {"limits": [
+        {"type": "Container", "min": {"memory": "1Gi"}}]}})
 
     def comes():
         try:
             return api.create("pods", ray_pod("worker"))
         except ApiError as error:
-            assert error.status == 403 and "exceeded quota" in str(error)
+            assert error.status == 403 and "minimum memory usage per Container is 1Gi" in str(error)
             return None
     pod = wait_for("the pod to be let in", comes, timeout=60, interval=1)
     assert names(pod) == ["ray-worker"] and annotation(pod) == "none: Refused"
-    # A group that has no trouble keeps the sidecar.
-    assert "afterglow" in names(api.request("POST", api.path("pods") + "?dryRun=All",
-                                            ray_pod("dry", cluster="other", annotations={})))
+    # A group that was not refused yet is tried with it.
+    with pytest.raises(ApiError, match="minimum memory usage"):
+        api.create("pods", ray_pod("other", cluster="other"))
 
 
 def test_an_image_that_cannot_be_pulled_leaves_the_next_pods_without_the_sidecar(api, served):

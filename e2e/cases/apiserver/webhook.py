@@ -43,7 +43,8 @@ class Webhook:
         port = self.port if not self.operators else free_port()
         operator = self.start(
             "--webhook-address", f"127.0.0.1:{port}", "--webhook-service", HOST, "--webhook-secret", SECRET,
-            "--webhook-configuration", self.name, "--lease-namespace", self.api.namespace, *args, **kwargs)
+            "--webhook-configuration", self.name, "--lease-namespace", self.api.namespace, *args,
+            **{"manage": False, **kwargs})
         operator.webhook_port = port
         self.operators.append(operator)
         return operator

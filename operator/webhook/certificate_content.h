@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the Secret of the webhook's certificates holds: from and to the object. */
+#ifndef AFTERGLOW_OPERATOR_WEBHOOK_CERTIFICATE_CONTENT_H
+#define AFTERGLOW_OPERATOR_WEBHOOK_CERTIFICATE_CONTENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/json.h"
+
+#define CERTIFICATE_PUBLISHED_ANNOTATION "afterglow.dev/next-ca-published-at"
+#define CERTIFICATE_REPLACED_ANNOTATION "afterglow.dev/ca-replaced-at"
+
+/* PEM texts, NULL: none. Times are nanoseconds since 1970, 0: none. */
+struct certificate_content {
+	char *bundle; /* ca.crt: the CA that signs comes first, then the next one, then former ones */
+	char *ca_key; /* ca.key, of the first of the bundle */
+	char *next_ca, *next_key; /* next-ca.crt and next-ca.key: the CA that will sign */
+	char *leaf, *leaf_key; /* tls.crt and tls.key */
+	int64_t published_ns; /* since when the webhook configuration has had the next CA */
+	int64_t replaced_ns; /* since when the former ones do not sign any more */
+};
+
+void certificate_content_release(struct certificate_content *content); /* overwrites the keys first */
+#define _cleanup_content_ _cleanup_(certificate_content_release)
+/* -ENOMEM: ret_copy is untouched. */
+int certificate_content_copy(const struct certificate_content *content, struct certificate_content *ret_copy);
+/* Takes what from holds; from is empty afterwards. */
+void certificate_content_move(struct certificate_content *content, struct certificate_content *from);
+
+/* Data of a Secret, as bytes in base64. What is no text or too long counts as absent. Overwrites keys in the object. */
+int certificate_content_read(cJSON *secret, struct certificate_content *ret_content, struct err *err);
+/*
+ * The Secret to be written, without its name: a new one of type kubernetes.io/tls, or what is merged into the one that is
+ * there, where JSON null removes what content lacks. NULL without memory.
+ */
+cJSON *certificate_content_secret(const struct certificate_content *content, bool merge);
+
+/* Overwrites strings of the object's data, which hold keys, and frees it. */
+void certificate_secret_free(cJSON *secret);
+
+/* base64 of a text as a new string; NULL without memory. And back: NULL for what is no base64 of a text. */
+char *certificate_base64(const char *text);
+char *certificate_unbase64(const char *base64);
+
+#endif

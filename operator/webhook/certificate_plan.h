@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the acting replica does next with the webhook's certificates. Pure: the
+ * Secret, what this replica remembers, what the webhook configuration publishes
+ * and the time come in; one step goes out.
+ *
+ * What must hold at any moment: the leaf that any replica serves verifies by
+ * the published bundle. A replica serves the leaf of the Secret as it last read
+ * it, and a former leaf until the next look, or as long as it cannot look: up
+ * to the end of that leaf. Therefore
+ *
+ * - a CA is published before a leaf of it is written, and ten minutes before
+ *   where the present leaf is still good;
+ * - a former CA stays published until its last leaf has ended;
+ * - a CA that is published and not in the Secret (another leader's, or of a
+ *   Secret that is lost) may have signed what another replica serves: it is
+ *   taken over and leaves as a former one does.
+ *
+ * The CA is replaced when two thirds of its life are over:
+ *
+ *   NEXT (into the Secret) -> PUBLISH (old and next) -> NOTE (when) -> ten minutes -> SWITCH (the next one signs a leaf)
+ *   -> the leaf's life -> PUBLISH (without the old one) -> BUNDLE (the Secret without it)
+ */
+#ifndef AFTERGLOW_OPERATOR_WEBHOOK_CERTIFICATE_PLAN_H
+#define AFTERGLOW_OPERATOR_WEBHOOK_CERTIFICATE_PLAN_H
+
+#include "operator/webhook/certificate_content.h"
+#include "operator/webhook/x509.h"
+
+/* Between publishing a CA and its first leaf: every API server has learned of the CA by then. */
+#define CERTIFICATE_PUBLISH_NS (600 * NS_PER_SEC)
+/* A CA that ends sooner signs nothing any more. */
+#define CERTIFICATE_CA_MARGIN_NS (3600 * NS_PER_SEC)
+
+enum certificate_step {
+	CERTIFICATE_WAIT, /* nothing is to be done */
+	CERTIFICATE_PUBLISH, /* set the configuration's bundle */
+	CERTIFICATE_RESTORE, /* write the Secret as this replica remembers it */
+	CERTIFICATE_NEW, /* make a CA and a leaf, and remember them: they are published, then RESTORE writes them */
+	CERTIFICATE_LEAF, /* write the Secret with a new leaf */
+	CERTIFICATE_NEXT, /* write the Secret with a new next CA */
+	CERTIFICATE_NOTE, /* write into the Secret that the next CA is published */
+	CERTIFICATE_SWITCH, /* write the Secret with the next CA as the one that signs, and a leaf of it */
+	CERTIFICATE_BUNDLE, /* write the Secret with another bundle */
+};
+
+struct certificate_world {
+	const struct certificate_content *secret; /* NULL: there is none */
+	const struct certificate_content *memory; /* the last good content that this replica read or made; NULL: none */
+	/*
+	 * All different certificates of the webhooks in the configuration, in its order; NULL: it cannot be read, and nothing that
+	 * depends on it is done.
+	 */
+	const struct x509_bundle *published;
+	bool uneven; /* the webhooks of the configuration have different bundles */
+	int64_t repaired_ns; /* when this replica last had to add something to the configuration; 0: never */
+	const struct x509_names *names;
+	int64_t now_ns; /* CLOCK_REALTIME */
+};
+
+struct certificate_decision {
+	enum certificate_step step;
+	const struct certificate_content *from; /* what the step builds on: secret, memory or NULL */
+	struct x509_bundle bundle; /* what is to be published, and to stand in the Secret */
+	bool taken_over; /* the bundle has certificates that from does not have */
+};
+void certificate_decision_release(struct certificate_decision *decision);
+#define _cleanup_decision_ _cleanup_(certificate_decision_release)
+
+void certificate_decide(const struct certificate_world *world, struct certificate_decision *ret_decision);
+
+/*
+ * The content that a step other than WAIT and PUBLISH writes, or remembers (NEW). Keys are made by OpenSSL's random numbers;
+ * else it is pure too.
+ */
+int certificate_make(const struct certificate_world *world, const struct certificate_decision *decision,
+		     struct certificate_content *ret_content, struct err *err);
+
+/* Whether a replica may serve the leaf: it is valid now, has the names and its own key, and verifies by the content's bundle. */
+bool certificate_leaf_is_good(const struct certificate_content *content, const struct x509_names *names, int64_t now_ns);
+
+/* What the step does, for a log line: "makes a new CA", ... */
+const char *certificate_step_text(enum certificate_step step);
+
+#endif

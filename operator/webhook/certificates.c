@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The webhook's certificates in the cluster. One request at a time: read the Secret, read the configuration, do one step. */
+#include "operator/webhook/certificates.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "lib/log.h"
+#include "operator/webhook/certificate_plan.h"
+#include "operator/webhook/webhook_configuration.h"
+
+#define LOOK_S 30
+#define LOOK_WITHOUT_LEAF_S 2
+#define RETRY_S 5
+/* A rotation has four steps. More at a time are two writers, or an API server that forgets: then with pauses. */
+#define STEPS_MAX 8
+#define PATH_LEN_MAX 1024
+
+struct certificates {
+	struct certificates_options o;
+	char *namespace, *service, *secret_name, *configuration_name;
+	struct x509_names names;
+	struct event *timer;
+	struct client_call *call;
+	struct certificate_content secret, memory;
+	bool has_secret, has_memory;
+	char version[128]; /* of the Secret */
+	cJSON *configuration; /* as last read; NULL: it cannot be read */
+	struct x509_bundle published;
+	bool uneven;
+	int64_t repaired_ns;
+	enum certificate_step step; /* under way */
+	unsigned steps; /* without a wait */
+	bool look_again;
+	char *served; /* the leaf that on_leaf got last */
+	char trouble[ERR_TEXT_MAX]; /* said last; "": all is well */
+	bool troubled; /* in this look */
+};
+
+/* --- Saying ----------------------------------------------------------------------------------------------- */
+
+/* Once for each trouble, not at each look. */
+static void _printf_(2, 3) say(struct certificates *c, const char *fmt, ...)
+{
+	char text[ERR_TEXT_MAX];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	c->troubled = true;
+	if (strcmp(text, c->trouble) == 0)
+		return;
+	memcpy(c->trouble, text, sizeof(text));
+	log_warning("webhook certificates: %s", text);
+}
+
+static void say_secret(struct certificates *c, const struct client_response *response, const char *verb)
+{
+	if (response->status == 403)
+		say(c,
+		    "this operator may not %s the Secret %s in namespace %s. A Role there must allow its service account to get and patch"
+		    " the secret %s and to create secrets",
+		    verb, c->secret_name, c->namespace, c->secret_name);
+	else
+		say(c, "Secret %s/%s: %s", c->namespace, c->secret_name, err_text(&response->err));
+}
+
+static void say_configuration(struct certificates *c, const struct client_response *response, const char *verb)
+{
+	if (response->status == 403)
+		say(c,
+		    "this operator may not %s the MutatingWebhookConfiguration %s. A ClusterRole must allow its service account to get and"
+		    " patch mutatingwebhookconfigurations of that name",
+		    verb, c->configuration_name);
+	else if (response->status == 404)
+		say(c,
+		    "there is no MutatingWebhookConfiguration %s: the API server calls no webhook of this operator. The Helm chart makes"
+		    " it, and --webhook-configuration must have its name",
+		    c->configuration_name);
+	else
+		say(c, "MutatingWebhookConfiguration %s: %s", c->configuration_name, err_text(&response->err));
+}
+
+/* --- Requests --------------------------------------------------------------------------------------------- */
+
+static void arm(struct certificates *c, int seconds)
+{
+	event_add(c->timer, &(struct timeval){ .tv_sec = seconds });
+}
+
+static void rest(struct certificates *c)
+{
+	if (!c->troubled && c->trouble[0]) {
+		c->trouble[0] = '\0';
+		log_info("webhook certificates: recovered");
+	}
+	c->steps = 0;
+	arm(c, c->look_again ? 0 : c->troubled ? RETRY_S : c->served ? LOOK_S : LOOK_WITHOUT_LEAF_S);
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	certificates_look(arg);
+}
+
+static bool acts(const struct certificates *c)
+{
+	return !c->o.external && (!c->o.may_write || c->o.may_write(c->o.arg));
+}
+
+static void ask(struct certificates *c, const struct client_request *request, const struct strbuf *path, client_done_fn done)
+{
+	struct client_request whole = *request;
+	struct err err = { 0 };
+
+	whole.path = strbuf_str(path);
+	if (strbuf_failed(path))
+		err_set(&err, ENAMETOOLONG, "path of a request");
+	else if (client_start(c->o.client, &whole, done, c, &c->call, &err) == 0)
+		return;
+	say(c, "%s", err_text(&err));
+	rest(c);
+}
+
+static void secret_path(const struct certificates *c, bool one, struct strbuf *path)
+{
+	resource_path(resource_find("v1", "Secret"), c->namespace, one ? c->secret_name : NULL, NULL, path);
+}
+
+static void configuration_path(const struct certificates *c, struct strbuf *path)
+{
+	resource_path(resource_find("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"), NULL, c->configuration_name,
+		      NULL, path);
+}
+
+/* --- Carrying a step out ---------------------------------------------------------------------------------- */
+
+static void act(struct certificates *c);
+
+/* The world has changed by what we did, or before it: look at it again. */
+static void go_on(struct certificates *c)
+{
+	if (++c->steps >= STEPS_MAX) {
+		say(c, "%u steps did not bring the certificates into order: another writer changes them, or the API server does",
+		    c->steps);
+		rest(c);
+		return;
+	}
+	certificates_look(c);
+}
+
+/* A conflict is no trouble: somebody else was faster. Nor is it that another replica acts now. */
+static bool is_refused_quietly(const struct certificates *c, const struct client_response *response)
+{
+	return response->status == 409 || !acts(c);
+}
+
+static void on_secret_written(void *arg, struct client_response *response)
+{
+	struct certificates *c = arg;
+
+	c->call = NULL;
+	certificate_secret_free(TAKE_PTR(response->object));
+	if (response->status / 100 == 2) {
+		log_info("webhook certificates: this replica %s (Secret %s/%s)", certificate_step_text(c->step), c->namespace,
+			 c->secret_name);
+		go_on(c);
+		return;
+	}
+	/* 404 of a patch: the Secret is gone meanwhile. */
+	if (is_refused_quietly(c, response) || (response->status == 404 && c->has_secret)) {
+		arm(c, 1);
+		return;
+	}
+	say_secret(c, response, c->has_secret ? "patch" : "create");
+	rest(c);
+}
+
+static void write_secret(struct certificates *c, const struct certificate_content *content)
+{
+	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_LEN_MAX);
+	cJSON *secret = certificate_content_secret(content, c->has_secret), *metadata = json_object_at(secret, "metadata");
+	struct client_request request = { .method = c->has_secret ? "PATCH" : "POST" };
+
+	if (c->has_secret) {
+		request.content_type = "application/merge-patch+json";
+		json_set_str(metadata, "resourceVersion", c->version);
+	}
+	json_set_str(metadata, "namespace", c->namespace);
+	json_set_str(metadata, "name", c->secret_name);
+	char *body = secret ? cJSON_PrintUnformatted(secret) : NULL;
+	certificate_secret_free(secret);
+	if (!body) {
+		say(c, "there is no memory for the Secret");
+		rest(c);
+		return;
+	}
+	request.body = body;
+	secret_path(c, c->has_secret, &path);
+	strbuf_adds(&path, "?fieldManager=afterglow");
+	ask(c, &request, &path, on_secret_written);
+	pem_free_key(body);
+}
+
+static void on_published(void *arg, struct client_response *response)
+{
+	struct certificates *c = arg;
+
+	c->call = NULL;
+	if (response->status / 100 == 2) {
+		log_info("webhook certificates: this replica %s (MutatingWebhookConfiguration %s)", certificate_step_text(c->step),
+			 c->configuration_name);
+		go_on(c);
+		return;
+	}
+	if (is_refused_quietly(c, response)) {
+		arm(c, 1);
+		return;
+	}
+	say_configuration(c, response, "patch");
+	rest(c);
+}
+
+static void publish(struct certificates *c, const struct x509_bundle *bundle)
+{
+	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_LEN_MAX);
+	_cleanup_free_ char *text = x509_bundle_text(bundle);
+	_cleanup_json_ cJSON *patch = text ? webhook_configuration_patch(c->configuration, text) : NULL;
+	_cleanup_free_ char *body = patch ? cJSON_PrintUnformatted(patch) : NULL;
+	struct client_request request = {
+		.method = "PATCH",
+		.content_type = "application/strategic-merge-patch+json",
+		.body = body,
+	};
+
+	if (!body) {
+		say(c, "there is no memory for the webhook configuration");
+		rest(c);
+		return;
+	}
+	if (!x509_bundle_has_all(&c->published, bundle))
+		c->repaired_ns = now_realtime_ns();
+	configuration_path(c, &path);
+	strbuf_adds(&path, "?fieldManager=afterglow");
+	ask(c, &request, &path, on_published);
+}
+
+static void carry_out(struct certificates *c, const struct certificate_world *world, const struct certificate_decision *decision)
+{
+	_cleanup_content_ struct certificate_content content = { 0 };
+	struct err err = { 0 };
+
+	c->step = decision->step;
+	if (decision->step == CERTIFICATE_WAIT) {
+		rest(c);
+		return;
+	}
+	if (decision->step == CERTIFICATE_PUBLISH) {
+		publish(c, &decision->bundle);
+		return;
+	}
+	if (certificate_make(world, decision, &content, &err) < 0) {
+		say(c, "%s", err_text(&err));
+		rest(c);
+		return;
+	}
+	if (decision->step != CERTIFICATE_NEW) {
+		write_secret(c, &content);
+		return;
+	}
+	log_info("webhook certificates: this replica %s", certificate_step_text(decision->step));
+	certificate_content_move(&c->memory, &content);
+	c->has_memory = true;
+	go_on(c);
+}
+
+static void act(struct certificates *c)
+{
+	_cleanup_decision_ struct certificate_decision decision = { 0 };
+	int64_t now_ns = now_realtime_ns();
+	const struct certificate_world world = {
+		.secret = c->has_secret ? &c->secret : NULL,
+		.memory = c->has_memory ? &c->memory : NULL,
+		.published = c->configuration ? &c->published : NULL,
+		.uneven = c->uneven,
+		.repaired_ns = MIN(c->repaired_ns, now_ns),
+		.names = &c->names,
+		.now_ns = now_ns,
+	};
+
+	certificate_decide(&world, &decision);
+	carry_out(c, &world, &decision);
+}
+
+/* --- Reading the configuration ---------------------------------------------------------------------------- */
+
+static void on_configuration(void *arg, struct client_response *response)
+{
+	struct certificates *c = arg;
+	struct err err = { 0 };
+
+	c->call = NULL;
+	cJSON_Delete(TAKE_PTR(c->configuration));
+	if (response->status / 100 != 2)
+		say_configuration(c, response, "get");
+	else if (webhook_configuration_read(response->object, &c->published, &c->uneven, &err) < 0)
+		say(c, "MutatingWebhookConfiguration %s: %s", c->configuration_name, err_text(&err));
+	else
+		c->configuration = TAKE_PTR(response->object);
+	act(c);
+}
+
+static void read_configuration(struct certificates *c)
+{
+	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_LEN_MAX);
+
+	configuration_path(c, &path);
+	ask(c, &(struct client_request){ .method = "GET" }, &path, on_configuration);
+}
+
+/* --- Reading the Secret ----------------------------------------------------------------------------------- */
+
+static void set_metrics(struct certificates *c)
+{
+	_cleanup_x509_ X509 *ca = x509_first(c->secret.bundle), *leaf = x509_first(c->secret.leaf);
+
+	if (ca)
+		metrics_set(c->o.metrics, METRIC_WEBHOOK_CERTIFICATE_EXPIRY, (double)(x509_ends_ns(ca) / NS_PER_SEC), "certificate=\"ca\"");
+	if (leaf)
+		metrics_set(c->o.metrics, METRIC_WEBHOOK_CERTIFICATE_EXPIRY, (double)(x509_ends_ns(leaf) / NS_PER_SEC),
+			    "certificate=\"leaf\"");
+}
+
+static bool is_good(const struct certificates *c)
+{
+	_cleanup_x509_ X509 *leaf = c->o.external ? x509_first(c->secret.leaf) : NULL;
+	int64_t now_ns = now_realtime_ns();
+
+	/* Which authorities are trusted is the business of whoever writes it. */
+	if (c->o.external)
+		return leaf && x509_is_valid(leaf, now_ns) && x509_key_matches(leaf, c->secret.leaf_key) &&
+		       x509_has_names(leaf, &c->names);
+	return certificate_leaf_is_good(&c->secret, &c->names, now_ns);
+}
+
+static void serve(struct certificates *c)
+{
+	char *leaf;
+
+	if (c->served && strcmp(c->served, c->secret.leaf) == 0)
+		return;
+	leaf = strdup(c->secret.leaf);
+	if (!leaf)
+		return; /* the next look tries again */
+	free(c->served);
+	c->served = leaf;
+	c->o.on_leaf(c->o.arg, c->secret.leaf, c->secret.leaf_key);
+}
+
+static void accept_secret(struct certificates *c)
+{
+	_cleanup_content_ struct certificate_content copy = { 0 };
+	bool good = is_good(c);
+
+	metrics_add(c->o.metrics, METRIC_WEBHOOK_CERTIFICATE_READS, 1, "result=\"%s\"", good ? "good" : "bad");
+	set_metrics(c);
+	if (!good && c->o.external)
+		say(c,
+		    "Secret %s/%s: tls.crt and tls.key are not a valid certificate for the names %s to %s and its key. Whoever writes them"
+		    " (--webhook-certificates external) must renew them",
+		    c->namespace, c->secret_name, c->names.dns[0], c->names.dns[2]);
+	if (!good)
+		return;
+	serve(c);
+	if (!c->o.external && certificate_content_copy(&c->secret, &copy) == 0) {
+		certificate_content_move(&c->memory, &copy);
+		c->has_memory = true;
+	}
+}
+
+/* False: the answer does not say what there is. */
+static bool take_secret(struct certificates *c, struct client_response *response)
+{
+	const char *version = json_str(response->object, "metadata.resourceVersion");
+	struct err err = { 0 };
+
+	c->has_secret = response->status / 100 == 2;
+	if (response->status == 404) {
+		metrics_add(c->o.metrics, METRIC_WEBHOOK_CERTIFICATE_READS, 1, "result=\"absent\"");
+		if (c->o.external)
+			say(c, "there is no Secret %s/%s: whoever writes it (--webhook-certificates external) must make it", c->namespace,
+			    c->secret_name);
+		return true;
+	}
+	if (!c->has_secret || certificate_content_read(response->object, &c->secret, &err) < 0) {
+		metrics_add(c->o.metrics, METRIC_WEBHOOK_CERTIFICATE_READS, 1, "result=\"error\"");
+		if (err.code)
+			response->err = err;
+		say_secret(c, response, "get");
+		return false;
+	}
+	snprintf(c->version, sizeof(c->version), "%s", version ? version : "");
+	accept_secret(c);
+	return true;
+}
+
+static void on_secret(void *arg, struct client_response *response)
+{
+	struct certificates *c = arg;
+
+	c->call = NULL;
+	if (take_secret(c, response) && acts(c))
+		read_configuration(c);
+	else
+		rest(c);
+}
+
+/* --- Life ------------------------------------------------------------------------------------------------- */
+
+void certificates_look(struct certificates *c)
+{
+	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_LEN_MAX);
+
+	c->look_again = c->call != NULL;
+	if (c->call)
+		return;
+	event_del(c->timer);
+	c->troubled = false;
+	secret_path(c, true, &path);
+	ask(c, &(struct client_request){ .method = "GET" }, &path, on_secret);
+}
+
+bool certificates_ready(const struct certificates *c)
+{
+	return c->served != NULL;
+}
+
+int certificates_new(const struct certificates_options *options, struct certificates **ret_certificates, struct err *err)
+{
+	struct certificates *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return err_set(err, ENOMEM, "webhook certificates");
+	c->o = *options;
+	c->namespace = strdup(options->namespace);
+	c->service = strdup(options->service);
+	c->secret_name = strdup(options->secret);
+	c->configuration_name = strdup(options->configuration);
+	c->timer = evtimer_new(options->base, on_timer, c);
+	bool complete = c->namespace && c->service && c->secret_name && c->configuration_name && c->timer;
+	int r = complete ? x509_service_names(options->service, options->namespace, NULL, &c->names, err) :
+			   err_set(err, ENOMEM, "webhook certificates");
+	if (r < 0) {
+		certificates_free(c);
+		return r;
+	}
+	*ret_certificates = c;
+	return 0;
+}
+
+void certificates_free(struct certificates *c)
+{
+	if (!c)
+		return;
+	client_cancel(c->call);
+	if (c->timer)
+		event_free(c->timer);
+	certificate_content_release(&c->secret);
+	certificate_content_release(&c->memory);
+	x509_bundle_release(&c->published);
+	cJSON_Delete(c->configuration);
+	free(c->namespace);
+	free(c->service);
+	free(c->secret_name);
+	free(c->configuration_name);
+	free(c->served);
+	free(c);
+}
