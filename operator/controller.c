@@ -19,6 +19,7 @@
 #include "operator/crier.h"
 #include "operator/herald.h"
 #include "operator/keeper.h"
+#include "operator/kuberay_guard.h"
 #include "operator/owners.h"
 #include "operator/poller.h"
 #include "operator/reconcile.h"
@@ -46,6 +47,7 @@ struct controller {
 	struct keeper *keeper;
 	struct crier *crier;
 	struct poller *poller;
+	struct kuberay_guard *guard; /* NULL: we were not asked to manage clusters */
 	struct reconciler *reconciler;
 	struct admission *admission; /* NULL, as webhook: nobody asks */
 	struct webhook *webhook;
@@ -64,6 +66,14 @@ static bool may_write(void *arg)
 	const struct controller *c = arg;
 
 	return !c->stopping && (!c->o.is_leader || c->o.is_leader(c->o.arg));
+}
+
+/* Whether RayClusters are ours to manage. While they are KubeRay's the keys wait in the queue. */
+static bool may_manage(void *arg)
+{
+	const struct controller *c = arg;
+
+	return may_write(arg) && c->guard && kuberay_guard_allows(c->guard);
 }
 
 /* --- Changes become keys -------------------------------------------------------------------------------- */
@@ -147,7 +157,7 @@ static void on_pod(void *arg, enum store_change change, const cJSON *before, con
 
 static bool may_start(struct controller *c)
 {
-	return may_write(c) && reconciler_in_flight(c->reconciler) < RECONCILES_MAX && watches_synced(c->watches);
+	return may_manage(c) && reconciler_in_flight(c->reconciler) < RECONCILES_MAX && watches_synced(c->watches);
 }
 
 static void run(evutil_socket_t fd, short what, void *arg)
@@ -211,6 +221,7 @@ static int new_watches(struct controller *c, struct err *err)
 		.client = c->o.client,
 		.namespace = c->o.namespace,
 		.admission = *c->o.webhook.address != '\0',
+		.clusters_may_lack = !c->o.manage_clusters,
 		.on_change = { [WATCH_CLUSTERS] = on_cluster,
 			       [WATCH_PODS] = on_pod,
 			       [WATCH_SERVICES] = on_owned,
@@ -298,7 +309,7 @@ static int new_reconciler(struct controller *c, struct err *err)
 		.launcher = c->o.launcher,
 		.launcher_len = c->o.launcher_len,
 		.metrics = c->o.metrics,
-		.may_write = may_write,
+		.may_write = may_manage,
 		.on_ready = on_ready,
 		.on_finished = on_finished,
 		.arg = c,
@@ -337,6 +348,20 @@ static int new_webhook(struct controller *c, struct err *err)
 		return r;
 	options.admission = c->admission;
 	return webhook_new(&options, &c->webhook, err);
+}
+
+static int new_guard(struct controller *c, struct err *err)
+{
+	struct kuberay_guard_options options = {
+		.base = c->o.base,
+		.client = c->o.client,
+		.crier = c->crier,
+		.namespace = c->o.namespace,
+		.on_change = on_ready,
+		.arg = c,
+	};
+
+	return c->o.manage_clusters ? kuberay_guard_new(&options, &c->guard, err) : 0;
 }
 
 static void on_waited(void *arg, int64_t ns)
@@ -384,6 +409,8 @@ int controller_new(const struct controller_options *options, struct controller *
 	if (r == 0)
 		r = crier_new(&crier, &c->crier, err);
 	if (r == 0)
+		r = new_guard(c, err);
+	if (r == 0)
 		r = new_reconciler(c, err);
 	if (r == 0)
 		r = new_webhook(c, err);
@@ -401,6 +428,7 @@ void controller_free(struct controller *c)
 		return;
 	webhook_free(c->webhook);
 	reconciler_free(c->reconciler);
+	kuberay_guard_free(c->guard);
 	crier_free(c->crier);
 	poller_free(c->poller);
 	watches_free(c->watches);
@@ -422,6 +450,8 @@ void controller_start(struct controller *c)
 	watches_start(c->watches);
 	if (c->webhook)
 		webhook_look(c->webhook);
+	if (c->guard)
+		kuberay_guard_start(c->guard);
 }
 
 void controller_begin(struct controller *c)
@@ -456,6 +486,8 @@ bool controller_ready(void *controller, struct strbuf *out)
 	const struct controller *c = controller;
 	bool ready = watches_ready(c->watches, out);
 
+	if (c->guard)
+		kuberay_guard_explain(c->guard, out);
 	return (!c->webhook || webhook_ready(c->webhook, out)) && ready;
 }
 
@@ -465,6 +497,7 @@ void controller_metrics(void *controller, struct strbuf *out)
 	struct metrics *m = c->o.metrics;
 
 	watches_metrics(c->watches, m);
+	metrics_set(m, METRIC_MANAGES, c->guard && kuberay_guard_allows(c->guard), "%s", "");
 	metrics_set(m, METRIC_QUEUE_DEPTH, (double)c->queue.n_ready, "name=\"raycluster\"");
 	metrics_set(m, METRIC_QUEUE_ADDS, (double)c->queue.adds, "name=\"raycluster\"");
 	metrics_set(m, METRIC_THROTTLED, (double)client_throttled(c->o.client), "%s", "");

@@ -21,7 +21,7 @@ struct controller_options {
 	struct event_base *base;
 	struct client *client;
 	const char *namespace; /* NULL: all */
-	bool manage_clusters;
+	bool manage_clusters; /* unless KubeRay runs (kuberay_guard.h) */
 	struct retention retention; /* of RayFailures */
 	const struct policy *policy;
 	const void *launcher; /* NULL: none */

@@ -106,6 +106,14 @@ static void fail(struct reconcile *r, int64_t retry_after_ns, const struct err *
 	finish(r, "error");
 }
 
+/* We may not write any more. The key is for the time when we may again. */
+static void stop(struct reconcile *r)
+{
+	if (workqueue_add(r->reconciler->o.queue, r->key) < 0)
+		log_error("cluster %s: out of memory, looked at later", r->key);
+	finish(r, "stopped");
+}
+
 static void tell_news(struct reconcile *r)
 {
 	struct reconciler *c = r->reconciler;
@@ -161,7 +169,7 @@ static void run_next(void *arg)
 	else if (x->at >= x->plan.n_ops)
 		succeed(r);
 	else
-		finish(r, "stopped");
+		stop(r);
 }
 
 /* --- Planning ------------------------------------------------------------------------------------------- */

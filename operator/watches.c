@@ -232,6 +232,15 @@ void watches_learn_gone(struct watches *w, const cJSON *body)
 		informer_learn_gone(w->kinds[WATCH_PODS].informer, key, json_str(body, "metadata.uid"));
 }
 
+/* The kind is not there, and need not be. */
+static bool may_lack(const struct watches *w, enum watch_kind kind)
+{
+	const struct informer *informer = w->kinds[kind].informer;
+
+	return kind == WATCH_CLUSTERS && w->o.clusters_may_lack && !informer_synced(informer) &&
+	       informer_reflector(informer)->last_status == 404;
+}
+
 bool watches_ready(const struct watches *w, struct strbuf *out)
 {
 	bool ready = true;
@@ -246,7 +255,7 @@ bool watches_ready(const struct watches *w, struct strbuf *out)
 		strbuf_addf(out, "%s: %s%s%s\n", informer_resource(informer)->plural,
 			    silent ? "synced, but nothing heard of it for long" : synced ? "synced" : "not synced",
 			    *informer_trouble(informer) ? ": " : "", informer_trouble(informer));
-		ready = ready && ((synced && !silent) || (watch->optional && is_refused(informer)));
+		ready = ready && ((synced && !silent) || (watch->optional && is_refused(informer)) || may_lack(w, (enum watch_kind)i));
 	}
 	return ready;
 }

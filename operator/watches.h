@@ -21,6 +21,7 @@ struct watches_options {
 	struct client *client;
 	const char *namespace; /* NULL: all */
 	bool admission; /* also what only the webhook asks for: claims, and namespaces where all are watched */
+	bool clusters_may_lack; /* beside KubeRay, whose CRDs may come after us: we are ready without RayClusters */
 	store_change_fn on_change[WATCH_KIND_COUNT];
 	void (*on_state)(void *arg); /* synced or trouble may have changed */
 	void *arg;

@@ -21,7 +21,7 @@ diff -u e2e/kuberay/recorded.json "$out/recorded.json" || {
 	exit 1
 }
 echo "== this operator beside it"
-e2e/run.sh operator -k test_kuberay -q
+AFTERGLOW_KUBERAY=$kuberay e2e/run.sh operator -k test_kuberay -q
 echo "== KubeRay's own samples, by both"
 "$python" e2e/kuberay/record.py "$kuberay" "$out/samples.json" "$kuberay/samples"
-AFTERGLOW_KUBERAY_SAMPLES=$kuberay/samples AFTERGLOW_KUBERAY_RECORDED=$PWD/$out/samples.json e2e/run.sh operator -k test_kuberay -q
+AFTERGLOW_KUBERAY_SAMPLES=$kuberay/samples AFTERGLOW_KUBERAY_RECORDED=$PWD/$out/samples.json e2e/run.sh operator -k test_kuberay.py -q

@@ -228,6 +228,13 @@ def test_without_need_of_a_webhook_there_is_none_and_no_right_for_it(plane, valu
     assert not [o for o in objects if "webhook" in o["metadata"]["name"]]
 
 
+@pytest.mark.parametrize("manages", ["true", "false"])
+def test_for_one_namespace_nothing_need_be_made_outside_of_namespaces(plane, manages):
+    objects = rendered(plane, "watchNamespace=ml", f"manageRayClusters={manages}", "crds.install=false", "rbac.aggregate=false",
+                       "rbac.findKubeRay=false", "webhook.enabled=false")
+    assert all(o["metadata"].get("namespace") for o in objects)
+
+
 def test_without_a_sidecar_only_ray_objects_are_asked_for(plane):
     (webhook,) = only(rendered(plane, "sidecar.enabled=false"), "MutatingWebhookConfiguration")["webhooks"]
     assert webhook["name"] == "ray.afterglow.dev"

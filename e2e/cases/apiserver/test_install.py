@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from conftest import wait_for
-from apiserver.conftest import ROOT
+from apiserver.conftest import ROOT, Operators
 from apiserver.control_plane import ControlPlane
 
 OURS = ["rayfailures.afterglow.dev"]
@@ -99,6 +99,24 @@ def test_an_installation_beside_kuberay_leaves_nothing_but_its_kind(helm):
     left = helm.plane.kubectl("get", "-A", "-o", "name", "-l", "app.kubernetes.io/instance=afterglow",
                               "services,mutatingwebhookconfigurations,clusterroles,clusterrolebindings,roles,rolebindings")
     assert left == ""
+
+
+def test_beside_kuberay_the_operator_is_ready_before_kuberays_kinds_are_there(helm, tmp_path):
+    helm.must_install("afterglow", "afterglow-system")
+    wait_for("the kind", lambda: helm.api.items("rayfailures") == [])
+    operators = Operators(helm.plane, "default", tmp_path)
+    try:
+        operator = operators(manage=False)
+        assert "rayclusters: not synced" in operator.http("/readyz")[1]
+        helm.plane.kubectl("apply", "-f", str(ROOT / "charts/afterglow/files/crds/ray.io_rayclusters.yaml"))
+        wait_for("the RayClusters", lambda: "rayclusters: synced" in operator.http("/readyz")[1], timeout=90)
+        # One that is to make their pods does nothing without them.
+        helm.plane.kubectl("delete", "crd", "rayclusters.ray.io")
+        managing = operators(ready=False)
+        wait_for("the answer", lambda: "rayclusters: not synced: " in managing.http("/readyz")[1])
+        assert managing.http("/readyz")[0] == 503
+    finally:
+        operators.close()
 
 
 def test_an_upgrade_keeps_the_ca_that_was_filled_into_the_webhooks(helm):

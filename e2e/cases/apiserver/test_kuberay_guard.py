@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""While KubeRay's operator runs, which its Lease tells, ours manages no RayCluster."""
+
+import contextlib
+import datetime
+import os
+import threading
+import time
+
+import pytest
+
+from conftest import PATIENCE, wait_for
+from apiserver.api import ApiError
+from apiserver.conftest import ROOT, Operators, RayCluster, group, new_namespace, ray_cluster
+from apiserver.control_plane import ControlPlane, Daemon, free_port
+
+LEASE = "ray-operator-leader"
+MANAGES = "afterglow_manages_clusters"
+
+
+def now():
+    """A MicroTime, as client-go writes it."""
+    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+class KubeRay:
+    """Its Lease in a namespace of its own, which lives until it is told to end."""
+
+    def __init__(self, plane, seconds=15):
+        self.api = new_namespace(plane, "kuberay-system")
+        self.seconds = seconds
+        self.ended = threading.Event()
+        self.thread = None
+
+    def spec(self):
+        return {"holderIdentity": "kuberay-operator-7d5f_1", "leaseDurationSeconds": self.seconds, "leaseTransitions": 0,
+                "acquireTime": now(), "renewTime": now()}
+
+    def take(self):
+        self.api.create("leases", {"metadata": {"name": LEASE}, "spec": self.spec()})
+        return self
+
+    def renew(self):
+        self.api.patch("leases", LEASE, {"spec": {"renewTime": now()}})
+
+    def run(self):
+        """Renews the Lease every 2 s, as KubeRay does."""
+        self.take()
+
+        def live():
+            while not self.ended.wait(2):
+                self.renew()
+        self.thread = threading.Thread(target=live)
+        self.thread.start()
+        return self
+
+    def end(self):
+        """As one that is killed: the Lease stays, with its holder."""
+        self.ended.set()
+        if self.thread:
+            self.thread.join()
+
+    def forget(self):
+        self.end()
+        with contextlib.suppress(ApiError):
+            self.api.delete("leases", LEASE)
+
+
+@pytest.fixture
+def kuberay(plane):
+    """Of a Lease that would live on the tests after this one would have to know."""
+    made = KubeRay(plane)
+    yield made
+    made.forget()
+
+
+def others_writes(plane, namespace):
+    """What our operator wrote that is not about failures, or Events."""
+    return [w["objectRef"] for w in plane.writes(namespace) if w["objectRef"]["resource"] not in ("rayfailures", "events", "leases")]
+
+
+def wait_looks(operator, count):
+    """Until it has read the Lease that often from now on: it reads little else again and again."""
+    def looks():
+        return operator.metric("rest_client_requests_total", method="GET", code="200")
+    before = looks()
+    wait_for(f"{count} looks at the Lease", lambda: looks() >= before + count)
+
+
+def test_without_kuberay_it_manages_at_once_and_says_so(start, make):
+    operator = start()
+    make("demo", group("small", 1)).wait_pods(1, 1)
+    assert operator.metric(MANAGES) == 1
+    assert "managing RayClusters: yes, no Lease ray-operator-leader is being renewed" in operator.http("/readyz")[1]
+
+
+@pytest.mark.long
+def test_a_renewed_lease_keeps_it_from_making_pods_until_kuberay_is_gone(start, api, plane, make, kubelet, kuberay):
+    kuberay.seconds = 5  # four times that long it counts when it has ended
+    kuberay.run()
+    # For one namespace, and KubeRay's is another one.
+    operator = start()
+    cluster = make("demo", group("small", 1))
+    wait_for("the refusal", lambda: "KubeRay runs in namespace" in operator.text())
+    status, text = operator.http("/readyz")
+    assert status == 200 and f"managing RayClusters: no, KubeRay runs in namespace {kuberay.api.namespace}" in text
+    assert operator.metric(MANAGES) == 0
+    # The deaths of KubeRay's pods are recorded all the same.
+    pod = api.create("pods", {"metadata": {"name": "kuberays", "labels": {"ray.io/is-ray-node": "yes", "ray.io/cluster": "demo"}},
+                              "spec": {"containers": [{"name": "ray", "image": "ray:test"}]}})
+    kubelet.end(pod, 137, reason="OOMKilled")
+    cluster.wait_failures(1)
+    wait_looks(operator, 3)
+    assert others_writes(plane, api.namespace) == [] and cluster.status() == {}
+    (event,) = wait_for("the Event", lambda: [e for e in plane.api().within("default").items("events")
+                                              if e["reason"] == "KubeRayRuns" and kuberay.api.namespace in e["note"]])
+    assert event["type"] == "Warning" and "manageRayClusters=false" in event["note"]
+    assert operator.text().count("KubeRay runs in namespace") == 1  # once, not with each look
+    kuberay.end()
+    cluster.wait_pods(1, 1)
+    assert operator.metric(MANAGES) == 1 and "RayClusters are managed from now on" in operator.text()
+
+
+@pytest.mark.long
+def test_a_kuberay_that_appears_later_stops_it(start, api, plane, make, kuberay):
+    operator = start()
+    cluster = make("demo", group("small", 1))
+    cluster.wait_pods(1, 1)
+    kuberay.seconds = 5
+    kuberay.run()
+    wait_for("the refusal", lambda: operator.metric(MANAGES) == 0)
+    wait_for("the end of what was under way", lambda: operator.metric("workqueue_depth") == 0)
+    before = others_writes(plane, api.namespace)
+    cluster.scale(small=3)
+    another = make("another", group("small", 1))
+    wait_looks(operator, 3)
+    assert others_writes(plane, api.namespace) == before
+    assert len(cluster.pods()) == 2
+    kuberay.end()
+    # What came meanwhile has waited and is not lost.
+    cluster.wait_pods(1, 3)
+    another.wait_pods(1, 1)
+
+
+@pytest.mark.long
+def test_a_stale_lease_with_a_holder_delays_the_start_by_its_duration(start, make, kuberay):
+    kuberay.take()
+    began = time.monotonic()
+    operator = start()
+    cluster = make("demo", group("small", 1))
+    wait_for("the look", lambda: "it is not known yet whether it is renewed" in operator.text())
+    assert cluster.pods() == []
+    cluster.wait_pods(1, 1)
+    assert 14 < time.monotonic() - began < 20 * PATIENCE
+    assert "KubeRay runs" not in operator.text()
+
+
+def test_a_lease_that_was_given_back_delays_nothing(start, make, kuberay):
+    kuberay.take()
+    kuberay.api.patch("leases", LEASE, {"spec": {"holderIdentity": ""}})
+    operator = start()
+    make("demo", group("small", 1)).wait_pods(1, 1)
+    assert operator.metric(MANAGES) == 1 and "not known yet" not in operator.text()
+
+
+def allowed(plane, api, rules):
+    """A kubeconfig of a service account that may do all of ours in the namespace, and cluster-wide no more than the rules."""
+    name = api.namespace
+    account = {"kind": "ServiceAccount", "name": name, "namespace": name}
+    api.create("serviceaccounts", {"metadata": {"name": name}})
+    api.create("rolebindings", {"metadata": {"name": name}, "subjects": [account], "roleRef": {
+        "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}})
+    plane.api().create("clusterroles", {"metadata": {"name": name}, "rules": rules})
+    plane.api().create("clusterrolebindings", {"metadata": {"name": name}, "subjects": [account], "roleRef": {
+        "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}})
+    token = api.create("serviceaccounts", {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}},
+                       name, "token")["status"]["token"]
+    listed = plane.api(token=token).within(name)
+    wait_for("the rights", lambda: listed.items("pods") == [])
+    return plane.kubeconfig(name, credentials={"token": token}), plane.api(token=token)
+
+
+def test_a_list_by_name_is_allowed_by_name_in_all_namespaces(start, plane, api, make, kuberay):
+    kubeconfig, as_operator = allowed(plane, api, [{
+        "apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "resourceNames": [LEASE], "verbs": ["list"]}])
+    path = "/apis/coordination.k8s.io/v1/leases"
+    wait_for("the right", lambda: as_operator.request("GET", f"{path}?fieldSelector=metadata.name%3D{LEASE}")["items"] == [])
+    with pytest.raises(ApiError, match="403"):
+        as_operator.request("GET", path)
+    kuberay.run()
+    operator = start(kubeconfig=kubeconfig)
+    cluster = make("demo", group("small", 1))
+    wait_for("the refusal", lambda: f"KubeRay runs in namespace {kuberay.api.namespace}" in operator.text())
+    assert cluster.pods() == [] and "is searched" not in operator.text()
+
+
+def test_without_the_right_for_all_namespaces_the_watched_one_is_searched(start, plane, api, make, kuberay):
+    kubeconfig, _ = allowed(plane, api, [])
+    kuberay.api = api  # KubeRay runs where the RayClusters are
+    kuberay.run()
+    operator = start(kubeconfig=kubeconfig)
+    cluster = make("demo", group("small", 1))
+    wait_for("the refusal", lambda: f"KubeRay runs in namespace {api.namespace}" in operator.text())
+    assert cluster.pods() == []
+    assert operator.text().count("only the operator's own namespace and the watched one is searched") == 1
+
+
+def test_a_lease_elsewhere_is_not_seen_without_the_right_for_it_and_the_log_says_where_it_looked(start, plane, api, make, kuberay):
+    kubeconfig, _ = allowed(plane, api, [])
+    kuberay.run()
+    operator = start(kubeconfig=kubeconfig)
+    make("demo", group("small", 1)).wait_pods(1, 1)
+    assert "only the operator's own namespace and the watched one is searched" in operator.text()
+
+
+@pytest.fixture(name="other_plane")
+def plane_with_kinds_of_kuberay(tmp_path):
+    """A control plane of its own, with KubeRay's RayCluster in the place of ours."""
+    control_plane = ControlPlane(tmp_path)
+    try:
+        control_plane.start()
+        control_plane.issue("kuberay", "/O=system:masters/CN=kuberay")
+        control_plane.kubectl("apply", "--server-side", "-f", os.environ["AFTERGLOW_KUBERAY"] + "/crd")
+        control_plane.kubectl("apply", "-f", str(ROOT / "crds/afterglow.dev_rayfailures.yaml"))
+        for plural in ("rayclusters", "rayfailures"):
+            wait_for(f"the kind {plural}", lambda plural=plural: control_plane.api().items(plural) is not None)
+        yield control_plane
+    finally:
+        control_plane.stop()
+
+
+@pytest.mark.long
+@pytest.mark.skipif("AFTERGLOW_KUBERAY" not in os.environ, reason="e2e/kuberay/compare.sh runs it: it needs KubeRay's operator")
+def test_the_real_kuberay_is_seen_and_its_clusters_are_left_alone(other_plane, tmp_path):
+    api, home = new_namespace(other_plane, "ml"), new_namespace(other_plane, "kuberay-home")
+    command = [os.environ["AFTERGLOW_KUBERAY"] + "/kuberay-operator", "--enable-leader-election", "--leader-election-namespace",
+               home.namespace, "--metrics-addr", f"127.0.0.1:{free_port()}", "--health-probe-bind-address",
+               f"127.0.0.1:{free_port()}"]
+    kuberay = Daemon(command, tmp_path / "kuberay.log", {**os.environ, "KUBECONFIG": str(other_plane.kubeconfig("kuberay"))})
+    operators = Operators(other_plane, api.namespace, tmp_path)
+    try:
+        wait_for("KubeRay", lambda: "Starting workers" in kuberay.text(), timeout=120)
+        operator = operators()
+        wait_for("the refusal", lambda: f"KubeRay runs in namespace {home.namespace}" in operator.text())
+        api.create("rayclusters", ray_cluster("demo", group("small", 1)))
+        RayCluster(api, "demo").wait_pods(1, 1)
+        wait_looks(operator, 2)
+        assert others_writes(other_plane, api.namespace) == []
+        kuberay.stop()
+        # It is a minute until the operator believes that.
+        RayCluster(api, "demo").scale(small=2)
+        RayCluster(api, "demo").wait_pods(1, 2)
+        assert operator.metric(MANAGES) == 1
+    finally:
+        kuberay.stop()
+        operators.close()
