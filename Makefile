@@ -161,7 +161,7 @@ $(UNIT_RUNS): run-%: %
 # What a person calls. Packages first: a new machine has none of them.
 BUILD_PACKAGES := dpkg-dev gcc libc6-dev make musl-tools libcjson-dev libcurl4-openssl-dev libdw-dev libevent-dev libexpat1-dev libiberty-dev \
 	libmd-dev libssl-dev libyaml-dev libzstd-dev
-TEST_PACKAGES := libcmocka-dev
+TEST_PACKAGES := busybox-static libcmocka-dev
 
 version:
 	@echo $(VERSION)

@@ -43,13 +43,6 @@ bool op_is_kind(const struct plan_op *op, const char *kind)
 	return have && strcmp(have, kind) == 0;
 }
 
-bool op_is_launcher(const struct plan_op *op)
-{
-	const char *name = json_str(op->body, "metadata.name");
-
-	return name && op_is_kind(op, "ConfigMap") && strcmp(name, PLAN_LAUNCHER_CONFIGMAP) == 0;
-}
-
 const char *op_label(const struct plan_op *op, const char *name)
 {
 	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(op->body, "metadata.labels"), name));

@@ -18,10 +18,9 @@ bool answer_is_taken(const struct plan_op *op, const struct client_response *res
 /* The server's own no to a pod, not trouble with the way to it. */
 bool answer_is_refusal(const struct plan_op *op, const struct client_response *response);
 
-/* Of an operation: "create"; whether its object is of the kind, or the launcher's ConfigMap; a label, or NULL. */
+/* Of an operation: "create"; whether its object is of the kind; a label, or NULL. */
 const char *op_name(const struct plan_op *op);
 bool op_is_kind(const struct plan_op *op, const char *kind);
-bool op_is_launcher(const struct plan_op *op);
 const char *op_label(const struct plan_op *op, const char *name);
 
 #endif

@@ -70,13 +70,12 @@ static void only_a_pod_that_the_server_does_not_want_is_refused(void **state)
 
 static void an_operation_tells_what_it_is_of(void **state)
 {
-	_cleanup_json_ cJSON *body = cJSON_Parse("{\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"" PLAN_LAUNCHER_CONFIGMAP "\","
-						 "\"labels\":{\"ray.io/group\":\"g\"}}}");
+	_cleanup_json_ cJSON *body = cJSON_Parse("{\"kind\":\"ConfigMap\",\"metadata\":{\"labels\":{\"ray.io/group\":\"g\"}}}");
 	struct plan_op op = { PLAN_FINALIZERS, body }, none = { PLAN_EVENT, NULL };
 	(void)state;
 
-	assert_true(op_is_launcher(&op) && op_is_kind(&op, "ConfigMap"));
-	assert_false(op_is_kind(&op, "Pod") || op_is_launcher(&none) || op_is_kind(&none, "Pod"));
+	assert_true(op_is_kind(&op, "ConfigMap"));
+	assert_false(op_is_kind(&op, "Pod") || op_is_kind(&none, "Pod"));
 	assert_string_equal(op_label(&op, "ray.io/group"), "g");
 	assert_null(op_label(&op, "ray"));
 	assert_string_equal(op_name(&op), "finalizers");

@@ -18,9 +18,13 @@
 #include "operator/kube/workqueue.h"
 #include "operator/crier.h"
 #include "operator/herald.h"
+#include "operator/injection/inject.h"
 #include "operator/keeper.h"
 #include "operator/kuberay_guard.h"
+#include "operator/launcher_store.h"
+#include "operator/missed_pods.h"
 #include "operator/owners.h"
+#include "operator/policy/policies.h"
 #include "operator/poller.h"
 #include "operator/reconcile.h"
 #include "operator/recorder.h"
@@ -42,15 +46,18 @@ struct controller {
 	struct controller_options o;
 	struct watches *watches;
 	struct owners *owners;
+	struct policies *policies;
 	struct recorder *recorder;
 	struct herald *herald;
 	struct keeper *keeper;
 	struct crier *crier;
+	struct missed_pods *missed;
 	struct poller *poller;
 	struct kuberay_guard *guard; /* NULL: we were not asked to manage clusters */
 	struct reconciler *reconciler;
 	struct admission *admission; /* NULL, as webhook: nobody asks */
 	struct webhook *webhook;
+	struct launcher_store *launcher_store; /* NULL: pods go without */
 	struct workqueue queue;
 	struct event *wake, *rest;
 	bool stopping, webhook_stopping;
@@ -104,11 +111,34 @@ static void on_recorded(void *arg, const cJSON *failure)
 	herald_tell(c->herald, failure);
 }
 
+static void on_policy(void *arg, enum store_change change, const cJSON *before, const cJSON *after)
+{
+	const struct controller *c = arg;
+
+	policies_see(c->policies, WATCH_POLICIES, change, before, after);
+}
+
+static void on_cluster_policy(void *arg, enum store_change change, const cJSON *before, const cJSON *after)
+{
+	const struct controller *c = arg;
+
+	policies_see(c->policies, WATCH_CLUSTER_POLICIES, change, before, after);
+}
+
+static void on_namespace(void *arg, enum store_change change, const cJSON *before, const cJSON *after)
+{
+	const struct controller *c = arg;
+
+	policies_see(c->policies, WATCH_NAMESPACES, change, before, after);
+}
+
 static void on_cluster(void *arg, enum store_change change, const cJSON *before, const cJSON *after)
 {
 	struct controller *c = arg;
 	_cleanup_free_ char *key = object_key(after ? after : before);
 
+	policies_see(c->policies, WATCH_CLUSTERS, change, before, after);
+	launcher_store_see_cluster(c->launcher_store, before, after);
 	if (change == STORE_REMOVED)
 		owners_cluster_gone(c->owners, before, now_boottime_ns());
 	else if (key)
@@ -148,10 +178,14 @@ static void on_pod(void *arg, enum store_change change, const cJSON *before, con
 {
 	struct controller *c = arg;
 
+	policies_see(c->policies, WATCH_PODS, change, before, after);
 	recorder_see(c->recorder, after ? after : before, !after);
 	poller_see(c->poller, after ? after : before, !after);
 	if (c->admission && after)
 		admission_see_pod(c->admission, change == STORE_ADDED, after);
+	launcher_store_see_pod(c->launcher_store, before, after);
+	missed_pods_see(c->missed, after ? after : before, !after);
+	missed_pods_tell(c->missed, now_boottime_ns());
 	on_owned(c, change, before, after);
 }
 
@@ -212,6 +246,8 @@ static void on_state(void *arg)
 
 	wake(c);
 	recorder_wake(c->recorder);
+	/* Of a pod that was listed before its cluster. */
+	missed_pods_tell(c->missed, now_boottime_ns());
 }
 
 static int new_watches(struct controller *c, struct err *err)
@@ -225,12 +261,44 @@ static int new_watches(struct controller *c, struct err *err)
 		.on_change = { [WATCH_CLUSTERS] = on_cluster,
 			       [WATCH_PODS] = on_pod,
 			       [WATCH_SERVICES] = on_owned,
-			       [WATCH_FAILURES] = on_failure },
+			       [WATCH_FAILURES] = on_failure,
+			       [WATCH_POLICIES] = on_policy,
+			       [WATCH_CLUSTER_POLICIES] = on_cluster_policy,
+			       [WATCH_NAMESPACES] = on_namespace },
 		.on_state = on_state,
 		.arg = c,
 	};
 
 	return watches_new(&options, &c->watches, err);
+}
+
+static int new_policies(struct controller *c, struct err *err)
+{
+	struct policies_options options = {
+		.base = c->o.base,
+		.client = c->o.client,
+		.watches = c->watches,
+		.policy = c->o.policy,
+		.retention = c->o.retention,
+		.may_write = may_write,
+		.arg = c,
+	};
+
+	return policies_new(&options, &c->policies, err);
+}
+
+static struct retention retention_of(void *arg, const char *namespace)
+{
+	const struct controller *c = arg;
+
+	return policies_retention(c->policies, namespace);
+}
+
+static bool knows_policies(void *arg)
+{
+	const struct controller *c = arg;
+
+	return watches_know_policies(c->watches);
 }
 
 static int new_keeper(struct controller *c, struct err *err)
@@ -240,7 +308,8 @@ static int new_keeper(struct controller *c, struct err *err)
 		.client = c->o.client,
 		.failures = watches_informer(c->watches, WATCH_FAILURES),
 		.metrics = c->o.metrics,
-		.retention = c->o.retention,
+		.retention = retention_of,
+		.may_decide = knows_policies,
 		.may_write = may_write,
 		.arg = c,
 	};
@@ -281,6 +350,38 @@ static int new_recorder(struct controller *c, struct err *err)
 	return recorder_new(&options, &c->recorder, err);
 }
 
+static void tell_missed(void *arg, cJSON *event)
+{
+	const struct controller *c = arg;
+
+	crier_tell(c->crier, event);
+}
+
+/* As the namespaceSelector of the chart's webhook has it. */
+static bool is_excluded(void *arg, const char *namespace)
+{
+	const struct controller *c = arg;
+	const cJSON *object = store_get(watches_store(c->watches, WATCH_NAMESPACES), namespace);
+	const char *word = cJSON_GetStringValue(
+		cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.labels"), INJECT_ANNOTATION));
+
+	return word && (strcmp(word, "false") == 0 || strcmp(word, "disabled") == 0);
+}
+
+static int new_missed(struct controller *c, struct err *err)
+{
+	struct missed_pods_options options = {
+		.metrics = c->o.metrics,
+		.is_excluded = is_excluded,
+		.find_cluster = find_cluster,
+		.may_tell = may_write,
+		.tell = tell_missed,
+		.arg = c,
+	};
+
+	return missed_pods_new(&options, &c->missed, err);
+}
+
 static int new_poller(struct controller *c, struct err *err)
 {
 	struct poller_options options = {
@@ -297,6 +398,40 @@ static int new_poller(struct controller *c, struct err *err)
 	return poller_new(&options, &c->poller, err);
 }
 
+static bool is_whole(void *arg)
+{
+	const struct controller *c = arg;
+
+	return informer_synced(watches_informer(c->watches, WATCH_PODS)) &&
+	       informer_synced(watches_informer(c->watches, WATCH_CLUSTERS));
+}
+
+static void on_settled(void *arg, const char *namespace)
+{
+	const struct controller *c = arg;
+
+	reconciler_launchers_settled(c->reconciler, namespace);
+}
+
+static int new_launcher_store(struct controller *c, struct err *err)
+{
+	struct launcher_store_options options = {
+		.base = c->o.base,
+		.client = c->o.client,
+		.launchers = c->o.launchers,
+		.metrics = c->o.metrics,
+		.may_write = may_write,
+		.is_whole = is_whole,
+		.on_settled = on_settled,
+		.arg = c,
+	};
+
+	/* Without a sidecar no pod gets a launcher. */
+	if (!c->o.launchers || !c->o.policy->sidecar_image)
+		return 0;
+	return launcher_store_new(&options, &c->launcher_store, err);
+}
+
 static int new_reconciler(struct controller *c, struct err *err)
 {
 	struct reconciler_options options = {
@@ -305,9 +440,9 @@ static int new_reconciler(struct controller *c, struct err *err)
 		.recorder = c->recorder,
 		.crier = c->crier,
 		.queue = &c->queue,
-		.policy = c->o.policy,
-		.launcher = c->o.launcher,
-		.launcher_len = c->o.launcher_len,
+		.policies = c->policies,
+		.launchers = c->o.launchers,
+		.launcher_store = c->launcher_store,
 		.metrics = c->o.metrics,
 		.may_write = may_manage,
 		.on_ready = on_ready,
@@ -322,9 +457,9 @@ static int new_webhook(struct controller *c, struct err *err)
 {
 	struct admission_options admission = {
 		.watches = c->watches,
-		.policy = c->o.policy,
+		.policies = c->policies,
 		.metrics = c->o.metrics,
-		.launcher = c->o.launcher != NULL,
+		.launchers = c->o.launchers,
 	};
 	struct webhook_options options = {
 		.base = c->o.base,
@@ -397,6 +532,8 @@ int controller_new(const struct controller_options *options, struct controller *
 	struct crier_options crier = { .base = c->o.base, .client = c->o.client, .may_write = may_write, .arg = c };
 	int r = c->wake && c->rest ? new_watches(c, err) : err_set(err, ENOMEM, "controller");
 	if (r == 0)
+		r = new_policies(c, err);
+	if (r == 0)
 		r = new_keeper(c, err);
 	if (r == 0)
 		r = herald_new(c->o.client, c->watches, &c->herald, err);
@@ -410,6 +547,10 @@ int controller_new(const struct controller_options *options, struct controller *
 		r = crier_new(&crier, &c->crier, err);
 	if (r == 0)
 		r = new_guard(c, err);
+	if (r == 0)
+		r = new_launcher_store(c, err);
+	if (r == 0)
+		r = new_missed(c, err);
 	if (r == 0)
 		r = new_reconciler(c, err);
 	if (r == 0)
@@ -429,9 +570,12 @@ void controller_free(struct controller *c)
 	webhook_free(c->webhook);
 	reconciler_free(c->reconciler);
 	kuberay_guard_free(c->guard);
+	launcher_store_free(c->launcher_store);
 	crier_free(c->crier);
+	missed_pods_free(c->missed);
 	poller_free(c->poller);
 	watches_free(c->watches);
+	policies_free(c->policies);
 	recorder_free(c->recorder);
 	owners_free(c->owners);
 	herald_free(c->herald);
@@ -443,6 +587,11 @@ void controller_free(struct controller *c)
 		event_free(c->rest);
 	workqueue_release(&c->queue);
 	free(c);
+}
+
+struct policies *controller_policies(const struct controller *c)
+{
+	return c->policies;
 }
 
 void controller_start(struct controller *c)
@@ -459,6 +608,9 @@ void controller_begin(struct controller *c)
 	recorder_begin(c->recorder);
 	if (c->webhook)
 		webhook_look(c->webhook);
+	launcher_store_begin(c->launcher_store);
+	policies_begin(c->policies);
+	missed_pods_tell(c->missed, now_boottime_ns());
 	wake(c);
 }
 
@@ -504,5 +656,6 @@ void controller_metrics(void *controller, struct strbuf *out)
 	metrics_set(m, METRIC_QUEUE_RETRIES, (double)c->queue.retries, "name=\"raycluster\"");
 	metrics_set(m, METRIC_FAILURES_PENDING, (double)recorder_n_pending(c->recorder), "%s", "");
 	poller_metrics(c->poller);
+	missed_pods_metrics(c->missed);
 	metrics_render(m, out);
 }

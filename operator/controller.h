@@ -11,21 +11,22 @@
 
 #include "lib/strbuf.h"
 #include "operator/kube/client.h"
+#include "operator/launcher.h"
 #include "operator/failures/retention.h"
 #include "operator/metrics.h"
 #include "operator/policy/policy.h"
 
 struct controller;
+struct policies;
 
 struct controller_options {
 	struct event_base *base;
 	struct client *client;
 	const char *namespace; /* NULL: all */
 	bool manage_clusters; /* unless KubeRay runs (kuberay_guard.h) */
-	struct retention retention; /* of RayFailures */
+	struct retention retention; /* of RayFailures, where no RayPolicy says otherwise */
 	const struct policy *policy;
-	const void *launcher; /* NULL: none */
-	size_t launcher_len;
+	const struct launchers *launchers; /* NULL: none */
 	struct metrics *metrics;
 	/* Where the webhook for pods of others is served; address "": there is none. As struct webhook_options has them. */
 	struct {
@@ -40,6 +41,9 @@ struct controller_options {
 /* What options point to must outlive it. */
 int controller_new(const struct controller_options *options, struct controller **ret_controller, struct err *err);
 void controller_free(struct controller *controller);
+
+/* Which policy holds for a cluster (policy/policies.h). It lives as long as the controller. */
+struct policies *controller_policies(const struct controller *controller);
 
 void controller_start(struct controller *controller);
 /* is_leader has become true. Before that everything is watched, so that nothing has to be read now. */

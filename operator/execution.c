@@ -13,9 +13,6 @@
 #include "operator/injection/inject.h"
 #include "operator/raycluster/news.h"
 
-/* How long it is believed that the launcher's ConfigMap is still there, which is not watched. */
-#define LAUNCHER_NS (300 * NS_PER_SEC)
-
 /* One operation of a plan, as its answer finds it. */
 struct step {
 	struct execution *execution;
@@ -34,31 +31,6 @@ void execution_release(struct execution *x)
 	cJSON_Delete(x->news);
 	strmap_release(&x->refused, NULL);
 	free(x->steps);
-}
-
-static void note_launcher(struct execution *x, const struct plan_op *op, bool under_way)
-{
-	struct namespace_facts *facts = op_is_launcher(op) ? facts_of_namespace(x->executor->facts, x->namespace) : NULL;
-
-	if (facts)
-		facts->launcher_under_way = under_way;
-}
-
-/* Those that waited for it go on; or the first of them tries it. */
-static void wake_launcher_waiters(struct execution *x)
-{
-	struct namespace_facts *facts = facts_of_namespace(x->executor->facts, x->namespace);
-	const struct executor *e = x->executor;
-	struct strmap_pos pos = { 0 };
-	const char *key;
-	void *value;
-
-	if (!facts)
-		return;
-	while (strmap_next(&facts->launcher_waiters, &pos, &key, &value))
-		workqueue_add(e->queue, key);
-	strmap_release(&facts->launcher_waiters, NULL);
-	e->on_ready(e->arg);
 }
 
 /* Becomes the condition ReplicaFailure. */
@@ -93,8 +65,6 @@ static void take_answer(struct execution *x, const struct plan_op *op, struct cl
 			watches_learn_gone(e->watches, op->body); /* a Status: gone at once */
 		else if (!json_str(response->object, "metadata.deletionTimestamp") || op->kind != PLAN_FINALIZERS)
 			watches_learn(e->watches, TAKE_PTR(response->object)); /* else it is gone with its last finalizer */
-		if (op_is_launcher(op) && (facts = facts_of_namespace(e->facts, x->namespace)))
-			facts->launcher_until_ns = now_boottime_ns() + LAUNCHER_NS;
 	} else if (response->status == 404 && op->kind == PLAN_DELETE) {
 		watches_learn_gone(e->watches, op->body);
 	} else if (answer_is_taken(op, response) && op_is_kind(op, "Pod")) {
@@ -223,10 +193,7 @@ static void on_op_done(void *arg, struct client_response *response)
 		return;
 	metrics_add(e->metrics, METRIC_OPERATIONS, 1, "operation=\"%s\",kind=\"%s\",result=\"%s\"", op_name(op),
 		    json_str(op->body, "kind"), verdict == WENT_WELL ? "ok" : "error");
-	note_launcher(x, op, false);
 	take_answer(x, op, response);
-	if (op_is_launcher(op))
-		wake_launcher_waiters(x);
 	if (verdict == WENT_WELL) {
 		log_op(x, op, response);
 		news_add(x->news, op, response->status);
@@ -299,5 +266,4 @@ void execution_start(struct execution *x)
 	}
 	x->in_flight++;
 	x->executor->n_writes++;
-	note_launcher(x, step->op, true);
 }

@@ -21,11 +21,9 @@ struct executor {
 	struct client *client;
 	struct watches *watches;
 	struct facts *facts;
-	struct workqueue *queue; /* gets the keys that waited for another's launcher */
 	struct metrics *metrics;
 	int64_t applied_ns; /* how long it is believed that what was applied is still there */
 	bool (*may_write)(void *arg); /* asked right before each write */
-	void (*on_ready)(void *arg); /* the queue has such keys */
 	void *arg;
 	size_t n_writes; /* that are not answered yet */
 };

@@ -11,6 +11,8 @@
 #include "operator/raycluster/plan.h"
 
 #define KEY_MAX 512
+/* Claims of one namespace: who names ever new ones has us ask again. */
+#define CLAIMS_MAX 64
 
 struct applied {
 	char hash[PLAN_HASH_MAX];
@@ -34,6 +36,7 @@ static void namespace_free(void *value)
 	if (!namespace)
 		return;
 	strmap_release(&namespace->launcher_waiters, NULL);
+	strmap_release(&namespace->claims, free);
 	free(namespace);
 }
 
@@ -58,6 +61,13 @@ static void *get_or_add(struct strmap *map, const char *key, size_t size)
 struct namespace_facts *facts_of_namespace(struct facts *facts, const char *namespace)
 {
 	return get_or_add(&facts->namespaces, namespace, sizeof(struct namespace_facts));
+}
+
+struct claim_facts *facts_of_claim(struct namespace_facts *namespace, const char *claim)
+{
+	if (namespace->claims.n >= CLAIMS_MAX && !strmap_get(&namespace->claims, claim))
+		strmap_release(&namespace->claims, free);
+	return get_or_add(&namespace->claims, claim, sizeof(struct claim_facts));
 }
 
 struct cluster_facts *facts_of_cluster(struct facts *facts, const char *key)

@@ -15,12 +15,15 @@
 #include "lib/strmap.h"
 #include "operator/injection/pod_security.h"
 
+/* A claim for the store; policies may name several in one namespace. */
+struct claim_facts {
+	const char *trouble; /* static: why pods must not mount it; NULL: they may */
+	int64_t until_ns; /* 0: not known */
+};
+
 struct namespace_facts {
-	const char *claim_trouble; /* static: why pods must not mount the store's claim; NULL: they may */
-	int64_t claim_until_ns; /* 0: not known */
-	int64_t launcher_until_ns;
-	bool launcher_under_way; /* it is being written */
-	struct strmap launcher_waiters; /* the keys of the clusters that wait for that */
+	struct strmap claims; /* name -> struct claim_facts */
+	struct strmap launcher_waiters; /* the keys of the clusters that wait for the launchers */
 	char kernel_log_refused[POD_SECURITY_REASON_MAX]; /* why; "": it is not */
 	int64_t security_until_ns;
 	bool ends; /* it is being deleted: nothing can be made in it */
@@ -41,6 +44,7 @@ void facts_release(struct facts *facts);
 
 /* Made when absent. NULL: no memory. */
 struct namespace_facts *facts_of_namespace(struct facts *facts, const char *namespace);
+struct claim_facts *facts_of_claim(struct namespace_facts *namespace, const char *claim);
 /* key: "namespace/name" */
 struct cluster_facts *facts_of_cluster(struct facts *facts, const char *key);
 void facts_forget_cluster(struct facts *facts, const char *key);

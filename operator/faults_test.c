@@ -97,7 +97,7 @@ static void plan_for(const cJSON *of, size_t n_pods, bool claim)
 	const bool pending[ARRAY_SIZE(pods)] = { [3] = true };
 	const struct plan_input in = {
 		.cluster = of, .pods = (const cJSON *const *)pods, .n_pods = n_pods, .store_claim_trouble = claim ? NULL : "does not exist",
-		.policy = &policy, .launcher = "\x7f" "ELF", .launcher_len = 4, .now_ns = NOW, .evidence_pending = pending,
+		.policy = &policy, .launchers = testing_launchers(), .now_ns = NOW, .evidence_pending = pending,
 		.token = "token", .failure_reason = "FailedCreateWorkerPod", .failure_message = "refused",
 	};
 	struct plan plan = { 0 };
@@ -135,7 +135,7 @@ static void build_pod(void)
 {
 	cJSON *groups = json_get(cluster, "spec.workerGroupSpecs"), *notes = cJSON_CreateArray(), *pod = NULL;
 	const struct pod_request request = { .cluster = cluster, .node = RAY_WORKER, .group = cJSON_GetArrayItem(groups, 0),
-					     .policy = &policy, .launcher = true };
+					     .policy = &policy, .launchers = testing_launchers() };
 	struct err err = { 0 };
 	int r = notes ? pod_build(&request, &pod, notes, &err) : err_set(&err, ENOMEM, "notes");
 

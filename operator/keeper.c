@@ -62,11 +62,20 @@ void keeper_see(struct keeper *keeper, enum store_change change, const cJSON *be
 		kept_set_remove(&keeper->set, before ? before : after);
 }
 
+static bool may_decide(const struct keeper *keeper)
+{
+	return !keeper->o.may_decide || keeper->o.may_decide(keeper->o.arg);
+}
+
 bool keeper_wants(void *keeper_arg, const cJSON *failure)
 {
 	const struct keeper *keeper = keeper_arg;
+	const char *namespace = json_str(failure, "metadata.namespace");
 
-	return retention_wants(&keeper->o.retention, &keeper->set, failure, now_realtime_ns());
+	if (!may_decide(keeper) || !namespace)
+		return true;
+	struct retention retention = keeper->o.retention(keeper->o.arg, namespace);
+	return retention_wants(&retention, &keeper->set, failure, now_realtime_ns());
 }
 
 static void remove_more(struct keeper *keeper);
@@ -122,8 +131,8 @@ static void remove_more(struct keeper *keeper)
 	struct kept *kept;
 
 	while (keeper->in_flight < IN_FLIGHT_MAX && keeper->o.may_write(keeper->o.arg) &&
-	       informer_synced(keeper->o.failures) &&
-	       (kept = retention_next(&keeper->o.retention, &keeper->set, now_realtime_ns(), &reason)))
+	       informer_synced(keeper->o.failures) && may_decide(keeper) &&
+	       (kept = retention_next(keeper->o.retention, keeper->o.arg, &keeper->set, now_realtime_ns(), &reason)))
 		if (!start_removal(keeper, kept, reason))
 			return;
 }

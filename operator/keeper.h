@@ -2,7 +2,8 @@
 /*
  * Removes RayFailures that are older than they are to be kept, or too many in
  * their namespace: the oldest first, by the end that they tell of. Only the
- * replica that acts does. What would have to go at once is not written.
+ * replica that acts does. What would have to go at once is not written. Each
+ * namespace may have limits of its own.
  */
 #ifndef AFTERGLOW_OPERATOR_KEEPER_H
 #define AFTERGLOW_OPERATOR_KEEPER_H
@@ -19,7 +20,9 @@ struct keeper_options {
 	struct client *client;
 	const struct informer *failures;
 	struct metrics *metrics;
-	struct retention retention;
+	/* How a namespace's are kept; NULL of may_decide: always known. While it is not, nothing goes and everything is wanted. */
+	retention_fn *retention;
+	bool (*may_decide)(void *arg);
 	bool (*may_write)(void *arg);
 	void *arg;
 };

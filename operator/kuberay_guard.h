@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Keeps us from managing RayClusters while KubeRay's operator does: two of them would both make the pods of each cluster.
- * It reads KubeRay's Leases every 5 s (kuberay_lease.h has the rules) in all namespaces, and where the API server does not
- * let it, in the watched one and in our own. Every replica does, so that one that takes over knows. A change of the verdict
- * is a line of the log and an Event of the Lease afterglow-operator in our own namespace.
+ * The guard reads KubeRay's Leases every 5 s (kuberay_lease.h has the rules) in all namespaces and, where the API server
+ * refuses that, in the watched one and in our own. Every replica does, so that one that takes over knows. A change of the
+ * verdict is a line of the log and an Event of the Lease afterglow-operator in our own namespace.
  *
- * Until the first answer nothing is managed. After that an API server that does not answer changes nothing. Where no Lease may
- * be read at all, there is no sign of KubeRay: RayClusters are managed, and a warning says so.
+ * Until the first answer nothing is managed. After that an API server that does not answer changes nothing. Where no
+ * Lease may be read at all, there is no sign of KubeRay: RayClusters are managed, and a warning says so.
  */
 #ifndef AFTERGLOW_OPERATOR_KUBERAY_GUARD_H
 #define AFTERGLOW_OPERATOR_KUBERAY_GUARD_H

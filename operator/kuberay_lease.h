@@ -62,7 +62,10 @@ struct kuberay_sightings {
 	int64_t next_ns; /* when to look again */
 };
 
-/* All Leases of that name were read at now_ns (CLOCK_BOOTTIME). More than KUBERAY_LEASES_MAX of them count as KUBERAY_RUNS. */
+/*
+ * All Leases of that name were read at now_ns (CLOCK_BOOTTIME). More than KUBERAY_LEASES_MAX of them count as
+ * KUBERAY_RUNS.
+ */
 void kuberay_saw(struct kuberay_sightings *s, const struct kuberay_lease *leases, size_t n, int64_t now_ns);
 
 /* The Lease for which the verdict is SUSPECTED or RUNS; NULL: there is none, or there are too many. */

@@ -2,6 +2,7 @@
 /* What planning asks the API server of a namespace. */
 #include "operator/lookup.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -44,11 +45,17 @@ static void on_claim(void *arg, struct client_response *response)
 		l->done(l->arg, response->retry_after_ns, &response->err);
 		return;
 	}
+	struct claim_facts *claim = facts_of_claim(l->facts, l->policy->store_claim);
+
+	if (!claim) {
+		l->done(l->arg, 0, &(struct err){ .code = ENOMEM, .text = "observing" });
+		return;
+	}
 	if (response->status == 403)
 		log_warning("namespace %s: claim %s counts as absent: %s", l->namespace, l->policy->store_claim,
 			    err_text(&response->err));
-	l->facts->claim_trouble = store_claim_trouble(response->status == 200 ? response->object : NULL, now_realtime_ns());
-	l->facts->claim_until_ns = now_boottime_ns() + (l->facts->claim_trouble ? CLAIM_ABSENT_NS : CLAIM_PRESENT_NS);
+	claim->trouble = store_claim_trouble(response->status == 200 ? response->object : NULL, now_realtime_ns());
+	claim->until_ns = now_boottime_ns() + (claim->trouble ? CLAIM_ABSENT_NS : CLAIM_PRESENT_NS);
 	lookup_start(l);
 }
 
@@ -68,13 +75,21 @@ static void on_job(void *arg, struct client_response *response)
 	lookup_start(l);
 }
 
+/* Without memory it is not, and the answer's place is asked for again. */
+static bool claim_is_known(const struct lookup *l, int64_t now)
+{
+	const struct claim_facts *claim = facts_of_claim(l->facts, l->policy->store_claim);
+
+	return claim && now < claim->until_ns;
+}
+
 void lookup_start(struct lookup *l)
 {
 	int64_t now = now_boottime_ns();
 	struct err err = { 0 };
 	int r = 0;
 
-	if (l->policy->store_claim && now >= l->facts->claim_until_ns)
+	if (l->policy->store_claim && !claim_is_known(l, now))
 		r = client_get(l->client, resource_find("v1", "PersistentVolumeClaim"), l->namespace, l->policy->store_claim,
 			       on_claim, l, &err);
 	else if (l->policy->kernel_log && now >= l->facts->security_until_ns)

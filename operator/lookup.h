@@ -12,7 +12,7 @@
 #include "operator/policy/policy.h"
 #include "operator/raycluster/redis_cleanup.h"
 
-/* The caller's, until done was called. What it points to must last as long. */
+/* The caller's, until done was called. What it points to, the policy too, must last as long. */
 struct lookup {
 	struct client *client;
 	const struct policy *policy;

@@ -25,7 +25,7 @@
 struct program {
 	struct options options;
 	struct policy policy;
-	struct launcher launcher;
+	struct launchers launchers;
 	struct metrics metrics;
 	struct event_base *base;
 	struct client *client;
@@ -52,7 +52,7 @@ static void program_release(struct program *p)
 	if (p->base)
 		event_base_free(p->base);
 	metrics_release(&p->metrics);
-	launcher_release(&p->launcher);
+	launchers_release(&p->launchers);
 	policy_release(&p->policy);
 }
 
@@ -132,13 +132,13 @@ static int load_launcher(struct program *p, struct err *err)
 {
 	struct err why = { 0 };
 
-	if (launcher_map(p->options.launcher, &p->launcher, &why) == 0)
+	if (launchers_load(p->options.launcher, &p->launchers, &why) == 0)
 		return 0;
 	if (p->options.launcher_given) {
 		*err = why;
 		return err_wrap(err, "--launcher");
 	}
-	log_warning("pods go without the launcher (--launcher FILE): %s", err_text(&why));
+	log_warning("pods go without the launcher (--launcher PATH): %s", err_text(&why));
 	return 0;
 }
 
@@ -293,8 +293,7 @@ static int start_controller(struct program *p, struct err *err)
 		.manage_clusters = p->options.manage_clusters,
 		.retention = p->options.retention,
 		.policy = &p->policy,
-		.launcher = p->launcher.data,
-		.launcher_len = p->launcher.len,
+		.launchers = p->launchers.n > 0 ? &p->launchers : NULL,
 		.metrics = &p->metrics,
 		.webhook = { .address = p->options.webhook_address,
 			     .namespace = own_namespace(p),

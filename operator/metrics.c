@@ -70,6 +70,11 @@ void metrics_set(struct metrics *m, enum metric metric, double value, const char
 		*series = value;
 }
 
+void metrics_forget(struct metrics *m, enum metric metric)
+{
+	strmap_release(&m->series[metric], free);
+}
+
 void metrics_observe(struct metrics *m, enum metric metric, double seconds, const char *labels, ...)
 {
 	va_list ap;

@@ -26,6 +26,9 @@ void metrics_release(struct metrics *m);
 void metrics_add(struct metrics *m, enum metric metric, double value, const char *labels, ...) _printf_(4, 5);
 void metrics_set(struct metrics *m, enum metric metric, double value, const char *labels, ...) _printf_(4, 5);
 
+/* Drops all series of a metric: those that are still true are set again. */
+void metrics_forget(struct metrics *m, enum metric metric);
+
 /* One more value of a histogram, in seconds: from a millisecond to a minute. */
 void metrics_observe(struct metrics *m, enum metric metric, double seconds, const char *labels, ...) _printf_(4, 5);
 

@@ -16,7 +16,7 @@
 
 /* Belt and braces: every cluster is looked at so often, events or not. */
 #define RESYNC_NS (600 * NS_PER_SEC)
-/* While a cluster of the namespace writes the launcher's ConfigMap, 100 KiB, the others need not: the answer wakes them, or this. */
+/* Pods are made when the launchers are there for them, or cannot be: the answer wakes the clusters that wait, or this. */
 #define LAUNCHER_WAIT_NS NS_PER_SEC
 /* How long what a cluster has besides is believed to be there: roles, ingress, secret. A little less: each look renews it. */
 #define APPLIED_NS (RESYNC_NS - 10 * NS_PER_SEC)
@@ -39,6 +39,8 @@ struct reconcile {
 	struct reconcile *next, *prev;
 	char *key; /* "namespace/name" */
 	char *namespace;
+	struct policy policy; /* of the cluster, since it was looked at; a change of it is for the next time */
+	char *policy_origin; /* as in plan.h; NULL: the operator's own */
 	struct lookup lookup;
 	struct execution execution; /* of its plan */
 	int64_t started_ns;
@@ -52,6 +54,8 @@ static void reconcile_free(struct reconcile *r)
 		return;
 	execution_release(&r->execution);
 	cJSON_Delete(r->lookup.job);
+	policy_release(&r->policy);
+	free(r->policy_origin);
 	free(r->key);
 	free(r->namespace);
 	free(r);
@@ -183,20 +187,20 @@ static bool is_held(const cJSON *cluster)
 static int make_plan(struct reconcile *r, const cJSON *cluster, struct err *err)
 {
 	struct reconciler *c = r->reconciler;
-	const struct namespace_facts *facts = facts_of_namespace(&c->facts, r->namespace);
+	struct namespace_facts *facts = facts_of_namespace(&c->facts, r->namespace);
+	const struct claim_facts *claim = facts && r->policy.store_claim ? facts_of_claim(facts, r->policy.store_claim) : NULL;
 	struct cluster_facts *own = facts_of_cluster(&c->facts, r->key);
 	_cleanup_(observation_release) struct observation observation = { 0 };
 
-	if (!facts || !own)
+	if (!facts || !own || (r->policy.store_claim && !claim))
 		return err_set(err, ENOMEM, "observing");
 	struct plan_input in = {
 		.cluster = cluster,
-		.store_claim_trouble = facts->claim_trouble,
+		.store_claim_trouble = claim ? claim->trouble : NULL,
 		.kernel_log_refused = facts->kernel_log_refused[0] ? facts->kernel_log_refused : NULL,
-		.launcher_configmap_current = now_boottime_ns() < facts->launcher_until_ns,
-		.policy = c->o.policy,
-		.launcher = c->o.launcher,
-		.launcher_len = c->o.launcher_len,
+		.policy = &r->policy,
+		.policy_origin = r->policy_origin,
+		.launchers = c->o.launchers,
 		.now_ns = now_realtime_ns(),
 		.is_applied = facts_is_applied,
 		.arg = own,
@@ -250,12 +254,29 @@ static void on_looked_up(void *arg, int64_t retry_after_ns, const struct err *er
 		plan_and_run(r);
 }
 
+/* A copy: policies change while the API server is asked. */
+static int take_policy(struct reconcile *r, const cJSON *cluster, struct err *err)
+{
+	const char *origin;
+	const struct policy *policy =
+		policies_for(r->reconciler->o.policies, r->namespace, json_get(cluster, "metadata.labels"), &origin);
+
+	if (origin && !(r->policy_origin = strdup(origin)))
+		return err_set(err, ENOMEM, "policy");
+	return policy_copy(policy, &r->policy, err);
+}
+
 static void start_lookup(struct reconcile *r, struct namespace_facts *facts)
 {
 	struct reconciler *c = r->reconciler;
 	const cJSON *cluster = store_get(watches_store(c->o.watches, WATCH_CLUSTERS), r->key);
+	struct err err = { 0 };
 
-	r->lookup = (struct lookup){ .client = c->o.client, .policy = c->o.policy, .namespace = r->namespace, .facts = facts,
+	if (take_policy(r, cluster, &err) < 0) {
+		fail(r, 0, &err);
+		return;
+	}
+	r->lookup = (struct lookup){ .client = c->o.client, .policy = &r->policy, .namespace = r->namespace, .facts = facts,
 				     .done = on_looked_up, .arg = r };
 	if (is_held(cluster))
 		redis_cleanup_name(cluster, r->lookup.job_name);
@@ -266,14 +287,13 @@ static void observe(struct reconcile *r)
 {
 	struct reconciler *c = r->reconciler;
 	struct namespace_facts *facts = facts_of_namespace(&c->facts, r->namespace);
-	int64_t now = now_boottime_ns();
 
 	if (!facts) {
 		fail(r, 0, &(struct err){ .code = ENOMEM, .text = "observing" });
-	} else if (facts->launcher_under_way && now >= facts->launcher_until_ns) {
+	} else if (!launcher_store_settled(c->o.launcher_store, r->namespace)) {
 		/* Without memory for the key the time wakes it. */
 		(void)strmap_put(&facts->launcher_waiters, r->key, c, NULL);
-		workqueue_add_at(c->o.queue, r->key, now + LAUNCHER_WAIT_NS);
+		workqueue_add_at(c->o.queue, r->key, now_boottime_ns() + LAUNCHER_WAIT_NS);
 		finish(r, "requeue_after");
 	} else {
 		start_lookup(r, facts);
@@ -317,6 +337,21 @@ void reconciler_start(struct reconciler *c, const char *key)
 	workqueue_done(c->o.queue, key);
 }
 
+void reconciler_launchers_settled(struct reconciler *c, const char *namespace)
+{
+	struct namespace_facts *facts = facts_of_namespace(&c->facts, namespace);
+	struct strmap_pos pos = { 0 };
+	const char *key;
+	void *value;
+
+	if (!facts || facts->launcher_waiters.n == 0)
+		return;
+	while (strmap_next(&facts->launcher_waiters, &pos, &key, &value))
+		workqueue_add(c->o.queue, key);
+	strmap_release(&facts->launcher_waiters, NULL);
+	c->o.on_ready(c->o.arg);
+}
+
 size_t reconciler_in_flight(const struct reconciler *c)
 {
 	return c->n_reconciles;
@@ -333,11 +368,9 @@ int reconciler_new(const struct reconciler_options *options, struct reconciler *
 		.client = options->client,
 		.watches = options->watches,
 		.facts = &c->facts,
-		.queue = options->queue,
 		.metrics = options->metrics,
 		.applied_ns = APPLIED_NS,
 		.may_write = options->may_write,
-		.on_ready = options->on_ready,
 		.arg = options->arg,
 	};
 	*ret_reconciler = c;

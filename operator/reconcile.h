@@ -14,8 +14,9 @@
 #include "operator/crier.h"
 #include "operator/kube/client.h"
 #include "operator/kube/workqueue.h"
+#include "operator/launcher_store.h"
 #include "operator/metrics.h"
-#include "operator/policy/policy.h"
+#include "operator/policy/policies.h"
 #include "operator/recorder.h"
 #include "operator/watches.h"
 
@@ -27,12 +28,12 @@ struct reconciler_options {
 	const struct recorder *recorder; /* whose evidence is still to be written */
 	struct crier *crier;		 /* hears of what went well */
 	struct workqueue *queue;	 /* the keys come from it; results go back to it */
-	const struct policy *policy;
-	const void *launcher; /* NULL: none */
-	size_t launcher_len;
+	struct policies *policies;
+	const struct launchers *launchers; /* NULL: none */
+	const struct launcher_store *launcher_store; /* NULL: nobody has to wait for them */
 	struct metrics *metrics;
 	bool (*may_write)(void *arg); /* asked right before each write */
-	void (*on_ready)(void *arg); /* the queue has work that waited for another's */
+	void (*on_ready)(void *arg); /* the queue has work that waited for launchers */
 	void (*on_finished)(void *arg);
 	void *arg;
 };
@@ -43,6 +44,8 @@ void reconciler_free(struct reconciler *reconciler);
 
 /* Works on a key that the queue gave; tells the queue how it went, then calls on_finished. */
 void reconciler_start(struct reconciler *reconciler, const char *key);
+/* The launchers of that namespace need not be waited for any more (launcher_store_settled). */
+void reconciler_launchers_settled(struct reconciler *reconciler, const char *namespace);
 size_t reconciler_in_flight(const struct reconciler *reconciler);
 
 #endif

@@ -18,7 +18,6 @@ struct watch {
 	struct informer *informer;
 	int told_status; /* the failure that the log has heard of; -1: none */
 	bool wanted;
-	bool optional; /* without it the operator works on, and says what it cannot know */
 };
 
 struct watches {
@@ -63,6 +62,27 @@ static void poke_others(const struct watch *watch)
 			informer_poke(watch->watches->kinds[i].informer);
 }
 
+/* No CRD, or no right: then there are none. */
+static bool is_done_without(const struct watch *watch)
+{
+	int status = informer_reflector(watch->informer)->last_status;
+
+	return watch->kind >= WATCH_POLICIES && !informer_synced(watch->informer) && (status == 403 || status == 404);
+}
+
+static void tell_trouble(const struct watch *watch)
+{
+	const char *plural = informer_resource(watch->informer)->plural;
+	int status = informer_reflector(watch->informer)->last_status;
+
+	if (is_done_without(watch))
+		log_info("%s: the operator works without them, for %s; it asks again from time to time", plural,
+			 status == 403 ? "it may not list them" : "their CRD is not installed");
+	else
+		log_warning("%s: %s%s", plural, informer_trouble(watch->informer),
+			    status == 404 ? " (is its CRD installed? asked for again from time to time)" : "");
+}
+
 /* Says each trouble once, and its end. */
 static void on_state(void *arg, struct informer *informer)
 {
@@ -72,8 +92,7 @@ static void on_state(void *arg, struct informer *informer)
 	bool trouble = *informer_trouble(informer);
 
 	if (trouble && reflector->state != REFLECTOR_WATCHING && watch->told_status != reflector->last_status) {
-		log_warning("%s: %s%s", plural, informer_trouble(informer),
-			    reflector->last_status == 404 ? " (is its CRD installed? asked for again from time to time)" : "");
+		tell_trouble(watch);
 		watch->told_status = reflector->last_status;
 	} else if (!trouble && watch->told_status != -1) {
 		log_info("%s: in order again", plural);
@@ -82,6 +101,17 @@ static void on_state(void *arg, struct informer *informer)
 	}
 	watch->watches->o.on_state(watch->watches->o.arg);
 }
+
+/* Of a namespace only its labels are read. */
+static const char *const namespace_fields[] = {
+	"apiVersion",
+	"kind",
+	"metadata.name",
+	"metadata.uid",
+	"metadata.resourceVersion",
+	"metadata.labels",
+	NULL,
+};
 
 /* What store_claim.h looks at. */
 static const char *const claim_fields[] = {
@@ -100,14 +130,6 @@ static const char *const claim_fields[] = {
 	NULL,
 };
 
-/* Namespaces lie in none: who watches a single one has no rights to list them. */
-static bool is_wanted(const struct watches *w, enum watch_kind kind)
-{
-	if (kind == WATCH_CLAIMS)
-		return w->o.admission;
-	return kind != WATCH_NAMESPACES || (w->o.admission && !w->o.namespace);
-}
-
 static int new_informers(struct watches *w, struct err *err)
 {
 	const struct informer_options options[WATCH_KIND_COUNT] = {
@@ -121,19 +143,22 @@ static int new_informers(struct watches *w, struct err *err)
 		[WATCH_FAILURES] = { .resource = resource_find("afterglow.dev/v1alpha1", "RayFailure"),
 				     .metadata_only = true,
 				     .index_fn = group_key },
+		[WATCH_POLICIES] = { .resource = resource_find("afterglow.dev/v1alpha1", "RayPolicy") },
+		[WATCH_CLUSTER_POLICIES] = { .resource = resource_find("afterglow.dev/v1alpha1", "ClusterRayPolicy") },
+		[WATCH_NAMESPACES] = { .resource = resource_find("v1", "Namespace"),
+				       .metadata_only = true,
+				       .fields = namespace_fields },
 		[WATCH_CLAIMS] = { .resource = resource_find("v1", "PersistentVolumeClaim"), .fields = claim_fields },
-		[WATCH_NAMESPACES] = { .resource = resource_find("v1", "Namespace"), .metadata_only = true },
 	};
 
 	for (size_t i = 0; i < WATCH_KIND_COUNT; i++) {
 		struct informer_options o = options[i];
-		o.namespace = w->o.namespace;
+		o.namespace = resource_is_cluster_wide(o.resource) ? NULL : w->o.namespace;
 		o.on_state = on_state;
 		o.on_change = on_change;
 		o.arg = &w->kinds[i];
 		w->kinds[i] = (struct watch){ .watches = w, .kind = (enum watch_kind)i, .told_status = -1,
-					      .wanted = is_wanted(w, (enum watch_kind)i),
-					      .optional = i == WATCH_CLAIMS || i == WATCH_NAMESPACES };
+					      .wanted = i != WATCH_CLAIMS || w->o.admission };
 		int r = informer_new(w->o.base, w->o.client, &o, &w->kinds[i].informer, err);
 		if (r < 0)
 			return r;
@@ -206,8 +231,25 @@ static bool knows_failures(const struct watches *w)
 	return informer_synced(failures) || is_refused(failures);
 }
 
+/* A server that has trouble with them keeps nobody waiting: the last known are in force, or none. */
+static bool may_go_on(const struct watch *watch)
+{
+	return informer_synced(watch->informer) || is_done_without(watch) || informer_reflector(watch->informer)->last_status >= 500;
+}
+
+bool watches_know_policies(const struct watches *w)
+{
+	for (size_t i = WATCH_POLICIES; i <= WATCH_NAMESPACES; i++)
+		if (!informer_synced(w->kinds[i].informer) && !is_done_without(&w->kinds[i]))
+			return false;
+	return true;
+}
+
 bool watches_synced(const struct watches *w)
 {
+	for (size_t i = WATCH_POLICIES; i <= WATCH_NAMESPACES; i++)
+		if (!may_go_on(&w->kinds[i]))
+			return false;
 	return informer_synced(w->kinds[WATCH_CLUSTERS].informer) && informer_synced(w->kinds[WATCH_PODS].informer) &&
 	       informer_synced(w->kinds[WATCH_SERVICES].informer) && knows_failures(w);
 }
@@ -248,14 +290,15 @@ bool watches_ready(const struct watches *w, struct strbuf *out)
 	for (size_t i = 0; i < WATCH_KIND_COUNT; i++) {
 		const struct watch *watch = &w->kinds[i];
 		const struct informer *informer = watch->informer;
-		bool synced = informer_synced(informer);
-		bool silent = synced && now_boottime_ns() - informer_reflector(informer)->alive_ns >= SILENCE_NS;
+		bool synced = informer_synced(informer) || is_done_without(watch);
+		bool silent = informer_synced(informer) && now_boottime_ns() - informer_reflector(informer)->alive_ns >= SILENCE_NS;
 		if (!watch->wanted)
 			continue;
 		strbuf_addf(out, "%s: %s%s%s\n", informer_resource(informer)->plural,
-			    silent ? "synced, but nothing heard of it for long" : synced ? "synced" : "not synced",
+			    silent ? "synced, but nothing heard of it for long" :
+			    is_done_without(watch) ? "none" : synced ? "synced" : "not synced",
 			    *informer_trouble(informer) ? ": " : "", informer_trouble(informer));
-		ready = ready && ((synced && !silent) || (watch->optional && is_refused(informer)) || may_lack(w, (enum watch_kind)i));
+		ready = ready && ((synced && !silent) || may_lack(w, (enum watch_kind)i));
 	}
 	return ready;
 }

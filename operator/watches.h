@@ -12,7 +12,18 @@
 
 #define CLUSTER_LABEL "ray.io/cluster"
 
-enum watch_kind { WATCH_CLUSTERS, WATCH_PODS, WATCH_SERVICES, WATCH_FAILURES, WATCH_CLAIMS, WATCH_NAMESPACES, WATCH_KIND_COUNT };
+/* From WATCH_POLICIES on they are optional: what has no CRD, or may not be listed, counts as if there were none. */
+enum watch_kind {
+	WATCH_CLUSTERS,
+	WATCH_PODS,
+	WATCH_SERVICES,
+	WATCH_FAILURES,
+	WATCH_POLICIES,
+	WATCH_CLUSTER_POLICIES,
+	WATCH_NAMESPACES,
+	WATCH_CLAIMS,
+	WATCH_KIND_COUNT
+};
 
 struct watches;
 
@@ -20,7 +31,7 @@ struct watches_options {
 	struct event_base *base;
 	struct client *client;
 	const char *namespace; /* NULL: all */
-	bool admission; /* also what only the webhook asks for: claims, and namespaces where all are watched */
+	bool admission; /* also what only the webhook asks for: claims */
 	bool clusters_may_lack; /* beside KubeRay, whose CRDs may come after us: we are ready without RayClusters */
 	store_change_fn on_change[WATCH_KIND_COUNT];
 	void (*on_state)(void *arg); /* synced or trouble may have changed */
@@ -35,8 +46,10 @@ struct informer *watches_informer(const struct watches *watches, enum watch_kind
 const struct store *watches_store(const struct watches *watches, enum watch_kind kind);
 /* Frees the views of all kinds: one plan's pods need not wait for the next's. */
 void watches_drop_views(struct watches *watches);
-/* Whether all that planning reads is there: clusters, pods, services, and RayFailures unless they cannot be had. */
+/* Whether all that planning reads is there: clusters, pods, services, and RayFailures and policies unless they cannot be had. */
 bool watches_synced(const struct watches *watches);
+/* Whether it is known which policies there are, if any: they are all read, or there is no CRD or no right for them. */
+bool watches_know_policies(const struct watches *watches);
 
 /* The answer to a write of ours goes into the copy of its kind. Takes object. */
 void watches_learn(struct watches *watches, cJSON *object);

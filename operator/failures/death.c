@@ -10,6 +10,7 @@
 #include "lib/units.h"
 #include "operator/failures/failures.h"
 #include "operator/failures/owner.h"
+#include "operator/failures/pod_deletion.h"
 #include "operator/raycluster/names.h"
 
 #define NAME_POD_MAX 160 /* with container (63), hash and dashes within the 253 of an object's name */
@@ -63,7 +64,7 @@ void death_set_times(const struct death *d, cJSON *metadata, const cJSON *spec)
 	json_set_str(annotations, FAILURE_ENDED_ANNOTATION, json_str(spec, "endedAt"));
 	if (created)
 		json_set_str(annotations, FAILURE_POD_ANNOTATION, created);
-	if (podview_was_deleted(d->pod, json_str(spec, "endedAt")))
+	if (pod_deletion_is_before(d->pod, json_str(spec, "endedAt")))
 		json_set_str(annotations, FAILURE_DELETED_ANNOTATION, "true");
 }
 

@@ -9,6 +9,7 @@
 
 #include "lib/json.h"
 #include "lib/units.h"
+#include "operator/failures/pod_deletion.h"
 #include "operator/failures/termination.h"
 #include "operator/injection/inject.h"
 
@@ -135,74 +136,13 @@ static void by_loss(const cJSON *terminated, struct podview *v)
 	set_evidence(v, "kubelet", json_str(terminated, "reason"), json_str(terminated, "message"));
 }
 
-static int64_t grace_of(const cJSON *pod)
-{
-	int64_t grace = json_int(pod, "metadata.deletionGracePeriodSeconds", 0);
-
-	return MIN(MAX(grace, 0), 365 * 86400);
-}
-
-/* deletionTimestamp is when the grace ends; asked for was it the grace earlier. False: nobody deletes the pod. */
-static bool deletion_began(const cJSON *pod, int64_t *ret_ns)
-{
-	const char *deleted = json_str(pod, "metadata.deletionTimestamp");
-	int64_t deleted_ns;
-
-	if (!deleted || time_parse(deleted, &deleted_ns, NULL) < 0)
-		return false;
-	*ret_ns = deleted_ns - grace_of(pod) * NS_PER_SEC;
-	return true;
-}
-
-bool podview_was_deleted(const cJSON *pod, const char *finished)
-{
-	int64_t began_ns, finished_ns;
-
-	if (!deletion_began(pod, &began_ns))
-		return false;
-	return !finished || time_parse(finished, &finished_ns, NULL) < 0 || finished_ns >= began_ns - NS_PER_SEC;
-}
-
-/*
- * By how much the deletion began before the container's end: negative when the container ended first. Both times are whole
- * seconds of two clocks, the API server's and the node's. False: the pod is not deleted, or the end has no time.
- */
-static bool deletion_lead(const cJSON *pod, const cJSON *terminated, int64_t *ret_ns)
-{
-	const char *finished = json_str(terminated, "finishedAt");
-	int64_t began_ns, finished_ns;
-
-	if (!deletion_began(pod, &began_ns) || !finished || time_parse(finished, &finished_ns, NULL) < 0)
-		return false;
-	*ret_ns = finished_ns - began_ns;
-	return true;
-}
-
-/*
- * Whether the deletion explains that exit code. KubeRay deletes a pod within a second of its container's end, so an end in
- * the second before the deletion is a deletion's only where nobody else sends that signal: SIGTERM. A SIGKILL comes when the
- * grace is over.
- */
-static bool deletion_explains(const cJSON *pod, const cJSON *terminated, int64_t exit_code)
-{
-	bool tolerant = exit_code == EXIT_SIGNAL_BASE + SIGTERM || (is_kill(exit_code) && grace_of(pod) <= 1);
-	int64_t lead_ns;
-
-	/* A command that is not there does not wait for a deletion. */
-	if (exit_code == 126 || exit_code == 127)
-		return false;
-	if (!deletion_lead(pod, terminated, &lead_ns))
-		return is_kill(exit_code) && podview_was_deleted(pod, NULL);
-	return lead_ns >= (tolerant ? -NS_PER_SEC : 0);
-}
-
 /* What a command does that is asked to stop; Ray's own `ray start --block` exits with 1. */
 static bool by_deletion(const cJSON *pod, const cJSON *terminated, int64_t exit_code, struct podview *v)
 {
 	const char *deleted = json_str(pod, "metadata.deletionTimestamp");
-	int64_t grace = grace_of(pod);
+	int64_t grace = pod_deletion_grace(pod);
 
-	if (!deletion_explains(pod, terminated, exit_code))
+	if (!pod_deletion_explains(pod, terminated, exit_code))
 		return false;
 	decide(v, FAILURE_POD_DELETED, CONFIDENCE_LIKELY, true);
 	snprintf(v->evidence, sizeof(v->evidence), "metadata.deletionTimestamp %.40s, grace %" PRId64 " s",
@@ -215,26 +155,10 @@ static void doubt_near_deletion(const cJSON *pod, const cJSON *terminated, struc
 {
 	int64_t lead_ns;
 
-	if (v->class != FAILURE_APPLICATION_ERROR || !deletion_lead(pod, terminated, &lead_ns) || lead_ns < -CLOCKS_NS)
+	if (v->class != FAILURE_APPLICATION_ERROR || !pod_deletion_lead(pod, terminated, &lead_ns) || lead_ns < -CLOCKS_NS)
 		return;
 	v->confidence = CONFIDENCE_LIKELY;
 	snprintf(v->evidence, sizeof(v->evidence), "the pod's deletion began %" PRId64 " s after the end", -lead_ns / NS_PER_SEC);
-}
-
-/*
- * A kernel kill that ended the container comes before the pod's fate: it is what ended the container, whatever happened to
- * the pod then. One that the container survived does not, when the deletion began well before the end.
- */
-static bool oom_comes_first(const cJSON *pod, const cJSON *terminated, int64_t exit_code)
-{
-	int64_t lead_ns;
-
-	if (!deletion_lead(pod, terminated, &lead_ns))
-		return true;
-	/* The kubelet's SIGKILL comes when the grace is over. */
-	if (exit_code == EXIT_SIGNAL_BASE + SIGKILL)
-		return lead_ns < MAX(grace_of(pod), (int64_t)1) * NS_PER_SEC;
-	return lead_ns <= NS_PER_SEC;
 }
 
 static void by_exit_code(int64_t exit_code, struct podview *v)
@@ -349,7 +273,7 @@ void podview_classify(const cJSON *pod, const char *container, const cJSON *term
 		v.signal = (int)exit_code - EXIT_SIGNAL_BASE;
 	if (by_kubelet_reason(terminated, &v))
 		;
-	else if (oom_comes_first(pod, terminated, exit_code) && by_oom_reason(terminated, exit_code, &v))
+	else if (pod_deletion_is_after_oom(pod, terminated, exit_code) && by_oom_reason(terminated, exit_code, &v))
 		;
 	else if (current && may_be_from_outside(exit_code) &&
 		 (by_pod_reason(pod, &v) || by_disruption(pod, &v) ||

@@ -44,9 +44,6 @@ const cJSON *podview_forgotten(const cJSON *status);
  */
 bool podview_is_open(const cJSON *pod, const char *container, const char *container_id);
 
-/* Whether the pod's deletion had begun when that was, its times being whole seconds. finished NULL: it had if it has by now. */
-bool podview_was_deleted(const cJSON *pod, const char *finished);
-
 /* Of one that ran when it was last heard of, and whose pod is gone: whether it was lost with its node. */
 bool podview_lost(const cJSON *pod, const char *container, struct podview *ret_view);
 

@@ -183,28 +183,31 @@ bool retention_wants(const struct retention *r, const struct kept_set *set, cons
 	return n < r->max_count || !oldest || ended_ns(failure) >= oldest->ended_ns;
 }
 
-struct kept *retention_next(const struct retention *r, const struct kept_set *set, int64_t now_ns, const char **ret_reason)
+struct kept *retention_next(retention_fn *of, void *arg, const struct kept_set *set, int64_t now_ns, const char **ret_reason)
 {
 	struct strmap_pos pos = { 0 };
 	const char *namespace;
+	struct retention r;
 	struct kept *oldest;
 	void *value;
 	size_t n;
 
 	*ret_reason = "age";
-	while (r->max_age_ns && strmap_next(&set->all, &pos, NULL, &value)) {
+	while (strmap_next(&set->all, &pos, NULL, &value)) {
 		struct kept *k = value;
 
-		if (!k->leaving && is_too_old(r, k->ended_ns, now_ns))
+		r = of(arg, k->namespace);
+		if (!k->leaving && is_too_old(&r, k->ended_ns, now_ns))
 			return k;
 	}
 	*ret_reason = "count";
 	pos = (struct strmap_pos){ 0 };
-	while (r->max_count && strmap_next(&set->namespaces, &pos, &namespace, &value)) {
-		if (((const struct kept_namespace *)value)->n <= r->max_count)
+	while (strmap_next(&set->namespaces, &pos, &namespace, &value)) {
+		r = of(arg, namespace);
+		if (!r.max_count || ((const struct kept_namespace *)value)->n <= r.max_count)
 			continue;
 		oldest = oldest_of(set, namespace, &n);
-		if (n > r->max_count)
+		if (n > r.max_count)
 			return oldest;
 	}
 	return NULL;

@@ -16,6 +16,9 @@ struct retention {
 	unsigned max_count; /* of one namespace, the newest; 0: all */
 };
 
+/* Of a namespace. */
+typedef struct retention retention_fn(void *arg, const char *namespace);
+
 /* "720h", "30d", "90m", "45s"; "0" and "" are for ever. -EINVAL says what would be right. */
 int retention_parse_age(const char *text, int64_t *ret_ns, struct err *err);
 
@@ -43,6 +46,6 @@ bool retention_wants(const struct retention *r, const struct kept_set *set, cons
  * The next to go that is not leaving yet: too old, or the oldest of a namespace
  * that has too many; NULL: none. ret_reason is "age" or "count".
  */
-struct kept *retention_next(const struct retention *r, const struct kept_set *set, int64_t now_ns, const char **ret_reason);
+struct kept *retention_next(retention_fn *of, void *arg, const struct kept_set *set, int64_t now_ns, const char **ret_reason);
 
 #endif

@@ -38,6 +38,12 @@ static void add(struct kept_set *set, const char *namespace, const char *name, i
 	assert_int_equal(kept_set_add(set, object), 0);
 }
 
+static struct retention same_for_all(void *arg, const char *namespace)
+{
+	(void)namespace;
+	return *(const struct retention *)arg;
+}
+
 /* "a b" with the reason: what goes, in that order, when each deletion is only asked for. */
 static const char *all_that_go(const struct retention *r, const struct kept_set *set, char *text, size_t size)
 {
@@ -45,7 +51,7 @@ static const char *all_that_go(const struct retention *r, const struct kept_set 
 	struct kept *k;
 
 	text[0] = '\0';
-	while ((k = retention_next(r, set, NOW, &reason))) {
+	while ((k = retention_next(same_for_all, (void *)r, set, NOW, &reason))) {
 		snprintf(text + strlen(text), size - strlen(text), "%s%s:%s", text[0] ? " " : "", k->name, reason);
 		k->leaving = true;
 	}

@@ -10,7 +10,6 @@
 #include "lib/strbuf.h"
 #include "operator/injection/launch_script.h"
 #include "operator/injection/qos.h"
-#include "operator/raycluster/plan.h"
 #include "operator/raycluster/pod_spec.h"
 #include "operator/raycluster/quantity.h"
 
@@ -50,7 +49,7 @@ static bool annotation_bool(const cJSON *cluster, const cJSON *template, const c
 
 bool inject_wanted(const cJSON *cluster_annotations, const cJSON *template_annotations)
 {
-	return annotation_bool(cluster_annotations, template_annotations, "afterglow.dev/inject", true);
+	return annotation_bool(cluster_annotations, template_annotations, INJECT_ANNOTATION, true);
 }
 
 bool inject_oom_group(const cJSON *cluster_annotations, const cJSON *template_annotations,
@@ -119,14 +118,14 @@ static bool wrap_command(cJSON *container, const struct injection *in)
 		return false;
 	bash = needs_bash(command);
 	script = launch_script(&(struct launch_script){
-		.launcher = BIN_DIR "/" PLAN_LAUNCHER_KEY,
+		.launchers = in->launchers,
+		.dir = BIN_DIR,
 		.socket = SOCKET,
 		.container = json_str(container, "name"),
 		.termination_log = json_str(container, "terminationMessagePath"),
 		.wait_port = in->wait_port,
 		.prefix = in->prefix,
 		.cores = in->policy->core_dumps != CORE_DUMPS_OFF,
-		.simple_shell = !bash,
 	});
 	if (!script)
 		return false;
@@ -214,15 +213,31 @@ static void add_secrets(cJSON *pod_spec, const struct policy *policy)
 		add_secret(pod_spec, "afterglow-store-ca", policy->store_ca_secret);
 }
 
+/* The kubelet leaves out keys that are not there, since all of it is optional; and puts them there when they come. */
+static void add_launchers(cJSON *pod_spec, const struct launchers *launchers)
+{
+	cJSON *volume = named_new("afterglow-bin"), *config_map = json_object_at(volume, "configMap");
+	cJSON *items = json_array_at(config_map, "items");
+
+	json_set_str(config_map, "name", LAUNCHER_CONFIGMAP);
+	json_set(config_map, "optional", cJSON_CreateTrue());
+	json_set_int(config_map, "defaultMode", 0555);
+	for (size_t i = 0; i < launchers->n; i++) {
+		cJSON *item = cJSON_CreateObject();
+
+		json_set_str(item, "key", launchers->of[i].key);
+		json_set_str(item, "path", launchers->of[i].file);
+		json_append(items, item);
+	}
+	pod_volume_default(pod_spec, volume);
+}
+
 static void add_volumes(cJSON *pod_spec, const struct injection *in)
 {
 	char size[QUANTITY_TEXT_MAX];
-	cJSON *volume = named_new("afterglow-bin"), *config_map = json_object_at(volume, "configMap");
+	cJSON *volume;
 
-	json_set_str(config_map, "name", PLAN_LAUNCHER_CONFIGMAP);
-	json_set(config_map, "optional", cJSON_CreateTrue());
-	json_set_int(config_map, "defaultMode", 0555);
-	pod_volume_default(pod_spec, volume);
+	add_launchers(pod_spec, in->launchers);
 	add_empty_dir(pod_spec, "afterglow-run", NULL, "16Mi");
 	/* A pod that fills an emptyDir is evicted: the sidecar stays below by a quarter. */
 	add_empty_dir(pod_spec, "afterglow-spool", NULL,

@@ -14,9 +14,12 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 
+#include "operator/launcher.h"
 #include "operator/policy/policy.h"
 
 #define SIDECAR_CONTAINER "afterglow"
+/* On a pod or a RayCluster: "false" leaves the sidecar out. */
+#define INJECT_ANNOTATION "afterglow.dev/inject"
 
 struct injection {
 	const char *cluster;         /* RayCluster's name */
@@ -26,6 +29,7 @@ struct injection {
 	const char *prefix;          /* words before the command (--prefix); NULL: none */
 	int64_t hold_s;              /* --hold-on-failure, 0: not at all */
 	const struct policy *policy;
+	const struct launchers *launchers;
 };
 
 /* Whether the annotations of the cluster and the template leave the recorder on. The template's word wins. */

@@ -41,7 +41,7 @@ static void a_pod_that_is_not_restarted_for_ever_ends_with_its_last_container(vo
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct injection in = { .cluster = "demo", .policy = &policy };
+		struct injection in = { .cluster = "demo", .policy = &policy, .launchers = testing_launchers() };
 		_cleanup_json_ cJSON *spec = spec_with("true");
 		if (rows[i][0])
 			json_set_str(spec, "restartPolicy", rows[i][0]);
@@ -55,7 +55,7 @@ static void a_pod_that_is_not_restarted_for_ever_ends_with_its_last_container(vo
 
 static void it_is_put_in_once_and_last(void **state)
 {
-	struct injection in = { .cluster = "demo", .store = true, .policy = &policy };
+	struct injection in = { .cluster = "demo", .store = true, .policy = &policy, .launchers = testing_launchers() };
 	_cleanup_json_ cJSON *spec = spec_with("true"), *once = NULL;
 
 	(void)state;
@@ -71,7 +71,7 @@ static void it_is_put_in_once_and_last(void **state)
 
 static void without_the_recorder_the_pod_is_as_before_but_for_the_launcher(void **state)
 {
-	struct injection in = { .cluster = "demo", .store = true, .policy = &policy };
+	struct injection in = { .cluster = "demo", .store = true, .policy = &policy, .launchers = testing_launchers() };
 	_cleanup_json_ cJSON *pod = json_of("metadata: {name: a}\n"), *none = json_of("spec: {containers: [{name: ray}]}\n");
 	cJSON *spec = spec_with("true");
 
@@ -100,7 +100,7 @@ static void the_sidecars_resources_and_pull_secrets_are_the_policys(void **state
 		       *resources = json_of("{requests: {cpu: 50m, memory: 100Mi}, limits: {cpu: 1}}\n"),
 		       *secrets = json_of("[{name: mine}, {name: registry}]\n");
 	_cleanup_(policy_release) struct policy p = { 0 };
-	struct injection in = { .cluster = "demo", .policy = &p };
+	struct injection in = { .cluster = "demo", .policy = &p, .launchers = testing_launchers() };
 	struct err err = { 0 };
 
 	(void)state;
@@ -116,7 +116,7 @@ static void only_the_kernel_log_needs_a_capability(void **state)
 	(void)state;
 	for (int kernel_log = 0; kernel_log <= 1; kernel_log++) {
 		struct policy p = policy;
-		struct injection in = { .cluster = "demo", .policy = &p };
+		struct injection in = { .cluster = "demo", .policy = &p, .launchers = testing_launchers() };
 		_cleanup_json_ cJSON *spec = spec_with("true"), *expected = NULL;
 		_cleanup_free_ char *args = NULL;
 
@@ -137,7 +137,7 @@ static void only_the_kernel_log_needs_a_capability(void **state)
 
 static void metrics_take_no_port_of_the_node(void **state)
 {
-	struct injection in = { .cluster = "demo", .policy = &policy };
+	struct injection in = { .cluster = "demo", .policy = &policy, .launchers = testing_launchers() };
 	(void)state;
 
 	for (int host = 0; host <= 1; host++) {
@@ -156,7 +156,7 @@ static void metrics_take_no_port_of_the_node(void **state)
 static void the_secrets_of_a_store_are_only_in_the_sidecar(void **state)
 {
 	struct policy p = policy;
-	struct injection in = { .cluster = "demo", .store = true, .policy = &p };
+	struct injection in = { .cluster = "demo", .store = true, .policy = &p, .launchers = testing_launchers() };
 	_cleanup_json_ cJSON *spec = spec_with("true"), *volume = NULL;
 	_cleanup_free_ char *args = NULL, *others = NULL;
 
@@ -200,7 +200,7 @@ static void web_identity_is_a_token_for_the_sidecar_alone(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct policy p = policy;
-		struct injection in = { .cluster = "demo", .store = true, .policy = &p };
+		struct injection in = { .cluster = "demo", .store = true, .policy = &p, .launchers = testing_launchers() };
 		_cleanup_json_ cJSON *spec = spec_with("true"), *volume = NULL;
 		_cleanup_free_ char *args = NULL, *others = NULL;
 		char yaml[300];
@@ -229,7 +229,7 @@ static void web_identity_is_a_token_for_the_sidecar_alone(void **state)
 static void a_claim_is_kept_within_bounds_if_that_is_asked_for(void **state)
 {
 	struct policy p = policy;
-	struct injection in = { .cluster = "demo", .store = true, .policy = &p };
+	struct injection in = { .cluster = "demo", .store = true, .policy = &p, .launchers = testing_launchers() };
 	_cleanup_json_ cJSON *spec = spec_with("true");
 	_cleanup_free_ char *args = NULL;
 
@@ -239,6 +239,16 @@ static void a_claim_is_kept_within_bounds_if_that_is_asked_for(void **state)
 	assert_true(inject(spec, &in));
 	args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args"));
 	assert_non_null(strstr(args, "\"--store\",\"/afterglow/store\",\"--keep-days\",\"30\",\"--keep-max\",\"1073741824\""));
+}
+
+/* $ in place of $$, in the text itself. */
+static char *as_kubernetes_hands_it_over(char *text)
+{
+	char *to = text;
+
+	for (const char *from = text; (*to++ = *from); from++)
+		from += from[0] == '$' && from[1] == '$';
+	return text;
 }
 
 /* Runs the Ray container's command and args as the kubelet would; the exit code. */
@@ -252,7 +262,7 @@ static int run(const cJSON *container)
 
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
 		cJSON_ArrayForEach(item, json_get(container, parts[i]))
-			argv[n++] = item->valuestring;
+			argv[n++] = as_kubernetes_hands_it_over(item->valuestring);
 	pid = fork();
 	if (pid == 0) {
 		execv(argv[0], argv);
@@ -264,7 +274,7 @@ static int run(const cJSON *container)
 
 static void without_a_launcher_the_command_runs_all_the_same(void **state)
 {
-	struct injection in = { .cluster = "demo", .policy = &policy };
+	struct injection in = { .cluster = "demo", .policy = &policy, .launchers = testing_launchers() };
 	_cleanup_json_ cJSON *spec = spec_with("a='x y'; test \\\"$a\\\" = 'x y' && exit 7");
 
 	(void)state;
@@ -286,7 +296,7 @@ static void bash_is_asked_for_only_where_the_command_does_so_too(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct injection in = { .cluster = "demo", .policy = &policy };
+		struct injection in = { .cluster = "demo", .policy = &policy, .launchers = testing_launchers() };
 		char yaml[256];
 
 		snprintf(yaml, sizeof(yaml), "containers: [{name: ray, image: i, command: [%s], args: [x]}]\n", rows[i].command);
@@ -300,7 +310,7 @@ static void bash_is_asked_for_only_where_the_command_does_so_too(void **state)
 static void without_a_launcher_a_worker_still_waits_for_the_head(void **state)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct injection in = { .cluster = "demo", .policy = &policy };
+	struct injection in = { .cluster = "demo", .policy = &policy, .launchers = testing_launchers() };
 	_cleanup_json_ cJSON *spec = spec_with("exit 7");
 	_cleanup_close_ int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	socklen_t len = sizeof(address);
@@ -367,7 +377,7 @@ static void cores_are_what_the_policy_says_for_launcher_and_sidecar(void **state
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct policy p = policy;
-		struct injection in = { .cluster = "demo", .policy = &p };
+		struct injection in = { .cluster = "demo", .policy = &p, .launchers = testing_launchers() };
 		_cleanup_json_ cJSON *spec = spec_with("true");
 		_cleanup_free_ char *args = NULL, *command = NULL;
 
@@ -385,7 +395,7 @@ static void cores_are_what_the_policy_says_for_launcher_and_sidecar(void **state
 static void hooks_reach_the_sidecar_as_they_are_written(void **state)
 {
 	struct policy p = policy;
-	struct injection in = { .cluster = "demo", .policy = &p, .hold_s = 600 };
+	struct injection in = { .cluster = "demo", .policy = &p, .launchers = testing_launchers(), .hold_s = 600 };
 	_cleanup_json_ cJSON *spec = spec_with("true"),
 			     *hooks = json_of("{atThreshold: [\"py-spy dump --pid $AFTERGLOW_PID\", b], "
 					      "atDeath: [\"echo $(id) $$ it's\"]}");

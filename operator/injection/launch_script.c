@@ -7,15 +7,6 @@
 /* How far behind a Ray container the recorder may start; so old a container that failed may become for its report. */
 #define WAIT_RECORDER_S 10
 
-/* As uname -m calls the machine that the operator and its launcher are made for. */
-#if defined(__x86_64__)
-#define MACHINE "x86_64"
-#elif defined(__aarch64__)
-#define MACHINE "aarch64"
-#else
-#error "name the machine as uname -m does"
-#endif
-
 /* " OPTION 'TEXT'", safe in the shell and from Kubernetes. */
 static void add_quoted(struct strbuf *sb, const char *option, const char *text)
 {
@@ -53,17 +44,35 @@ static void add_wait(struct strbuf *sb, const char *port)
 		    port);
 }
 
-/* --version comes last: whoever prints it knows all that is before it. */
+/*
+ * The path has a dot in it to have room for "afterglow-launch", by which the launcher then goes. The names of the
+ * variables are such that no image uses them: one that is exported already would reach the command with our value.
+ */
+static void add_choice(struct strbuf *sb, const struct launch_script *in)
+{
+	strbuf_adds(sb, "afterglow() { exec /proc/self/fd/./3 --self-fd 3");
+	add_options(sb, in);
+	strbuf_adds(sb, " \"$@\"; }; case $$(uname -m) in ");
+	for (size_t i = 0; i < in->launchers->n; i++) {
+		const struct launcher *l = &in->launchers->of[i];
+
+		strbuf_addf(sb, "%s) afterglow_file=%s/%s afterglow_sum=%s;; ", l->machine, in->dir, l->file, l->sha256);
+	}
+	strbuf_adds(sb, "*) afterglow_file=;; esac; ");
+}
+
+/*
+ * What is verified is what runs: both go by descriptor 3. A file that cannot be opened would end some shells, so that it
+ * is looked at before. --version is tried because an exec that fails ends the shell, too.
+ */
 char *launch_script(const struct launch_script *in)
 {
 	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(16384);
 
-	strbuf_addf(&sb, "L=%s; if %s\"$L\"", in->launcher,
-		    in->simple_shell ? "[ \"$$(uname -m)\" = " MACHINE " ] && " : "");
-	add_options(&sb, in);
-	strbuf_adds(&sb, " --version >/dev/null 2>&1; then exec \"$L\"");
-	add_options(&sb, in);
-	strbuf_adds(&sb, " -- \"$@\"; fi; ");
+	add_choice(&sb, in);
+	strbuf_adds(&sb, "[ ! -r \"$afterglow_file\" ] || { "
+			 "[ \"$$(sha256sum <&3 2>/dev/null)\" = \"$afterglow_sum  -\" ] && "
+			 "(afterglow --version) >/dev/null 2>&1 && afterglow -- \"$@\"; } 3<\"$afterglow_file\"; ");
 	if (in->wait_port)
 		add_wait(&sb, in->wait_port);
 	strbuf_adds(&sb, "exec \"$@\"");

@@ -6,24 +6,30 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
+#include "lib/fileio.h"
 #include "lib/macros.h"
 #include "lib/strbuf.h"
 #include "operator/injection/launch_script.h"
 
-/* Knows the options of yesterday; tells each of its arguments in brackets. */
+/* Tells each of its arguments in brackets, and that it runs from what the shell has open. */
 static const char launcher[] = "#!/bin/sh\n"
-			       "for a; do case $a in\n"
-			       "--name|--socket|--wait-recorder|--prefix|--version|--) ;;\n"
-			       "--*) echo \"unknown $a\"; exit 2;;\n"
-			       "esac; done\n"
 			       "for a; do [ \"$a\" = --version ] && exit 0; done\n"
 			       "for a; do printf '[%s]' \"$a\"; done\n";
+
+/* As /bin/sh is in Debian's, Red Hat's and Alpine's images. */
+static const char *const shells[] = { "/bin/dash", "/bin/bash", "/bin/busybox ash" };
+
+static char dir[] = "/tmp/launch_script_test.XXXXXX";
+static struct launchers launchers; /* of this machine and another; files in dir */
 
 /* As Kubernetes hands it to the shell: $ in place of $$. */
 static void as_kubernetes_hands_it_over(const char *script, struct strbuf *line)
@@ -34,99 +40,247 @@ static void as_kubernetes_hands_it_over(const char *script, struct strbuf *line)
 	}
 }
 
-static void run(struct launch_script in, const char *shell, char ret_text[static 512])
+static void write_file(const char *name, const char *text, mode_t mode)
 {
-	char path[] = "/tmp/launch_script_test.XXXXXX";
-	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT(8192), command = STRBUF_INIT(128);
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	unlink(path);
+	assert_int_equal(file_write(AT_FDCWD, path, text, strlen(text), mode, NULL), 0);
+	chmod(path, mode);
+}
+
+/* The output of `SHELL -c SCRIPT afterglow COMMAND`, both streams. */
+static void run_command(struct launch_script in, const char *shell, const char *command, char ret_text[static 1024])
+{
+	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT(8192), whole = STRBUF_INIT(512);
 	_cleanup_free_ char *script = NULL;
-	int fd = mkstemp(path);
 	FILE *out;
 
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, launcher, strlen(launcher)), strlen(launcher));
-	fchmod(fd, 0700);
-	close(fd);
-	if (!in.launcher)
-		in.launcher = path;
+	in.launchers = &launchers;
+	in.dir = in.dir ? in.dir : dir;
 	in.socket = "/s";
 	in.container = "ray";
 	script = launch_script(&in);
 	assert_non_null(script);
 	as_kubernetes_hands_it_over(script, &line);
 	setenv("LINE", strbuf_str(&line), 1);
-	strbuf_addf(&command, "exec %s -c \"$LINE\" afterglow /usr/bin/printf '%%s-' 'a b' c", shell);
-	out = popen(strbuf_str(&command), "r");
+	strbuf_addf(&whole, "exec 2>&1; exec %s -c \"$LINE\" afterglow %s", shell, command);
+	out = popen(strbuf_str(&whole), "r");
 	assert_non_null(out);
-	ret_text[fread(ret_text, 1, 511, out)] = '\0';
+	ret_text[fread(ret_text, 1, 1023, out)] = '\0';
 	pclose(out);
-	unlink(path);
 }
+
+static void run(struct launch_script in, const char *shell, char ret_text[static 1024])
+{
+	run_command(in, shell, "/usr/bin/printf '%s-' 'a b' c", ret_text);
+}
+
+/* All of them behave the same. */
+static void assert_runs(struct launch_script in, const char *want)
+{
+	char text[1024];
+
+	for (size_t i = 0; i < ARRAY_SIZE(shells); i++) {
+		run(in, shells[i], text);
+		if (strcmp(text, want) != 0)
+			fail_msg("%s: \"%s\", not \"%s\"", shells[i], text, want);
+	}
+}
+
+#define BARE "a b-c-"
 
 static void the_launcher_gets_the_command_word_by_word(void **state)
 {
-	static const char *const shells[] = { "/bin/sh", "/bin/bash" };
-	char text[512];
-
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(shells); i++) {
-		run((struct launch_script){ .simple_shell = i == 0 }, shells[i], text);
-		assert_string_equal(text, "[--name][ray][--socket][/s][--wait-recorder][10][--][/usr/bin/printf][%s-][a b][c]");
-	}
+	assert_runs((struct launch_script){ 0 },
+		    "[--self-fd][3][--name][ray][--socket][/s][--wait-recorder][10][--][/usr/bin/printf][%s-][a b][c]");
 }
 
 static void a_prefix_reaches_the_launcher_as_it_is_written(void **state)
 {
 	static const char prefix[] = "env A='x y' \"$(id)\" $$; `id` \\";
-	char text[512], want[512];
+	char text[1024], want[512];
 
 	(void)state;
-	run((struct launch_script){ .prefix = prefix, .simple_shell = true }, "/bin/sh", text);
-	snprintf(want, sizeof(want), "[--prefix][%s][--name]", prefix);
-	assert_memory_equal(text, want, strlen(want));
+	snprintf(want, sizeof(want), "[--self-fd][3][--prefix][%s][--name]", prefix);
+	for (size_t i = 0; i < ARRAY_SIZE(shells); i++) {
+		run((struct launch_script){ .prefix = prefix }, shells[i], text);
+		assert_memory_equal(text, want, strlen(want));
+	}
 }
 
-/* The operator was rolled back, and its launcher with it: pods of the newer one are started again by the older. */
-static void a_launcher_that_does_not_know_an_option_is_not_used(void **state)
+/* One byte is enough; and so is one that comes after all that a shell would read of it. */
+static void a_file_that_was_tampered_with_is_never_started(void **state)
 {
-	char text[512];
+	char changed[sizeof(launcher) + 2];
 
 	(void)state;
-	run((struct launch_script){ .cores = true }, "/bin/sh", text);
-	assert_string_equal(text, "a b-c-");
-	run((struct launch_script){ .termination_log = "/my/log" }, "/bin/sh", text);
-	assert_string_equal(text, "a b-c-");
+	snprintf(changed, sizeof(changed), "%s\n", launcher);
+	write_file("afterglow-launch", changed, 0755);
+	assert_runs((struct launch_script){ 0 }, BARE);
+	write_file("afterglow-launch", "", 0755);
+	assert_runs((struct launch_script){ 0 }, BARE);
+	write_file("afterglow-launch", launcher, 0755);
+}
+
+/* The kubelet may put another directory in the place of this one at any moment. */
+static void a_file_that_comes_in_its_place_after_the_check_is_not_started(void **state)
+{
+	char path[PATH_MAX], *old = strdup(getenv("PATH")), tool[1024];
+
+	(void)state;
+	snprintf(tool, sizeof(tool),
+		 "#!/bin/sh\n/usr/bin/sha256sum\n/bin/rm -f %s/afterglow-launch\n"
+		 "printf '#!/bin/sh\\necho swapped\\n' >%s/afterglow-launch\n/bin/chmod 755 %s/afterglow-launch\n", dir, dir, dir);
+	write_file("sha256sum", tool, 0755);
+	snprintf(path, sizeof(path), "%s:%s", dir, old);
+	setenv("PATH", path, 1);
+	for (size_t i = 0; i < ARRAY_SIZE(shells); i++) {
+		char text[1024];
+
+		write_file("afterglow-launch", launcher, 0755);
+		run((struct launch_script){ 0 }, shells[i], text);
+		if (strncmp(text, "[--self-fd][3]", 14) != 0)
+			fail_msg("%s: %s", shells[i], text);
+	}
+	setenv("PATH", old, 1);
+	free(old);
+	snprintf(path, sizeof(path), "%s/sha256sum", dir);
+	unlink(path);
+	write_file("afterglow-launch", launcher, 0755);
+}
+
+static void a_launcher_that_cannot_be_executed_is_left_out(void **state)
+{
+	(void)state;
+	write_file("afterglow-launch", launcher, 0444);
+	assert_runs((struct launch_script){ 0 }, BARE);
+	write_file("afterglow-launch", launcher, 0755);
 }
 
 static void without_a_launcher_the_command_runs(void **state)
 {
-	char text[512];
-
 	(void)state;
-	run((struct launch_script){ .launcher = "/no/launcher", .prefix = "'\"", .cores = true }, "/bin/sh", text);
-	assert_string_equal(text, "a b-c-");
+	assert_runs((struct launch_script){ .dir = "/no/launcher", .prefix = "'\"", .cores = true }, BARE);
 }
 
-/* dash would read it as a script. */
-static void on_another_machine_a_simple_shell_does_not_even_try_it(void **state)
+static void with_tools(const char *const *tools, size_t n, const char *want)
 {
-	char dir[] = "/tmp/launch_script_test.XXXXXX", path[64], text[512];
-	char *old = strdup(getenv("PATH"));
-	FILE *uname;
+	char bin[64], path[PATH_MAX], *old = strdup(getenv("PATH"));
+
+	snprintf(bin, sizeof(bin), "%s/bin", dir);
+	assert_int_equal(mkdir(bin, 0755), 0);
+	for (size_t i = 0; i < n; i++) {
+		snprintf(path, sizeof(path), "bin/%s", tools[i]);
+		write_file(path, "#!/bin/sh\necho s390x\n", 0755);
+	}
+	setenv("PATH", bin, 1);
+	/* busybox has all of them built in. */
+	for (size_t i = 0; i < 2; i++) {
+		char text[1024];
+
+		run((struct launch_script){ 0 }, shells[i], text);
+		assert_string_equal(text, want);
+	}
+	setenv("PATH", old, 1);
+	free(old);
+	assert_true(tree_remove(AT_FDCWD, bin));
+}
+
+static void without_sha256sum_the_command_runs_and_nothing_is_said(void **state)
+{
+	char uname[64], *old = strdup(getenv("PATH")), path[PATH_MAX], text[1024];
 
 	(void)state;
-	assert_non_null(mkdtemp(dir));
-	snprintf(path, sizeof(path), "%s/uname", dir);
-	uname = fopen(path, "w");
-	fputs("#!/bin/sh\necho s390x\n", uname);
-	fclose(uname);
-	chmod(path, 0700);
-	setenv("PATH", dir, 1);
-	run((struct launch_script){ .simple_shell = true }, "/bin/sh", text);
+	snprintf(uname, sizeof(uname), "%s/only", dir);
+	assert_int_equal(mkdir(uname, 0755), 0);
+	snprintf(path, sizeof(path), "%s/uname", uname);
+	assert_int_equal(symlink("/usr/bin/uname", path), 0);
+	setenv("PATH", uname, 1);
+	for (size_t i = 0; i < 2; i++) {
+		run((struct launch_script){ 0 }, shells[i], text);
+		assert_string_equal(text, BARE);
+	}
 	setenv("PATH", old, 1);
-	unlink(path);
-	rmdir(dir);
 	free(old);
-	assert_string_equal(text, "a b-c-");
+	assert_true(tree_remove(AT_FDCWD, uname));
+}
+
+static void on_a_machine_without_a_launcher_none_is_tried(void **state)
+{
+	static const char *const tools[] = { "uname", "sha256sum" };
+
+	(void)state;
+	with_tools(tools, ARRAY_SIZE(tools), BARE);
+}
+
+static void the_command_has_no_variable_and_no_descriptor_of_ours(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(shells); i++) {
+		char text[1024];
+
+		write_file("afterglow-launch", launcher, 0444); /* so that the bare command runs, after all that comes before */
+		run_command((struct launch_script){ 0 }, shells[i],
+			    "/bin/sh -c 'env | grep -i ^afterglow; [ ! -e /proc/self/fd/3 ] || readlink /proc/self/fd/3'", text);
+		assert_null(strstr(text, "afterglow"));
+	}
+	write_file("afterglow-launch", launcher, 0755);
+}
+
+/* The real one, which closes the descriptor and takes its name back. */
+static void the_real_launcher_runs_under_its_name(void **state)
+{
+	static struct launchers real;
+	const char *build = getenv("AFTERGLOW_BUILD");
+	char path[PATH_MAX];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/afterglow-launch", build ? build : "build");
+	if (access(path, X_OK) < 0)
+		skip();
+	assert_int_equal(launchers_load(path, &real, NULL), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(shells); i++) {
+		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(1 << 20);
+		char out[1024];
+
+		write_file("afterglow-launch", "", 0755);
+		snprintf(path, sizeof(path), "%s/afterglow-launch", dir);
+		unlink(path);
+		assert_int_equal(file_write(AT_FDCWD, path, real.of[0].data, real.of[0].len, 0755, NULL), 0);
+		launchers.of[0] = launcher_of(real.of[0].machine, real.of[0].data, real.of[0].len);
+		run_command((struct launch_script){ 0 }, shells[i],
+			    "/bin/sh -c 'cat /proc/$PPID/comm; head -c 16 /proc/$PPID/cmdline; ls -l /proc/self/fd; exit 7'; echo $?", out);
+		assert_memory_equal(out, "afterglow-launc\nafterglow-launch", 32);
+		assert_null(strstr(out, "/afterglow-launch"));
+	}
+	launchers_release(&real);
+}
+
+static int set_up(void **state)
+{
+	struct utsname name;
+	bool arm;
+
+	(void)state;
+	if (!mkdtemp(dir) || uname(&name) < 0)
+		return -1;
+	arm = strcmp(name.machine, "aarch64") == 0;
+	launchers.n = 2;
+	launchers.of[0] = launcher_of(name.machine, launcher, strlen(launcher));
+	launchers.of[0].file = "afterglow-launch";
+	launchers.of[1] = launcher_of(arm ? "x86_64" : "aarch64", "other", 5);
+	launchers.of[1].file = "other";
+	write_file("afterglow-launch", launcher, 0755);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	return tree_remove(AT_FDCWD, dir) ? 0 : -1;
 }
 
 int main(void)
@@ -134,10 +288,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_launcher_gets_the_command_word_by_word),
 		cmocka_unit_test(a_prefix_reaches_the_launcher_as_it_is_written),
-		cmocka_unit_test(a_launcher_that_does_not_know_an_option_is_not_used),
+		cmocka_unit_test(a_file_that_was_tampered_with_is_never_started),
+		cmocka_unit_test(a_file_that_comes_in_its_place_after_the_check_is_not_started),
+		cmocka_unit_test(a_launcher_that_cannot_be_executed_is_left_out),
 		cmocka_unit_test(without_a_launcher_the_command_runs),
-		cmocka_unit_test(on_another_machine_a_simple_shell_does_not_even_try_it),
+		cmocka_unit_test(without_sha256sum_the_command_runs_and_nothing_is_said),
+		cmocka_unit_test(on_a_machine_without_a_launcher_none_is_tried),
+		cmocka_unit_test(the_command_has_no_variable_and_no_descriptor_of_ours),
+		cmocka_unit_test(the_real_launcher_runs_under_its_name),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -15,6 +15,7 @@ const char *recording_name(enum recording recording)
 	static const char *const names[RECORDING_COUNT] = {
 		[RECORDING_ON] = "",
 		[RECORDING_OPTED_OUT] = "OptedOut",
+		[RECORDING_POLICY_OFF] = "PolicyOff",
 		[RECORDING_NOT_CONFIGURED] = "NotConfigured",
 		[RECORDING_NO_COMMAND] = "NoCommand",
 		[RECORDING_NAME_TAKEN] = "NameTaken",
@@ -37,7 +38,9 @@ static enum recording refusal(const cJSON *pod_spec, const struct recording_requ
 {
 	if (!inject_wanted(r->cluster_annotations, r->pod_annotations))
 		return RECORDING_OPTED_OUT;
-	if (!r->policy->sidecar_image || !r->launcher)
+	if (!r->policy->recording_enabled)
+		return RECORDING_POLICY_OFF;
+	if (!r->policy->sidecar_image || !r->launchers)
 		return RECORDING_NOT_CONFIGURED;
 	if (is_for_windows(pod_spec))
 		return RECORDING_WINDOWS;
@@ -48,7 +51,7 @@ static void note_refusal(enum recording recording, const struct recording_reques
 {
 	if (recording == RECORDING_NOT_CONFIGURED)
 		notes_addf(notes, NOTE_RECORDING, "NoRecorder", "pods run without the sidecar: the operator has no %s",
-			   r->launcher ? "sidecar image" : "launcher");
+			   r->launchers ? "sidecar image" : "launcher");
 	else if (recording == RECORDING_NO_COMMAND)
 		notes_addf(notes, NOTE_RECORDING, "NoCommand",
 			   "group %s: the Ray container has no command of its own, so its pods run without the sidecar", r->group);
@@ -88,6 +91,7 @@ enum recording recording_apply(cJSON *pod_spec, const struct recording_request *
 		.hold_s = inject_hold(r->cluster_annotations, r->pod_annotations, r->policy),
 		.store = r->policy->store_claim && !r->store_claim_trouble,
 		.policy = &policy,
+		.launchers = r->launchers,
 	};
 	enum recording recording = refusal(pod_spec, r);
 

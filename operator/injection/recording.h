@@ -9,6 +9,7 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 
+#include "operator/launcher.h"
 #include "operator/policy/policy.h"
 
 struct recording_request {
@@ -21,13 +22,14 @@ struct recording_request {
 	const struct policy *policy;
 	const char *store_claim_trouble;    /* why the pod must not mount policy->store_claim; NULL: it may */
 	const char *kernel_log_refused;     /* why the namespace would not take a pod that reads the kernel log; NULL: it does */
-	bool launcher;                      /* there is a launcher to run */
+	const struct launchers *launchers;  /* to run; NULL: there are none */
 };
 
 /* What became of it. The names of all but RECORDING_ON are the reasons that annotations, notes and metrics give. */
 enum recording {
 	RECORDING_ON,
 	RECORDING_OPTED_OUT,      /* an annotation says so */
+	RECORDING_POLICY_OFF,     /* a policy says so: recording.enabled is false */
 	RECORDING_NOT_CONFIGURED, /* the operator has no image of the sidecar, or no launcher */
 	RECORDING_NO_COMMAND,     /* the Ray container has no command: its image's entry point is not known */
 	RECORDING_NAME_TAKEN,     /* a container, volume or path of the pod has a name that the sidecar needs */

@@ -45,7 +45,9 @@ static int look_up(const cJSON *object, const struct resource **ret_resource, co
 	if (!*ret_resource)
 		return err_set(err, EINVAL, "no such kind: %s %s", json_str(object, "apiVersion"),
 			       json_str(object, "kind"));
-	return *ret_namespace ? 0 : err_set(err, EINVAL, "%s without a namespace", (*ret_resource)->kind);
+	if (!*ret_namespace && !resource_is_cluster_wide(*ret_resource))
+		return err_set(err, EINVAL, "%s without a namespace", (*ret_resource)->kind);
+	return 0;
 }
 
 int client_create(struct client *client, const cJSON *object, const char *const *fields, client_done_fn done, void *arg,

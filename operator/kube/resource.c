@@ -26,6 +26,7 @@ static const struct resource resources[] = {
 	{ "ray.io/v1", "RayJob", "rayjobs" },
 	{ "afterglow.dev/v1alpha1", "RayFailure", "rayfailures" },
 	{ "afterglow.dev/v1alpha1", "RayPolicy", "raypolicies" },
+	{ "afterglow.dev/v1alpha1", "ClusterRayPolicy", "clusterraypolicies" },
 };
 
 const struct resource *resource_find(const char *api_version, const char *kind)
@@ -35,6 +36,16 @@ const struct resource *resource_find(const char *api_version, const char *kind)
 		    strcmp(resources[i].api_version, api_version) == 0)
 			return &resources[i];
 	return NULL;
+}
+
+bool resource_is_cluster_wide(const struct resource *resource)
+{
+	static const char *const kinds[] = { "Namespace", "ClusterRayPolicy" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (strcmp(resource->kind, kinds[i]) == 0)
+			return true;
+	return false;
 }
 
 const struct resource *resource_of(const cJSON *object)

@@ -4,6 +4,7 @@
 #define AFTERGLOW_OPERATOR_KUBE_RESOURCE_H
 
 #include <cjson/cJSON.h>
+#include <stdbool.h>
 
 #include "lib/strbuf.h"
 
@@ -15,6 +16,8 @@ struct resource {
 
 /* NULL when the table has no such kind. */
 const struct resource *resource_find(const char *api_version, const char *kind);
+/* Whether its objects have no namespace. */
+bool resource_is_cluster_wide(const struct resource *resource);
 /* By apiVersion and kind of an object. */
 const struct resource *resource_of(const cJSON *object);
 

@@ -18,7 +18,10 @@
 
 #define POLICY_HOLD_MAX_S 86400
 
-/* What the webhook does to the memory of RayClusters that KubeRay runs: sets values, warns of what it would set, nothing. */
+/* The annotation of pods that says whose policy they were made by (policy_resolve.h), where it is not just the operator's own. */
+#define POLICY_ANNOTATION "afterglow.dev/policy"
+
+/* What becomes of a memory budget: it is applied; it is only compared with what the cluster says, and reported; nothing. */
 enum memory_mode { MEMORY_MODE_APPLY, MEMORY_MODE_WARN, MEMORY_MODE_OFF };
 
 enum core_dumps { CORE_DUMPS_SUMMARY, CORE_DUMPS_OFF, CORE_DUMPS_FULL };

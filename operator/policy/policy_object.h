@@ -23,6 +23,7 @@ struct policy_object {
 	unsigned given, locked; /* a bit for each enum policy_block */
 	struct policy values; /* the blocks that are given, over the operator's built-in defaults */
 	struct err trouble; /* why it is invalid and has no say at all; code 0: it is valid */
+	void *owner; /* whose it is says what it is for */
 	char ignored[POLICY_IGNORED_MAX]; /* "spec.a, spec.b": what a later version may know; "": nothing */
 };
 

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "lib/err.h"
+#include "operator/launcher.h"
 #include "operator/raycluster/crash_loop.h"
 #include "operator/policy/policy.h"
 
@@ -51,10 +52,9 @@ struct plan_input {
 	const cJSON *headless;             /* the service of the workers, NULL when there is none */
 	const char *store_claim_trouble;   /* why pods must not mount policy->store_claim (store_claim.h); NULL: they may */
 	const char *kernel_log_refused;    /* why the namespace would not take pods that read the kernel log; NULL: it does */
-	bool launcher_configmap_current;   /* the ConfigMap afterglow-launch holds these very bytes */
 	const struct policy *policy;
-	const void *launcher;              /* the launcher's bytes; NULL: none to be had, pods go without */
-	size_t launcher_len;
+	const struct launchers *launchers; /* NULL: none to be had, pods go without */
+	const char *policy_origin;         /* whose it is, for an annotation (policies.h); NULL: the operator's own */
 	int64_t now_ns;                    /* nanoseconds since 1970 */
 	/*
 	 * Evidence first: per pod (index as pods), true while its RayFailure is still to be
@@ -94,9 +94,5 @@ char *plan_service_name(const cJSON *cluster);
 
 /* The workers' service: "<cluster>-headless". The caller frees it; NULL: no memory. */
 char *plan_headless_name(const cJSON *cluster);
-
-/* For observing: the name of the launcher's ConfigMap, and the key in its binaryData. */
-#define PLAN_LAUNCHER_CONFIGMAP "afterglow-launch"
-#define PLAN_LAUNCHER_KEY "afterglow-launch"
 
 #endif

@@ -7,7 +7,6 @@
  */
 #include "operator/raycluster/planner.h"
 
-#include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,29 +42,6 @@ static void keep(struct planner *p, enum plan_op_kind kind, cJSON *body)
 		cJSON_Delete(body);
 	else
 		planner_add(p, kind, body);
-}
-
-static cJSON *launcher_configmap(const struct plan_input *in)
-{
-	size_t size = 4 * ((in->launcher_len + 2) / 3) + 1;
-	_cleanup_free_ char *base64 = malloc(size);
-	cJSON *map;
-
-	if (!base64 || in->launcher_len > INT32_MAX)
-		return NULL;
-	EVP_EncodeBlock((unsigned char *)base64, in->launcher, (int)in->launcher_len);
-	map = object_new("v1", "ConfigMap", json_str(in->cluster, "metadata.namespace"),
-			 PLAN_LAUNCHER_CONFIGMAP);
-	json_set_str(json_object_at(json_get(map, "metadata"), "labels"), "app.kubernetes.io/managed-by",
-		     "afterglow");
-	json_set_str(json_object_at(map, "binaryData"), PLAN_LAUNCHER_KEY, base64);
-	return map;
-}
-
-static void plan_launcher(struct planner *p)
-{
-	if (p->in->launcher && p->in->policy->sidecar_image && !p->in->launcher_configmap_current)
-		planner_add(p, PLAN_APPLY, launcher_configmap(p->in));
 }
 
 /* Takes wanted. clusterIP cannot be changed: a service that got one (from KubeRay, say) keeps it. */
@@ -132,7 +108,6 @@ void plan_objects(struct planner *p)
 {
 	const cJSON *cluster = p->in->cluster;
 
-	plan_launcher(p);
 	plan_service(p, p->in->service, head_service(p));
 	if (has_hosts(cluster))
 		plan_service(p, p->in->headless, headless_service_build(cluster));

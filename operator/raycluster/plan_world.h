@@ -20,7 +20,6 @@ struct world {
 	struct plan plan;
 	int64_t now_ns;
 	int uids;
-	bool configmap_current;
 	cJSON *deaths, *applied; /* applied: "Kind/name" -> hash */
 	struct crash crashes[16];
 	size_t n_crashes;
@@ -77,11 +76,8 @@ static inline int try_plan(struct world *w, struct err *err)
 		.n_pods = w->n_pods,
 		.service = w->service,
 		.headless = w->headless,
-		.launcher_configmap_current = w->configmap_current,
 		.policy = &w->policy,
-		.launcher = "\x7f"
-			    "ELF",
-		.launcher_len = 4,
+		.launchers = testing_launchers(),
 		.now_ns = w->now_ns,
 		.evidence_pending = w->pending,
 		.deaths = w->deaths,
@@ -190,8 +186,6 @@ static inline void execute(struct world *w)
 			} else if (strcmp(kind, "Service") == 0) {
 				cJSON_Delete(w->headless);
 				w->headless = cJSON_Duplicate(body, true);
-			} else if (strcmp(kind, "ConfigMap") == 0) {
-				w->configmap_current = true;
 			} else {
 				note_applied(w, body);
 			}

@@ -114,9 +114,10 @@ int planner_build(struct planner *p, enum ray_node node, const cJSON *group, cJS
 		.node = node,
 		.group = group,
 		.policy = p->in->policy,
+		.policy_origin = p->in->policy_origin,
 		.store_claim_trouble = p->in->store_claim_trouble,
 		.kernel_log_refused = p->in->kernel_log_refused,
-		.launcher = p->in->launcher != NULL,
+		.launchers = p->in->launchers,
 	};
 
 	p->template = NULL; /* another may come to stand where one was */

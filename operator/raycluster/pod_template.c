@@ -85,6 +85,10 @@ static void add_annotations(const struct pod_request *req, cJSON *metadata)
 		json_set(metadata, "annotations", cJSON_Duplicate(own, true));
 	upgrade_hash(req->cluster, hash);
 	json_set_str(json_object_at(metadata, "annotations"), UPGRADE_HASH_ANNOTATION, hash);
+	/* A template that says so itself would lie. */
+	cJSON_DeleteItemFromObjectCaseSensitive(json_get(metadata, "annotations"), POLICY_ANNOTATION);
+	if (req->policy_origin)
+		json_set_str(json_object_at(metadata, "annotations"), POLICY_ANNOTATION, req->policy_origin);
 	if (is_true(json_get(req->cluster, "metadata.annotations"), OVERWRITE_ANNOTATION))
 		json_set_str(json_object_at(metadata, "annotations"), OVERWRITE_ANNOTATION, "true");
 }
@@ -212,7 +216,7 @@ static void add_sidecar(const struct pod_request *req, cJSON *pod_spec, cJSON *n
 		.policy = req->policy,
 		.store_claim_trouble = req->store_claim_trouble,
 		.kernel_log_refused = req->kernel_log_refused,
-		.launcher = req->launcher,
+		.launchers = req->launchers,
 	};
 
 	recording_apply(pod_spec, &recording, notes);

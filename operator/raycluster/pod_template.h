@@ -6,6 +6,7 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 
+#include "operator/launcher.h"
 #include "operator/raycluster/names.h"
 #include "operator/policy/policy.h"
 
@@ -14,9 +15,10 @@ struct pod_request {
 	enum ray_node node;
 	const cJSON *group;          /* headGroupSpec or one of workerGroupSpecs */
 	const struct policy *policy;
+	const char *policy_origin;   /* as in plan.h */
 	const char *store_claim_trouble; /* as in plan.h */
 	const char *kernel_log_refused; /* as in plan.h */
-	bool launcher;               /* there is a launcher to mount: without it no recorder */
+	const struct launchers *launchers; /* to mount; NULL: there are none, and without one no recorder */
 };
 
 /* The whole Pod but for metadata.name. What the user should know goes to notes. The cluster must be valid. */

@@ -27,7 +27,7 @@ static int setup(void **state)
 	if (policy_load(TESTDATA "policy.yaml", &w->policy, &err) < 0)
 		fail_msg("%s", err.text);
 	w->req = (struct pod_request){
-		.cluster = w->cluster, .policy = &w->policy, .launcher = true
+		.cluster = w->cluster, .policy = &w->policy, .launchers = testing_launchers()
 	};
 	*state = w;
 	return 0;
@@ -300,7 +300,7 @@ static void without_launcher_or_image_ray_runs_bare(void **state)
 {
 	struct world *w = *state;
 
-	w->req.launcher = false;
+	w->req.launchers = NULL;
 	build(w, RAY_HEAD);
 	assert_int_equal(cJSON_GetArraySize(json_get(w->pod, "spec.containers")), 1);
 	assert_string_equal(notes_reason(w->notes, NOTE_RECORDING), "NoRecorder");

@@ -8,6 +8,7 @@
 #include "lib/fileio.h"
 #include "lib/json.h"
 #include "lib/strbuf.h"
+#include "operator/launcher.h"
 #include "operator/policy/policy.h"
 #include "operator/yaml.h"
 
@@ -25,6 +26,17 @@ static inline cJSON *fixture(const char *name)
 	    yaml_to_json(strbuf_str(&text), text.len, &json, &err) < 0)
 		fail_msg("%s: %s", path, err.text);
 	return json;
+}
+
+/* Of both machines; four bytes each. */
+static inline const struct launchers *testing_launchers(void)
+{
+	static struct launchers launchers;
+
+	launchers.n = 2;
+	launchers.of[0] = launcher_of("x86_64", "\x7f" "ELF", 4);
+	launchers.of[1] = launcher_of("aarch64", "\x7f" "ARM", 4);
+	return &launchers;
 }
 
 static inline cJSON *json_of(const char *yaml)

@@ -142,14 +142,15 @@ static cJSON *admit_pod(struct admission *a, const struct admission_request *req
 {
 	char reason_text[POD_SECURITY_REASON_MAX], group[KEY_MAX];
 	const cJSON *cluster = cached(a, WATCH_CLUSTERS, request->namespace, label(request->object, "ray.io/cluster"));
-	struct pod_admission in = { .namespace = request->namespace, .cluster = cluster, .launcher = a->o.launcher };
+	struct pod_admission in = { .namespace = request->namespace, .cluster = cluster, .launchers = a->o.launchers };
 	struct err err = { 0 };
 	const char *reason;
 	cJSON *pod = NULL;
 
 	if (!pod_admission_concerns(request->object) || !group_of(request->namespace, request->object, group))
 		return NULL;
-	in.policy = a->o.policy;
+	in.policy = policies_for(a->o.policies, request->namespace, json_get(cluster ? cluster : request->object, "metadata.labels"),
+				 &in.policy_origin);
 	in.store_claim_trouble = claim_trouble(a, request->namespace, in.policy);
 	in.kernel_log_refused = kernel_log_refused(a, request->namespace, in.policy, reason_text);
 	in.absence = absence(a, request->namespace, group);
@@ -171,7 +172,9 @@ static cJSON *admit_ray(struct admission *a, const struct admission_request *req
 {
 	const struct cluster_request in = { .old = request->old_object, .object = request->object, .user = request->user };
 	_cleanup_(cluster_admission_release) struct cluster_admission out = { 0 };
-	const struct policy *policy = a->o.policy;
+	const char *origin;
+	const struct policy *policy =
+		policies_for(a->o.policies, request->namespace, json_get(request->object, "metadata.labels"), &origin);
 	struct err err = { 0 };
 	const cJSON *warning;
 

@@ -8,7 +8,7 @@
 
 #include "lib/strbuf.h"
 #include "operator/metrics.h"
-#include "operator/policy/policy.h"
+#include "operator/policy/policies.h"
 #include "operator/watches.h"
 
 /* What the chart's MutatingWebhookConfiguration names. */
@@ -19,9 +19,9 @@ struct admission;
 
 struct admission_options {
 	const struct watches *watches;
-	const struct policy *policy;
+	struct policies *policies;
 	struct metrics *metrics;
-	bool launcher; /* there is one to run: without it pods get no sidecar */
+	const struct launchers *launchers; /* NULL: there are none, and pods get no sidecar */
 };
 
 /* What options point to must outlive it. */

@@ -3,11 +3,11 @@
 #include "operator/webhook/certificates.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "lib/log.h"
 #include "operator/webhook/certificate_plan.h"
+#include "operator/webhook/certificate_trouble.h"
 #include "operator/webhook/webhook_configuration.h"
 
 #define LOOK_S 30
@@ -34,54 +34,8 @@ struct certificates {
 	unsigned steps; /* without a wait */
 	bool look_again;
 	char *served; /* the leaf that on_leaf got last */
-	char trouble[ERR_TEXT_MAX]; /* said last; "": all is well */
-	bool troubled; /* in this look */
+	struct certificate_trouble trouble;
 };
-
-/* --- Saying ----------------------------------------------------------------------------------------------- */
-
-/* Once for each trouble, not at each look. */
-static void _printf_(2, 3) say(struct certificates *c, const char *fmt, ...)
-{
-	char text[ERR_TEXT_MAX];
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
-	va_end(args);
-	c->troubled = true;
-	if (strcmp(text, c->trouble) == 0)
-		return;
-	memcpy(c->trouble, text, sizeof(text));
-	log_warning("webhook certificates: %s", text);
-}
-
-static void say_secret(struct certificates *c, const struct client_response *response, const char *verb)
-{
-	if (response->status == 403)
-		say(c,
-		    "this operator may not %s the Secret %s in namespace %s. A Role there must allow its service account to get and patch"
-		    " the secret %s and to create secrets",
-		    verb, c->secret_name, c->namespace, c->secret_name);
-	else
-		say(c, "Secret %s/%s: %s", c->namespace, c->secret_name, err_text(&response->err));
-}
-
-static void say_configuration(struct certificates *c, const struct client_response *response, const char *verb)
-{
-	if (response->status == 403)
-		say(c,
-		    "this operator may not %s the MutatingWebhookConfiguration %s. A ClusterRole must allow its service account to get and"
-		    " patch mutatingwebhookconfigurations of that name",
-		    verb, c->configuration_name);
-	else if (response->status == 404)
-		say(c,
-		    "there is no MutatingWebhookConfiguration %s: the API server calls no webhook of this operator. The Helm chart makes"
-		    " it, and --webhook-configuration must have its name",
-		    c->configuration_name);
-	else
-		say(c, "MutatingWebhookConfiguration %s: %s", c->configuration_name, err_text(&response->err));
-}
 
 /* --- Requests --------------------------------------------------------------------------------------------- */
 
@@ -92,12 +46,9 @@ static void arm(struct certificates *c, int seconds)
 
 static void rest(struct certificates *c)
 {
-	if (!c->troubled && c->trouble[0]) {
-		c->trouble[0] = '\0';
-		log_info("webhook certificates: recovered");
-	}
+	trouble_settle(&c->trouble);
 	c->steps = 0;
-	arm(c, c->look_again ? 0 : c->troubled ? RETRY_S : c->served ? LOOK_S : LOOK_WITHOUT_LEAF_S);
+	arm(c, c->look_again ? 0 : c->trouble.now ? RETRY_S : c->served ? LOOK_S : LOOK_WITHOUT_LEAF_S);
 }
 
 static void on_timer(evutil_socket_t fd, short what, void *arg)
@@ -122,7 +73,7 @@ static void ask(struct certificates *c, const struct client_request *request, co
 		err_set(&err, ENAMETOOLONG, "path of a request");
 	else if (client_start(c->o.client, &whole, done, c, &c->call, &err) == 0)
 		return;
-	say(c, "%s", err_text(&err));
+	trouble_say(&c->trouble, "%s", err_text(&err));
 	rest(c);
 }
 
@@ -145,8 +96,10 @@ static void act(struct certificates *c);
 static void go_on(struct certificates *c)
 {
 	if (++c->steps >= STEPS_MAX) {
-		say(c, "%u steps did not bring the certificates into order: another writer changes them, or the API server does",
-		    c->steps);
+		trouble_say(&c->trouble,
+			    "%u steps did not bring the certificates into order: somebody else changes the Secret or the webhook"
+			    " configuration",
+			    c->steps);
 		rest(c);
 		return;
 	}
@@ -176,7 +129,7 @@ static void on_secret_written(void *arg, struct client_response *response)
 		arm(c, 1);
 		return;
 	}
-	say_secret(c, response, c->has_secret ? "patch" : "create");
+	trouble_secret(&c->trouble, response, c->has_secret ? "patch" : "create", c->namespace, c->secret_name);
 	rest(c);
 }
 
@@ -195,7 +148,7 @@ static void write_secret(struct certificates *c, const struct certificate_conten
 	char *body = secret ? cJSON_PrintUnformatted(secret) : NULL;
 	certificate_secret_free(secret);
 	if (!body) {
-		say(c, "there is no memory for the Secret");
+		trouble_say(&c->trouble, "there is no memory for the Secret");
 		rest(c);
 		return;
 	}
@@ -221,7 +174,7 @@ static void on_published(void *arg, struct client_response *response)
 		arm(c, 1);
 		return;
 	}
-	say_configuration(c, response, "patch");
+	trouble_configuration(&c->trouble, response, "patch", c->configuration_name);
 	rest(c);
 }
 
@@ -238,7 +191,7 @@ static void publish(struct certificates *c, const struct x509_bundle *bundle)
 	};
 
 	if (!body) {
-		say(c, "there is no memory for the webhook configuration");
+		trouble_say(&c->trouble, "there is no memory for the webhook configuration");
 		rest(c);
 		return;
 	}
@@ -264,7 +217,7 @@ static void carry_out(struct certificates *c, const struct certificate_world *wo
 		return;
 	}
 	if (certificate_make(world, decision, &content, &err) < 0) {
-		say(c, "%s", err_text(&err));
+		trouble_say(&c->trouble, "%s", err_text(&err));
 		rest(c);
 		return;
 	}
@@ -306,9 +259,9 @@ static void on_configuration(void *arg, struct client_response *response)
 	c->call = NULL;
 	cJSON_Delete(TAKE_PTR(c->configuration));
 	if (response->status / 100 != 2)
-		say_configuration(c, response, "get");
+		trouble_configuration(&c->trouble, response, "get", c->configuration_name);
 	else if (webhook_configuration_read(response->object, &c->published, &c->uneven, &err) < 0)
-		say(c, "MutatingWebhookConfiguration %s: %s", c->configuration_name, err_text(&err));
+		trouble_say(&c->trouble, "MutatingWebhookConfiguration %s: %s", c->configuration_name, err_text(&err));
 	else
 		c->configuration = TAKE_PTR(response->object);
 	act(c);
@@ -329,7 +282,8 @@ static void set_metrics(struct certificates *c)
 	_cleanup_x509_ X509 *ca = x509_first(c->secret.bundle), *leaf = x509_first(c->secret.leaf);
 
 	if (ca)
-		metrics_set(c->o.metrics, METRIC_WEBHOOK_CERTIFICATE_EXPIRY, (double)(x509_ends_ns(ca) / NS_PER_SEC), "certificate=\"ca\"");
+		metrics_set(c->o.metrics, METRIC_WEBHOOK_CERTIFICATE_EXPIRY, (double)(x509_ends_ns(ca) / NS_PER_SEC),
+			    "certificate=\"ca\"");
 	if (leaf)
 		metrics_set(c->o.metrics, METRIC_WEBHOOK_CERTIFICATE_EXPIRY, (double)(x509_ends_ns(leaf) / NS_PER_SEC),
 			    "certificate=\"leaf\"");
@@ -347,18 +301,21 @@ static bool is_good(const struct certificates *c)
 	return certificate_leaf_is_good(&c->secret, &c->names, now_ns);
 }
 
+/* One that is not taken is offered again at the next look. */
 static void serve(struct certificates *c)
 {
-	char *leaf;
+	_cleanup_free_ char *leaf = NULL;
+	struct err err = { 0 };
 
 	if (c->served && strcmp(c->served, c->secret.leaf) == 0)
 		return;
 	leaf = strdup(c->secret.leaf);
-	if (!leaf)
-		return; /* the next look tries again */
+	if (!leaf || c->o.on_leaf(c->o.arg, c->secret.leaf, c->secret.leaf_key, &err) < 0) {
+		trouble_say(&c->trouble, "the certificate cannot be served: %s", leaf ? err_text(&err) : "out of memory");
+		return;
+	}
 	free(c->served);
-	c->served = leaf;
-	c->o.on_leaf(c->o.arg, c->secret.leaf, c->secret.leaf_key);
+	c->served = TAKE_PTR(leaf);
 }
 
 static void accept_secret(struct certificates *c)
@@ -369,10 +326,10 @@ static void accept_secret(struct certificates *c)
 	metrics_add(c->o.metrics, METRIC_WEBHOOK_CERTIFICATE_READS, 1, "result=\"%s\"", good ? "good" : "bad");
 	set_metrics(c);
 	if (!good && c->o.external)
-		say(c,
-		    "Secret %s/%s: tls.crt and tls.key are not a valid certificate for the names %s to %s and its key. Whoever writes them"
-		    " (--webhook-certificates external) must renew them",
-		    c->namespace, c->secret_name, c->names.dns[0], c->names.dns[2]);
+		trouble_say(&c->trouble,
+			    "Secret %s/%s: tls.crt and tls.key are not a valid certificate for the names %s to %s and its key."
+			    " Whoever writes them (--webhook-certificates external) must renew them",
+			    c->namespace, c->secret_name, c->names.dns[0], c->names.dns[2]);
 	if (!good)
 		return;
 	serve(c);
@@ -392,15 +349,16 @@ static bool take_secret(struct certificates *c, struct client_response *response
 	if (response->status == 404) {
 		metrics_add(c->o.metrics, METRIC_WEBHOOK_CERTIFICATE_READS, 1, "result=\"absent\"");
 		if (c->o.external)
-			say(c, "there is no Secret %s/%s: whoever writes it (--webhook-certificates external) must make it", c->namespace,
-			    c->secret_name);
+			trouble_say(&c->trouble,
+				    "there is no Secret %s/%s: whoever writes it (--webhook-certificates external) must make it",
+				    c->namespace, c->secret_name);
 		return true;
 	}
 	if (!c->has_secret || certificate_content_read(response->object, &c->secret, &err) < 0) {
 		metrics_add(c->o.metrics, METRIC_WEBHOOK_CERTIFICATE_READS, 1, "result=\"error\"");
 		if (err.code)
 			response->err = err;
-		say_secret(c, response, "get");
+		trouble_secret(&c->trouble, response, "get", c->namespace, c->secret_name);
 		return false;
 	}
 	snprintf(c->version, sizeof(c->version), "%s", version ? version : "");
@@ -429,7 +387,7 @@ void certificates_look(struct certificates *c)
 	if (c->call)
 		return;
 	event_del(c->timer);
-	c->troubled = false;
+	c->trouble.now = false;
 	secret_path(c, true, &path);
 	ask(c, &(struct client_request){ .method = "GET" }, &path, on_secret);
 }

@@ -26,8 +26,8 @@ struct certificates_options {
 	struct metrics *metrics;
 	/* Whether this replica acts. NULL: there is only one. */
 	bool (*may_write)(void *arg);
-	/* A leaf to be served, PEM; for the first time and whenever it has changed. */
-	void (*on_leaf)(void *arg, const char *cert, const char *key);
+	/* A leaf to be served, PEM; for the first time and whenever it has changed. Negative: it comes again with the next look. */
+	int (*on_leaf)(void *arg, const char *cert, const char *key, struct err *err);
 	void *arg;
 };
 
@@ -37,7 +37,7 @@ void certificates_free(struct certificates *certificates); /* NULL is allowed */
 
 /* Looks now; also to be called when may_write has become true. */
 void certificates_look(struct certificates *certificates);
-/* Whether a leaf was given to on_leaf. */
+/* Whether on_leaf has taken a leaf: before that this replica serves nothing. */
 bool certificates_ready(const struct certificates *certificates);
 
 #endif

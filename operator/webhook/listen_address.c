@@ -36,7 +36,7 @@ static bool parse(const char *text, union address *ret_address)
 
 	if (!colon || end == colon + 1 || *end || colon[1] < '0' || colon[1] > '9' || port > 65535 || len >= sizeof(host))
 		return false;
-	if (len >= 2 && text[0] == '[' && colon[-1] == ']') {
+	if (len > 2 && text[0] == '[' && colon[-1] == ']') {
 		text++;
 		len -= 2;
 	} else if (memchr(text, ':', len)) {

@@ -12,7 +12,6 @@
 #include "operator/raycluster/notes.h"
 #include "operator/raycluster/pod_spec.h"
 
-#define POLICY_ANNOTATION "afterglow.dev/policy"
 #define MIRROR_ANNOTATION "kubernetes.io/config.mirror"
 /* A container's name goes into a line of shell as it is. */
 #define NAME_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789-"
@@ -68,7 +67,7 @@ static enum recording record_pod(cJSON *pod, const struct pod_admission *in, cJS
 		.policy = in->policy,
 		.store_claim_trouble = in->store_claim_trouble,
 		.kernel_log_refused = in->kernel_log_refused,
-		.launcher = in->launcher,
+		.launchers = in->launchers,
 	};
 
 	return recording_apply(json_get(pod, "spec"), &request, notes);

@@ -13,7 +13,11 @@
 #include "operator/webhook/json_patch.h"
 #include "operator/webhook/pod_admission.h"
 
-static struct policy policy = { .sidecar_image = (char *)"img", .store_claim = (char *)"failures", .warn_at = 0.8 };
+static const struct launchers launchers = {
+	.of = { { .machine = "x86_64", .file = "afterglow-launch", .sha256 = "00", .key = "launch-x86_64-00" } },
+	.n = 1,
+};
+static struct policy policy = { .recording_enabled = true, .sidecar_image = (char *)"img", .store_claim = (char *)"failures", .warn_at = 0.8 };
 
 /* As KubeRay 1.6 sends a worker, shortened. */
 #define LABELS "labels: {ray.io/is-ray-node: 'yes', ray.io/cluster: demo, ray.io/group: small, ray.io/node-type: worker}"
@@ -30,7 +34,7 @@ static cJSON *admitted(const char *yaml, struct pod_admission *in, const char **
 	cJSON *changed;
 
 	in->namespace = "ml";
-	in->launcher = true;
+	in->launchers = &launchers;
 	if (!in->policy)
 		in->policy = &policy;
 	if (pod_admit(pod, in, &changed, ret_reason, &err) < 0)
@@ -96,7 +100,7 @@ static void the_patch_appends_and_moves_nothing(void **state)
 
 static void pods_that_cannot_have_it_say_why(void **state)
 {
-	static struct policy no_image = { .warn_at = 0.8 };
+	static struct policy no_image = { .recording_enabled = true, .warn_at = 0.8 }, off = { .warn_at = 0.8 };
 	static const struct {
 		const char *yaml;
 		const struct policy *policy;
@@ -108,6 +112,7 @@ static void pods_that_cannot_have_it_say_why(void **state)
 		{ WORKER("", RAY ", {name: afterglow, image: mine}", ""), NULL, POD_ABSENCE_NONE, "NameTaken" },
 		{ WORKER("", RAY, "  initContainers: [{name: afterglow, image: mine}]\n"), NULL, POD_ABSENCE_NONE, "NameTaken" },
 		{ WORKER("", RAY, ""), &no_image, POD_ABSENCE_NONE, "NotConfigured" },
+		{ WORKER("", RAY, ""), &off, POD_ABSENCE_NONE, "PolicyOff" },
 		{ WORKER("", RAY, ""), NULL, POD_ABSENCE_REFUSED, "Refused" },
 		{ WORKER("", RAY, ""), NULL, POD_ABSENCE_IMAGE, "ImageUnavailable" },
 	};

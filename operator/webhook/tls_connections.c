@@ -129,8 +129,13 @@ static void end_the_oldest(struct tls_connections *all)
 
 static void enter(struct tls_connection *c, enum phase phase)
 {
+	int ms;
+
 	c->phase = phase;
-	event_add(c->deadline, &(struct timeval){ .tv_sec = phase == IDLE ? TLS_SERVER_IDLE_S : TLS_SERVER_STEP_S });
+	if (!c->all)
+		return;
+	ms = phase == IDLE ? c->all->idle_ms : c->all->step_ms;
+	event_add(c->deadline, &(struct timeval){ ms / 1000, ms % 1000 * 1000 });
 }
 
 void tls_connection_answering(struct tls_connection *c)

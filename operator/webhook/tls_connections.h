@@ -20,6 +20,7 @@ struct tls_connections {
 	struct tls_connection *first, *last; /* first: the one whose last deed is the longest ago */
 	size_t n, n_ended; /* of which so many are shut down and not yet gone */
 	size_t unfinished; /* bytes of requests under way */
+	int step_ms, idle_ms; /* how long a step may take, and how long one may be idle */
 	void (*on_none)(void *arg); /* called when the last one has ended; NULL: nobody wants to know */
 	void *arg;
 };

@@ -251,6 +251,7 @@ int tls_server_new(struct event_base *base, const char *address, tls_handler_fn 
 	server->handler = handler;
 	server->arg = arg;
 	server->connections = (struct tls_connections){ .base = base, .on_none = on_no_connection, .arg = server };
+	tls_server_set_times(server, TLS_SERVER_STEP_S * 1000, TLS_SERVER_IDLE_S * 1000);
 	server->next = the_servers;
 	the_servers = server;
 	int r = listen_address_bind(address, &server->fd, &server->port, err);
@@ -286,6 +287,12 @@ void tls_server_free(struct tls_server *server)
 		at = &(*at)->next;
 	*at = server->next;
 	free(server);
+}
+
+void tls_server_set_times(struct tls_server *server, int step_ms, int idle_ms)
+{
+	server->connections.step_ms = step_ms;
+	server->connections.idle_ms = idle_ms;
 }
 
 bool tls_server_is_open(const struct tls_server *server)

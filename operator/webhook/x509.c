@@ -209,7 +209,7 @@ bool x509_verifies(X509 *leaf, const struct x509_bundle *bundle, int64_t now_ns)
 	bool good = store && ctx;
 
 	for (size_t i = 0; good && i < bundle->n; i++)
-		good = X509_STORE_add_cert(store, bundle->certs[i]) == 1;
+		good = !x509_is_ca(bundle->certs[i]) || X509_STORE_add_cert(store, bundle->certs[i]) == 1;
 	good = good && verify(store, ctx, leaf, now_ns);
 	X509_STORE_CTX_free(ctx);
 	X509_STORE_free(store);

@@ -90,7 +90,7 @@ bool x509_bundle_equal(const struct x509_bundle *a, const struct x509_bundle *b)
 /* As PEM, "" for an empty one; NULL without memory. The caller frees it. */
 char *x509_bundle_text(const struct x509_bundle *bundle);
 
-/* Whether a client that trusts the bundle and nothing else accepts the leaf as a server's at that time. */
+/* Whether a client that trusts the CAs of the bundle and nothing else accepts the leaf as a server's at that time. */
 bool x509_verifies(X509 *leaf, const struct x509_bundle *bundle, int64_t now_ns);
 
 #endif

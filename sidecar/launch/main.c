@@ -223,6 +223,22 @@ static void run(struct launcher *l)
 	}
 }
 
+/*
+ * The shell in front of us opens our file, verifies it, and starts what it has open. The kernel names a process after
+ * the last part of the path, which is then a number; and ps, the sidecar and --release know us by our name.
+ */
+static void leave_self_fd(int fd, char *argv0)
+{
+	static const char name[] = "afterglow-launch";
+
+	close(fd);
+	prctl(PR_SET_NAME, name);
+	if (strlen(argv0) < strlen(name))
+		return;
+	memset(argv0, 0, strlen(argv0));
+	memcpy(argv0, name, strlen(name));
+}
+
 int main(int argc, char **argv)
 {
 	struct launcher l = { .socket_fd = -1, .cores.fd = -1 };
@@ -231,6 +247,8 @@ int main(int argc, char **argv)
 
 	(void)argc;
 	options_parse(argv, &options);
+	if (options.self_fd)
+		leave_self_fd(options.self_fd, argv[0]);
 	l.options = &options;
 	l.original_mask = &original;
 

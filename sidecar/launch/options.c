@@ -14,6 +14,7 @@
 #include "sidecar/launch/protocol.h"
 
 #define WAIT_RECORDER_MAX_S 3600
+#define SELF_FD_MAX 1023
 
 #define DEFAULT_NAME "main"
 #define DEFAULT_SOCKET "/afterglow/run/afterglow.sock"
@@ -32,6 +33,7 @@ static const char usage[] =
 	"                    terminationMessagePath (default " DEFAULT_TERMINATION_LOG ")\n"
 	"  --wait-recorder S when COMMAND fails within S seconds of its start and no recorder has\n"
 	"                    come by then, wait for one until they are over (1 to 3600)\n"
+	"  --self-fd N       we were started by /proc/self/fd/N: close it, and take back our name\n"
 	"  --nofile N        raise the soft limit of open files to N, as ulimit -n N would\n"
 	"  --wait-tcp H:P    start COMMAND only when TCP port P of host H accepts connections\n"
 	"  --cores           let COMMAND leave core files: soft core limit to the hard one,\n"
@@ -125,6 +127,8 @@ void options_parse(char **argv, struct options *o)
 		else if (strcmp(argv[i], "--nofile") == 0)
 			o->nofile = parse_number(option_value(argv, &i), ULONG_MAX,
 						 "--nofile takes a whole number above 0, not ");
+		else if (strcmp(argv[i], "--self-fd") == 0)
+			o->self_fd = (int)parse_number(option_value(argv, &i), SELF_FD_MAX, "--self-fd takes a descriptor, not ");
 		else if (strcmp(argv[i], "--wait-recorder") == 0)
 			o->wait_recorder_s = (int)parse_number(option_value(argv, &i), WAIT_RECORDER_MAX_S,
 							       "--wait-recorder takes seconds from 1 to 3600, not ");

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "lib/macros.h"
+#include "lib/units.h"
 
 #define ENTRIES_MAX 50000 /* of the directory; Ray leaves a few files for each worker that ever was */
 #define FILES_OF_PID_MAX 8
@@ -97,21 +98,91 @@ bool ray_file_is_of_pid(const char *name, pid_t pid)
 	return false;
 }
 
-void ray_files_of_pid(int dir_fd, pid_t pid, void (*fn)(const char *name, void *arg), void *arg)
+/* NULL: it cannot be read. */
+static DIR *open_directory(int dir_fd)
 {
 	int fd = open_below(dir_fd, ".", O_RDONLY | O_DIRECTORY);
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+
+	if (!dir)
+		closep(&fd);
+	return dir;
+}
+
+void ray_files_of_pid(int dir_fd, pid_t pid, void (*fn)(const char *name, void *arg), void *arg)
+{
+	DIR *dir = open_directory(dir_fd);
 	const struct dirent *d;
 	unsigned int found = 0;
 
-	if (!dir) {
-		closep(&fd);
+	if (!dir)
 		return;
-	}
 	for (unsigned int i = 0; i < ENTRIES_MAX && found < FILES_OF_PID_MAX && (d = readdir(dir)); i++)
 		if (ray_file_is_of_pid(d->d_name, pid)) {
 			fn(d->d_name, arg);
 			found++;
 		}
 	closedir(dir);
+}
+
+static bool is_between(const char *name, const char *prefix, const char *suffix)
+{
+	size_t len = strlen(name), begin = strlen(prefix), end = strlen(suffix);
+
+	return len > begin + end && len <= RAY_FILE_NAME_MAX && strncmp(name, prefix, begin) == 0 &&
+	       strcmp(name + len - end, suffix) == 0;
+}
+
+static bool modified(int dir_fd, const char *name, int64_t *ret_ns)
+{
+	struct stat st;
+	_cleanup_close_ int fd = ray_file_path(dir_fd, name, &st);
+
+	if (fd < 0 || !S_ISREG(st.st_mode))
+		return false;
+	*ret_ns = (int64_t)st.st_mtim.tv_sec * NS_PER_SEC + st.st_mtim.tv_nsec;
+	return true;
+}
+
+struct newest {
+	char (*names)[RAY_FILE_NAME_MAX + 1];
+	int64_t times[RAY_FILES_NEWEST_MAX];
+	size_t n, max;
+};
+
+/* Where the newer ones end; the oldest goes when there is no room. */
+static void keep_if_newer(struct newest *k, const char *name, int64_t ns)
+{
+	size_t at = k->n;
+
+	while (at > 0 && k->times[at - 1] < ns)
+		at--;
+	if (at == k->max)
+		return;
+	k->n = MIN(k->n + 1, k->max);
+	memmove(&k->times[at + 1], &k->times[at], (k->n - at - 1) * sizeof(k->times[0]));
+	memmove(k->names[at + 1], k->names[at], (k->n - at - 1) * sizeof(k->names[0]));
+	k->times[at] = ns;
+	snprintf(k->names[at], sizeof(k->names[at]), "%s", name);
+}
+
+size_t ray_files_newest(int dir_fd, const char *prefix, const char *suffix, char ret_names[][RAY_FILE_NAME_MAX + 1], size_t max)
+{
+	struct newest kept = { .names = ret_names, .max = MIN(max, (size_t)RAY_FILES_NEWEST_MAX) };
+	DIR *dir = open_directory(dir_fd);
+	unsigned int looked = 0;
+	const struct dirent *d;
+	int64_t ns;
+
+	if (!dir)
+		return 0;
+	for (unsigned int i = 0; i < ENTRIES_MAX && looked < RAY_FILES_LOOKED_MAX && (d = readdir(dir)); i++) {
+		if (!is_between(d->d_name, prefix, suffix))
+			continue;
+		looked++;
+		if (modified(dir_fd, d->d_name, &ns))
+			keep_if_newer(&kept, d->d_name, ns);
+	}
+	closedir(dir);
+	return kept.n;
 }

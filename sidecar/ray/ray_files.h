@@ -29,6 +29,16 @@ bool ray_file_tail(int dir_fd, const char *name, size_t max, struct strbuf *out)
  */
 void ray_files_of_pid(int dir_fd, pid_t pid, void (*fn)(const char *name, void *arg), void *arg);
 
+#define RAY_FILE_NAME_MAX 255
+
+/*
+ * The names of the regular files that begin with prefix and end with suffix, the newest first, at most max (RAY_FILES_NEWEST_MAX). Of a hostile
+ * directory only the first RAY_FILES_LOOKED_MAX such names are looked at.
+ */
+#define RAY_FILES_LOOKED_MAX 1000
+#define RAY_FILES_NEWEST_MAX 8
+size_t ray_files_newest(int dir_fd, const char *prefix, const char *suffix, char ret_names[][RAY_FILE_NAME_MAX + 1], size_t max);
+
 /* Whether name is that of a log of the worker with that PID. Pure. */
 bool ray_file_is_of_pid(const char *name, pid_t pid);
 

@@ -355,6 +355,40 @@ static void a_workers_files_are_found_by_its_pid(void **state)
 	assert_false(ray_file_is_of_pid("", 7));
 }
 
+static void age(const char *path, time_t seconds)
+{
+	assert_int_equal(utimensat(AT_FDCWD, path, (struct timespec[]){ { seconds, 0 }, { seconds, 0 } }, AT_SYMLINK_NOFOLLOW), 0);
+}
+
+static void the_newest_files_of_a_kind_come_first(void **state)
+{
+	char names[3][RAY_FILE_NAME_MAX + 1];
+	(void)state;
+
+	poll_once();
+	make_session("session_1");
+	add(log_at("session_1", "job-driver-old.log"), "o\n");
+	age(log_at("session_1", "job-driver-old.log"), 1000);
+	add(log_at("session_1", "job-driver-a b.log"), "n\n");
+	age(log_at("session_1", "job-driver-a b.log"), 3000);
+	add(log_at("session_1", "job-driver-middle.log"), "m\n");
+	age(log_at("session_1", "job-driver-middle.log"), 2000);
+	/* No logs of drivers. */
+	add(log_at("session_1", "job-driver-.log"), "x\n");
+	add(log_at("session_1", "job-driver-x.log.1"), "x\n");
+	add(log_at("session_1", "worker-x.log"), "x\n");
+	assert_int_equal(symlink("/etc/hostname", log_at("session_1", "job-driver-link.log")), 0);
+	assert_int_equal(mkfifo(log_at("session_1", "job-driver-fifo.log"), 0666), 0);
+	poll_once();
+	assert_int_equal(ray_files_newest(ray_logs_dir(logs), "job-driver-", ".log", names, 2), 2);
+	assert_string_equal(names[0], "job-driver-a b.log");
+	assert_string_equal(names[1], "job-driver-middle.log");
+	assert_int_equal(ray_files_newest(ray_logs_dir(logs), "job-driver-", ".log", names, 3), 3);
+	assert_string_equal(names[2], "job-driver-old.log");
+	assert_int_equal(ray_files_newest(ray_logs_dir(logs), "job-driver-", ".log", names, 0), 0);
+	assert_int_equal(ray_files_newest(-1, "job-driver-", ".log", names, 3), 0);
+}
+
 static void a_tail_begins_with_a_whole_line(void **state)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(100);
@@ -390,6 +424,7 @@ int main(void)
 		TEST(a_link_that_leads_out_of_the_root_leads_nowhere),
 		TEST(quiet_logs_keep_no_descriptors_beyond_their_own),
 		TEST(a_workers_files_are_found_by_its_pid),
+		TEST(the_newest_files_of_a_kind_come_first),
 		TEST(a_tail_begins_with_a_whole_line),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

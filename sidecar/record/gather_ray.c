@@ -17,6 +17,7 @@
 #define TAIL_MAX (64 * 1024) /* of one log */
 #define LOGS_MAX (1024 * 1024) /* of all together */
 #define WORKERS_MAX 4
+#define DRIVERS_MAX 2 /* a cluster may run many jobs; the newest is the one that runs */
 #define COLLECT_FILES_MAX 32
 #define COLLECT_MAX ((int64_t)64 << 20) /* bytes, when the container died */
 #define COLLECT_ALIVE_MAX ((int64_t)16 << 20) /* when only a worker did: there may be many such reports */
@@ -42,7 +43,7 @@ static void add_log(const char *name, void *arg)
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(TAIL_MAX);
 	const char *slash = strrchr(name, '/');
 	struct err err = { 0 };
-	char file[300];
+	char component[256], file[300];
 
 	if (l->total >= LOGS_MAX) {
 		l->cut = true;
@@ -50,7 +51,9 @@ static void add_log(const char *name, void *arg)
 	}
 	if (!ray_file_tail(l->dir_fd, name, MIN((size_t)TAIL_MAX, LOGS_MAX - l->total), &text))
 		return;
-	snprintf(file, sizeof(file), "logs/%s", slash ? slash + 1 : name);
+	snprintf(component, sizeof(component), "%s", slash ? slash + 1 : name);
+	bundle_sanitize(component);
+	snprintf(file, sizeof(file), "logs/%s", component);
 	if (bundle_add(l->b, file, strbuf_str(&text), text.len, &err) < 0)
 		log_warning("%s", err_text(&err));
 	l->total += text.len;
@@ -75,6 +78,16 @@ static size_t concerned(const struct observer *o, const struct report *r, const 
 			pids[n++] = r->top[i].pid;
 	}
 	return n;
+}
+
+/* What `ray job submit` runs writes here, on the head: where a RayJob's failure is told in the user's own words. */
+static void add_driver_logs(struct logs *l)
+{
+	char names[DRIVERS_MAX][RAY_FILE_NAME_MAX + 1];
+	size_t n = ray_files_newest(l->dir_fd, "job-driver-", ".log", names, DRIVERS_MAX);
+
+	for (size_t i = 0; i < n; i++)
+		add_log(names[i], l);
 }
 
 static void add_words(struct bundle *b, const struct ray_said *said)
@@ -114,6 +127,7 @@ void gather_ray_logs(struct bundle *b, const struct observer *o, struct report *
 	}
 	for (size_t i = 0; i < n; i++)
 		ray_files_of_pid(l.dir_fd, pids[i], add_log, &l);
+	add_driver_logs(&l);
 	for (size_t i = 0; i < ARRAY_SIZE(ray_logs); i++)
 		add_log(ray_logs[i], &l);
 	if (l.cut)

@@ -5,7 +5,7 @@
 
 #include "sidecar/record/gather.h"
 
-/* logs/: the ends of the logs of Ray's own processes and of the workers concerned; ray.txt: Ray's words about them. */
+/* logs/: the ends of the logs of Ray's own processes, of the workers concerned and of the newest jobs' drivers; ray.txt: Ray's words about them. */
 void gather_ray_logs(struct bundle *b, const struct observer *o, struct report *r);
 
 /* collected/: what o->collect names, whole files, newest patterns first come first served. */

@@ -13,6 +13,7 @@
 
 #include "lib/fileio.h"
 #include "lib/log.h"
+#include "lib/units.h"
 
 static char directory[64];
 static int root_fd;
@@ -110,6 +111,34 @@ static void links_out_of_the_container_fifos_and_directories_are_passed_over(voi
 	bundle_is("collected/tmp_one.prof=1 ");
 }
 
+static void the_newest_drivers_logs_are_kept_with_names_that_are_safe(void **state)
+{
+	static const char *const dirs[] = { "tmp/ray", "tmp/ray/session_1", "tmp/ray/session_1/logs" };
+	static const struct {
+		const char *name, *text;
+		time_t age;
+	} logs[] = { { "job-driver-first.log", "1", 1000 }, { "job-driver-my job.log", "2", 2000 }, { "job-driver-third.log", "3", 3000 } };
+	struct report r = { .verdict.exit_code = 1 };
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
+		assert_int_equal(mkdirat(root_fd, dirs[i], 0755), 0);
+	assert_int_equal(symlinkat("session_1", root_fd, "tmp/ray/session_latest"), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(logs); i++) {
+		char path[128];
+
+		snprintf(path, sizeof(path), "tmp/ray/session_1/logs/%s", logs[i].name);
+		file(path, logs[i].text);
+		assert_int_equal(utimensat(root_fd, path, (struct timespec[]){ { logs[i].age, 0 }, { logs[i].age, 0 } }, 0), 0);
+	}
+	file("tmp/ray/session_1/logs/raylet.out", "r");
+	struct observer o = { .root_fd = root_fd, .node = RAY_NODE_UNKNOWN, .ray = ray_watch_new(root_fd, 0) };
+	ray_watch_finish(o.ray, NS_PER_SEC);
+	gather_ray_logs(bundle, &o, &r);
+	bundle_is("logs/job-driver-third.log=3 logs/job-driver-my_job.log=2 logs/raylet.out=r ");
+	ray_watch_free(o.ray);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -117,6 +146,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_file_that_two_patterns_name_is_there_once_and_ends_nothing),
 		TEST(paths_that_become_one_name_are_told_apart),
+		TEST(the_newest_drivers_logs_are_kept_with_names_that_are_safe),
 		TEST(links_out_of_the_container_fifos_and_directories_are_passed_over),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

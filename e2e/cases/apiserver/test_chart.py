@@ -115,10 +115,12 @@ def test_the_operator_may_read_and_change_no_configmap_or_claim_that_is_not_its_
     def answers(verbs, what):
         return [may(plane, api, chart, verb, what) for verb in verbs]
 
-    wait_for("the rights", lambda: answers(("create", "patch"), "configmaps/afterglow-launch") == ["yes", "yes"] and
+    wait_for("the rights", lambda: answers(("create", "get", "patch"), "configmaps/afterglow-launch") == ["yes"] * 3 and
              answers(["get"], "persistentvolumeclaims/ray-failures") == ["yes"])
     assert answers(("get", "patch", "update", "delete"), "configmaps/other") == ["no"] * 4
-    assert answers(("get", "patch", "delete"), "persistentvolumeclaims/other") == ["no"] * 3
+    # A RayPolicy may name any claim.
+    assert answers(("patch", "delete"), "persistentvolumeclaims/other") == ["no"] * 2
+    assert answers(("patch", "delete"), "raypolicies") == ["no"] * 2
     assert answers(("get", "list", "patch"), "secrets/other") == ["no"] * 3
 
 
@@ -146,7 +148,7 @@ def test_beside_kuberay_the_operator_may_do_what_the_webhook_needs_and_make_no_p
 
 def test_by_default_it_works_beside_kuberay(plane):
     objects = rendered(plane)
-    assert [o["metadata"]["name"] for o in objects if o["kind"] == "CustomResourceDefinition"] == ["rayfailures.afterglow.dev"]
+    assert only(objects, "CustomResourceDefinition")["metadata"]["name"] == "rayfailures.afterglow.dev"
     (container,) = only(objects, "Deployment")["spec"]["template"]["spec"]["containers"]
     assert "--manage-clusters" not in container["args"]
     at = container["args"].index("--webhook-address")
@@ -156,7 +158,8 @@ def test_by_default_it_works_beside_kuberay(plane):
     assert {"name": "webhook", "containerPort": 9443} in container["ports"]
     service = only(objects, "Service")
     assert service["metadata"]["name"] == "afterglow-webhook" and service["spec"]["ports"][0]["targetPort"] == "webhook"
-    assert service["spec"]["selector"].items() <= only(objects, "Deployment")["spec"]["template"]["metadata"]["labels"].items()
+    labels = only(objects, "Deployment")["spec"]["template"]["metadata"]["labels"]
+    assert service["spec"]["selector"].items() <= labels.items()
 
 
 def test_the_webhooks_ask_for_ray_pods_and_ray_objects_and_never_stand_in_the_way(plane):

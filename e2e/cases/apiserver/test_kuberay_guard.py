@@ -76,7 +76,8 @@ def kuberay(plane):
 
 def others_writes(plane, namespace):
     """What our operator wrote that is not about failures, or Events."""
-    return [w["objectRef"] for w in plane.writes(namespace) if w["objectRef"]["resource"] not in ("rayfailures", "events", "leases")]
+    about_failures = ("rayfailures", "events", "leases")
+    return [w["objectRef"] for w in plane.writes(namespace) if w["objectRef"]["resource"] not in about_failures]
 
 
 def wait_looks(operator, count):
@@ -106,7 +107,8 @@ def test_a_renewed_lease_keeps_it_from_making_pods_until_kuberay_is_gone(start, 
     assert status == 200 and f"managing RayClusters: no, KubeRay runs in namespace {kuberay.api.namespace}" in text
     assert operator.metric(MANAGES) == 0
     # The deaths of KubeRay's pods are recorded all the same.
-    pod = api.create("pods", {"metadata": {"name": "kuberays", "labels": {"ray.io/is-ray-node": "yes", "ray.io/cluster": "demo"}},
+    labels = {"ray.io/is-ray-node": "yes", "ray.io/cluster": "demo"}
+    pod = api.create("pods", {"metadata": {"name": "kuberays", "labels": labels},
                               "spec": {"containers": [{"name": "ray", "image": "ray:test"}]}})
     kubelet.end(pod, 137, reason="OOMKilled")
     cluster.wait_failures(1)
@@ -164,7 +166,7 @@ def test_a_lease_that_was_given_back_delays_nothing(start, make, kuberay):
 
 
 def allowed(plane, api, rules):
-    """A kubeconfig of a service account that may do all of ours in the namespace, and cluster-wide no more than the rules."""
+    """A service account that may do all in the namespace, and cluster-wide no more than the rules: a kubeconfig, an Api."""
     name = api.namespace
     account = {"kind": "ServiceAccount", "name": name, "namespace": name}
     api.create("serviceaccounts", {"metadata": {"name": name}})
@@ -205,7 +207,8 @@ def test_without_the_right_for_all_namespaces_the_watched_one_is_searched(start,
     assert operator.text().count("only the operator's own namespace and the watched one is searched") == 1
 
 
-def test_a_lease_elsewhere_is_not_seen_without_the_right_for_it_and_the_log_says_where_it_looked(start, plane, api, make, kuberay):
+def test_without_the_right_for_it_a_lease_elsewhere_is_not_seen_and_the_log_says_where_it_looked(
+        start, plane, api, make, kuberay):
     kubeconfig, _ = allowed(plane, api, [])
     kuberay.run()
     operator = start(kubeconfig=kubeconfig)
@@ -230,11 +233,11 @@ def plane_with_kinds_of_kuberay(tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.skipif("AFTERGLOW_KUBERAY" not in os.environ, reason="e2e/kuberay/compare.sh runs it: it needs KubeRay's operator")
+@pytest.mark.skipif("AFTERGLOW_KUBERAY" not in os.environ, reason="e2e/kuberay/compare.sh runs it, with KubeRay")
 def test_the_real_kuberay_is_seen_and_its_clusters_are_left_alone(other_plane, tmp_path):
     api, home = new_namespace(other_plane, "ml"), new_namespace(other_plane, "kuberay-home")
-    command = [os.environ["AFTERGLOW_KUBERAY"] + "/kuberay-operator", "--enable-leader-election", "--leader-election-namespace",
-               home.namespace, "--metrics-addr", f"127.0.0.1:{free_port()}", "--health-probe-bind-address",
+    command = [os.environ["AFTERGLOW_KUBERAY"] + "/kuberay-operator", "--enable-leader-election",
+               "--leader-election-namespace", home.namespace, "--metrics-addr", f"127.0.0.1:{free_port()}", "--health-probe-bind-address",
                f"127.0.0.1:{free_port()}"]
     kuberay = Daemon(command, tmp_path / "kuberay.log", {**os.environ, "KUBECONFIG": str(other_plane.kubeconfig("kuberay"))})
     operators = Operators(other_plane, api.namespace, tmp_path)

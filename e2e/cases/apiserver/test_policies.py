@@ -5,7 +5,12 @@ import uuid
 
 import pytest
 
+from conftest import wait_for
 from apiserver.api import ApiError
+from apiserver.conftest import group
+from apiserver.test_retention import ago, names, put
+
+ANNOTATION = "afterglow.dev/policy"
 
 
 def policy(name, **spec):
@@ -95,3 +100,223 @@ def test_kubectl_prints_what_matters(api, plane):
     assert lines[0].split() == ["NAME", "GOVERNS", "ACCEPTED", "CONFLICTED", "AGE"] and lines[1].startswith("p ")
     assert "raypolicy.afterglow.dev/p" in plane.kubectl("get", "ray", "--namespace", api.namespace, "-o", "name")
     assert plane.kubectl("get", "crp", "-o", "name") is not None
+
+
+# --- What they do ----------------------------------------------------------------------------------------------
+
+@pytest.fixture(name="everywhere")
+def cluster_policies(api):
+    """Makes ClusterRayPolicies for the test's namespace alone, which are gone afterwards."""
+    made = []
+
+    def create(name, **spec):
+        name = f"{name}-{api.namespace}"
+        selector = {"matchLabels": {"kubernetes.io/metadata.name": api.namespace}}
+        api.create("clusterraypolicies", {**policy(name, namespaceSelector=selector, **spec), "kind": "ClusterRayPolicy"})
+        made.append(name)
+        return name
+    yield create
+    for name in made:
+        api.delete("clusterraypolicies", name)
+
+
+def condition(api, plural, name, kind):
+    conditions = api.get(plural, name).get("status", {}).get("conditions", [])
+    return next((c for c in conditions if c["type"] == kind), {})
+
+
+def wait_status(api, plural, name, kind, status, reason=None):
+    def find():
+        found = condition(api, plural, name, kind)
+        assert found.get("status") == status and reason in (None, found["reason"]), found
+        assert found["observedGeneration"] == api.get(plural, name)["metadata"]["generation"]
+        return found
+    return wait_for(f"{kind}={status} of {name}", find, interval=0.05)
+
+
+def sidecar(pod):
+    return next((c for c in pod["spec"]["containers"] if c["name"] == "afterglow"), None)
+
+
+def origin(pod):
+    return pod["metadata"].get("annotations", {}).get(ANNOTATION)
+
+
+def new_worker(cluster, known):
+    """The pod that came besides those that are known."""
+    names_known = {p["metadata"]["name"] for p in known}
+    return wait_for("another worker", lambda: [p for p in cluster.pods("worker") if p["metadata"]["name"] not in names_known])[0]
+
+
+def test_a_policy_is_for_new_pods_and_its_end_gives_back_the_base(api, operator, make, kubelet, plane):
+    cluster = make("demo", group("small", 1))
+    (head,), (first,) = cluster.wait_pods(1, 1)
+    kubelet.run_all()
+    assert origin(first) is None and "--hold-on-failure" not in str(sidecar(first)["args"])
+    api.create("raypolicies", policy("team-a", recording={"holdOnFailure": 77}, memory={"usageThreshold": 0.9}))
+    wait_status(api, "raypolicies", "team-a", "Accepted", "True")
+    cluster.scale(small=2)
+    second = new_worker(cluster, [first])
+    assert origin(second) == "RayPolicy/team-a generation 1 (memory, recording)"
+    assert "77" in sidecar(second)["args"]
+    assert {"name": "RAY_memory_usage_threshold", "value": "0.9"} in second["spec"]["containers"][0]["env"]
+    api.delete("raypolicies", "team-a")
+    cluster.scale(small=3)
+    third = new_worker(cluster, [first, second])
+    assert origin(third) is None and sidecar(third)["args"] == sidecar(first)["args"]
+    # What ran, runs.
+    assert {p["metadata"]["name"] for p in (head, first, second, third)} == {p["metadata"]["name"] for p in cluster.pods()}
+    assert plane.writes(api.namespace, "pods", "delete") == []
+    assert operator.running()
+
+
+def test_a_policy_selects_clusters_and_may_do_without_the_sidecar(api, start, make):
+    api.create("raypolicies", policy("quiet", selector={"matchLabels": {"team": "b"}}, recording={"enabled": False}))
+    start()
+    demo = make("demo", group("small", 1))
+    other = {**demo.get(), "metadata": {"name": "other", "labels": {"team": "b"}}}
+    other.pop("status", None)
+    api.create("rayclusters", other)
+    demo.wait_pods(1, 1)
+    assert all(sidecar(p) and origin(p) is None for p in demo.pods())
+    pods = wait_for("the other's pods", lambda: len(p := api.items("pods", "ray.io/cluster=other")) == 2 and p)
+    assert all(sidecar(p) is None and origin(p) == "RayPolicy/quiet generation 1 (recording)" for p in pods)
+
+    def counted():
+        status = api.get("raypolicies", "quiet").get("status", {})
+        return (status.get("clusters"), status.get("pods")) == (1, 2)
+    wait_for("the numbers", counted, timeout=60)
+
+
+def test_the_claim_of_the_store_is_each_policys(api, start, make):
+    start("--store-claim", "base")
+    for name in ("base", "mine"):
+        api.create("persistentvolumeclaims", {"metadata": {"name": name}, "spec": {
+            "accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}, "volumeName": "v"}})
+    api.patch("persistentvolumeclaims", "mine", {"status": {"phase": "Bound"}}, "status")
+    api.create("raypolicies", policy("mine", selector={"matchLabels": {"team": "b"}}, store={"claim": "mine"}))
+    wait_status(api, "raypolicies", "mine", "Accepted", "True")
+    demo = make("demo")
+    other = {**demo.get(), "metadata": {"name": "other", "labels": {"team": "b"}}}
+    other.pop("status", None)
+    api.create("rayclusters", other)
+    wait_for("the pods", lambda: len(api.items("pods")) == 2)
+
+    def claims(cluster):
+        (pod,) = api.items("pods", f"ray.io/cluster={cluster}")
+        return [v["persistentVolumeClaim"]["claimName"] for v in pod["spec"]["volumes"] if "persistentVolumeClaim" in v]
+    assert claims("other") == ["mine"] and "mine" not in claims("demo")
+
+
+def test_of_two_policies_the_older_holds_and_the_loser_says_so(api, operator, make):
+    api.create("raypolicies", policy("a-older", recording={"holdOnFailure": 11}))
+    wait_status(api, "raypolicies", "a-older", "Conflicted", "False", "NoConflict")
+    api.create("raypolicies", policy("b-younger", recording={"holdOnFailure": 22}, memory={"usageThreshold": 0.9}))
+    lost = wait_status(api, "raypolicies", "b-younger", "Conflicted", "True", "Overlap")
+    assert lost["message"] == "RayPolicy/a-older is older and decides recording"
+    wait_status(api, "raypolicies", "a-older", "Conflicted", "False")
+    cluster = make("demo", group("small", 1))
+    _, (worker,) = cluster.wait_pods(1, 1)
+    assert origin(worker) == "RayPolicy/b-younger generation 1 (memory); RayPolicy/a-older generation 1 (recording)"
+    assert "11" in sidecar(worker)["args"]
+    api.delete("raypolicies", "a-older")
+    wait_status(api, "raypolicies", "b-younger", "Conflicted", "False")
+    assert operator.running()
+
+
+def test_what_is_locked_for_all_no_tenant_changes(api, operator, everywhere, make):
+    platform = everywhere("platform", recording={"holdOnFailure": 33}, locked=["recording"])
+    wait_status(api, "clusterraypolicies", platform, "Accepted", "True")
+    api.create("raypolicies", policy("mine", recording={"holdOnFailure": 44}, memory={"usageThreshold": 0.9}))
+    lost = wait_status(api, "raypolicies", "mine", "Conflicted", "True", "Locked")
+    assert lost["message"] == f"ClusterRayPolicy/{platform} locks recording"
+    cluster = make("demo", group("small", 1))
+    _, (worker,) = cluster.wait_pods(1, 1)
+    assert origin(worker) == f"RayPolicy/mine generation 1 (memory); ClusterRayPolicy/{platform} generation 1 (recording, locked)"
+    assert "33" in sidecar(worker)["args"]
+    wait_for("the numbers", lambda: api.get("clusterraypolicies", platform)["status"]["clusters"] == 1, timeout=60)
+    assert operator.running()
+
+
+def test_an_invalid_policy_says_so_and_the_others_hold(api, operator, make, plane):
+    # What a CRD of another version let through: this one's checks are none of that.
+    invalid = policy("a-invalid", recording={"holdOnFailure": 1, "resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}})
+    api.create("raypolicies", invalid)
+    refused = wait_status(api, "raypolicies", "a-invalid", "Accepted", "False", "Invalid")
+    assert "spec.recording.resources must be requests and limits" in refused["message"]
+    api.create("raypolicies", policy("b-valid", recording={"holdOnFailure": 55}))
+    wait_status(api, "raypolicies", "b-valid", "Accepted", "True")
+    wait_status(api, "raypolicies", "b-valid", "Conflicted", "False")
+    cluster = make("demo", group("small", 1))
+    _, (worker,) = cluster.wait_pods(1, 1)
+    assert origin(worker) == "RayPolicy/b-valid generation 1 (recording)"
+    api.patch("raypolicies", "a-invalid", {"spec": {"recording": {"resources": None}}})
+    wait_status(api, "raypolicies", "a-invalid", "Accepted", "True")
+    wait_status(api, "raypolicies", "b-valid", "Conflicted", "True")
+    # Statuses at rest are not written.
+    written = len(plane.writes(api.namespace, "raypolicies"))
+    api.create("raypolicies", policy("c", retention={}))
+    wait_status(api, "raypolicies", "c", "Accepted", "True")
+    assert len([w for w in plane.writes(api.namespace, "raypolicies") if w["objectRef"]["name"] != "c"]) <= written + 2
+    assert operator.running()
+
+
+def test_a_namespace_keeps_failures_as_its_policy_says(api, start):
+    api.create("raypolicies", policy("short", retention={"maxAge": "30d", "maxPerNamespace": 0}))
+    put(api, "old", ago(days=31))
+    put(api, "young", ago(days=29))
+    operator = start("--keep-age", "0")
+    wait_for("the old one to go", lambda: names(api) == {"young"})
+    api.patch("raypolicies", "short", {"spec": {"retention": {"maxAge": "1d"}}})
+    wait_for("the other to go", lambda: names(api) == set())
+    assert operator.running()
+
+
+def test_a_policy_keeps_failures_longer_than_the_operator_would(api, start, make, kubelet):
+    api.create("raypolicies", policy("long", retention={"maxAge": "0", "maxPerNamespace": 0}))
+    put(api, "ancient", ago(days=10000))
+    operator = start("--keep-age", "1d")
+    make("demo", group("small", 1)).wait_pods(1, 1)
+    kubelet.run_all()
+    wait_status(api, "raypolicies", "long", "Accepted", "True")
+    put(api, "another", ago(days=20))
+    # The keeper looks every five seconds; deletion is what must not happen, so two of its looks are waited for.
+    wait_for("two looks of the keeper", lambda: operator.running() and looks_passed(11), timeout=60)
+    assert names(api) == {"ancient", "another"}
+
+
+def looks_passed(seconds, since=[]):  # pylint: disable=dangerous-default-value
+    import time  # pylint: disable=import-outside-toplevel
+    since.append(time.monotonic())
+    return since[-1] - since[0] > seconds
+
+
+def test_only_the_replica_that_acts_writes_statuses(api, start, plane):
+    for user in ("first", "second"):
+        plane.issue(user, f"/O=system:masters/CN={user}")
+        started = start("--leader-elect", "--lease-namespace", api.namespace, kubeconfig=plane.kubeconfig(user))
+        if user == "first":
+            wait_for("the first to act", lambda: started.metric("leader_election_master_status") == 1)
+    api.create("raypolicies", policy("p", memory={}))
+    wait_status(api, "raypolicies", "p", "Accepted", "True")
+    assert plane.writes(api.namespace, "raypolicies", user="first") and not plane.writes(api.namespace, "raypolicies", user="second")
+
+
+def test_without_rights_for_policies_the_operator_works(api, start, make, plane):
+    user = f"poor-{api.namespace}"
+    plane.issue(user, f"/CN={user}")
+    role = {"rules": [{"apiGroups": ["ray.io"], "resources": ["*"], "verbs": ["*"]},
+                      {"apiGroups": [""], "resources": ["pods", "services", "configmaps", "events", "serviceaccounts"], "verbs": ["*"]},
+                      {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["*"]},
+                      {"apiGroups": ["afterglow.dev"], "resources": ["rayfailures"], "verbs": ["*"]}]}
+    api.create("roles", {"metadata": {"name": "poor"}, **role})
+    api.create("rolebindings", {"metadata": {"name": "poor"}, "subjects": [{"kind": "User", "name": user}],
+                                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "poor"}})
+    api.create("raypolicies", policy("p", recording={"holdOnFailure": 66}))
+    operator = start(kubeconfig=plane.kubeconfig(user))
+    cluster = make("demo", group("small", 1))
+    _, (worker,) = cluster.wait_pods(1, 1)
+    assert origin(worker) is None
+    text = operator.http("/readyz")[1]
+    assert "raypolicies: none" in text and "clusterraypolicies: none" in text and "namespaces: none" in text
+    assert "raypolicies: the operator works without them, for it may not list them" in operator.text()

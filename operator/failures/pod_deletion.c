@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A pod's deletion and its containers' ends, in time. */
+#include "operator/failures/pod_deletion.h"
+
+#include <signal.h>
+
+#include "lib/json.h"
+#include "lib/units.h"
+
+#define EXIT_BY(signal) (128 + (signal))
+
+static bool is_kill(int64_t exit_code)
+{
+	return exit_code == EXIT_BY(SIGKILL) || exit_code == EXIT_BY(SIGTERM);
+}
+
+int64_t pod_deletion_grace(const cJSON *pod)
+{
+	int64_t grace = json_int(pod, "metadata.deletionGracePeriodSeconds", 0);
+
+	return MIN(MAX(grace, 0), 365 * 86400);
+}
+
+/* deletionTimestamp is when the grace ends; asked for was it the grace earlier. False: nobody deletes the pod. */
+static bool deletion_began(const cJSON *pod, int64_t *ret_ns)
+{
+	const char *deleted = json_str(pod, "metadata.deletionTimestamp");
+	int64_t deleted_ns;
+
+	if (!deleted || time_parse(deleted, &deleted_ns, NULL) < 0)
+		return false;
+	*ret_ns = deleted_ns - pod_deletion_grace(pod) * NS_PER_SEC;
+	return true;
+}
+
+bool pod_deletion_is_before(const cJSON *pod, const char *finished)
+{
+	int64_t began_ns, finished_ns;
+
+	if (!deletion_began(pod, &began_ns))
+		return false;
+	return !finished || time_parse(finished, &finished_ns, NULL) < 0 || finished_ns >= began_ns - NS_PER_SEC;
+}
+
+bool pod_deletion_lead(const cJSON *pod, const cJSON *terminated, int64_t *ret_ns)
+{
+	const char *finished = json_str(terminated, "finishedAt");
+	int64_t began_ns, finished_ns;
+
+	if (!deletion_began(pod, &began_ns) || !finished || time_parse(finished, &finished_ns, NULL) < 0)
+		return false;
+	*ret_ns = finished_ns - began_ns;
+	return true;
+}
+
+/*
+ * So many seconds after the deletion began the kubelet kills. In a pod's last state the deletion's grace is 0, for the kubelet
+ * has used it up: the pod's own counts then.
+ */
+static int64_t kill_after(const cJSON *pod)
+{
+	int64_t own = MIN(json_int(pod, "spec.terminationGracePeriodSeconds", 0), (int64_t)365 * 86400);
+
+	return MAX(MAX(pod_deletion_grace(pod), own), (int64_t)1);
+}
+
+bool pod_deletion_explains(const cJSON *pod, const cJSON *terminated, int64_t exit_code)
+{
+	bool tolerant = exit_code == EXIT_BY(SIGTERM) || (is_kill(exit_code) && kill_after(pod) <= 1);
+	int64_t lead_ns;
+
+	/* A command that is not there does not wait for a deletion. */
+	if (exit_code == 126 || exit_code == 127)
+		return false;
+	if (!pod_deletion_lead(pod, terminated, &lead_ns))
+		return is_kill(exit_code) && pod_deletion_is_before(pod, NULL);
+	return lead_ns >= (tolerant ? -NS_PER_SEC : 0);
+}
+
+bool pod_deletion_is_after_oom(const cJSON *pod, const cJSON *terminated, int64_t exit_code)
+{
+	int64_t lead_ns;
+
+	if (!pod_deletion_lead(pod, terminated, &lead_ns))
+		return true;
+	/* The kubelet's SIGKILL comes when the grace is over. */
+	if (exit_code == EXIT_BY(SIGKILL))
+		return lead_ns < kill_after(pod) * NS_PER_SEC;
+	return lead_ns <= NS_PER_SEC;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Why a Ray pod has no sidecar. */
+#include "operator/webhook/missing_sidecar.h"
+
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/macros.h"
+#include "lib/units.h"
+#include "operator/injection/inject.h"
+#include "operator/webhook/pod_admission.h"
+
+#define NONE_PREFIX "none:"
+
+static const char *const names[MISSING_COUNT] = {
+	[MISSING_NOTHING] = "",
+	[MISSING_OPTED_OUT] = "OptedOut",
+	[MISSING_EXCLUDED] = "Excluded",
+	[MISSING_NO_COMMAND] = "NoCommand",
+	[MISSING_NAME_TAKEN] = "NameTaken",
+	[MISSING_WINDOWS] = "Windows",
+	[MISSING_NOT_CONFIGURED] = "NotConfigured",
+	[MISSING_POLICY_OFF] = "PolicyOff",
+	[MISSING_IMAGE_UNAVAILABLE] = "ImageUnavailable",
+	[MISSING_REFUSED] = "Refused",
+	[MISSING_BEFORE_INSTALL] = "BeforeInstall",
+	[MISSING_MISSED] = "Missed",
+};
+
+const char *missing_sidecar_name(enum missing_sidecar reason)
+{
+	return names[reason];
+}
+
+static const char *member(const cJSON *object, const char *of, const char *name)
+{
+	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(object, of), name));
+}
+
+static bool opts_out(const cJSON *object)
+{
+	const char *inject = member(object, "metadata.annotations", INJECT_ANNOTATION);
+
+	return inject && strcmp(inject, "false") == 0;
+}
+
+static bool needs_sidecar(const cJSON *pod)
+{
+	const char *ray_node = member(pod, "metadata.labels", "ray.io/is-ray-node");
+
+	return ray_node && strcmp(ray_node, "yes") == 0 && !json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER) &&
+	       !json_find(json_get(pod, "spec.initContainers"), "name", SIDECAR_CONTAINER);
+}
+
+/* The webhook's own words. A reason of a later version counts as Refused. */
+static enum missing_sidecar by_annotation(const cJSON *pod)
+{
+	static const enum missing_sidecar said[] = { MISSING_OPTED_OUT, MISSING_EXCLUDED, MISSING_NO_COMMAND, MISSING_NAME_TAKEN,
+						     MISSING_WINDOWS, MISSING_NOT_CONFIGURED, MISSING_POLICY_OFF,
+						     MISSING_IMAGE_UNAVAILABLE };
+	const char *text = member(pod, "metadata.annotations", SIDECAR_ANNOTATION), *reason;
+
+	if (!text || strncmp(text, NONE_PREFIX, strlen(NONE_PREFIX)) != 0)
+		return MISSING_NOTHING;
+	reason = text + strlen(NONE_PREFIX) + strspn(text + strlen(NONE_PREFIX), " ");
+	for (size_t i = 0; i < ARRAY_SIZE(said); i++) {
+		size_t len = strlen(names[said[i]]);
+
+		/* Words may follow: "none: NoCommand, the image's own entry point". */
+		if (strncmp(reason, names[said[i]], len) == 0 && strcspn(reason + len, " ,:;") == 0)
+			return said[i];
+	}
+	return MISSING_REFUSED;
+}
+
+static bool is_older(const cJSON *pod, int64_t webhook_since_ns)
+{
+	const char *created = json_str(pod, "metadata.creationTimestamp");
+	int64_t ns;
+
+	/* Whole seconds: one that was made in the same second may have been too early. */
+	return webhook_since_ns <= 0 || !created || time_parse(created, &ns, NULL) < 0 || ns <= webhook_since_ns;
+}
+
+enum missing_sidecar missing_sidecar_of(const cJSON *pod, const cJSON *cluster, bool excluded, int64_t webhook_since_ns)
+{
+	enum missing_sidecar said;
+
+	if (!needs_sidecar(pod))
+		return MISSING_NOTHING;
+	said = by_annotation(pod);
+	if (said != MISSING_NOTHING)
+		return said;
+	if (opts_out(pod) || opts_out(cluster))
+		return MISSING_OPTED_OUT;
+	if (excluded)
+		return MISSING_EXCLUDED;
+	return is_older(pod, webhook_since_ns) ? MISSING_BEFORE_INSTALL : MISSING_MISSED;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Why a Ray pod has no sidecar. The webhook leaves pods alone when it cannot answer (failurePolicy Ignore), so nobody would
+ * notice a pod that it missed. Pure; annotations belong to tenants, who deceive only themselves by them.
+ */
+#ifndef AFTERGLOW_OPERATOR_WEBHOOK_MISSING_SIDECAR_H
+#define AFTERGLOW_OPERATOR_WEBHOOK_MISSING_SIDECAR_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum missing_sidecar {
+	MISSING_NOTHING,	/* the pod has the sidecar, or is no Ray pod */
+	MISSING_OPTED_OUT,	/* an annotation of the pod or its cluster says so */
+	MISSING_EXCLUDED,	/* the namespace's label says so */
+	/* The webhook's own reasons (injection/recording.h, pod_admission.h). */
+	MISSING_NO_COMMAND,
+	MISSING_NAME_TAKEN,
+	MISSING_WINDOWS,
+	MISSING_NOT_CONFIGURED,
+	MISSING_POLICY_OFF,
+	MISSING_IMAGE_UNAVAILABLE,
+	MISSING_REFUSED,	/* the API server refused pods that had it; or a reason that a later version gave */
+	MISSING_BEFORE_INSTALL, /* the pod is older than the webhook, or there is no webhook */
+	MISSING_MISSED,		/* the webhook was not asked, or its answer did not come in time */
+	MISSING_COUNT
+};
+
+/* "OptedOut", ...; "" for MISSING_NOTHING. Static. */
+const char *missing_sidecar_name(enum missing_sidecar reason);
+
+/*
+ * cluster is the pod's RayCluster, NULL when it is not known; excluded whether the namespace is known to be excluded.
+ * webhook_since_ns is when the webhook began to answer, as time since 1970; 0: there is none.
+ */
+enum missing_sidecar missing_sidecar_of(const cJSON *pod, const cJSON *cluster, bool excluded, int64_t webhook_since_ns);
+
+#endif

@@ -1,0 +1,699 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of the HTTPS server: clients of OpenSSL in threads of their own, the server's loop in the first one. */
+#include "operator/webhook/tls_server.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <openssl/ssl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/log.h"
+#include "lib/units.h"
+#include "operator/webhook/listen_address.h"
+#include "operator/webhook/x509.h"
+
+#define HOST "hook.ops.svc"
+
+static struct pem_pair ca, leaves[2];
+static struct event_base *base;
+static struct tls_server *server;
+
+static int make_certificates(void **state)
+{
+	struct x509_names names;
+	int64_t now_ns = now_realtime_ns();
+	(void)state;
+
+	log_set_level(LOG_LEVEL_ERROR);
+	assert_int_equal(x509_service_names("hook", "ops", NULL, &names, NULL), 0);
+	assert_int_equal(x509_make_ca(now_ns, &ca, NULL), 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(x509_make_leaf(&ca, &names, now_ns, &leaves[i], NULL), 0);
+	return 0;
+}
+
+static int drop_certificates(void **state)
+{
+	(void)state;
+	pem_pair_release(&ca);
+	pem_pair_release(&leaves[0]);
+	pem_pair_release(&leaves[1]);
+	return 0;
+}
+
+/* Says what it was asked. */
+static int echo(void *arg, const char *path, const char *content_type, const char *body, size_t len, struct strbuf *answer)
+{
+	(void)arg;
+	if (strcmp(path, "/teapot") == 0) {
+		strbuf_adds(answer, "{}");
+		return 418;
+	}
+	if (strcmp(path, "/huge") == 0)
+		for (size_t i = 0; i <= TLS_SERVER_ANSWER_MAX; i += 4096)
+			strbuf_addf(answer, "%4096s", "x");
+	strbuf_addf(answer, "{\"path\":\"%s\",\"type\":\"%s\",\"len\":%zu,\"first\":\"%c\"}", path, content_type, len, len ? *body : '-');
+	return 200;
+}
+
+static void start_without_certificate(void)
+{
+	struct err err = { 0 };
+
+	base = event_base_new();
+	if (tls_server_new(base, "127.0.0.1:0", echo, NULL, &server, &err) < 0)
+		fail_msg("%s", err_text(&err));
+}
+
+static void start(void)
+{
+	start_without_certificate();
+	assert_int_equal(tls_server_set_certificate(server, leaves[0].cert, leaves[0].key, NULL), 0);
+}
+
+static void turn(int ms)
+{
+	event_base_loopexit(base, &(struct timeval){ ms / 1000, ms % 1000 * 1000 });
+	event_base_dispatch(base);
+}
+
+static void finish(void)
+{
+	tls_server_free(server);
+	turn(1);
+	event_base_free(base);
+}
+
+/* --- Clients, to be used outside of the loop's thread ------------------------------------------------------- */
+
+struct tls_client {
+	int fd;
+	SSL_CTX *context;
+	SSL *ssl;
+};
+
+static int connect_tcp(void)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(tls_server_port(server)),
+				  .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct timeval patience = { .tv_sec = 30 };
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0)
+		return fd;
+	close(fd);
+	return -errno;
+}
+
+static void client_close(struct tls_client *c)
+{
+	SSL_free(c->ssl);
+	SSL_CTX_free(c->context);
+	if (c->fd >= 0)
+		close(c->fd);
+	*c = (struct tls_client){ .fd = -1 };
+}
+
+/* Verifies as the API server does. */
+static bool client_open(struct tls_client *c, int min_version, int max_version)
+{
+	_cleanup_x509_ X509 *root = x509_first(ca.cert);
+
+	*c = (struct tls_client){ .fd = connect_tcp(), .context = SSL_CTX_new(TLS_client_method()) };
+	SSL_CTX_set_security_level(c->context, 0);
+	SSL_CTX_set_min_proto_version(c->context, min_version);
+	SSL_CTX_set_max_proto_version(c->context, max_version);
+	X509_STORE_add_cert(SSL_CTX_get_cert_store(c->context), root);
+	SSL_CTX_set_verify(c->context, SSL_VERIFY_PEER, NULL);
+	c->ssl = SSL_new(c->context);
+	SSL_set1_host(c->ssl, HOST);
+	if (c->fd >= 0 && SSL_set_fd(c->ssl, c->fd) == 1 && SSL_connect(c->ssl) == 1)
+		return true;
+	client_close(c);
+	return false;
+}
+
+static bool send_all(struct tls_client *c, const void *data, size_t len)
+{
+	for (size_t at = 0, n; at < len; at += n)
+		if (SSL_write_ex(c->ssl, (const char *)data + at, MIN(len - at, 16384), &n) != 1)
+			return false;
+	return true;
+}
+
+/* A whole answer: its head and as many bytes as that says. */
+static bool receive(struct tls_client *c, struct strbuf *answer)
+{
+	char buf[16384];
+	size_t n;
+
+	for (;;) {
+		const char *text = strbuf_str(answer), *end = strstr(text, "\r\n\r\n"), *length = strstr(text, "Content-Length: ");
+
+		if (end && length && answer->len >= (size_t)(end - text) + 4 + strtoul(length + 16, NULL, 10))
+			return true;
+		if (SSL_read_ex(c->ssl, buf, sizeof(buf), &n) != 1)
+			return false;
+		strbuf_add(answer, buf, n);
+	}
+}
+
+/* The status; 0: no answer. */
+static int post(struct tls_client *c, const char *method, const char *path, size_t len, struct strbuf *answer)
+{
+	_cleanup_strbuf_ struct strbuf request = STRBUF_INIT(64 << 20);
+	_cleanup_free_ char *body = calloc(1, len + 1);
+
+	memset(body, '{', len);
+	strbuf_reset(answer);
+	strbuf_addf(&request, "%s %s HTTP/1.1\r\nHost: " HOST "\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n", method,
+		    path, len);
+	strbuf_add(&request, body, len);
+	if (!send_all(c, request.data, request.len) && answer->len == 0 && len < TLS_SERVER_BODY_MAX)
+		return 0;
+	return receive(c, answer) && answer->len > 12 ? (int)strtol(strbuf_str(answer) + 9, NULL, 10) : 0;
+}
+
+/* --- Threads ---------------------------------------------------------------------------------------------- */
+
+struct work {
+	void (*run)(struct work *w);
+	pthread_t thread;
+	atomic_bool done, stop;
+	unsigned n, failed; /* what run counts */
+	char said[256];
+};
+
+static void *run_work(void *arg)
+{
+	struct work *w = arg;
+
+	w->run(w);
+	atomic_store(&w->done, true);
+	return NULL;
+}
+
+static void begin(struct work *w, void (*run)(struct work *w))
+{
+	w->run = run;
+	assert_int_equal(pthread_create(&w->thread, NULL, run_work, w), 0);
+}
+
+static void await(struct work *w)
+{
+	for (int i = 0; i < 6000 && !atomic_load(&w->done); i++)
+		turn(10);
+	assert_true(atomic_load(&w->done));
+	pthread_join(w->thread, NULL);
+	if (w->said[0])
+		fail_msg("%s", w->said);
+}
+
+static void do_work(void (*run)(struct work *w))
+{
+	struct work w = { 0 };
+
+	begin(&w, run);
+	await(&w);
+}
+
+#define EXPECT(w, condition) \
+	do { \
+		if (!(condition) && !(w)->said[0]) \
+			snprintf((w)->said, sizeof((w)->said), "line %d: %s", __LINE__, #condition); \
+	} while (0)
+
+/* --- Answers ---------------------------------------------------------------------------------------------- */
+
+static void ask_several(struct work *w)
+{
+	static const struct {
+		const char *method, *path;
+		size_t len;
+		int status;
+		const char *said;
+	} rows[] = {
+		{ "POST", "/mutate/pods?timeout=3s", 5, 200,
+		  "{\"path\":\"/mutate/pods\",\"type\":\"application/json\",\"len\":5,\"first\":\"{\"}" },
+		{ "POST", "/", 0, 200, "\"len\":0" },
+		{ "POST", "/teapot", 1, 418, "{}" },
+		{ "POST", "/huge", 1, 500, "Content-Length: 0" },
+		{ "GET", "/", 0, 405, "Allow: POST" },
+		{ "PUT", "/mutate/pods", 3, 405, "Allow: POST" },
+		{ "POST", "/big", TLS_SERVER_BODY_MAX, 200, "\"len\":7340032" },
+	};
+	_cleanup_strbuf_ struct strbuf answer = STRBUF_INIT(16 << 20);
+	struct tls_client c;
+
+	EXPECT(w, client_open(&c, TLS1_2_VERSION, TLS1_3_VERSION));
+	for (size_t i = 0; i < ARRAY_SIZE(rows) && !w->said[0]; i++)
+		if (post(&c, rows[i].method, rows[i].path, rows[i].len, &answer) != rows[i].status ||
+		    !strstr(strbuf_str(&answer), rows[i].said))
+			snprintf(w->said, sizeof(w->said), "row %zu: %.200s", i, strbuf_str(&answer));
+	client_close(&c);
+}
+
+static void one_connection_gets_an_answer_to_each_request(void **state)
+{
+	(void)state;
+	start();
+	do_work(ask_several);
+	finish();
+}
+
+static void ask_too_much(struct work *w)
+{
+	_cleanup_strbuf_ struct strbuf answer = STRBUF_INIT(1 << 20);
+	struct tls_client c;
+
+	EXPECT(w, client_open(&c, TLS1_2_VERSION, TLS1_3_VERSION));
+	EXPECT(w, post(&c, "POST", "/", TLS_SERVER_BODY_MAX + 1, &answer) == 413);
+	client_close(&c);
+	EXPECT(w, client_open(&c, TLS1_2_VERSION, TLS1_3_VERSION));
+	EXPECT(w, post(&c, "POST", "/", 20 << 20, &answer) == 0); /* it is cut off before its end */
+	client_close(&c);
+	strbuf_addf(&answer, "POST /%*s HTTP/1.1\r\n", TLS_SERVER_HEADERS_MAX + 1, "x");
+	EXPECT(w, client_open(&c, TLS1_2_VERSION, TLS1_3_VERSION));
+	send_all(&c, answer.data, answer.len);
+	strbuf_reset(&answer);
+	receive(&c, &answer);
+	EXPECT(w, !strstr(strbuf_str(&answer), " 200 "));
+	client_close(&c);
+	EXPECT(w, client_open(&c, TLS1_2_VERSION, TLS1_3_VERSION));
+	EXPECT(w, post(&c, "POST", "/", 1, &answer) == 200);
+	client_close(&c);
+}
+
+static void a_request_that_is_too_long_is_refused_and_the_next_one_is_not(void **state)
+{
+	(void)state;
+	start();
+	do_work(ask_too_much);
+	finish();
+}
+
+static void shake_hands(struct work *w)
+{
+	_cleanup_strbuf_ struct strbuf answer = STRBUF_INIT(65536);
+	char buf[16];
+	struct tls_client c;
+
+	EXPECT(w, !client_open(&c, TLS1_VERSION, TLS1_1_VERSION));
+	EXPECT(w, client_open(&c, TLS1_2_VERSION, TLS1_2_VERSION));
+	EXPECT(w, post(&c, "POST", "/", 1, &answer) == 200);
+	client_close(&c);
+	EXPECT(w, client_open(&c, TLS1_3_VERSION, TLS1_3_VERSION));
+	EXPECT(w, post(&c, "POST", "/", 1, &answer) == 200);
+	client_close(&c);
+	/* HTTP without TLS is not answered. */
+	int fd = connect_tcp();
+	EXPECT(w, send(fd, "GET / HTTP/1.1\r\n\r\n", 18, MSG_NOSIGNAL) == 18);
+	EXPECT(w, recv(fd, buf, 4, 0) <= 0 || buf[0] == 21); /* an alert of TLS */
+	close(fd);
+}
+
+static void tls_1_2_and_later_are_spoken_and_nothing_else(void **state)
+{
+	(void)state;
+	start();
+	do_work(shake_hands);
+	finish();
+}
+
+/* --- Certificates ----------------------------------------------------------------------------------------- */
+
+static void before_the_first_certificate_connections_are_refused(void **state)
+{
+	struct err err = { 0 };
+	(void)state;
+
+	start_without_certificate();
+	assert_false(tls_server_is_open(server));
+	assert_int_equal(connect_tcp(), -ECONNREFUSED);
+	assert_true(tls_server_set_certificate(server, leaves[0].cert, leaves[1].key, &err) < 0);
+	assert_non_null(strstr(err_text(&err), "the private key is not the certificate's"));
+	assert_true(tls_server_set_certificate(server, "garbage", leaves[1].key, &err) < 0);
+	assert_true(tls_server_set_certificate(server, leaves[0].cert, "garbage", &err) < 0);
+	assert_int_equal(connect_tcp(), -ECONNREFUSED);
+	assert_int_equal(tls_server_set_certificate(server, leaves[0].cert, leaves[0].key, &err), 0);
+	assert_true(tls_server_is_open(server));
+	do_work(ask_several);
+	finish();
+}
+
+/* New connections without end, and one that stays open. */
+static void ask_without_end(struct work *w)
+{
+	_cleanup_strbuf_ struct strbuf answer = STRBUF_INIT(65536);
+	struct tls_client stays, c;
+
+	EXPECT(w, client_open(&stays, TLS1_2_VERSION, TLS1_3_VERSION));
+	while (!atomic_load(&w->stop) && !w->said[0]) {
+		EXPECT(w, client_open(&c, TLS1_2_VERSION, TLS1_3_VERSION));
+		EXPECT(w, post(&c, "POST", "/", 3000, &answer) == 200);
+		client_close(&c);
+		EXPECT(w, post(&stays, "POST", "/", 10, &answer) == 200);
+		w->n++;
+	}
+	client_close(&stays);
+}
+
+static void shows_second_leaf(struct work *w)
+{
+	_cleanup_x509_ X509 *shown = NULL, *expected = x509_first(leaves[1].cert);
+	struct tls_client c;
+
+	EXPECT(w, client_open(&c, TLS1_2_VERSION, TLS1_3_VERSION));
+	shown = SSL_get1_peer_certificate(c.ssl);
+	EXPECT(w, shown && X509_cmp(shown, expected) == 0);
+	client_close(&c);
+}
+
+static void no_handshake_fails_while_certificates_are_exchanged(void **state)
+{
+	struct work w[3] = { 0 };
+	(void)state;
+
+	start();
+	for (size_t i = 0; i < ARRAY_SIZE(w); i++)
+		begin(&w[i], ask_without_end);
+	for (int i = 0; i < 100; i++) {
+		turn(15);
+		assert_int_equal(tls_server_set_certificate(server, leaves[i % 2].cert, leaves[i % 2].key, NULL), 0);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(w); i++)
+		atomic_store(&w[i].stop, true);
+	for (size_t i = 0; i < ARRAY_SIZE(w); i++) {
+		await(&w[i]);
+		assert_true(w[i].n > 3);
+	}
+	do_work(shows_second_leaf);
+	finish();
+}
+
+/* --- Hostile clients -------------------------------------------------------------------------------------- */
+
+static bool is_closed(int fd)
+{
+	char buf[4096];
+
+	for (;;) {
+		ssize_t n = recv(fd, buf, sizeof(buf), 0);
+		if (n <= 0)
+			return n == 0 || errno == ECONNRESET;
+	}
+}
+
+/* Each stops at another place: before the handshake, in its middle, before and in a request. */
+static void be_slow(struct work *w)
+{
+	struct tls_client idle, started;
+	int half_open = connect_tcp(), half_way = connect_tcp();
+
+	EXPECT(w, send(half_way, "\x16\x03\x01\x02", 4, MSG_NOSIGNAL) == 4);
+	EXPECT(w, client_open(&idle, TLS1_2_VERSION, TLS1_3_VERSION));
+	EXPECT(w, client_open(&started, TLS1_2_VERSION, TLS1_3_VERSION));
+	EXPECT(w, send_all(&started, "POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\n", 39));
+	/* A byte now and then is no progress. */
+	for (int i = 0; i < 8; i++) {
+		usleep(100000);
+		send_all(&started, "x", 1);
+	}
+	EXPECT(w, is_closed(half_open));
+	EXPECT(w, is_closed(half_way));
+	EXPECT(w, is_closed(started.fd));
+	EXPECT(w, is_closed(idle.fd));
+	close(half_open);
+	close(half_way);
+	client_close(&idle);
+	client_close(&started);
+}
+
+static void slow_clients_are_cut_off(void **state)
+{
+	(void)state;
+	start();
+	tls_server_set_times(server, 500, 1500);
+	do_work(be_slow);
+	turn(50);
+	assert_int_equal(tls_server_connections(server), 0);
+	finish();
+}
+
+static void be_many(struct work *w)
+{
+	_cleanup_strbuf_ struct strbuf answer = STRBUF_INIT(65536);
+	int fds[TLS_SERVER_CONNECTIONS_MAX + 50];
+	struct tls_client c;
+
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		fds[i] = connect_tcp();
+	EXPECT(w, client_open(&c, TLS1_2_VERSION, TLS1_3_VERSION));
+	EXPECT(w, post(&c, "POST", "/", 1, &answer) == 200);
+	for (size_t i = 0; i < 50; i++)
+		EXPECT(w, is_closed(fds[i]));
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		close(fds[i]);
+	client_close(&c);
+}
+
+static void of_too_many_connections_the_oldest_go_and_a_new_one_is_served(void **state)
+{
+	(void)state;
+	start();
+	do_work(be_many);
+	finish();
+}
+
+/* More than may be unfinished at once, in requests that are allowed each. */
+static void send_much_and_never_end(struct work *w)
+{
+	enum { CLIENTS = 14, EACH = 6 << 20 };
+	_cleanup_strbuf_ struct strbuf answer = STRBUF_INIT(65536);
+	_cleanup_free_ char *body = calloc(1, EACH);
+	struct tls_client clients[CLIENTS], c;
+	unsigned cut = 0;
+
+	for (int i = 0; i < CLIENTS; i++) {
+		EXPECT(w, client_open(&clients[i], TLS1_2_VERSION, TLS1_3_VERSION));
+		EXPECT(w, send_all(&clients[i], "POST / HTTP/1.1\r\nContent-Length: 7000000\r\n\r\n", 44));
+		send_all(&clients[i], body, EACH);
+	}
+	EXPECT(w, client_open(&c, TLS1_2_VERSION, TLS1_3_VERSION));
+	EXPECT(w, post(&c, "POST", "/", 1000, &answer) == 200);
+	client_close(&c);
+	for (int i = 0; i < CLIENTS; i++) {
+		errno = 0;
+		cut += recv(clients[i].fd, body, 1, MSG_PEEK | MSG_DONTWAIT) == 0 || errno == ECONNRESET;
+		client_close(&clients[i]);
+	}
+	EXPECT(w, cut >= 3 && cut < CLIENTS);
+}
+
+static void unfinished_requests_share_a_bound_and_the_biggest_go(void **state)
+{
+	(void)state;
+	start();
+	do_work(send_much_and_never_end);
+	finish();
+}
+
+static void vanish(struct work *w)
+{
+	struct linger reset = { .l_onoff = 1 };
+	struct tls_client c;
+
+	for (int i = 0; i < 20; i++) {
+		EXPECT(w, client_open(&c, TLS1_2_VERSION, TLS1_3_VERSION));
+		setsockopt(c.fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+		send_all(&c, "POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\nxPOST / HTTP/1.1\r\nContent-Length: 1\r\n\r\nx", 78);
+		if (i % 2)
+			shutdown(c.fd, SHUT_WR);
+		client_close(&c);
+	}
+}
+
+static void clients_that_vanish_do_not_end_the_program(void **state)
+{
+	(void)state;
+	signal(SIGPIPE, SIG_DFL);
+	start();
+	do_work(vanish);
+	do_work(ask_several);
+	turn(50);
+	assert_int_equal(tls_server_connections(server), 0);
+	finish();
+}
+
+/* --- Descriptors, stopping, addresses ----------------------------------------------------------------------- */
+
+static unsigned n_warnings;
+
+static void on_libevent_word(int severity, const char *text)
+{
+	(void)severity;
+	(void)text;
+	n_warnings++;
+}
+
+static void without_a_descriptor_it_waits_and_does_not_spin(void **state)
+{
+	struct rlimit usual, none = { 3, 0 };
+	(void)state;
+
+	start();
+	event_set_log_callback(on_libevent_word);
+	int fd = connect_tcp();
+	assert_true(fd >= 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
+	none.rlim_max = usual.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	turn(300);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);
+	assert_in_range(n_warnings, 0, 1);
+	event_set_log_callback(NULL);
+	do_work(ask_several); /* as soon as that is possible again */
+	close(fd);
+	finish();
+}
+
+static atomic_bool stopped;
+
+static void ask_while_it_stops(struct work *w)
+{
+	_cleanup_strbuf_ struct strbuf answer = STRBUF_INIT(65536);
+	struct tls_client c, idle;
+
+	EXPECT(w, client_open(&idle, TLS1_2_VERSION, TLS1_3_VERSION));
+	EXPECT(w, post(&idle, "POST", "/", 1, &answer) == 200);
+	EXPECT(w, client_open(&c, TLS1_2_VERSION, TLS1_3_VERSION));
+	EXPECT(w, send_all(&c, "POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\nab", 40));
+	usleep(50000);
+	atomic_store(&w->stop, true);
+	while (!atomic_load(&stopped))
+		usleep(1000);
+	EXPECT(w, connect_tcp() == -ECONNREFUSED);
+	EXPECT(w, is_closed(idle.fd));
+	EXPECT(w, send_all(&c, "cd", 2));
+	strbuf_reset(&answer);
+	EXPECT(w, receive(&c, &answer));
+	EXPECT(w, strstr(strbuf_str(&answer), " 200 ") && strstr(strbuf_str(&answer), "Connection: close"));
+	EXPECT(w, is_closed(c.fd));
+	client_close(&c);
+	client_close(&idle);
+}
+
+static void count(void *arg)
+{
+	++*(int *)arg;
+}
+
+static void a_request_under_way_is_answered_while_it_stops(void **state)
+{
+	struct work w = { 0 };
+	int idle = 0;
+	(void)state;
+
+	start();
+	begin(&w, ask_while_it_stops);
+	while (!atomic_load(&w.stop))
+		turn(10);
+	tls_server_stop(server, count, &idle);
+	turn(20);
+	assert_int_equal(idle, 0);
+	atomic_store(&stopped, true);
+	await(&w);
+	turn(50);
+	assert_int_equal(idle, 1);
+	finish();
+	/* Without connections it is idle at once. */
+	start();
+	tls_server_stop(server, count, &idle);
+	turn(10);
+	assert_int_equal(idle, 2);
+	finish();
+}
+
+static bool answers_at(int family, const char *address)
+{
+	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(tls_server_port(server)) };
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = v4.sin_port };
+	_cleanup_close_ int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (family == AF_INET)
+		inet_pton(family, address, &v4.sin_addr);
+	else
+		inet_pton(family, address, &v6.sin6_addr);
+	return connect(fd, family == AF_INET ? (void *)&v4 : (void *)&v6, family == AF_INET ? sizeof(v4) : sizeof(v6)) == 0;
+}
+
+static bool has_ipv6(void)
+{
+	struct sockaddr_in6 to = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	_cleanup_close_ int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	return fd >= 0 && bind(fd, (struct sockaddr *)&to, sizeof(to)) == 0;
+}
+
+static void a_wildcard_address_is_ipv4_and_ipv6(void **state)
+{
+	static const char *const addresses[] = { ":0", "[::]:0" };
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(addresses); i++) {
+		base = event_base_new();
+		assert_int_equal(tls_server_new(base, addresses[i], echo, NULL, &server, NULL), 0);
+		assert_int_equal(tls_server_set_certificate(server, leaves[0].cert, leaves[0].key, NULL), 0);
+		assert_true(answers_at(AF_INET, "127.0.0.1"));
+		if (has_ipv6())
+			assert_true(answers_at(AF_INET6, "::1"));
+		finish();
+	}
+}
+
+static void addresses_are_right_or_wrong(void **state)
+{
+	static const char *const right[] = { ":9443", "0.0.0.0:9443", "[::]:9443", "[fe80::1]:1", "127.0.0.1:65535" };
+	static const char *const wrong[] = { "", ":", "9443", ":x", ":-1", ":+1", ": 1", ":65536", "::9443", "localhost:1", "1.2.3:4", "[::1:9443",
+					     "[]:1", "0.0.0.0:1x", "[1111:2222:3333:4444:5555:6666:7777:8888:9999:aaaa:bbbb:cccc:dddd]:1" };
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(right); i++)
+		if (!listen_address_is_valid(right[i]))
+			fail_msg("%s", right[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
+		if (listen_address_is_valid(wrong[i]))
+			fail_msg("%s", wrong[i]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(before_the_first_certificate_connections_are_refused),
+		cmocka_unit_test(one_connection_gets_an_answer_to_each_request),
+		cmocka_unit_test(a_request_that_is_too_long_is_refused_and_the_next_one_is_not),
+		cmocka_unit_test(tls_1_2_and_later_are_spoken_and_nothing_else),
+		cmocka_unit_test(no_handshake_fails_while_certificates_are_exchanged),
+		cmocka_unit_test(slow_clients_are_cut_off),
+		cmocka_unit_test(of_too_many_connections_the_oldest_go_and_a_new_one_is_served),
+		cmocka_unit_test(unfinished_requests_share_a_bound_and_the_biggest_go),
+		cmocka_unit_test(clients_that_vanish_do_not_end_the_program),
+		cmocka_unit_test(without_a_descriptor_it_waits_and_does_not_spin),
+		cmocka_unit_test(a_request_under_way_is_answered_while_it_stops),
+		cmocka_unit_test(a_wildcard_address_is_ipv4_and_ipv6),
+		cmocka_unit_test(addresses_are_right_or_wrong),
+	};
+	signal(SIGPIPE, SIG_IGN);
+	return cmocka_run_group_tests(tests, make_certificates, drop_certificates);
+}
