@@ -15,7 +15,7 @@ from kuberay import webhooks
 from kuberay.objects import SIDECAR, check_injected, sleeping_spec
 from live import RAY_IMAGE, SYSTEM
 
-MISSED = "afterglow_ray_pods_without_sidecar"
+WITHOUT_SIDECAR = "afterglow_pods_without_sidecar"
 BURST = 80
 
 
@@ -27,9 +27,12 @@ def scraped(kubectl):
 
 
 def missed(kubectl, namespace):
-    """How many pods of the namespace one replica or another says to have no sidecar."""
-    found = re.findall(rf'^{MISSED}{{[^}}]*namespace="{namespace}"[^}}]*}} (\d+)', scraped(kubectl), re.MULTILINE)
-    return max(map(int, found), default=0)
+    """How many pods of the namespace the webhook was not asked for, or did not answer in time, as the replica that acts says."""
+    count = 0
+    for line in scraped(kubectl).splitlines():
+        if line.startswith(WITHOUT_SIDECAR) and f'namespace="{namespace}"' in line and 'reason="Missed"' in line:
+            count = max(count, int(float(line.rsplit(" ", 1)[1])))
+    return count
 
 
 def pod_of(k, name):
