@@ -47,7 +47,7 @@ PROGRAMS := $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterg
 SHARED_PROGRAMS := $(BUILD)/shared/afterglow-sidecar $(BUILD)/shared/afterglow-operator
 
 .PHONY: all shared
-all: $(PROGRAMS)
+all: $(PROGRAMS) $(wildcard $(BUILD)/aarch64/afterglow-launch)
 shared: $(SHARED_PROGRAMS)
 
 .DELETE_ON_ERROR:
@@ -66,6 +66,22 @@ $(BUILD)/afterglow-launch: $(LAUNCHER) $(wildcard sidecar/launch/*.h) Makefile
 	@mkdir -p $(@D)
 	$(Q)$(MUSL_CC) -std=gnu11 -D_GNU_SOURCE -I. -DAFTERGLOW_VERSION='"$(VERSION)"' $(WARNINGS) -Os -g0 -static \
 		-fstack-protector-strong -ffunction-sections -Wl,--gc-sections,-s -o $@ $(LAUNCHER)
+
+# The same for arm64 nodes. It is none of the default programs: it needs a compiler and a libc that others do not, a minute
+# to fetch them the first time. images/build.sh includes it where it has been built (`make aarch64 images`), and from then on it is kept up to date.
+MUSL_ARM := $(BUILD)/aarch64/musl
+MUSL_ARM_LIB := $(MUSL_ARM)/lib/aarch64-linux-musl
+.PHONY: aarch64
+aarch64: $(BUILD)/aarch64/afterglow-launch
+$(MUSL_ARM): tools/musl-aarch64.sh
+	$(Q)tools/apt-install.sh gcc-aarch64-linux-gnu
+	$(Q)tools/musl-aarch64.sh $@
+	$(Q)touch $@
+$(BUILD)/aarch64/afterglow-launch: $(LAUNCHER) $(wildcard sidecar/launch/*.h) Makefile | $(MUSL_ARM)
+	$(call say,MUSL,$@)
+	$(Q)aarch64-linux-gnu-gcc -std=gnu11 -D_GNU_SOURCE -I. -DAFTERGLOW_VERSION='"$(VERSION)"' $(WARNINGS) -Os -g0 -static \
+		-nostdinc -isystem $(MUSL_ARM)/include/aarch64-linux-musl -nostdlib -fstack-protector-strong -ffunction-sections \
+		-Wl,--gc-sections,-s -o $@ $(MUSL_ARM_LIB)/crt1.o $(MUSL_ARM_LIB)/crti.o $(LAUNCHER) $(MUSL_ARM_LIB)/libc.a -lgcc $(MUSL_ARM_LIB)/crtn.o
 
 # The recorder is in every Ray pod. Static it needs a third less memory, the operator half: of a shared library more is mapped
 # than used, and Debian's libcurl brings thirty.
@@ -304,6 +320,7 @@ help:
 	@echo 'make tidy         what clang-tidy finds in the sources'
 	@echo 'make kuberay-compare  RayClusters made by KubeRay and by this operator, compared member by member'
 	@echo 'make images       container images into build/images/'
+	@echo 'make aarch64      the launcher for arm64 nodes, which images then include'
 	@echo 'Knobs: SANITIZE=address,undefined  DEBUG=1  V=1'
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

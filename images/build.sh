@@ -32,7 +32,10 @@ new_root() { # ROOT
 fill_operator() {
 	add_program afterglow-operator "$1"
 	install -D -m 644 /etc/ssl/certs/ca-certificates.crt "$1/etc/ssl/certs/ca-certificates.crt"
-	install -D -m 755 build/afterglow-launch "$1/usr/libexec/afterglow/afterglow-launch"
+	install -D -m 755 build/afterglow-launch "$1/usr/libexec/afterglow/launchers/$(uname -m)"
+	if [ -e build/aarch64/afterglow-launch ]; then
+		install -D -m 755 build/aarch64/afterglow-launch "$1/usr/libexec/afterglow/launchers/aarch64"
+	fi
 }
 
 fill_sidecar() {

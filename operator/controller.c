@@ -453,6 +453,14 @@ static int new_reconciler(struct controller *c, struct err *err)
 	return reconciler_new(&options, &c->reconciler, err);
 }
 
+static void on_webhook_since(void *arg, int64_t since_ns)
+{
+	struct controller *c = arg;
+
+	missed_pods_webhook_since(c->missed, since_ns);
+	missed_pods_tell(c->missed, now_boottime_ns());
+}
+
 static int new_webhook(struct controller *c, struct err *err)
 {
 	struct admission_options admission = {
@@ -472,6 +480,7 @@ static int new_webhook(struct controller *c, struct err *err)
 		.configuration = c->o.webhook.configuration,
 		.external = c->o.webhook.external,
 		.may_write = may_write,
+		.on_since = on_webhook_since,
 		.arg = c,
 	};
 	int r;

@@ -9,7 +9,7 @@
 #include "lib/log.h"
 #include "operator/failures/retention.h"
 
-#define OPTIONS_LAUNCHER "/usr/libexec/afterglow/afterglow-launch"
+#define OPTIONS_LAUNCHER "/usr/libexec/afterglow/launchers"
 /*
  * No limit of our own. The API server guards itself by priority and fairness (since Kubernetes 1.20), which knows who
  * else wants something; a limit here only makes us slow while it is idle. What we have under way at once is bounded.

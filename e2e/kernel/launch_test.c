@@ -1725,6 +1725,31 @@ static void without_the_prefixs_program_the_command_starts_all_the_same(void **s
 	assert_int_equal(finish(&p), 6);
 }
 
+/* As the shell in front of it starts it: by a descriptor, which the command must not get. */
+static void put_launcher_at_3(void)
+{
+	int fd = open(launcher, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || (fd != 3 && dup2(fd, 3) != 3) || fcntl(3, F_SETFD, 0) < 0)
+		_exit(126);
+}
+
+static void started_by_its_descriptor_it_closes_that_and_goes_by_its_name(void **state)
+{
+	const struct how how = { .prepare = put_launcher_at_3 };
+	struct process p = start_argv(&how, (char *[]){ (char *)"/proc/self/fd/./3", (char *)"--self-fd", (char *)"3", (char *)"--socket",
+							socket_path, (char *)"--", (char *)"/bin/sh", (char *)"-c",
+							(char *)"cat /proc/$PPID/comm; head -c 16 /proc/$PPID/cmdline; echo; "
+								"[ ! -e /proc/self/fd/3 ] && echo closed; echo ready; read line; exit 5",
+							NULL });
+
+	(void)state;
+	assert_string_equal(read_text(p.out, "ready\n"), "afterglow-launc\nafterglow-launch\nclosed\nready\n");
+	assert_int_equal(run_release(p.pid), 0); /* it knows it by its name */
+	close_input(&p);
+	assert_int_equal(finish(&p), 5);
+}
+
 static int set_up(void **state)
 {
 	const char *build = getenv("AFTERGLOW_BUILD"), *other = getenv("AFTERGLOW_LAUNCH");
@@ -1819,6 +1844,7 @@ int main(void)
 		cmocka_unit_test(hooks_end_with_a_recorder_that_vanishes),
 		cmocka_unit_test(a_hold_outlives_its_recorder_and_ends_by_release),
 		cmocka_unit_test(release_does_nothing_while_the_command_runs),
+		cmocka_unit_test(started_by_its_descriptor_it_closes_that_and_goes_by_its_name),
 		cmocka_unit_test(a_prefix_comes_before_the_command_word_by_word),
 		cmocka_unit_test(without_the_prefixs_program_the_command_starts_all_the_same),
 	};

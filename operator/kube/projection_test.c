@@ -123,7 +123,7 @@ static void of_a_pod_stays_what_plans_and_failures_read(void **state)
 		"\"resourceVersion\":\"5\",\"generateName\":\"x\",\"creationTimestamp\":\"t\",\"deletionTimestamp\":\"d\","
 		"\"labels\":{\"ray.io/group\":\"g\"},\"annotations\":{\"ray.io/ft-enabled\":\"true\",\"cni\":\"long\"},"
 		"\"ownerReferences\":[{\"uid\":\"c\"}]},"
-		"\"spec\":{\"nodeName\":\"n1\",\"restartPolicy\":\"Never\",\"volumes\":[{}],\"tolerations\":[{}],"
+		"\"spec\":{\"nodeName\":\"n1\",\"restartPolicy\":\"Never\",\"volumes\":[{\"name\":\"v\",\"configMap\":{\"name\":\"l\",\"items\":[{\"key\":\"k\",\"path\":\"p\"}]}}],\"tolerations\":[{}],"
 		"\"containers\":[{\"name\":\"ray-worker\",\"env\":[{}],\"resources\":{\"limits\":{\"memory\":\"1Gi\"}}}]},"
 		"\"status\":{\"phase\":\"Failed\",\"podIP\":\"1.2.3.4\",\"podIPs\":[{}],\"reason\":\"Evicted\",\"containerStatuses\":["
 		"{\"name\":\"ray-worker\",\"image\":\"i\",\"imageID\":\"sha\",\"restartCount\":2,\"containerID\":\"c1\","
@@ -142,7 +142,9 @@ static void of_a_pod_stays_what_plans_and_failures_read(void **state)
 	const cJSON *status = cJSON_GetArrayItem(json_get(pod, "status.containerStatuses"), 0);
 	assert_string_equal(json_str(container, "resources.limits.memory"), "1Gi");
 	assert_null(json_get(container, "env"));
-	assert_null(json_get(pod, "spec.volumes"));
+	const cJSON *volume = cJSON_GetArrayItem(json_get(pod, "spec.volumes"), 0);
+	assert_null(json_get(volume, "name"));
+	assert_string_equal(json_str(cJSON_GetArrayItem(json_get(volume, "configMap.items"), 0), "key"), "k");
 	assert_null(json_get(pod, "metadata.generateName"));
 	assert_int_equal(cJSON_GetArraySize(json_get(pod, "metadata.annotations")), 1);
 	assert_null(json_get(status, "imageID"));

@@ -264,6 +264,8 @@ static void on_configuration(void *arg, struct client_response *response)
 		trouble_say(&c->trouble, "MutatingWebhookConfiguration %s: %s", c->configuration_name, err_text(&err));
 	else
 		c->configuration = TAKE_PTR(response->object);
+	if (c->configuration && c->o.on_configuration)
+		c->o.on_configuration(c->o.arg, json_str(c->configuration, "metadata.creationTimestamp"));
 	act(c);
 }
 

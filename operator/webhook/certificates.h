@@ -28,6 +28,8 @@ struct certificates_options {
 	bool (*may_write)(void *arg);
 	/* A leaf to be served, PEM; for the first time and whenever it has changed. Negative: it comes again with the next look. */
 	int (*on_leaf)(void *arg, const char *cert, const char *key, struct err *err);
+	/* The configuration was read: when it was made, as its creationTimestamp. NULL: nobody wants to know. */
+	void (*on_configuration)(void *arg, const char *created);
 	void *arg;
 };
 

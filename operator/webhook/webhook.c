@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "lib/log.h"
+#include "lib/units.h"
 #include "operator/webhook/admission.h"
 #include "operator/webhook/certificates.h"
 #include "operator/webhook/tls_server.h"
@@ -14,7 +14,9 @@ struct webhook {
 	struct tls_server *server;
 	struct certificates *certificates;
 	bool (*may_write)(void *arg);
+	void (*on_since)(void *arg, int64_t since_ns);
 	void *arg;
+	bool since_known;
 };
 
 static bool may_write(void *arg)
@@ -24,13 +26,26 @@ static bool may_write(void *arg)
 	return !w->may_write || w->may_write(w->arg);
 }
 
-static void on_leaf(void *arg, const char *cert, const char *key)
+static int on_leaf(void *arg, const char *cert, const char *key, struct err *err)
 {
 	struct webhook *w = arg;
-	struct err err = { 0 };
+	bool first = !tls_server_is_open(w->server);
+	int r = tls_server_set_certificate(w->server, cert, key, err);
 
-	if (tls_server_set_certificate(w->server, cert, key, &err) < 0)
-		log_error("the webhook goes on with the certificate that it has: %s", err_text(&err));
+	if (r == 0 && first && !w->since_known)
+		w->on_since(w->arg, now_realtime_ns());
+	return r;
+}
+
+static void on_configuration(void *arg, const char *created)
+{
+	struct webhook *w = arg;
+	int64_t ns;
+
+	if (created && time_parse(created, &ns, NULL) == 0) {
+		w->since_known = true;
+		w->on_since(w->arg, ns);
+	}
 }
 
 static int start_certificates(struct webhook *w, const struct webhook_options *o, struct err *err)
@@ -46,6 +61,7 @@ static int start_certificates(struct webhook *w, const struct webhook_options *o
 		.metrics = o->metrics,
 		.may_write = may_write,
 		.on_leaf = on_leaf,
+		.on_configuration = on_configuration,
 		.arg = w,
 	};
 
@@ -60,6 +76,7 @@ int webhook_new(const struct webhook_options *options, struct webhook **ret_webh
 	if (!w)
 		return err_set(err, ENOMEM, "webhook");
 	w->may_write = options->may_write;
+	w->on_since = options->on_since;
 	w->arg = options->arg;
 	r = tls_server_new(options->base, options->address, admission_handle, options->admission, &w->server, err);
 	if (r < 0)

@@ -22,6 +22,11 @@ struct webhook_options {
 	const char *service, *secret, *configuration; /* names, see certificates.h */
 	bool external;             /* somebody else makes the certificates */
 	bool (*may_write)(void *arg);
+	/*
+	 * Pods are asked about since then, as time since 1970: the age of the MutatingWebhookConfiguration where this replica reads
+	 * it, else the first certificate that it had.
+	 */
+	void (*on_since)(void *arg, int64_t since_ns);
 	void *arg;
 };
 

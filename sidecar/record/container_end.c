@@ -43,6 +43,13 @@ void container_leave(struct container *c)
 		c->callbacks.done(c, c->callbacks.arg);
 }
 
+/* The launcher of this machine, as the operator puts it into the pod. */
+#if defined(__aarch64__)
+#define LAUNCHER "/afterglow/bin/afterglow-launch-aarch64"
+#else
+#define LAUNCHER "/afterglow/bin/afterglow-launch"
+#endif
+
 /* Kept after a failure, for somebody to look at it. The launcher keeps it by itself: we need not be there. */
 static void hold(const struct container *c, int64_t until_unix_ns)
 {
@@ -52,7 +59,7 @@ static void hold(const struct container *c, int64_t until_unix_ns)
 	snprintf(seconds, sizeof(seconds), "%d", c->options->hold_s);
 	time_format(until_unix_ns, until);
 	if (c->options->id.pod)
-		snprintf(where, sizeof(where), "kubectl exec %s -c %s -- /afterglow/bin/afterglow-launch --release",
+		snprintf(where, sizeof(where), "kubectl exec %s -c %s -- " LAUNCHER " --release",
 			 c->options->id.pod, c->hello.name);
 	else
 		snprintf(where, sizeof(where), "afterglow-launch --release %d", (int)c->hello.launcher);

@@ -71,7 +71,8 @@ def test_the_operator_works_with_the_charts_options_policy_and_rights(chart, sta
                        account, "token")["status"]["token"]
     (tmp_path / "config.yaml").write_text(chart["ConfigMap"]["data"]["config.yaml"])
     (container,) = chart["Deployment"]["spec"]["template"]["spec"]["containers"]
-    args = [a.replace("/etc/afterglow", str(tmp_path)).replace("/usr/libexec/afterglow", str(BUILD)) for a in container["args"]]
+    launchers = ("/usr/libexec/afterglow/launchers", str(BUILD / "afterglow-launch"))
+    args = [a.replace("/etc/afterglow", str(tmp_path)).replace(*launchers) for a in container["args"]]
     at = args.index("--metrics-address")
     del args[at:at + 2]  # the port is the test's
     if "--leader-elect" in args:
