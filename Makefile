@@ -182,7 +182,7 @@ TEST_PACKAGES := busybox-static libcmocka-dev
 version:
 	@echo $(VERSION)
 
-.PHONY: version deps test-deps test test-programs sanitizer-tests check try demo demo-clean e2e e2e-recorder images install clean help
+.PHONY: version deps test-deps test test-programs sanitizer-tests check try demo demo-kuberay demo-clean e2e e2e-recorder e2e-kuberay e2e-kuberay-long images install clean help
 deps:
 	@tools/apt-install.sh $(BUILD_PACKAGES)
 
@@ -207,6 +207,7 @@ unit       1 -   $(SUITE) -j2 unit-tests
 endef
 define E2E_SUITES
 cluster    2 oom e2e/run.sh cluster
+kuberay    2 oom e2e/run.sh kuberay
 stores     2 -   e2e/run.sh stores
 browser    1 -   e2e/run.sh browser
 endef
@@ -241,6 +242,10 @@ try: deps
 demo: deps
 	+@$(COMPILE) all
 	@e2e/demo/demo.sh
+# The same beside KubeRay's own operator, with a RayJob.
+demo-kuberay: deps
+	+@$(COMPILE) all
+	@e2e/demo/kuberay.sh
 demo-clean:
 	@e2e/demo/demo-clean.sh
 
@@ -248,6 +253,11 @@ demo-clean:
 e2e-recorder: deps
 	+@$(COMPILE) all
 	+@e2e/run.sh recorder
+
+# Beside KubeRay's own operator; and of that what takes longest, which continuous integration does not run each time.
+e2e-kuberay e2e-kuberay-long: deps
+	+@$(COMPILE) all
+	+@e2e/run.sh $(@:e2e-%=%)
 
 images: deps
 	+@$(COMPILE) all
@@ -297,10 +307,12 @@ help:
 	@echo 'make deps         install what building needs (Debian packages)'
 	@echo 'make try          a leak, its OOM kill and its report, without Kubernetes'
 	@echo 'make demo         the same on a real Kubernetes with Ray (KUBECONFIG_DEMO=path: on yours); make demo-clean'
+	@echo 'make demo-kuberay the same beside KubeRay, with a RayJob'
 	@echo 'make test         unit tests, sanitizers, real kernels, a real kube-apiserver'
 	@echo 'make e2e          tests on a real cluster with real Ray'
 	@echo 'make check        both of them, in less time than one after the other'
 	@echo 'make e2e-recorder of these, each class of death and what Ray says of it'
+	@echo 'make e2e-kuberay  of these, the chart beside KubeRay; make e2e-kuberay-long: its zero-downtime upgrades'
 	@echo 'make fuzz         fuzz every parser (FUZZ_SECONDS=60 each)'
 	@echo 'make bench        the figures behind each performance claim; make bench-operator: beside KubeRay'
 	@echo 'make valgrind     the long scenarios of the operator under memcheck; make operator-sanitized: all under ASan'

@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# run.sh operator|soak|stores|browser|cluster|recorder [PYTEST-ARG...]: brings up what the tests need and runs them.
+# run.sh operator|soak|stores|browser|cluster|recorder|kuberay|kuberay-long [PYTEST-ARG...]: brings up what the tests need and runs them.
 #   operator  the operator from build/, as a process here, against a real kube-apiserver; no cluster is needed
 #   soak      ten thousand reconciles of the same, and fifty restarts of the API server; a quarter of an hour
 #   stores    afterglow-ship from build/ against a directory, a real S3 server and a real HDFS, on loopback; needs root
 #   browser   report.html in headless Chromium; pictures stay in build/e2e-browser
 #   cluster   everything, installed by Helm on a real cluster, with real Ray
 #   recorder  of these, each class of death and what Ray's logs say
-# The last two's cluster is left running for the next run; e2e/cluster/down.sh ends it.
+#   kuberay   the chart with its defaults beside KubeRay's own operator, with real Ray; kuberay-long: what takes longest of it
+# The last four's cluster is left running for the next run; e2e/cluster/down.sh ends it.
 # KUBECONFIG_E2E=path uses a cluster of yours: it must be able to pull or hold the images.
 set -euo pipefail
 
@@ -51,6 +52,14 @@ else
 	e2e/cluster/load-image.sh build/images/afterglow-operator.tar build/images/afterglow-sidecar.tar
 	# 450 MB. containerd is asked: the node's status lags behind.
 	e2e/cluster/load-image.sh --unless "$(images/ray/name.sh)" "$ray"
+	# Of two operators that both make pods for RayClusters there is one at a time.
+	case $suite in
+	kuberay*)
+		helm uninstall afterglow --namespace afterglow-system --ignore-not-found --wait
+		e2e/kuberay/install.sh 9>&-
+		;;
+	*) e2e/kuberay/uninstall.sh ;;
+	esac
 fi
 export AFTERGLOW_VERSION RAY_IMAGE
 AFTERGLOW_VERSION=$(make -s version)
@@ -59,7 +68,8 @@ RAY_IMAGE=$(images/ray/name.sh)
 case $suite in
 soak) paths=(e2e/cases/apiserver/soak.py) ;;
 recorder) paths=(e2e/cases/cluster/test_{classes,kernel_log,ray_voice}.py) ;;
-cluster) paths=(e2e/cases/cluster) ;;
+kuberay) paths=(e2e/cases/kuberay -m "not long") ;;
+kuberay-long) paths=(e2e/cases/kuberay -m long) ;;
 *) paths=("e2e/cases/$cases") ;;
 esac
 # Each worker has servers of its own; most of the time they wait for them. -n 0 for one at a time, and for -s and --pdb.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # shellcheck disable=SC2034 # the variables are for those who source this
-# What demo.sh and demo-clean.sh share: names, the cluster, progress. Sourced, never run.
+# What demo.sh, kuberay.sh and demo-clean.sh share: names, the cluster, progress. Sourced, never run.
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -13,7 +13,11 @@ namespace=${DEMO_NAMESPACE:-ml}
 volume=afterglow-demo-$namespace
 # What the demo made carries this label; nothing else is ever removed.
 label=afterglow.dev/demo=true
-crds=(rayfailures.afterglow.dev rayclusters.ray.io)
+crds=()
+for file in "$root"/charts/afterglow/files/crds/*_*.yaml; do
+	file=$(basename "$file" .yaml)
+	crds+=("${file#*_}.${file%%_*}")
+done
 
 # State of the demo that ends with the cluster: what was loaded, the volume.
 state=$run/demo

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Removes what demo.sh made; the local cluster too, if the demo brought it up. Built programs and archives stay.
+# Removes what demo.sh and kuberay.sh made; the local cluster too, if the demo brought it up. Built programs and archives stay.
 set -euo pipefail
 # shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"
@@ -12,6 +12,10 @@ remove_namespace() {
 # Ray first, while its CRD is there; the failures' CRD takes the failures with it.
 remove_objects() {
 	step "Ray, its namespace and its volume"
+	# While KubeRay is there: it takes its finalizers off.
+	if made_by_demo namespace "$namespace" && kubectl get crd rayjobs.ray.io >/dev/null 2>&1; then
+		kubectl -n "$namespace" delete rayjob train --ignore-not-found --timeout=60s
+	fi
 	remove_namespace "$namespace"
 	kubectl delete persistentvolume "$volume" --ignore-not-found --timeout=60s
 	step "Afterglow"
@@ -19,6 +23,10 @@ remove_objects() {
 		helm uninstall "$release" -n "$system_namespace" --wait
 	fi
 	remove_namespace "$system_namespace"
+	if own_cluster && [ -e "$state/kuberay-is-ours" ]; then
+		step "KubeRay"
+		"$root/e2e/kuberay/uninstall.sh"
+	fi
 	kubectl delete crd -l "$label" --timeout=60s
 }
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the Ray image of the demo and the tests: Debian's Python and ray[default]
+# Builds the Ray image of the demo and the tests: Debian's Python and ray[default,serve]
 # from PyPI, pinned with hashes. Prints the archive's path on the last line. The
 # result is kept in the cache under the hash of what it is made from.
 set -euo pipefail
@@ -46,6 +46,8 @@ mv "$packages/bin/py-spy" "$root/usr/local/bin/"
 rm -rf "$packages/bin" "$packages/ray/jars" "$packages/ray/cpp" "$packages/ray/rllib"
 printf '#!/usr/bin/python3\nfrom ray.scripts.scripts import main\nmain()\n' >"$root/usr/local/bin/ray"
 chmod 755 "$root/usr/local/bin/ray"
+# KubeRay's submitter in a head pod (RayJob's SidecarMode) asks by that name.
+ln -s ../../bin/python3 "$root/usr/local/bin/python"
 
 step "compiling"
 # The user of the container may not write beside the sources, so each start would compile them again.

@@ -17,7 +17,7 @@ GROUPS = {
     "clusterroles": "/apis/rbac.authorization.k8s.io/v1", "clusterrolebindings": "/apis/rbac.authorization.k8s.io/v1",
     "events": "/apis/events.k8s.io/v1", "leases": "/apis/coordination.k8s.io/v1",
     "rayclusters": "/apis/ray.io/v1", "rayjobs": "/apis/ray.io/v1", "rayservices": "/apis/ray.io/v1",
-    "rayfailures": "/apis/afterglow.dev/v1alpha1",
+    "raycronjobs": "/apis/ray.io/v1", "rayfailures": "/apis/afterglow.dev/v1alpha1",
     "raypolicies": "/apis/afterglow.dev/v1alpha1", "clusterraypolicies": "/apis/afterglow.dev/v1alpha1",
 }
 

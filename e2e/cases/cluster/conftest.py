@@ -1,203 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Afterglow as its chart installs it, and Ray clusters to look after."""
-
-import copy
-import hashlib
-import json
-import os
-import pathlib
-import re
-import subprocess
+"""Afterglow as its chart installs it to make RayClusters by itself, and Ray clusters to look after."""
 
 import pytest
 import yaml
 
-from cluster.stores import CLAIM, claimed_directory
-from conftest import Kubectl, wait_for
-
-ROOT = pathlib.Path(__file__).parents[3]
-RAY_IMAGE = os.environ.get("RAY_IMAGE", "localhost/afterglow-ray:2.60.0")
-VERSION = os.environ.get("AFTERGLOW_VERSION", "0.1.0")
-SYSTEM = "afterglow-system"
-
-
-# A line of its own, written at once.
-ANSWER = """
-def answer(value):
-    import json, os
-    os.write(1, ("\\n@answer " + json.dumps(value) + "\\n").encode())
-"""
-
-
-def helm(*args):
-    result = subprocess.run(["helm", *args], capture_output=True, text=True, timeout=400, check=False)
-    assert result.returncode == 0, f"helm {' '.join(args)}: {result.stderr}{result.stdout}"
-    return result.stdout
+import live
+from cluster.stores import CLAIM
+from conftest import Kubectl
+from live import (RAY_IMAGE, RECORDER_SOCKET, ROOT, SYSTEM, VERSION, WATCHED, RayCluster, check_bundle, claimed_volume,
+                  cluster_maker, container, container_status, ray_cluster)
 
 
 def install(**values):
     """Installs or upgrades the chart; values are Helm's, with __ for the dots."""
-    sets = {"store__claim": CLAIM, "manageRayClusters": "true", **values}
-    arguments = [part for key, value in sets.items() for part in ("--set", f"{key.replace('__', '.')}={value}")]
-    helm("upgrade", "--install", "afterglow", str(ROOT / "charts/afterglow"), "--namespace", SYSTEM,
-         "--create-namespace", "--take-ownership", "--wait", "--timeout", "300s", *arguments)
-    wait_for_operators()
-
-
-def wait_for_operators():
-    """Until those before them are gone: one of them may act on what it was told until it ends."""
-    k = Kubectl(SYSTEM)
-    wanted = k.json("deployment", "afterglow-operator")["spec"]["replicas"]
-    wait_for(f"{wanted} operators and no more",
-             lambda: len(k.items("pods", "-l", "app.kubernetes.io/name=afterglow")) == wanted, timeout=120)
+    live.install(**{"manageRayClusters": "true", "store__claim": CLAIM, **values})
 
 
 @pytest.fixture(scope="session", autouse=True)
 def afterglow(kubectl):
     install()
-    # An image of the same name may have been loaded since the operator started.
-    kubectl("--namespace", SYSTEM, "rollout", "restart", "deployment/afterglow-operator")
-    kubectl("--namespace", SYSTEM, "rollout", "status", "deployment/afterglow-operator", "--timeout=300s", timeout=320)
-    wait_for_operators()
+    live.restart_operators(kubectl)
     yield
-    log = kubectl("--namespace", SYSTEM, "logs", "deployment/afterglow-operator", "--tail=-1", check=False)
-    (ROOT / "build").mkdir(exist_ok=True)
-    (ROOT / "build/e2e-operator.log").write_text(log)
+    live.keep_log(kubectl)
 
 
-@pytest.fixture(scope="module")
-def volume(k, namespace):
-    """The directory behind the claim of the module's namespace."""
-    with claimed_directory(k, namespace) as directory:
-        yield directory
-
-
-# For a command of which something is to be seen before it ends: the kubelet starts the recorder after it, seconds later on a
-# busy machine, and the launcher looks for it every 2 s.
-RECORDER_SOCKET = "/afterglow/run/afterglow.sock"
-WATCHED = f"until [ -e {RECORDER_SOCKET} ]; do sleep .5; done; sleep 3"
-
-
-def container(name, memory, **extra):
-    return {"name": name, "image": RAY_IMAGE, "imagePullPolicy": "IfNotPresent",
-            "env": [{"name": "RAY_USAGE_STATS_ENABLED", "value": "0"}],
-            "resources": {"requests": {"cpu": "10m"}, "limits": {"memory": memory}}, **extra}
-
-
-def ray_cluster(name, namespace, workers, annotations=None):
-    """
-    A RayCluster as a user of KubeRay writes it. workers: group name to its template's container, in which annotations,
-    volumes, neighbours (further containers) and pod (more of the pod's spec) are the template's.
-    """
-    groups = [{"groupName": group, "replicas": 1, "minReplicas": 0, "maxReplicas": 3, "rayStartParams": {"num-cpus": "2"},
-               "template": {"metadata": {"annotations": copy.deepcopy(worker.pop("annotations", {}))},
-                            "spec": {"volumes": worker.pop("volumes", []), **worker.pop("pod", {}),
-                                     "containers": [worker, *worker.pop("neighbours", [])],
-                                     "terminationGracePeriodSeconds": 5}}}
-              for group, worker in workers.items()]
-    return {
-        "apiVersion": "ray.io/v1", "kind": "RayCluster",
-        "metadata": {"name": name, "namespace": namespace, "annotations": annotations or {}},
-        "spec": {"rayVersion": RAY_IMAGE.rsplit(":", 1)[1],
-                 "headGroupSpec": {"rayStartParams": {"dashboard-host": "0.0.0.0"},
-                                   "template": {"spec": {"containers": [container("ray-head", "2500Mi")],
-                                                         "terminationGracePeriodSeconds": 5}}},
-                 "workerGroupSpecs": groups},
-    }
-
-
-class RayCluster:
-    """A RayCluster on the cluster under test."""
-
-    def __init__(self, k, name):
-        self.k = k
-        self.name = name
-
-    def pods(self, node_type):
-        return self.k.items("pods", "-l", f"ray.io/cluster={self.name},ray.io/node-type={node_type}")
-
-    def pod(self, node_type):
-        pods = [p for p in self.pods(node_type) if "deletionTimestamp" not in p["metadata"]]
-        assert len(pods) == 1, f"{len(pods)} {node_type} pods"
-        return pods[0]
-
-    def pod_name(self, node_type):
-        return self.pod(node_type)["metadata"]["name"]
-
-    def python(self, code, check=True, timeout=120):
-        """Runs Python in the head's Ray container, and returns what it called answer() with last."""
-        result = self.k.run("exec", "-i", self.pod_name("head"), "-c", "ray-head", "--", "python3", "-",
-                            stdin=ANSWER + code, check=check, timeout=timeout)
-        if not check:
-            return result
-        # Ray itself prints before it and behind it, with and without ends of lines.
-        found = re.findall(r"^@answer (.*)$", result.stdout, re.MULTILINE)
-        assert found, f"no answer in {result.stdout!r}"
-        return json.loads(found[-1])
-
-    def nodes(self):
-        """The living Ray nodes: a list of their resources, with the address as NodeManagerAddress."""
-        return self.python("import ray\nray.init(address='auto', log_to_driver=False, logging_level='error')\n"
-                           "answer([n for n in ray.nodes() if n['Alive']])")
-
-    def wait_nodes(self, count, timeout=120):
-        return wait_for(f"{count} Ray nodes", lambda: (lambda n: n if len(n) == count else None)(self.nodes()),
-                        timeout=timeout, interval=2)
-
-    def failures(self):
-        return [f for f in self.k.items("rayfailures") if f["spec"]["cluster"] == self.name]
-
-    def wait_failure(self, timeout=60, failure_class=None, **fields):
-        if failure_class:
-            fields["class"] = failure_class
-
-        def find():
-            for failure in self.failures():
-                if all(failure["spec"].get(key) == value for key, value in fields.items()):
-                    return failure["spec"]
-            raise AssertionError([(f["spec"]["pod"], f["spec"]["class"], f["spec"].get("exitCode"))
-                                  for f in self.failures()])
-        return wait_for(f"a RayFailure with {fields}", find, timeout=timeout)
-
-
-@pytest.fixture(scope="module")
-def new_cluster(k, namespace):
-    """Makes RayClusters that are gone when the module is done."""
-    made = []
-
-    def make(name, workers, **kwargs):
-        k.apply(ray_cluster(name, namespace, workers, **kwargs))
-        made.append(name)
-        return RayCluster(k, name)
-
-    yield make
-    for name in made:
-        if not os.environ.get("AFTERGLOW_KEEP"):
-            k("delete", "raycluster", name, "--wait=false", check=False)
-
-
-def container_status(pod, name):
-    found = [s for s in pod["status"].get("containerStatuses", []) if s["name"] == name]
-    assert found, f"{pod['metadata']['name']} has no status of {name} yet"
-    return found[0]
-
-
-def check_bundle(directory):
-    """A bundle whose manifest, which comes last, lists all of its files, right in size and digest. Returns report.json."""
-    def listed():
-        files = json.loads((directory / "MANIFEST.json").read_text())["files"]
-        # A core has a hidden name while it is being added; then the manifest follows it.
-        there = {str(p.relative_to(directory)) for p in directory.rglob("*") if p.is_file() and not p.name.startswith(".")}
-        unlisted = there - {f["name"] for f in files} - {"MANIFEST.json"}
-        assert not unlisted, unlisted
-        return files
-
-    for entry in wait_for(f"{directory} to be whole", listed):
-        data = (directory / entry["name"]).read_bytes()
-        assert len(data) == entry["sizeBytes"], entry["name"]
-        assert hashlib.sha256(data).hexdigest() == entry["sha256"], entry["name"]
-    return json.loads((directory / "report.json").read_text())
-
-
-__all__ = ["RECORDER_SOCKET", "WATCHED", "Kubectl", "RayCluster", "check_bundle", "container", "container_status", "install",
-           "ray_cluster", "yaml"]
+__all__ = ["RAY_IMAGE", "RECORDER_SOCKET", "ROOT", "SYSTEM", "VERSION", "WATCHED", "Kubectl", "RayCluster", "check_bundle",
+           "claimed_volume", "cluster_maker", "container", "container_status", "install", "ray_cluster", "yaml"]

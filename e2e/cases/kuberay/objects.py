@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RayClusters, RayJobs and RayServices as users of KubeRay write them, and what Afterglow is to make of their pods' deaths."""
+
+import json
+
+from conftest import wait_for
+from live import RAY_IMAGE, check_bundle, container_status
+
+SIDECAR = "afterglow"
+SCRIPTS = "/scripts"
+# On cgroup v1 the kernel kills one process and leaves the container running. On v2 Kubernetes has it end the whole
+# container; this makes v1 the same.
+OOM_GROUP = {"afterglow.dev/oom-group": "true"}
+
+# What several scripts do to Ray. A task takes a CPU, of which heads have none: it waits for a worker.
+PRELUDE = """
+import ctypes, sys, time
+import ray
+
+@ray.remote(max_retries=0)
+def leak():
+    kept = []
+    while True:
+        kept.append(bytearray(8 << 20))
+        time.sleep(0.03)
+
+@ray.remote(max_retries=0)
+def crash():
+    ctypes.string_at(0)
+
+def outlive(task):
+    try:
+        ray.get(task.remote())
+    except Exception as error:
+        print("the task ended with", type(error).__name__, flush=True)
+
+ray.init(log_to_driver=False, logging_level="error")
+"""
+
+
+def scripts(namespace, **files):
+    """A ConfigMap with Python files, each of them after the prelude but for those whose name ends in _app."""
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "scripts", "namespace": namespace},
+            "data": {f"{name}.py": text if name.endswith("_app") else PRELUDE + text for name, text in files.items()}}
+
+
+def container(name, memory, **more):
+    return {"name": name, "image": RAY_IMAGE, "imagePullPolicy": "IfNotPresent",
+            "env": [{"name": "RAY_USAGE_STATS_ENABLED", "value": "0"}, {"name": "PYTHONPATH", "value": SCRIPTS},
+                    # Ray's own monitor would end a leak before the kernel does.
+                    {"name": "RAY_memory_monitor_refresh_ms", "value": "0"}],
+            "resources": {"requests": {"cpu": "10m"}, "limits": {"memory": memory}},
+            "volumeMounts": [{"name": "scripts", "mountPath": SCRIPTS}], **more}
+
+
+def template(a_container, annotations=None, **pod):
+    return {"metadata": {"annotations": {**OOM_GROUP, **(annotations or {})}},
+            "spec": {"containers": [a_container], "volumes": [{"name": "scripts", "configMap": {"name": "scripts"}}],
+                     "terminationGracePeriodSeconds": 15, **pod}}
+
+
+def group(name, a_template, replicas=1, **more):
+    return {"groupName": name, "replicas": replicas, "minReplicas": replicas, "maxReplicas": max(1, replicas),
+            "rayStartParams": {"num-cpus": "1"}, "template": a_template, **more}
+
+
+def cluster_spec(*groups, head_params=None, **more):
+    return {"rayVersion": RAY_IMAGE.rsplit(":", 1)[1],
+            "headGroupSpec": {"rayStartParams": {"num-cpus": "0"} if head_params is None else head_params, "template": template(container("ray-head", "2500Mi"))},
+            "workerGroupSpecs": list(groups), **more}
+
+
+def small_group(**pod):
+    return group("small", template(container("ray-worker", "1000Mi"), **pod))
+
+
+def sleeping_spec():
+    """A head alone that is no Ray: where only the pod counts."""
+    idle = {"name": "ray-head", "image": RAY_IMAGE, "imagePullPolicy": "IfNotPresent", "command": ["sleep", "1000"],
+            "resources": {"requests": {"cpu": "10m"}, "limits": {"memory": "100Mi"}}}
+    return {"headGroupSpec": {"rayStartParams": {}, "template": {
+        "metadata": {"annotations": {"ray.io/overwrite-container-cmd": "true"}},
+        "spec": {"containers": [idle], "terminationGracePeriodSeconds": 0}}}}
+
+
+class KubeRay:
+    """KubeRay's objects in one namespace."""
+
+    PLURALS = {"RayJob": "rayjobs", "RayService": "rayservices", "RayCluster": "rayclusters"}
+
+    def __init__(self, k, namespace, volume):
+        self.k, self.namespace, self.volume = k, namespace, volume
+
+    def create(self, kind, name, spec, annotations=None):
+        self.k.apply({"apiVersion": "ray.io/v1", "kind": kind, "spec": spec,
+                      "metadata": {"name": name, "namespace": self.namespace, "annotations": annotations or {}}})
+        return Owner(self, kind, name)
+
+    def remove(self):
+        for plural in self.PLURALS.values():
+            self.k("delete", plural, "--all", "--timeout=90s", check=False)
+
+    def give(self, **files):
+        self.k.apply(scripts(self.namespace, **files))
+
+
+class Owner:
+    """What a person made: a RayCluster, RayJob or RayService."""
+
+    def __init__(self, kuberay, kind, name):
+        self.kuberay, self.kind, self.name = kuberay, kind, name
+        self.k = kuberay.k
+
+    def get(self):
+        return self.k.json(KubeRay.PLURALS[self.kind], self.name)
+
+    def status(self):
+        return self.get().get("status", {})
+
+    def clusters(self):
+        if self.kind == "RayCluster":
+            return [self.name]
+        return [c["metadata"]["name"] for c in self.k.items("rayclusters", "-l", f"ray.io/originated-from-cr-name={self.name}")]
+
+    def pods(self, node_type=None, group_name=None):
+        """Of all its clusters, those that are being deleted too."""
+        found = []
+        for name in self.clusters():
+            selector = f"ray.io/cluster={name}" + (f",ray.io/node-type={node_type}" if node_type else "")
+            found += self.k.items("pods", "-l", selector + (f",ray.io/group={group_name}" if group_name else ""))
+        return found
+
+    def pod(self, node_type=None, group_name=None):
+        pods = [p for p in self.pods(node_type, group_name) if "deletionTimestamp" not in p["metadata"]]
+        assert len(pods) == 1, f"{len(pods)} {node_type or group_name} pods"
+        return pods[0]
+
+    def wait_ready(self, node_type=None, group_name=None, timeout=120):
+        def ready():
+            pod = self.pod(node_type, group_name)
+            assert container_status(pod, pod["spec"]["containers"][0]["name"])["ready"]
+            return pod
+        return wait_for(f"the {node_type or group_name} pod of {self.name}", ready, timeout=timeout, interval=1)
+
+    def run(self, script, timeout=180):
+        """Runs one of the scripts in the head's Ray container, and returns what it printed."""
+        head = self.wait_ready("head")["metadata"]["name"]
+        return self.k("exec", head, "-c", "ray-head", "--", "python3", f"{SCRIPTS}/{script}.py", timeout=timeout)
+
+    def failures(self):
+        return self.k.items("rayfailures", "-l", f"afterglow.dev/owner-kind={self.kind},afterglow.dev/owner-name={self.name}")
+
+    def wait_failure(self, *classes, timeout=60, **fields):
+        def find():
+            for failure in self.failures():
+                spec = failure["spec"]
+                if spec["class"] in classes and all(spec.get(key) == value for key, value in fields.items()):
+                    return failure
+            raise AssertionError([(f["spec"]["pod"], f["spec"]["class"], f["spec"].get("exitCode")) for f in self.failures()])
+        return wait_for(f"a RayFailure {classes} of {self.kind} {self.name}", find, timeout=timeout, interval=1)
+
+    def check_failure(self, failure):
+        """The owner is named, an Event stands on it, and the bundle on the claim is complete. Returns its report."""
+        spec = failure["spec"]
+        assert (spec["owner"]["kind"], spec["owner"]["name"]) == (self.kind, self.name)
+        wait_for("an Event on the owner", lambda: self.events_of(spec["pod"]))
+        directory = self.kuberay.volume / spec["bundle"].removeprefix("pvc:ray-failures/")
+        report = check_bundle(directory)
+        assert (report["pod"], report["class"]) == (spec["pod"], spec["class"])
+        return report
+
+    def events_of(self, pod):
+        """The Events on it that speak of this pod."""
+        events = self.k.items("events", "--field-selector", f"involvedObject.kind={self.kind},involvedObject.name={self.name}")
+        return [e for e in events if pod in json.dumps(e) and e.get("reportingComponent", "").startswith("afterglow")]
+
+    def previous_log(self, pod, container_name="ray-worker"):
+        return wait_for("the previous log", lambda: self.k("logs", "-p", pod, "-c", container_name))
+
+
+def check_injected(pod):
+    """The sidecar comes last, and Ray's container is still the first."""
+    names = [c["name"] for c in pod["spec"]["containers"]]
+    assert names[-1] == SIDECAR and names.count(SIDECAR) == 1, names
+    assert names[0].startswith("ray-"), names

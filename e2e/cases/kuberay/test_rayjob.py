@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RayJobs whose tasks die: KubeRay submits, retries and cleans up as without us, and each death is explained."""
+
+import pathlib
+import shutil
+
+import pytest
+
+from cluster.stores import RUN
+from conftest import wait_for
+from kuberay.objects import SIDECAR, check_injected, cluster_spec, small_group
+
+# KubeRay may ask for the dashboard's answer for longer than the job lives.
+TTL_S = 10
+# The first attempt leaves a file on the node.
+FIRST_AND_SECOND = """
+import os
+if os.path.exists("/marks/first"):
+    outlive(crash)
+else:
+    open("/marks/first", "w")
+    ray.get(leak.remote())
+"""
+
+
+def job_spec(script, **more):
+    return {"entrypoint": f"python3 /scripts/{script}.py", "shutdownAfterJobFinishes": True, "ttlSecondsAfterFinished": TTL_S,
+            "rayClusterSpec": cluster_spec(small_group(), head_params=more.pop("head_params", None)), **more}
+
+
+def wait_deployment(job, status, timeout=180):
+    def reached():
+        found = job.status()
+        assert found.get("jobDeploymentStatus") == status, found.get("jobDeploymentStatus")
+        return found
+    return wait_for(f"RayJob {job.name} to be {status}", reached, timeout=timeout, interval=1)
+
+
+# --- K8sJobMode: the submitter is a Job of its own; the first attempt dies of OOM, the second of a segfault that it outlives ---
+
+
+@pytest.fixture(name="marks", scope="module")
+def directory_on_the_node(namespace):
+    directory = pathlib.Path(RUN, "e2e-volumes", f"{namespace}-marks")
+    directory.mkdir(parents=True)
+    directory.chmod(0o777)
+    yield directory
+    shutil.rmtree(directory)
+
+
+@pytest.fixture(name="job", scope="module")
+def job_with_submitter(kuberay, marks):
+    kuberay.give(main=FIRST_AND_SECOND, side="outlive(leak)\noutlive(crash)")
+    spec = job_spec("main", backoffLimit=1, submitterConfig={"backoffLimit": 0}, head_params={})
+    head = spec["rayClusterSpec"]["headGroupSpec"]["template"]["spec"]
+    head["volumes"].append({"name": "marks", "hostPath": {"path": str(marks)}})
+    head["containers"][0]["volumeMounts"].append({"name": "marks", "mountPath": "/marks"})
+    return kuberay.create("RayJob", "submitted", spec)
+
+
+@pytest.fixture(name="first", scope="module")
+def first_attempt(job):
+    """The RayFailure of the first attempt, its cluster's name, and the submitter's pods."""
+    wait_for("a cluster", job.clusters)
+    cluster, = job.clusters()
+    pod = job.wait_ready(group_name="small")
+    check_injected(pod)
+    head = job.pod("head")
+    check_injected(head)
+    submitters = wait_for("the submitter", lambda: job.k.items("pods", "-l", f"job-name={job.name}"))
+    failure = job.wait_failure("KernelOOMContainer", pod=pod["metadata"]["name"], timeout=120)
+    return {"cluster": cluster, "failure": failure, "head": head, "submitters": submitters}
+
+
+@pytest.fixture(name="second", scope="module")
+def second_attempt(job, first):
+    def another():
+        names = set(job.clusters()) - {first["cluster"]}
+        assert len(names) == 1, names
+        return names.pop()
+    return wait_for("a cluster for the second attempt", another, timeout=120, interval=1)
+
+
+def test_an_oom_kill_is_explained_before_kuberay_retries(job, first):
+    assert first["failure"]["spec"]["exitCode"] == 137
+    assert job.check_failure(first["failure"])["processes"][0]["name"] == "ray::leak"
+
+
+def test_the_head_gets_no_cpu_for_tasks(first):
+    start = " ".join(map(str, first["head"]["spec"]["containers"][0].get("args", [])))
+    assert "--num-cpus=0" in start
+
+
+def test_the_submitters_pod_is_left_alone(first):
+    for pod in first["submitters"]:
+        assert SIDECAR not in [c["name"] for c in pod["spec"]["containers"]]
+        assert not [v for v in pod["spec"].get("volumes", []) if v["name"].startswith("afterglow")]
+
+
+def test_kuberay_retries_as_often_as_its_user_says(job, first, second):
+    assert second != first["cluster"]
+    status = wait_deployment(job, "Complete")
+    assert (status["failed"], status["succeeded"], status["jobStatus"]) == (1, 1, "SUCCEEDED")
+    (done,) = [c for c in job.k.json("job", job.name)["status"]["conditions"] if c["type"] == "Complete"]
+    assert done["status"] == "True"
+
+
+def test_a_segfault_is_explained_and_its_bundle_outlives_the_cluster(job, second):
+    wait_deployment(job, "Complete")
+    failure = job.wait_failure("Segfault", "WorkerCrash", cluster=second)
+    wait_for("KubeRay to delete the cluster", lambda: not job.clusters(), timeout=60)
+    wait_for("its pods to end", lambda: not job.k.items("pods", "-l", f"ray.io/cluster={second}"), timeout=60)
+    job.check_failure(failure)
+
+
+# --- SidecarMode: the submitter is a container of the head's pod, which is never restarted; neither is the worker here ---
+
+
+@pytest.fixture(name="side", scope="module")
+def job_with_sidecar(kuberay):
+    spec = job_spec("side", submissionMode="SidecarMode")
+    spec["rayClusterSpec"]["workerGroupSpecs"][0]["template"]["spec"]["restartPolicy"] = "Never"
+    return kuberay.create("RayJob", "sidecar", spec)
+
+
+@pytest.fixture(name="killed", scope="module")
+def killed_worker(side):
+    """The pod of the first worker, seen before its task leaks."""
+    return wait_for("a worker", lambda: side.pod(group_name="small"), interval=0.5)
+
+
+def test_both_sidecars_are_in_the_head(side, killed):
+    check_injected(killed)
+    head = side.pod("head")
+    assert [c["name"] for c in head["spec"]["containers"]] == ["ray-head", "ray-job-submitter", "afterglow"]
+    assert head["spec"]["restartPolicy"] == "Never"
+
+
+def test_the_bundle_of_a_pod_that_kuberay_deletes_at_once_is_complete(side, killed):
+    name = killed["metadata"]["name"]
+    failure = side.wait_failure("KernelOOMContainer", pod=name, timeout=180)
+    wait_for("KubeRay to replace the pod", lambda: side.pod(group_name="small")["metadata"]["name"] != name, timeout=90)
+    wait_for("the pod to be gone", lambda: name not in [p["metadata"]["name"] for p in side.pods()], timeout=60)
+    assert side.check_failure(failure)["processes"][0]["name"] == "ray::leak"
+
+
+def test_a_segfault_under_sidecar_mode_is_explained(side, killed):
+    failure = side.wait_failure("Segfault", "WorkerCrash", timeout=180)
+    assert failure["spec"]["pod"] != killed["metadata"]["name"]
+    side.check_failure(failure)
+
+
+def test_the_job_succeeds_and_the_cluster_goes_when_its_time_is_over(side, killed):
+    assert killed
+    status = wait_deployment(side, "Complete")
+    assert status["jobStatus"] == "SUCCEEDED"
+    wait_for("KubeRay to delete the cluster", lambda: not side.clusters(), timeout=60)
+
+
