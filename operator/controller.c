@@ -41,6 +41,8 @@
 /* After so long without work, what the work took goes back to the kernel. */
 #define REST_S 2
 #define KEY_MAX 512
+/* After SIGTERM the API server may send reviews here until all have heard that our pod is no endpoint of the Service any more. */
+#define CLOSE_AFTER_S 5
 
 struct controller {
 	struct controller_options o;
@@ -60,7 +62,11 @@ struct controller {
 	struct launcher_store *launcher_store; /* NULL: pods go without */
 	struct workqueue queue;
 	struct event *wake, *rest;
-	bool stopping, webhook_stopping;
+	bool stopping;
+	int64_t stopping_ns;
+	struct event *closing; /* the webhook is served until then */
+	void (*on_closed)(void *arg);
+	void *on_closed_arg;
 	void (*on_idle)(void *arg);
 	void *on_idle_arg;
 };
@@ -214,7 +220,7 @@ static void run(evutil_socket_t fd, short what, void *arg)
 
 static void check_idle(struct controller *c)
 {
-	if (c->stopping && !c->webhook_stopping && reconciler_in_flight(c->reconciler) == 0 && recorder_in_flight(c->recorder) == 0 && c->on_idle)
+	if (c->stopping && reconciler_in_flight(c->reconciler) == 0 && recorder_in_flight(c->recorder) == 0 && c->on_idle)
 		TAKE_PTR(c->on_idle)(c->on_idle_arg);
 }
 
@@ -508,6 +514,15 @@ static int new_guard(struct controller *c, struct err *err)
 	return c->o.manage_clusters ? kuberay_guard_new(&options, &c->guard, err) : 0;
 }
 
+static void on_closing(evutil_socket_t fd, short what, void *arg)
+{
+	struct controller *c = arg;
+
+	(void)fd;
+	(void)what;
+	webhook_stop(c->webhook, c->on_closed, c->on_closed_arg);
+}
+
 static void on_waited(void *arg, int64_t ns)
 {
 	const struct controller *c = arg;
@@ -538,8 +553,9 @@ int controller_new(const struct controller_options *options, struct controller *
 	c->queue.burst = BURST;
 	c->wake = evtimer_new(options->base, run, c);
 	c->rest = evtimer_new(options->base, on_rest, c);
+	c->closing = evtimer_new(options->base, on_closing, c);
 	struct crier_options crier = { .base = c->o.base, .client = c->o.client, .may_write = may_write, .arg = c };
-	int r = c->wake && c->rest ? new_watches(c, err) : err_set(err, ENOMEM, "controller");
+	int r = c->wake && c->rest && c->closing ? new_watches(c, err) : err_set(err, ENOMEM, "controller");
 	if (r == 0)
 		r = new_policies(c, err);
 	if (r == 0)
@@ -594,6 +610,8 @@ void controller_free(struct controller *c)
 		event_free(c->wake);
 	if (c->rest)
 		event_free(c->rest);
+	if (c->closing)
+		event_free(c->closing);
 	workqueue_release(&c->queue);
 	free(c);
 }
@@ -623,23 +641,25 @@ void controller_begin(struct controller *c)
 	wake(c);
 }
 
-static void on_webhook_idle(void *arg)
-{
-	struct controller *c = arg;
-
-	c->webhook_stopping = false;
-	check_idle(c);
-}
-
 void controller_stop(struct controller *c, void (*on_idle)(void *arg), void *arg)
 {
 	c->stopping = true;
+	c->stopping_ns = now_boottime_ns();
 	c->on_idle = on_idle;
 	c->on_idle_arg = arg;
-	c->webhook_stopping = c->webhook != NULL;
-	if (c->webhook)
-		webhook_stop(c->webhook, on_webhook_idle, c);
 	check_idle(c);
+}
+
+void controller_close(struct controller *c, void (*on_closed)(void *arg), void *arg)
+{
+	int64_t left = MAX(c->stopping_ns + CLOSE_AFTER_S * NS_PER_SEC - now_boottime_ns(), 0);
+	const struct timeval delay = { left / NS_PER_SEC, left % NS_PER_SEC / 1000 };
+
+	c->on_closed = on_closed;
+	c->on_closed_arg = arg;
+	if (c->webhook && event_add(c->closing, &delay) == 0)
+		return;
+	on_closed(arg);
 }
 
 bool controller_ready(void *controller, struct strbuf *out)

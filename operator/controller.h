@@ -51,6 +51,12 @@ void controller_begin(struct controller *controller);
 /* Takes up no new work; on_idle is called once, when the last write has been answered. */
 void controller_stop(struct controller *controller, void (*on_idle)(void *arg), void *arg);
 
+/*
+ * After controller_stop: goes on serving the webhook for some seconds since then, for the API server may still send reviews
+ * here; on_closed is called once, when the last one is answered. Without a webhook that is at once.
+ */
+void controller_close(struct controller *controller, void (*on_closed)(void *arg), void *arg);
+
 /* Whether all kinds are synced; appends a line per kind. */
 bool controller_ready(void *controller, struct strbuf *out);
 /* Appends the metrics, gauges refreshed. */

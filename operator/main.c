@@ -56,11 +56,18 @@ static void program_release(struct program *p)
 	policy_release(&p->policy);
 }
 
-static void on_released(void *arg)
+static void on_closed(void *arg)
 {
 	struct program *p = arg;
 
 	event_base_loopbreak(p->base);
+}
+
+static void on_released(void *arg)
+{
+	struct program *p = arg;
+
+	controller_close(p->controller, on_closed, p);
 }
 
 static void on_idle(void *arg)
@@ -71,7 +78,7 @@ static void on_idle(void *arg)
 	if (p->elector)
 		elector_stop(p->elector, on_released, p);
 	else
-		event_base_loopbreak(p->base);
+		on_released(p);
 }
 
 static void on_drain_over(evutil_socket_t fd, short what, void *arg)
