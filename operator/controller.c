@@ -284,6 +284,14 @@ static int new_keeper(struct controller *c, struct err *err)
 	return keeper_new(&options, &c->keeper, err);
 }
 
+/* What a RayPolicy would not keep is not written, so policies come first. */
+static bool may_record(void *arg)
+{
+	const struct controller *c = arg;
+
+	return may_write(arg) && watches_policies_settled(c->watches);
+}
+
 static int new_recorder(struct controller *c, struct err *err)
 {
 	struct recorder_options options = {
@@ -291,7 +299,7 @@ static int new_recorder(struct controller *c, struct err *err)
 		.client = c->o.client,
 		.known = watches_informer(c->watches, WATCH_FAILURES),
 		.metrics = c->o.metrics,
-		.may_write = may_write,
+		.may_write = may_record,
 		.wanted = keeper_wants,
 		.wanted_arg = c->keeper,
 		.on_recorded = on_recorded,

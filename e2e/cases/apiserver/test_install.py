@@ -10,7 +10,8 @@ from conftest import wait_for
 from apiserver.conftest import ROOT
 from apiserver.control_plane import ControlPlane
 
-CRDS = ["rayclusters.ray.io", "rayfailures.afterglow.dev"]
+OURS = ["clusterraypolicies.afterglow.dev", "rayfailures.afterglow.dev", "raypolicies.afterglow.dev"]
+CRDS = sorted(["rayclusters.ray.io", *OURS])
 
 
 class Helm:
@@ -125,7 +126,7 @@ def test_beside_kuberay_it_is_installed_only_if_it_leaves_rayclusters_alone(helm
     assert refused.returncode != 0
     assert "KubeRay runs in namespace default" in refused.stderr and "set manageRayClusters=false" in refused.stderr
     helm.must_install("afterglow", "afterglow-system", "manageRayClusters=false")
-    assert helm.crds() == ["rayfailures.afterglow.dev"]
+    assert helm.crds() == OURS
 
 
 def test_people_who_may_edit_a_namespace_may_make_rayclusters_in_it(helm):
