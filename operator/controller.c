@@ -337,6 +337,14 @@ static int new_owners(struct controller *c, struct err *err)
 	return owners_new(&options, &c->owners, err);
 }
 
+/* What a RayPolicy would not keep is not written, so policies come first. */
+static bool may_record(void *arg)
+{
+	const struct controller *c = arg;
+
+	return may_write(arg) && watches_policies_settled(c->watches);
+}
+
 static int new_recorder(struct controller *c, struct err *err)
 {
 	struct recorder_options options = {
@@ -345,7 +353,7 @@ static int new_recorder(struct controller *c, struct err *err)
 		.known = watches_informer(c->watches, WATCH_FAILURES),
 		.metrics = c->o.metrics,
 		.owners = c->owners,
-		.may_write = may_write,
+		.may_write = may_record,
 		.wanted = keeper_wants,
 		.wanted_arg = c->keeper,
 		.on_recorded = on_recorded,

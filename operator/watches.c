@@ -245,12 +245,17 @@ bool watches_know_policies(const struct watches *w)
 	return true;
 }
 
-bool watches_synced(const struct watches *w)
+bool watches_policies_settled(const struct watches *w)
 {
 	for (size_t i = WATCH_POLICIES; i <= WATCH_NAMESPACES; i++)
 		if (!may_go_on(&w->kinds[i]))
 			return false;
-	return informer_synced(w->kinds[WATCH_CLUSTERS].informer) && informer_synced(w->kinds[WATCH_PODS].informer) &&
+	return true;
+}
+
+bool watches_synced(const struct watches *w)
+{
+	return watches_policies_settled(w) && informer_synced(w->kinds[WATCH_CLUSTERS].informer) && informer_synced(w->kinds[WATCH_PODS].informer) &&
 	       informer_synced(w->kinds[WATCH_SERVICES].informer) && knows_failures(w);
 }
 

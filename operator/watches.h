@@ -50,6 +50,8 @@ void watches_drop_views(struct watches *watches);
 bool watches_synced(const struct watches *watches);
 /* Whether it is known which policies there are, if any: they are all read, or there is no CRD or no right for them. */
 bool watches_know_policies(const struct watches *watches);
+/* The same, or the server has trouble with them, for which nobody should wait. */
+bool watches_policies_settled(const struct watches *watches);
 
 /* The answer to a write of ours goes into the copy of its kind. Takes object. */
 void watches_learn(struct watches *watches, cJSON *object);

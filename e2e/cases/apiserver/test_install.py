@@ -12,8 +12,8 @@ from conftest import wait_for
 from apiserver.conftest import ROOT, Operators
 from apiserver.control_plane import ControlPlane
 
-OURS = ["rayfailures.afterglow.dev"]
-CRDS = ["rayclusters.ray.io", *OURS]  # of an Afterglow that makes the pods of RayClusters
+OURS = ["clusterraypolicies.afterglow.dev", "rayfailures.afterglow.dev", "raypolicies.afterglow.dev"]
+CRDS = sorted(["rayclusters.ray.io", *OURS])  # of an Afterglow that makes the pods of RayClusters
 MANAGING = "manageRayClusters=true"
 
 
