@@ -74,6 +74,37 @@ static void the_oldest_go_first_and_each_namespace_has_its_own_count(void **stat
 	kept_set_release(&set);
 }
 
+static struct retention by_name(void *arg, const char *namespace)
+{
+	const char *generous = arg;
+
+	return strcmp(namespace, generous) == 0 ? (struct retention){ 0 } : (struct retention){ .max_age_ns = 24 * HOUR, .max_count = 1 };
+}
+
+static void each_namespace_has_limits_of_its_own(void **state)
+{
+	struct kept_set set = { 0 };
+	const char *reason;
+	struct kept *k;
+	(void)state;
+
+	add(&set, "archive", "a", 1000);
+	add(&set, "archive", "b", 1);
+	add(&set, "ml", "old", 25);
+	add(&set, "ml", "c", 2);
+	add(&set, "ml", "d", 1);
+	k = retention_next(by_name, (void *)"archive", &set, NOW, &reason);
+	assert_string_equal(k->name, "old");
+	assert_string_equal(reason, "age");
+	k->leaving = true;
+	k = retention_next(by_name, (void *)"archive", &set, NOW, &reason);
+	assert_string_equal(k->name, "c");
+	assert_string_equal(reason, "count");
+	k->leaving = true;
+	assert_null(retention_next(by_name, (void *)"archive", &set, NOW, &reason));
+	kept_set_release(&set);
+}
+
 static void of_one_moment_the_names_decide(void **state)
 {
 	const struct retention r = { .max_count = 1 };
@@ -203,6 +234,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_oldest_go_first_and_each_namespace_has_its_own_count),
+		cmocka_unit_test(each_namespace_has_limits_of_its_own),
 		cmocka_unit_test(of_one_moment_the_names_decide),
 		cmocka_unit_test(what_is_too_old_goes_however_few_there_are),
 		cmocka_unit_test(without_limits_nothing_goes),

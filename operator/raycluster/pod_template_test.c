@@ -306,6 +306,31 @@ static void without_launcher_or_image_ray_runs_bare(void **state)
 	assert_string_equal(notes_reason(w->notes, NOTE_RECORDING), "NoRecorder");
 }
 
+static void whose_policy_it_is_stands_on_the_pod_and_a_template_cannot_say_so(void **state)
+{
+	struct world *w = *state;
+	cJSON *template = json_get(group_of(w, RAY_WORKER), "template");
+	const cJSON *annotations;
+
+	json_set_str(json_object_at(json_object_at(template, "metadata"), "annotations"), POLICY_ANNOTATION, "RayPolicy/forged");
+	annotations = json_get(build(w, RAY_WORKER), "metadata.annotations");
+	assert_false(cJSON_HasObjectItem(annotations, POLICY_ANNOTATION));
+	w->req.policy_origin = "RayPolicy/team-a generation 3 (memory)";
+	annotations = json_get(build(w, RAY_WORKER), "metadata.annotations");
+	assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, POLICY_ANNOTATION)),
+			    "RayPolicy/team-a generation 3 (memory)");
+}
+
+static void without_recording_there_is_neither_sidecar_nor_a_word_of_it(void **state)
+{
+	struct world *w = *state;
+
+	w->policy.recording_enabled = false;
+	build(w, RAY_WORKER);
+	assert_null(json_find(json_get(w->pod, "spec.containers"), "name", "afterglow"));
+	assert_false(notes_have(w->notes, NOTE_RECORDING));
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -327,6 +352,8 @@ int main(void)
 		TEST(a_missing_claim_leaves_the_store_out_and_says_so),
 		TEST(what_is_not_recorded_in_the_nodes_network_is_said),
 		TEST(without_launcher_or_image_ray_runs_bare),
+		TEST(whose_policy_it_is_stands_on_the_pod_and_a_template_cannot_say_so),
+		TEST(without_recording_there_is_neither_sidecar_nor_a_word_of_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

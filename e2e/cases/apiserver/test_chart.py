@@ -239,6 +239,16 @@ def test_for_one_namespace_nothing_need_be_made_outside_of_namespaces(plane, man
     assert all(o["metadata"].get("namespace") for o in objects)
 
 
+def test_the_operator_starts_only_where_the_sidecars_image_can_be_had(plane):
+    """KubeRay waits for all containers of a pod, also for one whose image is missing."""
+    def init_containers(*sets):
+        return next(o for o in rendered(plane, *sets) if o["kind"] == "Deployment")["spec"]["template"]["spec"].get("initContainers")
+
+    assert [c["image"] for c in init_containers("sidecar.image.repository=ours/sidecar", "sidecar.image.tag=7")] == ["ours/sidecar:7"]
+    assert init_containers("sidecar.enabled=false") is None
+    assert init_containers("manageRayClusters=true") is None
+
+
 def test_without_a_sidecar_only_ray_objects_are_asked_for(plane):
     (webhook,) = only(rendered(plane, "sidecar.enabled=false"), "MutatingWebhookConfiguration")["webhooks"]
     assert webhook["name"] == "ray.afterglow.dev"
