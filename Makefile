@@ -165,10 +165,13 @@ $(BUILD)/test/cluster-admission: $(call objects,operator/webhook/cluster_admissi
 # With -j several at a time; what each says stays together (--output-sync), and all of them run, whatever fails.
 UNIT_TESTS := $(patsubst %.c,$(BUILD)/test/%,$(TESTS))
 UNIT_RUNS := $(addprefix run-,$(UNIT_TESTS))
-.PHONY: unit-tests unit-test-programs $(UNIT_RUNS)
+.PHONY: unit-tests unit-test-programs check-docs $(UNIT_RUNS)
 unit-test-programs: $(UNIT_TESTS)
 unit-tests: $(UNIT_TESTS)
-	+$(Q)$(MAKE) --no-print-directory --keep-going --output-sync=target $(UNIT_RUNS)
+	+$(Q)$(MAKE) --no-print-directory --keep-going --output-sync=target check-docs $(UNIT_RUNS)
+# Whether the options, values, metrics and links in the documents are there.
+check-docs:
+	$(Q)echo "== tools/check_docs.py"; tools/check_docs_test.py && tools/check_docs.py
 $(UNIT_RUNS): run-%: %
 	$(Q)echo "== $<"; timeout 300 $<
 

@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""check_docs.py [FOLDER]: whether what the documents name is there.
+
+Of every *.md below FOLDER (default: this repository) it checks
+- relative links, with their anchors,
+- options: `--spool-max`, and those after a program's name as in `afterglow-ship --as PATH`,
+- values of the chart and fields of policies: `store.type`, `webhook.enabled=false`, and what follows --set,
+- metrics (`afterglow_spool_bytes`) and make's targets (`make demo`).
+
+It prints a line for each mistake, with its place, and exits 1 if there is one.
+"""
+import pathlib
+import re
+import sys
+
+# Where the --help of each program is written.
+HELP = {
+    "afterglow-operator": "operator/options.c",
+    "afterglow-sidecar": "sidecar/options.c",
+    "afterglow-launch": "sidecar/launch/options.c",
+    "afterglow-ship": "sidecar/ship/options.c",
+    "afterglow-unwind": "sidecar/unwind/main.c",
+    "afterglow-pack": "sidecar/pack/main.c",
+}
+# Options of others that the documents speak of by themselves.
+FOREIGN_OPTIONS = {
+    "--memory", "--num-cpus", "--object-store-memory", "--redis_password",  # Ray
+    "--cascade",  # kubectl
+    "--pdb",  # pytest
+}
+# Files of a memory cgroup are written as values are.
+CGROUP_FILE = re.compile(r"memory\.(events|max|high|current|peak|stat|oom|oom_control|pressure|limit_in_bytes|usage_in_bytes)\b")
+SOURCE_FILE = re.compile(r"\.(c|h|py|sh|md|go|def|json|yaml|tpl)$")
+SKIPPED_FOLDERS = {"build", "node_modules"}
+
+
+def read(root, path):
+    try:
+        return (root / path).read_text(encoding="utf-8")
+    except OSError:
+        return ""
+
+
+def documents(folder):
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith(".") or path.is_symlink():
+            continue
+        if path.is_dir() and path.name not in SKIPPED_FOLDERS:
+            yield from documents(path)
+        elif path.suffix == ".md":
+            yield path
+
+
+# --- What there is -------------------------------------------------------------------------------------------
+
+
+def slugs(text):
+    """The anchors that GitHub gives to the headings."""
+    found = {}
+    for heading in re.findall(r"^#{1,6} +(.+?) *#*$", without_fences(text), re.M):
+        words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading)
+        slug = re.sub(r"[^\w\- ]", "", words.lower()).replace(" ", "-")
+        n = found.get(slug, 0)
+        found[slug] = n + 1
+        if n:
+            found[f"{slug}-{n}"] = 1
+    return set(found)
+
+
+def without_fences(text):
+    return re.sub(r"^( *)(```|~~~).*?^\1\2", "", text, flags=re.M | re.S)
+
+
+def options_of(root):
+    return {program: set(re.findall(r"--[a-z][a-z0-9-]*", " ".join(re.findall(r'"((?:[^"\\]|\\.)*)"', read(root, path)))))
+            for program, path in HELP.items()}
+
+
+def values_of(root):
+    """The keys of values.yaml with dots between them; those of {} and [] are open: what is below them is the user's."""
+    closed, opened, above = set(), set(), []
+    for line in read(root, "charts/afterglow/values.yaml").splitlines():
+        match = re.match(r"( *)([A-Za-z][A-Za-z0-9]*): *(.*)$", line)
+        if not match:
+            continue
+        depth = len(match[1]) // 2
+        above = above[:depth] + [match[2]]
+        (opened if match[3] in ("{}", "[]") else closed).add(".".join(above))
+    return closed, opened
+
+
+def policy_fields_of(root):
+    fields = set()
+    for field in re.findall(r'"((?:memory|recording|store|retention)\.[A-Za-z0-9.]+)"', read(root, "operator/policy/policy_keys.def")):
+        parts = field.split(".")
+        fields.update(".".join(parts[:n]) for n in range(1, len(parts) + 1))
+    return fields
+
+
+def metrics_of(root):
+    return set(re.findall(r'"(afterglow_[a-z_]+)"', read(root, "operator/metrics.def") + read(root, "sidecar/http/metrics.def")))
+
+
+def targets_of(root):
+    """Rules, and what is .PHONY."""
+    text = "".join(path.read_text() for path in [root / "Makefile", *root.glob("*.mk"), *root.glob("*/*.mk"), *root.glob("e2e/*/*.mk")]
+                   if path.exists())
+    text = text.replace("\\\n", " ")
+    lines = re.findall(r"^([A-Za-z][\w -]*?) *:(?!=)", text, re.M) + re.findall(r"^\.PHONY: *(.*)$", text, re.M)
+    return {word for line in lines for word in line.split()}
+
+
+# --- What the documents say ----------------------------------------------------------------------------------
+
+
+class Checker:
+    def __init__(self, root):
+        self.root = root
+        self.options = options_of(root)
+        self.closed, self.opened = values_of(root)
+        self.fields = policy_fields_of(root)
+        self.metrics = metrics_of(root)
+        self.targets = targets_of(root)
+        self.mistakes = []
+
+    def check(self, path):
+        text = path.read_text(encoding="utf-8")
+        for number, line in enumerate(text.splitlines(), 1):
+            place = f"{path.relative_to(self.root)}:{number}"
+            for span in re.findall(r"`([^`]+)`", line):
+                self.check_span(place, span)
+            for value in re.findall(r"--set(?:-string)? ['\"]?([A-Za-z][\w.]*)", line):
+                self.check_value(place, value)
+            for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`]*`", "", line)):
+                self.check_link(place, path, target)
+
+    def wrong(self, place, text):
+        self.mistakes.append(f"{place}: {text}")
+
+    def check_link(self, place, path, target):
+        if re.match(r"[a-z][a-z0-9+.-]*:", target):
+            return
+        name, _, anchor = target.partition("#")
+        file = (path.parent / name).resolve() if name else path
+        if not file.exists():
+            self.wrong(place, f"link to {target}: there is no {name}")
+        elif anchor and (file.suffix != ".md" or anchor not in slugs(file.read_text(encoding="utf-8"))):
+            self.wrong(place, f"link to {target}: there is no such heading")
+
+    def check_span(self, place, span):
+        program = re.match(r"(?:\S*/)?(afterglow-[a-z]+)\b", span)
+        if program and program[1] in self.options or span.startswith("--"):
+            # What comes behind -- is another's command.
+            self.check_options(place, re.split(r" -- ", span)[0], program and program[1])
+        if re.fullmatch(r"afterglow_[a-z_]+(\{[^}]*\})?", span) and span.partition("{")[0] not in self.metrics:
+            self.wrong(place, f"`{span}`: no such metric")
+        target = re.fullmatch(r"make ([a-z][\w-]*)", span)
+        if target and target[1] not in self.targets:
+            self.wrong(place, f"`{span}`: no such target")
+        value = re.fullmatch(r"([a-z][A-Za-z0-9]*(?:\.[A-Za-z][A-Za-z0-9_]*)+|[a-z]+[A-Z][A-Za-z0-9]*(?==))(?:\.\*)?(?:[=:].*)?", span)
+        if value and not SOURCE_FILE.search(value[1]) and not CGROUP_FILE.match(span):
+            self.check_value(place, value[1])
+
+    def check_options(self, place, span, program):
+        known = self.options[program] if program else set().union(FOREIGN_OPTIONS, *self.options.values())
+        for option in re.findall(r"(?:^|[ \[])(--[a-z][a-z0-9_-]*)", span):
+            if option not in known:
+                self.wrong(place, f"`{span}`: {option} is no option of " + (program or "any of our programs"))
+
+    def check_value(self, place, value):
+        """A name whose first word is none of the chart's is something else."""
+        first = value.split(".")[0]
+        if "." in value and first not in {key.split(".")[0] for key in self.closed | self.opened | self.fields}:
+            return
+        above = {value[:at] for at in range(len(value)) if value[at] == "."}
+        if value not in self.closed | self.opened | self.fields and not above & self.opened:
+            self.wrong(place, f"`{value}`: neither a value of the chart nor a field of policies")
+
+
+def main(arguments):
+    root = pathlib.Path(arguments[0] if arguments else pathlib.Path(__file__).parent.parent).resolve()
+    checker = Checker(root)
+    for path in documents(root):
+        checker.check(path)
+    print(*checker.mistakes, sep="\n", end="\n" if checker.mistakes else "")
+    return 1 if checker.mistakes else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""check_docs.py finds what is wrong, and says nothing of what is right."""
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+import check_docs
+
+FILES = {
+    "sidecar/options.c": '"  --spool-max SIZE  keep no more\\n"',
+    "operator/metrics.def": 'METRIC(A, "gauge", "afterglow_pods", "Pods")',
+    "operator/policy/policy_keys.def": 'POLICY_KEY(RECORDING, "enabled", "recording.enabled", BOOLEAN, x, 0, 0, "true or false")',
+    "charts/afterglow/values.yaml": "# top\nmanageRayClusters: false\nstore:\n  type: claim\n  keep:\n    days: 0\nresources: {}\n",
+    "Makefile": ".PHONY: all demo\nall: x\n",
+    "docs/other.md": "# A heading, with `code`\n\n# Twice\n# Twice\n",
+}
+RIGHT = ["[a](docs/other.md)", "[a](docs/other.md#a-heading-with-code)", "[a](docs/other.md#twice-1)", "[a](docs)", "[a](https://x.example/y)",
+         "`[a](none.md)`", "`--spool-max 1Gi`", "`afterglow-sidecar exec --spool-max 1 -- ls --all`", "`--memory`", "`store.type`", "`store.keep.*`",
+         "`store.type=s3`", "`resources.limits`", "`recording.enabled`", "`manageRayClusters=true`", "`spec.suspend`", "`memory.events`",
+         "helm install --set store.keep.days=3", "`afterglow_pods{a=\"b\"}`", "`make demo`"]
+WRONG = ["[a](docs/none.md)", "[a](docs/other.md#none)", "[a](#none)", "`--spool-min`", "`afterglow-sidecar --memory`", "`store.typo`", "`store.keep.weeks`",
+         "`recording.disabled`", "`manageRayCluster=true`", "helm install --set store.typo=1", "`afterglow_nodes`", "`make tea`"]
+
+
+class Documents(unittest.TestCase):
+    def mistakes(self, text):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder).resolve()
+            for name, content in {**FILES, "README.md": text}.items():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(content, encoding="utf-8")
+            checker = check_docs.Checker(root)
+            for path in check_docs.documents(root):
+                checker.check(path)
+            return checker.mistakes
+
+    def test_nothing_is_said_of_what_is_right(self):
+        for text in RIGHT:
+            self.assertEqual(self.mistakes(text), [], text)
+
+    def test_each_mistake_is_found_with_its_place(self):
+        for text in WRONG:
+            found = self.mistakes(f"First line.\n{text}\n")
+            self.assertEqual(len(found), 1, text)
+            self.assertTrue(found[0].startswith("README.md:2: "), found)
+
+
+if __name__ == "__main__":
+    unittest.main()
