@@ -27,6 +27,7 @@ HELP = {
 FOREIGN_OPTIONS = {
     "--memory", "--num-cpus", "--object-store-memory", "--redis_password",  # Ray
     "--cascade",  # kubectl
+    "--enable-leader-election",  # KubeRay
     "--pdb",  # pytest
 }
 # Files of a memory cgroup are written as values are.
@@ -78,7 +79,7 @@ def options_of(root):
 
 
 def values_of(root):
-    """The keys of values.yaml with dots between them; those of {} and [] are open: what is below them is the user's."""
+    """The keys of values.yaml with dots between them. Those of {}, [] and resources are open: what is below is the user's."""
     closed, opened, above = set(), set(), []
     for line in read(root, "charts/afterglow/values.yaml").splitlines():
         match = re.match(r"( *)([A-Za-z][A-Za-z0-9]*): *(.*)$", line)
@@ -86,7 +87,7 @@ def values_of(root):
             continue
         depth = len(match[1]) // 2
         above = above[:depth] + [match[2]]
-        (opened if match[3] in ("{}", "[]") else closed).add(".".join(above))
+        (opened if match[3] in ("{}", "[]") or match[2] == "resources" else closed).add(".".join(above))
     return closed, opened
 
 
