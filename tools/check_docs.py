@@ -6,7 +6,8 @@ Of every *.md below FOLDER (default: this repository) it checks
 - relative links, with their anchors,
 - options: `--spool-max`, and those after a program's name as in `afterglow-ship --as PATH`,
 - values of the chart and fields of policies: `store.type`, `webhook.enabled=false`, and what follows --set,
-- metrics (`afterglow_spool_bytes`) and make's targets (`make demo`).
+- metrics (`afterglow_spool_bytes`) and make's targets (`make demo`),
+and that docs/policies.md has every field of policies.
 
 It prints a line for each mistake, with its place, and exits 1 if there is one.
 """
@@ -23,10 +24,13 @@ HELP = {
     "afterglow-unwind": "sidecar/unwind/main.c",
     "afterglow-pack": "sidecar/pack/main.c",
 }
+# It has all fields of policies.
+POLICY_PAGE = "docs/policies.md"
 # Options of others that the documents speak of by themselves.
 FOREIGN_OPTIONS = {
     "--memory", "--num-cpus", "--object-store-memory", "--redis_password",  # Ray
     "--cascade",  # kubectl
+    "--enable-leader-election",  # KubeRay
     "--pdb",  # pytest
 }
 # Files of a memory cgroup are written as values are.
@@ -78,7 +82,7 @@ def options_of(root):
 
 
 def values_of(root):
-    """The keys of values.yaml with dots between them; those of {} and [] are open: what is below them is the user's."""
+    """The keys of values.yaml with dots between them. Those of {}, [] and resources are open: what is below is the user's."""
     closed, opened, above = set(), set(), []
     for line in read(root, "charts/afterglow/values.yaml").splitlines():
         match = re.match(r"( *)([A-Za-z][A-Za-z0-9]*): *(.*)$", line)
@@ -86,16 +90,16 @@ def values_of(root):
             continue
         depth = len(match[1]) // 2
         above = above[:depth] + [match[2]]
-        (opened if match[3] in ("{}", "[]") else closed).add(".".join(above))
+        (opened if match[3] in ("{}", "[]") or match[2] == "resources" else closed).add(".".join(above))
     return closed, opened
 
 
 def policy_fields_of(root):
-    fields = set()
-    for field in re.findall(r'"((?:memory|recording|store|retention)\.[A-Za-z0-9.]+)"', read(root, "operator/policy/policy_keys.def")):
-        parts = field.split(".")
-        fields.update(".".join(parts[:n]) for n in range(1, len(parts) + 1))
-    return fields
+    return set(re.findall(r'"((?:memory|recording|store|retention)\.[A-Za-z0-9.]+)"', read(root, "operator/policy/policy_keys.def")))
+
+
+def with_parents(keys):
+    return {key[:at] for key in keys for at in [*(m.start() for m in re.finditer(r"\.", key)), len(key)]}
 
 
 def metrics_of(root):
@@ -119,7 +123,8 @@ class Checker:
         self.root = root
         self.options = options_of(root)
         self.closed, self.opened = values_of(root)
-        self.fields = policy_fields_of(root)
+        self.policy_fields = policy_fields_of(root)
+        self.fields = with_parents(self.policy_fields)
         self.metrics = metrics_of(root)
         self.targets = targets_of(root)
         self.mistakes = []
@@ -134,6 +139,12 @@ class Checker:
                 self.check_value(place, value)
             for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`]*`", "", line)):
                 self.check_link(place, path, target)
+
+    def check_policies(self):
+        page = read(self.root, POLICY_PAGE)
+        for field in sorted(self.policy_fields):
+            if f"`{field}`" not in page:
+                self.wrong(POLICY_PAGE, f"`{field}` of operator/policy/policy_keys.def is not there")
 
     def wrong(self, place, text):
         self.mistakes.append(f"{place}: {text}")
@@ -183,6 +194,7 @@ def main(arguments):
     checker = Checker(root)
     for path in documents(root):
         checker.check(path)
+    checker.check_policies()
     print(*checker.mistakes, sep="\n", end="\n" if checker.mistakes else "")
     return 1 if checker.mistakes else 0
 

@@ -5,6 +5,7 @@ import pathlib
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 sys.dont_write_bytecode = True
 import check_docs
@@ -15,6 +16,7 @@ FILES = {
     "operator/policy/policy_keys.def": 'POLICY_KEY(RECORDING, "enabled", "recording.enabled", BOOLEAN, x, 0, 0, "true or false")',
     "charts/afterglow/values.yaml": "# top\nmanageRayClusters: false\nstore:\n  type: claim\n  keep:\n    days: 0\nresources: {}\n",
     "Makefile": ".PHONY: all demo\nall: x\n",
+    "docs/policies.md": "| `recording.enabled` | true |",
     "docs/other.md": "# A heading, with `code`\n\n# Twice\n# Twice\n",
 }
 RIGHT = ["[a](docs/other.md)", "[a](docs/other.md#a-heading-with-code)", "[a](docs/other.md#twice-1)", "[a](docs)", "[a](https://x.example/y)",
@@ -35,6 +37,7 @@ class Documents(unittest.TestCase):
             checker = check_docs.Checker(root)
             for path in check_docs.documents(root):
                 checker.check(path)
+            checker.check_policies()
             return checker.mistakes
 
     def test_nothing_is_said_of_what_is_right(self):
@@ -46,6 +49,11 @@ class Documents(unittest.TestCase):
             found = self.mistakes(f"First line.\n{text}\n")
             self.assertEqual(len(found), 1, text)
             self.assertTrue(found[0].startswith("README.md:2: "), found)
+
+    def test_a_field_of_policies_that_the_page_lacks_is_found(self):
+        with unittest.mock.patch.dict(FILES, {"docs/policies.md": "# Policies\n"}):
+            self.assertEqual(self.mistakes(""), [
+                "docs/policies.md: `recording.enabled` of operator/policy/policy_keys.def is not there"])
 
 
 if __name__ == "__main__":
