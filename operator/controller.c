@@ -13,6 +13,8 @@
 #include <malloc.h>
 #include <string.h>
 
+#include "lib/failure_class.h"
+#include "lib/json.h"
 #include "lib/log.h"
 #include "lib/units.h"
 #include "operator/kube/workqueue.h"
@@ -345,6 +347,22 @@ static bool may_record(void *arg)
 	return may_write(arg) && watches_policies_settled(c->watches);
 }
 
+/*
+ * KubeRay deletes clusters all the time: after a job, between two tries, to scale down. That their containers end then is no
+ * failure. For clusters of our own such records count the names of pods that must not come back (raycluster/names.h).
+ */
+static bool is_wanted(void *arg, const cJSON *failure, const char **ret_why)
+{
+	const struct controller *c = arg;
+	const char *class = json_str(failure, "spec.class");
+
+	*ret_why = "its pod was deleted, and nothing had failed before (--record-deletions)";
+	if (!c->o.manage_clusters && !c->o.record_deletions && class && strcmp(class, failure_class_name(FAILURE_POD_DELETED)) == 0)
+		return false;
+	*ret_why = "older than what is kept";
+	return keeper_wants(c->keeper, failure);
+}
+
 static int new_recorder(struct controller *c, struct err *err)
 {
 	struct recorder_options options = {
@@ -354,8 +372,7 @@ static int new_recorder(struct controller *c, struct err *err)
 		.metrics = c->o.metrics,
 		.owners = c->owners,
 		.may_write = may_record,
-		.wanted = keeper_wants,
-		.wanted_arg = c->keeper,
+		.wanted = is_wanted,
 		.on_recorded = on_recorded,
 		.on_written = on_written,
 		.arg = c,

@@ -24,6 +24,7 @@ struct controller_options {
 	struct client *client;
 	const char *namespace; /* NULL: all */
 	bool manage_clusters; /* unless KubeRay runs (kuberay_guard.h) */
+	bool record_deletions; /* as in options.h */
 	struct retention retention; /* of RayFailures, where no RayPolicy says otherwise */
 	const struct policy *policy;
 	const struct launchers *launchers; /* NULL: none */

@@ -298,6 +298,7 @@ static int start_controller(struct program *p, struct err *err)
 		.client = p->client,
 		.namespace = p->options.namespace,
 		.manage_clusters = p->options.manage_clusters,
+		.record_deletions = p->options.record_deletions,
 		.retention = p->options.retention,
 		.policy = &p->policy,
 		.launchers = p->launchers.n > 0 ? &p->launchers : NULL,

@@ -26,6 +26,7 @@ static const char help[] =
 	"  --lease-namespace NS     where that Lease is (default: the kubeconfig's or the pod's namespace)\n"
 	"  --qps N                  requests a second to the API server, watches and the lease apart (0: no limit)\n"
 	"  --burst N                with --qps, so many at once after a rest (200)\n"
+	"  --record-deletions[=BOOL]  also write RayFailures of class PodDeleted (false; always with --manage-clusters)\n"
 	"  --keep-age AGE           remove RayFailures this long after the death: 720h, 30d (0: never)\n"
 	"  --keep-count N           keep the newest N RayFailures of each namespace (0: all)\n"
 	"  --metrics-address A:P    serve /healthz, /readyz and /metrics here (" OPTIONS_METRICS_ADDRESS ", \"\" for not)\n"
@@ -51,6 +52,7 @@ enum option_id {
 	OPT_STORE_CLAIM,
 	OPT_OOM_GROUP,
 	OPT_MANAGE_CLUSTERS,
+	OPT_RECORD_DELETIONS,
 	OPT_LEADER_ELECT,
 	OPT_LEASE_NAMESPACE,
 	OPT_CONTEXT,
@@ -78,6 +80,7 @@ static const struct option table[] = {
 	{ "store-claim", required_argument, NULL, OPT_STORE_CLAIM },
 	{ "oom-group", no_argument, NULL, OPT_OOM_GROUP },
 	{ "manage-clusters", optional_argument, NULL, OPT_MANAGE_CLUSTERS },
+	{ "record-deletions", optional_argument, NULL, OPT_RECORD_DELETIONS },
 	{ "leader-elect", optional_argument, NULL, OPT_LEADER_ELECT },
 	{ "lease-namespace", required_argument, NULL, OPT_LEASE_NAMESPACE },
 	{ "context", required_argument, NULL, OPT_CONTEXT },
@@ -161,6 +164,8 @@ static int set(struct options *o, enum option_id id, const char *value, struct e
 	case OPT_OOM_GROUP:
 		o->oom_group = true;
 		return 0;
+	case OPT_RECORD_DELETIONS:
+		return bool_from_text("--record-deletions", value ? value : "true", &o->record_deletions, err);
 	case OPT_MANAGE_CLUSTERS:
 		return bool_from_text("--manage-clusters", value ? value : "true", &o->manage_clusters, err);
 	case OPT_LEADER_ELECT:

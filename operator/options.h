@@ -36,6 +36,7 @@ struct options {
 	const char *lease_namespace; /* NULL: our own */
 	unsigned qps, burst; /* requests to the API server; qps 0: no limit */
 	bool manage_clusters; /* else another operator, such as KubeRay, makes the pods of RayClusters */
+	bool record_deletions; /* RayFailures of class PodDeleted; with manage_clusters they are written in any case */
 	struct retention retention; /* of RayFailures */
 	enum log_level log_level;
 	bool help, version;

@@ -354,6 +354,7 @@ static bool ask_for_owner(struct recorder *recorder, struct pending *p)
 
 static void start(struct recorder *recorder, const char *key)
 {
+	const char *why;
 	struct pending *p = strmap_get(&recorder->pending, key);
 
 	if (p)
@@ -363,8 +364,8 @@ static void start(struct recorder *recorder, const char *key)
 		workqueue_done(&recorder->queue, key);
 	} else if (store_has(informer_store(recorder->o.known), key)) {
 		settle(recorder, p);
-	} else if (!recorder->o.wanted(recorder->o.wanted_arg, p->failure)) {
-		log_info("failure %s: not recorded, older than what is kept", key);
+	} else if (!recorder->o.wanted(recorder->o.arg, p->failure, &why)) {
+		log_info("failure %s is not recorded: %s", key, why);
 		settle(recorder, p);
 	} else if (!ask_for_owner(recorder, p)) {
 		go_on(recorder, p);

@@ -214,6 +214,27 @@ def test_what_ends_because_its_pod_is_deleted_is_no_error_of_its_own(api, kubele
     assert not events(api, "RayJob")
 
 
+@pytest.mark.parametrize("asked", [False, True])
+def test_beside_kuberay_the_end_of_a_deleted_pod_is_recorded_only_if_asked_for(api, start, kubelet, asked):
+    """KubeRay deletes pods after each job: without failure, that is the most of what there would be to list."""
+    operator = start(*(["--record-deletions"] if asked else []), manage=False)
+    made = pod(api, kubelet, "train-abc-worker-1")
+    leave(api, made)
+    kubelet.end(made, 1, finishedAt=minutes_ago(0))
+    if asked:
+        assert [f["spec"]["class"] for f in failures(api)] == ["PodDeleted"]
+    else:
+        wait_for("the end to be passed over", lambda: "is not recorded: its pod was deleted" in operator.text(), interval=0.1)
+        assert not api.items("rayfailures")
+    vanish(api, made)
+    # An end of its own is recorded all the same.
+    other = pod(api, kubelet, "train-abc-worker-2")
+    kubelet.ending(other, 139, finishedAt=minutes_ago(0))
+    leave(api, other)
+    wait_for("the crash", lambda: "Segfault" in [f["spec"]["class"] for f in api.items("rayfailures")], interval=0.1)
+    vanish(api, other)
+
+
 @pytest.mark.usefixtures("operator")
 @pytest.mark.parametrize("code, failure_class", [(1, "ApplicationError"), (137, "Killed"), (139, "Segfault")])
 def test_what_ended_before_kuberay_deleted_its_pod_ended_by_itself(api, kubelet, code, failure_class):

@@ -73,7 +73,7 @@ def test_what_is_too_old_goes_and_is_not_written_again(make, start, api, kubelet
     _, (worker,) = cluster.wait_pods(1, 1)
     kubelet.run_all()
     die(kubelet, worker, ago(days=40))
-    wait_for("the refusal", lambda: "not recorded, older than what is kept" in operator.text())
+    wait_for("the refusal", lambda: "is not recorded: older than what is kept" in operator.text())
     settle(operator, api, kubelet)
     assert cluster.failures() == []
 
