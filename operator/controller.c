@@ -195,11 +195,6 @@ void controller_free(struct controller *c)
 	free(c);
 }
 
-struct policies *controller_policies(const struct controller *c)
-{
-	return c->parts.policies;
-}
-
 void controller_start(struct controller *c)
 {
 	watches_start(c->parts.watches);
