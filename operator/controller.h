@@ -17,7 +17,6 @@
 #include "operator/policy/policy.h"
 
 struct controller;
-struct policies;
 
 struct controller_options {
 	struct event_base *base;
@@ -42,9 +41,6 @@ struct controller_options {
 /* What options point to must outlive it. */
 int controller_new(const struct controller_options *options, struct controller **ret_controller, struct err *err);
 void controller_free(struct controller *controller);
-
-/* Which policy holds for a cluster (policy/policies.h). It lives as long as the controller. */
-struct policies *controller_policies(const struct controller *controller);
 
 void controller_start(struct controller *controller);
 /* is_leader has become true. Before that everything is watched, so that nothing has to be read now. */

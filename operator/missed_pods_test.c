@@ -13,7 +13,7 @@
 #include "lib/json.h"
 #include "lib/units.h"
 #include "operator/missed_pods.h"
-#include "operator/yaml.h"
+#include "operator/testing.h"
 
 #define SINCE_NS (1795222800 * NS_PER_SEC) /* 2026-11-21T01:00:00Z */
 #define HOUR_NS (3600 * NS_PER_SEC)
@@ -22,16 +22,6 @@ static struct metrics metrics;
 static cJSON *cluster, *events;
 static bool leads;
 static struct missed_pods *missed;
-
-static cJSON *json_of(const char *yaml)
-{
-	struct err err = { 0 };
-	cJSON *json = NULL;
-
-	if (yaml_to_json(yaml, strlen(yaml), &json, &err) < 0)
-		fail_msg("%s\n%s", err.text, yaml);
-	return json;
-}
 
 static const cJSON *find_cluster(void *arg, const char *key)
 {

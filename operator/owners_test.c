@@ -12,19 +12,9 @@
 #include "lib/json.h"
 #include "lib/units.h"
 #include "operator/owners.h"
-#include "operator/yaml.h"
+#include "operator/testing.h"
 
 #define HOUR_NS (3600 * NS_PER_SEC)
-
-static cJSON *json_of(const char *yaml)
-{
-	struct err err = { 0 };
-	cJSON *json = NULL;
-
-	if (yaml_to_json(yaml, strlen(yaml), &json, &err) < 0)
-		fail_msg("%s\n%s", err.text, yaml);
-	return json;
-}
 
 /* Made by the RayJob "train". */
 static cJSON *cluster_of(const char *name)

@@ -13,19 +13,9 @@
 #include "lib/strbuf.h"
 #include "lib/units.h"
 #include "operator/failures/earlier_end.h"
-#include "operator/yaml.h"
+#include "operator/testing.h"
 
 #define AT(t) "'2026-11-21T01:" t "Z'"
-
-static cJSON *json_of(const char *yaml)
-{
-	struct err err = { 0 };
-	cJSON *json = NULL;
-
-	if (yaml_to_json(yaml, strlen(yaml), &json, &err) < 0)
-		fail_msg("%s\n%s", err.text, yaml);
-	return json;
-}
 
 static cJSON *pod_with(const char *ray_status)
 {

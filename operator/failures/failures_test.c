@@ -12,7 +12,7 @@
 #include "lib/strbuf.h"
 #include "lib/units.h"
 #include "operator/failures/failures.h"
-#include "operator/yaml.h"
+#include "operator/testing.h"
 
 #define POD_HEAD                                                                                                             \
 	"metadata: {name: demo-worker-x, namespace: ml, uid: 0123456789ab, labels: {ray.io/cluster: demo, ray.io/group: g, " \
@@ -20,16 +20,6 @@
 	"spec: {nodeName: n1, containers: [{name: ray-worker}, {name: afterglow}]}\n"
 #define REPORT(fields) "\"Sentence\\n#afterglow/1 {" fields "}\\n\""
 #define Q "\\\""
-
-static cJSON *json_of(const char *yaml)
-{
-	struct err err = { 0 };
-	cJSON *json = NULL;
-
-	if (yaml_to_json(yaml, strlen(yaml), &json, &err) < 0)
-		fail_msg("%s\n%s", err.text, yaml);
-	return json;
-}
 
 /* A pod with one dead instance: more metadata, more status, and the terminated state's members. */
 static cJSON *pod_with(const char *metadata, const char *status, const char *terminated)

@@ -11,7 +11,7 @@
 #include "lib/json.h"
 #include "operator/failures/failures.h"
 #include "operator/failures/owner.h"
-#include "operator/yaml.h"
+#include "operator/testing.h"
 
 #define UID "11111111-2222-3333-4444-555555555555"
 #define REFERENCE(kind, version, controller) \
@@ -20,16 +20,6 @@
 #define N50 "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"
 #define N63 N50 "nnnnnnnnnnnnn"
 #define N250 N50 N50 N50 N50 N50
-
-static cJSON *json_of(const char *yaml)
-{
-	struct err err = { 0 };
-	cJSON *json = NULL;
-
-	if (yaml_to_json(yaml, strlen(yaml), &json, &err) < 0)
-		fail_msg("%s\n%s", err.text, yaml);
-	return json;
-}
 
 static void an_owner_is_the_controller_or_what_the_labels_say_or_the_cluster_itself(void **state)
 {

@@ -12,21 +12,11 @@
 #include "lib/json.h"
 #include "lib/units.h"
 #include "operator/failures/pod_deletion.h"
-#include "operator/yaml.h"
+#include "operator/testing.h"
 
 /* The deletion began at 01:00:00. */
 #define IN_GRACE "deletionTimestamp: '2026-11-21T01:00:30Z', deletionGracePeriodSeconds: 30"
 #define LAST_STATE "deletionTimestamp: '2026-11-21T01:00:00Z', deletionGracePeriodSeconds: 0"
-
-static cJSON *json_of(const char *yaml)
-{
-	struct err err = { 0 };
-	cJSON *json = NULL;
-
-	if (yaml_to_json(yaml, strlen(yaml), &json, &err) < 0)
-		fail_msg("%s\n%s", err.text, yaml);
-	return json;
-}
 
 static void a_deletion_explains_what_ended_after_it_began(void **state)
 {

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "lib/json.h"
-#include "operator/yaml.h"
+#include "operator/testing.h"
 
 #define FAILURE(class, code) \
 	"metadata: {namespace: ml, name: x, labels: {afterglow.dev/class: " class "}}\n" \
@@ -22,16 +22,6 @@
 	"items:\n- {reason: " reason ", involvedObject: {uid: " uid ", fieldPath: \"spec.containers{" container "}\"}, " \
 	"firstTimestamp: \"2026-11-21T" first "Z\", lastTimestamp: \"2026-11-21T" last "Z\", message: \"" message "\"}\n"
 #define LIVENESS "Container ray-worker failed liveness probe, will be restarted"
-
-static cJSON *json_of(const char *yaml)
-{
-	struct err err = { 0 };
-	cJSON *json = NULL;
-
-	if (yaml_to_json(yaml, strlen(yaml), &json, &err) < 0)
-		fail_msg("%s\n%s", err.text, yaml);
-	return json;
-}
 
 static const struct {
 	const char *what, *failure, *events;

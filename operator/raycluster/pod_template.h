@@ -18,7 +18,7 @@ struct pod_request {
 	const char *policy_origin;   /* as in plan.h */
 	const char *store_claim_trouble; /* as in plan.h */
 	const char *kernel_log_refused; /* as in plan.h */
-	const struct launchers *launchers; /* to mount; NULL: there are none, and without one no recorder */
+	const struct launchers *launchers; /* to mount; NULL: there are none, and without one no sidecar */
 };
 
 /* The whole Pod but for metadata.name. What the user should know goes to notes. The cluster must be valid. */

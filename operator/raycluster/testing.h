@@ -10,6 +10,7 @@
 #include "lib/strbuf.h"
 #include "operator/launcher.h"
 #include "operator/policy/policy.h"
+#include "operator/testing.h"
 #include "operator/yaml.h"
 
 #define TESTDATA "operator/raycluster/testdata/"
@@ -37,16 +38,6 @@ static inline const struct launchers *testing_launchers(void)
 	launchers.of[0] = launcher_of("x86_64", "\x7f" "ELF", 4);
 	launchers.of[1] = launcher_of("aarch64", "\x7f" "ARM", 4);
 	return &launchers;
-}
-
-static inline cJSON *json_of(const char *yaml)
-{
-	struct err err = { 0 };
-	cJSON *json = NULL;
-
-	if (yaml_to_json(yaml, strlen(yaml), &json, &err) < 0)
-		fail_msg("%s", err.text);
-	return json;
 }
 
 /* Prints each place where the two differ; returns how many. */

@@ -268,7 +268,7 @@ static void a_bundle_has_ours_first_and_no_more_than_fit(void **state)
 /* --- A small cluster -------------------------------------------------------------------------------------- */
 
 #define REPLICAS 3
-#define SEEDS 6 /* keys are slow to read: 40 take a minute */
+#define SEEDS 5 /* keys are slow to read */
 
 struct replica {
 	struct certificate_content memory, serves;
@@ -312,13 +312,31 @@ static void keep_content(struct certificate_content *to, const struct certificat
 }
 
 /* As certificates.c does with each answer. */
-static void replica_reads(struct cluster *c, struct replica *r)
+static void replica_takes(struct cluster *c, struct replica *r)
 {
-	if (!c->has_secret || !certificate_leaf_is_good(&c->secret, &names, c->now_ns))
-		return;
 	keep_content(&r->memory, &c->secret);
 	keep_content(&r->serves, &c->secret);
 	r->has_memory = r->serving = true;
+}
+
+static bool secret_is_good(const struct cluster *c)
+{
+	return c->has_secret && certificate_leaf_is_good(&c->secret, &names, c->now_ns);
+}
+
+static void replica_reads(struct cluster *c, struct replica *r)
+{
+	if (secret_is_good(c))
+		replica_takes(c, r);
+}
+
+/* What is good for one of them is good for all: keys are slow to read. */
+static void all_replicas_read(struct cluster *c)
+{
+	bool good = secret_is_good(c);
+
+	for (size_t i = 0; good && i < REPLICAS; i++)
+		replica_takes(c, &c->replicas[i]);
 }
 
 static bool serves_well(const struct cluster *c, const struct replica *r)
@@ -329,10 +347,17 @@ static bool serves_well(const struct cluster *c, const struct replica *r)
 	return c->now_ns >= x509_ends_ns(leaf) || x509_verifies(leaf, &c->published, c->now_ns);
 }
 
+static bool serves_as_the_first(const struct cluster *c, const struct replica *r)
+{
+	const struct replica *first = &c->replicas[0];
+
+	return r != first && first->serving && strcmp(first->serves.leaf, r->serves.leaf) == 0;
+}
+
 static void check(const struct cluster *c)
 {
 	for (size_t i = 0; i < REPLICAS; i++)
-		if (c->replicas[i].serving && !serves_well(c, &c->replicas[i]))
+		if (c->replicas[i].serving && !serves_as_the_first(c, &c->replicas[i]) && !serves_well(c, &c->replicas[i]))
 			fail_msg("replica %zu serves a leaf that the published bundle does not verify, after: %s", i, c->log);
 }
 
@@ -382,8 +407,7 @@ static void settle(struct cluster *c)
 		if (steps > 8)
 			fail_msg("the leader does not come to rest: %s", c->log);
 	}
-	for (size_t i = 0; i < REPLICAS; i++)
-		replica_reads(c, &c->replicas[i]);
+	all_replicas_read(c);
 	check(c);
 }
 
@@ -402,11 +426,13 @@ static void replica_restarts(struct replica *r)
 	*r = (struct replica){ 0 };
 }
 
-/* A leader looks twice a minute; once a day takes less time here. */
+/* A leader looks twice a minute; every other day takes less time here, and still comes in the last third of a leaf's life. */
+#define STRIDE_DAYS 2
+
 static void days_pass(struct cluster *c, int days)
 {
-	for (int i = 0; i < days; i++) {
-		c->now_ns += DAY;
+	for (int i = 0; i < days; i += STRIDE_DAYS) {
+		c->now_ns += MIN(STRIDE_DAYS, days - i) * DAY;
 		check(c);
 		settle(c);
 	}
@@ -515,8 +541,8 @@ static void in_a_year_the_ca_is_replaced_and_no_leaf_fails(void **state)
 
 	settle(&c);
 	first = strdup(c.secret.bundle);
-	for (int day = 0; day < 300; day++) {
-		days_pass(&c, 1);
+	for (int day = 0; day < 300; day += STRIDE_DAYS) {
+		days_pass(&c, STRIDE_DAYS);
 		most = MAX(most, c.published.n);
 		if (day > 260)
 			assert_int_equal(c.published.n, 1);

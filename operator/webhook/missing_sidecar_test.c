@@ -11,24 +11,14 @@
 
 #include "lib/json.h"
 #include "lib/units.h"
+#include "operator/testing.h"
 #include "operator/webhook/missing_sidecar.h"
-#include "operator/yaml.h"
 
 #define SINCE "2026-11-21T01:00:00Z"
 #define BEFORE "2026-11-21T00:59:59Z"
 #define AFTER "2026-11-21T01:00:01Z"
 #define RAY "labels: {ray.io/is-ray-node: 'yes'}, "
 #define ALONE "containers: [{name: ray-worker}]"
-
-static cJSON *json_of(const char *yaml)
-{
-	struct err err = { 0 };
-	cJSON *json = NULL;
-
-	if (yaml_to_json(yaml, strlen(yaml), &json, &err) < 0)
-		fail_msg("%s\n%s", err.text, yaml);
-	return json;
-}
 
 static const struct {
 	const char *metadata, *created, *spec, *cluster; /* cluster: its annotations; NULL: not known */

@@ -112,7 +112,8 @@ class Operator(Daemon):
 
     def wait_ready(self):
         def ready():
-            assert self.running(), self.text()
+            if not self.running():
+                pytest.fail(f"the operator has ended: {self.text()}")  # nothing to wait for
             return self.http("/readyz")[0] == 200
         wait_for("the operator to be ready", ready, interval=0.05)
         return self

@@ -90,7 +90,7 @@ class Run:
         self.pods = {}      # by sample: how many of which group
         self.specs = {}     # by sample, the specs of its pods
         self.statuses = {}  # by sample: of itself and what it made
-        self.heads = {}     # by sample, the annotations and the rayStartParams of the heads of its clusters
+        self.clusters = {}  # by sample, its RayClusters
         self.writes = {}    # how many by (verb, resource, subresource)
 
     def play(self, samples):
@@ -136,8 +136,7 @@ class Run:
             mine = [p for p in pods if p["metadata"]["labels"].get("ray.io/cluster") in names]
             self.pods[name] = collections.Counter(p["metadata"]["labels"]["ray.io/group"] for p in mine)
             self.specs[name] = [p["spec"] for p in mine]
-            self.heads[name] = [(o["metadata"].get("annotations", {}), o["spec"]["headGroupSpec"].get("rayStartParams", {}))
-                                for o in made if o["kind"] == "RayCluster"]
+            self.clusters[name] = [o for o in made if o["kind"] == "RayCluster"]
             self.statuses[name] = sorted(json.dumps([o["kind"], masks.of(o.get("status", {}))], sort_keys=True) for o in made)
         self.writes = collections.Counter(
             (w["verb"], w["objectRef"]["resource"], w["objectRef"].get("subresource", "")) for w in self.written())

@@ -11,6 +11,7 @@ import pytest
 from conftest import wait_for
 from apiserver.api import ApiError
 from apiserver.conftest import group
+from apiserver.webhook import Webhook
 
 NAME = "afterglow-launch"
 
@@ -101,14 +102,21 @@ def test_a_launcher_that_was_tampered_with_is_repaired_and_other_keys_stay(start
     api.create("configmaps", {"metadata": {"name": NAME}, "binaryData": {"mine": "AAAA"}})
     api.patch("configmaps", NAME, {place: {key: value} for place, value in what.items()})
     foreign_pod(api)
-    start("--no-manage-clusters", *launchers.option)
+    start(*launchers.option)
     wait_content(api, {key: b"right", "mine": b"\0\0\0"})
     assert not api.get("configmaps", NAME).get("data")
 
 
-def test_where_another_operator_makes_the_pods_the_launchers_come_with_the_cluster(start, launchers, make, api):
+@pytest.fixture(name="webhook")
+def webhook_of_the_namespace(api, start):
+    made = Webhook(api, start)
+    yield made
+    made.close()
+
+
+def test_where_another_operator_makes_the_pods_the_launchers_come_with_the_cluster(webhook, launchers, make, api):
     key = launchers.put("x86_64", b"amd")
-    operator = start("--no-manage-clusters", *launchers.option)
+    operator = webhook.operator(*launchers.option)
     assert content(api) == {}
     make("demo")
     wait_content(api, {key: b"amd"})

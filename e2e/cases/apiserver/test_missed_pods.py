@@ -12,7 +12,7 @@ def pod(api, name, cluster, containers=("ray-worker",), **metadata):
 
 
 def test_pods_without_the_sidecar_are_counted_by_reason_and_left_alone(start, api, plane):
-    operator = start("--no-manage-clusters")
+    operator = start(manage=False)
 
     def counts():
         reasons = ("OptedOut", "NoCommand", "BeforeInstall", "Missed")

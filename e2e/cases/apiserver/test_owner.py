@@ -36,7 +36,7 @@ def kinds_of_kuberay(plane):
 
 @pytest.fixture(name="operator")
 def beside_kuberay(start):
-    return start("--no-manage-clusters")
+    return start(manage=False)
 
 
 def owner(api, plural, name, cluster="train-abc", **status):
@@ -145,7 +145,7 @@ def test_a_pod_that_dies_after_its_cluster_is_still_the_jobs(api, kubelet):
 def test_the_annotation_of_a_pod_names_its_owner_when_no_cluster_does(start, api, kubelet, status, submission):
     owner(api, "rayjobs", "train", **status)
     api.delete("rayclusters", "train-abc")
-    start("--no-manage-clusters")
+    start(manage=False)
     kubelet.end(pod(api, kubelet, "train-abc-worker-1", annotations={"afterglow.dev/owner": "RayJob/train"}), 139)
     (failure,) = failures(api)
     assert failure["spec"]["ownerText"] == "RayJob/train"
@@ -178,7 +178,7 @@ def an_account_that_may_not_read_rayjobs(plane, api):
 
 
 def test_without_the_right_to_read_rayjobs_only_the_submission_is_not_known(without_rayjobs, start, api, kubelet, plane):
-    start("--no-manage-clusters", kubeconfig=without_rayjobs)
+    start(manage=False, kubeconfig=without_rayjobs)
     owner(api, "rayjobs", "train", jobId="train-x7k2p")
     kubelet.end(pod(api, kubelet, "train-abc-worker-1"), 139)
     (failure,) = failures(api)
@@ -248,7 +248,7 @@ def test_what_ended_before_kuberay_deleted_its_pod_ended_by_itself(api, kubelet,
 
 
 def test_an_end_that_only_the_last_state_of_a_pod_shows_is_recorded(start, api, kubelet):
-    operator = start("--no-manage-clusters")
+    operator = start(manage=False)
     made = pod(api, kubelet, "train-abc-worker-1")
     leave(api, made)
     operator.send(signal.SIGSTOP)

@@ -81,17 +81,17 @@ def small_enough(name, group_=None):
         "name": name, "image": "ray:test", "resources": {"limits": {"cpu": "1", "memory": "2Gi"}}}]}}}
 
 
-def test_where_the_recorder_is_refused_ray_runs_without_it_and_it_is_said(api, operator, make):
-    # A range that Ray's containers keep to, and the recorder does not.
+def test_where_the_sidecar_is_refused_ray_runs_without_it_and_it_is_said(api, operator, make):
+    # A range that Ray's containers keep to, and the sidecar does not: in a Guaranteed pod it asks for its limit, 256Mi.
     api.create("limitranges", {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "large"},
-                               "spec": {"limits": [{"type": "Container", "min": {"memory": "100Mi"}}]}})
+                               "spec": {"limits": [{"type": "Container", "min": {"memory": "1Gi"}}]}})
     assert operator.running()
     cluster = make("demo", small_enough("ray-worker", group_=True), headGroupSpec=small_enough("ray-head"))
     heads, workers = cluster.wait_pods(1, 2)
     for pod in heads + workers:
         assert [c["name"] for c in pod["spec"]["containers"]] in (["ray-head"], ["ray-worker"])
     message = cluster.wait_condition("afterglow.dev/Recording", "False", "RecorderRefused")["message"]
-    assert "minimum memory usage per Container is 100Mi" in message
+    assert "minimum memory usage per Container is 1Gi" in message
     assert cluster.condition("ReplicaFailure") is None
     # What is made when the range is gone has it again; then nothing is to be said any more.
     api.delete("limitranges", "large")

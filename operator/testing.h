@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* For the operator's tests: objects as YAML. Include after cmocka.h. */
+#ifndef AFTERGLOW_OPERATOR_TESTING_H
+#define AFTERGLOW_OPERATOR_TESTING_H
+
+#include <string.h>
+
+#include "lib/err.h"
+#include "operator/yaml.h"
+
+/* Fails the test when it is no YAML. */
+static inline cJSON *json_of(const char *yaml)
+{
+	struct err err = { 0 };
+	cJSON *json = NULL;
+
+	if (yaml_to_json(yaml, strlen(yaml), &json, &err) < 0)
+		fail_msg("%s\n%s", err.text, yaml);
+	return json;
+}
+
+#endif
