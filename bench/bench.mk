@@ -21,3 +21,20 @@ $(BUILD)/bench/operator/requests: $(BUILD)/obj/bench/operator/requests.o
 .PHONY: bench-operator
 bench-operator: $(BUILD)/bench/operator/requests $(BUILD)/afterglow-launch $(BUILD)/afterglow-operator
 	@BUILD=$(BUILD) bench/operator/run.sh
+
+$(BUILD)/bench/webhook/load: $(BUILD)/obj/bench/webhook/load.o
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcurl
+
+# Linked as the operator is: the difference of the two is to be admission alone.
+$(BUILD)/bench/webhook/echo: $(call objects,bench/webhook/echo.c $(OPERATOR) $(LIB)) $(if $(SANITIZE),,$(BUILD)/static/libcurl.a $(BUILD)/static/libcjson.a)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(link_program) $(OPERATOR_LIBS)
+$(BUILD)/bench/webhook/echo: LDFLAGS += -Wl,--no-warnings
+
+.PHONY: bench-webhook
+bench-webhook: $(BUILD)/bench/operator/requests $(BUILD)/bench/webhook/load $(BUILD)/bench/webhook/echo $(BUILD)/afterglow-launch \
+		$(BUILD)/afterglow-operator
+	@BUILD=$(BUILD) bench/webhook/run.sh

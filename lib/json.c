@@ -170,6 +170,7 @@ void json_set_int(cJSON *obj, const char *name, int64_t value)
 
 void json_append(cJSON *array, cJSON *item)
 {
-	if (!cJSON_AddItemToArray(array, item))
+	/* cJSON would put it into an object, too, as a member without a name. */
+	if (!cJSON_IsArray(array) || !cJSON_AddItemToArray(array, item))
 		cJSON_Delete(item);
 }

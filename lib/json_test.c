@@ -183,6 +183,20 @@ static void setting_replaces_and_making_keeps_what_fits(void **state)
 	cJSON_free(text);
 }
 
+static void only_arrays_take_elements(void **state)
+{
+	_cleanup_json_ cJSON *object = cJSON_Parse("{\"a\":1}"), *array = cJSON_Parse("[1]");
+
+	(void)state;
+	json_append(object, cJSON_CreateTrue());
+	json_append(object->child, cJSON_CreateTrue());
+	json_append(NULL, cJSON_CreateTrue());
+	json_append(array, cJSON_CreateTrue());
+	assert_int_equal(cJSON_GetArraySize(object), 1);
+	assert_null(object->child->child);
+	assert_int_equal(cJSON_GetArraySize(array), 2);
+}
+
 /* Memory */
 
 static long allocations_until_failure, live;
@@ -248,6 +262,7 @@ int main(void)
 		cmocka_unit_test(nesting_is_limited),
 		cmocka_unit_test(an_element_is_found_by_a_field),
 		cmocka_unit_test(setting_replaces_and_making_keeps_what_fits),
+		cmocka_unit_test(only_arrays_take_elements),
 		cmocka_unit_test(running_out_of_memory_at_any_point_neither_leaks_nor_crashes),
 	};
 

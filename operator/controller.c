@@ -440,8 +440,8 @@ static int new_launcher_store(struct controller *c, struct err *err)
 		.arg = c,
 	};
 
-	/* Without a sidecar no pod gets a launcher. */
-	if (!c->o.launchers || !c->o.policy->sidecar_image)
+	/* A pod gets a launcher beside a sidecar, from the webhook or because we make the pod. */
+	if (!c->o.launchers || !c->o.policy->sidecar_image || !(c->o.manage_clusters || *c->o.webhook.address))
 		return 0;
 	return launcher_store_new(&options, &c->launcher_store, err);
 }

@@ -57,11 +57,22 @@ worker_name() {
 }
 worker_is_there() { [ -n "$(worker_name)" ]; }
 
+# The replica that acts gives the API server its CA some seconds after it has begun to act.
+webhook_works() {
+	k create --dry-run=server -o jsonpath='{.spec.containers[*].name}' -f - <<-'EOT' | grep -qw afterglow
+		apiVersion: v1
+		kind: Pod
+		metadata: {name: probe, labels: {ray.io/is-ray-node: "yes", ray.io/cluster: probe}}
+		spec: {containers: [{name: ray-worker, image: ray, command: ["true"]}]}
+	EOT
+}
+
 start_job() {
 	begin "kubectl apply -f e2e/demo/rayjob.yaml, in namespace $namespace: a RayJob, a head, a worker with 1.5 GiB"
 	make_namespace "$namespace"
 	make_volume
 	remove_last_run
+	wait_until 90 "the webhook" webhook_works
 	sed "s|image: localhost/afterglow-ray:.*|image: $ray_image|" "$here/rayjob.yaml" | k apply -f -
 	wait_until 60 "KubeRay to make the pods" worker_is_there
 	worker=$(worker_name)

@@ -220,3 +220,27 @@ int64_t memory_apply(cJSON *pod_spec, cJSON *params, enum ray_node node, const c
 	note_excess(&wish, &budget, group, notes);
 	return budget.shm_size;
 }
+
+/* KubeRay's own defaults: Ray may hand out the whole limit, and /dev/shm is as large. */
+static int64_t leave_as_kuberay(cJSON *pod_spec, cJSON *params)
+{
+	int64_t limit = quantity_at(json_get(ray_container(pod_spec), "resources"), "limits.memory");
+
+	if (limit)
+		set_param_bytes(params, "memory", limit);
+	return limit;
+}
+
+int64_t memory_apply_by_mode(cJSON *pod_spec, cJSON *params, enum ray_node node, const char *group, bool head_only,
+			     const struct policy *policy, cJSON *notes)
+{
+	if (policy->memory_mode == MEMORY_MODE_APPLY)
+		return memory_apply(pod_spec, params, node, group, head_only, policy, notes);
+	if (policy->memory_mode == MEMORY_MODE_WARN) {
+		_cleanup_json_ cJSON *spec = cJSON_Duplicate(pod_spec, true), *copy = cJSON_Duplicate(params, true);
+
+		if (spec && copy)
+			memory_apply(spec, copy, node, group, head_only, policy, notes);
+	}
+	return leave_as_kuberay(pod_spec, params);
+}

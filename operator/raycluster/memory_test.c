@@ -54,6 +54,42 @@ static void budgets_fit_the_limit(void **state)
 	policy_release(&p);
 }
 
+static const char group_yaml[] = "{containers: [{name: r, resources: {limits: {memory: 4Gi}}}]}";
+
+static void what_is_not_applied_is_left_as_kuberay_has_it(void **state)
+{
+	static const struct {
+		enum memory_mode mode;
+		const char *memory /* NULL: a part of the limit */, *object_store, *num_cpus;
+		int64_t shm;
+		bool noted;
+	} rows[] = {
+		{ MEMORY_MODE_APPLY, NULL, "4000000000", "0", 0, true },
+		{ MEMORY_MODE_WARN, "4294967296", "4000000000", NULL, 4 * GIB, true },
+		{ MEMORY_MODE_OFF, "4294967296", "4000000000", NULL, 4 * GIB, false },
+	};
+	struct policy p;
+
+	(void)state;
+	assert_int_equal(policy_init(&p, NULL), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_json_ cJSON *spec = json_of(group_yaml), *params = json_of("{object-store-memory: '4000000000'}"),
+				     *notes = cJSON_CreateArray();
+		int64_t shm;
+
+		p.memory_mode = rows[i].mode;
+		shm = memory_apply_by_mode(spec, params, RAY_HEAD, "headgroup", false, &p, notes);
+		if (rows[i].memory) {
+			assert_string_equal(json_str(params, "memory"), rows[i].memory);
+			assert_int_equal(shm, rows[i].shm);
+		}
+		assert_int_equal(json_str(params, "num-cpus") != NULL, rows[i].num_cpus != NULL);
+		assert_string_equal(json_str(params, "object-store-memory"), rows[i].object_store);
+		assert_int_equal(notes_have(notes, NOTE_MEMORY_SAFE), rows[i].noted);
+	}
+	policy_release(&p);
+}
+
 static void the_policys_numbers_are_used(void **state)
 {
 	struct memory_wish wish = { .limit = 10 * GIB };
@@ -214,6 +250,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(budgets_fit_the_limit),
+		cmocka_unit_test(what_is_not_applied_is_left_as_kuberay_has_it),
 		cmocka_unit_test(the_policys_numbers_are_used),
 		cmocka_unit_test(a_worker_without_a_limit_gets_the_policys),
 		cmocka_unit_test(a_request_above_the_policys_limit_lifts_it),

@@ -244,7 +244,7 @@ static int build_spec(const struct pod_request *req, cJSON *pod, cJSON *notes, s
 	if (!fqdn)
 		return err_set(err, ENOMEM, "pod");
 	strbuf_addf(&address, "%s:%s", fqdn, head_gcs_port(req->cluster));
-	shm = memory_apply(pod_spec, params, req->node, group_name(req->node, req->group), is_head_only(req),
+	shm = memory_apply_by_mode(pod_spec, params, req->node, group_name(req->node, req->group), is_head_only(req),
 			   req->policy, notes);
 	autoscaler_apply(req->cluster, req->node, req->policy, pod_spec, params);
 	gcs_ft_apply(req->cluster, req->node, pod, params);

@@ -11,7 +11,7 @@
 #include "operator/webhook/webhook_configuration.h"
 
 #define LOOK_S 30
-#define LOOK_WITHOUT_LEAF_S 2
+#define LOOK_UNREADY_S 2
 #define RETRY_S 5
 /* A rotation has four steps. More at a time are two writers, or an API server that forgets: then with pauses. */
 #define STEPS_MAX 8
@@ -34,6 +34,7 @@ struct certificates {
 	unsigned steps; /* without a wait */
 	bool look_again;
 	char *served; /* the leaf that on_leaf got last */
+	bool known; /* the API server was able to verify it once */
 	struct certificate_trouble trouble;
 };
 
@@ -48,7 +49,7 @@ static void rest(struct certificates *c)
 {
 	trouble_settle(&c->trouble);
 	c->steps = 0;
-	arm(c, c->look_again ? 0 : c->trouble.now ? RETRY_S : c->served ? LOOK_S : LOOK_WITHOUT_LEAF_S);
+	arm(c, c->look_again ? 0 : c->trouble.now ? RETRY_S : certificates_ready(c) ? LOOK_S : LOOK_UNREADY_S);
 }
 
 static void on_timer(evutil_socket_t fd, short what, void *arg)
@@ -251,6 +252,15 @@ static void act(struct certificates *c)
 
 /* --- Reading the configuration ---------------------------------------------------------------------------- */
 
+/* Who cannot read the configuration takes it that somebody sees to it. */
+static void see_whether_known(struct certificates *c)
+{
+	_cleanup_x509_ X509 *leaf = c->served ? x509_first(c->served) : NULL;
+
+	if (!c->configuration || (leaf && x509_verifies(leaf, &c->published, now_realtime_ns())))
+		c->known = true;
+}
+
 static void on_configuration(void *arg, struct client_response *response)
 {
 	struct certificates *c = arg;
@@ -266,7 +276,11 @@ static void on_configuration(void *arg, struct client_response *response)
 		c->configuration = TAKE_PTR(response->object);
 	if (c->configuration && c->o.on_configuration)
 		c->o.on_configuration(c->o.arg, json_str(c->configuration, "metadata.creationTimestamp"));
-	act(c);
+	see_whether_known(c);
+	if (acts(c))
+		act(c);
+	else
+		rest(c);
 }
 
 static void read_configuration(struct certificates *c)
@@ -373,7 +387,7 @@ static void on_secret(void *arg, struct client_response *response)
 	struct certificates *c = arg;
 
 	c->call = NULL;
-	if (take_secret(c, response) && acts(c))
+	if (take_secret(c, response) && !c->o.external)
 		read_configuration(c);
 	else
 		rest(c);
@@ -396,7 +410,7 @@ void certificates_look(struct certificates *c)
 
 bool certificates_ready(const struct certificates *c)
 {
-	return c->served != NULL;
+	return c->served && (c->known || c->o.external);
 }
 
 int certificates_new(const struct certificates_options *options, struct certificates **ret_certificates, struct err *err)

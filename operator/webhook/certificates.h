@@ -4,7 +4,7 @@
  * serves its leaf; the one that may write carries out what certificate_plan.h
  * decides, on the Secret and on the MutatingWebhookConfiguration.
  *
- * It looks every 30 s, every 2 s while there is no leaf to serve, and at once after each write of its own. A replica
+ * It looks every 30 s, every 2 s while it is not ready, and at once after each write of its own. A replica
  * never gives up a good leaf for one that is not.
  */
 #ifndef AFTERGLOW_OPERATOR_WEBHOOK_CERTIFICATES_H
@@ -39,7 +39,10 @@ void certificates_free(struct certificates *certificates); /* NULL is allowed */
 
 /* Looks now; also to be called when may_write has become true. */
 void certificates_look(struct certificates *certificates);
-/* Whether on_leaf has taken a leaf: before that this replica serves nothing. */
+/*
+ * Whether on_leaf has taken a leaf, and the API server was able to verify it once: before that a replica is of no use. After an
+ * installation whose Secret was still there the acting replica has to publish its CA first.
+ */
 bool certificates_ready(const struct certificates *certificates);
 
 #endif

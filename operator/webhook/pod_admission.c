@@ -27,7 +27,9 @@ bool pod_admission_concerns(const cJSON *pod)
 {
 	const char *name = json_str(ray_container(json_get(pod, "spec")), "name");
 
-	return strcmp(item(json_get(pod, "metadata.labels"), "ray.io/is-ray-node"), "yes") == 0 &&
+	/* The API server sends a list of containers; anybody else who reaches the port may send what he likes. */
+	return cJSON_IsArray(json_get(pod, "spec.containers")) &&
+	       strcmp(item(json_get(pod, "metadata.labels"), "ray.io/is-ray-node"), "yes") == 0 &&
 	       !*item(json_get(pod, "metadata.annotations"), MIRROR_ANNOTATION) && name && *name && !name[strspn(name, NAME_LETTERS)];
 }
 

@@ -196,6 +196,7 @@ static void only_ray_pods_with_a_sane_container_name_concern_us(void **state)
 		{ WORKER("", "{name: 7}", ""), false },
 		{ "metadata: {labels: {ray.io/is-ray-node: 'yes'}}\nspec: {containers: []}", false },
 		{ "metadata: {labels: {ray.io/is-ray-node: 'yes'}}\nspec: []", false },
+		{ "metadata: {labels: {ray.io/is-ray-node: 'yes'}}\nspec: {containers: {a: {name: a, command: [sh]}}}", false },
 	};
 
 	(void)state;

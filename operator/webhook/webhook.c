@@ -112,8 +112,8 @@ void webhook_stop(struct webhook *w, void (*on_idle)(void *arg), void *arg)
 
 bool webhook_ready(const struct webhook *w, struct strbuf *out)
 {
-	bool open = tls_server_is_open(w->server);
+	bool open = tls_server_is_open(w->server), ready = certificates_ready(w->certificates);
 
-	strbuf_addf(out, "webhook: %s\n", open ? "serves" : "has no certificate yet");
-	return open;
+	strbuf_addf(out, "webhook: %s\n", ready ? "serves" : open ? "the API server does not know its CA yet" : "has no certificate yet");
+	return ready;
 }

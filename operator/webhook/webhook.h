@@ -38,7 +38,7 @@ void webhook_free(struct webhook *webhook); /* NULL is allowed */
 void webhook_look(struct webhook *webhook);
 /* Takes up no new connection; on_idle is called once, when all requests are answered. */
 void webhook_stop(struct webhook *webhook, void (*on_idle)(void *arg), void *arg);
-/* Whether there is a certificate to serve with; appends a line that says so. */
+/* Whether it can serve, see certificates_ready; appends a line that says so. */
 bool webhook_ready(const struct webhook *webhook, struct strbuf *out);
 
 #endif

@@ -149,7 +149,8 @@ def test_beside_kuberay_the_operator_may_do_what_the_webhook_needs_and_make_no_p
 
 def test_by_default_it_works_beside_kuberay(plane):
     objects = rendered(plane)
-    assert only(objects, "CustomResourceDefinition")["metadata"]["name"] == "rayfailures.afterglow.dev"
+    assert {o["metadata"]["name"] for o in objects if o["kind"] == "CustomResourceDefinition"} == {
+        f"{plural}.afterglow.dev" for plural in ("rayfailures", "raypolicies", "clusterraypolicies")}
     (container,) = only(objects, "Deployment")["spec"]["template"]["spec"]["containers"]
     assert "--manage-clusters" not in container["args"]
     at = container["args"].index("--webhook-address")

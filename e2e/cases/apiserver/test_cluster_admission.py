@@ -10,9 +10,10 @@ import subprocess
 import pytest
 import yaml
 
+from apiserver.samples import build
+
 ROOT = pathlib.Path(__file__).parents[3]
 BUILD = ROOT / os.environ.get("AFTERGLOW_BUILD", "build")
-KUBERAY = "github.com/ray-project/kuberay/ray-operator"
 RECORD = "afterglow.dev/memory-safety"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -32,10 +33,10 @@ class Lines:
         return answers
 
 
-def go_build(folder, package, name):
-    program = BUILD / "test" / name
-    subprocess.run(["go", "build", "-o", program, package], cwd=ROOT / "e2e/kuberay" / folder, check=True, timeout=1200)
-    return Lines(program)
+@pytest.fixture(scope="module")
+def kuberay():
+    """What is built of KubeRay, with its samples."""
+    return build()
 
 
 @pytest.fixture(scope="module")
@@ -54,21 +55,24 @@ def admit():
 
 @pytest.fixture(scope="module")
 def threeway():
-    return go_build("threeway", ".", "threeway")
+    program = BUILD / "test/threeway"
+    # As e2e/cluster/build.sh compiles the same packages.
+    env = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-buildvcs=false"}
+    subprocess.run(["go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, "."], cwd=ROOT / "e2e/kuberay/threeway",
+                   env=env, check=True, timeout=1200)
+    return Lines(program)
 
 
 @pytest.fixture(scope="module")
-def validate():
-    return go_build(".", "./validate", "kuberay-validate")
+def validate(kuberay):
+    return Lines(kuberay / "validate")
 
 
 @pytest.fixture(scope="module")
-def samples():
+def samples(kuberay):
     """The RayClusters of KubeRay's samples, and those of its RayJobs and RayServices as if they were written directly."""
-    module = subprocess.run(["go", "list", "-m", "-f", "{{.Dir}}", KUBERAY], cwd=ROOT / "e2e/kuberay", text=True,
-                            capture_output=True, check=True).stdout.strip()
     clusters = []
-    for path in sorted(pathlib.Path(module).glob("config/samples/**/*.yaml")):
+    for path in sorted((kuberay / "samples").glob("**/*.yaml")):
         for doc in yaml.safe_load_all(path.read_text()):
             spec = cluster_spec(doc or {})
             if spec:

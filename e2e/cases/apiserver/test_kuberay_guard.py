@@ -75,9 +75,9 @@ def kuberay(plane):
 
 
 def others_writes(plane, namespace):
-    """What our operator wrote that is not about failures, or Events."""
-    about_failures = ("rayfailures", "events", "leases")
-    return [w["objectRef"] for w in plane.writes(namespace) if w["objectRef"]["resource"] not in about_failures]
+    """What our operator wrote that is not about failures, Events, or the launchers, which are kept wherever there is Ray."""
+    expected = ("rayfailures", "events", "leases", "configmaps")
+    return [w["objectRef"] for w in plane.writes(namespace) if w["objectRef"]["resource"] not in expected]
 
 
 def wait_looks(operator, count):

@@ -167,6 +167,24 @@ def test_a_replica_that_does_not_act_serves_with_the_same_certificate(api, webho
     assert webhook.bundles() == bundles
 
 
+def test_a_replica_is_not_ready_before_the_api_server_knows_its_ca(api, served):
+    """As after an installation anew: the Secret is still there, and the new configuration has no caBundle yet."""
+    served.operators[0].stop(signal.SIGTERM)
+    config = served.configuration()
+    for hook in config["webhooks"]:
+        hook["clientConfig"].pop("caBundle")
+    api.request("PUT", api.path("mutatingwebhookconfigurations", served.name), config)
+    # Nobody acts: another one holds the Lease for a while.
+    api.create("leases", {"metadata": {"name": f"afterglow-operator.{api.namespace}"}, "spec": {
+        "holderIdentity": "somebody", "leaseDurationSeconds": 15, "acquireTime": "2026-01-01T00:00:00.000000Z",
+        "renewTime": "2026-01-01T00:00:00.000000Z", "leaseTransitions": 1}})
+    operator = served.operator("--leader-elect", ready=False)
+    wait_for("the certificate to be served", lambda: "does not know its CA yet" in operator.http("/readyz")[1], interval=0.1)
+    assert operator.http("/readyz")[0] == 503
+    wait_for("the replica to act and be ready", lambda: operator.http("/readyz")[0] == 200, timeout=60, interval=0.2)
+    assert all(served.bundles())
+
+
 def test_a_secret_that_was_deleted_comes_back_and_no_admission_fails_meanwhile(api, served):
     before = api.get("secrets", SECRET)
     api.delete("secrets", SECRET)

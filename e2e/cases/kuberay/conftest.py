@@ -6,16 +6,18 @@ import os
 import pytest
 
 import live
+from conftest import Kubectl, wait_for
+from kuberay.objects import SIDECAR, KubeRay, dry_run, unscheduled_pod
 from live import claimed_volume
-from kuberay.objects import KubeRay
-
-CODE = "code"
 
 
 @pytest.fixture(name="afterglow", scope="session", autouse=True)
 def installed_chart(kubectl):
     live.install()
     live.restart_operators(kubectl)
+    # The replica that acts gives the API server the CA, which takes it up a little later.
+    wait_for("the webhook to work", lambda: SIDECAR in [
+        c["name"] for c in dry_run(Kubectl("default"), unscheduled_pod("probe"))["spec"]["containers"]], interval=1)
     yield
     live.keep_log(kubectl)
 

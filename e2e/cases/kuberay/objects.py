@@ -3,6 +3,8 @@
 
 import json
 
+import yaml
+
 from conftest import wait_for
 from live import RAY_IMAGE, check_bundle, container_status
 
@@ -81,6 +83,19 @@ def sleeping_spec():
     return {"headGroupSpec": {"rayStartParams": {}, "template": {
         "metadata": {"annotations": {"ray.io/overwrite-container-cmd": "true"}},
         "spec": {"containers": [idle], "terminationGracePeriodSeconds": 0}}}}
+
+
+def unscheduled_pod(name):
+    """A worker that no kubelet ever sees, of a cluster that nobody has."""
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {
+                "ray.io/is-ray-node": "yes", "ray.io/cluster": "nobodys", "ray.io/group": "small", "ray.io/node-type": "worker"}},
+            "spec": {"schedulerName": "nobody", "terminationGracePeriodSeconds": 0, "containers": [{
+                "name": "ray-worker", "image": RAY_IMAGE, "command": ["/bin/bash", "-c", "--"], "args": ["ray start --block "]}]}}
+
+
+def dry_run(k, pod):
+    """What the API server and all webhooks would make of it."""
+    return yaml.safe_load(k("create", "--dry-run=server", "-o", "yaml", "-f", "-", stdin=yaml.safe_dump(pod)))
 
 
 class KubeRay:

@@ -61,7 +61,7 @@ def test_a_segfault_under_the_users_own_command_is_explained(cluster, crashed):
     assert failure["spec"]["exitCode"] == 139
     cluster.check_failure(failure)
     wait_for("the restart", lambda: container_status(cluster.pod(group_name="own"), "ray-worker")["restartCount"] == 1)
-    assert "[afterglow]" in cluster.previous_log(crashed)
+    assert "crashed with SIGSEGV" in cluster.previous_log(crashed)
 
 
 def test_an_oom_kill_of_an_autoscaled_worker_is_explained(cluster, leaked):

@@ -50,7 +50,7 @@ def directory_on_the_node(namespace):
 
 @pytest.fixture(name="job", scope="module")
 def job_with_submitter(kuberay, marks):
-    kuberay.give(main=FIRST_AND_SECOND, side="outlive(leak)\noutlive(crash)")
+    kuberay.give(main=FIRST_AND_SECOND, side="time.sleep(20)\noutlive(leak)\noutlive(crash)")
     spec = job_spec("main", backoffLimit=1, submitterConfig={"backoffLimit": 0}, head_params={})
     head = spec["rayClusterSpec"]["headGroupSpec"]["template"]["spec"]
     head["volumes"].append({"name": "marks", "hostPath": {"path": str(marks)}})

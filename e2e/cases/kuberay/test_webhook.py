@@ -12,8 +12,8 @@ import yaml
 
 from conftest import wait_for
 from kuberay import webhooks
-from kuberay.objects import SIDECAR, check_injected, sleeping_spec
-from live import RAY_IMAGE, SYSTEM
+from kuberay.objects import SIDECAR, check_injected, dry_run, sleeping_spec, unscheduled_pod
+from live import SYSTEM
 
 WITHOUT_SIDECAR = "afterglow_pods_without_sidecar"
 BURST = 80
@@ -83,19 +83,11 @@ def test_the_webhook_works_again(k, kuberay):
     wait_for("pods to get the sidecar", injected, timeout=60)
 
 
-def unscheduled(name):
-    """A worker that no kubelet ever sees, of a cluster that nobody has."""
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {
-                "ray.io/is-ray-node": "yes", "ray.io/cluster": "nobodys", "ray.io/group": "small", "ray.io/node-type": "worker"}},
-            "spec": {"schedulerName": "nobody", "terminationGracePeriodSeconds": 0, "containers": [{
-                "name": "ray-worker", "image": RAY_IMAGE, "command": ["/bin/bash", "-c", "--"], "args": ["ray start --block "]}]}}
-
-
 def test_a_replica_is_killed_in_the_middle_and_no_pod_is_refused(kubectl, k, kuberay, namespace):
     assert kuberay
     replicas = kubectl.items("--namespace", SYSTEM, "pods", "-l", webhooks.LABEL)
     assert len(replicas) == 2
-    pods = yaml.safe_dump_all(unscheduled(f"burst-{n}") for n in range(BURST))
+    pods = yaml.safe_dump_all(unscheduled_pod(f"burst-{n}") for n in range(BURST))
     with subprocess.Popen(["kubectl", "--namespace", namespace, "create", "-f", "-"], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as creation:
         creation.stdin.write(pods)
@@ -115,10 +107,6 @@ def test_a_replica_is_killed_in_the_middle_and_no_pod_is_refused(kubectl, k, kub
     kubectl("--namespace", SYSTEM, "rollout", "status", "deployment/afterglow-operator", "--timeout=120s", timeout=130)
 
 
-def dry_run(k, pod):
-    return yaml.safe_load(k("create", "--dry-run=server", "-o", "yaml", "-f", "-", stdin=yaml.safe_dump(pod)))
-
-
 def in_one_order(pod):
     """What a pod is but for the order of containers and volumes, and for what the API server makes up."""
     spec = dict(pod["spec"])
@@ -131,7 +119,7 @@ def in_one_order(pod):
 
 
 def test_a_neighbours_webhook_before_and_after_ours_ends_alike(kubectl, k, namespace):
-    plain = dry_run(k, unscheduled("plain"))
+    plain = dry_run(k, unscheduled_pod("plain"))
     check_injected(plain)
     ends = {}
     with webhooks.server() as (url, bundle):
@@ -139,7 +127,7 @@ def test_a_neighbours_webhook_before_and_after_ours_ends_alike(kubectl, k, names
             configuration = webhooks.neighbours_configuration(order, namespace, url, bundle)
             kubectl.apply(configuration)
             try:
-                ends[order] = wait_for("both sidecars", lambda: with_both(dry_run(k, unscheduled("both"))), timeout=30)
+                ends[order] = wait_for("both sidecars", lambda: with_both(dry_run(k, unscheduled_pod("both"))), timeout=30)
             finally:
                 kubectl("delete", "mutatingwebhookconfiguration", order)
     assert in_one_order(ends["aaa-before"]) == in_one_order(ends["zzz-after"])

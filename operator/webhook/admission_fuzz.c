@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fuzz target: the body of a request about a pod. Beside "request" it may have "cluster", the pod's RayCluster, and
+ * "options" (remote, claim, kernelLog, refused: booleans). The patch keeps the promises of pod_admission.h: it turns the pod into
+ * what the second pass leaves as it is, and touches nothing but the places that launcher and sidecar need.
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/macros.h"
+#include "operator/injection/inject.h"
+#include "operator/webhook/admission_review.h"
+#include "operator/webhook/json_patch.h"
+#include "operator/webhook/pod_admission.h"
+
+#define CHECK(condition) ((condition) ? (void)0 : abort())
+#define TOKEN_MAX 4096
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* The API server sends no object with two members of one name, and a patch cannot tell them apart. */
+static bool has_namesakes(const cJSON *json)
+{
+	const cJSON *item, *other;
+
+	cJSON_ArrayForEach(item, json) {
+		if (has_namesakes(item))
+			return true;
+		for (other = cJSON_IsObject(json) ? item->next : NULL; other; other = other->next)
+			if (strcmp(item->string, other->string) == 0)
+				return true;
+	}
+	return false;
+}
+
+/* --- An API server's part: applying a patch ------------------------------------------------------------------- */
+
+/* Takes the first name off a JSON Pointer. */
+static const char *next_token(const char *path, char token[static TOKEN_MAX])
+{
+	size_t n = 0;
+
+	CHECK(*path++ == '/');
+	for (; *path && *path != '/'; path++, n++) {
+		CHECK(n < TOKEN_MAX - 1);
+		token[n] = *path;
+		if (*path == '~')
+			token[n] = *++path == '1' ? '/' : '~';
+	}
+	token[n] = '\0';
+	return path;
+}
+
+static cJSON *child(const cJSON *json, const char *token)
+{
+	return cJSON_IsArray(json) ? cJSON_GetArrayItem(json, (int)strtol(token, NULL, 10)) :
+				     cJSON_GetObjectItemCaseSensitive(json, token);
+}
+
+static void apply_operation(cJSON *json, const cJSON *operation)
+{
+	const char *path = json_str(operation, "path"), *op = json_str(operation, "op");
+	cJSON *value = cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(operation, "value"), true);
+	char token[TOKEN_MAX];
+
+	for (path = next_token(path, token); *path; path = next_token(path, token))
+		json = child(json, token);
+	if (strcmp(op, "add") == 0 && cJSON_IsArray(json)) {
+		CHECK(strcmp(token, "-") == 0);
+		json_append(json, value);
+	} else if (strcmp(op, "add") == 0) {
+		CHECK(cJSON_IsObject(json) && !child(json, token));
+		json_set(json, token, value);
+	} else if (strcmp(op, "replace") == 0) {
+		CHECK(child(json, token));
+		if (cJSON_IsArray(json))
+			cJSON_ReplaceItemInArray(json, (int)strtol(token, NULL, 10), value);
+		else
+			json_set(json, token, value);
+	} else {
+		CHECK(strcmp(op, "remove") == 0 && child(json, token) && !value);
+		cJSON_Delete(cJSON_DetachItemViaPointer(json, child(json, token)));
+	}
+}
+
+/* --- What the patch may do ------------------------------------------------------------------------------------ */
+
+static bool is_below(const char *path, const char *place)
+{
+	size_t len = strlen(place);
+
+	return strncmp(path, place, len) == 0 && (path[len] == '\0' || path[len] == '/');
+}
+
+/* The words of the Ray container's command move into args, so that the list of them may get shorter. */
+static void check_operation(const cJSON *operation)
+{
+	static const char *const places[] = { "/metadata/annotations", "/spec/volumes", "/spec/imagePullSecrets",
+					      "/spec/serviceAccountName", "/spec/containers/-", "/spec/containers/0/command",
+					      "/spec/containers/0/args", "/spec/containers/0/volumeMounts" };
+	const char *path = json_str(operation, "path"), *op = json_str(operation, "op");
+	bool found = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++)
+		found = found || is_below(path, places[i]);
+	CHECK(found);
+	CHECK(strcmp(op, "add") == 0 || strcmp(op, "replace") == 0 ||
+	      (strcmp(op, "remove") == 0 && is_below(path, "/spec/containers/0/command")));
+}
+
+static void check_second_pass(const cJSON *pod, const struct pod_admission *in)
+{
+	_cleanup_json_ cJSON *again = NULL, *patch = NULL;
+	const char *reason;
+
+	CHECK(pod_admit(pod, in, &again, &reason, NULL) == 0);
+	CHECK(!again || (json_patch_diff(pod, again, &patch, NULL) == 0 && !patch->child));
+	CHECK(!again == (inject_is_done(json_get(pod, "spec")) || strcmp(reason, "OptedOut") == 0));
+}
+
+static void check_change(const cJSON *pod, const cJSON *changed, const struct pod_admission *in)
+{
+	_cleanup_json_ cJSON *patch = NULL, *patched = cJSON_Duplicate(pod, true), *difference = NULL;
+	const char *name = json_str(cJSON_GetArrayItem(json_get(pod, "spec.containers"), 0), "name");
+	const cJSON *operation;
+	int r = json_patch_diff(pod, changed, &patch, NULL);
+
+	CHECK(strcmp(json_str(cJSON_GetArrayItem(json_get(changed, "spec.containers"), 0), "name"), name) == 0);
+	if (r == -E2BIG)
+		return;
+	CHECK(r == 0);
+	cJSON_ArrayForEach(operation, patch) {
+		check_operation(operation);
+		apply_operation(patched, operation);
+	}
+	CHECK(json_patch_diff(changed, patched, &difference, NULL) == 0 && !difference->child);
+	check_second_pass(patched, in);
+}
+
+static void check_answer(const struct admission_request *request, const cJSON *changed)
+{
+	_cleanup_strbuf_ struct strbuf answer = STRBUF_INIT(1 << 20);
+	_cleanup_json_ cJSON *json = NULL;
+
+	admission_answer(request, changed, NULL, &answer);
+	CHECK(json_parse(strbuf_str(&answer), answer.len, &json, NULL) == 0 && json_bool(json, "response.allowed", false));
+}
+
+static void admit(const struct admission_request *request, const cJSON *review, const cJSON *options, const struct policy *policy)
+{
+	static const struct launchers launchers = {
+		.of = { { .machine = "x86_64", .file = "afterglow-launch", .sha256 = "00", .key = "launch-x86_64-0011223344556677" } },
+		.n = 1,
+	};
+	const struct pod_admission in = {
+		.namespace = request->namespace,
+		.cluster = json_get(review, "cluster"),
+		.policy = policy,
+		.policy_origin = json_str(options, "origin"),
+		.store_claim_trouble = json_bool(options, "claim", false) ? NULL : "is not there",
+		.kernel_log_refused = json_bool(options, "kernelLog", false) ? NULL : "for a reason",
+		.launchers = &launchers,
+		.absence = json_bool(options, "refused", false) ? POD_ABSENCE_REFUSED : POD_ABSENCE_NONE,
+	};
+	_cleanup_json_ cJSON *changed = NULL;
+	const char *reason;
+
+	if (!pod_admission_concerns(request->object))
+		return;
+	CHECK(pod_admit(request->object, &in, &changed, &reason, NULL) == 0 && strlen(reason) <= 20);
+	CHECK(*reason || inject_is_done(json_get(changed, "spec")));
+	if (changed)
+		check_change(request->object, changed, &in);
+	check_answer(request, changed);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	_cleanup_(policy_release) struct policy policy = { 0 };
+	_cleanup_json_ cJSON *review = NULL;
+	struct admission_request request;
+	const cJSON *options;
+
+	if (json_parse((const char *)data, size, &review, NULL) < 0 || admission_request_read(review, &request, NULL) < 0 ||
+	    has_namesakes(review))
+		return 0;
+	CHECK(policy_init(&policy, NULL) == 0);
+	options = json_get(review, "options");
+	CHECK(policy_set_string(&policy.sidecar_image, "registry/afterglow:1", NULL) == 0 &&
+	      policy_set_string(json_bool(options, "remote", false) ? &policy.store_url : &policy.store_claim, "s3://bucket", NULL) == 0 &&
+	      policy_set_string(&policy.store_s3_role_arn, "arn:aws:iam::1:role/r", NULL) == 0);
+	policy.kernel_log = json_bool(options, "kernelLog", false);
+	policy.sidecar_pull_secrets = cJSON_Parse("[\"registry\"]");
+	admit(&request, review, options, &policy);
+	return 0;
+}
