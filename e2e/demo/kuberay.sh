@@ -107,7 +107,7 @@ show_all() {
 	show kubectl get rayjobs -n "$namespace"
 	show kubectl get rayfailures -n "$namespace"
 	show kubectl get events -n "$namespace" --field-selector involvedObject.kind=RayJob,involvedObject.name=train \
-		-o custom-columns=TYPE:.type,REASON:.reason,FROM:.source.component,MESSAGE:.message
+		-o custom-columns=TYPE:.type,REASON:.reason,FROM:.reportingComponent,MESSAGE:.message
 	show kubectl logs -p "$worker" -n "$namespace" -c ray-worker
 	show_bundle
 }
