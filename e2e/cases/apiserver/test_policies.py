@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """RayPolicies and ClusterRayPolicies: what the API server takes of them, and what they do to new pods."""
 
+import re
+import textwrap
 import time
 import uuid
 
 import pytest
+import yaml
 
 from conftest import wait_for
 from apiserver.api import ApiError
-from apiserver.conftest import group
+from apiserver.conftest import ROOT, group
 from apiserver.test_retention import ago, names, put
 
 ANNOTATION = "afterglow.dev/policy"
@@ -36,6 +39,19 @@ def policy(name, **spec):
 ])
 def test_what_makes_sense_is_taken(api, spec):
     api.create("raypolicies", policy("p", **spec))
+
+
+def examples():
+    """The manifests in docs/policies.md."""
+    blocks = re.findall(r"(?:^    .*\n)+", (ROOT / "docs/policies.md").read_text(), re.M)
+    return [yaml.safe_load(textwrap.dedent(block)) for block in blocks if "apiVersion:" in block]
+
+
+@pytest.mark.parametrize("manifest", examples(), ids=lambda m: m["metadata"]["name"])
+def test_the_examples_of_the_documents_are_taken(api, manifest):
+    manifest["metadata"] = {"generateName": "example-"}
+    made = api.request("POST", api.path(f"{manifest['kind'].lower()[:-1]}ies") + "?dryRun=All&fieldValidation=Strict", manifest)
+    assert made["kind"] == manifest["kind"]
 
 
 NONSENSE = [
