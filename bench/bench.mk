@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # What the performance claims are measured with. Included by the Makefile.
-BENCH_PROGRAMS := $(BUILD)/bench/sweep $(BUILD)/bench/spawn $(BUILD)/test/hog
+BENCH_PROGRAMS := $(BUILD)/bench/sweep $(BUILD)/bench/spawn $(BUILD)/bench/launch_line $(BUILD)/test/hog
 
 $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(call objects,$(SIDECAR) $(LIB))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(SIDECAR_LIBS)
+
+$(BUILD)/bench/launch_line: $(BUILD)/obj/bench/launch_line.o $(call objects,$(OPERATOR) $(LIB))
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(OPERATOR_LIBS)
 
 .PHONY: bench
 bench: $(BENCH_PROGRAMS) $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-unwind $(BUILD)/afterglow-pack $(BUILD)/afterglow-ship \

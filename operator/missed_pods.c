@@ -74,7 +74,7 @@ void missed_pods_webhook_since(struct missed_pods *m, int64_t webhook_since_ns)
 
 		if (pod->reason != MISSING_MISSED && pod->reason != MISSING_BEFORE_INSTALL)
 			continue;
-		if (!older && pod->reason == MISSING_BEFORE_INSTALL)
+		if (!older && pod->reason == MISSING_BEFORE_INSTALL && *pod->cluster)
 			set_untold(m, pod, true);
 		else if (older)
 			set_untold(m, pod, false);
@@ -125,8 +125,9 @@ static void note(struct missed_pods *m, const char *key, const cJSON *object, co
 
 	if (!pod)
 		return;
+	/* There is nobody to tell of a pod without a cluster; it would be looked at with each change of another. */
 	if (reason != pod->reason)
-		set_untold(m, pod, reason == MISSING_MISSED);
+		set_untold(m, pod, reason == MISSING_MISSED && *cluster);
 	pod->reason = reason;
 	snprintf(pod->cluster, sizeof(pod->cluster), "%s", cluster);
 	if (!created || time_parse(created, &pod->created_ns, NULL) < 0)
@@ -178,14 +179,16 @@ void missed_pods_tell(struct missed_pods *m, int64_t now_ns)
 		return;
 	while (strmap_next(&m->pods, &pos, &key, &value)) {
 		struct pod *pod = value;
-		const cJSON *cluster = pod->untold && *pod->cluster ? m->o.find_cluster(m->o.arg, pod->cluster) : NULL;
+		const cJSON *cluster = NULL;
 		char once[KEY_MAX + 32];
 
-		/* An Event needs the cluster's uid; the watch of clusters may be behind. */
-		if (!cluster)
+		if (!pod->untold)
 			continue;
 		snprintf(once, sizeof(once), "%s %s", pod->cluster, missing_sidecar_name(pod->reason));
-		if (told_is_time(&m->told, once, now_ns, AGAIN_NS))
+		/* An Event needs the cluster's uid; the watch of clusters may be behind. */
+		if (!told_lately(&m->told, once, now_ns, AGAIN_NS) && !(cluster = m->o.find_cluster(m->o.arg, pod->cluster)))
+			continue;
+		if (cluster && told_is_time(&m->told, once, now_ns, AGAIN_NS))
 			tell(m, key, cluster);
 		set_untold(m, pod, false);
 	}

@@ -20,12 +20,14 @@
 
 static struct metrics metrics;
 static cJSON *cluster, *events;
+static int n_asked; /* for a cluster */
 static bool leads;
 static struct missed_pods *missed;
 
 static const cJSON *find_cluster(void *arg, const char *key)
 {
 	(void)arg;
+	n_asked++;
 	return strcmp(key, "ml/demo") == 0 ? cluster : NULL;
 }
 
@@ -191,6 +193,27 @@ static void what_cannot_be_told_yet_is_told_later(void **state)
 	assert_int_equal(cJSON_GetArraySize(events), 1);
 }
 
+/* A cluster is parsed for it. */
+static void a_cluster_is_asked_for_once_and_none_where_there_is_none(void **state)
+{
+	_cleanup_json_ cJSON *lone = json_of("metadata: {name: x, namespace: ml, creationTimestamp: '2026-11-22T00:00:00Z', "
+					     "labels: {ray.io/is-ray-node: 'yes'}}\nspec: {containers: [{name: a}]}");
+
+	(void)state;
+	leads = false;
+	see("a");
+	see("b");
+	see("c");
+	missed_pods_see(missed, lone, false);
+	leads = true;
+	n_asked = 0;
+	missed_pods_tell(missed, 1);
+	assert_int_equal(cJSON_GetArraySize(events), 1);
+	assert_int_equal(n_asked, 1);
+	missed_pods_tell(missed, 2);
+	assert_int_equal(n_asked, 1);
+}
+
 static void only_the_webhook_can_miss_a_pod(void **state)
 {
 	(void)state;
@@ -219,6 +242,7 @@ int main(void)
 		TEST(namespaces_without_number_are_counted_together),
 		TEST(a_cluster_hears_of_its_missed_pods_once_an_hour),
 		TEST(what_cannot_be_told_yet_is_told_later),
+		TEST(a_cluster_is_asked_for_once_and_none_where_there_is_none),
 		TEST(only_the_webhook_can_miss_a_pod),
 	};
 

@@ -15,6 +15,13 @@ static void forget_old(struct strmap *told, int64_t now, int64_t again_ns)
 			free(strmap_remove(told, key));
 }
 
+bool told_lately(const struct strmap *told, const char *key, int64_t now, int64_t again_ns)
+{
+	const int64_t *when = strmap_get(told, key);
+
+	return when && now - *when < again_ns;
+}
+
 bool told_is_time(struct strmap *told, const char *key, int64_t now, int64_t again_ns)
 {
 	int64_t *when;

@@ -14,4 +14,7 @@
  */
 bool told_is_time(struct strmap *told, const char *key, int64_t now, int64_t again_ns);
 
+/* Whether it was told in the last again_ns. */
+bool told_lately(const struct strmap *told, const char *key, int64_t now, int64_t again_ns);
+
 #endif

@@ -47,12 +47,14 @@ static void add_wait(struct strbuf *sb, const char *port)
 /*
  * The path has a dot in it to have room for "afterglow-launch", by which the launcher then goes. The names of the
  * variables are such that no image uses them: one that is exported already would reach the command with our value.
+ * bash knows its machine; that saves a process.
  */
 static void add_choice(struct strbuf *sb, const struct launch_script *in)
 {
 	strbuf_adds(sb, "afterglow() { exec /proc/self/fd/./3 --self-fd 3");
 	add_options(sb, in);
-	strbuf_adds(sb, " \"$@\"; }; case $$(uname -m) in ");
+	strbuf_adds(sb, " \"$@\"; }; case ${BASH_VERSION:+$HOSTTYPE} in x86_64|aarch64) afterglow_machine=$HOSTTYPE;; "
+			"*) afterglow_machine=$$(uname -m);; esac; case $afterglow_machine in ");
 	for (size_t i = 0; i < in->launchers->n; i++) {
 		const struct launcher *l = &in->launchers->of[i];
 
@@ -63,16 +65,18 @@ static void add_choice(struct strbuf *sb, const struct launch_script *in)
 
 /*
  * What is verified is what runs: both go by descriptor 3. A file that cannot be opened would end some shells, so that it
- * is looked at before. --version is tried because an exec that fails ends the shell, too.
+ * is looked at before. An exec that fails ends the shell, too: bash is told to go on then; in other shells --version is
+ * tried before, in a process of its own. sha256sum is the only process that bash starts.
  */
 char *launch_script(const struct launch_script *in)
 {
 	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(16384);
 
 	add_choice(&sb, in);
-	strbuf_adds(&sb, "[ ! -r \"$afterglow_file\" ] || { "
+	strbuf_adds(&sb, "[ ! -r \"$afterglow_file\" ] || [ ! -x \"$afterglow_file\" ] || { "
 			 "[ \"$$(sha256sum <&3 2>/dev/null)\" = \"$afterglow_sum  -\" ] && "
-			 "(afterglow --version) >/dev/null 2>&1 && afterglow -- \"$@\"; } 3<\"$afterglow_file\"; ");
+			 "{ shopt -s execfail 2>/dev/null || (afterglow --version) >/dev/null 2>&1; } && "
+			 "afterglow -- \"$@\"; } 3<\"$afterglow_file\"; ");
 	if (in->wait_port)
 		add_wait(&sb, in->wait_port);
 	strbuf_adds(&sb, "exec \"$@\"");

@@ -26,7 +26,7 @@ static const char launcher[] = "#!/bin/sh\n"
 			       "for a; do printf '[%s]' \"$a\"; done\n";
 
 /* As /bin/sh is in Debian's, Red Hat's and Alpine's images. */
-static const char *const shells[] = { "/bin/dash", "/bin/bash", "/bin/busybox ash" };
+static const char *const shells[] = { "/bin/dash", "/bin/bash", "/bin/busybox ash", "/bin/bash --posix" };
 
 static char dir[] = "/tmp/launch_script_test.XXXXXX";
 static struct launchers launchers; /* of this machine and another; files in dir */
@@ -160,6 +160,45 @@ static void a_launcher_that_cannot_be_executed_is_left_out(void **state)
 	write_file("afterglow-launch", launcher, 0755);
 }
 
+/* With the right sum: it is made for another machine, or a security module forbids it. Some shells read it as a script then. */
+static void a_launcher_that_the_kernel_refuses_is_left_out(void **state)
+{
+	static const char refused[] = "\177ELF\2\1\1 of no machine";
+	const struct launcher usual = launchers.of[0];
+
+	(void)state;
+	write_file("afterglow-launch", refused, 0755);
+	launchers.of[0] = launcher_of(usual.machine, refused, strlen(refused));
+	launchers.of[0].file = usual.file;
+	for (size_t i = 0; i < ARRAY_SIZE(shells); i++) {
+		char text[1024];
+
+		run((struct launch_script){ 0 }, shells[i], text);
+		if (strlen(text) < strlen(BARE) || strcmp(text + strlen(text) - strlen(BARE), BARE) != 0)
+			fail_msg("%s: \"%s\"", shells[i], text);
+	}
+	launchers.of[0] = usual;
+	write_file("afterglow-launch", launcher, 0755);
+}
+
+/* Of all that comes before the launcher. */
+static void bash_starts_no_process_but_sha256sum(void **state)
+{
+	char bin[64], path[PATH_MAX], text[1024], *old = strdup(getenv("PATH"));
+
+	(void)state;
+	snprintf(bin, sizeof(bin), "%s/one", dir);
+	assert_int_equal(mkdir(bin, 0755), 0);
+	snprintf(path, sizeof(path), "%s/sha256sum", bin);
+	assert_int_equal(symlink("/usr/bin/sha256sum", path), 0);
+	setenv("PATH", bin, 1);
+	run((struct launch_script){ 0 }, "/bin/bash", text);
+	setenv("PATH", old, 1);
+	free(old);
+	assert_memory_equal(text, "[--self-fd][3]", 14);
+	assert_true(tree_remove(AT_FDCWD, bin));
+}
+
 static void without_a_launcher_the_command_runs(void **state)
 {
 	(void)state;
@@ -213,7 +252,9 @@ static void on_a_machine_without_a_launcher_none_is_tried(void **state)
 	static const char *const tools[] = { "uname", "sha256sum" };
 
 	(void)state;
+	setenv("HOSTTYPE", "s390x", 1); /* which bash believes, and no other shell has */
 	with_tools(tools, ARRAY_SIZE(tools), BARE);
+	unsetenv("HOSTTYPE");
 }
 
 static void the_command_has_no_variable_and_no_descriptor_of_ours(void **state)
@@ -291,6 +332,8 @@ int main(void)
 		cmocka_unit_test(a_file_that_was_tampered_with_is_never_started),
 		cmocka_unit_test(a_file_that_comes_in_its_place_after_the_check_is_not_started),
 		cmocka_unit_test(a_launcher_that_cannot_be_executed_is_left_out),
+		cmocka_unit_test(a_launcher_that_the_kernel_refuses_is_left_out),
+		cmocka_unit_test(bash_starts_no_process_but_sha256sum),
 		cmocka_unit_test(without_a_launcher_the_command_runs),
 		cmocka_unit_test(without_sha256sum_the_command_runs_and_nothing_is_said),
 		cmocka_unit_test(on_a_machine_without_a_launcher_none_is_tried),

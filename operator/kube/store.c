@@ -88,10 +88,18 @@ static const cJSON *view_of(const struct store *s, const struct store_entry *ent
 	return e->view;
 }
 
+static void drop_peek(struct store *s)
+{
+	cJSON_Delete(TAKE_PTR(s->peek));
+	s->peeked = NULL;
+}
+
 static void drop_view(struct store *s, struct store_entry *entry)
 {
 	struct store_entry **at = &s->views;
 
+	if (s->peeked == entry)
+		drop_peek(s);
 	if (!entry->view)
 		return;
 	while (*at && *at != entry)
@@ -103,6 +111,7 @@ static void drop_view(struct store *s, struct store_entry *entry)
 
 void store_drop_views(struct store *s)
 {
+	drop_peek(s);
 	while (s->views) {
 		struct store_entry *entry = s->views;
 		s->views = entry->next_view;
@@ -307,6 +316,21 @@ const cJSON *store_get(const struct store *s, const char *key)
 	const struct store_entry *entry = strmap_get(&s->entries, key);
 
 	return entry ? view_of(s, entry) : NULL;
+}
+
+const cJSON *store_peek(const struct store *s, const char *key)
+{
+	struct store_entry *entry = strmap_get(&s->entries, key);
+	struct store *store = (struct store *)s;
+
+	if (!entry || entry->view)
+		return entry ? entry->view : NULL;
+	if (store->peeked != entry) {
+		drop_peek(store);
+		store->peek = parse_entry(entry);
+		store->peeked = store->peek ? entry : NULL;
+	}
+	return store->peek;
 }
 
 const struct store_entry *store_index_next(const struct store *s, const char *value, const struct store_entry *at)

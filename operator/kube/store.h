@@ -38,6 +38,8 @@ struct store {
 	struct strmap index; /* value -> its entries */
 	store_index_fn index_fn; /* NULL: no index */
 	struct store_entry *views; /* the entries that have one */
+	struct store_entry *peeked; /* whose tree the next one is; NULL: there is none */
+	cJSON *peek;
 };
 
 void store_init(struct store *s, store_index_fn index_fn);
@@ -62,6 +64,11 @@ void store_remove(struct store *s, const char *key, const cJSON *last, store_cha
 bool store_has(const struct store *s, const char *key);
 /* A view of the object, or NULL: not there, or no memory. Valid until the store changes or views are dropped. */
 const cJSON *store_get(const struct store *s, const char *key);
+/*
+ * The same for who looks at many objects in one callback, and at each but for a moment: valid until the next store_peek, too.
+ * Views of all RayClusters of a large cluster are hundreds of megabytes.
+ */
+const cJSON *store_peek(const struct store *s, const char *key);
 /* Frees all views. */
 void store_drop_views(struct store *s);
 

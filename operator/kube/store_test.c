@@ -226,6 +226,34 @@ static void a_view_lasts_until_it_is_dropped_and_not_longer_than_its_object(void
 	store_release(&s);
 }
 
+static void a_peek_is_one_tree_however_many_objects_are_looked_at(void **state)
+{
+	struct store s;
+
+	(void)state;
+	store_init(&s, by_cluster);
+	store_put(&s, object("a", "u1", "1", "c"), false, NULL, NULL);
+	store_put(&s, object("b", "u2", "2", "c"), false, NULL, NULL);
+	assert_string_equal(json_str(store_peek(&s, "ns/a"), "metadata.uid"), "u1");
+	assert_ptr_equal(store_peek(&s, "ns/a"), s.peek);
+	assert_string_equal(json_str(store_peek(&s, "ns/b"), "metadata.uid"), "u2");
+	assert_null(s.views);
+	/* It ends with its object, and with the views; where there is a view, that is it. */
+	store_put(&s, object("b", "u2", "3", "c"), false, NULL, NULL);
+	assert_null(s.peek);
+	assert_string_equal(json_str(store_peek(&s, "ns/b"), "metadata.resourceVersion"), "3");
+	store_drop_views(&s);
+	assert_null(s.peek);
+	assert_non_null(store_get(&s, "ns/a"));
+	assert_ptr_equal(store_peek(&s, "ns/a"), store_get(&s, "ns/a"));
+	assert_null(s.peek);
+	assert_non_null(store_peek(&s, "ns/b"));
+	store_remove(&s, "ns/b", NULL, NULL, NULL);
+	assert_null(s.peek);
+	assert_null(store_peek(&s, "ns/b"));
+	store_release(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -236,6 +264,7 @@ int main(void)
 		cmocka_unit_test(a_swap_tells_every_difference_once),
 		cmocka_unit_test(a_pod_that_we_made_after_the_list_survives_the_swap_once),
 		cmocka_unit_test(the_late_deletion_of_a_predecessor_leaves_the_successor),
+		cmocka_unit_test(a_peek_is_one_tree_however_many_objects_are_looked_at),
 		cmocka_unit_test(a_view_lasts_until_it_is_dropped_and_not_longer_than_its_object),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/log.h"
+#include "lib/oom.h"
 #include "lib/strmap.h"
 #include "lib/units.h"
 #include "operator/policy/policy_resolve.h"
@@ -29,6 +30,7 @@ struct known {
 	struct policy_object *object;
 	struct policy_tally tally; /* of the last look at all */
 	size_t counted; /* the number of the cluster that was counted last */
+	size_t round; /* of statuses, in which its own was looked at last */
 	int64_t written_ns, retry_ns;
 	bool writing;
 	char key[]; /* of its store */
@@ -63,6 +65,8 @@ struct policies {
 	struct event *look;
 	int64_t due_ns; /* when all are looked at; 0: not asked for */
 	size_t n_counted;
+	size_t round; /* of statuses; more than any known has when it begins */
+	bool goes_on; /* the round waits for a place to write in */
 	struct writing writings[WRITES_MAX];
 };
 
@@ -295,21 +299,39 @@ static void see_policy(struct policies *p, bool is_cluster_wide, const cJSON *be
 	look_within(p, SOON_NS);
 }
 
+static cJSON *copy_labels(const cJSON *labels)
+{
+	cJSON *copy = cJSON_CreateObject();
+	const cJSON *item = cJSON_IsObject(labels) ? labels->child : NULL;
+	size_t lost = oom_count();
+
+	for (size_t i = 0; item && i < SELECTOR_LABELS_MAX; i++, item = item->next)
+		cJSON_AddItemToObject(copy, item->string, cJSON_Duplicate(item, false));
+	if (oom_count() == lost)
+		return copy;
+	cJSON_Delete(copy);
+	return NULL;
+}
+
 /* Keeps the labels of a namespace or cluster. */
 static bool see_labels(struct strmap *map, const cJSON *before, const cJSON *after)
 {
 	_cleanup_free_ char *key = object_key(after ? after : before);
-	const cJSON *labels = json_get(after, "metadata.labels"), *known = key ? strmap_get(map, key) : NULL;
+	const cJSON *known = key ? strmap_get(map, key) : NULL;
 	cJSON *copy;
 	void *old = NULL;
 
-	if (!key || (after && known && (labels ? cJSON_Compare(known, labels, true) : !known->child)))
+	if (!key)
 		return false;
 	if (!after) {
 		cJSON_Delete(strmap_remove(map, key));
 		return true;
 	}
-	copy = cJSON_IsObject(labels) ? cJSON_Duplicate(labels, true) : cJSON_CreateObject();
+	copy = copy_labels(json_get(after, "metadata.labels"));
+	if (copy && known && cJSON_Compare(known, copy, true)) {
+		cJSON_Delete(copy);
+		return false;
+	}
 	if (!copy || strmap_put(map, key, copy, &old) < 0) {
 		cJSON_Delete(copy);
 		log_warning_limited("the labels of %s are not known: out of memory", key);
@@ -529,6 +551,31 @@ static void settle_status(struct policies *p, struct known *k)
 		write_status(p, k, TAKE_PTR(status));
 }
 
+/*
+ * Those that the round has not had yet. It stops when no place is free, and the next answer lets it go on: with thousands of
+ * policies, of which a tenant may make as many as he likes, each answer would otherwise be a look at all.
+ */
+static bool settle_statuses(struct policies *p)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(p->known); i++) {
+		struct strmap_pos pos = { 0 };
+		void *value;
+
+		while (strmap_next(&p->known[i], &pos, NULL, &value)) {
+			struct known *k = value;
+
+			if (k->round == p->round)
+				continue;
+			if (!free_place(p))
+				return false;
+			settle_status(p, k);
+			k->round = p->round;
+			watches_drop_views(p->o.watches);
+		}
+	}
+	return true;
+}
+
 static bool may_look(const struct policies *p)
 {
 	return watches_synced(p->o.watches) && watches_know_policies(p->o.watches);
@@ -537,8 +584,7 @@ static bool may_look(const struct policies *p)
 static void on_look(evutil_socket_t fd, short what, void *arg)
 {
 	struct policies *p = arg;
-	struct strmap_pos pos;
-	void *value;
+	bool went_on = p->goes_on;
 
 	(void)fd;
 	(void)what;
@@ -550,12 +596,11 @@ static void on_look(evutil_socket_t fd, short what, void *arg)
 		return;
 	}
 	count_all(p);
-	for (size_t i = 0; i < ARRAY_SIZE(p->known); i++) {
-		pos = (struct strmap_pos){ 0 };
-		while (strmap_next(&p->known[i], &pos, NULL, &value))
-			settle_status(p, value);
-	}
-	watches_drop_views(p->o.watches);
+	p->round += !went_on;
+	p->goes_on = !settle_statuses(p);
+	/* What has changed since the round began. */
+	if (went_on && !p->goes_on)
+		look_within(p, SOON_NS);
 }
 
 /* --- Life ----------------------------------------------------------------------------------------------- */

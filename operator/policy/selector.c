@@ -202,10 +202,20 @@ static bool is_among(const struct selector_requirement *r, const char *value)
 	return false;
 }
 
+static const cJSON *label_of(const cJSON *labels, const char *key)
+{
+	const cJSON *item = labels ? labels->child : NULL;
+
+	for (size_t i = 0; item && i < SELECTOR_LABELS_MAX; i++, item = item->next)
+		if (item->string && strcmp(item->string, key) == 0)
+			return item;
+	return NULL;
+}
+
 /* NotIn also selects what has no such label. */
 static bool holds(const struct selector_requirement *r, const cJSON *labels)
 {
-	const cJSON *item = cJSON_GetObjectItemCaseSensitive(labels, r->key);
+	const cJSON *item = label_of(labels, r->key);
 	const char *value = cJSON_GetStringValue(item);
 
 	switch (r->operator) {

@@ -14,6 +14,8 @@
 
 #define SELECTOR_REQUIREMENTS_MAX 64
 #define SELECTOR_VALUES_MAX 64
+/* Labels of an object that are looked at: the API server sets no bound, and every policy looks for every key among them. */
+#define SELECTOR_LABELS_MAX 256
 #define SELECTOR_KEY_MAX 317   /* a DNS subdomain of 253 bytes, '/', a name of 63 */
 #define SELECTOR_VALUE_MAX 63
 

@@ -130,6 +130,28 @@ static void too_much_of_anything_is_refused(void **state)
 	assert_int_equal(selector_parse(json, "spec.selector", &s, NULL), -EINVAL);
 }
 
+/* No more of them are kept, either. */
+static void of_many_labels_the_first_are_looked_at(void **state)
+{
+	_cleanup_json_ cJSON *labels = cJSON_CreateObject(), *first = json_of("{matchLabels: {l0: x, l255: x}}"),
+			     *beyond = json_of("{matchLabels: {l256: x}}");
+	struct selector a = { 0 }, b = { 0 };
+	char name[16];
+
+	(void)state;
+	for (int i = 0; i < 20000; i++) {
+		snprintf(name, sizeof(name), "l%d", i);
+		cJSON_AddStringToObject(labels, name, "x");
+	}
+	assert_int_equal(selector_parse(first, "s", &a, NULL), 0);
+	assert_int_equal(selector_parse(beyond, "s", &b, NULL), 0);
+	assert_true(selector_matches(&a, labels));
+	assert_false(selector_matches(&b, labels));
+	assert_false(selector_matches(&b, NULL));
+	selector_release(&a);
+	selector_release(&b);
+}
+
 static void selectors_are_equal_when_they_say_the_same(void **state)
 {
 	static const char *const rows[] = {
@@ -157,6 +179,7 @@ int main(void)
 		cmocka_unit_test(a_selector_selects_what_meets_all_of_its_requirements),
 		cmocka_unit_test(what_is_no_selector_is_named_with_its_place),
 		cmocka_unit_test(too_much_of_anything_is_refused),
+		cmocka_unit_test(of_many_labels_the_first_are_looked_at),
 		cmocka_unit_test(selectors_are_equal_when_they_say_the_same),
 	};
 

@@ -26,10 +26,24 @@ static bool waits_in_vain(const cJSON *status)
 	return false;
 }
 
+/* Those that no longer hold make room. */
+static void forget_old(struct image_trouble *t, int64_t now_ns)
+{
+	struct strmap_pos pos = { 0 };
+	const char *namespace;
+	void *since;
+
+	while (strmap_next(&t->namespaces, &pos, &namespace, &since))
+		if (now_ns - *(const int64_t *)since >= IMAGE_TROUBLE_HOLD_NS)
+			free(strmap_remove(&t->namespaces, namespace));
+}
+
 static void note(struct image_trouble *t, const char *namespace, int64_t now_ns)
 {
 	int64_t *since = strmap_get(&t->namespaces, namespace);
 
+	if (!since && t->namespaces.n >= IMAGE_TROUBLE_NAMESPACES_MAX)
+		forget_old(t, now_ns);
 	if (!since && t->namespaces.n < IMAGE_TROUBLE_NAMESPACES_MAX) {
 		since = malloc(sizeof(*since));
 		if (since && strmap_put(&t->namespaces, namespace, since, NULL) < 0)

@@ -59,12 +59,35 @@ static void the_image_of_another_container_is_no_trouble(void **state)
 	image_trouble_release(&t);
 }
 
+/* Namespaces that were deleted end it never. */
+static void trouble_that_is_over_makes_room(void **state)
+{
+	struct image_trouble t = { 0 };
+	char yaml[256];
+
+	(void)state;
+	for (int i = 0; i <= IMAGE_TROUBLE_NAMESPACES_MAX; i++) {
+		snprintf(yaml, sizeof(yaml), "{\"metadata\":{\"namespace\":\"n%d\"},\"status\":{\"containerStatuses\":[{\"name\":"
+			 "\"afterglow\",\"state\":{\"waiting\":{\"reason\":\"ErrImagePull\"}}}]}}", i);
+		_cleanup_json_ cJSON *pod = cJSON_Parse(yaml);
+		image_trouble_see(&t, pod, 10 * SECOND);
+	}
+	assert_int_equal(t.namespaces.n, IMAGE_TROUBLE_NAMESPACES_MAX);
+	see(&t, "{name: afterglow, state: {waiting: {reason: ErrImagePull}}}", 20);
+	assert_false(image_trouble_holds(&t, "ml", 21 * SECOND));
+	see(&t, "{name: afterglow, state: {waiting: {reason: ErrImagePull}}}", 400);
+	assert_true(image_trouble_holds(&t, "ml", 401 * SECOND));
+	assert_int_equal(t.namespaces.n, 1);
+	image_trouble_release(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_image_that_cannot_be_pulled_is_trouble_of_its_namespace_for_five_minutes),
 		cmocka_unit_test(a_sidecar_that_runs_ends_it),
 		cmocka_unit_test(the_image_of_another_container_is_no_trouble),
+		cmocka_unit_test(trouble_that_is_over_makes_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

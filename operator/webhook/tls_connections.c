@@ -53,10 +53,12 @@ static void hold(struct tls_connection *c, size_t bytes)
 
 /* --- Ends ------------------------------------------------------------------------------------------------- */
 
+/* What it holds is freed in the next turn of the loop, and counts no more: else nothing might be left to end for the bound's sake. */
 static void end(struct tls_connection *c)
 {
 	evutil_socket_t fd = bufferevent_getfd(c->bev);
 
+	hold(c, 0);
 	if (c->ended || fd < 0)
 		return;
 	c->ended = true;
@@ -170,7 +172,6 @@ static void end_the_biggest(struct tls_connections *all)
 	for (struct tls_connection *c = all->first; c; c = c->next)
 		if (!c->ended && c->held >= biggest->held)
 			biggest = c;
-	hold(biggest, 0);
 	end(biggest);
 }
 

@@ -59,6 +59,8 @@ static int echo(void *arg, const char *path, const char *content_type, const cha
 		strbuf_adds(answer, "{}");
 		return 418;
 	}
+	if (strcmp(path, "/stall") == 0)
+		usleep(500000);
 	if (strcmp(path, "/huge") == 0)
 		for (size_t i = 0; i <= TLS_SERVER_ANSWER_MAX; i += 4096)
 			strbuf_addf(answer, "%4096s", "x");
@@ -509,6 +511,49 @@ static void unfinished_requests_share_a_bound_and_the_biggest_go(void **state)
 	finish();
 }
 
+/*
+ * Each is cut off for its own length in one turn of the loop, so that none is left to be cut off for the bound of all: the loop
+ * is kept busy while the last bytes of all come. A quiet connection is the oldest.
+ */
+static void pass_both_bounds_at_once(struct work *w)
+{
+	enum { CLIENTS = 4, EACH = 16 << 20, SHORT = 3000, LAST = 3900 };
+	static const char head[] = "POST / HTTP/1.1\r\nContent-Length: 40000000\r\n\r\n", stall[] = "POST /stall HTTP/1.1\r\n"
+				   "Content-Length: 1\r\n\r\nx";
+	_cleanup_strbuf_ struct strbuf answer = STRBUF_INIT(65536);
+	_cleanup_free_ char *body = calloc(1, EACH);
+	struct tls_client quiet, busy, clients[CLIENTS];
+
+	EXPECT(w, client_open(&quiet, TLS1_2_VERSION, TLS1_3_VERSION) && client_open(&busy, TLS1_2_VERSION, TLS1_3_VERSION));
+	for (int i = 0; i < CLIENTS; i++) {
+		EXPECT(w, client_open(&clients[i], TLS1_2_VERSION, TLS1_3_VERSION));
+		EXPECT(w, send_all(&clients[i], head, sizeof(head) - 1));
+		EXPECT(w, send_all(&clients[i], body, EACH - SHORT - (sizeof(head) - 1)));
+	}
+	usleep(500000);
+	EXPECT(w, send_all(&busy, stall, sizeof(stall) - 1));
+	usleep(100000);
+	for (int i = 0; i < CLIENTS; i++)
+		EXPECT(w, send_all(&clients[i], body, LAST));
+	EXPECT(w, receive(&busy, &answer));
+	EXPECT(w, post(&quiet, "POST", "/", 1000, &answer) == 200);
+	for (int i = 0; i < CLIENTS; i++)
+		client_close(&clients[i]);
+	client_close(&quiet);
+	client_close(&busy);
+}
+
+static void requests_that_pass_both_bounds_at_once_do_not_keep_it_busy_for_ever(void **state)
+{
+	(void)state;
+	start();
+	tls_server_set_times(server, 60000, 60000);
+	alarm(60);
+	do_work(pass_both_bounds_at_once);
+	alarm(0);
+	finish();
+}
+
 static void vanish(struct work *w)
 {
 	struct linger reset = { .l_onoff = 1 };
@@ -614,7 +659,9 @@ static void a_request_under_way_is_answered_while_it_stops(void **state)
 	assert_int_equal(idle, 0);
 	atomic_store(&stopped, true);
 	await(&w);
-	turn(50);
+	for (int i = 0; i < 100 && idle == 0; i++)
+		turn(50);
+	turn(20);
 	assert_int_equal(idle, 1);
 	finish();
 	/* Without connections it is idle at once. */
@@ -688,6 +735,7 @@ int main(void)
 		cmocka_unit_test(slow_clients_are_cut_off),
 		cmocka_unit_test(of_too_many_connections_the_oldest_go_and_a_new_one_is_served),
 		cmocka_unit_test(unfinished_requests_share_a_bound_and_the_biggest_go),
+		cmocka_unit_test(requests_that_pass_both_bounds_at_once_do_not_keep_it_busy_for_ever),
 		cmocka_unit_test(clients_that_vanish_do_not_end_the_program),
 		cmocka_unit_test(without_a_descriptor_it_waits_and_does_not_spin),
 		cmocka_unit_test(a_request_under_way_is_answered_while_it_stops),
