@@ -317,7 +317,7 @@ help:
 	@echo 'make e2e-recorder of these, each class of death and what Ray says of it'
 	@echo 'make e2e-kuberay  of these, the chart beside KubeRay; make e2e-kuberay-long: its zero-downtime upgrades'
 	@echo 'make fuzz         fuzz every parser (FUZZ_SECONDS=60 each)'
-	@echo 'make bench        the figures behind each performance claim; make bench-operator: beside KubeRay'
+	@echo 'make bench        the figures behind each performance claim; make bench-operator: beside KubeRay; make bench-webhook: its admissions'
 	@echo 'make valgrind     the long scenarios of the operator under memcheck; make operator-sanitized: all under ASan'
 	@echo 'make soak         10,000 reconciles and 50 restarts of the API server, and the memory they took'
 	@echo 'make tidy         what clang-tidy finds in the sources'

@@ -9,15 +9,48 @@
 #include "lib/oom.h"
 #include "lib/strbuf.h"
 
-struct walk {
-	cJSON *patch;
-	struct strbuf path; /* of the value at hand */
+/* Where a value stands. Its path is written only for an operation: nearly all values stay as they are. */
+struct place {
+	const struct place *up; /* NULL: the document */
+	const char *name; /* NULL: the index counts */
+	int index;
 };
 
-static void add_operation(struct walk *w, const char *op, const cJSON *value)
+struct walk {
+	cJSON *patch;
+	struct strbuf path; /* of the last operation */
+};
+
+/* "/" and "~" have names of their own in a JSON Pointer (RFC 6901). */
+static void add_name(struct strbuf *path, const char *name)
+{
+	for (; *name; name++)
+		if (*name == '~')
+			strbuf_adds(path, "~0");
+		else if (*name == '/')
+			strbuf_adds(path, "~1");
+		else
+			strbuf_addc(path, *name);
+}
+
+static void add_place(struct strbuf *path, const struct place *place)
+{
+	if (!place)
+		return;
+	add_place(path, place->up);
+	strbuf_addc(path, '/');
+	if (place->name)
+		add_name(path, place->name);
+	else
+		strbuf_addf(path, "%d", place->index);
+}
+
+static void add_operation(struct walk *w, const struct place *place, const char *op, const cJSON *value)
 {
 	cJSON *operation = cJSON_CreateObject();
 
+	strbuf_truncate(&w->path, 0);
+	add_place(&w->path, place);
 	json_set_str(operation, "op", op);
 	json_set_str(operation, "path", strbuf_str(&w->path));
 	if (value)
@@ -25,39 +58,7 @@ static void add_operation(struct walk *w, const char *op, const cJSON *value)
 	json_append(w->patch, operation);
 }
 
-/* "/" and "~" have names of their own in a JSON Pointer (RFC 6901). Returns the length to go back to. */
-static size_t enter(struct walk *w, const char *name)
-{
-	size_t len = w->path.len;
-
-	strbuf_addc(&w->path, '/');
-	for (; *name; name++)
-		if (*name == '~')
-			strbuf_adds(&w->path, "~0");
-		else if (*name == '/')
-			strbuf_adds(&w->path, "~1");
-		else
-			strbuf_addc(&w->path, *name);
-	return len;
-}
-
-static void add_operation_below(struct walk *w, const char *name, const char *op, const cJSON *value)
-{
-	size_t len = enter(w, name);
-
-	add_operation(w, op, value);
-	strbuf_truncate(&w->path, len);
-}
-
-static void compare(struct walk *w, const cJSON *before, const cJSON *after);
-
-static void compare_below(struct walk *w, const char *name, const cJSON *before, const cJSON *after)
-{
-	size_t len = enter(w, name);
-
-	compare(w, before, after);
-	strbuf_truncate(&w->path, len);
-}
+static void compare(struct walk *w, const struct place *place, const cJSON *before, const cJSON *after);
 
 /* The member of that name. A copy has its members in the order of the original: it is mostly the one at hand. */
 static const cJSON *member(const cJSON *object, const cJSON *at_hand, const char *name)
@@ -67,53 +68,65 @@ static const cJSON *member(const cJSON *object, const cJSON *at_hand, const char
 	return cJSON_GetObjectItemCaseSensitive(object, name);
 }
 
-static void compare_objects(struct walk *w, const cJSON *before, const cJSON *after)
+/* Whether the two have their members in the same order, all of them. */
+static bool compare_members(struct walk *w, const struct place *place, const cJSON *before, const cJSON *after)
 {
 	const cJSON *item, *other, *at_hand = before->child;
+	bool same = true;
 
 	cJSON_ArrayForEach(item, after) {
+		const struct place here = { .up = place, .name = item->string };
+
 		other = member(before, at_hand, item->string);
+		same = same && other && other == at_hand;
 		at_hand = other ? other->next : at_hand;
 		if (other)
-			compare_below(w, item->string, other, item);
+			compare(w, &here, other, item);
 		else
-			add_operation_below(w, item->string, "add", item);
+			add_operation(w, &here, "add", item);
 	}
-	at_hand = after->child;
+	return same && !at_hand;
+}
+
+static void compare_objects(struct walk *w, const struct place *place, const cJSON *before, const cJSON *after)
+{
+	const cJSON *item, *other, *at_hand = after->child;
+
+	if (compare_members(w, place, before, after))
+		return;
 	cJSON_ArrayForEach(item, before) {
+		const struct place here = { .up = place, .name = item->string };
+
 		other = member(after, at_hand, item->string);
 		at_hand = other ? other->next : at_hand;
 		if (!other)
-			add_operation_below(w, item->string, "remove", NULL);
+			add_operation(w, &here, "remove", NULL);
 	}
 }
 
-static void compare_arrays(struct walk *w, const cJSON *before, const cJSON *after)
+static void compare_arrays(struct walk *w, const struct place *place, const cJSON *before, const cJSON *after)
 {
+	const struct place end = { .up = place, .name = "-" };
 	const cJSON *old = before->child, *new = after->child;
-	char index[16];
-	int n = 0;
+	struct place here = { .up = place };
 
-	for (; old && new; old = old->next, new = new->next) {
-		snprintf(index, sizeof(index), "%d", n++);
-		compare_below(w, index, old, new);
-	}
+	for (; old && new; old = old->next, new = new->next, here.index++)
+		compare(w, &here, old, new);
 	for (; new; new = new->next)
-		add_operation_below(w, "-", "add", new);
+		add_operation(w, &end, "add", new);
 	/* Each removal moves up what follows: all of them happen at the same place. */
-	snprintf(index, sizeof(index), "%d", n);
 	for (; old; old = old->next)
-		add_operation_below(w, index, "remove", NULL);
+		add_operation(w, &here, "remove", NULL);
 }
 
-static void compare(struct walk *w, const cJSON *before, const cJSON *after)
+static void compare(struct walk *w, const struct place *place, const cJSON *before, const cJSON *after)
 {
 	if (cJSON_IsObject(before) && cJSON_IsObject(after))
-		compare_objects(w, before, after);
+		compare_objects(w, place, before, after);
 	else if (cJSON_IsArray(before) && cJSON_IsArray(after))
-		compare_arrays(w, before, after);
+		compare_arrays(w, place, before, after);
 	else if (!cJSON_Compare(before, after, true))
-		add_operation(w, "replace", after);
+		add_operation(w, place, "replace", after);
 }
 
 int json_patch_diff(const cJSON *before, const cJSON *after, cJSON **ret_patch, struct err *err)
@@ -121,7 +134,7 @@ int json_patch_diff(const cJSON *before, const cJSON *after, cJSON **ret_patch, 
 	struct walk w = { .patch = cJSON_CreateArray(), .path = STRBUF_INIT(JSON_PATCH_PATH_MAX) };
 	size_t lost = oom_count();
 
-	compare(&w, before, after);
+	compare(&w, NULL, before, after);
 	bool too_long = strbuf_failed(&w.path);
 	strbuf_release(&w.path);
 	if (!w.patch || oom_count() != lost || too_long) {

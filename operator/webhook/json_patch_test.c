@@ -51,6 +51,10 @@ static void what_is_gone_is_removed(void **state)
 {
 	(void)state;
 	check("{a: 1, b: 2, c: 3}", "{b: 2}", "[{\"op\":\"remove\",\"path\":\"/a\"},{\"op\":\"remove\",\"path\":\"/c\"}]");
+	check("{a: 1, b: 2}", "{a: 1}", "[{\"op\":\"remove\",\"path\":\"/b\"}]");
+	check("{a: {x: 1, y: 2}, b: 3}", "{b: 3, a: {x: 1}}", "[{\"op\":\"remove\",\"path\":\"/a/y\"}]");
+	check("{a: 1, b: 2}", "{c: 3, a: 1}",
+	      "[{\"op\":\"add\",\"path\":\"/c\",\"value\":3},{\"op\":\"remove\",\"path\":\"/b\"}]");
 	check("{a: [1, 2, 3]}", "{a: [1]}", "[{\"op\":\"remove\",\"path\":\"/a/1\"},{\"op\":\"remove\",\"path\":\"/a/1\"}]");
 }
 
@@ -58,6 +62,15 @@ static void names_with_slashes_and_tildes_are_escaped(void **state)
 {
 	(void)state;
 	check("{m: {}}", "{m: {\"a.b/c~d\": x}}", "[{\"op\":\"add\",\"path\":\"/m/a.b~1c~0d\",\"value\":\"x\"}]");
+}
+
+static void each_operation_has_a_path_of_its_own(void **state)
+{
+	(void)state;
+	check("{a: [{b: [1, {c: 2}]}, 3], d: 4}", "{a: [{b: [1, {c: 5}]}, 6], d: 7}",
+	      "[{\"op\":\"replace\",\"path\":\"/a/0/b/1/c\",\"value\":5},{\"op\":\"replace\",\"path\":\"/a/1\",\"value\":6},"
+	      "{\"op\":\"replace\",\"path\":\"/d\",\"value\":7}]");
+	check("[1]", "{}", "[{\"op\":\"replace\",\"path\":\"\",\"value\":{}}]");
 }
 
 static void a_path_that_is_too_long_is_an_error(void **state)
@@ -108,6 +121,7 @@ int main(void)
 		cmocka_unit_test(what_an_array_has_more_is_appended_and_nothing_is_moved),
 		cmocka_unit_test(what_is_gone_is_removed),
 		cmocka_unit_test(names_with_slashes_and_tildes_are_escaped),
+		cmocka_unit_test(each_operation_has_a_path_of_its_own),
 		cmocka_unit_test(a_path_that_is_too_long_is_an_error),
 		cmocka_unit_test(forty_thousand_members_take_no_longer_than_their_number),
 	};
