@@ -26,6 +26,9 @@
 #define SIDECAR_UID 65532
 #define PREFIX_MAX 1024
 #define HTTP_PORT 9095
+#define KUBERNETES_GRACE_S 30
+#define GRACE_RESERVE_S 5 /* for the kubelet, and for the sidecar's own end */
+#define SIDECAR_GRACE_MAX_S ((int64_t)3600) /* its --grace takes no more */
 #define MEMORY_LIMIT "256Mi"
 /* Where requests must equal limits: less slows the sidecar down when it is needed, more is taken from Ray's CPUs. */
 #define GUARANTEED_CPU "100m"
@@ -319,6 +322,17 @@ static const char *leave_after(const cJSON *pod_spec)
 	return policy && strcmp(policy, "OnFailure") == 0 ? "success" : NULL;
 }
 
+/*
+ * The sidecar goes 25 s after SIGTERM, which fits into Kubernetes' 30. A pod that has longer may need it for its bundles. 0: as
+ * it is.
+ */
+static int64_t grace(const cJSON *pod_spec)
+{
+	int64_t seconds = json_int(pod_spec, "terminationGracePeriodSeconds", 0);
+
+	return seconds > KUBERNETES_GRACE_S ? MIN(seconds - GRACE_RESERVE_S, SIDECAR_GRACE_MAX_S) : 0;
+}
+
 static void add_sidecar_args(cJSON *sidecar, const cJSON *pod_spec, const struct injection *in)
 {
 	cJSON *args = json_array_at(sidecar, "args");
@@ -332,6 +346,7 @@ static void add_sidecar_args(cJSON *sidecar, const cJSON *pod_spec, const struct
 		add_value(args, "--spool-fallback", MEMORY_DIR);
 	add_store_args(args, in);
 	add_value(args, "--leave-after", leave_after(pod_spec));
+	add_bound(args, "--grace", grace(pod_spec));
 	if (in->oom_group)
 		add_string(args, "--oom-group");
 	snprintf(text, sizeof(text), "%g", in->policy->warn_at);

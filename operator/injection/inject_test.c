@@ -53,6 +53,24 @@ static void a_pod_that_is_not_restarted_for_ever_ends_with_its_last_container(vo
 	}
 }
 
+static void the_sidecar_stays_as_long_as_the_pod_has_for_its_end(void **state)
+{
+	static const struct {
+		int64_t pod;
+		const char *sidecar;
+	} rows[] = { { 30, NULL }, { 5, NULL }, { -7, NULL }, { 120, "\"--grace\",\"115\"" }, { 90000, "\"--grace\",\"3600\"" } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct injection in = { .cluster = "demo", .policy = &policy, .launchers = testing_launchers() };
+		_cleanup_json_ cJSON *spec = spec_with("true");
+		json_set_int(spec, "terminationGracePeriodSeconds", rows[i].pod);
+		assert_true(inject(spec, &in));
+		_cleanup_free_ char *args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args"));
+		assert_int_equal(strstr(args, rows[i].sidecar ? rows[i].sidecar : "--grace") != NULL, rows[i].sidecar != NULL);
+	}
+}
+
 static void it_is_put_in_once_and_last(void **state)
 {
 	struct injection in = { .cluster = "demo", .store = true, .policy = &policy, .launchers = testing_launchers() };
@@ -446,6 +464,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_is_put_in_once_and_last),
+		cmocka_unit_test(the_sidecar_stays_as_long_as_the_pod_has_for_its_end),
 		cmocka_unit_test(a_pod_that_is_not_restarted_for_ever_ends_with_its_last_container),
 		cmocka_unit_test(without_the_recorder_the_pod_is_as_before_but_for_the_launcher),
 		cmocka_unit_test(the_sidecars_resources_and_pull_secrets_are_the_policys),
