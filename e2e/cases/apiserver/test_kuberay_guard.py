@@ -97,7 +97,7 @@ def test_without_kuberay_it_manages_at_once_and_says_so(start, make):
 
 @pytest.mark.long
 def test_a_renewed_lease_keeps_it_from_making_pods_until_kuberay_is_gone(start, api, plane, make, kubelet, kuberay):
-    kuberay.seconds = 5  # four times that long it counts when it has ended
+    kuberay.seconds = 3  # four times that long it counts when it has ended
     kuberay.run()
     # For one namespace, and KubeRay's is another one.
     operator = start()
@@ -112,7 +112,7 @@ def test_a_renewed_lease_keeps_it_from_making_pods_until_kuberay_is_gone(start, 
                               "spec": {"containers": [{"name": "ray", "image": "ray:test"}]}})
     kubelet.end(pod, 137, reason="OOMKilled")
     cluster.wait_failures(1)
-    wait_looks(operator, 3)
+    wait_looks(operator, 2)
     assert others_writes(plane, api.namespace) == [] and cluster.status() == {}
     (event,) = wait_for("the Event", lambda: [e for e in plane.api().within("default").items("events")
                                               if e["reason"] == "KubeRayRuns" and kuberay.api.namespace in e["note"]])
@@ -128,14 +128,14 @@ def test_a_kuberay_that_appears_later_stops_it(start, api, plane, make, kuberay)
     operator = start()
     cluster = make("demo", group("small", 1))
     cluster.wait_pods(1, 1)
-    kuberay.seconds = 5
+    kuberay.seconds = 3
     kuberay.run()
     wait_for("the refusal", lambda: operator.metric(MANAGES) == 0)
     wait_for("the end of what was under way", lambda: operator.metric("workqueue_depth") == 0)
     before = others_writes(plane, api.namespace)
     cluster.scale(small=3)
     another = make("another", group("small", 1))
-    wait_looks(operator, 3)
+    wait_looks(operator, 2)
     assert others_writes(plane, api.namespace) == before
     assert len(cluster.pods()) == 2
     kuberay.end()

@@ -96,7 +96,9 @@ def test_every_pod_has_the_sidecar_last_and_rays_container_first(without, beside
 
 
 def head_cpus(cluster):
-    return cluster["spec"]["headGroupSpec"].get("rayStartParams", {}).get("num-cpus")
+    """KubeRay takes one of the two."""
+    head = cluster["spec"]["headGroupSpec"]
+    return head.get("rayStartParams", {}).get("num-cpus") or head.get("resources", {}).get("CPU")
 
 
 def may_have_workers(spec):
