@@ -115,8 +115,8 @@ def test_get_rayfailures_reads_as_a_newspaper(k, demo, leaked):
     demo.wait_failure(pod=leaked, exitCode=137)
     header, *rows = k("get", "rf").splitlines()
     (row,) = [r for r in rows if "KernelOOMContainer" in r]
-    assert header.split() == ["NAME", "CLUSTER", "POD", "CLASS", "EXIT", "MEMORY", "AGE"]
-    assert row.split()[1:7] == ["demo", leaked, "KernelOOMContainer", "137", "1.2", "GiB"]
+    assert header.split() == ["NAME", "OWNER", "POD", "CLASS", "EXIT", "MEMORY", "AGE"]
+    assert row.split()[1:7] == ["RayCluster/demo", leaked, "KernelOOMContainer", "137", "1.2", "GiB"]
 
 
 def test_logs_of_the_previous_instance_show_the_snapshot_with_the_task(k, demo, leaked):
