@@ -245,7 +245,7 @@ def test_the_operator_starts_only_where_the_sidecars_image_can_be_had(plane):
     def init_containers(*sets):
         return next(o for o in rendered(plane, *sets) if o["kind"] == "Deployment")["spec"]["template"]["spec"].get("initContainers")
 
-    assert [c["image"] for c in init_containers("sidecar.image.repository=ours/sidecar", "sidecar.image.tag=7")] == ["ours/sidecar:7"]
+    assert [c["image"] for c in init_containers("sidecar.image.repository=ours/sidecar", "sidecar.image.tag=v7")] == ["ours/sidecar:v7"]
     assert init_containers("sidecar.enabled=false") is None
     assert init_containers("manageRayClusters=true") is None
 

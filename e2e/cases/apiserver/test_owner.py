@@ -200,9 +200,9 @@ def vanish(api, made):
     api.patch("pods", made["metadata"]["name"], {"metadata": {"finalizers": None}})
 
 
-@pytest.mark.usefixtures("operator")
 @pytest.mark.parametrize("code", [1, 137, 143])
-def test_what_ends_because_its_pod_is_deleted_is_no_error_of_its_own(api, kubelet, code):
+def test_what_ends_because_its_pod_is_deleted_is_no_error_of_its_own(api, start, kubelet, code):
+    start("--record-deletions", manage=False)
     owner(api, "rayjobs", "train", jobId="train-x7k2p")
     made = pod(api, kubelet, "train-abc-worker-1")
     leave(api, made)

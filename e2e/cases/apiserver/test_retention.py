@@ -49,7 +49,7 @@ def test_of_too_many_the_oldest_go_and_a_restart_does_not_bring_them_back(make, 
 
     def decided():
         created = {w["objectRef"]["name"] for w in plane.writes(api.namespace, "rayfailures", "create")}
-        return len(created | set(re.findall(r"failure \S+/(\S+): not recorded, older", operator.text()))) == 5
+        return len(created | set(re.findall(r"failure \S+/(\S+) is not recorded: older", operator.text()))) == 5
     wait_for("the three newest to stay", lambda: decided() and operator.metric("afterglow_failures_pending") == 0 and settled())
     written = len(plane.writes(api.namespace, "rayfailures", "create"))
     # The pods still tell of all five.
