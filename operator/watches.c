@@ -214,21 +214,14 @@ void watches_drop_views(struct watches *w)
 		informer_drop_views(w->kinds[i].informer);
 }
 
-/* No CRD, no right, a server that cannot: an answer too. What else it may say, it lists in another way. */
-static bool is_refused(const struct informer *informer)
-{
-	int status = informer_reflector(informer)->last_status;
-
-	return status == 403 || status == 404 || status >= 500;
-}
-
 /* Without the deaths on record their names would come back, and who dies again and again would not wait. */
 static bool knows_failures(const struct watches *w)
 {
 	const struct informer *failures = w->kinds[WATCH_FAILURES].informer;
+	int status = informer_reflector(failures)->last_status;
 
-	/* Clusters are to run all the same. */
-	return informer_synced(failures) || is_refused(failures);
+	/* No CRD, no right, a server that cannot: clusters are to run all the same. What else it may say, it lists in another way. */
+	return informer_synced(failures) || status == 403 || status == 404 || status >= 500;
 }
 
 /* A server that has trouble with them keeps nobody waiting: the last known are in force, or none. */
