@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether the OOM killer ended a container or took a process of it, and whose memory ran out. Pure. */
+#ifndef AFTERGLOW_SIDECAR_VERDICT_OOM_VERDICT_H
+#define AFTERGLOW_SIDECAR_VERDICT_OOM_VERDICT_H
+
+#include "sidecar/verdict/classify.h"
+
+enum oom {
+	OOM_NO, /* it is ruled out */
+	OOM_UNTOLD, /* nothing tells */
+	OOM_PROVED,
+	OOM_PROBABLE,
+};
+
+/* What the counters and samples say; adds its evidence, and what is missing, to v. v->signal is set. */
+enum oom oom_from_counters(const struct observation *o, struct verdict *v);
+
+/* The kernel log's word, after the counters'. *ret_kernel is what it says of this death; NULL: nothing. */
+enum oom oom_from_kernel_log(const struct observation *o, enum oom oom, struct verdict *v,
+			     const struct kernel_evidence **ret_kernel);
+
+/* oom is OOM_PROVED or OOM_PROBABLE. Sets class, confidence and sentence. */
+void oom_verdict(const struct observation *o, enum oom oom, const struct kernel_evidence *k, struct verdict *v);
+
+#endif
