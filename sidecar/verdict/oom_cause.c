@@ -74,10 +74,10 @@ static bool cause_by_log(const struct observation *o, const struct kernel_eviden
 	return false;
 }
 
-/* 0 where an older sidecar did not note it: then the limit stands for it. */
+/* On v2 the two are one. */
 static int64_t own_limit(const struct observation *o)
 {
-	return o->last.own_limit ? o->last.own_limit : o->last.limit;
+	return o->cgroup_version == 1 && o->last.own_limit ? o->last.own_limit : o->last.limit;
 }
 
 /* v1 shows the smallest limit of those around it: one that is smaller than its own keeps it from meeting its own. */
