@@ -13,8 +13,18 @@
 
 #include "lib/err.h"
 #include "sidecar/launch/protocol.h"
+#include "sidecar/verdict/unstarted.h"
 
-enum launch_verb { LAUNCH_HELLO, LAUNCH_EXIT, LAUNCH_CORE, LAUNCH_RAN, LAUNCH_FINISHED, LAUNCH_REFUSED, LAUNCH_OTHER };
+enum launch_verb {
+	LAUNCH_HELLO,
+	LAUNCH_UNSTARTED,
+	LAUNCH_EXIT,
+	LAUNCH_CORE,
+	LAUNCH_RAN,
+	LAUNCH_FINISHED,
+	LAUNCH_REFUSED,
+	LAUNCH_OTHER
+};
 
 struct launch_message {
 	enum launch_verb verb;
@@ -23,6 +33,7 @@ struct launch_message {
 	char name[LAUNCH_NAME_MAX + 1]; /* launch_name_valid */
 	pid_t launcher, command;
 	int64_t started_ns;
+	struct unstarted unstarted; /* unstarted */
 	/* exit, finished */
 	int wait_status;
 	int64_t ended_ns; /* not of finished */
