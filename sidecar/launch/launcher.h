@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "sidecar/launch/clock.h"
+#include "sidecar/launch/command.h"
 #include "sidecar/launch/cores.h"
 #include "sidecar/launch/hooks.h"
 #include "sidecar/launch/options.h"
@@ -22,6 +23,7 @@ struct launcher {
 	int signal_fd;
 	int socket_fd; /* -1 while not connected */
 	pid_t command;
+	const struct exec_failure *exec_failure; /* written by the child before it exits; NULL: not known */
 	int64_t started_ns;
 	int64_t retry_at_ns;
 	bool met; /* a recorder, at any time */

@@ -52,6 +52,19 @@ static void try_connect(struct launcher *l)
 	}
 }
 
+/* A recorder that does not know the verb ignores it. */
+static void send_unstarted(const struct launcher *l)
+{
+	const struct exec_failure *f = l->exec_failure;
+	char text[32 + LAUNCH_COMMAND_MAX];
+	int len;
+
+	if (!f || !f->error)
+		return;
+	len = snprintf(text, sizeof(text), "unstarted %d %d %.*s", f->error, f->there, LAUNCH_COMMAND_MAX, l->options->argv[0]);
+	connection_send(l->socket_fd, text, (size_t)len, NULL, 0);
+}
+
 static bool send_exit(struct launcher *l)
 {
 	char text[64];
@@ -184,8 +197,10 @@ static void announce_end(struct launcher *l)
 		return;
 	}
 	watched_flush(&l->watched, l->socket_fd);
-	if (l->socket_fd >= 0)
+	if (l->socket_fd >= 0) {
 		cores_flush(&l->cores, l->socket_fd);
+		send_unstarted(l);
+	}
 	l->linger_until_ns = now_ns() + LINGER_NS; /* from the message on: all of it is the recorder's */
 	if (l->socket_fd < 0 || !send_exit(l))
 		l->released = true;
@@ -247,6 +262,7 @@ static void leave_self_fd(int fd, char *argv0)
 int main(int argc, char **argv)
 {
 	struct launcher l = { .socket_fd = -1, .cores.fd = -1 };
+	struct exec_failure *failure;
 	struct options options;
 	sigset_t all, original;
 
@@ -265,14 +281,15 @@ int main(int argc, char **argv)
 	l.signal_fd = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 
+	l.exec_failure = failure = exec_failure_new();
 	l.started_ns = now_ns();
 	l.command = l.signal_fd < 0 ? -1 : fork();
 	if (l.command == 0)
-		command_run(&options, &original);
+		command_run(&options, &original, failure);
 	if (l.command < 0) {
 		/* Whatever we lack, the command goes first. */
 		fprintf(stderr, PROGRAM "not recording: %s\n", strerror(errno));
-		command_run(&options, &original);
+		command_run(&options, &original, NULL);
 	}
 	if (options.cores)
 		cores_start(&l.cores);

@@ -13,6 +13,11 @@
  *	container's PID namespace; START_NS is CLOCK_BOOTTIME in nanoseconds.
  *   exit WAIT_STATUS END_NS
  *	the command ended; WAIT_STATUS as waitpid(2) gave it.
+ *   unstarted ERRNO THERE COMMAND
+ *	before exit, if the command was never executed: ERRNO is what execve(2) gave
+ *	for COMMAND, which is the rest of the message, any bytes, cut after
+ *	LAUNCH_COMMAND_MAX. THERE is 1 when a file of that name exists all the same: ENOENT then
+ *	speaks of the interpreter or the loader that it names.
  *   core PID TID SIGNAL COMM
  *	a process dumped core, and the kernel is done with it: the descriptor
  *	that comes along is the file, open for reading. What its name told;
@@ -60,6 +65,7 @@
 #define LAUNCH_MESSAGE_MAX 4096
 #define LAUNCH_FDS_MAX 3
 #define LAUNCH_NAME_MAX 63 /* a container's name is a DNS label */
+#define LAUNCH_COMMAND_MAX 200 /* bytes */
 #define LAUNCH_HOOKS_MAX 4
 #define LAUNCH_WATCHED_MAX 32
 #define LAUNCH_HOOK_SECONDS_MAX 3600

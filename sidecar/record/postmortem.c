@@ -57,6 +57,8 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.wait_status = e->wait_status,
 		.ran_ns = e->ended_ns - e->started_ns,
 		.cgroup_version = o->memcg.version,
+		.cgroup_shared = o->cgroup_shared,
+		.cgroup_unseen = o->cgroup_unseen,
 		.before = o->baseline,
 		.after = e->after,
 		.after_known = e->after_known,

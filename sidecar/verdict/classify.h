@@ -33,6 +33,12 @@ struct observation {
 	int wait_status; /* as waitpid(2) gives it */
 	int64_t ran_ns; /* start to end */
 	int cgroup_version; /* 0: its memory cgroup could not be read at all */
+	bool cgroup_shared; /* others' processes are in that cgroup as well: a kill that it counts may be theirs */
+	/*
+	 * What of the container's memory the counters do not show, as a noun phrase ("the OOM kills of a cgroup below that
+	 * was removed"); static text. NULL: they show all of it. While it is set, nothing rules the OOM killer out.
+	 */
+	const char *cgroup_unseen;
 	struct memory before; /* the counters as they were when nothing had happened yet */
 	struct memory after; /* read right after the death */
 	bool after_known; /* false: the cgroup was gone already */

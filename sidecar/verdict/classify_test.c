@@ -144,6 +144,18 @@ static const struct {
 	  { "oom_kill 0 -> 1", "1 h 0 min before the end: too long" }, NULL },
 	{ "launcher killed too, no OOM", { QUIET, LAST(GIB / 2), NO_OOM_SEEN }, FAILURE_KILLED, CONFIDENCE_LIKELY, 137,
 	  SIGKILL, "not by the OOM killer", { "without a word", "stayed at 0" }, NULL },
+	/* A memory cgroup that others are in too */
+	{ "kill -9 after a rise in a shared cgroup", { SIGNALED(SIGKILL), COUNTED(0, 1, 0, 0), .cgroup_shared = true, LAST(GIB), NO_OOM_SEEN },
+	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL, "killed by the kernel", { "oom_kill 0 -> 1", "processes of others" },
+	  "whose process" },
+	{ "exit 1 after a rise in a shared cgroup", { EXITED(1), COUNTED(0, 1, 0, 0), .cgroup_shared = true, LAST(GIB), NO_OOM_SEEN },
+	  FAILURE_APPLICATION_ERROR, CONFIDENCE_CERTAIN, 1, 0, "exit code 1", { "oom_kill 0 -> 1", "processes of others" }, "whose process" },
+	{ "kill -9 in a shared cgroup whose counter stayed", { SIGNALED(SIGKILL), QUIET, .cgroup_shared = true, LAST(GIB), NO_OOM_SEEN },
+	  FAILURE_KILLED, CONFIDENCE_CERTAIN, 137, SIGKILL, "not by the OOM killer", { "stayed at 0" }, NULL },
+	/* What the counters do not show */
+	{ "kill -9 while a cgroup below was unseen",
+	  { SIGNALED(SIGKILL), QUIET, .cgroup_unseen = "the OOM kills of a cgroup below that was removed", LAST(GIB / 2), NO_OOM_SEEN },
+	  FAILURE_KILLED, CONFIDENCE_LIKELY, 137, SIGKILL, "likely, not proved", { "stayed at 0" }, "a cgroup below that was removed" },
 	/* Proved OOM kills */
 	{ "group kill", { COUNTED(0, 4, 0, 1), LAST(GIB), .oom_age_ns = -1 }, FAILURE_KERNEL_OOM_CONTAINER,
 	  CONFIDENCE_CERTAIN, 137, SIGKILL, "killed by the kernel: it reached its memory limit of 1.0 GiB",
