@@ -173,7 +173,7 @@ static void cause_above(const struct observation *o, struct oom_cause *c)
 
 	c->proved = false;
 	if (own_limit(o) > 0 && peak >= 0)
-		snprintf(own, sizeof(own), "; of its own limit of %s it used %s", size_format((uint64_t)own_limit(o), limit),
+		snprintf(own, sizeof(own), " (of its own limit of %s it used %s)", size_format((uint64_t)own_limit(o), limit),
 			 size_format((uint64_t)peak, used));
 	if (limit_is_above(o)) {
 		c->class = FAILURE_KERNEL_OOM_POD;
