@@ -34,6 +34,7 @@ static struct {
 	unsigned long long start;
 } orders[64];
 static size_t n_orders;
+static int pages;
 
 static void write_file(const char *path, const char *text, size_t len)
 {
@@ -57,7 +58,10 @@ static void begin(pid_t pid, pid_t parent, const char *cmdline)
 		 1000 + (int)pid);
 	write_file(path, text, strlen(text));
 	snprintf(path, sizeof(path), "proc/%d/statm", (int)pid);
-	write_file(path, "500 100 50 1 0 1 0", 18);
+	/* Names are read anew when the memory has changed. */
+	pages += 1000;
+	snprintf(text, sizeof(text), "9000000 %d 50 1 0 1 0", pages);
+	write_file(path, text, strlen(text));
 	snprintf(path, sizeof(path), "proc/%d/cmdline", (int)pid);
 	memcpy(text, cmdline, len);
 	for (size_t i = 0; i < len; i++)
