@@ -13,8 +13,10 @@
 #include <sys/wait.h>
 
 #include "lib/fileio.h"
+#include "lib/printable.h"
 
 #define FDINFO_MAX 4096
+#define ERRNO_MAX 4095 /* the kernel's MAX_ERRNO */
 
 bool launch_name_valid(const char *name)
 {
@@ -87,6 +89,21 @@ static int parse_exit(const char *args, struct launch_message *m, struct err *er
 	m->verb = LAUNCH_EXIT;
 	m->wait_status = status;
 	m->ended_ns = ended;
+	return 0;
+}
+
+static int parse_unstarted(const char *args, struct launch_message *m, struct err *err)
+{
+	int error, there, end = 0;
+
+	/* The command follows one blank, and is as it was given: it may begin with blanks. */
+	if (sscanf(args, "%d %d%n", &error, &there, &end) != 2 || args[end] != ' ' || error <= 0 || error > ERRNO_MAX || there < 0 ||
+	    there > 1)
+		return err_set(err, EPROTO, "unstarted \"%.60s\" from a launcher", args);
+	m->verb = LAUNCH_UNSTARTED;
+	m->unstarted.error = error;
+	m->unstarted.there = there;
+	copy_printable(m->unstarted.command, sizeof(m->unstarted.command), args + end + 1, strlen(args + end + 1));
 	return 0;
 }
 
@@ -179,6 +196,8 @@ int launch_message_parse(const char *text, size_t len, struct launch_message *re
 		r = parse_hello(line + 6, &m, err);
 	else if (strncmp(line, "exit ", 5) == 0)
 		r = parse_exit(line + 5, &m, err);
+	else if (strncmp(line, "unstarted ", 10) == 0)
+		r = parse_unstarted(line + 10, &m, err);
 	else if (strncmp(line, "core ", 5) == 0)
 		r = parse_core(line + 5, &m, err);
 	else if (strncmp(line, "ran ", 4) == 0)

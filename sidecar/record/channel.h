@@ -13,9 +13,11 @@
 
 #include "lib/err.h"
 #include "sidecar/launch/protocol.h"
+#include "sidecar/verdict/unstarted.h"
 
 enum launch_verb {
 	LAUNCH_HELLO,
+	LAUNCH_UNSTARTED,
 	LAUNCH_EXIT,
 	LAUNCH_CORE,
 	LAUNCH_RAN,
@@ -23,7 +25,7 @@ enum launch_verb {
 	LAUNCH_REFUSED,
 	LAUNCH_ENDED,
 	LAUNCH_UNWATCHED,
-	LAUNCH_OTHER,
+	LAUNCH_OTHER
 };
 
 struct launch_message {
@@ -33,6 +35,7 @@ struct launch_message {
 	char name[LAUNCH_NAME_MAX + 1]; /* launch_name_valid */
 	pid_t launcher, command;
 	int64_t started_ns;
+	struct unstarted unstarted; /* unstarted */
 	/* exit, finished, ended */
 	int wait_status;
 	int64_t ended_ns; /* not of finished */
