@@ -208,9 +208,9 @@ oom        1 oom $(SUITE) kernel-tests-oom
 vm-cores   1 -   $(SUITE) kernel-tests-vm-cores
 operator   2 -   e2e/run.sh operator
 vm         1 -   $(SUITE) kernel-tests-vm
-sanitizers 1 -   $(SUITE) sanitizer-tests
 kernel     1 -   $(SUITE) kernel-tests-here
 unit       1 -   $(SUITE) -j2 unit-tests
+sanitizers 1 -   $(SUITE) sanitizer-tests
 endef
 define E2E_SUITES
 cluster    2 oom e2e/run.sh cluster
