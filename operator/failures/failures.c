@@ -197,6 +197,8 @@ static void set_verdict(const struct death *d, cJSON *spec)
 	json_set_str(spec, "confidence", confidence ? confidence : confidence_name(CONFIDENCE_UNKNOWN));
 	json_set_str(spec, "verdict", sentence ? sentence : d->view.sentence);
 	death_set_text(spec, "signal", signal);
+	if (from_view && d->view.from_outside)
+		ended_by_set(&d->view.by, spec);
 }
 
 static void set_gaps(const struct death *d, cJSON *spec)
