@@ -66,6 +66,7 @@ static void take_history(struct container *c)
 	struct history *history;
 	struct life life;
 
+	c->observer.cgroup_shared = !counts_from_start(c);
 	life_begin(&life, c->hello.name, c->hello.started_ns, c->hello.launcher);
 	history = c->callbacks.history(c, &life, c->callbacks.arg);
 	c->resumed = history && history_last(history);

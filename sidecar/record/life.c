@@ -98,6 +98,7 @@ void life_note(const struct observer *o)
 	if (!l.started_ns || l.phase != LIFE_RUNS)
 		return;
 	l.cgroup_version = o->memcg.version;
+	l.cgroup_shared = o->cgroup_shared;
 	l.command = o->kernel.command;
 	l.log_since_us = o->kernel.since_us;
 	snprintf(l.cgroup, sizeof(l.cgroup), "%s", o->kernel.cgroup);
@@ -173,6 +174,7 @@ void life_revive(struct observer *o, struct history *h, const struct recorder_op
 	for (size_t i = 0; i < MEMCG_FILES_MAX; i++)
 		o->memcg.fds[i] = -1;
 	o->memcg.version = l->cgroup_version;
+	o->cgroup_shared = l->cgroup_shared != 0;
 	o->kernel.options = options->kernel_log;
 	o->kernel.pod_uid = options->id.pod_uid;
 	o->kernel.command = l->command;

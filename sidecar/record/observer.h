@@ -36,6 +36,8 @@ struct observer {
 	int root_fd; /* the container's root, O_PATH; -1: the launcher sent none */
 	struct kernel_log kernel; /* opened by the owner, for it needs more than the root; closed here */
 	struct memcg memcg; /* version 0: could not be opened */
+	bool cgroup_shared; /* others' processes are in it as well; set by the owner, who knows what the cgroup was made for */
+	const char *cgroup_unseen; /* as in struct observation */
 	struct process_table *table; /* NULL: could not be opened */
 	struct history *history;
 	const char *const *collect; /* patterns of files that go into its bundles, ends with NULL; NULL: none */

@@ -51,6 +51,7 @@ struct life {
 	int32_t launcher;
 	int32_t command; /* its PID as the kernel log has it, 0 unknown */
 	int32_t cgroup_version; /* 0: not found */
+	int32_t cgroup_shared; /* others' processes are in it as well */
 	char cgroup[LIFE_PATH_MAX]; /* as the kernel log has it, "" unknown */
 	int64_t log_since_us; /* of the kernel log: what is older is dealt with */
 	/* what the counters are held against */

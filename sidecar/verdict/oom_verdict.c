@@ -34,6 +34,24 @@ static bool counters_tell(const struct observation *o)
 	return o->after_known && o->after.oom_kill >= 0 && (o->before.oom_kill >= 0 || o->after.oom_kill == 0);
 }
 
+/* The counters did not rise: that rules an OOM kill out where they count all there is. */
+static enum oom none_counted(const struct observation *o, struct verdict *v)
+{
+	verdict_add_evidence(v, counter_file(o), "oom_kill stayed at %" PRId64, o->after.oom_kill);
+	if (!o->cgroup_unseen)
+		return OOM_NO;
+	verdict_add_missing(v, o->cgroup_unseen, "the kernel log, which names each process that the OOM killer took");
+	return OOM_UNTOLD;
+}
+
+/* A rise in a cgroup of several owners says that somebody's process was taken. One of ours ended by SIGKILL may have been it. */
+static enum oom shared_kill(const struct observation *o, struct verdict *v)
+{
+	verdict_add_evidence(v, counter_file(o), "that cgroup holds processes of others too: the kill may have been of theirs");
+	verdict_add_missing(v, "whose process the OOM killer took", "the kernel log, or a memory cgroup for this command alone");
+	return !o->container_lives && v->signal == SIGKILL ? OOM_PROBABLE : OOM_UNTOLD;
+}
+
 enum oom oom_from_counters(const struct observation *o, struct verdict *v)
 {
 	int64_t kills, groups;
@@ -54,9 +72,8 @@ enum oom oom_from_counters(const struct observation *o, struct verdict *v)
 			return OOM_NO;
 		}
 		if (groups || kills)
-			return OOM_PROVED;
-		verdict_add_evidence(v, counter_file(o), "oom_kill stayed at %" PRId64, o->after.oom_kill);
-		return OOM_NO;
+			return o->cgroup_shared ? shared_kill(o, v) : OOM_PROVED;
+		return none_counted(o, v);
 	}
 	if (o->gap)
 		; /* said already */
@@ -67,7 +84,7 @@ enum oom oom_from_counters(const struct observation *o, struct verdict *v)
 			    "a runtime that keeps the cgroup some milliseconds longer");
 	if (o->oom_age_ns >= 0 && o->oom_age_ns <= OOM_EXPLAINS_NS) {
 		verdict_add_evidence(v, counter_file(o), "oom_kill rose %s before the end", duration_format(o->oom_age_ns, age));
-		return OOM_PROVED;
+		return o->cgroup_shared ? shared_kill(o, v) : OOM_PROVED;
 	}
 	if (o->gap)
 		return gap_near_limit(o->gap, &o->last, v) && !o->gap->rebooted ? OOM_PROBABLE : OOM_UNTOLD;

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+# What the script of each death is given; plain sh, for dash here and busybox in the virtual machine.
+# Sourced with D, the death's own directory, and LOG, auto or off: whether the kernel log may be read.
+tools=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
+PATH=$tools/test:$PATH
+export D PATH
+# Most deaths dump no core: the cores are tested elsewhere.
+ulimit -c 0
+memory=/sys/fs/cgroup/memory version=1
+[ -d "$memory" ] || { memory=/sys/fs/cgroup version=2; }
+export memory version
+
+# watch [OPTION...] -- COMMAND [ARG...]: the command under the sidecar.
+watch() {
+	"$tools/afterglow-sidecar" exec --store "$D/store" --name death --kernel-log "$LOG" "$@" >"$D/out" 2>"$D/err" </dev/null
+	echo $? >"$D/code"
+}
+
+# What the truth is compared with where it is known only when it happens: "fact victim 123".
+fact() { echo "$1 $2" >>"$D/facts"; }
+
+# Waits for a file that the command makes: at most 40 s.
+await() {
+	n=0
+	until [ -s "$1" ] || [ $n -ge 800 ]; do
+		sleep 0.05
+		n=$((n + 1))
+	done
+}
+
+# used CGROUP: its memory in bytes.
+used() { cat "$1/memory.usage_in_bytes" "$1/memory.current" 2>/dev/null; }
+
+# cgroup_of PID: its memory cgroup's directory.
+cgroup_of() {
+	if [ $version = 1 ]; then
+		echo "$memory$(sed -n 's/^[0-9]*:memory://p' "/proc/$1/cgroup")"
+	else
+		echo "$memory$(sed -n 's/^0:://p' "/proc/$1/cgroup")"
+	fi
+}
+
+# limit CGROUP BYTES
+limit() {
+	if [ $version = 1 ]; then
+		echo "$2" >"$1/memory.limit_in_bytes"
+	else
+		echo "$2" >"$1/memory.max"
+		echo 0 >"$1/memory.swap.max" 2>/dev/null || :
+	fi
+}
+
+# around LIMIT: this shell moves into a new cgroup with that limit, of which the command's own will be a child.
+around() {
+	outer=$memory/death-$$
+	mkdir "$outer"
+	limit "$outer" "$1"
+	inner=$outer
+	if [ $version = 2 ]; then
+		echo +memory >"$outer/cgroup.subtree_control"
+		inner=$outer/in
+		mkdir "$inner"
+	fi
+	echo $$ >"$inner/cgroup.procs"
+}
+
+# below PARENT NAME LIMIT: makes a cgroup below and prints its directory; on v2 the parent's processes go to another one below.
+below() {
+	if [ $version = 2 ]; then
+		mkdir -p "$1/rest"
+		while read -r pid; do
+			echo "$pid" >"$1/rest/cgroup.procs" 2>/dev/null || :
+		done <"$1/cgroup.procs"
+		echo +memory >"$1/cgroup.subtree_control"
+	fi
+	mkdir "$1/$2"
+	limit "$1/$2" "$3"
+	echo "$1/$2"
+}
+
+# Leaves no cgroup behind, nor a process in it.
+sweep() {
+	echo $$ >"$memory/cgroup.procs"
+	for directory in "$memory/death-$$"*; do
+		[ -d "$directory" ] || continue
+		find "$directory" -depth -type d | while read -r d; do
+			while read -r pid; do kill -9 "$pid" 2>/dev/null; done <"$d/cgroup.procs"
+			rmdir "$d" 2>/dev/null || { sleep 0.2; rmdir "$d"; }
+		done
+	done
+}
