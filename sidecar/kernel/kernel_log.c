@@ -64,6 +64,8 @@ void kernel_log_open(struct kernel_log *k, int root_fd, pid_t launcher, pid_t co
 	/* A command that crashed at once did so before we came to look; the clocks are some milliseconds apart. */
 	if (!options->off)
 		k->since_us = MIN(kmsg_newest_us(), to_kernel_us(started_ns) - START_SLACK_US);
+	k->begin_us = k->since_us;
+	gpus_read(root_fd, &k->gpus);
 }
 
 void kernel_log_close(struct kernel_log *k)
@@ -129,6 +131,7 @@ void kernel_log_look(struct kernel_log *k, int64_t ended_ns, const struct proces
 		return;
 	}
 	kernel_evidence_find(&log, &q, ret_evidence, &excerpt);
+	gpu_faults_find(&log, &q, k->begin_us, &k->gpus, &ret_evidence->gpu);
 	for (size_t i = log.n; i-- > 0;)
 		k->since_us = MAX(k->since_us, log.entries[i].time_us);
 	if (excerpt.len > 0)
