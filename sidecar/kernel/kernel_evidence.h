@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "lib/strbuf.h"
+#include "sidecar/kernel/gpu_faults.h"
 #include "sidecar/kernel/oom_kills.h"
 
 #define KERNEL_LINE_MAX 200
@@ -36,6 +37,7 @@ struct kernel_evidence {
 	char memcg[KERNEL_LINE_MAX]; /* that ran out, "" unknown */
 	char line[KERNEL_LINE_MAX]; /* "Memory cgroup out of memory: Killed process ..." */
 	char crash[KERNEL_LINE_MAX]; /* "x[1]: segfault at ..." of a process of ours, "" none */
+	struct gpu_evidence gpu;
 };
 
 #define KERNEL_EVIDENCE_ABSENT ((struct kernel_evidence){ .needs = "", .age_ns = -1, .limit = -1 })
@@ -46,6 +48,9 @@ struct kernel_suspect {
 	int64_t rss; /* bytes, at the last look */
 	pid_t pid; /* in the node's PID namespace, 0 unknown */
 };
+
+/* Whether the kernel's name, cut to 15 bytes, is that of the process. "python3 leak.py" is "python3" to the kernel. */
+bool kernel_suspect_is_named(const struct kernel_suspect *s, const char *comm);
 
 struct kernel_question {
 	struct oom_self self;
