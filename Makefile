@@ -143,6 +143,10 @@ $(BUILD)/test/sidecar/%_test: $(BUILD)/obj/sidecar/%_test.o $(call objects,$(SID
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(SIDECAR_LIBS)
+$(BUILD)/test/sidecar/launch/%_test: $(BUILD)/obj/sidecar/launch/%_test.o $(call objects,$(call modules,sidecar/launch) $(LIB))
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka -lcjson -lm
 $(BUILD)/test/sidecar/ship/%_test: $(BUILD)/obj/sidecar/ship/%_test.o $(call objects,$(SHIP) $(LIB))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)

@@ -15,6 +15,7 @@ struct death {
 	const cJSON *terminated; /* ContainerStateTerminated */
 	bool lost;		 /* with its node; terminated is made up, without exit code */
 	bool never_ran;		 /* terminated is the ContainerStateWaiting of one that could not be started */
+	bool forgotten;		 /* terminated is what the kubelet made up when the runtime did not know the container any more */
 	bool current;		 /* state.terminated rather than lastState.terminated */
 	int64_t restart;	 /* which instance, from 0 */
 	int64_t now_ns;

@@ -7,6 +7,8 @@
 #include "lib/json.h"
 #include "lib/units.h"
 
+/* Beyond the grace, for a kubelet that is busy. */
+#define SLOW_STOP_S 30
 #define EXIT_BY(signal) (128 + (signal))
 
 static bool is_kill(int64_t exit_code)
@@ -60,8 +62,9 @@ bool pod_deletion_lead(const cJSON *pod, const cJSON *terminated, int64_t *ret_n
 static int64_t kill_after(const cJSON *pod)
 {
 	int64_t own = MIN(json_int(pod, "spec.terminationGracePeriodSeconds", 0), (int64_t)365 * 86400);
+	int64_t grace = pod_deletion_grace(pod);
 
-	return MAX(MAX(pod_deletion_grace(pod), own), (int64_t)1);
+	return MAX(grace > 0 ? grace : own, (int64_t)1);
 }
 
 bool pod_deletion_explains(const cJSON *pod, const cJSON *terminated, int64_t exit_code)
@@ -87,4 +90,24 @@ bool pod_deletion_is_after_oom(const cJSON *pod, const cJSON *terminated, int64_
 	if (exit_code == EXIT_BY(SIGKILL))
 		return lead_ns < kill_after(pod) * NS_PER_SEC;
 	return lead_ns <= NS_PER_SEC;
+}
+
+static bool ended_at(const cJSON *terminated, int64_t *ret_ns)
+{
+	const char *text = json_str(terminated, "finishedAt");
+
+	return text && time_parse(text, ret_ns, NULL) == 0 && *ret_ns > 0;
+}
+
+bool pod_deletion_outlived(const cJSON *pod, const cJSON *terminated)
+{
+	int64_t own_ns, other_ns, last_ns = 0;
+	const cJSON *status;
+
+	if (!ended_at(terminated, &own_ns))
+		return false;
+	cJSON_ArrayForEach(status, json_get(pod, "status.containerStatuses"))
+		if (ended_at(json_get(status, "state.terminated"), &other_ns))
+			last_ns = MAX(last_ns, other_ns);
+	return last_ns - own_ns > (kill_after(pod) + SLOW_STOP_S) * NS_PER_SEC;
 }

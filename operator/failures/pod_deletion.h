@@ -35,4 +35,10 @@ bool pod_deletion_explains(const cJSON *pod, const cJSON *terminated, int64_t ex
  */
 bool pod_deletion_is_after_oom(const cJSON *pod, const cJSON *terminated, int64_t exit_code);
 
+/*
+ * Whether the pod lived on after the container's end, for longer than a pod takes to be stopped: then what the kubelet did to
+ * the pod in the end (an eviction, say) is not why that container ended. False where the times do not tell.
+ */
+bool pod_deletion_outlived(const cJSON *pod, const cJSON *terminated);
+
 #endif

@@ -14,6 +14,7 @@
 #include "sidecar/launch/cores.h"
 #include "sidecar/launch/hooks.h"
 #include "sidecar/launch/options.h"
+#include "sidecar/launch/watched.h"
 
 #define LINGER_NS (2 * NS_PER_SEC) /* wait for "done" after the command ended */
 
@@ -35,6 +36,7 @@ struct launcher {
 	bool held; /* the recorder said hold: the wait does not depend on it */
 	struct hooks hooks;
 	struct cores cores;
+	struct watched watched;
 	const sigset_t *original_mask;
 	bool killing; /* the recorder said kill: whoever is left to us dies too */
 	bool released; /* the recorder said done, or there is nobody to wait for */

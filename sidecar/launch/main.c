@@ -32,6 +32,7 @@
 #define RETRY_FAST_MS 200 /* between connection attempts in the first 30 s, while a sidecar starts */
 #define RETRY_SLOW_MS 2000
 #define RETRY_FAST_FOR_NS (30 * NS_PER_SEC)
+#define OWN_FDS 3 /* of the loop: signals, the sidecar, the search for cores */
 /* Whoever runs --release by exec dies with our namespace, and is to have ended well before that. */
 #define RELEASE_AFTER_NS (100 * NS_PER_MS)
 
@@ -104,6 +105,7 @@ static void reap(struct launcher *l)
 		if (hook)
 			hook_ended(l, hook, status);
 		cores_reaped(&l->cores, pid);
+		watched_reaped(&l->watched, pid, status);
 		if (pid != l->command)
 			continue;
 		l->ended = true;
@@ -194,6 +196,7 @@ static void announce_end(struct launcher *l)
 		l->linger_until_ns = recorder_comes_until_ns(l);
 		return;
 	}
+	watched_flush(&l->watched, l->socket_fd);
 	if (l->socket_fd >= 0) {
 		cores_flush(&l->cores, l->socket_fd);
 		send_unstarted(l);
@@ -208,16 +211,18 @@ static void run(struct launcher *l)
 	bool announced = false;
 
 	while (!l->released) {
-		struct pollfd fds[] = {
+		struct pollfd fds[OWN_FDS + LAUNCH_WATCHED_MAX] = {
 			{ .fd = l->signal_fd, .events = POLLIN },
 			{ .fd = l->socket_fd, .events = POLLIN },
 			{ .fd = l->cores.fd, .events = POLLIN },
 		};
 
-		if (poll(fds, 3, poll_timeout_ms(l)) < 0 && errno != EINTR)
+		watched_poll(&l->watched, fds + OWN_FDS);
+		if (poll(fds, OWN_FDS + LAUNCH_WATCHED_MAX, poll_timeout_ms(l)) < 0 && errno != EINTR)
 			break;
 		if (fds[0].revents)
 			read_signals(l);
+		watched_tell(&l->watched, fds + OWN_FDS, l->socket_fd);
 		hooks_kill_overdue(&l->hooks, now_ns());
 		if (fds[2].revents)
 			cores_relay(&l->cores, l->socket_fd);

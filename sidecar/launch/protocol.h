@@ -29,6 +29,12 @@
  *   refused ID ERRNO
  *	what became of an order to run: it was started; it ended, TIMED_OUT (0
  *	or 1) by us; it was not started.
+ *   ended PID WAIT_STATUS END_NS
+ *	a process that was to be watched has ended. WAIT_STATUS as waitpid(2)
+ *	gives it, "-" where it could not be read. Before exit.
+ *   unwatched PID ERRNO
+ *	that process is not watched: ESRCH it has ended, or another one has its
+ *	PID now; EBUSY too many are watched; ENOSYS the kernel has no pidfds.
  *
  * recorder -> launcher
  *   say TEXT	print TEXT on the container's stderr
@@ -44,6 +50,10 @@
  *   remove DEV INO MTIME
  *	of a core that was handed over nothing more is wanted. Its file is removed
  *	if it is there because of us: the soft core limit was 0 without --cores.
+ *   watch PID START
+ *	tell when that process of the container ends, and how. START is the time
+ *	of its start as /proc/PID/stat has it (field 22, in clock ticks). At most
+ *	LAUNCH_WATCHED_MAX at a time.
  *   hold N	after the command ended, keep the container N more seconds, also when
  *	the recorder is gone, until SIGTERM or afterglow-launch --release
  *   done	nothing more is wanted: exit
@@ -57,6 +67,7 @@
 #define LAUNCH_NAME_MAX 63 /* a container's name is a DNS label */
 #define LAUNCH_COMMAND_MAX 200 /* bytes */
 #define LAUNCH_HOOKS_MAX 4
+#define LAUNCH_WATCHED_MAX 32
 #define LAUNCH_HOOK_SECONDS_MAX 3600
 
 #define LAUNCH_FD_ROOT 'r'

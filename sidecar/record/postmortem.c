@@ -55,6 +55,7 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.container_lives = e->container_lives,
 		.status_known = e->status_known,
 		.wait_status = e->wait_status,
+		.unstarted = e->unstarted,
 		.ran_ns = e->ended_ns - e->started_ns,
 		.cgroup_version = o->memcg.version,
 		.cgroup_shared = o->cgroup_shared,
