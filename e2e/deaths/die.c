@@ -338,7 +338,8 @@ static int deed_thread_exit(const char *arg)
 	(void)arg;
 	if (pthread_create(&thread, NULL, exit_later, NULL) != 0)
 		return SURVIVED;
-	pthread_exit(NULL);
+	syscall(SYS_exit, 0);
+	return SURVIVED;
 }
 
 /* A child that ends by SIGNO, whose parent ends likewise, as init programs in containers do: tini, dumb-init. */

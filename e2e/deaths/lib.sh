@@ -93,8 +93,10 @@ limit() {
 	fi
 }
 
-# around LIMIT: this shell moves into a new cgroup with that limit, of which the command's own will be a child.
+# around LIMIT: this shell moves into a new cgroup with that limit, of which the command's own will be a child. The OOM killer
+# spares the shell and the sidecar: run.py lets the command and what runs outside be like others again.
 around() {
+	echo -1000 >/proc/$$/oom_score_adj
 	outer=$memory/death-$$
 	mkdir "$outer"
 	limit "$outer" "$1"

@@ -46,7 +46,7 @@ DEATHS = [
     Death("timeout, and exit 124", exits(124), argv=("timeout", "1", "sleep", "60"), needs=frozenset({"here"})),
     Death("exit 1 of a command that leaves a daemon behind", exits(1), inside="(setsid sleep 3 &) ; exit 1"),
     Death("exit 0 of a command that leaves a daemon behind", exits(0), inside="(setsid sleep 3 &) ; exit 0"),
-    Death("exit 5 through env, nice and nohup", exits(5), argv=("env", "A=1", "nice", "-n", "5", "nohup", "sh", "-c", "exit 5")),
+    Death("exit 5 through env, nice and nohup", exits(5), argv=("env", "A=1", "nice", "-n", "5", "nohup", "sh", "-c", "exit 5"), needs=frozenset({"here"})),
     Death("exit 7 of a process whose first thread had ended before", exits(7), argv=("die", "thread-exit")),
     Death("exit 1 of a command whose stderr speaks of an OOM kill", exits(1, victim="none"), memory="64Mi",
           inside="echo 'Memory cgroup out of memory: Killed process 7 (python)' >&2; exit 1"),

@@ -31,7 +31,7 @@ DEATHS = [
     Death("SIGSEGV by somebody else", signalled(11, never=SENT), inside="echo $$ >$D/pid; exec sleep 60", outside="await $D/pid; kill -11 $(cat $D/pid)"),
     Death("SIGABRT by somebody else, as a watchdog sends it", signalled(6), inside="echo $$ >$D/pid; exec sleep 60", outside="await $D/pid; kill -6 $(cat $D/pid)"),
     Death("SIGHUP by somebody else", signalled(1), inside="echo $$ >$D/pid; exec sleep 60", outside="await $D/pid; kill -1 $(cat $D/pid)"),
-    Death("SIGSEGV behind env and nice", signalled(11), argv=("env", "A=1", "nice", "probe", "fault", "segv")),
+    Death("SIGSEGV behind env and nice", signalled(11), argv=("env", "A=1", "nice", "probe", "fault", "segv"), needs=frozenset({"here"})),
     Death("SIGSEGV of a child, and the shell passes 139 on", exits(139, "Segfault", "ApplicationError"), inside="probe fault segv; exit $?"),
     Death("SIGABRT of a child, and the shell passes 134 on", exits(134, "Abort", "ApplicationError"), inside="die assert; exit $?"),
     Death("SIGBUS of a child, and the shell passes 135 on", exits(135, "BusError", "ApplicationError"), inside="probe fault bus; exit $?"),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a death is, what is true of it, and how a report is held against that."""
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 # The scores, from best to worst. Each death has the worst of its reports.
 RIGHT, HONEST, WRONG, WRONG_AND_CERTAIN = "right", "honest", "wrong", "WRONG AND CERTAIN"
@@ -17,7 +17,7 @@ CLASS_OF_SIGNAL = {2: "Interrupted", 4: "IllegalInstruction", 5: "Trap", 6: "Abo
 
 # A sentence with one of these leaves room for another story, or only puts two facts side by side.
 HEDGE = re.compile(r"likely|probabl|looks like|seems|may |might|perhaps|possibl|could |cannot be told|not known|unless|suggest|nobody"
-                   r"|then the command ended with|ended with exit code \d+ (when|after)", re.I)
+                   r"|by which a shell tells|then the command ended with|ended with exit code \d+ (when|after)", re.I)
 VICTIM = re.compile(r"(?:kernel|OOM killer) (?:has )?(?:killed|took) \S+ \(PID (\d+)")
 
 
@@ -94,6 +94,9 @@ def judge(death, outcome):
         return WRONG_AND_CERTAIN, False, f"exec exited with {outcome.code}, not {truth.exit}"
     ends = [r for r in outcome.reports if r["exitCode"] is not None]
     lives = [r for r in outcome.reports if r["exitCode"] is None]
+    if truth.classes == {"KernelOOMContainer"} and not truth.never[1:] and death.memory:
+        size = float(death.memory.rstrip("Mi"))
+        truth = replace(truth, never=(*truth.never, rf"its memory limit of (?!{size:.1f} MiB)"))
     verdicts = [_judge_end(truth, r, outcome.facts) for r in ends] + [_judge_living(truth, r, outcome.facts) for r in lives]
     if truth.exit and not ends:
         verdicts.append((WRONG, "no report of the end"))
