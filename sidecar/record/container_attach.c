@@ -108,6 +108,7 @@ bool container_attach(struct container *c, const struct launch_message *hello, c
 		log_warning_limited("%s: %s", c->hello.name, err_text(&err));
 	kernel_log_open(&c->observer.kernel, c->observer.root_fd, hello->launcher, hello->command, hello->started_ns,
 			c->options->id.pod_uid, &c->options->kernel_log);
+	c->observer.cgroups.command = hello->command;
 	c->observer.collect = c->options->collect;
 	c->hooks = hooks_new(c->base, c->fd, &c->options->hooks,
 			     &(struct hooks_callbacks){ .headroom = headroom, .done = container_hooks_done, .arg = c });
