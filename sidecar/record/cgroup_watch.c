@@ -57,7 +57,7 @@ int cgroup_watch_read(struct cgroup_watch *w, const struct memcg *own, int64_t n
 		return r;
 	if (memory.oom_kill >= 0)
 		memory.oom_kill += memcg_tree_kills(&w->tree);
-	memcg_above_apply(&w->above, own, now_ns, &memory);
+	memcg_above_apply(&w->above, now_ns, &memory);
 	*ret_memory = memory;
 	return 0;
 }

@@ -22,7 +22,7 @@ static void parse_usage(const char *text, struct memory *m)
 
 static void parse_limit(const char *text, struct memory *m)
 {
-	m->limit = memcg_parse_value(text);
+	m->limit = m->own_limit = memcg_parse_value(text);
 }
 
 static void parse_peak(const char *text, struct memory *m)
@@ -58,7 +58,6 @@ static const struct counter_file v1_files[MEMCG_FILES_MAX] = {
 	{ "memory.kmem.usage_in_bytes", parse_kernel },
 };
 
-#define LIMIT 1 /* of both versions */
 #define V2_EVENTS 4
 static const struct counter_file v2_files[MEMCG_FILES_MAX] = {
 	{ "memory.current", parse_usage },	{ "memory.max", parse_limit },
@@ -190,6 +189,7 @@ void memcg_parse_v1_oom_control(const char *text, struct memory *m)
 void memcg_parse_v2_events(const char *text, struct memory *m)
 {
 	static const struct key keys[] = {
+		KEY("oom", oom),
 		KEY("oom_kill", oom_kill),
 		KEY("oom_group_kill", oom_group_kill),
 		KEY("max", limit_hits),
@@ -291,17 +291,6 @@ int memcg_read(const struct memcg *m, struct memory *ret_memory, struct err *err
 	}
 	*ret_memory = memory;
 	return 0;
-}
-
-int64_t memcg_own_limit(const struct memcg *m)
-{
-	char text[64];
-	ssize_t n = m->version && m->fds[LIMIT] >= 0 ? pread(m->fds[LIMIT], text, sizeof(text) - 1, 0) : 0;
-
-	if (n <= 0)
-		return -1;
-	text[n] = '\0';
-	return memcg_parse_value(text);
 }
 
 int memcg_events_fd(const struct memcg *m)

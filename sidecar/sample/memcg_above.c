@@ -86,10 +86,9 @@ static void look(struct memcg_above *a)
 		a->memcg.version = 0;
 }
 
-void memcg_above_apply(struct memcg_above *a, const struct memcg *own_memcg, int64_t now_ns, struct memory *memory)
+void memcg_above_apply(struct memcg_above *a, int64_t now_ns, struct memory *memory)
 {
 	struct memory above, own = *memory;
-	int64_t own_limit;
 
 	a->applied = false;
 	if (a->n == 0)
@@ -101,10 +100,11 @@ void memcg_above_apply(struct memcg_above *a, const struct memcg *own_memcg, int
 	if (!a->memcg.version || memcg_read(&a->memcg, &above, NULL) < 0 || above.limit < 0)
 		return;
 	/* memory.stat of v1 has put the lower of both into memory already. */
-	own_limit = memcg_own_limit(own_memcg);
-	if (own_limit >= 0 && own_limit <= above.limit)
+	if (own.own_limit >= 0 && own.own_limit <= above.limit)
 		return;
 	*memory = above;
+	memory->own_limit = own.own_limit;
+	memory->oom = own.oom;
 	memory->oom_kill = own.oom_kill;
 	memory->oom_group_kill = own.oom_group_kill;
 	memory->psi_some = own.psi_some;

@@ -28,9 +28,9 @@ void memcg_above_close(struct memcg_above *a);
 
 /*
  * memory is what the container's own cgroup says. If a limit above is lower than its own, what the cgroup with that limit
- * says replaces it, but for the OOM kills and the pressure, which stay the container's own. Limits are looked at once a second.
+ * says replaces it, but for its own limit, the OOM kills and the pressure, which stay the container's. Limits are looked at once a second.
  */
-void memcg_above_apply(struct memcg_above *a, const struct memcg *own, int64_t now_ns, struct memory *memory);
+void memcg_above_apply(struct memcg_above *a, int64_t now_ns, struct memory *memory);
 
 /* The path of the cgroup whose limit replaced the container's at the last call, from the top of what can be seen; NULL: none did. */
 const char *memcg_above_name(const struct memcg_above *a);

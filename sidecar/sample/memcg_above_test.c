@@ -60,7 +60,7 @@ static void begin(struct tree *t, const char *cgroup, const char *mountinfo)
 static void read_at(struct tree *t, int64_t now_ns)
 {
 	assert_int_equal(memcg_read(&t->memcg, &t->memory, NULL), 0);
-	memcg_above_apply(&t->above, &t->memcg, now_ns, &t->memory);
+	memcg_above_apply(&t->above, now_ns, &t->memory);
 }
 
 #define V2_HOST "30 1 0:26 / /cg rw - cgroup2 cgroup2 rw\n"
