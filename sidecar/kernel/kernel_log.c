@@ -10,6 +10,7 @@
 
 #include "lib/fileio.h"
 #include "lib/units.h"
+#include "sidecar/ray/isolation.h"
 #include "sidecar/sample/memcg.h"
 #include "sidecar/sample/rootfd.h"
 
@@ -48,7 +49,7 @@ void kernel_log_open(struct kernel_log *k, int root_fd, pid_t launcher, pid_t co
 		     const char *pod_uid, const struct kernel_log_options *options)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(CGROUP_TEXT_MAX);
-	char path[64];
+	char path[64], *isolated;
 	int version;
 
 	kernel_log_close(k);
@@ -58,6 +59,10 @@ void kernel_log_open(struct kernel_log *k, int root_fd, pid_t launcher, pid_t co
 	if (root_fd < 0 || rootfd_read(root_fd, path, &text, NULL) < 0 ||
 	    memcg_find_cgroup(strbuf_str(&text), k->cgroup, sizeof(k->cgroup), &version) < 0)
 		k->cgroup[0] = '\0';
+	/* Ray may have moved the launcher below before we came. */
+	isolated = strstr(k->cgroup, "/" ISOLATION_NODE_PREFIX);
+	if (isolated)
+		*isolated = '\0';
 	k->shared = is_own_cgroup(k->cgroup);
 	gpus_read(root_fd, &k->gpus);
 	if (options->off)
