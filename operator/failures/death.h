@@ -15,6 +15,7 @@ struct death {
 	const cJSON *terminated; /* ContainerStateTerminated */
 	bool lost;		 /* with its node; terminated is made up, without exit code */
 	bool never_ran;		 /* terminated is the ContainerStateWaiting of one that could not be started */
+	bool forgotten;		 /* terminated is what the kubelet made up when the runtime did not know the container any more */
 	bool current;		 /* state.terminated rather than lastState.terminated */
 	int64_t restart;	 /* which instance, from 0 */
 	int64_t now_ns;
@@ -40,6 +41,9 @@ void death_set_owner(const struct death *d, cJSON *failure);
 
 /* As annotations; spec.endedAt must be there. */
 void death_set_times(const struct death *d, cJSON *metadata, const cJSON *spec);
+
+/* What failures are grouped and joined by: its signature, and the beginning of its story. spec must be whole. */
+void death_set_story(const struct death *d, cJSON *failure);
 
 /* Nothing for NULL and "". */
 void death_set_text(cJSON *to, const char *name, const char *text);

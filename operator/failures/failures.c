@@ -19,6 +19,8 @@
 #include "lib/units.h"
 #include "operator/failures/death.h"
 #include "operator/failures/podview.h"
+#include "operator/failures/signature.h"
+#include "operator/failures/story.h"
 #include "operator/failures/termination.h"
 #include "operator/injection/inject.h"
 #include "operator/raycluster/names.h"
@@ -70,6 +72,24 @@ static void read_report(struct death *d)
 	}
 }
 
+static bool is_oom(int class)
+{
+	return class == FAILURE_KERNEL_OOM_CONTAINER || class == FAILURE_KERNEL_OOM_POD || class == FAILURE_KERNEL_OOM_NODE;
+}
+
+static bool is_sure(const cJSON *report)
+{
+	const char *confidence = json_str(report, "confidence");
+
+	return confidence && strcmp(confidence, confidence_name(CONFIDENCE_CERTAIN)) == 0;
+}
+
+/* The kubelet says OOMKilled of a SIGKILL of which the sidecar is not sure. */
+static bool contradicts_oom(const struct death *d, int class)
+{
+	return d->view.class == FAILURE_KERNEL_OOM_CONTAINER && class == FAILURE_KILLED && !is_sure(d->report);
+}
+
 /* A signal's sender, and what happened to the pod, are beyond the recorder. */
 static bool view_outranks(const struct death *d)
 {
@@ -81,10 +101,11 @@ static bool view_outranks(const struct death *d)
 	if (!death_is_told(d))
 		return true;
 	class = failure_class_from_name(json_str(d->report, "class"));
+	if (is_oom(class))
+		return !is_sure(d->report) && d->view.from_outside && d->view.confidence == CONFIDENCE_CERTAIN;
 	for (size_t i = 0; i < ARRAY_SIZE(open_questions); i++)
 		if (class == (int)open_questions[i])
-			return (d->view.from_outside && d->view.class != FAILURE_UNKNOWN) ||
-			       (d->view.class == FAILURE_KERNEL_OOM_CONTAINER && class == FAILURE_KILLED);
+			return (d->view.from_outside && d->view.class != FAILURE_UNKNOWN) || contradicts_oom(d, class);
 	return false;
 }
 
@@ -95,12 +116,15 @@ static void set_name(const struct death *d, cJSON *metadata)
 	const char *id = json_str(d->terminated, "containerID"), *uid = json_str(d->pod, "metadata.uid");
 	char seed[512];
 
-	/* Without an ID the instance is told by its number; of those that wait to start each reason counts once. */
+	/* Without an ID the instance is known by its number; of those that wait to start each reason counts once. */
 	if (d->never_ran)
 		snprintf(seed, sizeof(seed), "%s/%s/waiting/%s", uid ? uid : "", d->container,
 			 json_str(d->terminated, "reason"));
 	else if (id && *id)
 		snprintf(seed, sizeof(seed), "%s", id);
+	/* Its number goes up or not, as its pod is deleted or not. */
+	else if (d->forgotten)
+		snprintf(seed, sizeof(seed), "%s/%s/forgotten", uid ? uid : "", d->container);
 	else
 		snprintf(seed, sizeof(seed), "%s/%s/%" PRId64, uid ? uid : "", d->container, d->restart);
 	death_set_name(d, seed, metadata);
@@ -151,6 +175,12 @@ static void set_kubelet_evidence(const struct death *d, cJSON *spec)
 		add_evidence(spec, "pod status", d->view.evidence);
 }
 
+/* The sidecar saw no OOM kill, the kubelet speaks of one. class is NULL where there was no memory for it. */
+static bool witnesses_disagree(const struct death *d, const char *class)
+{
+	return class && d->view.class == FAILURE_KERNEL_OOM_CONTAINER && strcmp(class, failure_class_name(FAILURE_KILLED)) == 0;
+}
+
 static void set_verdict(const struct death *d, cJSON *spec)
 {
 	bool from_view = view_outranks(d);
@@ -164,9 +194,13 @@ static void set_verdict(const struct death *d, cJSON *spec)
 	json_set_str(spec, "class", class);
 	if (from_view)
 		confidence = confidence_name(d->view.confidence);
+	if (witnesses_disagree(d, class))
+		confidence = confidence_name(CONFIDENCE_LIKELY);
 	json_set_str(spec, "confidence", confidence ? confidence : confidence_name(CONFIDENCE_UNKNOWN));
 	json_set_str(spec, "verdict", sentence ? sentence : d->view.sentence);
 	death_set_text(spec, "signal", signal);
+	if (from_view && d->view.from_outside)
+		ended_by_set(&d->view.by, spec);
 }
 
 static void set_gaps(const struct death *d, cJSON *spec)
@@ -187,6 +221,12 @@ static void set_gaps(const struct death *d, cJSON *spec)
 	else if (d->view.lost && !death_is_told(d))
 		death_add_missing(spec, "the exit code: the kubelet lost the container and made 137 up",
 				  "the node's kubelet and runtime logs");
+	if (!death_is_told(d) && d->view.oom_open)
+		death_add_missing(spec, "whether the OOM killer ended it: the kubelet says OOMKilled also after a kill that the container survived",
+				  "the sidecar's report, or the node's kernel log");
+	if (witnesses_disagree(d, json_str(spec, "class")))
+		death_add_missing(spec, "why the kubelet says OOMKilled: the sidecar saw no OOM kill at the end",
+				  "the node's kernel log");
 	if (!death_is_told(d) && (d->view.class == FAILURE_KILLED || d->view.class == FAILURE_TERMINATED))
 		death_add_missing(spec, "who sent the signal",
 				  "the pod's events (a failed probe?) and the node's kernel log");
@@ -218,8 +258,17 @@ static cJSON *failure_new(struct death *d)
 	set_kubelet_evidence(d, spec);
 	set_gaps(d, spec);
 	death_set_bundle(d, spec);
+	death_set_story(d, failure);
 	cJSON_Delete(TAKE_PTR(d->report));
 	return failure;
+}
+
+void failure_seal(cJSON *failure)
+{
+	cJSON *spec = json_get(failure, "spec");
+
+	signature_set(json_str(spec, "signature"), spec);
+	story_write(failure);
 }
 
 /* --- What is still open ------------------------------------------------------------------------------- */
@@ -235,6 +284,9 @@ bool failure_is_open(const cJSON *pod, const cJSON *failure)
 	if (!class || !container || json_str(pod, "metadata.deletionTimestamp") ||
 	    !json_get(failure, "spec.exitCode"))
 		return false;
+	/* An OOM kill that is not proved may be one that the container survived until its pod was evicted. */
+	if (is_oom(failure_class_from_name(class)))
+		return !is_sure(json_get(failure, "spec")) && podview_is_open(pod, container, json_str(failure, "spec.containerID"));
 	for (size_t i = 0; i < ARRAY_SIZE(open_questions); i++)
 		if (strcmp(class, failure_class_name(open_questions[i])) == 0)
 			return podview_is_open(pod, container, json_str(failure, "spec.containerID"));
@@ -250,6 +302,19 @@ bool failure_supersedes(const cJSON *later, const cJSON *earlier)
 
 /* --- The pod -------------------------------------------------------------------------------------------- */
 
+/*
+ * Which instance it was. The kubelet counts one more when the next is there, in whatever state; for a container that it forgot
+ * at once, unless its pod is being deleted.
+ */
+static int64_t restart_of(const cJSON *pod, const cJSON *status, bool current, bool forgotten)
+{
+	int64_t count = json_int(status, "restartCount", 0);
+
+	if (current || (forgotten ? json_str(pod, "metadata.deletionTimestamp") != NULL : cJSON_IsObject(json_get(status, "state.waiting"))))
+		return count;
+	return MAX(count - 1, 0);
+}
+
 static void add_death(const cJSON *pod, const cJSON *status, bool current, int64_t now_ns, cJSON *failures)
 {
 	const cJSON *terminated = json_get(status, current ? "state.terminated" : "lastState.terminated");
@@ -259,15 +324,13 @@ static void add_death(const cJSON *pod, const cJSON *status, bool current, int64
 		.container = json_str(status, "name"),
 		.terminated = terminated,
 		.current = current || forgotten,
-		.restart = json_int(status, "restartCount", 0),
+		.forgotten = !current && podview_is_made_up(terminated),
+		.restart = restart_of(pod, status, current, forgotten),
 		.now_ns = now_ns,
 	};
 
-	if (!cJSON_IsObject(terminated) || json_int(terminated, "exitCode", 0) == 0)
+	if (!cJSON_IsObject(terminated) || json_int(terminated, "exitCode", 0) == 0 || (current && !podview_had_run(status)))
 		return;
-	/* The count goes up when the next instance is there, in whatever state; for a forgotten one unless its pod is deleted. */
-	if (!current && (!cJSON_IsObject(json_get(status, "state.waiting")) || (forgotten && !json_str(pod, "metadata.deletionTimestamp"))))
-		d.restart = MAX(d.restart - 1, 0);
 	json_append(failures, failure_new(&d));
 }
 

@@ -66,21 +66,25 @@ static void the_pods_status_tells_what_it_can(void **state)
 		  "OOMKilled" },
 		{ "", "", "exitCode: 1, reason: OOMKilled", "KernelOOMContainer", "likely", NULL,
 		  "OOMKilled" },
-		{ "", "", "exitCode: 137, reason: Error", "Killed", "likely", "SIGKILL", "sender unknown" },
-		{ "", "", "exitCode: 139, reason: Error", "Segfault", "certain", "SIGSEGV",
-		  "died by SIGSEGV" },
-		{ "", "", "exitCode: 134", "Abort", "certain", "SIGABRT", "died by SIGABRT" },
-		{ "", "", "exitCode: 135", "BusError", "certain", "SIGBUS", "" },
-		{ "", "", "exitCode: 132", "IllegalInstruction", "certain", "SIGILL", "" },
-		{ "", "", "exitCode: 136", "ArithmeticError", "certain", "SIGFPE", "" },
-		{ "", "", "exitCode: 133", "Trap", "certain", "SIGTRAP", "" },
-		{ "", "", "exitCode: 130", "Interrupted", "certain", "SIGINT", "" },
-		{ "", "", "exitCode: 143, reason: Error", "Terminated", "certain", "SIGTERM",
+		{ "", "", "exitCode: 137, reason: Error", "Killed", "likely", "SIGKILL",
+		  "ended with exit code 137, as after SIGKILL (sender unknown)" },
+		{ "", "", "exitCode: 139, reason: Error", "Segfault", "likely", "SIGSEGV",
+		  "ended with exit code 139, as after SIGSEGV" },
+		{ "", "", "exitCode: 134", "Abort", "likely", "SIGABRT", "ended with exit code 134, as after SIGABRT" },
+		{ "", "", "exitCode: 135", "BusError", "likely", "SIGBUS", "" },
+		{ "", "", "exitCode: 132", "IllegalInstruction", "likely", "SIGILL", "" },
+		{ "", "", "exitCode: 136", "ArithmeticError", "likely", "SIGFPE", "" },
+		{ "", "", "exitCode: 133", "Trap", "likely", "SIGTRAP", "" },
+		{ "", "", "exitCode: 130", "Interrupted", "likely", "SIGINT", "" },
+		{ "", "", "exitCode: 143, reason: Error", "Terminated", "likely", "SIGTERM",
 		  "sender unknown" },
-		{ "", "", "exitCode: 129", "Unknown", "unknown", "SIGHUP", "" },
+		{ "", "", "exitCode: 129", "Signaled", "likely", "SIGHUP", "ended with exit code 129, as after SIGHUP" },
+		{ "", "", "exitCode: 141", "Signaled", "likely", "SIGPIPE", "" },
+		{ "", "", "exitCode: 145", "ApplicationError", "likely", NULL, "ended with exit code 145" },
+		{ "", "", "exitCode: 168", "ApplicationError", "likely", NULL, "ended with exit code 168" },
 		{ "", "", "exitCode: 1", "ApplicationError", "certain", NULL, "ended with exit code 1" },
-		{ "", "", "exitCode: 126", "CommandNotExecutable", "certain", NULL, "" },
-		{ "", "", "exitCode: 127", "CommandNotFound", "certain", NULL, "" },
+		{ "", "", "exitCode: 126", "CommandNotExecutable", "likely", NULL, "as a shell does when a command could not be executed" },
+		{ "", "", "exitCode: 127", "CommandNotFound", "likely", NULL, "as a shell does when a command is not found" },
 		{ "", "", "exitCode: 255", "ApplicationError", "likely", NULL, "exit code 255" },
 		{ "", "", "exitCode: 128", "Unknown", "unknown", NULL, "" },
 		{ "", "", "exitCode: 4000000000", "Unknown", "unknown", NULL, "" },
@@ -103,13 +107,29 @@ static void the_pods_status_tells_what_it_can(void **state)
 		{ ", deletionTimestamp: \"2026-11-21T01:05:00Z\"", "", "exitCode: 137, reason: ContainerStatusUnknown",
 		  "PodDeleted", "likely", NULL, "" },
 		{ "", "  reason: Evicted\n", "exitCode: 1", "Evicted", "likely", NULL, "" },
-		{ "", "  reason: Evicted\n", "exitCode: 139", "Segfault", "certain", "SIGSEGV", "" },
-		{ "", "  reason: Evicted\n", "exitCode: 137, reason: OOMKilled", "KernelOOMContainer",
-		  "likely", "SIGKILL", "" },
+		{ "", "  reason: Evicted\n", "exitCode: 139", "Segfault", "likely", "SIGSEGV", "" },
+		/* The runtime remembers an OOM kill that the container survived, and so the kubelet says OOMKilled of any end. */
+		{ "", "  reason: Evicted\n", "exitCode: 137, reason: OOMKilled", "Evicted", "likely", "SIGKILL", "its pod was evicted" },
+		{ "", "  reason: Evicted\n", "exitCode: 143, reason: OOMKilled", "Evicted", "certain", "SIGTERM", "" },
+		{ "", "  reason: Evicted\n", "exitCode: 1, reason: OOMKilled", "Evicted", "likely", NULL, "" },
+		{ "", "  conditions: [{type: DisruptionTarget, status: \"True\", reason: PreemptionByScheduler}]\n",
+		  "exitCode: 137, reason: OOMKilled", "Preempted", "likely", "SIGKILL", "" },
+		/* KubeRay deletes an evicted pod within seconds. */
+		{ ", deletionTimestamp: \"2026-11-21T01:05:40Z\", deletionGracePeriodSeconds: 30", "  reason: Evicted\n",
+		  "exitCode: 137, reason: OOMKilled", "Evicted", "likely", "SIGKILL", "" },
 		{ "", "  reason: DeadlineExceeded\n", "exitCode: 143, reason: Error", "Evicted", "certain", "SIGTERM",
 		  "ran longer than its activeDeadlineSeconds" },
-		{ "", "  reason: Terminated\n", "exitCode: 143, reason: Error", "Evicted", "likely", "SIGTERM",
+		{ "", "  reason: Terminated\n", "exitCode: 143, reason: Error", "NodeShutdown", "certain", "SIGTERM",
 		  "its node was shut down" },
+		{ "", "  reason: Terminated\n", "exitCode: 1, reason: Error", "NodeShutdown", "likely", NULL, "" },
+		{ "", "  conditions: [{type: DisruptionTarget, status: \"True\", reason: TerminationByKubelet, "
+		      "message: \"Pod was terminated in response to imminent node shutdown.\"}]\n",
+		  "exitCode: 143", "NodeShutdown", "certain", "SIGTERM", "" },
+		{ "", "  conditions: [{type: DisruptionTarget, status: \"True\", reason: TerminationByKubelet, "
+		      "message: \"Pod was preempted by Kubelet to accommodate a critical pod.\"}]\n",
+		  "exitCode: 143", "Preempted", "certain", "SIGTERM", "" },
+		{ "", "  conditions: [{type: DisruptionTarget, status: \"True\", reason: TerminationByKubelet, message: low on memory}]\n",
+		  "exitCode: 137", "Evicted", "certain", "SIGKILL", "" },
 		{ "", "  reason: NodeLost\n", "exitCode: 137", "NodeLost", "likely", "SIGKILL", "" },
 		{ "",
 		  "  conditions: [{type: DisruptionTarget, status: \"True\", reason: PreemptionByScheduler}]\n",
@@ -119,7 +139,7 @@ static void the_pods_status_tells_what_it_can(void **state)
 		  "exitCode: 137", "PodDeleted", "certain", "SIGKILL", "" },
 		{ "",
 		  "  conditions: [{type: DisruptionTarget, status: \"False\", reason: PreemptionByScheduler}]\n",
-		  "exitCode: 143", "Terminated", "certain", "SIGTERM", "" },
+		  "exitCode: 143", "Terminated", "likely", "SIGTERM", "" },
 		/* Deleted at 01:04:30 with 30 s of grace, ended at 01:05:00. */
 		{ ", deletionTimestamp: \"2026-11-21T01:05:00Z\", deletionGracePeriodSeconds: 30", "",
 		  "exitCode: 137", "PodDeleted", "likely", "SIGKILL", "its pod was deleted" },
@@ -141,9 +161,9 @@ static void the_pods_status_tells_what_it_can(void **state)
 		  "exitCode: 1", "ApplicationError", "certain", NULL, "" },
 		/* What a deletion does not do to a container. */
 		{ ", deletionTimestamp: \"2026-11-21T01:05:00Z\", deletionGracePeriodSeconds: 30", "",
-		  "exitCode: 139", "Segfault", "certain", "SIGSEGV", "" },
+		  "exitCode: 139", "Segfault", "likely", "SIGSEGV", "" },
 		{ ", deletionTimestamp: \"2026-11-21T01:05:00Z\", deletionGracePeriodSeconds: 30", "",
-		  "exitCode: 127", "CommandNotFound", "certain", NULL, "" },
+		  "exitCode: 127", "CommandNotFound", "likely", NULL, "" },
 		{ ", deletionTimestamp: \"2026-11-21T01:05:10Z\", deletionGracePeriodSeconds: 30", "",
 		  "exitCode: 137, reason: OOMKilled", "KernelOOMContainer", "likely", "SIGKILL", "" },
 		{ ", deletionTimestamp: \"2026-11-21T01:05:31Z\", deletionGracePeriodSeconds: 30", "",
@@ -152,6 +172,19 @@ static void the_pods_status_tells_what_it_can(void **state)
 		{ ", deletionTimestamp: \"2026-11-21T01:05:10Z\", deletionGracePeriodSeconds: 30", "",
 		  "exitCode: 1, reason: OOMKilled", "PodDeleted", "likely", NULL, "" },
 		{ ", deletionTimestamp: \"2026-11-21T01:05:00Z\", deletionGracePeriodSeconds: 30", "",
+		  "exitCode: 137, reason: OOMKilled", "PodDeleted", "likely", "SIGKILL", "" },
+		/* The same of evictions by the API and others that delete the pod: what ended before did not end by them. */
+		{ ", deletionTimestamp: \"2026-11-21T01:05:35Z\", deletionGracePeriodSeconds: 30",
+		  "  conditions: [{type: DisruptionTarget, status: \"True\", reason: EvictionByEvictionAPI}]\n",
+		  "exitCode: 1", "ApplicationError", "likely", NULL, "" },
+		{ ", deletionTimestamp: \"2026-11-21T01:05:35Z\", deletionGracePeriodSeconds: 30",
+		  "  conditions: [{type: DisruptionTarget, status: \"True\", reason: EvictionByEvictionAPI}]\n",
+		  "exitCode: 137, reason: OOMKilled", "KernelOOMContainer", "likely", "SIGKILL", "" },
+		{ ", deletionTimestamp: \"2026-11-21T01:05:25Z\", deletionGracePeriodSeconds: 30",
+		  "  conditions: [{type: DisruptionTarget, status: \"True\", reason: EvictionByEvictionAPI}]\n",
+		  "exitCode: 1, reason: OOMKilled", "PodDeleted", "likely", NULL, "" },
+		/* Deleted with a grace of 2 seconds, which is less than the pod's own. */
+		{ ", deletionTimestamp: \"2026-11-21T01:04:58Z\", deletionGracePeriodSeconds: 2", "",
 		  "exitCode: 137, reason: OOMKilled", "PodDeleted", "likely", "SIGKILL", "" },
 		/* Deleted an hour after the end: that is not why. */
 		{ ", deletionTimestamp: \"2026-11-21T02:05:00Z\", deletionGracePeriodSeconds: 30", "",
@@ -238,6 +271,10 @@ static void the_object_is_complete(void **state)
 	assert_null(json_get(spec, "missing"));
 }
 
+#define UNSURE(class, code)                                                                                  \
+	REPORT(Q "class" Q ":" Q class Q "," Q "confidence" Q ":" Q "likely" Q "," Q "exitCode" Q ":" code   \
+					 "," Q "sentence" Q ":" Q "Mine" Q "," Q "memory" Q ":{" Q           \
+					 "usageBytes" Q ":2048}," Q "final" Q ":true")
 #define FINAL(class, code)                                                                                   \
 	REPORT(Q "class" Q ":" Q class Q "," Q "confidence" Q ":" Q "certain" Q "," Q "exitCode" Q ":" code  \
 					 "," Q "sentence" Q ":" Q "Mine" Q "," Q "memory" Q ":{" Q           \
@@ -267,7 +304,14 @@ static void report_and_status_are_weighed(void **state)
 		{ "", "", "exitCode: 143, message: " FINAL("PodDeleted", "143"), "PodDeleted", NULL, true },
 		{ ", deletionTimestamp: \"2026-11-21T01:05:00Z\"", "",
 		  "exitCode: 143, message: " FINAL("Terminated", "143"), "PodDeleted", NULL, true },
+		{ "", "", "exitCode: 137, reason: OOMKilled, message: " UNSURE("Killed", "137"),
+		  "KernelOOMContainer", NULL, true },
+		/* A sidecar that saw the counter stay is believed more than the runtime, which may remember an earlier OOM kill. */
 		{ "", "", "exitCode: 137, reason: OOMKilled, message: " FINAL("Killed", "137"),
+		  "Killed", "why the kubelet says OOMKilled", true },
+		/* An eviction that is proved comes before an OOM kill that is not. */
+		{ "", "  reason: Evicted\n", "exitCode: 137, message: " UNSURE("KernelOOMNode", "137"), "Evicted", NULL, true },
+		{ "", "  reason: Evicted\n", "exitCode: 137, reason: OOMKilled, message: " FINAL("KernelOOMContainer", "137"),
 		  "KernelOOMContainer", NULL, true },
 		/* The exit code of what was asked to stop says nothing. */
 		{ ", deletionTimestamp: \"2026-11-21T01:05:20Z\", deletionGracePeriodSeconds: 30", "",
@@ -508,6 +552,92 @@ static void a_container_that_the_runtime_forgot_shares_the_fate_of_its_pod(void 
 	}
 }
 
+/*
+ * Recorded from the kubelet's code (kubelet_pods.go and TerminatePod of Kubernetes 1.34): first the forgotten end, then a second
+ * end, made up when the pod is given up; and the count depends on whether the pod is deleted.
+ */
+static void one_eviction_of_a_forgotten_container_is_one_failure(void **state)
+{
+#define LOST "terminated: {exitCode: 137, reason: ContainerStatusUnknown, message: 'could not be located'}"
+	static const struct {
+		const char *metadata, *status, *container;
+		int n;
+		const char *class;
+	} rows[] = {
+		{ "", "  phase: Running\n", "restartCount: 1, state: {waiting: {reason: ContainerCreating}}, lastState: {" LOST "}", 1, "Unknown" },
+		{ "", "  phase: Failed\n  reason: Evicted\n", "restartCount: 1, state: {" LOST "}, lastState: {" LOST "}", 1, "Evicted" },
+		{ ", deletionTimestamp: '2026-11-21T01:10:00Z'", "  phase: Failed\n  reason: Evicted\n",
+		  "restartCount: 1, state: {" LOST "}, lastState: {" LOST "}", 1, "Evicted" },
+		{ ", deletionTimestamp: '2026-11-21T01:10:00Z'", "  phase: Running\n",
+		  "restartCount: 0, state: {waiting: {reason: ContainerCreating}}, lastState: {" LOST "}", 1, "PodDeleted" },
+	};
+	char name[256] = "";
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(4096);
+		_cleanup_json_ cJSON *pod = NULL, *array = NULL;
+
+		strbuf_addf(&sb, POD_HEAD, rows[i].metadata);
+		strbuf_addf(&sb, "status:\n%s  containerStatuses:\n  - {name: ray-worker, %s}\n", rows[i].status, rows[i].container);
+		pod = json_of(strbuf_str(&sb));
+		array = failures_of(pod);
+		if (cJSON_GetArraySize(array) != rows[i].n || strcmp(json_str(array->child, "spec.class"), rows[i].class) != 0)
+			fail_msg("row %zu: %s", i, cJSON_PrintUnformatted(array));
+		if (*name)
+			assert_string_equal(json_str(array->child, "metadata.name"), name);
+		snprintf(name, sizeof(name), "%s", json_str(array->child, "metadata.name"));
+	}
+}
+
+static void a_container_that_never_ran_has_no_end_when_its_pod_is_deleted(void **state)
+{
+	static const char real[] = "terminated: {exitCode: 1, containerID: 'containerd://abc', startedAt: '2026-11-21T01:00:00Z', "
+				   "finishedAt: '2026-11-21T01:05:00Z'}";
+	static const struct {
+		const char *ids, *last;
+		int n;
+	} rows[] = {
+		{ "", "", 0 }, /* it waited to be started */
+		{ "containerID: 'containerd://abc', ", real, 1 }, /* it waited to be started again: the end before is the only one */
+		{ "containerID: 'containerd://def', ", real, 2 }, /* it ran, and was lost */
+		{ "containerID: 'containerd://def', ", "", 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(4096);
+		_cleanup_json_ cJSON *pod = NULL, *array = NULL;
+
+		strbuf_addf(&sb, POD_HEAD, ", deletionTimestamp: '2026-11-21T01:10:00Z'");
+		strbuf_addf(&sb, "status:\n  phase: Failed\n  containerStatuses:\n  - {name: ray-worker, %srestartCount: 1, state: {" LOST "}, "
+			    "lastState: {%s}}\n", rows[i].ids, rows[i].last);
+		pod = json_of(strbuf_str(&sb));
+		array = failures_of(pod);
+		if (cJSON_GetArraySize(array) != rows[i].n)
+			fail_msg("row %zu: %s", i, cJSON_PrintUnformatted(array));
+	}
+}
+
+/* An eviction is of the pod's last containers: one that had ended minutes before did not end by it. */
+static void what_ended_long_before_the_rest_of_an_evicted_pod_was_not_evicted(void **state)
+{
+	static const struct {
+		const char *others, *class;
+	} rows[] = { { "2026-11-21T01:05:30Z", "Evicted" }, { "2026-11-21T01:15:00Z", "ApplicationError" } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_json_ cJSON *pod = pod_with("", "  reason: Evicted\n", "exitCode: 1"), *array = NULL;
+		cJSON *other = json_of("{name: afterglow, state: {terminated: {exitCode: 0}}}");
+
+		json_set_str(json_get(other, "state.terminated"), "finishedAt", rows[i].others);
+		cJSON_AddItemToArray(json_get(pod, "status.containerStatuses"), other);
+		array = failures_of(pod);
+		assert_string_equal(json_str(array->child, "spec.class"), rows[i].class);
+	}
+}
+
 /* The kubelet writes "Evicted" only when the last container of the pod has ended. */
 static void what_the_status_may_still_explain_is_open(void **state)
 {
@@ -520,7 +650,9 @@ static void what_the_status_may_still_explain_is_open(void **state)
 		{ "", "", "exitCode: 143", true },
 		{ "", "", "exitCode: 1", true },
 		{ "", "", "exitCode: 143, message: " FINAL("PodDeleted", "143"), true },
-		{ "", "", "exitCode: 137, reason: OOMKilled", false },
+		/* Of an eviction, with an OOM kill that the container had survived, the status says so last. */
+		{ "", "", "exitCode: 137, reason: OOMKilled", true },
+		{ "", "", "exitCode: 137, reason: OOMKilled, message: " FINAL("KernelOOMContainer", "137"), false },
 		{ "", "", "exitCode: 139", false },
 		{ "", "", "exitCode: 127", false },
 		{ "", "", "exitCode: 128, reason: StartError", false },
@@ -662,6 +794,9 @@ int main(void)
 		cmocka_unit_test(the_object_is_complete),
 		cmocka_unit_test(report_and_status_are_weighed),
 		cmocka_unit_test(a_container_that_the_runtime_forgot_shares_the_fate_of_its_pod),
+		cmocka_unit_test(one_eviction_of_a_forgotten_container_is_one_failure),
+		cmocka_unit_test(a_container_that_never_ran_has_no_end_when_its_pod_is_deleted),
+		cmocka_unit_test(what_ended_long_before_the_rest_of_an_evicted_pod_was_not_evicted),
 		cmocka_unit_test(what_the_status_may_still_explain_is_open),
 		cmocka_unit_test(a_deletion_that_came_later_does_not_explain_an_end_that_was_seen_before_it),
 		cmocka_unit_test(a_snapshot_is_called_one),

@@ -7,6 +7,8 @@
 #include "lib/json.h"
 #include "lib/units.h"
 
+/* Beyond the grace, for a kubelet that is busy. */
+#define SLOW_STOP_S 30
 #define EXIT_BY(signal) (128 + (signal))
 
 static bool is_kill(int64_t exit_code)
@@ -22,7 +24,7 @@ int64_t pod_deletion_grace(const cJSON *pod)
 }
 
 /* deletionTimestamp is when the grace ends; asked for was it the grace earlier. False: nobody deletes the pod. */
-static bool deletion_began(const cJSON *pod, int64_t *ret_ns)
+bool pod_deletion_began(const cJSON *pod, int64_t *ret_ns)
 {
 	const char *deleted = json_str(pod, "metadata.deletionTimestamp");
 	int64_t deleted_ns;
@@ -37,7 +39,7 @@ bool pod_deletion_is_before(const cJSON *pod, const char *finished)
 {
 	int64_t began_ns, finished_ns;
 
-	if (!deletion_began(pod, &began_ns))
+	if (!pod_deletion_began(pod, &began_ns))
 		return false;
 	return !finished || time_parse(finished, &finished_ns, NULL) < 0 || finished_ns >= began_ns - NS_PER_SEC;
 }
@@ -47,7 +49,7 @@ bool pod_deletion_lead(const cJSON *pod, const cJSON *terminated, int64_t *ret_n
 	const char *finished = json_str(terminated, "finishedAt");
 	int64_t began_ns, finished_ns;
 
-	if (!deletion_began(pod, &began_ns) || !finished || time_parse(finished, &finished_ns, NULL) < 0)
+	if (!pod_deletion_began(pod, &began_ns) || !finished || time_parse(finished, &finished_ns, NULL) < 0)
 		return false;
 	*ret_ns = finished_ns - began_ns;
 	return true;
@@ -60,8 +62,9 @@ bool pod_deletion_lead(const cJSON *pod, const cJSON *terminated, int64_t *ret_n
 static int64_t kill_after(const cJSON *pod)
 {
 	int64_t own = MIN(json_int(pod, "spec.terminationGracePeriodSeconds", 0), (int64_t)365 * 86400);
+	int64_t grace = pod_deletion_grace(pod);
 
-	return MAX(MAX(pod_deletion_grace(pod), own), (int64_t)1);
+	return MAX(grace > 0 ? grace : own, (int64_t)1);
 }
 
 bool pod_deletion_explains(const cJSON *pod, const cJSON *terminated, int64_t exit_code)
@@ -87,4 +90,24 @@ bool pod_deletion_is_after_oom(const cJSON *pod, const cJSON *terminated, int64_
 	if (exit_code == EXIT_BY(SIGKILL))
 		return lead_ns < kill_after(pod) * NS_PER_SEC;
 	return lead_ns <= NS_PER_SEC;
+}
+
+static bool ended_at(const cJSON *terminated, int64_t *ret_ns)
+{
+	const char *text = json_str(terminated, "finishedAt");
+
+	return text && time_parse(text, ret_ns, NULL) == 0 && *ret_ns > 0;
+}
+
+bool pod_deletion_outlived(const cJSON *pod, const cJSON *terminated)
+{
+	int64_t own_ns, other_ns, last_ns = 0;
+	const cJSON *status;
+
+	if (!ended_at(terminated, &own_ns))
+		return false;
+	cJSON_ArrayForEach(status, json_get(pod, "status.containerStatuses"))
+		if (ended_at(json_get(status, "state.terminated"), &other_ns))
+			last_ns = MAX(last_ns, other_ns);
+	return last_ns - own_ns > (kill_after(pod) + SLOW_STOP_S) * NS_PER_SEC;
 }

@@ -13,6 +13,9 @@
 /* The deletion's grace in seconds; 0 for a pod that nobody deletes. */
 int64_t pod_deletion_grace(const cJSON *pod);
 
+/* When the deletion was asked for, by the API server's clock. False: nobody deletes the pod. */
+bool pod_deletion_began(const cJSON *pod, int64_t *ret_ns);
+
 /* Whether the deletion had begun, or began within a second, when that was. finished NULL: it had if it has by now. */
 bool pod_deletion_is_before(const cJSON *pod, const char *finished);
 
@@ -34,5 +37,11 @@ bool pod_deletion_explains(const cJSON *pod, const cJSON *terminated, int64_t ex
  * container survived did not, when the deletion began well before the end.
  */
 bool pod_deletion_is_after_oom(const cJSON *pod, const cJSON *terminated, int64_t exit_code);
+
+/*
+ * Whether the pod lived on after the container's end, for longer than a pod takes to be stopped: then what the kubelet did to
+ * the pod in the end (an eviction, say) is not why that container ended. False where the times do not tell.
+ */
+bool pod_deletion_outlived(const cJSON *pod, const cJSON *terminated);
 
 #endif

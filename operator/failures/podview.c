@@ -27,6 +27,14 @@ static bool is_kill(int64_t exit_code)
 	return exit_code == EXIT_SIGNAL_BASE + SIGKILL || exit_code == EXIT_SIGNAL_BASE + SIGTERM;
 }
 
+/* The signal that an exit code stands for, if it does. A program that ends with 160 or more hardly means a real-time one. */
+static int signal_of_code(int64_t exit_code)
+{
+	int signo = exit_code > EXIT_SIGNAL_BASE && exit_code < EXIT_SIGNAL_BASE + 32 ? (int)exit_code - EXIT_SIGNAL_BASE : 0;
+
+	return failure_class_of_signal(signo) == FAILURE_UNKNOWN ? 0 : signo;
+}
+
 /* Asked to stop, some commands exit with a code of their own; nobody is asked to stop by SIGSEGV. */
 static bool may_be_from_outside(int64_t exit_code)
 {
@@ -51,9 +59,23 @@ static void set_evidence(struct podview *v, const char *what, const char *reason
 	text_tame(text, v->evidence, sizeof(v->evidence));
 }
 
+/* The first sentence of a message of the kubelet: "The node was low on resource: memory." */
+static void by_node(const cJSON *pod, enum ended_by_kind kind, const char *message, struct podview *v)
+{
+	const char *end = message ? strstr(message, ". ") : NULL;
+	size_t len = end ? (size_t)(end - message) : message ? strlen(message) : 0;
+	char why[ENDED_BY_REASON_MAX] = "";
+
+	while (len && strchr(" .", message[len - 1]))
+		len--;
+	if (len)
+		snprintf(why, sizeof(why), "%.*s", (int)MIN(len, sizeof(why) - 1), message);
+	ended_by_init(&v->by, kind, "Node", json_str(pod, "spec.nodeName"), why);
+}
+
 static bool by_pod_reason(const cJSON *pod, struct podview *v)
 {
-	const char *reason = json_str(pod, "status.reason");
+	const char *reason = json_str(pod, "status.reason"), *message = json_str(pod, "status.message");
 
 	if (is(reason, "Evicted"))
 		decide(v, FAILURE_EVICTED, CONFIDENCE_CERTAIN, true);
@@ -61,45 +83,77 @@ static bool by_pod_reason(const cJSON *pod, struct podview *v)
 		decide(v, FAILURE_PREEMPTED, CONFIDENCE_CERTAIN, true);
 	else if (is(reason, "NodeLost"))
 		decide(v, FAILURE_NODE_LOST, CONFIDENCE_LIKELY, true);
-	else if (is(reason, "Terminated") || is(reason, "NodeShutdown") || is(reason, "Shutdown")) {
-		decide(v, FAILURE_EVICTED, CONFIDENCE_LIKELY, true);
-		v->fate = "ended because its node was shut down";
-	} else if (is(reason, "DeadlineExceeded")) {
+	else if (is(reason, "Terminated") || is(reason, "NodeShutdown") || is(reason, "Shutdown"))
+		decide(v, FAILURE_NODE_SHUTDOWN, CONFIDENCE_CERTAIN, true);
+	else if (is(reason, "DeadlineExceeded")) {
 		decide(v, FAILURE_EVICTED, CONFIDENCE_CERTAIN, true);
 		v->fate = "was ended by the kubelet: its pod ran longer than its activeDeadlineSeconds";
 	} else {
 		return false;
 	}
-	set_evidence(v, "pod status", reason, json_str(pod, "status.message"));
+	set_evidence(v, "pod status", reason, message);
+	by_node(pod, v->class == FAILURE_NODE_LOST ? ENDED_BY_TAINT_EVICTION : ENDED_BY_KUBELET,
+		v->class == FAILURE_NODE_LOST ? NULL : message, v);
 	return true;
 }
 
-/* https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-conditions */
-static bool by_disruption(const cJSON *pod, struct podview *v)
+struct disruption {
+	const char *reason, *message; /* message: a part of it; NULL: any */
+	enum failure_class class;
+	enum confidence confidence;
+	enum ended_by_kind by;
+};
+
+static bool by_condition(const cJSON *pod, const struct disruption *rows, size_t n, struct podview *v)
 {
-	static const struct {
-		const char *reason;
-		enum failure_class class;
-		enum confidence confidence;
-	} rows[] = {
-		{ "PreemptionByScheduler", FAILURE_PREEMPTED, CONFIDENCE_CERTAIN },
-		{ "DeletionByTaintManager", FAILURE_NODE_LOST, CONFIDENCE_LIKELY },
-		{ "EvictionByEvictionAPI", FAILURE_POD_DELETED, CONFIDENCE_CERTAIN },
-		{ "DeletionByPodGC", FAILURE_NODE_LOST, CONFIDENCE_LIKELY },
-		{ "TerminationByKubelet", FAILURE_EVICTED, CONFIDENCE_CERTAIN },
-	};
 	const cJSON *condition = json_find(json_get(pod, "status.conditions"), "type", "DisruptionTarget");
-	const char *reason = json_str(condition, "reason");
+	const char *reason = json_str(condition, "reason"), *message = json_str(condition, "message");
 
 	if (!is(json_str(condition, "status"), "True"))
 		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		if (is(reason, rows[i].reason)) {
-			decide(v, rows[i].class, rows[i].confidence, true);
-			set_evidence(v, "condition DisruptionTarget", reason, json_str(condition, "message"));
-			return true;
-		}
+	for (size_t i = 0; i < n; i++) {
+		if (!is(reason, rows[i].reason) || (rows[i].message && !(message && strstr(message, rows[i].message))))
+			continue;
+		decide(v, rows[i].class, rows[i].confidence, true);
+		set_evidence(v, "condition DisruptionTarget", reason, message);
+		by_node(pod, rows[i].by, rows[i].by == ENDED_BY_KUBELET ? message : NULL, v);
+		if (rows[i].by != ENDED_BY_KUBELET)
+			pod_deletion_began(pod, &v->by.at_ns);
+		return true;
+	}
 	return false;
+}
+
+/*
+ * https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-conditions. The kubelet has one reason for
+ * three fates; its messages tell them apart (kubelet/nodeshutdown, kubelet/preemption and kubelet/eviction of Kubernetes 1.34).
+ */
+static bool by_kubelet_disruption(const cJSON *pod, struct podview *v)
+{
+	static const struct disruption rows[] = {
+		{ "TerminationByKubelet", "node shutdown", FAILURE_NODE_SHUTDOWN, CONFIDENCE_CERTAIN, ENDED_BY_KUBELET },
+		{ "TerminationByKubelet", "preempted", FAILURE_PREEMPTED, CONFIDENCE_CERTAIN, ENDED_BY_KUBELET },
+		{ "TerminationByKubelet", NULL, FAILURE_EVICTED, CONFIDENCE_CERTAIN, ENDED_BY_KUBELET },
+	};
+
+	return by_condition(pod, rows, ARRAY_SIZE(rows), v);
+}
+
+/* The pod is deleted for these, so what had ended before that did not end by them. */
+static bool by_disruption(const cJSON *pod, const cJSON *terminated, struct podview *v)
+{
+	static const struct disruption rows[] = {
+		{ "PreemptionByScheduler", NULL, FAILURE_PREEMPTED, CONFIDENCE_CERTAIN, ENDED_BY_SCHEDULER },
+		{ "DeletionByTaintManager", NULL, FAILURE_NODE_LOST, CONFIDENCE_LIKELY, ENDED_BY_TAINT_EVICTION },
+		{ "DeletionByDeviceTaintManager", NULL, FAILURE_POD_DELETED, CONFIDENCE_CERTAIN, ENDED_BY_TAINT_EVICTION },
+		{ "EvictionByEvictionAPI", NULL, FAILURE_POD_DELETED, CONFIDENCE_CERTAIN, ENDED_BY_EVICTION_API },
+		{ "DeletionByPodGC", NULL, FAILURE_NODE_LOST, CONFIDENCE_LIKELY, ENDED_BY_POD_GC },
+	};
+	int64_t lead_ns;
+
+	if (pod_deletion_lead(pod, terminated, &lead_ns) && lead_ns < -NS_PER_SEC)
+		return false;
+	return by_condition(pod, rows, ARRAY_SIZE(rows), v);
 }
 
 static bool by_kubelet_reason(const cJSON *terminated, struct podview *v)
@@ -115,9 +169,14 @@ static bool by_kubelet_reason(const cJSON *terminated, struct podview *v)
 }
 
 /* The runtime says OOMKilled of every container in which the kernel ever took a process, however it ended then. */
+static bool is_oom(const cJSON *terminated)
+{
+	return is(json_str(terminated, "reason"), "OOMKilled");
+}
+
 static bool by_oom_reason(const cJSON *terminated, int64_t exit_code, struct podview *v)
 {
-	if (!is(json_str(terminated, "reason"), "OOMKilled"))
+	if (!is_oom(terminated))
 		return false;
 	decide(v, FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, false);
 	v->signal = exit_code == EXIT_SIGNAL_BASE + SIGKILL ? SIGKILL : v->signal;
@@ -145,9 +204,35 @@ static bool by_deletion(const cJSON *pod, const cJSON *terminated, int64_t exit_
 	if (!pod_deletion_explains(pod, terminated, exit_code))
 		return false;
 	decide(v, FAILURE_POD_DELETED, CONFIDENCE_LIKELY, true);
+	ended_by_init(&v->by, ENDED_BY_CLIENT, NULL, NULL, NULL);
+	pod_deletion_began(pod, &v->by.at_ns);
 	snprintf(v->evidence, sizeof(v->evidence), "metadata.deletionTimestamp %.40s, grace %" PRId64 " s",
 		 deleted, grace);
 	return true;
+}
+
+/*
+ * What became of the pod comes before the exit code, and before the kubelet's OOMKilled, which may be of a kill that the container
+ * survived. Only where the pod was deleted do the times tell that the OOM kill came first.
+ */
+static bool by_fate(const cJSON *pod, const cJSON *terminated, int64_t exit_code, struct podview *v)
+{
+	int64_t lead_ns;
+	bool oom_first = is_oom(terminated) && pod_deletion_lead(pod, terminated, &lead_ns) &&
+			 pod_deletion_is_after_oom(pod, terminated, exit_code);
+
+	if (!may_be_from_outside(exit_code))
+		return false;
+	return (!pod_deletion_outlived(pod, terminated) && (by_pod_reason(pod, v) || by_kubelet_disruption(pod, v))) ||
+	       (!oom_first && (by_disruption(pod, terminated, v) || by_deletion(pod, terminated, exit_code, v)));
+}
+
+static void settle_fate(const cJSON *terminated, int64_t exit_code, struct podview *v)
+{
+	v->oom_open = is_oom(terminated);
+	/* What exits with a code of its own may have done so by itself, and what got SIGKILL may have got it from the OOM killer. */
+	if (!is_kill(exit_code) || (v->oom_open && exit_code == EXIT_SIGNAL_BASE + SIGKILL))
+		v->confidence = CONFIDENCE_LIKELY;
 }
 
 /* Clocks differ: an exit code shortly before the deletion began may still be a consequence of it. */
@@ -163,17 +248,16 @@ static void doubt_near_deletion(const cJSON *pod, const cJSON *terminated, struc
 
 static void by_exit_code(int64_t exit_code, struct podview *v)
 {
+	/* A code alone proves neither a signal nor a missing command: any program may exit with 127 or 139 of its own. */
 	if (exit_code == 126)
-		decide(v, FAILURE_COMMAND_NOT_EXECUTABLE, CONFIDENCE_CERTAIN, false);
+		decide(v, FAILURE_COMMAND_NOT_EXECUTABLE, CONFIDENCE_LIKELY, false);
 	else if (exit_code == 127)
-		decide(v, FAILURE_COMMAND_NOT_FOUND, CONFIDENCE_CERTAIN, false);
+		decide(v, FAILURE_COMMAND_NOT_FOUND, CONFIDENCE_LIKELY, false);
 	else if (exit_code > 0 && exit_code < 126)
 		decide(v, FAILURE_APPLICATION_ERROR, CONFIDENCE_CERTAIN, false);
-	else if (v->signal == SIGKILL)
-		decide(v, FAILURE_KILLED, CONFIDENCE_LIKELY, false);
-	else if (v->signal && failure_class_of_signal(v->signal) != FAILURE_UNKNOWN)
-		decide(v, failure_class_of_signal(v->signal), CONFIDENCE_CERTAIN, false);
-	else if (exit_code > 128 + 64 && exit_code < 256) /* exit(-1) is 255 */
+	else if (v->signal)
+		decide(v, failure_class_of_signal(v->signal), CONFIDENCE_LIKELY, false);
+	else if (exit_code > EXIT_SIGNAL_BASE && exit_code < 256) /* exit(-1) is 255 */
 		decide(v, FAILURE_APPLICATION_ERROR, CONFIDENCE_LIKELY, false);
 	else
 		decide(v, FAILURE_UNKNOWN, CONFIDENCE_UNKNOWN, false);
@@ -184,8 +268,6 @@ static const char *fate(const struct podview *v)
 	switch (v->class) {
 	case FAILURE_KERNEL_OOM_CONTAINER:
 		return "ran out of memory (the kubelet says OOMKilled)";
-	case FAILURE_KILLED:
-		return "was killed by SIGKILL, sender unknown";
 	case FAILURE_EVICTED:
 		return "ended because its pod was evicted";
 	case FAILURE_PREEMPTED:
@@ -194,14 +276,14 @@ static const char *fate(const struct podview *v)
 		return "ended because its pod was deleted";
 	case FAILURE_NODE_LOST:
 		return "was lost with its node";
+	case FAILURE_NODE_SHUTDOWN:
+		return "ended because its node was shut down";
 	case FAILURE_START_FAILURE:
 		return "could not be started";
 	case FAILURE_COMMAND_NOT_FOUND:
-		return "did not find its command";
+		return "ended with exit code 127, as a shell does when a command is not found";
 	case FAILURE_COMMAND_NOT_EXECUTABLE:
-		return "could not execute its command";
-	case FAILURE_TERMINATED:
-		return "was ended by SIGTERM, sender unknown";
+		return "ended with exit code 126, as a shell does when a command could not be executed";
 	case FAILURE_UNKNOWN:
 		return "ended for an unknown reason";
 	default:
@@ -256,11 +338,12 @@ static void set_sentence(const cJSON *pod, const char *container, int64_t exit_c
 	char text[64];
 
 	if (!how && signal)
-		snprintf(text, sizeof(text), "died by %s", signal);
+		snprintf(text, sizeof(text), "ended with exit code %" PRId64 ", as after %s%s", exit_code, signal,
+			 v->class == FAILURE_KILLED || v->class == FAILURE_TERMINATED ? " (sender unknown)" : "");
 	else
 		snprintf(text, sizeof(text), "ended with exit code %" PRId64, exit_code);
-	snprintf(v->sentence, sizeof(v->sentence), "Container %.63s of %.253s %s", container,
-		 name ? name : "?", how ? how : text);
+	snprintf(v->sentence, sizeof(v->sentence), "Container %.63s of %.253s %s%s", container, name ? name : "?",
+		 how && v->confidence == CONFIDENCE_LIKELY ? "most likely " : "", how ? how : text);
 }
 
 void podview_classify(const cJSON *pod, const char *container, const cJSON *terminated, bool current,
@@ -269,16 +352,11 @@ void podview_classify(const cJSON *pod, const char *container, const cJSON *term
 	int64_t exit_code = json_int(terminated, "exitCode", -1);
 	struct podview v = { .lost = is_lost(terminated) };
 
-	if (exit_code > EXIT_SIGNAL_BASE && exit_code <= EXIT_SIGNAL_BASE + 64)
-		v.signal = (int)exit_code - EXIT_SIGNAL_BASE;
+	v.signal = signal_of_code(exit_code);
 	if (by_kubelet_reason(terminated, &v))
 		;
-	else if (pod_deletion_is_after_oom(pod, terminated, exit_code) && by_oom_reason(terminated, exit_code, &v))
-		;
-	else if (current && may_be_from_outside(exit_code) &&
-		 (by_pod_reason(pod, &v) || by_disruption(pod, &v) ||
-		  by_deletion(pod, terminated, exit_code, &v)))
-		v.confidence = is_kill(exit_code) ? v.confidence : CONFIDENCE_LIKELY;
+	else if (current && by_fate(pod, terminated, exit_code, &v))
+		settle_fate(terminated, exit_code, &v);
 	else if (by_oom_reason(terminated, exit_code, &v))
 		;
 	else if (v.lost)
@@ -294,17 +372,32 @@ void podview_classify(const cJSON *pod, const char *container, const cJSON *term
 	*ret_view = v;
 }
 
+bool podview_is_made_up(const cJSON *terminated)
+{
+	const char *id = json_str(terminated, "containerID");
+
+	return is_lost(terminated) && !(id && *id) && !json_str(terminated, "startedAt");
+}
+
 const cJSON *podview_forgotten(const cJSON *status)
 {
-	const cJSON *last = json_get(status, "lastState.terminated");
+	const cJSON *last = json_get(status, "lastState.terminated"), *ended = json_get(status, "state.terminated");
 
-	return cJSON_IsObject(json_get(status, "state.waiting")) && is_lost(last) ? last : NULL;
+	return is_lost(last) && (cJSON_IsObject(json_get(status, "state.waiting")) || podview_is_made_up(ended)) ? last : NULL;
+}
+
+bool podview_had_run(const cJSON *status)
+{
+	const char *id = json_str(status, "containerID"), *before = json_str(status, "lastState.terminated.containerID");
+
+	/* A container that waits to be started again has the ID of the instance before. */
+	return !podview_is_made_up(json_get(status, "state.terminated")) || (id && *id && !is(before, id));
 }
 
 bool podview_is_open(const cJSON *pod, const char *container, const char *container_id)
 {
 	const cJSON *status = json_find(json_get(pod, "status.containerStatuses"), "name", container);
-	const cJSON *ended = json_get(status, "state.terminated"), *terminated = ended ? ended : podview_forgotten(status);
+	const cJSON *forgotten = podview_forgotten(status), *terminated = forgotten ? forgotten : json_get(status, "state.terminated");
 	const char *phase = json_str(pod, "status.phase"), *id = json_str(terminated, "containerID");
 
 	/* Without an ID it is told by its number, which is the same. */
@@ -317,7 +410,7 @@ bool podview_lost(const cJSON *pod, const char *container, struct podview *ret_v
 {
 	struct podview v = { .lost = true };
 
-	if ((!by_pod_reason(pod, &v) && !by_disruption(pod, &v)) || v.class != FAILURE_NODE_LOST)
+	if ((!by_pod_reason(pod, &v) && !by_disruption(pod, NULL, &v)) || v.class != FAILURE_NODE_LOST)
 		return false;
 	set_sentence(pod, container, -1, &v);
 	*ret_view = v;

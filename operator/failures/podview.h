@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "lib/failure_class.h"
+#include "operator/failures/ended_by.h"
 
 struct podview {
 	enum failure_class class;
@@ -18,6 +19,8 @@ struct podview {
 	int signal;         /* 0: it did not die by one */
 	bool lost;          /* the kubelet found no container to ask: the exit code is made up */
 	bool from_outside;  /* by the pod's fate, not the exit code: outranks a recorder's Killed or Terminated */
+	bool oom_open;      /* by the pod's fate, though the kubelet says OOMKilled: of a kill that the container survived, or of its end */
+	struct ended_by by; /* as far as the pod's status tells; nobody where it does not */
 	const char *fate;   /* static: what became of the container, where the class does not say it all; NULL: it does */
 	char sentence[512]; /* without a full stop at the end, as the recorder's */
 	char evidence[512]; /* beside the kubelet's exit code and reason, "" for none */
@@ -31,11 +34,21 @@ struct podview {
 void podview_classify(const cJSON *pod, const char *container, const cJSON *terminated, bool current,
 		      struct podview *ret_view);
 
+/* Whether the kubelet made that end up, without a time or the container's ID. terminated NULL: no. */
+bool podview_is_made_up(const cJSON *terminated);
+
 /*
  * The end that the kubelet made up for a container that was gone when it asked for its end: it stands in lastState, as if
- * another instance were to come, which in a pod that was evicted none does. NULL: the status (a container's) has none.
+ * another instance were to come, which in a pod that was evicted none does: then the kubelet makes up a second end for the one
+ * that never came. NULL: the status (a container's) has none.
  */
 const cJSON *podview_forgotten(const cJSON *status);
+
+/*
+ * Whether the end in state.terminated is one of a container that had run. When a pod is terminated, the kubelet makes up an end
+ * also for a container that waited: to be started at all, or again.
+ */
+bool podview_had_run(const cJSON *status);
 
 /*
  * Whether the pod's status may still say more of the end of this container, which

@@ -9,12 +9,12 @@
 #include "lib/json.h"
 #include "lib/oom.h"
 #include "lib/units.h"
+#include "operator/failures/death.h"
+#include "operator/failures/ended_by.h"
 #include "operator/failures/termination.h"
-#include "operator/kube/resource.h"
 
 /* No probe, but told in the same way: a container whose hook fails has not started. */
 #define POST_START "postStart hook"
-#define CLOCKS_NS (2 * NS_PER_SEC) /* both times are whole seconds */
 
 bool probe_kill_possible(const cJSON *failure)
 {
@@ -29,15 +29,6 @@ bool probe_kill_possible(const cJSON *failure)
 	return false;
 }
 
-void probe_kill_path(const cJSON *failure, struct strbuf *out)
-{
-	strbuf_addf(out, "/api/v1/namespaces/");
-	url_encode(json_str(failure, "metadata.namespace"), out);
-	strbuf_addf(out, "/events?limit=100&fieldSelector=");
-	url_encode("reason=Killing,involvedObject.uid=", out);
-	url_encode(json_str(failure, "spec.podUID"), out);
-}
-
 static bool is_within(const cJSON *event, const char *member, int64_t from_ns, int64_t to_ns)
 {
 	const char *text = json_str(event, member);
@@ -46,38 +37,43 @@ static bool is_within(const cJSON *event, const char *member, int64_t from_ns, i
 	return text && time_parse(text, &ns, NULL) == 0 && ns >= from_ns && ns <= to_ns;
 }
 
-/* The kubelet adds later ones to the first: both ends of the series count. */
-static bool is_of_its_life(const cJSON *event, const cJSON *failure)
+/*
+ * The kubelet writes the event and reads the times of the container on one clock, to whole seconds: an event of this instance is
+ * never before its start or after its end. In the second in which an instance starts, its predecessor may just have been killed:
+ * a probe needs longer than that to fail, a hook does not. The kubelet adds later events to the first: both ends of the series
+ * count.
+ */
+static bool is_of_its_life(const cJSON *event, const cJSON *failure, bool may_be_at_once)
 {
 	const char *started = json_str(failure, "spec.startedAt"), *ended = json_str(failure, "spec.endedAt");
+	bool first = json_int(failure, "spec.restartCount", 0) == 0;
 	int64_t from = 0, to;
 
 	if (!ended || time_parse(ended, &to, NULL) < 0 || (started && time_parse(started, &from, NULL) < 0))
 		return false;
-	from = from ? from - CLOCKS_NS : 0;
-	return is_within(event, "firstTimestamp", from, to + CLOCKS_NS) ||
-	       is_within(event, "lastTimestamp", from, to + CLOCKS_NS);
+	if (started && !first && !may_be_at_once)
+		from += NS_PER_SEC;
+	return is_within(event, "firstTimestamp", from, to) || is_within(event, "lastTimestamp", from, to);
 }
 
-/* "Container ray-worker failed liveness probe, will be restarted" */
-/* What failed, as the end of "its ... failed". */
+/* "Container ray-worker failed liveness probe, will be restarted": what failed, as the end of "its ... failed". */
 static const char *what_failed(const cJSON *event, const cJSON *failure)
 {
 	const char *message = json_str(event, "message"), *path = json_str(event, "involvedObject.fieldPath");
 	const char *uid = json_str(event, "involvedObject.uid"), *reason = json_str(event, "reason");
 	const char *container = json_str(failure, "spec.container");
+	const char *what;
 	char wanted[128];
 
 	if (!message || !path || !uid || !reason || !container || strcmp(reason, "Killing") != 0 ||
 	    strcmp(uid, json_str(failure, "spec.podUID")) != 0)
 		return NULL;
 	snprintf(wanted, sizeof(wanted), "{%s}", container);
-	if (!strstr(path, wanted) || !is_of_its_life(event, failure))
-		return NULL;
-	return strstr(message, "failed liveness probe") ? "liveness probe" :
-	       strstr(message, "failed startup probe")  ? "startup probe" :
+	what = strstr(message, "failed liveness probe")	   ? "liveness probe" :
+	       strstr(message, "failed startup probe")	   ? "startup probe" :
 	       strcmp(message, "FailedPostStartHook") == 0 ? POST_START :
-							  NULL;
+							     NULL;
+	return what && strstr(path, wanted) && is_of_its_life(event, failure, strcmp(what, POST_START) == 0) ? what : NULL;
 }
 
 static void drop_missing(cJSON *failure, const char *what)
@@ -90,36 +86,43 @@ static void drop_missing(cJSON *failure, const char *what)
 		cJSON_DeleteItemFromObject(json_get(failure, "spec"), "missing");
 }
 
-static void become(cJSON *failure, const char *what, const char *message)
+static void become(cJSON *failure, const char *what, const cJSON *event)
 {
 	const char *class = failure_class_name(strcmp(what, POST_START) == 0 ? FAILURE_START_FAILURE : FAILURE_PROBE_KILLED);
 	cJSON *spec = json_get(failure, "spec"), *entry = cJSON_CreateObject();
-	int64_t exit_code = json_int(spec, "exitCode", 0);
-	bool by_signal = exit_code == 137 || exit_code == 143;
 	const char *pod = json_str(spec, "pod");
+	const char *at = json_str(event, "lastTimestamp");
+	struct ended_by by = { 0 };
 	char text[512], tame[300];
 
-	text_tame(message, tame, sizeof(tame));
+	text_tame(json_str(event, "message"), tame, sizeof(tame));
 	snprintf(text, sizeof(text), "Killing: %s", tame);
 	json_set_str(entry, "source", "pod event");
 	json_set_str(entry, "text", text);
 	json_append(json_array_at(spec, "evidence"), entry);
-	snprintf(text, sizeof(text), "Container %.63s of %.253s was killed by the kubelet: its %s failed",
+	snprintf(text, sizeof(text), "Container %.63s of %.253s was most likely killed by the kubelet: an Event says that its %s failed",
 		 json_str(spec, "container"), pod ? pod : "?", what);
 	json_set_str(spec, "verdict", text);
 	json_set_str(spec, "class", class);
-	json_set_str(spec, "confidence", confidence_name(by_signal ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY));
+	/* Whoever may create Events in the namespace can write one that looks like the kubelet's. */
+	json_set_str(spec, "confidence", confidence_name(CONFIDENCE_LIKELY));
 	json_set_str(json_get(failure, "metadata.labels"), "afterglow.dev/class", class);
+	snprintf(text, sizeof(text), "its %s failed", what);
+	ended_by_init(&by, ENDED_BY_KUBELET, "Node", json_str(spec, "node"), text);
+	if (!at || time_parse(at, &by.at_ns, NULL) < 0)
+		by.at_ns = 0;
+	ended_by_set(&by, spec);
 	drop_missing(failure, "who sent the signal");
+	death_add_missing(spec, "proof that the kubelet wrote the Event: others may write such Events, too", "the kubelet's log on the node");
 }
 
 /* Wholly or, without memory, not at all. */
-static bool become_whole(cJSON *failure, const char *what, const char *message)
+static bool become_whole(cJSON *failure, const char *what, const cJSON *event)
 {
 	size_t lost = oom_count();
 	_cleanup_json_ cJSON *changed = cJSON_Duplicate(failure, true);
 
-	become(changed, what, message);
+	become(changed, what, event);
 	if (oom_count() != lost)
 		return false;
 	cJSON *before = failure->child;
@@ -136,7 +139,7 @@ bool probe_kill_refine(cJSON *failure, const cJSON *events)
 		const char *what = what_failed(event, failure);
 
 		if (what)
-			return become_whole(failure, what, json_str(event, "message"));
+			return become_whole(failure, what, event);
 	}
 	return false;
 }

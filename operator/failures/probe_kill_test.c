@@ -13,11 +13,13 @@
 #include "lib/json.h"
 #include "operator/testing.h"
 
-#define FAILURE(class, code) \
+#define INSTANCE(class, code, restart) \
 	"metadata: {namespace: ml, name: x, labels: {afterglow.dev/class: " class "}}\n" \
 	"spec: {class: " class ", confidence: likely, exitCode: " code ", pod: demo, podUID: u1, container: ray-worker, " \
-	"startedAt: \"2026-11-21T01:00:00Z\", endedAt: \"2026-11-21T01:05:00Z\", verdict: v, evidence: [], " \
-	"missing: [{what: who sent the signal, needs: x}]}\n"
+	"restartCount: " restart ", startedAt: \"2026-11-21T01:00:00Z\", endedAt: \"2026-11-21T01:05:00Z\", verdict: v, " \
+	"evidence: [], missing: [{what: who sent the signal, needs: x}]}\n"
+#define FAILURE(class, code) INSTANCE(class, code, "0")
+#define AFTER_RESTART(class, code) INSTANCE(class, code, "1")
 #define EVENT(reason, uid, container, first, last, message) \
 	"items:\n- {reason: " reason ", involvedObject: {uid: " uid ", fieldPath: \"spec.containers{" container "}\"}, " \
 	"firstTimestamp: \"2026-11-21T" first "Z\", lastTimestamp: \"2026-11-21T" last "Z\", message: \"" message "\"}\n"
@@ -28,16 +30,25 @@ static const struct {
 	const char *class, *confidence;
 } rows[] = {
 	{ "SIGKILL after a failed liveness probe", FAILURE("Killed", "137"),
-	  EVENT("Killing", "u1", "ray-worker", "01:04:30", "01:04:30", LIVENESS), "ProbeKilled", "certain" },
+	  EVENT("Killing", "u1", "ray-worker", "01:04:30", "01:04:30", LIVENESS), "ProbeKilled", "likely" },
 	{ "a startup probe", FAILURE("Terminated", "143"),
 	  EVENT("Killing", "u1", "ray-worker", "01:05:00", "01:05:00", "Container ray-worker failed startup probe, will be restarted"),
-	  "ProbeKilled", "certain" },
+	  "ProbeKilled", "likely" },
 	{ "an exit code of its own", FAILURE("ApplicationError", "1"),
 	  EVENT("Killing", "u1", "ray-worker", "01:04:59", "01:04:59", LIVENESS), "ProbeKilled", "likely" },
 	{ "the first of a series", FAILURE("Killed", "137"), EVENT("Killing", "u1", "ray-worker", "01:04:59", "02:00:00", LIVENESS),
-	  "ProbeKilled", "certain" },
+	  "ProbeKilled", "likely" },
 	{ "a failed hook", FAILURE("Terminated", "143"), EVENT("Killing", "u1", "ray-worker", "01:04:59", "01:04:59", "FailedPostStartHook"),
-	  "StartFailure", "certain" },
+	  "StartFailure", "likely" },
+	/* A restart takes less than a second when the container is killed without a grace. */
+	{ "of the instance before, a second before the start", AFTER_RESTART("Killed", "137"),
+	  EVENT("Killing", "u1", "ray-worker", "00:59:59", "00:59:59", LIVENESS), "Killed", "likely" },
+	{ "of the instance before, in the second of the start", AFTER_RESTART("Killed", "137"),
+	  EVENT("Killing", "u1", "ray-worker", "01:00:00", "01:00:00", LIVENESS), "Killed", "likely" },
+	{ "of the instance after, a second after the end", AFTER_RESTART("Killed", "137"),
+	  EVENT("Killing", "u1", "ray-worker", "01:05:01", "01:05:01", LIVENESS), "Killed", "likely" },
+	{ "a hook that failed at once", AFTER_RESTART("Terminated", "143"),
+	  EVENT("Killing", "u1", "ray-worker", "01:00:00", "01:00:00", "FailedPostStartHook"), "StartFailure", "likely" },
 	{ "of the instance before", FAILURE("Killed", "137"), EVENT("Killing", "u1", "ray-worker", "00:58:00", "00:59:00", LIVENESS),
 	  "Killed", "likely" },
 	{ "of the instance after", FAILURE("Killed", "137"), EVENT("Killing", "u1", "ray-worker", "01:06:00", "01:06:00", LIVENESS),
@@ -70,7 +81,9 @@ static void the_events_decide(void **state)
 		    strcmp(json_str(failure, "spec.class"), rows[i].class) != 0 ||
 		    strcmp(json_str(failure, "spec.confidence"), rows[i].confidence) != 0)
 			fail_msg("%s: %s, %s", rows[i].what, json_str(failure, "spec.class"), json_str(failure, "spec.confidence"));
-		assert_int_equal(!json_get(failure, "spec.missing"), expected);
+		/* Whoever may create Events could have written it. */
+		assert_non_null(strstr(json_str(json_get(failure, "spec.missing")->child, "what"),
+				       expected ? "proof that the kubelet wrote the Event" : "who sent the signal"));
 		assert_int_equal(cJSON_GetArraySize(json_get(failure, "spec.evidence")), expected);
 		if (expected)
 			assert_non_null(strstr(json_str(failure, "spec.verdict"), hook ? "its postStart hook failed" : "probe failed"));
@@ -89,7 +102,7 @@ static void gaps_without_a_name_are_left_alone(void **state)
 	cJSON_AddItemToArray(missing, json_of("{what: 7, needs: y}"));
 	cJSON_AddItemToArray(missing, json_of("y"));
 	assert_true(probe_kill_refine(failure, events));
-	assert_int_equal(cJSON_GetArraySize(json_get(failure, "spec.missing")), 3);
+	assert_int_equal(cJSON_GetArraySize(json_get(failure, "spec.missing")), 4);
 }
 
 static void what_is_explained_needs_no_events(void **state)
@@ -105,25 +118,12 @@ static void what_is_explained_needs_no_events(void **state)
 	}
 }
 
-static void the_path_is_encoded(void **state)
-{
-	_cleanup_json_ cJSON *failure = json_of(FAILURE("Killed", "137"));
-	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(1024);
-	(void)state;
-
-	json_set_str(json_get(failure, "spec"), "podUID", "a&b");
-	probe_kill_path(failure, &path);
-	assert_string_equal(strbuf_str(&path), "/api/v1/namespaces/ml/events?limit=100&fieldSelector="
-						"reason%3DKilling%2CinvolvedObject.uid%3Da%26b");
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_events_decide),
 		cmocka_unit_test(gaps_without_a_name_are_left_alone),
 		cmocka_unit_test(what_is_explained_needs_no_events),
-		cmocka_unit_test(the_path_is_encoded),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,8 +28,7 @@ static bool is_recent(const struct kernel_question *q, int64_t time_us, int64_t 
 	return time_us > q->since_us && q->ended_us - time_us <= within_us;
 }
 
-/* Whether the kernel's name, cut to 15 bytes, is that of the process. "python3 leak.py" is "python3" to the kernel. */
-static bool has_name(const struct kernel_suspect *s, const char *comm)
+bool kernel_suspect_is_named(const struct kernel_suspect *s, const char *comm)
 {
 	size_t n = strlen(comm);
 
@@ -50,7 +49,7 @@ static bool is_suspect(const struct kernel_question *q, const struct oom_kill *k
 		const struct kernel_suspect *s = &q->suspects[i];
 		int64_t apart = rss > s->rss ? rss - s->rss : s->rss - rss;
 
-		if (has_name(s, k->name) && apart <= MAX(s->rss / 2, SIZE_SLACK))
+		if (kernel_suspect_is_named(s, k->name) && apart <= MAX(s->rss / 2, SIZE_SLACK))
 			return true;
 	}
 	return false;
@@ -120,7 +119,7 @@ static void find_crash(const struct kmsg_log *log, const struct kernel_question 
 		for (size_t s = 0; s < q->n_suspects; s++) {
 			const struct kernel_suspect *suspect = &q->suspects[s];
 
-			if (suspect->pid > 0 ? l.pid == suspect->pid : has_name(suspect, l.name)) {
+			if (suspect->pid > 0 ? l.pid == suspect->pid : kernel_suspect_is_named(suspect, l.name)) {
 				escape(e->crash, sizeof(e->crash), kmsg_text(log, i), entry->len);
 				return;
 			}

@@ -247,6 +247,8 @@ static void on_exit_message(struct container *c, const struct launch_message *m)
 {
 	struct ending e = { .status_known = true, .wait_status = m->wait_status, .ended_ns = m->ended_ns };
 
+	if (c->unstarted.error)
+		e.unstarted = &c->unstarted;
 	/* A time outside the container's life is a forgery or a bug; ours is right within a millisecond. */
 	if (e.ended_ns < c->hello.started_ns || e.ended_ns > now_boottime_ns())
 		e.ended_ns = now_boottime_ns();
@@ -291,7 +293,9 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 		closep(&fds[--n_fds]);
 	if (!c->attached)
 		return;
-	if (m.verb == LAUNCH_EXIT && !c->over)
+	if (m.verb == LAUNCH_UNSTARTED)
+		c->unstarted = m.unstarted;
+	else if (m.verb == LAUNCH_EXIT && !c->over)
 		on_exit_message(c, &m);
 	else
 		hooks_message(c->hooks, &m);

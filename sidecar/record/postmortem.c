@@ -93,6 +93,7 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.container_lives = e->container_lives,
 		.status_known = e->status_known,
 		.wait_status = e->wait_status,
+		.unstarted = e->unstarted,
 		.ran_ns = e->ended_ns - e->started_ns,
 		.cgroup_version = o->memcg.version,
 		.cgroup_shared = o->cgroup_shared,
@@ -122,6 +123,7 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 	find_victims(o, e, &last, &seen);
 	kernel_log_look(&o->kernel, e->gap ? to_boottime_ns(e->gap->until_unix_ns) : e->ended_ns, last.top, last.n_top, &seen.kernel);
 	classify(&seen, &r.verdict);
+	signature_of(&seen, &r.verdict, last.n_top ? last.top[0].name : "", r.signature);
 	use_limit_of_verdict(&r, limit);
 
 	r.id.container = container;

@@ -77,7 +77,7 @@ void classify(const struct observation *o, struct verdict *ret_verdict)
 	else
 		snprintf(v.sentence, sizeof(v.sentence), "Container %s: what happened is not known.", o->container);
 	/* A process of it crashed, and then it ended in its own way. */
-	if (o->crash && !(v.signal && v.class == failure_class_of_signal(o->crash->signal)))
+	if (o->crash && !(v.signal == o->crash->signal && v.class == failure_class_of_signal(v.signal)))
 		crash_evidence(o, &v);
 	limit_verdict(o, &v);
 	if (o->ray)

@@ -22,6 +22,7 @@
 #include "sidecar/sample/memcg.h"
 #include "sidecar/verdict/cgroup_limit.h"
 #include "sidecar/verdict/gap.h"
+#include "sidecar/verdict/unstarted.h"
 
 /* What is known of one death, or of a process that died while the container lives on. */
 struct observation {
@@ -33,6 +34,7 @@ struct observation {
 	bool container_lives; /* one process died, the container did not */
 	bool status_known; /* false: the launcher died with the container and could not tell */
 	int wait_status; /* as waitpid(2) gives it */
+	const struct unstarted *unstarted; /* its command was never executed; NULL: it was, or the launcher did not say */
 	int64_t ran_ns; /* start to end */
 	int cgroup_version; /* 0: its memory cgroup could not be read at all */
 	bool cgroup_shared; /* others' processes are in that cgroup as well: a kill that it counts may be theirs */

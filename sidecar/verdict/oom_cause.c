@@ -171,13 +171,12 @@ static void cause_above(const struct observation *o, struct oom_cause *c)
 {
 	char limit[SIZE_TEXT_MAX], used[SIZE_TEXT_MAX], own[3 * SIZE_TEXT_MAX + 32] = "";
 	int64_t peak = MAX(o->after_known ? o->after.peak : -1, o->last.usage);
-
 	const char *above = o->cgroup_limit && o->cgroup_limit->place == CGROUP_LIMIT_ABOVE ? o->cgroup_limit->name : NULL;
 
 	c->proved = false;
 	/* Where the counters of the one above stand in place of its own there is no peak of its own. */
 	if (own_limit(o) > 0 && peak >= 0 && !above)
-		snprintf(own, sizeof(own), "; of its own limit of %s it used %s", size_format((uint64_t)own_limit(o), limit),
+		snprintf(own, sizeof(own), " (of its own limit of %s it used %s)", size_format((uint64_t)own_limit(o), limit),
 			 size_format((uint64_t)peak, used));
 	if (limit_is_above(o)) {
 		c->class = FAILURE_KERNEL_OOM_POD;

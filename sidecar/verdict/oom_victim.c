@@ -34,9 +34,10 @@ static int64_t kills_in_all(const struct observation *o)
 
 int64_t oom_victim_age_ns(const struct observation *o, const struct kernel_evidence *k)
 {
-	if (k && k->by_cgroup && k->age_ns >= 0)
-		return k->age_ns;
-	return oom_kills_at_the_end(o) || o->oom_age_ns < 0 ? 0 : o->oom_age_ns;
+	int64_t seen = oom_kills_at_the_end(o) ? 0 : MAX(o->oom_age_ns, (int64_t)0);
+
+	/* Each is the least that it can have been: the sampler came later than the kill, and the log has a clock of its own. */
+	return k && k->by_cgroup ? MAX(k->age_ns, seen) : seen;
 }
 
 bool oom_is_possible(const struct observation *o)

@@ -92,11 +92,21 @@ static void memory_kill(const struct observation *o, struct verdict *v)
 	add_table(e, v);
 }
 
+/* "Worker exits with an exit code 4.": raylet's words for a worker that called exit. "None" is no code. */
+static bool exit_code_said(const struct ray_event *e, int *ret_code)
+{
+	static const char words[] = "exits with an exit code ";
+	const char *at = strstr(e->detail, words);
+
+	return e->kind == RAY_WORKER_CRASH && at && sscanf(at + strlen(words), "%3d", ret_code) == 1 && *ret_code > 0 && *ret_code < 256;
+}
+
 static void crash(const struct observation *o, struct verdict *v)
 {
 	const struct ray_event *e = &o->ray->event;
 	bool fds = e->kind == RAY_FDS_EXHAUSTED;
-	char worker[160], in[400];
+	char worker[160], in[400], how[48] = " died unexpectedly";
+	int code;
 	const char *signal_said = o->ray->signal_said[0] ? o->ray->signal_said :
 				  o->crash && !fds	 ? signal_name(o->crash->signal) :
 							   NULL;
@@ -104,22 +114,26 @@ static void crash(const struct observation *o, struct verdict *v)
 	v->class = fds ? FAILURE_FILE_DESCRIPTORS_EXHAUSTED : FAILURE_WORKER_CRASH;
 	v->confidence = o->ray->gone && !fds ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
 	name_worker(e, worker, sizeof(worker));
+	if (fds)
+		snprintf(how, sizeof(how), " died after open files ran out");
+	else if (signal_said)
+		snprintf(how, sizeof(how), " died of %.16s", signal_said);
+	else if (exit_code_said(e, &code))
+		snprintf(how, sizeof(how), " ended with exit code %d", code);
 	if (fds && !e->pid)
 		snprintf(v->sentence, sizeof(v->sentence),
 			 "Open files ran out in container %s (Too many open files); the container lives on.", o->container);
 	else
-		snprintf(v->sentence, sizeof(v->sentence), "Ray worker%s%s in container %s died%s%s%s; the container lives on.",
+		snprintf(v->sentence, sizeof(v->sentence), "Ray worker%s%s in container %s%s%s; the container lives on.",
 			 e->pid || e->task[0] ? " " : "", worker + MIN(strlen(worker), e->task[0] ? 0 : strlen("a worker ")),
-			 o->container,
-			 fds ? " after open files ran out" : signal_said ? " of " : " unexpectedly",
-			 fds || !signal_said ? "" : signal_said, crash_in(o, in, sizeof(in)));
+			 o->container, how, crash_in(o, in, sizeof(in)));
 	if (o->crash)
 		crash_evidence(o, v);
 	if (e->detail[0])
 		verdict_add_evidence(v, source_of(o->ray), "%s", e->detail);
 	if (o->ray->signal_said[0])
 		verdict_add_evidence(v, "worker's log", "*** %s received", o->ray->signal_said);
-	else if (!fds && !o->crash)
+	else if (!fds && !o->crash && !exit_code_said(e, &code))
 		verdict_add_missing(v, "what ended the worker",
 				    "its wait status, which only raylet gets and does not write down");
 	/* Ray's own words often suspect the memory. */
