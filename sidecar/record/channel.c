@@ -146,6 +146,39 @@ static int parse_hook(const char *verb, const char *args, struct launch_message 
 	return 0;
 }
 
+static int parse_ended(const char *args, struct launch_message *m, struct err *err)
+{
+	int pid, status = 0, end = 0;
+	long long ended;
+	char text[16];
+	char rest;
+	bool whole = sscanf(args, "%d %15s %lld%n", &pid, text, &ended, &end) == 3 && args[end] == '\0' && pid > 0 && ended > 0;
+	bool known = whole && strcmp(text, "-") != 0;
+
+	if (known)
+		whole = sscanf(text, "%d%c", &status, &rest) == 1 && status >= 0 && status <= 0xffff && is_end(status);
+	if (!whole)
+		return err_set(err, EPROTO, "ended \"%.60s\" from a launcher", args);
+	m->verb = LAUNCH_ENDED;
+	m->process = pid;
+	m->status_known = known;
+	m->wait_status = status;
+	m->ended_ns = ended;
+	return 0;
+}
+
+static int parse_unwatched(const char *args, struct launch_message *m, struct err *err)
+{
+	int pid, value, end = 0;
+
+	if (sscanf(args, "%d %d%n", &pid, &value, &end) != 2 || args[end] != '\0' || pid <= 0 || value < 0)
+		return err_set(err, EPROTO, "unwatched \"%.60s\" from a launcher", args);
+	m->verb = LAUNCH_UNWATCHED;
+	m->process = pid;
+	m->hook_errno = value;
+	return 0;
+}
+
 int launch_message_parse(const char *text, size_t len, struct launch_message *ret_message, struct err *err)
 {
 	struct launch_message m = { .verb = LAUNCH_OTHER };
@@ -173,6 +206,10 @@ int launch_message_parse(const char *text, size_t len, struct launch_message *re
 		r = parse_hook("finished", line + 9, &m, err);
 	else if (strncmp(line, "refused ", 8) == 0)
 		r = parse_hook("refused", line + 8, &m, err);
+	else if (strncmp(line, "ended ", 6) == 0)
+		r = parse_ended(line + 6, &m, err);
+	else if (strncmp(line, "unwatched ", 10) == 0)
+		r = parse_unwatched(line + 10, &m, err);
 	if (r < 0)
 		return r;
 	*ret_message = m;

@@ -23,6 +23,8 @@ enum launch_verb {
 	LAUNCH_RAN,
 	LAUNCH_FINISHED,
 	LAUNCH_REFUSED,
+	LAUNCH_ENDED,
+	LAUNCH_UNWATCHED,
 	LAUNCH_OTHER
 };
 
@@ -34,17 +36,20 @@ struct launch_message {
 	pid_t launcher, command;
 	int64_t started_ns;
 	struct unstarted unstarted; /* unstarted */
-	/* exit, finished */
+	/* exit, finished, ended */
 	int wait_status;
 	int64_t ended_ns; /* not of finished */
 	/* core; 0 and "" for what is not known */
 	pid_t core_pid, core_tid;
 	int core_signal;
 	char core_comm[64]; /* printable, no blank */
-	/* ran, finished, refused */
+	/* ran, finished, refused; the last one is also that of unwatched */
 	int hook_id;
 	bool hook_timed_out;
 	int hook_errno;
+	/* ended, unwatched */
+	pid_t process;
+	bool status_known; /* of ended: whether wait_status is set */
 };
 
 /* Whether name may be a container's: 1 to 63 letters, digits, '.', '_' and '-', the first a letter or digit. */

@@ -86,6 +86,20 @@ static const struct {
 	{ "refused -1 22", 0, LAUNCH_REFUSED, NULL, NULL, 0, 0 },
 	{ "refused 1 -22", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
 	{ "refused 1 22 0", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "ended 706 9 5", 0, LAUNCH_ENDED, NULL, NULL, 0, 9 },
+	{ "ended 706 256 5", 0, LAUNCH_ENDED, NULL, NULL, 0, 256 },
+	{ "ended 706 - 5", 0, LAUNCH_ENDED, NULL, NULL, 0, 0 },
+	{ "ended 706 9", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "ended 706 9 0", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "ended 0 9 5", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "ended 706 65 5", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "ended 706 65536 5", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "ended 706 9x 5", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "ended 706 -1 5", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "ended 706 99999999999999999 5", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "unwatched 706 38", 0, LAUNCH_UNWATCHED, NULL, NULL, 0, 0 },
+	{ "unwatched 0 38", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "unwatched 706 -38", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
 	{ "", 0, LAUNCH_OTHER, NULL, NULL, 0, 0 },
 	{ "core 0 0 0 -", 0, LAUNCH_CORE, NULL, NULL, 0, 0 },
 	{ "core 12 13 11 python3", 0, LAUNCH_CORE, NULL, NULL, 0, 0 },
@@ -125,7 +139,9 @@ static void only_a_wellformed_message_of_a_known_verb_counts(void **state)
 			assert_string_equal(m.unstarted.command, rows[i].name);
 			assert_int_equal(m.unstarted.error, rows[i].launcher);
 			assert_int_equal(m.unstarted.there, rows[i].wait_status);
-		} else if (m.verb == LAUNCH_EXIT || m.verb == LAUNCH_FINISHED)
+		} else if (m.verb == LAUNCH_ENDED || m.verb == LAUNCH_UNWATCHED)
+			assert_int_equal(m.process, 706);
+		if (m.verb == LAUNCH_EXIT || m.verb == LAUNCH_FINISHED || m.verb == LAUNCH_ENDED)
 			assert_int_equal(m.wait_status, rows[i].wait_status);
 	}
 }

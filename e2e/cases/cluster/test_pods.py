@@ -107,7 +107,7 @@ def test_the_report_is_the_last_word_where_the_container_wants_its_last_words(po
     ("twins", "twin", "KernelOOMContainer", "Container twin of "),
     ("init", "prepare", "KernelOOMContainer", "Container prepare of "),
     ("shell-less", "ray-worker", "StartFailure", 'exec: "/bin/sh": stat /bin/sh: no such file or directory'),
-    ("bad-hook", "ray-worker", "StartFailure", "killed by the kubelet: its postStart hook failed"),
+    ("bad-hook", "ray-worker", "StartFailure", "its postStart hook failed"),
     ("deadline", "ray-worker", "Evicted", "its pod ran longer than its activeDeadlineSeconds"),
     ("disk", "ray-worker", "Evicted", "ephemeral local storage usage exceeds the total limit of containers 20Mi"),
 ])
