@@ -71,7 +71,7 @@ void classify(const struct observation *o, struct verdict *ret_verdict)
 	} else if (o->gap && o->gap->rebooted) {
 		v.class = FAILURE_NODE_LOST;
 		v.confidence = CONFIDENCE_LIKELY;
-		snprintf(v.sentence, sizeof(v.sentence), "Container %s ended with its node, which was restarted.", o->container);
+		snprintf(v.sentence, sizeof(v.sentence), "Container %s most likely ended with its node, which was restarted.", o->container);
 	} else if (o->gap)
 		snprintf(v.sentence, sizeof(v.sentence), "Container %s ended while no recorder ran: why is not known.", o->container);
 	else

@@ -86,7 +86,7 @@ static const struct {
 	  CONFIDENCE_LIKELY, -1, 0, "most likely killed by the kernel", { "oom_kill rose 1.0 s before" }, "wait status" },
 	{ "the machine was restarted",
 	  { .gap = &(const struct gap){ FIVE, FIVE + 2 * S, 0, true }, GONE, LAST(GIB / 100 * 97), NO_OOM_SEEN },
-	  FAILURE_NODE_LOST, CONFIDENCE_LIKELY, -1, 0, "ended with its node", { "the machine was restarted" }, "wait status" },
+	  FAILURE_NODE_LOST, CONFIDENCE_LIKELY, -1, 0, "most likely ended with its node", { "the machine was restarted" }, "wait status" },
 	/* Exit codes */
 	{ "exit 0", { EXITED(0), QUIET, LAST(GIB / 2), NO_OOM_SEEN }, FAILURE_COMPLETED, CONFIDENCE_CERTAIN, 0, 0,
 	  "ended with exit code 0", { "exit code 0", "oom_kill stayed at 0" }, NULL },
