@@ -9,6 +9,7 @@
 #include "sidecar/verdict/crash_verdict.h"
 #include "sidecar/verdict/limit_verdict.h"
 #include "sidecar/verdict/oom_verdict.h"
+#include "sidecar/verdict/ray_process_verdict.h"
 #include "sidecar/verdict/ray_verdict.h"
 #include "sidecar/verdict/status_verdict.h"
 
@@ -45,6 +46,10 @@ void classify(const struct observation *o, struct verdict *ret_verdict)
 		ray_verdict(o, ret_verdict);
 		return;
 	}
+	if (o->container_lives && o->process) {
+		ray_process_lives_verdict(o, ret_verdict);
+		return;
+	}
 	if (o->container_lives && o->crash) {
 		crash_verdict(o, ret_verdict);
 		return;
@@ -75,5 +80,6 @@ void classify(const struct observation *o, struct verdict *ret_verdict)
 	limit_verdict(o, &v);
 	if (o->ray)
 		ray_last_words(o, &v);
+	ray_process_verdict(o, oom, &v);
 	*ret_verdict = v;
 }
