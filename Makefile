@@ -143,6 +143,10 @@ $(BUILD)/test/sidecar/%_test: $(BUILD)/obj/sidecar/%_test.o $(call objects,$(SID
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(SIDECAR_LIBS)
+$(BUILD)/test/sidecar/launch/%_test: $(BUILD)/obj/sidecar/launch/%_test.o $(call objects,$(call modules,sidecar/launch) $(LIB))
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka -lcjson -lm
 $(BUILD)/test/sidecar/ship/%_test: $(BUILD)/obj/sidecar/ship/%_test.o $(call objects,$(SHIP) $(LIB))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
@@ -171,7 +175,7 @@ unit-tests: $(UNIT_TESTS)
 	+$(Q)$(MAKE) --no-print-directory --keep-going --output-sync=target check-docs $(UNIT_RUNS)
 # Whether the options, values, metrics and links in the documents are there.
 check-docs:
-	$(Q)echo "== tools/check_docs.py"; tools/check_docs_test.py && tools/check_docs.py
+	$(Q)echo "== tools/check_docs.py"; tools/failed_tests_test.py && tools/check_docs_test.py && tools/check_docs.py
 $(UNIT_RUNS): run-%: %
 	$(Q)echo "== $<"; timeout 300 $<
 
@@ -204,14 +208,14 @@ oom        1 oom $(SUITE) kernel-tests-oom
 vm-cores   1 -   $(SUITE) kernel-tests-vm-cores
 operator   2 -   e2e/run.sh operator
 vm         1 -   $(SUITE) kernel-tests-vm
-sanitizers 2 -   $(SUITE) -j2 sanitizer-tests
 kernel     1 -   $(SUITE) kernel-tests-here
 unit       1 -   $(SUITE) -j2 unit-tests
+sanitizers 1 -   $(SUITE) sanitizer-tests
 endef
 define E2E_SUITES
 cluster    2 oom e2e/run.sh cluster
 kuberay    2 oom e2e/run.sh kuberay
-stores     2 -   e2e/run.sh stores
+stores     1 -   e2e/run.sh stores
 browser    1 -   e2e/run.sh browser
 endef
 export TEST_SUITES E2E_SUITES

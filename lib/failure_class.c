@@ -16,6 +16,8 @@ static const struct {
 #undef FAILURE_CLASS
 };
 
+#define SIGNAL_MAX 64
+
 static const char *const confidences[] = {
 	[CONFIDENCE_CERTAIN] = "certain",
 	[CONFIDENCE_LIKELY] = "likely",
@@ -74,18 +76,52 @@ enum failure_class failure_class_of_signal(int signo)
 		return FAILURE_TRAP;
 	case SIGTERM:
 		return FAILURE_TERMINATED;
-	default:
+	case SIGCHLD:
+	case SIGCONT:
+	case SIGSTOP:
+	case SIGTSTP:
+	case SIGTTIN:
+	case SIGTTOU:
+	case SIGURG:
+	case SIGWINCH:
 		return FAILURE_UNKNOWN;
+	default:
+		return signo > 0 && signo <= SIGNAL_MAX ? FAILURE_SIGNALED : FAILURE_UNKNOWN;
+	}
+}
+
+const char *signal_meaning(int signo)
+{
+	switch (signo) {
+	case SIGHUP:
+		return "when its terminal or session closes";
+	case SIGQUIT:
+		return "when somebody presses Ctrl-\\ or wants it to dump core";
+	case SIGPIPE:
+		return "when it writes to a pipe or socket that nobody reads";
+	case SIGALRM:
+	case SIGVTALRM:
+	case SIGPROF:
+		return "when a timer runs out that it has set and does not handle";
+	case SIGXCPU:
+		return "when it has used up its limit of CPU time (ulimit -t)";
+	case SIGXFSZ:
+		return "when it writes beyond its limit of file size (ulimit -f)";
+	case SIGSYS:
+		return "when a seccomp filter refuses a system call of it";
+	default:
+		return failure_class_of_signal(signo) == FAILURE_SIGNALED ? "when another process sends it, for a meaning of their own" :
+									    NULL;
 	}
 }
 
 const char *signal_name(int signo)
 {
-	static char names[64][24];
+	static char names[SIGNAL_MAX][24];
 	char *name;
 	const char *abbrev;
 
-	if (signo <= 0 || signo > 64)
+	if (signo <= 0 || signo > SIGNAL_MAX)
 		return NULL;
 	name = names[signo - 1];
 	abbrev = sigabbrev_np(signo);

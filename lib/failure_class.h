@@ -25,8 +25,14 @@ const char *confidence_name(enum confidence c);
 /* The confidence of that name, or -1. */
 int confidence_from_name(const char *name);
 
-/* The class that death by this signal has when nothing else is known, FAILURE_UNKNOWN for others. */
+/* The class that death by this signal has when nothing else is known, FAILURE_UNKNOWN where no process dies of it. */
 enum failure_class failure_class_of_signal(int signo);
+
+/*
+ * When a process gets a signal of the class Signaled, as a clause that follows "a process gets it": "when it writes to a pipe
+ * or socket that nobody reads". NULL for the other signals, whose class says it.
+ */
+const char *signal_meaning(int signo);
 
 /* "SIGKILL" for 9; NULL for numbers that are no signal. Real-time signals are "SIGRTMIN+N". */
 const char *signal_name(int signo);

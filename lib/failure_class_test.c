@@ -59,14 +59,30 @@ static void death_by_a_signal_has_the_class_of_that_signal(void **state)
 		{ SIGSEGV, FAILURE_SEGFAULT },     { SIGABRT, FAILURE_ABORT },
 		{ SIGBUS, FAILURE_BUS_ERROR },     { SIGILL, FAILURE_ILLEGAL_INSTRUCTION },
 		{ SIGFPE, FAILURE_ARITHMETIC_ERROR }, { SIGTRAP, FAILURE_TRAP },
-		{ SIGTERM, FAILURE_TERMINATED },   { SIGHUP, FAILURE_UNKNOWN },
+		{ SIGTERM, FAILURE_TERMINATED },   { SIGHUP, FAILURE_SIGNALED },
+		{ SIGPIPE, FAILURE_SIGNALED },     { SIGSYS, FAILURE_SIGNALED },
+		{ 32, FAILURE_SIGNALED },          { 40, FAILURE_SIGNALED }  ,
+		{ SIGCHLD, FAILURE_UNKNOWN },      { SIGSTOP, FAILURE_UNKNOWN },
+		{ 65, FAILURE_UNKNOWN },
 		{ 0, FAILURE_UNKNOWN },            { -9, FAILURE_UNKNOWN },
-		{ 64, FAILURE_UNKNOWN },           { 1000, FAILURE_UNKNOWN },
+		{ 64, FAILURE_SIGNALED },          { 1000, FAILURE_UNKNOWN },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		assert_int_equal(failure_class_of_signal(rows[i].signo), rows[i].class);
+}
+
+static void signals_of_no_class_of_their_own_say_when_a_process_gets_them(void **state)
+{
+	(void)state;
+	for (int signo = -1; signo <= 66; signo++) {
+		const char *meaning = signal_meaning(signo);
+
+		assert_int_equal(meaning != NULL, failure_class_of_signal(signo) == FAILURE_SIGNALED);
+		if (meaning)
+			assert_memory_equal(meaning, "when ", 5);
+	}
 }
 
 static void signals_have_the_names_that_kill_l_prints(void **state)
@@ -98,6 +114,7 @@ int main(void)
 		cmocka_unit_test(confidences_lead_back_from_their_names),
 		cmocka_unit_test(class_names_are_fit_for_files_labels_and_crd_enums),
 		cmocka_unit_test(death_by_a_signal_has_the_class_of_that_signal),
+		cmocka_unit_test(signals_of_no_class_of_their_own_say_when_a_process_gets_them),
 		cmocka_unit_test(signals_have_the_names_that_kill_l_prints),
 	};
 

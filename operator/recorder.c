@@ -296,6 +296,7 @@ static void create(struct recorder *recorder, struct pending *p)
 {
 	struct err err = { 0 };
 
+	failure_seal(p->failure);
 	if (client_create(recorder->o.client, p->failure, NULL, on_created, p, &err) < 0)
 		retry(recorder, p, 0, &err);
 }

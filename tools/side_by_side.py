@@ -5,7 +5,7 @@
 Each line of STAGES is one suite: NAME CORES ALONE COMMAND. CORES is how many it keeps busy; ALONE names what it cannot
 share, so that of two suites with the same word one waits for the other ("-": nothing). They begin in the order of the
 lines. A suite's output goes to build/logs/NAME.log, and is printed whole when it ends; in the meantime a line now and then
-tells what runs. At the end stands a table of seconds. SIGINT and SIGTERM end the suites, each by its process group.
+tells what runs. At the end stand the tests that failed, each line indented so that it is not counted twice, and a table of seconds. SIGINT and SIGTERM end the suites, each by its process group.
 
 Exits 1 when a suite failed, or ended otherwise than with results; then that is counted as a failure of its own.
 AFTERGLOW_CORES: in place of the machine's number of cores."""
@@ -20,6 +20,7 @@ import sys
 import time
 
 import count_results
+import failed_tests
 
 LOGS = pathlib.Path("build/logs")
 TELL_AFTER = 30  # seconds without a word
@@ -78,6 +79,10 @@ class Stage:
             self.send(signal.SIGTERM)
         elif now - self.told_to_end > PATIENCE:
             self.send(signal.SIGKILL)
+
+    def failures(self):
+        with open(self.log, encoding="utf-8", errors="replace") as log:
+            return failed_tests.failed(log)[:failed_tests.LINES_MAX // 2]
 
     def verdict(self):
         if self.failed:
@@ -181,6 +186,11 @@ class Runner:
             time.sleep(0.1)
             self.reap()
 
+    def failures(self):
+        for s in self.stages:
+            for line in s.failures() if s.ended and s.verdict() != "passed" else []:
+                print(f"  {s.name}: {line}")
+
     def table(self):
         """CPU: that of descendants whose parents waited for them; daemons have theirs apart."""
         rows = [("suite", "from", "seconds", "CPU", "passed", "failed")]
@@ -204,6 +214,7 @@ def main():
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, runner.interrupt)
     runner.run()
+    runner.failures()
     runner.table()
     if runner.signal:
         return 128 + runner.signal

@@ -88,8 +88,43 @@ reports() { # CLASS CODE COMMAND...: that the report of the command has the clas
 	check "$class: exit $expected is kept ($*)" gives "$expected"
 }
 reports ApplicationError 3 -- "$probe" exit 3
+tells() { grep -q "\"sentence\":.*$1" "$(bundle)/report.json"; } # as one line, which report.txt breaks
+has_confidence() { grep -q "\"confidence\":[[:space:]]*\"$1\"" "$(bundle)/report.json"; }
 reports CommandNotExecutable 126 -- sh -c /
+check "whose word 126 is, only the launcher knows" has_confidence likely
 reports CommandNotFound 127 -- sh -c /no/such/command
+check "nor is 127 of a shell proof" has_confidence likely
+reports CommandNotExecutable 126 -- /
+check "126 of the launcher's own exec is" has_confidence certain
+check "and the errno's words are said" tells 'could not start its command /: Permission denied'
+reports CommandNotFound 127 -- /no/such/command
+check "127 of the launcher's own exec is" has_confidence certain
+check "and the command is named" tells 'could not start its command /no/such/command: No such file or directory'
+printf '#!/no/such/interpreter\n' >"$work/script"
+chmod 755 "$work/script"
+reports CommandNotExecutable 127 -- "$work/script"
+check "a script without its interpreter is said to be there" tells 'the file is there, but not the'
+# As with a library that is missing: the loader runs, and ends with 127. Static programs need neither.
+if LD_PRELOAD='' true && ldd "$(command -v true)" 2>/dev/null | grep -q libc; then
+	cp "$(command -v true)" "$work/lacks"
+	sed -i 's/libc\.so\.6/libx.so.6/g' "$work/lacks"
+	reports CommandNotFound 127 -- "$work/lacks"
+	check "a missing library is no proof of a missing command" has_confidence likely
+	check "and the sentence tells so" tells 'a library is missing'
+fi
+for n in 1 3 10 12 13 14 24 25 26 27 29 30 31 34 40 64; do
+	reports Signaled $((128 + n)) -- "$probe" signal "$n"
+	check "signal $n is certain" has_confidence certain
+done
+reports Signaled 153 -- sh -c 'ulimit -f 1; exec head -c 100000 /dev/zero >'"$work/limited"
+check "a limit of file size is named" tells 'limit of file size'
+reports Signaled 152 -- sh -c 'ulimit -S -t 1; while :; do :; done'
+check "a limit of CPU time is named" tells 'limit of CPU time'
+for row in 129:Signaled 130:Interrupted 137:Killed 139:Segfault 141:Signaled 143:Terminated; do
+	reports "${row#*:}" "${row%:*}" -- "$probe" exit "${row%:*}"
+	check "exit ${row%:*} without a signal is not certain" has_confidence likely
+	check "and is told as an exit code" tells "ended with exit code ${row%:*}, most likely that of a shell"
+done
 for row in 2:Interrupted 4:IllegalInstruction 5:Trap 6:Abort 7:BusError 8:ArithmeticError 9:Killed 11:Segfault 15:Terminated; do
 	reports "${row#*:}" $((128 + ${row%:*})) -- "$probe" signal "${row%:*}"
 done

@@ -102,3 +102,14 @@ kernel-tests-vm-cores: kernel-programs
 # The long one: what the claim "every OOM death is explained" rests on.
 oom-loop:
 	+@$(MAKE) --no-print-directory kernel-tests OOM_LOOP=1000 OOM_LOOP_V2=200 RECOVERY_LOOP=200 RECOVERY_LOOP_V2=40
+
+# Deaths that nobody tuned the verdicts for: e2e/deaths/README.md.
+$(BUILD)/test/die: e2e/deaths/die.c Makefile
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -Wno-infinite-recursion -O1 -g -o $@ $< -lpthread
+
+.PHONY: deaths
+deaths: kernel-programs $(BUILD)/test/die
+	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/deaths/run.py $(DEATHS)
+	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/deaths/run.py --vm $(DEATHS)

@@ -1061,6 +1061,94 @@ static void the_wait_status_reaches_the_recorder_raw(void **state)
 	}
 }
 
+/* Puts a script into the tests' directory, which is on the PATH then. */
+static void write_script(const char *name, const char *text, mode_t mode)
+{
+	char path[sizeof(directory) + 32];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+	assert_return_code(fd, errno);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+}
+
+static void remove_script(const char *name)
+{
+	char path[sizeof(directory) + 32];
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	unlink(path);
+}
+
+static void search_the_directory(void)
+{
+	setenv("PATH", directory, 1);
+}
+
+static void why_a_command_was_never_executed_reaches_the_recorder(void **state)
+{
+	static const struct {
+		const char *command, *message; /* NULL: none but exit */
+		int status;
+	} rows[] = {
+		{ "/no/such/command", "unstarted 2 0 /no/such/command", 127 << 8 },
+		{ "no-such-command", "unstarted 2 0 no-such-command", 127 << 8 },
+		{ "/", "unstarted 13 1 /", 126 << 8 },
+		{ "", "unstarted 2 0 ", 127 << 8 },
+		{ "a b\nc", "unstarted 2 0 a b\nc", 127 << 8 },
+		/* The file is there, what it names is not. */
+		{ "without-interpreter", "unstarted 2 1 without-interpreter", 127 << 8 },
+		{ "not-executable", "unstarted 13 1 not-executable", 126 << 8 },
+		{ "ends-with-127", NULL, 127 << 8 },
+	};
+	const struct how on_path = { .prepare = search_the_directory };
+
+	(void)state;
+	write_script("without-interpreter", "#!/no/such/interpreter\n", 0755);
+	write_script("not-executable", "#!/bin/sh\n", 0644);
+	write_script("ends-with-127", "#!/bin/sh\nexec /no/such/command\n", 0755);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		int listener = listen_as_recorder(), connection, fds[LAUNCH_FDS_MAX], n_fds;
+		struct process p = start(&on_path, "--", rows[i].command, NULL);
+		char text[LAUNCH_MESSAGE_MAX + 1];
+
+		connection = accept_and_greet(listener);
+		if (rows[i].message) {
+			assert_true(receive(connection, text, fds, &n_fds) > 0);
+			assert_string_equal(text, rows[i].message);
+		}
+		assert_int_equal(receive_exit(connection), rows[i].status);
+		order(connection, "done");
+		assert_int_equal(finish(&p), WEXITSTATUS(rows[i].status));
+		close(connection);
+		stop_listening(listener);
+	}
+	remove_script("without-interpreter");
+	remove_script("not-executable");
+	remove_script("ends-with-127");
+}
+
+static void a_long_command_that_cannot_be_executed_is_cut(void **state)
+{
+	int listener = listen_as_recorder(), connection, fds[LAUNCH_FDS_MAX], n_fds;
+	char name[LAUNCH_COMMAND_MAX * 2], text[LAUNCH_MESSAGE_MAX + 1];
+	struct process p;
+
+	(void)state;
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	p = start(&usual, "--", name, NULL);
+	connection = accept_and_greet(listener);
+	assert_int_equal(receive(connection, text, fds, &n_fds), strlen("unstarted 36 0 ") + LAUNCH_COMMAND_MAX);
+	assert_int_equal(receive_exit(connection), 126 << 8);
+	order(connection, "done");
+	assert_int_equal(finish(&p), 126);
+	close(connection);
+	stop_listening(listener);
+}
+
 static void without_done_the_container_lingers_two_seconds(void **state)
 {
 	int listener = listen_as_recorder(), connection;
@@ -1819,6 +1907,8 @@ int main(void)
 		cmocka_unit_test(a_recorder_that_vanishes_is_looked_for_again),
 		cmocka_unit_test(a_recorder_that_vanishes_after_the_end_does_not_hold_the_container),
 		cmocka_unit_test(the_wait_status_reaches_the_recorder_raw),
+		cmocka_unit_test(why_a_command_was_never_executed_reaches_the_recorder),
+		cmocka_unit_test(a_long_command_that_cannot_be_executed_is_cut),
 		cmocka_unit_test(without_done_the_container_lingers_two_seconds),
 		cmocka_unit_test(a_full_listen_queue_does_not_hold_the_command),
 		cmocka_unit_test(hold_keeps_the_container_and_sigterm_ends_the_hold),

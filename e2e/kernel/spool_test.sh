@@ -196,13 +196,10 @@ stop
 check "whole" whole "$at/store"
 umount "$work/aside/spool"
 
-# A container that dies again and again; under the launcher's name, as a sample may meet the process before or after its exec,
-# and a death with another largest process is another crash
-cp "$probe" "$work/afterglow-launch"
-probe=$work/afterglow-launch
+# A container that dies again and again, of a signal as a shell tells it: equal ones are one crash
 start loop --store "$work/loop/store" --http "127.0.0.1:${port:=$(free_port)}"
 mkdir "$at/store"
-for _ in $(seq 40); do dies ray-worker 9; done
+for _ in $(seq 40); do dies ray-worker 139; done
 check "of forty deaths the first, some reports and the number are kept" wait_until has store 12
 wait_until has spool 0
 check "one of them is whole, with its page" has_pages 1
@@ -211,12 +208,15 @@ check "all are whole" whole "$at/store"
 check "they take little room" test "$(du -sk "$at" | cut -f1)" -lt 2000
 curl -s "http://127.0.0.1:$port/metrics" >"$at/metrics"
 check "those of which only the number is kept are counted" says metrics '^afterglow_failures_counted_only_total 28$'
-check "all forty are failures" says metrics '^afterglow_failures_total{class="ApplicationError"} 40$'
+check "all forty are failures" says metrics '^afterglow_failures_total{class="Segfault"} 40$'
 dies ray-worker 7
 check "another exit is another crash" wait_until has_pages 2
+for _ in 1 2 3; do dies ray-worker 7; done
+check "of ends that only look alike every report is kept" wait_until has store 16
+check "and says that it does not know more" says store/ml 'it ended like this for the 4th time since .*, perhaps of'
 stop
 start loop --store "$work/loop/store"
-dies ray-worker 9
+dies ray-worker 139
 stop
 check "the next recorder goes on counting" has_pages 2
 

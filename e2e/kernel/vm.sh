@@ -12,6 +12,7 @@
 # AFTERGLOW_CACHE       where the kernel is kept (default ~/.cache/afterglow)
 # AFTERGLOW_KERNEL      the Debian package (default: what linux-image-cloud-amd64 depends on)
 # AFTERGLOW_BUILD       the build directory to take along (default build)
+# AFTERGLOW_VM_FILES    more files and directories to take along, separated by blanks: their paths below this directory
 # AFTERGLOW_VM_MEMORY   in MiB (default 512)
 # AFTERGLOW_VM_TIMEOUT  in seconds, then it is killed and we exit 124 (default 900)
 # AFTERGLOW_VM_APPEND   more for the kernel's command line
@@ -71,6 +72,10 @@ for program in "$build"/test/*; do
 done
 mkdir -p "$root/afterglow/e2e/kernel"
 cp e2e/kernel/check.sh e2e/kernel/*_test.sh "$root/afterglow/e2e/kernel/"
+for path in ${AFTERGLOW_VM_FILES:-}; do
+	mkdir -p "$root/afterglow/$(dirname "$path")"
+	cp -r "$path" "$root/afterglow/$path"
+done
 
 cat >"$root/init" <<'END'
 #!/bin/busybox sh

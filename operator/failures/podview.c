@@ -27,6 +27,14 @@ static bool is_kill(int64_t exit_code)
 	return exit_code == EXIT_SIGNAL_BASE + SIGKILL || exit_code == EXIT_SIGNAL_BASE + SIGTERM;
 }
 
+/* The signal that an exit code stands for, if it does. A program that ends with 160 or more hardly means a real-time one. */
+static int signal_of_code(int64_t exit_code)
+{
+	int signo = exit_code > EXIT_SIGNAL_BASE && exit_code < EXIT_SIGNAL_BASE + 32 ? (int)exit_code - EXIT_SIGNAL_BASE : 0;
+
+	return failure_class_of_signal(signo) == FAILURE_UNKNOWN ? 0 : signo;
+}
+
 /* Asked to stop, some commands exit with a code of their own; nobody is asked to stop by SIGSEGV. */
 static bool may_be_from_outside(int64_t exit_code)
 {
@@ -240,17 +248,16 @@ static void doubt_near_deletion(const cJSON *pod, const cJSON *terminated, struc
 
 static void by_exit_code(int64_t exit_code, struct podview *v)
 {
+	/* A code alone proves neither a signal nor a missing command: any program may exit with 127 or 139 of its own. */
 	if (exit_code == 126)
-		decide(v, FAILURE_COMMAND_NOT_EXECUTABLE, CONFIDENCE_CERTAIN, false);
+		decide(v, FAILURE_COMMAND_NOT_EXECUTABLE, CONFIDENCE_LIKELY, false);
 	else if (exit_code == 127)
-		decide(v, FAILURE_COMMAND_NOT_FOUND, CONFIDENCE_CERTAIN, false);
+		decide(v, FAILURE_COMMAND_NOT_FOUND, CONFIDENCE_LIKELY, false);
 	else if (exit_code > 0 && exit_code < 126)
 		decide(v, FAILURE_APPLICATION_ERROR, CONFIDENCE_CERTAIN, false);
-	else if (v->signal == SIGKILL)
-		decide(v, FAILURE_KILLED, CONFIDENCE_LIKELY, false);
-	else if (v->signal && failure_class_of_signal(v->signal) != FAILURE_UNKNOWN)
-		decide(v, failure_class_of_signal(v->signal), CONFIDENCE_CERTAIN, false);
-	else if (exit_code > 128 + 64 && exit_code < 256) /* exit(-1) is 255 */
+	else if (v->signal)
+		decide(v, failure_class_of_signal(v->signal), CONFIDENCE_LIKELY, false);
+	else if (exit_code > EXIT_SIGNAL_BASE && exit_code < 256) /* exit(-1) is 255 */
 		decide(v, FAILURE_APPLICATION_ERROR, CONFIDENCE_LIKELY, false);
 	else
 		decide(v, FAILURE_UNKNOWN, CONFIDENCE_UNKNOWN, false);
@@ -261,8 +268,6 @@ static const char *fate(const struct podview *v)
 	switch (v->class) {
 	case FAILURE_KERNEL_OOM_CONTAINER:
 		return "ran out of memory (the kubelet says OOMKilled)";
-	case FAILURE_KILLED:
-		return "was killed by SIGKILL, sender unknown";
 	case FAILURE_EVICTED:
 		return "ended because its pod was evicted";
 	case FAILURE_PREEMPTED:
@@ -276,11 +281,9 @@ static const char *fate(const struct podview *v)
 	case FAILURE_START_FAILURE:
 		return "could not be started";
 	case FAILURE_COMMAND_NOT_FOUND:
-		return "did not find its command";
+		return "ended with exit code 127, as a shell does when a command is not found";
 	case FAILURE_COMMAND_NOT_EXECUTABLE:
-		return "could not execute its command";
-	case FAILURE_TERMINATED:
-		return "was ended by SIGTERM, sender unknown";
+		return "ended with exit code 126, as a shell does when a command could not be executed";
 	case FAILURE_UNKNOWN:
 		return "ended for an unknown reason";
 	default:
@@ -335,7 +338,8 @@ static void set_sentence(const cJSON *pod, const char *container, int64_t exit_c
 	char text[64];
 
 	if (!how && signal)
-		snprintf(text, sizeof(text), "died by %s", signal);
+		snprintf(text, sizeof(text), "ended with exit code %" PRId64 ", as after %s%s", exit_code, signal,
+			 v->class == FAILURE_KILLED || v->class == FAILURE_TERMINATED ? " (sender unknown)" : "");
 	else
 		snprintf(text, sizeof(text), "ended with exit code %" PRId64, exit_code);
 	snprintf(v->sentence, sizeof(v->sentence), "Container %.63s of %.253s %s%s", container, name ? name : "?",
@@ -348,8 +352,7 @@ void podview_classify(const cJSON *pod, const char *container, const cJSON *term
 	int64_t exit_code = json_int(terminated, "exitCode", -1);
 	struct podview v = { .lost = is_lost(terminated) };
 
-	if (exit_code > EXIT_SIGNAL_BASE && exit_code <= EXIT_SIGNAL_BASE + 64)
-		v.signal = (int)exit_code - EXIT_SIGNAL_BASE;
+	v.signal = signal_of_code(exit_code);
 	if (by_kubelet_reason(terminated, &v))
 		;
 	else if (current && by_fate(pod, terminated, exit_code, &v))

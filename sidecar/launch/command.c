@@ -4,10 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -103,9 +105,36 @@ static void exec_with_prefix(char *prefix, char **command)
 	free(argv);
 }
 
-_Noreturn void command_run(const struct options *o, const sigset_t *original_mask)
+struct exec_failure *exec_failure_new(void)
 {
-	int code;
+	void *shared = mmap(NULL, sizeof(struct exec_failure), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	return shared == MAP_FAILED ? NULL : shared;
+}
+
+/* Where execvp(3) looks. */
+static bool is_there(const char *name)
+{
+	const char *path = getenv("PATH");
+	char file[PATH_MAX];
+
+	if (strchr(name, '/'))
+		return access(name, F_OK) == 0;
+	if (!path)
+		path = "/usr/local/bin:/bin:/usr/bin";
+	while (path && *name) {
+		size_t len = strcspn(path, ":");
+
+		if (snprintf(file, sizeof(file), "%.*s/%s", (int)len, path, name) < (int)sizeof(file) && access(file, F_OK) == 0)
+			return true;
+		path = path[len] ? path + len + 1 : NULL;
+	}
+	return false;
+}
+
+_Noreturn void command_run(const struct options *o, const sigset_t *original_mask, struct exec_failure *ret_failure)
+{
+	int error;
 
 	sigprocmask(SIG_SETMASK, original_mask, NULL);
 	if (o->nofile)
@@ -117,8 +146,10 @@ _Noreturn void command_run(const struct options *o, const sigset_t *original_mas
 	if (o->prefix)
 		exec_with_prefix(o->prefix, o->argv);
 	execvp(o->argv[0], o->argv);
-	/* As a shell does; before saying so, which may fail for reasons of its own. */
-	code = errno == ENOENT ? 127 : 126;
-	fprintf(stderr, PROGRAM "%s: %s\n", o->argv[0], strerror(errno));
-	_exit(code);
+	error = errno;
+	if (ret_failure)
+		*ret_failure = (struct exec_failure){ error, is_there(o->argv[0]) };
+	fprintf(stderr, PROGRAM "%s: %s\n", o->argv[0], strerror(error));
+	/* As a shell does. */
+	_exit(error == ENOENT ? 127 : 126);
 }

@@ -10,9 +10,11 @@
 #include <sys/types.h>
 
 #include "sidecar/launch/clock.h"
+#include "sidecar/launch/command.h"
 #include "sidecar/launch/cores.h"
 #include "sidecar/launch/hooks.h"
 #include "sidecar/launch/options.h"
+#include "sidecar/launch/watched.h"
 
 #define LINGER_NS (2 * NS_PER_SEC) /* wait for "done" after the command ended */
 
@@ -21,6 +23,7 @@ struct launcher {
 	int signal_fd;
 	int socket_fd; /* -1 while not connected */
 	pid_t command;
+	const struct exec_failure *exec_failure; /* written by the child before it exits; NULL: not known */
 	int64_t started_ns;
 	int64_t retry_at_ns;
 	bool met; /* a recorder, at any time */
@@ -33,6 +36,7 @@ struct launcher {
 	bool held; /* the recorder said hold: the wait does not depend on it */
 	struct hooks hooks;
 	struct cores cores;
+	struct watched watched;
 	const sigset_t *original_mask;
 	bool killing; /* the recorder said kill: whoever is left to us dies too */
 	bool released; /* the recorder said done, or there is nobody to wait for */

@@ -32,6 +32,7 @@
 #define RETRY_FAST_MS 200 /* between connection attempts in the first 30 s, while a sidecar starts */
 #define RETRY_SLOW_MS 2000
 #define RETRY_FAST_FOR_NS (30 * NS_PER_SEC)
+#define OWN_FDS 3 /* of the loop: signals, the sidecar, the search for cores */
 /* Whoever runs --release by exec dies with our namespace, and is to have ended well before that. */
 #define RELEASE_AFTER_NS (100 * NS_PER_MS)
 
@@ -49,6 +50,19 @@ static void try_connect(struct launcher *l)
 		l->met = true;
 		cores_again(&l->cores);
 	}
+}
+
+/* A recorder that does not know the verb ignores it. */
+static void send_unstarted(const struct launcher *l)
+{
+	const struct exec_failure *f = l->exec_failure;
+	char text[32 + LAUNCH_COMMAND_MAX];
+	int len;
+
+	if (!f || !f->error)
+		return;
+	len = snprintf(text, sizeof(text), "unstarted %d %d %.*s", f->error, f->there, LAUNCH_COMMAND_MAX, l->options->argv[0]);
+	connection_send(l->socket_fd, text, (size_t)len, NULL, 0);
 }
 
 static bool send_exit(struct launcher *l)
@@ -91,6 +105,7 @@ static void reap(struct launcher *l)
 		if (hook)
 			hook_ended(l, hook, status);
 		cores_reaped(&l->cores, pid);
+		watched_reaped(&l->watched, pid, status);
 		if (pid != l->command)
 			continue;
 		l->ended = true;
@@ -181,8 +196,11 @@ static void announce_end(struct launcher *l)
 		l->linger_until_ns = recorder_comes_until_ns(l);
 		return;
 	}
-	if (l->socket_fd >= 0)
+	watched_flush(&l->watched, l->socket_fd);
+	if (l->socket_fd >= 0) {
 		cores_flush(&l->cores, l->socket_fd);
+		send_unstarted(l);
+	}
 	l->linger_until_ns = now_ns() + LINGER_NS; /* from the message on: all of it is the recorder's */
 	if (l->socket_fd < 0 || !send_exit(l))
 		l->released = true;
@@ -193,16 +211,18 @@ static void run(struct launcher *l)
 	bool announced = false;
 
 	while (!l->released) {
-		struct pollfd fds[] = {
+		struct pollfd fds[OWN_FDS + LAUNCH_WATCHED_MAX] = {
 			{ .fd = l->signal_fd, .events = POLLIN },
 			{ .fd = l->socket_fd, .events = POLLIN },
 			{ .fd = l->cores.fd, .events = POLLIN },
 		};
 
-		if (poll(fds, 3, poll_timeout_ms(l)) < 0 && errno != EINTR)
+		watched_poll(&l->watched, fds + OWN_FDS);
+		if (poll(fds, OWN_FDS + LAUNCH_WATCHED_MAX, poll_timeout_ms(l)) < 0 && errno != EINTR)
 			break;
 		if (fds[0].revents)
 			read_signals(l);
+		watched_tell(&l->watched, fds + OWN_FDS, l->socket_fd);
 		hooks_kill_overdue(&l->hooks, now_ns());
 		if (fds[2].revents)
 			cores_relay(&l->cores, l->socket_fd);
@@ -242,6 +262,7 @@ static void leave_self_fd(int fd, char *argv0)
 int main(int argc, char **argv)
 {
 	struct launcher l = { .socket_fd = -1, .cores.fd = -1 };
+	struct exec_failure *failure;
 	struct options options;
 	sigset_t all, original;
 
@@ -260,14 +281,15 @@ int main(int argc, char **argv)
 	l.signal_fd = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 
+	l.exec_failure = failure = exec_failure_new();
 	l.started_ns = now_ns();
 	l.command = l.signal_fd < 0 ? -1 : fork();
 	if (l.command == 0)
-		command_run(&options, &original);
+		command_run(&options, &original, failure);
 	if (l.command < 0) {
 		/* Whatever we lack, the command goes first. */
 		fprintf(stderr, PROGRAM "not recording: %s\n", strerror(errno));
-		command_run(&options, &original);
+		command_run(&options, &original, NULL);
 	}
 	if (options.cores)
 		cores_start(&l.cores);

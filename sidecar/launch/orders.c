@@ -77,6 +77,18 @@ static void run_hook(struct launcher *l, const char *order, int output_fd)
 		l->linger_until_ns = hooks_find(&l->hooks, pid)->kill_at_ns + LINGER_NS;
 }
 
+static void watch(struct launcher *l, const char *order)
+{
+	char text[64];
+	pid_t pid;
+	int r = watched_add(&l->watched, order, &pid), len;
+
+	if (r == 0 || pid <= 0)
+		return;
+	len = snprintf(text, sizeof(text), "unwatched %d %d", (int)pid, -r);
+	connection_send(l->socket_fd, text, (size_t)len, NULL, 0);
+}
+
 static void take_order(struct launcher *l, const char *text, size_t len, int fd)
 {
 	if (len > 4 && memcmp(text, "say ", 4) == 0)
@@ -86,6 +98,8 @@ static void take_order(struct launcher *l, const char *text, size_t len, int fd)
 		launcher_kill_everything(l);
 	} else if (strncmp(text, "run ", 4) == 0)
 		run_hook(l, text + 4, fd);
+	else if (strncmp(text, "watch ", 6) == 0)
+		watch(l, text + 6);
 	else if (strncmp(text, "remove ", 7) == 0 && connection_peer_may_run(l->socket_fd))
 		cores_remove(&l->cores, text + 7);
 	else if (strncmp(text, "hold ", 5) == 0 && l->ended) {

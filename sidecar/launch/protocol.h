@@ -13,6 +13,11 @@
  *	container's PID namespace; START_NS is CLOCK_BOOTTIME in nanoseconds.
  *   exit WAIT_STATUS END_NS
  *	the command ended; WAIT_STATUS as waitpid(2) gave it.
+ *   unstarted ERRNO THERE COMMAND
+ *	before exit, if the command was never executed: ERRNO is what execve(2) gave
+ *	for COMMAND, which is the rest of the message, any bytes, cut after
+ *	LAUNCH_COMMAND_MAX. THERE is 1 when a file of that name exists all the same: ENOENT then
+ *	speaks of the interpreter or the loader that it names.
  *   core PID TID SIGNAL COMM
  *	a process dumped core, and the kernel is done with it: the descriptor
  *	that comes along is the file, open for reading. What its name told;
@@ -24,6 +29,12 @@
  *   refused ID ERRNO
  *	what became of an order to run: it was started; it ended, TIMED_OUT (0
  *	or 1) by us; it was not started.
+ *   ended PID WAIT_STATUS END_NS
+ *	a process that was to be watched has ended. WAIT_STATUS as waitpid(2)
+ *	gives it, "-" where it could not be read. Before exit.
+ *   unwatched PID ERRNO
+ *	that process is not watched: ESRCH it has ended, or another one has its
+ *	PID now; EBUSY too many are watched; ENOSYS the kernel has no pidfds.
  *
  * recorder -> launcher
  *   say TEXT	print TEXT on the container's stderr
@@ -39,6 +50,10 @@
  *   remove DEV INO MTIME
  *	of a core that was handed over nothing more is wanted. Its file is removed
  *	if it is there because of us: the soft core limit was 0 without --cores.
+ *   watch PID START
+ *	tell when that process of the container ends, and how. START is the time
+ *	of its start as /proc/PID/stat has it (field 22, in clock ticks). At most
+ *	LAUNCH_WATCHED_MAX at a time.
  *   hold N	after the command ended, keep the container N more seconds, also when
  *	the recorder is gone, until SIGTERM or afterglow-launch --release
  *   done	nothing more is wanted: exit
@@ -50,7 +65,9 @@
 #define LAUNCH_MESSAGE_MAX 4096
 #define LAUNCH_FDS_MAX 3
 #define LAUNCH_NAME_MAX 63 /* a container's name is a DNS label */
+#define LAUNCH_COMMAND_MAX 200 /* bytes */
 #define LAUNCH_HOOKS_MAX 4
+#define LAUNCH_WATCHED_MAX 32
 #define LAUNCH_HOOK_SECONDS_MAX 3600
 
 #define LAUNCH_FD_ROOT 'r'

@@ -13,8 +13,10 @@
 #include <sys/wait.h>
 
 #include "lib/fileio.h"
+#include "lib/printable.h"
 
 #define FDINFO_MAX 4096
+#define ERRNO_MAX 4095 /* the kernel's MAX_ERRNO */
 
 bool launch_name_valid(const char *name)
 {
@@ -90,6 +92,21 @@ static int parse_exit(const char *args, struct launch_message *m, struct err *er
 	return 0;
 }
 
+static int parse_unstarted(const char *args, struct launch_message *m, struct err *err)
+{
+	int error, there, end = 0;
+
+	/* The command follows one blank, and is as it was given: it may begin with blanks. */
+	if (sscanf(args, "%d %d%n", &error, &there, &end) != 2 || args[end] != ' ' || error <= 0 || error > ERRNO_MAX || there < 0 ||
+	    there > 1)
+		return err_set(err, EPROTO, "unstarted \"%.60s\" from a launcher", args);
+	m->verb = LAUNCH_UNSTARTED;
+	m->unstarted.error = error;
+	m->unstarted.there = there;
+	copy_printable(m->unstarted.command, sizeof(m->unstarted.command), args + end + 1, strlen(args + end + 1));
+	return 0;
+}
+
 static int parse_core(const char *args, struct launch_message *m, struct err *err)
 {
 	int pid, tid, signal, end = 0;
@@ -129,6 +146,39 @@ static int parse_hook(const char *verb, const char *args, struct launch_message 
 	return 0;
 }
 
+static int parse_ended(const char *args, struct launch_message *m, struct err *err)
+{
+	int pid, status = 0, end = 0;
+	long long ended;
+	char text[16];
+	char rest;
+	bool whole = sscanf(args, "%d %15s %lld%n", &pid, text, &ended, &end) == 3 && args[end] == '\0' && pid > 0 && ended > 0;
+	bool known = whole && strcmp(text, "-") != 0;
+
+	if (known)
+		whole = sscanf(text, "%d%c", &status, &rest) == 1 && status >= 0 && status <= 0xffff && is_end(status);
+	if (!whole)
+		return err_set(err, EPROTO, "ended \"%.60s\" from a launcher", args);
+	m->verb = LAUNCH_ENDED;
+	m->process = pid;
+	m->status_known = known;
+	m->wait_status = status;
+	m->ended_ns = ended;
+	return 0;
+}
+
+static int parse_unwatched(const char *args, struct launch_message *m, struct err *err)
+{
+	int pid, value, end = 0;
+
+	if (sscanf(args, "%d %d%n", &pid, &value, &end) != 2 || args[end] != '\0' || pid <= 0 || value < 0)
+		return err_set(err, EPROTO, "unwatched \"%.60s\" from a launcher", args);
+	m->verb = LAUNCH_UNWATCHED;
+	m->process = pid;
+	m->hook_errno = value;
+	return 0;
+}
+
 int launch_message_parse(const char *text, size_t len, struct launch_message *ret_message, struct err *err)
 {
 	struct launch_message m = { .verb = LAUNCH_OTHER };
@@ -146,6 +196,8 @@ int launch_message_parse(const char *text, size_t len, struct launch_message *re
 		r = parse_hello(line + 6, &m, err);
 	else if (strncmp(line, "exit ", 5) == 0)
 		r = parse_exit(line + 5, &m, err);
+	else if (strncmp(line, "unstarted ", 10) == 0)
+		r = parse_unstarted(line + 10, &m, err);
 	else if (strncmp(line, "core ", 5) == 0)
 		r = parse_core(line + 5, &m, err);
 	else if (strncmp(line, "ran ", 4) == 0)
@@ -154,6 +206,10 @@ int launch_message_parse(const char *text, size_t len, struct launch_message *re
 		r = parse_hook("finished", line + 9, &m, err);
 	else if (strncmp(line, "refused ", 8) == 0)
 		r = parse_hook("refused", line + 8, &m, err);
+	else if (strncmp(line, "ended ", 6) == 0)
+		r = parse_ended(line + 6, &m, err);
+	else if (strncmp(line, "unwatched ", 10) == 0)
+		r = parse_unwatched(line + 10, &m, err);
 	if (r < 0)
 		return r;
 	*ret_message = m;

@@ -13,8 +13,20 @@
 
 #include "lib/err.h"
 #include "sidecar/launch/protocol.h"
+#include "sidecar/verdict/unstarted.h"
 
-enum launch_verb { LAUNCH_HELLO, LAUNCH_EXIT, LAUNCH_CORE, LAUNCH_RAN, LAUNCH_FINISHED, LAUNCH_REFUSED, LAUNCH_OTHER };
+enum launch_verb {
+	LAUNCH_HELLO,
+	LAUNCH_UNSTARTED,
+	LAUNCH_EXIT,
+	LAUNCH_CORE,
+	LAUNCH_RAN,
+	LAUNCH_FINISHED,
+	LAUNCH_REFUSED,
+	LAUNCH_ENDED,
+	LAUNCH_UNWATCHED,
+	LAUNCH_OTHER
+};
 
 struct launch_message {
 	enum launch_verb verb;
@@ -23,17 +35,21 @@ struct launch_message {
 	char name[LAUNCH_NAME_MAX + 1]; /* launch_name_valid */
 	pid_t launcher, command;
 	int64_t started_ns;
-	/* exit, finished */
+	struct unstarted unstarted; /* unstarted */
+	/* exit, finished, ended */
 	int wait_status;
 	int64_t ended_ns; /* not of finished */
 	/* core; 0 and "" for what is not known */
 	pid_t core_pid, core_tid;
 	int core_signal;
 	char core_comm[64]; /* printable, no blank */
-	/* ran, finished, refused */
+	/* ran, finished, refused; the last one is also that of unwatched */
 	int hook_id;
 	bool hook_timed_out;
 	int hook_errno;
+	/* ended, unwatched */
+	pid_t process;
+	bool status_known; /* of ended: whether wait_status is set */
 };
 
 /* Whether name may be a container's: 1 to 63 letters, digits, '.', '_' and '-', the first a letter or digit. */

@@ -22,5 +22,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	if (m.verb == LAUNCH_EXIT && (m.wait_status < 0 || m.wait_status > 0xffff || m.ended_ns <= 0))
 		abort();
+	if (m.verb == LAUNCH_UNSTARTED && (m.unstarted.error <= 0 || strlen(m.unstarted.command) > LAUNCH_COMMAND_MAX ||
+					   strpbrk(m.unstarted.command, "\n\033")))
+		abort();
 	return 0;
 }

@@ -20,7 +20,7 @@ static const struct {
 	int r; /* 0 or -EPROTO */
 	enum launch_verb verb;
 	const char *letters, *name;
-	int launcher, wait_status;
+	int launcher, wait_status; /* of unstarted the errno, and whether the file is there */
 } rows[] = {
 	{ "hello 1 rtp ray-worker 1 7 123456789", 0, LAUNCH_HELLO, "rtp", "ray-worker", 1, 0 },
 	{ "hello 1 - main 1 7 1", 0, LAUNCH_HELLO, "", "main", 1, 0 },
@@ -61,6 +61,18 @@ static const struct {
 	{ "exit 0 0", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
 	{ "exit 0 1 2", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
 	{ "exit x y", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "unstarted 2 0 /no/such/command", 0, LAUNCH_UNSTARTED, NULL, "/no/such/command", 2, 0 },
+	{ "unstarted 2 1 x", 0, LAUNCH_UNSTARTED, NULL, "x", 2, 1 },
+	{ "unstarted 13 1 a b\n\033[31mc", 0, LAUNCH_UNSTARTED, NULL, "a b??[31mc", 13, 1 },
+	{ "unstarted 2 0  x", 0, LAUNCH_UNSTARTED, NULL, " x", 2, 0 },
+	{ "unstarted 2 0 ", 0, LAUNCH_UNSTARTED, NULL, "", 2, 0 },
+	{ "unstarted 4095 0 x", 0, LAUNCH_UNSTARTED, NULL, "x", 4095, 0 },
+	{ "unstarted 4096 0 x", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "unstarted 0 0 x", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "unstarted -2 0 x", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "unstarted 2 2 x", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "unstarted 2 0", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "unstarted 2 x", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
 	{ "ran 1 77", 0, LAUNCH_RAN, NULL, NULL, 0, 0 },
 	{ "ran 1", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
 	{ "ran x 77", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
@@ -74,6 +86,20 @@ static const struct {
 	{ "refused -1 22", 0, LAUNCH_REFUSED, NULL, NULL, 0, 0 },
 	{ "refused 1 -22", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
 	{ "refused 1 22 0", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "ended 706 9 5", 0, LAUNCH_ENDED, NULL, NULL, 0, 9 },
+	{ "ended 706 256 5", 0, LAUNCH_ENDED, NULL, NULL, 0, 256 },
+	{ "ended 706 - 5", 0, LAUNCH_ENDED, NULL, NULL, 0, 0 },
+	{ "ended 706 9", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "ended 706 9 0", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "ended 0 9 5", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "ended 706 65 5", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "ended 706 65536 5", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "ended 706 9x 5", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "ended 706 -1 5", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "ended 706 99999999999999999 5", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "unwatched 706 38", 0, LAUNCH_UNWATCHED, NULL, NULL, 0, 0 },
+	{ "unwatched 0 38", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "unwatched 706 -38", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
 	{ "", 0, LAUNCH_OTHER, NULL, NULL, 0, 0 },
 	{ "core 0 0 0 -", 0, LAUNCH_CORE, NULL, NULL, 0, 0 },
 	{ "core 12 13 11 python3", 0, LAUNCH_CORE, NULL, NULL, 0, 0 },
@@ -109,7 +135,13 @@ static void only_a_wellformed_message_of_a_known_verb_counts(void **state)
 			assert_string_equal(m.name, rows[i].name);
 			assert_int_equal(m.launcher, rows[i].launcher);
 			assert_int_equal(m.command, 7);
-		} else if (m.verb == LAUNCH_EXIT || m.verb == LAUNCH_FINISHED)
+		} else if (m.verb == LAUNCH_UNSTARTED) {
+			assert_string_equal(m.unstarted.command, rows[i].name);
+			assert_int_equal(m.unstarted.error, rows[i].launcher);
+			assert_int_equal(m.unstarted.there, rows[i].wait_status);
+		} else if (m.verb == LAUNCH_ENDED || m.verb == LAUNCH_UNWATCHED)
+			assert_int_equal(m.process, 706);
+		if (m.verb == LAUNCH_EXIT || m.verb == LAUNCH_FINISHED || m.verb == LAUNCH_ENDED)
 			assert_int_equal(m.wait_status, rows[i].wait_status);
 	}
 }

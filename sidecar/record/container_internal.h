@@ -37,6 +37,7 @@ struct container {
 	bool group_ended_by_us;
 	bool pod_terminating;
 	bool exit_told; /* the launcher outlived the command */
+	struct unstarted unstarted; /* its command, if that was never executed; error 0: it was, as far as is known */
 	struct hooks *hooks; /* NULL: none */
 	struct crashes *crashes; /* its cores, NULL: none are looked at */
 	struct crash *death_crash; /* the one that ended it; NULL: none */

@@ -44,6 +44,7 @@ void failure_of_report(const struct report *r, bool container_lives, struct fail
 	};
 	snprintf(ret_failure->container, sizeof(ret_failure->container), "%s", r->id.container);
 	snprintf(ret_failure->sentence, sizeof(ret_failure->sentence), "%s", r->verdict.sentence);
+	snprintf(ret_failure->signature, sizeof(ret_failure->signature), "%s", r->signature);
 	snprintf(ret_failure->bundle, sizeof(ret_failure->bundle), "%s", r->bundle);
 	set_id(ret_failure);
 	if (container_lives)
@@ -75,6 +76,7 @@ bool failure_of_json(const cJSON *json, struct failure *ret_failure)
 	const char *class = json_str(json, "class"), *confidence = json_str(json, "confidence");
 	const char *bundle = json_str(json, "bundle"), *ended = json_str(json, "endedAt");
 	const char *id = json_str(json, "id"), *held = json_str(json, "heldUntil");
+	const char *signature = json_str(json, "signature");
 	const cJSON *summary = json_get(json, "summary");
 	int class_id = class ? failure_class_from_name(class) : -1;
 	int confidence_id = confidence ? confidence_from_name(confidence) : -1;
@@ -90,6 +92,7 @@ bool failure_of_json(const cJSON *json, struct failure *ret_failure)
 	f.signal = signal_of_name(json_str(json, "signal"));
 	snprintf(f.container, sizeof(f.container), "%s", container);
 	snprintf(f.sentence, sizeof(f.sentence), "%s", sentence);
+	snprintf(f.signature, sizeof(f.signature), "%s", signature ? signature : "");
 	snprintf(f.bundle, sizeof(f.bundle), "%s", bundle ? bundle : "");
 	f.place = place_from_name(json_str(json, "bundleIn"), f.bundle);
 	set_id(&f);
@@ -104,7 +107,7 @@ bool failure_of_json(const cJSON *json, struct failure *ret_failure)
 void failure_summarize(struct failure *f, const cJSON *report_json)
 {
 	static const char *const members[] = { "class",  "confidence", "sentence", "exitCode", "signal", "startedAt", "endedAt",
-					       "memory", "processes",  "evidence", "missing",  "bundle" };
+					       "memory", "processes",  "evidence", "missing",  "bundle", "signature" };
 	_cleanup_json_ cJSON *json = cJSON_CreateObject();
 	_cleanup_free_ char *text = NULL;
 
@@ -139,6 +142,7 @@ cJSON *failure_to_json(const struct failure *f)
 	json_set_str(json, "signal", signal_name(f->signal));
 	json_set(json, "containerLives", cJSON_CreateBool(f->container_lives));
 	json_set_str(json, "sentence", f->sentence);
+	json_set_str(json, "signature", f->signature[0] ? f->signature : NULL);
 	json_set_str(json, "bundle", f->bundle[0] ? f->bundle : NULL);
 	json_set_str(json, "bundleIn", places[f->place]);
 	json_set_str(json, "heldUntil", f->held_until_unix_ns ? time_format(f->held_until_unix_ns, when) : NULL);

@@ -15,7 +15,7 @@
 
 #define JOURNAL_MAX 64 /* failures; the oldest are forgotten, and counted */
 #define JOURNAL_NAMES_MAX 32 /* containers with a last report */
-#define JOURNAL_JSON_MAX (256 * 1024)
+#define JOURNAL_JSON_MAX (288 * 1024)
 #define LAST_REPORT_MAX 3800 /* what is said again at the next start: one message */
 
 #define FAILURE_ID_MAX 128
@@ -41,6 +41,7 @@ struct failure {
 	bool container_lives; /* only a process died */
 	int64_t held_until_unix_ns; /* the container is kept until then for a look at it; 0: it is not */
 	char sentence[320];
+	char signature[SIGNATURE_MAX]; /* "": a sidecar of before that did not make one */
 	char bundle[512]; /* as the report says it, "" when nothing was kept */
 	enum place place;
 	/* With container_lives: JSON as in the termination message, which only an end has. NULL: none. Whose f is, frees it. */

@@ -100,6 +100,7 @@ static void a_process_s_death_keeps_its_summary_and_a_hold_its_end(void **state)
 static void every_failure_has_a_name_of_its_own_that_a_later_recorder_gives_it_too(void **state)
 {
 	struct report r = { .verdict = { .class = FAILURE_WORKER_CRASH, .exit_code = -1 }, .ended_unix_ns = 1795224546324 * NS_PER_MS,
+			    .signature = "v1:WorkerCrash:task/boom:SIGSEGV",
 			    .id.container = "ray-worker", .bundle = "pvc:x/ns/c/p.1/ray-worker/20261121T012906.324Z-WorkerCrash-2" };
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(1 << 20);
 	_cleanup_json_ cJSON *json = NULL;
@@ -117,6 +118,10 @@ static void every_failure_has_a_name_of_its_own_that_a_later_recorder_gives_it_t
 	assert_string_equal(later.id, first.id);
 	assert_true(later.container_lives);
 	assert_non_null(strstr(later.summary, "\"class\":\"WorkerCrash\""));
+	assert_non_null(strstr(first.summary, r.signature));
+	assert_non_null(strstr(later.summary, r.signature));
+	assert_string_equal(first.signature, r.signature);
+	assert_string_equal(later.signature, r.signature);
 	r.bundle[0] = '\0';
 	failure_release(&first);
 	failure_of_report(&r, false, &first);

@@ -12,6 +12,7 @@ struct ending {
 	bool container_lives; /* only a process died */
 	bool status_known; /* the launcher told */
 	int wait_status;
+	const struct unstarted *unstarted; /* the container's own; NULL: its command was executed, as far as is known */
 	int64_t started_ns, ended_ns;
 	struct memory after; /* the counters right after */
 	bool after_known;

@@ -15,6 +15,7 @@
 #include "sidecar/sample/processes.h"
 #include "sidecar/sample/ray_node.h"
 #include "sidecar/verdict/classify.h"
+#include "sidecar/verdict/signature.h"
 #include "sidecar/verdict/trend.h"
 
 #define REPORT_TOP_MAX 10
@@ -35,11 +36,13 @@ struct keeping {
 	bool report_only; /* its bundle holds nothing else */
 	uint64_t dropped_cores, dropped_files, dropped_bundles; /* of earlier failures, for want of room, and not told before */
 	bool spooled; /* the bundle is still to be brought to the place that it names */
+	bool alike_only; /* repeats counts ends that look alike: nothing is known of their causes */
 };
 
 struct report {
 	struct identity id;
 	struct verdict verdict;
+	char signature[SIGNATURE_MAX]; /* sidecar/verdict/signature.h; "": there is none, as of a snapshot */
 	int64_t started_unix_ns, ended_unix_ns; /* 0: unknown */
 	struct memory memory; /* the last sample before the death; peak from the counters */
 	int64_t sample_age_ns; /* its age at the death, -1: there is no sample */

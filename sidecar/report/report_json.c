@@ -260,6 +260,7 @@ void report_to_json(const struct report *r, struct strbuf *out)
 	json_set_str(json, "class", failure_class_name(v->class));
 	json_set_str(json, "confidence", confidence_name(v->confidence));
 	json_set_str(json, "sentence", v->sentence);
+	json_set(json, "signature", text_or_null(r->signature));
 	json_set(json, "exitCode", report_json_number(v->exit_code));
 	json_set_str(json, "signal", signal_name(v->signal));
 	json_set(json, "namespace", text_or_null(r->id.namespace));

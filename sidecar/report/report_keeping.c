@@ -23,8 +23,9 @@ const char *report_repeats(const struct keeping *k, char text[static REPORT_LINE
 	if (k->repeats < 2)
 		return text;
 	time_format(k->repeats_since_unix_ns, since);
-	snprintf(text, REPORT_LINE_MAX, "the same crash for the %" PRIu64 "%s time since %.10s %.8s UTC%s", k->repeats,
-		 ordinal(k->repeats), since, since + 11,
+	snprintf(text, REPORT_LINE_MAX, "%s for the %" PRIu64 "%s time since %.10s %.8s UTC%s%s",
+		 k->alike_only ? "it ended like this" : "the same crash", k->repeats, ordinal(k->repeats), since, since + 11,
+		 k->alike_only ? ", perhaps of different causes" : "",
 		 k->report_only ? "; only this report is kept of it, more of the first" : "");
 	return text;
 }

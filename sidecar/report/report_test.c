@@ -410,7 +410,7 @@ static void absent_facts_are_null_and_never_zero(void **state)
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(REPORT_JSON_MAX);
 	_cleanup_json_ cJSON *json = NULL;
 	struct report r = empty_report();
-	static const char *const absent[] = { "exitCode",	   "signal",	       "namespace",	     "cluster",
+	static const char *const absent[] = { "signature",	   "exitCode",	       "signal",	     "namespace",	     "cluster",
 					      "pod",		   "podUID",	       "node",		     "startedAt",
 					      "endedAt",	   "memory.limitBytes", "memory.usageBytes", "memory.peakBytes",
 					      "memory.anonBytes", "memory.fileBytes",  "memory.shmemBytes", "memory.sampleAgeMs",

@@ -260,6 +260,13 @@ static void add_components(const struct components *c, struct strbuf *out)
 		add_component(out, "", count, own, "others");
 }
 
+static void add_signature(const struct report *r, struct strbuf *out)
+{
+	/* Not folded: it is there to be searched for. */
+	if (r->signature[0])
+		strbuf_addf(out, "  %-*s%s\n", LABEL_WIDTH - 2, "signature", r->signature);
+}
+
 static void add_keeping(const struct report *r, struct strbuf *out)
 {
 	char line[REPORT_LINE_MAX];
@@ -302,5 +309,6 @@ void report_to_text(const struct report *r, struct strbuf *out)
 		snprintf(line, sizeof(line), "%s (needs %s)", r->verdict.missing[i].what, r->verdict.missing[i].needs);
 		add_item(out, i ? "" : "missing", line);
 	}
+	add_signature(r, out);
 	add_keeping(r, out);
 }

@@ -5,6 +5,10 @@
  * CRASH_LOOP_LIGHT only every so often: what happened is in the first, how often
  * in the counter. A loop is over when the crash has not come for an hour.
  *
+ * A crash is known by its signature (sidecar/verdict/signature.h). Ends of which
+ * nothing is known but how they look may have different causes: of those every report
+ * is kept, and only the rest of the bundle counts as a repetition.
+ *
  * A container that makes each crash look new would get round that: whole bundles
  * and reports are also limited per time, whatever they are of.
  */
@@ -15,8 +19,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sidecar/verdict/signature.h"
+
 #define CRASH_LOOPS_MAX 64 /* that are remembered; of more the one that is longest past is forgotten */
-#define CRASH_SIGNATURE_MAX 192
+#define CRASH_SIGNATURE_MAX SIGNATURE_MAX
 #define CRASH_LOOP_LIGHT 10
 #define CRASH_LOOP_OVER_NS ((int64_t)3600 * 1000000000)
 #define CRASH_LOOP_AHEAD_NS ((int64_t)24 * 3600 * 1000000000)

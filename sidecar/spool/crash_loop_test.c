@@ -61,6 +61,21 @@ static void a_loop_is_over_when_the_crash_has_not_come_for_an_hour(void **state)
 	assert_int_equal(loop->count, 1);
 }
 
+static void reports_of_ends_that_only_look_alike_are_all_kept(void **state)
+{
+	unsigned int kept[3] = { 0 };
+	(void)state;
+
+	for (int i = 0; i < 100; i++)
+		kept[count("v1:ApplicationError:ray-worker:exit=1?", i * MINUTE / 2)]++;
+	assert_int_equal(kept[KEEP_FULL], 1);
+	assert_int_equal(kept[KEEP_LIGHT], 99);
+	/* But never more than all reports may be. */
+	for (int i = 0; i < 1000; i++)
+		kept[count("v1:ApplicationError:ray-worker:exit=1?", 60 * MINUTE + i)]++;
+	assert_in_range(kept[KEEP_LIGHT], 99, 99 + 120);
+}
+
 /* What a container can do that calls itself something else each time. */
 static void crashes_that_all_look_new_are_bounded(void **state)
 {
@@ -159,6 +174,7 @@ int main(void)
 		cmocka_unit_test_setup(the_first_is_whole_then_reports_then_a_counter, setup),
 		cmocka_unit_test_setup(another_crash_is_no_part_of_the_loop, setup),
 		cmocka_unit_test_setup(a_loop_is_over_when_the_crash_has_not_come_for_an_hour, setup),
+		cmocka_unit_test_setup(reports_of_ends_that_only_look_alike_are_all_kept, setup),
 		cmocka_unit_test_setup(crashes_that_all_look_new_are_bounded, setup),
 		cmocka_unit_test_setup(all_are_whole_when_that_is_asked_for, setup),
 		cmocka_unit_test_setup(a_clock_that_goes_back_is_no_new_loop, setup),

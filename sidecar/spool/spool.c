@@ -192,17 +192,6 @@ void spool_settle(struct spool *s, void (*dropped)(const char *path, void *arg),
 
 /* Admission */
 
-/* Class, exit, and where it crashed, or else the largest process: another of the same container is another crash. */
-static void signature_of(const struct report *r, char signature[static CRASH_SIGNATURE_MAX])
-{
-	char where[96] = "";
-
-	if (r->crash.known && r->crash.unwound)
-		crash_info_where(&r->crash, where, sizeof(where));
-	snprintf(signature, CRASH_SIGNATURE_MAX, "%s %d %s %s", failure_class_name(r->verdict.class), r->verdict.exit_code,
-		 r->id.container ? r->id.container : "", where[0] ? where : r->n_top ? r->top[0].name : "");
-}
-
 static void tell_dropped(struct spool *s, struct keeping *k)
 {
 	k->dropped_cores = s->untold[DROP_CORE];
@@ -213,15 +202,14 @@ static void tell_dropped(struct spool *s, struct keeping *k)
 
 enum keep spool_admit(struct spool *s, struct report *r)
 {
-	char signature[CRASH_SIGNATURE_MAX];
 	const struct crash_loop *loop;
 	enum keep keep;
 
 	if (s->limits.final)
 		return KEEP_FULL;
-	signature_of(r, signature);
-	keep = crash_loops_count(&s->loops, signature, now_realtime_ns(), s->limits.full_per_loop, &loop);
-	r->keeping = (struct keeping){ .repeats = loop->count, .repeats_since_unix_ns = loop->first_unix_ns };
+	keep = crash_loops_count(&s->loops, r->signature, now_realtime_ns(), s->limits.full_per_loop, &loop);
+	r->keeping = (struct keeping){ .repeats = loop->count, .repeats_since_unix_ns = loop->first_unix_ns,
+				       .alike_only = signature_is_weak(r->signature) };
 	if (keep == KEEP_COUNT) {
 		s->stats.counted++;
 		save(s);

@@ -55,9 +55,9 @@ static int teardown(void **state)
 
 static struct report a_crash(const char *name)
 {
-	struct report r = { .id.container = "ray-worker", .verdict = { .class = FAILURE_SEGFAULT, .exit_code = 139 }, .n_top = 1 };
+	struct report r = { .id.container = "ray-worker", .verdict = { .class = FAILURE_SEGFAULT, .exit_code = 139 } };
 
-	snprintf(r.top[0].name, sizeof(r.top[0].name), "%s", name);
+	snprintf(r.signature, sizeof(r.signature), "v1:Segfault:%s:SIGSEGV", name);
 	return r;
 }
 
@@ -112,18 +112,36 @@ static void a_crash_in_a_loop_is_told_with_its_number(void **state)
 	assert_int_equal(r.keeping.repeats, 12);
 }
 
-static void where_it_crashed_tells_crashes_apart(void **state)
+/* Two workers that end with exit code 1, one of which says why: the other is no repetition of it. */
+static void ends_of_different_causes_are_no_loop_though_the_exit_code_is_the_same(void **state)
 {
 	const struct spool_limits limits = { .full_per_loop = 1 };
 	struct report one = a_crash("a"), other = a_crash("a");
 	(void)state;
 
 	make(&limits);
-	one.crash = (struct crash_info){ .known = true, .unwound = true, .function = "deref_null", .module = "/x/boom.so" };
-	other.crash = (struct crash_info){ .known = true, .unwound = true, .function = "overflow", .module = "/x/boom.so" };
+	snprintf(one.signature, sizeof(one.signature), "v1:GCSLost:ray-worker:exit=1");
+	snprintf(other.signature, sizeof(other.signature), "v1:ApplicationError:ray-worker:exit=1?");
 	assert_int_equal(spool_admit(spool, &one), KEEP_FULL);
 	assert_int_equal(spool_admit(spool, &other), KEEP_FULL);
-	assert_int_equal(spool_admit(spool, &other), KEEP_LIGHT);
+	assert_int_equal(other.keeping.repeats, 1);
+}
+
+static void of_ends_whose_cause_is_unknown_every_report_is_kept(void **state)
+{
+	const struct spool_limits limits = { .full_per_loop = 1 };
+	char line[REPORT_LINE_MAX];
+	(void)state;
+
+	make(&limits);
+	for (int i = 1; i <= 40; i++) {
+		struct report r = { .signature = "v1:ApplicationError:ray-worker:exit=1?" };
+
+		assert_int_equal(spool_admit(spool, &r), i == 1 ? KEEP_FULL : KEEP_LIGHT);
+		assert_int_equal(r.keeping.repeats, i);
+		if (i > 1)
+			assert_non_null(strstr(report_repeats(&r.keeping, line), "perhaps of different causes"));
+	}
 }
 
 static void what_was_dropped_is_told_once(void **state)
@@ -253,7 +271,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_crash_in_a_loop_is_told_with_its_number),
-		TEST(where_it_crashed_tells_crashes_apart),
+		TEST(ends_of_different_causes_are_no_loop_though_the_exit_code_is_the_same),
+		TEST(of_ends_whose_cause_is_unknown_every_report_is_kept),
 		TEST(what_was_dropped_is_told_once),
 		TEST(too_many_are_dropped_and_named),
 		TEST(the_room_is_what_the_bound_leaves),

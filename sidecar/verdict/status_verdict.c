@@ -9,6 +9,23 @@
 #include "lib/units.h"
 #include "sidecar/verdict/crash_verdict.h"
 
+#define SIGNAL_BASE 128
+#define REALTIME_MIN 32 /* the kernel's: a C library takes some of them for itself */
+#define HOW_MAX 160
+
+/* The exit code that a shell makes of its command's signal. A program that ends with 160 or more hardly means a real-time one. */
+static int signal_of_code(int code)
+{
+	int signo = code - SIGNAL_BASE;
+
+	return signo < REALTIME_MIN && failure_class_of_signal(signo) != FAILURE_UNKNOWN ? signo : 0;
+}
+
+static bool is_by_wait_status(const struct observation *o)
+{
+	return o->status_known && WIFSIGNALED(o->wait_status);
+}
+
 void status_read(const struct observation *o, struct verdict *v)
 {
 	v->exit_code = -1;
@@ -18,22 +35,22 @@ void status_read(const struct observation *o, struct verdict *v)
 		gap_evidence(o->gap, v);
 	} else if (!o->status_known) {
 		/* Nothing else ends PID 1 before it could say a word; the kubelet reports 137 for it. */
-		v->exit_code = 128 + SIGKILL;
+		v->exit_code = SIGNAL_BASE + SIGKILL;
 		v->signal = SIGKILL;
 		verdict_add_evidence(v, "launcher", "it died with the container, without a word: only SIGKILL does that");
 	} else if (!WIFEXITED(o->wait_status) && !(WIFSIGNALED(o->wait_status) && signal_name(WTERMSIG(o->wait_status)))) {
 		verdict_add_evidence(v, "wait status", "0x%x, with which no process ends", (unsigned int)o->wait_status);
 	} else if (WIFSIGNALED(o->wait_status)) {
 		v->signal = WTERMSIG(o->wait_status);
-		v->exit_code = 128 + v->signal;
+		v->exit_code = SIGNAL_BASE + v->signal;
 		verdict_add_evidence(v, "wait status", "the command was ended by %s", signal_name(v->signal));
 	} else {
 		v->exit_code = WEXITSTATUS(o->wait_status);
-		if (v->exit_code > 128 && failure_class_of_signal(v->exit_code - 128) != FAILURE_UNKNOWN) {
-			v->signal = v->exit_code - 128;
+		v->signal = signal_of_code(v->exit_code);
+		if (v->signal)
 			verdict_add_evidence(v, "wait status", "exit code %d, by which a shell tells that its command was ended by %s",
-				     v->exit_code, signal_name(v->signal));
-		} else
+					     v->exit_code, signal_name(v->signal));
+		else
 			verdict_add_evidence(v, "wait status", "exit code %d", v->exit_code);
 	}
 }
@@ -44,16 +61,66 @@ static void pod_stopped_verdict(const struct observation *o, const char *how, st
 	v->class = FAILURE_POD_DELETED;
 	v->confidence = CONFIDENCE_LIKELY;
 	verdict_add_evidence(v, "sidecar", "it was asked to stop as well, before the container ended");
-	snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with its pod, which was stopped (%s).", o->container, how);
+	snprintf(v->sentence, sizeof(v->sentence), "Container %s most likely ended with its pod, which was stopped (%s).",
+		 o->container, how);
+}
+
+/* The clause after the container's name, which asserts no more than is known. did: "was ended by", "crashed with". */
+static const char *how_it_ended(const struct observation *o, const struct verdict *v, const char *did, char how[static HOW_MAX])
+{
+	const char *signal = signal_name(v->signal);
+
+	if (is_by_wait_status(o))
+		snprintf(how, HOW_MAX, "%s %s", did, signal);
+	else if (o->status_known)
+		snprintf(how, HOW_MAX, "ended with exit code %d, most likely that of a shell whose command %s %s", v->exit_code, did, signal);
+	else
+		snprintf(how, HOW_MAX, "most likely %s %s (its launcher ended with it, without a word)", did, signal);
+	return how;
+}
+
+static void killed_sentence(const struct observation *o, enum oom oom, struct verdict *v)
+{
+	char how[HOW_MAX];
+
+	how_it_ended(o, v, "was killed with", how);
+	if (oom == OOM_UNTOLD)
+		snprintf(v->sentence, sizeof(v->sentence), "Container %s %s; that it was not the OOM killer is likely, not proved.",
+			 o->container, how);
+	else
+		snprintf(v->sentence, sizeof(v->sentence), "Container %s %s%s and not by the OOM killer%s.", o->container, how,
+			 is_by_wait_status(o) ? "" : ",", is_by_wait_status(o) ? ": kill -9, sender unknown" : "");
+}
+
+static void crashed_verdict(const struct observation *o, struct verdict *v)
+{
+	char how[HOW_MAX], in[400];
+
+	snprintf(v->sentence, sizeof(v->sentence), "Container %s %s%s.", o->container, how_it_ended(o, v, "crashed with", how),
+		 crash_in(o, in, sizeof(in)));
+	if (o->kernel.crash[0])
+		verdict_add_evidence(v, "kernel log", "%s", o->kernel.crash);
+	crash_evidence(o, v);
+}
+
+/* Some of them dump core as well: SIGQUIT, SIGXCPU, SIGXFSZ, SIGSYS. */
+static void signaled_verdict(const struct observation *o, struct verdict *v)
+{
+	char how[HOW_MAX];
+
+	snprintf(v->sentence, sizeof(v->sentence), "Container %s %s, which a process gets %s.", o->container,
+		 how_it_ended(o, v, "was ended by", how), signal_meaning(v->signal));
+	if (o->crash && o->crash->signal == v->signal)
+		crash_evidence(o, v);
 }
 
 void signal_verdict(const struct observation *o, enum oom oom, struct verdict *v)
 {
-	char in[400];
+	char how[HOW_MAX];
 
 	v->class = failure_class_of_signal(v->signal);
 	/* A shell's exit code is its word only: a program may exit with 137 of its own. */
-	v->confidence = o->status_known && WIFSIGNALED(o->wait_status) ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
+	v->confidence = is_by_wait_status(o) ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
 	if (v->class == FAILURE_KILLED && oom == OOM_UNTOLD)
 		v->confidence = CONFIDENCE_LIKELY;
 	if (v->class == FAILURE_UNKNOWN)
@@ -64,28 +131,37 @@ void signal_verdict(const struct observation *o, enum oom oom, struct verdict *v
 	}
 	switch (v->class) {
 	case FAILURE_KILLED:
-		snprintf(v->sentence, sizeof(v->sentence),
-			 oom == OOM_UNTOLD ?
-				 "Container %s was killed with SIGKILL; that it was not the OOM killer is likely, not proved." :
-				 "Container %s was killed with SIGKILL and not by the OOM killer: kill -9, sender unknown.",
-			 o->container);
+		killed_sentence(o, oom, v);
 		break;
 	case FAILURE_TERMINATED:
 	case FAILURE_INTERRUPTED:
-		snprintf(v->sentence, sizeof(v->sentence), "Container %s was asked to stop with %s and did.", o->container,
-			 signal_name(v->signal));
-		break;
 	case FAILURE_UNKNOWN:
-		snprintf(v->sentence, sizeof(v->sentence), "Container %s was ended by %s.", o->container,
-			 signal_name(v->signal));
+		snprintf(v->sentence, sizeof(v->sentence), "Container %s %s.", o->container, how_it_ended(o, v, "was ended by", how));
+		break;
+	case FAILURE_SIGNALED:
+		signaled_verdict(o, v);
 		break;
 	default:
-		snprintf(v->sentence, sizeof(v->sentence), "Container %s crashed with %s%s.", o->container,
-			 signal_name(v->signal), crash_in(o, in, sizeof(in)));
-		if (o->kernel.crash[0])
-			verdict_add_evidence(v, "kernel log", "%s", o->kernel.crash);
-		crash_evidence(o, v);
+		crashed_verdict(o, v);
 	}
+	if (o->status_known && !is_by_wait_status(o))
+		verdict_add_missing(v, "whether a signal ended the command, or the code is its own",
+				    "the command as the container's own process (exec COMMAND), without a shell before it");
+}
+
+/* 126 or 127 of a command that was executed: whose code it is does not show. */
+static void shell_verdict(const struct observation *o, const char *ran, struct verdict *v)
+{
+	bool found = v->exit_code == 126;
+
+	v->class = found ? FAILURE_COMMAND_NOT_EXECUTABLE : FAILURE_COMMAND_NOT_FOUND;
+	v->confidence = CONFIDENCE_LIKELY;
+	snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with exit code %d after %s, most likely because %s.",
+		 o->container, v->exit_code, ran,
+		 found ? "a command could not be executed (so a shell tells)" :
+			 "a command was not found (so a shell tells) or a library is missing (so the loader tells)");
+	verdict_add_missing(v, "whose exit code it is, and which command or library was meant",
+			    "the container's own log, where a shell or the loader names it");
 }
 
 void exit_verdict(const struct observation *o, struct verdict *v)
@@ -94,29 +170,24 @@ void exit_verdict(const struct observation *o, struct verdict *v)
 
 	v->confidence = CONFIDENCE_CERTAIN;
 	duration_format(o->ran_ns, ran);
-	switch (v->exit_code) {
-	case 0:
-		v->class = FAILURE_COMPLETED;
-		snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with exit code 0 after %s.", o->container, ran);
+	if (v->exit_code == 126 || v->exit_code == 127) {
+		if (o->unstarted)
+			unstarted_verdict(o, v);
+		else
+			shell_verdict(o, ran, v);
 		return;
-	case 126:
-		v->class = FAILURE_COMMAND_NOT_EXECUTABLE;
-		break;
-	case 127:
-		v->class = FAILURE_COMMAND_NOT_FOUND;
-		break;
-	default:
-		/* Asked to stop, some commands exit with a code of their own: `ray start --block` with 1. */
-		if (o->pod_terminating) {
-			snprintf(code, sizeof(code), "exit code %d", v->exit_code);
-			pod_stopped_verdict(o, code, v);
-			return;
-		}
-		v->class = FAILURE_APPLICATION_ERROR;
 	}
-	snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with exit code %d after %s%s.", o->container,
-		 v->exit_code, ran,
-		 v->exit_code == 127   ? ": a command was not found" :
-		 v->exit_code == 126   ? ": a command could not be executed" :
-					 "");
+	if (v->exit_code != 0 && o->pod_terminating) {
+		/* Asked to stop, some commands exit with a code of their own: `ray start --block` with 1. */
+		snprintf(code, sizeof(code), "exit code %d", v->exit_code);
+		pod_stopped_verdict(o, code, v);
+		return;
+	}
+	v->class = v->exit_code == 0 ? FAILURE_COMPLETED : FAILURE_APPLICATION_ERROR;
+	snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with exit code %d after %s.", o->container, v->exit_code, ran);
+	if (failure_class_of_signal(v->exit_code - SIGNAL_BASE) == FAILURE_UNKNOWN)
+		return;
+	v->confidence = CONFIDENCE_LIKELY;
+	verdict_add_missing(v, "whether the code is the command's own, or a shell's for a real-time signal",
+			    "the command as the container's own process (exec COMMAND), without a shell before it");
 }

@@ -76,7 +76,7 @@ def texts(failure):
 @pytest.mark.parametrize("group, failure_class, confidence, code, evidence", [
     ("interrupted", "Interrupted", "likely", 130, "SIGINT"),
     ("terminated", "Terminated", "certain", 143, "SIGTERM"),
-    ("executable", "CommandNotExecutable", "certain", 126, "exit code 126"),
+    ("executable", "CommandNotExecutable", "likely", 126, "exit code 126"),
     ("full", "DiskFull", "likely", 1, "/data has 0 B left of 1.0 MiB"),
     ("start", "StartFailure", "certain", 128, "/no/such/command"),
 ])

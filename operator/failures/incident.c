@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which ends hang together: the table of incident_rules.c, asked for each end. */
+#include "operator/failures/incident.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/macros.h"
+#include "lib/units.h"
+#include "operator/failures/incident_rules.h"
+#include "operator/raycluster/names.h"
+
+/* So many causes of one key are looked at for one end: who has more within the window is in a crash loop. */
+#define SCAN_MAX 16
+/* A chain has an end of each rank at most, and the middles of groups. */
+#define STEPS_MAX 16
+/* The kubelet cuts times to whole seconds: an end may seem to be a second before its cause. */
+#define WHOLE_SECOND_NS NS_PER_SEC
+#define NOBODY SIZE_MAX
+
+struct clue {
+	const char *key;
+	int64_t at_ns;
+	size_t index;
+	const char *name;
+};
+
+struct join {
+	const struct incident_death *deaths;
+	size_t n;
+	size_t *causes; /* of each end, NOBODY for none */
+	struct clue *clues; /* of the rule that is asked, sorted */
+	size_t n_clues;
+};
+
+static int compare(const void *left, const void *right)
+{
+	const struct clue *a = left, *b = right;
+	int r = strcmp(a->key, b->key);
+
+	if (r == 0)
+		r = (a->at_ns > b->at_ns) - (a->at_ns < b->at_ns);
+	return r ? r : strcmp(a->name, b->name);
+}
+
+static void collect(struct join *j, const struct incident_rule *rule)
+{
+	j->n_clues = 0;
+	for (size_t i = 0; i < j->n; i++) {
+		const struct incident_death *d = &j->deaths[i];
+		const char *key = rule->key(d);
+
+		if (*key && rule->causes(d))
+			j->clues[j->n_clues++] = (struct clue){ .key = key, .at_ns = d->ended_ns, .index = i, .name = d->name };
+	}
+	qsort(j->clues, j->n_clues, sizeof(*j->clues), compare);
+}
+
+/* --- A group around one end -------------------------------------------------------------------------------- */
+
+/* Who has the lowest rank, so that no step leads upwards and none in a circle; of one rank the head's Ray, or the first. */
+static bool leads(const struct join *j, const struct clue *clue, const struct clue *leader)
+{
+	const struct incident_death *d = &j->deaths[clue->index], *l = &j->deaths[leader->index];
+
+	if (incident_rank(d) != incident_rank(l))
+		return incident_rank(d) < incident_rank(l);
+	return (d->head && d->ray) && !(l->head && l->ray);
+}
+
+/* The clues from first on, as far as the window reaches from the first: no chain goes on from member to member. */
+static size_t join_group(struct join *j, const struct incident_rule *rule, size_t first)
+{
+	size_t leader = first, end = first;
+
+	while (end < j->n_clues && strcmp(j->clues[end].key, j->clues[first].key) == 0 &&
+	       j->clues[end].at_ns - j->clues[first].at_ns <= rule->after_s * NS_PER_SEC) {
+		if (leads(j, &j->clues[end], &j->clues[leader]))
+			leader = end;
+		end++;
+	}
+	for (size_t i = first; i < end; i++)
+		if (i != leader && j->causes[j->clues[i].index] == NOBODY)
+			j->causes[j->clues[i].index] = j->clues[leader].index;
+	return end;
+}
+
+static void join_groups(struct join *j, const struct incident_rule *rule)
+{
+	for (size_t i = 0; i < j->n_clues;)
+		i = join_group(j, rule, i);
+}
+
+/* --- An end that another explains ---------------------------------------------------------------------------- */
+
+/* The first clue of that key that is later; or the first of a later key. */
+static size_t first_after(const struct join *j, const char *key, int64_t at_ns)
+{
+	size_t low = 0, high = j->n_clues;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int r = strcmp(j->clues[middle].key, key);
+
+		if (r < 0 || (r == 0 && j->clues[middle].at_ns <= at_ns))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool explains(const struct join *j, const struct incident_rule *rule, const struct clue *clue, size_t index)
+{
+	const struct incident_death *cause = &j->deaths[clue->index], *d = &j->deaths[index];
+	int before_s = MAX(rule->before_s, incident_noticed_after_s(cause));
+
+	return incident_rank(cause) < incident_rank(d) && d->ended_ns - cause->ended_ns <= rule->after_s * NS_PER_SEC &&
+	       cause->ended_ns - d->ended_ns <= before_s * NS_PER_SEC && (!rule->fits || rule->fits(cause, d));
+}
+
+/* The last before the end, or the first of them; else the first after it, as clocks and late notices have it. */
+static size_t find_cause(const struct join *j, const struct incident_rule *rule, size_t index)
+{
+	const char *key = rule->key(&j->deaths[index]);
+	size_t at = first_after(j, key, j->deaths[index].ended_ns + WHOLE_SECOND_NS), found = NOBODY;
+
+	for (size_t i = at; i > 0 && at - i < SCAN_MAX && strcmp(j->clues[i - 1].key, key) == 0; i--)
+		if ((found == NOBODY || rule->first) && explains(j, rule, &j->clues[i - 1], index))
+			found = j->clues[i - 1].index;
+	if (found != NOBODY)
+		return found;
+	for (size_t i = at; i < j->n_clues && i - at < SCAN_MAX && strcmp(j->clues[i].key, key) == 0; i++)
+		if (explains(j, rule, &j->clues[i], index))
+			return j->clues[i].index;
+	return NOBODY;
+}
+
+static void explain(struct join *j, const struct incident_rule *rule, struct incident_place *places)
+{
+	for (size_t i = 0; i < j->n; i++) {
+		if (j->causes[i] != NOBODY || !*rule->key(&j->deaths[i]) || !rule->follows(&j->deaths[i]))
+			continue;
+		j->causes[i] = find_cause(j, rule, i);
+		places[i].may_follow = places[i].may_follow || rule->is_late;
+	}
+}
+
+/* --- All of them ---------------------------------------------------------------------------------------------- */
+
+static size_t first_cause(const struct join *j, size_t index)
+{
+	size_t steps = 0;
+
+	while (j->causes[index] != NOBODY) {
+		index = j->causes[index];
+		assert(++steps < STEPS_MAX);
+	}
+	(void)steps;
+	return index;
+}
+
+static void place(const struct join *j, struct incident_place *places)
+{
+	for (size_t i = 0; i < j->n; i++) {
+		places[i].first = first_cause(j, i);
+		places[i].may_follow = places[i].may_follow && places[i].first == i;
+		if (places[i].first != i)
+			places[places[i].first].consequences++;
+	}
+}
+
+int incident_join(const struct incident_death *deaths, size_t n, struct incident_place *places)
+{
+	_cleanup_free_ size_t *causes = calloc(n + 1, sizeof(*causes));
+	_cleanup_free_ struct clue *clues = calloc(n + 1, sizeof(*clues));
+	struct join j = { .deaths = deaths, .n = n, .causes = causes, .clues = clues };
+
+	if (!causes || !clues)
+		return -ENOMEM;
+	memset(places, 0, n * sizeof(*places));
+	for (size_t i = 0; i < n; i++)
+		causes[i] = NOBODY;
+	for (size_t i = 0; i < n_incident_rules; i++) {
+		collect(&j, &incident_rules[i]);
+		if (incident_rules[i].follows)
+			explain(&j, &incident_rules[i], places);
+		else
+			join_groups(&j, &incident_rules[i]);
+	}
+	place(&j, places);
+	return 0;
+}
+
+/* --- For people ----------------------------------------------------------------------------------------------- */
+
+const char *incident_id(const char *first, char buf[static INCIDENT_ID_MAX])
+{
+	char hash[11];
+
+	if (strlen(first) < INCIDENT_ID_MAX) {
+		snprintf(buf, INCIDENT_ID_MAX, "%s", first);
+		return buf;
+	}
+	sha256_hex(first, strlen(first), 10, hash);
+	snprintf(buf, INCIDENT_ID_MAX, "%.52s-%s", first, hash);
+	return buf;
+}
+
+const char *incident_text(const struct incident_death *first, const struct incident_death *d, char buf[static INCIDENT_TEXT_MAX])
+{
+	bool same_node = *first->node && strcmp(first->node, d->node) == 0;
+	const char *whose = "another pod";
+
+	if (*first->uid && strcmp(first->uid, d->uid) == 0)
+		whose = "its pod";
+	else if (incident_rank(first) == 0 && same_node)
+		whose = "its node";
+	else if (first->head)
+		whose = "the head";
+	snprintf(buf, INCIDENT_TEXT_MAX, "%s of %s", failure_class_name(first->class), whose);
+	return buf;
+}

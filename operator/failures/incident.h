@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which ends of one Ray cluster hang together, and which of them was the first cause. Pure: the same ends give the same
+ * answer, in whatever order they are given.
+ *
+ * Theory of operation. A table of rules says which end can explain which: the loss of a node its pods, a process of Ray's its
+ * container, the head's end the workers that lose its GCS, one deletion the pods that it deletes. Each rule has a window of
+ * time, for raylets take their time to give up and nodes' clocks differ by seconds. A cause has a lower rank than what it
+ * explains (node, GPU, process in the head, head, process in a worker, worker, NCCL), so that close times do not matter and
+ * there are no cycles; ends of one rank are joined only as a group around one of them. That bounds a chain to a few steps,
+ * and in time to the sum of their windows. A worker's crash never explains another worker's, unless NCCL in the other says
+ * that a peer was gone.
+ */
+#ifndef AFTERGLOW_OPERATOR_FAILURES_INCIDENT_H
+#define AFTERGLOW_OPERATOR_FAILURES_INCIDENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/failure_class.h"
+
+/* The end of a container, or of a process whose container lives. Texts are never NULL, "" is not known; they are borrowed. */
+struct incident_death {
+	const char *name; /* the RayFailure's: unique in its cluster */
+	enum failure_class class;
+	int64_t ended_ns;     /* since 1970, by the clock of its node, perhaps in whole seconds */
+	const char *pod, *uid; /* the pod's name and uid */
+	const char *container, *node;
+	const char *process;  /* of Ray's own, that ended first */
+	const char *ended_by; /* "kind/name/reason" of who deleted or stopped it */
+	int64_t restart;      /* which instance of the container; -1: not known */
+	int64_t exit_code;    /* -1: none */
+	bool head;	      /* its pod is the head */
+	bool ray;	      /* its container is the one that runs Ray */
+	bool lives;	      /* its container does */
+	bool signaled;	      /* the container, or the process, died by a signal */
+	bool outlives_gcs;    /* a worker of a cluster with GCS fault tolerance */
+};
+
+struct incident_place {
+	size_t first;	     /* the first cause; the end itself where nothing explains it */
+	size_t consequences; /* of a first cause: how many ends followed */
+	bool may_follow;     /* a cause that would explain it may still become known */
+};
+
+/* places has room for n. -ENOMEM. Near-linear in n. */
+int incident_join(const struct incident_death *deaths, size_t n, struct incident_place *places);
+
+/* The incident's id, which is a label's value: the first cause's name, or its beginning and a hash. */
+#define INCIDENT_ID_MAX 64
+const char *incident_id(const char *first, char buf[static INCIDENT_ID_MAX]);
+
+/* "GCSFailed of the head", for a column of a list. */
+#define INCIDENT_TEXT_MAX 64
+const char *incident_text(const struct incident_death *first, const struct incident_death *death,
+			  char buf[static INCIDENT_TEXT_MAX]);
+
+#endif

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What can explain what. */
+#include "operator/failures/incident_rules.h"
+
+#include <string.h>
+
+#include "lib/macros.h"
+
+/*
+ * Ray asks for a lost GCS every second and gives up after gcs_rpc_server_reconnect_timeout_s (src/ray/common/ray_config_def.h),
+ * 60 by default; measured with 2.60: workers end some 20 s after their GCS. KubeRay sets 600 where the GCS is fault-tolerant.
+ */
+#define FATE_S 120
+#define GCS_LOST_S 900
+/* `ray start --block` looks at its processes once a second, raylet at its agents a little less often. */
+#define PROCESS_S 30
+/* KubeRay's liveness probe fails for ten minutes (120 times 5 s) before the kubelet acts. */
+#define PROBE_S 1200
+/* Clocks of nodes differ by less where they are kept at all; the kubelet's times are whole seconds. */
+#define SKEW_S 5
+#define OWN_CLOCK_S 3
+/* A node is unreachable after 40 s, its pods are deleted after 300 s more (the default toleration), and collected a little later. */
+#define LOST_S 420
+#define NODE_S 600
+#define NODE_OOM_S 60
+/* One deletion's pods end within their graces. */
+#define DELETION_S 120
+#define GRACE_S 60
+/* A RayJob's cluster is deleted when its TTL is over. */
+#define JOB_TTL_S 3600
+#define PEER_S 60
+#define GPU_S 60
+
+#define IS_ONE_OF(class, ...) \
+	is_one_of(class, (const enum failure_class[]){ __VA_ARGS__ }, ARRAY_SIZE(((const enum failure_class[]){ __VA_ARGS__ })))
+
+static bool is_one_of(enum failure_class class, const enum failure_class *classes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (classes[i] == class)
+			return true;
+	return false;
+}
+
+int incident_rank(const struct incident_death *d)
+{
+	if (IS_ONE_OF(d->class, FAILURE_NODE_LOST, FAILURE_NODE_SHUTDOWN, FAILURE_KERNEL_OOM_NODE))
+		return 0;
+	if (d->class == FAILURE_GPU_FAILED)
+		return 1;
+	if (d->class == FAILURE_NCCL_ERROR)
+		return 6;
+	return (d->head ? 2 : 4) + !d->lives;
+}
+
+int incident_noticed_after_s(const struct incident_death *d)
+{
+	return d->class == FAILURE_NODE_LOST ? LOST_S : 0;
+}
+
+/* --- Keys ---------------------------------------------------------------------------------------------- */
+
+static const char *by_node(const struct incident_death *d)
+{
+	return d->node;
+}
+
+static const char *by_pod(const struct incident_death *d)
+{
+	return d->uid;
+}
+
+static const char *by_cluster(const struct incident_death *d)
+{
+	(void)d;
+	return "cluster";
+}
+
+static const char *by_sender(const struct incident_death *d)
+{
+	return d->ended_by;
+}
+
+/* --- Nodes --------------------------------------------------------------------------------------------- */
+
+static bool is_node_gone(const struct incident_death *d)
+{
+	return d->class == FAILURE_NODE_LOST || d->class == FAILURE_NODE_SHUTDOWN;
+}
+
+static bool is_node_oom(const struct incident_death *d)
+{
+	return d->class == FAILURE_KERNEL_OOM_NODE;
+}
+
+static bool may_go_with_node(const struct incident_death *d)
+{
+	return IS_ONE_OF(d->class, FAILURE_EVICTED, FAILURE_UNKNOWN, FAILURE_TERMINATED, FAILURE_KILLED) ||
+	       (d->class == FAILURE_POD_DELETED && !*d->ended_by);
+}
+
+/* A node that is shut down ends its containers; of one that is lost nobody hears. */
+static bool goes_with_node(const struct incident_death *node, const struct incident_death *d)
+{
+	return node->class == FAILURE_NODE_SHUTDOWN || IS_ONE_OF(d->class, FAILURE_UNKNOWN, FAILURE_POD_DELETED);
+}
+
+/* --- Processes of a container --------------------------------------------------------------------------- */
+
+static bool is_rays_own(const char *process)
+{
+	static const char *const beginnings[] = { "raylet", "gcs_server", "dashboard", "runtime_env", "log_monitor", "log monitor",
+						  "monitor", "ray_client_server", "agent" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(beginnings); i++)
+		if (strncmp(process, beginnings[i], strlen(beginnings[i])) == 0)
+			return true;
+	return false;
+}
+
+static bool is_process_of_ray(const struct incident_death *d)
+{
+	return d->lives && d->ray &&
+	       (IS_ONE_OF(d->class, FAILURE_RAYLET_FAILED, FAILURE_GCS_FAILED, FAILURE_RAY_PROCESS_FAILED, FAILURE_GCS_LOST) ||
+		(d->class == FAILURE_KERNEL_OOM_PROCESS && is_rays_own(d->process)));
+}
+
+static bool may_follow_a_process(const struct incident_death *d)
+{
+	if (d->lives || !d->ray)
+		return false;
+	return (d->class == FAILURE_APPLICATION_ERROR && d->exit_code == 1) ||
+	       IS_ONE_OF(d->class, FAILURE_RAYLET_FAILED, FAILURE_GCS_FAILED, FAILURE_RAY_PROCESS_FAILED, FAILURE_GCS_LOST,
+			 FAILURE_TERMINATED, FAILURE_UNKNOWN);
+}
+
+static bool is_probe_kill(const struct incident_death *d)
+{
+	return d->class == FAILURE_PROBE_KILLED && d->ray;
+}
+
+static bool is_same_instance(const struct incident_death *process, const struct incident_death *d)
+{
+	return strcmp(process->container, d->container) == 0 &&
+	       (process->restart == d->restart || process->restart < 0 || d->restart < 0);
+}
+
+/* --- GPUs ----------------------------------------------------------------------------------------------- */
+
+static bool is_gpu(const struct incident_death *d)
+{
+	return d->class == FAILURE_GPU_FAILED;
+}
+
+static bool may_follow_a_gpu(const struct incident_death *d)
+{
+	return IS_ONE_OF(d->class, FAILURE_CUDA_ERROR, FAILURE_NCCL_ERROR, FAILURE_WORKER_CRASH, FAILURE_ABORT,
+			 FAILURE_APPLICATION_ERROR);
+}
+
+/* --- The head and its workers ---------------------------------------------------------------------------- */
+
+static bool takes_the_gcs(const struct incident_death *d)
+{
+	return d->head && d->ray && d->class != FAILURE_START_FAILURE &&
+	       (!d->lives || d->class == FAILURE_GCS_FAILED || strncmp(d->process, "gcs_server", strlen("gcs_server")) == 0);
+}
+
+static bool lost_its_gcs(const struct incident_death *d)
+{
+	return !d->head && d->ray && d->class == FAILURE_GCS_LOST;
+}
+
+/* What ends itself when its GCS is gone: with exit code 1, or as who takes it down asks. No raylet that a signal took. */
+static bool may_lose_its_gcs(const struct incident_death *d)
+{
+	if (d->head || !d->ray || d->lives || d->outlives_gcs)
+		return false;
+	if (d->class == FAILURE_APPLICATION_ERROR)
+		return d->exit_code == 1;
+	return (IS_ONE_OF(d->class, FAILURE_RAYLET_FAILED, FAILURE_RAY_PROCESS_FAILED) && !d->signaled) ||
+	       d->class == FAILURE_TERMINATED || (d->class == FAILURE_POD_DELETED && !*d->ended_by);
+}
+
+/* --- Deletions ------------------------------------------------------------------------------------------- */
+
+static bool is_deleted(const struct incident_death *d)
+{
+	return d->class == FAILURE_POD_DELETED;
+}
+
+static bool is_deleted_head(const struct incident_death *d)
+{
+	return is_deleted(d) && d->head && d->ray;
+}
+
+static bool is_deleted_worker(const struct incident_death *d)
+{
+	return is_deleted(d) && !d->head;
+}
+
+static bool is_one_deletion(const struct incident_death *head, const struct incident_death *d)
+{
+	return !*head->ended_by || !*d->ended_by || strcmp(head->ended_by, d->ended_by) == 0;
+}
+
+/* The job's own process, in the head. */
+static bool ends_the_job(const struct incident_death *d)
+{
+	return d->head && d->lives && (strncmp(d->process, "driver", strlen("driver")) == 0 || strncmp(d->process, "job", strlen("job")) == 0);
+}
+
+static bool is_deleted_with_its_job(const struct incident_death *d)
+{
+	return is_deleted(d) && (strstr(d->ended_by, "RayJob") || strstr(d->ended_by, "TTL"));
+}
+
+/* --- NCCL ------------------------------------------------------------------------------------------------ */
+
+static bool is_a_lost_peer(const struct incident_death *d)
+{
+	return d->ray && !IS_ONE_OF(d->class, FAILURE_NCCL_ERROR, FAILURE_START_FAILURE);
+}
+
+static bool misses_a_peer(const struct incident_death *d)
+{
+	return d->class == FAILURE_NCCL_ERROR;
+}
+
+static bool is_another_pod(const struct incident_death *a, const struct incident_death *b)
+{
+	return strcmp(a->uid, b->uid) != 0;
+}
+
+const struct incident_rule incident_rules[] = {
+	{ .key = by_node, .causes = is_node_gone, .after_s = NODE_S },
+	{ .key = by_node, .causes = is_node_oom, .after_s = NODE_OOM_S },
+	{ .key = by_node, .causes = is_node_gone, .follows = may_go_with_node, .fits = goes_with_node, .after_s = NODE_S,
+	  .before_s = SKEW_S },
+	{ .key = by_pod, .causes = is_gpu, .follows = may_follow_a_gpu, .after_s = GPU_S, .before_s = SKEW_S },
+	{ .key = by_pod, .causes = is_process_of_ray, .follows = may_follow_a_process, .fits = is_same_instance,
+	  .after_s = PROCESS_S, .before_s = OWN_CLOCK_S, .is_late = true },
+	{ .key = by_pod, .causes = is_process_of_ray, .follows = is_probe_kill, .fits = is_same_instance, .after_s = PROBE_S,
+	  .before_s = OWN_CLOCK_S },
+	{ .key = by_cluster, .causes = takes_the_gcs, .follows = lost_its_gcs, .after_s = GCS_LOST_S, .before_s = 2 * SKEW_S,
+	  .is_late = true },
+	{ .key = by_cluster, .causes = takes_the_gcs, .follows = may_lose_its_gcs, .after_s = FATE_S, .before_s = SKEW_S,
+	  .is_late = true },
+	{ .key = by_sender, .causes = is_deleted, .after_s = DELETION_S },
+	{ .key = by_cluster, .causes = is_deleted_head, .follows = is_deleted_worker, .fits = is_one_deletion,
+	  .after_s = DELETION_S, .before_s = GRACE_S },
+	{ .key = by_cluster, .causes = ends_the_job, .follows = is_deleted_with_its_job, .after_s = JOB_TTL_S,
+	  .before_s = SKEW_S },
+	{ .key = by_cluster, .causes = is_a_lost_peer, .follows = misses_a_peer, .fits = is_another_pod, .after_s = PEER_S,
+	  .before_s = SKEW_S, .is_late = true, .first = true },
+};
+const size_t n_incident_rules = ARRAY_SIZE(incident_rules);

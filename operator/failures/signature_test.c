@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A signature is passed on when it holds to the form, and made otherwise. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "operator/failures/signature.h"
+#include "operator/testing.h"
+
+static void only_the_form_is_good(void **state)
+{
+	static const struct {
+		const char *text;
+		bool good;
+	} rows[] = {
+		{ "v1:Segfault:ray::f:native.c_crash_at", true },
+		{ "v1:Segfault:raylet:", true },
+		{ "v1:Segfault:ray::f:SIGSEGV:a:b", true },
+		{ NULL, false },
+		{ "", false },
+		{ "v1:", false },
+		{ "v1:Segfault", false },
+		{ "v1:Segfault:", false },
+		{ "v1:Segfault::x", false },
+		{ "v1:Segfault:raylet", false },
+		{ "v1:SegfaultX:raylet:x", false },
+		{ "v1:Killed:raylet:x", false },
+		{ "v2:Segfault:raylet:x", false },
+		{ "V1:Segfault:raylet:x", false },
+		{ " v1:Segfault:raylet:x", false },
+		{ "v1:Segfault:ray\nlet:x", false },
+		{ "v1:Segfault:raylet:\x1b[31m", false },
+		{ "v1:Segfault:r\xc3\xa4y:x", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (signature_is_good(rows[i].text, "Segfault") != rows[i].good)
+			fail_msg("%s", rows[i].text);
+	assert_false(signature_is_good("v1:Segfault:a:b", NULL));
+	assert_false(signature_is_good("v1::a:b", ""));
+}
+
+static void its_length_has_a_limit(void **state)
+{
+	char text[SIGNATURE_MAX + 2];
+
+	(void)state;
+	memset(text, 'x', sizeof(text));
+	memcpy(text, "v1:Killed:p:", 12);
+	text[SIGNATURE_MAX + 1] = '\0';
+	assert_false(signature_is_good(text, "Killed"));
+	text[SIGNATURE_MAX] = '\0';
+	assert_true(signature_is_good(text, "Killed"));
+}
+
+static void what_no_sidecar_told_is_made_of_what_is_known(void **state)
+{
+	static const struct {
+		const char *told, *spec, *is;
+	} rows[] = {
+		{ "v1:Killed:ray::f:here", "{class: Killed, container: ray-worker}", "v1:Killed:ray::f:here" },
+		{ NULL, "{class: ApplicationError, container: ray-worker, exitCode: 3}", "v1:ApplicationError:ray-worker:exit-3" },
+		{ NULL, "{class: Killed, container: ray-worker, exitCode: 137, signal: SIGKILL}", "v1:Killed:ray-worker:SIGKILL" },
+		{ NULL, "{class: GCSFailed, container: ray-head, exitCode: 1, process: {name: gcs_server, signal: SIGSEGV}}",
+		  "v1:GCSFailed:gcs_server:SIGSEGV" },
+		{ NULL, "{class: PodDeleted, container: c, exitCode: 143, endedBy: {kind: Autoscaler}}", "v1:PodDeleted:c:Autoscaler" },
+		{ NULL, "{class: StartFailure, container: c, kubernetesReason: ImagePullBackOff}", "v1:StartFailure:c:ImagePullBackOff" },
+		/* A sidecar's word of a class that the pod's fate outranked. */
+		{ "v1:Killed:ray::f:here", "{class: Evicted, container: c, exitCode: 137}", "v1:Evicted:c:exit-137" },
+		{ NULL, "{class: WorkerCrash, container: c, process: {name: 'ray::a:b \xc3\xa4'}}", "v1:WorkerCrash:ray__a_b___:" },
+		{ NULL, "{}", "v1:Unknown:?:" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		_cleanup_json_ cJSON *spec = json_of(rows[i].spec);
+
+		signature_set(rows[i].told, spec);
+		assert_string_equal(json_str(spec, "signature"), rows[i].is);
+		/* What was made stays when it is looked at again. */
+		signature_set(json_str(spec, "signature"), spec);
+		assert_string_equal(json_str(spec, "signature"), rows[i].is);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(only_the_form_is_good),
+		cmocka_unit_test(its_length_has_a_limit),
+		cmocka_unit_test(what_no_sidecar_told_is_made_of_what_is_known),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Processes of the container whose end the sidecar wants to hear of. */
+#include "sidecar/launch/watched.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "sidecar/launch/clock.h"
+#include "sidecar/launch/connection.h"
+
+/* The first version of the kernel's struct pidfd_info (Linux 6.13), which newer ones extend. musl has none of it. */
+struct pidfd_info_v0 {
+	uint64_t mask, cgroupid;
+	uint32_t pid, tgid, ppid, ruid, rgid, euid, egid, suid, sgid, fsuid, fsgid;
+	int32_t exit_code;
+};
+_Static_assert(sizeof(struct pidfd_info_v0) == 64, "it is part of the ioctl's number");
+#define PIDFD_GET_INFO_V0 _IOWR(0xFF, 11, struct pidfd_info_v0)
+#define PIDFD_INFO_EXIT_CODE (UINT64_C(1) << 3) /* from 6.15 on, of a process that was reaped */
+
+#define STAT_MAX 1024 /* 52 numbers and a name of 15 bytes */
+#define STAT_START 22
+#define STAT_EXIT_CODE 52
+
+/* What a process's stat says, as far as it concerns us. */
+struct stat_line {
+	char state;
+	unsigned long long start;
+	int exit_code;
+	bool exit_code_is_true; /* the kernel shows 0 to whoever may not know */
+};
+
+/* The fields after the name, which may hold anything: they begin behind the last parenthesis. */
+static bool parse_stat(const char *text, struct stat_line *ret)
+{
+	const char *at = strrchr(text, ')');
+
+	if (!at || at[1] != ' ')
+		return false;
+	ret->state = at[2];
+	at++;
+	for (int field = 3; field <= STAT_EXIT_CODE; field++) {
+		if (!at || *at != ' ')
+			return false;
+		at++;
+		if (field == STAT_START)
+			ret->start = strtoull(at, NULL, 10);
+		else if (field == STAT_EXIT_CODE)
+			ret->exit_code = (int)strtol(at, NULL, 10);
+		at = strchr(at, ' ');
+	}
+	return true;
+}
+
+static bool read_stat(pid_t pid, struct stat_line *ret)
+{
+	char path[40], text[STAT_MAX];
+	struct stat owner;
+	ssize_t len;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	/* The directory belongs to the process's effective user. */
+	ret->exit_code_is_true = stat(path, &owner) == 0 && owner.st_uid == geteuid();
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		close(fd);
+	if (len <= 0)
+		return false;
+	text[len] = '\0';
+	return parse_stat(text, ret);
+}
+
+static struct watched_process *find(struct watched *w, pid_t pid)
+{
+	for (int i = 0; i < LAUNCH_WATCHED_MAX; i++)
+		if (w->list[i].pid == pid)
+			return &w->list[i];
+	return NULL;
+}
+
+static void forget(struct watched_process *p)
+{
+	close(p->pidfd);
+	*p = (struct watched_process){ 0 };
+}
+
+static int open_watched(pid_t pid, unsigned long long start)
+{
+	struct stat_line line;
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	if (fd < 0)
+		return -errno;
+	/* The descriptor is of whoever has the PID now; who that is, stat says after it. */
+	if (read_stat(pid, &line) && line.start == start)
+		return fd;
+	close(fd);
+	return -ESRCH;
+}
+
+int watched_add(struct watched *w, const char *order, pid_t *ret_pid)
+{
+	struct watched_process *p;
+	unsigned long long start;
+	char *end;
+	long pid;
+	int fd;
+
+	*ret_pid = 0;
+	if (*order < '1' || *order > '9')
+		return -EINVAL;
+	errno = 0;
+	pid = strtol(order, &end, 10);
+	if (errno || *end != ' ' || pid > INT32_MAX || end[1] < '0' || end[1] > '9')
+		return -EINVAL;
+	*ret_pid = (pid_t)pid;
+	start = strtoull(end + 1, &end, 10);
+	if (errno || *end)
+		return -EINVAL;
+	p = find(w, (pid_t)pid);
+	if (p && p->start == start)
+		return 0; /* by another sidecar, before this one */
+	p = p ? p : find(w, 0);
+	if (!p)
+		return -EBUSY;
+	fd = open_watched((pid_t)pid, start);
+	if (fd < 0)
+		return fd;
+	if (p->pid)
+		forget(p);
+	*p = (struct watched_process){ (pid_t)pid, fd, start, WATCHED_STATUS_UNKNOWN };
+	return 0;
+}
+
+void watched_poll(const struct watched *w, struct pollfd fds[static LAUNCH_WATCHED_MAX])
+{
+	for (int i = 0; i < LAUNCH_WATCHED_MAX; i++)
+		fds[i] = (struct pollfd){ .fd = w->list[i].pid ? w->list[i].pidfd : -1, .events = POLLIN };
+}
+
+void watched_reaped(struct watched *w, pid_t pid, int status)
+{
+	struct watched_process *p = pid > 0 ? find(w, pid) : NULL;
+
+	if (p)
+		p->status = status;
+}
+
+/* Its wait status, WATCHED_STATUS_UNKNOWN where nothing tells. It has ended. */
+static int status_of(const struct watched_process *p)
+{
+	struct pidfd_info_v0 info = { .mask = PIDFD_INFO_EXIT_CODE };
+	struct stat_line line;
+
+	if (p->status != WATCHED_STATUS_UNKNOWN)
+		return p->status;
+	if (read_stat(p->pid, &line) && line.start == p->start && (line.state == 'Z' || line.state == 'X') &&
+	    (line.exit_code || line.exit_code_is_true))
+		return line.exit_code & 0xffff;
+	/* Its parent was quicker. */
+	if (ioctl(p->pidfd, PIDFD_GET_INFO_V0, &info) == 0 && (info.mask & PIDFD_INFO_EXIT_CODE))
+		return info.exit_code & 0xffff;
+	return WATCHED_STATUS_UNKNOWN;
+}
+
+static void tell(struct watched_process *p, int socket_fd)
+{
+	int status = status_of(p), len;
+	char text[64];
+
+	if (status == WATCHED_STATUS_UNKNOWN)
+		len = snprintf(text, sizeof(text), "ended %d - %lld", (int)p->pid, (long long)now_ns());
+	else
+		len = snprintf(text, sizeof(text), "ended %d %d %lld", (int)p->pid, status, (long long)now_ns());
+	if (socket_fd >= 0)
+		connection_send(socket_fd, text, (size_t)len, NULL, 0);
+	forget(p);
+}
+
+void watched_tell(struct watched *w, const struct pollfd fds[static LAUNCH_WATCHED_MAX], int socket_fd)
+{
+	for (int i = 0; i < LAUNCH_WATCHED_MAX; i++)
+		if (w->list[i].pid && w->list[i].pidfd == fds[i].fd && fds[i].revents)
+			tell(&w->list[i], socket_fd);
+}
+
+void watched_flush(struct watched *w, int socket_fd)
+{
+	struct pollfd fds[LAUNCH_WATCHED_MAX];
+
+	watched_poll(w, fds);
+	if (poll(fds, LAUNCH_WATCHED_MAX, 0) > 0)
+		watched_tell(w, fds, socket_fd);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ray's own processes in a container. */
+#include "sidecar/ray/ray_process.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "lib/macros.h"
+
+static const struct {
+	const char *type, *title;
+	enum failure_class class;
+	bool agent, of_start;
+	const char *logs[RAY_PROCESS_LOGS_MAX];
+} kinds[] = {
+	[RAY_PROCESS_NONE] = { "", "a process of Ray", FAILURE_RAY_PROCESS_FAILED, false, false, { NULL } },
+	[RAY_PROCESS_RAYLET] = { "raylet", "raylet", FAILURE_RAYLET_FAILED, false, true, { "raylet.err", "raylet.out" } },
+	[RAY_PROCESS_GCS_SERVER] = { "gcs_server", "the GCS server", FAILURE_GCS_FAILED, false, true,
+				     { "gcs_server.err", "gcs_server.out" } },
+	[RAY_PROCESS_DASHBOARD] = { "dashboard", "Ray's dashboard", FAILURE_RAY_PROCESS_FAILED, false, true,
+				    { "dashboard.err", "dashboard.log" } },
+	[RAY_PROCESS_DASHBOARD_AGENT] = { "dashboard_agent", "Ray's dashboard agent", FAILURE_RAY_PROCESS_FAILED, true, false,
+					  { "dashboard_agent.err", "dashboard_agent.log", "raylet.out" } },
+	[RAY_PROCESS_RUNTIME_ENV_AGENT] = { "runtime_env_agent", "Ray's runtime env agent", FAILURE_RAY_PROCESS_FAILED, true,
+					    false, { "runtime_env_agent.err", "runtime_env_agent.log", "raylet.out" } },
+	[RAY_PROCESS_LOG_MONITOR] = { "log_monitor", "Ray's log monitor", FAILURE_RAY_PROCESS_FAILED, false, true,
+				      { "log_monitor.err", "log_monitor.log" } },
+	[RAY_PROCESS_MONITOR] = { "monitor", "Ray's autoscaler", FAILURE_RAY_PROCESS_FAILED, false, true,
+				  { "monitor.err", "monitor.log", "monitor.out" } },
+	[RAY_PROCESS_CLIENT_SERVER] = { "ray_client_server", "Ray's client server", FAILURE_RAY_PROCESS_FAILED, false, true,
+					{ "ray_client_server.err", "ray_client_server.out" } },
+	[RAY_PROCESS_JOB_SUPERVISOR] = { "job_supervisor", "the supervisor of a Ray job", FAILURE_RAY_PROCESS_FAILED, false,
+					 false, { NULL } },
+	[RAY_PROCESS_DRIVER] = { "driver", "the driver of a Ray job", FAILURE_RAY_PROCESS_FAILED, false, false, { NULL } },
+	[RAY_PROCESS_START] = { "ray start", "`ray start`", FAILURE_RAY_PROCESS_FAILED, false, false, { NULL } },
+};
+
+/* As Ray 2.x starts them; releases before 2.9 do not title their agents. The first rule that fits decides. */
+static const struct {
+	const char *name; /* it begins so */
+	const char *command; /* this stands somewhere in its command line */
+	enum ray_process_kind kind;
+} rules[] = {
+	{ "raylet", "/raylet", RAY_PROCESS_RAYLET },
+	{ "gcs_server", "/gcs_server", RAY_PROCESS_GCS_SERVER },
+	{ "ray::DashboardAgent", "", RAY_PROCESS_DASHBOARD_AGENT },
+	{ "ray::RuntimeEnvAgent", "", RAY_PROCESS_RUNTIME_ENV_AGENT },
+	{ "ray::JobSupervisor", "", RAY_PROCESS_JOB_SUPERVISOR },
+	{ "python", "/ray/dashboard/dashboard.py", RAY_PROCESS_DASHBOARD },
+	{ "python", "/ray/dashboard/agent.py", RAY_PROCESS_DASHBOARD_AGENT },
+	{ "python", "/ray/_private/runtime_env/agent/main.py", RAY_PROCESS_RUNTIME_ENV_AGENT },
+	{ "python", "/ray/_private/log_monitor.py", RAY_PROCESS_LOG_MONITOR },
+	{ "python", "/ray/autoscaler/_private/monitor.py", RAY_PROCESS_MONITOR },
+	{ "python", "/ray/autoscaler/v2/monitor.py", RAY_PROCESS_MONITOR },
+	{ "python", "-m ray.util.client.server", RAY_PROCESS_CLIENT_SERVER },
+	{ "python", "/ray start ", RAY_PROCESS_START },
+};
+
+enum ray_process_kind ray_process_of(const char *name, const char *command)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
+		if (strncmp(name, rules[i].name, strlen(rules[i].name)) == 0 && strstr(command, rules[i].command))
+			return rules[i].kind;
+	return RAY_PROCESS_NONE;
+}
+
+enum ray_process_kind ray_process_of_type(const char *text, size_t len)
+{
+	for (size_t i = 1; i < ARRAY_SIZE(kinds); i++)
+		if (strlen(kinds[i].type) == len && memcmp(kinds[i].type, text, len) == 0)
+			return (enum ray_process_kind)i;
+	return RAY_PROCESS_NONE;
+}
+
+const char *ray_process_type(enum ray_process_kind kind)
+{
+	return kinds[kind].type;
+}
+
+const char *ray_process_title(enum ray_process_kind kind)
+{
+	return kinds[kind].title;
+}
+
+bool ray_process_is_agent(enum ray_process_kind kind)
+{
+	return kinds[kind].agent;
+}
+
+bool ray_process_is_of_start(enum ray_process_kind kind)
+{
+	return kinds[kind].of_start;
+}
+
+bool ray_process_ended_in_order(int wait_status)
+{
+	if (WIFSIGNALED(wait_status))
+		return WTERMSIG(wait_status) == SIGTERM;
+	return WEXITSTATUS(wait_status) == 0 || WEXITSTATUS(wait_status) == SIGTERM || WEXITSTATUS(wait_status) == 128 + SIGTERM;
+}
+
+enum failure_class ray_process_class(enum ray_process_kind kind)
+{
+	return kinds[kind].class;
+}
+
+void ray_process_logs(enum ray_process_kind kind, const char *ret_names[static RAY_PROCESS_LOGS_MAX])
+{
+	memcpy(ret_names, kinds[kind].logs, sizeof(kinds[kind].logs));
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ray's own processes in a container, and how they are connected: `ray start
+ * --block` ends with exit code 1 as soon as a child of it has ended in disorder,
+ * raylet ends with its agents, and every raylet ends without the GCS. Pure.
+ */
+#ifndef AFTERGLOW_SIDECAR_RAY_RAY_PROCESS_H
+#define AFTERGLOW_SIDECAR_RAY_RAY_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "lib/failure_class.h"
+
+enum ray_process_kind {
+	RAY_PROCESS_NONE,
+	RAY_PROCESS_RAYLET,
+	RAY_PROCESS_GCS_SERVER,
+	RAY_PROCESS_DASHBOARD,
+	RAY_PROCESS_DASHBOARD_AGENT,
+	RAY_PROCESS_RUNTIME_ENV_AGENT,
+	RAY_PROCESS_LOG_MONITOR,
+	RAY_PROCESS_MONITOR, /* the autoscaler's */
+	RAY_PROCESS_CLIENT_SERVER, /* of the Ray client, ray:// */
+	RAY_PROCESS_JOB_SUPERVISOR,
+	RAY_PROCESS_DRIVER, /* of a job */
+	RAY_PROCESS_START, /* `ray start` itself */
+	RAY_PROCESS_KINDS
+};
+
+/* One that has ended. */
+struct ray_process_end {
+	enum ray_process_kind kind;
+	pid_t pid; /* in the container's PID namespace; 0: not told */
+	bool status_known; /* the launcher read it; false: wait_status is 0 */
+	int wait_status; /* as waitpid(2) gives it */
+	int64_t ended_ns; /* CLOCK_BOOTTIME; without a launcher that watches, when it was seen to be gone */
+};
+
+/*
+ * What a process is, from its name and command line as proc_parse_cmdline makes them. A driver cannot be told from
+ * other Python programs by these: RAY_PROCESS_NONE.
+ */
+enum ray_process_kind ray_process_of(const char *name, const char *command);
+
+/* What Ray itself calls it: "raylet", "log_monitor". RAY_PROCESS_NONE for others. text need not end with a NUL. */
+enum ray_process_kind ray_process_of_type(const char *text, size_t len);
+
+/* The same, back: "dashboard_agent"; never NULL. */
+const char *ray_process_type(enum ray_process_kind kind);
+/* For sentences: "Ray's dashboard agent", "raylet". */
+const char *ray_process_title(enum ray_process_kind kind);
+
+/* Whether it is an agent of raylet, which ends with it. */
+bool ray_process_is_agent(enum ray_process_kind kind);
+/* Whether `ray start` is its parent, and ends when it ends in disorder. */
+bool ray_process_is_of_start(enum ray_process_kind kind);
+/* Whether `ray start` takes such an end for an orderly one: exit code 0, SIGTERM, 15 or 143. */
+bool ray_process_ended_in_order(int wait_status);
+
+/* The class of a death that this one began. */
+enum failure_class ray_process_class(enum ray_process_kind kind);
+
+#define RAY_PROCESS_LOGS_MAX 3
+/* The names of its own logs, below logs/, that tell most: the rest is NULL. */
+void ray_process_logs(enum ray_process_kind kind, const char *ret_names[static RAY_PROCESS_LOGS_MAX]);
+
+#endif

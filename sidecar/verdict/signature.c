@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The signature of a failure. */
+#include "sidecar/verdict/signature.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sidecar/sample/components.h"
+#include "sidecar/verdict/signature_text.h"
+
+#define WHO_MAX 49
+#define FUNCTION_MAX 57
+#define FILE_MAX 33
+#define WORDS_MAX 81
+
+static bool is_known(const char *text)
+{
+	return text && *text;
+}
+
+/* Parts of DETAIL, with commas between. What has no room any more is left out whole, so that nothing is half there. */
+struct detail {
+	char text[SIGNATURE_MAX];
+	size_t n, max;
+};
+
+static void add_part(struct detail *d, const char *fmt, ...) _printf_(2, 3);
+
+static void add_part(struct detail *d, const char *fmt, ...)
+{
+	char part[SIGNATURE_MAX];
+	size_t len;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(part, sizeof(part), fmt, ap);
+	va_end(ap);
+	len = strlen(part);
+	if (len == 0 || d->n + (d->n > 0) + len > d->max)
+		return;
+	d->n += (size_t)snprintf(d->text + d->n, sizeof(d->text) - d->n, "%s%s", d->n ? "," : "", part);
+}
+
+/* Who, as one field: the method of an actor and the arguments of a program are left out. */
+static void clean_who(const struct signature_cause *c, char out[static WHO_MAX])
+{
+	char label[PROCESS_NAME_MAX];
+	const char *name = is_known(c->who) ? c->who : is_known(c->container) ? c->container : "";
+	bool task = component_of(name, "", label) == COMPONENT_TASK;
+	size_t prefix = task ? (size_t)snprintf(out, WHO_MAX, "task/") : 0;
+
+	signature_clean_name(task ? label + strlen("ray::") : label, out + prefix, WHO_MAX - prefix);
+	if (!out[0])
+		snprintf(out, WHO_MAX, "-");
+}
+
+/* "/opt/x/boom.so" to "boom.so": another image has it elsewhere. */
+static void clean_file(const char *path, char out[static FILE_MAX])
+{
+	const char *slash = strrchr(path, '/');
+
+	signature_clean_name(slash ? slash + 1 : path, out, FILE_MAX);
+}
+
+/* "deref_null@boom.so"; of a function without a name its place in the file, which is the same wherever it is loaded. */
+static void add_frame(struct detail *d, const struct crash_info *c)
+{
+	char function[FUNCTION_MAX] = "", file[FILE_MAX] = "", offset[sizeof(c->offset)];
+
+	clean_file(c->module, file);
+	if (c->function[0])
+		signature_clean_function(c->function, function, sizeof(function));
+	if (function[0] && file[0])
+		add_part(d, "%s@%s", function, file);
+	else if (function[0])
+		add_part(d, "%s", function);
+	else if (file[0]) {
+		size_t n = strspn(c->offset, "0123456789abcdefx");
+
+		snprintf(offset, sizeof(offset), "%.*s", (int)n, c->offset);
+		add_part(d, "%s%s%s", file, n ? "+" : "", offset);
+	}
+}
+
+/* "crash.py:12 in f" to "f@crash.py": lines move with every edit. */
+static void add_python(struct detail *d, const char *python)
+{
+	const char *in = strstr(python, " in "), *colon = strchr(python, ':');
+	char path[160], function[FUNCTION_MAX], file[FILE_MAX];
+
+	if (!in || !colon || colon > in)
+		return;
+	snprintf(path, sizeof(path), "%.*s", (int)(colon - python), python);
+	clean_file(path, file);
+	signature_clean_function(in + 4, function, sizeof(function));
+	if (function[0])
+		add_part(d, "%s@%s", function, file);
+}
+
+static void add_crash(struct detail *d, const struct signature_cause *c)
+{
+	char file[FILE_MAX];
+
+	if (c->crash && c->crash->unwound) {
+		add_frame(d, c->crash);
+		add_python(d, c->crash->python);
+	} else if (is_known(c->module)) {
+		clean_file(c->module, file);
+		add_part(d, "%s", file);
+	}
+}
+
+void signature_make(const struct signature_cause *c, char ret_signature[static SIGNATURE_MAX])
+{
+	char who[WHO_MAX], words[WORDS_MAX] = "";
+	struct detail d = { .n = 0 };
+	int head;
+
+	clean_who(c, who);
+	head = snprintf(ret_signature, SIGNATURE_MAX, "v1:%s:%s:", failure_class_name(c->class), who);
+	d.max = SIGNATURE_MAX - 1 - (size_t)head - 1; /* one for the question mark */
+	if (c->signal > 0 && signal_name(c->signal))
+		add_part(&d, "%s", signal_name(c->signal));
+	else if (c->exit_code >= 0)
+		add_part(&d, "exit=%d", c->exit_code);
+	add_crash(&d, c);
+	if (is_known(c->words))
+		add_part(&d, "%s", signature_clean(c->words, words, sizeof(words)));
+	snprintf(ret_signature + head, SIGNATURE_MAX - (size_t)head, "%s%s", d.n ? d.text : "-", c->cause_unknown ? "?" : "");
+}
+
+bool signature_is_weak(const char *signature)
+{
+	size_t n = strlen(signature);
+
+	return n == 0 || signature[n - 1] == '?';
+}
+
+/* From a verdict */
+
+static bool is_oom(enum failure_class class)
+{
+	return class == FAILURE_KERNEL_OOM_CONTAINER || class == FAILURE_KERNEL_OOM_POD || class == FAILURE_KERNEL_OOM_NODE ||
+	       class == FAILURE_KERNEL_OOM_PROCESS;
+}
+
+static const char *who_died(const struct observation *o, const struct verdict *v, const char *largest)
+{
+	if (is_oom(v->class))
+		return is_known(o->victim) ? o->victim : o->kernel.oom && o->kernel.name[0] ? o->kernel.name : largest;
+	if (o->container_lives && o->ray)
+		return o->ray->event.task[0] ? o->ray->event.task : "worker";
+	if (o->crash && o->crash->comm[0])
+		return o->crash->comm;
+	return NULL;
+}
+
+/* "x[1]: segfault at 0 ip 00.. sp 00.. error 4 in boom.so[7f..+1000]" */
+static const char *module_of_line(const char *line, char *out, size_t size)
+{
+	const char *in = strstr(line, " in ");
+	size_t len = in ? strcspn(in + 4, "[, ") : 0;
+
+	out[0] = '\0';
+	if (len > 0 && in[4 + len] == '[')
+		snprintf(out, size, "%.*s", (int)len, in + 4);
+	return out;
+}
+
+/* Ray's words for a connection that broke are the same whatever ended the process behind it. */
+static bool says_why(const char *detail)
+{
+	return detail[0] && !strstr(detail, "connection error code") && !strstr(detail, "End of file");
+}
+
+static void add_words(const struct observation *o, const struct verdict *v, struct signature_cause *c)
+{
+	const struct ray_said *said = o->ray;
+
+	switch (v->class) {
+	case FAILURE_KERNEL_OOM_CONTAINER:
+	case FAILURE_KERNEL_OOM_POD:
+	case FAILURE_KERNEL_OOM_NODE:
+	case FAILURE_KERNEL_OOM_PROCESS:
+	case FAILURE_RAY_MEMORY_MONITOR:
+		c->words = "memory";
+		break;
+	case FAILURE_FILE_DESCRIPTORS_EXHAUSTED:
+		c->words = "EMFILE";
+		break;
+	case FAILURE_PROCESS_LIMIT:
+		c->words = "pids";
+		break;
+	case FAILURE_DISK_FULL:
+		c->words = o->limits.fullest.point[0] == '/' ? o->limits.fullest.point + 1 : "disk";
+		break;
+	default:
+		if (said && says_why(said->event.detail))
+			c->words = said->event.detail;
+	}
+}
+
+/* Whether the verdict says how it ended and no more. */
+static bool is_cause_unknown(const struct signature_cause *c)
+{
+	if (is_known(c->words) || c->crash || is_known(c->module))
+		return false;
+	switch (c->class) {
+	case FAILURE_APPLICATION_ERROR:
+	case FAILURE_KILLED:
+	case FAILURE_TERMINATED:
+	case FAILURE_SIGNALED:
+	case FAILURE_UNKNOWN:
+		return true;
+	case FAILURE_WORKER_CRASH:
+		return c->signal == 0;
+	default:
+		return false;
+	}
+}
+
+static int signal_said(const struct ray_said *said)
+{
+	for (int s = 1; said && said->signal_said[0] && s < 65; s++)
+		if (signal_name(s) && strcmp(signal_name(s), said->signal_said) == 0)
+			return s;
+	return 0;
+}
+
+void signature_of(const struct observation *o, const struct verdict *v, const char *largest,
+		  char ret_signature[static SIGNATURE_MAX])
+{
+	char module[64];
+	struct signature_cause c = {
+		.class = v->class,
+		.container = o->container,
+		.who = who_died(o, v, largest),
+		.signal = o->crash && o->crash->signal ? o->crash->signal : v->signal,
+		.exit_code = v->signal || is_oom(v->class) ? -1 : v->exit_code,
+		.crash = o->crash,
+		.module = module_of_line(o->kernel.crash, module, sizeof(module)),
+	};
+
+	if (o->container_lives && o->ray && !c.signal)
+		c.signal = signal_said(o->ray);
+	/* Who was killed for memory was killed with SIGKILL, always: the class says so. */
+	if (is_oom(v->class) || v->class == FAILURE_RAY_MEMORY_MONITOR)
+		c.signal = 0;
+	add_words(o, v, &c);
+	c.cause_unknown = is_cause_unknown(&c);
+	signature_make(&c, ret_signature);
+}
