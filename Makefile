@@ -208,14 +208,14 @@ oom        1 oom $(SUITE) kernel-tests-oom
 vm-cores   1 -   $(SUITE) kernel-tests-vm-cores
 operator   2 -   e2e/run.sh operator
 vm         1 -   $(SUITE) kernel-tests-vm
-sanitizers 2 -   $(SUITE) -j2 sanitizer-tests
 kernel     1 -   $(SUITE) kernel-tests-here
 unit       1 -   $(SUITE) -j2 unit-tests
+sanitizers 1 -   $(SUITE) sanitizer-tests
 endef
 define E2E_SUITES
 cluster    2 oom e2e/run.sh cluster
 kuberay    2 oom e2e/run.sh kuberay
-stores     2 -   e2e/run.sh stores
+stores     1 -   e2e/run.sh stores
 browser    1 -   e2e/run.sh browser
 endef
 export TEST_SUITES E2E_SUITES

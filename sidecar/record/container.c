@@ -138,7 +138,8 @@ static void sample(struct container *c)
 	container_crashes_due(c, now);
 	if (!c->observer.oom_seen_ns)
 		return;
-	if (c->options->oom_group && c->observer.memcg.version == 1 && !c->group_ended_by_us) {
+	/* In a cgroup of several owners the victim may be a neighbour's. */
+	if (c->options->oom_group && c->observer.memcg.version == 1 && !c->observer.cgroup_shared && !c->group_ended_by_us) {
 		c->group_ended_by_us = c->observer.others_end = true;
 		launch_send(c->fd, "kill", NULL, NULL);
 	} else if (now - c->observer.oom_seen_ns >= OOM_SETTLED_NS)

@@ -17,7 +17,7 @@
 
 int observer_open(struct observer *o, int root_fd, pid_t launcher, struct err *err)
 {
-	*o = (struct observer){ .root_fd = root_fd, .baseline = MEMORY_ABSENT, .last.memory = MEMORY_ABSENT,
+	*o = (struct observer){ .root_fd = root_fd, .baseline = MEMORY_ABSENT, .latest = MEMORY_ABSENT, .last.memory = MEMORY_ABSENT,
 				 .last.shm_used = -1, .node = RAY_NODE_UNKNOWN };
 	o->history = history_new();
 	if (!o->history)
@@ -134,6 +134,7 @@ static void find_victim(struct observer *o, const struct snapshot *before, const
 	if (!victim)
 		return;
 	o->victim_pid = victim->pid;
+	o->victim_rss = victim->rss;
 	memcpy(o->victim, victim->name, sizeof(o->victim));
 }
 
@@ -167,6 +168,8 @@ int64_t observer_sample(struct observer *o, int64_t now_ns)
 	/* The counters first: an OOM kill between the two readings then shows in the processes, not before them. */
 	if (o->memcg.version && memcg_read(&o->memcg, &memory, NULL) < 0)
 		return SAMPLE_MAX_NS;
+	o->latest = memory;
+	o->latest_ns = now_ns;
 	killed = memory.oom_kill > o->baseline.oom_kill && o->baseline.oom_kill >= 0;
 	if (killed && !o->oom_seen_ns) {
 		o->oom_seen_ns = now_ns;
@@ -179,7 +182,8 @@ int64_t observer_sample(struct observer *o, int64_t now_ns)
 	take_snapshot(o, now_ns, &memory);
 	if (killed || now_ns - o->remembered_ns >= REMEMBER_NS)
 		remember(o);
-	if (killed && !o->victim[0] && !o->others_end)
+	/* In a cgroup of several owners the victim may be another's: who is gone of ours says nothing. */
+	if (killed && !o->victim[0] && !o->others_end && !o->cgroup_shared)
 		find_victim(o, &o->before_oom, &o->last);
 	o->samples++;
 	/* What the kernel can take back at once fills nothing up. */
@@ -198,10 +202,31 @@ void observer_find_victim(struct observer *o, const struct snapshot *before, int
 {
 	struct snapshot after = { .at_ns = now_ns };
 
-	if (o->victim[0] || !o->table || process_table_sweep(o->table, now_ns, NULL) < 0)
+	if (o->victim[0] || o->cgroup_shared || !o->table || process_table_sweep(o->table, now_ns, NULL) < 0)
 		return;
 	after.n_top = process_table_top(o->table, now_ns, after.top, REPORT_TOP_MAX);
 	find_victim(o, before, &after);
+}
+
+bool observer_others_ended(const struct observer *o, const struct snapshot *before, int64_t now_ns)
+{
+	struct snapshot after = { .at_ns = now_ns };
+
+	if (!o->table || process_table_sweep(o->table, now_ns, NULL) < 0)
+		return true;
+	after.n_top = process_table_top(o->table, now_ns, after.top, REPORT_TOP_MAX);
+	for (size_t i = 0; i < before->n_top; i++)
+		if (before->top[i].pid != o->command && before->top[i].rss > 0 && !lives_in(&after, before->top[i].pid))
+			return true;
+	return false;
+}
+
+int64_t observer_command_rss(const struct observer *o, const struct snapshot *s)
+{
+	for (size_t i = 0; i < s->n_top; i++)
+		if (s->top[i].pid == o->command)
+			return s->top[i].rss;
+	return 0;
 }
 
 struct snapshot observer_last_of_life(const struct observer *o, int64_t ended_ns)

@@ -38,6 +38,7 @@ struct observer {
 	struct memcg memcg; /* version 0: could not be opened */
 	bool cgroup_shared; /* others' processes are in it as well; set by the owner, who knows what the cgroup was made for */
 	const char *cgroup_unseen; /* as in struct observation */
+	pid_t command; /* as the container's /proc numbers it, 0 unknown */
 	struct process_table *table; /* NULL: could not be opened */
 	struct history *history;
 	const char *const *collect; /* patterns of files that go into its bundles, ends with NULL; NULL: none */
@@ -51,6 +52,8 @@ struct observer {
 	int64_t delay_ns; /* from the last one to the next, as chosen */
 	struct memory baseline; /* counters as they were when nothing had happened */
 	struct limits limits; /* likewise */
+	struct memory latest; /* the counters as they were read last, also after that snapshot */
+	int64_t latest_ns; /* 0: never */
 	struct snapshot last, previous; /* previous: the one before last, or some more before: 20 ms older, or more */
 	int64_t swept_ns, swept_usage; /* the last sweep; between sweeps a snapshot has only its largest read anew */
 	int64_t remembered_ns; /* the last sample that went into the history */
@@ -64,6 +67,7 @@ struct observer {
 	bool others_end; /* we end the others, too: who is gone first says nothing any more */
 	char victim[PROCESS_NAME_MAX]; /* "" while unknown */
 	pid_t victim_pid;
+	int64_t victim_rss;
 };
 
 /*
@@ -87,6 +91,12 @@ const struct process *snapshot_victim(const struct snapshot *before, const struc
 
 /* After the death: who of the snapshot before the OOM is gone. Sets victim if it can be told. */
 void observer_find_victim(struct observer *o, const struct snapshot *before, int64_t now_ns);
+
+/* After the command's end: whether others of that snapshot are gone too, or it cannot be told. */
+bool observer_others_ended(const struct observer *o, const struct snapshot *before, int64_t now_ns);
+
+/* Bytes resident of the command in that snapshot, 0 when it is not among the largest. */
+int64_t observer_command_rss(const struct observer *o, const struct snapshot *s);
 
 /*
  * What there was before the end: the last snapshot, or the one before it when the

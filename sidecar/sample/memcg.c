@@ -22,7 +22,7 @@ static void parse_usage(const char *text, struct memory *m)
 
 static void parse_limit(const char *text, struct memory *m)
 {
-	m->limit = memcg_parse_value(text);
+	m->limit = m->own_limit = memcg_parse_value(text);
 }
 
 static void parse_peak(const char *text, struct memory *m)
@@ -189,6 +189,7 @@ void memcg_parse_v1_oom_control(const char *text, struct memory *m)
 void memcg_parse_v2_events(const char *text, struct memory *m)
 {
 	static const struct key keys[] = {
+		KEY("oom", oom),
 		KEY("oom_kill", oom_kill),
 		KEY("oom_group_kill", oom_group_kill),
 		KEY("max", limit_hits),

@@ -20,7 +20,8 @@
 
 /* One reading. Bytes and counts as the kernel gives them; -1 for what it does not tell. */
 struct memory {
-	int64_t limit; /* -1 also for "no limit" */
+	int64_t limit; /* -1 also for "no limit"; v1: the smallest of its own and those above it */
+	int64_t own_limit; /* that of this cgroup alone */
 	int64_t usage; /* anon + file + shmem + kernel, the number the limit is held against */
 	int64_t peak;
 	int64_t anon;
@@ -31,6 +32,8 @@ struct memory {
 	int64_t oom_kill; /* processes of this cgroup that the OOM killer took */
 	int64_t oom_group_kill; /* v2 from Linux 5.17: times it took the whole cgroup */
 	int64_t limit_hits; /* times usage met the limit: v1 failcnt, v2 "max" */
+	/* v2: times this cgroup, or one below it, had no room under its own limit even after reclaim. A limit above does not count here. */
+	int64_t oom;
 	int64_t kernel; /* slab, page tables, kernel stacks, socket buffers */
 	int64_t swap; /* bytes swapped out, not part of usage */
 	/* v2: part of the last 10 s in which some, or all, tasks waited for memory; hundredths of a percent. */
@@ -38,7 +41,8 @@ struct memory {
 };
 
 #define MEMORY_ABSENT                                                                                        \
-	((struct memory){ .limit = -1, .usage = -1, .peak = -1, .anon = -1, .file = -1, .shmem = -1,         \
+	((struct memory){ .limit = -1, .own_limit = -1, .usage = -1, .peak = -1, .anon = -1, .file = -1,    \
+			  .shmem = -1, .oom = -1,                                                              \
 			  .inactive_file = -1, .active_file = -1, .oom_kill = -1, .oom_group_kill = -1,      \
 			  .limit_hits = -1, .kernel = -1, .swap = -1, .psi_some = -1, .psi_full = -1 })
 
