@@ -17,6 +17,7 @@
 #include "lib/macros.h"
 #include "sidecar/crash/crash_info.h"
 #include "sidecar/kernel/kernel_evidence.h"
+#include "sidecar/ray/gpu_lines.h"
 #include "sidecar/ray/ray_lines.h"
 #include "sidecar/sample/limits.h"
 #include "sidecar/sample/memcg.h"
@@ -65,6 +66,8 @@ struct observation {
 	const char *core_needs; /* without one, what would be needed; NULL: not known */
 	bool container_over; /* with container_lives: it lived on then, and has ended meanwhile */
 	bool core_is_old; /* it was written before this start of the container */
+	bool has_raylet; /* the container is a Ray node: what ends a worker does not end it */
+	const struct gpu_said *gpu_said; /* what programs of it said of CUDA and NCCL right before its end; NULL: nothing is known */
 };
 
 #define EVIDENCE_MAX 8
