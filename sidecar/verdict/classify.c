@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sidecar/verdict/crash_verdict.h"
+#include "sidecar/verdict/gpu_verdict.h"
 #include "sidecar/verdict/limit_verdict.h"
 #include "sidecar/verdict/oom_verdict.h"
 #include "sidecar/verdict/oom_victim.h"
@@ -88,5 +89,6 @@ void classify(const struct observation *o, struct verdict *ret_verdict)
 	if (o->ray)
 		ray_last_words(o, &v);
 	ray_process_verdict(o, oom, &v);
+	gpu_container_verdict(o, &v);
 	*ret_verdict = v;
 }
