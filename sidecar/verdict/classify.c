@@ -10,6 +10,7 @@
 #include "sidecar/verdict/limit_verdict.h"
 #include "sidecar/verdict/oom_verdict.h"
 #include "sidecar/verdict/oom_victim.h"
+#include "sidecar/verdict/ray_process_verdict.h"
 #include "sidecar/verdict/ray_verdict.h"
 #include "sidecar/verdict/status_verdict.h"
 
@@ -44,6 +45,10 @@ void classify(const struct observation *o, struct verdict *ret_verdict)
 
 	if (o->container_lives && o->ray) {
 		ray_verdict(o, ret_verdict);
+		return;
+	}
+	if (o->container_lives && o->process) {
+		ray_process_lives_verdict(o, ret_verdict);
 		return;
 	}
 	if (o->container_lives && o->crash) {
@@ -82,5 +87,6 @@ void classify(const struct observation *o, struct verdict *ret_verdict)
 	limit_verdict(o, &v);
 	if (o->ray)
 		ray_last_words(o, &v);
+	ray_process_verdict(o, oom, &v);
 	*ret_verdict = v;
 }

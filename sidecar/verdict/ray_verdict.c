@@ -2,6 +2,7 @@
 /* The verdict on a worker of which Ray's own logs tell. */
 #include "sidecar/verdict/ray_verdict.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -101,6 +102,22 @@ static bool exit_code_said(const struct ray_event *e, int *ret_code)
 	return e->kind == RAY_WORKER_CRASH && at && sscanf(at + strlen(words), "%3d", ret_code) == 1 && *ret_code > 0 && *ret_code < 256;
 }
 
+/* Ray's own words often suspect the memory. A worker that the kernel took dies "unexpectedly" to Ray: then it is its own story. */
+static void oom_killer(const struct observation *o, struct verdict *v)
+{
+	if (!o->after_known || o->before.oom_kill < 0)
+		return;
+	if (o->after.oom_kill > o->before.oom_kill) {
+		verdict_add_evidence(v, "OOM killer", "oom_kill %" PRId64 " -> %" PRId64 ": it took a process shortly before, perhaps this one",
+				     o->before.oom_kill, o->after.oom_kill);
+		/* Its own signal, or core, is another story. */
+		if (v->confidence == CONFIDENCE_CERTAIN && !o->ray->signal_said[0] && !o->crash)
+			v->confidence = CONFIDENCE_LIKELY;
+	} else if (o->after.oom_kill == o->before.oom_kill && o->last.limit > 0 && !o->cgroup_unseen)
+		verdict_add_evidence(v, "samples", "not the OOM killer: its counter stayed at %d, %.0f %% of the limit in use",
+				     (int)o->after.oom_kill, 100.0 * (double)o->last.usage / (double)o->last.limit);
+}
+
 static void crash(const struct observation *o, struct verdict *v)
 {
 	const struct ray_event *e = &o->ray->event;
@@ -136,10 +153,7 @@ static void crash(const struct observation *o, struct verdict *v)
 	else if (!fds && !o->crash && !exit_code_said(e, &code))
 		verdict_add_missing(v, "what ended the worker",
 				    "its wait status, which only raylet gets and does not write down");
-	/* Ray's own words often suspect the memory. */
-	if (o->after_known && o->before.oom_kill >= 0 && o->after.oom_kill == o->before.oom_kill && o->last.limit > 0)
-		verdict_add_evidence(v, "samples", "not the OOM killer: its counter stayed at %d, %.0f %% of the limit in use",
-				     (int)o->after.oom_kill, 100.0 * (double)o->last.usage / (double)o->last.limit);
+	oom_killer(o, v);
 	if (e->pid)
 		verdict_add_evidence(v, "processes", o->ray->gone ? "PID %d is gone" : "PID %d is there still, or again",
 				     (int)e->pid);
