@@ -10,6 +10,8 @@
 #include "operator/controller.h"
 #include "operator/crier.h"
 #include "operator/herald.h"
+#include "operator/incidents.h"
+#include "operator/inquiry.h"
 #include "operator/keeper.h"
 #include "operator/kube/workqueue.h"
 #include "operator/kuberay_guard.h"
@@ -38,9 +40,11 @@ struct parts {
 	struct parts_options o;
 	struct watches *watches;
 	struct owners *owners;
+	struct inquiries *inquiries;
 	struct policies *policies;
 	struct recorder *recorder;
 	struct herald *herald;
+	struct incidents *incidents;
 	struct keeper *keeper;
 	struct crier *crier;
 	struct missed_pods *missed;

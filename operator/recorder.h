@@ -9,6 +9,7 @@
 #include "operator/kube/client.h"
 #include "operator/kube/informer.h"
 #include "operator/failures/earlier_end.h"
+#include "operator/inquiry.h"
 #include "operator/metrics.h"
 #include "operator/owners.h"
 
@@ -20,11 +21,10 @@ struct recorder_options {
 	struct informer *known; /* RayFailures that exist; learns of those that are written */
 	struct metrics *metrics;
 	struct owners *owners; /* whose each failure is */
+	struct inquiries *inquiries; /* who ended it */
 	bool (*may_write)(void *arg); /* asked before each write */
 	/* Whether it would be kept; else it is not written. Asked right before. */
 	bool (*wanted)(void *arg, const cJSON *failure, const char **ret_why /* not, for the log */);
-	/* It was written just now, by us. */
-	void (*on_recorded)(void *arg, const cJSON *failure);
 	/* The evidence of a pod of this cluster ("namespace/name") is written: it may be planned anew. */
 	void (*on_written)(void *arg, const char *cluster_key);
 	void *arg;

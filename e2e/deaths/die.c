@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -122,7 +123,7 @@ static int deed_double_free(const char *arg)
 
 static int deed_heap(const char *arg)
 {
-	char *p = malloc(24), *q = malloc(2000);
+	char *volatile p = malloc(24), *volatile q = malloc(2000);
 	volatile char *end = p;
 
 	(void)arg;
@@ -238,11 +239,12 @@ static int deed_files(const char *arg)
 	return errno == EMFILE ? 1 : SURVIVED;
 }
 
-/* forks N: N children that sleep; 1 when a fork fails, which ends them all. */
+/* forks N: N children that sleep; 1 when a fork fails, which ends them all. In a process group of its own. */
 static int deed_forks(const char *arg)
 {
 	long n = strtol(arg, NULL, 10);
 
+	setpgid(0, 0);
 	for (long i = 0; i < n; i++) {
 		pid_t pid = fork();
 
@@ -304,6 +306,24 @@ static int deed_locked(const char *arg)
 	return SURVIVED;
 }
 
+/* pipes SIZE_MIB: memory of the kernel's, in pipes that nobody reads. The process itself stays small. */
+static int deed_pipes(const char *arg)
+{
+	static char page[65536];
+	const struct rlimit many = { 65536, 65536 };
+	long pipes = strtol(arg, NULL, 10) * (long)(MIB / sizeof(page));
+	int ends[2];
+
+	setrlimit(RLIMIT_NOFILE, &many);
+	for (long i = 0; i < pipes; i++) {
+		if (pipe2(ends, O_NONBLOCK) < 0)
+			return SURVIVED;
+		if (write(ends[1], page, sizeof(page)) < 0)
+			return 1;
+	}
+	return 0;
+}
+
 /* thread-exit: the main thread ends first, and the process lives on in another, which exits with 7. */
 static void *exit_later(void *arg)
 {
@@ -319,7 +339,46 @@ static int deed_thread_exit(const char *arg)
 	(void)arg;
 	if (pthread_create(&thread, NULL, exit_later, NULL) != 0)
 		return SURVIVED;
-	pthread_exit(NULL);
+	syscall(SYS_exit, 0);
+	return SURVIVED;
+}
+
+static char *shared_memory;
+static size_t shared_size;
+
+static int use_shared(void *arg)
+{
+	(void)arg;
+	memset(shared_memory, 1, shared_size);
+	return 0;
+}
+
+/* vfork SIZE_MIB: until it calls exec, the child has its parent's memory, and uses it up. */
+static int deed_vfork(const char *arg)
+{
+	size_t size = (size_t)strtoul(arg, NULL, 10) * MIB;
+	char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	/* vfork itself may not be used so: the child would return on its parent's stack. */
+	static char stack[65536] __attribute__((aligned(16)));
+
+	shared_memory = memory;
+	shared_size = size;
+	if (clone(use_shared, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, NULL) < 0)
+		return SURVIVED;
+	return SURVIVED;
+}
+
+/* lazy SIZE_MIB: uses so much memory, but lets the kernel take each part back whenever it wants to. */
+static int deed_lazy(const char *arg)
+{
+	size_t size = (size_t)strtoul(arg, NULL, 10) * MIB;
+	char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	for (size_t at = 0; at < size; at += MIB) {
+		memset(memory + at, 1, MIB);
+		madvise(memory + at, MIB, MADV_FREE);
+	}
+	return 0;
 }
 
 /* A child that ends by SIGNO, whose parent ends likewise, as init programs in containers do: tini, dumb-init. */
@@ -360,6 +419,9 @@ static const struct {
 	{ "bomb", deed_bomb },
 	{ "mapped", deed_mapped },
 	{ "locked", deed_locked },
+	{ "pipes", deed_pipes },
+	{ "vfork", deed_vfork },
+	{ "lazy", deed_lazy },
 	{ "thread-exit", deed_thread_exit },
 	{ "like-child", deed_like_child },
 };

@@ -28,8 +28,7 @@ static bool is_recent(const struct kernel_question *q, int64_t time_us, int64_t 
 	return time_us > q->since_us && q->ended_us - time_us <= within_us;
 }
 
-/* Whether the kernel's name, cut to 15 bytes, is that of the process. "python3 leak.py" is "python3" to the kernel. */
-static bool has_name(const struct kernel_suspect *s, const char *comm)
+bool kernel_suspect_is_named(const struct kernel_suspect *s, const char *comm)
 {
 	size_t n = strlen(comm);
 
@@ -50,7 +49,7 @@ static bool is_suspect(const struct kernel_question *q, const struct oom_kill *k
 		const struct kernel_suspect *s = &q->suspects[i];
 		int64_t apart = rss > s->rss ? rss - s->rss : s->rss - rss;
 
-		if (has_name(s, k->name) && apart <= MAX(s->rss / 2, SIZE_SLACK))
+		if (kernel_suspect_is_named(s, k->name) && apart <= MAX(s->rss / 2, SIZE_SLACK))
 			return true;
 	}
 	return false;
@@ -120,7 +119,7 @@ static void find_crash(const struct kmsg_log *log, const struct kernel_question 
 		for (size_t s = 0; s < q->n_suspects; s++) {
 			const struct kernel_suspect *suspect = &q->suspects[s];
 
-			if (suspect->pid > 0 ? l.pid == suspect->pid : has_name(suspect, l.name)) {
+			if (suspect->pid > 0 ? l.pid == suspect->pid : kernel_suspect_is_named(suspect, l.name)) {
 				escape(e->crash, sizeof(e->crash), kmsg_text(log, i), entry->len);
 				return;
 			}
@@ -153,6 +152,7 @@ void kernel_evidence_find(const struct kmsg_log *log, const struct kernel_questi
 	e.others = s.others;
 	if (s.found) {
 		const struct oom_kill *k = &s.kill;
+		const char *below = oom_kill_below(k, &q->self);
 
 		e.oom = true;
 		e.by_cgroup = s.by_cgroup;
@@ -167,6 +167,9 @@ void kernel_evidence_find(const struct kmsg_log *log, const struct kernel_questi
 			e.age_ns = MAX(q->ended_us - k->time_us, (int64_t)0) * 1000;
 		escape(e.name, sizeof(e.name), k->name, strlen(k->name));
 		escape(e.memcg, sizeof(e.memcg), k->oom_memcg, strlen(k->oom_memcg));
+		if (below)
+			escape(e.below, sizeof(e.below), below, strlen(below));
+		e.elsewhere = !below && e.where == OOM_WHERE_CONTAINER && q->self.cgroup[0];
 		escape(e.line, sizeof(e.line), kmsg_text(log, k->killed_at), log->entries[k->killed_at].len);
 		first = k->first;
 		last = k->last + 1;

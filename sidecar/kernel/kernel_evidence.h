@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "lib/strbuf.h"
+#include "sidecar/kernel/gpu_faults.h"
 #include "sidecar/kernel/oom_kills.h"
 
 #define KERNEL_LINE_MAX 200
@@ -34,8 +35,11 @@ struct kernel_evidence {
 	pid_t pid; /* in the node's PID namespace */
 	char name[KERNEL_LINE_MAX]; /* the victim; this and what follows is escaped */
 	char memcg[KERNEL_LINE_MAX]; /* that ran out, "" unknown */
+	char below[KERNEL_LINE_MAX]; /* with where CONTAINER: it stands so below the container's, "ray_node_1/user"; "" it is that one */
+	bool elsewhere; /* with where CONTAINER: it is the victim's, and not the container's nor below it */
 	char line[KERNEL_LINE_MAX]; /* "Memory cgroup out of memory: Killed process ..." */
 	char crash[KERNEL_LINE_MAX]; /* "x[1]: segfault at ..." of a process of ours, "" none */
+	struct gpu_evidence gpu;
 };
 
 #define KERNEL_EVIDENCE_ABSENT ((struct kernel_evidence){ .needs = "", .age_ns = -1, .limit = -1 })
@@ -46,6 +50,9 @@ struct kernel_suspect {
 	int64_t rss; /* bytes, at the last look */
 	pid_t pid; /* in the node's PID namespace, 0 unknown */
 };
+
+/* Whether the kernel's name, cut to 15 bytes, is that of the process. "python3 leak.py" is "python3" to the kernel. */
+bool kernel_suspect_is_named(const struct kernel_suspect *s, const char *comm);
 
 struct kernel_question {
 	struct oom_self self;

@@ -21,6 +21,8 @@ struct kernel_log {
 	char cgroup[KMSG_PATH_MAX]; /* "" unknown */
 	bool shared; /* the recorder is in that cgroup too, and so may be others */
 	int64_t since_us, named_since_us; /* as in struct kernel_question */
+	int64_t begin_us; /* as since_us was at first */
+	struct gpus gpus; /* of the container */
 	char *excerpt; /* of the last look, NULL: none */
 };
 

@@ -13,6 +13,7 @@
 #include "sidecar/record/gather_crash.h"
 #include "sidecar/record/gather_hooks.h"
 #include "sidecar/record/gather_ray.h"
+#include "sidecar/record/gpu_words.h"
 #include "sidecar/record/life.h"
 #include "sidecar/record/page.h"
 #include "sidecar/record/gather_kernel_log.h"
@@ -43,6 +44,21 @@ static struct snapshot with_counters(struct snapshot s, const struct ending *e)
 	return s;
 }
 
+/*
+ * The numbers are held against the limit that ran out: of a cgroup below its own use is known, of one that only the kernel
+ * log names there is no more than its limit.
+ */
+static void use_limit_of_verdict(struct report *r, const struct cgroup_limit *limit)
+{
+	if (r->verdict.limit <= 0 || r->verdict.limit == r->memory.limit)
+		return;
+	r->memory.limit = r->verdict.limit;
+	if (limit && limit->limit == r->verdict.limit && limit->usage >= 0) {
+		r->memory.usage = MAX(limit->usage, limit->peak);
+		r->memory.peak = limit->peak;
+	}
+}
+
 /* Who was there before the OOM killer came, and who is not any more. */
 static void find_victims(struct observer *o, const struct ending *e, const struct snapshot *last, struct observation *seen)
 {
@@ -70,7 +86,9 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 	const struct snapshot sampled = e->ray ? *ray_watch_snapshot(o->ray, o, e->ray->event.pid) :
 						 observer_last_of_life(o, e->ended_ns);
 	struct snapshot last = e->ray ? sampled : with_counters(sampled, e);
+	const struct cgroup_limit *limit = cgroup_watch_limit(&o->cgroups, &last.memory);
 	struct report r = { .id = options->id, .memory = last.memory, .sample_age_ns = -1, .n_top = last.n_top };
+	struct gpu_said gpu = { .kind = GPU_SAID_NOTHING };
 	struct observation seen = {
 		.container = container,
 		.pod = options->id.pod,
@@ -81,7 +99,8 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.ran_ns = e->ended_ns - e->started_ns,
 		.cgroup_version = o->memcg.version,
 		.cgroup_shared = o->cgroup_shared,
-		.cgroup_unseen = o->cgroup_unseen,
+		.cgroup_unseen = o->cgroup_unseen ? o->cgroup_unseen : memcg_tree_unseen(&o->cgroups.tree, e->ended_ns),
+		.cgroup_limit = limit,
 		.before = o->baseline,
 		.after = e->after,
 		.after_known = e->after_known,
@@ -97,6 +116,8 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.core_needs = e->core_needs,
 		.core_is_old = e->core_is_old,
 		.container_over = e->container_over,
+		.has_raylet = o->node.raylet > 0,
+		.gpu_said = &gpu,
 		.ray = e->container_lives ? e->ray : ray_watch_last_words(o->ray, e->ended_ns),
 	};
 
@@ -104,9 +125,12 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		r.sample_age_ns = MAX(e->ended_ns - last.at_ns, 0);
 	seen.last_age_ns = r.sample_age_ns;
 	find_victims(o, e, &last, &seen);
+	if (!e->container_lives && !e->gap)
+		gpu_words_at_end(ray_watch_logs_dir(o->ray), to_unix_ns(e->ended_ns), &gpu);
 	kernel_log_look(&o->kernel, e->gap ? to_boottime_ns(e->gap->until_unix_ns) : e->ended_ns, last.top, last.n_top, &seen.kernel);
 	classify(&seen, &r.verdict);
 	signature_of(&seen, &r.verdict, last.n_top ? last.top[0].name : "", r.signature);
+	use_limit_of_verdict(&r, limit);
 
 	r.id.container = container;
 	if (e->crash) {

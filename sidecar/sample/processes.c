@@ -45,6 +45,7 @@ struct entry {
 	int64_t first_ns; /* first sight */
 	int64_t named_ns; /* when its name was read, 0: never */
 	int64_t named_own; /* what it had then */
+	uint64_t code; /* pages of its program's code */
 	enum component_kind kind; /* what the name says */
 	char label[PROCESS_NAME_MAX];
 	struct mark older, newer;
@@ -237,6 +238,7 @@ static void update_growth(struct entry *e, int64_t now_ns)
 static bool measure(const struct process_table *t, struct entry *e, int64_t now_ns)
 {
 	char text[128];
+	uint64_t code;
 	ssize_t n;
 
 	if (e->statm_fd >= 0)
@@ -246,8 +248,12 @@ static bool measure(const struct process_table *t, struct entry *e, int64_t now_
 	if (n <= 0)
 		return false;
 	text[n] = '\0';
-	if (!proc_parse_statm(text, t->page_size, &e->p.rss, &e->p.shared))
+	if (!proc_parse_statm(text, t->page_size, &e->p.rss, &e->p.shared, &code))
 		return false;
+	/* It has executed another program, and has that one's name. */
+	if (code != e->code)
+		e->named_ns = 0;
+	e->code = code;
 	update_growth(e, now_ns);
 	return true;
 }
@@ -401,6 +407,13 @@ pid_t process_table_find(const struct process_table *t, const char *name)
 		if (t->entries[i].ours && strcmp(t->entries[i].p.name, name) == 0)
 			return t->entries[i].p.pid;
 	return 0;
+}
+
+void process_table_each(const struct process_table *t, void (*fn)(const struct process *p, void *arg), void *arg)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (t->entries[i].ours && !t->entries[i].gone)
+			fn(&t->entries[i].p, arg);
 }
 
 size_t process_table_count(const struct process_table *t)
