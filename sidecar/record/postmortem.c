@@ -105,7 +105,8 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.after = e->after,
 		.after_known = e->after_known,
 		.last = last.memory,
-		.peak_before = sampled.at_ns ? sampled.memory.peak : -1,
+		/* Its cgroup is as old as the container, unless others had it before. */
+		.peak_met_age_ns = o->limit_met_ns ? e->ended_ns - MAX(o->limit_met_ns, o->cgroup_shared ? 0 : e->started_ns) : -1,
 		.oom_age_ns = o->oom_seen_ns ? MAX(e->ended_ns - o->oom_seen_ns, 0) : -1,
 		.limits_before = o->limits,
 		.limits = e->limits,
