@@ -187,6 +187,59 @@ static void in_a_shared_cgroup_only_known_processes_are_ours(void **state)
 	assert_true(f.e.oom && f.e.by_cgroup);
 }
 
+static void whose_limit_it_was_is_told_apart(void **state)
+{
+	static const struct {
+		const char *memcg, *below;
+		bool elsewhere;
+	} rows[] = {
+		{ CGROUP, "", false },
+		{ CGROUP "/ray_node_1/user", "ray_node_1/user", false },
+		{ CGROUP "/a\033b", "a\\x1bb", false },
+		{ "/user.slice/run-1.scope", "", true },
+		{ CGROUP "x/user", "", true },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct kernel_question q = { .self = { .cgroup = CGROUP }, .command = 8, .since_us = 10 * S, .ended_us = 100 * S };
+		_cleanup_fixture_ struct fixture f = FIXTURE;
+
+		add_report(&f, 99 * S, 8, "hog", rows[i].memcg);
+		kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
+		assert_true(f.e.oom && f.e.by_cgroup);
+		assert_string_equal(f.e.below, rows[i].below);
+		assert_int_equal(f.e.elsewhere, rows[i].elsewhere);
+		assert_false(f.e.rules_out);
+	}
+}
+
+static void a_whole_log_without_the_command_rules_its_kill_out(void **state)
+{
+	struct kernel_question q = { .self = { .cgroup = CGROUP }, .command = 8, .since_us = 10 * S, .ended_us = 100 * S };
+	_cleanup_fixture_ struct fixture f = FIXTURE;
+	(void)state;
+
+	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
+	assert_false(f.e.rules_out); /* an empty log says nothing */
+	add(&f, 6, 91 * S, "a line");
+	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
+	assert_false(f.e.rules_out); /* what was before it is not known */
+	kmsg_log_release(&f.log);
+	f.log = (struct kmsg_log){ 0 };
+	add(&f, 6, 1 * S, "boot");
+	add_report(&f, 99 * S, 7, "hog", CGROUP);
+	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
+	assert_true(f.e.rules_out); /* another process was taken */
+	f.log.lost = 1;
+	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
+	assert_false(f.e.rules_out);
+	f.log.lost = 0;
+	q.command = 0;
+	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
+	assert_false(f.e.rules_out);
+}
+
 static void user_space_is_not_believed(void **state)
 {
 	_cleanup_fixture_ struct fixture f = FIXTURE;
@@ -267,6 +320,8 @@ int main(void)
 		cmocka_unit_test(a_line_without_cgroup_is_ours_by_name_size_and_time),
 		cmocka_unit_test(a_cgroup_wins_over_a_name),
 		cmocka_unit_test(in_a_shared_cgroup_only_known_processes_are_ours),
+		cmocka_unit_test(whose_limit_it_was_is_told_apart),
+		cmocka_unit_test(a_whole_log_without_the_command_rules_its_kill_out),
 		cmocka_unit_test(user_space_is_not_believed),
 		cmocka_unit_test(names_are_escaped),
 		cmocka_unit_test(a_crash_is_known_by_name_or_by_pid),

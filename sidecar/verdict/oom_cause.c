@@ -75,10 +75,12 @@ static bool cause_by_log(const struct observation *o, const struct kernel_eviden
 	return false;
 }
 
-/* On v2 the two are one. */
+/* On v2 the two are one, unless the counters of a cgroup above stand in place of its own. */
 static int64_t own_limit(const struct observation *o)
 {
-	return o->cgroup_version == 1 && o->last.own_limit ? o->last.own_limit : o->last.limit;
+	bool differs = o->cgroup_version == 1 || (o->cgroup_limit && o->cgroup_limit->place == CGROUP_LIMIT_ABOVE);
+
+	return differs && o->last.own_limit ? o->last.own_limit : o->last.limit;
 }
 
 /* v1 shows the smallest limit of those around it: one that is smaller than its own keeps it from meeting its own. */
