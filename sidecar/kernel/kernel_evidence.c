@@ -9,15 +9,15 @@
 #include "lib/units.h"
 
 #define COMM_MAX 15
-#define NAMED_WITHIN_US (10 * 1000000) /* a name proves little, and nothing after this long */
+#define NAMED_WITHIN_US (5 * 1000000) /* a name proves little, and nothing after this long */
 #define CRASH_WITHIN_US (5 * 1000000)
-#define SIZE_SLACK ((int64_t)64 << 20)
+#define SIZE_SLACK ((int64_t)4 << 20) /* what the kernel's counters of resident pages may be off on a machine of many CPUs */
 
 struct search {
 	const struct kmsg_log *log;
 	const struct kernel_question *q;
-	bool found, by_cgroup;
-	unsigned int kills;
+	bool found, by_cgroup, of_command;
+	unsigned int kills, killed, others;
 	struct oom_kill kill;
 };
 
@@ -28,8 +28,7 @@ static bool is_recent(const struct kernel_question *q, int64_t time_us, int64_t 
 	return time_us > q->since_us && q->ended_us - time_us <= within_us;
 }
 
-/* Whether the kernel's name, cut to 15 bytes, is that of the process. "python3 leak.py" is "python3" to the kernel. */
-static bool has_name(const struct kernel_suspect *s, const char *comm)
+bool kernel_suspect_is_named(const struct kernel_suspect *s, const char *comm)
 {
 	size_t n = strlen(comm);
 
@@ -38,15 +37,19 @@ static bool has_name(const struct kernel_suspect *s, const char *comm)
 	return s->name[n] == '\0' || s->name[n] == ' ' || n == COMM_MAX;
 }
 
+/* By name, size and time, all of which must be there: each alone fits a process of any other container. */
 static bool is_suspect(const struct kernel_question *q, const struct oom_kill *k)
 {
 	int64_t rss = oom_kill_rss(k);
 
+	if (q->command > 0 || rss < 0 || k->time_us < 0 || k->time_us <= q->named_since_us ||
+	    !is_recent(q, k->time_us, NAMED_WITHIN_US))
+		return false;
 	for (size_t i = 0; i < q->n_suspects; i++) {
 		const struct kernel_suspect *s = &q->suspects[i];
 		int64_t apart = rss > s->rss ? rss - s->rss : s->rss - rss;
 
-		if (has_name(s, k->name) && (rss < 0 || apart <= MAX(s->rss / 2, SIZE_SLACK)))
+		if (kernel_suspect_is_named(s, k->name) && apart <= MAX(s->rss / 2, SIZE_SLACK))
 			return true;
 	}
 	return false;
@@ -54,29 +57,44 @@ static bool is_suspect(const struct kernel_question *q, const struct oom_kill *k
 
 static bool has_pid(const struct kernel_question *q, int64_t pid)
 {
+	if (q->command > 0 && q->command == pid)
+		return true;
 	for (size_t i = 0; i < q->n_suspects; i++)
 		if (q->suspects[i].pid > 0 && q->suspects[i].pid == pid)
 			return true;
 	return false;
 }
 
+static void take(struct search *s, const struct oom_kill *k, bool by_cgroup)
+{
+	bool of_command = by_cgroup && s->q->command > 0 && k->pid == s->q->command;
+	bool first = !s->found || s->by_cgroup != by_cgroup;
+
+	s->kills = first ? 1 : s->kills + by_cgroup;
+	s->killed = first ? k->killed : s->killed + (by_cgroup ? k->killed : 0);
+	s->found = true;
+	s->by_cgroup = by_cgroup;
+	/* The kill of the command says more of its end than one after it. */
+	if (!s->of_command)
+		s->kill = *k;
+	s->of_command = s->of_command || of_command;
+}
+
 static void visit(const struct oom_kill *k, void *arg)
 {
 	struct search *s = arg;
 	enum oom_match match = oom_kill_match(k, &s->q->self);
+	bool pid = has_pid(s->q, k->pid) && k->time_us >= 0;
 
-	if (match == OOM_OURS) {
-		if (s->q->shared && !has_pid(s->q, k->pid))
-			return;
-		if (!is_recent(s->q, k->time_us, INT64_MAX))
-			return;
-	} else if (match == OOM_NOT_OURS || s->by_cgroup || !is_recent(s->q, k->time_us, NAMED_WITHIN_US) ||
-		   !is_suspect(s->q, k))
+	if (!is_recent(s->q, k->time_us, INT64_MAX))
 		return;
-	s->kills = s->by_cgroup == (match == OOM_OURS) ? s->kills + 1 : 1;
-	s->found = true;
-	s->by_cgroup = match == OOM_OURS;
-	s->kill = *k;
+	/* PIDs of the node are nobody else's, wherever the process went and whatever of the report was left out. */
+	if (pid || (match == OOM_OURS && !s->q->shared))
+		take(s, k, true);
+	else if (match == OOM_OURS)
+		s->others += k->killed;
+	else if (match == OOM_CGROUP_UNTOLD && !(s->found && s->by_cgroup) && is_suspect(s->q, k))
+		take(s, k, false);
 }
 
 static void escape(char *to, size_t size, const char *from, size_t len)
@@ -101,7 +119,7 @@ static void find_crash(const struct kmsg_log *log, const struct kernel_question 
 		for (size_t s = 0; s < q->n_suspects; s++) {
 			const struct kernel_suspect *suspect = &q->suspects[s];
 
-			if (suspect->pid > 0 ? l.pid == suspect->pid : has_name(suspect, l.name)) {
+			if (suspect->pid > 0 ? l.pid == suspect->pid : kernel_suspect_is_named(suspect, l.name)) {
 				escape(e->crash, sizeof(e->crash), kmsg_text(log, i), entry->len);
 				return;
 			}
@@ -131,19 +149,27 @@ void kernel_evidence_find(const struct kmsg_log *log, const struct kernel_questi
 
 	e.needs = NULL;
 	oom_kills_find(log, visit, &s);
+	e.others = s.others;
 	if (s.found) {
 		const struct oom_kill *k = &s.kill;
+		const char *below = oom_kill_below(k, &q->self);
 
 		e.oom = true;
 		e.by_cgroup = s.by_cgroup;
 		e.where = oom_kill_where(k, &q->self);
 		e.limit = k->limit;
 		e.kills = s.kills;
+		e.killed = s.killed;
+		if (s.by_cgroup && q->command > 0)
+			e.victim = s.of_command ? KERNEL_VICTIM_COMMAND : KERNEL_VICTIM_OTHER;
 		e.pid = (pid_t)MIN(k->pid, (int64_t)INT32_MAX);
 		if (k->time_us >= 0)
 			e.age_ns = MAX(q->ended_us - k->time_us, (int64_t)0) * 1000;
 		escape(e.name, sizeof(e.name), k->name, strlen(k->name));
 		escape(e.memcg, sizeof(e.memcg), k->oom_memcg, strlen(k->oom_memcg));
+		if (below)
+			escape(e.below, sizeof(e.below), below, strlen(below));
+		e.elsewhere = !below && e.where == OOM_WHERE_CONTAINER && q->self.cgroup[0];
 		escape(e.line, sizeof(e.line), kmsg_text(log, k->killed_at), log->entries[k->killed_at].len);
 		first = k->first;
 		last = k->last + 1;

@@ -10,6 +10,7 @@
 
 #include "lib/fileio.h"
 #include "lib/units.h"
+#include "sidecar/ray/isolation.h"
 #include "sidecar/sample/memcg.h"
 #include "sidecar/sample/rootfd.h"
 
@@ -48,22 +49,28 @@ void kernel_log_open(struct kernel_log *k, int root_fd, pid_t launcher, pid_t co
 		     const char *pod_uid, const struct kernel_log_options *options)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(CGROUP_TEXT_MAX);
-	char path[64];
+	char path[64], *isolated;
 	int version;
 
 	kernel_log_close(k);
-	*k = (struct kernel_log){ .options = *options, .pod_uid = pod_uid, .since_us = -1 };
-	/* In a PID namespace of its own the kernel's PIDs are others. */
-	if (launcher != 1)
-		k->command = command;
+	*k = (struct kernel_log){ .options = *options, .pod_uid = pod_uid, .command = command, .since_us = -1, .named_since_us = -1,
+				   .begin_us = -1 };
 	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)launcher);
 	if (root_fd < 0 || rootfd_read(root_fd, path, &text, NULL) < 0 ||
 	    memcg_find_cgroup(strbuf_str(&text), k->cgroup, sizeof(k->cgroup), &version) < 0)
 		k->cgroup[0] = '\0';
+	/* Ray may have moved the launcher below before we came. */
+	isolated = strstr(k->cgroup, "/" ISOLATION_NODE_PREFIX);
+	if (isolated)
+		*isolated = '\0';
 	k->shared = is_own_cgroup(k->cgroup);
+	gpus_read(root_fd, &k->gpus);
+	if (options->off)
+		return;
 	/* A command that crashed at once did so before we came to look; the clocks are some milliseconds apart. */
-	if (!options->off)
-		k->since_us = MIN(kmsg_newest_us(), to_kernel_us(started_ns) - START_SLACK_US);
+	k->named_since_us = kmsg_newest_us();
+	k->since_us = MIN(k->named_since_us, to_kernel_us(started_ns) - START_SLACK_US);
+	k->begin_us = k->since_us;
 }
 
 void kernel_log_close(struct kernel_log *k)
@@ -115,7 +122,9 @@ void kernel_log_look(struct kernel_log *k, int64_t ended_ns, const struct proces
 	struct kernel_question q = {
 		.self = { .cgroup = k->cgroup, .pod_uid = k->pod_uid },
 		.shared = k->shared,
+		.command = k->command,
 		.since_us = k->since_us,
+		.named_since_us = k->named_since_us,
 		.ended_us = to_kernel_us(ended_ns),
 		.suspects = suspects,
 		.n_suspects = list_suspects(k, top, n_top, suspects),
@@ -129,6 +138,7 @@ void kernel_log_look(struct kernel_log *k, int64_t ended_ns, const struct proces
 		return;
 	}
 	kernel_evidence_find(&log, &q, ret_evidence, &excerpt);
+	gpu_faults_find(&log, &q, k->begin_us, &k->gpus, &ret_evidence->gpu);
 	for (size_t i = log.n; i-- > 0;)
 		k->since_us = MAX(k->since_us, log.entries[i].time_us);
 	if (excerpt.len > 0)

@@ -17,16 +17,18 @@ struct kernel_log_options {
 struct kernel_log {
 	struct kernel_log_options options;
 	const char *pod_uid; /* NULL outside Kubernetes */
-	pid_t command; /* 0 where the kernel numbers it in another way */
+	pid_t command; /* in the node's PID namespace, 0 unknown */
 	char cgroup[KMSG_PATH_MAX]; /* "" unknown */
 	bool shared; /* the recorder is in that cgroup too, and so may be others */
-	int64_t since_us;
+	int64_t since_us, named_since_us; /* as in struct kernel_question */
+	int64_t begin_us; /* as since_us was at first */
+	struct gpus gpus; /* of the container */
 	char *excerpt; /* of the last look, NULL: none */
 };
 
 /*
- * launcher and command: PIDs as root_fd's /proc has them; started_ns: CLOCK_BOOTTIME
- * of the command's start. pod_uid stays the caller's. Never fails: what is not known is said in the evidence.
+ * launcher: its PID as root_fd's /proc has it; command: that of the command in the node's PID namespace, 0 unknown;
+ * started_ns: CLOCK_BOOTTIME of the command's start. pod_uid stays the caller's. Never fails: what is not known is said in the evidence.
  */
 void kernel_log_open(struct kernel_log *k, int root_fd, pid_t launcher, pid_t command, int64_t started_ns,
 		     const char *pod_uid, const struct kernel_log_options *options);

@@ -91,7 +91,7 @@ void container_emit(const struct container *c, const char *event, cJSON *fields)
 
 void container_read_counters(struct container *c, struct memory *ret_memory, bool *ret_known)
 {
-	if (c->observer.memcg.version && memcg_read(&c->observer.memcg, ret_memory, NULL) == 0)
+	if (c->observer.memcg.version && observer_read_memory(&c->observer, now_boottime_ns(), true, ret_memory) == 0)
 		*ret_known = true;
 }
 
@@ -138,7 +138,8 @@ static void sample(struct container *c)
 	container_crashes_due(c, now);
 	if (!c->observer.oom_seen_ns)
 		return;
-	if (c->options->oom_group && c->observer.memcg.version == 1 && !c->group_ended_by_us) {
+	/* In a cgroup of several owners the victim may be a neighbour's. */
+	if (c->options->oom_group && c->observer.memcg.version == 1 && !c->observer.cgroup_shared && !c->group_ended_by_us) {
 		c->group_ended_by_us = c->observer.others_end = true;
 		launch_send(c->fd, "kill", NULL, NULL);
 	} else if (now - c->observer.oom_seen_ns >= OOM_SETTLED_NS)

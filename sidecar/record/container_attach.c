@@ -2,6 +2,7 @@
 /* A container's hello. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -54,11 +55,38 @@ static void emit_attached(const struct container *c)
  * Whether the counters began with the container. They do when it has its cgroup for itself: in a pod, where the launcher need
  * not be PID 1 (shareProcessNamespace, hostPID), where exec made one for it, and elsewhere if it looks like a container.
  */
+static bool is_alone(const struct container *c)
+{
+	return c->hello.launcher == 1 || c->options->id.pod_uid || c->options->own_memcg;
+}
+
 static bool counts_from_start(const struct container *c)
 {
-	bool alone = c->hello.launcher == 1 || c->options->id.pod_uid || c->options->own_memcg;
+	return is_alone(c) && (!c->observer.memcg.version || c->observer.memcg.own);
+}
 
-	return alone && (!c->observer.memcg.version || c->observer.memcg.own);
+/* The inode of the first PID namespace is fixed (PROC_PID_INIT_INO). */
+static bool in_first_pid_namespace(void)
+{
+	static const char first[] = "pid:[4026531836]";
+	char own[sizeof(first)];
+
+	return readlink("/proc/self/ns/pid", own, sizeof(own)) == sizeof(first) - 1 && memcmp(own, first, sizeof(first) - 1) == 0;
+}
+
+/*
+ * The command's PID as the kernel log has it, 0 unknown: the launcher's own word for its PID is that of the node if the
+ * kernel, asked in the node's first PID namespace, has the same for who connected to us.
+ */
+static pid_t node_pid_of_command(const struct container *c)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	if (getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || peer.pid != c->hello.launcher ||
+	    !in_first_pid_namespace())
+		return 0;
+	return c->hello.command;
 }
 
 static void take_history(struct container *c)
@@ -106,8 +134,10 @@ bool container_attach(struct container *c, const struct launch_message *hello, c
 	}
 	if (err.code)
 		log_warning_limited("%s: %s", c->hello.name, err_text(&err));
-	kernel_log_open(&c->observer.kernel, c->observer.root_fd, hello->launcher, hello->command, hello->started_ns,
-			c->options->id.pod_uid, &c->options->kernel_log);
+	kernel_log_open(&c->observer.kernel, c->observer.root_fd, hello->launcher, node_pid_of_command(c),
+			hello->started_ns, c->options->id.pod_uid, &c->options->kernel_log);
+	c->observer.kernel.shared |= !is_alone(c);
+	c->observer.command = c->observer.cgroups.command = hello->command;
 	c->observer.collect = c->options->collect;
 	c->hooks = hooks_new(c->base, c->fd, &c->options->hooks,
 			     &(struct hooks_callbacks){ .headroom = headroom, .done = container_hooks_done, .arg = c });

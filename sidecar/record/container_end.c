@@ -194,10 +194,13 @@ void container_process_died(struct container *c, int64_t now_ns)
 	struct report r;
 
 	if (!c->process_reported_ns || now_ns - c->process_reported_ns >= PROCESS_REPORT_SPACING_NS) {
-		c->process_reported_ns = now_ns;
 		postmortem_report(&c->observer, &e, c->options, c->hello.name, &r);
-		container_emit(c, "process-killed", report_json_of_verdict(&r));
-		container_publish(c, &r, true, 0);
+		/* In a cgroup of several owners only the kernel log can say that the victim was ours. */
+		if (r.verdict.class == FAILURE_KERNEL_OOM_PROCESS) {
+			c->process_reported_ns = now_ns;
+			container_emit(c, "process-killed", report_json_of_verdict(&r));
+			container_publish(c, &r, true, 0);
+		}
 	}
 	observer_forget_oom(&c->observer);
 	life_note(&c->observer);

@@ -60,6 +60,8 @@ static void add_snapshot(const struct sample *s, void *arg)
 {
 	struct observer *o = arg;
 
+	o->latest = s->memory;
+	o->latest_ns = s->at_ns;
 	o->previous = o->last;
 	o->last = snapshot_of(s);
 	if (!o->oom_seen_ns || s->at_ns < o->oom_seen_ns)
@@ -73,8 +75,10 @@ static void restore(struct observer *o)
 
 	o->baseline = l->baseline;
 	o->shmem_at_start = l->shmem_at_start;
+	o->command = l->command_pid;
 	o->oom_seen_ns = l->oom_seen_ns;
 	o->victim_pid = l->victim_pid;
+	o->victim_rss = l->victim_rss;
 	memcpy(o->victim, l->victim, sizeof(o->victim));
 	o->kernel.since_us = l->log_since_us;
 	history_each(o->history, add_snapshot, o);
@@ -87,6 +91,7 @@ void life_adopt(struct observer *o, struct history *h)
 	/* A new one was not noted yet. */
 	if (history_life(h)->cgroup_version || history_last(h))
 		restore(o);
+	observer_resume_counters(o, now_boottime_ns());
 	life_note(o);
 }
 
@@ -99,13 +104,16 @@ void life_note(const struct observer *o)
 		return;
 	l.cgroup_version = o->memcg.version;
 	l.cgroup_shared = o->cgroup_shared;
+	l.command_pid = o->command;
 	l.command = o->kernel.command;
 	l.log_since_us = o->kernel.since_us;
+	l.log_shared = o->kernel.shared;
 	snprintf(l.cgroup, sizeof(l.cgroup), "%s", o->kernel.cgroup);
 	l.baseline = o->baseline;
 	l.shmem_at_start = o->shmem_at_start;
 	l.oom_seen_ns = o->oom_seen_ns;
 	l.victim_pid = o->victim_pid;
+	l.victim_rss = o->victim_rss;
 	memcpy(l.victim, o->victim, sizeof(l.victim));
 	/* NOLINTNEXTLINE: padding that differs costs a write, and no more. */
 	if (memcmp(&l, known, sizeof(l)) != 0)
@@ -169,7 +177,7 @@ void life_revive(struct observer *o, struct history *h, const struct recorder_op
 {
 	const struct life *l = history_life(h);
 
-	*o = (struct observer){ .root_fd = -1, .history = h, .last.memory = MEMORY_ABSENT, .last.shm_used = -1,
+	*o = (struct observer){ .root_fd = -1, .history = h, .latest = MEMORY_ABSENT, .last.memory = MEMORY_ABSENT, .last.shm_used = -1,
 				.node = RAY_NODE_UNKNOWN };
 	for (size_t i = 0; i < MEMCG_FILES_MAX; i++)
 		o->memcg.fds[i] = -1;
@@ -178,6 +186,8 @@ void life_revive(struct observer *o, struct history *h, const struct recorder_op
 	o->kernel.options = options->kernel_log;
 	o->kernel.pod_uid = options->id.pod_uid;
 	o->kernel.command = l->command;
+	o->kernel.shared = l->log_shared != 0;
+	o->kernel.named_since_us = l->log_since_us;
 	snprintf(o->kernel.cgroup, sizeof(o->kernel.cgroup), "%s", l->cgroup);
 	restore(o);
 }

@@ -12,6 +12,8 @@
 
 #include "lib/err.h"
 #include "sidecar/kernel/kernel_log.h"
+#include "sidecar/record/process_watch.h"
+#include "sidecar/record/cgroup_watch.h"
 #include "sidecar/record/ray_watch.h"
 #include "sidecar/report/report.h"
 #include "sidecar/sample/history.h"
@@ -36,12 +38,15 @@ struct observer {
 	int root_fd; /* the container's root, O_PATH; -1: the launcher sent none */
 	struct kernel_log kernel; /* opened by the owner, for it needs more than the root; closed here */
 	struct memcg memcg; /* version 0: could not be opened */
+	struct cgroup_watch cgroups; /* around it; read through observer_read_memory */
 	bool cgroup_shared; /* others' processes are in it as well; set by the owner, who knows what the cgroup was made for */
 	const char *cgroup_unseen; /* as in struct observation */
+	pid_t command; /* as the container's /proc numbers it, 0 unknown */
 	struct process_table *table; /* NULL: could not be opened */
 	struct history *history;
 	const char *const *collect; /* patterns of files that go into its bundles, ends with NULL; NULL: none */
 	struct ray_watch *ray; /* NULL: no root, no memory */
+	struct process_watch processes; /* Ray's own */
 	const struct hooks *hooks; /* the owner's; NULL: none */
 	/* Told of its report when the bundle has a name and is not committed yet; NULL: nobody. */
 	void (*named)(const struct report *r, void *arg);
@@ -51,6 +56,8 @@ struct observer {
 	int64_t delay_ns; /* from the last one to the next, as chosen */
 	struct memory baseline; /* counters as they were when nothing had happened */
 	struct limits limits; /* likewise */
+	struct memory latest; /* the counters as they were read last, also after that snapshot */
+	int64_t latest_ns; /* 0: never */
 	struct snapshot last, previous; /* previous: the one before last, or some more before: 20 ms older, or more */
 	int64_t swept_ns, swept_usage; /* the last sweep; between sweeps a snapshot has only its largest read anew */
 	int64_t remembered_ns; /* the last sample that went into the history */
@@ -64,6 +71,7 @@ struct observer {
 	bool others_end; /* we end the others, too: who is gone first says nothing any more */
 	char victim[PROCESS_NAME_MAX]; /* "" while unknown */
 	pid_t victim_pid;
+	int64_t victim_rss;
 };
 
 /*
@@ -76,8 +84,14 @@ void observer_close(struct observer *o);
 /* The container has its cgroup for itself from its start on: what the counters show by now is of its life. */
 void observer_count_from_start(struct observer *o);
 
+/* The counters of all its cgroups. at_end: it is dying, and there may be no other time to read. */
+int observer_read_memory(struct observer *o, int64_t now_ns, bool at_end, struct memory *ret_memory);
+
 /* Reads what may have changed anew; returns the delay in ns until the next time. */
 int64_t observer_sample(struct observer *o, int64_t now_ns);
+
+/* The baseline is that of a sidecar before us: what was counted in cgroups that are gone by now is in it no more. */
+void observer_resume_counters(struct observer *o, int64_t now_ns);
 
 /* The visit of the OOM killer is dealt with: the counters as they are now become the baseline. */
 void observer_forget_oom(struct observer *o);
@@ -87,6 +101,12 @@ const struct process *snapshot_victim(const struct snapshot *before, const struc
 
 /* After the death: who of the snapshot before the OOM is gone. Sets victim if it can be told. */
 void observer_find_victim(struct observer *o, const struct snapshot *before, int64_t now_ns);
+
+/* After the command's end: whether others of that snapshot are gone too, or it cannot be told. */
+bool observer_others_ended(const struct observer *o, const struct snapshot *before, int64_t now_ns);
+
+/* Bytes resident of the command in that snapshot, 0 when it is not among the largest. */
+int64_t observer_command_rss(const struct observer *o, const struct snapshot *s);
 
 /*
  * What there was before the end: the last snapshot, or the one before it when the

@@ -43,11 +43,49 @@ static struct snapshot with_counters(struct snapshot s, const struct ending *e)
 	return s;
 }
 
+/*
+ * The numbers are held against the limit that ran out: of a cgroup below its own use is known, of one that only the kernel
+ * log names there is no more than its limit.
+ */
+static void use_limit_of_verdict(struct report *r, const struct cgroup_limit *limit)
+{
+	if (r->verdict.limit <= 0 || r->verdict.limit == r->memory.limit)
+		return;
+	r->memory.limit = r->verdict.limit;
+	if (limit && limit->limit == r->verdict.limit && limit->usage >= 0) {
+		r->memory.usage = MAX(limit->usage, limit->peak);
+		r->memory.peak = limit->peak;
+	}
+}
+
+/* Who was there before the OOM killer came, and who is not any more. */
+static void find_victims(struct observer *o, const struct ending *e, const struct snapshot *last, struct observation *seen)
+{
+	bool killed = o->oom_seen_ns || (e->after_known && e->after.oom_kill > o->baseline.oom_kill);
+
+	seen->latest = o->latest_ns ? o->latest : (struct memory)MEMORY_ABSENT;
+	seen->latest_age_ns = o->latest_ns ? MAX(e->ended_ns - o->latest_ns, 0) : -1;
+	seen->processes = last->n_processes;
+	seen->command_pid = o->command;
+	seen->command_rss = observer_command_rss(o, last);
+	/* Without the launcher all went with it. */
+	seen->others_ended = e->container_lives || !e->status_known || !killed || observer_others_ended(o, last, e->ended_ns);
+	if (e->after_known && e->after.oom_kill > o->baseline.oom_kill)
+		observer_find_victim(o, last, e->ended_ns);
+	if (!o->victim[0])
+		return;
+	seen->victim = o->victim;
+	seen->victim_pid = o->victim_pid;
+	seen->victim_rss = o->victim_rss;
+}
+
 void postmortem_report(struct observer *o, const struct ending *e, const struct recorder_options *options,
 		       const char *container, struct report *ret_report)
 {
-	struct snapshot last = e->ray ? *ray_watch_snapshot(o->ray, o, e->ray->event.pid) :
-					with_counters(observer_last_of_life(o, e->ended_ns), e);
+	const struct snapshot sampled = e->ray ? *ray_watch_snapshot(o->ray, o, e->ray->event.pid) :
+						 observer_last_of_life(o, e->ended_ns);
+	struct snapshot last = e->ray ? sampled : with_counters(sampled, e);
+	const struct cgroup_limit *limit = cgroup_watch_limit(&o->cgroups, &last.memory);
 	struct report r = { .id = options->id, .memory = last.memory, .sample_age_ns = -1, .n_top = last.n_top };
 	struct observation seen = {
 		.container = container,
@@ -59,11 +97,13 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.ran_ns = e->ended_ns - e->started_ns,
 		.cgroup_version = o->memcg.version,
 		.cgroup_shared = o->cgroup_shared,
-		.cgroup_unseen = o->cgroup_unseen,
+		.cgroup_unseen = o->cgroup_unseen ? o->cgroup_unseen : memcg_tree_unseen(&o->cgroups.tree, e->ended_ns),
+		.cgroup_limit = limit,
 		.before = o->baseline,
 		.after = e->after,
 		.after_known = e->after_known,
 		.last = last.memory,
+		.peak_before = sampled.at_ns ? sampled.memory.peak : -1,
 		.oom_age_ns = o->oom_seen_ns ? MAX(e->ended_ns - o->oom_seen_ns, 0) : -1,
 		.limits_before = o->limits,
 		.limits = e->limits,
@@ -74,21 +114,24 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.core_needs = e->core_needs,
 		.core_is_old = e->core_is_old,
 		.container_over = e->container_over,
+		.ended_ns = e->ended_ns,
+		.ends = o->processes.ends,
+		.n_ends = o->processes.n_ends,
+		.process_words = ray_watch_process_words(o->ray),
+		.ray_start = process_watch_lives(&o->processes, RAY_PROCESS_START),
+		.process = e->process,
+		.process_oom_ns = e->process_oom_ns,
 		.ray = e->container_lives ? e->ray : ray_watch_last_words(o->ray, e->ended_ns),
 	};
 
 	if (last.at_ns && !e->gap)
 		r.sample_age_ns = MAX(e->ended_ns - last.at_ns, 0);
 	seen.last_age_ns = r.sample_age_ns;
-	if (e->after_known && e->after.oom_kill > o->baseline.oom_kill)
-		observer_find_victim(o, &last, e->ended_ns);
-	if (o->victim[0]) {
-		seen.victim = o->victim;
-		seen.victim_pid = o->victim_pid;
-	}
+	find_victims(o, e, &last, &seen);
 	kernel_log_look(&o->kernel, e->gap ? to_boottime_ns(e->gap->until_unix_ns) : e->ended_ns, last.top, last.n_top, &seen.kernel);
 	classify(&seen, &r.verdict);
 	signature_of(&seen, &r.verdict, last.n_top ? last.top[0].name : "", r.signature);
+	use_limit_of_verdict(&r, limit);
 
 	r.id.container = container;
 	if (e->crash) {

@@ -85,7 +85,7 @@ static bool memory_valid(const struct memory *m)
 static bool life_valid(const struct life *l)
 {
 	const int64_t times[] = { l->started_ns, l->oom_seen_ns, l->ended_ns, l->lost_from_unix_ns, l->lost_until_unix_ns,
-				  l->unix_offset_ns, l->shmem_at_start };
+				  l->unix_offset_ns, l->shmem_at_start, l->victim_rss };
 
 	for (size_t i = 0; i < ARRAY_SIZE(times); i++)
 		if (!in_range(times[i]))

@@ -49,10 +49,12 @@ struct life {
 	int64_t started_ns;
 	int64_t unix_offset_ns; /* CLOCK_REALTIME minus CLOCK_BOOTTIME */
 	int32_t launcher;
+	int32_t command_pid; /* as the container's /proc has it, 0 unknown */
 	int32_t command; /* its PID as the kernel log has it, 0 unknown */
 	int32_t cgroup_version; /* 0: not found */
 	int32_t cgroup_shared; /* others' processes are in it as well */
 	char cgroup[LIFE_PATH_MAX]; /* as the kernel log has it, "" unknown */
+	int32_t log_shared; /* others' kills are under that cgroup's name too */
 	int64_t log_since_us; /* of the kernel log: what is older is dealt with */
 	/* what the counters are held against */
 	struct memory baseline;
@@ -60,6 +62,7 @@ struct life {
 	/* the OOM killer's visit that was not reported yet */
 	int64_t oom_seen_ns; /* 0: none */
 	int32_t victim_pid;
+	int64_t victim_rss;
 	char victim[PROCESS_NAME_MAX];
 	int32_t group_ended_by_us, pod_terminating;
 	/* how far */

@@ -20,7 +20,8 @@
 
 /* One reading. Bytes and counts as the kernel gives them; -1 for what it does not tell. */
 struct memory {
-	int64_t limit; /* -1 also for "no limit" */
+	int64_t limit; /* -1 also for "no limit"; v1: the smallest of its own and those above it */
+	int64_t own_limit; /* that of this cgroup alone */
 	int64_t usage; /* anon + file + shmem + kernel, the number the limit is held against */
 	int64_t peak;
 	int64_t anon;
@@ -31,6 +32,8 @@ struct memory {
 	int64_t oom_kill; /* processes of this cgroup that the OOM killer took */
 	int64_t oom_group_kill; /* v2 from Linux 5.17: times it took the whole cgroup */
 	int64_t limit_hits; /* times usage met the limit: v1 failcnt, v2 "max" */
+	/* v2: times this cgroup, or one below it, had no room under its own limit even after reclaim. A limit above does not count here. */
+	int64_t oom;
 	int64_t kernel; /* slab, page tables, kernel stacks, socket buffers */
 	int64_t swap; /* bytes swapped out, not part of usage */
 	/* v2: part of the last 10 s in which some, or all, tasks waited for memory; hundredths of a percent. */
@@ -38,7 +41,8 @@ struct memory {
 };
 
 #define MEMORY_ABSENT                                                                                        \
-	((struct memory){ .limit = -1, .usage = -1, .peak = -1, .anon = -1, .file = -1, .shmem = -1,         \
+	((struct memory){ .limit = -1, .own_limit = -1, .usage = -1, .peak = -1, .anon = -1, .file = -1,    \
+			  .shmem = -1, .oom = -1,                                                              \
 			  .inactive_file = -1, .active_file = -1, .oom_kill = -1, .oom_group_kill = -1,      \
 			  .limit_hits = -1, .kernel = -1, .swap = -1, .psi_some = -1, .psi_full = -1 })
 
@@ -54,11 +58,23 @@ static inline int64_t memory_ray(const struct memory *m)
 }
 
 #define MEMCG_FILES_MAX 7
+#define MEMCG_PATH_MAX 512
+
+/* Where a memory cgroup stands in a file tree, and what of its hierarchy can be seen there. */
+struct memcg_place {
+	char path[MEMCG_PATH_MAX]; /* below the container's root */
+	size_t top; /* so many bytes of path are the mount point: what is above it cannot be seen */
+	int version; /* 1 or 2 */
+	bool own; /* the process's own, not one around it */
+	bool whole; /* the mount shows this container's cgroup and what is below it, and nothing else */
+	bool writable; /* the mount is: processes may make cgroups, and move to others that it shows */
+	bool local_events; /* v2 mounted with memory_localevents: a cgroup does not count what happens below it */
+};
 
 struct memcg {
 	int version; /* 1 or 2 */
 	bool own; /* the process's own, not one around it */
-	char path[512]; /* below the container's root, for messages */
+	char path[MEMCG_PATH_MAX]; /* below the container's root, for messages */
 	int fds[MEMCG_FILES_MAX]; /* -1 where the kernel has no such file */
 };
 
@@ -74,12 +90,25 @@ int memcg_find_cgroup(const char *text, char *ret_path, size_t size, int *ret_ve
 int memcg_find(const char *cgroup_text, const char *mountinfo_text, char *ret_path, size_t size, int *ret_version,
 	       struct err *err);
 
+/* The same, with all that mountinfo tells of it. */
+int memcg_find_place(const char *cgroup_text, const char *mountinfo_text, struct memcg_place *ret_place, struct err *err);
+
+/*
+ * The container's cgroup rather than one that it made below for itself and moved to: the root of a mount that shows nothing
+ * else, or the parent of what Ray's resource isolation makes.
+ */
+void memcg_place_to_container(struct memcg_place *place);
+
 /* The same for any controller ("pids"). */
 int cgroup_find(const char *controller, const char *cgroup_text, const char *mountinfo_text, char *ret_path, size_t size,
 		int *ret_version, struct err *err);
 
-/* Opens the memory cgroup of process pid (as the container's /proc numbers it). */
+/* Where the memory cgroup of process pid (as the container's /proc numbers it) is; also of one that was moved. */
+int memcg_place_of(int root_fd, pid_t pid, struct memcg_place *ret_place, struct err *err);
+
+/* Opens the memory cgroup of the container of process pid, or one at a place. */
 int memcg_open(struct memcg *m, int root_fd, pid_t pid, struct err *err);
+int memcg_open_at(struct memcg *m, int root_fd, const struct memcg_place *place, struct err *err);
 void memcg_close(struct memcg *m);
 
 /* -ENODEV when the cgroup is gone. On failure nothing is written; a counter other than the usage that cannot be read is absent. */

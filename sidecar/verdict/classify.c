@@ -9,6 +9,7 @@
 #include "sidecar/verdict/crash_verdict.h"
 #include "sidecar/verdict/limit_verdict.h"
 #include "sidecar/verdict/oom_verdict.h"
+#include "sidecar/verdict/oom_victim.h"
 #include "sidecar/verdict/ray_process_verdict.h"
 #include "sidecar/verdict/ray_verdict.h"
 #include "sidecar/verdict/status_verdict.h"
@@ -59,14 +60,20 @@ void classify(const struct observation *o, struct verdict *ret_verdict)
 		verdict_add_missing(&v, "memory of the container", "a readable memory cgroup in the container");
 	oom = o->cgroup_version ? oom_from_counters(o, &v) : OOM_UNTOLD;
 	oom = oom_from_kernel_log(o, oom, &v, &kernel);
+	if (v.exit_code != 0)
+		oom = oom_explains(o, oom, kernel, &v);
 	/* A clean exit is no death, whatever the kernel took meanwhile. */
 	if ((oom == OOM_PROVED || oom == OOM_PROBABLE) && (o->container_lives || v.exit_code != 0))
 		oom_verdict(o, oom, kernel, &v);
+	else if (oom == OOM_BEFORE)
+		oom_before_verdict(o, kernel, &v);
 	else if (v.signal)
 		signal_verdict(o, oom, &v);
-	else if (v.exit_code >= 0)
+	else if (v.exit_code >= 0) {
 		exit_verdict(o, &v);
-	else if (o->gap && o->gap->rebooted) {
+		if (v.class == FAILURE_APPLICATION_ERROR && oom == OOM_UNTOLD && oom_is_possible(o))
+			v.confidence = CONFIDENCE_LIKELY;
+	} else if (o->gap && o->gap->rebooted) {
 		v.class = FAILURE_NODE_LOST;
 		v.confidence = CONFIDENCE_LIKELY;
 		snprintf(v.sentence, sizeof(v.sentence), "Container %s ended with its node, which was restarted.", o->container);

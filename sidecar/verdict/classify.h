@@ -21,6 +21,7 @@
 #include "sidecar/ray/ray_process_lines.h"
 #include "sidecar/sample/limits.h"
 #include "sidecar/sample/memcg.h"
+#include "sidecar/verdict/cgroup_limit.h"
 #include "sidecar/verdict/gap.h"
 #include "sidecar/verdict/unstarted.h"
 
@@ -30,6 +31,7 @@ struct observation {
 	const char *pod; /* NULL outside Kubernetes */
 	const char *victim; /* name of the process the OOM killer took, NULL: unknown */
 	int victim_pid; /* with victim */
+	int64_t victim_rss; /* bytes resident before, 0 unknown */
 	bool container_lives; /* one process died, the container did not */
 	bool status_known; /* false: the launcher died with the container and could not tell */
 	int wait_status; /* as waitpid(2) gives it */
@@ -42,11 +44,19 @@ struct observation {
 	 * was removed"); static text. NULL: they show all of it. While it is set, nothing rules the OOM killer out.
 	 */
 	const char *cgroup_unseen;
+	const struct cgroup_limit *cgroup_limit; /* whose limit it is, if not its own; NULL: its own, or not known */
 	struct memory before; /* the counters as they were when nothing had happened yet */
 	struct memory after; /* read right after the death */
 	bool after_known; /* false: the cgroup was gone already */
 	struct memory last; /* the last sample before the death, usage -1 when there was none */
 	int64_t last_age_ns; /* its age at the death */
+	int64_t peak_before; /* the peak as that sample had it, -1 or 0 unknown; last may have that of after the death */
+	struct memory latest; /* the counters' latest reading while the command still lived, absent when there was none */
+	int64_t latest_age_ns; /* its age at the death */
+	int command_pid; /* as the container's /proc numbers it, like victim_pid; 0 unknown */
+	int64_t command_rss; /* bytes resident of the command in the last sample, 0 unknown or small */
+	uint32_t processes; /* in the last sample, the launcher among them; 0 unknown */
+	bool others_ended; /* other processes of the last sample are gone as well, or nobody could look */
 	int64_t oom_age_ns; /* time between the OOM killer's latest visit, as seen by the sampler, and the death; -1: none seen */
 	bool group_ended_by_us; /* --oom-group: we ended the container after the OOM killer took one process */
 	bool pod_terminating; /* the sidecar was asked to stop before the container ended */
@@ -94,6 +104,7 @@ struct verdict {
 	int exit_code; /* as a shell counts: 128+N after signal N; -1 unknown */
 	int signal; /* 0: none */
 	struct verdict_process process; /* whose end began it */
+	int64_t limit; /* of an OOM kill: the memory limit that ran out, bytes; 0: not known, or the container's own */
 	char sentence[320];
 	struct evidence evidence[EVIDENCE_MAX];
 	unsigned int n_evidence;

@@ -6,27 +6,19 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "lib/units.h"
+#include "sidecar/verdict/oom_cause.h"
+#include "sidecar/verdict/oom_victim.h"
+#include "sidecar/verdict/status_verdict.h"
 
 /* An OOM kill this long before the end still explains it: raylet gives up within seconds of losing a process. */
 #define OOM_EXPLAINS_NS (10 * NS_PER_SEC)
 /* Without counters: this full, this short before, is taken for an OOM, and said to be likely only. */
 #define NEARLY_FULL 0.97
 #define NEARLY_FULL_AGE_NS (2 * NS_PER_SEC)
-/* Of the limit: usage below it was no reason for an OOM kill, as quickly as it may have grown since. */
-#define FAR_BELOW 0.8
-
-static const char *counter_file(const struct observation *o)
-{
-	return o->cgroup_version == 1 ? "memory.oom_control" : "memory.events";
-}
-
-/* By how much a counter rose, 0 when either reading lacks it. */
-static int64_t rise(int64_t before, int64_t after)
-{
-	return before >= 0 && after > before ? after - before : 0;
-}
+#define VICTIM_NAME_MAX 128
 
 /* Whether the counters tell: both readings are there (a final 0 needs no first), and the kernel counts kills. */
 static bool counters_tell(const struct observation *o)
@@ -37,7 +29,7 @@ static bool counters_tell(const struct observation *o)
 /* The counters did not rise: that rules an OOM kill out where they count all there is. */
 static enum oom none_counted(const struct observation *o, struct verdict *v)
 {
-	verdict_add_evidence(v, counter_file(o), "oom_kill stayed at %" PRId64, o->after.oom_kill);
+	verdict_add_evidence(v, oom_counter_file(o), "oom_kill stayed at %" PRId64, o->after.oom_kill);
 	if (!o->cgroup_unseen)
 		return OOM_NO;
 	verdict_add_missing(v, o->cgroup_unseen, "the kernel log, which names each process that the OOM killer took");
@@ -47,34 +39,46 @@ static enum oom none_counted(const struct observation *o, struct verdict *v)
 /* A rise in a cgroup of several owners says that somebody's process was taken. One of ours ended by SIGKILL may have been it. */
 static enum oom shared_kill(const struct observation *o, struct verdict *v)
 {
-	verdict_add_evidence(v, counter_file(o), "that cgroup holds processes of others too: the kill may have been of theirs");
-	verdict_add_missing(v, "whose process the OOM killer took", "the kernel log, or a memory cgroup for this command alone");
+	verdict_add_evidence(v, oom_counter_file(o), "that cgroup holds processes of others too: the kill may have been of theirs");
+	if (!o->kernel.oom || !o->kernel.by_cgroup)
+		verdict_add_missing(v, "whose process the OOM killer took",
+				    "the kernel log with the PIDs of this container, or a memory cgroup for it alone");
 	return !o->container_lives && v->signal == SIGKILL ? OOM_PROBABLE : OOM_UNTOLD;
+}
+
+/* The counters rose. */
+static enum oom some_counted(const struct observation *o, struct verdict *v)
+{
+	char age[DURATION_TEXT_MAX];
+
+	if (!o->container_lives && o->oom_age_ns > OOM_EXPLAINS_NS && !oom_kills_at_the_end(o)) {
+		verdict_add_evidence(v, oom_counter_file(o), "but %s before the end: too long to explain it",
+				     duration_format(o->oom_age_ns, age));
+		return o->cgroup_unseen ? OOM_UNTOLD : OOM_NO;
+	}
+	return o->cgroup_shared ? shared_kill(o, v) : OOM_PROVED;
+}
+
+static enum oom counted(const struct observation *o, struct verdict *v)
+{
+	int64_t groups = oom_rise(o->before.oom_group_kill, o->after.oom_group_kill);
+	int64_t kills = oom_rise(o->before.oom_kill, o->after.oom_kill);
+
+	if (groups)
+		verdict_add_evidence(v, oom_counter_file(o), "oom_group_kill %" PRId64 " -> %" PRId64,
+				     o->before.oom_group_kill, o->after.oom_group_kill);
+	if (kills)
+		verdict_add_evidence(v, oom_counter_file(o), "oom_kill %" PRId64 " -> %" PRId64, o->before.oom_kill,
+				     o->after.oom_kill);
+	return groups || kills ? some_counted(o, v) : none_counted(o, v);
 }
 
 enum oom oom_from_counters(const struct observation *o, struct verdict *v)
 {
-	int64_t kills, groups;
 	char age[DURATION_TEXT_MAX];
 
-	if (counters_tell(o)) {
-		groups = rise(o->before.oom_group_kill, o->after.oom_group_kill);
-		kills = rise(o->before.oom_kill, o->after.oom_kill);
-		if (groups)
-			verdict_add_evidence(v, counter_file(o), "oom_group_kill %" PRId64 " -> %" PRId64,
-				     o->before.oom_group_kill, o->after.oom_group_kill);
-		if (kills)
-			verdict_add_evidence(v, counter_file(o), "oom_kill %" PRId64 " -> %" PRId64, o->before.oom_kill,
-				     o->after.oom_kill);
-		if (kills && !groups && !o->container_lives && o->oom_age_ns > OOM_EXPLAINS_NS) {
-			verdict_add_evidence(v, counter_file(o), "but %s before the end: too long to explain it",
-				     duration_format(o->oom_age_ns, age));
-			return OOM_NO;
-		}
-		if (groups || kills)
-			return o->cgroup_shared ? shared_kill(o, v) : OOM_PROVED;
-		return none_counted(o, v);
-	}
+	if (counters_tell(o))
+		return counted(o, v);
 	if (o->gap)
 		; /* said already */
 	else if (o->after_known)
@@ -83,7 +87,7 @@ enum oom oom_from_counters(const struct observation *o, struct verdict *v)
 		verdict_add_missing(v, "memory counters after the death",
 			    "a runtime that keeps the cgroup some milliseconds longer");
 	if (o->oom_age_ns >= 0 && o->oom_age_ns <= OOM_EXPLAINS_NS) {
-		verdict_add_evidence(v, counter_file(o), "oom_kill rose %s before the end", duration_format(o->oom_age_ns, age));
+		verdict_add_evidence(v, oom_counter_file(o), "oom_kill rose %s before the end", duration_format(o->oom_age_ns, age));
 		return o->cgroup_shared ? shared_kill(o, v) : OOM_PROVED;
 	}
 	if (o->gap)
@@ -112,7 +116,13 @@ enum oom oom_from_kernel_log(const struct observation *o, enum oom oom, struct v
 		verdict_add_evidence(v, "kernel log", "no OOM kill in this container's cgroup");
 		return oom == OOM_PROVED ? oom : OOM_NO;
 	}
+	if (k->others)
+		verdict_add_evidence(v, "kernel log", "%u process%s of that cgroup %s taken, not known to be of this container", k->others,
+				     k->others == 1 ? "" : "es", k->others == 1 ? "was" : "were");
 	if (!k->oom) {
+		/* That explains the rise. */
+		if (k->others && oom == OOM_PROBABLE)
+			return OOM_UNTOLD;
 		if (oom == OOM_PROVED)
 			verdict_add_missing(v, "the kernel log's lines about this kill",
 					    "a larger kernel log (log_buf_len): they are not in it");
@@ -129,7 +139,8 @@ enum oom oom_from_kernel_log(const struct observation *o, enum oom oom, struct v
 	}
 	*ret_kernel = k;
 	if (k->kills > 1)
-		verdict_add_evidence(v, "kernel log", "the last of %u OOM kills of this container", k->kills);
+		verdict_add_evidence(v, "kernel log", "%s of %u OOM kills of this container",
+				     k->victim == KERNEL_VICTIM_COMMAND ? "one" : "the last", k->kills);
 	if (k->by_cgroup)
 		return OOM_PROVED;
 	verdict_add_evidence(v, "kernel log", "that line names no cgroup: ours by name, size and time");
@@ -137,105 +148,115 @@ enum oom oom_from_kernel_log(const struct observation *o, enum oom oom, struct v
 }
 
 /*
- * Without the kernel log: "max" of memory.events counts how often the container's own limit
- * was met. An OOM kill without that, far below the limit, came from above. Not on v1, whose
- * failcnt stays 0 on new kernels (seen on 6.18).
+ * The kernel's name for the victim wins, with the PID the container knows if it is the same process. Who is gone by the next
+ * sample may have ended by itself, unless it held more than half of the memory.
  */
-static bool limit_was_not_met(const struct observation *o)
-{
-	return o->cgroup_version == 2 && counters_tell(o) && o->before.limit_hits >= 0 &&
-	       o->before.limit_hits == o->after.limit_hits && o->last.limit > 0 && o->last.usage >= 0 &&
-	       (double)o->last.usage < FAR_BELOW * (double)o->last.limit;
-}
-
-#define REASON_MAX 160
-
-/* Whose memory ran out, as a clause about the container. */
-static enum failure_class oom_reason(const struct observation *o, const struct kernel_evidence *k, struct verdict *v,
-				     char reason[static REASON_MAX])
-{
-	int64_t limit_bytes = k && k->limit > 0 ? k->limit : -1;
-	char limit[SIZE_TEXT_MAX], used[SIZE_TEXT_MAX], of[SIZE_TEXT_MAX + 4] = "";
-
-	if (limit_bytes > 0)
-		snprintf(of, sizeof(of), " of %s", size_format((uint64_t)limit_bytes, limit));
-	switch (k ? k->where : OOM_WHERE_UNKNOWN) {
-	case OOM_WHERE_NODE:
-		snprintf(reason, REASON_MAX, "the node had no memory left");
-		return FAILURE_KERNEL_OOM_NODE;
-	case OOM_WHERE_POD:
-		verdict_add_evidence(v, "kernel log", "the limit was that of the pod's cgroup, %s", k->memcg);
-		snprintf(reason, REASON_MAX, "its pod reached the pod's memory limit%s", of);
-		return FAILURE_KERNEL_OOM_POD;
-	case OOM_WHERE_ABOVE:
-		verdict_add_evidence(v, "kernel log", "the limit was that of a cgroup above, %s", k->memcg);
-		snprintf(reason, REASON_MAX, "the cgroup %.80s around it reached its memory limit%s", k->memcg, of);
-		/* Around a pod there are only the cgroups of all pods, whose limit is what the node has for them. */
-		return o->pod ? FAILURE_KERNEL_OOM_NODE : FAILURE_KERNEL_OOM_POD;
-	case OOM_WHERE_CONTAINER:
-	case OOM_WHERE_UNKNOWN:
-		break;
-	}
-	if (!k && limit_was_not_met(o)) {
-		verdict_add_evidence(v, counter_file(o), "max stayed at %" PRId64 ": the container's own limit was not met",
-				     o->after.limit_hits);
-		v->confidence = CONFIDENCE_LIKELY;
-		snprintf(reason, REASON_MAX, "the node or a cgroup above it had no memory left; of its own limit of %s it used %s",
-			 size_format((uint64_t)o->last.limit, limit), size_format((uint64_t)o->last.usage, used));
-		return FAILURE_KERNEL_OOM_NODE;
-	}
-	if (o->last.limit > 0)
-		snprintf(reason, REASON_MAX, "it reached its memory limit of %s", size_format((uint64_t)o->last.limit, limit));
-	else if (k && k->where == OOM_WHERE_CONTAINER)
-		snprintf(reason, REASON_MAX, "it reached its memory limit%s", of);
-	else
-		snprintf(reason, REASON_MAX, "it reached a memory limit (of a cgroup above it, or the node's)");
-	return FAILURE_KERNEL_OOM_CONTAINER;
-}
-
-/* The kernel's name for the victim wins, with the PID the container knows if it is the same process. */
 static const char *name_victim(const struct observation *o, const struct kernel_evidence *k, char *text, size_t size)
 {
-	if (k && k->name[0] && !(o->victim && strncmp(o->victim, k->name, strlen(k->name)) == 0))
-		snprintf(text, size, "%s (PID %d on the node)", k->name, (int)k->pid);
+	bool told = k && k->by_cgroup && k->name[0];
+	bool sure = o->last.limit > 0 && o->victim_rss > o->last.limit / 2;
+
+	if (told && k->victim != KERNEL_VICTIM_UNTOLD)
+		snprintf(text, size, "%.90s (PID %d)", k->name, (int)k->pid);
+	else if (told && !(o->victim && strncmp(o->victim, k->name, strlen(k->name)) == 0))
+		snprintf(text, size, "%.90s (PID %d on the node)", k->name, (int)k->pid);
 	else if (o->victim)
-		snprintf(text, size, "%s (PID %d)", o->victim, o->victim_pid);
+		snprintf(text, size, sure || told ? "%.90s (PID %d)" : "a process (most likely %.80s, PID %d)", o->victim,
+			 o->victim_pid);
 	else
 		return NULL;
 	return text;
 }
 
+/* A sentence says once that it is not certain. */
+static const char *likely(bool is_only_likely)
+{
+	return is_only_likely ? "most likely " : "";
+}
+
+static void container_killed(const struct observation *o, enum oom oom, const struct oom_cause *cause, const char *victim,
+			     struct verdict *v)
+{
+	/* Of a group each was. Of v1 the victim may be one of many, and the rest ended by us before we saw the kill. */
+	bool all = o->after_known && oom_rise(o->before.oom_group_kill, o->after.oom_group_kill) > 0;
+
+	if (o->group_ended_by_us)
+		verdict_add_evidence(v, "sidecar", "ended the rest of the container after the OOM kill (oomGroup; cgroup v1 has no memory.oom.group)");
+	snprintf(v->sentence, sizeof(v->sentence), "Container %s was %s%s: %s%s%s%s.", o->container, likely(oom != OOM_PROVED),
+		 o->group_ended_by_us ? "ended by the kernel's OOM killer" : "killed by the kernel",
+		 likely(oom == OOM_PROVED && !cause->proved), cause->clause, victim && !all ? " and the kernel killed " : "",
+		 victim && !all ? victim : "");
+}
+
+/* A child was taken, or whoever it was, and the command ended in its own way. */
+static void ended_after_kill(const struct observation *o, const struct oom_cause *cause, const char *victim, struct verdict *v)
+{
+	/* The kill is proved; that the end followed from it is not. */
+	v->confidence = CONFIDENCE_LIKELY;
+	snprintf(v->sentence, sizeof(v->sentence), "The kernel killed %s in container %s: %s%s; then the command ended with exit code %d.",
+		 victim ? victim : "a process", o->container, likely(!cause->proved), cause->clause, v->exit_code);
+}
+
 void oom_verdict(const struct observation *o, enum oom oom, const struct kernel_evidence *k, struct verdict *v)
 {
-	char reason[REASON_MAX], text[96];
+	char text[VICTIM_NAME_MAX];
 	const char *victim = name_victim(o, k, text, sizeof(text));
-	bool all = o->after_known && rise(o->before.oom_group_kill, o->after.oom_group_kill) > 0;
+	bool shell = o->status_known && WIFEXITED(o->wait_status) && oom != OOM_PROVED;
+	struct oom_cause cause;
 
-	v->confidence = oom == OOM_PROVED ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
-	v->class = oom_reason(o, k, v, reason);
+	oom_cause(o, k, v, &cause);
+	v->confidence = oom == OOM_PROVED && cause.proved ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
+	v->class = cause.class;
 	if (o->container_lives) {
+		/* Whoever's memory it was: that a process was taken and the container lives is what the class says. */
 		v->class = FAILURE_KERNEL_OOM_PROCESS;
-		snprintf(v->sentence, sizeof(v->sentence), "The kernel killed %s in container %s: %s; the container lives on.",
-			 victim ? victim : "a process", o->container, reason);
-		return;
-	}
-	if (o->group_ended_by_us) {
-		verdict_add_evidence(v, "afterglow", "ended the rest of the container after the OOM kill (oomGroup; cgroup v1 has no memory.oom.group)");
-		snprintf(v->sentence, sizeof(v->sentence), "Container %s was ended by the kernel's OOM killer: %s%s%s.",
-			 o->container, reason, victim ? " and the kernel killed " : "", victim ? victim : "");
+		v->confidence = oom == OOM_PROVED ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
+		snprintf(v->sentence, sizeof(v->sentence), "The kernel %skilled %s in container %s: %s%s; the container lives on.",
+			 likely(oom != OOM_PROVED), victim ? victim : "a process", o->container,
+			 likely(oom == OOM_PROVED && !cause.proved), cause.clause);
 	} else if (o->gap) {
 		v->confidence = CONFIDENCE_LIKELY;
-		snprintf(v->sentence, sizeof(v->sentence),
-			 "Container %s ended while no recorder ran, most likely killed by the kernel: %s.", o->container, reason);
-	} else if (v->signal == SIGKILL)
-		/* Of a group each was. Of v1 the victim may be one of many, and the rest ended by us before we saw the kill. */
-		snprintf(v->sentence, sizeof(v->sentence), "Container %s was killed by the kernel: %s%s%s.", o->container, reason,
-			 victim && !all ? " and the kernel killed " : "", victim && !all ? victim : "");
-	else {
-		/* The kill is proved; that the end followed from it is not. */
+		snprintf(v->sentence, sizeof(v->sentence), "Container %s ended while no recorder ran, most likely killed by the kernel: %s.",
+			 o->container, cause.clause);
+	} else if (o->group_ended_by_us || (v->signal == SIGKILL && !shell))
+		container_killed(o, oom, &cause, victim, v);
+	else
+		ended_after_kill(o, &cause, victim, v);
+}
+
+/* "2.0 s later", "shortly before" */
+static const char *name_age(int64_t age_ns, const char *exact, const char *vague, char *text, size_t size)
+{
+	char age[DURATION_TEXT_MAX];
+
+	if (age_ns > 0)
+		snprintf(text, size, "%s %s", duration_format(age_ns, age), exact);
+	else
+		snprintf(text, size, "%s", vague);
+	return text;
+}
+
+void oom_before_verdict(const struct observation *o, const struct kernel_evidence *k, struct verdict *v)
+{
+	char text[VICTIM_NAME_MAX], age[DURATION_TEXT_MAX + 16];
+	const char *victim = name_victim(o, k, text, sizeof(text));
+	int64_t age_ns = oom_victim_age_ns(o, k);
+	size_t n;
+
+	signal_verdict(o, OOM_UNTOLD, v);
+	if (v->confidence == CONFIDENCE_CERTAIN)
 		v->confidence = CONFIDENCE_LIKELY;
+	if (v->class == FAILURE_KILLED) {
 		snprintf(v->sentence, sizeof(v->sentence),
-			 "The kernel killed %s in container %s: %s; then the command ended with exit code %d.",
-			 victim ? victim : "a process", o->container, reason, v->exit_code);
+			 "The kernel killed %s in container %s for lack of memory; %s the container ended with %s, most likely not by the OOM "
+			 "killer: sender unknown.",
+			 victim ? victim : "a process", o->container,
+			 name_age(age_ns, "later", "shortly afterwards", age, sizeof(age)),
+			 o->status_known && WIFEXITED(o->wait_status) ? "exit code 137" : "SIGKILL");
+		return;
 	}
+	n = strlen(v->sentence);
+	n -= n > 0 && v->sentence[n - 1] == '.';
+	snprintf(v->sentence + n, sizeof(v->sentence) - n, "; %s, the kernel had killed %s in it for lack of memory.",
+		 name_age(age_ns, "before", "shortly before", age, sizeof(age)), victim ? victim : "a process");
 }

@@ -10,6 +10,7 @@ enum oom {
 	OOM_UNTOLD, /* nothing tells */
 	OOM_PROVED,
 	OOM_PROBABLE,
+	OOM_BEFORE, /* it took a process shortly before, and the end most likely came otherwise */
 };
 
 /* What the counters and samples say; adds its evidence, and what is missing, to v. v->signal is set. */
@@ -21,5 +22,8 @@ enum oom oom_from_kernel_log(const struct observation *o, enum oom oom, struct v
 
 /* oom is OOM_PROVED or OOM_PROBABLE. Sets class, confidence and sentence. */
 void oom_verdict(const struct observation *o, enum oom oom, const struct kernel_evidence *k, struct verdict *v);
+
+/* oom is OOM_BEFORE, v->signal is set: the signal's own verdict, likely at best, and both facts in the sentence. */
+void oom_before_verdict(const struct observation *o, const struct kernel_evidence *k, struct verdict *v);
 
 #endif

@@ -1,0 +1,126 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Real OOM kills that did not end the command, or were not its own: a child of it, a neighbour in the same memory
+# cgroup, a limit above. No report may be certain of the wrong story, with the kernel log or without.
+# Plain sh: runs in the test machine too. As root. Ends with "N passed, N failed".
+build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
+sidecar=$build/afterglow-sidecar probe=$build/test/probe hog=$build/test/hog
+ulimit -c 0
+work=$(mktemp -d /tmp/oom_cause_test.XXXXXX)
+store=$work/store
+mkdir "$work/t"
+export TMPDIR="$work/t"
+. "$(dirname "$0")/check.sh"
+memory=/sys/fs/cgroup/memory
+[ -d "$memory" ] || memory=/sys/fs/cgroup
+around=$memory/afterglow-test-cause-$$
+
+finish() {
+	oom_spares_nobody
+	wait_until rmdir "$around/in" 2>/dev/null
+	wait_until rmdir "$around" 2>/dev/null
+	rm -rf "$work"
+	[ "$failed" = 0 ] || exit 1
+	exit
+}
+trap finish EXIT
+
+says() { tr -s ' \n' ' ' <"$work/err" | grep -q "$1"; }
+silent() { ! says "$1"; }
+is() { says "class $1, $2"; } # CLASS CONFIDENCE
+# The first process that is larger than it was started with is the hog: the shell and the sidecar are spared.
+oom_spares_us
+leak="sh -c '$as_victim $hog 300M --rate 200M'"
+
+for log in auto off; do
+	# A child is taken, the command ends by another SIGKILL
+	run --kernel-log $log --memory-max 24Mi -- sh -c "$leak; sleep 2; kill -9 \$\$"
+	check "log $log: kill -9 two seconds after a child was taken is Killed" is Killed likely
+	check "log $log: the sentence has both in order" \
+		says 'The kernel killed .*hog.* in container case for lack of memory; 2.[0-9] s later the container ended with SIGKILL'
+	run --kernel-log $log --memory-max 24Mi -- sh -c "$leak; sh -c 'sleep 2; kill -9 \$\$'; exit \$?"
+	check "log $log: exit 137 of another child is not the OOM killer's" is Killed likely
+	run --kernel-log $log --memory-max 24Mi -- sh -c "$leak; kill -9 \$\$"
+	check "log $log: nor is kill -9 at once a certain OOM kill" silent 'class KernelOOM[A-Za-z]*, certain'
+	run --kernel-log $log --memory-max 24Mi -- sh -c "$leak; exit 137"
+	check "log $log: nor an exit code 137 of its own" is KernelOOMContainer likely
+	run --kernel-log $log --memory-max 24Mi -- sh -c "$leak; sleep 1; kill -11 \$\$"
+	check "log $log: a segfault after that is one, and not certain of its cause" is Segfault likely
+
+	# The command itself is taken
+	run --kernel-log $log --memory-max 48Mi -- sh -c "$as_victim $hog 300M --rate 200M"
+	check "log $log: a command that is taken itself is certain" is KernelOOMContainer certain
+	check "log $log: and named with its limit" says 'it reached its memory limit of 48.0 MiB and the kernel killed hog (PID [0-9]*)\.'
+done
+run --memory-max 24Mi -- sh -c "$leak; kill -9 \$\$"
+check "the log tells that kill -9 at once was not the OOM killer" is Killed likely
+
+# A limit above, and no log to say so
+mkdir "$around"
+if [ -e "$around/memory.max" ]; then
+	version=2
+	echo 64M >"$around/memory.max"
+	echo 0 >"$around/memory.swap.max" 2>/dev/null
+	echo +memory >"$around/cgroup.subtree_control"
+	mkdir "$around/in"
+	inside=$around/in
+else
+	version=1
+	echo 64M >"$around/memory.limit_in_bytes"
+	inside=$around
+fi
+cat >"$work/inside" <<END
+echo \$\$ >$inside/cgroup.procs
+exec "\$@"
+END
+sh "$work/inside" "$sidecar" exec --kernel-log off --store "$store" --name case --memory-max 300Mi -- \
+	sh -c "$as_victim $hog 200M --rate 200M" 2>"$work/err"
+check "a limit above is not taken for its own" silent 'it reached its memory limit'
+check "and nothing about it is certain" says 'class KernelOOM\(Pod\|Node\), likely'
+check "its own limit stands beside what it used" says 'of its own limit of 300.0 MiB it used [0-9.]* MiB'
+if [ $version = 1 ]; then check "v1 shows that limit" says 'a cgroup around it reached its memory limit of 64.0 MiB'; fi
+
+# A neighbour in the same cgroup is taken
+kills() { sed -n 's/^oom_kill //p' "$inside/memory.oom_control" "$inside/memory.events" 2>/dev/null; }
+neighbour() { # is taken at once
+	neighbours=$(kills)
+	sh "$work/inside" sh -c "$as_victim $hog 300M" 2>/dev/null
+}
+with_neighbour() { # ARG... of exec; the command waits for $work/go
+	rm -f "$work/go"
+	sh "$work/inside" "$sidecar" exec --store "$store" --name shared "$@" >"$work/out" 2>"$work/err" &
+	pid=$!
+	wait_until test -e "$work/begun"
+	sleep 1.5
+	neighbour
+	touch "$work/go"
+	wait $pid
+	code=$?
+	rm -f "$work/begun"
+}
+begin="touch $work/begun; until [ -e $work/go ]; do sleep 0.05; done;"
+for log in auto off; do
+	with_neighbour --kernel-log $log -- sh -c "$begin sleep 6; exit 0"
+	check "the neighbour was taken" test "$(kills)" -gt "$neighbours"
+	check "log $log: a neighbour's OOM kill is not a process of ours" test -z "$(find "$store/local/shared" -name '*-KernelOOMProcess' 2>/dev/null)"
+	with_neighbour --kernel-log $log -- sh -c "$begin kill -9 \$\$"
+	check "log $log: kill -9 beside it is never a certain OOM kill" silent 'class KernelOOM[A-Za-z]*, certain'
+	check "log $log: whose process it was is said to be open" says 'holds processes of others too'
+	with_neighbour --kernel-log $log -- sh -c "$begin exit 3"
+	check "log $log: exit 3 beside it is likely only" is ApplicationError likely
+	check "log $log: no victim is invented" silent 'kernel killed'
+done
+with_neighbour --oom-group -- sh -c "$begin sleep 2; exit 5"
+check "a command is not ended for a neighbour's OOM kill" test "$code" = 5
+with_neighbour -- sh -c "$begin kill -9 \$\$"
+check "the log tells that the neighbour was taken, and not the command" is Killed likely
+
+# In the same cgroup, our own process is taken, and the log says so
+cat >"$work/ours" <<END
+sh -c '$as_victim $hog 300M --rate 200M'
+sleep 7
+END
+sh "$work/inside" "$sidecar" exec --store "$store" --name ours -- sh "$work/ours" >"$work/out" 2>"$work/err"
+check "a process of ours that is taken there is told of" test -n "$(find "$store/local/ours" -name '*-KernelOOMProcess' 2>/dev/null)"
+
+summary

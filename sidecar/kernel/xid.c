@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the kernel log says of GPUs. */
+#include "sidecar/kernel/xid.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "lib/macros.h"
+
+#define XID_LARGEST 9999
+#define PID_LARGEST 4194304
+
+static const struct {
+	int xid;
+	enum gpu_blame blame;
+	const char *meaning;
+} table[] = {
+#define XID(number, blame, meaning) { number, GPU_##blame, meaning },
+#include "sidecar/kernel/xid.def"
+#undef XID
+};
+
+const char *xid_meaning(int xid, enum gpu_blame *ret_blame)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
+		if (table[i].xid == xid) {
+			*ret_blame = table[i].blame;
+			return table[i].meaning;
+		}
+	return NULL;
+}
+
+struct span {
+	const char *p;
+	size_t len;
+};
+
+/* Whether s begins with what; then s is what follows. */
+static bool take(struct span *s, const char *what)
+{
+	size_t len = strlen(what);
+
+	if (s->len < len || memcmp(s->p, what, len) != 0)
+		return false;
+	s->p += len;
+	s->len -= len;
+	return true;
+}
+
+/* What follows the first occurrence; false leaves s as it is. */
+static bool take_after(struct span *s, const char *what)
+{
+	const char *at = memmem(s->p, s->len, what, strlen(what));
+
+	if (!at)
+		return false;
+	s->len -= (size_t)(at - s->p);
+	s->p = at;
+	return take(s, what);
+}
+
+/* A decimal number of at most max; -1 if there is none. */
+static int64_t take_number(struct span *s, int64_t max)
+{
+	int64_t value = -1;
+
+	while (s->len > 0 && *s->p >= '0' && *s->p <= '9') {
+		value = MAX(value, (int64_t)0) * 10 + (*s->p - '0');
+		s->p++;
+		s->len--;
+		if (value > max)
+			return -1;
+	}
+	return value;
+}
+
+/* "0000:3b:00.0", up to the first byte that is no part of one. */
+static void take_device(struct span *s, char device[static GPU_DEVICE_MAX])
+{
+	size_t n = 0;
+
+	while (n < s->len && n + 1 < GPU_DEVICE_MAX && s->p[n] && strchr("0123456789abcdefABCDEF:.", s->p[n]))
+		n++;
+	memcpy(device, s->p, n);
+	while (n > 0 && strchr(":.", device[n - 1]))
+		n--;
+	device[n] = '\0';
+	s->p += n;
+	s->len -= n;
+}
+
+/* A name may hold everything: it ends where the driver's own text goes on, or at the last comma that can end it. */
+static void take_name(struct span *s, const char *end, char name[static KMSG_NAME_MAX])
+{
+	const char *at = memmem(s->p, MIN(s->len, (size_t)KMSG_NAME_MAX), end, strlen(end));
+	size_t n = at ? (size_t)(at - s->p) : MIN(s->len, (size_t)KMSG_NAME_MAX - 1);
+
+	if (n >= KMSG_NAME_MAX || (n == strlen("<unknown>") && memcmp(s->p, "<unknown>", n) == 0))
+		n = 0;
+	memcpy(name, s->p, n);
+	name[n] = '\0';
+}
+
+static bool parse_xid(struct span s, struct gpu_fault *f)
+{
+	int64_t xid;
+
+	if (!take(&s, "NVRM: Xid ("))
+		return false;
+	take(&s, "PCI:");
+	take_device(&s, f->device);
+	if (!take(&s, "): "))
+		return false;
+	xid = take_number(&s, XID_LARGEST);
+	if (xid <= 0)
+		return false;
+	f->xid = (int)xid;
+	f->meaning = xid_meaning(f->xid, &f->blame);
+	if (!f->meaning) {
+		/* Not known to end a program: it is told and explains nothing. */
+		f->blame = GPU_NOTICE;
+		f->meaning = "the driver reported an Xid that NVIDIA's catalog explains";
+	}
+	if (take(&s, ", pid=")) {
+		f->pid = take_number(&s, PID_LARGEST);
+		take(&s, "'<unknown>'");
+		if (take(&s, ", name="))
+			take_name(&s, ", ", f->name);
+	}
+	return true;
+}
+
+static bool parse_off_the_bus(struct span s, struct gpu_fault *f)
+{
+	struct span whole = s;
+
+	if (!take(&s, "NVRM: ") || !take_after(&whole, "fallen off the bus"))
+		return false;
+	if (take(&s, "GPU ") || take(&s, "The NVIDIA GPU "))
+		take_device(&s, f->device);
+	f->xid = 79;
+	f->meaning = xid_meaning(79, &f->blame);
+	return true;
+}
+
+/* "Process python pid 5044 thread", "for process python pid 5044 thread" */
+static void take_amd_process(struct span s, struct gpu_fault *f)
+{
+	struct span pid;
+
+	if (!take_after(&s, "for process "))
+		return;
+	take_name(&s, " pid ", f->name);
+	pid = s;
+	if (take_after(&pid, " pid "))
+		f->pid = take_number(&pid, PID_LARGEST);
+}
+
+static bool parse_amd(struct span s, struct gpu_fault *f)
+{
+	static const struct {
+		const char *mark;
+		enum gpu_blame blame;
+		const char *meaning;
+	} marks[] = {
+		{ "] page fault (", GPU_APPLICATION, "the program used an address that is not mapped (page fault)" },
+		{ "] retry page fault (", GPU_APPLICATION, "the program used an address that is not mapped (page fault)" },
+		{ "GPU fault detected: ", GPU_APPLICATION, "the program used an address that is not mapped (page fault)" },
+		{ "uncorrectable hardware error", GPU_HARDWARE, "it had an uncorrectable hardware error" },
+		{ "GPU Recovery Failed", GPU_HARDWARE, "it could not be reset after it hung" },
+		{ "GPU reset begin!", GPU_HARDWARE, "it hung, and the driver reset it" },
+	};
+	struct span rest = s;
+
+	if (!take(&rest, "amdgpu "))
+		return false;
+	take_device(&rest, f->device);
+	if (!f->device[0])
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(marks); i++) {
+		struct span at = rest;
+
+		if (!take_after(&at, marks[i].mark))
+			continue;
+		f->blame = marks[i].blame;
+		f->meaning = marks[i].meaning;
+		take_amd_process(at, f);
+		return true;
+	}
+	return false;
+}
+
+bool gpu_fault_parse(const char *text, size_t len, struct gpu_fault *ret_fault)
+{
+	struct gpu_fault f = { .pid = -1 };
+	struct span s = { text, len };
+
+	if (!parse_xid(s, &f)) {
+		f = (struct gpu_fault){ .pid = -1 };
+		if (!parse_off_the_bus(s, &f) && !parse_amd(s, &f))
+			return false;
+	}
+	*ret_fault = f;
+	return true;
+}
+
+bool gpu_same_device(const char *a, const char *b)
+{
+	size_t n = strcspn(a, ".");
+
+	return n > 0 && n == strcspn(b, ".") && strncasecmp(a, b, n) == 0;
+}

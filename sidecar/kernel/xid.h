@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the kernel log says of GPUs: the Xids of NVIDIA's driver, and the few lines of amdgpu that mean the same. Pure.
+ * The caller sees to it that the record is the kernel's own (facility 0): then the line is the driver's. The name of the
+ * process in it is that process's choice.
+ *
+ *   NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, name=python3, GPU has fallen off the bus.
+ *   NVRM: Xid (PCI:0000:0a:00): 45, pid='<unknown>', name=<unknown>, Ch 00000008
+ *   NVRM: Xid (0000:03:00): 14, Channel 00000001                 (before driver 3xx)
+ *   NVRM: GPU 0000:01:00.0: GPU has fallen off the bus.          (the same as Xid 79, without its number)
+ *   amdgpu 0000:0c:00.0: amdgpu: GPU reset begin!
+ *   amdgpu 0000:0e:00.0: amdgpu: [gfxhub] page fault (src_id:0 ring:24 vmid:7 pasid:32771, for process python pid 5044 ..
+ */
+#ifndef AFTERGLOW_SIDECAR_KERNEL_XID_H
+#define AFTERGLOW_SIDECAR_KERNEL_XID_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sidecar/kernel/kmsg_parse.h"
+
+enum gpu_blame {
+	GPU_HARDWARE, /* the GPU, its links or its driver */
+	GPU_APPLICATION, /* the program that used it */
+	GPU_CONSEQUENCE, /* follows from an end or an error before it, and explains none */
+	GPU_NOTICE, /* ends no program */
+};
+
+#define GPU_DEVICE_MAX 24
+
+struct gpu_fault {
+	int xid; /* its number; 0: amdgpu */
+	enum gpu_blame blame;
+	const char *meaning; /* static; never NULL */
+	char device[GPU_DEVICE_MAX]; /* "0000:3b:00", "" not told */
+	int64_t pid; /* in the node's PID namespace; -1: not told */
+	char name[KMSG_NAME_MAX]; /* of that process, as it is: print it escaped; "" not told */
+};
+
+/* False: the line tells of no GPU. ret_fault is untouched then. */
+bool gpu_fault_parse(const char *text, size_t len, struct gpu_fault *ret_fault);
+
+/* NULL: an Xid that is not in the table. */
+const char *xid_meaning(int xid, enum gpu_blame *ret_blame);
+
+/* Whether both name one device: "0000:3b:00" and "0000:3B:00.0". */
+bool gpu_same_device(const char *a, const char *b);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which GPUs a container was given, read through its root: /dev/nvidiaN, and where the runtime shows only those of the
+ * container, their places on the bus in /proc/driver/nvidia/gpus. With CDI that directory lists all GPUs of the node: then it is
+ * not known which are the container's. AMD: /dev/kfd.
+ */
+#ifndef AFTERGLOW_SIDECAR_SAMPLE_GPUS_H
+#define AFTERGLOW_SIDECAR_SAMPLE_GPUS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define GPUS_MAX 32
+#define GPU_PLACE_MAX 24
+
+struct gpus {
+	unsigned int n; /* it has at least so many; 0: none was found */
+	bool known; /* places has all of its GPUs and no others */
+	char places[GPUS_MAX][GPU_PLACE_MAX]; /* "0000:3b:00.0" */
+};
+
+/* root_fd -1: none are found. */
+void gpus_read(int root_fd, struct gpus *ret_gpus);
+
+#endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whose memory ran out when the OOM killer came.
+ *
+ * The kernel log names the cgroup whose limit was met. Without it v2 counts in "oom" how often an allocation found no
+ * room under this cgroup's own limit, which a limit above does not touch. Where there is no such counter (v1) the peak
+ * tells: the kernel calls the OOM killer only when usage and the pages asked for, at most 8, exceed the limit, so a peak
+ * that stayed below it rules the own limit out. A peak at the limit does not prove it: page cache fills any limit.
+ */
+#include "sidecar/verdict/oom_cause.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "lib/units.h"
+#include "sidecar/verdict/other_limit.h"
+
+/* Of the limit: usage below it was no reason for an OOM kill, as quickly as it may have grown since. */
+#define FAR_BELOW 0.8
+#define FRESH_NS (2 * NS_PER_SEC)
+/* The kernel charges memory in batches (MEMCG_CHARGE_BATCH), and does not lock the peak: it may lack the last one. */
+#define CHARGE_BATCH_PAGES 64
+
+enum own_limit {
+	OWN_LIMIT_UNTOLD,
+	OWN_LIMIT_NOT_MET,
+	OWN_LIMIT_PERHAPS_MET, /* nothing speaks against it */
+	OWN_LIMIT_MET,
+};
+
+const char *oom_counter_file(const struct observation *o)
+{
+	return o->cgroup_version == 1 ? "memory.oom_control" : "memory.events";
+}
+
+int64_t oom_rise(int64_t before, int64_t after)
+{
+	return before >= 0 && after > before ? after - before : 0;
+}
+
+/* The kernel log's word. False: it has none. */
+static bool cause_by_log(const struct observation *o, const struct kernel_evidence *k, struct verdict *v, struct oom_cause *c)
+{
+	char limit[SIZE_TEXT_MAX], of[SIZE_TEXT_MAX + 4] = "";
+
+	c->proved = k->by_cgroup;
+	if (k->limit > 0)
+		snprintf(of, sizeof(of), " of %s", size_format((uint64_t)k->limit, limit));
+	switch (k->where) {
+	case OOM_WHERE_NODE:
+		c->class = FAILURE_KERNEL_OOM_NODE;
+		snprintf(c->clause, sizeof(c->clause), "the node had no memory left");
+		return true;
+	case OOM_WHERE_POD:
+		c->class = FAILURE_KERNEL_OOM_POD;
+		verdict_add_evidence(v, "kernel log", "the limit was that of the pod's cgroup, %s", k->memcg);
+		snprintf(c->clause, sizeof(c->clause), "its pod reached the pod's memory limit%s", of);
+		return true;
+	case OOM_WHERE_ABOVE:
+		/* Around a pod there are only the cgroups of all pods, whose limit is what the node has for them. */
+		c->class = o->pod ? FAILURE_KERNEL_OOM_NODE : FAILURE_KERNEL_OOM_POD;
+		verdict_add_evidence(v, "kernel log", "the limit was that of a cgroup above, %s", k->memcg);
+		snprintf(c->clause, sizeof(c->clause), "the cgroup %.80s around it reached its memory limit%s", k->memcg, of);
+		return true;
+	case OOM_WHERE_CONTAINER:
+		c->class = FAILURE_KERNEL_OOM_CONTAINER;
+		if (!of[0] && o->last.limit > 0)
+			snprintf(of, sizeof(of), " of %s", size_format((uint64_t)o->last.limit, limit));
+		snprintf(c->clause, sizeof(c->clause), "it reached its memory limit%s", of);
+		return true;
+	case OOM_WHERE_UNKNOWN:
+		break;
+	}
+	return false;
+}
+
+/* On v2 the two are one. */
+static int64_t own_limit(const struct observation *o)
+{
+	return o->cgroup_version == 1 && o->last.own_limit ? o->last.own_limit : o->last.limit;
+}
+
+/* v1 shows the smallest limit of those around it: one that is smaller than its own keeps it from meeting its own. */
+static bool limit_is_above(const struct observation *o)
+{
+	return o->last.limit > 0 && (own_limit(o) < 0 || o->last.limit < own_limit(o));
+}
+
+static int64_t at_the_limit(int64_t limit)
+{
+	return limit - CHARGE_BATCH_PAGES * (int64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* v2's counter of allocations that found no room under the own limit. */
+static enum own_limit by_events(const struct observation *o, struct verdict *v)
+{
+	if (o->cgroup_version != 2 || !o->after_known || o->before.oom < 0 || o->after.oom < 0)
+		return OWN_LIMIT_UNTOLD;
+	if (oom_rise(o->before.oom, o->after.oom) > 0) {
+		verdict_add_evidence(v, "memory.events", "oom %" PRId64 " -> %" PRId64 ": no room was left under its own limit",
+				     o->before.oom, o->after.oom);
+		return OWN_LIMIT_MET;
+	}
+	verdict_add_evidence(v, "memory.events", "oom stayed at %" PRId64 ": there was room under its own limit", o->after.oom);
+	return OWN_LIMIT_NOT_MET;
+}
+
+/* "max" counts how often the own limit was met. Not on v1, whose failcnt stays 0 on new kernels (seen on 6.18). */
+static enum own_limit by_limit_hits(const struct observation *o, struct verdict *v)
+{
+	int64_t limit = own_limit(o);
+
+	if (o->cgroup_version != 2 || !o->after_known || o->before.limit_hits < 0 || limit <= 0 || o->last.usage < 0 ||
+	    o->before.limit_hits != o->after.limit_hits || (double)o->last.usage >= FAR_BELOW * (double)limit)
+		return OWN_LIMIT_UNTOLD;
+	verdict_add_evidence(v, "memory.events", "max stayed at %" PRId64 ": the container's own limit was not met",
+			     o->after.limit_hits);
+	return OWN_LIMIT_NOT_MET;
+}
+
+/* Whether memory that cannot be taken back filled the limit shortly before, or the peak reached it only then. */
+static bool was_filling(const struct observation *o, int64_t limit)
+{
+	int64_t held = MAX(memory_ray(&o->last), memory_kubelet(&o->last));
+
+	if (o->last.usage < 0 || o->last_age_ns < 0 || o->last_age_ns > FRESH_NS + MAX(o->oom_age_ns, (int64_t)0))
+		return false;
+	if (memory_ray(&o->last) >= 0)
+		held = memory_ray(&o->last);
+	return (double)held >= FAR_BELOW * (double)limit || (o->peak_before > 0 && o->peak_before < at_the_limit(limit));
+}
+
+static const char *peak_file(const struct observation *o)
+{
+	return o->cgroup_version == 1 ? "memory.max_usage_in_bytes" : "memory.peak";
+}
+
+static enum own_limit by_peak(const struct observation *o, struct verdict *v)
+{
+	int64_t limit = own_limit(o), peak = o->after_known ? o->after.peak : -1;
+	char size[SIZE_TEXT_MAX], of[SIZE_TEXT_MAX];
+
+	if (peak <= 0 || limit <= 0)
+		return OWN_LIMIT_UNTOLD;
+	size_format((uint64_t)peak, size);
+	size_format((uint64_t)limit, of);
+	if (peak < at_the_limit(limit)) {
+		verdict_add_evidence(v, peak_file(o), "%s of the cgroup's own limit of %s: that limit was not met", size, of);
+		return OWN_LIMIT_NOT_MET;
+	}
+	if (o->before.peak >= at_the_limit(limit)) {
+		verdict_add_evidence(v, peak_file(o), "%s, the limit, but it was met before this start already", size);
+		return OWN_LIMIT_PERHAPS_MET;
+	}
+	verdict_add_evidence(v, peak_file(o), "%s of the cgroup's own limit of %s: that limit was met", size, of);
+	return was_filling(o, limit) ? OWN_LIMIT_MET : OWN_LIMIT_PERHAPS_MET;
+}
+
+static enum own_limit own_limit_met(const struct observation *o, struct verdict *v)
+{
+	enum own_limit met = by_events(o, v);
+
+	if (met == OWN_LIMIT_UNTOLD)
+		met = by_limit_hits(o, v);
+	return met == OWN_LIMIT_UNTOLD ? by_peak(o, v) : met;
+}
+
+/* Not the own limit: it is the node, as a rule, or a limit above that v1 shows. */
+static void cause_above(const struct observation *o, struct oom_cause *c)
+{
+	char limit[SIZE_TEXT_MAX], used[SIZE_TEXT_MAX], own[3 * SIZE_TEXT_MAX + 32] = "";
+	int64_t peak = MAX(o->after_known ? o->after.peak : -1, o->last.usage);
+	const char *above = o->cgroup_limit && o->cgroup_limit->place == CGROUP_LIMIT_ABOVE ? o->cgroup_limit->name : NULL;
+
+	c->proved = false;
+	/* Where the counters of the one above stand in place of its own there is no peak of its own. */
+	if (own_limit(o) > 0 && peak >= 0 && !above)
+		snprintf(own, sizeof(own), " (of its own limit of %s it used %s)", size_format((uint64_t)own_limit(o), limit),
+			 size_format((uint64_t)peak, used));
+	if (limit_is_above(o)) {
+		c->class = FAILURE_KERNEL_OOM_POD;
+		snprintf(c->clause, sizeof(c->clause), "%s%.80s around it reached its memory limit of %s%s", above ? "the cgroup " : "a cgroup",
+			 above ? above : "", size_format((uint64_t)o->last.limit, limit), own);
+		return;
+	}
+	c->class = FAILURE_KERNEL_OOM_NODE;
+	snprintf(c->clause, sizeof(c->clause), "the node or a cgroup above it had no memory left%s", own);
+}
+
+void oom_cause(const struct observation *o, const struct kernel_evidence *k, struct verdict *v, struct oom_cause *ret_cause)
+{
+	struct oom_cause c = { .class = FAILURE_KERNEL_OOM_CONTAINER };
+	char limit[SIZE_TEXT_MAX];
+	enum own_limit met;
+
+	if (other_limit_cause(o, k, v, &c) || (k && cause_by_log(o, k, v, &c))) {
+		*ret_cause = c;
+		return;
+	}
+	met = limit_is_above(o) ? OWN_LIMIT_NOT_MET : own_limit_met(o, v);
+	c.proved = met == OWN_LIMIT_MET && !o->cgroup_shared;
+	/* Without any limit of its own there is only one above. */
+	if (met == OWN_LIMIT_NOT_MET || (met != OWN_LIMIT_MET && o->last.usage >= 0 && own_limit(o) < 0))
+		cause_above(o, &c);
+	else if (o->last.limit > 0)
+		snprintf(c.clause, sizeof(c.clause), "it reached its memory limit of %s", size_format((uint64_t)o->last.limit, limit));
+	else
+		snprintf(c.clause, sizeof(c.clause), "it reached a memory limit (its own, of a cgroup above it, or the node's)");
+	*ret_cause = c;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whose memory ran out when the OOM killer came: the container's, its pod's, the node's. Pure. */
+#ifndef AFTERGLOW_SIDECAR_VERDICT_OOM_CAUSE_H
+#define AFTERGLOW_SIDECAR_VERDICT_OOM_CAUSE_H
+
+#include "sidecar/verdict/classify.h"
+
+#define OOM_CLAUSE_MAX 200
+
+struct oom_cause {
+	enum failure_class class; /* of a container that ended by it */
+	bool proved; /* else it is the most probable */
+	char clause[OOM_CLAUSE_MAX]; /* about the container: "it reached its memory limit of 4.0 GiB" */
+};
+
+/* k: what the kernel log says of the kill, NULL: nothing. Adds its evidence to v. */
+void oom_cause(const struct observation *o, const struct kernel_evidence *k, struct verdict *v, struct oom_cause *ret_cause);
+
+/* The file that counts OOM kills, as a source of evidence. */
+const char *oom_counter_file(const struct observation *o);
+
+/* By how much a counter rose, 0 when a reading lacks it. */
+int64_t oom_rise(int64_t before, int64_t after);
+
+#endif

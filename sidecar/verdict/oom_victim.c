@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether the OOM killer's visit is what ended a container. */
+#include "sidecar/verdict/oom_victim.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "lib/units.h"
+#include "sidecar/verdict/oom_cause.h"
+
+/*
+ * A process that the OOM killer took is gone within this time: it has its memory to give back first, which takes a tenth
+ * of a second for each GiB, and longer on a busy machine.
+ */
+#define DIES_WITHIN_NS NS_PER_SEC
+/* So old may the last look at the processes be, and the kill before the end, for certainty. */
+#define FRESH_NS (2 * NS_PER_SEC)
+
+static int64_t kills_seen_alive(const struct observation *o)
+{
+	return oom_rise(o->before.oom_kill, o->latest.oom_kill);
+}
+
+int64_t oom_kills_at_the_end(const struct observation *o)
+{
+	return o->after_known ? oom_rise(MAX(o->before.oom_kill, o->latest.oom_kill), o->after.oom_kill) : 0;
+}
+
+static int64_t kills_in_all(const struct observation *o)
+{
+	return MAX(kills_seen_alive(o), o->after_known ? oom_rise(o->before.oom_kill, o->after.oom_kill) : 0);
+}
+
+int64_t oom_victim_age_ns(const struct observation *o, const struct kernel_evidence *k)
+{
+	int64_t seen = oom_kills_at_the_end(o) ? 0 : MAX(o->oom_age_ns, (int64_t)0);
+
+	/* Each is the least that it can have been: the sampler came later than the kill, and the log has a clock of its own. */
+	return k && k->by_cgroup ? MAX(k->age_ns, seen) : seen;
+}
+
+bool oom_is_possible(const struct observation *o)
+{
+	return o->cgroup_shared && !o->container_lives && (oom_kills_at_the_end(o) || (kills_in_all(o) && o->oom_age_ns >= 0));
+}
+
+/* v2 before Linux 5.17 does not count kills of a whole group, but each process of it. */
+static bool all_were_counted(const struct observation *o)
+{
+	return o->cgroup_version == 2 && o->after_known && o->after.oom_group_kill < 0 && !o->status_known &&
+	       o->processes >= 2 && oom_rise(o->before.oom_kill, o->after.oom_kill) >= (int64_t)o->processes;
+}
+
+static bool all_were_taken(const struct observation *o, const struct kernel_evidence *k)
+{
+	bool group = o->after_known && oom_rise(o->before.oom_group_kill, o->after.oom_group_kill) > 0;
+	/* One of a cgroup below leaves the command alive. */
+	bool at_the_end = o->after_known && oom_rise(MAX(o->before.oom_group_kill, o->latest.oom_group_kill), o->after.oom_group_kill) > 0;
+
+	if (o->cgroup_shared)
+		return false;
+	return o->group_ended_by_us || ((group || all_were_counted(o)) && (at_the_end || oom_victim_age_ns(o, k) <= FRESH_NS));
+}
+
+/* It held more than half of the limit: nobody else in there can have been larger. */
+static bool was_the_largest(const struct observation *o)
+{
+	return o->command_rss > 0 && o->last.limit > 0 && o->command_rss > o->last.limit / 2;
+}
+
+static enum oom_victim victim_by_samples(const struct observation *o, const struct kernel_evidence *k)
+{
+	bool killed_itself = o->status_known && WIFSIGNALED(o->wait_status);
+	bool fresh = o->last_age_ns >= 0 && o->last_age_ns <= FRESH_NS && oom_victim_age_ns(o, k) <= FRESH_NS;
+
+	if (o->cgroup_shared)
+		return OOM_VICTIM_UNTOLD;
+	if (was_the_largest(o) && !o->others_ended)
+		return killed_itself && fresh && kills_in_all(o) == 1 && !o->cgroup_unseen ? OOM_VICTIM_COMMAND : OOM_VICTIM_LIKELY_COMMAND;
+	if (o->victim && o->victim_pid == o->command_pid)
+		return OOM_VICTIM_LIKELY_COMMAND;
+	return o->victim ? OOM_VICTIM_LIKELY_OTHER : OOM_VICTIM_UNTOLD;
+}
+
+enum oom_victim oom_victim(const struct observation *o, const struct kernel_evidence *k)
+{
+	if (all_were_taken(o, k))
+		return OOM_VICTIM_ALL;
+	if (k && k->by_cgroup && k->victim == KERNEL_VICTIM_COMMAND)
+		return OOM_VICTIM_COMMAND;
+	/* A kill that the log does not tell of may have been that of the command. */
+	if (k && k->by_cgroup && k->victim == KERNEL_VICTIM_OTHER && (int64_t)k->killed >= kills_in_all(o))
+		return OOM_VICTIM_OTHER;
+	return victim_by_samples(o, k);
+}
+
+enum oom oom_explains(const struct observation *o, enum oom oom, const struct kernel_evidence *k, struct verdict *v)
+{
+	enum oom_victim victim = oom_victim(o, k);
+	bool at_once = oom_victim_age_ns(o, k) <= DIES_WITHIN_NS;
+
+	if ((oom != OOM_PROVED && oom != OOM_PROBABLE) || o->container_lives || o->gap || !v->signal)
+		return oom;
+	if (v->signal != SIGKILL)
+		return OOM_BEFORE;
+	switch (victim) {
+	case OOM_VICTIM_ALL:
+	case OOM_VICTIM_COMMAND:
+		return oom;
+	case OOM_VICTIM_OTHER:
+		/* A shell tells of the SIGKILL that a child of it got; the command's own came from elsewhere. */
+		if (at_once && o->status_known && WIFEXITED(o->wait_status))
+			break;
+		return OOM_BEFORE;
+	case OOM_VICTIM_LIKELY_OTHER:
+	case OOM_VICTIM_UNTOLD:
+		if (!at_once)
+			return OOM_BEFORE;
+		break;
+	case OOM_VICTIM_LIKELY_COMMAND:
+		break;
+	}
+	/* Where the log is missing, that is said already. */
+	if (!o->kernel.needs && victim != OOM_VICTIM_OTHER)
+		verdict_add_missing(v, "whether the OOM killer took the command or a child of it",
+				    "memory.oom.group or oomGroup, which end a container as a whole");
+	return OOM_PROBABLE;
+}
