@@ -177,6 +177,7 @@ void container_died(struct container *c, struct ending *e)
 	e->pod_terminating = c->pod_terminating;
 	life_ended(&c->observer, e);
 	ray_watch_finish(c->observer.ray, e->ended_ns);
+	process_watch_finish(&c->observer.processes);
 	if (!container_death_waits(c, e))
 		tell_of_death(c, e);
 }
@@ -198,6 +199,7 @@ void container_process_died(struct container *c, int64_t now_ns)
 		/* In a cgroup of several owners only the kernel log can say that the victim was ours. */
 		if (r.verdict.class == FAILURE_KERNEL_OOM_PROCESS) {
 			c->process_reported_ns = now_ns;
+		c->process_oom_ns = c->observer.oom_seen_ns;
 			container_emit(c, "process-killed", report_json_of_verdict(&r));
 			container_publish(c, &r, true, 0);
 		}

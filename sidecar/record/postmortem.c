@@ -118,7 +118,7 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.ends = o->processes.ends,
 		.n_ends = o->processes.n_ends,
 		.process_words = ray_watch_process_words(o->ray),
-		.ray_start = process_watch_lives(&o->processes, RAY_PROCESS_START),
+		.ray_start = process_watch_lived_until(&o->processes, RAY_PROCESS_START, e->ended_ns),
 		.process = e->process,
 		.process_oom_ns = e->process_oom_ns,
 		.ray = e->container_lives ? e->ray : ray_watch_last_words(o->ray, e->ended_ns),
@@ -134,6 +134,7 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 	use_limit_of_verdict(&r, limit);
 
 	r.id.container = container;
+	r.container_lives = e->container_lives;
 	if (e->crash) {
 		r.crash = *e->crash;
 		r.backtrace = e->backtrace;
