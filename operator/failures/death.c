@@ -115,6 +115,25 @@ void death_set_memory(const struct death *d, cJSON *spec)
 		json_set_str(spec, "memoryText", size_format((uint64_t)usage, text));
 }
 
+#define PIDS_MAX 4194304
+
+void death_set_process(const struct death *d, cJSON *spec)
+{
+	const cJSON *told = death_is_told(d) ? json_get(d->report, "process") : NULL;
+	int64_t pid = json_int(told, "pid", 0), code = json_int(told, "exitCode", -1);
+	cJSON *process;
+
+	if (!told)
+		return;
+	process = json_object_at(spec, "process");
+	death_set_text(process, "name", json_str(told, "name"));
+	if (pid > 0 && pid <= PIDS_MAX)
+		json_set_int(process, "pid", pid);
+	death_set_text(process, "signal", json_str(told, "signal"));
+	if (code >= 0 && code <= 255)
+		json_set_int(process, "exitCode", code);
+}
+
 static void copy_array(const cJSON *report, cJSON *spec, const char *name)
 {
 	const cJSON *item;

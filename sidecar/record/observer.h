@@ -12,6 +12,7 @@
 
 #include "lib/err.h"
 #include "sidecar/kernel/kernel_log.h"
+#include "sidecar/record/process_watch.h"
 #include "sidecar/record/cgroup_watch.h"
 #include "sidecar/record/ray_watch.h"
 #include "sidecar/report/report.h"
@@ -45,6 +46,7 @@ struct observer {
 	struct history *history;
 	const char *const *collect; /* patterns of files that go into its bundles, ends with NULL; NULL: none */
 	struct ray_watch *ray; /* NULL: no root, no memory */
+	struct process_watch processes; /* Ray's own */
 	const struct hooks *hooks; /* the owner's; NULL: none */
 	/* Told of its report when the bundle has a name and is not committed yet; NULL: nobody. */
 	void (*named)(const struct report *r, void *arg);

@@ -119,6 +119,13 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.container_over = e->container_over,
 		.has_raylet = o->node.raylet > 0,
 		.gpu_said = &gpu,
+		.ended_ns = e->ended_ns,
+		.ends = o->processes.ends,
+		.n_ends = o->processes.n_ends,
+		.process_words = ray_watch_process_words(o->ray),
+		.ray_start = process_watch_lived_until(&o->processes, RAY_PROCESS_START, e->ended_ns),
+		.process = e->process,
+		.process_oom_ns = e->process_oom_ns,
 		.ray = e->container_lives ? e->ray : ray_watch_last_words(o->ray, e->ended_ns),
 	};
 
@@ -134,6 +141,7 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 	use_limit_of_verdict(&r, limit);
 
 	r.id.container = container;
+	r.container_lives = e->container_lives;
 	if (e->crash) {
 		r.crash = *e->crash;
 		r.backtrace = e->backtrace;

@@ -158,6 +158,8 @@ static const char *who_died(const struct observation *o, const struct verdict *v
 {
 	if (is_oom(v->class))
 		return is_known(o->victim) ? o->victim : o->kernel.oom && o->kernel.name[0] ? o->kernel.name : largest;
+	if (v->process.name[0])
+		return v->process.name;
 	if (o->container_lives && o->ray)
 		return o->ray->event.task[0] ? o->ray->event.task : "worker";
 	if (o->crash && o->crash->comm[0])
@@ -248,6 +250,9 @@ static bool is_cause_unknown(const struct signature_cause *c)
 	case FAILURE_KILLED:
 	case FAILURE_TERMINATED:
 	case FAILURE_SIGNALED:
+	case FAILURE_RAYLET_FAILED:
+	case FAILURE_GCS_FAILED:
+	case FAILURE_RAY_PROCESS_FAILED:
 	case FAILURE_UNKNOWN:
 		return true;
 	case FAILURE_WORKER_CRASH:
@@ -279,6 +284,11 @@ void signature_of(const struct observation *o, const struct verdict *v, const ch
 		.module = module_of_line(o->kernel.crash, module, sizeof(module)),
 	};
 
+	if (v->process.name[0]) {
+		/* The exit code of `ray start` is 1, whatever ended first. */
+		c.signal = v->process.signal;
+		c.exit_code = v->process.exit_code;
+	}
 	if (o->container_lives && o->ray && !c.signal)
 		c.signal = signal_said(o->ray);
 	/* Who was killed for memory was killed with SIGKILL, always: the class says so. */
