@@ -44,6 +44,13 @@ void observer_close(struct observer *o)
 	history_free(TAKE_PTR(o->history));
 }
 
+void observer_look_below(struct observer *o)
+{
+	o->cgroups.tree.walks = true;
+	if (o->memcg.version)
+		observer_read_memory(o, now_boottime_ns(), true, &o->baseline);
+}
+
 void observer_count_from_start(struct observer *o)
 {
 	o->baseline.oom_kill = MIN(o->baseline.oom_kill, (int64_t)0);

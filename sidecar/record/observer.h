@@ -82,6 +82,9 @@ struct observer {
 int observer_open(struct observer *o, int root_fd, pid_t launcher, struct err *err);
 void observer_close(struct observer *o);
 
+/* The container has its cgroup for itself: those below it are looked for, and count too. */
+void observer_look_below(struct observer *o);
+
 /* The container has its cgroup for itself from its start on: what the counters show by now is of its life. */
 void observer_count_from_start(struct observer *o);
 
