@@ -208,7 +208,7 @@ def test_kubernetes_own_taint_controller_deletes_for_a_taint_of_somebodys(start,
     name = node()
     report(plane.api(), name)
     made = pod_on(api, kubelet, name)
-    with plane.controllers("--controllers", "taint-eviction-controller") as manager:
+    with plane.controllers("--controllers", "taint-eviction-controller,node-lifecycle-controller") as manager:
         wait_for("the controller", lambda: "Caches are synced" in manager.text())
         plane.api().patch("nodes", name, {"spec": {"taints": [taint("example.com/maintenance", "yes", "NoExecute")]}})
         wait_for("the deletion", lambda: "deletionTimestamp" in api.get("pods", made["metadata"]["name"])["metadata"], timeout=30)
