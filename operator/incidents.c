@@ -204,7 +204,7 @@ static void on_answer(struct job *job, const struct client_response *response)
 				    err_text(&response->err));
 		job->change = job->plan.n_changes;
 		job->plan.more = false;
-		job->plan.next_ns = now_boottime_ns() + FORBIDDEN_NS;
+		job->plan.next_ns = job->plan.next_ns ? job->plan.next_ns : now_boottime_ns() + FORBIDDEN_NS;
 		go_on(job);
 	} else if (response->status / 100 == 2 || is_over(response)) {
 		if (response->status / 100 != 2 && response->status != 404)
