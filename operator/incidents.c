@@ -18,6 +18,7 @@
 #include "lib/log.h"
 #include "lib/units.h"
 #include "operator/failures/incident_plan.h"
+#include "operator/failures/lost_head.h"
 #include "operator/kube/workqueue.h"
 #include "operator/watches.h"
 
@@ -151,6 +152,25 @@ void incidents_see(struct incidents *incidents, enum store_change change, const 
 	}
 	workqueue_add_at(&incidents->queue, key, now + DEBOUNCE_NS);
 	incidents_wake(incidents);
+}
+
+cJSON *incidents_reconsider(const struct incidents *incidents, const cJSON *failure)
+{
+	struct story *story = story_read(failure);
+	const struct incident_cluster *cluster = NULL;
+	cJSON *better = NULL;
+	char key[KEY_MAX];
+
+	if (story && lost_head_may_be(story) && cluster_key(failure, key, sizeof(key)))
+		cluster = strmap_get(&incidents->clusters, key);
+	if (cluster) {
+		size_t n;
+		_cleanup_free_ struct incident_death *heads = incident_cluster_heads(cluster, &n);
+
+		better = heads ? lost_head_refined(story, heads, n, failure) : NULL;
+	}
+	story_free(story);
+	return better;
 }
 
 /* --- Carrying out ------------------------------------------------------------------------------------------- */

@@ -31,6 +31,9 @@ void incident_cluster_release(struct incident_cluster *cluster);
 int incident_cluster_put(struct incident_cluster *cluster, const cJSON *failure, int64_t now_ns);
 void incident_cluster_remove(struct incident_cluster *cluster, const char *name);
 
+/* The ends of heads, as an array that the caller frees, while the cluster does not change. NULL: no memory. */
+struct incident_death *incident_cluster_heads(const struct incident_cluster *cluster, size_t *ret_n);
+
 /* What is to be written of one failure. */
 struct incident_change {
 	char *name, *uid;
