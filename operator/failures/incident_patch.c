@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "lib/json.h"
+#include "lib/oom.h"
 #include "operator/failures/incident_plan.h"
 #include "operator/failures/story.h"
 #include "operator/raycluster/names.h"
@@ -22,8 +23,18 @@ static void set_or_clear(cJSON *to, const char *name, const char *text)
 	json_set_str(to, name, text && *text ? text : NULL);
 }
 
+/* Half a patch would be taken for the whole. */
+static cJSON *if_whole(cJSON *patch, size_t lost)
+{
+	if (oom_count() == lost)
+		return patch;
+	cJSON_Delete(patch);
+	return NULL;
+}
+
 cJSON *incident_status_patch(const char *namespace, const struct incident_change *change)
 {
+	size_t lost = oom_count();
 	cJSON *patch = patch_of(namespace, change), *status = json_object_at(patch, "status");
 
 	set_or_clear(status, "incident", change->id);
@@ -38,11 +49,12 @@ cJSON *incident_status_patch(const char *namespace, const struct incident_change
 		set_or_clear(cause, "pod", change->pod);
 		set_or_clear(cause, "container", change->container);
 	}
-	return patch;
+	return if_whole(patch, lost);
 }
 
 cJSON *incident_marks_patch(const char *namespace, const struct incident_change *change)
 {
+	size_t lost = oom_count();
 	cJSON *patch = patch_of(namespace, change), *metadata = json_get(patch, "metadata");
 	cJSON *annotations = json_object_at(metadata, "annotations");
 	char number[32] = "";
@@ -52,5 +64,5 @@ cJSON *incident_marks_patch(const char *namespace, const struct incident_change 
 	set_or_clear(json_object_at(metadata, "labels"), INCIDENT_LABEL, change->id);
 	set_or_clear(annotations, CAUSED_BY_ANNOTATION, change->first);
 	set_or_clear(annotations, CONSEQUENCES_ANNOTATION, number);
-	return patch;
+	return if_whole(patch, lost);
 }

@@ -67,7 +67,7 @@ void incident_plan_release(struct incident_plan *plan);
 /* The failure was told; or (not told) it may not be, for there were others of its class. */
 void incident_cluster_told(struct incident_cluster *cluster, const struct incident_telling *telling, bool told);
 
-/* Merge patches; the caller owns them. The first is for the subresource status, the second comes after it. */
+/* Merge patches; the caller owns them. NULL: no memory. The first is for the subresource status, the second comes after it. */
 cJSON *incident_status_patch(const char *namespace, const struct incident_change *change);
 cJSON *incident_marks_patch(const char *namespace, const struct incident_change *change);
 
