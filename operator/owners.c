@@ -112,6 +112,13 @@ void owners_cluster_gone(struct owners *owners, const cJSON *cluster, int64_t no
 	put(&owners->gone, GONE_MAX, key, gone, now_ns);
 }
 
+bool owners_is_gone(const struct owners *owners, const char *key, int64_t now_ns)
+{
+	const struct gone *gone = strmap_get(&owners->gone, key);
+
+	return gone && now_ns < gone->until_ns && !owners->o.find_cluster(owners->o.arg, key);
+}
+
 /* --- What is known --------------------------------------------------------------------------------------- */
 
 static bool find(const struct owners *owners, const char *key, int64_t now_ns, struct owner *ret_owner)

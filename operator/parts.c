@@ -118,6 +118,25 @@ static int new_owners(struct parts *p, struct err *err)
 	return owners_new(&options, &p->owners, err);
 }
 
+static bool cluster_is_gone(void *arg, const char *key)
+{
+	const struct parts *p = arg;
+
+	return owners_is_gone(p->owners, key, now_boottime_ns());
+}
+
+static int new_inquiries(struct parts *p, struct err *err)
+{
+	struct inquiries_options options = {
+		.client = p->o.settings->client,
+		.find_cluster = find_cluster,
+		.cluster_is_gone = cluster_is_gone,
+		.arg = p,
+	};
+
+	return inquiries_new(&options, &p->inquiries, err);
+}
+
 /* What a RayPolicy would not keep is not written, so policies come first. */
 static bool may_record(void *arg)
 {
@@ -165,6 +184,7 @@ static int new_recorder(struct parts *p, struct err *err)
 		.known = watches_informer(p->watches, WATCH_FAILURES),
 		.metrics = p->o.settings->metrics,
 		.owners = p->owners,
+		.inquiries = p->inquiries,
 		.may_write = may_record,
 		.wanted = is_wanted,
 		.on_recorded = on_recorded,
@@ -359,8 +379,8 @@ int parts_init(struct parts *p, const struct parts_options *options, struct err 
 {
 	/* Each uses those before it. */
 	static int (*const news[])(struct parts *p, struct err *err) = {
-		new_watches, new_policies, new_keeper, new_herald, new_owners, new_recorder, new_poller,
-		new_crier, new_guard, new_launcher_store, new_missed, new_reconciler, new_webhook,
+		new_watches, new_policies, new_keeper, new_herald, new_owners, new_inquiries, new_recorder,
+		new_poller, new_crier, new_guard, new_launcher_store, new_missed, new_reconciler, new_webhook,
 	};
 
 	*p = (struct parts){ .o = *options };
@@ -388,6 +408,7 @@ void parts_release(struct parts *p)
 	policies_free(p->policies);
 	recorder_free(p->recorder);
 	owners_free(p->owners);
+	inquiries_free(p->inquiries);
 	herald_free(p->herald);
 	keeper_free(p->keeper);
 	admission_free(p->admission);

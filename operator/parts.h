@@ -10,6 +10,7 @@
 #include "operator/controller.h"
 #include "operator/crier.h"
 #include "operator/herald.h"
+#include "operator/inquiry.h"
 #include "operator/keeper.h"
 #include "operator/kube/workqueue.h"
 #include "operator/kuberay_guard.h"
@@ -38,6 +39,7 @@ struct parts {
 	struct parts_options o;
 	struct watches *watches;
 	struct owners *owners;
+	struct inquiries *inquiries;
 	struct policies *policies;
 	struct recorder *recorder;
 	struct herald *herald;

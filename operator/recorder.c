@@ -8,16 +8,13 @@
 #include "lib/log.h"
 #include "lib/units.h"
 #include "operator/failures/failures.h"
-#include "operator/failures/probe_kill.h"
+#include "operator/failures/fate.h"
 #include "operator/kube/workqueue.h"
 
 /* A crash loop of a thousand pods fits; beyond it the oldest evidence is not the problem. */
 #define PENDING_MAX 20000
 #define WRITTEN_MAX 100000
 #define IN_FLIGHT_MAX 8
-/* The pod's events are worth no longer wait. */
-#define EVENTS_DEADLINE_NS (5 * NS_PER_SEC)
-#define EVENTS_PATH_MAX 2048
 /* The kubelet gives its containers a second for an eviction, and is not always quick. */
 #define SETTLE_NS (20 * NS_PER_SEC)
 /* So long a dead pod is kept for its evidence; then its cluster must go on. */
@@ -31,7 +28,7 @@ struct pending {
 	bool open;  /* its class may still change */
 	bool seen_undeleted; /* when its pod was first seen dead, nobody had deleted it */
 	bool taken; /* in work, or was: it stays as it is */
-	bool events_asked, owner_asked;
+	bool owner_asked, node_asked, inquired;
 };
 
 struct recorder {
@@ -299,48 +296,57 @@ static void create(struct recorder *recorder, struct pending *p)
 {
 	struct err err = { 0 };
 
+	failure_seal(p->failure);
 	if (client_create(recorder->o.client, p->failure, NULL, on_created, p, &err) < 0)
 		retry(recorder, p, 0, &err);
 }
 
-static void on_events(void *arg, struct client_response *response)
+/* Whether it is to be written; else it is done with. */
+static bool is_wanted(struct recorder *recorder, struct pending *p)
 {
-	struct pending *p = arg;
+	const char *why;
 
-	if (response->status == 200)
-		probe_kill_refine(p->failure, response->object);
-	else
-		log_warning_limited("failure %s: a failed probe cannot be ruled out: %s", p->key, err_text(&response->err));
-	create(p->recorder, p);
-	recorder_wake(p->recorder);
+	if (recorder->o.wanted(recorder->o.arg, p->failure, &why))
+		return true;
+	log_info("failure %s is not recorded: %s", p->key, why);
+	settle(recorder, p);
+	return false;
 }
 
-/* Whether an answer will come. */
-static bool ask_for_events(struct recorder *recorder, struct pending *p)
+/* Who ended it is known, as far as it can be, which may have made another class of it. */
+static void finish(struct recorder *recorder, struct pending *p)
 {
-	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(EVENTS_PATH_MAX);
-	struct client_request request = { .method = "GET", .deadline_ns = EVENTS_DEADLINE_NS };
+	if (is_wanted(recorder, p))
+		create(recorder, p);
+}
 
-	p->events_asked = true;
-	probe_kill_path(p->failure, &path);
-	request.path = strbuf_str(&path);
-	return client_start(recorder->o.client, &request, on_events, p, NULL, NULL) == 0;
+static void on_inquired(void *arg)
+{
+	struct pending *p = arg;
+	struct recorder *recorder = p->recorder;
+
+	finish(recorder, p);
+	recorder_wake(recorder);
 }
 
 /* Its owner is known, as far as it can be. */
 static void go_on(struct recorder *recorder, struct pending *p)
 {
+	bool inquired = p->inquired;
+
 	owners_complete(recorder->o.owners, p->failure, now_boottime_ns());
-	if (p->events_asked || !probe_kill_possible(p->failure) || !ask_for_events(recorder, p))
-		create(recorder, p);
+	p->inquired = true;
+	if (inquired || !inquiries_start(recorder->o.inquiries, p->failure, on_inquired, p))
+		finish(recorder, p);
 }
 
 static void on_owner(void *arg)
 {
 	struct pending *p = arg;
+	struct recorder *recorder = p->recorder;
 
-	go_on(p->recorder, p);
-	recorder_wake(p->recorder);
+	go_on(recorder, p);
+	recorder_wake(recorder);
 }
 
 static bool ask_for_owner(struct recorder *recorder, struct pending *p)
@@ -352,10 +358,39 @@ static bool ask_for_owner(struct recorder *recorder, struct pending *p)
 	return !asked && owners_ask(recorder->o.owners, p->failure, now_boottime_ns(), on_owner, p);
 }
 
+static void prepare(struct recorder *recorder, struct pending *p)
+{
+	if (!ask_for_owner(recorder, p))
+		go_on(recorder, p);
+}
+
+/* A deletion that nobody wants to know of may be the drain of a node, of which everybody does. */
+static void go_on_with_node(struct recorder *recorder, struct pending *p)
+{
+	if (inquiries_node_explains(recorder->o.inquiries, p->failure) || is_wanted(recorder, p))
+		prepare(recorder, p);
+}
+
+static void on_node(void *arg)
+{
+	struct pending *p = arg;
+	struct recorder *recorder = p->recorder;
+
+	go_on_with_node(recorder, p);
+	recorder_wake(recorder);
+}
+
+static void consider_node(struct recorder *recorder, struct pending *p)
+{
+	p->node_asked = true;
+	if (!inquiries_start_node(recorder->o.inquiries, p->failure, on_node, p))
+		go_on_with_node(recorder, p);
+}
+
 static void start(struct recorder *recorder, const char *key)
 {
-	const char *why;
 	struct pending *p = strmap_get(&recorder->pending, key);
+	const char *why;
 
 	if (p)
 		p->taken = true;
@@ -364,11 +399,10 @@ static void start(struct recorder *recorder, const char *key)
 		workqueue_done(&recorder->queue, key);
 	} else if (store_has(informer_store(recorder->o.known), key)) {
 		settle(recorder, p);
-	} else if (!recorder->o.wanted(recorder->o.arg, p->failure, &why)) {
-		log_info("failure %s is not recorded: %s", key, why);
-		settle(recorder, p);
-	} else if (!ask_for_owner(recorder, p)) {
-		go_on(recorder, p);
+	} else if (!p->node_asked && !recorder->o.wanted(recorder->o.arg, p->failure, &why) && fate_depends_on_node(p->failure)) {
+		consider_node(recorder, p);
+	} else if (is_wanted(recorder, p)) {
+		prepare(recorder, p);
 	}
 }
 

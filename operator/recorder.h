@@ -9,6 +9,7 @@
 #include "operator/kube/client.h"
 #include "operator/kube/informer.h"
 #include "operator/failures/earlier_end.h"
+#include "operator/inquiry.h"
 #include "operator/metrics.h"
 #include "operator/owners.h"
 
@@ -20,6 +21,7 @@ struct recorder_options {
 	struct informer *known; /* RayFailures that exist; learns of those that are written */
 	struct metrics *metrics;
 	struct owners *owners; /* whose each failure is */
+	struct inquiries *inquiries; /* who ended it */
 	bool (*may_write)(void *arg); /* asked before each write */
 	/* Whether it would be kept; else it is not written. Asked right before. */
 	bool (*wanted)(void *arg, const cJSON *failure, const char **ret_why /* not, for the log */);

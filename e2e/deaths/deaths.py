@@ -1,10 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """All deaths, in the order of their tables."""
+import table_after_oom
+import table_cgroups
 import table_exits
 import table_kills
+import table_limits
+import table_node
 import table_oom
+import table_programs
+import table_shared
 import table_signals
 
-ALL = [*table_oom.DEATHS, *table_kills.DEATHS, *table_exits.DEATHS, *table_signals.DEATHS]
+TABLES = (table_oom, table_after_oom, table_cgroups, table_shared, table_kills, table_exits, table_signals, table_limits, table_programs, table_node)
+ALL = [death for table in TABLES for death in table.DEATHS]
 
 assert len({d.name for d in ALL}) == len(ALL), "two deaths have the same name"

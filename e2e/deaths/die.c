@@ -122,7 +122,7 @@ static int deed_double_free(const char *arg)
 
 static int deed_heap(const char *arg)
 {
-	char *p = malloc(24), *q = malloc(2000);
+	char *volatile p = malloc(24), *volatile q = malloc(2000);
 	volatile char *end = p;
 
 	(void)arg;
@@ -238,11 +238,12 @@ static int deed_files(const char *arg)
 	return errno == EMFILE ? 1 : SURVIVED;
 }
 
-/* forks N: N children that sleep; 1 when a fork fails, which ends them all. */
+/* forks N: N children that sleep; 1 when a fork fails, which ends them all. In a process group of its own. */
 static int deed_forks(const char *arg)
 {
 	long n = strtol(arg, NULL, 10);
 
+	setpgid(0, 0);
 	for (long i = 0; i < n; i++) {
 		pid_t pid = fork();
 
@@ -304,6 +305,24 @@ static int deed_locked(const char *arg)
 	return SURVIVED;
 }
 
+/* pipes SIZE_MIB: memory of the kernel's, in pipes that nobody reads. The process itself stays small. */
+static int deed_pipes(const char *arg)
+{
+	static char page[65536];
+	const struct rlimit many = { 65536, 65536 };
+	long pipes = strtol(arg, NULL, 10) * (long)(MIB / sizeof(page));
+	int ends[2];
+
+	setrlimit(RLIMIT_NOFILE, &many);
+	for (long i = 0; i < pipes; i++) {
+		if (pipe2(ends, O_NONBLOCK) < 0)
+			return SURVIVED;
+		if (write(ends[1], page, sizeof(page)) < 0)
+			return 1;
+	}
+	return 0;
+}
+
 /* thread-exit: the main thread ends first, and the process lives on in another, which exits with 7. */
 static void *exit_later(void *arg)
 {
@@ -319,7 +338,8 @@ static int deed_thread_exit(const char *arg)
 	(void)arg;
 	if (pthread_create(&thread, NULL, exit_later, NULL) != 0)
 		return SURVIVED;
-	pthread_exit(NULL);
+	syscall(SYS_exit, 0);
+	return SURVIVED;
 }
 
 /* A child that ends by SIGNO, whose parent ends likewise, as init programs in containers do: tini, dumb-init. */
@@ -360,6 +380,7 @@ static const struct {
 	{ "bomb", deed_bomb },
 	{ "mapped", deed_mapped },
 	{ "locked", deed_locked },
+	{ "pipes", deed_pipes },
 	{ "thread-exit", deed_thread_exit },
 	{ "like-child", deed_like_child },
 };

@@ -4,16 +4,27 @@
 tools=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
 PATH=$tools/test:$PATH
 export D PATH
+# A full disk of one death would be found by others.
+if grep -q '^small ' "$D/script" && [ -z "$apart" ]; then
+	export apart=1
+	exec unshare -m sh "$D/script"
+fi
 # Most deaths dump no core: the cores are tested elsewhere.
 ulimit -c 0
 memory=/sys/fs/cgroup/memory version=1
 [ -d "$memory" ] || { memory=/sys/fs/cgroup version=2; }
 export memory version
 
-# watch [OPTION...] -- COMMAND [ARG...]: the command under the sidecar.
+# watch [OPTION...] -- COMMAND [ARG...]: the command under the sidecar. What the kernel says that it killed in the command's
+# own cgroup becomes a fact.
 watch() {
-	"$tools/afterglow-sidecar" exec --store "$D/store" --name death --kernel-log "$LOG" "$@" >"$D/out" 2>"$D/err" </dev/null
+	began=$(cut -d. -f1 /proc/uptime)
+	# shellcheck disable=SC2016
+	sh -c 'echo $$ >"$D/exec"; exec "$@"' watch "$tools/afterglow-sidecar" exec --store "$D/store" --name death --kernel-log "$LOG" "$@" \
+		>"$D/out" 2>"$D/err" </dev/null
 	echo $? >"$D/code"
+	dmesg | tr -d '[' | awk -v began="$began" '$1 + 0 >= began' |
+		sed -n "s|.*oom-kill:.*task_memcg=.*afterglow-$(cat "$D/exec")-.*,pid=\([0-9]*\),.*|killed \1|p" >>"$D/facts"
 }
 
 # What the truth is compared with where it is known only when it happens: "fact victim 123".
@@ -28,9 +39,6 @@ await() {
 	done
 }
 
-# used CGROUP: its memory in bytes.
-used() { cat "$1/memory.usage_in_bytes" "$1/memory.current" 2>/dev/null; }
-
 # cgroup_of PID: its memory cgroup's directory.
 cgroup_of() {
 	if [ $version = 1 ]; then
@@ -40,9 +48,44 @@ cgroup_of() {
 	fi
 }
 
+# kill_all SIGNAL CGROUP: sent to each of its processes.
+kill_all() {
+	while read -r pid; do kill "-$1" "$pid"; done <"$2/cgroup.procs"
+}
+
+# flood: uses up the ten reports of OOM kills that the kernel prints in five seconds.
+flood() {
+	mkdir "$memory/death-$$-flood"
+	limit "$memory/death-$$-flood" 4194304
+	for _ in 1 2 3 4 5 6 7 8 9 10 11 12; do
+		(sh -c 'echo $$ >"$0/cgroup.procs"; exec hog 50M --name flood' "$memory/death-$$-flood") 2>/dev/null
+	done
+}
+
+# pids LIMIT: this shell moves into a new cgroup that allows so many processes.
+pids() {
+	if [ $version = 1 ]; then
+		mkdir "/sys/fs/cgroup/pids/death-$$"
+		echo "$1" >"/sys/fs/cgroup/pids/death-$$/pids.max"
+		echo $$ >"/sys/fs/cgroup/pids/death-$$/cgroup.procs"
+	else
+		mkdir "$memory/death-$$-pids"
+		echo "$1" >"$memory/death-$$-pids/pids.max"
+		echo $$ >"$memory/death-$$-pids/cgroup.procs"
+	fi
+}
+
+# small OPTIONS: a tmpfs at $D/small.
+small() {
+	mkdir "$D/small"
+	mount -t tmpfs -o "$1" tmpfs "$D/small"
+}
+
 # limit CGROUP BYTES
 limit() {
 	if [ $version = 1 ]; then
+		# That of memory and swap together may not be the lower one.
+		echo -1 >"$1/memory.memsw.limit_in_bytes" 2>/dev/null || :
 		echo "$2" >"$1/memory.limit_in_bytes"
 	else
 		echo "$2" >"$1/memory.max"
@@ -50,8 +93,10 @@ limit() {
 	fi
 }
 
-# around LIMIT: this shell moves into a new cgroup with that limit, of which the command's own will be a child.
+# around LIMIT: this shell moves into a new cgroup with that limit, of which the command's own will be a child. The OOM killer
+# spares the shell and the sidecar: run.py lets the command and what runs outside be like others again.
 around() {
+	echo -1000 >/proc/$$/oom_score_adj
 	outer=$memory/death-$$
 	mkdir "$outer"
 	limit "$outer" "$1"
@@ -80,7 +125,13 @@ below() {
 
 # Leaves no cgroup behind, nor a process in it.
 sweep() {
+	umount "$D/small" 2>/dev/null
 	echo $$ >"$memory/cgroup.procs"
+	if [ $version = 1 ] && [ -d "/sys/fs/cgroup/pids/death-$$" ]; then
+		echo $$ >/sys/fs/cgroup/pids/cgroup.procs
+		sleep 0.2
+		rmdir "/sys/fs/cgroup/pids/death-$$"
+	fi
 	for directory in "$memory/death-$$"*; do
 		[ -d "$directory" ] || continue
 		find "$directory" -depth -type d | while read -r d; do

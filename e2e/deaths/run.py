@@ -33,11 +33,13 @@ TEXT_KEPT = 3000
 
 def script_of(death):
     """The shell script that brings it about, but for D and LOG."""
-    command = ["sh", "-c", death.inside] if death.inside else list(death.argv)
+    spared = "around " in death.before
+    inside = "echo 0 >/proc/$$/oom_score_adj; " + death.inside if spared else death.inside
+    command = ["sh", "-c", inside] if death.inside else list(death.argv)
     memory = f"--memory-max {death.memory} " if death.memory else ""
     lines = [". e2e/deaths/lib.sh", death.before]
     if death.outside:
-        lines += ["(", death.outside, ") >\"$D/outside\" 2>&1 &"]
+        lines += ["(", "echo 0 >/proc/self/oom_score_adj" if spared else "", death.outside, ") >\"$D/outside\" 2>&1 &"]
     # What it names is named as in a table: $D and the like are the script's.
     words = " ".join(w if re.fullmatch(r"[$][A-Za-z]+[/a-z.]*", w) else shlex.quote(w) for w in command)
     if command:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a death is, what is true of it, and how a report is held against that."""
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 # The scores, from best to worst. Each death has the worst of its reports.
 RIGHT, HONEST, WRONG, WRONG_AND_CERTAIN = "right", "honest", "wrong", "WRONG AND CERTAIN"
@@ -15,8 +15,9 @@ SIGNALS = {1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 5: "SIGTRAP", 6:
 CLASS_OF_SIGNAL = {2: "Interrupted", 4: "IllegalInstruction", 5: "Trap", 6: "Abort", 7: "BusError", 8: "ArithmeticError", 9: "Killed",
                    11: "Segfault", 15: "Terminated"}
 
-# A sentence with one of these leaves room for another story.
-HEDGE = re.compile(r"likely|probabl|looks like|seems|may |might|perhaps|possibl|could |cannot be told|not known|unless|suggest|nobody", re.I)
+# A sentence with one of these leaves room for another story, or only puts two facts side by side.
+HEDGE = re.compile(r"likely|probabl|looks like|seems|may |might|perhaps|possibl|could |cannot be told|not known|unless|suggest|nobody"
+                   r"|by which a shell tells|then the command ended with|ended with exit code \d+ (when|after)", re.I)
 VICTIM = re.compile(r"(?:kernel|OOM killer) (?:has )?(?:killed|took) \S+ \(PID (\d+)")
 
 
@@ -29,8 +30,9 @@ class Truth:
     honest: frozenset = frozenset()  # of the end: not what happened, but a likely story where not all can be seen
     never: tuple = ()           # patterns: a report that says this contradicts what happened
     lives: frozenset = frozenset()   # told while the container lived on: these are right
+    lives_honest: frozenset = frozenset()  # and these are honest
     told: bool = False          # something has to be told though the command exits with 0
-    victim: str = "any"         # the OOM killer's: "any" is not checked, "fact" stands in the facts, "none" had none
+    victim: str = "any"         # of ours, the OOM killer's: not checked if "any", stands in the facts if "fact", or "none"
 
 
 @dataclass(frozen=True)
@@ -77,16 +79,24 @@ def oom(*classes, exit=137, signal=9, honest=(), never=(), **more):
 
 
 def _sets(more):
-    return {k: frozenset(v) if k in ("honest", "lives") else tuple(v) if k == "never" else v for k, v in more.items()}
+    return {k: frozenset(v) if k in ("honest", "lives", "lives_honest") else tuple(v) if k == "never" else v for k, v in more.items()}
 
 
 def judge(death, outcome):
     """Returns (score, whether it was certain, why)."""
     truth = death.truth
+    if truth.victim == "none" and outcome.facts.get("killed"):
+        return NOT_RUN, False, "the kernel killed of ours: " + ", ".join(outcome.facts["killed"])
+    # A slow machine's kernel may find nothing to free soon enough after a kill, and take another process too.
+    if outcome.code != truth.exit and len(outcome.facts.get("killed", [])) > max(1, len(outcome.facts.get("victim", []))):
+        return NOT_RUN, False, "the kernel killed others as well: " + ", ".join(outcome.facts["killed"])
     if outcome.code != truth.exit:
         return WRONG_AND_CERTAIN, False, f"exec exited with {outcome.code}, not {truth.exit}"
     ends = [r for r in outcome.reports if r["exitCode"] is not None]
     lives = [r for r in outcome.reports if r["exitCode"] is None]
+    if truth.classes == {"KernelOOMContainer"} and not truth.never[1:] and death.memory:
+        size = float(death.memory.rstrip("Mi"))
+        truth = replace(truth, never=(*truth.never, rf"its memory limit of (?!{size:.1f} MiB)"))
     verdicts = [_judge_end(truth, r, outcome.facts) for r in ends] + [_judge_living(truth, r, outcome.facts) for r in lives]
     if truth.exit and not ends:
         verdicts.append((WRONG, "no report of the end"))
@@ -114,7 +124,7 @@ def _judge_end(truth, report, facts):
 
 def _judge_living(truth, report, facts):
     named = f"lives: {report['class']}, {report['confidence']}"
-    return _judge_class(report, truth.lives, frozenset(), truth, facts, named)
+    return _judge_class(report, truth.lives, truth.lives_honest, truth, facts, named)
 
 
 def _judge_class(report, classes, honest, truth, facts, named):
@@ -124,7 +134,7 @@ def _judge_class(report, classes, honest, truth, facts, named):
     if contradiction:
         return wrong, f"{named}, and says \"{contradiction}\""
     if report["class"] in classes:
-        return RIGHT, named
+        return RIGHT, named if certain or HEDGE.search(report["sentence"]) else f"{named}, though the sentence asserts it"
     if certain:
         return wrong, f"{named}: {report['sentence']}"
     if report["class"] == "Unknown" or report["confidence"] == "unknown":
@@ -146,7 +156,7 @@ def _contradiction(report, truth, facts):
     victim = VICTIM.search(report["sentence"])
     if victim and truth.victim == "none":
         return report["sentence"]
-    if victim and truth.victim == "fact" and victim.group(1) not in facts.get("victim", []):
+    if victim and truth.victim == "fact" and victim.group(1) not in facts.get("victim", []) + facts.get("killed", []):
         return report["sentence"]
     return None
 

@@ -110,7 +110,7 @@ if LD_PRELOAD='' true && ldd "$(command -v true)" 2>/dev/null | grep -q libc; th
 	sed -i 's/libc\.so\.6/libx.so.6/g' "$work/lacks"
 	reports CommandNotFound 127 -- "$work/lacks"
 	check "a missing library is no proof of a missing command" has_confidence likely
-	check "and the sentence tells so" tells 'when a library'
+	check "and the sentence tells so" tells 'a library is missing'
 fi
 for n in 1 3 10 12 13 14 24 25 26 27 29 30 31 34 40 64; do
 	reports Signaled $((128 + n)) -- "$probe" signal "$n"
@@ -123,7 +123,7 @@ check "a limit of CPU time is named" tells 'limit of CPU time'
 for row in 129:Signaled 130:Interrupted 137:Killed 139:Segfault 141:Signaled 143:Terminated; do
 	reports "${row#*:}" "${row%:*}" -- "$probe" exit "${row%:*}"
 	check "exit ${row%:*} without a signal is not certain" has_confidence likely
-	check "and is told as an exit code" tells "ended with exit code ${row%:*}, by which a shell tells"
+	check "and is told as an exit code" tells "ended with exit code ${row%:*}, most likely that of a shell"
 done
 for row in 2:Interrupted 4:IllegalInstruction 5:Trap 6:Abort 7:BusError 8:ArithmeticError 9:Killed 11:Segfault 15:Terminated; do
 	reports "${row#*:}" $((128 + ${row%:*})) -- "$probe" signal "${row%:*}"

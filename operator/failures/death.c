@@ -11,6 +11,8 @@
 #include "operator/failures/failures.h"
 #include "operator/failures/owner.h"
 #include "operator/failures/pod_deletion.h"
+#include "operator/failures/signature.h"
+#include "operator/failures/story.h"
 #include "operator/raycluster/names.h"
 
 #define NAME_POD_MAX 160 /* with container (63), hash and dashes within the 253 of an object's name */
@@ -66,6 +68,12 @@ void death_set_times(const struct death *d, cJSON *metadata, const cJSON *spec)
 		json_set_str(annotations, FAILURE_POD_ANNOTATION, created);
 	if (pod_deletion_is_before(d->pod, json_str(spec, "endedAt")))
 		json_set_str(annotations, FAILURE_DELETED_ANNOTATION, "true");
+}
+
+void death_set_story(const struct death *d, cJSON *failure)
+{
+	signature_set(death_is_told(d) ? json_str(d->report, "signature") : NULL, json_get(failure, "spec"));
+	story_begin(d->pod, d->container, failure);
 }
 
 void death_set_text(cJSON *to, const char *name, const char *text)

@@ -42,6 +42,9 @@ void death_set_owner(const struct death *d, cJSON *failure);
 /* As annotations; spec.endedAt must be there. */
 void death_set_times(const struct death *d, cJSON *metadata, const cJSON *spec);
 
+/* What failures are grouped and joined by: its signature, and the beginning of its story. spec must be whole. */
+void death_set_story(const struct death *d, cJSON *failure);
+
 /* Nothing for NULL and "". */
 void death_set_text(cJSON *to, const char *name, const char *text);
 

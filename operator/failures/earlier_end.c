@@ -103,6 +103,7 @@ static cJSON *failure_of(const cJSON *pod, const char *container, const char *id
 	death_set_times(&d, metadata, spec);
 	death_set_labels(&d, metadata, json_str(spec, "class"));
 	death_set_owner(&d, failure);
+	death_set_story(&d, failure);
 	return failure;
 }
 

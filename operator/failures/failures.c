@@ -19,6 +19,8 @@
 #include "lib/units.h"
 #include "operator/failures/death.h"
 #include "operator/failures/podview.h"
+#include "operator/failures/signature.h"
+#include "operator/failures/story.h"
 #include "operator/failures/termination.h"
 #include "operator/injection/inject.h"
 #include "operator/raycluster/names.h"
@@ -197,6 +199,8 @@ static void set_verdict(const struct death *d, cJSON *spec)
 	json_set_str(spec, "confidence", confidence ? confidence : confidence_name(CONFIDENCE_UNKNOWN));
 	json_set_str(spec, "verdict", sentence ? sentence : d->view.sentence);
 	death_set_text(spec, "signal", signal);
+	if (from_view && d->view.from_outside)
+		ended_by_set(&d->view.by, spec);
 }
 
 static void set_gaps(const struct death *d, cJSON *spec)
@@ -254,8 +258,17 @@ static cJSON *failure_new(struct death *d)
 	set_kubelet_evidence(d, spec);
 	set_gaps(d, spec);
 	death_set_bundle(d, spec);
+	death_set_story(d, failure);
 	cJSON_Delete(TAKE_PTR(d->report));
 	return failure;
+}
+
+void failure_seal(cJSON *failure)
+{
+	cJSON *spec = json_get(failure, "spec");
+
+	signature_set(json_str(spec, "signature"), spec);
+	story_write(failure);
 }
 
 /* --- What is still open ------------------------------------------------------------------------------- */

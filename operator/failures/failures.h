@@ -43,6 +43,12 @@ int failures_from_gone_pod(const cJSON *pod, int64_t now_ns, cJSON **ret_array, 
 int failure_of_process(const cJSON *pod, const char *container, const char *id, const cJSON *report, int64_t now_ns,
 		       cJSON **ret_failure, struct err *err);
 
+/*
+ * To be called once its class is settled, right before it is written: gives it what failures are grouped and joined by
+ * (failures/signature.h, failures/story.h), as it is by now.
+ */
+void failure_seal(cJSON *failure);
+
 /* Whether a later state of the pod may give that failure another class: better not to write it yet. */
 bool failure_is_open(const cJSON *pod, const cJSON *failure);
 

@@ -24,7 +24,7 @@ int64_t pod_deletion_grace(const cJSON *pod)
 }
 
 /* deletionTimestamp is when the grace ends; asked for was it the grace earlier. False: nobody deletes the pod. */
-static bool deletion_began(const cJSON *pod, int64_t *ret_ns)
+bool pod_deletion_began(const cJSON *pod, int64_t *ret_ns)
 {
 	const char *deleted = json_str(pod, "metadata.deletionTimestamp");
 	int64_t deleted_ns;
@@ -39,7 +39,7 @@ bool pod_deletion_is_before(const cJSON *pod, const char *finished)
 {
 	int64_t began_ns, finished_ns;
 
-	if (!deletion_began(pod, &began_ns))
+	if (!pod_deletion_began(pod, &began_ns))
 		return false;
 	return !finished || time_parse(finished, &finished_ns, NULL) < 0 || finished_ns >= began_ns - NS_PER_SEC;
 }
@@ -49,7 +49,7 @@ bool pod_deletion_lead(const cJSON *pod, const cJSON *terminated, int64_t *ret_n
 	const char *finished = json_str(terminated, "finishedAt");
 	int64_t began_ns, finished_ns;
 
-	if (!deletion_began(pod, &began_ns) || !finished || time_parse(finished, &finished_ns, NULL) < 0)
+	if (!pod_deletion_began(pod, &began_ns) || !finished || time_parse(finished, &finished_ns, NULL) < 0)
 		return false;
 	*ret_ns = finished_ns - began_ns;
 	return true;

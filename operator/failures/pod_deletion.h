@@ -13,6 +13,9 @@
 /* The deletion's grace in seconds; 0 for a pod that nobody deletes. */
 int64_t pod_deletion_grace(const cJSON *pod);
 
+/* When the deletion was asked for, by the API server's clock. False: nobody deletes the pod. */
+bool pod_deletion_began(const cJSON *pod, int64_t *ret_ns);
+
 /* Whether the deletion had begun, or began within a second, when that was. finished NULL: it had if it has by now. */
 bool pod_deletion_is_before(const cJSON *pod, const char *finished);
 

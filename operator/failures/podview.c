@@ -59,9 +59,23 @@ static void set_evidence(struct podview *v, const char *what, const char *reason
 	text_tame(text, v->evidence, sizeof(v->evidence));
 }
 
+/* The first sentence of a message of the kubelet: "The node was low on resource: memory." */
+static void by_node(const cJSON *pod, enum ended_by_kind kind, const char *message, struct podview *v)
+{
+	const char *end = message ? strstr(message, ". ") : NULL;
+	size_t len = end ? (size_t)(end - message) : message ? strlen(message) : 0;
+	char why[ENDED_BY_REASON_MAX] = "";
+
+	while (len && strchr(" .", message[len - 1]))
+		len--;
+	if (len)
+		snprintf(why, sizeof(why), "%.*s", (int)MIN(len, sizeof(why) - 1), message);
+	ended_by_init(&v->by, kind, "Node", json_str(pod, "spec.nodeName"), why);
+}
+
 static bool by_pod_reason(const cJSON *pod, struct podview *v)
 {
-	const char *reason = json_str(pod, "status.reason");
+	const char *reason = json_str(pod, "status.reason"), *message = json_str(pod, "status.message");
 
 	if (is(reason, "Evicted"))
 		decide(v, FAILURE_EVICTED, CONFIDENCE_CERTAIN, true);
@@ -77,7 +91,9 @@ static bool by_pod_reason(const cJSON *pod, struct podview *v)
 	} else {
 		return false;
 	}
-	set_evidence(v, "pod status", reason, json_str(pod, "status.message"));
+	set_evidence(v, "pod status", reason, message);
+	by_node(pod, v->class == FAILURE_NODE_LOST ? ENDED_BY_TAINT_EVICTION : ENDED_BY_KUBELET,
+		v->class == FAILURE_NODE_LOST ? NULL : message, v);
 	return true;
 }
 
@@ -85,6 +101,7 @@ struct disruption {
 	const char *reason, *message; /* message: a part of it; NULL: any */
 	enum failure_class class;
 	enum confidence confidence;
+	enum ended_by_kind by;
 };
 
 static bool by_condition(const cJSON *pod, const struct disruption *rows, size_t n, struct podview *v)
@@ -99,6 +116,9 @@ static bool by_condition(const cJSON *pod, const struct disruption *rows, size_t
 			continue;
 		decide(v, rows[i].class, rows[i].confidence, true);
 		set_evidence(v, "condition DisruptionTarget", reason, message);
+		by_node(pod, rows[i].by, rows[i].by == ENDED_BY_KUBELET ? message : NULL, v);
+		if (rows[i].by != ENDED_BY_KUBELET)
+			pod_deletion_began(pod, &v->by.at_ns);
 		return true;
 	}
 	return false;
@@ -111,9 +131,9 @@ static bool by_condition(const cJSON *pod, const struct disruption *rows, size_t
 static bool by_kubelet_disruption(const cJSON *pod, struct podview *v)
 {
 	static const struct disruption rows[] = {
-		{ "TerminationByKubelet", "node shutdown", FAILURE_NODE_SHUTDOWN, CONFIDENCE_CERTAIN },
-		{ "TerminationByKubelet", "preempted", FAILURE_PREEMPTED, CONFIDENCE_CERTAIN },
-		{ "TerminationByKubelet", NULL, FAILURE_EVICTED, CONFIDENCE_CERTAIN },
+		{ "TerminationByKubelet", "node shutdown", FAILURE_NODE_SHUTDOWN, CONFIDENCE_CERTAIN, ENDED_BY_KUBELET },
+		{ "TerminationByKubelet", "preempted", FAILURE_PREEMPTED, CONFIDENCE_CERTAIN, ENDED_BY_KUBELET },
+		{ "TerminationByKubelet", NULL, FAILURE_EVICTED, CONFIDENCE_CERTAIN, ENDED_BY_KUBELET },
 	};
 
 	return by_condition(pod, rows, ARRAY_SIZE(rows), v);
@@ -123,11 +143,11 @@ static bool by_kubelet_disruption(const cJSON *pod, struct podview *v)
 static bool by_disruption(const cJSON *pod, const cJSON *terminated, struct podview *v)
 {
 	static const struct disruption rows[] = {
-		{ "PreemptionByScheduler", NULL, FAILURE_PREEMPTED, CONFIDENCE_CERTAIN },
-		{ "DeletionByTaintManager", NULL, FAILURE_NODE_LOST, CONFIDENCE_LIKELY },
-		{ "DeletionByDeviceTaintManager", NULL, FAILURE_POD_DELETED, CONFIDENCE_CERTAIN },
-		{ "EvictionByEvictionAPI", NULL, FAILURE_POD_DELETED, CONFIDENCE_CERTAIN },
-		{ "DeletionByPodGC", NULL, FAILURE_NODE_LOST, CONFIDENCE_LIKELY },
+		{ "PreemptionByScheduler", NULL, FAILURE_PREEMPTED, CONFIDENCE_CERTAIN, ENDED_BY_SCHEDULER },
+		{ "DeletionByTaintManager", NULL, FAILURE_NODE_LOST, CONFIDENCE_LIKELY, ENDED_BY_TAINT_EVICTION },
+		{ "DeletionByDeviceTaintManager", NULL, FAILURE_POD_DELETED, CONFIDENCE_CERTAIN, ENDED_BY_TAINT_EVICTION },
+		{ "EvictionByEvictionAPI", NULL, FAILURE_POD_DELETED, CONFIDENCE_CERTAIN, ENDED_BY_EVICTION_API },
+		{ "DeletionByPodGC", NULL, FAILURE_NODE_LOST, CONFIDENCE_LIKELY, ENDED_BY_POD_GC },
 	};
 	int64_t lead_ns;
 
@@ -184,6 +204,8 @@ static bool by_deletion(const cJSON *pod, const cJSON *terminated, int64_t exit_
 	if (!pod_deletion_explains(pod, terminated, exit_code))
 		return false;
 	decide(v, FAILURE_POD_DELETED, CONFIDENCE_LIKELY, true);
+	ended_by_init(&v->by, ENDED_BY_CLIENT, NULL, NULL, NULL);
+	pod_deletion_began(pod, &v->by.at_ns);
 	snprintf(v->evidence, sizeof(v->evidence), "metadata.deletionTimestamp %.40s, grace %" PRId64 " s",
 		 deleted, grace);
 	return true;
@@ -320,8 +342,8 @@ static void set_sentence(const cJSON *pod, const char *container, int64_t exit_c
 			 v->class == FAILURE_KILLED || v->class == FAILURE_TERMINATED ? " (sender unknown)" : "");
 	else
 		snprintf(text, sizeof(text), "ended with exit code %" PRId64, exit_code);
-	snprintf(v->sentence, sizeof(v->sentence), "Container %.63s of %.253s %s", container,
-		 name ? name : "?", how ? how : text);
+	snprintf(v->sentence, sizeof(v->sentence), "Container %.63s of %.253s %s%s", container, name ? name : "?",
+		 how && v->confidence == CONFIDENCE_LIKELY ? "most likely " : "", how ? how : text);
 }
 
 void podview_classify(const cJSON *pod, const char *container, const cJSON *terminated, bool current,

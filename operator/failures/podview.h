@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "lib/failure_class.h"
+#include "operator/failures/ended_by.h"
 
 struct podview {
 	enum failure_class class;
@@ -19,6 +20,7 @@ struct podview {
 	bool lost;          /* the kubelet found no container to ask: the exit code is made up */
 	bool from_outside;  /* by the pod's fate, not the exit code: outranks a recorder's Killed or Terminated */
 	bool oom_open;      /* by the pod's fate, though the kubelet says OOMKilled: of a kill that the container survived, or of its end */
+	struct ended_by by; /* as far as the pod's status tells; nobody where it does not */
 	const char *fate;   /* static: what became of the container, where the class does not say it all; NULL: it does */
 	char sentence[512]; /* without a full stop at the end, as the recorder's */
 	char evidence[512]; /* beside the kubelet's exit code and reason, "" for none */

@@ -10,8 +10,8 @@
 #include "lib/oom.h"
 #include "lib/units.h"
 #include "operator/failures/death.h"
+#include "operator/failures/ended_by.h"
 #include "operator/failures/termination.h"
-#include "operator/kube/resource.h"
 
 /* No probe, but told in the same way: a container whose hook fails has not started. */
 #define POST_START "postStart hook"
@@ -27,15 +27,6 @@ bool probe_kill_possible(const cJSON *failure)
 		if (class == (int)open_questions[i])
 			return json_str(failure, "spec.podUID") && json_str(failure, "metadata.namespace");
 	return false;
-}
-
-void probe_kill_path(const cJSON *failure, struct strbuf *out)
-{
-	strbuf_addf(out, "/api/v1/namespaces/");
-	url_encode(json_str(failure, "metadata.namespace"), out);
-	strbuf_addf(out, "/events?limit=100&fieldSelector=");
-	url_encode("reason=Killing,involvedObject.uid=", out);
-	url_encode(json_str(failure, "spec.podUID"), out);
 }
 
 static bool is_within(const cJSON *event, const char *member, int64_t from_ns, int64_t to_ns)
@@ -95,14 +86,16 @@ static void drop_missing(cJSON *failure, const char *what)
 		cJSON_DeleteItemFromObject(json_get(failure, "spec"), "missing");
 }
 
-static void become(cJSON *failure, const char *what, const char *message)
+static void become(cJSON *failure, const char *what, const cJSON *event)
 {
 	const char *class = failure_class_name(strcmp(what, POST_START) == 0 ? FAILURE_START_FAILURE : FAILURE_PROBE_KILLED);
 	cJSON *spec = json_get(failure, "spec"), *entry = cJSON_CreateObject();
 	const char *pod = json_str(spec, "pod");
+	const char *at = json_str(event, "lastTimestamp");
+	struct ended_by by = { 0 };
 	char text[512], tame[300];
 
-	text_tame(message, tame, sizeof(tame));
+	text_tame(json_str(event, "message"), tame, sizeof(tame));
 	snprintf(text, sizeof(text), "Killing: %s", tame);
 	json_set_str(entry, "source", "pod event");
 	json_set_str(entry, "text", text);
@@ -114,17 +107,22 @@ static void become(cJSON *failure, const char *what, const char *message)
 	/* Whoever may create Events in the namespace can write one that looks like the kubelet's. */
 	json_set_str(spec, "confidence", confidence_name(CONFIDENCE_LIKELY));
 	json_set_str(json_get(failure, "metadata.labels"), "afterglow.dev/class", class);
+	snprintf(text, sizeof(text), "its %s failed", what);
+	ended_by_init(&by, ENDED_BY_KUBELET, "Node", json_str(spec, "node"), text);
+	if (!at || time_parse(at, &by.at_ns, NULL) < 0)
+		by.at_ns = 0;
+	ended_by_set(&by, spec);
 	drop_missing(failure, "who sent the signal");
 	death_add_missing(spec, "proof that the kubelet wrote the Event: others may write such Events, too", "the kubelet's log on the node");
 }
 
 /* Wholly or, without memory, not at all. */
-static bool become_whole(cJSON *failure, const char *what, const char *message)
+static bool become_whole(cJSON *failure, const char *what, const cJSON *event)
 {
 	size_t lost = oom_count();
 	_cleanup_json_ cJSON *changed = cJSON_Duplicate(failure, true);
 
-	become(changed, what, message);
+	become(changed, what, event);
 	if (oom_count() != lost)
 		return false;
 	cJSON *before = failure->child;
@@ -141,7 +139,7 @@ bool probe_kill_refine(cJSON *failure, const cJSON *events)
 		const char *what = what_failed(event, failure);
 
 		if (what)
-			return become_whole(failure, what, json_str(event, "message"));
+			return become_whole(failure, what, event);
 	}
 	return false;
 }

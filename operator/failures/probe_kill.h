@@ -10,13 +10,8 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 
-#include "lib/strbuf.h"
-
 /* Whether this RayFailure leaves that question open, so that the events are worth a look. */
 bool probe_kill_possible(const cJSON *failure);
-
-/* Appends the path, with its query, of the list of events to look at. */
-void probe_kill_path(const cJSON *failure, struct strbuf *out);
 
 /* Makes failure one of class ProbeKilled or StartFailure if an event of the EventList tells so; returns whether it did. Without memory nothing changes. */
 bool probe_kill_refine(cJSON *failure, const cJSON *events);

@@ -118,25 +118,12 @@ static void what_is_explained_needs_no_events(void **state)
 	}
 }
 
-static void the_path_is_encoded(void **state)
-{
-	_cleanup_json_ cJSON *failure = json_of(FAILURE("Killed", "137"));
-	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(1024);
-	(void)state;
-
-	json_set_str(json_get(failure, "spec"), "podUID", "a&b");
-	probe_kill_path(failure, &path);
-	assert_string_equal(strbuf_str(&path), "/api/v1/namespaces/ml/events?limit=100&fieldSelector="
-						"reason%3DKilling%2CinvolvedObject.uid%3Da%26b");
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_events_decide),
 		cmocka_unit_test(gaps_without_a_name_are_left_alone),
 		cmocka_unit_test(what_is_explained_needs_no_events),
-		cmocka_unit_test(the_path_is_encoded),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

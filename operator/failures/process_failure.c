@@ -85,6 +85,7 @@ static int fill_process(struct death *d, const char *id, cJSON *failure, struct 
 	death_set_memory(d, spec);
 	death_set_evidence(d, spec);
 	death_set_bundle(d, spec);
+	death_set_story(d, failure);
 	return 0;
 }
 

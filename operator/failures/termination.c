@@ -11,6 +11,7 @@
 #include "lib/macros.h"
 #include "lib/oom.h"
 #include "lib/units.h"
+#include "operator/failures/signature.h"
 
 #define MARK "#afterglow/1 "
 #define NUMBER_MAX                                                                                           \
@@ -97,6 +98,15 @@ static void take_signal(const cJSON *from, cJSON *to)
 	for (int signo = 1; text && signo <= 64; signo++)
 		if (strcmp(text, signal_name(signo)) == 0)
 			json_set_str(to, "signal", text);
+}
+
+/* Cut or changed it would be another's. */
+static void take_signature(const cJSON *from, cJSON *to)
+{
+	const char *text = json_str(from, "signature");
+
+	if (signature_is_good(text, json_str(from, "class")))
+		json_set_str(to, "signature", text);
 }
 
 static void take_memory(const cJSON *from, cJSON *to)
@@ -186,6 +196,7 @@ static cJSON *take_all(const cJSON *from)
 	take_time(from, to, "startedAt");
 	take_time(from, to, "endedAt");
 	take_text(from, to, "bundle", 768);
+	take_signature(from, to);
 	take_memory(from, to);
 	take_array(from, to, "processes", "pid", TERMINATION_PROCESSES_MAX, take_process);
 	take_array(from, to, "evidence", "text", TERMINATION_NOTES_MAX, take_evidence);

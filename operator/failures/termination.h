@@ -20,7 +20,7 @@
 /*
  * A new object with those of these members that were there: class, confidence
  * (names from failure_class.def), sentence, exitCode, signal, startedAt, endedAt,
- * bundle, memory{}, processes[], evidence[], missing[]; final is always there.
+ * bundle, signature, memory{}, processes[], evidence[], missing[]; final is always there.
  * Text is cut, on one line and free of control characters; numbers are whole and
  * not negative (growthBytesPerSecond may be). A process without a pid, evidence without text, a gap without a name is none.
  * -ENOENT: no such line; -EPROTO: a line, but not ours.

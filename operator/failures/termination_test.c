@@ -73,6 +73,11 @@ static void what_is_wrong_is_dropped(void **state)
 		  "{\"evidence\":[],\"missing\":[{\"what\":\"y\"}],\"final\":false}" },
 		{ "{\"sentence\":\"a\\u001b[31mb\\nc\\u009bd\"}",
 		  "{\"sentence\":\"a?[31mb?c?d\",\"final\":false}" },
+		{ "{\"class\":\"Killed\",\"signature\":\"v1:Killed:ray::f:x\"}",
+		  "{\"class\":\"Killed\",\"signature\":\"v1:Killed:ray::f:x\",\"final\":false}" },
+		{ "{\"class\":\"Killed\",\"signature\":\"v1:Segfault:ray::f:x\"}", "{\"class\":\"Killed\",\"final\":false}" },
+		{ "{\"class\":\"Killed\",\"signature\":\"v1:Killed:a\\u001b[31m:x\"}", "{\"class\":\"Killed\",\"final\":false}" },
+		{ "{\"class\":\"Killed\",\"signature\":[\"v1:Killed:a:x\"]}", "{\"class\":\"Killed\",\"final\":false}" },
 		{ "{\"unknown\":{\"deep\":[1]},\"final\":true}", "{\"final\":true}" },
 		{ "{\"Final\":true,\"CLASS\":\"Killed\"}", "{\"final\":false}" },
 	};

@@ -100,6 +100,11 @@ int client_merge(struct client *client, const cJSON *object, client_done_fn done
 	return patch(client, object, NULL, "?fieldManager=afterglow", "application/merge-patch+json", done, arg, err);
 }
 
+int client_merge_status(struct client *client, const cJSON *object, client_done_fn done, void *arg, struct err *err)
+{
+	return patch(client, object, "status", "?fieldManager=afterglow", "application/merge-patch+json", done, arg, err);
+}
+
 static char *delete_options(const cJSON *object, int grace_s)
 {
 	size_t lost = oom_count();

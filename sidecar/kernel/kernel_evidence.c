@@ -152,6 +152,7 @@ void kernel_evidence_find(const struct kmsg_log *log, const struct kernel_questi
 	e.others = s.others;
 	if (s.found) {
 		const struct oom_kill *k = &s.kill;
+		const char *below = oom_kill_below(k, &q->self);
 
 		e.oom = true;
 		e.by_cgroup = s.by_cgroup;
@@ -166,6 +167,9 @@ void kernel_evidence_find(const struct kmsg_log *log, const struct kernel_questi
 			e.age_ns = MAX(q->ended_us - k->time_us, (int64_t)0) * 1000;
 		escape(e.name, sizeof(e.name), k->name, strlen(k->name));
 		escape(e.memcg, sizeof(e.memcg), k->oom_memcg, strlen(k->oom_memcg));
+		if (below)
+			escape(e.below, sizeof(e.below), below, strlen(below));
+		e.elsewhere = !below && e.where == OOM_WHERE_CONTAINER && q->self.cgroup[0];
 		escape(e.line, sizeof(e.line), kmsg_text(log, k->killed_at), log->entries[k->killed_at].len);
 		first = k->first;
 		last = k->last + 1;

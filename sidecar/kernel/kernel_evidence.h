@@ -35,6 +35,8 @@ struct kernel_evidence {
 	pid_t pid; /* in the node's PID namespace */
 	char name[KERNEL_LINE_MAX]; /* the victim; this and what follows is escaped */
 	char memcg[KERNEL_LINE_MAX]; /* that ran out, "" unknown */
+	char below[KERNEL_LINE_MAX]; /* with where CONTAINER: it stands so below the container's, "ray_node_1/user"; "" it is that one */
+	bool elsewhere; /* with where CONTAINER: it is the victim's, and not the container's nor below it */
 	char line[KERNEL_LINE_MAX]; /* "Memory cgroup out of memory: Killed process ..." */
 	char crash[KERNEL_LINE_MAX]; /* "x[1]: segfault at ..." of a process of ours, "" none */
 	struct gpu_evidence gpu;

@@ -10,6 +10,7 @@
 
 #include "lib/fileio.h"
 #include "lib/units.h"
+#include "sidecar/ray/isolation.h"
 #include "sidecar/sample/memcg.h"
 #include "sidecar/sample/rootfd.h"
 
@@ -48,20 +49,25 @@ void kernel_log_open(struct kernel_log *k, int root_fd, pid_t launcher, pid_t co
 		     const char *pod_uid, const struct kernel_log_options *options)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(CGROUP_TEXT_MAX);
-	char path[64];
+	char path[64], *isolated;
 	int version;
 
 	kernel_log_close(k);
-	*k = (struct kernel_log){ .options = *options, .pod_uid = pod_uid, .command = command, .since_us = -1, .named_since_us = -1 };
+	*k = (struct kernel_log){ .options = *options, .pod_uid = pod_uid, .command = command, .since_us = -1, .named_since_us = -1,
+				   .begin_us = -1 };
 	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)launcher);
 	if (root_fd < 0 || rootfd_read(root_fd, path, &text, NULL) < 0 ||
 	    memcg_find_cgroup(strbuf_str(&text), k->cgroup, sizeof(k->cgroup), &version) < 0)
 		k->cgroup[0] = '\0';
+	/* Ray may have moved the launcher below before we came. */
+	isolated = strstr(k->cgroup, "/" ISOLATION_NODE_PREFIX);
+	if (isolated)
+		*isolated = '\0';
 	k->shared = is_own_cgroup(k->cgroup);
-	/* A command that crashed at once did so before we came to look; the clocks are some milliseconds apart. */
 	gpus_read(root_fd, &k->gpus);
 	if (options->off)
 		return;
+	/* A command that crashed at once did so before we came to look; the clocks are some milliseconds apart. */
 	k->named_since_us = kmsg_newest_us();
 	k->since_us = MIN(k->named_since_us, to_kernel_us(started_ns) - START_SLACK_US);
 	k->begin_us = k->since_us;

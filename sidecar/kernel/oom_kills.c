@@ -191,21 +191,26 @@ static const char *telling_part(const char *cgroup)
 	return strcmp(cgroup, "/") == 0 ? "" : cgroup;
 }
 
-/* Whether path leads into the cgroup, of which perhaps only the last part is known. */
-static bool leads_into(const char *path, const char *cgroup)
+/* What of path comes behind the cgroup, of which perhaps only the last part is known; NULL: it does not lead into it. */
+static const char *rest_behind(const char *path, const char *cgroup)
 {
 	const char *part = telling_part(cgroup);
 
 	if (!part[0])
-		return false;
+		return NULL;
 	if (part == cgroup && is_in(path, cgroup))
-		return true;
+		return path + strlen(cgroup);
 	if (strlen(part) < TELLING_MIN)
-		return false;
+		return NULL;
 	for (const char *p = path; (p = strstr(p, part)); p++)
 		if (is_in(p, part))
-			return true;
-	return false;
+			return p + strlen(part);
+	return NULL;
+}
+
+static bool leads_into(const char *path, const char *cgroup)
+{
+	return rest_behind(path, cgroup) != NULL;
 }
 
 /* Whether the path names the pod: its UID, with underscores where systemd makes the cgroups. */
@@ -250,4 +255,11 @@ enum oom_where oom_kill_where(const struct oom_kill *k, const struct oom_self *s
 	if (strcmp(k->oom_memcg, k->task_memcg) == 0 || leads_into(k->oom_memcg, self->cgroup))
 		return OOM_WHERE_CONTAINER;
 	return self->pod_uid && names_pod(k->oom_memcg, self->pod_uid) ? OOM_WHERE_POD : OOM_WHERE_ABOVE;
+}
+
+const char *oom_kill_below(const struct oom_kill *k, const struct oom_self *self)
+{
+	const char *rest = rest_behind(k->oom_memcg, self->cgroup);
+
+	return rest && *rest == '/' ? rest + 1 : rest;
 }

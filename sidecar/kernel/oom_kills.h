@@ -56,4 +56,10 @@ enum oom_where { OOM_WHERE_UNKNOWN, OOM_WHERE_CONTAINER, OOM_WHERE_POD, OOM_WHER
 /* Of a kill that is ours. ABOVE: a cgroup around the pod (kubepods.slice), or around us where there is no pod. */
 enum oom_where oom_kill_where(const struct oom_kill *k, const struct oom_self *self);
 
+/*
+ * Where the cgroup that ran out stands below ours, as a part of k: "ray_node_1/user"; "" it is ours. NULL: it is neither, or
+ * that is not known.
+ */
+const char *oom_kill_below(const struct oom_kill *k, const struct oom_self *self);
+
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/macros.h"
+#include "sidecar/ray/ray_process_lines.h"
 
 /* A piece of text, not ended by a NUL. */
 struct span {
@@ -376,7 +377,7 @@ static const char *fds_mark(struct span text)
 static const char *lost_node_mark(struct span text)
 {
 	static const char *const marks[] = {
-		"GCS consider this node to be dead", "marked as dead", "marked dead because", "missed too many heartbeats", "because the health check failed",
+		"marked as dead", "marked dead because", "missed too many heartbeats", "because the health check failed",
 		"Health check failed for node", "Last heartbeat was sent", "Missed heartbeat",
 	};
 
@@ -410,6 +411,8 @@ bool ray_record_parse(const char *record, size_t len, struct ray_event *ret_even
 		parse_other(text, RAY_FDS_EXHAUSTED, ret_event, mark);
 	if (ret_event->kind == RAY_NOTHING && has(text, "*** SIG") && has(text, " received at time="))
 		parse_other(text, RAY_DAEMON_CRASH, ret_event, "*** SIG");
+	if (ret_event->kind == RAY_NOTHING && ray_process_record_parse(text.at, text.len, ret_event, &mark))
+		parse_other(text, ret_event->kind, ret_event, mark);
 	mark = ret_event->kind == RAY_NOTHING ? lost_node_mark(text) : NULL;
 	if (mark)
 		parse_other(text, RAY_NODE_LOST, ret_event, mark);

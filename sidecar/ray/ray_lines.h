@@ -19,6 +19,7 @@
 #include <sys/types.h>
 
 #include "sidecar/ray/gpu_lines.h"
+#include "sidecar/ray/ray_process.h"
 
 /* A record: a line and the lines that belong to it. What is longer is cut. */
 #define RAY_RECORD_MAX (16 * 1024)
@@ -30,6 +31,10 @@ enum ray_kind {
 	RAY_FDS_EXHAUSTED, /* "Too many open files" */
 	RAY_DAEMON_CRASH, /* raylet or the GCS was ended by a signal, and could say so */
 	RAY_NODE_LOST, /* a node's health check failed, or it was declared dead */
+	RAY_PROCESS_EXITED, /* `ray start` says that a child of it has ended in disorder */
+	RAY_AGENT_FAILED, /* raylet says that it ends because an agent of it has */
+	RAY_GCS_LOST, /* raylet ends: it does not reach the GCS any more, or a GCS that knows it */
+	RAY_STOPPED, /* raylet or the GCS server was asked to stop with SIGTERM */
 	RAY_SUMMARY, /* so many workers killed and crashed in the last minute */
 };
 
@@ -45,6 +50,8 @@ struct ray_event {
 	char detail[200]; /* why: the exceeded threshold, the worker's exit detail, the line itself */
 	char table[1600]; /* Ray's own table, "PID\tMEM(GB)\tCOMMAND" and rows, each ended by a newline */
 	unsigned int killed, crashed; /* of a summary */
+	enum ray_process_kind process; /* one of Ray's own, of the kinds that are about these */
+	int returncode; /* of RAY_PROCESS_EXITED, as Python counts: -9 after SIGKILL */
 };
 
 /* An event, and what else was found out about it. */

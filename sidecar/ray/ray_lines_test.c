@@ -199,7 +199,7 @@ static void a_raylet_that_was_declared_dead_says_so(void **state)
 				   "dead. This may happen when GCS is not backed by a DB and restarted.\n");
 	(void)state;
 
-	assert_int_equal(e.kind, RAY_NODE_LOST);
+	assert_int_equal(e.kind, RAY_GCS_LOST);
 	e = parse("[2026-11-21 06:09:43,843 W 8 8] (gcs_server) gcs_health_check_manager.cc:88: Node is dead because the health check "
 		  "failed. node_id=132b\n");
 	assert_int_equal(e.kind, RAY_NODE_LOST);

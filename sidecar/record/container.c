@@ -91,7 +91,7 @@ void container_emit(const struct container *c, const char *event, cJSON *fields)
 
 void container_read_counters(struct container *c, struct memory *ret_memory, bool *ret_known)
 {
-	if (c->observer.memcg.version && memcg_read(&c->observer.memcg, ret_memory, NULL) == 0)
+	if (c->observer.memcg.version && observer_read_memory(&c->observer, now_boottime_ns(), true, ret_memory) == 0)
 		*ret_known = true;
 }
 

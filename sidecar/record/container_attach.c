@@ -137,7 +137,7 @@ bool container_attach(struct container *c, const struct launch_message *hello, c
 	kernel_log_open(&c->observer.kernel, c->observer.root_fd, hello->launcher, node_pid_of_command(c),
 			hello->started_ns, c->options->id.pod_uid, &c->options->kernel_log);
 	c->observer.kernel.shared |= !is_alone(c);
-	c->observer.command = hello->command;
+	c->observer.command = c->observer.cgroups.command = hello->command;
 	c->observer.collect = c->options->collect;
 	c->hooks = hooks_new(c->base, c->fd, &c->options->hooks,
 			     &(struct hooks_callbacks){ .headroom = headroom, .done = container_hooks_done, .arg = c });

@@ -91,6 +91,7 @@ void life_adopt(struct observer *o, struct history *h)
 	/* A new one was not noted yet. */
 	if (history_life(h)->cgroup_version || history_last(h))
 		restore(o);
+	observer_resume_counters(o, now_boottime_ns());
 	life_note(o);
 }
 

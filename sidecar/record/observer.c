@@ -13,6 +13,7 @@
 #define SWEEP_SPACING_NS (NS_PER_MS / 10) /* for each process */
 #define SWEEP_CHANGE ((int64_t)4 << 20) /* bytes of usage */
 #define SWEEP_FEW 64 /* so many are swept whatever the usage */
+#define FOLLOWED 2 /* of the largest processes, besides the command */
 #define REMEMBER_NS (19 * NS_PER_MS) /* a hair below 20 */
 
 int observer_open(struct observer *o, int root_fd, pid_t launcher, struct err *err)
@@ -24,8 +25,8 @@ int observer_open(struct observer *o, int root_fd, pid_t launcher, struct err *e
 		return err_set(err, ENOMEM, "history");
 	o->ray = ray_watch_new(root_fd, now_boottime_ns());
 	o->table = process_table_new(root_fd, launcher, err);
-	if (memcg_open(&o->memcg, root_fd, launcher, err) == 0)
-		memcg_read(&o->memcg, &o->baseline, err);
+	if (cgroup_watch_open(&o->cgroups, &o->memcg, root_fd, launcher, err) == 0)
+		cgroup_watch_read(&o->cgroups, &o->memcg, now_boottime_ns(), true, &o->baseline);
 	o->shmem_at_start = o->baseline.shmem;
 	limits_read(root_fd, launcher, &o->limits);
 	return 0;
@@ -37,6 +38,7 @@ void observer_close(struct observer *o)
 	closep(&o->root_fd);
 	kernel_log_close(&o->kernel);
 	memcg_close(&o->memcg);
+	cgroup_watch_close(&o->cgroups);
 	process_table_free(TAKE_PTR(o->table));
 	history_free(TAKE_PTR(o->history));
 }
@@ -46,6 +48,18 @@ void observer_count_from_start(struct observer *o)
 	o->baseline.oom_kill = MIN(o->baseline.oom_kill, (int64_t)0);
 	o->baseline.oom_group_kill = MIN(o->baseline.oom_group_kill, (int64_t)0);
 	o->limits.processes_refused = 0;
+	memcg_tree_count_from_start(&o->cgroups.tree);
+}
+
+void observer_resume_counters(struct observer *o, int64_t now_ns)
+{
+	struct memory now;
+
+	if (!o->memcg.version || o->memcg.fds[0] < 0 || observer_read_memory(o, now_ns, true, &now) < 0 ||
+	    now.oom_kill >= o->baseline.oom_kill)
+		return;
+	o->baseline.oom_kill = now.oom_kill;
+	o->cgroups.tree.lost_ns = now_ns;
 }
 
 /*
@@ -160,13 +174,34 @@ static struct snapshot with_the_largest(const struct snapshot *earlier, const st
 	return s;
 }
 
+int observer_read_memory(struct observer *o, int64_t now_ns, bool at_end, struct memory *ret_memory)
+{
+	int r = cgroup_watch_read(&o->cgroups, &o->memcg, now_ns, at_end, ret_memory);
+
+	/* Where one of its processes was moved to there may be other people's. */
+	if (r == 0 && memcg_tree_kills_outside(&o->cgroups.tree) > 0)
+		o->cgroup_shared = true;
+	return r;
+}
+
+static void follow(struct observer *o, int64_t now_ns)
+{
+	pid_t pids[FOLLOWED];
+	size_t n = 0;
+
+	for (; n < o->last.n_top && n < FOLLOWED; n++)
+		pids[n] = o->last.top[n].pid;
+	cgroup_watch_follow(&o->cgroups, now_ns, pids, n);
+}
+
 int64_t observer_sample(struct observer *o, int64_t now_ns)
 {
 	struct memory memory = MEMORY_ABSENT;
+	int64_t headroom, used;
 	bool killed;
 
 	/* The counters first: an OOM kill between the two readings then shows in the processes, not before them. */
-	if (o->memcg.version && memcg_read(&o->memcg, &memory, NULL) < 0)
+	if (o->memcg.version && observer_read_memory(o, now_ns, false, &memory) < 0)
 		return SAMPLE_MAX_NS;
 	o->latest = memory;
 	o->latest_ns = now_ns;
@@ -186,8 +221,11 @@ int64_t observer_sample(struct observer *o, int64_t now_ns)
 	if (killed && !o->victim[0] && !o->others_end && !o->cgroup_shared)
 		find_victim(o, &o->before_oom, &o->last);
 	o->samples++;
-	/* What the kernel can take back at once fills nothing up. */
-	o->delay_ns = sampler_next(&o->sampler, now_ns, memory.usage - MAX(memory.inactive_file, 0), memory.limit);
+	follow(o, now_ns);
+	headroom = cgroup_watch_headroom(&o->cgroups, &memory);
+	used = memory.usage - MAX(memory.inactive_file, 0);
+	o->delay_ns = sampler_next(&o->sampler, now_ns, used, headroom < 0 ? -1 : used + headroom);
+	o->delay_ns = cgroup_watch_delay(&o->cgroups, o->samples, o->delay_ns);
 	return o->delay_ns;
 }
 
@@ -196,6 +234,7 @@ void observer_forget_oom(struct observer *o)
 	o->baseline = o->last.memory;
 	o->oom_seen_ns = 0;
 	o->victim[0] = '\0';
+	memcg_tree_forget(&o->cgroups.tree);
 }
 
 void observer_find_victim(struct observer *o, const struct snapshot *before, int64_t now_ns)

@@ -12,6 +12,7 @@
 
 #include "lib/err.h"
 #include "sidecar/kernel/kernel_log.h"
+#include "sidecar/record/cgroup_watch.h"
 #include "sidecar/record/ray_watch.h"
 #include "sidecar/report/report.h"
 #include "sidecar/sample/history.h"
@@ -36,6 +37,7 @@ struct observer {
 	int root_fd; /* the container's root, O_PATH; -1: the launcher sent none */
 	struct kernel_log kernel; /* opened by the owner, for it needs more than the root; closed here */
 	struct memcg memcg; /* version 0: could not be opened */
+	struct cgroup_watch cgroups; /* around it; read through observer_read_memory */
 	bool cgroup_shared; /* others' processes are in it as well; set by the owner, who knows what the cgroup was made for */
 	const char *cgroup_unseen; /* as in struct observation */
 	pid_t command; /* as the container's /proc numbers it, 0 unknown */
@@ -80,8 +82,14 @@ void observer_close(struct observer *o);
 /* The container has its cgroup for itself from its start on: what the counters show by now is of its life. */
 void observer_count_from_start(struct observer *o);
 
+/* The counters of all its cgroups. at_end: it is dying, and there may be no other time to read. */
+int observer_read_memory(struct observer *o, int64_t now_ns, bool at_end, struct memory *ret_memory);
+
 /* Reads what may have changed anew; returns the delay in ns until the next time. */
 int64_t observer_sample(struct observer *o, int64_t now_ns);
+
+/* The baseline is that of a sidecar before us: what was counted in cgroups that are gone by now is in it no more. */
+void observer_resume_counters(struct observer *o, int64_t now_ns);
 
 /* The visit of the OOM killer is dealt with: the counters as they are now become the baseline. */
 void observer_forget_oom(struct observer *o);

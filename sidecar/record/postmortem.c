@@ -44,6 +44,21 @@ static struct snapshot with_counters(struct snapshot s, const struct ending *e)
 	return s;
 }
 
+/*
+ * The numbers are held against the limit that ran out: of a cgroup below its own use is known, of one that only the kernel
+ * log names there is no more than its limit.
+ */
+static void use_limit_of_verdict(struct report *r, const struct cgroup_limit *limit)
+{
+	if (r->verdict.limit <= 0 || r->verdict.limit == r->memory.limit)
+		return;
+	r->memory.limit = r->verdict.limit;
+	if (limit && limit->limit == r->verdict.limit && limit->usage >= 0) {
+		r->memory.usage = MAX(limit->usage, limit->peak);
+		r->memory.peak = limit->peak;
+	}
+}
+
 /* Who was there before the OOM killer came, and who is not any more. */
 static void find_victims(struct observer *o, const struct ending *e, const struct snapshot *last, struct observation *seen)
 {
@@ -71,6 +86,7 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 	const struct snapshot sampled = e->ray ? *ray_watch_snapshot(o->ray, o, e->ray->event.pid) :
 						 observer_last_of_life(o, e->ended_ns);
 	struct snapshot last = e->ray ? sampled : with_counters(sampled, e);
+	const struct cgroup_limit *limit = cgroup_watch_limit(&o->cgroups, &last.memory);
 	struct report r = { .id = options->id, .memory = last.memory, .sample_age_ns = -1, .n_top = last.n_top };
 	struct gpu_said gpu = { .kind = GPU_SAID_NOTHING };
 	struct observation seen = {
@@ -83,7 +99,8 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.ran_ns = e->ended_ns - e->started_ns,
 		.cgroup_version = o->memcg.version,
 		.cgroup_shared = o->cgroup_shared,
-		.cgroup_unseen = o->cgroup_unseen,
+		.cgroup_unseen = o->cgroup_unseen ? o->cgroup_unseen : memcg_tree_unseen(&o->cgroups.tree, e->ended_ns),
+		.cgroup_limit = limit,
 		.before = o->baseline,
 		.after = e->after,
 		.after_known = e->after_known,
@@ -113,6 +130,7 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 	kernel_log_look(&o->kernel, e->gap ? to_boottime_ns(e->gap->until_unix_ns) : e->ended_ns, last.top, last.n_top, &seen.kernel);
 	classify(&seen, &r.verdict);
 	signature_of(&seen, &r.verdict, last.n_top ? last.top[0].name : "", r.signature);
+	use_limit_of_verdict(&r, limit);
 
 	r.id.container = container;
 	if (e->crash) {

@@ -91,7 +91,8 @@ static struct report hostile_report(const char *pattern)
 		fill_text(r.components.list[i].name, sizeof(r.components.list[i].name), pattern);
 	}
 	r.node = (struct ray_node){ .shm_size = LARGEST, .shm_used = LARGEST, .object_store = LARGEST, .raylet = 1 };
-	r.memory = (struct memory){ LARGEST, LARGEST, LARGEST, LARGEST, LARGEST, LARGEST, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+	r.memory = (struct memory){ .limit = LARGEST, .own_limit = LARGEST, .usage = LARGEST, .peak = LARGEST, .anon = LARGEST, .file = LARGEST,
+				    .shmem = LARGEST };
 	fill_text(r.verdict.sentence, sizeof(r.verdict.sentence), "word ");
 	r.verdict.n_evidence = EVIDENCE_MAX;
 	for (size_t i = 0; i < EVIDENCE_MAX; i++) {

@@ -225,26 +225,35 @@ static int read_proc(int root_fd, pid_t pid, const char *name, struct strbuf *ou
 	return rootfd_read(root_fd, path, out, err);
 }
 
-int memcg_open(struct memcg *m, int root_fd, pid_t pid, struct err *err)
+int memcg_place_of(int root_fd, pid_t pid, struct memcg_place *ret_place, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf cgroup = STRBUF_INIT(COUNTER_FILE_MAX);
 	_cleanup_strbuf_ struct strbuf mounts = STRBUF_INIT(MOUNTINFO_MAX);
-	struct memcg opened = { .version = 0 };
-	const struct counter_file *files;
 	int r = read_proc(root_fd, pid, "cgroup", &cgroup, err);
 
-	for (size_t i = 0; i < MEMCG_FILES_MAX; i++)
-		opened.fds[i] = -1;
 	if (r >= 0)
 		r = read_proc(root_fd, pid, "mountinfo", &mounts, err);
-	if (r >= 0)
-		r = memcg_find(strbuf_str(&cgroup), strbuf_str(&mounts), opened.path, sizeof(opened.path),
-			       &opened.version, err);
+	return r < 0 ? r : memcg_find_place(strbuf_str(&cgroup), strbuf_str(&mounts), ret_place, err);
+}
+
+int memcg_open(struct memcg *m, int root_fd, pid_t pid, struct err *err)
+{
+	struct memcg_place place;
+	int r = memcg_place_of(root_fd, pid, &place, err);
+
 	if (r < 0)
 		return r;
-	opened.own = r == 0;
-	files = files_of(opened.version);
-	for (size_t i = 0; i < MEMCG_FILES_MAX && files[i].name; i++) {
+	memcg_place_to_container(&place);
+	return memcg_open_at(m, root_fd, &place, err);
+}
+
+int memcg_open_at(struct memcg *m, int root_fd, const struct memcg_place *place, struct err *err)
+{
+	struct memcg opened = { .version = place->version, .own = place->own };
+	const struct counter_file *files = files_of(place->version);
+
+	memcpy(opened.path, place->path, sizeof(opened.path));
+	for (size_t i = 0; i < MEMCG_FILES_MAX; i++) {
 		char path[sizeof(opened.path) + 64];
 
 		snprintf(path, sizeof(path), "%s/%s", opened.path, files[i].name);

@@ -58,11 +58,23 @@ static inline int64_t memory_ray(const struct memory *m)
 }
 
 #define MEMCG_FILES_MAX 7
+#define MEMCG_PATH_MAX 512
+
+/* Where a memory cgroup stands in a file tree, and what of its hierarchy can be seen there. */
+struct memcg_place {
+	char path[MEMCG_PATH_MAX]; /* below the container's root */
+	size_t top; /* so many bytes of path are the mount point: what is above it cannot be seen */
+	int version; /* 1 or 2 */
+	bool own; /* the process's own, not one around it */
+	bool whole; /* the mount shows this container's cgroup and what is below it, and nothing else */
+	bool writable; /* the mount is: processes may make cgroups, and move to others that it shows */
+	bool local_events; /* v2 mounted with memory_localevents: a cgroup does not count what happens below it */
+};
 
 struct memcg {
 	int version; /* 1 or 2 */
 	bool own; /* the process's own, not one around it */
-	char path[512]; /* below the container's root, for messages */
+	char path[MEMCG_PATH_MAX]; /* below the container's root, for messages */
 	int fds[MEMCG_FILES_MAX]; /* -1 where the kernel has no such file */
 };
 
@@ -78,12 +90,25 @@ int memcg_find_cgroup(const char *text, char *ret_path, size_t size, int *ret_ve
 int memcg_find(const char *cgroup_text, const char *mountinfo_text, char *ret_path, size_t size, int *ret_version,
 	       struct err *err);
 
+/* The same, with all that mountinfo tells of it. */
+int memcg_find_place(const char *cgroup_text, const char *mountinfo_text, struct memcg_place *ret_place, struct err *err);
+
+/*
+ * The container's cgroup rather than one that it made below for itself and moved to: the root of a mount that shows nothing
+ * else, or the parent of what Ray's resource isolation makes.
+ */
+void memcg_place_to_container(struct memcg_place *place);
+
 /* The same for any controller ("pids"). */
 int cgroup_find(const char *controller, const char *cgroup_text, const char *mountinfo_text, char *ret_path, size_t size,
 		int *ret_version, struct err *err);
 
-/* Opens the memory cgroup of process pid (as the container's /proc numbers it). */
+/* Where the memory cgroup of process pid (as the container's /proc numbers it) is; also of one that was moved. */
+int memcg_place_of(int root_fd, pid_t pid, struct memcg_place *ret_place, struct err *err);
+
+/* Opens the memory cgroup of the container of process pid, or one at a place. */
 int memcg_open(struct memcg *m, int root_fd, pid_t pid, struct err *err);
+int memcg_open_at(struct memcg *m, int root_fd, const struct memcg_place *place, struct err *err);
 void memcg_close(struct memcg *m);
 
 /* -ENODEV when the cgroup is gone. On failure nothing is written; a counter other than the usage that cannot be read is absent. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sidecar/ray/isolation.h"
 #include "sidecar/sample/memcg.h"
 #include "sidecar/sample/mountinfo.h"
 
@@ -64,33 +65,75 @@ int memcg_find(const char *cgroup_text, const char *mountinfo_text, char *ret_pa
 	return cgroup_find("memory", cgroup_text, mountinfo_text, ret_path, size, ret_version, err);
 }
 
-int cgroup_find(const char *controller, const char *cgroup_text, const char *mountinfo_text, char *ret_path, size_t size,
-		int *ret_version, struct err *err)
+/* The mount shows the hierarchy from m->root down: the container's own cgroup, mostly. */
+static int place_in(const struct mount *m, const char *path, struct memcg_place *place)
 {
-	char path[FIELD_MAX];
-	int version;
+	size_t root_len = strcmp(m->root, "/") == 0 ? 0 : strlen(m->root);
+	const char *rest;
 
-	if (find_cgroup(controller, cgroup_text, path, sizeof(path), &version) < 0)
+	place->own = strncmp(path, m->root, root_len) == 0 && (path[root_len] == '/' || !path[root_len]);
+	rest = place->own ? path + root_len : "";
+	place->top = strlen(m->point);
+	/* Seen from another cgroup namespace, a mount of the container's own namespace begins above ours. */
+	place->whole = place->own && strncmp(m->root, "/..", 3) == 0;
+	place->writable = strncmp(m->options, "rw", 2) == 0;
+	place->local_events = list_has(m->super_options, strlen(m->super_options), "memory_localevents");
+	return (size_t)snprintf(place->path, sizeof(place->path), "%s%s", m->point, strcmp(rest, "/") ? rest : "") <
+			       sizeof(place->path) ?
+		       0 :
+		       -1;
+}
+
+static int find_place(const char *controller, const char *cgroup_text, const char *mountinfo_text,
+		      struct memcg_place *ret_place, struct err *err)
+{
+	struct memcg_place place = { .version = 0 };
+	char path[FIELD_MAX];
+
+	if (find_cgroup(controller, cgroup_text, path, sizeof(path), &place.version) < 0)
 		return err_set(err, ENOENT, "no %s cgroup in /proc/PID/cgroup", controller);
 	for (const char *line = mountinfo_text; *line;) {
 		const char *end = strchrnul(line, '\n');
 		struct mount m;
-		const char *rest = path;
-		size_t root_len;
-		bool own;
 
-		if (mount_parse(line, &m) && strcmp(m.type, version == 1 ? "cgroup" : "cgroup2") == 0 &&
-		    (version == 2 || list_has(m.super_options, strlen(m.super_options), controller))) {
-			/* The mount shows the hierarchy from m.root down: the container's own cgroup, mostly. */
-			root_len = strcmp(m.root, "/") == 0 ? 0 : strlen(m.root);
-			own = strncmp(path, m.root, root_len) == 0 && (path[root_len] == '/' || !path[root_len]);
-			rest = own ? path + root_len : "";
-			if ((size_t)snprintf(ret_path, size, "%s%s", m.point, strcmp(rest, "/") ? rest : "") >= size)
+		if (mount_parse(line, &m) && strcmp(m.type, place.version == 1 ? "cgroup" : "cgroup2") == 0 &&
+		    (place.version == 2 || list_has(m.super_options, strlen(m.super_options), controller))) {
+			if (place_in(&m, path, &place) < 0)
 				return err_set(err, ENAMETOOLONG, "%s cgroup path", controller);
-			*ret_version = version;
-			return own ? 0 : 1;
+			*ret_place = place;
+			return 0;
 		}
 		line = *end ? end + 1 : end;
 	}
 	return err_set(err, ENOENT, "no mount of the %s cgroup in mountinfo", controller);
+}
+
+int memcg_find_place(const char *cgroup_text, const char *mountinfo_text, struct memcg_place *ret_place, struct err *err)
+{
+	return find_place("memory", cgroup_text, mountinfo_text, ret_place, err);
+}
+
+void memcg_place_to_container(struct memcg_place *place)
+{
+	char *isolated = strstr(place->path + place->top, "/" ISOLATION_NODE_PREFIX);
+
+	if (place->whole)
+		place->path[place->top] = '\0';
+	else if (isolated)
+		*isolated = '\0';
+}
+
+int cgroup_find(const char *controller, const char *cgroup_text, const char *mountinfo_text, char *ret_path, size_t size,
+		int *ret_version, struct err *err)
+{
+	struct memcg_place place;
+	int r = find_place(controller, cgroup_text, mountinfo_text, &place, err);
+
+	if (r < 0)
+		return r;
+	if (strlen(place.path) >= size)
+		return err_set(err, ENAMETOOLONG, "%s cgroup path", controller);
+	memcpy(ret_path, place.path, strlen(place.path) + 1);
+	*ret_version = place.version;
+	return place.own ? 0 : 1;
 }

@@ -123,6 +123,35 @@ static void a_cgroup_that_others_may_be_in_is_told_from_the_processs_own(void **
 	}
 }
 
+static void a_container_that_made_cgroups_below_and_moved_is_still_the_container(void **state)
+{
+	static const struct {
+		const char *cgroup, *root, *path;
+	} rows[] = {
+		/* Seen from the sidecar: all that the mount shows is the container's. */
+		{ "/../cri-1.scope/ray_node_9/user/non-ray", "/../cri-1.scope", "/sys/fs/cgroup" },
+		{ "/../cri-1.scope/init", "/../cri-1.scope", "/sys/fs/cgroup" },
+		{ "/../cri-1.scope", "/../cri-1.scope", "/sys/fs/cgroup" },
+		/* Seen from the machine: only what Ray made is known not to be the container's own. */
+		{ "/slurm/job_1/ray_node_9/system/leaf", "/", "/sys/fs/cgroup/slurm/job_1" },
+		{ "/slurm/job_1/step_0", "/", "/sys/fs/cgroup/slurm/job_1/step_0" },
+		{ "/docker/abc/afterglow-1", "/docker/abc", "/sys/fs/cgroup/afterglow-1" },
+		{ "/ray_node_9/user/workers", "/", "/sys/fs/cgroup" },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char cgroup[128], mounts[128];
+		struct memcg_place place;
+
+		snprintf(cgroup, sizeof(cgroup), "0::%s\n", rows[i].cgroup);
+		snprintf(mounts, sizeof(mounts), "30 1 0:26 %s /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", rows[i].root);
+		assert_int_equal(memcg_find_place(cgroup, mounts, &place, NULL), 0);
+		memcg_place_to_container(&place);
+		assert_string_equal(place.path, rows[i].path);
+	}
+}
+
 static void a_path_too_long_is_an_error_and_not_another_path(void **state)
 {
 	char cgroup[900], path[512];
@@ -457,6 +486,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_layout_of_cgroups_leads_to_the_right_directory),
 		cmocka_unit_test(a_cgroup_that_others_may_be_in_is_told_from_the_processs_own),
+		cmocka_unit_test(a_container_that_made_cgroups_below_and_moved_is_still_the_container),
 		cmocka_unit_test(a_path_too_long_is_an_error_and_not_another_path),
 		cmocka_unit_test(a_lone_number_is_read_and_nothing_else_is),
 		cmocka_unit_test(v1_counts_the_tree_and_shmem_apart_from_the_page_cache),

@@ -49,6 +49,20 @@ bool proc_parse_stat(const char *text, pid_t *ret_ppid, char name[static PROCESS
 	return true;
 }
 
+#define STAT_START 22
+
+bool proc_parse_start(const char *text, unsigned long long *ret_start)
+{
+	const char *at = strrchr(text, ')');
+
+	for (int field = 2; at && field < STAT_START; field++)
+		at = strchr(at + 1, ' ');
+	if (!at || at[1] < '0' || at[1] > '9')
+		return false;
+	*ret_start = strtoull(at + 1, NULL, 10);
+	return true;
+}
+
 static const char *base_name(const char *path, size_t *len)
 {
 	const char *slash = memrchr(path, '/', *len);

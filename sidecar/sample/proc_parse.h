@@ -20,6 +20,9 @@ bool proc_parse_statm(const char *text, int64_t page_size, int64_t *ret_rss, int
 /* /proc/PID/stat: the parent, and the name that stands in parentheses. */
 bool proc_parse_stat(const char *text, pid_t *ret_ppid, char name[static PROCESS_NAME_MAX]);
 
+/* The same file: when the process started, in clock ticks since boot (field 22), which with its PID says which process it is. */
+bool proc_parse_start(const char *text, unsigned long long *ret_start);
+
 /*
  * /proc/PID/cmdline (NUL-separated, len bytes) to one line with blanks, and to
  * the name by which a person knows the process: Ray's own title ("ray::leak"),

@@ -35,6 +35,7 @@ static void parse_text(char which, const char *text)
 {
 	char name[PROCESS_NAME_MAX] = "";
 	int64_t rss = 0, shared = 0;
+	unsigned long long start;
 	pid_t ppid;
 
 	if (which == 'm') {
@@ -42,6 +43,7 @@ static void parse_text(char which, const char *text)
 			abort();
 	} else {
 		proc_parse_stat(text, &ppid, name);
+		proc_parse_start(text, &start);
 		check(name, sizeof(name));
 	}
 }

@@ -77,6 +77,30 @@ static void a_name_cannot_hide_the_parent(void **state)
 	}
 }
 
+static void the_start_stands_behind_whatever_the_name_is(void **state)
+{
+	static const struct {
+		const char *text;
+		bool ok;
+		unsigned long long start;
+	} rows[] = {
+		{ "7 (raylet) S 1 7 7 0 -1 4194560 9 0 0 0 1 2 0 0 20 0 1 0 163821 99 5", true, 163821 },
+		{ "7 (a) S 1 2 3 (b) ) S 1 7 7 0 -1 4194560 9 0 0 0 1 2 0 0 20 0 1 0 5 99 5", true, 5 },
+		{ "7 (raylet) S 1 7 7 0 -1 4194560 9 0 0 0 1 2 0 0 20 0 1 0", false, 0 },
+		{ "7 (raylet) S 1 7 7 0 -1 4194560 9 0 0 0 1 2 0 0 20 0 1 0 -5 9", false, 0 },
+		{ "7 raylet", false, 0 },
+		{ "", false, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		unsigned long long start = 0;
+
+		assert_int_equal(proc_parse_start(rows[i].text, &start), rows[i].ok);
+		assert_int_equal(start, rows[i].start);
+	}
+}
+
 /* A command line as an array would be text[] with its NULs; len leaves out the literal's own. */
 #define LINE(text) text, sizeof(text) - 1
 
@@ -196,6 +220,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(statm_gives_bytes_and_refuses_what_cannot_be),
 		cmocka_unit_test(a_name_cannot_hide_the_parent),
+		cmocka_unit_test(the_start_stands_behind_whatever_the_name_is),
 		cmocka_unit_test(a_command_line_becomes_the_name_that_people_know),
 		cmocka_unit_test(credentials_on_a_command_line_are_hidden),
 		cmocka_unit_test(a_long_title_is_cut_between_characters),

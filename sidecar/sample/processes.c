@@ -403,6 +403,13 @@ pid_t process_table_find(const struct process_table *t, const char *name)
 	return 0;
 }
 
+void process_table_each(const struct process_table *t, void (*fn)(const struct process *p, void *arg), void *arg)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (t->entries[i].ours && !t->entries[i].gone)
+			fn(&t->entries[i].p, arg);
+}
+
 size_t process_table_count(const struct process_table *t)
 {
 	return t->count;

@@ -70,6 +70,9 @@ void process_table_components(struct process_table *t, int64_t now_ns, struct co
 /* The first process of that name, 0 if there is none. */
 pid_t process_table_find(const struct process_table *t, const char *name);
 
+/* Calls fn for each process of the last sweep; its name may be as old as process_table_components says. */
+void process_table_each(const struct process_table *t, void (*fn)(const struct process *p, void *arg), void *arg);
+
 /* Processes seen in the last sweep, tracked or not, without those that a glance found gone. */
 size_t process_table_count(const struct process_table *t);
 

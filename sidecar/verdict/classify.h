@@ -21,6 +21,7 @@
 #include "sidecar/ray/ray_lines.h"
 #include "sidecar/sample/limits.h"
 #include "sidecar/sample/memcg.h"
+#include "sidecar/verdict/cgroup_limit.h"
 #include "sidecar/verdict/gap.h"
 #include "sidecar/verdict/unstarted.h"
 
@@ -43,6 +44,7 @@ struct observation {
 	 * was removed"); static text. NULL: they show all of it. While it is set, nothing rules the OOM killer out.
 	 */
 	const char *cgroup_unseen;
+	const struct cgroup_limit *cgroup_limit; /* whose limit it is, if not its own; NULL: its own, or not known */
 	struct memory before; /* the counters as they were when nothing had happened yet */
 	struct memory after; /* read right after the death */
 	bool after_known; /* false: the cgroup was gone already */
@@ -88,6 +90,7 @@ struct verdict {
 	enum confidence confidence;
 	int exit_code; /* as a shell counts: 128+N after signal N; -1 unknown */
 	int signal; /* 0: none */
+	int64_t limit; /* of an OOM kill: the memory limit that ran out, bytes; 0: not known, or the container's own */
 	char sentence[320];
 	struct evidence evidence[EVIDENCE_MAX];
 	unsigned int n_evidence;

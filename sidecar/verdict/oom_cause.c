@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "lib/units.h"
+#include "sidecar/verdict/other_limit.h"
 
 /* Of the limit: usage below it was no reason for an OOM kill, as quickly as it may have grown since. */
 #define FAR_BELOW 0.8
@@ -170,14 +171,17 @@ static void cause_above(const struct observation *o, struct oom_cause *c)
 {
 	char limit[SIZE_TEXT_MAX], used[SIZE_TEXT_MAX], own[3 * SIZE_TEXT_MAX + 32] = "";
 	int64_t peak = MAX(o->after_known ? o->after.peak : -1, o->last.usage);
+	const char *above = o->cgroup_limit && o->cgroup_limit->place == CGROUP_LIMIT_ABOVE ? o->cgroup_limit->name : NULL;
 
 	c->proved = false;
-	if (own_limit(o) > 0 && peak >= 0)
+	/* Where the counters of the one above stand in place of its own there is no peak of its own. */
+	if (own_limit(o) > 0 && peak >= 0 && !above)
 		snprintf(own, sizeof(own), " (of its own limit of %s it used %s)", size_format((uint64_t)own_limit(o), limit),
 			 size_format((uint64_t)peak, used));
 	if (limit_is_above(o)) {
 		c->class = FAILURE_KERNEL_OOM_POD;
-		snprintf(c->clause, sizeof(c->clause), "a cgroup around it reached its memory limit of %s%s", size_format((uint64_t)o->last.limit, limit), own);
+		snprintf(c->clause, sizeof(c->clause), "%s%.80s around it reached its memory limit of %s%s", above ? "the cgroup " : "a cgroup",
+			 above ? above : "", size_format((uint64_t)o->last.limit, limit), own);
 		return;
 	}
 	c->class = FAILURE_KERNEL_OOM_NODE;
@@ -190,7 +194,7 @@ void oom_cause(const struct observation *o, const struct kernel_evidence *k, str
 	char limit[SIZE_TEXT_MAX];
 	enum own_limit met;
 
-	if (k && cause_by_log(o, k, v, &c)) {
+	if (other_limit_cause(o, k, v, &c) || (k && cause_by_log(o, k, v, &c))) {
 		*ret_cause = c;
 		return;
 	}

@@ -73,7 +73,7 @@ static const char *how_it_ended(const struct observation *o, const struct verdic
 	if (is_by_wait_status(o))
 		snprintf(how, HOW_MAX, "%s %s", did, signal);
 	else if (o->status_known)
-		snprintf(how, HOW_MAX, "ended with exit code %d, by which a shell tells that its command %s %s", v->exit_code, did, signal);
+		snprintf(how, HOW_MAX, "ended with exit code %d, most likely that of a shell whose command %s %s", v->exit_code, did, signal);
 	else
 		snprintf(how, HOW_MAX, "most likely %s %s (its launcher ended with it, without a word)", did, signal);
 	return how;
@@ -88,8 +88,8 @@ static void killed_sentence(const struct observation *o, enum oom oom, struct ve
 		snprintf(v->sentence, sizeof(v->sentence), "Container %s %s; that it was not the OOM killer is likely, not proved.",
 			 o->container, how);
 	else
-		snprintf(v->sentence, sizeof(v->sentence), "Container %s %s and not by the OOM killer%s.", o->container, how,
-			 is_by_wait_status(o) ? ": kill -9, sender unknown" : "");
+		snprintf(v->sentence, sizeof(v->sentence), "Container %s %s%s and not by the OOM killer%s.", o->container, how,
+			 is_by_wait_status(o) ? "" : ",", is_by_wait_status(o) ? ": kill -9, sender unknown" : "");
 }
 
 static void crashed_verdict(const struct observation *o, struct verdict *v)
@@ -156,10 +156,10 @@ static void shell_verdict(const struct observation *o, const char *ran, struct v
 
 	v->class = found ? FAILURE_COMMAND_NOT_EXECUTABLE : FAILURE_COMMAND_NOT_FOUND;
 	v->confidence = CONFIDENCE_LIKELY;
-	snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with exit code %d after %s, as %s.", o->container,
-		 v->exit_code, ran,
-		 found ? "a shell does when a command could not be executed" :
-			 "a shell does when a command is not found, and a program when a library of it is missing");
+	snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with exit code %d after %s, most likely because %s.",
+		 o->container, v->exit_code, ran,
+		 found ? "a command could not be executed (so a shell tells)" :
+			 "a command was not found (so a shell tells) or a library is missing (so the loader tells)");
 	verdict_add_missing(v, "whose exit code it is, and which command or library was meant",
 			    "the container's own log, where a shell or the loader names it");
 }

@@ -31,6 +31,14 @@ def test_every_class_of_the_table_is_in_the_enum_in_its_order():
     assert spec["properties"]["class"]["enum"] == names
 
 
+def test_everybody_who_ends_pods_is_in_the_enum_in_the_order_of_the_table():
+    table = (ROOT / "operator" / "failures" / "ended_by.def").read_text()
+    names = re.findall(r'^ENDED_BY\(\w+, "(\w+)"', table, re.M)
+    spec = schema(crd("afterglow.dev_rayfailures.yaml"))["properties"]["spec"]
+    assert names
+    assert spec["properties"]["endedBy"]["properties"]["kind"]["enum"] == names
+
+
 def test_the_documentation_tells_of_every_class_in_its_order_and_by_which_file_it_was_shown():
     table = (ROOT / "lib" / "failure_class.def").read_text()
     names = re.findall(r'^FAILURE_CLASS\(\w+, "(\w+)"', table, re.M)

@@ -1,0 +1,142 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Limits and OOM kills that are not those of the container's own memory cgroup: below it, above it, in one that the command
+# moved to. With real kills, each with the kernel log and without.
+# Plain sh: runs in the test machine too. As root. Ends with "N passed, N failed".
+build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
+sidecar=$build/afterglow-sidecar hog=$build/test/hog
+ulimit -c 0
+work=$(mktemp -d /tmp/cgroups_test.XXXXXX)
+store=$work/store
+. "$(dirname "$0")/check.sh"
+memory=/sys/fs/cgroup/memory version=1 limit=memory.limit_in_bytes
+if [ ! -d "$memory" ]; then memory=/sys/fs/cgroup version=2 limit=memory.max; fi
+around=$memory/afterglow-cgroups-$$
+
+remove_tree() { find "$1" -depth -type d -exec rmdir {} + 2>/dev/null; }
+finish() {
+	wait_until remove_tree "$around"
+	rm -rf "$work"
+	[ "$failed" = 0 ] || exit 1
+	exit
+}
+trap finish EXIT
+
+says() { tr -s ' \n' ' ' <"$work/err" | grep -q "$1"; }
+silent() { ! says "$1"; }
+
+# What a command below calls: limits without swap, and controllers for what is below.
+cat >"$work/lib" <<END
+memory=$memory version=$version limit=$limit around=$around hog=$hog
+set_limit() { # DIRECTORY BYTES
+	echo "\$2" >"\$1/\$limit"
+	if [ \$version = 1 ]; then echo "\$2" >"\$1/memory.memsw.limit_in_bytes"; else echo 0 >"\$1/memory.swap.max"; fi 2>/dev/null
+}
+hand_down() { if [ \$version = 2 ]; then echo +memory >"\$1/cgroup.subtree_control"; fi; }
+own() { sed -n 's/^[0-9]*:memory:\\(.*\\)/\\1/p; s/^0::\\(.*\\)/\\1/p' /proc/self/cgroup | head -n 1; }
+join() { echo \$\$ >"\$1/cgroup.procs"; }
+# As raylet does it, with what is left for the user's processes as \$1.
+isolate() {
+	cgroup=\$memory\$(own)
+	node=\$cgroup/ray_node_0a1b
+	mkdir -p "\$node/system/leaf" "\$node/user/workers" "\$node/user/non-ray"
+	while read -r pid; do echo "\$pid" >"\$node/user/non-ray/cgroup.procs"; done <"\$cgroup/cgroup.procs"
+	for part in "\$cgroup" "\$node" "\$node/system" "\$node/user"; do hand_down "\$part"; done
+	[ -z "\$1" ] || set_limit "\$node/user" "\$1"
+}
+END
+. "$work/lib"
+
+inside() { # COMMAND...: in a cgroup of the test's own, which keeps what the commands make
+	(
+		join "$around/in"
+		exec "$@"
+	)
+}
+
+watched() { # SCRIPT ARG... of exec: the script runs as the command
+	printf '. %s/lib\n%s\n' "$work" "$1" >"$work/command"
+	shift
+	inside "$sidecar" exec --store "$store" --name case "$@" -- sh "$work/command" >"$work/out" 2>"$work/err"
+	code=$?
+}
+
+mkdir "$around"
+hand_down "$around"
+mkdir "$around/in"
+
+# A limit below the container's, as Ray's resource isolation sets one
+for log in auto off; do
+	watched 'isolate 24M
+join "$node/user/workers"
+exec "$hog" 200M --rate 200M' --memory-max 300Mi --kernel-log $log
+	check "v$version, log $log: an OOM kill below is seen" says 'class KernelOOMContainer, certain'
+	check "v$version, log $log: the limit below is told" says 'its sub-cgroup "user" of Ray.s resource isolation .* reached its memory limit of 24.0 MiB'
+	check "v$version, log $log: who is in it, too" says 'workers, drivers and what Ray did not start'
+	check "v$version, log $log: what it is not" silent 'reached its memory limit of 300'
+	remove_tree "$around/in/afterglow-*" || :
+	find "$around" -depth -mindepth 2 -type d -exec rmdir {} + 2>/dev/null
+
+	watched 'isolate 24M
+(join "$node/user/workers"; exec "$hog" 200M --rate 200M --name ray::leak)
+sleep 6' --memory-max 300Mi --kernel-log $log
+	check "v$version, log $log: a worker's OOM kill is seen while the command lives" says 'class KernelOOMProcess, certain'
+	check "v$version, log $log: with the limit below" says 'its sub-cgroup "user" of Ray.s resource isolation .* reached its memory limit of 24.0 MiB'
+	find "$around" -depth -mindepth 2 -type d -exec rmdir {} + 2>/dev/null
+
+	watched 'cgroup=$memory$(own)
+mkdir -p "$cgroup/stay" "$cgroup/small"
+while read -r pid; do echo "$pid" >"$cgroup/stay/cgroup.procs"; done <"$cgroup/cgroup.procs"
+hand_down "$cgroup"
+set_limit "$cgroup/small" 24M
+join "$cgroup/small"
+exec "$hog" 200M --rate 200M' --memory-max 300Mi --kernel-log $log
+	check "v$version, log $log: a sub-cgroup of anybody is told by its name" says 'its sub-cgroup "small" reached its memory limit of 24.0 MiB'
+	find "$around" -depth -mindepth 2 -type d -exec rmdir {} + 2>/dev/null
+
+	# The container's own limit, met from below
+	watched 'isolate
+join "$node/user/workers"
+exec "$hog" 200M --rate 200M' --memory-max 24Mi --kernel-log $log
+	check "v$version, log $log: the container's limit met from below" says 'class KernelOOMContainer, certain'
+	check "v$version, log $log: is the container's" says 'it reached its memory limit of 24.0 MiB'
+	find "$around" -depth -mindepth 2 -type d -exec rmdir {} + 2>/dev/null
+
+	# A command that moved away, as systemd-run --scope has it
+	mkdir -p "$around/scope"
+	set_limit "$around/scope" 24M
+	watched 'join "$around/scope"
+exec "$hog" 200M --rate 100M' --kernel-log $log
+	check "v$version, log $log: a command that moved away is followed" says 'class KernelOOMContainer'
+	check "v$version, log $log: whose limit it was" says 'afterglow-cgroups-[0-9]*/scope.* reached its memory limit of 24.0 MiB'
+	check "v$version, log $log: and it was the OOM killer" silent 'not by the OOM killer'
+	rmdir "$around/scope"
+
+	# kill -9 with cgroups around that did nothing
+	watched 'isolate 24M
+kill -9 $$' --memory-max 300Mi --kernel-log $log
+	check "v$version, log $log: kill -9 is no OOM kill" says 'class Killed'
+	find "$around" -depth -mindepth 2 -type d -exec rmdir {} + 2>/dev/null
+done
+
+# A cgroup that was removed with its count, as systemd does with a scope: nobody can say any more, so nobody does
+watched 'isolate 24M
+(join "$node/user/workers"; exec "$hog" 200M --rate 400M)
+rmdir "$node/user/workers"
+kill -9 $$' --memory-max 300Mi --kernel-log off
+check "v$version: a removed cgroup below rules nothing out" silent 'class Killed, certain'
+find "$around" -depth -mindepth 2 -type d -exec rmdir {} + 2>/dev/null
+
+# A limit above the leaf, as Slurm sets one for the job
+set_limit "$around/in" 24M
+[ $version = 1 ] || { hand_down "$around/in" && mkdir -p "$around/in/task"; }
+mkdir -p "$around/in/task"
+(
+	join "$around/in/task"
+	exec "$sidecar" exec --store "$store" --name case --kernel-log off -- "$hog" 200M --rate 100M >"$work/out" 2>"$work/err"
+)
+check "v$version: the limit of a cgroup above is the limit" says 'of 24.0 MiB'
+check "v$version: it was the OOM killer" says 'KernelOOM'
+check "v$version: that cgroup is named" says 'afterglow-cgroups-[0-9]*/in'
+
+summary

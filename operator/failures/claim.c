@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who says that he deleted or evicted a pod. */
+#include "operator/failures/claim.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/macros.h"
+#include "lib/units.h"
+#include "operator/failures/termination.h"
+
+const char *const claim_event_fields[] = {
+	"kind",
+	"apiVersion",
+	"items.reason",
+	"items.message",
+	"items.involvedObject.uid",
+	"items.involvedObject.name",
+	"items.involvedObject.fieldPath",
+	"items.source.component",
+	"items.reportingComponent",
+	"items.firstTimestamp",
+	"items.lastTimestamp",
+	"items.eventTime",
+	"items.series.lastObservedTime",
+	NULL,
+};
+
+const char *const claim_job_fields[] = {
+	"apiVersion",
+	"kind",
+	"metadata.name",
+	"metadata.deletionTimestamp",
+	"spec.shutdownAfterJobFinishes",
+	"spec.ttlSecondsAfterFinished",
+	"status.jobDeploymentStatus",
+	"status.rayClusterName",
+	NULL,
+};
+
+/* --- Events ------------------------------------------------------------------------------------------------ */
+
+static bool time_of(const cJSON *event, const char *member, int64_t *ret_ns)
+{
+	const char *text = json_str(event, member);
+
+	return text && time_parse(text, ret_ns, NULL) == 0;
+}
+
+/* One that is told again has the times of its first and last; the new kind of Event has others than the old. */
+static bool is_in_time(const cJSON *event, const struct claim_pod *pod, int64_t *ret_at_ns)
+{
+	static const char *const members[] = { "firstTimestamp", "lastTimestamp", "eventTime", "series.lastObservedTime" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
+		if (time_of(event, members[i], ret_at_ns) && *ret_at_ns >= pod->from_ns && *ret_at_ns <= pod->to_ns)
+			return true;
+	return false;
+}
+
+static void set_evidence(struct claim *claim, const char *source, const cJSON *event)
+{
+	const char *reason = json_str(event, "reason"), *message = json_str(event, "message");
+	char text[300];
+
+	claim->source = source;
+	snprintf(text, sizeof(text), "%.60s: %.230s", reason ? reason : "?", message ? message : "");
+	text_tame(text, claim->evidence, sizeof(claim->evidence));
+}
+
+struct event_row {
+	const char *reason; /* NULL: any */
+	const char *part;   /* of the message */
+	bool names_pod;	    /* the message has to name the pod as "namespace/name" */
+	bool names_group;   /* or its worker group */
+	enum ended_by_kind kind;
+	const char *why; /* NULL: the message itself says it */
+};
+
+/* "ns/pod" in the message, as a word of its own: "Deleted pod ns/w-1" does not name w-11. */
+static bool names(const char *message, const char *namespace, const char *name)
+{
+	char word[330];
+	size_t len = (size_t)snprintf(word, sizeof(word), "%.63s/%.253s", namespace, name);
+	const char *at = message;
+
+	while ((at = strstr(at, word))) {
+		if ((at == message || at[-1] == ' ') && (!at[len] || strchr(" ;,:.", at[len])))
+			return true;
+		at += len;
+	}
+	return false;
+}
+
+static bool names_group(const char *message, const char *group)
+{
+	char word[330];
+
+	snprintf(word, sizeof(word), " %.253s ", group ? group : "");
+	return group && *group && strstr(message, word);
+}
+
+static bool row_fits(const struct event_row *row, const cJSON *event, const struct claim_pod *pod)
+{
+	const char *reason = json_str(event, "reason"), *message = json_str(event, "message");
+
+	return message && strstr(message, row->part) && (!row->reason || (reason && strcmp(reason, row->reason) == 0)) &&
+	       (!row->names_pod || names(message, pod->namespace, pod->name)) &&
+	       (!row->names_group || names_group(message, pod->group));
+}
+
+/* Rows before events: the most telling row wins. */
+static const struct event_row *find(const cJSON *events, const struct event_row *rows, size_t n, const struct claim_pod *pod,
+				    const cJSON **ret_event, int64_t *ret_at_ns)
+{
+	for (size_t i = 0; i < n; i++) {
+		const cJSON *event;
+
+		cJSON_ArrayForEach(event, json_get(events, "items"))
+			if (row_fits(&rows[i], event, pod) && is_in_time(event, pod, ret_at_ns)) {
+				*ret_event = event;
+				return &rows[i];
+			}
+	}
+	return NULL;
+}
+
+static bool is_of_pod(const cJSON *event, const struct claim_pod *pod)
+{
+	const char *uid = json_str(event, "involvedObject.uid");
+
+	return uid && pod->uid && strcmp(uid, pod->uid) == 0;
+}
+
+bool claim_by_pod_events(const cJSON *events, const struct claim_pod *pod, struct claim *ret_claim)
+{
+	static const struct event_row rows[] = {
+		{ "Preempted", "Preempted by", false, false, ENDED_BY_SCHEDULER, NULL },
+		{ "Preempting", "critical pod", false, false, ENDED_BY_KUBELET, NULL },
+		{ "ScaleDown", "node scale down", false, false, ENDED_BY_CLUSTER_AUTOSCALER, "it removes the node" },
+		{ "Evicted", "Evicted pod", false, false, ENDED_BY_KARPENTER, NULL },
+		{ "Disrupted", "terminationTime", false, false, ENDED_BY_KARPENTER, "it removes the node" },
+		{ "PodEviction", "node drain", false, false, ENDED_BY_AWS_TERMINATION, "it drained the node" },
+		{ NULL, "sigs.k8s.io/descheduler", false, false, ENDED_BY_DESCHEDULER, NULL },
+		{ "TaintManagerEviction", "Marking for deletion", false, false, ENDED_BY_TAINT_EVICTION, NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const cJSON *event;
+
+		cJSON_ArrayForEach(event, json_get(events, "items")) {
+			struct claim claim = { 0 };
+
+			if (!is_of_pod(event, pod) || !row_fits(&rows[i], event, pod) || !is_in_time(event, pod, &claim.by.at_ns))
+				continue;
+			ended_by_init(&claim.by, rows[i].kind, NULL, NULL, rows[i].why ? rows[i].why : json_str(event, "message"));
+			set_evidence(&claim, "pod event", event);
+			*ret_claim = claim;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* What comes after the pod's group in "Deleted worker Pod ns/name for group g: autoscaler scale-down request". */
+static const char *words_after_group(const char *message)
+{
+	const char *at = strstr(message, " for group "), *words = at ? strstr(at, ": ") : NULL;
+
+	return words ? words + 2 : NULL;
+}
+
+static bool is_ours(const cJSON *event)
+{
+	const char *component = json_str(event, "reportingComponent");
+
+	return component && strcmp(component, "afterglow.dev/operator") == 0;
+}
+
+bool claim_by_cluster_events(const cJSON *events, const struct claim_pod *pod, bool autoscaled, struct claim *ret_claim)
+{
+	static const struct event_row rows[] = {
+		{ "DeletedWorkerPod", "autoscaler scale-down request", true, false, ENDED_BY_RAY_AUTOSCALER, "it scaled the group down" },
+		{ "DeletedWorkerPod", " for group ", true, false, ENDED_BY_KUBERAY, NULL },
+		{ "DeletedWorkerPod", "; Pod status", true, false, ENDED_BY_KUBERAY, "it replaces a pod of which the Ray container has ended" },
+		{ "DeletedHeadPod", "; Pod status", true, false, ENDED_BY_KUBERAY, "it replaces a pod of which the Ray container has ended" },
+		{ "DeletedWorkerPod", "Deleted pod ", true, false, ENDED_BY_RAY_AUTOSCALER, "it scaled the group down" },
+		{ "DeletedWorkerPod", "Deleted Pod ", true, false, ENDED_BY_KUBERAY, "the group was given fewer replicas" },
+		{ NULL, "Deleted ", true, false, ENDED_BY_AFTERGLOW, "the RayCluster asks for fewer pods, or for another" },
+		{ "DeletedWorkerPod", "suspended worker group", false, true, ENDED_BY_KUBERAY, "the worker group was suspended" },
+		{ "DeletedPod", "due to suspension", false, false, ENDED_BY_KUBERAY, "the RayCluster was suspended" },
+		{ "DeletedPod", "Recreate upgradeStrategy", false, false, ENDED_BY_KUBERAY,
+		  "the RayCluster's spec changed, and its upgradeStrategy is Recreate" },
+	};
+	struct claim claim = { 0 };
+	const cJSON *event;
+	const struct event_row *row = find(events, rows, ARRAY_SIZE(rows), pod, &event, &claim.by.at_ns);
+	enum ended_by_kind kind = row ? row->kind : ENDED_BY_NOBODY;
+	const char *why = row ? row->why : NULL;
+
+	if (!row || (kind == ENDED_BY_AFTERGLOW && !is_ours(event)))
+		return false;
+	if (kind == ENDED_BY_RAY_AUTOSCALER && !autoscaled) {
+		kind = ENDED_BY_KUBERAY;
+		why = "the pod's name stood in scaleStrategy.workersToDelete";
+	}
+	ended_by_init(&claim.by, kind, "RayCluster", pod->cluster, why ? why : words_after_group(json_str(event, "message")));
+	set_evidence(&claim, "event of the RayCluster", event);
+	*ret_claim = claim;
+	return true;
+}
+
+bool claim_by_owner_events(const cJSON *events, const struct claim_pod *pod, const char *owner_kind, const char *owner,
+			   struct claim *ret_claim)
+{
+	static const struct event_row rows[] = {
+		{ "DeletedRayCluster", "Deleted", true, false, ENDED_BY_KUBERAY, "it deleted the RayCluster, which was needed no longer" },
+	};
+	const struct claim_pod cluster = { .namespace = pod->namespace, .name = pod->cluster, .from_ns = pod->from_ns, .to_ns = pod->to_ns };
+	struct claim claim = { 0 };
+	const cJSON *event;
+	const struct event_row *row = pod->cluster ? find(events, rows, ARRAY_SIZE(rows), &cluster, &event, &claim.by.at_ns) : NULL;
+
+	if (!row)
+		return false;
+	ended_by_init(&claim.by, row->kind, owner_kind, owner, row->why);
+	set_evidence(&claim, "event of what made the RayCluster", event);
+	*ret_claim = claim;
+	return true;
+}
+
+bool claim_by_node_events(const cJSON *events, const struct claim_pod *pod, const char *node, struct claim *ret_claim)
+{
+	static const struct event_row rows[] = {
+		{ "SpotInterruption", "", false, false, ENDED_BY_AWS_TERMINATION, "its spot instance was interrupted" },
+		{ "ScheduledEvent", "", false, false, ENDED_BY_AWS_TERMINATION, "maintenance of its instance was scheduled" },
+		{ "ASGLifecycle", "", false, false, ENDED_BY_AWS_TERMINATION, "its auto scaling group ended the instance" },
+		{ "StateChange", "", false, false, ENDED_BY_AWS_TERMINATION, "its instance was stopped or ended" },
+		{ "PreemptScheduled", "", false, false, ENDED_BY_AKS_EVENT, "its spot virtual machine was reclaimed" },
+		{ "TerminateScheduled", "", false, false, ENDED_BY_AKS_EVENT, "its virtual machine was to be deleted" },
+		{ "ScaleDown", "node", false, false, ENDED_BY_CLUSTER_AUTOSCALER, "it removes the node" },
+		{ "DisruptionTerminating", "Disrupting Node", false, false, ENDED_BY_KARPENTER, "it removes the node" },
+		{ "Shutdown", "shutdown", false, false, ENDED_BY_NODE_SHUTDOWN, "the kubelet says that the node shuts down" },
+		{ "DeletingNode", "does not exist in the cloud provider", false, false, ENDED_BY_CLOUD_PROVIDER, "the node's machine is gone" },
+	};
+	struct claim claim = { 0 };
+	const cJSON *event;
+	const struct event_row *row = find(events, rows, ARRAY_SIZE(rows), pod, &event, &claim.by.at_ns);
+
+	if (!row)
+		return false;
+	ended_by_init(&claim.by, row->kind, "Node", node, row->why);
+	set_evidence(&claim, "event of the node", event);
+	*ret_claim = claim;
+	return true;
+}
+
+/* --- Objects ----------------------------------------------------------------------------------------------- */
+
+static bool claims(struct claim *ret_claim, enum ended_by_kind kind, const char *of_kind, const char *name, const char *why,
+		   const char *evidence)
+{
+	struct claim claim = { .source = of_kind };
+
+	ended_by_init(&claim.by, kind, of_kind, name, why);
+	snprintf(claim.evidence, sizeof(claim.evidence), "%s", evidence);
+	*ret_claim = claim;
+	return true;
+}
+
+bool claim_is_autoscaled(const cJSON *cluster)
+{
+	return json_bool(cluster, "spec.enableInTreeAutoscaling", false);
+}
+
+static bool is_to_be_deleted(const cJSON *group, const char *pod)
+{
+	const cJSON *name;
+
+	cJSON_ArrayForEach(name, json_get(group, "scaleStrategy.workersToDelete"))
+		if (cJSON_IsString(name) && strcmp(name->valuestring, pod) == 0)
+			return true;
+	return false;
+}
+
+bool claim_by_cluster(const cJSON *cluster, const struct claim_pod *pod, struct claim *ret_claim)
+{
+	const cJSON *group = json_find(json_get(cluster, "spec.workerGroupSpecs"), "groupName", pod->group);
+	enum ended_by_kind by = claim_is_autoscaled(cluster) ? ENDED_BY_RAY_AUTOSCALER : ENDED_BY_CLIENT;
+
+	if (is_to_be_deleted(group, pod->name))
+		return claims(ret_claim, by, "RayCluster", pod->cluster, "it scaled the group down",
+			      "the pod's name stands in scaleStrategy.workersToDelete");
+	if (json_bool(group, "suspend", false))
+		return claims(ret_claim, ENDED_BY_CLIENT, "RayCluster", pod->cluster, "it suspended the worker group",
+			      "the worker group has suspend: true");
+	if (json_bool(cluster, "spec.suspend", false))
+		return claims(ret_claim, ENDED_BY_CLIENT, "RayCluster", pod->cluster, "it suspended the RayCluster", "spec.suspend is true");
+	return false;
+}
+
+static bool is_one_of(const char *text, const char *a, const char *b)
+{
+	return text && (strcmp(text, a) == 0 || strcmp(text, b) == 0);
+}
+
+bool claim_by_job(const cJSON *job, const struct claim_pod *pod, struct claim *ret_claim)
+{
+	const char *status = json_str(job, "status.jobDeploymentStatus"), *now = json_str(job, "status.rayClusterName");
+	const char *name = json_str(job, "metadata.name");
+	char why[200], evidence[200];
+
+	if (!name)
+		return false;
+	snprintf(evidence, sizeof(evidence), "jobDeploymentStatus %.40s", status ? status : "?");
+	if (json_str(job, "metadata.deletionTimestamp"))
+		return claims(ret_claim, ENDED_BY_CLIENT, "RayJob", name, "it deleted the RayJob, whose cluster goes with it", "it is being deleted");
+	if (now && *now && pod->cluster && strcmp(now, pod->cluster) != 0)
+		return claims(ret_claim, ENDED_BY_KUBERAY, "RayJob", name, "the RayJob tries again with another cluster", evidence);
+	if (is_one_of(status, "Retrying", "Waiting"))
+		return claims(ret_claim, ENDED_BY_KUBERAY, "RayJob", name, "the RayJob tries again with another cluster", evidence);
+	if (is_one_of(status, "Suspending", "Suspended"))
+		return claims(ret_claim, ENDED_BY_KUBERAY, "RayJob", name, "the RayJob was suspended", evidence);
+	if (!is_one_of(status, "Complete", "Failed"))
+		return false;
+	snprintf(why, sizeof(why), "the RayJob %s, and its cluster is not kept (ttlSecondsAfterFinished %d)",
+		 strcmp(status, "Failed") == 0 ? "failed" : "finished",
+		 (int)MIN(MAX(json_int(job, "spec.ttlSecondsAfterFinished", 0), (int64_t)0), (int64_t)1 << 30));
+	return claims(ret_claim, ENDED_BY_KUBERAY, "RayJob", name, why, evidence);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who says that he deleted or evicted a pod: its own Events, those of its RayCluster and of what made that, and these objects
+ * themselves. Whoever may create Events in the namespace can forge one, and the RayCluster is a tenant's: a claim makes a verdict
+ * likely, never certain. The texts are those that are really emitted:
+ *
+ *   scheduler            Preempted "Preempted by pod UID on node N"      kubernetes v1.34 pkg/scheduler/framework/preemption
+ *   kubelet              Preempting "Preempted in order to admit critical pod"   pkg/kubelet/preemption
+ *   controller of taints TaintManagerEviction "Marking for deletion Pod ns/name" pkg/controller/tainteviction
+ *   cluster autoscaler   ScaleDown "deleting pod for node scale down"   kubernetes/autoscaler core/scaledown/actuation/drain.go
+ *   Karpenter            Evicted "Evicted pod: ...", Disrupted           karpenter pkg/controllers/node/termination/terminator
+ *   AWS                  PodEviction "Pod evicted due to node drain (node N)"  aws-node-termination-handler pkg/node/node.go
+ *   descheduler          "pod eviction from N node by sigs.k8s.io/descheduler"  kubernetes-sigs/descheduler pkg/descheduler/evictions
+ *   about a Node         ScaleDown, DisruptionTerminating, SpotInterruption and others of AWS, Shutdown (kubelet), DeletingNode
+ *                        (kubernetes cloud-provider/controllers/nodelifecycle), PreemptScheduled (AKS)
+ *   KubeRay 1.5 to 1.7   DeletedWorkerPod, DeletedHeadPod, DeletedPod about the RayCluster, DeletedRayCluster about the RayJob or
+ *                        RayService                                      ray-operator/controllers/ray
+ *   Afterglow            DeletedWorkerPod, DeletedHeadPod                operator/raycluster/news.c
+ *
+ * Pure.
+ */
+#ifndef AFTERGLOW_OPERATOR_FAILURES_CLAIM_H
+#define AFTERGLOW_OPERATOR_FAILURES_CLAIM_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "operator/failures/ended_by.h"
+
+/* The members of Events that are read here and in probe_kill.h, for a projection (kube/projection.h) of an EventList. */
+extern const char *const claim_event_fields[];
+/* The same of a RayJob. */
+extern const char *const claim_job_fields[];
+
+/* The pod, and when its end was asked for. The caller owns the texts; group may be NULL. */
+struct claim_pod {
+	const char *namespace, *name, *uid, *cluster, *group;
+	int64_t from_ns, to_ns; /* claims count between these */
+};
+
+struct claim {
+	struct ended_by by;
+	const char *source;  /* static: of the evidence */
+	char evidence[300];
+};
+
+/* Each looks at one thing and returns whether it holds a claim; the lists are EventLists, objects may be NULL. */
+bool claim_by_pod_events(const cJSON *events, const struct claim_pod *pod, struct claim *ret_claim);
+/* autoscaled: Ray's autoscaler runs in the cluster, and who is named in workersToDelete was named by it. */
+bool claim_by_cluster_events(const cJSON *events, const struct claim_pod *pod, bool autoscaled, struct claim *ret_claim);
+bool claim_by_owner_events(const cJSON *events, const struct claim_pod *pod, const char *owner_kind, const char *owner,
+			   struct claim *ret_claim);
+/* Of the Node's Events, which lie in the namespace "default". */
+bool claim_by_node_events(const cJSON *events, const struct claim_pod *pod, const char *node, struct claim *ret_claim);
+/* Suspended, or the pod's name stands in scaleStrategy.workersToDelete. */
+bool claim_by_cluster(const cJSON *cluster, const struct claim_pod *pod, struct claim *ret_claim);
+/* The RayJob of a cluster that is deleted. */
+bool claim_by_job(const cJSON *job, const struct claim_pod *pod, struct claim *ret_claim);
+
+/* Whether Ray's autoscaler runs in that RayCluster. */
+bool claim_is_autoscaled(const cJSON *cluster);
+
+#endif

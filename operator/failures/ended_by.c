@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who ended a container, when Kubernetes knows. */
+#include "operator/failures/ended_by.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/units.h"
+#include "operator/failures/termination.h"
+
+static const struct {
+	const char *name, *words;
+	bool takes_node;
+} kinds[ENDED_BY_KIND_COUNT] = {
+	{ "", "", false },
+#define ENDED_BY(id, name, words, takes_node) { name, words, takes_node },
+#include "operator/failures/ended_by.def"
+#undef ENDED_BY
+};
+
+const char *ended_by_kind_name(enum ended_by_kind kind)
+{
+	return kinds[kind].name;
+}
+
+enum ended_by_kind ended_by_kind_of(const char *name)
+{
+	for (size_t i = 1; name && i < ENDED_BY_KIND_COUNT; i++)
+		if (strcmp(kinds[i].name, name) == 0)
+			return (enum ended_by_kind)i;
+	return ENDED_BY_NOBODY;
+}
+
+bool ended_by_takes_node(enum ended_by_kind kind)
+{
+	return kinds[kind].takes_node;
+}
+
+void ended_by_init(struct ended_by *by, enum ended_by_kind kind, const char *of_kind, const char *name, const char *reason)
+{
+	char text[ENDED_BY_NAME_MAX] = "";
+
+	if (name && *name)
+		snprintf(text, sizeof(text), "%.60s%s%.253s", of_kind ? of_kind : "", of_kind ? "/" : "", name);
+	by->kind = kind;
+	text_tame(text, by->name, sizeof(by->name));
+	text_tame(reason ? reason : "", by->reason, sizeof(by->reason));
+}
+
+void ended_by_set(const struct ended_by *by, cJSON *spec)
+{
+	char at[TIME_TEXT_MAX];
+	cJSON *object;
+
+	if (by->kind == ENDED_BY_NOBODY) {
+		cJSON_DeleteItemFromObjectCaseSensitive(spec, "endedBy");
+		return;
+	}
+	object = cJSON_CreateObject();
+	json_set_str(object, "kind", ended_by_kind_name(by->kind));
+	if (*by->name)
+		json_set_str(object, "name", by->name);
+	if (*by->reason)
+		json_set_str(object, "reason", by->reason);
+	if (by->at_ns > 0)
+		json_set_str(object, "time", time_format(by->at_ns, at));
+	json_set(spec, "endedBy", object);
+}
+
+void ended_by_get(const cJSON *spec, struct ended_by *ret_by)
+{
+	const cJSON *object = json_get(spec, "endedBy");
+	const char *at = json_str(object, "time");
+
+	*ret_by = (struct ended_by){ 0 };
+	ended_by_init(ret_by, ended_by_kind_of(json_str(object, "kind")), NULL, json_str(object, "name"), json_str(object, "reason"));
+	if (!at || time_parse(at, &ret_by->at_ns, NULL) < 0)
+		ret_by->at_ns = 0;
+}
+
+const char *ended_by_text(const struct ended_by *by, char buf[static ENDED_BY_TEXT_MAX])
+{
+	*buf = '\0';
+	if (by->kind != ENDED_BY_NOBODY)
+		snprintf(buf, ENDED_BY_TEXT_MAX, "by %s%s%s", kinds[by->kind].words, *by->reason ? ": " : "", by->reason);
+	return buf;
+}

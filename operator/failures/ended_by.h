@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who ended a container, when Kubernetes knows: spec.endedBy of a RayFailure. The kinds stand in ended_by.def. Pure. */
+#ifndef AFTERGLOW_OPERATOR_FAILURES_ENDED_BY_H
+#define AFTERGLOW_OPERATOR_FAILURES_ENDED_BY_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum ended_by_kind {
+	ENDED_BY_NOBODY, /* that Kubernetes knows of */
+#define ENDED_BY(id, name, words, takes_node) ENDED_BY_##id,
+#include "operator/failures/ended_by.def"
+#undef ENDED_BY
+	ENDED_BY_KIND_COUNT
+};
+
+#define ENDED_BY_NAME_MAX 320   /* with the NUL, "RayJob/name"; the CRD takes as much */
+#define ENDED_BY_REASON_MAX 256
+
+struct ended_by {
+	enum ended_by_kind kind;
+	char name[ENDED_BY_NAME_MAX];	  /* which one ("RayCluster/demo", "Node/n1"); "": not known */
+	char reason[ENDED_BY_REASON_MAX]; /* why, as the end of a sentence; "": not known */
+	int64_t at_ns;			  /* when it began, since 1970; 0: not known */
+};
+
+/* "RayAutoscaler", static; "" for nobody. */
+const char *ended_by_kind_name(enum ended_by_kind kind);
+/* Nobody for a name that is none, and for NULL. */
+enum ended_by_kind ended_by_kind_of(const char *name);
+/* Whether it ends pods because their node is drained, reclaimed or shut down. */
+bool ended_by_takes_node(enum ended_by_kind kind);
+
+/* Fills in kind, name ("Node/n1"; either NULL: none) and reason, tamed: they may be others' text. at_ns stays. */
+void ended_by_init(struct ended_by *by, enum ended_by_kind kind, const char *of_kind, const char *name, const char *reason);
+
+/* Writes spec.endedBy; for nobody there is none afterwards. */
+void ended_by_set(const struct ended_by *by, cJSON *spec);
+/* What ended_by_set wrote; kind is nobody without it. */
+void ended_by_get(const cJSON *spec, struct ended_by *ret_by);
+
+/* "by Ray's autoscaler: it scaled the group down" into buf, which is returned; "" for nobody. */
+#define ENDED_BY_TEXT_MAX 400
+const char *ended_by_text(const struct ended_by *by, char buf[static ENDED_BY_TEXT_MAX]);
+
+#endif

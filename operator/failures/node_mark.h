@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a Node's taints and conditions say of its end: that it is drained, reclaimed, scaled down or shut down, and by whom. A
+ * tenant cannot write them. The names are those that the projects themselves write:
+ *
+ *   kubectl drain          node.kubernetes.io/unschedulable        kubernetes v1.34 api/core/v1/well_known_taints.go
+ *   out of service         node.kubernetes.io/out-of-service       the same
+ *   cloud provider         node.cloudprovider.kubernetes.io/shutdown  kubernetes v1.34 cloud-provider/api/well_known_taints.go
+ *   graceful shutdown      condition Ready, "node is shutting down"   kubernetes v1.34 pkg/kubelet/nodeshutdown
+ *   cluster autoscaler     ToBeDeletedByClusterAutoscaler          kubernetes/autoscaler cluster-autoscaler/utils/taints/taints.go
+ *                          (DeletionCandidateOfClusterAutoscaler is a node that may stay, and no mark)
+ *   Karpenter              karpenter.sh/disrupted                  kubernetes-sigs/karpenter pkg/apis/v1/taints.go
+ *                          karpenter.sh/disruption                 the same, v1beta1 (before 1.0)
+ *   AWS                    aws-node-termination-handler/...        aws/aws-node-termination-handler pkg/node/node.go
+ *   GKE                    cloud.google.com/impending-node-termination  cluster-autoscaler/utils/taints/taints.go, and the
+ *                          arguments of GKE's own maintenance-handler
+ *   AKS                    remediator.kubernetes.azure.com/unschedulable  learn.microsoft.com/azure/aks/node-auto-drain; before
+ *                          it remediator.aks.microsoft.com/unschedulable (AKS release notes)
+ *                          cloudprovider.azure.microsoft.com/draining  kubernetes-sigs/cloud-provider-azure
+ *                          condition VMEventScheduled              learn.microsoft.com/azure/aks/node-problem-detector; its
+ *                          message begins with the event: "Preempt Scheduled: ..."; Freeze ends nothing
+ *                          conditions PreemptScheduled ...         node-problem-detectors of others on Azure
+ *
+ * Pure.
+ */
+#ifndef AFTERGLOW_OPERATOR_FAILURES_NODE_MARK_H
+#define AFTERGLOW_OPERATOR_FAILURES_NODE_MARK_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+
+#include "operator/failures/ended_by.h"
+
+/* The members of a Node that are read here, for a projection (kube/projection.h). */
+extern const char *const node_mark_fields[];
+
+struct node_mark {
+	struct ended_by by;  /* its name is the node, its reason what the mark means */
+	bool reclaimed;	     /* the machine goes, whatever becomes of its pods; else the node may only have been emptied */
+	char evidence[300];  /* "taint ToBeDeletedByClusterAutoscaler=1763715600:NoSchedule" */
+};
+
+/* The most telling mark of the node. False: it has none. */
+bool node_mark_find(const cJSON *node, struct node_mark *ret_mark);
+
+/*
+ * The first taint by which the controller of taints deletes pods: unreachable and not-ready as well. Its text is as that of
+ * evidence above. ret_lost: it stands for a node that does not answer. False: the node has none.
+ */
+bool node_mark_no_execute(const cJSON *node, char buf[static 300], bool *ret_lost);
+
+#endif

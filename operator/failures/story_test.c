@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What joins failures is written into their metadata, and read from it alone. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/units.h"
+#include "operator/failures/story.h"
+#include "operator/testing.h"
+
+#define POD "metadata: {annotations: {ray.io/ft-enabled: 'true'}}\nspec: {containers: [{name: ray-worker}, {name: other}]}\n"
+#define METADATA \
+	"metadata:\n  name: f\n  labels: {afterglow.dev/class: RayletFailed, ray.io/node-type: worker}\n" \
+	"  annotations: {afterglow.dev/ended-at: '2026-11-21T01:29:06.500Z'}\n"
+#define SPEC \
+	"spec: {pod: w1, podUID: u1, container: ray-worker, node: n1, restartCount: 2, exitCode: 1, process: {name: raylet, " \
+	"signal: SIGKILL}, endedBy: {kind: RayJob, name: train, reason: TTL}}\n"
+
+/* What is told of a failure to those who see only its metadata. */
+static struct story *told(const char *pod_yaml, const char *failure_yaml)
+{
+	_cleanup_json_ cJSON *pod = json_of(pod_yaml), *failure = json_of(failure_yaml);
+	const char *container = json_str(failure, "spec.container");
+
+	story_begin(pod, container ? container : "?", failure);
+	story_write(failure);
+	/* Twice is once. */
+	story_write(failure);
+	cJSON_DeleteItemFromObjectCaseSensitive(failure, "spec");
+	return story_read(failure);
+}
+
+static void a_story_is_told_whole(void **state)
+{
+	struct story *story = told(POD, METADATA SPEC);
+	int64_t ns;
+
+	(void)state;
+	assert_non_null(story);
+	assert_int_equal(time_parse("2026-11-21T01:29:06.500Z", &ns, NULL), 0);
+	assert_int_equal(story->death.ended_ns, ns);
+	assert_int_equal(story->death.class, FAILURE_RAYLET_FAILED);
+	assert_string_equal(story->death.name, "f");
+	assert_string_equal(story->death.pod, "w1");
+	assert_string_equal(story->death.uid, "u1");
+	assert_string_equal(story->death.container, "ray-worker");
+	assert_string_equal(story->death.node, "n1");
+	assert_string_equal(story->death.process, "raylet");
+	assert_string_equal(story->death.ended_by, "RayJob/train/TTL");
+	assert_int_equal(story->death.restart, 2);
+	assert_int_equal(story->death.exit_code, 1);
+	assert_true(story->death.ray && story->death.signaled && story->death.outlives_gcs);
+	assert_false(story->death.head || story->death.lives);
+	story_free(story);
+}
+
+static void what_is_not_known_is_empty(void **state)
+{
+	struct story *story = told("spec: {}\n", METADATA "spec: {container: other, containerLives: true}\n");
+
+	(void)state;
+	assert_non_null(story);
+	assert_string_equal(story->death.uid, "");
+	assert_string_equal(story->death.process, "");
+	assert_string_equal(story->death.ended_by, "");
+	assert_int_equal(story->death.restart, -1);
+	assert_int_equal(story->death.exit_code, -1);
+	assert_true(story->death.lives);
+	assert_false(story->death.ray || story->death.signaled || story->death.outlives_gcs);
+	story_free(story);
+	story_free(NULL);
+}
+
+/* A process's name is a tenant's. */
+static void texts_of_others_are_bounded(void **state)
+{
+	char yaml[8192], name[2000];
+	struct story *story;
+
+	(void)state;
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	snprintf(yaml, sizeof(yaml), METADATA "spec: {container: ray-worker, process: {name: \"\\e]0;%s\"}, endedBy: {kind: \"%s\"}}\n", name,
+		 name);
+	story = told(POD, yaml);
+	assert_non_null(story);
+	assert_int_equal(strlen(story->death.process), 253);
+	assert_memory_equal(story->death.process, "?]0;x", 5);
+	assert_int_equal(strlen(story->death.ended_by), 102);
+	story_free(story);
+}
+
+static void what_has_no_story_is_none(void **state)
+{
+	static const char *const failures[] = {
+		METADATA,
+		"{}",
+		"metadata: {name: f}",
+		"metadata: {name: f, annotations: {afterglow.dev/story: '{}'}}",
+		"metadata: {name: f, labels: {afterglow.dev/class: Killed}, annotations: {afterglow.dev/story: '{}'}}",
+		"metadata: {name: f, labels: {afterglow.dev/class: Murder}, annotations: {afterglow.dev/story: '{}', "
+		"afterglow.dev/ended-at: '2026-11-21T01:29:06Z'}}",
+		"metadata: {name: f, labels: {afterglow.dev/class: Killed}, annotations: {afterglow.dev/story: '{', "
+		"afterglow.dev/ended-at: '2026-11-21T01:29:06Z'}}",
+		"metadata: {name: f, labels: {afterglow.dev/class: Killed}, annotations: {afterglow.dev/story: '{}', "
+		"afterglow.dev/ended-at: 'yesterday'}}",
+		"metadata: {labels: {afterglow.dev/class: Killed}, annotations: {afterglow.dev/story: '{}', "
+		"afterglow.dev/ended-at: '2026-11-21T01:29:06Z'}}",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++) {
+		_cleanup_json_ cJSON *failure = json_of(failures[i]);
+
+		if (story_read(failure))
+			fail_msg("%s", failures[i]);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_story_is_told_whole),
+		cmocka_unit_test(what_is_not_known_is_empty),
+		cmocka_unit_test(texts_of_others_are_bounded),
+		cmocka_unit_test(what_has_no_story_is_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The memory cgroups of Ray's resource isolation (`ray start --enable-resource-isolation`, Ray 2.51 and newer, cgroup v2).
+ * Pure.
+ *
+ * Below the container's cgroup raylet makes ray_node_ID with two branches: "system" for Ray's own processes (raylet, the
+ * GCS, the dashboard and its agents), which gets memory.min and memory.low, and one for everything else. In Ray 2.60
+ * that is "user", with "workers" and "non-ray" below it, memory.high and a memory.max that leaves the system what is reserved
+ * for it; the first releases had "application" with one leaf and no limit. Read in Ray's cgroup_manager and in Ray 2.60's raylet.
+ */
+#ifndef AFTERGLOW_SIDECAR_RAY_ISOLATION_H
+#define AFTERGLOW_SIDECAR_RAY_ISOLATION_H
+
+#include <stddef.h>
+
+#define ISOLATION_NODE_PREFIX "ray_node_"
+
+enum isolation_part {
+	ISOLATION_NONE, /* not one of Ray's */
+	ISOLATION_NODE, /* all of Ray on this node */
+	ISOLATION_SYSTEM,
+	ISOLATION_USER, /* workers, drivers, and what Ray did not start */
+	ISOLATION_WORKERS,
+	ISOLATION_NON_RAY,
+};
+
+/* What of Ray is in the cgroup with that path, whatever stands in front of ray_node_ID. */
+enum isolation_part isolation_part_of(const char *cgroup);
+
+/* Its name as Ray gives it, without the node's ID: "user", "user/workers"; and who is in it. Static texts, "" of ISOLATION_NONE. */
+const char *isolation_name(enum isolation_part part);
+const char *isolation_holds(enum isolation_part part);
+
+/* What can be set so that it does not run out again; NULL: nothing of Ray's. */
+const char *isolation_advice(enum isolation_part part);
+
+/*
+ * What a line of raylet's log says about the isolation, as a sentence of ours: that the system's processes outgrew what is
+ * reserved for them, that raylet could not make its cgroups. NULL: nothing. Static text.
+ */
+const char *isolation_remark(const char *line, size_t len);
+
+#endif

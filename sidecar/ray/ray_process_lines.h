@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What Ray says of the ends of its own processes. Pure; the text is hostile.
+ *
+ * Wording, as Ray's sources and recordings have it: `ray start --block` (2.5x and newer) lists in
+ * logs/ray_process_exit.log which of its children ended, with their exit codes. raylet says in raylet.out that an
+ * agent of it failed (2.7 and newer "one Ray agent failed, agent_name = NAME", before that "the Ray agent failed";
+ * the exit code that it gives is not the agent's), that it does not reach the GCS any more, and that it or the GCS
+ * server was asked to stop with SIGTERM.
+ */
+#ifndef AFTERGLOW_SIDECAR_RAY_RAY_PROCESS_LINES_H
+#define AFTERGLOW_SIDECAR_RAY_RAY_PROCESS_LINES_H
+
+#include "sidecar/ray/ray_lines.h"
+#include "sidecar/ray/ray_process.h"
+
+/* One record of a log. Sets kind, process, returncode and mark (into the record: the line that says so); false: none of these. */
+bool ray_process_record_parse(const char *record, size_t len, struct ray_event *e, const char **ret_mark);
+
+/* The same thing said last; all zero: not said. */
+struct ray_process_word {
+	int64_t at_ns; /* when it was read, CLOCK_BOOTTIME; 0: never */
+	enum ray_process_kind process; /* which one; RAY_PROCESS_NONE where Ray does not tell */
+	int returncode; /* of RAY_PROCESS_EXITED, as Python counts: -9 after SIGKILL */
+	char file[32]; /* which log says so */
+	char line[200]; /* valid UTF-8 */
+};
+
+/* What was said of this start of the container. */
+struct ray_process_words {
+	struct ray_process_word exited, agent_failed, gcs_lost, stopped;
+};
+
+void ray_process_words_note(struct ray_process_words *w, const struct ray_event *e, const char *file, int64_t now_ns);
+
+#endif

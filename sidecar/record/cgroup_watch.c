@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The memory of a container as all the cgroups tell it that have to do with it. */
+#include "sidecar/record/cgroup_watch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/units.h"
+
+#define FOLLOW_SPACING_NS (100 * NS_PER_MS)
+/* A command that moves itself does so at its start, as systemd-run --scope does. */
+#define EARLY_SAMPLES 20
+#define EARLY_NS (20 * NS_PER_MS)
+
+/* The mount shows more than the container's cgroup, and cgroups can be written to. */
+static bool can_move_away(const struct cgroup_watch *w)
+{
+	const struct memcg_place *place = &w->tree.place;
+
+	return place->version && place->writable && strlen(place->path) > place->top;
+}
+
+int cgroup_watch_open(struct cgroup_watch *w, struct memcg *own, int root_fd, pid_t launcher, struct err *err)
+{
+	struct memcg_place place;
+	int r = memcg_place_of(root_fd, launcher, &place, err);
+
+	*w = (struct cgroup_watch){ .command = 0 };
+	if (r < 0)
+		return r;
+	memcg_place_to_container(&place);
+	r = memcg_open_at(own, root_fd, &place, err);
+	/* What is mounted in place of the process's own has all of the machine below it. */
+	if (r < 0 || !place.own)
+		return r;
+	memcg_tree_init(&w->tree, root_fd, &place);
+	memcg_above_init(&w->above, root_fd, &place);
+	return 0;
+}
+
+void cgroup_watch_close(struct cgroup_watch *w)
+{
+	memcg_tree_close(&w->tree);
+	memcg_above_close(&w->above);
+}
+
+int cgroup_watch_read(struct cgroup_watch *w, const struct memcg *own, int64_t now_ns, bool at_end, struct memory *ret_memory)
+{
+	struct memory memory;
+	int r;
+
+	/* Those below first: of a group that is being killed they go before the container's own. */
+	memcg_tree_look(&w->tree, now_ns, at_end);
+	r = memcg_read(own, &memory, NULL);
+	if (r < 0)
+		return r;
+	if (memory.oom_kill >= 0)
+		memory.oom_kill += memcg_tree_kills(&w->tree);
+	memcg_above_apply(&w->above, now_ns, &memory);
+	*ret_memory = memory;
+	return 0;
+}
+
+void cgroup_watch_follow(struct cgroup_watch *w, int64_t now_ns, const pid_t *pids, size_t n)
+{
+	if (!can_move_away(w) || (w->followed_ns && now_ns - w->followed_ns < FOLLOW_SPACING_NS))
+		return;
+	w->followed_ns = now_ns;
+	if (w->command > 0)
+		memcg_tree_follow(&w->tree, w->command, now_ns);
+	for (size_t i = 0; i < n; i++)
+		if (pids[i] != w->command)
+			memcg_tree_follow(&w->tree, pids[i], now_ns);
+}
+
+int64_t cgroup_watch_headroom(const struct cgroup_watch *w, const struct memory *memory)
+{
+	/* What the kernel can take back at once fills nothing up. */
+	int64_t used = memory->usage - MAX(memory->inactive_file, (int64_t)0);
+	int64_t headroom = memory->limit < 0 ? -1 : MAX(memory->limit - used, (int64_t)0);
+	const struct memcg_node *tightest = memcg_tree_tightest(&w->tree);
+
+	if (!tightest)
+		return headroom;
+	used = MAX(tightest->limit - tightest->usage, (int64_t)0);
+	return headroom < 0 ? used : MIN(headroom, used);
+}
+
+int64_t cgroup_watch_delay(const struct cgroup_watch *w, uint64_t samples, int64_t delay_ns)
+{
+	return samples < EARLY_SAMPLES && can_move_away(w) ? MIN(delay_ns, EARLY_NS) : delay_ns;
+}
+
+/* Whoever may make cgroups chooses their names. */
+static void copy_printable(char name[static CGROUP_LIMIT_NAME_MAX], const char *from)
+{
+	size_t n = 0;
+
+	for (; from[n] && n + 1 < CGROUP_LIMIT_NAME_MAX; n++)
+		name[n] = from[n] > ' ' && from[n] < 0x7f ? from[n] : '?';
+	name[n] = '\0';
+}
+
+const struct cgroup_limit *cgroup_watch_limit(struct cgroup_watch *w, const struct memory *memory)
+{
+	const struct memcg_node *node = memcg_tree_ran_out(&w->tree);
+	const char *above = memcg_above_name(&w->above);
+
+	if (node) {
+		w->limit = (struct cgroup_limit){
+			.place = node->outside ? CGROUP_LIMIT_OUTSIDE : CGROUP_LIMIT_BELOW,
+			.part = isolation_part_of(node->path),
+			.limit = node->limit,
+			.usage = node->usage,
+			.peak = node->peak,
+		};
+		copy_printable(w->limit.name, memcg_tree_name(&w->tree, node));
+		return &w->limit;
+	}
+	if (!above)
+		return NULL;
+	w->limit = (struct cgroup_limit){ .place = CGROUP_LIMIT_ABOVE, .limit = memory->limit, .usage = memory->usage, .peak = memory->peak };
+	copy_printable(w->limit.name, above);
+	return &w->limit;
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ray's own processes of one container. */
+#include "sidecar/record/process_watch.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/strbuf.h"
+#include "lib/units.h"
+#include "sidecar/sample/components.h"
+#include "sidecar/sample/rootfd.h"
+
+#define TOLD_WITHIN_NS (2 * NS_PER_SEC) /* the launcher's word on a process that is gone comes sooner, if it comes */
+#define STAT_MAX 1024
+#define JOBS_MAX 12 /* supervisors and drivers: the rest of the places are for the processes of the node */
+#define ANCESTORS_MAX 3 /* from a driver to its job's supervisor: there is a shell between them */
+
+static struct watched_ray_process *find(struct process_watch *w, pid_t pid)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (w->list[i].pid == pid)
+			return &w->list[i];
+	return NULL;
+}
+
+static void forget(struct process_watch *w, struct watched_ray_process *p)
+{
+	*p = w->list[--w->n];
+}
+
+/* Ends */
+
+/* Room is made at the cost of the oldest. */
+static void add_end(struct process_watch *w, const struct ray_process_end *end)
+{
+	size_t at;
+
+	if (w->n_ends == PROCESS_ENDS_MAX)
+		memmove(w->ends, w->ends + 1, --w->n_ends * sizeof(w->ends[0]));
+	for (at = w->n_ends; at > 0 && w->ends[at - 1].ended_ns > end->ended_ns; at--)
+		w->ends[at] = w->ends[at - 1];
+	w->ends[at] = *end;
+	w->n_ends++;
+}
+
+static void end_of(struct process_watch *w, struct watched_ray_process *p, bool status_known, int wait_status, int64_t ended_ns)
+{
+	const struct ray_process_end end = {
+		.kind = p->kind,
+		.pid = p->pid,
+		.status_known = status_known,
+		.wait_status = status_known ? wait_status : 0,
+		.ended_ns = ended_ns,
+	};
+
+	if (p->kind != RAY_PROCESS_NONE)
+		add_end(w, &end);
+	forget(w, p);
+}
+
+void process_watch_ended(struct process_watch *w, pid_t pid, bool status_known, int wait_status, int64_t ended_ns)
+{
+	struct watched_ray_process *p = find(w, pid);
+
+	if (p)
+		end_of(w, p, status_known, wait_status, ended_ns);
+}
+
+void process_watch_untold(struct process_watch *w, pid_t pid)
+{
+	struct watched_ray_process *p = find(w, pid);
+
+	if (p)
+		p->untold = true;
+}
+
+static void miss(struct process_watch *w, int64_t now_ns)
+{
+	for (size_t i = w->n; i > 0; i--) {
+		struct watched_ray_process *p = &w->list[i - 1];
+
+		if (p->seen) {
+			p->seen = false;
+			p->gone_ns = 0;
+			continue;
+		}
+		if (!p->gone_ns)
+			p->gone_ns = now_ns;
+		if (p->untold || p->kind == RAY_PROCESS_NONE || now_ns - p->gone_ns >= TOLD_WITHIN_NS)
+			end_of(w, p, false, 0, p->gone_ns);
+	}
+}
+
+void process_watch_finish(struct process_watch *w)
+{
+	for (size_t i = w->n; i > 0; i--)
+		if (w->list[i - 1].gone_ns)
+			end_of(w, &w->list[i - 1], false, 0, w->list[i - 1].gone_ns);
+}
+
+/* New ones */
+
+struct look {
+	struct process_watch *w;
+	int root_fd;
+	process_watch_order_fn order;
+	void *arg;
+	size_t jobs; /* places that supervisors and drivers take */
+};
+
+static bool read_stat(int root_fd, pid_t pid, pid_t *ret_parent, unsigned long long *ret_start)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(STAT_MAX);
+	char path[40], name[PROCESS_NAME_MAX];
+
+	snprintf(path, sizeof(path), "proc/%d/stat", (int)pid);
+	return rootfd_read(root_fd, path, &text, NULL) >= 0 && proc_parse_stat(strbuf_str(&text), ret_parent, name) &&
+	       proc_parse_start(strbuf_str(&text), ret_start);
+}
+
+static bool is_of_job(const struct look *l, pid_t parent)
+{
+	unsigned long long start;
+
+	for (int i = 0; i < ANCESTORS_MAX && parent > 1; i++) {
+		const struct watched_ray_process *p = find(l->w, parent);
+
+		if (p && p->kind == RAY_PROCESS_JOB_SUPERVISOR)
+			return true;
+		if (p || !read_stat(l->root_fd, parent, &parent, &start))
+			return false;
+	}
+	return false;
+}
+
+/* Drivers are looked for only where a job's supervisor is: most containers have none, and Python programs are many. */
+static bool may_be_driver(const struct look *l, const struct process *p)
+{
+	char label[PROCESS_NAME_MAX];
+
+	return process_watch_lives(l->w, RAY_PROCESS_JOB_SUPERVISOR) && component_of(p->name, p->command, label) == COMPONENT_DRIVER;
+}
+
+static bool is_of_job_kind(enum ray_process_kind kind)
+{
+	return kind == RAY_PROCESS_JOB_SUPERVISOR || kind == RAY_PROCESS_DRIVER;
+}
+
+/* looks: what its command line says; of a driver it says that it may be one. */
+static void take(struct look *l, const struct process *p, enum ray_process_kind looks)
+{
+	struct process_watch *w = l->w;
+	const struct watched_ray_process *parent;
+	struct watched_ray_process new = { .pid = p->pid, .kind = looks, .looks = looks, .seen = true };
+	pid_t ppid;
+
+	if (w->n == PROCESS_WATCH_MAX || (is_of_job_kind(looks) && l->jobs >= JOBS_MAX) ||
+	    !read_stat(l->root_fd, p->pid, &ppid, &new.start) || (looks == RAY_PROCESS_DRIVER && !is_of_job(l, ppid)))
+		return;
+	parent = find(w, ppid);
+	if (parent && parent->looks == looks)
+		new.kind = RAY_PROCESS_NONE;
+	l->jobs += is_of_job_kind(new.kind);
+	w->list[w->n++] = new;
+	if (new.kind != RAY_PROCESS_NONE)
+		l->order(new.pid, new.start, l->arg);
+}
+
+static void look_at(const struct process *p, void *arg)
+{
+	struct look *l = arg;
+	struct watched_ray_process *known = find(l->w, p->pid);
+	enum ray_process_kind looks = ray_process_of(p->name, p->command);
+
+	if (looks == RAY_PROCESS_NONE && may_be_driver(l, p))
+		looks = RAY_PROCESS_DRIVER;
+	if (known && known->looks == looks) {
+		known->seen = true;
+		return;
+	}
+	/* It runs another program by now: it was just forked when it was seen first. */
+	if (known)
+		forget(l->w, known);
+	if (looks != RAY_PROCESS_NONE)
+		take(l, p, looks);
+}
+
+void process_watch_look(struct process_watch *w, int root_fd, const struct process_table *t, int64_t swept_ns,
+			process_watch_order_fn order, void *arg)
+{
+	struct look l = { w, root_fd, order, arg, 0 };
+
+	if (!t || swept_ns == w->looked_ns)
+		return;
+	w->looked_ns = swept_ns;
+	for (size_t i = 0; i < w->n; i++)
+		l.jobs += is_of_job_kind(w->list[i].kind);
+	process_table_each(t, look_at, &l);
+	miss(w, swept_ns);
+}
+
+bool process_watch_lives(const struct process_watch *w, enum ray_process_kind kind)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (w->list[i].kind == kind && !w->list[i].gone_ns)
+			return true;
+	return false;
+}
+
+bool process_watch_any_lives(const struct process_watch *w)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (!w->list[i].gone_ns && (w->list[i].kind == RAY_PROCESS_START || ray_process_is_of_start(w->list[i].kind)))
+			return true;
+	return false;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The limit that holds for a memory cgroup although it is set above: on a cgroup around it, as Slurm sets one for a job and
+ * Kubernetes one for a pod. Only what the container's mount shows is seen.
+ */
+#ifndef AFTERGLOW_SIDECAR_SAMPLE_MEMCG_ABOVE_H
+#define AFTERGLOW_SIDECAR_SAMPLE_MEMCG_ABOVE_H
+
+#include "sidecar/sample/memcg.h"
+
+#define MEMCG_ABOVE_MAX 12 /* cgroups above that are looked at */
+
+struct memcg_above {
+	int root_fd; /* the owner's */
+	struct memcg_place place; /* of the container */
+	int limit_fds[MEMCG_ABOVE_MAX]; /* the nearest first; -1: it has no limit file */
+	size_t ends[MEMCG_ABOVE_MAX]; /* their paths are so many bytes of the container's */
+	size_t n;
+	size_t tightest; /* which of them is open in memcg, with memcg.version */
+	struct memcg memcg; /* version 0: none has a limit */
+	bool applied; /* by the last call */
+	int64_t looked_ns;
+};
+
+/* place is the container's cgroup. */
+void memcg_above_init(struct memcg_above *a, int root_fd, const struct memcg_place *place);
+void memcg_above_close(struct memcg_above *a);
+
+/*
+ * memory is what the container's own cgroup says. If a limit above is lower than its own, what the cgroup with that limit
+ * says replaces it, but for its own limit, the OOM kills and the pressure, which stay the container's. Limits are looked at once a second.
+ */
+void memcg_above_apply(struct memcg_above *a, int64_t now_ns, struct memory *memory);
+
+/* The path of the cgroup whose limit replaced the container's at the last call, from the top of what can be seen; NULL: none did. */
+const char *memcg_above_name(const struct memcg_above *a);
+
+#endif

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The memory cgroups in which a container's processes may be, besides its own. */
+#include "sidecar/sample/memcg_tree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/units.h"
+#include "sidecar/sample/rootfd.h"
+
+#define COUNTER_TEXT_MAX 512 /* memory.events has about a hundred bytes */
+#define WALK_SHARE 50 /* a walk takes at most this part of the time */
+#define ALMOST_NEVER_NS (10 * NS_PER_SEC) /* between walks that nothing asked for */
+#define LOST_MATTERS_NS (10 * NS_PER_SEC) /* an OOM kill that explains an end is not older */
+#define FOLLOW_STALE_NS (250 * NS_PER_MS) /* within this, a process that moves hardly fills its new cgroup */
+
+static const char *const v1_files[MEMCG_NODE_FILES] = { "memory.oom_control", "memory.usage_in_bytes", "memory.limit_in_bytes",
+							"memory.max_usage_in_bytes" };
+static const char *const v2_files[MEMCG_NODE_FILES] = { "memory.events", "memory.current", "memory.max", "memory.peak" };
+
+/* Whether the container's own counter leaves out what happens below it. */
+static bool sums(const struct memcg_tree *t)
+{
+	return t->place.version == 1 || t->place.local_events;
+}
+
+/* One node */
+
+static void node_close(struct memcg_node *node)
+{
+	for (size_t i = 0; i < MEMCG_NODE_FILES; i++)
+		closep(&node->fds[i]);
+}
+
+static int64_t find_value(const char *text, const char *key)
+{
+	size_t len = strlen(key);
+
+	for (const char *line = text; *line;) {
+		const char *end = strchrnul(line, '\n');
+
+		if (strncmp(line, key, len) == 0 && line[len] == ' ')
+			return memcg_parse_value(line + len + 1);
+		line = *end ? end + 1 : end;
+	}
+	return -1;
+}
+
+static void node_parse(struct memcg_node *node, size_t file, const char *text)
+{
+	int64_t *const numbers[MEMCG_NODE_FILES] = { NULL, &node->usage, &node->limit, &node->peak };
+
+	if (file == MEMCG_NODE_KILLS) {
+		node->kills = find_value(text, "oom_kill");
+		node->ooms = find_value(text, "oom");
+	} else
+		*numbers[file] = memcg_parse_value(text);
+}
+
+/* False: it is gone. What was read last stays. */
+static bool node_read(struct memcg_node *node)
+{
+	for (size_t i = 0; i < MEMCG_NODE_FILES; i++) {
+		char text[COUNTER_TEXT_MAX];
+		ssize_t n = node->fds[i] < 0 ? 0 : pread(node->fds[i], text, sizeof(text) - 1, 0);
+
+		if (n < 0 && errno == ENODEV)
+			return false;
+		if (n <= 0)
+			continue;
+		text[n] = '\0';
+		node_parse(node, i, text);
+	}
+	return true;
+}
+
+static int64_t rise(int64_t before, int64_t after)
+{
+	return MAX(after - MAX(before, (int64_t)0), (int64_t)0);
+}
+
+static struct memcg_node *find_node(struct memcg_tree *t, const char *path)
+{
+	for (size_t i = 0; i < t->n_nodes; i++)
+		if (strcmp(t->nodes[i].path, path) == 0)
+			return &t->nodes[i];
+	return NULL;
+}
+
+/* NULL: there is no room, or it cannot be read. */
+static struct memcg_node *add_node(struct memcg_tree *t, const char *path, bool outside)
+{
+	const char *const *files = t->place.version == 1 ? v1_files : v2_files;
+	struct memcg_node *node;
+
+	if (t->n_nodes == MEMCG_NODES_MAX) {
+		t->too_many = true;
+		return NULL;
+	}
+	if (!t->nodes)
+		t->nodes = calloc(MEMCG_NODES_MAX, sizeof(*t->nodes));
+	if (!t->nodes)
+		return NULL;
+	node = &t->nodes[t->n_nodes];
+	*node = (struct memcg_node){ .outside = outside, .kills = -1, .ooms = -1, .usage = -1, .limit = -1, .peak = -1 };
+	snprintf(node->path, sizeof(node->path), "%s", path);
+	for (size_t i = 0; i < MEMCG_NODE_FILES; i++) {
+		char file[sizeof(node->path) + 64];
+
+		snprintf(file, sizeof(file), "%s/%s", path, files[i]);
+		node->fds[i] = rootfd_open(t->root_fd, file, O_RDONLY, NULL);
+	}
+	/* Without its controller a cgroup has no counters, and what happens in it is counted above. */
+	if (node->fds[MEMCG_NODE_KILLS] < 0 || !node_read(node)) {
+		node_close(node);
+		return NULL;
+	}
+	t->n_nodes++;
+	return node;
+}
+
+static void drop_node(struct memcg_tree *t, size_t i, int64_t now_ns)
+{
+	struct memcg_node *node = &t->nodes[i];
+
+	if (sums(t) || node->outside) {
+		t->kills_gone += node->outside ? rise(node->kills_before, node->kills) : MAX(node->kills, (int64_t)0);
+		t->lost_ns = now_ns;
+	}
+	node_close(node);
+	t->nodes[i] = t->nodes[--t->n_nodes];
+	t->changed = true;
+}
+
+/* The walk */
+
+struct walk {
+	struct memcg_tree *tree;
+	unsigned int visits;
+};
+
+static void watch(const struct memcg_tree *t, int dir_fd)
+{
+	char path[40];
+
+	if (t->inotify_fd < 0)
+		return;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", dir_fd);
+	/* A second watch of the same directory is the first. */
+	inotify_add_watch(t->inotify_fd, path, IN_CREATE | IN_DELETE | IN_ONLYDIR);
+}
+
+static void walk_into(struct walk *w, const char *path, unsigned int depth);
+
+static void walk_entries(struct walk *w, DIR *dir, const char *path, unsigned int depth)
+{
+	const struct dirent *entry;
+
+	while ((entry = readdir(dir))) {
+		char below[MEMCG_PATH_MAX];
+
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+			continue;
+		if (depth == MEMCG_DEPTH_MAX || w->visits == MEMCG_VISITS_MAX ||
+		    (size_t)snprintf(below, sizeof(below), "%s/%s", path, entry->d_name) >= sizeof(below)) {
+			w->tree->too_many = true;
+			return;
+		}
+		w->visits++;
+		if (!find_node(w->tree, below))
+			add_node(w->tree, below, false);
+		walk_into(w, below, depth + 1);
+	}
+}
+
+static void walk_into(struct walk *w, const char *path, unsigned int depth)
+{
+	int fd = rootfd_open(w->tree->root_fd, path, O_RDONLY | O_DIRECTORY, NULL);
+	struct stat st;
+	DIR *dir;
+
+	if (fd < 0)
+		return;
+	watch(w->tree, fd);
+	/* A directory of cgroups has two links and one for each below it. */
+	if (fstat(fd, &st) < 0 || st.st_nlink == 2) {
+		close(fd);
+		return;
+	}
+	if (depth == 0)
+		w->tree->links = st.st_nlink;
+	dir = fdopendir(fd);
+	if (!dir) {
+		close(fd);
+		return;
+	}
+	walk_entries(w, dir, path, depth);
+	closedir(dir);
+}
+
+static void walk(struct memcg_tree *t, int64_t now_ns)
+{
+	struct walk w = { .tree = t };
+	int64_t began_ns = now_boottime_ns();
+
+	t->changed = false;
+	t->too_many = false;
+	t->links = 2;
+	walk_into(&w, t->place.path, 0);
+	/* What is there at the first sight was there before us. */
+	if (!t->walked_ns)
+		memcg_tree_forget(t);
+	t->walked_ns = now_ns;
+	t->walk_took_ns = now_boottime_ns() - began_ns;
+}
+
+/* Whether cgroups came or went. */
+static void notice(struct memcg_tree *t, int64_t now_ns)
+{
+	char buf[16 * (sizeof(struct inotify_event) + NAME_MAX + 1)] __attribute__((aligned(8)));
+	ssize_t n;
+	struct stat st;
+
+	if (t->inotify_fd < 0) {
+		t->changed |= now_ns - t->walked_ns >= ALMOST_NEVER_NS ||
+			      (t->base_fd >= 0 && fstat(t->base_fd, &st) == 0 && st.st_nlink != t->links);
+		return;
+	}
+	for (int i = 0; i < 16 && (n = read(t->inotify_fd, buf, sizeof(buf))) > 0; i++) {
+		t->changed = true;
+		for (const char *p = buf; p < buf + n;) {
+			const struct inotify_event *e = (const void *)p;
+
+			/* It may have counted a kill after the last look at it. */
+			if ((e->mask & (IN_DELETE | IN_Q_OVERFLOW)) && sums(t))
+				t->lost_ns = now_ns;
+			p += sizeof(*e) + e->len;
+		}
+	}
+}
+
+void memcg_tree_init(struct memcg_tree *t, int root_fd, const struct memcg_place *place)
+{
+	*t = (struct memcg_tree){ .root_fd = root_fd, .place = *place, .changed = true };
+	t->base_fd = rootfd_open(root_fd, place->path, O_RDONLY | O_DIRECTORY, NULL);
+	t->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	/* Watched before the first walk: what is made during it is noticed. */
+	if (t->base_fd >= 0)
+		watch(t, t->base_fd);
+}
+
+void memcg_tree_close(struct memcg_tree *t)
+{
+	if (!t->place.version)
+		return;
+	while (t->n_nodes > 0)
+		node_close(&t->nodes[--t->n_nodes]);
+	free(TAKE_PTR(t->nodes));
+	closep(&t->inotify_fd);
+	closep(&t->base_fd);
+	t->place.version = 0;
+}
+
+static void read_nodes(struct memcg_tree *t, int64_t now_ns)
+{
+	for (size_t i = t->n_nodes; i-- > 0;)
+		if (!node_read(&t->nodes[i]))
+			drop_node(t, i, now_ns);
+}
+
+void memcg_tree_look(struct memcg_tree *t, int64_t now_ns, bool all_now)
+{
+	if (!t->place.version)
+		return;
+	notice(t, now_ns);
+	read_nodes(t, now_ns);
+	if (t->changed && (all_now || !t->walked_ns ||
+			   now_ns - t->walked_ns >= MAX(MEMCG_WALK_SPACING_NS, WALK_SHARE * t->walk_took_ns)))
+		walk(t, now_ns);
+}
+
+/* Following */
+
+/* Whether path is that of the base, or below it. */
+static bool is_below(const char *path, const char *base)
+{
+	size_t len = strlen(base);
+
+	return strncmp(path, base, len) == 0 && (path[len] == '/' || !path[len]);
+}
+
+void memcg_tree_follow(struct memcg_tree *t, pid_t pid, int64_t now_ns)
+{
+	struct memcg_place place;
+	struct memcg_node *node;
+
+	if (!t->place.version || memcg_place_of(t->root_fd, pid, &place, NULL) < 0 || place.version != t->place.version)
+		return;
+	t->followed_ns = now_ns;
+	if (is_below(place.path, t->place.path)) {
+		/* Found by walking; if it is not yet, something is amiss with the notices. */
+		t->changed |= strcmp(place.path, t->place.path) != 0 && !t->too_many && !find_node(t, place.path);
+		return;
+	}
+	if (!place.own) {
+		t->hidden = true;
+		return;
+	}
+	if (find_node(t, place.path))
+		return;
+	node = add_node(t, place.path, true);
+	if (!node) {
+		t->hidden = true;
+		return;
+	}
+	/* What it counted before is not of this process. */
+	node->kills_before = node->kills;
+	node->ooms_before = node->ooms;
+}
+
+/* What they say */
+
+int64_t memcg_tree_kills(const struct memcg_tree *t)
+{
+	int64_t kills = t->kills_gone;
+
+	for (size_t i = 0; i < t->n_nodes; i++) {
+		const struct memcg_node *node = &t->nodes[i];
+
+		if (node->outside)
+			kills += rise(node->kills_before, node->kills);
+		else if (sums(t))
+			kills += MAX(node->kills, (int64_t)0);
+	}
+	return kills;
+}
+
+int64_t memcg_tree_kills_outside(const struct memcg_tree *t)
+{
+	int64_t kills = 0;
+
+	for (size_t i = 0; i < t->n_nodes; i++)
+		if (t->nodes[i].outside)
+			kills += rise(t->nodes[i].kills_before, t->nodes[i].kills);
+	return kills;
+}
+
+void memcg_tree_forget(struct memcg_tree *t)
+{
+	for (size_t i = 0; i < t->n_nodes; i++) {
+		struct memcg_node *node = &t->nodes[i];
+
+		/* Those outside are summed from the first sight on. */
+		if (!node->outside)
+			node->kills_before = node->kills;
+		node->ooms_before = node->ooms;
+	}
+}
+
+void memcg_tree_count_from_start(struct memcg_tree *t)
+{
+	for (size_t i = 0; i < t->n_nodes; i++)
+		if (!t->nodes[i].outside)
+			t->nodes[i].kills_before = t->nodes[i].ooms_before = 0;
+}
+
+/* v1 does not say whose limit it was: one that was met, around the victim. */
+static bool limit_was_met(const struct memcg_tree *t, const struct memcg_node *node)
+{
+	if (node->limit <= 0 || node->peak < node->limit)
+		return false;
+	for (size_t i = 0; i < t->n_nodes; i++)
+		if (is_below(t->nodes[i].path, node->path) && rise(t->nodes[i].kills_before, t->nodes[i].kills) > 0)
+			return true;
+	return false;
+}
+
+const struct memcg_node *memcg_tree_ran_out(const struct memcg_tree *t)
+{
+	const struct memcg_node *found = NULL;
+
+	for (size_t i = 0; i < t->n_nodes; i++) {
+		const struct memcg_node *node = &t->nodes[i];
+		bool met = t->place.version == 2 ? node->limit > 0 && rise(node->ooms_before, node->ooms) > 0 :
+						   limit_was_met(t, node);
+
+		/* v2 counts in those above it as well: the lowest is the one. */
+		if (met && (!found || is_below(node->path, found->path)))
+			found = node;
+	}
+	return found;
+}
+
+const struct memcg_node *memcg_tree_tightest(const struct memcg_tree *t)
+{
+	const struct memcg_node *found = NULL;
+
+	for (size_t i = 0; i < t->n_nodes; i++) {
+		const struct memcg_node *node = &t->nodes[i];
+
+		if (node->limit > 0 && node->usage >= 0 &&
+		    (!found || node->limit - node->usage < found->limit - found->usage))
+			found = node;
+	}
+	return found;
+}
+
+const char *memcg_tree_name(const struct memcg_tree *t, const struct memcg_node *node)
+{
+	const char *name = node->path + (node->outside ? t->place.top : strlen(t->place.path));
+
+	return *name == '/' && !node->outside ? name + 1 : name;
+}
+
+const char *memcg_tree_unseen(const struct memcg_tree *t, int64_t ended_ns)
+{
+	bool elsewhere = t->place.writable && strlen(t->place.path) > t->place.top;
+
+	if (!t->place.version)
+		return NULL;
+	if (t->hidden)
+		return "OOM kills in the memory cgroup that a process was moved to, which cannot be seen from here";
+	if (t->lost_ns && ended_ns - t->lost_ns <= LOST_MATTERS_NS)
+		return "OOM kills in a memory cgroup below that was removed";
+	if (t->too_many && sums(t))
+		return "OOM kills in memory cgroups below, of which there are too many";
+	if (elsewhere && ended_ns - t->followed_ns > FOLLOW_STALE_NS)
+		return "OOM kills in another memory cgroup, if the process was moved to one just before";
+	return NULL;
+}

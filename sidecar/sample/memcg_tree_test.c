@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of the cgroups below a container's and those its processes were moved to, on trees of plain directories. */
+#include "sidecar/sample/memcg_tree.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/fileio.h"
+#include "lib/units.h"
+
+#define T0 (100 * NS_PER_SEC)
+
+struct tree {
+	char path[64];
+	int fd;
+	struct memcg_tree t;
+};
+
+static void put(const struct tree *t, const char *path, const char *text)
+{
+	char full[1024];
+
+	snprintf(full, sizeof(full), "%s/%s", t->path, path);
+	*strrchr(full, '/') = '\0';
+	assert_int_equal(dir_make_all(full, 0755, NULL), 0);
+	assert_int_equal(file_write(t->fd, path, text, strlen(text), 0644, NULL), 0);
+}
+
+static void put_v1(const struct tree *t, const char *cgroup, int kills, const char *usage, const char *limit, const char *peak)
+{
+	char path[512], text[96];
+
+	snprintf(path, sizeof(path), "%s/memory.oom_control", cgroup);
+	snprintf(text, sizeof(text), "oom_kill_disable 0\nunder_oom 0\noom_kill %d\n", kills);
+	put(t, path, text);
+	snprintf(path, sizeof(path), "%s/memory.usage_in_bytes", cgroup);
+	put(t, path, usage);
+	snprintf(path, sizeof(path), "%s/memory.limit_in_bytes", cgroup);
+	put(t, path, limit);
+	snprintf(path, sizeof(path), "%s/memory.max_usage_in_bytes", cgroup);
+	put(t, path, peak);
+}
+
+static void put_v2(const struct tree *t, const char *cgroup, int ooms, int kills, const char *usage, const char *limit)
+{
+	char path[512], text[96];
+
+	snprintf(path, sizeof(path), "%s/memory.events", cgroup);
+	snprintf(text, sizeof(text), "low 0\nhigh 0\nmax 9\noom %d\noom_kill %d\noom_group_kill 0\n", ooms, kills);
+	put(t, path, text);
+	snprintf(path, sizeof(path), "%s/memory.current", cgroup);
+	put(t, path, usage);
+	snprintf(path, sizeof(path), "%s/memory.max", cgroup);
+	put(t, path, limit);
+}
+
+/* The container of PID 7 has /cg/job/c of a mount that shows /cg. */
+static void begin(struct tree *t, int version)
+{
+	struct memcg_place place;
+
+	put(t, "proc/7/cgroup", version == 1 ? "4:memory:/job/c\n" : "0::/job/c\n");
+	put(t, "proc/7/mountinfo",
+	    version == 1 ? "30 1 0:26 / /cg rw - cgroup cgroup rw,memory\n" : "30 1 0:26 / /cg rw - cgroup2 cgroup2 rw\n");
+	put(t, "cg/job/c/cgroup.procs", "7\n");
+	assert_int_equal(memcg_place_of(t->fd, 7, &place, NULL), 0);
+	assert_string_equal(place.path, "/cg/job/c");
+	assert_int_equal(place.top, 3);
+	memcg_tree_init(&t->t, t->fd, &place);
+}
+
+static void look(struct tree *t, int64_t now_ns)
+{
+	memcg_tree_look(&t->t, now_ns, true);
+}
+
+static int tree_setup(void **state)
+{
+	static struct tree t;
+
+	t = (struct tree){ .fd = -1 };
+	snprintf(t.path, sizeof(t.path), "/tmp/memcg_tree_test.XXXXXX");
+	assert_non_null(mkdtemp(t.path));
+	t.fd = open(t.path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_true(t.fd >= 0);
+	*state = &t;
+	return 0;
+}
+
+static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
+{
+	(void)st;
+	(void)flag;
+	(void)ftw;
+	return remove(path);
+}
+
+static int tree_teardown(void **state)
+{
+	struct tree *t = *state;
+
+	memcg_tree_close(&t->t);
+	memcg_tree_close(&t->t); /* twice does no harm */
+	close(t->fd);
+	return nftw(t->path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void without_cgroups_below_there_is_nothing_to_say(void **state)
+{
+	struct tree *t = *state;
+
+	begin(t, 1);
+	look(t, T0);
+	assert_int_equal(t->t.n_nodes, 0);
+	assert_null(t->t.nodes);
+	assert_int_equal(memcg_tree_kills(&t->t), 0);
+	assert_null(memcg_tree_ran_out(&t->t));
+	assert_null(memcg_tree_tightest(&t->t));
+}
+
+static void v1_kills_below_are_summed(void **state)
+{
+	struct tree *t = *state;
+
+	begin(t, 1);
+	put_v1(t, "cg/job/c/a", 1, "5\n", "9223372036854771712\n", "6\n");
+	put_v1(t, "cg/job/c/a/deep", 2, "5\n", "9223372036854771712\n", "6\n");
+	put_v1(t, "cg/job/c/b", 0, "5\n", "9223372036854771712\n", "6\n");
+	put_v1(t, "cg/job/other", 50, "5\n", "9223372036854771712\n", "6\n");
+	look(t, T0);
+	assert_int_equal(t->t.n_nodes, 3);
+	assert_int_equal(memcg_tree_kills(&t->t), 3);
+	put_v1(t, "cg/job/c/b", 4, "5\n", "9223372036854771712\n", "6\n");
+	look(t, T0 + NS_PER_MS);
+	assert_int_equal(memcg_tree_kills(&t->t), 7);
+	assert_null(memcg_tree_ran_out(&t->t)); /* none of them has a limit */
+}
+
+static void v2_kills_below_are_in_the_containers_own_count(void **state)
+{
+	struct tree *t = *state;
+
+	begin(t, 2);
+	put_v2(t, "cg/job/c/a", 1, 1, "5\n", "max\n");
+	look(t, T0);
+	assert_int_equal(t->t.n_nodes, 1);
+	assert_int_equal(memcg_tree_kills(&t->t), 0);
+}
+
+static void with_local_events_v2_is_summed_as_well(void **state)
+{
+	struct tree *t = *state;
+	struct memcg_place place;
+
+	begin(t, 2);
+	memcg_tree_close(&t->t);
+	put(t, "proc/7/mountinfo", "30 1 0:26 / /cg rw - cgroup2 cgroup2 rw,nsdelegate,memory_localevents\n");
+	assert_int_equal(memcg_place_of(t->fd, 7, &place, NULL), 0);
+	assert_true(place.local_events);
+	memcg_tree_init(&t->t, t->fd, &place);
+	put_v2(t, "cg/job/c/a", 1, 3, "5\n", "max\n");
+	look(t, T0);
+	assert_int_equal(memcg_tree_kills(&t->t), 3);
+}
+
+static void the_limit_that_ran_out_is_found_on_v2(void **state)
+{
+	struct tree *t = *state;
+	const struct memcg_node *node;
+
+	begin(t, 2);
+	put_v2(t, "cg/job/c/ray_node_1", 0, 0, "900\n", "max\n");
+	put_v2(t, "cg/job/c/ray_node_1/user", 0, 0, "800\n", "1000\n");
+	put_v2(t, "cg/job/c/ray_node_1/user/workers", 0, 0, "800\n", "max\n");
+	put_v2(t, "cg/job/c/ray_node_1/system", 5, 5, "100\n", "500\n"); /* long ago */
+	look(t, T0);
+	memcg_tree_forget(&t->t);
+	assert_null(memcg_tree_ran_out(&t->t));
+	/* The kernel counts "oom" where the limit was and above; "oom_kill" where the victim was and above. */
+	put_v2(t, "cg/job/c/ray_node_1", 6, 6, "900\n", "max\n");
+	put_v2(t, "cg/job/c/ray_node_1/user", 1, 1, "990\n", "1000\n");
+	put_v2(t, "cg/job/c/ray_node_1/user/workers", 0, 1, "980\n", "max\n");
+	look(t, T0 + NS_PER_MS);
+	node = memcg_tree_ran_out(&t->t);
+	assert_non_null(node);
+	assert_string_equal(memcg_tree_name(&t->t, node), "ray_node_1/user");
+	assert_int_equal(node->limit, 1000);
+	assert_string_equal(memcg_tree_name(&t->t, memcg_tree_tightest(&t->t)), "ray_node_1/user");
+	memcg_tree_forget(&t->t);
+	assert_null(memcg_tree_ran_out(&t->t));
+}
+
+static void the_limit_that_ran_out_is_found_on_v1(void **state)
+{
+	struct tree *t = *state;
+
+	begin(t, 1);
+	put_v1(t, "cg/job/c/a", 0, "10\n", "1000\n", "1000\n"); /* met by page cache: no kill */
+	put_v1(t, "cg/job/c/b", 0, "10\n", "2000\n", "2000\n");
+	put_v1(t, "cg/job/c/b/in", 1, "10\n", "9223372036854771712\n", "2000\n");
+	look(t, T0);
+	assert_null(memcg_tree_ran_out(&t->t)); /* it was there before us */
+	memcg_tree_count_from_start(&t->t);
+	assert_string_equal(memcg_tree_name(&t->t, memcg_tree_ran_out(&t->t)), "b");
+	/* Its limit was not met: the one above ran out. */
+	put_v1(t, "cg/job/c/b", 0, "10\n", "2000\n", "1999\n");
+	look(t, T0 + NS_PER_MS);
+	assert_null(memcg_tree_ran_out(&t->t));
+}
+
+static void cgroups_made_later_are_noticed(void **state)
+{
+	struct tree *t = *state;
+
+	begin(t, 1);
+	look(t, T0);
+	put_v1(t, "cg/job/c/new/deep", 1, "5\n", "900\n", "900\n");
+	/* Soon after a walk there is none, unless it is the end. */
+	memcg_tree_look(&t->t, T0 + NS_PER_MS, false);
+	assert_int_equal(t->t.n_nodes, 0);
+	memcg_tree_look(&t->t, T0 + NS_PER_SEC, false);
+	assert_int_equal(t->t.n_nodes, 1);
+	put_v1(t, "cg/job/c/new/deep/er", 2, "5\n", "900\n", "900\n");
+	look(t, T0 + NS_PER_SEC + NS_PER_MS);
+	assert_int_equal(memcg_tree_kills(&t->t), 3);
+	assert_int_equal(memcg_tree_kills_outside(&t->t), 0);
+}
+
+static void without_inotify_the_number_of_links_tells(void **state)
+{
+	struct tree *t = *state;
+
+	begin(t, 1);
+	close(t->t.inotify_fd);
+	t->t.inotify_fd = -1;
+	look(t, T0);
+	put_v1(t, "cg/job/c/new", 1, "5\n", "900\n", "900\n");
+	look(t, T0 + NS_PER_MS);
+	assert_int_equal(memcg_tree_kills(&t->t), 1);
+}
+
+static void a_cgroup_that_came_and_went_is_said_to_be_unseen(void **state)
+{
+	struct tree *t = *state;
+
+	begin(t, 1);
+	look(t, T0);
+	t->t.followed_ns = T0 + NS_PER_SEC;
+	assert_null(memcg_tree_unseen(&t->t, T0 + NS_PER_SEC));
+	assert_int_equal(mkdirat(t->fd, "cg/job/c/brief", 0755), 0);
+	assert_int_equal(unlinkat(t->fd, "cg/job/c/brief", AT_REMOVEDIR), 0);
+	look(t, T0 + NS_PER_SEC);
+	assert_non_null(strstr(memcg_tree_unseen(&t->t, T0 + NS_PER_SEC), "a memory cgroup below that was removed"));
+	/* Too long ago to explain an end. */
+	t->t.followed_ns = T0 + 60 * NS_PER_SEC;
+	assert_null(memcg_tree_unseen(&t->t, T0 + 60 * NS_PER_SEC));
+}
+
+static void on_v2_nothing_is_lost_with_a_cgroup_below(void **state)
+{
+	struct tree *t = *state;
+
+	begin(t, 2);
+	look(t, T0);
+	assert_int_equal(mkdirat(t->fd, "cg/job/c/brief", 0755), 0);
+	assert_int_equal(unlinkat(t->fd, "cg/job/c/brief", AT_REMOVEDIR), 0);
+	look(t, T0 + NS_PER_MS);
+	t->t.followed_ns = T0;
+	assert_null(memcg_tree_unseen(&t->t, T0 + NS_PER_MS));
+}
+
+static void thousands_of_cgroups_are_bounded_and_said_to_be_unseen(void **state)
+{
+	struct tree *t = *state;
+	char deep[MEMCG_PATH_MAX] = "cg/job/c";
+
+	begin(t, 1);
+	for (int i = 0; i < MEMCG_VISITS_MAX + 50; i++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "cg/job/c/x%d", i);
+		put_v1(t, path, 1, "5\n", "900\n", "1\n");
+	}
+	look(t, T0);
+	assert_int_equal(t->t.n_nodes, MEMCG_NODES_MAX);
+	assert_true(t->t.too_many);
+	t->t.followed_ns = T0;
+	assert_non_null(strstr(memcg_tree_unseen(&t->t, T0), "too many"));
+	/* As deep as it likes, and with a name that no path can hold. */
+	for (int i = 0; i < 30; i++) {
+		snprintf(deep + strlen(deep), sizeof(deep) - strlen(deep), "/deepdeepdeep");
+		put_v1(t, deep, 0, "5\n", "900\n", "1\n");
+	}
+	look(t, T0 + NS_PER_SEC);
+	assert_int_equal(t->t.n_nodes, MEMCG_NODES_MAX);
+}
+
+static void hostile_files_and_links_are_no_cgroups(void **state)
+{
+	struct tree *t = *state;
+
+	begin(t, 1);
+	put_v1(t, "cg/job/other", 9, "5\n", "900\n", "900\n");
+	assert_int_equal(symlinkat("../other", t->fd, "cg/job/c/link"), 0);
+	put(t, "cg/job/c/empty/nothing", "");
+	put(t, "cg/job/c/junk/memory.oom_control", "oom_kill\noom_kill x\noom_kill -5\noom_killer 7\n");
+	assert_int_equal(mkdirat(t->fd, "cg/job/c/fifo", 0755), 0);
+	assert_int_equal(mkfifoat(t->fd, "cg/job/c/fifo/memory.oom_control", 0644), 0);
+	look(t, T0);
+	assert_int_equal(memcg_tree_kills(&t->t), 0);
+}
+
+static void a_process_that_was_moved_is_followed(void **state)
+{
+	struct tree *t = *state;
+
+	begin(t, 1);
+	put_v1(t, "cg/system/run-1.scope", 3, "5\n", "900\n", "900\n");
+	put(t, "proc/8/cgroup", "4:memory:/system/run-1.scope\n");
+	put(t, "proc/8/mountinfo", "30 1 0:26 / /cg rw - cgroup cgroup rw,memory\n");
+	look(t, T0);
+	assert_non_null(strstr(memcg_tree_unseen(&t->t, T0), "moved to one just before"));
+	memcg_tree_follow(&t->t, 8, T0);
+	memcg_tree_follow(&t->t, 8, T0 + 1); /* again: it is known */
+	memcg_tree_follow(&t->t, 99, T0 + 2); /* it has ended */
+	assert_int_equal(t->t.n_nodes, 1);
+	assert_null(memcg_tree_unseen(&t->t, T0 + NS_PER_MS));
+	assert_int_equal(memcg_tree_kills(&t->t), 0); /* what it counted before is of others */
+	put_v1(t, "cg/system/run-1.scope", 4, "5\n", "900\n", "900\n");
+	look(t, T0 + NS_PER_MS);
+	assert_int_equal(memcg_tree_kills(&t->t), 1);
+	assert_int_equal(memcg_tree_kills_outside(&t->t), 1);
+	assert_string_equal(memcg_tree_name(&t->t, memcg_tree_ran_out(&t->t)), "/system/run-1.scope");
+}
+
+static void a_process_that_went_where_nothing_is_seen_leaves_doubt(void **state)
+{
+	struct tree *t = *state;
+
+	begin(t, 2);
+	put(t, "proc/8/cgroup", "0::/../../elsewhere\n");
+	put(t, "proc/8/mountinfo", "30 1 0:26 /job /cg rw - cgroup2 cgroup2 rw\n");
+	look(t, T0);
+	memcg_tree_follow(&t->t, 8, T0);
+	assert_non_null(strstr(memcg_tree_unseen(&t->t, T0), "cannot be seen from here"));
+}
+
+static void a_container_that_can_go_nowhere_leaves_no_doubt(void **state)
+{
+	struct tree *t = *state;
+
+	begin(t, 2);
+	t->t.place.writable = false; /* as a container without privileges has it mounted */
+	look(t, T0);
+	assert_null(memcg_tree_unseen(&t->t, T0 + 60 * NS_PER_SEC));
+	t->t.place.writable = true;
+	snprintf(t->t.place.path, sizeof(t->t.place.path), "/cg"); /* its own cgroup is all it sees */
+	assert_null(memcg_tree_unseen(&t->t, T0 + 60 * NS_PER_SEC));
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, tree_setup, tree_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(without_cgroups_below_there_is_nothing_to_say),
+		TEST(v1_kills_below_are_summed),
+		TEST(v2_kills_below_are_in_the_containers_own_count),
+		TEST(with_local_events_v2_is_summed_as_well),
+		TEST(the_limit_that_ran_out_is_found_on_v2),
+		TEST(the_limit_that_ran_out_is_found_on_v1),
+		TEST(cgroups_made_later_are_noticed),
+		TEST(without_inotify_the_number_of_links_tells),
+		TEST(a_cgroup_that_came_and_went_is_said_to_be_unseen),
+		TEST(on_v2_nothing_is_lost_with_a_cgroup_below),
+		TEST(thousands_of_cgroups_are_bounded_and_said_to_be_unseen),
+		TEST(hostile_files_and_links_are_no_cgroups),
+		TEST(a_process_that_was_moved_is_followed),
+		TEST(a_process_that_went_where_nothing_is_seen_leaves_doubt),
+		TEST(a_container_that_can_go_nowhere_leaves_no_doubt),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
