@@ -14,6 +14,7 @@
 #include "sidecar/kernel/kernel_log.h"
 #include "sidecar/record/cgroup_watch.h"
 #include "sidecar/record/ray_watch.h"
+#include "sidecar/record/spill_watch.h"
 #include "sidecar/report/report.h"
 #include "sidecar/sample/history.h"
 #include "sidecar/sample/limits.h"
@@ -46,6 +47,7 @@ struct observer {
 	const char *const *collect; /* patterns of files that go into its bundles, ends with NULL; NULL: none */
 	struct ray_watch *ray; /* NULL: no root, no memory */
 	const struct hooks *hooks; /* the owner's; NULL: none */
+	const struct spill_watch *spill; /* likewise */
 	/* Told of its report when the bundle has a name and is not committed yet; NULL: nobody. */
 	void (*named)(const struct report *r, void *arg);
 	void *named_arg;
