@@ -11,6 +11,7 @@
 #include "sidecar/verdict/limit_verdict.h"
 #include "sidecar/verdict/oom_verdict.h"
 #include "sidecar/verdict/oom_victim.h"
+#include "sidecar/verdict/ray_process_verdict.h"
 #include "sidecar/verdict/ray_verdict.h"
 #include "sidecar/verdict/status_verdict.h"
 
@@ -47,6 +48,10 @@ void classify(const struct observation *o, struct verdict *ret_verdict)
 		ray_verdict(o, ret_verdict);
 		return;
 	}
+	if (o->container_lives && o->process) {
+		ray_process_lives_verdict(o, ret_verdict);
+		return;
+	}
 	if (o->container_lives && o->crash) {
 		crash_verdict(o, ret_verdict);
 		return;
@@ -72,7 +77,7 @@ void classify(const struct observation *o, struct verdict *ret_verdict)
 	} else if (o->gap && o->gap->rebooted) {
 		v.class = FAILURE_NODE_LOST;
 		v.confidence = CONFIDENCE_LIKELY;
-		snprintf(v.sentence, sizeof(v.sentence), "Container %s ended with its node, which was restarted.", o->container);
+		snprintf(v.sentence, sizeof(v.sentence), "Container %s most likely ended with its node, which was restarted.", o->container);
 	} else if (o->gap)
 		snprintf(v.sentence, sizeof(v.sentence), "Container %s ended while no recorder ran: why is not known.", o->container);
 	else
@@ -83,6 +88,7 @@ void classify(const struct observation *o, struct verdict *ret_verdict)
 	limit_verdict(o, &v);
 	if (o->ray)
 		ray_last_words(o, &v);
+	ray_process_verdict(o, oom, &v);
 	gpu_container_verdict(o, &v);
 	*ret_verdict = v;
 }
