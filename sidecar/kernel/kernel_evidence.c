@@ -17,7 +17,7 @@
 struct search {
 	const struct kmsg_log *log;
 	const struct kernel_question *q;
-	bool found, by_cgroup, of_command;
+	bool found, by_cgroup, of_command, group;
 	unsigned int kills, killed, others;
 	struct oom_kill kill;
 };
@@ -79,6 +79,7 @@ static void take(struct search *s, const struct oom_kill *k, bool by_cgroup)
 	if (!s->of_command)
 		s->kill = *k;
 	s->of_command = s->of_command || of_command;
+	s->group = s->group || k->group;
 }
 
 static void visit(const struct oom_kill *k, void *arg)
@@ -169,8 +170,11 @@ void kernel_evidence_find(const struct kmsg_log *log, const struct kernel_questi
 		e.limit = k->limit;
 		e.kills = s.kills;
 		e.killed = s.killed;
+		/* Of a group only the first has its PID noted. */
 		if (s.by_cgroup && q->command > 0)
-			e.victim = s.of_command ? KERNEL_VICTIM_COMMAND : KERNEL_VICTIM_OTHER;
+			e.victim = s.of_command ? KERNEL_VICTIM_COMMAND :
+				   s.group	? KERNEL_VICTIM_UNTOLD :
+						  KERNEL_VICTIM_OTHER;
 		e.pid = (pid_t)MIN(k->pid, (int64_t)INT32_MAX);
 		if (k->time_us >= 0)
 			e.age_ns = MAX(q->ended_us - k->time_us, (int64_t)0) * 1000;
