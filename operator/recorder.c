@@ -276,7 +276,6 @@ static void on_created(void *arg, struct client_response *response)
 		metrics_add(recorder->o.metrics, METRIC_FAILURES, 1, "class=\"%s\"", class ? class : "");
 		/* Before the pod is replaced: planning counts deaths. The watch may be late. */
 		informer_learn(recorder->o.known, TAKE_PTR(response->object));
-		recorder->o.on_recorded(recorder->o.arg, p->failure);
 		settle(recorder, p);
 	} else if (response->status == 409 && strcmp(response->reason, "AlreadyExists") == 0) {
 		settle(recorder, p);

@@ -175,10 +175,10 @@ static void set_kubelet_evidence(const struct death *d, cJSON *spec)
 		add_evidence(spec, "pod status", d->view.evidence);
 }
 
-/* The sidecar saw no OOM kill, the kubelet speaks of one. */
+/* The sidecar saw no OOM kill, the kubelet speaks of one. class is NULL where there was no memory for it. */
 static bool witnesses_disagree(const struct death *d, const char *class)
 {
-	return d->view.class == FAILURE_KERNEL_OOM_CONTAINER && strcmp(class, failure_class_name(FAILURE_KILLED)) == 0;
+	return class && d->view.class == FAILURE_KERNEL_OOM_CONTAINER && strcmp(class, failure_class_name(FAILURE_KILLED)) == 0;
 }
 
 static void set_verdict(const struct death *d, cJSON *spec)

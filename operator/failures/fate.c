@@ -27,7 +27,9 @@
 
 static int class_of(const cJSON *failure)
 {
-	return failure_class_from_name(json_str(failure, "spec.class"));
+	const char *name = json_str(failure, "spec.class");
+
+	return name ? failure_class_from_name(name) : -1;
 }
 
 static enum ended_by_kind kind_of(const cJSON *failure)

@@ -9,6 +9,7 @@
 
 #include "sidecar/ray/ray_files.h"
 #include "sidecar/ray/ray_logs.h"
+#include "sidecar/record/gpu_words.h"
 #include "sidecar/record/observer.h"
 #include "sidecar/sample/rootfd.h"
 
@@ -126,6 +127,7 @@ static void look_into(const char *name, void *arg)
 
 	if (strstr(name, "python-core") || !ray_file_tail(l->dir_fd, name, WORKER_LOG_MAX, &text))
 		return;
+	gpu_words_read(l->dir_fd, name, now_realtime_ns(), &l->said->gpu);
 	ray_worker_log_parse(strbuf_str(&text), text.len, task, sizeof(task), l->said->signal_said,
 			     sizeof(l->said->signal_said));
 	if (!e->task[0])

@@ -28,7 +28,7 @@ static struct report plain_report(void)
 			.pod_uid = "7a0b1c2d-0000-0000-0000-000000000000", .node = "node-1", .container = "ray-worker" },
 		.started_unix_ns = 1795224294324 * NS_PER_MS,
 		.ended_unix_ns = 1795224546324 * NS_PER_MS,
-		.memory = { .limit = 4 * GIB, .usage = 4 * GIB, .peak = 4 * GIB, .anon = 3 * GIB, .file = 1 << 20,
+		.memory = { .limit = 4 * GIB, .own_limit = 4 * GIB, .usage = 4 * GIB, .peak = 4 * GIB, .anon = 3 * GIB, .file = 1 << 20,
 			    .shmem = GIB / 5, .inactive_file = 0, .active_file = 0, .oom_kill = 0, .oom_group_kill = 0 },
 		.sample_age_ns = 11 * NS_PER_MS,
 		.n_processes = 40,
@@ -40,7 +40,7 @@ static struct report plain_report(void)
 	};
 	const struct observation seen = {
 		.container = "ray-worker", .cgroup_version = 2, .after_known = true, .oom_age_ns = -1,
-		.before = r.memory, .after = { .oom_kill = 4, .oom_group_kill = 1 }, .last = r.memory,
+		.before = r.memory, .after = { .oom = 1, .oom_kill = 4, .oom_group_kill = 1 }, .last = r.memory,
 	};
 
 	classify(&seen, &r.verdict);

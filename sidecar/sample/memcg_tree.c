@@ -144,6 +144,7 @@ static void drop_node(struct memcg_tree *t, size_t i, int64_t now_ns)
 
 struct walk {
 	struct memcg_tree *tree;
+	int64_t now_ns;
 	unsigned int visits;
 };
 
@@ -175,8 +176,12 @@ static void walk_entries(struct walk *w, DIR *dir, const char *path, unsigned in
 			return;
 		}
 		w->visits++;
-		if (!find_node(w->tree, below))
+		if (!find_node(w->tree, below)) {
+			/* Until it was watched, something in it may have come, counted and gone. */
+			if (w->tree->walked_ns && sums(w->tree))
+				w->tree->lost_ns = w->now_ns;
 			add_node(w->tree, below, false);
+		}
 		walk_into(w, below, depth + 1);
 	}
 }
@@ -208,7 +213,7 @@ static void walk_into(struct walk *w, const char *path, unsigned int depth)
 
 static void walk(struct memcg_tree *t, int64_t now_ns)
 {
-	struct walk w = { .tree = t };
+	struct walk w = { .tree = t, .now_ns = now_ns };
 	int64_t began_ns = now_boottime_ns();
 
 	t->changed = false;

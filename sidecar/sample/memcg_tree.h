@@ -20,7 +20,7 @@
 #define MEMCG_NODES_MAX 32
 #define MEMCG_DEPTH_MAX 8
 #define MEMCG_VISITS_MAX 256 /* directories in a walk */
-#define MEMCG_WALK_SPACING_NS ((int64_t)100 * 1000 * 1000) /* or fifty times what the last walk took */
+#define MEMCG_WALK_SPACING_NS ((int64_t)5 * 1000 * 1000) /* between walks, or fifty times what the last walk took */
 
 enum { MEMCG_NODE_KILLS, MEMCG_NODE_USAGE, MEMCG_NODE_LIMIT, MEMCG_NODE_PEAK, MEMCG_NODE_FILES };
 

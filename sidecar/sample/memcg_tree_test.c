@@ -233,6 +233,20 @@ static void cgroups_made_later_are_noticed(void **state)
 	assert_int_equal(memcg_tree_kills_outside(&t->t), 0);
 }
 
+static void what_went_before_its_parent_was_watched_is_unseen(void **state)
+{
+	struct tree *t = *state;
+
+	begin(t, 1);
+	put_v1(t, "cg/job/c/old", 0, "5\n", "900\n", "900\n");
+	look(t, T0);
+	t->t.followed_ns = T0;
+	assert_null(memcg_tree_unseen(&t->t, T0)); /* the first sight is before anything happened */
+	put_v1(t, "cg/job/c/new/gone", 1, "5\n", "900\n", "900\n");
+	look(t, T0 + NS_PER_MS);
+	assert_non_null(strstr(memcg_tree_unseen(&t->t, T0 + NS_PER_MS), "that was removed"));
+}
+
 static void without_inotify_the_number_of_links_tells(void **state)
 {
 	struct tree *t = *state;
@@ -376,6 +390,7 @@ int main(void)
 		TEST(the_limit_that_ran_out_is_found_on_v2),
 		TEST(the_limit_that_ran_out_is_found_on_v1),
 		TEST(cgroups_made_later_are_noticed),
+		TEST(what_went_before_its_parent_was_watched_is_unseen),
 		TEST(without_inotify_the_number_of_links_tells),
 		TEST(a_cgroup_that_came_and_went_is_said_to_be_unseen),
 		TEST(on_v2_nothing_is_lost_with_a_cgroup_below),

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sidecar/verdict/crash_verdict.h"
+#include "sidecar/verdict/gpu_verdict.h"
 #include "sidecar/verdict/limit_verdict.h"
 #include "sidecar/verdict/oom_verdict.h"
 #include "sidecar/verdict/oom_victim.h"
@@ -65,7 +66,7 @@ static void of_container(const struct observation *o, struct verdict *ret_verdic
 	} else if (o->gap && o->gap->rebooted) {
 		v.class = FAILURE_NODE_LOST;
 		v.confidence = CONFIDENCE_LIKELY;
-		snprintf(v.sentence, sizeof(v.sentence), "Container %s ended with its node, which was restarted.", o->container);
+		snprintf(v.sentence, sizeof(v.sentence), "Container %s most likely ended with its node, which was restarted.", o->container);
 	} else if (o->gap)
 		snprintf(v.sentence, sizeof(v.sentence), "Container %s ended while no recorder ran: why is not known.", o->container);
 	else
@@ -77,6 +78,7 @@ static void of_container(const struct observation *o, struct verdict *ret_verdic
 	if (o->ray)
 		ray_last_words(o, &v);
 	ray_process_verdict(o, oom, &v);
+	gpu_container_verdict(o, &v);
 	*ret_verdict = v;
 }
 

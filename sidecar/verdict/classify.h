@@ -17,6 +17,7 @@
 #include "lib/macros.h"
 #include "sidecar/crash/crash_info.h"
 #include "sidecar/kernel/kernel_evidence.h"
+#include "sidecar/ray/gpu_lines.h"
 #include "sidecar/ray/ray_lines.h"
 #include "sidecar/ray/ray_process_lines.h"
 #include "sidecar/sample/limits.h"
@@ -75,6 +76,8 @@ struct observation {
 	bool ray_start; /* `ray start` ran until the end */
 	const struct ray_process_end *process; /* with container_lives: which one of ends this is about; NULL: none */
 	int64_t process_oom_ns; /* with process: when the OOM killer took a process of the container last; 0: never */
+	bool has_raylet; /* the container is a Ray node: what ends a worker does not end it */
+	const struct gpu_said *gpu_said; /* what programs of it said of CUDA and NCCL right before its end; NULL: nothing is known */
 };
 
 #define EVIDENCE_MAX 8
@@ -103,8 +106,8 @@ struct verdict {
 	enum confidence confidence;
 	int exit_code; /* as a shell counts: 128+N after signal N; -1 unknown */
 	int signal; /* 0: none */
-	struct verdict_process process; /* whose end began it */
 	int64_t limit; /* of an OOM kill: the memory limit that ran out, bytes; 0: not known, or the container's own */
+	struct verdict_process process; /* whose end began it */
 	char sentence[320];
 	struct evidence evidence[EVIDENCE_MAX];
 	unsigned int n_evidence;

@@ -99,19 +99,22 @@ enum oom oom_explains(const struct observation *o, enum oom oom, const struct ke
 {
 	enum oom_victim victim = oom_victim(o, k);
 	bool at_once = oom_victim_age_ns(o, k) <= DIES_WITHIN_NS;
+	bool exited = o->status_known && WIFEXITED(o->wait_status);
 
 	if ((oom != OOM_PROVED && oom != OOM_PROBABLE) || o->container_lives || o->gap || !v->signal)
 		return oom;
 	if (v->signal != SIGKILL)
 		return OOM_BEFORE;
+	if (victim == OOM_VICTIM_ALL)
+		return oom;
+	/* Exit code 137: a shell says at its end, even after some cleaning up, that a child of it was killed. */
+	if (exited)
+		return OOM_PROBABLE;
 	switch (victim) {
 	case OOM_VICTIM_ALL:
 	case OOM_VICTIM_COMMAND:
 		return oom;
 	case OOM_VICTIM_OTHER:
-		/* A shell tells of the SIGKILL that a child of it got; the command's own came from elsewhere. */
-		if (at_once && o->status_known && WIFEXITED(o->wait_status))
-			break;
 		return OOM_BEFORE;
 	case OOM_VICTIM_LIKELY_OTHER:
 	case OOM_VICTIM_UNTOLD:
@@ -122,7 +125,7 @@ enum oom oom_explains(const struct observation *o, enum oom oom, const struct ke
 		break;
 	}
 	/* Where the log is missing, that is said already. */
-	if (!o->kernel.needs && victim != OOM_VICTIM_OTHER)
+	if (!o->kernel.needs)
 		verdict_add_missing(v, "whether the OOM killer took the command or a child of it",
 				    "memory.oom.group or oomGroup, which end a container as a whole");
 	return OOM_PROBABLE;

@@ -124,6 +124,8 @@ void signature_make(const struct signature_cause *c, char ret_signature[static S
 		add_part(&d, "%s", signal_name(c->signal));
 	else if (c->exit_code >= 0)
 		add_part(&d, "exit=%d", c->exit_code);
+	if (c->xid)
+		add_part(&d, "Xid=%d", c->xid);
 	add_crash(&d, c);
 	if (is_known(c->words))
 		add_part(&d, "%s", signature_clean(c->words, words, sizeof(words)));
@@ -143,6 +145,13 @@ static bool is_oom(enum failure_class class)
 {
 	return class == FAILURE_KERNEL_OOM_CONTAINER || class == FAILURE_KERNEL_OOM_POD || class == FAILURE_KERNEL_OOM_NODE ||
 	       class == FAILURE_KERNEL_OOM_PROCESS;
+}
+
+/* How a program ends of these, by an exit code or abort(), is chance. */
+static bool is_of_gpu(enum failure_class class)
+{
+	return class == FAILURE_GPU_FAILED || class == FAILURE_CUDA_OUT_OF_MEMORY || class == FAILURE_CUDA_ERROR ||
+	       class == FAILURE_NCCL_ERROR;
 }
 
 static const char *who_died(const struct observation *o, const struct verdict *v, const char *largest)
@@ -173,7 +182,23 @@ static const char *module_of_line(const char *line, char *out, size_t size)
 /* Ray's words for a connection that broke are the same whatever ended the process behind it. */
 static bool says_why(const char *detail)
 {
-	return detail[0] && !strstr(detail, "connection error code") && !strstr(detail, "End of file");
+	static const char *const connection[] = { "connection error code", "End of file", "RPC error", "RPC Error" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(connection); i++)
+		if (strstr(detail, connection[i]))
+			return false;
+	return detail[0];
+}
+
+/* The program's own words, or the driver's number where it said nothing. */
+static void add_gpu_words(const struct observation *o, struct signature_cause *c)
+{
+	const struct gpu_said *said = o->container_lives && o->ray ? &o->ray->gpu : o->gpu_said;
+
+	if (said && said->kind >= GPU_SAID_NCCL)
+		c->words = said->what[0] ? said->what : "error";
+	else
+		c->xid = o->kernel.gpu.fault.xid;
 }
 
 static void add_words(const struct observation *o, const struct verdict *v, struct signature_cause *c)
@@ -187,6 +212,18 @@ static void add_words(const struct observation *o, const struct verdict *v, stru
 	case FAILURE_KERNEL_OOM_PROCESS:
 	case FAILURE_RAY_MEMORY_MONITOR:
 		c->words = "memory";
+		break;
+	case FAILURE_GPU_FAILED:
+		c->xid = o->kernel.gpu.fault.xid;
+		if (!c->xid)
+			c->words = o->kernel.gpu.fault.meaning;
+		break;
+	case FAILURE_CUDA_OUT_OF_MEMORY:
+		c->words = "GPU memory";
+		break;
+	case FAILURE_CUDA_ERROR:
+	case FAILURE_NCCL_ERROR:
+		add_gpu_words(o, c);
 		break;
 	case FAILURE_FILE_DESCRIPTORS_EXHAUSTED:
 		c->words = "EMFILE";
@@ -206,7 +243,7 @@ static void add_words(const struct observation *o, const struct verdict *v, stru
 /* Whether the verdict says how it ended and no more. */
 static bool is_cause_unknown(const struct signature_cause *c)
 {
-	if (is_known(c->words) || c->crash || is_known(c->module))
+	if (is_known(c->words) || c->xid || c->crash || is_known(c->module))
 		return false;
 	switch (c->class) {
 	case FAILURE_APPLICATION_ERROR:
@@ -242,7 +279,7 @@ void signature_of(const struct observation *o, const struct verdict *v, const ch
 		.container = o->container,
 		.who = who_died(o, v, largest),
 		.signal = o->crash && o->crash->signal ? o->crash->signal : v->signal,
-		.exit_code = v->signal || is_oom(v->class) ? -1 : v->exit_code,
+		.exit_code = v->signal || is_oom(v->class) || is_of_gpu(v->class) ? -1 : v->exit_code,
 		.crash = o->crash,
 		.module = module_of_line(o->kernel.crash, module, sizeof(module)),
 	};
@@ -255,7 +292,7 @@ void signature_of(const struct observation *o, const struct verdict *v, const ch
 	if (o->container_lives && o->ray && !c.signal)
 		c.signal = signal_said(o->ray);
 	/* Who was killed for memory was killed with SIGKILL, always: the class says so. */
-	if (is_oom(v->class) || v->class == FAILURE_RAY_MEMORY_MONITOR)
+	if (is_oom(v->class) || v->class == FAILURE_RAY_MEMORY_MONITOR || is_of_gpu(v->class))
 		c.signal = 0;
 	add_words(o, v, &c);
 	c.cause_unknown = is_cause_unknown(&c);
