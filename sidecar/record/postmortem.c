@@ -17,6 +17,7 @@
 #include "sidecar/record/life.h"
 #include "sidecar/record/page.h"
 #include "sidecar/record/gather_kernel_log.h"
+#include "sidecar/ray/ray_last_lines.h"
 #include "sidecar/report/report_json.h"
 #include "sidecar/store/bundle.h"
 
@@ -78,6 +79,12 @@ static void find_victims(struct observer *o, const struct ending *e, const struc
 	seen->victim = o->victim;
 	seen->victim_pid = o->victim_pid;
 	seen->victim_rss = o->victim_rss;
+}
+
+/* RAY_PROCESS_NONE when it was none of Ray's own. */
+static enum ray_process_kind kind_of_first(const struct verdict *v)
+{
+	return ray_process_of_type(v->process.name, strlen(v->process.name));
 }
 
 void postmortem_report(struct observer *o, const struct ending *e, const struct recorder_options *options,
@@ -145,6 +152,7 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		r.crash = *e->crash;
 		r.backtrace = e->backtrace;
 	}
+	ray_last_lines(ray_watch_logs_dir(o->ray), kind_of_first(&r.verdict), r.last_lines, sizeof(r.last_lines));
 	r.started_unix_ns = to_unix_ns(e->started_ns) + o->unix_shift_ns;
 	r.ended_unix_ns = to_unix_ns(e->ended_ns) + o->unix_shift_ns;
 	memcpy(r.top, last.top, sizeof(r.top));
