@@ -18,6 +18,7 @@
 #include "sidecar/record/page.h"
 #include "sidecar/record/spill_watch.h"
 #include "sidecar/record/gather_kernel_log.h"
+#include "sidecar/ray/ray_last_lines.h"
 #include "sidecar/report/report_json.h"
 #include "sidecar/store/bundle.h"
 
@@ -88,6 +89,12 @@ static const char *describe_spill(const struct observer *o, char *text, size_t s
 	return w && spill_watch_is_evidence(w) ? spill_describe(&w->forecast, &w->disk, w->where, text, size) : NULL;
 }
 
+/* RAY_PROCESS_NONE when it was none of Ray's own. */
+static enum ray_process_kind kind_of_first(const struct verdict *v)
+{
+	return ray_process_of_type(v->process.name, strlen(v->process.name));
+}
+
 void postmortem_report(struct observer *o, const struct ending *e, const struct recorder_options *options,
 		       const char *container, struct report *ret_report)
 {
@@ -126,8 +133,6 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.core_needs = e->core_needs,
 		.core_is_old = e->core_is_old,
 		.container_over = e->container_over,
-		.has_raylet = o->node.raylet > 0,
-		.gpu_said = &gpu,
 		.ended_ns = e->ended_ns,
 		.ends = o->processes.ends,
 		.n_ends = o->processes.n_ends,
@@ -136,6 +141,8 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.process = e->process,
 		.process_oom_ns = e->process_oom_ns,
 		.spilled = describe_spill(o, spilled, sizeof(spilled)),
+		.has_raylet = o->node.raylet > 0,
+		.gpu_said = &gpu,
 		.ray = e->container_lives ? e->ray : ray_watch_last_words(o->ray, e->ended_ns),
 	};
 
@@ -156,6 +163,7 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		r.crash = *e->crash;
 		r.backtrace = e->backtrace;
 	}
+	ray_last_lines(ray_watch_logs_dir(o->ray), kind_of_first(&r.verdict), r.last_lines, sizeof(r.last_lines));
 	r.started_unix_ns = to_unix_ns(e->started_ns) + o->unix_shift_ns;
 	r.ended_unix_ns = to_unix_ns(e->ended_ns) + o->unix_shift_ns;
 	memcpy(r.top, last.top, sizeof(r.top));
