@@ -114,7 +114,8 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.after = e->after,
 		.after_known = e->after_known,
 		.last = last.memory,
-		.peak_before = sampled.at_ns ? sampled.memory.peak : -1,
+		/* Its cgroup is as old as the container, unless others had it before. */
+		.peak_met_age_ns = o->limit_met_ns ? e->ended_ns - MAX(o->limit_met_ns, o->cgroup_shared ? 0 : e->started_ns) : -1,
 		.oom_age_ns = o->oom_seen_ns ? MAX(e->ended_ns - o->oom_seen_ns, 0) : -1,
 		.limits_before = o->limits,
 		.limits = e->limits,
@@ -128,6 +129,13 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.has_raylet = o->node.raylet > 0,
 		.gpu_said = &gpu,
 		.spilled = describe_spill(o, spilled, sizeof(spilled)),
+		.ended_ns = e->ended_ns,
+		.ends = o->processes.ends,
+		.n_ends = o->processes.n_ends,
+		.process_words = ray_watch_process_words(o->ray),
+		.ray_start = process_watch_lived_until(&o->processes, RAY_PROCESS_START, e->ended_ns),
+		.process = e->process,
+		.process_oom_ns = e->process_oom_ns,
 		.ray = e->container_lives ? e->ray : ray_watch_last_words(o->ray, e->ended_ns),
 	};
 
@@ -143,6 +151,7 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 	use_limit_of_verdict(&r, limit);
 
 	r.id.container = container;
+	r.container_lives = e->container_lives;
 	if (e->crash) {
 		r.crash = *e->crash;
 		r.backtrace = e->backtrace;

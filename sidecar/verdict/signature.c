@@ -157,8 +157,10 @@ static bool is_of_gpu(enum failure_class class)
 
 static const char *who_died(const struct observation *o, const struct verdict *v, const char *largest)
 {
-	if (is_oom(v->class))
-		return is_known(o->victim) ? o->victim : o->kernel.oom && o->kernel.name[0] ? o->kernel.name : largest;
+	if (is_oom(v->class) && is_known(o->victim))
+		return o->victim;
+	if (is_oom(v->class) && !v->process.name[0])
+		return o->kernel.oom && o->kernel.name[0] ? o->kernel.name : largest;
 	if (v->process.name[0])
 		return v->process.name;
 	if (o->container_lives && o->ray)
