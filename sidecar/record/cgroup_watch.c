@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/units.h"
+#include "sidecar/sample/memcg_search.h"
 
 #define FOLLOW_SPACING_NS (100 * NS_PER_MS)
 /* A command that moves itself does so at its start, as systemd-run --scope does. */
@@ -29,6 +30,8 @@ int cgroup_watch_open(struct cgroup_watch *w, struct memcg *own, int root_fd, pi
 	*w = (struct cgroup_watch){ .command = 0 };
 	if (r < 0)
 		return r;
+	if (!place.own)
+		memcg_search(root_fd, &place);
 	memcg_place_to_container(&place);
 	r = memcg_open_at(own, root_fd, &place, err);
 	/* What is mounted in place of the process's own has all of the machine below it. */
