@@ -73,7 +73,7 @@ void death_set_times(const struct death *d, cJSON *metadata, const cJSON *spec)
 void death_set_story(const struct death *d, cJSON *failure)
 {
 	signature_set(death_is_told(d) ? json_str(d->report, "signature") : NULL, json_get(failure, "spec"));
-	story_begin(d->pod, d->container, failure);
+	story_begin(d->pod, d->container, death_is_told(d), failure);
 }
 
 void death_set_text(cJSON *to, const char *name, const char *text)

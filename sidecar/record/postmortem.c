@@ -9,6 +9,7 @@
 #include "lib/json.h"
 #include "lib/log.h"
 #include "lib/units.h"
+#include "sidecar/ray/ray_last_lines.h"
 #include "sidecar/record/gather.h"
 #include "sidecar/record/gather_crash.h"
 #include "sidecar/record/gather_hooks.h"
@@ -17,7 +18,6 @@
 #include "sidecar/record/life.h"
 #include "sidecar/record/page.h"
 #include "sidecar/record/gather_kernel_log.h"
-#include "sidecar/ray/ray_last_lines.h"
 #include "sidecar/report/report_json.h"
 #include "sidecar/store/bundle.h"
 
@@ -112,7 +112,8 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.after = e->after,
 		.after_known = e->after_known,
 		.last = last.memory,
-		.peak_before = sampled.at_ns ? sampled.memory.peak : -1,
+		/* Its cgroup is as old as the container, unless others had it before. */
+		.peak_met_age_ns = o->limit_met_ns ? e->ended_ns - MAX(o->limit_met_ns, o->cgroup_shared ? 0 : e->started_ns) : -1,
 		.oom_age_ns = o->oom_seen_ns ? MAX(e->ended_ns - o->oom_seen_ns, 0) : -1,
 		.limits_before = o->limits,
 		.limits = e->limits,
@@ -123,6 +124,8 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.core_needs = e->core_needs,
 		.core_is_old = e->core_is_old,
 		.container_over = e->container_over,
+		.has_raylet = o->node.raylet > 0,
+		.gpu_said = &gpu,
 		.ended_ns = e->ended_ns,
 		.ends = o->processes.ends,
 		.n_ends = o->processes.n_ends,
@@ -130,8 +133,6 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.ray_start = process_watch_lived_until(&o->processes, RAY_PROCESS_START, e->ended_ns),
 		.process = e->process,
 		.process_oom_ns = e->process_oom_ns,
-		.has_raylet = o->node.raylet > 0,
-		.gpu_said = &gpu,
 		.ray = e->container_lives ? e->ray : ray_watch_last_words(o->ray, e->ended_ns),
 	};
 

@@ -51,7 +51,7 @@ struct observation {
 	bool after_known; /* false: the cgroup was gone already */
 	struct memory last; /* the last sample before the death, usage -1 when there was none */
 	int64_t last_age_ns; /* its age at the death */
-	int64_t peak_before; /* the peak as that sample had it, -1 or 0 unknown; last may have that of after the death */
+	int64_t peak_met_age_ns; /* since the first sample whose peak was at the own limit until the death; -1: none was */
 	struct memory latest; /* the counters' latest reading while the command still lived, absent when there was none */
 	int64_t latest_age_ns; /* its age at the death */
 	int command_pid; /* as the container's /proc numbers it, like victim_pid; 0 unknown */
