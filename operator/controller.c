@@ -96,7 +96,7 @@ static void run(evutil_socket_t fd, short what, void *arg)
 static void check_idle(struct controller *c)
 {
 	if (c->stopping && c->on_idle && reconciler_in_flight(c->parts.reconciler) == 0 &&
-	    recorder_in_flight(c->parts.recorder) == 0)
+	    recorder_in_flight(c->parts.recorder) == 0 && incidents_in_flight(c->parts.incidents) == 0)
 		TAKE_PTR(c->on_idle)(c->on_idle_arg);
 }
 
@@ -207,6 +207,7 @@ void controller_start(struct controller *c)
 void controller_begin(struct controller *c)
 {
 	recorder_begin(c->parts.recorder);
+	incidents_wake(c->parts.incidents);
 	if (c->parts.webhook)
 		webhook_look(c->parts.webhook);
 	launcher_store_begin(c->parts.launcher_store);

@@ -145,13 +145,6 @@ static bool may_record(void *arg)
 	return may_write(arg) && watches_policies_settled(p->watches);
 }
 
-static void on_recorded(void *arg, const cJSON *failure)
-{
-	const struct parts *p = arg;
-
-	herald_tell(p->herald, failure);
-}
-
 static void on_written(void *arg, const char *key)
 {
 	const struct parts *p = arg;
@@ -176,6 +169,13 @@ static bool is_wanted(void *arg, const cJSON *failure, const char **ret_why)
 	return keeper_wants(p->keeper, failure);
 }
 
+static cJSON *reconsider(void *arg, const cJSON *failure)
+{
+	const struct parts *p = arg;
+
+	return incidents_reconsider(p->incidents, failure);
+}
+
 static int new_recorder(struct parts *p, struct err *err)
 {
 	struct recorder_options options = {
@@ -187,7 +187,7 @@ static int new_recorder(struct parts *p, struct err *err)
 		.inquiries = p->inquiries,
 		.may_write = may_record,
 		.wanted = is_wanted,
-		.on_recorded = on_recorded,
+		.reconsider = reconsider,
 		.on_written = on_written,
 		.arg = p,
 	};
@@ -210,6 +210,21 @@ static int new_crier(struct parts *p, struct err *err)
 static int new_herald(struct parts *p, struct err *err)
 {
 	return herald_new(p->o.settings->client, p->watches, &p->herald, err);
+}
+
+static int new_incidents(struct parts *p, struct err *err)
+{
+	struct incidents_options options = {
+		.base = p->o.settings->base,
+		.client = p->o.settings->client,
+		.failures = watches_informer(p->watches, WATCH_FAILURES),
+		.herald = p->herald,
+		.may_write = may_write,
+		.on_idle = on_finished,
+		.arg = p,
+	};
+
+	return incidents_new(&options, &p->incidents, err);
 }
 
 static void tell_missed(void *arg, cJSON *event)
@@ -379,7 +394,7 @@ int parts_init(struct parts *p, const struct parts_options *options, struct err 
 {
 	/* Each uses those before it. */
 	static int (*const news[])(struct parts *p, struct err *err) = {
-		new_watches, new_policies, new_keeper, new_herald, new_owners, new_inquiries, new_recorder,
+		new_watches, new_policies, new_keeper, new_herald, new_incidents, new_owners, new_inquiries, new_recorder,
 		new_poller, new_crier, new_guard, new_launcher_store, new_missed, new_reconciler, new_webhook,
 	};
 
@@ -409,6 +424,7 @@ void parts_release(struct parts *p)
 	recorder_free(p->recorder);
 	owners_free(p->owners);
 	inquiries_free(p->inquiries);
+	incidents_free(p->incidents);
 	herald_free(p->herald);
 	keeper_free(p->keeper);
 	admission_free(p->admission);

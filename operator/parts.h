@@ -10,6 +10,7 @@
 #include "operator/controller.h"
 #include "operator/crier.h"
 #include "operator/herald.h"
+#include "operator/incidents.h"
 #include "operator/inquiry.h"
 #include "operator/keeper.h"
 #include "operator/kube/workqueue.h"
@@ -43,6 +44,7 @@ struct parts {
 	struct policies *policies;
 	struct recorder *recorder;
 	struct herald *herald;
+	struct incidents *incidents;
 	struct keeper *keeper;
 	struct crier *crier;
 	struct missed_pods *missed;

@@ -67,6 +67,7 @@ static void on_failure(void *arg, enum store_change change, const cJSON *before,
 	_cleanup_free_ char *key = object_key(after ? after : before);
 
 	keeper_see(p->keeper, change, before, after);
+	incidents_see(p->incidents, change, before, after);
 	if (change != STORE_ADDED || !key)
 		return;
 	recorder_written(p->recorder, key);
@@ -94,6 +95,7 @@ static void on_state(void *arg)
 
 	p->o.on_ready(p->o.arg);
 	recorder_wake(p->recorder);
+	incidents_wake(p->incidents);
 	/* Of a pod that was listed before its cluster. */
 	missed_pods_tell(p->missed, now_boottime_ns());
 }

@@ -275,7 +275,6 @@ static void on_created(void *arg, struct client_response *response)
 		metrics_add(recorder->o.metrics, METRIC_FAILURES, 1, "class=\"%s\"", class ? class : "");
 		/* Before the pod is replaced: planning counts deaths. The watch may be late. */
 		informer_learn(recorder->o.known, TAKE_PTR(response->object));
-		recorder->o.on_recorded(recorder->o.arg, p->failure);
 		settle(recorder, p);
 	} else if (response->status == 409 && strcmp(response->reason, "AlreadyExists") == 0) {
 		settle(recorder, p);
@@ -294,8 +293,14 @@ static void on_created(void *arg, struct client_response *response)
 static void create(struct recorder *recorder, struct pending *p)
 {
 	struct err err = { 0 };
+	cJSON *better;
 
 	failure_seal(p->failure);
+	better = recorder->o.reconsider(recorder->o.arg, p->failure);
+	if (better) {
+		cJSON_Delete(p->failure);
+		p->failure = better;
+	}
 	if (client_create(recorder->o.client, p->failure, NULL, on_created, p, &err) < 0)
 		retry(recorder, p, 0, &err);
 }

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -342,6 +343,44 @@ static int deed_thread_exit(const char *arg)
 	return SURVIVED;
 }
 
+static char *shared_memory;
+static size_t shared_size;
+
+static int use_shared(void *arg)
+{
+	(void)arg;
+	memset(shared_memory, 1, shared_size);
+	return 0;
+}
+
+/* vfork SIZE_MIB: until it calls exec, the child has its parent's memory, and uses it up. */
+static int deed_vfork(const char *arg)
+{
+	size_t size = (size_t)strtoul(arg, NULL, 10) * MIB;
+	char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	/* vfork itself may not be used so: the child would return on its parent's stack. */
+	static char stack[65536] __attribute__((aligned(16)));
+
+	shared_memory = memory;
+	shared_size = size;
+	if (clone(use_shared, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, NULL) < 0)
+		return SURVIVED;
+	return SURVIVED;
+}
+
+/* lazy SIZE_MIB: uses so much memory, but lets the kernel take each part back whenever it wants to. */
+static int deed_lazy(const char *arg)
+{
+	size_t size = (size_t)strtoul(arg, NULL, 10) * MIB;
+	char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	for (size_t at = 0; at < size; at += MIB) {
+		memset(memory + at, 1, MIB);
+		madvise(memory + at, MIB, MADV_FREE);
+	}
+	return 0;
+}
+
 /* A child that ends by SIGNO, whose parent ends likewise, as init programs in containers do: tini, dumb-init. */
 static int deed_like_child(const char *arg)
 {
@@ -381,6 +420,8 @@ static const struct {
 	{ "mapped", deed_mapped },
 	{ "locked", deed_locked },
 	{ "pipes", deed_pipes },
+	{ "vfork", deed_vfork },
+	{ "lazy", deed_lazy },
 	{ "thread-exit", deed_thread_exit },
 	{ "like-child", deed_like_child },
 };

@@ -27,6 +27,34 @@ watch() {
 		sed -n "s|.*oom-kill:.*task_memcg=.*afterglow-$(cat "$D/exec")-.*,pid=\([0-9]*\),.*|killed \1|p" >>"$D/facts"
 }
 
+# pod_sidecar: a sidecar as in a pod.
+pod_sidecar() {
+	mkdir -p "$D/store"
+	"$tools/afterglow-sidecar" --socket "$D/s" --spool "$D/store" --reconnect 2 --kernel-log "$LOG" >>"$D/err" 2>&1 &
+	echo $! >"$D/sidecar"
+}
+
+# pod LIMIT COMMAND [ARG...]: the command under a launcher in a cgroup of its own. The sidecar starts $late seconds later.
+pod() {
+	pod=$memory/death-$$-pod
+	mkdir "$pod"
+	limit "$pod" "${1%i}"
+	shift
+	if [ -n "$late" ]; then (sleep "$late" && pod_sidecar) & else pod_sidecar; fi
+	# shellcheck disable=SC2016
+	sh -c 'echo 0 >"$0/cgroup.procs"; exec "$@"' "$pod" "$tools/afterglow-launch" --socket "$D/s" --name death -- "$@" >"$D/out" 2>&1 </dev/null
+	echo $? >"$D/code"
+	n=0
+	# The sidecar that comes back later is still to find the end.
+	until grep -qsE '"exitCode":\s*[0-9]|"class":\s*"Unknown"' "$D"/store/*/*/*/*/*/report.json "$D"/store/*/*/*/report.json || [ $n -ge 150 ]; do
+		sleep 0.1
+		n=$((n + 1))
+	done
+	sleep 0.5
+	kill "$(cat "$D/sidecar")"
+	sleep 1
+}
+
 # What the truth is compared with where it is known only when it happens: "fact victim 123".
 fact() { echo "$1 $2" >>"$D/facts"; }
 

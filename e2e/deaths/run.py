@@ -43,15 +43,17 @@ def script_of(death):
     # What it names is named as in a table: $D and the like are the script's.
     words = " ".join(w if re.fullmatch(r"[$][A-Za-z]+[/a-z.]*", w) else shlex.quote(w) for w in command)
     if command:
-        lines.append(f"watch {memory}{death.options} -- {words}")
+        lines.append(f"pod {death.memory} {words}" if death.pod else f"watch {memory}{death.options} -- {words}")
     if death.outside:
         lines.append("wait")
     lines += [death.after, "sweep", ""]
     return "\n".join(line for line in lines if line)
 
 
-def slug(name):
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:80]
+def slug(death, log):
+    """A name for its directory: short, as the path of a socket in it is."""
+    words = re.sub(r"[^a-z0-9]+", "-", death.name.lower()).strip("-")
+    return f"{deaths.ALL.index(death):03}-{words[:40]}.{log}"
 
 
 class Pace:
@@ -98,7 +100,7 @@ class Here:
         return death.needs & {"vm", "v2" if self.name == "v1" else "v1"}
 
     def bring(self, death, log):
-        directory = self.work / f"{slug(death.name)}.{log}"
+        directory = self.work / slug(death, log)
         directory.mkdir()
         (directory / "script").write_text(script_of(death))
         self.pace.wait(death.ooms)
@@ -142,7 +144,7 @@ class Machine:
         scripts.mkdir(parents=True)
         by_slug = {}
         for death, log in runs:
-            name = f"{slug(death.name)}.{log}"
+            name = slug(death, log)
             by_slug[name] = (death, log)
             (scripts / name).write_text(script_of(death))
             with (scripts / ("alone" if death.alone else "together")).open("a") as f:

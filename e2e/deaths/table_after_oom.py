@@ -33,6 +33,10 @@ DEATHS = [
     after_oom("a command is not found", its_own(127, "CommandNotFound", "ApplicationError"), "sleep 1; no-such-command; exit $?"),
     after_oom("the CPU time is over", signalled(24, "Signaled", honest=HONEST, lives=LIVES, victim="fact"), "ulimit -S -t 1; exec die spin"),
     after_oom("files run out", its_own(1, "FileDescriptorsExhausted", "ApplicationError"), "sleep 1; ulimit -n 20; exec die files"),
+    after_oom("kill -9 at 95 % of the memory", by_signal(9), "sleep 2; exec hog 61M --die 9"),
+    Death("a daemon of the command is OOM-killed, and 1 s later the command fails for its own reasons",
+          exits(1, "ApplicationError", "KernelOOMProcess", honest=HONEST, lives=LIVES), memory="64Mi", ooms=1,
+          inside="(setsid hog 300M --rate 300M &); sleep 2; exit 1"),
     # The command ends first. What is left of it is killed while the launcher still lingers.
     Death("kill -9 of the command, and what it leaves behind is OOM-killed a moment later",
           signalled(9, honest=HONEST, lives=LIVES), memory="64Mi", ooms=1, inside="hog 300M --rate 60M & sleep 0.5; kill -9 $$"),

@@ -31,7 +31,23 @@ ABOVE = [
           oom("KernelOOMPod", never=NOT_OURS, victim="fact"), before="flood; around 50331648", inside=SELF + "hog 280M --rate 200M", memory="300Mi", alone=True),
 ]
 
+ABOVE += [
+    Death("the limit of a cgroup above, after it had met its own with memory that could be freed", oom("KernelOOMPod", victim="fact"), memory="64Mi", ooms=1,
+          before="around 134217728", inside="die lazy 200; echo $$ >$D/begun; until [ -e $D/full ]; do sleep 0.1; done; sleep 1; "
+                                            "echo 1000 >/proc/self/oom_score_adj; " + SELF + "hog 45M --rate 20M --hold",
+          outside="await $D/begun; hog 100M --hold & sleep 1; echo yes >$D/full; await $D/code; kill $!"),
+    Death("all of a cgroup above with memory.oom.group, for a neighbour's memory", oom("KernelOOMPod", "KernelOOMContainer", "KernelOOMNode"), memory="64Mi", ooms=1,
+          needs=frozenset({"v2"}), before="around 134217728; echo 1 >$outer/memory.oom.group", inside="echo $$ >$D/begun; sleep 60",
+          outside="await $D/begun; sleep 1; hog 300M --rate 200M"),
+]
+
 BELOW_DEATHS = [
+    Death("the limit of a cgroup below: that of a sidecar's exec in the command, whose 137 it passes on",
+          oom(*BOTH, signal=0, never=NOT_OURS), memory="300Mi", ooms=1,
+          inside=LIB + "$tools/afterglow-sidecar exec --memory-max 32Mi --store $D/inner -- hog 100M --rate 100M; exit $?"),
+    Death("all of a cgroup below with memory.oom.group, and exit 137 of the shell", oom(*BOTH, signal=0, never=NOT_OURS), memory="300Mi", ooms=1,
+          needs=frozenset({"v2"}), inside=LIB + "c=$(below $(cgroup_of $$) sub 33554432); echo 1 >$c/memory.oom.group; "
+          "sh -c 'echo $$ >'$c'/cgroup.procs; hog 20M --hold & hog 100M --rate 100M'; exit $?"),
     Death("the limit of a cgroup below: a child, and exit 0 after 8 s",
           exits(0, "KernelOOMProcess", told=True, lives={"KernelOOMProcess"}, never=NOT_OURS, victim="fact"), inside=BELOW + "sleep 8; exit 0",
           memory="300Mi", ooms=1),

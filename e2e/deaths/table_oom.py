@@ -81,6 +81,16 @@ DEATHS = [
           inside=SELF + "hog 100M --hold", outside=". e2e/deaths/lib.sh; await $D/facts; sleep 3; limit $(cgroup_of $(cut -d' ' -f2 $D/facts)) 50331648"),
     Death("when the log had no room for the kernel's report", oom(victim="fact"), before="flood", inside=SELF + "hog 300M --rate 300M",
           memory="64Mi", alone=True),
+    Death("a process that shares its memory with its parent, as after vfork", oom("KernelOOMContainer", "KernelOOMProcess"), memory="64Mi", ooms=1,
+          argv=("die", "vfork", "200")),
+    Death("memory that could be freed, and then more that could not", oom(victim="fact"), memory="64Mi", ooms=1,
+          inside="die lazy 200; " + SELF + "hog 300M --rate 200M"),
+    Death("a daemon that two forks left behind, and exit 0 of the command after 8 s",
+          exits(0, "KernelOOMProcess", told=True, lives={"KernelOOMProcess"}, never=(KILLED_CONTAINER,)), memory="64Mi", ooms=1,
+          inside="(setsid hog 300M --rate 200M &); sleep 8; exit 0"),
+    *(Death(f"a process by the name of {what}", oom(victim="fact"), memory="64Mi", ooms=1,
+            inside=f"echo victim $$ >>$D/facts; exec hog 300M --rate 200M --name '{name}'")
+      for what, name in (("another's kill", "a) Killed process 1 (init"), ("brackets", "ray::f() [x] (y)"), ("two lines", "one\ntwo"), ("afterglow-launch", "afterglow-launch"))),
     Death("a small process with oom_score_adj 1000 in place of the large one",
           exits(0, "KernelOOMProcess", told=True, lives={"KernelOOMProcess"}, victim="fact", never=(KILLED_CONTAINER,)), memory="64Mi", ooms=1,
           inside="(echo 1000 >/proc/self/oom_score_adj; exec hog 20M --hold --name innocent) & echo victim $! >>$D/facts; sleep 0.5; "

@@ -46,6 +46,7 @@ class Death:
     before: str = ""            # shell's text, around the command
     outside: str = ""           # at the same time, outside
     after: str = ""
+    pod: bool = False           # in a cgroup beside a sidecar, not under exec
     needs: frozenset = frozenset()   # "v1", "v2", "python", "vm", "here"
     alone: bool = False         # nothing else may run at that time
     ooms: int = 0               # reports that the kernel prints of it; more than ten in five seconds it leaves out
@@ -92,8 +93,9 @@ def judge(death, outcome):
         return NOT_RUN, False, "the kernel killed others as well: " + ", ".join(outcome.facts["killed"])
     if outcome.code != truth.exit:
         return WRONG_AND_CERTAIN, False, f"exec exited with {outcome.code}, not {truth.exit}"
-    ends = [r for r in outcome.reports if r["exitCode"] is not None]
-    lives = [r for r in outcome.reports if r["exitCode"] is None]
+    # A container that ended while no sidecar ran has no exit code.
+    lives = [r for r in outcome.reports if r["exitCode"] is None and not (death.pod and "while no " in r["sentence"])]
+    ends = [r for r in outcome.reports if r not in lives]
     if truth.classes == {"KernelOOMContainer"} and not truth.never[1:] and death.memory:
         size = float(death.memory.rstrip("Mi"))
         truth = replace(truth, never=(*truth.never, rf"its memory limit of (?!{size:.1f} MiB)"))
@@ -112,6 +114,8 @@ def judge(death, outcome):
 
 def _judge_end(truth, report, facts):
     named = f"{report['class']}, {report['confidence']}"
+    if report["exitCode"] is None:
+        return _judge_class(report, truth.classes, truth.honest, truth, facts, named)
     if report["exitCode"] != truth.exit:
         return WRONG_AND_CERTAIN, f"exit code {report['exitCode']}"
     # A shell's 128 + n may be read as signal n, as long as the verdict stays as unsure as that is.

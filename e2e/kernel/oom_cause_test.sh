@@ -17,8 +17,9 @@ around=$memory/afterglow-test-cause-$$
 
 finish() {
 	oom_spares_nobody
-	wait_until rmdir "$around/in" 2>/dev/null
-	wait_until rmdir "$around" 2>/dev/null
+	for dir in "$around/in" "$around"; do
+		[ ! -d "$dir" ] || wait_until rmdir "$dir" 2>/dev/null
+	done
 	rm -rf "$work"
 	[ "$failed" = 0 ] || exit 1
 	exit
@@ -37,15 +38,21 @@ for log in auto off; do
 	run --kernel-log $log --memory-max 24Mi -- sh -c "$leak; sleep 2; kill -9 \$\$"
 	check "log $log: kill -9 two seconds after a child was taken is Killed" is Killed likely
 	check "log $log: the sentence has both in order" \
-		says 'The kernel killed .*hog.* in container case for lack of memory; 2.[0-9] s later the container ended with SIGKILL'
+		says 'The kernel killed .*hog.* in container case for lack of memory; [12].[0-9] s later the container ended with SIGKILL'
 	run --kernel-log $log --memory-max 24Mi -- sh -c "$leak; sh -c 'sleep 2; kill -9 \$\$'; exit \$?"
-	check "log $log: exit 137 of another child is not the OOM killer's" is Killed likely
+	check "log $log: exit 137 may be that of another child" is KernelOOMContainer likely
+	check "log $log: and the sentence has both in order" says 'The kernel killed .*hog.*; then the command ended with exit code 137'
 	run --kernel-log $log --memory-max 24Mi -- sh -c "$leak; kill -9 \$\$"
 	check "log $log: nor is kill -9 at once a certain OOM kill" silent 'class KernelOOM[A-Za-z]*, certain'
 	run --kernel-log $log --memory-max 24Mi -- sh -c "$leak; exit 137"
 	check "log $log: nor an exit code 137 of its own" is KernelOOMContainer likely
 	run --kernel-log $log --memory-max 24Mi -- sh -c "$leak; sleep 1; kill -11 \$\$"
 	check "log $log: a segfault after that is one, and not certain of its cause" is Segfault likely
+
+	rm -rf "$store/local/clean"
+	"$sidecar" exec --kernel-log $log --store "$store" --name clean --memory-max 24Mi -- sh -c "$leak; exit 0" 2>"$work/err"
+	check "log $log: a child that was taken is told of though the command ended well" says \
+		'The kernel killed .*hog.* in container clean shortly before its end: it reached its memory limit of 24.0 MiB'
 
 	# The command itself is taken
 	run --kernel-log $log --memory-max 48Mi -- sh -c "$as_victim $hog 300M --rate 200M"
@@ -75,7 +82,7 @@ exec "\$@"
 END
 sh "$work/inside" "$sidecar" exec --kernel-log off --store "$store" --name case --memory-max 300Mi -- \
 	sh -c "$as_victim $hog 200M --rate 200M" 2>"$work/err"
-check "a limit above is not taken for its own" silent 'it reached its memory limit'
+check "a limit above is not taken for its own" silent '\(: \|likely \)it reached its memory limit'
 check "and nothing about it is certain" says 'class KernelOOM\(Pod\|Node\), likely'
 check "its own limit stands beside what it used" says 'of its own limit of 300.0 MiB it used [0-9.]* MiB'
 if [ $version = 1 ]; then check "v1 shows that limit" says 'a cgroup around it reached its memory limit of 64.0 MiB'; fi
@@ -91,7 +98,7 @@ with_neighbour() { # ARG... of exec; the command waits for $work/go
 	sh "$work/inside" "$sidecar" exec --store "$store" --name shared "$@" >"$work/out" 2>"$work/err" &
 	pid=$!
 	wait_until test -e "$work/begun"
-	sleep 1.5
+	sleep 0.3
 	neighbour
 	touch "$work/go"
 	wait $pid
@@ -112,7 +119,12 @@ for log in auto off; do
 done
 with_neighbour --oom-group -- sh -c "$begin sleep 2; exit 5"
 check "a command is not ended for a neighbour's OOM kill" test "$code" = 5
-with_neighbour -- sh -c "$begin kill -9 \$\$"
+# The kernel prints 10 whole reports in 5 s, those of somebody else among them; of the others there is only a line without a cgroup.
+for _ in 1 2 3 4 5; do
+	with_neighbour -- sh -c "$begin kill -9 \$\$"
+	if is Killed likely; then break; fi
+	sleep 3
+done
 check "the log tells that the neighbour was taken, and not the command" is Killed likely
 
 # In the same cgroup, our own process is taken, and the log says so

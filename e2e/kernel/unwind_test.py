@@ -235,6 +235,7 @@ class Native(unittest.TestCase):
         self.assertGreater(hidden, 10000)
         self.assertIn(f"#{hidden + 100} ", ours.text)
         self.assertTrue(ours.summary["truncated"])
+        self.assertFalse(ours.summary["coreCut"])
 
     def test_a_smashed_stack_ends_where_it_is_corrupt(self):
         program = compile_c("debug", "-g", "-O2")
@@ -440,7 +441,7 @@ class Damaged(unittest.TestCase):
             ours = Result(path)
             self.whole(ours)
             if ours.code == 0:
-                self.assertTrue(ours.summary["truncated"])
+                self.assertTrue(ours.summary["truncated"] and ours.summary["coreCut"])
                 self.assertIn("core       cut short", ours.text)
                 said += 1
         self.assertGreater(said, 20)

@@ -176,10 +176,10 @@ static void set_kubelet_evidence(const struct death *d, cJSON *spec)
 		add_evidence(spec, "pod status", d->view.evidence);
 }
 
-/* The sidecar saw no OOM kill, the kubelet speaks of one. */
+/* The sidecar saw no OOM kill, the kubelet speaks of one. class is NULL where there was no memory for it. */
 static bool witnesses_disagree(const struct death *d, const char *class)
 {
-	return d->view.class == FAILURE_KERNEL_OOM_CONTAINER && strcmp(class, failure_class_name(FAILURE_KILLED)) == 0;
+	return class && d->view.class == FAILURE_KERNEL_OOM_CONTAINER && strcmp(class, failure_class_name(FAILURE_KILLED)) == 0;
 }
 
 static void set_verdict(const struct death *d, cJSON *spec)
@@ -253,6 +253,7 @@ static cJSON *failure_new(struct death *d)
 	set_verdict(d, spec);
 	death_set_labels(d, metadata, json_str(spec, "class"));
 	death_set_owner(d, failure);
+	death_set_process(d, spec);
 	death_set_memory(d, spec);
 	if (death_is_told(d))
 		death_set_evidence(d, spec);

@@ -216,6 +216,12 @@ const char *incident_text(const struct incident_death *first, const struct incid
 	bool same_node = *first->node && strcmp(first->node, d->node) == 0;
 	const char *whose = "another pod";
 
+	/* One decision took both: the first did not bring about the other. */
+	if (*first->ended_by && strcmp(first->ended_by, d->ended_by) == 0) {
+		snprintf(buf, INCIDENT_TEXT_MAX, "%s by %.*s", failure_class_name(first->class), (int)MIN(strcspn(first->ended_by, "/"), 32),
+			 first->ended_by);
+		return buf;
+	}
 	if (*first->uid && strcmp(first->uid, d->uid) == 0)
 		whose = "its pod";
 	else if (incident_rank(first) == 0 && same_node)

@@ -76,9 +76,12 @@ static const char *by_cluster(const struct incident_death *d)
 	return "cluster";
 }
 
+/* "kind/name/reason": of a sender without a name, a client of the API say, two ends may be of two senders. */
 static const char *by_sender(const struct incident_death *d)
 {
-	return d->ended_by;
+	const char *name = strchr(d->ended_by, '/');
+
+	return name && name[1] && name[1] != '/' ? d->ended_by : "";
 }
 
 /* --- Nodes --------------------------------------------------------------------------------------------- */
@@ -189,6 +192,11 @@ static bool is_deleted(const struct incident_death *d)
 	return d->class == FAILURE_POD_DELETED;
 }
 
+static bool is_taken_away(const struct incident_death *d)
+{
+	return IS_ONE_OF(d->class, FAILURE_POD_DELETED, FAILURE_EVICTED, FAILURE_PREEMPTED);
+}
+
 static bool is_deleted_head(const struct incident_death *d)
 {
 	return is_deleted(d) && d->head && d->ray;
@@ -246,7 +254,7 @@ const struct incident_rule incident_rules[] = {
 	  .is_late = true },
 	{ .key = by_cluster, .causes = takes_the_gcs, .follows = may_lose_its_gcs, .after_s = FATE_S, .before_s = SKEW_S,
 	  .is_late = true },
-	{ .key = by_sender, .causes = is_deleted, .after_s = DELETION_S },
+	{ .key = by_sender, .causes = is_taken_away, .after_s = DELETION_S },
 	{ .key = by_cluster, .causes = is_deleted_head, .follows = is_deleted_worker, .fits = is_one_deletion,
 	  .after_s = DELETION_S, .before_s = GRACE_S },
 	{ .key = by_cluster, .causes = ends_the_job, .follows = is_deleted_with_its_job, .after_s = JOB_TTL_S,

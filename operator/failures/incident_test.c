@@ -277,7 +277,7 @@ static void a_deletion_explains_what_it_deletes(void **state)
 {
 	static const struct tale tales[] = {
 		{ "a head that somebody deleted",
-		  { { "head", FAILURE_POD_DELETED, "head", 0, .ended_by = "User/eva/delete" },
+		  { { "head", FAILURE_POD_DELETED, "head", 0, .ended_by = "Client//" },
 		    { "w1", FAILURE_GCS_LOST, "w1", 60, "head" },
 		    { "w2", FAILURE_APPLICATION_ERROR, "w2", 20, "head" } } },
 		{ "a cluster that is deleted: workers may end before the head",
@@ -285,17 +285,24 @@ static void a_deletion_explains_what_it_deletes(void **state)
 		    { "head", FAILURE_POD_DELETED, "head", 30 },
 		    { "w2", FAILURE_POD_DELETED, "w2", 31, "head" } } },
 		{ "one who deletes, and another",
-		  { { "w1", FAILURE_POD_DELETED, "w1", 0, .ended_by = "Autoscaler/demo/idle" },
-		    { "w2", FAILURE_POD_DELETED, "w2", 5, "w1", .ended_by = "Autoscaler/demo/idle" },
-		    { "head", FAILURE_POD_DELETED, "head", 6, .ended_by = "User/eva/" } } },
+		  { { "w1", FAILURE_POD_DELETED, "w1", 0, .ended_by = "RayAutoscaler/RayCluster/demo/it scaled the group down" },
+		    { "w2", FAILURE_POD_DELETED, "w2", 5, "w1", .ended_by = "RayAutoscaler/RayCluster/demo/it scaled the group down" },
+		    { "head", FAILURE_POD_DELETED, "head", 6, .ended_by = "Client/RayCluster/demo/it deleted the RayCluster" } } },
 		{ "the autoscaler deletes while the head is gone: that is its own decision",
 		  { { "head", FAILURE_KERNEL_OOM_CONTAINER, "head", 0 },
-		    { "w1", FAILURE_POD_DELETED, "w1", 5, .ended_by = "Autoscaler/demo/idle" },
+		    { "w1", FAILURE_POD_DELETED, "w1", 5, .ended_by = "RayAutoscaler/RayCluster/demo/it scaled the group down" },
 		    { "w2", FAILURE_POD_DELETED, "w2", 5, "head" } } },
+		{ "a client of the API that nobody knows may be two",
+		  { { "w1", FAILURE_POD_DELETED, "w1", 0, .ended_by = "Client//" },
+		    { "w2", FAILURE_POD_DELETED, "w2", 5, .ended_by = "Client//" } } },
+		{ "a drain of two pods",
+		  { { "w1", FAILURE_EVICTED, "w1", 0, .ended_by = "Drain/Node/n1/by hand" },
+		    { "w2", FAILURE_POD_DELETED, "w2", 5, "w1", .ended_by = "Drain/Node/n1/by hand" },
+		    { "w3", FAILURE_EVICTED, "w3", 5, .ended_by = "Drain/Node/n2/by hand" } } },
 		{ "the driver's end, and the TTL of its RayJob",
 		  { { "driver", FAILURE_RAY_PROCESS_FAILED, "head", 0, .process = "driver", .lives = true },
-		    { "w1", FAILURE_POD_DELETED, "w1", 600, "driver", .ended_by = "RayJob/train/TTL" },
-		    { "head", FAILURE_POD_DELETED, "head", 601, "driver", .ended_by = "RayJob/train/TTL" } } },
+		    { "w1", FAILURE_POD_DELETED, "w1", 600, "driver", .ended_by = "KubeRay/RayJob/train/its TTL is over" },
+		    { "head", FAILURE_POD_DELETED, "head", 601, "driver", .ended_by = "KubeRay/RayJob/train/its TTL is over" } } },
 	};
 
 	(void)state;
@@ -340,7 +347,7 @@ static uint32_t next(uint32_t *seed)
 static const char *const pods[PODS_MAX] = { "head", "head-2", "w1", "w2", "w3", "w4", "", "w6" };
 static const char *const nodes[] = { "n1", "n2", "" };
 static const char *const processes[] = { "", "raylet", "gcs_server", "driver", "ray::f", "\xff" };
-static const char *const senders[] = { "", "RayJob/train/TTL", "Autoscaler//" };
+static const char *const senders[] = { "", "KubeRay/RayJob/train/its TTL is over", "Client//" };
 
 static struct incident_death any_death(uint32_t *seed, const char *name, uint32_t seconds)
 {
@@ -493,6 +500,8 @@ static void a_cause_is_told_in_three_words(void **state)
 		{ { "a", FAILURE_RAYLET_FAILED, "w1", 0 }, { "b", FAILURE_PROBE_KILLED, "w1", 1 }, "RayletFailed of its pod" },
 		{ { "a", FAILURE_NODE_LOST, "w1", 0, .node = "n" }, { "b", FAILURE_NODE_LOST, "w2", 1, .node = "n" }, "NodeLost of its node" },
 		{ { "a", FAILURE_NODE_LOST, "head", 0, .node = "n" }, { "b", FAILURE_GCS_LOST, "w2", 1 }, "NodeLost of the head" },
+		{ { "a", FAILURE_POD_DELETED, "head", 0, .ended_by = "KubeRay/RayJob/train/its TTL is over" },
+		  { "b", FAILURE_POD_DELETED, "w2", 1, .ended_by = "KubeRay/RayJob/train/its TTL is over" }, "PodDeleted by KubeRay" },
 		{ { "a", FAILURE_SEGFAULT, "w1", 0 }, { "b", FAILURE_NCCL_ERROR, "w2", 1 }, "Segfault of another pod" },
 	};
 

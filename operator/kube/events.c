@@ -13,6 +13,7 @@ struct report {
 	struct client *client;
 	char *path; /* of the event that is there */
 	char *time; /* when it happened again */
+	bool once;
 	client_done_fn done;
 	void *arg;
 };
@@ -79,7 +80,7 @@ static void on_created(void *arg, struct client_response *response)
 	struct report *report = arg;
 	bool there = response->status == 409 && strcmp(response->reason, "AlreadyExists") == 0;
 
-	if (!there || ask(report, "GET", NULL, on_read) < 0)
+	if (!there || report->once || ask(report, "GET", NULL, on_read) < 0)
 		finish(report, response);
 }
 
@@ -102,7 +103,7 @@ static struct report *report_new(struct client *client, const cJSON *event, clie
 	return NULL;
 }
 
-int client_event(struct client *client, const cJSON *event, client_done_fn done, void *arg, struct err *err)
+static int tell(struct client *client, const cJSON *event, bool once, client_done_fn done, void *arg, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_MAX_LEN);
 	_cleanup_free_ char *body = cJSON_PrintUnformatted(event);
@@ -112,6 +113,7 @@ int client_event(struct client *client, const cJSON *event, client_done_fn done,
 	struct report *report = body ? report_new(client, event, done, arg) : NULL;
 	if (!report)
 		return err_set(err, ENOMEM, "event");
+	report->once = once;
 	resource_path(resource_of(event), json_str(event, "metadata.namespace"), NULL, NULL, &path);
 	strbuf_adds(&path, "?fieldManager=afterglow");
 	struct client_request request = {
@@ -122,4 +124,14 @@ int client_event(struct client *client, const cJSON *event, client_done_fn done,
 	if (r < 0)
 		report_free(report);
 	return r;
+}
+
+int client_event(struct client *client, const cJSON *event, client_done_fn done, void *arg, struct err *err)
+{
+	return tell(client, event, false, done, arg, err);
+}
+
+int client_event_once(struct client *client, const cJSON *event, client_done_fn done, void *arg, struct err *err)
+{
+	return tell(client, event, true, done, arg, err);
 }

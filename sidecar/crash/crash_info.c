@@ -65,7 +65,7 @@ int crash_info_of_summary(const char *text, const char *backtrace, struct crash_
 		info->tid = (pid_t)number;
 	if (!info->comm[0])
 		take_text(json_str(json, "comm"), info->comm, sizeof(info->comm));
-	info->cut = info->cut || json_bool(json, "truncated", false);
+	info->cut = info->cut || json_bool(json, "coreCut", false);
 	take_text(backtrace, info->sentence, sizeof(info->sentence));
 	info->unwound = true;
 	return 0;

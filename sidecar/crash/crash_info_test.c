@@ -22,7 +22,7 @@ static void a_summary_gives_frame_fault_and_python(void **state)
 				 "{\"signal\":11,\"code\":\"SEGV_MAPERR\",\"faultAddress\":\"0x0\",\"pid\":99,\"tid\":8,"
 				 "\"comm\":\"other\",\"executable\":\"/usr/bin/python3\",\"threads\":9,\"crashedFrame\":{"
 				 "\"function\":\"deref_null\",\"module\":\"/x/boom.so\",\"offset\":\"0x1139\",\"buildId\":\"ab\","
-				 "\"source\":\"boom.cc:12\"},\"python\":\"crash.py:12 in f\",\"truncated\":true}",
+				 "\"source\":\"boom.cc:12\"},\"python\":\"crash.py:12 in f\",\"truncated\":true,\"coreCut\":true}",
 				 "SIGSEGV at address 0x0 in deref_null (boom.so)\nThread 8\n", &info, NULL),
 			 0);
 	assert_true(info.unwound && info.cut);
@@ -39,6 +39,21 @@ static void a_summary_gives_frame_fault_and_python(void **state)
 	assert_string_equal(crash_info_where(&info, where, sizeof(where)), "boom.so+0x1139");
 	info.module[0] = '\0';
 	assert_string_equal(crash_info_where(&info, where, sizeof(where)), "");
+}
+
+static void a_backtrace_that_is_cut_is_no_core_that_is(void **state)
+{
+	struct crash_info info = { .known = true };
+
+	(void)state;
+	assert_int_equal(crash_info_of_summary("{\"signal\":11,\"truncated\":true,\"coreCut\":false}", "text", &info, NULL), 0);
+	assert_true(info.unwound && !info.cut);
+	assert_int_equal(crash_info_of_summary("{\"signal\":11,\"truncated\":true}", "text", &info, NULL), 0);
+	assert_false(info.cut);
+	/* What the core's own headers told stays. */
+	info.cut = true;
+	assert_int_equal(crash_info_of_summary("{\"coreCut\":false}", "text", &info, NULL), 0);
+	assert_true(info.cut);
 }
 
 static void what_is_no_summary_changes_nothing(void **state)
@@ -114,6 +129,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_summary_gives_frame_fault_and_python),
+		cmocka_unit_test(a_backtrace_that_is_cut_is_no_core_that_is),
 		cmocka_unit_test(what_is_no_summary_changes_nothing),
 		cmocka_unit_test(hostile_texts_are_bounded_and_printable),
 		cmocka_unit_test(a_text_is_not_cut_within_a_character),

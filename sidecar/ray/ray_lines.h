@@ -18,6 +18,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "sidecar/ray/gpu_lines.h"
 #include "sidecar/ray/ray_process.h"
 
 /* A record: a line and the lines that belong to it. What is longer is cut. */
@@ -34,6 +35,7 @@ enum ray_kind {
 	RAY_AGENT_FAILED, /* raylet says that it ends because an agent of it has */
 	RAY_GCS_LOST, /* raylet ends: it does not reach the GCS any more, or a GCS that knows it */
 	RAY_STOPPED, /* raylet or the GCS server was asked to stop with SIGTERM */
+	RAY_ISOLATION, /* raylet on its resource isolation; detail is a sentence of ours */
 	RAY_SUMMARY, /* so many workers killed and crashed in the last minute */
 };
 
@@ -61,6 +63,7 @@ struct ray_said {
 	bool gone; /* there is no process with that PID any more */
 	char signal_said[16]; /* "SIGSEGV", if the worker's own log tells; "" */
 	unsigned int left_out; /* events like it since the last one that was reported */
+	struct gpu_said gpu; /* what the worker's own logs say of CUDA and NCCL at their end */
 };
 
 /* Whether a line begins a new record of a Ray log, rather than going on with the one before. */

@@ -95,6 +95,8 @@ static void take_history(struct container *c)
 	struct life life;
 
 	c->observer.cgroup_shared = !counts_from_start(c);
+	if (!c->observer.cgroup_shared)
+		observer_look_below(&c->observer);
 	life_begin(&life, c->hello.name, c->hello.started_ns, c->hello.launcher);
 	history = c->callbacks.history(c, &life, c->callbacks.arg);
 	c->resumed = history && history_last(history);
@@ -142,6 +144,7 @@ bool container_attach(struct container *c, const struct launch_message *hello, c
 	c->hooks = hooks_new(c->base, c->fd, &c->options->hooks,
 			     &(struct hooks_callbacks){ .headroom = headroom, .done = container_hooks_done, .arg = c });
 	c->observer.hooks = c->hooks;
+	c->observer.spill = &c->spill;
 	container_watch_crashes(c);
 	take_history(c);
 	emit_attached(c);

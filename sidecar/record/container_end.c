@@ -138,10 +138,55 @@ void container_hooks_done(void *arg)
 		conclude(c, r);
 }
 
+static bool is_time_for_process_report(const struct container *c, int64_t now_ns)
+{
+	return !c->process_reported_ns || now_ns - c->process_reported_ns >= PROCESS_REPORT_SPACING_NS;
+}
+
+static bool has_untold_oom(const struct container *c, const struct ending *e)
+{
+	const struct observer *o = &c->observer;
+
+	return o->oom_seen_ns || (e->after_known && o->baseline.oom_kill >= 0 && e->after.oom_kill > o->baseline.oom_kill);
+}
+
+static void report_killed_process(struct container *c, const struct ending *e)
+{
+	struct report r;
+
+	postmortem_report(&c->observer, e, c->options, c->hello.name, &r);
+	/* In a cgroup of several owners only the kernel log can say that the victim was ours. */
+	if (r.verdict.class != FAILURE_KERNEL_OOM_PROCESS)
+		return;
+	c->process_reported_ns = now_boottime_ns();
+	container_emit(c, "process-killed", report_json_of_verdict(&r));
+	container_publish(c, &r, true, 0);
+}
+
+/* The command ended well, but before it was said of a process that it is gone. */
+static void tell_of_killed_process(struct container *c, const struct ending *end)
+{
+	struct ending e = *end;
+
+	e.container_lives = e.container_over = true;
+	e.status_known = false;
+	if (c->observer.oom_seen_ns)
+		e.ended_ns = c->observer.oom_seen_ns;
+	if (!e.after_known)
+		e.after = c->observer.latest;
+	e.after_known = true;
+	/* Of the history it is the end that counts. */
+	c->observer.end_told = true;
+	report_killed_process(c, &e);
+	c->observer.end_told = false;
+}
+
 static void tell_of_death(struct container *c, struct ending *e)
 {
 	struct report r;
 
+	if (e->status_known && e->wait_status == 0 && has_untold_oom(c, e) && is_time_for_process_report(c, now_boottime_ns()))
+		tell_of_killed_process(c, e);
 	container_add_crash(c, e);
 	postmortem_report(&c->observer, e, c->options, c->hello.name, &r);
 	container_emit(c, "ended", report_json_of_verdict(&r));
@@ -177,6 +222,7 @@ void container_died(struct container *c, struct ending *e)
 	e->pod_terminating = c->pod_terminating;
 	life_ended(&c->observer, e);
 	ray_watch_finish(c->observer.ray, e->ended_ns);
+	process_watch_finish(&c->observer.processes);
 	if (!container_death_waits(c, e))
 		tell_of_death(c, e);
 }
@@ -191,17 +237,10 @@ void container_process_died(struct container *c, int64_t now_ns)
 		.after = c->observer.last.memory,
 		.after_known = true,
 	};
-	struct report r;
 
-	if (!c->process_reported_ns || now_ns - c->process_reported_ns >= PROCESS_REPORT_SPACING_NS) {
-		postmortem_report(&c->observer, &e, c->options, c->hello.name, &r);
-		/* In a cgroup of several owners only the kernel log can say that the victim was ours. */
-		if (r.verdict.class == FAILURE_KERNEL_OOM_PROCESS) {
-			c->process_reported_ns = now_ns;
-			container_emit(c, "process-killed", report_json_of_verdict(&r));
-			container_publish(c, &r, true, 0);
-		}
-	}
+	c->process_oom_ns = c->observer.oom_seen_ns;
+	if (is_time_for_process_report(c, now_ns))
+		report_killed_process(c, &e);
 	observer_forget_oom(&c->observer);
 	life_note(&c->observer);
 }

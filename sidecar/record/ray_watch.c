@@ -9,10 +9,12 @@
 
 #include "sidecar/ray/ray_files.h"
 #include "sidecar/ray/ray_logs.h"
+#include "sidecar/record/gpu_words.h"
 #include "sidecar/record/observer.h"
 #include "sidecar/sample/rootfd.h"
 
 #define HIGH_NS (10 * NS_PER_SEC) /* how long the fullest snapshot is remembered */
+#define ISOLATION_NS (60 * NS_PER_SEC) /* raylet repeats what it says of its resource isolation */
 #define LAST_WORDS_NS (30 * NS_PER_SEC)
 #define SETTLED_NS (5 * NS_PER_SEC) /* alive this long after raylet ran out of descriptors: the container lives on */
 #define LOOKUPS_MAX 4 /* of a dead worker's files, in one poll */
@@ -24,7 +26,10 @@ struct ray_watch {
 	struct ray_logs *logs;
 	struct ray_tally tally;
 	struct snapshot high; /* the fullest of the last seconds: the victim is still in it */
+	struct ray_process_words words;
 	struct ray_said last; /* that tells most of the last seconds; at_ns 0: none */
+	char isolation[sizeof(((struct ray_event *)NULL)->detail)]; /* what raylet said last of its resource isolation */
+	int64_t isolation_ns; /* 0: nothing */
 	struct ray_said pending; /* a report that waits for the container's end; at_ns 0: none */
 	/* During a poll: */
 	const struct ray_watch_callbacks *callbacks; /* NULL: only remember */
@@ -66,6 +71,16 @@ int ray_watch_logs_dir(const struct ray_watch *w)
 const struct ray_said *ray_watch_last_words(const struct ray_watch *w, int64_t now_ns)
 {
 	return w && w->last.at_ns && now_ns - w->last.at_ns <= LAST_WORDS_NS ? &w->last : NULL;
+}
+
+const char *ray_watch_isolation(const struct ray_watch *w, int64_t now_ns)
+{
+	return w && w->isolation_ns && now_ns - w->isolation_ns <= ISOLATION_NS ? w->isolation : NULL;
+}
+
+const struct ray_process_words *ray_watch_process_words(const struct ray_watch *w)
+{
+	return w ? &w->words : NULL;
 }
 
 const struct ray_said *ray_watch_subject(const struct ray_watch *w, int64_t now_ns)
@@ -120,6 +135,7 @@ static void look_into(const char *name, void *arg)
 
 	if (strstr(name, "python-core") || !ray_file_tail(l->dir_fd, name, WORKER_LOG_MAX, &text))
 		return;
+	gpu_words_read(l->dir_fd, name, now_realtime_ns(), &l->said->gpu);
 	ray_worker_log_parse(strbuf_str(&text), text.len, task, sizeof(task), l->said->signal_said,
 			     sizeof(l->said->signal_said));
 	if (!e->task[0])
@@ -178,8 +194,14 @@ static void on_event(const struct ray_event *event, const char *file, void *arg)
 	struct ray_said said = { .event = *event, .at_ns = w->now_ns };
 	enum ray_outcome outcome;
 
+	ray_process_words_note(&w->words, event, file, w->now_ns);
 	if (event->kind == RAY_SUMMARY)
 		return; /* ours counts what Ray's does not see */
+	if (event->kind == RAY_ISOLATION) {
+		memcpy(w->isolation, event->detail, sizeof(w->isolation));
+		w->isolation_ns = w->now_ns;
+		return;
+	}
 	snprintf(said.file, sizeof(said.file), "%s", file);
 	look_up(w, &said);
 	outcome = ray_tally_event(&w->tally, w->now_ns, &said.event, &said.left_out);

@@ -43,6 +43,7 @@ struct report {
 	struct identity id;
 	struct verdict verdict;
 	char signature[SIGNATURE_MAX]; /* sidecar/verdict/signature.h; "": there is none, as of a snapshot */
+	bool container_lives; /* only a process of it has ended, which ended_unix_ns is the time of */
 	int64_t started_unix_ns, ended_unix_ns; /* 0: unknown */
 	struct memory memory; /* the last sample before the death; peak from the counters */
 	int64_t sample_age_ns; /* its age at the death, -1: there is no sample */
@@ -57,6 +58,7 @@ struct report {
 	char diagnosis[512], advice[384]; /* "" when there is no evidence for one */
 	struct crash_info crash; /* the core that goes with it */
 	const struct strbuf *backtrace; /* of that, "" or NULL when there is none yet */
+	char last_lines[1024]; /* of the logs of Ray's process that ended first, each "FILE: LINE\n"; "" none */
 	char directory[REPORT_DIRECTORY_MAX]; /* where its bundle is for now, from our root; "": nowhere. Not part of the report */
 	char bundle[512]; /* "pvc:claim/ns/...", a path; "" when nothing was kept */
 	struct keeping keeping;

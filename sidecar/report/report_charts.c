@@ -127,7 +127,7 @@ static void add_legend_item(struct strbuf *out, const char *name, int64_t bytes)
 {
 	static const char *const labels[][2] = {
 		{ "anon", "anon (heap)" },
-		{ "shmem", "shmem (object store)" },
+		{ "shmem", "shmem (shared memory)" },
 		{ "kernel", "kernel" },
 		{ "file", "file (page cache)" },
 	};

@@ -337,6 +337,6 @@ void report_to_html(const struct page *p, struct strbuf *out)
 		if (p->texts[i].len)
 			add_text(&p->texts[i], out);
 	strbuf_adds(out, "<footer>Written by Afterglow " AFTERGLOW_VERSION
-			 ". RSS − SHR is what a process holds alone, without the object store that all of them map.</footer>\n"
+			 ". RSS − SHR is what a process holds alone, without what it shares with others, as Ray's object store.</footer>\n"
 			 "</main>\n</body>\n</html>\n");
 }

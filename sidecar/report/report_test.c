@@ -28,7 +28,7 @@ static struct report plain_report(void)
 			.pod_uid = "7a0b1c2d-0000-0000-0000-000000000000", .node = "node-1", .container = "ray-worker" },
 		.started_unix_ns = 1795224294324 * NS_PER_MS,
 		.ended_unix_ns = 1795224546324 * NS_PER_MS,
-		.memory = { .limit = 4 * GIB, .usage = 4 * GIB, .peak = 4 * GIB, .anon = 3 * GIB, .file = 1 << 20,
+		.memory = { .limit = 4 * GIB, .own_limit = 4 * GIB, .usage = 4 * GIB, .peak = 4 * GIB, .anon = 3 * GIB, .file = 1 << 20,
 			    .shmem = GIB / 5, .inactive_file = 0, .active_file = 0, .oom_kill = 0, .oom_group_kill = 0 },
 		.sample_age_ns = 11 * NS_PER_MS,
 		.n_processes = 40,
@@ -40,7 +40,7 @@ static struct report plain_report(void)
 	};
 	const struct observation seen = {
 		.container = "ray-worker", .cgroup_version = 2, .after_known = true, .oom_age_ns = -1,
-		.before = r.memory, .after = { .oom_kill = 4, .oom_group_kill = 1 }, .last = r.memory,
+		.before = r.memory, .after = { .oom = 1, .oom_kill = 4, .oom_group_kill = 1 }, .last = r.memory,
 	};
 
 	classify(&seen, &r.verdict);
@@ -91,7 +91,8 @@ static struct report hostile_report(const char *pattern)
 		fill_text(r.components.list[i].name, sizeof(r.components.list[i].name), pattern);
 	}
 	r.node = (struct ray_node){ .shm_size = LARGEST, .shm_used = LARGEST, .object_store = LARGEST, .raylet = 1 };
-	r.memory = (struct memory){ LARGEST, LARGEST, LARGEST, LARGEST, LARGEST, LARGEST, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+	r.memory = (struct memory){ .limit = LARGEST, .own_limit = LARGEST, .usage = LARGEST, .peak = LARGEST, .anon = LARGEST, .file = LARGEST,
+				    .shmem = LARGEST };
 	fill_text(r.verdict.sentence, sizeof(r.verdict.sentence), "word ");
 	r.verdict.n_evidence = EVIDENCE_MAX;
 	for (size_t i = 0; i < EVIDENCE_MAX; i++) {
@@ -269,6 +270,7 @@ static bool has_type(const cJSON *value, const char *type)
 		return cJSON_IsNumber(value);
 	return strcmp(type, "object") == 0 ? cJSON_IsObject(value) :
 	       strcmp(type, "array") == 0  ? cJSON_IsArray(value) :
+	       strcmp(type, "boolean") == 0 ? cJSON_IsBool(value) :
 	       strcmp(type, "string") == 0 ? cJSON_IsString(value) :
 					     strcmp(type, "null") == 0 && cJSON_IsNull(value);
 }

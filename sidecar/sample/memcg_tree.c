@@ -144,6 +144,7 @@ static void drop_node(struct memcg_tree *t, size_t i, int64_t now_ns)
 
 struct walk {
 	struct memcg_tree *tree;
+	int64_t now_ns;
 	unsigned int visits;
 };
 
@@ -175,8 +176,12 @@ static void walk_entries(struct walk *w, DIR *dir, const char *path, unsigned in
 			return;
 		}
 		w->visits++;
-		if (!find_node(w->tree, below))
+		if (!find_node(w->tree, below)) {
+			/* Until it was watched, something in it may have come, counted and gone. */
+			if (w->tree->walked_ns && sums(w->tree))
+				w->tree->lost_ns = w->now_ns;
 			add_node(w->tree, below, false);
+		}
 		walk_into(w, below, depth + 1);
 	}
 }
@@ -206,11 +211,21 @@ static void walk_into(struct walk *w, const char *path, unsigned int depth)
 	closedir(dir);
 }
 
+/* Before the first walk: what is made during it is noticed. */
+static void watch_base(struct memcg_tree *t)
+{
+	t->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	if (t->base_fd >= 0)
+		watch(t, t->base_fd);
+}
+
 static void walk(struct memcg_tree *t, int64_t now_ns)
 {
-	struct walk w = { .tree = t };
+	struct walk w = { .tree = t, .now_ns = now_ns };
 	int64_t began_ns = now_boottime_ns();
 
+	if (!t->walked_ns)
+		watch_base(t);
 	t->changed = false;
 	t->too_many = false;
 	t->links = 2;
@@ -251,10 +266,7 @@ void memcg_tree_init(struct memcg_tree *t, int root_fd, const struct memcg_place
 {
 	*t = (struct memcg_tree){ .root_fd = root_fd, .place = *place, .changed = true };
 	t->base_fd = rootfd_open(root_fd, place->path, O_RDONLY | O_DIRECTORY, NULL);
-	t->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-	/* Watched before the first walk: what is made during it is noticed. */
-	if (t->base_fd >= 0)
-		watch(t, t->base_fd);
+	t->inotify_fd = -1;
 }
 
 void memcg_tree_close(struct memcg_tree *t)
@@ -280,9 +292,10 @@ void memcg_tree_look(struct memcg_tree *t, int64_t now_ns, bool all_now)
 {
 	if (!t->place.version)
 		return;
-	notice(t, now_ns);
+	if (t->walks)
+		notice(t, now_ns);
 	read_nodes(t, now_ns);
-	if (t->changed && (all_now || !t->walked_ns ||
+	if (t->walks && t->changed && (all_now || !t->walked_ns ||
 			   now_ns - t->walked_ns >= MAX(MEMCG_WALK_SPACING_NS, WALK_SHARE * t->walk_took_ns)))
 		walk(t, now_ns);
 }
@@ -297,26 +310,41 @@ static bool is_below(const char *path, const char *base)
 	return strncmp(path, base, len) == 0 && (path[len] == '/' || !path[len]);
 }
 
-void memcg_tree_follow(struct memcg_tree *t, pid_t pid, int64_t now_ns)
+/* FNV-1a */
+static uint64_t hash_of(const char *text)
+{
+	uint64_t hash = 14695981039346656037u;
+
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 1099511628211u;
+	return hash;
+}
+
+/* Whether that one was dealt with before; notes it. */
+static bool is_known(struct memcg_tree *t, const char *cgroup)
+{
+	uint64_t hash = hash_of(cgroup);
+
+	for (size_t i = 0; i < MEMCG_PLACES_MAX; i++) {
+		if (t->places[i] == hash)
+			return true;
+		if (t->places[i])
+			continue;
+		t->places[i] = hash;
+		break;
+	}
+	return false;
+}
+
+/* Reading mountinfo may take milliseconds: only for a cgroup that is new. */
+static void go_to(struct memcg_tree *t, pid_t pid)
 {
 	struct memcg_place place;
 	struct memcg_node *node;
 
-	if (!t->place.version || memcg_place_of(t->root_fd, pid, &place, NULL) < 0 || place.version != t->place.version)
+	if (memcg_place_of(t->root_fd, pid, &place, NULL) < 0 || find_node(t, place.path))
 		return;
-	t->followed_ns = now_ns;
-	if (is_below(place.path, t->place.path)) {
-		/* Found by walking; if it is not yet, something is amiss with the notices. */
-		t->changed |= strcmp(place.path, t->place.path) != 0 && !t->too_many && !find_node(t, place.path);
-		return;
-	}
-	if (!place.own) {
-		t->hidden = true;
-		return;
-	}
-	if (find_node(t, place.path))
-		return;
-	node = add_node(t, place.path, true);
+	node = place.own ? add_node(t, place.path, true) : NULL;
 	if (!node) {
 		t->hidden = true;
 		return;
@@ -324,6 +352,21 @@ void memcg_tree_follow(struct memcg_tree *t, pid_t pid, int64_t now_ns)
 	/* What it counted before is not of this process. */
 	node->kills_before = node->kills;
 	node->ooms_before = node->ooms;
+}
+
+void memcg_tree_follow(struct memcg_tree *t, pid_t pid, int64_t now_ns)
+{
+	char cgroup[MEMCG_PATH_MAX];
+	int version;
+
+	if (!t->place.version || memcg_cgroup_of(t->root_fd, pid, cgroup, sizeof(cgroup), &version) < 0 ||
+	    version != t->place.version)
+		return;
+	t->followed_ns = now_ns;
+	/* Those below are found by walking. */
+	if (strcmp(cgroup, t->place.cgroup) == 0 || (t->walks && is_below(cgroup, t->place.cgroup)) || is_known(t, cgroup))
+		return;
+	go_to(t, pid);
 }
 
 /* What they say */

@@ -11,9 +11,9 @@
 #include "lib/macros.h"
 #include "lib/printable.h"
 
-bool proc_parse_statm(const char *text, int64_t page_size, int64_t *ret_rss, int64_t *ret_shared)
+bool proc_parse_statm(const char *text, int64_t page_size, int64_t *ret_rss, int64_t *ret_shared, uint64_t *ret_code)
 {
-	unsigned long long rss, shared;
+	unsigned long long rss, shared, code;
 	char *end;
 
 	/* Not sscanf: this is done for every process in every sweep. */
@@ -24,7 +24,8 @@ bool proc_parse_statm(const char *text, int64_t page_size, int64_t *ret_rss, int
 	rss = strtoull(text, &end, 10);
 	if (*end != ' ' || end[1] < '0' || end[1] > '9')
 		return false;
-	shared = strtoull(end + 1, NULL, 10);
+	shared = strtoull(end + 1, &end, 10);
+	code = strtoull(end, NULL, 10);
 	if (rss == 0)
 		return false;
 	/* No address space has more than 57 bits; sums and differences of such sizes do not overflow. */
@@ -32,6 +33,7 @@ bool proc_parse_statm(const char *text, int64_t page_size, int64_t *ret_rss, int
 		return false;
 	*ret_rss = (int64_t)rss * page_size;
 	*ret_shared = (int64_t)shared * page_size;
+	*ret_code = code;
 	return true;
 }
 
@@ -73,9 +75,19 @@ static const char *base_name(const char *path, size_t *len)
 	return slash + 1;
 }
 
-static bool is_interpreter(const char *name)
+static bool is_shell(const char *name)
 {
-	return strncmp(name, "python", 6) == 0 || strcmp(name, "bash") == 0 || strcmp(name, "sh") == 0;
+	static const char *const names[] = { "sh", "bash", "dash", "-sh", "-bash" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+static bool is_python(const char *name)
+{
+	return strncmp(name, "python", 6) == 0 || strncmp(name, "pypy", 4) == 0;
 }
 
 static bool is(const char *arg, size_t len, const char *text)
@@ -83,22 +95,77 @@ static bool is(const char *arg, size_t len, const char *text)
 	return len == strlen(text) && memcmp(arg, text, len) == 0;
 }
 
-/* The first argument that is a script, or the module after -m; its length, 0 if there is none. */
-static size_t script_argument(const char *data, size_t len, const char **ret_script)
+/* What an option of an interpreter says of the words behind it. */
+enum option {
+	OPTION_PLAIN,
+	OPTION_TAKES_NEXT, /* its value is the next word */
+	OPTION_MODULE, /* the next word is a module's name, unless its own has one behind the m */
+	OPTION_LAST, /* what follows is no option */
+	OPTION_NO_FILE, /* the program is in the command line, or comes by standard input */
+};
+
+/* As python(1): options in one word, -c, -m, -W and -X with a value in it or in the next. */
+static enum option python_option(const char *arg, size_t len, size_t *ret_module_at)
 {
-	bool module = false;
+	if (len == 1)
+		return OPTION_NO_FILE;
+	if (arg[1] == '-')
+		return len == 2 ? OPTION_LAST : is(arg, len, "--check-hash-based-pycs") ? OPTION_TAKES_NEXT : OPTION_PLAIN;
+	for (size_t i = 1; i < len; i++)
+		switch (arg[i]) {
+		case 'c':
+			return OPTION_NO_FILE;
+		case 'm':
+			*ret_module_at = i + 1;
+			return OPTION_MODULE;
+		case 'W':
+		case 'X':
+			return i + 1 < len ? OPTION_PLAIN : OPTION_TAKES_NEXT;
+		default:
+			break;
+		}
+	return OPTION_PLAIN;
+}
+
+/* As bash(1) and dash(1): options in one word, of which -o and -O take the next; -c and -s need no file. */
+static enum option shell_option(const char *arg, size_t len)
+{
+	if (is(arg, len, "-") || is(arg, len, "--"))
+		return OPTION_LAST;
+	if (len > 1 && arg[1] == '-')
+		return is(arg, len, "--rcfile") || is(arg, len, "--init-file") ? OPTION_TAKES_NEXT : OPTION_PLAIN;
+	if (*arg == '-' && (memchr(arg, 'c', len) || memchr(arg, 's', len)))
+		return OPTION_NO_FILE;
+	return memchr(arg, 'o', len) || memchr(arg, 'O', len) ? OPTION_TAKES_NEXT : OPTION_PLAIN;
+}
+
+/* The script, or the module after -m, that an interpreter was started with; its length, 0 if there is none. */
+static size_t script_argument(const char *data, size_t len, bool shell, const char **ret_script)
+{
+	enum option last = OPTION_PLAIN;
 
 	for (size_t at = strnlen(data, len) + 1; at < len;) {
-		size_t arg_len = strnlen(data + at, len - at);
+		const char *arg = data + at;
+		size_t n = strnlen(arg, len - at), module_at = 0;
+		bool is_option = n > 0 && (*arg == '-' || (shell && *arg == '+'));
 
-		if (module || (arg_len > 0 && data[at] != '-')) {
-			*ret_script = data + at;
-			return arg_len;
+		at += n + 1;
+		if (last == OPTION_TAKES_NEXT) {
+			last = OPTION_PLAIN;
+			continue;
 		}
-		if (is(data + at, arg_len, "-c"))
+		if (n > 0 && (last != OPTION_PLAIN || !is_option)) {
+			*ret_script = arg;
+			return n;
+		}
+		if (is_option)
+			last = shell ? shell_option(arg, n) : python_option(arg, n, &module_at);
+		if (last == OPTION_NO_FILE)
 			return 0;
-		module = is(data + at, arg_len, "-m");
-		at += arg_len + 1;
+		if (module_at > 0 && module_at < n) {
+			*ret_script = arg + module_at;
+			return n - module_at;
+		}
 	}
 	return 0;
 }
@@ -171,7 +238,7 @@ bool proc_parse_cmdline(const char *data, size_t len, char name[static PROCESS_N
 	if (first_len == 0)
 		return true; /* "" or "dir/": the name that is there says more */
 	copy_printable(name, PROCESS_NAME_MAX, first, first_len);
-	script_len = is_interpreter(name) ? script_argument(data, len, &script) : 0;
+	script_len = is_python(name) || is_shell(name) ? script_argument(data, len, is_shell(name), &script) : 0;
 	if (script_len > 0)
 		script = base_name(script, &script_len);
 	if (script_len > 0 && strlen(name) + 2 < PROCESS_NAME_MAX) {

@@ -14,8 +14,11 @@
 #define PROCESS_NAME_MAX 48
 #define PROCESS_COMMAND_MAX 192
 
-/* /proc/PID/statm: resident and shared bytes. False if the text is not one, or nothing is resident. */
-bool proc_parse_statm(const char *text, int64_t page_size, int64_t *ret_rss, int64_t *ret_shared);
+/*
+ * /proc/PID/statm: resident and shared bytes, and the pages of the program's code: those of a process change only when it
+ * executes another program (0 where they are missing). False if the text is not one, or nothing is resident.
+ */
+bool proc_parse_statm(const char *text, int64_t page_size, int64_t *ret_rss, int64_t *ret_shared, uint64_t *ret_code);
 
 /* /proc/PID/stat: the parent, and the name that stands in parentheses. */
 bool proc_parse_stat(const char *text, pid_t *ret_ppid, char name[static PROCESS_NAME_MAX]);

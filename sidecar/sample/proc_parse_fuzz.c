@@ -35,11 +35,12 @@ static void parse_text(char which, const char *text)
 {
 	char name[PROCESS_NAME_MAX] = "";
 	int64_t rss = 0, shared = 0;
+	uint64_t code;
 	unsigned long long start;
 	pid_t ppid;
 
 	if (which == 'm') {
-		if (proc_parse_statm(text, 4096, &rss, &shared) && (rss <= 0 || shared < 0 || shared > rss))
+		if (proc_parse_statm(text, 4096, &rss, &shared, &code) && (rss <= 0 || shared < 0 || shared > rss))
 			abort();
 	} else {
 		proc_parse_stat(text, &ppid, name);

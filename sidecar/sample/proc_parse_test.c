@@ -16,29 +16,33 @@ static void statm_gives_bytes_and_refuses_what_cannot_be(void **state)
 		const char *text;
 		bool ok;
 		int64_t rss, shared;
+		uint64_t code;
 	} rows[] = {
-		{ "5000 1000 200 10 0 900 0\n", true, 1000 * 4096, 200 * 4096 },
-		{ "5000 1000 1000 10 0 900 0\n", true, 1000 * 4096, 1000 * 4096 },
-		{ "0 0 0 0 0 0 0\n", false, 0, 0 }, /* a zombie, a kernel thread */
-		{ "5000 1000\n", false, 0, 0 },
-		{ "5000", false, 0, 0 },
-		{ "", false, 0, 0 },
-		{ "a b c\n", false, 0, 0 },
-		{ "5000 200 1000 10\n", false, 0, 0 }, /* more shared than resident */
-		{ "1 18446744073709551615 0\n", false, 0, 0 },
-		{ "1 99999999999999999999999 0\n", false, 0, 0 },
-		{ "1 -5 0\n", false, 0, 0 },
-		{ "1 35184372088832 0\n", true, (int64_t)1 << 57, 0 },
-		{ "1 35184372088833 0\n", false, 0, 0 },
+		{ "5000 1000 200 10 0 900 0\n", true, 1000 * 4096, 200 * 4096, 10 },
+		{ "5000 1000 200\n", true, 1000 * 4096, 200 * 4096, 0 },
+		{ "5000 1000 1000 10 0 900 0\n", true, 1000 * 4096, 1000 * 4096, 10 },
+		{ "0 0 0 0 0 0 0\n", false, 0, 0, 0 }, /* a zombie, a kernel thread */
+		{ "5000 1000\n", false, 0, 0, 0 },
+		{ "5000", false, 0, 0, 0 },
+		{ "", false, 0, 0, 0 },
+		{ "a b c\n", false, 0, 0, 0 },
+		{ "5000 200 1000 10\n", false, 0, 0, 0 }, /* more shared than resident */
+		{ "1 18446744073709551615 0\n", false, 0, 0, 0 },
+		{ "1 99999999999999999999999 0\n", false, 0, 0, 0 },
+		{ "1 -5 0\n", false, 0, 0, 0 },
+		{ "1 35184372088832 0\n", true, (int64_t)1 << 57, 0, 0 },
+		{ "1 35184372088833 0\n", false, 0, 0, 0 },
 	};
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		int64_t rss = -7, shared = -7;
+		uint64_t code = 7;
 
-		assert_int_equal(proc_parse_statm(rows[i].text, 4096, &rss, &shared), rows[i].ok);
+		assert_int_equal(proc_parse_statm(rows[i].text, 4096, &rss, &shared, &code), rows[i].ok);
 		assert_int_equal(rss, rows[i].ok ? rows[i].rss : -7);
 		assert_int_equal(shared, rows[i].ok ? rows[i].shared : -7);
+		assert_int_equal(code, rows[i].ok ? rows[i].code : 7);
 	}
 }
 
@@ -125,6 +129,50 @@ static const struct {
 	{ LINE("python3\0-c"), true, "python3", "python3 -c" },
 	{ LINE("python3\0\0\0x.py\0"), true, "python3 x.py", "python3   x.py" },
 	{ LINE("python3\0dir/\0"), true, "python3", "python3 dir/" },
+	{ LINE("python3\0-uc\0import os\0"), true, "python3", "python3 -uc import os" },
+	{ LINE("python3\0-Ic\0import os\0x.py\0"), true, "python3", "python3 -Ic import os x.py" },
+	{ LINE("python3\0-cimport os\0"), true, "python3", "python3 -cimport os" },
+	{ LINE("python3\0-W\0ignore\0t.py\0"), true, "python3 t.py", "python3 -W ignore t.py" },
+	{ LINE("python3\0-Wignore\0t.py\0"), true, "python3 t.py", "python3 -Wignore t.py" },
+	{ LINE("python3\0-uW\0ignore\0-X\0dev\0-OO\0t.py\0-m\0x\0"), true, "python3 t.py", "python3 -uW ignore -X dev -OO t.py -m x" },
+	{ LINE("python3\0-um\0x.y\0"), true, "python3 x.y", "python3 -um x.y" },
+	{ LINE("python3\0-mx.y\0"), true, "python3 x.y", "python3 -mx.y" },
+	{ LINE("python3\0-X\0faulthandler\0-m\0torch.distributed.run\0--nproc\0004\0t.py\0"), true, "python3 torch.distributed.run",
+	  "python3 -X faulthandler -m torch.distributed.run --nproc 4 t.py" },
+	{ LINE("python3\0--check-hash-based-pycs\0never\0t.py\0"), true, "python3 t.py", "python3 --check-hash-based-pycs never t.py" },
+	{ LINE("python3\0-\0t.py\0"), true, "python3", "python3 - t.py" },
+	{ LINE("python3\0--\0-t.py\0"), true, "python3 -t.py", "python3 -- -t.py" },
+	{ LINE("python3\0-W\0"), true, "python3", "python3 -W" },
+	{ LINE("python3\0-W"), true, "python3", "python3 -W" },
+	{ LINE("pypy3\0t.py\0"), true, "pypy3 t.py", "pypy3 t.py" },
+	/* What Ray's containers start: KubeRay's command, `ray start` behind it, and what that starts. */
+	{ LINE("/bin/bash\0-lc\0--\0ulimit -n 65536; ray start --head --block\0"), true, "bash",
+	  "/bin/bash -lc -- ulimit -n 65536; ray start --head --block" },
+	{ LINE("/bin/bash\0-c\0--\0ray start\0"), true, "bash", "/bin/bash -c -- ray start" },
+	{ LINE("/home/ray/anaconda3/bin/python3.11\0/home/ray/anaconda3/bin/ray\0start\0--head\0"), true, "python3.11 ray",
+	  "/home/ray/anaconda3/bin/python3.11 /home/ray/anaconda3/bin/ray start --head" },
+	{ LINE("/x/bin/python3\0-u\0/x/ray/dashboard/agent.py\0--node-ip-address=1\0"), true, "python3 agent.py",
+	  "/x/bin/python3 -u /x/ray/dashboard/agent.py --node-ip-address=1" },
+	{ LINE("/x/bin/python3\0/x/ray/_private/workers/default_worker.py\0--node-ip-address=1\0"), true, "python3 default_worker.py",
+	  "/x/bin/python3 /x/ray/_private/workers/default_worker.py --node-ip-address=1" },
+	{ LINE("/x/bin/python3\0-m\0ray.util.client.server\0--port=1\0"), true, "python3 ray.util.client.server",
+	  "/x/bin/python3 -m ray.util.client.server --port=1" },
+	{ LINE("ray::IDLE\0\0\0"), true, "ray::IDLE", "ray::IDLE" },
+	{ LINE("ray-dashboard-JobHead-0 (/x/bin/python3 -c \"from multiprocessing\")"), true, "ray-dashboard-JobHead-0",
+	  "ray-dashboard-JobHead-0 (/x/bin/python3 -c \"from multiprocessing\")" },
+	/* Shells */
+	{ LINE("bash\0-ec\0sleep 1\0"), true, "bash", "bash -ec sleep 1" },
+	{ LINE("bash\0--login\0-c\0sleep 1\0"), true, "bash", "bash --login -c sleep 1" },
+	{ LINE("bash\0-o\0pipefail\0run.sh\0"), true, "bash run.sh", "bash -o pipefail run.sh" },
+	{ LINE("bash\0-euxo\0pipefail\0/srv/run.sh\0-c\0"), true, "bash run.sh", "bash -euxo pipefail /srv/run.sh -c" },
+	{ LINE("bash\0+O\0extglob\0-e\0run.sh\0"), true, "bash run.sh", "bash +O extglob -e run.sh" },
+	{ LINE("bash\0--rcfile\0/etc/rc\0run.sh\0"), true, "bash run.sh", "bash --rcfile /etc/rc run.sh" },
+	{ LINE("sh\0-s\0arg\0"), true, "sh", "sh -s arg" },
+	{ LINE("dash\0--\0run.sh\0"), true, "dash run.sh", "dash -- run.sh" },
+	{ LINE("-bash\0"), true, "-bash", "-bash" },
+	/* Not an interpreter: it becomes one by exec, and has its name then. */
+	{ LINE("env\0A=b\0python3\0t.py\0"), true, "env", "env A=b python3 t.py" },
+	{ LINE("timeout\00010\0python3\0t.py\0"), true, "timeout", "timeout 10 python3 t.py" },
 	{ LINE("bash\0-c\0ray start --head\0"), true, "bash", "bash -c ray start --head" },
 	{ LINE("/usr/lib/ray/raylet\0--raylet_socket_name=/tmp/x\0"), true, "raylet",
 	  "/usr/lib/ray/raylet --raylet_socket_name=/tmp/x" },

@@ -45,6 +45,7 @@ struct entry {
 	int64_t first_ns; /* first sight */
 	int64_t named_ns; /* when its name was read, 0: never */
 	int64_t named_own; /* what it had then */
+	uint64_t code; /* pages of its program's code */
 	enum component_kind kind; /* what the name says */
 	char label[PROCESS_NAME_MAX];
 	struct mark older, newer;
@@ -237,6 +238,7 @@ static void update_growth(struct entry *e, int64_t now_ns)
 static bool measure(const struct process_table *t, struct entry *e, int64_t now_ns)
 {
 	char text[128];
+	uint64_t code;
 	ssize_t n;
 
 	if (e->statm_fd >= 0)
@@ -246,8 +248,12 @@ static bool measure(const struct process_table *t, struct entry *e, int64_t now_
 	if (n <= 0)
 		return false;
 	text[n] = '\0';
-	if (!proc_parse_statm(text, t->page_size, &e->p.rss, &e->p.shared))
+	if (!proc_parse_statm(text, t->page_size, &e->p.rss, &e->p.shared, &code))
 		return false;
+	/* It has executed another program, and has that one's name. */
+	if (code != e->code)
+		e->named_ns = 0;
+	e->code = code;
 	update_growth(e, now_ns);
 	return true;
 }

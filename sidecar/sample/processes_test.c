@@ -160,6 +160,36 @@ static void a_title_is_read_anew_when_the_memory_has_changed(void **state)
 	process_table_free(table);
 }
 
+static void a_process_that_executes_another_program_has_that_ones_name_at_once(void **state)
+{
+	struct tree *t = *state;
+	static const char after[] = "9999 1000 0 2 0 1 0\n", command[] = "python3\0train.py\0";
+	struct components c;
+	struct process top[1];
+	struct process_table *table;
+
+	put_process(t, 30, 1, 1000, 0, "bash");
+	table = process_table_new(t->fd, 1, NULL);
+	assert_non_null(table);
+	/* Long after its start its name is read every 2 s only, and the others' every 30 s. */
+	for (int i = 1; i <= 5; i++) {
+		process_table_sweep(table, i * NS_PER_SEC, NULL);
+		process_table_top(table, i * NS_PER_SEC, top, 1);
+	}
+	assert_string_equal(top[0].name, "bash");
+	put(t, 30, "cmdline", command, sizeof(command) - 1);
+	process_table_sweep(table, 5 * NS_PER_SEC + NS_PER_MS, NULL);
+	process_table_top(table, 5 * NS_PER_SEC + NS_PER_MS, top, 1);
+	assert_string_equal(top[0].name, "bash");
+	put(t, 30, "statm", after, sizeof(after) - 1);
+	process_table_sweep(table, 5 * NS_PER_SEC + 2 * NS_PER_MS, NULL);
+	process_table_components(table, 5 * NS_PER_SEC + 2 * NS_PER_MS, &c);
+	assert_int_equal(components_of_kind(&c, COMPONENT_DRIVER, NULL), 1);
+	process_table_top(table, 5 * NS_PER_SEC + 2 * NS_PER_MS, top, 1);
+	assert_string_equal(top[0].name, "python3 train.py");
+	process_table_free(table);
+}
+
 static void a_glance_sees_the_largest_only(void **state)
 {
 	struct tree *t = *state;
@@ -333,6 +363,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_largest_come_first_by_what_they_hold_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(growth_is_measured_over_seconds_and_titles_are_read_anew, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_title_is_read_anew_when_the_memory_has_changed, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_process_that_executes_another_program_has_that_ones_name_at_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_glance_sees_the_largest_only, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_is_gone_is_forgotten, setup, teardown),
 		cmocka_unit_test_setup_teardown(beside_others_only_the_launchers_descendants_count, setup, teardown),

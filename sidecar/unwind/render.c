@@ -356,6 +356,8 @@ static void fill_summary(cJSON *summary, const struct modules *modules, const st
 	json_set_int(summary, "threads", (int64_t)core->threads_seen);
 	add_crashed_frame(summary, modules, crash);
 	json_set_str(summary, "python", or_null(crash->python));
+	/* Of a whole core the report may leave out frames as well: those of an endless recursion. */
+	json_set(summary, "coreCut", cJSON_CreateBool(core->missing > 0));
 	json_set(summary, "truncated", cJSON_CreateBool(crash->truncated || core->missing || core->notes_cut));
 }
 

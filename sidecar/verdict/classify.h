@@ -17,7 +17,9 @@
 #include "lib/macros.h"
 #include "sidecar/crash/crash_info.h"
 #include "sidecar/kernel/kernel_evidence.h"
+#include "sidecar/ray/gpu_lines.h"
 #include "sidecar/ray/ray_lines.h"
+#include "sidecar/ray/ray_process_lines.h"
 #include "sidecar/sample/limits.h"
 #include "sidecar/sample/memcg.h"
 #include "sidecar/verdict/cgroup_limit.h"
@@ -44,12 +46,14 @@ struct observation {
 	 */
 	const char *cgroup_unseen;
 	const struct cgroup_limit *cgroup_limit; /* whose limit it is, if not its own; NULL: its own, or not known */
+	const struct cgroup_limit *isolation; /* the cgroup of the user's processes in Ray's resource isolation; NULL: there is none */
+	const char *isolation_said; /* what raylet said of it shortly before; NULL: nothing */
 	struct memory before; /* the counters as they were when nothing had happened yet */
 	struct memory after; /* read right after the death */
 	bool after_known; /* false: the cgroup was gone already */
 	struct memory last; /* the last sample before the death, usage -1 when there was none */
 	int64_t last_age_ns; /* its age at the death */
-	int64_t peak_before; /* the peak as that sample had it, -1 or 0 unknown; last may have that of after the death */
+	int64_t peak_met_age_ns; /* since the first sample whose peak was at the own limit until the death; -1: none was */
 	struct memory latest; /* the counters' latest reading while the command still lived, absent when there was none */
 	int64_t latest_age_ns; /* its age at the death */
 	int command_pid; /* as the container's /proc numbers it, like victim_pid; 0 unknown */
@@ -67,6 +71,16 @@ struct observation {
 	const char *core_needs; /* without one, what would be needed; NULL: not known */
 	bool container_over; /* with container_lives: it lived on then, and has ended meanwhile */
 	bool core_is_old; /* it was written before this start of the container */
+	int64_t ended_ns; /* CLOCK_BOOTTIME, as the times of what follows */
+	const struct ray_process_end *ends; /* of Ray's own processes, in the order of their times */
+	size_t n_ends;
+	const struct ray_process_words *process_words; /* what Ray says of them; NULL: nothing */
+	bool ray_start; /* `ray start` ran until the end */
+	const struct ray_process_end *process; /* with container_lives: which one of ends this is about; NULL: none */
+	int64_t process_oom_ns; /* with process: when the OOM killer took a process of the container last; 0: never */
+	bool has_raylet; /* the container is a Ray node: what ends a worker does not end it */
+	const struct gpu_said *gpu_said; /* what programs of it said of CUDA and NCCL right before its end; NULL: nothing is known */
+	const char *spilled; /* how much Ray had spilled to which disk, when that was much or soon too much; NULL: not so */
 };
 
 #define EVIDENCE_MAX 8
@@ -82,12 +96,22 @@ struct missing {
 	const char *what, *needs; /* static texts, or those of the observation */
 };
 
+/* The process that ended first. */
+struct verdict_process {
+	char name[48]; /* of Ray's own as Ray calls it: "raylet"; "": not known */
+	int pid; /* in the container's PID namespace; 0: not known */
+	int signal; /* 0: none */
+	int exit_code; /* -1: a signal ended it, or it is not known */
+};
+
 struct verdict {
 	enum failure_class class;
 	enum confidence confidence;
 	int exit_code; /* as a shell counts: 128+N after signal N; -1 unknown */
 	int signal; /* 0: none */
 	int64_t limit; /* of an OOM kill: the memory limit that ran out, bytes; 0: not known, or the container's own */
+	struct verdict_process process; /* whose end began it */
+	enum isolation_part isolation; /* with limit: that of a part of Ray's resource isolation */
 	char sentence[320];
 	struct evidence evidence[EVIDENCE_MAX];
 	unsigned int n_evidence;

@@ -17,6 +17,8 @@
 #define MIB ((int64_t)1 << 20)
 #define GIB ((int64_t)1 << 30)
 #define DOMINANT 0.5 /* a process, a name, a kind with this share of the usage is the story */
+#define ONE_OF_TWO 0.7 /* the second has this much of the first, and the third less of the second: two are the story */
+#define TWO_DOMINANT 0.6 /* with this share together */
 #define ALIKE_MIN 3 /* this many of one name, together dominant, are parallelism */
 #define SHMEM_DOMINANT 0.4
 #define DRIVER_DOMINANT 0.4
@@ -160,6 +162,22 @@ static void advise_smaller_store(struct report *r)
 	       STORE_SHARE * (double)r->memory.limit, STORE_SHARE * 100, r->node.object_store);
 }
 
+static bool runs_ray(const struct report *r)
+{
+	return r->node.raylet > 0 || r->node.object_store > 0 || components_of_kind(&r->components, COMPONENT_RAYLET, NULL) > 0 ||
+	       components_of_kind(&r->components, COMPONENT_TASK, NULL) > 0 ||
+	       components_of_kind(&r->components, COMPONENT_IDLE, NULL) > 0;
+}
+
+/* Without Ray there is no object store, and no shared memory is its. */
+static void shared_memory_of_others(struct report *r)
+{
+	SAY(r, "Shared memory (files in /dev/shm, memfd, shared mappings) held %s, %d %% of the memory: it belongs to no process alone.",
+	    SIZE(r->memory.shmem), percent(r, r->memory.shmem));
+	ADVISE(r, "find what writes to /dev/shm or shares memory (torch DataLoader workers, multiprocessing.shared_memory)");
+	advise_limit(r, "; or ");
+}
+
 static bool objects(struct report *r)
 {
 	int64_t shmem = r->memory.shmem, most = r->components.n ? r->components.list[0].own : 0;
@@ -167,6 +185,10 @@ static bool objects(struct report *r)
 
 	if (shmem < 0 || share(r, shmem) < SHMEM_DOMINANT || (share(r, shmem) < DOMINANT && shmem < most))
 		return false;
+	if (!runs_ray(r)) {
+		shared_memory_of_others(r);
+		return true;
+	}
 	SAY(r, "Shared memory (the object store in /dev/shm) held %s, %d %% of the memory: objects, not heap.", SIZE(shmem),
 	    percent(r, shmem));
 	if (r->shmem_at_start > 0 && share(r, r->shmem_at_start) >= STORE_SHARE) {
@@ -223,6 +245,37 @@ static bool rays_own(struct report *r)
 	else if (kind == COMPONENT_DASHBOARD)
 		ADVISE(r, "include-dashboard: \"false\" in rayStartParams of the head, if nobody needs it");
 	advise_limit(r, kind == COMPONENT_GCS || kind == COMPONENT_DASHBOARD ? "; or " : "");
+	return true;
+}
+
+static bool are_two_of_a_size(const struct report *r)
+{
+	int64_t first = process_own(&r->top[0]), second = process_own(&r->top[1]);
+
+	if (r->n_top < 2 || (double)second < ONE_OF_TWO * (double)first || share(r, first + second) < TWO_DOMINANT)
+		return false;
+	return r->n_top == 2 || (double)process_own(&r->top[2]) < ONE_OF_TWO * (double)second;
+}
+
+/* Neither is the one that leaks, and two are hardly parallelism. */
+static bool two_processes(struct report *r)
+{
+	const struct process *a = &r->top[0], *b = &r->top[1];
+	const char *task = r->n_top ? task_name(a->name) : NULL;
+
+	if (!are_two_of_a_size(r))
+		return false;
+	SAY(r, "Two processes, %s (PID %d) and %s (PID %d), held %s and %s, together %d %% of the memory", a->name, (int)a->pid, b->name,
+	    (int)b->pid, SIZE(process_own(a)), SIZE(process_own(b)), percent(r, process_own(a) + process_own(b)));
+	if (a->growth != GROWTH_UNKNOWN && a->growth > 0 && b->growth != GROWTH_UNKNOWN && b->growth > 0)
+		SAY(r, ", and both grew until the end (%s/s and %s/s)", SIZE(a->growth), SIZE(b->growth));
+	SAY(r, ": two leaks, or two that need that much at the same time.");
+	if (!limit_was_reached(r))
+		return true;
+	if (task)
+		ADVISE(r, "@ray.remote(memory=%s) for %s, so that Ray runs no more of them at a time than fit; or ",
+		       PYTHON_SIZE(RESERVE * (double)process_own(a)), task);
+	advise_limit(r, "");
 	return true;
 }
 
@@ -379,8 +432,8 @@ static bool too_quick(struct report *r)
 }
 
 static bool (*const causes[])(struct report *r) = {
-	objects,     driver_on_head, rays_own,	 one_process,	many_alike,
-	idle_workers, many_tasks,    page_cache, kernel_memory, spread_out,
+	objects,    driver_on_head, rays_own,   two_processes, one_process, many_alike,
+	idle_workers, many_tasks,   page_cache, kernel_memory, spread_out,
 };
 
 /* Remarks */
@@ -422,7 +475,15 @@ static void promised_too_much(struct report *r)
 		       (store_is_too_large(r) ? STORE_SHARE * (double)r->memory.limit : (double)n->object_store));
 }
 
-static void (*const remarks[])(struct report *r) = { tasks_on_head, idle_workers_too, promised_too_much };
+static void part_of_isolation(struct report *r)
+{
+	const char *advice = isolation_advice(r->verdict.isolation);
+
+	if (advice)
+		ADVISE(r, "%s%s", r->advice[0] ? "; or " : "", advice);
+}
+
+static void (*const remarks[])(struct report *r) = { tasks_on_head, idle_workers_too, promised_too_much, part_of_isolation };
 
 void report_diagnose(struct report *r)
 {

@@ -56,6 +56,18 @@ static const struct row {
 	  "One process", NULL },
 	{ "a limit that was not reached", FAILURE_KERNEL_OOM_POD, 8 * GIB, 4 * GIB, 0, { { "ray::leak", 3 * GIB, 0, 0 } },
 	  "One process", NULL },
+	/* Two */
+	{ "two leakers of a size", OOM, FULL_4G, 0, { { "ray::leak", 2100 * MIB, 5 * MIB, 0 }, { "ray::leak", 1900 * MIB, 5 * MIB, 0 } },
+	  "Two processes, ray::leak (PID 1) and ray::leak (PID 2), held 2.1 GiB and 1.9 GiB, together 98 % of the memory, and both grew "
+	  "until the end (5.0 MiB/s and 5.0 MiB/s): two leaks, or two that need that much at the same time.",
+	  "@ray.remote(memory=2.3 * 1024**3) for leak, so that Ray runs no more of them at a time than fit; or a limit of 5.0 GiB" },
+	{ "two of other names, each less than half", OOM, FULL_4G, 0,
+	  { { "python3 a.py", 1900 * MIB, GROWTH_UNKNOWN, 0 }, { "python3 b.py", 1800 * MIB, 0, 0 }, { "bash", 2 * MIB, 0, 0 } },
+	  "Two processes, python3 a.py (PID 1) and python3 b.py (PID 2), held 1.9 GiB and 1.8 GiB, together 90 % of the memory: two leaks",
+	  "a limit of 5.0 GiB or more" },
+	{ "one, and a smaller one", OOM, FULL_4G, 0, { { "ray::leak", 2400 * MIB, 0, 0 }, { "ray::x", 1500 * MIB, 0, 0 } },
+	  "One process, ray::leak, held 59 %", "find what leak keeps" },
+	{ "three of a size are not two", OOM, FULL_4G, 0, { { "ray::load", 1300 * MIB, 0, 3 } }, "3 copies of ray::load", "for load" },
 	/* Quicker than the samples */
 	{ "a last sample of long before", OOM, FULL_4G / 8, 0, { { "hog", GIB / 4, 0, 0 } },
 	  "Memory went from 512.0 MiB to the limit of 4.0 GiB in the last 25 ms: too quick for another sample; the table is from "
@@ -112,6 +124,10 @@ static const struct row {
 	/* Objects */
 	{ "the object store", OOM, FULL_4G, 3 * GIB, { { "ray::x", GIB / 2, 0, 0 } },
 	  "Shared memory (the object store in /dev/shm) held 3.0 GiB, 75 % of the memory: objects, not heap.", NULL },
+	{ "shared memory without Ray", OOM, FULL_4G, 3 * GIB, { { "python3 train.py", GIB / 2, 0, 0 } },
+	  "Shared memory (files in /dev/shm, memfd, shared mappings) held 3.0 GiB, 75 % of the memory: it belongs to no process alone.",
+	  "find what writes to /dev/shm or shares memory (torch DataLoader workers, multiprocessing.shared_memory); or a limit of 5.0 GiB" },
+	{ "shared memory beside a raylet alone", OOM, FULL_4G, 3 * GIB, { { "raylet", GIB / 2, 0, 0 } }, "the object store in /dev/shm", NULL },
 	{ "an object store with too large a budget", OOM, FULL_4G, 3 * GIB, { { "ray::x", GIB / 2, 0, 0 } },
 	  "The object store may have 3.5 GiB.", "object-store-memory: \"1288490189\" in rayStartParams (30 % of the limit; now \"3758096384\")",
 	  .object_store = 3584 * MIB, .shm_used = 3 * GIB },
@@ -173,6 +189,7 @@ static struct report report_of(const struct row *row)
 		for (int copy = 0; copy < MAX(row->top[i].count, 1); copy++) {
 			struct process p = { .rss = row->top[i].own, .growth = row->top[i].growth };
 
+			p.pid = (pid_t)r.n_processes + 1;
 			snprintf(p.name, sizeof(p.name), "%s", row->top[i].name);
 			components_add(&r.components, p.name, p.command, row->top[i].own);
 			r.n_processes++;

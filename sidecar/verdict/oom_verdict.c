@@ -32,6 +32,10 @@ static enum oom none_counted(const struct observation *o, struct verdict *v)
 	verdict_add_evidence(v, oom_counter_file(o), "oom_kill stayed at %" PRId64, o->after.oom_kill);
 	if (!o->cgroup_unseen)
 		return OOM_NO;
+	if (o->kernel.rules_out && o->status_known && WIFSIGNALED(o->wait_status)) {
+		verdict_add_evidence(v, "kernel log", "no OOM kill of the command's PID");
+		return OOM_NO;
+	}
 	verdict_add_missing(v, o->cgroup_unseen, "the kernel log, which names each process that the OOM killer took");
 	return OOM_UNTOLD;
 }
@@ -43,6 +47,10 @@ static enum oom shared_kill(const struct observation *o, struct verdict *v)
 	if (!o->kernel.oom || !o->kernel.by_cgroup)
 		verdict_add_missing(v, "whose process the OOM killer took",
 				    "the kernel log with the PIDs of this container, or a memory cgroup for it alone");
+	if (oom_log_spares_command(o)) {
+		verdict_add_evidence(v, "kernel log", "no OOM kill of the command: its PID is not in it");
+		return OOM_UNTOLD;
+	}
 	return !o->container_lives && v->signal == SIGKILL ? OOM_PROBABLE : OOM_UNTOLD;
 }
 
@@ -211,9 +219,10 @@ void oom_verdict(const struct observation *o, enum oom oom, const struct kernel_
 		/* Whoever's memory it was: that a process was taken and the container lives is what the class says. */
 		v->class = FAILURE_KERNEL_OOM_PROCESS;
 		v->confidence = oom == OOM_PROVED ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
-		snprintf(v->sentence, sizeof(v->sentence), "The kernel %skilled %s in container %s: %s%s; the container lives on.",
-			 likely(oom != OOM_PROVED), victim ? victim : "a process", o->container,
-			 likely(oom == OOM_PROVED && !cause.proved), cause.clause);
+		snprintf(v->sentence, sizeof(v->sentence), "The kernel %skilled %s in container %s%s: %s%s%s.", likely(oom != OOM_PROVED),
+			 victim ? victim : "a process", o->container, o->container_over ? " shortly before its end" : "",
+			 likely(oom == OOM_PROVED && !cause.proved), cause.clause,
+			 o->container_over ? "" : "; the container lives on");
 	} else if (o->gap) {
 		v->confidence = CONFIDENCE_LIKELY;
 		snprintf(v->sentence, sizeof(v->sentence), "Container %s ended while no recorder ran, most likely killed by the kernel: %s.",
@@ -248,11 +257,10 @@ void oom_before_verdict(const struct observation *o, const struct kernel_evidenc
 		v->confidence = CONFIDENCE_LIKELY;
 	if (v->class == FAILURE_KILLED) {
 		snprintf(v->sentence, sizeof(v->sentence),
-			 "The kernel killed %s in container %s for lack of memory; %s the container ended with %s, most likely not by the OOM "
-			 "killer: sender unknown.",
+			 "The kernel killed %s in container %s for lack of memory; %s the container ended with SIGKILL, most likely not by the "
+			 "OOM killer: sender unknown.",
 			 victim ? victim : "a process", o->container,
-			 name_age(age_ns, "later", "shortly afterwards", age, sizeof(age)),
-			 o->status_known && WIFEXITED(o->wait_status) ? "exit code 137" : "SIGKILL");
+			 name_age(age_ns, "later", "shortly afterwards", age, sizeof(age)));
 		return;
 	}
 	n = strlen(v->sentence);

@@ -40,6 +40,11 @@ int64_t oom_victim_age_ns(const struct observation *o, const struct kernel_evide
 	return k && k->by_cgroup ? MAX(k->age_ns, seen) : seen;
 }
 
+bool oom_log_spares_command(const struct observation *o)
+{
+	return o->kernel.rules_out && !o->container_lives && o->status_known && WIFSIGNALED(o->wait_status);
+}
+
 bool oom_is_possible(const struct observation *o)
 {
 	return o->cgroup_shared && !o->container_lives && (oom_kills_at_the_end(o) || (kills_in_all(o) && o->oom_age_ns >= 0));
@@ -66,6 +71,9 @@ static bool all_were_taken(const struct observation *o, const struct kernel_evid
 /* It held more than half of the limit: nobody else in there can have been larger. */
 static bool was_the_largest(const struct observation *o)
 {
+	/* At the limit of a cgroup below only who is in it is looked at, and that may be another. */
+	if (o->cgroup_limit && o->cgroup_limit->place != CGROUP_LIMIT_ABOVE)
+		return false;
 	return o->command_rss > 0 && o->last.limit > 0 && o->command_rss > o->last.limit / 2;
 }
 
@@ -92,6 +100,8 @@ enum oom_victim oom_victim(const struct observation *o, const struct kernel_evid
 	/* A kill that the log does not tell of may have been that of the command. */
 	if (k && k->by_cgroup && k->victim == KERNEL_VICTIM_OTHER && (int64_t)k->killed >= kills_in_all(o))
 		return OOM_VICTIM_OTHER;
+	if (oom_log_spares_command(o))
+		return OOM_VICTIM_OTHER;
 	return victim_by_samples(o, k);
 }
 
@@ -99,19 +109,22 @@ enum oom oom_explains(const struct observation *o, enum oom oom, const struct ke
 {
 	enum oom_victim victim = oom_victim(o, k);
 	bool at_once = oom_victim_age_ns(o, k) <= DIES_WITHIN_NS;
+	bool exited = o->status_known && WIFEXITED(o->wait_status);
 
 	if ((oom != OOM_PROVED && oom != OOM_PROBABLE) || o->container_lives || o->gap || !v->signal)
 		return oom;
 	if (v->signal != SIGKILL)
 		return OOM_BEFORE;
+	if (victim == OOM_VICTIM_ALL)
+		return oom;
+	/* Exit code 137: a shell says at its end, even after some cleaning up, that a child of it was killed. */
+	if (exited)
+		return OOM_PROBABLE;
 	switch (victim) {
 	case OOM_VICTIM_ALL:
 	case OOM_VICTIM_COMMAND:
 		return oom;
 	case OOM_VICTIM_OTHER:
-		/* A shell tells of the SIGKILL that a child of it got; the command's own came from elsewhere. */
-		if (at_once && o->status_known && WIFEXITED(o->wait_status))
-			break;
 		return OOM_BEFORE;
 	case OOM_VICTIM_LIKELY_OTHER:
 	case OOM_VICTIM_UNTOLD:
@@ -122,7 +135,7 @@ enum oom oom_explains(const struct observation *o, enum oom oom, const struct ke
 		break;
 	}
 	/* Where the log is missing, that is said already. */
-	if (!o->kernel.needs && victim != OOM_VICTIM_OTHER)
+	if (!o->kernel.needs)
 		verdict_add_missing(v, "whether the OOM killer took the command or a child of it",
 				    "memory.oom.group or oomGroup, which end a container as a whole");
 	return OOM_PROBABLE;

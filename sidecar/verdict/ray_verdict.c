@@ -2,10 +2,12 @@
 /* The verdict on a worker of which Ray's own logs tell. */
 #include "sidecar/verdict/ray_verdict.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "sidecar/verdict/crash_verdict.h"
+#include "sidecar/verdict/gpu_verdict.h"
 
 /* Ray's monitor kills at 95 % by default. Far below that its word and our samples do not agree. */
 #define FULL_ENOUGH 0.7
@@ -70,25 +72,31 @@ static void memory_kill(const struct observation *o, struct verdict *v)
 	const struct ray_event *e = &o->ray->event;
 	char worker[160], more[40] = "", held[48] = "";
 	double used = o->last.limit > 0 ? (double)o->last.usage / (double)o->last.limit : 0;
+	/* With resource isolation Ray holds what the user's processes use against the limit of their cgroup. */
+	double user = o->isolation ? (double)o->isolation->usage / (double)o->isolation->limit : 0;
+	bool full = used >= FULL_ENOUGH || user >= FULL_ENOUGH;
 
 	v->class = FAILURE_RAY_MEMORY_MONITOR;
+	/* The log can be written by anybody in the container: our own figures must agree. */
+	v->confidence = full ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
 	if (e->workers > 1)
 		snprintf(more, sizeof(more), " and %u more", e->workers - 1);
 	if (e->held[0])
 		snprintf(held, sizeof(held), ", which held %s", e->held);
 	snprintf(v->sentence, sizeof(v->sentence),
-		 "Ray's memory monitor killed %s%s%s in container %s: memory was at %s; the container lives on.",
-		 name_worker(e, worker, sizeof(worker)), more, held, o->container,
+		 "%s killed %s%s%s in container %s: memory was at %s; the container lives on.",
+		 v->confidence == CONFIDENCE_CERTAIN ? "Ray's memory monitor" : "Ray says that its memory monitor", name_worker(e, worker, sizeof(worker)), more, held, o->container,
 		 e->memory[0] ? e->memory : "its threshold");
 	if (e->detail[0])
 		verdict_add_evidence(v, source_of(o->ray), "%s", e->detail);
 	else
 		verdict_add_evidence(v, source_of(o->ray), "%u worker(s) killed, the node running low on memory", e->workers);
-	/* The log can be written by anybody in the container: our own figures must agree. */
-	v->confidence = used >= FULL_ENOUGH ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
 	if (o->last.limit > 0)
 		verdict_add_evidence(v, "samples", "%.0f %% of the limit in use %s", 100 * used,
-				     used >= FULL_ENOUGH ? "then" : "at most: less than Ray's words let expect");
+				     full ? "then" : "at most: less than Ray's words let expect");
+	if (o->isolation)
+		verdict_add_evidence(v, "samples", "%.0f %% of the limit of Ray's sub-cgroup \"user\" in use, at most %.0f %% before", 100 * user,
+				     100 * (double)MAX(o->isolation->usage, o->isolation->peak) / (double)o->isolation->limit);
 	add_table(e, v);
 }
 
@@ -101,11 +109,27 @@ static bool exit_code_said(const struct ray_event *e, int *ret_code)
 	return e->kind == RAY_WORKER_CRASH && at && sscanf(at + strlen(words), "%3d", ret_code) == 1 && *ret_code > 0 && *ret_code < 256;
 }
 
+/* Ray's own words often suspect the memory. A worker that the kernel took dies "unexpectedly" to Ray: then it is its own story. */
+static void oom_killer(const struct observation *o, struct verdict *v)
+{
+	if (!o->after_known || o->before.oom_kill < 0)
+		return;
+	if (o->after.oom_kill > o->before.oom_kill) {
+		verdict_add_evidence(v, "OOM killer", "oom_kill %" PRId64 " -> %" PRId64 ": it took a process shortly before, perhaps this one",
+				     o->before.oom_kill, o->after.oom_kill);
+		/* Its own signal, or core, is another story. */
+		if (v->confidence == CONFIDENCE_CERTAIN && !o->ray->signal_said[0] && !o->crash)
+			v->confidence = CONFIDENCE_LIKELY;
+	} else if (o->after.oom_kill == o->before.oom_kill && o->last.limit > 0 && !o->cgroup_unseen)
+		verdict_add_evidence(v, "samples", "not the OOM killer: its counter stayed at %d, %.0f %% of the limit in use",
+				     (int)o->after.oom_kill, 100.0 * (double)o->last.usage / (double)o->last.limit);
+}
+
 static void crash(const struct observation *o, struct verdict *v)
 {
 	const struct ray_event *e = &o->ray->event;
 	bool fds = e->kind == RAY_FDS_EXHAUSTED;
-	char worker[160], in[400], how[48] = " died unexpectedly";
+	char worker[160], who[240], in[400], how[48] = " died unexpectedly";
 	int code;
 	const char *signal_said = o->ray->signal_said[0] ? o->ray->signal_said :
 				  o->crash && !fds	 ? signal_name(o->crash->signal) :
@@ -114,6 +138,9 @@ static void crash(const struct observation *o, struct verdict *v)
 	v->class = fds ? FAILURE_FILE_DESCRIPTORS_EXHAUSTED : FAILURE_WORKER_CRASH;
 	v->confidence = o->ray->gone && !fds ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
 	name_worker(e, worker, sizeof(worker));
+	snprintf(who, sizeof(who), "%s%s%s in container %s",
+		 v->confidence == CONFIDENCE_CERTAIN ? "Ray worker" : "Ray says that its worker", e->pid || e->task[0] ? " " : "",
+		 worker + MIN(strlen(worker), e->task[0] ? 0 : strlen("a worker ")), o->container);
 	if (fds)
 		snprintf(how, sizeof(how), " died after open files ran out");
 	else if (signal_said)
@@ -122,11 +149,9 @@ static void crash(const struct observation *o, struct verdict *v)
 		snprintf(how, sizeof(how), " ended with exit code %d", code);
 	if (fds && !e->pid)
 		snprintf(v->sentence, sizeof(v->sentence),
-			 "Open files ran out in container %s (Too many open files); the container lives on.", o->container);
+			 "Ray's logs say \"Too many open files\" in container %s; the container lives on.", o->container);
 	else
-		snprintf(v->sentence, sizeof(v->sentence), "Ray worker%s%s in container %s%s%s; the container lives on.",
-			 e->pid || e->task[0] ? " " : "", worker + MIN(strlen(worker), e->task[0] ? 0 : strlen("a worker ")),
-			 o->container, how, crash_in(o, in, sizeof(in)));
+		snprintf(v->sentence, sizeof(v->sentence), "%s%s%s; the container lives on.", who, how, crash_in(o, in, sizeof(in)));
 	if (o->crash)
 		crash_evidence(o, v);
 	if (e->detail[0])
@@ -136,13 +161,12 @@ static void crash(const struct observation *o, struct verdict *v)
 	else if (!fds && !o->crash && !exit_code_said(e, &code))
 		verdict_add_missing(v, "what ended the worker",
 				    "its wait status, which only raylet gets and does not write down");
-	/* Ray's own words often suspect the memory. */
-	if (o->after_known && o->before.oom_kill >= 0 && o->after.oom_kill == o->before.oom_kill && o->last.limit > 0)
-		verdict_add_evidence(v, "samples", "not the OOM killer: its counter stayed at %d, %.0f %% of the limit in use",
-				     (int)o->after.oom_kill, 100.0 * (double)o->last.usage / (double)o->last.limit);
+	oom_killer(o, v);
 	if (e->pid)
 		verdict_add_evidence(v, "processes", o->ray->gone ? "PID %d is gone" : "PID %d is there still, or again",
 				     (int)e->pid);
+	if (!fds)
+		gpu_worker_verdict(o, who, v);
 }
 
 void ray_verdict(const struct observation *o, struct verdict *v)
@@ -183,7 +207,7 @@ void ray_last_words(const struct observation *o, struct verdict *v)
 		v->class = FAILURE_FILE_DESCRIPTORS_EXHAUSTED;
 		v->confidence = CONFIDENCE_LIKELY;
 		snprintf(v->sentence, sizeof(v->sentence),
-			 "Container %s ended with exit code %d, shortly after open files had run out (Too many open files).",
+			 "Container %s ended with exit code %d, shortly after Ray's logs said \"Too many open files\".",
 			 o->container, v->exit_code);
 	}
 }

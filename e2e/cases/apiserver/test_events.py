@@ -36,6 +36,7 @@ def test_the_first_death_of_a_class_is_an_event_of_the_raycluster_that_says_wher
     (failure,) = cluster.wait_failures(1)
     kubelet.end(second, 137, reason="OOMKilled")
     cluster.wait_failures(2)
+    wait_for("the event", lambda: [e for e in api.items("events") if e["reason"] == "KernelOOMContainer"])
     settle(operator, api, kubelet)
     (event,) = [e for e in api.items("events") if e["reason"] == "KernelOOMContainer"]
     assert event["regarding"]["kind"] == "RayCluster" and event["regarding"]["uid"] == cluster.get()["metadata"]["uid"]

@@ -87,17 +87,42 @@ def test_a_death_in_a_rayjob_names_the_job_and_its_submission_and_is_an_event_of
         assert spec["ownerText"] == "RayJob/train" and spec["job"] == {"submissionId": "train-x7k2p"}
     assert len(api.items("rayfailures", "afterglow.dev/owner-kind=RayJob,afterglow.dev/owner-name=train")) == 2
     listed = plane.kubectl("get", "rayfailures", "--namespace", api.namespace).splitlines()
-    assert listed[0].split() == ["NAME", "OWNER", "POD", "CLASS", "EXIT", "MEMORY", "AGE"]
+    assert listed[0].split() == ["NAME", "OWNER", "POD", "CLASS", "EXIT", "MEMORY", "CAUSED", "BY", "AGE"]
     assert listed[1].split()[1] == "RayJob/train"
 
     # Of the two deaths of one class the first is told.
     (event,) = wait_for("the event", lambda: events(api, "RayJob"))
     first = next(f for f in found if f["metadata"]["name"] in event["note"])["spec"]
     assert event["regarding"]["uid"] == job["metadata"]["uid"] and event["reason"] == "KernelOOMContainer"
-    assert event["note"].startswith(f"Pod {first['pod']} of RayCluster train-abc: Container ray-worker of {first['pod']} ran out")
+    assert event["note"].startswith(f"Pod {first['pod']} of RayCluster train-abc: Container ray-worker of {first['pod']} most likely ran out")
     assert event["note"].endswith(f"all: kubectl get rayfailures -n {api.namespace} -l afterglow.dev/owner-name=train")
     assert "ran out of memory" in plane.kubectl("describe", "rayjob", "train", "--namespace", api.namespace)
     assert len(events(api, "RayCluster")) == 1
+
+
+@pytest.mark.usefixtures("operator")
+def test_a_rayjobs_event_says_what_its_cluster_died_of_and_what_followed(api, kubelet, plane):
+    owner(api, "rayjobs", "train", jobId="train-x7k2p")
+    kubelet.end(pod(api, kubelet, "worker"), 1, finishedAt=minutes_ago(9.5))
+    kubelet.end(pod(api, kubelet, "head", labels={
+        "ray.io/is-ray-node": "yes", "ray.io/cluster": "train-abc", "ray.io/group": "headgroup", "ray.io/node-type": "head"}),
+                137, finishedAt=minutes_ago(10), **OOM)
+    (event,) = wait_for("the event", lambda: events(api, "RayJob"))
+    assert event["note"].startswith("Pod head of RayCluster train-abc: Container ray-worker of head most likely ran out of memory")
+    assert "; 1 other end followed from it (kubectl get rayfailures " in event["note"]
+    assert "1 other end followed" in plane.kubectl("describe", "rayjob", "train", "--namespace", api.namespace)
+
+
+def test_without_the_right_to_write_a_status_the_events_are_told_all_the_same(without_rayjobs, start, api, kubelet):
+    operator = start(manage=False, kubeconfig=without_rayjobs)
+    api.create("rayclusters", ray_cluster("train-abc"))
+    kubelet.end(pod(api, kubelet, "worker"), 1, finishedAt=minutes_ago(9.5))
+    kubelet.end(pod(api, kubelet, "head", labels={
+        "ray.io/is-ray-node": "yes", "ray.io/cluster": "train-abc", "ray.io/group": "headgroup", "ray.io/node-type": "head"}),
+                137, finishedAt=minutes_ago(10), **OOM)
+    (event,) = wait_for("the event", lambda: events(api, "RayCluster"))
+    assert "; 1 other end followed from it" in event["note"]
+    assert "is not written" in operator.text() and "forbidden" in operator.text()
 
 
 @pytest.mark.usefixtures("operator")

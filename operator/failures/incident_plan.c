@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is to be written and told of how the failures of a cluster hang together. */
+#include "operator/failures/incident_plan.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/macros.h"
+#include "lib/units.h"
+#include "operator/failures/story.h"
+
+/* Ends that come together are told together. */
+#define TELL_NS (2 * NS_PER_SEC)
+/* What looks like a consequence waits for its cause: a death may be held for 20 s until the pod's status explains it. */
+#define TELL_LATER_NS (25 * NS_PER_SEC)
+/* The count is told when no more has come for so long, and for twice as long each time. */
+#define QUIET_NS (30 * NS_PER_SEC)
+#define QUIET_DOUBLINGS_MAX 6
+/* What an operator finds that is older has been told by the one before it, or is no news any more. */
+#define NEWS_NS (600 * NS_PER_SEC)
+
+struct incident_member {
+	struct story *story;
+	char *uid;
+	char *incident, *caused_by; /* as the marks say, "" for none */
+	int64_t marked;		    /* consequences, as the mark says */
+	int64_t created_ns;	    /* by the API server's clock; 0: not known */
+	int64_t seen_ns, grown_ns;  /* boottime: first seen; last time that consequences changed */
+	size_t consequences;	    /* at that time */
+	bool is_told, is_silent;    /* silent: it may not be told */
+	size_t told;		    /* consequences */
+	unsigned times;
+};
+
+static void member_free(void *value)
+{
+	struct incident_member *m = value;
+
+	if (!m)
+		return;
+	story_free(m->story);
+	free(m->uid);
+	free(m->incident);
+	free(m->caused_by);
+	free(m);
+}
+
+void incident_cluster_release(struct incident_cluster *cluster)
+{
+	strmap_release(&cluster->members, member_free);
+}
+
+static const char *mark(const cJSON *failure, const char *where, const char *name)
+{
+	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(failure, where), name));
+
+	return text ? text : "";
+}
+
+static int64_t number_of(const char *text)
+{
+	return (int64_t)strtoull(text, NULL, 10);
+}
+
+static struct incident_member *member_new(const cJSON *failure, struct story *story)
+{
+	struct incident_member *m = calloc(1, sizeof(*m));
+	const char *uid = json_str(failure, "metadata.uid"), *created = json_str(failure, "metadata.creationTimestamp");
+
+	if (!m)
+		return NULL;
+	m->uid = strdup(uid ? uid : "");
+	m->incident = strdup(mark(failure, "metadata.labels", INCIDENT_LABEL));
+	m->caused_by = strdup(mark(failure, "metadata.annotations", CAUSED_BY_ANNOTATION));
+	if (!m->uid || !m->incident || !m->caused_by) {
+		member_free(m);
+		return NULL;
+	}
+	m->story = story;
+	m->marked = number_of(mark(failure, "metadata.annotations", CONSEQUENCES_ANNOTATION));
+	if (!created || time_parse(created, &m->created_ns, NULL) < 0)
+		m->created_ns = 0;
+	return m;
+}
+
+/* What this process knows of it stays. */
+static void keep_told(struct incident_member *m, const struct incident_member *old)
+{
+	m->seen_ns = old->seen_ns;
+	m->grown_ns = old->grown_ns;
+	m->consequences = old->consequences;
+	m->is_told = old->is_told;
+	m->is_silent = old->is_silent;
+	m->told = old->told;
+	m->times = old->times;
+}
+
+int incident_cluster_put(struct incident_cluster *cluster, const cJSON *failure, int64_t now_ns)
+{
+	struct story *story = story_read(failure);
+	struct incident_member *m = story ? member_new(failure, story) : NULL;
+	void *old = NULL;
+
+	if (!story)
+		return 0;
+	if (!m) {
+		story_free(story);
+		return -ENOMEM;
+	}
+	m->seen_ns = m->grown_ns = now_ns;
+	if (strmap_get(&cluster->members, story->death.name))
+		keep_told(m, strmap_get(&cluster->members, story->death.name));
+	if (strmap_put(&cluster->members, story->death.name, m, &old) < 0) {
+		member_free(m);
+		return -ENOMEM;
+	}
+	member_free(old);
+	return 0;
+}
+
+void incident_cluster_remove(struct incident_cluster *cluster, const char *name)
+{
+	member_free(strmap_remove(&cluster->members, name));
+}
+
+struct incident_death *incident_cluster_heads(const struct incident_cluster *cluster, size_t *ret_n)
+{
+	struct incident_death *heads = calloc(cluster->members.n + 1, sizeof(*heads));
+	struct strmap_pos pos = { 0 };
+	void *value;
+
+	*ret_n = 0;
+	while (heads && strmap_next(&cluster->members, &pos, NULL, &value)) {
+		const struct incident_member *m = value;
+
+		if (m->story->death.head)
+			heads[(*ret_n)++] = m->story->death;
+	}
+	return heads;
+}
+
+/* --- What is to be written ----------------------------------------------------------------------------------- */
+
+/* All members, their places, and the plan that comes of them. */
+struct view {
+	struct incident_cluster *cluster;
+	struct incident_member **members;
+	struct incident_death *deaths;
+	struct incident_place *places;
+	size_t n;
+	int64_t now_ns, real_ns;
+	struct incident_plan plan;
+};
+
+/* Its first cause was removed since, by its age: what was found out then stays. */
+static bool is_settled(const struct view *v, const struct incident_member *m)
+{
+	return *m->caused_by && !strmap_get(&v->cluster->members, m->caused_by);
+}
+
+static void change_release(struct incident_change *change)
+{
+	free(change->name);
+	free(change->uid);
+	free(change->first);
+	free(change->pod);
+	free(change->container);
+}
+
+/* What status should be; borrowed texts of the first cause. */
+static void wish(const struct view *v, size_t i, struct incident_change *ret_change)
+{
+	const struct incident_place *place = &v->places[i];
+	const struct incident_death *first = &v->deaths[place->first];
+	const struct incident_member *leader = v->members[place->first];
+	bool is_first = place->first == i;
+
+	*ret_change = (struct incident_change){ .consequences = place->consequences, .class = first->class };
+	if (is_first && !place->consequences)
+		return;
+	if (is_settled(v, leader))
+		snprintf(ret_change->id, sizeof(ret_change->id), "%s", leader->incident);
+	else
+		incident_id(first->name, ret_change->id);
+	if (is_first)
+		return;
+	ret_change->first = (char *)first->name;
+	ret_change->pod = (char *)first->pod;
+	ret_change->container = (char *)first->container;
+	incident_text(first, &v->deaths[i], ret_change->text);
+}
+
+static bool is_written(const struct incident_member *m, const struct incident_change *wish)
+{
+	return strcmp(m->incident, wish->id) == 0 && strcmp(m->caused_by, wish->first ? wish->first : "") == 0 &&
+	       m->marked == (int64_t)wish->consequences;
+}
+
+static int add_change(struct view *v, size_t i, const struct incident_change *wish)
+{
+	struct incident_change *change = &v->plan.changes[v->plan.n_changes];
+
+	*change = *wish;
+	change->name = strdup(v->deaths[i].name);
+	change->uid = strdup(v->members[i]->uid);
+	change->first = wish->first ? strdup(wish->first) : NULL;
+	change->pod = wish->pod ? strdup(wish->pod) : NULL;
+	change->container = wish->container ? strdup(wish->container) : NULL;
+	v->plan.n_changes++;
+	return change->name && change->uid && (!wish->first || (change->first && change->pod && change->container)) ? 0 : -ENOMEM;
+}
+
+static int plan_changes(struct view *v)
+{
+	for (size_t i = 0; i < v->n; i++) {
+		struct incident_change change;
+
+		if (is_settled(v, v->members[i]))
+			continue;
+		wish(v, i, &change);
+		if (is_written(v->members[i], &change))
+			continue;
+		v->plan.more = v->plan.n_changes == INCIDENT_CHANGES_MAX;
+		if (v->plan.more)
+			return 0;
+		if (add_change(v, i, &change) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* --- What is to be told --------------------------------------------------------------------------------------- */
+
+/* When it is due, boottime; 0: never, as it is now. */
+static int64_t due_ns(const struct view *v, size_t i)
+{
+	const struct incident_member *m = v->members[i];
+	const struct incident_place *place = &v->places[i];
+
+	if (m->is_silent || place->first != i || is_settled(v, m))
+		return 0;
+	if (!m->is_told)
+		return m->seen_ns + (place->may_follow && !place->consequences ? TELL_LATER_NS : TELL_NS);
+	if (place->consequences <= m->told)
+		return 0;
+	return m->grown_ns + (QUIET_NS << MIN(m->times - 1, QUIET_DOUBLINGS_MAX));
+}
+
+static void note_growth(struct view *v, size_t i)
+{
+	struct incident_member *m = v->members[i];
+
+	if (m->consequences != v->places[i].consequences)
+		m->grown_ns = v->now_ns;
+	m->consequences = v->places[i].consequences;
+	/* That somebody deleted a pod is no news to him. */
+	if (v->deaths[i].class == FAILURE_POD_DELETED || (!m->is_told && v->real_ns - m->created_ns > NEWS_NS))
+		m->is_silent = true;
+}
+
+static int add_telling(struct view *v, size_t i)
+{
+	struct incident_telling *telling = &v->plan.tellings[v->plan.n_tellings];
+
+	*telling = (struct incident_telling){ .name = strdup(v->deaths[i].name), .consequences = v->places[i].consequences,
+					      .again = v->members[i]->is_told };
+	incident_id(v->deaths[i].name, telling->id);
+	v->plan.n_tellings++;
+	return telling->name ? 0 : -ENOMEM;
+}
+
+static int plan_tellings(struct view *v)
+{
+	for (size_t i = 0; i < v->n; i++) {
+		note_growth(v, i);
+		int64_t due = due_ns(v, i);
+
+		if (due == 0)
+			continue;
+		if (due <= v->now_ns && v->plan.n_tellings < INCIDENT_CHANGES_MAX) {
+			if (add_telling(v, i) < 0)
+				return -ENOMEM;
+		} else {
+			v->plan.next_ns = v->plan.next_ns ? MIN(v->plan.next_ns, due) : due;
+		}
+	}
+	return 0;
+}
+
+void incident_cluster_told(struct incident_cluster *cluster, const struct incident_telling *telling, bool told)
+{
+	struct incident_member *m = strmap_get(&cluster->members, telling->name);
+
+	if (!m)
+		return;
+	m->is_told = true;
+	m->is_silent = m->is_silent || (!told && !telling->again);
+	m->told = telling->consequences;
+	m->times++;
+}
+
+/* --- The plan -------------------------------------------------------------------------------------------------- */
+
+static int by_end(const void *left, const void *right)
+{
+	const struct incident_death *a = &(*(struct incident_member *const *)left)->story->death;
+	const struct incident_death *b = &(*(struct incident_member *const *)right)->story->death;
+	int r = (a->ended_ns > b->ended_ns) - (a->ended_ns < b->ended_ns);
+
+	return r ? r : strcmp(a->name, b->name);
+}
+
+/* In the order of their ends: what is told of many is told of the first. */
+static void collect(struct view *v)
+{
+	struct strmap_pos pos = { 0 };
+	void *value;
+
+	while (strmap_next(&v->cluster->members, &pos, NULL, &value))
+		v->members[v->n++] = value;
+	qsort(v->members, v->n, sizeof(*v->members), by_end);
+	for (size_t i = 0; i < v->n; i++)
+		v->deaths[i] = v->members[i]->story->death;
+}
+
+static int make(struct view *v)
+{
+	size_t n = v->cluster->members.n;
+
+	v->plan.changes = calloc(MIN(n, INCIDENT_CHANGES_MAX) + 1, sizeof(*v->plan.changes));
+	v->plan.tellings = calloc(MIN(n, INCIDENT_CHANGES_MAX) + 1, sizeof(*v->plan.tellings));
+	if (!v->members || !v->deaths || !v->places || !v->plan.changes || !v->plan.tellings)
+		return -ENOMEM;
+	collect(v);
+	if (incident_join(v->deaths, v->n, v->places) < 0 || plan_changes(v) < 0 || plan_tellings(v) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+int incident_plan_make(struct incident_cluster *cluster, int64_t now_ns, int64_t real_ns, struct incident_plan *ret_plan)
+{
+	size_t n = cluster->members.n + 1;
+	_cleanup_free_ struct incident_member **members = calloc(n, sizeof(struct incident_member *));
+	_cleanup_free_ struct incident_death *deaths = calloc(n, sizeof(*deaths));
+	_cleanup_free_ struct incident_place *places = calloc(n, sizeof(*places));
+	struct view v = { .cluster = cluster, .members = members, .deaths = deaths, .places = places, .now_ns = now_ns,
+			  .real_ns = real_ns };
+	int r = make(&v);
+
+	if (r < 0) {
+		incident_plan_release(&v.plan);
+		return r;
+	}
+	*ret_plan = v.plan;
+	return 0;
+}
+
+void incident_plan_release(struct incident_plan *plan)
+{
+	for (size_t i = 0; i < plan->n_changes; i++)
+		change_release(&plan->changes[i]);
+	for (size_t i = 0; i < plan->n_tellings; i++)
+		free(plan->tellings[i].name);
+	free(plan->changes);
+	free(plan->tellings);
+	*plan = (struct incident_plan){ 0 };
+}

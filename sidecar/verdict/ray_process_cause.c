@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which of Ray's own processes ended first. */
+#include "sidecar/verdict/ray_process_cause.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+/* Words are read up to a second after they were written, and at the latest when the container is over. */
+#define WORDS_NS (30 * NS_PER_SEC)
+/* Closer than this nobody can tell which was first: the launcher is told of both in one look. */
+#define AT_ONCE_NS (20 * NS_PER_MS)
+
+/* What Ray said around that time; NULL: nothing. */
+static const struct ray_process_word *fresh(const struct ray_process_word *word, int64_t at_ns)
+{
+	int64_t apart = word->at_ns - at_ns;
+
+	return word->at_ns && apart <= WORDS_NS && -apart <= WORDS_NS ? word : NULL;
+}
+
+static const struct ray_process_words *words_of(const struct observation *o)
+{
+	static const struct ray_process_words none;
+
+	return o->process_words ? o->process_words : &none;
+}
+
+static bool ended_in_order(const struct ray_process_end *end)
+{
+	return end->status_known && ray_process_ended_in_order(end->wait_status);
+}
+
+/* The agent that raylet names, or else the first one, that ended before raylet did. */
+static const struct ray_process_end *agent_before(const struct observation *o, const struct ray_process_end *raylet,
+						  enum ray_process_kind named)
+{
+	for (const struct ray_process_end *e = o->ends; e < raylet; e++)
+		if (ray_process_is_agent(e->kind) && (named == RAY_PROCESS_NONE || e->kind == named))
+			return e;
+	return NULL;
+}
+
+static struct ray_process_cause cause_of_raylet(const struct observation *o, const struct ray_process_end *raylet)
+{
+	const struct ray_process_words *w = words_of(o);
+	const struct ray_process_word *agent = fresh(&w->agent_failed, raylet->ended_ns);
+	const struct ray_process_word *stopped = fresh(&w->stopped, raylet->ended_ns);
+	const struct ray_process_word *lost = fresh(&w->gcs_lost, raylet->ended_ns);
+	bool killed = raylet->status_known && WIFSIGNALED(raylet->wait_status) && WTERMSIG(raylet->wait_status) != SIGABRT;
+	struct ray_process_cause c = { .kind = RAY_PROCESS_RAYLET, .end = raylet, .story = STORY_PROCESS };
+
+	/* Who is killed has no last words about it. */
+	if (killed && !ended_in_order(raylet))
+		return c;
+	if (agent) {
+		c = (struct ray_process_cause){ STORY_AGENT, agent->process, agent_before(o, raylet, agent->process), raylet, agent };
+		if (c.kind == RAY_PROCESS_NONE && c.end)
+			c.kind = c.end->kind;
+	} else if (lost && !ended_in_order(raylet)) {
+		c.story = STORY_GCS_LOST;
+		c.word = lost;
+	} else if (stopped && stopped->process == RAY_PROCESS_RAYLET) {
+		c.story = STORY_STOPPED;
+		c.word = stopped;
+	} else if (ended_in_order(raylet))
+		c.story = WIFSIGNALED(raylet->wait_status) ? STORY_STOPPED : STORY_RAYLET_EXITED;
+	return c;
+}
+
+/* By the ends alone. What comes after raylet's orderly end is killed by whoever asked raylet to stop. */
+static struct ray_process_cause cause_by_ends(const struct observation *o, int64_t since_ns)
+{
+	struct ray_process_cause quiet = { .story = STORY_NONE };
+
+	for (size_t i = 0; i < o->n_ends; i++) {
+		const struct ray_process_end *end = &o->ends[i];
+
+		if (end->ended_ns < since_ns || !ray_process_is_of_start(end->kind))
+			continue;
+		if (end->kind == RAY_PROCESS_RAYLET) {
+			struct ray_process_cause c = cause_of_raylet(o, end);
+
+			if (c.story != STORY_STOPPED && c.story != STORY_RAYLET_EXITED)
+				return c;
+			if (quiet.story == STORY_NONE)
+				quiet = c;
+		} else if (!ended_in_order(end) && quiet.story == STORY_NONE)
+			return (struct ray_process_cause){ .story = STORY_PROCESS, .kind = end->kind, .end = end };
+	}
+	return quiet;
+}
+
+/* Without any status: `ray start` knows its children's. */
+static struct ray_process_cause cause_by_words(const struct observation *o)
+{
+	const struct ray_process_words *w = words_of(o);
+	const struct ray_process_word *exited = fresh(&w->exited, o->ended_ns);
+	const struct ray_process_word *agent = fresh(&w->agent_failed, o->ended_ns);
+	const struct ray_process_word *lost = fresh(&w->gcs_lost, o->ended_ns);
+
+	if (agent && (!exited || exited->process == RAY_PROCESS_RAYLET))
+		return (struct ray_process_cause){ STORY_AGENT, agent->process, NULL, NULL, agent };
+	if (lost && (!exited || exited->process == RAY_PROCESS_RAYLET))
+		return (struct ray_process_cause){ STORY_GCS_LOST, RAY_PROCESS_RAYLET, NULL, NULL, lost };
+	if (exited)
+		return (struct ray_process_cause){ STORY_PROCESS, exited->process, NULL, NULL, exited };
+	return (struct ray_process_cause){ .story = STORY_NONE };
+}
+
+struct ray_process_cause ray_process_cause_of_end(const struct observation *o)
+{
+	struct ray_process_cause c = cause_by_ends(o, o->ended_ns - RAY_FOLLOWS_NS), told = cause_by_words(o);
+
+	/* An end that nobody read is worth less than `ray start`'s own word. */
+	if (c.story == STORY_NONE || (c.story == STORY_PROCESS && !c.end->status_known && told.story != STORY_NONE))
+		return told;
+	return c;
+}
+
+bool ray_process_cause_status(const struct ray_process_cause *c, int *ret_signal, int *ret_code)
+{
+	*ret_signal = 0;
+	*ret_code = -1;
+	if (c->end && c->end->status_known) {
+		if (WIFSIGNALED(c->end->wait_status))
+			*ret_signal = WTERMSIG(c->end->wait_status);
+		else
+			*ret_code = WEXITSTATUS(c->end->wait_status);
+		return true;
+	}
+	if (c->story != STORY_PROCESS || !c->word)
+		return false;
+	if (c->word->returncode < 0)
+		*ret_signal = -c->word->returncode;
+	else
+		*ret_code = c->word->returncode;
+	return true;
+}
+
+/* Another one ended in the same moment, or before and nobody knows how. */
+static bool is_first_without_doubt(const struct observation *o, const struct ray_process_end *end)
+{
+	for (size_t i = 0; i < o->n_ends; i++) {
+		const struct ray_process_end *e = &o->ends[i];
+		int64_t apart = e->ended_ns - end->ended_ns;
+
+		if (e == end || !ray_process_is_of_start(e->kind) || ended_in_order(e))
+			continue;
+		if (apart < AT_ONCE_NS && apart > -RAY_FOLLOWS_NS)
+			return false;
+	}
+	return true;
+}
+
+bool ray_process_cause_is_proved(const struct observation *o, const struct ray_process_cause *c, bool oom_ruled_out)
+{
+	int signal, code;
+
+	if (!c->end || !c->end->status_known || !ray_process_cause_status(c, &signal, &code))
+		return false;
+	return is_first_without_doubt(o, c->end) && (signal != SIGKILL || oom_ruled_out);
+}
+
+struct ray_process_cause ray_process_cause_of_process(const struct observation *o)
+{
+	if (o->process->kind == RAY_PROCESS_RAYLET)
+		return cause_of_raylet(o, o->process);
+	return (struct ray_process_cause){ .story = STORY_PROCESS, .kind = o->process->kind, .end = o->process };
+}
+

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which of Ray's own processes ended first, how, and what followed. */
+#include "sidecar/verdict/ray_process_verdict.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "lib/units.h"
+#include "sidecar/verdict/crash_verdict.h"
+#include "sidecar/verdict/ray_process_cause.h"
+
+/* An OOM kill this long before a SIGKILL is likely to be the same event. */
+#define OOM_NEAR_NS (15 * NS_PER_SEC)
+#define HOW_MAX 160
+
+static void set_process(const struct ray_process_cause *c, struct verdict *v)
+{
+	snprintf(v->process.name, sizeof(v->process.name), "%s", ray_process_type(c->kind));
+	v->process.pid = c->end ? c->end->pid : 0;
+	ray_process_cause_status(c, &v->process.signal, &v->process.exit_code);
+}
+
+/* "was killed with SIGKILL", "crashed with SIGSEGV in f", "ended with exit code 1", "ended" */
+static const char *how_it_ended(const struct observation *o, const struct ray_process_cause *c, char how[static HOW_MAX])
+{
+	int signal, code;
+	char in[HOW_MAX] = "";
+
+	if (!ray_process_cause_status(c, &signal, &code))
+		snprintf(how, HOW_MAX, "ended");
+	else if (signal == SIGKILL)
+		snprintf(how, HOW_MAX, "was killed with SIGKILL");
+	else if (signal && failure_class_of_signal(signal) != FAILURE_SIGNALED && signal != SIGTERM && signal != SIGINT) {
+		if (o->crash && c->end && o->crash->pid == c->end->pid)
+			crash_in(o, in, sizeof(in));
+		snprintf(how, HOW_MAX, "crashed with %s%.100s", signal_name(signal), in);
+	} else if (signal)
+		snprintf(how, HOW_MAX, "was ended by %s", signal_name(signal) ? signal_name(signal) : "a signal");
+	else
+		snprintf(how, HOW_MAX, "ended with exit code %d", code);
+	return how;
+}
+
+static const char *file_of(const struct ray_process_word *word)
+{
+	/* Evidence keeps only the pointer. */
+	static const char *const names[] = { "ray_process_exit.log", "raylet.out", "raylet.err", "gcs_server.out" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strstr(word->file, names[i]))
+			return names[i];
+	return "Ray's logs";
+}
+
+static void add_end(const struct observation *o, const struct ray_process_end *end, struct verdict *v)
+{
+	struct ray_process_cause one = { .story = STORY_PROCESS, .kind = end->kind, .end = end };
+	char how[HOW_MAX], before[DURATION_TEXT_MAX];
+
+	duration_format(MAX(o->ended_ns - end->ended_ns, 0), before);
+	verdict_add_evidence(v, end->status_known ? "launcher" : "/proc", "%s (PID %d) %s%s%s", ray_process_title(end->kind),
+			     (int)end->pid, how_it_ended(o, &one, how), o->container_lives ? "" : ", before the container by ",
+			     o->container_lives ? "" : before);
+}
+
+static void add_evidence(const struct observation *o, const struct ray_process_cause *c, struct verdict *v)
+{
+	const char *line = c->word ? c->word->line + strspn(c->word->line, " ") : "";
+
+	if (c->end)
+		add_end(o, c->end, v);
+	if (c->raylet)
+		add_end(o, c->raylet, v);
+	if (*line)
+		verdict_add_evidence(v, file_of(c->word), "%s", line);
+	if (c->end && !c->end->status_known)
+		verdict_add_missing(v, "how that process of Ray's ended",
+				    "a launcher and a kernel that let it be watched (pidfd_open, Linux 5.3)");
+}
+
+/* Confidence */
+
+/* `ray start` ends with 1 after a child of it has ended in disorder, and with nothing else for that. */
+static bool follows_as_ray_start_does(const struct observation *o, const struct ray_process_cause *c)
+{
+	return o->ray_start && o->status_known && WIFEXITED(o->wait_status) && WEXITSTATUS(o->wait_status) == 1 && c->end &&
+	       ray_process_is_of_start(c->kind);
+}
+
+/* The container's end */
+
+static void process_sentence(const struct observation *o, const struct ray_process_cause *c, struct verdict *v)
+{
+	bool certain = v->confidence == CONFIDENCE_CERTAIN;
+	char how[HOW_MAX];
+
+	snprintf(v->sentence, sizeof(v->sentence), "%s %s in container %s%s%s then %sended the container with exit code %d.",
+		 c->kind == RAY_PROCESS_RAYLET ? "raylet" : ray_process_title(c->kind), how_it_ended(o, c, how), o->container,
+		 c->story == STORY_AGENT ? ", raylet went with it;" : ";", o->ray_start ? " `ray start`" : "",
+		 certain ? "" : "most likely ", v->exit_code);
+	if (!o->ray_start)
+		snprintf(v->sentence, sizeof(v->sentence), "%s %s in container %s%s, which then ended with exit code %d, most likely for it.",
+			 ray_process_title(c->kind), how, o->container, c->story == STORY_AGENT ? ", raylet with it" : "", v->exit_code);
+	v->sentence[0] = v->sentence[0] == 't' ? 'T' : v->sentence[0];
+}
+
+static void lost_sentence(const struct observation *o, const struct ray_process_cause *c, struct verdict *v)
+{
+	bool refused = strstr(c->word->line, "Failed to connect to GCS") == NULL;
+
+	snprintf(v->sentence, sizeof(v->sentence),
+		 refused ? "Container %s most likely ended because the GCS that it reached does not know its raylet: the head was "
+			   "restarted without its state." :
+			   "Container %s most likely ended because its raylet lost the GCS of the head.",
+		 o->container);
+	verdict_add_missing(v, "what became of the GCS", "the report of the head's container");
+}
+
+/* The OOM killer's class stands unless that process ended in a way in which it ends nobody. */
+static bool keeps_oom(const struct observation *o, const struct ray_process_cause *c, const struct verdict *v)
+{
+	int signal, code;
+	bool known = ray_process_cause_status(c, &signal, &code);
+
+	(void)o;
+	if (v->class != FAILURE_KERNEL_OOM_CONTAINER && v->class != FAILURE_KERNEL_OOM_POD && v->class != FAILURE_KERNEL_OOM_NODE)
+		return false;
+	return !known || signal == SIGKILL;
+}
+
+/* The kernel's name for a process is cut to 15 bytes. */
+static bool kernel_names(const struct observation *o, const struct ray_process_cause *c)
+{
+	return o->kernel.oom && o->kernel.by_cgroup && c->end &&
+	       ((c->kind == RAY_PROCESS_RAYLET && strcmp(o->kernel.name, "raylet") == 0) ||
+		(c->kind == RAY_PROCESS_GCS_SERVER && strcmp(o->kernel.name, "gcs_server") == 0));
+}
+
+/* Which of Ray's processes the OOM killer took, and that the container followed. */
+static void oom_of_process(const struct observation *o, const struct ray_process_cause *c, struct verdict *v)
+{
+	bool named = kernel_names(o, c), sure = named && ray_process_cause_is_proved(o, c, true) && follows_as_ray_start_does(o, c);
+	size_t n = strlen(v->sentence);
+
+	if (!named && !(o->victim && c->end && o->victim_pid == c->end->pid))
+		return;
+	set_process(c, v);
+	add_evidence(o, c, v);
+	v->confidence = sure && v->confidence != CONFIDENCE_UNKNOWN ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
+	if (n < sizeof(v->sentence))
+		snprintf(v->sentence + n, sizeof(v->sentence) - n, " `ray start` %sends with %s.", sure ? "" : "most likely ",
+			 ray_process_title(c->kind));
+}
+
+/* A limit that was met explains an exit code or an abort, but nobody's SIGKILL. */
+static bool keeps_limit(const struct ray_process_cause *c, const struct verdict *v)
+{
+	int signal, code;
+
+	if (v->class != FAILURE_FILE_DESCRIPTORS_EXHAUSTED && v->class != FAILURE_DISK_FULL && v->class != FAILURE_PROCESS_LIMIT)
+		return false;
+	return !ray_process_cause_status(c, &signal, &code) || !signal || signal == SIGABRT || signal == SIGBUS;
+}
+
+static void ended_verdict(const struct observation *o, enum oom oom, const struct ray_process_cause *c, struct verdict *v)
+{
+	v->confidence = CONFIDENCE_LIKELY;
+	switch (c->story) {
+	case STORY_GCS_LOST:
+		v->class = FAILURE_GCS_LOST;
+		lost_sentence(o, c, v);
+		break;
+	case STORY_STOPPED:
+	case STORY_RAYLET_EXITED:
+		v->class = FAILURE_TERMINATED;
+		snprintf(v->sentence, sizeof(v->sentence),
+			 "Container %s was most likely asked to stop: raylet %s, and then the container ended with exit code %d.",
+			 o->container, c->story == STORY_STOPPED ? "got SIGTERM" : "ended in order", v->exit_code);
+		break;
+	default:
+		v->class = ray_process_class(c->kind);
+		if (ray_process_cause_is_proved(o, c, oom == OOM_NO) && follows_as_ray_start_does(o, c))
+			v->confidence = CONFIDENCE_CERTAIN;
+		process_sentence(o, c, v);
+	}
+}
+
+void ray_process_verdict(const struct observation *o, enum oom oom, struct verdict *v)
+{
+	struct ray_process_cause c;
+
+	/* Whoever is asked to stop stops its children, and an exit code of 0 is no failure. */
+	if (o->container_lives || o->pod_terminating || o->gap || v->exit_code <= 0 || v->signal)
+		return;
+	c = ray_process_cause_of_end(o);
+	if (c.story == STORY_NONE)
+		return;
+	if (keeps_oom(o, &c, v)) {
+		oom_of_process(o, &c, v);
+		return;
+	}
+	set_process(&c, v);
+	add_evidence(o, &c, v);
+	if (!keeps_limit(&c, v))
+		ended_verdict(o, oom, &c, v);
+}
+
+/* The container lives */
+
+static bool oom_was_near(const struct observation *o, const struct ray_process_cause *c)
+{
+	return c->end && o->process_oom_ns && c->end->ended_ns - o->process_oom_ns <= OOM_NEAR_NS &&
+	       o->process_oom_ns - c->end->ended_ns <= OOM_NEAR_NS;
+}
+
+static bool counters_are_ours(const struct observation *o)
+{
+	return o->cgroup_version && o->after.oom_kill >= 0 && !o->cgroup_shared && !o->cgroup_unseen;
+}
+
+static void stopped_sentence(const struct observation *o, const struct ray_process_cause *c, struct verdict *v)
+{
+	v->class = FAILURE_TERMINATED;
+	v->confidence = c->word && c->end->status_known ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
+	snprintf(v->sentence, sizeof(v->sentence),
+		 "Ray was %sstopped in container %s: raylet got SIGTERM, as `ray stop` sends it, and ended in order; the container lives "
+		 "on without it.",
+		 v->confidence == CONFIDENCE_CERTAIN ? "" : "most likely ", o->container);
+}
+
+static void exited_sentence(const struct observation *o, struct verdict *v)
+{
+	v->class = FAILURE_RAYLET_FAILED;
+	v->confidence = CONFIDENCE_LIKELY;
+	snprintf(v->sentence, sizeof(v->sentence),
+		 "raylet ended with exit code 0 in container %s, as it does when an agent of it has ended or it is asked to stop; the "
+		 "container lives on without it.",
+		 o->container);
+	verdict_add_missing(v, "why raylet ended", "raylet.out of that time");
+}
+
+static void lives_sentence(const struct observation *o, const struct ray_process_cause *c, struct verdict *v)
+{
+	bool oom = oom_was_near(o, c);
+	char how[HOW_MAX];
+
+	v->class = ray_process_class(c->kind);
+	v->confidence = ray_process_cause_is_proved(o, c, counters_are_ours(o) && !oom) ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
+	snprintf(v->sentence, sizeof(v->sentence), "%s (PID %d) %s%s in container %s%s; the container lives on%s.",
+		 ray_process_title(c->kind), c->end ? (int)c->end->pid : 0, how_it_ended(o, c, how),
+		 oom && strstr(how, "SIGKILL") ? ", most likely by the kernel's OOM killer," : "", o->container,
+		 c->story == STORY_AGENT ? ", and raylet ended with it" : "",
+		 c->story == STORY_AGENT || c->kind == RAY_PROCESS_RAYLET ? " without raylet" : "");
+	v->sentence[0] = v->sentence[0] == 't' ? 'T' : v->sentence[0];
+}
+
+void ray_process_lives_verdict(const struct observation *o, struct verdict *ret_verdict)
+{
+	struct verdict v = { .exit_code = -1 };
+	struct ray_process_cause c = ray_process_cause_of_process(o);
+
+	set_process(&c, &v);
+	v.signal = v.process.signal;
+	add_evidence(o, &c, &v);
+	switch (c.story) {
+	case STORY_STOPPED:
+		stopped_sentence(o, &c, &v);
+		break;
+	case STORY_RAYLET_EXITED:
+		exited_sentence(o, &v);
+		break;
+	case STORY_GCS_LOST:
+		v.class = FAILURE_GCS_LOST;
+		v.confidence = CONFIDENCE_LIKELY;
+		snprintf(v.sentence, sizeof(v.sentence),
+			 "raylet in container %s most likely ended because it lost the GCS of the head; the container lives on without it.",
+			 o->container);
+		break;
+	default:
+		lives_sentence(o, &c, &v);
+	}
+	if (o->crash)
+		crash_evidence(o, &v);
+	*ret_verdict = v;
+}

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ends as they were recorded with Ray 2.60, in milliseconds before the container's: when a process of it was killed, when
+ * it was asked to stop, and when the head's GCS was gone.
+ */
+#include "sidecar/verdict/ray_process_verdict.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/units.h"
+
+#define END (1000 * NS_PER_SEC)
+#define UNREAD (-1)
+#define EXIT(code) ((code) << 8)
+#define CORE 0x80
+
+enum said { SAID_NOTHING, SAID_AGENT, SAID_RTAGENT, SAID_GCS_LOST, SAID_REFUSED, SAID_STOPPED, SAID_RAYLET_9, SAID_GCS_1 };
+
+struct row {
+	const char *name;
+	struct {
+		enum ray_process_kind kind;
+		int status, before_ms;
+	} ends[5];
+	enum said said;
+	int exit_code;
+	bool no_ray_start;
+	enum failure_class class;
+	enum confidence confidence;
+	const char *process;
+	int signal, code; /* of the process */
+};
+
+static const struct row rows[] = {
+	{ "raylet, kill -9",
+	  { { RAY_PROCESS_RAYLET, 9, 4866 }, { RAY_PROCESS_GCS_SERVER, 9, 3661 }, { RAY_PROCESS_MONITOR, 9, 3115 } },
+	  SAID_RAYLET_9, 1, false, FAILURE_RAYLET_FAILED, CONFIDENCE_CERTAIN, "raylet", SIGKILL, -1 },
+	{ "raylet, SIGSEGV with a core",
+	  { { RAY_PROCESS_RAYLET, 11 | CORE, 1187 }, { RAY_PROCESS_GCS_SERVER, 9, 444 }, { RAY_PROCESS_DASHBOARD_AGENT, 0, 109 } },
+	  SAID_NOTHING, 1, false, FAILURE_RAYLET_FAILED, CONFIDENCE_CERTAIN, "raylet", SIGSEGV, -1 },
+	{ "gcs_server, kill -9",
+	  { { RAY_PROCESS_GCS_SERVER, 9, 1408 }, { RAY_PROCESS_RAYLET, 9, 643 }, { RAY_PROCESS_DASHBOARD, 9, 421 } },
+	  SAID_NOTHING, 1, false, FAILURE_GCS_FAILED, CONFIDENCE_CERTAIN, "gcs_server", SIGKILL, -1 },
+	{ "dashboard, kill -9",
+	  { { RAY_PROCESS_DASHBOARD, 9, 1867 }, { RAY_PROCESS_RAYLET, 9, 1006 }, { RAY_PROCESS_GCS_SERVER, 9, 1000 } },
+	  SAID_NOTHING, 1, false, FAILURE_RAY_PROCESS_FAILED, CONFIDENCE_CERTAIN, "dashboard", SIGKILL, -1 },
+	{ "log monitor, an exit code of its own", { { RAY_PROCESS_LOG_MONITOR, EXIT(1), 1012 }, { RAY_PROCESS_RAYLET, 9, 100 } },
+	  SAID_NOTHING, 1, false, FAILURE_RAY_PROCESS_FAILED, CONFIDENCE_CERTAIN, "log_monitor", 0, 1 },
+	{ "the agents end a moment before the raylet that lost the GCS",
+	  { { RAY_PROCESS_RUNTIME_ENV_AGENT, 0, 744 }, { RAY_PROCESS_RAYLET, EXIT(1), 737 }, { RAY_PROCESS_LOG_MONITOR, 9, 22 } },
+	  SAID_GCS_LOST, 1, false, FAILURE_GCS_LOST, CONFIDENCE_LIKELY, "raylet", 0, 1 },
+	{ "a restarted GCS does not know raylet, which aborts", { { RAY_PROCESS_RAYLET, 6, 900 } }, SAID_REFUSED, 1, false,
+	  FAILURE_GCS_LOST, CONFIDENCE_LIKELY, "raylet", SIGABRT, -1 },
+	{ "who is killed has no last words", { { RAY_PROCESS_RAYLET, 9, 900 } }, SAID_GCS_LOST, 1, false, FAILURE_RAYLET_FAILED,
+	  CONFIDENCE_CERTAIN, "raylet", SIGKILL, -1 },
+	{ "an agent is killed, and a raylet of an older release ends with 1",
+	  { { RAY_PROCESS_DASHBOARD_AGENT, 9, 1200 }, { RAY_PROCESS_RAYLET, EXIT(1), 900 } }, SAID_AGENT, 1, false,
+	  FAILURE_RAY_PROCESS_FAILED, CONFIDENCE_LIKELY, "dashboard_agent", SIGKILL, -1 },
+	{ "the agent that raylet names counts, and not the one that it killed",
+	  { { RAY_PROCESS_DASHBOARD_AGENT, 9, 1200 }, { RAY_PROCESS_RUNTIME_ENV_AGENT, EXIT(3), 1100 },
+	    { RAY_PROCESS_RAYLET, EXIT(1), 900 } }, SAID_RTAGENT, 1, false, FAILURE_RAY_PROCESS_FAILED, CONFIDENCE_LIKELY,
+	  "runtime_env_agent", 0, 3 },
+	{ "`ray start` is asked to stop: raylet kills its agents, `ray start` the rest",
+	  { { RAY_PROCESS_DASHBOARD_AGENT, 9, 2623 }, { RAY_PROCESS_RAYLET, 0, 2579 }, { RAY_PROCESS_GCS_SERVER, 0, 2110 },
+	    { RAY_PROCESS_MONITOR, 9, 1092 } }, SAID_STOPPED, 1, false, FAILURE_TERMINATED, CONFIDENCE_LIKELY, "raylet", 0, 0 },
+	{ "the same without raylet's words", { { RAY_PROCESS_RAYLET, 0, 2579 }, { RAY_PROCESS_MONITOR, 9, 1092 } }, SAID_NOTHING, 1,
+	  false, FAILURE_TERMINATED, CONFIDENCE_LIKELY, "raylet", 0, 0 },
+	{ "two at once: which was first does not show",
+	  { { RAY_PROCESS_RAYLET, 9, 1500 }, { RAY_PROCESS_GCS_SERVER, 9, 1499 } }, SAID_NOTHING, 1, false, FAILURE_RAYLET_FAILED,
+	  CONFIDENCE_LIKELY, "raylet", SIGKILL, -1 },
+	{ "one before it whose end nobody read",
+	  { { RAY_PROCESS_MONITOR, UNREAD, 1600 }, { RAY_PROCESS_RAYLET, 9, 1500 } }, SAID_RAYLET_9, 1, false, FAILURE_RAYLET_FAILED,
+	  CONFIDENCE_LIKELY, "raylet", SIGKILL, -1 },
+	{ "an old launcher: `ray start` names its child", { { RAY_PROCESS_GCS_SERVER, UNREAD, 900 } }, SAID_RAYLET_9, 1, false,
+	  FAILURE_RAYLET_FAILED, CONFIDENCE_LIKELY, "raylet", SIGKILL, -1 },
+	{ "no word and no status", { { RAY_PROCESS_RAYLET, UNREAD, 900 } }, SAID_NOTHING, 1, false, FAILURE_RAYLET_FAILED,
+	  CONFIDENCE_LIKELY, "raylet", 0, -1 },
+	{ "words alone", { { RAY_PROCESS_NONE } }, SAID_GCS_1, 1, false, FAILURE_GCS_FAILED, CONFIDENCE_LIKELY, "gcs_server", 0, 1 },
+	{ "a driver that began Ray by itself", { { RAY_PROCESS_RAYLET, 9, 900 } }, SAID_NOTHING, 1, true, FAILURE_RAYLET_FAILED,
+	  CONFIDENCE_LIKELY, "raylet", SIGKILL, -1 },
+	{ "another exit code than that of `ray start`", { { RAY_PROCESS_RAYLET, 9, 900 } }, SAID_NOTHING, 3, false,
+	  FAILURE_RAYLET_FAILED, CONFIDENCE_LIKELY, "raylet", SIGKILL, -1 },
+	{ "an end of ten minutes ago explains nothing", { { RAY_PROCESS_RAYLET, 9, 600000 } }, SAID_NOTHING, 1, false,
+	  FAILURE_APPLICATION_ERROR, CONFIDENCE_CERTAIN, "", 0, 0 },
+	{ "a job's driver is not a process that the container lives by", { { RAY_PROCESS_DRIVER, EXIT(1), 900 } }, SAID_NOTHING, 1, false,
+	  FAILURE_APPLICATION_ERROR, CONFIDENCE_CERTAIN, "", 0, 0 },
+	{ "a child that ended in order", { { RAY_PROCESS_MONITOR, 15, 900 } }, SAID_NOTHING, 1, false, FAILURE_APPLICATION_ERROR,
+	  CONFIDENCE_CERTAIN, "", 0, 0 },
+	{ "exit code 0", { { RAY_PROCESS_RAYLET, 9, 900 } }, SAID_NOTHING, 0, false, FAILURE_COMPLETED, CONFIDENCE_CERTAIN, "", 0, 0 },
+};
+
+static void say(enum said said, int64_t at_ns, struct ray_process_words *w)
+{
+	static const struct ray_process_word agent = { 0, RAY_PROCESS_DASHBOARD_AGENT, 0, "raylet.out", "one Ray agent failed" };
+	struct ray_process_word word = { .at_ns = at_ns };
+
+	*w = (struct ray_process_words){ .exited.at_ns = 0 };
+	switch (said) {
+	case SAID_NOTHING:
+		break;
+	case SAID_AGENT:
+	case SAID_RTAGENT:
+		w->agent_failed = agent;
+		w->agent_failed.at_ns = at_ns;
+		if (said == SAID_RTAGENT)
+			w->agent_failed.process = RAY_PROCESS_RUNTIME_ENV_AGENT;
+		break;
+	case SAID_GCS_LOST:
+	case SAID_REFUSED:
+		snprintf(word.line, sizeof(word.line), "%s", said == SAID_REFUSED ? "GCS returned an authentication error." :
+										    "Failed to connect to GCS within 60 seconds.");
+		w->gcs_lost = word;
+		break;
+	case SAID_STOPPED:
+		word.process = RAY_PROCESS_RAYLET;
+		w->stopped = word;
+		break;
+	case SAID_RAYLET_9:
+	case SAID_GCS_1:
+		word.process = said == SAID_GCS_1 ? RAY_PROCESS_GCS_SERVER : RAY_PROCESS_RAYLET;
+		word.returncode = said == SAID_GCS_1 ? 1 : -9;
+		snprintf(word.file, sizeof(word.file), "ray_process_exit.log");
+		w->exited = word;
+		break;
+	}
+}
+
+struct world {
+	struct ray_process_end ends[5];
+	struct ray_process_words words;
+	struct observation o;
+};
+
+static void make(const struct row *row, struct world *w)
+{
+	struct memory quiet = MEMORY_ABSENT;
+
+	quiet.oom_kill = 0;
+	*w = (struct world){ .o = { .container = "ray-head", .status_known = true, .wait_status = EXIT(row->exit_code),
+				    .ran_ns = NS_PER_SEC, .cgroup_version = 2, .before = quiet, .after = quiet, .after_known = true,
+				    .last = MEMORY_ABSENT, .last_age_ns = -1, .oom_age_ns = -1, .kernel.needs = "CAP_SYSLOG",
+				    .ended_ns = END, .ray_start = !row->no_ray_start } };
+	for (size_t i = 0; i < 5 && row->ends[i].kind; i++)
+		w->ends[w->o.n_ends++] = (struct ray_process_end){
+			.kind = row->ends[i].kind,
+			.pid = 300 + (pid_t)i,
+			.status_known = row->ends[i].status != UNREAD,
+			.wait_status = row->ends[i].status == UNREAD ? 0 : row->ends[i].status,
+			.ended_ns = END - row->ends[i].before_ms * NS_PER_MS,
+		};
+	say(row->said, END, &w->words);
+	w->o.ends = w->ends;
+	w->o.process_words = &w->words;
+}
+
+static void what_ended_first_explains_the_end(void **state)
+{
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		make(&rows[i], &w);
+		classify(&w.o, &v);
+		if (v.class != rows[i].class || v.confidence != rows[i].confidence || strcmp(v.process.name, rows[i].process) != 0)
+			fail_msg("%s: %s, %s, \"%s\": %s", rows[i].name, failure_class_name(v.class), confidence_name(v.confidence),
+				 v.process.name, v.sentence);
+		assert_int_equal(v.exit_code, rows[i].exit_code);
+		if (rows[i].process[0] && (v.process.signal != rows[i].signal || v.process.exit_code != rows[i].code))
+			fail_msg("%s: signal %d, code %d", rows[i].name, v.process.signal, v.process.exit_code);
+		/* What the class line calls likely the sentence does not assert. */
+		if (v.process.name[0] && !strstr(v.sentence, "most likely") != (v.confidence == CONFIDENCE_CERTAIN))
+			fail_msg("%s: %s", rows[i].name, v.sentence);
+	}
+}
+
+static void a_sentence_says_that_ray_start_followed(void **state)
+{
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	make(&rows[0], &w);
+	classify(&w.o, &v);
+	assert_string_equal(v.sentence, "raylet was killed with SIGKILL in container ray-head; `ray start` then ended the container with "
+					"exit code 1.");
+	assert_int_equal(v.process.pid, 300);
+	make(&rows[2], &w);
+	classify(&w.o, &v);
+	assert_string_equal(v.sentence, "The GCS server was killed with SIGKILL in container ray-head; `ray start` then ended the "
+					"container with exit code 1.");
+	make(&rows[5], &w);
+	classify(&w.o, &v);
+	assert_string_equal(v.sentence, "Container ray-head most likely ended because its raylet lost the GCS of the head.");
+	make(&rows[6], &w);
+	classify(&w.o, &v);
+	assert_non_null(strstr(v.sentence, "does not know its raylet"));
+}
+
+static void a_pod_that_is_deleted_stops_its_processes(void **state)
+{
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	make(&rows[0], &w);
+	w.o.pod_terminating = true;
+	classify(&w.o, &v);
+	assert_int_equal(v.class, FAILURE_POD_DELETED);
+	assert_string_equal(v.process.name, "");
+}
+
+static void a_sigkill_is_certain_only_when_it_was_not_the_oom_killer(void **state)
+{
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	make(&rows[0], &w);
+	w.o.after_known = false;
+	classify(&w.o, &v);
+	assert_int_equal(v.class, FAILURE_RAYLET_FAILED);
+	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
+	/* A crash is no OOM kill, whatever the counters say. */
+	make(&rows[1], &w);
+	w.o.after_known = false;
+	classify(&w.o, &v);
+	assert_int_equal(v.confidence, CONFIDENCE_CERTAIN);
+}
+
+static void an_oom_kill_of_raylet_keeps_its_class(void **state)
+{
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	make(&rows[0], &w);
+	w.o.after.oom_kill = 1;
+	w.o.oom_age_ns = 4 * NS_PER_SEC;
+	w.o.victim = "raylet";
+	w.o.victim_pid = 300;
+	classify(&w.o, &v);
+	assert_int_equal(v.class, FAILURE_KERNEL_OOM_CONTAINER);
+	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
+	assert_string_equal(v.process.name, "raylet");
+	assert_int_equal(v.process.signal, SIGKILL);
+	/* With the kernel's own word that it took raylet nothing else fits. */
+	w.o.kernel = (struct kernel_evidence){ .oom = true, .by_cgroup = true, .pid = 4711, .name = "raylet", .kills = 1,
+					       .where = OOM_WHERE_CONTAINER, .age_ns = 4 * NS_PER_SEC };
+	classify(&w.o, &v);
+	assert_int_equal(v.class, FAILURE_KERNEL_OOM_CONTAINER);
+	assert_int_equal(v.confidence, CONFIDENCE_CERTAIN);
+	assert_non_null(strstr(v.sentence, "`ray start` ends with raylet."));
+}
+
+static void an_oom_kill_of_a_worker_is_not_the_cause_of_raylets_crash(void **state)
+{
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	make(&rows[1], &w);
+	w.o.after.oom_kill = 1;
+	w.o.oom_age_ns = 4 * NS_PER_SEC;
+	w.o.victim = "ray::leak";
+	w.o.victim_pid = 706;
+	classify(&w.o, &v);
+	assert_int_equal(v.class, FAILURE_RAYLET_FAILED);
+	assert_string_equal(v.process.name, "raylet");
+}
+
+static void a_full_disk_explains_an_exit_code_and_no_sigkill(void **state)
+{
+	struct row exits = rows[4];
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	make(&exits, &w);
+	w.o.limits.fullest = (struct disk){ .point = "/tmp", .total = 1 << 20, .available = 0 };
+	classify(&w.o, &v);
+	assert_int_equal(v.class, FAILURE_DISK_FULL);
+	assert_string_equal(v.process.name, "log_monitor");
+	make(&rows[0], &w);
+	w.o.limits.fullest = (struct disk){ .point = "/tmp", .total = 1 << 20, .available = 0 };
+	classify(&w.o, &v);
+	assert_int_equal(v.class, FAILURE_RAYLET_FAILED);
+}
+
+static void the_crash_of_a_process_of_ray_names_its_function(void **state)
+{
+	struct crash_info crash = { .known = true, .pid = 300, .signal = SIGSEGV, .comm = "raylet", .unwound = true,
+				    .function = "ray::raylet::NodeManager::Boom()" };
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	make(&rows[1], &w);
+	w.o.crash = &crash;
+	classify(&w.o, &v);
+	assert_non_null(strstr(v.sentence, "raylet crashed with SIGSEGV in ray::raylet::NodeManager::Boom()"));
+}
+
+/* The container lives */
+
+static void classify_alive(struct world *w, enum ray_process_kind kind, struct verdict *v)
+{
+	w->o.container_lives = true;
+	w->o.status_known = false;
+	for (size_t i = 0; i < w->o.n_ends; i++)
+		if (w->ends[i].kind == kind)
+			w->o.process = &w->ends[i];
+	w->words.agent_failed.at_ns = w->words.agent_failed.at_ns ? w->o.process->ended_ns : 0;
+	w->words.stopped.at_ns = w->words.stopped.at_ns ? w->o.process->ended_ns : 0;
+	classify(&w->o, v);
+}
+
+static const struct row agent_killed = {
+	"", { { RAY_PROCESS_DASHBOARD_AGENT, 9, 5411 }, { RAY_PROCESS_RUNTIME_ENV_AGENT, 9, 5271 }, { RAY_PROCESS_RAYLET, 0, 5000 } },
+	SAID_AGENT, 0, false, 0, 0, NULL, 0, 0
+};
+
+static void an_agent_that_was_killed_took_raylet_along(void **state)
+{
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	make(&agent_killed, &w);
+	classify_alive(&w, RAY_PROCESS_RAYLET, &v);
+	assert_int_equal(v.class, FAILURE_RAY_PROCESS_FAILED);
+	assert_int_equal(v.confidence, CONFIDENCE_CERTAIN);
+	assert_string_equal(v.process.name, "dashboard_agent");
+	assert_int_equal(v.process.pid, 300);
+	assert_int_equal(v.process.signal, SIGKILL);
+	assert_int_equal(v.exit_code, -1);
+	assert_string_equal(v.sentence, "Ray's dashboard agent (PID 300) was killed with SIGKILL in container ray-head, and raylet ended "
+					"with it; the container lives on without raylet.");
+	/* The kernel took one just before. */
+	w.o.process_oom_ns = w.ends[0].ended_ns;
+	classify(&w.o, &v);
+	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
+	assert_non_null(strstr(v.sentence, "most likely by the kernel's OOM killer"));
+}
+
+static void ray_stop_is_not_a_crash(void **state)
+{
+	struct row stopped = agent_killed;
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	stopped.said = SAID_STOPPED;
+	make(&stopped, &w);
+	classify_alive(&w, RAY_PROCESS_RAYLET, &v);
+	assert_int_equal(v.class, FAILURE_TERMINATED);
+	assert_int_equal(v.confidence, CONFIDENCE_CERTAIN);
+	assert_string_equal(v.process.name, "raylet");
+	assert_non_null(strstr(v.sentence, "Ray was stopped in container ray-head: raylet got SIGTERM, as `ray stop` sends it"));
+}
+
+static void a_raylet_that_left_without_a_word_may_have_been_stopped_or_not(void **state)
+{
+	struct row silent = agent_killed;
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	silent.said = SAID_NOTHING;
+	make(&silent, &w);
+	classify_alive(&w, RAY_PROCESS_RAYLET, &v);
+	assert_int_equal(v.class, FAILURE_RAYLET_FAILED);
+	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
+	assert_int_equal(v.n_missing, 1);
+}
+
+static void a_gcs_server_that_is_gone_is_told_while_its_container_lives(void **state)
+{
+	static const struct row gone = { "", { { RAY_PROCESS_GCS_SERVER, 11, 5000 } }, SAID_NOTHING, 0, false, 0, 0, NULL, 0, 0 };
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	make(&gone, &w);
+	classify_alive(&w, RAY_PROCESS_GCS_SERVER, &v);
+	assert_int_equal(v.class, FAILURE_GCS_FAILED);
+	assert_int_equal(v.confidence, CONFIDENCE_CERTAIN);
+	assert_string_equal(v.sentence, "The GCS server (PID 300) crashed with SIGSEGV in container ray-head; the container lives on.");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_ended_first_explains_the_end),
+		cmocka_unit_test(a_sentence_says_that_ray_start_followed),
+		cmocka_unit_test(a_pod_that_is_deleted_stops_its_processes),
+		cmocka_unit_test(a_sigkill_is_certain_only_when_it_was_not_the_oom_killer),
+		cmocka_unit_test(an_oom_kill_of_raylet_keeps_its_class),
+		cmocka_unit_test(an_oom_kill_of_a_worker_is_not_the_cause_of_raylets_crash),
+		cmocka_unit_test(a_full_disk_explains_an_exit_code_and_no_sigkill),
+		cmocka_unit_test(the_crash_of_a_process_of_ray_names_its_function),
+		cmocka_unit_test(an_agent_that_was_killed_took_raylet_along),
+		cmocka_unit_test(ray_stop_is_not_a_crash),
+		cmocka_unit_test(a_raylet_that_left_without_a_word_may_have_been_stopped_or_not),
+		cmocka_unit_test(a_gcs_server_that_is_gone_is_told_while_its_container_lives),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
