@@ -6,9 +6,11 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -28,9 +30,56 @@
 
 static volatile int sink;
 
+/* glibc's, by which programs are compiled with -D_FORTIFY_SOURCE. */
+void *__memcpy_chk(void *to, const void *from, size_t n, size_t room);
+
 static void fault(void)
 {
 	*(volatile int *)(uintptr_t)16 = 1;
+}
+
+static int smash(size_t n)
+{
+	volatile char small[8];
+
+	for (size_t i = 0; i < n; i++)
+		small[i] = 'x';
+	return small[0];
+}
+
+/* Faults that glibc or the processor finds, beyond those of probe. */
+static void fault_of_kind(const char *kind)
+{
+	static const char text[] = "text";
+	static char code[] = { '\xc3' };
+	void *(*volatile copy)(void *, const void *, size_t, size_t) = __memcpy_chk;
+	volatile int least = INT_MIN, minus = -1;
+	char buffer[8];
+
+	if (strcmp(kind, "readonly") == 0)
+		*(volatile char *)(uintptr_t)text = 'T';
+	else if (strcmp(kind, "jump") == 0)
+		__asm__ volatile("jmp *%0" : : "r"((uintptr_t)0));
+	else if (strcmp(kind, "data") == 0)
+		__asm__ volatile("jmp *%0" : : "r"((uintptr_t)code));
+	else if (strcmp(kind, "noncanonical") == 0)
+		*(volatile char *)(uintptr_t)0x8000000000001234 = 1;
+	else if (strcmp(kind, "privileged") == 0)
+		__asm__ volatile("hlt");
+	else if (strcmp(kind, "trap") == 0)
+		__builtin_trap();
+	else if (strcmp(kind, "divide") == 0)
+		sink = least / minus;
+	else if (strcmp(kind, "smash") == 0)
+		sink = smash((size_t)(sink + 200));
+	else if (strcmp(kind, "fortify") == 0)
+		copy(buffer, text, (size_t)(sink + 200), sizeof(buffer));
+}
+
+static int deed_fault(const char *kind)
+{
+	fault_of_kind(kind);
+	return SURVIVED;
 }
 
 static void *fault_in_thread(void *arg)
@@ -381,6 +430,44 @@ static int deed_lazy(const char *arg)
 	return 0;
 }
 
+static void *use_all(void *arg)
+{
+	size_t size = *(size_t *)arg;
+
+	usleep(200000);
+	for (size_t at = 0; at < size; at += MIB) {
+		memset(mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1, MIB);
+		usleep(2000);
+	}
+	pause();
+	return NULL;
+}
+
+static int use_in_thread(const char *arg, bool leave)
+{
+	static size_t size;
+	pthread_t thread;
+
+	size = (size_t)strtoul(arg, NULL, 10) * MIB;
+	if (pthread_create(&thread, NULL, use_all, &size) != 0)
+		return SURVIVED;
+	if (leave)
+		syscall(SYS_exit, 0);
+	pthread_join(thread, NULL);
+	return SURVIVED;
+}
+
+/* leaderless SIZE_MIB: uses memory in a thread after the first one has ended; /proc/PID shows a zombie. */
+static int deed_leaderless(const char *arg)
+{
+	return use_in_thread(arg, true);
+}
+
+static int deed_threads(const char *arg)
+{
+	return use_in_thread(arg, false);
+}
+
 /* A child that ends by SIGNO, whose parent ends likewise, as init programs in containers do: tini, dumb-init. */
 static int deed_like_child(const char *arg)
 {
@@ -421,6 +508,9 @@ static const struct {
 	{ "locked", deed_locked },
 	{ "pipes", deed_pipes },
 	{ "vfork", deed_vfork },
+	{ "leaderless", deed_leaderless },
+	{ "threads", deed_threads },
+	{ "fault", deed_fault },
 	{ "lazy", deed_lazy },
 	{ "thread-exit", deed_thread_exit },
 	{ "like-child", deed_like_child },

@@ -107,7 +107,7 @@ oom-loop:
 $(BUILD)/test/die: e2e/deaths/die.c Makefile
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -Wno-infinite-recursion -O1 -g -o $@ $< -lpthread
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -Wno-infinite-recursion -fstack-protector-strong -O1 -g -o $@ $< -lpthread
 
 .PHONY: deaths
 deaths: kernel-programs $(BUILD)/test/die
