@@ -15,8 +15,11 @@
 
 #include "lib/faults_testing.h"
 #include "lib/fileio.h"
+#include "lib/oom.h"
 #include "lib/units.h"
 #include "operator/failures/failures.h"
+#include "operator/failures/incident_plan.h"
+#include "operator/failures/lost_head.h"
 #include "operator/failures/pod_report.h"
 #include "operator/failures/probe_kill.h"
 #include "operator/failures/termination.h"
@@ -35,7 +38,7 @@
 	"\\\"evidence\\\":[{\\\"source\\\":\\\"s\\\",\\\"text\\\":\\\"t\\\"}],\\\"missing\\\":[]}\\n\""
 
 static struct policy policy;
-static cJSON *cluster, *everything, *pods[6], *dead_pod, *failure, *events;
+static cJSON *cluster, *everything, *pods[6], *dead_pod, *failure, *events, *head_failure, *worker_failure;
 
 /* What is made when nothing fails. Kept from the first look, which is the setup's. */
 static struct strbuf expected[16];
@@ -222,6 +225,66 @@ static void refine(void)
 	}
 }
 
+#define MEMBER(name, class, type, second) \
+	"metadata: {namespace: ml, name: " name ", uid: u-" name ", creationTimestamp: '2026-11-21T01:00:" second "Z', labels: {" \
+	"afterglow.dev/class: " class ", ray.io/node-type: " type "}, annotations: {afterglow.dev/ended-at: " \
+	"'2026-11-21T01:00:" second "Z', afterglow.dev/story: '{\"ray\":true,\"exitCode\":1,\"podUID\":\"" name "\"}'}}\n" \
+	"spec: {class: " class ", confidence: certain, verdict: v}\n"
+
+/* The patches of a plan in an array, or NULL. */
+static cJSON *patches_of(const struct incident_plan *plan)
+{
+	size_t lost = oom_count();
+	_cleanup_json_ cJSON *array = cJSON_CreateArray();
+
+	for (size_t i = 0; i < plan->n_changes; i++) {
+		cJSON *status = incident_status_patch("ml", &plan->changes[i]), *marks = incident_marks_patch("ml", &plan->changes[i]);
+
+		if (!status || !marks) {
+			cJSON_Delete(status);
+			cJSON_Delete(marks);
+			return NULL;
+		}
+		json_append(array, status);
+		json_append(array, marks);
+	}
+	return oom_count() == lost ? TAKE_PTR(array) : NULL;
+}
+
+static void join_failures(void)
+{
+	struct incident_cluster members = { 0 };
+	struct incident_plan plan = { 0 };
+	struct err err = { 0 };
+	cJSON *patches = NULL;
+	int r = incident_cluster_put(&members, head_failure, 1);
+
+	at = 0;
+	if (r == 0)
+		r = incident_cluster_put(&members, worker_failure, 1);
+	if (r == 0 && members.members.n == 2)
+		r = incident_plan_make(&members, 1, NOW, &plan);
+	patches = r == 0 && members.members.n == 2 ? patches_of(&plan) : NULL;
+	if (!patches)
+		r = err_set(&err, ENOMEM, "no patches");
+	incident_plan_release(&plan);
+	incident_cluster_release(&members);
+	check(r, &err, patches);
+}
+
+static void reconsider_failure(void)
+{
+	struct story *head = story_read(head_failure), *worker = story_read(worker_failure);
+	struct err err = { 0 };
+	cJSON *better = head && worker ? lost_head_refined(worker, &head->death, 1, worker_failure) : NULL;
+	int r = better ? 0 : err_set(&err, ENOMEM, "as it was");
+
+	at = 0;
+	story_free(head);
+	story_free(worker);
+	check(r, &err, better);
+}
+
 /* --- Tests ---------------------------------------------------------------------------------------- */
 
 static void a_plan_for_a_new_cluster_is_whole_or_an_error(void **state)
@@ -291,6 +354,18 @@ static cJSON *pod(const char *name, const char *group, const char *type, const c
 	return json_of(strbuf_str(&text));
 }
 
+static void what_failures_have_to_do_with_each_other_is_written_whole_or_not_at_all(void **state)
+{
+	(void)state;
+	for_every_allocation_the_same(join_failures);
+}
+
+static void a_failure_is_reconsidered_whole_or_stays(void **state)
+{
+	(void)state;
+	for_every_allocation_the_same(reconsider_failure);
+}
+
 static cJSON *everything_of(const cJSON *plain)
 {
 	cJSON *copy = cJSON_Duplicate(plain, true), *spec = json_get(copy, "spec"), *head = json_get(spec, "headGroupSpec");
@@ -335,6 +410,8 @@ static int setup(void **state)
 	events = json_of("items:\n- {reason: Killing, involvedObject: {uid: u1, fieldPath: \"spec.containers{ray-worker}\"}, "
 		"firstTimestamp: \"2026-11-21T01:04:30Z\", lastTimestamp: \"2026-11-21T01:04:30Z\", "
 		"message: \"Container ray-worker failed liveness probe, will be restarted\"}\n");
+	head_failure = json_of(MEMBER("h", "GCSFailed", "head", "00"));
+	worker_failure = json_of(MEMBER("w", "ApplicationError", "worker", "20"));
 	return 0;
 }
 
@@ -348,6 +425,8 @@ static int teardown(void **state)
 	cJSON_Delete(dead_pod);
 	cJSON_Delete(failure);
 	cJSON_Delete(events);
+	cJSON_Delete(head_failure);
+	cJSON_Delete(worker_failure);
 	policy_release(&policy);
 	return 0;
 }
@@ -364,6 +443,8 @@ int main(void)
 		cmocka_unit_test(a_recorders_message_is_whole_or_an_error),
 		cmocka_unit_test(a_recorders_answer_is_whole_or_an_error),
 		cmocka_unit_test(a_probes_kill_is_told_whole_or_not_at_all),
+		cmocka_unit_test(what_failures_have_to_do_with_each_other_is_written_whole_or_not_at_all),
+		cmocka_unit_test(a_failure_is_reconsidered_whole_or_stays),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -18,6 +18,7 @@
 #include "lib/log.h"
 #include "lib/units.h"
 #include "operator/failures/incident_plan.h"
+#include "operator/failures/lost_head.h"
 #include "operator/kube/workqueue.h"
 #include "operator/watches.h"
 
@@ -153,6 +154,25 @@ void incidents_see(struct incidents *incidents, enum store_change change, const 
 	incidents_wake(incidents);
 }
 
+cJSON *incidents_reconsider(const struct incidents *incidents, const cJSON *failure)
+{
+	struct story *story = story_read(failure);
+	const struct incident_cluster *cluster = NULL;
+	cJSON *better = NULL;
+	char key[KEY_MAX];
+
+	if (story && lost_head_may_be(story) && cluster_key(failure, key, sizeof(key)))
+		cluster = strmap_get(&incidents->clusters, key);
+	if (cluster) {
+		size_t n;
+		_cleanup_free_ struct incident_death *heads = incident_cluster_heads(cluster, &n);
+
+		better = heads ? lost_head_refined(story, heads, n, failure) : NULL;
+	}
+	story_free(story);
+	return better;
+}
+
 /* --- Carrying out ------------------------------------------------------------------------------------------- */
 
 static void go_on(struct job *job);
@@ -189,6 +209,12 @@ static void give_up(struct job *job, int64_t least_ns, const struct err *err)
 	incidents->o.on_idle(incidents->o.arg);
 }
 
+static const struct err *out_of_memory(struct err *err)
+{
+	err_set(err, ENOMEM, "incidents");
+	return err;
+}
+
 /* Whether trying again is no use: it is gone, or another by now, or the server will not take it. */
 static bool is_over(const struct client_response *response)
 {
@@ -204,7 +230,7 @@ static void on_answer(struct job *job, const struct client_response *response)
 				    err_text(&response->err));
 		job->change = job->plan.n_changes;
 		job->plan.more = false;
-		job->plan.next_ns = now_boottime_ns() + FORBIDDEN_NS;
+		job->plan.next_ns = job->plan.next_ns ? job->plan.next_ns : now_boottime_ns() + FORBIDDEN_NS;
 		go_on(job);
 	} else if (response->status / 100 == 2 || is_over(response)) {
 		if (response->status / 100 != 2 && response->status != 404)
@@ -235,6 +261,8 @@ static void on_status(void *arg, struct client_response *response)
 	/* Marks without a status would hide that it is not there. */
 	if (response->status / 100 != 2)
 		on_answer(job, response);
+	else if (!patch)
+		give_up(job, 0, out_of_memory(&err));
 	else if (client_merge(job->incidents->o.client, patch, on_marks, job, &err) < 0)
 		give_up(job, 0, &err);
 }
@@ -244,7 +272,9 @@ static void write_change(struct job *job)
 	_cleanup_json_ cJSON *patch = incident_status_patch(job->namespace, &job->plan.changes[job->change]);
 	struct err err = { 0 };
 
-	if (client_merge_status(job->incidents->o.client, patch, on_status, job, &err) < 0)
+	if (!patch)
+		give_up(job, 0, out_of_memory(&err));
+	else if (client_merge_status(job->incidents->o.client, patch, on_status, job, &err) < 0)
 		give_up(job, 0, &err);
 }
 
@@ -317,8 +347,7 @@ static void start(struct incidents *incidents, const char *key)
 	snprintf(job->key, sizeof(job->key), "%s", key);
 	snprintf(job->namespace, sizeof(job->namespace), "%.*s", (int)strcspn(key, "/"), key);
 	if (incident_plan_make(cluster, now_boottime_ns(), now_realtime_ns(), &job->plan) < 0) {
-		err_set(&err, ENOMEM, "incidents");
-		give_up(job, 0, &err);
+		give_up(job, 0, out_of_memory(&err));
 		return;
 	}
 	/* While not all failures are known, a first cause may be missing. */

@@ -28,6 +28,8 @@ void incidents_free(struct incidents *incidents); /* NULL is allowed */
 
 /* A change of the copy of RayFailures. */
 void incidents_see(struct incidents *incidents, enum store_change change, const cJSON *before, const cJSON *after);
+/* A failure that is about to be written, in the light of its head's ends (failures/lost_head.h). NULL: as it is. */
+cJSON *incidents_reconsider(const struct incidents *incidents, const cJSON *failure);
 /* To be called when writing may have become possible. */
 void incidents_wake(struct incidents *incidents);
 /* Clusters that are worked on. */

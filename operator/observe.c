@@ -95,7 +95,7 @@ static cJSON *count_deaths(const struct watches *watches, const char *key, const
 /* Of Ray's own container, and not for a reason that lies outside of it. The container's name is a part of the failure's. */
 static bool died_by_itself(const cJSON *failure, const char *container)
 {
-	static const char *const others[] = { "Evicted", "Preempted", "PodDeleted", "NodeLost", "Terminated",
+	static const char *const others[] = { "Evicted", "Preempted", "PodDeleted", "NodeLost", "NodeShutdown", "Terminated", "GCSLost",
 					      "KernelOOMProcess", "RayMemoryMonitor", "WorkerCrash" };
 	const char *name = json_str(failure, "metadata.name"), *class = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(
 		json_get(failure, "metadata.labels"), "afterglow.dev/class"));

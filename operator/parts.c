@@ -169,6 +169,13 @@ static bool is_wanted(void *arg, const cJSON *failure, const char **ret_why)
 	return keeper_wants(p->keeper, failure);
 }
 
+static cJSON *reconsider(void *arg, const cJSON *failure)
+{
+	const struct parts *p = arg;
+
+	return incidents_reconsider(p->incidents, failure);
+}
+
 static int new_recorder(struct parts *p, struct err *err)
 {
 	struct recorder_options options = {
@@ -180,6 +187,7 @@ static int new_recorder(struct parts *p, struct err *err)
 		.inquiries = p->inquiries,
 		.may_write = may_record,
 		.wanted = is_wanted,
+		.reconsider = reconsider,
 		.on_written = on_written,
 		.arg = p,
 	};

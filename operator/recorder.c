@@ -294,8 +294,14 @@ static void on_created(void *arg, struct client_response *response)
 static void create(struct recorder *recorder, struct pending *p)
 {
 	struct err err = { 0 };
+	cJSON *better;
 
 	failure_seal(p->failure);
+	better = recorder->o.reconsider(recorder->o.arg, p->failure);
+	if (better) {
+		cJSON_Delete(p->failure);
+		p->failure = better;
+	}
 	if (client_create(recorder->o.client, p->failure, NULL, on_created, p, &err) < 0)
 		retry(recorder, p, 0, &err);
 }

@@ -25,6 +25,11 @@ struct recorder_options {
 	bool (*may_write)(void *arg); /* asked before each write */
 	/* Whether it would be kept; else it is not written. Asked right before. */
 	bool (*wanted)(void *arg, const cJSON *failure, const char **ret_why /* not, for the log */);
+	/*
+	 * The failure is about to be written, sealed: what it is in the light of others that are known. NULL: as it is; else the
+	 * caller owns it.
+	 */
+	cJSON *(*reconsider)(void *arg, const cJSON *failure);
 	/* The evidence of a pod of this cluster ("namespace/name") is written: it may be planned anew. */
 	void (*on_written)(void *arg, const char *cluster_key);
 	void *arg;

@@ -72,6 +72,10 @@ kernel-tests-here: launch-test
 kernel-tests-oom: kernel-programs
 	@echo "== what the kernel log adds"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/kernel_log_test.sh
+	@echo "== OOM kills that are another's, or another story"
+	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/oom_cause_test.sh
+	@echo "== limits below, above and elsewhere"
+	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/cgroups_test.sh
 	@echo "== exec when things go wrong around it"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/exec_test.sh
 	@echo "== a recorder that comes late"
@@ -89,6 +93,8 @@ kernel-tests-vm: kernel-programs
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/exec_test.sh
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/late_test.sh
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/kernel_log_test.sh
+	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/oom_cause_test.sh
+	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/cgroups_test.sh
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/node_oom_test.sh
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/recovery_loop $(RECOVERY_LOOP_V2)
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/oom_loop $(OOM_LOOP_V2)

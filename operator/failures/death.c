@@ -73,7 +73,7 @@ void death_set_times(const struct death *d, cJSON *metadata, const cJSON *spec)
 void death_set_story(const struct death *d, cJSON *failure)
 {
 	signature_set(death_is_told(d) ? json_str(d->report, "signature") : NULL, json_get(failure, "spec"));
-	story_begin(d->pod, d->container, failure);
+	story_begin(d->pod, d->container, death_is_told(d), failure);
 }
 
 void death_set_text(cJSON *to, const char *name, const char *text)
@@ -113,6 +113,25 @@ void death_set_memory(const struct death *d, cJSON *spec)
 		json_set(spec, "processes", cJSON_Duplicate(processes, true));
 	if (usage >= 0)
 		json_set_str(spec, "memoryText", size_format((uint64_t)usage, text));
+}
+
+#define PIDS_MAX 4194304
+
+void death_set_process(const struct death *d, cJSON *spec)
+{
+	const cJSON *told = death_is_told(d) ? json_get(d->report, "process") : NULL;
+	int64_t pid = json_int(told, "pid", 0), code = json_int(told, "exitCode", -1);
+	cJSON *process;
+
+	if (!told)
+		return;
+	process = json_object_at(spec, "process");
+	death_set_text(process, "name", json_str(told, "name"));
+	if (pid > 0 && pid <= PIDS_MAX)
+		json_set_int(process, "pid", pid);
+	death_set_text(process, "signal", json_str(told, "signal"));
+	if (code >= 0 && code <= 255)
+		json_set_int(process, "exitCode", code);
 }
 
 static void copy_array(const cJSON *report, cJSON *spec, const char *name)

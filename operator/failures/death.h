@@ -55,6 +55,8 @@ void death_set_whose(const struct death *d, cJSON *spec);
 
 /* Of the report. */
 void death_set_memory(const struct death *d, cJSON *spec);
+/* The process that ended first, as the sidecar says. */
+void death_set_process(const struct death *d, cJSON *spec);
 void death_set_evidence(const struct death *d, cJSON *spec);
 
 /* Of a report that is told; one that names another pod's is said to be missing. */

@@ -252,6 +252,7 @@ static cJSON *failure_new(struct death *d)
 	set_verdict(d, spec);
 	death_set_labels(d, metadata, json_str(spec, "class"));
 	death_set_owner(d, failure);
+	death_set_process(d, spec);
 	death_set_memory(d, spec);
 	if (death_is_told(d))
 		death_set_evidence(d, spec);

@@ -12,7 +12,6 @@
 #include "lib/macros.h"
 #include "lib/units.h"
 #include "operator/failures/story.h"
-#include "operator/raycluster/names.h"
 
 /* Ends that come together are told together. */
 #define TELL_NS (2 * NS_PER_SEC)
@@ -126,6 +125,22 @@ int incident_cluster_put(struct incident_cluster *cluster, const cJSON *failure,
 void incident_cluster_remove(struct incident_cluster *cluster, const char *name)
 {
 	member_free(strmap_remove(&cluster->members, name));
+}
+
+struct incident_death *incident_cluster_heads(const struct incident_cluster *cluster, size_t *ret_n)
+{
+	struct incident_death *heads = calloc(cluster->members.n + 1, sizeof(*heads));
+	struct strmap_pos pos = { 0 };
+	void *value;
+
+	*ret_n = 0;
+	while (heads && strmap_next(&cluster->members, &pos, NULL, &value)) {
+		const struct incident_member *m = value;
+
+		if (m->story->death.head)
+			heads[(*ret_n)++] = m->story->death;
+	}
+	return heads;
 }
 
 /* --- What is to be written ----------------------------------------------------------------------------------- */
@@ -353,54 +368,4 @@ void incident_plan_release(struct incident_plan *plan)
 	free(plan->changes);
 	free(plan->tellings);
 	*plan = (struct incident_plan){ 0 };
-}
-
-/* --- Patches --------------------------------------------------------------------------------------------------- */
-
-static cJSON *patch_of(const char *namespace, const struct incident_change *change)
-{
-	cJSON *patch = object_new("afterglow.dev/v1alpha1", "RayFailure", namespace, change->name);
-
-	/* One of the same name that was made anew is another. */
-	if (*change->uid)
-		json_set_str(json_get(patch, "metadata"), "uid", change->uid);
-	return patch;
-}
-
-static void set_or_clear(cJSON *to, const char *name, const char *text)
-{
-	json_set_str(to, name, text && *text ? text : NULL);
-}
-
-cJSON *incident_status_patch(const char *namespace, const struct incident_change *change)
-{
-	cJSON *patch = patch_of(namespace, change), *status = json_object_at(patch, "status");
-
-	set_or_clear(status, "incident", change->id);
-	set_or_clear(status, "causedByText", change->text);
-	json_set(status, "consequences", change->consequences ? cJSON_CreateNumber((double)change->consequences) : cJSON_CreateNull());
-	json_set(status, "causedBy", change->first ? cJSON_CreateObject() : cJSON_CreateNull());
-	if (change->first) {
-		cJSON *cause = json_get(status, "causedBy");
-
-		json_set_str(cause, "name", change->first);
-		json_set_str(cause, "class", failure_class_name(change->class));
-		set_or_clear(cause, "pod", change->pod);
-		set_or_clear(cause, "container", change->container);
-	}
-	return patch;
-}
-
-cJSON *incident_marks_patch(const char *namespace, const struct incident_change *change)
-{
-	cJSON *patch = patch_of(namespace, change), *metadata = json_get(patch, "metadata");
-	cJSON *annotations = json_object_at(metadata, "annotations");
-	char number[32] = "";
-
-	if (change->consequences)
-		snprintf(number, sizeof(number), "%zu", change->consequences);
-	set_or_clear(json_object_at(metadata, "labels"), INCIDENT_LABEL, change->id);
-	set_or_clear(annotations, CAUSED_BY_ANNOTATION, change->first);
-	set_or_clear(annotations, CONSEQUENCES_ANNOTATION, number);
-	return patch;
 }

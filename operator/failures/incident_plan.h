@@ -31,6 +31,9 @@ void incident_cluster_release(struct incident_cluster *cluster);
 int incident_cluster_put(struct incident_cluster *cluster, const cJSON *failure, int64_t now_ns);
 void incident_cluster_remove(struct incident_cluster *cluster, const char *name);
 
+/* The ends of heads, as an array that the caller frees, while the cluster does not change. NULL: no memory. */
+struct incident_death *incident_cluster_heads(const struct incident_cluster *cluster, size_t *ret_n);
+
 /* What is to be written of one failure. */
 struct incident_change {
 	char *name, *uid;
@@ -64,7 +67,7 @@ void incident_plan_release(struct incident_plan *plan);
 /* The failure was told; or (not told) it may not be, for there were others of its class. */
 void incident_cluster_told(struct incident_cluster *cluster, const struct incident_telling *telling, bool told);
 
-/* Merge patches; the caller owns them. The first is for the subresource status, the second comes after it. */
+/* Merge patches; the caller owns them. NULL: no memory. The first is for the subresource status, the second comes after it. */
 cJSON *incident_status_patch(const char *namespace, const struct incident_change *change);
 cJSON *incident_marks_patch(const char *namespace, const struct incident_change *change);
 

@@ -13,16 +13,21 @@
 
 #define CLOCKS_NS (60 * NS_PER_SEC)
 
-/* What a container survives. All else the pod's status tells, or nobody. */
+/*
+ * That the container lives is the sidecar's mark on the failure (containerLives), whatever its class. But the fate of a pod or
+ * a node only Kubernetes knows, and nobody in the pod may say it.
+ */
 static bool leaves_a_container_alive(const char *class)
 {
-	static const enum failure_class classes[] = { FAILURE_KERNEL_OOM_PROCESS, FAILURE_RAY_MEMORY_MONITOR, FAILURE_WORKER_CRASH,
-						      FAILURE_FILE_DESCRIPTORS_EXHAUSTED };
+	static const enum failure_class of_pods[] = { FAILURE_COMPLETED, FAILURE_PROBE_KILLED, FAILURE_EVICTED, FAILURE_PREEMPTED,
+						      FAILURE_POD_DELETED, FAILURE_NODE_LOST, FAILURE_NODE_SHUTDOWN,
+						      FAILURE_START_FAILURE, FAILURE_KERNEL_OOM_CONTAINER,
+						      FAILURE_KERNEL_OOM_POD, FAILURE_KERNEL_OOM_NODE };
 
-	for (size_t i = 0; class && i < ARRAY_SIZE(classes); i++)
-		if (strcmp(class, failure_class_name(classes[i])) == 0)
-			return true;
-	return false;
+	for (size_t i = 0; class && i < ARRAY_SIZE(of_pods); i++)
+		if (strcmp(class, failure_class_name(of_pods[i])) == 0)
+			return false;
+	return class && failure_class_from_name(class) >= 0;
 }
 
 /* Of which instance it was, when that one still runs. */
@@ -82,6 +87,7 @@ static int fill_process(struct death *d, const char *id, cJSON *failure, struct 
 	json_set_str(spec, "confidence", confidence ? confidence : confidence_name(CONFIDENCE_UNKNOWN));
 	json_set_str(spec, "verdict", sentence);
 	death_set_text(spec, "signal", json_str(d->report, "signal"));
+	death_set_process(d, spec);
 	death_set_memory(d, spec);
 	death_set_evidence(d, spec);
 	death_set_bundle(d, spec);

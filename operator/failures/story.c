@@ -36,7 +36,7 @@ static void set_annotation(cJSON *failure, const cJSON *story)
 		json_set_str(json_object_at(json_get(failure, "metadata"), "annotations"), STORY_ANNOTATION, text);
 }
 
-void story_begin(const cJSON *pod, const char *container, cJSON *failure)
+void story_begin(const cJSON *pod, const char *container, bool is_told, cJSON *failure)
 {
 	_cleanup_json_ cJSON *story = cJSON_CreateObject();
 	const char *rays = json_str(cJSON_GetArrayItem(json_get(pod, "spec.containers"), 0), "name");
@@ -47,6 +47,8 @@ void story_begin(const cJSON *pod, const char *container, cJSON *failure)
 		json_set(story, "ray", cJSON_CreateTrue());
 	if (ft && strcmp(ft, "true") == 0)
 		json_set(story, "ft", cJSON_CreateTrue());
+	if (is_told)
+		json_set(story, "told", cJSON_CreateTrue());
 	set_annotation(failure, story);
 }
 
@@ -192,6 +194,7 @@ struct story *story_read(const cJSON *failure)
 	death.process = copies[PROCESS];
 	death.ended_by = copies[ENDED_BY];
 	story->death = death;
+	story->is_told = json_bool(json, "told", false);
 	return story;
 }
 

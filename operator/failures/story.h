@@ -18,14 +18,18 @@
 #define CAUSED_BY_ANNOTATION "afterglow.dev/caused-by"	     /* the first cause's name */
 #define CONSEQUENCES_ANNOTATION "afterglow.dev/consequences" /* of a first cause: how many */
 
-/* Notes what only the pod can say of this container: whether it is Ray's, and whether its Ray outlives its head's GCS. */
-void story_begin(const cJSON *pod, const char *container, cJSON *failure);
+/*
+ * Notes what only the pod can say of this container: whether it is Ray's, and whether its Ray outlives its head's GCS; and
+ * whether a sidecar told of the end.
+ */
+void story_begin(const cJSON *pod, const char *container, bool is_told, cJSON *failure);
 /* Writes the annotation, right before the RayFailure is. */
 void story_write(cJSON *failure);
 
 struct story {
 	struct incident_death death; /* its strings belong to the story, or are static */
 	char *text;		     /* what they point into; freed by story_free */
+	bool is_told;		     /* by a sidecar, which saw the end */
 };
 
 /* Of a RayFailure, or of its metadata alone. NULL: it has no story, of an operator before this one; or no memory. */

@@ -27,7 +27,7 @@ static struct story *told(const char *pod_yaml, const char *failure_yaml)
 	_cleanup_json_ cJSON *pod = json_of(pod_yaml), *failure = json_of(failure_yaml);
 	const char *container = json_str(failure, "spec.container");
 
-	story_begin(pod, container ? container : "?", failure);
+	story_begin(pod, container ? container : "?", true, failure);
 	story_write(failure);
 	/* Twice is once. */
 	story_write(failure);
@@ -54,6 +54,7 @@ static void a_story_is_told_whole(void **state)
 	assert_string_equal(story->death.ended_by, "RayJob/train/TTL");
 	assert_int_equal(story->death.restart, 2);
 	assert_int_equal(story->death.exit_code, 1);
+	assert_true(story->is_told);
 	assert_true(story->death.ray && story->death.signaled && story->death.outlives_gcs);
 	assert_false(story->death.head || story->death.lives);
 	story_free(story);

@@ -109,6 +109,22 @@ static void take_signature(const cJSON *from, cJSON *to)
 		json_set_str(to, "signature", text);
 }
 
+/* Who ended first; without a name it is nobody. */
+static void take_first(const cJSON *from, cJSON *to)
+{
+	const cJSON *process = cJSON_GetObjectItemCaseSensitive(from, "process");
+	_cleanup_json_ cJSON *taken = cJSON_CreateObject();
+
+	if (!cJSON_IsObject(process))
+		return;
+	take_text(process, taken, "name", 63);
+	take_number(process, taken, "pid", 1);
+	take_signal(process, taken);
+	take_number(process, taken, "exitCode", 0);
+	if (json_str(taken, "name"))
+		json_set(to, "process", TAKE_PTR(taken));
+}
+
 static void take_memory(const cJSON *from, cJSON *to)
 {
 	const cJSON *memory = cJSON_GetObjectItemCaseSensitive(from, "memory");
@@ -197,6 +213,7 @@ static cJSON *take_all(const cJSON *from)
 	take_time(from, to, "endedAt");
 	take_text(from, to, "bundle", 768);
 	take_signature(from, to);
+	take_first(from, to);
 	take_memory(from, to);
 	take_array(from, to, "processes", "pid", TERMINATION_PROCESSES_MAX, take_process);
 	take_array(from, to, "evidence", "text", TERMINATION_NOTES_MAX, take_evidence);

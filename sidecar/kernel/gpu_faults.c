@@ -28,6 +28,8 @@ static bool are_numbered(const struct kernel_question *q)
 
 static enum gpu_whose of_process(const struct gpu_fault *f, const struct kernel_question *q)
 {
+	if (q->command > 0 && q->command == f->pid)
+		return GPU_OF_PID;
 	for (size_t i = 0; i < q->n_suspects; i++)
 		if (q->suspects[i].pid > 0 && q->suspects[i].pid == f->pid)
 			return GPU_OF_PID;

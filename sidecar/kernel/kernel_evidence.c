@@ -11,12 +11,13 @@
 #define COMM_MAX 15
 #define NAMED_WITHIN_US (5 * 1000000) /* a name proves little, and nothing after this long */
 #define CRASH_WITHIN_US (5 * 1000000)
+#define WHOLE_FOR_US (10 * 1000000) /* an OOM kill that explains an end is not older */
 #define SIZE_SLACK ((int64_t)4 << 20) /* what the kernel's counters of resident pages may be off on a machine of many CPUs */
 
 struct search {
 	const struct kmsg_log *log;
 	const struct kernel_question *q;
-	bool found, by_cgroup, of_command;
+	bool found, by_cgroup, of_command, group;
 	unsigned int kills, killed, others;
 	struct oom_kill kill;
 };
@@ -78,6 +79,7 @@ static void take(struct search *s, const struct oom_kill *k, bool by_cgroup)
 	if (!s->of_command)
 		s->kill = *k;
 	s->of_command = s->of_command || of_command;
+	s->group = s->group || k->group;
 }
 
 static void visit(const struct oom_kill *k, void *arg)
@@ -140,6 +142,13 @@ static void add_line(const struct kmsg_log *log, size_t i, struct strbuf *out)
 	strbuf_addc(out, '\n');
 }
 
+/* Whether an OOM kill that explains the end would be found. The line of the kill is never left out, whatever else is. */
+static bool is_whole(const struct kmsg_log *log, const struct kernel_question *q)
+{
+	return log->lost == 0 && log->n > 0 && log->entries[0].time_us >= 0 &&
+	       log->entries[0].time_us <= q->ended_us - WHOLE_FOR_US;
+}
+
 void kernel_evidence_find(const struct kmsg_log *log, const struct kernel_question *q, struct kernel_evidence *ret_evidence,
 			  struct strbuf *excerpt)
 {
@@ -150,6 +159,7 @@ void kernel_evidence_find(const struct kmsg_log *log, const struct kernel_questi
 	e.needs = NULL;
 	oom_kills_find(log, visit, &s);
 	e.others = s.others;
+	e.rules_out = !s.of_command && q->command > 0 && is_whole(log, q);
 	if (s.found) {
 		const struct oom_kill *k = &s.kill;
 		const char *below = oom_kill_below(k, &q->self);
@@ -160,8 +170,11 @@ void kernel_evidence_find(const struct kmsg_log *log, const struct kernel_questi
 		e.limit = k->limit;
 		e.kills = s.kills;
 		e.killed = s.killed;
+		/* Of a group only the first has its PID noted. */
 		if (s.by_cgroup && q->command > 0)
-			e.victim = s.of_command ? KERNEL_VICTIM_COMMAND : KERNEL_VICTIM_OTHER;
+			e.victim = s.of_command ? KERNEL_VICTIM_COMMAND :
+				   s.group	? KERNEL_VICTIM_UNTOLD :
+						  KERNEL_VICTIM_OTHER;
 		e.pid = (pid_t)MIN(k->pid, (int64_t)INT32_MAX);
 		if (k->time_us >= 0)
 			e.age_ns = MAX(q->ended_us - k->time_us, (int64_t)0) * 1000;

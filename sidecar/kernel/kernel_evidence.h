@@ -32,6 +32,7 @@ struct kernel_evidence {
 	unsigned int kills; /* OOM kills of ours since the last report, with by_cgroup; else 1 */
 	unsigned int killed; /* processes in them */
 	unsigned int others; /* of a shared cgroup: processes in it that were taken and are not known to be ours */
+	bool rules_out; /* it reaches back far enough, lacks nothing, and would name the command's PID if that had been taken */
 	pid_t pid; /* in the node's PID namespace */
 	char name[KERNEL_LINE_MAX]; /* the victim; this and what follows is escaped */
 	char memcg[KERNEL_LINE_MAX]; /* that ran out, "" unknown */

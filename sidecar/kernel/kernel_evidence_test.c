@@ -141,6 +141,10 @@ static void a_line_without_cgroup_is_ours_by_name_size_and_time(void **state)
 		{ 99 * S, "ray::lea", 100 * MIB, false },
 		{ 99 * S, "", 100 * MIB, false },
 		{ 99 * S, "ray::leak", 2000 * MIB, false },
+		/* Small ones are all of a size: 64 MiB apart is another process. */
+		{ 99 * S, "ray::leak", 40 * MIB, false },
+		{ 99 * S, "a_very_long_nam", 110 * MIB, false },
+		{ 94 * S, "ray::leak", 100 * MIB, false },
 		{ 80 * S, "ray::leak", 100 * MIB, false },
 		{ 9 * S, "ray::leak", 100 * MIB, false },
 	};
@@ -155,6 +159,108 @@ static void a_line_without_cgroup_is_ours_by_name_size_and_time(void **state)
 		assert_false(f.e.by_cgroup);
 		assert_int_equal(f.e.where, OOM_WHERE_UNKNOWN);
 	}
+}
+
+static const struct kernel_suspect with_pids[] = {
+	{ .name = "", .pid = 70 },
+	{ .name = "ray::leak", .rss = 100 * MIB, .pid = 71 },
+};
+
+static struct kernel_question with_known_pids(void)
+{
+	return (struct kernel_question){ .self = { .cgroup = CGROUP }, .command = 70, .since_us = 10 * S, .named_since_us = 10 * S,
+					 .ended_us = 100 * S, .suspects = with_pids, .n_suspects = ARRAY_SIZE(with_pids) };
+}
+
+/* The log is read from a second before the start on: what was in it when the sidecar came is a namesake's. */
+static void a_namesake_of_before_the_start_is_not_ours(void **state)
+{
+	struct kernel_question q = { .self = { .cgroup = CGROUP }, .since_us = 95 * S, .named_since_us = 98 * S, .ended_us = 100 * S,
+				     .suspects = suspects, .n_suspects = ARRAY_SIZE(suspects) };
+	_cleanup_fixture_ struct fixture f = FIXTURE;
+	(void)state;
+
+	add_killed(&f, 97 * S, 5, "ray::leak", 100 * MIB);
+	add_killed(&f, 98 * S, 6, "ray::leak", 100 * MIB);
+	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
+	assert_false(f.e.oom);
+	add_killed(&f, 98 * S + 1, 7, "ray::leak", 100 * MIB);
+	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
+	assert_true(f.e.oom);
+	assert_int_equal(f.e.pid, 7);
+}
+
+static void a_name_alone_is_no_identity(void **state)
+{
+	_cleanup_fixture_ struct fixture f = FIXTURE;
+	(void)state;
+
+	/* As Linux 2.6 writes it, and without a time, as with printk.time=0. */
+	add(&f, 3, 99 * S, "Killed process 5 (ray::leak)");
+	add_killed(&f, -1, 5, "ray::leak", 100 * MIB);
+	ask(&f, CGROUP);
+	assert_false(f.e.oom);
+}
+
+static void lines_without_a_cgroup_count_no_kills(void **state)
+{
+	_cleanup_fixture_ struct fixture f = FIXTURE;
+	(void)state;
+
+	for (int i = 0; i < 5; i++)
+		add_killed(&f, 97 * S + i, 5 + i, "ray::leak", 100 * MIB);
+	ask(&f, CGROUP);
+	assert_true(f.e.oom && !f.e.by_cgroup);
+	assert_int_equal(f.e.kills, 1);
+	assert_int_equal(f.e.victim, KERNEL_VICTIM_UNTOLD);
+}
+
+static void where_pids_are_known_no_name_counts(void **state)
+{
+	const struct kernel_question q = with_known_pids();
+	_cleanup_fixture_ struct fixture f = FIXTURE;
+	(void)state;
+
+	add_killed(&f, 98 * S, 5, "ray::leak", 100 * MIB);
+	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
+	assert_false(f.e.oom);
+	/* The kernel leaves out the report, with the cgroup, of one kill of many; the PID is known all the same. */
+	add_killed(&f, 99 * S, 71, "renamed", 900 * MIB);
+	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
+	assert_true(f.e.oom && f.e.by_cgroup);
+	assert_int_equal(f.e.victim, KERNEL_VICTIM_OTHER);
+	assert_int_equal(f.e.killed, 1);
+}
+
+static void the_kill_of_the_command_is_the_one_that_counts(void **state)
+{
+	const struct kernel_question q = with_known_pids();
+	_cleanup_fixture_ struct fixture f = FIXTURE;
+	(void)state;
+
+	add_report(&f, 97 * S, 71, "ray::leak", CGROUP);
+	add_report(&f, 98 * S, 70, "command", CGROUP);
+	add_report(&f, 99 * S, 72, "unknown", CGROUP);
+	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
+	assert_int_equal(f.e.victim, KERNEL_VICTIM_COMMAND);
+	assert_int_equal(f.e.pid, 70);
+	assert_int_equal(f.e.kills, 3);
+	assert_int_equal(f.e.killed, 3);
+}
+
+static void of_a_group_the_command_may_have_been_one(void **state)
+{
+	const struct kernel_question q = with_known_pids();
+	_cleanup_fixture_ struct fixture f = FIXTURE;
+	(void)state;
+
+	add_report(&f, 99 * S, 71, "ray::leak", CGROUP);
+	add(&f, 6, 99 * S + 4, "Tasks in " CGROUP " are going to be killed due to memory.oom.group set");
+	add_killed(&f, 99 * S + 5, 70, "command", MIB);
+	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
+	assert_true(f.e.by_cgroup);
+	assert_int_equal(f.e.victim, KERNEL_VICTIM_UNTOLD);
+	assert_int_equal(f.e.killed, 2);
 }
 
 static void a_cgroup_wins_over_a_name(void **state)
@@ -182,9 +288,63 @@ static void in_a_shared_cgroup_only_known_processes_are_ours(void **state)
 	add_report(&f, 98 * S, 7, "hog", CGROUP "/somebody-elses");
 	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
 	assert_false(f.e.oom);
+	assert_int_equal(f.e.others, 1);
 	add_report(&f, 99 * S, 8, "hog", CGROUP);
 	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
 	assert_true(f.e.oom && f.e.by_cgroup);
+}
+
+static void whose_limit_it_was_is_told_apart(void **state)
+{
+	static const struct {
+		const char *memcg, *below;
+		bool elsewhere;
+	} rows[] = {
+		{ CGROUP, "", false },
+		{ CGROUP "/ray_node_1/user", "ray_node_1/user", false },
+		{ CGROUP "/a\033b", "a\\x1bb", false },
+		{ "/user.slice/run-1.scope", "", true },
+		{ CGROUP "x/user", "", true },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct kernel_question q = { .self = { .cgroup = CGROUP }, .command = 8, .since_us = 10 * S, .ended_us = 100 * S };
+		_cleanup_fixture_ struct fixture f = FIXTURE;
+
+		add_report(&f, 99 * S, 8, "hog", rows[i].memcg);
+		kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
+		assert_true(f.e.oom && f.e.by_cgroup);
+		assert_string_equal(f.e.below, rows[i].below);
+		assert_int_equal(f.e.elsewhere, rows[i].elsewhere);
+		assert_false(f.e.rules_out);
+	}
+}
+
+static void a_whole_log_without_the_command_rules_its_kill_out(void **state)
+{
+	struct kernel_question q = { .self = { .cgroup = CGROUP }, .command = 8, .since_us = 10 * S, .ended_us = 100 * S };
+	_cleanup_fixture_ struct fixture f = FIXTURE;
+	(void)state;
+
+	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
+	assert_false(f.e.rules_out); /* an empty log says nothing */
+	add(&f, 6, 91 * S, "a line");
+	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
+	assert_false(f.e.rules_out); /* what was before it is not known */
+	kmsg_log_release(&f.log);
+	f.log = (struct kmsg_log){ 0 };
+	add(&f, 6, 1 * S, "boot");
+	add_report(&f, 99 * S, 7, "hog", CGROUP);
+	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
+	assert_true(f.e.rules_out); /* another process was taken */
+	f.log.lost = 1;
+	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
+	assert_false(f.e.rules_out);
+	f.log.lost = 0;
+	q.command = 0;
+	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
+	assert_false(f.e.rules_out);
 }
 
 static void user_space_is_not_believed(void **state)
@@ -265,8 +425,16 @@ int main(void)
 		cmocka_unit_test(a_kill_of_before_is_another_story),
 		cmocka_unit_test(the_latest_of_several_counts),
 		cmocka_unit_test(a_line_without_cgroup_is_ours_by_name_size_and_time),
+		cmocka_unit_test(a_namesake_of_before_the_start_is_not_ours),
+		cmocka_unit_test(a_name_alone_is_no_identity),
+		cmocka_unit_test(lines_without_a_cgroup_count_no_kills),
+		cmocka_unit_test(where_pids_are_known_no_name_counts),
+		cmocka_unit_test(the_kill_of_the_command_is_the_one_that_counts),
+		cmocka_unit_test(of_a_group_the_command_may_have_been_one),
 		cmocka_unit_test(a_cgroup_wins_over_a_name),
 		cmocka_unit_test(in_a_shared_cgroup_only_known_processes_are_ours),
+		cmocka_unit_test(whose_limit_it_was_is_told_apart),
+		cmocka_unit_test(a_whole_log_without_the_command_rules_its_kill_out),
 		cmocka_unit_test(user_space_is_not_believed),
 		cmocka_unit_test(names_are_escaped),
 		cmocka_unit_test(a_crash_is_known_by_name_or_by_pid),

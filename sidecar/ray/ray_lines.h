@@ -19,6 +19,7 @@
 #include <sys/types.h>
 
 #include "sidecar/ray/ray_process.h"
+#include "sidecar/ray/gpu_lines.h"
 
 /* A record: a line and the lines that belong to it. What is longer is cut. */
 #define RAY_RECORD_MAX (16 * 1024)
@@ -61,6 +62,7 @@ struct ray_said {
 	bool gone; /* there is no process with that PID any more */
 	char signal_said[16]; /* "SIGSEGV", if the worker's own log tells; "" */
 	unsigned int left_out; /* events like it since the last one that was reported */
+	struct gpu_said gpu; /* what the worker's own logs say of CUDA and NCCL at their end */
 };
 
 /* Whether a line begins a new record of a Ray log, rather than going on with the one before. */

@@ -135,6 +135,7 @@ static void sample(struct container *c)
 	container_check_threshold(c, now);
 	ray_watch_poll(c->observer.ray, &c->observer, now,
 		       &(struct ray_watch_callbacks){ .died = container_worker_died, .node_lost = on_node_lost, .summary = on_ray_summary, .arg = c });
+	container_ray_due(c, now);
 	container_crashes_due(c, now);
 	if (!c->observer.oom_seen_ns)
 		return;
@@ -293,7 +294,9 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 		closep(&fds[--n_fds]);
 	if (!c->attached)
 		return;
-	if (m.verb == LAUNCH_UNSTARTED)
+	if (m.verb == LAUNCH_ENDED || m.verb == LAUNCH_UNWATCHED)
+		container_ray_message(c, &m);
+	else if (m.verb == LAUNCH_UNSTARTED)
 		c->unstarted = m.unstarted;
 	else if (m.verb == LAUNCH_EXIT && !c->over)
 		on_exit_message(c, &m);

@@ -95,6 +95,8 @@ static void take_history(struct container *c)
 	struct life life;
 
 	c->observer.cgroup_shared = !counts_from_start(c);
+	if (!c->observer.cgroup_shared)
+		observer_look_below(&c->observer);
 	life_begin(&life, c->hello.name, c->hello.started_ns, c->hello.launcher);
 	history = c->callbacks.history(c, &life, c->callbacks.arg);
 	c->resumed = history && history_last(history);

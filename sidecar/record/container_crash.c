@@ -131,6 +131,11 @@ bool container_crash_of_worker(struct container *c, const struct ray_said *said)
 	return true;
 }
 
+struct crash *container_crash_of_process(struct container *c, pid_t pid)
+{
+	return crashes_find(c->crashes, is_of_pid, &pid);
+}
+
 /* The container's own end */
 
 struct end {
@@ -162,6 +167,10 @@ static struct crash *crash_of_end(const struct container *c, const struct ending
 	else if (e->status_known && WEXITSTATUS(e->wait_status) > 128)
 		end.signal = WEXITSTATUS(e->wait_status) - 128;
 	crash = crashes_find(c->crashes, explains, &end);
+	/* `ray start` ends by itself after one of Ray's processes has crashed: the first of them. */
+	for (size_t i = 0; !crash && !end.signal && i < c->observer.processes.n_ends; i++)
+		if (e->ended_ns - c->observer.processes.ends[i].ended_ns <= EXPLAINS_NS)
+			crash = crashes_find(c->crashes, is_of_pid, &c->observer.processes.ends[i].pid);
 	end.must_match = false;
 	if (!crash && !end.signal && e->status_known && e->wait_status != 0)
 		crash = crashes_find(c->crashes, explains, &end);

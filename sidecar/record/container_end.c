@@ -222,6 +222,7 @@ void container_died(struct container *c, struct ending *e)
 	e->pod_terminating = c->pod_terminating;
 	life_ended(&c->observer, e);
 	ray_watch_finish(c->observer.ray, e->ended_ns);
+	process_watch_finish(&c->observer.processes);
 	if (!container_death_waits(c, e))
 		tell_of_death(c, e);
 }
@@ -237,6 +238,7 @@ void container_process_died(struct container *c, int64_t now_ns)
 		.after_known = true,
 	};
 
+	c->process_oom_ns = c->observer.oom_seen_ns;
 	if (is_time_for_process_report(c, now_ns))
 		report_killed_process(c, &e);
 	observer_forget_oom(&c->observer);

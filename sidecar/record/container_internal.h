@@ -2,7 +2,8 @@
 /*
  * What the modules of a container share: container.c is its life on the event
  * loop, container_attach.c its hello, container_threshold.c what is told while it
- * runs, container_end.c what is told of an end, container_crash.c its cores.
+ * runs, container_end.c what is told of an end, container_crash.c its cores,
+ * container_ray.c Ray's own processes.
  */
 #ifndef AFTERGLOW_SIDECAR_RECORD_CONTAINER_INTERNAL_H
 #define AFTERGLOW_SIDECAR_RECORD_CONTAINER_INTERNAL_H
@@ -36,6 +37,8 @@ struct container {
 	int64_t process_reported_ns;
 	bool group_ended_by_us;
 	bool pod_terminating;
+	int64_t process_oom_ns; /* when the OOM killer took a process, as was reported last; 0: never */
+	int64_t ray_told_ns; /* ends of Ray's own processes up to here were told of */
 	bool exit_told; /* the launcher outlived the command */
 	struct unstarted unstarted; /* its command, if that was never executed; error 0: it was, as far as is known */
 	struct hooks *hooks; /* NULL: none */
@@ -70,6 +73,11 @@ void container_hooks_done(void *arg);
 /* Its report into a bundle, and to whoever is told of it. */
 void container_publish(struct container *c, struct report *r, bool container_lives, int64_t held_until_unix_ns);
 
+/* The launcher's word on a process of Ray's. */
+void container_ray_message(struct container *c, const struct launch_message *m);
+/* After each sample: Ray's processes are watched, and one that has ended is told of when the container goes on without it. */
+void container_ray_due(struct container *c, int64_t now_ns);
+
 /* At its hello, when the options want cores. */
 void container_watch_crashes(struct container *c);
 /* The launcher hands over a core. Takes core_fd, -1: there came none. */
@@ -78,6 +86,8 @@ void container_core(struct container *c, const struct launch_message *m, int cor
 void container_crashes_due(struct container *c, int64_t now_ns);
 /* Whether the worker that Ray tells of left a core: then both are one report. */
 bool container_crash_of_worker(struct container *c, const struct ray_said *said);
+/* The core of that process, which is not reported by itself any more; NULL: none. The caller keeps or drops it. */
+struct crash *container_crash_of_process(struct container *c, pid_t pid);
 /* Whether its death has to wait for a backtrace: container_go_on_with_death is called then. */
 bool container_death_waits(struct container *c, const struct ending *e);
 void container_go_on_with_death(struct container *c);

@@ -107,7 +107,7 @@ bool failure_of_json(const cJSON *json, struct failure *ret_failure)
 void failure_summarize(struct failure *f, const cJSON *report_json)
 {
 	static const char *const members[] = { "class",  "confidence", "sentence", "exitCode", "signal", "startedAt", "endedAt",
-					       "memory", "processes",  "evidence", "missing",  "bundle", "signature" };
+					       "memory", "processes",  "evidence", "missing",  "bundle", "signature", "process" };
 	_cleanup_json_ cJSON *json = cJSON_CreateObject();
 	_cleanup_free_ char *text = NULL;
 

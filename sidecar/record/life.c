@@ -60,6 +60,7 @@ static void add_snapshot(const struct sample *s, void *arg)
 {
 	struct observer *o = arg;
 
+	observer_note_peak(o, &s->memory, s->at_ns);
 	o->latest = s->memory;
 	o->latest_ns = s->at_ns;
 	o->previous = o->last;

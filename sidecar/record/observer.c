@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/units.h"
+#include "sidecar/verdict/oom_cause.h"
 
 #define LAST_OF_LIFE_NS (2 * NS_PER_SEC)
 #define SWEEP_MAX_NS (2 * NS_PER_SEC) /* no process is overlooked longer */
@@ -41,6 +42,13 @@ void observer_close(struct observer *o)
 	cgroup_watch_close(&o->cgroups);
 	process_table_free(TAKE_PTR(o->table));
 	history_free(TAKE_PTR(o->history));
+}
+
+void observer_look_below(struct observer *o)
+{
+	o->cgroups.tree.walks = true;
+	if (o->memcg.version)
+		observer_read_memory(o, now_boottime_ns(), true, &o->baseline);
 }
 
 void observer_count_from_start(struct observer *o)
@@ -194,6 +202,12 @@ static void follow(struct observer *o, int64_t now_ns)
 	cgroup_watch_follow(&o->cgroups, now_ns, pids, n);
 }
 
+void observer_note_peak(struct observer *o, const struct memory *memory, int64_t at_ns)
+{
+	if (!o->limit_met_ns && oom_peak_met(memory->peak, memory->own_limit > 0 ? memory->own_limit : memory->limit))
+		o->limit_met_ns = o->latest_ns ? at_ns : 1;
+}
+
 int64_t observer_sample(struct observer *o, int64_t now_ns)
 {
 	struct memory memory = MEMORY_ABSENT;
@@ -203,6 +217,7 @@ int64_t observer_sample(struct observer *o, int64_t now_ns)
 	/* The counters first: an OOM kill between the two readings then shows in the processes, not before them. */
 	if (o->memcg.version && observer_read_memory(o, now_ns, false, &memory) < 0)
 		return SAMPLE_MAX_NS;
+	observer_note_peak(o, &memory, now_ns);
 	o->latest = memory;
 	o->latest_ns = now_ns;
 	killed = memory.oom_kill > o->baseline.oom_kill && o->baseline.oom_kill >= 0;

@@ -12,6 +12,7 @@
 
 #include "lib/err.h"
 #include "sidecar/kernel/kernel_log.h"
+#include "sidecar/record/process_watch.h"
 #include "sidecar/record/cgroup_watch.h"
 #include "sidecar/record/ray_watch.h"
 #include "sidecar/report/report.h"
@@ -45,6 +46,7 @@ struct observer {
 	struct history *history;
 	const char *const *collect; /* patterns of files that go into its bundles, ends with NULL; NULL: none */
 	struct ray_watch *ray; /* NULL: no root, no memory */
+	struct process_watch processes; /* Ray's own */
 	const struct hooks *hooks; /* the owner's; NULL: none */
 	/* Told of its report when the bundle has a name and is not committed yet; NULL: nobody. */
 	void (*named)(const struct report *r, void *arg);
@@ -56,6 +58,7 @@ struct observer {
 	struct limits limits; /* likewise */
 	struct memory latest; /* the counters as they were read last, also after that snapshot */
 	int64_t latest_ns; /* 0: never */
+	int64_t limit_met_ns; /* first sample whose peak was at the own limit; 0: none, 1: nobody knows since when */
 	struct snapshot last, previous; /* previous: the one before last, or some more before: 20 ms older, or more */
 	int64_t swept_ns, swept_usage; /* the last sweep; between sweeps a snapshot has only its largest read anew */
 	int64_t remembered_ns; /* the last sample that went into the history */
@@ -79,11 +82,17 @@ struct observer {
 int observer_open(struct observer *o, int root_fd, pid_t launcher, struct err *err);
 void observer_close(struct observer *o);
 
+/* The container has its cgroup for itself: those below it are looked for, and count too. */
+void observer_look_below(struct observer *o);
+
 /* The container has its cgroup for itself from its start on: what the counters show by now is of its life. */
 void observer_count_from_start(struct observer *o);
 
 /* The counters of all its cgroups. at_end: it is dying, and there may be no other time to read. */
 int observer_read_memory(struct observer *o, int64_t now_ns, bool at_end, struct memory *ret_memory);
+
+/* Of each reading, before it becomes the latest. */
+void observer_note_peak(struct observer *o, const struct memory *memory, int64_t at_ns);
 
 /* Reads what may have changed anew; returns the delay in ns until the next time. */
 int64_t observer_sample(struct observer *o, int64_t now_ns);

@@ -13,6 +13,7 @@
 #include "sidecar/record/gather_crash.h"
 #include "sidecar/record/gather_hooks.h"
 #include "sidecar/record/gather_ray.h"
+#include "sidecar/record/gpu_words.h"
 #include "sidecar/record/life.h"
 #include "sidecar/record/page.h"
 #include "sidecar/record/gather_kernel_log.h"
@@ -87,6 +88,7 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 	struct snapshot last = e->ray ? sampled : with_counters(sampled, e);
 	const struct cgroup_limit *limit = cgroup_watch_limit(&o->cgroups, &last.memory);
 	struct report r = { .id = options->id, .memory = last.memory, .sample_age_ns = -1, .n_top = last.n_top };
+	struct gpu_said gpu = { .kind = GPU_SAID_NOTHING };
 	struct observation seen = {
 		.container = container,
 		.pod = options->id.pod,
@@ -103,7 +105,8 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.after = e->after,
 		.after_known = e->after_known,
 		.last = last.memory,
-		.peak_before = sampled.at_ns ? sampled.memory.peak : -1,
+		/* Its cgroup is as old as the container, unless others had it before. */
+		.peak_met_age_ns = o->limit_met_ns ? e->ended_ns - MAX(o->limit_met_ns, o->cgroup_shared ? 0 : e->started_ns) : -1,
 		.oom_age_ns = o->oom_seen_ns ? MAX(e->ended_ns - o->oom_seen_ns, 0) : -1,
 		.limits_before = o->limits,
 		.limits = e->limits,
@@ -114,6 +117,15 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.core_needs = e->core_needs,
 		.core_is_old = e->core_is_old,
 		.container_over = e->container_over,
+		.has_raylet = o->node.raylet > 0,
+		.gpu_said = &gpu,
+		.ended_ns = e->ended_ns,
+		.ends = o->processes.ends,
+		.n_ends = o->processes.n_ends,
+		.process_words = ray_watch_process_words(o->ray),
+		.ray_start = process_watch_lived_until(&o->processes, RAY_PROCESS_START, e->ended_ns),
+		.process = e->process,
+		.process_oom_ns = e->process_oom_ns,
 		.ray = e->container_lives ? e->ray : ray_watch_last_words(o->ray, e->ended_ns),
 	};
 
@@ -121,12 +133,15 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		r.sample_age_ns = MAX(e->ended_ns - last.at_ns, 0);
 	seen.last_age_ns = r.sample_age_ns;
 	find_victims(o, e, &last, &seen);
+	if (!e->container_lives && !e->gap)
+		gpu_words_at_end(ray_watch_logs_dir(o->ray), to_unix_ns(e->ended_ns), &gpu);
 	kernel_log_look(&o->kernel, e->gap ? to_boottime_ns(e->gap->until_unix_ns) : e->ended_ns, last.top, last.n_top, &seen.kernel);
 	classify(&seen, &r.verdict);
 	signature_of(&seen, &r.verdict, last.n_top ? last.top[0].name : "", r.signature);
 	use_limit_of_verdict(&r, limit);
 
 	r.id.container = container;
+	r.container_lives = e->container_lives;
 	if (e->crash) {
 		r.crash = *e->crash;
 		r.backtrace = e->backtrace;

@@ -208,6 +208,14 @@ bool process_watch_lives(const struct process_watch *w, enum ray_process_kind ki
 	return false;
 }
 
+bool process_watch_lived_until(const struct process_watch *w, enum ray_process_kind kind, int64_t ended_ns)
+{
+	for (size_t i = 0; i < w->n_ends; i++)
+		if (w->ends[i].kind == kind && ended_ns - w->ends[i].ended_ns <= NS_PER_SEC)
+			return true;
+	return process_watch_lives(w, kind);
+}
+
 bool process_watch_any_lives(const struct process_watch *w)
 {
 	for (size_t i = 0; i < w->n; i++)

@@ -51,6 +51,8 @@ void process_watch_finish(struct process_watch *w);
 
 /* Whether a process of that kind lives. */
 bool process_watch_lives(const struct process_watch *w, enum ray_process_kind kind);
+/* The same, or it ended within a second before that time: with the container. */
+bool process_watch_lived_until(const struct process_watch *w, enum ray_process_kind kind, int64_t ended_ns);
 /* Whether any of those lives that `ray start` begins, or itself. */
 bool process_watch_any_lives(const struct process_watch *w);
 

@@ -9,6 +9,7 @@
 
 #include "sidecar/ray/ray_files.h"
 #include "sidecar/ray/ray_logs.h"
+#include "sidecar/record/gpu_words.h"
 #include "sidecar/record/observer.h"
 #include "sidecar/sample/rootfd.h"
 
@@ -24,6 +25,7 @@ struct ray_watch {
 	struct ray_logs *logs;
 	struct ray_tally tally;
 	struct snapshot high; /* the fullest of the last seconds: the victim is still in it */
+	struct ray_process_words words;
 	struct ray_said last; /* that tells most of the last seconds; at_ns 0: none */
 	struct ray_said pending; /* a report that waits for the container's end; at_ns 0: none */
 	/* During a poll: */
@@ -66,6 +68,11 @@ int ray_watch_logs_dir(const struct ray_watch *w)
 const struct ray_said *ray_watch_last_words(const struct ray_watch *w, int64_t now_ns)
 {
 	return w && w->last.at_ns && now_ns - w->last.at_ns <= LAST_WORDS_NS ? &w->last : NULL;
+}
+
+const struct ray_process_words *ray_watch_process_words(const struct ray_watch *w)
+{
+	return w ? &w->words : NULL;
 }
 
 const struct ray_said *ray_watch_subject(const struct ray_watch *w, int64_t now_ns)
@@ -120,6 +127,7 @@ static void look_into(const char *name, void *arg)
 
 	if (strstr(name, "python-core") || !ray_file_tail(l->dir_fd, name, WORKER_LOG_MAX, &text))
 		return;
+	gpu_words_read(l->dir_fd, name, now_realtime_ns(), &l->said->gpu);
 	ray_worker_log_parse(strbuf_str(&text), text.len, task, sizeof(task), l->said->signal_said,
 			     sizeof(l->said->signal_said));
 	if (!e->task[0])
@@ -178,6 +186,7 @@ static void on_event(const struct ray_event *event, const char *file, void *arg)
 	struct ray_said said = { .event = *event, .at_ns = w->now_ns };
 	enum ray_outcome outcome;
 
+	ray_process_words_note(&w->words, event, file, w->now_ns);
 	if (event->kind == RAY_SUMMARY)
 		return; /* ours counts what Ray's does not see */
 	snprintf(said.file, sizeof(said.file), "%s", file);

@@ -7,6 +7,7 @@
 #define AFTERGLOW_SIDECAR_RECORD_RAY_WATCH_H
 
 #include "sidecar/ray/ray_lines.h"
+#include "sidecar/ray/ray_process_lines.h"
 #include "sidecar/ray/ray_tally.h"
 
 struct observer;
@@ -35,6 +36,9 @@ void ray_watch_finish(struct ray_watch *w, int64_t now_ns);
 
 /* What was said last that may have to do with an end at now_ns; NULL: nothing in the last seconds. */
 const struct ray_said *ray_watch_last_words(const struct ray_watch *w, int64_t now_ns);
+
+/* What Ray has said of its own processes so far; NULL without w. */
+const struct ray_process_words *ray_watch_process_words(const struct ray_watch *w);
 
 /* What is being reported, else the last words. */
 const struct ray_said *ray_watch_subject(const struct ray_watch *w, int64_t now_ns);

@@ -43,6 +43,7 @@ struct report {
 	struct identity id;
 	struct verdict verdict;
 	char signature[SIGNATURE_MAX]; /* sidecar/verdict/signature.h; "": there is none, as of a snapshot */
+	bool container_lives; /* only a process of it has ended, which ended_unix_ns is the time of */
 	int64_t started_unix_ns, ended_unix_ns; /* 0: unknown */
 	struct memory memory; /* the last sample before the death; peak from the counters */
 	int64_t sample_age_ns; /* its age at the death, -1: there is no sample */

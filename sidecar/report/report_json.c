@@ -133,6 +133,20 @@ cJSON *report_json_missing(const struct verdict *v)
 	return array;
 }
 
+cJSON *report_json_process(const struct verdict_process *p)
+{
+	cJSON *json;
+
+	if (!p->name[0])
+		return cJSON_CreateNull();
+	json = cJSON_CreateObject();
+	json_set_str(json, "name", p->name);
+	json_set(json, "pid", report_json_number(p->pid ? p->pid : -1));
+	json_set_str(json, "signal", signal_name(p->signal));
+	json_set(json, "exitCode", report_json_number(p->exit_code));
+	return json;
+}
+
 static void set_known(cJSON *json, const char *name, const char *text)
 {
 	json_set_str(json, name, text[0] ? text : NULL);
@@ -263,6 +277,8 @@ void report_to_json(const struct report *r, struct strbuf *out)
 	json_set(json, "signature", text_or_null(r->signature));
 	json_set(json, "exitCode", report_json_number(v->exit_code));
 	json_set_str(json, "signal", signal_name(v->signal));
+	json_set(json, "containerLives", cJSON_CreateBool(r->container_lives));
+	json_set(json, "process", report_json_process(&v->process));
 	json_set(json, "namespace", text_or_null(r->id.namespace));
 	json_set(json, "cluster", text_or_null(r->id.cluster));
 	json_set(json, "pod", text_or_null(r->id.pod));

@@ -270,6 +270,7 @@ static bool has_type(const cJSON *value, const char *type)
 		return cJSON_IsNumber(value);
 	return strcmp(type, "object") == 0 ? cJSON_IsObject(value) :
 	       strcmp(type, "array") == 0  ? cJSON_IsArray(value) :
+	       strcmp(type, "boolean") == 0 ? cJSON_IsBool(value) :
 	       strcmp(type, "string") == 0 ? cJSON_IsString(value) :
 					     strcmp(type, "null") == 0 && cJSON_IsNull(value);
 }

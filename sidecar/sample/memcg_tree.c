@@ -211,11 +211,21 @@ static void walk_into(struct walk *w, const char *path, unsigned int depth)
 	closedir(dir);
 }
 
+/* Before the first walk: what is made during it is noticed. */
+static void watch_base(struct memcg_tree *t)
+{
+	t->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	if (t->base_fd >= 0)
+		watch(t, t->base_fd);
+}
+
 static void walk(struct memcg_tree *t, int64_t now_ns)
 {
 	struct walk w = { .tree = t, .now_ns = now_ns };
 	int64_t began_ns = now_boottime_ns();
 
+	if (!t->walked_ns)
+		watch_base(t);
 	t->changed = false;
 	t->too_many = false;
 	t->links = 2;
@@ -256,10 +266,7 @@ void memcg_tree_init(struct memcg_tree *t, int root_fd, const struct memcg_place
 {
 	*t = (struct memcg_tree){ .root_fd = root_fd, .place = *place, .changed = true };
 	t->base_fd = rootfd_open(root_fd, place->path, O_RDONLY | O_DIRECTORY, NULL);
-	t->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-	/* Watched before the first walk: what is made during it is noticed. */
-	if (t->base_fd >= 0)
-		watch(t, t->base_fd);
+	t->inotify_fd = -1;
 }
 
 void memcg_tree_close(struct memcg_tree *t)
@@ -285,9 +292,10 @@ void memcg_tree_look(struct memcg_tree *t, int64_t now_ns, bool all_now)
 {
 	if (!t->place.version)
 		return;
-	notice(t, now_ns);
+	if (t->walks)
+		notice(t, now_ns);
 	read_nodes(t, now_ns);
-	if (t->changed && (all_now || !t->walked_ns ||
+	if (t->walks && t->changed && (all_now || !t->walked_ns ||
 			   now_ns - t->walked_ns >= MAX(MEMCG_WALK_SPACING_NS, WALK_SHARE * t->walk_took_ns)))
 		walk(t, now_ns);
 }
@@ -310,9 +318,11 @@ void memcg_tree_follow(struct memcg_tree *t, pid_t pid, int64_t now_ns)
 	if (!t->place.version || memcg_place_of(t->root_fd, pid, &place, NULL) < 0 || place.version != t->place.version)
 		return;
 	t->followed_ns = now_ns;
-	if (is_below(place.path, t->place.path)) {
+	if (strcmp(place.path, t->place.path) == 0)
+		return;
+	if (t->walks && is_below(place.path, t->place.path)) {
 		/* Found by walking; if it is not yet, something is amiss with the notices. */
-		t->changed |= strcmp(place.path, t->place.path) != 0 && !t->too_many && !find_node(t, place.path);
+		t->changed |= !t->too_many && !find_node(t, place.path);
 		return;
 	}
 	if (!place.own) {

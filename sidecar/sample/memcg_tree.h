@@ -27,7 +27,7 @@ enum { MEMCG_NODE_KILLS, MEMCG_NODE_USAGE, MEMCG_NODE_LIMIT, MEMCG_NODE_PEAK, ME
 struct memcg_node {
 	char path[MEMCG_PATH_MAX]; /* below the container's root */
 	int fds[MEMCG_NODE_FILES];
-	bool outside; /* not below the container's: one of its processes was moved there */
+	bool outside; /* not below the container's own: one of its processes was moved there */
 	/* As last read; -1 for what the kernel does not tell. */
 	int64_t kills; /* OOM kills of its processes; on v2 also of those below it */
 	int64_t ooms; /* v2: times the limit of this cgroup, or of one below it, had the kernel kill */
@@ -46,12 +46,13 @@ struct memcg_tree {
 	int64_t walked_ns, walk_took_ns;
 	int64_t followed_ns; /* the last look at where the command is */
 	int64_t lost_ns; /* since when some that are gone may have counted more; 0: none */
+	bool walks; /* the owner's word: the container's cgroup is its alone, so those below are its as well */
 	bool changed; /* a walk is due */
 	bool too_many; /* more than are kept */
 	bool hidden; /* a process was moved to where nothing can be seen */
 };
 
-/* Nothing is read yet. place is the container's cgroup. */
+/* Nothing is read yet, and what is below is not looked for. place is the container's cgroup. */
 void memcg_tree_init(struct memcg_tree *t, int root_fd, const struct memcg_place *place);
 void memcg_tree_close(struct memcg_tree *t);
 

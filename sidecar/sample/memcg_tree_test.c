@@ -74,6 +74,7 @@ static void begin(struct tree *t, int version)
 	assert_string_equal(place.path, "/cg/job/c");
 	assert_int_equal(place.top, 3);
 	memcg_tree_init(&t->t, t->fd, &place);
+	t->t.walks = true;
 }
 
 static void look(struct tree *t, int64_t now_ns)
@@ -165,6 +166,7 @@ static void with_local_events_v2_is_summed_as_well(void **state)
 	assert_int_equal(memcg_place_of(t->fd, 7, &place, NULL), 0);
 	assert_true(place.local_events);
 	memcg_tree_init(&t->t, t->fd, &place);
+	t->t.walks = true;
 	put_v2(t, "cg/job/c/a", 1, 3, "5\n", "max\n");
 	look(t, T0);
 	assert_int_equal(memcg_tree_kills(&t->t), 3);
@@ -252,9 +254,9 @@ static void without_inotify_the_number_of_links_tells(void **state)
 	struct tree *t = *state;
 
 	begin(t, 1);
+	look(t, T0);
 	close(t->t.inotify_fd);
 	t->t.inotify_fd = -1;
-	look(t, T0);
 	put_v1(t, "cg/job/c/new", 1, "5\n", "900\n", "900\n");
 	look(t, T0 + NS_PER_MS);
 	assert_int_equal(memcg_tree_kills(&t->t), 1);
@@ -354,6 +356,27 @@ static void a_process_that_was_moved_is_followed(void **state)
 	assert_string_equal(memcg_tree_name(&t->t, memcg_tree_ran_out(&t->t)), "/system/run-1.scope");
 }
 
+static void in_a_shared_cgroup_only_those_of_its_processes_count(void **state)
+{
+	struct tree *t = *state;
+
+	begin(t, 1);
+	t->t.walks = false;
+	put_v1(t, "cg/job/c/neighbour", 5, "5\n", "900\n", "900\n");
+	put_v1(t, "cg/job/c/ours", 1, "5\n", "900\n", "900\n");
+	put(t, "proc/8/cgroup", "4:memory:/job/c/ours\n");
+	put(t, "proc/8/mountinfo", "30 1 0:26 / /cg rw - cgroup cgroup rw,memory\n");
+	memcg_tree_follow(&t->t, 7, T0);
+	memcg_tree_follow(&t->t, 8, T0);
+	look(t, T0);
+	assert_int_equal(t->t.n_nodes, 1);
+	assert_int_equal(memcg_tree_kills(&t->t), 0);
+	put_v1(t, "cg/job/c/neighbour", 6, "5\n", "900\n", "900\n");
+	put_v1(t, "cg/job/c/ours", 2, "5\n", "900\n", "900\n");
+	look(t, T0 + NS_PER_MS);
+	assert_int_equal(memcg_tree_kills(&t->t), 1);
+}
+
 static void a_process_that_went_where_nothing_is_seen_leaves_doubt(void **state)
 {
 	struct tree *t = *state;
@@ -397,6 +420,7 @@ int main(void)
 		TEST(thousands_of_cgroups_are_bounded_and_said_to_be_unseen),
 		TEST(hostile_files_and_links_are_no_cgroups),
 		TEST(a_process_that_was_moved_is_followed),
+		TEST(in_a_shared_cgroup_only_those_of_its_processes_count),
 		TEST(a_process_that_went_where_nothing_is_seen_leaves_doubt),
 		TEST(a_container_that_can_go_nowhere_leaves_no_doubt),
 	};

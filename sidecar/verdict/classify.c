@@ -7,9 +7,11 @@
 #include <string.h>
 
 #include "sidecar/verdict/crash_verdict.h"
+#include "sidecar/verdict/gpu_verdict.h"
 #include "sidecar/verdict/limit_verdict.h"
 #include "sidecar/verdict/oom_verdict.h"
 #include "sidecar/verdict/oom_victim.h"
+#include "sidecar/verdict/process.h"
 #include "sidecar/verdict/ray_process_verdict.h"
 #include "sidecar/verdict/ray_verdict.h"
 #include "sidecar/verdict/status_verdict.h"
@@ -37,24 +39,12 @@ void verdict_add_missing(struct verdict *v, const char *what, const char *needs)
 		v->missing[v->n_missing++] = (struct missing){ what, needs };
 }
 
-void classify(const struct observation *o, struct verdict *ret_verdict)
+static void of_container(const struct observation *o, struct verdict *ret_verdict)
 {
 	struct verdict v = { .class = FAILURE_UNKNOWN, .confidence = CONFIDENCE_UNKNOWN };
 	const struct kernel_evidence *kernel;
 	enum oom oom;
 
-	if (o->container_lives && o->ray) {
-		ray_verdict(o, ret_verdict);
-		return;
-	}
-	if (o->container_lives && o->process) {
-		ray_process_lives_verdict(o, ret_verdict);
-		return;
-	}
-	if (o->container_lives && o->crash) {
-		crash_verdict(o, ret_verdict);
-		return;
-	}
 	status_read(o, &v);
 	if (!o->cgroup_version)
 		verdict_add_missing(&v, "memory of the container", "a readable memory cgroup in the container");
@@ -88,5 +78,19 @@ void classify(const struct observation *o, struct verdict *ret_verdict)
 	if (o->ray)
 		ray_last_words(o, &v);
 	ray_process_verdict(o, oom, &v);
+	gpu_container_verdict(o, &v);
 	*ret_verdict = v;
+}
+
+void classify(const struct observation *o, struct verdict *ret_verdict)
+{
+	if (o->container_lives && o->ray)
+		ray_verdict(o, ret_verdict);
+	else if (o->container_lives && o->process)
+		ray_process_lives_verdict(o, ret_verdict);
+	else if (o->container_lives && o->crash)
+		crash_verdict(o, ret_verdict);
+	else
+		of_container(o, ret_verdict);
+	process_of_verdict(o, ret_verdict);
 }

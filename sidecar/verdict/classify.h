@@ -17,6 +17,7 @@
 #include "lib/macros.h"
 #include "sidecar/crash/crash_info.h"
 #include "sidecar/kernel/kernel_evidence.h"
+#include "sidecar/ray/gpu_lines.h"
 #include "sidecar/ray/ray_lines.h"
 #include "sidecar/ray/ray_process_lines.h"
 #include "sidecar/sample/limits.h"
@@ -50,7 +51,7 @@ struct observation {
 	bool after_known; /* false: the cgroup was gone already */
 	struct memory last; /* the last sample before the death, usage -1 when there was none */
 	int64_t last_age_ns; /* its age at the death */
-	int64_t peak_before; /* the peak as that sample had it, -1 or 0 unknown; last may have that of after the death */
+	int64_t peak_met_age_ns; /* since the first sample whose peak was at the own limit until the death; -1: none was */
 	struct memory latest; /* the counters' latest reading while the command still lived, absent when there was none */
 	int64_t latest_age_ns; /* its age at the death */
 	int command_pid; /* as the container's /proc numbers it, like victim_pid; 0 unknown */
@@ -75,6 +76,8 @@ struct observation {
 	bool ray_start; /* `ray start` ran until the end */
 	const struct ray_process_end *process; /* with container_lives: which one of ends this is about; NULL: none */
 	int64_t process_oom_ns; /* with process: when the OOM killer took a process of the container last; 0: never */
+	bool has_raylet; /* the container is a Ray node: what ends a worker does not end it */
+	const struct gpu_said *gpu_said; /* what programs of it said of CUDA and NCCL right before its end; NULL: nothing is known */
 };
 
 #define EVIDENCE_MAX 8

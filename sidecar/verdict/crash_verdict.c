@@ -47,8 +47,9 @@ void crash_verdict(const struct observation *o, struct verdict *v)
 	/* Its file is the container's: who dumps core can also write one. */
 	if (v->class == FAILURE_UNKNOWN)
 		v->confidence = CONFIDENCE_UNKNOWN;
-	snprintf(v->sentence, sizeof(v->sentence), "Process %s (PID %d) in container %s crashed with %s%s%s.",
-		 c->comm[0] ? c->comm : "?", (int)c->pid, o->container, signal ? signal : "a signal", crash_in(o, in, sizeof(in)),
+	snprintf(v->sentence, sizeof(v->sentence), "Process %s (PID %d) in container %s %s %s%s%s.",
+		 c->comm[0] ? c->comm : "?", (int)c->pid, o->container,
+		 v->class == FAILURE_SIGNALED ? "was ended by" : "crashed with", signal ? signal : "a signal", crash_in(o, in, sizeof(in)),
 		 o->core_is_old	   ? ", before this start of the container" :
 		 o->container_over ? ", shortly before its end" :
 				     "; the container lives on");

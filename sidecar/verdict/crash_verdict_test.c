@@ -106,6 +106,31 @@ static void the_containers_own_crash_names_its_frame(void **state)
 	assert_true(has_evidence(&v, "core", "deref_null"));
 }
 
+static void a_core_of_the_end_is_told_once(void **state)
+{
+	struct crash_info quit = { .known = true, .unwound = true, .pid = 7, .signal = 3, .sentence = "SIGQUIT in main" };
+	struct observation o = lives;
+	struct verdict v;
+	unsigned int told = 0;
+
+	(void)state;
+	o.container_lives = false;
+	o.status_known = true;
+	o.crash = &quit;
+	o.wait_status = 3 | 0x80;
+	classify(&o, &v);
+	assert_int_equal(v.class, FAILURE_SIGNALED);
+	for (unsigned int i = 0; i < v.n_evidence; i++)
+		told += strcmp(v.evidence[i].source, "core") == 0;
+	assert_int_equal(told, 1);
+	/* The core of a process that got another such signal is evidence beside the end. */
+	o.wait_status = 13;
+	classify(&o, &v);
+	assert_int_equal(v.class, FAILURE_SIGNALED);
+	assert_non_null(strstr(v.sentence, "SIGPIPE"));
+	assert_true(has_evidence(&v, "core", "SIGQUIT in main"));
+}
+
 static void without_a_core_it_says_what_would_be_needed(void **state)
 {
 	struct observation o = lives;
@@ -141,6 +166,11 @@ static void what_a_core_lacks_is_said(void **state)
 	assert_string_equal(v.sentence, "Process ? (PID 5) in container ray-worker crashed with SIGABRT; the container lives on.");
 	assert_non_null(needs(&v, "backtrace"));
 	assert_non_null(needs(&v, "the whole core"));
+	/* It dumped core, and did nothing wrong. */
+	bare.signal = 3;
+	classify(&o, &v);
+	assert_int_equal(v.class, FAILURE_SIGNALED);
+	assert_string_equal(v.sentence, "Process ? (PID 5) in container ray-worker was ended by SIGQUIT; the container lives on.");
 	/* A core that any process could have written may claim any signal. */
 	bare.signal = 0;
 	classify(&o, &v);
@@ -154,6 +184,7 @@ int main(void)
 		cmocka_unit_test(a_process_that_dumps_while_its_container_lives_has_a_class_of_its_own),
 		cmocka_unit_test(with_rays_line_for_the_same_worker_it_is_one_failure),
 		cmocka_unit_test(the_containers_own_crash_names_its_frame),
+		cmocka_unit_test(a_core_of_the_end_is_told_once),
 		cmocka_unit_test(without_a_core_it_says_what_would_be_needed),
 		cmocka_unit_test(what_a_core_lacks_is_said),
 	};

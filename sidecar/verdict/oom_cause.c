@@ -18,7 +18,7 @@
 
 /* Of the limit: usage below it was no reason for an OOM kill, as quickly as it may have grown since. */
 #define FAR_BELOW 0.8
-#define FRESH_NS (2 * NS_PER_SEC)
+#define MET_THEN_NS (5 * NS_PER_SEC)
 /* The kernel charges memory in batches (MEMCG_CHARGE_BATCH), and does not lock the peak: it may lack the last one. */
 #define CHARGE_BATCH_PAGES 64
 
@@ -75,21 +75,18 @@ static bool cause_by_log(const struct observation *o, const struct kernel_eviden
 	return false;
 }
 
-/* On v2 the two are one. */
+/* On v2 the two are one, unless the counters of a cgroup above stand in place of its own. */
 static int64_t own_limit(const struct observation *o)
 {
-	return o->cgroup_version == 1 && o->last.own_limit ? o->last.own_limit : o->last.limit;
+	bool differs = o->cgroup_version == 1 || (o->cgroup_limit && o->cgroup_limit->place == CGROUP_LIMIT_ABOVE);
+
+	return differs && o->last.own_limit ? o->last.own_limit : o->last.limit;
 }
 
 /* v1 shows the smallest limit of those around it: one that is smaller than its own keeps it from meeting its own. */
 static bool limit_is_above(const struct observation *o)
 {
 	return o->last.limit > 0 && (own_limit(o) < 0 || o->last.limit < own_limit(o));
-}
-
-static int64_t at_the_limit(int64_t limit)
-{
-	return limit - CHARGE_BATCH_PAGES * (int64_t)sysconf(_SC_PAGESIZE);
 }
 
 /* v2's counter of allocations that found no room under the own limit. */
@@ -119,16 +116,20 @@ static enum own_limit by_limit_hits(const struct observation *o, struct verdict 
 	return OWN_LIMIT_NOT_MET;
 }
 
-/* Whether memory that cannot be taken back filled the limit shortly before, or the peak reached it only then. */
-static bool was_filling(const struct observation *o, int64_t limit)
+bool oom_peak_met(int64_t peak, int64_t limit)
 {
-	int64_t held = MAX(memory_ray(&o->last), memory_kubelet(&o->last));
+	return peak > 0 && limit > 0 && peak >= limit - CHARGE_BATCH_PAGES * (int64_t)sysconf(_SC_PAGESIZE);
+}
 
-	if (o->last.usage < 0 || o->last_age_ns < 0 || o->last_age_ns > FRESH_NS + MAX(o->oom_age_ns, (int64_t)0))
-		return false;
-	if (memory_ray(&o->last) >= 0)
-		held = memory_ray(&o->last);
-	return (double)held >= FAR_BELOW * (double)limit || (o->peak_before > 0 && o->peak_before < at_the_limit(limit));
+/* Whether the peak came to the limit only shortly before the kill: page cache may have brought it there any time. */
+static bool was_met_then(const struct observation *o)
+{
+	int64_t kill_age = MAX(o->oom_age_ns, (int64_t)0);
+
+	if (o->peak_met_age_ns >= 0)
+		return o->peak_met_age_ns - kill_age <= MET_THEN_NS;
+	/* No sample saw it there: it was after the last one. */
+	return o->last_age_ns >= 0 ? o->last_age_ns - kill_age <= MET_THEN_NS : o->ran_ns <= MET_THEN_NS;
 }
 
 static const char *peak_file(const struct observation *o)
@@ -145,16 +146,17 @@ static enum own_limit by_peak(const struct observation *o, struct verdict *v)
 		return OWN_LIMIT_UNTOLD;
 	size_format((uint64_t)peak, size);
 	size_format((uint64_t)limit, of);
-	if (peak < at_the_limit(limit)) {
+	if (!oom_peak_met(peak, limit)) {
 		verdict_add_evidence(v, peak_file(o), "%s of the cgroup's own limit of %s: that limit was not met", size, of);
 		return OWN_LIMIT_NOT_MET;
 	}
-	if (o->before.peak >= at_the_limit(limit)) {
-		verdict_add_evidence(v, peak_file(o), "%s, the limit, but it was met before this start already", size);
-		return OWN_LIMIT_PERHAPS_MET;
+	if (!oom_peak_met(o->before.peak, limit) && was_met_then(o)) {
+		verdict_add_evidence(v, peak_file(o), "%s of the cgroup's own limit of %s: that limit was met", size, of);
+		return OWN_LIMIT_MET;
 	}
-	verdict_add_evidence(v, peak_file(o), "%s of the cgroup's own limit of %s: that limit was met", size, of);
-	return was_filling(o, limit) ? OWN_LIMIT_MET : OWN_LIMIT_PERHAPS_MET;
+	verdict_add_evidence(v, peak_file(o), "%s of the cgroup's own limit of %s: that limit was met, and some time before already",
+			     size, of);
+	return OWN_LIMIT_PERHAPS_MET;
 }
 
 static enum own_limit own_limit_met(const struct observation *o, struct verdict *v)

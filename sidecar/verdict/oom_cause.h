@@ -16,6 +16,9 @@ struct oom_cause {
 /* k: what the kernel log says of the kill, NULL: nothing. Adds its evidence to v. */
 void oom_cause(const struct observation *o, const struct kernel_evidence *k, struct verdict *v, struct oom_cause *ret_cause);
 
+/* Whether a peak reached the limit, as exactly as the kernel keeps it. Bytes; 0 and less: unknown, false. */
+bool oom_peak_met(int64_t peak, int64_t limit);
+
 /* The file that counts OOM kills, as a source of evidence. */
 const char *oom_counter_file(const struct observation *o);
 

@@ -32,6 +32,10 @@ static enum oom none_counted(const struct observation *o, struct verdict *v)
 	verdict_add_evidence(v, oom_counter_file(o), "oom_kill stayed at %" PRId64, o->after.oom_kill);
 	if (!o->cgroup_unseen)
 		return OOM_NO;
+	if (o->kernel.rules_out && o->status_known && WIFSIGNALED(o->wait_status)) {
+		verdict_add_evidence(v, "kernel log", "no OOM kill of the command's PID");
+		return OOM_NO;
+	}
 	verdict_add_missing(v, o->cgroup_unseen, "the kernel log, which names each process that the OOM killer took");
 	return OOM_UNTOLD;
 }

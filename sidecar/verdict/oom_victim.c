@@ -66,6 +66,9 @@ static bool all_were_taken(const struct observation *o, const struct kernel_evid
 /* It held more than half of the limit: nobody else in there can have been larger. */
 static bool was_the_largest(const struct observation *o)
 {
+	/* At the limit of a cgroup below only who is in it is looked at, and that may be another. */
+	if (o->cgroup_limit && o->cgroup_limit->place != CGROUP_LIMIT_ABOVE)
+		return false;
 	return o->command_rss > 0 && o->last.limit > 0 && o->command_rss > o->last.limit / 2;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sidecar/verdict/crash_verdict.h"
+#include "sidecar/verdict/gpu_verdict.h"
 
 /* Ray's monitor kills at 95 % by default. Far below that its word and our samples do not agree. */
 #define FULL_ENOUGH 0.7
@@ -122,7 +123,7 @@ static void crash(const struct observation *o, struct verdict *v)
 {
 	const struct ray_event *e = &o->ray->event;
 	bool fds = e->kind == RAY_FDS_EXHAUSTED;
-	char worker[160], in[400], how[48] = " died unexpectedly";
+	char worker[160], who[240], in[400], how[48] = " died unexpectedly";
 	int code;
 	const char *signal_said = o->ray->signal_said[0] ? o->ray->signal_said :
 				  o->crash && !fds	 ? signal_name(o->crash->signal) :
@@ -131,6 +132,9 @@ static void crash(const struct observation *o, struct verdict *v)
 	v->class = fds ? FAILURE_FILE_DESCRIPTORS_EXHAUSTED : FAILURE_WORKER_CRASH;
 	v->confidence = o->ray->gone && !fds ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
 	name_worker(e, worker, sizeof(worker));
+	snprintf(who, sizeof(who), "%s%s%s in container %s",
+		 v->confidence == CONFIDENCE_CERTAIN ? "Ray worker" : "Ray says that its worker", e->pid || e->task[0] ? " " : "",
+		 worker + MIN(strlen(worker), e->task[0] ? 0 : strlen("a worker ")), o->container);
 	if (fds)
 		snprintf(how, sizeof(how), " died after open files ran out");
 	else if (signal_said)
@@ -141,9 +145,7 @@ static void crash(const struct observation *o, struct verdict *v)
 		snprintf(v->sentence, sizeof(v->sentence),
 			 "Ray's logs say \"Too many open files\" in container %s; the container lives on.", o->container);
 	else
-		snprintf(v->sentence, sizeof(v->sentence), "%s%s%s in container %s%s%s; the container lives on.",
-			 v->confidence == CONFIDENCE_CERTAIN ? "Ray worker" : "Ray says that its worker", e->pid || e->task[0] ? " " : "", worker + MIN(strlen(worker), e->task[0] ? 0 : strlen("a worker ")),
-			 o->container, how, crash_in(o, in, sizeof(in)));
+		snprintf(v->sentence, sizeof(v->sentence), "%s%s%s; the container lives on.", who, how, crash_in(o, in, sizeof(in)));
 	if (o->crash)
 		crash_evidence(o, v);
 	if (e->detail[0])
@@ -157,6 +159,8 @@ static void crash(const struct observation *o, struct verdict *v)
 	if (e->pid)
 		verdict_add_evidence(v, "processes", o->ray->gone ? "PID %d is gone" : "PID %d is there still, or again",
 				     (int)e->pid);
+	if (!fds)
+		gpu_worker_verdict(o, who, v);
 }
 
 void ray_verdict(const struct observation *o, struct verdict *v)

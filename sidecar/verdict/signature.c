@@ -124,6 +124,8 @@ void signature_make(const struct signature_cause *c, char ret_signature[static S
 		add_part(&d, "%s", signal_name(c->signal));
 	else if (c->exit_code >= 0)
 		add_part(&d, "exit=%d", c->exit_code);
+	if (c->xid)
+		add_part(&d, "Xid=%d", c->xid);
 	add_crash(&d, c);
 	if (is_known(c->words))
 		add_part(&d, "%s", signature_clean(c->words, words, sizeof(words)));
@@ -145,10 +147,19 @@ static bool is_oom(enum failure_class class)
 	       class == FAILURE_KERNEL_OOM_PROCESS;
 }
 
+/* How a program ends of these, by an exit code or abort(), is chance. */
+static bool is_of_gpu(enum failure_class class)
+{
+	return class == FAILURE_GPU_FAILED || class == FAILURE_CUDA_OUT_OF_MEMORY || class == FAILURE_CUDA_ERROR ||
+	       class == FAILURE_NCCL_ERROR;
+}
+
 static const char *who_died(const struct observation *o, const struct verdict *v, const char *largest)
 {
 	if (is_oom(v->class))
 		return is_known(o->victim) ? o->victim : o->kernel.oom && o->kernel.name[0] ? o->kernel.name : largest;
+	if (v->process.name[0])
+		return v->process.name;
 	if (o->container_lives && o->ray)
 		return o->ray->event.task[0] ? o->ray->event.task : "worker";
 	if (o->crash && o->crash->comm[0])
@@ -171,7 +182,23 @@ static const char *module_of_line(const char *line, char *out, size_t size)
 /* Ray's words for a connection that broke are the same whatever ended the process behind it. */
 static bool says_why(const char *detail)
 {
-	return detail[0] && !strstr(detail, "connection error code") && !strstr(detail, "End of file");
+	static const char *const connection[] = { "connection error code", "End of file", "RPC error", "RPC Error" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(connection); i++)
+		if (strstr(detail, connection[i]))
+			return false;
+	return detail[0];
+}
+
+/* The program's own words, or the driver's number where it said nothing. */
+static void add_gpu_words(const struct observation *o, struct signature_cause *c)
+{
+	const struct gpu_said *said = o->container_lives && o->ray ? &o->ray->gpu : o->gpu_said;
+
+	if (said && said->kind >= GPU_SAID_NCCL)
+		c->words = said->what[0] ? said->what : "error";
+	else
+		c->xid = o->kernel.gpu.fault.xid;
 }
 
 static void add_words(const struct observation *o, const struct verdict *v, struct signature_cause *c)
@@ -185,6 +212,18 @@ static void add_words(const struct observation *o, const struct verdict *v, stru
 	case FAILURE_KERNEL_OOM_PROCESS:
 	case FAILURE_RAY_MEMORY_MONITOR:
 		c->words = "memory";
+		break;
+	case FAILURE_GPU_FAILED:
+		c->xid = o->kernel.gpu.fault.xid;
+		if (!c->xid)
+			c->words = o->kernel.gpu.fault.meaning;
+		break;
+	case FAILURE_CUDA_OUT_OF_MEMORY:
+		c->words = "GPU memory";
+		break;
+	case FAILURE_CUDA_ERROR:
+	case FAILURE_NCCL_ERROR:
+		add_gpu_words(o, c);
 		break;
 	case FAILURE_FILE_DESCRIPTORS_EXHAUSTED:
 		c->words = "EMFILE";
@@ -204,13 +243,16 @@ static void add_words(const struct observation *o, const struct verdict *v, stru
 /* Whether the verdict says how it ended and no more. */
 static bool is_cause_unknown(const struct signature_cause *c)
 {
-	if (is_known(c->words) || c->crash || is_known(c->module))
+	if (is_known(c->words) || c->xid || c->crash || is_known(c->module))
 		return false;
 	switch (c->class) {
 	case FAILURE_APPLICATION_ERROR:
 	case FAILURE_KILLED:
 	case FAILURE_TERMINATED:
 	case FAILURE_SIGNALED:
+	case FAILURE_RAYLET_FAILED:
+	case FAILURE_GCS_FAILED:
+	case FAILURE_RAY_PROCESS_FAILED:
 	case FAILURE_UNKNOWN:
 		return true;
 	case FAILURE_WORKER_CRASH:
@@ -237,15 +279,20 @@ void signature_of(const struct observation *o, const struct verdict *v, const ch
 		.container = o->container,
 		.who = who_died(o, v, largest),
 		.signal = o->crash && o->crash->signal ? o->crash->signal : v->signal,
-		.exit_code = v->signal || is_oom(v->class) ? -1 : v->exit_code,
+		.exit_code = v->signal || is_oom(v->class) || is_of_gpu(v->class) ? -1 : v->exit_code,
 		.crash = o->crash,
 		.module = module_of_line(o->kernel.crash, module, sizeof(module)),
 	};
 
+	if (v->process.name[0]) {
+		/* The exit code of `ray start` is 1, whatever ended first. */
+		c.signal = v->process.signal;
+		c.exit_code = v->process.exit_code;
+	}
 	if (o->container_lives && o->ray && !c.signal)
 		c.signal = signal_said(o->ray);
 	/* Who was killed for memory was killed with SIGKILL, always: the class says so. */
-	if (is_oom(v->class) || v->class == FAILURE_RAY_MEMORY_MONITOR)
+	if (is_oom(v->class) || v->class == FAILURE_RAY_MEMORY_MONITOR || is_of_gpu(v->class))
 		c.signal = 0;
 	add_words(o, v, &c);
 	c.cause_unknown = is_cause_unknown(&c);

@@ -39,6 +39,7 @@ struct signature_cause {
 	const struct crash_info *crash; /* NULL: there is no core of it */
 	const char *module; /* without a backtrace: the file that the kernel says it crashed in */
 	const char *words; /* one line about the cause, in Ray's or a library's words */
+	int xid; /* of a GPU that failed; 0: none */
 	bool cause_unknown; /* the rest says how it ended and not why */
 };
 

@@ -44,7 +44,12 @@ class Kubelet:
         self.api = api
 
     def say(self, pod, phase, containers, ready):
-        return self.api.patch("pods", pod["metadata"]["name"], status(pod, phase, containers, ready), "status")
+        """Conditions of others (DisruptionTarget) stay, as a kubelet leaves them."""
+        body = status(pod, phase, containers, ready)
+        own = {c["type"] for c in body["status"]["conditions"]}
+        now = self.api.get("pods", pod["metadata"]["name"])["status"]
+        body["status"]["conditions"] += [c for c in now.get("conditions", []) if c["type"] not in own]
+        return self.api.patch("pods", pod["metadata"]["name"], body, "status")
 
     def run(self, pod):
         """All containers run and are ready."""

@@ -219,6 +219,20 @@ def test_clusters_of_two_names_have_nothing_to_do_with_each_other(api, kubelet, 
 
 
 @pytest.mark.usefixtures("operator")
+def test_exit_code_1_after_a_head_that_is_known_to_be_gone_is_the_lost_gcs_and_not_certain(api, kubelet, make):
+    make("demo")
+    end(kubelet, pod(api, kubelet, "head", True), 137, 0, reason="OOMKilled")
+    wait_for("the head's record", lambda: api.items("rayfailures"))
+    end(kubelet, pod(api, kubelet, "w-0"), 1, 20)
+    (worker,) = wait_for("its record", lambda: api.items("rayfailures", "ray.io/node-type=worker"))
+    assert (worker["spec"]["class"], worker["spec"]["confidence"]) == ("GCSLost", "likely")
+    assert worker["metadata"]["labels"]["afterglow.dev/class"] == "GCSLost"
+    assert worker["spec"]["verdict"].endswith("most likely because its head was gone: KernelOOMContainer of head 20 s before")
+    assert [e["text"] for e in worker["spec"]["evidence"] if e["source"] == "the head's failure"]
+    wait_story(api, {"head": (None, 1), "w-0": ("head", 0)})
+
+
+@pytest.mark.usefixtures("operator")
 def test_another_container_of_the_head_takes_no_workers_along(api, kubelet, make):
     make("demo")
     head = pod(api, kubelet, "head", True, containers=[{"name": HEAD, "image": "ray:test"}, {"name": "autoscaler", "image": "x"}])

@@ -108,7 +108,7 @@ def test_a_rayjobs_event_says_what_its_cluster_died_of_and_what_followed(api, ku
         "ray.io/is-ray-node": "yes", "ray.io/cluster": "train-abc", "ray.io/group": "headgroup", "ray.io/node-type": "head"}),
                 137, finishedAt=minutes_ago(10), **OOM)
     (event,) = wait_for("the event", lambda: events(api, "RayJob"))
-    assert event["note"].startswith("Pod head of RayCluster train-abc: Container ray-worker of head ran out of memory")
+    assert event["note"].startswith("Pod head of RayCluster train-abc: Container ray-worker of head most likely ran out of memory")
     assert "; 1 other end followed from it (kubectl get rayfailures " in event["note"]
     assert "1 other end followed" in plane.kubectl("describe", "rayjob", "train", "--namespace", api.namespace)
 

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a program's last words say of CUDA, HIP and NCCL. */
+#include "sidecar/ray/gpu_lines.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/macros.h"
+
+#define DEVICE_LARGEST 1023
+#define RANK_LARGEST 999999
+
+struct span {
+	const char *p;
+	size_t len;
+};
+
+static struct span find(struct span s, const char *what)
+{
+	const char *at = s.len ? memmem(s.p, s.len, what, strlen(what)) : NULL;
+
+	return at ? (struct span){ at, s.len - (size_t)(at - s.p) } : (struct span){ NULL, 0 };
+}
+
+static struct span after(struct span s, const char *what)
+{
+	struct span rest = find(s, what);
+
+	return rest.p ? (struct span){ rest.p + strlen(what), rest.len - strlen(what) } : rest;
+}
+
+/* Up to the first of the bytes in ends. */
+static struct span until(struct span s, const char *ends)
+{
+	size_t n = 0;
+
+	while (n < s.len && s.p[n] && !strchr(ends, s.p[n]))
+		n++;
+	return (struct span){ s.p, n };
+}
+
+/* As much as fits; what is not printable ASCII becomes '?'. */
+static void copy(struct span s, char *out, size_t size)
+{
+	size_t n = 0;
+
+	while (n < s.len && n + 1 < size) {
+		out[n] = s.p[n] >= ' ' && s.p[n] < 0x7f ? s.p[n] : '?';
+		n++;
+	}
+	while (n > 0 && (out[n - 1] == ' ' || out[n - 1] == '.'))
+		n--;
+	out[n] = '\0';
+}
+
+#define COPY(s, field) copy(s, field, sizeof(field))
+
+static int number(struct span s, int max)
+{
+	int value = -1;
+
+	for (size_t i = 0; i < s.len && s.p[i] >= '0' && s.p[i] <= '9'; i++) {
+		value = MAX(value, 0) * 10 + (s.p[i] - '0');
+		if (value > max)
+			return -1;
+	}
+	return value;
+}
+
+/* "20.00 MiB", "512 bytes", from the beginning of s. */
+static void take_size(struct span s, char *out, size_t size)
+{
+	static const char *const units[] = { "bytes", "KiB", "MiB", "GiB", "TiB" };
+	size_t digits = 0;
+
+	while (digits < s.len && s.p[digits] && strchr("0123456789.,", s.p[digits]))
+		digits++;
+	if (!digits || digits >= s.len || s.p[digits] != ' ')
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		size_t len = strlen(units[i]);
+
+		if (s.len - digits - 1 >= len && memcmp(s.p + digits + 1, units[i], len) == 0)
+			copy((struct span){ s.p, digits + 1 + len }, out, size);
+	}
+}
+
+/* The size that stands before the mark: "1.66 GiB is free", "5.00 MiB free". */
+static void size_before(struct span s, const char *mark, char *out, size_t size)
+{
+	struct span rest = find(s, mark);
+	size_t blanks = 0;
+	const char *p = rest.p;
+
+	if (!p)
+		return;
+	while (p > s.p && blanks < 2 && !strchr(";(\n", p[-1])) {
+		p--;
+		blanks += *p == ' ';
+	}
+	p += *p == ' ';
+	take_size((struct span){ p, (size_t)(rest.p - p) + 1 }, out, size);
+}
+
+static void read_out_of_memory(struct span line, struct gpu_said *g)
+{
+	struct span device = after(line, "GPU ");
+
+	g->device = number(device, DEVICE_LARGEST);
+	take_size(after(line, "Tried to allocate "), g->tried, sizeof(g->tried));
+	take_size(after(line, "has a total capacity of "), g->total, sizeof(g->total));
+	take_size(after(line, "has a total capacty of "), g->total, sizeof(g->total));
+	size_before(line, " total capacity;", g->total, sizeof(g->total));
+	size_before(line, " is free.", g->available, sizeof(g->available));
+	size_before(line, " free;", g->available, sizeof(g->available));
+}
+
+/* "CUDA error: an illegal memory access was encountered" */
+static void read_error(struct span line, struct gpu_said *g)
+{
+	static const char *const marks[] = { "CUDA error: ", "HIP error: ", "cuDNN error: ", "CUDA driver error: " };
+
+	for (size_t i = 0; i < ARRAY_SIZE(marks) && !g->what[0]; i++)
+		COPY(until(after(line, marks[i]), "\n(`"), g->what);
+	g->device = number(after(line, "device "), DEVICE_LARGEST);
+}
+
+static void read_rank(struct span line, struct gpu_said *g)
+{
+	g->rank = number(after(line, "[Rank "), RANK_LARGEST);
+	if (g->rank < 0)
+		g->rank = number(after(line, " Rank "), RANK_LARGEST);
+	if (g->rank < 0)
+		g->rank = number(after(line, "[rank"), RANK_LARGEST);
+}
+
+/* ncclRemoteError and its kin stand on the next line. */
+static void name_nccl_error(struct span text, struct gpu_said *g)
+{
+	static const char *const names[] = { "ncclRemoteError", "ncclSystemError", "ncclUnhandledCudaError", "ncclInternalError",
+					     "ncclInvalidUsage", "ncclInvalidArgument" };
+	struct span near = { text.p, MIN(text.len, (size_t)600) };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (find(near, names[i]).p) {
+			snprintf(g->what, sizeof(g->what), "%s", names[i]);
+			return;
+		}
+}
+
+static void read_nccl(struct span line, struct span text, struct gpu_said *g)
+{
+	struct span operation = until(after(line, "OpType="), ",) \n");
+
+	read_rank(line, g);
+	if (find(line, "operation timeout").p) {
+		char name[32] = "";
+
+		COPY(operation, name);
+		snprintf(g->what, sizeof(g->what), "%s timed out", name[0] ? name : "a collective operation");
+		return;
+	}
+	name_nccl_error(text, g);
+	if (!g->what[0])
+		COPY(until(after(line, "NCCL error: "), ",\n"), g->what);
+}
+
+static const struct {
+	const char *mark;
+	enum gpu_words kind;
+} marks[] = {
+	{ "CUDA out of memory", GPU_SAID_OUT_OF_MEMORY },
+	{ "HIP out of memory", GPU_SAID_OUT_OF_MEMORY },
+	{ "CUDA error: out of memory", GPU_SAID_OUT_OF_MEMORY },
+	{ "HIP error: out of memory", GPU_SAID_OUT_OF_MEMORY },
+	{ "CUDA driver error: out of memory", GPU_SAID_OUT_OF_MEMORY },
+	{ "cudaErrorMemoryAllocation", GPU_SAID_OUT_OF_MEMORY },
+	{ "cupy.cuda.memory.OutOfMemoryError", GPU_SAID_OUT_OF_MEMORY },
+	{ "RESOURCE_EXHAUSTED: Out of memory", GPU_SAID_OUT_OF_MEMORY },
+	{ "CUDA error: ", GPU_SAID_CUDA },
+	{ "HIP error: ", GPU_SAID_CUDA },
+	{ "cuDNN error: ", GPU_SAID_CUDA },
+	{ "CUDA driver error: ", GPU_SAID_CUDA },
+	{ "Watchdog caught collective operation timeout", GPU_SAID_NCCL },
+	{ "NCCL error", GPU_SAID_NCCL },
+	{ "ncclRemoteError: ", GPU_SAID_NCCL },
+	{ "ncclSystemError: ", GPU_SAID_NCCL },
+	{ "ncclUnhandledCudaError: ", GPU_SAID_NCCL },
+	{ "ncclInternalError: ", GPU_SAID_NCCL },
+	{ "ncclInvalidUsage: ", GPU_SAID_NCCL },
+	{ " NCCL WARN ", GPU_SAID_WARNING },
+};
+
+static enum gpu_words kind_of(struct span line)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
+		if (find(line, marks[i].mark).p)
+			return marks[i].kind;
+	return GPU_SAID_NOTHING;
+}
+
+static void read_line(struct span line, struct span text, enum gpu_words kind, struct gpu_said *ret_said)
+{
+	*ret_said = (struct gpu_said){ .kind = kind, .device = -1, .rank = -1 };
+	COPY(line, ret_said->line);
+	switch (kind) {
+	case GPU_SAID_OUT_OF_MEMORY:
+		read_out_of_memory(line, ret_said);
+		break;
+	case GPU_SAID_CUDA:
+		read_error(line, ret_said);
+		break;
+	case GPU_SAID_NCCL:
+		read_nccl(line, text, ret_said);
+		break;
+	default:
+		COPY(until(after(line, "NCCL WARN "), "\n"), ret_said->what);
+		break;
+	}
+}
+
+bool gpu_lines_parse(const char *text, size_t len, struct gpu_said *ret_said)
+{
+	struct span rest = { text, len };
+	enum gpu_words best = GPU_SAID_NOTHING;
+
+	/* Memory and CUDA weigh the same: whichever comes first. */
+	while (rest.len && best < GPU_SAID_CUDA) {
+		struct span line = until(rest, "\n");
+		enum gpu_words kind;
+
+		/* A NUL ends nothing here. */
+		while (line.len < rest.len && rest.p[line.len] != '\n')
+			line.len++;
+		kind = kind_of(line);
+		if (kind > best) {
+			read_line(line, rest, kind, ret_said);
+			best = kind;
+		}
+		rest.p += MIN(line.len + 1, rest.len);
+		rest.len -= MIN(line.len + 1, rest.len);
+	}
+	return best != GPU_SAID_NOTHING;
+}

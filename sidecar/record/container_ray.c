@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ray's own processes of a container. Those that begin its end are part of the report on that. raylet or the GCS server
+ * may also end in order and leave a container that lives on: an agent of raylet was killed, or somebody called
+ * `ray stop`. Nothing else says so before a probe fails, minutes later.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+#include "lib/units.h"
+#include "sidecar/record/container_internal.h"
+#include "sidecar/report/report_json.h"
+
+#define SETTLED_NS (5 * NS_PER_SEC) /* `ray start` ends the container within this time, where it does */
+/* An end in order may be the beginning of the container's own, which has a grace period; or Ray is started anew. */
+#define STOPPED_NS (30 * NS_PER_SEC)
+
+static void order(pid_t pid, unsigned long long start, void *arg)
+{
+	struct container *c = arg;
+	char text[48];
+
+	snprintf(text, sizeof(text), "%d %llu", (int)pid, start);
+	if (launch_send(c->fd, "watch", text, NULL) < 0)
+		process_watch_untold(&c->observer.processes, pid);
+}
+
+void container_ray_message(struct container *c, const struct launch_message *m)
+{
+	int64_t now = now_boottime_ns();
+
+	if (m->verb == LAUNCH_UNWATCHED)
+		process_watch_untold(&c->observer.processes, m->process);
+	else /* A time that cannot be is a forgery or a bug; ours is right within a millisecond. */
+		process_watch_ended(&c->observer.processes, m->process, m->status_known, m->wait_status,
+				    m->ended_ns > c->hello.started_ns && m->ended_ns <= now ? m->ended_ns : now);
+}
+
+/* Whether the container is worth nothing without it. Others end it, or it does its work without them. */
+static bool is_vital(const struct ray_process_end *end)
+{
+	return end->kind == RAY_PROCESS_RAYLET || end->kind == RAY_PROCESS_GCS_SERVER;
+}
+
+/* A job that failed: its driver or supervisor was killed, or ended with a code of its own. */
+static bool is_of_failed_job(const struct ray_process_end *end)
+{
+	return end->status_known && !ray_process_ended_in_order(end->wait_status) && end->kind == RAY_PROCESS_DRIVER;
+}
+
+static bool has_words_of_agent(const struct container *c, const struct ray_process_end *end)
+{
+	const struct ray_process_words *w = ray_watch_process_words(c->observer.ray);
+
+	return w && w->agent_failed.at_ns >= end->ended_ns - NS_PER_SEC;
+}
+
+static bool is_due(const struct container *c, const struct ray_process_end *end, int64_t now_ns)
+{
+	bool in_order = end->status_known && ray_process_ended_in_order(end->wait_status);
+
+	if (is_of_failed_job(end))
+		return now_ns - end->ended_ns >= SETTLED_NS;
+	return now_ns - end->ended_ns >= (in_order && !has_words_of_agent(c, end) ? STOPPED_NS : SETTLED_NS);
+}
+
+/* It matters to what still runs: a driver that began Ray by itself ends all of it, and another one was started after `ray stop`. */
+static bool is_missed(const struct container *c, const struct ray_process_end *end)
+{
+	const struct process_watch *w = &c->observer.processes;
+
+	if (is_of_failed_job(end))
+		return true;
+	return is_vital(end) && !process_watch_lives(w, end->kind) && process_watch_any_lives(w);
+}
+
+/* Its own, or that of the agent that it ended with. */
+static struct crash *core_of(struct container *c, const struct ray_process_end *end)
+{
+	const struct process_watch *w = &c->observer.processes;
+	struct crash *crash = container_crash_of_process(c, end->pid);
+
+	for (const struct ray_process_end *e = w->ends; !crash && e < end; e++)
+		if (end->kind == RAY_PROCESS_RAYLET && ray_process_is_agent(e->kind) && end->ended_ns - e->ended_ns <= SETTLED_NS)
+			crash = container_crash_of_process(c, e->pid);
+	return crash;
+}
+
+static void report(struct container *c, const struct ray_process_end *end)
+{
+	struct crash *crash = core_of(c, end);
+	struct ending e = {
+		.container_lives = true,
+		.started_ns = c->hello.started_ns,
+		.ended_ns = end->ended_ns,
+		.after = c->observer.last.memory,
+		.after_known = true,
+		.process = end,
+		.process_oom_ns = c->process_oom_ns,
+		.crash = crash ? crash_info(crash) : NULL,
+		.backtrace = crash ? crash_backtrace(crash) : NULL,
+	};
+	struct report r;
+
+	postmortem_report(&c->observer, &e, c->options, c->hello.name, &r);
+	container_publish(c, &r, true, 0);
+	container_emit(c, "process-ended", report_json_of_verdict(&r));
+	if (crash)
+		container_keep_core(c, crash, &r);
+}
+
+static const struct ray_process_end *next_untold(const struct container *c)
+{
+	const struct process_watch *w = &c->observer.processes;
+
+	for (size_t i = 0; i < w->n_ends; i++)
+		if (w->ends[i].ended_ns > c->ray_told_ns)
+			return &w->ends[i];
+	return NULL;
+}
+
+void container_ray_due(struct container *c, int64_t now_ns)
+{
+	struct observer *o = &c->observer;
+	const struct ray_process_end *end;
+
+	process_watch_look(&o->processes, o->root_fd, o->table, o->swept_ns, order, c);
+	while (!c->pod_terminating && !c->over && (end = next_untold(c))) {
+		bool missed = is_missed(c, end);
+
+		if (missed && !is_due(c, end, now_ns))
+			return;
+		c->ray_told_ns = end->ended_ns;
+		if (missed)
+			report(c, end);
+	}
+}

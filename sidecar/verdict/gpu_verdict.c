@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the words about GPUs add to a verdict. */
+#include "sidecar/verdict/gpu_verdict.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/units.h"
+
+#define SOON_NS (120 * NS_PER_SEC) /* a fault this long before the end may be its cause without another sign of it */
+
+/* The class that the words make, and what follows "because of" in the sentence. */
+struct cause {
+	enum failure_class class;
+	char why[220];
+};
+
+static bool is_error(const struct gpu_said *g)
+{
+	return g && g->kind >= GPU_SAID_NCCL;
+}
+
+static bool of_hardware(const struct gpu_evidence *e, const struct gpu_said *said)
+{
+	if (e->whose == GPU_NOBODYS || e->fault.blame != GPU_HARDWARE)
+		return false;
+	/* Of a node's GPUs one may fail that the program never used: then its own words have to agree. */
+	return is_error(said) || (e->whose >= GPU_OF_DEVICE && e->age_ns <= SOON_NS);
+}
+
+static bool of_program(const struct gpu_evidence *e)
+{
+	return e->whose >= GPU_OF_NAME && e->fault.blame == GPU_APPLICATION && e->age_ns <= SOON_NS;
+}
+
+static const char *name_xid(const struct gpu_fault *f, char text[static 16])
+{
+	text[0] = '\0';
+	if (f->xid)
+		snprintf(text, 16, " (Xid %d)", f->xid);
+	return text;
+}
+
+static void of_fault(const struct gpu_fault *f, enum failure_class class, struct cause *c)
+{
+	char xid[16];
+
+	c->class = class;
+	snprintf(c->why, sizeof(c->why), "%s %s: %s%s", class == FAILURE_GPU_FAILED ? "a failure of GPU" : "an error on GPU",
+		 f->device[0] ? f->device : "?", f->meaning, name_xid(f, xid));
+}
+
+static void of_memory(const struct gpu_said *g, struct cause *c)
+{
+	char gpu[24] = "a GPU", tried[48] = "", left[72] = "";
+
+	c->class = FAILURE_CUDA_OUT_OF_MEMORY;
+	if (g->device >= 0)
+		snprintf(gpu, sizeof(gpu), "GPU %d", g->device);
+	if (g->tried[0])
+		snprintf(tried, sizeof(tried), ": it asked for %s", g->tried);
+	if (g->tried[0] && g->total[0] && g->available[0])
+		snprintf(left, sizeof(left), ", and %s of %s were free", g->available, g->total);
+	snprintf(c->why, sizeof(c->why), "the memory of %s having run out%s%s", gpu, tried, left);
+}
+
+static void of_words(const struct gpu_said *g, struct cause *c)
+{
+	char device[24] = "", rank[24] = "";
+
+	if (g->device >= 0)
+		snprintf(device, sizeof(device), " on GPU %d", g->device);
+	if (g->rank >= 0)
+		snprintf(rank, sizeof(rank), ", rank %d", g->rank);
+	c->class = g->kind == GPU_SAID_NCCL ? FAILURE_NCCL_ERROR : FAILURE_CUDA_ERROR;
+	snprintf(c->why, sizeof(c->why), "%s%s%s%s%s", g->kind == GPU_SAID_NCCL ? "an NCCL error" : "a CUDA error", device, rank,
+		 g->what[0] ? ": " : "", g->what);
+}
+
+static bool find_cause(const struct gpu_evidence *kernel, const struct gpu_said *said, struct cause *ret_cause)
+{
+	*ret_cause = (struct cause){ .class = FAILURE_UNKNOWN };
+	if (of_hardware(kernel, said))
+		of_fault(&kernel->fault, FAILURE_GPU_FAILED, ret_cause);
+	else if (is_error(said) && said->kind == GPU_SAID_OUT_OF_MEMORY)
+		of_memory(said, ret_cause);
+	else if (is_error(said))
+		of_words(said, ret_cause);
+	else if (of_program(kernel))
+		of_fault(&kernel->fault, FAILURE_CUDA_ERROR, ret_cause);
+	else
+		return false;
+	return true;
+}
+
+static void add_evidence(const struct gpu_evidence *kernel, const struct gpu_said *said, const char *log, struct verdict *v)
+{
+	char age[DURATION_TEXT_MAX];
+
+	if (kernel->whose != GPU_NOBODYS)
+		verdict_add_evidence(v, "kernel log", "%s before: %s", duration_format(kernel->age_ns, age), kernel->line);
+	if (said && said->kind != GPU_SAID_NOTHING)
+		verdict_add_evidence(v, log, "%s", said->line);
+	if (kernel->whose == GPU_OF_NODE)
+		verdict_add_missing(v, "whether that GPU was the container's",
+				    "a container runtime that shows its GPUs alone in /proc/driver/nvidia/gpus");
+}
+
+/* An uncaught exception ends a process by abort(), a page that a lost GPU backed by SIGBUS. */
+static bool may_end_it(int signal)
+{
+	return signal == 0 || signal == SIGABRT || signal == SIGBUS;
+}
+
+static void take_cause(const struct cause *c, struct verdict *v)
+{
+	v->class = c->class;
+	v->confidence = CONFIDENCE_LIKELY;
+}
+
+static int worker_signal(const struct observation *o)
+{
+	for (int s = 1; o->ray->signal_said[0] && s < 65; s++)
+		if (signal_name(s) && strcmp(signal_name(s), o->ray->signal_said) == 0)
+			return s;
+	return o->crash ? o->crash->signal : 0;
+}
+
+void gpu_worker_verdict(const struct observation *o, const char *who, struct verdict *v)
+{
+	const struct gpu_said *said = &o->ray->gpu;
+	struct cause cause;
+
+	if (find_cause(&o->kernel.gpu, said, &cause) && may_end_it(worker_signal(o))) {
+		take_cause(&cause, v);
+		snprintf(v->sentence, sizeof(v->sentence), "%s most likely ended because of %s; the container lives on.", who,
+			 cause.why);
+	}
+	add_evidence(&o->kernel.gpu, said, "worker's log", v);
+}
+
+void gpu_container_verdict(const struct observation *o, struct verdict *v)
+{
+	bool by_itself = v->class == FAILURE_APPLICATION_ERROR || v->class == FAILURE_ABORT || v->class == FAILURE_BUS_ERROR;
+	struct cause cause;
+
+	if (v->exit_code <= 0)
+		return;
+	if (by_itself && !o->has_raylet && find_cause(&o->kernel.gpu, o->gpu_said, &cause)) {
+		take_cause(&cause, v);
+		snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with exit code %d, most likely because of %s.",
+			 o->container, v->exit_code, cause.why);
+	}
+	add_evidence(&o->kernel.gpu, o->gpu_said, "Ray's logs", v);
+}
