@@ -321,7 +321,7 @@ static int deed_bomb(const char *arg)
 	for (long i = 0; i < n; i++)
 		if (fork() == 0) {
 			memset(mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1, MIB);
-			sleep(2);
+			sleep(7);
 			_exit(0);
 		}
 	while (wait(&status) > 0)

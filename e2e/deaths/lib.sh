@@ -35,8 +35,10 @@ watch() {
 	killed "afterglow-$(cat "$D/exec")-" "death-$$"
 }
 
-# killed CGROUP...: what the kernel says that it killed in such cgroups since the command began becomes a fact.
+# killed CGROUP...: what the kernel says that it killed in such cgroups since the command began becomes a fact. So does what it killed anywhere: of
+# some kills it leaves out the cgroup.
 killed() {
+	dmesg | tr -d '[' | awk -v began="$began" '$1 + 0 >= began' | sed -n 's|.*out of memory: Killed process \([0-9]*\) .*|anywhere \1|p' >>"$D/facts"
 	for cgroup in "$@"; do
 		dmesg | tr -d '[' | awk -v began="$began" '$1 + 0 >= began' |
 			sed -n "s|.*oom-kill:.*task_memcg=.*$cgroup.*,pid=\([0-9]*\),.*|killed \1|p" >>"$D/facts"
@@ -134,7 +136,7 @@ limit() {
 # around LIMIT: this shell moves into a new cgroup with that limit, of which the command's own will be a child. The OOM killer
 # spares the shell and the sidecar: run.py lets the command and what runs outside be like others again.
 around() {
-	echo -1000 >/proc/$$/oom_score_adj
+	{ echo -1000 >/proc/$$/oom_score_adj; } 2>/dev/null
 	outer=$memory/death-$$
 	mkdir "$outer"
 	limit "$outer" "$1"

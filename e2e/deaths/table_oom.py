@@ -48,7 +48,7 @@ DEATHS = [
     Death("memory that is locked", oom(victim="fact"), inside=SELF + "die locked 200", memory="64Mi", ooms=1),
     Death("a group of three children with --oom-group", oom(), memory="64Mi", options="--oom-group", ooms=1,
           inside="hog 300M --rate 15M --children 3; exit 1"),
-    Death("a fork bomb that uses up the memory", oom("KernelOOMContainer", "KernelOOMProcess", exit=1, signal=0, lives={"KernelOOMProcess"}),
+    Death("a fork bomb that uses up the memory", oom("KernelOOMContainer", "KernelOOMProcess", "ApplicationError", exit=1, signal=0, lives={"KernelOOMProcess"}),
           argv=("die", "bomb", "100"), memory="64Mi", ooms=10),
     Death("the limit of a cgroup above", oom("KernelOOMPod", victim="fact"), before="around 50331648",
           inside=SELF + "hog 280M --rate 200M", memory="300Mi", ooms=1),
