@@ -16,6 +16,7 @@
 #include "sidecar/record/gpu_words.h"
 #include "sidecar/record/life.h"
 #include "sidecar/record/page.h"
+#include "sidecar/record/spill_watch.h"
 #include "sidecar/record/gather_kernel_log.h"
 #include "sidecar/report/report_json.h"
 #include "sidecar/store/bundle.h"
@@ -80,6 +81,13 @@ static void find_victims(struct observer *o, const struct ending *e, const struc
 	seen->victim_rss = o->victim_rss;
 }
 
+static const char *describe_spill(const struct observer *o, char *text, size_t size)
+{
+	const struct spill_watch *w = o->spill;
+
+	return w && spill_watch_is_evidence(w) ? spill_describe(&w->forecast, &w->disk, w->where, text, size) : NULL;
+}
+
 void postmortem_report(struct observer *o, const struct ending *e, const struct recorder_options *options,
 		       const char *container, struct report *ret_report)
 {
@@ -88,6 +96,7 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 	struct snapshot last = e->ray ? sampled : with_counters(sampled, e);
 	const struct cgroup_limit *limit = cgroup_watch_limit(&o->cgroups, &last.memory);
 	struct report r = { .id = options->id, .memory = last.memory, .sample_age_ns = -1, .n_top = last.n_top };
+	char spilled[EVIDENCE_TEXT_MAX];
 	struct gpu_said gpu = { .kind = GPU_SAID_NOTHING };
 	struct observation seen = {
 		.container = container,
@@ -126,6 +135,7 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.ray_start = process_watch_lived_until(&o->processes, RAY_PROCESS_START, e->ended_ns),
 		.process = e->process,
 		.process_oom_ns = e->process_oom_ns,
+		.spilled = describe_spill(o, spilled, sizeof(spilled)),
 		.ray = e->container_lives ? e->ray : ray_watch_last_words(o->ray, e->ended_ns),
 	};
 
