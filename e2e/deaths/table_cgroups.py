@@ -33,7 +33,7 @@ ABOVE = [
 
 ABOVE += [
     Death("the limit of a cgroup above, after it had met its own with memory that could be freed", oom("KernelOOMPod", victim="fact"), memory="64Mi", ooms=1,
-          before="around 134217728", inside="die lazy 200; echo $$ >$D/begun; until [ -e $D/full ]; do sleep 0.1; done; sleep 1; "
+          before="around 134217728", inside="eat lazy 200; echo $$ >$D/begun; until [ -e $D/full ]; do sleep 0.1; done; sleep 1; "
                                             "echo 1000 >/proc/self/oom_score_adj; " + SELF + "hog 45M --rate 20M --hold",
           outside="await $D/begun; hog 100M --hold & sleep 1; echo yes >$D/full; await $D/code; kill $!"),
     Death("all of a cgroup above with memory.oom.group, for a neighbour's memory", oom("KernelOOMPod", "KernelOOMContainer", "KernelOOMNode"), memory="64Mi", ooms=1,
