@@ -12,6 +12,8 @@
 #define STEPS_MIN (LONG_TREND_GREW_MIN_NS / LONG_TREND_STEP_NS)
 #define GROWTH_MIN_KIB (32 * 1024)
 #define TROUGH 0.03 /* the growth begins where the memory was this much of it above the lowest, for the last time */
+#define REST_STEPS 12 /* of a rest, an hour */
+#define REST 0.05 /* of the growth afterwards: what a rest has at most */
 #define RISES_MIN 13 /* of the sixteen steps between parts */
 #define RISE_SHARE 0.25 /* of a mean step: what counts as a rise */
 #define QUARTER_SHARE 0.85 /* of a fourth of the growth: what each quarter has */
@@ -59,10 +61,21 @@ static size_t unroll(const struct long_trend *t, int64_t v[static LONG_TREND_STE
 	return t->n;
 }
 
-/* Where the growth began; n: it is no growth, or no new territory. */
-static size_t find_start(const int64_t *v, size_t n)
+/* The end of the last hour in which next to nothing grew, compared with what came after it. */
+static size_t last_rest(const int64_t *v, size_t n, size_t start)
 {
-	int64_t low = v[0], now = v[n - 1], before = 0;
+	for (size_t i = n - MIN(n, (size_t)STEPS_MIN); i > start && i >= REST_STEPS; i--) {
+		double before = (double)(v[i] - v[i - REST_STEPS]) / REST_STEPS, after = (double)(v[n - 1] - v[i]) / (double)(n - 1 - i);
+
+		if (before <= REST * after)
+			return i;
+	}
+	return start;
+}
+
+static size_t last_trough(const int64_t *v, size_t n)
+{
+	int64_t low = v[0], now = v[n - 1];
 	size_t start = 0;
 
 	for (size_t i = 0; i < n; i++)
@@ -70,9 +83,16 @@ static size_t find_start(const int64_t *v, size_t n)
 	for (size_t i = 0; i < n; i++)
 		if ((double)(v[i] - low) <= TROUGH * (double)(now - low))
 			start = i;
+	return start;
+}
+
+static bool is_new_territory(const int64_t *v, size_t n, size_t start)
+{
+	int64_t before = 0;
+
 	for (size_t i = 0; i < start; i++)
 		before = MAX(before, v[i]);
-	return before < now ? start : n;
+	return before < v[n - 1];
 }
 
 /* The lowest of each part. */
@@ -130,24 +150,38 @@ static double slope_of(const double parts[static PARTS])
 	return slopes[n / 2];
 }
 
+/* The growth of the last n of the readings; whole: a day was seen. */
+static bool judge(const int64_t *v, size_t n, bool whole, double room, struct long_growth *ret_growth)
+{
+	double hours = (double)n * LONG_TREND_STEP_NS / (3600.0 * NS_PER_SEC), ahead = hours * (whole ? AHEAD : AHEAD_FIRST_DAY);
+	double parts[PARTS], rate, left;
+
+	if (n < STEPS_MIN)
+		return false;
+	divide(v, n, parts);
+	if (!is_straight(parts) || comes_to_rest(parts, room))
+		return false;
+	rate = slope_of(parts) * PARTS / hours;
+	left = rate > 0 ? MAX(room, 0.0) / rate : ahead + 1;
+	if (left > ahead || left * 3600 * NS_PER_SEC > (double)LONG_TREND_LEFT_MAX_NS)
+		return false;
+	*ret_growth = (struct long_growth){ .rate = (int64_t)(rate * KIB), .grew_ns = (int64_t)n * LONG_TREND_STEP_NS,
+					    .left_ns = (int64_t)(left * 3600 * NS_PER_SEC) };
+	return true;
+}
+
 bool long_trend_judge(const struct long_trend *t, int64_t room, struct long_growth *ret_growth)
 {
 	int64_t v[LONG_TREND_STEPS];
-	size_t n = unroll(t, v), start = n ? find_start(v, n) : 0;
-	double parts[PARTS], hours, rate, left, ahead = n == LONG_TREND_STEPS ? AHEAD : AHEAD_FIRST_DAY;
+	size_t n = unroll(t, v), starts[2];
 
-	if (n < start + STEPS_MIN)
+	if (n < STEPS_MIN)
 		return false;
-	n -= start;
-	divide(v + start, n, parts);
-	if (!is_straight(parts) || comes_to_rest(parts, (double)room / KIB))
-		return false;
-	hours = (double)n * LONG_TREND_STEP_NS / (3600.0 * NS_PER_SEC);
-	rate = slope_of(parts) * PARTS / hours * KIB;
-	left = rate > 0 ? (double)MAX(room, (int64_t)0) / rate : ahead * hours + 1;
-	if (left > ahead * hours || left * 3600 * NS_PER_SEC > (double)LONG_TREND_LEFT_MAX_NS)
-		return false;
-	*ret_growth = (struct long_growth){ .rate = (int64_t)rate, .grew_ns = (int64_t)n * LONG_TREND_STEP_NS,
-					    .left_ns = (int64_t)(left * 3600 * NS_PER_SEC) };
-	return true;
+	starts[0] = last_trough(v, n);
+	starts[1] = last_rest(v, n, starts[0]);
+	for (size_t i = 0; i < ARRAY_SIZE(starts); i++)
+		if (is_new_territory(v, n, starts[i]) &&
+		    judge(v + starts[i], n - starts[i], n == LONG_TREND_STEPS, (double)room / KIB, ret_growth))
+			return true;
+	return false;
 }

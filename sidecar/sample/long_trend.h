@@ -3,8 +3,8 @@
  * Whether an amount of memory has grown for hours, how fast, and whether it will reach its limit within a day. Pure.
  *
  * Theory of operation: of each five minutes the lowest reading is kept, for a day. The lowest, because what a garbage collector or
- * a finished task gives back is no leak. The growth that is judged began at the last trough. It is believed when it is a straight
- * line into new territory:
+ * a finished task gives back is no leak. The growth that is judged began at the last trough, or after the last hour of rest. It is
+ * believed when it is a straight line into new territory:
  *
  *  - it lasted two hours or more, after an hour of warm-up that does not count;
  *  - it rose in nearly all of seventeen equal parts (a step or two, when actors start, rise in few of them);
@@ -15,8 +15,8 @@
  *    itself as long as no whole day was seen, for until then it may be the rise of a day's load.
  *
  * The slope is Theil and Sen's: the median of the slopes between any two of the seventeen parts. A load that rises in a straight
- * line for hours on the first day, to more than half of the room, looks like a leak and is taken for one. The history is in memory alone: a sidecar that restarts
- * begins anew, and says nothing for three hours.
+ * line for hours on the first day, to more than half of the room, looks like a leak and is taken for one. The history is in memory
+ * alone: a sidecar that restarts begins anew, and says nothing for three hours.
  */
 #ifndef AFTERGLOW_SIDECAR_SAMPLE_LONG_TREND_H
 #define AFTERGLOW_SIDECAR_SAMPLE_LONG_TREND_H
