@@ -12,6 +12,7 @@
 #include "lib/json.h"
 #include "lib/log.h"
 #include "lib/units.h"
+#include "sidecar/ray/ray_last_lines.h"
 #include "sidecar/record/gather.h"
 #include "sidecar/record/gather_crash.h"
 #include "sidecar/record/gather_hooks.h"
@@ -19,6 +20,7 @@
 #include "sidecar/record/gpu_words.h"
 #include "sidecar/record/life.h"
 #include "sidecar/record/page.h"
+#include "sidecar/record/spill_watch.h"
 #include "sidecar/record/gather_kernel_log.h"
 #include "sidecar/report/report_json.h"
 #include "sidecar/store/bundle.h"
@@ -86,6 +88,19 @@ static void find_victims(struct observer *o, const struct ending *e, const struc
 	seen->victim_rss = o->victim_rss;
 }
 
+static const char *describe_spill(const struct observer *o, char *text, size_t size)
+{
+	const struct spill_watch *w = o->spill;
+
+	return w && spill_watch_is_evidence(w) ? spill_describe(&w->forecast, &w->disk, w->where, text, size) : NULL;
+}
+
+/* RAY_PROCESS_NONE when it was none of Ray's own. */
+static enum ray_process_kind kind_of_first(const struct verdict *v)
+{
+	return ray_process_of_type(v->process.name, strlen(v->process.name));
+}
+
 /*
  * The kernel sends the SIGKILL first and writes "Killed process" to its log then: on a busy machine a process may be dead
  * and told of before. Where the log has to decide it is asked a second time.
@@ -112,8 +127,10 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 	const struct snapshot sampled = e->ray ? *ray_watch_snapshot(o->ray, o, e->ray->event.pid) :
 						 observer_last_of_life(o, e->ended_ns);
 	struct snapshot last = e->ray ? sampled : with_counters(sampled, e);
+	struct cgroup_limit isolation;
 	const struct cgroup_limit *limit = cgroup_watch_limit(&o->cgroups, &last.memory);
 	struct report r = { .id = options->id, .memory = last.memory, .sample_age_ns = -1, .n_top = last.n_top };
+	char spilled[EVIDENCE_TEXT_MAX];
 	struct gpu_said gpu = { .kind = GPU_SAID_NOTHING };
 	struct observation seen = {
 		.container = container,
@@ -127,6 +144,8 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.cgroup_shared = o->cgroup_shared,
 		.cgroup_unseen = o->cgroup_unseen ? o->cgroup_unseen : memcg_tree_unseen(&o->cgroups.tree, e->ended_ns),
 		.cgroup_limit = limit,
+		.isolation = cgroup_watch_isolation(&o->cgroups, &isolation) ? &isolation : NULL,
+		.isolation_said = ray_watch_isolation(o->ray, e->ended_ns),
 		.before = o->baseline,
 		.after = e->after,
 		.after_known = e->after_known,
@@ -143,8 +162,6 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.core_needs = e->core_needs,
 		.core_is_old = e->core_is_old,
 		.container_over = e->container_over,
-		.has_raylet = o->node.raylet > 0,
-		.gpu_said = &gpu,
 		.ended_ns = e->ended_ns,
 		.ends = o->processes.ends,
 		.n_ends = o->processes.n_ends,
@@ -152,6 +169,9 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.ray_start = process_watch_lived_until(&o->processes, RAY_PROCESS_START, e->ended_ns),
 		.process = e->process,
 		.process_oom_ns = e->process_oom_ns,
+		.spilled = describe_spill(o, spilled, sizeof(spilled)),
+		.has_raylet = o->node.raylet > 0,
+		.gpu_said = &gpu,
 		.ray = e->container_lives ? e->ray : ray_watch_last_words(o->ray, e->ended_ns),
 	};
 
@@ -172,6 +192,7 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		r.crash = *e->crash;
 		r.backtrace = e->backtrace;
 	}
+	ray_last_lines(ray_watch_logs_dir(o->ray), kind_of_first(&r.verdict), r.last_lines, sizeof(r.last_lines));
 	r.started_unix_ns = to_unix_ns(e->started_ns) + o->unix_shift_ns;
 	r.ended_unix_ns = to_unix_ns(e->ended_ns) + o->unix_shift_ns;
 	memcpy(r.top, last.top, sizeof(r.top));
