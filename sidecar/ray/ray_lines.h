@@ -18,8 +18,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "sidecar/ray/ray_process.h"
 #include "sidecar/ray/gpu_lines.h"
+#include "sidecar/ray/ray_process.h"
 
 /* A record: a line and the lines that belong to it. What is longer is cut. */
 #define RAY_RECORD_MAX (16 * 1024)

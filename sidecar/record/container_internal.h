@@ -47,6 +47,7 @@ struct container {
 	struct crash *death_crash; /* the one that ended it; NULL: none */
 	struct ending *death_waiting; /* until its backtrace is there, or it is time; NULL: nothing waits */
 	struct event *death_timer;
+	struct spill_watch spill;
 	char core_needs[CORE_NEEDS_MAX];
 	bool leaving; /* finished but for its cores */
 	struct report *waiting; /* of its death, until the hooks are done; NULL: none */
@@ -63,6 +64,8 @@ bool container_attach(struct container *c, const struct launch_message *hello, c
 
 /* After each sample: a threshold passed upwards is told. */
 void container_check_threshold(struct container *c, int64_t now_ns);
+/* After each sample: a disk that spilled objects will fill soon is told. */
+void container_check_spill(struct container *c, int64_t now_ns);
 
 /* It ended: verdict, termination message, bundle, report; perhaps hooks before that. May free c. */
 void container_died(struct container *c, struct ending *e);

@@ -78,6 +78,7 @@ struct observation {
 	int64_t process_oom_ns; /* with process: when the OOM killer took a process of the container last; 0: never */
 	bool has_raylet; /* the container is a Ray node: what ends a worker does not end it */
 	const struct gpu_said *gpu_said; /* what programs of it said of CUDA and NCCL right before its end; NULL: nothing is known */
+	const char *spilled; /* how much Ray had spilled to which disk, when that was much or soon too much; NULL: not so */
 };
 
 #define EVIDENCE_MAX 8
