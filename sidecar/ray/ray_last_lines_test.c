@@ -32,7 +32,7 @@ static void the_last_lines_come_in_their_order(void **state)
 static void dumps_of_the_state_and_blank_lines_are_left_out(void **state)
 {
 	(void)state;
-	assert_string_equal(lines("last word\n[state-dump] x\n\n[state-dump] \n[state-dump] y\n", 1024), "raylet.out: last word\n");
+	assert_string_equal(lines("last word\n\tRayletLoadPulled - 118 total\n[state-dump] x\n\n[state-dump] \n[state-dump] y\n", 1024), "raylet.out: last word\n");
 }
 
 static void frames_of_a_stack_do_not_hide_what_it_is_about(void **state)
