@@ -32,7 +32,8 @@ bool spill_state_parse(const char *text, size_t len, int64_t *ret_bytes)
 
 void spill_add(struct spill *s, int64_t at_ns, int64_t bytes)
 {
-	if (s->n > 0 && bytes < s->points[s->n - 1].bytes / 2)
+	/* The time before anything was spilled says nothing of how fast it grows. */
+	if (s->n > 0 && (bytes == 0 || bytes < s->points[s->n - 1].bytes / 2))
 		s->n = 0;
 	if (s->n == SPILL_POINTS_MAX) {
 		memmove(&s->points[0], &s->points[1], (SPILL_POINTS_MAX - 1) * sizeof(s->points[0]));

@@ -136,6 +136,18 @@ static void growth_is_counted_anew_after_a_job_has_freed_its_objects(void **unus
 	assert_in_range(f.rate, 30 * MIB, 50 * MIB);
 }
 
+static void the_time_before_the_first_object_is_not_counted(void **unused)
+{
+	const struct spill_disk disk = { .total = 100 * GIB, .available = 40 * GIB };
+	int64_t at;
+	(void)unused;
+
+	at = grows(0, 15, 0, 0);
+	grows(at, 7, 0, 100);
+	spill_forecast(&s, &disk, &f);
+	assert_int_equal(f.rate, 100 * MIB);
+}
+
 static void it_is_warned_of_twice_and_anew_later(void **unused)
 {
 	static const struct {
@@ -161,6 +173,7 @@ int main(void)
 		cmocka_unit_test_setup(nothing_is_foreseen_of_what_does_not_grow, setup),
 		cmocka_unit_test_setup(a_disk_that_is_full_already_is_said_to_be, setup),
 		cmocka_unit_test_setup(growth_is_counted_anew_after_a_job_has_freed_its_objects, setup),
+		cmocka_unit_test_setup(the_time_before_the_first_object_is_not_counted, setup),
 		cmocka_unit_test_setup(it_is_warned_of_twice_and_anew_later, setup),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -125,6 +125,7 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 	const struct snapshot sampled = e->ray ? *ray_watch_snapshot(o->ray, o, e->ray->event.pid) :
 						 observer_last_of_life(o, e->ended_ns);
 	struct snapshot last = e->ray ? sampled : with_counters(sampled, e);
+	struct cgroup_limit isolation;
 	const struct cgroup_limit *limit = cgroup_watch_limit(&o->cgroups, &last.memory);
 	struct report r = { .id = options->id, .memory = last.memory, .sample_age_ns = -1, .n_top = last.n_top };
 	char spilled[EVIDENCE_TEXT_MAX];
@@ -141,6 +142,8 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.cgroup_shared = o->cgroup_shared,
 		.cgroup_unseen = o->cgroup_unseen ? o->cgroup_unseen : memcg_tree_unseen(&o->cgroups.tree, e->ended_ns),
 		.cgroup_limit = limit,
+		.isolation = cgroup_watch_isolation(&o->cgroups, &isolation) ? &isolation : NULL,
+		.isolation_said = ray_watch_isolation(o->ray, e->ended_ns),
 		.before = o->baseline,
 		.after = e->after,
 		.after_known = e->after_known,
