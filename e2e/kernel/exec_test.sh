@@ -295,5 +295,34 @@ check "a closed stderr does not change the exit code" gives 137
 "$sidecar" exec --store "$store" --name '../../up' -- "$probe" exit 3 2>"$work/err"
 check "a name cannot leave the store" is_empty "$work/up"
 
+# Ray's own processes, played by others with their command lines: `ray start` ends with 1 a second after a child of it.
+fake_ray() {
+	mkdir -p "$work/ray/bin" "$work/ray/core/raylet"
+	cp "$probe" "$work/ray/core/raylet/raylet"
+	cat >"$work/ray/bin/ray" <<-'CODE'
+		import os, signal, subprocess, sys, time
+		start, raylet, what = sys.argv[1:]
+		child = subprocess.Popen([raylet, "sleep", "300000"])
+		time.sleep(3)
+		child.send_signal(signal.SIGKILL)
+		time.sleep(1)
+		if what == "block":
+		    child.wait()
+		    os._exit(1)
+		time.sleep(12)
+	CODE
+}
+if command -v python3 >/dev/null; then
+	fake_ray
+	run -- python3 "$work/ray/bin/ray" start "$work/ray/core/raylet/raylet" block
+	check "kill -9 of raylet does not change the exit code" gives 1
+	check "it is the cause of the container's end" has_class RayletFailed
+	check "the report says how it ended, and that \`ray start\` followed" tells 'raylet was killed with SIGKILL.*`ray start` then'
+	check "and names it" grep -q '"name":[[:space:]]*"raylet"' "$(bundle)/report.json"
+	run -- python3 "$work/ray/bin/ray" start "$work/ray/core/raylet/raylet" stay
+	check "a container that goes on without raylet ends as it would" gives 0
+	check "that raylet is gone is said while it runs" says 'raylet (PID [0-9]*) was killed with SIGKILL'
+fi
+
 check "no socket directory is left behind" test -z "$(find "$TMPDIR" -maxdepth 1 -name 'afterglow-??????' -newer "$work/small" -user "$(id -u)" 2>/dev/null)"
 summary
