@@ -30,6 +30,10 @@ static void append(const char *file, const char *line, size_t len, char *out, si
 	size_t n = strlen(out);
 
 	copy_printable(clean, sizeof(clean), line, len);
+	/* Ray's Python logs have tabs between their columns, which a line of a report must not. */
+	for (size_t i = 0; i < len && clean[i]; i++)
+		if (line[i] == '\t' && clean[i] == '?')
+			clean[i] = ' ';
 	if (n + strlen(file) + strlen(clean) + 4 <= size)
 		snprintf(out + n, size - n, "%s: %s\n", file, clean);
 }

@@ -40,7 +40,7 @@ static void what_a_tenant_writes_is_printable_and_bounded(void **state)
 	char text[5000], out[1024] = "";
 
 	(void)state;
-	assert_string_equal(lines("a\033[31m\tb\n", 1024), "raylet.out: a?[31m?b\n");
+	assert_string_equal(lines("a\033[31m\tb\n", 1024), "raylet.out: a?[31m b\n");
 	memset(text, 'x', sizeof(text));
 	ray_last_lines_of("raylet.out", text, sizeof(text), out, sizeof(out));
 	assert_in_range(strlen(out), 100, RAY_LAST_LINE_MAX + 16);

@@ -12,6 +12,7 @@
 #include "lib/json.h"
 #include "lib/log.h"
 #include "lib/units.h"
+#include "sidecar/ray/ray_last_lines.h"
 #include "sidecar/record/gather.h"
 #include "sidecar/record/gather_crash.h"
 #include "sidecar/record/gather_hooks.h"
@@ -21,7 +22,6 @@
 #include "sidecar/record/page.h"
 #include "sidecar/record/spill_watch.h"
 #include "sidecar/record/gather_kernel_log.h"
-#include "sidecar/ray/ray_last_lines.h"
 #include "sidecar/report/report_json.h"
 #include "sidecar/store/bundle.h"
 
