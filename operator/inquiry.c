@@ -41,7 +41,7 @@ struct inquiries {
 struct inquiry {
 	struct inquiries *inquiries;
 	cJSON *failure;
-	bool node_only;
+	bool wanted;
 	unsigned asked;
 	enum fate_source source; /* that is being asked */
 	int64_t until_ns;
@@ -234,6 +234,15 @@ static bool ask(struct inquiry *q)
 	return !known && request.deadline_ns > 0 && client_start(q->inquiries->o.client, &request, on_answer, q, NULL, NULL) == 0;
 }
 
+/* A deletion that nobody wants to know of may be the drain of a node, of which everybody does. */
+static unsigned next_source(struct inquiry *q, const struct fate_facts *facts)
+{
+	if (!q->wanted && !(q->asked & FATE_NODE))
+		return fate_depends_on_node(q->failure) ? FATE_NODE : 0;
+	q->wanted = q->wanted || fate_node_may_explain(q->failure, facts);
+	return q->wanted ? fate_next(q->failure, facts) : 0;
+}
+
 /* False: there is nothing more to ask, and failure says what follows. */
 static bool ask_next(struct inquiry *q)
 {
@@ -242,7 +251,7 @@ static bool ask_next(struct inquiry *q)
 
 	for (;;) {
 		gather(q, &facts);
-		next = q->node_only ? FATE_NODE & ~q->asked : fate_next(q->failure, &facts);
+		next = next_source(q, &facts);
 		if (!next)
 			break;
 		q->source = (enum fate_source)next;
@@ -250,42 +259,21 @@ static bool ask_next(struct inquiry *q)
 		if (ask(q))
 			return true;
 	}
-	if (!q->node_only)
+	if (q->wanted)
 		fate_refine(q->failure, &facts);
 	return false;
 }
 
-static bool start(struct inquiries *inquiries, cJSON *failure, bool node_only, void (*done)(void *arg), void *arg)
+bool inquiries_start(struct inquiries *inquiries, cJSON *failure, bool wanted, void (*done)(void *arg), void *arg)
 {
 	struct inquiry *q = calloc(1, sizeof(*q));
 
 	if (!q)
 		return false;
-	*q = (struct inquiry){ .inquiries = inquiries, .failure = failure, .node_only = node_only, .done = done, .arg = arg };
+	*q = (struct inquiry){ .inquiries = inquiries, .failure = failure, .wanted = wanted, .done = done, .arg = arg };
 	q->until_ns = now_boottime_ns() + WAIT_NS;
 	if (ask_next(q))
 		return true;
 	inquiry_free(q);
 	return false;
-}
-
-bool inquiries_start(struct inquiries *inquiries, cJSON *failure, void (*done)(void *arg), void *arg)
-{
-	return start(inquiries, failure, false, done, arg);
-}
-
-bool inquiries_start_node(struct inquiries *inquiries, cJSON *failure, void (*done)(void *arg), void *arg)
-{
-	return start(inquiries, failure, true, done, arg);
-}
-
-bool inquiries_node_explains(struct inquiries *inquiries, const cJSON *failure)
-{
-	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_MAX_LEN);
-	const struct answer *answer;
-	struct node_mark mark;
-
-	fate_path(failure, FATE_NODE, &path);
-	answer = strbuf_failed(&path) ? NULL : find_cached(inquiries, strbuf_str(&path));
-	return answer && (answer->state == FATE_ABSENT || (answer->object && node_mark_find(answer->object, &mark)));
 }

@@ -27,15 +27,10 @@ int inquiries_new(const struct inquiries_options *options, struct inquiries **re
 void inquiries_free(struct inquiries *inquiries); /* NULL is allowed; an answer must not come afterwards */
 
 /*
- * Finds out who ended failure, which must last until done, and refines it. True: done is called once, unless the client is freed
+ * Finds out who ended failure, which must last until done, and refines it. wanted: it is recorded as it is; one that is not is
+ * asked about only if its node tells that it was more than a deletion. True: done is called once, unless the client is freed
  * before. False: there was nothing to wait for, failure is refined already, and done is not called.
  */
-bool inquiries_start(struct inquiries *inquiries, cJSON *failure, void (*done)(void *arg), void *arg);
-
-/* The same, of the node alone, and failure stays as it is: inquiries_node_explains knows more afterwards. */
-bool inquiries_start_node(struct inquiries *inquiries, cJSON *failure, void (*done)(void *arg), void *arg);
-
-/* Whether what was just heard of the failure's node may explain it. */
-bool inquiries_node_explains(struct inquiries *inquiries, const cJSON *failure);
+bool inquiries_start(struct inquiries *inquiries, cJSON *failure, bool wanted, void (*done)(void *arg), void *arg);
 
 #endif

@@ -8,7 +8,6 @@
 #include "lib/log.h"
 #include "lib/units.h"
 #include "operator/failures/failures.h"
-#include "operator/failures/fate.h"
 #include "operator/kube/workqueue.h"
 
 /* A crash loop of a thousand pods fits; beyond it the oldest evidence is not the problem. */
@@ -28,7 +27,7 @@ struct pending {
 	bool open;  /* its class may still change */
 	bool seen_undeleted; /* when its pod was first seen dead, nobody had deleted it */
 	bool taken; /* in work, or was: it stays as it is */
-	bool owner_asked, node_asked, inquired;
+	bool owner_asked, inquired;
 };
 
 struct recorder {
@@ -306,51 +305,13 @@ static void create(struct recorder *recorder, struct pending *p)
 		retry(recorder, p, 0, &err);
 }
 
-/* Whether it is to be written; else it is done with. */
-static bool is_wanted(struct recorder *recorder, struct pending *p)
-{
-	const char *why;
-
-	if (recorder->o.wanted(recorder->o.arg, p->failure, &why))
-		return true;
-	log_info("failure %s is not recorded: %s", p->key, why);
-	settle(recorder, p);
-	return false;
-}
-
-/* Who ended it is known, as far as it can be, which may have made another class of it. */
-static void finish(struct recorder *recorder, struct pending *p)
-{
-	if (is_wanted(recorder, p))
-		create(recorder, p);
-}
-
-static void on_inquired(void *arg)
-{
-	struct pending *p = arg;
-	struct recorder *recorder = p->recorder;
-
-	finish(recorder, p);
-	recorder_wake(recorder);
-}
-
-/* Its owner is known, as far as it can be. */
-static void go_on(struct recorder *recorder, struct pending *p)
-{
-	bool inquired = p->inquired;
-
-	owners_complete(recorder->o.owners, p->failure, now_boottime_ns());
-	p->inquired = true;
-	if (inquired || !inquiries_start(recorder->o.inquiries, p->failure, on_inquired, p))
-		finish(recorder, p);
-}
-
 static void on_owner(void *arg)
 {
 	struct pending *p = arg;
 	struct recorder *recorder = p->recorder;
 
-	go_on(recorder, p);
+	owners_complete(recorder->o.owners, p->failure, now_boottime_ns());
+	create(recorder, p);
 	recorder_wake(recorder);
 }
 
@@ -359,43 +320,45 @@ static bool ask_for_owner(struct recorder *recorder, struct pending *p)
 	bool asked = p->owner_asked;
 
 	p->owner_asked = true;
-	owners_complete(recorder->o.owners, p->failure, now_boottime_ns());
 	return !asked && owners_ask(recorder->o.owners, p->failure, now_boottime_ns(), on_owner, p);
 }
 
-static void prepare(struct recorder *recorder, struct pending *p)
+/* Who ended it is known, as far as it can be, which may have made another class of it. */
+static void go_on(struct recorder *recorder, struct pending *p)
 {
-	if (!ask_for_owner(recorder, p))
-		go_on(recorder, p);
+	const char *why;
+
+	if (!recorder->o.wanted(recorder->o.arg, p->failure, &why)) {
+		log_info("failure %s is not recorded: %s", p->key, why);
+		settle(recorder, p);
+	} else if (!ask_for_owner(recorder, p)) {
+		create(recorder, p);
+	}
 }
 
-/* A deletion that nobody wants to know of may be the drain of a node, of which everybody does. */
-static void go_on_with_node(struct recorder *recorder, struct pending *p)
-{
-	if (inquiries_node_explains(recorder->o.inquiries, p->failure) || is_wanted(recorder, p))
-		prepare(recorder, p);
-}
-
-static void on_node(void *arg)
+static void on_inquired(void *arg)
 {
 	struct pending *p = arg;
 	struct recorder *recorder = p->recorder;
 
-	go_on_with_node(recorder, p);
+	go_on(recorder, p);
 	recorder_wake(recorder);
 }
 
-static void consider_node(struct recorder *recorder, struct pending *p)
+static bool ask_who_ended_it(struct recorder *recorder, struct pending *p)
 {
-	p->node_asked = true;
-	if (!inquiries_start_node(recorder->o.inquiries, p->failure, on_node, p))
-		go_on_with_node(recorder, p);
+	bool asked = p->inquired;
+	const char *why;
+	bool wanted = recorder->o.wanted(recorder->o.arg, p->failure, &why);
+
+	p->inquired = true;
+	owners_complete(recorder->o.owners, p->failure, now_boottime_ns());
+	return !asked && inquiries_start(recorder->o.inquiries, p->failure, wanted, on_inquired, p);
 }
 
 static void start(struct recorder *recorder, const char *key)
 {
 	struct pending *p = strmap_get(&recorder->pending, key);
-	const char *why;
 
 	if (p)
 		p->taken = true;
@@ -404,10 +367,8 @@ static void start(struct recorder *recorder, const char *key)
 		workqueue_done(&recorder->queue, key);
 	} else if (store_has(informer_store(recorder->o.known), key)) {
 		settle(recorder, p);
-	} else if (!p->node_asked && !recorder->o.wanted(recorder->o.arg, p->failure, &why) && fate_depends_on_node(p->failure)) {
-		consider_node(recorder, p);
-	} else if (is_wanted(recorder, p)) {
-		prepare(recorder, p);
+	} else if (!ask_who_ended_it(recorder, p)) {
+		go_on(recorder, p);
 	}
 }
 

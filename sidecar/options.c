@@ -39,6 +39,8 @@ const char sidecar_usage[] =
 	"                      beyond (default 0: nothing is removed)\n"
 	"  --run-as UID        started as root, become this user with CAP_SYSLOG as the only capability\n"
 	"                      (1 to 2147483647; default: stay who started it)\n"
+	"  --disk-limit SIZE   the ephemeral-storage limit of the Ray container: spilled objects that\n"
+	"                      will meet it are warned of (default: the filesystem alone counts)\n"
 	"  --grace SECONDS     after SIGTERM, wait this long for the containers to end (0 to 3600,\n"
 	"                      default 25)\n"
 	"  --leave-after END   end as the last container has ended: success (exit code 0) or any, which\n"
@@ -249,6 +251,7 @@ static const struct row {
 	{ .name = "--keep-bundles", RECORD, COUNT, AT(retention.count), 0, 1000000 },
 	{ .name = "--spool-max", RECORD, SIZE, AT(spool_limits.quota.bytes) },
 	{ .name = "--keep-max", RECORD, SIZE, AT(retention.bytes) },
+	{ .name = "--disk-limit", RECORD, SIZE, AT(disk_limit) },
 	{ .name = "--hook-headroom", BOTH, SIZE, AT(hooks.headroom) },
 	{ .name = "--memory-max", EXEC, SIZE, offsetof(struct sidecar_options, exec.memory_max), .min = EXEC_MEMORY_MIN },
 	{ .name = "--spool-days", RECORD, DAYS, AT(spool_limits.quota.age_ns), 0, 36500 },

@@ -6,8 +6,8 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,9 +28,56 @@
 
 static volatile int sink;
 
+/* glibc's, by which programs are compiled with -D_FORTIFY_SOURCE. */
+void *__memcpy_chk(void *to, const void *from, size_t n, size_t room);
+
 static void fault(void)
 {
 	*(volatile int *)(uintptr_t)16 = 1;
+}
+
+static int smash(size_t n)
+{
+	volatile char small[8];
+
+	for (size_t i = 0; i < n; i++)
+		small[i] = 'x';
+	return small[0];
+}
+
+/* Faults that glibc or the processor finds, beyond those of probe. */
+static void fault_of_kind(const char *kind)
+{
+	static const char text[] = "text";
+	static char code[] = { '\xc3' };
+	void *(*volatile copy)(void *, const void *, size_t, size_t) = __memcpy_chk;
+	volatile int least = INT_MIN, minus = -1;
+	char buffer[8];
+
+	if (strcmp(kind, "readonly") == 0)
+		*(volatile char *)(uintptr_t)text = 'T';
+	else if (strcmp(kind, "jump") == 0)
+		__asm__ volatile("jmp *%0" : : "r"((uintptr_t)0));
+	else if (strcmp(kind, "data") == 0)
+		__asm__ volatile("jmp *%0" : : "r"((uintptr_t)code));
+	else if (strcmp(kind, "noncanonical") == 0)
+		*(volatile char *)(uintptr_t)0x8000000000001234 = 1;
+	else if (strcmp(kind, "privileged") == 0)
+		__asm__ volatile("hlt");
+	else if (strcmp(kind, "trap") == 0)
+		__builtin_trap();
+	else if (strcmp(kind, "divide") == 0)
+		sink = least / minus;
+	else if (strcmp(kind, "smash") == 0)
+		sink = smash((size_t)(sink + 200));
+	else if (strcmp(kind, "fortify") == 0)
+		copy(buffer, text, (size_t)(sink + 200), sizeof(buffer));
+}
+
+static int deed_fault(const char *kind)
+{
+	fault_of_kind(kind);
+	return SURVIVED;
 }
 
 static void *fault_in_thread(void *arg)
@@ -140,40 +187,6 @@ static int deed_assert(const char *arg)
 	return SURVIVED;
 }
 
-/* What a C++ program does of which malloc returns nothing, and nobody catches std::bad_alloc. */
-static int deed_bad_alloc(const char *arg)
-{
-	size_t step = (size_t)strtoul(arg, NULL, 10) * MIB;
-
-	for (;;) {
-		char *p = malloc(step);
-
-		if (!p) {
-			fputs("terminate called after throwing an instance of 'std::bad_alloc'\n", stderr);
-			abort();
-		}
-		memset(p, 1, step);
-		sink += p[step / 2];
-	}
-}
-
-/* What a Python program does of it. */
-static int deed_memory_error(const char *arg)
-{
-	size_t step = (size_t)strtoul(arg, NULL, 10) * MIB;
-
-	for (;;) {
-		char *p = malloc(step);
-
-		if (!p) {
-			fputs("MemoryError\n", stderr);
-			return 1;
-		}
-		memset(p, 1, step);
-		sink += p[step / 2];
-	}
-}
-
 /* A file that somebody makes shorter while it is mapped. */
 static int deed_truncated(const char *path)
 {
@@ -263,67 +276,6 @@ static int deed_forks(const char *arg)
 	return SURVIVED;
 }
 
-/* bomb N: N children of 1 MiB each, as fast as they come. */
-static int deed_bomb(const char *arg)
-{
-	long n = strtol(arg, NULL, 10);
-	int status, worst = 0;
-
-	for (long i = 0; i < n; i++)
-		if (fork() == 0) {
-			memset(mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1, MIB);
-			sleep(2);
-			_exit(0);
-		}
-	while (wait(&status) > 0)
-		if (status != 0)
-			worst = 1;
-	return worst;
-}
-
-/* mapped FILE SIZE_MIB: reads a file again and again through a private mapping, which can be dropped at any time. */
-static int deed_mapped(const char *path)
-{
-	int fd = open(path, O_RDONLY);
-	off_t size = lseek(fd, 0, SEEK_END);
-	volatile char *map = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0);
-
-	for (int round = 0; round < 3; round++)
-		for (off_t at = 0; at < size; at += 4096)
-			sink += map[at];
-	return 3;
-}
-
-/* locked SIZE_MIB: memory that cannot be taken back. */
-static int deed_locked(const char *arg)
-{
-	size_t size = (size_t)strtoul(arg, NULL, 10) * MIB;
-	const struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY };
-
-	setrlimit(RLIMIT_MEMLOCK, &all);
-	mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_LOCKED | MAP_POPULATE, -1, 0);
-	pause();
-	return SURVIVED;
-}
-
-/* pipes SIZE_MIB: memory of the kernel's, in pipes that nobody reads. The process itself stays small. */
-static int deed_pipes(const char *arg)
-{
-	static char page[65536];
-	const struct rlimit many = { 65536, 65536 };
-	long pipes = strtol(arg, NULL, 10) * (long)(MIB / sizeof(page));
-	int ends[2];
-
-	setrlimit(RLIMIT_NOFILE, &many);
-	for (long i = 0; i < pipes; i++) {
-		if (pipe2(ends, O_NONBLOCK) < 0)
-			return SURVIVED;
-		if (write(ends[1], page, sizeof(page)) < 0)
-			return 1;
-	}
-	return 0;
-}
-
 /* thread-exit: the main thread ends first, and the process lives on in another, which exits with 7. */
 static void *exit_later(void *arg)
 {
@@ -343,44 +295,6 @@ static int deed_thread_exit(const char *arg)
 	return SURVIVED;
 }
 
-static char *shared_memory;
-static size_t shared_size;
-
-static int use_shared(void *arg)
-{
-	(void)arg;
-	memset(shared_memory, 1, shared_size);
-	return 0;
-}
-
-/* vfork SIZE_MIB: until it calls exec, the child has its parent's memory, and uses it up. */
-static int deed_vfork(const char *arg)
-{
-	size_t size = (size_t)strtoul(arg, NULL, 10) * MIB;
-	char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	/* vfork itself may not be used so: the child would return on its parent's stack. */
-	static char stack[65536] __attribute__((aligned(16)));
-
-	shared_memory = memory;
-	shared_size = size;
-	if (clone(use_shared, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, NULL) < 0)
-		return SURVIVED;
-	return SURVIVED;
-}
-
-/* lazy SIZE_MIB: uses so much memory, but lets the kernel take each part back whenever it wants to. */
-static int deed_lazy(const char *arg)
-{
-	size_t size = (size_t)strtoul(arg, NULL, 10) * MIB;
-	char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	for (size_t at = 0; at < size; at += MIB) {
-		memset(memory + at, 1, MIB);
-		madvise(memory + at, MIB, MADV_FREE);
-	}
-	return 0;
-}
-
 /* A child that ends by SIGNO, whose parent ends likewise, as init programs in containers do: tini, dumb-init. */
 static int deed_like_child(const char *arg)
 {
@@ -396,6 +310,7 @@ static int deed_like_child(const char *arg)
 	return 128 + WTERMSIG(status);
 }
 
+
 static const struct {
 	const char *name;
 	int (*run)(const char *arg);
@@ -408,20 +323,13 @@ static const struct {
 	{ "double-free", deed_double_free },
 	{ "heap", deed_heap },
 	{ "assert", deed_assert },
-	{ "bad-alloc", deed_bad_alloc },
-	{ "memory-error", deed_memory_error },
 	{ "truncated", deed_truncated },
 	{ "map-full", deed_map_full },
 	{ "seccomp", deed_seccomp },
 	{ "spin", deed_spin },
 	{ "files", deed_files },
 	{ "forks", deed_forks },
-	{ "bomb", deed_bomb },
-	{ "mapped", deed_mapped },
-	{ "locked", deed_locked },
-	{ "pipes", deed_pipes },
-	{ "vfork", deed_vfork },
-	{ "lazy", deed_lazy },
+	{ "fault", deed_fault },
 	{ "thread-exit", deed_thread_exit },
 	{ "like-child", deed_like_child },
 };

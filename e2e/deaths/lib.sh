@@ -15,16 +15,34 @@ memory=/sys/fs/cgroup/memory version=1
 [ -d "$memory" ] || { memory=/sys/fs/cgroup version=2; }
 export memory version
 
-# watch [OPTION...] -- COMMAND [ARG...]: the command under the sidecar. What the kernel says that it killed in the command's
-# own cgroup becomes a fact.
+# cgroup_of PID: its memory cgroup's directory.
+cgroup_of() {
+	if [ $version = 1 ]; then
+		echo "$memory$(sed -n 's/^[0-9]*:memory://p' "/proc/$1/cgroup")"
+	else
+		echo "$memory$(sed -n 's/^0:://p' "/proc/$1/cgroup")"
+	fi
+}
+home=$(cgroup_of $$)
+
+# watch [OPTION...] -- COMMAND [ARG...]: the command under the sidecar.
 watch() {
 	began=$(cut -d. -f1 /proc/uptime)
 	# shellcheck disable=SC2016
 	sh -c 'echo $$ >"$D/exec"; exec "$@"' watch "$tools/afterglow-sidecar" exec --store "$D/store" --name death --kernel-log "$LOG" "$@" \
 		>"$D/out" 2>"$D/err" </dev/null
 	echo $? >"$D/code"
-	dmesg | tr -d '[' | awk -v began="$began" '$1 + 0 >= began' |
-		sed -n "s|.*oom-kill:.*task_memcg=.*afterglow-$(cat "$D/exec")-.*,pid=\([0-9]*\),.*|killed \1|p" >>"$D/facts"
+	killed "afterglow-$(cat "$D/exec")-" "death-$$"
+}
+
+# killed CGROUP...: what the kernel says that it killed in such cgroups since the command began becomes a fact. So does what it killed anywhere: of
+# some kills it leaves out the cgroup.
+killed() {
+	dmesg | tr -d '[' | awk -v began="$began" '$1 + 0 >= began' | sed -n 's|.*out of memory: Killed process \([0-9]*\) .*|anywhere \1|p' >>"$D/facts"
+	for cgroup in "$@"; do
+		dmesg | tr -d '[' | awk -v began="$began" '$1 + 0 >= began' |
+			sed -n "s|.*oom-kill:.*task_memcg=.*$cgroup.*,pid=\([0-9]*\),.*|killed \1|p" >>"$D/facts"
+	done
 }
 
 # pod_sidecar: a sidecar as in a pod.
@@ -55,8 +73,11 @@ pod() {
 	sleep 1
 }
 
-# What the truth is compared with where it is known only when it happens: "fact victim 123".
-fact() { echo "$1 $2" >>"$D/facts"; }
+# neighbour COMMAND [ARG...]: no process of the watched command, of which that becomes a fact. The OOM killer may take it.
+neighbour() {
+	# shellcheck disable=SC2016
+	sh -c 'echo "neighbour $$" >>"$D/facts"; echo 0 >/proc/$$/oom_score_adj; exec "$@"' neighbour "$@"
+}
 
 # Waits for a file that the command makes: at most 40 s.
 await() {
@@ -65,15 +86,6 @@ await() {
 		sleep 0.05
 		n=$((n + 1))
 	done
-}
-
-# cgroup_of PID: its memory cgroup's directory.
-cgroup_of() {
-	if [ $version = 1 ]; then
-		echo "$memory$(sed -n 's/^[0-9]*:memory://p' "/proc/$1/cgroup")"
-	else
-		echo "$memory$(sed -n 's/^0:://p' "/proc/$1/cgroup")"
-	fi
 }
 
 # kill_all SIGNAL CGROUP: sent to each of its processes.
@@ -86,7 +98,7 @@ flood() {
 	mkdir "$memory/death-$$-flood"
 	limit "$memory/death-$$-flood" 4194304
 	for _ in 1 2 3 4 5 6 7 8 9 10 11 12; do
-		(sh -c 'echo $$ >"$0/cgroup.procs"; exec hog 50M --name flood' "$memory/death-$$-flood") 2>/dev/null
+		(echo 0 >"$memory/death-$$-flood/cgroup.procs"; neighbour hog 50M --name flood) 2>/dev/null
 	done
 }
 
@@ -124,7 +136,7 @@ limit() {
 # around LIMIT: this shell moves into a new cgroup with that limit, of which the command's own will be a child. The OOM killer
 # spares the shell and the sidecar: run.py lets the command and what runs outside be like others again.
 around() {
-	echo -1000 >/proc/$$/oom_score_adj
+	{ echo -1000 >/proc/$$/oom_score_adj; } 2>/dev/null
 	outer=$memory/death-$$
 	mkdir "$outer"
 	limit "$outer" "$1"
@@ -160,7 +172,8 @@ sweep() {
 		sleep 0.2
 		rmdir "/sys/fs/cgroup/pids/death-$$"
 	fi
-	for directory in "$memory/death-$$"*; do
+	# In these the deepest come first; then the command's own, where it left something behind.
+	for directory in "$memory/death-$$"* "$home/afterglow-$(cat "$D/exec")-"*; do
 		[ -d "$directory" ] || continue
 		find "$directory" -depth -type d | while read -r d; do
 			while read -r pid; do kill -9 "$pid" 2>/dev/null; done <"$d/cgroup.procs"

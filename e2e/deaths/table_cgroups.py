@@ -25,7 +25,7 @@ ABOVE = [
           before="around 67108864; hog 40M --hold & sleep 1",
           inside="echo 1000 >/proc/self/oom_score_adj; " + SELF + "hog 40M --rate 40M"),
     Death("kill -9, after a neighbour was OOM-killed for the limit of the cgroup above", signalled(9, victim="none", never=("memory limit of",)), ooms=1,
-          memory="300Mi", before="around 67108864", outside="await $D/begun; hog 300M --rate 200M; echo done >$D/elsewhere",
+          memory="300Mi", before="around 67108864", outside="await $D/begun; neighbour hog 300M --rate 200M; echo done >$D/elsewhere",
           inside="echo $$ >$D/begun; until [ -e $D/elsewhere ]; do sleep 0.02; done; sleep 0.5; kill -9 $$"),
     Death("the limit of a cgroup above, when the log had no room for the kernel's report",
           oom("KernelOOMPod", never=NOT_OURS, victim="fact"), before="flood; around 50331648", inside=SELF + "hog 280M --rate 200M", memory="300Mi", alone=True),
@@ -33,12 +33,12 @@ ABOVE = [
 
 ABOVE += [
     Death("the limit of a cgroup above, after it had met its own with memory that could be freed", oom("KernelOOMPod", victim="fact"), memory="64Mi", ooms=1,
-          before="around 134217728", inside="die lazy 200; echo $$ >$D/begun; until [ -e $D/full ]; do sleep 0.1; done; sleep 1; "
+          before="around 134217728", inside="eat lazy 200; echo $$ >$D/begun; until [ -e $D/full ]; do sleep 0.1; done; sleep 1; "
                                             "echo 1000 >/proc/self/oom_score_adj; " + SELF + "hog 45M --rate 20M --hold",
           outside="await $D/begun; hog 100M --hold & sleep 1; echo yes >$D/full; await $D/code; kill $!"),
     Death("all of a cgroup above with memory.oom.group, for a neighbour's memory", oom("KernelOOMPod", "KernelOOMContainer", "KernelOOMNode"), memory="64Mi", ooms=1,
           needs=frozenset({"v2"}), before="around 134217728; echo 1 >$outer/memory.oom.group", inside="echo $$ >$D/begun; sleep 60",
-          outside="await $D/begun; sleep 1; hog 300M --rate 200M"),
+          outside="await $D/begun; sleep 1; neighbour hog 300M --rate 200M"),
 ]
 
 BELOW_DEATHS = [
@@ -78,7 +78,7 @@ BESIDE = [
     Death("kill -9 of a command that moved to another cgroup", signalled(9, victim="none"), memory="300Mi", before=OTHER,
           inside="echo $$ >$other/cgroup.procs; exec hog 30M --die 9"),
     Death("kill -9 of a command that moved to another cgroup, in which a neighbour was OOM-killed before",
-          signalled(9, honest=set(BOTH), victim="none"), memory="300Mi", ooms=1, before=OTHER + "; (echo 0 >$other/cgroup.procs; exec hog 100M)",
+          signalled(9, honest=set(BOTH), victim="none"), memory="300Mi", ooms=1, before=OTHER + "; (echo 0 >$other/cgroup.procs; neighbour hog 100M)",
           inside="echo $$ >$other/cgroup.procs; sleep 1; exec hog 30M --die 9"),
     Death("a command that moved to another cgroup exits with 1", exits(1, victim="none"), memory="300Mi", before=OTHER,
           inside="echo $$ >$other/cgroup.procs; sleep 1; exit 1"),

@@ -58,5 +58,5 @@ DEATHS = [
           inside="echo 'OSError: [Errno 28] No space left on device; Too many open files' >&2; exit 1"),
     Death("exit 1 at 98 % of the memory", exits(1, victim="none"), memory="64Mi", inside="hog 62M --hold & sleep 1; exit 1"),
     Death("exit 3 after a read of files larger than the memory", exits(3, victim="none"), memory="32Mi", needs=frozenset({"here"}),
-          before="dd if=/dev/zero of=$D/big bs=1M count=150", argv=("die", "mapped", "$D/big"), after="rm $D/big"),
+          before="dd if=/dev/zero of=$D/big bs=1M count=150", argv=("eat", "mapped", "$D/big"), after="rm $D/big"),
 ]

@@ -3,9 +3,9 @@
 from truth import Death, exits, signalled
 
 DEATHS = [
-    Death("no address space: an exception that nobody catches", signalled(6, victim="none"), inside="ulimit -v 200000; exec die bad-alloc 10", memory="300Mi"),
-    Death("no address space: an exception, and exit 1", exits(1, victim="none"), inside="ulimit -v 200000; exec die memory-error 10", memory="300Mi"),
-    Death("no address space just below the memory limit, and exit 1", exits(1, victim="none"), inside="ulimit -v 62000; exec die memory-error 2", memory="64Mi"),
+    Death("no address space: an exception that nobody catches", signalled(6, victim="none"), inside="ulimit -v 200000; exec eat bad-alloc 10", memory="300Mi"),
+    Death("no address space: an exception, and exit 1", exits(1, victim="none"), inside="ulimit -v 200000; exec eat memory-error 10", memory="300Mi"),
+    Death("no address space just below the memory limit, and exit 1", exits(1, victim="none"), inside="ulimit -v 62000; exec eat memory-error 2", memory="64Mi"),
     Death("no address space even to start", exits(127, "ApplicationError", honest={"CommandNotFound"}), inside="ulimit -v 1000; exec die assert", needs=frozenset({"here"})),
     Death("CPU time, and SIGXCPU", signalled(24), inside="ulimit -S -t 1; exec die spin"),
     Death("file size, and SIGXFSZ", signalled(25), inside="ulimit -f 10; exec dd if=/dev/zero of=$D/f bs=1k count=1000"),

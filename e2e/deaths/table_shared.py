@@ -3,11 +3,11 @@
 from truth import Death, exits, oom, signalled
 
 SHARED = "around 67108864"
-NEIGHBOUR = "await $D/begun; hog 300M --rate 200M >/dev/null 2>&1; echo done >$D/elsewhere"
+NEIGHBOUR = "await $D/begun; neighbour hog 300M --rate 200M >/dev/null 2>&1; echo done >$D/elsewhere"
 UNTIL = "echo $$ >$D/begun; until [ -e $D/elsewhere ]; do sleep 0.02; done; "
 # In another cgroup altogether; a command without a limit cannot see its counters.
 OTHER = "export other=$memory/death-$$-other; mkdir $other; limit $other 67108864"
-ELSEWHERE = "(echo 0 >$other/cgroup.procs; exec hog 300M --name {name}) >/dev/null 2>&1; echo done >$D/elsewhere"
+ELSEWHERE = "(echo 0 >$other/cgroup.procs; neighbour hog 300M --name {name}) >/dev/null 2>&1; echo done >$D/elsewhere"
 HONEST = {"KernelOOMContainer", "KernelOOMProcess", "KernelOOMPod"}
 LIVES_HONEST = {"KernelOOMProcess"}
 SELF = "echo victim $$ >>$D/facts; exec "
@@ -40,9 +40,9 @@ DEATHS = [
           exits(0, lives_honest=LIVES_HONEST, victim="none"), before=SHARED, outside=NEIGHBOUR, ooms=1,
           inside="echo $$ >$D/begun; n=0; while [ $n -lt 70 ]; do sleep 0.1; n=$((n + 1)); done; exit 0"),
     Death("kill -9 in a shared cgroup in which a neighbour was OOM-killed before the start", signalled(9, victim="none"), ooms=1,
-          before=SHARED + "; (echo 0 >/proc/self/oom_score_adj; exec hog 300M)", inside="exec hog 60M --die 9"),
+          before=SHARED + "; neighbour hog 300M", inside="exec hog 60M --die 9"),
     Death("exit 137 in a shared cgroup in which a neighbour was OOM-killed before the start", exits(137, honest={"Killed"}, victim="none"), ooms=1,
-          before=SHARED + "; (echo 0 >/proc/self/oom_score_adj; exec hog 300M)", inside="exit 137"),
+          before=SHARED + "; neighbour hog 300M", inside="exit 137"),
     Death("an OOM kill of the command for the limit of the cgroup that it shares", oom("KernelOOMContainer", "KernelOOMPod", victim="fact"), before=SHARED,
           inside=SELF + "hog 300M --rate 100M", ooms=1),
     Death("an OOM kill of a child for the limit of the cgroup that it shares, and exit 1",
@@ -54,7 +54,7 @@ DEATHS = [
     Death("kill -9 while a namesake is OOM-killed in another cgroup", signalled(9, victim="none"), memory="64Mi", ooms=1, before=OTHER,
           outside=ELSEWHERE.format(name="hog"), inside="until [ -e $D/elsewhere ]; do sleep 0.02; done; exec hog 60M --die 9"),
     Death("kill -9 right after the OOM kill of a namesake of the same size in another cgroup", signalled(9, victim="none"), memory="80Mi", ooms=1,
-          before=OTHER + "; (echo 0 >$other/cgroup.procs; exec hog 300M)", inside="exec hog 63M --die 9"),
+          before=OTHER + "; (echo 0 >$other/cgroup.procs; neighbour hog 300M)", inside="exec hog 63M --die 9"),
     Death("kill -9 in the root cgroup while a namesake is OOM-killed in a cgroup of its own", signalled(9, honest=HONEST, victim="none"), ooms=1,
           before=OTHER, outside=ELSEWHERE.format(name="hog"), inside="until [ -e $D/elsewhere ]; do sleep 0.02; done; exec hog 60M --die 9"),
     Death("exit 1 in the root cgroup while a namesake is OOM-killed in a cgroup of its own",

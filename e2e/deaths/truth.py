@@ -86,11 +86,13 @@ def _sets(more):
 def judge(death, outcome):
     """Returns (score, whether it was certain, why)."""
     truth = death.truth
-    if truth.victim == "none" and outcome.facts.get("killed"):
-        return NOT_RUN, False, "the kernel killed of ours: " + ", ".join(outcome.facts["killed"])
+    killed = set(outcome.facts.get("killed", [])) - set(outcome.facts.get("neighbour", []))
+    if truth.victim == "none" and killed:
+        return NOT_RUN, False, "the kernel killed of ours: " + ", ".join(killed)
     # A slow machine's kernel may find nothing to free soon enough after a kill, and take another process too.
-    if outcome.code != truth.exit and len(outcome.facts.get("killed", [])) > max(1, len(outcome.facts.get("victim", []))):
-        return NOT_RUN, False, "the kernel killed others as well: " + ", ".join(outcome.facts["killed"])
+    others = (killed | set(outcome.facts.get("anywhere", []))) - set(outcome.facts.get("victim", []) + outcome.facts.get("neighbour", []))
+    if outcome.code != truth.exit and others:
+        return NOT_RUN, False, f"it exited with {outcome.code}, and the kernel killed others as well: " + ", ".join(others)
     if outcome.code != truth.exit:
         return WRONG_AND_CERTAIN, False, f"exec exited with {outcome.code}, not {truth.exit}"
     # A container that ended while no sidecar ran has no exit code.

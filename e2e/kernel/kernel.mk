@@ -110,12 +110,13 @@ oom-loop:
 	+@$(MAKE) --no-print-directory kernel-tests OOM_LOOP=1000 OOM_LOOP_V2=200 RECOVERY_LOOP=200 RECOVERY_LOOP_V2=40
 
 # Deaths that nobody tuned the verdicts for: e2e/deaths/README.md.
-$(BUILD)/test/die: e2e/deaths/die.c Makefile
+DEATH_TOOLS := $(patsubst e2e/deaths/%.c,$(BUILD)/test/%,$(wildcard e2e/deaths/*.c))
+$(DEATH_TOOLS): $(BUILD)/test/%: e2e/deaths/%.c Makefile
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -Wno-infinite-recursion -O1 -g -o $@ $< -lpthread
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -Wno-infinite-recursion -fstack-protector-strong -O1 -g -o $@ $< -lpthread
 
 .PHONY: deaths
-deaths: kernel-programs $(BUILD)/test/die
+deaths: kernel-programs $(DEATH_TOOLS)
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/deaths/run.py $(DEATHS)
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/deaths/run.py --vm $(DEATHS)

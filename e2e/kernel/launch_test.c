@@ -13,6 +13,7 @@
 
 #include <arpa/inet.h>
 #include <cmocka.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -1484,6 +1485,95 @@ static pid_t receive_ran(int fd, int id)
 	return pid;
 }
 
+/* Field 22 of its stat. */
+static unsigned long long start_of(pid_t pid)
+{
+	char path[40], text[1024] = "", *at;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_return_code(fd, errno);
+	assert_true(read(fd, text, sizeof(text) - 1) > 0);
+	close(fd);
+	at = strrchr(text, ')');
+	for (int field = 2; field < 22; field++)
+		at = strchr(at + 1, ' ');
+	return strtoull(at, NULL, 10);
+}
+
+static void order_watch(int fd, pid_t pid, unsigned long long start)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "watch %d %llu", (int)pid, start);
+	order(fd, text);
+}
+
+static void a_grandchild_that_is_watched_is_told_of_before_the_exit(void **state)
+{
+	/* Its parent takes its time to reap it, as `ray start` does. */
+	static const char script[] = "sleep 300 & echo $!; read x; kill -9 $!; sleep 0.3; wait; exit 1";
+	int listener = listen_as_recorder(), connection;
+	struct process p = start(&usual, "--", "/bin/sh", "-c", script, NULL);
+	char expected[40];
+	pid_t pid;
+
+	(void)state;
+	connection = accept_and_greet(listener);
+	pid = (pid_t)strtol(read_text(p.out, "\n"), NULL, 10);
+	order_watch(connection, pid, start_of(pid));
+	order_watch(connection, pid, start_of(pid) + 1);
+	snprintf(expected, sizeof(expected), "unwatched %d %d", (int)pid, ESRCH);
+	assert_string_equal(receive_text(connection), expected);
+	close_input(&p);
+	snprintf(expected, sizeof(expected), "ended %d 9 ", (int)pid);
+	assert_memory_equal(receive_text(connection), expected, strlen(expected));
+	assert_int_equal(receive_exit(connection), 1 << 8);
+	order(connection, "done");
+	assert_int_equal(finish(&p), 1);
+	close(connection);
+	stop_listening(listener);
+}
+
+static int count_descriptors(pid_t pid)
+{
+	char path[40];
+	DIR *dir;
+	int n = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	dir = opendir(path);
+	assert_non_null(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+static void a_sidecar_that_orders_a_million_watches_harms_nobody(void **state)
+{
+	int listener = listen_as_recorder(), connection, descriptors;
+	struct process p = start(&usual, "--", "/bin/sh", "-c", "read x; exit 3", NULL);
+	char text[64];
+
+	(void)state;
+	connection = accept_and_greet(listener);
+	for (int i = 0; i < 1000000; i++) {
+		int n = snprintf(text, sizeof(text), i % 2 ? "watch %d 1" : "watch %d", i % 100000);
+
+		/* It reads one order a round; what it answers nobody reads, and it goes on. */
+		if (send(connection, text, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+			usleep(10);
+	}
+	descriptors = count_descriptors(p.pid);
+	assert_true(descriptors < 40);
+	close_input(&p);
+	close(connection);
+	assert_int_equal(finish(&p), 3);
+	stop_listening(listener);
+}
+
 static void a_hook_runs_in_the_container_with_its_output_to_the_recorder(void **state)
 {
 	int listener = listen_as_recorder(), connection, out;
@@ -1922,6 +2012,8 @@ int main(void)
 		cmocka_unit_test(a_stopped_recorder_does_not_hold_the_container),
 		cmocka_unit_test(a_socket_path_that_is_no_socket_is_as_good_as_none),
 		cmocka_unit_test(without_a_free_descriptor_the_command_runs_all_the_same),
+		cmocka_unit_test(a_grandchild_that_is_watched_is_told_of_before_the_exit),
+		cmocka_unit_test(a_sidecar_that_orders_a_million_watches_harms_nobody),
 		cmocka_unit_test(a_hook_runs_in_the_container_with_its_output_to_the_recorder),
 		cmocka_unit_test(a_hook_gets_no_descriptor_of_the_launcher),
 		cmocka_unit_test(a_hook_that_takes_too_long_dies_with_its_whole_group),

@@ -18,6 +18,7 @@
 #include "lib/oom.h"
 #include "lib/units.h"
 #include "operator/failures/death.h"
+#include "operator/failures/made_up_end.h"
 #include "operator/failures/podview.h"
 #include "operator/failures/signature.h"
 #include "operator/failures/story.h"
@@ -303,34 +304,21 @@ bool failure_supersedes(const cJSON *later, const cJSON *earlier)
 
 /* --- The pod -------------------------------------------------------------------------------------------- */
 
-/*
- * Which instance it was. The kubelet counts one more when the next is there, in whatever state; for a container that it forgot
- * at once, unless its pod is being deleted.
- */
-static int64_t restart_of(const cJSON *pod, const cJSON *status, bool current, bool forgotten)
-{
-	int64_t count = json_int(status, "restartCount", 0);
-
-	if (current || (forgotten ? json_str(pod, "metadata.deletionTimestamp") != NULL : cJSON_IsObject(json_get(status, "state.waiting"))))
-		return count;
-	return MAX(count - 1, 0);
-}
-
 static void add_death(const cJSON *pod, const cJSON *status, bool current, int64_t now_ns, cJSON *failures)
 {
 	const cJSON *terminated = json_get(status, current ? "state.terminated" : "lastState.terminated");
-	bool forgotten = !current && podview_forgotten(status);
+	bool forgotten = !current && made_up_forgotten(status);
 	struct death d = {
 		.pod = pod,
 		.container = json_str(status, "name"),
 		.terminated = terminated,
 		.current = current || forgotten,
-		.forgotten = !current && podview_is_made_up(terminated),
-		.restart = restart_of(pod, status, current, forgotten),
+		.forgotten = !current && made_up_end(terminated),
+		.restart = made_up_restart_of(pod, status, current),
 		.now_ns = now_ns,
 	};
 
-	if (!cJSON_IsObject(terminated) || json_int(terminated, "exitCode", 0) == 0 || (current && !podview_had_run(status)))
+	if (!cJSON_IsObject(terminated) || json_int(terminated, "exitCode", 0) == 0 || (current && !made_up_had_run(status)))
 		return;
 	json_append(failures, failure_new(&d));
 }

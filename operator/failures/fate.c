@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What became of a pod, and by whom. */
+/* Whom to ask what became of a pod. */
 #include "operator/failures/fate.h"
 
 #include <stdio.h>
@@ -7,23 +7,10 @@
 
 #include "lib/failure_class.h"
 #include "lib/json.h"
-#include "lib/oom.h"
-#include "lib/units.h"
-#include "operator/failures/claim.h"
-#include "operator/failures/death.h"
+#include "operator/failures/ended_by.h"
 #include "operator/failures/node_mark.h"
-#include "operator/failures/owner.h"
 #include "operator/failures/probe_kill.h"
 #include "operator/kube/resource.h"
-
-/* A node is asked soon after the end; its marks of later tell nothing of a death that nobody looked at for long. */
-#define NODE_FRESH_NS (600 * NS_PER_SEC)
-/* Between the clocks of a node, the API server and those who write Events. */
-#define CLOCKS_NS (10 * NS_PER_SEC)
-/* A drain may wait long for a pod, and says so when it begins. */
-#define CLAIM_BEFORE_NS (120 * NS_PER_SEC)
-
-/* --- What is asked ------------------------------------------------------------------------------------------ */
 
 static int class_of(const cJSON *failure)
 {
@@ -37,7 +24,7 @@ static enum ended_by_kind kind_of(const cJSON *failure)
 	return ended_by_kind_of(json_str(failure, "spec.endedBy.kind"));
 }
 
-static bool is_cluster_going(const struct fate_facts *facts)
+bool fate_is_cluster_going(const struct fate_facts *facts)
 {
 	return facts->cluster_state == FATE_ABSENT ||
 	       (facts->cluster_state == FATE_FOUND && json_str(facts->cluster, "metadata.deletionTimestamp"));
@@ -58,9 +45,9 @@ static unsigned wanted_sources(const cJSON *failure, const struct fate_facts *fa
 		return FATE_POD_EVENTS;
 	if (kind == ENDED_BY_EVICTION_API)
 		return FATE_NODE | FATE_POD_EVENTS | of_gone_node;
-	if (kind == ENDED_BY_CLIENT && is_cluster_going(facts) && owner && strcmp(owner, "RayJob") == 0)
+	if (kind == ENDED_BY_CLIENT && fate_is_cluster_going(facts) && owner && strcmp(owner, "RayJob") == 0)
 		return FATE_NODE | FATE_JOB;
-	if (kind == ENDED_BY_CLIENT && is_cluster_going(facts) && owner && strcmp(owner, "RayService") == 0)
+	if (kind == ENDED_BY_CLIENT && fate_is_cluster_going(facts) && owner && strcmp(owner, "RayService") == 0)
 		return FATE_NODE | FATE_OWNER_EVENTS;
 	if (kind == ENDED_BY_CLIENT)
 		return FATE_NODE | FATE_POD_EVENTS | FATE_CLUSTER_EVENTS | of_gone_node;
@@ -101,6 +88,18 @@ bool fate_depends_on_node(const cJSON *failure)
 	enum ended_by_kind kind = kind_of(failure);
 
 	return can_be_asked(failure, FATE_NODE) && (kind == ENDED_BY_CLIENT || kind == ENDED_BY_EVICTION_API);
+}
+
+/*
+ * Whatever mark it bears: whether that counts is decided with all that is known. Where nodes may not be read, the pod's Events may
+ * tell why it was evicted.
+ */
+bool fate_node_may_explain(const cJSON *failure, const struct fate_facts *facts)
+{
+	struct node_mark mark;
+
+	return fate_depends_on_node(failure) &&
+	       (facts->node_state == FATE_ABSENT || (facts->node_state == FATE_REFUSED && kind_of(failure) == ENDED_BY_EVICTION_API) || (facts->node_state == FATE_FOUND && node_mark_find(facts->node, &mark)));
 }
 
 static void add_events_path(const char *namespace, const char *selector, struct strbuf *out)
@@ -147,307 +146,4 @@ void fate_path(const cJSON *failure, enum fate_source source, struct strbuf *out
 		add_events_of("default", "Node", node ? node : "", out);
 		return;
 	}
-}
-
-/* --- What follows ------------------------------------------------------------------------------------------- */
-
-struct look {
-	cJSON *failure;
-	const struct fate_facts *facts;
-	struct claim_pod pod;
-	int64_t ended_ns;
-	struct node_mark mark;
-	bool has_mark, node_is_gone;
-};
-
-static bool time_of(const cJSON *object, const char *path, int64_t *ret_ns)
-{
-	const char *text = json_str(object, path);
-
-	return text && time_parse(text, ret_ns, NULL) == 0;
-}
-
-/* A node that was made after the end is another one of that name. */
-static void look_at_node(struct look *l)
-{
-	const struct fate_facts *facts = l->facts;
-	bool fresh = facts->now_ns - l->ended_ns < NODE_FRESH_NS;
-	int64_t created_ns;
-
-	l->node_is_gone = facts->node_state == FATE_ABSENT ||
-			  (facts->node_state == FATE_FOUND && time_of(facts->node, "metadata.creationTimestamp", &created_ns) &&
-			   created_ns > l->ended_ns + CLOCKS_NS);
-	l->has_mark = facts->node_state == FATE_FOUND && !l->node_is_gone && fresh && node_mark_find(facts->node, &l->mark) &&
-		      l->mark.by.at_ns <= l->ended_ns + CLOCKS_NS;
-}
-
-static void look_at(cJSON *failure, const struct fate_facts *facts, struct look *l)
-{
-	int64_t began_ns;
-
-	*l = (struct look){ .failure = failure, .facts = facts, .ended_ns = facts->now_ns };
-	time_of(failure, "spec.endedAt", &l->ended_ns);
-	if (!time_of(failure, "spec.endedBy.time", &began_ns))
-		began_ns = l->ended_ns;
-	l->pod = (struct claim_pod){
-		.namespace = json_str(failure, "metadata.namespace"),
-		.name = json_str(failure, "spec.pod"),
-		.uid = json_str(failure, "spec.podUID"),
-		.cluster = json_str(failure, "spec.cluster"),
-		.group = json_str(failure, "spec.group"),
-		.from_ns = began_ns - CLAIM_BEFORE_NS,
-		.to_ns = l->ended_ns + CLOCKS_NS,
-	};
-	look_at_node(l);
-}
-
-static void add_evidence(const struct look *l, const char *source, const char *text)
-{
-	cJSON *entry = cJSON_CreateObject();
-
-	json_set_str(entry, "source", source);
-	json_set_str(entry, "text", text);
-	json_append(json_array_at(json_get(l->failure, "spec"), "evidence"), entry);
-}
-
-static void add_missing(const struct look *l, const char *what, const char *needs)
-{
-	death_add_missing(json_get(l->failure, "spec"), what, needs);
-}
-
-/* The sentence with who did it: sure says whether the pod's status itself names him. */
-static void tell(const struct look *l, const char *sentence, const struct ended_by *by, bool sure)
-{
-	cJSON *spec = json_get(l->failure, "spec");
-	char who[ENDED_BY_TEXT_MAX], text[1024];
-	size_t len = strlen(sentence);
-
-	while (len && sentence[len - 1] == '.')
-		len--;
-	snprintf(text, sizeof(text), "%.*s (%s%s)", (int)MIN(len, (size_t)500), sentence, sure ? "" : "most likely ", ended_by_text(by, who));
-	json_set_str(spec, "verdict", text);
-}
-
-/* The time at which the deletion began, of which the pod's status knows, is better than that of an Event. */
-static void set_by(const struct look *l, struct ended_by by, bool sure)
-{
-	cJSON *spec = json_get(l->failure, "spec");
-	struct ended_by before;
-
-	ended_by_get(spec, &before);
-	if (before.at_ns)
-		by.at_ns = before.at_ns;
-	ended_by_set(&by, spec);
-	tell(l, json_str(spec, "verdict"), &by, sure);
-}
-
-/* Makes it one of that class: what rests on marks of a node and on Events is likely. */
-static void become(const struct look *l, enum failure_class class, const char *how)
-{
-	cJSON *spec = json_get(l->failure, "spec");
-	const char *name = failure_class_name(class), *pod = json_str(spec, "pod");
-	char text[512];
-
-	snprintf(text, sizeof(text), "Container %.63s of %.253s most likely ended because %s", json_str(spec, "container"), pod ? pod : "?", how);
-	json_set_str(spec, "verdict", text);
-	json_set_str(spec, "class", name);
-	json_set_str(spec, "confidence", confidence_name(CONFIDENCE_LIKELY));
-	json_set_str(json_get(l->failure, "metadata.labels"), "afterglow.dev/class", name);
-}
-
-static void take_mark(const struct look *l)
-{
-	if (class_of(l->failure) != FAILURE_NODE_SHUTDOWN)
-		become(l, FAILURE_NODE_SHUTDOWN, "its node was drained, reclaimed or shut down");
-	add_evidence(l, "node", l->mark.evidence);
-	set_by(l, l->mark.by, false);
-}
-
-static void take_claim(const struct look *l, const struct claim *claim)
-{
-	if (ended_by_takes_node(claim->by.kind) && class_of(l->failure) != FAILURE_NODE_SHUTDOWN)
-		become(l, FAILURE_NODE_SHUTDOWN, "its node was drained, reclaimed or shut down");
-	add_evidence(l, claim->source, claim->evidence);
-	set_by(l, claim->by, false);
-}
-
-/* An Event that names the pod is the only trace: say so. */
-static void take_event_alone(const struct look *l, const struct claim *claim)
-{
-	take_claim(l, claim);
-	add_missing(l, "proof of who wrote that Event: whoever may create Events in the namespace can", "the API server's audit log");
-}
-
-static void say_node_refused(const struct look *l)
-{
-	if (l->facts->node_state == FATE_REFUSED)
-		add_missing(l, "the node's taints and conditions, which tell of a drain or of a reclaimed machine: the operator may not read nodes",
-			    "the right to get nodes, which only a ClusterRole can give (the chart does unless watchNamespace is set)");
-}
-
-static void say_nobody(const struct look *l)
-{
-	struct ended_by by;
-
-	ended_by_get(json_get(l->failure, "spec"), &by);
-	tell(l, json_str(l->failure, "spec.verdict"), &by, true);
-	say_node_refused(l);
-	add_missing(l, "which client of the API it was: no Event, and nothing about its node or its RayCluster, names one",
-		    "the API server's audit log");
-}
-
-static bool by_cluster(struct look *l)
-{
-	const cJSON *cluster = l->facts->cluster_state == FATE_FOUND ? l->facts->cluster : NULL;
-	struct claim claim;
-
-	if (!l->pod.name || (!claim_by_cluster_events(l->facts->cluster_events, &l->pod, claim_is_autoscaled(cluster), &claim) &&
-			     !claim_by_cluster(cluster, &l->pod, &claim)))
-		return false;
-	take_claim(l, &claim);
-	return true;
-}
-
-static bool by_end_of_cluster(struct look *l)
-{
-	const char *owner_kind = json_str(l->failure, "spec.owner.kind"), *owner = json_str(l->failure, "spec.owner.name");
-	struct claim claim = { .source = "RayCluster" };
-
-	if (!is_cluster_going(l->facts))
-		return false;
-	if (!claim_by_job(l->facts->job, &l->pod, &claim) &&
-	    !claim_by_owner_events(l->facts->owner_events, &l->pod, owner_kind, owner, &claim)) {
-		bool by_owner = l->facts->job_state == FATE_ABSENT;
-
-		ended_by_init(&claim.by, ENDED_BY_CLIENT, by_owner ? owner_kind : "RayCluster", by_owner ? owner : l->pod.cluster,
-			      by_owner ? "it deleted the RayJob, whose cluster goes with it" : "it deleted the RayCluster");
-		snprintf(claim.evidence, sizeof(claim.evidence), "the %s is deleted", by_owner ? "RayJob" : "RayCluster");
-	}
-	take_claim(l, &claim);
-	return true;
-}
-
-/* Somebody deleted or evicted the pod through the API. */
-static void by_client(struct look *l, bool evicted)
-{
-	struct claim claim;
-
-	if (!evicted && (by_cluster(l) || by_end_of_cluster(l)))
-		return;
-	if (l->has_mark && l->mark.reclaimed)
-		take_mark(l);
-	else if (l->node_is_gone && claim_by_node_events(l->facts->node_events, &l->pod, json_str(l->failure, "spec.node"), &claim))
-		take_claim(l, &claim);
-	else if (claim_by_pod_events(l->facts->pod_events, &l->pod, &claim))
-		take_event_alone(l, &claim);
-	else if (l->has_mark)
-		take_mark(l);
-	else
-		say_nobody(l);
-}
-
-/* The controller of taints deletes pods of a node that does not answer, and of one that bears any other taint NoExecute. */
-static void by_taint(struct look *l)
-{
-	char text[300];
-	bool lost;
-	struct claim claim;
-	struct ended_by by;
-
-	ended_by_get(json_get(l->failure, "spec"), &by);
-	if (l->has_mark && l->mark.reclaimed) {
-		take_mark(l);
-		return;
-	}
-	if (l->facts->node_state == FATE_FOUND && !l->node_is_gone && node_mark_no_execute(l->facts->node, text, &lost)) {
-		if (!lost)
-			become(l, FAILURE_POD_DELETED, "its node was given a taint that the pod does not tolerate");
-		add_evidence(l, "node", text);
-		ended_by_init(&by, ENDED_BY_TAINT_EVICTION, "Node", json_str(l->failure, "spec.node"), lost ? "the node does not answer" : text);
-		set_by(l, by, !lost);
-		if (!lost)
-			return;
-	}
-	if (claim_by_node_events(l->facts->node_events, &l->pod, json_str(l->failure, "spec.node"), &claim))
-		take_claim(l, &claim);
-	say_node_refused(l);
-}
-
-static void by_pod_gc(struct look *l)
-{
-	struct claim claim;
-
-	if (l->has_mark && l->mark.reclaimed)
-		take_mark(l);
-	else if (claim_by_node_events(l->facts->node_events, &l->pod, json_str(l->failure, "spec.node"), &claim))
-		take_claim(l, &claim);
-	else if (l->node_is_gone)
-		add_evidence(l, "node", "no such node exists any more");
-	say_node_refused(l);
-}
-
-static bool by_scheduler(struct look *l)
-{
-	struct claim claim;
-
-	if (!claim_by_pod_events(l->facts->pod_events, &l->pod, &claim) || claim.by.kind != ENDED_BY_SCHEDULER)
-		return false;
-	add_evidence(l, claim.source, claim.evidence);
-	set_by(l, claim.by, true);
-	return true;
-}
-
-/* SIGTERM of nobody that the pod's status knows, on a machine that is about to go. */
-static bool by_machine(struct look *l)
-{
-	if (!l->has_mark || !l->mark.reclaimed)
-		return false;
-	take_mark(l);
-	add_missing(l, "who sent SIGTERM: the node's mark is all that tells", "the node's system log");
-	return true;
-}
-
-static bool refine(cJSON *failure, const struct fate_facts *facts)
-{
-	struct look l;
-
-	look_at(failure, facts, &l);
-	switch (kind_of(failure)) {
-	case ENDED_BY_CLIENT:
-	case ENDED_BY_EVICTION_API:
-		by_client(&l, kind_of(failure) == ENDED_BY_EVICTION_API);
-		return true;
-	case ENDED_BY_TAINT_EVICTION:
-		by_taint(&l);
-		return true;
-	case ENDED_BY_POD_GC:
-		by_pod_gc(&l);
-		return true;
-	case ENDED_BY_SCHEDULER:
-		return by_scheduler(&l);
-	case ENDED_BY_KUBELET:
-		if (class_of(failure) != FAILURE_NODE_SHUTDOWN || !l.has_mark)
-			return false;
-		take_mark(&l);
-		return true;
-	default:
-		break;
-	}
-	if (probe_kill_possible(failure) && probe_kill_refine(failure, facts->pod_events))
-		return true;
-	return class_of(failure) == FAILURE_TERMINATED && by_machine(&l);
-}
-
-bool fate_refine(cJSON *failure, const struct fate_facts *facts)
-{
-	size_t lost = oom_count();
-	_cleanup_json_ cJSON *changed = cJSON_Duplicate(failure, true);
-	bool better = changed && refine(changed, facts);
-
-	if (!better || oom_count() != lost)
-		return false;
-	cJSON *before = failure->child;
-	failure->child = changed->child;
-	changed->child = before;
-	return true;
 }

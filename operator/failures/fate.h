@@ -41,11 +41,15 @@ struct fate_facts {
 	int64_t now_ns;			   /* since 1970 */
 };
 
+/* Whether the pod's RayCluster is deleted, or was. */
+bool fate_is_cluster_going(const struct fate_facts *facts);
+
 /* What to look at next, or 0: it is time for fate_refine. */
 unsigned fate_next(const cJSON *failure, const struct fate_facts *facts);
 
-/* Whether a look at the Node may make another class of a failure that would not be recorded as it is. */
+/* Whether a look at the Node may make another class of a failure that would not be recorded as it is; and whether it may still. */
 bool fate_depends_on_node(const cJSON *failure);
+bool fate_node_may_explain(const cJSON *failure, const struct fate_facts *facts);
 
 /* Appends the path, with its query, of a source. */
 void fate_path(const cJSON *failure, enum fate_source source, struct strbuf *out);

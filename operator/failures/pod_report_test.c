@@ -129,6 +129,66 @@ static void what_is_no_answer_of_this_pods_recorder_is_refused(void **state)
 	}
 }
 
+static void whatever_its_class_the_mark_says_that_the_container_lives(void **state)
+{
+	static const char *const classes[] = { "KernelOOMProcess", "RayMemoryMonitor", "FileDescriptorsExhausted", "WorkerCrash", "Segfault",
+					       "RayletFailed", "GCSFailed", "RayProcessFailed", "GCSLost", "Terminated",
+					       "CUDAOutOfMemory" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(classes); i++) {
+		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(POD_REPORT_MAX);
+		struct pod_report report;
+		const cJSON *spec;
+
+		strbuf_addf(&text, "{\"podUID\":\"u1\",\"failures\":[{\"id\":\"a\",\"container\":\"ray-worker\",\"containerLives\":true,"
+				   "\"summary\":{\"class\":\"%s\",\"confidence\":\"certain\",\"sentence\":\"x\",\"endedAt\":"
+				   "\"2026-11-21T01:29:06.324Z\",\"final\":true}}]}", classes[i]);
+		report = report_of(strbuf_str(&text));
+		spec = json_get(cJSON_GetArrayItem(report.failures, 0), "spec");
+		if (report.refused || !json_bool(spec, "containerLives", false))
+			fail_msg("%s was refused", classes[i]);
+		assert_null(json_get(spec, "process"));
+		pod_report_release(&report);
+	}
+}
+
+static void the_process_that_ended_first_is_taken_within_bounds(void **state)
+{
+	static const struct {
+		const char *process, *expected;
+	} rows[] = {
+		{ "{\"name\":\"raylet\",\"pid\":342,\"signal\":\"SIGKILL\",\"exitCode\":null,\"lastLines\":[\"x\"]}",
+		  "{\"name\":\"raylet\",\"pid\":342,\"signal\":\"SIGKILL\"}" },
+		{ "{\"name\":\"gcs_server\",\"pid\":null,\"signal\":null,\"exitCode\":1}", "{\"name\":\"gcs_server\",\"exitCode\":1}" },
+		{ "{\"name\":\"a\\nb\",\"pid\":-5,\"signal\":\"SIGNONE\",\"exitCode\":4711}", "{\"name\":\"a?b\"}" },
+		{ "{\"name\":\"raylet\",\"pid\":99999999999}", "{\"name\":\"raylet\"}" },
+		{ "{\"pid\":342}", NULL },
+		{ "{\"name\":7}", NULL },
+		{ "\"raylet\"", NULL },
+		{ "[]", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(POD_REPORT_MAX);
+		_cleanup_free_ char *process = NULL;
+		struct pod_report report;
+
+		strbuf_addf(&text, "{\"podUID\":\"u1\",\"failures\":[{\"id\":\"a\",\"container\":\"ray-worker\",\"containerLives\":true,"
+				   "\"summary\":{\"class\":\"RayletFailed\",\"confidence\":\"certain\",\"sentence\":\"x\",\"endedAt\":"
+				   "\"2026-11-21T01:29:06.324Z\",\"process\":%s,\"final\":true}}]}", rows[i].process);
+		report = report_of(strbuf_str(&text));
+		assert_int_equal(report.refused, 0);
+		process = cJSON_PrintUnformatted(json_get(cJSON_GetArrayItem(report.failures, 0), "spec.process"));
+		if (rows[i].expected)
+			assert_string_equal(process, rows[i].expected);
+		else
+			assert_null(process);
+		pod_report_release(&report);
+	}
+}
+
 static void entries_that_are_no_such_failures_are_counted_and_dropped(void **state)
 {
 	static const char *const entries[] = {
@@ -296,6 +356,8 @@ int main(void)
 		cmocka_unit_test(a_recorders_answer_becomes_failures_and_holds),
 		cmocka_unit_test(the_name_is_the_same_whenever_and_another_for_another),
 		cmocka_unit_test(what_is_no_answer_of_this_pods_recorder_is_refused),
+		cmocka_unit_test(whatever_its_class_the_mark_says_that_the_container_lives),
+		cmocka_unit_test(the_process_that_ended_first_is_taken_within_bounds),
 		cmocka_unit_test(entries_that_are_no_such_failures_are_counted_and_dropped),
 		cmocka_unit_test(others_text_is_tamed_and_others_bundles_are_not_passed_on),
 		cmocka_unit_test(of_too_many_the_rest_is_counted),

@@ -9,6 +9,7 @@
 
 #include "lib/json.h"
 #include "lib/units.h"
+#include "operator/failures/made_up_end.h"
 #include "operator/failures/pod_deletion.h"
 #include "operator/failures/termination.h"
 #include "operator/injection/inject.h"
@@ -183,12 +184,6 @@ static bool by_oom_reason(const cJSON *terminated, int64_t exit_code, struct pod
 	return true;
 }
 
-/* The kubelet made 137 up: it found no container to ask. */
-static bool is_lost(const cJSON *terminated)
-{
-	return is(json_str(terminated, "reason"), "ContainerStatusUnknown");
-}
-
 static void by_loss(const cJSON *terminated, struct podview *v)
 {
 	decide(v, FAILURE_UNKNOWN, CONFIDENCE_UNKNOWN, true);
@@ -350,7 +345,7 @@ void podview_classify(const cJSON *pod, const char *container, const cJSON *term
 		      struct podview *ret_view)
 {
 	int64_t exit_code = json_int(terminated, "exitCode", -1);
-	struct podview v = { .lost = is_lost(terminated) };
+	struct podview v = { .lost = made_up_is_lost(terminated) };
 
 	v.signal = signal_of_code(exit_code);
 	if (by_kubelet_reason(terminated, &v))
@@ -372,32 +367,10 @@ void podview_classify(const cJSON *pod, const char *container, const cJSON *term
 	*ret_view = v;
 }
 
-bool podview_is_made_up(const cJSON *terminated)
-{
-	const char *id = json_str(terminated, "containerID");
-
-	return is_lost(terminated) && !(id && *id) && !json_str(terminated, "startedAt");
-}
-
-const cJSON *podview_forgotten(const cJSON *status)
-{
-	const cJSON *last = json_get(status, "lastState.terminated"), *ended = json_get(status, "state.terminated");
-
-	return is_lost(last) && (cJSON_IsObject(json_get(status, "state.waiting")) || podview_is_made_up(ended)) ? last : NULL;
-}
-
-bool podview_had_run(const cJSON *status)
-{
-	const char *id = json_str(status, "containerID"), *before = json_str(status, "lastState.terminated.containerID");
-
-	/* A container that waits to be started again has the ID of the instance before. */
-	return !podview_is_made_up(json_get(status, "state.terminated")) || (id && *id && !is(before, id));
-}
-
 bool podview_is_open(const cJSON *pod, const char *container, const char *container_id)
 {
 	const cJSON *status = json_find(json_get(pod, "status.containerStatuses"), "name", container);
-	const cJSON *forgotten = podview_forgotten(status), *terminated = forgotten ? forgotten : json_get(status, "state.terminated");
+	const cJSON *forgotten = made_up_forgotten(status), *terminated = forgotten ? forgotten : json_get(status, "state.terminated");
 	const char *phase = json_str(pod, "status.phase"), *id = json_str(terminated, "containerID");
 
 	/* Without an ID it is told by its number, which is the same. */

@@ -34,22 +34,6 @@ struct podview {
 void podview_classify(const cJSON *pod, const char *container, const cJSON *terminated, bool current,
 		      struct podview *ret_view);
 
-/* Whether the kubelet made that end up, without a time or the container's ID. terminated NULL: no. */
-bool podview_is_made_up(const cJSON *terminated);
-
-/*
- * The end that the kubelet made up for a container that was gone when it asked for its end: it stands in lastState, as if
- * another instance were to come, which in a pod that was evicted none does: then the kubelet makes up a second end for the one
- * that never came. NULL: the status (a container's) has none.
- */
-const cJSON *podview_forgotten(const cJSON *status);
-
-/*
- * Whether the end in state.terminated is one of a container that had run. When a pod is terminated, the kubelet makes up an end
- * also for a container that waited: to be started at all, or again.
- */
-bool podview_had_run(const cJSON *status);
-
 /*
  * Whether the pod's status may still say more of the end of this container, which
  * was its last instance: the kubelet writes an eviction, or a shutdown of the node,

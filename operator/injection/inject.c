@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "lib/units.h"
 #include "lib/printable.h"
 #include "lib/strbuf.h"
 #include "operator/injection/launch_script.h"
@@ -333,6 +334,15 @@ static int64_t grace(const cJSON *pod_spec)
 	return seconds > KUBERNETES_GRACE_S ? MIN(seconds - GRACE_RESERVE_S, SIDECAR_GRACE_MAX_S) : 0;
 }
 
+/* Beyond it the kubelet evicts the pod: the sidecar warns of objects that Ray spills. 0: there is none. */
+static int64_t disk_limit(const cJSON *pod_spec)
+{
+	const char *limit = json_str(json_get(ray_container(pod_spec), "resources.limits"), "ephemeral-storage");
+	int64_t bytes = 0;
+
+	return limit && quantity_parse(limit, &bytes, NULL) >= 0 ? MAX(bytes, (int64_t)0) : 0;
+}
+
 static void add_sidecar_args(cJSON *sidecar, const cJSON *pod_spec, const struct injection *in)
 {
 	cJSON *args = json_array_at(sidecar, "args");
@@ -347,6 +357,7 @@ static void add_sidecar_args(cJSON *sidecar, const cJSON *pod_spec, const struct
 	add_store_args(args, in);
 	add_value(args, "--leave-after", leave_after(pod_spec));
 	add_bound(args, "--grace", grace(pod_spec));
+	add_bound(args, "--disk-limit", disk_limit(pod_spec));
 	if (in->oom_group)
 		add_string(args, "--oom-group");
 	snprintf(text, sizeof(text), "%g", in->policy->warn_at);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "operator/injection/inject.h"
+#include "operator/raycluster/pod_spec.h"
 #include "operator/raycluster/testing.h"
 
 static struct policy policy = { .sidecar_image = (char *)"img", .store_claim = (char *)"c", .warn_at = 0.9 };
@@ -68,6 +69,25 @@ static void the_sidecar_stays_as_long_as_the_pod_has_for_its_end(void **state)
 		assert_true(inject(spec, &in));
 		_cleanup_free_ char *args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args"));
 		assert_int_equal(strstr(args, rows[i].sidecar ? rows[i].sidecar : "--grace") != NULL, rows[i].sidecar != NULL);
+	}
+}
+
+static void it_knows_what_the_ray_container_may_write_to_the_disk(void **state)
+{
+	static const struct {
+		const char *limit, *wanted; /* NULL: none */
+	} rows[] = { { NULL, NULL }, { "10Gi", "\"--disk-limit\",\"10737418240\"" }, { "1G", "\"--disk-limit\",\"1000000000\"" },
+		     { "0", NULL }, { "much", NULL } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct injection in = { .cluster = "demo", .policy = &policy, .launchers = testing_launchers() };
+		_cleanup_json_ cJSON *spec = spec_with("true");
+		if (rows[i].limit)
+			json_set_str(json_object_at(json_object_at(ray_container(spec), "resources"), "limits"), "ephemeral-storage", rows[i].limit);
+		assert_true(inject(spec, &in));
+		_cleanup_free_ char *args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args"));
+		assert_int_equal(strstr(args, rows[i].wanted ? rows[i].wanted : "--disk-limit") != NULL, rows[i].wanted != NULL);
 	}
 }
 
@@ -465,6 +485,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_is_put_in_once_and_last),
 		cmocka_unit_test(the_sidecar_stays_as_long_as_the_pod_has_for_its_end),
+		cmocka_unit_test(it_knows_what_the_ray_container_may_write_to_the_disk),
 		cmocka_unit_test(a_pod_that_is_not_restarted_for_ever_ends_with_its_last_container),
 		cmocka_unit_test(without_the_recorder_the_pod_is_as_before_but_for_the_launcher),
 		cmocka_unit_test(the_sidecars_resources_and_pull_secrets_are_the_policys),

@@ -88,6 +88,13 @@ static void add_of_container(enum metric m, const struct container_values *c, st
 	case METRIC_CONTAINER_OOM_KILLS:
 		add_known(m, c, "", memory->oom_kill, out);
 		break;
+	case METRIC_CONTAINER_SPILLED:
+		add_known(m, c, "", c->spilled, out);
+		break;
+	case METRIC_CONTAINER_SPILL_LEFT:
+		if (c->spill_left_ns >= 0)
+			add_container(m, c, "", (double)c->spill_left_ns / (double)NS_PER_SEC, out);
+		break;
 	case METRIC_CONTAINER_SAMPLES:
 		add_container(m, c, "", (double)c->samples, out);
 		break;

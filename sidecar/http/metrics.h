@@ -22,6 +22,8 @@ struct container_values {
 	uint32_t n_processes;
 	uint64_t samples;
 	int64_t delay_ns;
+	int64_t spilled; /* bytes of objects on the disk; -1: not known */
+	int64_t spill_left_ns; /* until the disk is full; -1: never, or not known */
 };
 
 struct pod_values {

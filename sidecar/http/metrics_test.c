@@ -25,11 +25,11 @@ static struct pod_values two_containers(void)
 				       .backtraces = { [BACKTRACE_MADE] = 8, [BACKTRACE_TIMEOUT] = 1 } };
 	v.ship_failed[SHIP_CLOCK] = 4;
 	v.containers[0] = (struct container_values){
-		.name = "ray-worker", .n_processes = 12, .samples = 345, .delay_ns = 20 * NS_PER_MS,
+		.name = "ray-worker", .n_processes = 12, .samples = 345, .delay_ns = 20 * NS_PER_MS, .spilled = INT64_C(1) << 30, .spill_left_ns = 240 * NS_PER_SEC,
 		.memory = { .limit = 4096, .usage = 3000, .peak = 3500, .anon = 2000, .file = 500, .shmem = 400, .inactive_file = 100,
 			    .active_file = 50, .oom_kill = 1, .kernel = 7, .swap = 0, .psi_some = -1, .psi_full = -1 },
 	};
-	v.containers[1] = (struct container_values){ .name = "helper", .memory = MEMORY_ABSENT };
+	v.containers[1] = (struct container_values){ .name = "helper", .memory = MEMORY_ABSENT, .spilled = -1, .spill_left_ns = -1 };
 	return v;
 }
 

@@ -178,6 +178,8 @@ static void add_container(const char *name, const struct observer *o, void *arg)
 	c->n_processes = o->last.n_processes;
 	c->samples = o->samples;
 	c->delay_ns = o->delay_ns;
+	c->spilled = o->spill ? o->spill->forecast.bytes : -1;
+	c->spill_left_ns = o->spill ? o->spill->forecast.left_ns : -1;
 }
 
 static struct {

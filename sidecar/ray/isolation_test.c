@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "lib/macros.h"
+#include "sidecar/ray/ray_lines.h"
 
 static void rays_cgroups_are_known_by_their_names(void **state)
 {
@@ -88,11 +89,24 @@ static void what_raylet_says_of_the_isolation_is_understood(void **state)
 	}
 }
 
+static void a_record_of_raylet_out_about_it_is_an_event(void **state)
+{
+	static const char record[] = "[2026-11-22 05:00:00,123 E 40 60] (raylet) threshold_memory_monitor.cc:112: System slice memory usage "
+				     "620756992 bytes has exceeded the reserved system memory of 524288000 bytes. This can lead to node deaths.\n";
+	struct ray_event e;
+	(void)state;
+
+	assert_true(ray_record_parse(record, sizeof(record) - 1, &e));
+	assert_int_equal(e.kind, RAY_ISOLATION);
+	assert_non_null(strstr(e.detail, "(--system-reserved-memory)"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rays_cgroups_are_known_by_their_names),
 		cmocka_unit_test(each_part_has_a_name_and_says_who_is_in_it),
+		cmocka_unit_test(a_record_of_raylet_out_about_it_is_an_event),
 		cmocka_unit_test(what_raylet_says_of_the_isolation_is_understood),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/macros.h"
+#include "sidecar/ray/isolation.h"
 #include "sidecar/ray/ray_process_lines.h"
 
 /* A piece of text, not ended by a NUL. */
@@ -416,6 +417,11 @@ bool ray_record_parse(const char *record, size_t len, struct ray_event *ret_even
 	mark = ret_event->kind == RAY_NOTHING ? lost_node_mark(text) : NULL;
 	if (mark)
 		parse_other(text, RAY_NODE_LOST, ret_event, mark);
+	mark = ret_event->kind == RAY_NOTHING ? isolation_remark(text.at, text.len) : NULL;
+	if (mark) {
+		ret_event->kind = RAY_ISOLATION;
+		COPY(((struct span){ mark, strlen(mark) }), ret_event->detail);
+	}
 	return ret_event->kind != RAY_NOTHING;
 }
 

@@ -18,8 +18,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "sidecar/ray/ray_process.h"
 #include "sidecar/ray/gpu_lines.h"
+#include "sidecar/ray/ray_process.h"
 
 /* A record: a line and the lines that belong to it. What is longer is cut. */
 #define RAY_RECORD_MAX (16 * 1024)
@@ -35,6 +35,7 @@ enum ray_kind {
 	RAY_AGENT_FAILED, /* raylet says that it ends because an agent of it has */
 	RAY_GCS_LOST, /* raylet ends: it does not reach the GCS any more, or a GCS that knows it */
 	RAY_STOPPED, /* raylet or the GCS server was asked to stop with SIGTERM */
+	RAY_ISOLATION, /* raylet on its resource isolation; detail is a sentence of ours */
 	RAY_SUMMARY, /* so many workers killed and crashed in the last minute */
 };
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/units.h"
+#include "sidecar/sample/memcg_search.h"
 
 #define FOLLOW_SPACING_NS (100 * NS_PER_MS)
 /* A command that moves itself does so at its start, as systemd-run --scope does. */
@@ -29,6 +30,8 @@ int cgroup_watch_open(struct cgroup_watch *w, struct memcg *own, int root_fd, pi
 	*w = (struct cgroup_watch){ .command = 0 };
 	if (r < 0)
 		return r;
+	if (!place.own)
+		memcg_search(root_fd, &place);
 	memcg_place_to_container(&place);
 	r = memcg_open_at(own, root_fd, &place, err);
 	/* What is mounted in place of the process's own has all of the machine below it. */
@@ -102,20 +105,40 @@ static void copy_printable(char name[static CGROUP_LIMIT_NAME_MAX], const char *
 	name[n] = '\0';
 }
 
+static struct cgroup_limit limit_of(const struct cgroup_watch *w, const struct memcg_node *node)
+{
+	struct cgroup_limit limit = {
+		.place = node->outside ? CGROUP_LIMIT_OUTSIDE : CGROUP_LIMIT_BELOW,
+		.part = isolation_part_of(node->path),
+		.limit = node->limit,
+		.usage = node->usage,
+		.peak = node->peak,
+	};
+
+	copy_printable(limit.name, memcg_tree_name(&w->tree, node));
+	return limit;
+}
+
+bool cgroup_watch_isolation(const struct cgroup_watch *w, struct cgroup_limit *ret_limit)
+{
+	for (size_t i = 0; i < w->tree.n_nodes; i++) {
+		const struct memcg_node *node = &w->tree.nodes[i];
+
+		if (node->limit > 0 && isolation_part_of(node->path) == ISOLATION_USER) {
+			*ret_limit = limit_of(w, node);
+			return true;
+		}
+	}
+	return false;
+}
+
 const struct cgroup_limit *cgroup_watch_limit(struct cgroup_watch *w, const struct memory *memory)
 {
 	const struct memcg_node *node = memcg_tree_ran_out(&w->tree);
 	const char *above = memcg_above_name(&w->above);
 
 	if (node) {
-		w->limit = (struct cgroup_limit){
-			.place = node->outside ? CGROUP_LIMIT_OUTSIDE : CGROUP_LIMIT_BELOW,
-			.part = isolation_part_of(node->path),
-			.limit = node->limit,
-			.usage = node->usage,
-			.peak = node->peak,
-		};
-		copy_printable(w->limit.name, memcg_tree_name(&w->tree, node));
+		w->limit = limit_of(w, node);
 		return &w->limit;
 	}
 	if (!above)

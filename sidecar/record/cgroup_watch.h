@@ -37,4 +37,7 @@ int64_t cgroup_watch_delay(const struct cgroup_watch *w, uint64_t samples, int64
 /* Which cgroup's limit it was, if not the container's own; NULL: none is known. Valid until the next call. */
 const struct cgroup_limit *cgroup_watch_limit(struct cgroup_watch *w, const struct memory *memory);
 
+/* The part of Ray's resource isolation that has a limit, as it was read last; false: there is none. */
+bool cgroup_watch_isolation(const struct cgroup_watch *w, struct cgroup_limit *ret_limit);
+
 #endif

@@ -133,6 +133,7 @@ static void sample(struct container *c)
 	event_add(c->timer, &tv);
 	life_note(&c->observer);
 	container_check_threshold(c, now);
+	container_check_spill(c, now);
 	ray_watch_poll(c->observer.ray, &c->observer, now,
 		       &(struct ray_watch_callbacks){ .died = container_worker_died, .node_lost = on_node_lost, .summary = on_ray_summary, .arg = c });
 	container_ray_due(c, now);
@@ -321,6 +322,7 @@ struct container *container_new(struct event_base *base, int fd, const struct re
 	c->callbacks = *callbacks;
 	c->fd = fd;
 	c->observer.root_fd = -1;
+	c->spill = SPILL_WATCH_NONE;
 	c->termination_fd = c->pidfd = c->inotify_fd = -1;
 	c->readable = event_new(base, fd, EV_READ | EV_PERSIST, on_readable, c);
 	c->timer = event_new(base, -1, 0, on_timer, c);

@@ -144,6 +144,7 @@ bool container_attach(struct container *c, const struct launch_message *hello, c
 	c->hooks = hooks_new(c->base, c->fd, &c->options->hooks,
 			     &(struct hooks_callbacks){ .headroom = headroom, .done = container_hooks_done, .arg = c });
 	c->observer.hooks = c->hooks;
+	c->observer.spill = &c->spill;
 	container_watch_crashes(c);
 	take_history(c);
 	emit_attached(c);

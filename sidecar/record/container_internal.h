@@ -38,6 +38,7 @@ struct container {
 	bool group_ended_by_us;
 	bool pod_terminating;
 	int64_t process_oom_ns; /* when the OOM killer took a process, as was reported last; 0: never */
+	int64_t ray_vital_ns; /* when raylet or the GCS server ended, as was reported last; 0: never */
 	int64_t ray_told_ns; /* ends of Ray's own processes up to here were told of */
 	bool exit_told; /* the launcher outlived the command */
 	struct unstarted unstarted; /* its command, if that was never executed; error 0: it was, as far as is known */
@@ -46,6 +47,7 @@ struct container {
 	struct crash *death_crash; /* the one that ended it; NULL: none */
 	struct ending *death_waiting; /* until its backtrace is there, or it is time; NULL: nothing waits */
 	struct event *death_timer;
+	struct spill_watch spill;
 	char core_needs[CORE_NEEDS_MAX];
 	bool leaving; /* finished but for its cores */
 	struct report *waiting; /* of its death, until the hooks are done; NULL: none */
@@ -62,6 +64,8 @@ bool container_attach(struct container *c, const struct launch_message *hello, c
 
 /* After each sample: a threshold passed upwards is told. */
 void container_check_threshold(struct container *c, int64_t now_ns);
+/* After each sample: a disk that spilled objects will fill soon is told. */
+void container_check_spill(struct container *c, int64_t now_ns);
 
 /* It ended: verdict, termination message, bundle, report; perhaps hooks before that. May free c. */
 void container_died(struct container *c, struct ending *e);

@@ -13,6 +13,8 @@
 #include "sidecar/report/report_json.h"
 
 #define SETTLED_NS (5 * NS_PER_SEC) /* `ray start` ends the container within this time, where it does */
+/* One of raylet and the GCS server takes the other along: after a minute, or `ray stop` does. */
+#define FOLLOWS_NS (90 * NS_PER_SEC)
 /* An end in order may be the beginning of the container's own, which has a grace period; or Ray is started anew. */
 #define STOPPED_NS (30 * NS_PER_SEC)
 
@@ -72,6 +74,8 @@ static bool is_missed(const struct container *c, const struct ray_process_end *e
 
 	if (is_of_failed_job(end))
 		return true;
+	if (c->ray_vital_ns && end->ended_ns - c->ray_vital_ns <= FOLLOWS_NS)
+		return false;
 	return is_vital(end) && !process_watch_lives(w, end->kind) && process_watch_any_lives(w);
 }
 
@@ -132,6 +136,7 @@ void container_ray_due(struct container *c, int64_t now_ns)
 		if (missed && !is_due(c, end, now_ns))
 			return;
 		c->ray_told_ns = end->ended_ns;
+		c->ray_vital_ns = missed && is_vital(end) ? end->ended_ns : c->ray_vital_ns;
 		if (missed)
 			report(c, end);
 	}

@@ -72,6 +72,38 @@ static void say_snapshot(struct container *c, const struct report *r)
 	container_say(c, strbuf_str(&text));
 }
 
+/* Spilled objects */
+
+static cJSON *spill_fields(const struct spill_watch *w, const char *text)
+{
+	const struct spill_forecast *f = &w->forecast;
+	cJSON *fields = cJSON_CreateObject();
+
+	json_set_str(fields, "sentence", text);
+	json_set_str(fields, "directory", w->where);
+	json_set_int(fields, "spilledBytes", f->bytes);
+	json_set_int(fields, "growthBytesPerSecond", f->rate);
+	json_set_int(fields, "roomBytes", f->room);
+	json_set_int(fields, "secondsLeft", f->left_ns / NS_PER_SEC);
+	json_set_str(fields, "bound", f->bound == SPILL_LIMIT ? "ephemeral-storage" : "filesystem");
+	return fields;
+}
+
+void container_check_spill(struct container *c, int64_t now_ns)
+{
+	const struct observer *o = &c->observer;
+	const struct spill_place place = { .root_fd = o->root_fd, .logs_fd = ray_watch_logs_dir(o->ray),
+					   .launcher = c->hello.launcher, .limit = c->options->disk_limit };
+	char text[400], line[440];
+
+	if (!spill_watch_poll(&c->spill, &place, &o->node, now_ns))
+		return;
+	spill_describe(&c->spill.forecast, &c->spill.disk, c->spill.where, text, sizeof(text));
+	container_emit(c, "disk-filling", spill_fields(&c->spill, text));
+	snprintf(line, sizeof(line), "[afterglow] %s\n", text);
+	container_say(c, line);
+}
+
 void container_check_threshold(struct container *c, int64_t now_ns)
 {
 	const struct memory *m = &c->observer.last.memory;

@@ -24,7 +24,7 @@
 
 /* In the order in which they are wanted, should the bound be met. */
 static const char *const ray_logs[] = {
-	"raylet.out", "raylet.err", "gcs_server.out", "gcs_server.err", "events/event_RAYLET.log", "monitor.log",
+	"ray_process_exit.log", "raylet.out", "raylet.err", "gcs_server.out", "gcs_server.err", "events/event_RAYLET.log", "monitor.log",
 	"monitor.err", "monitor.out", "dashboard_agent.log", "dashboard_agent.err", "dashboard_agent.out",
 	"runtime_env_agent.log", "runtime_env_agent.err", "runtime_env_agent.out", "dashboard.log", "dashboard.err",
 	"log_monitor.log", "log_monitor.err", "ray_client_server.err", "debug_state.txt",
@@ -90,6 +90,25 @@ static void add_driver_logs(struct logs *l)
 		add_log(names[i], l);
 }
 
+/* Those of the process that ended first come first. */
+static void add_ray_logs(struct logs *l, const struct report *r)
+{
+	const char *first[RAY_PROCESS_LOGS_MAX];
+	const struct verdict_process *process = &r->verdict.process;
+	bool added;
+
+	ray_process_logs(ray_process_of_type(process->name, strlen(process->name)), first);
+	for (size_t i = 0; i < RAY_PROCESS_LOGS_MAX && first[i]; i++)
+		add_log(first[i], l);
+	for (size_t i = 0; i < ARRAY_SIZE(ray_logs); i++) {
+		added = false;
+		for (size_t j = 0; j < RAY_PROCESS_LOGS_MAX && first[j]; j++)
+			added = added || strcmp(first[j], ray_logs[i]) == 0;
+		if (!added)
+			add_log(ray_logs[i], l);
+	}
+}
+
 static void add_words(struct bundle *b, const struct ray_said *said)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(8192);
@@ -128,8 +147,7 @@ void gather_ray_logs(struct bundle *b, const struct observer *o, struct report *
 	for (size_t i = 0; i < n; i++)
 		ray_files_of_pid(l.dir_fd, pids[i], add_log, &l);
 	add_driver_logs(&l);
-	for (size_t i = 0; i < ARRAY_SIZE(ray_logs); i++)
-		add_log(ray_logs[i], &l);
+	add_ray_logs(&l, r);
 	if (l.cut)
 		verdict_add_missing(&r->verdict, "some of Ray's logs", "more room than the 1 MiB that logs have in a bundle");
 }

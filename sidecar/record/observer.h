@@ -15,6 +15,7 @@
 #include "sidecar/record/process_watch.h"
 #include "sidecar/record/cgroup_watch.h"
 #include "sidecar/record/ray_watch.h"
+#include "sidecar/record/spill_watch.h"
 #include "sidecar/report/report.h"
 #include "sidecar/sample/history.h"
 #include "sidecar/sample/limits.h"
@@ -48,6 +49,7 @@ struct observer {
 	struct ray_watch *ray; /* NULL: no root, no memory */
 	struct process_watch processes; /* Ray's own */
 	const struct hooks *hooks; /* the owner's; NULL: none */
+	const struct spill_watch *spill; /* likewise */
 	/* Told of its report when the bundle has a name and is not committed yet; NULL: nobody. */
 	void (*named)(const struct report *r, void *arg);
 	void *named_arg;

@@ -35,6 +35,7 @@ struct recorder_options {
 	struct quota retention; /* of a directory store, for this cluster's part of it; all 0: it is left alone */
 	const char *ship_program; /* NULL: afterglow-ship beside this program */
 	double warn_at; /* fraction of the limit, 0 to 1, at which snapshots begin */
+	int64_t disk_limit; /* ephemeral-storage limit of the Ray container, bytes; 0: none, or not known */
 	bool own_memcg; /* the container's memory cgroup was made for it just now */
 	bool oom_group; /* on cgroup v1, end the container when the OOM killer took one process */
 	struct kernel_log_options kernel_log;

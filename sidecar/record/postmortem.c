@@ -3,12 +3,16 @@
 #include "sidecar/record/postmortem.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <time.h>
 
 #include "lib/json.h"
 #include "lib/log.h"
 #include "lib/units.h"
+#include "sidecar/ray/ray_last_lines.h"
 #include "sidecar/record/gather.h"
 #include "sidecar/record/gather_crash.h"
 #include "sidecar/record/gather_hooks.h"
@@ -16,11 +20,13 @@
 #include "sidecar/record/gpu_words.h"
 #include "sidecar/record/life.h"
 #include "sidecar/record/page.h"
+#include "sidecar/record/spill_watch.h"
 #include "sidecar/record/gather_kernel_log.h"
 #include "sidecar/report/report_json.h"
 #include "sidecar/store/bundle.h"
 
 #define SAMPLES_FILE_MAX (4 << 20)
+#define LATE_LINE_NS (20 * NS_PER_MS)
 #define LIGHT_ROOM ((int64_t)512 << 10)
 
 static int64_t to_unix_ns(int64_t boottime_ns)
@@ -80,14 +86,49 @@ static void find_victims(struct observer *o, const struct ending *e, const struc
 	seen->victim_rss = o->victim_rss;
 }
 
+static const char *describe_spill(const struct observer *o, char *text, size_t size)
+{
+	const struct spill_watch *w = o->spill;
+
+	return w && spill_watch_is_evidence(w) ? spill_describe(&w->forecast, &w->disk, w->where, text, size) : NULL;
+}
+
+/* RAY_PROCESS_NONE when it was none of Ray's own. */
+static enum ray_process_kind kind_of_first(const struct verdict *v)
+{
+	return ray_process_of_type(v->process.name, strlen(v->process.name));
+}
+
+/*
+ * The kernel sends the SIGKILL first and writes "Killed process" to its log then: on a busy machine a process may be dead
+ * and told of before. Where the log has to decide it is asked a second time.
+ */
+static void look_into_kernel_log(struct observer *o, const struct ending *e, const struct snapshot *last, struct observation *seen)
+{
+	bool killed = e->status_known && WIFSIGNALED(e->wait_status) && WTERMSIG(e->wait_status) == SIGKILL;
+	bool counted = e->after_known && e->after.oom_kill > o->baseline.oom_kill;
+	int64_t at_ns = e->gap ? to_boottime_ns(e->gap->until_unix_ns) : e->ended_ns;
+	struct kernel_evidence second;
+
+	kernel_log_look(&o->kernel, at_ns, last->top, last->n_top, &seen->kernel);
+	if (!killed || seen->kernel.needs || seen->kernel.oom || !(counted || seen->cgroup_unseen))
+		return;
+	nanosleep(&(struct timespec){ .tv_nsec = LATE_LINE_NS }, NULL);
+	kernel_log_look(&o->kernel, at_ns, last->top, last->n_top, &second);
+	if (second.oom)
+		seen->kernel = second;
+}
+
 void postmortem_report(struct observer *o, const struct ending *e, const struct recorder_options *options,
 		       const char *container, struct report *ret_report)
 {
 	const struct snapshot sampled = e->ray ? *ray_watch_snapshot(o->ray, o, e->ray->event.pid) :
 						 observer_last_of_life(o, e->ended_ns);
 	struct snapshot last = e->ray ? sampled : with_counters(sampled, e);
+	struct cgroup_limit isolation;
 	const struct cgroup_limit *limit = cgroup_watch_limit(&o->cgroups, &last.memory);
 	struct report r = { .id = options->id, .memory = last.memory, .sample_age_ns = -1, .n_top = last.n_top };
+	char spilled[EVIDENCE_TEXT_MAX];
 	struct gpu_said gpu = { .kind = GPU_SAID_NOTHING };
 	struct observation seen = {
 		.container = container,
@@ -101,6 +142,8 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.cgroup_shared = o->cgroup_shared,
 		.cgroup_unseen = o->cgroup_unseen ? o->cgroup_unseen : memcg_tree_unseen(&o->cgroups.tree, e->ended_ns),
 		.cgroup_limit = limit,
+		.isolation = cgroup_watch_isolation(&o->cgroups, &isolation) ? &isolation : NULL,
+		.isolation_said = ray_watch_isolation(o->ray, e->ended_ns),
 		.before = o->baseline,
 		.after = e->after,
 		.after_known = e->after_known,
@@ -117,8 +160,6 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.core_needs = e->core_needs,
 		.core_is_old = e->core_is_old,
 		.container_over = e->container_over,
-		.has_raylet = o->node.raylet > 0,
-		.gpu_said = &gpu,
 		.ended_ns = e->ended_ns,
 		.ends = o->processes.ends,
 		.n_ends = o->processes.n_ends,
@@ -126,6 +167,9 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.ray_start = process_watch_lived_until(&o->processes, RAY_PROCESS_START, e->ended_ns),
 		.process = e->process,
 		.process_oom_ns = e->process_oom_ns,
+		.spilled = describe_spill(o, spilled, sizeof(spilled)),
+		.has_raylet = o->node.raylet > 0,
+		.gpu_said = &gpu,
 		.ray = e->container_lives ? e->ray : ray_watch_last_words(o->ray, e->ended_ns),
 	};
 
@@ -135,7 +179,7 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 	find_victims(o, e, &last, &seen);
 	if (!e->container_lives && !e->gap)
 		gpu_words_at_end(ray_watch_logs_dir(o->ray), to_unix_ns(e->ended_ns), &gpu);
-	kernel_log_look(&o->kernel, e->gap ? to_boottime_ns(e->gap->until_unix_ns) : e->ended_ns, last.top, last.n_top, &seen.kernel);
+	look_into_kernel_log(o, e, &last, &seen);
 	classify(&seen, &r.verdict);
 	signature_of(&seen, &r.verdict, last.n_top ? last.top[0].name : "", r.signature);
 	use_limit_of_verdict(&r, limit);
@@ -146,6 +190,7 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		r.crash = *e->crash;
 		r.backtrace = e->backtrace;
 	}
+	ray_last_lines(ray_watch_logs_dir(o->ray), kind_of_first(&r.verdict), r.last_lines, sizeof(r.last_lines));
 	r.started_unix_ns = to_unix_ns(e->started_ns) + o->unix_shift_ns;
 	r.ended_unix_ns = to_unix_ns(e->ended_ns) + o->unix_shift_ns;
 	memcpy(r.top, last.top, sizeof(r.top));

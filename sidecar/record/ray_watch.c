@@ -14,6 +14,7 @@
 #include "sidecar/sample/rootfd.h"
 
 #define HIGH_NS (10 * NS_PER_SEC) /* how long the fullest snapshot is remembered */
+#define ISOLATION_NS (60 * NS_PER_SEC) /* raylet repeats what it says of its resource isolation */
 #define LAST_WORDS_NS (30 * NS_PER_SEC)
 #define SETTLED_NS (5 * NS_PER_SEC) /* alive this long after raylet ran out of descriptors: the container lives on */
 #define LOOKUPS_MAX 4 /* of a dead worker's files, in one poll */
@@ -27,6 +28,8 @@ struct ray_watch {
 	struct snapshot high; /* the fullest of the last seconds: the victim is still in it */
 	struct ray_process_words words;
 	struct ray_said last; /* that tells most of the last seconds; at_ns 0: none */
+	char isolation[sizeof(((struct ray_event *)NULL)->detail)]; /* what raylet said last of its resource isolation */
+	int64_t isolation_ns; /* 0: nothing */
 	struct ray_said pending; /* a report that waits for the container's end; at_ns 0: none */
 	/* During a poll: */
 	const struct ray_watch_callbacks *callbacks; /* NULL: only remember */
@@ -68,6 +71,11 @@ int ray_watch_logs_dir(const struct ray_watch *w)
 const struct ray_said *ray_watch_last_words(const struct ray_watch *w, int64_t now_ns)
 {
 	return w && w->last.at_ns && now_ns - w->last.at_ns <= LAST_WORDS_NS ? &w->last : NULL;
+}
+
+const char *ray_watch_isolation(const struct ray_watch *w, int64_t now_ns)
+{
+	return w && w->isolation_ns && now_ns - w->isolation_ns <= ISOLATION_NS ? w->isolation : NULL;
 }
 
 const struct ray_process_words *ray_watch_process_words(const struct ray_watch *w)
@@ -189,6 +197,11 @@ static void on_event(const struct ray_event *event, const char *file, void *arg)
 	ray_process_words_note(&w->words, event, file, w->now_ns);
 	if (event->kind == RAY_SUMMARY)
 		return; /* ours counts what Ray's does not see */
+	if (event->kind == RAY_ISOLATION) {
+		memcpy(w->isolation, event->detail, sizeof(w->isolation));
+		w->isolation_ns = w->now_ns;
+		return;
+	}
 	snprintf(said.file, sizeof(said.file), "%s", file);
 	look_up(w, &said);
 	outcome = ray_tally_event(&w->tally, w->now_ns, &said.event, &said.left_out);

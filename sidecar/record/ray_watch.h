@@ -38,6 +38,9 @@ void ray_watch_finish(struct ray_watch *w, int64_t now_ns);
 const struct ray_said *ray_watch_last_words(const struct ray_watch *w, int64_t now_ns);
 
 /* What Ray has said of its own processes so far; NULL without w. */
+/* What raylet said in the last minute of its resource isolation; NULL: nothing. Valid until the next poll. */
+const char *ray_watch_isolation(const struct ray_watch *w, int64_t now_ns);
+
 const struct ray_process_words *ray_watch_process_words(const struct ray_watch *w);
 
 /* What is being reported, else the last words. */

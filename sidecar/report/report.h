@@ -58,6 +58,7 @@ struct report {
 	char diagnosis[512], advice[384]; /* "" when there is no evidence for one */
 	struct crash_info crash; /* the core that goes with it */
 	const struct strbuf *backtrace; /* of that, "" or NULL when there is none yet */
+	char last_lines[1024]; /* of the logs of Ray's process that ended first, each "FILE: LINE\n"; "" none */
 	char directory[REPORT_DIRECTORY_MAX]; /* where its bundle is for now, from our root; "": nowhere. Not part of the report */
 	char bundle[512]; /* "pvc:claim/ns/...", a path; "" when nothing was kept */
 	struct keeping keeping;

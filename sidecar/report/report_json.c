@@ -2,6 +2,9 @@
 /* report.json and the termination message's line of JSON. */
 #include "sidecar/report/report_json.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "lib/json.h"
 #include "lib/units.h"
 
@@ -133,8 +136,23 @@ cJSON *report_json_missing(const struct verdict *v)
 	return array;
 }
 
-cJSON *report_json_process(const struct verdict_process *p)
+static cJSON *json_lines(const char *text)
 {
+	cJSON *array = cJSON_CreateArray();
+
+	for (size_t len; *text; text += len + (text[len] == '\n')) {
+		char line[256];
+
+		len = strcspn(text, "\n");
+		snprintf(line, sizeof(line), "%.*s", (int)MIN(len, sizeof(line) - 1), text);
+		json_append(array, cJSON_CreateString(line));
+	}
+	return array;
+}
+
+cJSON *report_json_process(const struct report *r, bool in_few_words)
+{
+	const struct verdict_process *p = &r->verdict.process;
 	cJSON *json;
 
 	if (!p->name[0])
@@ -144,6 +162,8 @@ cJSON *report_json_process(const struct verdict_process *p)
 	json_set(json, "pid", report_json_number(p->pid ? p->pid : -1));
 	json_set_str(json, "signal", signal_name(p->signal));
 	json_set(json, "exitCode", report_json_number(p->exit_code));
+	if (!in_few_words)
+		json_set(json, "lastLines", json_lines(r->last_lines));
 	return json;
 }
 
@@ -278,7 +298,7 @@ void report_to_json(const struct report *r, struct strbuf *out)
 	json_set(json, "exitCode", report_json_number(v->exit_code));
 	json_set_str(json, "signal", signal_name(v->signal));
 	json_set(json, "containerLives", cJSON_CreateBool(r->container_lives));
-	json_set(json, "process", report_json_process(&v->process));
+	json_set(json, "process", report_json_process(r, false));
 	json_set(json, "namespace", text_or_null(r->id.namespace));
 	json_set(json, "cluster", text_or_null(r->id.cluster));
 	json_set(json, "pod", text_or_null(r->id.pod));

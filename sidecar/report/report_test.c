@@ -47,6 +47,7 @@ static struct report plain_report(void)
 	r.verdict.missing[0] = (struct missing){ "kernel log", "CAP_SYSLOG" };
 	r.verdict.n_missing = 1;
 	report_diagnose(&r);
+	signature_of(&seen, &r.verdict, r.top[0].name, r.signature);
 	return r;
 }
 
@@ -93,6 +94,8 @@ static struct report hostile_report(const char *pattern)
 	r.node = (struct ray_node){ .shm_size = LARGEST, .shm_used = LARGEST, .object_store = LARGEST, .raylet = 1 };
 	r.memory = (struct memory){ .limit = LARGEST, .own_limit = LARGEST, .usage = LARGEST, .peak = LARGEST, .anon = LARGEST, .file = LARGEST,
 				    .shmem = LARGEST };
+	snprintf(r.signature, sizeof(r.signature), "v1:Segfault:x:");
+	memset(r.signature + strlen(r.signature), 'x', sizeof(r.signature) - 1 - strlen(r.signature));
 	fill_text(r.verdict.sentence, sizeof(r.verdict.sentence), "word ");
 	r.verdict.n_evidence = EVIDENCE_MAX;
 	for (size_t i = 0; i < EVIDENCE_MAX; i++) {
@@ -132,8 +135,8 @@ static void check_lines(const char *text)
 		const char *end = strchr(line, '\n');
 
 		assert_non_null(end);
-		/* The bundle's path is there to be copied: it is not folded. */
-		if (end - line > COLUMNS && strncmp(line, "  bundle ", 9) != 0)
+		/* The bundle's path and the signature are there to be copied: they are not folded. */
+		if (end - line > COLUMNS && strncmp(line, "  bundle ", 9) != 0 && strncmp(line, "  signature ", 12) != 0)
 			fail_msg("%d columns: %.*s", (int)(end - line), (int)(end - line), line);
 		for (const char *p = line; p < end; p++)
 			assert_true((unsigned char)*p >= 0x20 && *p != 0x7f);
@@ -159,6 +162,7 @@ static void the_text_says_the_sentence_first_and_then_what_it_rests_on(void **st
 		"  diagnosis  One process, ray::leak, held 70 % of the memory",
 		"  try        find what leak keeps",
 		"  missing    kernel log (needs ",
+		"  signature  v1:KernelOOMContainer:task/leak:memory\n",
 		"  bundle     pvc:ray-failures/ml/demo/",
 	};
 	const char *at;
@@ -215,7 +219,7 @@ static void memory_is_told_as_users_compare_it(void **state)
 	}
 }
 
-static void no_line_but_the_bundles_is_longer_than_a_hundred_columns(void **state)
+static void no_line_but_the_bundles_and_the_signature_is_longer_than_a_hundred_columns(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(patterns); i++) {
@@ -501,6 +505,7 @@ static void a_message_begins_with_the_sentence(void **state)
 	report_to_termination_message(&r, true, TERMINATION_MESSAGE_MAX, &out);
 	assert_ptr_equal(strstr(strbuf_str(&out), r.verdict.sentence), strbuf_str(&out));
 	assert_non_null(strstr(strbuf_str(&out), "\n  PID 162  2.8 GiB  ray::leak\n"));
+	assert_non_null(strstr(mark_line(strbuf_str(&out)), "\"signature\":\"v1:KernelOOMContainer:task/leak:memory\""));
 }
 
 int main(void)
@@ -508,7 +513,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_text_says_the_sentence_first_and_then_what_it_rests_on),
 		cmocka_unit_test(memory_is_told_as_users_compare_it),
-		cmocka_unit_test(no_line_but_the_bundles_is_longer_than_a_hundred_columns),
+		cmocka_unit_test(no_line_but_the_bundles_and_the_signature_is_longer_than_a_hundred_columns),
 		cmocka_unit_test(an_empty_report_has_no_empty_claims),
 		cmocka_unit_test(a_small_buffer_is_no_crash),
 		cmocka_unit_test(every_report_is_what_the_schema_says),

@@ -227,6 +227,22 @@ static void add_crash(const struct report *r, struct strbuf *out)
 		add_item(out, "", "all threads: backtrace.txt");
 }
 
+/* The last words of the process that ended first, a line each. */
+static void add_last_lines(const struct report *r, struct strbuf *out)
+{
+	const char *label = "log";
+
+	for (const char *at = r->last_lines; *at;) {
+		size_t len = strcspn(at, "\n");
+		char line[256];
+
+		snprintf(line, sizeof(line), "%.*s", (int)MIN(len, sizeof(line) - 1), at);
+		add_item(out, label, line);
+		label = "";
+		at += len + (at[len] == '\n');
+	}
+}
+
 static void add_component(struct strbuf *out, const char *label, uint32_t count, int64_t own, const char *name)
 {
 	char size[SIZE_TEXT_MAX];
@@ -291,6 +307,7 @@ void report_to_text(const struct report *r, struct strbuf *out)
 	add_when(r, out);
 	add_verdict(r, out);
 	add_crash(r, out);
+	add_last_lines(r, out);
 	add_memory(r, out);
 	add_object_store(&r->node, out);
 	if (r->n_top) {

@@ -20,7 +20,7 @@ static cJSON *build_summary(const struct report *r, bool final, size_t n_top)
 	json_set(json, "exitCode", report_json_number(final ? v->exit_code : -1));
 	json_set_str(json, "signal", final ? signal_name(v->signal) : NULL);
 	if (final && v->process.name[0])
-		json_set(json, "process", report_json_process(&v->process));
+		json_set(json, "process", report_json_process(r, true));
 	if (final && r->signature[0])
 		json_set_str(json, "signature", r->signature);
 	json_set(json, "startedAt", report_json_time(r->started_unix_ns));

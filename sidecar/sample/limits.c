@@ -14,7 +14,6 @@
 #include "sidecar/sample/mountinfo.h"
 #include "sidecar/sample/rootfd.h"
 
-#define MOUNTINFO_MAX (256 * 1024)
 #define CGROUP_TEXT_MAX 8192
 #define DISKS_MAX 128
 #define NOTHING 4096 /* bytes: less than a block */
@@ -79,23 +78,52 @@ struct look {
 	struct disk fullest;
 };
 
-static void look_at(const char *point, void *arg)
+bool limits_local_point(const char *mountinfo, const char *path, char *ret_point, size_t size)
 {
-	struct look *look = arg;
-	struct disk *fullest = &look->fullest;
-	_cleanup_close_ int fd = rootfd_open(look->root_fd, point, O_PATH, NULL);
+	size_t longest = 0;
+	bool local = false;
+
+	for (const char *line = mountinfo; *line;) {
+		const char *end = strchrnul(line, '\n');
+		struct mount m;
+		size_t len;
+
+		if (mount_parse(line, &m) && (len = strlen(m.point)) < MIN(size, sizeof(m.point) - 1) && len >= longest &&
+		    (len == 1 || is_below(path, m.point))) {
+			longest = len;
+			local = is_local(m.type);
+			memcpy(ret_point, m.point, len + 1);
+		}
+		line = *end ? end + 1 : end;
+	}
+	return local;
+}
+
+bool limits_stat_disk(int root_fd, const char *point, struct disk *ret_disk)
+{
+	_cleanup_close_ int fd = rootfd_open(root_fd, point, O_PATH, NULL);
 	struct statvfs st;
 	struct disk d = { { 0 }, 0, 0, 0, 0 };
 
 	if (fd < 0 || fstatvfs(fd, &st) < 0 || st.f_blocks == 0)
-		return;
+		return false;
 	d.total = (int64_t)(st.f_blocks * st.f_frsize);
 	d.available = (int64_t)(st.f_bavail * st.f_frsize);
 	d.inodes = (int64_t)st.f_files;
 	d.free_inodes = (int64_t)st.f_ffree;
 	for (size_t i = 0; point[i] && i + 1 < sizeof(d.point); i++)
 		d.point[i] = point[i] > ' ' && point[i] < 0x7f ? point[i] : '?';
-	if (disk_is_full(fullest))
+	*ret_disk = d;
+	return true;
+}
+
+static void look_at(const char *point, void *arg)
+{
+	struct look *look = arg;
+	struct disk *fullest = &look->fullest;
+	struct disk d;
+
+	if (!limits_stat_disk(look->root_fd, point, &d) || disk_is_full(fullest))
 		return;
 	if (!fullest->point[0] || disk_is_full(&d) ||
 	    (double)d.available / (double)d.total < (double)fullest->available / (double)fullest->total)
@@ -119,10 +147,15 @@ static int read_proc(int root_fd, pid_t pid, const char *name, struct strbuf *te
 	return rootfd_read(root_fd, path, text, NULL);
 }
 
+int limits_read_mounts(int root_fd, pid_t pid, struct strbuf *text)
+{
+	return read_proc(root_fd, pid, "mountinfo", text);
+}
+
 void limits_read(int root_fd, pid_t pid, struct limits *ret_limits)
 {
 	_cleanup_strbuf_ struct strbuf cgroup = STRBUF_INIT(CGROUP_TEXT_MAX);
-	_cleanup_strbuf_ struct strbuf mounts = STRBUF_INIT(MOUNTINFO_MAX);
+	_cleanup_strbuf_ struct strbuf mounts = STRBUF_INIT(LIMITS_MOUNTS_MAX);
 	struct look look = { .root_fd = root_fd };
 	char directory[512];
 	int version;

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "lib/strbuf.h"
+
 struct disk {
 	char point[64]; /* as the container calls it, cut and escaped; "" not known */
 	int64_t total, available; /* bytes, for an ordinary user */
@@ -28,6 +30,19 @@ bool disk_is_full(const struct disk *d);
 
 /* Of process pid as root_fd's /proc numbers it. What cannot be read stays 0. */
 void limits_read(int root_fd, pid_t pid, struct limits *ret_limits);
+
+/*
+ * The mount point below which path lies, in ret_point. False when it is not of a local filesystem, or too long: a look at one of a
+ * network may never come back. Pure. A symbolic link in path is not followed.
+ */
+bool limits_local_point(const char *mountinfo, const char *path, char *ret_point, size_t size);
+
+/* The filesystem mounted at point. False when it cannot be asked, or has no size. */
+bool limits_stat_disk(int root_fd, const char *point, struct disk *ret_disk);
+
+/* mountinfo of process pid as root_fd's /proc numbers it, appended to text. Negative with errno's number on failure. */
+int limits_read_mounts(int root_fd, pid_t pid, struct strbuf *text);
+#define LIMITS_MOUNTS_MAX (256 * 1024)
 
 /* Parts of it, for the tests. */
 int64_t limits_parse_refused(const char *events);

@@ -125,9 +125,36 @@ static void a_root_gives_what_it_can(void **state)
 	close(root_fd);
 }
 
+static void a_path_lies_below_the_nearest_mount_point(void **state)
+{
+	static const struct {
+		const char *path, *point; /* NULL: not of a local filesystem */
+	} rows[] = {
+		{ "/tmp/ray/session_1", "/" },
+		{ "/data dir/spill", "/data dir" },
+		{ "/data dirt", "/" },
+		{ "/nfs/spill", NULL },
+		{ "/nfs", NULL },
+		{ "/nfss", "/" },
+		{ "/dev/shm/x", "/dev/shm" },
+		{ "relative", "/" },
+	};
+	char point[64];
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (limits_local_point(mountinfo, rows[i].path, point, sizeof(point)) != (rows[i].point != NULL))
+			fail_msg("%s", rows[i].path);
+		if (rows[i].point)
+			assert_string_equal(point, rows[i].point);
+	}
+	assert_false(limits_local_point("", "/tmp", point, sizeof(point)));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_path_lies_below_the_nearest_mount_point),
 		cmocka_unit_test(a_disk_is_full_when_nothing_fits),
 		cmocka_unit_test(local_filesystems_of_the_container_are_looked_at),
 		cmocka_unit_test(there_may_be_very_many_of_them),

@@ -236,6 +236,14 @@ int memcg_place_of(int root_fd, pid_t pid, struct memcg_place *ret_place, struct
 	return r < 0 ? r : memcg_find_place(strbuf_str(&cgroup), strbuf_str(&mounts), ret_place, err);
 }
 
+int memcg_cgroup_of(int root_fd, pid_t pid, char *ret_cgroup, size_t size, int *ret_version)
+{
+	_cleanup_strbuf_ struct strbuf cgroup = STRBUF_INIT(COUNTER_FILE_MAX);
+	int r = read_proc(root_fd, pid, "cgroup", &cgroup, NULL);
+
+	return r < 0 ? r : memcg_find_cgroup(strbuf_str(&cgroup), ret_cgroup, size, ret_version);
+}
+
 int memcg_open(struct memcg *m, int root_fd, pid_t pid, struct err *err)
 {
 	struct memcg_place place;

@@ -63,6 +63,7 @@ static inline int64_t memory_ray(const struct memory *m)
 /* Where a memory cgroup stands in a file tree, and what of its hierarchy can be seen there. */
 struct memcg_place {
 	char path[MEMCG_PATH_MAX]; /* below the container's root */
+	char cgroup[MEMCG_PATH_MAX]; /* as /proc/PID/cgroup has it */
 	size_t top; /* so many bytes of path are the mount point: what is above it cannot be seen */
 	int version; /* 1 or 2 */
 	bool own; /* the process's own, not one around it */
@@ -105,6 +106,9 @@ int cgroup_find(const char *controller, const char *cgroup_text, const char *mou
 
 /* Where the memory cgroup of process pid (as the container's /proc numbers it) is; also of one that was moved. */
 int memcg_place_of(int root_fd, pid_t pid, struct memcg_place *ret_place, struct err *err);
+
+/* What /proc/PID/cgroup has of it, which is much quicker. */
+int memcg_cgroup_of(int root_fd, pid_t pid, char *ret_cgroup, size_t size, int *ret_version);
 
 /* Opens the memory cgroup of the container of process pid, or one at a place. */
 int memcg_open(struct memcg *m, int root_fd, pid_t pid, struct err *err);

@@ -88,9 +88,7 @@ static int find_place(const char *controller, const char *cgroup_text, const cha
 		      struct memcg_place *ret_place, struct err *err)
 {
 	struct memcg_place place = { .version = 0 };
-	char path[FIELD_MAX];
-
-	if (find_cgroup(controller, cgroup_text, path, sizeof(path), &place.version) < 0)
+	if (find_cgroup(controller, cgroup_text, place.cgroup, sizeof(place.cgroup), &place.version) < 0)
 		return err_set(err, ENOENT, "no %s cgroup in /proc/PID/cgroup", controller);
 	for (const char *line = mountinfo_text; *line;) {
 		const char *end = strchrnul(line, '\n');
@@ -98,7 +96,7 @@ static int find_place(const char *controller, const char *cgroup_text, const cha
 
 		if (mount_parse(line, &m) && strcmp(m.type, place.version == 1 ? "cgroup" : "cgroup2") == 0 &&
 		    (place.version == 2 || list_has(m.super_options, strlen(m.super_options), controller))) {
-			if (place_in(&m, path, &place) < 0)
+			if (place_in(&m, place.cgroup, &place) < 0)
 				return err_set(err, ENAMETOOLONG, "%s cgroup path", controller);
 			*ret_place = place;
 			return 0;
@@ -115,12 +113,11 @@ int memcg_find_place(const char *cgroup_text, const char *mountinfo_text, struct
 
 void memcg_place_to_container(struct memcg_place *place)
 {
-	char *isolated = strstr(place->path + place->top, "/" ISOLATION_NODE_PREFIX);
+	const char *isolated = strstr(place->path + place->top, "/" ISOLATION_NODE_PREFIX);
+	size_t len = strlen(place->path), cut = place->whole ? len - place->top : isolated ? strlen(isolated) : 0;
 
-	if (place->whole)
-		place->path[place->top] = '\0';
-	else if (isolated)
-		*isolated = '\0';
+	place->path[len - cut] = '\0';
+	place->cgroup[strlen(place->cgroup) - cut] = '\0';
 }
 
 int cgroup_find(const char *controller, const char *cgroup_text, const char *mountinfo_text, char *ret_path, size_t size,

@@ -310,28 +310,41 @@ static bool is_below(const char *path, const char *base)
 	return strncmp(path, base, len) == 0 && (path[len] == '/' || !path[len]);
 }
 
-void memcg_tree_follow(struct memcg_tree *t, pid_t pid, int64_t now_ns)
+/* FNV-1a */
+static uint64_t hash_of(const char *text)
+{
+	uint64_t hash = 14695981039346656037u;
+
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 1099511628211u;
+	return hash;
+}
+
+/* Whether that one was dealt with before; notes it. */
+static bool is_known(struct memcg_tree *t, const char *cgroup)
+{
+	uint64_t hash = hash_of(cgroup);
+
+	for (size_t i = 0; i < MEMCG_PLACES_MAX; i++) {
+		if (t->places[i] == hash)
+			return true;
+		if (t->places[i])
+			continue;
+		t->places[i] = hash;
+		break;
+	}
+	return false;
+}
+
+/* Reading mountinfo may take milliseconds: only for a cgroup that is new. */
+static void go_to(struct memcg_tree *t, pid_t pid)
 {
 	struct memcg_place place;
 	struct memcg_node *node;
 
-	if (!t->place.version || memcg_place_of(t->root_fd, pid, &place, NULL) < 0 || place.version != t->place.version)
+	if (memcg_place_of(t->root_fd, pid, &place, NULL) < 0 || find_node(t, place.path))
 		return;
-	t->followed_ns = now_ns;
-	if (strcmp(place.path, t->place.path) == 0)
-		return;
-	if (t->walks && is_below(place.path, t->place.path)) {
-		/* Found by walking; if it is not yet, something is amiss with the notices. */
-		t->changed |= !t->too_many && !find_node(t, place.path);
-		return;
-	}
-	if (!place.own) {
-		t->hidden = true;
-		return;
-	}
-	if (find_node(t, place.path))
-		return;
-	node = add_node(t, place.path, true);
+	node = place.own ? add_node(t, place.path, true) : NULL;
 	if (!node) {
 		t->hidden = true;
 		return;
@@ -339,6 +352,21 @@ void memcg_tree_follow(struct memcg_tree *t, pid_t pid, int64_t now_ns)
 	/* What it counted before is not of this process. */
 	node->kills_before = node->kills;
 	node->ooms_before = node->ooms;
+}
+
+void memcg_tree_follow(struct memcg_tree *t, pid_t pid, int64_t now_ns)
+{
+	char cgroup[MEMCG_PATH_MAX];
+	int version;
+
+	if (!t->place.version || memcg_cgroup_of(t->root_fd, pid, cgroup, sizeof(cgroup), &version) < 0 ||
+	    version != t->place.version)
+		return;
+	t->followed_ns = now_ns;
+	/* Those below are found by walking. */
+	if (strcmp(cgroup, t->place.cgroup) == 0 || (t->walks && is_below(cgroup, t->place.cgroup)) || is_known(t, cgroup))
+		return;
+	go_to(t, pid);
 }
 
 /* What they say */

@@ -20,6 +20,7 @@
 #define MEMCG_NODES_MAX 32
 #define MEMCG_DEPTH_MAX 8
 #define MEMCG_VISITS_MAX 256 /* directories in a walk */
+#define MEMCG_PLACES_MAX 8 /* to which processes were moved; more are found anew each time */
 #define MEMCG_WALK_SPACING_NS ((int64_t)5 * 1000 * 1000) /* between walks, or fifty times what the last walk took */
 
 enum { MEMCG_NODE_KILLS, MEMCG_NODE_USAGE, MEMCG_NODE_LIMIT, MEMCG_NODE_PEAK, MEMCG_NODE_FILES };
@@ -44,6 +45,7 @@ struct memcg_tree {
 	uint64_t links; /* of the container's directory, at the last walk */
 	int64_t kills_gone; /* counted in those that are gone */
 	int64_t walked_ns, walk_took_ns;
+	uint64_t places[MEMCG_PLACES_MAX]; /* hashes of cgroups outside that are dealt with; 0: none */
 	int64_t followed_ns; /* the last look at where the command is */
 	int64_t lost_ns; /* since when some that are gone may have counted more; 0: none */
 	bool walks; /* the owner's word: the container's cgroup is its alone, so those below are its as well */

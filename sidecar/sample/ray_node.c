@@ -55,8 +55,18 @@ static const char *value_of(const char *argument, const char *option)
 	return strncmp(argument, option, len) == 0 ? argument + len : NULL;
 }
 
+static void take_path(const char *value, char path[static RAY_NODE_PATH_MAX])
+{
+	if (value[0] != '/' || strlen(value) >= RAY_NODE_PATH_MAX)
+		path[0] = '\0';
+	else
+		snprintf(path, RAY_NODE_PATH_MAX, "%s", value);
+}
+
 void ray_node_parse(const char *cmdline, size_t len, struct ray_node *n)
 {
+	char temp_dir[RAY_NODE_PATH_MAX] = "";
+
 	for (size_t at = 0; at < len; at += strnlen(cmdline + at, len - at) + 1) {
 		_cleanup_free_ char *argument = strndup(cmdline + at, len - at);
 		const char *value;
@@ -65,6 +75,10 @@ void ray_node_parse(const char *cmdline, size_t len, struct ray_node *n)
 			return;
 		if (strcmp(argument, "--head") == 0)
 			n->head = true;
+		else if ((value = value_of(argument, "--fallback_directory=")))
+			take_path(value, n->spill_dir);
+		else if ((value = value_of(argument, "--temp_dir=")))
+			take_path(value, temp_dir);
 		else if ((value = value_of(argument, "--object_store_memory=")))
 			n->object_store = parse_quantity(value, 1);
 		else if ((value = value_of(argument, "--static_resource_list="))) {
@@ -73,6 +87,9 @@ void ray_node_parse(const char *cmdline, size_t len, struct ray_node *n)
 			n->memory = find_resource(value, "memory", 1);
 		}
 	}
+	/* Ray says so when it spills to S3 or the like. */
+	if (temp_dir[0] && strcmp(n->spill_dir, temp_dir) == 0)
+		n->spill_dir[0] = '\0';
 }
 
 static void read_shm(struct ray_node *n, int root_fd)

@@ -12,12 +12,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#define RAY_NODE_PATH_MAX 256
+
 struct ray_node {
 	int64_t shm_size, shm_used; /* bytes of the tmpfs at /dev/shm; -1: not known */
 	int64_t object_store; /* bytes, --object_store_memory; -1: not known */
 	int64_t memory; /* bytes that tasks may reserve (memory=); -1: not known */
 	int64_t cpus; /* logical ones for tasks (num-cpus), in thousandths; -1: not known. A head without any has 0. */
 	bool head;
+	char spill_dir[RAY_NODE_PATH_MAX]; /* where it spills objects to, --fallback_directory; "" not known, or to no directory */
 	pid_t raylet; /* whose command line was read; 0: none yet */
 };
 

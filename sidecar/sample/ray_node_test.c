@@ -54,6 +54,29 @@ static void raylet_says_what_its_node_was_given(void **state)
 	}
 }
 
+static void raylet_says_where_it_spills(void **state)
+{
+	static const struct {
+		const char *line;
+		size_t len;
+		const char *dir;
+	} cases[] = {
+		{ LINE("raylet\0--temp_dir=/tmp/ray\0--fallback_directory=/tmp/ray/session_1\0"), "/tmp/ray/session_1" },
+		{ LINE("raylet\0--fallback_directory=/data/spill\0--temp_dir=/tmp/ray\0"), "/data/spill" },
+		{ LINE("raylet\0--temp_dir=/tmp/ray\0--fallback_directory=/tmp/ray\0"), "" }, /* to S3 */
+		{ LINE("raylet\0--fallback_directory=data\0"), "" },
+		{ LINE("raylet\0"), "" },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct ray_node n = RAY_NODE_UNKNOWN;
+
+		ray_node_parse(cases[i].line, cases[i].len, &n);
+		assert_string_equal(n.spill_dir, cases[i].dir);
+	}
+}
+
 static void shm_is_measured_and_no_raylet_is_no_harm(void **state)
 {
 	_cleanup_close_ int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -74,6 +97,7 @@ static void shm_is_measured_and_no_raylet_is_no_harm(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(raylet_says_where_it_spills),
 		cmocka_unit_test(raylet_says_what_its_node_was_given),
 		cmocka_unit_test(shm_is_measured_and_no_raylet_is_no_harm),
 	};

@@ -77,6 +77,8 @@ static void of_container(const struct observation *o, struct verdict *ret_verdic
 	limit_verdict(o, &v);
 	if (o->ray)
 		ray_last_words(o, &v);
+	if (o->isolation_said && v.class != FAILURE_COMPLETED)
+		verdict_add_evidence(&v, "raylet.out", "shortly before: %s", o->isolation_said);
 	ray_process_verdict(o, oom, &v);
 	gpu_container_verdict(o, &v);
 	*ret_verdict = v;

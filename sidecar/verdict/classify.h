@@ -46,6 +46,8 @@ struct observation {
 	 */
 	const char *cgroup_unseen;
 	const struct cgroup_limit *cgroup_limit; /* whose limit it is, if not its own; NULL: its own, or not known */
+	const struct cgroup_limit *isolation; /* the cgroup of the user's processes in Ray's resource isolation; NULL: there is none */
+	const char *isolation_said; /* what raylet said of it shortly before; NULL: nothing */
 	struct memory before; /* the counters as they were when nothing had happened yet */
 	struct memory after; /* read right after the death */
 	bool after_known; /* false: the cgroup was gone already */
@@ -78,6 +80,7 @@ struct observation {
 	int64_t process_oom_ns; /* with process: when the OOM killer took a process of the container last; 0: never */
 	bool has_raylet; /* the container is a Ray node: what ends a worker does not end it */
 	const struct gpu_said *gpu_said; /* what programs of it said of CUDA and NCCL right before its end; NULL: nothing is known */
+	const char *spilled; /* how much Ray had spilled to which disk, when that was much or soon too much; NULL: not so */
 };
 
 #define EVIDENCE_MAX 8
@@ -108,6 +111,7 @@ struct verdict {
 	int signal; /* 0: none */
 	int64_t limit; /* of an OOM kill: the memory limit that ran out, bytes; 0: not known, or the container's own */
 	struct verdict_process process; /* whose end began it */
+	enum isolation_part isolation; /* with limit: that of a part of Ray's resource isolation */
 	char sentence[320];
 	struct evidence evidence[EVIDENCE_MAX];
 	unsigned int n_evidence;

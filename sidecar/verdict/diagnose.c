@@ -475,7 +475,15 @@ static void promised_too_much(struct report *r)
 		       (store_is_too_large(r) ? STORE_SHARE * (double)r->memory.limit : (double)n->object_store));
 }
 
-static void (*const remarks[])(struct report *r) = { tasks_on_head, idle_workers_too, promised_too_much };
+static void part_of_isolation(struct report *r)
+{
+	const char *advice = isolation_advice(r->verdict.isolation);
+
+	if (advice)
+		ADVISE(r, "%s%s", r->advice[0] ? "; or " : "", advice);
+}
+
+static void (*const remarks[])(struct report *r) = { tasks_on_head, idle_workers_too, promised_too_much, part_of_isolation };
 
 void report_diagnose(struct report *r)
 {

@@ -52,6 +52,13 @@ static void disk_ran_full(const struct observation *o, struct verdict *v)
 		 v->exit_code, d->point, total);
 }
 
+/* Whether a full disk, or an eviction for it, may be behind an end of that class. */
+static bool may_be_of_disk(enum failure_class class)
+{
+	return class == FAILURE_DISK_FULL || class == FAILURE_POD_DELETED || class == FAILURE_KILLED || class == FAILURE_TERMINATED ||
+	       class == FAILURE_APPLICATION_ERROR || class == FAILURE_BUS_ERROR;
+}
+
 void limit_verdict(const struct observation *o, struct verdict *v)
 {
 	/* A failed write or fork is an error code to the program; a full tmpfs under a mapping is SIGBUS. */
@@ -60,4 +67,6 @@ void limit_verdict(const struct observation *o, struct verdict *v)
 			disk_ran_full(o, v);
 	} else if (v->class == FAILURE_BUS_ERROR)
 		disk_ran_full(o, v);
+	if (o->spilled && may_be_of_disk(v->class))
+		verdict_add_evidence(v, "Ray", "%s", o->spilled);
 }

@@ -47,6 +47,10 @@ static enum oom shared_kill(const struct observation *o, struct verdict *v)
 	if (!o->kernel.oom || !o->kernel.by_cgroup)
 		verdict_add_missing(v, "whose process the OOM killer took",
 				    "the kernel log with the PIDs of this container, or a memory cgroup for it alone");
+	if (oom_log_spares_command(o)) {
+		verdict_add_evidence(v, "kernel log", "no OOM kill of the command: its PID is not in it");
+		return OOM_UNTOLD;
+	}
 	return !o->container_lives && v->signal == SIGKILL ? OOM_PROBABLE : OOM_UNTOLD;
 }
 

@@ -40,6 +40,11 @@ int64_t oom_victim_age_ns(const struct observation *o, const struct kernel_evide
 	return k && k->by_cgroup ? MAX(k->age_ns, seen) : seen;
 }
 
+bool oom_log_spares_command(const struct observation *o)
+{
+	return o->kernel.rules_out && !o->container_lives && o->status_known && WIFSIGNALED(o->wait_status);
+}
+
 bool oom_is_possible(const struct observation *o)
 {
 	return o->cgroup_shared && !o->container_lives && (oom_kills_at_the_end(o) || (kills_in_all(o) && o->oom_age_ns >= 0));
@@ -94,6 +99,8 @@ enum oom_victim oom_victim(const struct observation *o, const struct kernel_evid
 		return OOM_VICTIM_COMMAND;
 	/* A kill that the log does not tell of may have been that of the command. */
 	if (k && k->by_cgroup && k->victim == KERNEL_VICTIM_OTHER && (int64_t)k->killed >= kills_in_all(o))
+		return OOM_VICTIM_OTHER;
+	if (oom_log_spares_command(o))
 		return OOM_VICTIM_OTHER;
 	return victim_by_samples(o, k);
 }

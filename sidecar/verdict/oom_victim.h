@@ -26,6 +26,9 @@ enum oom_victim oom_victim(const struct observation *o, const struct kernel_evid
 /* Time from the latest kill to the end as far as it is known to have passed, 0: perhaps none. */
 int64_t oom_victim_age_ns(const struct observation *o, const struct kernel_evidence *k);
 
+/* The command was ended by a signal itself, and a kernel log that would name it if the OOM killer had taken it does not. */
+bool oom_log_spares_command(const struct observation *o);
+
 /* Processes that the counters show to have been taken after the last reading while the command lived. */
 int64_t oom_kills_at_the_end(const struct observation *o);
 

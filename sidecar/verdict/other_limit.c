@@ -24,6 +24,7 @@ static void say_below(const char *name, enum isolation_part part, int64_t limit,
 
 	c->class = FAILURE_KERNEL_OOM_CONTAINER;
 	v->limit = limit;
+	v->isolation = part;
 	if (part == ISOLATION_NONE)
 		snprintf(c->clause, sizeof(c->clause), "its sub-cgroup \"%.80s\" reached its memory limit%s", name, of_limit(limit, of));
 	else

@@ -97,6 +97,43 @@ static void the_limit_that_ran_out_is_named_wherever_it_is_set(void **state)
 	}
 }
 
+static void what_raylet_said_of_its_isolation_is_evidence(void **state)
+{
+	struct observation o = { COUNTED(2), NO_LOG, USER, .isolation_said = "Ray's own processes used more than the memory reserved for them" };
+	struct verdict v;
+	(void)state;
+
+	classify(&o, &v);
+	assert_true(has_evidence(&v, "shortly before: Ray's own processes used more"));
+	assert_int_equal(v.isolation, ISOLATION_USER);
+}
+
+static void rays_monitor_kills_at_the_limit_of_the_users_cgroup(void **state)
+{
+	static const struct {
+		int64_t usage;
+		enum confidence confidence;
+	} rows_of_usage[] = { { 2 * GIB, CONFIDENCE_LIKELY }, { 3 * GIB - MIB, CONFIDENCE_CERTAIN } };
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows_of_usage); i++) {
+		const struct cgroup_limit user = { .place = CGROUP_LIMIT_BELOW, .part = ISOLATION_USER, .limit = 3 * GIB,
+						   .usage = rows_of_usage[i].usage, .peak = 3 * GIB };
+		/* What Ray 2.60's event monitor says. */
+		const struct ray_said said = { .event = { .kind = RAY_MEMORY_KILL, .pid = 8, .workers = 1, .task = "ray::leak",
+							  .detail = "user cgroup memory upper bound was met or exceeded" },
+					       .file = "raylet.out" };
+		struct observation o = { COUNTED(2), NO_LOG, .container_lives = true, .status_known = false, .ray = &said, .isolation = &user };
+		struct verdict v;
+
+		classify(&o, &v);
+		assert_int_equal(v.class, FAILURE_RAY_MEMORY_MONITOR);
+		assert_int_equal(v.confidence, rows_of_usage[i].confidence);
+		assert_true(has_evidence(&v, "user cgroup memory upper bound"));
+		assert_true(has_evidence(&v, "of the limit of Ray's sub-cgroup \"user\" in use, at most 100 % before"));
+	}
+}
+
 static void a_hostile_name_fits(void **state)
 {
 	struct cgroup_limit limit = { .place = CGROUP_LIMIT_BELOW, .limit = GIB, .usage = GIB, .peak = GIB };
@@ -113,6 +150,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_limit_that_ran_out_is_named_wherever_it_is_set),
+		cmocka_unit_test(what_raylet_said_of_its_isolation_is_evidence),
+		cmocka_unit_test(rays_monitor_kills_at_the_limit_of_the_users_cgroup),
 		cmocka_unit_test(a_hostile_name_fits),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

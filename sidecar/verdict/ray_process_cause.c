@@ -163,8 +163,17 @@ bool ray_process_cause_is_proved(const struct observation *o, const struct ray_p
 
 struct ray_process_cause ray_process_cause_of_process(const struct observation *o)
 {
+	const struct ray_process_word *stopped = fresh(&words_of(o)->stopped, o->process->ended_ns);
+
 	if (o->process->kind == RAY_PROCESS_RAYLET)
 		return cause_of_raylet(o, o->process);
+	if (ended_in_order(o->process))
+		return (struct ray_process_cause){
+			.story = STORY_STOPPED,
+			.kind = o->process->kind,
+			.end = o->process,
+			.word = stopped && stopped->process == o->process->kind ? stopped : NULL,
+		};
 	return (struct ray_process_cause){ .story = STORY_PROCESS, .kind = o->process->kind, .end = o->process };
 }
 

@@ -13,8 +13,11 @@
 #include "lib/units.h"
 #include "sidecar/verdict/classify.h"
 
-/* `ray start` looks once a second and then kills the rest one by one: 5 s where the machine is busy. */
-#define RAY_FOLLOWS_NS (30 * NS_PER_SEC)
+/*
+ * `ray start` looks once a second and then kills the rest one by one: 7 s where the machine is busy. While it still starts Ray
+ * it waits half a minute for a raylet that is gone.
+ */
+#define RAY_FOLLOWS_NS (60 * NS_PER_SEC)
 
 enum ray_process_story {
 	STORY_NONE,

@@ -91,11 +91,26 @@ static bool follows_as_ray_start_does(const struct observation *o, const struct 
 
 /* The container's end */
 
+/* raylet left in order, which ends no container: what ended it later nobody said. */
+static void left_alone_sentence(const struct observation *o, const struct ray_process_cause *c, struct verdict *v)
+{
+	char how[HOW_MAX], later[DURATION_TEXT_MAX];
+
+	snprintf(v->sentence, sizeof(v->sentence),
+		 "%s %s in container %s and raylet ended with it; %s later the container ended with exit code %d, most likely for that.",
+		 ray_process_title(c->kind), how_it_ended(o, c, how), o->container,
+		 duration_format(MAX(o->ended_ns - c->raylet->ended_ns, 0), later), v->exit_code);
+}
+
 static void process_sentence(const struct observation *o, const struct ray_process_cause *c, struct verdict *v)
 {
 	bool certain = v->confidence == CONFIDENCE_CERTAIN;
 	char how[HOW_MAX];
 
+	if (c->raylet && c->raylet->status_known && ray_process_ended_in_order(c->raylet->wait_status)) {
+		left_alone_sentence(o, c, v);
+		return;
+	}
 	snprintf(v->sentence, sizeof(v->sentence), "%s %s in container %s%s%s then %sended the container with exit code %d.",
 		 c->kind == RAY_PROCESS_RAYLET ? "raylet" : ray_process_title(c->kind), how_it_ended(o, c, how), o->container,
 		 c->story == STORY_AGENT ? ", raylet went with it;" : ";", o->ray_start ? " `ray start`" : "",
@@ -187,6 +202,24 @@ static void ended_verdict(const struct observation *o, enum oom oom, const struc
 	}
 }
 
+/* It had no raylet any more. A probe may have ended it for that, or anybody else for anything. */
+static void after_raylet(const struct observation *o, struct verdict *v)
+{
+	const struct ray_process_end *raylet = NULL;
+	char since[DURATION_TEXT_MAX];
+
+	for (size_t i = 0; i < o->n_ends; i++)
+		if (o->ends[i].kind == RAY_PROCESS_RAYLET)
+			raylet = &o->ends[i];
+	if (!raylet || v->class != FAILURE_APPLICATION_ERROR)
+		return;
+	add_end(o, raylet, v);
+	v->confidence = CONFIDENCE_LIKELY;
+	snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with exit code %d; it had been without raylet for %s.", o->container,
+		 v->exit_code, duration_format(MAX(o->ended_ns - raylet->ended_ns, 0), since));
+	verdict_add_missing(v, "who ended it", "the pod's events: a probe fails where raylet does not answer");
+}
+
 void ray_process_verdict(const struct observation *o, enum oom oom, struct verdict *v)
 {
 	struct ray_process_cause c;
@@ -195,8 +228,10 @@ void ray_process_verdict(const struct observation *o, enum oom oom, struct verdi
 	if (o->container_lives || o->pod_terminating || o->gap || v->exit_code <= 0 || v->signal)
 		return;
 	c = ray_process_cause_of_end(o);
-	if (c.story == STORY_NONE)
+	if (c.story == STORY_NONE) {
+		after_raylet(o, v);
 		return;
+	}
 	if (keeps_oom(o, &c, v)) {
 		oom_of_process(o, &c, v);
 		return;
@@ -222,12 +257,14 @@ static bool counters_are_ours(const struct observation *o)
 
 static void stopped_sentence(const struct observation *o, const struct ray_process_cause *c, struct verdict *v)
 {
+	const char *title = ray_process_title(c->kind);
+
 	v->class = FAILURE_TERMINATED;
 	v->confidence = c->word && c->end->status_known ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
 	snprintf(v->sentence, sizeof(v->sentence),
-		 "Ray was %sstopped in container %s: raylet got SIGTERM, as `ray stop` sends it, and ended in order; the container lives "
+		 "Ray was %sstopped in container %s: %s got SIGTERM, as `ray stop` sends it, and ended in order; the container lives "
 		 "on without it.",
-		 v->confidence == CONFIDENCE_CERTAIN ? "" : "most likely ", o->container);
+		 v->confidence == CONFIDENCE_CERTAIN ? "" : "most likely ", o->container, title);
 }
 
 static void exited_sentence(const struct observation *o, struct verdict *v)

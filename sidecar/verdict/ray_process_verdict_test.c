@@ -87,8 +87,11 @@ static const struct row rows[] = {
 	  CONFIDENCE_LIKELY, "raylet", SIGKILL, -1 },
 	{ "another exit code than that of `ray start`", { { RAY_PROCESS_RAYLET, 9, 900 } }, SAID_NOTHING, 3, false,
 	  FAILURE_RAYLET_FAILED, CONFIDENCE_LIKELY, "raylet", SIGKILL, -1 },
-	{ "an end of ten minutes ago explains nothing", { { RAY_PROCESS_RAYLET, 9, 600000 } }, SAID_NOTHING, 1, false,
-	  FAILURE_APPLICATION_ERROR, CONFIDENCE_CERTAIN, "", 0, 0 },
+	{ "an end of ten minutes ago is no more than a fact", { { RAY_PROCESS_RAYLET, 0, 600000 } }, SAID_NOTHING, 1, false,
+	  FAILURE_APPLICATION_ERROR, CONFIDENCE_LIKELY, "", 0, 0 },
+	{ "an agent took raylet along, which ends no container by itself",
+	  { { RAY_PROCESS_DASHBOARD_AGENT, 9, 28000 }, { RAY_PROCESS_RAYLET, 0, 27700 } }, SAID_AGENT, 1, false,
+	  FAILURE_RAY_PROCESS_FAILED, CONFIDENCE_LIKELY, "dashboard_agent", SIGKILL, -1 },
 	{ "a job's driver is not a process that the container lives by", { { RAY_PROCESS_DRIVER, EXIT(1), 900 } }, SAID_NOTHING, 1, false,
 	  FAILURE_APPLICATION_ERROR, CONFIDENCE_CERTAIN, "", 0, 0 },
 	{ "a child that ended in order", { { RAY_PROCESS_MONITOR, 15, 900 } }, SAID_NOTHING, 1, false, FAILURE_APPLICATION_ERROR,
@@ -381,6 +384,20 @@ static void a_raylet_that_left_without_a_word_may_have_been_stopped_or_not(void 
 	assert_int_equal(v.n_missing, 1);
 }
 
+static void a_gcs_server_that_ended_in_order_was_stopped(void **state)
+{
+	static const struct row stopped = { "", { { RAY_PROCESS_GCS_SERVER, 0, 30000 } }, SAID_NOTHING, 0, false, 0, 0, NULL, 0, 0 };
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	make(&stopped, &w);
+	classify_alive(&w, RAY_PROCESS_GCS_SERVER, &v);
+	assert_int_equal(v.class, FAILURE_TERMINATED);
+	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
+	assert_non_null(strstr(v.sentence, "Ray was most likely stopped in container ray-head: the GCS server got SIGTERM"));
+}
+
 static void a_gcs_server_that_is_gone_is_told_while_its_container_lives(void **state)
 {
 	static const struct row gone = { "", { { RAY_PROCESS_GCS_SERVER, 11, 5000 } }, SAID_NOTHING, 0, false, 0, 0, NULL, 0, 0 };
@@ -409,6 +426,7 @@ int main(void)
 		cmocka_unit_test(an_agent_that_was_killed_took_raylet_along),
 		cmocka_unit_test(ray_stop_is_not_a_crash),
 		cmocka_unit_test(a_raylet_that_left_without_a_word_may_have_been_stopped_or_not),
+		cmocka_unit_test(a_gcs_server_that_ended_in_order_was_stopped),
 		cmocka_unit_test(a_gcs_server_that_is_gone_is_told_while_its_container_lives),
 	};
 

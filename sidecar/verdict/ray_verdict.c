@@ -72,10 +72,13 @@ static void memory_kill(const struct observation *o, struct verdict *v)
 	const struct ray_event *e = &o->ray->event;
 	char worker[160], more[40] = "", held[48] = "";
 	double used = o->last.limit > 0 ? (double)o->last.usage / (double)o->last.limit : 0;
+	/* With resource isolation Ray holds what the user's processes use against the limit of their cgroup. */
+	double user = o->isolation ? (double)o->isolation->usage / (double)o->isolation->limit : 0;
+	bool full = used >= FULL_ENOUGH || user >= FULL_ENOUGH;
 
 	v->class = FAILURE_RAY_MEMORY_MONITOR;
 	/* The log can be written by anybody in the container: our own figures must agree. */
-	v->confidence = used >= FULL_ENOUGH ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
+	v->confidence = full ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
 	if (e->workers > 1)
 		snprintf(more, sizeof(more), " and %u more", e->workers - 1);
 	if (e->held[0])
@@ -90,7 +93,10 @@ static void memory_kill(const struct observation *o, struct verdict *v)
 		verdict_add_evidence(v, source_of(o->ray), "%u worker(s) killed, the node running low on memory", e->workers);
 	if (o->last.limit > 0)
 		verdict_add_evidence(v, "samples", "%.0f %% of the limit in use %s", 100 * used,
-				     used >= FULL_ENOUGH ? "then" : "at most: less than Ray's words let expect");
+				     full ? "then" : "at most: less than Ray's words let expect");
+	if (o->isolation)
+		verdict_add_evidence(v, "samples", "%.0f %% of the limit of Ray's sub-cgroup \"user\" in use, at most %.0f %% before", 100 * user,
+				     100 * (double)MAX(o->isolation->usage, o->isolation->peak) / (double)o->isolation->limit);
 	add_table(e, v);
 }
 

@@ -2,6 +2,7 @@
 /* The signature of a failure. */
 #include "sidecar/verdict/signature.h"
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -156,8 +157,10 @@ static bool is_of_gpu(enum failure_class class)
 
 static const char *who_died(const struct observation *o, const struct verdict *v, const char *largest)
 {
-	if (is_oom(v->class))
-		return is_known(o->victim) ? o->victim : o->kernel.oom && o->kernel.name[0] ? o->kernel.name : largest;
+	if (is_oom(v->class) && is_known(o->victim))
+		return o->victim;
+	if (is_oom(v->class) && !v->process.name[0])
+		return o->kernel.oom && o->kernel.name[0] ? o->kernel.name : largest;
 	if (v->process.name[0])
 		return v->process.name;
 	if (o->container_lives && o->ray)
@@ -201,6 +204,12 @@ static void add_gpu_words(const struct observation *o, struct signature_cause *c
 		c->xid = o->kernel.gpu.fault.xid;
 }
 
+/* What a worker died of a while ago is not what the container ends of. */
+static bool is_of_the_node(enum ray_kind kind)
+{
+	return kind != RAY_WORKER_CRASH && kind != RAY_MEMORY_KILL && kind != RAY_SUMMARY && kind != RAY_NODE_LOST;
+}
+
 static void add_words(const struct observation *o, const struct verdict *v, struct signature_cause *c)
 {
 	const struct ray_said *said = o->ray;
@@ -235,7 +244,7 @@ static void add_words(const struct observation *o, const struct verdict *v, stru
 		c->words = o->limits.fullest.point[0] == '/' ? o->limits.fullest.point + 1 : "disk";
 		break;
 	default:
-		if (said && says_why(said->event.detail))
+		if (said && (o->container_lives || is_of_the_node(said->event.kind)) && says_why(said->event.detail))
 			c->words = said->event.detail;
 	}
 }
@@ -250,13 +259,14 @@ static bool is_cause_unknown(const struct signature_cause *c)
 	case FAILURE_KILLED:
 	case FAILURE_TERMINATED:
 	case FAILURE_SIGNALED:
-	case FAILURE_RAYLET_FAILED:
-	case FAILURE_GCS_FAILED:
-	case FAILURE_RAY_PROCESS_FAILED:
 	case FAILURE_UNKNOWN:
 		return true;
 	case FAILURE_WORKER_CRASH:
 		return c->signal == 0;
+	case FAILURE_RAYLET_FAILED:
+	case FAILURE_GCS_FAILED:
+	case FAILURE_RAY_PROCESS_FAILED:
+		return c->signal == 0 || c->signal == SIGKILL;
 	default:
 		return false;
 	}
@@ -284,10 +294,10 @@ void signature_of(const struct observation *o, const struct verdict *v, const ch
 		.module = module_of_line(o->kernel.crash, module, sizeof(module)),
 	};
 
+	/* Of who ended first the status counts, not that of what followed. */
 	if (v->process.name[0]) {
-		/* The exit code of `ray start` is 1, whatever ended first. */
-		c.signal = v->process.signal;
-		c.exit_code = v->process.exit_code;
+		c.signal = o->crash && o->crash->signal ? o->crash->signal : v->process.signal;
+		c.exit_code = c.signal ? -1 : v->process.exit_code;
 	}
 	if (o->container_lives && o->ray && !c.signal)
 		c.signal = signal_said(o->ray);

@@ -140,6 +140,34 @@ static void limits_name_themselves(void **state)
 	assert_string_equal(of(&o, &v), "v1:ProcessLimit:ray-worker:exit=1,pids");
 }
 
+/* To the kubelet both are "Error, 1". */
+static void the_process_that_ended_first_counts_and_not_what_followed(void **state)
+{
+	struct observation o = ended();
+	struct verdict v = { .class = FAILURE_GCS_FAILED, .exit_code = 1, .process = { .name = "gcs_server", .pid = 7, .signal = 11 } };
+	(void)state;
+
+	assert_string_equal(of(&o, &v), "v1:GCSFailed:gcs_server:SIGSEGV");
+	v = (struct verdict){ .class = FAILURE_RAYLET_FAILED, .exit_code = 1, .process = { .name = "raylet", .signal = 9, .exit_code = -1 } };
+	assert_string_equal(of(&o, &v), "v1:RayletFailed:raylet:SIGKILL?");
+	v = (struct verdict){ .class = FAILURE_RAY_PROCESS_FAILED, .exit_code = 1, .process = { .name = "dashboard agent", .exit_code = 2 } };
+	assert_string_equal(of(&o, &v), "v1:RayProcessFailed:dashboard_agent:exit=2?");
+	v = (struct verdict){ .class = FAILURE_KERNEL_OOM_CONTAINER, .exit_code = 1, .process = { .name = "raylet", .signal = 9 } };
+	o.victim = "raylet";
+	assert_string_equal(of(&o, &v), "v1:KernelOOMContainer:raylet:memory");
+}
+
+static void a_worker_that_died_before_is_not_what_the_container_ends_of(void **state)
+{
+	struct ray_said said = { .event = { .kind = RAY_WORKER_CRASH, .detail = "Worker exits with an exit code 3." } };
+	struct observation o = ended();
+	struct verdict v = { .class = FAILURE_APPLICATION_ERROR, .exit_code = 1 };
+	(void)state;
+
+	o.ray = &said;
+	assert_string_equal(of(&o, &v), "v1:ApplicationError:ray-worker:exit=1?");
+}
+
 static void a_kill_by_somebody_unknown_is_weak(void **state)
 {
 	struct observation o = ended();
@@ -251,6 +279,8 @@ int main(void)
 		cmocka_unit_test(a_worker_of_whose_end_nobody_knows_more_is_weak),
 		cmocka_unit_test(the_kernels_line_names_the_module_where_there_is_no_core),
 		cmocka_unit_test(limits_name_themselves),
+		cmocka_unit_test(the_process_that_ended_first_counts_and_not_what_followed),
+		cmocka_unit_test(a_worker_that_died_before_is_not_what_the_container_ends_of),
 		cmocka_unit_test(a_kill_by_somebody_unknown_is_weak),
 		cmocka_unit_test(what_differs_from_run_to_run_is_taken_out),
 		cmocka_unit_test(functions_lose_what_compilers_add),

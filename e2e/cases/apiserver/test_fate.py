@@ -202,6 +202,19 @@ def test_without_the_right_to_read_nodes_the_report_says_that_it_is_missing(with
     assert any("may not read nodes" in m["what"] for m in spec["missing"])
 
 
+def test_without_that_right_the_pods_event_still_tells_of_a_drain(without_nodes, start, api, kubelet, node):
+    start(manage=False, kubeconfig=without_nodes)
+    made = pod_on(api, kubelet, node())
+    event(api, of_pod(made), "ScaleDown", "deleting pod for node scale down", "cluster-autoscaler")
+    evict(api, made)
+    kubelet.end(made, 143, finishedAt=minutes_ago(0))
+    (failure,) = failures(api)
+    vanish(api, made)
+    spec = failure["spec"]
+    assert (spec["class"], spec["confidence"], spec["endedBy"]["kind"]) == ("NodeShutdown", "likely", "ClusterAutoscaler"), spec
+    assert any("whoever may create Events" in m["what"] for m in spec["missing"])
+
+
 def test_kubernetes_own_taint_controller_deletes_for_a_taint_of_somebodys(start, api, kubelet, node, plane):
     """The real controller writes the condition; the node is there, and answers."""
     start("--record-deletions", manage=False)

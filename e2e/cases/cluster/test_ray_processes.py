@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ray's own processes end first: which one, how, and that the container, raylet or the other nodes followed."""
+
+import json
+
+import jsonschema
+import pytest
+
+from cluster.conftest import ROOT, check_bundle, container
+from cluster.test_ray_voice import events_of
+from conftest import wait_for
+
+# Ray titles its agents, and pgrep -x sees 15 bytes of a title.
+NAMES = {"raylet": "raylet", "gcs_server": "gcs_server", "dashboard_agent": "ray::DashboardA"}
+
+
+@pytest.fixture(scope="module")
+def processes(new_cluster, volume):
+    """Two groups: what happens to a raylet of the one is no concern of the other."""
+    assert volume.is_dir()
+    cluster = new_cluster("processes", {group: container("ray-worker", "1Gi") for group in ("first", "second")})
+    cluster.wait_nodes(3)
+    return cluster
+
+
+def settled(processes, nodes=3):
+    processes.wait_nodes(nodes, timeout=240)
+
+
+def worker(processes, group):
+    return wait_for(f"a pod of group {group}", lambda: [
+        p["metadata"]["name"] for p in processes.pods("worker") if p["metadata"]["labels"]["ray.io/group"] == group
+        and not p["metadata"].get("deletionTimestamp")])[0]
+
+
+def signal_to(k, pod, name, number, container_name="ray-worker"):
+    """Signals that process of Ray's; returns its PID."""
+    return int(k("exec", pod, "-c", container_name, "--", "bash", "-c",
+                 f"P=$(pgrep -x '{NAMES[name]}' | head -1); kill -{number} $P; echo $P"))
+
+
+def report_of(volume, failure):
+    bundle = volume / failure["bundle"].partition("/")[2]
+    report = check_bundle(bundle)
+    jsonschema.validate(report, json.loads((ROOT / "docs/report.schema.json").read_text()))
+    return bundle, report
+
+
+def told_of(processes, pod, failure_class=None):
+    """The failures of that pod, the oldest first."""
+    found = [f["spec"] for f in processes.failures() if f["spec"]["pod"] == pod]
+    return sorted((spec for spec in found if failure_class in (None, spec["class"])), key=lambda spec: spec["endedAt"])
+
+
+def wait_told(processes, pod, failure_class, fits=lambda spec: True, timeout=120):
+    """The latest failure of that pod that fits."""
+    return wait_for(f"{failure_class} of {pod}", lambda: [
+        spec for spec in told_of(processes, pod, failure_class) if fits(spec)], timeout=timeout)[-1]
+
+
+@pytest.mark.parametrize(("signal", "number", "word"), [
+    ("SIGKILL", 9, "was killed with SIGKILL"),
+    ("SIGSEGV", 11, "crashed with SIGSEGV"),
+], ids=["kill -9", "SIGSEGV"])
+def test_a_raylet_that_dies_is_the_cause_of_its_containers_end(k, processes, volume, signal, number, word):
+    settled(processes)
+    pod = worker(processes, "first")
+    pid = signal_to(k, pod, "raylet", number)
+    failure = wait_told(processes, pod, "RayletFailed", lambda spec: spec["process"].get("signal") == signal)
+    assert failure["process"] == {"name": "raylet", "pid": pid, "signal": signal}
+    assert (failure["exitCode"], failure["confidence"]) == (1, "certain")
+    assert word in failure["verdict"] and "`ray start` then ended the container with exit code 1." in failure["verdict"]
+    bundle, report = report_of(volume, failure)
+    assert report["process"]["lastLines"]
+    assert (bundle / "logs/raylet.out").exists()
+    assert "raylet [exit code=" in (bundle / "logs/ray_process_exit.log").read_text()
+    if signal == "SIGSEGV":
+        assert report["crash"]["process"] == "raylet"
+
+
+def test_different_first_processes_have_different_signatures(processes):
+    signatures = {f["spec"]["signature"] for f in processes.failures() if f["spec"]["class"] == "RayletFailed"}
+    assert len(signatures) == 2
+    assert all(s.startswith("v1:RayletFailed:raylet:") for s in signatures)
+
+
+def test_an_agent_that_is_killed_takes_raylet_along_and_the_container_lives(k, processes, volume):
+    settled(processes)
+    pod = worker(processes, "second")
+    pid = signal_to(k, pod, "dashboard_agent", 9)
+    failure = wait_told(processes, pod, "RayProcessFailed")
+    assert failure["containerLives"] is True and "exitCode" not in failure
+    assert failure["process"] == {"name": "dashboard_agent", "pid": pid, "signal": "SIGKILL"}
+    assert failure["confidence"] == "certain"
+    assert "raylet ended with it; the container lives on without raylet." in failure["verdict"]
+    _, report = report_of(volume, failure)
+    assert report["containerLives"] is True
+    assert any("one Ray agent failed" in e["text"] for e in report["evidence"])
+    event, = events_of(k, pod, "process-ended")
+    assert event["class"] == "RayProcessFailed"
+    k("delete", "pod", pod, "--wait=false")
+
+
+def test_ray_stop_is_told_as_such_and_not_as_a_crash(k, processes):
+    settled(processes)
+    pod = worker(processes, "second")
+    k("exec", pod, "-c", "ray-worker", "--", "bash", "-c", "ray stop")
+    failure = wait_told(processes, pod, "Terminated", lambda spec: spec.get("containerLives"))
+    assert failure["process"]["name"] == "raylet"
+    assert "as `ray stop` sends it" in failure["verdict"]
+    assert {spec["class"] for spec in told_of(processes, pod)} == {"Terminated"}
+    k("delete", "pod", pod, "--wait=false")
+
+
+def test_a_deleted_pod_is_no_failure_of_raylet(k, processes):
+    settled(processes)
+    pod = worker(processes, "first")
+    k("delete", "pod", pod, "--wait=true", timeout=120)
+    settled(processes)
+    assert "RayletFailed" not in {spec["class"] for spec in told_of(processes, pod)}
+
+
+@pytest.mark.parametrize(("signal", "number"), [("SIGKILL", 9), ("SIGSEGV", 11)], ids=["kill -9", "SIGSEGV"])
+def test_a_gcs_server_that_dies_ends_its_head_and_the_workers_lose_it(k, processes, volume, signal, number):
+    settled(processes)
+    head, pods = processes.pod_name("head"), [worker(processes, group) for group in ("first", "second")]
+    pid = signal_to(k, head, "gcs_server", number, "ray-head")
+    failure = wait_told(processes, head, "GCSFailed", lambda spec: spec["process"].get("signal") == signal)
+    assert failure["process"] == {"name": "gcs_server", "pid": pid, "signal": signal}
+    assert (failure["exitCode"], failure["confidence"]) == (1, "certain")
+    assert failure["verdict"].startswith("The GCS server ")
+    _, report = report_of(volume, failure)
+    assert any(line.startswith("gcs_server.out: ") for line in report["process"]["lastLines"])
+    # A raylet that reaches a new GCS before its time is over is turned away by it: it goes for the same reason.
+    for pod in pods:
+        lost = wait_told(processes, pod, "GCSLost", lambda spec: spec["endedAt"] >= failure["endedAt"], timeout=180)
+        assert lost["confidence"] == "likely" and "most likely" in lost["verdict"]
+        assert lost["process"]["name"] == "raylet"
+
+
+def test_no_end_is_told_as_an_application_error(processes):
+    told = [f["spec"] for f in processes.failures() if f["spec"]["class"] == "ApplicationError"]
+    assert not told, [(spec["pod"], spec["verdict"]) for spec in told]

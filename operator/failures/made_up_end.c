@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ends of containers that the kubelet made up. */
+#include "operator/failures/made_up_end.h"
+
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/macros.h"
+
+static bool is(const char *text, const char *word)
+{
+	return text && strcmp(text, word) == 0;
+}
+
+bool made_up_is_lost(const cJSON *terminated)
+{
+	return is(json_str(terminated, "reason"), "ContainerStatusUnknown");
+}
+
+bool made_up_end(const cJSON *terminated)
+{
+	const char *id = json_str(terminated, "containerID");
+
+	return made_up_is_lost(terminated) && !(id && *id) && !json_str(terminated, "startedAt");
+}
+
+const cJSON *made_up_forgotten(const cJSON *status)
+{
+	const cJSON *last = json_get(status, "lastState.terminated"), *ended = json_get(status, "state.terminated");
+
+	return made_up_is_lost(last) && (cJSON_IsObject(json_get(status, "state.waiting")) || made_up_end(ended)) ? last : NULL;
+}
+
+bool made_up_had_run(const cJSON *status)
+{
+	const char *id = json_str(status, "containerID"), *before = json_str(status, "lastState.terminated.containerID");
+
+	/* A container that waits to be started again has the ID of the instance before. */
+	return !made_up_end(json_get(status, "state.terminated")) || (id && *id && !is(before, id));
+}
+
+int64_t made_up_restart_of(const cJSON *pod, const cJSON *status, bool current)
+{
+	bool counted = cJSON_IsObject(json_get(status, "state.waiting"));
+	int64_t count = json_int(status, "restartCount", 0);
+
+	if (!current && made_up_forgotten(status))
+		counted = json_str(pod, "metadata.deletionTimestamp");
+	return current || counted ? count : MAX(count - 1, 0);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The last lines that one of Ray's own processes wrote into its logs, for the front of a report. */
+#ifndef AFTERGLOW_SIDECAR_RAY_RAY_LAST_LINES_H
+#define AFTERGLOW_SIDECAR_RAY_RAY_LAST_LINES_H
+
+#include <stddef.h>
+
+#include "sidecar/ray/ray_process.h"
+
+#define RAY_LAST_LINES_MAX 4 /* of one file */
+#define RAY_LAST_LINE_MAX 200 /* bytes */
+
+/*
+ * Appends the last lines of text to out, at most RAY_LAST_LINES_MAX, each as "FILE: LINE\n" in printable UTF-8. Without Ray's
+ * dumps of its state, which fill pages. Pure. size: that of out, which is a string already; what does not fit is left out.
+ */
+void ray_last_lines_of(const char *file, const char *text, size_t len, char *out, size_t size);
+
+/* Of the process's own logs below dir_fd (-1: there are none). */
+void ray_last_lines(int dir_fd, enum ray_process_kind kind, char *out, size_t size);
+
+#endif

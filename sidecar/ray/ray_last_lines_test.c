@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sidecar/ray/ray_last_lines.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static const char *lines(const char *text, size_t size)
+{
+	static char out[1024];
+
+	out[0] = '\0';
+	ray_last_lines_of("raylet.out", text, strlen(text), out, size);
+	return out;
+}
+
+static void the_last_lines_come_in_their_order(void **state)
+{
+	(void)state;
+	assert_string_equal(lines("a\nb\n", 1024), "raylet.out: a\nraylet.out: b\n");
+	assert_string_equal(lines("1\n2\n3\n4\n5\n6", 1024), "raylet.out: 3\nraylet.out: 4\nraylet.out: 5\nraylet.out: 6\n");
+	assert_string_equal(lines("", 1024), "");
+	assert_string_equal(lines("\n\n  \n", 1024), "");
+}
+
+static void dumps_of_the_state_and_blank_lines_are_left_out(void **state)
+{
+	(void)state;
+	assert_string_equal(lines("last word\n[state-dump] x\n\n[state-dump] \n[state-dump] y\n", 1024), "raylet.out: last word\n");
+}
+
+static void what_a_tenant_writes_is_printable_and_bounded(void **state)
+{
+	char text[5000], out[1024] = "";
+
+	(void)state;
+	assert_string_equal(lines("a\033[31m\tb\n", 1024), "raylet.out: a?[31m b\n");
+	memset(text, 'x', sizeof(text));
+	ray_last_lines_of("raylet.out", text, sizeof(text), out, sizeof(out));
+	assert_in_range(strlen(out), 100, RAY_LAST_LINE_MAX + 16);
+	assert_string_equal(lines("a\nb\n", 16), "raylet.out: a\n");
+	out[0] = '\0';
+	ray_last_lines_of("raylet.out", "\0\0\n\xff\xfe\n", 6, out, sizeof(out));
+	for (const char *p = out; *p; p++)
+		assert_true((unsigned char)*p >= 0x20 || *p == '\n');
+}
+
+static void a_process_without_logs_says_nothing(void **state)
+{
+	char out[1024] = "";
+	int dir = open("sidecar/ray/testdata/process", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	(void)state;
+	assert_true(dir >= 0);
+	/* No file of those names is there: nothing is said. */
+	ray_last_lines(dir, RAY_PROCESS_DASHBOARD, out, sizeof(out));
+	assert_string_equal(out, "");
+	ray_last_lines(-1, RAY_PROCESS_RAYLET, out, sizeof(out));
+	assert_string_equal(out, "");
+	close(dir);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_last_lines_come_in_their_order),
+		cmocka_unit_test(dumps_of_the_state_and_blank_lines_are_left_out),
+		cmocka_unit_test(what_a_tenant_writes_is_printable_and_bounded),
+		cmocka_unit_test(a_process_without_logs_says_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How much of its objects Ray has spilled to a disk, how fast that grows, and when the disk will be full. Pure.
+ *
+ * The figure is raylet's own: it writes logs/debug_state.txt every 10 s, and there "- num bytes currently spilled: N", without
+ * what was deleted meanwhile. Walking the directory would cost a stat for each object, and hang with its filesystem.
+ */
+#ifndef AFTERGLOW_SIDECAR_RAY_SPILL_H
+#define AFTERGLOW_SIDECAR_RAY_SPILL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/units.h"
+
+#define SPILL_EVERY_NS (10 * NS_PER_SEC) /* as often as raylet writes */
+#define SPILL_POINTS_MAX 18
+#define SPILL_WARN_NS (900 * NS_PER_SEC) /* full within this: worth a warning */
+#define SPILL_URGENT_NS (300 * NS_PER_SEC) /* and another */
+#define SPILL_KUBELET_SHARE 0.1 /* the kubelet evicts by default when less of the node's filesystem is available */
+
+/* The first figure of raylet's state file; false: it has none. */
+bool spill_state_parse(const char *text, size_t len, int64_t *ret_bytes);
+
+/* What is known of the disk. */
+struct spill_disk {
+	int64_t total, available; /* bytes; total 0: not known */
+	int64_t limit; /* of the container's ephemeral storage, bytes; 0: none, or not known */
+};
+
+enum spill_bound {
+	SPILL_NO_BOUND, /* nothing is known of the disk */
+	SPILL_FILESYSTEM, /* the filesystem, less what the kubelet wants to stay free */
+	SPILL_LIMIT, /* the container's ephemeral-storage limit */
+};
+
+struct spill_forecast {
+	int64_t bytes; /* spilled now; -1: not known */
+	int64_t rate; /* bytes a second over the last minutes; 0: it does not grow, or was not watched for long enough */
+	enum spill_bound bound; /* that is met first */
+	int64_t room; /* bytes up to there, at most: others write to the disk as well. 0: it is met already */
+	int64_t left_ns; /* at that rate; -1: never */
+};
+
+#define SPILL_FORECAST_NONE ((struct spill_forecast){ .bytes = -1, .left_ns = -1 })
+
+struct spill {
+	struct {
+		int64_t at_ns, bytes;
+	} points[SPILL_POINTS_MAX]; /* oldest first */
+	size_t n;
+	int warned; /* 0: not yet, 1, 2: urgently */
+};
+
+/* A reading. Times go forward. After a drop to less than half the growth is counted anew. */
+void spill_add(struct spill *s, int64_t at_ns, int64_t bytes);
+
+void spill_forecast(const struct spill *s, const struct spill_disk *disk, struct spill_forecast *ret_forecast);
+
+/* Whether to warn of that now: once below SPILL_WARN_NS, once below SPILL_URGENT_NS, and anew after it was twice as far away. */
+bool spill_warns(struct spill *s, const struct spill_forecast *f);
+
+/* "12.0 GiB of objects are spilled to /tmp/ray/s, +80.0 MiB/s; at that rate ... in 4 min". where: the directory. Returns text. */
+const char *spill_describe(const struct spill_forecast *f, const struct spill_disk *disk, const char *where, char *text, size_t size);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Watches how much a Ray node spills to its disk. */
+#include "sidecar/record/spill_watch.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/strbuf.h"
+#include "sidecar/ray/ray_files.h"
+#include "sidecar/sample/limits.h"
+
+#define STATE_FILE "debug_state.txt"
+#define STATE_MAX (256 * 1024)
+#define EVIDENCE_BYTES ((int64_t)1 << 30)
+
+/* Another raylet may spill elsewhere. */
+static void begin(struct spill_watch *w, const struct spill_place *at, const struct ray_node *node)
+{
+	_cleanup_strbuf_ struct strbuf mounts = STRBUF_INIT(LIMITS_MOUNTS_MAX);
+	int64_t polled_ns = w->polled_ns;
+
+	*w = SPILL_WATCH_NONE;
+	w->polled_ns = polled_ns;
+	w->raylet = node->raylet;
+	for (size_t i = 0; node->spill_dir[i]; i++)
+		w->where[i] = node->spill_dir[i] > ' ' && node->spill_dir[i] < 0x7f ? node->spill_dir[i] : '?';
+	if (!w->where[0] || limits_read_mounts(at->root_fd, at->launcher, &mounts) < 0 ||
+	    !limits_local_point(strbuf_str(&mounts), node->spill_dir, w->point, sizeof(w->point)))
+		w->point[0] = '\0';
+}
+
+/* False: raylet has not written since. */
+static bool read_state(struct spill_watch *w, int logs_fd, int64_t *ret_bytes)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(STATE_MAX);
+	struct stat st;
+	_cleanup_close_ int fd = ray_file_path(logs_fd, STATE_FILE, &st);
+	int64_t written_ns;
+
+	if (fd < 0)
+		return false;
+	written_ns = st.st_mtim.tv_sec * NS_PER_SEC + st.st_mtim.tv_nsec;
+	if (written_ns == w->written_ns || !ray_file_tail(logs_fd, STATE_FILE, STATE_MAX, &text) ||
+	    !spill_state_parse(strbuf_str(&text), text.len, ret_bytes))
+		return false;
+	w->written_ns = written_ns;
+	return true;
+}
+
+bool spill_watch_poll(struct spill_watch *w, const struct spill_place *at, const struct ray_node *node, int64_t now_ns)
+{
+	struct disk disk;
+	int64_t bytes;
+
+	if (at->root_fd < 0 || at->logs_fd < 0 || node->raylet <= 0 || (w->polled_ns && now_ns - w->polled_ns < SPILL_EVERY_NS))
+		return false;
+	w->polled_ns = now_ns;
+	if (node->raylet != w->raylet)
+		begin(w, at, node);
+	if (!w->where[0] || !read_state(w, at->logs_fd, &bytes))
+		return false;
+	spill_add(&w->spill, now_ns, bytes);
+	w->disk = (struct spill_disk){ .limit = at->limit };
+	if (w->point[0] && limits_stat_disk(at->root_fd, w->point, &disk)) {
+		w->disk.total = disk.total;
+		w->disk.available = disk.available;
+	}
+	spill_forecast(&w->spill, &w->disk, &w->forecast);
+	return spill_warns(&w->spill, &w->forecast);
+}
+
+bool spill_watch_is_evidence(const struct spill_watch *w)
+{
+	const struct spill_forecast *f = &w->forecast;
+
+	return f->bytes >= EVIDENCE_BYTES || (f->left_ns >= 0 && f->left_ns <= 2 * SPILL_WARN_NS);
+}

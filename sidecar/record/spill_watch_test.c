@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of watching what a Ray node spills, on a tree like its container's. */
+#include "sidecar/record/spill_watch.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/fileio.h"
+
+#define MIB (INT64_C(1) << 20)
+
+static char root[64];
+static struct spill_place place;
+static struct spill_watch w;
+static struct ray_node node;
+static int64_t now_s;
+
+static void put(const char *name, const char *text)
+{
+	const struct timespec times[2] = { { .tv_sec = now_s }, { .tv_sec = now_s } };
+
+	assert_int_equal(file_put(place.root_fd, name, text, strlen(text), 0644, NULL), 0);
+	assert_int_equal(utimensat(place.root_fd, name, times, 0), 0);
+}
+
+static int setup(void **state)
+{
+	static const char *const directories[] = { "logs", "proc", "proc/1", "spill" };
+	char path[128];
+	(void)state;
+
+	snprintf(root, sizeof(root), "/tmp/spill_watch_test.XXXXXX");
+	if (!mkdtemp(root))
+		return -1;
+	for (size_t i = 0; i < 4; i++) {
+		snprintf(path, sizeof(path), "%s/%s", root, directories[i]);
+		if (mkdir(path, 0755) < 0)
+			return -1;
+	}
+	snprintf(path, sizeof(path), "%s/logs", root);
+	now_s = 1000;
+	w = SPILL_WATCH_NONE;
+	node = (struct ray_node){ .raylet = 20, .spill_dir = "/spill" };
+	place = (struct spill_place){ .root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC),
+				      .logs_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC), .launcher = 1, .limit = 8192 * MIB };
+	put("proc/1/mountinfo", "1 0 0:50 / / rw - overlay overlay rw\n2 1 8:1 / /spill rw - ext4 /dev/sda1 rw\n");
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	close(place.root_fd);
+	close(place.logs_fd);
+	return tree_remove(AT_FDCWD, root) ? 0 : -1;
+}
+
+/* Ten seconds later raylet says so. */
+static bool says(int64_t mib)
+{
+	char text[100];
+
+	now_s += 10;
+	snprintf(text, sizeof(text), "LocalObjectManager:\n- num bytes currently spilled: %lld\n", (long long)(mib * MIB));
+	put("logs/debug_state.txt", text);
+	return spill_watch_poll(&w, &place, &node, now_s * NS_PER_SEC);
+}
+
+static void growth_towards_the_limit_is_warned_of(void **state)
+{
+	int warnings = 0;
+	(void)state;
+
+	for (int i = 0; i < 8; i++)
+		warnings += says(1024 + i * 200);
+	/* Urgently at once, where this machine's own disk is nearly full. */
+	assert_in_range(warnings, 1, 2);
+	assert_int_equal(w.forecast.bytes, 2424 * MIB);
+	assert_string_equal(w.where, "/spill");
+	assert_true(w.disk.total > 0);
+	assert_true(spill_watch_is_evidence(&w));
+}
+
+static void little_that_does_not_grow_is_no_evidence(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 8; i++)
+		assert_false(says(100));
+	assert_int_equal(w.forecast.bytes, 100 * MIB);
+	assert_false(spill_watch_is_evidence(&w));
+}
+
+static void a_network_filesystem_is_never_asked(void **state)
+{
+	(void)state;
+	put("proc/1/mountinfo", "1 0 0:50 / / rw - overlay overlay rw\n2 1 0:9 / /spill rw - nfs4 server:/x rw\n");
+	for (int i = 0; i < 5; i++)
+		says(1024 + i * 200);
+	assert_int_equal(w.disk.total, 0);
+	assert_string_equal(w.point, "");
+	assert_int_equal(w.forecast.bound, SPILL_LIMIT);
+}
+
+static void without_a_directory_or_raylet_nothing_is_watched(void **state)
+{
+	(void)state;
+	node.spill_dir[0] = '\0';
+	assert_false(says(1024));
+	assert_int_equal(w.forecast.bytes, -1);
+	node.raylet = 0;
+	assert_false(says(1024));
+	place.logs_fd = -1;
+	assert_false(spill_watch_poll(&w, &place, &node, now_s * NS_PER_SEC));
+	assert_false(spill_watch_is_evidence(&w));
+}
+
+static void a_state_that_raylet_did_not_write_anew_is_no_reading(void **state)
+{
+	(void)state;
+	says(1024);
+	for (int i = 0; i < 5; i++)
+		assert_false(spill_watch_poll(&w, &place, &node, (now_s + i * 10 + 10) * NS_PER_SEC));
+	assert_int_equal(w.spill.n, 1);
+}
+
+static void another_raylet_begins_anew(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 5; i++)
+		says(1024);
+	node.raylet = 99;
+	says(10);
+	assert_int_equal(w.spill.n, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(growth_towards_the_limit_is_warned_of, setup, teardown),
+		cmocka_unit_test_setup_teardown(little_that_does_not_grow_is_no_evidence, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_network_filesystem_is_never_asked, setup, teardown),
+		cmocka_unit_test_setup_teardown(without_a_directory_or_raylet_nothing_is_watched, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_state_that_raylet_did_not_write_anew_is_no_reading, setup, teardown),
+		cmocka_unit_test_setup_teardown(another_raylet_begins_anew, setup, teardown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

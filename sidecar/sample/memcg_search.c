@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The cgroup of a container that has the host's cgroup namespace. */
+#include "sidecar/sample/memcg_search.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sidecar/sample/rootfd.h"
+
+struct search {
+	int root_fd;
+	const char *name; /* of the directory, name_len bytes */
+	size_t name_len;
+	unsigned int visits;
+	char found[MEMCG_PATH_MAX]; /* its path; "" not found */
+};
+
+/* What follows the last "/..": "/cri-containerd-ID.scope/init". */
+static const char *known_end(const char *cgroup)
+{
+	for (const char *up; (up = strstr(cgroup, "/..")) && (!up[3] || up[3] == '/');)
+		cgroup = up + 3;
+	return cgroup;
+}
+
+static DIR *open_dir(int root_fd, const char *path)
+{
+	int fd = rootfd_open(root_fd, path, O_RDONLY | O_DIRECTORY, NULL);
+	struct stat st;
+	DIR *dir;
+
+	/* Two links: there are no cgroups below. */
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_nlink == 2) {
+		closep(&fd);
+		return NULL;
+	}
+	dir = fdopendir(fd);
+	if (!dir)
+		close(fd);
+	return dir;
+}
+
+static void search_in(struct search *s, const char *path, unsigned int depth)
+{
+	DIR *dir = open_dir(s->root_fd, path);
+	const struct dirent *entry;
+
+	while (dir && !s->found[0] && s->visits < MEMCG_SEARCH_VISITS_MAX && (entry = readdir(dir))) {
+		char below[MEMCG_PATH_MAX];
+
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.' ||
+		    (size_t)snprintf(below, sizeof(below), "%s/%s", path, entry->d_name) >= sizeof(below))
+			continue;
+		s->visits++;
+		if (strlen(entry->d_name) == s->name_len && memcmp(entry->d_name, s->name, s->name_len) == 0)
+			memcpy(s->found, below, strlen(below) + 1);
+		else if (depth < MEMCG_SEARCH_DEPTH_MAX)
+			search_in(s, below, depth + 1);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+bool memcg_search(int root_fd, struct memcg_place *place)
+{
+	const char *end = known_end(place->cgroup), *rest;
+	struct search s = { .root_fd = root_fd };
+	size_t len;
+
+	if (*end != '/')
+		return false;
+	s.name = end + 1;
+	rest = strchrnul(s.name, '/');
+	s.name_len = (size_t)(rest - s.name);
+	if (s.name_len < MEMCG_SEARCH_NAME_MIN)
+		return false;
+	search_in(&s, place->path, 1);
+	len = strlen(s.found);
+	if (!len || len + strlen(rest) >= sizeof(place->path))
+		return false;
+	memcpy(s.found + len, rest, strlen(rest) + 1);
+	memcpy(place->path, s.found, strlen(s.found) + 1);
+	place->own = true;
+	return true;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of finding a container's cgroup in the machine's whole hierarchy, on a tree of plain directories. */
+#include "sidecar/sample/memcg_search.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/fileio.h"
+
+#define ID "cri-containerd-46b3e0a4df44b752b841aecca454e6e78995d567912a84950390bae6f6777a63.scope"
+#define POD "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod94eb36cd.slice"
+/* What a privileged pod's mountinfo says to a sidecar in a cgroup namespace of its own. */
+#define MOUNT "30 1 0:26 /../../../.. /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
+
+struct tree {
+	char path[64];
+	int fd;
+};
+
+static void make(const struct tree *t, const char *path)
+{
+	char full[1024];
+
+	snprintf(full, sizeof(full), "%s/sys/fs/cgroup%s", t->path, path);
+	assert_int_equal(dir_make_all(full, 0755, NULL), 0);
+}
+
+static int tree_setup(void **state)
+{
+	static struct tree t;
+
+	snprintf(t.path, sizeof(t.path), "/tmp/memcg_search_test.XXXXXX");
+	assert_non_null(mkdtemp(t.path));
+	t.fd = open(t.path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_true(t.fd >= 0);
+	make(&t, "/system.slice/containerd.service");
+	make(&t, "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod1.slice/cri-containerd-1.scope");
+	make(&t, POD "/" ID "/ray_node_1/user/non-ray");
+	*state = &t;
+	return 0;
+}
+
+static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
+{
+	(void)st;
+	(void)flag;
+	(void)ftw;
+	return remove(path);
+}
+
+static int tree_teardown(void **state)
+{
+	struct tree *t = *state;
+
+	close(t->fd);
+	return nftw(t->path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void the_containers_cgroup_is_found_by_its_name(void **state)
+{
+	static const struct {
+		const char *cgroup, *path; /* NULL: not found */
+	} rows[] = {
+		{ "/../" ID, "/sys/fs/cgroup" POD "/" ID },
+		{ "/../../" ID, "/sys/fs/cgroup" POD "/" ID },
+		{ "/../" ID "/ray_node_1/user/non-ray", "/sys/fs/cgroup" POD "/" ID }, /* Ray moved it below */
+		{ "/../cri-containerd-77b3e0a4df44b752b841aecca454e6e78995d567912a84950390bae6f6777a63.scope", NULL },
+		{ "/../cri-containerd-1.scope", NULL }, /* too short to be one only */
+		{ "/..", NULL },
+		{ "/", NULL },
+	};
+	struct tree *t = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char cgroup[256];
+		struct memcg_place place;
+
+		snprintf(cgroup, sizeof(cgroup), "0::%s\n", rows[i].cgroup);
+		assert_int_equal(memcg_find_place(cgroup, MOUNT, &place, NULL), 0);
+		if (rows[i].path && place.own)
+			fail_msg("%s: its own is seen", rows[i].cgroup);
+		assert_int_equal(!place.own && memcg_search(t->fd, &place), rows[i].path != NULL);
+		memcg_place_to_container(&place);
+		assert_string_equal(place.path, rows[i].path ? rows[i].path : "/sys/fs/cgroup");
+	}
+}
+
+static void a_hierarchy_without_end_is_given_up(void **state)
+{
+	struct tree *t = *state;
+	struct memcg_place place;
+	char deep[400] = "/deep";
+
+	for (int i = 0; i < 3 * MEMCG_SEARCH_DEPTH_MAX; i++)
+		snprintf(deep + strlen(deep), sizeof(deep) - strlen(deep), "/deep");
+	snprintf(deep + strlen(deep), sizeof(deep) - strlen(deep), "/%.64s-other.scope", ID);
+	make(t, deep);
+	assert_int_equal(memcg_find_place("0::/../cri-containerd-46b3e0a4df44b752b841aecca454e6e78995d567912a84950-other.scope\n", MOUNT,
+					  &place, NULL),
+			 0);
+	assert_false(memcg_search(t->fd, &place));
+	assert_false(place.own);
+	assert_string_equal(place.path, "/sys/fs/cgroup");
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, tree_setup, tree_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(the_containers_cgroup_is_found_by_its_name),
+		TEST(a_hierarchy_without_end_is_given_up),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
