@@ -32,6 +32,7 @@ FOREIGN_OPTIONS = {
     "--cascade",  # kubectl
     "--enable-leader-election",  # KubeRay
     "--pdb",  # pytest
+    "--strict",  # e2e/deaths/run.py
 }
 # Files of a memory cgroup are written as values are.
 CGROUP_FILE = re.compile(r"memory\.(events|max|high|current|peak|stat|oom|oom_control|pressure|limit_in_bytes|usage_in_bytes)\b")
