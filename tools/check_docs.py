@@ -28,7 +28,7 @@ HELP = {
 POLICY_PAGE = "docs/policies.md"
 # Options of others that the documents speak of by themselves.
 FOREIGN_OPTIONS = {
-    "--memory", "--num-cpus", "--object-store-memory", "--redis_password",  # Ray
+    "--memory", "--num-cpus", "--object-store-memory", "--redis_password", "--enable-resource-isolation",  # Ray
     "--cascade",  # kubectl
     "--enable-leader-election",  # KubeRay
     "--pdb",  # pytest
