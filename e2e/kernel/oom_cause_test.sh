@@ -62,7 +62,7 @@ done
 run --memory-max 24Mi -- sh -c "$leak; kill -9 \$\$"
 check "the log tells that kill -9 at once was not the OOM killer" is Killed likely
 
-# A limit above, and no log to say so
+# A limit above, and no log to say so: KernelOOMPod or KernelOOMNode, likely
 mkdir "$around"
 if [ -e "$around/memory.max" ]; then
 	echo 64M >"$around/memory.max"
