@@ -50,6 +50,9 @@ memory_cgroups() {
 }
 # Others on this machine may have theirs.
 before=$(memory_cgroups)
+# A command of the shell that prints the directory of the memory cgroup that it runs in.
+own_memory_cgroup='if [ -d /sys/fs/cgroup/memory ]; then sed -n "s|^[0-9]*:memory:|/sys/fs/cgroup/memory|p" /proc/self/cgroup
+else sed -n "s|^0::|/sys/fs/cgroup|p" /proc/self/cgroup; fi'
 new_memory_cgroups() { memory_cgroups | grep -vxF -e "${before:-none}"; }
 
 # Ends when CONDITION holds, however slow the machine is.
@@ -78,6 +81,15 @@ check "nor with a memory cgroup" test "$(cat "$work/out")" = "$bare"
 run -- "$probe" args '' 'a b' --store
 check "arguments pass" test "$(cat "$work/out")" = "$(printf '<>\n<a b>\n<--store>')"
 check "no memory cgroup is left behind" test -z "$(new_memory_cgroups)"
+run --memory-max 24Mi -- sh -c "mkdir -p \"\$($own_memory_cgroup)/below/further\""
+check "a command may make cgroups in its own" gives 0
+check "and none of them is left behind" test -z "$(new_memory_cgroups)"
+here=$(sh -c "$own_memory_cgroup")
+sh -c 'mkdir "$0/afterglow-$$-0" && echo "$0/afterglow-$$-0" && exec "$@"' "${here%/}" "$sidecar" exec --store "$store" --name case \
+	--memory-max 24Mi -- sh -c 'exit 7' >"$work/out" 2>"$work/err"
+code=$?
+check "a cgroup that another left behind under our name keeps no command from its start" gives 7
+check "and stays" rmdir "$(cat "$work/out")"
 
 # Each way to die has its class
 reports() { # CLASS CODE COMMAND...: that the report of the command has the class and the code is kept
