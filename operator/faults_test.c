@@ -21,7 +21,7 @@
 #include "operator/failures/incident_plan.h"
 #include "operator/failures/lost_head.h"
 #include "operator/failures/pod_report.h"
-#include "operator/failures/probe_kill.h"
+#include "operator/failures/fate.h"
 #include "operator/failures/termination.h"
 #include "operator/raycluster/notes.h"
 #include "operator/raycluster/plan.h"
@@ -38,7 +38,7 @@
 	"\\\"evidence\\\":[{\\\"source\\\":\\\"s\\\",\\\"text\\\":\\\"t\\\"}],\\\"missing\\\":[]}\\n\""
 
 static struct policy policy;
-static cJSON *cluster, *everything, *pods[6], *dead_pod, *failure, *events, *head_failure, *worker_failure;
+static cJSON *cluster, *everything, *pods[6], *dead_pod, *failure, *events, *head_failure, *worker_failure, *deletion, *drained_node;
 
 /* What is made when nothing fails. Kept from the first look, which is the setup's. */
 static struct strbuf expected[16];
@@ -206,23 +206,34 @@ static void parse_answer(void)
 	check(r, &err, report.failures);
 }
 
-/* It either becomes a ProbeKilled or stays what it was. */
-static void refine(void)
+/* It either becomes another class or stays what it was. */
+static void refine_of(const cJSON *before)
 {
+	const struct fate_facts facts = { .asked = ~0u, .pod_events = events, .node = drained_node, .node_state = FATE_FOUND, .now_ns = NOW };
 	uint32_t armed = until_failure;
 	until_failure = NEVER;
-	cJSON *copy = cJSON_Duplicate(failure, true);
+	cJSON *copy = cJSON_Duplicate(before, true);
 	until_failure = armed;
-	bool refined = probe_kill_refine(copy, events);
+	bool refined = fate_refine(copy, &facts);
 
 	at = 0;
 	until_failure = NEVER;
 	if (!refined) {
-		assert_true(failed && cJSON_Compare(copy, failure, true));
+		assert_true(failed && cJSON_Compare(copy, before, true));
 		cJSON_Delete(copy);
 	} else {
 		check(0, NULL, copy);
 	}
+}
+
+static void refine(void)
+{
+	refine_of(failure);
+}
+
+static void refine_deletion(void)
+{
+	refine_of(deletion);
 }
 
 #define MEMBER(name, class, type, second) \
@@ -341,6 +352,12 @@ static void a_probes_kill_is_told_whole_or_not_at_all(void **state)
 	for_every_allocation_the_same(refine);
 }
 
+static void a_drained_nodes_pod_is_told_so_or_left_alone(void **state)
+{
+	(void)state;
+	for_every_allocation_the_same(refine_deletion);
+}
+
 /* --- The world ------------------------------------------------------------------------------------ */
 
 static cJSON *pod(const char *name, const char *group, const char *type, const char *status)
@@ -410,6 +427,10 @@ static int setup(void **state)
 	events = json_of("items:\n- {reason: Killing, involvedObject: {uid: u1, fieldPath: \"spec.containers{ray-worker}\"}, "
 		"firstTimestamp: \"2026-11-21T01:04:30Z\", lastTimestamp: \"2026-11-21T01:04:30Z\", "
 		"message: \"Container ray-worker failed liveness probe, will be restarted\"}\n");
+	deletion = json_of("metadata: {namespace: ml, name: x, labels: {afterglow.dev/class: PodDeleted}}\n"
+		"spec: {class: PodDeleted, confidence: certain, exitCode: 143, pod: demo, podUID: u1, container: ray-worker, node: n1, "
+		"endedAt: \"2026-11-21T01:28:00Z\", verdict: v, evidence: [], endedBy: {kind: EvictionAPI}}\n");
+	drained_node = json_of("metadata: {name: n1}\nspec: {taints: [{key: karpenter.sh/disrupted, effect: NoSchedule}]}\n");
 	head_failure = json_of(MEMBER("h", "GCSFailed", "head", "00"));
 	worker_failure = json_of(MEMBER("w", "ApplicationError", "worker", "20"));
 	return 0;
@@ -425,6 +446,8 @@ static int teardown(void **state)
 	cJSON_Delete(dead_pod);
 	cJSON_Delete(failure);
 	cJSON_Delete(events);
+	cJSON_Delete(deletion);
+	cJSON_Delete(drained_node);
 	cJSON_Delete(head_failure);
 	cJSON_Delete(worker_failure);
 	policy_release(&policy);
@@ -443,6 +466,7 @@ int main(void)
 		cmocka_unit_test(a_recorders_message_is_whole_or_an_error),
 		cmocka_unit_test(a_recorders_answer_is_whole_or_an_error),
 		cmocka_unit_test(a_probes_kill_is_told_whole_or_not_at_all),
+		cmocka_unit_test(a_drained_nodes_pod_is_told_so_or_left_alone),
 		cmocka_unit_test(what_failures_have_to_do_with_each_other_is_written_whole_or_not_at_all),
 		cmocka_unit_test(a_failure_is_reconsidered_whole_or_stays),
 	};

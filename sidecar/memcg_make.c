@@ -4,17 +4,23 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "lib/fileio.h"
 #include "lib/units.h"
 #include "sidecar/sample/memcg.h"
 
 #define PROC_FILE_MAX (1 << 20)
+/* Cgroups of this name that may be left of a process that had our PID before us. */
+#define LEFT_BEHIND_MAX 64
+/* Directories that are open at a time while cgroups below ours are removed; deeper ones cost time, not descriptors. */
+#define OPEN_AT_A_TIME 16
 
 static int write_value(const char *directory, const char *file, const char *value, struct err *err)
 {
@@ -43,18 +49,32 @@ static int find_own(char *path, size_t size, int *ret_version, struct err *err)
 	return r;
 }
 
-static int make_in(struct made_memcg *m, const char *parent, int version, int64_t limit, bool group, struct err *err)
+/* A directory of a name that nobody has: another exec with this PID may have left its own behind, with processes in it. */
+static int make_directory(const char *parent, char *path, size_t size, struct err *err)
 {
 	static unsigned int count;
+
+	for (int i = 0; i < LEFT_BEHIND_MAX; i++) {
+		snprintf(path, size, "%.500s/afterglow-%d-%u", parent, (int)getpid(), count++);
+		if (mkdir(path, 0755) == 0)
+			return 0;
+		if (errno != EEXIST)
+			break;
+	}
+	return err_set(err, errno, "mkdir %s", path);
+}
+
+static int make_in(struct made_memcg *m, const char *parent, int version, int64_t limit, bool group, struct err *err)
+{
 	char value[32], path[sizeof(m->path)];
 	int r;
 
 	/* v2: a controller must be handed down first; refused where the parent itself holds processes. */
 	if (version == 2)
 		write_value(parent, "cgroup.subtree_control", "+memory", NULL);
-	snprintf(path, sizeof(path), "%.500s/afterglow-%d-%u", parent, (int)getpid(), count++);
-	if (mkdir(path, 0755) < 0)
-		return err_set(err, errno, "mkdir %s", path);
+	r = make_directory(parent, path, sizeof(path), err);
+	if (r < 0)
+		return r;
 	snprintf(value, sizeof(value), "%" PRId64, limit);
 	r = write_value(path, version == 1 ? "memory.limit_in_bytes" : "memory.max", value, err);
 	if (r < 0) {
@@ -104,10 +124,24 @@ int made_memcg_join(const struct made_memcg *m, struct err *err)
 	return write_value(m->path, "cgroup.procs", "0", err);
 }
 
+static int remove_directory(const char *path, const struct stat *status, int type, struct FTW *at)
+{
+	(void)status;
+	(void)at;
+	/* What is busy stays; so do those above it. */
+	if (type == FTW_DP)
+		rmdir(path);
+	return 0;
+}
+
 void made_memcg_remove(struct made_memcg *m)
 {
 	/* The last process may still be on its way out. */
-	for (int i = 0; i < 100 && m->path[0] && rmdir(m->path) < 0 && errno == EBUSY; i++)
+	for (int i = 0; i < 100 && m->path[0] && access(m->path, F_OK) == 0; i++) {
+		nftw(m->path, remove_directory, OPEN_AT_A_TIME, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+		if (access(m->path, F_OK) < 0)
+			break;
 		nanosleep(&(struct timespec){ .tv_nsec = 5 * NS_PER_MS }, NULL);
+	}
 	m->path[0] = '\0';
 }

@@ -28,10 +28,11 @@ HELP = {
 POLICY_PAGE = "docs/policies.md"
 # Options of others that the documents speak of by themselves.
 FOREIGN_OPTIONS = {
-    "--memory", "--num-cpus", "--object-store-memory", "--redis_password",  # Ray
+    "--memory", "--num-cpus", "--object-store-memory", "--redis_password", "--enable-resource-isolation",  # Ray
     "--cascade",  # kubectl
     "--enable-leader-election",  # KubeRay
     "--pdb",  # pytest
+    "--strict",  # e2e/deaths/run.py
 }
 # Files of a memory cgroup are written as values are.
 CGROUP_FILE = re.compile(r"memory\.(events|max|high|current|peak|stat|oom|oom_control|pressure|limit_in_bytes|usage_in_bytes)\b")

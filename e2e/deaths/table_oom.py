@@ -69,7 +69,7 @@ DEATHS = [
           inside="echo 1000 >/proc/$PPID/oom_score_adj; hog 300M --rate 100M --hold"),
     Death("a child that is reaped three seconds later", oom("KernelOOMContainer", "KernelOOMProcess", exit=1, signal=0, victim="fact"), memory="64Mi",
           ooms=1, inside="hog 300M --rate 200M & echo victim $! >>$D/facts; sleep 3; wait $!; exit 1"),
-    Death("three children, one after the other, then exit 1", oom("KernelOOMContainer", "KernelOOMProcess", exit=1, signal=0), memory="64Mi", ooms=3,
+    Death("three children, one after the other, then exit 1", oom("KernelOOMContainer", "KernelOOMProcess", exit=1, signal=0, lives={"KernelOOMProcess"}), memory="64Mi", ooms=3,
           inside="for i in 1 2 3; do hog 300M --rate 300M; done; exit 1"),
     Death("a child behind || true, and exit 0 at once", exits(0, "KernelOOMProcess", told=True, lives={"KernelOOMProcess"}, never=(KILLED_CONTAINER,)),
           memory="64Mi", ooms=1, inside="hog 300M --rate 200M || true"),

@@ -50,6 +50,9 @@ memory_cgroups() {
 }
 # Others on this machine may have theirs.
 before=$(memory_cgroups)
+# A command of the shell that prints the directory of the memory cgroup that it runs in.
+own_memory_cgroup='if [ -d /sys/fs/cgroup/memory ]; then sed -n "s|^[0-9]*:memory:|/sys/fs/cgroup/memory|p" /proc/self/cgroup
+else sed -n "s|^0::|/sys/fs/cgroup|p" /proc/self/cgroup; fi'
 new_memory_cgroups() { memory_cgroups | grep -vxF -e "${before:-none}"; }
 
 # Ends when CONDITION holds, however slow the machine is.
@@ -78,6 +81,15 @@ check "nor with a memory cgroup" test "$(cat "$work/out")" = "$bare"
 run -- "$probe" args '' 'a b' --store
 check "arguments pass" test "$(cat "$work/out")" = "$(printf '<>\n<a b>\n<--store>')"
 check "no memory cgroup is left behind" test -z "$(new_memory_cgroups)"
+run --memory-max 24Mi -- sh -c "mkdir -p \"\$($own_memory_cgroup)/below/further\""
+check "a command may make cgroups in its own" gives 0
+check "and none of them is left behind" test -z "$(new_memory_cgroups)"
+here=$(sh -c "$own_memory_cgroup")
+sh -c 'mkdir "$0/afterglow-$$-0" && echo "$0/afterglow-$$-0" && exec "$@"' "${here%/}" "$sidecar" exec --store "$store" --name case \
+	--memory-max 24Mi -- sh -c 'exit 7' >"$work/out" 2>"$work/err"
+code=$?
+check "a cgroup that another left behind under our name keeps no command from its start" gives 7
+check "and stays" rmdir "$(cat "$work/out")"
 
 # Each way to die has its class
 reports() { # CLASS CODE COMMAND...: that the report of the command has the class and the code is kept
@@ -294,6 +306,35 @@ code=$?
 check "a closed stderr does not change the exit code" gives 137
 "$sidecar" exec --store "$store" --name '../../up' -- "$probe" exit 3 2>"$work/err"
 check "a name cannot leave the store" is_empty "$work/up"
+
+# Ray's own processes, played by others with their command lines: `ray start` ends with 1 a second after a child of it.
+fake_ray() {
+	mkdir -p "$work/ray/bin" "$work/ray/core/raylet"
+	cp "$probe" "$work/ray/core/raylet/raylet"
+	cat >"$work/ray/bin/ray" <<-'CODE'
+		import os, signal, subprocess, sys, time
+		start, raylet, what = sys.argv[1:]
+		child = subprocess.Popen([raylet, "sleep", "300000"])
+		time.sleep(3)
+		child.send_signal(signal.SIGKILL)
+		time.sleep(1)
+		if what == "block":
+		    child.wait()
+		    os._exit(1)
+		time.sleep(12)
+	CODE
+}
+if command -v python3 >/dev/null; then
+	fake_ray
+	run -- python3 "$work/ray/bin/ray" start "$work/ray/core/raylet/raylet" block
+	check "kill -9 of raylet does not change the exit code" gives 1
+	check "it is the cause of the container's end" has_class RayletFailed
+	check "the report says how it ended, and that \`ray start\` followed" tells 'raylet was killed with SIGKILL.*`ray start` then'
+	check "and names it" grep -q '"name":[[:space:]]*"raylet"' "$(bundle)/report.json"
+	run -- python3 "$work/ray/bin/ray" start "$work/ray/core/raylet/raylet" stay
+	check "a container that goes on without raylet ends as it would" gives 0
+	check "that raylet is gone is said while it runs" says 'raylet (PID [0-9]*) was killed with SIGKILL'
+fi
 
 check "no socket directory is left behind" test -z "$(find "$TMPDIR" -maxdepth 1 -name 'afterglow-??????' -newer "$work/small" -user "$(id -u)" 2>/dev/null)"
 summary

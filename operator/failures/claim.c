@@ -126,11 +126,19 @@ static const struct event_row *find(const cJSON *events, const struct event_row 
 	return NULL;
 }
 
+/* The descheduler says of an eviction that a budget did not allow the same, and more. */
+static bool is_refused(const cJSON *event)
+{
+	const char *reason = json_str(event, "reason");
+
+	return reason && strcmp(reason, "EvictionFailed") == 0;
+}
+
 static bool is_of_pod(const cJSON *event, const struct claim_pod *pod)
 {
 	const char *uid = json_str(event, "involvedObject.uid");
 
-	return uid && pod->uid && strcmp(uid, pod->uid) == 0;
+	return uid && pod->uid && strcmp(uid, pod->uid) == 0 && !is_refused(event);
 }
 
 bool claim_by_pod_events(const cJSON *events, const struct claim_pod *pod, struct claim *ret_claim)

@@ -10,7 +10,7 @@
  *   cluster autoscaler   ScaleDown "deleting pod for node scale down"   kubernetes/autoscaler core/scaledown/actuation/drain.go
  *   Karpenter            Evicted "Evicted pod: ...", Disrupted           karpenter pkg/controllers/node/termination/terminator
  *   AWS                  PodEviction "Pod evicted due to node drain (node N)"  aws-node-termination-handler pkg/node/node.go
- *   descheduler          "pod eviction from N node by sigs.k8s.io/descheduler"  kubernetes-sigs/descheduler pkg/descheduler/evictions
+ *   descheduler          "pod evicted from N node by sigs.k8s.io/descheduler"  kubernetes-sigs/descheduler pkg/descheduler/evictions
  *   about a Node         ScaleDown, DisruptionTerminating, SpotInterruption and others of AWS, Shutdown (kubelet), DeletingNode
  *                        (kubernetes cloud-provider/controllers/nodelifecycle), PreemptScheduled (AKS)
  *   KubeRay 1.5 to 1.7   DeletedWorkerPod, DeletedHeadPod, DeletedPod about the RayCluster, DeletedRayCluster about the RayJob or

@@ -37,6 +37,7 @@ static void the_pods_own_events_name_who_evicted_it(void **state)
 		{ EVENT("Disrupted", "Deleting the pod to accommodate the terminationTime 2026 of the node."), "Karpenter", "removes the node" },
 		{ EVENT("PodEviction", "Pod evicted due to node drain (node n1)"), "AWSNodeTermination", "drained" },
 		{ EVENT("LowNodeUtilization", "pod eviction from n1 node by sigs.k8s.io/descheduler"), "Descheduler", "sigs.k8s.io" },
+		{ EVENT("EvictionFailed", "pod eviction from n1 node by sigs.k8s.io/descheduler failed: total eviction limit exceeded"), NULL, NULL },
 		{ EVENT("TaintManagerEviction", "Marking for deletion Pod ml/demo-w-1"), "TaintEviction", "Marking" },
 		{ EVENT("TaintManagerEviction", "Cancelling deletion of Pod ml/demo-w-1"), NULL, NULL },
 		{ EVENT("Evicted", "The node was low on resource: memory."), NULL, NULL },

@@ -78,6 +78,12 @@ static bool is_oom(int class)
 	return class == FAILURE_KERNEL_OOM_CONTAINER || class == FAILURE_KERNEL_OOM_POD || class == FAILURE_KERNEL_OOM_NODE;
 }
 
+/* Where the pod is stopped, Ray's own processes end as well. */
+static bool is_rays_own(int class)
+{
+	return class == FAILURE_RAYLET_FAILED || class == FAILURE_GCS_FAILED || class == FAILURE_RAY_PROCESS_FAILED || class == FAILURE_GCS_LOST;
+}
+
 static bool is_sure(const cJSON *report)
 {
 	const char *confidence = json_str(report, "confidence");
@@ -104,6 +110,8 @@ static bool view_outranks(const struct death *d)
 	class = failure_class_from_name(json_str(d->report, "class"));
 	if (is_oom(class))
 		return !is_sure(d->report) && d->view.from_outside && d->view.confidence == CONFIDENCE_CERTAIN;
+	if (is_rays_own(class))
+		return !is_sure(d->report) && d->view.from_outside && d->view.class != FAILURE_UNKNOWN;
 	for (size_t i = 0; i < ARRAY_SIZE(open_questions); i++)
 		if (class == (int)open_questions[i])
 			return (d->view.from_outside && d->view.class != FAILURE_UNKNOWN) || contradicts_oom(d, class);

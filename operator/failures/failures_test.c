@@ -309,6 +309,12 @@ static void report_and_status_are_weighed(void **state)
 		/* A sidecar that saw the counter stay is believed more than the runtime, which may remember an earlier OOM kill. */
 		{ "", "", "exitCode: 137, reason: OOMKilled, message: " FINAL("Killed", "137"),
 		  "Killed", "why the kubelet says OOMKilled", true },
+		/* With a pod that is stopped Ray's own processes end; one that was proved to fail before is the cause. */
+		{ ", deletionTimestamp: \"2026-11-21T01:05:20Z\", deletionGracePeriodSeconds: 30", "",
+		  "exitCode: 1, message: " UNSURE("GCSLost", "1"), "PodDeleted", NULL, true },
+		{ ", deletionTimestamp: \"2026-11-21T01:05:20Z\", deletionGracePeriodSeconds: 30", "",
+		  "exitCode: 1, message: " FINAL("RayletFailed", "1"), "RayletFailed", NULL, true },
+		{ "", "", "exitCode: 1, message: " UNSURE("GCSLost", "1"), "GCSLost", NULL, true },
 		/* An eviction that is proved comes before an OOM kill that is not. */
 		{ "", "  reason: Evicted\n", "exitCode: 137, message: " UNSURE("KernelOOMNode", "137"), "Evicted", NULL, true },
 		{ "", "  reason: Evicted\n", "exitCode: 137, reason: OOMKilled, message: " FINAL("KernelOOMContainer", "137"),

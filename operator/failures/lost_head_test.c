@@ -55,7 +55,7 @@ static void an_exit_code_alone_is_the_lost_gcs(void **state)
 	assert_string_equal(json_str(failure, "spec.verdict"),
 			    "Container ray-worker of w1 ended with exit code 1, most likely because its head was gone: "
 			    "KernelOOMContainer of head-pod 20 s before");
-	assert_string_equal(json_str(failure, "spec.signature"), "v1:GCSLost:ray-worker:exit-1");
+	assert_string_equal(json_str(failure, "spec.signature"), "v1:GCSLost:ray-worker:exit=1");
 	assert_string_equal(json_str(cJSON_GetArrayItem(json_get(failure, "spec.evidence"), 0), "text"),
 			    "KernelOOMContainer of pod head-pod, 20 s before (RayFailure h)");
 	assert_int_equal(cJSON_GetArraySize(json_get(failure, "spec.missing")), 1);

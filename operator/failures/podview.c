@@ -11,8 +11,8 @@
 #include "lib/units.h"
 #include "operator/failures/made_up_end.h"
 #include "operator/failures/pod_deletion.h"
+#include "operator/failures/start_error.h"
 #include "operator/failures/termination.h"
-#include "operator/injection/inject.h"
 
 #define EXIT_SIGNAL_BASE 128
 /* Between the node's clock and the API server's. */
@@ -286,33 +286,6 @@ static const char *fate(const struct podview *v)
 	}
 }
 
-/* An image without any shell, and we have put one before the command. */
-static void add_shell_hint(const cJSON *pod, const char *message, struct podview *v)
-{
-	size_t len = strlen(v->sentence);
-
-	if (!json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER) ||
-	    (!strstr(message, "exec: \"/bin/sh\"") && !strstr(message, "exec: \"/bin/bash\"")))
-		return;
-	snprintf(v->sentence + len, sizeof(v->sentence) - len,
-		 " (Afterglow starts the command by that shell; annotation afterglow.dev/inject: \"false\" leaves it as it is)");
-}
-
-/* A failed start has its reason nowhere but in the kubelet's words; the last of them, the runtime's own, count. */
-static void add_start_error(const cJSON *pod, const cJSON *terminated, struct podview *v)
-{
-	static const char runtime[] = "unable to start container process: ";
-	const char *message = json_str(terminated, "message"), *cause;
-	size_t len = strlen(v->sentence);
-
-	if (v->class != FAILURE_START_FAILURE || !message || !*message || len + 16 > sizeof(v->sentence))
-		return;
-	cause = strstr(message, runtime);
-	memcpy(v->sentence + len, ": ", 3);
-	text_tame(cause ? cause + strlen(runtime) : message, v->sentence + len + 2, MIN(sizeof(v->sentence) - len - 2, (size_t)200));
-	add_shell_hint(pod, message, v);
-}
-
 /* "The node was low on resource: memory." is what people ask for next. */
 static void add_eviction(const cJSON *pod, struct podview *v)
 {
@@ -362,7 +335,8 @@ void podview_classify(const cJSON *pod, const char *container, const cJSON *term
 	if (v.lost)
 		v.signal = 0;
 	set_sentence(pod, container, exit_code, &v);
-	add_start_error(pod, terminated, &v);
+	if (v.class == FAILURE_START_FAILURE)
+		start_error_add(pod, json_str(terminated, "message"), v.sentence, sizeof(v.sentence));
 	add_eviction(pod, &v);
 	*ret_view = v;
 }
@@ -409,6 +383,6 @@ void podview_not_started(const cJSON *pod, const char *container, const cJSON *w
 	decide(&v, FAILURE_START_FAILURE, CONFIDENCE_CERTAIN, true);
 	set_evidence(&v, "waiting", json_str(waiting, "reason"), json_str(waiting, "message"));
 	set_sentence(pod, container, -1, &v);
-	add_start_error(pod, waiting, &v);
+	start_error_add(pod, json_str(waiting, "message"), v.sentence, sizeof(v.sentence));
 	*ret_view = v;
 }

@@ -14,7 +14,7 @@
 
 /*
  * Whether text is a signature of version 1 for a failure of that class: the version, this class, a process or task that is
- * not empty, a detail; printable ASCII, SIGNATURE_MAX bytes at most. text may be NULL.
+ * not empty, a detail; only characters that docs/signatures.md allows, SIGNATURE_MAX bytes at most. text may be NULL.
  */
 bool signature_is_good(const char *text, const char *class);
 

@@ -36,6 +36,9 @@ static void only_the_form_is_good(void **state)
 		{ "v1:Segfault:ray\nlet:x", false },
 		{ "v1:Segfault:raylet:\x1b[31m", false },
 		{ "v1:Segfault:r\xc3\xa4y:x", false },
+		{ "v1:Segfault:raylet:a b", false },
+		{ "v1:Segfault:raylet:<b>", false },
+		{ "v1:Segfault:task/boom:SIGSEGV,deref_null@boom.so,f@crash.py", true },
 	};
 
 	(void)state;
@@ -65,16 +68,16 @@ static void what_no_sidecar_told_is_made_of_what_is_known(void **state)
 		const char *told, *spec, *is;
 	} rows[] = {
 		{ "v1:Killed:ray::f:here", "{class: Killed, container: ray-worker}", "v1:Killed:ray::f:here" },
-		{ NULL, "{class: ApplicationError, container: ray-worker, exitCode: 3}", "v1:ApplicationError:ray-worker:exit-3" },
-		{ NULL, "{class: Killed, container: ray-worker, exitCode: 137, signal: SIGKILL}", "v1:Killed:ray-worker:SIGKILL" },
+		{ NULL, "{class: ApplicationError, container: ray-worker, exitCode: 3}", "v1:ApplicationError:ray-worker:exit=3?" },
+		{ NULL, "{class: Killed, container: ray-worker, exitCode: 137, signal: SIGKILL}", "v1:Killed:ray-worker:SIGKILL?" },
 		{ NULL, "{class: GCSFailed, container: ray-head, exitCode: 1, process: {name: gcs_server, signal: SIGSEGV}}",
 		  "v1:GCSFailed:gcs_server:SIGSEGV" },
 		{ NULL, "{class: PodDeleted, container: c, exitCode: 143, endedBy: {kind: Autoscaler}}", "v1:PodDeleted:c:Autoscaler" },
 		{ NULL, "{class: StartFailure, container: c, kubernetesReason: ImagePullBackOff}", "v1:StartFailure:c:ImagePullBackOff" },
 		/* A sidecar's word of a class that the pod's fate outranked. */
-		{ "v1:Killed:ray::f:here", "{class: Evicted, container: c, exitCode: 137}", "v1:Evicted:c:exit-137" },
+		{ "v1:Killed:ray::f:here", "{class: Evicted, container: c, exitCode: 137}", "v1:Evicted:c:exit=137" },
 		{ NULL, "{class: WorkerCrash, container: c, process: {name: 'ray::a:b \xc3\xa4'}}", "v1:WorkerCrash:ray__a_b___:" },
-		{ NULL, "{}", "v1:Unknown:?:" },
+		{ NULL, "{}", "v1:Unknown:?:?" },
 	};
 
 	(void)state;

@@ -18,6 +18,9 @@ static bool is_worth(const char *line, size_t len)
 
 	if (len >= sizeof(dump) - 1 && memcmp(line, dump, sizeof(dump) - 1) == 0)
 		return false;
+	/* A line of the GCS server's statistics; a frame of a stack, above all of which stands what it is about. */
+	if ((len && line[0] == '\t') || memmem(line, len, ") [0x", 5))
+		return false;
 	for (size_t i = 0; i < len; i++)
 		if (line[i] > ' ' || line[i] < 0)
 			return true;

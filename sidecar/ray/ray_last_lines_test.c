@@ -32,7 +32,17 @@ static void the_last_lines_come_in_their_order(void **state)
 static void dumps_of_the_state_and_blank_lines_are_left_out(void **state)
 {
 	(void)state;
-	assert_string_equal(lines("last word\n[state-dump] x\n\n[state-dump] \n[state-dump] y\n", 1024), "raylet.out: last word\n");
+	assert_string_equal(lines("last word\n\tRayletLoadPulled - 118 total\n[state-dump] x\n\n[state-dump] \n[state-dump] y\n", 1024), "raylet.out: last word\n");
+}
+
+static void frames_of_a_stack_do_not_hide_what_it_is_about(void **state)
+{
+	(void)state;
+	assert_string_equal(lines("[2026-11-22 08:56:28,5 C 344 344] (raylet) x.cc:1: Check failed: y\n*** StackTrace Information ***\n"
+				  "/x/raylet/raylet(+0x23ccf4) [0x55e62dbc4cf4] main\n/lib/libc.so.6(__libc_start_main+0x85) [0x7f] f\n",
+				  1024),
+			    "raylet.out: [2026-11-22 08:56:28,5 C 344 344] (raylet) x.cc:1: Check failed: y\n"
+			    "raylet.out: *** StackTrace Information ***\n");
 }
 
 static void what_a_tenant_writes_is_printable_and_bounded(void **state)
@@ -71,6 +81,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_last_lines_come_in_their_order),
 		cmocka_unit_test(dumps_of_the_state_and_blank_lines_are_left_out),
+		cmocka_unit_test(frames_of_a_stack_do_not_hide_what_it_is_about),
 		cmocka_unit_test(what_a_tenant_writes_is_printable_and_bounded),
 		cmocka_unit_test(a_process_without_logs_says_nothing),
 	};

@@ -78,6 +78,21 @@ static void a_raylet_that_was_stopped_says_that_it_got_sigterm(void **state)
 	assert_int_equal(w.stopped.process, RAY_PROCESS_GCS_SERVER);
 }
 
+static void a_raylet_without_a_gcs_says_so_before_it_leaves(void **state)
+{
+	static const char *const files[] = { TESTDATA "raylet-gcs-lost.out", TESTDATA "raylet-gcs-lost.err" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		struct ray_process_words w = { 0 };
+
+		read_words(files[i], &w);
+		assert_int_equal(w.gcs_lost.at_ns, 7);
+		assert_non_null(strstr(w.gcs_lost.line, "Failed to connect to GCS within 60 seconds."));
+		assert_int_equal(w.agent_failed.at_ns, 0);
+	}
+}
+
 static void ray_start_lists_which_child_ended_and_how(void **state)
 {
 	struct ray_process_words w = { 0 };
@@ -173,6 +188,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(raylet_names_the_agent_that_it_ends_with),
 		cmocka_unit_test(a_raylet_that_was_stopped_says_that_it_got_sigterm),
+		cmocka_unit_test(a_raylet_without_a_gcs_says_so_before_it_leaves),
 		cmocka_unit_test(ray_start_lists_which_child_ended_and_how),
 		cmocka_unit_test(of_several_children_the_gcs_server_counts),
 		cmocka_unit_test(older_and_newer_releases_say_it_in_these_words),

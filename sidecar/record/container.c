@@ -145,7 +145,7 @@ static void sample(struct container *c)
 	if (c->options->oom_group && c->observer.memcg.version == 1 && !c->observer.cgroup_shared && !c->group_ended_by_us) {
 		c->group_ended_by_us = c->observer.others_end = true;
 		launch_send(c->fd, "kill", NULL, NULL);
-	} else if (now - c->observer.oom_seen_ns >= OOM_SETTLED_NS)
+	} else if (now - c->observer.oom_seen_ns >= OOM_SETTLED_NS && !observer_command_dies(&c->observer))
 		container_process_died(c, now);
 }
 

@@ -275,6 +275,11 @@ bool observer_others_ended(const struct observer *o, const struct snapshot *befo
 	return false;
 }
 
+bool observer_command_dies(const struct observer *o)
+{
+	return o->table && o->command > 0 && process_table_dying(o->table, o->command);
+}
+
 int64_t observer_command_rss(const struct observer *o, const struct snapshot *s)
 {
 	for (size_t i = 0; i < s->n_top; i++)

@@ -116,6 +116,9 @@ void observer_find_victim(struct observer *o, const struct snapshot *before, int
 /* After the command's end: whether others of that snapshot are gone too, or it cannot be told. */
 bool observer_others_ended(const struct observer *o, const struct snapshot *before, int64_t now_ns);
 
+/* Whether the command is on its way out: what happens to it is no longer that of a container that lives on. */
+bool observer_command_dies(const struct observer *o);
+
 /* Bytes resident of the command in that snapshot, 0 when it is not among the largest. */
 int64_t observer_command_rss(const struct observer *o, const struct snapshot *s);
 

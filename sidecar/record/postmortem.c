@@ -45,8 +45,10 @@ static struct snapshot with_counters(struct snapshot s, const struct ending *e)
 	if (!e->after_known)
 		return s;
 	s.memory.peak = MAX(s.memory.peak, e->after.peak);
-	if (!s.at_ns)
+	if (!s.at_ns) {
 		s.memory.limit = e->after.limit;
+		s.memory.own_limit = e->after.own_limit;
+	}
 	return s;
 }
 

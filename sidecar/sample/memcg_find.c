@@ -116,6 +116,9 @@ void memcg_place_to_container(struct memcg_place *place)
 	const char *isolated = strstr(place->path + place->top, "/" ISOLATION_NODE_PREFIX);
 	size_t len = strlen(place->path), cut = place->whole ? len - place->top : isolated ? strlen(isolated) : 0;
 
+	/* A name like Ray's above what is known of the container is not below it. */
+	if (cut > strlen(place->cgroup))
+		return;
 	place->path[len - cut] = '\0';
 	place->cgroup[strlen(place->cgroup) - cut] = '\0';
 }

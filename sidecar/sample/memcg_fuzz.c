@@ -12,9 +12,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void find(const char *cgroup, const char *mountinfo)
 {
+	struct memcg_place place;
 	char path[512];
 	int version;
 
+	if (memcg_find_place(cgroup, mountinfo, &place, NULL) == 0) {
+		memcg_place_to_container(&place);
+		if (strnlen(place.path, sizeof(place.path)) < place.top || strnlen(place.cgroup, sizeof(place.cgroup)) == sizeof(place.cgroup))
+			abort();
+	}
 	if (memcg_find(cgroup, mountinfo, path, sizeof(path), &version, NULL) < 0)
 		return;
 	if ((version != 1 && version != 2) || strnlen(path, sizeof(path)) == sizeof(path))

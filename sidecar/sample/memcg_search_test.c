@@ -92,6 +92,20 @@ static void the_containers_cgroup_is_found_by_its_name(void **state)
 	}
 }
 
+static void a_name_like_rays_around_the_container_is_not_below_it(void **state)
+{
+	struct tree *t = *state;
+	struct memcg_place place;
+
+	make(t, "/ray_node_of_somebody/with/a/long/name/that/goes/on/and/on/and/on/and/on");
+	make(t, "/ray_node_of_somebody_else/of/a/long/name/docker-46b3e0a4df44b752b841aecca454e6e7");
+	assert_int_equal(memcg_find_place("0::/../docker-46b3e0a4df44b752b841aecca454e6e7\n", MOUNT, &place, NULL), 0);
+	assert_true(memcg_search(t->fd, &place));
+	memcg_place_to_container(&place);
+	assert_string_equal(place.path, "/sys/fs/cgroup/ray_node_of_somebody_else/of/a/long/name/docker-46b3e0a4df44b752b841aecca454e6e7");
+	assert_string_equal(place.cgroup, "/../docker-46b3e0a4df44b752b841aecca454e6e7");
+}
+
 static void a_hierarchy_without_end_is_given_up(void **state)
 {
 	struct tree *t = *state;
@@ -115,6 +129,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, tree_setup, tree_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(the_containers_cgroup_is_found_by_its_name),
+		TEST(a_name_like_rays_around_the_container_is_not_below_it),
 		TEST(a_hierarchy_without_end_is_given_up),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -180,7 +180,8 @@ static void walk_entries(struct walk *w, DIR *dir, const char *path, unsigned in
 			/* Until it was watched, something in it may have come, counted and gone. */
 			if (w->tree->walked_ns && sums(w->tree))
 				w->tree->lost_ns = w->now_ns;
-			add_node(w->tree, below, false);
+			if (!add_node(w->tree, below, false))
+				w->tree->incomplete = true;
 		}
 		walk_into(w, below, depth + 1);
 	}
@@ -226,8 +227,7 @@ static void walk(struct memcg_tree *t, int64_t now_ns)
 
 	if (!t->walked_ns)
 		watch_base(t);
-	t->changed = false;
-	t->too_many = false;
+	t->changed = t->incomplete = t->too_many = false;
 	t->links = 2;
 	walk_into(&w, t->place.path, 0);
 	/* What is there at the first sight was there before us. */
@@ -288,6 +288,16 @@ static void read_nodes(struct memcg_tree *t, int64_t now_ns)
 			drop_node(t, i, now_ns);
 }
 
+static bool walk_is_due(const struct memcg_tree *t, int64_t now_ns, bool all_now)
+{
+	int64_t since = now_ns - t->walked_ns;
+
+	if (!t->walked_ns || (all_now && (t->changed || t->incomplete)))
+		return true;
+	return (t->changed && since >= MAX(MEMCG_WALK_SPACING_NS, WALK_SHARE * t->walk_took_ns)) ||
+	       (t->incomplete && since >= MAX(NS_PER_SEC, WALK_SHARE * t->walk_took_ns));
+}
+
 void memcg_tree_look(struct memcg_tree *t, int64_t now_ns, bool all_now)
 {
 	if (!t->place.version)
@@ -295,8 +305,7 @@ void memcg_tree_look(struct memcg_tree *t, int64_t now_ns, bool all_now)
 	if (t->walks)
 		notice(t, now_ns);
 	read_nodes(t, now_ns);
-	if (t->walks && t->changed && (all_now || !t->walked_ns ||
-			   now_ns - t->walked_ns >= MAX(MEMCG_WALK_SPACING_NS, WALK_SHARE * t->walk_took_ns)))
+	if (t->walks && walk_is_due(t, now_ns, all_now))
 		walk(t, now_ns);
 }
 

@@ -50,6 +50,7 @@ struct memcg_tree {
 	int64_t lost_ns; /* since when some that are gone may have counted more; 0: none */
 	bool walks; /* the owner's word: the container's cgroup is its alone, so those below are its as well */
 	bool changed; /* a walk is due */
+	bool incomplete; /* some below have no counters yet: on v2 they get them when a controller is handed down, unannounced */
 	bool too_many; /* more than are kept */
 	bool hidden; /* a process was moved to where nothing can be seen */
 };

@@ -249,6 +249,26 @@ static void what_went_before_its_parent_was_watched_is_unseen(void **state)
 	assert_non_null(strstr(memcg_tree_unseen(&t->t, T0 + NS_PER_MS), "that was removed"));
 }
 
+static void counters_that_come_later_are_found(void **state)
+{
+	struct tree *t = *state;
+
+	begin(t, 2);
+	put(t, "cg/job/c/user/cgroup.procs", "7\n"); /* made, and its controller not handed down yet */
+	look(t, T0);
+	assert_int_equal(t->t.n_nodes, 0);
+	/* The kernel makes its files without a notice. */
+	close(t->t.inotify_fd);
+	t->t.inotify_fd = -1;
+	put_v2(t, "cg/job/c/user", 1, 1, "990\n", "1000\n");
+	memcg_tree_look(&t->t, T0 + NS_PER_SEC / 2, false);
+	assert_int_equal(t->t.n_nodes, 0);
+	memcg_tree_look(&t->t, T0 + NS_PER_SEC, false);
+	assert_int_equal(t->t.n_nodes, 1);
+	assert_false(t->t.incomplete);
+	assert_string_equal(memcg_tree_name(&t->t, memcg_tree_ran_out(&t->t)), "user");
+}
+
 static void without_inotify_the_number_of_links_tells(void **state)
 {
 	struct tree *t = *state;
@@ -414,6 +434,7 @@ int main(void)
 		TEST(the_limit_that_ran_out_is_found_on_v1),
 		TEST(cgroups_made_later_are_noticed),
 		TEST(what_went_before_its_parent_was_watched_is_unseen),
+		TEST(counters_that_come_later_are_found),
 		TEST(without_inotify_the_number_of_links_tells),
 		TEST(a_cgroup_that_came_and_went_is_said_to_be_unseen),
 		TEST(on_v2_nothing_is_lost_with_a_cgroup_below),

@@ -51,14 +51,38 @@ bool proc_parse_stat(const char *text, pid_t *ret_ppid, char name[static PROCESS
 	return true;
 }
 
+#define STAT_STATE 3
+#define STAT_FLAGS 9
 #define STAT_START 22
+/* The kernel's, in include/linux/sched.h: the same since 2.6. */
+#define PF_EXITING 0x4
+#define PF_SIGNALED 0x400
 
-bool proc_parse_start(const char *text, unsigned long long *ret_start)
+/* The blank before that field, which is not before the third; NULL where it is missing. */
+static const char *stat_field(const char *text, int field)
 {
 	const char *at = strrchr(text, ')');
 
-	for (int field = 2; at && field < STAT_START; field++)
+	for (int i = 2; at && i < field; i++)
 		at = strchr(at + 1, ' ');
+	return at;
+}
+
+bool proc_parse_dying(const char *text)
+{
+	const char *state = stat_field(text, STAT_STATE), *flags = stat_field(text, STAT_FLAGS);
+
+	if (!state)
+		return false;
+	if (state[1] == 'Z' || state[1] == 'X')
+		return true;
+	return flags && strtoul(flags, NULL, 10) & (PF_EXITING | PF_SIGNALED);
+}
+
+bool proc_parse_start(const char *text, unsigned long long *ret_start)
+{
+	const char *at = stat_field(text, STAT_START);
+
 	if (!at || at[1] < '0' || at[1] > '9')
 		return false;
 	*ret_start = strtoull(at + 1, NULL, 10);

@@ -26,6 +26,9 @@ bool proc_parse_stat(const char *text, pid_t *ret_ppid, char name[static PROCESS
 /* The same file: when the process started, in clock ticks since boot (field 22), which with its PID says which process it is. */
 bool proc_parse_start(const char *text, unsigned long long *ret_start);
 
+/* The same file: whether a signal has ended the process, or it is on its way out, though it is not gone yet (fields 3 and 9). */
+bool proc_parse_dying(const char *text);
+
 /*
  * /proc/PID/cmdline (NUL-separated, len bytes) to one line with blanks, and to
  * the name by which a person knows the process: Ray's own title ("ray::leak"),

@@ -45,6 +45,7 @@ static void parse_text(char which, const char *text)
 	} else {
 		proc_parse_stat(text, &ppid, name);
 		proc_parse_start(text, &start);
+		proc_parse_dying(text);
 		check(name, sizeof(name));
 	}
 }

@@ -105,6 +105,27 @@ static void the_start_stands_behind_whatever_the_name_is(void **state)
 	}
 }
 
+static void a_process_is_dying_from_its_signal_on(void **state)
+{
+	static const struct {
+		const char *text;
+		bool dying;
+	} rows[] = {
+		{ "7 (hog) S 1 7 7 0 -1 4194304 9", false },
+		{ "7 (hog) D 1 7 7 0 -1 4195328 9", true },  /* ended by a signal */
+		{ "7 (hog) R 1 7 7 0 -1 4194308 9", true },  /* on its way out */
+		{ "7 (hog) Z 1 7 7 0 -1 4194304 9", true },
+		{ "7 (a) Z 1 7 ) S 1 7 7 0 -1 4194304 9", false }, /* its name */
+		{ "7 (hog) S 1 7", false },
+		{ "7 (hog)", false },
+		{ "", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		assert_int_equal(proc_parse_dying(rows[i].text), rows[i].dying);
+}
+
 /* A command line as an array would be text[] with its NULs; len leaves out the literal's own. */
 #define LINE(text) text, sizeof(text) - 1
 
@@ -269,6 +290,7 @@ int main(void)
 		cmocka_unit_test(statm_gives_bytes_and_refuses_what_cannot_be),
 		cmocka_unit_test(a_name_cannot_hide_the_parent),
 		cmocka_unit_test(the_start_stands_behind_whatever_the_name_is),
+		cmocka_unit_test(a_process_is_dying_from_its_signal_on),
 		cmocka_unit_test(a_command_line_becomes_the_name_that_people_know),
 		cmocka_unit_test(credentials_on_a_command_line_are_hidden),
 		cmocka_unit_test(a_long_title_is_cut_between_characters),

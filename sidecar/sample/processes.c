@@ -121,6 +121,14 @@ static ssize_t read_pid_file(const struct process_table *t, pid_t pid, const cha
 	return n;
 }
 
+bool process_table_dying(const struct process_table *t, pid_t pid)
+{
+	char text[512];
+	ssize_t n = read_pid_file(t, pid, "stat", text, sizeof(text));
+
+	return n == -ENOENT || n == -ESRCH || (n > 0 && proc_parse_dying(text));
+}
+
 /* The first entry whose PID is not below pid. */
 static size_t find(const struct process_table *t, pid_t pid)
 {

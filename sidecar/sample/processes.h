@@ -70,6 +70,9 @@ void process_table_components(struct process_table *t, int64_t now_ns, struct co
 /* The first process of that name, 0 if there is none. */
 pid_t process_table_find(const struct process_table *t, const char *name);
 
+/* Whether that process is gone or on its way out: one with much memory takes seconds from its signal to its end. */
+bool process_table_dying(const struct process_table *t, pid_t pid);
+
 /* Calls fn for each process of the last sweep; its name may be as old as process_table_components says. */
 void process_table_each(const struct process_table *t, void (*fn)(const struct process *p, void *arg), void *arg);
 

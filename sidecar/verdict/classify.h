@@ -3,9 +3,10 @@
  * From evidence to verdict. Pure: everything that was observed comes in as
  * values, class, confidence, sentence and the list of evidence go out.
  *
- * Order of belief: the kernel's counters (oom_group_kill, oom_kill), its log where
- * it can be read (which also tells whose memory ran out), then the wait status, then how full the memory was; where none of them tells, the
- * verdict is Unknown and says what is missing.
+ * Order of belief: the kernel's counters (oom_group_kill, oom_kill), its log where it can be read (which also tells whose
+ * memory ran out), then the wait status, then how full the memory was; where none of them tells, the verdict is Unknown and
+ * says what is missing. oom_verdict says whether the OOM killer came, oom_victim whether that is what ended the container,
+ * oom_cause whose memory ran out. A verdict is certain only if no other story fits what was seen.
  */
 #ifndef AFTERGLOW_SIDECAR_VERDICT_CLASSIFY_H
 #define AFTERGLOW_SIDECAR_VERDICT_CLASSIFY_H

@@ -285,8 +285,9 @@ static void lives_sentence(const struct observation *o, const struct ray_process
 
 	v->class = ray_process_class(c->kind);
 	v->confidence = ray_process_cause_is_proved(o, c, counters_are_ours(o) && !oom) ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
+	how_it_ended(o, c, how);
 	snprintf(v->sentence, sizeof(v->sentence), "%s (PID %d) %s%s in container %s%s; the container lives on%s.",
-		 ray_process_title(c->kind), c->end ? (int)c->end->pid : 0, how_it_ended(o, c, how),
+		 ray_process_title(c->kind), c->end ? (int)c->end->pid : 0, how,
 		 oom && strstr(how, "SIGKILL") ? ", most likely by the kernel's OOM killer," : "", o->container,
 		 c->story == STORY_AGENT ? ", and raylet ended with it" : "",
 		 c->story == STORY_AGENT || c->kind == RAY_PROCESS_RAYLET ? " without raylet" : "");

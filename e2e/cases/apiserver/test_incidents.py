@@ -250,7 +250,7 @@ def test_a_signature_is_there_and_status_changes_while_spec_may_not(api, kubelet
     make("demo")
     end(kubelet, pod(api, kubelet, "w-0"), 3, 0)
     (failure,) = wait_for("its record", lambda: api.items("rayfailures"))
-    assert failure["spec"]["signature"] == f"v1:ApplicationError:{WORKER}:exit-3"
+    assert failure["spec"]["signature"] == f"v1:ApplicationError:{WORKER}:exit=3?"
     name = failure["metadata"]["name"]
     api.patch("rayfailures", name, {"status": {"incident": "x"}}, "status")
     assert api.get("rayfailures", name)["status"] == {"incident": "x"}

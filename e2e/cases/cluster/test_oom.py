@@ -115,7 +115,7 @@ def test_get_rayfailures_reads_as_a_newspaper(k, demo, leaked):
     demo.wait_failure(pod=leaked, exitCode=137)
     header, *rows = k("get", "rf").splitlines()
     (row,) = [r for r in rows if "KernelOOMContainer" in r]
-    assert header.split() == ["NAME", "OWNER", "POD", "CLASS", "EXIT", "MEMORY", "AGE"]
+    assert header.split() == ["NAME", "OWNER", "POD", "CLASS", "EXIT", "MEMORY", "CAUSED", "BY", "AGE"]
     assert row.split()[1:7] == ["RayCluster/demo", leaked, "KernelOOMContainer", "137", "1.2", "GiB"]
 
 
