@@ -99,12 +99,35 @@ static void the_victim_is_the_largest_that_has_ended_or_has_no_memory_left(void 
 	}
 }
 
+/* A large container gives its memory back for seconds, and the counters tell of the kill at their beginning. */
+static void a_group_kill_is_survived_by_who_lives_a_second_later(void **state)
+{
+	static const struct {
+		int at_ms, counted, survived;
+		bool dies;
+	} steps[] = {
+		{ 0, 0, 0, false },    { 100, 1, 0, false },  { 200, 1, 0, true },	{ 6100, 1, 0, true },
+		{ 6200, 1, 1, false }, { 6300, 2, 1, false }, { 7200, 2, 1, false }, { 7400, 2, 2, false },
+	};
+	struct observer o = { .baseline.oom_group_kill = 0 };
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
+		const struct memory memory = { .oom_group_kill = steps[i].counted };
+
+		o.latest.oom_group_kill = observer_groups_survived(&o, &memory, steps[i].dies, END + steps[i].at_ms * NS_PER_MS);
+		o.latest_ns = END + steps[i].at_ms * NS_PER_MS;
+		assert_int_equal(o.latest.oom_group_kill, steps[i].survived);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_snapshot_that_shows_the_largest_is_taken),
 		cmocka_unit_test(what_was_before_the_oom_killer_came_wins),
 		cmocka_unit_test(the_victim_is_the_largest_that_has_ended_or_has_no_memory_left),
+		cmocka_unit_test(a_group_kill_is_survived_by_who_lives_a_second_later),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
