@@ -281,6 +281,15 @@ void observer_find_victim(struct observer *o, const struct snapshot *before, int
 	find_victim(o, before, &after);
 }
 
+bool snapshot_others_ended(const struct snapshot *before, const struct snapshot *after, pid_t command)
+{
+	for (size_t i = 0; i < before->n_top; i++)
+		if (before->top[i].pid != command && before->top[i].rss > 0 && !lives_in(after, before->top[i].pid))
+			return true;
+	/* The OOM killer may take a small one for its oom_score_adj, as Ray gives it to workers: of those there is the number. */
+	return before->n_processes > before->n_top && after->n_processes + 1 < before->n_processes;
+}
+
 bool observer_others_ended(const struct observer *o, const struct snapshot *before, int64_t now_ns)
 {
 	struct snapshot after = { .at_ns = now_ns };
@@ -288,10 +297,8 @@ bool observer_others_ended(const struct observer *o, const struct snapshot *befo
 	if (!o->table || process_table_sweep(o->table, now_ns, NULL) < 0)
 		return true;
 	after.n_top = process_table_top(o->table, now_ns, after.top, REPORT_TOP_MAX);
-	for (size_t i = 0; i < before->n_top; i++)
-		if (before->top[i].pid != o->command && before->top[i].rss > 0 && !lives_in(&after, before->top[i].pid))
-			return true;
-	return false;
+	after.n_processes = (uint32_t)process_table_count(o->table);
+	return snapshot_others_ended(before, &after, o->command);
 }
 
 bool observer_command_dies(const struct observer *o)

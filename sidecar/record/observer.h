@@ -119,6 +119,9 @@ const struct process *snapshot_victim(const struct snapshot *before, const struc
 /* After the death: who of the snapshot before the OOM is gone. Sets victim if it can be told. */
 void observer_find_victim(struct observer *o, const struct snapshot *before, int64_t now_ns);
 
+/* Whether more than the command has ended by the later snapshot. */
+bool snapshot_others_ended(const struct snapshot *before, const struct snapshot *after, pid_t command);
+
 /* After the command's end: whether others of that snapshot are gone too, or it cannot be told. */
 bool observer_others_ended(const struct observer *o, const struct snapshot *before, int64_t now_ns);
 

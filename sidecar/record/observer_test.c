@@ -99,6 +99,26 @@ static void the_victim_is_the_largest_that_has_ended_or_has_no_memory_left(void 
 	}
 }
 
+static void one_too_small_to_be_listed_has_ended_too_if_fewer_are_left(void **state)
+{
+	static const struct {
+		uint32_t before, after;
+		bool ended;
+	} cases[] = { { 2, 1, false }, { 30, 29, false }, { 30, 28, true }, { 30, 31, false } };
+	const struct seen earlier = { 40, 40, { 2, 1 } }, later = { 20, 20, { 1 } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct snapshot before = snapshot_of(&earlier), after = snapshot_of(&later);
+
+		before.top[0].rss = before.top[1].rss = after.top[0].rss = MIB;
+		before.n_processes = cases[i].before;
+		after.n_processes = cases[i].after;
+		assert_int_equal(snapshot_others_ended(&before, &after, 2), cases[i].ended);
+		assert_true(snapshot_others_ended(&before, &after, 1));
+	}
+}
+
 /* A large container gives its memory back for seconds, and the counters tell of the kill at their beginning. */
 static void a_group_kill_is_survived_by_who_lives_a_second_later(void **state)
 {
@@ -127,6 +147,7 @@ int main(void)
 		cmocka_unit_test(the_snapshot_that_shows_the_largest_is_taken),
 		cmocka_unit_test(what_was_before_the_oom_killer_came_wins),
 		cmocka_unit_test(the_victim_is_the_largest_that_has_ended_or_has_no_memory_left),
+		cmocka_unit_test(one_too_small_to_be_listed_has_ended_too_if_fewer_are_left),
 		cmocka_unit_test(a_group_kill_is_survived_by_who_lives_a_second_later),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
