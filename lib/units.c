@@ -10,6 +10,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/macros.h"
+
 static const struct {
 	const char *suffix;
 	int tens, twos; /* the factor is 10^tens * 2^twos */
@@ -221,6 +223,15 @@ static int64_t clock_ns(clockid_t id)
 
 	clock_gettime(id, &ts);
 	return ts.tv_sec * NS_PER_SEC + ts.tv_nsec;
+}
+
+#define FILE_TIME_MAX_S (INT64_C(1) << 32)
+
+int64_t file_time_ns(struct timespec t)
+{
+	int64_t seconds = MAX(MIN((int64_t)t.tv_sec, FILE_TIME_MAX_S), -FILE_TIME_MAX_S);
+
+	return seconds * NS_PER_SEC + t.tv_nsec;
 }
 
 int64_t now_realtime_ns(void)

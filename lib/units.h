@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "lib/err.h"
 
@@ -35,6 +36,12 @@ int time_parse(const char *text, int64_t *ret_unix_ns, struct err *err);
 /* Nanoseconds of CLOCK_REALTIME and CLOCK_BOOTTIME (which goes on in suspend). */
 int64_t now_realtime_ns(void);
 int64_t now_boottime_ns(void);
+
+/*
+ * The time of a file as nanoseconds since 1970. Its owner sets it to what he likes: a time more than 136 years off becomes that
+ * far off, so that a difference between it and now is still one of int64_t.
+ */
+int64_t file_time_ns(struct timespec t);
 
 #define NS_PER_SEC ((int64_t)1000000000)
 #define NS_PER_MS ((int64_t)1000000)

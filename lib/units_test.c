@@ -261,6 +261,17 @@ static void both_clocks_go_forward(void **state)
 	assert_true(real > INT64_C(1577836800) * NS_PER_SEC); /* 2020 */
 }
 
+/* touch -d @9223372036854775807 FILE, which tmpfs takes. */
+static void the_time_of_a_file_is_bounded(void **state)
+{
+	const int64_t now = now_realtime_ns();
+
+	(void)state;
+	assert_int_equal(file_time_ns((struct timespec){ 1795237200, 5 }), INT64_C(1795237200000000005));
+	assert_true(file_time_ns((struct timespec){ INT64_MAX, 999999999 }) - now > 0);
+	assert_true(now - file_time_ns((struct timespec){ INT64_MIN, 0 }) > now);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -274,6 +285,7 @@ int main(void)
 		cmocka_unit_test(times_are_printed_in_utc_and_read_back),
 		cmocka_unit_test(fractions_of_any_length_are_read),
 		cmocka_unit_test(what_is_no_time_is_refused),
+		cmocka_unit_test(the_time_of_a_file_is_bounded),
 		cmocka_unit_test(both_clocks_go_forward),
 	};
 

@@ -66,6 +66,15 @@ static bool has_pid(const struct kernel_question *q, int64_t pid)
 	return false;
 }
 
+/*
+ * The command ends but once. A report on another process may have read the log between its kill and its end, which takes
+ * seconds where there is much memory to give back: that makes the kill no old one.
+ */
+static bool is_of_command(const struct kernel_question *q, const struct oom_kill *k)
+{
+	return q->command > 0 && k->pid == q->command && k->time_us > q->begin_us && k->time_us >= q->ended_us - WHOLE_FOR_US;
+}
+
 static void take(struct search *s, const struct oom_kill *k, bool by_cgroup)
 {
 	bool of_command = by_cgroup && s->q->command > 0 && k->pid == s->q->command;
@@ -88,7 +97,7 @@ static void visit(const struct oom_kill *k, void *arg)
 	enum oom_match match = oom_kill_match(k, &s->q->self);
 	bool pid = has_pid(s->q, k->pid) && k->time_us >= 0;
 
-	if (!is_recent(s->q, k->time_us, INT64_MAX))
+	if (!is_of_command(s->q, k) && !is_recent(s->q, k->time_us, INT64_MAX))
 		return;
 	/* PIDs of the node are nobody else's, wherever the process went and whatever of the report was left out. */
 	if (pid || (match == OOM_OURS && !s->q->shared))

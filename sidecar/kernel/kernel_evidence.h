@@ -59,6 +59,7 @@ struct kernel_question {
 	struct oom_self self;
 	bool shared; /* its cgroup holds others' processes too: only those that are known are its own */
 	pid_t command; /* in the node's PID namespace, 0 unknown; then those of the suspects are known as well */
+	int64_t begin_us; /* start of the container: the kill of its command counts from here on, whatever was told since */
 	int64_t since_us; /* newest record when nothing had happened, by the kernel's clock; -1 unknown */
 	int64_t named_since_us; /* a line that names no cgroup counts only from here on: what was in the log before we came is others' */
 	int64_t ended_us; /* the death, by the same clock or little before */

@@ -347,6 +347,23 @@ static void a_whole_log_without_the_command_rules_its_kill_out(void **state)
 	assert_false(f.e.rules_out);
 }
 
+static void a_report_between_the_kill_of_the_command_and_its_end_hides_it_not(void **state)
+{
+	struct kernel_question q = { .self = { .cgroup = CGROUP }, .command = 8, .begin_us = 10 * S, .since_us = 98 * S, .ended_us = 100 * S };
+	_cleanup_fixture_ struct fixture f = FIXTURE;
+	(void)state;
+
+	add(&f, 6, 1 * S, "boot");
+	add_report(&f, 97 * S, 8, "hog", CGROUP);
+	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
+	assert_true(f.e.oom && f.e.by_cgroup);
+	assert_int_equal(f.e.victim, KERNEL_VICTIM_COMMAND);
+	assert_false(f.e.rules_out);
+	q.begin_us = 99 * S; /* somebody else had that PID before */
+	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
+	assert_false(f.e.oom);
+}
+
 static void user_space_is_not_believed(void **state)
 {
 	_cleanup_fixture_ struct fixture f = FIXTURE;
@@ -435,6 +452,7 @@ int main(void)
 		cmocka_unit_test(in_a_shared_cgroup_only_known_processes_are_ours),
 		cmocka_unit_test(whose_limit_it_was_is_told_apart),
 		cmocka_unit_test(a_whole_log_without_the_command_rules_its_kill_out),
+		cmocka_unit_test(a_report_between_the_kill_of_the_command_and_its_end_hides_it_not),
 		cmocka_unit_test(user_space_is_not_believed),
 		cmocka_unit_test(names_are_escaped),
 		cmocka_unit_test(a_crash_is_known_by_name_or_by_pid),

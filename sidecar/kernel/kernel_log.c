@@ -123,6 +123,7 @@ void kernel_log_look(struct kernel_log *k, int64_t ended_ns, const struct proces
 		.self = { .cgroup = k->cgroup, .pod_uid = k->pod_uid },
 		.shared = k->shared,
 		.command = k->command,
+		.begin_us = k->begin_us,
 		.since_us = k->since_us,
 		.named_since_us = k->named_since_us,
 		.ended_us = to_kernel_us(ended_ns),

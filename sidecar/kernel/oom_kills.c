@@ -2,11 +2,13 @@
 /* The OOM kills that a kernel log tells of. */
 #include "sidecar/kernel/oom_kills.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #define GROUP_WITHIN_US 2000000 /* all processes of a cgroup are killed in a moment */
 #define JOINED_MAX 1024
-#define TELLING_MIN 16 /* a tail of a cgroup path this long is nobody else's by chance */
+#define TELLING_MIN 16 /* a tail of a cgroup path that is shorter tells nothing */
+#define ID_DIGITS_MIN 12 /* of a container's ID or a UID, in hexadecimal: a tail with it is nobody else's by chance */
 
 struct finder {
 	const struct kmsg_log *log;
@@ -208,6 +210,21 @@ static const char *rest_behind(const char *path, const char *cgroup)
 	return NULL;
 }
 
+static bool has_id(const char *part)
+{
+	size_t run = 0;
+
+	for (; *part && run < ID_DIGITS_MIN; part++)
+		run = isxdigit((unsigned char)*part) ? run + 1 : 0;
+	return run == ID_DIGITS_MIN;
+}
+
+/* Not so of "/user.slice/session-1.scope", which every machine in a container has. */
+static bool tail_is_nobody_elses(const char *path, const char *cgroup)
+{
+	return (telling_part(cgroup) == cgroup && is_in(path, cgroup)) || has_id(telling_part(cgroup));
+}
+
 static bool leads_into(const char *path, const char *cgroup)
 {
 	return rest_behind(path, cgroup) != NULL;
@@ -238,7 +255,7 @@ enum oom_match oom_kill_match(const struct oom_kill *k, const struct oom_self *s
 	if (!k->task_memcg[0])
 		return OOM_CGROUP_UNTOLD;
 	if (leads_into(k->task_memcg, self->cgroup))
-		return OOM_OURS;
+		return tail_is_nobody_elses(k->task_memcg, self->cgroup) ? OOM_OURS : OOM_CGROUP_UNTOLD;
 	if (!self->pod_uid)
 		return known ? OOM_NOT_OURS : OOM_CGROUP_UNTOLD;
 	if (!names_pod(k->task_memcg, self->pod_uid))

@@ -198,6 +198,8 @@ static const struct {
 	{ "a short path is no tail of others", "/pod/a", "/pod/a", { "/a", NULL }, OOM_NOT_OURS, 0 },
 	{ "a short UID is no UID", "/kubepods/pod1/c", "/kubepods/pod1/c", { "/", "1" }, OOM_NOT_OURS, 0 },
 	{ "a long way up", "/a/0123456789abcdef/c", "/a", { "/../../../0123456789abcdef/c", NULL }, OOM_OURS, OOM_WHERE_ABOVE },
+	{ "a tail that others may have: name, size and time may tell", "/docker/x/user.slice/user-0.slice/session-1.scope", "", { "/user.slice/user-0.slice/session-1.scope", NULL }, OOM_CGROUP_UNTOLD, 0 },
+	{ "the same, seen from beside", "/docker/x/system.slice/ray-worker.service", "", { "/../ray-worker.service", NULL }, OOM_CGROUP_UNTOLD, 0 },
 	{ "a directory named ..x", "/..x/0123456789abcdef", "/..x/0123456789abcdef", { "/..x/0123456789abcdef", NULL }, OOM_OURS, OOM_WHERE_CONTAINER },
 };
 

@@ -68,8 +68,8 @@ static bool read_stat(pid_t pid, struct stat_line *ret)
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-	/* The directory belongs to the process's effective user. */
-	ret->exit_code_is_true = stat(path, &owner) == 0 && owner.st_uid == geteuid();
+	/* The directory belongs to the process's effective user and group, and the kernel wants both to be ours. */
+	ret->exit_code_is_true = stat(path, &owner) == 0 && owner.st_uid == geteuid() && owner.st_gid == getegid();
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);

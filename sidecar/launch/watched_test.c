@@ -246,6 +246,49 @@ static void a_flood_of_orders_takes_no_more_than_the_table(void **state)
 	assert_int_equal(w.list[LAUNCH_WATCHED_MAX - 1].pid, 0);
 }
 
+/* The kernel then shows an exit code of 0, however it ended. */
+static void kill_one_of_another_group(void)
+{
+	struct watched w = { 0 };
+	int sockets[2], pipe_fd, become[2];
+	pid_t pid;
+
+	assert_return_code(pipe(become), errno);
+	pid = fork();
+	if (pid == 0) {
+		if (setresgid(1, 1, 1) < 0 || setresuid(65534, 65534, 65534) < 0)
+			_exit(1);
+		close(become[1]);
+		pause();
+		_exit(0);
+	}
+	close(become[1]);
+	assert_int_equal(read(become[0], &pipe_fd, 1), 0);
+	assert_return_code(setresgid(65534, 65534, 65534), errno);
+	assert_return_code(setresuid(65534, 65534, 65534), errno);
+	open_sockets(sockets);
+	assert_int_equal(order(&w, pid, start_of(pid)), 0);
+	kill(pid, SIGKILL);
+	expect_ended(wait_and_tell(&w, sockets), pid, "-");
+}
+
+static void a_status_that_the_kernel_hides_is_not_told(void **state)
+{
+	int status;
+	pid_t pid;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	pid = fork();
+	if (pid == 0) {
+		kill_one_of_another_group();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -256,6 +299,7 @@ int main(void)
 		cmocka_unit_test(another_process_of_that_pid_is_not_watched),
 		cmocka_unit_test(hostile_orders_are_refused),
 		cmocka_unit_test(a_flood_of_orders_takes_no_more_than_the_table),
+		cmocka_unit_test(a_status_that_the_kernel_hides_is_not_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -140,7 +140,7 @@ static bool modified(int dir_fd, const char *name, int64_t *ret_ns)
 
 	if (fd < 0 || !S_ISREG(st.st_mode))
 		return false;
-	*ret_ns = (int64_t)st.st_mtim.tv_sec * NS_PER_SEC + st.st_mtim.tv_nsec;
+	*ret_ns = file_time_ns(st.st_mtim);
 	return true;
 }
 

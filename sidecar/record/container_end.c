@@ -173,7 +173,7 @@ static void tell_of_killed_process(struct container *c, const struct ending *end
 	if (c->observer.oom_seen_ns)
 		e.ended_ns = c->observer.oom_seen_ns;
 	if (!e.after_known)
-		e.after = c->observer.latest;
+		e.after = c->observer.last.memory;
 	e.after_known = true;
 	/* Of the history it is the end that counts. */
 	c->observer.end_told = true;

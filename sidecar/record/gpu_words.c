@@ -19,7 +19,7 @@ static bool is_fresh(int dir_fd, const char *name, int64_t at_unix_ns)
 	struct stat st;
 	_cleanup_close_ int fd = ray_file_path(dir_fd, name, &st);
 
-	return fd >= 0 && at_unix_ns - (st.st_mtim.tv_sec * NS_PER_SEC + st.st_mtim.tv_nsec) <= FRESH_NS;
+	return fd >= 0 && at_unix_ns - file_time_ns(st.st_mtim) <= FRESH_NS;
 }
 
 void gpu_words_read(int dir_fd, const char *name, int64_t at_unix_ns, struct gpu_said *said)

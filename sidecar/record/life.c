@@ -188,7 +188,8 @@ void life_revive(struct observer *o, struct history *h, const struct recorder_op
 	o->kernel.pod_uid = options->id.pod_uid;
 	o->kernel.command = l->command;
 	o->kernel.shared = l->log_shared != 0;
-	o->kernel.named_since_us = l->log_since_us;
+	/* The log may be that of another start of the machine: nothing in it is older than what was noted. */
+	o->kernel.named_since_us = o->kernel.begin_us = l->log_since_us;
 	snprintf(o->kernel.cgroup, sizeof(o->kernel.cgroup), "%s", l->cgroup);
 	restore(o);
 }

@@ -15,6 +15,7 @@
 #define SWEEP_CHANGE ((int64_t)4 << 20) /* bytes of usage */
 #define SWEEP_FEW 64 /* so many are swept whatever the usage */
 #define FOLLOWED 2 /* of the largest processes, besides the command */
+#define SURVIVED_NS NS_PER_SEC
 #define REMEMBER_NS (19 * NS_PER_MS) /* a hair below 20 */
 
 int observer_open(struct observer *o, int root_fd, pid_t launcher, struct err *err)
@@ -212,17 +213,35 @@ void observer_note_peak(struct observer *o, const struct memory *memory, int64_t
 		o->limit_met_ns = o->latest_ns ? at_ns : 1;
 }
 
+int64_t observer_groups_survived(struct observer *o, const struct memory *memory, bool command_dies, int64_t now_ns)
+{
+	int64_t survived = o->latest_ns ? o->latest.oom_group_kill : o->baseline.oom_group_kill;
+
+	if (memory->oom_group_kill <= survived) {
+		o->group_seen_ns = 0;
+		return memory->oom_group_kill;
+	}
+	if (!o->group_seen_ns)
+		o->group_seen_ns = now_ns;
+	if (command_dies || now_ns - o->group_seen_ns < SURVIVED_NS)
+		return survived;
+	o->group_seen_ns = 0;
+	return memory->oom_group_kill;
+}
+
 int64_t observer_sample(struct observer *o, int64_t now_ns)
 {
 	struct memory memory = MEMORY_ABSENT;
-	int64_t headroom, used;
+	int64_t headroom, used, survived;
 	bool killed;
 
 	/* The counters first: an OOM kill between the two readings then shows in the processes, not before them. */
 	if (o->memcg.version && observer_read_memory(o, now_ns, false, &memory) < 0)
 		return SAMPLE_MAX_NS;
 	observer_note_peak(o, &memory, now_ns);
+	survived = observer_groups_survived(o, &memory, o->group_seen_ns && observer_command_dies(o), now_ns);
 	o->latest = memory;
+	o->latest.oom_group_kill = survived;
 	o->latest_ns = now_ns;
 	killed = memory.oom_kill > o->baseline.oom_kill && o->baseline.oom_kill >= 0;
 	if (killed && !o->oom_seen_ns) {
@@ -266,6 +285,15 @@ void observer_find_victim(struct observer *o, const struct snapshot *before, int
 	find_victim(o, before, &after);
 }
 
+bool snapshot_others_ended(const struct snapshot *before, const struct snapshot *after, pid_t command)
+{
+	for (size_t i = 0; i < before->n_top; i++)
+		if (before->top[i].pid != command && before->top[i].rss > 0 && !lives_in(after, before->top[i].pid))
+			return true;
+	/* The OOM killer may take a small one for its oom_score_adj, as Ray gives it to workers: of those there is the number. */
+	return before->n_processes > before->n_top && after->n_processes + 1 < before->n_processes;
+}
+
 bool observer_others_ended(const struct observer *o, const struct snapshot *before, int64_t now_ns)
 {
 	struct snapshot after = { .at_ns = now_ns };
@@ -273,10 +301,8 @@ bool observer_others_ended(const struct observer *o, const struct snapshot *befo
 	if (!o->table || process_table_sweep(o->table, now_ns, NULL) < 0)
 		return true;
 	after.n_top = process_table_top(o->table, now_ns, after.top, REPORT_TOP_MAX);
-	for (size_t i = 0; i < before->n_top; i++)
-		if (before->top[i].pid != o->command && before->top[i].rss > 0 && !lives_in(&after, before->top[i].pid))
-			return true;
-	return false;
+	after.n_processes = (uint32_t)process_table_count(o->table);
+	return snapshot_others_ended(before, &after, o->command);
 }
 
 bool observer_command_dies(const struct observer *o)

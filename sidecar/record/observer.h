@@ -60,8 +60,10 @@ struct observer {
 	int64_t delay_ns; /* from the last one to the next, as chosen */
 	struct memory baseline; /* counters as they were when nothing had happened */
 	struct limits limits; /* likewise */
-	struct memory latest; /* the counters as they were read last, also after that snapshot */
+	/* The counters as they were read last, also after that snapshot; of oom_group_kill, what the command survived. */
+	struct memory latest;
 	int64_t latest_ns; /* 0: never */
+	int64_t group_seen_ns; /* since when oom_group_kill shows more than that; 0: it does not */
 	int64_t limit_met_ns; /* first sample whose peak was at the own limit; 0: none, 1: nobody knows since when */
 	struct snapshot last, previous; /* previous: the one before last, or some more before: 20 ms older, or more */
 	int64_t swept_ns, swept_usage; /* the last sweep; between sweeps a snapshot has only its largest read anew */
@@ -98,6 +100,12 @@ int observer_read_memory(struct observer *o, int64_t now_ns, bool at_end, struct
 /* Of each reading, before it becomes the latest. */
 void observer_note_peak(struct observer *o, const struct memory *memory, int64_t at_ns);
 
+/*
+ * Of each reading, before it becomes the latest: how many kills of a whole group the command has survived. One is counted
+ * before any process of it is gone: it is survived when the command lives, and does not die, a second later.
+ */
+int64_t observer_groups_survived(struct observer *o, const struct memory *memory, bool command_dies, int64_t now_ns);
+
 /* Reads what may have changed anew; returns the delay in ns until the next time. */
 int64_t observer_sample(struct observer *o, int64_t now_ns);
 
@@ -112,6 +120,9 @@ const struct process *snapshot_victim(const struct snapshot *before, const struc
 
 /* After the death: who of the snapshot before the OOM is gone. Sets victim if it can be told. */
 void observer_find_victim(struct observer *o, const struct snapshot *before, int64_t now_ns);
+
+/* Whether more than the command has ended by the later snapshot. */
+bool snapshot_others_ended(const struct snapshot *before, const struct snapshot *after, pid_t command);
 
 /* After the command's end: whether others of that snapshot are gone too, or it cannot be told. */
 bool observer_others_ended(const struct observer *o, const struct snapshot *before, int64_t now_ns);

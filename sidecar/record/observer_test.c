@@ -114,6 +114,48 @@ static void what_a_new_cgroup_counted_before_it_was_met_is_of_this_life(void **s
 	assert_int_equal(o.baseline.peak, 0);
 }
 
+static void one_too_small_to_be_listed_has_ended_too_if_fewer_are_left(void **state)
+{
+	static const struct {
+		uint32_t before, after;
+		bool ended;
+	} cases[] = { { 2, 1, false }, { 30, 29, false }, { 30, 28, true }, { 30, 31, false } };
+	const struct seen earlier = { 40, 40, { 2, 1 } }, later = { 20, 20, { 1 } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct snapshot before = snapshot_of(&earlier), after = snapshot_of(&later);
+
+		before.top[0].rss = before.top[1].rss = after.top[0].rss = MIB;
+		before.n_processes = cases[i].before;
+		after.n_processes = cases[i].after;
+		assert_int_equal(snapshot_others_ended(&before, &after, 2), cases[i].ended);
+		assert_true(snapshot_others_ended(&before, &after, 1));
+	}
+}
+
+/* A large container gives its memory back for seconds, and the counters tell of the kill at their beginning. */
+static void a_group_kill_is_survived_by_who_lives_a_second_later(void **state)
+{
+	static const struct {
+		int at_ms, counted, survived;
+		bool dies;
+	} steps[] = {
+		{ 0, 0, 0, false },    { 100, 1, 0, false },  { 200, 1, 0, true },	{ 6100, 1, 0, true },
+		{ 6200, 1, 1, false }, { 6300, 2, 1, false }, { 7200, 2, 1, false }, { 7400, 2, 2, false },
+	};
+	struct observer o = { .baseline.oom_group_kill = 0 };
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
+		const struct memory memory = { .oom_group_kill = steps[i].counted };
+
+		o.latest.oom_group_kill = observer_groups_survived(&o, &memory, steps[i].dies, END + steps[i].at_ms * NS_PER_MS);
+		o.latest_ns = END + steps[i].at_ms * NS_PER_MS;
+		assert_int_equal(o.latest.oom_group_kill, steps[i].survived);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -121,6 +163,8 @@ int main(void)
 		cmocka_unit_test(what_was_before_the_oom_killer_came_wins),
 		cmocka_unit_test(the_victim_is_the_largest_that_has_ended_or_has_no_memory_left),
 		cmocka_unit_test(what_a_new_cgroup_counted_before_it_was_met_is_of_this_life),
+		cmocka_unit_test(one_too_small_to_be_listed_has_ended_too_if_fewer_are_left),
+		cmocka_unit_test(a_group_kill_is_survived_by_who_lives_a_second_later),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

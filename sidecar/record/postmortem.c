@@ -155,6 +155,7 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.oom_age_ns = o->oom_seen_ns ? MAX(e->ended_ns - o->oom_seen_ns, 0) : -1,
 		.limits_before = o->limits,
 		.limits = e->limits,
+		.group_unsurvived = !e->container_lives && !e->status_known && !e->gap && o->group_seen_ns,
 		.group_ended_by_us = e->group_ended_by_us,
 		.pod_terminating = e->pod_terminating,
 		.gap = e->gap,

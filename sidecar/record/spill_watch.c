@@ -39,7 +39,7 @@ static bool read_state(struct spill_watch *w, int logs_fd, int64_t *ret_bytes)
 
 	if (fd < 0)
 		return false;
-	written_ns = st.st_mtim.tv_sec * NS_PER_SEC + st.st_mtim.tv_nsec;
+	written_ns = file_time_ns(st.st_mtim);
 	if (written_ns == w->written_ns || !ray_file_tail(logs_fd, STATE_FILE, STATE_MAX, &text) ||
 	    !spill_state_parse(strbuf_str(&text), text.len, ret_bytes))
 		return false;

@@ -55,13 +55,15 @@ struct observation {
 	struct memory last; /* the last sample before the death, usage -1 when there was none */
 	int64_t last_age_ns; /* its age at the death */
 	int64_t peak_met_age_ns; /* since the first sample whose peak was at the own limit until the death; -1: none was */
-	struct memory latest; /* the counters' latest reading while the command still lived, absent when there was none */
+	/* The counters' latest reading while the command still lived, absent when there was none; no group kill that it died of. */
+	struct memory latest;
 	int64_t latest_age_ns; /* its age at the death */
 	int command_pid; /* as the container's /proc numbers it, like victim_pid; 0 unknown */
 	int64_t command_rss; /* bytes resident of the command in the last sample, 0 unknown or small */
 	uint32_t processes; /* in the last sample, the launcher among them; 0 unknown */
 	bool others_ended; /* other processes of the last sample are gone as well, or nobody could look */
 	int64_t oom_age_ns; /* time between the OOM killer's latest visit, as seen by the sampler, and the death; -1: none seen */
+	bool group_unsurvived; /* samples showed a kill of the whole group, and then no command that survived it */
 	bool group_ended_by_us; /* --oom-group: we ended the container after the OOM killer took one process */
 	bool pod_terminating; /* the sidecar was asked to stop before the container ended */
 	const struct ray_said *ray; /* what Ray says of the worker that died, or said last before the end; NULL: nothing */

@@ -132,6 +132,12 @@ static bool was_met_then(const struct observation *o)
 	return o->last_age_ns >= 0 ? o->last_age_ns - kill_age <= MET_THEN_NS : o->ran_ns <= MET_THEN_NS;
 }
 
+/* Much of it was page cache, which fills any limit and is given back there: another limit may have been met meanwhile. */
+static bool may_be_of_cache(const struct observation *o, int64_t limit)
+{
+	return (double)o->last.file > (1 - FAR_BELOW) * (double)limit;
+}
+
 static const char *peak_file(const struct observation *o)
 {
 	return o->cgroup_version == 1 ? "memory.max_usage_in_bytes" : "memory.peak";
@@ -149,6 +155,10 @@ static enum own_limit by_peak(const struct observation *o, struct verdict *v)
 	if (!oom_peak_met(peak, limit)) {
 		verdict_add_evidence(v, peak_file(o), "%s of the cgroup's own limit of %s: that limit was not met", size, of);
 		return OWN_LIMIT_NOT_MET;
+	}
+	if (may_be_of_cache(o, limit)) {
+		verdict_add_evidence(v, peak_file(o), "%s of the cgroup's own limit of %s: that limit was met, perhaps by page cache", size, of);
+		return OWN_LIMIT_PERHAPS_MET;
 	}
 	if (!oom_peak_met(o->before.peak, limit) && was_met_then(o)) {
 		verdict_add_evidence(v, peak_file(o), "%s of the cgroup's own limit of %s: that limit was met", size, of);

@@ -59,7 +59,8 @@ static enum oom some_counted(const struct observation *o, struct verdict *v)
 {
 	char age[DURATION_TEXT_MAX];
 
-	if (!o->container_lives && o->oom_age_ns > OOM_EXPLAINS_NS && !oom_kills_at_the_end(o)) {
+	if (!o->container_lives && o->oom_age_ns > OOM_EXPLAINS_NS && !oom_kills_at_the_end(o) &&
+	    !oom_groups_at_the_end(o)) {
 		verdict_add_evidence(v, oom_counter_file(o), "but %s before the end: too long to explain it",
 				     duration_format(o->oom_age_ns, age));
 		return o->cgroup_unseen ? OOM_UNTOLD : OOM_NO;
@@ -186,7 +187,7 @@ static void container_killed(const struct observation *o, enum oom oom, const st
 			     struct verdict *v)
 {
 	/* Of a group each was. Of v1 the victim may be one of many, and the rest ended by us before we saw the kill. */
-	bool all = o->after_known && oom_rise(o->before.oom_group_kill, o->after.oom_group_kill) > 0;
+	bool all = o->group_unsurvived || (o->after_known && oom_rise(o->before.oom_group_kill, o->after.oom_group_kill) > 0);
 
 	if (o->group_ended_by_us)
 		verdict_add_evidence(v, "sidecar", "ended the rest of the container after the OOM kill (oomGroup; cgroup v1 has no memory.oom.group)");

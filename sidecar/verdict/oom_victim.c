@@ -27,6 +27,11 @@ int64_t oom_kills_at_the_end(const struct observation *o)
 	return o->after_known ? oom_rise(MAX(o->before.oom_kill, o->latest.oom_kill), o->after.oom_kill) : 0;
 }
 
+int64_t oom_groups_at_the_end(const struct observation *o)
+{
+	return o->after_known ? oom_rise(MAX(o->before.oom_group_kill, o->latest.oom_group_kill), o->after.oom_group_kill) : 0;
+}
+
 static int64_t kills_in_all(const struct observation *o)
 {
 	return MAX(kills_seen_alive(o), o->after_known ? oom_rise(o->before.oom_kill, o->after.oom_kill) : 0);
@@ -61,11 +66,11 @@ static bool all_were_taken(const struct observation *o, const struct kernel_evid
 {
 	bool group = o->after_known && oom_rise(o->before.oom_group_kill, o->after.oom_group_kill) > 0;
 	/* One of a cgroup below leaves the command alive. */
-	bool at_the_end = o->after_known && oom_rise(MAX(o->before.oom_group_kill, o->latest.oom_group_kill), o->after.oom_group_kill) > 0;
+	bool at_the_end = oom_groups_at_the_end(o) > 0;
 
 	if (o->cgroup_shared)
 		return false;
-	return o->group_ended_by_us || ((group || all_were_counted(o)) && (at_the_end || oom_victim_age_ns(o, k) <= FRESH_NS));
+	return o->group_ended_by_us || o->group_unsurvived || ((group || all_were_counted(o)) && (at_the_end || oom_victim_age_ns(o, k) <= FRESH_NS));
 }
 
 /* It held more than half of the limit: nobody else in there can have been larger. */

@@ -32,6 +32,9 @@ bool oom_log_spares_command(const struct observation *o);
 /* Processes that the counters show to have been taken after the last reading while the command lived. */
 int64_t oom_kills_at_the_end(const struct observation *o);
 
+/* Kills of the whole group that the command did not survive, however long it took to give its memory back. */
+int64_t oom_groups_at_the_end(const struct observation *o);
+
 /* In a cgroup of several owners, a process was taken shortly before the end: perhaps one of ours. */
 bool oom_is_possible(const struct observation *o);
 
