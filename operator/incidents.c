@@ -26,8 +26,11 @@
 /* Clusters at a time. Pods and RayFailures come first. */
 #define IN_FLIGHT_MAX 2
 #define KEY_MAX 512
-/* Where the role is that of a version before this one, which knows no status, or an administrator took the right away. */
-#define FORBIDDEN_NS (600 * NS_PER_SEC)
+/*
+ * Where the role or the CRD is that of a version before this one, which knows no status, or an administrator took the right away;
+ * or where the server will not take what follows from a failure that a tenant wrote.
+ */
+#define REFUSED_NS (600 * NS_PER_SEC)
 
 struct job;
 struct incidents {
@@ -222,6 +225,16 @@ static bool is_over(const struct client_response *response)
 	       client_namespace_ends(response);
 }
 
+static void skip_change(struct job *job)
+{
+	struct incident_cluster *cluster = strmap_get(&job->incidents->clusters, job->key);
+
+	/* In the next plan it would be refused again, and again. */
+	if (cluster)
+		incident_cluster_refused(cluster, &job->plan.changes[job->change], now_boottime_ns() + REFUSED_NS);
+	job->change++;
+}
+
 static void on_answer(struct job *job, const struct client_response *response)
 {
 	if (response->status == 403 && !client_namespace_ends(response)) {
@@ -230,13 +243,16 @@ static void on_answer(struct job *job, const struct client_response *response)
 				    err_text(&response->err));
 		job->change = job->plan.n_changes;
 		job->plan.more = false;
-		job->plan.next_ns = job->plan.next_ns ? job->plan.next_ns : now_boottime_ns() + FORBIDDEN_NS;
+		job->plan.next_ns = job->plan.next_ns ? job->plan.next_ns : now_boottime_ns() + REFUSED_NS;
 		go_on(job);
-	} else if (response->status / 100 == 2 || is_over(response)) {
-		if (response->status / 100 != 2 && response->status != 404)
+	} else if (response->status / 100 == 2) {
+		job->change++;
+		go_on(job);
+	} else if (is_over(response)) {
+		if (response->status != 404)
 			log_warning_limited("failure %s/%s: what it has to do with others is not written: %s", job->namespace,
 					    job->plan.changes[job->change].name, err_text(&response->err));
-		job->change++;
+		skip_change(job);
 		go_on(job);
 	} else {
 		give_up(job, response->retry_after_ns, &response->err);

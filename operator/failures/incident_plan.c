@@ -34,6 +34,7 @@ struct incident_member {
 	bool is_told, is_silent;    /* silent: it may not be told */
 	size_t told;		    /* consequences */
 	unsigned times;
+	int64_t refused_ns; /* boottime: so long the server is not asked again; 0: it did not refuse */
 };
 
 static void member_free(void *value)
@@ -171,6 +172,11 @@ static void change_release(struct incident_change *change)
 	free(change->container);
 }
 
+static void wake_at(struct view *v, int64_t at_ns)
+{
+	v->plan.next_ns = v->plan.next_ns ? MIN(v->plan.next_ns, at_ns) : at_ns;
+}
+
 /* What status should be; borrowed texts of the first cause. */
 static void wish(const struct view *v, size_t i, struct incident_change *ret_change)
 {
@@ -224,6 +230,10 @@ static int plan_changes(struct view *v)
 		wish(v, i, &change);
 		if (is_written(v->members[i], &change))
 			continue;
+		if (v->now_ns < v->members[i]->refused_ns) {
+			wake_at(v, v->members[i]->refused_ns);
+			continue;
+		}
 		v->plan.more = v->plan.n_changes == INCIDENT_CHANGES_MAX;
 		if (v->plan.more)
 			return 0;
@@ -285,7 +295,7 @@ static int plan_tellings(struct view *v)
 			if (add_telling(v, i) < 0)
 				return -ENOMEM;
 		} else {
-			v->plan.next_ns = v->plan.next_ns ? MIN(v->plan.next_ns, due) : due;
+			wake_at(v, due);
 		}
 	}
 	return 0;
@@ -301,6 +311,14 @@ void incident_cluster_told(struct incident_cluster *cluster, const struct incide
 	m->is_silent = m->is_silent || (!told && !telling->again);
 	m->told = telling->consequences;
 	m->times++;
+}
+
+void incident_cluster_refused(struct incident_cluster *cluster, const struct incident_change *change, int64_t until_ns)
+{
+	struct incident_member *m = strmap_get(&cluster->members, change->name);
+
+	if (m)
+		m->refused_ns = until_ns;
 }
 
 /* --- The plan -------------------------------------------------------------------------------------------------- */

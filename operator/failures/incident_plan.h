@@ -67,6 +67,9 @@ void incident_plan_release(struct incident_plan *plan);
 /* The failure was told; or (not told) it may not be, for there were others of its class. */
 void incident_cluster_told(struct incident_cluster *cluster, const struct incident_telling *telling, bool told);
 
+/* The server does not take the change: until then, or until the failure is another, it is not planned again. until_ns is boottime. */
+void incident_cluster_refused(struct incident_cluster *cluster, const struct incident_change *change, int64_t until_ns);
+
 /* Merge patches; the caller owns them. NULL: no memory. The first is for the subresource status, the second comes after it. */
 cJSON *incident_status_patch(const char *namespace, const struct incident_change *change);
 cJSON *incident_marks_patch(const char *namespace, const struct incident_change *change);
