@@ -124,37 +124,52 @@ static struct incident_cluster *cluster_of(struct incidents *incidents, const ch
 	return cluster;
 }
 
+/* The cluster of that key has changed. Of one without failures nothing stays, also where nobody works on the queue. */
+static void look_later(struct incidents *incidents, const char *key)
+{
+	struct incident_cluster *cluster = strmap_get(&incidents->clusters, key);
+
+	if (cluster && cluster->members.n > 0) {
+		workqueue_add_at(&incidents->queue, key, now_boottime_ns() + DEBOUNCE_NS);
+	} else {
+		/* One that is worked on is looked up when that is done. */
+		cluster_free(strmap_remove(&incidents->clusters, key));
+		workqueue_remove(&incidents->queue, key);
+	}
+	incidents_wake(incidents);
+}
+
 static void remove_member(struct incidents *incidents, const char *key, const cJSON *failure)
 {
 	struct incident_cluster *cluster = strmap_get(&incidents->clusters, key);
 	const char *name = json_str(failure, "metadata.name");
 
-	if (!cluster || !name)
-		return;
-	incident_cluster_remove(cluster, name);
-	/* One that is worked on is looked up when that is done. */
-	if (cluster->members.n == 0)
-		cluster_free(strmap_remove(&incidents->clusters, key));
+	if (cluster && name)
+		incident_cluster_remove(cluster, name);
+	look_later(incidents, key);
+}
+
+static void put_member(struct incidents *incidents, const char *key, const cJSON *failure)
+{
+	struct incident_cluster *cluster = cluster_of(incidents, key);
+
+	if (!cluster || incident_cluster_put(cluster, failure, now_boottime_ns()) < 0)
+		log_warning_limited("what a RayFailure has to do with others is not looked at: out of memory");
+	look_later(incidents, key);
 }
 
 void incidents_see(struct incidents *incidents, enum store_change change, const cJSON *before, const cJSON *after)
 {
-	const cJSON *failure = after ? after : before;
-	int64_t now = now_boottime_ns();
-	struct incident_cluster *cluster;
-	char key[KEY_MAX];
+	char was[KEY_MAX], is[KEY_MAX];
+	bool had = before && cluster_key(before, was, sizeof(was)), has = after && cluster_key(after, is, sizeof(is));
 
-	if (change == STORE_SAME || !cluster_key(failure, key, sizeof(key)))
+	if (change == STORE_SAME)
 		return;
-	if (change == STORE_REMOVED) {
-		remove_member(incidents, key, failure);
-	} else {
-		cluster = cluster_of(incidents, key);
-		if (!cluster || incident_cluster_put(cluster, failure, now) < 0)
-			log_warning_limited("what a RayFailure has to do with others is not looked at: out of memory");
-	}
-	workqueue_add_at(&incidents->queue, key, now + DEBOUNCE_NS);
-	incidents_wake(incidents);
+	/* Whoever may write RayFailures may give one another cluster. */
+	if (had && (!has || strcmp(was, is) != 0))
+		remove_member(incidents, was, before);
+	if (has)
+		put_member(incidents, is, after);
 }
 
 cJSON *incidents_reconsider(const struct incidents *incidents, const cJSON *failure)
@@ -357,6 +372,8 @@ static void start(struct incidents *incidents, const char *key)
 	struct err err = { 0 };
 
 	if (!job) {
+		/* What once failed is remembered otherwise. */
+		workqueue_forget(&incidents->queue, key);
 		workqueue_done(&incidents->queue, key);
 		return;
 	}

@@ -106,8 +106,14 @@ int incident_cluster_put(struct incident_cluster *cluster, const cJSON *failure,
 	struct incident_member *m = story ? member_new(failure, story) : NULL;
 	void *old = NULL;
 
-	if (!story)
+	if (!story) {
+		const char *name = json_str(failure, "metadata.name");
+
+		/* It may have had one. */
+		if (name)
+			incident_cluster_remove(cluster, name);
 		return 0;
+	}
 	if (!m) {
 		story_free(story);
 		return -ENOMEM;

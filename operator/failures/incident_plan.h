@@ -25,7 +25,7 @@ struct incident_cluster {
 void incident_cluster_release(struct incident_cluster *cluster);
 
 /*
- * A RayFailure, or its metadata; now_ns is boottime. One without a story (of an operator before this one) is left alone.
+ * A RayFailure, or its metadata; now_ns is boottime. One without a story (of an operator before this one) is no member.
  * -ENOMEM: it is not counted.
  */
 int incident_cluster_put(struct incident_cluster *cluster, const cJSON *failure, int64_t now_ns);
