@@ -23,6 +23,9 @@
 /* What an operator finds that is older has been told by the one before it, or is no news any more. */
 #define NEWS_NS (600 * NS_PER_SEC)
 
+/* A name of Kubernetes; what is longer is a tenant's. */
+#define NAME_MAX_LEN 253
+
 struct incident_member {
 	struct story *story;
 	char *uid;
@@ -76,7 +79,7 @@ static struct incident_member *member_new(const cJSON *failure, struct story *st
 		return NULL;
 	m->uid = strdup(uid ? uid : "");
 	m->incident = strdup(mark(failure, "metadata.labels", INCIDENT_LABEL));
-	m->caused_by = strdup(mark(failure, "metadata.annotations", CAUSED_BY_ANNOTATION));
+	m->caused_by = strndup(mark(failure, "metadata.annotations", CAUSED_BY_ANNOTATION), NAME_MAX_LEN);
 	if (!m->uid || !m->incident || !m->caused_by) {
 		member_free(m);
 		return NULL;
