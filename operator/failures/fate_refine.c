@@ -166,6 +166,12 @@ static void say_node_refused(const struct look *l)
 			    "the right to get nodes, which only a ClusterRole can give (the chart does unless watchNamespace is set)");
 }
 
+/* What was not seen may name somebody. */
+static bool is_unseen(const struct look *l)
+{
+	return !l->facts->pod_events || (l->facts->node_state == FATE_UNSEEN && json_str(l->failure, "spec.node"));
+}
+
 static void say_nobody(const struct look *l)
 {
 	struct ended_by by;
@@ -173,7 +179,8 @@ static void say_nobody(const struct look *l)
 	ended_by_get(json_get(l->failure, "spec"), &by);
 	tell(l, json_str(l->failure, "spec.verdict"), &by, true);
 	say_node_refused(l);
-	add_missing(l, "which client of the API it was: no Event, and nothing about its node or its RayCluster, names one",
+	add_missing(l, is_unseen(l) ? "which client of the API it was: not all of what may name one, Events and its node, could be read" :
+				      "which client of the API it was: no Event, and nothing about its node or its RayCluster, names one",
 		    "the API server's audit log");
 }
 
