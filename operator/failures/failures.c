@@ -91,7 +91,10 @@ static bool is_sure(const cJSON *report)
 	return confidence && strcmp(confidence, confidence_name(CONFIDENCE_CERTAIN)) == 0;
 }
 
-/* `ray stop` in a preStop hook kills what does not end in time, and raylet may end in disorder without its GCS; but nobody is stopped by a crash. */
+/*
+ * `ray stop` in a preStop hook kills what does not end in time, and raylet may end in disorder without its GCS; but nobody is
+ * stopped by a crash.
+ */
 static bool is_crash_of_process(const cJSON *report)
 {
 	static const char *const stops[] = { "SIGKILL", "SIGTERM", "SIGINT", "SIGHUP" };
