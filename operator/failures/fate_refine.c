@@ -152,11 +152,16 @@ static void take_claim(const struct look *l, const struct claim *claim)
 	set_by(l, claim->by, false);
 }
 
+static void say_event_unproved(const struct look *l)
+{
+	add_missing(l, "proof of who wrote that Event: whoever may create Events in the namespace can", "the API server's audit log");
+}
+
 /* An Event that names the pod is the only trace: say so. */
 static void take_event_alone(const struct look *l, const struct claim *claim)
 {
 	take_claim(l, claim);
-	add_missing(l, "proof of who wrote that Event: whoever may create Events in the namespace can", "the API server's audit log");
+	say_event_unproved(l);
 }
 
 static void say_node_refused(const struct look *l)
@@ -280,8 +285,10 @@ static bool by_scheduler(struct look *l)
 
 	if (!claim_by_pod_events(l->facts->pod_events, &l->pod, &claim) || claim.by.kind != ENDED_BY_SCHEDULER)
 		return false;
+	/* That it was the scheduler the status proves; for whom, only the Event says. */
 	add_evidence(l, claim.source, claim.evidence);
-	set_by(l, claim.by, true);
+	set_by(l, claim.by, false);
+	say_event_unproved(l);
 	return true;
 }
 
