@@ -26,8 +26,11 @@
 /* Clusters at a time. Pods and RayFailures come first. */
 #define IN_FLIGHT_MAX 2
 #define KEY_MAX 512
-/* Where the role is that of a version before this one, which knows no status, or an administrator took the right away. */
-#define FORBIDDEN_NS (600 * NS_PER_SEC)
+/*
+ * Where the role or the CRD is that of a version before this one, which knows no status, or an administrator took the right away;
+ * or where the server will not take what follows from a failure that a tenant wrote.
+ */
+#define REFUSED_NS (600 * NS_PER_SEC)
 
 struct job;
 struct incidents {
@@ -121,37 +124,52 @@ static struct incident_cluster *cluster_of(struct incidents *incidents, const ch
 	return cluster;
 }
 
+/* The cluster of that key has changed. Of one without failures nothing stays, also where nobody works on the queue. */
+static void look_later(struct incidents *incidents, const char *key)
+{
+	struct incident_cluster *cluster = strmap_get(&incidents->clusters, key);
+
+	if (cluster && cluster->members.n > 0) {
+		workqueue_add_at(&incidents->queue, key, now_boottime_ns() + DEBOUNCE_NS);
+	} else {
+		/* One that is worked on is looked up when that is done. */
+		cluster_free(strmap_remove(&incidents->clusters, key));
+		workqueue_remove(&incidents->queue, key);
+	}
+	incidents_wake(incidents);
+}
+
 static void remove_member(struct incidents *incidents, const char *key, const cJSON *failure)
 {
 	struct incident_cluster *cluster = strmap_get(&incidents->clusters, key);
 	const char *name = json_str(failure, "metadata.name");
 
-	if (!cluster || !name)
-		return;
-	incident_cluster_remove(cluster, name);
-	/* One that is worked on is looked up when that is done. */
-	if (cluster->members.n == 0)
-		cluster_free(strmap_remove(&incidents->clusters, key));
+	if (cluster && name)
+		incident_cluster_remove(cluster, name);
+	look_later(incidents, key);
+}
+
+static void put_member(struct incidents *incidents, const char *key, const cJSON *failure)
+{
+	struct incident_cluster *cluster = cluster_of(incidents, key);
+
+	if (!cluster || incident_cluster_put(cluster, failure, now_boottime_ns()) < 0)
+		log_warning_limited("what a RayFailure has to do with others is not looked at: out of memory");
+	look_later(incidents, key);
 }
 
 void incidents_see(struct incidents *incidents, enum store_change change, const cJSON *before, const cJSON *after)
 {
-	const cJSON *failure = after ? after : before;
-	int64_t now = now_boottime_ns();
-	struct incident_cluster *cluster;
-	char key[KEY_MAX];
+	char was[KEY_MAX], is[KEY_MAX];
+	bool had = before && cluster_key(before, was, sizeof(was)), has = after && cluster_key(after, is, sizeof(is));
 
-	if (change == STORE_SAME || !cluster_key(failure, key, sizeof(key)))
+	if (change == STORE_SAME)
 		return;
-	if (change == STORE_REMOVED) {
-		remove_member(incidents, key, failure);
-	} else {
-		cluster = cluster_of(incidents, key);
-		if (!cluster || incident_cluster_put(cluster, failure, now) < 0)
-			log_warning_limited("what a RayFailure has to do with others is not looked at: out of memory");
-	}
-	workqueue_add_at(&incidents->queue, key, now + DEBOUNCE_NS);
-	incidents_wake(incidents);
+	/* Whoever may write RayFailures may give one another cluster. */
+	if (had && (!has || strcmp(was, is) != 0))
+		remove_member(incidents, was, before);
+	if (has)
+		put_member(incidents, is, after);
 }
 
 cJSON *incidents_reconsider(const struct incidents *incidents, const cJSON *failure)
@@ -222,6 +240,16 @@ static bool is_over(const struct client_response *response)
 	       client_namespace_ends(response);
 }
 
+static void skip_change(struct job *job)
+{
+	struct incident_cluster *cluster = strmap_get(&job->incidents->clusters, job->key);
+
+	/* In the next plan it would be refused again, and again. */
+	if (cluster)
+		incident_cluster_refused(cluster, &job->plan.changes[job->change], now_boottime_ns() + REFUSED_NS);
+	job->change++;
+}
+
 static void on_answer(struct job *job, const struct client_response *response)
 {
 	if (response->status == 403 && !client_namespace_ends(response)) {
@@ -230,13 +258,16 @@ static void on_answer(struct job *job, const struct client_response *response)
 				    err_text(&response->err));
 		job->change = job->plan.n_changes;
 		job->plan.more = false;
-		job->plan.next_ns = job->plan.next_ns ? job->plan.next_ns : now_boottime_ns() + FORBIDDEN_NS;
+		job->plan.next_ns = job->plan.next_ns ? job->plan.next_ns : now_boottime_ns() + REFUSED_NS;
 		go_on(job);
-	} else if (response->status / 100 == 2 || is_over(response)) {
-		if (response->status / 100 != 2 && response->status != 404)
+	} else if (response->status / 100 == 2) {
+		job->change++;
+		go_on(job);
+	} else if (is_over(response)) {
+		if (response->status != 404)
 			log_warning_limited("failure %s/%s: what it has to do with others is not written: %s", job->namespace,
 					    job->plan.changes[job->change].name, err_text(&response->err));
-		job->change++;
+		skip_change(job);
 		go_on(job);
 	} else {
 		give_up(job, response->retry_after_ns, &response->err);
@@ -341,6 +372,8 @@ static void start(struct incidents *incidents, const char *key)
 	struct err err = { 0 };
 
 	if (!job) {
+		/* What once failed is remembered otherwise. */
+		workqueue_forget(&incidents->queue, key);
 		workqueue_done(&incidents->queue, key);
 		return;
 	}

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/json.h"
 #include "lib/log.h"
@@ -18,9 +19,11 @@
 #define WAIT_NS (5 * NS_PER_SEC)
 #define PATH_MAX_LEN 2048
 /* An EventList of 500 is some 300 KiB as it comes, and half of it as it is kept. */
-#define ANSWER_MAX ((size_t)4 << 20)
+#define ANSWER_MAX ((size_t)2 << 20)
 #define CACHED_MAX 64
 #define CACHED_NS (3 * NS_PER_SEC)
+/* Of all that are cached: whoever may write Events makes them as long as he likes. */
+#define CACHED_BYTES_MAX ((size_t)16 << 20)
 /* Rights come with an upgrade of the chart. */
 #define REFUSED_NS (600 * NS_PER_SEC)
 #define SOURCES 6
@@ -30,6 +33,7 @@ struct answer {
 	unsigned refs;
 	int64_t until_ns; /* boottime; asked again after that */
 	enum fate_state state;
+	size_t bytes;  /* about what object takes */
 	cJSON *object; /* NULL unless found */
 };
 
@@ -81,18 +85,19 @@ static struct answer *find_cached(struct inquiries *inquiries, const char *path)
 	return answer && now_boottime_ns() < answer->until_ns ? answer : NULL;
 }
 
-static void forget_old(struct inquiries *inquiries)
+/* Makes room for one of so many bytes. */
+static void forget_old(struct inquiries *inquiries, size_t bytes)
 {
 	struct strmap_pos pos = { 0 };
 	const char *path;
 	void *value;
 
-	if (inquiries->cached.n < CACHED_MAX)
-		return;
 	while (strmap_next(&inquiries->cached, &pos, &path, &value))
 		if (((struct answer *)value)->until_ns <= now_boottime_ns())
 			answer_unref(strmap_remove(&inquiries->cached, path));
-	if (inquiries->cached.n >= CACHED_MAX)
+		else
+			bytes += ((struct answer *)value)->bytes;
+	if (inquiries->cached.n >= CACHED_MAX || bytes > CACHED_BYTES_MAX)
 		strmap_release(&inquiries->cached, answer_unref);
 }
 
@@ -100,11 +105,19 @@ static void put_cached(struct inquiries *inquiries, const char *path, struct ans
 {
 	void *old = NULL;
 
-	if (!strmap_get(&inquiries->cached, path))
-		forget_old(inquiries);
+	forget_old(inquiries, answer->bytes);
 	if (strmap_put(&inquiries->cached, path, answer_ref(answer), &old) < 0)
 		answer_unref(answer);
 	answer_unref(old);
+}
+
+static size_t bytes_of(const cJSON *json)
+{
+	size_t bytes = sizeof(*json) + (json->string ? strlen(json->string) : 0) + (json->valuestring ? strlen(json->valuestring) : 0);
+
+	for (const cJSON *child = json->child; child; child = child->next)
+		bytes += bytes_of(child);
+	return bytes;
 }
 
 /* NULL: it is no answer, or there is no memory. Takes the response's object. */
@@ -121,6 +134,7 @@ static struct answer *answer_of(struct client_response *response)
 	answer->state = response->status == 200 ? FATE_FOUND : response->status == 403 ? FATE_REFUSED : FATE_ABSENT;
 	answer->until_ns = now_boottime_ns() + (response->status == 403 ? REFUSED_NS : CACHED_NS);
 	answer->object = response->status == 200 ? TAKE_PTR(response->object) : NULL;
+	answer->bytes = answer->object ? bytes_of(answer->object) : 0;
 	return answer;
 }
 

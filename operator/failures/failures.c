@@ -91,6 +91,21 @@ static bool is_sure(const cJSON *report)
 	return confidence && strcmp(confidence, confidence_name(CONFIDENCE_CERTAIN)) == 0;
 }
 
+/*
+ * `ray stop` in a preStop hook kills what does not end in time, and raylet may end in disorder without its GCS; but nobody is
+ * stopped by a crash.
+ */
+static bool is_crash_of_process(const cJSON *report)
+{
+	static const char *const stops[] = { "SIGKILL", "SIGTERM", "SIGINT", "SIGHUP" };
+	const char *signal = json_str(report, "process.signal");
+
+	for (size_t i = 0; signal && i < ARRAY_SIZE(stops); i++)
+		if (strcmp(signal, stops[i]) == 0)
+			return false;
+	return signal && *signal;
+}
+
 /* The kubelet says OOMKilled of a SIGKILL of which the sidecar is not sure. */
 static bool contradicts_oom(const struct death *d, int class)
 {
@@ -111,7 +126,8 @@ static bool view_outranks(const struct death *d)
 	if (is_oom(class))
 		return !is_sure(d->report) && d->view.from_outside && d->view.confidence == CONFIDENCE_CERTAIN;
 	if (is_rays_own(class))
-		return !is_sure(d->report) && d->view.from_outside && d->view.class != FAILURE_UNKNOWN;
+		return !(is_sure(d->report) && is_crash_of_process(d->report)) && d->view.from_outside &&
+		       d->view.class != FAILURE_UNKNOWN;
 	for (size_t i = 0; i < ARRAY_SIZE(open_questions); i++)
 		if (class == (int)open_questions[i])
 			return (d->view.from_outside && d->view.class != FAILURE_UNKNOWN) || contradicts_oom(d, class);

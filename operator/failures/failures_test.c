@@ -279,6 +279,11 @@ static void the_object_is_complete(void **state)
 	REPORT(Q "class" Q ":" Q class Q "," Q "confidence" Q ":" Q "certain" Q "," Q "exitCode" Q ":" code  \
 					 "," Q "sentence" Q ":" Q "Mine" Q "," Q "memory" Q ":{" Q           \
 					 "usageBytes" Q ":2048}," Q "final" Q ":true")
+#define OF_RAYLET(how)                                                                                       \
+	REPORT(Q "class" Q ":" Q "RayletFailed" Q "," Q "confidence" Q ":" Q "certain" Q "," Q "exitCode" Q  \
+					 ":1," Q "sentence" Q ":" Q "Mine" Q "," Q "memory" Q ":{" Q         \
+					 "usageBytes" Q ":2048}," Q "process" Q ":{" Q "name" Q ":" Q        \
+					 "raylet" Q "," how "}," Q "final" Q ":true")
 
 static void report_and_status_are_weighed(void **state)
 {
@@ -309,11 +314,18 @@ static void report_and_status_are_weighed(void **state)
 		/* A sidecar that saw the counter stay is believed more than the runtime, which may remember an earlier OOM kill. */
 		{ "", "", "exitCode: 137, reason: OOMKilled, message: " FINAL("Killed", "137"),
 		  "Killed", "why the kubelet says OOMKilled", true },
-		/* With a pod that is stopped Ray's own processes end; one that was proved to fail before is the cause. */
+		/* With a pod that is stopped Ray's own processes end; one that is proved to have crashed is the cause. */
 		{ ", deletionTimestamp: \"2026-11-21T01:05:20Z\", deletionGracePeriodSeconds: 30", "",
 		  "exitCode: 1, message: " UNSURE("GCSLost", "1"), "PodDeleted", NULL, true },
 		{ ", deletionTimestamp: \"2026-11-21T01:05:20Z\", deletionGracePeriodSeconds: 30", "",
-		  "exitCode: 1, message: " FINAL("RayletFailed", "1"), "RayletFailed", NULL, true },
+		  "exitCode: 1, message: " OF_RAYLET(Q "signal" Q ":" Q "SIGSEGV" Q), "RayletFailed", NULL, true },
+		{ ", deletionTimestamp: \"2026-11-21T01:05:20Z\", deletionGracePeriodSeconds: 30", "",
+		  "exitCode: 1, message: " OF_RAYLET(Q "signal" Q ":" Q "SIGKILL" Q), "PodDeleted", NULL, true },
+		{ ", deletionTimestamp: \"2026-11-21T01:05:20Z\", deletionGracePeriodSeconds: 30", "",
+		  "exitCode: 1, message: " OF_RAYLET(Q "exitCode" Q ":1"), "PodDeleted", NULL, true },
+		{ ", deletionTimestamp: \"2026-11-21T01:05:31Z\", deletionGracePeriodSeconds: 30", "",
+		  "exitCode: 1, message: " OF_RAYLET(Q "signal" Q ":" Q "SIGKILL" Q), "RayletFailed", NULL, true },
+		{ "", "", "exitCode: 1, message: " OF_RAYLET(Q "signal" Q ":" Q "SIGKILL" Q), "RayletFailed", NULL, true },
 		{ "", "", "exitCode: 1, message: " UNSURE("GCSLost", "1"), "GCSLost", NULL, true },
 		/* An eviction that is proved comes before an OOM kill that is not. */
 		{ "", "  reason: Evicted\n", "exitCode: 137, message: " UNSURE("KernelOOMNode", "137"), "Evicted", NULL, true },

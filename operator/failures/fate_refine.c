@@ -152,11 +152,16 @@ static void take_claim(const struct look *l, const struct claim *claim)
 	set_by(l, claim->by, false);
 }
 
+static void say_event_unproved(const struct look *l)
+{
+	add_missing(l, "proof of who wrote that Event: whoever may create Events in the namespace can", "the API server's audit log");
+}
+
 /* An Event that names the pod is the only trace: say so. */
 static void take_event_alone(const struct look *l, const struct claim *claim)
 {
 	take_claim(l, claim);
-	add_missing(l, "proof of who wrote that Event: whoever may create Events in the namespace can", "the API server's audit log");
+	say_event_unproved(l);
 }
 
 static void say_node_refused(const struct look *l)
@@ -166,6 +171,12 @@ static void say_node_refused(const struct look *l)
 			    "the right to get nodes, which only a ClusterRole can give (the chart does unless watchNamespace is set)");
 }
 
+/* What was not seen may name somebody. */
+static bool is_unseen(const struct look *l)
+{
+	return !l->facts->pod_events || (l->facts->node_state == FATE_UNSEEN && json_str(l->failure, "spec.node"));
+}
+
 static void say_nobody(const struct look *l)
 {
 	struct ended_by by;
@@ -173,7 +184,8 @@ static void say_nobody(const struct look *l)
 	ended_by_get(json_get(l->failure, "spec"), &by);
 	tell(l, json_str(l->failure, "spec.verdict"), &by, true);
 	say_node_refused(l);
-	add_missing(l, "which client of the API it was: no Event, and nothing about its node or its RayCluster, names one",
+	add_missing(l, is_unseen(l) ? "which client of the API it was: not all of what may name one, Events and its node, could be read" :
+				      "which client of the API it was: no Event, and nothing about its node or its RayCluster, names one",
 		    "the API server's audit log");
 }
 
@@ -273,8 +285,10 @@ static bool by_scheduler(struct look *l)
 
 	if (!claim_by_pod_events(l->facts->pod_events, &l->pod, &claim) || claim.by.kind != ENDED_BY_SCHEDULER)
 		return false;
+	/* That it was the scheduler the status proves; for whom, only the Event says. */
 	add_evidence(l, claim.source, claim.evidence);
-	set_by(l, claim.by, true);
+	set_by(l, claim.by, false);
+	say_event_unproved(l);
 	return true;
 }
 

@@ -84,7 +84,7 @@ static const struct {
 	/* What the status itself knows. */
 	{ "a preemption, and for whom", FAILURE("Preempted", "certain", BY("Scheduler")), NULL,
 	  EVENT("Preempted", "Preempted by pod 7a1c on node n1"), NULL, NULL, "Preempted", "certain", "Scheduler",
-	  "(by the scheduler: Preempted by pod 7a1c on node n1)", NULL, FATE_UNSEEN, FATE_UNSEEN },
+	  "(most likely by the scheduler: Preempted by pod 7a1c on node n1)", "who wrote that Event", FATE_UNSEEN, FATE_UNSEEN },
 	{ "a shutdown, and why", FAILURE("NodeShutdown", "certain", BY("Kubelet")),
 	  NODE("{key: cloud.google.com/impending-node-termination, effect: NoSchedule}"), NULL, NULL, NULL, "NodeShutdown", "certain",
 	  "GKENodeTermination", "(most likely by the termination handler of GKE", NULL, FATE_FOUND, FATE_UNSEEN },

@@ -23,6 +23,9 @@
 /* What an operator finds that is older has been told by the one before it, or is no news any more. */
 #define NEWS_NS (600 * NS_PER_SEC)
 
+/* A name of Kubernetes; what is longer is a tenant's. */
+#define NAME_MAX_LEN 253
+
 struct incident_member {
 	struct story *story;
 	char *uid;
@@ -34,6 +37,7 @@ struct incident_member {
 	bool is_told, is_silent;    /* silent: it may not be told */
 	size_t told;		    /* consequences */
 	unsigned times;
+	int64_t refused_ns; /* boottime: so long the server is not asked again; 0: it did not refuse */
 };
 
 static void member_free(void *value)
@@ -75,7 +79,7 @@ static struct incident_member *member_new(const cJSON *failure, struct story *st
 		return NULL;
 	m->uid = strdup(uid ? uid : "");
 	m->incident = strdup(mark(failure, "metadata.labels", INCIDENT_LABEL));
-	m->caused_by = strdup(mark(failure, "metadata.annotations", CAUSED_BY_ANNOTATION));
+	m->caused_by = strndup(mark(failure, "metadata.annotations", CAUSED_BY_ANNOTATION), NAME_MAX_LEN);
 	if (!m->uid || !m->incident || !m->caused_by) {
 		member_free(m);
 		return NULL;
@@ -105,8 +109,14 @@ int incident_cluster_put(struct incident_cluster *cluster, const cJSON *failure,
 	struct incident_member *m = story ? member_new(failure, story) : NULL;
 	void *old = NULL;
 
-	if (!story)
+	if (!story) {
+		const char *name = json_str(failure, "metadata.name");
+
+		/* It may have had one. */
+		if (name)
+			incident_cluster_remove(cluster, name);
 		return 0;
+	}
 	if (!m) {
 		story_free(story);
 		return -ENOMEM;
@@ -171,6 +181,11 @@ static void change_release(struct incident_change *change)
 	free(change->container);
 }
 
+static void wake_at(struct view *v, int64_t at_ns)
+{
+	v->plan.next_ns = v->plan.next_ns ? MIN(v->plan.next_ns, at_ns) : at_ns;
+}
+
 /* What status should be; borrowed texts of the first cause. */
 static void wish(const struct view *v, size_t i, struct incident_change *ret_change)
 {
@@ -224,6 +239,10 @@ static int plan_changes(struct view *v)
 		wish(v, i, &change);
 		if (is_written(v->members[i], &change))
 			continue;
+		if (v->now_ns < v->members[i]->refused_ns) {
+			wake_at(v, v->members[i]->refused_ns);
+			continue;
+		}
 		v->plan.more = v->plan.n_changes == INCIDENT_CHANGES_MAX;
 		if (v->plan.more)
 			return 0;
@@ -285,7 +304,7 @@ static int plan_tellings(struct view *v)
 			if (add_telling(v, i) < 0)
 				return -ENOMEM;
 		} else {
-			v->plan.next_ns = v->plan.next_ns ? MIN(v->plan.next_ns, due) : due;
+			wake_at(v, due);
 		}
 	}
 	return 0;
@@ -301,6 +320,14 @@ void incident_cluster_told(struct incident_cluster *cluster, const struct incide
 	m->is_silent = m->is_silent || (!told && !telling->again);
 	m->told = telling->consequences;
 	m->times++;
+}
+
+void incident_cluster_refused(struct incident_cluster *cluster, const struct incident_change *change, int64_t until_ns)
+{
+	struct incident_member *m = strmap_get(&cluster->members, change->name);
+
+	if (m)
+		m->refused_ns = until_ns;
 }
 
 /* --- The plan -------------------------------------------------------------------------------------------------- */

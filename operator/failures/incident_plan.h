@@ -25,7 +25,7 @@ struct incident_cluster {
 void incident_cluster_release(struct incident_cluster *cluster);
 
 /*
- * A RayFailure, or its metadata; now_ns is boottime. One without a story (of an operator before this one) is left alone.
+ * A RayFailure, or its metadata; now_ns is boottime. One without a story (of an operator before this one) is no member.
  * -ENOMEM: it is not counted.
  */
 int incident_cluster_put(struct incident_cluster *cluster, const cJSON *failure, int64_t now_ns);
@@ -66,6 +66,9 @@ void incident_plan_release(struct incident_plan *plan);
 
 /* The failure was told; or (not told) it may not be, for there were others of its class. */
 void incident_cluster_told(struct incident_cluster *cluster, const struct incident_telling *telling, bool told);
+
+/* The server does not take the change: until then, or until the failure is another, it is not planned again. until_ns is boottime. */
+void incident_cluster_refused(struct incident_cluster *cluster, const struct incident_change *change, int64_t until_ns);
 
 /* Merge patches; the caller owns them. NULL: no memory. The first is for the subresource status, the second comes after it. */
 cJSON *incident_status_patch(const char *namespace, const struct incident_change *change);

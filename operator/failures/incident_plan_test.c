@@ -224,6 +224,66 @@ static void tells(struct world *w, int64_t after_s, const char *expected, bool m
 	incident_plan_release(&plan);
 }
 
+/* Else a tenant whose failures the server refuses, or a CRD of before, would have the operator ask for ever. */
+static void what_the_server_refuses_is_not_asked_again_at_once(void **state)
+{
+	struct world w = { .now_ns = 1000 * S };
+	struct incident_plan plan;
+	char name[16];
+
+	(void)state;
+	put(&w, "head", "head", "GCSFailed", 0);
+	for (int i = 0; i < INCIDENT_CHANGES_MAX + 9; i++) {
+		snprintf(name, sizeof(name), "w%d", i);
+		put(&w, name, "worker", "GCSLost", 20);
+	}
+	plan = plan_of(&w);
+	assert_true(plan.more);
+	for (size_t i = 0; i < plan.n_changes; i++)
+		incident_cluster_refused(&w.cluster, &plan.changes[i], w.now_ns + 600 * S);
+	incident_plan_release(&plan);
+	plan = plan_of(&w);
+	assert_int_equal(plan.n_changes, 10);
+	assert_false(plan.more);
+	for (size_t i = 0; i < plan.n_changes; i++)
+		incident_cluster_refused(&w.cluster, &plan.changes[i], w.now_ns + 600 * S);
+	incident_plan_release(&plan);
+	plan = plan_of(&w);
+	assert_int_equal(plan.n_changes, 0);
+	incident_plan_release(&plan);
+	/* One that somebody changes is another; and after a while a new CRD may be there. */
+	put(&w, "w7", "worker", "GCSLost", 20);
+	plan = plan_of(&w);
+	assert_int_equal(plan.n_changes, 1);
+	assert_string_equal(plan.changes[0].name, "w7");
+	incident_plan_release(&plan);
+	w.now_ns += 600 * S;
+	plan = plan_of(&w);
+	assert_int_equal(plan.n_changes, INCIDENT_CHANGES_MAX);
+	incident_plan_release(&plan);
+	incident_cluster_release(&w.cluster);
+}
+
+static void who_is_refused_comes_back_when_it_may_be_taken(void **state)
+{
+	struct world w = { .now_ns = 1000 * S };
+	struct incident_plan plan;
+
+	(void)state;
+	put(&w, "head", "head", "PodDeleted", 0);
+	put(&w, "w", "worker", "PodDeleted", 20);
+	plan = plan_of(&w);
+	assert_int_equal(plan.n_changes, 2);
+	incident_cluster_refused(&w.cluster, &plan.changes[0], w.now_ns + 600 * S);
+	incident_cluster_refused(&w.cluster, &plan.changes[1], w.now_ns + 500 * S);
+	incident_plan_release(&plan);
+	plan = plan_of(&w);
+	assert_int_equal(plan.n_changes, 0);
+	assert_int_equal(plan.next_ns, w.now_ns + 500 * S);
+	incident_plan_release(&plan);
+	incident_cluster_release(&w.cluster);
+}
+
 static void a_first_cause_is_told_soon_and_its_consequences_are_counted_later(void **state)
 {
 	struct world w = { .now_ns = 1000 * S };
@@ -350,6 +410,8 @@ int main(void)
 		cmocka_unit_test(a_consequence_stays_one_when_its_first_cause_is_removed),
 		cmocka_unit_test(a_first_cause_without_consequences_is_alone_again),
 		cmocka_unit_test(many_changes_are_written_by_and_by),
+		cmocka_unit_test(what_the_server_refuses_is_not_asked_again_at_once),
+		cmocka_unit_test(who_is_refused_comes_back_when_it_may_be_taken),
 		cmocka_unit_test(a_first_cause_is_told_soon_and_its_consequences_are_counted_later),
 		cmocka_unit_test(what_came_together_is_told_together),
 		cmocka_unit_test(what_looks_like_a_consequence_is_told_when_no_cause_comes),

@@ -12,6 +12,7 @@
 #include "operator/failures/failures.h"
 
 #define WHEN_MAX (DURATION_TEXT_MAX + 16)
+#define SOURCE "the head's failure"
 
 bool lost_head_may_be(const struct story *story)
 {
@@ -40,7 +41,7 @@ static void add_evidence(const struct incident_death *first, const char *when, c
 
 	snprintf(text, sizeof(text), "%s of pod %.253s, %s (RayFailure %.253s)", failure_class_name(first->class), first->pod, when,
 		 first->name);
-	json_set_str(entry, "source", "the head's failure");
+	json_set_str(entry, "source", SOURCE);
 	json_set_str(entry, "text", text);
 	json_append(json_array_at(spec, "evidence"), entry);
 }
@@ -81,7 +82,8 @@ cJSON *lost_head_refined(const struct story *story, const struct incident_death 
 	_cleanup_free_ struct incident_death *deaths = calloc(n + 1, sizeof(*deaths));
 	_cleanup_free_ struct incident_place *places = calloc(n + 1, sizeof(*places));
 
-	if (!deaths || !places || !n || !lost_head_may_be(story))
+	/* A write that failed is tried again. */
+	if (!deaths || !places || !n || !lost_head_may_be(story) || json_find(json_get(failure, "spec.evidence"), "source", SOURCE))
 		return NULL;
 	memcpy(deaths, heads, n * sizeof(*deaths));
 	deaths[n] = story->death;

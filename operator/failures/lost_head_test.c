@@ -39,6 +39,9 @@ static cJSON *becomes(const char *type, const char *class, int exit_code, const 
 	story = story_read(failure);
 	assert_non_null(story);
 	better = lost_head_refined(story, &head, 1, failure);
+	/* Once: what could not be written is looked at again. */
+	if (better && lost_head_refined(story, &head, 1, better))
+		fail_msg("it is refined twice");
 	assert_null(lost_head_refined(story, &head, 0, failure));
 	story_free(story);
 	return better;

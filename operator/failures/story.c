@@ -14,6 +14,8 @@
 /* With the quotes and names of JSON within what an annotation may have, whatever the texts are. */
 #define TEXT_MAX 254
 #define ENDED_BY_MAX 600
+/* Longer than we write it, with each character escaped: a tenant's, of which each replica would keep a copy. */
+#define STORY_MAX 8192
 /* KubeRay's, on the pods of a cluster whose GCS keeps its tables in Redis. */
 #define FT_ANNOTATION "ray.io/ft-enabled"
 
@@ -59,7 +61,7 @@ static cJSON *parse(const cJSON *failure)
 	const char *text = cJSON_GetStringValue(annotation(failure, STORY_ANNOTATION));
 	cJSON *story = NULL;
 
-	if (!text || json_parse(text, strlen(text), &story, NULL) < 0)
+	if (!text || strnlen(text, STORY_MAX) == STORY_MAX || json_parse(text, strlen(text), &story, NULL) < 0)
 		return NULL;
 	return story;
 }

@@ -96,6 +96,25 @@ static void texts_of_others_are_bounded(void **state)
 	story_free(story);
 }
 
+static void a_story_that_is_longer_than_ours_is_none(void **state)
+{
+	_cleanup_json_ cJSON *failure = json_of("metadata: {name: f, labels: {afterglow.dev/class: Killed}, annotations: "
+						"{afterglow.dev/ended-at: '2026-11-21T01:29:06Z'}}");
+	cJSON *annotations = json_get(failure, "metadata.annotations");
+	char text[100000];
+	struct story *story;
+
+	(void)state;
+	snprintf(text, sizeof(text), "{\"node\":\"%01000d\"}", 0);
+	json_set_str(annotations, STORY_ANNOTATION, text);
+	story = story_read(failure);
+	assert_non_null(story);
+	story_free(story);
+	snprintf(text, sizeof(text), "{\"node\":\"%090000d\"}", 0);
+	json_set_str(annotations, STORY_ANNOTATION, text);
+	assert_null(story_read(failure));
+}
+
 static void what_has_no_story_is_none(void **state)
 {
 	static const char *const failures[] = {
@@ -129,6 +148,7 @@ int main(void)
 		cmocka_unit_test(a_story_is_told_whole),
 		cmocka_unit_test(what_is_not_known_is_empty),
 		cmocka_unit_test(texts_of_others_are_bounded),
+		cmocka_unit_test(a_story_that_is_longer_than_ours_is_none),
 		cmocka_unit_test(what_has_no_story_is_none),
 	};
 

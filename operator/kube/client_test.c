@@ -195,6 +195,25 @@ static void an_answer_above_the_ceiling_is_an_error(void **state)
 	fake_server_stop(&server);
 }
 
+/* What is left of a deadline may be less than libcurl counts in. */
+static void a_deadline_of_less_than_a_millisecond_is_one(void **state)
+{
+	static const struct exchange script[] = { { "GET", "/x", 200, "{}" } };
+	struct fake_server server;
+	struct outcome o = { 0 };
+	struct err err = { 0 };
+	(void)state;
+
+	fake_server_start(&server, script, 0); /* it answers nothing, and holds the line */
+	struct client *client = fake_client(&server, NULL);
+	struct client_request request = { .method = "GET", .path = "/x", .deadline_ns = NS_PER_MS / 2 };
+	assert_int_equal(client_start(client, &request, keep, &o, NULL, &err), 0);
+	turn_until(server.base, &o.done);
+	assert_int_equal(o.code, ETIMEDOUT);
+	client_free(client);
+	fake_server_stop(&server);
+}
+
 struct cancelling {
 	struct client_call *self, *other;
 	bool done;
@@ -410,6 +429,7 @@ int main(void)
 		cmocka_unit_test(a_401_reads_the_token_again_and_is_tried_once_more),
 		cmocka_unit_test(a_lost_answer_may_have_been_a_write_and_a_refused_connection_not),
 		cmocka_unit_test(an_answer_above_the_ceiling_is_an_error),
+		cmocka_unit_test(a_deadline_of_less_than_a_millisecond_is_one),
 		cmocka_unit_test(calls_can_be_cancelled_from_inside_their_own_stream),
 		cmocka_unit_test(a_fenced_write_does_not_leave_and_a_read_does),
 		cmocka_unit_test(requests_wait_for_their_turn_and_exempt_ones_pass_them),

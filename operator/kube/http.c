@@ -302,7 +302,8 @@ static void set_request(struct http_call *call, const struct http_request *reque
 	}
 	if (request->direct)
 		curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
-	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(request->deadline_ns / NS_PER_MS));
+	/* libcurl takes 0 for no deadline at all. */
+	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, MAX((long)(request->deadline_ns / NS_PER_MS), 1L));
 	if (request->proxy)
 		curl_easy_setopt(easy, CURLOPT_PROXY, request->proxy);
 	if (call->connect_to)

@@ -55,10 +55,10 @@ class Rule:
     """Whom it meets, how often, and what then happens: exactly one of the keyword arguments."""
 
     def __init__(self, meets, times=1, *, answer=None, hang_up=False, rewrite=None, lines=None, dribble=False, feed=None,
-                 twice=False):
+                 twice=False, hold=False):
         self.meets, self.left = meets, times
         self.answer, self.hang_up, self.rewrite, self.lines, self.dribble = answer, hang_up, rewrite, lines, dribble
-        self.feed, self.twice = feed, twice
+        self.feed, self.twice, self.hold = feed, twice, hold
         self.used = 0
 
     @property
@@ -181,6 +181,10 @@ class PeerHandler(http.server.BaseHTTPRequestHandler):
         request = Request(self.command, path, query, time.monotonic())
         rule = self.owner.take_rule(request, self.connection)
         if rule and rule.hang_up:
+            self.close_connection = True
+            return
+        if rule and rule.hold:
+            self.connection.recv(1)  # until the client gives up
             self.close_connection = True
             return
         if rule and rule.answer:

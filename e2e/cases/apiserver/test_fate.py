@@ -2,6 +2,7 @@
 """Who ended a pod: marks of its node, evictions, Events of KubeRay and of others, RayJobs; and what a tenant can forge."""
 
 import datetime
+import time
 import uuid
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from conftest import wait_for
 from apiserver.conftest import ray_cluster
 from apiserver.kubelet import minutes_ago
+from apiserver.peer import Peer
 from apiserver.test_lost_nodes import report
 from apiserver.test_owner import events, failures, kinds_of_kuberay, owner, vanish  # pylint: disable=unused-import
 
@@ -126,6 +128,28 @@ def test_of_a_deletion_that_nobody_claims_the_report_says_so(start, api, kubelet
     assert any("audit log" in m["needs"] for m in spec["missing"])
 
 
+def test_an_api_server_that_hangs_holds_a_death_for_five_seconds(start, plane, api, kubelet, node):
+    peer = Peer(plane)
+    rule = peer.rule(lambda r: r.method == "GET" and r.plural in ("nodes", "events"), times=1000, hold=True)
+    start("--record-deletions", manage=False, kubeconfig=peer.kubeconfig())
+    made = [pod_on(api, kubelet, node(), f"train-abc-worker-{i}") for i in range(4)]
+    for one in made:
+        api.delete("pods", one["metadata"]["name"])
+    began = time.monotonic()
+    for one in made:
+        kubelet.end(one, 1, finishedAt=minutes_ago(0))
+    found = wait_for("all four", lambda: len(all_of := api.items("rayfailures")) == 4 and all_of, timeout=15)
+    took = time.monotonic() - began
+    for one in made:
+        vanish(api, one)
+    peer.close()
+    assert rule.used >= 4 and 4.5 < took < 9, (rule.used, took)
+    for spec in (f["spec"] for f in found):
+        assert (spec["class"], spec["confidence"], spec["endedBy"]["kind"]) == ("PodDeleted", "likely", "Client"), spec
+        assert any("could be read" in m["what"] for m in spec["missing"]), spec
+        assert not any("no Event" in m["what"] for m in spec["missing"]), spec
+
+
 @pytest.mark.parametrize("message, autoscaled, kind, reason", [
     ("Deleted pod {}/train-abc-worker-1", True, "RayAutoscaler", "it scaled the group down"),
     ("Deleted pod {}/train-abc-worker-1", False, "KubeRay", "workersToDelete"),
@@ -224,7 +248,7 @@ def test_kubernetes_own_taint_controller_deletes_for_a_taint_of_somebodys(start,
     with plane.controllers("--controllers", "taint-eviction-controller,node-lifecycle-controller") as manager:
         wait_for("the controller", lambda: "Caches are synced" in manager.text())
         plane.api().patch("nodes", name, {"spec": {"taints": [taint("example.com/maintenance", "yes", "NoExecute")]}})
-        wait_for("the deletion", lambda: "deletionTimestamp" in api.get("pods", made["metadata"]["name"])["metadata"], timeout=30)
+        wait_for("the deletion", lambda: "deletionTimestamp" in api.get("pods", made["metadata"]["name"])["metadata"], timeout=5)
     conditions = api.get("pods", made["metadata"]["name"])["status"]["conditions"]
     assert any(c["reason"] == "DeletionByTaintManager" for c in conditions if c["type"] == "DisruptionTarget")
     kubelet.end(made, 143, finishedAt=minutes_ago(0))
