@@ -148,7 +148,7 @@ void incidents_see(struct incidents *incidents, enum store_change change, const 
 	} else {
 		cluster = cluster_of(incidents, key);
 		if (!cluster || incident_cluster_put(cluster, failure, now) < 0)
-			log_warning_limited("what a RayFailure has to do with others is not looked at: out of memory");
+			log_warning_limited("a RayFailure is left out of its cluster's incidents: out of memory");
 	}
 	workqueue_add_at(&incidents->queue, key, now + DEBOUNCE_NS);
 	incidents_wake(incidents);
@@ -201,8 +201,8 @@ static void give_up(struct job *job, int64_t least_ns, const struct err *err)
 	char text[DURATION_TEXT_MAX];
 
 	if (err)
-		log_warning_limited("what failures of cluster %s have to do with each other is not written: %s; again in %s", job->key,
-				    err_text(err), duration_format(delay, text));
+		log_warning_limited("cannot write the incidents of cluster %s: %s; will try again in %s", job->key, err_text(err),
+				    duration_format(delay, text));
 	workqueue_done(&incidents->queue, job->key);
 	job_free(job);
 	incidents_wake(incidents);
@@ -215,7 +215,7 @@ static const struct err *out_of_memory(struct err *err)
 	return err;
 }
 
-/* Whether trying again is no use: it is gone, or another by now, or the server will not take it. */
+/* Whether a retry would fail too: the object is gone or was replaced, or the server rejects the change. */
 static bool is_over(const struct client_response *response)
 {
 	return response->status == 404 || response->status == 409 || response->status == 400 || response->status == 422 ||
@@ -225,16 +225,15 @@ static bool is_over(const struct client_response *response)
 static void on_answer(struct job *job, const struct client_response *response)
 {
 	if (response->status == 403 && !client_namespace_ends(response)) {
-		/* What happened is told all the same. */
-		log_warning_limited("cluster %s: what its failures have to do with each other is not written: %s", job->key,
-				    err_text(&response->err));
+		/* Without the right to write statuses and labels, the Events are emitted all the same. */
+		log_warning_limited("may not write the incidents of cluster %s: %s", job->key, err_text(&response->err));
 		job->change = job->plan.n_changes;
 		job->plan.more = false;
 		job->plan.next_ns = job->plan.next_ns ? job->plan.next_ns : now_boottime_ns() + FORBIDDEN_NS;
 		go_on(job);
 	} else if (response->status / 100 == 2 || is_over(response)) {
 		if (response->status / 100 != 2 && response->status != 404)
-			log_warning_limited("failure %s/%s: what it has to do with others is not written: %s", job->namespace,
+			log_warning_limited("cannot write the incident of failure %s/%s: %s", job->namespace,
 					    job->plan.changes[job->change].name, err_text(&response->err));
 		job->change++;
 		go_on(job);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asks the API server who ended a container. */
+/* Reads from the API server which component ended a container. */
 #include "operator/inquiry.h"
 
 #include <errno.h>
@@ -207,7 +207,7 @@ static void on_answer(void *arg, struct client_response *response)
 	struct answer *answer = answer_of(response);
 
 	if (!answer)
-		log_warning_limited("who ended a container cannot be found out: %s", err_text(&response->err));
+		log_warning_limited("cannot read an object that may tell who ended a container: %s", err_text(&response->err));
 	fate_path(q->failure, q->source, &path);
 	if (answer && is_shared(q->source) && !strbuf_failed(&path))
 		put_cached(q->inquiries, strbuf_str(&path), answer);
