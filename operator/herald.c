@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RayFailures as Events of their RayCluster, and of what made it. */
+/* Emits Events about RayFailures, on their RayCluster and on its owner. */
 #include "operator/herald.h"
 
 #include <errno.h>
@@ -104,7 +104,7 @@ static cJSON *object_of(const struct owner *owner, const cJSON *failure)
 	return object;
 }
 
-/* Which pod it was, for an owner has many, of more than one cluster. */
+/* Names the pod, because an owner has many of them, and perhaps more than one cluster. */
 static cJSON *event_of_owner(const struct owner *owner, const cJSON *failure, const struct incident_telling *telling)
 {
 	const char *namespace = json_str(failure, "metadata.namespace"), *verdict = json_str(failure, "spec.verdict");

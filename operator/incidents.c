@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Failures that hang together.
+ * Joins failures into incidents, and writes them.
  *
  * Theory of operation. Each replica keeps the stories of all failures by cluster. A change makes its cluster due two seconds
- * later, so that deaths that come together are looked at together. The replica that acts then makes a plan
- * (failures/incident_plan.h) and carries it out, one request after the other: of each failure that differs first the status,
- * then label and annotations, which say what status says; at last the Events that are due.
+ * later, so that one plan covers deaths that come together. Then the leader makes a plan (failures/incident_plan.h) and carries
+ * it out, one request after the other. For each failure that changes it writes the status first, then the label and annotations
+ * that repeat the status. At last it emits the Events that are due.
  */
 #include "operator/incidents.h"
 
@@ -23,10 +23,10 @@
 #include "operator/watches.h"
 
 #define DEBOUNCE_NS (2 * NS_PER_SEC)
-/* Clusters at a time. Pods and RayFailures come first. */
+/* So few clusters are worked on at a time, as pods and RayFailures come first. */
 #define IN_FLIGHT_MAX 2
 #define KEY_MAX 512
-/* Where the role is that of a version before this one, which knows no status, or an administrator took the right away. */
+/* For a role of an older chart, which does not name the status, or one that an administrator restricted. */
 #define FORBIDDEN_NS (600 * NS_PER_SEC)
 
 struct job;
@@ -34,7 +34,7 @@ struct incidents {
 	struct incidents_options o;
 	struct job *jobs[IN_FLIGHT_MAX]; /* NULL: a free place */
 	struct strmap clusters; /* "namespace/name" -> struct incident_cluster */
-	struct workqueue queue; /* of their keys */
+	struct workqueue queue; /* the keys of clusters */
 	struct event *wake;
 };
 
@@ -129,7 +129,7 @@ static void remove_member(struct incidents *incidents, const char *key, const cJ
 	if (!cluster || !name)
 		return;
 	incident_cluster_remove(cluster, name);
-	/* One that is worked on is looked up when that is done. */
+	/* A cluster with a job under way is planned anew when the job is done. */
 	if (cluster->members.n == 0)
 		cluster_free(strmap_remove(&incidents->clusters, key));
 }
@@ -193,7 +193,7 @@ static void finish(struct job *job)
 	incidents->o.on_idle(incidents->o.arg);
 }
 
-/* All that is left is found again by the next plan. */
+/* The next plan contains everything that this one left undone. */
 static void give_up(struct job *job, int64_t least_ns, const struct err *err)
 {
 	struct incidents *incidents = job->incidents;
@@ -257,7 +257,7 @@ static void on_status(void *arg, struct client_response *response)
 	_cleanup_json_ cJSON *patch = incident_marks_patch(job->namespace, &job->plan.changes[job->change]);
 	struct err err = { 0 };
 
-	/* Marks without a status would hide that it is not there. */
+	/* Marks without a status would hide that the status is missing. */
 	if (response->status / 100 != 2)
 		on_answer(job, response);
 	else if (!patch)
@@ -355,7 +355,7 @@ static void start(struct incidents *incidents, const char *key)
 	go_on(job);
 }
 
-/* As the recorder: unless the list fails for a reason that Events may not share. */
+/* Like the recorder does, unless the list fails for a reason that Events may not share. */
 static bool may_start(const struct incidents *incidents)
 {
 	return incidents->o.may_write(incidents->o.arg) && incidents->queue.n_working < IN_FLIGHT_MAX &&

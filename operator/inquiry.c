@@ -17,11 +17,11 @@
 
 #define WAIT_NS (5 * NS_PER_SEC)
 #define PATH_MAX_LEN 2048
-/* An EventList of 500 is some 300 KiB as it comes, and half of it as it is kept. */
+/* A list of 500 Events has some 300 KiB in the answer, and half as much in the cache. */
 #define ANSWER_MAX ((size_t)4 << 20)
 #define CACHED_MAX 64
 #define CACHED_NS (3 * NS_PER_SEC)
-/* Rights come with an upgrade of the chart. */
+/* An upgrade of the chart may grant the right later. */
 #define REFUSED_NS (600 * NS_PER_SEC)
 #define SOURCES 6
 
@@ -234,7 +234,7 @@ static bool ask(struct inquiry *q)
 	return !known && request.deadline_ns > 0 && client_start(q->inquiries->o.client, &request, on_answer, q, NULL, NULL) == 0;
 }
 
-/* A deletion that nobody wants to know of may be the drain of a node, of which everybody does. */
+/* A deletion that is not to be recorded may be part of a node's drain, which is. */
 static unsigned next_source(struct inquiry *q, const struct fate_facts *facts)
 {
 	if (!q->wanted && !(q->asked & FATE_NODE))
@@ -243,7 +243,7 @@ static unsigned next_source(struct inquiry *q, const struct fate_facts *facts)
 	return q->wanted ? fate_next(q->failure, facts) : 0;
 }
 
-/* False: there is nothing more to ask, and failure says what follows. */
+/* False: there is nothing more to read, and failure is refined. */
 static bool ask_next(struct inquiry *q)
 {
 	struct fate_facts facts;
