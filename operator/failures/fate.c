@@ -98,8 +98,11 @@ bool fate_node_may_explain(const cJSON *failure, const struct fate_facts *facts)
 {
 	struct node_mark mark;
 
-	return fate_depends_on_node(failure) &&
-	       (facts->node_state == FATE_ABSENT || (facts->node_state == FATE_REFUSED && kind_of(failure) == ENDED_BY_EVICTION_API) || (facts->node_state == FATE_FOUND && node_mark_find(facts->node, &mark)));
+	if (!fate_depends_on_node(failure))
+		return false;
+	return facts->node_state == FATE_ABSENT ||
+	       (facts->node_state == FATE_REFUSED && kind_of(failure) == ENDED_BY_EVICTION_API) ||
+	       (facts->node_state == FATE_FOUND && node_mark_find(facts->node, &mark));
 }
 
 static void add_events_path(const char *namespace, const char *selector, struct strbuf *out)

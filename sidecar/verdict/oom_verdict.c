@@ -189,7 +189,8 @@ static void container_killed(const struct observation *o, enum oom oom, const st
 	bool all = o->after_known && oom_rise(o->before.oom_group_kill, o->after.oom_group_kill) > 0;
 
 	if (o->group_ended_by_us)
-		verdict_add_evidence(v, "sidecar", "ended the rest of the container after the OOM kill (oomGroup; cgroup v1 has no memory.oom.group)");
+		verdict_add_evidence(v, "sidecar",
+				     "ended the rest of the container after the OOM kill (oomGroup; cgroup v1 has no memory.oom.group)");
 	snprintf(v->sentence, sizeof(v->sentence), "Container %s was %s%s: %s%s%s%s.", o->container, likely(oom != OOM_PROVED),
 		 o->group_ended_by_us ? "ended by the kernel's OOM killer" : "killed by the kernel",
 		 likely(oom == OOM_PROVED && !cause->proved), cause->clause, victim && !all ? " and the kernel killed " : "",
