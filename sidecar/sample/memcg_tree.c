@@ -164,7 +164,7 @@ static void walk(struct memcg_tree *t, int64_t now_ns)
 	t->changed = t->incomplete = t->too_many = false;
 	t->links = 2;
 	walk_into(&w, t->place.path, 0);
-	/* What is there at the first sight was there before us. */
+	/* What the first walk finds was there before the sidecar. */
 	if (!t->walked_ns)
 		memcg_tree_forget(t);
 	t->walked_ns = now_ns;
@@ -258,7 +258,7 @@ static void go_to(struct memcg_tree *t, pid_t pid)
 		t->hidden = true;
 		return;
 	}
-	/* What it counted before is not of this process. */
+	/* Kills that it counted before are not of this process. */
 	node->kills_before = node->kills;
 	node->ooms_before = node->ooms;
 }
@@ -323,7 +323,7 @@ void memcg_tree_count_from_start(struct memcg_tree *t)
 			t->nodes[i].kills_before = t->nodes[i].ooms_before = 0;
 }
 
-/* v1 does not say whose limit it was: one that was met, around the victim. */
+/* v1 does not name the limit: it is one that was met, of a cgroup around the victim. */
 static bool limit_was_met(const struct memcg_tree *t, const struct memcg_node *node)
 {
 	if (node->limit <= 0 || node->peak < node->limit)
@@ -343,7 +343,7 @@ const struct memcg_node *memcg_tree_ran_out(const struct memcg_tree *t)
 		bool met = t->place.version == 2 ? node->limit > 0 && rise(node->ooms_before, node->ooms) > 0 :
 						   limit_was_met(t, node);
 
-		/* v2 counts in those above it as well: the lowest is the one. */
+		/* v2 counts in the cgroups above it as well, so the lowest of them is the one. */
 		if (met && (!found || memcg_path_is_below(node->path, found->path)))
 			found = node;
 	}
