@@ -143,7 +143,7 @@ struct incident_death *incident_cluster_heads(const struct incident_cluster *clu
 	return heads;
 }
 
-/* --- What is to be written ----------------------------------------------------------------------------------- */
+/* --- Statuses ----------------------------------------------------------------------------------- */
 
 /* All members, their places, and the plan that is made from them. */
 struct view {
@@ -233,7 +233,7 @@ static int plan_changes(struct view *v)
 	return 0;
 }
 
-/* --- What is to be told --------------------------------------------------------------------------------------- */
+/* --- Events --------------------------------------------------------------------------------------- */
 
 /* When its next Event is due, boottime; 0: never, unless something changes. */
 static int64_t due_ns(const struct view *v, size_t i)
