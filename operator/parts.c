@@ -266,6 +266,7 @@ static int new_poller(struct parts *p, struct err *err)
 		.client = p->o.settings->client,
 		.pods = watches_informer(p->watches, WATCH_PODS),
 		.failures = watches_informer(p->watches, WATCH_FAILURES),
+		.clusters = watches_informer(p->watches, WATCH_CLUSTERS),
 		.recorder = p->recorder,
 		.metrics = p->o.settings->metrics,
 		.may_write = may_write,

@@ -10,6 +10,7 @@
 #include "lib/units.h"
 #include "operator/failures/failures.h"
 #include "operator/failures/pod_report.h"
+#include "operator/growth_herald.h"
 #include "operator/kube/backoff.h"
 #include "operator/kube/events.h"
 #include "operator/kube/http.h"
@@ -53,6 +54,7 @@ struct polled {
 
 struct poller {
 	struct poller_options o;
+	struct growth_herald growth;
 	struct http *http;
 	struct event *tick;
 	struct strmap pods; /* key -> struct polled */
@@ -111,6 +113,7 @@ int poller_new(const struct poller_options *options, struct poller **ret_poller,
 	if (!poller)
 		return err_set(err, ENOMEM, "poller");
 	poller->o = *options;
+	poller->growth = (struct growth_herald){ .client = options->client, .clusters = options->clusters };
 	poller->seed = (uint64_t)now_realtime_ns() | 1;
 	poller->tick = event_new(options->base, -1, EV_PERSIST, on_tick, poller);
 	r = poller->tick && event_add(poller->tick, &(struct timeval){ .tv_usec = TICK_MS * 1000 }) == 0 ?
@@ -130,6 +133,7 @@ void poller_free(struct poller *poller)
 		return;
 	strmap_release(&poller->pods, polled_free);
 	strmap_release(&poller->told, free);
+	growth_herald_release(&poller->growth);
 	http_free(poller->http);
 	if (poller->tick)
 		event_free(poller->tick);
@@ -369,6 +373,7 @@ static int take_answer(struct polled *p, const struct http_response *response, s
 	take_holds(p, pod, &report);
 	if (report.store_trouble[0] && may_tell(p->poller, pod, "store"))
 		tell(p->poller, pod_store_event(pod, report.store_trouble, now_realtime_ns()));
+	growth_herald_tell(&p->poller->growth, pod, report.growths, report.n_growths);
 	find_missed(p->poller, pod, &report);
 	set_text(&p->tag, take_failures(p, &report) && !report.ends.undecided ? report.tag : NULL);
 	pod_report_release(&report);

@@ -2,7 +2,8 @@
 /*
  * Asks the recorder in each Ray pod for what the pod's status does not show: the
  * processes that died while their container lives become RayFailures, a hold
- * becomes an Event of the pod. Only the replica that acts asks.
+ * becomes an Event of the pod, memory that grows for hours an Event of the RayCluster.
+ * Only the replica that acts asks.
  *
  * Over the pods' network, for a recorder has no rights at the API server, and must
  * not need any: its token would be within reach of Ray's users. Each pod is asked
@@ -24,7 +25,7 @@ struct poller;
 struct poller_options {
 	struct event_base *base;
 	struct client *client; /* for Events */
-	const struct informer *pods, *failures;
+	const struct informer *pods, *failures, *clusters;
 	struct recorder *recorder;
 	struct metrics *metrics;
 	bool (*may_write)(void *arg);

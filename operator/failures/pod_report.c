@@ -149,6 +149,7 @@ static int take_answer(const cJSON *pod, const cJSON *json, int64_t now_ns, stru
 	if (tag && is_word(tag, POD_REPORT_TAG_MAX - 1))
 		snprintf(report->tag, sizeof(report->tag), "%s", tag);
 	take_store(json, report);
+	report->n_growths = growth_take(json_get(json, "warnings"), pod, report->growths);
 	report->failures = cJSON_CreateArray();
 	if (!report->failures || take_entries(entries, pod, now_ns, report) < 0 || oom_count() != lost)
 		return err_set(err, ENOMEM, "an answer of a recorder");

@@ -15,8 +15,9 @@
 
 #include "lib/err.h"
 #include "operator/failures/earlier_end.h"
+#include "operator/failures/growth.h"
 
-#define POD_REPORT_MAX ((size_t)300 << 10) /* bytes of an answer; the sidecar keeps below 288 KiB */
+#define POD_REPORT_MAX ((size_t)300 << 10) /* bytes of an answer; the sidecar keeps below 297 KiB */
 #define POD_REPORT_FAILURES_MAX 64
 #define POD_REPORT_HOLDS_MAX 8
 #define POD_REPORT_TAG_MAX 64
@@ -35,6 +36,8 @@ struct pod_report {
 	size_t n_holds;
 	struct pod_ends ends; /* of containers, of which the pod's status may know no more */
 	unsigned refused; /* entries that are no failures, or one too many */
+	struct growth growths[GROWTHS_MAX]; /* warnings of memory that grows for hours */
+	size_t n_growths;
 	char store_trouble[POD_REPORT_TROUBLE_MAX]; /* why bundles do not reach the store, as the recorder says; "": they do */
 };
 

@@ -34,6 +34,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	for (size_t i = 0; i < report.n_holds; i++)
 		cJSON_Delete(pod_hold_event(pod, &report.holds[i], 1795224546 * NS_PER_SEC));
+	for (size_t i = 0; i < report.n_growths; i++) {
+		_cleanup_json_ cJSON *event = growth_event(pod, pod, &report.growths[i], 1795224546 * NS_PER_SEC);
+
+		if (!event || report.growths[i].rate <= 0)
+			abort();
+	}
 	pod_report_release(&report);
 	return 0;
 }

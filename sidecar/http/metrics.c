@@ -95,6 +95,14 @@ static void add_of_container(enum metric m, const struct container_values *c, st
 		if (c->spill_left_ns >= 0)
 			add_container(m, c, "", (double)c->spill_left_ns / (double)NS_PER_SEC, out);
 		break;
+	case METRIC_CONTAINER_GROWTH:
+		if (c->growth > 0)
+			add_container(m, c, "", (double)c->growth / 3600, out);
+		break;
+	case METRIC_CONTAINER_FULL:
+		if (c->growth > 0)
+			add_container(m, c, "", (double)c->growth_left_ns / (double)NS_PER_SEC, out);
+		break;
 	case METRIC_CONTAINER_SAMPLES:
 		add_container(m, c, "", (double)c->samples, out);
 		break;

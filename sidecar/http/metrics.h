@@ -24,6 +24,8 @@ struct container_values {
 	int64_t delay_ns;
 	int64_t spilled; /* bytes of objects on the disk; -1: not known */
 	int64_t spill_left_ns; /* until the disk is full; -1: never, or not known */
+	int64_t growth; /* bytes per hour of memory that grows for hours; 0: none does */
+	int64_t growth_left_ns; /* until the memory limit is met, with growth */
 };
 
 struct pod_values {

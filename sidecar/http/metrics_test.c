@@ -26,6 +26,7 @@ static struct pod_values two_containers(void)
 	v.ship_failed[SHIP_CLOCK] = 4;
 	v.containers[0] = (struct container_values){
 		.name = "ray-worker", .n_processes = 12, .samples = 345, .delay_ns = 20 * NS_PER_MS, .spilled = INT64_C(1) << 30, .spill_left_ns = 240 * NS_PER_SEC,
+		.growth = INT64_C(3600) << 20, .growth_left_ns = 7200 * NS_PER_SEC,
 		.memory = { .limit = 4096, .usage = 3000, .peak = 3500, .anon = 2000, .file = 500, .shmem = 400, .inactive_file = 100,
 			    .active_file = 50, .oom_kill = 1, .kernel = 7, .swap = 0, .psi_some = -1, .psi_full = -1 },
 	};
@@ -122,6 +123,8 @@ static void the_text_is_what_prometheus_reads(void **state)
 	assert_has(strbuf_str(&text), "afterglow_container_memory_headroom_bytes{container=\"ray-worker\"} 1096\n");
 	assert_has(strbuf_str(&text), "afterglow_container_oom_kills_total{container=\"ray-worker\"} 1\n");
 	assert_has(strbuf_str(&text), "afterglow_container_sample_delay_seconds{container=\"ray-worker\"} 0.02\n");
+	assert_has(strbuf_str(&text), "afterglow_container_memory_growth_bytes_per_second{container=\"ray-worker\"} 1048576\n");
+	assert_has(strbuf_str(&text), "afterglow_container_memory_full_seconds{container=\"ray-worker\"} 7200\n");
 	assert_has(strbuf_str(&text), "afterglow_failures_total{class=\"KernelOOMContainer\"} 2\n");
 	assert_has(strbuf_str(&text), "afterglow_failures_total{class=\"Segfault\"} 0\n");
 	assert_has(strbuf_str(&text), "afterglow_last_failure_timestamp_seconds 1795224546.324\n");
@@ -155,6 +158,8 @@ static void what_is_not_known_has_no_series(void **state)
 	check_text(strbuf_str(&text));
 	assert_null(strstr(strbuf_str(&text), "container=\"helper\",kind"));
 	assert_null(strstr(strbuf_str(&text), "limit_bytes{container=\"helper\""));
+	assert_null(strstr(strbuf_str(&text), "growth_bytes_per_second{container=\"helper\""));
+	assert_null(strstr(strbuf_str(&text), "memory_full_seconds{container=\"helper\""));
 	assert_null(strstr(strbuf_str(&text), "\nafterglow_spool_bytes "));
 	assert_null(strstr(strbuf_str(&text), "\nafterglow_spool_bundles "));
 	assert_null(strstr(strbuf_str(&text), "\nafterglow_spool_failing "));

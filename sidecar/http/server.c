@@ -26,6 +26,8 @@
 #define HEADERS_MAX (8 * 1024)
 #define BACKLOG 16
 #define RECOUNT_MS 200
+#define WARNINGS_MAX 8
+#define WARNING_JSON_MAX 1024
 #define SPOOL_ENTRIES_MAX 20000
 #define SPOOL_LOOK_SPACING_NS (10 * NS_PER_SEC)
 
@@ -110,14 +112,35 @@ static void add_places(const struct http_server *s, cJSON *json)
 	json_set(json, "spool", s->spool ? spool_to_json(keeper_spool_error(recorder_keeper(s->recorder))) : cJSON_CreateNull());
 }
 
-/* FNV-1a of what is told of the places: they change without a failure. */
-static uint32_t digest_places(const struct http_server *s)
+static void add_warning(const char *name, const struct observer *o, void *arg)
+{
+	cJSON *warning, *warnings = arg;
+
+	if (!o->growth || o->growth->forecast.growth.rate <= 0 || cJSON_GetArraySize(warnings) == WARNINGS_MAX)
+		return;
+	warning = memory_watch_to_json(&o->growth->forecast);
+	json_set_str(warning, "kind", "MemoryGrowing");
+	json_set_str(warning, "container", name);
+	json_append(warnings, warning);
+}
+
+static void add_warnings(const struct http_server *s, cJSON *json)
+{
+	cJSON *warnings = json_array_at(json, "warnings");
+
+	if (warnings)
+		recorder_each(s->recorder, add_warning, warnings);
+}
+
+/* FNV-1a of what is told of the places, and of warnings: they change without a failure. */
+static uint32_t digest_state(const struct http_server *s)
 {
 	_cleanup_json_ cJSON *json = cJSON_CreateObject();
 	_cleanup_free_ char *text = NULL;
 	uint32_t digest = 0x811c9dc5;
 
 	add_places(s, json);
+	add_warnings(s, json);
 	text = cJSON_PrintUnformatted(json);
 	for (const char *p = text; p && *p; p++)
 		digest = (digest ^ (unsigned char)*p) * 0x01000193;
@@ -132,14 +155,14 @@ static const char *make_tag(const struct http_server *s, char tag[static TAG_MAX
 	const struct shipper_stats *ship = keeper_ship_stats(recorder_keeper(s->recorder));
 
 	snprintf(tag, TAG_MAX, "%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-%" PRIx32, (uint64_t)s->began_ns,
-		 (uint64_t)recorder_journal(s->recorder)->changes, ship ? (uint64_t)ship->shipped : 0, digest_places(s));
+		 (uint64_t)recorder_journal(s->recorder)->changes, ship ? (uint64_t)ship->shipped : 0, digest_state(s));
 	return tag;
 }
 
 static void on_failures(struct evhttp_request *request, void *arg)
 {
 	const struct http_server *s = arg;
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(JOURNAL_JSON_MAX);
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(JOURNAL_JSON_MAX + WARNINGS_MAX * WARNING_JSON_MAX);
 	_cleanup_json_ cJSON *json = NULL;
 	_cleanup_free_ char *printed = NULL;
 	char tag[TAG_MAX], quoted[TAG_MAX + 2];
@@ -155,6 +178,7 @@ static void on_failures(struct evhttp_request *request, void *arg)
 	json_set_str(json, "podUID", recorder_pod_uid(s->recorder));
 	json_set_str(json, "tag", tag);
 	add_places(s, json);
+	add_warnings(s, json);
 	printed = cJSON_PrintUnformatted(json);
 	strbuf_adds(&text, printed ? printed : "{}");
 	strbuf_addc(&text, '\n');
@@ -180,6 +204,8 @@ static void add_container(const char *name, const struct observer *o, void *arg)
 	c->delay_ns = o->delay_ns;
 	c->spilled = o->spill ? o->spill->forecast.bytes : -1;
 	c->spill_left_ns = o->spill ? o->spill->forecast.left_ns : -1;
+	c->growth = o->growth ? o->growth->forecast.growth.rate : 0;
+	c->growth_left_ns = o->growth ? o->growth->forecast.growth.left_ns : -1;
 }
 
 static struct {

@@ -7,8 +7,10 @@
  * /failures, of this pod since its start, oldest first:
  *	{"podUID": "...", "tag": "...", "forgotten": N, "failures": [{"id", "container", "endedAt", "class", "confidence",
  *	 "exitCode", "signal", "containerLives", "sentence", "bundle", "bundleIn", "heldUntil", "summary"}],
- *	 "store": {"waiting", "failing", "kind", "error"}, "spool": {"failing", "error"}}
- * store, spool: null where there is none. /healthz says 503 while the spool cannot be written: failures are told of all
+ *	 "store": {"waiting", "failing", "kind", "error"}, "spool": {"failing", "error"},
+ *	 "warnings": [{"kind": "MemoryGrowing", "container", "sentence", "process", "pid", "bytes", "growthBytesPerHour", "grewSeconds",
+ *	 "limitBytes", "secondsLeft"}]}
+ * warnings: what has not happened yet, of at most eight containers. store, spool: null where there is none. /healthz says 503 while the spool cannot be written: failures are told of all
  * the same.
  * id names a failure among those of its container, whatever recorder tells of it. summary is what a termination
  * message ends with; only those have it that left their container alive. tag is the ETag, and changes with whatever

@@ -169,6 +169,7 @@ static void it_answers_what_it_has(void **state)
 	assert_int_equal(get("/failures?x=y", &failures), 200);
 	assert_int_equal(json_parse(strbuf_str(&failures), failures.len, &json, NULL), 0);
 	assert_string_equal(json_str(json_get(json, "failures")->child, "sentence"), "It died.");
+	assert_true(cJSON_IsArray(json_get(json, "warnings")));
 	assert_int_equal(get("/", &none), 404);
 	assert_int_equal(get("/metrics/../../etc/passwd", &none), 404);
 	cJSON_Delete(json);

@@ -134,6 +134,7 @@ static void sample(struct container *c)
 	life_note(&c->observer);
 	container_check_threshold(c, now);
 	container_check_spill(c, now);
+	container_check_growth(c, now);
 	ray_watch_poll(c->observer.ray, &c->observer, now,
 		       &(struct ray_watch_callbacks){ .died = container_worker_died, .node_lost = on_node_lost, .summary = on_ray_summary, .arg = c });
 	container_ray_due(c, now);

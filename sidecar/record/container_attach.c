@@ -145,6 +145,7 @@ bool container_attach(struct container *c, const struct launch_message *hello, c
 			     &(struct hooks_callbacks){ .headroom = headroom, .done = container_hooks_done, .arg = c });
 	c->observer.hooks = c->hooks;
 	c->observer.spill = &c->spill;
+	c->observer.growth = &c->memory;
 	container_watch_crashes(c);
 	take_history(c);
 	emit_attached(c);

@@ -48,6 +48,7 @@ struct container {
 	struct ending *death_waiting; /* until its backtrace is there, or it is time; NULL: nothing waits */
 	struct event *death_timer;
 	struct spill_watch spill;
+	struct memory_watch memory;
 	char core_needs[CORE_NEEDS_MAX];
 	bool leaving; /* finished but for its cores */
 	struct report *waiting; /* of its death, until the hooks are done; NULL: none */
@@ -64,6 +65,8 @@ bool container_attach(struct container *c, const struct launch_message *hello, c
 
 /* After each sample: a threshold passed upwards is told. */
 void container_check_threshold(struct container *c, int64_t now_ns);
+/* After each sample: memory that grows for hours towards its limit is told, and when it grows no longer. */
+void container_check_growth(struct container *c, int64_t now_ns);
 /* After each sample: a disk that spilled objects will fill soon is told. */
 void container_check_spill(struct container *c, int64_t now_ns);
 

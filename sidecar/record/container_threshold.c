@@ -104,6 +104,23 @@ void container_check_spill(struct container *c, int64_t now_ns)
 	container_say(c, line);
 }
 
+/* Memory that grows for hours */
+
+void container_check_growth(struct container *c, int64_t now_ns)
+{
+	enum memory_change change = memory_watch_poll(&c->memory, &c->observer.last.memory, c->observer.table, now_ns);
+	char text[400], line[440];
+
+	if (change == MEMORY_CEASED_TO_GROW)
+		container_emit(c, "memory-growing-ended", cJSON_CreateObject());
+	if (change != MEMORY_BEGAN_TO_GROW)
+		return;
+	memory_watch_describe(&c->memory.forecast, text, sizeof(text));
+	container_emit(c, "memory-growing", memory_watch_to_json(&c->memory.forecast));
+	snprintf(line, sizeof(line), "[afterglow] %s\n", text);
+	container_say(c, line);
+}
+
 void container_check_threshold(struct container *c, int64_t now_ns)
 {
 	const struct memory *m = &c->observer.last.memory;

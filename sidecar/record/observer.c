@@ -55,6 +55,10 @@ void observer_count_from_start(struct observer *o)
 {
 	o->baseline.oom_kill = MIN(o->baseline.oom_kill, (int64_t)0);
 	o->baseline.oom_group_kill = MIN(o->baseline.oom_group_kill, (int64_t)0);
+	/* Whose memory ran out shows in these: a container that is met after its OOM kill has them raised already. */
+	o->baseline.oom = MIN(o->baseline.oom, (int64_t)0);
+	o->baseline.limit_hits = MIN(o->baseline.limit_hits, (int64_t)0);
+	o->baseline.peak = MIN(o->baseline.peak, (int64_t)0);
 	o->limits.processes_refused = 0;
 	memcg_tree_count_from_start(&o->cgroups.tree);
 }

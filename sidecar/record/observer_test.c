@@ -99,12 +99,28 @@ static void the_victim_is_the_largest_that_has_ended_or_has_no_memory_left(void 
 	}
 }
 
+static void what_a_new_cgroup_counted_before_it_was_met_is_of_this_life(void **state)
+{
+	static struct observer o;
+	(void)state;
+
+	/* v2, met after the kill; without a counter of groups. */
+	o.baseline = (struct memory){ .oom_kill = 1, .oom_group_kill = -1, .oom = 1, .limit_hits = 30, .peak = 64 * MIB };
+	observer_count_from_start(&o);
+	assert_int_equal(o.baseline.oom_kill, 0);
+	assert_int_equal(o.baseline.oom_group_kill, -1);
+	assert_int_equal(o.baseline.oom, 0);
+	assert_int_equal(o.baseline.limit_hits, 0);
+	assert_int_equal(o.baseline.peak, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_snapshot_that_shows_the_largest_is_taken),
 		cmocka_unit_test(what_was_before_the_oom_killer_came_wins),
 		cmocka_unit_test(the_victim_is_the_largest_that_has_ended_or_has_no_memory_left),
+		cmocka_unit_test(what_a_new_cgroup_counted_before_it_was_met_is_of_this_life),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

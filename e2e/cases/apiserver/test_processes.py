@@ -316,6 +316,49 @@ def test_what_happens_during_a_question_is_asked_for_right_after_it(operator, wo
         impostor.close()
 
 
+def growing(uid, gib_left, **more):
+    """The answer of a sidecar whose container grows by 20 MiB an hour."""
+    warning = {"kind": "MemoryGrowing", "container": "ray-worker", "sentence": "Send money.", "process": "gcs_server", "pid": 42,
+               "bytes": int((2 - gib_left) * 2**30), "growthBytesPerHour": 20 * 2**20, "grewSeconds": 14400,
+               "limitBytes": 2 * 2**30, "secondsLeft": int(gib_left * 1024 / 20 * 3600), **more}
+    return json.dumps({"podUID": uid, "failures": [], "warnings": [
+        warning, {**warning, "container": "nobody"}, {**warning, "secondsLeft": -1}, "nonsense"]}).encode()
+
+
+def test_memory_that_grows_for_hours_is_one_event_of_the_cluster_and_of_what_made_it(operator, start, worker, look, api):
+    api.patch("rayclusters", "demo", {"metadata": {"ownerReferences": [
+        {"apiVersion": "ray.io/v1", "kind": "RayJob", "name": "train", "uid": "0b5a3c1e-5b3f-4b0e-8a54-0d6f4f0f5b11",
+         "controller": True}]}})
+    uid = worker["metadata"]["uid"]
+    left = itertools.count(240)
+    impostor = Impostor(lambda handler: body(handler, growing(uid, next(left) / 1024)))
+
+    def told():
+        return {e["regarding"]["kind"]: e for e in api.items("events") if e["reason"] == "MemoryGrowing"}
+    try:
+        began = int(time.time()) // 21600
+        look(operator, worker, impostor.address, result="changed")
+        events = wait_for("the events", lambda: told() if len(told()) == 2 else None)
+        assert set(events) == {"RayCluster", "RayJob"}
+        event = events["RayCluster"]
+        assert (event["type"], event["regarding"]["name"], events["RayJob"]["regarding"]["name"]) == ("Warning", "demo", "train")
+        assert event["note"] == (
+            f"Memory of gcs_server in container ray-worker of pod {worker['metadata']['name']} grew by 20.0 MiB per hour for 4 h 0 min, "
+            "to 1.8 GiB. At that rate the container meets its memory limit of 2.0 GiB in 12 h 0 min.")
+        assert event["regarding"]["uid"] == api.get("rayclusters", "demo")["metadata"]["uid"]
+        look(operator, worker, impostor.address, result="changed")
+        operator.stop(signal.SIGKILL)
+        operator = start()
+        look(operator, worker, impostor.address, result="changed", since=0)
+        look(operator, worker, impostor.address, result="changed")
+        again = [e for e in api.items("events") if e["reason"] == "MemoryGrowing"]
+        # An operator that knows nothing of the one before it tells it anew only in the next six hours.
+        assert len(again) == 2 or int(time.time()) // 21600 != began
+        assert not any(e.get("series") for e in again)
+    finally:
+        impostor.close()
+
+
 HOSTILE = {
     "nonsense": lambda h: body(h, b"\x00\xff"),
     "deep": lambda h: body(h, b"[" * 100000),

@@ -50,7 +50,7 @@ def directory_on_the_node(namespace):
 
 @pytest.fixture(name="job", scope="module")
 def job_with_submitter(kuberay, marks):
-    kuberay.give(main=FIRST_AND_SECOND, side="time.sleep(20)\noutlive(leak)\noutlive(crash)")
+    kuberay.give(main=FIRST_AND_SECOND, side="time.sleep(20)\noutlive(leak)\noutlive(crash)", fails="time.sleep(20)\nsys.exit(3)")
     spec = job_spec("main", backoffLimit=1, submitterConfig={"backoffLimit": 0}, head_params={})
     head = spec["rayClusterSpec"]["headGroupSpec"]["template"]["spec"]
     head["volumes"].append({"name": "marks", "hostPath": {"path": str(marks)}})
@@ -157,3 +157,19 @@ def test_the_job_succeeds_and_the_cluster_goes_when_its_time_is_over(side, kille
     wait_for("KubeRay to delete the cluster", lambda: not side.clusters(), timeout=60)
 
 
+# --- A job whose driver ends with an exit code of its own: no container ends, and KubeRay says only that the job failed ---
+
+
+@pytest.fixture(name="failing", scope="module")
+def job_whose_driver_fails(kuberay, side):
+    wait_deployment(side, "Complete")
+    return kuberay.create("RayJob", "failing", job_spec("fails", submitterConfig={"backoffLimit": 0}))
+
+
+def test_a_driver_that_fails_is_explained_on_its_rayjob(failing):
+    failure = failing.wait_failure("RayProcessFailed", timeout=180)
+    spec = failure["spec"]
+    assert spec["containerLives"] and spec["container"] == "ray-head"
+    assert (spec["process"]["name"], spec["process"]["exitCode"]) == ("driver", 3)
+    failing.check_failure(failure)
+    assert wait_deployment(failing, "Failed")["jobStatus"] == "FAILED"
