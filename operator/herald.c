@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RayFailures as Events of their RayCluster, and of what made it. */
+/* Emits Events about RayFailures, on their RayCluster and on its owner. */
 #include "operator/herald.h"
 
 #include <errno.h>
@@ -89,9 +89,10 @@ static cJSON *event_of(const cJSON *cluster, const cJSON *failure, const struct 
 	const char *namespace = json_str(failure, "metadata.namespace"), *verdict = json_str(failure, "spec.verdict");
 	char note[1536], rest[REST_MAX];
 
-	snprintf(note, sizeof(note), "%.*s%s. More: kubectl describe rayfailure -n %.63s %.200s; all: kubectl get rayfailures -n %.63s -l "
-		 "ray.io/cluster=%.63s", sentence_len(verdict), verdict, rest_of(failure, telling, rest), namespace, json_str(failure, "metadata.name"), namespace,
-		 json_str(cluster, "metadata.name"));
+	snprintf(note, sizeof(note),
+		 "%.*s%s. More: kubectl describe rayfailure -n %.63s %.200s; all: kubectl get rayfailures -n %.63s -l ray.io/cluster=%.63s",
+		 sentence_len(verdict), verdict, rest_of(failure, telling, rest), namespace, json_str(failure, "metadata.name"),
+		 namespace, json_str(cluster, "metadata.name"));
 	return event_warning(cluster, json_str(failure, "spec.class"), "Record", note, now_realtime_ns());
 }
 
@@ -104,7 +105,7 @@ static cJSON *object_of(const struct owner *owner, const cJSON *failure)
 	return object;
 }
 
-/* Which pod it was, for an owner has many, of more than one cluster. */
+/* Names the pod, because an owner has many of them, and perhaps more than one cluster. */
 static cJSON *event_of_owner(const struct owner *owner, const cJSON *failure, const struct incident_telling *telling)
 {
 	const char *namespace = json_str(failure, "metadata.namespace"), *verdict = json_str(failure, "spec.verdict");
@@ -113,9 +114,11 @@ static cJSON *event_of_owner(const struct owner *owner, const cJSON *failure, co
 	bool has_label = strlen(owner->name) <= 63;
 	char note[1536], rest[REST_MAX];
 
-	snprintf(note, sizeof(note), "Pod %.253s of RayCluster %.63s: %.*s%s. More: kubectl describe rayfailure -n %.63s %.200s; "
-		 "all: kubectl get rayfailures -n %.63s -l %s=%.63s", pod ? pod : "?", cluster, MIN(sentence_len(verdict), 300), verdict,
-		 rest_of(failure, telling, rest), namespace, json_str(failure, "metadata.name"), namespace, has_label ? OWNER_NAME_LABEL : "ray.io/cluster",
+	snprintf(note, sizeof(note),
+		 "Pod %.253s of RayCluster %.63s: %.*s%s. More: kubectl describe rayfailure -n %.63s %.200s; "
+		 "all: kubectl get rayfailures -n %.63s -l %s=%.63s",
+		 pod ? pod : "?", cluster, MIN(sentence_len(verdict), 300), verdict, rest_of(failure, telling, rest), namespace,
+		 json_str(failure, "metadata.name"), namespace, has_label ? OWNER_NAME_LABEL : "ray.io/cluster",
 		 has_label ? owner->name : cluster);
 	return event_of_object(object, "Warning", json_str(failure, "spec.class"), "Record", note, now_realtime_ns());
 }

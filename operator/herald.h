@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tells of RayFailures, and of what followed from them, where people look first: as Events of the RayCluster, and of the RayJob or RayService that made it, in
- * `kubectl describe raycluster`, `rayjob`, `rayservice` and `kubectl get events`. Of each class and cluster
- * (or RayJob, RayService) one, and the next some minutes later: in a crash loop, or when a thousand pods
- * die at once, the list of RayFailures is the place to look.
+ * Emits Events about RayFailures and their consequences where people look first: on the RayCluster, and on the RayJob or RayService
+ * that made it, as `kubectl describe raycluster`, `rayjob`, `rayservice` and `kubectl get events` show them. Each class has at most
+ * one Event for an object in some minutes: in a crash loop, or when a thousand pods die at once, the list of RayFailures is the
+ * place to look.
  */
 #ifndef AFTERGLOW_OPERATOR_HERALD_H
 #define AFTERGLOW_OPERATOR_HERALD_H
@@ -18,8 +18,8 @@ int herald_new(struct client *client, struct watches *watches, struct herald **r
 void herald_free(struct herald *herald); /* NULL is allowed */
 
 /*
- * Tells of a failure, whole as it was written, with the consequences that telling has. False: not now, for another of its class
- * was told a short time ago. The same telling is one Event, whoever tells it again.
+ * Emits the Event for a failure with the consequences in telling; failure is the whole object. False: not now, because an Event for
+ * its class was emitted a short time ago. The Event's name depends on telling alone, so a second replica does not double it.
  */
 bool herald_tell(struct herald *herald, const cJSON *failure, const struct incident_telling *telling);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Failures that hang together.
+ * Joins failures into incidents, and writes them.
  *
  * Theory of operation. Each replica keeps the stories of all failures by cluster. A change makes its cluster due two seconds
- * later, so that deaths that come together are looked at together. The replica that acts then makes a plan
- * (failures/incident_plan.h) and carries it out, one request after the other: of each failure that differs first the status,
- * then label and annotations, which say what status says; at last the Events that are due.
+ * later, so that one plan covers deaths that come together. Then the leader makes a plan (failures/incident_plan.h) and carries
+ * it out, one request after the other. For each failure that changes it writes the status first, then the label and annotations
+ * that repeat the status. At last it emits the Events that are due.
  */
 #include "operator/incidents.h"
 
@@ -23,7 +23,7 @@
 #include "operator/watches.h"
 
 #define DEBOUNCE_NS (2 * NS_PER_SEC)
-/* Clusters at a time. Pods and RayFailures come first. */
+/* So few clusters are worked on at a time, as pods and RayFailures come first. */
 #define IN_FLIGHT_MAX 2
 #define KEY_MAX 512
 /*
@@ -37,7 +37,7 @@ struct incidents {
 	struct incidents_options o;
 	struct job *jobs[IN_FLIGHT_MAX]; /* NULL: a free place */
 	struct strmap clusters; /* "namespace/name" -> struct incident_cluster */
-	struct workqueue queue; /* of their keys */
+	struct workqueue queue; /* the keys of clusters */
 	struct event *wake;
 };
 
@@ -211,7 +211,7 @@ static void finish(struct job *job)
 	incidents->o.on_idle(incidents->o.arg);
 }
 
-/* All that is left is found again by the next plan. */
+/* The next plan contains everything that this one left undone. */
 static void give_up(struct job *job, int64_t least_ns, const struct err *err)
 {
 	struct incidents *incidents = job->incidents;
@@ -219,8 +219,8 @@ static void give_up(struct job *job, int64_t least_ns, const struct err *err)
 	char text[DURATION_TEXT_MAX];
 
 	if (err)
-		log_warning_limited("what failures of cluster %s have to do with each other is not written: %s; again in %s", job->key,
-				    err_text(err), duration_format(delay, text));
+		log_warning_limited("cannot write the incidents of cluster %s: %s; will try again in %s", job->key, err_text(err),
+				    duration_format(delay, text));
 	workqueue_done(&incidents->queue, job->key);
 	job_free(job);
 	incidents_wake(incidents);
@@ -233,7 +233,7 @@ static const struct err *out_of_memory(struct err *err)
 	return err;
 }
 
-/* Whether trying again is no use: it is gone, or another by now, or the server will not take it. */
+/* Whether a retry would fail too: the object is gone or was replaced, or the server rejects the change. */
 static bool is_over(const struct client_response *response)
 {
 	return response->status == 404 || response->status == 409 || response->status == 400 || response->status == 422 ||
@@ -253,9 +253,8 @@ static void skip_change(struct job *job)
 static void on_answer(struct job *job, const struct client_response *response)
 {
 	if (response->status == 403 && !client_namespace_ends(response)) {
-		/* What happened is told all the same. */
-		log_warning_limited("cluster %s: what its failures have to do with each other is not written: %s", job->key,
-				    err_text(&response->err));
+		/* Without the right to write statuses and labels, the Events are emitted all the same. */
+		log_warning_limited("may not write the incidents of cluster %s: %s", job->key, err_text(&response->err));
 		job->change = job->plan.n_changes;
 		job->plan.more = false;
 		job->plan.next_ns = job->plan.next_ns ? job->plan.next_ns : now_boottime_ns() + REFUSED_NS;
@@ -289,7 +288,7 @@ static void on_status(void *arg, struct client_response *response)
 	_cleanup_json_ cJSON *patch = incident_marks_patch(job->namespace, &job->plan.changes[job->change]);
 	struct err err = { 0 };
 
-	/* Marks without a status would hide that it is not there. */
+	/* Marks without a status would hide that the status is missing. */
 	if (response->status / 100 != 2)
 		on_answer(job, response);
 	else if (!patch)
@@ -389,7 +388,7 @@ static void start(struct incidents *incidents, const char *key)
 	go_on(job);
 }
 
-/* As the recorder: unless the list fails for a reason that Events may not share. */
+/* Like the recorder does, unless the list fails for a reason that Events may not share. */
 static bool may_start(const struct incidents *incidents)
 {
 	return incidents->o.may_write(incidents->o.arg) && incidents->queue.n_working < IN_FLIGHT_MAX &&

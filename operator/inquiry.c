@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asks the API server who ended a container. */
+/* Reads from the API server which component ended a container. */
 #include "operator/inquiry.h"
 
 #include <errno.h>
@@ -221,7 +221,7 @@ static void on_answer(void *arg, struct client_response *response)
 	struct answer *answer = answer_of(response);
 
 	if (!answer)
-		log_warning_limited("who ended a container cannot be found out: %s", err_text(&response->err));
+		log_warning_limited("cannot read an object that may tell who ended a container: %s", err_text(&response->err));
 	fate_path(q->failure, q->source, &path);
 	if (answer && is_shared(q->source) && !strbuf_failed(&path))
 		put_cached(q->inquiries, strbuf_str(&path), answer);
@@ -248,7 +248,7 @@ static bool ask(struct inquiry *q)
 	return !known && request.deadline_ns > 0 && client_start(q->inquiries->o.client, &request, on_answer, q, NULL, NULL) == 0;
 }
 
-/* A deletion that nobody wants to know of may be the drain of a node, of which everybody does. */
+/* A deletion that is not to be recorded may be part of a node's drain, which is. */
 static unsigned next_source(struct inquiry *q, const struct fate_facts *facts)
 {
 	if (!q->wanted && !(q->asked & FATE_NODE))
@@ -257,7 +257,7 @@ static unsigned next_source(struct inquiry *q, const struct fate_facts *facts)
 	return q->wanted ? fate_next(q->failure, facts) : 0;
 }
 
-/* False: there is nothing more to ask, and failure says what follows. */
+/* False: there is nothing more to read, and failure is refined. */
 static bool ask_next(struct inquiry *q)
 {
 	struct fate_facts facts;

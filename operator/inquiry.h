@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asks the API server who ended a container (failures/fate.h): the pod's events, its node, the events of its RayCluster and of what
- * made that. Several deaths share an answer for some seconds: of a node that is drained, of a cluster that is scaled down. No death
- * waits longer than five seconds; what did not answer by then was not seen.
+ * Reads from the API server what tells which component ended a container (failures/fate.h): the pod's Events, its Node, the Events
+ * of its RayCluster and of the RayCluster's owner. Deaths share an answer for some seconds, as when a node is drained or a cluster
+ * is scaled down. No death waits longer than five seconds; an answer that comes later is not used.
  */
 #ifndef AFTERGLOW_OPERATOR_INQUIRY_H
 #define AFTERGLOW_OPERATOR_INQUIRY_H
@@ -16,9 +16,9 @@ struct inquiries;
 
 struct inquiries_options {
 	struct client *client;
-	/* The RayCluster of "namespace/name" as it is watched, or NULL; read at once. */
+	/* The informer's copy of the RayCluster "namespace/name", or NULL. It is not kept after the call. */
 	const cJSON *(*find_cluster)(void *arg, const char *key);
-	/* Whether that RayCluster was there lately, and was deleted. */
+	/* Whether that RayCluster was deleted a short time ago. */
 	bool (*cluster_is_gone)(void *arg, const char *key);
 	void *arg;
 };
@@ -27,9 +27,10 @@ int inquiries_new(const struct inquiries_options *options, struct inquiries **re
 void inquiries_free(struct inquiries *inquiries); /* NULL is allowed; an answer must not come afterwards */
 
 /*
- * Finds out who ended failure, which must last until done, and refines it. wanted: it is recorded as it is; one that is not is
- * asked about only if its node tells that it was more than a deletion. True: done is called once, unless the client is freed
- * before. False: there was nothing to wait for, failure is refined already, and done is not called.
+ * Finds out which component ended the container of failure, and refines failure, which must live until done is called. wanted: the
+ * failure is recorded in any case; otherwise its Node is read first, and more only if the Node shows more than a deletion.
+ * True: done is called once, unless the client is freed before. False: there was nothing to read, failure is refined, and done
+ * is not called.
  */
 bool inquiries_start(struct inquiries *inquiries, cJSON *failure, bool wanted, void (*done)(void *arg), void *arg);
 

@@ -24,7 +24,7 @@ void owners_free(struct owners *owners); /* NULL is allowed */
 /* That RayCluster is gone; now_ns is boottime. */
 void owners_cluster_gone(struct owners *owners, const cJSON *cluster, int64_t now_ns);
 
-/* Whether the RayCluster of "namespace/name" went within the last hour, and none of that name came after it. */
+/* Whether the RayCluster "namespace/name" was removed within the last hour, and no other of that name was made since. */
 bool owners_is_gone(const struct owners *owners, const char *key, int64_t now_ns);
 
 /* Adds to a RayFailure what is known by now of its owner: uid, RayCronJob, submission id. */

@@ -305,7 +305,8 @@ static int new_launcher_store(struct parts *p, struct err *err)
 	};
 
 	/* A pod gets a launcher beside a sidecar, from the webhook or because we make the pod. */
-	if (!p->o.settings->launchers || !p->o.settings->policy->sidecar_image || !(p->o.settings->manage_clusters || *p->o.settings->webhook.address))
+	if (!p->o.settings->launchers || !p->o.settings->policy->sidecar_image ||
+	    !(p->o.settings->manage_clusters || *p->o.settings->webhook.address))
 		return 0;
 	return launcher_store_new(&options, &p->launcher_store, err);
 }

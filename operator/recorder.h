@@ -26,8 +26,8 @@ struct recorder_options {
 	/* Whether it would be kept; else it is not written. Asked right before. */
 	bool (*wanted)(void *arg, const cJSON *failure, const char **ret_why /* not, for the log */);
 	/*
-	 * The failure is about to be written, sealed: what it is in the light of others that are known. NULL: as it is; else the
-	 * caller owns it.
+	 * Called with the sealed failure before it is written. Returns a copy that other known failures refined, which the
+	 * caller owns, or NULL: the failure is written as it is.
 	 */
 	cJSON *(*reconsider)(void *arg, const cJSON *failure);
 	/* The evidence of a pod of this cluster ("namespace/name") is written: it may be planned anew. */

@@ -22,7 +22,7 @@ int made_memcg_new(struct made_memcg *m, int64_t limit, bool group, struct err *
 /* Moves the calling process into it. */
 int made_memcg_join(const struct made_memcg *m, struct err *err);
 
-/* Removes it, with the cgroups that the command made below it; those in which processes live on stay. Takes up to half a second. */
+/* Removes it and the cgroups that the command made below it, except those with live processes. Takes up to half a second. */
 void made_memcg_remove(struct made_memcg *m);
 
 #endif

@@ -9,8 +9,7 @@ ulimit -c 0
 work=$(mktemp -d /tmp/cgroups_test.XXXXXX)
 store=$work/store
 . "$(dirname "$0")/check.sh"
-memory=/sys/fs/cgroup/memory version=1 limit=memory.limit_in_bytes
-if [ ! -d "$memory" ]; then memory=/sys/fs/cgroup version=2 limit=memory.max; fi
+find_memory_cgroups
 around=$memory/afterglow-cgroups-$$
 
 remove_tree() { # DIRECTORY...; false while there are processes
@@ -28,9 +27,6 @@ finish() {
 	exit
 }
 trap finish EXIT
-
-says() { tr -s ' \n' ' ' <"$work/err" | grep -q "$1"; }
-silent() { ! says "$1"; }
 
 # What a command below calls: limits without swap, and controllers for what is below.
 cat >"$work/lib" <<END

@@ -49,6 +49,35 @@ run() { # ARG... of exec; leaves $code, $work/out and $work/err
 
 bundle() { sed -n 's/^afterglow: bundle //p' "$work/err" | tail -n 1; }
 
+# What the sidecar wrote, as one line.
+says() { tr -s ' \n' ' ' <"$work/err" | grep -q "$1"; }
+silent() { ! says "$1"; }
+
+# Sets $memory to the hierarchy of memory cgroups, $version to 1 or 2, and $limit to the name of a limit's file.
+# shellcheck disable=SC2034
+find_memory_cgroups() {
+	memory=/sys/fs/cgroup/memory version=1 limit=memory.limit_in_bytes
+	if [ ! -d "$memory" ]; then memory=/sys/fs/cgroup version=2 limit=memory.max; fi
+}
+
+# Makes the cgroup $around, with a limit and without swap on v2. Then $inside is a cgroup that may hold processes, the same one
+# or below it, and `sh "$work/inside" COMMAND...` runs a command in it.
+make_around() { # LIMIT
+	mkdir "$around"
+	inside=$around
+	echo "$1" >"$around/$limit"
+	if [ "$version" = 2 ]; then
+		echo 0 >"$around/memory.swap.max" 2>/dev/null
+		echo +memory >"$around/cgroup.subtree_control"
+		inside=$around/in
+		mkdir "$inside"
+	fi
+	cat >"$work/inside" <<-END
+		echo \$\$ >$inside/cgroup.procs
+		exec "\$@"
+	END
+}
+
 # For bash: a port of the loopback network below those that the kernel gives to clients, and other suites to servers.
 free_port() {
 	local port

@@ -9,8 +9,7 @@ ulimit -c 0
 work=$(mktemp -d /tmp/kernel_log_test.XXXXXX)
 store=$work/store
 . "$(dirname "$0")/check.sh"
-memory=/sys/fs/cgroup/memory
-[ -d "$memory" ] || memory=/sys/fs/cgroup
+find_memory_cgroups
 around=$memory/afterglow-test-around-$$
 
 finish() {
@@ -21,8 +20,6 @@ finish() {
 }
 trap finish EXIT
 
-says() { tr -s ' \n' ' ' <"$work/err" | grep -q "$1"; }
-silent() { ! says "$1"; }
 kept() { grep -q "$1" "$(bundle)/kernel.log"; }
 
 # The kernel prints 10 whole reports in 5 s and leaves out the others: OOM kills of somebody else may use them up.
@@ -45,21 +42,7 @@ check "nothing is missing" silent 'kernel log (needs'
 check "the bundle has the lines" kept 'Killed process [0-9]* (ray::leak)'
 
 # A limit above it
-mkdir "$around"
-if [ -e "$around/memory.max" ]; then
-	echo 24M >"$around/memory.max"
-	echo 0 >"$around/memory.swap.max" 2>/dev/null
-	echo +memory >"$around/cgroup.subtree_control"
-	mkdir "$around/in"
-	inside=$around/in
-else
-	echo 24M >"$around/memory.limit_in_bytes"
-	inside=$around
-fi
-cat >"$work/inside" <<END
-echo \$\$ >$inside/cgroup.procs
-exec "\$@"
-END
+make_around 24M
 for _ in 1 2 3 4 5; do
 	sh "$work/inside" "$sidecar" exec --store "$store" --name case --memory-max 300Mi -- "$hog" 200M --rate 200M 2>"$work/err"
 	if says KernelOOMPod; then break; fi

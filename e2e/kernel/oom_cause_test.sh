@@ -11,8 +11,7 @@ store=$work/store
 mkdir "$work/t"
 export TMPDIR="$work/t"
 . "$(dirname "$0")/check.sh"
-memory=/sys/fs/cgroup/memory
-[ -d "$memory" ] || memory=/sys/fs/cgroup
+find_memory_cgroups
 around=$memory/afterglow-test-cause-$$
 
 finish() {
@@ -26,8 +25,6 @@ finish() {
 }
 trap finish EXIT
 
-says() { tr -s ' \n' ' ' <"$work/err" | grep -q "$1"; }
-silent() { ! says "$1"; }
 is() { says "class $1, $2"; } # CLASS CONFIDENCE
 # The first process that is larger than it was started with is the hog: the shell and the sidecar are spared.
 oom_spares_us
@@ -63,21 +60,7 @@ run --memory-max 24Mi -- sh -c "$leak; kill -9 \$\$"
 check "the log tells that kill -9 at once was not the OOM killer" is Killed likely
 
 # A limit above, and no log to say so: KernelOOMPod or KernelOOMNode, likely
-mkdir "$around"
-if [ -e "$around/memory.max" ]; then
-	echo 64M >"$around/memory.max"
-	echo 0 >"$around/memory.swap.max" 2>/dev/null
-	echo +memory >"$around/cgroup.subtree_control"
-	mkdir "$around/in"
-	inside=$around/in
-else
-	echo 64M >"$around/memory.limit_in_bytes"
-	inside=$around
-fi
-cat >"$work/inside" <<END
-echo \$\$ >$inside/cgroup.procs
-exec "\$@"
-END
+make_around 64M
 sh "$work/inside" "$sidecar" exec --kernel-log off --store "$store" --name case --memory-max 300Mi -- \
 	sh -c "$as_victim $hog 200M --rate 200M" 2>"$work/err"
 check "a limit above is not taken for its own" silent '\(: \|likely \)it reached its memory limit'

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who says that he deleted or evicted a pod. */
+/* Finds the component that says it deleted or evicted a pod. */
 #include "operator/failures/claim.h"
 
 #include <stdio.h>
@@ -48,7 +48,7 @@ static bool time_of(const cJSON *event, const char *member, int64_t *ret_ns)
 	return text && time_parse(text, ret_ns, NULL) == 0;
 }
 
-/* One that is told again has the times of its first and last; the new kind of Event has others than the old. */
+/* A repeated Event has the times of its first and last occurrence. events.k8s.io/v1 has other members than core/v1. */
 static bool is_in_time(const cJSON *event, const struct claim_pod *pod, int64_t *ret_at_ns)
 {
 	static const char *const members[] = { "firstTimestamp", "lastTimestamp", "eventTime", "series.lastObservedTime" };
@@ -70,8 +70,8 @@ static void set_evidence(struct claim *claim, const char *source, const cJSON *e
 }
 
 struct event_row {
-	const char *reason; /* NULL: any */
-	const char *part;   /* of the message */
+	const char *reason; /* the Event's; NULL: any */
+	const char *part;   /* a part of the message */
 	bool names_pod;	    /* the message has to name the pod as "namespace/name" */
 	bool names_group;   /* or its worker group */
 	enum ended_by_kind kind;
@@ -110,7 +110,7 @@ static bool row_fits(const struct event_row *row, const cJSON *event, const stru
 	       (!row->names_group || names_group(message, pod->group));
 }
 
-/* Rows before events: the most telling row wins. */
+/* The outer loop is over the rows: the first row that any Event fits wins. */
 static const struct event_row *find(const cJSON *events, const struct event_row *rows, size_t n, const struct claim_pod *pod,
 				    const cJSON **ret_event, int64_t *ret_at_ns)
 {
@@ -126,7 +126,7 @@ static const struct event_row *find(const cJSON *events, const struct event_row 
 	return NULL;
 }
 
-/* The descheduler says of an eviction that a budget did not allow the same, and more. */
+/* When a disruption budget forbids an eviction, the descheduler's message begins in the same way and goes on. */
 static bool is_refused(const cJSON *event)
 {
 	const char *reason = json_str(event, "reason");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who says that he deleted or evicted a pod: its own Events, those of its RayCluster and of what made that, and these objects
- * themselves. Whoever may create Events in the namespace can forge one, and the RayCluster is a tenant's: a claim makes a verdict
- * likely, never certain. The texts are those that are really emitted:
+ * Finds the component that says it deleted or evicted a pod. It looks at the pod's Events, at the Events of its RayCluster and
+ * of the RayCluster's owner, and at these objects themselves. Anybody who may create Events in the namespace can forge one, and
+ * the RayCluster belongs to a tenant: so a claim makes a verdict likely, never certain. The projects really emit these texts:
  *
  *   scheduler            Preempted "Preempted by pod UID on node N"      kubernetes v1.34 pkg/scheduler/framework/preemption
  *   kubelet              Preempting "Preempted in order to admit critical pod"   pkg/kubelet/preemption
@@ -30,32 +30,32 @@
 
 /* The members of Events that are read here and in probe_kill.h, for a projection (kube/projection.h) of an EventList. */
 extern const char *const claim_event_fields[];
-/* The same of a RayJob. */
+/* The members of a RayJob that are read here. */
 extern const char *const claim_job_fields[];
 
-/* The pod, and when its end was asked for. The caller owns the texts; group may be NULL. */
+/* The pod that ended. The caller owns the texts; group may be NULL. */
 struct claim_pod {
 	const char *namespace, *name, *uid, *cluster, *group;
-	int64_t from_ns, to_ns; /* claims count between these */
+	int64_t from_ns, to_ns; /* only claims made between these times count, since 1970 */
 };
 
 struct claim {
 	struct ended_by by;
-	const char *source;  /* static: of the evidence */
+	const char *source;  /* static: the source that the evidence names */
 	char evidence[300];
 };
 
 /* Each looks at one thing and returns whether it holds a claim; the lists are EventLists, objects may be NULL. */
 bool claim_by_pod_events(const cJSON *events, const struct claim_pod *pod, struct claim *ret_claim);
-/* autoscaled: Ray's autoscaler runs in the cluster, and who is named in workersToDelete was named by it. */
+/* autoscaled: Ray's autoscaler runs in the cluster, so it is the one that filled workersToDelete. */
 bool claim_by_cluster_events(const cJSON *events, const struct claim_pod *pod, bool autoscaled, struct claim *ret_claim);
 bool claim_by_owner_events(const cJSON *events, const struct claim_pod *pod, const char *owner_kind, const char *owner,
 			   struct claim *ret_claim);
-/* Of the Node's Events, which lie in the namespace "default". */
+/* events: those about the Node, which Kubernetes keeps in the namespace "default". */
 bool claim_by_node_events(const cJSON *events, const struct claim_pod *pod, const char *node, struct claim *ret_claim);
-/* Suspended, or the pod's name stands in scaleStrategy.workersToDelete. */
+/* The RayCluster is suspended, or its scaleStrategy.workersToDelete names the pod. */
 bool claim_by_cluster(const cJSON *cluster, const struct claim_pod *pod, struct claim *ret_claim);
-/* The RayJob of a cluster that is deleted. */
+/* job: the RayJob that owns a RayCluster which is being deleted. */
 bool claim_by_job(const cJSON *job, const struct claim_pod *pod, struct claim *ret_claim);
 
 /* Whether Ray's autoscaler runs in that RayCluster. */

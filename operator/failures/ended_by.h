@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who ended a container, when Kubernetes knows: spec.endedBy of a RayFailure. The kinds stand in ended_by.def. Pure. */
+/* Which component ended a container, when Kubernetes knows: spec.endedBy of a RayFailure. ended_by.def lists the kinds. Pure. */
 #ifndef AFTERGLOW_OPERATOR_FAILURES_ENDED_BY_H
 #define AFTERGLOW_OPERATOR_FAILURES_ENDED_BY_H
 
@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 enum ended_by_kind {
-	ENDED_BY_NOBODY, /* that Kubernetes knows of */
+	ENDED_BY_NOBODY, /* Kubernetes knows of none */
 #define ENDED_BY(id, name, words, takes_node) ENDED_BY_##id,
 #include "operator/failures/ended_by.def"
 #undef ENDED_BY
@@ -27,17 +27,20 @@ struct ended_by {
 
 /* "RayAutoscaler", static; "" for nobody. */
 const char *ended_by_kind_name(enum ended_by_kind kind);
-/* Nobody for a name that is none, and for NULL. */
+/* ENDED_BY_NOBODY for NULL and for a name that no kind has. */
 enum ended_by_kind ended_by_kind_of(const char *name);
 /* Whether it ends pods because their node is drained, reclaimed or shut down. */
 bool ended_by_takes_node(enum ended_by_kind kind);
 
-/* Fills in kind, name ("Node/n1"; either NULL: none) and reason, tamed: they may be others' text. at_ns stays. */
+/*
+ * Fills in kind, name (of_kind/name, as "Node/n1"; either NULL: none) and reason. The texts may come from a tenant, so they are
+ * escaped and cut. at_ns stays as it is.
+ */
 void ended_by_init(struct ended_by *by, enum ended_by_kind kind, const char *of_kind, const char *name, const char *reason);
 
-/* Writes spec.endedBy; for nobody there is none afterwards. */
+/* Writes spec.endedBy, or removes it for ENDED_BY_NOBODY. */
 void ended_by_set(const struct ended_by *by, cJSON *spec);
-/* What ended_by_set wrote; kind is nobody without it. */
+/* Reads what ended_by_set wrote; kind is ENDED_BY_NOBODY where spec.endedBy is missing. */
 void ended_by_get(const cJSON *spec, struct ended_by *ret_by);
 
 /* "by Ray's autoscaler: it scaled the group down" into buf, which is returned; "" for nobody. */

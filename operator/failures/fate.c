@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whom to ask what became of a pod. */
+/* Decides which objects to read to find out what became of a pod. */
 #include "operator/failures/fate.h"
 
 #include <stdio.h>
@@ -30,7 +30,7 @@ bool fate_is_cluster_going(const struct fate_facts *facts)
 	       (facts->cluster_state == FATE_FOUND && json_str(facts->cluster, "metadata.deletionTimestamp"));
 }
 
-/* In which order is asked: what is cheap, and shared by many deaths, first. */
+/* The objects that are cheap to read, and that many deaths share, come first. */
 static unsigned wanted_sources(const cJSON *failure, const struct fate_facts *facts)
 {
 	enum ended_by_kind kind = kind_of(failure);
@@ -91,15 +91,18 @@ bool fate_depends_on_node(const cJSON *failure)
 }
 
 /*
- * Whatever mark it bears: whether that counts is decided with all that is known. Where nodes may not be read, the pod's Events may
- * tell why it was evicted.
+ * Any mark will do here; fate_refine decides with all facts whether it counts. Where the operator may not read nodes, the pod's
+ * Events may say why it was evicted.
  */
 bool fate_node_may_explain(const cJSON *failure, const struct fate_facts *facts)
 {
 	struct node_mark mark;
 
-	return fate_depends_on_node(failure) &&
-	       (facts->node_state == FATE_ABSENT || (facts->node_state == FATE_REFUSED && kind_of(failure) == ENDED_BY_EVICTION_API) || (facts->node_state == FATE_FOUND && node_mark_find(facts->node, &mark)));
+	if (!fate_depends_on_node(failure))
+		return false;
+	return facts->node_state == FATE_ABSENT ||
+	       (facts->node_state == FATE_REFUSED && kind_of(failure) == ENDED_BY_EVICTION_API) ||
+	       (facts->node_state == FATE_FOUND && node_mark_find(facts->node, &mark));
 }
 
 static void add_events_path(const char *namespace, const char *selector, struct strbuf *out)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Theory of operation. The pod's status says that a pod was deleted, evicted or lost, and seldom by whom. Others know: the Node's
- * taints and conditions (node_mark.h), Events (claim.h, probe_kill.h), the RayCluster and its RayJob. fate_next says which of them
- * to look at next, fate_refine says what follows from those that were seen: spec.endedBy, a class (NodeShutdown for a deletion that
- * emptied a node, ProbeKilled), the sentence, evidence, and what is missing. What rests on Events or a tenant's objects is likely.
- * Pure: whoever looks is operator/inquiry.h.
+ * Theory of operation. A pod's status says that the pod was deleted, evicted or lost, but seldom by which component. Other objects
+ * say that: the Node's taints and conditions (node_mark.h), Events (claim.h, probe_kill.h), the RayCluster and its RayJob. fate_next
+ * names the objects to read next. fate_refine draws the conclusion from those that were read: spec.endedBy, the class (NodeShutdown
+ * for a deletion that emptied a node, ProbeKilled), the sentence, the evidence, and what is missing. A conclusion from Events or
+ * from a tenant's objects is likely at best. Pure: operator/inquiry.h does the reading.
  */
 #ifndef AFTERGLOW_OPERATOR_FAILURES_FATE_H
 #define AFTERGLOW_OPERATOR_FAILURES_FATE_H
@@ -15,7 +15,7 @@
 
 #include "lib/strbuf.h"
 
-/* What can be looked at; a set of them is a number of bits. */
+/* The sources that can be read. A set of them is the OR of their bits. */
 enum fate_source {
 	FATE_NODE = 1,
 	FATE_POD_EVENTS = 2,
@@ -34,27 +34,30 @@ enum fate_state {
 
 /* Objects belong to the caller. */
 struct fate_facts {
-	unsigned asked;			   /* of these sources an answer came, or none will */
+	unsigned asked;			   /* the sources that have answered, or never will */
 	enum fate_state node_state, job_state, cluster_state;
 	const cJSON *node, *job, *cluster; /* where found; the RayCluster as it is watched */
 	const cJSON *pod_events, *cluster_events, *owner_events, *node_events; /* EventLists, or NULL */
 	int64_t now_ns;			   /* since 1970 */
 };
 
-/* Whether the pod's RayCluster is deleted, or was. */
+/* Whether the pod's RayCluster is being deleted, or is gone. */
 bool fate_is_cluster_going(const struct fate_facts *facts);
 
-/* What to look at next, or 0: it is time for fate_refine. */
+/* The sources to read next; 0: all are read, and fate_refine is due. */
 unsigned fate_next(const cJSON *failure, const struct fate_facts *facts);
 
-/* Whether a look at the Node may make another class of a failure that would not be recorded as it is; and whether it may still. */
+/*
+ * For a failure that is not recorded unless its class changes: whether the Node can change the class. The first function answers
+ * before the Node was read, the second with the facts so far.
+ */
 bool fate_depends_on_node(const cJSON *failure);
 bool fate_node_may_explain(const cJSON *failure, const struct fate_facts *facts);
 
-/* Appends the path, with its query, of a source. */
+/* Appends the path and query with which the API server is asked for a source. */
 void fate_path(const cJSON *failure, enum fate_source source, struct strbuf *out);
 
-/* Wholly or, without memory, not at all. Returns whether anything changed. */
+/* Changes failure as a whole, or leaves it alone when memory is short. Returns whether it changed. */
 bool fate_refine(cJSON *failure, const struct fate_facts *facts);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What follows for a pod's end from its node, Events, RayCluster and RayJob. */
+/* Refines a failure by the pod's node, Events, RayCluster and RayJob. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,9 +13,9 @@
 #include "operator/failures/node_mark.h"
 #include "operator/failures/probe_kill.h"
 
-/* A node is asked soon after the end; its marks of later tell nothing of a death that nobody looked at for long. */
+/* A node is read soon after the end. When that took longer, a mark may be newer than the death and unrelated to it. */
 #define NODE_FRESH_NS (600 * NS_PER_SEC)
-/* Between the clocks of a node, the API server and those who write Events. */
+/* The clocks of a node, of the API server and of the authors of Events differ by less. */
 #define CLOCKS_NS (10 * NS_PER_SEC)
 /* A drain may wait long for a pod, and says so when it begins. */
 #define CLAIM_BEFORE_NS (120 * NS_PER_SEC)
@@ -96,7 +96,7 @@ static void add_missing(const struct look *l, const char *what, const char *need
 	death_add_missing(json_get(l->failure, "spec"), what, needs);
 }
 
-/* The sentence with who did it: sure says whether the pod's status itself names him. */
+/* Writes the sentence that names the component. sure: the pod's status itself names it. */
 static void tell(const struct look *l, const char *sentence, const struct ended_by *by, bool sure)
 {
 	cJSON *spec = json_get(l->failure, "spec");
@@ -122,7 +122,7 @@ static void set_by(const struct look *l, struct ended_by by, bool sure)
 	tell(l, json_str(spec, "verdict"), &by, sure);
 }
 
-/* Makes it one of that class: what rests on marks of a node and on Events is likely. */
+/* Changes the class. The verdict becomes likely, because it rests on marks of a node or on Events. */
 static void become(const struct look *l, enum failure_class class, const char *how)
 {
 	cJSON *spec = json_get(l->failure, "spec");
@@ -239,7 +239,7 @@ static void by_client(struct look *l, bool evicted)
 		say_nobody(l);
 }
 
-/* The controller of taints deletes pods of a node that does not answer, and of one that bears any other taint NoExecute. */
+/* The taint controller deletes the pods of a node that does not answer, or has any other taint NoExecute. */
 static void by_taint(struct look *l)
 {
 	char text[300];
@@ -292,7 +292,7 @@ static bool by_scheduler(struct look *l)
 	return true;
 }
 
-/* SIGTERM of nobody that the pod's status knows, on a machine that is about to go. */
+/* A SIGTERM that the pod's status does not explain, on a machine that is about to go away. */
 static bool by_machine(struct look *l)
 {
 	if (!l->has_mark || !l->mark.reclaimed)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which ends hang together: the table of incident_rules.c, asked for each end. */
+/* Joins ends into incidents, by the rules of incident_rules.c. */
 #include "operator/failures/incident.h"
 
 #include <assert.h>
@@ -14,9 +14,9 @@
 #include "operator/failures/incident_rules.h"
 #include "operator/raycluster/names.h"
 
-/* So many causes of one key are looked at for one end: who has more within the window is in a crash loop. */
+/* So many causes with one key are tried for one end. More of them within the window are a crash loop. */
 #define SCAN_MAX 16
-/* A chain has an end of each rank at most, and the middles of groups. */
+/* A chain has at most one end of each rank, and the centres of groups. */
 #define STEPS_MAX 16
 /* The kubelet cuts times to whole seconds: an end may seem to be a second before its cause. */
 #define WHOLE_SECOND_NS NS_PER_SEC
@@ -32,8 +32,8 @@ struct clue {
 struct join {
 	const struct incident_death *deaths;
 	size_t n;
-	size_t *causes; /* of each end, NOBODY for none */
-	struct clue *clues; /* of the rule that is asked, sorted */
+	size_t *causes; /* the cause of each end, or NOBODY */
+	struct clue *clues; /* for the rule that is being applied, sorted */
 	size_t n_clues;
 };
 
@@ -62,7 +62,7 @@ static void collect(struct join *j, const struct incident_rule *rule)
 
 /* --- A group around one end -------------------------------------------------------------------------------- */
 
-/* Who has the lowest rank, so that no step leads upwards and none in a circle; of one rank the head's Ray, or the first. */
+/* The end with the lowest rank, so that there are no cycles. Of several with that rank, the head's Ray, or else the first. */
 static bool leads(const struct join *j, const struct clue *clue, const struct clue *leader)
 {
 	const struct incident_death *d = &j->deaths[clue->index], *l = &j->deaths[leader->index];
@@ -72,7 +72,7 @@ static bool leads(const struct join *j, const struct clue *clue, const struct cl
 	return (d->head && d->ray) && !(l->head && l->ray);
 }
 
-/* The clues from first on, as far as the window reaches from the first: no chain goes on from member to member. */
+/* The clues from first on, within the rule's window after it. The window does not move on from member to member. */
 static size_t join_group(struct join *j, const struct incident_rule *rule, size_t first)
 {
 	size_t leader = first, end = first;
@@ -123,7 +123,7 @@ static bool explains(const struct join *j, const struct incident_rule *rule, con
 	       cause->ended_ns - d->ended_ns <= before_s * NS_PER_SEC && (!rule->fits || rule->fits(cause, d));
 }
 
-/* The last before the end, or the first of them; else the first after it, as clocks and late notices have it. */
+/* The last cause before the end (the first, if the rule says so); else the first after it, as clocks differ and notices are late. */
 static size_t find_cause(const struct join *j, const struct incident_rule *rule, size_t index)
 {
 	const char *key = rule->key(&j->deaths[index]);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which ends of one Ray cluster hang together, and which of them was the first cause. Pure: the same ends give the same
- * answer, in whatever order they are given.
+ * Decides which ends in one Ray cluster belong to one incident, and which of them was the first cause. Pure: the answer does not
+ * depend on the order in which the ends are passed.
  *
- * Theory of operation. A table of rules says which end can explain which: the loss of a node its pods, a process of Ray's its
- * container, the head's end the workers that lose its GCS, one deletion the pods that it deletes. Each rule has a window of
- * time, for raylets take their time to give up and nodes' clocks differ by seconds. A cause has a lower rank than what it
- * explains (node, GPU, process in the head, head, process in a worker, worker, NCCL), so that close times do not matter and
- * there are no cycles; ends of one rank are joined only as a group around one of them. That bounds a chain to a few steps,
+ * Theory of operation. A table of rules (incident_rules.h) says which end can explain which: the loss of a node explains the ends
+ * of its pods, the end of one of Ray's own processes that of its container, the head's end those of workers which lost the GCS,
+ * and one deletion those of the pods that it deletes. Each rule has a window of time, because a raylet gives up late and clocks
+ * of nodes differ by seconds. A cause has a lower rank than what it explains (node, GPU, process in the head, head, process in a
+ * worker, worker, NCCL); so the order of close times does not matter, and there are no cycles. Ends of the same rank are joined
+ * only as a group around one of them. That bounds a chain to a few steps,
  * and in time to the sum of their windows. A worker's crash never explains another worker's, unless NCCL in the other says
  * that a peer was gone.
  */
@@ -20,31 +21,31 @@
 
 #include "lib/failure_class.h"
 
-/* The end of a container, or of a process whose container lives. Texts are never NULL, "" is not known; they are borrowed. */
+/* The end of a container, or of a process in a container that lives on. Texts are borrowed and never NULL; "": not known. */
 struct incident_death {
 	const char *name; /* the RayFailure's: unique in its cluster */
 	enum failure_class class;
 	int64_t ended_ns;     /* since 1970, by the clock of its node, perhaps in whole seconds */
 	const char *pod, *uid; /* the pod's name and uid */
 	const char *container, *node;
-	const char *process;  /* of Ray's own, that ended first */
+	const char *process;  /* the process of Ray's own that ended first */
 	const char *ended_by; /* "kind/name/reason" of who deleted or stopped it */
 	int64_t restart;      /* which instance of the container; -1: not known */
 	int64_t exit_code;    /* -1: none */
 	bool head;	      /* its pod is the head */
 	bool ray;	      /* its container is the one that runs Ray */
-	bool lives;	      /* its container does */
+	bool lives;	      /* a process ended, and its container lives on */
 	bool signaled;	      /* the container, or the process, died by a signal */
 	bool outlives_gcs;    /* a worker of a cluster with GCS fault tolerance */
 };
 
 struct incident_place {
 	size_t first;	     /* the first cause; the end itself where nothing explains it */
-	size_t consequences; /* of a first cause: how many ends followed */
+	size_t consequences; /* for a first cause: how many ends followed from it */
 	bool may_follow;     /* a cause that would explain it may still become known */
 };
 
-/* places has room for n. -ENOMEM. Near-linear in n. */
+/* Fills n places. Returns 0 or -ENOMEM. Takes nearly linear time in n. */
 int incident_join(const struct incident_death *deaths, size_t n, struct incident_place *places);
 
 /* The incident's id, which is a label's value: the first cause's name, or its beginning and a hash. */

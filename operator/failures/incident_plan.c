@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is to be written and told of how the failures of a cluster hang together. */
+/* Plans the statuses and Events for the incidents of one cluster. */
 #include "operator/failures/incident_plan.h"
 
 #include <errno.h>
@@ -13,14 +13,14 @@
 #include "lib/units.h"
 #include "operator/failures/story.h"
 
-/* Ends that come together are told together. */
+/* One Event covers ends that come together. */
 #define TELL_NS (2 * NS_PER_SEC)
 /* What looks like a consequence waits for its cause: a death may be held for 20 s until the pod's status explains it. */
 #define TELL_LATER_NS (25 * NS_PER_SEC)
-/* The count is told when no more has come for so long, and for twice as long each time. */
+/* A new count gets an Event when no more consequences have come for so long; the wait doubles with each Event. */
 #define QUIET_NS (30 * NS_PER_SEC)
 #define QUIET_DOUBLINGS_MAX 6
-/* What an operator finds that is older has been told by the one before it, or is no news any more. */
+/* An older failure already had its Event from an earlier operator, or is no news any more. */
 #define NEWS_NS (600 * NS_PER_SEC)
 
 /* A name of Kubernetes; what is longer is a tenant's. */
@@ -33,9 +33,9 @@ struct incident_member {
 	int64_t marked;		    /* consequences, as the mark says */
 	int64_t created_ns;	    /* by the API server's clock; 0: not known */
 	int64_t seen_ns, grown_ns;  /* boottime: first seen; last time that consequences changed */
-	size_t consequences;	    /* at that time */
-	bool is_told, is_silent;    /* silent: it may not be told */
-	size_t told;		    /* consequences */
+	size_t consequences;	    /* at grown_ns */
+	bool is_told, is_silent;    /* it had its Event; it gets none */
+	size_t told;		    /* the consequences in its last Event */
 	unsigned times;
 	int64_t refused_ns; /* boottime: so long the server is not asked again; 0: it did not refuse */
 };
@@ -91,7 +91,7 @@ static struct incident_member *member_new(const cJSON *failure, struct story *st
 	return m;
 }
 
-/* What this process knows of it stays. */
+/* What only this process knows about it stays. */
 static void keep_told(struct incident_member *m, const struct incident_member *old)
 {
 	m->seen_ns = old->seen_ns;
@@ -153,9 +153,9 @@ struct incident_death *incident_cluster_heads(const struct incident_cluster *clu
 	return heads;
 }
 
-/* --- What is to be written ----------------------------------------------------------------------------------- */
+/* --- Statuses ----------------------------------------------------------------------------------- */
 
-/* All members, their places, and the plan that comes of them. */
+/* All members, their places, and the plan that is made from them. */
 struct view {
 	struct incident_cluster *cluster;
 	struct incident_member **members;
@@ -166,7 +166,7 @@ struct view {
 	struct incident_plan plan;
 };
 
-/* Its first cause was removed since, by its age: what was found out then stays. */
+/* Whether its first cause was removed since because of its age: then its status stays as it is. */
 static bool is_settled(const struct view *v, const struct incident_member *m)
 {
 	return *m->caused_by && !strmap_get(&v->cluster->members, m->caused_by);
@@ -252,9 +252,9 @@ static int plan_changes(struct view *v)
 	return 0;
 }
 
-/* --- What is to be told --------------------------------------------------------------------------------------- */
+/* --- Events --------------------------------------------------------------------------------------- */
 
-/* When it is due, boottime; 0: never, as it is now. */
+/* When its next Event is due, boottime; 0: never, unless something changes. */
 static int64_t due_ns(const struct view *v, size_t i)
 {
 	const struct incident_member *m = v->members[i];
@@ -276,7 +276,7 @@ static void note_growth(struct view *v, size_t i)
 	if (m->consequences != v->places[i].consequences)
 		m->grown_ns = v->now_ns;
 	m->consequences = v->places[i].consequences;
-	/* That somebody deleted a pod is no news to him. */
+	/* Whoever deleted a pod knows that, so no Event says it. */
 	if (v->deaths[i].class == FAILURE_POD_DELETED || (!m->is_told && v->real_ns - m->created_ns > NEWS_NS))
 		m->is_silent = true;
 }
@@ -341,7 +341,7 @@ static int by_end(const void *left, const void *right)
 	return r ? r : strcmp(a->name, b->name);
 }
 
-/* In the order of their ends: what is told of many is told of the first. */
+/* In the order of their ends: when Events are limited, the first failure gets one. */
 static void collect(struct view *v)
 {
 	struct strmap_pos pos = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What can explain what. */
+/* The rules by which one end explains another. */
 #include "operator/failures/incident_rules.h"
 
 #include <string.h>
@@ -16,14 +16,14 @@
 #define PROCESS_S 30
 /* KubeRay's liveness probe fails for ten minutes (120 times 5 s) before the kubelet acts. */
 #define PROBE_S 1200
-/* Clocks of nodes differ by less where they are kept at all; the kubelet's times are whole seconds. */
+/* Synchronized clocks differ by less than this. The kubelet's times are whole seconds. */
 #define SKEW_S 5
 #define OWN_CLOCK_S 3
 /* A node is unreachable after 40 s, its pods are deleted after 300 s more (the default toleration), and collected a little later. */
 #define LOST_S 420
 #define NODE_S 600
 #define NODE_OOM_S 60
-/* One deletion's pods end within their graces. */
+/* The pods of one deletion end within their grace periods. */
 #define DELETION_S 120
 #define GRACE_S 60
 /* A RayJob's cluster is deleted when its TTL is over. */
@@ -76,7 +76,7 @@ static const char *by_cluster(const struct incident_death *d)
 	return "cluster";
 }
 
-/* "kind/name/reason": of a sender without a name, a client of the API say, two ends may be of two senders. */
+/* "kind/name/reason", or "" without a name: two clients of the API, say, may have ended two pods. */
 static const char *by_sender(const struct incident_death *d)
 {
 	const char *name = strchr(d->ended_by, '/');
@@ -102,7 +102,7 @@ static bool may_go_with_node(const struct incident_death *d)
 	       (d->class == FAILURE_POD_DELETED && !*d->ended_by);
 }
 
-/* A node that is shut down ends its containers; of one that is lost nobody hears. */
+/* A node that shuts down ends its containers in order; the containers of a lost node cannot report their ends. */
 static bool goes_with_node(const struct incident_death *node, const struct incident_death *d)
 {
 	return node->class == FAILURE_NODE_SHUTDOWN || IS_ONE_OF(d->class, FAILURE_UNKNOWN, FAILURE_POD_DELETED);
@@ -174,7 +174,7 @@ static bool lost_its_gcs(const struct incident_death *d)
 	return !d->head && d->ray && d->class == FAILURE_GCS_LOST;
 }
 
-/* What ends itself when its GCS is gone: with exit code 1, or as who takes it down asks. No raylet that a signal took. */
+/* Ends that a lost GCS can cause: exit code 1, or an orderly stop. A signal that killed raylet is none of them. */
 static bool may_lose_its_gcs(const struct incident_death *d)
 {
 	if (d->head || !d->ray || d->lives || d->outlives_gcs)
@@ -212,7 +212,7 @@ static bool is_one_deletion(const struct incident_death *head, const struct inci
 	return !*head->ended_by || !*d->ended_by || strcmp(head->ended_by, d->ended_by) == 0;
 }
 
-/* The job's own process, in the head. */
+/* The driver of a job, which runs in the head. */
 static bool ends_the_job(const struct incident_death *d)
 {
 	return d->head && d->lives && (strncmp(d->process, "driver", strlen("driver")) == 0 || strncmp(d->process, "job", strlen("job")) == 0);

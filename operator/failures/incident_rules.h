@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of what can explain what, in the order in which it is asked. For incident.c only; pure. */
+/* The rules by which one end can explain another. The first rule that applies wins. For incident.c only; pure. */
 #ifndef AFTERGLOW_OPERATOR_FAILURES_INCIDENT_RULES_H
 #define AFTERGLOW_OPERATOR_FAILURES_INCIDENT_RULES_H
 
@@ -7,7 +7,7 @@
 
 typedef bool incident_test(const struct incident_death *death);
 typedef bool incident_pair(const struct incident_death *cause, const struct incident_death *death);
-/* Causes are looked for among the ends of the same key; "": the end has none, and the rule does not apply to it. */
+/* An end and its cause have the same key, as the same node. "": the rule does not apply to the end. */
 typedef const char *incident_key(const struct incident_death *death);
 
 struct incident_rule {
@@ -15,18 +15,18 @@ struct incident_rule {
 	incident_test *causes;
 	incident_test *follows; /* NULL: a group; its first end, or the head's, explains the others */
 	incident_pair *fits;	/* NULL: each pair does */
-	int after_s;  /* how long after its cause an end is explained; of a group: how long after its first end */
-	int before_s; /* how long before: clocks differ, and ends are noticed late */
+	int after_s;  /* an end may come so long after its cause; in a group, so long after the first end */
+	int before_s; /* an end may come so long before its cause: clocks differ, and ends are noticed late */
 	bool is_late; /* the cause is often recorded after what follows from it */
-	bool first;   /* of several in the window the first explains it, rather than the last before it */
+	bool first;   /* the first cause in the window explains the end, rather than the last one before it */
 };
 
 extern const struct incident_rule incident_rules[];
 extern const size_t n_incident_rules;
 
-/* Less than that of whatever it can cause, groups apart. */
+/* A cause has a lower rank than the ends that it explains, except within a group. */
 int incident_rank(const struct incident_death *death);
-/* A lost node is noticed minutes after it went: how long, at most. Of other ends 0. */
+/* The loss of a node is noticed minutes later: returns the most seconds that this takes, and 0 for other ends. */
 int incident_noticed_after_s(const struct incident_death *death);
 
 #endif

@@ -10,28 +10,28 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether the kubelet found no container to ask: the exit code is made up. */
+/* Whether the kubelet could not find the container any more, and made the exit code up. */
 bool made_up_is_lost(const cJSON *terminated);
 
 /* Whether the kubelet made that end up, without a time or the container's ID. terminated NULL: no. */
 bool made_up_end(const cJSON *terminated);
 
 /*
- * The end that the kubelet made up for a container that was gone when it asked for its end: it stands in lastState, as if
- * another instance were to come, which in a pod that was evicted none does: then the kubelet makes up a second end for the one
- * that never came. NULL: the status (a container's) has none.
+ * The end that the kubelet made up for a container that was gone when it asked the runtime. The kubelet puts it into lastState, as
+ * if another instance were to come. In a pod that was evicted none comes, and the kubelet makes up a second end for the instance
+ * that never ran. NULL: the container's status has no such end.
  */
 const cJSON *made_up_forgotten(const cJSON *status);
 
 /*
- * Whether the end in state.terminated is one of a container that had run. When a pod is terminated, the kubelet makes up an end
- * also for a container that waited: to be started at all, or again.
+ * Whether the end in state.terminated is that of a container that had run. When a pod is terminated, the kubelet also makes up an
+ * end for a container that was waiting for its first start, or for its next.
  */
 bool made_up_had_run(const cJSON *status);
 
 /*
- * Which instance it was that ended, from 0: in state (current) or lastState. The kubelet counts one more when the next is there, in
- * whatever state; for a container that it forgot at once, unless its pod is being deleted.
+ * The number of the instance that ended, from 0. current: its end is in state, otherwise in lastState. The kubelet's restart count
+ * rises when the next instance appears in any state; for a container that it lost, at once, unless the pod is being deleted.
  */
 int64_t made_up_restart_of(const cJSON *pod, const cJSON *status, bool current);
 

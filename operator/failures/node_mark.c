@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a Node's taints and conditions say of its end. */
+/* Reads from a Node's taints and conditions why the node ends. */
 #include "operator/failures/node_mark.h"
 
 #include <stdio.h>
@@ -29,7 +29,7 @@ const char *const node_mark_fields[] = {
 
 enum mark_place { TAINT, CONDITION };
 
-/* The most telling first: a node that is reclaimed is cordoned as well. part: of the taint's value or the condition's message. */
+/* The most specific mark comes first: a node that is reclaimed is cordoned too. part: in the taint's value or the condition's message. */
 static const struct mark_row {
 	enum mark_place place;
 	const char *key, *status, *part;

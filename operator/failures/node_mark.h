@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a Node's taints and conditions say of its end: that it is drained, reclaimed, scaled down or shut down, and by whom. A
- * tenant cannot write them. The names are those that the projects themselves write:
+ * Reads from a Node's taints and conditions that the node is drained, reclaimed, scaled down or shut down, and by which component.
+ * A tenant cannot write them. The projects themselves use these names:
  *
  *   kubectl drain          node.kubernetes.io/unschedulable        kubernetes v1.34 api/core/v1/well_known_taints.go
  *   out of service         node.kubernetes.io/out-of-service       the same
@@ -36,7 +36,7 @@ extern const char *const node_mark_fields[];
 
 struct node_mark {
 	struct ended_by by;  /* its name is the node, its reason what the mark means */
-	bool reclaimed;	     /* the machine goes, whatever becomes of its pods; else the node may only have been emptied */
+	bool reclaimed;	     /* the machine itself goes away; false: the node may only have been emptied of its pods */
 	char evidence[300];  /* "taint ToBeDeletedByClusterAutoscaler=1763715600:NoSchedule" */
 };
 
@@ -44,8 +44,8 @@ struct node_mark {
 bool node_mark_find(const cJSON *node, struct node_mark *ret_mark);
 
 /*
- * The first taint by which the controller of taints deletes pods: unreachable and not-ready as well. Its text is as that of
- * evidence above. ret_lost: it stands for a node that does not answer. False: the node has none.
+ * Writes the first taint for which the taint controller deletes pods, unreachable and not-ready among them, in the form of
+ * evidence above. *ret_lost: the taint means that the node does not answer. False: the node has no such taint.
  */
 bool node_mark_no_execute(const cJSON *node, char buf[static 300], bool *ret_lost);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whose a Ray pod is. */
+/* Finds the owner of a Ray pod. */
 #include "operator/failures/owner.h"
 
 #include <ctype.h>

@@ -16,7 +16,10 @@ int64_t pod_deletion_grace(const cJSON *pod);
 /* When the deletion was asked for, by the API server's clock. False: nobody deletes the pod. */
 bool pod_deletion_began(const cJSON *pod, int64_t *ret_ns);
 
-/* Whether the deletion had begun, or began within a second, when that was. finished NULL: it had if it has by now. */
+/*
+ * Whether the deletion began before the time finished (RFC 3339), or within a second after it. finished NULL: whether the pod is
+ * being deleted at all.
+ */
 bool pod_deletion_is_before(const cJSON *pod, const char *finished);
 
 /*
@@ -39,8 +42,8 @@ bool pod_deletion_explains(const cJSON *pod, const cJSON *terminated, int64_t ex
 bool pod_deletion_is_after_oom(const cJSON *pod, const cJSON *terminated, int64_t exit_code);
 
 /*
- * Whether the pod lived on after the container's end, for longer than a pod takes to be stopped: then what the kubelet did to
- * the pod in the end (an eviction, say) is not why that container ended. False where the times do not tell.
+ * Whether the pod lived on after the container's end for longer than it takes to stop a pod. Then the pod's own end (an eviction,
+ * say) does not explain the container's. False where the times are not known.
  */
 bool pod_deletion_outlived(const cJSON *pod, const cJSON *terminated);
 

@@ -18,8 +18,8 @@ struct podview {
 	enum confidence confidence;
 	int signal;         /* 0: it did not die by one */
 	bool lost;          /* the kubelet found no container to ask: the exit code is made up */
-	bool from_outside;  /* by the pod's fate, not the exit code: outranks a recorder's Killed or Terminated */
-	bool oom_open;      /* by the pod's fate, though the kubelet says OOMKilled: of a kill that the container survived, or of its end */
+	bool from_outside;  /* the class comes from the pod's fate, not the exit code: it outranks a sidecar's Killed or Terminated */
+	bool oom_open;      /* the pod's fate explains the end; the kubelet's OOMKilled may be about a kill that the container survived */
 	struct ended_by by; /* as far as the pod's status tells; nobody where it does not */
 	const char *fate;   /* static: what became of the container, where the class does not say it all; NULL: it does */
 	char sentence[512]; /* without a full stop at the end, as the recorder's */

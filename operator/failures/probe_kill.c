@@ -13,7 +13,7 @@
 #include "operator/failures/ended_by.h"
 #include "operator/failures/termination.h"
 
-/* No probe, but told in the same way: a container whose hook fails has not started. */
+/* Not a probe, but the Event has the same form: a container with a failed postStart hook has not started. */
 #define POST_START "postStart hook"
 
 bool probe_kill_possible(const cJSON *failure)
@@ -104,7 +104,7 @@ static void become(cJSON *failure, const char *what, const cJSON *event)
 		 json_str(spec, "container"), pod ? pod : "?", what);
 	json_set_str(spec, "verdict", text);
 	json_set_str(spec, "class", class);
-	/* Whoever may create Events in the namespace can write one that looks like the kubelet's. */
+	/* Anybody who may create Events in the namespace can forge one of the kubelet's. */
 	json_set_str(spec, "confidence", confidence_name(CONFIDENCE_LIKELY));
 	json_set_str(json_get(failure, "metadata.labels"), "afterglow.dev/class", class);
 	snprintf(text, sizeof(text), "its %s failed", what);

@@ -10,10 +10,13 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 
-/* Whether this RayFailure leaves that question open, so that the events are worth a look. */
+/* Whether a failed probe may explain this RayFailure, so that its Events are worth reading. */
 bool probe_kill_possible(const cJSON *failure);
 
-/* Makes failure one of class ProbeKilled or StartFailure if an event of the EventList tells so; returns whether it did. Without memory nothing changes. */
+/*
+ * Changes the class of failure to ProbeKilled or StartFailure if an Event in the EventList says so, and returns whether it did.
+ * When memory is short, nothing changes.
+ */
 bool probe_kill_refine(cJSON *failure, const cJSON *events);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What joins a failure with others, as an annotation. */
+/* The facts by which a failure is joined with others, as an annotation. */
 #include "operator/failures/story.h"
 
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 #include "operator/failures/failures.h"
 #include "operator/failures/termination.h"
 
-/* With the quotes and names of JSON within what an annotation may have, whatever the texts are. */
+/* With JSON's quotes, escapes and names the annotation stays below Kubernetes' limit, whatever the texts are. */
 #define TEXT_MAX 254
 #define ENDED_BY_MAX 600
 /* Longer than we write it, with each character escaped: a tenant's, of which each replica would keep a copy. */
@@ -33,7 +33,7 @@ static void set_annotation(cJSON *failure, const cJSON *story)
 {
 	_cleanup_free_ char *text = cJSON_PrintUnformatted(story);
 
-	/* Without memory there is no story, rather than half of one. */
+	/* When memory is short, no story is written rather than half of one. */
 	if (text)
 		json_set_str(json_object_at(json_get(failure, "metadata"), "annotations"), STORY_ANNOTATION, text);
 }
@@ -44,7 +44,7 @@ void story_begin(const cJSON *pod, const char *container, bool is_told, cJSON *f
 	const char *rays = json_str(cJSON_GetArrayItem(json_get(pod, "spec.containers"), 0), "name");
 	const char *ft = cJSON_GetStringValue(annotation(pod, FT_ANNOTATION));
 
-	/* KubeRay and we put Ray into the first. */
+	/* KubeRay and Afterglow put Ray into the first container. */
 	if (rays && strcmp(rays, container) == 0)
 		json_set(story, "ray", cJSON_CreateTrue());
 	if (ft && strcmp(ft, "true") == 0)

@@ -77,7 +77,7 @@ int client_apply(struct client *client, const cJSON *object, const char *subreso
 		 struct err *err);
 /* Merges the object into the one that is there. With its resourceVersion only if that is still the same. */
 int client_merge(struct client *client, const cJSON *object, client_done_fn done, void *arg, struct err *err);
-/* The same of its status, which is a subresource: what else object says is ignored, but for metadata.uid, which must be the same. */
+/* The same for the status subresource. The server ignores the rest of object, except metadata.uid, which must be the same. */
 int client_merge_status(struct client *client, const cJSON *object, client_done_fn done, void *arg, struct err *err);
 /*
  * Deletes the object that metadata.{namespace,name} names, if it still has

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which of the GPU faults in a kernel log has to do with a death. */
+/* Finds the GPU fault in a kernel log that best explains a death. */
 #include "sidecar/kernel/gpu_faults.h"
 
 #include <stdio.h>
@@ -11,13 +11,13 @@
 #define BACK_US ((int64_t)1800 * 1000000)
 #define SLACK_US 1000000 /* the clocks of the log and of the death are not quite the same */
 
-/* What any Python program with PyTorch is called. */
+/* The names that any Python program with PyTorch may have. */
 static bool is_common_name(const char *name)
 {
 	return !name[0] || strcmp(name, "pt_main_thread") == 0 || strncmp(name, "python", 6) == 0;
 }
 
-/* Whether our processes are known by the kernel's numbers: then a name proves nothing. */
+/* Whether the container's processes are known by their PIDs in the kernel log: then a name proves nothing. */
 static bool are_numbered(const struct kernel_question *q)
 {
 	for (size_t i = 0; i < q->n_suspects; i++)
@@ -39,7 +39,7 @@ static enum gpu_whose of_process(const struct gpu_fault *f, const struct kernel_
 	return GPU_NOBODYS;
 }
 
-/* A program's mistake, and the program is none of ours. */
+/* Whether the fault is the mistake of a program outside the container. */
 static bool is_of_another(const struct gpu_fault *f, const struct kernel_question *q)
 {
 	if (f->blame != GPU_APPLICATION)

@@ -84,7 +84,7 @@ static void take(struct search *s, const struct oom_kill *k, bool by_cgroup)
 	s->killed = first ? k->killed : s->killed + (by_cgroup ? k->killed : 0);
 	s->found = true;
 	s->by_cgroup = by_cgroup;
-	/* The kill of the command says more of its end than one after it. */
+	/* The kill of the command explains its end better than a later kill. */
 	if (!s->of_command)
 		s->kill = *k;
 	s->of_command = s->of_command || of_command;
@@ -99,7 +99,7 @@ static void visit(const struct oom_kill *k, void *arg)
 
 	if (!is_of_command(s->q, k) && !is_recent(s->q, k->time_us, INT64_MAX))
 		return;
-	/* PIDs of the node are nobody else's, wherever the process went and whatever of the report was left out. */
+	/* A PID of the node is unique, wherever the process moved and whatever the kernel left out of its report. */
 	if (pid || (match == OOM_OURS && !s->q->shared))
 		take(s, k, true);
 	else if (match == OOM_OURS)

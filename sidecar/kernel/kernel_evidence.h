@@ -18,26 +18,26 @@
 #define KERNEL_TAIL_LINES 200
 #define KERNEL_EXCERPT_MAX (256 * 1024)
 
-/* Whether the command itself was taken; only PIDs tell, where the log's are known to be the container's. */
+/* Which process the OOM killer took. Only PIDs decide that, and only where the log's can be mapped to the container's. */
 enum kernel_victim { KERNEL_VICTIM_UNTOLD, KERNEL_VICTIM_COMMAND, KERNEL_VICTIM_OTHER };
 
 struct kernel_evidence {
 	const char *needs; /* static: what it would take to read the log; NULL: it was read */
-	bool oom; /* it tells of an OOM kill of ours */
-	bool by_cgroup; /* known by its cgroup or PID; else by name, size and time, which makes it likely only */
-	enum kernel_victim victim; /* with by_cgroup: of all kills of ours */
+	bool oom; /* the log has an OOM kill in the container */
+	bool by_cgroup; /* its cgroup or PID is the container's; else only name, size and time fit, which makes it likely */
+	enum kernel_victim victim; /* with by_cgroup: over all kills in the container */
 	enum oom_where where; /* whose memory ran out */
 	int64_t age_ns; /* between the kill and the death, at least; -1 unknown */
 	int64_t limit; /* of the cgroup that ran out, bytes; -1 unknown */
-	unsigned int kills; /* OOM kills of ours since the last report, with by_cgroup; else 1 */
-	unsigned int killed; /* processes in them */
-	unsigned int others; /* of a shared cgroup: processes in it that were taken and are not known to be ours */
-	bool rules_out; /* it reaches back far enough, lacks nothing, and would name the command's PID if that had been taken */
+	unsigned int kills; /* OOM kills in the container since the last report, with by_cgroup; else 1 */
+	unsigned int killed; /* processes that they took */
+	unsigned int others; /* with a shared cgroup: processes taken in it that are not known to be the container's */
+	bool rules_out; /* the log reaches back far enough, has no gap, and would name the command's PID */
 	pid_t pid; /* in the node's PID namespace */
 	char name[KERNEL_LINE_MAX]; /* the victim; this and what follows is escaped */
-	char memcg[KERNEL_LINE_MAX]; /* that ran out, "" unknown */
-	char below[KERNEL_LINE_MAX]; /* with where CONTAINER: it stands so below the container's, "ray_node_1/user"; "" it is that one */
-	bool elsewhere; /* with where CONTAINER: it is the victim's, and not the container's nor below it */
+	char memcg[KERNEL_LINE_MAX]; /* the cgroup that ran out, "" unknown */
+	char below[KERNEL_LINE_MAX]; /* where CONTAINER: memcg's path below the container's, "ray_node_1/user"; "": the same */
+	bool elsewhere; /* where CONTAINER: memcg is the victim's cgroup, which is not below the container's */
 	char line[KERNEL_LINE_MAX]; /* "Memory cgroup out of memory: Killed process ..." */
 	char crash[KERNEL_LINE_MAX]; /* "x[1]: segfault at ..." of a process of ours, "" none */
 	struct gpu_evidence gpu;
@@ -52,7 +52,7 @@ struct kernel_suspect {
 	pid_t pid; /* in the node's PID namespace, 0 unknown */
 };
 
-/* Whether the kernel's name, cut to 15 bytes, is that of the process. "python3 leak.py" is "python3" to the kernel. */
+/* Whether comm, which the kernel cuts to 15 bytes, names this process. The kernel calls "python3 leak.py" just "python3". */
 bool kernel_suspect_is_named(const struct kernel_suspect *s, const char *comm);
 
 struct kernel_question {
@@ -61,7 +61,7 @@ struct kernel_question {
 	pid_t command; /* in the node's PID namespace, 0 unknown; then those of the suspects are known as well */
 	int64_t begin_us; /* start of the container: the kill of its command counts from here on, whatever was told since */
 	int64_t since_us; /* newest record when nothing had happened, by the kernel's clock; -1 unknown */
-	int64_t named_since_us; /* a line that names no cgroup counts only from here on: what was in the log before we came is others' */
+	int64_t named_since_us; /* from here on a line without a cgroup counts; older lines precede the sidecar */
 	int64_t ended_us; /* the death, by the same clock or little before */
 	const struct kernel_suspect *suspects;
 	size_t n_suspects;

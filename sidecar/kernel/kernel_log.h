@@ -28,7 +28,8 @@ struct kernel_log {
 
 /*
  * launcher: its PID as root_fd's /proc has it; command: that of the command in the node's PID namespace, 0 unknown;
- * started_ns: CLOCK_BOOTTIME of the command's start. pod_uid stays the caller's. Never fails: what is not known is said in the evidence.
+ * started_ns: CLOCK_BOOTTIME of the command's start. pod_uid stays the caller's. Never fails: a log that cannot be read is named in
+ * the evidence.
  */
 void kernel_log_open(struct kernel_log *k, int root_fd, pid_t launcher, pid_t command, int64_t started_ns,
 		     const char *pod_uid, const struct kernel_log_options *options);

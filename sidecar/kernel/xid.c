@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernel log says of GPUs. */
+/* Parses what the kernel log says about GPUs. */
 #include "sidecar/kernel/xid.h"
 
 #include <string.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the kernel log says of GPUs: the Xids of NVIDIA's driver, and the few lines of amdgpu that mean the same. Pure.
- * The caller sees to it that the record is the kernel's own (facility 0): then the line is the driver's. The name of the
- * process in it is that process's choice.
+ * Parses what the kernel log says about GPUs: the Xids of NVIDIA's driver, and the few lines of amdgpu that mean the same. Pure.
+ * The caller passes only records of the kernel (facility 0), which the driver wrote. But the process chose its own name in them.
  *
  *   NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, name=python3, GPU has fallen off the bus.
  *   NVRM: Xid (PCI:0000:0a:00): 45, pid='<unknown>', name=<unknown>, Ch 00000008
@@ -33,12 +32,12 @@ struct gpu_fault {
 	int xid; /* its number; 0: amdgpu */
 	enum gpu_blame blame;
 	const char *meaning; /* static; never NULL */
-	char device[GPU_DEVICE_MAX]; /* "0000:3b:00", "" not told */
-	int64_t pid; /* in the node's PID namespace; -1: not told */
-	char name[KMSG_NAME_MAX]; /* of that process, as it is: print it escaped; "" not told */
+	char device[GPU_DEVICE_MAX]; /* "0000:3b:00"; "": not in the line */
+	int64_t pid; /* in the node's PID namespace; -1: not in the line */
+	char name[KMSG_NAME_MAX]; /* of that process, unescaped: escape it to print it; "": not in the line */
 };
 
-/* False: the line tells of no GPU. ret_fault is untouched then. */
+/* False: the line is not about a GPU, and ret_fault is untouched. */
 bool gpu_fault_parse(const char *text, size_t len, struct gpu_fault *ret_fault);
 
 /* NULL: an Xid that is not in the table. */

@@ -15,14 +15,14 @@ struct exec_failure {
 };
 
 /*
- * Zeroed memory that a child of fork(2) shares with us, for command_run to fill in: its exec, or its end, gives it back.
- * A pipe would do as well, and would cost descriptors that the command may lack. NULL: there is none to have.
+ * Zeroed memory that a child of fork(2) shares with us, and that command_run fills in. The child's exec or end unmaps it there.
+ * A pipe would do as well, but would cost descriptors that the command may lack. NULL: the kernel has no memory for it.
  */
 struct exec_failure *exec_failure_new(void);
 
 /*
- * In the child: what the options ask for, then exec. Exits as a shell does when that cannot be, after the reason was
- * written to ret_failure (NULL: to nowhere).
+ * Called in the child: applies the options, then executes the command. When that fails, writes the reason to ret_failure (which
+ * may be NULL) and exits with the code that a shell would use.
  */
 _Noreturn void command_run(const struct options *o, const sigset_t *original_mask, struct exec_failure *ret_failure);
 

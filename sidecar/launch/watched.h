@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Processes of the container whose end the sidecar wants to hear of: how each
- * ended, which their parents (Ray's, not ours) would be told alone.
+ * Watches processes of the container for the sidecar, and reports how each
+ * ended, which the kernel would otherwise tell only their parents, in Ray.
  *
  * Theory of operation. A pidfd becomes readable when its process has ended. From
  * then until its parent reaps it, the process is a zombie, and /proc/PID/stat
- * shows its wait status (field 52) to whoever has its uid, as we do. After that
- * the pidfd itself tells, from Linux 6.15 on (PIDFD_GET_INFO). A child of ours we
- * reap ourselves. Where none of them tells, the sidecar hears that it ended.
+ * shows its wait status (field 52) to us, who have its uid. From Linux 6.15 on,
+ * the pidfd gives the status after that too (PIDFD_GET_INFO). Our own children we
+ * reap ourselves. Where the status is lost, the sidecar learns only of the end.
  */
 #ifndef AFTERGLOW_SIDECAR_LAUNCH_WATCHED_H
 #define AFTERGLOW_SIDECAR_LAUNCH_WATCHED_H
@@ -31,7 +31,7 @@ struct watched {
 	struct watched_process list[LAUNCH_WATCHED_MAX];
 };
 
-/* order is "PID START". *ret_pid is its PID as far as it has one, else 0. 0, or a negative errno: it is not watched. */
+/* order is "PID START"; *ret_pid becomes that PID, or 0 where order has none. 0, or a negative errno: it is not watched. */
 int watched_add(struct watched *w, const char *order, pid_t *ret_pid);
 
 /* Fills LAUNCH_WATCHED_MAX entries for poll(2); those of free places are ignored by it. */
@@ -40,10 +40,10 @@ void watched_poll(const struct watched *w, struct pollfd fds[static LAUNCH_WATCH
 /* We reaped pid, which ended with status. */
 void watched_reaped(struct watched *w, pid_t pid, int status);
 
-/* After poll(2): each that has ended is told to the sidecar, if there is one (socket_fd -1: none), and is not watched any more. */
+/* After poll(2): reports each process that has ended to the sidecar (socket_fd -1: there is none), and stops watching it. */
 void watched_tell(struct watched *w, const struct pollfd fds[static LAUNCH_WATCHED_MAX], int socket_fd);
 
-/* The same, of all that have ended by now: before the sidecar is told of the container's end. */
+/* The same for all that have ended by now. To be called before the container's own end is reported. */
 void watched_flush(struct watched *w, int socket_fd);
 
 #endif

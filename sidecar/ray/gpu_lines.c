@@ -6,37 +6,19 @@
 #include <string.h>
 
 #include "lib/macros.h"
+#include "sidecar/ray/span.h"
 
 #define DEVICE_LARGEST 1023
 #define RANK_LARGEST 999999
-
-struct span {
-	const char *p;
-	size_t len;
-};
-
-static struct span find(struct span s, const char *what)
-{
-	const char *at = s.len ? memmem(s.p, s.len, what, strlen(what)) : NULL;
-
-	return at ? (struct span){ at, s.len - (size_t)(at - s.p) } : (struct span){ NULL, 0 };
-}
-
-static struct span after(struct span s, const char *what)
-{
-	struct span rest = find(s, what);
-
-	return rest.p ? (struct span){ rest.p + strlen(what), rest.len - strlen(what) } : rest;
-}
 
 /* Up to the first of the bytes in ends. */
 static struct span until(struct span s, const char *ends)
 {
 	size_t n = 0;
 
-	while (n < s.len && s.p[n] && !strchr(ends, s.p[n]))
+	while (n < s.len && s.at[n] && !strchr(ends, s.at[n]))
 		n++;
-	return (struct span){ s.p, n };
+	return (struct span){ s.at, n };
 }
 
 /* As much as fits; what is not printable ASCII becomes '?'. */
@@ -45,7 +27,7 @@ static void copy(struct span s, char *out, size_t size)
 	size_t n = 0;
 
 	while (n < s.len && n + 1 < size) {
-		out[n] = s.p[n] >= ' ' && s.p[n] < 0x7f ? s.p[n] : '?';
+		out[n] = s.at[n] >= ' ' && s.at[n] < 0x7f ? s.at[n] : '?';
 		n++;
 	}
 	while (n > 0 && (out[n - 1] == ' ' || out[n - 1] == '.'))
@@ -59,8 +41,8 @@ static int number(struct span s, int max)
 {
 	int value = -1;
 
-	for (size_t i = 0; i < s.len && s.p[i] >= '0' && s.p[i] <= '9'; i++) {
-		value = MAX(value, 0) * 10 + (s.p[i] - '0');
+	for (size_t i = 0; i < s.len && s.at[i] >= '0' && s.at[i] <= '9'; i++) {
+		value = MAX(value, 0) * 10 + (s.at[i] - '0');
 		if (value > max)
 			return -1;
 	}
@@ -73,43 +55,43 @@ static void take_size(struct span s, char *out, size_t size)
 	static const char *const units[] = { "bytes", "KiB", "MiB", "GiB", "TiB" };
 	size_t digits = 0;
 
-	while (digits < s.len && s.p[digits] && strchr("0123456789.,", s.p[digits]))
+	while (digits < s.len && s.at[digits] && strchr("0123456789.,", s.at[digits]))
 		digits++;
-	if (!digits || digits >= s.len || s.p[digits] != ' ')
+	if (!digits || digits >= s.len || s.at[digits] != ' ')
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
 		size_t len = strlen(units[i]);
 
-		if (s.len - digits - 1 >= len && memcmp(s.p + digits + 1, units[i], len) == 0)
-			copy((struct span){ s.p, digits + 1 + len }, out, size);
+		if (s.len - digits - 1 >= len && memcmp(s.at + digits + 1, units[i], len) == 0)
+			copy((struct span){ s.at, digits + 1 + len }, out, size);
 	}
 }
 
 /* The size that stands before the mark: "1.66 GiB is free", "5.00 MiB free". */
 static void size_before(struct span s, const char *mark, char *out, size_t size)
 {
-	struct span rest = find(s, mark);
+	struct span rest = span_find(s, mark);
 	size_t blanks = 0;
-	const char *p = rest.p;
+	const char *p = rest.at;
 
 	if (!p)
 		return;
-	while (p > s.p && blanks < 2 && !strchr(";(\n", p[-1])) {
+	while (p > s.at && blanks < 2 && !strchr(";(\n", p[-1])) {
 		p--;
 		blanks += *p == ' ';
 	}
 	p += *p == ' ';
-	take_size((struct span){ p, (size_t)(rest.p - p) + 1 }, out, size);
+	take_size((struct span){ p, (size_t)(rest.at - p) + 1 }, out, size);
 }
 
 static void read_out_of_memory(struct span line, struct gpu_said *g)
 {
-	struct span device = after(line, "GPU ");
+	struct span device = span_after(line, "GPU ");
 
 	g->device = number(device, DEVICE_LARGEST);
-	take_size(after(line, "Tried to allocate "), g->tried, sizeof(g->tried));
-	take_size(after(line, "has a total capacity of "), g->total, sizeof(g->total));
-	take_size(after(line, "has a total capacty of "), g->total, sizeof(g->total));
+	take_size(span_after(line, "Tried to allocate "), g->tried, sizeof(g->tried));
+	take_size(span_after(line, "has a total capacity of "), g->total, sizeof(g->total));
+	take_size(span_after(line, "has a total capacty of "), g->total, sizeof(g->total));
 	size_before(line, " total capacity;", g->total, sizeof(g->total));
 	size_before(line, " is free.", g->available, sizeof(g->available));
 	size_before(line, " free;", g->available, sizeof(g->available));
@@ -121,17 +103,17 @@ static void read_error(struct span line, struct gpu_said *g)
 	static const char *const marks[] = { "CUDA error: ", "HIP error: ", "cuDNN error: ", "CUDA driver error: " };
 
 	for (size_t i = 0; i < ARRAY_SIZE(marks) && !g->what[0]; i++)
-		COPY(until(after(line, marks[i]), "\n(`"), g->what);
-	g->device = number(after(line, "device "), DEVICE_LARGEST);
+		COPY(until(span_after(line, marks[i]), "\n(`"), g->what);
+	g->device = number(span_after(line, "device "), DEVICE_LARGEST);
 }
 
 static void read_rank(struct span line, struct gpu_said *g)
 {
-	g->rank = number(after(line, "[Rank "), RANK_LARGEST);
+	g->rank = number(span_after(line, "[Rank "), RANK_LARGEST);
 	if (g->rank < 0)
-		g->rank = number(after(line, " Rank "), RANK_LARGEST);
+		g->rank = number(span_after(line, " Rank "), RANK_LARGEST);
 	if (g->rank < 0)
-		g->rank = number(after(line, "[rank"), RANK_LARGEST);
+		g->rank = number(span_after(line, "[rank"), RANK_LARGEST);
 }
 
 /* ncclRemoteError and its kin stand on the next line. */
@@ -139,10 +121,10 @@ static void name_nccl_error(struct span text, struct gpu_said *g)
 {
 	static const char *const names[] = { "ncclRemoteError", "ncclSystemError", "ncclUnhandledCudaError", "ncclInternalError",
 					     "ncclInvalidUsage", "ncclInvalidArgument" };
-	struct span near = { text.p, MIN(text.len, (size_t)600) };
+	struct span near = { text.at, MIN(text.len, (size_t)600) };
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (find(near, names[i]).p) {
+		if (span_find(near, names[i]).at) {
 			snprintf(g->what, sizeof(g->what), "%s", names[i]);
 			return;
 		}
@@ -150,10 +132,10 @@ static void name_nccl_error(struct span text, struct gpu_said *g)
 
 static void read_nccl(struct span line, struct span text, struct gpu_said *g)
 {
-	struct span operation = until(after(line, "OpType="), ",) \n");
+	struct span operation = until(span_after(line, "OpType="), ",) \n");
 
 	read_rank(line, g);
-	if (find(line, "operation timeout").p) {
+	if (span_find(line, "operation timeout").at) {
 		char name[32] = "";
 
 		COPY(operation, name);
@@ -162,7 +144,7 @@ static void read_nccl(struct span line, struct span text, struct gpu_said *g)
 	}
 	name_nccl_error(text, g);
 	if (!g->what[0])
-		COPY(until(after(line, "NCCL error: "), ",\n"), g->what);
+		COPY(until(span_after(line, "NCCL error: "), ",\n"), g->what);
 }
 
 static const struct {
@@ -194,7 +176,7 @@ static const struct {
 static enum gpu_words kind_of(struct span line)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
-		if (find(line, marks[i].mark).p)
+		if (span_find(line, marks[i].mark).at)
 			return marks[i].kind;
 	return GPU_SAID_NOTHING;
 }
@@ -214,7 +196,7 @@ static void read_line(struct span line, struct span text, enum gpu_words kind, s
 		read_nccl(line, text, ret_said);
 		break;
 	default:
-		COPY(until(after(line, "NCCL WARN "), "\n"), ret_said->what);
+		COPY(until(span_after(line, "NCCL WARN "), "\n"), ret_said->what);
 		break;
 	}
 }
@@ -230,14 +212,14 @@ bool gpu_lines_parse(const char *text, size_t len, struct gpu_said *ret_said)
 		enum gpu_words kind;
 
 		/* A NUL ends nothing here. */
-		while (line.len < rest.len && rest.p[line.len] != '\n')
+		while (line.len < rest.len && rest.at[line.len] != '\n')
 			line.len++;
 		kind = kind_of(line);
 		if (kind > best) {
 			read_line(line, rest, kind, ret_said);
 			best = kind;
 		}
-		rest.p += MIN(line.len + 1, rest.len);
+		rest.at += MIN(line.len + 1, rest.len);
 		rest.len -= MIN(line.len + 1, rest.len);
 	}
 	return best != GPU_SAID_NOTHING;

@@ -5,8 +5,8 @@
  *
  * Below the container's cgroup raylet makes ray_node_ID with two branches: "system" for Ray's own processes (raylet, the
  * GCS, the dashboard and its agents), which gets memory.min and memory.low, and one for everything else. In Ray 2.60
- * that is "user", with "workers" and "non-ray" below it, memory.high and a memory.max that leaves the system what is reserved
- * for it; the first releases had "application" with one leaf and no limit. Read in Ray's cgroup_manager and in Ray 2.60's raylet.
+ * that is "user", with "workers" and "non-ray" below it, memory.high, and a memory.max that leaves the system its reserved memory.
+ * The first releases had "application" with one leaf and no limit. Source: Ray's cgroup_manager, and raylet of Ray 2.60.
  */
 #ifndef AFTERGLOW_SIDECAR_RAY_ISOLATION_H
 #define AFTERGLOW_SIDECAR_RAY_ISOLATION_H
@@ -24,19 +24,19 @@ enum isolation_part {
 	ISOLATION_NON_RAY,
 };
 
-/* What of Ray is in the cgroup with that path, whatever stands in front of ray_node_ID. */
+/* The part that the cgroup with that path is. Any path may precede ray_node_ID. */
 enum isolation_part isolation_part_of(const char *cgroup);
 
-/* Its name as Ray gives it, without the node's ID: "user", "user/workers"; and who is in it. Static texts, "" of ISOLATION_NONE. */
+/* Its path without the node's ID ("user", "user/workers"), and the processes in it. Static texts, "" for ISOLATION_NONE. */
 const char *isolation_name(enum isolation_part part);
 const char *isolation_holds(enum isolation_part part);
 
-/* What can be set so that it does not run out again; NULL: nothing of Ray's. */
+/* The setting of Ray that keeps the part from running out again; NULL: there is none. Static text. */
 const char *isolation_advice(enum isolation_part part);
 
 /*
- * What a line of raylet's log says about the isolation, as a sentence of ours: that the system's processes outgrew what is
- * reserved for them, that raylet could not make its cgroups. NULL: nothing. Static text.
+ * A sentence for what a line of raylet's log says about the isolation: the system's processes outgrew their reserved memory, or
+ * raylet could not make its cgroups. NULL: the line says nothing about it. Static text.
  */
 const char *isolation_remark(const char *line, size_t len);
 

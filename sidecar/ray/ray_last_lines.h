@@ -11,12 +11,12 @@
 #define RAY_LAST_LINE_MAX 200 /* bytes */
 
 /*
- * Appends the last lines of text to out, at most RAY_LAST_LINES_MAX, each as "FILE: LINE\n" in printable UTF-8. Without Ray's
- * dumps of its state, which fill pages. Pure. size: that of out, which is a string already; what does not fit is left out.
+ * Appends the last lines of text to the string out, at most RAY_LAST_LINES_MAX, each as "FILE: LINE\n" in printable UTF-8. Leaves
+ * out the dumps of Ray's state, which fill pages, and what does not fit into the size bytes of out. Pure.
  */
 void ray_last_lines_of(const char *file, const char *text, size_t len, char *out, size_t size);
 
-/* Of the process's own logs below dir_fd (-1: there are none). */
+/* Appends the last lines of the process's own logs below dir_fd (-1: there are none). */
 void ray_last_lines(int dir_fd, enum ray_process_kind kind, char *out, size_t size);
 
 #endif

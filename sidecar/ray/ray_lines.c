@@ -9,35 +9,11 @@
 #include "lib/macros.h"
 #include "sidecar/ray/isolation.h"
 #include "sidecar/ray/ray_process_lines.h"
-
-/* A piece of text, not ended by a NUL. */
-struct span {
-	const char *at;
-	size_t len;
-};
-
-static struct span find(struct span text, const char *what)
-{
-	const char *at = text.at ? memmem(text.at, text.len, what, strlen(what)) : NULL;
-
-	return at ? (struct span){ at, text.len - (size_t)(at - text.at) } : (struct span){ NULL, 0 };
-}
+#include "sidecar/ray/span.h"
 
 static bool has(struct span text, const char *what)
 {
-	return find(text, what).at != NULL;
-}
-
-/* What follows the first occurrence of what; at is NULL when there is none. */
-static struct span after(struct span text, const char *what)
-{
-	struct span rest = find(text, what);
-
-	if (rest.at) {
-		rest.at += strlen(what);
-		rest.len -= strlen(what);
-	}
-	return rest;
+	return span_find(text, what).at != NULL;
 }
 
 /* Up to the first of the ends that is there, else the line's end. */
@@ -124,7 +100,7 @@ static unsigned int number(struct span text, unsigned int max)
 /* The number that stands before the first occurrence of what: "3 worker(s)". */
 static unsigned int number_before(struct span text, const char *what, unsigned int max)
 {
-	struct span rest = find(text, what);
+	struct span rest = span_find(text, what);
 	const char *digit = rest.at;
 
 	if (!digit)
@@ -170,7 +146,7 @@ static size_t unescape_one(struct span s, char *out)
  */
 static struct span json_text(struct span line, const char *key, char *out, size_t size)
 {
-	struct span s = after(line, key);
+	struct span s = span_after(line, key);
 	size_t n = 0;
 
 	for (size_t i = 0; s.at && i < s.len && s.at[i] != '"' && n < size; i++) {
@@ -220,11 +196,11 @@ static bool table_row(struct span *rest, struct span *ret_row)
 
 static void take_table(struct span text, struct ray_event *e)
 {
-	struct span rest = after(text, "MEM(GB)"), row;
+	struct span rest = span_after(text, "MEM(GB)"), row;
 	size_t n = 0;
 	char clean[200];
 
-	rest = after(rest, "COMMAND");
+	rest = span_after(rest, "COMMAND");
 	while (rest.len && strchr("\r\n; \t", *rest.at)) {
 		rest.at++;
 		rest.len--;
@@ -273,7 +249,7 @@ static void name_from_table(struct ray_event *e)
 
 	while (e->pid && rest.len) {
 		struct span line = WHOLE_LINE(rest);
-		struct span title = find(line, "ray::");
+		struct span title = span_find(line, "ray::");
 
 		if ((pid_t)number(line, PID_MAX) == e->pid && title.at) {
 			COPY(title, e->task);
@@ -286,31 +262,31 @@ static void name_from_table(struct ray_event *e)
 
 static void parse_memory_kill(struct span text, struct ray_event *e)
 {
-	struct span victim = find(text, "Selected to kill:");
-	struct span old = after(text, "where the task (");
+	struct span victim = span_find(text, "Selected to kill:");
+	struct span old = span_after(text, "where the task (");
 	struct span memory;
 
 	e->kind = RAY_MEMORY_KILL;
 	e->workers = MAX(number_before(text, " worker(s)", WORKERS_MAX), 1u);
 	if (victim.at) { /* 2.5x: "(Task: job ID=.., task name=leak, .., pid=706, actual memory used=0.71GB, worker ID=..)" */
 		victim = WHOLE_LINE(victim);
-		name_task(UNTIL(after(victim, "task name="), ", required", ", pid=", ")"), e);
-		COPY(UNTIL(after(victim, "worker ID="), ")", ","), e->worker_id);
+		name_task(UNTIL(span_after(victim, "task name="), ", required", ", pid=", ")"), e);
+		COPY(UNTIL(span_after(victim, "worker ID="), ")", ","), e->worker_id);
 	} else if (old.at) { /* 2.2: "where the task (task ID: .., name=leak, pid=1, memory used=1.25GB) was running was" */
 		victim = UNTIL(old, ") was running");
-		name_task(UNTIL(after(victim, "name="), ", pid="), e);
-		COPY(UNTIL(after(text, "Ray killed this worker (ID: "), ")"), e->worker_id);
+		name_task(UNTIL(span_after(victim, "name="), ", pid="), e);
+		COPY(UNTIL(span_after(text, "Ray killed this worker (ID: "), ")"), e->worker_id);
 	}
-	e->pid = (pid_t)number(after(victim, "pid="), PID_MAX);
-	COPY(UNTIL(after(victim, "memory used="), ",", ")"), e->held);
-	memory = after(text, "was running was ");
+	e->pid = (pid_t)number(span_after(victim, "pid="), PID_MAX);
+	COPY(UNTIL(span_after(victim, "memory used="), ",", ")"), e->held);
+	memory = span_after(text, "was running was ");
 	if (!memory.at) {
-		memory = after(after(text, "Memory on the node ("), ") was ");
+		memory = span_after(span_after(text, "Memory on the node ("), ") was ");
 	}
 	COPY(UNTIL(memory, ", which", "; "), e->memory);
-	COPY(WHOLE_LINE(after(text, "OOM kill reason: ")), e->detail);
+	COPY(WHOLE_LINE(span_after(text, "OOM kill reason: ")), e->detail);
 	if (!e->detail[0])
-		COPY(UNTIL(after(text, ", which "), ". Ray"), e->detail);
+		COPY(UNTIL(span_after(text, ", which "), ". Ray"), e->detail);
 	take_table(text, e);
 	name_from_table(e);
 }
@@ -319,9 +295,9 @@ static void parse_crash(struct span text, struct ray_event *e)
 {
 	e->kind = RAY_WORKER_CRASH;
 	e->workers = 1;
-	e->pid = (pid_t)number(after(text, "Worker PID: "), PID_MAX);
-	COPY(UNTIL(after(text, "Worker ID: "), " "), e->worker_id);
-	COPY(UNTIL(after(text, "Worker exit detail: "), " There are some potential", " Some common causes", ". Traceback", " Traceback"),
+	e->pid = (pid_t)number(span_after(text, "Worker PID: "), PID_MAX);
+	COPY(UNTIL(span_after(text, "Worker ID: "), " "), e->worker_id);
+	COPY(UNTIL(span_after(text, "Worker exit detail: "), " There are some potential", " Some common causes", ". Traceback", " Traceback"),
 	     e->detail);
 }
 
@@ -338,7 +314,7 @@ static bool parse_summary(struct span text, struct ray_event *e)
 /* Without "[2026-11-21 04:55:34,813 I 297 297] (raylet) ". */
 static struct span skip_prefix(struct span text)
 {
-	struct span line = WHOLE_LINE(text), rest = after(line, ") ");
+	struct span line = WHOLE_LINE(text), rest = span_after(line, ") ");
 
 	return rest.at && text.len && text.at[0] == '[' ? rest : line;
 }
@@ -442,11 +418,11 @@ void ray_worker_log_parse(const char *text, size_t len, char *task, size_t task_
 
 	while (rest.len) {
 		struct span line = WHOLE_LINE(rest);
-		struct span name = after(line, ":task_name:");
-		struct span said = after(line, "*** SIG");
+		struct span name = span_after(line, ":task_name:");
+		struct span said = span_after(line, "*** SIG");
 
 		if (!name.at)
-			name = after(line, ":actor_name:");
+			name = span_after(line, ":actor_name:");
 		if (name.at && name.at - line.at <= 12 && line.at[0] == ':') {
 			struct ray_event e = { .kind = RAY_NOTHING };
 

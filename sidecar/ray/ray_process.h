@@ -30,25 +30,25 @@ enum ray_process_kind {
 	RAY_PROCESS_KINDS
 };
 
-/* One that has ended. */
+/* The end of one of these processes. */
 struct ray_process_end {
 	enum ray_process_kind kind;
-	pid_t pid; /* in the container's PID namespace; 0: not told */
+	pid_t pid; /* in the container's PID namespace; 0: not known */
 	bool status_known; /* the launcher read it; false: wait_status is 0 */
 	int wait_status; /* as waitpid(2) gives it */
-	int64_t ended_ns; /* CLOCK_BOOTTIME; without a launcher that watches, when it was seen to be gone */
+	int64_t ended_ns; /* CLOCK_BOOTTIME; when no launcher watched it, the time when it was first missed */
 };
 
 /*
- * What a process is, from its name and command line as proc_parse_cmdline makes them. A driver cannot be told from
- * other Python programs by these: RAY_PROCESS_NONE.
+ * The kind of a process, by its name and command line as proc_parse_cmdline makes them. A driver looks like any other Python
+ * program, so it is RAY_PROCESS_NONE.
  */
 enum ray_process_kind ray_process_of(const char *name, const char *command);
 
-/* What Ray itself calls it: "raylet", "log_monitor". RAY_PROCESS_NONE for others. text need not end with a NUL. */
+/* The kind with the name that Ray gives it: "raylet", "log_monitor". RAY_PROCESS_NONE for others. No NUL need end text. */
 enum ray_process_kind ray_process_of_type(const char *text, size_t len);
 
-/* The same, back: "dashboard_agent"; never NULL. */
+/* The inverse: the name that Ray gives the kind, "dashboard_agent"; never NULL. */
 const char *ray_process_type(enum ray_process_kind kind);
 /* For sentences: "Ray's dashboard agent", "raylet". */
 const char *ray_process_title(enum ray_process_kind kind);
@@ -60,11 +60,11 @@ bool ray_process_is_of_start(enum ray_process_kind kind);
 /* Whether `ray start` takes such an end for an orderly one: exit code 0, SIGTERM, 15 or 143. */
 bool ray_process_ended_in_order(int wait_status);
 
-/* The class of a death that this one began. */
+/* The class of a death whose first cause is a process of this kind. */
 enum failure_class ray_process_class(enum ray_process_kind kind);
 
 #define RAY_PROCESS_LOGS_MAX 3
-/* The names of its own logs, below logs/, that tell most: the rest is NULL. */
+/* The files below logs/ that say most about its end; the remaining names are NULL. */
 void ray_process_logs(enum ray_process_kind kind, const char *ret_names[static RAY_PROCESS_LOGS_MAX]);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What Ray says of the ends of its own processes. Pure; the text is hostile.
+ * Parses what Ray logs about the ends of its own processes. Pure; the text is hostile.
  *
  * Wording, as Ray's sources and recordings have it: `ray start --block` (2.5x and newer) lists in
  * logs/ray_process_exit.log which of its children ended, with their exit codes. raylet says in raylet.out that an
@@ -14,19 +14,22 @@
 #include "sidecar/ray/ray_lines.h"
 #include "sidecar/ray/ray_process.h"
 
-/* One record of a log. Sets kind, process, returncode and mark (into the record: the line that says so); false: none of these. */
+/*
+ * Parses one record of a log. Sets e's kind, process and returncode, and *ret_mark to the line in the record that says so. False:
+ * the record is not about such an end.
+ */
 bool ray_process_record_parse(const char *record, size_t len, struct ray_event *e, const char **ret_mark);
 
-/* The same thing said last; all zero: not said. */
+/* The latest record of one kind; all zero: there was none. */
 struct ray_process_word {
 	int64_t at_ns; /* when it was read, CLOCK_BOOTTIME; 0: never */
-	enum ray_process_kind process; /* which one; RAY_PROCESS_NONE where Ray does not tell */
+	enum ray_process_kind process; /* which one ended; RAY_PROCESS_NONE where Ray does not say */
 	int returncode; /* of RAY_PROCESS_EXITED, as Python counts: -9 after SIGKILL */
 	char file[32]; /* which log says so */
 	char line[200]; /* valid UTF-8 */
 };
 
-/* What was said of this start of the container. */
+/* What Ray logged since this start of the container. */
 struct ray_process_words {
 	struct ray_process_word exited, agent_failed, gcs_lost, stopped;
 };

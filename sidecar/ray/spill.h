@@ -2,8 +2,8 @@
 /*
  * How much of its objects Ray has spilled to a disk, how fast that grows, and when the disk will be full. Pure.
  *
- * The figure is raylet's own: it writes logs/debug_state.txt every 10 s, and there "- num bytes currently spilled: N", without
- * what was deleted meanwhile. Walking the directory would cost a stat for each object, and hang with its filesystem.
+ * The figure is raylet's own. Every 10 s raylet writes "- num bytes currently spilled: N" into logs/debug_state.txt; deleted
+ * objects are not in N. Walking the directory would cost a stat for each object, and would hang when its filesystem does.
  */
 #ifndef AFTERGLOW_SIDECAR_RAY_SPILL_H
 #define AFTERGLOW_SIDECAR_RAY_SPILL_H
@@ -23,10 +23,10 @@
 /* The first figure of raylet's state file; false: it has none. */
 bool spill_state_parse(const char *text, size_t len, int64_t *ret_bytes);
 
-/* What is known of the disk. */
+/* The disk that Ray spills to. */
 struct spill_disk {
 	int64_t total, available; /* bytes; total 0: not known */
-	int64_t limit; /* of the container's ephemeral storage, bytes; 0: none, or not known */
+	int64_t limit; /* the container's ephemeral-storage limit, bytes; 0: none, or not known */
 };
 
 enum spill_bound {
@@ -37,10 +37,10 @@ enum spill_bound {
 
 struct spill_forecast {
 	int64_t bytes; /* spilled now; -1: not known */
-	int64_t rate; /* bytes a second over the last minutes; 0: it does not grow, or was not watched for long enough */
-	enum spill_bound bound; /* that is met first */
-	int64_t room; /* bytes up to there, at most: others write to the disk as well. 0: it is met already */
-	int64_t left_ns; /* at that rate; -1: never */
+	int64_t rate; /* bytes a second over the last minutes; 0: no growth, or not watched for long enough */
+	enum spill_bound bound; /* the bound that is met first */
+	int64_t room; /* bytes up to it, or less, as others write to the disk too; 0: it is met already */
+	int64_t left_ns; /* until it is met at that rate; -1: never */
 };
 
 #define SPILL_FORECAST_NONE ((struct spill_forecast){ .bytes = -1, .left_ns = -1 })
@@ -53,12 +53,15 @@ struct spill {
 	int warned; /* 0: not yet, 1, 2: urgently */
 };
 
-/* A reading. Times go forward. After a drop to less than half the growth is counted anew. */
+/* Adds a reading, later than the last one. After a drop to less than half, the growth is measured anew. */
 void spill_add(struct spill *s, int64_t at_ns, int64_t bytes);
 
 void spill_forecast(const struct spill *s, const struct spill_disk *disk, struct spill_forecast *ret_forecast);
 
-/* Whether to warn of that now: once below SPILL_WARN_NS, once below SPILL_URGENT_NS, and anew after it was twice as far away. */
+/*
+ * Whether a warning is due: once when less than SPILL_WARN_NS is left, once below SPILL_URGENT_NS. Both can come again after a
+ * forecast of more than twice SPILL_WARN_NS.
+ */
 bool spill_warns(struct spill *s, const struct spill_forecast *f);
 
 /* "12.0 GiB of objects are spilled to /tmp/ray/s, +80.0 MiB/s; at that rate ... in 4 min". where: the directory. Returns text. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory of a container as all the cgroups tell it that have to do with it: its own, those below it or to which its
- * processes were moved, and the one above it whose limit holds for it.
+ * Reads a container's memory from all cgroups that concern it: its own, those below it, those to which its processes were moved,
+ * and the one above whose limit holds for it.
  */
 #ifndef AFTERGLOW_SIDECAR_RECORD_CGROUP_WATCH_H
 #define AFTERGLOW_SIDECAR_RECORD_CGROUP_WATCH_H
@@ -22,19 +22,22 @@ struct cgroup_watch {
 int cgroup_watch_open(struct cgroup_watch *w, struct memcg *own, int root_fd, pid_t launcher, struct err *err);
 void cgroup_watch_close(struct cgroup_watch *w);
 
-/* As memcg_read of own. at_end: the container is dying, and there may be no other time to read. */
+/* Like memcg_read of own. at_end: the container is dying, so everything is read now, however lately that was done. */
 int cgroup_watch_read(struct cgroup_watch *w, const struct memcg *own, int64_t now_ns, bool at_end, struct memory *ret_memory);
 
-/* Where the command and the n largest processes are now; does nothing where processes cannot be moved away, or too early. */
+/*
+ * Finds out in which cgroups the command and the n largest processes are now. Does nothing where processes cannot be moved away,
+ * or when it was done a short time ago.
+ */
 void cgroup_watch_follow(struct cgroup_watch *w, int64_t now_ns, const pid_t *pids, size_t n);
 
-/* Bytes until the first limit is met: the container's (memory, -1 where it has none), or one below. -1: there is none. */
+/* Bytes up to the nearest limit, the container's own (in memory) or one below it. -1: there is no limit. */
 int64_t cgroup_watch_headroom(const struct cgroup_watch *w, const struct memory *memory);
 
-/* Nanoseconds until the next sample, delay_ns without it: in the first moments of a command that may move itself away. */
+/* Nanoseconds until the next sample: delay_ns, or less in the first moments of a command that may move itself away. */
 int64_t cgroup_watch_delay(const struct cgroup_watch *w, uint64_t samples, int64_t delay_ns);
 
-/* Which cgroup's limit it was, if not the container's own; NULL: none is known. Valid until the next call. */
+/* The cgroup whose limit was met, if not the container's own; NULL: none is known. Valid until the next call. */
 const struct cgroup_limit *cgroup_watch_limit(struct cgroup_watch *w, const struct memory *memory);
 
 /* The part of Ray's resource isolation that has a limit, as it was read last; false: there is none. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ray's own processes of a container. Those that begin its end are part of the report on that. raylet or the GCS server
- * may also end in order and leave a container that lives on: an agent of raylet was killed, or somebody called
- * `ray stop`. Nothing else says so before a probe fails, minutes later.
+ * Reports ends of Ray's own processes while the container lives on. An end that leads to the container's end is part of that
+ * report. But raylet or the GCS server may also end in order and leave a container that lives on: an agent of raylet was killed, or
+ * somebody called `ray stop`. Otherwise that shows only when a probe fails, minutes later.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #define SETTLED_NS (5 * NS_PER_SEC) /* `ray start` ends the container within this time, where it does */
 /* One of raylet and the GCS server takes the other along: after a minute, or `ray stop` does. */
 #define FOLLOWS_NS (90 * NS_PER_SEC)
-/* An end in order may be the beginning of the container's own, which has a grace period; or Ray is started anew. */
+/* After an orderly end, the container may end within its grace period, or Ray may be started anew. */
 #define STOPPED_NS (30 * NS_PER_SEC)
 
 static void order(pid_t pid, unsigned long long start, void *arg)
@@ -39,7 +39,7 @@ void container_ray_message(struct container *c, const struct launch_message *m)
 				    m->ended_ns > c->hello.started_ns && m->ended_ns <= now ? m->ended_ns : now);
 }
 
-/* Whether the container is worth nothing without it. Others end it, or it does its work without them. */
+/* Whether the container is useless without it. The other processes end the container, or it works without them. */
 static bool is_vital(const struct ray_process_end *end)
 {
 	return end->kind == RAY_PROCESS_RAYLET || end->kind == RAY_PROCESS_GCS_SERVER;
@@ -79,7 +79,7 @@ static bool is_missed(const struct container *c, const struct ray_process_end *e
 	return is_vital(end) && !process_watch_lives(w, end->kind) && process_watch_any_lives(w);
 }
 
-/* Its own, or that of the agent that it ended with. */
+/* Its own core, or that of the agent with which it ended. */
 static struct crash *core_of(struct container *c, const struct ray_process_end *end)
 {
 	const struct process_watch *w = &c->observer.processes;

@@ -8,12 +8,12 @@
 #include "sidecar/ray/gpu_lines.h"
 
 /*
- * The end of that file below dir_fd. An error in it that says more than said does replaces said. A file that was not written to in the
- * minute before at_unix_ns is left alone: these are not the last words of a process that ended then.
+ * Reads the end of the file below dir_fd. An error in it that says more than *said replaces *said. A file that was last written
+ * more than a minute before at_unix_ns is skipped: a process that ended then did not write it.
  */
 void gpu_words_read(int dir_fd, const char *name, int64_t at_unix_ns, struct gpu_said *said);
 
-/* Of the workers and job drivers that wrote last. dir_fd: the logs, -1: none. kind is GPU_SAID_NOTHING when they say nothing. */
+/* Reads the logs that were written last. dir_fd: the logs, -1: none. kind is GPU_SAID_NOTHING where they have no error. */
 void gpu_words_at_end(int dir_fd, int64_t at_unix_ns, struct gpu_said *ret_said);
 
 #endif

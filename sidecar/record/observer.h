@@ -41,7 +41,7 @@ struct observer {
 	struct kernel_log kernel; /* opened by the owner, for it needs more than the root; closed here */
 	struct memcg memcg; /* version 0: could not be opened */
 	struct cgroup_watch cgroups; /* around it; read through observer_read_memory */
-	bool cgroup_shared; /* others' processes are in it as well; set by the owner, who knows what the cgroup was made for */
+	bool cgroup_shared; /* foreign processes share it; set by the owner, which knows for whom the cgroup was made */
 	const char *cgroup_unseen; /* as in struct observation */
 	pid_t command; /* as the container's /proc numbers it, 0 unknown */
 	struct process_table *table; /* NULL: could not be opened */

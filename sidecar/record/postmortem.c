@@ -67,7 +67,7 @@ static void use_limit_of_verdict(struct report *r, const struct cgroup_limit *li
 	}
 }
 
-/* Who was there before the OOM killer came, and who is not any more. */
+/* Finds the processes that ran before the OOM kill and are gone now. */
 static void find_victims(struct observer *o, const struct ending *e, const struct snapshot *last, struct observation *seen)
 {
 	bool killed = o->oom_seen_ns || (e->after_known && e->after.oom_kill > o->baseline.oom_kill);
@@ -103,7 +103,7 @@ static enum ray_process_kind kind_of_first(const struct verdict *v)
 
 /*
  * The kernel sends the SIGKILL first and writes "Killed process" to its log then: on a busy machine a process may be dead
- * and told of before. Where the log has to decide it is asked a second time.
+ * and reported before. Where the log has to decide, it is read a second time.
  */
 static void look_into_kernel_log(struct observer *o, const struct ending *e, const struct snapshot *last, struct observation *seen)
 {

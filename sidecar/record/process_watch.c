@@ -11,7 +11,7 @@
 #include "sidecar/sample/components.h"
 #include "sidecar/sample/rootfd.h"
 
-#define TOLD_WITHIN_NS (2 * NS_PER_SEC) /* the launcher's word on a process that is gone comes sooner, if it comes */
+#define TOLD_WITHIN_NS (2 * NS_PER_SEC) /* the launcher reports a process that is gone sooner than this, or never */
 #define STAT_MAX 1024
 #define JOBS_MAX 12 /* supervisors and drivers: the rest of the places are for the processes of the node */
 #define ANCESTORS_MAX 3 /* from a driver to its job's supervisor: there is a shell between them */
@@ -31,7 +31,7 @@ static void forget(struct process_watch *w, struct watched_ray_process *p)
 
 /* Ends */
 
-/* Room is made at the cost of the oldest. */
+/* When the list is full, the oldest end is dropped. */
 static void add_end(struct process_watch *w, const struct ray_process_end *end)
 {
 	size_t at;

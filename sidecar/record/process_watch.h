@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ray's own processes of one container: the launcher is asked to watch them, and what it or /proc tells of their ends
- * is kept until the container's end.
+ * Finds Ray's own processes in one container, asks the launcher to watch them, and keeps what the launcher or /proc says
+ * about their ends until the container's end.
  *
- * A process is taken for Ray's by its command line. Between fork and exec a child has that of its parent: whose parent
- * is of the same kind is none. Bounded: what a container starts beyond PROCESS_WATCH_MAX is not watched.
+ * A process is taken for Ray's by its command line. Between fork and exec a child has its parent's, so a process whose
+ * parent is of the same kind is not counted. At most PROCESS_WATCH_MAX processes are watched.
  */
 #ifndef AFTERGLOW_SIDECAR_RECORD_PROCESS_WATCH_H
 #define AFTERGLOW_SIDECAR_RECORD_PROCESS_WATCH_H
@@ -22,8 +22,8 @@
 struct process_watch {
 	struct watched_ray_process {
 		pid_t pid;
-		unsigned long long start; /* as the launcher is told */
-		enum ray_process_kind kind; /* RAY_PROCESS_NONE: a child of one that looks like it until its exec */
+		unsigned long long start; /* clock ticks since boot, which the launcher checks */
+		enum ray_process_kind kind; /* RAY_PROCESS_NONE: a child that looks like its parent until its exec */
 		enum ray_process_kind looks; /* what its command line said last */
 		bool seen; /* in the look that is under way */
 		bool untold; /* the launcher does not watch it */
@@ -38,7 +38,7 @@ struct process_watch {
 /* Asks the launcher to watch the process of that start. */
 typedef void (*process_watch_order_fn)(pid_t pid, unsigned long long start, void *arg);
 
-/* After a sweep at swept_ns: finds new ones and misses those that are gone. Does nothing when that sweep was looked at. */
+/* After a sweep at swept_ns: finds new processes and notes those that are gone. Does nothing if it has seen that sweep. */
 void process_watch_look(struct process_watch *w, int root_fd, const struct process_table *t, int64_t swept_ns,
 			process_watch_order_fn order, void *arg);
 
@@ -46,14 +46,14 @@ void process_watch_look(struct process_watch *w, int root_fd, const struct proce
 void process_watch_ended(struct process_watch *w, pid_t pid, bool status_known, int wait_status, int64_t ended_ns);
 void process_watch_untold(struct process_watch *w, pid_t pid);
 
-/* The container is over: those that are missed have ended, and nothing more will be told of them. */
+/* The container has ended: processes that are gone count as ended, for the launcher will report no more. */
 void process_watch_finish(struct process_watch *w);
 
 /* Whether a process of that kind lives. */
 bool process_watch_lives(const struct process_watch *w, enum ray_process_kind kind);
-/* The same, or it ended within a second before that time: with the container. */
+/* The same, or it ended less than a second before ended_ns, together with the container. */
 bool process_watch_lived_until(const struct process_watch *w, enum ray_process_kind kind, int64_t ended_ns);
-/* Whether any of those lives that `ray start` begins, or itself. */
+/* Whether `ray start` or a process that it starts is alive. */
 bool process_watch_any_lives(const struct process_watch *w);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Watches how much a Ray node spills to its disk: raylet's own figure every 10 s, and the filesystem that it spills to, if that is a
- * local one. Never touches the spilled files: their directory may be large, or on a server that does not answer.
+ * Watches how much a Ray node spills to its disk: reads raylet's own figure every 10 s, and asks the filesystem for its room if it
+ * is local. Never touches the spilled files: their directory may be large, or on a server that does not answer.
  */
 #ifndef AFTERGLOW_SIDECAR_RECORD_SPILL_WATCH_H
 #define AFTERGLOW_SIDECAR_RECORD_SPILL_WATCH_H
@@ -26,7 +26,7 @@ struct spill_watch {
 
 #define SPILL_WATCH_NONE ((struct spill_watch){ .forecast = SPILL_FORECAST_NONE })
 
-/* What a look needs to know. */
+/* Where to look. */
 struct spill_place {
 	int root_fd; /* the container's root */
 	int logs_fd; /* Ray's logs, -1: none yet */
@@ -37,7 +37,7 @@ struct spill_place {
 /* After a sample; does nothing within 10 s. True: w->forecast is worth a warning now. */
 bool spill_watch_poll(struct spill_watch *w, const struct spill_place *at, const struct ray_node *node, int64_t now_ns);
 
-/* Whether so much is spilled, or so soon too much, that a full disk or an eviction may come of it. */
+/* Whether so much is spilled, or will be soon, that it may cause a full disk or an eviction. */
 bool spill_watch_is_evidence(const struct spill_watch *w);
 
 #endif

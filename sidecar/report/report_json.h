@@ -15,7 +15,7 @@ cJSON *report_json_processes(const struct process *top, size_t n, bool with_comm
 cJSON *report_json_evidence(const struct verdict *v);
 /* What a core tells; in few words: without what only report.json has room for. null without a core. */
 cJSON *report_json_crash(const struct crash_info *c, bool in_few_words);
-/* Which process ended first: {name, pid, signal, exitCode, lastLines}; in few words without lastLines; null where that is not known. */
+/* The process that ended first: {name, pid, signal, exitCode, lastLines}, or null. The short form has no lastLines. */
 cJSON *report_json_process(const struct report *r, bool in_few_words);
 cJSON *report_json_missing(const struct verdict *v);
 cJSON *report_json_number(int64_t value_or_absent); /* negative: null */

@@ -90,7 +90,8 @@ static bool life_valid(const struct life *l)
 	for (size_t i = 0; i < ARRAY_SIZE(times); i++)
 		if (!in_range(times[i]))
 			return false;
-	return memory_valid(&l->baseline) && memory_valid(&l->after) && memchr(l->name, '\0', sizeof(l->name)) && memchr(l->boot_id, '\0', sizeof(l->boot_id)) &&
+	return memory_valid(&l->baseline) && memory_valid(&l->after) && memchr(l->name, '\0', sizeof(l->name)) &&
+	       memchr(l->boot_id, '\0', sizeof(l->boot_id)) &&
 	       memchr(l->cgroup, '\0', sizeof(l->cgroup)) && memchr(l->victim, '\0', sizeof(l->victim)) &&
 	       memchr(l->bundle, '\0', sizeof(l->bundle)) && l->started_ns > 0 && l->phase >= LIFE_RUNS &&
 	       l->phase <= LIFE_REPORTED && l->cgroup_version >= 0 && l->cgroup_version <= 2;

@@ -32,7 +32,7 @@ struct memory {
 	int64_t oom_kill; /* processes of this cgroup that the OOM killer took */
 	int64_t oom_group_kill; /* v2 from Linux 5.17: times it took the whole cgroup */
 	int64_t limit_hits; /* times usage met the limit: v1 failcnt, v2 "max" */
-	/* v2: times this cgroup, or one below it, had no room under its own limit even after reclaim. A limit above does not count here. */
+	/* v2: times this cgroup, or one below it, met its own limit even after reclaim. A limit above does not count here. */
 	int64_t oom;
 	int64_t kernel; /* slab, page tables, kernel stacks, socket buffers */
 	int64_t swap; /* bytes swapped out, not part of usage */

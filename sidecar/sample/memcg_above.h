@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The limit that holds for a memory cgroup although it is set above: on a cgroup around it, as Slurm sets one for a job and
- * Kubernetes one for a pod. Only what the container's mount shows is seen.
+ * Finds a limit that holds for a memory cgroup but is set on a cgroup above it, as Slurm sets one for a job and Kubernetes one for
+ * a pod. It sees only the cgroups that the container's mount shows.
  */
 #ifndef AFTERGLOW_SIDECAR_SAMPLE_MEMCG_ABOVE_H
 #define AFTERGLOW_SIDECAR_SAMPLE_MEMCG_ABOVE_H
@@ -27,12 +27,12 @@ void memcg_above_init(struct memcg_above *a, int root_fd, const struct memcg_pla
 void memcg_above_close(struct memcg_above *a);
 
 /*
- * memory is what the container's own cgroup says. If a limit above is lower than its own, what the cgroup with that limit
- * says replaces it, but for its own limit, the OOM kills and the pressure, which stay the container's. Limits are looked at once a second.
+ * memory holds the counters of the container's own cgroup. If a limit above is lower than its own, the counters of the cgroup with
+ * that limit replace them, except own_limit, the OOM kills and the pressure. Reads the limits once a second.
  */
 void memcg_above_apply(struct memcg_above *a, int64_t now_ns, struct memory *memory);
 
-/* The path of the cgroup whose limit replaced the container's at the last call, from the top of what can be seen; NULL: none did. */
+/* The path of the cgroup whose counters replaced the container's at the last call, from the mount's top; NULL: none did. */
 const char *memcg_above_name(const struct memcg_above *a);
 
 #endif

@@ -2,22 +2,17 @@
 /* Tests of limits that are set above the cgroup of a container, on trees of plain directories. */
 #include "sidecar/sample/memcg_above.h"
 
-#include <fcntl.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
-#include "lib/fileio.h"
 #include "lib/units.h"
+#include "sidecar/sample/memcg_testing.h"
 
 struct tree {
-	char path[64];
-	int fd;
+	struct fake_root root;
 	struct memcg memcg;
 	struct memcg_above above;
 	struct memory memory;
@@ -25,12 +20,7 @@ struct tree {
 
 static void put(const struct tree *t, const char *path, const char *text)
 {
-	char full[1024];
-
-	snprintf(full, sizeof(full), "%s/%s", t->path, path);
-	*strrchr(full, '/') = '\0';
-	assert_int_equal(dir_make_all(full, 0755, NULL), 0);
-	assert_int_equal(file_write(t->fd, path, text, strlen(text), 0644, NULL), 0);
+	fake_root_put(&t->root, path, text);
 }
 
 static void put_v2(const struct tree *t, const char *cgroup, const char *usage, const char *limit, int kills)
@@ -52,9 +42,9 @@ static void begin(struct tree *t, const char *cgroup, const char *mountinfo)
 
 	put(t, "proc/7/cgroup", cgroup);
 	put(t, "proc/7/mountinfo", mountinfo);
-	assert_int_equal(memcg_place_of(t->fd, 7, &place, NULL), 0);
-	assert_int_equal(memcg_open_at(&t->memcg, t->fd, &place, NULL), 0);
-	memcg_above_init(&t->above, t->fd, &place);
+	assert_int_equal(memcg_place_of(t->root.fd, 7, &place, NULL), 0);
+	assert_int_equal(memcg_open_at(&t->memcg, t->root.fd, &place, NULL), 0);
+	memcg_above_init(&t->above, t->root.fd, &place);
 }
 
 static void read_at(struct tree *t, int64_t now_ns)
@@ -173,21 +163,10 @@ static int tree_setup(void **state)
 {
 	static struct tree t;
 
-	t = (struct tree){ .fd = -1 };
-	snprintf(t.path, sizeof(t.path), "/tmp/memcg_above_test.XXXXXX");
-	assert_non_null(mkdtemp(t.path));
-	t.fd = open(t.path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	assert_true(t.fd >= 0);
+	t = (struct tree){ .root.fd = -1 };
+	fake_root_init(&t.root);
 	*state = &t;
 	return 0;
-}
-
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
-{
-	(void)st;
-	(void)flag;
-	(void)ftw;
-	return remove(path);
 }
 
 static int tree_teardown(void **state)
@@ -197,8 +176,7 @@ static int tree_teardown(void **state)
 	memcg_close(&t->memcg);
 	memcg_above_close(&t->above);
 	memcg_above_close(&t->above); /* twice does no harm */
-	close(t->fd);
-	return nftw(t->path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return fake_root_release(&t->root);
 }
 
 int main(void)

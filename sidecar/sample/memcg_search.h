@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cgroup of a container that has the host's cgroup namespace, as privileged ones may: its mount shows the machine's whole
- * hierarchy, while /proc/PID/cgroup, read from a namespace of our own, tells only how its path ends
- * ("/../cri-containerd-ID.scope"). The runtime's ID is in that name, so the directory of that name is the one.
+ * Finds the cgroup of a container that has the host's cgroup namespace, as privileged containers may. Its mount shows the machine's
+ * whole hierarchy, but /proc/PID/cgroup, read from our own namespace, gives only the end of the path
+ * ("/../cri-containerd-ID.scope"). That name contains the runtime's ID, so a directory with that name is the container's.
  */
 #ifndef AFTERGLOW_SIDECAR_SAMPLE_MEMCG_SEARCH_H
 #define AFTERGLOW_SIDECAR_SAMPLE_MEMCG_SEARCH_H
@@ -13,7 +13,7 @@
 #define MEMCG_SEARCH_DEPTH_MAX 6
 #define MEMCG_SEARCH_NAME_MIN 32 /* a shorter name may be somebody else's too */
 
-/* place: as found, not own. Makes it the process's own if that can be found below it; false: it stays as it was. */
+/* place: found, but not the process's own. Searches for that below it and sets place to it; false: place is unchanged. */
 bool memcg_search(int root_fd, struct memcg_place *place);
 
 #endif

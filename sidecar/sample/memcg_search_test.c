@@ -2,44 +2,32 @@
 /* Tests of finding a container's cgroup in the machine's whole hierarchy, on a tree of plain directories. */
 #include "sidecar/sample/memcg_search.h"
 
-#include <fcntl.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
-#include "lib/fileio.h"
+#include "sidecar/sample/memcg_testing.h"
 
 #define ID "cri-containerd-46b3e0a4df44b752b841aecca454e6e78995d567912a84950390bae6f6777a63.scope"
 #define POD "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod94eb36cd.slice"
 /* What a privileged pod's mountinfo says to a sidecar in a cgroup namespace of its own. */
 #define MOUNT "30 1 0:26 /../../../.. /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
 
-struct tree {
-	char path[64];
-	int fd;
-};
-
-static void make(const struct tree *t, const char *path)
+static void make(const struct fake_root *t, const char *path)
 {
 	char full[1024];
 
-	snprintf(full, sizeof(full), "%s/sys/fs/cgroup%s", t->path, path);
-	assert_int_equal(dir_make_all(full, 0755, NULL), 0);
+	snprintf(full, sizeof(full), "sys/fs/cgroup%s", path);
+	fake_root_mkdir(t, full);
 }
 
 static int tree_setup(void **state)
 {
-	static struct tree t;
+	static struct fake_root t;
 
-	snprintf(t.path, sizeof(t.path), "/tmp/memcg_search_test.XXXXXX");
-	assert_non_null(mkdtemp(t.path));
-	t.fd = open(t.path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	assert_true(t.fd >= 0);
+	fake_root_init(&t);
 	make(&t, "/system.slice/containerd.service");
 	make(&t, "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod1.slice/cri-containerd-1.scope");
 	make(&t, POD "/" ID "/ray_node_1/user/non-ray");
@@ -47,20 +35,9 @@ static int tree_setup(void **state)
 	return 0;
 }
 
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
-{
-	(void)st;
-	(void)flag;
-	(void)ftw;
-	return remove(path);
-}
-
 static int tree_teardown(void **state)
 {
-	struct tree *t = *state;
-
-	close(t->fd);
-	return nftw(t->path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return fake_root_release(*state);
 }
 
 static void the_containers_cgroup_is_found_by_its_name(void **state)
@@ -76,7 +53,7 @@ static void the_containers_cgroup_is_found_by_its_name(void **state)
 		{ "/..", NULL },
 		{ "/", NULL },
 	};
-	struct tree *t = *state;
+	struct fake_root *t = *state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		char cgroup[256];
@@ -94,7 +71,7 @@ static void the_containers_cgroup_is_found_by_its_name(void **state)
 
 static void a_name_like_rays_around_the_container_is_not_below_it(void **state)
 {
-	struct tree *t = *state;
+	struct fake_root *t = *state;
 	struct memcg_place place;
 
 	make(t, "/ray_node_of_somebody/with/a/long/name/that/goes/on/and/on/and/on/and/on");
@@ -108,7 +85,7 @@ static void a_name_like_rays_around_the_container_is_not_below_it(void **state)
 
 static void a_hierarchy_without_end_is_given_up(void **state)
 {
-	struct tree *t = *state;
+	struct fake_root *t = *state;
 	struct memcg_place place;
 	char deep[400] = "/deep";
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "lib/fileio.h"
+#include "sidecar/sample/memcg_testing.h"
 
 static const struct {
 	const char *what, *cgroup, *mountinfo;
@@ -358,58 +358,35 @@ static void kubelet_and_ray_count_less_than_the_kernel(void **state)
 
 /* A container's root as a directory of our own */
 
-struct tree {
-	char path[64];
-	int fd;
-};
-
-static void tree_file(const struct tree *t, const char *path, const char *text)
-{
-	char full[256];
-
-	snprintf(full, sizeof(full), "%s/%s", t->path, path);
-	*strrchr(full, '/') = '\0';
-	assert_int_equal(dir_make_all(full, 0755, NULL), 0);
-	assert_int_equal(file_write(t->fd, path, text, strlen(text), 0644, NULL), 0);
-}
-
 static int tree_setup(void **state)
 {
-	static struct tree t;
+	static struct fake_root t;
 
-	snprintf(t.path, sizeof(t.path), "/tmp/memcg_test.XXXXXX");
-	assert_non_null(mkdtemp(t.path));
-	t.fd = open(t.path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	assert_true(t.fd >= 0);
-	tree_file(&t, "proc/7/cgroup", "0::/\n");
-	tree_file(&t, "proc/7/mountinfo", "30 1 0:26 / /cg rw - cgroup2 cgroup2 rw\n");
+	fake_root_init(&t);
+	fake_root_put(&t, "proc/7/cgroup", "0::/\n");
+	fake_root_put(&t, "proc/7/mountinfo", "30 1 0:26 / /cg rw - cgroup2 cgroup2 rw\n");
 	*state = &t;
 	return 0;
 }
 
 static int tree_teardown(void **state)
 {
-	struct tree *t = *state;
-	char command[96];
-
-	close(t->fd);
-	snprintf(command, sizeof(command), "rm -rf %s", t->path);
-	return system(command);
+	return fake_root_release(*state);
 }
 
 static void a_cgroup_is_read_through_the_root_descriptor(void **state)
 {
-	struct tree *t = *state;
+	struct fake_root *t = *state;
 	struct memcg m = { 0 };
 	struct memory memory;
 	struct err err = { 0 };
 
-	tree_file(t, "cg/memory.current", "900\n");
-	tree_file(t, "cg/memory.max", "1000\n");
-	tree_file(t, "cg/memory.stat", "anon 500\n");
-	tree_file(t, "cg/memory.events", "max 1\noom_kill 0\n");
-	tree_file(t, "cg/memory.swap.current", "70\n");
-	tree_file(t, "cg/memory.pressure", "some avg10=2.50 avg60=0.00 avg300=0.00 total=0\n");
+	fake_root_put(t, "cg/memory.current", "900\n");
+	fake_root_put(t, "cg/memory.max", "1000\n");
+	fake_root_put(t, "cg/memory.stat", "anon 500\n");
+	fake_root_put(t, "cg/memory.events", "max 1\noom_kill 0\n");
+	fake_root_put(t, "cg/memory.swap.current", "70\n");
+	fake_root_put(t, "cg/memory.pressure", "some avg10=2.50 avg60=0.00 avg300=0.00 total=0\n");
 	assert_int_equal(memcg_open(&m, t->fd, 7, &err), 0);
 	assert_int_equal(m.version, 2);
 	assert_true(memcg_events_fd(&m) >= 0);
@@ -423,7 +400,7 @@ static void a_cgroup_is_read_through_the_root_descriptor(void **state)
 	assert_int_equal(memory.swap, 70);
 	assert_int_equal(memory.psi_some, 250);
 	assert_int_equal(memory.psi_full, -1);
-	tree_file(t, "cg/memory.events", "max 9\noom_kill 2\n");
+	fake_root_put(t, "cg/memory.events", "max 9\noom_kill 2\n");
 	assert_int_equal(memcg_read(&m, &memory, &err), 0);
 	assert_int_equal(memory.oom_kill, 2);
 	memcg_close(&m);
@@ -433,13 +410,13 @@ static void a_cgroup_is_read_through_the_root_descriptor(void **state)
 /* memory.pressure opens and then says EOPNOTSUPP where the kernel was started with psi=0 (Linux 4.20 to 6.0). */
 static void a_counter_that_cannot_be_read_is_absent_and_the_others_are_not(void **state)
 {
-	struct tree *t = *state;
+	struct fake_root *t = *state;
 	struct memcg m = { 0 };
 	struct memory memory;
 	struct err err = { 0 };
 
-	tree_file(t, "cg/memory.current", "900\n");
-	tree_file(t, "cg/memory.max", "1000\n");
+	fake_root_put(t, "cg/memory.current", "900\n");
+	fake_root_put(t, "cg/memory.max", "1000\n");
 	assert_int_equal(mkdirat(t->fd, "cg/memory.pressure", 0755), 0); /* opens, and cannot be read */
 	assert_int_equal(memcg_open(&m, t->fd, 7, &err), 0);
 	assert_int_equal(memcg_read(&m, &memory, &err), 0);
@@ -456,7 +433,7 @@ static void a_counter_that_cannot_be_read_is_absent_and_the_others_are_not(void 
 
 static void without_the_counters_opening_fails_and_touches_nothing(void **state)
 {
-	struct tree *t = *state;
+	struct fake_root *t = *state;
 	struct memcg m = { .version = 0, .path = "untouched" };
 	struct err err = { 0 };
 
@@ -468,11 +445,11 @@ static void without_the_counters_opening_fails_and_touches_nothing(void **state)
 
 static void links_stay_inside_the_root_and_fifos_do_not_block(void **state)
 {
-	struct tree *t = *state;
+	struct fake_root *t = *state;
 	struct memcg m = { 0 };
 	struct err err = { 0 };
 
-	tree_file(t, "cg/x", "");
+	fake_root_put(t, "cg/x", "");
 	assert_int_equal(symlinkat("/proc/self/status", t->fd, "cg/memory.current"), 0);
 	assert_int_equal(memcg_open(&m, t->fd, 7, &err), -ENOENT);
 	assert_int_equal(unlinkat(t->fd, "proc/7/mountinfo", 0), 0);

@@ -3,7 +3,6 @@
 #include "sidecar/sample/memcg_tree.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -16,70 +15,15 @@
 #include "lib/units.h"
 #include "sidecar/sample/rootfd.h"
 
-#define COUNTER_TEXT_MAX 512 /* memory.events has about a hundred bytes */
 #define WALK_SHARE 50 /* a walk takes at most this part of the time */
 #define ALMOST_NEVER_NS (10 * NS_PER_SEC) /* between walks that nothing asked for */
 #define LOST_MATTERS_NS (10 * NS_PER_SEC) /* an OOM kill that explains an end is not older */
 #define FOLLOW_STALE_NS (250 * NS_PER_MS) /* within this, a process that moves hardly fills its new cgroup */
 
-static const char *const v1_files[MEMCG_NODE_FILES] = { "memory.oom_control", "memory.usage_in_bytes", "memory.limit_in_bytes",
-							"memory.max_usage_in_bytes" };
-static const char *const v2_files[MEMCG_NODE_FILES] = { "memory.events", "memory.current", "memory.max", "memory.peak" };
-
 /* Whether the container's own counter leaves out what happens below it. */
 static bool sums(const struct memcg_tree *t)
 {
 	return t->place.version == 1 || t->place.local_events;
-}
-
-/* One node */
-
-static void node_close(struct memcg_node *node)
-{
-	for (size_t i = 0; i < MEMCG_NODE_FILES; i++)
-		closep(&node->fds[i]);
-}
-
-static int64_t find_value(const char *text, const char *key)
-{
-	size_t len = strlen(key);
-
-	for (const char *line = text; *line;) {
-		const char *end = strchrnul(line, '\n');
-
-		if (strncmp(line, key, len) == 0 && line[len] == ' ')
-			return memcg_parse_value(line + len + 1);
-		line = *end ? end + 1 : end;
-	}
-	return -1;
-}
-
-static void node_parse(struct memcg_node *node, size_t file, const char *text)
-{
-	int64_t *const numbers[MEMCG_NODE_FILES] = { NULL, &node->usage, &node->limit, &node->peak };
-
-	if (file == MEMCG_NODE_KILLS) {
-		node->kills = find_value(text, "oom_kill");
-		node->ooms = find_value(text, "oom");
-	} else
-		*numbers[file] = memcg_parse_value(text);
-}
-
-/* False: it is gone. What was read last stays. */
-static bool node_read(struct memcg_node *node)
-{
-	for (size_t i = 0; i < MEMCG_NODE_FILES; i++) {
-		char text[COUNTER_TEXT_MAX];
-		ssize_t n = node->fds[i] < 0 ? 0 : pread(node->fds[i], text, sizeof(text) - 1, 0);
-
-		if (n < 0 && errno == ENODEV)
-			return false;
-		if (n <= 0)
-			continue;
-		text[n] = '\0';
-		node_parse(node, i, text);
-	}
-	return true;
 }
 
 static int64_t rise(int64_t before, int64_t after)
@@ -98,7 +42,6 @@ static struct memcg_node *find_node(struct memcg_tree *t, const char *path)
 /* NULL: there is no room, or it cannot be read. */
 static struct memcg_node *add_node(struct memcg_tree *t, const char *path, bool outside)
 {
-	const char *const *files = t->place.version == 1 ? v1_files : v2_files;
 	struct memcg_node *node;
 
 	if (t->n_nodes == MEMCG_NODES_MAX) {
@@ -110,19 +53,10 @@ static struct memcg_node *add_node(struct memcg_tree *t, const char *path, bool 
 	if (!t->nodes)
 		return NULL;
 	node = &t->nodes[t->n_nodes];
-	*node = (struct memcg_node){ .outside = outside, .kills = -1, .ooms = -1, .usage = -1, .limit = -1, .peak = -1 };
-	snprintf(node->path, sizeof(node->path), "%s", path);
-	for (size_t i = 0; i < MEMCG_NODE_FILES; i++) {
-		char file[sizeof(node->path) + 64];
-
-		snprintf(file, sizeof(file), "%s/%s", path, files[i]);
-		node->fds[i] = rootfd_open(t->root_fd, file, O_RDONLY, NULL);
-	}
 	/* Without its controller a cgroup has no counters, and what happens in it is counted above. */
-	if (node->fds[MEMCG_NODE_KILLS] < 0 || !node_read(node)) {
-		node_close(node);
+	if (!memcg_node_open(node, t->root_fd, t->place.version, path))
 		return NULL;
-	}
+	node->outside = outside;
 	t->n_nodes++;
 	return node;
 }
@@ -135,7 +69,7 @@ static void drop_node(struct memcg_tree *t, size_t i, int64_t now_ns)
 		t->kills_gone += node->outside ? rise(node->kills_before, node->kills) : MAX(node->kills, (int64_t)0);
 		t->lost_ns = now_ns;
 	}
-	node_close(node);
+	memcg_node_close(node);
 	t->nodes[i] = t->nodes[--t->n_nodes];
 	t->changed = true;
 }
@@ -230,7 +164,7 @@ static void walk(struct memcg_tree *t, int64_t now_ns)
 	t->changed = t->incomplete = t->too_many = false;
 	t->links = 2;
 	walk_into(&w, t->place.path, 0);
-	/* What is there at the first sight was there before us. */
+	/* What the first walk finds was there before the sidecar. */
 	if (!t->walked_ns)
 		memcg_tree_forget(t);
 	t->walked_ns = now_ns;
@@ -274,7 +208,7 @@ void memcg_tree_close(struct memcg_tree *t)
 	if (!t->place.version)
 		return;
 	while (t->n_nodes > 0)
-		node_close(&t->nodes[--t->n_nodes]);
+		memcg_node_close(&t->nodes[--t->n_nodes]);
 	free(TAKE_PTR(t->nodes));
 	closep(&t->inotify_fd);
 	closep(&t->base_fd);
@@ -284,7 +218,7 @@ void memcg_tree_close(struct memcg_tree *t)
 static void read_nodes(struct memcg_tree *t, int64_t now_ns)
 {
 	for (size_t i = t->n_nodes; i-- > 0;)
-		if (!node_read(&t->nodes[i]))
+		if (!memcg_node_read(&t->nodes[i]))
 			drop_node(t, i, now_ns);
 }
 
@@ -311,40 +245,6 @@ void memcg_tree_look(struct memcg_tree *t, int64_t now_ns, bool all_now)
 
 /* Following */
 
-/* Whether path is that of the base, or below it. */
-static bool is_below(const char *path, const char *base)
-{
-	size_t len = strlen(base);
-
-	return strncmp(path, base, len) == 0 && (path[len] == '/' || !path[len]);
-}
-
-/* FNV-1a */
-static uint64_t hash_of(const char *text)
-{
-	uint64_t hash = 14695981039346656037u;
-
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 1099511628211u;
-	return hash;
-}
-
-/* Whether that one was dealt with before; notes it. */
-static bool is_known(struct memcg_tree *t, const char *cgroup)
-{
-	uint64_t hash = hash_of(cgroup);
-
-	for (size_t i = 0; i < MEMCG_PLACES_MAX; i++) {
-		if (t->places[i] == hash)
-			return true;
-		if (t->places[i])
-			continue;
-		t->places[i] = hash;
-		break;
-	}
-	return false;
-}
-
 /* Reading mountinfo may take milliseconds: only for a cgroup that is new. */
 static void go_to(struct memcg_tree *t, pid_t pid)
 {
@@ -358,24 +258,23 @@ static void go_to(struct memcg_tree *t, pid_t pid)
 		t->hidden = true;
 		return;
 	}
-	/* What it counted before is not of this process. */
+	/* Kills that it counted before are not of this process. */
 	node->kills_before = node->kills;
 	node->ooms_before = node->ooms;
 }
 
 void memcg_tree_follow(struct memcg_tree *t, pid_t pid, int64_t now_ns)
 {
-	char cgroup[MEMCG_PATH_MAX];
-	int version;
+	enum memcg_move move = MEMCG_MOVE_UNKNOWN;
 
-	if (!t->place.version || memcg_cgroup_of(t->root_fd, pid, cgroup, sizeof(cgroup), &version) < 0 ||
-	    version != t->place.version)
+	/* Walking finds the cgroups below. */
+	if (t->place.version)
+		move = memcg_follow_look(&t->follow, t->root_fd, pid, &t->place, t->walks);
+	if (move == MEMCG_MOVE_UNKNOWN)
 		return;
 	t->followed_ns = now_ns;
-	/* Those below are found by walking. */
-	if (strcmp(cgroup, t->place.cgroup) == 0 || (t->walks && is_below(cgroup, t->place.cgroup)) || is_known(t, cgroup))
-		return;
-	go_to(t, pid);
+	if (move == MEMCG_MOVE_NEW)
+		go_to(t, pid);
 }
 
 /* What they say */
@@ -424,13 +323,13 @@ void memcg_tree_count_from_start(struct memcg_tree *t)
 			t->nodes[i].kills_before = t->nodes[i].ooms_before = 0;
 }
 
-/* v1 does not say whose limit it was: one that was met, around the victim. */
+/* v1 does not name the limit: it is one that was met, of a cgroup around the victim. */
 static bool limit_was_met(const struct memcg_tree *t, const struct memcg_node *node)
 {
 	if (node->limit <= 0 || node->peak < node->limit)
 		return false;
 	for (size_t i = 0; i < t->n_nodes; i++)
-		if (is_below(t->nodes[i].path, node->path) && rise(t->nodes[i].kills_before, t->nodes[i].kills) > 0)
+		if (memcg_path_is_below(t->nodes[i].path, node->path) && rise(t->nodes[i].kills_before, t->nodes[i].kills) > 0)
 			return true;
 	return false;
 }
@@ -444,8 +343,8 @@ const struct memcg_node *memcg_tree_ran_out(const struct memcg_tree *t)
 		bool met = t->place.version == 2 ? node->limit > 0 && rise(node->ooms_before, node->ooms) > 0 :
 						   limit_was_met(t, node);
 
-		/* v2 counts in those above it as well: the lowest is the one. */
-		if (met && (!found || is_below(node->path, found->path)))
+		/* v2 counts in the cgroups above it as well, so the lowest of them is the one. */
+		if (met && (!found || memcg_path_is_below(node->path, found->path)))
 			found = node;
 	}
 	return found;

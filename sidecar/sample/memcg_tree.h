@@ -1,40 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory cgroups around that of a container in which its processes may be: those below it, and those to which one of its
- * processes was moved.
+ * Watches the other memory cgroups in which a container's processes may be: those below the container's own, and those to which
+ * one of its processes was moved (memcg_follow.h).
  *
  * Theory of operation: on cgroup v1 an OOM kill is counted in the victim's own cgroup alone, on v2 in all above it too
  * (but with the mount option memory_localevents). A limit may be set below the container's cgroup on both. So the tree
- * below is found and each cgroup's counters stay open, for they can be read right after a kill. cgroups come and go by
- * mkdir and rmdir only, of which inotify tells: without any below, a look costs one read that returns at once. Where
- * inotify is refused, the number of links of the container's directory tells almost as much.
+ * below is walked, and each cgroup's counters stay open so that they can be read right after a kill (memcg_node.h). cgroups
+ * come and go by mkdir and rmdir only, which inotify reports: where none is below, a look costs one read that returns at once.
+ * Where inotify is refused, the number of links of the container's directory shows almost as much.
  *
- * A hostile container may make thousands: so many are kept, so deep, and a walk looks at so many directories; what is
- * beyond that, or came and went between two looks, is said to be unseen.
+ * A hostile container may make thousands. The limits below bound how many are kept, how deep, and how many directories a walk
+ * visits. memcg_tree_unseen names what lies beyond them, or came and went between two looks.
  */
 #ifndef AFTERGLOW_SIDECAR_SAMPLE_MEMCG_TREE_H
 #define AFTERGLOW_SIDECAR_SAMPLE_MEMCG_TREE_H
 
 #include "sidecar/sample/memcg.h"
+#include "sidecar/sample/memcg_follow.h"
+#include "sidecar/sample/memcg_node.h"
 
 #define MEMCG_NODES_MAX 32
 #define MEMCG_DEPTH_MAX 8
 #define MEMCG_VISITS_MAX 256 /* directories in a walk */
-#define MEMCG_PLACES_MAX 8 /* to which processes were moved; more are found anew each time */
 #define MEMCG_WALK_SPACING_NS ((int64_t)5 * 1000 * 1000) /* between walks, or fifty times what the last walk took */
-
-enum { MEMCG_NODE_KILLS, MEMCG_NODE_USAGE, MEMCG_NODE_LIMIT, MEMCG_NODE_PEAK, MEMCG_NODE_FILES };
-
-struct memcg_node {
-	char path[MEMCG_PATH_MAX]; /* below the container's root */
-	int fds[MEMCG_NODE_FILES];
-	bool outside; /* not below the container's own: one of its processes was moved there */
-	/* As last read; -1 for what the kernel does not tell. */
-	int64_t kills; /* OOM kills of its processes; on v2 also of those below it */
-	int64_t ooms; /* v2: times the limit of this cgroup, or of one below it, had the kernel kill */
-	int64_t usage, limit, peak;
-	int64_t kills_before, ooms_before; /* when nothing had happened yet */
-};
 
 struct memcg_tree {
 	int root_fd; /* the owner's */
@@ -45,10 +33,10 @@ struct memcg_tree {
 	uint64_t links; /* of the container's directory, at the last walk */
 	int64_t kills_gone; /* counted in those that are gone */
 	int64_t walked_ns, walk_took_ns;
-	uint64_t places[MEMCG_PLACES_MAX]; /* hashes of cgroups outside that are dealt with; 0: none */
+	struct memcg_follow follow;
 	int64_t followed_ns; /* the last look at where the command is */
 	int64_t lost_ns; /* since when some that are gone may have counted more; 0: none */
-	bool walks; /* the owner's word: the container's cgroup is its alone, so those below are its as well */
+	bool walks; /* set by the owner: the container's cgroup is its alone, so those below belong to it too */
 	bool changed; /* a walk is due */
 	bool incomplete; /* some below have no counters yet: on v2 they get them when a controller is handed down, unannounced */
 	bool too_many; /* more than are kept */
@@ -59,7 +47,7 @@ struct memcg_tree {
 void memcg_tree_init(struct memcg_tree *t, int root_fd, const struct memcg_place *place);
 void memcg_tree_close(struct memcg_tree *t);
 
-/* Reads the counters anew, and walks if something changed and the last walk is long enough ago; all_now: in any case. */
+/* Reads the counters anew. Walks if something changed, and the last walk is long enough ago or all_now is set. */
 void memcg_tree_look(struct memcg_tree *t, int64_t now_ns, bool all_now);
 
 /* A process of the container: if it was moved to a cgroup that is not below the container's, that one is watched too. */
@@ -67,24 +55,24 @@ void memcg_tree_follow(struct memcg_tree *t, pid_t pid, int64_t now_ns);
 
 /* OOM kills that the container's own counter does not show. */
 int64_t memcg_tree_kills(const struct memcg_tree *t);
-/* Those of them in cgroups outside, which may have been other people's processes. */
+/* Those of them in cgroups outside, which may have been foreign processes. */
 int64_t memcg_tree_kills_outside(const struct memcg_tree *t);
 
-/* What has happened up to now counts no more, or: all of it is of the container's life. */
+/* Stop counting what has happened up to now, or count all that happened below in the container's life. */
 void memcg_tree_forget(struct memcg_tree *t);
 void memcg_tree_count_from_start(struct memcg_tree *t);
 
-/* The one whose limit had the kernel kill since then; NULL: none is known. Valid until the next look. */
+/* The cgroup whose limit made the kernel kill since then; NULL: none is known. Valid until the next look. */
 const struct memcg_node *memcg_tree_ran_out(const struct memcg_tree *t);
 
-/* The one whose limit is nearest, of those that have one; NULL: none. */
+/* The cgroup with the least room up to its limit; NULL: none has a limit. */
 const struct memcg_node *memcg_tree_tightest(const struct memcg_tree *t);
 
 /* Its path below the container's cgroup: "ray_node_1/user"; or from the top where it is outside. */
 const char *memcg_tree_name(const struct memcg_tree *t, const struct memcg_node *node);
 
 /*
- * Which OOM kills of the last seconds before ended_ns may be uncounted, as a noun phrase; NULL: none. Static text.
+ * A noun phrase for the OOM kills right before ended_ns that may be missing from the counts; NULL: none. Static text.
  */
 const char *memcg_tree_unseen(const struct memcg_tree *t, int64_t ended_ns);
 

@@ -2,35 +2,25 @@
 /* Tests of the cgroups below a container's and those its processes were moved to, on trees of plain directories. */
 #include "sidecar/sample/memcg_tree.h"
 
-#include <fcntl.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
-#include "lib/fileio.h"
 #include "lib/units.h"
+#include "sidecar/sample/memcg_testing.h"
 
 #define T0 (100 * NS_PER_SEC)
 
 struct tree {
-	char path[64];
-	int fd;
+	struct fake_root root;
 	struct memcg_tree t;
 };
 
 static void put(const struct tree *t, const char *path, const char *text)
 {
-	char full[1024];
-
-	snprintf(full, sizeof(full), "%s/%s", t->path, path);
-	*strrchr(full, '/') = '\0';
-	assert_int_equal(dir_make_all(full, 0755, NULL), 0);
-	assert_int_equal(file_write(t->fd, path, text, strlen(text), 0644, NULL), 0);
+	fake_root_put(&t->root, path, text);
 }
 
 static void put_v1(const struct tree *t, const char *cgroup, int kills, const char *usage, const char *limit, const char *peak)
@@ -70,10 +60,10 @@ static void begin(struct tree *t, int version)
 	put(t, "proc/7/mountinfo",
 	    version == 1 ? "30 1 0:26 / /cg rw - cgroup cgroup rw,memory\n" : "30 1 0:26 / /cg rw - cgroup2 cgroup2 rw\n");
 	put(t, "cg/job/c/cgroup.procs", "7\n");
-	assert_int_equal(memcg_place_of(t->fd, 7, &place, NULL), 0);
+	assert_int_equal(memcg_place_of(t->root.fd, 7, &place, NULL), 0);
 	assert_string_equal(place.path, "/cg/job/c");
 	assert_int_equal(place.top, 3);
-	memcg_tree_init(&t->t, t->fd, &place);
+	memcg_tree_init(&t->t, t->root.fd, &place);
 	t->t.walks = true;
 }
 
@@ -86,21 +76,10 @@ static int tree_setup(void **state)
 {
 	static struct tree t;
 
-	t = (struct tree){ .fd = -1 };
-	snprintf(t.path, sizeof(t.path), "/tmp/memcg_tree_test.XXXXXX");
-	assert_non_null(mkdtemp(t.path));
-	t.fd = open(t.path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	assert_true(t.fd >= 0);
+	t = (struct tree){ .root.fd = -1 };
+	fake_root_init(&t.root);
 	*state = &t;
 	return 0;
-}
-
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
-{
-	(void)st;
-	(void)flag;
-	(void)ftw;
-	return remove(path);
 }
 
 static int tree_teardown(void **state)
@@ -109,8 +88,7 @@ static int tree_teardown(void **state)
 
 	memcg_tree_close(&t->t);
 	memcg_tree_close(&t->t); /* twice does no harm */
-	close(t->fd);
-	return nftw(t->path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return fake_root_release(&t->root);
 }
 
 static void without_cgroups_below_there_is_nothing_to_say(void **state)
@@ -163,9 +141,9 @@ static void with_local_events_v2_is_summed_as_well(void **state)
 	begin(t, 2);
 	memcg_tree_close(&t->t);
 	put(t, "proc/7/mountinfo", "30 1 0:26 / /cg rw - cgroup2 cgroup2 rw,nsdelegate,memory_localevents\n");
-	assert_int_equal(memcg_place_of(t->fd, 7, &place, NULL), 0);
+	assert_int_equal(memcg_place_of(t->root.fd, 7, &place, NULL), 0);
 	assert_true(place.local_events);
-	memcg_tree_init(&t->t, t->fd, &place);
+	memcg_tree_init(&t->t, t->root.fd, &place);
 	t->t.walks = true;
 	put_v2(t, "cg/job/c/a", 1, 3, "5\n", "max\n");
 	look(t, T0);
@@ -290,8 +268,8 @@ static void a_cgroup_that_came_and_went_is_said_to_be_unseen(void **state)
 	look(t, T0);
 	t->t.followed_ns = T0 + NS_PER_SEC;
 	assert_null(memcg_tree_unseen(&t->t, T0 + NS_PER_SEC));
-	assert_int_equal(mkdirat(t->fd, "cg/job/c/brief", 0755), 0);
-	assert_int_equal(unlinkat(t->fd, "cg/job/c/brief", AT_REMOVEDIR), 0);
+	assert_int_equal(mkdirat(t->root.fd, "cg/job/c/brief", 0755), 0);
+	assert_int_equal(unlinkat(t->root.fd, "cg/job/c/brief", AT_REMOVEDIR), 0);
 	look(t, T0 + NS_PER_SEC);
 	assert_non_null(strstr(memcg_tree_unseen(&t->t, T0 + NS_PER_SEC), "a memory cgroup below that was removed"));
 	/* Too long ago to explain an end. */
@@ -305,8 +283,8 @@ static void on_v2_nothing_is_lost_with_a_cgroup_below(void **state)
 
 	begin(t, 2);
 	look(t, T0);
-	assert_int_equal(mkdirat(t->fd, "cg/job/c/brief", 0755), 0);
-	assert_int_equal(unlinkat(t->fd, "cg/job/c/brief", AT_REMOVEDIR), 0);
+	assert_int_equal(mkdirat(t->root.fd, "cg/job/c/brief", 0755), 0);
+	assert_int_equal(unlinkat(t->root.fd, "cg/job/c/brief", AT_REMOVEDIR), 0);
 	look(t, T0 + NS_PER_MS);
 	t->t.followed_ns = T0;
 	assert_null(memcg_tree_unseen(&t->t, T0 + NS_PER_MS));
@@ -344,11 +322,11 @@ static void hostile_files_and_links_are_no_cgroups(void **state)
 
 	begin(t, 1);
 	put_v1(t, "cg/job/other", 9, "5\n", "900\n", "900\n");
-	assert_int_equal(symlinkat("../other", t->fd, "cg/job/c/link"), 0);
+	assert_int_equal(symlinkat("../other", t->root.fd, "cg/job/c/link"), 0);
 	put(t, "cg/job/c/empty/nothing", "");
 	put(t, "cg/job/c/junk/memory.oom_control", "oom_kill\noom_kill x\noom_kill -5\noom_killer 7\n");
-	assert_int_equal(mkdirat(t->fd, "cg/job/c/fifo", 0755), 0);
-	assert_int_equal(mkfifoat(t->fd, "cg/job/c/fifo/memory.oom_control", 0644), 0);
+	assert_int_equal(mkdirat(t->root.fd, "cg/job/c/fifo", 0755), 0);
+	assert_int_equal(mkfifoat(t->root.fd, "cg/job/c/fifo/memory.oom_control", 0644), 0);
 	look(t, T0);
 	assert_int_equal(memcg_tree_kills(&t->t), 0);
 }

@@ -77,8 +77,10 @@ enum keep crash_loops_count(struct crash_loops *l, const char *signature, int64_
 		return KEEP_FULL;
 	if (loop->count <= full_per_loop && take(&l->full, FULL_MAX, FULL_EVERY_NS, now_unix_ns))
 		return KEEP_FULL;
-	/* The next one that looks alike may be of another cause: its report tells. */
-	return (signature_is_weak(cut) || is_landmark(loop->count)) && take(&l->light, LIGHT_MAX, LIGHT_EVERY_NS, now_unix_ns) ? KEEP_LIGHT : KEEP_COUNT;
+	/* Under a weak signature the next death may have another cause, which its report would show. */
+	if ((signature_is_weak(cut) || is_landmark(loop->count)) && take(&l->light, LIGHT_MAX, LIGHT_EVERY_NS, now_unix_ns))
+		return KEEP_LIGHT;
+	return KEEP_COUNT;
 }
 
 cJSON *crash_loops_to_json(const struct crash_loops *l, int64_t now_unix_ns)

@@ -37,17 +37,17 @@ struct observation {
 	bool container_lives; /* one process died, the container did not */
 	bool status_known; /* false: the launcher died with the container and could not tell */
 	int wait_status; /* as waitpid(2) gives it */
-	const struct unstarted *unstarted; /* its command was never executed; NULL: it was, or the launcher did not say */
+	const struct unstarted *unstarted; /* why its command was never executed; NULL: it was, or the launcher did not say */
 	int64_t ran_ns; /* start to end */
 	int cgroup_version; /* 0: its memory cgroup could not be read at all */
-	bool cgroup_shared; /* others' processes are in that cgroup as well: a kill that it counts may be theirs */
+	bool cgroup_shared; /* foreign processes share that cgroup: a kill that it counts may be one of theirs */
 	/*
 	 * What of the container's memory the counters do not show, as a noun phrase ("the OOM kills of a cgroup below that
 	 * was removed"); static text. NULL: they show all of it. While it is set, nothing rules the OOM killer out.
 	 */
 	const char *cgroup_unseen;
-	const struct cgroup_limit *cgroup_limit; /* whose limit it is, if not its own; NULL: its own, or not known */
-	const struct cgroup_limit *isolation; /* the cgroup of the user's processes in Ray's resource isolation; NULL: there is none */
+	const struct cgroup_limit *cgroup_limit; /* the cgroup whose limit was met; NULL: the container's own, or not known */
+	const struct cgroup_limit *isolation; /* the user processes' cgroup in Ray's resource isolation; NULL: there is none */
 	const char *isolation_said; /* what raylet said of it shortly before; NULL: nothing */
 	struct memory before; /* the counters as they were when nothing had happened yet */
 	struct memory after; /* read right after the death */
@@ -79,11 +79,11 @@ struct observation {
 	size_t n_ends;
 	const struct ray_process_words *process_words; /* what Ray says of them; NULL: nothing */
 	bool ray_start; /* `ray start` ran until the end */
-	const struct ray_process_end *process; /* with container_lives: which one of ends this is about; NULL: none */
+	const struct ray_process_end *process; /* with container_lives: the one of ends that this is about; NULL: none */
 	int64_t process_oom_ns; /* with process: when the OOM killer took a process of the container last; 0: never */
 	bool has_raylet; /* the container is a Ray node: what ends a worker does not end it */
-	const struct gpu_said *gpu_said; /* what programs of it said of CUDA and NCCL right before its end; NULL: nothing is known */
-	const char *spilled; /* how much Ray had spilled to which disk, when that was much or soon too much; NULL: not so */
+	const struct gpu_said *gpu_said; /* what its programs logged about CUDA and NCCL right before the end; NULL: nothing */
+	const char *spilled; /* how much Ray had spilled to a disk that was full or soon to be; NULL: not so */
 };
 
 #define EVIDENCE_MAX 8
@@ -113,7 +113,7 @@ struct verdict {
 	int exit_code; /* as a shell counts: 128+N after signal N; -1 unknown */
 	int signal; /* 0: none */
 	int64_t limit; /* of an OOM kill: the memory limit that ran out, bytes; 0: not known, or the container's own */
-	struct verdict_process process; /* whose end began it */
+	struct verdict_process process; /* the process that ended first */
 	enum isolation_part isolation; /* with limit: that of a part of Ray's resource isolation */
 	char sentence[320];
 	struct evidence evidence[EVIDENCE_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the words about GPUs add to a verdict. */
+/* Adds to a verdict what the kernel and programs logged about GPUs. */
 #include "sidecar/verdict/gpu_verdict.h"
 
 #include <signal.h>
@@ -10,7 +10,7 @@
 
 #define SOON_NS (120 * NS_PER_SEC) /* a fault this long before the end may be its cause without another sign of it */
 
-/* The class that the words make, and what follows "because of" in the sentence. */
+/* The class that the log lines make, and what follows "because of" in the sentence. */
 struct cause {
 	enum failure_class class;
 	char why[220];
@@ -25,7 +25,7 @@ static bool of_hardware(const struct gpu_evidence *e, const struct gpu_said *sai
 {
 	if (e->whose == GPU_NOBODYS || e->fault.blame != GPU_HARDWARE)
 		return false;
-	/* Of a node's GPUs one may fail that the program never used: then its own words have to agree. */
+	/* The node's failed GPU may be one that the program never used, so the program's own words have to agree. */
 	return is_error(said) || (e->whose >= GPU_OF_DEVICE && e->age_ns <= SOON_NS);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose memory ran out when the OOM killer came.
+ * Decides whose memory ran out when the OOM killer came.
  *
  * The kernel log names the cgroup whose limit was met. Without it v2 counts in "oom" how often an allocation found no
  * room under this cgroup's own limit, which a limit above does not touch. Where there is no such counter (v1) the peak
@@ -16,7 +16,7 @@
 #include "lib/units.h"
 #include "sidecar/verdict/other_limit.h"
 
-/* Of the limit: usage below it was no reason for an OOM kill, as quickly as it may have grown since. */
+/* A share of the limit. Usage below it caused no OOM kill, however quickly it has grown since. */
 #define FAR_BELOW 0.8
 #define MET_THEN_NS (5 * NS_PER_SEC)
 /* The kernel charges memory in batches (MEMCG_CHARGE_BATCH), and does not lock the peak: it may lack the last one. */
@@ -39,7 +39,7 @@ int64_t oom_rise(int64_t before, int64_t after)
 	return before >= 0 && after > before ? after - before : 0;
 }
 
-/* The kernel log's word. False: it has none. */
+/* The cause that the kernel log names. False: it names none. */
 static bool cause_by_log(const struct observation *o, const struct kernel_evidence *k, struct verdict *v, struct oom_cause *c)
 {
 	char limit[SIZE_TEXT_MAX], of[SIZE_TEXT_MAX + 4] = "";
@@ -58,7 +58,7 @@ static bool cause_by_log(const struct observation *o, const struct kernel_eviden
 		snprintf(c->clause, sizeof(c->clause), "its pod reached the pod's memory limit%s", of);
 		return true;
 	case OOM_WHERE_ABOVE:
-		/* Around a pod there are only the cgroups of all pods, whose limit is what the node has for them. */
+		/* Above a pod are only the cgroups of all pods, and their limit is the memory that the node has for pods. */
 		c->class = o->pod ? FAILURE_KERNEL_OOM_NODE : FAILURE_KERNEL_OOM_POD;
 		verdict_add_evidence(v, "kernel log", "the limit was that of a cgroup above, %s", k->memcg);
 		snprintf(c->clause, sizeof(c->clause), "the cgroup %.80s around it reached its memory limit%s", k->memcg, of);
@@ -75,7 +75,7 @@ static bool cause_by_log(const struct observation *o, const struct kernel_eviden
 	return false;
 }
 
-/* On v2 the two are one, unless the counters of a cgroup above stand in place of its own. */
+/* On v2 both limits are the same, unless the counters of a cgroup above replaced the container's. */
 static int64_t own_limit(const struct observation *o)
 {
 	bool differs = o->cgroup_version == 1 || (o->cgroup_limit && o->cgroup_limit->place == CGROUP_LIMIT_ABOVE);
@@ -83,7 +83,7 @@ static int64_t own_limit(const struct observation *o)
 	return differs && o->last.own_limit ? o->last.own_limit : o->last.limit;
 }
 
-/* v1 shows the smallest limit of those around it: one that is smaller than its own keeps it from meeting its own. */
+/* v1 shows the smallest limit of the cgroups above. If that is below its own limit, it cannot meet its own. */
 static bool limit_is_above(const struct observation *o)
 {
 	return o->last.limit > 0 && (own_limit(o) < 0 || o->last.limit < own_limit(o));
@@ -178,7 +178,7 @@ static enum own_limit own_limit_met(const struct observation *o, struct verdict 
 	return met == OWN_LIMIT_UNTOLD ? by_peak(o, v) : met;
 }
 
-/* Not the own limit: it is the node, as a rule, or a limit above that v1 shows. */
+/* It was not the own limit: so it was the node, as a rule, or a limit above that v1 shows. */
 static void cause_above(const struct observation *o, struct oom_cause *c)
 {
 	char limit[SIZE_TEXT_MAX], used[SIZE_TEXT_MAX], own[3 * SIZE_TEXT_MAX + 32] = "";
@@ -212,7 +212,7 @@ void oom_cause(const struct observation *o, const struct kernel_evidence *k, str
 	}
 	met = limit_is_above(o) ? OWN_LIMIT_NOT_MET : own_limit_met(o, v);
 	c.proved = met == OWN_LIMIT_MET && !o->cgroup_shared;
-	/* Without any limit of its own there is only one above. */
+	/* The container has no limit of its own, so this is one above. */
 	if (met == OWN_LIMIT_NOT_MET || (met != OWN_LIMIT_MET && o->last.usage >= 0 && own_limit(o) < 0))
 		cause_above(o, &c);
 	else if (o->last.limit > 0)

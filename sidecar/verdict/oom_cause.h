@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whose memory ran out when the OOM killer came: the container's, its pod's, the node's. Pure. */
+/* Decides whose memory ran out when the OOM killer came: the container's, its pod's or the node's. Pure. */
 #ifndef AFTERGLOW_SIDECAR_VERDICT_OOM_CAUSE_H
 #define AFTERGLOW_SIDECAR_VERDICT_OOM_CAUSE_H
 
@@ -8,15 +8,15 @@
 #define OOM_CLAUSE_MAX 200
 
 struct oom_cause {
-	enum failure_class class; /* of a container that ended by it */
-	bool proved; /* else it is the most probable */
+	enum failure_class class; /* the class of a container that this kill ended */
+	bool proved; /* false: it is only the most probable cause */
 	char clause[OOM_CLAUSE_MAX]; /* about the container: "it reached its memory limit of 4.0 GiB" */
 };
 
 /* k: what the kernel log says of the kill, NULL: nothing. Adds its evidence to v. */
 void oom_cause(const struct observation *o, const struct kernel_evidence *k, struct verdict *v, struct oom_cause *ret_cause);
 
-/* Whether a peak reached the limit, as exactly as the kernel keeps it. Bytes; 0 and less: unknown, false. */
+/* Whether peak reached limit, allowing for the precision of the kernel's counters. Bytes; 0 or less: unknown, so false. */
 bool oom_peak_met(int64_t peak, int64_t limit);
 
 /* The file that counts OOM kills, as a source of evidence. */

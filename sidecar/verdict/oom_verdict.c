@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether the OOM killer did it: the kernel's counters, its log, then how full the memory was. */
+/* Decides whether the OOM killer came: by the kernel's counters, its log, then how full the memory was. */
 #include "sidecar/verdict/oom_verdict.h"
 
 #include <inttypes.h>
@@ -15,18 +15,18 @@
 
 /* An OOM kill this long before the end still explains it: raylet gives up within seconds of losing a process. */
 #define OOM_EXPLAINS_NS (10 * NS_PER_SEC)
-/* Without counters: this full, this short before, is taken for an OOM, and said to be likely only. */
+/* Without counters, memory this full, this short before the end, makes an OOM kill likely. */
 #define NEARLY_FULL 0.97
 #define NEARLY_FULL_AGE_NS (2 * NS_PER_SEC)
 #define VICTIM_NAME_MAX 128
 
-/* Whether the counters tell: both readings are there (a final 0 needs no first), and the kernel counts kills. */
+/* Whether the counters decide: both readings exist (a final 0 needs no first one), and the kernel counts kills. */
 static bool counters_tell(const struct observation *o)
 {
 	return o->after_known && o->after.oom_kill >= 0 && (o->before.oom_kill >= 0 || o->after.oom_kill == 0);
 }
 
-/* The counters did not rise: that rules an OOM kill out where they count all there is. */
+/* The counters did not rise: that rules an OOM kill out where they count all of the container's memory. */
 static enum oom none_counted(const struct observation *o, struct verdict *v)
 {
 	verdict_add_evidence(v, oom_counter_file(o), "oom_kill stayed at %" PRId64, o->after.oom_kill);
@@ -40,7 +40,7 @@ static enum oom none_counted(const struct observation *o, struct verdict *v)
 	return OOM_UNTOLD;
 }
 
-/* A rise in a cgroup of several owners says that somebody's process was taken. One of ours ended by SIGKILL may have been it. */
+/* In a shared cgroup the rise may be for a foreign process. A command that SIGKILL ended may have been the victim. */
 static enum oom shared_kill(const struct observation *o, struct verdict *v)
 {
 	verdict_add_evidence(v, oom_counter_file(o), "that cgroup holds processes of others too: the kill may have been of theirs");
@@ -137,7 +137,7 @@ enum oom oom_from_kernel_log(const struct observation *o, enum oom oom, struct v
 					    "a larger kernel log (log_buf_len): they are not in it");
 		return oom;
 	}
-	/* The counters rule out that it was ours, or were not read: another container's process of the same name. */
+	/* The counters rule out a process of this container, or were not read: it may be another container's with the same name. */
 	if (!k->by_cgroup && (oom == OOM_NO || o->gap))
 		return oom;
 	verdict_add_evidence(v, "kernel log", "%s", k->line);
@@ -157,8 +157,8 @@ enum oom oom_from_kernel_log(const struct observation *o, enum oom oom, struct v
 }
 
 /*
- * The kernel's name for the victim wins, with the PID the container knows if it is the same process. Who is gone by the next
- * sample may have ended by itself, unless it held more than half of the memory.
+ * The kernel's name for the victim wins, with its PID in the container if it is the same process. A process that is gone by the
+ * next sample may have ended by itself, unless it held more than half of the memory.
  */
 static const char *name_victim(const struct observation *o, const struct kernel_evidence *k, char *text, size_t size)
 {
@@ -190,14 +190,15 @@ static void container_killed(const struct observation *o, enum oom oom, const st
 	bool all = o->group_unsurvived || (o->after_known && oom_rise(o->before.oom_group_kill, o->after.oom_group_kill) > 0);
 
 	if (o->group_ended_by_us)
-		verdict_add_evidence(v, "sidecar", "ended the rest of the container after the OOM kill (oomGroup; cgroup v1 has no memory.oom.group)");
+		verdict_add_evidence(v, "sidecar",
+				     "ended the rest of the container after the OOM kill (oomGroup; cgroup v1 has no memory.oom.group)");
 	snprintf(v->sentence, sizeof(v->sentence), "Container %s was %s%s: %s%s%s%s.", o->container, likely(oom != OOM_PROVED),
 		 o->group_ended_by_us ? "ended by the kernel's OOM killer" : "killed by the kernel",
 		 likely(oom == OOM_PROVED && !cause->proved), cause->clause, victim && !all ? " and the kernel killed " : "",
 		 victim && !all ? victim : "");
 }
 
-/* A child was taken, or whoever it was, and the command ended in its own way. */
+/* A child (or another process) was OOM-killed, and the command ended in its own way. */
 static void ended_after_kill(const struct observation *o, const struct oom_cause *cause, const char *victim, struct verdict *v)
 {
 	/* The kill is proved; that the end followed from it is not. */

@@ -10,20 +10,20 @@ enum oom {
 	OOM_UNTOLD, /* nothing tells */
 	OOM_PROVED,
 	OOM_PROBABLE,
-	OOM_BEFORE, /* it took a process shortly before, and the end most likely came otherwise */
+	OOM_BEFORE, /* it took a process shortly before, but something else most likely ended the container */
 };
 
-/* What the counters and samples say; adds its evidence, and what is missing, to v. v->signal is set. */
+/* What the counters and samples say. Adds evidence and what is missing to v, whose signal the caller has set. */
 enum oom oom_from_counters(const struct observation *o, struct verdict *v);
 
-/* The kernel log's word, after the counters'. *ret_kernel is what it says of this death; NULL: nothing. */
+/* Corrects oom, which the counters gave, by the kernel log. *ret_kernel: what the log says about this death; NULL: nothing. */
 enum oom oom_from_kernel_log(const struct observation *o, enum oom oom, struct verdict *v,
 			     const struct kernel_evidence **ret_kernel);
 
 /* oom is OOM_PROVED or OOM_PROBABLE. Sets class, confidence and sentence. */
 void oom_verdict(const struct observation *o, enum oom oom, const struct kernel_evidence *k, struct verdict *v);
 
-/* oom is OOM_BEFORE, v->signal is set: the signal's own verdict, likely at best, and both facts in the sentence. */
+/* For OOM_BEFORE: makes the signal's own verdict from v->signal, likely at best, with both facts in the sentence. */
 void oom_before_verdict(const struct observation *o, const struct kernel_evidence *k, struct verdict *v);
 
 #endif

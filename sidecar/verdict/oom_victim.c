@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether the OOM killer's visit is what ended a container. */
+/* Decides whether an OOM kill in a container is what ended the container. */
 #include "sidecar/verdict/oom_victim.h"
 
 #include <inttypes.h>
@@ -14,7 +14,7 @@
  * of a second for each GiB, and longer on a busy machine.
  */
 #define DIES_WITHIN_NS NS_PER_SEC
-/* So old may the last look at the processes be, and the kill before the end, for certainty. */
+/* A certain verdict needs a look at the processes, and a kill, that are at most so long before the end. */
 #define FRESH_NS (2 * NS_PER_SEC)
 
 static int64_t kills_seen_alive(const struct observation *o)
@@ -76,7 +76,7 @@ static bool all_were_taken(const struct observation *o, const struct kernel_evid
 /* It held more than half of the limit: nobody else in there can have been larger. */
 static bool was_the_largest(const struct observation *o)
 {
-	/* At the limit of a cgroup below only who is in it is looked at, and that may be another. */
+	/* At the limit of a cgroup below the kernel chooses among the processes in it, and the command may be outside. */
 	if (o->cgroup_limit && o->cgroup_limit->place != CGROUP_LIMIT_ABOVE)
 		return false;
 	return o->command_rss > 0 && o->last.limit > 0 && o->command_rss > o->last.limit / 2;
@@ -102,7 +102,7 @@ enum oom_victim oom_victim(const struct observation *o, const struct kernel_evid
 		return OOM_VICTIM_ALL;
 	if (k && k->by_cgroup && k->victim == KERNEL_VICTIM_COMMAND)
 		return OOM_VICTIM_COMMAND;
-	/* A kill that the log does not tell of may have been that of the command. */
+	/* A kill that is missing from the log may have been the command's. */
 	if (k && k->by_cgroup && k->victim == KERNEL_VICTIM_OTHER && (int64_t)k->killed >= kills_in_all(o))
 		return OOM_VICTIM_OTHER;
 	if (oom_log_spares_command(o))
@@ -139,7 +139,7 @@ enum oom oom_explains(const struct observation *o, enum oom oom, const struct ke
 	case OOM_VICTIM_LIKELY_COMMAND:
 		break;
 	}
-	/* Where the log is missing, that is said already. */
+	/* A missing log is listed already. */
 	if (!o->kernel.needs)
 		verdict_add_missing(v, "whether the OOM killer took the command or a child of it",
 				    "memory.oom.group or oomGroup, which end a container as a whole");

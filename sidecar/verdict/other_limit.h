@@ -6,8 +6,8 @@
 #include "sidecar/verdict/oom_cause.h"
 
 /*
- * k: what the kernel log says of the kill, NULL: nothing; its word wins over the counters'. False: no such cgroup is known to have
- * run out, and nothing is set. Adds its evidence to v, and the limit.
+ * Sets *cause, v's limit and evidence. k: what the kernel log says about the kill, which outranks the counters; NULL: nothing.
+ * False: no such cgroup is known to have run out, and nothing is set.
  */
 bool other_limit_cause(const struct observation *o, const struct kernel_evidence *k, struct verdict *v, struct oom_cause *cause);
 

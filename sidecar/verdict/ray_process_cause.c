@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which of Ray's own processes ended first. */
+/* Decides which of Ray's own processes ended first. */
 #include "sidecar/verdict/ray_process_cause.h"
 
 #include <signal.h>
 #include <sys/wait.h>
 
-/* Words are read up to a second after they were written, and at the latest when the container is over. */
+/* Log lines are read up to a second after they were written, and at the latest when the container ends. */
 #define WORDS_NS (30 * NS_PER_SEC)
-/* Closer than this nobody can tell which was first: the launcher is told of both in one look. */
+/* The order of closer ends is not known, because the launcher sees both in one poll. */
 #define AT_ONCE_NS (20 * NS_PER_MS)
 
-/* What Ray said around that time; NULL: nothing. */
+/* Ray's log line from around that time; NULL: there is none. */
 static const struct ray_process_word *fresh(const struct ray_process_word *word, int64_t at_ns)
 {
 	int64_t apart = word->at_ns - at_ns;
@@ -49,7 +49,7 @@ static struct ray_process_cause cause_of_raylet(const struct observation *o, con
 	bool killed = raylet->status_known && WIFSIGNALED(raylet->wait_status) && WTERMSIG(raylet->wait_status) != SIGABRT;
 	struct ray_process_cause c = { .kind = RAY_PROCESS_RAYLET, .end = raylet, .story = STORY_PROCESS };
 
-	/* Who is killed has no last words about it. */
+	/* A process that was killed does not log it. */
 	if (killed && !ended_in_order(raylet))
 		return c;
 	if (agent) {
@@ -67,7 +67,7 @@ static struct ray_process_cause cause_of_raylet(const struct observation *o, con
 	return c;
 }
 
-/* By the ends alone. What comes after raylet's orderly end is killed by whoever asked raylet to stop. */
+/* Decides by the ends alone. Whoever asked raylet to stop also kills what ends after raylet's orderly end. */
 static struct ray_process_cause cause_by_ends(const struct observation *o, int64_t since_ns)
 {
 	struct ray_process_cause quiet = { .story = STORY_NONE };
@@ -90,7 +90,7 @@ static struct ray_process_cause cause_by_ends(const struct observation *o, int64
 	return quiet;
 }
 
-/* Without any status: `ray start` knows its children's. */
+/* When no wait status is known: `ray start` logs those of its children. */
 static struct ray_process_cause cause_by_words(const struct observation *o)
 {
 	const struct ray_process_words *w = words_of(o);
@@ -111,7 +111,7 @@ struct ray_process_cause ray_process_cause_of_end(const struct observation *o)
 {
 	struct ray_process_cause c = cause_by_ends(o, o->ended_ns - RAY_FOLLOWS_NS), told = cause_by_words(o);
 
-	/* An end that nobody read is worth less than `ray start`'s own word. */
+	/* The log of `ray start` outranks an end without a wait status. */
 	if (c.story == STORY_NONE || (c.story == STORY_PROCESS && !c.end->status_known && told.story != STORY_NONE))
 		return told;
 	return c;
@@ -137,7 +137,7 @@ bool ray_process_cause_status(const struct ray_process_cause *c, int *ret_signal
 	return true;
 }
 
-/* Another one ended in the same moment, or before and nobody knows how. */
+/* Whether another process ended at the same moment, or earlier in a way that is not known. */
 static bool is_first_without_doubt(const struct observation *o, const struct ray_process_end *end)
 {
 	for (size_t i = 0; i < o->n_ends; i++) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which of Ray's own processes ended first, from their ends and Ray's words about them. Pure.
+ * Decides which of Ray's own processes ended first, from their ends and from Ray's logs about them. Pure.
  *
- * Theory of operation. The ends come in the order of their times. An end in order (exit code 0, SIGTERM) begins
- * nothing, for `ray start` goes on after it; but raylet exits with 0 as well when an agent of it has ended, and kills
- * its agents when it is asked to stop. Which of the two it was, raylet's own last words tell. A raylet that ends because
- * it lost the GCS says so too: then the cause is not here. Without the launcher's word, `ray start` names its child.
+ * Theory of operation. The ends come in the order of their times. An orderly end (exit code 0, SIGTERM) is no cause, because
+ * `ray start` goes on after it. But raylet also exits with 0 when one of its agents has ended, and it kills its agents when it
+ * is asked to stop: raylet's last log lines say which of the two happened. A raylet that lost the GCS logs that as well; then
+ * the cause is in another container. Where the launcher reported no end, the log of `ray start` names its child.
  */
 #ifndef AFTERGLOW_SIDECAR_VERDICT_RAY_PROCESS_CAUSE_H
 #define AFTERGLOW_SIDECAR_VERDICT_RAY_PROCESS_CAUSE_H
@@ -21,33 +21,33 @@
 
 enum ray_process_story {
 	STORY_NONE,
-	STORY_PROCESS, /* that process ended in disorder */
-	STORY_AGENT, /* an agent did, and raylet went with it */
-	STORY_GCS_LOST, /* raylet ended for want of the GCS */
+	STORY_PROCESS, /* the process crashed, was killed, or exited with an error */
+	STORY_AGENT, /* an agent did so, and raylet ended because of it */
+	STORY_GCS_LOST, /* raylet ended because it lost the GCS */
 	STORY_STOPPED, /* raylet was asked to stop */
-	STORY_RAYLET_EXITED, /* with exit code 0, and nothing tells why */
+	STORY_RAYLET_EXITED, /* raylet exited with 0, and nothing says why */
 };
 
 struct ray_process_cause {
 	enum ray_process_story story;
 	enum ray_process_kind kind;
-	const struct ray_process_end *end; /* NULL: only Ray's words tell */
-	const struct ray_process_end *raylet; /* of an agent: raylet's end; NULL: not seen */
-	const struct ray_process_word *word; /* of Ray about it; NULL: none */
+	const struct ray_process_end *end; /* NULL: only Ray's logs say so */
+	const struct ray_process_end *raylet; /* with STORY_AGENT: raylet's end; NULL: not seen */
+	const struct ray_process_word *word; /* Ray's log line about it; NULL: none */
 };
 
-/* Of the container's end, at o->ended_ns. */
+/* The cause of the container's end at o->ended_ns. */
 struct ray_process_cause ray_process_cause_of_end(const struct observation *o);
 
-/* Of one process's end while the container lives: o->process. */
+/* The cause of one process's end, o->process, while the container lives on. */
 struct ray_process_cause ray_process_cause_of_process(const struct observation *o);
 
-/* How it ended: wait status, or what `ray start` says of it. False, with 0 and -1: nothing tells. */
+/* How it ended, by its wait status or by the log of `ray start`. False, with 0 and -1: neither is known. */
 bool ray_process_cause_status(const struct ray_process_cause *c, int *ret_signal, int *ret_code);
 
 /*
- * Nothing else fits: its status was read, no other of Ray's processes ended in disorder before it or in the same
- * moment, and a SIGKILL was not the kernel's.
+ * Whether nothing else fits: its wait status is known, no other of Ray's processes failed before it or at the same moment, and
+ * the kernel did not send its SIGKILL.
  */
 bool ray_process_cause_is_proved(const struct observation *o, const struct ray_process_cause *c, bool oom_ruled_out);
 

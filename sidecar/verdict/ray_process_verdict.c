@@ -82,7 +82,7 @@ static void add_evidence(const struct observation *o, const struct ray_process_c
 
 /* Confidence */
 
-/* `ray start` ends with 1 after a child of it has ended in disorder, and with nothing else for that. */
+/* `ray start` exits with 1, and with no other code, after one of its children failed. */
 static bool follows_as_ray_start_does(const struct observation *o, const struct ray_process_cause *c)
 {
 	return o->ray_start && o->status_known && WIFEXITED(o->wait_status) && WEXITSTATUS(o->wait_status) == 1 && c->end &&
@@ -91,7 +91,7 @@ static bool follows_as_ray_start_does(const struct observation *o, const struct 
 
 /* The container's end */
 
-/* raylet left in order, which ends no container: what ended it later nobody said. */
+/* raylet ended in order, which ends no container. What ended the container later is not known. */
 static void left_alone_sentence(const struct observation *o, const struct ray_process_cause *c, struct verdict *v)
 {
 	char how[HOW_MAX], later[DURATION_TEXT_MAX];
@@ -133,7 +133,7 @@ static void lost_sentence(const struct observation *o, const struct ray_process_
 	verdict_add_missing(v, "what became of the GCS", "the report of the head's container");
 }
 
-/* The OOM killer's class stands unless that process ended in a way in which it ends nobody. */
+/* The OOM killer's class stands, unless that process ended in a way that the OOM killer does not cause. */
 static bool keeps_oom(const struct observation *o, const struct ray_process_cause *c, const struct verdict *v)
 {
 	int signal, code;
@@ -169,7 +169,7 @@ static void oom_of_process(const struct observation *o, const struct ray_process
 			 ray_process_title(c->kind));
 }
 
-/* A limit that was met explains an exit code or an abort, but nobody's SIGKILL. */
+/* A limit that was met explains an exit code or an abort, but no SIGKILL. */
 static bool keeps_limit(const struct ray_process_cause *c, const struct verdict *v)
 {
 	int signal, code;
@@ -202,7 +202,7 @@ static void ended_verdict(const struct observation *o, enum oom oom, const struc
 	}
 }
 
-/* It had no raylet any more. A probe may have ended it for that, or anybody else for anything. */
+/* The container had no raylet any more. A probe may have ended it for that, or somebody for another reason. */
 static void after_raylet(const struct observation *o, struct verdict *v)
 {
 	const struct ray_process_end *raylet = NULL;
@@ -224,7 +224,7 @@ void ray_process_verdict(const struct observation *o, enum oom oom, struct verdi
 {
 	struct ray_process_cause c;
 
-	/* Whoever is asked to stop stops its children, and an exit code of 0 is no failure. */
+	/* A container that is asked to stop stops its children, and exit code 0 is no failure. */
 	if (o->container_lives || o->pod_terminating || o->gap || v->exit_code <= 0 || v->signal)
 		return;
 	c = ray_process_cause_of_end(o);

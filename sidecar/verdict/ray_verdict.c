@@ -85,8 +85,8 @@ static void memory_kill(const struct observation *o, struct verdict *v)
 		snprintf(held, sizeof(held), ", which held %s", e->held);
 	snprintf(v->sentence, sizeof(v->sentence),
 		 "%s killed %s%s%s in container %s: memory was at %s; the container lives on.",
-		 v->confidence == CONFIDENCE_CERTAIN ? "Ray's memory monitor" : "Ray says that its memory monitor", name_worker(e, worker, sizeof(worker)), more, held, o->container,
-		 e->memory[0] ? e->memory : "its threshold");
+		 v->confidence == CONFIDENCE_CERTAIN ? "Ray's memory monitor" : "Ray says that its memory monitor",
+		 name_worker(e, worker, sizeof(worker)), more, held, o->container, e->memory[0] ? e->memory : "its threshold");
 	if (e->detail[0])
 		verdict_add_evidence(v, source_of(o->ray), "%s", e->detail);
 	else

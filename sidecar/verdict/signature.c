@@ -204,7 +204,7 @@ static void add_gpu_words(const struct observation *o, struct signature_cause *c
 		c->xid = o->kernel.gpu.fault.xid;
 }
 
-/* What a worker died of a while ago is not what the container ends of. */
+/* The cause of a worker's death a while ago is not that of the container's end. */
 static bool is_of_the_node(enum ray_kind kind)
 {
 	return kind != RAY_WORKER_CRASH && kind != RAY_MEMORY_KILL && kind != RAY_SUMMARY && kind != RAY_NODE_LOST;
@@ -294,14 +294,14 @@ void signature_of(const struct observation *o, const struct verdict *v, const ch
 		.module = module_of_line(o->kernel.crash, module, sizeof(module)),
 	};
 
-	/* Of who ended first the status counts, not that of what followed. */
+	/* The status of the process that ended first counts, not that of its consequences. */
 	if (v->process.name[0]) {
 		c.signal = o->crash && o->crash->signal ? o->crash->signal : v->process.signal;
 		c.exit_code = c.signal ? -1 : v->process.exit_code;
 	}
 	if (o->container_lives && o->ray && !c.signal)
 		c.signal = signal_said(o->ray);
-	/* Who was killed for memory was killed with SIGKILL, always: the class says so. */
+	/* The OOM killer always uses SIGKILL, so the class says that already. */
 	if (is_oom(v->class) || v->class == FAILURE_RAY_MEMORY_MONITOR || is_of_gpu(v->class))
 		c.signal = 0;
 	add_words(o, v, &c);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the wait status alone says. */
+/* The verdict by the wait status alone. */
 #include "sidecar/verdict/status_verdict.h"
 
 #include <signal.h>
@@ -34,7 +34,7 @@ void status_read(const struct observation *o, struct verdict *v)
 	if (o->gap) {
 		gap_evidence(o->gap, v);
 	} else if (!o->status_known) {
-		/* Nothing else ends PID 1 before it could say a word; the kubelet reports 137 for it. */
+		/* Only SIGKILL ends PID 1 before it can report anything; the kubelet gives 137 for it. */
 		v->exit_code = SIGNAL_BASE + SIGKILL;
 		v->signal = SIGKILL;
 		verdict_add_evidence(v, "launcher", "it died with the container, without a word: only SIGKILL does that");
@@ -119,7 +119,7 @@ void signal_verdict(const struct observation *o, enum oom oom, struct verdict *v
 	char how[HOW_MAX];
 
 	v->class = failure_class_of_signal(v->signal);
-	/* A shell's exit code is its word only: a program may exit with 137 of its own. */
+	/* A shell passes 137 on, but a program may also exit with 137 by itself. */
 	v->confidence = is_by_wait_status(o) ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
 	if (v->class == FAILURE_KILLED && oom == OOM_UNTOLD)
 		v->confidence = CONFIDENCE_LIKELY;
@@ -149,7 +149,7 @@ void signal_verdict(const struct observation *o, enum oom oom, struct verdict *v
 				    "the command as the container's own process (exec COMMAND), without a shell before it");
 }
 
-/* 126 or 127 of a command that was executed: whose code it is does not show. */
+/* 126 or 127 of a command that was executed may come from a shell, or from the program itself. */
 static void shell_verdict(const struct observation *o, const char *ran, struct verdict *v)
 {
 	bool found = v->exit_code == 126;

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A piece of a log's text, which it borrows and which no NUL needs to end. Pure. */
+#ifndef AFTERGLOW_SIDECAR_RAY_SPAN_H
+#define AFTERGLOW_SIDECAR_RAY_SPAN_H
+
+#include <string.h>
+
+struct span {
+	const char *at; /* NULL: there is none, and len is 0 */
+	size_t len;
+};
+
+/* The rest of text from the first occurrence of what on; at is NULL where it does not occur. */
+static inline struct span span_find(struct span text, const char *what)
+{
+	const char *at = text.at ? memmem(text.at, text.len, what, strlen(what)) : NULL;
+
+	return at ? (struct span){ at, text.len - (size_t)(at - text.at) } : (struct span){ NULL, 0 };
+}
+
+/* What follows the first occurrence of what; at is NULL where it does not occur. */
+static inline struct span span_after(struct span text, const char *what)
+{
+	struct span rest = span_find(text, what);
+
+	return rest.at ? (struct span){ rest.at + strlen(what), rest.len - strlen(what) } : rest;
+}
+
+#endif

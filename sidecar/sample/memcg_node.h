@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The counters of one memory cgroup, whose files stay open so that they can be read right after an OOM kill. */
+#ifndef AFTERGLOW_SIDECAR_SAMPLE_MEMCG_NODE_H
+#define AFTERGLOW_SIDECAR_SAMPLE_MEMCG_NODE_H
+
+#include "sidecar/sample/memcg.h"
+
+enum { MEMCG_NODE_KILLS, MEMCG_NODE_USAGE, MEMCG_NODE_LIMIT, MEMCG_NODE_PEAK, MEMCG_NODE_FILES };
+
+struct memcg_node {
+	char path[MEMCG_PATH_MAX]; /* from the container's root */
+	int fds[MEMCG_NODE_FILES];
+	bool outside; /* not below the container's own: one of its processes was moved there */
+	/* As last read; -1 for what the kernel does not tell. */
+	int64_t kills; /* OOM kills of its processes; on v2 also of those below it */
+	int64_t ooms; /* v2: times the limit of this cgroup, or of one below it, had the kernel kill */
+	int64_t usage, limit, peak;
+	int64_t kills_before, ooms_before; /* when nothing had happened yet */
+};
+
+/*
+ * Opens the cgroup of that version (1 or 2) at path and reads it. False: it has no counters, because its controller is not enabled
+ * or it is gone. Then nothing is open.
+ */
+bool memcg_node_open(struct memcg_node *node, int root_fd, int version, const char *path);
+
+/* Reads the counters anew. False: the cgroup is gone, and the values that were read last stay. */
+bool memcg_node_read(struct memcg_node *node);
+
+void memcg_node_close(struct memcg_node *node);
+
+/* Whether path is base, or below it. */
+bool memcg_path_is_below(const char *path, const char *base);
+
+#endif
