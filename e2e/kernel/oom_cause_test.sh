@@ -26,24 +26,32 @@ finish() {
 trap finish EXIT
 
 is() { says "class $1, $2"; } # CLASS CONFIDENCE
+# Five seconds after its end a child's OOM kill is a report of its own. A machine that was so slow gets another chance.
+in_time() { # COMMAND...
+	for _ in 1 2 3; do
+		begun=$(date +%s)
+		"$@"
+		[ $(($(date +%s) - begun)) -ge 5 ] || return 0
+	done
+}
 # The first process that is larger than it was started with is the hog: the shell and the sidecar are spared.
 oom_spares_us
 leak="sh -c '$as_victim $hog 300M --rate 200M'"
 
 for log in auto off; do
 	# A child is taken, the command ends by another SIGKILL
-	run --kernel-log $log --memory-max 24Mi -- sh -c "$leak; sleep 2; kill -9 \$\$"
+	in_time run --kernel-log $log --memory-max 24Mi -- sh -c "$leak; sleep 2; kill -9 \$\$"
 	check "log $log: kill -9 two seconds after a child was taken is Killed" is Killed likely
 	check "log $log: the sentence has both in order" \
-		says 'The kernel killed .*hog.* in container case for lack of memory; [12].[0-9] s later the container ended with SIGKILL'
-	run --kernel-log $log --memory-max 24Mi -- sh -c "$leak; sh -c 'sleep 2; kill -9 \$\$'; exit \$?"
+		says 'The kernel killed .*hog.* in container case for lack of memory; [0-9.]* s later the container ended with SIGKILL'
+	in_time run --kernel-log $log --memory-max 24Mi -- sh -c "$leak; sh -c 'sleep 2; kill -9 \$\$'; exit \$?"
 	check "log $log: exit 137 may be that of another child" is KernelOOMContainer likely
 	check "log $log: and the sentence has both in order" says 'The kernel killed .*hog.*; then the command ended with exit code 137'
 	run --kernel-log $log --memory-max 24Mi -- sh -c "$leak; kill -9 \$\$"
 	check "log $log: nor is kill -9 at once a certain OOM kill" silent 'class KernelOOM[A-Za-z]*, certain'
 	run --kernel-log $log --memory-max 24Mi -- sh -c "$leak; exit 137"
 	check "log $log: nor an exit code 137 of its own" is KernelOOMContainer likely
-	run --kernel-log $log --memory-max 24Mi -- sh -c "$leak; sleep 1; kill -11 \$\$"
+	in_time run --kernel-log $log --memory-max 24Mi -- sh -c "$leak; sleep 1; kill -11 \$\$"
 	check "log $log: a segfault after that is one, and not certain of its cause" is Segfault likely
 
 	rm -rf "$store/local/clean"
