@@ -26,8 +26,10 @@ PLURALS = {"RayCluster": "rayclusters", "RayJob": "rayjobs", "RayService": "rays
 # KubeRay asks dashboards that nobody serves here, every 2 to 3 s: it is quiet when it has written nothing for longer.
 QUIET_S = 5
 AT_REST_S = 10
-# How often a status is written depends on how many pods became ready between two looks: two runs differ by 2 %.
-STATUS_SLACK = 1.1
+# How often a status is written depends on how many pods became ready between two looks. Two runs differ by 2 % on a quiet machine,
+# and by 34 % were measured where one of them had to share its cores with four other suites; a controller that is made to write
+# again writes each of them twice.
+STATUS_SLACK = 1.5
 # These say when something was tried again, which is a matter of time alone.
 UNCOUNTED = ("events", "leases")
 
