@@ -46,7 +46,7 @@ DEATHS = [
     alike("of the same path elsewhere", "$memory/death-$$-alike$(echo $own | sed \"s|^$memory||\")"),
     alike("whose name contains the command's", "$memory/death-$$-alike/x-${own##*/}"),
     Death("an OOM kill of the command, a shell with oom_score_adj 1000, in place of its child", oom(victim="fact"), memory="64Mi", ooms=2,
-          inside="echo victim $$ >>$D/facts; hog 300M --rate 60M & echo victim $! >>$D/facts; echo 1000 >/proc/$$/oom_score_adj; wait"),
+          inside="echo victim $$ >>$D/facts; hog 20M --hold & hog 300M --rate 60M & echo victim $! >>$D/facts; echo 1000 >/proc/$$/oom_score_adj; wait"),
     Death("an OOM kill before the command has begun: the smallest limit, and a large program", Truth(137, frozenset({"KernelOOMContainer"}), signal=9,
           honest=frozenset({"KernelOOMProcess", "Killed"}), never=("not by the OOM killer",)), memory="4Mi", ooms=1, argv=("hog", "50M")),
     Death("two children are OOM-killed a second apart, and kill -9 of the command a second later",
