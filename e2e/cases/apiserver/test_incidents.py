@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ends that hang together are one incident: in the status, the labels and the Events of failures, whoever restarts."""
+"""Ends that hang together are one incident in the status, labels and Events of failures, also when operators restart."""
 
 import signal
 
@@ -37,7 +37,7 @@ def end(kubelet, made, code, seconds, **more):
 
 
 def story(api, cluster="demo"):
-    """Of each pod the incident, the first cause's pod and the number of consequences."""
+    """Maps each pod to the first cause's pod and the number of consequences."""
     found = {}
     for f in api.items("rayfailures", f"ray.io/cluster={cluster}"):
         status = f.get("status", {})
