@@ -9,4 +9,5 @@ e2e/cluster/deps.sh
 e2e/cluster/build.sh >&2
 kuberay=$(bench/operator/kuberay/build.sh)
 echo "# $(uname -sr), $(nproc) cores, $(date -u +%FT%TZ), KubeRay $(cat "$kuberay/version")"
+"$build/bench/operator/plan_cost" | sed "s/^/operator: /"
 exec "$(e2e/venv.sh)/bin/python" bench/operator/measure.py "$build" "$kuberay"
