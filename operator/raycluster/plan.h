@@ -50,7 +50,7 @@ struct plan_input {
 	size_t n_pods;
 	const cJSON *service;              /* the head service, NULL when there is none */
 	const cJSON *headless;             /* the service of the workers, NULL when there is none */
-	const char *store_claim_trouble;   /* why pods must not mount policy->store_claim (store_claim.h); NULL: they may */
+	const char *store_claim_trouble;   /* why pods must not mount policy->store.claim (store_claim.h); NULL: they may */
 	const char *kernel_log_refused;    /* why the namespace would not take pods that read the kernel log; NULL: it does */
 	const struct policy *policy;
 	const struct launchers *launchers; /* NULL: none to be had, pods go without */
