@@ -51,7 +51,7 @@ static void pending_free(void *value)
 
 static void run(evutil_socket_t fd, short what, void *arg);
 
-int failure_writer_new(const struct failure_writer_options *options, struct failure_writer **ret_recorder, struct err *err)
+int failure_writer_new(const struct failure_writer_options *options, struct failure_writer **ret_writer, struct err *err)
 {
 	struct failure_writer *writer = calloc(1, sizeof(*writer));
 
@@ -64,7 +64,7 @@ int failure_writer_new(const struct failure_writer_options *options, struct fail
 		failure_writer_free(writer);
 		return err_set(err, ENOMEM, "failure writer");
 	}
-	*ret_recorder = writer;
+	*ret_writer = writer;
 	return 0;
 }
 
