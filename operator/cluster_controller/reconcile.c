@@ -126,7 +126,7 @@ static void tell_news(struct reconcile *r)
 	if (!cluster)
 		return;
 	cJSON_ArrayForEach(item, r->execution.news)
-		event_queue_tell(c->o.event_queue, news_event(item, cluster, now_realtime_ns()));
+		event_recorder_emit(c->o.recorder, news_event(item, cluster, now_realtime_ns()), EVENT_COUNTED);
 	watches_drop_views(c->o.watches);
 }
 

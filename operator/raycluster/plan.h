@@ -89,10 +89,4 @@ void plan_release(struct plan *p);
 /* Gives the body of an operation a spec of its own. Without memory it has none. */
 void plan_own_spec(cJSON *pod);
 
-/* The head service's name: its own or "<cluster>-head-svc". The caller frees it; NULL: no memory. */
-char *plan_service_name(const cJSON *cluster);
-
-/* The workers' service: "<cluster>-headless". The caller frees it; NULL: no memory. */
-char *plan_headless_name(const cJSON *cluster);
-
 #endif
