@@ -12,6 +12,7 @@
 #include "lib/json.h"
 #include "lib/units.h"
 #include "operator/failures/failures.h"
+#include "operator/failures/story.h"
 #include "operator/raycluster/bounds.h"
 #include "operator/raycluster/names.h"
 #include "operator/raycluster/pod_spec.h"
@@ -99,8 +100,7 @@ static cJSON *count_deaths(const struct watches *watches, const char *key, const
 /* Of Ray's own container, and not for a reason that lies outside of it. The container's name is a part of the failure's. */
 static bool died_by_itself(const cJSON *failure, const char *container)
 {
-	static const char *const others[] = { "Evicted", "Preempted", "PodDeleted", "NodeLost", "NodeShutdown", "Terminated", "GCSLost",
-					      "KernelOOMProcess", "RayMemoryMonitor", "WorkerCrash" };
+	static const char *const others[] = { "Evicted", "Preempted", "PodDeleted", "NodeLost", "NodeShutdown", "Terminated", "GCSLost" };
 	const char *name = json_str(failure, "metadata.name"), *class = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(
 		json_get(failure, "metadata.labels"), "afterglow.dev/class"));
 	char part[KEY_MAX];
@@ -112,7 +112,7 @@ static bool died_by_itself(const cJSON *failure, const char *container)
 	if (cJSON_GetObjectItemCaseSensitive(json_get(failure, "metadata.annotations"), FAILURE_DELETED_ANNOTATION))
 		return false;
 	snprintf(part, sizeof(part), "-%s-", container ? container : "");
-	return name && strstr(name, part);
+	return name && strstr(name, part) && !story_container_lives(failure);
 }
 
 static int64_t time_of(const char *text)
