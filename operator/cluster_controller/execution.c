@@ -49,6 +49,12 @@ static void note_refusal(struct execution *x, const struct plan_op *op, const st
 	snprintf(known->failure_message, sizeof(known->failure_message), "%s", err_text(&response->err));
 }
 
+/* The watch tells of it soon enough, and keeps less of it than the answer has. */
+static bool is_merged_pod(const struct plan_op *op)
+{
+	return op->kind == PLAN_MERGE && op_is_kind(op, "Pod");
+}
+
 static void take_answer(struct execution *x, const struct plan_op *op, struct client_response *response)
 {
 	struct executor *e = x->executor;
@@ -63,7 +69,7 @@ static void take_answer(struct execution *x, const struct plan_op *op, struct cl
 	if (response->status / 100 == 2) {
 		if (op->kind == PLAN_DELETE && !json_str(response->object, "metadata.uid"))
 			watches_learn_gone(e->watches, op->body); /* a Status: gone at once */
-		else if (!json_str(response->object, "metadata.deletionTimestamp") || op->kind != PLAN_FINALIZERS)
+		else if (!is_merged_pod(op) && (!json_str(response->object, "metadata.deletionTimestamp") || op->kind != PLAN_MERGE))
 			watches_learn(e->watches, TAKE_PTR(response->object)); /* else it is gone with its last finalizer */
 	} else if (response->status == 404 && op->kind == PLAN_DELETE) {
 		watches_learn_gone(e->watches, op->body);
@@ -215,7 +221,7 @@ static int start_op(struct step *step, struct err *err)
 		return client_apply(client, op->body, NULL, on_op_done, step, err);
 	case PLAN_STATUS:
 		return client_apply(client, op->body, "status", on_op_done, step, err);
-	case PLAN_FINALIZERS:
+	case PLAN_MERGE:
 		return client_merge(client, op->body, on_op_done, step, err);
 	case PLAN_CREATE:
 		return client_create(client, op->body, op_is_kind(op, "Pod") ? pod_fields : NULL, on_op_done, step, err);

@@ -196,7 +196,7 @@ static void delete_all(struct planner *p)
 }
 
 /* While one pod of another spec is left nothing new is made: old and new nodes in one Ray cluster do not agree. */
-static bool must_recreate(const struct planner *p)
+static bool must_recreate(struct planner *p)
 {
 	char hash[UPGRADE_HASH_MAX];
 
@@ -206,6 +206,9 @@ static bool must_recreate(const struct planner *p)
 	for (size_t i = 0; i < p->n_pods; i++)
 		if (upgrade_is_stale(p->pods[i], hash))
 			return true;
+	for (size_t i = 0; i < p->n_pods; i++)
+		if (!p->leaving[i] && upgrade_is_unknown(p->pods[i]))
+			planner_add(p, PLAN_MERGE, upgrade_adoption(p->pods[i], hash));
 	return false;
 }
 
@@ -222,7 +225,7 @@ static int plan_valid(struct planner *p, struct err *err)
 	p->view.failure_message = p->in->failure_message;
 	/* Before there is anything in Redis. */
 	if (redis_cleanup_wanted(p->in->cluster, p->in->policy) && !redis_cleanup_is_held(p->in->cluster))
-		planner_add(p, PLAN_FINALIZERS, redis_cleanup_finalizers(p->in->cluster, true));
+		planner_add(p, PLAN_MERGE, redis_cleanup_finalizers(p->in->cluster, true));
 	plan_objects(p);
 	note_refused_recorder(p);
 	p->pods_at = p->plan.n_ops;

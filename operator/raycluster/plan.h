@@ -28,7 +28,11 @@ enum plan_op_kind {
 	 */
 	PLAN_DELETE,
 	PLAN_STATUS, /* RayCluster: apiVersion, kind, metadata {namespace, name}, status: applied there */
-	PLAN_FINALIZERS, /* RayCluster, as redis_cleanup_finalizers: merged; NotFound is success */
+	/*
+	 * JSON merge patch of body, which has apiVersion, kind and metadata {namespace, name} besides what changes; a uid or
+	 * resourceVersion is a precondition; NotFound is success
+	 */
+	PLAN_MERGE,
 	PLAN_EVENT,  /* POST of an events.k8s.io/v1 Event; every failure is tolerated */
 };
 

@@ -21,7 +21,7 @@
 
 static void let_go(struct planner *p)
 {
-	planner_add(p, PLAN_FINALIZERS, redis_cleanup_finalizers(p->in->cluster, false));
+	planner_add(p, PLAN_MERGE, redis_cleanup_finalizers(p->in->cluster, false));
 }
 
 static void give_up(struct planner *p, const char *why)

@@ -43,8 +43,8 @@ static void expect_let_go(struct world *w)
 {
 	_cleanup_json_ cJSON *rest = json_of("[example.com/other]");
 
-	assert_int_equal(count(w, PLAN_FINALIZERS), 1);
-	assert_json(json_get(op(w, PLAN_FINALIZERS, 0), "metadata.finalizers"), rest);
+	assert_int_equal(count(w, PLAN_MERGE), 1);
+	assert_json(json_get(op(w, PLAN_MERGE, 0), "metadata.finalizers"), rest);
 }
 
 static void the_finalizer_is_there_before_the_first_pod(void **state)
@@ -54,13 +54,13 @@ static void the_finalizer_is_there_before_the_first_pod(void **state)
 
 	begin(w);
 	plan(w);
-	assert_int_equal(w->plan.ops[0].kind, PLAN_FINALIZERS);
+	assert_int_equal(w->plan.ops[0].kind, PLAN_MERGE);
 	assert_json(json_get(w->plan.ops[0].body, "metadata.finalizers"), both);
 	assert_string_equal(json_str(w->plan.ops[0].body, "metadata.resourceVersion"),
 			    "7");
 	settle(w);
 	plan(w);
-	assert_int_equal(count(w, PLAN_FINALIZERS), 0);
+	assert_int_equal(count(w, PLAN_MERGE), 0);
 }
 
 static void without_redis_or_when_it_is_to_be_left_alone_there_is_none(void **state)
@@ -68,22 +68,22 @@ static void without_redis_or_when_it_is_to_be_left_alone_there_is_none(void **st
 	struct world *w = *state;
 
 	plan(w);
-	assert_int_equal(count(w, PLAN_FINALIZERS), 0);
+	assert_int_equal(count(w, PLAN_MERGE), 0);
 	begin(w);
 	json_set_str(json_object_at(json_get(w->cluster, "metadata"), "annotations"), REDIS_CLEANUP_ANNOTATION, "False");
 	plan(w);
-	assert_int_equal(count(w, PLAN_FINALIZERS), 0);
+	assert_int_equal(count(w, PLAN_MERGE), 0);
 	json_set_str(json_get(w->cluster, "metadata.annotations"), REDIS_CLEANUP_ANNOTATION, "true");
 	w->policy.redis_cleanup = false;
 	plan(w);
-	assert_int_equal(count(w, PLAN_FINALIZERS), 0);
+	assert_int_equal(count(w, PLAN_MERGE), 0);
 	w->policy.redis_cleanup = true;
 	json_set_str(json_get(w->cluster, "spec.gcsFaultToleranceOptions"), "backend", "rocksdb");
 	cJSON_DeleteItemFromObject(json_get(w->cluster, "spec.gcsFaultToleranceOptions"), "redisAddress");
 	cJSON_DeleteItemFromObject(json_get(w->cluster, "spec.gcsFaultToleranceOptions"), "redisPassword");
 	cJSON_DeleteItemFromObject(json_get(w->cluster, "spec.gcsFaultToleranceOptions"), "externalStorageNamespace");
 	plan(w);
-	assert_int_equal(count(w, PLAN_FINALIZERS), 0);
+	assert_int_equal(count(w, PLAN_MERGE), 0);
 }
 
 static void first_the_pods_go_then_the_job_comes_then_the_finalizer_goes(void **state)
@@ -198,7 +198,7 @@ static void what_cannot_be_done_is_said_and_holds_nothing_up(void **state)
 		w->now_ns += (rows[i].after_s - 20) * NS_PER_SEC;
 		if (rows[i].after_s) {
 			plan(w);
-			if (count(w, PLAN_FINALIZERS))
+			if (count(w, PLAN_MERGE))
 				fail_msg("%s: given up too soon", rows[i].what);
 		}
 		w->now_ns += 20 * NS_PER_SEC;

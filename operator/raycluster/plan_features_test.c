@@ -208,6 +208,32 @@ static void recreate_waits_until_no_old_pod_is_left(void **state)
 	assert_int_equal(count(w, PLAN_CREATE), 3);
 }
 
+static void set_annotations(cJSON *pod, const char *annotations)
+{
+	json_set(json_get(pod, "metadata"), "annotations", json_of(annotations));
+}
+
+static void pods_of_kuberay_are_adopted_and_made_anew_when_the_spec_changes_later(void **state)
+{
+	struct world *w = *state;
+
+	json_set(json_get(w->cluster, "spec"), "upgradeStrategy", json_of("{type: Recreate}"));
+	settle(w);
+	set_annotations(pod_of_type(w, "head", 0), "{ray.io/upgrade-strategy-recreate-hash: 0A1B2C, ray.io/kuberay-version: v1.7.0}");
+	set_annotations(pod_of_type(w, "worker", 0), "{}");
+	set_annotations(pod_of_type(w, "worker", 1), "{afterglow.dev/recreate-hash: v0-0a1b2c}");
+	plan(w);
+	assert_int_equal(count(w, PLAN_DELETE), 0);
+	assert_int_equal(count(w, PLAN_MERGE), 3);
+	execute(w);
+	plan(w);
+	assert_int_equal(w->plan.n_ops, 0);
+	json_set_str(json_get(w->cluster, "spec"), "rayVersion", "2.47.0");
+	plan(w);
+	assert_int_equal(count(w, PLAN_DELETE), 3);
+	assert_int_equal(count(w, PLAN_MERGE), 0);
+}
+
 static void a_command_that_just_ends_is_not_run_again_at_full_speed(void **state)
 {
 	struct world *w = *state;
@@ -445,6 +471,7 @@ int main(void)
 		TEST(a_replica_that_never_ran_is_completed),
 		TEST(fewer_replicas_take_whole_ones),
 		TEST(recreate_waits_until_no_old_pod_is_left),
+		TEST(pods_of_kuberay_are_adopted_and_made_anew_when_the_spec_changes_later),
 		TEST(a_command_that_just_ends_is_not_run_again_at_full_speed),
 		TEST(a_head_that_keeps_dying_comes_back_more_slowly),
 		TEST(a_group_whose_pods_keep_dying_gets_new_ones_more_slowly_and_the_others_do_not_wait),

@@ -172,6 +172,18 @@ static inline void note_applied(struct world *w, const cJSON *body)
 	json_set_str(w->applied, key, hash);
 }
 
+static inline void merge(struct world *w, const cJSON *body)
+{
+	bool is_pod = strcmp(json_str(body, "kind"), "Pod") == 0;
+	cJSON *object = is_pod ? find_pod(w, json_str(body, "metadata.name")) : w->cluster;
+	const cJSON *item;
+
+	if (json_get(body, "metadata.finalizers"))
+		json_set(json_get(object, "metadata"), "finalizers", cJSON_Duplicate(json_get(body, "metadata.finalizers"), true));
+	cJSON_ArrayForEach(item, json_get(body, "metadata.annotations"))
+		json_set_str(json_object_at(json_get(object, "metadata"), "annotations"), item->string, item->valuestring);
+}
+
 static inline void execute(struct world *w)
 {
 	for (size_t i = 0; i < w->plan.n_ops; i++) {
@@ -202,9 +214,8 @@ static inline void execute(struct world *w)
 		case PLAN_STATUS:
 			json_set(w->cluster, "status", cJSON_Duplicate(json_get(body, "status"), true));
 			break;
-		case PLAN_FINALIZERS:
-			json_set(json_get(w->cluster, "metadata"), "finalizers",
-				 cJSON_Duplicate(json_get(body, "metadata.finalizers"), true));
+		case PLAN_MERGE:
+			merge(w, body);
 			break;
 		case PLAN_EVENT:
 			break;

@@ -95,10 +95,13 @@ static void matches(cJSON *pod, const char *name)
 	_cleanup_json_ cJSON *want = fixture(name);
 	cJSON *annotations = json_get(pod, "metadata.annotations");
 	const char *hash = cJSON_GetStringValue(
-		cJSON_GetObjectItemCaseSensitive(annotations, "ray.io/upgrade-strategy-recreate-hash"));
+		cJSON_GetObjectItemCaseSensitive(annotations, "afterglow.dev/recreate-hash"));
 
-	assert_int_equal(hash ? strlen(hash) : 0, 40);
-	cJSON_DeleteItemFromObjectCaseSensitive(annotations, "ray.io/upgrade-strategy-recreate-hash");
+	assert_int_equal(hash ? strlen(hash) : 0, 43);
+	cJSON_DeleteItemFromObjectCaseSensitive(annotations, "afterglow.dev/recreate-hash");
+	/* For KubeRay, when it comes back. */
+	assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, "ray.io/kuberay-version")), "afterglow");
+	cJSON_DeleteItemFromObjectCaseSensitive(annotations, "ray.io/kuberay-version");
 	assert_json(pod, want);
 }
 
