@@ -31,7 +31,7 @@ bool op_result_is_refusal(const struct plan_op *op, const struct client_response
 
 const char *op_name(const struct plan_op *op)
 {
-	static const char *const names[] = { "apply", "create", "delete", "status", "merge", "event" };
+	static const char *const names[] = { "apply", "create", "delete", "status", "merge", "believe", "event" };
 
 	return (size_t)op->kind < ARRAY_SIZE(names) ? names[op->kind] : "?";
 }

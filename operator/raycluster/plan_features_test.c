@@ -45,6 +45,120 @@ static void what_stands_around_is_applied_once_and_again_when_it_changes(void **
 	assert_null(op_of_kind(w, "Role"));
 }
 
+static void wants_an_ingress(struct world *w)
+{
+	json_set(json_get(w->cluster, "spec.headGroupSpec"), "enableIngress", cJSON_CreateTrue());
+}
+
+static cJSON *ingress_of(const char *owner_uid)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text), "metadata: {namespace: ray, name: demo-head-ingress, uid: u-1, ownerReferences: [{uid: \"%s\", controller: true}]}",
+		 owner_uid);
+	return json_of(text);
+}
+
+static void an_ingress_leads_to_all_paths_of_the_dashboard(void **state)
+{
+	struct world *w = *state;
+	const cJSON *rule, *path;
+
+	wants_an_ingress(w);
+	plan(w);
+	rule = cJSON_GetArrayItem(json_get(op_of_kind(w, "Ingress"), "spec.rules"), 0);
+	path = cJSON_GetArrayItem(json_get(rule, "http.paths"), 0);
+	assert_null(json_get(rule, "host"));
+	assert_string_equal(json_str(path, "path"), "/");
+	assert_string_equal(json_str(path, "pathType"), "Prefix");
+}
+
+static void anothers_ingress_of_that_name_stays_as_it_is_and_that_is_said_once(void **state)
+{
+	static const char *const others[] = { "metadata: {namespace: ray, name: demo-head-ingress, uid: u-1}",
+					      "metadata: {uid: u-1, ownerReferences: [{uid: not-the-cluster, controller: true}]}" };
+	struct world *w = *state;
+
+	wants_an_ingress(w);
+	settle(w);
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		_cleanup_json_ cJSON *other = json_of(others[i]);
+
+		cJSON_DeleteItemFromObject(w->applied, "Ingress/demo-head-ingress");
+		w->ingress = other;
+		plan(w);
+		assert_int_equal(w->plan.n_ops, 2);
+		assert_string_equal(json_str(op(w, PLAN_EVENT, 0), "reason"), "FailedToCreateIngress");
+		assert_string_equal(json_str(op(w, PLAN_BELIEVE, 0), "kind"), "Ingress");
+		execute(w);
+		plan(w);
+		assert_int_equal(w->plan.n_ops, 0);
+		w->ingress = NULL;
+	}
+}
+
+static void the_ingress_of_the_cluster_is_applied_to_the_one_that_was_looked_at(void **state)
+{
+	struct world *w = *state;
+	_cleanup_json_ cJSON *own = ingress_of(json_str(w->cluster, "metadata.uid"));
+
+	wants_an_ingress(w);
+	w->ingress = own;
+	plan(w);
+	assert_string_equal(json_str(op_of_kind(w, "Ingress"), "metadata.uid"), "u-1");
+	execute(w);
+	plan(w);
+	assert_null(op_of_kind(w, "Ingress"));
+	/* Neither is one written that may not be read. */
+	cJSON_DeleteItemFromObject(w->applied, "Ingress/demo-head-ingress");
+	w->ingress = NULL;
+	w->ingress_refused = true;
+	plan(w);
+	assert_int_equal(count(w, PLAN_APPLY), 0);
+}
+
+static void the_claim_of_rocksdb_has_the_owner_that_its_policy_asks_for_at_any_time(void **state)
+{
+	struct world *w = *state;
+	const char *uid = json_str(w->cluster, "metadata.uid");
+	const struct {
+		const char *policy, *owner; /* of the claim there is */
+		int owners;		    /* that are written, -1: nothing is */
+	} rows[] = {
+		{ "{backend: rocksdb, storage: {deletionPolicy: Retain}}", uid, 0 },
+		{ "{backend: rocksdb, storage: {deletionPolicy: Retain}}", "", -1 },
+		{ "{backend: rocksdb, storage: {deletionPolicy: Retain}}", "another", -1 },
+		{ "{backend: rocksdb, storage: {deletionPolicy: Delete}}", uid, -1 },
+		{ "{backend: rocksdb}", "", 1 },
+		/* Never a second controller. */
+		{ "{backend: rocksdb}", "another", -1 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_json_ cJSON *claim = json_of("metadata: {namespace: ray, name: demo-gcs-pvc, resourceVersion: \"7\"}"),
+				     *owner = json_of("{controller: true}");
+		const cJSON *written;
+
+		json_set_str(owner, "uid", rows[i].owner);
+		if (*rows[i].owner)
+			json_append(json_array_at(json_get(claim, "metadata"), "ownerReferences"), TAKE_PTR(owner));
+		cJSON_DeleteItemFromObject(w->applied, "PersistentVolumeClaim/demo-gcs-pvc");
+		json_set(json_get(w->cluster, "spec"), "gcsFaultToleranceOptions", json_of(rows[i].policy));
+		w->gcs_claim = claim;
+		plan(w);
+		written = op_of_kind(w, "PersistentVolumeClaim");
+		assert_non_null(written);
+		if (rows[i].owners < 0) {
+			assert_ptr_equal(written, op(w, PLAN_BELIEVE, 0));
+		} else {
+			assert_ptr_equal(written, op(w, PLAN_MERGE, 0));
+			assert_string_equal(json_str(written, "metadata.resourceVersion"), "7");
+			assert_int_equal(cJSON_GetArraySize(json_get(written, "metadata.ownerReferences")), rows[i].owners);
+		}
+		w->gcs_claim = NULL;
+	}
+}
+
 static void the_autoscaler_decides_who_goes(void **state)
 {
 	struct world *w = *state;
@@ -464,6 +578,10 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(what_stands_around_is_applied_once_and_again_when_it_changes),
+		TEST(an_ingress_leads_to_all_paths_of_the_dashboard),
+		TEST(anothers_ingress_of_that_name_stays_as_it_is_and_that_is_said_once),
+		TEST(the_ingress_of_the_cluster_is_applied_to_the_one_that_was_looked_at),
+		TEST(the_claim_of_rocksdb_has_the_owner_that_its_policy_asks_for_at_any_time),
 		TEST(the_autoscaler_decides_who_goes),
 		TEST(an_autoscaler_that_ended_for_good_is_told),
 		TEST(a_name_that_was_deleted_or_died_does_not_come_back),

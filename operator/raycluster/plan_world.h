@@ -24,7 +24,8 @@ struct world {
 	struct crash crashes[16];
 	size_t n_crashes;
 	const char *failure_reason;
-	const cJSON *cleanup_job;
+	const cJSON *cleanup_job, *ingress, *gcs_claim;
+	bool ingress_refused;
 	const char *cleanup_refused;
 };
 
@@ -87,6 +88,9 @@ static inline int try_plan(struct world *w, struct err *err)
 		.arg = w,
 		.token = "secret",
 		.cleanup_job = w->cleanup_job,
+		.ingress = w->ingress,
+		.ingress_refused = w->ingress_refused,
+		.gcs_claim = w->gcs_claim,
 		.cleanup_refused = w->cleanup_refused,
 		.failure_reason = w->failure_reason,
 		.failure_message = w->failure_reason ? "403 Forbidden: exceeded quota" : NULL,
@@ -216,6 +220,9 @@ static inline void execute(struct world *w)
 			break;
 		case PLAN_MERGE:
 			merge(w, body);
+			break;
+		case PLAN_BELIEVE:
+			note_applied(w, body);
 			break;
 		case PLAN_EVENT:
 			break;
