@@ -183,7 +183,7 @@ static int plan_pods(struct planner *p, struct err *err)
 			return r;
 	}
 	p->view.all_ready = p->workers_ready && p->view.head && !pod_is_terminating(p->view.head) &&
-			    pod_ray_is_ready(p->view.head);
+			    pod_is_ready(p->view.head);
 	return 0;
 }
 

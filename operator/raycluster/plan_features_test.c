@@ -178,12 +178,11 @@ static void the_autoscaler_decides_who_goes(void **state)
 static void an_autoscaler_that_ended_for_good_is_told(void **state)
 {
 	struct world *w = *state;
-	cJSON *status = json_of("{name: autoscaler, state: {terminated: {exitCode: 137, reason: OOMKilled}}}");
-
 	json_set(json_get(w->cluster, "spec"), "enableInTreeAutoscaling", cJSON_CreateTrue());
 	json_set(json_get(w->cluster, "spec"), "autoscalerOptions", json_of("{version: v2}"));
 	settle(w);
-	json_append(json_get(pod_of_type(w, "head", 0), "status.containerStatuses"), status);
+	json_set(json_find(json_get(pod_of_type(w, "head", 0), "status.containerStatuses"), "name", "autoscaler"), "state",
+		 json_of("{terminated: {exitCode: 137, reason: OOMKilled}}"));
 	plan(w);
 	assert_string_equal(json_str(op(w, PLAN_EVENT, 0), "reason"), "AutoscalerEnded");
 	assert_non_null(strstr(json_str(op(w, PLAN_EVENT, 0), "note"), "exit code 137 (OOMKilled)"));

@@ -227,12 +227,13 @@ static void the_heads_trouble_names_what_is_behind_the_backoff(void **state)
 	settle(w);
 	set_phase(pod_of_type(w, "head", 0), "Running", false);
 	container = cJSON_GetArrayItem(json_get(pod_of_type(w, "head", 0), "status.containerStatuses"), 0);
-	json_set(container, "state", json_of("{waiting: {reason: CrashLoopBackOff}}"));
+	json_set(container, "state", json_of("{waiting: {reason: CrashLoopBackOff, message: back-off 5m0s restarting}}"));
 	json_set(container, "lastState", json_of("{terminated: {exitCode: 137, reason: OOMKilled}}"));
 	plan(w);
 	execute(w);
 	expect_condition(w, "HeadPodReady", "False");
 	assert_string_equal(json_str(condition(w, "HeadPodReady"), "reason"), "CrashLoopBackOff");
+	assert_non_null(strstr(json_str(condition(w, "HeadPodReady"), "message"), "back-off 5m0s restarting"));
 	assert_non_null(
 		strstr(json_str(condition(w, "HeadPodReady"), "message"), "exit code 137 (OOMKilled)"));
 	expect_condition(w, "RayClusterProvisioned", "True"); /* it latches */

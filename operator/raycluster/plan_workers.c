@@ -38,7 +38,7 @@ static int compare_worth(const cJSON *a, const cJSON *b)
 	int order = pod_is_running(a) - pod_is_running(b);
 
 	if (!order)
-		order = pod_ray_is_ready(a) - pod_ray_is_ready(b);
+		order = pod_is_ready(a) - pod_is_ready(b);
 	if (!order && time_a && time_b)
 		order = strcmp(time_b, time_a);
 	return order ? order : strcmp(json_str(a, "metadata.name"), json_str(b, "metadata.name"));
@@ -80,7 +80,7 @@ static struct count count_workers(const struct planner *p, const char *name)
 			continue;
 		c.alive++;
 		c.running += pod_is_running(p->pods[i]);
-		c.ready += pod_ray_is_ready(p->pods[i]);
+		c.ready += pod_is_ready(p->pods[i]);
 	}
 	return c;
 }

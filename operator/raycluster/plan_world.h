@@ -232,15 +232,18 @@ static inline void execute(struct world *w)
 
 static inline void set_phase(cJSON *pod, const char *phase, bool ready)
 {
-	const char *name = json_str(cJSON_GetArrayItem(json_get(pod, "spec.containers"), 0), "name");
-	cJSON *status = json_object_at(pod, "status"), *container = cJSON_CreateObject(),
-	      *list = cJSON_CreateArray();
+	cJSON *status = json_object_at(pod, "status"), *list = cJSON_CreateArray();
+	const cJSON *container;
 
 	json_set_str(status, "phase", phase);
 	json_set_str(status, "podIP", "10.0.0.7");
-	json_set_str(container, "name", name);
-	json_set(container, "ready", cJSON_CreateBool(ready));
-	cJSON_AddItemToArray(list, container);
+	cJSON_ArrayForEach(container, json_get(pod, "spec.containers")) {
+		cJSON *item = cJSON_CreateObject();
+
+		json_set_str(item, "name", json_str(container, "name"));
+		json_set(item, "ready", cJSON_CreateBool(ready));
+		cJSON_AddItemToArray(list, item);
+	}
 	json_set(status, "containerStatuses", list);
 }
 

@@ -189,6 +189,13 @@ static void one_kind_of_accelerators_gets_rays_name(void **state)
 		     "'\"{\\\"slice\\\": 1}\"'");
 	build(w, RAY_WORKER);
 	has(start_line(w), " --resources='{\"neuron_cores\":2,\"slice\":1}' ");
+	/* No JSON, but KubeRay takes it. */
+	json_set_str(json_get(group_of(w, RAY_WORKER), "rayStartParams"), "resources", "\"{\"slice\": 1}\"");
+	build(w, RAY_WORKER);
+	has(start_line(w), " --resources='{\"neuron_cores\":2,\"slice\":1}' ");
+	json_set_str(json_get(group_of(w, RAY_WORKER), "rayStartParams"), "resources", "{");
+	build(w, RAY_WORKER);
+	has(start_line(w), " --resources={ ");
 }
 
 static void a_login_shell_is_asked_for(void **state)

@@ -56,6 +56,14 @@ bool upgrade_is_recreate(const cJSON *cluster)
 	return type && strcmp(type, "Recreate") == 0;
 }
 
+const char *upgrade_by_creator(const cJSON *cluster)
+{
+	const char *creator = cJSON_GetStringValue(
+		cJSON_GetObjectItemCaseSensitive(json_get(cluster, "metadata.labels"), "ray.io/originated-from-crd"));
+
+	return creator && (strcmp(creator, "RayJob") == 0 || strcmp(creator, "RayService") == 0) ? creator : NULL;
+}
+
 static const char *annotation(const cJSON *pod, const char *name)
 {
 	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(pod, "metadata.annotations"), name));

@@ -29,6 +29,8 @@
 void upgrade_hash(const cJSON *cluster, char ret_hash[static UPGRADE_HASH_MAX]);
 
 bool upgrade_is_recreate(const cJSON *cluster);
+/* The kind of object that made the cluster and replaces it as a whole: RayJob, RayService. NULL: a person made it. */
+const char *upgrade_by_creator(const cJSON *cluster);
 
 /* Whether the pod is known to be made from another spec. */
 bool upgrade_is_stale(const cJSON *pod, const char *hash);

@@ -542,7 +542,7 @@ def test_pods_that_the_server_refuses_are_a_condition_until_they_are_not(make, a
 
 @pytest.mark.parametrize("spec, words", [
     ({"networkPolicy": {}}, "network policies"),
-    ({"tlsOptions": {}}, "TLS between the nodes"),
+    ({"tlsOptions": {"enabled": True}}, "TLS between the nodes"),
     ({"historyServerOptions": {}}, "the history server"),
     ({"managedBy": "kueue.x-k8s.io/multikueue"}, "does not send clusters elsewhere"),
 ])
