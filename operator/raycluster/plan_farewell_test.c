@@ -163,9 +163,9 @@ static void what_cannot_be_done_is_said_and_holds_nothing_up(void **state)
 	} rows[] = {
 		{ "the Job failed", "{metadata: {name: j}, status: {conditions: [{type: Failed, status: 'True', message: Too bad}]}}", NULL,
 		  NULL, "Job j failed: Too bad", false, 0 },
-		{ "the Job hangs", "{status: {active: 1}}", NULL, NULL, "its Job did not end within 15 minutes", false, 900 },
+		{ "the Job hangs", "{status: {active: 1}}", NULL, NULL, "its Job did not end within 15 min", false, 900 },
 		{ "the Job is refused", NULL, "403 Forbidden: namespace is terminating", NULL, "namespace is terminating", false, 0 },
-		{ "the head stays", NULL, NULL, NULL, "its head did not end within 15 minutes", true, 900 },
+		{ "the head stays", NULL, NULL, NULL, "its head did not end within 15 min", true, 900 },
 		{ "the spec is nonsense by now", NULL, NULL, "{headGroupSpec: {template: {spec: {containers: []}}}}", "not valid", false, 0 },
 	};
 	struct world *w = *state;
@@ -212,6 +212,42 @@ static void what_cannot_be_done_is_said_and_holds_nothing_up(void **state)
 	}
 }
 
+static void patience_with_the_cleanup_is_what_the_annotation_says(void **state)
+{
+	static const struct {
+		const char *annotation, *words;
+		int64_t after_s;
+	} rows[] = {
+		{ "60", "did not end within 1 min", 60 },  { "0", "within 15 min", 900 },	 { "-5", "within 15 min", 900 },
+		{ "soon", "within 15 min", 900 },	   { "60s", "within 15 min", 900 },
+	};
+	struct world *w = *state;
+	_cleanup_json_ cJSON *running = json_of("{status: {active: 1}}");
+
+	begin(w);
+	plan(w);
+	execute(w);
+	delete_cluster(w);
+	while (w->n_pods)
+		remove_pod(w, json_str(w->pods[0], "metadata.name"));
+	w->cleanup_job = running;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		int64_t now = w->now_ns;
+
+		json_set_str(json_object_at(json_get(w->cluster, "metadata"), "annotations"), "ray.io/gcs-ft-deletion-timeout",
+			     rows[i].annotation);
+		w->now_ns += (rows[i].after_s - 20) * NS_PER_SEC;
+		plan(w);
+		assert_int_equal(count(w, PLAN_MERGE), 0);
+		w->now_ns += 20 * NS_PER_SEC;
+		plan(w);
+		assert_non_null(warning(w));
+		if (!strstr(warning(w), rows[i].words))
+			fail_msg("%s: %s", rows[i].annotation, warning(w));
+		w->now_ns = now;
+	}
+}
+
 static void a_finalizer_that_nobody_needs_any_more_goes_at_once(void **state)
 {
 	struct world *w = *state;
@@ -250,6 +286,7 @@ int main(void)
 		TEST(first_the_pods_go_then_the_job_comes_then_the_finalizer_goes),
 		TEST(the_job_has_the_heads_ways_to_redis_and_nothing_else_of_it),
 		TEST(what_cannot_be_done_is_said_and_holds_nothing_up),
+		TEST(patience_with_the_cleanup_is_what_the_annotation_says),
 		TEST(a_finalizer_that_nobody_needs_any_more_goes_at_once),
 		TEST(names_fit_and_are_no_other_clusters),
 	};

@@ -159,6 +159,54 @@ static void the_claim_of_rocksdb_has_the_owner_that_its_policy_asks_for_at_any_t
 	}
 }
 
+static void a_service_for_ray_serve_is_made_where_it_is_asked_for(void **state)
+{
+	struct world *w = *state;
+	const cJSON *service;
+
+	json_set(json_get(w->cluster, "metadata"), "annotations", json_of("{ray.io/enable-serve-service: \"true\"}"));
+	json_set(cJSON_GetArrayItem(json_get(w->cluster, "spec.headGroupSpec.template.spec.containers"), 0), "ports",
+		 json_of("[{name: gcs-server, containerPort: 6379}, {name: serve, containerPort: 9000}, {name: serve-grpc, containerPort: 9001}]"));
+	plan(w);
+	service = op(w, PLAN_CREATE, 0);
+	assert_string_equal(json_str(service, "metadata.name"), "demo-serve-svc");
+	assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(json_get(service, "metadata.labels"), "ray.io/serve")), "demo-serve");
+	assert_int_equal(cJSON_GetArraySize(json_get(service, "spec.ports")), 2);
+	assert_int_equal(json_int(json_find(json_get(service, "spec.ports"), "name", "serve-grpc"), "port", 0), 9001);
+	assert_int_equal(cJSON_GetArraySize(json_get(service, "spec.selector")), 1);
+	execute(w);
+	plan(w);
+	assert_null(op_of_kind(w, "Service"));
+}
+
+static const char *event_note(const struct world *w, const char *reason)
+{
+	for (size_t i = 0; i < w->plan.n_ops; i++)
+		if (w->plan.ops[i].kind == PLAN_EVENT && strcmp(json_str(w->plan.ops[i].body, "reason"), reason) == 0)
+			return json_str(w->plan.ops[i].body, "note");
+	return NULL;
+}
+
+static void labels_for_batch_schedulers_are_said_to_have_no_effect(void **state)
+{
+	struct world *w = *state;
+	const char *note;
+
+	json_set(json_get(w->cluster, "metadata"), "labels",
+		 json_of("{ray.io/gang-scheduling-enabled: \"true\", volcano.sh/queue-name: q, kueue.x-k8s.io/queue-name: k}"));
+	plan(w);
+	note = event_note(w, "SchedulingLabelsIgnored");
+	assert_non_null(note);
+	assert_non_null(strstr(note, ": ray.io/gang-scheduling-enabled, volcano.sh/queue-name"));
+	assert_null(strstr(note, "kueue"));
+	execute(w);
+	plan(w);
+	assert_null(event_note(w, "SchedulingLabelsIgnored"));
+	json_set_int(json_get(w->cluster, "metadata"), "generation", 9);
+	plan(w);
+	assert_non_null(event_note(w, "SchedulingLabelsIgnored"));
+}
+
 static void the_autoscaler_decides_who_goes(void **state)
 {
 	struct world *w = *state;
@@ -581,6 +629,8 @@ int main(void)
 		TEST(anothers_ingress_of_that_name_stays_as_it_is_and_that_is_said_once),
 		TEST(the_ingress_of_the_cluster_is_applied_to_the_one_that_was_looked_at),
 		TEST(the_claim_of_rocksdb_has_the_owner_that_its_policy_asks_for_at_any_time),
+		TEST(a_service_for_ray_serve_is_made_where_it_is_asked_for),
+		TEST(labels_for_batch_schedulers_are_said_to_have_no_effect),
 		TEST(the_autoscaler_decides_who_goes),
 		TEST(an_autoscaler_that_ended_for_good_is_told),
 		TEST(a_name_that_was_deleted_or_died_does_not_come_back),

@@ -15,7 +15,7 @@
 #include "operator/kube/object.h"
 #include "operator/raycluster/auth.h"
 #include "operator/raycluster/autoscaler.h"
-#include "operator/raycluster/event.h"
+#include "operator/kube/event.h"
 #include "operator/raycluster/gcs_ft.h"
 #include "operator/raycluster/ingress.h"
 #include "operator/raycluster/pod_state.h"
@@ -155,6 +155,8 @@ void plan_objects(struct planner *p)
 	plan_service(p, p->in->service, head_service(p));
 	if (has_hosts(cluster))
 		plan_service(p, p->in->headless, headless_service_build(cluster));
+	/* As KubeRay does: one that is there stays as it is. */
+	keep(p, PLAN_CREATE, serve_service_build(cluster));
 	plan_autoscaler(p);
 	if (p->in->token)
 		keep(p, PLAN_CREATE, auth_secret(cluster, p->in->token));

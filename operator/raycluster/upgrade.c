@@ -70,6 +70,11 @@ static const char *annotation(const cJSON *pod, const char *name)
 	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(pod, "metadata.annotations"), name));
 }
 
+bool upgrade_is_ours(const cJSON *pod)
+{
+	return annotation(pod, UPGRADE_HASH_ANNOTATION) != NULL;
+}
+
 bool upgrade_is_unknown(const cJSON *pod)
 {
 	const char *have = annotation(pod, UPGRADE_HASH_ANNOTATION);

@@ -34,6 +34,8 @@ const char *upgrade_by_creator(const cJSON *cluster);
 
 /* Whether the pod is known to be made from another spec. */
 bool upgrade_is_stale(const cJSON *pod, const char *hash);
+/* Whether this operator, of any version since the hash has its own key, made or adopted the pod. */
+bool upgrade_is_ours(const cJSON *pod);
 /* Whether nobody can tell which spec it was made from. */
 bool upgrade_is_unknown(const cJSON *pod);
 
