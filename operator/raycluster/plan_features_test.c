@@ -128,7 +128,7 @@ static void the_claim_of_rocksdb_has_the_owner_that_its_policy_asks_for_at_any_t
 		{ "{backend: rocksdb, storage: {deletionPolicy: Retain}}", uid, 0 },
 		{ "{backend: rocksdb, storage: {deletionPolicy: Retain}}", "", -1 },
 		{ "{backend: rocksdb, storage: {deletionPolicy: Retain}}", "another", -1 },
-		{ "{backend: rocksdb, storage: {deletionPolicy: Delete}}", uid, -1 },
+		{ "{backend: rocksdb, storage: {deletionPolicy: DeleteWithCluster}}", uid, -1 },
 		{ "{backend: rocksdb}", "", 1 },
 		/* Never a second controller. */
 		{ "{backend: rocksdb}", "another", -1 },

@@ -242,7 +242,7 @@ def test_the_volume_of_rocksdb_stays_when_that_is_asked_for_later(make, api):
     assert owner_of(claim) == OWNER
     cluster.patch({"gcsFaultToleranceOptions": {"backend": "rocksdb", "storage": {"deletionPolicy": "Retain"}}})
     wait_for("no owner", lambda: not owner_of(api.get("persistentvolumeclaims", "demo-gcs-pvc")))
-    cluster.patch({"gcsFaultToleranceOptions": {"backend": "rocksdb", "storage": {"deletionPolicy": "Delete"}}})
+    cluster.patch({"gcsFaultToleranceOptions": {"backend": "rocksdb", "storage": {"deletionPolicy": "DeleteWithCluster"}}})
     wait_for("the owner", lambda: owner_of(api.get("persistentvolumeclaims", "demo-gcs-pvc")) == OWNER)
 
 
@@ -288,7 +288,7 @@ def test_somebody_elses_ingress_of_that_name_is_left_alone(make, operator, api, 
     cluster = make("demo")
     cluster.patch({"headGroupSpec": {**cluster.get()["spec"]["headGroupSpec"], "enableIngress": True}})
     (event,) = wait_for("the Event", lambda: events(api, "FailedToCreateIngress"))
-    assert "not owned by this RayCluster" in event["message"]
+    assert "not owned by this RayCluster" in event["note"]
     settle(operator, api, kubelet)
     assert api.get("ingresses", "demo-head-ingress") == before
 
