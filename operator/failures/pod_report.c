@@ -13,9 +13,9 @@
 #include "lib/units.h"
 #include "operator/failures/failures.h"
 #include "operator/failures/termination.h"
-#include "operator/raycluster/event.h"
 #include "operator/injection/inject.h"
 #include "operator/policy/policy.h"
+#include "operator/raycluster/event.h"
 
 #define PORT_NAME "afterglow-http"
 #define ID_MAX 127

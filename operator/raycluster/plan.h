@@ -15,9 +15,9 @@
 #include <stdint.h>
 
 #include "lib/err.h"
-#include "operator/launcher.h"
-#include "operator/raycluster/crash_loop.h"
+#include "operator/launcher/launcher.h"
 #include "operator/policy/policy.h"
+#include "operator/raycluster/crash_loop.h"
 
 enum plan_op_kind {
 	PLAN_APPLY,  /* server-side apply of body */
