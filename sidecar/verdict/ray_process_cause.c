@@ -3,11 +3,16 @@
 #include "sidecar/verdict/ray_process_cause.h"
 
 #include <signal.h>
+#include <string.h>
 #include <sys/wait.h>
+
+#include "sidecar/verdict/oom_cause.h"
 
 /* Log lines are read up to a second after they were written, and at the latest when the container ends. */
 #define WORDS_NS (30 * NS_PER_SEC)
 /* The order of closer ends is not known, because the launcher sees both in one poll. */
+/* Between an OOM kill and the end of its victim, or the sample that shows the kill. */
+#define OOM_NEAR_NS (2 * NS_PER_SEC)
 #define AT_ONCE_NS (20 * NS_PER_MS)
 
 /* Ray's log line from around that time; NULL: there is none. */
@@ -177,3 +182,45 @@ struct ray_process_cause ray_process_cause_of_process(const struct observation *
 	return (struct ray_process_cause){ .story = STORY_PROCESS, .kind = o->process->kind, .end = o->process };
 }
 
+/* --- The OOM killer's victim ------------------------------------------------------------------------------- */
+
+static int64_t kills_counted(const struct observation *o)
+{
+	return MAX(oom_rise(o->before.oom_kill, o->latest.oom_kill), o->after_known ? oom_rise(o->before.oom_kill, o->after.oom_kill) : 0);
+}
+
+/* The kernel names a process by 15 bytes: a Python program by its title or as "python3". */
+static bool kernel_may_mean(const struct kernel_evidence *k, enum ray_process_kind kind)
+{
+	if (!k->oom || !k->by_cgroup || k->kills > 1 || !k->name[0])
+		return true;
+	if (kind == RAY_PROCESS_RAYLET || kind == RAY_PROCESS_GCS_SERVER)
+		return strcmp(k->name, ray_process_type(kind)) == 0;
+	return strncmp(k->name, "ray", 3) == 0 || strncmp(k->name, "python", 6) == 0;
+}
+
+/* A process of the user's that held most of the memory was the only victim. */
+static bool is_known_otherwise(const struct observation *o)
+{
+	return o->victim && o->last.limit > 0 && o->victim_rss > o->last.limit / 2 && kills_counted(o) <= 1;
+}
+
+const struct ray_process_end *ray_process_oom_victim(const struct observation *o)
+{
+	int64_t seen_ns = o->container_lives ? o->ended_ns : o->ended_ns - MAX(o->oom_age_ns, (int64_t)0);
+	int64_t unseen_ns = !o->container_lives && o->oom_age_ns < 0 ? MAX(o->latest_age_ns, (int64_t)0) : 0;
+
+	if (kills_counted(o) == 0 || is_known_otherwise(o))
+		return NULL;
+	for (size_t i = 0; i < o->n_ends; i++) {
+		const struct ray_process_end *e = &o->ends[i];
+
+		if (e->ended_ns < seen_ns - unseen_ns - OOM_NEAR_NS || ended_in_order(e))
+			continue;
+		if (e->ended_ns > seen_ns + OOM_NEAR_NS || !e->status_known || !WIFSIGNALED(e->wait_status) ||
+		    WTERMSIG(e->wait_status) != SIGKILL || !kernel_may_mean(&o->kernel, e->kind))
+			return NULL;
+		return e;
+	}
+	return NULL;
+}

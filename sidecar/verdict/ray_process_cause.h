@@ -51,4 +51,10 @@ bool ray_process_cause_status(const struct ray_process_cause *c, int *ret_signal
  */
 bool ray_process_cause_is_proved(const struct observation *o, const struct ray_process_cause *c, bool oom_ruled_out);
 
+/*
+ * The process of Ray's own that the OOM killer most likely took, when the counters rose: the first that failed then, by SIGKILL.
+ * The processes that are gone at the container's end do not tell, because `ray start` kills the rest. NULL: there is none.
+ */
+const struct ray_process_end *ray_process_oom_victim(const struct observation *o);
+
 #endif

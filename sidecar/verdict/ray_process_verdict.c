@@ -13,6 +13,8 @@
 
 /* An OOM kill this long before a SIGKILL is likely to be the same event. */
 #define OOM_NEAR_NS (15 * NS_PER_SEC)
+/* Of one OOM kill the log and the launcher tell within this time; the log has a clock of its own. */
+#define OOM_AGREES_NS (3 * NS_PER_SEC)
 #define HOW_MAX 160
 
 static void set_process(const struct ray_process_cause *c, struct verdict *v)
@@ -145,10 +147,12 @@ static bool keeps_oom(const struct observation *o, const struct ray_process_caus
 	return !known || signal == SIGKILL;
 }
 
-/* The kernel's name for a process is cut to 15 bytes. */
+/* The kernel's name for a process is cut to 15 bytes, and others may have that name: the times have to agree, too. */
 static bool kernel_names(const struct observation *o, const struct ray_process_cause *c)
 {
-	return o->kernel.oom && o->kernel.by_cgroup && c->end &&
+	int64_t apart = c->end ? o->ended_ns - c->end->ended_ns - o->kernel.age_ns : 0;
+
+	return o->kernel.oom && o->kernel.by_cgroup && c->end && apart < OOM_AGREES_NS && -apart < OOM_AGREES_NS &&
 	       ((c->kind == RAY_PROCESS_RAYLET && strcmp(o->kernel.name, "raylet") == 0) ||
 		(c->kind == RAY_PROCESS_GCS_SERVER && strcmp(o->kernel.name, "gcs_server") == 0));
 }
@@ -156,7 +160,8 @@ static bool kernel_names(const struct observation *o, const struct ray_process_c
 /* Which of Ray's processes the OOM killer took, and that the container followed. */
 static void oom_of_process(const struct observation *o, const struct ray_process_cause *c, struct verdict *v)
 {
-	bool named = kernel_names(o, c), sure = named && ray_process_cause_is_proved(o, c, true) && follows_as_ray_start_does(o, c);
+	bool named = kernel_names(o, c);
+	bool sure = named && o->kernel.where != OOM_WHERE_UNKNOWN && ray_process_cause_is_proved(o, c, true) && follows_as_ray_start_does(o, c);
 	size_t n = strlen(v->sentence);
 
 	if (!named && !(o->victim && c->end && o->victim_pid == c->end->pid))
