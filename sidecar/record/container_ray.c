@@ -101,7 +101,7 @@ static void report(struct container *c, const struct ray_process_end *end)
 		.after = c->observer.last.memory,
 		.after_known = true,
 		.process = end,
-		.process_oom_ns = c->process_oom_ns,
+		.process_oom_ns = MAX(c->process_oom_ns, c->observer.oom_seen_ns),
 		.crash = crash ? crash_info(crash) : NULL,
 		.backtrace = crash ? crash_backtrace(crash) : NULL,
 	};

@@ -82,6 +82,17 @@ static void add_evidence(const struct observation *o, const struct ray_process_c
 				    "a launcher and a kernel that let it be watched (pidfd_open, Linux 5.3)");
 }
 
+static const char by_oom_killer[] = ", most likely by the kernel's OOM killer,";
+
+/* A SIGKILL around the time of an OOM kill, which may have been reported already. */
+static bool oom_was_near(const struct observation *o, const struct ray_process_cause *c)
+{
+	int signal, code;
+
+	return ray_process_cause_status(c, &signal, &code) && signal == SIGKILL && c->end && o->process_oom_ns &&
+	       c->end->ended_ns - o->process_oom_ns <= OOM_NEAR_NS && o->process_oom_ns - c->end->ended_ns <= OOM_NEAR_NS;
+}
+
 /* Confidence */
 
 /* `ray start` exits with 1, and with no other code, after one of its children failed. */
@@ -107,19 +118,21 @@ static void left_alone_sentence(const struct observation *o, const struct ray_pr
 static void process_sentence(const struct observation *o, const struct ray_process_cause *c, struct verdict *v)
 {
 	bool certain = v->confidence == CONFIDENCE_CERTAIN;
+	bool oom = oom_was_near(o, c);
 	char how[HOW_MAX];
 
 	if (c->raylet && c->raylet->status_known && ray_process_ended_in_order(c->raylet->wait_status)) {
 		left_alone_sentence(o, c, v);
 		return;
 	}
-	snprintf(v->sentence, sizeof(v->sentence), "%s %s in container %s%s%s then %sended the container with exit code %d.",
-		 c->kind == RAY_PROCESS_RAYLET ? "raylet" : ray_process_title(c->kind), how_it_ended(o, c, how), o->container,
+	snprintf(v->sentence, sizeof(v->sentence), "%s %s%s in container %s%s%s then %sended the container with exit code %d.",
+		 c->kind == RAY_PROCESS_RAYLET ? "raylet" : ray_process_title(c->kind), how_it_ended(o, c, how),
+		 oom ? by_oom_killer : "", o->container,
 		 c->story == STORY_AGENT ? ", raylet went with it;" : ";", o->ray_start ? " `ray start`" : "",
 		 certain ? "" : "most likely ", v->exit_code);
 	if (!o->ray_start)
-		snprintf(v->sentence, sizeof(v->sentence), "%s %s in container %s%s, which then ended with exit code %d, most likely for it.",
-			 ray_process_title(c->kind), how, o->container, c->story == STORY_AGENT ? ", raylet with it" : "", v->exit_code);
+		snprintf(v->sentence, sizeof(v->sentence), "%s %s%s in container %s%s, which then ended with exit code %d, most likely for it.",
+			 ray_process_title(c->kind), how, oom ? by_oom_killer : "", o->container, c->story == STORY_AGENT ? ", raylet with it" : "", v->exit_code);
 	v->sentence[0] = v->sentence[0] == 't' ? 'T' : v->sentence[0];
 }
 
@@ -201,7 +214,7 @@ static void ended_verdict(const struct observation *o, enum oom oom, const struc
 		break;
 	default:
 		v->class = ray_process_class(c->kind);
-		if (ray_process_cause_is_proved(o, c, oom == OOM_NO) && follows_as_ray_start_does(o, c))
+		if (ray_process_cause_is_proved(o, c, oom == OOM_NO && !oom_was_near(o, c)) && follows_as_ray_start_does(o, c))
 			v->confidence = CONFIDENCE_CERTAIN;
 		process_sentence(o, c, v);
 	}
@@ -249,12 +262,6 @@ void ray_process_verdict(const struct observation *o, enum oom oom, struct verdi
 
 /* The container lives */
 
-static bool oom_was_near(const struct observation *o, const struct ray_process_cause *c)
-{
-	return c->end && o->process_oom_ns && c->end->ended_ns - o->process_oom_ns <= OOM_NEAR_NS &&
-	       o->process_oom_ns - c->end->ended_ns <= OOM_NEAR_NS;
-}
-
 static bool counters_are_ours(const struct observation *o)
 {
 	return o->cgroup_version && o->after.oom_kill >= 0 && !o->cgroup_shared && !o->cgroup_unseen;
@@ -293,7 +300,7 @@ static void lives_sentence(const struct observation *o, const struct ray_process
 	how_it_ended(o, c, how);
 	snprintf(v->sentence, sizeof(v->sentence), "%s (PID %d) %s%s in container %s%s; the container lives on%s.",
 		 ray_process_title(c->kind), c->end ? (int)c->end->pid : 0, how,
-		 oom && strstr(how, "SIGKILL") ? ", most likely by the kernel's OOM killer," : "", o->container,
+		 oom ? by_oom_killer : "", o->container,
 		 c->story == STORY_AGENT ? ", and raylet ended with it" : "",
 		 c->story == STORY_AGENT || c->kind == RAY_PROCESS_RAYLET ? " without raylet" : "");
 	v->sentence[0] = v->sentence[0] == 't' ? 'T' : v->sentence[0];

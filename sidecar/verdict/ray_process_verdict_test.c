@@ -331,6 +331,26 @@ static void an_oom_kill_of_an_agent_names_it_as_ray_does(void **state)
 	assert_int_equal(v.process.pid, 300);
 }
 
+/* `ray start` may look so late that the OOM kill is reported, and the counters are read anew, before the container ends. */
+static void an_oom_kill_that_is_reported_already_is_no_certain_kill_by_somebody(void **state)
+{
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	make(&rows[0], &w);
+	w.o.before.oom_kill = w.o.latest.oom_kill = w.o.after.oom_kill = 1;
+	w.o.process_oom_ns = w.ends[0].ended_ns + NS_PER_SEC / 10;
+	classify(&w.o, &v);
+	assert_int_equal(v.class, FAILURE_RAYLET_FAILED);
+	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
+	assert_non_null(strstr(v.sentence, "raylet was killed with SIGKILL, most likely by the kernel's OOM killer, in container"));
+	/* An OOM kill of an hour ago is not about this one. */
+	w.o.process_oom_ns -= 3600 * NS_PER_SEC;
+	classify(&w.o, &v);
+	assert_int_equal(v.confidence, CONFIDENCE_CERTAIN);
+}
+
 static void an_oom_kill_of_a_worker_is_not_the_cause_of_raylets_crash(void **state)
 {
 	struct verdict v;
@@ -490,6 +510,7 @@ int main(void)
 		cmocka_unit_test(an_oom_kill_of_raylet_keeps_its_class),
 		cmocka_unit_test(the_first_of_rays_processes_that_a_sigkill_ended_is_the_oom_killers_victim),
 		cmocka_unit_test(an_oom_kill_of_an_agent_names_it_as_ray_does),
+		cmocka_unit_test(an_oom_kill_that_is_reported_already_is_no_certain_kill_by_somebody),
 		cmocka_unit_test(an_oom_kill_of_a_worker_is_not_the_cause_of_raylets_crash),
 		cmocka_unit_test(a_full_disk_explains_an_exit_code_and_no_sigkill),
 		cmocka_unit_test(the_crash_of_a_process_of_ray_names_its_function),
