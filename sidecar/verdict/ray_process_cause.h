@@ -34,6 +34,7 @@ struct ray_process_cause {
 	const struct ray_process_end *end; /* NULL: only Ray's logs say so */
 	const struct ray_process_end *raylet; /* with STORY_AGENT: raylet's end; NULL: not seen */
 	const struct ray_process_word *word; /* Ray's log line about it; NULL: none */
+	const struct crash_info *crash; /* with STORY_AGENT: of an agent whose end nobody saw; NULL: there is none */
 };
 
 /* The cause of the container's end at o->ended_ns. */

@@ -20,7 +20,7 @@
 static void set_process(const struct ray_process_cause *c, struct verdict *v)
 {
 	snprintf(v->process.name, sizeof(v->process.name), "%s", ray_process_type(c->kind));
-	v->process.pid = c->end ? c->end->pid : 0;
+	v->process.pid = c->end ? (int)c->end->pid : c->crash ? (int)c->crash->pid : 0;
 	ray_process_cause_status(c, &v->process.signal, &v->process.exit_code);
 }
 
@@ -35,7 +35,7 @@ static const char *how_it_ended(const struct observation *o, const struct ray_pr
 	else if (signal == SIGKILL)
 		snprintf(how, HOW_MAX, "was killed with SIGKILL");
 	else if (signal && failure_class_of_signal(signal) != FAILURE_SIGNALED && signal != SIGTERM && signal != SIGINT) {
-		if (o->crash && c->end && o->crash->pid == c->end->pid)
+		if (o->crash && (o->crash == c->crash || (c->end && o->crash->pid == c->end->pid)))
 			crash_in(o, in, sizeof(in));
 		snprintf(how, HOW_MAX, "crashed with %s%.100s", signal_name(signal), in);
 	} else if (signal)
@@ -293,13 +293,15 @@ static void exited_sentence(const struct observation *o, struct verdict *v)
 static void lives_sentence(const struct observation *o, const struct ray_process_cause *c, struct verdict *v)
 {
 	bool oom = oom_was_near(o, c);
-	char how[HOW_MAX];
+	char how[HOW_MAX], pid[24] = "";
 
 	v->class = ray_process_class(c->kind);
 	v->confidence = ray_process_cause_is_proved(o, c, counters_are_ours(o) && !oom) ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
 	how_it_ended(o, c, how);
-	snprintf(v->sentence, sizeof(v->sentence), "%s (PID %d) %s%s in container %s%s; the container lives on%s.",
-		 ray_process_title(c->kind), c->end ? (int)c->end->pid : 0, how,
+	if (v->process.pid > 0)
+		snprintf(pid, sizeof(pid), " (PID %d)", v->process.pid);
+	snprintf(v->sentence, sizeof(v->sentence), "%s%s %s%s in container %s%s; the container lives on%s.",
+		 ray_process_title(c->kind), pid, how,
 		 oom ? by_oom_killer : "", o->container,
 		 c->story == STORY_AGENT ? ", and raylet ended with it" : "",
 		 c->story == STORY_AGENT || c->kind == RAY_PROCESS_RAYLET ? " without raylet" : "");

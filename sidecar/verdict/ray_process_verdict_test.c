@@ -441,6 +441,37 @@ static void an_agent_that_was_killed_took_raylet_along(void **state)
 	assert_non_null(strstr(v.sentence, "most likely by the kernel's OOM killer"));
 }
 
+/* A busy launcher sees both ends at once, or only raylet's. */
+static void the_agent_that_raylet_names_counts_also_when_it_was_seen_late(void **state)
+{
+	static const struct row late = { "", { { RAY_PROCESS_RAYLET, 0, 5000 }, { RAY_PROCESS_DASHBOARD_AGENT, 11 | CORE, 4990 } },
+					 SAID_AGENT, 0, false, 0, 0, NULL, 0, 0 };
+	static const struct row unseen = { "", { { RAY_PROCESS_RAYLET, 0, 5000 } }, SAID_AGENT, 0, false, 0, 0, NULL, 0, 0 };
+	struct crash_info crash = { .known = true, .pid = 46, .signal = SIGSEGV, .comm = "ray::DashboardA", .unwound = true,
+				    .function = "epoll_wait" };
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	make(&late, &w);
+	classify_alive(&w, RAY_PROCESS_RAYLET, &v);
+	assert_int_equal(v.process.pid, 301);
+	assert_int_equal(v.process.signal, SIGSEGV);
+	make(&unseen, &w);
+	w.o.crash = &crash;
+	classify_alive(&w, RAY_PROCESS_RAYLET, &v);
+	assert_int_equal(v.class, FAILURE_RAY_PROCESS_FAILED);
+	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
+	assert_int_equal(v.process.pid, 46);
+	assert_int_equal(v.process.signal, SIGSEGV);
+	assert_non_null(strstr(v.sentence, "Ray's dashboard agent (PID 46) crashed with SIGSEGV in epoll_wait"));
+	/* The core of another process. */
+	snprintf(crash.comm, sizeof(crash.comm), "python3");
+	classify(&w.o, &v);
+	assert_int_equal(v.process.pid, 0);
+	assert_non_null(strstr(v.sentence, "Ray's dashboard agent ended in container"));
+}
+
 static void ray_stop_is_not_a_crash(void **state)
 {
 	struct row stopped = agent_killed;
@@ -515,6 +546,7 @@ int main(void)
 		cmocka_unit_test(a_full_disk_explains_an_exit_code_and_no_sigkill),
 		cmocka_unit_test(the_crash_of_a_process_of_ray_names_its_function),
 		cmocka_unit_test(an_agent_that_was_killed_took_raylet_along),
+		cmocka_unit_test(the_agent_that_raylet_names_counts_also_when_it_was_seen_late),
 		cmocka_unit_test(ray_stop_is_not_a_crash),
 		cmocka_unit_test(a_raylet_that_left_without_a_word_may_have_been_stopped_or_not),
 		cmocka_unit_test(a_gcs_server_that_ended_in_order_was_stopped),
