@@ -180,7 +180,7 @@ static void make_token(char ret_token[static OBSERVE_TOKEN_MAX])
 int gather_state(const struct watches *watches, const struct failure_writer *writer, const char *key,
 		    const cJSON *cluster, struct cluster_state *o, struct plan_input *ret_in, struct err *err)
 {
-	_cleanup_free_ char *service = plan_service_name(cluster), *headless = plan_headless_name(cluster);
+	_cleanup_free_ char *service = head_service_name(cluster), *headless = headless_service_name(cluster);
 	const char *namespace = json_str(cluster, "metadata.namespace");
 
 	o->deaths = count_deaths(watches, key, cluster);

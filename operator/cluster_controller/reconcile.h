@@ -13,7 +13,7 @@
 
 #include "operator/failure_controller/failure_writer.h"
 #include "operator/kube/client.h"
-#include "operator/kube/event_queue.h"
+#include "operator/kube/event_recorder.h"
 #include "operator/kube/workqueue.h"
 #include "operator/launcher/launcher_store.h"
 #include "operator/manager/metrics.h"
@@ -26,7 +26,7 @@ struct reconciler_options {
 	struct client *client;
 	struct watches *watches;
 	const struct failure_writer *writer; /* whose evidence is still to be written */
-	struct event_queue *event_queue;		 /* hears of what went well */
+	struct event_recorder *recorder; /* of what went well */
 	struct workqueue *queue;	 /* the keys come from it; results go back to it */
 	struct policies *policies;
 	const struct launchers *launchers; /* NULL: none */

@@ -7,6 +7,7 @@
 
 #include "lib/log.h"
 #include "lib/units.h"
+#include "operator/kube/object.h"
 #include "operator/raycluster/names.h"
 
 /* Deletions are no hurry; a few at a time leave the API server to others. */

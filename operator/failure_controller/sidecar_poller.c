@@ -12,11 +12,9 @@
 #include "operator/failures/failures.h"
 #include "operator/failures/pod_report.h"
 #include "operator/kube/backoff.h"
-#include "operator/kube/event_filter.h"
-#include "operator/kube/events.h"
+#include "operator/kube/event.h"
 #include "operator/kube/http.h"
 #include "operator/manager/watches.h"
-#include "operator/raycluster/event.h"
 
 #define TICK_MS 250
 #define INTERVAL_NS (10 * NS_PER_SEC)
@@ -54,11 +52,9 @@ struct polled {
 
 struct sidecar_poller {
 	struct sidecar_poller_options o;
-	struct growth_events growth;
 	struct http *http;
 	struct event *tick;
 	struct strmap pods; /* key -> struct polled */
-	struct strmap told; /* "WHAT CLUSTER-KEY" -> int64_t: when people heard that of its recorders */
 	size_t in_flight;
 	size_t bucket; /* of pods, where the last look ended: when more are due than there are places, each has its turn */
 	uint64_t seed;
@@ -113,7 +109,6 @@ int sidecar_poller_new(const struct sidecar_poller_options *options, struct side
 	if (!poller)
 		return err_set(err, ENOMEM, "sidecar poller");
 	poller->o = *options;
-	poller->growth = (struct growth_events){ .client = options->client, .clusters = options->clusters };
 	poller->seed = (uint64_t)now_realtime_ns() | 1;
 	poller->tick = event_new(options->base, -1, EV_PERSIST, on_tick, poller);
 	r = poller->tick && event_add(poller->tick, &(struct timeval){ .tv_usec = TICK_MS * 1000 }) == 0 ?
@@ -132,8 +127,6 @@ void sidecar_poller_free(struct sidecar_poller *poller)
 	if (!poller)
 		return;
 	strmap_release(&poller->pods, polled_free);
-	strmap_release(&poller->told, free);
-	growth_events_release(&poller->growth);
 	http_free(poller->http);
 	if (poller->tick)
 		event_free(poller->tick);
@@ -213,23 +206,12 @@ static void plan_next(struct polled *p)
 
 /* --- Answers -------------------------------------------------------------------------------------------- */
 
-static void on_event_written(void *arg, struct client_response *response)
-{
-	(void)arg;
-	if (response->status / 100 != 2 && response->status != 409)
-		log_warning_limited("an Event was not written: %s", err_text(&response->err));
-}
-
 /* Takes event. */
 static void tell(struct sidecar_poller *poller, cJSON *event)
 {
-	_cleanup_json_ cJSON *owned = event;
-	struct err err = { 0 };
-
 	log_info("pod %s/%s: event %s: %s", json_str(event, "metadata.namespace"), json_str(event, "regarding.name"),
 		 json_str(event, "reason"), json_str(event, "note"));
-	if (client_event(poller->o.client, event, on_event_written, poller, &err) < 0)
-		log_warning_limited("an Event was not written: %s", err_text(&err));
+	event_recorder_emit(poller->o.recorder, event, EVENT_COUNTED);
 }
 
 static bool was_told(const struct polled *p, const struct pod_hold *hold)
@@ -356,7 +338,7 @@ static bool may_tell(struct sidecar_poller *poller, const cJSON *pod, const char
 	if (!pod || !cluster_key(pod, cluster, sizeof(cluster)))
 		return false;
 	snprintf(key, sizeof(key), "%s %s", what, cluster);
-	return event_filter_is_time(&poller->told, key, now_boottime_ns(), TELL_NS);
+	return event_recorder_is_time(poller->o.recorder, key, TELL_NS);
 }
 
 static int take_answer(struct polled *p, const struct http_response *response, struct err *err)
@@ -371,9 +353,9 @@ static int take_answer(struct polled *p, const struct http_response *response, s
 	if (r < 0)
 		return r;
 	take_holds(p, pod, &report);
-	if (report.store_trouble[0] && may_tell(p->poller, pod, "store"))
+	if (report.store_trouble[0] && may_tell(p->poller, pod, "StoreTrouble"))
 		tell(p->poller, pod_store_event(pod, report.store_trouble, now_realtime_ns()));
-	growth_events_tell(&p->poller->growth, pod, report.growths, report.n_growths);
+	growth_events_emit(p->poller->o.recorder, p->poller->o.clusters, pod, report.growths, report.n_growths);
 	find_missed(p->poller, pod, &report);
 	set_text(&p->tag, take_failures(p, &report) && !report.ends.undecided ? report.tag : NULL);
 	pod_report_release(&report);
@@ -386,7 +368,7 @@ static void tell_unreachable(struct polled *p, const struct err *err)
 	const cJSON *pod = store_get(informer_store(poller->o.pods), p->key);
 	char note[900];
 
-	if (!may_tell(poller, pod, "unreachable"))
+	if (!may_tell(poller, pod, "RecorderUnreachable"))
 		return;
 	snprintf(note, sizeof(note),
 		 "The operator does not reach the sidecar of this pod at %s (a NetworkPolicy?): processes that die while "

@@ -17,15 +17,15 @@
 
 #include "operator/cache/informer.h"
 #include "operator/failure_controller/failure_writer.h"
-#include "operator/kube/client.h"
+#include "operator/kube/event_recorder.h"
 #include "operator/manager/metrics.h"
 
 struct sidecar_poller;
 
 struct sidecar_poller_options {
 	struct event_base *base;
-	struct client *client; /* for Events */
 	const struct informer *pods, *failures, *clusters;
+	struct event_recorder *recorder;
 	struct failure_writer *writer;
 	struct metrics *metrics;
 	bool (*may_write)(void *arg);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "lib/macros.h"
+#include "operator/kube/object.h"
 #include "operator/raycluster/names.h"
 
 #if defined(__x86_64__)

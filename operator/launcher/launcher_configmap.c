@@ -9,6 +9,7 @@
 
 #include "lib/json.h"
 #include "lib/oom.h"
+#include "operator/kube/object.h"
 #include "operator/raycluster/names.h"
 
 struct key_use {

@@ -87,7 +87,7 @@ static bool knows_policies(void *arg)
 	return watches_know_policies(p->watches);
 }
 
-static int new_keeper(struct parts *p, struct err *err)
+static int new_failure_gc(struct parts *p, struct err *err)
 {
 	struct failure_gc_options options = {
 		.base = p->o.settings->base,
@@ -176,7 +176,7 @@ static cJSON *reconsider(void *arg, const cJSON *failure)
 	return incident_writer_reconsider(p->incidents, failure);
 }
 
-static int new_recorder(struct parts *p, struct err *err)
+static int new_failure_writer(struct parts *p, struct err *err)
 {
 	struct failure_writer_options options = {
 		.base = p->o.settings->base,
@@ -195,21 +195,21 @@ static int new_recorder(struct parts *p, struct err *err)
 	return failure_writer_new(&options, &p->writer, err);
 }
 
-static int new_crier(struct parts *p, struct err *err)
+static int new_event_recorder(struct parts *p, struct err *err)
 {
-	struct event_queue_options options = {
+	struct event_recorder_options options = {
 		.base = p->o.settings->base,
 		.client = p->o.settings->client,
 		.may_write = may_write,
 		.arg = p,
 	};
 
-	return event_queue_new(&options, &p->event_queue, err);
+	return event_recorder_new(&options, &p->recorder, err);
 }
 
-static int new_herald(struct parts *p, struct err *err)
+static int new_failure_events(struct parts *p, struct err *err)
 {
-	return failure_events_new(p->o.settings->client, p->watches, &p->failure_events, err);
+	return failure_events_new(p->recorder, p->watches, &p->failure_events, err);
 }
 
 static int new_incidents(struct parts *p, struct err *err)
@@ -231,7 +231,7 @@ static void tell_missed(void *arg, cJSON *event)
 {
 	const struct parts *p = arg;
 
-	event_queue_tell(p->event_queue, event);
+	event_recorder_emit(p->recorder, event, EVENT_COUNTED);
 }
 
 /* As the namespaceSelector of the chart's webhook has it. */
@@ -263,10 +263,10 @@ static int new_poller(struct parts *p, struct err *err)
 {
 	struct sidecar_poller_options options = {
 		.base = p->o.settings->base,
-		.client = p->o.settings->client,
 		.pods = watches_informer(p->watches, WATCH_PODS),
 		.failures = watches_informer(p->watches, WATCH_FAILURES),
 		.clusters = watches_informer(p->watches, WATCH_CLUSTERS),
+		.recorder = p->recorder,
 		.writer = p->writer,
 		.metrics = p->o.settings->metrics,
 		.may_write = may_write,
@@ -317,7 +317,7 @@ static int new_reconciler(struct parts *p, struct err *err)
 		.client = p->o.settings->client,
 		.watches = p->watches,
 		.writer = p->writer,
-		.event_queue = p->event_queue,
+		.recorder = p->recorder,
 		.queue = p->o.queue,
 		.policies = p->policies,
 		.launchers = p->o.settings->launchers,
@@ -381,7 +381,7 @@ static int new_guard(struct parts *p, struct err *err)
 	struct kuberay_guard_options options = {
 		.base = p->o.settings->base,
 		.client = p->o.settings->client,
-		.event_queue = p->event_queue,
+		.recorder = p->recorder,
 		.namespace = p->o.settings->namespace,
 		.on_change = on_ready,
 		.arg = p,
@@ -396,8 +396,9 @@ int parts_init(struct parts *p, const struct parts_options *options, struct err 
 {
 	/* Each uses those before it. */
 	static int (*const news[])(struct parts *p, struct err *err) = {
-		new_watches, new_policies, new_keeper, new_herald, new_incidents, new_owners, new_inquiries, new_recorder,
-		new_poller, new_crier, new_guard, new_launcher_store, new_missed, new_reconciler, new_webhook,
+		new_watches, new_policies, new_failure_gc, new_event_recorder, new_failure_events, new_incidents, new_owners,
+		new_inquiries, new_failure_writer, new_poller, new_guard, new_launcher_store, new_missed, new_reconciler,
+		new_webhook,
 	};
 
 	*p = (struct parts){ .o = *options };
@@ -418,7 +419,6 @@ void parts_release(struct parts *p)
 	reconciler_free(p->reconciler);
 	kuberay_guard_free(p->guard);
 	launcher_store_free(p->launcher_store);
-	event_queue_free(p->event_queue);
 	missed_pods_free(p->missed);
 	sidecar_poller_free(p->poller);
 	watches_free(p->watches);
@@ -428,6 +428,7 @@ void parts_release(struct parts *p)
 	inquiries_free(p->inquiries);
 	incident_writer_free(p->incidents);
 	failure_events_free(p->failure_events);
+	event_recorder_free(p->recorder);
 	failure_gc_free(p->gc);
 	admission_free(p->admission);
 	*p = (struct parts){ 0 };
