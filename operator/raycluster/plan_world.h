@@ -24,6 +24,8 @@ struct world {
 	struct crash crashes[16];
 	size_t n_crashes;
 	const char *failure_reason;
+	const char *growing;
+	bool growing_unheard;
 	const cJSON *cleanup_job;
 	const char *cleanup_refused;
 };
@@ -88,6 +90,8 @@ static inline int try_plan(struct world *w, struct err *err)
 		.token = "secret",
 		.cleanup_job = w->cleanup_job,
 		.cleanup_refused = w->cleanup_refused,
+		.growing = w->growing,
+		.growing_unheard = w->growing_unheard,
 		.failure_reason = w->failure_reason,
 		.failure_message = w->failure_reason ? "403 Forbidden: exceeded quota" : NULL,
 	};

@@ -21,6 +21,8 @@
 #include "operator/raycluster/service.h"
 #include "operator/raycluster/start_params.h"
 
+#define MEMORY_GROWING "afterglow.dev/MemoryGrowing"
+
 struct builder {
 	const cJSON *cluster, *old; /* old: the status there is, may be NULL */
 	cJSON *status;
@@ -179,6 +181,17 @@ static void set_suspend(struct builder *b, const struct status_view *view)
 	set_condition(b, "RayClusterSuspending", view->suspend && view->pods_left, "RayClusterSuspending",
 		      "");
 	set_condition(b, "RayClusterSuspended", view->suspend && !view->pods_left, "RayClusterSuspended", "");
+}
+
+/* There only while it is true: without it memory is as it should be, or nobody looks. */
+static void set_growing(struct builder *b, const struct status_view *view)
+{
+	const cJSON *was = json_find(json_get(b->old, "conditions"), "type", MEMORY_GROWING);
+
+	if (view->growing)
+		set_condition(b, MEMORY_GROWING, true, "MemoryGrowing", view->growing);
+	else if (was && view->growing_unheard)
+		json_append(json_array_at(b->status, "conditions"), cJSON_Duplicate(was, true));
 }
 
 static void set_notes(struct builder *b, const cJSON *notes, enum note_topic first, enum note_topic last)
@@ -343,6 +356,7 @@ cJSON *status_build(const cJSON *cluster, const struct status_view *view, const 
 		if (view->failure_reason)
 			set_condition(&b, "ReplicaFailure", true, view->failure_reason,
 				      view->failure_message ? view->failure_message : "");
+		set_growing(&b, view);
 		set_notes(&b, notes, 0, NOTE_TOPIC_COUNT - 1);
 	} else {
 		keep_old(&b);
