@@ -304,6 +304,8 @@ static int plan_valid(struct planner *p, struct err *err)
 	p->view.suspend = json_bool(p->in->cluster, "spec.suspend", false) || is_suspending(p);
 	p->view.failure_reason = p->in->failure_reason;
 	p->view.failure_message = p->in->failure_message;
+	p->view.growing = p->in->growing;
+	p->view.growing_unheard = p->in->growing_unheard;
 	/* Before there is anything in Redis. */
 	if (redis_cleanup_wanted(p->in->cluster, p->in->policy) && !redis_cleanup_is_held(p->in->cluster))
 		planner_add(p, PLAN_MERGE, redis_cleanup_finalizers(p->in->cluster, true));

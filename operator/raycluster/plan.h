@@ -90,6 +90,9 @@ struct plan_input {
 	const char *cleanup_refused;
 	/* The last write of a pod failed: reason (FailedCreateWorkerPod, ...) and message. NULL: it did not. */
 	const char *failure_reason, *failure_message;
+	/* What of its memory grows for hours, in sentences; NULL: nothing. Unheard: some pods may still tell of it. */
+	const char *growing;
+	bool growing_unheard;
 };
 
 /* What is_applied compares, of the body of an operation; also of a Secret, whose value is not in it. */

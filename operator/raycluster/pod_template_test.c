@@ -298,7 +298,7 @@ static void a_worker_without_a_sidecar_waits_for_the_heads_gcs(void **state)
 	assert_int_equal(cJSON_GetArraySize(json_get(ray(w), "args")), 1);
 	has_not(start_line(w), "/dev/tcp");
 	json_set_str(json_get(w->cluster, "metadata.annotations"), "afterglow.dev/inject", "true");
-	w->policy.recording_enabled = false;
+	w->policy.recording.enabled = false;
 	build(w, RAY_WORKER);
 	assert_null(json_find(json_get(w->pod, "spec.containers"), "name", "afterglow"));
 	has(cJSON_GetArrayItem(json_get(ray(w), "command"), 2)->valuestring, "/dev/tcp/$FQ_RAY_IP/6379");

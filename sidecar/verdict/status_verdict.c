@@ -84,7 +84,9 @@ static void killed_sentence(const struct observation *o, enum oom oom, struct ve
 	char how[HOW_MAX];
 
 	how_it_ended(o, v, "was killed with", how);
-	if (oom == OOM_UNTOLD)
+	if (oom == OOM_UNTOLD && o->status_known && !is_by_wait_status(o) && o->after.oom_kill > 0)
+		snprintf(v->sentence, sizeof(v->sentence), "Container %s %s, perhaps by the OOM killer, which took a process earlier.", o->container, how);
+	else if (oom == OOM_UNTOLD)
 		snprintf(v->sentence, sizeof(v->sentence), "Container %s %s; that it was not the OOM killer is likely, not proved.",
 			 o->container, how);
 	else
