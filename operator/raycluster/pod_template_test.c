@@ -325,7 +325,7 @@ static void without_recording_there_is_neither_sidecar_nor_a_word_of_it(void **s
 {
 	struct world *w = *state;
 
-	w->policy.recording_enabled = false;
+	w->policy.recording.enabled = false;
 	build(w, RAY_WORKER);
 	assert_null(json_find(json_get(w->pod, "spec.containers"), "name", "afterglow"));
 	assert_false(notes_have(w->notes, NOTE_RECORDING));
