@@ -30,9 +30,10 @@ SIDECAR := $(call modules,sidecar/sample sidecar/ray sidecar/crash sidecar/recor
 SIDECAR += sidecar/launch/core_pattern.c
 # And whose core it is; all else of a core is read by children.
 SIDECAR += sidecar/pack/elf_core.c
+CONFINE := $(call modules,sidecar/confine)
 SHIP := $(call modules,sidecar/ship)
-PACK := $(call modules,sidecar/pack)
-UNWIND := $(call modules,sidecar/unwind) sidecar/sample/rootfd.c
+PACK := $(call modules,sidecar/pack) $(CONFINE)
+UNWIND := $(call modules,sidecar/unwind) sidecar/sample/rootfd.c $(CONFINE)
 OPERATOR := $(call modules,operator/kube operator/policy operator/injection operator/raycluster operator/webhook operator/failures operator)
 TESTS := $(sort $(wildcard lib/*_test.c sidecar/*_test.c sidecar/*/*_test.c operator/*_test.c operator/*/*_test.c))
 

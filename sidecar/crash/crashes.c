@@ -78,6 +78,7 @@ struct crash *crashes_find(const struct crashes *c, bool (*fits)(const struct cr
 static void crash_free(struct crash *crash)
 {
 	child_cancel(crash->unwinder);
+	child_cancel(crash->opener);
 	child_cancel(crash->packer);
 	if (crash->without_unwinder)
 		event_free(crash->without_unwinder);

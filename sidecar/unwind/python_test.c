@@ -53,7 +53,7 @@ static void begin(struct memory *m, struct python *py, unsigned int minor)
 	m->segment = (struct core_segment){ BASE, BASE + m->len, 0, m->len, m->len, false };
 	m->core = (struct core){ .fd = fd, .size = m->len, .machine = core_machine_of(EM_X86_64), .segments = &m->segment, .n_segments = 1 };
 	m->core.cache = malloc((size_t)CORE_CACHE_BLOCKS * CORE_CACHE_BLOCK);
-	m->modules = (struct modules){ .core = &m->core, .root_fd = -1 };
+	m->modules = (struct modules){ .core = &m->core };
 	python_open(py, &m->modules, &symbols, minor);
 }
 
