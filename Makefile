@@ -34,7 +34,7 @@ CONFINE := $(call modules,sidecar/confine)
 SHIP := $(call modules,sidecar/ship)
 PACK := $(call modules,sidecar/pack) $(CONFINE)
 UNWIND := $(call modules,sidecar/unwind) sidecar/sample/rootfd.c $(CONFINE)
-OPERATOR := $(call modules,operator/kube operator/policy operator/injection operator/raycluster operator/webhook operator/failures operator)
+OPERATOR := $(call modules,operator/kube operator/cache operator/policy operator/injection operator/raycluster operator/launcher operator/webhook operator/failures operator/cluster_controller operator/failure_controller operator/manager operator)
 TESTS := $(sort $(wildcard lib/*_test.c sidecar/*_test.c sidecar/*/*_test.c operator/*_test.c operator/*/*_test.c))
 
 SIDECAR_LIBS := -lcjson -levent_extra -levent_core -lmd -lm

@@ -9,7 +9,8 @@
 #include "lib/json.h"
 #include "lib/strbuf.h"
 #include "operator/failures/termination.h"
-#include "operator/raycluster/event.h"
+#include "operator/kube/event.h"
+#include "operator/kube/object.h"
 #include "operator/raycluster/names.h"
 
 #define BYTES_MAX (INT64_C(1) << 50)

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "lib/json.h"
-#include "lib/units.h"
 #include "lib/printable.h"
 #include "lib/strbuf.h"
+#include "lib/units.h"
 #include "operator/injection/launch_script.h"
 #include "operator/injection/qos.h"
 #include "operator/raycluster/pod_spec.h"

@@ -8,13 +8,13 @@
  * with the launcher is optional, the shell in front of it falls back to the bare
  * command, and the sidecar is a plain container that nothing waits for.
  */
-#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_INJECT_H
-#define AFTERGLOW_OPERATOR_RAYCLUSTER_INJECT_H
+#ifndef AFTERGLOW_OPERATOR_INJECTION_INJECT_H
+#define AFTERGLOW_OPERATOR_INJECTION_INJECT_H
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 
-#include "operator/launcher.h"
+#include "operator/launcher/launcher.h"
 #include "operator/policy/policy.h"
 
 #define SIDECAR_CONTAINER "afterglow"

@@ -5,12 +5,12 @@
  * line was made with, and if it can be executed; else without one. An image needs
  * any POSIX shell, and sha256sum to have the launcher.
  */
-#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_LAUNCH_SCRIPT_H
-#define AFTERGLOW_OPERATOR_RAYCLUSTER_LAUNCH_SCRIPT_H
+#ifndef AFTERGLOW_OPERATOR_INJECTION_LAUNCH_SCRIPT_H
+#define AFTERGLOW_OPERATOR_INJECTION_LAUNCH_SCRIPT_H
 
 #include <stdbool.h>
 
-#include "operator/launcher.h"
+#include "operator/launcher/launcher.h"
 
 struct launch_script {
 	const struct launchers *launchers;

@@ -9,7 +9,7 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 
-#include "operator/launcher.h"
+#include "operator/launcher/launcher.h"
 #include "operator/policy/policy.h"
 
 struct recording_request {

@@ -12,8 +12,8 @@
 #include "lib/oom.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
+#include "operator/kube/yaml.h"
 #include "operator/policy/policy_keys.h"
-#include "operator/yaml.h"
 
 #define POLICY_FILE_MAX ((size_t)1 << 20)
 

@@ -5,8 +5,8 @@
  * file (the Helm chart's ConfigMap), and for some clusters from RayPolicies
  * (policy_resolve.h). policy_keys.def is the list of all that can be said.
  */
-#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_POLICY_H
-#define AFTERGLOW_OPERATOR_RAYCLUSTER_POLICY_H
+#ifndef AFTERGLOW_OPERATOR_POLICY_POLICY_H
+#define AFTERGLOW_OPERATOR_POLICY_POLICY_H
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>

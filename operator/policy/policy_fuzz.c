@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "lib/json.h"
-#include "operator/yaml.h"
+#include "operator/kube/yaml.h"
 
 #define CHECK(condition) ((condition) ? (void)0 : abort())
 

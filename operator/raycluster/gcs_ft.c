@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "lib/json.h"
+#include "operator/kube/object.h"
 #include "operator/raycluster/pod_spec.h"
 #include "operator/raycluster/start_params.h"
 

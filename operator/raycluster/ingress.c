@@ -7,6 +7,7 @@
 
 #include "lib/json.h"
 #include "lib/macros.h"
+#include "operator/kube/object.h"
 #include "operator/raycluster/names.h"
 #include "operator/raycluster/plan.h"
 #include "operator/raycluster/service.h"
@@ -46,7 +47,7 @@ static int64_t dashboard_port(const cJSON *cluster)
 static void add_path(const cJSON *cluster, const cJSON *options, cJSON *rule)
 {
 	const char *path = json_str(options, "path"), *type = json_str(options, "pathType");
-	_cleanup_free_ char *service_name = plan_service_name(cluster);
+	_cleanup_free_ char *service_name = head_service_name(cluster);
 	cJSON *entry = cJSON_CreateObject(), *service;
 	char old_path[NAME_MAX_BYTES];
 

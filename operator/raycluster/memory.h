@@ -14,8 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "operator/raycluster/names.h"
 #include "operator/policy/policy.h"
+#include "operator/raycluster/names.h"
 
 /* Ray refuses a smaller object store (OBJECT_STORE_MINIMUM_MEMORY_BYTES in ray_constants.py). */
 #define RAY_OBJECT_STORE_MIN ((int64_t)75 << 20)

@@ -8,7 +8,7 @@
 #include "lib/json.h"
 #include "lib/macros.h"
 #include "lib/strbuf.h"
-#include "operator/raycluster/event.h"
+#include "operator/kube/event.h"
 
 /* Of many pods so many are named. */
 #define NAMED_MAX 5

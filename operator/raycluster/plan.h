@@ -15,9 +15,9 @@
 #include <stdint.h>
 
 #include "lib/err.h"
-#include "operator/launcher.h"
-#include "operator/raycluster/crash_loop.h"
+#include "operator/launcher/launcher.h"
 #include "operator/policy/policy.h"
+#include "operator/raycluster/crash_loop.h"
 
 enum plan_op_kind {
 	PLAN_APPLY,  /* server-side apply of body */
@@ -88,11 +88,5 @@ int plan_cluster(const struct plan_input *in, struct plan *ret_plan, struct err 
 void plan_release(struct plan *p);
 /* Gives the body of an operation a spec of its own. Without memory it has none. */
 void plan_own_spec(cJSON *pod);
-
-/* The head service's name: its own or "<cluster>-head-svc". The caller frees it; NULL: no memory. */
-char *plan_service_name(const cJSON *cluster);
-
-/* The workers' service: "<cluster>-headless". The caller frees it; NULL: no memory. */
-char *plan_headless_name(const cJSON *cluster);
 
 #endif

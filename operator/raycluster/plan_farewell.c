@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "lib/json.h"
-#include "operator/raycluster/event.h"
+#include "operator/kube/event.h"
 #include "operator/raycluster/notes.h"
 #include "operator/raycluster/pod_state.h"
 #include "operator/raycluster/redis_cleanup.h"

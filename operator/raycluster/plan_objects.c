@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "operator/kube/object.h"
 #include "operator/raycluster/auth.h"
 #include "operator/raycluster/autoscaler.h"
 #include "operator/raycluster/gcs_ft.h"

@@ -6,9 +6,9 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 
-#include "operator/launcher.h"
-#include "operator/raycluster/names.h"
+#include "operator/launcher/launcher.h"
 #include "operator/policy/policy.h"
+#include "operator/raycluster/names.h"
 
 struct pod_request {
 	const cJSON *cluster;

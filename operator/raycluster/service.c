@@ -9,6 +9,7 @@
 
 #include "lib/json.h"
 #include "lib/macros.h"
+#include "operator/kube/object.h"
 #include "operator/raycluster/names.h"
 #include "operator/raycluster/plan.h"
 #include "operator/raycluster/pod_spec.h"
@@ -131,7 +132,7 @@ cJSON *service_build(const cJSON *cluster)
 {
 	const cJSON *own = json_get(cluster, "spec.headGroupSpec.headService"),
 		    *own_spec = json_get(own, "spec");
-	_cleanup_free_ char *name = plan_service_name(cluster);
+	_cleanup_free_ char *name = head_service_name(cluster);
 	cJSON *service, *metadata, *annotations, *spec;
 
 	if (!name)
@@ -158,7 +159,7 @@ cJSON *service_build(const cJSON *cluster)
 cJSON *headless_service_build(const cJSON *cluster)
 {
 	const char *name = json_str(cluster, "metadata.name");
-	_cleanup_free_ char *own_name = plan_headless_name(cluster);
+	_cleanup_free_ char *own_name = headless_service_name(cluster);
 	cJSON *service, *labels, *spec, *selector;
 
 	service = object_new("v1", "Service", json_str(cluster, "metadata.namespace"), own_name);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The RayCluster's status. */
+#include "operator/raycluster/names.h"
 #include "operator/raycluster/status.h"
 
 #include <ctype.h>
@@ -10,8 +11,8 @@
 #include "lib/json.h"
 #include "lib/macros.h"
 #include "lib/units.h"
-#include "operator/raycluster/autoscaler.h"
 #include "operator/injection/inject.h"
+#include "operator/raycluster/autoscaler.h"
 #include "operator/raycluster/notes.h"
 #include "operator/raycluster/plan.h"
 #include "operator/raycluster/pod_spec.h"
@@ -241,7 +242,7 @@ static void set_head(struct builder *b, const struct status_view *view)
 	cJSON *head = json_object_at(b->status, "head");
 	const char *pod_ip = or_empty(json_str(view->head, "status.podIP"));
 	const char *cluster_ip = json_str(view->service, "spec.clusterIP");
-	_cleanup_free_ char *service = plan_service_name(b->cluster);
+	_cleanup_free_ char *service = head_service_name(b->cluster);
 	bool headless = !cluster_ip || strcmp(cluster_ip, "None") == 0;
 
 	json_set_str(head, "podIP", pod_ip);

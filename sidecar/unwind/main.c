@@ -390,6 +390,8 @@ int main(int argc, char **argv)
 	struct files files;
 	struct err err = { 0 };
 
+	/* Nothing of ours asks the network for debug information; neither shall a library. */
+	unsetenv("DEBUGINFOD_URLS");
 	if (parse_options(argc, argv, &options) < 0)
 		return 2;
 	if (options.serve_fd >= 0)
