@@ -130,6 +130,7 @@ static bool wrap_command(cJSON *container, const struct injection *in)
 		.wait_port = in->wait_port,
 		.prefix = in->prefix,
 		.cores = in->policy->core_dumps != CORE_DUMPS_OFF,
+		.cores_max = in->policy->core_dump_limit,
 	});
 	if (!script)
 		return false;

@@ -65,6 +65,7 @@ struct policy {
 	bool oom_group;                  /* oomGroup, the sidecar's --oom-group */
 	bool kernel_log;                 /* kernelLog: the sidecar gets CAP_SYSLOG */
 	enum core_dumps core_dumps;      /* coreDumps, what the sidecar keeps of cores; off: none are asked for */
+	int64_t core_dump_limit;         /* coreDumpLimit, the launcher's --cores-max, bytes; 0: its default */
 	cJSON *hooks;                    /* hooks: {atThreshold: [COMMAND], atDeath: [COMMAND]}; NULL: none */
 	bool redis_cleanup;              /* redisCleanup, true: the keys of a deleted cluster are deleted from Redis */
 	bool login_shell;                /* loginShell, false: Ray's commands run in `bash -cl` */
