@@ -305,6 +305,13 @@ struct crashes *crashes_new(struct event_base *base, enum cores_mode mode, int r
 	return c;
 }
 
+void crashes_let_go(const struct crashes *c)
+{
+	for (const struct crash *crash = c ? c->list : NULL; crash; crash = crash->next)
+		if (crash->settled)
+			c->callbacks.over(&crash->key, c->callbacks.arg);
+}
+
 void crashes_free(struct crashes *c)
 {
 	struct crash *next;
