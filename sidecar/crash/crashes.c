@@ -11,7 +11,7 @@
 #include "lib/log.h"
 #include "lib/units.h"
 #include "sidecar/crash/crash_internal.h"
-#include "sidecar/pack/elf_core.h"
+#include "sidecar/core/elf_core.h"
 
 /* Whoever can crash can do so without end, and each time costs a child: so many at once, then one for each so long. */
 #define BURST 60

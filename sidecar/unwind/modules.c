@@ -68,7 +68,7 @@ static bool read_headers(struct core *core, struct module *m)
 		;
 	if (i == n)
 		return true;
-	bias = m->start - (headers[i].p_vaddr & ~(uint64_t)0xfff);
+	bias = m->start - (headers[i].p_vaddr & -core->elf.page_size);
 	m->low = bias + (headers[i].p_vaddr & -(headers[i].p_align ? headers[i].p_align : 1));
 	for (i = 0; i < n; i++)
 		if (headers[i].p_type == PT_NOTE)
