@@ -303,6 +303,14 @@ tidy: deps
 	@printf '%s\n' $(filter-out %_test.c %_fuzz.c,$(TIDIED)) | xargs -P $(CORES) -I FILE sh -c \
 		'clang-tidy --quiet FILE -- -std=gnu11 -D_GNU_SOURCE -I. -include lib/banned.h "-DAFTERGLOW_VERSION=\"$(VERSION)\"" 2>/dev/null'
 
+# Lays out the lines that were changed since FORMAT_BASE, by .clang-format. Not all lines: it would spoil the tables of the tests.
+FORMAT_BASE ?= HEAD
+.PHONY: format
+format:
+	@tools/apt-install.sh clang-format-14
+	@git diff -U0 --no-color $(FORMAT_BASE) -- '*.c' '*.h' | clang-format-diff-14 -p1 -i
+	@git diff --stat
+
 PREFIX ?= /usr/local
 install: all
 	install -D -t $(DESTDIR)$(PREFIX)/bin $(PROGRAMS)
@@ -327,6 +335,7 @@ help:
 	@echo 'make valgrind     the long scenarios of the operator under memcheck; make operator-sanitized: all under ASan'
 	@echo 'make soak         10,000 reconciles and 50 restarts of the API server, and the memory they took'
 	@echo 'make tidy         what clang-tidy finds in the sources'
+	@echo 'make format       lay out the lines that you changed (FORMAT_BASE=main: since the branch began)'
 	@echo 'make kuberay-compare  RayClusters made by KubeRay and by this operator, compared member by member'
 	@echo 'make images       container images into build/images/'
 	@echo 'make aarch64      the launcher for arm64 nodes, which images then include'

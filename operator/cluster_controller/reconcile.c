@@ -188,11 +188,11 @@ static int make_plan(struct reconcile *r, const cJSON *cluster, struct err *err)
 {
 	struct reconciler *c = r->reconciler;
 	struct known_namespace *known = known_state_of_namespace(&c->known, r->namespace);
-	const struct known_claim *claim = known && r->policy.store_claim ? known_state_of_claim(known, r->policy.store_claim) : NULL;
+	const struct known_claim *claim = known && r->policy.store.claim ? known_state_of_claim(known, r->policy.store.claim) : NULL;
 	struct known_cluster *own = known_state_of_cluster(&c->known, r->key);
 	_cleanup_(cluster_state_release) struct cluster_state observation = { 0 };
 
-	if (!known || !own || (r->policy.store_claim && !claim))
+	if (!known || !own || (r->policy.store.claim && !claim))
 		return err_set(err, ENOMEM, "observing");
 	struct plan_input in = {
 		.cluster = cluster,

@@ -86,3 +86,12 @@ char *launch_script(const struct launch_script *in)
 	strbuf_adds(&sb, "exec \"$@\"");
 	return strbuf_detach(&sb);
 }
+
+char *wait_script(const char *port)
+{
+	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(1024);
+
+	add_wait(&sb, port);
+	strbuf_adds(&sb, "exec \"$@\"");
+	return strbuf_detach(&sb);
+}

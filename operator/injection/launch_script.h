@@ -27,4 +27,7 @@ struct launch_script {
 /* The words of the command are its arguments. Each $ that Kubernetes could read is doubled. The caller frees it; NULL: no memory. */
 char *launch_script(const struct launch_script *in);
 
+/* The same for a pod without launcher and sidecar: waits for $FQ_RAY_IP:port, for at most five minutes, and runs the command. */
+char *wait_script(const char *port);
+
 #endif

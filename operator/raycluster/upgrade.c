@@ -8,7 +8,6 @@
 #include "lib/json.h"
 #include "lib/macros.h"
 #include "operator/kube/object.h"
-#include "operator/raycluster/names.h"
 
 static void drop(cJSON *object, const char *const *names, size_t n)
 {
