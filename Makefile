@@ -25,14 +25,16 @@ modules = $(foreach d,$(1),$(filter-out %_test.c %_fuzz.c %main.c,$(wildcard $(d
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 LIB := $(call modules,lib)
+CORE := $(call modules,sidecar/core)
 SIDECAR := $(call modules,sidecar/sample sidecar/ray sidecar/crash sidecar/record sidecar/verdict sidecar/report sidecar/store sidecar/spool sidecar/kernel sidecar/http sidecar)
 # The launcher's word for where cores go, which the recorder puts into reports.
 SIDECAR += sidecar/launch/core_pattern.c
 # And whose core it is; all else of a core is read by children.
-SIDECAR += sidecar/pack/elf_core.c
+SIDECAR += $(CORE)
+CONFINE := $(call modules,sidecar/confine)
 SHIP := $(call modules,sidecar/ship)
-PACK := $(call modules,sidecar/pack)
-UNWIND := $(call modules,sidecar/unwind) sidecar/sample/rootfd.c
+PACK := $(call modules,sidecar/pack) $(CORE) $(CONFINE)
+UNWIND := $(call modules,sidecar/unwind) sidecar/sample/rootfd.c $(CORE) $(CONFINE)
 OPERATOR := $(call modules,operator/kube operator/cache operator/policy operator/injection operator/raycluster operator/launcher operator/webhook operator/failures operator/cluster_controller operator/failure_controller operator/manager operator)
 TESTS := $(sort $(wildcard lib/*_test.c sidecar/*_test.c sidecar/*/*_test.c operator/*_test.c operator/*/*_test.c))
 

@@ -152,6 +152,7 @@ static bool wrap_command(cJSON *container, const struct injection *in)
 		.wait_port = in->wait_port,
 		.prefix = in->prefix,
 		.cores = in->policy->recording.core_dumps != CORE_DUMPS_OFF,
+		.cores_max = in->policy->recording.core_dump_limit,
 	});
 	if (!script)
 		return false;

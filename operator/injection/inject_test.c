@@ -446,10 +446,12 @@ static void cores_are_what_the_policy_says_for_launcher_and_sidecar(void **state
 		enum core_dumps core_dumps;
 		bool asked_for;
 		const char *args;
+		int64_t limit;
 	} rows[] = {
-		{ CORE_DUMPS_SUMMARY, true, NULL },
-		{ CORE_DUMPS_FULL, true, "\"--cores\",\"full\"" },
-		{ CORE_DUMPS_OFF, false, "\"--cores\",\"off\"" },
+		{ CORE_DUMPS_SUMMARY, true, NULL, 0 },
+		{ CORE_DUMPS_SUMMARY, true, NULL, INT64_C(1) << 30 },
+		{ CORE_DUMPS_FULL, true, "\"--cores\",\"full\"", INT64_C(1) << 30 },
+		{ CORE_DUMPS_OFF, false, "\"--cores\",\"off\"", INT64_C(1) << 30 },
 	};
 
 	(void)state;
@@ -460,6 +462,7 @@ static void cores_are_what_the_policy_says_for_launcher_and_sidecar(void **state
 		_cleanup_free_ char *args = NULL, *command = NULL;
 
 		p.recording.core_dumps = rows[i].core_dumps;
+		p.recording.core_dump_limit = rows[i].limit;
 		assert_true(inject(spec, &in));
 		command = cJSON_PrintUnformatted(json_get(at(spec, 0), "command"));
 		args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args"));
@@ -467,6 +470,9 @@ static void cores_are_what_the_policy_says_for_launcher_and_sidecar(void **state
 		assert_int_equal(strstr(args, "--cores") != NULL, rows[i].args != NULL);
 		if (rows[i].args)
 			assert_non_null(strstr(args, rows[i].args));
+		assert_int_equal(strstr(command, " --cores-max ") != NULL, rows[i].limit && rows[i].asked_for);
+		if (rows[i].limit && rows[i].asked_for)
+			assert_non_null(strstr(command, " --cores --cores-max 1073741824 "));
 	}
 }
 

@@ -295,6 +295,7 @@ int main(int argc, char **argv)
 		cores_start(&l.cores);
 	try_connect(&l);
 	run(&l);
+	cores_finish(&l.cores);
 	hooks_kill_all(&l.hooks);
 	return WIFSIGNALED(l.wait_status) ? 128 + WTERMSIG(l.wait_status) : WEXITSTATUS(l.wait_status);
 }
