@@ -165,6 +165,19 @@ static void sample(struct container *c)
 		container_process_died(c, now);
 }
 
+int64_t container_sample_due(struct container *c, int64_t now_ns)
+{
+	struct observer *o = &c->observer;
+
+	if (!c->attached || c->over || c->eof_ns || !o->samples)
+		return INT64_MAX;
+	if (now_ns - o->latest_ns < o->delay_ns)
+		return o->delay_ns - (now_ns - o->latest_ns);
+	observer_sample(o, now_ns);
+	life_note(o);
+	return o->delay_ns;
+}
+
 static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct container *c = arg;
@@ -277,7 +290,7 @@ static void on_exit_message(struct container *c, const struct launch_message *m)
 	if (e.ended_ns < c->hello.started_ns || e.ended_ns > now_boottime_ns())
 		e.ended_ns = now_boottime_ns();
 	container_read_counters(c, &e.after, &e.after_known);
-	limits_read(c->observer.root_fd, c->hello.launcher, &e.limits);
+	observer_read_limits(&c->observer, c->hello.launcher, &e.limits);
 	c->exit_told = true;
 	event_del(c->timer);
 	container_died(c, &e);
