@@ -12,8 +12,9 @@
 #define AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_RECONCILE_H
 
 #include "operator/failure_controller/failure_writer.h"
+#include "operator/failure_controller/sidecar_poller.h"
 #include "operator/kube/client.h"
-#include "operator/kube/event_queue.h"
+#include "operator/kube/event_recorder.h"
 #include "operator/kube/workqueue.h"
 #include "operator/launcher/launcher_store.h"
 #include "operator/manager/metrics.h"
@@ -26,7 +27,8 @@ struct reconciler_options {
 	struct client *client;
 	struct watches *watches;
 	const struct failure_writer *writer; /* whose evidence is still to be written */
-	struct event_queue *event_queue;		 /* hears of what went well */
+	const struct sidecar_poller *poller; /* knows whose memory grows */
+	struct event_recorder *recorder; /* of what went well */
 	struct workqueue *queue;	 /* the keys come from it; results go back to it */
 	struct policies *policies;
 	const struct launchers *launchers; /* NULL: none */

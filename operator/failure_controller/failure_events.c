@@ -8,58 +8,41 @@
 #include <string.h>
 
 #include "lib/json.h"
-#include "lib/log.h"
-#include "lib/strmap.h"
 #include "lib/units.h"
 #include "operator/failures/owner.h"
 #include "operator/failures/story.h"
-#include "operator/kube/event_filter.h"
-#include "operator/kube/events.h"
-#include "operator/raycluster/event.h"
-#include "operator/raycluster/names.h"
+#include "operator/kube/event.h"
+#include "operator/kube/object.h"
 
 #define AGAIN_NS (600 * NS_PER_SEC)
 #define KEY_MAX 600
 
 struct failure_events {
-	struct client *client;
-	struct watches *watches;
-	struct strmap told; /* "CLASS namespace/name", "CLASS namespace/RayJob/name" -> int64_t: when */
+	struct failure_events_options o;
 };
 
-int failure_events_new(struct client *client, struct watches *watches, struct failure_events **ret_herald, struct err *err)
+int failure_events_new(const struct failure_events_options *options, struct failure_events **ret_events, struct err *err)
 {
-	struct failure_events *failure_events = calloc(1, sizeof(*failure_events));
+	struct failure_events *events = calloc(1, sizeof(*events));
 
-	if (!failure_events)
+	if (!events)
 		return err_set(err, ENOMEM, "failure events");
-	failure_events->client = client;
-	failure_events->watches = watches;
-	*ret_herald = failure_events;
+	events->o = *options;
+	*ret_events = events;
 	return 0;
 }
 
-void failure_events_free(struct failure_events *failure_events)
+void failure_events_free(struct failure_events *events)
 {
-	if (!failure_events)
-		return;
-	strmap_release(&failure_events->told, free);
-	free(failure_events);
+	free(events);
 }
 
-static bool is_time(struct failure_events *failure_events, const char *class, const char *cluster)
+static bool is_time(struct failure_events *events, const char *class, const char *cluster)
 {
 	char key[KEY_MAX];
 
 	snprintf(key, sizeof(key), "%s %s", class, cluster);
-	return event_filter_is_time(&failure_events->told, key, now_boottime_ns(), AGAIN_NS);
-}
-
-static void on_written(void *arg, struct client_response *response)
-{
-	(void)arg;
-	if (response->err.code && strcmp(response->reason, "AlreadyExists") != 0)
-		log_warning_limited("an Event was not written: %s", err_text(&response->err));
+	return event_recorder_is_time(events->o.recorder, key, AGAIN_NS);
 }
 
 /* The sidecar's sentences end with a full stop, the operator's do not. */
@@ -123,47 +106,38 @@ static cJSON *event_of_owner(const struct owner *owner, const cJSON *failure, co
 	return event_of_object(object, "Warning", json_str(failure, "spec.class"), "Record", note, now_realtime_ns());
 }
 
-static void tell(struct failure_events *failure_events, const cJSON *event)
-{
-	struct err err = { 0 };
-
-	if (client_event_once(failure_events->client, event, on_written, NULL, &err) < 0)
-		log_warning_limited("an Event was not written: %s", err_text(&err));
-}
-
-static bool tell_cluster(struct failure_events *failure_events, const cJSON *failure, const struct incident_telling *telling, const char *class,
+static bool tell_cluster(struct failure_events *events, const cJSON *failure, const struct incident_telling *telling, const char *class,
 			 const char *key)
 {
-	const cJSON *cluster = store_get(watches_store(failure_events->watches, WATCH_CLUSTERS), key);
-	_cleanup_json_ cJSON *event = NULL;
+	const cJSON *cluster = events->o.find_cluster(events->o.arg, key);
+	cJSON *event = NULL;
 
-	if (cluster && (telling->again || is_time(failure_events, class, key)))
+	if (cluster && (telling->again || is_time(events, class, key)))
 		event = event_of(cluster, failure, telling);
-	watches_drop_views(failure_events->watches);
 	if (event)
-		tell(failure_events, event);
+		event_recorder_emit(events->o.recorder, event, EVENT_ONCE);
 	return event;
 }
 
 /* Without a uid no `kubectl describe` would show it. */
-static bool tell_owner(struct failure_events *failure_events, const cJSON *failure, const struct incident_telling *telling, const char *class,
+static bool tell_owner(struct failure_events *events, const cJSON *failure, const struct incident_telling *telling, const char *class,
 		       const char *namespace)
 {
-	_cleanup_json_ cJSON *event = NULL;
+	cJSON *event = NULL;
 	struct owner owner;
 	char key[512];
 
 	if (!owner_get(failure, &owner) || owner.kind == OWNER_RAY_CLUSTER || !*owner.uid)
 		return false;
 	snprintf(key, sizeof(key), "%s/%s/%s", namespace, owner_kind_name(owner.kind), owner.name);
-	if (telling->again || is_time(failure_events, class, key))
+	if (telling->again || is_time(events, class, key))
 		event = event_of_owner(&owner, failure, telling);
 	if (event)
-		tell(failure_events, event);
+		event_recorder_emit(events->o.recorder, event, EVENT_ONCE);
 	return event;
 }
 
-bool failure_events_tell(struct failure_events *failure_events, const cJSON *failure, const struct incident_telling *telling)
+bool failure_events_tell(struct failure_events *events, const cJSON *failure, const struct incident_telling *telling)
 {
 	const char *class = json_str(failure, "spec.class"), *namespace = json_str(failure, "metadata.namespace");
 	const char *name = json_str(failure, "spec.cluster");
@@ -173,6 +147,6 @@ bool failure_events_tell(struct failure_events *failure_events, const cJSON *fai
 	if (!class || !name || !namespace || !json_str(failure, "spec.verdict"))
 		return false;
 	snprintf(key, sizeof(key), "%s/%s", namespace, name);
-	told = tell_cluster(failure_events, failure, telling, class, key);
-	return tell_owner(failure_events, failure, telling, class, namespace) || told;
+	told = tell_cluster(events, failure, telling, class, key);
+	return tell_owner(events, failure, telling, class, namespace) || told;
 }

@@ -9,18 +9,24 @@
 #define AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_FAILURE_EVENTS_H
 
 #include "operator/failures/incident_plan.h"
-#include "operator/kube/client.h"
-#include "operator/manager/watches.h"
+#include "operator/kube/event_recorder.h"
 
 struct failure_events;
 
-int failure_events_new(struct client *client, struct watches *watches, struct failure_events **ret_herald, struct err *err);
-void failure_events_free(struct failure_events *failure_events); /* NULL is allowed */
+struct failure_events_options {
+	struct event_recorder *recorder;
+	/* The RayCluster of "namespace/name" as it is watched, or NULL; read at once. */
+	const cJSON *(*find_cluster)(void *arg, const char *key);
+	void *arg;
+};
+
+int failure_events_new(const struct failure_events_options *options, struct failure_events **ret_events, struct err *err);
+void failure_events_free(struct failure_events *events); /* NULL is allowed */
 
 /*
  * Emits the Event for a failure with the consequences in telling; failure is the whole object. False: not now, because an Event for
  * its class was emitted a short time ago. The Event's name depends on telling alone, so a second replica does not double it.
  */
-bool failure_events_tell(struct failure_events *failure_events, const cJSON *failure, const struct incident_telling *telling);
+bool failure_events_tell(struct failure_events *events, const cJSON *failure, const struct incident_telling *telling);
 
 #endif

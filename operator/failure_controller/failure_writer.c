@@ -83,7 +83,7 @@ static void unindex(struct failure_writer *writer, const struct pending *p)
 
 static void run(evutil_socket_t fd, short what, void *arg);
 
-int failure_writer_new(const struct failure_writer_options *options, struct failure_writer **ret_recorder, struct err *err)
+int failure_writer_new(const struct failure_writer_options *options, struct failure_writer **ret_writer, struct err *err)
 {
 	struct failure_writer *writer = calloc(1, sizeof(*writer));
 
@@ -96,7 +96,7 @@ int failure_writer_new(const struct failure_writer_options *options, struct fail
 		failure_writer_free(writer);
 		return err_set(err, ENOMEM, "failure writer");
 	}
-	*ret_recorder = writer;
+	*ret_writer = writer;
 	return 0;
 }
 

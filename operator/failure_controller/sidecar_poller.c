@@ -11,12 +11,11 @@
 #include "operator/failure_controller/growth_events.h"
 #include "operator/failures/failures.h"
 #include "operator/failures/pod_report.h"
+#include "operator/failures/story.h"
 #include "operator/kube/backoff.h"
-#include "operator/kube/event_filter.h"
-#include "operator/kube/events.h"
+#include "operator/kube/event.h"
 #include "operator/kube/http.h"
 #include "operator/manager/watches.h"
-#include "operator/raycluster/event.h"
 
 #define TICK_MS 250
 #define INTERVAL_NS (10 * NS_PER_SEC)
@@ -45,20 +44,20 @@ struct polled {
 	uint64_t occasion;
 	int64_t next_ns;
 	unsigned fails; /* in a row */
+	bool answered; /* at least once */
 	bool again; /* something happened while it was asked: the answer may be of before */
 	struct http_call *call; /* NULL: none runs */
 	unsigned allowance; /* RayFailures that it may still cause */
 	int64_t refilled_ns;
 	struct pod_hold *told; /* POD_REPORT_HOLDS_MAX; NULL: none */
+	struct growing *growing; /* NULL: nothing grows */
 };
 
 struct sidecar_poller {
 	struct sidecar_poller_options o;
-	struct growth_events growth;
 	struct http *http;
 	struct event *tick;
 	struct strmap pods; /* key -> struct polled */
-	struct strmap told; /* "WHAT CLUSTER-KEY" -> int64_t: when people heard that of its recorders */
 	size_t in_flight;
 	size_t bucket; /* of pods, where the last look ended: when more are due than there are places, each has its turn */
 	uint64_t seed;
@@ -78,6 +77,7 @@ static void polled_free(void *value)
 	free(p->url);
 	free(p->tag);
 	free(p->told);
+	free(p->growing);
 	free(p);
 }
 
@@ -113,7 +113,6 @@ int sidecar_poller_new(const struct sidecar_poller_options *options, struct side
 	if (!poller)
 		return err_set(err, ENOMEM, "sidecar poller");
 	poller->o = *options;
-	poller->growth = (struct growth_events){ .client = options->client, .clusters = options->clusters };
 	poller->seed = (uint64_t)now_realtime_ns() | 1;
 	poller->tick = event_new(options->base, -1, EV_PERSIST, on_tick, poller);
 	r = poller->tick && event_add(poller->tick, &(struct timeval){ .tv_usec = TICK_MS * 1000 }) == 0 ?
@@ -132,12 +131,18 @@ void sidecar_poller_free(struct sidecar_poller *poller)
 	if (!poller)
 		return;
 	strmap_release(&poller->pods, polled_free);
-	strmap_release(&poller->told, free);
-	growth_events_release(&poller->growth);
 	http_free(poller->http);
 	if (poller->tick)
 		event_free(poller->tick);
 	free(poller);
+}
+
+const struct growing *sidecar_poller_growing(const struct sidecar_poller *poller, const char *key, bool *ret_heard)
+{
+	const struct polled *p = strmap_get(&poller->pods, key);
+
+	*ret_heard = !p || !p->url || p->answered || p->fails >= UNREACHABLE;
+	return p && p->growing && p->growing->n ? p->growing : NULL;
 }
 
 /* --- Which, and when ------------------------------------------------------------------------------------ */
@@ -213,23 +218,12 @@ static void plan_next(struct polled *p)
 
 /* --- Answers -------------------------------------------------------------------------------------------- */
 
-static void on_event_written(void *arg, struct client_response *response)
-{
-	(void)arg;
-	if (response->status / 100 != 2 && response->status != 409)
-		log_warning_limited("an Event was not written: %s", err_text(&response->err));
-}
-
 /* Takes event. */
 static void tell(struct sidecar_poller *poller, cJSON *event)
 {
-	_cleanup_json_ cJSON *owned = event;
-	struct err err = { 0 };
-
 	log_info("pod %s/%s: event %s: %s", json_str(event, "metadata.namespace"), json_str(event, "regarding.name"),
 		 json_str(event, "reason"), json_str(event, "note"));
-	if (client_event(poller->o.client, event, on_event_written, poller, &err) < 0)
-		log_warning_limited("an Event was not written: %s", err_text(&err));
+	event_recorder_emit(poller->o.recorder, event, EVENT_COUNTED);
 }
 
 static bool was_told(const struct polled *p, const struct pod_hold *hold)
@@ -265,19 +259,6 @@ static bool spend(struct polled *p)
 	return true;
 }
 
-/* Of a process: that its container ended is not told by it. */
-static bool is_of_process(const cJSON *failure)
-{
-	static const char *const classes[] = { "KernelOOMProcess", "RayMemoryMonitor", "WorkerCrash" };
-	const char *class = cJSON_GetStringValue(
-		cJSON_GetObjectItemCaseSensitive(json_get(failure, "metadata.labels"), "afterglow.dev/class"));
-
-	for (size_t i = 0; class && i < ARRAY_SIZE(classes); i++)
-		if (strcmp(class, classes[i]) == 0)
-			return true;
-	return false;
-}
-
 /* The copy has only the metadata: the container stands in the name, the time in an annotation. */
 static bool told_by(const cJSON *failure, const char *pod, const char *container, struct told_end *ret_end)
 {
@@ -288,7 +269,7 @@ static bool told_by(const cJSON *failure, const char *pod, const char *container
 	int len = snprintf(prefix, sizeof(prefix), "%.160s-%.63s-", pod, container);
 
 	/* Behind it is the hash alone: a container's name may begin like another's. */
-	if (!name || strncmp(name, prefix, (size_t)len) != 0 || strchr(name + len, '-') || is_of_process(failure) ||
+	if (!name || strncmp(name, prefix, (size_t)len) != 0 || strchr(name + len, '-') || story_container_lives(failure) ||
 	    !told_end_time(ended, &ret_end->at_ns))
 		return false;
 	snprintf(ret_end->container, sizeof(ret_end->container), "%s", container);
@@ -348,6 +329,22 @@ static bool take_failures(struct polled *p, struct pod_report *report)
 	return lost == report->refused;
 }
 
+/* The first answer may be that nothing grows, where the operator before us saw something grow. */
+static void take_growths(struct polled *p, const cJSON *pod, const struct pod_report *report)
+{
+	bool first = !p->answered, changed;
+
+	growth_events_emit(p->poller->o.recorder, p->poller->o.clusters, pod, report->growths, report->n_growths);
+	p->answered = true;
+	if (report->n_growths && !p->growing)
+		p->growing = calloc(1, sizeof(*p->growing));
+	changed = p->growing && growing_take(p->growing, pod, report->growths, report->n_growths, now_realtime_ns());
+	if (!report->n_growths)
+		free(TAKE_PTR(p->growing));
+	if (changed || first)
+		p->poller->o.on_growing(p->poller->o.arg, pod);
+}
+
 /* Whether it is time to tell of that, of one pod for its whole cluster. */
 static bool may_tell(struct sidecar_poller *poller, const cJSON *pod, const char *what)
 {
@@ -356,7 +353,7 @@ static bool may_tell(struct sidecar_poller *poller, const cJSON *pod, const char
 	if (!pod || !cluster_key(pod, cluster, sizeof(cluster)))
 		return false;
 	snprintf(key, sizeof(key), "%s %s", what, cluster);
-	return event_filter_is_time(&poller->told, key, now_boottime_ns(), TELL_NS);
+	return event_recorder_is_time(poller->o.recorder, key, TELL_NS);
 }
 
 static int take_answer(struct polled *p, const struct http_response *response, struct err *err)
@@ -371,13 +368,25 @@ static int take_answer(struct polled *p, const struct http_response *response, s
 	if (r < 0)
 		return r;
 	take_holds(p, pod, &report);
-	if (report.store_trouble[0] && may_tell(p->poller, pod, "store"))
+	if (report.store_trouble[0] && may_tell(p->poller, pod, "StoreTrouble"))
 		tell(p->poller, pod_store_event(pod, report.store_trouble, now_realtime_ns()));
-	growth_events_tell(&p->poller->growth, pod, report.growths, report.n_growths);
+	take_growths(p, pod, &report);
 	find_missed(p->poller, pod, &report);
 	set_text(&p->tag, take_failures(p, &report) && !report.ends.undecided ? report.tag : NULL);
 	pod_report_release(&report);
 	return 0;
+}
+
+/* Nobody says any more whether it still grows. */
+static void forget_growths(struct polled *p)
+{
+	const cJSON *pod = store_get(informer_store(p->poller->o.pods), p->key);
+
+	if (!p->growing)
+		return;
+	free(TAKE_PTR(p->growing));
+	if (pod)
+		p->poller->o.on_growing(p->poller->o.arg, pod);
 }
 
 static void tell_unreachable(struct polled *p, const struct err *err)
@@ -386,7 +395,7 @@ static void tell_unreachable(struct polled *p, const struct err *err)
 	const cJSON *pod = store_get(informer_store(poller->o.pods), p->key);
 	char note[900];
 
-	if (!may_tell(poller, pod, "unreachable"))
+	if (!may_tell(poller, pod, "RecorderUnreachable"))
 		return;
 	snprintf(note, sizeof(note),
 		 "The operator does not reach the sidecar of this pod at %s (a NetworkPolicy?): processes that die while "
@@ -418,8 +427,10 @@ static void on_answer(void *arg, const struct http_response *response)
 	}
 	metrics_add(poller->o.metrics, METRIC_POLLS, 1, "result=\"%s\"", result);
 	p->fails = r < 0 ? p->fails + 1 : 0;
-	if (p->fails == UNREACHABLE)
+	if (p->fails == UNREACHABLE) {
 		tell_unreachable(p, &err);
+		forget_growths(p);
+	}
 	plan_next(p);
 	if (p->again)
 		p->next_ns = now_boottime_ns();

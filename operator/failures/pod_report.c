@@ -14,8 +14,8 @@
 #include "operator/failures/failures.h"
 #include "operator/failures/termination.h"
 #include "operator/injection/inject.h"
+#include "operator/kube/event.h"
 #include "operator/policy/policy.h"
-#include "operator/raycluster/event.h"
 
 #define PORT_NAME "afterglow-http"
 #define ID_MAX 127

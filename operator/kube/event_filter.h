@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was told to people, so that it is not told again too soon. */
+/* Remembers which Events were emitted, so that the same is not emitted again too soon. Pure. */
 #ifndef AFTERGLOW_OPERATOR_KUBE_EVENT_FILTER_H
 #define AFTERGLOW_OPERATOR_KUBE_EVENT_FILTER_H
 
@@ -8,13 +8,24 @@
 
 #include "lib/strmap.h"
 
-/*
- * Whether key was not told within the last again_ns; then it counts as told now (boottime). Without memory: false.
- * What is older is forgotten: clusters come and go. The map's values are freed with free.
- */
-bool event_filter_is_time(struct strmap *told, const char *key, int64_t now, int64_t again_ns);
+/* More keys than these are not remembered, and what is not remembered is not emitted. */
+#define EVENT_FILTER_MAX 10000
 
-/* Whether it was told in the last again_ns. */
-bool event_filter_lately(const struct strmap *told, const char *key, int64_t now, int64_t again_ns);
+/* Starts zeroed. */
+struct event_filter {
+	struct strmap until; /* key -> int64_t: boottime until which it is not emitted again */
+	int64_t sweep_ns; /* when what is over is forgotten next */
+};
+
+void event_filter_release(struct event_filter *filter);
+
+/*
+ * Whether key may be emitted now (boottime); if so it counts as emitted, and is not emitted again within again_ns. False without
+ * memory, and when EVENT_FILTER_MAX keys are remembered.
+ */
+bool event_filter_is_time(struct event_filter *filter, const char *key, int64_t now_ns, int64_t again_ns);
+
+/* Whether it was emitted, and is not to be emitted again yet. */
+bool event_filter_lately(const struct event_filter *filter, const char *key, int64_t now_ns);
 
 #endif

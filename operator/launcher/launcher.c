@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "lib/macros.h"
-#include "operator/raycluster/names.h"
+#include "operator/kube/object.h"
 
 #if defined(__x86_64__)
 #define OWN_MACHINE "x86_64"

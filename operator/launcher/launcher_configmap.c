@@ -9,7 +9,7 @@
 
 #include "lib/json.h"
 #include "lib/oom.h"
-#include "operator/raycluster/names.h"
+#include "operator/kube/object.h"
 
 struct key_use {
 	size_t refs; /* by pods */

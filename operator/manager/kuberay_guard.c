@@ -8,9 +8,9 @@
 
 #include "lib/log.h"
 #include "lib/units.h"
+#include "operator/kube/event.h"
+#include "operator/kube/object.h"
 #include "operator/manager/kuberay_lease.h"
-#include "operator/raycluster/event.h"
-#include "operator/raycluster/names.h"
 
 #define DEADLINE_NS (5 * NS_PER_SEC)
 #define ANSWER_MAX ((size_t)256 << 10) /* more Leases than KUBERAY_LEASES_MAX */
@@ -78,7 +78,7 @@ static void tell_event(const struct kuberay_guard *g, const char *type, const ch
 	/* The Lease by which our replicas elect a leader: it is the same for all of them. */
 	snprintf(name, sizeof(name), "afterglow-operator%s%s", watched ? "." : "", watched ? watched : "");
 	_cleanup_json_ cJSON *lease = object_new("coordination.k8s.io/v1", "Lease", client_namespace(g->o.client), name);
-	event_queue_tell(g->o.event_queue, event_of_object(lease, type, reason, "Manage", note, now_realtime_ns()));
+	event_recorder_emit(g->o.recorder, event_of_object(lease, type, reason, "Manage", note, now_realtime_ns()), EVENT_COUNTED);
 }
 
 /* Once for each change of the verdict. */

@@ -15,14 +15,14 @@
 
 #include "lib/strbuf.h"
 #include "operator/kube/client.h"
-#include "operator/kube/event_queue.h"
+#include "operator/kube/event_recorder.h"
 
 struct kuberay_guard;
 
 struct kuberay_guard_options {
 	struct event_base *base;
 	struct client *client;
-	struct event_queue *event_queue; /* tells the Events */
+	struct event_recorder *recorder;
 	const char *namespace; /* that is watched; NULL: all */
 	void (*on_change)(void *arg); /* kuberay_guard_allows has another answer */
 	void *arg;

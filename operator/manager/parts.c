@@ -8,6 +8,7 @@
 #include "lib/json.h"
 #include "lib/units.h"
 #include "operator/injection/inject.h"
+#include "operator/raycluster/names.h"
 
 /* --- What parts ask the controller ------------------------------------------------------------------------ */
 
@@ -87,7 +88,7 @@ static bool knows_policies(void *arg)
 	return watches_know_policies(p->watches);
 }
 
-static int new_keeper(struct parts *p, struct err *err)
+static int new_failure_gc(struct parts *p, struct err *err)
 {
 	struct failure_gc_options options = {
 		.base = p->o.settings->base,
@@ -176,7 +177,7 @@ static cJSON *reconsider(void *arg, const cJSON *failure)
 	return incident_writer_reconsider(p->incidents, failure);
 }
 
-static int new_recorder(struct parts *p, struct err *err)
+static int new_failure_writer(struct parts *p, struct err *err)
 {
 	struct failure_writer_options options = {
 		.base = p->o.settings->base,
@@ -195,21 +196,23 @@ static int new_recorder(struct parts *p, struct err *err)
 	return failure_writer_new(&options, &p->writer, err);
 }
 
-static int new_crier(struct parts *p, struct err *err)
+static int new_event_recorder(struct parts *p, struct err *err)
 {
-	struct event_queue_options options = {
+	struct event_recorder_options options = {
 		.base = p->o.settings->base,
 		.client = p->o.settings->client,
 		.may_write = may_write,
 		.arg = p,
 	};
 
-	return event_queue_new(&options, &p->event_queue, err);
+	return event_recorder_new(&options, &p->recorder, err);
 }
 
-static int new_herald(struct parts *p, struct err *err)
+static int new_failure_events(struct parts *p, struct err *err)
 {
-	return failure_events_new(p->o.settings->client, p->watches, &p->failure_events, err);
+	struct failure_events_options options = { .recorder = p->recorder, .find_cluster = find_cluster, .arg = p };
+
+	return failure_events_new(&options, &p->failure_events, err);
 }
 
 static int new_incidents(struct parts *p, struct err *err)
@@ -231,7 +234,7 @@ static void tell_missed(void *arg, cJSON *event)
 {
 	const struct parts *p = arg;
 
-	event_queue_tell(p->event_queue, event);
+	event_recorder_emit(p->recorder, event, EVENT_COUNTED);
 }
 
 /* As the namespaceSelector of the chart's webhook has it. */
@@ -259,17 +262,27 @@ static int new_missed(struct parts *p, struct err *err)
 	return missed_pods_new(&options, &p->missed, err);
 }
 
+static void on_growing(void *arg, const cJSON *pod)
+{
+	const struct parts *p = arg;
+	char key[512];
+
+	if (cluster_key(pod, key, sizeof(key)))
+		p->o.on_cluster(p->o.arg, key);
+}
+
 static int new_poller(struct parts *p, struct err *err)
 {
 	struct sidecar_poller_options options = {
 		.base = p->o.settings->base,
-		.client = p->o.settings->client,
 		.pods = watches_informer(p->watches, WATCH_PODS),
 		.failures = watches_informer(p->watches, WATCH_FAILURES),
 		.clusters = watches_informer(p->watches, WATCH_CLUSTERS),
+		.recorder = p->recorder,
 		.writer = p->writer,
 		.metrics = p->o.settings->metrics,
 		.may_write = may_write,
+		.on_growing = on_growing,
 		.arg = p,
 	};
 
@@ -317,7 +330,8 @@ static int new_reconciler(struct parts *p, struct err *err)
 		.client = p->o.settings->client,
 		.watches = p->watches,
 		.writer = p->writer,
-		.event_queue = p->event_queue,
+		.poller = p->poller,
+		.recorder = p->recorder,
 		.queue = p->o.queue,
 		.policies = p->policies,
 		.launchers = p->o.settings->launchers,
@@ -381,7 +395,7 @@ static int new_guard(struct parts *p, struct err *err)
 	struct kuberay_guard_options options = {
 		.base = p->o.settings->base,
 		.client = p->o.settings->client,
-		.event_queue = p->event_queue,
+		.recorder = p->recorder,
 		.namespace = p->o.settings->namespace,
 		.on_change = on_ready,
 		.arg = p,
@@ -396,8 +410,9 @@ int parts_init(struct parts *p, const struct parts_options *options, struct err 
 {
 	/* Each uses those before it. */
 	static int (*const news[])(struct parts *p, struct err *err) = {
-		new_watches, new_policies, new_keeper, new_herald, new_incidents, new_owners, new_inquiries, new_recorder,
-		new_poller, new_crier, new_guard, new_launcher_store, new_missed, new_reconciler, new_webhook,
+		new_watches, new_policies, new_failure_gc, new_event_recorder, new_failure_events, new_incidents, new_owners,
+		new_inquiries, new_failure_writer, new_poller, new_guard, new_launcher_store, new_missed, new_reconciler,
+		new_webhook,
 	};
 
 	*p = (struct parts){ .o = *options };
@@ -418,7 +433,6 @@ void parts_release(struct parts *p)
 	reconciler_free(p->reconciler);
 	kuberay_guard_free(p->guard);
 	launcher_store_free(p->launcher_store);
-	event_queue_free(p->event_queue);
 	missed_pods_free(p->missed);
 	sidecar_poller_free(p->poller);
 	watches_free(p->watches);
@@ -428,6 +442,7 @@ void parts_release(struct parts *p)
 	inquiries_free(p->inquiries);
 	incident_writer_free(p->incidents);
 	failure_events_free(p->failure_events);
+	event_recorder_free(p->recorder);
 	failure_gc_free(p->gc);
 	admission_free(p->admission);
 	*p = (struct parts){ 0 };

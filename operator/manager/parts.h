@@ -15,7 +15,7 @@
 #include "operator/failure_controller/incident_writer.h"
 #include "operator/failure_controller/inquiry.h"
 #include "operator/failure_controller/sidecar_poller.h"
-#include "operator/kube/event_queue.h"
+#include "operator/kube/event_recorder.h"
 #include "operator/kube/workqueue.h"
 #include "operator/launcher/launcher_store.h"
 #include "operator/manager/kuberay_guard.h"
@@ -46,7 +46,7 @@ struct parts {
 	struct failure_events *failure_events;
 	struct incident_writer *incidents;
 	struct failure_gc *gc;
-	struct event_queue *event_queue;
+	struct event_recorder *recorder;
 	struct missed_pods *missed;
 	struct sidecar_poller *poller;
 	struct kuberay_guard *guard; /* NULL: we were not asked to manage clusters */

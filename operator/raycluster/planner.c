@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "operator/kube/object.h"
 #include "operator/raycluster/pod_state.h"
 #include "operator/raycluster/pod_template.h"
 

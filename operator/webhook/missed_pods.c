@@ -12,9 +12,9 @@
 #include "lib/strmap.h"
 #include "lib/units.h"
 #include "operator/cache/store.h"
+#include "operator/kube/event.h"
 #include "operator/kube/event_filter.h"
 #include "operator/manager/watches.h"
-#include "operator/raycluster/event.h"
 #include "operator/webhook/missing_sidecar.h"
 
 #define PODS_MAX 100000
@@ -31,7 +31,7 @@ struct pod {
 struct missed_pods {
 	struct missed_pods_options o;
 	struct strmap pods; /* "namespace/name" -> struct pod: those without the sidecar only */
-	struct strmap told; /* "namespace/cluster REASON" -> int64_t: when */
+	struct event_filter told; /* of "namespace/cluster REASON" */
 	size_t n_untold;
 };
 
@@ -51,7 +51,7 @@ void missed_pods_free(struct missed_pods *m)
 	if (!m)
 		return;
 	strmap_release(&m->pods, free);
-	strmap_release(&m->told, free);
+	event_filter_release(&m->told);
 	free(m);
 }
 
@@ -186,7 +186,7 @@ void missed_pods_tell(struct missed_pods *m, int64_t now_ns)
 			continue;
 		snprintf(once, sizeof(once), "%s %s", pod->cluster, missing_sidecar_name(pod->reason));
 		/* An Event needs the cluster's uid; the watch of clusters may be behind. */
-		if (!event_filter_lately(&m->told, once, now_ns, AGAIN_NS) && !(cluster = m->o.find_cluster(m->o.arg, pod->cluster)))
+		if (!event_filter_lately(&m->told, once, now_ns) && !(cluster = m->o.find_cluster(m->o.arg, pod->cluster)))
 			continue;
 		if (cluster && event_filter_is_time(&m->told, once, now_ns, AGAIN_NS))
 			tell(m, key, cluster);

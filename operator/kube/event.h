@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A Kubernetes Event about a RayCluster, or about one of its pods. */
-#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_EVENT_H
-#define AFTERGLOW_OPERATOR_RAYCLUSTER_EVENT_H
+#ifndef AFTERGLOW_OPERATOR_KUBE_EVENT_H
+#define AFTERGLOW_OPERATOR_KUBE_EVENT_H
 
 #include <cjson/cJSON.h>
 #include <stdint.h>

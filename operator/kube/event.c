@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A Kubernetes Event about a RayCluster, or about one of its pods. */
-#include "operator/raycluster/event.h"
+#include "operator/kube/event.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "lib/json.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
-#include "operator/raycluster/names.h"
+#include "operator/kube/object.h"
 
 #define NOTE_MAX 1023 /* the API server refuses 1024 bytes */
 
