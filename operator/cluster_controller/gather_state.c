@@ -13,6 +13,8 @@
 #include "lib/strbuf.h"
 #include "lib/units.h"
 #include "operator/failures/failures.h"
+#include "operator/failures/story.h"
+#include "operator/raycluster/bounds.h"
 #include "operator/raycluster/names.h"
 #include "operator/raycluster/pod_spec.h"
 
@@ -32,7 +34,7 @@ void cluster_state_release(struct cluster_state *o)
 
 /* The pods of the cluster, and which of them must be kept for their evidence. Freed by the caller. */
 static int collect_pods(const struct watches *watches, const struct failure_writer *writer, const char *key,
-			struct cluster_state *o, size_t *ret_n)
+			struct cluster_state *o, size_t *ret_n, size_t *ret_labelled)
 {
 	const struct store *store = watches_store(watches, WATCH_PODS);
 	const struct store_entry *entry;
@@ -40,15 +42,18 @@ static int collect_pods(const struct watches *watches, const struct failure_writ
 
 	for (entry = NULL; (entry = store_index_next(store, key, entry));)
 		n++;
+	*ret_labelled = n;
+	if (n > BOUND_LABELLED)
+		n = 0;
 	o->pods = calloc(n + 1, sizeof(*o->pods));
 	o->pending = calloc(n + 1, sizeof(*o->pending));
 	if (!o->pods || !o->pending)
 		return -ENOMEM;
 	*ret_n = n;
-	n = 0;
-	for (entry = NULL; (entry = store_index_next(store, key, entry)); n++) {
-		o->pods[n] = store_entry_object(store, entry);
-		o->pending[n] = failure_writer_pending(writer, o->pods[n]);
+	entry = NULL;
+	for (size_t i = 0; i < n && (entry = store_index_next(store, key, entry)); i++) {
+		o->pods[i] = store_entry_object(store, entry);
+		o->pending[i] = failure_writer_pending(writer, o->pods[i]);
 	}
 	return 0;
 }
@@ -98,8 +103,7 @@ static cJSON *count_deaths(const struct watches *watches, const char *key, const
 /* Of Ray's own container, and not for a reason that lies outside of it. The container's name is a part of the failure's. */
 static bool died_by_itself(const cJSON *failure, const char *container)
 {
-	static const char *const others[] = { "Evicted", "Preempted", "PodDeleted", "NodeLost", "NodeShutdown", "Terminated", "GCSLost",
-					      "KernelOOMProcess", "RayMemoryMonitor", "WorkerCrash" };
+	static const char *const others[] = { "Evicted", "Preempted", "PodDeleted", "NodeLost", "NodeShutdown", "Terminated", "GCSLost" };
 	const char *name = json_str(failure, "metadata.name"), *class = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(
 		json_get(failure, "metadata.labels"), "afterglow.dev/class"));
 	char part[KEY_MAX];
@@ -111,7 +115,7 @@ static bool died_by_itself(const cJSON *failure, const char *container)
 	if (cJSON_GetObjectItemCaseSensitive(json_get(failure, "metadata.annotations"), FAILURE_DELETED_ANNOTATION))
 		return false;
 	snprintf(part, sizeof(part), "-%s-", container ? container : "");
-	return name && strstr(name, part);
+	return name && strstr(name, part) && !story_container_lives(failure);
 }
 
 static int64_t time_of(const char *text)
@@ -223,7 +227,7 @@ int gather_state(const struct watches *watches, const struct failure_writer *wri
 	const char *namespace = json_str(cluster, "metadata.namespace");
 
 	o->deaths = count_deaths(watches, key, cluster);
-	if (!service || !headless || !o->deaths || collect_pods(watches, writer, key, o, &ret_in->n_pods) < 0 ||
+	if (!service || !headless || !o->deaths || collect_pods(watches, writer, key, o, &ret_in->n_pods, &ret_in->n_labelled) < 0 ||
 	    collect_all_crashes(watches, key, cluster, o) < 0)
 		return err_set(err, ENOMEM, "observing");
 	make_token(o->token);

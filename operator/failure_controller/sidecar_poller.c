@@ -11,6 +11,7 @@
 #include "operator/failure_controller/growth_events.h"
 #include "operator/failures/failures.h"
 #include "operator/failures/pod_report.h"
+#include "operator/failures/story.h"
 #include "operator/kube/backoff.h"
 #include "operator/kube/event.h"
 #include "operator/kube/http.h"
@@ -258,19 +259,6 @@ static bool spend(struct polled *p)
 	return true;
 }
 
-/* Of a process: that its container ended is not told by it. */
-static bool is_of_process(const cJSON *failure)
-{
-	static const char *const classes[] = { "KernelOOMProcess", "RayMemoryMonitor", "WorkerCrash" };
-	const char *class = cJSON_GetStringValue(
-		cJSON_GetObjectItemCaseSensitive(json_get(failure, "metadata.labels"), "afterglow.dev/class"));
-
-	for (size_t i = 0; class && i < ARRAY_SIZE(classes); i++)
-		if (strcmp(class, classes[i]) == 0)
-			return true;
-	return false;
-}
-
 /* The copy has only the metadata: the container stands in the name, the time in an annotation. */
 static bool told_by(const cJSON *failure, const char *pod, const char *container, struct told_end *ret_end)
 {
@@ -281,7 +269,7 @@ static bool told_by(const cJSON *failure, const char *pod, const char *container
 	int len = snprintf(prefix, sizeof(prefix), "%.160s-%.63s-", pod, container);
 
 	/* Behind it is the hash alone: a container's name may begin like another's. */
-	if (!name || strncmp(name, prefix, (size_t)len) != 0 || strchr(name + len, '-') || is_of_process(failure) ||
+	if (!name || strncmp(name, prefix, (size_t)len) != 0 || strchr(name + len, '-') || story_container_lives(failure) ||
 	    !told_end_time(ended, &ret_end->at_ns))
 		return false;
 	snprintf(ret_end->container, sizeof(ret_end->container), "%s", container);

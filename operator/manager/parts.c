@@ -210,7 +210,9 @@ static int new_event_recorder(struct parts *p, struct err *err)
 
 static int new_failure_events(struct parts *p, struct err *err)
 {
-	return failure_events_new(p->recorder, p->watches, &p->failure_events, err);
+	struct failure_events_options options = { .recorder = p->recorder, .find_cluster = find_cluster, .arg = p };
+
+	return failure_events_new(&options, &p->failure_events, err);
 }
 
 static int new_incidents(struct parts *p, struct err *err)

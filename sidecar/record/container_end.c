@@ -31,6 +31,7 @@ void container_finish(struct container *c)
 	if (c->finished)
 		return;
 	c->finished = true;
+	crashes_let_go(c->crashes);
 	launch_send(c->fd, "done", NULL, NULL);
 	container_leave(c);
 }

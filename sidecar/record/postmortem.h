@@ -34,6 +34,11 @@ struct ending {
 void postmortem_report(struct observer *o, const struct ending *e, const struct recorder_options *options,
 		       const char *container, struct report *ret_report);
 
+#define POSTMORTEM_LOGS_NEED "a filesystem below /tmp/ray, or where --log_dir leads, that answers: it did not"
+
+/* What has to be done before the bundle of r becomes visible, or instead: o->naming may have it done elsewhere. */
+void postmortem_named(const struct observer *o, const struct report *r);
+
 /* Where the bundles of r's container go, below the store; the last component is the container's. */
 void postmortem_parent_path(const struct identity *id, char *path, size_t size);
 

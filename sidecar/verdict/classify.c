@@ -62,7 +62,8 @@ static void of_container(const struct observation *o, struct verdict *ret_verdic
 		signal_verdict(o, oom, &v);
 	else if (v.exit_code >= 0) {
 		exit_verdict(o, &v);
-		if (v.class == FAILURE_APPLICATION_ERROR && oom == OOM_UNTOLD && oom_is_possible(o))
+		if (v.class == FAILURE_APPLICATION_ERROR && oom == OOM_UNTOLD &&
+		    (oom_is_possible(o) || (!o->cgroup_version && !o->kernel.rules_out)))
 			v.confidence = CONFIDENCE_LIKELY;
 	} else if (o->gap && o->gap->rebooted) {
 		v.class = FAILURE_NODE_LOST;

@@ -397,7 +397,7 @@ static const struct {
 	{ "gone, half full", { GONE, LAST(GIB / 2), NO_OOM_SEEN }, FAILURE_KILLED, CONFIDENCE_LIKELY, 137, SIGKILL,
 	  "likely, not proved", { "without a word" }, "memory counters" },
 	{ "gone, no sample at all", { GONE, .last = MEMORY_ABSENT, .last_age_ns = -1, NO_OOM_SEEN }, FAILURE_KILLED,
-	  CONFIDENCE_LIKELY, 137, SIGKILL, "likely, not proved", { NULL }, "memory counters" },
+	  CONFIDENCE_UNKNOWN, 137, SIGKILL, "whether by the OOM killer is not known", { NULL }, "memory counters" },
 	/* Counters the kernel does not have */
 	{ "no oom_kill counter", { SIGNALED(SIGKILL), COUNTED(-1, -1, -1, -1), LAST(GIB / 2), NO_OOM_SEEN }, FAILURE_KILLED,
 	  CONFIDENCE_LIKELY, 137, SIGKILL, "likely, not proved", { NULL }, "count of OOM kills" },
@@ -411,9 +411,12 @@ static const struct {
 	{ "no oom_group_kill counter (before 5.17)", { COUNTED(0, 3, -1, -1), .processes = 3, LAST(GIB), NO_OOM_SEEN },
 	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN, 137, SIGKILL, "killed by the kernel", { "oom_kill 0 -> 3" }, NULL },
 	{ "no cgroup at all", { SIGNALED(SIGKILL), .before = MEMORY_ABSENT, .last = MEMORY_ABSENT, NO_OOM_SEEN }, FAILURE_KILLED,
+	  CONFIDENCE_UNKNOWN, 137, SIGKILL, "whether by the OOM killer is not known", { "SIGKILL" }, "memory of the container" },
+	{ "no cgroup, but a log that would name the command",
+	  { SIGNALED(SIGKILL), .before = MEMORY_ABSENT, .last = MEMORY_ABSENT, .kernel.rules_out = true, NO_OOM_SEEN }, FAILURE_KILLED,
 	  CONFIDENCE_LIKELY, 137, SIGKILL, "likely, not proved", { "SIGKILL" }, "memory of the container" },
 	{ "no cgroup, exit 1", { EXITED(1), .before = MEMORY_ABSENT, .last = MEMORY_ABSENT, NO_OOM_SEEN },
-	  FAILURE_APPLICATION_ERROR, CONFIDENCE_CERTAIN, 1, 0, "exit code 1", { NULL }, "memory of the container" },
+	  FAILURE_APPLICATION_ERROR, CONFIDENCE_LIKELY, 1, 0, "exit code 1", { NULL }, "memory of the container" },
 	/* The pod goes */
 	{ "SIGTERM with the pod", { SIGNALED(SIGTERM), QUIET, .pod_terminating = true, NO_OOM_SEEN }, FAILURE_POD_DELETED,
 	  CONFIDENCE_LIKELY, 143, SIGTERM, "ended with its pod", { "asked to stop as well" }, NULL },
