@@ -95,7 +95,10 @@ static const struct {
 	  CONFIDENCE_LIKELY, "exit code 1, shortly after raylet crashed with SIGSEGV.", { "shortly before: logging.cc" }, "memory of" },
 	{ "exit 1 after a worker crashed", { .event = { RAY_WORKER_CRASH, .pid = 4, .detail = "gone" } },
 	  { .container = "ray-worker", .status_known = true, .wait_status = 1 << 8 }, FAILURE_APPLICATION_ERROR,
-	  CONFIDENCE_CERTAIN, "exit code 1", { "shortly before: gone" }, "memory of" },
+	  CONFIDENCE_LIKELY, "exit code 1", { "shortly before: gone" }, "memory of" },
+	{ "the same, where the counters rule the OOM killer out", { .event = { RAY_WORKER_CRASH, .pid = 4, .detail = "gone" } },
+	  { .container = "ray-worker", .status_known = true, .wait_status = 1 << 8, FULL(50), NO_OOM }, FAILURE_APPLICATION_ERROR,
+	  CONFIDENCE_CERTAIN, "exit code 1", { "shortly before: gone", "oom_kill stayed at 2" }, NULL },
 };
 
 static bool has_evidence(const struct verdict *v, const char *part)
