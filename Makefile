@@ -25,18 +25,20 @@ modules = $(foreach d,$(1),$(filter-out %_test.c %_fuzz.c %main.c,$(wildcard $(d
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 LIB := $(call modules,lib)
+# What needs libevent.
+LOOP := $(call modules,lib/loop)
 CORE := $(call modules,sidecar/core)
 SIDECAR := $(call modules,sidecar/sample sidecar/ray sidecar/crash sidecar/record sidecar/verdict sidecar/report sidecar/store sidecar/spool sidecar/kernel sidecar/http sidecar)
 # The launcher's word for where cores go, which the recorder puts into reports.
 SIDECAR += sidecar/launch/core_pattern.c
 # And whose core it is; all else of a core is read by children.
-SIDECAR += $(CORE)
+SIDECAR += $(CORE) $(LOOP)
 CONFINE := $(call modules,sidecar/confine)
 SHIP := $(call modules,sidecar/ship)
 PACK := $(call modules,sidecar/pack) $(CORE) $(CONFINE)
 UNWIND := $(call modules,sidecar/unwind) sidecar/sample/rootfd.c $(CORE) $(CONFINE)
-OPERATOR := $(call modules,operator/kube operator/cache operator/policy operator/injection operator/raycluster operator/launcher operator/webhook operator/failures operator/cluster_controller operator/failure_controller operator/manager operator)
-TESTS := $(sort $(wildcard lib/*_test.c sidecar/*_test.c sidecar/*/*_test.c operator/*_test.c operator/*/*_test.c))
+OPERATOR := $(call modules,operator/kube operator/cache operator/policy operator/injection operator/raycluster operator/launcher operator/webhook operator/failures operator/cluster_controller operator/failure_controller operator/manager operator) $(LOOP)
+TESTS := $(sort $(wildcard lib/*_test.c lib/loop/*_test.c sidecar/*_test.c sidecar/*/*_test.c operator/*_test.c operator/*/*_test.c))
 
 SIDECAR_LIBS := -lcjson -levent_extra -levent_core -lmd -lm
 SHIP_LIBS := -lcurl -lexpat -lcjson -lssl -lcrypto
@@ -127,7 +129,7 @@ $(BUILD)/afterglow-operator $(BUILD)/shared/afterglow-operator: $(call objects,$
 	$(Q)$(link_program) $(OPERATOR_LIBS)
 
 # Tests link the modules of their program, so that each test file says only what it tests.
-$(BUILD)/test/lib/%_test: $(BUILD)/obj/lib/%_test.o $(call objects,$(LIB))
+$(BUILD)/test/lib/%_test: $(BUILD)/obj/lib/%_test.o $(call objects,$(LIB) $(LOOP))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(SIDECAR_LIBS)
@@ -296,7 +298,7 @@ soak: test-deps
 	@e2e/run.sh soak -s
 
 # Which mistakes it looks for: .clang-tidy. It prints nothing where there is none.
-TIDIED := $(wildcard lib/*.c sidecar/*.c sidecar/*/*.c operator/*.c operator/*/*.c)
+TIDIED := $(wildcard lib/*.c lib/loop/*.c sidecar/*.c sidecar/*/*.c operator/*.c operator/*/*.c)
 .PHONY: tidy
 tidy: deps
 	@tools/apt-install.sh clang-tidy
