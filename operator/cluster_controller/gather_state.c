@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "lib/strbuf.h"
 #include "lib/units.h"
 #include "operator/failures/failures.h"
 #include "operator/failures/story.h"
@@ -18,6 +19,7 @@
 #include "operator/raycluster/pod_spec.h"
 
 #define KEY_MAX 512
+#define GROWING_TEXTS_MAX 16 /* of a cluster; GROWING_TEXT_MAX each, while a condition's message may have 32768 */
 #define TOKEN_BYTES 32 /* 44 characters of base64 */
 
 void cluster_state_release(struct cluster_state *o)
@@ -26,6 +28,7 @@ void cluster_state_release(struct cluster_state *o)
 	free(o->pending);
 	free(o->crashes);
 	cJSON_Delete(o->deaths);
+	free(o->growing);
 	OPENSSL_cleanse(o->token, sizeof(o->token));
 }
 
@@ -171,6 +174,42 @@ static int collect_all_crashes(const struct watches *watches, const char *key, c
 	return r;
 }
 
+/* --- Memory that grows -------------------------------------------------------------------------------------- */
+
+static int compare_texts(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* In an order of their own: that of the pods changes. */
+static char *join(const char **texts, size_t n)
+{
+	_cleanup_strbuf_ struct strbuf joined = STRBUF_INIT(GROWING_TEXTS_MAX * (GROWING_TEXT_MAX + 2));
+
+	qsort(texts, n, sizeof(*texts), compare_texts);
+	for (size_t i = 0; i < n; i++)
+		strbuf_addf(&joined, "%s%s", i ? "; " : "", texts[i]);
+	return n ? strdup(strbuf_str(&joined)) : NULL;
+}
+
+static void collect_growing(const struct sidecar_poller *poller, struct cluster_state *o, struct plan_input *in)
+{
+	const char *texts[GROWING_TEXTS_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; i < in->n_pods; i++) {
+		_cleanup_free_ char *key = object_key(o->pods[i]);
+		bool heard = true;
+		const struct growing *growing = key ? sidecar_poller_growing(poller, key, &heard) : NULL;
+
+		in->growing_unheard = in->growing_unheard || !heard;
+		for (size_t j = 0; growing && j < growing->n && n < GROWING_TEXTS_MAX; j++)
+			texts[n++] = growing->list[j].text;
+	}
+	o->growing = join(texts, n);
+	in->growing = o->growing;
+}
+
 static void make_token(char ret_token[static OBSERVE_TOKEN_MAX])
 {
 	unsigned char bytes[TOKEN_BYTES];
@@ -181,7 +220,7 @@ static void make_token(char ret_token[static OBSERVE_TOKEN_MAX])
 	OPENSSL_cleanse(bytes, sizeof(bytes));
 }
 
-int gather_state(const struct watches *watches, const struct failure_writer *writer, const char *key,
+int gather_state(const struct watches *watches, const struct failure_writer *writer, const struct sidecar_poller *poller, const char *key,
 		    const cJSON *cluster, struct cluster_state *o, struct plan_input *ret_in, struct err *err)
 {
 	_cleanup_free_ char *service = head_service_name(cluster), *headless = headless_service_name(cluster);
@@ -192,6 +231,7 @@ int gather_state(const struct watches *watches, const struct failure_writer *wri
 	    collect_all_crashes(watches, key, cluster, o) < 0)
 		return err_set(err, ENOMEM, "observing");
 	make_token(o->token);
+	collect_growing(poller, o, ret_in);
 	ret_in->pods = o->pods;
 	ret_in->evidence_pending = o->pending;
 	ret_in->service = find_service(watches, namespace, service);

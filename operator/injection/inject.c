@@ -594,7 +594,8 @@ bool inject(cJSON *pod_spec, const struct injection *in)
 		return false;
 	add_volumes(pod_spec, in);
 	container_mount_default(ray, "afterglow-bin", BIN_DIR, true);
-	container_mount_default(ray, "afterglow-run", RUN_DIR, false);
+	/* Nobody in it can put a socket of his own there, and so the launcher knows whom it obeys; to connect takes no more. */
+	container_mount_default(ray, "afterglow-run", RUN_DIR, true);
 	add_sidecar(pod_spec, in);
 	return true;
 }

@@ -67,7 +67,7 @@ static size_t find_candidates(const struct planner *p, const struct pod_list *wo
 			candidates[n++] = (struct candidate){
 				.at = at,
 				.running = pod_is_running(pod),
-				.ready = pod_ray_is_ready(pod),
+				.ready = pod_is_ready(pod),
 				.created = or_empty(json_str(pod, "metadata.creationTimestamp")),
 				.name = or_empty(json_str(pod, "metadata.name")),
 			};
@@ -114,7 +114,7 @@ static struct count count_workers(const struct planner *p, const char *name)
 			continue;
 		c.alive++;
 		c.running += pod_is_running(p->pods[i]);
-		c.ready += pod_ray_is_ready(p->pods[i]);
+		c.ready += pod_is_ready(p->pods[i]);
 	}
 	return c;
 }

@@ -72,6 +72,8 @@ void planner_create_pod(struct planner *p, const cJSON *template, const char *na
 /* plan_objects.c: what stands around the pods. */
 void plan_objects(struct planner *p);
 /* plan_head.c */
+/* Whether a head that is lost is not made anew (annotation ray.io/disable-provisioned-head-restart). */
+bool plan_head_is_final(const cJSON *cluster);
 int plan_head(struct planner *p, struct err *err);
 /* plan_workers.c: one group; its replicas are pods. */
 int plan_workers(struct planner *p, const cJSON *group, struct err *err);
