@@ -163,7 +163,7 @@ static int start(struct shipper *s, const char *const *argv, struct err *err)
 {
 	char *const *env = ship_environment();
 	const struct child_work work = {
-		.path = argv[0], .argv = argv, .env = env, .on_line = on_line, .line_max = SHIP_LINE_MAX, .within_ns = patience_ns(s),
+		.path = argv[0], .argv = argv, .env = env, .on_line = on_line, .line_max = SHIP_LINE_MAX, .no_new_privs = true, .within_ns = patience_ns(s),
 	};
 
 	s->result = (struct ship_result){ .said = false };
