@@ -32,7 +32,7 @@ SIDECAR += sidecar/launch/core_pattern.c
 SIDECAR += sidecar/pack/elf_core.c
 SHIP := $(call modules,sidecar/ship)
 PACK := $(call modules,sidecar/pack)
-UNWIND := $(call modules,sidecar/unwind) sidecar/sample/rootfd.c
+UNWIND := $(call modules,sidecar/unwind) sidecar/sample/rootfd.c sidecar/sample/root_walk.c
 OPERATOR := $(call modules,operator/kube operator/policy operator/injection operator/raycluster operator/webhook operator/failures operator)
 TESTS := $(sort $(wildcard lib/*_test.c sidecar/*_test.c sidecar/*/*_test.c operator/*_test.c operator/*/*_test.c))
 

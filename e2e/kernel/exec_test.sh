@@ -146,6 +146,19 @@ for row in segv:Segfault:139 bus:BusError:135 ill:IllegalInstruction:132 fpe:Ari
 done
 reports Abort 134 -- "$probe" abort
 reports KernelOOMContainer 137 --memory-max 24Mi -- "$hog" 300M
+# Linux 4.18 has neither openat2 nor pidfds.
+as_on_4_18() {
+	"$probe" old-kernel "$sidecar" exec --store "$store" --name case "$@" >"$work/out" 2>"$work/err"
+	code=$?
+}
+as_on_4_18 --memory-max 24Mi -- "$hog" 300M
+check "without openat2 an OOM kill is reported as one" has_class KernelOOMContainer
+check "without openat2 the largest process is named" says ' hog'
+check "without openat2 the exit code is kept" gives 137
+as_on_4_18 -- "$probe" fault segv
+check "without openat2 a crash is reported as one" has_class Segfault
+as_on_4_18 -- sh -c 'kill -9 $PPID; sleep 1'
+check "without pidfds a launcher that is killed is reported" has_class Killed
 oom_spares_us
 # It is said to have lived on after five seconds.
 run --memory-max 24Mi -- sh -c "sh -c '$as_victim $hog 300M'; $(until_ "find '$store/local/case' -name '*-KernelOOMProcess' | grep -q .")"
