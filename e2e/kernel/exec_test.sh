@@ -84,6 +84,12 @@ check "no memory cgroup is left behind" test -z "$(new_memory_cgroups)"
 run --memory-max 24Mi -- sh -c "mkdir -p \"\$($own_memory_cgroup)/below/further\""
 check "a command may make cgroups in its own" gives 0
 check "and none of them is left behind" test -z "$(new_memory_cgroups)"
+run --memory-max 24Mi -- sh -c "mkdir -p \"\$($own_memory_cgroup)/below\"; setsid $probe sleep 600000 >/dev/null 2>&1 & echo \$!; exit 3"
+check "a process that outlives the command lives on" kill "$(cat "$work/out")"
+check "and no memory cgroup is left behind for it" test -z "$(new_memory_cgroups)"
+check "which is said" says 'outlive the command'
+setsid "$sidecar" exec --store "$store" --name case -- sh -c 'kill -9 0' >"$work/out" 2>"$work/err"
+check "a command that kills all of its process group leaves no socket behind" is_empty "$TMPDIR"
 here=$(sh -c "$own_memory_cgroup")
 sh -c 'mkdir "$0/afterglow-$$-0" && echo "$0/afterglow-$$-0" && exec "$@"' "${here%/}" "$sidecar" exec --store "$store" --name case \
 	--memory-max 24Mi -- sh -c 'exit 7' >"$work/out" 2>"$work/err"
