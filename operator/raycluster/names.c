@@ -10,7 +10,6 @@
 
 #include "lib/json.h"
 #include "lib/strbuf.h"
-#include "operator/raycluster/plan.h"
 
 #define PREFIX_MAX 50
 #define SUFFIX_LEN 5
@@ -34,16 +33,6 @@ static void sha256(const void *data, size_t len, unsigned char ret_digest[static
 {
 	memset(ret_digest, 0, EVP_MAX_MD_SIZE);
 	EVP_Digest(data, len, ret_digest, NULL, EVP_sha256(), NULL);
-}
-
-void sha256_hex(const char *text, size_t len, size_t n, char *ret_hex)
-{
-	unsigned char digest[EVP_MAX_MD_SIZE];
-
-	sha256(text, len, digest);
-	for (size_t i = 0; i < n; i++)
-		ret_hex[i] = "0123456789abcdef"[i % 2 ? digest[i / 2] & 15 : digest[i / 2] >> 4];
-	ret_hex[n] = '\0';
 }
 
 void pod_name(const cJSON *cluster, enum ray_node node, const char *group, unsigned deaths, unsigned n,
@@ -77,7 +66,7 @@ const char *cut_name(const char *name, char buf[static CUT_NAME_MAX])
 	return buf;
 }
 
-char *plan_service_name(const cJSON *cluster)
+char *head_service_name(const cJSON *cluster)
 {
 	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(512);
 	const char *own = json_str(cluster, "spec.headGroupSpec.headService.metadata.name");
@@ -89,7 +78,7 @@ char *plan_service_name(const cJSON *cluster)
 	return strbuf_detach(&sb);
 }
 
-char *plan_headless_name(const cJSON *cluster)
+char *headless_service_name(const cJSON *cluster)
 {
 	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(512);
 
@@ -100,7 +89,7 @@ char *plan_headless_name(const cJSON *cluster)
 char *head_fqdn(const cJSON *cluster, const struct policy *policy)
 {
 	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(1024);
-	_cleanup_free_ char *service = plan_service_name(cluster);
+	_cleanup_free_ char *service = head_service_name(cluster);
 
 	if (!service)
 		return NULL;
@@ -128,16 +117,4 @@ cJSON *owner_references(const cJSON *cluster)
 	json_set(ref, "blockOwnerDeletion", cJSON_CreateTrue());
 	json_append(array, ref);
 	return array;
-}
-
-cJSON *object_new(const char *api_version, const char *kind, const char *ns, const char *name)
-{
-	cJSON *object = cJSON_CreateObject(), *metadata;
-
-	json_set_str(object, "apiVersion", api_version);
-	json_set_str(object, "kind", kind);
-	metadata = json_object_at(object, "metadata");
-	json_set_str(metadata, "namespace", ns);
-	json_set_str(metadata, "name", name);
-	return object;
 }

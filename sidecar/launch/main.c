@@ -358,6 +358,7 @@ int main(int argc, char **argv)
 			cores_again(&l.cores);
 	}
 	run(&l);
+	cores_finish(&l.cores);
 	hooks_kill_all(&l.hooks);
 	speaker_finish(&l.speaker);
 	return WIFSIGNALED(l.wait_status) ? 128 + WTERMSIG(l.wait_status) : WEXITSTATUS(l.wait_status);

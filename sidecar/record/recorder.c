@@ -13,6 +13,7 @@
 #include "lib/log.h"
 #include "lib/strbuf.h"
 #include "sidecar/record/container.h"
+#include "sidecar/record/errand.h"
 #include "sidecar/record/events.h"
 #include "sidecar/record/listener.h"
 #include "sidecar/record/recovery.h"
@@ -179,6 +180,17 @@ static void on_shipped_all(void *arg)
 		r->idle(r->idle_arg);
 }
 
+static int64_t sample_what_is_due(int64_t now_ns, void *arg)
+{
+	struct recorder *r = arg;
+	int64_t next = INT64_MAX;
+
+	for (size_t i = 0; i < CONTAINERS_MAX; i++)
+		if (r->containers[i])
+			next = MIN(next, container_sample_due(r->containers[i], now_ns));
+	return next;
+}
+
 static int start_recovery(struct recorder *r, struct err *err)
 {
 	const struct timeval within = { .tv_sec = r->options->reconnect_s };
@@ -219,6 +231,7 @@ int recorder_new(struct event_base *base, const struct recorder_options *options
 	r->base = base;
 	r->options = options;
 	r->journal.dirfd = -1;
+	errand_set_pump(sample_what_is_due, r);
 	/* Launchers that are back before the old reports are written wait in the socket's queue. */
 	rc = listener_new(base, options->socket_path, on_connection, r, &r->listener, err);
 	if (rc >= 0)
@@ -237,6 +250,7 @@ void recorder_free(struct recorder *r)
 {
 	if (!r)
 		return;
+	errand_set_pump(NULL, NULL);
 	for (size_t i = 0; i < CONTAINERS_MAX; i++)
 		container_free(r->containers[i]);
 	journal_close(&r->journal);
