@@ -44,6 +44,12 @@ struct recorder {
 
 static void remove_container(struct recorder *r, struct container *c)
 {
+	const struct observer *o = container_observer(c);
+
+	if (o && o->history && container_is_over(c))
+		recovery_forget(r->recovery, history_life(o->history));
+	else if (o && o->history)
+		recovery_park(r->recovery, history_life(o->history));
 	for (size_t i = 0; i < CONTAINERS_MAX; i++)
 		if (r->containers[i] == c)
 			r->containers[i] = NULL;
@@ -99,14 +105,11 @@ static void on_reported(struct container *c, const struct failure *f, const char
 static void on_done(struct container *c, void *arg)
 {
 	struct recorder *r = arg;
-	const struct observer *o = container_observer(c);
 
 	if (container_is_over(c)) {
 		r->ended = true;
 		r->succeeded = container_succeeded(c);
 	}
-	if (o && o->history && container_is_over(c))
-		recovery_forget(r->recovery, history_life(o->history));
 	remove_container(r, c);
 	if (r->idle)
 		r->idle(r->idle_arg);
