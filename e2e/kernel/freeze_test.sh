@@ -19,7 +19,7 @@ finish() {
 	[ -z "$frozen" ] || fsfreeze -u "$work/disk"
 	for pid in $container $helper $reader $sidecar; do kill -9 "$pid" 2>/dev/null; done
 	wait
-	umount "$work/disk" "$work/memory" "$work/dead" 2>/dev/null
+	umount -l "$work/disk" "$work/memory" "$work/dead" 2>/dev/null
 	rm -rf "$work"
 }
 trap finish EXIT
@@ -123,7 +123,7 @@ disk() {
 	end_of_container disk
 	fsfreeze -u "$work/disk" && frozen=''
 	stop_sidecar
-	umount "$work/disk"
+	umount -l "$work/disk"
 }
 
 stdout() {

@@ -19,6 +19,7 @@
 #include "sidecar/record/errand.h"
 #include "sidecar/record/events.h"
 #include "sidecar/record/recovery.h"
+#include "sidecar/record/state_dir.h"
 
 #define CONTAINERS_MAX 32 /* connections at a time; more are refused */
 #define ACCEPT_PAUSE_S 1
@@ -34,7 +35,7 @@ struct recorder {
 	uint64_t n_connections;
 	struct recovery *recovery;
 	struct keeper *keeper;
-	struct event *reconnect_over;
+	struct event *reconnect_over, *copy_state;
 	struct journal journal;
 	struct taken *taken; /* cores */
 	struct core_stats core_stats;
@@ -228,6 +229,15 @@ static void on_shipped_all(void *arg)
 		r->idle(r->idle_arg);
 }
 
+static void on_copy_state(evutil_socket_t fd, short what, void *arg)
+{
+	struct recorder *r = arg;
+
+	(void)fd;
+	(void)what;
+	recovery_copy_state(r->recovery);
+}
+
 static int64_t sample_what_is_due(int64_t now_ns, void *arg)
 {
 	struct recorder *r = arg;
@@ -241,7 +251,7 @@ static int64_t sample_what_is_due(int64_t now_ns, void *arg)
 
 static int start_recovery(struct recorder *r, struct err *err)
 {
-	const struct timeval within = { .tv_sec = r->options->reconnect_s };
+	const struct timeval within = { .tv_sec = r->options->reconnect_s }, copies = { .tv_sec = STATE_COPY_S };
 	int rc;
 
 	r->recovery = recovery_new(r->options, on_recovered, r);
@@ -257,6 +267,9 @@ static int start_recovery(struct recorder *r, struct err *err)
 	keeper_on_idle(r->keeper, on_shipped_all, r);
 	recovery_set_keeper(r->recovery, r->keeper);
 	recovery_start(r->recovery);
+	r->copy_state = event_new(r->base, -1, EV_PERSIST, on_copy_state, r);
+	if (!r->copy_state || event_add(r->copy_state, &copies) < 0)
+		return err_set(err, ENOMEM, "recorder events");
 	/* Only now: what is in the spool has been told of. And not before launchers had time to bring a core for one of them. */
 	if (!recovery_waiting(r->recovery)) {
 		keeper_changed(r->keeper);
@@ -312,6 +325,8 @@ void recorder_free(struct recorder *r)
 	keeper_free(r->keeper);
 	if (r->reconnect_over)
 		event_free(r->reconnect_over);
+	if (r->copy_state)
+		event_free(r->copy_state);
 	if (r->acceptable)
 		event_free(r->acceptable);
 	if (r->accept_again)
