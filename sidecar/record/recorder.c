@@ -11,11 +11,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "lib/fileio.h"
 #include "lib/json.h"
 #include "lib/log.h"
+#include "lib/outlet.h"
 #include "lib/strbuf.h"
 #include "sidecar/record/container.h"
+#include "sidecar/record/discard.h"
 #include "sidecar/record/errand.h"
 #include "sidecar/record/events.h"
 #include "sidecar/record/recovery.h"
@@ -87,7 +88,7 @@ static void on_recovered(const struct failure *f, const char *text, void *arg)
 {
 	struct recorder *r = arg;
 
-	fd_write_all(r->options->report_fd, text, strlen(text), NULL);
+	outlet_write(r->options->report_fd, text, strlen(text));
 	snprintf(r->last_bundle, sizeof(r->last_bundle), "%s", f->bundle);
 	journal_add(&r->journal, f, text);
 }
@@ -182,7 +183,7 @@ static void on_connection(evutil_socket_t fd, short what, void *arg)
 	slot = make_room(r);
 	if (slot == CONTAINERS_MAX) {
 		log_warning_limited("more than %d launchers at a time: one is refused", CONTAINERS_MAX);
-		close(connection);
+		discard_connection(connection);
 		return;
 	}
 	r->numbers[slot] = ++r->n_connections;
@@ -389,7 +390,7 @@ static void say_digest(struct recorder *r)
 	else
 		cJSON_Delete(fields);
 	journal_digest(&r->journal, &text);
-	fd_write_all(r->options->report_fd, strbuf_str(&text), text.len, NULL);
+	outlet_write(r->options->report_fd, strbuf_str(&text), text.len);
 }
 
 void recorder_conclude(struct recorder *r)
