@@ -106,6 +106,11 @@ void outlet_write(int fd, const void *text, size_t len)
 	strbuf_add(&o->kept, (const char *)text + done, MIN(len - done, OUTLET_KEPT_MAX - o->kept.len));
 }
 
+void outlet_write_apart(int fd, const void *text, size_t len)
+{
+	write_ready(fd, text, len);
+}
+
 void outlet_flush(void)
 {
 	for (int fd = 1; fd < OUTLETS; fd++)

@@ -19,6 +19,9 @@ void outlet_guard(int fd);
 /* Writes text to fd, or keeps it for later where fd is guarded. Where it is not, waits as write does. */
 void outlet_write(int fd, const void *text, size_t len);
 
+/* For another thread: writes what goes at once, past all that is kept. */
+void outlet_write_apart(int fd, const void *text, size_t len);
+
 /* Writes what is kept, as far as it goes without waiting. Every second or so. */
 void outlet_flush(void);
 

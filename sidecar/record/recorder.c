@@ -15,10 +15,12 @@
 #include "lib/log.h"
 #include "lib/outlet.h"
 #include "lib/strbuf.h"
+#include "lib/units.h"
 #include "sidecar/record/container.h"
 #include "sidecar/record/discard.h"
 #include "sidecar/record/errand.h"
 #include "sidecar/record/events.h"
+#include "sidecar/record/heartbeat.h"
 #include "sidecar/record/recovery.h"
 #include "sidecar/record/state_dir.h"
 
@@ -36,7 +38,8 @@ struct recorder {
 	uint64_t n_connections;
 	struct recovery *recovery;
 	struct keeper *keeper;
-	struct event *reconnect_over, *copy_state;
+	struct event *reconnect_over, *tick;
+	unsigned int ticks;
 	struct journal journal;
 	struct taken *taken; /* cores */
 	struct core_stats core_stats;
@@ -230,13 +233,16 @@ static void on_shipped_all(void *arg)
 		r->idle(r->idle_arg);
 }
 
-static void on_copy_state(evutil_socket_t fd, short what, void *arg)
+static void on_tick(evutil_socket_t fd, short what, void *arg)
 {
 	struct recorder *r = arg;
 
 	(void)fd;
 	(void)what;
-	recovery_copy_state(r->recovery);
+	heartbeat_beat(now_boottime_ns());
+	outlet_flush();
+	if (++r->ticks % STATE_COPY_S == 0)
+		recovery_copy_state(r->recovery);
 }
 
 static int64_t sample_what_is_due(int64_t now_ns, void *arg)
@@ -244,6 +250,7 @@ static int64_t sample_what_is_due(int64_t now_ns, void *arg)
 	struct recorder *r = arg;
 	int64_t next = INT64_MAX;
 
+	heartbeat_beat(now_ns);
 	for (size_t i = 0; i < CONTAINERS_MAX; i++)
 		if (r->containers[i])
 			next = MIN(next, container_sample_due(r->containers[i], now_ns));
@@ -252,7 +259,7 @@ static int64_t sample_what_is_due(int64_t now_ns, void *arg)
 
 static int start_recovery(struct recorder *r, struct err *err)
 {
-	const struct timeval within = { .tv_sec = r->options->reconnect_s }, copies = { .tv_sec = STATE_COPY_S };
+	const struct timeval within = { .tv_sec = r->options->reconnect_s }, second = { .tv_sec = 1 };
 	int rc;
 
 	r->recovery = recovery_new(r->options, on_recovered, r);
@@ -268,8 +275,8 @@ static int start_recovery(struct recorder *r, struct err *err)
 	keeper_on_idle(r->keeper, on_shipped_all, r);
 	recovery_set_keeper(r->recovery, r->keeper);
 	recovery_start(r->recovery);
-	r->copy_state = event_new(r->base, -1, EV_PERSIST, on_copy_state, r);
-	if (!r->copy_state || event_add(r->copy_state, &copies) < 0)
+	r->tick = event_new(r->base, -1, EV_PERSIST, on_tick, r);
+	if (!r->tick || event_add(r->tick, &second) < 0)
 		return err_set(err, ENOMEM, "recorder events");
 	/* Only now: what is in the spool has been told of. And not before launchers had time to bring a core for one of them. */
 	if (!recovery_waiting(r->recovery)) {
@@ -326,8 +333,8 @@ void recorder_free(struct recorder *r)
 	keeper_free(r->keeper);
 	if (r->reconnect_over)
 		event_free(r->reconnect_over);
-	if (r->copy_state)
-		event_free(r->copy_state);
+	if (r->tick)
+		event_free(r->tick);
 	if (r->acceptable)
 		event_free(r->acceptable);
 	if (r->accept_again)
