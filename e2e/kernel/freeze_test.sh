@@ -83,7 +83,7 @@ end_of_container() { # FAULT
 	check "$1: /failures has the death, and what ended it" wait_until told '"class":[[:space:]]*"KernelOOMContainer"'
 	check "$1: so does the termination message" noted '"class":"KernelOOMContainer"'
 	check "$1: the bundle says it too" wait_until kept 'KernelOOMContainer'
-	[ -z "${FREEZE_BUNDLES:-}" ] || find "$work"/{spool,memory,store} -name samples.jsonl -exec cp {} "$FREEZE_BUNDLES/$1.jsonl" \;
+	[ -z "${FREEZE_BUNDLES:-}" ] || find "$work"/{spool,memory,store} -name samples.jsonl -exec cp {} "$FREEZE_BUNDLES/$1.jsonl" \; 2>/dev/null
 }
 
 oom_spares_us
