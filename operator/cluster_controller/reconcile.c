@@ -215,7 +215,7 @@ static int make_plan(struct reconcile *r, const cJSON *cluster, struct err *err)
 		.cleanup_refused = own->cleanup_refused[0] ? own->cleanup_refused : NULL,
 	};
 	r->execution.cautious = own->failure_reason != NULL;
-	int result = gather_state(c->o.watches, c->o.writer, r->key, cluster, &observation, &in, err);
+	int result = gather_state(c->o.watches, c->o.writer, c->o.poller, r->key, cluster, &observation, &in, err);
 	return result < 0 ? result : plan_cluster(&in, &r->execution.plan, err);
 }
 

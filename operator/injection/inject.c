@@ -104,6 +104,13 @@ static void add_literal(cJSON *array, const char *text)
 	add_string(array, strbuf_str(&sb));
 }
 
+static bool runs_by(const cJSON *command, const char *name)
+{
+	const char *program = cJSON_GetStringValue(command ? command->child : NULL), *slash = program ? strrchr(program, '/') : NULL;
+
+	return program && strcmp(slash ? slash + 1 : program, name) == 0;
+}
+
 /* What the image is known to have: bash, if the command is one for it (KubeRay's and ours are), else any shell. */
 static bool needs_bash(const cJSON *command)
 {
@@ -112,15 +119,30 @@ static bool needs_bash(const cJSON *command)
 	return program && (strcmp(program, "/bin/bash") == 0 || strcmp(program, "bash") == 0);
 }
 
+/* The words of the command become the arguments of the script. */
+static void put_in_front(cJSON *container, const char *script)
+{
+	cJSON *command = json_get(container, "command"), *args = cJSON_Duplicate(command, true), *item;
+	bool bash = needs_bash(command);
+
+	cJSON_ArrayForEach(item, json_get(container, "args"))
+		json_append(args, cJSON_Duplicate(item, true));
+	command = cJSON_CreateArray();
+	add_string(command, bash ? "/bin/bash" : "/bin/sh");
+	add_string(command, "-c");
+	add_string(command, script);
+	add_string(command, "afterglow"); /* $0 */
+	json_set(container, "command", command);
+	json_set(container, "args", args);
+}
+
 static bool wrap_command(cJSON *container, const struct injection *in)
 {
-	cJSON *command = json_get(container, "command"), *args, *old_args, *item;
+	const cJSON *command = json_get(container, "command");
 	_cleanup_free_ char *script = NULL;
-	bool bash;
 
 	if (!cJSON_IsArray(command) || !command->child)
 		return false;
-	bash = needs_bash(command);
 	script = launch_script(&(struct launch_script){
 		.launchers = in->launchers,
 		.dir = BIN_DIR,
@@ -130,21 +152,26 @@ static bool wrap_command(cJSON *container, const struct injection *in)
 		.wait_port = in->wait_port,
 		.prefix = in->prefix,
 		.cores = in->policy->recording.core_dumps != CORE_DUMPS_OFF,
+		.cores_max = in->policy->recording.core_dump_limit,
 	});
 	if (!script)
 		return false;
-	args = cJSON_Duplicate(command, true);
-	old_args = json_get(container, "args");
-	cJSON_ArrayForEach(item, old_args)
-		json_append(args, cJSON_Duplicate(item, true));
-	command = cJSON_CreateArray();
-	add_string(command, bash ? "/bin/bash" : "/bin/sh");
-	add_string(command, "-c");
-	add_string(command, script);
-	add_string(command, "afterglow"); /* $0 */
-	json_set(container, "command", command);
-	json_set(container, "args", args);
+	put_in_front(container, script);
 	return true;
+}
+
+bool inject_wait(cJSON *pod_spec, const char *port)
+{
+	cJSON *ray = ray_container(pod_spec);
+	const cJSON *command = json_get(ray, "command");
+	_cleanup_free_ char *script = NULL;
+
+	if (!runs_by(command, "bash") && !runs_by(command, "sh"))
+		return false;
+	script = wait_script(port);
+	if (script)
+		put_in_front(ray, script);
+	return script;
 }
 
 /* Anything that is told by its name: a volume, a container, a reference to a Secret. */
@@ -567,7 +594,8 @@ bool inject(cJSON *pod_spec, const struct injection *in)
 		return false;
 	add_volumes(pod_spec, in);
 	container_mount_default(ray, "afterglow-bin", BIN_DIR, true);
-	container_mount_default(ray, "afterglow-run", RUN_DIR, false);
+	/* Nobody in it can put a socket of his own there, and so the launcher knows whom it obeys; to connect takes no more. */
+	container_mount_default(ray, "afterglow-run", RUN_DIR, true);
 	add_sidecar(pod_spec, in);
 	return true;
 }

@@ -23,6 +23,7 @@
 #include "operator/injection/inject.h"
 #include "operator/kube/event.h"
 #include "operator/kube/object.h"
+#include "operator/raycluster/bounds.h"
 #include "operator/raycluster/notes.h"
 #include "operator/raycluster/planner.h"
 #include "operator/raycluster/pod_state.h"
@@ -52,6 +53,30 @@ void plan_own_spec(cJSON *pod)
 
 /* --- Observed pods -------------------------------------------------------------------------------- */
 
+static void note_foreign(struct planner *p, const cJSON *pod)
+{
+	const char *name = json_str(pod, "metadata.name");
+
+	p->failed = p->failed || (name && strmap_put(&p->foreign, name, p, NULL) < 0);
+}
+
+static int compare_groups(const void *a, const void *b)
+{
+	return strcmp(((const struct crash *)a)->group, ((const struct crash *)b)->group);
+}
+
+static void sort_crashes(struct planner *p)
+{
+	const struct plan_input *in = p->in;
+
+	p->crashes = calloc(in->n_crashes + 1, sizeof(*p->crashes));
+	p->failed = p->failed || !p->crashes;
+	if (!p->crashes || in->n_crashes == 0)
+		return;
+	memcpy(p->crashes, in->crashes, in->n_crashes * sizeof(*p->crashes));
+	qsort(p->crashes, in->n_crashes, sizeof(*p->crashes), compare_groups);
+}
+
 static int gather_pods(struct planner *p, struct err *err)
 {
 	const struct plan_input *in = p->in;
@@ -63,15 +88,19 @@ static int gather_pods(struct planner *p, struct err *err)
 	if (!p->pods || !p->pending || !p->leaving)
 		return err_set(err, ENOMEM, "plan");
 	for (size_t i = 0; i < in->n_pods; i++) {
-		if (!pod_is_owned(in->pods[i], uid))
+		if (!pod_is_owned(in->pods[i], uid)) {
+			note_foreign(p, in->pods[i]);
 			continue;
+		}
 		p->pods[p->n_pods] = in->pods[i];
 		p->pending[p->n_pods] = in->evidence_pending && in->evidence_pending[i];
 		p->leaving[p->n_pods] = pod_is_terminating(in->pods[i]);
 		p->n_pods++;
 	}
 	p->view.pods_left = p->n_pods > 0;
-	return 0;
+	sort_crashes(p);
+	p->failed = p->failed || pod_index_init(&p->index, p->pods, p->n_pods) < 0;
+	return p->failed ? err_set(err, ENOMEM, "plan") : 0;
 }
 
 /*
@@ -101,17 +130,24 @@ static void delete_dead(struct planner *p)
 	}
 }
 
+static void release_names(struct strmap *names)
+{
+	strmap_release(names, NULL);
+}
+
 /*
  * Pods of a group that the spec has no more. KubeRay leaves them until the cluster goes: those that it made stay, for a
  * switch from it must end nobody's work.
  */
 static void delete_orphans(struct planner *p)
 {
-	const cJSON *groups = json_get(p->in->cluster, "spec.workerGroupSpecs");
+	_cleanup_(release_names) struct strmap names = STRMAP_INIT;
+	const cJSON *group;
 
-	for (size_t i = 0; i < p->n_pods; i++)
-		if (!pod_is_head(p->pods[i]) && upgrade_is_ours(p->pods[i]) &&
-		    !json_find(groups, "groupName", pod_group(p->pods[i])))
+	cJSON_ArrayForEach(group, json_get(p->in->cluster, "spec.workerGroupSpecs"))
+		p->failed = p->failed || strmap_put(&names, group_name(RAY_WORKER, group), p, NULL) < 0;
+	for (size_t i = 0; i < p->n_pods && !p->failed; i++)
+		if (!pod_is_head(p->pods[i]) && upgrade_is_ours(p->pods[i]) && !strmap_get(&names, pod_group(p->pods[i])))
 			planner_delete_or_hold(p, i);
 }
 
@@ -228,17 +264,14 @@ static void delete_all(struct planner *p)
 /* While one pod of another spec is left nothing new is made: old and new nodes in one Ray cluster do not agree. */
 static bool must_recreate(struct planner *p)
 {
-	char hash[UPGRADE_HASH_MAX];
-
 	if (!upgrade_is_recreate(p->in->cluster))
 		return false;
-	upgrade_hash(p->in->cluster, hash);
 	for (size_t i = 0; i < p->n_pods; i++)
-		if (upgrade_is_stale(p->pods[i], hash))
+		if (upgrade_is_stale(p->pods[i], p->hash))
 			return true;
 	for (size_t i = 0; i < p->n_pods; i++)
 		if (!p->leaving[i] && upgrade_is_unknown(p->pods[i]))
-			planner_add(p, PLAN_MERGE, upgrade_adoption(p->pods[i], hash));
+			planner_add(p, PLAN_MERGE, upgrade_adoption(p->pods[i], p->hash));
 	return false;
 }
 
@@ -264,12 +297,15 @@ static int plan_valid(struct planner *p, struct err *err)
 
 	if (r < 0)
 		return r;
+	upgrade_hash(p->in->cluster, p->hash);
 	p->workers_ready = true;
 	p->view.service = p->in->service;
 	/* What is begun is finished: half of an old cluster is no good to a new one. */
 	p->view.suspend = json_bool(p->in->cluster, "spec.suspend", false) || is_suspending(p);
 	p->view.failure_reason = p->in->failure_reason;
 	p->view.failure_message = p->in->failure_message;
+	p->view.growing = p->in->growing;
+	p->view.growing_unheard = p->in->growing_unheard;
 	/* Before there is anything in Redis. */
 	if (redis_cleanup_wanted(p->in->cluster, p->in->policy) && !redis_cleanup_is_held(p->in->cluster))
 		planner_add(p, PLAN_MERGE, redis_cleanup_finalizers(p->in->cluster, true));
@@ -295,6 +331,9 @@ int plan_cluster(const struct plan_input *in, struct plan *ret_plan, struct err 
 	int r = 0;
 
 	validate_cluster(in->cluster, p.notes);
+	if (in->n_labelled > BOUND_LABELLED)
+		notes_addf(p.notes, NOTE_SPEC_VALID, "RayClusterTooLarge",
+			   "metadata.name: %zu pods have the label ray.io/cluster with this name, at most %zu", in->n_labelled, BOUND_LABELLED);
 	if (json_str(in->cluster, "metadata.deletionTimestamp")) {
 		r = gather_pods(&p, err);
 		if (r == 0)

@@ -53,6 +53,7 @@ struct plan_input {
 	const cJSON *cluster;              /* ray.io/v1 RayCluster as the API server gave it */
 	const cJSON *const *pods;          /* all pods in its namespace with its ray.io/cluster label */
 	size_t n_pods;
+	size_t n_labelled;                 /* how many those are; above BOUND_LABELLED (bounds.h) pods is empty */
 	const cJSON *service;              /* the head service, NULL when there is none */
 	const cJSON *headless;             /* the service of the workers, NULL when there is none */
 	const char *store_claim_trouble;   /* why pods must not mount policy->store.claim (store_claim.h); NULL: they may */
@@ -89,6 +90,9 @@ struct plan_input {
 	const char *cleanup_refused;
 	/* The last write of a pod failed: reason (FailedCreateWorkerPod, ...) and message. NULL: it did not. */
 	const char *failure_reason, *failure_message;
+	/* What of its memory grows for hours, in sentences; NULL: nothing. Unheard: some pods may still tell of it. */
+	const char *growing;
+	bool growing_unheard;
 };
 
 /* What is_applied compares, of the body of an operation; also of a Secret, whose value is not in it. */

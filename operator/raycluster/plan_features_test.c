@@ -573,6 +573,31 @@ static void what_was_refused_is_told_before_it_is_tried_again(void **state)
 	assert_null(condition(w, "ReplicaFailure"));
 }
 
+static void memory_that_grows_is_a_condition_while_it_grows(void **state)
+{
+	struct world *w = *state;
+
+	plan(w);
+	execute(w);
+	assert_null(condition(w, "afterglow.dev/MemoryGrowing"));
+	w->growing = "Memory of gcs_server has grown";
+	plan(w);
+	execute(w);
+	expect_condition(w, "afterglow.dev/MemoryGrowing", "True");
+	assert_string_equal(json_str(condition(w, "afterglow.dev/MemoryGrowing"), "message"), "Memory of gcs_server has grown");
+	plan(w);
+	assert_int_equal(count(w, PLAN_STATUS), 0);
+	/* An operator that has just started has not asked the sidecars. */
+	w->growing = NULL;
+	w->growing_unheard = true;
+	plan(w);
+	assert_int_equal(count(w, PLAN_STATUS), 0);
+	w->growing_unheard = false;
+	plan(w);
+	execute(w);
+	assert_null(condition(w, "afterglow.dev/MemoryGrowing"));
+}
+
 static void expect_indexes(struct world *w, const char *want)
 {
 	_cleanup_strbuf_ struct strbuf have = STRBUF_INIT(64);
@@ -645,6 +670,7 @@ int main(void)
 		TEST(what_the_autoscaler_asks_for_waits_too_and_so_do_replicas_of_several_hosts),
 		TEST(a_head_on_a_lost_node_is_given_up_unless_its_state_is_outside),
 		TEST(what_was_refused_is_told_before_it_is_tried_again),
+		TEST(memory_that_grows_is_a_condition_while_it_grows),
 		TEST(a_new_replica_has_the_smallest_index_that_is_free),
 		TEST(a_suspended_cluster_has_its_service_from_the_start),
 		TEST(objects_are_called_by_the_end_of_a_long_name),

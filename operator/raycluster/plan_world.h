@@ -26,6 +26,8 @@ struct world {
 	const char *failure_reason;
 	const cJSON *cleanup_job, *ingress, *gcs_claim;
 	bool ingress_refused;
+	const char *growing;
+	bool growing_unheard;
 	const char *cleanup_refused;
 };
 
@@ -92,6 +94,8 @@ static inline int try_plan(struct world *w, struct err *err)
 		.ingress_refused = w->ingress_refused,
 		.gcs_claim = w->gcs_claim,
 		.cleanup_refused = w->cleanup_refused,
+		.growing = w->growing,
+		.growing_unheard = w->growing_unheard,
 		.failure_reason = w->failure_reason,
 		.failure_message = w->failure_reason ? "403 Forbidden: exceeded quota" : NULL,
 	};

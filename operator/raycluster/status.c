@@ -24,6 +24,7 @@
 
 #define MESSAGE_MAX 4096
 #define MESSAGE_PART_MAX 500
+#define MEMORY_GROWING "afterglow.dev/MemoryGrowing"
 
 struct builder {
 	const cJSON *cluster, *old; /* old: the status there is, may be NULL */
@@ -205,6 +206,17 @@ static void set_suspend(struct builder *b, const struct status_view *view)
 	set_condition(b, "RayClusterSuspended", view->suspend && !view->pods_left, "RayClusterSuspended", "");
 }
 
+/* There only while it is true: without it memory is as it should be, or nobody looks. */
+static void set_growing(struct builder *b, const struct status_view *view)
+{
+	const cJSON *was = json_find(json_get(b->old, "conditions"), "type", MEMORY_GROWING);
+
+	if (view->growing)
+		set_condition(b, MEMORY_GROWING, true, "MemoryGrowing", view->growing);
+	else if (was && view->growing_unheard)
+		json_append(json_array_at(b->status, "conditions"), cJSON_Duplicate(was, true));
+}
+
 static void set_notes(struct builder *b, const cJSON *notes, enum note_topic first, enum note_topic last)
 {
 	for (unsigned t = first; t <= last; t++) {
@@ -367,6 +379,7 @@ cJSON *status_build(const cJSON *cluster, const struct status_view *view, const 
 		if (view->failure_reason)
 			set_condition(&b, "ReplicaFailure", true, view->failure_reason,
 				      view->failure_message ? view->failure_message : "");
+		set_growing(&b, view);
 		set_notes(&b, notes, 0, NOTE_TOPIC_COUNT - 1);
 	} else {
 		keep_old(&b);

@@ -8,7 +8,6 @@
 #include "lib/json.h"
 #include "lib/macros.h"
 #include "operator/kube/object.h"
-#include "operator/raycluster/names.h"
 
 /* It changes whenever another spec, or a part of it, is hashed than before: pods of the other hasher are then adopted. */
 #define HASHER "v1-"

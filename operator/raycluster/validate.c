@@ -9,8 +9,10 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "operator/kube/salvage.h"
 #include "operator/raycluster/auth.h"
 #include "operator/raycluster/autoscaler.h"
+#include "operator/raycluster/bounds.h"
 #include "operator/raycluster/gcs_ft.h"
 #include "operator/raycluster/names.h"
 #include "operator/raycluster/notes.h"
@@ -383,6 +385,13 @@ void validate_cluster(const cJSON *cluster, cJSON *notes)
 	const char *name = json_str(cluster, "metadata.name");
 	bool fault_tolerant = gcs_ft_enabled(cluster);
 
+	if (salvage_reason(cluster)) {
+		invalid(notes, "the RayCluster cannot be read: %s", salvage_reason(cluster));
+		return;
+	}
+	/* What is too large is not looked at any further. */
+	if (!bounds_check(cluster, notes))
+		return;
 	if (!name || !is_dns_1035(name, CLUSTER_NAME_MAX))
 		notes_addf(notes, NOTE_SPEC_VALID, "InvalidRayClusterMetadata",
 			   "the name must be a DNS-1035 label of at most %d characters", CLUSTER_NAME_MAX);

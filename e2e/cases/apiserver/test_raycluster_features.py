@@ -2,6 +2,7 @@
 """What a RayCluster may ask for beyond pods: the autoscaler, fault tolerance, hosts, upgrades, ingress, tokens."""
 
 import base64
+import json
 import signal
 import time
 
@@ -410,6 +411,30 @@ def test_a_head_that_dies_again_and_again_is_made_anew_more_slowly_and_it_is_sai
     settle(operator, api, kubelet)
     assert cluster.pods("head") == [] and "the next is made 10" in condition["message"]
     cluster.wait_pods(1, 0)
+
+
+def record_end(api, pod, number, lives):
+    """A RayFailure as the operator writes it: of the Ray container, or of a process in it."""
+    story = {"ray": True, **({"lives": True} if lives else {})}
+    labels = {"ray.io/cluster": "demo", "ray.io/group": "headgroup", "ray.io/node-type": "head", "afterglow.dev/class": "Segfault"}
+    api.create("rayfailures", {
+        "apiVersion": "afterglow.dev/v1alpha1", "kind": "RayFailure",
+        "metadata": {"name": f"{pod['metadata']['name']}-ray-head-{number:010}", "labels": labels,
+                     "annotations": {"afterglow.dev/story": json.dumps(story), "afterglow.dev/ended-at": NOW}},
+        "spec": {"cluster": "demo", "pod": pod["metadata"]["name"], "container": "ray-head", "class": "Segfault",
+                 "confidence": "certain", "verdict": "It ended.", **({"containerLives": True} if lives else {})}})
+
+
+def test_processes_that_end_in_a_container_that_lives_are_no_crash_loop_whatever_their_class(make, operator, api, kubelet):
+    cluster = make("demo")
+    (head,), _ = cluster.wait_pods(1, 0)
+    for number in range(3):
+        record_end(api, head, number, lives=True)
+    settle(operator, api, kubelet)
+    assert cluster.condition("afterglow.dev/HeadStable")["status"] != "False"
+    for number in range(3, 6):
+        record_end(api, head, number, lives=False)
+    cluster.wait_condition("afterglow.dev/HeadStable", "False", "HeadCrashLoop")
 
 
 def never(name, replicas=1):
