@@ -44,6 +44,7 @@ struct http_response {
 	const char *body; /* NUL-terminated */
 	size_t len;
 	int64_t retry_after_ns; /* 0: not said */
+	int64_t max_age_ns; /* of Cache-Control; 0: not said */
 	bool maybe_done; /* no answer, but the request may have been carried out */
 	struct err err; /* also set when an answer broke off: status is then what was read */
 };

@@ -65,11 +65,10 @@ _Noreturn static void run_server(int port_fd)
 	exit(0); /* through the leak check of sanitizers */
 }
 
-static int setup(void **state)
+static int start_server(const char *failures)
 {
 	char path[128];
 	int pipe_fds[2];
-	(void)state;
 
 	snprintf(directory, sizeof(directory), "/tmp/http_test.XXXXXX");
 	if (!mkdtemp(directory) || pipe(pipe_fds) < 0)
@@ -78,12 +77,18 @@ static int setup(void **state)
 	snprintf(path, sizeof(path), "%s/.recorder", directory);
 	mkdir(path, 0700);
 	snprintf(path, sizeof(path), "%s/.recorder/failures.json", directory);
-	file_write(AT_FDCWD, path, FAILURES, sizeof(FAILURES) - 1, 0600, NULL);
+	file_write(AT_FDCWD, path, failures, strlen(failures), 0600, NULL);
 	server = fork();
 	if (server == 0)
 		run_server(pipe_fds[1]);
 	close(pipe_fds[1]);
 	return read(pipe_fds[0], &port, sizeof(port)) != sizeof(port);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	return start_server(FAILURES);
 }
 
 static int teardown(void **state)
@@ -194,6 +199,41 @@ static void what_was_sent_already_is_not_sent_again(void **state)
 	assert_int_equal(request(text, &again), 304);
 	assert_null(strstr(strbuf_str(&again), "failures"));
 	assert_int_equal(request("GET /failures HTTP/1.1\r\nHost: x\r\nIf-None-Match: \"1-0\"\r\nConnection: close\r\n\r\n", &other), 200);
+}
+
+static void expect_age(const char *known, int status, const char *age)
+{
+	_cleanup_strbuf_ struct strbuf answer = STRBUF_INIT(1 << 20);
+	char text[256], line[80];
+
+	snprintf(text, sizeof(text), "GET /failures HTTP/1.1\r\nHost: x\r\n%s%s%sConnection: close\r\n\r\n", known ? "If-None-Match: \"" : "",
+		 known ? known : "", known ? "\"\r\n" : "");
+	assert_int_equal(request(text, &answer), status);
+	snprintf(line, sizeof(line), "\r\nCache-Control: private, max-age=%s\r\n", age);
+	if (!strstr(strbuf_str(&answer), line))
+		fail_msg("no %s in %s", age, strbuf_str(&answer));
+}
+
+static void get_tag(char tag[static 80]);
+
+static void after_a_failure_it_wants_to_be_asked_again_soon(void **state)
+{
+	char failures[512], now[TIME_TEXT_MAX], tag[80];
+
+	get_tag(tag);
+	expect_age(NULL, 200, "300");
+	expect_age(tag, 304, "300");
+	assert_int_equal(teardown(state), 0);
+	snprintf(failures, sizeof(failures),
+		 "{\"failures\":[{\"container\":\"ray\",\"endedAt\":\"%s\",\"class\":\"WorkerCrash\",\"confidence\":\"certain\","
+		 "\"sentence\":\"It died.\",\"bundle\":null}],\"forgotten\":0}",
+		 time_format(now_realtime_ns(), now));
+	assert_int_equal(start_server(failures), 0);
+	get_tag(tag);
+	expect_age(NULL, 200, "10");
+	expect_age(tag, 304, "10");
+	assert_int_equal(teardown(state), 0);
+	assert_int_equal(setup(state), 0);
 }
 
 /* The tag that /failures has, as far as the operator takes one (operator/failures/pod_report). */
@@ -373,6 +413,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_answers_what_it_has),
+		cmocka_unit_test(after_a_failure_it_wants_to_be_asked_again_soon),
 		cmocka_unit_test(what_was_sent_already_is_not_sent_again),
 		cmocka_unit_test(while_the_spool_fails_news_alone_are_sent_too),
 		cmocka_unit_test(only_get_is_answered),
