@@ -8,8 +8,6 @@
 #include "lib/fileio.h"
 #include "lib/units.h"
 
-#include "operator/kube/http.h"
-
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers" /* scripts say what matters to them */
 
 struct outcome {

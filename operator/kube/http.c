@@ -308,6 +308,17 @@ static void set_tls(CURL *easy, const struct http_tls *tls)
 	}
 }
 
+/*
+ * To one of thousands of addresses, which is not asked again soon: a connection and a name that libcurl keeps are looked
+ * through with each request.
+ */
+static void set_direct(CURL *easy)
+{
+	curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
+	curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
+	curl_easy_setopt(easy, CURLOPT_DNS_CACHE_TIMEOUT, 0L);
+}
+
 static void set_request(struct http_call *call, const struct http_request *request)
 {
 	CURL *easy = call->easy;
@@ -320,7 +331,7 @@ static void set_request(struct http_call *call, const struct http_request *reque
 		curl_easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, request->body);
 	}
 	if (request->direct)
-		curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
+		set_direct(easy);
 	/* libcurl takes 0 for no deadline at all. */
 	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, MAX((long)(request->deadline_ns / NS_PER_MS), 1L));
 	if (request->proxy)
