@@ -4,15 +4,11 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <net/if.h>
 #include <netinet/in.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -21,6 +17,7 @@
 #include <cmocka.h>
 
 #include "lib/log.h"
+#include "lib/testing_network.h"
 #include "lib/units.h"
 
 static unsigned int n_warnings;
@@ -97,36 +94,6 @@ static void without_a_descriptor_it_waits_and_does_not_spin(void **state)
 
 /* --- Families of addresses ---------------------------------------------------------------------------- */
 
-static bool write_file(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	bool written = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-
-	if (fd >= 0)
-		close(fd);
-	return written;
-}
-
-/* A network of this process alone, with a loopback that has one kind of addresses. Exits with 77 where it may not be made. */
-static void enter_network(int family)
-{
-	struct ifreq loopback = { .ifr_name = "lo", .ifr_flags = IFF_UP };
-	int fd;
-
-	if (unshare(CLONE_NEWNET) < 0)
-		_exit(77);
-	if (family == AF_INET && !write_file("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1"))
-		_exit(77);
-	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (ioctl(fd, SIOCSIFFLAGS, &loopback) < 0)
-		_exit(77);
-	/* An address of zeros takes 127.0.0.1 away. */
-	loopback = (struct ifreq){ .ifr_name = "lo", .ifr_addr = { .sa_family = AF_INET } };
-	if (family == AF_INET6 && ioctl(fd, SIOCSIFADDR, &loopback) < 0)
-		_exit(77);
-	close(fd);
-}
-
 static int connect_loopback(int family, uint16_t port)
 {
 	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = { htonl(INADDR_LOOPBACK) } };
@@ -185,7 +152,7 @@ static void it_answers_where_there_is_ipv6_alone_and_where_there_is_ipv4_alone(v
 		if (child == 0)
 			_exit(serve_in_network_of(families[i / 2], addresses[i % 2]));
 		assert_int_equal(waitpid(child, &status, 0), child);
-		if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		if (WIFEXITED(status) && WEXITSTATUS(status) == NO_NETWORK)
 			skip();
 		if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
 			fail_msg("%s %s: %x", families[i / 2] == AF_INET ? "IPv4" : "IPv6", addresses[i % 2], status);

@@ -22,6 +22,7 @@
 
 #include "lib/fileio.h"
 #include "lib/json.h"
+#include "lib/testing_network.h"
 #include "lib/units.h"
 
 #define FAILURES \
@@ -396,6 +397,53 @@ static void without_a_descriptor_it_waits_and_does_not_spin(void **state)
 	close(fd);
 }
 
+static int connect_loopback(int family, uint16_t to)
+{
+	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(to), .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(to), .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	return connect(fd, family == AF_INET ? (struct sockaddr *)&v4 : (struct sockaddr *)&v6,
+		       family == AF_INET ? sizeof(v4) : sizeof(v6));
+}
+
+/* The kernel takes a connection before anybody accepts it: who listens is what counts. */
+static int listen_in_network_of(int family)
+{
+	struct recorder_options options = { .socket_path = socket_path, .warn_at = 0.8, .report_fd = 2 };
+	struct http_server *http;
+	struct event_base *base;
+	struct recorder *r;
+
+	enter_network(family);
+	base = event_base_new();
+	snprintf(socket_path + strlen(socket_path), 3, "%d", family % 10);
+	if (recorder_new(base, &options, &r, NULL) < 0 || http_server_new(base, ":0", r, NULL, &http, NULL) < 0)
+		return 2;
+	if (connect_loopback(family, http_server_port(http)) < 0)
+		return 3;
+	return connect_loopback(family == AF_INET ? AF_INET6 : AF_INET, http_server_port(http)) == 0 ? 4 : 0;
+}
+
+static void it_listens_where_there_is_ipv6_alone_and_where_there_is_ipv4_alone(void **state)
+{
+	static const int families[] = { AF_INET, AF_INET6 };
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
+		int status;
+		pid_t child = fork();
+
+		if (child == 0)
+			_exit(listen_in_network_of(families[i]));
+		assert_int_equal(waitpid(child, &status, 0), child);
+		if (WIFEXITED(status) && WEXITSTATUS(status) == NO_NETWORK)
+			skip();
+		if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+			fail_msg("%s: %x", families[i] == AF_INET ? "IPv4" : "IPv6", status);
+	}
+}
+
 static void addresses_are_checked(void **state)
 {
 	static const char *const right[] = { ":9095", "0.0.0.0:9095", "127.0.0.1:1", ":0", "[::]:9095", "[::1]:80" };
@@ -421,6 +469,7 @@ int main(void)
 		cmocka_unit_test(endless_headers_are_cut_off),
 		cmocka_unit_test(those_who_say_nothing_are_few_and_not_for_long),
 		cmocka_unit_test(without_a_descriptor_it_waits_and_does_not_spin),
+		cmocka_unit_test(it_listens_where_there_is_ipv6_alone_and_where_there_is_ipv4_alone),
 		cmocka_unit_test(addresses_are_checked),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
