@@ -10,6 +10,7 @@
 #include "lib/units.h"
 #include "operator/failure_controller/growth_events.h"
 #include "operator/failure_controller/poll_pace.h"
+#include "operator/failure_controller/restless_clusters.h"
 #include "operator/failures/failures.h"
 #include "operator/failures/pod_report.h"
 #include "operator/failures/story.h"
@@ -33,13 +34,6 @@
 /* RayFailures of one pod that are looked at. */
 #define TOLD_MAX 256
 
-/* A RayCluster with pods that are asked. */
-struct stirred {
-	char *key; /* "namespace/name" */
-	size_t n_pods;
-	int64_t until_ns; /* before then its pods are restless */
-};
-
 /* There is one for each pod: what few of them have is allocated when they have it. */
 struct polled {
 	struct sidecar_poller *poller;
@@ -48,7 +42,7 @@ struct polled {
 	char *url; /* NULL: there is nobody to ask */
 	char *tag; /* of the answer that was taken; NULL: none */
 	uint64_t occasion;
-	struct stirred *cluster; /* NULL: the pod names none */
+	struct restless_cluster *cluster; /* NULL: the pod names none */
 	int64_t asked_ns; /* 0: never; then it is asked at first_ns */
 	int64_t first_ns;
 	int64_t restless_until_ns;
@@ -69,58 +63,12 @@ struct sidecar_poller {
 	struct http *http;
 	struct event *tick;
 	struct strmap pods; /* key -> struct polled */
-	struct strmap clusters; /* key -> struct stirred */
+	struct restless_clusters clusters;
 	struct poll_pace pace; /* as it was when the pods were looked at last */
 	size_t in_flight;
 	size_t bucket; /* of pods, where the last look ended: when more are due than there are places, each has its turn */
 	uint64_t seed;
 };
-
-/* --- Clusters that stir --------------------------------------------------------------------------------- */
-
-static void stirred_free(void *value)
-{
-	struct stirred *cluster = value;
-
-	free(cluster->key);
-	free(cluster);
-}
-
-static struct stirred *stirred_new(struct sidecar_poller *poller, const char *key)
-{
-	struct stirred *cluster = calloc(1, sizeof(*cluster));
-
-	if (!cluster)
-		return NULL;
-	cluster->key = strdup(key);
-	if (!cluster->key || strmap_put(&poller->clusters, key, cluster, NULL) < 0) {
-		stirred_free(cluster);
-		return NULL;
-	}
-	return cluster;
-}
-
-/* Without memory the pod rests while its neighbours do not. */
-static struct stirred *join_cluster(struct sidecar_poller *poller, const cJSON *pod)
-{
-	struct stirred *cluster;
-	char key[512];
-
-	if (!cluster_key(pod, key, sizeof(key)))
-		return NULL;
-	cluster = strmap_get(&poller->clusters, key);
-	if (!cluster)
-		cluster = stirred_new(poller, key);
-	if (cluster)
-		cluster->n_pods++;
-	return cluster;
-}
-
-static void leave_cluster(struct sidecar_poller *poller, struct stirred *cluster)
-{
-	if (cluster && --cluster->n_pods == 0)
-		stirred_free(strmap_remove(&poller->clusters, cluster->key));
-}
 
 /* Something happened in the pod; deaths seldom come alone. */
 static void stir(struct polled *p, bool cluster_too)
@@ -145,7 +93,7 @@ static void polled_free(void *value)
 		http_cancel(p->call);
 		p->poller->in_flight--;
 	}
-	leave_cluster(p->poller, p->cluster);
+	restless_clusters_leave(&p->poller->clusters, p->cluster);
 	free(p->key);
 	free(p->url);
 	free(p->tag);
@@ -204,7 +152,7 @@ void sidecar_poller_free(struct sidecar_poller *poller)
 	if (!poller)
 		return;
 	strmap_release(&poller->pods, polled_free);
-	strmap_release(&poller->clusters, stirred_free);
+	restless_clusters_release(&poller->clusters);
 	http_free(poller->http);
 	if (poller->tick)
 		event_free(poller->tick);
@@ -229,6 +177,7 @@ static void forget(struct sidecar_poller *poller, const char *key)
 static struct polled *polled_new(struct sidecar_poller *poller, const char *key, const cJSON *pod)
 {
 	const char *uid = json_str(pod, "metadata.uid");
+	char cluster[512];
 	struct polled *p = calloc(1, sizeof(*p));
 
 	if (!p)
@@ -241,7 +190,7 @@ static struct polled *polled_new(struct sidecar_poller *poller, const char *key,
 	p->jitter = (uint8_t)random_between(&poller->seed, 0, 256);
 	/* Not all at once when an operator starts, but soon. */
 	p->first_ns = p->refilled_ns + random_between(&poller->seed, 0, MAX(FIRST_NS, (int64_t)poller->pods.n * FIRST_PER_POD_NS));
-	p->cluster = join_cluster(poller, pod);
+	p->cluster = cluster_key(pod, cluster, sizeof(cluster)) ? restless_clusters_join(&poller->clusters, cluster) : NULL;
 	if (!p->key || strmap_put(&poller->pods, key, p, NULL) < 0) {
 		polled_free(p);
 		return NULL;
