@@ -109,6 +109,24 @@ static int errno_of(CURLcode code)
 	}
 }
 
+/* What is no number, or too large, is not said. */
+static int64_t max_age_of(CURL *easy)
+{
+	static const char name[] = "max-age=";
+	struct curl_header *header;
+	const char *at;
+	char *end;
+
+	if (curl_easy_header(easy, "Cache-Control", 0, CURLH_HEADER, -1, &header) != CURLHE_OK)
+		return 0;
+	at = strstr(header->value, name);
+	if (!at || (at > header->value && at[-1] != ' ' && at[-1] != ','))
+		return 0;
+	at += strlen(name);
+	long seconds = strtol(at, &end, 10);
+	return end > at && seconds > 0 && seconds <= 86400 ? seconds * NS_PER_SEC : 0;
+}
+
 static void call_finish(struct http_call *call, CURLcode code)
 {
 	struct http_response response = { 0 };
@@ -121,6 +139,7 @@ static void call_finish(struct http_call *call, CURLcode code)
 	response.body = strbuf_str(&call->answer);
 	response.len = call->answer.len;
 	response.retry_after_ns = MIN(MAX(retry_after, 0), 3600) * NS_PER_SEC;
+	response.max_age_ns = max_age_of(call->easy);
 	response.maybe_done = code != CURLE_OK && maybe_done(call, code);
 	if (call->too_long)
 		err_set(&response.err, EFBIG, "answer of more than %zu bytes", call->answer.max);
@@ -306,6 +325,17 @@ static void set_tls(CURL *easy, const struct http_tls *tls)
 	}
 }
 
+/*
+ * To one of thousands of addresses, which is not asked again soon: a connection and a name that libcurl keeps are looked
+ * through with each request.
+ */
+static void set_direct(CURL *easy)
+{
+	curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
+	curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
+	curl_easy_setopt(easy, CURLOPT_DNS_CACHE_TIMEOUT, 0L);
+}
+
 static void set_request(struct http_call *call, const struct http_request *request)
 {
 	CURL *easy = call->easy;
@@ -318,7 +348,7 @@ static void set_request(struct http_call *call, const struct http_request *reque
 		curl_easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, request->body);
 	}
 	if (request->direct)
-		curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
+		set_direct(easy);
 	/* libcurl takes 0 for no deadline at all. */
 	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, MAX((long)(request->deadline_ns / NS_PER_MS), 1L));
 	if (request->proxy)
