@@ -26,6 +26,7 @@ static void cluster_free(void *value)
 	if (!cluster)
 		return;
 	strmap_release(&cluster->applied, free);
+	expectations_release(&cluster->expected);
 	free(cluster);
 }
 

@@ -13,6 +13,7 @@
 
 #include "lib/err.h"
 #include "lib/strmap.h"
+#include "operator/cluster_controller/expectations.h"
 #include "operator/injection/pod_security.h"
 
 /* A claim for the store; policies may name several in one namespace. */
@@ -33,11 +34,14 @@ struct known_cluster {
 	struct strmap applied;
 	const char *failure_reason; /* of the last write of a pod, static; NULL: it went well */
 	char failure_message[ERR_TEXT_MAX];
+	struct expectations expected; /* pods that must be asked for before the next plan */
+	uint64_t listed_term; /* the term of leadership in which its pods were listed */
 	char cleanup_refused[ERR_TEXT_MAX]; /* why the server does not take the Job; "": it did, or was not asked */
 };
 
 struct known_state {
 	struct strmap namespaces, clusters;
+	uint64_t term; /* how often we became the leader */
 };
 
 void known_state_release(struct known_state *known);

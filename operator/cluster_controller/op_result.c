@@ -8,7 +8,7 @@
 
 enum verdict op_result_verdict(const struct plan_op *op, const struct client_response *response)
 {
-	if (response->status / 100 == 2 || op->kind == PLAN_EVENT)
+	if (response->status / 100 == 2 || op->kind == PLAN_EVENT || op->kind == PLAN_LABELS)
 		return WENT_WELL;
 	if (op_result_is_taken(op, response))
 		return WENT_WELL;
@@ -31,7 +31,7 @@ bool op_result_is_refusal(const struct plan_op *op, const struct client_response
 
 const char *op_name(const struct plan_op *op)
 {
-	static const char *const names[] = { "apply", "create", "delete", "status", "finalizers", "event" };
+	static const char *const names[] = { "apply", "create", "delete", "labels", "status", "finalizers", "event" };
 
 	return (size_t)op->kind < ARRAY_SIZE(names) ? names[op->kind] : "?";
 }

@@ -28,6 +28,8 @@ static void each_answer_means_one_thing_for_each_operation(void **state)
 		{ PLAN_FINALIZERS, 404, "NotFound", WENT_WELL },
 		{ PLAN_EVENT, 403, "Forbidden", WENT_WELL },
 		{ PLAN_EVENT, 0, "", WENT_WELL },
+		{ PLAN_LABELS, 403, "Forbidden", WENT_WELL }, /* the pod is counted all the same */
+		{ PLAN_LABELS, 409, "Conflict", WENT_WELL },
 		{ PLAN_CREATE, 429, "TooManyRequests", WENT_WRONG },
 		{ PLAN_STATUS, 500, "", WENT_WRONG },
 		{ PLAN_DELETE, 0, "", WENT_WRONG },
@@ -80,6 +82,8 @@ static void an_operation_tells_what_it_is_of(void **state)
 	assert_null(op_label(&op, "ray"));
 	assert_string_equal(op_name(&op), "finalizers");
 	assert_string_equal(op_name(&none), "event");
+	assert_string_equal(op_name(&(struct plan_op){ PLAN_LABELS, NULL }), "labels");
+	assert_string_equal(op_name(&(struct plan_op){ PLAN_STATUS, NULL }), "status");
 }
 
 int main(void)

@@ -11,7 +11,10 @@
 #include "operator/cluster_controller/gather_state.h"
 #include "operator/cluster_controller/known_state.h"
 #include "operator/cluster_controller/namespace_lookup.h"
+#include "operator/cluster_controller/pod_lookup.h"
+#include "operator/cluster_controller/op_result.h"
 #include "operator/raycluster/news.h"
+#include "operator/raycluster/pod_state.h"
 #include "operator/raycluster/redis_cleanup.h"
 
 /* Belt and braces: every cluster is looked at so often, events or not. */
@@ -25,6 +28,8 @@
  * what keeps us from flooding the API server, too: one that is slow gets fewer requests a second.
  */
 #define WRITES_MAX 24
+/* Creations under the names of those whose answer was lost; more are made under new names. */
+#define UNANSWERED_MAX 64
 
 struct reconciler {
 	struct reconciler_options o;
@@ -41,6 +46,9 @@ struct reconcile {
 	char *namespace;
 	struct policy policy; /* of the cluster, since it was looked at; a change of it is for the next time */
 	char *policy_origin; /* as in plan.h; NULL: the operator's own */
+	struct pod_lookup pod_lookup;
+	char cluster_uid[64];
+	bool lists_pods; /* the plan is there, and was found to need a list of the cluster's pods first */
 	struct namespace_lookup lookup;
 	struct execution execution; /* of its plan */
 	int64_t started_ns;
@@ -86,8 +94,8 @@ static void succeed(struct reconcile *r)
 	struct known_cluster *known = known_state_of_cluster(&c->known, r->key);
 	int64_t again_ns = r->execution.plan.requeue_ns > 0 ? MIN(r->execution.plan.requeue_ns, RESYNC_NS) : RESYNC_NS;
 
-	if (r->execution.name_taken)
-		again_ns = MIN(again_ns, 5 * NS_PER_SEC);
+	if (known && expectations_next(&known->expected))
+		again_ns = 0;
 	/* The status still speaks of the failure. */
 	if (known && known->failure_reason) {
 		known->failure_reason = NULL;
@@ -165,8 +173,6 @@ static void run_next(void *arg)
 	share_out(r->reconciler);
 	if (x->in_flight > 0)
 		return;
-	if (x->maybe_done)
-		informer_resync(watches_informer(r->reconciler->o.watches, WATCH_PODS));
 	tell_news(r);
 	if (x->trouble.code)
 		fail(r, x->retry_after_ns, &x->trouble);
@@ -191,6 +197,7 @@ static int make_plan(struct reconcile *r, const cJSON *cluster, struct err *err)
 	const struct known_claim *claim = known && r->policy.store_claim ? known_state_of_claim(known, r->policy.store_claim) : NULL;
 	struct known_cluster *own = known_state_of_cluster(&c->known, r->key);
 	_cleanup_(cluster_state_release) struct cluster_state observation = { 0 };
+	struct unanswered_create unanswered[UNANSWERED_MAX];
 
 	if (!known || !own || (r->policy.store_claim && !claim))
 		return err_set(err, ENOMEM, "observing");
@@ -206,12 +213,40 @@ static int make_plan(struct reconcile *r, const cJSON *cluster, struct err *err)
 		.arg = own,
 		.failure_reason = own->failure_reason,
 		.failure_message = own->failure_message,
+		.unanswered = unanswered,
+		.n_unanswered = expectations_unanswered(&own->expected, now_boottime_ns(), unanswered, UNANSWERED_MAX),
 		.cleanup_job = r->lookup.job,
 		.cleanup_refused = own->cleanup_refused[0] ? own->cleanup_refused : NULL,
 	};
 	r->execution.cautious = own->failure_reason != NULL;
 	int result = gather_state(c->o.watches, c->o.writer, r->key, cluster, &observation, &in, err);
 	return result < 0 ? result : plan_cluster(&in, &r->execution.plan, err);
+}
+
+static void look_up_pods(struct reconcile *r);
+
+static bool creates_pods(const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->n_ops; i++)
+		if (plan->ops[i].kind == PLAN_CREATE && op_is_kind(&plan->ops[i], "Pod"))
+			return true;
+	return false;
+}
+
+/*
+ * The first time that a leader creates pods for a cluster: what the leader before it created may not have come by the watch yet.
+ * True: it is looked for, and planned again then.
+ */
+static bool must_list(struct reconcile *r)
+{
+	struct known_cluster *own = known_state_of_cluster(&r->reconciler->known, r->key);
+
+	if (!own || own->listed_term == r->reconciler->known.term || !creates_pods(&r->execution.plan))
+		return false;
+	r->lists_pods = true;
+	plan_release(&r->execution.plan);
+	look_up_pods(r);
+	return true;
 }
 
 static void plan_and_run(struct reconcile *r)
@@ -235,6 +270,8 @@ static void plan_and_run(struct reconcile *r)
 		return;
 	}
 	log_debug("cluster %s: %zu operations", r->key, r->execution.plan.n_ops);
+	if (must_list(r))
+		return;
 	if (execution_prepare(&r->execution, &err) < 0) {
 		fail(r, 0, &err);
 		return;
@@ -283,6 +320,55 @@ static void start_lookup(struct reconcile *r, struct known_namespace *known)
 	namespace_lookup_start(&r->lookup);
 }
 
+static void on_pods_looked_up(void *arg, int64_t retry_after_ns, const struct err *err)
+{
+	struct reconcile *r = arg;
+	struct known_state *all = &r->reconciler->known;
+	struct known_namespace *known = known_state_of_namespace(all, r->namespace);
+	struct known_cluster *own = known_state_of_cluster(all, r->key);
+
+	if (err) {
+		fail(r, retry_after_ns, err);
+	} else if (!known || !own) {
+		fail(r, 0, &(struct err){ .code = ENOMEM, .text = "observing" });
+	} else if (r->lists_pods) {
+		own->listed_term = all->term;
+		plan_and_run(r);
+	} else {
+		start_lookup(r, known);
+	}
+}
+
+static bool may_write(void *arg)
+{
+	const struct reconcile *r = arg;
+
+	return r->reconciler->o.may_write(r->reconciler->o.arg);
+}
+
+/* Nothing is planned for a cluster while it is not certain which pods it has. */
+static void look_up_pods(struct reconcile *r)
+{
+	struct reconciler *c = r->reconciler;
+	const cJSON *cluster = store_get(watches_store(c->o.watches, WATCH_CLUSTERS), r->key);
+	const char *uid = json_str(cluster, "metadata.uid");
+	struct known_cluster *own = known_state_of_cluster(&c->known, r->key);
+
+	if (!own) {
+		fail(r, 0, &(struct err){ .code = ENOMEM, .text = "observing" });
+		return;
+	}
+	snprintf(r->cluster_uid, sizeof(r->cluster_uid), "%s", uid ? uid : "");
+	r->pod_lookup = (struct pod_lookup){ .client = c->o.client, .watches = c->o.watches, .expected = &own->expected,
+					     .namespace = r->namespace, .cluster = r->key + strlen(r->namespace) + 1,
+					     .cluster_uid = r->cluster_uid, .may_write = may_write,
+					     .done = on_pods_looked_up, .arg = r };
+	if (r->lists_pods)
+		pod_lookup_start_with_list(&r->pod_lookup);
+	else
+		pod_lookup_start(&r->pod_lookup);
+}
+
 static void observe(struct reconcile *r)
 {
 	struct reconciler *c = r->reconciler;
@@ -296,7 +382,7 @@ static void observe(struct reconcile *r)
 		workqueue_add_at(c->o.queue, r->key, now_boottime_ns() + LAUNCHER_WAIT_NS);
 		finish(r, "requeue_after");
 	} else {
-		start_lookup(r, known);
+		look_up_pods(r);
 	}
 }
 
@@ -352,6 +438,28 @@ void reconciler_launchers_settled(struct reconciler *c, const char *namespace)
 	c->o.on_ready(c->o.arg);
 }
 
+void reconciler_begin(struct reconciler *c)
+{
+	c->known.term++;
+}
+
+void reconciler_pod_left(struct reconciler *c, const cJSON *pod)
+{
+	char key[512];
+	const cJSON *cluster;
+	struct known_cluster *own;
+
+	if (c->executor.learns_gone || json_str(pod, "metadata.deletionTimestamp") || !c->o.may_write(c->o.arg) ||
+	    !pod_cluster_key(pod, key, sizeof(key)))
+		return;
+	cluster = store_get(watches_store(c->o.watches, WATCH_CLUSTERS), key);
+	if (!cluster || json_str(cluster, "metadata.deletionTimestamp") || !pod_is_owned(pod, json_str(cluster, "metadata.uid")))
+		return;
+	own = known_state_of_cluster(&c->known, key);
+	if (own)
+		expectations_ask(&own->expected, json_str(pod, "metadata.name"), NULL);
+}
+
 size_t reconciler_in_flight(const struct reconciler *c)
 {
 	return c->n_reconciles;
@@ -364,6 +472,7 @@ int reconciler_new(const struct reconciler_options *options, struct reconciler *
 	if (!c)
 		return err_set(err, ENOMEM, "reconciler");
 	c->o = *options;
+	c->known.term = 1;
 	c->executor = (struct executor){
 		.client = options->client,
 		.watches = options->watches,

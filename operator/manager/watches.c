@@ -34,6 +34,21 @@ bool cluster_key(const cJSON *object, char *buf, size_t size)
 	       snprintf(buf, size, "%s/%s", namespace, label->valuestring) < (int)size;
 }
 
+bool pod_cluster_key(const cJSON *pod, char *buf, size_t size)
+{
+	const char *namespace = json_str(pod, "metadata.namespace"), *name;
+	const cJSON *owner;
+
+	cJSON_ArrayForEach(owner, json_get(pod, "metadata.ownerReferences")) {
+		const char *kind = json_str(owner, "kind");
+
+		name = json_str(owner, "name");
+		if (json_bool(owner, "controller", false) && kind && strcmp(kind, "RayCluster") == 0 && namespace && name)
+			return snprintf(buf, size, "%s/%s", namespace, name) < (int)size;
+	}
+	return cluster_key(pod, buf, size);
+}
+
 bool group_key(const cJSON *object, char *buf, size_t size)
 {
 	const cJSON *label = cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.labels"), "ray.io/group");
@@ -136,7 +151,7 @@ static int new_informers(struct watches *w, struct err *err)
 		[WATCH_CLUSTERS] = { .resource = resource_find("ray.io/v1", "RayCluster") },
 		[WATCH_PODS] = { .resource = resource_find("v1", "Pod"),
 				 .label_selector = "ray.io/is-ray-node=yes",
-				 .index_fn = cluster_key,
+				 .index_fn = pod_cluster_key,
 				 .fields = pod_fields },
 		[WATCH_SERVICES] = { .resource = resource_find("v1", "Service"),
 				     .label_selector = CLUSTER_LABEL },

@@ -18,7 +18,6 @@
 #define REPLICA_NAME "ray.io/worker-group-replica-name"
 #define HOST_INDEX "ray.io/replica-host-index"
 #define GROUP_PART_MAX 57 /* with a dash and five characters the 63 of a label's value */
-#define NAME_STRIDE 1000003
 
 struct replica {
 	const char *name; /* "" of pods without the label */
@@ -86,25 +85,16 @@ static void delete_replica(struct replicas *r, const struct replica *replica)
 
 /* --- Creating ------------------------------------------------------------------------------------------- */
 
-static void host_name(const struct replicas *r, int64_t index, int64_t host, char ret_name[static POD_NAME_MAX])
-{
-	unsigned n = (unsigned)(index * r->hosts + host);
-
-	while (planner_name(r->p, RAY_WORKER, r->group, n, ret_name))
-		n += NAME_STRIDE;
-}
-
-static void create_host(struct replicas *r, const cJSON *template, const char *replica, int64_t index, int64_t host)
+static void create_host(struct replicas *r, const cJSON *template, const char *name, const char *replica, int64_t index, int64_t host)
 {
 	_cleanup_json_ cJSON *labels = cJSON_CreateObject();
-	char name[POD_NAME_MAX], number[24];
+	char number[24];
 
 	json_set_str(labels, REPLICA_NAME, replica);
 	snprintf(number, sizeof(number), "%lld", (long long)index);
 	json_set_str(labels, REPLICA_INDEX_LABEL, number);
 	snprintf(number, sizeof(number), "%lld", (long long)host);
 	json_set_str(labels, HOST_INDEX, number);
-	host_name(r, index, host, name);
 	planner_create_pod(r->p, template, name, labels);
 }
 
@@ -118,9 +108,13 @@ static bool has_host(const struct replicas *r, const struct replica *replica, in
 
 static void complete(struct replicas *r, const struct replica *replica, const cJSON *template)
 {
+	char name[POD_NAME_MAX];
+
 	for (int64_t host = 0; host < r->hosts && planner_may_create(r->p); host++)
-		if (!has_host(r, replica, host))
-			create_host(r, template, replica->name, replica->index, host);
+		if (!has_host(r, replica, host)) {
+			planner_next_name(r->p, RAY_WORKER, r->group, name);
+			create_host(r, template, name, replica->name, replica->index, host);
+		}
 }
 
 static bool index_in_use(const struct replicas *r, int64_t index)
@@ -131,18 +125,20 @@ static bool index_in_use(const struct replicas *r, int64_t index)
 	return false;
 }
 
-/* Named after its first host, so that the same plan names it the same. */
+/* Named after its first host. */
 static void create_replicas(struct replicas *r, const cJSON *template, int64_t n)
 {
-	char first[POD_NAME_MAX], name[POD_NAME_MAX];
+	char pod[POD_NAME_MAX], name[POD_NAME_MAX];
 
 	for (int64_t index = 0; n > 0 && planner_may_create(r->p); index++) {
 		if (index_in_use(r, index))
 			continue;
-		host_name(r, index, 0, first);
-		snprintf(name, sizeof(name), "%.*s-%s", GROUP_PART_MAX, r->group, first + strlen(first) - 5);
-		for (int64_t host = 0; host < r->hosts; host++)
-			create_host(r, template, name, index, host);
+		for (int64_t host = 0; host < r->hosts; host++) {
+			planner_next_name(r->p, RAY_WORKER, r->group, pod);
+			if (host == 0)
+				snprintf(name, sizeof(name), "%.*s-%s", GROUP_PART_MAX, r->group, pod + strlen(pod) - 5);
+			create_host(r, template, pod, name, index, host);
+		}
 		n--;
 	}
 }

@@ -20,7 +20,10 @@ struct world {
 	struct plan plan;
 	int64_t now_ns;
 	int uids;
-	cJSON *deaths, *applied; /* applied: "Kind/name" -> hash */
+	cJSON *applied; /* "Kind/name" -> hash */
+	struct unanswered_create unanswered[16];
+	size_t n_unanswered;
+	unsigned n_plans;
 	struct crash crashes[16];
 	size_t n_crashes;
 	const char *failure_reason;
@@ -50,7 +53,6 @@ static inline int teardown(void **state)
 	cJSON_Delete(w->cluster);
 	cJSON_Delete(w->service);
 	cJSON_Delete(w->headless);
-	cJSON_Delete(w->deaths);
 	cJSON_Delete(w->applied);
 	policy_release(&w->policy);
 	plan_release(&w->plan);
@@ -70,6 +72,9 @@ static inline bool is_applied(void *arg, const char *kind, const char *name, con
 
 static inline int try_plan(struct world *w, struct err *err)
 {
+	char seed[16];
+
+	snprintf(seed, sizeof(seed), "%u", ++w->n_plans);
 	struct plan_input in = {
 		.cluster = w->cluster,
 		.pods = (const cJSON *const *)w->pods,
@@ -80,7 +85,9 @@ static inline int try_plan(struct world *w, struct err *err)
 		.launchers = testing_launchers(),
 		.now_ns = w->now_ns,
 		.evidence_pending = w->pending,
-		.deaths = w->deaths,
+		.name_seed = seed,
+		.unanswered = w->unanswered,
+		.n_unanswered = w->n_unanswered,
 		.crashes = w->crashes,
 		.n_crashes = w->n_crashes,
 		.is_applied = is_applied,
@@ -161,6 +168,16 @@ static inline void remove_pod(struct world *w, const char *name)
 		}
 }
 
+static inline void merge_labels(struct world *w, const cJSON *body)
+{
+	cJSON *pod = find_pod(w, json_str(body, "metadata.name"));
+	const cJSON *label;
+
+	assert_string_equal(json_str(pod, "metadata.uid"), json_str(body, "metadata.uid"));
+	cJSON_ArrayForEach(label, json_get(body, "metadata.labels"))
+		json_set_str(json_object_at(json_get(pod, "metadata"), "labels"), label->string, label->valuestring);
+}
+
 static inline void note_applied(struct world *w, const cJSON *body)
 {
 	char key[128], hash[PLAN_HASH_MAX];
@@ -205,6 +222,9 @@ static inline void execute(struct world *w)
 		case PLAN_FINALIZERS:
 			json_set(json_get(w->cluster, "metadata"), "finalizers",
 				 cJSON_Duplicate(json_get(body, "metadata.finalizers"), true));
+			break;
+		case PLAN_LABELS:
+			merge_labels(w, body);
 			break;
 		case PLAN_EVENT:
 			break;

@@ -2,6 +2,7 @@
 /* A plan in the making. */
 #include "operator/raycluster/planner.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -141,7 +142,7 @@ bool planner_may_create(struct planner *p)
 	return false;
 }
 
-/* Also a foreign pod's name is taken. */
+/* Also a foreign pod's name is taken, and one that this plan has given away. */
 static bool name_in_use(const struct planner *p, const char *name)
 {
 	for (size_t i = 0; i < p->in->n_pods; i++) {
@@ -150,16 +151,28 @@ static bool name_in_use(const struct planner *p, const char *name)
 		if (other && strcmp(other, name) == 0)
 			return true;
 	}
+	for (size_t i = p->pods_at; i < p->plan.n_ops; i++) {
+		const char *other = p->plan.ops[i].kind == PLAN_CREATE ? json_str(p->plan.ops[i].body, "metadata.name") : NULL;
+
+		if (other && strcmp(other, name) == 0)
+			return true;
+	}
 	return false;
 }
 
-bool planner_name(const struct planner *p, enum ray_node node, const char *group, unsigned n,
-		  char ret_name[static POD_NAME_MAX])
+void planner_next_name(struct planner *p, enum ray_node node, const char *group, char ret_name[static POD_NAME_MAX])
 {
-	const cJSON *deaths = cJSON_GetObjectItemCaseSensitive(p->in->deaths, group);
+	for (size_t i = 0; i < p->in->n_unanswered; i++) {
+		const struct unanswered_create *u = &p->in->unanswered[i];
 
-	pod_name(p->in->cluster, node, group, cJSON_IsNumber(deaths) ? (unsigned)deaths->valuedouble : 0, n, ret_name);
-	return name_in_use(p, ret_name);
+		if (strcmp(u->group, group) == 0 && !name_in_use(p, u->name)) {
+			snprintf(ret_name, POD_NAME_MAX, "%s", u->name);
+			return;
+		}
+	}
+	do
+		pod_name(p->in->cluster, node, group, p->in->name_seed, p->n_names++, ret_name);
+	while (name_in_use(p, ret_name));
 }
 
 /* The plan's own copy, once for all pods that follow each other. */
@@ -222,12 +235,10 @@ static bool *replica_indexes(const struct planner *p, const char *group, size_t 
 void planner_create_head(struct planner *p, const cJSON *template)
 {
 	char name[POD_NAME_MAX];
-	unsigned next = 0;
 
 	if (!planner_may_create(p))
 		return;
-	while (planner_name(p, RAY_HEAD, HEAD_GROUP_NAME, next++, name))
-		;
+	planner_next_name(p, RAY_HEAD, HEAD_GROUP_NAME, name);
 	planner_create_pod(p, template, name, NULL);
 }
 
@@ -237,7 +248,6 @@ void planner_create_replicas(struct planner *p, const cJSON *template, const cha
 	size_t size = p->n_pods + (size_t)MAX(MIN(n, CREATES_MAX), 1), index = 0;
 	_cleanup_free_ bool *used = replica_indexes(p, group, size);
 	char name[POD_NAME_MAX], number[24];
-	unsigned next = 0;
 
 	p->failed = p->failed || !used;
 	for (; used && n > 0 && planner_may_create(p); n--) {
@@ -247,8 +257,7 @@ void planner_create_replicas(struct planner *p, const cJSON *template, const cha
 			index++;
 		snprintf(number, sizeof(number), "%zu", index++);
 		json_set_str(labels, REPLICA_INDEX_LABEL, number);
-		while (planner_name(p, RAY_WORKER, group, next++, name))
-			;
+		planner_next_name(p, RAY_WORKER, group, name);
 		planner_create_pod(p, template, name, labels);
 	}
 }
