@@ -25,14 +25,16 @@ modules = $(foreach d,$(1),$(filter-out %_test.c %_fuzz.c %main.c,$(wildcard $(d
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 LIB := $(call modules,lib)
+CORE := $(call modules,sidecar/core)
 SIDECAR := $(call modules,sidecar/sample sidecar/ray sidecar/crash sidecar/record sidecar/verdict sidecar/report sidecar/store sidecar/spool sidecar/kernel sidecar/http sidecar)
 # The launcher's word for where cores go, which the recorder puts into reports.
 SIDECAR += sidecar/launch/core_pattern.c
 # And whose core it is; all else of a core is read by children.
-SIDECAR += sidecar/pack/elf_core.c
+SIDECAR += $(CORE)
+CONFINE := $(call modules,sidecar/confine)
 SHIP := $(call modules,sidecar/ship)
-PACK := $(call modules,sidecar/pack)
-UNWIND := $(call modules,sidecar/unwind) sidecar/sample/rootfd.c
+PACK := $(call modules,sidecar/pack) $(CORE) $(CONFINE)
+UNWIND := $(call modules,sidecar/unwind) sidecar/sample/rootfd.c $(CORE) $(CONFINE)
 OPERATOR := $(call modules,operator/kube operator/cache operator/policy operator/injection operator/raycluster operator/launcher operator/webhook operator/failures operator/cluster_controller operator/failure_controller operator/manager operator)
 TESTS := $(sort $(wildcard lib/*_test.c sidecar/*_test.c sidecar/*/*_test.c operator/*_test.c operator/*/*_test.c))
 
@@ -134,7 +136,7 @@ $(BUILD)/test/lib/strbuf_test: LDFLAGS += -Wl,--wrap=realloc
 $(BUILD)/test/lib/fileio_test: LDFLAGS += -Wl,--wrap=read,--wrap=write,--wrap=fsync
 $(BUILD)/test/sidecar/disk_faults_test: LDFLAGS += -Wl,--wrap=write,--wrap=fsync,--wrap=openat,--wrap=mkdirat,--wrap=renameat
 $(BUILD)/test/sidecar/kernel/kmsg_read_test: LDFLAGS += -Wl,--wrap=read,--wrap=klogctl
-$(BUILD)/test/sidecar/record/accept_test: LDFLAGS += -Wl,--wrap=accept4
+$(BUILD)/test/sidecar/record/listener_test: LDFLAGS += -Wl,--wrap=accept4,--wrap=bind
 $(BUILD)/test/sidecar/pack/%_test: $(BUILD)/obj/sidecar/pack/%_test.o $(call objects,$(PACK) $(LIB))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
@@ -301,6 +303,14 @@ tidy: deps
 	@printf '%s\n' $(filter-out %_test.c %_fuzz.c,$(TIDIED)) | xargs -P $(CORES) -I FILE sh -c \
 		'clang-tidy --quiet FILE -- -std=gnu11 -D_GNU_SOURCE -I. -include lib/banned.h "-DAFTERGLOW_VERSION=\"$(VERSION)\"" 2>/dev/null'
 
+# Lays out the lines that were changed since FORMAT_BASE, by .clang-format. Not all lines: it would spoil the tables of the tests.
+FORMAT_BASE ?= HEAD
+.PHONY: format
+format:
+	@tools/apt-install.sh clang-format-14
+	@git diff -U0 --no-color $(FORMAT_BASE) -- '*.c' '*.h' | clang-format-diff-14 -p1 -i
+	@git diff --stat
+
 PREFIX ?= /usr/local
 install: all
 	install -D -t $(DESTDIR)$(PREFIX)/bin $(PROGRAMS)
@@ -325,6 +335,7 @@ help:
 	@echo 'make valgrind     the long scenarios of the operator under memcheck; make operator-sanitized: all under ASan'
 	@echo 'make soak         10,000 reconciles and 50 restarts of the API server, and the memory they took'
 	@echo 'make tidy         what clang-tidy finds in the sources'
+	@echo 'make format       lay out the lines that you changed (FORMAT_BASE=main: since the branch began)'
 	@echo 'make kuberay-compare  RayClusters made by KubeRay and by this operator, compared member by member'
 	@echo 'make images       container images into build/images/'
 	@echo 'make aarch64      the launcher for arm64 nodes, which images then include'

@@ -128,9 +128,9 @@ static int load_policy(struct program *p, struct err *err)
 	if (o->sidecar_image)
 		r = policy_set_string(&p->policy.sidecar_image, o->sidecar_image, err);
 	if (r == 0 && o->store_claim)
-		r = policy_set_string(&p->policy.store_claim, o->store_claim, err);
+		r = policy_set_string(&p->policy.store.claim, o->store_claim, err);
 	if (o->oom_group)
-		p->policy.oom_group = true;
+		p->policy.recording.oom_group = true;
 	return r;
 }
 

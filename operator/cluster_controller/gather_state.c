@@ -10,13 +10,16 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "lib/strbuf.h"
 #include "lib/units.h"
 #include "operator/failures/failures.h"
 #include "operator/failures/story.h"
+#include "operator/raycluster/bounds.h"
 #include "operator/raycluster/names.h"
 #include "operator/raycluster/pod_spec.h"
 
 #define KEY_MAX 512
+#define GROWING_TEXTS_MAX 16 /* of a cluster; GROWING_TEXT_MAX each, while a condition's message may have 32768 */
 #define TOKEN_BYTES 32 /* 44 characters of base64 */
 
 void cluster_state_release(struct cluster_state *o)
@@ -24,12 +27,17 @@ void cluster_state_release(struct cluster_state *o)
 	free(o->pods);
 	free(o->pending);
 	free(o->crashes);
+<<<<<<< HEAD
+=======
+	cJSON_Delete(o->deaths);
+	free(o->growing);
+>>>>>>> main
 	OPENSSL_cleanse(o->token, sizeof(o->token));
 }
 
 /* The pods of the cluster, and which of them must be kept for their evidence. Freed by the caller. */
 static int collect_pods(const struct watches *watches, const struct failure_writer *writer, const char *key,
-			struct cluster_state *o, size_t *ret_n)
+			struct cluster_state *o, size_t *ret_n, size_t *ret_labelled)
 {
 	const struct store *store = watches_store(watches, WATCH_PODS);
 	const struct store_entry *entry;
@@ -37,15 +45,18 @@ static int collect_pods(const struct watches *watches, const struct failure_writ
 
 	for (entry = NULL; (entry = store_index_next(store, key, entry));)
 		n++;
+	*ret_labelled = n;
+	if (n > BOUND_LABELLED)
+		n = 0;
 	o->pods = calloc(n + 1, sizeof(*o->pods));
 	o->pending = calloc(n + 1, sizeof(*o->pending));
 	if (!o->pods || !o->pending)
 		return -ENOMEM;
 	*ret_n = n;
-	n = 0;
-	for (entry = NULL; (entry = store_index_next(store, key, entry)); n++) {
-		o->pods[n] = store_entry_object(store, entry);
-		o->pending[n] = failure_writer_pending(writer, o->pods[n]);
+	entry = NULL;
+	for (size_t i = 0; i < n && (entry = store_index_next(store, key, entry)); i++) {
+		o->pods[i] = store_entry_object(store, entry);
+		o->pending[i] = failure_writer_pending(writer, o->pods[i]);
 	}
 	return 0;
 }
@@ -144,6 +155,7 @@ static int collect_all_crashes(const struct watches *watches, const char *key, c
 	return r;
 }
 
+<<<<<<< HEAD
 static void make_seed(char ret_seed[static OBSERVE_SEED_MAX])
 {
 	unsigned char bytes[OBSERVE_SEED_MAX / 2];
@@ -152,6 +164,42 @@ static void make_seed(char ret_seed[static OBSERVE_SEED_MAX])
 		memset(bytes, 0, sizeof(bytes));
 	for (size_t i = 0; i + 1 < sizeof(bytes); i++)
 		snprintf(ret_seed + 2 * i, 3, "%02x", bytes[i]);
+=======
+/* --- Memory that grows -------------------------------------------------------------------------------------- */
+
+static int compare_texts(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* In an order of their own: that of the pods changes. */
+static char *join(const char **texts, size_t n)
+{
+	_cleanup_strbuf_ struct strbuf joined = STRBUF_INIT(GROWING_TEXTS_MAX * (GROWING_TEXT_MAX + 2));
+
+	qsort(texts, n, sizeof(*texts), compare_texts);
+	for (size_t i = 0; i < n; i++)
+		strbuf_addf(&joined, "%s%s", i ? "; " : "", texts[i]);
+	return n ? strdup(strbuf_str(&joined)) : NULL;
+}
+
+static void collect_growing(const struct sidecar_poller *poller, struct cluster_state *o, struct plan_input *in)
+{
+	const char *texts[GROWING_TEXTS_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; i < in->n_pods; i++) {
+		_cleanup_free_ char *key = object_key(o->pods[i]);
+		bool heard = true;
+		const struct growing *growing = key ? sidecar_poller_growing(poller, key, &heard) : NULL;
+
+		in->growing_unheard = in->growing_unheard || !heard;
+		for (size_t j = 0; growing && j < growing->n && n < GROWING_TEXTS_MAX; j++)
+			texts[n++] = growing->list[j].text;
+	}
+	o->growing = join(texts, n);
+	in->growing = o->growing;
+>>>>>>> main
 }
 
 static void make_token(char ret_token[static OBSERVE_TOKEN_MAX])
@@ -164,18 +212,27 @@ static void make_token(char ret_token[static OBSERVE_TOKEN_MAX])
 	OPENSSL_cleanse(bytes, sizeof(bytes));
 }
 
-int gather_state(const struct watches *watches, const struct failure_writer *writer, const char *key,
+int gather_state(const struct watches *watches, const struct failure_writer *writer, const struct sidecar_poller *poller, const char *key,
 		    const cJSON *cluster, struct cluster_state *o, struct plan_input *ret_in, struct err *err)
 {
 	_cleanup_free_ char *service = head_service_name(cluster), *headless = headless_service_name(cluster);
 	const char *namespace = json_str(cluster, "metadata.namespace");
 
+<<<<<<< HEAD
 	if (!service || !headless || collect_pods(watches, writer, key, o, &ret_in->n_pods) < 0 ||
 	    collect_all_crashes(watches, key, cluster, o) < 0)
 		return err_set(err, ENOMEM, "observing");
 	make_token(o->token);
 	make_seed(o->seed);
 	ret_in->name_seed = o->seed;
+=======
+	o->deaths = count_deaths(watches, key, cluster);
+	if (!service || !headless || !o->deaths || collect_pods(watches, writer, key, o, &ret_in->n_pods, &ret_in->n_labelled) < 0 ||
+	    collect_all_crashes(watches, key, cluster, o) < 0)
+		return err_set(err, ENOMEM, "observing");
+	make_token(o->token);
+	collect_growing(poller, o, ret_in);
+>>>>>>> main
 	ret_in->pods = o->pods;
 	ret_in->evidence_pending = o->pending;
 	ret_in->service = find_service(watches, namespace, service);

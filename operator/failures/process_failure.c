@@ -10,7 +10,6 @@
 #include "operator/failures/failures.h"
 #include "operator/injection/inject.h"
 #include "operator/kube/object.h"
-#include "operator/raycluster/names.h"
 
 #define CLOCKS_NS (60 * NS_PER_SEC)
 

@@ -17,7 +17,7 @@
 #include "operator/raycluster/pod_spec.h"
 #include "operator/raycluster/testing.h"
 
-static struct policy policy = { .sidecar_image = (char *)"img", .store_claim = (char *)"c", .warn_at = 0.9 };
+static struct policy policy = { .sidecar_image = (char *)"img", .store.claim = (char *)"c", .recording.warn_at = 0.9 };
 
 static const char spec_yaml[] =
 	"containers:\n- {name: ray, image: i, command: [/bin/bash, -c, --], args: [\"%s\"]}\n"
@@ -158,7 +158,7 @@ static void only_the_kernel_log_needs_a_capability(void **state)
 		_cleanup_json_ cJSON *spec = spec_with("true"), *expected = NULL;
 		_cleanup_free_ char *args = NULL;
 
-		p.kernel_log = kernel_log;
+		p.recording.kernel_log = kernel_log;
 		assert_true(inject(spec, &in));
 		expected = json_of(kernel_log ? "{runAsNonRoot: false, runAsUser: 0, runAsGroup: 65532, "
 						"allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, "
@@ -199,12 +199,12 @@ static void the_secrets_of_a_store_are_only_in_the_sidecar(void **state)
 	_cleanup_free_ char *args = NULL, *others = NULL;
 
 	(void)state;
-	p.store_url = (char *)"s3://b/p";
-	p.store_s3_endpoint = (char *)"https://minio:9000";
-	p.store_s3_path_style = true;
-	p.store_credentials_secret = (char *)"keys";
-	p.store_ca_secret = (char *)"ca";
-	p.spool_max = INT64_C(3) << 30;
+	p.store.url = (char *)"s3://b/p";
+	p.store.s3_endpoint = (char *)"https://minio:9000";
+	p.store.s3_path_style = true;
+	p.store.credentials_secret = (char *)"keys";
+	p.store.ca_secret = (char *)"ca";
+	p.store.spool_max = INT64_C(3) << 30;
 	assert_true(inject(spec, &in));
 	args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args"));
 	assert_non_null(strstr(args, "\"--store\",\"s3://b/p\",\"--store-s3-endpoint\",\"https://minio:9000\",\"--store-s3-path-style\","
@@ -243,11 +243,11 @@ static void web_identity_is_a_token_for_the_sidecar_alone(void **state)
 		_cleanup_free_ char *args = NULL, *others = NULL;
 		char yaml[300];
 
-		p.store_url = (char *)"s3://b/p";
-		p.store_s3_role_arn = (char *)"arn:aws:iam::1:role/r";
-		p.store_s3_sts_endpoint = (char *)"https://sts";
-		p.store_s3_token_audience = (char *)rows[i].audience;
-		p.store_s3_token_expiry = rows[i].expiry;
+		p.store.url = (char *)"s3://b/p";
+		p.store.s3_role_arn = (char *)"arn:aws:iam::1:role/r";
+		p.store.s3_sts_endpoint = (char *)"https://sts";
+		p.store.s3_token_audience = (char *)rows[i].audience;
+		p.store.s3_token_expiry = rows[i].expiry;
 		if (i)
 			json_set_str(spec, "serviceAccountName", "ray");
 		assert_true(inject(spec, &in));
@@ -272,8 +272,8 @@ static void a_claim_is_kept_within_bounds_if_that_is_asked_for(void **state)
 	_cleanup_free_ char *args = NULL;
 
 	(void)state;
-	p.store_keep_days = 30;
-	p.store_keep_max = 1 << 30;
+	p.store.keep_days = 30;
+	p.store.keep_max = 1 << 30;
 	assert_true(inject(spec, &in));
 	args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args"));
 	assert_non_null(strstr(args, "\"--store\",\"/afterglow/store\",\"--keep-days\",\"30\",\"--keep-max\",\"1073741824\""));
@@ -446,10 +446,12 @@ static void cores_are_what_the_policy_says_for_launcher_and_sidecar(void **state
 		enum core_dumps core_dumps;
 		bool asked_for;
 		const char *args;
+		int64_t limit;
 	} rows[] = {
-		{ CORE_DUMPS_SUMMARY, true, NULL },
-		{ CORE_DUMPS_FULL, true, "\"--cores\",\"full\"" },
-		{ CORE_DUMPS_OFF, false, "\"--cores\",\"off\"" },
+		{ CORE_DUMPS_SUMMARY, true, NULL, 0 },
+		{ CORE_DUMPS_SUMMARY, true, NULL, INT64_C(1) << 30 },
+		{ CORE_DUMPS_FULL, true, "\"--cores\",\"full\"", INT64_C(1) << 30 },
+		{ CORE_DUMPS_OFF, false, "\"--cores\",\"off\"", INT64_C(1) << 30 },
 	};
 
 	(void)state;
@@ -459,7 +461,8 @@ static void cores_are_what_the_policy_says_for_launcher_and_sidecar(void **state
 		_cleanup_json_ cJSON *spec = spec_with("true");
 		_cleanup_free_ char *args = NULL, *command = NULL;
 
-		p.core_dumps = rows[i].core_dumps;
+		p.recording.core_dumps = rows[i].core_dumps;
+		p.recording.core_dump_limit = rows[i].limit;
 		assert_true(inject(spec, &in));
 		command = cJSON_PrintUnformatted(json_get(at(spec, 0), "command"));
 		args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args"));
@@ -467,6 +470,9 @@ static void cores_are_what_the_policy_says_for_launcher_and_sidecar(void **state
 		assert_int_equal(strstr(args, "--cores") != NULL, rows[i].args != NULL);
 		if (rows[i].args)
 			assert_non_null(strstr(args, rows[i].args));
+		assert_int_equal(strstr(command, " --cores-max ") != NULL, rows[i].limit && rows[i].asked_for);
+		if (rows[i].limit && rows[i].asked_for)
+			assert_non_null(strstr(command, " --cores --cores-max 1073741824 "));
 	}
 }
 
@@ -480,7 +486,7 @@ static void hooks_reach_the_sidecar_as_they_are_written(void **state)
 	_cleanup_free_ char *args = NULL;
 
 	(void)state;
-	p.hooks = hooks;
+	p.recording.hooks = hooks;
 	assert_true(inject(spec, &in));
 	args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args"));
 	/* Each $ twice: Kubernetes takes one of them away. */
@@ -505,7 +511,7 @@ static void hold_and_prefix_are_the_templates_then_the_clusters_then_the_policys
 		{ "{afterglow.dev/start-prefix: \"memray run\"}", "{afterglow.dev/start-prefix: \" \"}", NULL, 5 },
 		{ "null", "{afterglow.dev/start-prefix: \"mprof run\"}", "mprof run", 5 },
 	};
-	struct policy p = { .hold_on_failure = 5 };
+	struct policy p = { .recording.hold_on_failure = 5 };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {

@@ -51,7 +51,7 @@ int64_t memory_apply(cJSON *pod_spec, cJSON *params, enum ray_node node, const c
 		     const struct policy *policy, cJSON *notes);
 
 /*
- * The same under policy->memory_mode: Warn leaves everything as KubeRay has it and only adds the notes, Off does not even that.
+ * The same under policy->memory.mode: Warn leaves everything as KubeRay has it and only adds the notes, Off does not even that.
  */
 int64_t memory_apply_by_mode(cJSON *pod_spec, cJSON *params, enum ray_node node, const char *group, bool head_only,
 			     const struct policy *policy, cJSON *notes);

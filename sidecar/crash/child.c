@@ -121,6 +121,17 @@ static void place(int fd, int to)
 		_exit(126);
 }
 
+/* The sidecar's own has credentials; what reads a user's file gets none of it. */
+static char *const *environment(void)
+{
+	static char *const none[] = { NULL };
+
+#if defined(__SANITIZE_ADDRESS__)
+	return environ; /* with the sanitizer's own options */
+#endif
+	return none;
+}
+
 _Noreturn static void become(const char *path, const struct child_work *work, const int ends[3], pid_t recorder)
 {
 	char *argv[CHILD_ARGS_MAX + 2] = { (char *)work->program };
@@ -146,7 +157,7 @@ _Noreturn static void become(const char *path, const struct child_work *work, co
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
-	execv(path, argv);
+	execve(path, argv, environment());
 	_exit(127);
 }
 

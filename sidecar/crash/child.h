@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A program of ours that works for the recorder: started with a few descriptors
- * and nothing else of ours, its output collected up to a limit, ended when its
+ * and nothing else of ours, an empty environment, its output collected up to a limit, ended when its
  * time is over. The event loop never waits for it; it dies with the recorder.
  */
 #ifndef AFTERGLOW_SIDECAR_CRASH_CHILD_H

@@ -71,6 +71,21 @@ static void what_it_wrote_up_to_a_limit_is_there_at_its_end(void **state)
 	assert_int_equal(WEXITSTATUS(result.status), 3);
 }
 
+/* Ours has credentials: AWS_SECRET_ACCESS_KEY in a pod with a store. */
+static void it_has_none_of_our_environment(void **state)
+{
+	const struct child_work work = { .program = OF_THE_SYSTEM "env", .output_max = 60, .within_ns = 20 * NS_PER_SEC };
+	(void)state;
+
+	assert_int_equal(setenv("SECRET_OF_OURS", "x", 1), 0);
+	run(&work);
+	assert_true(result.exited_well);
+#if !defined(__SANITIZE_ADDRESS__)
+	assert_string_equal(output, "");
+#endif
+	assert_null(strstr(output, "SECRET_OF_OURS"));
+}
+
 static void one_that_writes_without_end_is_ended_when_its_time_is_over(void **state)
 {
 	const struct child_work work = {
@@ -103,6 +118,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(what_it_wrote_up_to_a_limit_is_there_at_its_end),
+		TEST(it_has_none_of_our_environment),
 		TEST(one_that_writes_without_end_is_ended_when_its_time_is_over),
 		TEST(one_that_is_not_there_is_said_to_belong_there),
 	};

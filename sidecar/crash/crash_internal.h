@@ -14,7 +14,7 @@ struct crash {
 	struct core_key key;
 	struct crash_info info;
 	struct strbuf backtrace;
-	struct child *unwinder, *packer; /* NULL: does not run */
+	struct child *unwinder, *opener, *packer; /* NULL: does not run; opener: opens files for the unwinder */
 	struct event *without_unwinder; /* when it could not be started; NULL: it could */
 	bool unwound, packed, settled; /* settled: kept or dropped */
 	bool backtrace_kept;

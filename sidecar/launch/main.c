@@ -38,12 +38,25 @@
 
 /* The connection */
 
+static void refuse_stranger(struct launcher *l)
+{
+	static const char text[] = PROGRAM "whoever listens on the sidecar's socket is a process of this container: not recording\n";
+
+	if (!l->refused)
+		speaker_say(&l->speaker, text, sizeof(text) - 1);
+	l->refused = true;
+}
+
 static void try_connect(struct launcher *l)
 {
 	int64_t now = now_ns();
 
 	l->retry_at_ns = now + (now - l->started_ns < RETRY_FAST_FOR_NS ? RETRY_FAST_MS : RETRY_SLOW_MS) * NS_PER_MS;
 	l->socket_fd = connection_open(l->options->socket_path);
+	if (l->socket_fd == -EACCES)
+		refuse_stranger(l);
+	if (l->socket_fd < 0)
+		l->socket_fd = -1;
 	if (l->socket_fd >= 0 && !connection_send_hello(l->socket_fd, l->options, l->command, l->started_ns))
 		launcher_disconnect(l);
 	if (l->socket_fd >= 0) {
@@ -106,6 +119,7 @@ static void reap(struct launcher *l)
 			hook_ended(l, hook, status);
 		cores_reaped(&l->cores, pid);
 		watched_reaped(&l->watched, pid, status);
+		speaker_reaped(&l->speaker, pid);
 		if (pid != l->command)
 			continue;
 		l->ended = true;
@@ -113,7 +127,7 @@ static void reap(struct launcher *l)
 		l->ended_ns = now_ns();
 	}
 	if (l->killing && pid == 0)
-		launcher_kill_everything(l);
+		launcher_kill_children(l);
 }
 
 static void forward(const struct launcher *l, const struct signalfd_siginfo *info)
@@ -261,7 +275,7 @@ static void leave_self_fd(int fd, char *argv0)
 
 int main(int argc, char **argv)
 {
-	struct launcher l = { .socket_fd = -1, .cores.fd = -1 };
+	struct launcher l = { .socket_fd = -1, .cores.fd = -1, .speaker = { .fd = -1 } };
 	struct exec_failure *failure;
 	struct options options;
 	sigset_t all, original;
@@ -295,6 +309,8 @@ int main(int argc, char **argv)
 		cores_start(&l.cores);
 	try_connect(&l);
 	run(&l);
+	cores_finish(&l.cores);
 	hooks_kill_all(&l.hooks);
+	speaker_finish(&l.speaker);
 	return WIFSIGNALED(l.wait_status) ? 128 + WTERMSIG(l.wait_status) : WEXITSTATUS(l.wait_status);
 }

@@ -36,8 +36,10 @@ static const char usage[] =
 	"  --self-fd N       we were started by /proc/self/fd/N: close it, and take back our name\n"
 	"  --nofile N        raise the soft limit of open files to N, as ulimit -n N would\n"
 	"  --wait-tcp H:P    start COMMAND only when TCP port P of host H accepts connections\n"
-	"  --cores           let COMMAND leave core files: soft core limit to the hard one,\n"
-	"                    shared memory left out (coredump_filter " COREDUMP_FILTER ")\n"
+	"  --cores           let COMMAND leave core files, shared memory left out\n"
+	"                    (coredump_filter " COREDUMP_FILTER ")\n"
+	"  --cores-max N     of at most N bytes (default " CORES_MAX_DEFAULT_TEXT "):\n"
+	"                    the soft core limit, if it is lower or unlimited\n"
 	"  --prefix WORDS    put WORDS, split at blanks, before COMMAND (\"memray run -o /tmp/m.bin\");\n"
 	"                    without it when its first word is no program here\n"
 	"  --release [PID]   end the hold of a container whose command has failed; of the launcher\n"
@@ -100,7 +102,8 @@ void options_parse(char **argv, struct options *o)
 {
 	int i;
 
-	*o = (struct options){ .name = DEFAULT_NAME, .socket_path = DEFAULT_SOCKET, .termination_log = DEFAULT_TERMINATION_LOG };
+	*o = (struct options){ .name = DEFAULT_NAME, .socket_path = DEFAULT_SOCKET, .termination_log = DEFAULT_TERMINATION_LOG,
+			       .cores_max = CORES_MAX_DEFAULT };
 	for (i = 1; argv[i] && strncmp(argv[i], "--", 2) == 0; i++) {
 		if (strcmp(argv[i], "--") == 0) {
 			i++;
@@ -134,6 +137,9 @@ void options_parse(char **argv, struct options *o)
 							       "--wait-recorder takes seconds from 1 to 3600, not ");
 		else if (strcmp(argv[i], "--cores") == 0)
 			o->cores = true;
+		else if (strcmp(argv[i], "--cores-max") == 0)
+			o->cores_max = parse_number(option_value(argv, &i), LONG_MAX,
+						    "--cores-max takes a number of bytes above 0, not ");
 		else
 			usage_error("unknown option ", argv[i]);
 	}

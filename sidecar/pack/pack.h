@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "sidecar/pack/elf_core.h"
+#include "sidecar/core/elf_core.h"
 #include "sidecar/pack/zstream.h"
 
 enum pack_mode { PACK_SUMMARY, PACK_FULL };

@@ -15,6 +15,7 @@
 #include "sidecar/record/memory_watch.h"
 #include "sidecar/record/process_watch.h"
 #include "sidecar/record/cgroup_watch.h"
+#include "sidecar/record/errand.h"
 #include "sidecar/record/ray_watch.h"
 #include "sidecar/record/spill_watch.h"
 #include "sidecar/report/report.h"
@@ -24,6 +25,7 @@
 #include "sidecar/sample/processes.h"
 #include "sidecar/sample/ray_node.h"
 #include "sidecar/sample/sampler.h"
+#include "sidecar/sample/sweep_plan.h"
 
 /* Memory and largest processes at one moment. */
 struct snapshot {
@@ -48,6 +50,7 @@ struct observer {
 	struct history *history;
 	const char *const *collect; /* patterns of files that go into its bundles, ends with NULL; NULL: none */
 	struct ray_watch *ray; /* NULL: no root, no memory */
+	struct errand files; /* looks up paths in the container; busy: one of its filesystems does not answer */
 	struct process_watch processes; /* Ray's own */
 	const struct hooks *hooks; /* the owner's; NULL: none */
 	const struct spill_watch *spill; /* likewise */
@@ -55,6 +58,9 @@ struct observer {
 	/* Told of its report when the bundle has a name and is not committed yet; NULL: nobody. */
 	void (*named)(const struct report *r, void *arg);
 	void *named_arg;
+	/* Set in a child that writes the bundle: called in place of postmortem_named, which has to happen in the parent. */
+	void (*naming)(const struct report *r, void *arg);
+	void *naming_arg;
 	struct sampler sampler;
 	uint64_t samples; /* taken by this recorder */
 	int64_t delay_ns; /* from the last one to the next, as chosen */
@@ -67,6 +73,10 @@ struct observer {
 	int64_t limit_met_ns; /* first sample whose peak was at the own limit; 0: none, 1: nobody knows since when */
 	struct snapshot last, previous; /* previous: the one before last, or some more before: 20 ms older, or more */
 	int64_t swept_ns, swept_usage; /* the last sweep; between sweeps a snapshot has only its largest read anew */
+	struct sweep_plan sweeps;
+	/* When the processes read last accounted for the cgroup's anonymous memory: that, and what they had together. */
+	int64_t explained_anon, explained_own;
+	size_t read_past; /* processes that were read or passed over since then to find out who changed */
 	int64_t remembered_ns; /* the last sample that went into the history */
 	struct ray_node node;
 	bool end_told; /* its end is reported: its history is not written any more */
@@ -93,6 +103,9 @@ void observer_look_below(struct observer *o);
 
 /* The container has its cgroup for itself from its start on: what the counters show by now is of its life. */
 void observer_count_from_start(struct observer *o);
+
+/* Limits other than memory's as they are now. All 0 where the container's filesystems do not answer. */
+void observer_read_limits(struct observer *o, pid_t launcher, struct limits *ret_limits);
 
 /* The counters of all its cgroups. at_end: it is dying, and there may be no other time to read. */
 int observer_read_memory(struct observer *o, int64_t now_ns, bool at_end, struct memory *ret_memory);

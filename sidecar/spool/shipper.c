@@ -491,7 +491,7 @@ void shipper_kick(struct shipper *s)
 
 void shipper_stop(struct shipper *s, int64_t deadline_ns)
 {
-	if (!s || s->stop_ns)
+	if (!s || deadline_ns <= s->stop_ns)
 		return;
 	s->stop_ns = deadline_ns;
 	shipper_kick(s);

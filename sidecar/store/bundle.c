@@ -369,6 +369,11 @@ static int sync_files(const struct bundle *b, struct err *err)
 	return fsync(b->fd) < 0 ? err_set(err, errno, "fsync") : 0;
 }
 
+void bundle_drop_directory(struct bundle *b, const char *directory)
+{
+	tree_remove(b->fd, directory);
+}
+
 int bundle_commit(struct bundle *b, struct err *err)
 {
 	const char *name = strrchr(b->path, '/') + 1;
