@@ -49,13 +49,13 @@ static void note_refusal(struct execution *x, const struct plan_op *op, const st
 	snprintf(known->failure_message, sizeof(known->failure_message), "%s", err_text(&response->err));
 }
 
-<<<<<<< HEAD
 static void learn_gone(struct executor *e, const cJSON *body)
 {
 	e->learns_gone = true;
 	watches_learn_gone(e->watches, body);
 	e->learns_gone = false;
-=======
+}
+
 static void note_applied(struct execution *x, const struct plan_op *op)
 {
 	struct known_cluster *cluster = known_state_of_cluster(x->executor->known, x->key);
@@ -68,7 +68,6 @@ static void note_applied(struct execution *x, const struct plan_op *op)
 static bool is_merged_pod(const struct plan_op *op)
 {
 	return op->kind == PLAN_MERGE && op_is_kind(op, "Pod");
->>>>>>> main
 }
 
 static void take_answer(struct execution *x, const struct plan_op *op, struct client_response *response)
@@ -83,13 +82,8 @@ static void take_answer(struct execution *x, const struct plan_op *op, struct cl
 		known->ends = false;
 	if (response->status / 100 == 2) {
 		if (op->kind == PLAN_DELETE && !json_str(response->object, "metadata.uid"))
-<<<<<<< HEAD
 			learn_gone(e, op->body); /* a Status: gone at once */
-		else if (!json_str(response->object, "metadata.deletionTimestamp") || op->kind != PLAN_FINALIZERS)
-=======
-			watches_learn_gone(e->watches, op->body); /* a Status: gone at once */
 		else if (!is_merged_pod(op) && (!json_str(response->object, "metadata.deletionTimestamp") || op->kind != PLAN_MERGE))
->>>>>>> main
 			watches_learn(e->watches, TAKE_PTR(response->object)); /* else it is gone with its last finalizer */
 	} else if (response->status == 404 && op->kind == PLAN_DELETE) {
 		learn_gone(e, op->body);
@@ -224,12 +218,7 @@ static int start_op(struct step *step, struct err *err)
 		return client_apply(client, op->body, NULL, on_op_done, step, err);
 	case PLAN_STATUS:
 		return client_apply(client, op->body, "status", on_op_done, step, err);
-<<<<<<< HEAD
-	case PLAN_LABELS:
-	case PLAN_FINALIZERS:
-=======
 	case PLAN_MERGE:
->>>>>>> main
 		return client_merge(client, op->body, on_op_done, step, err);
 	case PLAN_CREATE:
 		return client_create(client, op->body, op_is_kind(op, "Pod") ? pod_fields : NULL, on_op_done, step, err);

@@ -27,11 +27,7 @@ void cluster_state_release(struct cluster_state *o)
 	free(o->pods);
 	free(o->pending);
 	free(o->crashes);
-<<<<<<< HEAD
-=======
-	cJSON_Delete(o->deaths);
 	free(o->growing);
->>>>>>> main
 	OPENSSL_cleanse(o->token, sizeof(o->token));
 }
 
@@ -155,16 +151,6 @@ static int collect_all_crashes(const struct watches *watches, const char *key, c
 	return r;
 }
 
-<<<<<<< HEAD
-static void make_seed(char ret_seed[static OBSERVE_SEED_MAX])
-{
-	unsigned char bytes[OBSERVE_SEED_MAX / 2];
-
-	if (RAND_bytes(bytes, sizeof(bytes)) != 1)
-		memset(bytes, 0, sizeof(bytes));
-	for (size_t i = 0; i + 1 < sizeof(bytes); i++)
-		snprintf(ret_seed + 2 * i, 3, "%02x", bytes[i]);
-=======
 /* --- Memory that grows -------------------------------------------------------------------------------------- */
 
 static int compare_texts(const void *a, const void *b)
@@ -199,7 +185,16 @@ static void collect_growing(const struct sidecar_poller *poller, struct cluster_
 	}
 	o->growing = join(texts, n);
 	in->growing = o->growing;
->>>>>>> main
+}
+
+static void make_seed(char ret_seed[static OBSERVE_SEED_MAX])
+{
+	unsigned char bytes[OBSERVE_SEED_MAX / 2];
+
+	if (RAND_bytes(bytes, sizeof(bytes)) != 1)
+		memset(bytes, 0, sizeof(bytes));
+	for (size_t i = 0; i + 1 < sizeof(bytes); i++)
+		snprintf(ret_seed + 2 * i, 3, "%02x", bytes[i]);
 }
 
 static void make_token(char ret_token[static OBSERVE_TOKEN_MAX])
@@ -218,21 +213,13 @@ int gather_state(const struct watches *watches, const struct failure_writer *wri
 	_cleanup_free_ char *service = head_service_name(cluster), *headless = headless_service_name(cluster);
 	const char *namespace = json_str(cluster, "metadata.namespace");
 
-<<<<<<< HEAD
-	if (!service || !headless || collect_pods(watches, writer, key, o, &ret_in->n_pods) < 0 ||
+	if (!service || !headless || collect_pods(watches, writer, key, o, &ret_in->n_pods, &ret_in->n_labelled) < 0 ||
 	    collect_all_crashes(watches, key, cluster, o) < 0)
 		return err_set(err, ENOMEM, "observing");
 	make_token(o->token);
 	make_seed(o->seed);
 	ret_in->name_seed = o->seed;
-=======
-	o->deaths = count_deaths(watches, key, cluster);
-	if (!service || !headless || !o->deaths || collect_pods(watches, writer, key, o, &ret_in->n_pods, &ret_in->n_labelled) < 0 ||
-	    collect_all_crashes(watches, key, cluster, o) < 0)
-		return err_set(err, ENOMEM, "observing");
-	make_token(o->token);
 	collect_growing(poller, o, ret_in);
->>>>>>> main
 	ret_in->pods = o->pods;
 	ret_in->evidence_pending = o->pending;
 	ret_in->service = find_service(watches, namespace, service);

@@ -11,13 +11,10 @@
 #include "operator/cluster_controller/gather_state.h"
 #include "operator/cluster_controller/known_state.h"
 #include "operator/cluster_controller/namespace_lookup.h"
-<<<<<<< HEAD
 #include "operator/cluster_controller/pod_lookup.h"
 #include "operator/cluster_controller/op_result.h"
-=======
 #include "operator/raycluster/gcs_ft.h"
 #include "operator/raycluster/ingress.h"
->>>>>>> main
 #include "operator/raycluster/news.h"
 #include "operator/raycluster/pod_state.h"
 #include "operator/raycluster/redis_cleanup.h"
@@ -218,16 +215,12 @@ static int make_plan(struct reconcile *r, const cJSON *cluster, struct err *err)
 		.arg = own,
 		.failure_reason = own->failure_reason,
 		.failure_message = own->failure_message,
-<<<<<<< HEAD
 		.unanswered = unanswered,
 		.n_unanswered = expectations_unanswered(&own->expected, now_boottime_ns(), unanswered, UNANSWERED_MAX),
-		.cleanup_job = r->lookup.job,
-=======
 		.cleanup_job = r->lookup.objects[LOOKUP_JOB].object,
 		.ingress = r->lookup.objects[LOOKUP_INGRESS].object,
 		.ingress_refused = r->lookup.objects[LOOKUP_INGRESS].refused.code != 0,
 		.gcs_claim = r->lookup.objects[LOOKUP_GCS_CLAIM].object,
->>>>>>> main
 		.cleanup_refused = own->cleanup_refused[0] ? own->cleanup_refused : NULL,
 	};
 	r->execution.cautious = own->failure_reason != NULL;

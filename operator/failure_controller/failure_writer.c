@@ -307,7 +307,7 @@ static void on_created(void *arg, struct client_response *response)
 	if (response->status / 100 == 2) {
 		log_info("failure %s: %s", p->key, json_str(p->failure, "spec.verdict"));
 		metrics_add(writer->o.metrics, METRIC_FAILURES, 1, "class=\"%s\"", class ? class : "");
-		/* Before the pod is replaced: planning counts deaths. The watch may be late. */
+		/* Before the pod is replaced: a crash loop is told by them. The watch may be late. */
 		informer_learn(writer->o.known, TAKE_PTR(response->object));
 		settle(writer, p);
 	} else if (response->status == 409 && strcmp(response->reason, "AlreadyExists") == 0) {

@@ -155,7 +155,7 @@ static void on_written(void *arg, const char *key)
 
 /*
  * KubeRay deletes clusters all the time: after a job, between two tries, to scale down. That their containers end then is no
- * failure. For clusters of our own such records count the names of pods that must not come back (raycluster/names.h).
+ * failure. Of clusters of our own a deletion is recorded: whoever deletes a pod that we would make again wanted something.
  */
 static bool is_wanted(void *arg, const cJSON *failure, const char **ret_why)
 {

@@ -237,7 +237,7 @@ void watches_drop_views(struct watches *w)
 		informer_drop_views(w->kinds[i].informer);
 }
 
-/* Without the deaths on record their names would come back, and who dies again and again would not wait. */
+/* Without the deaths on record who dies again and again would not wait. */
 static bool knows_failures(const struct watches *w)
 {
 	const struct informer *failures = w->kinds[WATCH_FAILURES].informer;

@@ -57,7 +57,7 @@ static void note_foreign(struct planner *p, const cJSON *pod)
 {
 	const char *name = json_str(pod, "metadata.name");
 
-	p->failed = p->failed || (name && strmap_put(&p->foreign, name, p, NULL) < 0);
+	p->failed = p->failed || (name && strmap_put(&p->taken, name, p, NULL) < 0);
 }
 
 static int compare_groups(const void *a, const void *b)
@@ -112,7 +112,7 @@ static void restore_labels(struct planner *p)
 		cJSON *patch = p->leaving[i] ? NULL : pod_labels_patch(p->pods[i], name ? name : "");
 
 		if (patch)
-			planner_add(p, PLAN_LABELS, patch);
+			planner_add(p, PLAN_MERGE, patch);
 	}
 }
 

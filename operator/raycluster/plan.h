@@ -28,11 +28,10 @@ enum plan_op_kind {
 	 * gracePeriodSeconds if it is not to be the pod's own; NotFound is success
 	 */
 	PLAN_DELETE,
-	PLAN_LABELS, /* Pod, as pod_labels_patch: merged; every failure is tolerated */
 	PLAN_STATUS, /* RayCluster: apiVersion, kind, metadata {namespace, name}, status: applied there */
 	/*
 	 * JSON merge patch of body, which has apiVersion, kind and metadata {namespace, name} besides what changes; a uid or
-	 * resourceVersion is a precondition; NotFound is success
+	 * resourceVersion is a precondition; NotFound is success, and of a pod every other refusal is tolerated
 	 */
 	PLAN_MERGE,
 	PLAN_BELIEVE, /* nothing is written: body is what there should be, and what is there stays; is_applied from then on */
@@ -58,7 +57,7 @@ struct unanswered_create {
 
 struct plan_input {
 	const cJSON *cluster;              /* ray.io/v1 RayCluster as the API server gave it */
-	const cJSON *const *pods;          /* all pods in its namespace with its ray.io/cluster label */
+	const cJSON *const *pods;          /* the pods that it controls, and all in its namespace with its ray.io/cluster label */
 	size_t n_pods;
 	size_t n_labelled;                 /* how many those are; above BOUND_LABELLED (bounds.h) pods is empty */
 	const cJSON *service;              /* the head service, NULL when there is none */

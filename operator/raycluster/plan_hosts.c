@@ -129,22 +129,15 @@ static bool *hosts_of(const struct replicas *r, const struct replica *replica)
 
 static void complete(struct replicas *r, const struct replica *replica, const cJSON *template)
 {
-<<<<<<< HEAD
-	char name[POD_NAME_MAX];
-
-	for (int64_t host = 0; host < r->hosts && planner_may_create(r->p); host++)
-		if (!has_host(r, replica, host)) {
-			planner_next_name(r->p, RAY_WORKER, r->group, name);
-			create_host(r, template, name, replica->name, replica->index, host);
-		}
-=======
 	_cleanup_free_ bool *there = hosts_of(r, replica);
+	char name[POD_NAME_MAX];
 
 	r->p->failed = r->p->failed || !there;
 	for (int64_t host = 0; there && host < r->hosts && planner_may_create(r->p); host++)
-		if (!there[host])
-			create_host(r, template, replica->name, replica->index, host);
->>>>>>> main
+		if (!there[host]) {
+			planner_next_name(r->p, RAY_WORKER, r->group, name);
+			create_host(r, template, name, replica->name, replica->index, host);
+		}
 }
 
 /* Which of the first size indexes a replica has. The caller frees it. */
@@ -158,20 +151,17 @@ static bool *indexes(const struct replicas *r, size_t size)
 	return used;
 }
 
-<<<<<<< HEAD
 /* Named after its first host. */
-static void create_replicas(struct replicas *r, const cJSON *template, int64_t n)
-=======
-/* Named after its first host, so that the same plan names it the same. */
 static void create_replica(struct replicas *r, const cJSON *template, int64_t index)
->>>>>>> main
 {
 	char pod[POD_NAME_MAX], name[POD_NAME_MAX];
 
-	host_name(r, index, 0, first);
-	snprintf(name, sizeof(name), "%.*s-%s", GROUP_PART_MAX, r->group, first + strlen(first) - 5);
-	for (int64_t host = 0; host < r->hosts; host++)
-		create_host(r, template, name, index, host);
+	for (int64_t host = 0; host < r->hosts; host++) {
+		planner_next_name(r->p, RAY_WORKER, r->group, pod);
+		if (host == 0)
+			snprintf(name, sizeof(name), "%.*s-%s", GROUP_PART_MAX, r->group, pod + strlen(pod) - 5);
+		create_host(r, template, pod, name, index, host);
+	}
 }
 
 static void create_replicas(struct replicas *r, const cJSON *template, int64_t n)
@@ -184,16 +174,7 @@ static void create_replicas(struct replicas *r, const cJSON *template, int64_t n
 	for (size_t index = 0; used && index < size && n > 0 && planner_may_create(r->p); index++) {
 		if (used[index])
 			continue;
-<<<<<<< HEAD
-		for (int64_t host = 0; host < r->hosts; host++) {
-			planner_next_name(r->p, RAY_WORKER, r->group, pod);
-			if (host == 0)
-				snprintf(name, sizeof(name), "%.*s-%s", GROUP_PART_MAX, r->group, pod + strlen(pod) - 5);
-			create_host(r, template, pod, name, index, host);
-		}
-=======
 		create_replica(r, template, (int64_t)index);
->>>>>>> main
 		n--;
 	}
 }

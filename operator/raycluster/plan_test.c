@@ -76,8 +76,8 @@ static void labels_that_were_taken_away_are_put_back(void **state)
 		remove_label(head, names[i]);
 		plan(w);
 		assert_int_equal(w->plan.n_ops, 1);
-		assert_string_equal(json_str(op(w, PLAN_LABELS, 0), "metadata.name"), json_str(head, "metadata.name"));
-		assert_int_equal(cJSON_GetArraySize(json_get(op(w, PLAN_LABELS, 0), "metadata.labels")), 1);
+		assert_string_equal(json_str(op(w, PLAN_MERGE, 0), "metadata.name"), json_str(head, "metadata.name"));
+		assert_int_equal(cJSON_GetArraySize(json_get(op(w, PLAN_MERGE, 0), "metadata.labels")), 1);
 		execute(w);
 		plan(w);
 		assert_int_equal(w->plan.n_ops, 0);
@@ -99,7 +99,7 @@ static void a_worker_whose_group_nobody_knows_is_replaced(void **state)
 	pod = pod_of_type(w, "worker", 0);
 	remove_label(pod, "ray.io/group");
 	plan(w);
-	assert_int_equal(count(w, PLAN_LABELS), 0);
+	assert_int_equal(count(w, PLAN_MERGE), 0);
 	assert_int_equal(count(w, PLAN_DELETE), 1);
 	assert_string_equal(json_str(op(w, PLAN_DELETE, 0), "metadata.uid"), json_str(pod, "metadata.uid"));
 	assert_int_equal(count(w, PLAN_CREATE), 1);

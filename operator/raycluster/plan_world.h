@@ -176,16 +176,6 @@ static inline void remove_pod(struct world *w, const char *name)
 		}
 }
 
-static inline void merge_labels(struct world *w, const cJSON *body)
-{
-	cJSON *pod = find_pod(w, json_str(body, "metadata.name"));
-	const cJSON *label;
-
-	assert_string_equal(json_str(pod, "metadata.uid"), json_str(body, "metadata.uid"));
-	cJSON_ArrayForEach(label, json_get(body, "metadata.labels"))
-		json_set_str(json_object_at(json_get(pod, "metadata"), "labels"), label->string, label->valuestring);
-}
-
 static inline void note_applied(struct world *w, const cJSON *body)
 {
 	char key[128], hash[PLAN_HASH_MAX];
@@ -205,6 +195,8 @@ static inline void merge(struct world *w, const cJSON *body)
 
 	if (json_get(body, "metadata.finalizers"))
 		json_set(json_get(object, "metadata"), "finalizers", cJSON_Duplicate(json_get(body, "metadata.finalizers"), true));
+	cJSON_ArrayForEach(item, json_get(body, "metadata.labels"))
+		json_set_str(json_object_at(json_get(object, "metadata"), "labels"), item->string, item->valuestring);
 	cJSON_ArrayForEach(item, json_get(body, "metadata.annotations"))
 		json_set_str(json_object_at(json_get(object, "metadata"), "annotations"), item->string, item->valuestring);
 }
@@ -244,9 +236,6 @@ static inline void execute(struct world *w)
 			break;
 		case PLAN_BELIEVE:
 			note_applied(w, body);
-			break;
-		case PLAN_LABELS:
-			merge_labels(w, body);
 			break;
 		case PLAN_EVENT:
 			break;

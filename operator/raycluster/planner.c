@@ -61,7 +61,7 @@ void planner_release(struct planner *p)
 	plan_release(&p->plan);
 	cJSON_Delete(p->notes);
 	pod_index_release(&p->index);
-	strmap_release(&p->foreign, NULL);
+	strmap_release(&p->taken, NULL);
 	free(p->crashes);
 	free(p->pods);
 	free(p->pending);
@@ -185,35 +185,31 @@ static bool name_in_use(const struct planner *p, const char *name)
 {
 	size_t at;
 
-<<<<<<< HEAD
-		if (other && strcmp(other, name) == 0)
-			return true;
-	}
-	for (size_t i = p->pods_at; i < p->plan.n_ops; i++) {
-		const char *other = p->plan.ops[i].kind == PLAN_CREATE ? json_str(p->plan.ops[i].body, "metadata.name") : NULL;
-
-		if (other && strcmp(other, name) == 0)
-			return true;
-	}
-	return false;
-=======
-	return pod_index_find(&p->index, name, &at) || strmap_get(&p->foreign, name);
->>>>>>> main
+	return pod_index_find(&p->index, name, &at) || strmap_get(&p->taken, name);
 }
 
-void planner_next_name(struct planner *p, enum ray_node node, const char *group, char ret_name[static POD_NAME_MAX])
+static const char *unanswered_name(const struct planner *p, const char *group)
 {
 	for (size_t i = 0; i < p->in->n_unanswered; i++) {
 		const struct unanswered_create *u = &p->in->unanswered[i];
 
-		if (strcmp(u->group, group) == 0 && !name_in_use(p, u->name)) {
-			snprintf(ret_name, POD_NAME_MAX, "%s", u->name);
-			return;
-		}
+		if (strcmp(u->group, group) == 0 && !name_in_use(p, u->name))
+			return u->name;
 	}
-	do
-		pod_name(p->in->cluster, node, group, p->in->name_seed, p->n_names++, ret_name);
-	while (name_in_use(p, ret_name));
+	return NULL;
+}
+
+void planner_next_name(struct planner *p, enum ray_node node, const char *group, char ret_name[static POD_NAME_MAX])
+{
+	const char *unanswered = unanswered_name(p, group);
+
+	if (unanswered)
+		snprintf(ret_name, POD_NAME_MAX, "%s", unanswered);
+	else
+		do
+			pod_name(p->in->cluster, node, group, p->in->name_seed, p->n_names++, ret_name);
+		while (name_in_use(p, ret_name));
+	p->failed = p->failed || strmap_put(&p->taken, ret_name, p, NULL) < 0;
 }
 
 /* The plan's own copy, once for all pods that follow each other. */

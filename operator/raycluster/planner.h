@@ -23,7 +23,7 @@ struct planner {
 	bool *leaving;	    /* terminating, or deleted by this plan */
 	size_t n_pods;
 	struct pod_index index;	/* of pods */
-	struct strmap foreign;	/* the names of in->pods that others control -> non-NULL */
+	struct strmap taken;	/* the names of in->pods that others control, and of pods that this plan creates -> non-NULL */
 	char hash[UPGRADE_HASH_MAX]; /* of the spec */
 	struct crash *crashes; /* in->crashes by the names of their groups */
 	unsigned creates;

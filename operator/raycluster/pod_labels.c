@@ -20,23 +20,26 @@ bool pod_label_is_ours(const char *name)
 	return false;
 }
 
-static void put_back(const cJSON *pod, cJSON *labels, const char *name, const char *value)
+static void put_back(const cJSON *pod, cJSON **labels, const char *name, const char *value)
 {
-	if (strcmp(pod_label(pod, name), value) != 0)
-		json_set_str(labels, name, value);
+	if (strcmp(pod_label(pod, name), value) == 0)
+		return;
+	if (!*labels)
+		*labels = cJSON_CreateObject();
+	json_set_str(*labels, name, value);
 }
 
 cJSON *pod_labels_patch(const cJSON *pod, const char *cluster)
 {
-	_cleanup_json_ cJSON *labels = cJSON_CreateObject();
+	_cleanup_json_ cJSON *labels = NULL;
 	cJSON *patch, *metadata;
 
-	put_back(pod, labels, "ray.io/is-ray-node", "yes");
-	put_back(pod, labels, "ray.io/cluster", cluster);
-	put_back(pod, labels, "ray.io/node-type", ray_node_name(pod_is_head(pod) ? RAY_HEAD : RAY_WORKER));
+	put_back(pod, &labels, "ray.io/is-ray-node", "yes");
+	put_back(pod, &labels, "ray.io/cluster", cluster);
+	put_back(pod, &labels, "ray.io/node-type", ray_node_name(pod_is_head(pod) ? RAY_HEAD : RAY_WORKER));
 	if (pod_is_head(pod))
-		put_back(pod, labels, "ray.io/group", HEAD_GROUP_NAME);
-	if (!labels || !labels->child)
+		put_back(pod, &labels, "ray.io/group", HEAD_GROUP_NAME);
+	if (!labels)
 		return NULL;
 	patch = object_new("v1", "Pod", json_str(pod, "metadata.namespace"), json_str(pod, "metadata.name"));
 	metadata = json_get(patch, "metadata");
