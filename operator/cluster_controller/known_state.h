@@ -28,6 +28,8 @@ struct known_namespace {
 	char kernel_log_refused[POD_SECURITY_REASON_MAX]; /* why; "": it is not */
 	int64_t security_until_ns;
 	bool ends; /* it is being deleted: nothing can be made in it */
+	size_t clusters; /* that are known */
+	size_t users;	 /* known_state_use */
 };
 
 struct known_cluster {
@@ -48,6 +50,10 @@ void known_state_release(struct known_state *known);
 
 /* Made when absent. NULL: no memory. */
 struct known_namespace *known_state_of_namespace(struct known_state *known, const char *namespace);
+/* What is known of a namespace stays at least until known_state_unuse. NULL: no memory. */
+struct known_namespace *known_state_use(struct known_state *known, const char *namespace);
+/* Forgets the namespace when nobody uses it, no cluster of it is known, and none waits for launchers. */
+void known_state_unuse(struct known_state *known, const char *namespace);
 struct known_claim *known_state_of_claim(struct known_namespace *namespace, const char *claim);
 /* key: "namespace/name" */
 struct known_cluster *known_state_of_cluster(struct known_state *known, const char *key);

@@ -79,6 +79,7 @@ static void finish(struct reconcile *r, const char *result)
 	metrics_observe(c->o.metrics, METRIC_RECONCILE_SECONDS, (double)(now_boottime_ns() - r->started_ns) / 1e9,
 			"controller=\"raycluster\"");
 	workqueue_done(c->o.queue, r->key);
+	known_state_unuse(&c->known, r->namespace);
 	if (r->prev)
 		r->prev->next = r->next;
 	else
@@ -423,7 +424,7 @@ static struct reconcile *reconcile_new(struct reconciler *c, const char *key)
 	r->started_ns = now_boottime_ns();
 	r->execution = (struct execution){ .executor = &c->executor, .key = r->key, .namespace = r->namespace,
 					   .answered = run_next, .arg = r, .news = cJSON_CreateArray() };
-	if (!r->key || !r->namespace || !r->execution.news) {
+	if (!r->key || !r->namespace || !r->execution.news || !known_state_use(&c->known, r->namespace)) {
 		reconcile_free(r);
 		return NULL;
 	}
@@ -449,17 +450,19 @@ void reconciler_start(struct reconciler *c, const char *key)
 
 void reconciler_launchers_settled(struct reconciler *c, const char *namespace)
 {
-	struct known_namespace *known = known_state_of_namespace(&c->known, namespace);
+	struct known_namespace *known = known_state_use(&c->known, namespace);
 	struct strmap_pos pos = { 0 };
 	const char *key;
 	void *value;
 
-	if (!known || known->launcher_waiters.n == 0)
+	if (!known)
 		return;
 	while (strmap_next(&known->launcher_waiters, &pos, &key, &value))
 		workqueue_add(c->o.queue, key);
+	if (known->launcher_waiters.n)
+		c->o.on_ready(c->o.arg);
 	strmap_release(&known->launcher_waiters, NULL);
-	c->o.on_ready(c->o.arg);
+	known_state_unuse(&c->known, namespace);
 }
 
 void reconciler_begin(struct reconciler *c)
