@@ -76,6 +76,8 @@ static void on_failure(void *arg, enum store_change change, const cJSON *before,
 
 	failure_gc_see(p->gc, change, before, after);
 	incident_writer_see(p->incidents, change, before, after);
+	if (change == STORE_REMOVED && key)
+		failure_writer_removed(p->writer, key);
 	if (change != STORE_ADDED || !key)
 		return;
 	failure_writer_written(p->writer, key);
