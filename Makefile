@@ -127,6 +127,8 @@ $(BUILD)/afterglow-operator $(BUILD)/shared/afterglow-operator: $(call objects,$
 	$(Q)$(link_program) $(OPERATOR_LIBS)
 
 # Tests link the modules of their program, so that each test file says only what it tests.
+# Static pattern rules: for a folder with a new source, make would take the rule of the folder above, whose objects exist already.
+tests_in = $(patsubst %.c,$(BUILD)/test/%,$(wildcard $(1)/*_test.c))
 $(BUILD)/test/lib/%_test: $(BUILD)/obj/lib/%_test.o $(call objects,$(LIB))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
@@ -137,7 +139,7 @@ $(BUILD)/test/lib/fileio_test: LDFLAGS += -Wl,--wrap=read,--wrap=write,--wrap=fs
 $(BUILD)/test/sidecar/disk_faults_test: LDFLAGS += -Wl,--wrap=write,--wrap=fsync,--wrap=openat,--wrap=mkdirat,--wrap=renameat
 $(BUILD)/test/sidecar/kernel/kmsg_read_test: LDFLAGS += -Wl,--wrap=read,--wrap=klogctl
 $(BUILD)/test/sidecar/record/listener_test: LDFLAGS += -Wl,--wrap=accept4,--wrap=bind
-$(BUILD)/test/sidecar/pack/%_test: $(BUILD)/obj/sidecar/pack/%_test.o $(call objects,$(PACK) $(LIB))
+$(call tests_in,sidecar/pack): $(BUILD)/test/%: $(BUILD)/obj/%.o $(call objects,$(PACK) $(LIB))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(PACK_LIBS)
@@ -145,15 +147,15 @@ $(BUILD)/test/sidecar/%_test: $(BUILD)/obj/sidecar/%_test.o $(call objects,$(SID
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(SIDECAR_LIBS)
-$(BUILD)/test/sidecar/launch/%_test: $(BUILD)/obj/sidecar/launch/%_test.o $(call objects,$(call modules,sidecar/launch) $(LIB))
+$(call tests_in,sidecar/launch): $(BUILD)/test/%: $(BUILD)/obj/%.o $(call objects,$(call modules,sidecar/launch) $(LIB))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka -lcjson -lm
-$(BUILD)/test/sidecar/ship/%_test: $(BUILD)/obj/sidecar/ship/%_test.o $(call objects,$(SHIP) $(LIB))
+$(call tests_in,sidecar/ship): $(BUILD)/test/%: $(BUILD)/obj/%.o $(call objects,$(SHIP) $(LIB))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(SHIP_LIBS)
-$(BUILD)/test/sidecar/unwind/%_test: $(BUILD)/obj/sidecar/unwind/%_test.o $(call objects,$(UNWIND) $(LIB))
+$(call tests_in,sidecar/unwind): $(BUILD)/test/%: $(BUILD)/obj/%.o $(call objects,$(UNWIND) $(LIB))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(UNWIND_LIBS)
