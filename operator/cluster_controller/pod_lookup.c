@@ -73,7 +73,7 @@ void pod_lookup_start(struct pod_lookup *l)
 	const char *name = expectations_next(l->expected);
 	struct err err = { 0 };
 
-	if (!name) {
+	if (!name || l->n++ >= POD_LOOKUP_MAX) {
 		l->done(l->arg, 0, NULL);
 		return;
 	}

@@ -10,6 +10,9 @@
 #include "operator/kube/client.h"
 #include "operator/manager/watches.h"
 
+/* Of one lookup. What is more is for the next, so that a cluster whose pods all lost their labels keeps no other waiting. */
+#define POD_LOOKUP_MAX 64
+
 /* The caller's, until done was called. What it points to must last as long. */
 struct pod_lookup {
 	struct client *client;
@@ -18,11 +21,15 @@ struct pod_lookup {
 	const char *namespace, *cluster; /* its name */
 	const char *cluster_uid;
 	bool (*may_write)(void *arg); /* asked before a label is put back */
-	/* All is certain (err NULL), or cannot be found out now. The lookup may be gone afterwards. */
+	/*
+	 * All is certain (err NULL), unless expectations_next has more; or it cannot be found out now. The lookup may be gone
+	 * afterwards.
+	 */
 	void (*done)(void *arg, int64_t retry_after_ns, const struct err *err);
 	void *arg;
 
 	char name[254]; /* of the pod that is asked for */
+	unsigned n;	/* asked for so far */
 };
 
 /* Asks for what is not certain; calls done at once if that is nothing. */

@@ -352,12 +352,16 @@ static void on_pods_looked_up(void *arg, int64_t retry_after_ns, const struct er
 	struct known_namespace *known = known_state_of_namespace(all, r->namespace);
 	struct known_cluster *own = known_state_of_cluster(all, r->key);
 
-	if (err) {
-		fail(r, retry_after_ns, err);
-	} else if (!known || !own) {
-		fail(r, 0, &(struct err){ .code = ENOMEM, .text = "observing" });
-	} else if (r->lists_pods) {
+	if (err || !known || !own) {
+		fail(r, retry_after_ns, err ? err : &(struct err){ .code = ENOMEM, .text = "observing" });
+		return;
+	}
+	if (r->lists_pods)
 		own->listed_term = all->term;
+	if (expectations_next(&own->expected)) {
+		workqueue_add_at(r->reconciler->o.queue, r->key, now_boottime_ns());
+		finish(r, "requeue_after");
+	} else if (r->lists_pods) {
 		plan_and_run(r);
 	} else {
 		start_lookup(r, known);

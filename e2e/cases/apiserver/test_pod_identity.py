@@ -54,6 +54,18 @@ def test_a_label_that_is_taken_away_is_put_back_and_the_pod_stays(make, operator
     assert lists(operator) == before
 
 
+def test_many_labels_that_are_taken_away_at_once_are_put_back(make, operator, api, kubelet):
+    cluster = make("demo", group("small", 80, maxReplicas=80))
+    cluster.wait_pods(1, 80)
+    before, pods = lists(operator), api.items("pods")
+    for pod in pods:
+        take_away(api, pod, "is-ray-node")
+    wait_for("the labels", lambda: all(labels(p)["is-ray-node"] == "yes" for p in api.items("pods")))
+    settle(operator, api, kubelet)
+    assert uids(api.items("pods")) == uids(pods)
+    assert lists(operator) == before
+
+
 def test_a_pod_whose_label_names_another_cluster_is_taken_back(make, operator, api, kubelet):
     cluster, other = make("demo", group("small", 1)), make("other", group("small", 1))
     _, (worker,) = cluster.wait_pods(1, 1)
