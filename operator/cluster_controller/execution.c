@@ -172,10 +172,12 @@ static void conclude(struct execution *x)
  * Whether the pod exists now: its creation got no answer, or it was there already, perhaps by a creation whose answer was lost
  * (libcurl asks again by itself). Such a pod is asked for by its name before the next plan.
  */
-static void note_expectation(struct execution *x, const struct plan_op *op, const struct client_response *response)
+static void note_expectation(struct execution *x, const struct plan_op *op,
+			     const struct client_response *response)
 {
 	struct known_cluster *cluster = known_state_of_cluster(x->executor->known, x->key);
-	const char *name = json_str(op->body, "metadata.name"), *group = op_label(op, "ray.io/group");
+	const char *name = json_str(op->body, "metadata.name"),
+		   *group = op_label(op, "ray.io/group");
 
 	if (!cluster || !name || op->kind != PLAN_CREATE || !op_is_kind(op, "Pod"))
 		return;

@@ -13,7 +13,7 @@
 struct expected_pod {
 	bool must_ask;
 	int64_t until_ns; /* when not: the name is kept for its creation until then */
-	char group[];	  /* "": the pod was there */
+	char group[]; /* "": the pod was there */
 };
 
 void expectations_release(struct expectations *e)
@@ -67,7 +67,8 @@ void expectations_absent(struct expectations *e, const char *name, int64_t now_n
 		pod->until_ns = now_ns + ON_ITS_WAY_NS;
 }
 
-size_t expectations_unanswered(struct expectations *e, int64_t now_ns, struct unanswered_create *ret_list, size_t max)
+size_t expectations_unanswered(struct expectations *e, int64_t now_ns,
+			       struct unanswered_create *ret_list, size_t max)
 {
 	struct strmap_pos pos = { 0 };
 	const char *name;
@@ -82,7 +83,8 @@ size_t expectations_unanswered(struct expectations *e, int64_t now_ns, struct un
 		if (now_ns >= pod->until_ns)
 			expectations_settle(e, name);
 		else if (n < max)
-			ret_list[n++] = (struct unanswered_create){ .name = name, .group = pod->group };
+			ret_list[n++] =
+				(struct unanswered_create){ .name = name, .group = pod->group };
 	}
 	return n;
 }

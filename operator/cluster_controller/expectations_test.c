@@ -53,7 +53,8 @@ static void a_creation_without_an_answer_is_asked_for_and_its_name_kept(void **s
 	assert_int_equal(unanswered(e, 2 * NS_PER_SEC), 0);
 }
 
-static void a_name_is_kept_no_longer_than_a_request_lasts_however_often_it_is_asked_for(void **state)
+static void
+a_name_is_kept_no_longer_than_a_request_lasts_however_often_it_is_asked_for(void **state)
 {
 	struct expectations *e = *state;
 

@@ -213,7 +213,8 @@ int gather_state(const struct watches *watches, const struct failure_writer *wri
 	_cleanup_free_ char *service = head_service_name(cluster), *headless = headless_service_name(cluster);
 	const char *namespace = json_str(cluster, "metadata.namespace");
 
-	if (!service || !headless || collect_pods(watches, writer, key, o, &ret_in->n_pods, &ret_in->n_labelled) < 0 ||
+	if (!service || !headless ||
+	    collect_pods(watches, writer, key, o, &ret_in->n_pods, &ret_in->n_labelled) < 0 ||
 	    collect_all_crashes(watches, key, cluster, o) < 0)
 		return err_set(err, ENOMEM, "observing");
 	make_token(o->token);

@@ -51,7 +51,8 @@ static void forget_if_unused(struct known_state *known, const char *name)
 {
 	const struct known_namespace *namespace = strmap_get(&known->namespaces, name);
 
-	if (namespace && !namespace->clusters && !namespace->users && !namespace->launcher_waiters.n)
+	if (namespace && !namespace->clusters && !namespace->users &&
+	    !namespace->launcher_waiters.n)
 		namespace_free(strmap_remove(&known->namespaces, name));
 }
 

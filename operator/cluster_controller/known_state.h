@@ -29,7 +29,7 @@ struct known_namespace {
 	int64_t security_until_ns;
 	bool ends; /* it is being deleted: nothing can be made in it */
 	size_t clusters; /* that are known */
-	size_t users;	 /* known_state_use */
+	size_t users; /* known_state_use */
 };
 
 struct known_cluster {

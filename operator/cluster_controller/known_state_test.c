@@ -31,7 +31,8 @@ static void what_is_known_of_a_namespace_goes_with_its_last_cluster(void **state
 		snprintf(name, sizeof(name), "ns-%d", i);
 		snprintf(key, sizeof(key), "%s/demo", name);
 		assert_non_null(known_state_use(known, name));
-		assert_non_null(known_state_of_claim(known_state_of_namespace(known, name), "store"));
+		assert_non_null(
+			known_state_of_claim(known_state_of_namespace(known, name), "store"));
 		assert_non_null(known_state_of_cluster(known, key));
 		known_state_unuse(known, name);
 	}

@@ -74,13 +74,15 @@ static void a_pod_whose_labels_cannot_be_put_back_stops_nothing(void **state)
 	static const struct {
 		int status;
 		enum verdict verdict;
-	} rows[] = { { 200, WENT_WELL }, { 403, WENT_WELL }, { 409, WENT_WELL }, { 422, WENT_WELL },
-		     { 0, WENT_WRONG },	 { 429, WENT_WRONG }, { 503, WENT_WRONG } };
+	} rows[] = { { 200, WENT_WELL }, { 403, WENT_WELL }, { 409, WENT_WELL },
+		     { 422, WENT_WELL }, { 0, WENT_WRONG },  { 429, WENT_WRONG },
+		     { 503, WENT_WRONG } };
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		const struct client_response response = { .status = rows[i].status, .reason = "" };
-		assert_int_equal(op_result_verdict(&(struct plan_op){ PLAN_MERGE, pod }, &response), rows[i].verdict);
+		assert_int_equal(op_result_verdict(&(struct plan_op){ PLAN_MERGE, pod }, &response),
+				 rows[i].verdict);
 		assert_false(op_result_is_refusal(&(struct plan_op){ PLAN_MERGE, pod }, &response));
 	}
 }

@@ -20,20 +20,25 @@ static void fail(struct pod_lookup *l, const struct client_response *response)
 	l->done(l->arg, response->retry_after_ns, &response->err);
 }
 
-/* --- By name -------------------------------------------------------------------------------------------- */
+/*
+ * --- By name
+ * --------------------------------------------------------------------------------------------
+ */
 
 static void on_restored(void *arg, struct client_response *response)
 {
 	struct pod_lookup *l = arg;
 
 	if (response->status / 100 == 2) {
-		log_info("pod %s/%s: put back labels that RayCluster %s finds it by", l->namespace, l->name, l->cluster);
+		log_info("pod %s/%s: put back labels that RayCluster %s finds it by", l->namespace,
+			 l->name, l->cluster);
 		watches_learn(l->watches, TAKE_PTR(response->object));
 	} else if (response->status / 100 != 4 || response->status == 429) {
 		fail(l, response);
 		return;
 	} else {
-		log_warning_limited("pod %s/%s: its labels were not put back: %s", l->namespace, l->name, err_text(&response->err));
+		log_warning_limited("pod %s/%s: its labels were not put back: %s", l->namespace,
+				    l->name, err_text(&response->err));
 	}
 	expectations_settle(l->expected, l->name);
 	pod_lookup_start(l);
@@ -42,10 +47,12 @@ static void on_restored(void *arg, struct client_response *response)
 /* Whether the answer is waited for. */
 static bool restore_labels(struct pod_lookup *l, const cJSON *pod)
 {
-	_cleanup_json_ cJSON *patch = pod_is_terminating(pod) ? NULL : pod_labels_patch(pod, l->cluster);
+	_cleanup_json_ cJSON *patch =
+		pod_is_terminating(pod) ? NULL : pod_labels_patch(pod, l->cluster);
 	struct err err = { 0 };
 
-	return patch && l->may_write(l->arg) && client_merge(l->client, patch, on_restored, l, &err) == 0;
+	return patch && l->may_write(l->arg) &&
+	       client_merge(l->client, patch, on_restored, l, &err) == 0;
 }
 
 static void on_pod(void *arg, struct client_response *response)
@@ -78,11 +85,15 @@ void pod_lookup_start(struct pod_lookup *l)
 		return;
 	}
 	snprintf(l->name, sizeof(l->name), "%s", name);
-	if (client_get(l->client, resource_find("v1", "Pod"), l->namespace, l->name, on_pod, l, &err) < 0)
+	if (client_get(l->client, resource_find("v1", "Pod"), l->namespace, l->name, on_pod, l,
+		       &err) < 0)
 		l->done(l->arg, 0, &err);
 }
 
-/* --- All ------------------------------------------------------------------------------------------------ */
+/*
+ * --- All
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static int list_page(struct pod_lookup *l, const char *token, struct err *err);
 
@@ -95,7 +106,9 @@ static void take_names(struct pod_lookup *l, const cJSON *list)
 	cJSON_ArrayForEach(item, json_get(list, "items")) {
 		const char *name = json_str(item, "metadata.name");
 
-		if (name && snprintf(key, sizeof(key), "%s/%s", l->namespace, name) < (int)sizeof(key) && !store_has(store, key))
+		if (name &&
+		    snprintf(key, sizeof(key), "%s/%s", l->namespace, name) < (int)sizeof(key) &&
+		    !store_has(store, key))
 			expectations_ask(l->expected, name, NULL);
 	}
 }
@@ -124,10 +137,15 @@ static int list_page(struct pod_lookup *l, const char *token, struct err *err)
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_LEN_MAX);
 
 	resource_path(resource_find("v1", "Pod"), l->namespace, NULL, NULL, &path);
-	strbuf_addf(&path, "?labelSelector=" "ray.io%%2Fcluster%%3D%s&limit=500", l->cluster);
+	strbuf_addf(&path,
+		    "?labelSelector="
+		    "ray.io%%2Fcluster%%3D%s&limit=500",
+		    l->cluster);
 	if (token)
 		strbuf_addf(&path, "&continue=%s", token);
-	struct client_request request = { .method = "GET", .path = strbuf_str(&path), .fields = fields };
+	struct client_request request = { .method = "GET",
+					  .path = strbuf_str(&path),
+					  .fields = fields };
 	return strbuf_failed(&path) ? err_set(err, ENAMETOOLONG, "a list of pods") :
 				      client_start(l->client, &request, on_page, l, NULL, err);
 }

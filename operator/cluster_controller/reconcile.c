@@ -11,8 +11,8 @@
 #include "operator/cluster_controller/gather_state.h"
 #include "operator/cluster_controller/known_state.h"
 #include "operator/cluster_controller/namespace_lookup.h"
-#include "operator/cluster_controller/pod_lookup.h"
 #include "operator/cluster_controller/op_result.h"
+#include "operator/cluster_controller/pod_lookup.h"
 #include "operator/raycluster/gcs_ft.h"
 #include "operator/raycluster/ingress.h"
 #include "operator/raycluster/news.h"
@@ -207,7 +207,8 @@ static int make_plan(struct reconcile *r, const cJSON *cluster, struct err *err)
 	struct plan_input in = {
 		.cluster = cluster,
 		.store_claim_trouble = claim ? claim->trouble : NULL,
-		.kernel_log_refused = known->kernel_log_refused[0] ? known->kernel_log_refused : NULL,
+		.kernel_log_refused =
+			known->kernel_log_refused[0] ? known->kernel_log_refused : NULL,
 		.policy = &r->policy,
 		.policy_origin = r->policy_origin,
 		.launchers = c->o.launchers,
@@ -217,7 +218,8 @@ static int make_plan(struct reconcile *r, const cJSON *cluster, struct err *err)
 		.failure_reason = own->failure_reason,
 		.failure_message = own->failure_message,
 		.unanswered = unanswered,
-		.n_unanswered = expectations_unanswered(&own->expected, now_boottime_ns(), unanswered, UNANSWERED_MAX),
+		.n_unanswered = expectations_unanswered(&own->expected, now_boottime_ns(),
+							unanswered, UNANSWERED_MAX),
 		.cleanup_job = r->lookup.objects[LOOKUP_JOB].object,
 		.ingress = r->lookup.objects[LOOKUP_INGRESS].object,
 		.ingress_refused = r->lookup.objects[LOOKUP_INGRESS].refused.code != 0,
@@ -247,7 +249,8 @@ static bool must_list(struct reconcile *r)
 {
 	struct known_cluster *own = known_state_of_cluster(&r->reconciler->known, r->key);
 
-	if (!own || own->listed_term == r->reconciler->known.term || !creates_pods(&r->execution.plan))
+	if (!own || own->listed_term == r->reconciler->known.term ||
+	    !creates_pods(&r->execution.plan))
 		return false;
 	r->lists_pods = true;
 	plan_release(&r->execution.plan);
@@ -353,7 +356,8 @@ static void on_pods_looked_up(void *arg, int64_t retry_after_ns, const struct er
 	struct known_cluster *own = known_state_of_cluster(all, r->key);
 
 	if (err || !known || !own) {
-		fail(r, retry_after_ns, err ? err : &(struct err){ .code = ENOMEM, .text = "observing" });
+		fail(r, retry_after_ns,
+		     err ? err : &(struct err){ .code = ENOMEM, .text = "observing" });
 		return;
 	}
 	if (r->lists_pods)
@@ -388,10 +392,15 @@ static void look_up_pods(struct reconcile *r)
 		return;
 	}
 	snprintf(r->cluster_uid, sizeof(r->cluster_uid), "%s", uid ? uid : "");
-	r->pod_lookup = (struct pod_lookup){ .client = c->o.client, .watches = c->o.watches, .expected = &own->expected,
-					     .namespace = r->namespace, .cluster = r->key + strlen(r->namespace) + 1,
-					     .cluster_uid = r->cluster_uid, .may_write = may_write,
-					     .done = on_pods_looked_up, .arg = r };
+	r->pod_lookup = (struct pod_lookup){ .client = c->o.client,
+					     .watches = c->o.watches,
+					     .expected = &own->expected,
+					     .namespace = r->namespace,
+					     .cluster = r->key + strlen(r->namespace) + 1,
+					     .cluster_uid = r->cluster_uid,
+					     .may_write = may_write,
+					     .done = on_pods_looked_up,
+					     .arg = r };
 	if (r->lists_pods)
 		pod_lookup_start_with_list(&r->pod_lookup);
 	else
@@ -428,7 +437,8 @@ static struct reconcile *reconcile_new(struct reconciler *c, const char *key)
 	r->started_ns = now_boottime_ns();
 	r->execution = (struct execution){ .executor = &c->executor, .key = r->key, .namespace = r->namespace,
 					   .answered = run_next, .arg = r, .news = cJSON_CreateArray() };
-	if (!r->key || !r->namespace || !r->execution.news || !known_state_use(&c->known, r->namespace)) {
+	if (!r->key || !r->namespace || !r->execution.news ||
+	    !known_state_use(&c->known, r->namespace)) {
 		reconcile_free(r);
 		return NULL;
 	}
@@ -480,11 +490,12 @@ void reconciler_pod_left(struct reconciler *c, const cJSON *pod)
 	const cJSON *cluster;
 	struct known_cluster *own;
 
-	if (c->executor.learns_gone || json_str(pod, "metadata.deletionTimestamp") || !c->o.may_write(c->o.arg) ||
-	    !pod_cluster_key(pod, key, sizeof(key)))
+	if (c->executor.learns_gone || json_str(pod, "metadata.deletionTimestamp") ||
+	    !c->o.may_write(c->o.arg) || !pod_cluster_key(pod, key, sizeof(key)))
 		return;
 	cluster = store_get(watches_store(c->o.watches, WATCH_CLUSTERS), key);
-	if (!cluster || json_str(cluster, "metadata.deletionTimestamp") || !pod_is_owned(pod, json_str(cluster, "metadata.uid")))
+	if (!cluster || json_str(cluster, "metadata.deletionTimestamp") ||
+	    !pod_is_owned(pod, json_str(cluster, "metadata.uid")))
 		return;
 	own = known_state_of_cluster(&c->known, key);
 	if (own)

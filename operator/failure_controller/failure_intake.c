@@ -24,19 +24,25 @@ static bool known(const struct failure_writer *writer, const char *key)
 }
 
 /* It will not be written. */
-void failure_intake_tell_lost(struct failure_writer *writer, const cJSON *failure, const char *reason, const char *why)
+void failure_intake_tell_lost(struct failure_writer *writer, const cJSON *failure,
+			      const char *reason, const char *why)
 {
 	metrics_add(writer->o.metrics, METRIC_FAILURES_LOST, 1, "reason=\"%s\"", reason);
-	log_warning_limited("failure %s/%s is not recorded: %s: %s", json_str(failure, "metadata.namespace"),
-			    json_str(failure, "metadata.name"), why, json_str(failure, "spec.verdict"));
+	log_warning_limited(
+		"failure %s/%s is not recorded: %s: %s", json_str(failure, "metadata.namespace"),
+		json_str(failure, "metadata.name"), why, json_str(failure, "spec.verdict"));
 	if (writer->o.on_lost)
 		writer->o.on_lost(writer->o.arg, failure, why);
 }
 
-/* --- What waits ----------------------------------------------------------------------------------------- */
+/*
+ * --- What waits
+ * -----------------------------------------------------------------------------------------
+ */
 
 /* One that waits, and the pod's status as it is now. Takes failure. */
-static void look_again(struct failure_writer *writer, struct pending_failure *p, cJSON *failure, bool open, bool deleted)
+static void look_again(struct failure_writer *writer, struct pending_failure *p, cJSON *failure,
+		       bool open, bool deleted)
 {
 	_cleanup_json_ cJSON *owned = failure;
 	const cJSON *old;
@@ -58,14 +64,19 @@ static void walk_again(struct failure_writer *writer)
 	event_add(writer->walk, &(struct timeval){ DEFERRED_NS / NS_PER_SEC, 0 });
 }
 
-/* There is no room for it. What the pod's status tells is looked at again; a pod that is gone tells nothing any more. */
+/*
+ * There is no room for it. What the pod's status tells is looked at again; a pod that is gone tells
+ * nothing any more.
+ */
 static void defer(struct failure_writer *writer, const cJSON *failure, bool gone)
 {
 	if (gone)
-		failure_intake_tell_lost(writer, failure, "full", "too many of this namespace wait to be written");
+		failure_intake_tell_lost(writer, failure, "full",
+					 "too many of this namespace wait to be written");
 	else
-		log_warning_limited("failures of namespace %s wait: too many others of it are to be written before",
-				    json_str(failure, "metadata.namespace"));
+		log_warning_limited(
+			"failures of namespace %s wait: too many others of it are to be written before",
+			json_str(failure, "metadata.namespace"));
 	if (!gone && writer->o.may_write(writer->o.arg))
 		walk_again(writer);
 }
@@ -133,15 +144,18 @@ void failure_writer_see(struct failure_writer *writer, const cJSON *pod, bool go
 	int r = gone ? failures_from_gone_pod(pod, now_realtime_ns(), &failures, &err) :
 		       failures_from_pod(pod, now_realtime_ns(), &failures, &err);
 	if (r < 0) {
-		log_warning("pod %s/%s: %s", json_str(pod, "metadata.namespace"), json_str(pod, "metadata.name"),
-			    err_text(&err));
+		log_warning("pod %s/%s: %s", json_str(pod, "metadata.namespace"),
+			    json_str(pod, "metadata.name"), err_text(&err));
 		return;
 	}
 	while ((failure = cJSON_DetachItemFromArray(failures, 0)))
 		add(writer, failure, !gone && failure_is_open(pod, failure), deleted, gone);
 }
 
-/* --- All pods that there are ---------------------------------------------------------------------------- */
+/*
+ * --- All pods that there are
+ * ----------------------------------------------------------------------------
+ */
 
 /* From the beginning, also when a fresh list has replaced the map. */
 static void begin_walk(struct failure_writer *writer, const struct store *pods)
@@ -165,8 +179,12 @@ void failure_intake_walk(evutil_socket_t fd, short what, void *arg)
 	if (!writer->walks)
 		writer->walks_since_ns = now_boottime_ns();
 	begin_walk(writer, pods);
-	/* A bucket to its end: the map may change until the next part, and then only the bucket is where the walk goes on. */
-	while ((n < PODS_AT_ONCE || writer->walk_at.next) && strmap_next(&pods->entries, &writer->walk_at, &key, &value)) {
+	/*
+	 * A bucket to its end: the map may change until the next part, and then only the bucket is
+	 * where the walk goes on.
+	 */
+	while ((n < PODS_AT_ONCE || writer->walk_at.next) &&
+	       strmap_next(&pods->entries, &writer->walk_at, &key, &value)) {
 		const cJSON *pod = store_peek(pods, key);
 
 		n++;
@@ -192,7 +210,8 @@ void failure_writer_begin(struct failure_writer *writer)
 
 bool failure_writer_pending(const struct failure_writer *writer, const cJSON *pod)
 {
-	const char *uid = json_str(pod, "metadata.uid"), *namespace = json_str(pod, "metadata.namespace");
+	const char *uid = json_str(pod, "metadata.uid"),
+		   *namespace = json_str(pod, "metadata.namespace");
 	int64_t now = now_boottime_ns();
 
 	return (writer->walks && now - writer->walks_since_ns < HOLD_NS) ||
@@ -205,7 +224,8 @@ static bool end_of(struct pending_failure *p, struct told_end *ret_end)
 	bool closed = !p->failure;
 	const cJSON *spec = json_get(pending_failure_open(p), "spec");
 	const char *container = json_str(spec, "container");
-	bool is_end = container && !json_bool(spec, "containerLives", false) && told_end_time(json_str(spec, "endedAt"), &ret_end->at_ns);
+	bool is_end = container && !json_bool(spec, "containerLives", false) &&
+		      told_end_time(json_str(spec, "endedAt"), &ret_end->at_ns);
 
 	if (is_end)
 		snprintf(ret_end->container, sizeof(ret_end->container), "%s", container);
@@ -214,7 +234,8 @@ static bool end_of(struct pending_failure *p, struct told_end *ret_end)
 	return is_end;
 }
 
-size_t failure_writer_ends(const struct failure_writer *writer, const cJSON *pod, struct told_end *ret_ends, size_t max)
+size_t failure_writer_ends(const struct failure_writer *writer, const cJSON *pod,
+			   struct told_end *ret_ends, size_t max)
 {
 	const char *uid = json_str(pod, "metadata.uid");
 	struct strmap_pos pos = { 0 };

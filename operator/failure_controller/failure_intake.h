@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the two files of the failure writer share: failure_intake.c decides what waits, failure_writer.c writes it. */
+/*
+ * What the two files of the failure writer share: failure_intake.c decides what waits,
+ * failure_writer.c writes it.
+ */
 #ifndef AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_FAILURE_INTAKE_H
 #define AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_FAILURE_INTAKE_H
 
@@ -13,7 +16,8 @@ struct failure_writer {
 	struct failure_writer_options o;
 	struct workqueue queue;
 	struct pending_failures pending;
-	struct strmap written; /* key -> non-NULL: deleted ones are not written again while the pod tells of them */
+	/* key -> non-NULL: deleted ones are not written again while the pod tells of them */
+	struct strmap written;
 	struct event *wake, *walk;
 	struct strmap_pos walk_at;
 	size_t walk_buckets; /* of the map that is walked through; 0: the next walk begins anew */
@@ -26,6 +30,7 @@ struct failure_writer {
 void failure_intake_walk(evutil_socket_t fd, short what, void *writer);
 
 /* It will not be written: for the metric, and for the log and the Event. */
-void failure_intake_tell_lost(struct failure_writer *writer, const cJSON *failure, const char *reason, const char *why);
+void failure_intake_tell_lost(struct failure_writer *writer, const cJSON *failure,
+			      const char *reason, const char *why);
 
 #endif

@@ -21,7 +21,8 @@
 
 static void run(evutil_socket_t fd, short what, void *arg);
 
-int failure_writer_new(const struct failure_writer_options *options, struct failure_writer **ret_recorder, struct err *err)
+int failure_writer_new(const struct failure_writer_options *options,
+		       struct failure_writer **ret_recorder, struct err *err)
 {
 	struct failure_writer *writer = calloc(1, sizeof(*writer));
 
@@ -92,7 +93,8 @@ void failure_writer_removed(struct failure_writer *writer, const char *key)
 	note_written(writer, key);
 }
 
-static void give_up(struct failure_writer *writer, struct pending_failure *p, const char *reason, const char *why)
+static void give_up(struct failure_writer *writer, struct pending_failure *p, const char *reason,
+		    const char *why)
 {
 	const cJSON *failure = pending_failure_open(p);
 
@@ -101,7 +103,8 @@ static void give_up(struct failure_writer *writer, struct pending_failure *p, co
 	settle(writer, p);
 }
 
-static void retry(struct failure_writer *writer, struct pending_failure *p, int status, int64_t least_ns, const struct err *err)
+static void retry(struct failure_writer *writer, struct pending_failure *p, int status,
+		  int64_t least_ns, const struct err *err)
 {
 	char text[DURATION_TEXT_MAX];
 
@@ -109,8 +112,10 @@ static void retry(struct failure_writer *writer, struct pending_failure *p, int 
 		give_up(writer, p, status ? "refused" : "unreachable", err_text(err));
 		return;
 	}
-	int64_t delay = workqueue_retry(&writer->queue, p->key, now_boottime_ns(), MAX(least_ns, NS_PER_SEC));
-	log_warning_limited("failure %s: %s; again in %s", p->key, err_text(err), duration_format(delay, text));
+	int64_t delay = workqueue_retry(&writer->queue, p->key, now_boottime_ns(),
+					MAX(least_ns, NS_PER_SEC));
+	log_warning_limited("failure %s: %s; again in %s", p->key, err_text(err),
+			    duration_format(delay, text));
 	pending_failure_close(p);
 	workqueue_done(&writer->queue, p->key);
 }
@@ -124,18 +129,22 @@ static void tell_older_crd(struct failure_writer *writer, const char *what, cons
 	if (writer->told_older_crd)
 		return;
 	writer->told_older_crd = true;
-	log_error("the API server does not take %s of a RayFailure: its CRDs are older than this operator and should be upgraded; "
-		  "RayFailures are written without: %s", what, err_text(err));
+	log_error(
+		"the API server does not take %s of a RayFailure: its CRDs are older than this operator and should be upgraded; "
+		"RayFailures are written without: %s",
+		what, err_text(err));
 	if (writer->o.on_older_crd)
 		writer->o.on_older_crd(writer->o.arg, what);
 }
 
 /* The server will not take it as it is. */
-static void take_invalid(struct failure_writer *writer, struct pending_failure *p, const struct client_response *response)
+static void take_invalid(struct failure_writer *writer, struct pending_failure *p,
+			 const struct client_response *response)
 {
 	char what[OLDER_CRD_TEXT_MAX];
 
-	if (response->status == 422 && !p->reduced && older_crd_reduce(p->failure, response->object, what)) {
+	if (response->status == 422 && !p->reduced &&
+	    older_crd_reduce(p->failure, response->object, what)) {
 		p->reduced = true;
 		tell_older_crd(writer, what, &response->err);
 		create(writer, p);
@@ -148,7 +157,8 @@ static void on_created(void *arg, struct client_response *response)
 {
 	struct pending_failure *p = arg;
 	struct failure_writer *writer = p->writer;
-	const char *class = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(p->failure, "metadata.labels"), "afterglow.dev/class"));
+	const char *class = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(
+		json_get(p->failure, "metadata.labels"), "afterglow.dev/class"));
 
 	if (response->status / 100 == 2) {
 		log_info("failure %s: %s", p->key, json_str(p->failure, "spec.verdict"));

@@ -23,7 +23,8 @@ struct failure_writer_options {
 	struct metrics *metrics;
 	struct failure_owners *owners; /* whose each failure is */
 	struct inquiries *inquiries; /* who ended it */
-	bool (*is_leader)(void *arg); /* a replica that is not the leader keeps nothing that a leader can derive again */
+	/* A replica that is not the leader keeps nothing that a leader can derive again */
+	bool (*is_leader)(void *arg);
 	bool (*may_write)(void *arg); /* asked before each write */
 	/* Whether it would be kept; else it is not written. Asked right before. */
 	bool (*wanted)(void *arg, const cJSON *failure, const char **ret_why /* not, for the log */);

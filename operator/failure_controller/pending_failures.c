@@ -56,10 +56,14 @@ static struct pending_namespace *namespace_of(struct pending_failures *p, const 
 	return namespace;
 }
 
-/* A namespace gets at most what is left for all others together. So there is always room for one that has none yet. */
+/*
+ * A namespace gets at most what is left for all others together. So there is always room for one
+ * that has none yet.
+ */
 static bool has_room(const struct pending_failures *p, const struct pending_namespace *namespace)
 {
-	return namespace->n < PENDING_NAMESPACE_MAX && p->all.n < PENDING_MAX && namespace->n < PENDING_MAX - p->all.n;
+	return namespace->n < PENDING_NAMESPACE_MAX && p->all.n < PENDING_MAX &&
+	       namespace->n < PENDING_MAX - p->all.n;
 }
 
 static void drop_if_empty(struct pending_failures *p, const struct pending_namespace *namespace)
@@ -120,7 +124,8 @@ static void count_out(struct pending_failures *p, const char *uid)
 		free(strmap_remove(&p->pods, uid));
 }
 
-static int add(struct pending_failures *p, struct pending_failure *pending, struct pending_namespace *namespace, int64_t now_ns)
+static int add(struct pending_failures *p, struct pending_failure *pending,
+	       struct pending_namespace *namespace, int64_t now_ns)
 {
 	if (!pending || count_in(p, pending->pod_uid, now_ns) < 0) {
 		pending_free(pending);
@@ -137,7 +142,8 @@ static int add(struct pending_failures *p, struct pending_failure *pending, stru
 	return 0;
 }
 
-int pending_failures_add(struct pending_failures *p, cJSON *failure, int64_t now_ns, struct pending_failure **ret_pending)
+int pending_failures_add(struct pending_failures *p, cJSON *failure, int64_t now_ns,
+			 struct pending_failure **ret_pending)
 {
 	_cleanup_json_ cJSON *owned = failure;
 	_cleanup_free_ char *key = object_key(failure);
@@ -179,7 +185,8 @@ void pending_failures_remove(struct pending_failures *p, struct pending_failure 
 	pending_free(pending);
 }
 
-bool pending_failures_of_pod(const struct pending_failures *p, const char *uid, int64_t now_ns, int64_t within_ns)
+bool pending_failures_of_pod(const struct pending_failures *p, const char *uid, int64_t now_ns,
+			     int64_t within_ns)
 {
 	const struct pending_pod *pod = strmap_get(&p->pods, uid);
 
@@ -198,18 +205,23 @@ void pending_failures_touch(struct pending_failures *p, int64_t now_ns)
 		((struct pending_pod *)value)->since_ns = now_ns;
 }
 
-bool pending_failures_is_full(const struct pending_failures *p, const char *namespace, int64_t now_ns, int64_t within_ns)
+bool pending_failures_is_full(const struct pending_failures *p, const char *namespace,
+			      int64_t now_ns, int64_t within_ns)
 {
 	const struct pending_namespace *n = strmap_get(&p->namespaces, namespace);
 
 	return n && n->full_ns && now_ns - n->full_ns < within_ns;
 }
 
-/* --- One of them ---------------------------------------------------------------------------------------- */
+/*
+ * --- One of them
+ * ----------------------------------------------------------------------------------------
+ */
 
 cJSON *pending_failure_open(struct pending_failure *pending)
 {
-	if (!pending->failure && json_parse(pending->text, strlen(pending->text), &pending->failure, NULL) == 0)
+	if (!pending->failure &&
+	    json_parse(pending->text, strlen(pending->text), &pending->failure, NULL) == 0)
 		free(TAKE_PTR(pending->text));
 	return pending->failure;
 }
@@ -238,5 +250,6 @@ bool pending_failure_may_retry(struct pending_failure *pending, int status, int6
 		pending->refused_ns = 0;
 	else if (!pending->refused_ns)
 		pending->refused_ns = now_ns;
-	return now_ns - pending->failed_ns < PENDING_FAILED_NS && (!refused || now_ns - pending->refused_ns < PENDING_REFUSED_NS);
+	return now_ns - pending->failed_ns < PENDING_FAILED_NS &&
+	       (!refused || now_ns - pending->refused_ns < PENDING_REFUSED_NS);
 }

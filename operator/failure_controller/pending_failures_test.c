@@ -31,7 +31,8 @@ static int teardown(void **state)
 static cJSON *failure_new(const char *namespace, int i)
 {
 	char name[32];
-	cJSON *failure = json_of("metadata: {}\nspec: {cluster: demo, podUID: u1, class: Killed, verdict: It ended}\n");
+	cJSON *failure = json_of(
+		"metadata: {}\nspec: {cluster: demo, podUID: u1, class: Killed, verdict: It ended}\n");
 
 	snprintf(name, sizeof(name), "f-%d", i);
 	json_set_str(json_get(failure, "metadata"), "namespace", namespace);
@@ -140,8 +141,11 @@ static void what_has_no_name_is_refused(void **state)
 {
 	struct pending_failure *pending;
 
-	assert_int_equal(pending_failures_add(*state, json_of("metadata: {namespace: ml}"), 1, &pending), -EINVAL);
-	assert_int_equal(pending_failures_add(*state, json_of("metadata: {name: f}"), 1, &pending), -EINVAL);
+	assert_int_equal(
+		pending_failures_add(*state, json_of("metadata: {namespace: ml}"), 1, &pending),
+		-EINVAL);
+	assert_int_equal(pending_failures_add(*state, json_of("metadata: {name: f}"), 1, &pending),
+			 -EINVAL);
 }
 
 static void a_lasting_refusal_is_given_up_sooner_than_a_server_that_is_down(void **state)
@@ -150,8 +154,10 @@ static void a_lasting_refusal_is_given_up_sooner_than_a_server_that_is_down(void
 		int status;
 		int64_t borne_ns;
 	} rows[] = {
-		{ 403, PENDING_REFUSED_NS }, { 404, PENDING_REFUSED_NS }, { 400, PENDING_REFUSED_NS }, { 429, PENDING_FAILED_NS },
-		{ 409, PENDING_FAILED_NS },  { 500, PENDING_FAILED_NS },  { 0, PENDING_FAILED_NS },
+		{ 403, PENDING_REFUSED_NS }, { 404, PENDING_REFUSED_NS },
+		{ 400, PENDING_REFUSED_NS }, { 429, PENDING_FAILED_NS },
+		{ 409, PENDING_FAILED_NS },  { 500, PENDING_FAILED_NS },
+		{ 0, PENDING_FAILED_NS },
 	};
 
 	(void)state;
@@ -160,7 +166,8 @@ static void a_lasting_refusal_is_given_up_sooner_than_a_server_that_is_down(void
 
 		assert_true(pending_failure_may_retry(&pending, rows[i].status, NS_PER_SEC));
 		assert_true(pending_failure_may_retry(&pending, rows[i].status, rows[i].borne_ns));
-		assert_false(pending_failure_may_retry(&pending, rows[i].status, NS_PER_SEC + rows[i].borne_ns));
+		assert_false(pending_failure_may_retry(&pending, rows[i].status,
+						       NS_PER_SEC + rows[i].borne_ns));
 	}
 }
 

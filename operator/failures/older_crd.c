@@ -29,7 +29,8 @@ static bool member_of(const char *field, char ret_name[static NAME_MAX_LEN])
 
 static bool reduce_class(cJSON *spec)
 {
-	const char *class = json_str(spec, "class"), *verdict = json_str(spec, "verdict"), *unknown = failure_class_name(FAILURE_UNKNOWN);
+	const char *class = json_str(spec, "class"), *verdict = json_str(spec, "verdict"),
+		   *unknown = failure_class_name(FAILURE_UNKNOWN);
 	char text[VERDICT_MAX];
 
 	if (!class || strcmp(class, unknown) == 0)
@@ -53,7 +54,8 @@ static bool is_required(const char *name)
 
 static bool reduce_member(cJSON *spec, const char *name)
 {
-	const char *confidence = json_str(spec, "confidence"), *unknown = confidence_name(CONFIDENCE_UNKNOWN);
+	const char *confidence = json_str(spec, "confidence"),
+		   *unknown = confidence_name(CONFIDENCE_UNKNOWN);
 
 	if (strcmp(name, "class") == 0)
 		return reduce_class(spec);
@@ -78,7 +80,8 @@ bool older_crd_reduce(cJSON *failure, const cJSON *status, char ret_what[static 
 	cJSON_ArrayForEach(cause, json_get(status, "details.causes")) {
 		if (!member_of(json_str(cause, "field"), name) || !reduce_member(spec, name))
 			continue;
-		len += (size_t)snprintf(ret_what + len, OLDER_CRD_TEXT_MAX - len, "%s%s", len ? ", " : "", name);
+		len += (size_t)snprintf(ret_what + len, OLDER_CRD_TEXT_MAX - len, "%s%s",
+					len ? ", " : "", name);
 		len = MIN(len, (size_t)OLDER_CRD_TEXT_MAX - 1);
 	}
 	return len > 0;

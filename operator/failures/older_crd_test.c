@@ -24,14 +24,17 @@ static const struct {
 	{ "details: {causes: [{reason: FieldValueNotSupported, field: spec.class}]}", "class",
 	  "{pod: w, container: ray, class: Unknown, confidence: certain, verdict: '[NewClass] It ended.', signature: s, evidence: "
 	  "[{source: new, text: t}]}" },
-	{ "details: {causes: [{field: 'spec.evidence[0].source'}, {field: spec.class}]}", "evidence, class",
+	{ "details: {causes: [{field: 'spec.evidence[0].source'}, {field: spec.class}]}",
+	  "evidence, class",
 	  "{pod: w, container: ray, class: Unknown, confidence: certain, verdict: '[NewClass] It ended.', signature: s}" },
 	{ "details: {causes: [{field: spec.confidence}, {field: spec.confidence}]}", "confidence",
 	  "{pod: w, container: ray, class: NewClass, confidence: unknown, verdict: It ended., signature: s, evidence: "
 	  "[{source: new, text: t}]}" },
 	/* What cannot be mended, or makes no sense, stays. */
-	{ "details: {causes: [{field: spec.pod}, {field: spec.verdict}, {field: spec}, {field: spec.}, {field: metadata.name}]}", "", NULL },
-	{ "details: {causes: [{field: spec.unheard-of}, {field: 7}, {}, 5, {field: '<nil>'}]}", "", NULL },
+	{ "details: {causes: [{field: spec.pod}, {field: spec.verdict}, {field: spec}, {field: spec.}, {field: metadata.name}]}",
+	  "", NULL },
+	{ "details: {causes: [{field: spec.unheard-of}, {field: 7}, {}, 5, {field: '<nil>'}]}", "",
+	  NULL },
 	{ "details: {causes: {a: b}}", "", NULL },
 	{ "message: no", "", NULL },
 };
@@ -41,15 +44,18 @@ static void what_the_server_names_goes_and_the_class_stands_in_the_verdict(void 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		_cleanup_json_ cJSON *failure = json_of(FAILURE), *status = json_of(rows[i].status);
-		_cleanup_json_ cJSON *whole = json_of(FAILURE), *spec = rows[i].spec ? json_of(rows[i].spec) : NULL;
+		_cleanup_json_ cJSON *whole = json_of(FAILURE),
+				     *spec = rows[i].spec ? json_of(rows[i].spec) : NULL;
 		char what[OLDER_CRD_TEXT_MAX];
 
 		assert_int_equal(older_crd_reduce(failure, status, what), *rows[i].what != 0);
 		assert_string_equal(what, rows[i].what);
-		if (!cJSON_Compare(json_get(failure, "spec"), spec ? spec : json_get(whole, "spec"), true))
+		if (!cJSON_Compare(json_get(failure, "spec"), spec ? spec : json_get(whole, "spec"),
+				   true))
 			fail_msg("%s: %s", rows[i].status, cJSON_Print(failure));
 		/* By it crash loops and incidents are found. */
-		assert_true(cJSON_Compare(json_get(failure, "metadata"), json_get(whole, "metadata"), true));
+		assert_true(cJSON_Compare(json_get(failure, "metadata"),
+					  json_get(whole, "metadata"), true));
 	}
 }
 
@@ -66,7 +72,8 @@ static void a_second_refusal_of_the_same_finds_nothing_to_take_out(void **state)
 
 static void many_causes_are_cut(void **state)
 {
-	_cleanup_json_ cJSON *failure = json_of("spec: {class: A, verdict: v}"), *status = json_of("details: {causes: []}");
+	_cleanup_json_ cJSON *failure = json_of("spec: {class: A, verdict: v}"),
+			     *status = json_of("details: {causes: []}");
 	char what[OLDER_CRD_TEXT_MAX], field[64];
 
 	(void)state;

@@ -10,6 +10,7 @@ cJSON *own_lease(const struct client *client, const char *watched)
 {
 	char name[320];
 
-	snprintf(name, sizeof(name), "afterglow-operator%s%s", watched ? "." : "", watched ? watched : "");
+	snprintf(name, sizeof(name), "afterglow-operator%s%s", watched ? "." : "",
+		 watched ? watched : "");
 	return object_new("coordination.k8s.io/v1", "Lease", client_namespace(client), name);
 }

@@ -186,19 +186,25 @@ static cJSON *reconsider(void *arg, const cJSON *failure)
 static void on_lost(void *arg, const cJSON *failure, const char *why)
 {
 	const struct parts *p = arg;
-	const char *namespace = json_str(failure, "metadata.namespace"), *name = json_str(failure, "spec.cluster");
+	const char *namespace = json_str(failure, "metadata.namespace"),
+		   *name = json_str(failure, "spec.cluster");
 	char key[512], once[600], note[1000];
 	const cJSON *cluster;
 
-	if (!namespace || !name || snprintf(key, sizeof(key), "%s/%s", namespace, name) >= (int)sizeof(key))
+	if (!namespace || !name ||
+	    snprintf(key, sizeof(key), "%s/%s", namespace, name) >= (int)sizeof(key))
 		return;
 	snprintf(once, sizeof(once), "FailureNotRecorded %s", key);
 	cluster = find_cluster(arg, key);
 	if (!cluster || !event_recorder_is_time(p->recorder, once, LOST_AGAIN_NS))
 		return;
-	snprintf(note, sizeof(note), "RayFailure %.253s, and perhaps others of this cluster, are not recorded: %.600s",
+	snprintf(note, sizeof(note),
+		 "RayFailure %.253s, and perhaps others of this cluster, are not recorded: %.600s",
 		 json_str(failure, "metadata.name"), why);
-	event_recorder_emit(p->recorder, event_warning(cluster, "FailureNotRecorded", "Record", note, now_realtime_ns()), EVENT_COUNTED);
+	event_recorder_emit(
+		p->recorder,
+		event_warning(cluster, "FailureNotRecorded", "Record", note, now_realtime_ns()),
+		EVENT_COUNTED);
 }
 
 static void on_older_crd(void *arg, const char *what)
@@ -207,9 +213,15 @@ static void on_older_crd(void *arg, const char *what)
 	_cleanup_json_ cJSON *lease = own_lease(p->o.settings->client, p->o.settings->namespace);
 	char note[600];
 
-	snprintf(note, sizeof(note), "The CRD rayfailures.afterglow.dev is older than this operator and does not take %s: RayFailures are "
-		 "written without. Upgrade it: kubectl apply --server-side -f the CRDs of this release", what);
-	event_recorder_emit(p->recorder, event_of_object(lease, "Warning", "CRDOutdated", "Record", note, now_realtime_ns()), EVENT_COUNTED);
+	snprintf(
+		note, sizeof(note),
+		"The CRD rayfailures.afterglow.dev is older than this operator and does not take %s: RayFailures are "
+		"written without. Upgrade it: kubectl apply --server-side -f the CRDs of this release",
+		what);
+	event_recorder_emit(
+		p->recorder,
+		event_of_object(lease, "Warning", "CRDOutdated", "Record", note, now_realtime_ns()),
+		EVENT_COUNTED);
 }
 
 static int new_failure_writer(struct parts *p, struct err *err)

@@ -28,8 +28,8 @@ const char *group_name(enum ray_node node, const cJSON *group);
  * (it takes the name for the node's) would not bear.
  */
 #define POD_NAME_MAX 64
-void pod_name(const cJSON *cluster, enum ray_node node, const char *group, const char *seed, unsigned n,
-	      char ret_name[static POD_NAME_MAX]);
+void pod_name(const cJSON *cluster, enum ray_node node, const char *group, const char *seed,
+	      unsigned n, char ret_name[static POD_NAME_MAX]);
 
 /*
  * The name of an object that is called after the cluster, as KubeRay cuts it:

@@ -109,7 +109,8 @@ static void restore_labels(struct planner *p)
 	const char *name = json_str(p->in->cluster, "metadata.name");
 
 	for (size_t i = 0; i < p->n_pods; i++) {
-		cJSON *patch = p->leaving[i] ? NULL : pod_labels_patch(p->pods[i], name ? name : "");
+		cJSON *patch =
+			p->leaving[i] ? NULL : pod_labels_patch(p->pods[i], name ? name : "");
 
 		if (patch)
 			planner_add(p, PLAN_MERGE, patch);

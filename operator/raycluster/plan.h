@@ -21,7 +21,7 @@
 #include "operator/raycluster/crash_loop.h"
 
 enum plan_op_kind {
-	PLAN_APPLY,  /* server-side apply of body */
+	PLAN_APPLY, /* server-side apply of body */
 	PLAN_CREATE, /* POST of body; AlreadyExists is success, but for a pod: then somebody has to look whose that one is */
 	/*
 	 * body: apiVersion, kind, metadata {namespace, name, uid, resourceVersion, label node-type}, and
@@ -35,7 +35,7 @@ enum plan_op_kind {
 	 */
 	PLAN_MERGE,
 	PLAN_BELIEVE, /* nothing is written: body is what there should be, and what is there stays; is_applied from then on */
-	PLAN_EVENT,  /* POST of an events.k8s.io/v1 Event; every failure is tolerated */
+	PLAN_EVENT, /* POST of an events.k8s.io/v1 Event; every failure is tolerated */
 };
 
 struct plan_op {
@@ -57,7 +57,8 @@ struct unanswered_create {
 
 struct plan_input {
 	const cJSON *cluster;              /* ray.io/v1 RayCluster as the API server gave it */
-	const cJSON *const *pods;          /* the pods that it controls, and all in its namespace with its ray.io/cluster label */
+	/* the pods that it controls, and all in its namespace with its ray.io/cluster label */
+	const cJSON *const *pods;
 	size_t n_pods;
 	size_t n_labelled;                 /* how many those are; above BOUND_LABELLED (bounds.h) pods is empty */
 	const cJSON *service;              /* the head service, NULL when there is none */

@@ -100,7 +100,8 @@ static void delete_replica(struct replicas *r, const struct replica *replica)
 
 /* --- Creating ------------------------------------------------------------------------------------------- */
 
-static void create_host(struct replicas *r, const cJSON *template, const char *name, const char *replica, int64_t index, int64_t host)
+static void create_host(struct replicas *r, const cJSON *template, const char *name,
+			const char *replica, int64_t index, int64_t host)
 {
 	_cleanup_json_ cJSON *labels = cJSON_CreateObject();
 	char number[24];
@@ -159,7 +160,8 @@ static void create_replica(struct replicas *r, const cJSON *template, int64_t in
 	for (int64_t host = 0; host < r->hosts; host++) {
 		planner_next_name(r->p, RAY_WORKER, r->group, pod);
 		if (host == 0)
-			snprintf(name, sizeof(name), "%.*s-%s", GROUP_PART_MAX, r->group, pod + strlen(pod) - 5);
+			snprintf(name, sizeof(name), "%.*s-%s", GROUP_PART_MAX, r->group,
+				 pod + strlen(pod) - 5);
 		create_host(r, template, pod, name, index, host);
 	}
 }

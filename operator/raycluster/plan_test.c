@@ -33,7 +33,8 @@ static void a_lost_response_creates_no_second_pod(void **state)
 	plan(w);
 	snprintf(first, sizeof(first), "%s", json_str(op(w, PLAN_CREATE, 1), "metadata.name"));
 	create(w, op(w, PLAN_CREATE, 2)); /* only the last one is seen */
-	w->unanswered[w->n_unanswered++] = (struct unanswered_create){ .name = first, .group = "Small" };
+	w->unanswered[w->n_unanswered++] =
+		(struct unanswered_create){ .name = first, .group = "Small" };
 	plan(w);
 	assert_int_equal(count(w, PLAN_CREATE), 2);
 	assert_string_equal(json_str(op(w, PLAN_CREATE, 1), "metadata.name"), first);
@@ -49,14 +50,17 @@ static void an_unanswered_name_is_for_its_own_group(void **state)
 {
 	struct world *w = *state;
 
-	w->unanswered[0] = (struct unanswered_create){ .name = "demo-head-bcdfg", .group = HEAD_GROUP_NAME };
-	w->unanswered[1] = (struct unanswered_create){ .name = "demo-gone-worker-bcdfg", .group = "gone" };
+	w->unanswered[0] =
+		(struct unanswered_create){ .name = "demo-head-bcdfg", .group = HEAD_GROUP_NAME };
+	w->unanswered[1] =
+		(struct unanswered_create){ .name = "demo-gone-worker-bcdfg", .group = "gone" };
 	w->n_unanswered = 2;
 	plan(w);
 	assert_int_equal(count(w, PLAN_CREATE), 3);
 	assert_string_equal(json_str(op(w, PLAN_CREATE, 0), "metadata.name"), "demo-head-bcdfg");
 	for (size_t i = 1; i < 3; i++)
-		assert_memory_equal(json_str(op(w, PLAN_CREATE, i), "metadata.name"), "demo-small-worker-", 18);
+		assert_memory_equal(json_str(op(w, PLAN_CREATE, i), "metadata.name"),
+				    "demo-small-worker-", 18);
 }
 
 static void remove_label(cJSON *pod, const char *name)
@@ -66,7 +70,8 @@ static void remove_label(cJSON *pod, const char *name)
 
 static void labels_that_were_taken_away_are_put_back(void **state)
 {
-	static const char *const names[] = { "ray.io/cluster", "ray.io/node-type", "ray.io/group", "ray.io/is-ray-node" };
+	static const char *const names[] = { "ray.io/cluster", "ray.io/node-type", "ray.io/group",
+					     "ray.io/is-ray-node" };
 	struct world *w = *state;
 
 	settle(w);
@@ -76,13 +81,16 @@ static void labels_that_were_taken_away_are_put_back(void **state)
 		remove_label(head, names[i]);
 		plan(w);
 		assert_int_equal(w->plan.n_ops, 1);
-		assert_string_equal(json_str(op(w, PLAN_MERGE, 0), "metadata.name"), json_str(head, "metadata.name"));
-		assert_int_equal(cJSON_GetArraySize(json_get(op(w, PLAN_MERGE, 0), "metadata.labels")), 1);
+		assert_string_equal(json_str(op(w, PLAN_MERGE, 0), "metadata.name"),
+				    json_str(head, "metadata.name"));
+		assert_int_equal(
+			cJSON_GetArraySize(json_get(op(w, PLAN_MERGE, 0), "metadata.labels")), 1);
 		execute(w);
 		plan(w);
 		assert_int_equal(w->plan.n_ops, 0);
 	}
-	json_set_str(json_get(pod_of_type(w, "worker", 1), "metadata.labels"), "ray.io/cluster", "another");
+	json_set_str(json_get(pod_of_type(w, "worker", 1), "metadata.labels"), "ray.io/cluster",
+		     "another");
 	plan(w);
 	assert_int_equal(w->plan.n_ops, 1);
 	execute(w);
@@ -101,7 +109,8 @@ static void a_worker_whose_group_nobody_knows_is_replaced(void **state)
 	plan(w);
 	assert_int_equal(count(w, PLAN_MERGE), 0);
 	assert_int_equal(count(w, PLAN_DELETE), 1);
-	assert_string_equal(json_str(op(w, PLAN_DELETE, 0), "metadata.uid"), json_str(pod, "metadata.uid"));
+	assert_string_equal(json_str(op(w, PLAN_DELETE, 0), "metadata.uid"),
+			    json_str(pod, "metadata.uid"));
 	assert_int_equal(count(w, PLAN_CREATE), 1);
 }
 

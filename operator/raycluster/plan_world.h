@@ -196,7 +196,8 @@ static inline void merge(struct world *w, const cJSON *body)
 	if (json_get(body, "metadata.finalizers"))
 		json_set(json_get(object, "metadata"), "finalizers", cJSON_Duplicate(json_get(body, "metadata.finalizers"), true));
 	cJSON_ArrayForEach(item, json_get(body, "metadata.labels"))
-		json_set_str(json_object_at(json_get(object, "metadata"), "labels"), item->string, item->valuestring);
+		json_set_str(json_object_at(json_get(object, "metadata"), "labels"), item->string,
+			     item->valuestring);
 	cJSON_ArrayForEach(item, json_get(body, "metadata.annotations"))
 		json_set_str(json_object_at(json_get(object, "metadata"), "annotations"), item->string, item->valuestring);
 }

@@ -199,7 +199,8 @@ static const char *unanswered_name(const struct planner *p, const char *group)
 	return NULL;
 }
 
-void planner_next_name(struct planner *p, enum ray_node node, const char *group, char ret_name[static POD_NAME_MAX])
+void planner_next_name(struct planner *p, enum ray_node node, const char *group,
+		       char ret_name[static POD_NAME_MAX])
 {
 	const char *unanswered = unanswered_name(p, group);
 
@@ -207,7 +208,8 @@ void planner_next_name(struct planner *p, enum ray_node node, const char *group,
 		snprintf(ret_name, POD_NAME_MAX, "%s", unanswered);
 	else
 		do
-			pod_name(p->in->cluster, node, group, p->in->name_seed, p->n_names++, ret_name);
+			pod_name(p->in->cluster, node, group, p->in->name_seed, p->n_names++,
+				 ret_name);
 		while (name_in_use(p, ret_name));
 	p->failed = p->failed || strmap_put(&p->taken, ret_name, p, NULL) < 0;
 }

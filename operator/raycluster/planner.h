@@ -23,7 +23,8 @@ struct planner {
 	bool *leaving;	    /* terminating, or deleted by this plan */
 	size_t n_pods;
 	struct pod_index index;	/* of pods */
-	struct strmap taken;	/* the names of in->pods that others control, and of pods that this plan creates -> non-NULL */
+	/* the names of in->pods that others control, and of pods that this plan creates -> non-NULL */
+	struct strmap taken;
 	char hash[UPGRADE_HASH_MAX]; /* of the spec */
 	struct crash *crashes; /* in->crashes by the names of their groups */
 	unsigned creates;
@@ -62,7 +63,8 @@ int planner_build(struct planner *p, enum ray_node node, const cJSON *group, cJS
 /* Whether one more pod may be created in this plan; if not, there is another plan soon. */
 bool planner_may_create(struct planner *p);
 /* A name for a new pod of the group: one whose creation got no answer, else one that no pod has. */
-void planner_next_name(struct planner *p, enum ray_node node, const char *group, char ret_name[static POD_NAME_MAX]);
+void planner_next_name(struct planner *p, enum ray_node node, const char *group,
+		       char ret_name[static POD_NAME_MAX]);
 /* The head, and n replicas of a group that are one pod each. */
 void planner_create_head(struct planner *p, const cJSON *template);
 void planner_create_replicas(struct planner *p, const cJSON *template, const char *group, int64_t n);

@@ -12,7 +12,8 @@
 
 bool pod_label_is_ours(const char *name)
 {
-	static const char *const ours[] = { "ray.io/is-ray-node", "ray.io/cluster", "ray.io/node-type", "ray.io/group" };
+	static const char *const ours[] = { "ray.io/is-ray-node", "ray.io/cluster",
+					    "ray.io/node-type", "ray.io/group" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(ours); i++)
 		if (strcmp(name, ours[i]) == 0)
@@ -36,12 +37,14 @@ cJSON *pod_labels_patch(const cJSON *pod, const char *cluster)
 
 	put_back(pod, &labels, "ray.io/is-ray-node", "yes");
 	put_back(pod, &labels, "ray.io/cluster", cluster);
-	put_back(pod, &labels, "ray.io/node-type", ray_node_name(pod_is_head(pod) ? RAY_HEAD : RAY_WORKER));
+	put_back(pod, &labels, "ray.io/node-type",
+		 ray_node_name(pod_is_head(pod) ? RAY_HEAD : RAY_WORKER));
 	if (pod_is_head(pod))
 		put_back(pod, &labels, "ray.io/group", HEAD_GROUP_NAME);
 	if (!labels)
 		return NULL;
-	patch = object_new("v1", "Pod", json_str(pod, "metadata.namespace"), json_str(pod, "metadata.name"));
+	patch = object_new("v1", "Pod", json_str(pod, "metadata.namespace"),
+			   json_str(pod, "metadata.name"));
 	metadata = json_get(patch, "metadata");
 	json_set_str(metadata, "uid", json_str(pod, "metadata.uid"));
 	json_set(metadata, "labels", TAKE_PTR(labels));

@@ -40,7 +40,8 @@ bool pod_is_owned(const cJSON *pod, const char *cluster_uid)
 /* Either label may have been taken away; no group of workers is called so. */
 bool pod_is_head(const cJSON *pod)
 {
-	return is(label(pod, "ray.io/node-type"), "head") || is(label(pod, "ray.io/group"), HEAD_GROUP_NAME);
+	return is(label(pod, "ray.io/node-type"), "head") ||
+	       is(label(pod, "ray.io/group"), HEAD_GROUP_NAME);
 }
 
 const char *pod_group(const cJSON *pod)
