@@ -58,39 +58,23 @@ struct leadership {
 	bool started;
 
 	struct worker worker;
-	_Atomic int64_t
-		deadline_ns; /* the Lease is held until then, by the boot clock; 0: it is not */
+	_Atomic int64_t deadline_ns; /* the Lease is held until then, by the boot clock; 0: it is not */
 	_Atomic int64_t turned_ns; /* when the main loop last did */
 };
 
-/*
- * --- The thread
- * -------------------------------------------------------------------------------------------
- */
+/* --- The thread ----------------------------------------------------------------------------- */
 
 /*
  * What the main loop must hear waits for it; the rest is left out while it does not read. Nobody
  * reads any more when it has ended.
  */
-static void tell(struct leadership *l, const struct message *message)
-{
-	bool must = message->kind == LOST || message->kind == STOPPED || message->kind == ACQUIRED;
-
-	(void)!send(l->worker.fd, message, sizeof(*message),
-		    MSG_NOSIGNAL | (must ? 0 : MSG_DONTWAIT));
-}
-
-static void tell_kind(struct leadership *l, enum message_kind kind)
-{
-	tell(l, &(struct message){ .kind = kind });
-}
-
-static void tell_text(struct leadership *l, enum message_kind kind, int code, const char *text)
+static void tell(struct leadership *l, enum message_kind kind, int code, const char *text)
 {
 	struct message message = { .kind = kind, .code = code };
+	bool must = kind == LOST || kind == STOPPED || kind == ACQUIRED;
 
 	snprintf(message.text, sizeof(message.text), "%s", text);
-	tell(l, &message);
+	(void)!send(l->worker.fd, &message, sizeof(message), MSG_NOSIGNAL | (must ? 0 : MSG_DONTWAIT));
 }
 
 /* Before anybody hears of it: whoever writes looks here. */
@@ -103,45 +87,45 @@ static void publish(void *arg)
 	if (strcmp(w->holder, elector_holder(w->elector)) == 0)
 		return;
 	snprintf(w->holder, sizeof(w->holder), "%s", elector_holder(w->elector));
-	tell_text(l, HOLDER, 0, w->holder);
+	tell(l, HOLDER, 0, w->holder);
 }
 
 static void on_acquired(void *arg)
 {
-	tell_kind(arg, ACQUIRED);
+	tell(arg, ACQUIRED, 0, "");
 }
 
 static void on_lost(void *arg)
 {
 	struct leadership *l = arg;
 
-	tell_text(l, LOST, 0, "another replica acts or may");
+	tell(l, LOST, 0, "another replica acts or may");
 	event_base_loopbreak(l->worker.base);
 }
 
 static void on_trouble(void *arg, const struct err *err)
 {
 	if (err)
-		tell_text(arg, TROUBLE, err->code, err->text);
+		tell(arg, TROUBLE, err->code, err->text);
 	else
-		tell_kind(arg, TROUBLE_OVER);
+		tell(arg, TROUBLE_OVER, 0, "");
 }
 
 static void on_request(void *arg, const char *method, int code)
 {
-	tell_text(arg, REQUEST, code, method);
+	tell(arg, REQUEST, code, method);
 }
 
 static void on_credentials(void *arg, const struct err *err)
 {
-	tell_text(arg, CREDENTIALS, err->code, err->text);
+	tell(arg, CREDENTIALS, err->code, err->text);
 }
 
 static void on_released(void *arg)
 {
 	struct leadership *l = arg;
 
-	tell_kind(l, STOPPED);
+	tell(l, STOPPED, 0, "");
 	event_base_loopbreak(l->worker.base);
 }
 
@@ -175,7 +159,7 @@ static void on_watchdog(evutil_socket_t fd, short what, void *arg)
 	snprintf(why, sizeof(why), "it was given up, for the main loop did not turn for %s",
 		 duration_format(l->o.silence_ns, text));
 	event_base_loopbreak(l->worker.base);
-	tell_text(l, LOST, 0, why);
+	tell(l, LOST, 0, why);
 }
 
 static void *run(void *arg)
@@ -244,10 +228,7 @@ static int worker_init(struct leadership *l, struct kubeconfig *config, struct e
 	return r < 0 ? r : start_events(l, err);
 }
 
-/*
- * --- The main loop
- * ----------------------------------------------------------------------------------------
- */
+/* --- The main loop -------------------------------------------------------------------------- */
 
 static void take_message(struct leadership *l, const struct message *message)
 {

@@ -98,10 +98,7 @@ static void delete_replica(struct replicas *r, const struct replica *replica)
 		planner_delete_or_hold(r->p, at);
 }
 
-/*
- * --- Creating
- * -------------------------------------------------------------------------------------------
- */
+/* --- Creating ------------------------------------------------------------------------------- */
 
 static void create_host(struct replicas *r, const cJSON *template, const char *name,
 			const char *replica, int64_t index, int64_t host)
