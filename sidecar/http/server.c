@@ -20,13 +20,17 @@
 
 #include "lib/json.h"
 #include "lib/log.h"
+#include "lib/outlet.h"
 #include "lib/units.h"
 #include "sidecar/http/metrics.h"
+#include "sidecar/record/heartbeat.h"
 
 #define HEADERS_MAX (8 * 1024)
 #define BACKLOG 16
 #define RECOUNT_MS 200
 #define WARNINGS_MAX 8
+#define RESTLESS_FROM 0.7 /* of the limit; below what snapshots begin at */
+#define RESTLESS_AFTER_NS (600 * NS_PER_SEC)
 #define WARNING_JSON_MAX 1024
 #define SPOOL_ENTRIES_MAX 20000
 #define SPOOL_LOOK_SPACING_NS (10 * NS_PER_SEC)
@@ -55,7 +59,8 @@ static void answer(struct evhttp_request *request, int status, const char *type,
 		evhttp_send_error(request, HTTP_INTERNAL, NULL);
 	else {
 		evhttp_add_header(headers, "Content-Type", type);
-		evhttp_add_header(headers, "Cache-Control", "no-store");
+		if (!evhttp_find_header(headers, "Cache-Control"))
+			evhttp_add_header(headers, "Cache-Control", "no-store");
 		evhttp_send_reply(request, status, NULL, body);
 	}
 	if (body)
@@ -69,6 +74,8 @@ static void on_health(struct evhttp_request *request, void *arg)
 	const char *wrong = keeper_spool_error(recorder_keeper(s->recorder));
 
 	strbuf_addf(&text, wrong ? "the spool cannot be written: %s\n" : "ok\n", wrong);
+	strbuf_addf(&text, "heartbeat: %.1f s old, longest pause %.1f s\n", (double)heartbeat_age_ns(now_boottime_ns()) / (double)NS_PER_SEC,
+		    (double)heartbeat_longest_ns() / (double)NS_PER_SEC);
 	answer(request, wrong ? HTTP_SERVUNAVAIL : HTTP_OK, "text/plain; charset=utf-8", &text);
 }
 
@@ -147,6 +154,31 @@ static uint32_t digest_state(const struct http_server *s)
 	return digest;
 }
 
+/* --- How soon the operator should ask again --------------------------------------------------------------- */
+
+/* Memory that is nearly full, or grows, and a failure a short while ago announce the next failure. */
+static void check_rest(const char *name, const struct observer *o, void *arg)
+{
+	const struct memory *m = &o->last.memory;
+	bool *restless = arg;
+
+	(void)name;
+	if (m->limit > 0 && m->usage - MAX(m->inactive_file, 0) >= (int64_t)((double)m->limit * RESTLESS_FROM))
+		*restless = true;
+	if (o->growth && o->growth->forecast.growth.rate > 0)
+		*restless = true;
+}
+
+static bool is_restless(const struct http_server *s)
+{
+	const struct journal *j = recorder_journal(s->recorder);
+	int64_t ago_ns = j->n ? now_realtime_ns() - j->failures[j->n - 1].ended_unix_ns : INT64_MAX;
+	bool restless = ago_ns < RESTLESS_AFTER_NS && ago_ns > -RESTLESS_AFTER_NS;
+
+	recorder_each(s->recorder, check_rest, &restless);
+	return restless;
+}
+
 #define TAG_MAX 64
 
 /* Of letters, digits and dashes, and not longer: the operator takes no other. */
@@ -165,10 +197,12 @@ static void on_failures(struct evhttp_request *request, void *arg)
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(JOURNAL_JSON_MAX + WARNINGS_MAX * WARNING_JSON_MAX);
 	_cleanup_json_ cJSON *json = NULL;
 	_cleanup_free_ char *printed = NULL;
+	struct evkeyvalq *headers = evhttp_request_get_output_headers(request);
 	char tag[TAG_MAX], quoted[TAG_MAX + 2];
 
 	snprintf(quoted, sizeof(quoted), "\"%s\"", make_tag(s, tag));
-	evhttp_add_header(evhttp_request_get_output_headers(request), "ETag", quoted);
+	evhttp_add_header(headers, "ETag", quoted);
+	evhttp_add_header(headers, "Cache-Control", is_restless(s) ? "private, max-age=10" : "private, max-age=300");
 	if (is_known(request, quoted)) {
 		evhttp_send_reply(request, HTTP_NOTMODIFIED, NULL, NULL);
 		return;
@@ -243,6 +277,9 @@ static void add_keeping(const struct http_server *s, struct pod_values *v)
 	const struct spool_stats *spool = keeper_spool_stats(recorder_keeper(s->recorder));
 	const struct shipper_stats *ship = keeper_ship_stats(recorder_keeper(s->recorder));
 
+	v->heartbeat_age_ns = heartbeat_age_ns(now_boottime_ns());
+	v->longest_pause_ns = heartbeat_longest_ns();
+	v->output_dropped = outlet_dropped();
 	v->spool_failing = keeper_spool_error(recorder_keeper(s->recorder)) != NULL;
 	if (spool) {
 		v->spool_bundles = spool->bundles;
