@@ -14,8 +14,9 @@
 
 #include "lib/fileio.h"
 #include "lib/printable.h"
+#include "sidecar/record/gate.h"
 
-#define FDINFO_MAX 4096
+#define SCM_MAX_FD 253 /* the kernel's, descriptors of a message */
 #define ERRNO_MAX 4095 /* the kernel's MAX_ERRNO */
 
 bool launch_name_valid(const char *name)
@@ -60,16 +61,6 @@ static int parse_hello(const char *args, struct launch_message *m, struct err *e
 	m->command = command;
 	m->started_ns = started;
 	return 0;
-}
-
-bool fd_is_pidfd(int fd)
-{
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(FDINFO_MAX);
-	char path[40];
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	/* Of all kinds of descriptors only this one has such a line. */
-	return file_read(AT_FDCWD, path, &text, NULL) == 0 && strstr(strbuf_str(&text), "\nPid:\t");
 }
 
 /* What waitpid(2) gives for a process that has ended. */
@@ -216,36 +207,66 @@ int launch_message_parse(const char *text, size_t len, struct launch_message *re
 	return 0;
 }
 
+/* Of those that came, as many as a message may have; the others are refused. */
+static size_t take_fds(struct msghdr *message, int fds[static LAUNCH_FDS_MAX])
+{
+	size_t n = 0;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
+		size_t count = c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS ? (c->cmsg_len - CMSG_LEN(0)) / sizeof(int) : 0;
+
+		for (size_t i = 0; i < count; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
+			if (n < LAUNCH_FDS_MAX)
+				fds[n++] = fd;
+			else
+				gate_refuse(fd);
+		}
+	}
+	return n;
+}
+
 int launch_receive(int socket_fd, char text[static LAUNCH_MESSAGE_MAX], size_t *ret_len, int fds[static LAUNCH_FDS_MAX],
 		   size_t *ret_n_fds, struct err *err)
 {
+	/*
+	 * Room for all that one message can carry: what has no room the kernel closes, in our name, and that may wait. Without
+	 * any room it closes files as well, but asks no server for that.
+	 */
 	union {
 		struct cmsghdr header;
-		char room[CMSG_SPACE(LAUNCH_FDS_MAX * sizeof(int))];
+		char room[CMSG_SPACE(SCM_MAX_FD * sizeof(int))];
 	} control;
 	struct iovec part = { .iov_base = text, .iov_len = LAUNCH_MESSAGE_MAX };
 	struct msghdr message = {
 		.msg_iov = &part,
 		.msg_iovlen = 1,
-		.msg_control = &control,
-		/* Descriptors beyond the room are not handed over. CMSG_SPACE would have room for one more, by rounding. */
-		.msg_controllen = CMSG_LEN(LAUNCH_FDS_MAX * sizeof(int)),
+		.msg_control = gate_is_open() ? &control : NULL,
+		.msg_controllen = gate_is_open() ? sizeof(control) : 0,
 	};
 	ssize_t len = recvmsg(socket_fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	size_t n = 0;
 
 	if (len < 0)
 		return err_set(err, errno == EINTR ? EAGAIN : errno, "receive from a launcher");
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c))
-		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
-			size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-
-			memcpy(fds + n, CMSG_DATA(c), MIN(count, LAUNCH_FDS_MAX - n) * sizeof(int));
-			n += MIN(count, LAUNCH_FDS_MAX - n);
-		}
-	*ret_n_fds = n;
+	*ret_n_fds = take_fds(&message, fds);
 	*ret_len = (size_t)len;
-	return len > 0 || n > 0;
+	return len > 0 || *ret_n_fds > 0;
+}
+
+void launch_close(int socket_fd)
+{
+	char text[LAUNCH_MESSAGE_MAX];
+	int fds[LAUNCH_FDS_MAX];
+	size_t len, n_fds;
+
+	/* Nothing more comes; and of what is in the queue no descriptor must be left to the kernel. */
+	shutdown(socket_fd, SHUT_RD);
+	while (launch_receive(socket_fd, text, &len, fds, &n_fds, NULL) > 0)
+		while (n_fds > 0)
+			gate_refuse(fds[--n_fds]);
+	close(socket_fd);
 }
 
 int launch_send(int socket_fd, const char *verb, const char *text, struct err *err)

@@ -15,6 +15,7 @@
 #include "lib/units.h"
 #include "sidecar/record/container_internal.h"
 #include "sidecar/record/events.h"
+#include "sidecar/record/gate.h"
 #include "sidecar/record/life.h"
 #include "sidecar/report/report_json.h"
 
@@ -324,10 +325,10 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 		}
 		return;
 	}
-	if (m.verb == LAUNCH_CORE && c->attached && n_fds > 0)
-		container_core(c, &m, TAKE_FD(fds[0]));
+	if (m.verb == LAUNCH_CORE && c->attached && n_fds > 0 && container_core(c, &m, fds[0]))
+		memmove(fds, fds + 1, --n_fds * sizeof(fds[0]));
 	while (n_fds > 0)
-		closep(&fds[--n_fds]);
+		gate_refuse(fds[--n_fds]);
 	if (!c->attached)
 		return;
 	if (m.verb == LAUNCH_ENDED || m.verb == LAUNCH_UNWATCHED)
@@ -347,7 +348,7 @@ struct container *container_new(struct event_base *base, int fd, const struct re
 	struct container *c = calloc(1, sizeof(*c));
 
 	if (!c) {
-		close(fd);
+		launch_close(fd);
 		err_set(err, ENOMEM, "container");
 		return NULL;
 	}
@@ -389,7 +390,7 @@ void container_free(struct container *c)
 	hooks_free(c->hooks);
 	free(c->waiting);
 	observer_close(&c->observer);
-	closep(&c->fd);
+	launch_close(c->fd);
 	closep(&c->termination_fd);
 	closep(&c->pidfd);
 	closep(&c->inotify_fd);

@@ -9,32 +9,45 @@
 #include "lib/log.h"
 #include "lib/units.h"
 #include "sidecar/record/container_internal.h"
+#include "sidecar/record/gate.h"
 #include "sidecar/record/life.h"
 #include "sidecar/report/report_json.h"
 
-static bool is_type(int fd, mode_t type)
+/* The place of a descriptor by its letter; NULL: it has none. */
+static int *place_of(struct container *c, char letter, int *root_fd, enum gate_kind *ret_kind)
 {
-	struct stat st;
-
-	return fstat(fd, &st) == 0 && (st.st_mode & S_IFMT) == type;
+	switch (letter) {
+	case LAUNCH_FD_ROOT:
+		*ret_kind = GATE_ROOT;
+		return root_fd;
+	case LAUNCH_FD_TERMINATION_LOG:
+		*ret_kind = GATE_TERMINATION_LOG;
+		return &c->termination_fd;
+	case LAUNCH_FD_PIDFD:
+		*ret_kind = GATE_PIDFD;
+		return &c->pidfd;
+	default:
+		return NULL;
+	}
 }
 
-/* Takes what the letters promise and what really is of that kind; the rest is closed. */
+/* Takes what the letters promise and what really is of that kind; the rest is refused. */
 static int take_descriptors(struct container *c, const int *fds, size_t n_fds)
 {
 	int root_fd = -1;
 
 	for (size_t i = 0; i < n_fds; i++) {
-		char letter = i < strlen(c->hello.fd_letters) ? c->hello.fd_letters[i] : '\0';
+		struct err err = { 0 };
+		enum gate_kind kind;
+		int *place = place_of(c, i < strlen(c->hello.fd_letters) ? c->hello.fd_letters[i] : '\0', &root_fd, &kind);
 
-		if (letter == LAUNCH_FD_ROOT && root_fd < 0 && is_type(fds[i], S_IFDIR))
-			root_fd = fds[i];
-		else if (letter == LAUNCH_FD_TERMINATION_LOG && c->termination_fd < 0 && is_type(fds[i], S_IFREG))
-			c->termination_fd = fds[i];
-		else if (letter == LAUNCH_FD_PIDFD && c->pidfd < 0 && fd_is_pidfd(fds[i]))
-			c->pidfd = fds[i];
-		else
-			close(fds[i]);
+		if (place && *place < 0 && gate_admit(fds[i], kind, &err) == 0) {
+			*place = fds[i];
+			continue;
+		}
+		if (err.code)
+			log_warning_limited("%s: %s", c->hello.name, err_text(&err));
+		gate_refuse(fds[i]);
 	}
 	return root_fd;
 }

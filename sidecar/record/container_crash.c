@@ -19,6 +19,7 @@
 #include "lib/units.h"
 #include "sidecar/crash/core_route.h"
 #include "sidecar/record/container_internal.h"
+#include "sidecar/record/gate.h"
 #include "sidecar/report/report_json.h"
 
 #define JOIN_NS (10 * NS_PER_SEC) /* for Ray's line, which a busy machine delays, or the container's end */
@@ -316,7 +317,7 @@ void container_watch_crashes(struct container *c)
 					 &(struct crashes_callbacks){ .unwound = on_unwound, .added = on_added, .over = on_over, .idle = on_idle, .arg = c });
 }
 
-void container_core(struct container *c, const struct launch_message *m, int core_fd)
+bool container_core(struct container *c, const struct launch_message *m, int core_fd)
 {
 	const struct core_hint hint = { m->core_pid, m->core_tid, m->core_signal, m->core_comm };
 	int64_t now = now_boottime_ns();
@@ -324,15 +325,17 @@ void container_core(struct container *c, const struct launch_message *m, int cor
 	struct crash *crash;
 	struct note *note;
 
-	if (core_fd < 0 || !c->crashes || c->over) {
-		closep(&core_fd);
-		return;
+	if (!c->crashes || c->over)
+		return false;
+	if (gate_admit(core_fd, GATE_CORE, &err) < 0) {
+		log_warning_limited("%s: %s", c->hello.name, err_text(&err));
+		return false;
 	}
 	crash = crashes_take(c->crashes, core_fd, &hint, &err);
 	if (!crash) {
 		if (err.code)
 			log_warning_limited("%s: core: %s", c->hello.name, err_text(&err));
-		return;
+		return true;
 	}
 	note = calloc(1, sizeof(*note));
 	if (note) {
@@ -343,4 +346,5 @@ void container_core(struct container *c, const struct launch_message *m, int cor
 	/* Without a file that remembers, whether it was told of before is not known. */
 	if (!note || (note->old && !taken_remembers(c->callbacks.taken)))
 		crash_drop(crash, CORE_DROP_STALE);
+	return true;
 }

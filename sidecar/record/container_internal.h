@@ -87,8 +87,8 @@ void container_ray_due(struct container *c, int64_t now_ns);
 
 /* At its hello, when the options want cores. */
 void container_watch_crashes(struct container *c);
-/* The launcher hands over a core. Takes core_fd, -1: there came none. */
-void container_core(struct container *c, const struct launch_message *m, int core_fd);
+/* The launcher hands over a core. Takes core_fd, unless it returns false: then nothing is to be done with it. */
+bool container_core(struct container *c, const struct launch_message *m, int core_fd);
 /* After each sample: cores that nothing more is to be waited for are reported. */
 void container_crashes_due(struct container *c, int64_t now_ns);
 /* Whether the worker that Ray tells of left a core: then both are one report. */

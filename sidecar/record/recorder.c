@@ -12,6 +12,7 @@
 #include "lib/json.h"
 #include "lib/log.h"
 #include "lib/strbuf.h"
+#include "sidecar/record/channel.h"
 #include "sidecar/record/container.h"
 #include "sidecar/record/errand.h"
 #include "sidecar/record/events.h"
@@ -153,7 +154,7 @@ static void on_connection(int connection, void *arg)
 
 	if (slot == CONTAINERS_MAX) {
 		log_warning_limited("more than %d launchers at a time: one is refused", CONTAINERS_MAX);
-		close(connection);
+		launch_close(connection);
 		return;
 	}
 	r->numbers[slot] = ++r->n_connections;
