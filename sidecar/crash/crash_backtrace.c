@@ -89,12 +89,11 @@ static void on_opener_ended(const struct child_result *r, void *arg)
  */
 static int start_opener(struct crash *crash, struct err *err)
 {
+	static const char *const argv[] = { "afterglow-unwind", "--root-fd", "3", "--serve-fd", "4", NULL };
 	struct child_work work = {
-		.program = "afterglow-unwind",
-		.args = { "--root-fd", "3", "--serve-fd", "4" },
+		.argv = argv,
 		.fds = { crash->owner->root_fd },
 		.n_fds = 2,
-		.output_max = 1,
 		.within_ns = UNWIND_NS,
 	};
 	int ends[2], rc;
@@ -102,7 +101,7 @@ static int start_opener(struct crash *crash, struct err *err)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return err_set(err, errno, "socketpair");
 	work.fds[1] = ends[1];
-	rc = child_start(crash->owner->base, &work, on_opener_ended, crash, &crash->opener, err);
+	rc = crash_start_child(crash, &work, on_opener_ended, &crash->opener, err);
 	close(ends[1]);
 	if (rc < 0) {
 		close(ends[0]);
@@ -124,9 +123,10 @@ static int files_for_unwinder(struct crash *crash)
 
 void crash_start_unwinder(struct crash *crash)
 {
+	static const char *const alone[] = { "afterglow-unwind", "--core-fd", "3", "--summary-fd", "4", "--no-root", NULL };
+	static const char *const with_files[] = { "afterglow-unwind", "--core-fd", "3", "--files-fd", "4", "--summary-fd", "5", NULL };
 	struct child_work work = {
-		.program = "afterglow-unwind",
-		.args = { "--core-fd", "3", "--summary-fd", "4", "--no-root" },
+		.argv = alone,
 		.fds = { crash->core_fd },
 		.n_fds = 1,
 		.output_max = BACKTRACE_MAX,
@@ -138,12 +138,10 @@ void crash_start_unwinder(struct crash *crash)
 	struct err err = { 0 };
 
 	if (files_fd >= 0) {
-		work.args[3] = "5";
-		work.args[4] = "--files-fd";
-		work.args[5] = "4";
+		work.argv = with_files;
 		work.fds[work.n_fds++] = files_fd;
 	}
-	if (child_start(crash->owner->base, &work, on_unwound, crash, &crash->unwinder, &err) >= 0)
+	if (crash_start_child(crash, &work, on_unwound, &crash->unwinder, &err) >= 0)
 		return;
 	log_warning_limited("no backtrace: %s", err_text(&err));
 	crash->without_unwinder = evtimer_new(crash->owner->base, without_backtrace, crash);

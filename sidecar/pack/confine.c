@@ -17,7 +17,12 @@ int pack_confine_files(int core_fd, int out_fd, struct err *err)
 	const int keep[] = { STDOUT_FILENO, STDERR_FILENO, MIN(core_fd, out_fd), MAX(core_fd, out_fd) };
 
 	confine_descriptors(keep, ARRAY_SIZE(keep));
+#if defined(__SANITIZE_ADDRESS__)
+	(void)err;
+	return 0; /* at the end it looks for leaks in /proc */
+#else
 	return confine_files(-1, err) < 0 ? -err->code : 0;
+#endif
 }
 
 #define FUTEX_COMMANDS 127 /* the rest are flags */

@@ -14,9 +14,9 @@
 
 #include "lib/fileio.h"
 #include "lib/printable.h"
-#include "sidecar/record/gate.h"
+#include "sidecar/record/discard.h"
 
-#define SCM_MAX_FD 253 /* the kernel's, descriptors of a message */
+#define SENT_FDS_MAX 253 /* in one message: the kernel's SCM_MAX_FD */
 #define ERRNO_MAX 4095 /* the kernel's MAX_ERRNO */
 
 bool launch_name_valid(const char *name)
@@ -207,66 +207,39 @@ int launch_message_parse(const char *text, size_t len, struct launch_message *re
 	return 0;
 }
 
-/* Of those that came, as many as a message may have; the others are refused. */
-static size_t take_fds(struct msghdr *message, int fds[static LAUNCH_FDS_MAX])
-{
-	size_t n = 0;
-
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
-		size_t count = c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS ? (c->cmsg_len - CMSG_LEN(0)) / sizeof(int) : 0;
-
-		for (size_t i = 0; i < count; i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
-			if (n < LAUNCH_FDS_MAX)
-				fds[n++] = fd;
-			else
-				gate_refuse(fd);
-		}
-	}
-	return n;
-}
-
 int launch_receive(int socket_fd, char text[static LAUNCH_MESSAGE_MAX], size_t *ret_len, int fds[static LAUNCH_FDS_MAX],
 		   size_t *ret_n_fds, struct err *err)
 {
-	/*
-	 * Room for all that one message can carry: what has no room the kernel closes, in our name, and that may wait. Without
-	 * any room it closes files as well, but asks no server for that.
-	 */
 	union {
 		struct cmsghdr header;
-		char room[CMSG_SPACE(SCM_MAX_FD * sizeof(int))];
+		char room[CMSG_SPACE(SENT_FDS_MAX * sizeof(int))];
 	} control;
 	struct iovec part = { .iov_base = text, .iov_len = LAUNCH_MESSAGE_MAX };
 	struct msghdr message = {
 		.msg_iov = &part,
 		.msg_iovlen = 1,
-		.msg_control = gate_is_open() ? &control : NULL,
-		.msg_controllen = gate_is_open() ? sizeof(control) : 0,
+		.msg_control = &control,
+		/* The kernel would close what finds no room itself, before the call returns: such a close may sleep. */
+		.msg_controllen = sizeof(control),
 	};
 	ssize_t len = recvmsg(socket_fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	size_t n = 0;
 
 	if (len < 0)
 		return err_set(err, errno == EINTR ? EAGAIN : errno, "receive from a launcher");
-	*ret_n_fds = take_fds(&message, fds);
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c))
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
+			size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int), taken = MIN(count, LAUNCH_FDS_MAX - n);
+			int sent[SENT_FDS_MAX];
+
+			memcpy(sent, CMSG_DATA(c), MIN(count, (size_t)SENT_FDS_MAX) * sizeof(int));
+			memcpy(fds + n, sent, taken * sizeof(int));
+			discard(sent + taken, MIN(count, (size_t)SENT_FDS_MAX) - taken);
+			n += taken;
+		}
+	*ret_n_fds = n;
 	*ret_len = (size_t)len;
-	return len > 0 || *ret_n_fds > 0;
-}
-
-void launch_close(int socket_fd)
-{
-	char text[LAUNCH_MESSAGE_MAX];
-	int fds[LAUNCH_FDS_MAX];
-	size_t len, n_fds;
-
-	/* Nothing more comes; and of what is in the queue no descriptor must be left to the kernel. */
-	shutdown(socket_fd, SHUT_RD);
-	while (launch_receive(socket_fd, text, &len, fds, &n_fds, NULL) > 0)
-		while (n_fds > 0)
-			gate_refuse(fds[--n_fds]);
-	close(socket_fd);
+	return len > 0 || n > 0;
 }
 
 int launch_send(int socket_fd, const char *verb, const char *text, struct err *err)

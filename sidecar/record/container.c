@@ -14,8 +14,8 @@
 #include "lib/log.h"
 #include "lib/units.h"
 #include "sidecar/record/container_internal.h"
+#include "sidecar/record/discard.h"
 #include "sidecar/record/events.h"
-#include "sidecar/record/gate.h"
 #include "sidecar/record/life.h"
 #include "sidecar/report/report_json.h"
 
@@ -326,9 +326,8 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 		return;
 	}
 	if (m.verb == LAUNCH_CORE && c->attached && n_fds > 0 && container_core(c, &m, fds[0]))
-		memmove(fds, fds + 1, --n_fds * sizeof(fds[0]));
-	while (n_fds > 0)
-		gate_refuse(fds[--n_fds]);
+		fds[0] = -1;
+	discard(fds, n_fds);
 	if (!c->attached)
 		return;
 	if (m.verb == LAUNCH_ENDED || m.verb == LAUNCH_UNWATCHED)
@@ -348,7 +347,7 @@ struct container *container_new(struct event_base *base, int fd, const struct re
 	struct container *c = calloc(1, sizeof(*c));
 
 	if (!c) {
-		launch_close(fd);
+		discard_connection(fd);
 		err_set(err, ENOMEM, "container");
 		return NULL;
 	}
@@ -390,8 +389,8 @@ void container_free(struct container *c)
 	hooks_free(c->hooks);
 	free(c->waiting);
 	observer_close(&c->observer);
-	launch_close(c->fd);
-	closep(&c->termination_fd);
+	discard_connection(c->fd);
+	discard(&c->termination_fd, 1);
 	closep(&c->pidfd);
 	closep(&c->inotify_fd);
 	free(c);

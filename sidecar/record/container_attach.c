@@ -9,6 +9,7 @@
 #include "lib/log.h"
 #include "lib/units.h"
 #include "sidecar/record/container_internal.h"
+#include "sidecar/record/discard.h"
 #include "sidecar/record/gate.h"
 #include "sidecar/record/life.h"
 #include "sidecar/report/report_json.h"
@@ -47,7 +48,7 @@ static int take_descriptors(struct container *c, const int *fds, size_t n_fds)
 		}
 		if (err.code)
 			log_warning_limited("%s: %s", c->hello.name, err_text(&err));
-		gate_refuse(fds[i]);
+		discard(&fds[i], 1);
 	}
 	return root_fd;
 }

@@ -6,20 +6,16 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/fileio.h"
-#include "lib/log.h"
 
 #define FDINFO_MAX 4096
 #define HANDLE_MAX 128 /* MAX_HANDLE_SZ */
 /* The types of file handles that FUSE makes (FILEID_INO64_GEN and the same with a parent); else only XFS, which has a device. */
 #define FUSE_HANDLE 0x81
 #define FUSE_HANDLE_PARENT 0x82
-
-static unsigned int n_left; /* descriptors that are open for ever */
 
 /* What the kernel knows without asking a server. */
 static bool look(int fd, struct statx *ret_st)
@@ -87,26 +83,4 @@ int gate_admit(int fd, enum gate_kind kind, struct err *err)
 	if (is_foreign_fuse(fd, &st))
 		return err_set(err, EPROTO, "a launcher's %s is on a FUSE server", names[kind]);
 	return 0;
-}
-
-void gate_refuse(int fd)
-{
-	const struct linger off = { 0 };
-	struct statx st;
-	int flags = fcntl(fd, F_GETFL);
-
-	if (look(fd, &st) && S_ISSOCK(st.stx_mode))
-		setsockopt(fd, SOL_SOCKET, SO_LINGER, &off, sizeof(off));
-	else if (flags >= 0 && !(flags & O_PATH) && is_on_fuse(fd, &st)) {
-		/* close(2) would tell the server, and wait for its answer. */
-		if (++n_left >= GATE_LEFT_MAX)
-			log_warning_limited("%u descriptors of FUSE servers were sent to us: no more descriptors are received", n_left);
-		return;
-	}
-	close(fd);
-}
-
-bool gate_is_open(void)
-{
-	return n_left < GATE_LEFT_MAX;
 }

@@ -2,7 +2,8 @@
 /*
  * What passes descriptors from a launcher's connection to the rest of the sidecar. Anybody in the Ray container may send any
  * descriptor, and some of them stop whoever as much as closes them: a TCP socket with SO_LINGER and unsent data, a file of a
- * FUSE server that does not answer. Nothing else of the sidecar touches a descriptor that the gate has not admitted.
+ * FUSE server that does not answer. Nothing of the sidecar uses a descriptor that the gate has not admitted; record/discard
+ * closes the others.
  */
 #ifndef AFTERGLOW_SIDECAR_RECORD_GATE_H
 #define AFTERGLOW_SIDECAR_RECORD_GATE_H
@@ -20,20 +21,12 @@ enum gate_kind {
 	GATE_KIND_COUNT
 };
 
-#define GATE_LEFT_MAX 16 /* descriptors that could not be closed; after them no more are received */
-
 /*
  * 0, or -EPROTO and err says what is wrong; the descriptor stays the caller's either way. Asks no file system: so a
  * server that hangs is found out without waiting for it. Files on FUSE are refused, unless the sidecar's own root is on FUSE,
  * too (Kata Containers).
  */
 int gate_admit(int fd, enum gate_kind kind, struct err *err);
-
-/* Closes one that was not admitted, without waiting; leaves it open where closing may wait. */
-void gate_refuse(int fd);
-
-/* Whether descriptors may still be received. */
-bool gate_is_open(void);
 
 bool fd_is_pidfd(int fd);
 

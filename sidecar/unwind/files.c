@@ -16,6 +16,7 @@
 
 #define SERVE_CPU_SECONDS 20
 #define SERVE_SECONDS 40 /* the recorder ends its asker before */
+#define SERVE_FILES 256 /* a walk without openat2 holds up to 128 directories */
 #define SERVE_MEMORY ((uint64_t)16 << 20)
 
 union one_descriptor {
@@ -163,13 +164,15 @@ void files_serve(int root_fd, int socket_fd)
 int files_serve_confined(int root_fd, int socket_fd, struct err *err)
 {
 	static const struct confine_limits limits = {
-		.memory = SERVE_MEMORY, .cpu_seconds = SERVE_CPU_SECONDS, .files = 64,
+		.memory = SERVE_MEMORY, .cpu_seconds = SERVE_CPU_SECONDS, .files = SERVE_FILES,
 	};
 	const struct confine_rule rules[] = {
 		CONFINE_ALLOW_ON(read, socket_fd), CONFINE_ALLOW_ON(sendmsg, socket_fd), CONFINE_ALLOW_ON(openat2, root_fd),
 		CONFINE_ALLOW_WITHOUT(openat, 2, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC),
-		CONFINE_ALLOW(pread64), CONFINE_ALLOW(fstat), CONFINE_ALLOW(close),
-		CONFINE_ALLOW(exit_group), CONFINE_ALLOW(restart_syscall), CONFINE_ALLOW(rt_sigreturn),
+		/* What rootfd_open takes without openat2, too. */
+		CONFINE_ALLOW(readlinkat), CONFINE_ALLOW(fstatfs),
+		CONFINE_ALLOW(pread64), CONFINE_ALLOW(fstat), CONFINE_ALLOW(close), CONFINE_ALLOW_ON(write, STDERR_FILENO),
+		CONFINE_ALLOW(exit_group), CONFINE_ALLOW(restart_syscall), CONFINE_ALLOW(rt_sigreturn), CONFINE_ALLOW(sigaltstack),
 	};
 
 	alarm(SERVE_SECONDS);
