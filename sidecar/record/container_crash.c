@@ -65,7 +65,7 @@ static void report_process(struct container *c, struct crash *crash)
 		.crash = crash_info(crash),
 		.backtrace = crash_backtrace(crash),
 		.core_is_old = note->old,
-		.container_over = c->over,
+		.container_over = container_is_over(c),
 	};
 	struct report r;
 
@@ -107,7 +107,7 @@ void container_crashes_due(struct container *c, int64_t now_ns)
 {
 	struct crash *crash;
 
-	if (!c->over)
+	if (!container_is_over(c))
 		while ((crash = crashes_find(c->crashes, is_due, &now_ns)))
 			report_process(c, crash);
 }
@@ -195,7 +195,7 @@ static void on_death_wait_over(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	container_go_on_with_death(arg);
+	container_event(arg, CONTAINER_UNWOUND);
 }
 
 /* A pod that is being deleted is not kept for it. */
@@ -209,22 +209,16 @@ static struct timeval death_wait(const struct container *c)
 	return (struct timeval){ .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
 }
 
-bool container_death_waits(struct container *c, const struct ending *e)
+bool container_death_waits(struct container *c)
 {
 	struct timeval within;
 
-	c->death_crash = crash_of_end(c, e);
+	c->death_crash = crash_of_end(c, &c->ending);
 	if (!c->death_crash || crash_is_unwound(c->death_crash))
 		return false;
 	within = death_wait(c);
-	c->death_waiting = malloc(sizeof(*c->death_waiting));
 	c->death_timer = evtimer_new(c->base, on_death_wait_over, c);
-	if (!c->death_waiting || !c->death_timer || event_add(c->death_timer, &within) < 0) {
-		free(TAKE_PTR(c->death_waiting));
-		return false;
-	}
-	*c->death_waiting = *e;
-	return true;
+	return c->death_timer && event_add(c->death_timer, &within) == 0;
 }
 
 /* What is known of why there is no core: asked for when the container is dead, as the node may have been changed. */
@@ -269,8 +263,8 @@ static void on_unwound(struct crash *crash, void *arg)
 {
 	struct container *c = arg;
 
-	if (c->death_waiting && crash == c->death_crash)
-		container_go_on_with_death(c);
+	if (c->state == CONTAINER_ENDED && crash == c->death_crash)
+		container_event(c, CONTAINER_UNWOUND);
 	else
 		container_crashes_due(c, now_boottime_ns());
 }
@@ -299,10 +293,8 @@ static void on_idle(void *arg)
 {
 	struct container *c = arg;
 
-	if (c->leaving) {
-		c->leaving = false;
-		c->callbacks.done(c, c->callbacks.arg);
-	}
+	if (c->concluded)
+		container_event(c, CONTAINER_CORES_KEPT);
 }
 
 bool container_keeps_core(const struct container *c)
@@ -325,7 +317,7 @@ bool container_core(struct container *c, const struct launch_message *m, int cor
 	struct crash *crash;
 	struct note *note;
 
-	if (!c->crashes || c->over)
+	if (!c->crashes || container_is_over(c))
 		return false;
 	if (gate_admit(core_fd, GATE_CORE, &err) < 0) {
 		log_warning_limited("%s: %s", c->hello.name, err_text(&err));
