@@ -38,9 +38,10 @@ SIDECAR += $(CORE) $(LOOP) $(DIGEST)
 CONFINE := $(call modules,sidecar/confine)
 SHIP := $(call modules,sidecar/ship) $(DIGEST)
 PACK := $(call modules,sidecar/pack) $(CORE) $(CONFINE) $(DIGEST)
-UNWIND := $(call modules,sidecar/unwind) sidecar/sample/rootfd.c $(CORE) $(CONFINE)
+UNWIND := $(call modules,sidecar/unwind) sidecar/sample/rootfd.c sidecar/sample/root_walk.c $(CORE) $(CONFINE)
 OPERATOR := $(call modules,operator/kube operator/cache operator/policy operator/injection operator/raycluster operator/launcher operator/webhook operator/failures operator/cluster_controller operator/failure_controller operator/manager operator) $(LOOP) $(DIGEST)
-TESTS := $(sort $(wildcard lib/*_test.c lib/*/*_test.c sidecar/*_test.c sidecar/*/*_test.c operator/*_test.c operator/*/*_test.c))
+PLUGIN := $(call modules,plugin)
+TESTS := $(sort $(wildcard lib/*_test.c lib/*/*_test.c plugin/*_test.c sidecar/*_test.c sidecar/*/*_test.c operator/*_test.c operator/*/*_test.c))
 
 SIDECAR_LIBS := -lcjson -levent_extra -levent_core -lcrypto -lm
 SHIP_LIBS := -lcurl -lexpat -lcjson -lssl -lcrypto
@@ -48,7 +49,7 @@ UNWIND_LIBS := -ldw -lelf -liberty -lcjson
 PACK_LIBS := -lzstd -Wl,-Bstatic -lcrypto -Wl,-Bdynamic -lcjson -lpthread -lm
 OPERATOR_LIBS := -lcurl -levent_openssl -levent_extra -levent_core -lyaml -lcjson -lssl -lcrypto -lm
 
-PROGRAMS := $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-pack $(BUILD)/afterglow-ship $(BUILD)/afterglow-unwind $(BUILD)/afterglow-operator
+PROGRAMS := $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-pack $(BUILD)/afterglow-ship $(BUILD)/afterglow-unwind $(BUILD)/afterglow-operator $(BUILD)/kubectl-afterglow
 
 SHARED_PROGRAMS := $(BUILD)/shared/afterglow-sidecar $(BUILD)/shared/afterglow-operator
 
@@ -101,6 +102,7 @@ $(BUILD)/afterglow-sidecar $(BUILD)/shared/afterglow-sidecar: $(call objects,$(S
 
 ifndef SANITIZE
 $(BUILD)/afterglow-sidecar: $(call objects,lib/static/no_names.c) $(BUILD)/static/libcjson.a
+$(BUILD)/kubectl-afterglow: $(BUILD)/static/libcjson.a
 $(BUILD)/afterglow-operator: $(BUILD)/static/libcjson.a $(BUILD)/static/libcurl.a
 # It looks up names, and the linker warns: what nsswitch.conf adds to files and DNS comes from the machine's own glibc.
 $(BUILD)/afterglow-operator: LDFLAGS += -Wl,--no-warnings
@@ -125,6 +127,11 @@ $(BUILD)/afterglow-unwind: $(call objects,$(UNWIND) $(LIB) sidecar/unwind/main.c
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(UNWIND_LIBS)
 
+# It is copied to people's machines.
+$(BUILD)/kubectl-afterglow: $(call objects,$(PLUGIN) $(LIB) plugin/main.c)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(link_program) -lcjson
 $(BUILD)/afterglow-operator $(BUILD)/shared/afterglow-operator: $(call objects,$(OPERATOR) $(LIB) operator/main.c)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
@@ -163,6 +170,10 @@ $(call tests_in,sidecar/unwind): $(BUILD)/test/%: $(BUILD)/obj/%.o $(call object
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(UNWIND_LIBS)
+$(BUILD)/test/plugin/%_test: $(BUILD)/obj/plugin/%_test.o $(call objects,$(PLUGIN) $(LIB))
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka -lcjson
 $(BUILD)/test/operator/%_test: $(BUILD)/obj/operator/%_test.o $(call objects,$(OPERATOR) $(LIB))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
@@ -302,7 +313,7 @@ soak: test-deps
 	@e2e/run.sh soak -s
 
 # Which mistakes it looks for: .clang-tidy. It prints nothing where there is none.
-TIDIED := $(wildcard lib/*.c lib/*/*.c sidecar/*.c sidecar/*/*.c operator/*.c operator/*/*.c)
+TIDIED := $(wildcard lib/*.c lib/*/*.c plugin/*.c sidecar/*.c sidecar/*/*.c operator/*.c operator/*/*.c)
 .PHONY: tidy
 tidy: deps
 	@tools/apt-install.sh clang-tidy
@@ -319,7 +330,7 @@ format:
 
 PREFIX ?= /usr/local
 install: all
-	install -D -t $(DESTDIR)$(PREFIX)/bin $(PROGRAMS)
+	install -D -t $(DESTDIR)$(PREFIX)/bin $(PROGRAMS) plugin/kubectl_complete-afterglow
 
 clean:
 	rm -rf build

@@ -6,14 +6,17 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "lib/log.h"
+#include "lib/outlet.h"
 #include "lib/units.h"
 #include "sidecar/exec.h"
 #include "sidecar/kernel/keep_syslog.h"
 #include "sidecar/http/server.h"
 #include "sidecar/options.h"
 #include "sidecar/prune.h"
+#include "sidecar/record/heartbeat.h"
 #include "sidecar/record/recorder.h"
 
 #define SHIP_AT_LEAST_S 4 /* after the last end; the operator keeps 5 s of the pod's grace in reserve */
@@ -124,12 +127,16 @@ static int record(const struct recorder_options *options, struct err *err)
 	if (!s.base)
 		return err_set(err, ENOMEM, "event loop");
 	signal(SIGPIPE, SIG_IGN);
+	outlet_guard(STDOUT_FILENO);
+	outlet_guard(STDERR_FILENO);
 	term = evsignal_new(s.base, SIGTERM, on_stop, &s);
 	interrupt = evsignal_new(s.base, SIGINT, on_stop, &s);
 	s.over = evtimer_new(s.base, on_over, &s);
 	if (!term || !interrupt || !s.over || event_add(term, NULL) < 0 || event_add(interrupt, NULL) < 0)
 		return err_set(err, ENOMEM, "signals");
 	rc = recorder_new(s.base, options, &s.recorder, err);
+	if (rc >= 0 && heartbeat_start(&HEARTBEAT_PATIENCE, err) < 0)
+		log_warning("%s", err_text(err));
 	if (rc >= 0) {
 		recorder_on_idle(s.recorder, stop_when_over, &s);
 		serve(&s);
@@ -143,6 +150,7 @@ static int record(const struct recorder_options *options, struct err *err)
 	event_free(interrupt);
 	event_free(s.over);
 	event_base_free(s.base);
+	outlet_finish(NS_PER_SEC);
 	return rc;
 }
 

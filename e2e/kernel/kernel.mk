@@ -63,6 +63,8 @@ kernel-tests-here: launch-test
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/cores_test.sh
 	@echo "== a hostile container"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/hostile_test.sh
+	@echo "== what hangs around the sidecar"
+	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/freeze_test.sh
 	@echo "== from the spool to the store"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/spool_test.sh
 	@echo "== HTTP of the recorder"

@@ -27,6 +27,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -914,6 +915,93 @@ static void hello_from_pid_1_carries_the_pids_of_its_namespace(void **state)
 	order(connection, "done");
 	assert_int_equal(finish(&p), 0);
 	forget_hello(&h);
+	close(connection);
+	stop_listening(listener);
+}
+
+static void be_traced(void)
+{
+	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
+		_exit(115);
+}
+
+/* Keeps the traced launcher from its first connect(2) for ms, as a busy machine may. */
+static void hold_at_connect(pid_t pid, long ms)
+{
+	struct __ptrace_syscall_info info;
+	int status;
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSTOPPED(status));
+	ptrace(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
+	do {
+		assert_return_code(ptrace(PTRACE_SYSCALL, pid, NULL, 0), errno);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_true(WIFSTOPPED(status));
+		ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof(info), &info);
+	} while (info.op != PTRACE_SYSCALL_INFO_ENTRY || info.entry.nr != SYS_connect);
+	pause_ms(ms);
+	ptrace(PTRACE_DETACH, pid, NULL, NULL);
+}
+
+static bool said_hello(int listener)
+{
+	struct pollfd ready = { .fd = listener, .events = POLLIN };
+	char text[LAUNCH_MESSAGE_MAX] = "";
+	int fd;
+
+	if (poll(&ready, 1, 0) != 1)
+		return false;
+	fd = accept(listener, NULL, NULL);
+	if (recv(fd, text, sizeof(text), 0) <= 0)
+		text[0] = '\0';
+	close(fd);
+	return strncmp(text, "hello ", 6) == 0;
+}
+
+static void hello_is_sent_before_the_command_can_kill_its_launcher(void **state)
+{
+	const struct how how = { .prepare = be_traced };
+	int listener = listen_as_recorder(), n_hellos = 0;
+	(void)state;
+
+	/* Several times, as this machine may be so busy that the command is not kept waiting any longer. */
+	for (int i = 0; i < 4; i++) {
+		struct process p = start(&how, "--", "/bin/sh", "-c", "kill -9 $PPID", NULL);
+
+		hold_at_connect(p.pid, 20);
+		assert_int_equal(finish(&p), -SIGKILL);
+		n_hellos += said_hello(listener);
+	}
+	assert_true(n_hellos > 0);
+	stop_listening(listener);
+}
+
+static void put_socket_at_5(void)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", socket_path);
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0 || dup2(fd, 5) < 0)
+		_exit(114);
+	if (fd != 5)
+		close(fd);
+	unlink(socket_path);
+}
+
+static void a_connection_that_was_made_for_it_is_used_and_the_command_does_not_get_it(void **state)
+{
+	const struct how how = { .prepare = put_socket_at_5 };
+	int listener = listen_as_recorder(), connection;
+	struct process p = start(&how, "--socket-fd", "5", "--", probe, "fds", NULL);
+	(void)state;
+
+	connection = accept_and_greet(listener);
+	assert_int_equal(receive_exit(connection), 0);
+	order(connection, "done");
+	assert_string_equal(read_text(p.out, NULL), "0 1 2 ");
+	assert_int_equal(finish(&p), 0);
 	close(connection);
 	stop_listening(listener);
 }
@@ -2120,6 +2208,8 @@ int main(void)
 		cmocka_unit_test(sigterm_ends_a_wait_for_a_port),
 		cmocka_unit_test(hello_brings_the_root_the_termination_log_and_a_pidfd),
 		cmocka_unit_test(hello_from_pid_1_carries_the_pids_of_its_namespace),
+		cmocka_unit_test(hello_is_sent_before_the_command_can_kill_its_launcher),
+		cmocka_unit_test(a_connection_that_was_made_for_it_is_used_and_the_command_does_not_get_it),
 		cmocka_unit_test(a_recorder_that_comes_late_is_found),
 		cmocka_unit_test(a_command_that_failed_before_its_recorder_came_is_told_all_the_same),
 		cmocka_unit_test(a_recorder_that_never_comes_is_waited_for_no_longer_than_said),

@@ -193,12 +193,6 @@ static void add_empty_dir(cJSON *pod_spec, const char *name, const char *medium,
 	pod_volume_default(pod_spec, volume);
 }
 
-/* Bundles are on their way somewhere. */
-static bool ships(const struct injection *in)
-{
-	return in->policy->store.url || in->store;
-}
-
 /*
  * Without an fsGroup, which would change the whole pod, a Secret's files are root's: a mode that lets
  * the sidecar's user read them lets everybody, and so only the sidecar has the volume.
@@ -273,9 +267,8 @@ static void add_volumes(cJSON *pod_spec, const struct injection *in)
 	/* A pod that fills an emptyDir is evicted: the sidecar stays below by a quarter. */
 	add_empty_dir(pod_spec, "afterglow-spool", NULL,
 		      in->policy->store.spool_max ? quantity_format_bytes(in->policy->store.spool_max / 3 * 4, size) : "1Gi");
-	/* For a spool that cannot be written. Empty, and so without any cost, until then; of the sidecar's memory, not of Ray's. */
-	if (ships(in))
-		add_empty_dir(pod_spec, "afterglow-memory", "Memory", "32Mi");
+	/* For what the sidecar writes all the time, and for a spool that cannot be written. Of the sidecar's memory, not of Ray's. */
+	add_empty_dir(pod_spec, "afterglow-memory", "Memory", "32Mi");
 	if (in->policy->store.url)
 		add_secrets(pod_spec, in->policy);
 	else if (in->store) {
@@ -379,8 +372,7 @@ static void add_sidecar_args(cJSON *sidecar, const cJSON *pod_spec, const struct
 	add_string(args, SOCKET);
 	add_string(args, "--spool");
 	add_string(args, SPOOL_DIR);
-	if (ships(in))
-		add_value(args, "--spool-fallback", MEMORY_DIR);
+	add_value(args, "--spool-fallback", MEMORY_DIR);
 	add_store_args(args, in);
 	add_value(args, "--leave-after", leave_after(pod_spec));
 	add_bound(args, "--grace", grace(pod_spec));
@@ -540,8 +532,7 @@ static void add_sidecar(cJSON *pod_spec, const struct injection *in)
 	add_security(sidecar, in->policy);
 	container_mount_default(sidecar, "afterglow-run", RUN_DIR, false);
 	container_mount_default(sidecar, "afterglow-spool", SPOOL_DIR, false);
-	if (ships(in))
-		container_mount_default(sidecar, "afterglow-memory", MEMORY_DIR, false);
+	container_mount_default(sidecar, "afterglow-memory", MEMORY_DIR, false);
 	if (in->policy->store.url)
 		mount_secrets(sidecar, in->policy);
 	else if (in->store)

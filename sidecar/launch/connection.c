@@ -58,6 +58,11 @@ int connection_open(const char *socket_path)
 	return code;
 }
 
+int connection_adopt(int socket_fd)
+{
+	return fcntl(socket_fd, F_SETFD, FD_CLOEXEC) < 0 || fcntl(socket_fd, F_SETFL, O_NONBLOCK) < 0 ? -errno : socket_fd;
+}
+
 static bool send_with(int socket_fd, const char *text, size_t len, const int *fds, size_t n_fds, int flags)
 {
 	union {

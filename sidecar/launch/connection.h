@@ -20,6 +20,9 @@
  */
 int connection_open(const char *socket_path);
 
+/* The same for a socket that was connected before us: it is not handed on to the command. */
+int connection_adopt(int socket_fd);
+
 /* At most LAUNCH_FDS_MAX descriptors, which stay the caller's. Whether the message was sent. */
 bool connection_send(int socket_fd, const char *text, size_t len, const int *fds, size_t n_fds);
 

@@ -15,12 +15,12 @@
 
 #define FLUSH_NS NS_PER_SEC /* on a busy node the search gets its turn late; a directory on a filesystem that hangs costs no more */
 
-void cores_start(struct cores *c)
+void cores_start(struct cores *c, int socket_fd)
 {
 	struct rlimit limit;
 
 	c->unasked = getrlimit(RLIMIT_CORE, &limit) == 0 && limit.rlim_cur == 0;
-	c->fd = core_watch_start(&c->pid);
+	c->fd = core_watch_start(socket_fd, &c->pid);
 }
 
 static void stop(struct cores *c)

@@ -13,8 +13,8 @@ struct cores {
 	bool unasked; /* nobody but us wants cores: the soft limit was 0 */
 };
 
-/* Nothing is searched for until this; without it all of the below does nothing. */
-void cores_start(struct cores *c);
+/* Nothing is searched for until this; without it all of the below does nothing. socket_fd: not the searcher's; -1: none. */
+void cores_start(struct cores *c, int socket_fd);
 
 /* The searcher has something to say (cores->fd is readable): a core goes to the recorder, if there is one (-1: none). */
 void cores_relay(struct cores *c, int socket_fd);

@@ -14,7 +14,7 @@
 #include "sidecar/launch/protocol.h"
 
 #define WAIT_RECORDER_MAX_S 3600
-#define SELF_FD_MAX 1023
+#define FD_MAX 1023
 
 #define DEFAULT_NAME "main"
 #define DEFAULT_SOCKET "/afterglow/run/afterglow.sock"
@@ -28,6 +28,7 @@ static const char usage[] =
 	"  --name NAME       the container's name in reports (default \"" DEFAULT_NAME "\")\n"
 	"  --socket PATH     the recorder's socket (default " DEFAULT_SOCKET ");\n"
 	"                    without one COMMAND runs all the same\n"
+	"  --socket-fd N     descriptor N is connected to the recorder: --socket is not looked at\n"
 	"  --termination-log PATH\n"
 	"                    where the kubelet reads the container's last words: its\n"
 	"                    terminationMessagePath (default " DEFAULT_TERMINATION_LOG ")\n"
@@ -131,7 +132,9 @@ void options_parse(char **argv, struct options *o)
 			o->nofile = parse_number(option_value(argv, &i), ULONG_MAX,
 						 "--nofile takes a whole number above 0, not ");
 		else if (strcmp(argv[i], "--self-fd") == 0)
-			o->self_fd = (int)parse_number(option_value(argv, &i), SELF_FD_MAX, "--self-fd takes a descriptor, not ");
+			o->self_fd = (int)parse_number(option_value(argv, &i), FD_MAX, "--self-fd takes a descriptor, not ");
+		else if (strcmp(argv[i], "--socket-fd") == 0)
+			o->socket_fd = (int)parse_number(option_value(argv, &i), FD_MAX, "--socket-fd takes a descriptor, not ");
 		else if (strcmp(argv[i], "--wait-recorder") == 0)
 			o->wait_recorder_s = (int)parse_number(option_value(argv, &i), WAIT_RECORDER_MAX_S,
 							       "--wait-recorder takes seconds from 1 to 3600, not ");

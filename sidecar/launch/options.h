@@ -22,6 +22,7 @@
 struct options {
 	const char *name;
 	const char *socket_path;
+	int socket_fd; /* connected to the sidecar already, which nobody else can reach; 0: connect to socket_path */
 	const char *termination_log; /* terminationMessagePath of the container */
 	const char *wait_tcp;
 	char *prefix; /* words before COMMAND, NULL: none */

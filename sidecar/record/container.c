@@ -14,6 +14,7 @@
 #include "lib/log.h"
 #include "lib/units.h"
 #include "sidecar/record/container_internal.h"
+#include "sidecar/record/discard.h"
 #include "sidecar/record/events.h"
 #include "sidecar/record/life.h"
 #include "sidecar/report/report_json.h"
@@ -326,8 +327,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 	}
 	if (m.verb == LAUNCH_CORE && c->attached && n_fds > 0)
 		container_core(c, &m, TAKE_FD(fds[0]));
-	while (n_fds > 0)
-		closep(&fds[--n_fds]);
+	discard(fds, n_fds);
 	if (!c->attached)
 		return;
 	if (m.verb == LAUNCH_ENDED || m.verb == LAUNCH_UNWATCHED)
@@ -389,8 +389,8 @@ void container_free(struct container *c)
 	hooks_free(c->hooks);
 	free(c->waiting);
 	observer_close(&c->observer);
-	closep(&c->fd);
-	closep(&c->termination_fd);
+	discard_connection(c->fd);
+	discard(&c->termination_fd, 1);
 	closep(&c->pidfd);
 	closep(&c->inotify_fd);
 	free(c);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "lib/macros.h"
+#include "lib/outlet.h"
 #include "lib/units.h"
 
 #define ZOMBIES_MAX 64 /* cancelled ones that have not ended; a container has a handful, and they die with us */
@@ -76,6 +77,7 @@ _Noreturn static void work(int fd, errand_fn fn, void *arg, pid_t parent)
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGINT, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
+	outlet_forget();
 	close_other_sockets(fd);
 	pump = NULL;
 	in_child = true;

@@ -8,15 +8,19 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/fileio.h"
 #include "lib/json.h"
 #include "lib/log.h"
+#include "lib/outlet.h"
 #include "lib/strbuf.h"
+#include "lib/units.h"
 #include "sidecar/record/container.h"
+#include "sidecar/record/discard.h"
 #include "sidecar/record/errand.h"
 #include "sidecar/record/events.h"
+#include "sidecar/record/heartbeat.h"
 #include "sidecar/record/listener.h"
 #include "sidecar/record/recovery.h"
+#include "sidecar/record/state_dir.h"
 
 #define CONTAINERS_MAX 32 /* connections at a time; more are refused */
 #define DIGEST_MAX (128 * 1024)
@@ -30,7 +34,8 @@ struct recorder {
 	uint64_t n_connections;
 	struct recovery *recovery;
 	struct keeper *keeper;
-	struct event *reconnect_over;
+	struct event *reconnect_over, *tick;
+	unsigned int ticks;
 	struct journal journal;
 	struct taken *taken; /* cores */
 	struct core_stats core_stats;
@@ -44,6 +49,12 @@ struct recorder {
 
 static void remove_container(struct recorder *r, struct container *c)
 {
+	const struct observer *o = container_observer(c);
+
+	if (o && o->history && container_is_over(c))
+		recovery_forget(r->recovery, history_life(o->history));
+	else if (o && o->history)
+		recovery_park(r->recovery, history_life(o->history));
 	for (size_t i = 0; i < CONTAINERS_MAX; i++)
 		if (r->containers[i] == c)
 			r->containers[i] = NULL;
@@ -82,7 +93,7 @@ static void on_recovered(const struct failure *f, const char *text, void *arg)
 {
 	struct recorder *r = arg;
 
-	fd_write_all(r->options->report_fd, text, strlen(text), NULL);
+	outlet_write(r->options->report_fd, text, strlen(text));
 	snprintf(r->last_bundle, sizeof(r->last_bundle), "%s", f->bundle);
 	journal_add(&r->journal, f, text);
 }
@@ -99,14 +110,11 @@ static void on_reported(struct container *c, const struct failure *f, const char
 static void on_done(struct container *c, void *arg)
 {
 	struct recorder *r = arg;
-	const struct observer *o = container_observer(c);
 
 	if (container_is_over(c)) {
 		r->ended = true;
 		r->succeeded = container_succeeded(c);
 	}
-	if (o && o->history && container_is_over(c))
-		recovery_forget(r->recovery, history_life(o->history));
 	remove_container(r, c);
 	if (r->idle)
 		r->idle(r->idle_arg);
@@ -150,7 +158,7 @@ static void on_connection(int connection, void *arg)
 
 	if (slot == CONTAINERS_MAX) {
 		log_warning_limited("more than %d launchers at a time: one is refused", CONTAINERS_MAX);
-		close(connection);
+		discard_connection(connection);
 		return;
 	}
 	r->numbers[slot] = ++r->n_connections;
@@ -177,11 +185,24 @@ static void on_shipped_all(void *arg)
 		r->idle(r->idle_arg);
 }
 
+static void on_tick(evutil_socket_t fd, short what, void *arg)
+{
+	struct recorder *r = arg;
+
+	(void)fd;
+	(void)what;
+	heartbeat_beat(now_boottime_ns());
+	outlet_flush();
+	if (++r->ticks % STATE_COPY_S == 0)
+		recovery_copy_state(r->recovery);
+}
+
 static int64_t sample_what_is_due(int64_t now_ns, void *arg)
 {
 	struct recorder *r = arg;
 	int64_t next = INT64_MAX;
 
+	heartbeat_beat(now_ns);
 	for (size_t i = 0; i < CONTAINERS_MAX; i++)
 		if (r->containers[i])
 			next = MIN(next, container_sample_due(r->containers[i], now_ns));
@@ -190,7 +211,7 @@ static int64_t sample_what_is_due(int64_t now_ns, void *arg)
 
 static int start_recovery(struct recorder *r, struct err *err)
 {
-	const struct timeval within = { .tv_sec = r->options->reconnect_s };
+	const struct timeval within = { .tv_sec = r->options->reconnect_s }, second = { .tv_sec = 1 };
 	int rc;
 
 	r->recovery = recovery_new(r->options, on_recovered, r);
@@ -206,6 +227,9 @@ static int start_recovery(struct recorder *r, struct err *err)
 	keeper_on_idle(r->keeper, on_shipped_all, r);
 	recovery_set_keeper(r->recovery, r->keeper);
 	recovery_start(r->recovery);
+	r->tick = event_new(r->base, -1, EV_PERSIST, on_tick, r);
+	if (!r->tick || event_add(r->tick, &second) < 0)
+		return err_set(err, ENOMEM, "recorder events");
 	/* Only now: what is in the spool has been told of. And not before launchers had time to bring a core for one of them. */
 	if (!recovery_waiting(r->recovery)) {
 		keeper_changed(r->keeper);
@@ -256,6 +280,8 @@ void recorder_free(struct recorder *r)
 	keeper_free(r->keeper);
 	if (r->reconnect_over)
 		event_free(r->reconnect_over);
+	if (r->tick)
+		event_free(r->tick);
 	listener_free(r->listener);
 	free(r);
 }
@@ -311,7 +337,7 @@ static void say_digest(struct recorder *r)
 	else
 		cJSON_Delete(fields);
 	journal_digest(&r->journal, &text);
-	fd_write_all(r->options->report_fd, strbuf_str(&text), text.len, NULL);
+	outlet_write(r->options->report_fd, strbuf_str(&text), text.len);
 }
 
 void recorder_conclude(struct recorder *r)

@@ -61,9 +61,14 @@ static struct ray_process_cause cause_of_raylet(const struct observation *o, con
 	bool killed = raylet->status_known && WIFSIGNALED(raylet->wait_status) && WTERMSIG(raylet->wait_status) != SIGABRT;
 	struct ray_process_cause c = { .kind = RAY_PROCESS_RAYLET, .end = raylet, .story = STORY_PROCESS };
 
-	/* A process that was killed does not log it. */
-	if (killed && !ended_in_order(raylet))
+	/* A process that was killed does not log it; but whoever asks it to stop kills it when it takes too long. */
+	if (killed && !ended_in_order(raylet)) {
+		if (WTERMSIG(raylet->wait_status) == SIGKILL && stopped && stopped->process == RAY_PROCESS_RAYLET) {
+			c.story = STORY_STOPPED;
+			c.word = stopped;
+		}
 		return c;
+	}
 	if (agent) {
 		c = (struct ray_process_cause){ STORY_AGENT, agent->process, agent_before(o, raylet, agent->process), raylet, agent, NULL };
 		if (c.kind == RAY_PROCESS_NONE && c.end)
@@ -178,6 +183,13 @@ bool ray_process_cause_is_proved(const struct observation *o, const struct ray_p
 	if (!c->end || !c->end->status_known || !ray_process_cause_status(c, &signal, &code))
 		return false;
 	return is_first_without_doubt(o, c->end) && (signal != SIGKILL || oom_ruled_out);
+}
+
+bool ray_process_cause_was_found_dead(const struct observation *o, const struct ray_process_cause *c)
+{
+	const struct ray_process_word *exited = fresh(&words_of(o)->exited, o->ended_ns);
+
+	return exited && exited->process == c->kind && exited->returncode == -SIGKILL;
 }
 
 struct ray_process_cause ray_process_cause_of_process(const struct observation *o)

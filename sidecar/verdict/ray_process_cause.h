@@ -53,6 +53,12 @@ bool ray_process_cause_status(const struct ray_process_cause *c, int *ret_signal
 bool ray_process_cause_is_proved(const struct observation *o, const struct ray_process_cause *c, bool oom_ruled_out);
 
 /*
+ * Whether the log of `ray start` says that it found that process killed with SIGKILL. Asked to stop, `ray start` itself kills what does
+ * not end within a second, and has no word for that.
+ */
+bool ray_process_cause_was_found_dead(const struct observation *o, const struct ray_process_cause *c);
+
+/*
  * The process of Ray's own that the OOM killer most likely took, when the counters rose: the first that failed then, by SIGKILL.
  * The processes that are gone at the container's end do not tell, because `ray start` kills the rest. NULL: there is none.
  */

@@ -197,6 +197,14 @@ static bool keeps_limit(const struct ray_process_cause *c, const struct verdict 
 	return !ray_process_cause_status(c, &signal, &code) || !signal || signal == SIGABRT || signal == SIGBUS;
 }
 
+/* `ray start` did not send that SIGKILL. */
+static bool ended_by_itself(const struct observation *o, const struct ray_process_cause *c)
+{
+	int signal, code;
+
+	return !ray_process_cause_status(c, &signal, &code) || signal != SIGKILL || ray_process_cause_was_found_dead(o, c);
+}
+
 static void ended_verdict(const struct observation *o, enum oom oom, const struct ray_process_cause *c, struct verdict *v)
 {
 	v->confidence = CONFIDENCE_LIKELY;
@@ -214,7 +222,10 @@ static void ended_verdict(const struct observation *o, enum oom oom, const struc
 		break;
 	default:
 		v->class = ray_process_class(c->kind);
-		if (ray_process_cause_is_proved(o, c, oom == OOM_NO && !oom_was_near(o, c)) && follows_as_ray_start_does(o, c))
+		if (!ended_by_itself(o, c))
+			verdict_add_missing(v, "who killed it: asked to stop, `ray start` kills what hangs",
+					    "ray_process_exit.log of `ray start`, and the pod's events");
+		else if (ray_process_cause_is_proved(o, c, oom == OOM_NO && !oom_was_near(o, c)) && follows_as_ray_start_does(o, c))
 			v->confidence = CONFIDENCE_CERTAIN;
 		process_sentence(o, c, v);
 	}

@@ -21,7 +21,7 @@
 #define EXIT(code) ((code) << 8)
 #define CORE 0x80
 
-enum said { SAID_NOTHING, SAID_AGENT, SAID_RTAGENT, SAID_GCS_LOST, SAID_REFUSED, SAID_STOPPED, SAID_RAYLET_9, SAID_GCS_1 };
+enum said { SAID_NOTHING, SAID_AGENT, SAID_RTAGENT, SAID_GCS_LOST, SAID_REFUSED, SAID_STOPPED, SAID_RAYLET_9, SAID_GCS_1, SAID_GCS_9, SAID_DASHBOARD_9 };
 
 struct row {
 	const char *name;
@@ -47,10 +47,10 @@ static const struct row rows[] = {
 	  SAID_NOTHING, 1, false, FAILURE_RAYLET_FAILED, CONFIDENCE_CERTAIN, "raylet", SIGSEGV, -1 },
 	{ "gcs_server, kill -9",
 	  { { RAY_PROCESS_GCS_SERVER, 9, 1408 }, { RAY_PROCESS_RAYLET, 9, 643 }, { RAY_PROCESS_DASHBOARD, 9, 421 } },
-	  SAID_NOTHING, 1, false, FAILURE_GCS_FAILED, CONFIDENCE_CERTAIN, "gcs_server", SIGKILL, -1 },
+	  SAID_GCS_9, 1, false, FAILURE_GCS_FAILED, CONFIDENCE_CERTAIN, "gcs_server", SIGKILL, -1 },
 	{ "dashboard, kill -9",
 	  { { RAY_PROCESS_DASHBOARD, 9, 1867 }, { RAY_PROCESS_RAYLET, 9, 1006 }, { RAY_PROCESS_GCS_SERVER, 9, 1000 } },
-	  SAID_NOTHING, 1, false, FAILURE_RAY_PROCESS_FAILED, CONFIDENCE_CERTAIN, "dashboard", SIGKILL, -1 },
+	  SAID_DASHBOARD_9, 1, false, FAILURE_RAY_PROCESS_FAILED, CONFIDENCE_CERTAIN, "dashboard", SIGKILL, -1 },
 	{ "log monitor, an exit code of its own", { { RAY_PROCESS_LOG_MONITOR, EXIT(1), 1012 }, { RAY_PROCESS_RAYLET, 9, 100 } },
 	  SAID_NOTHING, 1, false, FAILURE_RAY_PROCESS_FAILED, CONFIDENCE_CERTAIN, "log_monitor", 0, 1 },
 	{ "the agents end a moment before the raylet that lost the GCS",
@@ -59,7 +59,7 @@ static const struct row rows[] = {
 	{ "a restarted GCS does not know raylet, which aborts", { { RAY_PROCESS_RAYLET, 6, 900 } }, SAID_REFUSED, 1, false,
 	  FAILURE_GCS_LOST, CONFIDENCE_LIKELY, "raylet", SIGABRT, -1 },
 	{ "who is killed has no last words", { { RAY_PROCESS_RAYLET, 9, 900 } }, SAID_GCS_LOST, 1, false, FAILURE_RAYLET_FAILED,
-	  CONFIDENCE_CERTAIN, "raylet", SIGKILL, -1 },
+	  CONFIDENCE_LIKELY, "raylet", SIGKILL, -1 },
 	{ "an agent is killed, and a raylet of an older release ends with 1",
 	  { { RAY_PROCESS_DASHBOARD_AGENT, 9, 1200 }, { RAY_PROCESS_RAYLET, EXIT(1), 900 } }, SAID_AGENT, 1, false,
 	  FAILURE_RAY_PROCESS_FAILED, CONFIDENCE_LIKELY, "dashboard_agent", SIGKILL, -1 },
@@ -96,6 +96,11 @@ static const struct row rows[] = {
 	  FAILURE_APPLICATION_ERROR, CONFIDENCE_CERTAIN, "", 0, 0 },
 	{ "a child that ended in order", { { RAY_PROCESS_MONITOR, 15, 900 } }, SAID_NOTHING, 1, false, FAILURE_APPLICATION_ERROR,
 	  CONFIDENCE_CERTAIN, "", 0, 0 },
+	{ "`ray start` is asked to stop, and kills a raylet that hangs after a second: it has no word for that",
+	  { { RAY_PROCESS_RAYLET, 9, 4866 }, { RAY_PROCESS_GCS_SERVER, 9, 3661 } }, SAID_NOTHING, 1, false, FAILURE_RAYLET_FAILED,
+	  CONFIDENCE_LIKELY, "raylet", SIGKILL, -1 },
+	{ "raylet got SIGTERM, and was killed when it took too long", { { RAY_PROCESS_RAYLET, 9, 4866 }, { RAY_PROCESS_GCS_SERVER, 9, 3661 } },
+	  SAID_STOPPED, 1, false, FAILURE_TERMINATED, CONFIDENCE_LIKELY, "raylet", SIGKILL, -1 },
 	{ "exit code 0", { { RAY_PROCESS_RAYLET, 9, 900 } }, SAID_NOTHING, 0, false, FAILURE_COMPLETED, CONFIDENCE_CERTAIN, "", 0, 0 },
 };
 
@@ -127,7 +132,9 @@ static void say(enum said said, int64_t at_ns, struct ray_process_words *w)
 		break;
 	case SAID_RAYLET_9:
 	case SAID_GCS_1:
-		word.process = said == SAID_GCS_1 ? RAY_PROCESS_GCS_SERVER : RAY_PROCESS_RAYLET;
+	case SAID_GCS_9:
+	case SAID_DASHBOARD_9:
+		word.process = said == SAID_RAYLET_9 ? RAY_PROCESS_RAYLET : said == SAID_DASHBOARD_9 ? RAY_PROCESS_DASHBOARD : RAY_PROCESS_GCS_SERVER;
 		word.returncode = said == SAID_GCS_1 ? 1 : -9;
 		snprintf(word.file, sizeof(word.file), "ray_process_exit.log");
 		w->exited = word;

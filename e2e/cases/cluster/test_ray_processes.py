@@ -214,6 +214,17 @@ def test_ray_stop_is_told_as_such_and_not_as_a_crash(k, processes):
     k("delete", "pod", pod, "--wait=false")
 
 
+def test_a_raylet_that_hangs_when_its_container_is_asked_to_stop_was_killed_by_ray_start(k, processes):
+    """As the kubelet asks after a failed probe: `ray start` waits a second for raylet, and kills it."""
+    settled(processes)
+    pod = worker(processes, "first")
+    before = told_of(processes, pod)
+    k.run("exec", pod, "-c", "ray-worker", "--", "bash", "-c", f"{pid_of('raylet')}; kill -STOP $P; kill -TERM 1", check=False)
+    (failure,) = wait_for("the end", lambda: [spec for spec in told_of(processes, pod) if spec not in before], timeout=120)
+    assert failure["class"] in {"RayletFailed", "Terminated"} and failure["confidence"] == "likely", failure["verdict"]
+    assert failure["process"]["name"] == "raylet"
+
+
 def test_a_deleted_pod_is_no_failure_of_raylet(k, processes):
     settled(processes)
     pod = worker(processes, "first")
