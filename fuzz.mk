@@ -51,5 +51,5 @@ fuzz-run: $(FUZZ_PROGRAMS)
 			-artifact_prefix=$(BUILD)/found/$(notdir $(f))- $(f).corpus $(call fuzz_seeds,$(f)) &&) true
 
 # Faults of another kind: these tests make each allocation of our own code fail in turn.
-$(BUILD)/test/sidecar/faults_test $(BUILD)/test/operator/faults_test $(BUILD)/test/operator/kube/faults_test: LDFLAGS += \
+$(BUILD)/test/sidecar/faults_test $(BUILD)/test/operator/faults_test $(BUILD)/test/operator/cache/faults_test: LDFLAGS += \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=strndup

@@ -14,7 +14,7 @@ for n in 20 200 2000; do
 		sh -c "for i in \$(seq $n); do sleep 1000 & done; wait"
 	launcher=$pid
 	ran_ns() { cut -d' ' -f1 "/proc/$recorder/schedstat"; }
-	sleep $((2 + n / 400))
+	sleep $((5 + n / 80)) # the names of all are known by then
 	before=$(ran_ns)
 	sleep "$seconds"
 	cpu=$(awk -v ns=$(($(ran_ns) - before)) -v s="$seconds" 'BEGIN { printf "%.3f", ns / 1e7 / s }')

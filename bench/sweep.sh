@@ -4,4 +4,4 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 BUILD=$(realpath "../${BUILD:-build}")
-for n in 20 200 400; do "$BUILD/bench/sweep" "$n"; done
+for n in 20 200 400 2000 10000; do "$BUILD/bench/sweep" "$n"; done

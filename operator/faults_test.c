@@ -18,10 +18,10 @@
 #include "lib/oom.h"
 #include "lib/units.h"
 #include "operator/failures/failures.h"
+#include "operator/failures/fate.h"
 #include "operator/failures/incident_plan.h"
 #include "operator/failures/lost_head.h"
 #include "operator/failures/pod_report.h"
-#include "operator/failures/fate.h"
 #include "operator/failures/termination.h"
 #include "operator/raycluster/notes.h"
 #include "operator/raycluster/plan.h"
@@ -162,9 +162,9 @@ static void parse_policy(void)
 		return;
 	}
 	assert_string_equal(parsed.sidecar_image, "a:b");
-	assert_string_equal(parsed.head_num_cpus, "1");
+	assert_string_equal(parsed.memory.head_num_cpus, "1");
 	assert_string_equal(parsed.cluster_domain, "cluster.local");
-	assert_int_equal(parsed.worker_memory_limit, 1 << 30);
+	assert_int_equal(parsed.memory.worker_memory_limit, 1 << 30);
 	policy_release(&parsed);
 }
 

@@ -6,15 +6,15 @@
 
 #include "lib/log.h"
 #include "lib/units.h"
-#include "operator/controller.h"
 #include "operator/kube/client.h"
 #include "operator/kube/elector.h"
 #include "operator/kube/kubeconfig.h"
-#include "operator/launcher.h"
-#include "operator/metrics.h"
+#include "operator/launcher/launcher.h"
+#include "operator/manager/manager.h"
+#include "operator/manager/metrics.h"
+#include "operator/manager/server.h"
 #include "operator/options.h"
 #include "operator/policy/policy.h"
-#include "operator/server.h"
 
 /* Leader election's timer goes before sockets and signals. */
 #define PRIORITIES 2
@@ -29,7 +29,7 @@ struct program {
 	struct metrics metrics;
 	struct event_base *base;
 	struct client *client;
-	struct controller *controller;
+	struct manager *controller;
 	struct elector *elector; /* NULL: we are alone */
 	char lease_name[320];
 	struct server *server;
@@ -43,7 +43,7 @@ static void program_release(struct program *p)
 
 	server_free(p->server);
 	/* First the calls, whose callbacks point into the controller. */
-	controller_free(p->controller);
+	manager_free(p->controller);
 	elector_free(p->elector);
 	client_free(p->client);
 	for (size_t i = 0; i < ARRAY_SIZE(events); i++)
@@ -67,7 +67,7 @@ static void on_released(void *arg)
 {
 	struct program *p = arg;
 
-	controller_close(p->controller, on_closed, p);
+	manager_close(p->controller, on_closed, p);
 }
 
 static void on_idle(void *arg)
@@ -101,7 +101,7 @@ static void on_signal(evutil_socket_t fd, short what, void *arg)
 	p->stopping = true;
 	log_info("%s: finishing the writes that are under way", fd == SIGTERM ? "SIGTERM" : "SIGINT");
 	event_add(p->drain, &(struct timeval){ .tv_sec = DRAIN_S });
-	controller_stop(p->controller, on_idle, p);
+	manager_stop(p->controller, on_idle, p);
 }
 
 static void on_request(void *arg, const char *method, int code)
@@ -128,9 +128,9 @@ static int load_policy(struct program *p, struct err *err)
 	if (o->sidecar_image)
 		r = policy_set_string(&p->policy.sidecar_image, o->sidecar_image, err);
 	if (r == 0 && o->store_claim)
-		r = policy_set_string(&p->policy.store_claim, o->store_claim, err);
+		r = policy_set_string(&p->policy.store.claim, o->store_claim, err);
 	if (o->oom_group)
-		p->policy.oom_group = true;
+		p->policy.recording.oom_group = true;
 	return r;
 }
 
@@ -210,7 +210,7 @@ static void on_acquired(void *arg)
 	struct program *p = arg;
 
 	log_info("this replica acts: it holds the lease as %s", elector_identity(p->elector));
-	controller_begin(p->controller);
+	manager_begin(p->controller);
 }
 
 /* Whatever is half done, the next holder goes on from what the cluster says. */
@@ -268,7 +268,7 @@ static void on_metrics(void *arg, struct strbuf *out)
 
 	if (p->elector)
 		set_leader_metric(p);
-	controller_metrics(p->controller, out);
+	manager_metrics(p->controller, out);
 }
 
 /* A leader that does not get to renew is no good to anybody: the kubelet may end it. */
@@ -288,12 +288,12 @@ static bool on_ready(void *arg, struct strbuf *out)
 	if (p->elector)
 		strbuf_addf(out, "lease: held by %s%s\n", elector_is_leader(p->elector) ? "this replica, " : "",
 			    *elector_holder(p->elector) ? elector_holder(p->elector) : "nobody");
-	return controller_ready(p->controller, out);
+	return manager_ready(p->controller, out);
 }
 
 static int start_controller(struct program *p, struct err *err)
 {
-	struct controller_options options = {
+	struct manager_options options = {
 		.base = p->base,
 		.client = p->client,
 		.namespace = p->options.namespace,
@@ -312,7 +312,7 @@ static int start_controller(struct program *p, struct err *err)
 		.is_leader = p->elector ? is_leader : NULL,
 		.arg = p,
 	};
-	int r = controller_new(&options, &p->controller, err);
+	int r = manager_new(&options, &p->controller, err);
 
 	if (r < 0 || !*p->options.metrics_address)
 		return r;
@@ -344,7 +344,7 @@ static int run(struct program *p, struct err *err)
 	log_info("afterglow-operator %s: API server %s, namespace %s, sidecar image %s", AFTERGLOW_VERSION,
 		 client_server(p->client), p->options.namespace ? p->options.namespace : "(all)",
 		 p->policy.sidecar_image ? p->policy.sidecar_image : "(none)");
-	controller_start(p->controller);
+	manager_start(p->controller);
 	if (p->elector)
 		elector_start(p->elector);
 	if (event_base_dispatch(p->base) < 0)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/err.h"
-#include "operator/yaml.h"
+#include "operator/kube/yaml.h"
 
 /* Fails the test when it is no YAML. */
 static inline cJSON *json_of(const char *yaml)

@@ -23,6 +23,7 @@ HELP = {
     "afterglow-ship": "sidecar/ship/options.c",
     "afterglow-unwind": "sidecar/unwind/main.c",
     "afterglow-pack": "sidecar/pack/main.c",
+    "kubectl afterglow": "plugin/options.c",
 }
 # It has all fields of policies.
 POLICY_PAGE = "docs/policies.md"
@@ -104,7 +105,7 @@ def with_parents(keys):
 
 
 def metrics_of(root):
-    return set(re.findall(r'"(afterglow_[a-z_]+)"', read(root, "operator/metrics.def") + read(root, "sidecar/http/metrics.def")))
+    return set(re.findall(r'"(afterglow_[a-z_]+)"', read(root, "operator/manager/metrics.def") + read(root, "sidecar/http/metrics.def")))
 
 
 def targets_of(root):

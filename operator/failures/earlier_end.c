@@ -12,7 +12,7 @@
 #include "operator/failures/death.h"
 #include "operator/failures/termination.h"
 #include "operator/injection/inject.h"
-#include "operator/raycluster/names.h"
+#include "operator/kube/object.h"
 
 /* Between the recorder's time of an end and the kubelet's: the launcher may linger for two seconds. */
 #define SAME_NS (10 * NS_PER_SEC)

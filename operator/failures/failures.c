@@ -24,7 +24,7 @@
 #include "operator/failures/story.h"
 #include "operator/failures/termination.h"
 #include "operator/injection/inject.h"
-#include "operator/raycluster/names.h"
+#include "operator/kube/object.h"
 
 static bool has_recorder(const cJSON *pod)
 {

@@ -9,8 +9,8 @@
 #include "lib/json.h"
 #include "lib/strbuf.h"
 #include "operator/failures/termination.h"
-#include "operator/raycluster/event.h"
-#include "operator/raycluster/names.h"
+#include "operator/kube/event.h"
+#include "operator/kube/object.h"
 
 #define BYTES_MAX (INT64_C(1) << 50)
 #define DAY_S 86400

@@ -6,7 +6,7 @@
 #include "lib/oom.h"
 #include "operator/failures/incident_plan.h"
 #include "operator/failures/story.h"
-#include "operator/raycluster/names.h"
+#include "operator/kube/object.h"
 
 static cJSON *patch_of(const char *namespace, const struct incident_change *change)
 {

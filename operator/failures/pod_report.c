@@ -13,8 +13,8 @@
 #include "lib/units.h"
 #include "operator/failures/failures.h"
 #include "operator/failures/termination.h"
-#include "operator/raycluster/event.h"
 #include "operator/injection/inject.h"
+#include "operator/kube/event.h"
 #include "operator/policy/policy.h"
 
 #define PORT_NAME "afterglow-http"

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "lib/json.h"
-#include "lib/units.h"
 #include "lib/printable.h"
 #include "lib/strbuf.h"
+#include "lib/units.h"
 #include "operator/injection/launch_script.h"
 #include "operator/injection/qos.h"
 #include "operator/raycluster/pod_spec.h"
@@ -60,7 +60,7 @@ bool inject_oom_group(const cJSON *cluster_annotations, const cJSON *template_an
 		      const struct policy *policy)
 {
 	return annotation_bool(cluster_annotations, template_annotations, "afterglow.dev/oom-group",
-			       policy->oom_group);
+			       policy->recording.oom_group);
 }
 
 const char *inject_prefix(const cJSON *cluster_annotations, const cJSON *template_annotations)
@@ -78,9 +78,9 @@ int64_t inject_hold(const cJSON *cluster_annotations, const cJSON *template_anno
 	long seconds;
 
 	if (!text || *text < '0' || *text > '9')
-		return policy->hold_on_failure;
+		return policy->recording.hold_on_failure;
 	seconds = strtol(text, &end, 10);
-	return *end || seconds > POLICY_HOLD_MAX_S ? policy->hold_on_failure : seconds;
+	return *end || seconds > POLICY_HOLD_MAX_S ? policy->recording.hold_on_failure : seconds;
 }
 
 static void add_string(cJSON *array, const char *text)
@@ -104,6 +104,13 @@ static void add_literal(cJSON *array, const char *text)
 	add_string(array, strbuf_str(&sb));
 }
 
+static bool runs_by(const cJSON *command, const char *name)
+{
+	const char *program = cJSON_GetStringValue(command ? command->child : NULL), *slash = program ? strrchr(program, '/') : NULL;
+
+	return program && strcmp(slash ? slash + 1 : program, name) == 0;
+}
+
 /* What the image is known to have: bash, if the command is one for it (KubeRay's and ours are), else any shell. */
 static bool needs_bash(const cJSON *command)
 {
@@ -112,30 +119,13 @@ static bool needs_bash(const cJSON *command)
 	return program && (strcmp(program, "/bin/bash") == 0 || strcmp(program, "bash") == 0);
 }
 
-static bool wrap_command(cJSON *container, const struct injection *in)
+/* The words of the command become the arguments of the script. */
+static void put_in_front(cJSON *container, const char *script)
 {
-	cJSON *command = json_get(container, "command"), *args, *old_args, *item;
-	_cleanup_free_ char *script = NULL;
-	bool bash;
+	cJSON *command = json_get(container, "command"), *args = cJSON_Duplicate(command, true), *item;
+	bool bash = needs_bash(command);
 
-	if (!cJSON_IsArray(command) || !command->child)
-		return false;
-	bash = needs_bash(command);
-	script = launch_script(&(struct launch_script){
-		.launchers = in->launchers,
-		.dir = BIN_DIR,
-		.socket = SOCKET,
-		.container = json_str(container, "name"),
-		.termination_log = json_str(container, "terminationMessagePath"),
-		.wait_port = in->wait_port,
-		.prefix = in->prefix,
-		.cores = in->policy->core_dumps != CORE_DUMPS_OFF,
-	});
-	if (!script)
-		return false;
-	args = cJSON_Duplicate(command, true);
-	old_args = json_get(container, "args");
-	cJSON_ArrayForEach(item, old_args)
+	cJSON_ArrayForEach(item, json_get(container, "args"))
 		json_append(args, cJSON_Duplicate(item, true));
 	command = cJSON_CreateArray();
 	add_string(command, bash ? "/bin/bash" : "/bin/sh");
@@ -144,7 +134,44 @@ static bool wrap_command(cJSON *container, const struct injection *in)
 	add_string(command, "afterglow"); /* $0 */
 	json_set(container, "command", command);
 	json_set(container, "args", args);
+}
+
+static bool wrap_command(cJSON *container, const struct injection *in)
+{
+	const cJSON *command = json_get(container, "command");
+	_cleanup_free_ char *script = NULL;
+
+	if (!cJSON_IsArray(command) || !command->child)
+		return false;
+	script = launch_script(&(struct launch_script){
+		.launchers = in->launchers,
+		.dir = BIN_DIR,
+		.socket = SOCKET,
+		.container = json_str(container, "name"),
+		.termination_log = json_str(container, "terminationMessagePath"),
+		.wait_port = in->wait_port,
+		.prefix = in->prefix,
+		.cores = in->policy->recording.core_dumps != CORE_DUMPS_OFF,
+		.cores_max = in->policy->recording.core_dump_limit,
+	});
+	if (!script)
+		return false;
+	put_in_front(container, script);
 	return true;
+}
+
+bool inject_wait(cJSON *pod_spec, const char *port)
+{
+	cJSON *ray = ray_container(pod_spec);
+	const cJSON *command = json_get(ray, "command");
+	_cleanup_free_ char *script = NULL;
+
+	if (!runs_by(command, "bash") && !runs_by(command, "sh"))
+		return false;
+	script = wait_script(port);
+	if (script)
+		put_in_front(ray, script);
+	return script;
 }
 
 /* Anything that is told by its name: a volume, a container, a reference to a Secret. */
@@ -188,10 +215,10 @@ static void add_token(cJSON *pod_spec, const struct policy *policy)
 {
 	cJSON *volume = named_new("afterglow-credentials"), *projected = json_object_at(volume, "projected");
 	cJSON *source = cJSON_CreateObject(), *token = json_object_at(source, "serviceAccountToken");
-	const char *audience = policy->store_s3_token_audience;
+	const char *audience = policy->store.s3_token_audience;
 
 	json_set_str(token, "audience", audience ? audience : TOKEN_AUDIENCE);
-	json_set_int(token, "expirationSeconds", policy->store_s3_token_expiry ? policy->store_s3_token_expiry : TOKEN_EXPIRY_S);
+	json_set_int(token, "expirationSeconds", policy->store.s3_token_expiry ? policy->store.s3_token_expiry : TOKEN_EXPIRY_S);
 	json_set_str(token, "path", "web-identity-token");
 	json_append(json_array_at(projected, "sources"), source);
 	json_set_int(projected, "defaultMode", 0444);
@@ -203,12 +230,12 @@ static void add_token(cJSON *pod_spec, const struct policy *policy)
 
 static void add_secrets(cJSON *pod_spec, const struct policy *policy)
 {
-	if (policy->store_s3_role_arn)
+	if (policy->store.s3_role_arn)
 		add_token(pod_spec, policy);
-	if (policy->store_credentials_secret)
-		add_secret(pod_spec, "afterglow-credentials", policy->store_credentials_secret);
-	if (policy->store_ca_secret)
-		add_secret(pod_spec, "afterglow-store-ca", policy->store_ca_secret);
+	if (policy->store.credentials_secret)
+		add_secret(pod_spec, "afterglow-credentials", policy->store.credentials_secret);
+	if (policy->store.ca_secret)
+		add_secret(pod_spec, "afterglow-store-ca", policy->store.ca_secret);
 }
 
 /* The kubelet leaves out keys that are not there, since all of it is optional; and puts them there when they come. */
@@ -239,15 +266,15 @@ static void add_volumes(cJSON *pod_spec, const struct injection *in)
 	add_empty_dir(pod_spec, "afterglow-run", NULL, "16Mi");
 	/* A pod that fills an emptyDir is evicted: the sidecar stays below by a quarter. */
 	add_empty_dir(pod_spec, "afterglow-spool", NULL,
-		      in->policy->spool_max ? quantity_format_bytes(in->policy->spool_max / 3 * 4, size) : "1Gi");
+		      in->policy->store.spool_max ? quantity_format_bytes(in->policy->store.spool_max / 3 * 4, size) : "1Gi");
 	/* For what the sidecar writes all the time, and for a spool that cannot be written. Of the sidecar's memory, not of Ray's. */
 	add_empty_dir(pod_spec, "afterglow-memory", "Memory", "32Mi");
-	if (in->policy->store_url)
+	if (in->policy->store.url)
 		add_secrets(pod_spec, in->policy);
 	else if (in->store) {
 		volume = named_new("afterglow-store");
 		json_set_str(json_object_at(volume, "persistentVolumeClaim"), "claimName",
-			     in->policy->store_claim);
+			     in->policy->store.claim);
 		pod_volume_default(pod_spec, volume);
 	}
 }
@@ -283,24 +310,24 @@ static void add_store_args(cJSON *args, const struct injection *in)
 {
 	const struct policy *p = in->policy;
 
-	if (p->store_url) {
-		add_value(args, "--store", p->store_url);
-		add_value(args, "--store-s3-endpoint", p->store_s3_endpoint);
-		add_value(args, "--store-s3-region", p->store_s3_region);
-		add_value(args, "--store-s3-role-arn", p->store_s3_role_arn);
-		add_value(args, "--store-s3-sts-endpoint", p->store_s3_sts_endpoint);
-		add_value(args, "--store-webhdfs-user", p->store_webhdfs_user);
-		if (p->store_s3_path_style)
+	if (p->store.url) {
+		add_value(args, "--store", p->store.url);
+		add_value(args, "--store-s3-endpoint", p->store.s3_endpoint);
+		add_value(args, "--store-s3-region", p->store.s3_region);
+		add_value(args, "--store-s3-role-arn", p->store.s3_role_arn);
+		add_value(args, "--store-s3-sts-endpoint", p->store.s3_sts_endpoint);
+		add_value(args, "--store-webhdfs-user", p->store.webhdfs_user);
+		if (p->store.s3_path_style)
 			add_string(args, "--store-s3-path-style");
-		if (p->store_ca_secret)
+		if (p->store.ca_secret)
 			add_value(args, "--store-ca", CA_DIR "/ca.crt");
 	} else if (in->store) {
 		add_value(args, "--store", STORE_DIR);
-		add_bound(args, "--keep-days", p->store_keep_days);
-		add_bound(args, "--keep-bundles", p->store_keep_bundles);
-		add_bound(args, "--keep-max", p->store_keep_max);
+		add_bound(args, "--keep-days", p->store.keep_days);
+		add_bound(args, "--keep-bundles", p->store.keep_bundles);
+		add_bound(args, "--keep-max", p->store.keep_max);
 	}
-	add_bound(args, "--spool-max", p->spool_max);
+	add_bound(args, "--spool-max", p->store.spool_max);
 }
 
 /*
@@ -352,21 +379,21 @@ static void add_sidecar_args(cJSON *sidecar, const cJSON *pod_spec, const struct
 	add_bound(args, "--disk-limit", disk_limit(pod_spec));
 	if (in->oom_group)
 		add_string(args, "--oom-group");
-	snprintf(text, sizeof(text), "%g", in->policy->warn_at);
+	snprintf(text, sizeof(text), "%g", in->policy->recording.warn_at);
 	add_string(args, "--warn-at");
 	add_string(args, text);
-	add_hooks(args, "--hook-at-threshold", json_get(in->policy->hooks, "atThreshold"));
-	add_hooks(args, "--hook-at-death", json_get(in->policy->hooks, "atDeath"));
-	if (in->policy->core_dumps != CORE_DUMPS_SUMMARY) {
+	add_hooks(args, "--hook-at-threshold", json_get(in->policy->recording.hooks, "atThreshold"));
+	add_hooks(args, "--hook-at-death", json_get(in->policy->recording.hooks, "atDeath"));
+	if (in->policy->recording.core_dumps != CORE_DUMPS_SUMMARY) {
 		add_string(args, "--cores");
-		add_string(args, in->policy->core_dumps == CORE_DUMPS_FULL ? "full" : "off");
+		add_string(args, in->policy->recording.core_dumps == CORE_DUMPS_FULL ? "full" : "off");
 	}
 	if (in->hold_s > 0) {
 		snprintf(text, sizeof(text), "%lld", (long long)in->hold_s);
 		add_string(args, "--hold-on-failure");
 		add_string(args, text);
 	}
-	if (in->policy->kernel_log) {
+	if (in->policy->recording.kernel_log) {
 		snprintf(text, sizeof(text), "%d", SIDECAR_UID);
 		add_string(args, "--run-as");
 		add_string(args, text);
@@ -382,8 +409,8 @@ static void add_sidecar_env(cJSON *sidecar, const struct injection *in)
 	container_env_field_default(sidecar, "POD_UID", "metadata.uid");
 	container_env_field_default(sidecar, "NODE_NAME", "spec.nodeName");
 	container_env_default(sidecar, "AFTERGLOW_CLUSTER", in->cluster);
-	if (in->store && !in->policy->store_url) {
-		snprintf(store, sizeof(store), "pvc:%s", in->policy->store_claim);
+	if (in->store && !in->policy->store.url) {
+		snprintf(store, sizeof(store), "pvc:%s", in->policy->store.claim);
 		container_env_default(sidecar, "AFTERGLOW_STORE_NAME", store);
 	}
 }
@@ -414,7 +441,7 @@ static void add_security(cJSON *sidecar, const struct policy *policy)
 	json_set(security, "readOnlyRootFilesystem", cJSON_CreateTrue());
 	add_string(json_array_at(json_object_at(security, "capabilities"), "drop"), "ALL");
 	json_set_str(json_object_at(security, "seccompProfile"), "type", "RuntimeDefault");
-	if (policy->kernel_log)
+	if (policy->recording.kernel_log)
 		add_kernel_log_security(security);
 }
 
@@ -472,9 +499,9 @@ static void add_resources(cJSON *sidecar, const cJSON *pod_spec, const struct po
 
 static void mount_secrets(cJSON *sidecar, const struct policy *policy)
 {
-	if (policy->store_credentials_secret || policy->store_s3_role_arn)
+	if (policy->store.credentials_secret || policy->store.s3_role_arn)
 		container_mount_default(sidecar, "afterglow-credentials", CREDENTIALS_DIR, true);
-	if (policy->store_ca_secret)
+	if (policy->store.ca_secret)
 		container_mount_default(sidecar, "afterglow-store-ca", CA_DIR, true);
 }
 
@@ -506,7 +533,7 @@ static void add_sidecar(cJSON *pod_spec, const struct injection *in)
 	container_mount_default(sidecar, "afterglow-run", RUN_DIR, false);
 	container_mount_default(sidecar, "afterglow-spool", SPOOL_DIR, false);
 	container_mount_default(sidecar, "afterglow-memory", MEMORY_DIR, false);
-	if (in->policy->store_url)
+	if (in->policy->store.url)
 		mount_secrets(sidecar, in->policy);
 	else if (in->store)
 		container_mount_default(sidecar, "afterglow-store", STORE_DIR, false);
@@ -558,7 +585,8 @@ bool inject(cJSON *pod_spec, const struct injection *in)
 		return false;
 	add_volumes(pod_spec, in);
 	container_mount_default(ray, "afterglow-bin", BIN_DIR, true);
-	container_mount_default(ray, "afterglow-run", RUN_DIR, false);
+	/* Nobody in it can put a socket of his own there, and so the launcher knows whom it obeys; to connect takes no more. */
+	container_mount_default(ray, "afterglow-run", RUN_DIR, true);
 	add_sidecar(pod_spec, in);
 	return true;
 }

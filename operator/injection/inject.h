@@ -8,13 +8,13 @@
  * with the launcher is optional, the shell in front of it falls back to the bare
  * command, and the sidecar is a plain container that nothing waits for.
  */
-#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_INJECT_H
-#define AFTERGLOW_OPERATOR_RAYCLUSTER_INJECT_H
+#ifndef AFTERGLOW_OPERATOR_INJECTION_INJECT_H
+#define AFTERGLOW_OPERATOR_INJECTION_INJECT_H
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 
-#include "operator/launcher.h"
+#include "operator/launcher/launcher.h"
 #include "operator/policy/policy.h"
 
 #define SIDECAR_CONTAINER "afterglow"
@@ -57,6 +57,12 @@ bool inject_is_clear(const cJSON *pod_spec);
  * there is nothing to put the launcher in front of (the image's entrypoint is unknown).
  */
 bool inject(cJSON *pod_spec, const struct injection *in);
+
+/*
+ * For a pod that gets neither launcher nor sidecar: its Ray container waits for $FQ_RAY_IP:port before its command runs. False,
+ * and nothing done: the command is not one for a shell, so the image may not have any.
+ */
+bool inject_wait(cJSON *pod_spec, const char *port);
 
 /* Why a pod goes without the recorder, although it should have it: the API server's words. */
 #define INJECT_REFUSED_ANNOTATION "afterglow.dev/recorder-refused"

@@ -38,7 +38,7 @@ static enum recording refusal(const cJSON *pod_spec, const struct recording_requ
 {
 	if (!inject_wanted(r->cluster_annotations, r->pod_annotations))
 		return RECORDING_OPTED_OUT;
-	if (!r->policy->recording_enabled)
+	if (!r->policy->recording.enabled)
 		return RECORDING_POLICY_OFF;
 	if (!r->policy->sidecar_image || !r->launchers)
 		return RECORDING_NOT_CONFIGURED;
@@ -67,11 +67,11 @@ static void note_refusal(enum recording recording, const struct recording_reques
 /* Ray starts without what the namespace cannot bear, and would not with it. */
 static void note_gaps(const cJSON *pod_spec, const struct recording_request *r, cJSON *notes)
 {
-	if (r->policy->store_claim && r->store_claim_trouble)
+	if (r->policy->store.claim && r->store_claim_trouble)
 		notes_addf(notes, NOTE_RECORDING, "StoreClaimMissing",
 			   "PersistentVolumeClaim %s of namespace %s %s: reports stay with the pod and are lost with it",
-			   r->policy->store_claim, r->namespace, r->store_claim_trouble);
-	if (r->policy->kernel_log && r->kernel_log_refused)
+			   r->policy->store.claim, r->namespace, r->store_claim_trouble);
+	if (r->policy->recording.kernel_log && r->kernel_log_refused)
 		notes_addf(notes, NOTE_RECORDING, "KernelLogRefused", "pods run without the kernel log: %s", r->kernel_log_refused);
 	if (json_bool(pod_spec, "hostNetwork", false))
 		notes_addf(notes, NOTE_RECORDING, "NodeNetwork",
@@ -89,19 +89,22 @@ enum recording recording_apply(cJSON *pod_spec, const struct recording_request *
 		.oom_group = inject_oom_group(r->cluster_annotations, r->pod_annotations, r->policy),
 		.prefix = inject_prefix(r->cluster_annotations, r->pod_annotations),
 		.hold_s = inject_hold(r->cluster_annotations, r->pod_annotations, r->policy),
-		.store = r->policy->store_claim && !r->store_claim_trouble,
+		.store = r->policy->store.claim && !r->store_claim_trouble,
 		.policy = &policy,
 		.launchers = r->launchers,
 	};
 	enum recording recording = refusal(pod_spec, r);
 
 	if (r->kernel_log_refused)
-		policy.kernel_log = false;
+		policy.recording.kernel_log = false;
 	if (recording == RECORDING_ON && !inject(pod_spec, &in))
 		recording = RECORDING_NO_COMMAND;
 	if (recording == RECORDING_ON)
 		note_gaps(pod_spec, r, notes);
 	else
 		note_refusal(recording, r, notes);
+	/* Who leaves the sidecar out still wants workers that wait for their head. */
+	if (recording != RECORDING_ON && recording != RECORDING_WINDOWS && r->wait_port)
+		inject_wait(pod_spec, r->wait_port);
 	return recording;
 }

@@ -9,7 +9,7 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 
-#include "operator/launcher.h"
+#include "operator/launcher/launcher.h"
 #include "operator/policy/policy.h"
 
 struct recording_request {
@@ -20,7 +20,7 @@ struct recording_request {
 	const cJSON *pod_annotations;       /* they win over the cluster's */
 	const char *wait_port;              /* as in struct injection */
 	const struct policy *policy;
-	const char *store_claim_trouble;    /* why the pod must not mount policy->store_claim; NULL: it may */
+	const char *store_claim_trouble;    /* why the pod must not mount policy->store.claim; NULL: it may */
 	const char *kernel_log_refused;     /* why the namespace would not take a pod that reads the kernel log; NULL: it does */
 	const struct launchers *launchers;  /* to run; NULL: there are none */
 };
@@ -41,7 +41,8 @@ enum recording {
 const char *recording_name(enum recording recording);
 
 /*
- * Puts launcher and sidecar into pod_spec, or says why not: then pod_spec is as it was. A pod that has them stays as it is.
+ * Puts launcher and sidecar into pod_spec, or says why not: then nothing is changed, except that with wait_port the Ray
+ * container's shell still waits for the head. A pod that has them stays as it is.
  * What a person should know goes to notes (raycluster/notes.h), topic NOTE_RECORDING.
  */
 enum recording recording_apply(cJSON *pod_spec, const struct recording_request *request, cJSON *notes);

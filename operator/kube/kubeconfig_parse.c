@@ -18,7 +18,7 @@
 #include "lib/strbuf.h"
 #include "lib/units.h"
 #include "operator/kube/kubeconfig_reader.h"
-#include "operator/yaml.h"
+#include "operator/kube/yaml.h"
 
 #define CONFIG_MAX ((size_t)1 << 20)
 #define CONFIGS_MAX 32

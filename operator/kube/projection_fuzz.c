@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "lib/json.h"
-#include "operator/pod_fields.h"
+#include "operator/cache/pod_fields.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

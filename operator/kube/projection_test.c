@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "lib/json.h"
-#include "operator/pod_fields.h"
+#include "operator/cache/pod_fields.h"
 
 static void only_what_is_named_stays(void **state)
 {

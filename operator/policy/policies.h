@@ -7,8 +7,8 @@
 #ifndef AFTERGLOW_OPERATOR_POLICY_POLICIES_H
 #define AFTERGLOW_OPERATOR_POLICY_POLICIES_H
 
+#include "operator/manager/watches.h"
 #include "operator/policy/policy.h"
-#include "operator/watches.h"
 
 struct policies;
 

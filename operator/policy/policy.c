@@ -12,8 +12,8 @@
 #include "lib/oom.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
+#include "operator/kube/yaml.h"
 #include "operator/policy/policy_keys.h"
-#include "operator/yaml.h"
 
 #define POLICY_FILE_MAX ((size_t)1 << 20)
 
@@ -36,18 +36,18 @@ int policy_init(struct policy *ret_policy, struct err *err)
 {
 	struct policy p = {
 		.cluster_domain = strdup("cluster.local"),
-		.head_num_cpus = strdup("0"),
-		.ray_memory_fraction = 1,
-		.object_store_fraction = 0.3, /* Ray's own default proportion */
-		.headroom_fraction = 0.1,
-		.monitor_refresh_ms = -1,
-		.recording_enabled = true,
-		.warn_at = 0.8,
+		.memory.head_num_cpus = strdup("0"),
+		.memory.ray_memory_fraction = 1,
+		.memory.object_store_fraction = 0.3, /* Ray's own default proportion */
+		.memory.headroom_fraction = 0.1,
+		.memory.monitor_refresh_ms = -1,
+		.recording.enabled = true,
+		.recording.warn_at = 0.8,
 		.redis_cleanup = true,
 		.retention = { .max_age_ns = RETENTION_AGE_NS, .max_count = RETENTION_COUNT },
 	};
 
-	if (!p.cluster_domain || !p.head_num_cpus) {
+	if (!p.cluster_domain || !p.memory.head_num_cpus) {
 		policy_release(&p);
 		return err_set(err, ENOMEM, "policy");
 	}
@@ -59,21 +59,21 @@ void policy_release(struct policy *p)
 {
 	free(p->sidecar_image);
 	free(p->sidecar_image_pull_policy);
-	free(p->store_claim);
-	free(p->store_url);
-	free(p->store_s3_endpoint);
-	free(p->store_s3_region);
-	free(p->store_s3_role_arn);
-	free(p->store_s3_sts_endpoint);
-	free(p->store_s3_token_audience);
-	free(p->store_webhdfs_user);
-	free(p->store_credentials_secret);
-	free(p->store_ca_secret);
+	free(p->store.claim);
+	free(p->store.url);
+	free(p->store.s3_endpoint);
+	free(p->store.s3_region);
+	free(p->store.s3_role_arn);
+	free(p->store.s3_sts_endpoint);
+	free(p->store.s3_token_audience);
+	free(p->store.webhdfs_user);
+	free(p->store.credentials_secret);
+	free(p->store.ca_secret);
 	free(p->cluster_domain);
-	free(p->head_num_cpus);
+	free(p->memory.head_num_cpus);
 	cJSON_Delete(p->sidecar_resources);
 	cJSON_Delete(p->sidecar_pull_secrets);
-	cJSON_Delete(p->hooks);
+	cJSON_Delete(p->recording.hooks);
 	*p = (struct policy){ 0 };
 }
 
@@ -129,24 +129,24 @@ static int apply_item(struct policy *p, const cJSON *item, const char *name, int
 /* A key that says nothing where it stands is a mistake somewhere else. */
 static int check_store(const struct policy *p, const char *name, struct err *err)
 {
-	bool s3 = p->store_url && strncmp(p->store_url, "s3://", 5) == 0, hdfs = p->store_url && !s3;
+	bool s3 = p->store.url && strncmp(p->store.url, "s3://", 5) == 0, hdfs = p->store.url && !s3;
 	const struct {
 		const char *key;
 		bool given, fits;
 		const char *needs;
 	} rules[] = {
-		{ "storeClaim", p->store_claim != NULL, !p->store_url, "no storeURL: one store" },
-		{ "storeS3Endpoint", p->store_s3_endpoint != NULL, s3, "a storeURL s3://BUCKET/PREFIX" },
-		{ "storeS3Region", p->store_s3_region != NULL, s3, "a storeURL s3://BUCKET/PREFIX" },
-		{ "storeS3PathStyle", p->store_s3_path_style, s3, "a storeURL s3://BUCKET/PREFIX" },
-		{ "storeS3RoleARN", p->store_s3_role_arn != NULL, s3, "a storeURL s3://BUCKET/PREFIX" },
-		{ "storeS3RoleARN", p->store_s3_role_arn != NULL, !p->store_credentials_secret, "no storeCredentialsSecret: one way in" },
-		{ "storeS3STSEndpoint", p->store_s3_sts_endpoint != NULL, p->store_s3_role_arn, "a storeS3RoleARN" },
-		{ "storeS3TokenAudience", p->store_s3_token_audience != NULL, p->store_s3_role_arn, "a storeS3RoleARN" },
-		{ "storeS3TokenExpiry", p->store_s3_token_expiry != 0, p->store_s3_role_arn, "a storeS3RoleARN" },
-		{ "storeWebHDFSUser", p->store_webhdfs_user != NULL, hdfs, "a storeURL webhdfs://HOST:PORT/PATH" },
-		{ "storeCredentialsSecret", p->store_credentials_secret != NULL, p->store_url, "a storeURL" },
-		{ "storeCASecret", p->store_ca_secret != NULL, p->store_url, "a storeURL" },
+		{ "storeClaim", p->store.claim != NULL, !p->store.url, "no storeURL: one store" },
+		{ "storeS3Endpoint", p->store.s3_endpoint != NULL, s3, "a storeURL s3://BUCKET/PREFIX" },
+		{ "storeS3Region", p->store.s3_region != NULL, s3, "a storeURL s3://BUCKET/PREFIX" },
+		{ "storeS3PathStyle", p->store.s3_path_style, s3, "a storeURL s3://BUCKET/PREFIX" },
+		{ "storeS3RoleARN", p->store.s3_role_arn != NULL, s3, "a storeURL s3://BUCKET/PREFIX" },
+		{ "storeS3RoleARN", p->store.s3_role_arn != NULL, !p->store.credentials_secret, "no storeCredentialsSecret: one way in" },
+		{ "storeS3STSEndpoint", p->store.s3_sts_endpoint != NULL, p->store.s3_role_arn, "a storeS3RoleARN" },
+		{ "storeS3TokenAudience", p->store.s3_token_audience != NULL, p->store.s3_role_arn, "a storeS3RoleARN" },
+		{ "storeS3TokenExpiry", p->store.s3_token_expiry != 0, p->store.s3_role_arn, "a storeS3RoleARN" },
+		{ "storeWebHDFSUser", p->store.webhdfs_user != NULL, hdfs, "a storeURL webhdfs://HOST:PORT/PATH" },
+		{ "storeCredentialsSecret", p->store.credentials_secret != NULL, p->store.url, "a storeURL" },
+		{ "storeCASecret", p->store.ca_secret != NULL, p->store.url, "a storeURL" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
@@ -157,7 +157,7 @@ static int check_store(const struct policy *p, const char *name, struct err *err
 
 int policy_check(const struct policy *p, const char *name, struct err *err)
 {
-	double together = p->object_store_fraction + p->headroom_fraction;
+	double together = p->memory.object_store_fraction + p->memory.headroom_fraction;
 
 	if (together > 0.95)
 		return err_set(err, EINVAL,

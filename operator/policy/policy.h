@@ -5,8 +5,8 @@
  * file (the Helm chart's ConfigMap), and for some clusters from RayPolicies
  * (policy_resolve.h). policy_keys.def is the list of all that can be said.
  */
-#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_POLICY_H
-#define AFTERGLOW_OPERATOR_RAYCLUSTER_POLICY_H
+#ifndef AFTERGLOW_OPERATOR_POLICY_POLICY_H
+#define AFTERGLOW_OPERATOR_POLICY_POLICY_H
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -29,46 +29,60 @@ enum core_dumps { CORE_DUMPS_SUMMARY, CORE_DUMPS_OFF, CORE_DUMPS_FULL };
 /* What a policy object gives or leaves out as a whole, by its name below spec. */
 enum policy_block { POLICY_MEMORY, POLICY_RECORDING, POLICY_STORE, POLICY_RETENTION, POLICY_BLOCKS };
 
+/* Members are in the order of policy_keys.def, which says what each may be; a comment names the key of the operator's file. */
+struct policy_store {
+	char *claim;              /* storeClaim, a PVC in the cluster's own namespace; NULL: none */
+	char *url;                /* storeURL, s3:// or webhdfs://, in place of a claim; NULL: none */
+	char *s3_endpoint;        /* storeS3Endpoint, storeS3Region: of an S3 that is not AWS; NULL: not given */
+	char *s3_region;
+	bool s3_path_style;       /* storeS3PathStyle: https://HOST/BUCKET/KEY */
+	char *s3_role_arn;        /* storeS3RoleARN: keys by web identity, in place of a Secret; NULL: not */
+	char *s3_sts_endpoint;    /* storeS3STSEndpoint, which gives them; NULL: AWS's of the region */
+	char *s3_token_audience;  /* storeS3TokenAudience, storeS3TokenExpiry (seconds): of the pod's token for it; */
+	int64_t s3_token_expiry;  /* NULL, 0: the usual ones */
+	char *webhdfs_user;       /* storeWebHDFSUser; NULL: none */
+	char *credentials_secret; /* storeCredentialsSecret, in the cluster's own namespace, may be absent; NULL: none */
+	char *ca_secret;          /* storeCASecret, its ca.crt; NULL: the system's authorities */
+	int64_t keep_days;        /* storeKeepDays, storeKeepBundles, storeKeepMax: of each cluster's part of a claim; */
+	int64_t keep_bundles;     /* 0: all */
+	int64_t keep_max;
+	int64_t spool_max;        /* spoolMax, bytes of the pod's spool; 0: the sidecar's default */
+};
+
+struct policy_memory {
+	enum memory_mode mode;        /* memoryMode */
+	char *head_num_cpus;          /* headNumCPUs, "0"; NULL (key is null): as KubeRay, all of them */
+	int64_t worker_memory_limit;  /* workerMemoryLimit, bytes for workers without one; 0: none is set */
+	double ray_memory_fraction;   /* rayMemoryFraction, ceiling of --memory as a part of the limit */
+	double object_store_fraction; /* objectStoreFraction, of the limit for --object-store-memory */
+	double headroom_fraction;     /* headroom "10%": kept free of both, as a part of the limit, or */
+	int64_t headroom_bytes;       /* headroom "500Mi": in bytes; 0: the fraction holds */
+	double usage_threshold;       /* usageThreshold, RAY_memory_usage_threshold; 0: Ray's own (0.95) */
+	int64_t monitor_refresh_ms;   /* monitorRefreshMs, RAY_memory_monitor_refresh_ms; -1: Ray's 250 */
+};
+
+struct policy_recording {
+	bool enabled;               /* recordingEnabled, true; false: as without sidecarImage */
+	double warn_at;             /* warnAt, the sidecar's --warn-at, a part of the limit */
+	bool oom_group;             /* oomGroup, the sidecar's --oom-group */
+	bool kernel_log;            /* kernelLog: the sidecar gets CAP_SYSLOG */
+	enum core_dumps core_dumps; /* coreDumps, what the sidecar keeps of cores; off: none are asked for */
+	int64_t core_dump_limit;    /* coreDumpLimit, the launcher's --cores-max, bytes; 0: its default */
+	cJSON *hooks;               /* hooks: {atThreshold: [COMMAND], atDeath: [COMMAND]}; NULL: none */
+	int64_t hold_on_failure;    /* holdOnFailure, the sidecar's --hold-on-failure, seconds; 0: not at all */
+};
+
 struct policy {
 	char *sidecar_image;             /* sidecarImage; NULL: pods get neither sidecar nor launcher */
 	char *sidecar_image_pull_policy; /* sidecarImagePullPolicy; NULL: Kubernetes' default */
-	cJSON *sidecar_resources;        /* sidecarResources, as of a container; NULL: the recorder's own */
+	cJSON *sidecar_resources;        /* sidecarResources, as of a container; NULL: the sidecar's own */
 	cJSON *sidecar_pull_secrets;     /* sidecarImagePullSecrets, [NAME], in the cluster's own namespace; NULL: none */
-	char *store_claim;               /* storeClaim, a PVC in the cluster's own namespace; NULL: none */
-	char *store_url;                 /* storeURL, s3:// or webhdfs://, in place of a claim; NULL: none */
-	char *store_s3_endpoint;         /* storeS3Endpoint, storeS3Region: of an S3 that is not AWS; NULL: not given */
-	char *store_s3_region;
-	bool store_s3_path_style;        /* storeS3PathStyle: https://HOST/BUCKET/KEY */
-	char *store_s3_role_arn;         /* storeS3RoleARN: keys by web identity, in place of a Secret; NULL: not */
-	char *store_s3_sts_endpoint;     /* storeS3STSEndpoint, which gives them; NULL: AWS's of the region */
-	char *store_s3_token_audience;   /* storeS3TokenAudience, storeS3TokenExpiry (seconds): of the pod's token for it; */
-	int64_t store_s3_token_expiry;   /* NULL, 0: the usual ones */
-	char *store_webhdfs_user;        /* storeWebHDFSUser; NULL: none */
-	char *store_credentials_secret;  /* storeCredentialsSecret, in the cluster's own namespace, may be absent; NULL: none */
-	char *store_ca_secret;           /* storeCASecret, its ca.crt; NULL: the system's authorities */
-	int64_t store_keep_days;         /* storeKeepDays, storeKeepBundles, storeKeepMax: of each cluster's part of a claim; */
-	int64_t store_keep_bundles;      /* 0: all */
-	int64_t store_keep_max;
-	int64_t spool_max;               /* spoolMax, bytes of the pod's spool; 0: the sidecar's default */
 	char *cluster_domain;            /* clusterDomain, "cluster.local" */
-	enum memory_mode memory_mode;    /* memoryMode */
-	char *head_num_cpus;             /* headNumCPUs, "0"; NULL (key is null): as KubeRay, all of them */
-	int64_t worker_memory_limit;     /* workerMemoryLimit, bytes for workers without one; 0: none is set */
-	double ray_memory_fraction;      /* rayMemoryFraction, ceiling of --memory as a part of the limit */
-	double object_store_fraction;    /* objectStoreFraction, of the limit for --object-store-memory */
-	double headroom_fraction;        /* headroom "10%": kept free of both, as a part of the limit, or */
-	int64_t headroom_bytes;          /* headroom "500Mi": in bytes; 0: the fraction holds */
-	double usage_threshold;          /* usageThreshold, RAY_memory_usage_threshold; 0: Ray's own (0.95) */
-	int64_t monitor_refresh_ms;      /* monitorRefreshMs, RAY_memory_monitor_refresh_ms; -1: Ray's 250 */
-	bool recording_enabled;          /* recordingEnabled, true; false: as without sidecarImage */
-	double warn_at;                  /* warnAt, the sidecar's --warn-at, a part of the limit */
-	bool oom_group;                  /* oomGroup, the sidecar's --oom-group */
-	bool kernel_log;                 /* kernelLog: the sidecar gets CAP_SYSLOG */
-	enum core_dumps core_dumps;      /* coreDumps, what the sidecar keeps of cores; off: none are asked for */
-	cJSON *hooks;                    /* hooks: {atThreshold: [COMMAND], atDeath: [COMMAND]}; NULL: none */
 	bool redis_cleanup;              /* redisCleanup, true: the keys of a deleted cluster are deleted from Redis */
 	bool login_shell;                /* loginShell, false: Ray's commands run in `bash -cl` */
-	int64_t hold_on_failure;         /* holdOnFailure, the sidecar's --hold-on-failure, seconds; 0: not at all */
+	struct policy_memory memory;
+	struct policy_recording recording;
+	struct policy_store store;
 	struct retention retention;      /* of RayFailures; the operator's own is --keep-age and --keep-count */
 };
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "lib/json.h"
-#include "operator/yaml.h"
+#include "operator/kube/yaml.h"
 
 #define CHECK(condition) ((condition) ? (void)0 : abort())
 
@@ -29,15 +29,15 @@ static bool is_plain(const char *text)
 
 static void check_policy(const struct policy *p)
 {
-	CHECK(is_fraction(p->ray_memory_fraction) && is_fraction(p->object_store_fraction) && is_fraction(p->usage_threshold) &&
-	      is_fraction(p->warn_at) && is_fraction(p->headroom_fraction));
-	CHECK(p->object_store_fraction + p->headroom_fraction <= 0.95);
-	CHECK(p->headroom_bytes >= 0 && p->worker_memory_limit >= 0 && p->spool_max >= 0 && p->store_keep_max >= 0);
-	CHECK(p->hold_on_failure >= 0 && p->hold_on_failure <= POLICY_HOLD_MAX_S);
-	CHECK(p->store_s3_token_expiry == 0 || (p->store_s3_token_expiry >= 600 && p->store_s3_token_expiry <= 86400));
-	CHECK(is_plain(p->store_url) && is_plain(p->store_s3_endpoint) && is_plain(p->store_s3_sts_endpoint) &&
-	      is_plain(p->store_s3_role_arn));
-	CHECK(!(p->store_url && p->store_claim) && !(p->store_s3_role_arn && p->store_credentials_secret));
+	CHECK(is_fraction(p->memory.ray_memory_fraction) && is_fraction(p->memory.object_store_fraction) && is_fraction(p->memory.usage_threshold) &&
+	      is_fraction(p->recording.warn_at) && is_fraction(p->memory.headroom_fraction));
+	CHECK(p->memory.object_store_fraction + p->memory.headroom_fraction <= 0.95);
+	CHECK(p->memory.headroom_bytes >= 0 && p->memory.worker_memory_limit >= 0 && p->store.spool_max >= 0 && p->store.keep_max >= 0);
+	CHECK(p->recording.hold_on_failure >= 0 && p->recording.hold_on_failure <= POLICY_HOLD_MAX_S);
+	CHECK(p->store.s3_token_expiry == 0 || (p->store.s3_token_expiry >= 600 && p->store.s3_token_expiry <= 86400));
+	CHECK(is_plain(p->store.url) && is_plain(p->store.s3_endpoint) && is_plain(p->store.s3_sts_endpoint) &&
+	      is_plain(p->store.s3_role_arn));
+	CHECK(!(p->store.url && p->store.claim) && !(p->store.s3_role_arn && p->store.credentials_secret));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

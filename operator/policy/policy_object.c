@@ -105,10 +105,10 @@ static int set_s3(struct policy_object *o, const cJSON *spec, struct err *err)
 	snprintf(url, sizeof(url), "s3://%s/%s", bucket, prefix);
 	for (len = strlen(url); url[len - 1] == '/'; len--)
 		url[len - 1] = '\0';
-	if (o->values.store_s3_role_arn && o->values.store_credentials_secret)
+	if (o->values.store.s3_role_arn && o->values.store.credentials_secret)
 		return err_set(err, EINVAL, "spec.store.s3.webIdentity.roleARN and spec.store.credentialsSecret are both given: "
 			       "one of them must let the sidecar in");
-	if (!is_absent(json_get(spec, "store.s3.webIdentity")) && !o->values.store_s3_role_arn)
+	if (!is_absent(json_get(spec, "store.s3.webIdentity")) && !o->values.store.s3_role_arn)
 		return err_set(err, EINVAL, "spec.store.s3.webIdentity.roleARN must be given: spec.store.s3.webIdentity is");
 	return set_url(o, url, "store.s3", err);
 }

@@ -22,13 +22,13 @@ static bool is_plain(const char *text)
 
 static void check_values(const struct policy *p)
 {
-	CHECK(p->object_store_fraction + p->headroom_fraction <= 0.95);
-	CHECK(p->warn_at >= 0.05 && p->warn_at <= 1 && p->usage_threshold >= 0 && p->usage_threshold <= 1);
-	CHECK(p->headroom_bytes >= 0 && p->worker_memory_limit >= 0 && p->spool_max >= 0 && p->store_keep_max >= 0);
-	CHECK(p->hold_on_failure >= 0 && p->hold_on_failure <= POLICY_HOLD_MAX_S && p->retention.max_age_ns >= 0);
-	CHECK(is_plain(p->store_claim) && is_plain(p->store_url) && is_plain(p->store_s3_endpoint) && is_plain(p->store_s3_region) &&
-	      is_plain(p->store_webhdfs_user) && is_plain(p->store_credentials_secret) && is_plain(p->store_ca_secret));
-	CHECK(!(p->store_url && p->store_claim) && !(p->store_s3_role_arn && p->store_credentials_secret));
+	CHECK(p->memory.object_store_fraction + p->memory.headroom_fraction <= 0.95);
+	CHECK(p->recording.warn_at >= 0.05 && p->recording.warn_at <= 1 && p->memory.usage_threshold >= 0 && p->memory.usage_threshold <= 1);
+	CHECK(p->memory.headroom_bytes >= 0 && p->memory.worker_memory_limit >= 0 && p->store.spool_max >= 0 && p->store.keep_max >= 0);
+	CHECK(p->recording.hold_on_failure >= 0 && p->recording.hold_on_failure <= POLICY_HOLD_MAX_S && p->retention.max_age_ns >= 0);
+	CHECK(is_plain(p->store.claim) && is_plain(p->store.url) && is_plain(p->store.s3_endpoint) && is_plain(p->store.s3_region) &&
+	      is_plain(p->store.webhdfs_user) && is_plain(p->store.credentials_secret) && is_plain(p->store.ca_secret));
+	CHECK(!(p->store.url && p->store.claim) && !(p->store.s3_role_arn && p->store.credentials_secret));
 }
 
 static void try_kind(cJSON *json, const char *kind)

@@ -45,10 +45,10 @@ static void a_block_is_read_over_the_built_in_defaults(void **state)
 	assert_int_equal(o->generation, 3);
 	assert_true(o->created_ns == 1795224546 * NS_PER_SEC);
 	assert_int_equal(o->given, 1 << POLICY_MEMORY | 1 << POLICY_RECORDING);
-	assert_string_equal(o->values.head_num_cpus, "2");
-	assert_int_equal(o->values.headroom_bytes, 500 << 20);
-	assert_true(o->values.object_store_fraction == 0.3 && o->values.warn_at == 0.8);
-	assert_true(o->values.kernel_log && o->values.core_dumps == CORE_DUMPS_OFF && o->values.recording_enabled);
+	assert_string_equal(o->values.memory.head_num_cpus, "2");
+	assert_int_equal(o->values.memory.headroom_bytes, 500 << 20);
+	assert_true(o->values.memory.object_store_fraction == 0.3 && o->values.recording.warn_at == 0.8);
+	assert_true(o->values.recording.kernel_log && o->values.recording.core_dumps == CORE_DUMPS_OFF && o->values.recording.enabled);
 	assert_string_equal(o->ignored, "");
 	policy_object_free(o);
 }
@@ -61,7 +61,7 @@ static void of_head_cpus_null_and_nothing_are_all_of_them(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(specs); i++) {
 		struct policy_object *o = valid("RayPolicy", specs[i]);
 
-		assert_null(o->values.head_num_cpus);
+		assert_null(o->values.memory.head_num_cpus);
 		policy_object_free(o);
 	}
 }
@@ -87,11 +87,11 @@ static void a_store_is_made_of_its_parts_as_in_the_chart(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct policy_object *o = valid("RayPolicy", rows[i].spec);
 
-		assert_true(!o->values.store_url == !rows[i].url && !o->values.store_claim == !rows[i].claim);
+		assert_true(!o->values.store.url == !rows[i].url && !o->values.store.claim == !rows[i].claim);
 		if (rows[i].url)
-			assert_string_equal(o->values.store_url, rows[i].url);
+			assert_string_equal(o->values.store.url, rows[i].url);
 		if (rows[i].claim)
-			assert_string_equal(o->values.store_claim, rows[i].claim);
+			assert_string_equal(o->values.store.claim, rows[i].claim);
 		policy_object_free(o);
 	}
 }
@@ -128,7 +128,7 @@ static void fields_of_a_later_version_are_named_and_passed_over(void **state)
 
 	(void)state;
 	assert_string_equal(o->ignored, "spec.memory.swap, spec.recording.kernelLog.level, spec.network");
-	assert_true(o->values.headroom_fraction == 0.05);
+	assert_true(o->values.memory.headroom_fraction == 0.05);
 	policy_object_free(o);
 }
 

@@ -140,7 +140,7 @@ static int copy_blocks(struct policy *to, const struct policy_choice *choice, st
 		if (r < 0)
 			return r;
 	}
-	return to->recording_enabled ? 0 : policy_set_string(&to->sidecar_image, NULL, err);
+	return to->recording.enabled ? 0 : policy_set_string(&to->sidecar_image, NULL, err);
 }
 
 int policy_resolve(const struct policy *base, const struct policy_choice *choice, struct policy *ret_policy, char **ret_origin,

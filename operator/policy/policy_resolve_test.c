@@ -142,13 +142,13 @@ static void the_more_specific_holds_the_older_and_the_lock(void **state)
 		char text[24];
 
 		resolve(rows[i].world, &w);
-		if (strcmp(w.policy.head_num_cpus, rows[i].memory))
-			fail_msg("%s: memory %s", what, w.policy.head_num_cpus);
-		snprintf(text, sizeof(text), "%g", w.policy.warn_at);
+		if (strcmp(w.policy.memory.head_num_cpus, rows[i].memory))
+			fail_msg("%s: memory %s", what, w.policy.memory.head_num_cpus);
+		snprintf(text, sizeof(text), "%g", w.policy.recording.warn_at);
 		if (strcmp(text, rows[i].recording))
 			fail_msg("%s: recording %s", what, text);
-		if (strcmp(w.policy.store_claim ? w.policy.store_claim : "", rows[i].store))
-			fail_msg("%s: store %s", what, w.policy.store_claim);
+		if (strcmp(w.policy.store.claim ? w.policy.store.claim : "", rows[i].store))
+			fail_msg("%s: store %s", what, w.policy.store.claim);
 		if (!w.origin != !rows[i].origin || (w.origin && strcmp(w.origin, rows[i].origin)))
 			fail_msg("%s: origin %s", what, w.origin);
 		if (strcmp(strbuf_str(&w.losers), rows[i].losers))

@@ -24,14 +24,14 @@ static void nothing_gives_the_defaults(void **state)
 	(void)state;
 	parse("", &p);
 	assert_null(p.sidecar_image);
-	assert_string_equal(p.head_num_cpus, "0");
+	assert_string_equal(p.memory.head_num_cpus, "0");
 	assert_string_equal(p.cluster_domain, "cluster.local");
-	assert_int_equal(p.worker_memory_limit, 0);
-	assert_int_equal(p.core_dumps, CORE_DUMPS_SUMMARY);
-	assert_true(p.warn_at == 0.8 && p.object_store_fraction == 0.3 && p.headroom_fraction == 0.1);
-	assert_int_equal(p.monitor_refresh_ms, -1);
-	assert_int_equal(p.memory_mode, MEMORY_MODE_APPLY);
-	assert_true(p.redis_cleanup && p.recording_enabled);
+	assert_int_equal(p.memory.worker_memory_limit, 0);
+	assert_int_equal(p.recording.core_dumps, CORE_DUMPS_SUMMARY);
+	assert_true(p.recording.warn_at == 0.8 && p.memory.object_store_fraction == 0.3 && p.memory.headroom_fraction == 0.1);
+	assert_int_equal(p.memory.monitor_refresh_ms, -1);
+	assert_int_equal(p.memory.mode, MEMORY_MODE_APPLY);
+	assert_true(p.redis_cleanup && p.recording.enabled);
 	assert_false(p.login_shell);
 	policy_release(&p);
 }
@@ -44,24 +44,25 @@ static void every_key_is_read(void **state)
 	parse("sidecarImage: r/afterglow:1\nsidecarImagePullPolicy: Never\nstoreClaim: failures\nmemoryMode: Warn\nrecordingEnabled: false\n"
 	      "clusterDomain: k8s.lan\nheadNumCPUs: 2\nworkerMemoryLimit: 8Gi\nrayMemoryFraction: 0.7\n"
 	      "objectStoreFraction: 0.2\nheadroom: 500Mi\nusageThreshold: 0.9\nmonitorRefreshMs: 100\n"
-	      "warnAt: 0.75\noomGroup: true\nkernelLog: true\ncoreDumps: Full\nholdOnFailure: 600\nredisCleanup: false\nloginShell: true\n"
+	      "warnAt: 0.75\noomGroup: true\nkernelLog: true\ncoreDumps: Full\ncoreDumpLimit: 1Gi\nholdOnFailure: 600\nredisCleanup: false\nloginShell: true\n"
 	      "hooks: {atThreshold: [\"py-spy dump --pid $AFTERGLOW_PID\"], atDeath: [a, b]}\n",
 	      &p);
 	assert_string_equal(p.sidecar_image, "r/afterglow:1");
 	assert_string_equal(p.sidecar_image_pull_policy, "Never");
-	assert_string_equal(p.store_claim, "failures");
+	assert_string_equal(p.store.claim, "failures");
 	assert_string_equal(p.cluster_domain, "k8s.lan");
-	assert_string_equal(p.head_num_cpus, "2");
-	assert_int_equal(p.worker_memory_limit, INT64_C(8) << 30);
-	assert_int_equal(p.headroom_bytes, 500 << 20);
-	assert_true(p.headroom_fraction == 0 && p.usage_threshold == 0.9 && p.warn_at == 0.75);
-	assert_int_equal(p.monitor_refresh_ms, 100);
-	assert_true(p.oom_group && p.kernel_log && !p.redis_cleanup && p.login_shell);
-	assert_int_equal(p.core_dumps, CORE_DUMPS_FULL);
-	assert_int_equal(p.memory_mode, MEMORY_MODE_WARN);
-	assert_false(p.recording_enabled);
-	assert_int_equal(p.hold_on_failure, 600);
-	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(p.hooks, "atDeath")), 2);
+	assert_string_equal(p.memory.head_num_cpus, "2");
+	assert_int_equal(p.memory.worker_memory_limit, INT64_C(8) << 30);
+	assert_int_equal(p.memory.headroom_bytes, 500 << 20);
+	assert_true(p.memory.headroom_fraction == 0 && p.memory.usage_threshold == 0.9 && p.recording.warn_at == 0.75);
+	assert_int_equal(p.memory.monitor_refresh_ms, 100);
+	assert_true(p.recording.oom_group && p.recording.kernel_log && !p.redis_cleanup && p.login_shell);
+	assert_int_equal(p.recording.core_dumps, CORE_DUMPS_FULL);
+	assert_int_equal(p.recording.core_dump_limit, INT64_C(1) << 30);
+	assert_int_equal(p.memory.mode, MEMORY_MODE_WARN);
+	assert_false(p.recording.enabled);
+	assert_int_equal(p.recording.hold_on_failure, 600);
+	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(p.recording.hooks, "atDeath")), 2);
 	policy_release(&p);
 }
 
@@ -74,27 +75,27 @@ static void a_store_is_a_url_with_what_belongs_to_it(void **state)
 	      "storeS3PathStyle: true\nstoreCredentialsSecret: keys\nstoreCASecret: ca\nspoolMax: 2Gi\n"
 	      "storeKeepDays: 30\nstoreKeepBundles: 500\nstoreKeepMax: 100Gi\n",
 	      &p);
-	assert_string_equal(p.store_url, "s3://failures/ray");
-	assert_string_equal(p.store_s3_endpoint, "https://minio.example:9000");
-	assert_string_equal(p.store_s3_region, "eu-1");
-	assert_true(p.store_s3_path_style);
-	assert_string_equal(p.store_credentials_secret, "keys");
-	assert_string_equal(p.store_ca_secret, "ca");
-	assert_int_equal(p.spool_max, INT64_C(2) << 30);
-	assert_int_equal(p.store_keep_days, 30);
-	assert_int_equal(p.store_keep_bundles, 500);
-	assert_int_equal(p.store_keep_max, INT64_C(100) << 30);
+	assert_string_equal(p.store.url, "s3://failures/ray");
+	assert_string_equal(p.store.s3_endpoint, "https://minio.example:9000");
+	assert_string_equal(p.store.s3_region, "eu-1");
+	assert_true(p.store.s3_path_style);
+	assert_string_equal(p.store.credentials_secret, "keys");
+	assert_string_equal(p.store.ca_secret, "ca");
+	assert_int_equal(p.store.spool_max, INT64_C(2) << 30);
+	assert_int_equal(p.store.keep_days, 30);
+	assert_int_equal(p.store.keep_bundles, 500);
+	assert_int_equal(p.store.keep_max, INT64_C(100) << 30);
 	policy_release(&p);
 	parse("storeURL: s3://failures\nstoreS3RoleARN: arn:aws:iam::123456789012:role/ray/failures\n"
 	      "storeS3STSEndpoint: https://sts.example\nstoreS3TokenAudience: sts.example\nstoreS3TokenExpiry: 600\n",
 	      &p);
-	assert_string_equal(p.store_s3_role_arn, "arn:aws:iam::123456789012:role/ray/failures");
-	assert_string_equal(p.store_s3_sts_endpoint, "https://sts.example");
-	assert_string_equal(p.store_s3_token_audience, "sts.example");
-	assert_int_equal(p.store_s3_token_expiry, 600);
+	assert_string_equal(p.store.s3_role_arn, "arn:aws:iam::123456789012:role/ray/failures");
+	assert_string_equal(p.store.s3_sts_endpoint, "https://sts.example");
+	assert_string_equal(p.store.s3_token_audience, "sts.example");
+	assert_int_equal(p.store.s3_token_expiry, 600);
 	policy_release(&p);
 	parse("storeURL: webhdfs://nn:9870/failures\nstoreWebHDFSUser: ray\n", &p);
-	assert_string_equal(p.store_webhdfs_user, "ray");
+	assert_string_equal(p.store.webhdfs_user, "ray");
 	policy_release(&p);
 }
 
@@ -105,10 +106,10 @@ static void empty_values_are_as_absent_but_head_cpus_can_be_null(void **state)
 	(void)state;
 	parse("storeClaim: \"\"\nworkerMemoryLimit:\nwarnAt: null\nclusterDomain: ''\nheadNumCPUs: null\n",
 	      &p);
-	assert_null(p.store_claim);
-	assert_null(p.head_num_cpus);
+	assert_null(p.store.claim);
+	assert_null(p.memory.head_num_cpus);
 	assert_string_equal(p.cluster_domain, "cluster.local");
-	assert_true(p.warn_at == 0.8);
+	assert_true(p.recording.warn_at == 0.8);
 	policy_release(&p);
 }
 
@@ -206,16 +207,16 @@ static void a_copy_shares_nothing_and_a_block_is_copied_as_a_whole(void **state)
 	assert_int_equal(policy_copy(&p, &copy, NULL), 0);
 	policy_release(&p);
 	assert_string_equal(copy.sidecar_image, "r/afterglow:1");
-	assert_string_equal(copy.head_num_cpus, "3");
-	assert_int_equal(copy.headroom_bytes, 500 << 20);
+	assert_string_equal(copy.memory.head_num_cpus, "3");
+	assert_int_equal(copy.memory.headroom_bytes, 500 << 20);
 	assert_int_equal(policy_copy_block(&copy, POLICY_MEMORY, &other, NULL), 0);
-	assert_string_equal(copy.head_num_cpus, "0");
-	assert_true(copy.headroom_bytes == 0 && copy.headroom_fraction == 0.2 && copy.memory_mode == MEMORY_MODE_OFF);
-	assert_true(copy.hooks && copy.warn_at == 0.5 && copy.hold_on_failure == 0);
-	assert_string_equal(copy.store_claim, "c");
+	assert_string_equal(copy.memory.head_num_cpus, "0");
+	assert_true(copy.memory.headroom_bytes == 0 && copy.memory.headroom_fraction == 0.2 && copy.memory.mode == MEMORY_MODE_OFF);
+	assert_true(copy.recording.hooks && copy.recording.warn_at == 0.5 && copy.recording.hold_on_failure == 0);
+	assert_string_equal(copy.store.claim, "c");
 	assert_int_equal(policy_copy_block(&copy, POLICY_STORE, &other, NULL), 0);
-	assert_null(copy.store_claim);
-	assert_string_equal(copy.store_url, "s3://bucket");
+	assert_null(copy.store.claim);
+	assert_string_equal(copy.store.url, "s3://bucket");
 	assert_string_equal(copy.sidecar_image, "r/afterglow:1");
 	policy_release(&copy);
 	policy_release(&other);

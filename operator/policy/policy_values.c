@@ -291,13 +291,13 @@ static bool set_age(const struct policy_key *key, const cJSON *value, void *memb
 /* headroom is the one key with two forms, and two members. */
 static struct policy *policy_of_headroom(const void *member)
 {
-	return (struct policy *)((const char *)member - offsetof(struct policy, headroom_fraction));
+	return (struct policy *)((const char *)member - offsetof(struct policy, memory.headroom_fraction));
 }
 
 static bool copy_headroom(void *to, const void *from)
 {
-	policy_of_headroom(to)->headroom_fraction = policy_of_headroom(from)->headroom_fraction;
-	policy_of_headroom(to)->headroom_bytes = policy_of_headroom(from)->headroom_bytes;
+	policy_of_headroom(to)->memory.headroom_fraction = policy_of_headroom(from)->memory.headroom_fraction;
+	policy_of_headroom(to)->memory.headroom_bytes = policy_of_headroom(from)->memory.headroom_bytes;
 	return true;
 }
 
@@ -309,16 +309,16 @@ static bool set_headroom(const struct policy_key *key, const cJSON *value, void 
 	char *end;
 
 	if (!s || !strchr(s, '%')) {
-		if (!set_quantity(key, value, &p->headroom_bytes))
+		if (!set_quantity(key, value, &p->memory.headroom_bytes))
 			return false;
-		p->headroom_fraction = 0;
+		p->memory.headroom_fraction = 0;
 		return true;
 	}
 	percent = strtod(s, &end);
 	if (s[strspn(s, DIGITS ".%")] || strcmp(end, "%") || !(percent >= 0) || percent > 90)
 		return false;
-	p->headroom_fraction = percent / 100;
-	p->headroom_bytes = 0;
+	p->memory.headroom_fraction = percent / 100;
+	p->memory.headroom_bytes = 0;
 	return true;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "operator/kube/object.h"
 #include "operator/raycluster/names.h"
 #include "operator/raycluster/pod_spec.h"
 

@@ -6,6 +6,7 @@
 
 #include "lib/json.h"
 #include "lib/macros.h"
+#include "operator/kube/object.h"
 #include "operator/raycluster/auth.h"
 #include "operator/raycluster/pod_spec.h"
 

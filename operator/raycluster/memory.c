@@ -30,13 +30,13 @@ static int64_t whole_mib(int64_t bytes)
 
 static int64_t headroom(int64_t limit, const struct policy *policy)
 {
-	return policy->headroom_bytes ? policy->headroom_bytes : part(limit, policy->headroom_fraction);
+	return policy->memory.headroom_bytes ? policy->memory.headroom_bytes : part(limit, policy->memory.headroom_fraction);
 }
 
 /* As much as the policy says, but not what the user's --memory or a smaller /dev/shm leaves no room for. */
 static int64_t object_store(const struct memory_wish *wish, int64_t reserve, const struct policy *policy)
 {
-	int64_t size = part(wish->limit, policy->object_store_fraction);
+	int64_t size = part(wish->limit, policy->memory.object_store_fraction);
 
 	if (wish->ray_memory)
 		size = MIN(size, wish->limit - reserve - wish->ray_memory);
@@ -68,7 +68,7 @@ struct memory_budget memory_divide(const struct memory_wish *wish, const struct 
 	if (wish->ray_memory)
 		b.ray_memory = wish->ray_memory;
 	else /* a limit too small for Ray still gets a number that Ray accepts; excess tells */
-		b.ray_memory = whole_mib(MAX(MIN(rest, part(wish->limit, policy->ray_memory_fraction)), MIB));
+		b.ray_memory = whole_mib(MAX(MIN(rest, part(wish->limit, policy->memory.ray_memory_fraction)), MIB));
 	b.excess = MAX(store + b.headroom + b.ray_memory - wish->limit, 0);
 	return b;
 }
@@ -107,8 +107,8 @@ static int64_t settle_limit(cJSON *container, enum ray_node node, const struct p
 	int64_t request = quantity_at(resources, "requests.memory");
 	char text[QUANTITY_TEXT_MAX];
 
-	if (!limit && node == RAY_WORKER && policy->worker_memory_limit) {
-		limit = MAX(policy->worker_memory_limit, request);
+	if (!limit && node == RAY_WORKER && policy->memory.worker_memory_limit) {
+		limit = MAX(policy->memory.worker_memory_limit, request);
 		json_set_str(json_object_at(resources, "limits"), "memory",
 			     quantity_format_bytes(limit, text));
 	}
@@ -167,12 +167,12 @@ static void set_monitor(cJSON *container, const struct policy *policy)
 {
 	char text[24];
 
-	if (policy->usage_threshold > 0) {
-		snprintf(text, sizeof(text), "%g", policy->usage_threshold);
+	if (policy->memory.usage_threshold > 0) {
+		snprintf(text, sizeof(text), "%g", policy->memory.usage_threshold);
 		container_env_default(container, "RAY_memory_usage_threshold", text);
 	}
-	if (policy->monitor_refresh_ms >= 0) {
-		snprintf(text, sizeof(text), "%" PRId64, policy->monitor_refresh_ms);
+	if (policy->memory.monitor_refresh_ms >= 0) {
+		snprintf(text, sizeof(text), "%" PRId64, policy->memory.monitor_refresh_ms);
 		container_env_default(container, "RAY_memory_monitor_refresh_ms", text);
 	}
 }
@@ -200,8 +200,8 @@ int64_t memory_apply(cJSON *pod_spec, cJSON *params, enum ray_node node, const c
 	};
 	struct memory_budget budget;
 
-	if (node == RAY_HEAD && !head_only && policy->head_num_cpus && !start_param(params, "num-cpus"))
-		json_set_str(params, "num-cpus", policy->head_num_cpus);
+	if (node == RAY_HEAD && !head_only && policy->memory.head_num_cpus && !start_param(params, "num-cpus"))
+		json_set_str(params, "num-cpus", policy->memory.head_num_cpus);
 	set_monitor(container, policy);
 	wish.limit = settle_limit(container, node, policy);
 	note_object_store(container, &wish, group, notes);
@@ -234,9 +234,9 @@ static int64_t leave_as_kuberay(cJSON *pod_spec, cJSON *params)
 int64_t memory_apply_by_mode(cJSON *pod_spec, cJSON *params, enum ray_node node, const char *group, bool head_only,
 			     const struct policy *policy, cJSON *notes)
 {
-	if (policy->memory_mode == MEMORY_MODE_APPLY)
+	if (policy->memory.mode == MEMORY_MODE_APPLY)
 		return memory_apply(pod_spec, params, node, group, head_only, policy, notes);
-	if (policy->memory_mode == MEMORY_MODE_WARN) {
+	if (policy->memory.mode == MEMORY_MODE_WARN) {
 		_cleanup_json_ cJSON *spec = cJSON_Duplicate(pod_spec, true), *copy = cJSON_Duplicate(params, true);
 
 		if (spec && copy)

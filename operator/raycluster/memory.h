@@ -14,8 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "operator/raycluster/names.h"
 #include "operator/policy/policy.h"
+#include "operator/raycluster/names.h"
 
 /* Ray refuses a smaller object store (OBJECT_STORE_MINIMUM_MEMORY_BYTES in ray_constants.py). */
 #define RAY_OBJECT_STORE_MIN ((int64_t)75 << 20)
@@ -51,7 +51,7 @@ int64_t memory_apply(cJSON *pod_spec, cJSON *params, enum ray_node node, const c
 		     const struct policy *policy, cJSON *notes);
 
 /*
- * The same under policy->memory_mode: Warn leaves everything as KubeRay has it and only adds the notes, Off does not even that.
+ * The same under policy->memory.mode: Warn leaves everything as KubeRay has it and only adds the notes, Off does not even that.
  */
 int64_t memory_apply_by_mode(cJSON *pod_spec, cJSON *params, enum ray_node node, const char *group, bool head_only,
 			     const struct policy *policy, cJSON *notes);

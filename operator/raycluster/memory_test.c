@@ -77,7 +77,7 @@ static void what_is_not_applied_is_left_as_kuberay_has_it(void **state)
 				     *notes = cJSON_CreateArray();
 		int64_t shm;
 
-		p.memory_mode = rows[i].mode;
+		p.memory.mode = rows[i].mode;
 		shm = memory_apply_by_mode(spec, params, RAY_HEAD, "headgroup", false, &p, notes);
 		if (rows[i].memory) {
 			assert_string_equal(json_str(params, "memory"), rows[i].memory);
@@ -98,15 +98,15 @@ static void the_policys_numbers_are_used(void **state)
 
 	(void)state;
 	assert_int_equal(policy_init(&p, NULL), 0);
-	p.object_store_fraction = 0.5;
-	p.headroom_bytes = 1 * GIB;
+	p.memory.object_store_fraction = 0.5;
+	p.memory.headroom_bytes = 1 * GIB;
 	b = memory_divide(&wish, &p);
 	assert_int_equal(b.ray_memory, 4 * GIB);
-	p.ray_memory_fraction = 0.25;
+	p.memory.ray_memory_fraction = 0.25;
 	b = memory_divide(&wish, &p);
 	assert_int_equal(b.ray_memory, 2560 * MIB);
 	wish.no_shm = true;
-	p.ray_memory_fraction = 1;
+	p.memory.ray_memory_fraction = 1;
 	b = memory_divide(&wish, &p);
 	assert_int_equal(b.ray_memory, 9 * GIB);
 	assert_int_equal(b.shm_size, 0);
@@ -124,7 +124,7 @@ static struct result apply(const char *spec, const char *params, enum ray_node n
 	struct policy p;
 
 	assert_int_equal(policy_init(&p, NULL), 0);
-	p.worker_memory_limit = worker_limit;
+	p.memory.worker_memory_limit = worker_limit;
 	r.shm = memory_apply(r.spec, r.params, node, "g", false, &p, r.notes);
 	policy_release(&p);
 	return r;

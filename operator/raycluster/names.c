@@ -4,13 +4,12 @@
 
 #include <ctype.h>
 #include <inttypes.h>
-#include <openssl/evp.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/digest/sha256.h"
 #include "lib/json.h"
 #include "lib/strbuf.h"
-#include "operator/raycluster/plan.h"
 
 #define PREFIX_MAX 50
 #define SUFFIX_LEN 5
@@ -30,35 +29,19 @@ const char *group_name(enum ray_node node, const cJSON *group)
 	return name ? name : "";
 }
 
-static void sha256(const void *data, size_t len, unsigned char ret_digest[static EVP_MAX_MD_SIZE])
-{
-	memset(ret_digest, 0, EVP_MAX_MD_SIZE);
-	EVP_Digest(data, len, ret_digest, NULL, EVP_sha256(), NULL);
-}
-
-void sha256_hex(const char *text, size_t len, size_t n, char *ret_hex)
-{
-	unsigned char digest[EVP_MAX_MD_SIZE];
-
-	sha256(text, len, digest);
-	for (size_t i = 0; i < n; i++)
-		ret_hex[i] = "0123456789abcdef"[i % 2 ? digest[i / 2] & 15 : digest[i / 2] >> 4];
-	ret_hex[n] = '\0';
-}
-
 void pod_name(const cJSON *cluster, enum ray_node node, const char *group, unsigned deaths, unsigned n,
 	      char ret_name[static POD_NAME_MAX])
 {
 	const char *name = json_str(cluster, "metadata.name"), *uid = json_str(cluster, "metadata.uid");
 	char seed[512], prefix[PREFIX_MAX + 1];
-	unsigned char digest[EVP_MAX_MD_SIZE];
+	unsigned char digest[SHA256_BYTES];
 	size_t len;
 
 	/* Cut to what leaves room for the rest within 63. */
 	snprintf(prefix, sizeof(prefix), node == RAY_HEAD ? "%s" : "%s-%s", name ? name : "", group);
 	snprintf(seed, sizeof(seed), "%s/%" PRId64 "/%s/%s/%u/%u", uid ? uid : "",
 		 json_int(cluster, "metadata.generation", 0), ray_node_name(node), group, deaths, n);
-	sha256(seed, strlen(seed), digest);
+	sha256_bytes(seed, strlen(seed), digest);
 	len = (size_t)snprintf(ret_name, POD_NAME_MAX, "%s-%s-", prefix, ray_node_name(node));
 	for (size_t i = 0; i < len; i++)
 		ret_name[i] = (char)tolower((unsigned char)ret_name[i]);
@@ -77,7 +60,7 @@ const char *cut_name(const char *name, char buf[static CUT_NAME_MAX])
 	return buf;
 }
 
-char *plan_service_name(const cJSON *cluster)
+char *head_service_name(const cJSON *cluster)
 {
 	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(512);
 	const char *own = json_str(cluster, "spec.headGroupSpec.headService.metadata.name");
@@ -89,7 +72,7 @@ char *plan_service_name(const cJSON *cluster)
 	return strbuf_detach(&sb);
 }
 
-char *plan_headless_name(const cJSON *cluster)
+char *headless_service_name(const cJSON *cluster)
 {
 	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(512);
 
@@ -100,7 +83,7 @@ char *plan_headless_name(const cJSON *cluster)
 char *head_fqdn(const cJSON *cluster, const struct policy *policy)
 {
 	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(1024);
-	_cleanup_free_ char *service = plan_service_name(cluster);
+	_cleanup_free_ char *service = head_service_name(cluster);
 
 	if (!service)
 		return NULL;
@@ -128,16 +111,4 @@ cJSON *owner_references(const cJSON *cluster)
 	json_set(ref, "blockOwnerDeletion", cJSON_CreateTrue());
 	json_append(array, ref);
 	return array;
-}
-
-cJSON *object_new(const char *api_version, const char *kind, const char *ns, const char *name)
-{
-	cJSON *object = cJSON_CreateObject(), *metadata;
-
-	json_set_str(object, "apiVersion", api_version);
-	json_set_str(object, "kind", kind);
-	metadata = json_object_at(object, "metadata");
-	json_set_str(metadata, "namespace", ns);
-	json_set_str(metadata, "name", name);
-	return object;
 }

@@ -39,19 +39,19 @@ void pod_name(const cJSON *cluster, enum ray_node node, const char *group, unsig
 #define CUT_NAME_MAX 51
 const char *cut_name(const char *name, char buf[static CUT_NAME_MAX]);
 
+/* The head service's name: its own or "<cluster>-head-svc". The caller frees it; NULL: no memory. */
+char *head_service_name(const cJSON *cluster);
+
+/* The workers' service: "<cluster>-headless". The caller frees it; NULL: no memory. */
+char *headless_service_name(const cJSON *cluster);
+
 /* "<service>.<namespace>.svc.<domain>". The caller frees it; NULL: no memory. */
 char *head_fqdn(const cJSON *cluster, const struct policy *policy);
 
 /* The head's GCS port: rayStartParams.port or 6379. Owned by cluster. */
 const char *head_gcs_port(const cJSON *cluster);
 
-/* The first n characters (at most 64) of the lower-case hex SHA-256 of text, and a NUL. */
-void sha256_hex(const char *text, size_t len, size_t n, char *ret_hex);
-
 /* An owner reference to the cluster: controller, blocking its deletion in the foreground. */
 cJSON *owner_references(const cJSON *cluster);
-
-/* apiVersion, kind, metadata {namespace, name}; the caller owns it. */
-cJSON *object_new(const char *api_version, const char *kind, const char *ns, const char *name);
 
 #endif

@@ -8,7 +8,7 @@
 #include "lib/json.h"
 #include "lib/macros.h"
 #include "lib/strbuf.h"
-#include "operator/raycluster/event.h"
+#include "operator/kube/event.h"
 
 /* Of many pods so many are named. */
 #define NAMED_MAX 5
@@ -24,6 +24,7 @@ static const struct row {
 	{ PLAN_DELETE, "Pod", "head", "DeletedHeadPod", "Deleted head Pod" },
 	{ PLAN_DELETE, "Pod", "worker", "DeletedWorkerPod", "Deleted worker Pod" },
 	{ PLAN_APPLY, "Service", NULL, "CreatedService", "Created service" },
+	{ PLAN_CREATE, "Service", NULL, "CreatedService", "Created service" },
 	{ PLAN_APPLY, "Ingress", NULL, "CreatedIngress", "Created ingress" },
 	{ PLAN_CREATE, "ServiceAccount", NULL, "CreatedServiceAccount", "Created service account" },
 	{ PLAN_CREATE, "Role", NULL, "CreatedRole", "Created role" },

@@ -11,10 +11,10 @@
 #include "lib/json.h"
 #include "lib/oom.h"
 #include "lib/strbuf.h"
+#include "operator/injection/recording.h"
 #include "operator/raycluster/auth.h"
 #include "operator/raycluster/autoscaler.h"
 #include "operator/raycluster/gcs_ft.h"
-#include "operator/injection/recording.h"
 #include "operator/raycluster/memory.h"
 #include "operator/raycluster/notes.h"
 #include "operator/raycluster/pod_spec.h"
@@ -83,8 +83,9 @@ static void add_annotations(const struct pod_request *req, cJSON *metadata)
 
 	if (cJSON_IsObject(own))
 		json_set(metadata, "annotations", cJSON_Duplicate(own, true));
-	upgrade_hash(req->cluster, hash);
-	json_set_str(json_object_at(metadata, "annotations"), UPGRADE_HASH_ANNOTATION, hash);
+	if (!req->hash)
+		upgrade_hash(req->cluster, hash);
+	upgrade_annotate(json_object_at(metadata, "annotations"), req->hash ? req->hash : hash);
 	/* A template that says so itself would lie. */
 	cJSON_DeleteItemFromObjectCaseSensitive(json_get(metadata, "annotations"), POLICY_ANNOTATION);
 	if (req->policy_origin)

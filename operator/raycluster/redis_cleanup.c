@@ -9,6 +9,7 @@
 
 #include "lib/json.h"
 #include "lib/oom.h"
+#include "operator/kube/object.h"
 #include "operator/raycluster/gcs_ft.h"
 #include "operator/raycluster/names.h"
 #include "operator/raycluster/pod_spec.h"

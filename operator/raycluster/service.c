@@ -9,6 +9,7 @@
 
 #include "lib/json.h"
 #include "lib/macros.h"
+#include "operator/kube/object.h"
 #include "operator/raycluster/names.h"
 #include "operator/raycluster/plan.h"
 #include "operator/raycluster/pod_spec.h"
@@ -131,7 +132,7 @@ cJSON *service_build(const cJSON *cluster)
 {
 	const cJSON *own = json_get(cluster, "spec.headGroupSpec.headService"),
 		    *own_spec = json_get(own, "spec");
-	_cleanup_free_ char *name = plan_service_name(cluster);
+	_cleanup_free_ char *name = head_service_name(cluster);
 	cJSON *service, *metadata, *annotations, *spec;
 
 	if (!name)
@@ -158,7 +159,7 @@ cJSON *service_build(const cJSON *cluster)
 cJSON *headless_service_build(const cJSON *cluster)
 {
 	const char *name = json_str(cluster, "metadata.name");
-	_cleanup_free_ char *own_name = plan_headless_name(cluster);
+	_cleanup_free_ char *own_name = headless_service_name(cluster);
 	cJSON *service, *labels, *spec, *selector;
 
 	service = object_new("v1", "Service", json_str(cluster, "metadata.namespace"), own_name);
@@ -173,6 +174,54 @@ cJSON *headless_service_build(const cJSON *cluster)
 	selector = json_object_at(spec, "selector");
 	json_set_str(selector, "ray.io/cluster", name);
 	json_set_str(selector, "ray.io/node-type", "worker");
+	return service;
+}
+
+static void copy_serving_ports(cJSON *ports, const cJSON *cluster)
+{
+	_cleanup_json_ cJSON *all = cJSON_CreateArray();
+	const cJSON *port;
+
+	add_ports(all, cluster);
+	cJSON_ArrayForEach(port, all) {
+		const char *name = json_str(port, "name");
+		cJSON *copy;
+
+		if (!name || (strcmp(name, "serve") != 0 && strncmp(name, "serve-", 6) != 0))
+			continue;
+		copy = cJSON_CreateObject();
+		json_set_str(copy, "name", name);
+		json_set_int(copy, "port", json_int(port, "port", 0));
+		json_append(ports, copy);
+	}
+}
+
+cJSON *serve_service_build(const cJSON *cluster)
+{
+	const char *name = json_str(cluster, "metadata.name"), *type = json_str(cluster, "spec.headGroupSpec.serviceType");
+	const char *wanted = cJSON_GetStringValue(
+		cJSON_GetObjectItemCaseSensitive(json_get(cluster, "metadata.annotations"), "ray.io/enable-serve-service"));
+	_cleanup_json_ cJSON *ports = cJSON_CreateArray();
+	char own_name[300];
+	cJSON *service, *labels, *spec;
+
+	if (!wanted || strcmp(wanted, "true") != 0)
+		return NULL;
+	copy_serving_ports(ports, cluster);
+	if (!ports || !ports->child)
+		return NULL;
+	snprintf(own_name, sizeof(own_name), "%s-serve-svc", name);
+	service = object_new("v1", "Service", json_str(cluster, "metadata.namespace"), own_name);
+	labels = json_object_at(json_get(service, "metadata"), "labels");
+	json_set_str(labels, "ray.io/originated-from-cr-name", name);
+	json_set_str(labels, "ray.io/originated-from-crd", "RayCluster");
+	snprintf(own_name, sizeof(own_name), "%s-serve", name);
+	json_set_str(labels, "ray.io/serve", own_name);
+	json_set(json_get(service, "metadata"), "ownerReferences", owner_references(cluster));
+	spec = json_object_at(service, "spec");
+	json_set_str(spec, "type", type && *type ? type : "ClusterIP");
+	json_set_str(json_object_at(spec, "selector"), "ray.io/cluster", name);
+	json_set(spec, "ports", TAKE_PTR(ports));
 	return service;
 }
 

@@ -8,10 +8,10 @@
 #include "lib/fileio.h"
 #include "lib/json.h"
 #include "lib/strbuf.h"
-#include "operator/launcher.h"
+#include "operator/kube/yaml.h"
+#include "operator/launcher/launcher.h"
 #include "operator/policy/policy.h"
 #include "operator/testing.h"
-#include "operator/yaml.h"
 
 #define TESTDATA "operator/raycluster/testdata/"
 

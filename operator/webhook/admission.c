@@ -83,17 +83,17 @@ static const cJSON *cached(const struct admission *a, enum watch_kind kind, cons
 
 static const char *claim_trouble(const struct admission *a, const char *namespace, const struct policy *policy)
 {
-	if (!policy->store_claim)
+	if (!policy->store.claim)
 		return NULL;
 	if (!informer_synced(watches_informer(a->o.watches, WATCH_CLAIMS)))
 		return "cannot be looked up";
-	return store_claim_trouble(cached(a, WATCH_CLAIMS, namespace, policy->store_claim), now_realtime_ns());
+	return store_claim_trouble(cached(a, WATCH_CLAIMS, namespace, policy->store.claim), now_realtime_ns());
 }
 
 static const char *kernel_log_refused(const struct admission *a, const char *namespace, const struct policy *policy,
 				      char reason[static POD_SECURITY_REASON_MAX])
 {
-	if (!policy->kernel_log)
+	if (!policy->recording.kernel_log)
 		return NULL;
 	pod_security_judge(namespace, json_get(cached(a, WATCH_NAMESPACES, "", namespace), "metadata.labels"), reason);
 	return *reason ? reason : NULL;
@@ -178,7 +178,7 @@ static cJSON *admit_ray(struct admission *a, const struct admission_request *req
 	struct err err = { 0 };
 	const cJSON *warning;
 
-	if (cluster_admit(&in, policy, policy->memory_mode, &out, &err) < 0) {
+	if (cluster_admit(&in, policy, policy->memory.mode, &out, &err) < 0) {
 		log_warning("%s %s/%s is admitted as it is: %s", request->kind, request->namespace, request->name, err_text(&err));
 		return NULL;
 	}

@@ -7,9 +7,9 @@
 #define AFTERGLOW_OPERATOR_WEBHOOK_ADMISSION_H
 
 #include "lib/strbuf.h"
-#include "operator/metrics.h"
+#include "operator/manager/metrics.h"
+#include "operator/manager/watches.h"
 #include "operator/policy/policies.h"
-#include "operator/watches.h"
 
 /* What the chart's MutatingWebhookConfiguration names. */
 #define ADMISSION_PATH_PODS "/mutate/pods"

@@ -190,9 +190,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	CHECK(policy_init(&policy, NULL) == 0);
 	options = json_get(review, "options");
 	CHECK(policy_set_string(&policy.sidecar_image, "registry/afterglow:1", NULL) == 0 &&
-	      policy_set_string(json_bool(options, "remote", false) ? &policy.store_url : &policy.store_claim, "s3://bucket", NULL) == 0 &&
-	      policy_set_string(&policy.store_s3_role_arn, "arn:aws:iam::1:role/r", NULL) == 0);
-	policy.kernel_log = json_bool(options, "kernelLog", false);
+	      policy_set_string(json_bool(options, "remote", false) ? &policy.store.url : &policy.store.claim, "s3://bucket", NULL) == 0 &&
+	      policy_set_string(&policy.store.s3_role_arn, "arn:aws:iam::1:role/r", NULL) == 0);
+	policy.recording.kernel_log = json_bool(options, "kernelLog", false);
 	policy.sidecar_pull_secrets = cJSON_Parse("[\"registry\"]");
 	admit(&request, review, options, &policy);
 	return 0;

@@ -81,8 +81,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (json_parse((const char *)data, size, &input, NULL) < 0)
 		return 0;
 	CHECK(policy_init(&policy, NULL) == 0);
-	policy.worker_memory_limit = json_bool(input, "limited", false) ? (int64_t)2 << 30 : 0;
-	policy.usage_threshold = json_bool(input, "monitored", false) ? 0.8 : 0;
+	policy.memory.worker_memory_limit = json_bool(input, "limited", false) ? (int64_t)2 << 30 : 0;
+	policy.memory.usage_threshold = json_bool(input, "monitored", false) ? 0.8 : 0;
 	user = json_str(input, "user");
 	admission = admit(NULL, json_get(input, "object"), user, &policy, MEMORY_MODE_WARN);
 	CHECK(!admission.object);

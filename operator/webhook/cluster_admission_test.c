@@ -297,7 +297,7 @@ static void a_worker_without_a_limit_gets_the_policys(void **state)
 	};
 
 	(void)state;
-	policy.worker_memory_limit = (int64_t)2 << 30;
+	policy.memory.worker_memory_limit = (int64_t)2 << 30;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		_cleanup_json_ cJSON *cluster = NULL;
 		char text[512];
@@ -307,7 +307,7 @@ static void a_worker_without_a_limit_gets_the_policys(void **state)
 		cluster = created(text);
 		expect(worker(cluster, 0), "template.spec", rows[i].want);
 	}
-	policy.worker_memory_limit = 0;
+	policy.memory.worker_memory_limit = 0;
 }
 
 static void the_monitors_environment_is_set_if_the_policy_asks(void **state)
@@ -315,8 +315,8 @@ static void the_monitors_environment_is_set_if_the_policy_asks(void **state)
 	_cleanup_json_ cJSON *cluster = NULL, *dropped = NULL;
 
 	(void)state;
-	policy.usage_threshold = 0.8;
-	policy.monitor_refresh_ms = 100;
+	policy.memory.usage_threshold = 0.8;
+	policy.memory.monitor_refresh_ms = 100;
 	cluster = created(CLUSTER("", HEAD ", workerGroupSpecs: [{groupName: small, replicas: 1, template: {spec: {containers: [{name: w, "
 				      "env: [{name: RAY_memory_usage_threshold, valueFrom: {}}], resources: {limits: {memory: 4Gi}}}]}}}]"));
 	expect(cluster, "spec.headGroupSpec.template.spec.containers",
@@ -325,8 +325,8 @@ static void the_monitors_environment_is_set_if_the_policy_asks(void **state)
 	expect(cJSON_GetArrayItem(json_get(worker(cluster, 0), "template.spec.containers"), 0), "env",
 	       "[{name: RAY_memory_usage_threshold, valueFrom: {}}, {name: RAY_memory_monitor_refresh_ms, value: \"100\"}]");
 	/* Later policies are for new clusters. */
-	policy.usage_threshold = 0;
-	policy.monitor_refresh_ms = -1;
+	policy.memory.usage_threshold = 0;
+	policy.memory.monitor_refresh_ms = -1;
 	dropped = updated(cluster, PLAIN);
 	expect(dropped, "spec.headGroupSpec.template.spec.containers",
 	       "[{name: h, resources: {limits: {memory: 8Gi}}, env: [{name: RAY_memory_usage_threshold, value: \"0.8\"}, "
@@ -339,9 +339,9 @@ static void an_update_that_replaces_the_spec_gets_the_values_back(void **state)
 
 	(void)state;
 	/* Another policy meanwhile: the values stay those of the running pods. */
-	policy.object_store_fraction = 0.1;
+	policy.memory.object_store_fraction = 0.1;
 	after = updated(cluster, PLAIN);
-	policy.object_store_fraction = 0.3;
+	policy.memory.object_store_fraction = 0.3;
 	assert_json(after, cluster);
 }
 
@@ -594,7 +594,7 @@ static void lists_are_left_to_those_who_compare_them(void **state)
 	};
 
 	(void)state;
-	policy.usage_threshold = 0.8;
+	policy.memory.usage_threshold = 0.8;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		_cleanup_json_ cJSON *object = NULL;
 		struct cluster_admission admission;
@@ -615,7 +615,7 @@ static void lists_are_left_to_those_who_compare_them(void **state)
 		}
 		cluster_admission_release(&admission);
 	}
-	policy.usage_threshold = 0;
+	policy.memory.usage_threshold = 0;
 }
 
 #define TRACKED ", annotations: {argocd.argoproj.io/tracking-id: x}"
@@ -640,9 +640,9 @@ static void an_exported_manifest_stays_as_it_is_for_argo_cd(void **state)
 
 	(void)state;
 	json_set_str(json_get(cluster, "metadata.annotations"), "argocd.argoproj.io/tracking-id", "x");
-	policy.object_store_fraction = 0.1;
+	policy.memory.object_store_fraction = 0.1;
 	admission = admit_json(NULL, cluster, MEMORY_MODE_APPLY, NULL);
-	policy.object_store_fraction = 0.3;
+	policy.memory.object_store_fraction = 0.3;
 	assert_null(admission.object);
 	cluster_admission_release(&admission);
 }

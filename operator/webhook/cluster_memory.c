@@ -156,7 +156,7 @@ static void recompute(const struct plan *plan, const cJSON *group, struct step *
 	struct group_values want;
 
 	if (!*step->ours.text[GROUP_LIMIT])
-		policy.worker_memory_limit = 0;
+		policy.memory.worker_memory_limit = 0;
 	if (!group_plan(group, &step->ours, &cx, &want, notes)) {
 		step->want = step->ours = (struct group_values){ 0 };
 		return;

@@ -341,11 +341,11 @@ static struct policy policy_for(const cJSON *group, const struct group_context *
 	struct policy policy = *cx->policy;
 
 	if (!cx->lists) {
-		policy.usage_threshold = 0;
-		policy.monitor_refresh_ms = -1;
+		policy.memory.usage_threshold = 0;
+		policy.memory.monitor_refresh_ms = -1;
 	}
 	if (!cx->lists || has_pod_resources(group))
-		policy.worker_memory_limit = 0;
+		policy.memory.worker_memory_limit = 0;
 	return policy;
 }
 

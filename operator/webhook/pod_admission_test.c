@@ -17,7 +17,7 @@ static const struct launchers launchers = {
 	.of = { { .machine = "x86_64", .file = "afterglow-launch", .sha256 = "00", .key = "launch-x86_64-00" } },
 	.n = 1,
 };
-static struct policy policy = { .recording_enabled = true, .sidecar_image = (char *)"img", .store_claim = (char *)"failures", .warn_at = 0.8 };
+static struct policy policy = { .recording.enabled = true, .sidecar_image = (char *)"img", .store.claim = (char *)"failures", .recording.warn_at = 0.8 };
 
 /* As KubeRay 1.6 sends a worker, shortened. */
 #define LABELS "labels: {ray.io/is-ray-node: 'yes', ray.io/cluster: demo, ray.io/group: small, ray.io/node-type: worker}"
@@ -100,7 +100,7 @@ static void the_patch_appends_and_moves_nothing(void **state)
 
 static void pods_that_cannot_have_it_say_why(void **state)
 {
-	static struct policy no_image = { .recording_enabled = true, .warn_at = 0.8 }, off = { .warn_at = 0.8 };
+	static struct policy no_image = { .recording.enabled = true, .recording.warn_at = 0.8 }, off = { .recording.warn_at = 0.8 };
 	static const struct {
 		const char *yaml;
 		const struct policy *policy;

@@ -7,7 +7,7 @@
 
 #include "lib/strbuf.h"
 #include "operator/kube/client.h"
-#include "operator/metrics.h"
+#include "operator/manager/metrics.h"
 
 struct admission;
 struct webhook;

@@ -121,17 +121,33 @@ static void on_ray_summary(const struct ray_summary *s, void *arg)
 
 /* Sampling */
 
+static void look_after(struct container *c, int64_t delay_ns)
+{
+	event_add(c->timer, &(struct timeval){ .tv_sec = delay_ns / NS_PER_SEC, .tv_usec = delay_ns % NS_PER_SEC / 1000 });
+}
+
+/* The kernel joins events of one kind that nobody has read yet: there is one at most, and perhaps the end of the watch. */
+static void forget_memory_events(int fd)
+{
+	char buf[2 * (sizeof(struct inotify_event) + NAME_MAX + 1)] __attribute__((aligned(__alignof__(struct inotify_event))));
+
+	while (read(fd, buf, sizeof(buf)) < 0 && errno == EINTR)
+		;
+}
+
 static void sample(struct container *c)
 {
-	int64_t now = now_boottime_ns(), delay;
-	struct timeval tv;
+	int64_t now = now_boottime_ns();
 
 	/* It may stay for its cores. */
 	if (c->over)
 		return;
-	delay = observer_sample(&c->observer, now);
-	tv = (struct timeval){ .tv_sec = delay / NS_PER_SEC, .tv_usec = delay % NS_PER_SEC / 1000 };
-	event_add(c->timer, &tv);
+	/* What has happened up to here the counters show now; what happens from here on is news. */
+	if (c->modified) {
+		forget_memory_events(c->inotify_fd);
+		event_add(c->modified, NULL);
+	}
+	look_after(c, observer_sample(&c->observer, now));
 	life_note(&c->observer);
 	container_check_threshold(c, now);
 	container_check_spill(c, now);
@@ -177,12 +193,17 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 
 static void on_memory_events(evutil_socket_t fd, short what, void *arg)
 {
-	char buf[sizeof(struct inotify_event) + NAME_MAX + 1];
+	struct container *c = arg;
+	int64_t delay = c->over ? 0 : sampler_hurry(&c->observer.sampler, now_boottime_ns());
 
+	(void)fd;
 	(void)what;
-	while (read(fd, buf, sizeof(buf)) > 0)
-		;
-	sample(arg);
+	if (delay == 0) {
+		sample(c);
+		return;
+	}
+	/* However many follow, they wake nobody until then. */
+	look_after(c, delay);
 }
 
 static void watch_memory_events(struct container *c)
@@ -198,7 +219,7 @@ static void watch_memory_events(struct container *c)
 		log_warning_limited("%s: sampling only, no events of its cgroup: %s", c->hello.name, strerror(errno));
 		return;
 	}
-	c->modified = event_new(c->base, c->inotify_fd, EV_READ | EV_PERSIST, on_memory_events, c);
+	c->modified = event_new(c->base, c->inotify_fd, EV_READ, on_memory_events, c);
 	if (c->modified)
 		event_add(c->modified, NULL);
 }

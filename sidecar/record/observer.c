@@ -4,16 +4,16 @@
 
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "lib/units.h"
 #include "sidecar/verdict/oom_cause.h"
 
 #define LAST_OF_LIFE_NS (2 * NS_PER_SEC)
-#define SWEEP_MAX_NS (2 * NS_PER_SEC) /* no process is overlooked longer */
-#define SWEEP_MIN_NS (20 * NS_PER_MS)
-#define SWEEP_SPACING_NS (NS_PER_MS / 10) /* for each process */
 #define SWEEP_CHANGE ((int64_t)4 << 20) /* bytes of usage */
+#define SWEEP_CHANGE_SHARE 64 /* of all anonymous memory: the kernel's counters and those of its processes do not agree */
 #define SWEEP_FEW 64 /* so many are swept whatever the usage */
+#define READ_AT_ONCE 256 /* processes that rest, in one sample */
 #define FOLLOWED 2 /* of the largest processes, besides the command */
 #define SURVIVED_NS NS_PER_SEC
 #define LOOK_WITHIN_NS (300 * NS_PER_MS) /* for a look at the container's filesystems */
@@ -96,47 +96,90 @@ void observer_resume_counters(struct observer *o, int64_t now_ns)
 	o->cgroups.tree.lost_ns = now_ns;
 }
 
-/*
- * Sweeping costs a microsecond and a half for each process. Nobody can have grown much when the usage has not: then
- * a glance will do, and so it will between two sweeps when samples follow fast. Sweeps take at most 1.5 % of a core.
- */
-static bool sweep_is_due(const struct observer *o, int64_t now_ns, const struct memory *memory)
+/* Nobody can have grown much when the usage has not: then a glance will do, and so it will between two sweeps. */
+static enum sweep_reason reason_to_sweep(const struct observer *o, const struct memory *memory)
 {
-	int64_t since = now_ns - o->swept_ns, moved = memory->usage - o->swept_usage;
+	int64_t moved = memory->usage - o->swept_usage;
 
-	if (!o->swept_ns || !o->memcg.version || since >= SWEEP_MAX_NS || memory->oom_kill != o->last.memory.oom_kill)
-		return true;
-	return (moved >= SWEEP_CHANGE || -moved >= SWEEP_CHANGE || o->last.n_processes <= SWEEP_FEW) &&
-	       since >= MAX(SWEEP_MIN_NS, (int64_t)o->last.n_processes * SWEEP_SPACING_NS);
+	if (memory->oom_kill != o->last.memory.oom_kill)
+		return SWEEP_KILLED;
+	if (!o->memcg.version || moved >= SWEEP_CHANGE || -moved >= SWEEP_CHANGE || o->last.n_processes <= SWEEP_FEW)
+		return SWEEP_MOVED;
+	return process_table_new_names(o->table) ? SWEEP_NEWS : SWEEP_REST;
 }
 
-static void glance(struct observer *o, int64_t now_ns, const struct memory *memory)
+static int64_t processor_ns(void)
 {
-	o->last.at_ns = now_ns;
-	o->last.memory = *memory;
-	process_table_glance(o->table, now_ns);
+	struct timespec t = { 0 };
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (int64_t)t.tv_sec * NS_PER_SEC + t.tv_nsec;
+}
+
+static void look_at_all(struct observer *o, int64_t now_ns, const struct memory *memory)
+{
+	process_table_sweep_active(o->table, now_ns, NULL);
+	process_table_refresh_names(o->table, now_ns);
+	o->swept_ns = now_ns;
+	o->swept_usage = memory->usage;
 	o->last.n_top = process_table_top(o->table, now_ns, o->last.top, REPORT_TOP_MAX);
-	o->last.n_processes = (uint32_t)process_table_count(o->table);
+	process_table_components(o->table, &o->last.components);
+	ray_watch_node(o->ray, process_table_find(o->table, "raylet"), &o->node);
+	o->last.shm_used = o->node.shm_used;
+}
+
+static void glance(struct observer *o, int64_t now_ns)
+{
+	process_table_glance(o->table, now_ns);
+	process_table_refresh_names(o->table, now_ns);
+	o->last.n_top = process_table_top(o->table, now_ns, o->last.top, REPORT_TOP_MAX);
+}
+
+/*
+ * Sweeps pass over processes that have not changed for a while. When the processes that are read do not account for the change of
+ * the cgroup's anonymous memory, one of those others has changed, and they are read, some in each sample.
+ */
+static void find_unread_change(struct observer *o, int64_t now_ns, const struct memory *memory)
+{
+	int64_t own = process_table_own(o->table), began_ns;
+	int64_t unexplained = (memory->anon - o->explained_anon) - (own - o->explained_own);
+
+	if (memory->anon < 0 || (unexplained < MAX(SWEEP_CHANGE, memory->anon / SWEEP_CHANGE_SHARE) &&
+				 -unexplained < MAX(SWEEP_CHANGE, memory->anon / SWEEP_CHANGE_SHARE))) {
+		o->read_past = 0;
+		return;
+	}
+	if (!sweep_plan_may_spend(&o->sweeps, now_ns))
+		return;
+	began_ns = processor_ns();
+	o->read_past += process_table_read_resting(o->table, now_ns, READ_AT_ONCE);
+	sweep_plan_spend(&o->sweeps, processor_ns() - began_ns);
+	if (o->read_past < process_table_count(o->table))
+		return;
+	/* All have been read: what is left is how the two are counted. */
+	o->explained_anon = memory->anon;
+	o->explained_own = process_table_own(o->table);
+	o->read_past = 0;
 }
 
 static void take_snapshot(struct observer *o, int64_t now_ns, const struct memory *memory)
 {
-	if (o->table && !sweep_is_due(o, now_ns, memory)) {
-		glance(o, now_ns, memory);
-		return;
-	}
-	if (o->table)
-		process_table_sweep(o->table, now_ns, NULL);
-	o->swept_ns = now_ns;
-	o->swept_usage = memory->usage;
-	o->last = (struct snapshot){ .at_ns = now_ns, .memory = *memory, .shm_used = -1 };
+	enum sweep_reason reason = o->table ? reason_to_sweep(o, memory) : SWEEP_REST;
+	int64_t began_ns;
+
+	o->last.at_ns = now_ns;
+	o->last.memory = *memory;
 	if (!o->table)
 		return;
-	o->last.n_top = process_table_top(o->table, now_ns, o->last.top, REPORT_TOP_MAX);
+	if (sweep_plan_due(&o->sweeps, now_ns, reason)) {
+		began_ns = processor_ns();
+		look_at_all(o, now_ns, memory);
+		sweep_plan_swept(&o->sweeps, now_ns, processor_ns() - began_ns);
+	} else
+		glance(o, now_ns);
+	if (o->swept_ns == now_ns || o->read_past > 0)
+		find_unread_change(o, now_ns, memory);
 	o->last.n_processes = (uint32_t)process_table_count(o->table);
-	process_table_components(o->table, now_ns, &o->last.components);
-	ray_watch_node(o->ray, process_table_find(o->table, "raylet"), &o->node);
-	o->last.shm_used = o->node.shm_used;
 }
 
 static void remember(struct observer *o)

@@ -25,6 +25,7 @@
 #include "sidecar/sample/processes.h"
 #include "sidecar/sample/ray_node.h"
 #include "sidecar/sample/sampler.h"
+#include "sidecar/sample/sweep_plan.h"
 
 /* Memory and largest processes at one moment. */
 struct snapshot {
@@ -72,6 +73,10 @@ struct observer {
 	int64_t limit_met_ns; /* first sample whose peak was at the own limit; 0: none, 1: nobody knows since when */
 	struct snapshot last, previous; /* previous: the one before last, or some more before: 20 ms older, or more */
 	int64_t swept_ns, swept_usage; /* the last sweep; between sweeps a snapshot has only its largest read anew */
+	struct sweep_plan sweeps;
+	/* When the processes read last accounted for the cgroup's anonymous memory: that, and what they had together. */
+	int64_t explained_anon, explained_own;
+	size_t read_past; /* processes that were read or passed over since then to find out who changed */
 	int64_t remembered_ns; /* the last sample that went into the history */
 	struct ray_node node;
 	bool end_told; /* its end is reported: its history is not written any more */

@@ -26,7 +26,7 @@ struct ending {
 	bool container_over; /* with crash and container_lives: it has ended meanwhile */
 	bool core_is_old; /* of an earlier start of the container */
 	const struct ray_process_end *process; /* with container_lives: one of Ray's own has ended; NULL: none */
-	int64_t process_oom_ns; /* with process: the OOM killer's last visit; 0: none */
+	int64_t process_oom_ns; /* the OOM killer's last visit that the container outlived; 0: none */
 	const struct ray_said *ray; /* with container_lives: the worker died as Ray tells; NULL: the kernel's counters do */
 };
 

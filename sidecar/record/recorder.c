@@ -6,9 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "lib/json.h"
@@ -21,18 +18,17 @@
 #include "sidecar/record/errand.h"
 #include "sidecar/record/events.h"
 #include "sidecar/record/heartbeat.h"
+#include "sidecar/record/listener.h"
 #include "sidecar/record/recovery.h"
 #include "sidecar/record/state_dir.h"
 
 #define CONTAINERS_MAX 32 /* connections at a time; more are refused */
-#define ACCEPT_PAUSE_S 1
 #define DIGEST_MAX (128 * 1024)
 
 struct recorder {
 	struct event_base *base;
 	const struct recorder_options *options;
-	int listen_fd;
-	struct event *acceptable, *accept_again; /* accept_again: after a pause */
+	struct listener *listener;
 	struct container *containers[CONTAINERS_MAX];
 	uint64_t numbers[CONTAINERS_MAX]; /* in the order they came */
 	uint64_t n_connections;
@@ -53,6 +49,12 @@ struct recorder {
 
 static void remove_container(struct recorder *r, struct container *c)
 {
+	const struct observer *o = container_observer(c);
+
+	if (o && o->history && container_is_over(c))
+		recovery_forget(r->recovery, history_life(o->history));
+	else if (o && o->history)
+		recovery_park(r->recovery, history_life(o->history));
 	for (size_t i = 0; i < CONTAINERS_MAX; i++)
 		if (r->containers[i] == c)
 			r->containers[i] = NULL;
@@ -108,14 +110,11 @@ static void on_reported(struct container *c, const struct failure *f, const char
 static void on_done(struct container *c, void *arg)
 {
 	struct recorder *r = arg;
-	const struct observer *o = container_observer(c);
 
 	if (container_is_over(c)) {
 		r->ended = true;
 		r->succeeded = container_succeeded(c);
 	}
-	if (o && o->history && container_is_over(c))
-		recovery_forget(r->recovery, history_life(o->history));
 	remove_container(r, c);
 	if (r->idle)
 		r->idle(r->idle_arg);
@@ -142,26 +141,7 @@ static size_t make_room(struct recorder *r)
 	return oldest;
 }
 
-static void on_accept_again(evutil_socket_t fd, short what, void *arg)
-{
-	struct recorder *r = arg;
-
-	(void)fd;
-	(void)what;
-	event_add(r->acceptable, NULL);
-}
-
-/* No descriptor is left, or no memory: the connection stays in the queue, and the loop would come back for it at once. */
-static void pause_accepting(struct recorder *r)
-{
-	const struct timeval pause = { .tv_sec = ACCEPT_PAUSE_S };
-
-	log_warning_limited("a launcher's connection: %s", strerror(errno));
-	if (event_add(r->accept_again, &pause) == 0)
-		event_del(r->acceptable);
-}
-
-static void on_connection(evutil_socket_t fd, short what, void *arg)
+static void on_connection(int connection, void *arg)
 {
 	struct recorder *r = arg;
 	const struct container_callbacks callbacks = {
@@ -174,16 +154,8 @@ static void on_connection(evutil_socket_t fd, short what, void *arg)
 		.arg = r,
 	};
 	struct err err = { 0 };
-	size_t slot;
-	int connection = accept4((int)fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	size_t slot = make_room(r);
 
-	(void)what;
-	if (connection < 0) {
-		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-			pause_accepting(r);
-		return;
-	}
-	slot = make_room(r);
 	if (slot == CONTAINERS_MAX) {
 		log_warning_limited("more than %d launchers at a time: one is refused", CONTAINERS_MAX);
 		discard_connection(connection);
@@ -193,26 +165,6 @@ static void on_connection(evutil_socket_t fd, short what, void *arg)
 	r->containers[slot] = container_new(r->base, connection, r->options, r->keeper, &callbacks, &err);
 	if (!r->containers[slot])
 		log_error("a launcher's connection: %s", err_text(&err));
-}
-
-static int listen_on(struct recorder *r, const char *path, struct err *err)
-{
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-
-	if (strlen(path) >= sizeof(address.sun_path))
-		return err_set(err, ENAMETOOLONG, "--socket %s: at most %zu bytes", path, sizeof(address.sun_path) - 1);
-	memcpy(address.sun_path, path, strlen(path) + 1);
-	r->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (r->listen_fd < 0)
-		return err_set(err, errno, "socket");
-	/* Of an instance before us; a directory of that name makes bind fail, which says so. */
-	unlink(path);
-	if (bind(r->listen_fd, (struct sockaddr *)&address, sizeof(address)) < 0)
-		return err_set(err, errno, "--socket %s: cannot be made there (its directory has to exist and to be writable)", path);
-	/* The launchers run under any uid. Who may connect is decided by who sees the directory. */
-	if (chmod(path, 0666) < 0 || listen(r->listen_fd, CONTAINERS_MAX) < 0)
-		return err_set(err, errno, "listen on %s", path);
-	return 0;
 }
 
 static void on_reconnect_over(evutil_socket_t fd, short what, void *arg)
@@ -299,19 +251,14 @@ int recorder_new(struct event_base *base, const struct recorder_options *options
 		return err_set(err, ENOMEM, "recorder");
 	r->base = base;
 	r->options = options;
-	r->listen_fd = -1;
 	r->journal.dirfd = -1;
 	errand_set_pump(sample_what_is_due, r);
 	/* Launchers that are back before the old reports are written wait in the socket's queue. */
-	rc = listen_on(r, options->socket_path, err);
+	rc = listener_new(base, options->socket_path, on_connection, r, &r->listener, err);
 	if (rc >= 0)
 		rc = start_recovery(r, err);
-	if (rc >= 0) {
-		r->acceptable = event_new(base, r->listen_fd, EV_READ | EV_PERSIST, on_connection, r);
-		r->accept_again = evtimer_new(base, on_accept_again, r);
-		if (!r->acceptable || !r->accept_again || event_add(r->acceptable, NULL) < 0)
-			rc = err_set(err, ENOMEM, "recorder events");
-	}
+	if (rc >= 0)
+		rc = listener_start(r->listener, err);
 	if (rc < 0) {
 		recorder_free(r);
 		return rc;
@@ -335,14 +282,7 @@ void recorder_free(struct recorder *r)
 		event_free(r->reconnect_over);
 	if (r->tick)
 		event_free(r->tick);
-	if (r->acceptable)
-		event_free(r->acceptable);
-	if (r->accept_again)
-		event_free(r->accept_again);
-	if (r->listen_fd >= 0) {
-		unlink(r->options->socket_path);
-		close(r->listen_fd);
-	}
+	listener_free(r->listener);
 	free(r);
 }
 

@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,13 +17,12 @@
 #include "sidecar/record/channel.h"
 #include "sidecar/record/events.h"
 #include "sidecar/record/life.h"
+#include "sidecar/record/parking.h"
 #include "sidecar/record/state_dir.h"
 #include "sidecar/report/report_json.h"
 #include "sidecar/store/bundle.h"
 
-#define SUFFIX ".ring"
-/* Twice the connections at a time: a launcher may come and go while reports are written. */
-#define HISTORIES_MAX 64
+#define STATE_MEMORY_BYTES (2 * SPOOL_FALLBACK_BYTES) /* of which histories take an eighth: they are in memory with bundles */
 #define CLEAN_WITHIN_NS (2 * NS_PER_SEC)
 
 struct recovery {
@@ -38,22 +36,27 @@ struct recovery {
 	struct life here; /* of this boot */
 	struct history *waiting[HISTORIES_MAX];
 	size_t n_waiting;
+	struct parking parking;
 };
-
-#define HISTORY_FILE_MAX (LIFE_NAME_MAX + 32)
-
-static void file_of(const struct life *l, char file[static HISTORY_FILE_MAX])
-{
-	snprintf(file, HISTORY_FILE_MAX, "%s.%" PRId64 SUFFIX, l->name, l->started_ns);
-}
 
 void recovery_forget(struct recovery *r, const struct life *life)
 {
 	char file[HISTORY_FILE_MAX];
 
-	file_of(life, file);
+	history_file_of(life, file);
+	parking_take(&r->parking, file);
 	if (r->state.fd >= 0)
 		unlinkat(r->state.fd, file, 0);
+}
+
+void recovery_park(struct recovery *r, const struct life *life)
+{
+	char file[HISTORY_FILE_MAX];
+
+	if (r->state.fd < 0 || !life->started_ns)
+		return;
+	history_file_of(life, file);
+	parking_add(&r->parking, file);
 }
 
 /* Finishing a report */
@@ -193,7 +196,7 @@ static bool in_order(const struct history *h, const char *file)
 {
 	char expected[HISTORY_FILE_MAX];
 
-	file_of(history_life(h), expected);
+	history_file_of(history_life(h), expected);
 	return launch_name_valid(history_life(h)->name) && strcmp(expected, file) == 0;
 }
 
@@ -230,12 +233,9 @@ static void scan(struct recovery *r)
 
 	if (!dir)
 		return;
-	for (const struct dirent *entry; (entry = readdir(dir));) {
-		size_t len = strlen(entry->d_name);
-
-		if (len > strlen(SUFFIX) && strcmp(entry->d_name + len - strlen(SUFFIX), SUFFIX) == 0)
+	for (const struct dirent *entry; (entry = readdir(dir));)
+		if (is_history_file(entry->d_name))
 			take_over(r, entry->d_name);
-	}
 	closedir(dir);
 }
 
@@ -270,6 +270,7 @@ struct recovery *recovery_new(const struct recorder_options *options, recovery_r
 		return r;
 	if (state_dir_open(&r->state, options, &err) < 0)
 		log_warning("nothing will survive this recorder: %s", err_text(&err));
+	parking_init(&r->parking, r->state.fd, r->state.copy ? STATE_MEMORY_BYTES : options->spool_limits.quota.bytes);
 	return r;
 }
 
@@ -359,14 +360,20 @@ struct history *recovery_history(struct recovery *r, const struct life *life)
 
 	if (h || r->state.fd < 0)
 		return h;
-	file_of(life, file);
+	history_file_of(life, file);
+	parking_take(&r->parking, file);
 	/* Its launcher lost the connection, not we our memory. */
 	h = history_open(r->state.fd, file, NULL);
 	if (h && life_same(history_life(h), life) && history_life(h)->phase == LIFE_RUNS)
 		return h;
 	history_free(h);
 	unlinkat(r->state.fd, file, 0);
-	h = history_create(r->state.fd, file, life, &err);
+	if (parking_make_room(&r->parking))
+		h = history_create(r->state.fd, file, life, &err);
+	else {
+		h = NULL;
+		err_set(&err, E2BIG, "%zu others have histories in the spool", r->parking.max);
+	}
 	if (!h)
 		log_warning_limited("%s: its samples will not survive this recorder: %s", life->name, err_text(&err));
 	return h;

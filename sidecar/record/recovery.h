@@ -52,6 +52,9 @@ struct history *recovery_history(struct recovery *r, const struct life *life);
 /* Nobody comes any more: finishes all that wait. */
 void recovery_give_up(struct recovery *r);
 
+/* Nobody watches that life any more, but its launcher may come back: of such histories a few are kept. */
+void recovery_park(struct recovery *r, const struct life *life);
+
 /* That life is reported: its file is not needed any more. */
 void recovery_forget(struct recovery *r, const struct life *life);
 

@@ -2,10 +2,10 @@
 /*
  * The processes of a container and their memory, swept again and again.
  *
- * A sweep costs one getdents and one pread per process: /proc/PID/statm stays
- * open (1 us a read instead of 5), and a descriptor whose process is gone gives
- * ESRCH even if the PID was reused. Memory is RSS minus SHR, as Ray ranks it:
- * what the process alone holds, without the object store that all of them map.
+ * Memory is RSS minus SHR, as Ray ranks it: what the process alone holds, without the object store that all of them map. A sweep lists
+ * /proc and reads statm. Where processes are many, most of them rest: a sweep reads those that change, and some of the others in
+ * turn. statm of those that change stays open (1 us a reading instead of 5); a descriptor whose process is gone gives ESRCH even
+ * if the PID was reused. Of those that rest the inode of their directory says that they are the same.
  */
 #ifndef AFTERGLOW_SIDECAR_SAMPLE_PROCESSES_H
 #define AFTERGLOW_SIDECAR_SAMPLE_PROCESSES_H
@@ -19,7 +19,7 @@
 #include "sidecar/sample/proc_parse.h"
 
 /* More are counted, not tracked. */
-#define PROCESSES_MAX 4096
+#define PROCESSES_MAX 12000
 #define PROCESSES_TOP_MAX 32
 
 #define GROWTH_UNKNOWN INT64_MIN
@@ -48,8 +48,21 @@ struct process_table;
 struct process_table *process_table_new(int root_fd, pid_t launcher, struct err *err);
 void process_table_free(struct process_table *t);
 
-/* Reads everything anew. now_ns: CLOCK_BOOTTIME. */
+/* Finds who came and who went, and reads everything anew. now_ns: CLOCK_BOOTTIME. */
 int process_table_sweep(struct process_table *t, int64_t now_ns, struct err *err);
+
+/*
+ * The same, but of more than a few hundred processes only those are read whose memory changed lately, the largest and the new ones,
+ * and a sixteenth of the others. A zombie among the others is found by then only.
+ */
+int process_table_sweep_active(struct process_table *t, int64_t now_ns, struct err *err);
+
+/* Reads at most max of those that a sweep leaves out, in turn. Returns how many processes it went past: all of them have been read
+ * when these add up to their number. */
+size_t process_table_read_resting(struct process_table *t, int64_t now_ns, size_t max);
+
+/* Bytes of RSS-SHR of all, as read last. */
+int64_t process_table_own(const struct process_table *t);
 
 /*
  * Only those that process_table_top named last are read anew: a sample between
@@ -62,10 +75,16 @@ void process_table_glance(struct process_table *t, int64_t now_ns);
 size_t process_table_top(struct process_table *t, int64_t now_ns, struct process *ret_top, size_t n);
 
 /*
- * All processes of the last sweep by what they are. The name of one whose memory does not change may be half
- * a minute old.
+ * Reads some names anew, which costs a thousandth of a core however often it is called. The name of a process whose memory does not
+ * change is half a minute old at most, and of thousands of processes some minutes.
  */
-void process_table_components(struct process_table *t, int64_t now_ns, struct components *ret_components);
+void process_table_refresh_names(struct process_table *t, int64_t now_ns);
+
+/* Whether names of new processes were read since the last sweep, and no more come for now. */
+bool process_table_new_names(const struct process_table *t);
+
+/* All processes of the last sweep by what they are. */
+void process_table_components(const struct process_table *t, struct components *ret_components);
 
 /* The first process of that name, 0 if there is none. */
 pid_t process_table_find(const struct process_table *t, const char *name);
@@ -73,10 +92,10 @@ pid_t process_table_find(const struct process_table *t, const char *name);
 /* Whether that process is gone or on its way out: one with much memory takes seconds from its signal to its end. */
 bool process_table_dying(const struct process_table *t, pid_t pid);
 
-/* Calls fn for each process of the last sweep; its name may be as old as process_table_components says. */
+/* Calls fn for each process of the last sweep; its name may be as old as process_table_refresh_names says. */
 void process_table_each(const struct process_table *t, void (*fn)(const struct process *p, void *arg), void *arg);
 
-/* Processes seen in the last sweep, tracked or not, without those that a glance found gone. */
+/* Processes seen in the last sweep, tracked or not, without those that were found to have ended since. */
 size_t process_table_count(const struct process_table *t);
 
 #endif

@@ -145,17 +145,20 @@ static void a_title_is_read_anew_when_the_memory_has_changed(void **state)
 	table = process_table_new(t->fd, 1, NULL);
 	for (int i = 1; i <= 5; i++) {
 		process_table_sweep(table, i * NS_PER_SEC, NULL);
-		process_table_components(table, i * NS_PER_SEC, &c);
+		process_table_refresh_names(table, i * NS_PER_SEC);
+		process_table_components(table, &c);
 	}
 	assert_int_equal(components_of_kind(&c, COMPONENT_IDLE, NULL), 2);
 	put_process(t, 30, 1, 2000, 0, "ray::leak");
 	put_process(t, 31, 1, 1000, 0, "ray::small");
 	process_table_sweep(table, 6 * NS_PER_SEC, NULL);
-	process_table_components(table, 6 * NS_PER_SEC, &c);
+	process_table_refresh_names(table, 6 * NS_PER_SEC);
+		process_table_components(table, &c);
 	assert_int_equal(components_of_kind(&c, COMPONENT_TASK, NULL), 1);
 	assert_string_equal(c.list[0].name, "ray::leak");
 	process_table_sweep(table, 60 * NS_PER_SEC, NULL);
-	process_table_components(table, 60 * NS_PER_SEC, &c);
+	process_table_refresh_names(table, 60 * NS_PER_SEC);
+		process_table_components(table, &c);
 	assert_int_equal(components_of_kind(&c, COMPONENT_TASK, NULL), 2);
 	process_table_free(table);
 }
@@ -183,7 +186,8 @@ static void a_process_that_executes_another_program_has_that_ones_name_at_once(v
 	assert_string_equal(top[0].name, "bash");
 	put(t, 30, "statm", after, sizeof(after) - 1);
 	process_table_sweep(table, 5 * NS_PER_SEC + 2 * NS_PER_MS, NULL);
-	process_table_components(table, 5 * NS_PER_SEC + 2 * NS_PER_MS, &c);
+	process_table_refresh_names(table, 5 * NS_PER_SEC + 2 * NS_PER_MS);
+		process_table_components(table, &c);
 	assert_int_equal(components_of_kind(&c, COMPONENT_DRIVER, NULL), 1);
 	process_table_top(table, 5 * NS_PER_SEC + 2 * NS_PER_MS, top, 1);
 	assert_string_equal(top[0].name, "python3 train.py");
@@ -264,18 +268,153 @@ static void more_than_can_be_tracked_are_counted(void **state)
 	struct tree *t = *state;
 	struct process top[2];
 	struct process_table *table;
-	char text[64];
+	char text[128];
 
-	for (int pid = 2; pid <= PROCESSES_MAX + 5; pid++) {
-		put(t, pid, "stat", "2 (c) S 1 1\n", 12);
-		snprintf(text, sizeof(text), "9 %d 0\n", pid);
-		put(t, pid, "statm", text, strlen(text));
+	put(t, 2, "stat", "2 (c) S 1 1\n", 12);
+	put(t, 2, "statm", "9 2000 0\n", 9);
+	/* Links, for so many directories take long to make. */
+	for (int pid = 3; pid <= PROCESSES_MAX + 5; pid++) {
+		snprintf(text, sizeof(text), "%s/proc/%d", t->path, pid);
+		assert_int_equal(symlink("2", text), 0);
 	}
 	table = process_table_new(t->fd, 1, NULL);
 	process_table_sweep(table, NS_PER_SEC, NULL);
 	assert_int_equal(process_table_count(table), PROCESSES_MAX + 5);
 	assert_int_equal(process_table_top(table, NS_PER_SEC, top, 2), 2);
 	assert_string_equal(top[0].name, "c"); /* no cmdline */
+	process_table_free(table);
+}
+
+#define MANY 300 /* more than are read in each sweep */
+
+/* A table of many that rest, and their descriptors are closed. */
+static struct process_table *many_at_rest(const struct tree *t)
+{
+	struct process_table *table;
+
+	for (int pid = 2; pid <= MANY; pid++)
+		put_process(t, pid, 1, 100, 0, "ray::IDLE");
+	table = process_table_new(t->fd, 1, NULL);
+	assert_non_null(table);
+	for (int i = 1; i <= 6; i++)
+		assert_int_equal(process_table_sweep(table, i * NS_PER_SEC, NULL), 0);
+	return table;
+}
+
+static void of_many_those_that_rest_are_read_in_turn(void **state)
+{
+	struct tree *t = *state;
+	struct process_table *table = many_at_rest(t);
+	struct process top[1];
+	int before = open_descriptors(), sweeps = 0;
+
+	assert_int_equal(process_table_count(table), MANY);
+	assert_int_equal(process_table_own(table), (5 + (MANY - 1) * 100) * PAGE);
+	put_process(t, 200, 1, 5000, 0, "ray::leak");
+	do {
+		sweeps++;
+		process_table_sweep_active(table, (6 + sweeps) * NS_PER_SEC, NULL);
+		process_table_top(table, (6 + sweeps) * NS_PER_SEC, top, 1);
+	} while (top[0].pid != 200 && sweeps < 100);
+	assert_in_range(sweeps, 1, 17);
+	assert_string_equal(top[0].name, "ray::leak");
+	/* It changes, so from now on each sweep reads it, by a descriptor that stays open. */
+	assert_int_equal(open_descriptors(), before + 1);
+	put_process(t, 200, 1, 9000, 0, "ray::leak");
+	process_table_sweep_active(table, 200 * NS_PER_SEC, NULL);
+	process_table_top(table, 200 * NS_PER_SEC, top, 1);
+	assert_int_equal(process_own(&top[0]), 9000 * PAGE);
+	assert_int_equal(process_table_own(table), (5 + (MANY - 2) * 100 + 9000) * PAGE);
+	for (int i = 0; i < 5; i++)
+		process_table_sweep_active(table, (201 + i) * NS_PER_SEC, NULL);
+	assert_int_equal(open_descriptors(), before);
+	process_table_free(table);
+}
+
+static void all_that_rest_can_be_read_at_once(void **state)
+{
+	struct tree *t = *state;
+	struct process_table *table = many_at_rest(t);
+	size_t past = 0;
+
+	put_process(t, 150, 1, 5000, 0, "ray::leak");
+	put_process(t, 151, 1, 0, 0, "zombie");
+	for (int i = 0; i < 8 && past < process_table_count(table); i++)
+		past += process_table_read_resting(table, 7 * NS_PER_SEC, 100);
+	assert_int_equal(past, MANY);
+	assert_int_equal(process_table_count(table), MANY - 1);
+	assert_int_equal(process_table_own(table), (5 + (MANY - 3) * 100 + 5000) * PAGE);
+	/* A zombie is still listed, and does not count. */
+	process_table_sweep_active(table, 8 * NS_PER_SEC, NULL);
+	assert_int_equal(process_table_count(table), MANY - 1);
+	process_table_free(table);
+}
+
+static void of_many_who_is_gone_or_has_the_pid_of_another_is_known_at_once(void **state)
+{
+	struct tree *t = *state;
+	struct process_table *table = many_at_rest(t);
+	struct process top[1];
+	char from[160], to[160];
+
+	drop_process(t, 250);
+	/* The directory of another process has another inode. */
+	put_process(t, 5000, 1, 7000, 0, "ray::other");
+	drop_process(t, 200);
+	snprintf(from, sizeof(from), "%s/proc/5000", t->path);
+	snprintf(to, sizeof(to), "%s/proc/200", t->path);
+	assert_int_equal(rename(from, to), 0);
+	process_table_sweep_active(table, 7 * NS_PER_SEC, NULL);
+	assert_int_equal(process_table_count(table), MANY - 1);
+	process_table_top(table, 7 * NS_PER_SEC, top, 1);
+	assert_int_equal(top[0].pid, 200);
+	assert_string_equal(top[0].name, "ray::other");
+	assert_int_equal(top[0].growth, GROWTH_UNKNOWN);
+	assert_int_equal(process_table_own(table), (5 + (MANY - 3) * 100 + 7000) * PAGE);
+	process_table_free(table);
+}
+
+static void of_many_few_descriptors_stay_open(void **state)
+{
+	struct tree *t = *state;
+	int before = open_descriptors();
+	struct process_table *table = many_at_rest(t);
+
+	/* All of them change. */
+	for (int i = 1; i <= 3; i++) {
+		for (int pid = 2; pid <= MANY; pid++) {
+			char text[64];
+
+			snprintf(text, sizeof(text), "9999 %d 0 1 0 1 0\n", 100 + 100 * i);
+			put(t, pid, "statm", text, strlen(text));
+		}
+		process_table_sweep(table, (6 + i) * NS_PER_SEC, NULL);
+	}
+	assert_in_range(open_descriptors(), before + 100, before + 257);
+	assert_int_equal(process_table_own(table), (5 + (MANY - 1) * 400) * PAGE);
+	process_table_free(table);
+	assert_int_equal(open_descriptors(), before);
+}
+
+static void the_largest_are_right_when_those_looked_at_shrink(void **state)
+{
+	struct tree *t = *state;
+	struct process_table *table;
+	struct process top[3];
+
+	for (int pid = 2; pid <= 100; pid++)
+		put_process(t, pid, 1, pid * 10, 0, "ray::x");
+	table = process_table_new(t->fd, 1, NULL);
+	assert_non_null(table);
+	process_table_sweep(table, NS_PER_SEC, NULL);
+	for (int gone = 100, i = 0; gone > 10; gone -= 3, i++) {
+		assert_int_equal(process_table_top(table, NS_PER_SEC + i, top, 3), 3);
+		for (int j = 0; j < 3; j++) {
+			assert_int_equal(top[j].pid, gone - j);
+			put_process(t, gone - j, 1, 1, 0, "ray::x");
+		}
+		process_table_glance(table, NS_PER_SEC + i);
+	}
 	process_table_free(table);
 }
 
@@ -368,6 +507,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(who_is_gone_is_forgotten, setup, teardown),
 		cmocka_unit_test_setup_teardown(beside_others_only_the_launchers_descendants_count, setup, teardown),
 		cmocka_unit_test_setup_teardown(more_than_can_be_tracked_are_counted, setup, teardown),
+		cmocka_unit_test_setup_teardown(of_many_those_that_rest_are_read_in_turn, setup, teardown),
+		cmocka_unit_test_setup_teardown(all_that_rest_can_be_read_at_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(of_many_who_is_gone_or_has_the_pid_of_another_is_known_at_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(of_many_few_descriptors_stay_open, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_largest_are_right_when_those_looked_at_shrink, setup, teardown),
 		cmocka_unit_test_setup_teardown(forged_files_and_names_do_no_harm, setup, teardown),
 		cmocka_unit_test(a_root_without_proc_is_an_error),
 		cmocka_unit_test(on_the_real_proc_a_child_that_eats_is_on_top),

@@ -2,6 +2,8 @@
 /* When to look again. */
 #include "sidecar/sample/sampler.h"
 
+#include <stdbool.h>
+
 #include "lib/macros.h"
 
 #define RATE_MAX 1e18 /* bytes/s; what a forged counter shows more is not worth an overflow */
@@ -9,27 +11,48 @@
 /* A sample in haste costs 20 ms of the allowance; it grows by half of the time that passes. */
 #define HASTE_MAX_NS (4 * NS_PER_SEC)
 
+static void refill(struct sampler *s, int64_t now_ns)
+{
+	if (s->refilled_ns && now_ns > s->refilled_ns)
+		s->spent_ns = MAX(s->spent_ns - (now_ns - s->refilled_ns) / 2, (int64_t)0);
+	s->refilled_ns = now_ns;
+}
+
+static bool may_hurry(struct sampler *s)
+{
+	if (s->spent_ns + SAMPLE_CALM_NS > HASTE_MAX_NS)
+		return false;
+	s->spent_ns += SAMPLE_CALM_NS;
+	return true;
+}
+
 static int64_t in_haste(struct sampler *s, int64_t delay_ns)
 {
 	if (delay_ns >= SAMPLE_CALM_NS)
 		return delay_ns;
-	if (s->spent_ns + SAMPLE_CALM_NS > HASTE_MAX_NS)
-		return SAMPLE_CALM_NS;
-	s->spent_ns += SAMPLE_CALM_NS;
-	return MAX(delay_ns, SAMPLE_MIN_NS);
+	return may_hurry(s) ? MAX(delay_ns, SAMPLE_MIN_NS) : SAMPLE_CALM_NS;
+}
+
+static int64_t choose(const struct sampler *s, int64_t usage, int64_t limit)
+{
+	double delay;
+
+	if (limit < 0)
+		return SAMPLE_MAX_NS;
+	delay = (double)(limit - usage) / (double)MAX(s->fastest, SAMPLE_FLOOR_RATE) * (double)NS_PER_SEC / 2;
+	/* Below the limit by forged numbers, delay may be too small for an integer. */
+	return delay > (double)SAMPLE_MAX_NS ? SAMPLE_MAX_NS : (int64_t)MAX(delay, 0.0);
 }
 
 int64_t sampler_next(struct sampler *s, int64_t now_ns, int64_t usage, int64_t limit)
 {
-	int64_t rate = 0, headroom;
-	double delay;
+	int64_t rate = 0, delay;
 
 	if (s->last_ns && now_ns > s->last_ns)
 		rate = (int64_t)MIN((double)(usage - s->last_usage) * (double)NS_PER_SEC / (double)(now_ns - s->last_ns),
 				    RATE_MAX);
-	if (s->last_ns && now_ns > s->last_ns)
-		s->spent_ns = MAX(s->spent_ns - (now_ns - s->last_ns) / 2, (int64_t)0);
-	s->last_ns = now_ns;
+	refill(s, now_ns);
+	s->last_ns = s->looked_ns = now_ns;
 	s->last_usage = usage;
 	if (now_ns - s->fastest_ns > SAMPLE_RATE_MEMORY_NS)
 		s->fastest = 0;
@@ -37,12 +60,24 @@ int64_t sampler_next(struct sampler *s, int64_t now_ns, int64_t usage, int64_t l
 		s->fastest = rate;
 		s->fastest_ns = now_ns;
 	}
-	if (limit < 0)
-		return SAMPLE_MAX_NS;
-	headroom = limit - usage;
-	delay = (double)headroom / (double)MAX(s->fastest, SAMPLE_FLOOR_RATE) * (double)NS_PER_SEC / 2;
-	if (delay > (double)SAMPLE_MAX_NS)
-		return SAMPLE_MAX_NS;
-	/* Below the limit by forged numbers, delay may be too small for an integer. */
-	return in_haste(s, (int64_t)MAX(delay, 0.0));
+	delay = in_haste(s, choose(s, usage, limit));
+	s->due_ns = now_ns + delay;
+	return delay;
+}
+
+int64_t sampler_hurry(struct sampler *s, int64_t now_ns)
+{
+	int64_t since = now_ns - s->looked_ns, left = s->due_ns - now_ns, delay = 0;
+
+	refill(s, now_ns);
+	if (s->looked_ns && since < SAMPLE_CALM_NS) {
+		if (left > 0 && left <= SAMPLE_MIN_NS)
+			return left;
+		delay = MAX((may_hurry(s) ? SAMPLE_MIN_NS : SAMPLE_CALM_NS) - MAX(since, (int64_t)0), (int64_t)0);
+	}
+	if (left > 0)
+		delay = MIN(delay, left);
+	if (delay == 0)
+		s->looked_ns = now_ns;
+	return delay;
 }

@@ -33,9 +33,18 @@ struct sampler {
 	int64_t fastest; /* bytes/s */
 	int64_t fastest_ns;
 	int64_t spent_ns; /* of the allowance for samples in haste */
+	int64_t refilled_ns; /* the allowance was last counted anew then */
+	int64_t looked_ns, due_ns; /* the last look, and the next that sampler_next asked for */
 };
 
 /* Nanoseconds until the next sample. limit < 0: none. Usage and limit in bytes. */
 int64_t sampler_next(struct sampler *s, int64_t now_ns, int64_t usage, int64_t limit);
+
+/*
+ * Something happened that a look should follow (memory.events changed). Nanoseconds until that look: 0 means now, and then the
+ * caller looks. Looks of either kind spend one allowance, so whoever makes things happen thousands of times a second gets no more
+ * looks than a container that sits at its limit.
+ */
+int64_t sampler_hurry(struct sampler *s, int64_t now_ns);
 
 #endif

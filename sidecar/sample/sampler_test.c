@@ -4,6 +4,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <cmocka.h>
@@ -99,11 +100,60 @@ static void at_the_limit_haste_does_not_last(void **state)
 	assert_int_equal(sampler_next(&s, now + S, GIB, GIB), SAMPLE_MIN_NS);
 }
 
+/* Looks in that time, at a container that uses so much, while something happens each event_ns. */
+static int64_t looks_under_events(int64_t usage, int64_t seconds, int64_t event_ns, bool readable)
+{
+	struct sampler s = { 0 };
+	int64_t looks = 0, due = S, end = S + seconds * S;
+
+	for (int64_t now = S; now < end; now += event_ns) {
+		int64_t delay = now >= due ? 0 : sampler_hurry(&s, now);
+
+		if (delay > 0) {
+			due = MIN(due, now + delay);
+			continue;
+		}
+		looks++;
+		/* A cgroup that cannot be read tells the sampler nothing. */
+		due = now + (readable ? sampler_next(&s, now, usage, GIB) : SAMPLE_MAX_NS);
+	}
+	return looks;
+}
+
+static void events_and_timers_share_one_budget(void **state)
+{
+	(void)state;
+	for (int64_t event_ns = S / 64000; event_ns <= 4 * MS; event_ns *= 16) {
+		/* 200 in haste at first, and then no more than at the limit without events. */
+		assert_in_range(looks_under_events(GIB / 8, 60, event_ns, true), 60 * 40, 200 + 60 * 80);
+		assert_in_range(looks_under_events(GIB, 60, event_ns, true), 60 * 40, 200 + 60 * 80);
+		assert_in_range(looks_under_events(GIB / 8, 60, event_ns, false), 60 * 40, 200 + 60 * 80);
+	}
+	/* A hundred events a second ask for less, and get less. */
+	assert_in_range(looks_under_events(GIB / 8, 60, 10 * MS, true), 60 * 40, 200 + 60 * 80);
+}
+
+static void an_event_after_a_pause_is_answered_at_once(void **state)
+{
+	struct sampler s = { 0 };
+	(void)state;
+
+	assert_int_equal(sampler_hurry(&s, S), 0);
+	assert_int_equal(sampler_next(&s, S, 0, GIB), S / 2);
+	assert_int_equal(sampler_hurry(&s, S + 30 * MS), 0);
+	/* Right after another one it waits for the least distance, and no longer than for the next sample. */
+	assert_int_equal(sampler_hurry(&s, S + 31 * MS), SAMPLE_MIN_NS - MS);
+	assert_int_equal(sampler_next(&s, S + 35 * MS, GIB, GIB), SAMPLE_MIN_NS);
+	assert_int_equal(sampler_hurry(&s, S + 39 * MS), MS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_delay_is_half_the_headroom_over_the_fastest_rate),
 		cmocka_unit_test(at_the_limit_haste_does_not_last),
+		cmocka_unit_test(events_and_timers_share_one_budget),
+		cmocka_unit_test(an_event_after_a_pause_is_answered_at_once),
 		cmocka_unit_test(a_leak_is_always_seen_above_ninety_per_cent),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

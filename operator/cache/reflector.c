@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The state machine of list and watch. */
+#include "operator/cache/reflector.h"
+
+#include <string.h>
+
+#include "lib/macros.h"
+#include "lib/units.h"
+
+/* A watch that ends sooner than this without an event was an error, however polite. */
+#define SHORT_WATCH_NS NS_PER_SEC
+/* So many 5xx in the stream in a row are borne before the version is given up. */
+#define STREAM_ERRORS_MAX 5
+/* So many streams in a row may break off before their initial events are over; then it is a list's turn. */
+#define CUT_STREAMS_MAX 2
+
+void reflector_init(struct reflector *r, uint64_t seed)
+{
+	*r = (struct reflector){ .state = REFLECTOR_IDLE };
+	backoff_init(&r->backoff, seed);
+}
+
+static struct reflector_step go_on(void)
+{
+	return (struct reflector_step){ .action = REFLECTOR_GO_ON };
+}
+
+static struct reflector_step list(struct reflector *r, bool unlimited)
+{
+	r->state = REFLECTOR_LISTING;
+	r->token[0] = '\0';
+	r->unlimited = unlimited;
+	r->lists++;
+	return (struct reflector_step){ .action = REFLECTOR_LIST, .unlimited = unlimited };
+}
+
+static void note_start(struct reflector *r, enum reflector_state state, int64_t now_ns)
+{
+	r->state = state;
+	r->watch_started_ns = now_ns;
+	r->watch_had_event = false;
+}
+
+static int timeout_s(struct reflector *r)
+{
+	return (int)random_between(&r->backoff.seed, 150, 221);
+}
+
+/* A fresh copy, in the cheapest way that works. */
+static struct reflector_step begin(struct reflector *r, int64_t now_ns)
+{
+	if (r->no_streams || r->cut_streams >= CUT_STREAMS_MAX)
+		return list(r, false);
+	note_start(r, REFLECTOR_STREAMING, now_ns);
+	r->token[0] = '\0';
+	r->unlimited = false;
+	r->lists++;
+	return (struct reflector_step){ .action = REFLECTOR_STREAM, .timeout_s = timeout_s(r) };
+}
+
+static struct reflector_step watch(struct reflector *r, int64_t now_ns)
+{
+	/* Without a version a watch would begin with a state of the server's choice. */
+	if (!r->rv[0])
+		return begin(r, now_ns);
+	note_start(r, REFLECTOR_WATCHING, now_ns);
+	r->watches++;
+	return (struct reflector_step){ .action = REFLECTOR_WATCH, .timeout_s = timeout_s(r) };
+}
+
+static struct reflector_step wait_for(struct reflector *r, enum reflector_state next, int64_t least_ns, int64_t now_ns)
+{
+	int64_t delay_ns = backoff_next(&r->backoff, now_ns);
+
+	r->state = next;
+	return (struct reflector_step){ .action = REFLECTOR_WAIT, .delay_ns = MAX(delay_ns, least_ns) };
+}
+
+/*
+ * The version is gone, after a compaction or because the API server started
+ * anew. A list at once sets that right, whatever failed before; a version that
+ * is gone again before a watch worked shows that something is wrong.
+ */
+static struct reflector_step relist(struct reflector *r, int64_t now_ns)
+{
+	bool again = r->expired;
+
+	r->expired = true;
+	r->rv[0] = '\0';
+	return again ? wait_for(r, REFLECTOR_WAIT_LIST, 0, now_ns) : begin(r, now_ns);
+}
+
+static void remember(char *dst, size_t size, const char *text)
+{
+	size_t len = text ? strlen(text) : 0;
+
+	/* A cut version or token would be another one. */
+	if (len >= size)
+		len = 0;
+	memmove(dst, len ? text : "", len);
+	dst[len] = '\0';
+}
+
+static struct reflector_step page_read(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
+{
+	r->alive_ns = now_ns;
+	r->last_status = 0;
+	if (event->token && *event->token) {
+		remember(r->token, sizeof(r->token), event->token);
+		if (!r->token[0])
+			return list(r, true);
+		return (struct reflector_step){ .action = REFLECTOR_LIST };
+	}
+	remember(r->rv, sizeof(r->rv), event->rv);
+	r->last_status = r->rv[0] ? 0 : 200;
+	if (!r->rv[0]) /* no list of Kubernetes lacks a version: a proxy answered */
+		return wait_for(r, REFLECTOR_WAIT_LIST, 0, now_ns);
+	r->synced = true;
+	r->cut_streams = 0;
+	struct reflector_step step = watch(r, now_ns);
+	step.swap = true;
+	return step;
+}
+
+static struct reflector_step list_failed(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
+{
+	r->last_status = event->status;
+	/* The kind is gone, or hidden from us: what we hold of it says nothing any more. */
+	if (event->status == 404 || event->status == 403)
+		r->synced = false;
+	/* Compaction went over the snapshot between two pages: one list in one piece. */
+	if (event->status == 410 && r->token[0] && !r->unlimited)
+		return list(r, true);
+	return wait_for(r, REFLECTOR_WAIT_LIST, event->retry_after_ns, now_ns);
+}
+
+static struct reflector_step watch_refused(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
+{
+	r->last_status = event->status;
+	if (event->status == 410)
+		return relist(r, now_ns);
+	/* 401: our credentials are renewed, the version stays good. */
+	if (event->status == 0 || event->status == 401 || event->status == 429 || event->status >= 500)
+		return wait_for(r, REFLECTOR_WAIT_WATCH, event->retry_after_ns, now_ns);
+	r->rv[0] = '\0';
+	return wait_for(r, REFLECTOR_WAIT_LIST, event->retry_after_ns, now_ns);
+}
+
+static struct reflector_step watch_error(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
+{
+	r->last_status = event->status;
+	if (event->status == 429 || (event->status >= 500 && ++r->stream_errors < STREAM_ERRORS_MAX))
+		return wait_for(r, REFLECTOR_WAIT_WATCH, event->retry_after_ns, now_ns);
+	r->stream_errors = 0;
+	r->rv[0] = '\0';
+	return event->status == 410 ? relist(r, now_ns) : wait_for(r, REFLECTOR_WAIT_LIST, 0, now_ns);
+}
+
+static struct reflector_step watch_ended(struct reflector *r, int64_t now_ns)
+{
+	/* Why it ended is not known: not for the reason of the failure before. */
+	r->last_status = 0;
+	if (!r->watch_had_event && now_ns - r->watch_started_ns < SHORT_WATCH_NS)
+		return wait_for(r, REFLECTOR_WAIT_WATCH, 0, now_ns);
+	r->expired = false;
+	r->alive_ns = now_ns; /* it was open until now */
+	return watch(r, now_ns);
+}
+
+/* --- Streams ---------------------------------------------------------------------------------------------- */
+
+/* Bad requests: servers before 1.32, or with the feature switched off (422), will say the same next time. */
+static bool knows_no_streams(int status)
+{
+	return status == 400 || status == 405 || status == 406 || status == 415 || status == 422;
+}
+
+static struct reflector_step stream_refused(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
+{
+	r->last_status = event->status;
+	r->no_streams = r->no_streams || knows_no_streams(event->status);
+	if (event->status == 0 || event->status == 401 || event->status == 429)
+		return wait_for(r, REFLECTOR_WAIT_LIST, event->retry_after_ns, now_ns);
+	/* The list may be answered; or its answer says what is wrong. It counts as the same copy. */
+	r->lists--;
+	return list(r, false);
+}
+
+static struct reflector_step stream_cut(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
+{
+	r->last_status = event->kind == REFLECTOR_WATCH_ERROR ? event->status : 0;
+	r->cut_streams++;
+	return wait_for(r, REFLECTOR_WAIT_LIST, event->retry_after_ns, now_ns);
+}
+
+/* What was read is whole, and the stream goes on as a watch. */
+static struct reflector_step stream_whole(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
+{
+	remember(r->rv, sizeof(r->rv), event->rv);
+	if (!r->rv[0])
+		return stream_cut(r, event, now_ns);
+	r->state = REFLECTOR_WATCHING;
+	r->synced = true;
+	r->cut_streams = 0;
+	r->last_status = 0;
+	r->alive_ns = now_ns;
+	return (struct reflector_step){ .action = REFLECTOR_GO_ON, .swap = true };
+}
+
+static struct reflector_step stream_step(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
+{
+	switch (event->kind) {
+	case REFLECTOR_OBJECT:
+		r->alive_ns = now_ns;
+		r->watch_had_event = true;
+		return go_on();
+	case REFLECTOR_INITIAL_END:
+		return stream_whole(r, event, now_ns);
+	case REFLECTOR_WATCH_REFUSED:
+		return stream_refused(r, event, now_ns);
+	default:
+		return stream_cut(r, event, now_ns);
+	}
+}
+
+/* ---------------------------------------------------------------------------------------------------------- */
+
+static struct reflector_step object_seen(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
+{
+	r->watch_had_event = true;
+	r->expired = false;
+	r->stream_errors = 0;
+	r->last_status = 0;
+	r->alive_ns = now_ns;
+	if (event->rv && *event->rv)
+		remember(r->rv, sizeof(r->rv), event->rv);
+	return go_on();
+}
+
+/* Events that the state does not expect are late and mean nothing. */
+static bool expected(const struct reflector *r, enum reflector_event_kind kind)
+{
+	switch (kind) {
+	case REFLECTOR_START:
+		return true;
+	case REFLECTOR_TIMER:
+		return r->state == REFLECTOR_WAIT_LIST || r->state == REFLECTOR_WAIT_WATCH;
+	case REFLECTOR_POKE:
+		return (r->state == REFLECTOR_WAIT_LIST || r->state == REFLECTOR_WAIT_WATCH) &&
+		       (r->last_status == 0 || r->last_status == 503);
+	case REFLECTOR_PAGE_READ:
+	case REFLECTOR_LIST_FAILED:
+		return r->state == REFLECTOR_LISTING;
+	case REFLECTOR_INITIAL_END: /* later it is a bookmark like others */
+	default:
+		return r->state == REFLECTOR_WATCHING || r->state == REFLECTOR_STREAMING;
+	}
+}
+
+static struct reflector_step wait_over(struct reflector *r, int64_t now_ns)
+{
+	if (r->state == REFLECTOR_WAIT_WATCH)
+		return watch(r, now_ns);
+	return r->unlimited ? list(r, true) : begin(r, now_ns);
+}
+
+struct reflector_step reflector_step(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
+{
+	if (!expected(r, event->kind))
+		return go_on();
+	if (r->state == REFLECTOR_STREAMING && event->kind != REFLECTOR_START)
+		return stream_step(r, event, now_ns);
+	switch (event->kind) {
+	case REFLECTOR_START:
+		r->synced = false;
+		/* While failures make us wait, the list that comes anyway is fresh. */
+		return r->state == REFLECTOR_WAIT_LIST ? go_on() : begin(r, now_ns);
+	case REFLECTOR_TIMER:
+	case REFLECTOR_POKE:
+		return wait_over(r, now_ns);
+	case REFLECTOR_PAGE_READ:
+		return page_read(r, event, now_ns);
+	case REFLECTOR_LIST_FAILED:
+		return list_failed(r, event, now_ns);
+	case REFLECTOR_OBJECT:
+	case REFLECTOR_INITIAL_END:
+		return object_seen(r, event, now_ns);
+	case REFLECTOR_WATCH_REFUSED:
+		return watch_refused(r, event, now_ns);
+	case REFLECTOR_WATCH_ERROR:
+		return watch_error(r, event, now_ns);
+	case REFLECTOR_WATCH_GARBAGE:
+		r->last_status = 200;
+		r->rv[0] = '\0';
+		return wait_for(r, REFLECTOR_WAIT_LIST, 0, now_ns);
+	case REFLECTOR_WATCH_ENDED:
+		return watch_ended(r, now_ns);
+	}
+	return go_on();
+}

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The last known objects of one kind. */
+#include "operator/cache/store.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "lib/strbuf.h"
+#include "operator/kube/squeeze.h"
+
+/* A namespace has at most 63 bytes, a name 253. */
+#define KEY_MAX 512
+#define INDEX_VALUE_MAX 512
+
+/* The entries of one index value. */
+struct index_value {
+	struct store_entry *first;
+	char text[];
+};
+
+struct store_entry {
+	struct store_entry *next, *prev; /* of the same index value */
+	struct index_value *index_value; /* NULL: not in the index */
+	cJSON *view; /* NULL: none */
+	struct store_entry *next_view;
+	bool own; /* our own write, which the watch has not confirmed */
+	uint16_t uid_at; /* in data: */
+	uint32_t json_at, json_len;
+	char data[]; /* version and uid, each with its NUL; JSON text, squeezed */
+};
+
+int rv_compare(const char *a, const char *b)
+{
+	a = a ? a : "";
+	b = b ? b : "";
+	size_t len_a = strlen(a), len_b = strlen(b);
+	if (len_a != len_b)
+		return len_a < len_b ? -1 : 1;
+	return strcmp(a, b);
+}
+
+char *object_key(const cJSON *object)
+{
+	const char *name = json_str(object, "metadata.name");
+	const char *namespace = json_str(object, "metadata.namespace");
+	struct strbuf key = STRBUF_INIT(KEY_MAX);
+
+	if (!name || !*name)
+		return NULL;
+	if (namespace && *namespace)
+		strbuf_addf(&key, "%s/", namespace);
+	strbuf_adds(&key, name);
+	char *text = strbuf_detach(&key);
+	strbuf_release(&key);
+	return text;
+}
+
+void store_init(struct store *s, store_index_fn index_fn)
+{
+	*s = (struct store){ .index_fn = index_fn };
+}
+
+/* --- Views ------------------------------------------------------------------------------------------------ */
+
+/* A tree of its own, for who changes the store while it is looked at. */
+static cJSON *parse_entry(const struct store_entry *entry)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(UINT32_MAX);
+	cJSON *object = NULL;
+
+	unsqueeze(entry->data + entry->json_at, entry->json_len, &text);
+	if (!strbuf_failed(&text))
+		json_parse(strbuf_str(&text), text.len, &object, NULL);
+	return object;
+}
+
+/* The store is constant to its readers; that a view was made is none of their business. */
+static const cJSON *view_of(const struct store *s, const struct store_entry *entry)
+{
+	struct store *store = (struct store *)s;
+	struct store_entry *e = (struct store_entry *)entry;
+
+	if (e->view || !(e->view = parse_entry(e)))
+		return e->view;
+	e->next_view = store->views;
+	store->views = e;
+	return e->view;
+}
+
+static void drop_peek(struct store *s)
+{
+	cJSON_Delete(TAKE_PTR(s->peek));
+	s->peeked = NULL;
+}
+
+static void drop_view(struct store *s, struct store_entry *entry)
+{
+	struct store_entry **at = &s->views;
+
+	if (s->peeked == entry)
+		drop_peek(s);
+	if (!entry->view)
+		return;
+	while (*at && *at != entry)
+		at = &(*at)->next_view;
+	if (*at)
+		*at = entry->next_view;
+	cJSON_Delete(TAKE_PTR(entry->view));
+}
+
+void store_drop_views(struct store *s)
+{
+	drop_peek(s);
+	while (s->views) {
+		struct store_entry *entry = s->views;
+		s->views = entry->next_view;
+		cJSON_Delete(TAKE_PTR(entry->view));
+	}
+}
+
+/* --- Entries ---------------------------------------------------------------------------------------------- */
+
+void store_release(struct store *s)
+{
+	store_drop_views(s);
+	strmap_release(&s->entries, free);
+	strmap_release(&s->index, free);
+}
+
+static void index_remove(struct store *s, struct store_entry *entry)
+{
+	struct index_value *value = entry->index_value;
+
+	if (!value)
+		return;
+	if (entry->next)
+		entry->next->prev = entry->prev;
+	if (entry->prev)
+		entry->prev->next = entry->next;
+	else
+		value->first = entry->next;
+	if (!value->first)
+		free(strmap_remove(&s->index, value->text));
+	entry->next = entry->prev = NULL;
+	entry->index_value = NULL;
+}
+
+static struct index_value *index_value_at(struct store *s, const char *text)
+{
+	struct index_value *value = strmap_get(&s->index, text);
+	size_t len = strlen(text);
+
+	if (value)
+		return value;
+	value = calloc(1, sizeof(*value) + len + 1);
+	if (!value)
+		return NULL;
+	memcpy(value->text, text, len + 1);
+	if (strmap_put(&s->index, text, value, NULL) < 0)
+		free(TAKE_PTR(value));
+	return value;
+}
+
+static int index_insert(struct store *s, const cJSON *object, struct store_entry *entry)
+{
+	char text[INDEX_VALUE_MAX];
+
+	if (!s->index_fn || !s->index_fn(object, text, sizeof(text)))
+		return 0;
+	entry->index_value = index_value_at(s, text);
+	if (!entry->index_value)
+		return -ENOMEM;
+	entry->next = entry->index_value->first;
+	if (entry->next)
+		entry->next->prev = entry;
+	entry->index_value->first = entry;
+	return 0;
+}
+
+/* Half of an object's bytes, and nobody here reads them. */
+static void strip(cJSON *object)
+{
+	cJSON_DeleteItemFromObjectCaseSensitive(json_get(object, "metadata"), "managedFields");
+}
+
+static const char *or_empty(const char *text)
+{
+	return text ? text : "";
+}
+
+static const char *rv_of(const struct store_entry *entry)
+{
+	return entry->data;
+}
+
+static const char *uid_of(const struct store_entry *entry)
+{
+	return entry->data + entry->uid_at;
+}
+
+/* Versions and uids are short; what is not comes from no API server. */
+static struct store_entry *entry_new(const cJSON *object, bool own)
+{
+	_cleanup_free_ char *json = cJSON_PrintUnformatted(object);
+	const char *rv = or_empty(json_str(object, "metadata.resourceVersion"));
+	const char *uid = or_empty(json_str(object, "metadata.uid"));
+	size_t rv_size = strlen(rv) + 1, uid_size = strlen(uid) + 1, json_len = json ? squeeze(json, strlen(json)) : 0;
+	struct store_entry *entry;
+
+	if (!json || rv_size + uid_size > UINT16_MAX || json_len > UINT32_MAX - UINT16_MAX)
+		return NULL;
+	entry = calloc(1, sizeof(*entry) + rv_size + uid_size + json_len);
+	if (!entry)
+		return NULL;
+	entry->own = own;
+	entry->uid_at = (uint16_t)rv_size;
+	entry->json_at = (uint32_t)(rv_size + uid_size);
+	entry->json_len = (uint32_t)json_len;
+	memcpy(entry->data, rv, rv_size);
+	memcpy(entry->data + entry->uid_at, uid, uid_size);
+	memcpy(entry->data + entry->json_at, json, json_len);
+	return entry;
+}
+
+/* Puts object in the place of before, which may be NULL and is the caller's afterwards. */
+static int entry_put(struct store *s, const char *key, const cJSON *object, bool own, struct store_entry *before)
+{
+	struct store_entry *entry = entry_new(object, own);
+
+	if (!entry)
+		return -ENOMEM;
+	if (index_insert(s, object, entry) < 0 || strmap_put(&s->entries, key, entry, NULL) < 0) {
+		index_remove(s, entry);
+		free(entry);
+		return -ENOMEM;
+	}
+	if (before) {
+		drop_view(s, before);
+		index_remove(s, before);
+	}
+	return 0;
+}
+
+static bool same_uid(const char *a, const char *b)
+{
+	return *a && strcmp(a, b) == 0;
+}
+
+static void tell_put(const struct store_entry *before, const cJSON *object, store_change_fn fn, void *arg)
+{
+	_cleanup_json_ cJSON *was = before ? parse_entry(before) : NULL;
+
+	if (was && !same_uid(uid_of(before), or_empty(json_str(object, "metadata.uid")))) {
+		fn(arg, STORE_REMOVED, was, NULL); /* deleted and made anew between two looks */
+		fn(arg, STORE_ADDED, NULL, object);
+	} else {
+		fn(arg, was ? STORE_UPDATED : STORE_ADDED, was, object);
+	}
+}
+
+int store_put(struct store *s, cJSON *object, bool own, store_change_fn fn, void *arg)
+{
+	_cleanup_free_ char *key = object_key(object);
+	_cleanup_json_ cJSON *owned = object;
+	_cleanup_free_ struct store_entry *before = NULL;
+
+	if (!key)
+		return -EINVAL;
+	strip(object);
+	struct store_entry *entry = strmap_get(&s->entries, key);
+	int order = entry ? rv_compare(json_str(object, "metadata.resourceVersion"), rv_of(entry)) : 1;
+	if (order <= 0) {
+		if (order == 0 && !own)
+			entry->own = false; /* the watch has caught up */
+		return 0;
+	}
+	if (entry_put(s, key, object, own, entry) < 0)
+		return -ENOMEM;
+	before = entry;
+	if (fn)
+		tell_put(before, object, fn, arg);
+	return 0;
+}
+
+void store_remove(struct store *s, const char *key, const cJSON *last, store_change_fn fn, void *arg)
+{
+	_cleanup_free_ struct store_entry *entry = NULL;
+	struct store_entry *found = strmap_get(&s->entries, key);
+
+	if (!found)
+		return;
+	/* A late DELETED of a predecessor must not take out the successor that we made. */
+	if (last && !same_uid(uid_of(found), or_empty(json_str(last, "metadata.uid"))) &&
+	    rv_compare(json_str(last, "metadata.resourceVersion"), rv_of(found)) < 0)
+		return;
+	entry = strmap_remove(&s->entries, key);
+	drop_view(s, entry);
+	index_remove(s, entry);
+	if (!fn)
+		return;
+	_cleanup_json_ cJSON *ours = last ? NULL : parse_entry(entry);
+	if (last || ours)
+		fn(arg, STORE_REMOVED, last ? last : ours, NULL);
+}
+
+/* --- Reading ---------------------------------------------------------------------------------------------- */
+
+bool store_has(const struct store *s, const char *key)
+{
+	return strmap_get(&s->entries, key) != NULL;
+}
+
+const cJSON *store_get(const struct store *s, const char *key)
+{
+	const struct store_entry *entry = strmap_get(&s->entries, key);
+
+	return entry ? view_of(s, entry) : NULL;
+}
+
+const cJSON *store_peek(const struct store *s, const char *key)
+{
+	struct store_entry *entry = strmap_get(&s->entries, key);
+	struct store *store = (struct store *)s;
+
+	if (!entry || entry->view)
+		return entry ? entry->view : NULL;
+	if (store->peeked != entry) {
+		drop_peek(store);
+		store->peek = parse_entry(entry);
+		store->peeked = store->peek ? entry : NULL;
+	}
+	return store->peek;
+}
+
+const struct store_entry *store_index_next(const struct store *s, const char *value, const struct store_entry *at)
+{
+	const struct index_value *entries = at ? NULL : strmap_get(&s->index, value);
+
+	return at ? at->next : entries ? entries->first : NULL;
+}
+
+const cJSON *store_entry_object(const struct store *s, const struct store_entry *entry)
+{
+	return view_of(s, entry);
+}
+
+/* --- Swapping --------------------------------------------------------------------------------------------- */
+
+/* Own writes that are newer than the list go over into it. */
+static void carry_over(struct store *from, struct store *to, const char *list_rv)
+{
+	struct strmap_pos pos = { 0 };
+	void *value;
+
+	while (strmap_next(&from->entries, &pos, NULL, &value)) {
+		struct store_entry *entry = value;
+		if (!entry->own || rv_compare(rv_of(entry), list_rv) <= 0)
+			continue;
+		cJSON *copy = parse_entry(entry);
+		if (copy)
+			store_put(to, copy, false, NULL, NULL);
+	}
+}
+
+/* One change, the trees made for it alone: a list of many thousands is told without holding all of them. */
+static void tell_change(enum store_change change, const struct store_entry *before, const struct store_entry *after,
+			store_change_fn fn, void *arg)
+{
+	_cleanup_json_ cJSON *was = before ? parse_entry(before) : NULL;
+	_cleanup_json_ cJSON *is = after ? parse_entry(after) : NULL;
+
+	if (!was == !before && !is == !after)
+		fn(arg, change, was, is);
+}
+
+static void tell_differences(const struct store *old, const struct store *now, store_change_fn fn, void *arg)
+{
+	struct strmap_pos pos = { 0 };
+	const char *key;
+	void *value;
+
+	while (strmap_next(&old->entries, &pos, &key, &value)) {
+		const struct store_entry *before = value;
+		const struct store_entry *after = strmap_get(&now->entries, key);
+		if (!after || !same_uid(uid_of(before), uid_of(after)))
+			tell_change(STORE_REMOVED, before, NULL, fn, arg);
+	}
+	pos = (struct strmap_pos){ 0 };
+	while (strmap_next(&now->entries, &pos, &key, &value)) {
+		const struct store_entry *after = value;
+		const struct store_entry *before = strmap_get(&old->entries, key);
+		if (!before || !same_uid(uid_of(before), uid_of(after)))
+			tell_change(STORE_ADDED, NULL, after, fn, arg);
+		else if (rv_compare(rv_of(before), rv_of(after)) != 0)
+			tell_change(STORE_UPDATED, before, after, fn, arg);
+	}
+}
+
+void store_swap(struct store *s, struct store *fresh, const char *list_rv, store_change_fn fn, void *arg)
+{
+	struct store old = *s;
+
+	carry_over(&old, fresh, list_rv);
+	*s = *fresh;
+	store_init(fresh, s->index_fn);
+	if (fn)
+		tell_differences(&old, s, fn, arg);
+	store_release(&old);
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of the object store: order of versions, index, swap, own writes. */
+#include "operator/cache/store.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/strbuf.h"
+
+static cJSON *object(const char *name, const char *uid, const char *rv, const char *cluster)
+{
+	cJSON *o = cJSON_CreateObject(), *metadata = json_object_at(o, "metadata");
+
+	json_set_str(metadata, "namespace", "ns");
+	json_set_str(metadata, "name", name);
+	json_set_str(metadata, "uid", uid);
+	json_set_str(metadata, "resourceVersion", rv);
+	json_set(metadata, "managedFields", cJSON_CreateArray());
+	if (cluster)
+		json_set_str(json_object_at(metadata, "labels"), "ray.io/cluster", cluster);
+	return o;
+}
+
+static bool by_cluster(const cJSON *o, char *buf, size_t size)
+{
+	const cJSON *labels = json_get(o, "metadata.labels");
+	const cJSON *cluster = cJSON_GetObjectItemCaseSensitive(labels, "ray.io/cluster");
+
+	if (!cJSON_IsString(cluster))
+		return false;
+	snprintf(buf, size, "%s", cluster->valuestring);
+	return true;
+}
+
+/* Writes "+a 1;" "~a 2;" "-a 2;" */
+static void tell(void *arg, enum store_change change, const cJSON *before, const cJSON *after)
+{
+	const cJSON *o = after ? after : before;
+
+	strbuf_addf(arg, "%c%s %s;", change == STORE_ADDED ? '+' : change == STORE_UPDATED ? '~' : '-',
+		    json_str(o, "metadata.name"), json_str(o, "metadata.resourceVersion"));
+}
+
+static size_t count(const struct store *s, const char *cluster)
+{
+	size_t n = 0;
+
+	for (const struct store_entry *e = NULL; (e = store_index_next(s, cluster, e));)
+		n++;
+	return n;
+}
+
+static void versions_are_numbers_longer_than_any_integer_type(void **state)
+{
+	static const struct {
+		const char *a, *b;
+		int sign;
+	} rows[] = {
+		{ "9", "10", -1 },
+		{ "10", "10", 0 },
+		{ "340282366920938463463374607431768211455", "340282366920938463463374607431768211454", 1 },
+		{ NULL, "1", -1 },
+		{ NULL, "", 0 },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		int r = rv_compare(rows[i].a, rows[i].b);
+		assert_int_equal((r > 0) - (r < 0), rows[i].sign);
+		r = rv_compare(rows[i].b, rows[i].a);
+		assert_int_equal((r > 0) - (r < 0), -rows[i].sign);
+	}
+}
+
+static void older_and_equal_states_change_nothing(void **state)
+{
+	struct store s;
+	struct strbuf told = STRBUF_INIT(4096);
+	(void)state;
+
+	store_init(&s, NULL);
+	assert_int_equal(store_put(&s, object("a", "u1", "10", NULL), true, tell, &told), 0);
+	assert_int_equal(store_put(&s, object("a", "u1", "9", NULL), false, tell, &told), 0);
+	assert_int_equal(store_put(&s, object("a", "u1", "10", NULL), false, tell, &told), 0);
+	assert_int_equal(store_put(&s, object("a", "u1", "11", NULL), false, tell, &told), 0);
+	assert_string_equal(strbuf_str(&told), "+a 10;~a 11;");
+	assert_null(json_get(store_get(&s, "ns/a"), "metadata.managedFields"));
+	store_remove(&s, "ns/a", NULL, tell, &told);
+	store_remove(&s, "ns/a", NULL, tell, &told);
+	assert_string_equal(strbuf_str(&told), "+a 10;~a 11;-a 11;");
+	assert_null(store_get(&s, "ns/a"));
+	strbuf_release(&told);
+	store_release(&s);
+}
+
+static void an_object_without_a_name_is_refused(void **state)
+{
+	struct store s;
+	(void)state;
+
+	store_init(&s, by_cluster);
+	assert_int_equal(store_put(&s, cJSON_CreateObject(), false, NULL, NULL), -EINVAL);
+	assert_int_equal(store_put(&s, object("", "u", "1", "c"), false, NULL, NULL), -EINVAL);
+	store_release(&s);
+}
+
+static void the_index_follows_changes_of_the_label(void **state)
+{
+	struct store s;
+	char name[16];
+	(void)state;
+
+	store_init(&s, by_cluster);
+	for (int i = 0; i < 10; i++) {
+		snprintf(name, sizeof(name), "p%d", i);
+		store_put(&s, object(name, name, "1", i % 2 ? "odd" : "even"), false, NULL, NULL);
+	}
+	assert_int_equal(count(&s, "odd"), 5);
+	store_put(&s, object("p1", "p1", "2", "even"), false, NULL, NULL);
+	store_put(&s, object("p3", "p3", "2", NULL), false, NULL, NULL);
+	assert_int_equal(count(&s, "odd"), 3);
+	assert_int_equal(count(&s, "even"), 6);
+	for (int i = 0; i < 10; i++) {
+		snprintf(name, sizeof(name), "ns/p%d", i);
+		store_remove(&s, name, NULL, NULL, NULL);
+	}
+	assert_int_equal(count(&s, "even"), 0);
+	assert_int_equal(s.index.n, 0);
+	store_release(&s);
+}
+
+static void a_swap_tells_every_difference_once(void **state)
+{
+	struct store s, fresh;
+	struct strbuf told = STRBUF_INIT(4096);
+	(void)state;
+
+	store_init(&s, by_cluster);
+	store_init(&fresh, by_cluster);
+	store_put(&s, object("gone", "u1", "1", "c"), false, NULL, NULL);
+	store_put(&s, object("same", "u2", "2", "c"), false, NULL, NULL);
+	store_put(&fresh, object("same", "u2", "2", "c"), false, NULL, NULL);
+	store_swap(&s, &fresh, "5", tell, &told);
+	assert_string_equal(strbuf_str(&told), "-gone 1;");
+	strbuf_reset(&told);
+	store_put(&fresh, object("same", "u2", "6", "c"), false, NULL, NULL);
+	store_swap(&s, &fresh, "6", tell, &told);
+	assert_string_equal(strbuf_str(&told), "~same 6;");
+	strbuf_reset(&told);
+	store_put(&fresh, object("same", "u3", "7", "c"), false, NULL, NULL);
+	store_swap(&s, &fresh, "7", tell, &told);
+	assert_string_equal(strbuf_str(&told), "-same 6;+same 7;");
+	assert_int_equal(count(&s, "c"), 1);
+	assert_int_equal(fresh.entries.n, 0);
+	strbuf_release(&told);
+	store_release(&s);
+	store_release(&fresh);
+}
+
+static void a_pod_that_we_made_after_the_list_survives_the_swap_once(void **state)
+{
+	struct store s, fresh;
+	(void)state;
+
+	store_init(&s, by_cluster);
+	store_init(&fresh, by_cluster);
+	store_put(&s, object("made", "u1", "11", "c"), true, NULL, NULL);
+	store_put(&s, object("before", "u2", "9", "c"), true, NULL, NULL);
+	store_put(&s, object("seen", "u3", "12", "c"), true, NULL, NULL);
+	store_put(&s, object("seen", "u3", "12", "c"), false, NULL, NULL);
+	store_swap(&s, &fresh, "10", NULL, NULL);
+	assert_non_null(store_get(&s, "ns/made"));
+	assert_null(store_get(&s, "ns/before"));
+	assert_null(store_get(&s, "ns/seen"));
+	assert_int_equal(count(&s, "c"), 1);
+	store_swap(&s, &fresh, "10", NULL, NULL);
+	assert_null(store_get(&s, "ns/made"));
+	store_release(&s);
+	store_release(&fresh);
+}
+
+static void the_late_deletion_of_a_predecessor_leaves_the_successor(void **state)
+{
+	struct store s;
+	_cleanup_json_ cJSON *last = object("a", "u1", "10", NULL);
+	_cleanup_json_ cJSON *own_last = object("a", "u2", "12", NULL);
+	(void)state;
+
+	store_init(&s, NULL);
+	store_put(&s, object("a", "u2", "11", NULL), true, NULL, NULL);
+	store_remove(&s, "ns/a", last, NULL, NULL);
+	assert_non_null(store_get(&s, "ns/a"));
+	store_remove(&s, "ns/a", own_last, NULL, NULL);
+	assert_null(store_get(&s, "ns/a"));
+	store_release(&s);
+}
+
+static void a_view_lasts_until_it_is_dropped_and_not_longer_than_its_object(void **state)
+{
+	struct store s;
+	(void)state;
+
+	store_init(&s, by_cluster);
+	store_put(&s, object("a", "u1", "1", "c"), false, NULL, NULL);
+	store_put(&s, object("b", "u2", "2", "c"), false, NULL, NULL);
+	store_put(&s, object("c", "u3", "3", "c"), false, NULL, NULL);
+	const cJSON *view = store_get(&s, "ns/b");
+	assert_string_equal(json_str(view, "metadata.uid"), "u2");
+	assert_ptr_equal(store_get(&s, "ns/b"), view);
+	for (const struct store_entry *e = NULL; (e = store_index_next(&s, "c", e));)
+		assert_non_null(store_entry_object(&s, e));
+	/* From the middle of the list of views, its head and its end. */
+	store_remove(&s, "ns/b", NULL, NULL, NULL);
+	store_put(&s, object("a", "u1", "4", "c"), false, NULL, NULL);
+	assert_string_equal(json_str(store_get(&s, "ns/a"), "metadata.resourceVersion"), "4");
+	store_drop_views(&s);
+	assert_null(s.views);
+	store_drop_views(&s);
+	assert_string_equal(json_str(store_get(&s, "ns/c"), "metadata.uid"), "u3");
+	assert_true(store_has(&s, "ns/a"));
+	assert_false(store_has(&s, "ns/b"));
+	store_release(&s);
+}
+
+static void a_peek_is_one_tree_however_many_objects_are_looked_at(void **state)
+{
+	struct store s;
+
+	(void)state;
+	store_init(&s, by_cluster);
+	store_put(&s, object("a", "u1", "1", "c"), false, NULL, NULL);
+	store_put(&s, object("b", "u2", "2", "c"), false, NULL, NULL);
+	assert_string_equal(json_str(store_peek(&s, "ns/a"), "metadata.uid"), "u1");
+	assert_ptr_equal(store_peek(&s, "ns/a"), s.peek);
+	assert_string_equal(json_str(store_peek(&s, "ns/b"), "metadata.uid"), "u2");
+	assert_null(s.views);
+	/* It ends with its object, and with the views; where there is a view, that is it. */
+	store_put(&s, object("b", "u2", "3", "c"), false, NULL, NULL);
+	assert_null(s.peek);
+	assert_string_equal(json_str(store_peek(&s, "ns/b"), "metadata.resourceVersion"), "3");
+	store_drop_views(&s);
+	assert_null(s.peek);
+	assert_non_null(store_get(&s, "ns/a"));
+	assert_ptr_equal(store_peek(&s, "ns/a"), store_get(&s, "ns/a"));
+	assert_null(s.peek);
+	assert_non_null(store_peek(&s, "ns/b"));
+	store_remove(&s, "ns/b", NULL, NULL, NULL);
+	assert_null(s.peek);
+	assert_null(store_peek(&s, "ns/b"));
+	store_release(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(versions_are_numbers_longer_than_any_integer_type),
+		cmocka_unit_test(older_and_equal_states_change_nothing),
+		cmocka_unit_test(an_object_without_a_name_is_refused),
+		cmocka_unit_test(the_index_follows_changes_of_the_label),
+		cmocka_unit_test(a_swap_tells_every_difference_once),
+		cmocka_unit_test(a_pod_that_we_made_after_the_list_survives_the_swap_once),
+		cmocka_unit_test(the_late_deletion_of_a_predecessor_leaves_the_successor),
+		cmocka_unit_test(a_peek_is_one_tree_however_many_objects_are_looked_at),
+		cmocka_unit_test(a_view_lasts_until_it_is_dropped_and_not_longer_than_its_object),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The bytes of a watch become events. */
+#include "operator/cache/watch_decoder.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "operator/kube/json_shape.h"
+#include "operator/kube/projection.h"
+#include "operator/kube/salvage.h"
+
+/* What the line buffer may keep between lines: one huge object must not hold 16 MiB for ever. */
+#define LINE_KEEP ((size_t)256 << 10)
+
+void watch_decoder_init(struct watch_decoder *d)
+{
+	*d = (struct watch_decoder){ .line = STRBUF_INIT(WATCH_LINE_MAX) };
+}
+
+void watch_decoder_release(struct watch_decoder *d)
+{
+	strbuf_release(&d->line);
+}
+
+static enum watch_event_type type_from_name(const char *name)
+{
+	static const char *const names[] = { "ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strcmp(name, names[i]) == 0)
+			return (enum watch_event_type)i;
+	return WATCH_UNKNOWN;
+}
+
+static bool is_blank(const char *line, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (line[i] != ' ' && line[i] != '\t' && line[i] != '\r')
+			return false;
+	return true;
+}
+
+/* Of a Status, and what else is not an object of the kind, all is wanted. */
+static const char *const *fields_of(const struct watch_decoder *d, enum watch_event_type type)
+{
+	return type == WATCH_ADDED || type == WATCH_MODIFIED || type == WATCH_DELETED ? d->fields : NULL;
+}
+
+static bool is_named(const char *name, size_t len, const char *wanted)
+{
+	return strlen(wanted) == len && memcmp(name, wanted, len) == 0;
+}
+
+/* So short a line has no object that is too wide to be read. */
+#define SURELY_NARROW (2 * JSON_VALUES_MAX)
+
+/* {"type":"ADDED","object":{...}}, as all servers write it: read at one go. Else false, and all is as before. */
+static bool skim_event(const struct watch_decoder *d, const char *line, size_t len, struct watch_event *ret_event)
+{
+	_cleanup_json_ cJSON *type = NULL, *object = NULL;
+	const char *name;
+	size_t name_len;
+	struct skim s;
+
+	skim_init(&s, line, len);
+	for (skim_object(&s); skim_member(&s, &name, &name_len);)
+		if (!type && is_named(name, name_len, "type")) {
+			type = skim_take(&s);
+			ret_event->type = cJSON_IsString(type) ? type_from_name(type->valuestring) : WATCH_UNKNOWN;
+		} else if (type && !object && is_named(name, name_len, "object")) {
+			object = project_next(&s, fields_of(d, ret_event->type));
+		} else {
+			return false;
+		}
+	if (!skim_ended(&s) || !cJSON_IsString(type) || !cJSON_IsObject(object))
+		return false;
+	ret_event->object = TAKE_PTR(object);
+	return true;
+}
+
+/* The same, slower: what is wrong with the object must not be wrong with the line. */
+static bool salvage_event(const struct watch_decoder *d, const char *line, size_t len, struct watch_event *ret_event)
+{
+	_cleanup_json_ cJSON *type = NULL, *object = NULL;
+	const char *name;
+	size_t name_len;
+	struct skim s;
+
+	skim_init(&s, line, len);
+	for (skim_object(&s); skim_member(&s, &name, &name_len);)
+		if (!type && is_named(name, name_len, "type")) {
+			type = skim_take(&s);
+			ret_event->type = cJSON_IsString(type) ? type_from_name(type->valuestring) : WATCH_UNKNOWN;
+		} else if (type && !object && is_named(name, name_len, "object") && skim_peek(&s) == '{') {
+			const char *at = s.at;
+			skim_skip(&s);
+			if (!s.failed)
+				salvage_text(at, (size_t)(s.at - at), fields_of(d, ret_event->type), &object, NULL);
+		} else {
+			return false;
+		}
+	if (!skim_ended(&s) || !object || ret_event->type > WATCH_DELETED)
+		return false;
+	ret_event->object = TAKE_PTR(object);
+	return true;
+}
+
+static bool read_event(const struct watch_decoder *d, const char *line, size_t len, struct watch_event *ret_event)
+{
+	bool narrow = d->fields || len <= SURELY_NARROW;
+
+	return (narrow && skim_event(d, line, len, ret_event)) || salvage_event(d, line, len, ret_event);
+}
+
+static int parse_event(const struct watch_decoder *d, const char *line, size_t len, struct watch_event *ret_event,
+		       struct err *err)
+{
+	_cleanup_json_ cJSON *json = NULL;
+	int r = json_parse(line, len, &json, err);
+
+	if (r < 0)
+		return err_wrap(err, "watch event");
+	const char *type = json_str(json, "type");
+	cJSON *object = json_get(json, "object");
+	if (!type || !cJSON_IsObject(object))
+		return err_set(err, EPROTO, "watch event without type or object");
+	ret_event->type = type_from_name(type);
+	ret_event->object = cJSON_DetachItemViaPointer(json, object);
+	if (fields_of(d, ret_event->type))
+		project(ret_event->object, d->fields);
+	return 0;
+}
+
+static int decode_line(const struct watch_decoder *d, const char *line, size_t len, watch_event_fn fn, void *arg,
+		       struct err *err)
+{
+	struct watch_event event = { 0 };
+	int r = 0;
+
+	if (is_blank(line, len))
+		return 0;
+	if (memchr(line, '\0', len)) /* cJSON would stop there and call it the end */
+		return err_set(err, EPROTO, "watch event holds a NUL byte");
+	if (!read_event(d, line, len, &event))
+		r = parse_event(d, line, len, &event, err);
+	if (r < 0)
+		return r;
+	r = fn(arg, &event);
+	cJSON_Delete(event.object);
+	return r < 0 ? err_set(err, -r, "watch event refused") : 0;
+}
+
+/* The line ends at the end of data: joins it with what came before, if anything did. */
+static int finish_line(struct watch_decoder *d, const char *data, size_t len, watch_event_fn fn, void *arg,
+		       struct err *err)
+{
+	if (d->line.len == 0)
+		return len > WATCH_LINE_MAX ? err_set(err, EFBIG, "watch event of more than 16 MiB")
+					    : decode_line(d, data, len, fn, arg, err);
+	strbuf_add(&d->line, data, len);
+	if (strbuf_failed(&d->line))
+		return err_set(err, EFBIG, "watch event of more than 16 MiB");
+	int r = decode_line(d, strbuf_str(&d->line), d->line.len, fn, arg, err);
+	if (d->line.cap > LINE_KEEP)
+		strbuf_release(&d->line);
+	d->line.max = WATCH_LINE_MAX;
+	strbuf_reset(&d->line);
+	return r;
+}
+
+int watch_decoder_feed(struct watch_decoder *d, const void *data, size_t len, watch_event_fn fn, void *arg,
+		       struct err *err)
+{
+	const char *p = data, *end = p + len;
+	const char *newline;
+
+	if (d->failed)
+		return err_set(err, -d->failed, "the watch failed before");
+	while (p < end && (newline = memchr(p, '\n', (size_t)(end - p)))) {
+		int r = finish_line(d, p, (size_t)(newline - p), fn, arg, err);
+		if (r < 0)
+			return d->failed = r;
+		p = newline + 1;
+	}
+	if (p < end) {
+		strbuf_add(&d->line, p, (size_t)(end - p));
+		if (strbuf_failed(&d->line))
+			return d->failed = err_set(err, EFBIG, "watch event of more than 16 MiB");
+	}
+	return 0;
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A plan being carried out. */
+#include "operator/cluster_controller/execution.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib/log.h"
+#include "lib/units.h"
+#include "operator/cache/pod_fields.h"
+#include "operator/cluster_controller/op_result.h"
+#include "operator/injection/inject.h"
+#include "operator/kube/events.h"
+#include "operator/raycluster/news.h"
+
+/* One operation of a plan, as its answer finds it. */
+struct step {
+	struct execution *execution;
+	const struct plan_op *op;
+};
+
+int execution_prepare(struct execution *x, struct err *err)
+{
+	x->steps = calloc(x->plan.n_ops + 1, sizeof(*x->steps));
+	return x->steps ? 0 : err_set(err, ENOMEM, "planning");
+}
+
+void execution_release(struct execution *x)
+{
+	plan_release(&x->plan);
+	cJSON_Delete(x->news);
+	strmap_release(&x->refused, NULL);
+	free(x->steps);
+}
+
+/* Becomes the condition ReplicaFailure. */
+static void note_refusal(struct execution *x, const struct plan_op *op, const struct client_response *response)
+{
+	struct known_cluster *known = known_state_of_cluster(x->executor->known, x->key);
+	const char *node = op_label(op, "ray.io/node-type");
+	bool head = node && strcmp(node, "head") == 0;
+
+	if (!known || x->trouble.code)
+		return;
+	if (op->kind == PLAN_CREATE)
+		known->failure_reason = head ? "FailedCreateHeadPod" : "FailedCreateWorkerPod";
+	else
+		known->failure_reason = head ? "FailedDeleteHeadPod" : "FailedDeleteWorkerPod";
+	snprintf(known->failure_message, sizeof(known->failure_message), "%s", err_text(&response->err));
+}
+
+static void note_applied(struct execution *x, const struct plan_op *op)
+{
+	struct known_cluster *cluster = known_state_of_cluster(x->executor->known, x->key);
+
+	if (cluster)
+		known_state_note_applied(cluster, op->body, now_boottime_ns() + x->executor->applied_ns);
+}
+
+/* The watch tells of it soon enough, and keeps less of it than the answer has. */
+static bool is_merged_pod(const struct plan_op *op)
+{
+	return op->kind == PLAN_MERGE && op_is_kind(op, "Pod");
+}
+
+static void take_answer(struct execution *x, const struct plan_op *op, struct client_response *response)
+{
+	struct executor *e = x->executor;
+	struct known_namespace *known;
+
+	if ((response->status / 100 == 2 || op_result_is_taken(op, response)) && !op_is_kind(op, "Pod") &&
+	    (op->kind == PLAN_APPLY || op->kind == PLAN_CREATE))
+		note_applied(x, op);
+	if (response->status / 100 == 2 && op->kind == PLAN_CREATE && (known = known_state_of_namespace(e->known, x->namespace)))
+		known->ends = false;
+	if (response->status / 100 == 2) {
+		if (op->kind == PLAN_DELETE && !json_str(response->object, "metadata.uid"))
+			watches_learn_gone(e->watches, op->body); /* a Status: gone at once */
+		else if (!is_merged_pod(op) && (!json_str(response->object, "metadata.deletionTimestamp") || op->kind != PLAN_MERGE))
+			watches_learn(e->watches, TAKE_PTR(response->object)); /* else it is gone with its last finalizer */
+	} else if (response->status == 404 && op->kind == PLAN_DELETE) {
+		watches_learn_gone(e->watches, op->body);
+	} else if (op_result_is_taken(op, response) && op_is_kind(op, "Pod")) {
+		x->name_taken = true;
+	}
+}
+
+static void log_op(const struct execution *x, const struct plan_op *op, const struct client_response *response)
+{
+	const char *name = json_str(op->body, "metadata.name");
+	enum log_level level = op->kind == PLAN_STATUS || op->kind == PLAN_EVENT ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO;
+	const char *note = json_str(op->body, "note");
+
+	if (op->kind == PLAN_EVENT)
+		log_line(LOG_LEVEL_INFO, "cluster %s: event %s: %s%s%s", x->key, json_str(op->body, "reason"),
+			 note ? note : "", response->err.code ? " (not written: " : "",
+			 response->err.code ? err_text(&response->err) : "");
+	else
+		log_line(level, "cluster %s: %s %s %s%s", x->key, op_name(op), json_str(op->body, "kind"),
+			 name ? name : "", response->status == 409 ? " (exists already)" : "");
+}
+
+static void note_trouble(struct execution *x, int64_t retry_after_ns, const struct err *err)
+{
+	if (!x->trouble.code)
+		x->trouble = *err;
+	x->retry_after_ns = MAX(x->retry_after_ns, retry_after_ns);
+}
+
+/* Said once. It is no trouble of ours, and what is there goes without our doing. */
+static void note_end_of_namespace(struct execution *x)
+{
+	struct known_namespace *known = known_state_of_namespace(x->executor->known, x->namespace);
+
+	if (known && !known->ends)
+		log_info("cluster %s: its namespace is being deleted, nothing can be made in it any more", x->key);
+	if (known)
+		known->ends = true;
+	x->namespace_ends = true;
+}
+
+/* One group that is refused (its quota is used up, its spec is wrong) is no reason to leave out the others. */
+static void take_trouble(struct execution *x, const struct plan_op *op, const struct client_response *response)
+{
+	const char *group = op_label(op, "ray.io/group");
+	bool refused = op_result_is_refusal(op, response);
+
+	if (client_namespace_ends(response))
+		note_end_of_namespace(x);
+	else if (refused)
+		note_refusal(x, op, response);
+	if (op_is_kind(op, "Job") && response->status / 100 == 4 && response->status != 409 && response->status != 429)
+		known_state_note_no_cleanup(x->executor->known, x->key, &response->err);
+	if (!refused || op->kind != PLAN_CREATE || !group || strmap_put(&x->refused, group, x, NULL) < 0)
+		x->stop = true;
+	note_trouble(x, response->retry_after_ns, &response->err);
+}
+
+static void on_op_done(void *arg, struct client_response *response);
+
+/* With the sidecar a pod may break a quota, a range or a policy of its namespace. Then Ray comes first. */
+static bool try_without_recorder(struct step *step, const struct client_response *response)
+{
+	const struct plan_op *op = step->op;
+	const char *why = json_str(response->object, "message"), *name = json_str(op->body, "metadata.name");
+	struct execution *x = step->execution;
+	struct err err = { 0 };
+
+	if (op->kind != PLAN_CREATE || !op_result_is_refusal(op, response) || response->status >= 500 || client_namespace_ends(response))
+		return false;
+	plan_own_spec(op->body);
+	if (!inject_undo(op->body, why ? why : err_text(&response->err)) ||
+	    client_create(x->executor->client, op->body, pod_fields, on_op_done, step, &err) < 0)
+		return false;
+	log_warning("cluster %s: %s is refused, and tried without the sidecar: %s", x->key, name, why ? why : err_text(&response->err));
+	return true;
+}
+
+static void conclude(struct execution *x)
+{
+	x->in_flight--;
+	x->executor->n_writes--;
+	x->answered(x->arg);
+}
+
+static void on_existing_pod(void *arg, struct client_response *response)
+{
+	struct step *step = arg;
+	struct execution *x = step->execution;
+	char cluster[512];
+
+	/* Another's pod the watch does not tell of, nor of its end. */
+	if (response->status == 200 && cluster_key(response->object, cluster, sizeof(cluster)) && strcmp(cluster, x->key) == 0) {
+		_cleanup_free_ char *key = object_key(response->object);
+
+		watches_learn(x->executor->watches, TAKE_PTR(response->object));
+		/* The watch has passed it without a word, or it has just been deleted: a list tells. */
+		x->maybe_done |= key && !store_has(watches_store(x->executor->watches, WATCH_PODS), key);
+	}
+	conclude(x);
+}
+
+/*
+ * Its creation was carried out and the answer lost (libcurl asks again by itself), and the watch has not told of it. Were
+ * it left at that, the next change of the spec would have one made in its place: by then it has another name.
+ */
+static bool read_existing_pod(struct step *step, const struct client_response *response)
+{
+	struct execution *x = step->execution;
+	struct err err = { 0 };
+
+	return op_result_is_taken(step->op, response) && op_is_kind(step->op, "Pod") &&
+	       client_get(x->executor->client, resource_find("v1", "Pod"), x->namespace, json_str(step->op->body, "metadata.name"),
+			  on_existing_pod, step, &err) == 0;
+}
+
+static void on_op_done(void *arg, struct client_response *response)
+{
+	struct step *step = arg;
+	struct execution *x = step->execution;
+	struct executor *e = x->executor;
+	const struct plan_op *op = step->op;
+	enum verdict verdict = op_result_verdict(op, response);
+
+	if (try_without_recorder(step, response))
+		return;
+	metrics_add(e->metrics, METRIC_OPERATIONS, 1, "operation=\"%s\",kind=\"%s\",result=\"%s\"", op_name(op),
+		    json_str(op->body, "kind"), verdict == WENT_WELL ? "ok" : "error");
+	take_answer(x, op, response);
+	if (verdict == WENT_WELL) {
+		log_op(x, op, response);
+		news_add(x->news, op, response->status);
+	} else {
+		take_trouble(x, op, response);
+	}
+	x->maybe_done |= verdict != WENT_WELL && response->maybe_done;
+	if (!read_existing_pod(step, response))
+		conclude(x);
+}
+
+static int start_op(struct step *step, struct err *err)
+{
+	struct client *client = step->execution->executor->client;
+	const struct plan_op *op = step->op;
+
+	switch (op->kind) {
+	case PLAN_APPLY:
+		return client_apply(client, op->body, NULL, on_op_done, step, err);
+	case PLAN_STATUS:
+		return client_apply(client, op->body, "status", on_op_done, step, err);
+	case PLAN_MERGE:
+		return client_merge(client, op->body, on_op_done, step, err);
+	case PLAN_CREATE:
+		return client_create(client, op->body, op_is_kind(op, "Pod") ? pod_fields : NULL, on_op_done, step, err);
+	case PLAN_EVENT:
+		return client_event(client, op->body, on_op_done, step, err);
+	case PLAN_BELIEVE:
+		break; /* it is done without a request */
+	case PLAN_DELETE:
+		return client_delete(client, op->body, (int)json_int(op->body, "gracePeriodSeconds", -1), on_op_done, step, err);
+	}
+	return err_set(err, EINVAL, "operation %d", (int)op->kind);
+}
+
+static void skip_refused(struct execution *x)
+{
+	for (; x->at < x->plan.n_ops; x->at++) {
+		const struct plan_op *op = &x->plan.ops[x->at];
+		const char *group = op->kind == PLAN_CREATE ? op_label(op, "ray.io/group") : NULL;
+
+		if (!group || !strmap_get(&x->refused, group))
+			return;
+	}
+}
+
+bool execution_may_start(struct execution *x)
+{
+	const struct executor *e = x->executor;
+	const struct plan_op *next;
+
+	skip_refused(x);
+	next = &x->plan.ops[x->at];
+	if (x->stop || x->at >= x->plan.n_ops || !e->may_write(e->arg))
+		return false;
+	if (x->in_flight == 0)
+		return true;
+	return !x->cautious && next[-1].kind == PLAN_CREATE && (next->kind == PLAN_CREATE || next->kind == PLAN_STATUS);
+}
+
+void execution_start(struct execution *x)
+{
+	struct step *step = &x->steps[x->at];
+	struct err err = { 0 };
+
+	*step = (struct step){ .execution = x, .op = &x->plan.ops[x->at++] };
+	if (step->op->kind == PLAN_BELIEVE) {
+		note_applied(x, step->op);
+		return;
+	}
+	if (start_op(step, &err) < 0) {
+		err_wrap(&err, "%s", op_name(step->op));
+		x->stop = true;
+		note_trouble(x, 0, &err);
+		return;
+	}
+	x->in_flight++;
+	x->executor->n_writes++;
+}

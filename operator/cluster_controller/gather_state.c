@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What planning is given of one cluster. */
+#include "operator/cluster_controller/gather_state.h"
+
+#include <errno.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/rand.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/strbuf.h"
+#include "lib/units.h"
+#include "operator/failures/failures.h"
+#include "operator/failures/story.h"
+#include "operator/raycluster/bounds.h"
+#include "operator/raycluster/names.h"
+#include "operator/raycluster/pod_spec.h"
+
+#define KEY_MAX 512
+#define GROWING_TEXTS_MAX 16 /* of a cluster; GROWING_TEXT_MAX each, while a condition's message may have 32768 */
+#define TOKEN_BYTES 32 /* 44 characters of base64 */
+
+void cluster_state_release(struct cluster_state *o)
+{
+	free(o->pods);
+	free(o->pending);
+	free(o->crashes);
+	cJSON_Delete(o->deaths);
+	free(o->growing);
+	OPENSSL_cleanse(o->token, sizeof(o->token));
+}
+
+/* The pods of the cluster, and which of them must be kept for their evidence. Freed by the caller. */
+static int collect_pods(const struct watches *watches, const struct failure_writer *writer, const char *key,
+			struct cluster_state *o, size_t *ret_n, size_t *ret_labelled)
+{
+	const struct store *store = watches_store(watches, WATCH_PODS);
+	const struct store_entry *entry;
+	size_t n = 0;
+
+	for (entry = NULL; (entry = store_index_next(store, key, entry));)
+		n++;
+	*ret_labelled = n;
+	if (n > BOUND_LABELLED)
+		n = 0;
+	o->pods = calloc(n + 1, sizeof(*o->pods));
+	o->pending = calloc(n + 1, sizeof(*o->pending));
+	if (!o->pods || !o->pending)
+		return -ENOMEM;
+	*ret_n = n;
+	entry = NULL;
+	for (size_t i = 0; i < n && (entry = store_index_next(store, key, entry)); i++) {
+		o->pods[i] = store_entry_object(store, entry);
+		o->pending[i] = failure_writer_pending(writer, o->pods[i]);
+	}
+	return 0;
+}
+
+static const cJSON *find_service(const struct watches *watches, const char *namespace, const char *name)
+{
+	char key[KEY_MAX];
+
+	if (!name || snprintf(key, sizeof(key), "%s/%s", namespace, name) >= (int)sizeof(key))
+		return NULL;
+	return store_get(watches_store(watches, WATCH_SERVICES), key);
+}
+
+/* --- Deaths on record ----------------------------------------------------------------------------------- */
+
+static const struct store_entry *next_failure(const struct watches *watches, const char *key, const char *group,
+					      const struct store_entry *at)
+{
+	char value[KEY_MAX];
+
+	snprintf(value, sizeof(value), "%s/%s", key, group);
+	return store_index_next(watches_store(watches, WATCH_FAILURES), value, at);
+}
+
+static void add_deaths(const struct watches *watches, const char *key, const char *group, cJSON *deaths)
+{
+	const struct store_entry *entry;
+	int64_t n = 0;
+
+	for (entry = NULL; (entry = next_failure(watches, key, group, entry));)
+		n++;
+	if (n > 0)
+		json_set_int(deaths, group, n);
+}
+
+static cJSON *count_deaths(const struct watches *watches, const char *key, const cJSON *cluster)
+{
+	cJSON *deaths = cJSON_CreateObject();
+	const cJSON *group;
+
+	add_deaths(watches, key, HEAD_GROUP_NAME, deaths);
+	cJSON_ArrayForEach(group, json_get(cluster, "spec.workerGroupSpecs"))
+		add_deaths(watches, key, group_name(RAY_WORKER, group), deaths);
+	return deaths;
+}
+
+/* Of Ray's own container, and not for a reason that lies outside of it. The container's name is a part of the failure's. */
+static bool died_by_itself(const cJSON *failure, const char *container)
+{
+	static const char *const others[] = { "Evicted", "Preempted", "PodDeleted", "NodeLost", "NodeShutdown", "Terminated", "GCSLost" };
+	const char *name = json_str(failure, "metadata.name"), *class = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(
+		json_get(failure, "metadata.labels"), "afterglow.dev/class"));
+	char part[KEY_MAX];
+
+	for (size_t i = 0; class && i < ARRAY_SIZE(others); i++)
+		if (strcmp(class, others[i]) == 0)
+			return false;
+	/* A worker that Ray's autoscaler takes away ends with 1. */
+	if (cJSON_GetObjectItemCaseSensitive(json_get(failure, "metadata.annotations"), FAILURE_DELETED_ANNOTATION))
+		return false;
+	snprintf(part, sizeof(part), "-%s-", container ? container : "");
+	return name && strstr(name, part) && !story_container_lives(failure);
+}
+
+static int64_t time_of(const char *text)
+{
+	int64_t ns;
+
+	return text && time_parse(text, &ns, NULL) == 0 ? ns : 0;
+}
+
+static bool take_crash(const cJSON *failure, const char *group, const char *container, int64_t now_ns, struct crash *ret_crash)
+{
+	const cJSON *annotations = json_get(failure, "metadata.annotations"), *labels = json_get(failure, "metadata.labels");
+	struct crash crash = {
+		.group = group,
+		.at_ns = time_of(json_str(failure, "metadata.creationTimestamp")),
+		.made_ns = time_of(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, FAILURE_POD_ANNOTATION))),
+		.class = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(labels, "afterglow.dev/class")),
+		.failure = json_str(failure, "metadata.name"),
+	};
+
+	if (crash.at_ns < now_ns - CRASH_LOOP_WINDOW_NS || !died_by_itself(failure, container))
+		return false;
+	*ret_crash = crash;
+	return true;
+}
+
+static int collect_crashes(const struct watches *watches, const char *key, enum ray_node node, const cJSON *spec,
+			   struct cluster_state *o)
+{
+	const char *group = group_name(node, spec), *container = json_str(ray_container(json_get(spec, "template.spec")), "name");
+	const struct store *store = watches_store(watches, WATCH_FAILURES);
+	const struct store_entry *entry = next_failure(watches, key, group, NULL);
+	int64_t now_ns = now_realtime_ns();
+	struct crash *crashes;
+	size_t most = o->n_crashes + OBSERVE_CRASHES_MAX;
+
+	if (!entry)
+		return 0;
+	crashes = realloc(o->crashes, most * sizeof(*crashes));
+	if (!crashes)
+		return -ENOMEM;
+	o->crashes = crashes;
+	for (; entry && o->n_crashes < most; entry = next_failure(watches, key, group, entry))
+		o->n_crashes += take_crash(store_entry_object(store, entry), group, container, now_ns, &crashes[o->n_crashes]);
+	return 0;
+}
+
+static int collect_all_crashes(const struct watches *watches, const char *key, const cJSON *cluster, struct cluster_state *o)
+{
+	const cJSON *group;
+	int r = collect_crashes(watches, key, RAY_HEAD, json_get(cluster, "spec.headGroupSpec"), o);
+
+	cJSON_ArrayForEach(group, json_get(cluster, "spec.workerGroupSpecs"))
+		if (r == 0)
+			r = collect_crashes(watches, key, RAY_WORKER, group, o);
+	return r;
+}
+
+/* --- Memory that grows -------------------------------------------------------------------------------------- */
+
+static int compare_texts(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* In an order of their own: that of the pods changes. */
+static char *join(const char **texts, size_t n)
+{
+	_cleanup_strbuf_ struct strbuf joined = STRBUF_INIT(GROWING_TEXTS_MAX * (GROWING_TEXT_MAX + 2));
+
+	qsort(texts, n, sizeof(*texts), compare_texts);
+	for (size_t i = 0; i < n; i++)
+		strbuf_addf(&joined, "%s%s", i ? "; " : "", texts[i]);
+	return n ? strdup(strbuf_str(&joined)) : NULL;
+}
+
+static void collect_growing(const struct sidecar_poller *poller, struct cluster_state *o, struct plan_input *in)
+{
+	const char *texts[GROWING_TEXTS_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; i < in->n_pods; i++) {
+		_cleanup_free_ char *key = object_key(o->pods[i]);
+		bool heard = true;
+		const struct growing *growing = key ? sidecar_poller_growing(poller, key, &heard) : NULL;
+
+		in->growing_unheard = in->growing_unheard || !heard;
+		for (size_t j = 0; growing && j < growing->n && n < GROWING_TEXTS_MAX; j++)
+			texts[n++] = growing->list[j].text;
+	}
+	o->growing = join(texts, n);
+	in->growing = o->growing;
+}
+
+static void make_token(char ret_token[static OBSERVE_TOKEN_MAX])
+{
+	unsigned char bytes[TOKEN_BYTES];
+
+	*ret_token = '\0';
+	if (RAND_bytes(bytes, sizeof(bytes)) == 1)
+		EVP_EncodeBlock((unsigned char *)ret_token, bytes, sizeof(bytes));
+	OPENSSL_cleanse(bytes, sizeof(bytes));
+}
+
+int gather_state(const struct watches *watches, const struct failure_writer *writer, const struct sidecar_poller *poller, const char *key,
+		    const cJSON *cluster, struct cluster_state *o, struct plan_input *ret_in, struct err *err)
+{
+	_cleanup_free_ char *service = head_service_name(cluster), *headless = headless_service_name(cluster);
+	const char *namespace = json_str(cluster, "metadata.namespace");
+
+	o->deaths = count_deaths(watches, key, cluster);
+	if (!service || !headless || !o->deaths || collect_pods(watches, writer, key, o, &ret_in->n_pods, &ret_in->n_labelled) < 0 ||
+	    collect_all_crashes(watches, key, cluster, o) < 0)
+		return err_set(err, ENOMEM, "observing");
+	make_token(o->token);
+	collect_growing(poller, o, ret_in);
+	ret_in->pods = o->pods;
+	ret_in->evidence_pending = o->pending;
+	ret_in->service = find_service(watches, namespace, service);
+	ret_in->headless = find_service(watches, namespace, headless);
+	ret_in->deaths = o->deaths;
+	ret_in->crashes = o->crashes;
+	ret_in->n_crashes = o->n_crashes;
+	ret_in->token = *o->token ? o->token : NULL;
+	return 0;
+}

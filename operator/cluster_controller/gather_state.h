@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What planning is given of one cluster, gathered from the copies that the watches keep. */
+#ifndef AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_GATHER_STATE_H
+#define AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_GATHER_STATE_H
+
+#include "operator/failure_controller/failure_writer.h"
+#include "operator/failure_controller/sidecar_poller.h"
+#include "operator/manager/watches.h"
+#include "operator/raycluster/plan.h"
+
+/* Of each group. */
+#define OBSERVE_CRASHES_MAX 256
+#define OBSERVE_TOKEN_MAX 64
+
+/* Pods, services, deaths, a fresh token. What it points to lasts as long as the stores' views do. */
+struct cluster_state {
+	const cJSON **pods;
+	bool *pending;
+	cJSON *deaths;
+	struct crash *crashes;
+	size_t n_crashes;
+	char *growing;
+	char token[OBSERVE_TOKEN_MAX];
+};
+void cluster_state_release(struct cluster_state *o);
+
+/* Fills in of ret_in what the watches, the failure writer and the sidecars know; the rest stays. key: "namespace/name". */
+int gather_state(const struct watches *watches, const struct failure_writer *writer, const struct sidecar_poller *poller, const char *key,
+		    const cJSON *cluster, struct cluster_state *o, struct plan_input *ret_in, struct err *err);
+
+#endif

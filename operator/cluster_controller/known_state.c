@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is known without a watch. */
+#include "operator/cluster_controller/known_state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/units.h"
+#include "operator/raycluster/plan.h"
+
+#define KEY_MAX 512
+/* Claims of one namespace: who names ever new ones has us ask again. */
+#define CLAIMS_MAX 64
+
+struct applied {
+	char hash[PLAN_HASH_MAX];
+	int64_t until_ns;
+};
+
+static void cluster_free(void *value)
+{
+	struct known_cluster *cluster = value;
+
+	if (!cluster)
+		return;
+	strmap_release(&cluster->applied, free);
+	free(cluster);
+}
+
+static void namespace_free(void *value)
+{
+	struct known_namespace *namespace = value;
+
+	if (!namespace)
+		return;
+	strmap_release(&namespace->launcher_waiters, NULL);
+	strmap_release(&namespace->claims, free);
+	free(namespace);
+}
+
+void known_state_release(struct known_state *known)
+{
+	strmap_release(&known->namespaces, namespace_free);
+	strmap_release(&known->clusters, cluster_free);
+}
+
+static void *get_or_add(struct strmap *map, const char *key, size_t size)
+{
+	void *value = strmap_get(map, key);
+
+	if (value)
+		return value;
+	value = calloc(1, size);
+	if (value && strmap_put(map, key, value, NULL) < 0)
+		free(TAKE_PTR(value));
+	return value;
+}
+
+struct known_namespace *known_state_of_namespace(struct known_state *known, const char *namespace)
+{
+	return get_or_add(&known->namespaces, namespace, sizeof(struct known_namespace));
+}
+
+struct known_claim *known_state_of_claim(struct known_namespace *namespace, const char *claim)
+{
+	if (namespace->claims.n >= CLAIMS_MAX && !strmap_get(&namespace->claims, claim))
+		strmap_release(&namespace->claims, free);
+	return get_or_add(&namespace->claims, claim, sizeof(struct known_claim));
+}
+
+struct known_cluster *known_state_of_cluster(struct known_state *known, const char *key)
+{
+	return get_or_add(&known->clusters, key, sizeof(struct known_cluster));
+}
+
+void known_state_forget_cluster(struct known_state *known, const char *key)
+{
+	cluster_free(strmap_remove(&known->clusters, key));
+}
+
+void known_state_note_no_cleanup(struct known_state *known, const char *key, const struct err *err)
+{
+	struct known_cluster *cluster = known_state_of_cluster(known, key);
+
+	if (cluster)
+		snprintf(cluster->cleanup_refused, sizeof(cluster->cleanup_refused), "%s", err_text(err));
+}
+
+static void applied_key(const char *kind, const char *name, char buf[static KEY_MAX])
+{
+	snprintf(buf, KEY_MAX, "%s/%s", kind ? kind : "", name ? name : "");
+}
+
+void known_state_note_applied(struct known_cluster *cluster, const cJSON *body, int64_t until_ns)
+{
+	struct applied *applied;
+	char key[KEY_MAX];
+
+	applied_key(json_str(body, "kind"), json_str(body, "metadata.name"), key);
+	applied = get_or_add(&cluster->applied, key, sizeof(*applied));
+	if (!applied)
+		return;
+	plan_object_hash(body, applied->hash);
+	applied->until_ns = until_ns;
+}
+
+bool known_state_is_applied(void *arg, const char *kind, const char *name, const char *hash)
+{
+	const struct known_cluster *cluster = arg;
+	const struct applied *applied;
+	char key[KEY_MAX];
+
+	applied_key(kind, name, key);
+	applied = strmap_get(&cluster->applied, key);
+	return applied && now_boottime_ns() < applied->until_ns && strcmp(applied->hash, hash) == 0;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is known of namespaces and clusters without a watch, and for how long it
+ * is believed: claims that are there, objects that were applied, the last
+ * failure. Lost with the process, which is no harm: all of it is found out anew.
+ */
+#ifndef AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_KNOWN_STATE_H
+#define AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_KNOWN_STATE_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/err.h"
+#include "lib/strmap.h"
+#include "operator/injection/pod_security.h"
+
+/* A claim for the store; policies may name several in one namespace. */
+struct known_claim {
+	const char *trouble; /* static: why pods must not mount it; NULL: they may */
+	int64_t until_ns; /* 0: not known */
+};
+
+struct known_namespace {
+	struct strmap claims; /* name -> struct known_claim */
+	struct strmap launcher_waiters; /* the keys of the clusters that wait for the launchers */
+	char kernel_log_refused[POD_SECURITY_REASON_MAX]; /* why; "": it is not */
+	int64_t security_until_ns;
+	bool ends; /* it is being deleted: nothing can be made in it */
+};
+
+struct known_cluster {
+	struct strmap applied;
+	const char *failure_reason; /* of the last write of a pod, static; NULL: it went well */
+	char failure_message[ERR_TEXT_MAX];
+	char cleanup_refused[ERR_TEXT_MAX]; /* why the server does not take the Job; "": it did, or was not asked */
+};
+
+struct known_state {
+	struct strmap namespaces, clusters;
+};
+
+void known_state_release(struct known_state *known);
+
+/* Made when absent. NULL: no memory. */
+struct known_namespace *known_state_of_namespace(struct known_state *known, const char *namespace);
+struct known_claim *known_state_of_claim(struct known_namespace *namespace, const char *claim);
+/* key: "namespace/name" */
+struct known_cluster *known_state_of_cluster(struct known_state *known, const char *key);
+void known_state_forget_cluster(struct known_state *known, const char *key);
+
+/* The server does not take the Job. A namespace that is going takes none, and must not wait for one. */
+void known_state_note_no_cleanup(struct known_state *known, const char *key, const struct err *err);
+/* The object was applied, or was there: believed until then. */
+void known_state_note_applied(struct known_cluster *cluster, const cJSON *body, int64_t until_ns);
+/* As plan_input.is_applied; cluster is a struct known_cluster. */
+bool known_state_is_applied(void *cluster, const char *kind, const char *name, const char *hash);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an answer of the API server means. */
+#include "operator/cluster_controller/op_result.h"
+
+#include <string.h>
+
+#include "lib/macros.h"
+
+enum verdict op_result_verdict(const struct plan_op *op, const struct client_response *response)
+{
+	if (response->status / 100 == 2 || op->kind == PLAN_EVENT)
+		return WENT_WELL;
+	if (op_result_is_taken(op, response))
+		return WENT_WELL;
+	if (response->status == 404 && (op->kind == PLAN_DELETE || op->kind == PLAN_STATUS || op->kind == PLAN_MERGE))
+		return WENT_WELL;
+	if (response->status == 409)
+		return MUST_REPLAN;
+	return WENT_WRONG;
+}
+
+bool op_result_is_taken(const struct plan_op *op, const struct client_response *response)
+{
+	return response->status == 409 && op->kind == PLAN_CREATE && strcmp(response->reason, "AlreadyExists") == 0;
+}
+
+bool op_result_is_refusal(const struct plan_op *op, const struct client_response *response)
+{
+	return op_is_kind(op, "Pod") && response->status >= 400 && response->status != 409 && response->status != 429;
+}
+
+const char *op_name(const struct plan_op *op)
+{
+	static const char *const names[] = { "apply", "create", "delete", "status", "merge", "believe", "event" };
+
+	return (size_t)op->kind < ARRAY_SIZE(names) ? names[op->kind] : "?";
+}
+
+bool op_is_kind(const struct plan_op *op, const char *kind)
+{
+	const char *have = json_str(op->body, "kind");
+
+	return have && strcmp(have, kind) == 0;
+}
+
+const char *op_label(const struct plan_op *op, const char *name)
+{
+	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(op->body, "metadata.labels"), name));
+}

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One cluster at a time: gather its state, plan, carry out. */
+#include "operator/cluster_controller/reconcile.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib/log.h"
+#include "lib/units.h"
+#include "operator/cluster_controller/execution.h"
+#include "operator/cluster_controller/gather_state.h"
+#include "operator/cluster_controller/known_state.h"
+#include "operator/cluster_controller/namespace_lookup.h"
+#include "operator/raycluster/gcs_ft.h"
+#include "operator/raycluster/ingress.h"
+#include "operator/raycluster/news.h"
+#include "operator/raycluster/redis_cleanup.h"
+
+/* Belt and braces: every cluster is looked at so often, events or not. */
+#define RESYNC_NS (600 * NS_PER_SEC)
+/* Pods are made when the launchers are there for them, or cannot be: the answer wakes the clusters that wait, or this. */
+#define LAUNCHER_WAIT_NS NS_PER_SEC
+/* How long what a cluster has besides is believed to be there: roles, ingress, secret. A little less: each look renews it. */
+#define APPLIED_NS (RESYNC_NS - 10 * NS_PER_SEC)
+/*
+ * Pods are created side by side. So many writes of all clusters together; but each cluster may always have one. It is
+ * what keeps us from flooding the API server, too: one that is slow gets fewer requests a second.
+ */
+#define WRITES_MAX 24
+
+struct reconciler {
+	struct reconciler_options o;
+	struct known_state known;
+	struct executor executor;
+	struct reconcile *reconciles;
+	size_t n_reconciles;
+};
+
+struct reconcile {
+	struct reconciler *reconciler;
+	struct reconcile *next, *prev;
+	char *key; /* "namespace/name" */
+	char *namespace;
+	struct policy policy; /* of the cluster, since it was looked at; a change of it is for the next time */
+	char *policy_origin; /* as in plan.h; NULL: the operator's own */
+	struct namespace_lookup lookup;
+	struct execution execution; /* of its plan */
+	int64_t started_ns;
+};
+
+/* --- Ends ----------------------------------------------------------------------------------------------- */
+
+static void reconcile_free(struct reconcile *r)
+{
+	if (!r)
+		return;
+	execution_release(&r->execution);
+	namespace_lookup_release(&r->lookup);
+	policy_release(&r->policy);
+	free(r->policy_origin);
+	free(r->key);
+	free(r->namespace);
+	free(r);
+}
+
+static void finish(struct reconcile *r, const char *result)
+{
+	struct reconciler *c = r->reconciler;
+
+	metrics_add(c->o.metrics, METRIC_RECONCILES, 1, "controller=\"raycluster\",result=\"%s\"", result);
+	metrics_observe(c->o.metrics, METRIC_RECONCILE_SECONDS, (double)(now_boottime_ns() - r->started_ns) / 1e9,
+			"controller=\"raycluster\"");
+	workqueue_done(c->o.queue, r->key);
+	if (r->prev)
+		r->prev->next = r->next;
+	else
+		c->reconciles = r->next;
+	if (r->next)
+		r->next->prev = r->prev;
+	c->n_reconciles--;
+	reconcile_free(r);
+	c->o.on_finished(c->o.arg);
+}
+
+static void succeed(struct reconcile *r)
+{
+	struct reconciler *c = r->reconciler;
+	struct known_cluster *known = known_state_of_cluster(&c->known, r->key);
+	int64_t again_ns = r->execution.plan.requeue_ns > 0 ? MIN(r->execution.plan.requeue_ns, RESYNC_NS) : RESYNC_NS;
+
+	if (r->execution.name_taken)
+		again_ns = MIN(again_ns, 5 * NS_PER_SEC);
+	/* The status still speaks of the failure. */
+	if (known && known->failure_reason) {
+		known->failure_reason = NULL;
+		again_ns = 0;
+	}
+	workqueue_forget(c->o.queue, r->key);
+	workqueue_add_at(c->o.queue, r->key, now_boottime_ns() + again_ns);
+	finish(r, r->execution.plan.requeue_ns > 0 ? "requeue_after" : "success");
+}
+
+static void fail(struct reconcile *r, int64_t retry_after_ns, const struct err *err)
+{
+	struct reconciler *c = r->reconciler;
+	int64_t delay = workqueue_retry(c->o.queue, r->key, now_boottime_ns(), retry_after_ns);
+	char text[DURATION_TEXT_MAX];
+
+	log_line(r->execution.namespace_ends ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING, "cluster %s: %s; again in %s", r->key, err_text(err),
+		 duration_format(delay, text));
+	metrics_add(c->o.metrics, METRIC_RECONCILE_ERRORS, 1, "controller=\"raycluster\"");
+	finish(r, "error");
+}
+
+/* We may not write any more. The key is for the time when we may again. */
+static void stop(struct reconcile *r)
+{
+	if (workqueue_add(r->reconciler->o.queue, r->key) < 0)
+		log_error("cluster %s: out of memory, looked at later", r->key);
+	finish(r, "stopped");
+}
+
+static void tell_news(struct reconcile *r)
+{
+	struct reconciler *c = r->reconciler;
+	const cJSON *cluster = r->execution.news->child ? store_get(watches_store(c->o.watches, WATCH_CLUSTERS), r->key) : NULL, *item;
+
+	if (!cluster)
+		return;
+	cJSON_ArrayForEach(item, r->execution.news)
+		event_recorder_emit(c->o.recorder, news_event(item, cluster, now_realtime_ns()), EVENT_COUNTED);
+	watches_drop_views(c->o.watches);
+}
+
+/* --- Shares of writes ----------------------------------------------------------------------------------- */
+
+/* Of those that could go on, which has the fewest on their way. What has none goes on by itself. */
+static struct execution *neediest(const struct reconciler *c)
+{
+	struct execution *found = NULL;
+
+	for (struct reconcile *r = c->reconciles; r; r = r->next) {
+		struct execution *x = &r->execution;
+		if (x->in_flight > 0 && (!found || x->in_flight < found->in_flight) && execution_may_start(x))
+			found = x;
+	}
+	return found;
+}
+
+/* A large cluster has all the places while it is alone, and no more than its share when it is not. */
+static void share_out(struct reconciler *c)
+{
+	struct execution *x;
+
+	while (c->executor.n_writes < WRITES_MAX && (x = neediest(c)))
+		execution_start(x);
+}
+
+/* The reconcile may be over, and gone, afterwards. */
+static void run_next(void *arg)
+{
+	struct reconcile *r = arg;
+	struct execution *x = &r->execution;
+
+	while (x->in_flight == 0 && execution_may_start(x))
+		execution_start(x);
+	share_out(r->reconciler);
+	if (x->in_flight > 0)
+		return;
+	if (x->maybe_done)
+		informer_resync(watches_informer(r->reconciler->o.watches, WATCH_PODS));
+	tell_news(r);
+	if (x->trouble.code)
+		fail(r, x->retry_after_ns, &x->trouble);
+	else if (x->at >= x->plan.n_ops)
+		succeed(r);
+	else
+		stop(r);
+}
+
+/* --- Planning ------------------------------------------------------------------------------------------- */
+
+/* It is being deleted, and stays for what it has in Redis. */
+static bool is_held(const cJSON *cluster)
+{
+	return json_str(cluster, "metadata.deletionTimestamp") && redis_cleanup_is_held(cluster);
+}
+
+static int make_plan(struct reconcile *r, const cJSON *cluster, struct err *err)
+{
+	struct reconciler *c = r->reconciler;
+	struct known_namespace *known = known_state_of_namespace(&c->known, r->namespace);
+	const struct known_claim *claim = known && r->policy.store.claim ? known_state_of_claim(known, r->policy.store.claim) : NULL;
+	struct known_cluster *own = known_state_of_cluster(&c->known, r->key);
+	_cleanup_(cluster_state_release) struct cluster_state observation = { 0 };
+
+	if (!known || !own || (r->policy.store.claim && !claim))
+		return err_set(err, ENOMEM, "observing");
+	struct plan_input in = {
+		.cluster = cluster,
+		.store_claim_trouble = claim ? claim->trouble : NULL,
+		.kernel_log_refused = known->kernel_log_refused[0] ? known->kernel_log_refused : NULL,
+		.policy = &r->policy,
+		.policy_origin = r->policy_origin,
+		.launchers = c->o.launchers,
+		.now_ns = now_realtime_ns(),
+		.is_applied = known_state_is_applied,
+		.arg = own,
+		.failure_reason = own->failure_reason,
+		.failure_message = own->failure_message,
+		.cleanup_job = r->lookup.objects[LOOKUP_JOB].object,
+		.ingress = r->lookup.objects[LOOKUP_INGRESS].object,
+		.ingress_refused = r->lookup.objects[LOOKUP_INGRESS].refused.code != 0,
+		.gcs_claim = r->lookup.objects[LOOKUP_GCS_CLAIM].object,
+		.cleanup_refused = own->cleanup_refused[0] ? own->cleanup_refused : NULL,
+	};
+	r->execution.cautious = own->failure_reason != NULL;
+	int result = gather_state(c->o.watches, c->o.writer, c->o.poller, r->key, cluster, &observation, &in, err);
+	return result < 0 ? result : plan_cluster(&in, &r->execution.plan, err);
+}
+
+static void plan_and_run(struct reconcile *r)
+{
+	struct reconciler *c = r->reconciler;
+	const cJSON *cluster = store_get(watches_store(c->o.watches, WATCH_CLUSTERS), r->key);
+	struct err err = { 0 };
+
+	/* Gone or going: what it owns is the garbage collector's, unless it is held for what it has in Redis. */
+	if (!cluster || (json_str(cluster, "metadata.deletionTimestamp") && !is_held(cluster))) {
+		known_state_forget_cluster(&c->known, r->key);
+		workqueue_forget(c->o.queue, r->key);
+		finish(r, "success");
+		return;
+	}
+	int rc = make_plan(r, cluster, &err);
+	watches_drop_views(c->o.watches); /* the plan holds copies */
+	if (rc < 0) {
+		err_wrap(&err, "planning");
+		fail(r, 0, &err);
+		return;
+	}
+	log_debug("cluster %s: %zu operations", r->key, r->execution.plan.n_ops);
+	if (execution_prepare(&r->execution, &err) < 0) {
+		fail(r, 0, &err);
+		return;
+	}
+	run_next(r);
+}
+
+static void on_looked_up(void *arg, int64_t retry_after_ns, const struct err *err)
+{
+	struct reconcile *r = arg;
+
+	const struct err *refused = &r->lookup.objects[LOOKUP_JOB].refused;
+
+	if (refused->code)
+		known_state_note_no_cleanup(&r->reconciler->known, r->key, refused);
+	if (err)
+		fail(r, retry_after_ns, err);
+	else
+		plan_and_run(r);
+}
+
+/* A copy: policies change while the API server is asked. */
+static int take_policy(struct reconcile *r, const cJSON *cluster, struct err *err)
+{
+	const char *origin;
+	const struct policy *policy =
+		policies_for(r->reconciler->o.policies, r->namespace, json_get(cluster, "metadata.labels"), &origin);
+
+	if (origin && !(r->policy_origin = strdup(origin)))
+		return err_set(err, ENOMEM, "policy");
+	return policy_copy(policy, &r->policy, err);
+}
+
+/* What is there of that name, unless it is believed to be as wanted. Takes wanted; NULL is nothing to look for. */
+static void look_for(struct reconcile *r, enum lookup_object_kind kind, cJSON *wanted)
+{
+	struct known_cluster *known = known_state_of_cluster(&r->reconciler->known, r->key);
+	const char *name = json_str(wanted, "metadata.name");
+	char hash[PLAN_HASH_MAX];
+
+	if (name) {
+		plan_object_hash(wanted, hash);
+		if (!known || !known_state_is_applied(known, json_str(wanted, "kind"), name, hash))
+			snprintf(r->lookup.objects[kind].name, LOOKUP_NAME_MAX, "%s", name);
+	}
+	cJSON_Delete(wanted);
+}
+
+static void start_lookup(struct reconcile *r, struct known_namespace *known)
+{
+	struct reconciler *c = r->reconciler;
+	const cJSON *cluster = store_get(watches_store(c->o.watches, WATCH_CLUSTERS), r->key);
+	struct err err = { 0 };
+
+	if (take_policy(r, cluster, &err) < 0) {
+		fail(r, 0, &err);
+		return;
+	}
+	r->lookup = (struct namespace_lookup){ .client = c->o.client, .policy = &r->policy, .namespace = r->namespace, .known = known,
+				     .done = on_looked_up, .arg = r };
+	if (is_held(cluster))
+		redis_cleanup_name(cluster, r->lookup.objects[LOOKUP_JOB].name);
+	look_for(r, LOOKUP_INGRESS, ingress_build(cluster));
+	look_for(r, LOOKUP_GCS_CLAIM, gcs_ft_claim(cluster));
+	namespace_lookup_start(&r->lookup);
+}
+
+static void observe(struct reconcile *r)
+{
+	struct reconciler *c = r->reconciler;
+	struct known_namespace *known = known_state_of_namespace(&c->known, r->namespace);
+
+	if (!known) {
+		fail(r, 0, &(struct err){ .code = ENOMEM, .text = "observing" });
+	} else if (!launcher_store_settled(c->o.launcher_store, r->namespace)) {
+		/* Without memory for the key the time wakes it. */
+		(void)strmap_put(&known->launcher_waiters, r->key, c, NULL);
+		workqueue_add_at(c->o.queue, r->key, now_boottime_ns() + LAUNCHER_WAIT_NS);
+		finish(r, "requeue_after");
+	} else {
+		start_lookup(r, known);
+	}
+}
+
+static struct reconcile *reconcile_new(struct reconciler *c, const char *key)
+{
+	struct reconcile *r = calloc(1, sizeof(*r));
+	const char *slash = strchr(key, '/');
+
+	if (!r)
+		return NULL;
+	r->reconciler = c;
+	r->key = strdup(key);
+	r->namespace = slash ? strndup(key, (size_t)(slash - key)) : NULL;
+	r->started_ns = now_boottime_ns();
+	r->execution = (struct execution){ .executor = &c->executor, .key = r->key, .namespace = r->namespace,
+					   .answered = run_next, .arg = r, .news = cJSON_CreateArray() };
+	if (!r->key || !r->namespace || !r->execution.news) {
+		reconcile_free(r);
+		return NULL;
+	}
+	r->next = c->reconciles;
+	if (r->next)
+		r->next->prev = r;
+	c->reconciles = r;
+	c->n_reconciles++;
+	return r;
+}
+
+void reconciler_start(struct reconciler *c, const char *key)
+{
+	struct reconcile *r = reconcile_new(c, key);
+
+	if (r) {
+		observe(r);
+		return;
+	}
+	workqueue_retry(c->o.queue, key, now_boottime_ns(), NS_PER_SEC);
+	workqueue_done(c->o.queue, key);
+}
+
+void reconciler_launchers_settled(struct reconciler *c, const char *namespace)
+{
+	struct known_namespace *known = known_state_of_namespace(&c->known, namespace);
+	struct strmap_pos pos = { 0 };
+	const char *key;
+	void *value;
+
+	if (!known || known->launcher_waiters.n == 0)
+		return;
+	while (strmap_next(&known->launcher_waiters, &pos, &key, &value))
+		workqueue_add(c->o.queue, key);
+	strmap_release(&known->launcher_waiters, NULL);
+	c->o.on_ready(c->o.arg);
+}
+
+size_t reconciler_in_flight(const struct reconciler *c)
+{
+	return c->n_reconciles;
+}
+
+int reconciler_new(const struct reconciler_options *options, struct reconciler **ret_reconciler, struct err *err)
+{
+	struct reconciler *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return err_set(err, ENOMEM, "reconciler");
+	c->o = *options;
+	c->executor = (struct executor){
+		.client = options->client,
+		.watches = options->watches,
+		.known = &c->known,
+		.metrics = options->metrics,
+		.applied_ns = APPLIED_NS,
+		.may_write = options->may_write,
+		.arg = options->arg,
+	};
+	*ret_reconciler = c;
+	return 0;
+}
+
+void reconciler_free(struct reconciler *c)
+{
+	if (!c)
+		return;
+	while (c->reconciles) {
+		struct reconcile *r = c->reconciles;
+		c->reconciles = r->next;
+		reconcile_free(r);
+	}
+	known_state_release(&c->known);
+	free(c);
+}

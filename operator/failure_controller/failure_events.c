@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Emits Events about RayFailures, on their RayCluster and on its owner. */
+#include "operator/failure_controller/failure_events.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/units.h"
+#include "operator/failures/owner.h"
+#include "operator/failures/story.h"
+#include "operator/kube/event.h"
+#include "operator/kube/object.h"
+
+#define AGAIN_NS (600 * NS_PER_SEC)
+#define KEY_MAX 600
+
+struct failure_events {
+	struct failure_events_options o;
+};
+
+int failure_events_new(const struct failure_events_options *options, struct failure_events **ret_events, struct err *err)
+{
+	struct failure_events *events = calloc(1, sizeof(*events));
+
+	if (!events)
+		return err_set(err, ENOMEM, "failure events");
+	events->o = *options;
+	*ret_events = events;
+	return 0;
+}
+
+void failure_events_free(struct failure_events *events)
+{
+	free(events);
+}
+
+static bool is_time(struct failure_events *events, const char *class, const char *cluster)
+{
+	char key[KEY_MAX];
+
+	snprintf(key, sizeof(key), "%s %s", class, cluster);
+	return event_recorder_is_time(events->o.recorder, key, AGAIN_NS);
+}
+
+/* The sidecar's sentences end with a full stop, the operator's do not. */
+static int sentence_len(const char *verdict)
+{
+	size_t len = MIN(strlen(verdict), (size_t)500);
+
+	while (len && verdict[len - 1] == '.')
+		len--;
+	return (int)len;
+}
+
+/* "; 3 other ends followed from it (kubectl ...)", or nothing. */
+#define REST_MAX 256
+static const char *rest_of(const cJSON *failure, const struct incident_telling *telling, char buf[static REST_MAX])
+{
+	buf[0] = '\0';
+	if (telling->consequences)
+		snprintf(buf, REST_MAX, "; %zu other end%s followed from it (kubectl get rayfailures -n %.63s -l " INCIDENT_LABEL "=%s)",
+			 telling->consequences, telling->consequences == 1 ? "" : "s", json_str(failure, "metadata.namespace"),
+			 telling->id);
+	return buf;
+}
+
+static cJSON *event_of(const cJSON *cluster, const cJSON *failure, const struct incident_telling *telling)
+{
+	const char *namespace = json_str(failure, "metadata.namespace"), *verdict = json_str(failure, "spec.verdict");
+	char note[1536], rest[REST_MAX];
+
+	snprintf(note, sizeof(note),
+		 "%.*s%s. More: kubectl describe rayfailure -n %.63s %.200s; all: kubectl get rayfailures -n %.63s -l ray.io/cluster=%.63s",
+		 sentence_len(verdict), verdict, rest_of(failure, telling, rest), namespace, json_str(failure, "metadata.name"),
+		 namespace, json_str(cluster, "metadata.name"));
+	return event_warning(cluster, json_str(failure, "spec.class"), "Record", note, now_realtime_ns());
+}
+
+/* Enough of the RayJob or RayService for an Event. The caller owns it. */
+static cJSON *object_of(const struct owner *owner, const cJSON *failure)
+{
+	cJSON *object = object_new("ray.io/v1", owner_kind_name(owner->kind), json_str(failure, "metadata.namespace"), owner->name);
+
+	json_set_str(json_get(object, "metadata"), "uid", owner->uid);
+	return object;
+}
+
+/* Names the pod, because an owner has many of them, and perhaps more than one cluster. */
+static cJSON *event_of_owner(const struct owner *owner, const cJSON *failure, const struct incident_telling *telling)
+{
+	const char *namespace = json_str(failure, "metadata.namespace"), *verdict = json_str(failure, "spec.verdict");
+	const char *pod = json_str(failure, "spec.pod"), *cluster = json_str(failure, "spec.cluster");
+	_cleanup_json_ cJSON *object = object_of(owner, failure);
+	bool has_label = strlen(owner->name) <= 63;
+	char note[1536], rest[REST_MAX];
+
+	snprintf(note, sizeof(note),
+		 "Pod %.253s of RayCluster %.63s: %.*s%s. More: kubectl describe rayfailure -n %.63s %.200s; "
+		 "all: kubectl get rayfailures -n %.63s -l %s=%.63s",
+		 pod ? pod : "?", cluster, MIN(sentence_len(verdict), 300), verdict, rest_of(failure, telling, rest), namespace,
+		 json_str(failure, "metadata.name"), namespace, has_label ? OWNER_NAME_LABEL : "ray.io/cluster",
+		 has_label ? owner->name : cluster);
+	return event_of_object(object, "Warning", json_str(failure, "spec.class"), "Record", note, now_realtime_ns());
+}
+
+static bool tell_cluster(struct failure_events *events, const cJSON *failure, const struct incident_telling *telling, const char *class,
+			 const char *key)
+{
+	const cJSON *cluster = events->o.find_cluster(events->o.arg, key);
+	cJSON *event = NULL;
+
+	if (cluster && (telling->again || is_time(events, class, key)))
+		event = event_of(cluster, failure, telling);
+	if (event)
+		event_recorder_emit(events->o.recorder, event, EVENT_ONCE);
+	return event;
+}
+
+/* Without a uid no `kubectl describe` would show it. */
+static bool tell_owner(struct failure_events *events, const cJSON *failure, const struct incident_telling *telling, const char *class,
+		       const char *namespace)
+{
+	cJSON *event = NULL;
+	struct owner owner;
+	char key[512];
+
+	if (!owner_get(failure, &owner) || owner.kind == OWNER_RAY_CLUSTER || !*owner.uid)
+		return false;
+	snprintf(key, sizeof(key), "%s/%s/%s", namespace, owner_kind_name(owner.kind), owner.name);
+	if (telling->again || is_time(events, class, key))
+		event = event_of_owner(&owner, failure, telling);
+	if (event)
+		event_recorder_emit(events->o.recorder, event, EVENT_ONCE);
+	return event;
+}
+
+bool failure_events_tell(struct failure_events *events, const cJSON *failure, const struct incident_telling *telling)
+{
+	const char *class = json_str(failure, "spec.class"), *namespace = json_str(failure, "metadata.namespace");
+	const char *name = json_str(failure, "spec.cluster");
+	bool told;
+	char key[512];
+
+	if (!class || !name || !namespace || !json_str(failure, "spec.verdict"))
+		return false;
+	snprintf(key, sizeof(key), "%s/%s", namespace, name);
+	told = tell_cluster(events, failure, telling, class, key);
+	return tell_owner(events, failure, telling, class, namespace) || told;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Emits Events about RayFailures and their consequences where people look first: on the RayCluster, and on the RayJob or RayService
+ * that made it, as `kubectl describe raycluster`, `rayjob`, `rayservice` and `kubectl get events` show them. Each class has at most
+ * one Event for an object in some minutes: in a crash loop, or when a thousand pods die at once, the list of RayFailures is the
+ * place to look.
+ */
+#ifndef AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_FAILURE_EVENTS_H
+#define AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_FAILURE_EVENTS_H
+
+#include "operator/failures/incident_plan.h"
+#include "operator/kube/event_recorder.h"
+
+struct failure_events;
+
+struct failure_events_options {
+	struct event_recorder *recorder;
+	/* The RayCluster of "namespace/name" as it is watched, or NULL; read at once. */
+	const cJSON *(*find_cluster)(void *arg, const char *key);
+	void *arg;
+};
+
+int failure_events_new(const struct failure_events_options *options, struct failure_events **ret_events, struct err *err);
+void failure_events_free(struct failure_events *events); /* NULL is allowed */
+
+/*
+ * Emits the Event for a failure with the consequences in telling; failure is the whole object. False: not now, because an Event for
+ * its class was emitted a short time ago. The Event's name depends on telling alone, so a second replica does not double it.
+ */
+bool failure_events_tell(struct failure_events *events, const cJSON *failure, const struct incident_telling *telling);
+
+#endif

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whose RayFailures are. */
+#include "operator/failure_controller/failure_owners.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/log.h"
+#include "lib/oom.h"
+#include "lib/strbuf.h"
+#include "lib/strmap.h"
+#include "lib/units.h"
+#include "operator/failures/owner.h"
+
+#define KEY_MAX 512
+#define PATH_MAX_LEN 2048
+/* A few hundred bytes each. A namespace that makes and removes more clusters an hour loses owners' names, not failures. */
+#define GONE_MAX 2000
+#define GONE_NS (3600 * NS_PER_SEC)
+#define JOBS_MAX 2000
+#define JOB_KNOWN_NS (600 * NS_PER_SEC)
+#define JOB_UNKNOWN_NS (10 * NS_PER_SEC)
+/* No failure waits longer for the name of its job. */
+#define ASK_NS (2 * NS_PER_SEC)
+
+struct gone {
+	int64_t until_ns;
+	struct owner owner;
+};
+
+/* Of the RayJob of a cluster. */
+struct job {
+	int64_t until_ns; /* asked again after that */
+	char uid[OWNER_UID_MAX + 1]; /* "": not known */
+	char submission[OWNER_SUBMISSION_MAX + 1]; /* "": not known */
+};
+
+struct failure_owners {
+	struct failure_owners_options o;
+	struct strmap gone; /* "namespace/cluster" -> struct gone */
+	struct strmap jobs; /* "namespace/cluster" -> struct job */
+};
+
+static const char *const job_fields[] = { "metadata.name", "metadata.uid", "status.jobId", "status.rayClusterName", NULL };
+
+int failure_owners_new(const struct failure_owners_options *options, struct failure_owners **ret_owners, struct err *err)
+{
+	struct failure_owners *owners = calloc(1, sizeof(*owners));
+
+	if (!owners)
+		return err_set(err, ENOMEM, "owners");
+	owners->o = *options;
+	*ret_owners = owners;
+	return 0;
+}
+
+void failure_owners_free(struct failure_owners *owners)
+{
+	if (!owners)
+		return;
+	strmap_release(&owners->gone, free);
+	strmap_release(&owners->jobs, free);
+	free(owners);
+}
+
+static bool key_of(const char *namespace, const char *cluster, char key[static KEY_MAX])
+{
+	return namespace && cluster && snprintf(key, KEY_MAX, "%s/%s", namespace, cluster) < KEY_MAX;
+}
+
+/* Makes room; both kinds of values begin with until_ns. */
+static void forget(struct strmap *map, size_t max, int64_t now_ns)
+{
+	struct strmap_pos pos = { 0 };
+	const char *key;
+	void *value;
+
+	if (map->n < max)
+		return;
+	while (strmap_next(map, &pos, &key, &value))
+		if (*(const int64_t *)value <= now_ns)
+			free(strmap_remove(map, key));
+	if (map->n >= max)
+		strmap_release(map, free);
+}
+
+/* Takes value. */
+static void put(struct strmap *map, size_t max, const char *key, void *value, int64_t now_ns)
+{
+	void *old = NULL;
+
+	if (!strmap_get(map, key))
+		forget(map, max, now_ns);
+	if (!value || strmap_put(map, key, value, &old) < 0)
+		free(value);
+	free(old);
+}
+
+void failure_owners_cluster_gone(struct failure_owners *owners, const cJSON *cluster, int64_t now_ns)
+{
+	struct gone *gone = calloc(1, sizeof(*gone));
+	char key[KEY_MAX];
+
+	if (!gone || !owner_of_cluster(cluster, &gone->owner) ||
+	    !key_of(json_str(cluster, "metadata.namespace"), json_str(cluster, "metadata.name"), key)) {
+		free(gone);
+		return;
+	}
+	gone->until_ns = now_ns + GONE_NS;
+	put(&owners->gone, GONE_MAX, key, gone, now_ns);
+}
+
+bool failure_owners_is_gone(const struct failure_owners *owners, const char *key, int64_t now_ns)
+{
+	const struct gone *gone = strmap_get(&owners->gone, key);
+
+	return gone && now_ns < gone->until_ns && !owners->o.find_cluster(owners->o.arg, key);
+}
+
+/* --- What is known --------------------------------------------------------------------------------------- */
+
+static bool find(const struct failure_owners *owners, const char *key, int64_t now_ns, struct owner *ret_owner)
+{
+	const cJSON *cluster = owners->o.find_cluster(owners->o.arg, key);
+	const struct gone *gone = strmap_get(&owners->gone, key);
+
+	if (cluster)
+		return owner_of_cluster(cluster, ret_owner);
+	if (!gone || gone->until_ns <= now_ns)
+		return false;
+	*ret_owner = gone->owner;
+	return true;
+}
+
+static bool is_same(const struct owner *a, const struct owner *b)
+{
+	return a->kind == b->kind && strcmp(a->name, b->name) == 0;
+}
+
+static void add_job(const struct job *job, struct owner *owner, cJSON *failure)
+{
+	if (!*owner->uid && *job->uid)
+		snprintf(owner->uid, sizeof(owner->uid), "%s", job->uid);
+	if (*job->submission)
+		json_set_str(json_object_at(json_get(failure, "spec"), "job"), "submissionId", job->submission);
+}
+
+void failure_owners_complete(struct failure_owners *owners, cJSON *failure, int64_t now_ns)
+{
+	struct owner said, owner;
+	const struct job *job;
+	char key[KEY_MAX];
+	bool is_said = owner_get(failure, &said), is_known;
+	size_t lost = oom_count();
+
+	if (!key_of(json_str(failure, "metadata.namespace"), json_str(failure, "spec.cluster"), key))
+		return;
+	is_known = find(owners, key, now_ns, &owner);
+	/* The pod's own annotation comes first: a cluster of that name may be another by now. */
+	if (is_said && (!is_known || !is_same(&said, &owner)))
+		owner = said;
+	else if (!is_known)
+		return;
+	job = strmap_get(&owners->jobs, key);
+	if (job && owner.kind == OWNER_RAY_JOB)
+		add_job(job, &owner, failure);
+	owner_set(&owner, failure);
+	/* The API server would refuse half of an owner, and the failure with it. */
+	if (oom_count() != lost)
+		cJSON_DeleteItemFromObjectCaseSensitive(json_get(failure, "spec"), "owner");
+}
+
+/* --- Asking the RayJob ----------------------------------------------------------------------------------- */
+
+struct question {
+	struct failure_owners *owners;
+	char key[KEY_MAX], cluster[OWNER_NAME_MAX + 1];
+	void (*done)(void *arg);
+	void *arg;
+};
+
+static void on_job(void *arg, struct client_response *response)
+{
+	struct question *q = arg;
+	struct job *job = calloc(1, sizeof(*job));
+	const char *uid = json_str(response->object, "metadata.uid");
+	int64_t now_ns = now_boottime_ns();
+
+	if (job && response->status == 200 && owner_submission_of(response->object, q->cluster, job->submission) && uid)
+		snprintf(job->uid, sizeof(job->uid), "%s", uid);
+	/* Not there any more, and not ours to read, are answers as well. */
+	if (response->status != 200 && response->status != 403 && response->status != 404)
+		log_warning_limited("the RayJob of cluster %s cannot be read: %s", q->key, err_text(&response->err));
+	if (job)
+		job->until_ns = now_ns + (*job->submission ? JOB_KNOWN_NS : JOB_UNKNOWN_NS);
+	put(&q->owners->jobs, JOBS_MAX, q->key, job, now_ns);
+	q->done(q->arg);
+	free(q);
+}
+
+static bool is_known(const struct failure_owners *owners, const char *key, int64_t now_ns)
+{
+	const struct job *job = strmap_get(&owners->jobs, key);
+
+	return job && now_ns < job->until_ns;
+}
+
+static int start(struct failure_owners *owners, const char *namespace, const char *name, struct question *q)
+{
+	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_MAX_LEN);
+	struct client_request request = { .method = "GET", .deadline_ns = ASK_NS, .drop = free, .fields = job_fields };
+
+	resource_path(resource_find("ray.io/v1", "RayJob"), namespace, name, NULL, &path);
+	request.path = strbuf_str(&path);
+	return strbuf_failed(&path) ? -ENAMETOOLONG : client_start(owners->o.client, &request, on_job, q, NULL, NULL);
+}
+
+bool failure_owners_ask(struct failure_owners *owners, const cJSON *failure, int64_t now_ns, void (*done)(void *arg), void *arg)
+{
+	const char *namespace = json_str(failure, "metadata.namespace"), *cluster = json_str(failure, "spec.cluster");
+	struct question *q;
+	struct owner owner;
+	char key[KEY_MAX];
+
+	if (!owners->o.client || !owner_get(failure, &owner) || owner.kind != OWNER_RAY_JOB || !key_of(namespace, cluster, key) ||
+	    is_known(owners, key, now_ns))
+		return false;
+	q = calloc(1, sizeof(*q));
+	if (!q)
+		return false;
+	*q = (struct question){ .owners = owners, .done = done, .arg = arg };
+	snprintf(q->key, sizeof(q->key), "%s", key);
+	snprintf(q->cluster, sizeof(q->cluster), "%s", cluster);
+	if (start(owners, namespace, owner.name, q) == 0)
+		return true;
+	free(q);
+	return false;
+}

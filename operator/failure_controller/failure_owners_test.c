@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whose failures are, while their cluster is there, and for an hour afterwards. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/units.h"
+#include "operator/failure_controller/failure_owners.h"
+#include "operator/testing.h"
+
+#define HOUR_NS (3600 * NS_PER_SEC)
+
+/* Made by the RayJob "train". */
+static cJSON *cluster_of(const char *name)
+{
+	char yaml[512];
+
+	snprintf(yaml, sizeof(yaml),
+		 "metadata: {name: %s, namespace: ml, ownerReferences: [{apiVersion: ray.io/v1, kind: RayJob, name: train, uid: u-1, "
+		 "controller: true}]}\n", name);
+	return json_of(yaml);
+}
+
+/* arg: the one cluster that is there. */
+static const cJSON *find_cluster(void *arg, const char *key)
+{
+	return strcmp(key, "ml/train-abc") == 0 ? *(cJSON *const *)arg : NULL;
+}
+
+static cJSON *failure_of(const char *owner)
+{
+	char yaml[512];
+
+	snprintf(yaml, sizeof(yaml), "metadata: {namespace: ml, name: f}\nspec: {cluster: train-abc%s}\n", owner);
+	return json_of(yaml);
+}
+
+static void owner_is(struct failure_owners *owners, const char *said, int64_t now_ns, const char *text, const char *uid)
+{
+	_cleanup_json_ cJSON *failure = failure_of(said);
+	const char *found;
+
+	failure_owners_complete(owners, failure, now_ns);
+	found = json_str(failure, "spec.ownerText");
+	if (!found != !text || (text && strcmp(found, text) != 0))
+		fail_msg("%s instead of %s", found ? found : "nobody", text ? text : "nobody");
+	found = json_str(failure, "spec.owner.uid");
+	if (!found != !uid || (uid && strcmp(found, uid) != 0))
+		fail_msg("uid %s instead of %s", found ? found : "none", uid ? uid : "none");
+}
+
+static void an_owner_is_known_while_its_cluster_is_there_and_for_an_hour_afterwards(void **state)
+{
+	_cleanup_json_ cJSON *cluster = cluster_of("train-abc");
+	const cJSON *there = cluster;
+	struct failure_owners_options options = { .find_cluster = find_cluster, .arg = &there };
+	struct failure_owners *owners = NULL;
+
+	(void)state;
+	assert_int_equal(failure_owners_new(&options, &owners, NULL), 0);
+	owner_is(owners, "", 1, "RayJob/train", "u-1");
+	there = NULL;
+	owner_is(owners, "", 1, NULL, NULL);
+	failure_owners_cluster_gone(owners, cluster, 1);
+	owner_is(owners, "", HOUR_NS, "RayJob/train", "u-1");
+	owner_is(owners, "", HOUR_NS + 1, NULL, NULL);
+	failure_owners_free(owners);
+}
+
+static void what_the_pod_said_comes_first_and_gets_a_uid_if_it_is_the_same(void **state)
+{
+	_cleanup_json_ cJSON *cluster = cluster_of("train-abc");
+	const cJSON *there = cluster;
+	struct failure_owners_options options = { .find_cluster = find_cluster, .arg = &there };
+	struct failure_owners *owners = NULL;
+
+	(void)state;
+	assert_int_equal(failure_owners_new(&options, &owners, NULL), 0);
+	owner_is(owners, ", owner: {kind: RayJob, name: train}", 1, "RayJob/train", "u-1");
+	owner_is(owners, ", owner: {kind: RayService, name: other}", 1, "RayService/other", NULL);
+	owner_is(owners, ", owner: {kind: Nonsense, name: other}", 1, "RayJob/train", "u-1");
+	failure_owners_free(owners);
+}
+
+static void clusters_that_come_and_go_take_bounded_room(void **state)
+{
+	struct failure_owners_options options = { .find_cluster = find_cluster, .arg = &(cJSON *){ NULL } };
+	_cleanup_json_ cJSON *last = cluster_of("train-abc"), *nameless = json_of("metadata: {namespace: ml}");
+	struct failure_owners *owners = NULL;
+
+	(void)state;
+	assert_int_equal(failure_owners_new(&options, &owners, NULL), 0);
+	failure_owners_cluster_gone(owners, nameless, 0);
+	failure_owners_cluster_gone(owners, last, 0);
+	for (int i = 0; i < 1999; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "c-%d", i);
+		_cleanup_json_ cJSON *cluster = cluster_of(name);
+		failure_owners_cluster_gone(owners, cluster, HOUR_NS - 1);
+		failure_owners_cluster_gone(owners, cluster, HOUR_NS - 1);
+	}
+	owner_is(owners, "", HOUR_NS - 1, "RayJob/train", "u-1");
+	/* One more, and those whose time is over make room; with none over, all do. */
+	_cleanup_json_ cJSON *more = cluster_of("more");
+	failure_owners_cluster_gone(owners, more, HOUR_NS - 1);
+	owner_is(owners, "", HOUR_NS - 1, NULL, NULL);
+	failure_owners_free(owners);
+}
+
+static void never(void *arg)
+{
+	(void)arg;
+	fail_msg("done was called");
+}
+
+static void without_a_client_or_a_rayjob_nobody_is_asked(void **state)
+{
+	struct failure_owners_options options = { .find_cluster = find_cluster, .arg = &(cJSON *){ NULL } };
+	_cleanup_json_ cJSON *job = failure_of(", owner: {kind: RayJob, name: train}");
+	struct failure_owners *owners = NULL;
+
+	(void)state;
+	assert_int_equal(failure_owners_new(&options, &owners, NULL), 0);
+	assert_false(failure_owners_ask(owners, job, 0, never, NULL));
+	failure_owners_free(owners);
+	failure_owners_free(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_owner_is_known_while_its_cluster_is_there_and_for_an_hour_afterwards),
+		cmocka_unit_test(what_the_pod_said_comes_first_and_gets_a_uid_if_it_is_the_same),
+		cmocka_unit_test(clusters_that_come_and_go_take_bounded_room),
+		cmocka_unit_test(without_a_client_or_a_rayjob_nobody_is_asked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Joins a cluster's failures into incidents (failures/incident.h), writes the incidents into their statuses and labels, and has
+ * failure_events emit one Event for each. Level-triggered: a change of a RayFailure only says which cluster to plan anew two seconds later.
+ * Only the leader writes. The next leader finds what an earlier one left unwritten.
+ */
+#ifndef AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_INCIDENT_WRITER_H
+#define AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_INCIDENT_WRITER_H
+
+#include "operator/cache/informer.h"
+#include "operator/failure_controller/failure_events.h"
+#include "operator/kube/client.h"
+
+struct incident_writer;
+
+struct incident_writer_options {
+	struct event_base *base;
+	struct client *client;
+	struct informer *failures; /* gets each object that is written; the owner passes its changes to incident_writer_see */
+	struct failure_events *failure_events;
+	bool (*may_write)(void *arg); /* asked before each write */
+	void (*on_idle)(void *arg);   /* no write is under way any more */
+	void *arg;
+};
+
+int incident_writer_new(const struct incident_writer_options *options, struct incident_writer **ret_incidents, struct err *err);
+void incident_writer_free(struct incident_writer *incidents); /* NULL is allowed */
+
+/* The informer's copy of the RayFailures changed. */
+void incident_writer_see(struct incident_writer *incidents, enum store_change change, const cJSON *before, const cJSON *after);
+/* A refined copy of a failure that is about to be written, if its head ended (failures/lost_head.h). NULL: write it as it is. */
+cJSON *incident_writer_reconsider(const struct incident_writer *incidents, const cJSON *failure);
+/* To be called when writing may have become possible. */
+void incident_writer_wake(struct incident_writer *incidents);
+/* The number of clusters with writes under way. */
+size_t incident_writer_in_flight(const struct incident_writer *incidents);
+
+#endif

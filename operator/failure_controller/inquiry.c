@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads from the API server which component ended a container. */
+#include "operator/failure_controller/inquiry.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/log.h"
+#include "lib/strbuf.h"
+#include "lib/strmap.h"
+#include "lib/units.h"
+#include "operator/failures/claim.h"
+#include "operator/failures/fate.h"
+#include "operator/failures/node_mark.h"
+
+#define WAIT_NS (5 * NS_PER_SEC)
+#define PATH_MAX_LEN 2048
+/* An EventList of 500 is some 300 KiB as it comes, and half of it as it is kept. */
+#define ANSWER_MAX ((size_t)2 << 20)
+#define CACHED_MAX 64
+#define CACHED_NS (3 * NS_PER_SEC)
+/* Of all that are cached: whoever may write Events makes them as long as he likes. */
+#define CACHED_BYTES_MAX ((size_t)16 << 20)
+/* Rights come with an upgrade of the chart. */
+#define REFUSED_NS (600 * NS_PER_SEC)
+#define SOURCES 6
+
+/* Shared by the inquiries that wait for it, and by the cache. */
+struct answer {
+	unsigned refs;
+	int64_t until_ns; /* boottime; asked again after that */
+	enum fate_state state;
+	size_t bytes;  /* about what object takes */
+	cJSON *object; /* NULL unless found */
+};
+
+struct inquiries {
+	struct inquiries_options o;
+	struct strmap cached; /* path -> struct answer */
+};
+
+struct inquiry {
+	struct inquiries *inquiries;
+	cJSON *failure;
+	bool wanted;
+	unsigned asked;
+	enum fate_source source; /* that is being asked */
+	int64_t until_ns;
+	struct answer *answers[SOURCES];
+	void (*done)(void *arg);
+	void *arg;
+};
+
+/* --- Answers ----------------------------------------------------------------------------------------------- */
+
+static void answer_unref(void *value)
+{
+	struct answer *answer = value;
+
+	if (!answer || --answer->refs > 0)
+		return;
+	cJSON_Delete(answer->object);
+	free(answer);
+}
+
+static struct answer *answer_ref(struct answer *answer)
+{
+	answer->refs++;
+	return answer;
+}
+
+/* A pod's own events are asked once for each of its deaths. */
+static bool is_shared(enum fate_source source)
+{
+	return source != FATE_POD_EVENTS;
+}
+
+static struct answer *find_cached(struct inquiries *inquiries, const char *path)
+{
+	struct answer *answer = strmap_get(&inquiries->cached, path);
+
+	return answer && now_boottime_ns() < answer->until_ns ? answer : NULL;
+}
+
+/* Makes room for one of so many bytes. */
+static void forget_old(struct inquiries *inquiries, size_t bytes)
+{
+	struct strmap_pos pos = { 0 };
+	const char *path;
+	void *value;
+
+	while (strmap_next(&inquiries->cached, &pos, &path, &value))
+		if (((struct answer *)value)->until_ns <= now_boottime_ns())
+			answer_unref(strmap_remove(&inquiries->cached, path));
+		else
+			bytes += ((struct answer *)value)->bytes;
+	if (inquiries->cached.n >= CACHED_MAX || bytes > CACHED_BYTES_MAX)
+		strmap_release(&inquiries->cached, answer_unref);
+}
+
+static void put_cached(struct inquiries *inquiries, const char *path, struct answer *answer)
+{
+	void *old = NULL;
+
+	forget_old(inquiries, answer->bytes);
+	if (strmap_put(&inquiries->cached, path, answer_ref(answer), &old) < 0)
+		answer_unref(answer);
+	answer_unref(old);
+}
+
+static size_t bytes_of(const cJSON *json)
+{
+	size_t bytes = sizeof(*json) + (json->string ? strlen(json->string) : 0) + (json->valuestring ? strlen(json->valuestring) : 0);
+
+	for (const cJSON *child = json->child; child; child = child->next)
+		bytes += bytes_of(child);
+	return bytes;
+}
+
+/* NULL: it is no answer, or there is no memory. Takes the response's object. */
+static struct answer *answer_of(struct client_response *response)
+{
+	struct answer *answer;
+
+	if (response->status != 200 && response->status != 403 && response->status != 404)
+		return NULL;
+	answer = calloc(1, sizeof(*answer));
+	if (!answer)
+		return NULL;
+	answer->refs = 1;
+	answer->state = response->status == 200 ? FATE_FOUND : response->status == 403 ? FATE_REFUSED : FATE_ABSENT;
+	answer->until_ns = now_boottime_ns() + (response->status == 403 ? REFUSED_NS : CACHED_NS);
+	answer->object = response->status == 200 ? TAKE_PTR(response->object) : NULL;
+	answer->bytes = answer->object ? bytes_of(answer->object) : 0;
+	return answer;
+}
+
+/* --- One inquiry ------------------------------------------------------------------------------------------- */
+
+int inquiries_new(const struct inquiries_options *options, struct inquiries **ret_inquiries, struct err *err)
+{
+	struct inquiries *inquiries = calloc(1, sizeof(*inquiries));
+
+	if (!inquiries)
+		return err_set(err, ENOMEM, "inquiries");
+	inquiries->o = *options;
+	*ret_inquiries = inquiries;
+	return 0;
+}
+
+void inquiries_free(struct inquiries *inquiries)
+{
+	if (!inquiries)
+		return;
+	strmap_release(&inquiries->cached, answer_unref);
+	free(inquiries);
+}
+
+static void inquiry_free(void *arg)
+{
+	struct inquiry *q = arg;
+
+	if (!q)
+		return;
+	for (size_t i = 0; i < SOURCES; i++)
+		answer_unref(q->answers[i]);
+	free(q);
+}
+
+static const cJSON *object_of(const struct inquiry *q, enum fate_source source, enum fate_state *ret_state)
+{
+	const struct answer *answer = q->answers[__builtin_ctz(source)];
+
+	if (ret_state)
+		*ret_state = answer ? answer->state : FATE_UNSEEN;
+	return answer ? answer->object : NULL;
+}
+
+static void gather(const struct inquiry *q, struct fate_facts *known)
+{
+	const struct inquiries_options *o = &q->inquiries->o;
+	const char *namespace = json_str(q->failure, "metadata.namespace"), *cluster = json_str(q->failure, "spec.cluster");
+	char key[512] = "";
+
+	*known = (struct fate_facts){ .asked = q->asked, .now_ns = now_realtime_ns() };
+	if (namespace && cluster && snprintf(key, sizeof(key), "%s/%s", namespace, cluster) < (int)sizeof(key)) {
+		known->cluster = o->find_cluster(o->arg, key);
+		known->cluster_state = known->cluster ? FATE_FOUND : o->cluster_is_gone(o->arg, key) ? FATE_ABSENT : FATE_UNSEEN;
+	}
+	known->node = object_of(q, FATE_NODE, &known->node_state);
+	known->job = object_of(q, FATE_JOB, &known->job_state);
+	known->pod_events = object_of(q, FATE_POD_EVENTS, NULL);
+	known->cluster_events = object_of(q, FATE_CLUSTER_EVENTS, NULL);
+	known->owner_events = object_of(q, FATE_OWNER_EVENTS, NULL);
+	known->node_events = object_of(q, FATE_NODE_EVENTS, NULL);
+}
+
+static const char *const *fields_of(enum fate_source source)
+{
+	return source == FATE_NODE ? node_mark_fields : source == FATE_JOB ? claim_job_fields : claim_event_fields;
+}
+
+static bool ask_next(struct inquiry *q);
+
+static void finish(struct inquiry *q)
+{
+	void (*done)(void *arg) = q->done;
+	void *arg = q->arg;
+
+	inquiry_free(q);
+	done(arg);
+}
+
+static void on_answer(void *arg, struct client_response *response)
+{
+	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_MAX_LEN);
+	struct inquiry *q = arg;
+	struct answer *answer = answer_of(response);
+
+	if (!answer)
+		log_warning_limited("cannot read an object that may tell who ended a container: %s", err_text(&response->err));
+	fate_path(q->failure, q->source, &path);
+	if (answer && is_shared(q->source) && !strbuf_failed(&path))
+		put_cached(q->inquiries, strbuf_str(&path), answer);
+	q->answers[__builtin_ctz(q->source)] = answer;
+	if (!ask_next(q))
+		finish(q);
+}
+
+/* Whether an answer will come. */
+static bool ask(struct inquiry *q)
+{
+	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_MAX_LEN);
+	struct client_request request = { .method = "GET", .answer_max = ANSWER_MAX, .drop = inquiry_free, .fields = fields_of(q->source) };
+	struct answer *known;
+
+	fate_path(q->failure, q->source, &path);
+	if (strbuf_failed(&path))
+		return false;
+	request.path = strbuf_str(&path);
+	known = is_shared(q->source) ? find_cached(q->inquiries, request.path) : NULL;
+	if (known)
+		q->answers[__builtin_ctz(q->source)] = answer_ref(known);
+	request.deadline_ns = q->until_ns - now_boottime_ns();
+	return !known && request.deadline_ns > 0 && client_start(q->inquiries->o.client, &request, on_answer, q, NULL, NULL) == 0;
+}
+
+/* A deletion that is not to be recorded may be part of a node's drain, which is. */
+static unsigned next_source(struct inquiry *q, const struct fate_facts *known)
+{
+	if (!q->wanted && !(q->asked & FATE_NODE))
+		return fate_depends_on_node(q->failure) ? FATE_NODE : 0;
+	q->wanted = q->wanted || fate_node_may_explain(q->failure, known);
+	return q->wanted ? fate_next(q->failure, known) : 0;
+}
+
+/* False: there is nothing more to read, and failure is refined. */
+static bool ask_next(struct inquiry *q)
+{
+	struct fate_facts known;
+	unsigned next;
+
+	for (;;) {
+		gather(q, &known);
+		next = next_source(q, &known);
+		if (!next)
+			break;
+		q->source = (enum fate_source)next;
+		q->asked |= next;
+		if (ask(q))
+			return true;
+	}
+	if (q->wanted)
+		fate_refine(q->failure, &known);
+	return false;
+}
+
+bool inquiries_start(struct inquiries *inquiries, cJSON *failure, bool wanted, void (*done)(void *arg), void *arg)
+{
+	struct inquiry *q = calloc(1, sizeof(*q));
+
+	if (!q)
+		return false;
+	*q = (struct inquiry){ .inquiries = inquiries, .failure = failure, .wanted = wanted, .done = done, .arg = arg };
+	q->until_ns = now_boottime_ns() + WAIT_NS;
+	if (ask_next(q))
+		return true;
+	inquiry_free(q);
+	return false;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Asks the sidecar in each Ray pod for what the pod's status does not show: the
+ * processes that died while their container lives become RayFailures, a hold
+ * becomes an Event of the pod, memory that grows for hours an Event of the RayCluster
+ * and, where we manage it, a condition.
+ * Only the replica that acts asks.
+ *
+ * Over the pods' network, for a sidecar has no rights at the API server, and must
+ * not need any: its token would be within reach of Ray's users. Each pod is asked
+ * every 10 to 15 s (with thousands of pods, less often), and at once when something
+ * ended in it; an answer that did not change is a few bytes (If-None-Match). A
+ * NetworkPolicy may forbid it: then a metric and an Event say so, and the deaths
+ * of whole containers are recorded all the same.
+ */
+#ifndef AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_SIDECAR_POLLER_H
+#define AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_SIDECAR_POLLER_H
+
+#include "operator/cache/informer.h"
+#include "operator/failure_controller/failure_writer.h"
+#include "operator/failures/growing.h"
+#include "operator/kube/event_recorder.h"
+#include "operator/manager/metrics.h"
+
+struct sidecar_poller;
+
+struct sidecar_poller_options {
+	struct event_base *base;
+	const struct informer *pods, *failures, *clusters;
+	struct event_recorder *recorder;
+	struct failure_writer *writer;
+	struct metrics *metrics;
+	bool (*may_write)(void *arg);
+	void (*on_growing)(void *arg, const cJSON *pod); /* what is told of its growing memory has changed */
+	void *arg;
+};
+
+int sidecar_poller_new(const struct sidecar_poller_options *options, struct sidecar_poller **ret_poller, struct err *err);
+void sidecar_poller_free(struct sidecar_poller *poller); /* NULL is allowed */
+
+/* A pod has changed, or is gone. */
+void sidecar_poller_see(struct sidecar_poller *poller, const cJSON *pod, bool gone);
+
+/*
+ * What the sidecar of that pod ("namespace/name") says of memory that grows for hours; NULL: nothing. Valid until it answers again.
+ * ret_heard: it has answered, or cannot be asked; else it may still say something.
+ */
+const struct growing *sidecar_poller_growing(const struct sidecar_poller *poller, const char *key, bool *ret_heard);
+
+/* Sets the gauges. */
+void sidecar_poller_metrics(struct sidecar_poller *poller);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A Kubernetes Event about a RayCluster, or about one of its pods. */
+#ifndef AFTERGLOW_OPERATOR_KUBE_EVENT_H
+#define AFTERGLOW_OPERATOR_KUBE_EVENT_H
+
+#include <cjson/cJSON.h>
+#include <stdint.h>
+
+/*
+ * An events.k8s.io/v1 Event of type "Normal" or "Warning"; the caller owns it. Its name is
+ * derived from the cluster's uid, the reason and the note, so that saying the
+ * same again is refused as a duplicate while the first is still kept.
+ */
+cJSON *event_of_cluster(const cJSON *cluster, const char *type, const char *reason, const char *action, const char *note,
+			int64_t now_ns);
+cJSON *event_warning(const cJSON *cluster, const char *reason, const char *action, const char *note,
+		     int64_t now_ns);
+
+/* The same about an object of any kind that says its apiVersion and kind. */
+cJSON *event_of_object(const cJSON *object, const char *type, const char *reason, const char *action, const char *note,
+		       int64_t now_ns);
+
+/* The same about a pod, of type "Normal" or "Warning". */
+cJSON *event_of_pod(const cJSON *pod, const char *type, const char *reason, const char *action, const char *note,
+		    int64_t now_ns);
+
+#endif

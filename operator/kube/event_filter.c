@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which Events were emitted, and until when they are not emitted again. */
+#include "operator/kube/event_filter.h"
+
+#include <stdlib.h>
+
+#include "lib/units.h"
+
+/* Clusters come and go, so what is over is forgotten; not at each look, for that reads all of it. */
+#define SWEEP_NS (60 * NS_PER_SEC)
+
+void event_filter_release(struct event_filter *filter)
+{
+	strmap_release(&filter->until, free);
+}
+
+static void sweep(struct event_filter *filter, int64_t now_ns)
+{
+	struct strmap_pos pos = { 0 };
+	const char *key;
+	void *value;
+
+	while (strmap_next(&filter->until, &pos, &key, &value))
+		if (*(const int64_t *)value <= now_ns)
+			free(strmap_remove(&filter->until, key));
+	filter->sweep_ns = now_ns + SWEEP_NS;
+}
+
+bool event_filter_lately(const struct event_filter *filter, const char *key, int64_t now_ns)
+{
+	const int64_t *until = strmap_get(&filter->until, key);
+
+	return until && now_ns < *until;
+}
+
+bool event_filter_is_time(struct event_filter *filter, const char *key, int64_t now_ns, int64_t again_ns)
+{
+	int64_t *until;
+
+	if (now_ns >= filter->sweep_ns)
+		sweep(filter, now_ns);
+	until = strmap_get(&filter->until, key);
+	if (until && now_ns < *until)
+		return false;
+	if (!until) {
+		until = filter->until.n < EVENT_FILTER_MAX ? malloc(sizeof(*until)) : NULL;
+		if (!until || strmap_put(&filter->until, key, until, NULL) < 0) {
+			free(until);
+			return false;
+		}
+	}
+	*until = now_ns + again_ns;
+	return true;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Remembers which Events were emitted, so that the same is not emitted again too soon. Pure. */
+#ifndef AFTERGLOW_OPERATOR_KUBE_EVENT_FILTER_H
+#define AFTERGLOW_OPERATOR_KUBE_EVENT_FILTER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/strmap.h"
+
+/* More keys than these are not remembered, and what is not remembered is not emitted. */
+#define EVENT_FILTER_MAX 10000
+
+/* Starts zeroed. */
+struct event_filter {
+	struct strmap until; /* key -> int64_t: boottime until which it is not emitted again */
+	int64_t sweep_ns; /* when what is over is forgotten next */
+};
+
+void event_filter_release(struct event_filter *filter);
+
+/*
+ * Whether key may be emitted now (boottime); if so it counts as emitted, and is not emitted again within again_ns. False without
+ * memory, and when EVENT_FILTER_MAX keys are remembered.
+ */
+bool event_filter_is_time(struct event_filter *filter, const char *key, int64_t now_ns, int64_t again_ns);
+
+/* Whether it was emitted, and is not to be emitted again yet. */
+bool event_filter_lately(const struct event_filter *filter, const char *key, int64_t now_ns);
+
+#endif

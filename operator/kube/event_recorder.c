@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Emits Events: two queues, those of warnings first, and a tick for each Event. */
+#include "operator/kube/event_recorder.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/log.h"
+#include "lib/units.h"
+#include "operator/kube/event_filter.h"
+#include "operator/kube/events.h"
+
+#define INTERVAL_MS 100
+
+struct message {
+	struct message *next;
+	cJSON *event;
+	enum event_again again;
+};
+
+struct queue {
+	struct message *first, **last;
+};
+
+struct event_recorder {
+	struct event_recorder_options o;
+	struct event *tick; /* pending while one was written a moment ago */
+	struct queue warnings, others;
+	struct strmap waiting; /* namespace -> size_t: how many of it wait */
+	size_t n;
+	struct event_filter filter;
+};
+
+static void on_tick(evutil_socket_t fd, short what, void *arg);
+
+int event_recorder_new(const struct event_recorder_options *options, struct event_recorder **ret_recorder, struct err *err)
+{
+	struct event_recorder *recorder = calloc(1, sizeof(*recorder));
+
+	if (!recorder)
+		return err_set(err, ENOMEM, "event recorder");
+	recorder->o = *options;
+	recorder->warnings.last = &recorder->warnings.first;
+	recorder->others.last = &recorder->others.first;
+	recorder->tick = evtimer_new(options->base, on_tick, recorder);
+	if (!recorder->tick) {
+		free(recorder);
+		return err_set(err, ENOMEM, "event recorder");
+	}
+	*ret_recorder = recorder;
+	return 0;
+}
+
+static const char *namespace_of(const cJSON *event)
+{
+	const char *namespace = json_str(event, "metadata.namespace");
+
+	return namespace ? namespace : "";
+}
+
+/* Takes note of one more of a namespace. False: it has enough already, or there is no memory. */
+static bool count_in(struct event_recorder *recorder, const char *namespace)
+{
+	size_t *n = strmap_get(&recorder->waiting, namespace);
+
+	if (recorder->n >= EVENT_RECORDER_MAX || (n && *n >= EVENT_RECORDER_NAMESPACE_MAX))
+		return false;
+	if (!n) {
+		n = calloc(1, sizeof(*n));
+		if (!n || strmap_put(&recorder->waiting, namespace, n, NULL) < 0) {
+			free(n);
+			return false;
+		}
+	}
+	++*n;
+	recorder->n++;
+	return true;
+}
+
+static void count_out(struct event_recorder *recorder, const char *namespace)
+{
+	size_t *n = strmap_get(&recorder->waiting, namespace);
+
+	recorder->n--;
+	if (n && --*n == 0)
+		free(strmap_remove(&recorder->waiting, namespace));
+}
+
+static void put(struct queue *queue, struct message *m)
+{
+	*queue->last = m;
+	queue->last = &m->next;
+}
+
+static struct message *take_from(struct queue *queue)
+{
+	struct message *m = queue->first;
+
+	if (!m)
+		return NULL;
+	queue->first = m->next;
+	if (!queue->first)
+		queue->last = &queue->first;
+	return m;
+}
+
+/* The next one; NULL: none waits. The caller owns it. */
+static struct message *take(struct event_recorder *recorder)
+{
+	struct message *m = take_from(&recorder->warnings);
+
+	if (!m)
+		m = take_from(&recorder->others);
+	if (m)
+		count_out(recorder, namespace_of(m->event));
+	return m;
+}
+
+static void message_free(struct message *m)
+{
+	if (!m)
+		return;
+	cJSON_Delete(m->event);
+	free(m);
+}
+
+void event_recorder_free(struct event_recorder *recorder)
+{
+	struct message *m;
+
+	if (!recorder)
+		return;
+	while ((m = take(recorder)))
+		message_free(m);
+	strmap_release(&recorder->waiting, free);
+	event_filter_release(&recorder->filter);
+	event_free(recorder->tick);
+	free(recorder);
+}
+
+static void on_written(void *arg, struct client_response *response)
+{
+	bool there = response->status == 409 && strcmp(response->reason, "AlreadyExists") == 0;
+
+	(void)arg;
+	/* A namespace that is going takes no Events. */
+	if (response->status / 100 != 2 && response->status != 403 && response->status != 404 && !there)
+		log_warning_limited("an Event was not written: %s", err_text(&response->err));
+}
+
+static void write_event(struct event_recorder *recorder, const struct message *m)
+{
+	struct err err = { 0 };
+	int r = m->again == EVENT_ONCE ? client_event_once(recorder->o.client, m->event, on_written, NULL, &err) :
+					 client_event(recorder->o.client, m->event, on_written, NULL, &err);
+
+	if (r < 0)
+		log_warning_limited("an Event was not written: %s", err_text(&err));
+}
+
+static void on_tick(evutil_socket_t fd, short what, void *arg)
+{
+	struct event_recorder *recorder = arg;
+	struct message *m = take(recorder);
+
+	(void)fd;
+	(void)what;
+	if (!m)
+		return;
+	event_add(recorder->tick, &(struct timeval){ .tv_usec = INTERVAL_MS * 1000 });
+	if (recorder->o.may_write(recorder->o.arg))
+		write_event(recorder, m);
+	message_free(m);
+}
+
+void event_recorder_emit(struct event_recorder *recorder, cJSON *event, enum event_again again)
+{
+	struct message *m = event ? calloc(1, sizeof(*m)) : NULL;
+	const char *type = json_str(event, "type");
+
+	if (!m || !count_in(recorder, namespace_of(event))) {
+		log_warning_limited("Events of namespace %s are left out: too many wait already, or there is no memory",
+				    namespace_of(event));
+		cJSON_Delete(event);
+		free(m);
+		return;
+	}
+	*m = (struct message){ .event = event, .again = again };
+	put(type && strcmp(type, "Warning") == 0 ? &recorder->warnings : &recorder->others, m);
+	if (!event_pending(recorder->tick, EV_TIMEOUT, NULL))
+		event_active(recorder->tick, 0, 0);
+}
+
+bool event_recorder_is_time(struct event_recorder *recorder, const char *key, int64_t again_ns)
+{
+	return event_filter_is_time(&recorder->filter, key, now_boottime_ns(), again_ns);
+}

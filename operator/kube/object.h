@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The bare shape of a Kubernetes object, and a hash of text. */
+#ifndef AFTERGLOW_OPERATOR_KUBE_OBJECT_H
+#define AFTERGLOW_OPERATOR_KUBE_OBJECT_H
+
+#include <cjson/cJSON.h>
+#include <stddef.h>
+
+/* apiVersion, kind, metadata {namespace, name}; the caller owns it. */
+cJSON *object_new(const char *api_version, const char *kind, const char *ns, const char *name);
+
+/* The first n characters (at most 64) of the lower-case hexadecimal SHA-256 of text, and a NUL. */
+void sha256_hex(const char *text, size_t len, size_t n, char *ret_hex);
+
+#endif

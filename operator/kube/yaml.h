@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * YAML as JSON, for configuration files and kubeconfigs: one document, scalars
+ * typed as in YAML 1.2's core schema (so "yes" and "on" are strings), aliases
+ * resolved. It stands here and not in lib, so that the sidecar does not link
+ * libyaml.
+ */
+#ifndef AFTERGLOW_OPERATOR_KUBE_YAML_H
+#define AFTERGLOW_OPERATOR_KUBE_YAML_H
+
+#include <cjson/cJSON.h>
+#include <stddef.h>
+
+#include "lib/err.h"
+
+#define YAML_DEPTH_MAX 64     /* nested collections */
+#define YAML_NODES_MAX 100000 /* values after aliases are resolved: ends "billion laughs" */
+
+/*
+ * An empty document is JSON null. Refused, with the line: syntax errors, a
+ * second document, duplicate keys, keys that are collections, merge keys.
+ */
+int yaml_to_json(const char *text, size_t len, cJSON **ret_json, struct err *err);
+
+/* The line (from 1) of the key at a '.'-separated path of mapping keys, 0 when it is not there. */
+int yaml_line(const char *text, size_t len, const char *path);
+
+#endif

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keeps the launchers' ConfigMap in every namespace with Ray.
+ *
+ * Each namespace has the time at which it is due. run() reads the ConfigMaps of
+ * those that are; what is to be written follows from the answer, and the answer to
+ * that sets the next time.
+ */
+#include "operator/launcher/launcher_store.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/log.h"
+#include "lib/units.h"
+#include "operator/kube/backoff.h"
+#include "operator/launcher/launcher_configmap.h"
+
+/* So soon a ConfigMap that somebody changed or deleted is as it should be again. */
+#define RECHECK_NS (600 * NS_PER_SEC)
+/* An answer has 300 KiB for each release: few at a time. */
+#define REQUESTS_MAX 4
+/* The delay after a failure that may pass by itself doubles up to this, and then twice as much at the most. */
+#define RETRY_MAX_NS (300 * NS_PER_SEC)
+
+struct launcher_store {
+	struct launcher_store_options o;
+	struct strmap places; /* namespace -> struct place */
+	struct event *wake;
+	size_t in_flight;
+	bool incomplete; /* a pod or a cluster was not counted */
+};
+
+struct place {
+	struct launcher_store *store;
+	char *namespace;
+	struct launcher_configmap known;
+	struct backoff backoff;
+	int64_t due_ns; /* 0: never; set while a request is under way, that one is not the last */
+	bool under_way, settled;
+	bool in_trouble; /* as the log has said */
+	bool ends; /* the namespace is being deleted */
+	bool creating; /* the write under way is a POST */
+};
+
+static void place_free(void *value)
+{
+	struct place *place = value;
+
+	if (!place)
+		return;
+	launcher_configmap_release(&place->known);
+	free(place->namespace);
+	free(place);
+}
+
+/* --- What is seen ----------------------------------------------------------------------------------------- */
+
+static void wake(struct launcher_store *store)
+{
+	event_active(store->wake, 0, 0);
+}
+
+static struct place *place_new(struct launcher_store *store, const char *namespace)
+{
+	struct place *place = calloc(1, sizeof(*place));
+
+	if (!place)
+		return NULL;
+	place->store = store;
+	place->namespace = strdup(namespace);
+	backoff_init(&place->backoff, (uint64_t)now_realtime_ns());
+	place->backoff.max_ns = RETRY_MAX_NS;
+	place->backoff.reset_ns = 2 * RETRY_MAX_NS;
+	if (!place->namespace || strmap_put(&store->places, namespace, place, NULL) < 0) {
+		place_free(place);
+		return NULL;
+	}
+	return place;
+}
+
+/* That of the object, which is being added to it: made when there is none, and due when it had no Ray. */
+static struct place *place_for(struct launcher_store *store, const cJSON *object)
+{
+	const char *namespace = json_str(object, "metadata.namespace");
+	struct place *place = namespace ? strmap_get(&store->places, namespace) : NULL;
+	bool is_new = !place || place->known.empty_ns;
+
+	if (!place && namespace && store->places.n < LAUNCHER_STORE_PLACES_MAX)
+		place = place_new(store, namespace);
+	if (!place) {
+		if (!store->incomplete)
+			log_warning("too many namespaces, or no memory: in namespace %s pods run without the launcher, and launchers "
+				    "of other releases stay everywhere",
+				    namespace ? namespace : "?");
+		store->incomplete = true;
+	} else if (is_new) {
+		place->settled = false;
+		place->due_ns = now_boottime_ns();
+		wake(store);
+	}
+	return place;
+}
+
+static struct place *place_of(const struct launcher_store *store, const cJSON *object)
+{
+	const char *namespace = json_str(object, "metadata.namespace");
+
+	return namespace ? strmap_get(&store->places, namespace) : NULL;
+}
+
+/* When the last of Ray has gone the ConfigMap is looked at once more, an hour later. */
+static void note_removal(struct place *place)
+{
+	if (place->known.empty_ns)
+		place->due_ns = place->known.empty_ns + LAUNCHER_UNUSED_NS;
+}
+
+/* The new state first: a namespace with one pod is not without Ray meanwhile. */
+void launcher_store_see_pod(struct launcher_store *store, const cJSON *before, const cJSON *after)
+{
+	struct place *place;
+
+	if (!store)
+		return;
+	if (after && (place = place_for(store, after)))
+		launcher_configmap_add_pod(&place->known, after);
+	if (before && (place = place_of(store, before))) {
+		launcher_configmap_remove_pod(&place->known, before, now_boottime_ns());
+		note_removal(place);
+	}
+}
+
+void launcher_store_see_cluster(struct launcher_store *store, const cJSON *before, const cJSON *after)
+{
+	struct place *place;
+
+	if (!store)
+		return;
+	if (after && (place = place_for(store, after)))
+		launcher_configmap_add_cluster(&place->known);
+	if (before && (place = place_of(store, before))) {
+		launcher_configmap_remove_cluster(&place->known, now_boottime_ns());
+		note_removal(place);
+	}
+}
+
+bool launcher_store_settled(const struct launcher_store *store, const char *namespace)
+{
+	const struct place *place = store ? strmap_get(&store->places, namespace) : NULL;
+
+	return !place || place->settled;
+}
+
+/* --- Answers ---------------------------------------------------------------------------------------------- */
+
+static void settle(struct place *place)
+{
+	struct launcher_store *store = place->store;
+	bool was = place->settled;
+
+	place->settled = true;
+	if (!was && store->o.on_settled)
+		store->o.on_settled(store->o.arg, place->namespace);
+	wake(store);
+}
+
+static void conclude(struct place *place)
+{
+	int64_t now = now_boottime_ns();
+
+	if (place->in_trouble)
+		log_info("namespace %s: the ConfigMap " LAUNCHER_CONFIGMAP " is there again, with the launchers", place->namespace);
+	place->in_trouble = false;
+	/* Ray has come back while we took its keys away, or gone. */
+	if (place->due_ns) {
+		wake(place->store);
+		return;
+	}
+	if (!place->known.empty_ns)
+		place->due_ns = now + RECHECK_NS;
+	else if (!launcher_configmap_is_over(&place->known, now))
+		note_removal(place);
+	settle(place);
+}
+
+/* Said once, until it goes well again. What we lack the right to do is tried again as rarely as all is looked at. */
+static void take_trouble(struct place *place, int status, int64_t retry_after_ns, const struct err *err)
+{
+	int64_t now = now_boottime_ns(), delay = status == 403 ? RECHECK_NS : backoff_next(&place->backoff, now);
+
+	if (!place->in_trouble)
+		log_warning("namespace %s: the ConfigMap " LAUNCHER_CONFIGMAP " cannot be kept, so Ray pods may run without the "
+			    "launcher and are not recorded then: %s",
+			    place->namespace, err_text(err));
+	place->in_trouble = true;
+	place->due_ns = now + MAX(delay, retry_after_ns);
+	settle(place);
+}
+
+static void take_failure(struct place *place, const struct client_response *response)
+{
+	if (client_namespace_ends(response)) {
+		place->ends = true;
+		place->due_ns = 0;
+		settle(place);
+	} else if (response->status == 404 || response->status == 409) {
+		/* Somebody was faster, with a deletion or a creation: read it again. */
+		place->due_ns = now_boottime_ns() + backoff_next(&place->backoff, now_boottime_ns());
+		wake(place->store);
+	} else {
+		take_trouble(place, response->status, response->retry_after_ns, &response->err);
+	}
+}
+
+static void on_written(void *arg, struct client_response *response)
+{
+	struct place *place = arg;
+	struct launcher_store *store = place->store;
+	bool done = response->status / 100 == 2;
+
+	place->under_way = false;
+	store->in_flight--;
+	metrics_add(store->o.metrics, METRIC_OPERATIONS, 1, "operation=\"%s\",kind=\"ConfigMap\",result=\"%s\"",
+		    place->creating ? "create" : "merge", done ? "ok" : "error");
+	if (done) {
+		log_info("namespace %s: %s the ConfigMap " LAUNCHER_CONFIGMAP, place->namespace, place->creating ? "created" : "changed");
+		conclude(place);
+	} else {
+		take_failure(place, response);
+	}
+}
+
+static void take_configmap(struct place *place, const cJSON *have)
+{
+	struct launcher_store *store = place->store;
+	bool collect = !store->incomplete && store->o.is_whole(store->o.arg);
+	_cleanup_json_ cJSON *change = NULL;
+	struct err err = { 0 };
+	int r = launcher_configmap_change(&place->known, place->namespace, store->o.launchers, have, collect, now_boottime_ns(), &change,
+				      &err);
+
+	if (r == 0 && !change) {
+		conclude(place);
+		return;
+	}
+	place->creating = !have;
+	if (r == 0)
+		r = have ? client_merge(store->o.client, change, on_written, place, &err) :
+			   client_create(store->o.client, change, NULL, on_written, place, &err);
+	if (r < 0) {
+		take_trouble(place, 0, 0, &err);
+		return;
+	}
+	place->under_way = true;
+	store->in_flight++;
+}
+
+static void on_read(void *arg, struct client_response *response)
+{
+	struct place *place = arg;
+
+	place->under_way = false;
+	place->store->in_flight--;
+	if (response->status == 200 || response->status == 404)
+		take_configmap(place, response->object && response->status == 200 ? response->object : NULL);
+	else
+		take_failure(place, response);
+}
+
+/* --- What is due ------------------------------------------------------------------------------------------ */
+
+static void start(struct place *place)
+{
+	struct launcher_store *store = place->store;
+	struct err err = { 0 };
+
+	if (client_get(store->o.client, resource_find("v1", "ConfigMap"), place->namespace, LAUNCHER_CONFIGMAP, on_read, place,
+		       &err) < 0) {
+		take_trouble(place, 0, 0, &err);
+		return;
+	}
+	place->due_ns = 0;
+	place->under_way = true;
+	store->in_flight++;
+}
+
+/* Nothing is left to do there: its keys are gone, or all of the namespace. */
+static bool is_done(const struct place *place)
+{
+	return place->known.empty_ns && !place->under_way && (place->ends || !place->due_ns);
+}
+
+/* Begins what is due; gives the time of the next, 0: there is none, or an answer comes first. */
+static int64_t start_due(struct launcher_store *store, int64_t now)
+{
+	struct strmap_pos pos = { 0 };
+	const char *key;
+	void *value;
+	int64_t next = 0;
+
+	while (strmap_next(&store->places, &pos, &key, &value)) {
+		struct place *place = value;
+
+		if (is_done(place))
+			place_free(strmap_remove(&store->places, key));
+		else if (place->under_way || !place->due_ns)
+			continue;
+		else if (place->due_ns > now)
+			next = next ? MIN(next, place->due_ns) : place->due_ns;
+		else if (store->in_flight < REQUESTS_MAX)
+			start(place);
+	}
+	return next;
+}
+
+/* Another replica acts, and removes the keys. */
+static void forget_those_over(struct launcher_store *store, int64_t now)
+{
+	struct strmap_pos pos = { 0 };
+	const char *key;
+	void *value;
+
+	while (strmap_next(&store->places, &pos, &key, &value)) {
+		struct place *place = value;
+
+		if (launcher_configmap_is_over(&place->known, now) && !place->under_way)
+			place_free(strmap_remove(&store->places, key));
+	}
+}
+
+static void run(evutil_socket_t fd, short what, void *arg)
+{
+	struct launcher_store *store = arg;
+	int64_t now = now_boottime_ns(), next = now + RECHECK_NS;
+
+	(void)fd;
+	(void)what;
+	if (store->o.may_write(store->o.arg))
+		next = start_due(store, now);
+	else
+		forget_those_over(store, now);
+	if (!next)
+		return;
+	next = MAX(next - now, NS_PER_MS);
+	event_add(store->wake, &(struct timeval){ next / NS_PER_SEC, next % NS_PER_SEC / 1000 });
+}
+
+void launcher_store_begin(struct launcher_store *store)
+{
+	if (store)
+		wake(store);
+}
+
+/* --- Life ------------------------------------------------------------------------------------------------- */
+
+int launcher_store_new(const struct launcher_store_options *options, struct launcher_store **ret_store, struct err *err)
+{
+	struct launcher_store *store = calloc(1, sizeof(*store));
+
+	if (!store)
+		return err_set(err, ENOMEM, "launchers");
+	store->o = *options;
+	store->wake = evtimer_new(options->base, run, store);
+	if (!store->wake) {
+		launcher_store_free(store);
+		return err_set(err, ENOMEM, "launchers");
+	}
+	*ret_store = store;
+	return 0;
+}
+
+void launcher_store_free(struct launcher_store *store)
+{
+	if (!store)
+		return;
+	strmap_release(&store->places, place_free);
+	if (store->wake)
+		event_free(store->wake);
+	free(store);
+}

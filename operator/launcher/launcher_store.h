@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keeps the launchers' ConfigMap in every namespace with Ray, whoever makes the
+ * pods: reads it when the first RayCluster or Ray pod of the namespace is seen and
+ * every ten minutes from then on, and writes what launcher_configmap.h decides.
+ * ConfigMaps are not watched: that would need the right to read all of them.
+ *
+ * All replicas count pods and clusters; only the one that acts reads and writes.
+ */
+#ifndef AFTERGLOW_OPERATOR_LAUNCHER_LAUNCHER_STORE_H
+#define AFTERGLOW_OPERATOR_LAUNCHER_LAUNCHER_STORE_H
+
+#include "operator/kube/client.h"
+#include "operator/launcher/launcher.h"
+#include "operator/manager/metrics.h"
+
+/* Beyond, namespaces get no launchers, and no key is removed any more. */
+#define LAUNCHER_STORE_PLACES_MAX 16384
+
+struct launcher_store;
+
+struct launcher_store_options {
+	struct event_base *base;
+	struct client *client;
+	const struct launchers *launchers; /* at least one */
+	struct metrics *metrics;
+	bool (*may_write)(void *arg);
+	bool (*is_whole)(void *arg); /* whether all pods and clusters have been seen */
+	void (*on_settled)(void *arg, const char *namespace); /* launcher_store_settled has become true; NULL: nobody waits */
+	void *arg;
+};
+
+/* What options point to must outlive it. */
+int launcher_store_new(const struct launcher_store_options *options, struct launcher_store **ret_store, struct err *err);
+/* NULL is allowed, here and in all that follows: pods go without launchers. No request may be answered afterwards. */
+void launcher_store_free(struct launcher_store *store);
+/* may_write has become true. */
+void launcher_store_begin(struct launcher_store *store);
+
+/* A change of the copies of Ray pods and of RayClusters: before, after, or NULL. */
+void launcher_store_see_pod(struct launcher_store *store, const cJSON *before, const cJSON *after);
+void launcher_store_see_cluster(struct launcher_store *store, const cJSON *before, const cJSON *after);
+
+/*
+ * Whether pods of that namespace need not wait: the ConfigMap has our launchers; or the first attempt at it failed, as
+ * the log says, and then Ray comes first. A namespace of which nothing has been seen is settled.
+ */
+bool launcher_store_settled(const struct launcher_store *store, const char *namespace);
+
+#endif

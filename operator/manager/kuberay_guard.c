@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads KubeRay's Leases, and says what they mean for us. */
+#include "operator/manager/kuberay_guard.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/log.h"
+#include "lib/units.h"
+#include "operator/kube/event.h"
+#include "operator/kube/object.h"
+#include "operator/manager/kuberay_lease.h"
+
+#define DEADLINE_NS (5 * NS_PER_SEC)
+#define ANSWER_MAX ((size_t)256 << 10) /* more Leases than KUBERAY_LEASES_MAX */
+#define PATH_MAX_LEN 1024
+/* After a 403 for all namespaces the two that we are surely allowed to read do for so long. */
+#define WIDE_AGAIN_NS (60 * NS_PER_SEC)
+#define TEXT_MAX 512
+
+/* Where to look: in all namespaces; or, where that is refused, in the watched one and in our own. */
+enum scope { SCOPE_ALL, SCOPE_WATCHED, SCOPE_OWN, SCOPES };
+
+struct kuberay_guard {
+	struct kuberay_guard_options o;
+	struct event *timer;
+	struct client_call *call;
+	enum scope scope; /* of call */
+	cJSON *answers[SCOPES]; /* of this look */
+	int64_t narrow_until_ns;
+	bool told_narrow, told_blind, in_trouble;
+	struct kuberay_sightings sightings;
+};
+
+static void look_at(struct kuberay_guard *g, enum scope scope);
+
+/* --- What it says ------------------------------------------------------------------------------------------ */
+
+bool kuberay_guard_allows(const struct kuberay_guard *g)
+{
+	return g->sightings.verdict == KUBERAY_ABSENT;
+}
+
+/* "KubeRay runs in namespace ray (its Lease ... is being renewed by ...)". */
+static void describe(const struct kuberay_guard *g, char buf[static TEXT_MAX])
+{
+	const struct kuberay_sighting *lease = kuberay_witness(&g->sightings, now_boottime_ns());
+	bool runs = g->sightings.verdict == KUBERAY_RUNS;
+
+	if (g->sightings.verdict == KUBERAY_UNKNOWN)
+		snprintf(buf, TEXT_MAX, "the Lease " KUBERAY_LEASE " of KubeRay was not read yet");
+	else if (lease && runs)
+		snprintf(buf, TEXT_MAX, "KubeRay runs in namespace %s: %s renews its Lease " KUBERAY_LEASE, lease->namespace,
+			 lease->holder);
+	else if (lease)
+		snprintf(buf, TEXT_MAX, "namespace %s has KubeRay's Lease " KUBERAY_LEASE ", held by %s, and it is not known yet "
+			 "whether it is renewed", lease->namespace, lease->holder);
+	else if (runs)
+		snprintf(buf, TEXT_MAX, "KubeRay seems to run: there are more than %d Leases " KUBERAY_LEASE, KUBERAY_LEASES_MAX);
+	else
+		snprintf(buf, TEXT_MAX, "no Lease " KUBERAY_LEASE " is being renewed, so KubeRay does not run");
+}
+
+void kuberay_guard_explain(const struct kuberay_guard *g, struct strbuf *out)
+{
+	char text[TEXT_MAX];
+
+	describe(g, text);
+	strbuf_addf(out, "managing RayClusters: %s, %s\n", kuberay_guard_allows(g) ? "yes" : "no", text);
+}
+
+static void tell_event(const struct kuberay_guard *g, const char *type, const char *reason, const char *note)
+{
+	const char *watched = g->o.namespace;
+	char name[320];
+
+	/* The Lease by which our replicas elect a leader: it is the same for all of them. */
+	snprintf(name, sizeof(name), "afterglow-operator%s%s", watched ? "." : "", watched ? watched : "");
+	_cleanup_json_ cJSON *lease = object_new("coordination.k8s.io/v1", "Lease", client_namespace(g->o.client), name);
+	event_recorder_emit(g->o.recorder, event_of_object(lease, type, reason, "Manage", note, now_realtime_ns()), EVENT_COUNTED);
+}
+
+/* Once for each change of the verdict. */
+static void tell(const struct kuberay_guard *g, enum kuberay_verdict before)
+{
+	char why[TEXT_MAX], note[2 * TEXT_MAX];
+
+	describe(g, why);
+	switch (g->sightings.verdict) {
+	case KUBERAY_RUNS:
+		snprintf(note, sizeof(note), "%s. Afterglow makes no pods of RayClusters and changes none while it runs; it goes on "
+			 "recording failures. Let one of the two manage them: remove KubeRay, or start Afterglow without "
+			 "--manage-clusters (manageRayClusters=false)", why);
+		log_warning("%s", note);
+		tell_event(g, "Warning", "KubeRayRuns", note);
+		break;
+	case KUBERAY_SUSPECTED:
+		log_info("%s: RayClusters are not managed before that is known", why);
+		break;
+	case KUBERAY_ABSENT:
+		log_info("%s: RayClusters are managed from now on", why);
+		if (before == KUBERAY_RUNS)
+			tell_event(g, "Normal", "ManagesRayClusters", "KubeRay renews no Lease any more: Afterglow manages RayClusters");
+		break;
+	case KUBERAY_UNKNOWN:
+		break;
+	}
+}
+
+/* --- Looks ------------------------------------------------------------------------------------------------- */
+
+static void forget_answers(struct kuberay_guard *g)
+{
+	for (size_t i = 0; i < SCOPES; i++)
+		cJSON_Delete(TAKE_PTR(g->answers[i]));
+}
+
+static void end_look(struct kuberay_guard *g, int64_t next_ns)
+{
+	int64_t delay = MAX(next_ns - now_boottime_ns(), NS_PER_MS);
+
+	forget_answers(g);
+	event_add(g->timer, &(struct timeval){ delay / NS_PER_SEC, delay % NS_PER_SEC / 1000 });
+}
+
+static void fail_look(struct kuberay_guard *g, const struct err *err)
+{
+	if (!g->in_trouble)
+		log_warning("KubeRay's Lease " KUBERAY_LEASE " cannot be read: %s; until it can, RayClusters %s managed", err_text(err),
+			    kuberay_guard_allows(g) ? "stay" : "are not");
+	g->in_trouble = true;
+	end_look(g, now_boottime_ns() + KUBERAY_LOOK_NS);
+}
+
+static size_t gather(const struct kuberay_guard *g, struct kuberay_lease *leases, size_t max)
+{
+	const cJSON *item;
+	size_t n = 0;
+
+	for (size_t i = 0; i < SCOPES; i++)
+		cJSON_ArrayForEach(item, json_get(g->answers[i], "items")) {
+			const char *name = json_str(item, "metadata.name");
+			if (n == max || !name || strcmp(name, KUBERAY_LEASE) != 0)
+				continue;
+			leases[n++] = (struct kuberay_lease){
+				.namespace = json_str(item, "metadata.namespace"),
+				.holder = json_str(item, "spec.holderIdentity"),
+				.renewed = json_str(item, "spec.renewTime"),
+				.duration_s = json_int(item, "spec.leaseDurationSeconds", 0),
+			};
+		}
+	return n;
+}
+
+static void conclude(struct kuberay_guard *g)
+{
+	struct kuberay_lease leases[KUBERAY_LEASES_MAX + 1];
+	enum kuberay_verdict before = g->sightings.verdict;
+	size_t n = gather(g, leases, ARRAY_SIZE(leases));
+
+	if (g->in_trouble)
+		log_info("KubeRay's Lease " KUBERAY_LEASE " can be read again");
+	g->in_trouble = false;
+	kuberay_saw(&g->sightings, leases, n, now_boottime_ns());
+	end_look(g, g->sightings.next_ns);
+	if (g->sightings.verdict == before)
+		return;
+	tell(g, before);
+	g->o.on_change(g->o.arg);
+}
+
+/* Of SCOPE_ALL: the two others do. Of those: the other one does, or nothing is seen at all. */
+static void take_refusal(struct kuberay_guard *g, const struct err *err)
+{
+	if (g->scope == SCOPE_ALL) {
+		g->narrow_until_ns = now_boottime_ns() + WIDE_AGAIN_NS;
+		if (!g->told_narrow)
+			log_warning("only the operator's own namespace%s is searched for KubeRay's Lease: %s",
+				    g->o.namespace ? " and the watched one" : "", err_text(err));
+		g->told_narrow = true;
+	} else if (g->scope == SCOPE_OWN && !g->answers[SCOPE_WATCHED]) {
+		if (!g->told_blind)
+			log_warning("whether KubeRay runs is not known, RayClusters are managed as if it did not: %s", err_text(err));
+		g->told_blind = true;
+	}
+}
+
+static void on_answer(void *arg, struct client_response *response)
+{
+	struct kuberay_guard *g = arg;
+
+	g->call = NULL;
+	if (response->status == 200)
+		g->answers[g->scope] = TAKE_PTR(response->object);
+	else if (response->status == 403)
+		take_refusal(g, &response->err);
+	else {
+		fail_look(g, &response->err);
+		return;
+	}
+	if (g->scope == SCOPE_OWN || g->answers[SCOPE_ALL])
+		conclude(g);
+	else
+		look_at(g, g->scope == SCOPE_ALL && g->o.namespace ? SCOPE_WATCHED : SCOPE_OWN);
+}
+
+static void look_at(struct kuberay_guard *g, enum scope scope)
+{
+	const char *const namespaces[SCOPES] = { [SCOPE_WATCHED] = g->o.namespace, [SCOPE_OWN] = client_namespace(g->o.client) };
+	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_MAX_LEN);
+	struct err err = { 0 };
+
+	resource_path(resource_find("coordination.k8s.io/v1", "Lease"), namespaces[scope], NULL, NULL, &path);
+	/* No limit: these are few, and a list by name is allowed by name. */
+	strbuf_adds(&path, "?fieldSelector=metadata.name%3D" KUBERAY_LEASE);
+	struct client_request request = {
+		.method = "GET",
+		.path = strbuf_str(&path),
+		.deadline_ns = DEADLINE_NS,
+		.answer_max = ANSWER_MAX,
+		.exempt = true,
+	};
+	g->scope = scope;
+	int r = strbuf_failed(&path) ? err_set(&err, ENAMETOOLONG, "lease") :
+				       client_start(g->o.client, &request, on_answer, g, &g->call, &err);
+	if (r < 0)
+		fail_look(g, &err);
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct kuberay_guard *g = arg;
+	bool narrow = now_boottime_ns() < g->narrow_until_ns;
+
+	(void)fd;
+	(void)what;
+	look_at(g, !narrow ? SCOPE_ALL : g->o.namespace ? SCOPE_WATCHED : SCOPE_OWN);
+}
+
+/* --- Life -------------------------------------------------------------------------------------------------- */
+
+int kuberay_guard_new(const struct kuberay_guard_options *options, struct kuberay_guard **ret_guard, struct err *err)
+{
+	struct kuberay_guard *g = calloc(1, sizeof(*g));
+
+	if (!g)
+		return err_set(err, ENOMEM, "the guard against KubeRay");
+	g->o = *options;
+	g->timer = evtimer_new(options->base, on_timer, g);
+	if (!g->timer) {
+		free(g);
+		return err_set(err, ENOMEM, "the guard against KubeRay");
+	}
+	*ret_guard = g;
+	return 0;
+}
+
+void kuberay_guard_free(struct kuberay_guard *g)
+{
+	if (!g)
+		return;
+	client_cancel(g->call);
+	forget_answers(g);
+	event_free(g->timer);
+	free(g);
+}
+
+void kuberay_guard_start(struct kuberay_guard *g)
+{
+	event_active(g->timer, 0, 0);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keeps us from managing RayClusters while KubeRay's operator does: two of them would both make the pods of each cluster.
+ * The guard reads KubeRay's Leases every 5 s (kuberay_lease.h has the rules) in all namespaces and, where the API server
+ * refuses that, in the watched one and in our own. Every replica does, so that one that takes over knows. A change of the
+ * verdict is a line of the log and an Event of the Lease afterglow-operator in our own namespace.
+ *
+ * Until the first answer nothing is managed. After that an API server that does not answer changes nothing. Where no
+ * Lease may be read at all, there is no sign of KubeRay: RayClusters are managed, and a warning says so.
+ */
+#ifndef AFTERGLOW_OPERATOR_MANAGER_KUBERAY_GUARD_H
+#define AFTERGLOW_OPERATOR_MANAGER_KUBERAY_GUARD_H
+
+#include <event2/event.h>
+
+#include "lib/strbuf.h"
+#include "operator/kube/client.h"
+#include "operator/kube/event_recorder.h"
+
+struct kuberay_guard;
+
+struct kuberay_guard_options {
+	struct event_base *base;
+	struct client *client;
+	struct event_recorder *recorder;
+	const char *namespace; /* that is watched; NULL: all */
+	void (*on_change)(void *arg); /* kuberay_guard_allows has another answer */
+	void *arg;
+};
+
+/* What options point to must outlive it. */
+int kuberay_guard_new(const struct kuberay_guard_options *options, struct kuberay_guard **ret_guard, struct err *err);
+void kuberay_guard_free(struct kuberay_guard *guard); /* NULL is allowed */
+
+/* Begins to look. */
+void kuberay_guard_start(struct kuberay_guard *guard);
+
+/* Whether RayClusters may be managed at this moment. */
+bool kuberay_guard_allows(const struct kuberay_guard *guard);
+
+/* Appends a line for /readyz: "managing RayClusters: no, KubeRay runs in namespace ray". */
+void kuberay_guard_explain(const struct kuberay_guard *guard, struct strbuf *out);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether KubeRay's operator runs, as its Leases tell: a function from what was read, and when, to a verdict. No I/O.
+ *
+ * KubeRay's replicas elect a leader by the Lease ray-operator-leader in the namespace where they run (its main.go, 1.6 and
+ * 1.7; controller-runtime renews it every 2 s, and it is good for 15 s). Several KubeRay operators have several of them.
+ * Whether one is being renewed is judged by our own clock: its renewTime was another text than when we looked before. The
+ * time in it is never compared with ours. What was not read says nothing: time passes only from one answer to the next.
+ */
+#ifndef AFTERGLOW_OPERATOR_MANAGER_KUBERAY_LEASE_H
+#define AFTERGLOW_OPERATOR_MANAGER_KUBERAY_LEASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define KUBERAY_LEASE "ray-operator-leader"
+#define KUBERAY_LOOK_NS ((int64_t)5 * 1000000000) /* from one look to the next, at most */
+/*
+ * After KubeRay was seen, so many durations of its Lease without a renewal mean that it is gone. Not one: KubeRay does not
+ * give the Lease back, so that a KubeRay that is restarted renews nothing for one duration and the start of its pod.
+ */
+#define KUBERAY_GONE_DURATIONS 4
+
+/* Whoever may write Leases in some namespace can write into these. */
+#define KUBERAY_LEASES_MAX 64
+#define KUBERAY_DURATION_S 15 /* where the Lease has none */
+#define KUBERAY_DURATION_MAX_S 60
+#define KUBERAY_NAMESPACE_MAX 64
+#define KUBERAY_HOLDER_MAX 128 /* what is longer is cut, what is not printable becomes '?' */
+#define KUBERAY_TIME_MAX 40
+
+/* A Lease as it was read; the texts are borrowed, NULL is as "". */
+struct kuberay_lease {
+	const char *namespace;
+	const char *holder; /* "": it was given back */
+	const char *renewed;
+	int64_t duration_s;
+};
+
+enum kuberay_verdict {
+	KUBERAY_UNKNOWN, /* nothing was read yet */
+	KUBERAY_ABSENT, /* there is no Lease, or none that is renewed */
+	KUBERAY_SUSPECTED, /* a Lease is there that has a holder; it is too early to say whether it is renewed */
+	KUBERAY_RUNS, /* a Lease was renewed between two looks */
+};
+
+struct kuberay_sighting {
+	char namespace[KUBERAY_NAMESPACE_MAX];
+	char holder[KUBERAY_HOLDER_MAX];
+	char renewed[KUBERAY_TIME_MAX];
+	int64_t until_ns; /* without a renewal it counts until then */
+	bool runs; /* it was seen being renewed */
+	bool listed; /* in the last answer */
+};
+
+/* All zero at first. */
+struct kuberay_sightings {
+	enum kuberay_verdict verdict;
+	struct kuberay_sighting leases[KUBERAY_LEASES_MAX];
+	size_t n;
+	int64_t next_ns; /* when to look again */
+};
+
+/*
+ * All Leases of that name were read at now_ns (CLOCK_BOOTTIME). More than KUBERAY_LEASES_MAX of them count as
+ * KUBERAY_RUNS.
+ */
+void kuberay_saw(struct kuberay_sightings *s, const struct kuberay_lease *leases, size_t n, int64_t now_ns);
+
+/* The Lease for which the verdict is SUSPECTED or RUNS; NULL: there is none, or there are too many. */
+const struct kuberay_sighting *kuberay_witness(const struct kuberay_sightings *s, int64_t now_ns);
+
+#endif

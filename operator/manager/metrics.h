@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The operator's counters and gauges, and their Prometheus text. The table is metrics.def. */
+#ifndef AFTERGLOW_OPERATOR_MANAGER_METRICS_H
+#define AFTERGLOW_OPERATOR_MANAGER_METRICS_H
+
+#include "lib/strbuf.h"
+#include "lib/strmap.h"
+
+enum metric {
+#define METRIC(id, type, name, help) METRIC_##id,
+#include "operator/manager/metrics.def"
+#undef METRIC
+	METRIC_COUNT
+};
+
+/* Series of one metric are bounded: labels may come from answers of others. */
+#define METRIC_SERIES_MAX 1000
+
+struct metrics {
+	struct strmap series[METRIC_COUNT]; /* labels -> double, or the histogram */
+};
+
+void metrics_release(struct metrics *m);
+
+/* labels: what stands between the braces, as in code="200",method="GET"; "" for none. */
+void metrics_add(struct metrics *m, enum metric metric, double value, const char *labels, ...) _printf_(4, 5);
+void metrics_set(struct metrics *m, enum metric metric, double value, const char *labels, ...) _printf_(4, 5);
+
+/* Drops all series of a metric: those that are still true are set again. */
+void metrics_forget(struct metrics *m, enum metric metric);
+
+/* One more value of a histogram, in seconds: from a millisecond to a minute. */
+void metrics_observe(struct metrics *m, enum metric metric, double seconds, const char *labels, ...) _printf_(4, 5);
+
+/* Appends the text in Prometheus' exposition format 0.0.4. */
+void metrics_render(const struct metrics *m, struct strbuf *out);
+
+#endif

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parts of a controller, tied together. */
+#include "operator/manager/parts.h"
+
+#include <string.h>
+
+#include "lib/failure_class.h"
+#include "lib/json.h"
+#include "lib/units.h"
+#include "operator/injection/inject.h"
+#include "operator/raycluster/names.h"
+
+/* --- What parts ask the controller ------------------------------------------------------------------------ */
+
+static bool may_write(void *arg)
+{
+	const struct parts *p = arg;
+
+	return p->o.may_write(p->o.arg);
+}
+
+bool parts_may_manage(const struct parts *p)
+{
+	return p->o.may_write(p->o.arg) && p->guard && kuberay_guard_allows(p->guard);
+}
+
+static bool may_manage(void *arg)
+{
+	return parts_may_manage(arg);
+}
+
+static void on_ready(void *arg)
+{
+	const struct parts *p = arg;
+
+	p->o.on_ready(p->o.arg);
+}
+
+static void on_finished(void *arg)
+{
+	const struct parts *p = arg;
+
+	p->o.on_finished(p->o.arg);
+}
+
+/* --- Each part ----------------------------------------------------------------------------------------------- */
+
+static int new_watches(struct parts *p, struct err *err)
+{
+	struct watches_options options = {
+		.base = p->o.settings->base,
+		.client = p->o.settings->client,
+		.namespace = p->o.settings->namespace,
+		.admission = *p->o.settings->webhook.address != '\0',
+		.clusters_may_lack = !p->o.settings->manage_clusters,
+	};
+
+	parts_see_changes(p, &options);
+	return watches_new(&options, &p->watches, err);
+}
+
+static int new_policies(struct parts *p, struct err *err)
+{
+	struct policies_options options = {
+		.base = p->o.settings->base,
+		.client = p->o.settings->client,
+		.watches = p->watches,
+		.policy = p->o.settings->policy,
+		.retention = p->o.settings->retention,
+		.may_write = may_write,
+		.arg = p,
+	};
+
+	return policies_new(&options, &p->policies, err);
+}
+
+static struct retention retention_of(void *arg, const char *namespace)
+{
+	const struct parts *p = arg;
+
+	return policies_retention(p->policies, namespace);
+}
+
+static bool knows_policies(void *arg)
+{
+	const struct parts *p = arg;
+
+	return watches_know_policies(p->watches);
+}
+
+static int new_failure_gc(struct parts *p, struct err *err)
+{
+	struct failure_gc_options options = {
+		.base = p->o.settings->base,
+		.client = p->o.settings->client,
+		.failures = watches_informer(p->watches, WATCH_FAILURES),
+		.metrics = p->o.settings->metrics,
+		.retention = retention_of,
+		.may_decide = knows_policies,
+		.may_write = may_write,
+		.arg = p,
+	};
+
+	return failure_gc_new(&options, &p->gc, err);
+}
+
+/* For a look: a list of pods asks for all their clusters in one callback. */
+static const cJSON *find_cluster(void *arg, const char *key)
+{
+	const struct parts *p = arg;
+
+	return store_peek(watches_store(p->watches, WATCH_CLUSTERS), key);
+}
+
+static int new_owners(struct parts *p, struct err *err)
+{
+	struct failure_owners_options options = { .client = p->o.settings->client, .find_cluster = find_cluster, .arg = p };
+
+	return failure_owners_new(&options, &p->owners, err);
+}
+
+static bool cluster_is_gone(void *arg, const char *key)
+{
+	const struct parts *p = arg;
+
+	return failure_owners_is_gone(p->owners, key, now_boottime_ns());
+}
+
+static int new_inquiries(struct parts *p, struct err *err)
+{
+	struct inquiries_options options = {
+		.client = p->o.settings->client,
+		.find_cluster = find_cluster,
+		.cluster_is_gone = cluster_is_gone,
+		.arg = p,
+	};
+
+	return inquiries_new(&options, &p->inquiries, err);
+}
+
+/* What a RayPolicy would not keep is not written, so policies come first. */
+static bool may_record(void *arg)
+{
+	const struct parts *p = arg;
+
+	return may_write(arg) && watches_policies_settled(p->watches);
+}
+
+static void on_written(void *arg, const char *key)
+{
+	const struct parts *p = arg;
+
+	p->o.on_cluster(p->o.arg, key);
+}
+
+/*
+ * KubeRay deletes clusters all the time: after a job, between two tries, to scale down. That their containers end then is no
+ * failure. For clusters of our own such records count the names of pods that must not come back (raycluster/names.h).
+ */
+static bool is_wanted(void *arg, const cJSON *failure, const char **ret_why)
+{
+	const struct parts *p = arg;
+	const struct manager_options *o = p->o.settings;
+	const char *class = json_str(failure, "spec.class");
+
+	*ret_why = "its pod was deleted, and nothing had failed before (--record-deletions)";
+	if (!o->manage_clusters && !o->record_deletions && class && strcmp(class, failure_class_name(FAILURE_POD_DELETED)) == 0)
+		return false;
+	*ret_why = "older than what is kept";
+	return failure_gc_wants(p->gc, failure);
+}
+
+static cJSON *reconsider(void *arg, const cJSON *failure)
+{
+	const struct parts *p = arg;
+
+	return incident_writer_reconsider(p->incidents, failure);
+}
+
+static int new_failure_writer(struct parts *p, struct err *err)
+{
+	struct failure_writer_options options = {
+		.base = p->o.settings->base,
+		.client = p->o.settings->client,
+		.known = watches_informer(p->watches, WATCH_FAILURES),
+		.metrics = p->o.settings->metrics,
+		.owners = p->owners,
+		.inquiries = p->inquiries,
+		.may_write = may_record,
+		.wanted = is_wanted,
+		.reconsider = reconsider,
+		.on_written = on_written,
+		.arg = p,
+	};
+
+	return failure_writer_new(&options, &p->writer, err);
+}
+
+static int new_event_recorder(struct parts *p, struct err *err)
+{
+	struct event_recorder_options options = {
+		.base = p->o.settings->base,
+		.client = p->o.settings->client,
+		.may_write = may_write,
+		.arg = p,
+	};
+
+	return event_recorder_new(&options, &p->recorder, err);
+}
+
+static int new_failure_events(struct parts *p, struct err *err)
+{
+	struct failure_events_options options = { .recorder = p->recorder, .find_cluster = find_cluster, .arg = p };
+
+	return failure_events_new(&options, &p->failure_events, err);
+}
+
+static int new_incidents(struct parts *p, struct err *err)
+{
+	struct incident_writer_options options = {
+		.base = p->o.settings->base,
+		.client = p->o.settings->client,
+		.failures = watches_informer(p->watches, WATCH_FAILURES),
+		.failure_events = p->failure_events,
+		.may_write = may_write,
+		.on_idle = on_finished,
+		.arg = p,
+	};
+
+	return incident_writer_new(&options, &p->incidents, err);
+}
+
+static void tell_missed(void *arg, cJSON *event)
+{
+	const struct parts *p = arg;
+
+	event_recorder_emit(p->recorder, event, EVENT_COUNTED);
+}
+
+/* As the namespaceSelector of the chart's webhook has it. */
+static bool is_excluded(void *arg, const char *namespace)
+{
+	const struct parts *p = arg;
+	const cJSON *object = store_get(watches_store(p->watches, WATCH_NAMESPACES), namespace);
+	const char *word = cJSON_GetStringValue(
+		cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.labels"), INJECT_ANNOTATION));
+
+	return word && (strcmp(word, "false") == 0 || strcmp(word, "disabled") == 0);
+}
+
+static int new_missed(struct parts *p, struct err *err)
+{
+	struct missed_pods_options options = {
+		.metrics = p->o.settings->metrics,
+		.is_excluded = is_excluded,
+		.find_cluster = find_cluster,
+		.may_tell = may_write,
+		.tell = tell_missed,
+		.arg = p,
+	};
+
+	return missed_pods_new(&options, &p->missed, err);
+}
+
+static void on_growing(void *arg, const cJSON *pod)
+{
+	const struct parts *p = arg;
+	char key[512];
+
+	if (cluster_key(pod, key, sizeof(key)))
+		p->o.on_cluster(p->o.arg, key);
+}
+
+static int new_poller(struct parts *p, struct err *err)
+{
+	struct sidecar_poller_options options = {
+		.base = p->o.settings->base,
+		.pods = watches_informer(p->watches, WATCH_PODS),
+		.failures = watches_informer(p->watches, WATCH_FAILURES),
+		.clusters = watches_informer(p->watches, WATCH_CLUSTERS),
+		.recorder = p->recorder,
+		.writer = p->writer,
+		.metrics = p->o.settings->metrics,
+		.may_write = may_write,
+		.on_growing = on_growing,
+		.arg = p,
+	};
+
+	return sidecar_poller_new(&options, &p->poller, err);
+}
+
+static bool is_whole(void *arg)
+{
+	const struct parts *p = arg;
+
+	return informer_synced(watches_informer(p->watches, WATCH_PODS)) &&
+	       informer_synced(watches_informer(p->watches, WATCH_CLUSTERS));
+}
+
+static void on_settled(void *arg, const char *namespace)
+{
+	const struct parts *p = arg;
+
+	reconciler_launchers_settled(p->reconciler, namespace);
+}
+
+static int new_launcher_store(struct parts *p, struct err *err)
+{
+	struct launcher_store_options options = {
+		.base = p->o.settings->base,
+		.client = p->o.settings->client,
+		.launchers = p->o.settings->launchers,
+		.metrics = p->o.settings->metrics,
+		.may_write = may_write,
+		.is_whole = is_whole,
+		.on_settled = on_settled,
+		.arg = p,
+	};
+
+	/* A pod gets a launcher beside a sidecar, from the webhook or because we make the pod. */
+	if (!p->o.settings->launchers || !p->o.settings->policy->sidecar_image ||
+	    !(p->o.settings->manage_clusters || *p->o.settings->webhook.address))
+		return 0;
+	return launcher_store_new(&options, &p->launcher_store, err);
+}
+
+static int new_reconciler(struct parts *p, struct err *err)
+{
+	struct reconciler_options options = {
+		.client = p->o.settings->client,
+		.watches = p->watches,
+		.writer = p->writer,
+		.poller = p->poller,
+		.recorder = p->recorder,
+		.queue = p->o.queue,
+		.policies = p->policies,
+		.launchers = p->o.settings->launchers,
+		.launcher_store = p->launcher_store,
+		.metrics = p->o.settings->metrics,
+		.may_write = may_manage,
+		.on_ready = on_ready,
+		.on_finished = on_finished,
+		.arg = p,
+	};
+
+	return reconciler_new(&options, &p->reconciler, err);
+}
+
+static void on_webhook_since(void *arg, int64_t since_ns)
+{
+	struct parts *p = arg;
+
+	/* Without a sidecar to have, the webhook is asked about RayClusters only. */
+	if (!p->o.settings->policy->sidecar_image)
+		return;
+	missed_pods_webhook_since(p->missed, since_ns);
+	missed_pods_tell(p->missed, now_boottime_ns());
+}
+
+static int new_webhook(struct parts *p, struct err *err)
+{
+	struct admission_options admission = {
+		.watches = p->watches,
+		.policies = p->policies,
+		.metrics = p->o.settings->metrics,
+		.launchers = p->o.settings->launchers,
+	};
+	struct webhook_options options = {
+		.base = p->o.settings->base,
+		.client = p->o.settings->client,
+		.metrics = p->o.settings->metrics,
+		.address = p->o.settings->webhook.address,
+		.namespace = p->o.settings->webhook.namespace,
+		.service = p->o.settings->webhook.service,
+		.secret = p->o.settings->webhook.secret,
+		.configuration = p->o.settings->webhook.configuration,
+		.external = p->o.settings->webhook.external,
+		.may_write = may_write,
+		.on_since = on_webhook_since,
+		.arg = p,
+	};
+	int r;
+
+	if (!*p->o.settings->webhook.address)
+		return 0;
+	r = admission_new(&admission, &p->admission, err);
+	if (r < 0)
+		return r;
+	options.admission = p->admission;
+	return webhook_new(&options, &p->webhook, err);
+}
+
+static int new_guard(struct parts *p, struct err *err)
+{
+	struct kuberay_guard_options options = {
+		.base = p->o.settings->base,
+		.client = p->o.settings->client,
+		.recorder = p->recorder,
+		.namespace = p->o.settings->namespace,
+		.on_change = on_ready,
+		.arg = p,
+	};
+
+	return p->o.settings->manage_clusters ? kuberay_guard_new(&options, &p->guard, err) : 0;
+}
+
+/* --- All of them ------------------------------------------------------------------------------------------ */
+
+int parts_init(struct parts *p, const struct parts_options *options, struct err *err)
+{
+	/* Each uses those before it. */
+	static int (*const news[])(struct parts *p, struct err *err) = {
+		new_watches, new_policies, new_failure_gc, new_event_recorder, new_failure_events, new_incidents, new_owners,
+		new_inquiries, new_failure_writer, new_poller, new_guard, new_launcher_store, new_missed, new_reconciler,
+		new_webhook,
+	};
+
+	*p = (struct parts){ .o = *options };
+	for (size_t i = 0; i < ARRAY_SIZE(news); i++) {
+		int r = news[i](p, err);
+
+		if (r < 0) {
+			parts_release(p);
+			return r;
+		}
+	}
+	return 0;
+}
+
+void parts_release(struct parts *p)
+{
+	webhook_free(p->webhook);
+	reconciler_free(p->reconciler);
+	kuberay_guard_free(p->guard);
+	launcher_store_free(p->launcher_store);
+	missed_pods_free(p->missed);
+	sidecar_poller_free(p->poller);
+	watches_free(p->watches);
+	policies_free(p->policies);
+	failure_writer_free(p->writer);
+	failure_owners_free(p->owners);
+	inquiries_free(p->inquiries);
+	incident_writer_free(p->incidents);
+	failure_events_free(p->failure_events);
+	event_recorder_free(p->recorder);
+	failure_gc_free(p->gc);
+	admission_free(p->admission);
+	*p = (struct parts){ 0 };
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* /healthz, /readyz and /metrics on evhttp. */
+#include "operator/manager/server.h"
+
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/http.h>
+#include <event2/listener.h>
+#include <string.h>
+
+#include "lib/log.h"
+
+#define ANSWER_MAX ((size_t)4 << 20)
+
+struct server {
+	struct evhttp *http;
+	struct evconnlistener *listener; /* of http */
+	struct event *listen_again;
+	struct server_handlers handlers;
+};
+
+/* The one of this process: to a listener's error callback evhttp gives an argument of its own. */
+static struct server *the_server;
+
+static void answer(struct evhttp_request *request, int code, const struct strbuf *text)
+{
+	struct evbuffer *body = evbuffer_new();
+
+	if (body)
+		evbuffer_add(body, strbuf_str(text), text->len);
+	evhttp_add_header(evhttp_request_get_output_headers(request), "Content-Type",
+			  "text/plain; version=0.0.4; charset=utf-8");
+	evhttp_send_reply(request, code, NULL, body);
+	if (body)
+		evbuffer_free(body);
+}
+
+static void on_health(struct evhttp_request *request, void *arg)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(ANSWER_MAX);
+	const struct server *server = arg;
+	bool healthy = server->handlers.health(server->handlers.arg, &text);
+
+	answer(request, healthy ? 200 : 503, &text);
+}
+
+static void on_ready(struct evhttp_request *request, void *arg)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(ANSWER_MAX);
+	const struct server *server = arg;
+	bool ready = server->handlers.ready(server->handlers.arg, &text);
+
+	answer(request, ready ? 200 : 503, &text);
+}
+
+static void on_metrics(struct evhttp_request *request, void *arg)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(ANSWER_MAX);
+	const struct server *server = arg;
+
+	server->handlers.metrics(server->handlers.arg, &text);
+	answer(request, strbuf_failed(&text) ? 500 : 200, &text);
+}
+
+static void on_listen_again(evutil_socket_t fd, short what, void *arg)
+{
+	struct server *server = arg;
+
+	(void)fd;
+	(void)what;
+	evconnlistener_enable(server->listener);
+}
+
+/* No descriptor is left: libevent would say so and come back at once, for ever. */
+static void on_accept_error(struct evconnlistener *listener, void *arg)
+{
+	(void)arg;
+	log_warning_limited("--metrics-address: a connection is not taken: %s", strerror(EVUTIL_SOCKET_ERROR()));
+	if (event_add(the_server->listen_again, &(struct timeval){ .tv_sec = 1 }) == 0)
+		evconnlistener_disable(listener);
+}
+
+static int parse_address(const char *address, char host[64], uint16_t *ret_port, struct err *err)
+{
+	const char *colon = strrchr(address, ':');
+	size_t len = colon ? (size_t)(colon - address) : 0;
+	char *end;
+	unsigned long port = colon ? strtoul(colon + 1, &end, 10) : 0;
+
+	if (!colon || end == colon + 1 || *end || port == 0 || port > 65535 || len >= 64)
+		return err_set(err, EINVAL, "--metrics-address takes ADDRESS:PORT or :PORT, with a port from 1 to 65535, not %.100s",
+			       address);
+	if (len >= 2 && address[0] == '[' && colon[-1] == ']') {
+		address++;
+		len -= 2;
+	}
+	snprintf(host, 64, "%.*s", len ? (int)len : 7, len ? address : "0.0.0.0");
+	*ret_port = (uint16_t)port;
+	return 0;
+}
+
+static int listen_at(struct server *server, struct event_base *base, const char *host, uint16_t port, struct err *err)
+{
+	struct evhttp_bound_socket *bound;
+
+	server->listen_again = evtimer_new(base, on_listen_again, server);
+	server->http = evhttp_new(base);
+	if (!server->http || !server->listen_again)
+		return err_set(err, ENOMEM, "server");
+	errno = 0;
+	bound = evhttp_bind_socket_with_handle(server->http, host, port);
+	if (!bound)
+		return err_set(err, errno ? errno : EADDRINUSE, "--metrics-address %s:%u", host, port);
+	server->listener = evhttp_bound_socket_get_listener(bound);
+	the_server = server;
+	evconnlistener_set_error_cb(server->listener, on_accept_error);
+	return 0;
+}
+
+int server_new(struct event_base *base, const char *address, const struct server_handlers *handlers,
+	       struct server **ret_server, struct err *err)
+{
+	char host[64];
+	uint16_t port = 0;
+	int r = parse_address(address, host, &port, err);
+
+	if (r < 0)
+		return r;
+	struct server *server = calloc(1, sizeof(*server));
+	if (!server)
+		return err_set(err, ENOMEM, "server");
+	server->handlers = *handlers;
+	r = listen_at(server, base, host, port, err);
+	if (r < 0) {
+		server_free(server);
+		return r;
+	}
+	evhttp_set_allowed_methods(server->http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
+	evhttp_set_max_headers_size(server->http, 16384);
+	evhttp_set_max_body_size(server->http, 1024);
+	evhttp_set_timeout(server->http, 30);
+	evhttp_set_cb(server->http, "/healthz", on_health, server);
+	evhttp_set_cb(server->http, "/readyz", on_ready, server);
+	evhttp_set_cb(server->http, "/metrics", on_metrics, server);
+	*ret_server = server;
+	return 0;
+}
+
+void server_free(struct server *server)
+{
+	if (!server)
+		return;
+	if (server->http)
+		evhttp_free(server->http);
+	if (server->listen_again)
+		event_free(server->listen_again);
+	free(server);
+}

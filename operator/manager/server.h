@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* /healthz, /readyz and /metrics for the kubelet and Prometheus. */
+#ifndef AFTERGLOW_OPERATOR_MANAGER_SERVER_H
+#define AFTERGLOW_OPERATOR_MANAGER_SERVER_H
+
+#include <event2/event.h>
+#include <stdbool.h>
+
+#include "lib/err.h"
+#include "lib/strbuf.h"
+
+struct server;
+
+struct server_handlers {
+	/* Append why to out; true: 200, false: 503. */
+	bool (*health)(void *arg, struct strbuf *out);
+	bool (*ready)(void *arg, struct strbuf *out);
+	void (*metrics)(void *arg, struct strbuf *out);
+	void *arg;
+};
+
+/* address is "127.0.0.1:8080", "[::]:8080" or ":8080". One in a process. */
+int server_new(struct event_base *base, const char *address, const struct server_handlers *handlers,
+	       struct server **ret_server, struct err *err);
+void server_free(struct server *server);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of the operator's HTTP server: addresses, and a process without descriptors. */
+#include "operator/manager/server.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/log.h"
+#include "lib/units.h"
+
+static unsigned int n_warnings;
+
+static void on_libevent_word(int severity, const char *text)
+{
+	(void)severity;
+	(void)text;
+	n_warnings++;
+}
+
+static bool healthy(void *arg, struct strbuf *out)
+{
+	(void)arg;
+	strbuf_adds(out, "ok\n");
+	return true;
+}
+
+/* A port that was free a moment ago. */
+static uint16_t free_port(void)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	socklen_t len = sizeof(address);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, len), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
+	close(fd);
+	return ntohs(address.sin_port);
+}
+
+static void run_for(struct event_base *base, int ms)
+{
+	event_base_loopexit(base, &(struct timeval){ .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 });
+	event_base_dispatch(base);
+}
+
+static void without_a_descriptor_it_waits_and_does_not_spin(void **state)
+{
+	static const char request[] = "GET /healthz HTTP/1.0\r\n\r\n";
+	const struct server_handlers handlers = { .health = healthy, .ready = healthy };
+	struct event_base *base = event_base_new();
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	struct rlimit usual, none = { 3, 0 };
+	char address[32], answer[512] = "";
+	struct server *server;
+	struct err err = { 0 };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	(void)state;
+
+	log_set_level(LOG_LEVEL_ERROR);
+	event_set_log_callback(on_libevent_word);
+	to.sin_port = htons(free_port());
+	snprintf(address, sizeof(address), "127.0.0.1:%d", ntohs(to.sin_port));
+	assert_int_equal(server_new(base, address, &handlers, &server, &err), 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	assert_int_equal(send(fd, request, sizeof(request) - 1, 0), sizeof(request) - 1);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
+	none.rlim_max = usual.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	run_for(base, 300);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);
+	assert_in_range(n_warnings, 0, 1);
+	/* It is answered as soon as that is possible again. */
+	for (int i = 0; i < 100 && !*answer; i++) {
+		run_for(base, 100);
+		recv(fd, answer, sizeof(answer) - 1, MSG_DONTWAIT);
+	}
+	assert_non_null(strstr(answer, " 200 "));
+	server_free(server);
+	event_base_free(base);
+	close(fd);
+}
+
+static void a_wrong_address_is_named_with_what_would_be_right(void **state)
+{
+	static const char *const wrong[] = { "8080", "localhost", ":0", ":65536", ":x", "127.0.0.1:", "1.2.3.4:99999" };
+	const struct server_handlers handlers = { .health = healthy };
+	struct event_base *base = event_base_new();
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		struct server *server;
+		struct err err = { 0 };
+
+		assert_int_equal(server_new(base, wrong[i], &handlers, &server, &err), -EINVAL);
+		if (!strstr(err.text, wrong[i]) || !strstr(err.text, "ADDRESS:PORT"))
+			fail_msg("%s: %s", wrong[i], err.text);
+	}
+	event_base_free(base);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(without_a_descriptor_it_waits_and_does_not_spin),
+		cmocka_unit_test(a_wrong_address_is_named_with_what_would_be_right),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kinds that the operator follows. */
+#include "operator/manager/watches.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib/log.h"
+#include "lib/units.h"
+#include "operator/cache/pod_fields.h"
+
+/* Watches end every few minutes at the latest: silence this long means that none gets through. */
+#define SILENCE_NS (600 * NS_PER_SEC)
+
+struct watch {
+	struct watches *watches;
+	enum watch_kind kind;
+	struct informer *informer;
+	int told_status; /* the failure that the log has heard of; -1: none */
+	bool wanted;
+};
+
+struct watches {
+	struct watches_options o;
+	struct watch kinds[WATCH_KIND_COUNT];
+};
+
+bool cluster_key(const cJSON *object, char *buf, size_t size)
+{
+	const cJSON *label = cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.labels"), CLUSTER_LABEL);
+	const char *namespace = json_str(object, "metadata.namespace");
+
+	return namespace && cJSON_IsString(label) &&
+	       snprintf(buf, size, "%s/%s", namespace, label->valuestring) < (int)size;
+}
+
+bool group_key(const cJSON *object, char *buf, size_t size)
+{
+	const cJSON *label = cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.labels"), "ray.io/group");
+	size_t len;
+
+	if (!cluster_key(object, buf, size))
+		return false;
+	len = strlen(buf);
+	return cJSON_IsString(label) && snprintf(buf + len, size - len, "/%s", label->valuestring) < (int)(size - len);
+}
+
+static void on_change(void *arg, enum store_change change, const cJSON *before, const cJSON *after)
+{
+	const struct watch *watch = arg;
+	const struct watches_options *o = &watch->watches->o;
+
+	if (o->on_change[watch->kind])
+		o->on_change[watch->kind](o->arg, change, before, after);
+}
+
+/* Only at the change: two kinds that poke each other in turn would never rest. */
+static void poke_others(const struct watch *watch)
+{
+	for (size_t i = 0; i < WATCH_KIND_COUNT; i++)
+		if (i != watch->kind && watch->watches->kinds[i].wanted)
+			informer_poke(watch->watches->kinds[i].informer);
+}
+
+/* No CRD, or no right: then there are none. */
+static bool is_done_without(const struct watch *watch)
+{
+	int status = informer_reflector(watch->informer)->last_status;
+
+	return watch->kind >= WATCH_POLICIES && !informer_synced(watch->informer) && (status == 403 || status == 404);
+}
+
+static void tell_trouble(const struct watch *watch)
+{
+	const char *plural = informer_resource(watch->informer)->plural;
+	int status = informer_reflector(watch->informer)->last_status;
+
+	if (is_done_without(watch))
+		log_info("%s: the operator works without them, for %s; it asks again from time to time", plural,
+			 status == 403 ? "it may not list them" : "their CRD is not installed");
+	else
+		log_warning("%s: %s%s", plural, informer_trouble(watch->informer),
+			    status == 404 ? " (is its CRD installed? asked for again from time to time)" : "");
+}
+
+/* Says each trouble once, and its end. */
+static void on_state(void *arg, struct informer *informer)
+{
+	struct watch *watch = arg;
+	const struct reflector *reflector = informer_reflector(informer);
+	const char *plural = informer_resource(informer)->plural;
+	bool trouble = *informer_trouble(informer);
+
+	if (trouble && reflector->state != REFLECTOR_WATCHING && watch->told_status != reflector->last_status) {
+		tell_trouble(watch);
+		watch->told_status = reflector->last_status;
+	} else if (!trouble && watch->told_status != -1) {
+		log_info("%s: in order again", plural);
+		watch->told_status = -1;
+		poke_others(watch);
+	}
+	watch->watches->o.on_state(watch->watches->o.arg);
+}
+
+/* Whoever may write an object can have this said as often as they like. */
+static void on_unreadable(void *arg, struct informer *informer, const char *key, const char *reason)
+{
+	(void)arg;
+	log_warning_limited("%s %s is left out, the others are served: %s", informer_resource(informer)->kind, key, reason);
+}
+
+/* Of a namespace only its labels are read. */
+static const char *const namespace_fields[] = {
+	"apiVersion",
+	"kind",
+	"metadata.name",
+	"metadata.uid",
+	"metadata.resourceVersion",
+	"metadata.labels",
+	NULL,
+};
+
+/* What store_claim.h looks at. */
+static const char *const claim_fields[] = {
+	"apiVersion",
+	"kind",
+	"metadata.name",
+	"metadata.namespace",
+	"metadata.uid",
+	"metadata.resourceVersion",
+	"metadata.creationTimestamp",
+	"metadata.deletionTimestamp",
+	"metadata.annotations.volume.kubernetes.io/*",
+	"metadata.annotations.volume.beta.kubernetes.io/*",
+	"spec.storageClassName",
+	"status.phase",
+	NULL,
+};
+
+static int new_informers(struct watches *w, struct err *err)
+{
+	const struct informer_options options[WATCH_KIND_COUNT] = {
+		[WATCH_CLUSTERS] = { .resource = resource_find("ray.io/v1", "RayCluster"), .keep_remnants = true },
+		[WATCH_PODS] = { .resource = resource_find("v1", "Pod"),
+				 .label_selector = "ray.io/is-ray-node=yes",
+				 .index_fn = cluster_key,
+				 .fields = pod_fields },
+		[WATCH_SERVICES] = { .resource = resource_find("v1", "Service"),
+				     .label_selector = CLUSTER_LABEL },
+		[WATCH_FAILURES] = { .resource = resource_find("afterglow.dev/v1alpha1", "RayFailure"),
+				     .metadata_only = true,
+				     .index_fn = group_key },
+		[WATCH_POLICIES] = { .resource = resource_find("afterglow.dev/v1alpha1", "RayPolicy") },
+		[WATCH_CLUSTER_POLICIES] = { .resource = resource_find("afterglow.dev/v1alpha1", "ClusterRayPolicy") },
+		[WATCH_NAMESPACES] = { .resource = resource_find("v1", "Namespace"),
+				       .metadata_only = true,
+				       .fields = namespace_fields },
+		[WATCH_CLAIMS] = { .resource = resource_find("v1", "PersistentVolumeClaim"), .fields = claim_fields },
+	};
+
+	for (size_t i = 0; i < WATCH_KIND_COUNT; i++) {
+		struct informer_options o = options[i];
+		o.namespace = resource_is_cluster_wide(o.resource) ? NULL : w->o.namespace;
+		o.on_state = on_state;
+		o.on_change = on_change;
+		o.on_unreadable = on_unreadable;
+		o.arg = &w->kinds[i];
+		w->kinds[i] = (struct watch){ .watches = w, .kind = (enum watch_kind)i, .told_status = -1,
+					      .wanted = i != WATCH_CLAIMS || w->o.admission };
+		int r = informer_new(w->o.base, w->o.client, &o, &w->kinds[i].informer, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int watches_new(const struct watches_options *options, struct watches **ret_watches, struct err *err)
+{
+	struct watches *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return err_set(err, ENOMEM, "watches");
+	w->o = *options;
+	int r = new_informers(w, err);
+	if (r < 0) {
+		watches_free(w);
+		return r;
+	}
+	*ret_watches = w;
+	return 0;
+}
+
+void watches_free(struct watches *w)
+{
+	if (!w)
+		return;
+	for (size_t i = 0; i < WATCH_KIND_COUNT; i++)
+		informer_free(w->kinds[i].informer);
+	free(w);
+}
+
+void watches_start(struct watches *w)
+{
+	for (size_t i = 0; i < WATCH_KIND_COUNT; i++)
+		if (w->kinds[i].wanted)
+			informer_resync(w->kinds[i].informer);
+}
+
+struct informer *watches_informer(const struct watches *w, enum watch_kind kind)
+{
+	return w->kinds[kind].informer;
+}
+
+const struct store *watches_store(const struct watches *w, enum watch_kind kind)
+{
+	return informer_store(w->kinds[kind].informer);
+}
+
+void watches_drop_views(struct watches *w)
+{
+	for (size_t i = 0; i < WATCH_KIND_COUNT; i++)
+		informer_drop_views(w->kinds[i].informer);
+}
+
+/* Without the deaths on record their names would come back, and who dies again and again would not wait. */
+static bool knows_failures(const struct watches *w)
+{
+	const struct informer *failures = w->kinds[WATCH_FAILURES].informer;
+	int status = informer_reflector(failures)->last_status;
+
+	/* No CRD, no right, a server that cannot: clusters are to run all the same. What else it may say, it lists in another way. */
+	return informer_synced(failures) || status == 403 || status == 404 || status >= 500;
+}
+
+/* A server that has trouble with them keeps nobody waiting: the last known are in force, or none. */
+static bool may_go_on(const struct watch *watch)
+{
+	return informer_synced(watch->informer) || is_done_without(watch) || informer_reflector(watch->informer)->last_status >= 500;
+}
+
+bool watches_know_policies(const struct watches *w)
+{
+	for (size_t i = WATCH_POLICIES; i <= WATCH_NAMESPACES; i++)
+		if (!informer_synced(w->kinds[i].informer) && !is_done_without(&w->kinds[i]))
+			return false;
+	return true;
+}
+
+bool watches_policies_settled(const struct watches *w)
+{
+	for (size_t i = WATCH_POLICIES; i <= WATCH_NAMESPACES; i++)
+		if (!may_go_on(&w->kinds[i]))
+			return false;
+	return true;
+}
+
+bool watches_synced(const struct watches *w)
+{
+	return watches_policies_settled(w) && informer_synced(w->kinds[WATCH_CLUSTERS].informer) && informer_synced(w->kinds[WATCH_PODS].informer) &&
+	       informer_synced(w->kinds[WATCH_SERVICES].informer) && knows_failures(w);
+}
+
+void watches_learn(struct watches *w, cJSON *object)
+{
+	static const enum watch_kind kinds[] = { WATCH_CLUSTERS, WATCH_PODS, WATCH_SERVICES };
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (resource_of(object) == informer_resource(w->kinds[kinds[i]].informer)) {
+			informer_learn(w->kinds[kinds[i]].informer, object);
+			return;
+		}
+	cJSON_Delete(object);
+}
+
+void watches_learn_gone(struct watches *w, const cJSON *body)
+{
+	_cleanup_free_ char *key = object_key(body);
+
+	if (key && resource_of(body) == informer_resource(w->kinds[WATCH_PODS].informer))
+		informer_learn_gone(w->kinds[WATCH_PODS].informer, key, json_str(body, "metadata.uid"));
+}
+
+/* The kind is not there, and need not be. */
+static bool may_lack(const struct watches *w, enum watch_kind kind)
+{
+	const struct informer *informer = w->kinds[kind].informer;
+
+	return kind == WATCH_CLUSTERS && w->o.clusters_may_lack && !informer_synced(informer) &&
+	       informer_reflector(informer)->last_status == 404;
+}
+
+bool watches_ready(const struct watches *w, struct strbuf *out)
+{
+	bool ready = true;
+
+	for (size_t i = 0; i < WATCH_KIND_COUNT; i++) {
+		const struct watch *watch = &w->kinds[i];
+		const struct informer *informer = watch->informer;
+		bool synced = informer_synced(informer) || is_done_without(watch);
+		bool silent = informer_synced(informer) && now_boottime_ns() - informer_reflector(informer)->alive_ns >= SILENCE_NS;
+		if (!watch->wanted)
+			continue;
+		strbuf_addf(out, "%s: %s%s%s\n", informer_resource(informer)->plural,
+			    silent ? "synced, but nothing heard of it for long" :
+			    is_done_without(watch) ? "none" : synced ? "synced" : "not synced",
+			    *informer_trouble(informer) ? ": " : "", informer_trouble(informer));
+		ready = ready && ((synced && !silent) || may_lack(w, (enum watch_kind)i));
+	}
+	return ready;
+}
+
+void watches_metrics(const struct watches *w, struct metrics *m)
+{
+	int64_t now = now_boottime_ns();
+
+	for (size_t i = 0; i < WATCH_KIND_COUNT; i++) {
+		const struct informer *informer = w->kinds[i].informer;
+		const struct reflector *r = informer_reflector(informer);
+		if (!w->kinds[i].wanted)
+			continue;
+		const char *plural = informer_resource(informer)->plural;
+		metrics_set(m, METRIC_WATCH_SYNCED, r->synced, "resource=\"%s\"", plural);
+		metrics_set(m, METRIC_WATCH_OBJECTS, (double)informer_store(informer)->entries.n, "resource=\"%s\"", plural);
+		metrics_set(m, METRIC_WATCH_LISTS, (double)r->lists, "resource=\"%s\"", plural);
+		metrics_set(m, METRIC_WATCH_UNKNOWN, (double)informer_unknown_events(informer), "resource=\"%s\"", plural);
+		metrics_set(m, METRIC_WATCH_UNREADABLE, (double)informer_unreadable(informer), "resource=\"%s\"", plural);
+		metrics_set(m, METRIC_WATCH_WATCHES, (double)r->watches, "resource=\"%s\"", plural);
+		if (r->alive_ns)
+			metrics_set(m, METRIC_WATCH_AGE, (double)(now - r->alive_ns) / 1e9, "resource=\"%s\"", plural);
+	}
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ray pods without the sidecar: counted by namespace and reason (metric afterglow_pods_without_sidecar), and told as an Event
+ * of their RayCluster where the webhook missed them. No pod is ever changed or deleted for it.
+ */
+#ifndef AFTERGLOW_OPERATOR_WEBHOOK_MISSED_PODS_H
+#define AFTERGLOW_OPERATOR_WEBHOOK_MISSED_PODS_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/err.h"
+#include "operator/manager/metrics.h"
+
+/* Namespaces that the metric names; the pods of all others are counted under MISSED_PODS_OTHER, which is no name of one. */
+#define MISSED_PODS_NAMESPACES_MAX 100
+#define MISSED_PODS_OTHER "(other)"
+
+struct missed_pods;
+
+struct missed_pods_options {
+	struct metrics *metrics;
+	/* When the webhook began to answer, as time since 1970; 0: there is none, and nothing is missed. */
+	int64_t webhook_since_ns;
+	/* The RayCluster of "namespace/name" as it is watched, or NULL; read at once. */
+	const cJSON *(*find_cluster)(void *arg, const char *key);
+	/* Whether the namespace's label is known to exclude it. NULL: nothing is known of namespaces. */
+	bool (*is_excluded)(void *arg, const char *namespace);
+	bool (*may_tell)(void *arg);
+	void (*tell)(void *arg, cJSON *event); /* takes event */
+	void *arg;
+};
+
+int missed_pods_new(const struct missed_pods_options *options, struct missed_pods **ret_missed, struct err *err);
+void missed_pods_free(struct missed_pods *missed); /* NULL is allowed */
+
+/* The webhook answers since then: those it missed are told with the next missed_pods_tell. */
+void missed_pods_webhook_since(struct missed_pods *missed, int64_t webhook_since_ns);
+
+/* Looks at a pod, alive or gone. */
+void missed_pods_see(struct missed_pods *missed, const cJSON *pod, bool gone);
+
+/*
+ * Tells of those that were missed and are not told yet, one Event for each cluster in an hour; now_ns is boottime. Cheap when
+ * there is none. To be called after missed_pods_see, and when telling may have become possible.
+ */
+void missed_pods_tell(struct missed_pods *missed, int64_t now_ns);
+
+/* Sets the metric anew. */
+void missed_pods_metrics(const struct missed_pods *missed);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a process is called: its name, its command line, and the component that both make it part of. One block of memory as long
+ * as the texts are: a node has thousands of processes, and most names are short.
+ */
+#ifndef AFTERGLOW_SIDECAR_SAMPLE_PROCESS_TITLE_H
+#define AFTERGLOW_SIDECAR_SAMPLE_PROCESS_TITLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sidecar/sample/components.h"
+
+struct process_title {
+	enum component_kind kind;
+	uint8_t command, label; /* where these texts begin */
+	char text[]; /* name, command line, component's label, each with its final NUL */
+};
+
+/* NULL: no memory. The caller frees it with free. */
+struct process_title *process_title_new(const char name[static PROCESS_NAME_MAX], const char command[static PROCESS_COMMAND_MAX]);
+
+bool process_title_is(const struct process_title *t, const char *name, const char *command);
+
+static inline const char *process_title_name(const struct process_title *t)
+{
+	return t->text;
+}
+
+static inline const char *process_title_command(const struct process_title *t)
+{
+	return t->text + t->command;
+}
+
+static inline const char *process_title_label(const struct process_title *t)
+{
+	return t->text + t->label;
+}
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the modules of the process table share: processes.c lists who is there, process_memory.c reads what each has,
+ * process_names.c what each is.
+ */
+#ifndef AFTERGLOW_SIDECAR_SAMPLE_PROCESSES_INTERNAL_H
+#define AFTERGLOW_SIDECAR_SAMPLE_PROCESSES_INTERNAL_H
+
+#include <dirent.h>
+
+#include "lib/macros.h"
+#include "sidecar/sample/process_title.h"
+#include "sidecar/sample/processes.h"
+
+/* What a tracked process had at some time, for its growth. */
+struct mark {
+	int64_t at_ns, own;
+};
+
+struct entry {
+	pid_t pid;
+	int statm_fd; /* -1: opened for each reading */
+	ino_t inode; /* of its directory: a process that has the PID later has another one */
+	int64_t rss, shared, growth; /* as in struct process */
+	bool ours; /* false: no process of this container */
+	bool seen; /* in the sweep that is under way */
+	bool ended; /* it holds no memory any more: a zombie, if it is still listed */
+	uint8_t quiet; /* readings in a row that found it unchanged */
+	pid_t doubtful_ppid; /* not 0: not ours as far as the sweep that found it could tell; to be looked up again */
+	int64_t first_ns; /* first sight */
+	int64_t named_ns; /* when its name was read, 0: never */
+	int64_t named_own; /* what it had then */
+	uint64_t code; /* pages of its program's code */
+	struct process_title *title; /* NULL: not ours */
+	struct mark older, newer;
+};
+
+struct process_table {
+	DIR *proc;
+	int proc_fd; /* of proc */
+	pid_t launcher;
+	int64_t page_size;
+	struct entry *entries; /* by PID, ascending */
+	size_t n, cap;
+	size_t n_fds; /* descriptors of statm that are open */
+	size_t count;
+	int64_t own; /* of all ours, as read last */
+	size_t read_at; /* where the next reading of those that rest begins */
+	int64_t named_ns; /* the last process_table_refresh_names */
+	size_t name_at; /* where it goes on */
+	bool new_names; /* some were read for the first time since the last sweep */
+	bool naming; /* some were when names were refreshed last: more may follow */
+	pid_t largest[PROCESSES_TOP_MAX]; /* of the last process_table_top */
+	size_t n_largest;
+	size_t leaders[PROCESSES_TOP_MAX]; /* places of the largest at the last look at all */
+	size_t n_leaders;
+	int64_t leaders_floor; /* what the others have, at most */
+};
+
+static inline int64_t entry_own(const struct entry *e)
+{
+	return e->rss - e->shared;
+}
+
+/* Reads proc/PID/FILE into buf with a final NUL; its length, or -errno. */
+ssize_t process_read(const struct process_table *t, pid_t pid, const char *file, char *buf, size_t size);
+
+/* The entry of that PID; NULL: there is none. */
+struct entry *process_lookup(const struct process_table *t, pid_t pid);
+
+/* Lets go of what the entry holds. */
+void entry_release(struct process_table *t, struct entry *e);
+
+/* Reads the memory of one of ours anew, and keeps its descriptor while it changes. False, and it counts as ended: it has none. */
+bool process_measure(struct process_table *t, struct entry *e, int64_t now_ns);
+
+/* Whether each sweep reads it. */
+bool process_is_active(const struct process_table *t, const struct entry *e);
+
+/* Reads the name anew if it may have changed, which matters for one of the largest. */
+void process_name_now(struct process_table *t, struct entry *e, int64_t now_ns);
+
+void process_describe(const struct entry *e, struct process *ret_process);
+
+/* The largest of all are looked for anew: entries came, went or changed. */
+void process_leaders_forget(struct process_table *t);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When to sweep over the processes of a container (processes.h). Pure: times and what the sweeps cost come in.
+ *
+ * Listing thousands of processes takes milliseconds, so sweeps have an allowance of processor time. Where memory moves they spend it,
+ * as fast as a fifth of a core; in the long run they take SWEEP_SHARE of one. Where nothing moves nobody can have grown, and they take
+ * SWEEP_REST_SHARE. An OOM kill is followed by a sweep even if the allowance is spent.
+ */
+#ifndef AFTERGLOW_SIDECAR_SAMPLE_SWEEP_PLAN_H
+#define AFTERGLOW_SIDECAR_SAMPLE_SWEEP_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/units.h"
+
+#define SWEEP_MIN_NS (20 * NS_PER_MS) /* never more often */
+#define SWEEP_REST_MIN_NS (2 * NS_PER_SEC) /* without a reason: not more often than this, */
+#define SWEEP_REST_MAX_NS (60 * NS_PER_SEC) /* nor more seldom than this */
+#define SWEEP_SHARE 64 /* one part in so many of the time */
+#define SWEEP_REST_SHARE 2500
+#define SWEEP_BURST_SHARE 5
+#define SWEEP_ALLOWANCE_MAX_NS (250 * NS_PER_MS)
+#define SWEEP_DEBT_MAX_NS NS_PER_SEC /* that OOM kills may make */
+
+enum sweep_reason {
+	SWEEP_REST, /* none */
+	SWEEP_NEWS, /* new processes are known by name since the last sweep */
+	SWEEP_MOVED, /* memory changed */
+	SWEEP_KILLED, /* the OOM killer took a process */
+};
+
+struct sweep_plan {
+	int64_t swept_ns; /* when the last one began, 0: never */
+	int64_t cost_ns; /* processor time of the last one */
+	int64_t spent_ns; /* of the allowance */
+	int64_t refilled_ns;
+};
+
+/* Starts from { 0 }. Whether to sweep now. */
+bool sweep_plan_due(struct sweep_plan *p, int64_t now_ns, enum sweep_reason reason);
+
+/* A sweep that began at now_ns took so much processor time. */
+void sweep_plan_swept(struct sweep_plan *p, int64_t now_ns, int64_t cost_ns);
+
+/* Whether the allowance bears more work of the same kind now, and that it was done. */
+bool sweep_plan_may_spend(struct sweep_plan *p, int64_t now_ns);
+void sweep_plan_spend(struct sweep_plan *p, int64_t cost_ns);
+
+#endif
