@@ -39,7 +39,9 @@ struct http_call {
 	http_done_fn done;
 	void *arg;
 	struct strbuf answer;
-	bool too_long, refused;
+	bool (*fence)(void *arg);
+	void *fence_arg;
+	bool too_long, refused, fenced;
 	char curl_text[CURL_ERROR_SIZE];
 };
 
@@ -80,7 +82,7 @@ static bool maybe_done(const struct http_call *call, CURLcode code)
 {
 	curl_off_t connected_us = 0;
 
-	if (code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_CONNECT || code == CURLE_PEER_FAILED_VERIFICATION ||
+	if (call->fenced || code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_CONNECT || code == CURLE_PEER_FAILED_VERIFICATION ||
 	    code == CURLE_SSL_CONNECT_ERROR)
 		return false;
 	curl_easy_getinfo(call->easy, CURLINFO_PRETRANSFER_TIME_T, &connected_us);
@@ -141,6 +143,8 @@ static void call_finish(struct http_call *call, CURLcode code)
 	response.maybe_done = code != CURLE_OK && maybe_done(call, code);
 	if (call->too_long)
 		err_set(&response.err, EFBIG, "answer of more than %zu bytes", call->answer.max);
+	else if (call->fenced)
+		err_set(&response.err, EPERM, "not sent: this replica does not hold the lease");
 	else if (call->refused)
 		err_set(&response.err, ECANCELED, "answer refused");
 	else if (code != CURLE_OK)
@@ -287,6 +291,19 @@ static size_t on_data(char *data, size_t size, size_t n, void *arg)
 	return call->too_long ? 0 : len;
 }
 
+/* Between the call's start and now lie the loop's other work, a handshake, and maybe minutes in which the process stood still. */
+static int on_connected(void *arg, char *to_ip, char *from_ip, int to_port, int from_port)
+{
+	struct http_call *call = arg;
+
+	(void)to_ip;
+	(void)from_ip;
+	(void)to_port;
+	(void)from_port;
+	call->fenced = call->fence && !call->fence(call->fence_arg);
+	return call->fenced ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
+}
+
 #define BLOB(text) (&(struct curl_blob){ .data = (void *)(text), .len = strlen(text), .flags = CURL_BLOB_COPY })
 
 static void set_tls(CURL *easy, const struct http_tls *tls)
@@ -348,6 +365,8 @@ static void set_constants(struct http_call *call)
 	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, call->curl_text);
 	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_data);
 	curl_easy_setopt(easy, CURLOPT_WRITEDATA, call);
+	curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_connected);
+	curl_easy_setopt(easy, CURLOPT_PREREQDATA, call);
 	curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_new_socket);
 	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);
 	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
@@ -384,6 +403,8 @@ int http_start(struct http *http, const struct http_request *request, http_data_
 	call->data = data;
 	call->done = done;
 	call->arg = arg;
+	call->fence = request->fence;
+	call->fence_arg = request->fence_arg;
 	strbuf_init(&call->answer, request->answer_max);
 	call->easy = curl_easy_init();
 	call->headers = copy_headers(request->headers);

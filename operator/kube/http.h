@@ -35,6 +35,9 @@ struct http_request {
 	int64_t deadline_ns; /* for the whole of it, a stream too */
 	size_t answer_max; /* bytes of answer that are kept; more is an error (a stream keeps error answers only) */
 	struct http_tls tls;
+	/* Asked when the connection is there, right before the first byte is sent: false ends the call (EPERM). NULL: it may go. */
+	bool (*fence)(void *arg);
+	void *fence_arg;
 	const char *proxy; /* URL; NULL: as the environment says */
 	const char *connect_to; /* "HOST:PORT:REAL-HOST:REAL-PORT": where to connect to in place of url's host, or NULL */
 };

@@ -12,6 +12,7 @@
 #include "lib/macros.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
+#include "lib/utf8.h"
 #include "operator/injection/inject.h"
 #include "operator/raycluster/autoscaler.h"
 #include "operator/raycluster/head_trouble.h"
@@ -99,6 +100,8 @@ static void set_condition(struct builder *b, const char *type, bool value, const
 	json_set_str(condition, "status", status);
 	json_set_str(condition, "reason", reason);
 	json_set_str(condition, "message", message);
+	if (json_str(condition, "message"))
+		utf8_mend(json_get(condition, "message")->valuestring); /* a pod's words, cut */
 	json_set_str(condition, "lastTransitionTime", since ? since : b->now);
 	json_set_int(condition, "observedGeneration", json_int(b->cluster, "metadata.generation", 0));
 	json_append(json_array_at(b->status, "conditions"), condition);
