@@ -277,7 +277,9 @@ static void on_exit_message(struct container *c, const struct launch_message *m)
 	if (e.ended_ns < c->hello.started_ns || e.ended_ns > now_boottime_ns())
 		e.ended_ns = now_boottime_ns();
 	container_read_counters(c, &e.after, &e.after_known);
-	limits_read(c->observer.root_fd, c->hello.launcher, &e.limits);
+	/* They explain failures alone, and there is a file system to ask for each mount. */
+	if (e.wait_status != 0)
+		limits_read(c->observer.root_fd, c->hello.launcher, &e.limits);
 	c->exit_told = true;
 	event_del(c->timer);
 	container_died(c, &e);
