@@ -25,24 +25,31 @@ modules = $(foreach d,$(1),$(filter-out %_test.c %_fuzz.c %main.c,$(wildcard $(d
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 LIB := $(call modules,lib)
+# What needs libevent.
+LOOP := $(call modules,lib/loop)
+# What needs libcrypto, of which static programs get the five objects with SHA-256.
+DIGEST := $(call modules,lib/digest)
+CORE := $(call modules,sidecar/core)
 SIDECAR := $(call modules,sidecar/sample sidecar/ray sidecar/crash sidecar/record sidecar/verdict sidecar/report sidecar/store sidecar/spool sidecar/kernel sidecar/http sidecar)
 # The launcher's word for where cores go, which the recorder puts into reports.
 SIDECAR += sidecar/launch/core_pattern.c
 # And whose core it is; all else of a core is read by children.
-SIDECAR += sidecar/pack/elf_core.c
-SHIP := $(call modules,sidecar/ship)
-PACK := $(call modules,sidecar/pack)
-UNWIND := $(call modules,sidecar/unwind) sidecar/sample/rootfd.c
-OPERATOR := $(call modules,operator/kube operator/cache operator/policy operator/injection operator/raycluster operator/launcher operator/webhook operator/failures operator/cluster_controller operator/failure_controller operator/manager operator)
-TESTS := $(sort $(wildcard lib/*_test.c sidecar/*_test.c sidecar/*/*_test.c operator/*_test.c operator/*/*_test.c))
+SIDECAR += $(CORE) $(LOOP) $(DIGEST)
+CONFINE := $(call modules,sidecar/confine)
+SHIP := $(call modules,sidecar/ship) $(DIGEST)
+PACK := $(call modules,sidecar/pack) $(CORE) $(CONFINE) $(DIGEST)
+UNWIND := $(call modules,sidecar/unwind) sidecar/sample/rootfd.c sidecar/sample/root_walk.c $(CORE) $(CONFINE)
+OPERATOR := $(call modules,operator/kube operator/cache operator/policy operator/injection operator/raycluster operator/launcher operator/webhook operator/failures operator/cluster_controller operator/failure_controller operator/manager operator) $(LOOP) $(DIGEST)
+PLUGIN := $(call modules,plugin)
+TESTS := $(sort $(wildcard lib/*_test.c lib/*/*_test.c plugin/*_test.c sidecar/*_test.c sidecar/*/*_test.c operator/*_test.c operator/*/*_test.c))
 
-SIDECAR_LIBS := -lcjson -levent_extra -levent_core -lmd -lm
+SIDECAR_LIBS := -lcjson -levent_extra -levent_core -lcrypto -lm
 SHIP_LIBS := -lcurl -lexpat -lcjson -lssl -lcrypto
 UNWIND_LIBS := -ldw -lelf -liberty -lcjson
-PACK_LIBS := -lzstd -lcrypto -lcjson -lpthread -lm
+PACK_LIBS := -lzstd -Wl,-Bstatic -lcrypto -Wl,-Bdynamic -lcjson -lpthread -lm
 OPERATOR_LIBS := -lcurl -levent_openssl -levent_extra -levent_core -lyaml -lcjson -lssl -lcrypto -lm
 
-PROGRAMS := $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-pack $(BUILD)/afterglow-ship $(BUILD)/afterglow-unwind $(BUILD)/afterglow-operator
+PROGRAMS := $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-pack $(BUILD)/afterglow-ship $(BUILD)/afterglow-unwind $(BUILD)/afterglow-operator $(BUILD)/kubectl-afterglow
 
 SHARED_PROGRAMS := $(BUILD)/shared/afterglow-sidecar $(BUILD)/shared/afterglow-operator
 
@@ -95,6 +102,7 @@ $(BUILD)/afterglow-sidecar $(BUILD)/shared/afterglow-sidecar: $(call objects,$(S
 
 ifndef SANITIZE
 $(BUILD)/afterglow-sidecar: $(call objects,lib/static/no_names.c) $(BUILD)/static/libcjson.a
+$(BUILD)/kubectl-afterglow: $(BUILD)/static/libcjson.a
 $(BUILD)/afterglow-operator: $(BUILD)/static/libcjson.a $(BUILD)/static/libcurl.a
 # It looks up names, and the linker warns: what nsswitch.conf adds to files and DNS comes from the machine's own glibc.
 $(BUILD)/afterglow-operator: LDFLAGS += -Wl,--no-warnings
@@ -119,13 +127,20 @@ $(BUILD)/afterglow-unwind: $(call objects,$(UNWIND) $(LIB) sidecar/unwind/main.c
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(UNWIND_LIBS)
 
+# It is copied to people's machines.
+$(BUILD)/kubectl-afterglow: $(call objects,$(PLUGIN) $(LIB) plugin/main.c)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(link_program) -lcjson
 $(BUILD)/afterglow-operator $(BUILD)/shared/afterglow-operator: $(call objects,$(OPERATOR) $(LIB) operator/main.c)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(link_program) $(OPERATOR_LIBS)
 
 # Tests link the modules of their program, so that each test file says only what it tests.
-$(BUILD)/test/lib/%_test: $(BUILD)/obj/lib/%_test.o $(call objects,$(LIB))
+# Static pattern rules: for a folder with a new source, make would take the rule of the folder above, whose objects exist already.
+tests_in = $(patsubst %.c,$(BUILD)/test/%,$(wildcard $(1)/*_test.c))
+$(BUILD)/test/lib/%_test: $(BUILD)/obj/lib/%_test.o $(call objects,$(LIB) $(LOOP) $(DIGEST))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(SIDECAR_LIBS)
@@ -134,8 +149,8 @@ $(BUILD)/test/lib/strbuf_test: LDFLAGS += -Wl,--wrap=realloc
 $(BUILD)/test/lib/fileio_test: LDFLAGS += -Wl,--wrap=read,--wrap=write,--wrap=fsync
 $(BUILD)/test/sidecar/disk_faults_test: LDFLAGS += -Wl,--wrap=write,--wrap=fsync,--wrap=openat,--wrap=mkdirat,--wrap=renameat
 $(BUILD)/test/sidecar/kernel/kmsg_read_test: LDFLAGS += -Wl,--wrap=read,--wrap=klogctl
-$(BUILD)/test/sidecar/record/accept_test: LDFLAGS += -Wl,--wrap=accept4
-$(BUILD)/test/sidecar/pack/%_test: $(BUILD)/obj/sidecar/pack/%_test.o $(call objects,$(PACK) $(LIB))
+$(BUILD)/test/sidecar/record/listener_test: LDFLAGS += -Wl,--wrap=accept4,--wrap=bind
+$(call tests_in,sidecar/pack): $(BUILD)/test/%: $(BUILD)/obj/%.o $(call objects,$(PACK) $(LIB))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(PACK_LIBS)
@@ -143,18 +158,22 @@ $(BUILD)/test/sidecar/%_test: $(BUILD)/obj/sidecar/%_test.o $(call objects,$(SID
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(SIDECAR_LIBS)
-$(BUILD)/test/sidecar/launch/%_test: $(BUILD)/obj/sidecar/launch/%_test.o $(call objects,$(call modules,sidecar/launch) $(LIB))
+$(call tests_in,sidecar/launch): $(BUILD)/test/%: $(BUILD)/obj/%.o $(call objects,$(call modules,sidecar/launch) $(LIB))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka -lcjson -lm
-$(BUILD)/test/sidecar/ship/%_test: $(BUILD)/obj/sidecar/ship/%_test.o $(call objects,$(SHIP) $(LIB))
+$(call tests_in,sidecar/ship): $(BUILD)/test/%: $(BUILD)/obj/%.o $(call objects,$(SHIP) $(LIB))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(SHIP_LIBS)
-$(BUILD)/test/sidecar/unwind/%_test: $(BUILD)/obj/sidecar/unwind/%_test.o $(call objects,$(UNWIND) $(LIB))
+$(call tests_in,sidecar/unwind): $(BUILD)/test/%: $(BUILD)/obj/%.o $(call objects,$(UNWIND) $(LIB))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(UNWIND_LIBS)
+$(BUILD)/test/plugin/%_test: $(BUILD)/obj/plugin/%_test.o $(call objects,$(PLUGIN) $(LIB))
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka -lcjson
 $(BUILD)/test/operator/%_test: $(BUILD)/obj/operator/%_test.o $(call objects,$(OPERATOR) $(LIB))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
@@ -183,7 +202,7 @@ $(UNIT_RUNS): run-%: %
 
 # What a person calls. Packages first: a new machine has none of them.
 BUILD_PACKAGES := dpkg-dev gcc libc6-dev make musl-tools libcjson-dev libcurl4-openssl-dev libdw-dev libevent-dev libexpat1-dev libiberty-dev \
-	libmd-dev libssl-dev libyaml-dev libzstd-dev
+	libssl-dev libyaml-dev libzstd-dev
 TEST_PACKAGES := busybox-static libcmocka-dev
 
 version:
@@ -294,7 +313,7 @@ soak: test-deps
 	@e2e/run.sh soak -s
 
 # Which mistakes it looks for: .clang-tidy. It prints nothing where there is none.
-TIDIED := $(wildcard lib/*.c sidecar/*.c sidecar/*/*.c operator/*.c operator/*/*.c)
+TIDIED := $(wildcard lib/*.c lib/*/*.c plugin/*.c sidecar/*.c sidecar/*/*.c operator/*.c operator/*/*.c)
 .PHONY: tidy
 tidy: deps
 	@tools/apt-install.sh clang-tidy
@@ -311,7 +330,7 @@ format:
 
 PREFIX ?= /usr/local
 install: all
-	install -D -t $(DESTDIR)$(PREFIX)/bin $(PROGRAMS)
+	install -D -t $(DESTDIR)$(PREFIX)/bin $(PROGRAMS) plugin/kubectl_complete-afterglow
 
 clean:
 	rm -rf build

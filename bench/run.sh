@@ -9,6 +9,7 @@ echo "# $(uname -sr), $(nproc) cores, $(date -u +%FT%TZ)"
 ./death_to_report.py
 ./sweep.sh
 ./sampling_age.sh
+./freeze.sh
 ./core_capture.sh
 ./backtrace.sh
 ./upload.sh

@@ -10,8 +10,10 @@
 
 static const struct {
 	const char *name, *meaning;
+	bool of_container;
 } classes[] = {
-#define FAILURE_CLASS(id, name, meaning) [FAILURE_##id] = { name, meaning },
+#define FAILURE_CLASS(id, name, meaning) [FAILURE_##id] = { name, meaning, false },
+#define FAILURE_CLASS_OF_CONTAINER(id, name, meaning) [FAILURE_##id] = { name, meaning, true },
 #include "lib/failure_class.def"
 #undef FAILURE_CLASS
 };
@@ -32,6 +34,11 @@ const char *failure_class_name(enum failure_class c)
 const char *failure_class_meaning(enum failure_class c)
 {
 	return classes[c].meaning;
+}
+
+bool failure_class_is_of_process(enum failure_class c)
+{
+	return !classes[c].of_container;
 }
 
 int failure_class_from_name(const char *name)

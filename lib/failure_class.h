@@ -3,6 +3,8 @@
 #ifndef AFTERGLOW_LIB_FAILURE_CLASS_H
 #define AFTERGLOW_LIB_FAILURE_CLASS_H
 
+#include <stdbool.h>
+
 enum failure_class {
 #define FAILURE_CLASS(id, name, meaning) FAILURE_##id,
 #include "lib/failure_class.def"
@@ -17,6 +19,8 @@ enum confidence { CONFIDENCE_CERTAIN, CONFIDENCE_LIKELY, CONFIDENCE_UNKNOWN };
 const char *failure_class_name(enum failure_class c);
 /* One line for people. */
 const char *failure_class_meaning(enum failure_class c);
+/* Whether a process can end so while its container lives on. */
+bool failure_class_is_of_process(enum failure_class c);
 /* The class of that name, or -1. */
 int failure_class_from_name(const char *name);
 

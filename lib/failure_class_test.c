@@ -106,6 +106,18 @@ static void signals_have_the_names_that_kill_l_prints(void **state)
 	assert_null(signal_name(INT32_MAX));
 }
 
+static void what_only_kubernetes_knows_is_no_class_of_a_process(void **state)
+{
+	(void)state;
+	assert_false(failure_class_is_of_process(FAILURE_EVICTED));
+	assert_false(failure_class_is_of_process(FAILURE_NODE_LOST));
+	assert_false(failure_class_is_of_process(FAILURE_KERNEL_OOM_CONTAINER));
+	assert_false(failure_class_is_of_process(FAILURE_COMPLETED));
+	assert_true(failure_class_is_of_process(FAILURE_KERNEL_OOM_PROCESS));
+	assert_true(failure_class_is_of_process(FAILURE_SEGFAULT));
+	assert_true(failure_class_is_of_process(FAILURE_UNKNOWN));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -116,6 +128,7 @@ int main(void)
 		cmocka_unit_test(death_by_a_signal_has_the_class_of_that_signal),
 		cmocka_unit_test(signals_of_no_class_of_their_own_say_when_a_process_gets_them),
 		cmocka_unit_test(signals_have_the_names_that_kill_l_prints),
+		cmocka_unit_test(what_only_kubernetes_knows_is_no_class_of_a_process),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "lib/outlet.h"
 #include "lib/units.h"
 
 #define LOG_LINE_MAX 2048
@@ -51,6 +52,5 @@ void log_line(enum log_level level, const char *fmt, ...)
 			line[i] = '?';
 	line[len++] = '\n';
 	/* One write, so that lines of several processes do not mix; a lost log line is not worth an error. */
-	if (write(STDERR_FILENO, line, len) < 0)
-		return;
+	outlet_write(STDERR_FILENO, line, len);
 }

@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -30,9 +31,13 @@
 
 #define NEVER UINT32_MAX
 
-static uint32_t until_fault = NEVER;
+/* Shared with the children that write bundles. */
+static struct {
+	uint32_t until_fault;
+	bool hit;
+} *shared;
 static int fault;
-static bool lasting, hit;
+static bool lasting;
 static const char *spared; /* what is there never fails; NULL: all may */
 
 static bool is_spared(int fd)
@@ -47,10 +52,10 @@ static bool is_spared(int fd)
 
 static bool fails(int fd)
 {
-	if (until_fault == NEVER || is_spared(fd) || until_fault-- > 0)
+	if (shared->until_fault == NEVER || is_spared(fd) || shared->until_fault-- > 0)
 		return false;
-	until_fault = lasting ? 0 : NEVER;
-	hit = true;
+	shared->until_fault = lasting ? 0 : NEVER;
+	shared->hit = true;
 	errno = fault;
 	return true;
 }
@@ -141,9 +146,9 @@ static unsigned int whole_bundles_in(const char *where)
 		cJSON_ArrayForEach(file, files) {
 			_cleanup_close_ int fd = openat(dirfd, json_str(file, "name"), O_RDONLY | O_CLOEXEC);
 			char sha256[SHA256_TEXT_MAX];
-			size_t len;
+			int64_t len;
 
-			assert_int_equal(file_sha256(fd, &len, sha256, NULL), 0);
+			assert_int_equal(sha256_file(fd, 0, INT64_MAX, NULL, NULL, &len, sha256, NULL), 0);
 			assert_int_equal(json_int(file, "sizeBytes", -1), len);
 			assert_string_equal(json_str(file, "sha256"), sha256);
 		}
@@ -192,13 +197,13 @@ static void for_every_fault(void (*prepare)(void), void (*body)(void), void (*ch
 			prepare();
 			fault = faults[f / 2];
 			lasting = f % 2;
-			hit = false;
-			until_fault = n++;
+			shared->hit = false;
+			shared->until_fault = n++;
 			body();
-			until_fault = NEVER;
+			shared->until_fault = NEVER;
 			check();
 			assert_true(n < 1000);
-		} while (hit);
+		} while (shared->hit);
 		assert_true(n > 3);
 	}
 }
@@ -371,6 +376,10 @@ static int setup(void **state)
 	struct err err = { 0 };
 	(void)state;
 
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared == MAP_FAILED)
+		return -1;
+	shared->until_fault = NEVER;
 	log_set_level(LOG_LEVEL_ERROR);
 	snprintf(directory, sizeof(directory), "/tmp/disk_faults_test.XXXXXX");
 	if (!mkdtemp(directory) || observer_open(&watched, root_fd, getpid(), &err) < 0)

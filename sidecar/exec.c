@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -148,15 +150,40 @@ static int start_loop(struct run *r, struct err *err)
 	return recorder_new(r->base, &r->recorder_options, &r->recorder, err);
 }
 
+/*
+ * In the child: connects for the launcher, whose PID it has already, and removes the socket. So nothing of it is left when the
+ * command kills all of us (kill -9 0), and the command cannot reach it.
+ */
+static int connect_to_recorder(const struct run *r, struct err *err)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", r->socket_path);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+		return err_set(err, errno, "connect to %s", r->socket_path);
+	unlink(r->socket_path);
+	rmdir(r->directory);
+	return fd;
+}
+
 /* In the child. */
 _Noreturn static void run_launcher(struct run *r)
 {
-	const char *cores = r->options->recorder.cores == CORES_OFF ? NULL : "--cores";
-	const char *head[] = { LAUNCHER, "--name", r->options->name, "--socket", r->socket_path, cores ? cores : "--", "--" };
-	size_t n_head = ARRAY_SIZE(head) - !cores;
 	struct err err = { 0 };
+	char socket_fd[16];
+	const char *cores = r->options->recorder.cores == CORES_OFF ? NULL : "--cores";
+	const char *head[] = { LAUNCHER, "--name", r->options->name, "--socket-fd", socket_fd, cores ? cores : "--", "--" };
+	size_t n_head = ARRAY_SIZE(head) - !cores;
+	int fd = connect_to_recorder(r, &err);
 	size_t n = 0;
 	char **argv;
+
+	if (fd < 0) {
+		fprintf(stderr, "afterglow-sidecar: %s\n", err_text(&err));
+		_exit(125);
+	}
+	snprintf(socket_fd, sizeof(socket_fd), "%d", fd);
 
 	while (r->options->argv[n])
 		n++;
@@ -218,6 +245,7 @@ int exec_run(const struct exec_options *options, struct err *err)
 {
 	struct run r = { .options = options, .recorder_options = options->recorder, .signal_fd = -1 };
 	int rc = run(&r, err);
+	unsigned int n_left;
 
 	if (r.recorder && recorder_last_bundle(r.recorder)[0])
 		fprintf(stderr, "afterglow: bundle %s\n", recorder_last_bundle(r.recorder));
@@ -231,7 +259,9 @@ int exec_run(const struct exec_options *options, struct err *err)
 	if (r.base)
 		event_base_free(r.base);
 	closep(&r.signal_fd);
-	made_memcg_remove(&r.memcg);
+	n_left = made_memcg_remove(&r.memcg);
+	if (n_left)
+		fprintf(stderr, "afterglow: processes outlive the command and are in its memory cgroup no more: %u\n", n_left);
 	if (r.directory[0])
 		rmdir(r.directory);
 	return rc;

@@ -6,15 +6,20 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "lib/log.h"
+#include "lib/outlet.h"
 #include "lib/units.h"
 #include "sidecar/exec.h"
 #include "sidecar/kernel/keep_syslog.h"
 #include "sidecar/http/server.h"
 #include "sidecar/options.h"
 #include "sidecar/prune.h"
+#include "sidecar/record/heartbeat.h"
 #include "sidecar/record/recorder.h"
+
+#define SHIP_AT_LEAST_S 4 /* after the last end; the operator keeps 5 s of the pod's grace in reserve */
 
 struct sidecar {
 	const struct recorder_options *options;
@@ -22,16 +27,40 @@ struct sidecar {
 	struct recorder *recorder;
 	struct http_server *http;
 	bool stopping;
+	int64_t until_ns; /* shipping is over then; 0: nobody said when */
+	bool may_extend; /* for a container that ends when shipping is nearly over, or later */
+	struct event *over;
 };
+
+/* What is not in the store by then goes with the pod. */
+static void ship_for(struct sidecar *s, int64_t seconds)
+{
+	const struct timeval within = { .tv_sec = seconds };
+
+	s->until_ns = now_boottime_ns() + seconds * NS_PER_SEC;
+	recorder_ship_until(s->recorder, s->until_ns - (seconds > 0 ? NS_PER_SEC : 0));
+	if (event_add(s->over, &within) < 0)
+		event_base_loopbreak(s->base);
+}
 
 static void begin_stop(struct sidecar *s)
 {
-	const struct timeval grace = { .tv_sec = s->options->grace_s };
-
+	if (s->stopping)
+		return;
 	s->stopping = true;
-	/* What is not in the store when the grace is over goes with the pod. */
-	recorder_ship_until(s->recorder, now_boottime_ns() + MAX(s->options->grace_s - 1, 0) * NS_PER_SEC);
-	event_base_loopexit(s->base, &grace);
+	s->may_extend = recorder_active(s->recorder) > 0;
+	ship_for(s, s->options->grace_s);
+}
+
+/* A container that still runs is watched on: the kubelet knows how long the pod has, and ends us all then. */
+static void on_over(evutil_socket_t fd, short what, void *arg)
+{
+	struct sidecar *s = arg;
+
+	(void)fd;
+	(void)what;
+	if (recorder_active(s->recorder) == 0)
+		event_base_loopbreak(s->base);
 }
 
 /* The container that was recorded has ended and nobody will start it again. */
@@ -55,13 +84,18 @@ static void stop_when_over(void *arg)
 	struct sidecar *s = arg;
 
 	leave_after_end(s);
-	if (s->stopping && recorder_active(s->recorder) == 0 && !recorder_is_shipping(s->recorder))
+	if (!s->stopping || recorder_active(s->recorder) > 0)
+		return;
+	if (s->may_extend && s->until_ns - now_boottime_ns() < SHIP_AT_LEAST_S * NS_PER_SEC)
+		ship_for(s, SHIP_AT_LEAST_S);
+	s->may_extend = false;
+	if (!recorder_is_shipping(s->recorder))
 		event_base_loopbreak(s->base);
 }
 
 /*
  * The kubelet sends SIGTERM to all containers of a pod at once: stay until the
- * others have ended and been reported, or the grace is nearly over.
+ * others have ended and been reported.
  */
 static void on_stop(evutil_socket_t fd, short what, void *arg)
 {
@@ -93,11 +127,16 @@ static int record(const struct recorder_options *options, struct err *err)
 	if (!s.base)
 		return err_set(err, ENOMEM, "event loop");
 	signal(SIGPIPE, SIG_IGN);
+	outlet_guard(STDOUT_FILENO);
+	outlet_guard(STDERR_FILENO);
 	term = evsignal_new(s.base, SIGTERM, on_stop, &s);
 	interrupt = evsignal_new(s.base, SIGINT, on_stop, &s);
-	if (!term || !interrupt || event_add(term, NULL) < 0 || event_add(interrupt, NULL) < 0)
+	s.over = evtimer_new(s.base, on_over, &s);
+	if (!term || !interrupt || !s.over || event_add(term, NULL) < 0 || event_add(interrupt, NULL) < 0)
 		return err_set(err, ENOMEM, "signals");
 	rc = recorder_new(s.base, options, &s.recorder, err);
+	if (rc >= 0 && heartbeat_start(&HEARTBEAT_PATIENCE, err) < 0)
+		log_warning("%s", err_text(err));
 	if (rc >= 0) {
 		recorder_on_idle(s.recorder, stop_when_over, &s);
 		serve(&s);
@@ -109,7 +148,9 @@ static int record(const struct recorder_options *options, struct err *err)
 	}
 	event_free(term);
 	event_free(interrupt);
+	event_free(s.over);
 	event_base_free(s.base);
+	outlet_finish(NS_PER_SEC);
 	return rc;
 }
 

@@ -4,8 +4,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
+#include <fts.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,8 +20,8 @@
 #define PROC_FILE_MAX (1 << 20)
 /* Cgroups of this name that may be left of a process that had our PID before us. */
 #define LEFT_BEHIND_MAX 64
-/* Directories that are open at a time while cgroups below ours are removed; deeper ones cost time, not descriptors. */
-#define OPEN_AT_A_TIME 16
+#define ROUNDS_MAX 100 /* of 5 ms, to remove a cgroup */
+#define PROCESSES_MAX (64 * 1024) /* bytes of a list of PIDs */
 
 static int write_value(const char *directory, const char *file, const char *value, struct err *err)
 {
@@ -96,7 +97,7 @@ static int make_in(struct made_memcg *m, const char *parent, int version, int64_
 
 int made_memcg_new(struct made_memcg *m, int64_t limit, bool group, struct err *err)
 {
-	char own[512];
+	char own[sizeof(m->home)];
 	struct err first = { 0 };
 	char *slash;
 	int version;
@@ -104,6 +105,7 @@ int made_memcg_new(struct made_memcg *m, int64_t limit, bool group, struct err *
 	m->path[0] = '\0';
 	if (find_own(own, sizeof(own), &version, err) < 0)
 		return err_wrap(err, "finding this process's memory cgroup");
+	memcpy(m->home, own, sizeof(own));
 	if (make_in(m, own, version, limit, group, &first) == 0)
 		return 0;
 	/* v2 lets a cgroup with processes have no children with controllers: then beside it. */
@@ -124,24 +126,48 @@ int made_memcg_join(const struct made_memcg *m, struct err *err)
 	return write_value(m->path, "cgroup.procs", "0", err);
 }
 
-static int remove_directory(const char *path, const struct stat *status, int type, struct FTW *at)
+/* A few at a time: those that are left are the next round's. */
+static unsigned int move_processes(const char *from, const char *to)
 {
-	(void)status;
-	(void)at;
-	/* What is busy stays; so do those above it. */
-	if (type == FTW_DP)
-		rmdir(path);
-	return 0;
+	_cleanup_strbuf_ struct strbuf list = STRBUF_INIT(PROCESSES_MAX);
+	unsigned int n = 0;
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", from);
+	if (file_read(AT_FDCWD, path, &list, NULL) < 0 && !list.len)
+		return 0;
+	for (char *at = list.data, *pid; (pid = strsep(&at, "\n")) && *pid;)
+		n += write_value(to, "cgroup.procs", pid, NULL) == 0;
+	return n;
 }
 
-void made_memcg_remove(struct made_memcg *m)
+/* Once over all of it, from below. */
+static unsigned int clear(struct made_memcg *m, bool move)
 {
-	/* The last process may still be on its way out. */
-	for (int i = 0; i < 100 && m->path[0] && access(m->path, F_OK) == 0; i++) {
-		nftw(m->path, remove_directory, OPEN_AT_A_TIME, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
-		if (access(m->path, F_OK) < 0)
-			break;
-		nanosleep(&(struct timespec){ .tv_nsec = 5 * NS_PER_MS }, NULL);
+	char *const paths[] = { m->path, NULL };
+	FTS *tree = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
+	unsigned int n = 0;
+
+	for (FTSENT *e; tree && (e = fts_read(tree));)
+		if (e->fts_info == FTS_DP) {
+			n += move ? move_processes(e->fts_path, m->home) : 0;
+			rmdir(e->fts_path);
+		}
+	if (tree)
+		fts_close(tree);
+	return n;
+}
+
+unsigned int made_memcg_remove(struct made_memcg *m)
+{
+	unsigned int n = 0;
+
+	for (int i = 0; i < ROUNDS_MAX && m->path[0] && access(m->path, F_OK) == 0; i++) {
+		/* The last process may still be on its way out. */
+		n += clear(m, i >= ROUNDS_MAX / 2);
+		if (access(m->path, F_OK) == 0)
+			nanosleep(&(struct timespec){ .tv_nsec = 5 * NS_PER_MS }, NULL);
 	}
 	m->path[0] = '\0';
+	return n;
 }

@@ -10,6 +10,7 @@
 
 struct made_memcg {
 	char path[640]; /* "" while there is none */
+	char home[512]; /* where the calling process is */
 };
 
 /*
@@ -22,7 +23,10 @@ int made_memcg_new(struct made_memcg *m, int64_t limit, bool group, struct err *
 /* Moves the calling process into it. */
 int made_memcg_join(const struct made_memcg *m, struct err *err);
 
-/* Removes it and the cgroups that the command made below it, except those with live processes. Takes up to half a second. */
-void made_memcg_remove(struct made_memcg *m);
+/*
+ * Removes it and the cgroups that the command made below it. Takes up to half a second. Processes that live on in them go where
+ * the caller is, without the limit. Returns how many those were.
+ */
+unsigned int made_memcg_remove(struct made_memcg *m);
 
 #endif

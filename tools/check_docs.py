@@ -23,6 +23,7 @@ HELP = {
     "afterglow-ship": "sidecar/ship/options.c",
     "afterglow-unwind": "sidecar/unwind/main.c",
     "afterglow-pack": "sidecar/pack/main.c",
+    "kubectl afterglow": "plugin/options.c",
 }
 # It has all fields of policies.
 POLICY_PAGE = "docs/policies.md"

@@ -12,18 +12,18 @@ daemons=(kubelet kube-proxy coredns kube-scheduler kube-controller-manager
 
 kill_daemons() {
 	local name pid
-	for name in "${daemons[@]}"; do
+	for name in "${daemons[@]}" second-kubelet second-containerd; do
 		if pid=$(pid_of "$name"); then kill -KILL "$pid" 2>/dev/null || true; fi
 	done
 }
 
-# Shims outlive containerd on purpose. Ours name our socket as their argument.
+# kill_shims SOCKET: shims outlive containerd on purpose. They name its socket as their argument.
 kill_shims() {
 	local proc args
 	for proc in /proc/[0-9]*; do
 		[[ $(readlink "$proc/exe" 2>/dev/null) == */containerd-shim-runc-v2* ]] || continue
 		{ args=$(tr '\0' ' ' <"$proc/cmdline"); } 2>/dev/null || continue
-		if [[ $args == *"-address $containerd_socket "* ]]; then
+		if [[ $args == *"-address $1 "* ]]; then
 			kill -KILL "${proc#/proc/}" 2>/dev/null || true
 		fi
 	done
@@ -116,7 +116,8 @@ teardown() {
 	[ -e "$marker" ] || return 0
 	set +e
 	kill_daemons
-	kill_shims
+	kill_shims "$containerd_socket"
+	kill_shims "$run/second/containerd.sock"
 	kill_pods
 	remove_cgroups
 	remove_strays

@@ -90,6 +90,7 @@ for mode in summary full; do
 	check "$mode: the bundle has the backtrace" has_backtrace "$(bundle)"
 	check "$mode: a debugger opens the core" opens "$(bundle)"
 	check "$mode: the bundle is whole, with the core" whole "$(bundle)"
+	check "$mode: a core that only we asked for does not stay" test -z "$(find . -name 'core*')"
 done
 summary_of() { du -k "$(core_in "$1")" | cut -f 1; }
 full=$(summary_of "$(bundle)")
@@ -168,6 +169,22 @@ check "without a core limit the report says so" tells "ulimit -c"
 run -- sh -c "ulimit -c 128; exec $crash --memory 8"
 check "a core cut by the limit is said to be cut" tells "the whole core (needs a higher core limit"
 check "and kept as far as it goes" test -s "$(core_in "$(bundle)")"
+# What is dumped is bounded, whatever the runtime's limit was; a limit that somebody chose stays.
+rm -f core*
+for limit in 0 unlimited; do
+	(
+		ulimit -S -c "$limit"
+		exec "$launch" --cores --cores-max 1048576 --socket "$work/none" -- "$crash" --memory 16
+	) 2>/dev/null
+	check "soft limit $limit: the exit code of a process whose core is cut stays" test $? = 139
+	check "soft limit $limit: no more is written than --cores-max" test "$(du -k core | cut -f 1)" -le 1024
+	check "soft limit $limit: signal and innermost function are known" \
+		sh -c "'$build/afterglow-unwind' --core core | grep -q '^SIGSEGV at address 0x0 in deref_null'"
+	rm -f core
+done
+check "the default bound is 4 GiB" test "$(ulimit -S -c 0 && "$launch" --cores --socket "$work/none" -- sh -c 'ulimit -S -c')" = 8388608
+check "a limit that somebody chose stays" \
+	test "$(ulimit -S -c 4096 && "$launch" --cores --cores-max 1048576 --socket "$work/none" -- sh -c 'ulimit -S -c')" = 4096
 if mount -t tmpfs -o size=2m tmpfs "$work/small"; then
 	rm -f core*
 	run -- "$crash" --in "$work/small" --memory 16 --after "$there"

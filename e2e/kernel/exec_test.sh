@@ -84,6 +84,12 @@ check "no memory cgroup is left behind" test -z "$(new_memory_cgroups)"
 run --memory-max 24Mi -- sh -c "mkdir -p \"\$($own_memory_cgroup)/below/further\""
 check "a command may make cgroups in its own" gives 0
 check "and none of them is left behind" test -z "$(new_memory_cgroups)"
+run --memory-max 24Mi -- sh -c "mkdir -p \"\$($own_memory_cgroup)/below\"; setsid $probe sleep 600000 >/dev/null 2>&1 & echo \$!; exit 3"
+check "a process that outlives the command lives on" kill "$(cat "$work/out")"
+check "and no memory cgroup is left behind for it" test -z "$(new_memory_cgroups)"
+check "which is said" says 'outlive the command'
+setsid "$sidecar" exec --store "$store" --name case -- sh -c 'kill -9 0' >"$work/out" 2>"$work/err"
+check "a command that kills all of its process group leaves no socket behind" is_empty "$TMPDIR"
 here=$(sh -c "$own_memory_cgroup")
 sh -c 'mkdir "$0/afterglow-$$-0" && echo "$0/afterglow-$$-0" && exec "$@"' "${here%/}" "$sidecar" exec --store "$store" --name case \
 	--memory-max 24Mi -- sh -c 'exit 7' >"$work/out" 2>"$work/err"
@@ -146,6 +152,19 @@ for row in segv:Segfault:139 bus:BusError:135 ill:IllegalInstruction:132 fpe:Ari
 done
 reports Abort 134 -- "$probe" abort
 reports KernelOOMContainer 137 --memory-max 24Mi -- "$hog" 300M
+# Linux 4.18 has neither openat2 nor pidfds.
+as_on_4_18() {
+	"$probe" old-kernel "$sidecar" exec --store "$store" --name case "$@" >"$work/out" 2>"$work/err"
+	code=$?
+}
+as_on_4_18 --memory-max 24Mi -- "$hog" 300M
+check "without openat2 an OOM kill is reported as one" has_class KernelOOMContainer
+check "without openat2 the largest process is named" says ' hog'
+check "without openat2 the exit code is kept" gives 137
+as_on_4_18 -- "$probe" fault segv
+check "without openat2 a crash is reported as one" has_class Segfault
+as_on_4_18 -- sh -c 'kill -9 $PPID; sleep 1'
+check "without pidfds a launcher that is killed is reported" has_class Killed
 oom_spares_us
 # It is said to have lived on after five seconds.
 run --memory-max 24Mi -- sh -c "sh -c '$as_victim $hog 300M'; $(until_ "find '$store/local/case' -name '*-KernelOOMProcess' | grep -q .")"

@@ -59,6 +59,24 @@ for i in range(600):
 print("flooded")
 END
 
+cat >"$work/again.py" <<'END'
+import array, os, socket, sys, time
+root, alive = os.open("/", os.O_PATH), os.pidfd_open(os.getpid())
+fds = array.array("i", [root, alive])
+end, n = time.monotonic() + 5, 0
+while time.monotonic() < end:
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    s.setblocking(False)
+    try:
+        s.connect(sys.argv[1])
+        s.sendmsg([b"hello 1 rp again%d 1 2 %d" % (n % 7, n + 1)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
+        n += 1
+    except OSError:
+        time.sleep(0.01)
+    s.close()
+print("again", n)
+END
+
 cat >"$work/crowd.py" <<'END'
 import os, signal, sys
 for _ in range(int(sys.argv[1])):
@@ -116,6 +134,20 @@ wait "$container"
 container=''
 check "the flood was there" grep -q flooded "$work/flood.out"
 check "nothing was written beside the spool" nothing_beside
+
+in_container "$launch --name again -- sh -c 'python3 $work/again.py $work/run/s; kill -SEGV \$\$'" >"$work/again.out" 2>"$work/err" &
+container=$!
+most=0
+while kill -0 "$container" 2>/dev/null; do
+	n=$(find "$work/spool/.recorder" -name '*.ring' | wc -l)
+	[ "$n" -le "$most" ] || most=$n
+	sleep 0.1
+done
+wait "$container"
+container=''
+check "who says hello and hangs up was there ($(cat "$work/again.out"))" grep -q 'again [1-9][0-9]' "$work/again.out"
+check "and leaves a bounded number of files ($most)" test "$most" -le 64
+check "its death is reported" until_true 120 ended again
 
 in_container "$launch --wait-recorder 60 --name honest -- $work/probe fault segv" 2>"$work/err" &
 container=$!

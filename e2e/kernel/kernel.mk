@@ -16,7 +16,7 @@ $(BUILD)/test/crash: e2e/kernel/crash.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -O1 -g -o $@ $< -lpthread
 
-$(KERNEL_TESTS): $(BUILD)/test/%: $(BUILD)/obj/e2e/kernel/%.o $(call objects,$(LIB))
+$(KERNEL_TESTS): $(BUILD)/test/%: $(BUILD)/obj/e2e/kernel/%.o $(call objects,$(LIB) $(DIGEST))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(SIDECAR_LIBS)
@@ -63,6 +63,8 @@ kernel-tests-here: launch-test
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/cores_test.sh
 	@echo "== a hostile container"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/hostile_test.sh
+	@echo "== what hangs around the sidecar"
+	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/freeze_test.sh
 	@echo "== from the spool to the store"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/spool_test.sh
 	@echo "== HTTP of the recorder"

@@ -27,6 +27,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -918,6 +919,93 @@ static void hello_from_pid_1_carries_the_pids_of_its_namespace(void **state)
 	stop_listening(listener);
 }
 
+static void be_traced(void)
+{
+	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
+		_exit(115);
+}
+
+/* Keeps the traced launcher from its first connect(2) for ms, as a busy machine may. */
+static void hold_at_connect(pid_t pid, long ms)
+{
+	struct __ptrace_syscall_info info;
+	int status;
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSTOPPED(status));
+	ptrace(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
+	do {
+		assert_return_code(ptrace(PTRACE_SYSCALL, pid, NULL, 0), errno);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_true(WIFSTOPPED(status));
+		ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof(info), &info);
+	} while (info.op != PTRACE_SYSCALL_INFO_ENTRY || info.entry.nr != SYS_connect);
+	pause_ms(ms);
+	ptrace(PTRACE_DETACH, pid, NULL, NULL);
+}
+
+static bool said_hello(int listener)
+{
+	struct pollfd ready = { .fd = listener, .events = POLLIN };
+	char text[LAUNCH_MESSAGE_MAX] = "";
+	int fd;
+
+	if (poll(&ready, 1, 0) != 1)
+		return false;
+	fd = accept(listener, NULL, NULL);
+	if (recv(fd, text, sizeof(text), 0) <= 0)
+		text[0] = '\0';
+	close(fd);
+	return strncmp(text, "hello ", 6) == 0;
+}
+
+static void hello_is_sent_before_the_command_can_kill_its_launcher(void **state)
+{
+	const struct how how = { .prepare = be_traced };
+	int listener = listen_as_recorder(), n_hellos = 0;
+	(void)state;
+
+	/* Several times, as this machine may be so busy that the command is not kept waiting any longer. */
+	for (int i = 0; i < 4; i++) {
+		struct process p = start(&how, "--", "/bin/sh", "-c", "kill -9 $PPID", NULL);
+
+		hold_at_connect(p.pid, 20);
+		assert_int_equal(finish(&p), -SIGKILL);
+		n_hellos += said_hello(listener);
+	}
+	assert_true(n_hellos > 0);
+	stop_listening(listener);
+}
+
+static void put_socket_at_5(void)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", socket_path);
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0 || dup2(fd, 5) < 0)
+		_exit(114);
+	if (fd != 5)
+		close(fd);
+	unlink(socket_path);
+}
+
+static void a_connection_that_was_made_for_it_is_used_and_the_command_does_not_get_it(void **state)
+{
+	const struct how how = { .prepare = put_socket_at_5 };
+	int listener = listen_as_recorder(), connection;
+	struct process p = start(&how, "--socket-fd", "5", "--", probe, "fds", NULL);
+	(void)state;
+
+	connection = accept_and_greet(listener);
+	assert_int_equal(receive_exit(connection), 0);
+	order(connection, "done");
+	assert_string_equal(read_text(p.out, NULL), "0 1 2 ");
+	assert_int_equal(finish(&p), 0);
+	close(connection);
+	stop_listening(listener);
+}
+
 static void a_recorder_that_comes_late_is_found(void **state)
 {
 	struct process p = start(&usual, "--", probe, "orphans", "0", NULL);
@@ -1761,17 +1849,12 @@ static void become_somebody(void)
 		_exit(119);
 }
 
-static void another_user_of_the_same_container_cannot_have_commands_run(void **state)
+/* Whoever called listen() is the peer: a child that is neither root nor the launcher's user. */
+static int listen_as_another_user(void)
 {
-	const struct how how = { .prepare = become_somebody };
-	int listener, connection, ends[2];
-	char answer[32];
-	struct process p;
+	int listener = listen_as_recorder(), status;
 	pid_t pid;
 
-	(void)state;
-	/* Whoever called listen() is the peer: a child that is neither root nor the launcher's user. */
-	listener = listen_as_recorder();
 	chmod(directory, 0777);
 	chmod(socket_path, 0777);
 	pid = fork();
@@ -1779,13 +1862,91 @@ static void another_user_of_the_same_container_cannot_have_commands_run(void **s
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		_exit(setuid(4321) < 0 || listen(listener, 4) < 0);
 	}
-	assert_int_equal(waitpid(pid, ends, 0), pid);
-	assert_int_equal(ends[0], 0);
-	p = start(&how, "--", probe, "orphans", "0", NULL);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	return listener;
+}
+
+static void another_user_of_the_same_container_is_not_taken_for_the_sidecar(void **state)
+{
+	const struct how how = { .prepare = become_somebody };
+	int listener = listen_as_another_user(), connection;
+	char text[LAUNCH_MESSAGE_MAX];
+	struct process p = start(&how, "--", probe, "orphans", "0", NULL);
+	(void)state;
+
+	/* No hello, and so no descriptor of the container; orders are not heard. */
+	for (int i = 0; i < 2; i++) {
+		connection = accept_launcher(listener);
+		send(connection, "kill", 4, MSG_NOSIGNAL);
+		assert_true(recv(connection, text, sizeof(text), 0) <= 0);
+		close(connection);
+	}
+	close_input(&p);
+	assert_non_null(strstr(read_text(p.err, NULL), "not recording"));
+	assert_int_equal(finish(&p), 0);
+	stop_listening(listener);
+	chmod(directory, 0700);
+}
+
+/* As PID 1 of the namespace: leaves a child that listens in the sidecar's place, and notes what the launcher sends it first. */
+static void let_a_child_listen(void)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	char text[LAUNCH_MESSAGE_MAX];
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), probing = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", socket_path);
+	unlink(socket_path);
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+		_exit(118);
+	if (fork() == 0) {
+		ssize_t len;
+
+		listen(fd, 4);
+		close(accept(fd, NULL, NULL)); /* the one below */
+		len = recv(accept(fd, NULL, NULL), text, sizeof(text), 0);
+		dprintf(STDOUT_FILENO, "%zd\n", len);
+		_exit(0);
+	}
+	while (connect(probing, (struct sockaddr *)&address, sizeof(address)) < 0)
+		pause_ms(1);
+}
+
+static void a_process_of_the_containers_own_user_is_not_taken_for_the_sidecar(void **state)
+{
+	const struct how how = { .pid1 = true, .prepare = let_a_child_listen };
+	struct process p = start(&how, "--", probe, "cat", NULL);
+	(void)state;
+
+	assert_string_equal(read_text(p.out, "\n"), "0\n");
+	assert_non_null(strstr(read_text(p.err, "\n"), "not recording"));
+	close_input(&p);
+	assert_int_equal(finish(&p), 0);
+	unlink(socket_path);
+}
+
+/* As the operator mounts the directory of the socket. */
+static void become_somebody_with_a_read_only_directory(void)
+{
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount(directory, directory, NULL, MS_BIND, NULL) < 0 ||
+	    mount(NULL, directory, NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL) < 0)
+		_exit(117);
+	become_somebody();
+}
+
+static void a_read_only_directory_proves_that_the_listener_is_the_sidecar(void **state)
+{
+	const struct how how = { .prepare = become_somebody_with_a_read_only_directory };
+	int listener = listen_as_another_user(), connection;
+	struct process p = start(&how, "--", probe, "orphans", "0", NULL);
+	(void)state;
+
 	connection = accept_and_greet(listener);
 	close(order_run(connection, "run 5 10 0 true"));
-	snprintf(answer, sizeof(answer), "refused 5 %d", EPERM);
-	assert_string_equal(receive_text(connection), answer);
+	assert_memory_equal(receive_text(connection), "ran 5 ", 6);
+	assert_string_equal(receive_text(connection), "finished 5 0 0");
 	close_input(&p);
 	receive_exit(connection);
 	order(connection, "done");
@@ -1793,6 +1954,64 @@ static void another_user_of_the_same_container_cannot_have_commands_run(void **s
 	close(connection);
 	stop_listening(listener);
 	chmod(directory, 0700);
+}
+
+static void say_to_a_stderr_that_nobody_reads_any_more_does_no_harm(void **state)
+{
+	int listener = listen_as_recorder(), connection;
+	struct process p = start(&usual, "--", probe, "orphans", "0", NULL);
+
+	(void)state;
+	connection = accept_and_greet(listener);
+	read_text(p.out, "ready\n");
+	close(p.err);
+	p.err = -1;
+	/* The SIGPIPE of that write is nobody's business but the writer's. */
+	for (int i = 0; i < 3; i++)
+		order(connection, "say to nobody\n");
+	order(connection, "watch 1 1"); /* answered after those were dealt with */
+	receive_text(connection);
+	pause_ms(100);
+	close_input(&p);
+	assert_int_equal(receive_exit(connection), 0);
+	order(connection, "done");
+	assert_int_equal(finish(&p), 0);
+	close(connection);
+	stop_listening(listener);
+}
+
+/* Ready for a write, says poll(2), but without room for a whole text. */
+static void stderr_with_little_room(void)
+{
+	int ends[2], size = 1;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) < 0 || setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)) < 0 ||
+	    write(ends[0], "", 1) != 1 || dup2(ends[0], STDERR_FILENO) < 0)
+		_exit(116);
+	close(ends[0]);
+}
+
+static void say_to_a_stderr_that_blocks_does_not_hold_up_signals(void **state)
+{
+	const struct how how = { .pid1 = true, .prepare = stderr_with_little_room };
+	int listener = listen_as_recorder(), connection;
+	struct process p = start(&how, "--", probe, "orphans", "0", NULL);
+	char text[LAUNCH_MESSAGE_MAX + 1] = "say ";
+
+	(void)state;
+	connection = accept_and_greet(listener);
+	read_text(p.out, "ready\n");
+	memset(text + 4, 'z', LAUNCH_MESSAGE_MAX - 4);
+	for (int i = 0; i < 3; i++)
+		order(connection, text);
+	order(connection, "watch 1 1");
+	receive_text(connection);
+	kill(p.pid, SIGTERM);
+	assert_int_equal(receive_exit(connection), SIGTERM);
+	order(connection, "done");
+	assert_int_equal(finish(&p), 143);
+	close(connection);
+	stop_listening(listener);
 }
 
 static void after_the_end_the_container_waits_for_its_hooks(void **state)
@@ -1989,6 +2208,8 @@ int main(void)
 		cmocka_unit_test(sigterm_ends_a_wait_for_a_port),
 		cmocka_unit_test(hello_brings_the_root_the_termination_log_and_a_pidfd),
 		cmocka_unit_test(hello_from_pid_1_carries_the_pids_of_its_namespace),
+		cmocka_unit_test(hello_is_sent_before_the_command_can_kill_its_launcher),
+		cmocka_unit_test(a_connection_that_was_made_for_it_is_used_and_the_command_does_not_get_it),
 		cmocka_unit_test(a_recorder_that_comes_late_is_found),
 		cmocka_unit_test(a_command_that_failed_before_its_recorder_came_is_told_all_the_same),
 		cmocka_unit_test(a_recorder_that_never_comes_is_waited_for_no_longer_than_said),
@@ -2004,6 +2225,8 @@ int main(void)
 		cmocka_unit_test(hold_keeps_the_container_and_sigterm_ends_the_hold),
 		cmocka_unit_test(say_prints_its_text_on_the_containers_stderr),
 		cmocka_unit_test(say_to_a_full_stderr_is_lost_and_the_container_goes_on),
+		cmocka_unit_test(say_to_a_stderr_that_nobody_reads_any_more_does_no_harm),
+		cmocka_unit_test(say_to_a_stderr_that_blocks_does_not_hold_up_signals),
 		cmocka_unit_test(garbage_orders_do_no_harm),
 		cmocka_unit_test(descriptors_sent_to_the_launcher_do_not_stay_open),
 		cmocka_unit_test(kill_ends_every_process_of_the_container_with_137),
@@ -2021,7 +2244,9 @@ int main(void)
 		cmocka_unit_test(a_hook_writes_no_file_beyond_its_limit),
 		cmocka_unit_test(more_hooks_than_allowed_are_refused_and_the_others_run),
 		cmocka_unit_test(hostile_orders_to_run_are_refused),
-		cmocka_unit_test(another_user_of_the_same_container_cannot_have_commands_run),
+		cmocka_unit_test(another_user_of_the_same_container_is_not_taken_for_the_sidecar),
+		cmocka_unit_test(a_process_of_the_containers_own_user_is_not_taken_for_the_sidecar),
+		cmocka_unit_test(a_read_only_directory_proves_that_the_listener_is_the_sidecar),
 		cmocka_unit_test(after_the_end_the_container_waits_for_its_hooks),
 		cmocka_unit_test(hooks_end_with_a_recorder_that_vanishes),
 		cmocka_unit_test(a_hold_outlives_its_recorder_and_ends_by_release),

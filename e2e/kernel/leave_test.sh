@@ -47,6 +47,30 @@ stays() { # WHEN CODE
 	pid=''
 }
 
+# A container that takes its time after SIGTERM: for a checkpoint, or in a preStop hook.
+outlives_the_grace() {
+	rm -rf "$work/spool" "$work/store" "$work/s"
+	mkdir "$work/spool" "$work/store"
+	"$sidecar" --socket "$work/s" --spool "$work/spool" --store "$work/store" --kernel-log off --grace 1 >"$work/log" 2>&1 &
+	pid=$!
+	wait_until listens
+	"$launch" --socket "$work/s" --name leave -- sh -c "trap '' TERM; echo \$\$ >$work/command; while :; do sleep 0.1; done" 2>"$work/err" &
+	launcher=$!
+	wait_until test -s "$work/command"
+	kill "$launcher" "$pid"
+	sleep 3
+	check "beyond its grace the sidecar stays with a container that lives" kill -0 "$pid"
+	kill -9 "$(cat "$work/command")"
+	wait "$launcher"
+	check "it reports how that container ended" wait_until bundled
+	check "as a kill, in a pod that is being deleted" grep -q '"class":[[:space:]]*"PodDeleted"' "$work"/store/ml/*/*/leave/*/report.json
+	check "and ends behind it" wait_until gone
+	wait "$pid"
+	check "with success" test $? = 0
+	pid=''
+}
+
+outlives_the_grace
 is_left success 0
 is_left any 0
 is_left any 3

@@ -13,7 +13,6 @@
 #include <ftw.h>
 #include <limits.h>
 #include <poll.h>
-#include <sha2.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -26,6 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/digest/sha256.h"
 #include "lib/fileio.h"
 #include "lib/json.h"
 #include "lib/units.h"
@@ -316,7 +316,7 @@ static bool check_listed_file(struct run *r, const cJSON *entry)
 {
 	_cleanup_strbuf_ struct strbuf data = STRBUF_INIT(FILE_CEILING);
 	const char *name = json_str(entry, "name"), *sha256 = json_str(entry, "sha256");
-	char path[PATH_MAX + 64], digest[SHA256_DIGEST_STRING_LENGTH];
+	char path[PATH_MAX + 64], digest[SHA256_TEXT_MAX];
 	struct err err = { 0 };
 
 	if (!name || !sha256 || strchr(name, '/'))
@@ -326,7 +326,7 @@ static bool check_listed_file(struct run *r, const cJSON *entry)
 		return wrong(r, "MANIFEST.json: %s", err_text(&err));
 	if ((int64_t)data.len != json_int(entry, "sizeBytes", -1))
 		return wrong(r, "%s has %zu bytes, MANIFEST.json says otherwise", name, data.len);
-	SHA256Data((const uint8_t *)strbuf_str(&data), data.len, digest);
+	sha256_text(strbuf_str(&data), data.len, digest);
 	if (strcmp(digest, sha256) != 0)
 		return wrong(r, "%s does not have the sha256 that MANIFEST.json says", name);
 	return true;

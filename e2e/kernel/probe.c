@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -173,6 +174,31 @@ _Noreturn static void deed_family(long n)
 		pause();
 }
 
+/* old-kernel COMMAND...: COMMAND, and whatever it starts, without the system calls that Linux 4.18 does not have. */
+static int deed_old_kernel(char **command)
+{
+	/* The kernel's struct sock_filter and sock_fprog; musl has no headers of the kernel's. */
+	static const struct {
+		uint16_t code;
+		uint8_t if_true, if_false;
+		uint32_t k;
+	} filter[] = {
+		{ 0x20, 0, 0, 0 }, /* load the call's number */
+		{ 0x35, 0, 1, 424 }, /* at least 424: pidfd_send_signal, of 5.1. openat2 is 437, of 5.6 */
+		{ 0x06, 0, 0, 0x00050000 | ENOSYS },
+		{ 0x06, 0, 0, 0x7fff0000 }, /* allowed */
+	};
+	const struct {
+		unsigned short len;
+		const void *filter;
+	} program = { sizeof(filter) / sizeof(*filter), filter };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_SECCOMP, 2, &program) < 0)
+		return 99;
+	execvp(command[0], command);
+	return 98;
+}
+
 int main(int argc, char **argv)
 {
 	const char *deed = argc > 1 ? argv[1] : "", *arg = argc > 2 ? argv[2] : "";
@@ -204,6 +230,8 @@ int main(int argc, char **argv)
 		return deed_orphans(n);
 	if (strcmp(deed, "family") == 0)
 		deed_family(n);
+	if (strcmp(deed, "old-kernel") == 0 && argc > 2)
+		return deed_old_kernel(argv + 2);
 	if (strcmp(deed, "sleep") == 0) {
 		usleep((useconds_t)n * 1000);
 		return 0;

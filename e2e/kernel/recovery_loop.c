@@ -14,7 +14,6 @@
 #include <ftw.h>
 #include <glob.h>
 #include <limits.h>
-#include <sha2.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -26,6 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/digest/sha256.h"
 #include "lib/fileio.h"
 #include "lib/json.h"
 #include "lib/units.h"
@@ -334,11 +334,11 @@ static bool check_bundle(struct run *r, const char *bundle)
 		return wrong(r, "%s: no report.json in its manifest", bundle);
 	cJSON_ArrayForEach(entry, json_get(manifest, "files")) {
 		_cleanup_strbuf_ struct strbuf data = STRBUF_INIT(FILE_CEILING);
-		char path[PATH_MAX], digest[SHA256_DIGEST_STRING_LENGTH];
+		char path[PATH_MAX], digest[SHA256_TEXT_MAX];
 
 		snprintf(path, sizeof(path), "%s/%s", bundle, json_str(entry, "name"));
 		file_read(AT_FDCWD, path, &data, NULL);
-		SHA256Data((const uint8_t *)strbuf_str(&data), data.len, digest);
+		sha256_text(strbuf_str(&data), data.len, digest);
 		if (strcmp(digest, json_str(entry, "sha256")) != 0)
 			return wrong(r, "%s is not what its manifest says", path);
 	}

@@ -226,7 +226,7 @@ for n in 1 2 3 4 5; do dies "c$n" 9; sleep 0.1; done
 check "the oldest go" wait_until has spool 3
 dies c6 9
 check "the next report says so" wait_until says spool/ml 'dropped    1 bundle of earlier failures'
-check "the rest is whole" whole "$at/spool"
+check "the rest is whole" wait_until whole "$at/spool" # the oldest is on its way out
 stop
 
 # Old bundles of a claim

@@ -11,6 +11,7 @@
 #include "operator/cache/list_decoder.h"
 #include "operator/cache/watch_decoder.h"
 #include "operator/kube/projection.h"
+#include "operator/kube/salvage.h"
 
 #define LIST_DEADLINE_NS (60 * NS_PER_SEC)
 /* In one piece it may be all of a large cluster. */
@@ -28,6 +29,8 @@ struct informer {
 	bool metadata_only;
 	const char *const *fields;
 	store_change_fn on_change;
+	bool keep_remnants;
+	void (*on_unreadable)(void *arg, struct informer *informer, const char *key, const char *reason);
 	void (*on_state)(void *arg, struct informer *informer);
 	void *arg;
 
@@ -37,7 +40,7 @@ struct informer {
 	struct watch_decoder decoder;
 	struct list_decoder list_decoder;
 	struct err list_trouble; /* why the list is no list */
-	uint64_t unknown_events;
+	uint64_t unknown_events, unreadable;
 	struct client_call *call; /* the list or watch that runs */
 	bool stream_stopped; /* the stream said what to do next: */
 	struct reflector_step after_stream;
@@ -88,15 +91,47 @@ static void prepare(const struct informer *informer, cJSON *object)
 	cJSON_DeleteItemFromObjectCaseSensitive(object, "status");
 }
 
+/*
+ * What cannot be read must not keep anybody from the rest. Takes object. An older copy would not be true any more. Returns
+ * -ENOMEM, or 0.
+ */
+static int take_remnant(struct informer *informer, struct store *store, cJSON *object, store_change_fn on_change)
+{
+	_cleanup_json_ cJSON *remnant = object;
+	_cleanup_free_ char *key = object_key(object);
+
+	informer->unreadable++;
+	if (!key)
+		return 0;
+	if (informer->on_unreadable)
+		informer->on_unreadable(informer->arg, informer, key, salvage_reason(remnant));
+	if (informer->keep_remnants && salvage_has_status(remnant))
+		return store_put(store, TAKE_PTR(remnant), false, on_change, informer->arg) == -ENOMEM ? -ENOMEM : 0;
+	store_remove(store, key, NULL, on_change, informer->arg);
+	return 0;
+}
+
+/* Takes object. -ENOMEM, or 0: an item without a name is none of an API server's, the others are good. */
+static int take_object(struct informer *informer, struct store *store, cJSON *object, store_change_fn on_change)
+{
+	bool remnant = salvage_reason(object) != NULL;
+
+	if (remnant) {
+		json_set_str(object, "apiVersion", informer->resource->api_version);
+		json_set_str(object, "kind", informer->resource->kind);
+		return take_remnant(informer, store, object, on_change);
+	}
+	prepare(informer, object);
+	return store_put(store, object, false, on_change, informer->arg) == -ENOMEM ? -ENOMEM : 0;
+}
+
 /* --- Lists ------------------------------------------------------------------------------------------------ */
 
 static int on_list_item(void *arg, cJSON *item)
 {
 	struct informer *informer = arg;
 
-	prepare(informer, item);
-	/* An item without a name is none of an API server's; the others are good. */
-	return store_put(&informer->fresh, item, false, NULL, NULL) == -ENOMEM ? -ENOMEM : 0;
+	return take_object(informer, &informer->fresh, item, NULL);
 }
 
 static int on_list_data(void *arg, const void *data, size_t len)
@@ -237,15 +272,15 @@ static int take_event(struct informer *informer, struct watch_event *event, bool
 
 	if (event->type == WATCH_BOOKMARK)
 		return 0;
-	prepare(informer, event->object);
 	if (event->type == WATCH_DELETED) {
 		_cleanup_free_ char *key = object_key(event->object);
+		prepare(informer, event->object);
 		if (key)
 			store_remove(store, key, event->object, on_change, informer->arg);
 		return 0;
 	}
 	/* -ENOMEM counts as garbage: list again, later. */
-	return store_put(store, TAKE_PTR(event->object), false, on_change, informer->arg) == -ENOMEM ? -ENOMEM : 0;
+	return take_object(informer, store, TAKE_PTR(event->object), on_change);
 }
 
 static void trouble_is_over(struct informer *informer)
@@ -442,6 +477,8 @@ int informer_new(struct event_base *base, struct client *client, const struct in
 	informer->metadata_only = options->metadata_only;
 	informer->fields = options->fields;
 	informer->on_change = options->on_change;
+	informer->keep_remnants = options->keep_remnants;
+	informer->on_unreadable = options->on_unreadable;
 	informer->on_state = options->on_state;
 	informer->arg = options->arg;
 	informer->timer = evtimer_new(base, on_timer, informer);
@@ -502,6 +539,10 @@ void informer_learn(struct informer *informer, cJSON *object)
 		cJSON_Delete(object);
 		return;
 	}
+	if (salvage_reason(object) && !(informer->keep_remnants && salvage_has_status(object))) {
+		cJSON_Delete(object);
+		return;
+	}
 	prepare(informer, object);
 	store_put(&informer->store, object, true, informer->on_change, informer->arg);
 }
@@ -527,6 +568,11 @@ const struct reflector *informer_reflector(const struct informer *informer)
 uint64_t informer_unknown_events(const struct informer *informer)
 {
 	return informer->unknown_events;
+}
+
+uint64_t informer_unreadable(const struct informer *informer)
+{
+	return informer->unreadable;
 }
 
 const char *informer_trouble(const struct informer *informer)

@@ -19,6 +19,13 @@ struct informer_options {
 	bool metadata_only; /* the server sends, and the store keeps, only metadata */
 	const char *const *fields; /* the store keeps these only (projection.h); NULL: all. Must outlive the informer */
 	store_index_fn index_fn;
+	/*
+	 * An object that cannot be read (salvage.h) is not in the store, as if it did not exist. True: its remnant is, if it has
+	 * its status: whoever reads the store asks salvage_reason.
+	 */
+	bool keep_remnants;
+	/* Such an object came: key is "namespace/name". NULL is allowed. */
+	void (*on_unreadable)(void *arg, struct informer *informer, const char *key, const char *reason);
 	/* A change of the copy. Must not use this informer except to read the store. */
 	store_change_fn on_change;
 	/* Synced or trouble may have changed. NULL is allowed. */
@@ -54,5 +61,7 @@ const struct reflector *informer_reflector(const struct informer *informer);
 const char *informer_trouble(const struct informer *informer);
 /* Events of a type that we do not know, of a newer server, which were passed over. */
 uint64_t informer_unknown_events(const struct informer *informer);
+/* How often an object came that cannot be read. */
+uint64_t informer_unreadable(const struct informer *informer);
 
 #endif

@@ -2,6 +2,7 @@
 /* Tests of the informer: list, watch and own writes against a server that answers from a script. */
 #include "operator/cache/informer.h"
 
+#include "operator/kube/salvage.h"
 #include "operator/kube/testing.h"
 
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers" /* scripts say what matters to them */
@@ -42,7 +43,19 @@ struct bed {
 	struct informer *informer;
 	struct told told;
 	const char *const *fields;
+	bool keep_remnants;
+	struct strbuf unreadable; /* "ns/name;" of each */
 };
+
+static void note_unreadable(void *arg, struct informer *informer, const char *key, const char *reason)
+{
+	struct told *told = arg;
+	struct bed *bed = (struct bed *)((char *)told - offsetof(struct bed, told));
+
+	(void)informer;
+	assert_non_null(strstr(reason, "nested more than 1000 levels deep"));
+	strbuf_addf(&bed->unreadable, "%s;", key);
+}
 
 static void bed_start_with_fields(struct bed *bed, const struct exchange *script, size_t n, size_t wanted,
 				  bool metadata_only)
@@ -53,12 +66,15 @@ static void bed_start_with_fields(struct bed *bed, const struct exchange *script
 		.label_selector = "a=b,c",
 		.metadata_only = metadata_only,
 		.fields = bed->fields,
+		.keep_remnants = bed->keep_remnants,
+		.on_unreadable = note_unreadable,
 		.on_change = tell,
 		.arg = &bed->told,
 	};
 	struct err err = { 0 };
 
 	bed->told = (struct told){ .text = STRBUF_INIT(4096), .wanted = wanted };
+	bed->unreadable = STRBUF_INIT(4096);
 	fake_server_start(&bed->server, script, n);
 	bed->client = fake_client(&bed->server, NULL);
 	assert_int_equal(informer_new(bed->server.base, bed->client, &options, &bed->informer, &err), 0);
@@ -70,6 +86,7 @@ static void bed_start_with_fields(struct bed *bed, const struct exchange *script
 static void bed_start(struct bed *bed, const struct exchange *script, size_t n, size_t wanted, bool metadata_only)
 {
 	bed->fields = NULL;
+	bed->keep_remnants = false;
 	bed_start_with_fields(bed, script, n, wanted, metadata_only);
 }
 
@@ -79,6 +96,7 @@ static void bed_stop(struct bed *bed)
 	client_free(bed->client);
 	fake_server_stop(&bed->server);
 	strbuf_release(&bed->told.text);
+	strbuf_release(&bed->unreadable);
 }
 
 static void pages_then_events_then_a_watch_from_the_last_version(void **state)
@@ -138,6 +156,69 @@ static void metadata_alone_is_kept_where_that_is_enough_and_null_is_an_empty_lis
 
 	bed_start(&bed, script, ARRAY_SIZE(script), 1, true);
 	assert_null(json_get(store_get(informer_store(bed.informer), "ns/a"), "spec"));
+	bed_stop(&bed);
+}
+
+/* META, but too deep to be read. */
+static void add_deep(struct strbuf *text, const char *name, const char *uid, const char *rv)
+{
+	strbuf_addf(text, "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"%s\",\"uid\":\"%s\",\"resourceVersion\":\"%s\"},\"spec\":", name, uid,
+		    rv);
+	for (int i = 0; i < 1200; i++)
+		strbuf_addc(text, '[');
+	for (int i = 0; i < 1200; i++)
+		strbuf_addc(text, ']');
+	strbuf_addc(text, '}');
+}
+
+/* One is in the list, and one that was in order becomes so. */
+static void serve_deep_objects(bool keep_remnants, size_t wanted, struct bed *bed)
+{
+	_cleanup_strbuf_ struct strbuf list = STRBUF_INIT((size_t)1 << 20), events = STRBUF_INIT((size_t)1 << 20);
+
+	strbuf_adds(&list, "{\"metadata\":{\"resourceVersion\":\"10\"},\"items\":[" META("a", "u1", "5") ",");
+	add_deep(&list, "deep", "u2", "6");
+	strbuf_adds(&list, "]}");
+	strbuf_adds(&events, "{\"type\":\"MODIFIED\",\"object\":");
+	add_deep(&events, "a", "u1", "11");
+	strbuf_adds(&events, "}\n" EVENT("ADDED", META("c", "u3", "12")));
+	const struct exchange script[] = {
+		NO_STREAMS,
+		{ "GET", "limit=500", 200, strbuf_str(&list) },
+		{ "GET", "watch=1", 200, strbuf_str(&events), NULL, NULL, true },
+	};
+	bed->fields = NULL;
+	bed->keep_remnants = keep_remnants;
+	bed_start_with_fields(bed, script, ARRAY_SIZE(script), wanted, false);
+	assert_true(informer_synced(bed->informer));
+	assert_int_equal(informer_reflector(bed->informer)->lists, 1);
+	assert_int_equal(informer_unreadable(bed->informer), 2);
+	assert_string_equal(strbuf_str(&bed->unreadable), "ns/deep;ns/a;");
+}
+
+static void what_cannot_be_read_is_left_out_and_the_kind_goes_on(void **state)
+{
+	struct bed bed;
+	(void)state;
+
+	serve_deep_objects(false, 3, &bed);
+	assert_string_equal(strbuf_str(&bed.told.text), "+a 5;-a 5;+c 12;");
+	assert_false(store_has(informer_store(bed.informer), "ns/deep"));
+	bed_stop(&bed);
+}
+
+static void of_what_cannot_be_read_a_remnant_is_kept_where_it_is_wanted(void **state)
+{
+	struct bed bed;
+	const struct store *store;
+	(void)state;
+
+	serve_deep_objects(true, 4, &bed);
+	assert_non_null(strstr(strbuf_str(&bed.told.text), "~a 11;+c 12;"));
+	store = informer_store(bed.informer);
+	assert_non_null(salvage_reason(store_get(store, "ns/deep")));
+	assert_non_null(salvage_reason(store_get(store, "ns/a")));
+	assert_null(salvage_reason(store_get(store, "ns/c")));
 	bed_stop(&bed);
 }
 
@@ -281,6 +362,8 @@ int main(void)
 		cmocka_unit_test(a_version_that_is_too_new_for_the_server_is_given_up),
 		cmocka_unit_test(what_is_no_list_is_said_and_asked_for_again),
 		cmocka_unit_test(only_the_fields_that_are_asked_for_are_kept),
+		cmocka_unit_test(what_cannot_be_read_is_left_out_and_the_kind_goes_on),
+		cmocka_unit_test(of_what_cannot_be_read_a_remnant_is_kept_where_it_is_wanted),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,11 +11,10 @@
 #include <string.h>
 
 #include "operator/kube/projection.h"
+#include "operator/kube/salvage.h"
 
 /* What the buffer may keep between items: one huge object must not hold 16 MiB for ever. */
 #define TEXT_KEEP ((size_t)256 << 10)
-/* As cJSON's own limit (CJSON_NESTING_LIMIT). */
-#define NESTING_MAX 1000
 
 enum state {
 	BEFORE_LIST, /* '{' */
@@ -63,11 +62,16 @@ static int unexpected(char c, struct err *err)
 	return err_set(err, EPROTO, "not a list: unexpected byte 0x%02x", (unsigned char)c);
 }
 
-static int parse_text(struct list_decoder *d, const char *const *fields, cJSON **ret_json, struct err *err)
+static int parse_text(struct list_decoder *d, bool item, cJSON **ret_json, struct err *err)
 {
+	int r;
+
 	if (strbuf_failed(&d->text))
 		return err_set(err, EFBIG, "list item of more than 16 MiB");
-	int r = project_text(strbuf_str(&d->text), d->text.len, fields, ret_json, err);
+	if (item)
+		r = salvage_text(strbuf_str(&d->text), d->text.len, d->fields, ret_json, err);
+	else
+		r = project_text(strbuf_str(&d->text), d->text.len, NULL, ret_json, err);
 	if (r < 0)
 		err_wrap(err, "list item");
 	return r;
@@ -84,7 +88,7 @@ static int end_value(struct list_decoder *d, list_item_fn fn, void *arg, struct 
 {
 	cJSON *json = NULL;
 	bool item = is_item(d);
-	int r = d->member == OTHER ? 0 : parse_text(d, item ? d->fields : NULL, &json, err);
+	int r = d->member == OTHER ? 0 : parse_text(d, item, &json, err);
 
 	forget_text(d);
 	d->state = item ? AFTER_ITEM : AFTER_VALUE;
@@ -121,7 +125,7 @@ static int step_value(struct list_decoder *d, char c)
 	if (c == '"')
 		d->in_string = true;
 	else if (c == '{' || c == '[')
-		return ++d->nesting > NESTING_MAX ? -EPROTO : 0;
+		d->nesting++;
 	else if (c == '}' || c == ']')
 		return --d->nesting == 0;
 	return 0;

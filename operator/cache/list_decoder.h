@@ -5,6 +5,7 @@
  *
  *	{"kind":"PodList","metadata":{"resourceVersion":"10","continue":""},"items":[{...},{...}]}
  *
+ * An item that is too deep or too wide to be read comes as a remnant (salvage.h).
  * An item may be 16 MiB long. The decoder fails for good, and the caller lists
  * again, when one is longer, or when the bytes are no such list.
  */
@@ -23,7 +24,7 @@ typedef int (*list_item_fn)(void *arg, cJSON *item);
 struct list_decoder {
 	const char *const *fields; /* set after init: of items these only (projection.h); NULL: all */
 	int state;
-	int nesting; /* in the value that is being read */
+	size_t nesting; /* in the value that is being read */
 	bool in_string, escaped;
 	int member; /* of the list, whose value is being read */
 	struct strbuf text; /* the name or value that is being read */

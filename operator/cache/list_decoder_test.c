@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "operator/kube/salvage.h"
+
 static int print_item(void *arg, cJSON *item)
 {
 	_cleanup_json_ cJSON *owned = item;
@@ -86,7 +88,7 @@ static void what_is_no_list_fails_and_what_is_one_does_not(void **state)
 	}
 }
 
-static void a_nul_byte_and_deep_nesting_are_refused(void **state)
+static void a_nul_byte_and_nesting_without_end_are_refused(void **state)
 {
 	static const char nul[] = "{\"items\":[{\"a\":\"b\0\"}]}", nul_in_name[] = "{\"it\0ems\":[]}";
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(4096), deep = STRBUF_INIT((size_t)1 << 20);
@@ -104,6 +106,36 @@ static void a_nul_byte_and_deep_nesting_are_refused(void **state)
 	for (int i = 0; i < 100000; i++)
 		strbuf_adds(&deep, "[");
 	assert_int_equal(decode(strbuf_str(&deep), deep.len, 4096, &out, rv), -EPROTO);
+}
+
+static int print_name(void *arg, cJSON *item)
+{
+	_cleanup_json_ cJSON *owned = item;
+
+	strbuf_addf(arg, "%s%s;", json_str(owned, "metadata.name"), salvage_reason(owned) ? " is a remnant" : "");
+	return 0;
+}
+
+static void an_item_that_is_too_deep_does_not_keep_anybody_from_the_others(void **state)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(4096), text = STRBUF_INIT((size_t)1 << 20);
+	struct list_decoder d;
+	struct err err = { 0 };
+	(void)state;
+
+	strbuf_adds(&text, "{\"items\":[{\"metadata\":{\"name\":\"a\"}},{\"spec\":");
+	for (int i = 0; i < 1200; i++)
+		strbuf_adds(&text, "{\"a\":");
+	strbuf_addc(&text, '1');
+	for (int i = 0; i < 1200; i++)
+		strbuf_addc(&text, '}');
+	strbuf_adds(&text, ",\"metadata\":{\"name\":\"deep\"}},{\"metadata\":{\"name\":\"b\"}}]}");
+	list_decoder_init(&d);
+	for (size_t at = 0; at < text.len; at += 100)
+		assert_int_equal(list_decoder_feed(&d, strbuf_str(&text) + at, MIN(100, text.len - at), print_name, &out, &err), 0);
+	assert_int_equal(list_decoder_finish(&d, &err), 0);
+	assert_string_equal(strbuf_str(&out), "a;deep is a remnant;b;");
+	list_decoder_release(&d);
 }
 
 static void an_item_of_15_mib_is_read_one_of_17_is_not_and_neither_leaves_a_large_buffer(void **state)
@@ -177,7 +209,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(items_come_whole_however_the_bytes_are_cut),
 		cmocka_unit_test(what_is_no_list_fails_and_what_is_one_does_not),
-		cmocka_unit_test(a_nul_byte_and_deep_nesting_are_refused),
+		cmocka_unit_test(a_nul_byte_and_nesting_without_end_are_refused),
+		cmocka_unit_test(an_item_that_is_too_deep_does_not_keep_anybody_from_the_others),
 		cmocka_unit_test(an_item_of_15_mib_is_read_one_of_17_is_not_and_neither_leaves_a_large_buffer),
 		cmocka_unit_test(who_refuses_an_item_ends_it),
 		cmocka_unit_test(of_items_only_the_fields_are_read),

@@ -30,6 +30,7 @@ const char *const pod_fields[] = {
 	"spec.hostNetwork",
 	"spec.initContainers.name",
 	"spec.initContainers.restartPolicy",
+	"spec.readinessGates.conditionType",
 	"status.phase",
 	"status.reason",
 	"status.message",

@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "operator/kube/json_shape.h"
 #include "operator/kube/projection.h"
+#include "operator/kube/salvage.h"
 
 /* What the line buffer may keep between lines: one huge object must not hold 16 MiB for ever. */
 #define LINE_KEEP ((size_t)256 << 10)
@@ -49,6 +51,9 @@ static bool is_named(const char *name, size_t len, const char *wanted)
 	return strlen(wanted) == len && memcmp(name, wanted, len) == 0;
 }
 
+/* So short a line has no object that is too wide to be read. */
+#define SURELY_NARROW (2 * JSON_VALUES_MAX)
+
 /* {"type":"ADDED","object":{...}}, as all servers write it: read at one go. Else false, and all is as before. */
 static bool skim_event(const struct watch_decoder *d, const char *line, size_t len, struct watch_event *ret_event)
 {
@@ -71,6 +76,40 @@ static bool skim_event(const struct watch_decoder *d, const char *line, size_t l
 		return false;
 	ret_event->object = TAKE_PTR(object);
 	return true;
+}
+
+/* The same, slower: what is wrong with the object must not be wrong with the line. */
+static bool salvage_event(const struct watch_decoder *d, const char *line, size_t len, struct watch_event *ret_event)
+{
+	_cleanup_json_ cJSON *type = NULL, *object = NULL;
+	const char *name;
+	size_t name_len;
+	struct skim s;
+
+	skim_init(&s, line, len);
+	for (skim_object(&s); skim_member(&s, &name, &name_len);)
+		if (!type && is_named(name, name_len, "type")) {
+			type = skim_take(&s);
+			ret_event->type = cJSON_IsString(type) ? type_from_name(type->valuestring) : WATCH_UNKNOWN;
+		} else if (type && !object && is_named(name, name_len, "object") && skim_peek(&s) == '{') {
+			const char *at = s.at;
+			skim_skip(&s);
+			if (!s.failed)
+				salvage_text(at, (size_t)(s.at - at), fields_of(d, ret_event->type), &object, NULL);
+		} else {
+			return false;
+		}
+	if (!skim_ended(&s) || !object || ret_event->type > WATCH_DELETED)
+		return false;
+	ret_event->object = TAKE_PTR(object);
+	return true;
+}
+
+static bool read_event(const struct watch_decoder *d, const char *line, size_t len, struct watch_event *ret_event)
+{
+	bool narrow = d->fields || len <= SURELY_NARROW;
+
+	return (narrow && skim_event(d, line, len, ret_event)) || salvage_event(d, line, len, ret_event);
 }
 
 static int parse_event(const struct watch_decoder *d, const char *line, size_t len, struct watch_event *ret_event,
@@ -102,7 +141,7 @@ static int decode_line(const struct watch_decoder *d, const char *line, size_t l
 		return 0;
 	if (memchr(line, '\0', len)) /* cJSON would stop there and call it the end */
 		return err_set(err, EPROTO, "watch event holds a NUL byte");
-	if (!skim_event(d, line, len, &event))
+	if (!read_event(d, line, len, &event))
 		r = parse_event(d, line, len, &event, err);
 	if (r < 0)
 		return r;

@@ -3,6 +3,7 @@
  * The bytes of a watch become events. A watch is one JSON object
  * {"type":...,"object":...} per line, cut anywhere by the network. Pure.
  *
+ * An object that is too deep or too wide to be read comes as a remnant (salvage.h).
  * A line may be 16 MiB long (etcd takes 1.5 MiB per object, aggregated servers
  * more); beyond that, or when a line is no event, the decoder fails for good
  * and the caller drops the stream and lists again.

@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "operator/kube/salvage.h"
+
 struct seen {
 	unsigned n;
 	struct strbuf text; /* "ADDED a;" per event */
@@ -167,6 +169,39 @@ static void nesting_without_end_is_an_error_and_not_a_stack_overflow(void **stat
 	watch_decoder_release(&d);
 }
 
+static int print_name(void *arg, struct watch_event *event)
+{
+	strbuf_addf(arg, "%d %s%s;", (int)event->type, json_str(event->object, "metadata.name"),
+		    salvage_reason(event->object) ? " is a remnant" : "");
+	return 0;
+}
+
+static void an_event_of_an_object_that_is_too_deep_or_too_wide_has_its_name(void **state)
+{
+	static const char *const opens[] = { "{\"a\":", "[0,{},\"\\\"]\"," }, *const types[] = { "ADDED", "MODIFIED", "DELETED" };
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT((size_t)1 << 20), out = STRBUF_INIT(4096);
+		struct watch_decoder d;
+		struct err err = { 0 };
+
+		strbuf_addf(&text, "{\"type\":\"%s\",\"object\":{\"metadata\":{\"name\":\"deep\"},\"spec\":", types[i]);
+		for (int k = 0; k < 1200; k++)
+			strbuf_adds(&text, opens[i % 2]);
+		strbuf_addc(&text, '1');
+		for (int k = 0; k < 1200; k++)
+			strbuf_addc(&text, i % 2 ? ']' : '}');
+		strbuf_adds(&text, "}}\n{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"b\"}}}\n");
+		watch_decoder_init(&d);
+		assert_int_equal(watch_decoder_feed(&d, strbuf_str(&text), text.len, print_name, &out, &err), 0);
+		char expected[64];
+		snprintf(expected, sizeof(expected), "%zu deep is a remnant;0 b;", i);
+		assert_string_equal(strbuf_str(&out), expected);
+		watch_decoder_release(&d);
+	}
+}
+
 static void a_refusing_callback_stops_the_feed(void **state)
 {
 	struct watch_decoder d;
@@ -221,6 +256,7 @@ int main(void)
 		cmocka_unit_test(an_event_of_15_mib_parses_and_its_buffer_is_given_back),
 		cmocka_unit_test(an_event_of_17_mib_is_refused_in_pieces_and_whole),
 		cmocka_unit_test(nesting_without_end_is_an_error_and_not_a_stack_overflow),
+		cmocka_unit_test(an_event_of_an_object_that_is_too_deep_or_too_wide_has_its_name),
 		cmocka_unit_test(a_refusing_callback_stops_the_feed),
 		cmocka_unit_test(of_objects_only_the_fields_are_read_and_of_a_status_all),
 	};

@@ -49,21 +49,34 @@ static void note_refusal(struct execution *x, const struct plan_op *op, const st
 	snprintf(known->failure_message, sizeof(known->failure_message), "%s", err_text(&response->err));
 }
 
+static void note_applied(struct execution *x, const struct plan_op *op)
+{
+	struct known_cluster *cluster = known_state_of_cluster(x->executor->known, x->key);
+
+	if (cluster)
+		known_state_note_applied(cluster, op->body, now_boottime_ns() + x->executor->applied_ns);
+}
+
+/* The watch tells of it soon enough, and keeps less of it than the answer has. */
+static bool is_merged_pod(const struct plan_op *op)
+{
+	return op->kind == PLAN_MERGE && op_is_kind(op, "Pod");
+}
+
 static void take_answer(struct execution *x, const struct plan_op *op, struct client_response *response)
 {
 	struct executor *e = x->executor;
-	struct known_cluster *cluster = known_state_of_cluster(e->known, x->key);
 	struct known_namespace *known;
 
-	if (cluster && (response->status / 100 == 2 || op_result_is_taken(op, response)) && !op_is_kind(op, "Pod") &&
+	if ((response->status / 100 == 2 || op_result_is_taken(op, response)) && !op_is_kind(op, "Pod") &&
 	    (op->kind == PLAN_APPLY || op->kind == PLAN_CREATE))
-		known_state_note_applied(cluster, op->body, now_boottime_ns() + e->applied_ns);
+		note_applied(x, op);
 	if (response->status / 100 == 2 && op->kind == PLAN_CREATE && (known = known_state_of_namespace(e->known, x->namespace)))
 		known->ends = false;
 	if (response->status / 100 == 2) {
 		if (op->kind == PLAN_DELETE && !json_str(response->object, "metadata.uid"))
 			watches_learn_gone(e->watches, op->body); /* a Status: gone at once */
-		else if (!json_str(response->object, "metadata.deletionTimestamp") || op->kind != PLAN_FINALIZERS)
+		else if (!is_merged_pod(op) && (!json_str(response->object, "metadata.deletionTimestamp") || op->kind != PLAN_MERGE))
 			watches_learn(e->watches, TAKE_PTR(response->object)); /* else it is gone with its last finalizer */
 	} else if (response->status == 404 && op->kind == PLAN_DELETE) {
 		watches_learn_gone(e->watches, op->body);
@@ -215,12 +228,14 @@ static int start_op(struct step *step, struct err *err)
 		return client_apply(client, op->body, NULL, on_op_done, step, err);
 	case PLAN_STATUS:
 		return client_apply(client, op->body, "status", on_op_done, step, err);
-	case PLAN_FINALIZERS:
+	case PLAN_MERGE:
 		return client_merge(client, op->body, on_op_done, step, err);
 	case PLAN_CREATE:
 		return client_create(client, op->body, op_is_kind(op, "Pod") ? pod_fields : NULL, on_op_done, step, err);
 	case PLAN_EVENT:
 		return client_event(client, op->body, on_op_done, step, err);
+	case PLAN_BELIEVE:
+		break; /* it is done without a request */
 	case PLAN_DELETE:
 		return client_delete(client, op->body, (int)json_int(op->body, "gracePeriodSeconds", -1), on_op_done, step, err);
 	}
@@ -258,6 +273,10 @@ void execution_start(struct execution *x)
 	struct err err = { 0 };
 
 	*step = (struct step){ .execution = x, .op = &x->plan.ops[x->at++] };
+	if (step->op->kind == PLAN_BELIEVE) {
+		note_applied(x, step->op);
+		return;
+	}
 	if (start_op(step, &err) < 0) {
 		err_wrap(&err, "%s", op_name(step->op));
 		x->stop = true;

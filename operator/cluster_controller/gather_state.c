@@ -10,12 +10,16 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "lib/strbuf.h"
 #include "lib/units.h"
 #include "operator/failures/failures.h"
+#include "operator/failures/story.h"
+#include "operator/raycluster/bounds.h"
 #include "operator/raycluster/names.h"
 #include "operator/raycluster/pod_spec.h"
 
 #define KEY_MAX 512
+#define GROWING_TEXTS_MAX 16 /* of a cluster; GROWING_TEXT_MAX each, while a condition's message may have 32768 */
 #define TOKEN_BYTES 32 /* 44 characters of base64 */
 
 void cluster_state_release(struct cluster_state *o)
@@ -24,12 +28,13 @@ void cluster_state_release(struct cluster_state *o)
 	free(o->pending);
 	free(o->crashes);
 	cJSON_Delete(o->deaths);
+	free(o->growing);
 	OPENSSL_cleanse(o->token, sizeof(o->token));
 }
 
 /* The pods of the cluster, and which of them must be kept for their evidence. Freed by the caller. */
 static int collect_pods(const struct watches *watches, const struct failure_writer *writer, const char *key,
-			struct cluster_state *o, size_t *ret_n)
+			struct cluster_state *o, size_t *ret_n, size_t *ret_labelled)
 {
 	const struct store *store = watches_store(watches, WATCH_PODS);
 	const struct store_entry *entry;
@@ -37,15 +42,18 @@ static int collect_pods(const struct watches *watches, const struct failure_writ
 
 	for (entry = NULL; (entry = store_index_next(store, key, entry));)
 		n++;
+	*ret_labelled = n;
+	if (n > BOUND_LABELLED)
+		n = 0;
 	o->pods = calloc(n + 1, sizeof(*o->pods));
 	o->pending = calloc(n + 1, sizeof(*o->pending));
 	if (!o->pods || !o->pending)
 		return -ENOMEM;
 	*ret_n = n;
-	n = 0;
-	for (entry = NULL; (entry = store_index_next(store, key, entry)); n++) {
-		o->pods[n] = store_entry_object(store, entry);
-		o->pending[n] = failure_writer_pending(writer, o->pods[n]);
+	entry = NULL;
+	for (size_t i = 0; i < n && (entry = store_index_next(store, key, entry)); i++) {
+		o->pods[i] = store_entry_object(store, entry);
+		o->pending[i] = failure_writer_pending(writer, o->pods[i]);
 	}
 	return 0;
 }
@@ -95,8 +103,7 @@ static cJSON *count_deaths(const struct watches *watches, const char *key, const
 /* Of Ray's own container, and not for a reason that lies outside of it. The container's name is a part of the failure's. */
 static bool died_by_itself(const cJSON *failure, const char *container)
 {
-	static const char *const others[] = { "Evicted", "Preempted", "PodDeleted", "NodeLost", "NodeShutdown", "Terminated", "GCSLost",
-					      "KernelOOMProcess", "RayMemoryMonitor", "WorkerCrash" };
+	static const char *const others[] = { "Evicted", "Preempted", "PodDeleted", "NodeLost", "NodeShutdown", "Terminated", "GCSLost" };
 	const char *name = json_str(failure, "metadata.name"), *class = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(
 		json_get(failure, "metadata.labels"), "afterglow.dev/class"));
 	char part[KEY_MAX];
@@ -108,7 +115,7 @@ static bool died_by_itself(const cJSON *failure, const char *container)
 	if (cJSON_GetObjectItemCaseSensitive(json_get(failure, "metadata.annotations"), FAILURE_DELETED_ANNOTATION))
 		return false;
 	snprintf(part, sizeof(part), "-%s-", container ? container : "");
-	return name && strstr(name, part);
+	return name && strstr(name, part) && !story_container_lives(failure);
 }
 
 static int64_t time_of(const char *text)
@@ -167,6 +174,42 @@ static int collect_all_crashes(const struct watches *watches, const char *key, c
 	return r;
 }
 
+/* --- Memory that grows -------------------------------------------------------------------------------------- */
+
+static int compare_texts(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* In an order of their own: that of the pods changes. */
+static char *join(const char **texts, size_t n)
+{
+	_cleanup_strbuf_ struct strbuf joined = STRBUF_INIT(GROWING_TEXTS_MAX * (GROWING_TEXT_MAX + 2));
+
+	qsort(texts, n, sizeof(*texts), compare_texts);
+	for (size_t i = 0; i < n; i++)
+		strbuf_addf(&joined, "%s%s", i ? "; " : "", texts[i]);
+	return n ? strdup(strbuf_str(&joined)) : NULL;
+}
+
+static void collect_growing(const struct sidecar_poller *poller, struct cluster_state *o, struct plan_input *in)
+{
+	const char *texts[GROWING_TEXTS_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; i < in->n_pods; i++) {
+		_cleanup_free_ char *key = object_key(o->pods[i]);
+		bool heard = true;
+		const struct growing *growing = key ? sidecar_poller_growing(poller, key, &heard) : NULL;
+
+		in->growing_unheard = in->growing_unheard || !heard;
+		for (size_t j = 0; growing && j < growing->n && n < GROWING_TEXTS_MAX; j++)
+			texts[n++] = growing->list[j].text;
+	}
+	o->growing = join(texts, n);
+	in->growing = o->growing;
+}
+
 static void make_token(char ret_token[static OBSERVE_TOKEN_MAX])
 {
 	unsigned char bytes[TOKEN_BYTES];
@@ -177,17 +220,18 @@ static void make_token(char ret_token[static OBSERVE_TOKEN_MAX])
 	OPENSSL_cleanse(bytes, sizeof(bytes));
 }
 
-int gather_state(const struct watches *watches, const struct failure_writer *writer, const char *key,
+int gather_state(const struct watches *watches, const struct failure_writer *writer, const struct sidecar_poller *poller, const char *key,
 		    const cJSON *cluster, struct cluster_state *o, struct plan_input *ret_in, struct err *err)
 {
 	_cleanup_free_ char *service = head_service_name(cluster), *headless = headless_service_name(cluster);
 	const char *namespace = json_str(cluster, "metadata.namespace");
 
 	o->deaths = count_deaths(watches, key, cluster);
-	if (!service || !headless || !o->deaths || collect_pods(watches, writer, key, o, &ret_in->n_pods) < 0 ||
+	if (!service || !headless || !o->deaths || collect_pods(watches, writer, key, o, &ret_in->n_pods, &ret_in->n_labelled) < 0 ||
 	    collect_all_crashes(watches, key, cluster, o) < 0)
 		return err_set(err, ENOMEM, "observing");
 	make_token(o->token);
+	collect_growing(poller, o, ret_in);
 	ret_in->pods = o->pods;
 	ret_in->evidence_pending = o->pending;
 	ret_in->service = find_service(watches, namespace, service);

@@ -4,6 +4,7 @@
 #define AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_GATHER_STATE_H
 
 #include "operator/failure_controller/failure_writer.h"
+#include "operator/failure_controller/sidecar_poller.h"
 #include "operator/manager/watches.h"
 #include "operator/raycluster/plan.h"
 
@@ -18,12 +19,13 @@ struct cluster_state {
 	cJSON *deaths;
 	struct crash *crashes;
 	size_t n_crashes;
+	char *growing;
 	char token[OBSERVE_TOKEN_MAX];
 };
 void cluster_state_release(struct cluster_state *o);
 
-/* Fills in of ret_in what the watches and the failure writer know; the rest stays. key: "namespace/name". */
-int gather_state(const struct watches *watches, const struct failure_writer *writer, const char *key,
+/* Fills in of ret_in what the watches, the failure writer and the sidecars know; the rest stays. key: "namespace/name". */
+int gather_state(const struct watches *watches, const struct failure_writer *writer, const struct sidecar_poller *poller, const char *key,
 		    const cJSON *cluster, struct cluster_state *o, struct plan_input *ret_in, struct err *err);
 
 #endif

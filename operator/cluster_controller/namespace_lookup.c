@@ -59,20 +59,50 @@ static void on_claim(void *arg, struct client_response *response)
 	namespace_lookup_start(l);
 }
 
-static void on_job(void *arg, struct client_response *response)
+static struct lookup_object *next_object(struct namespace_lookup *l)
+{
+	for (size_t i = 0; i < LOOKUP_OBJECT_COUNT; i++)
+		if (*l->objects[i].name)
+			return &l->objects[i];
+	return NULL;
+}
+
+static void on_object(void *arg, struct client_response *response)
 {
 	struct namespace_lookup *l = arg;
+	struct lookup_object *wanted = next_object(l);
 
 	if (!is_answer(response)) {
 		l->done(l->arg, response->retry_after_ns, &response->err);
 		return;
 	}
 	if (response->status == 200)
-		l->job = TAKE_PTR(response->object);
+		wanted->object = TAKE_PTR(response->object);
 	else if (response->status == 403)
-		l->job_refused = response->err;
-	l->job_name[0] = '\0';
+		wanted->refused = response->err;
+	wanted->name[0] = '\0';
 	namespace_lookup_start(l);
+}
+
+static int get_object(struct namespace_lookup *l, const struct lookup_object *wanted, struct err *err)
+{
+	static const struct {
+		const char *api_version, *kind;
+	} kinds[LOOKUP_OBJECT_COUNT] = {
+		[LOOKUP_JOB] = { "batch/v1", "Job" },
+		[LOOKUP_INGRESS] = { "networking.k8s.io/v1", "Ingress" },
+		[LOOKUP_GCS_CLAIM] = { "v1", "PersistentVolumeClaim" },
+	};
+	size_t i = (size_t)(wanted - l->objects);
+
+	return client_get(l->client, resource_find(kinds[i].api_version, kinds[i].kind), l->namespace, wanted->name, on_object, l,
+			  err);
+}
+
+void namespace_lookup_release(struct namespace_lookup *l)
+{
+	for (size_t i = 0; i < LOOKUP_OBJECT_COUNT; i++)
+		cJSON_Delete(l->objects[i].object);
 }
 
 /* Without memory it is not, and the answer's place is asked for again. */
@@ -94,8 +124,8 @@ void namespace_lookup_start(struct namespace_lookup *l)
 			       on_claim, l, &err);
 	else if (l->policy->recording.kernel_log && now >= l->known->security_until_ns)
 		r = client_get(l->client, resource_find("v1", "Namespace"), NULL, l->namespace, on_namespace, l, &err);
-	else if (*l->job_name)
-		r = client_get(l->client, resource_find("batch/v1", "Job"), l->namespace, l->job_name, on_job, l, &err);
+	else if (next_object(l))
+		r = get_object(l, next_object(l), &err);
 	else
 		l->done(l->arg, 0, NULL);
 	if (r < 0)

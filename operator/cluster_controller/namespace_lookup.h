@@ -12,19 +12,24 @@
 #include "operator/policy/policy.h"
 #include "operator/raycluster/redis_cleanup.h"
 
+/* Objects that are not watched, for few clusters have one, or one that changes. */
+enum lookup_object_kind { LOOKUP_JOB, LOOKUP_INGRESS, LOOKUP_GCS_CLAIM, LOOKUP_OBJECT_COUNT };
+
+#define LOOKUP_NAME_MAX 256
+
+struct lookup_object {
+	char name[LOOKUP_NAME_MAX]; /* "": it is not asked for, or not any more */
+	cJSON *object;		    /* the answer, which is the caller's; NULL: there is none */
+	struct err refused;	    /* its code is set when we may not look */
+};
+
 /* The caller's, until done was called. What it points to, the policy too, must last as long. */
 struct namespace_lookup {
 	struct client *client;
 	const struct policy *policy;
 	const char *namespace;
 	struct known_namespace *known;
-	/*
-	 * A Job to look for, "": none. Jobs are not watched: few clusters have one, for minutes. The answer is the caller's;
-	 * NULL: there is none, and job_refused may say that we may not look.
-	 */
-	char job_name[REDIS_CLEANUP_NAME_MAX];
-	cJSON *job;
-	struct err job_refused;
+	struct lookup_object objects[LOOKUP_OBJECT_COUNT];
 	/* All is known (err NULL), or cannot be found out now. The lookup may be gone afterwards. */
 	void (*done)(void *arg, int64_t retry_after_ns, const struct err *err);
 	void *arg;
@@ -32,5 +37,6 @@ struct namespace_lookup {
 
 /* Asks for what is not known any more; calls done at once if that is nothing. */
 void namespace_lookup_start(struct namespace_lookup *lookup);
+void namespace_lookup_release(struct namespace_lookup *lookup);
 
 #endif

@@ -25,7 +25,7 @@ static void each_answer_means_one_thing_for_each_operation(void **state)
 		{ PLAN_DELETE, 404, "NotFound", WENT_WELL },
 		{ PLAN_DELETE, 409, "Conflict", MUST_REPLAN }, /* it has changed since it was judged */
 		{ PLAN_STATUS, 404, "NotFound", WENT_WELL },
-		{ PLAN_FINALIZERS, 404, "NotFound", WENT_WELL },
+		{ PLAN_MERGE, 404, "NotFound", WENT_WELL },
 		{ PLAN_EVENT, 403, "Forbidden", WENT_WELL },
 		{ PLAN_EVENT, 0, "", WENT_WELL },
 		{ PLAN_CREATE, 429, "TooManyRequests", WENT_WRONG },
@@ -71,14 +71,14 @@ static void only_a_pod_that_the_server_does_not_want_is_refused(void **state)
 static void an_operation_tells_what_it_is_of(void **state)
 {
 	_cleanup_json_ cJSON *body = cJSON_Parse("{\"kind\":\"ConfigMap\",\"metadata\":{\"labels\":{\"ray.io/group\":\"g\"}}}");
-	struct plan_op op = { PLAN_FINALIZERS, body }, none = { PLAN_EVENT, NULL };
+	struct plan_op op = { PLAN_MERGE, body }, none = { PLAN_EVENT, NULL };
 	(void)state;
 
 	assert_true(op_is_kind(&op, "ConfigMap"));
 	assert_false(op_is_kind(&op, "Pod") || op_is_kind(&none, "Pod"));
 	assert_string_equal(op_label(&op, "ray.io/group"), "g");
 	assert_null(op_label(&op, "ray"));
-	assert_string_equal(op_name(&op), "finalizers");
+	assert_string_equal(op_name(&op), "merge");
 	assert_string_equal(op_name(&none), "event");
 }
 

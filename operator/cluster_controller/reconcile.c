@@ -11,6 +11,8 @@
 #include "operator/cluster_controller/gather_state.h"
 #include "operator/cluster_controller/known_state.h"
 #include "operator/cluster_controller/namespace_lookup.h"
+#include "operator/raycluster/gcs_ft.h"
+#include "operator/raycluster/ingress.h"
 #include "operator/raycluster/news.h"
 #include "operator/raycluster/redis_cleanup.h"
 
@@ -53,7 +55,7 @@ static void reconcile_free(struct reconcile *r)
 	if (!r)
 		return;
 	execution_release(&r->execution);
-	cJSON_Delete(r->lookup.job);
+	namespace_lookup_release(&r->lookup);
 	policy_release(&r->policy);
 	free(r->policy_origin);
 	free(r->key);
@@ -206,11 +208,14 @@ static int make_plan(struct reconcile *r, const cJSON *cluster, struct err *err)
 		.arg = own,
 		.failure_reason = own->failure_reason,
 		.failure_message = own->failure_message,
-		.cleanup_job = r->lookup.job,
+		.cleanup_job = r->lookup.objects[LOOKUP_JOB].object,
+		.ingress = r->lookup.objects[LOOKUP_INGRESS].object,
+		.ingress_refused = r->lookup.objects[LOOKUP_INGRESS].refused.code != 0,
+		.gcs_claim = r->lookup.objects[LOOKUP_GCS_CLAIM].object,
 		.cleanup_refused = own->cleanup_refused[0] ? own->cleanup_refused : NULL,
 	};
 	r->execution.cautious = own->failure_reason != NULL;
-	int result = gather_state(c->o.watches, c->o.writer, r->key, cluster, &observation, &in, err);
+	int result = gather_state(c->o.watches, c->o.writer, c->o.poller, r->key, cluster, &observation, &in, err);
 	return result < 0 ? result : plan_cluster(&in, &r->execution.plan, err);
 }
 
@@ -246,8 +251,10 @@ static void on_looked_up(void *arg, int64_t retry_after_ns, const struct err *er
 {
 	struct reconcile *r = arg;
 
-	if (r->lookup.job_refused.code)
-		known_state_note_no_cleanup(&r->reconciler->known, r->key, &r->lookup.job_refused);
+	const struct err *refused = &r->lookup.objects[LOOKUP_JOB].refused;
+
+	if (refused->code)
+		known_state_note_no_cleanup(&r->reconciler->known, r->key, refused);
 	if (err)
 		fail(r, retry_after_ns, err);
 	else
@@ -266,6 +273,21 @@ static int take_policy(struct reconcile *r, const cJSON *cluster, struct err *er
 	return policy_copy(policy, &r->policy, err);
 }
 
+/* What is there of that name, unless it is believed to be as wanted. Takes wanted; NULL is nothing to look for. */
+static void look_for(struct reconcile *r, enum lookup_object_kind kind, cJSON *wanted)
+{
+	struct known_cluster *known = known_state_of_cluster(&r->reconciler->known, r->key);
+	const char *name = json_str(wanted, "metadata.name");
+	char hash[PLAN_HASH_MAX];
+
+	if (name) {
+		plan_object_hash(wanted, hash);
+		if (!known || !known_state_is_applied(known, json_str(wanted, "kind"), name, hash))
+			snprintf(r->lookup.objects[kind].name, LOOKUP_NAME_MAX, "%s", name);
+	}
+	cJSON_Delete(wanted);
+}
+
 static void start_lookup(struct reconcile *r, struct known_namespace *known)
 {
 	struct reconciler *c = r->reconciler;
@@ -279,7 +301,9 @@ static void start_lookup(struct reconcile *r, struct known_namespace *known)
 	r->lookup = (struct namespace_lookup){ .client = c->o.client, .policy = &r->policy, .namespace = r->namespace, .known = known,
 				     .done = on_looked_up, .arg = r };
 	if (is_held(cluster))
-		redis_cleanup_name(cluster, r->lookup.job_name);
+		redis_cleanup_name(cluster, r->lookup.objects[LOOKUP_JOB].name);
+	look_for(r, LOOKUP_INGRESS, ingress_build(cluster));
+	look_for(r, LOOKUP_GCS_CLAIM, gcs_ft_claim(cluster));
 	namespace_lookup_start(&r->lookup);
 }
 

@@ -12,6 +12,7 @@
 #define AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_RECONCILE_H
 
 #include "operator/failure_controller/failure_writer.h"
+#include "operator/failure_controller/sidecar_poller.h"
 #include "operator/kube/client.h"
 #include "operator/kube/event_recorder.h"
 #include "operator/kube/workqueue.h"
@@ -26,6 +27,7 @@ struct reconciler_options {
 	struct client *client;
 	struct watches *watches;
 	const struct failure_writer *writer; /* whose evidence is still to be written */
+	const struct sidecar_poller *poller; /* knows whose memory grows */
 	struct event_recorder *recorder; /* of what went well */
 	struct workqueue *queue;	 /* the keys come from it; results go back to it */
 	struct policies *policies;

@@ -13,25 +13,21 @@
 #include "operator/failures/story.h"
 #include "operator/kube/event.h"
 #include "operator/kube/object.h"
-#include "operator/raycluster/names.h"
 
 #define AGAIN_NS (600 * NS_PER_SEC)
 #define KEY_MAX 600
 
 struct failure_events {
-	struct event_recorder *recorder;
-	struct watches *watches;
+	struct failure_events_options o;
 };
 
-int failure_events_new(struct event_recorder *recorder, struct watches *watches, struct failure_events **ret_events,
-		       struct err *err)
+int failure_events_new(const struct failure_events_options *options, struct failure_events **ret_events, struct err *err)
 {
 	struct failure_events *events = calloc(1, sizeof(*events));
 
 	if (!events)
 		return err_set(err, ENOMEM, "failure events");
-	events->recorder = recorder;
-	events->watches = watches;
+	events->o = *options;
 	*ret_events = events;
 	return 0;
 }
@@ -46,7 +42,7 @@ static bool is_time(struct failure_events *events, const char *class, const char
 	char key[KEY_MAX];
 
 	snprintf(key, sizeof(key), "%s %s", class, cluster);
-	return event_recorder_is_time(events->recorder, key, AGAIN_NS);
+	return event_recorder_is_time(events->o.recorder, key, AGAIN_NS);
 }
 
 /* The sidecar's sentences end with a full stop, the operator's do not. */
@@ -113,14 +109,13 @@ static cJSON *event_of_owner(const struct owner *owner, const cJSON *failure, co
 static bool tell_cluster(struct failure_events *events, const cJSON *failure, const struct incident_telling *telling, const char *class,
 			 const char *key)
 {
-	const cJSON *cluster = store_get(watches_store(events->watches, WATCH_CLUSTERS), key);
+	const cJSON *cluster = events->o.find_cluster(events->o.arg, key);
 	cJSON *event = NULL;
 
 	if (cluster && (telling->again || is_time(events, class, key)))
 		event = event_of(cluster, failure, telling);
-	watches_drop_views(events->watches);
 	if (event)
-		event_recorder_emit(events->recorder, event, EVENT_ONCE);
+		event_recorder_emit(events->o.recorder, event, EVENT_ONCE);
 	return event;
 }
 
@@ -138,7 +133,7 @@ static bool tell_owner(struct failure_events *events, const cJSON *failure, cons
 	if (telling->again || is_time(events, class, key))
 		event = event_of_owner(&owner, failure, telling);
 	if (event)
-		event_recorder_emit(events->recorder, event, EVENT_ONCE);
+		event_recorder_emit(events->o.recorder, event, EVENT_ONCE);
 	return event;
 }
 

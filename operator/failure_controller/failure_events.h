@@ -10,12 +10,17 @@
 
 #include "operator/failures/incident_plan.h"
 #include "operator/kube/event_recorder.h"
-#include "operator/manager/watches.h"
 
 struct failure_events;
 
-int failure_events_new(struct event_recorder *recorder, struct watches *watches, struct failure_events **ret_events,
-		       struct err *err);
+struct failure_events_options {
+	struct event_recorder *recorder;
+	/* The RayCluster of "namespace/name" as it is watched, or NULL; read at once. */
+	const cJSON *(*find_cluster)(void *arg, const char *key);
+	void *arg;
+};
+
+int failure_events_new(const struct failure_events_options *options, struct failure_events **ret_events, struct err *err);
 void failure_events_free(struct failure_events *events); /* NULL is allowed */
 
 /*

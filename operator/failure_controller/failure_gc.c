@@ -8,7 +8,6 @@
 #include "lib/log.h"
 #include "lib/units.h"
 #include "operator/kube/object.h"
-#include "operator/raycluster/names.h"
 
 /* Deletions are no hurry; a few at a time leave the API server to others. */
 #define TICK_S 5
@@ -29,7 +28,7 @@ struct removal {
 
 static void on_tick(evutil_socket_t fd, short what, void *arg);
 
-int failure_gc_new(const struct failure_gc_options *options, struct failure_gc **ret_keeper, struct err *err)
+int failure_gc_new(const struct failure_gc_options *options, struct failure_gc **ret_gc, struct err *err)
 {
 	struct failure_gc *gc = calloc(1, sizeof(*gc));
 
@@ -41,7 +40,7 @@ int failure_gc_new(const struct failure_gc_options *options, struct failure_gc *
 		failure_gc_free(gc);
 		return err_set(err, ENOMEM, "failure gc");
 	}
-	*ret_keeper = gc;
+	*ret_gc = gc;
 	return 0;
 }
 

@@ -27,7 +27,7 @@ struct failure_gc_options {
 	void *arg;
 };
 
-int failure_gc_new(const struct failure_gc_options *options, struct failure_gc **ret_keeper, struct err *err);
+int failure_gc_new(const struct failure_gc_options *options, struct failure_gc **ret_gc, struct err *err);
 void failure_gc_free(struct failure_gc *gc); /* NULL is allowed */
 
 /* A change of the copy of RayFailures. */

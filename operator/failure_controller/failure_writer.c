@@ -23,6 +23,8 @@ struct pending {
 	struct failure_writer *writer;
 	cJSON *failure;
 	char *key; /* "namespace/name" of the failure */
+	char *pod_uid; /* NULL: it has none */
+	struct pending *next_of_pod;
 	int64_t since_ns;
 	bool open;  /* its class may still change */
 	bool seen_undeleted; /* when its pod was first seen dead, nobody had deleted it */
@@ -34,6 +36,7 @@ struct failure_writer {
 	struct failure_writer_options o;
 	struct workqueue queue;
 	struct strmap pending; /* key -> struct pending */
+	struct strmap by_pod; /* pod_uid -> the first struct pending of that pod */
 	struct strmap written; /* key -> non-NULL: deleted ones are not written again while the pod tells of them */
 	struct event *wake;
 };
@@ -46,12 +49,41 @@ static void pending_free(void *value)
 		return;
 	cJSON_Delete(p->failure);
 	free(p->key);
+	free(p->pod_uid);
 	free(p);
+}
+
+/* Without memory its pod is not held for it. */
+static void index_by_pod(struct failure_writer *writer, struct pending *p)
+{
+	const char *uid = json_str(p->failure, "spec.podUID");
+	void *first = NULL;
+
+	p->pod_uid = uid ? strdup(uid) : NULL;
+	if (p->pod_uid && strmap_put(&writer->by_pod, p->pod_uid, p, &first) < 0)
+		free(TAKE_PTR(p->pod_uid));
+	p->next_of_pod = first;
+}
+
+static void unindex(struct failure_writer *writer, const struct pending *p)
+{
+	struct pending *first = p->pod_uid ? strmap_get(&writer->by_pod, p->pod_uid) : NULL, *before = first;
+
+	if (first == p && !p->next_of_pod) {
+		strmap_remove(&writer->by_pod, p->pod_uid);
+	} else if (first == p) {
+		strmap_put(&writer->by_pod, p->pod_uid, p->next_of_pod, NULL); /* which is there: no memory is needed */
+	} else {
+		while (before && before->next_of_pod != p)
+			before = before->next_of_pod;
+		if (before)
+			before->next_of_pod = p->next_of_pod;
+	}
 }
 
 static void run(evutil_socket_t fd, short what, void *arg);
 
-int failure_writer_new(const struct failure_writer_options *options, struct failure_writer **ret_recorder, struct err *err)
+int failure_writer_new(const struct failure_writer_options *options, struct failure_writer **ret_writer, struct err *err)
 {
 	struct failure_writer *writer = calloc(1, sizeof(*writer));
 
@@ -64,7 +96,7 @@ int failure_writer_new(const struct failure_writer_options *options, struct fail
 		failure_writer_free(writer);
 		return err_set(err, ENOMEM, "failure writer");
 	}
-	*ret_recorder = writer;
+	*ret_writer = writer;
 	return 0;
 }
 
@@ -75,6 +107,7 @@ void failure_writer_free(struct failure_writer *writer)
 	if (writer->wake)
 		event_free(writer->wake);
 	strmap_release(&writer->pending, pending_free);
+	strmap_release(&writer->by_pod, NULL);
 	strmap_release(&writer->written, NULL);
 	workqueue_release(&writer->queue);
 	free(writer);
@@ -137,6 +170,7 @@ static void add(struct failure_writer *writer, cJSON *failure, bool open, bool d
 	p->since_ns = now_boottime_ns();
 	p->open = open;
 	p->seen_undeleted = !deleted;
+	index_by_pod(writer, p);
 	if (open)
 		workqueue_add_at(&writer->queue, p->key, p->since_ns + SETTLE_NS);
 	else
@@ -184,33 +218,32 @@ void failure_writer_begin(struct failure_writer *writer)
 	failure_writer_wake(writer);
 }
 
-bool failure_writer_pending(const struct failure_writer *writer, const cJSON *pod)
+static const struct pending *first_of_pod(const struct failure_writer *writer, const cJSON *pod)
 {
 	const char *uid = json_str(pod, "metadata.uid");
-	struct strmap_pos pos = { 0 };
-	void *value;
 
-	while (uid && strmap_next(&writer->pending, &pos, NULL, &value)) {
-		const struct pending *p = value;
-		const char *pod_uid = json_str(p->failure, "spec.podUID");
-		if (pod_uid && strcmp(pod_uid, uid) == 0 && now_boottime_ns() - p->since_ns < HOLD_NS)
-			return true;
-	}
-	return false;
+	return uid ? strmap_get(&writer->by_pod, uid) : NULL;
+}
+
+bool failure_writer_pending(const struct failure_writer *writer, const cJSON *pod)
+{
+	const struct pending *p = first_of_pod(writer, pod);
+	int64_t now_ns = now_boottime_ns();
+
+	while (p && now_ns - p->since_ns >= HOLD_NS)
+		p = p->next_of_pod;
+	return p != NULL;
 }
 
 size_t failure_writer_ends(const struct failure_writer *writer, const cJSON *pod, struct told_end *ret_ends, size_t max)
 {
-	const char *uid = json_str(pod, "metadata.uid");
-	struct strmap_pos pos = { 0 };
-	void *value;
 	size_t n = 0;
 
-	while (uid && n < max && strmap_next(&writer->pending, &pos, NULL, &value)) {
-		const cJSON *spec = json_get(((const struct pending *)value)->failure, "spec");
-		const char *of = json_str(spec, "podUID"), *container = json_str(spec, "container");
+	for (const struct pending *p = first_of_pod(writer, pod); p && n < max; p = p->next_of_pod) {
+		const cJSON *spec = json_get(p->failure, "spec");
+		const char *container = json_str(spec, "container");
 
-		if (!of || !container || strcmp(of, uid) != 0 || json_bool(spec, "containerLives", false) ||
+		if (!container || json_bool(spec, "containerLives", false) ||
 		    !told_end_time(json_str(spec, "endedAt"), &ret_ends[n].at_ns))
 			continue;
 		snprintf(ret_ends[n++].container, sizeof(ret_ends->container), "%s", container);
@@ -239,6 +272,7 @@ static void settle(struct failure_writer *writer, struct pending *p)
 		strmap_release(&writer->written, NULL);
 	strmap_put(&writer->written, p->key, writer, NULL);
 	strmap_remove(&writer->pending, p->key);
+	unindex(writer, p);
 	workqueue_forget(&writer->queue, p->key);
 	workqueue_done(&writer->queue, p->key);
 	if (cluster && namespace && snprintf(key, sizeof(key), "%s/%s", namespace, cluster) < (int)sizeof(key))

@@ -35,7 +35,7 @@ struct failure_writer_options {
 	void *arg;
 };
 
-int failure_writer_new(const struct failure_writer_options *options, struct failure_writer **ret_recorder, struct err *err);
+int failure_writer_new(const struct failure_writer_options *options, struct failure_writer **ret_writer, struct err *err);
 void failure_writer_free(struct failure_writer *writer);
 
 /*

@@ -10,7 +10,6 @@
 #include "operator/failures/owner.h"
 #include "operator/kube/object.h"
 #include "operator/manager/watches.h"
-#include "operator/raycluster/names.h"
 
 /* Enough of the object for an Event. Without a uid no `kubectl describe` would show it. */
 static void emit_about(struct event_recorder *recorder, const char *kind, const char *name, const char *uid, const cJSON *pod,

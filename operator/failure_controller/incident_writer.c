@@ -23,8 +23,8 @@
 #include "operator/manager/watches.h"
 
 #define DEBOUNCE_NS (2 * NS_PER_SEC)
-/* So few clusters are worked on at a time, as pods and RayFailures come first. */
-#define IN_FLIGHT_MAX 2
+/* So few clusters are worked on at a time, as pods and RayFailures come first; and one tenant's flood takes one of the places. */
+#define IN_FLIGHT_MAX 8
 #define KEY_MAX 512
 /*
  * Where the role or the CRD is that of a version before this one, which knows no status, or an administrator took the right away;
@@ -250,6 +250,15 @@ static void skip_change(struct job *job)
 	job->change++;
 }
 
+/* Where the failure is still there, a 404 means that there is no such subresource. */
+static bool is_there(const struct job *job)
+{
+	char key[KEY_MAX];
+
+	snprintf(key, sizeof(key), "%s/%.253s", job->namespace, job->plan.changes[job->change].name);
+	return store_peek(informer_store(job->incidents->o.failures), key) != NULL;
+}
+
 static void on_answer(struct job *job, const struct client_response *response)
 {
 	if (response->status == 403 && !client_namespace_ends(response)) {
@@ -266,6 +275,9 @@ static void on_answer(struct job *job, const struct client_response *response)
 		if (response->status != 404)
 			log_warning_limited("failure %s/%s: what it has to do with others is not written: %s", job->namespace,
 					    job->plan.changes[job->change].name, err_text(&response->err));
+		else if (is_there(job))
+			log_warning_limited("failure %s/%s: what it has to do with others is not written: its CRD is of a version without a status "
+					    "(update Afterglow's CRDs)", job->namespace, job->plan.changes[job->change].name);
 		skip_change(job);
 		go_on(job);
 	} else {

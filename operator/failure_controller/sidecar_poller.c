@@ -11,6 +11,7 @@
 #include "operator/failure_controller/growth_events.h"
 #include "operator/failures/failures.h"
 #include "operator/failures/pod_report.h"
+#include "operator/failures/story.h"
 #include "operator/kube/backoff.h"
 #include "operator/kube/event.h"
 #include "operator/kube/http.h"
@@ -43,11 +44,13 @@ struct polled {
 	uint64_t occasion;
 	int64_t next_ns;
 	unsigned fails; /* in a row */
+	bool answered; /* at least once */
 	bool again; /* something happened while it was asked: the answer may be of before */
 	struct http_call *call; /* NULL: none runs */
 	unsigned allowance; /* RayFailures that it may still cause */
 	int64_t refilled_ns;
 	struct pod_hold *told; /* POD_REPORT_HOLDS_MAX; NULL: none */
+	struct growing *growing; /* NULL: nothing grows */
 };
 
 struct sidecar_poller {
@@ -74,6 +77,7 @@ static void polled_free(void *value)
 	free(p->url);
 	free(p->tag);
 	free(p->told);
+	free(p->growing);
 	free(p);
 }
 
@@ -131,6 +135,14 @@ void sidecar_poller_free(struct sidecar_poller *poller)
 	if (poller->tick)
 		event_free(poller->tick);
 	free(poller);
+}
+
+const struct growing *sidecar_poller_growing(const struct sidecar_poller *poller, const char *key, bool *ret_heard)
+{
+	const struct polled *p = strmap_get(&poller->pods, key);
+
+	*ret_heard = !p || !p->url || p->answered || p->fails >= UNREACHABLE;
+	return p && p->growing && p->growing->n ? p->growing : NULL;
 }
 
 /* --- Which, and when ------------------------------------------------------------------------------------ */
@@ -247,19 +259,6 @@ static bool spend(struct polled *p)
 	return true;
 }
 
-/* Of a process: that its container ended is not told by it. */
-static bool is_of_process(const cJSON *failure)
-{
-	static const char *const classes[] = { "KernelOOMProcess", "RayMemoryMonitor", "WorkerCrash" };
-	const char *class = cJSON_GetStringValue(
-		cJSON_GetObjectItemCaseSensitive(json_get(failure, "metadata.labels"), "afterglow.dev/class"));
-
-	for (size_t i = 0; class && i < ARRAY_SIZE(classes); i++)
-		if (strcmp(class, classes[i]) == 0)
-			return true;
-	return false;
-}
-
 /* The copy has only the metadata: the container stands in the name, the time in an annotation. */
 static bool told_by(const cJSON *failure, const char *pod, const char *container, struct told_end *ret_end)
 {
@@ -270,7 +269,7 @@ static bool told_by(const cJSON *failure, const char *pod, const char *container
 	int len = snprintf(prefix, sizeof(prefix), "%.160s-%.63s-", pod, container);
 
 	/* Behind it is the hash alone: a container's name may begin like another's. */
-	if (!name || strncmp(name, prefix, (size_t)len) != 0 || strchr(name + len, '-') || is_of_process(failure) ||
+	if (!name || strncmp(name, prefix, (size_t)len) != 0 || strchr(name + len, '-') || story_container_lives(failure) ||
 	    !told_end_time(ended, &ret_end->at_ns))
 		return false;
 	snprintf(ret_end->container, sizeof(ret_end->container), "%s", container);
@@ -330,6 +329,22 @@ static bool take_failures(struct polled *p, struct pod_report *report)
 	return lost == report->refused;
 }
 
+/* The first answer may be that nothing grows, where the operator before us saw something grow. */
+static void take_growths(struct polled *p, const cJSON *pod, const struct pod_report *report)
+{
+	bool first = !p->answered, changed;
+
+	growth_events_emit(p->poller->o.recorder, p->poller->o.clusters, pod, report->growths, report->n_growths);
+	p->answered = true;
+	if (report->n_growths && !p->growing)
+		p->growing = calloc(1, sizeof(*p->growing));
+	changed = p->growing && growing_take(p->growing, pod, report->growths, report->n_growths, now_realtime_ns());
+	if (!report->n_growths)
+		free(TAKE_PTR(p->growing));
+	if (changed || first)
+		p->poller->o.on_growing(p->poller->o.arg, pod);
+}
+
 /* Whether it is time to tell of that, of one pod for its whole cluster. */
 static bool may_tell(struct sidecar_poller *poller, const cJSON *pod, const char *what)
 {
@@ -355,11 +370,23 @@ static int take_answer(struct polled *p, const struct http_response *response, s
 	take_holds(p, pod, &report);
 	if (report.store_trouble[0] && may_tell(p->poller, pod, "StoreTrouble"))
 		tell(p->poller, pod_store_event(pod, report.store_trouble, now_realtime_ns()));
-	growth_events_emit(p->poller->o.recorder, p->poller->o.clusters, pod, report.growths, report.n_growths);
+	take_growths(p, pod, &report);
 	find_missed(p->poller, pod, &report);
 	set_text(&p->tag, take_failures(p, &report) && !report.ends.undecided ? report.tag : NULL);
 	pod_report_release(&report);
 	return 0;
+}
+
+/* Nobody says any more whether it still grows. */
+static void forget_growths(struct polled *p)
+{
+	const cJSON *pod = store_get(informer_store(p->poller->o.pods), p->key);
+
+	if (!p->growing)
+		return;
+	free(TAKE_PTR(p->growing));
+	if (pod)
+		p->poller->o.on_growing(p->poller->o.arg, pod);
 }
 
 static void tell_unreachable(struct polled *p, const struct err *err)
@@ -400,8 +427,10 @@ static void on_answer(void *arg, const struct http_response *response)
 	}
 	metrics_add(poller->o.metrics, METRIC_POLLS, 1, "result=\"%s\"", result);
 	p->fails = r < 0 ? p->fails + 1 : 0;
-	if (p->fails == UNREACHABLE)
+	if (p->fails == UNREACHABLE) {
 		tell_unreachable(p, &err);
+		forget_growths(p);
+	}
 	plan_next(p);
 	if (p->again)
 		p->next_ns = now_boottime_ns();

@@ -2,7 +2,8 @@
 /*
  * Asks the sidecar in each Ray pod for what the pod's status does not show: the
  * processes that died while their container lives become RayFailures, a hold
- * becomes an Event of the pod, memory that grows for hours an Event of the RayCluster.
+ * becomes an Event of the pod, memory that grows for hours an Event of the RayCluster
+ * and, where we manage it, a condition.
  * Only the replica that acts asks.
  *
  * Over the pods' network, for a sidecar has no rights at the API server, and must
@@ -17,6 +18,7 @@
 
 #include "operator/cache/informer.h"
 #include "operator/failure_controller/failure_writer.h"
+#include "operator/failures/growing.h"
 #include "operator/kube/event_recorder.h"
 #include "operator/manager/metrics.h"
 
@@ -29,6 +31,7 @@ struct sidecar_poller_options {
 	struct failure_writer *writer;
 	struct metrics *metrics;
 	bool (*may_write)(void *arg);
+	void (*on_growing)(void *arg, const cJSON *pod); /* what is told of its growing memory has changed */
 	void *arg;
 };
 
@@ -37,6 +40,12 @@ void sidecar_poller_free(struct sidecar_poller *poller); /* NULL is allowed */
 
 /* A pod has changed, or is gone. */
 void sidecar_poller_see(struct sidecar_poller *poller, const cJSON *pod, bool gone);
+
+/*
+ * What the sidecar of that pod ("namespace/name") says of memory that grows for hours; NULL: nothing. Valid until it answers again.
+ * ret_heard: it has answered, or cannot be asked; else it may still say something.
+ */
+const struct growing *sidecar_poller_growing(const struct sidecar_poller *poller, const char *key, bool *ret_heard);
 
 /* Sets the gauges. */
 void sidecar_poller_metrics(struct sidecar_poller *poller);

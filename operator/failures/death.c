@@ -14,7 +14,6 @@
 #include "operator/failures/signature.h"
 #include "operator/failures/story.h"
 #include "operator/kube/object.h"
-#include "operator/raycluster/names.h"
 
 #define NAME_POD_MAX 160 /* with container (63), hash and dashes within the 253 of an object's name */
 #define HASH_LEN 10

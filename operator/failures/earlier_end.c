@@ -13,7 +13,6 @@
 #include "operator/failures/termination.h"
 #include "operator/injection/inject.h"
 #include "operator/kube/object.h"
-#include "operator/raycluster/names.h"
 
 /* Between the recorder's time of an end and the kubelet's: the launcher may linger for two seconds. */
 #define SAME_NS (10 * NS_PER_SEC)

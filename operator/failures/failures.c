@@ -25,7 +25,6 @@
 #include "operator/failures/termination.h"
 #include "operator/injection/inject.h"
 #include "operator/kube/object.h"
-#include "operator/raycluster/names.h"
 
 static bool has_recorder(const cJSON *pod)
 {

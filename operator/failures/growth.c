@@ -11,7 +11,6 @@
 #include "operator/failures/termination.h"
 #include "operator/kube/event.h"
 #include "operator/kube/object.h"
-#include "operator/raycluster/names.h"
 
 #define BYTES_MAX (INT64_C(1) << 50)
 #define DAY_S 86400

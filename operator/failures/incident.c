@@ -13,7 +13,6 @@
 #include "lib/units.h"
 #include "operator/failures/incident_rules.h"
 #include "operator/kube/object.h"
-#include "operator/raycluster/names.h"
 
 /* So many causes with one key are tried for one end. More of them within the window are a crash loop. */
 #define SCAN_MAX 16

@@ -7,7 +7,6 @@
 #include "operator/failures/incident_plan.h"
 #include "operator/failures/story.h"
 #include "operator/kube/object.h"
-#include "operator/raycluster/names.h"
 
 static cJSON *patch_of(const char *namespace, const struct incident_change *change)
 {

@@ -14,6 +14,8 @@
 #define GCS_LOST_S 900
 /* `ray start --block` looks at its processes once a second, raylet at its agents a little less often. */
 #define PROCESS_S 30
+/* A process that the OOM killer took ends within seconds, and the sidecar reports both. */
+#define OOM_KILL_S 10
 /* KubeRay's liveness probe fails for ten minutes (120 times 5 s) before the kubelet acts. */
 #define PROBE_S 1200
 /* Synchronized clocks differ by less than this. The kubelet's times are whole seconds. */
@@ -49,8 +51,9 @@ int incident_rank(const struct incident_death *d)
 	if (d->class == FAILURE_GPU_FAILED)
 		return 1;
 	if (d->class == FAILURE_NCCL_ERROR)
-		return 6;
-	return (d->head ? 2 : 4) + !d->lives;
+		return 8;
+	/* An OOM kill of a process comes before the process's end, and that before the container's. */
+	return (d->head ? 2 : 5) + (!d->lives ? 2 : d->class != FAILURE_KERNEL_OOM_PROCESS);
 }
 
 int incident_noticed_after_s(const struct incident_death *d)
@@ -128,6 +131,17 @@ static bool is_process_of_ray(const struct incident_death *d)
 		(d->class == FAILURE_KERNEL_OOM_PROCESS && is_rays_own(d->process)));
 }
 
+static bool is_oom_of_process_of_ray(const struct incident_death *d)
+{
+	return d->class == FAILURE_KERNEL_OOM_PROCESS && is_process_of_ray(d);
+}
+
+/* The end of one of Ray's own processes by a signal, while its container lives on. */
+static bool may_be_oom_killed(const struct incident_death *d)
+{
+	return d->signaled && d->class != FAILURE_KERNEL_OOM_PROCESS && is_process_of_ray(d);
+}
+
 static bool may_follow_a_process(const struct incident_death *d)
 {
 	if (d->lives || !d->ray)
@@ -146,6 +160,11 @@ static bool is_same_instance(const struct incident_death *process, const struct 
 {
 	return strcmp(process->container, d->container) == 0 &&
 	       (process->restart == d->restart || process->restart < 0 || d->restart < 0);
+}
+
+static bool is_same_process(const struct incident_death *oom, const struct incident_death *d)
+{
+	return is_same_instance(oom, d) && strcmp(oom->process, d->process) == 0;
 }
 
 /* --- GPUs ----------------------------------------------------------------------------------------------- */
@@ -246,6 +265,8 @@ const struct incident_rule incident_rules[] = {
 	{ .key = by_node, .causes = is_node_gone, .follows = may_go_with_node, .fits = goes_with_node, .after_s = NODE_S,
 	  .before_s = SKEW_S },
 	{ .key = by_pod, .causes = is_gpu, .follows = may_follow_a_gpu, .after_s = GPU_S, .before_s = SKEW_S },
+	{ .key = by_pod, .causes = is_oom_of_process_of_ray, .follows = may_be_oom_killed, .fits = is_same_process,
+	  .after_s = OOM_KILL_S, .before_s = OWN_CLOCK_S, .is_late = true },
 	{ .key = by_pod, .causes = is_process_of_ray, .follows = may_follow_a_process, .fits = is_same_instance,
 	  .after_s = PROCESS_S, .before_s = OWN_CLOCK_S, .is_late = true },
 	{ .key = by_pod, .causes = is_process_of_ray, .follows = is_probe_kill, .fits = is_same_instance, .after_s = PROBE_S,

@@ -16,6 +16,15 @@
 /* Not a probe, but the Event has the same form: a container with a failed postStart hook has not started. */
 #define POST_START "postStart hook"
 
+/* Asked to stop, `ray start` kills a raylet that hangs, as one does whose probe fails. */
+static bool may_be_ray_starts_kill(const cJSON *failure, int class)
+{
+	const char *signal = json_str(failure, "spec.process.signal"), *confidence = json_str(failure, "spec.confidence");
+
+	return (class == FAILURE_RAYLET_FAILED || class == FAILURE_GCS_FAILED) && !json_bool(failure, "spec.containerLives", false) && signal &&
+	       strcmp(signal, "SIGKILL") == 0 && confidence && strcmp(confidence, confidence_name(CONFIDENCE_CERTAIN)) != 0;
+}
+
 bool probe_kill_possible(const cJSON *failure)
 {
 	/* Asked to stop, some commands exit with a code of their own. */
@@ -23,6 +32,8 @@ bool probe_kill_possible(const cJSON *failure)
 							     FAILURE_APPLICATION_ERROR, FAILURE_UNKNOWN };
 	int class = failure_class_from_name(json_str(failure, "spec.class"));
 
+	if (may_be_ray_starts_kill(failure, class))
+		return json_str(failure, "spec.podUID") && json_str(failure, "metadata.namespace");
 	for (size_t i = 0; i < ARRAY_SIZE(open_questions); i++)
 		if (class == (int)open_questions[i])
 			return json_str(failure, "spec.podUID") && json_str(failure, "metadata.namespace");

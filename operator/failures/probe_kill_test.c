@@ -23,6 +23,11 @@
 #define EVENT(reason, uid, container, first, last, message) \
 	"items:\n- {reason: " reason ", involvedObject: {uid: " uid ", fieldPath: \"spec.containers{" container "}\"}, " \
 	"firstTimestamp: \"2026-11-21T" first "Z\", lastTimestamp: \"2026-11-21T" last "Z\", message: \"" message "\"}\n"
+#define RAYLET(confidence, signal, lives) \
+	"metadata: {namespace: ml, name: x, labels: {afterglow.dev/class: RayletFailed}}\n" \
+	"spec: {class: RayletFailed, confidence: " confidence ", exitCode: 1, pod: demo, podUID: u1, container: ray-worker, restartCount: 0, " \
+	"process: {name: raylet, signal: " signal "}, containerLives: " lives ", startedAt: \"2026-11-21T01:00:00Z\", " \
+	"endedAt: \"2026-11-21T01:05:00Z\", verdict: v, evidence: [], missing: [{what: who sent the signal, needs: x}]}\n"
 #define LIVENESS "Container ray-worker failed liveness probe, will be restarted"
 
 static const struct {
@@ -36,6 +41,8 @@ static const struct {
 	  "ProbeKilled", "likely" },
 	{ "an exit code of its own", FAILURE("ApplicationError", "1"),
 	  EVENT("Killing", "u1", "ray-worker", "01:04:59", "01:04:59", LIVENESS), "ProbeKilled", "likely" },
+	{ "a raylet that hung, and that `ray start` killed when it was asked to stop", RAYLET("likely", "SIGKILL", "false"),
+	  EVENT("Killing", "u1", "ray-worker", "01:04:30", "01:04:30", LIVENESS), "ProbeKilled", "likely" },
 	{ "the first of a series", FAILURE("Killed", "137"), EVENT("Killing", "u1", "ray-worker", "01:04:59", "02:00:00", LIVENESS),
 	  "ProbeKilled", "likely" },
 	{ "a failed hook", FAILURE("Terminated", "143"), EVENT("Killing", "u1", "ray-worker", "01:04:59", "01:04:59", "FailedPostStartHook"),
@@ -114,6 +121,13 @@ static void what_is_explained_needs_no_events(void **state)
 		_cleanup_json_ cJSON *failure = json_of(FAILURE("Killed", "137"));
 
 		json_set_str(json_get(failure, "spec"), "class", explained[i]);
+		assert_false(probe_kill_possible(failure));
+	}
+	const char *const raylets[] = { RAYLET("certain", "SIGKILL", "false"), RAYLET("likely", "SIGSEGV", "false"), RAYLET("likely", "SIGKILL", "true") };
+
+	for (size_t i = 0; i < ARRAY_SIZE(raylets); i++) {
+		_cleanup_json_ cJSON *failure = json_of(raylets[i]);
+
 		assert_false(probe_kill_possible(failure));
 	}
 }

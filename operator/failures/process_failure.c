@@ -10,7 +10,6 @@
 #include "operator/failures/failures.h"
 #include "operator/injection/inject.h"
 #include "operator/kube/object.h"
-#include "operator/raycluster/names.h"
 
 #define CLOCKS_NS (60 * NS_PER_SEC)
 
@@ -20,15 +19,9 @@
  */
 static bool leaves_a_container_alive(const char *class)
 {
-	static const enum failure_class of_pods[] = { FAILURE_COMPLETED, FAILURE_PROBE_KILLED, FAILURE_EVICTED, FAILURE_PREEMPTED,
-						      FAILURE_POD_DELETED, FAILURE_NODE_LOST, FAILURE_NODE_SHUTDOWN,
-						      FAILURE_START_FAILURE, FAILURE_KERNEL_OOM_CONTAINER,
-						      FAILURE_KERNEL_OOM_POD, FAILURE_KERNEL_OOM_NODE };
+	int number = class ? failure_class_from_name(class) : -1;
 
-	for (size_t i = 0; class && i < ARRAY_SIZE(of_pods); i++)
-		if (strcmp(class, failure_class_name(of_pods[i])) == 0)
-			return false;
-	return class && failure_class_from_name(class) >= 0;
+	return number >= 0 && failure_class_is_of_process((enum failure_class)number);
 }
 
 /* Of which instance it was, when that one still runs. */

@@ -119,6 +119,13 @@ void story_write(cJSON *failure)
 	set_annotation(failure, story);
 }
 
+bool story_container_lives(const cJSON *failure)
+{
+	_cleanup_json_ cJSON *story = parse(failure);
+
+	return json_bool(story, "lives", false);
+}
+
 /* --- Reading --------------------------------------------------------------------------------------------- */
 
 enum text { NAME, POD, UID, CONTAINER, NODE, PROCESS, ENDED_BY, TEXT_COUNT };

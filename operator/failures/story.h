@@ -26,6 +26,12 @@ void story_begin(const cJSON *pod, const char *container, bool is_told, cJSON *f
 /* Writes the annotation. Call it last, right before the RayFailure is written. */
 void story_write(cJSON *failure);
 
+/*
+ * Whether that RayFailure, of which the metadata is enough, is of a process whose container lives on. The sidecar's mark on the
+ * failure (spec.containerLives) says it, and nothing else does: most classes can be either.
+ */
+bool story_container_lives(const cJSON *failure);
+
 struct story {
 	struct incident_death death; /* its strings belong to the story, or are static */
 	char *text;		     /* the buffer that they point into */

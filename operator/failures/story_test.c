@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/json.h"
@@ -142,6 +143,27 @@ static void what_has_no_story_is_none(void **state)
 	}
 }
 
+static void only_the_mark_says_that_a_container_lives(void **state)
+{
+	static const char *const classes[] = { "Segfault", "Killed", "RayProcessFailed", "WorkerCrash", "KernelOOMProcess" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
+		for (int lives = 0; lives < 2; lives++) {
+			char yaml[512];
+
+			snprintf(yaml, sizeof(yaml),
+				 "metadata: {name: f, labels: {afterglow.dev/class: %s}}\nspec: {container: ray-worker%s}\n", classes[i],
+				 lives ? ", containerLives: true" : "");
+			_cleanup_json_ cJSON *pod = json_of(POD), *failure = json_of(yaml), *bare = json_of(yaml);
+			story_begin(pod, "ray-worker", true, failure);
+			story_write(failure);
+			assert_false(story_container_lives(bare));
+			cJSON_DeleteItemFromObjectCaseSensitive(failure, "spec");
+			assert_int_equal(story_container_lives(failure), lives);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -150,6 +172,7 @@ int main(void)
 		cmocka_unit_test(texts_of_others_are_bounded),
 		cmocka_unit_test(a_story_that_is_longer_than_ours_is_none),
 		cmocka_unit_test(what_has_no_story_is_none),
+		cmocka_unit_test(only_the_mark_says_that_a_container_lives),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -104,6 +104,13 @@ static void add_literal(cJSON *array, const char *text)
 	add_string(array, strbuf_str(&sb));
 }
 
+static bool runs_by(const cJSON *command, const char *name)
+{
+	const char *program = cJSON_GetStringValue(command ? command->child : NULL), *slash = program ? strrchr(program, '/') : NULL;
+
+	return program && strcmp(slash ? slash + 1 : program, name) == 0;
+}
+
 /* What the image is known to have: bash, if the command is one for it (KubeRay's and ours are), else any shell. */
 static bool needs_bash(const cJSON *command)
 {
@@ -112,15 +119,30 @@ static bool needs_bash(const cJSON *command)
 	return program && (strcmp(program, "/bin/bash") == 0 || strcmp(program, "bash") == 0);
 }
 
+/* The words of the command become the arguments of the script. */
+static void put_in_front(cJSON *container, const char *script)
+{
+	cJSON *command = json_get(container, "command"), *args = cJSON_Duplicate(command, true), *item;
+	bool bash = needs_bash(command);
+
+	cJSON_ArrayForEach(item, json_get(container, "args"))
+		json_append(args, cJSON_Duplicate(item, true));
+	command = cJSON_CreateArray();
+	add_string(command, bash ? "/bin/bash" : "/bin/sh");
+	add_string(command, "-c");
+	add_string(command, script);
+	add_string(command, "afterglow"); /* $0 */
+	json_set(container, "command", command);
+	json_set(container, "args", args);
+}
+
 static bool wrap_command(cJSON *container, const struct injection *in)
 {
-	cJSON *command = json_get(container, "command"), *args, *old_args, *item;
+	const cJSON *command = json_get(container, "command");
 	_cleanup_free_ char *script = NULL;
-	bool bash;
 
 	if (!cJSON_IsArray(command) || !command->child)
 		return false;
-	bash = needs_bash(command);
 	script = launch_script(&(struct launch_script){
 		.launchers = in->launchers,
 		.dir = BIN_DIR,
@@ -130,21 +152,26 @@ static bool wrap_command(cJSON *container, const struct injection *in)
 		.wait_port = in->wait_port,
 		.prefix = in->prefix,
 		.cores = in->policy->recording.core_dumps != CORE_DUMPS_OFF,
+		.cores_max = in->policy->recording.core_dump_limit,
 	});
 	if (!script)
 		return false;
-	args = cJSON_Duplicate(command, true);
-	old_args = json_get(container, "args");
-	cJSON_ArrayForEach(item, old_args)
-		json_append(args, cJSON_Duplicate(item, true));
-	command = cJSON_CreateArray();
-	add_string(command, bash ? "/bin/bash" : "/bin/sh");
-	add_string(command, "-c");
-	add_string(command, script);
-	add_string(command, "afterglow"); /* $0 */
-	json_set(container, "command", command);
-	json_set(container, "args", args);
+	put_in_front(container, script);
 	return true;
+}
+
+bool inject_wait(cJSON *pod_spec, const char *port)
+{
+	cJSON *ray = ray_container(pod_spec);
+	const cJSON *command = json_get(ray, "command");
+	_cleanup_free_ char *script = NULL;
+
+	if (!runs_by(command, "bash") && !runs_by(command, "sh"))
+		return false;
+	script = wait_script(port);
+	if (script)
+		put_in_front(ray, script);
+	return script;
 }
 
 /* Anything that is told by its name: a volume, a container, a reference to a Secret. */
@@ -164,12 +191,6 @@ static void add_empty_dir(cJSON *pod_spec, const char *name, const char *medium,
 		json_set_str(empty_dir, "medium", medium);
 	json_set_str(empty_dir, "sizeLimit", size);
 	pod_volume_default(pod_spec, volume);
-}
-
-/* Bundles are on their way somewhere. */
-static bool ships(const struct injection *in)
-{
-	return in->policy->store.url || in->store;
 }
 
 /*
@@ -246,9 +267,8 @@ static void add_volumes(cJSON *pod_spec, const struct injection *in)
 	/* A pod that fills an emptyDir is evicted: the sidecar stays below by a quarter. */
 	add_empty_dir(pod_spec, "afterglow-spool", NULL,
 		      in->policy->store.spool_max ? quantity_format_bytes(in->policy->store.spool_max / 3 * 4, size) : "1Gi");
-	/* For a spool that cannot be written. Empty, and so without any cost, until then; of the sidecar's memory, not of Ray's. */
-	if (ships(in))
-		add_empty_dir(pod_spec, "afterglow-memory", "Memory", "32Mi");
+	/* For what the sidecar writes all the time, and for a spool that cannot be written. Of the sidecar's memory, not of Ray's. */
+	add_empty_dir(pod_spec, "afterglow-memory", "Memory", "32Mi");
 	if (in->policy->store.url)
 		add_secrets(pod_spec, in->policy);
 	else if (in->store) {
@@ -352,8 +372,7 @@ static void add_sidecar_args(cJSON *sidecar, const cJSON *pod_spec, const struct
 	add_string(args, SOCKET);
 	add_string(args, "--spool");
 	add_string(args, SPOOL_DIR);
-	if (ships(in))
-		add_value(args, "--spool-fallback", MEMORY_DIR);
+	add_value(args, "--spool-fallback", MEMORY_DIR);
 	add_store_args(args, in);
 	add_value(args, "--leave-after", leave_after(pod_spec));
 	add_bound(args, "--grace", grace(pod_spec));
@@ -513,8 +532,7 @@ static void add_sidecar(cJSON *pod_spec, const struct injection *in)
 	add_security(sidecar, in->policy);
 	container_mount_default(sidecar, "afterglow-run", RUN_DIR, false);
 	container_mount_default(sidecar, "afterglow-spool", SPOOL_DIR, false);
-	if (ships(in))
-		container_mount_default(sidecar, "afterglow-memory", MEMORY_DIR, false);
+	container_mount_default(sidecar, "afterglow-memory", MEMORY_DIR, false);
 	if (in->policy->store.url)
 		mount_secrets(sidecar, in->policy);
 	else if (in->store)
@@ -567,7 +585,8 @@ bool inject(cJSON *pod_spec, const struct injection *in)
 		return false;
 	add_volumes(pod_spec, in);
 	container_mount_default(ray, "afterglow-bin", BIN_DIR, true);
-	container_mount_default(ray, "afterglow-run", RUN_DIR, false);
+	/* Nobody in it can put a socket of his own there, and so the launcher knows whom it obeys; to connect takes no more. */
+	container_mount_default(ray, "afterglow-run", RUN_DIR, true);
 	add_sidecar(pod_spec, in);
 	return true;
 }

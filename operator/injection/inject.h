@@ -58,6 +58,12 @@ bool inject_is_clear(const cJSON *pod_spec);
  */
 bool inject(cJSON *pod_spec, const struct injection *in);
 
+/*
+ * For a pod that gets neither launcher nor sidecar: its Ray container waits for $FQ_RAY_IP:port before its command runs. False,
+ * and nothing done: the command is not one for a shell, so the image may not have any.
+ */
+bool inject_wait(cJSON *pod_spec, const char *port);
+
 /* Why a pod goes without the recorder, although it should have it: the API server's words. */
 #define INJECT_REFUSED_ANNOTATION "afterglow.dev/recorder-refused"
 

@@ -345,32 +345,72 @@ static void bash_is_asked_for_only_where_the_command_does_so_too(void **state)
 }
 
 /* A port that nobody listens on, until somebody does. */
-static void without_a_launcher_a_worker_still_waits_for_the_head(void **state)
+static int unused_port(char port[static 8])
 {
 	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct injection in = { .cluster = "demo", .policy = &policy, .launchers = testing_launchers() };
-	_cleanup_json_ cJSON *spec = spec_with("exit 7");
-	_cleanup_close_ int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	socklen_t len = sizeof(address);
-	char port[8];
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
+	snprintf(port, 8, "%d", ntohs(address.sin_port));
+	return fd;
+}
+
+static void expect_wait(const cJSON *container, int fd)
+{
 	pid_t pid;
 	int status;
 
-	(void)state;
-	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
-	snprintf(port, sizeof(port), "%d", ntohs(address.sin_port));
-	in.wait_port = port;
-	assert_true(inject(spec, &in));
 	setenv("FQ_RAY_IP", "127.0.0.1", 1);
 	pid = fork();
 	if (pid == 0)
-		_exit(run(at(spec, 0)));
+		_exit(run(container));
 	usleep(300 * 1000);
 	assert_int_equal(waitpid(pid, &status, WNOHANG), 0); /* it waits */
 	assert_int_equal(listen(fd, 1), 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+}
+
+static void without_a_launcher_a_worker_still_waits_for_the_head(void **state)
+{
+	struct injection in = { .cluster = "demo", .policy = &policy, .launchers = testing_launchers() };
+	_cleanup_json_ cJSON *spec = spec_with("exit 7");
+	char port[8];
+	_cleanup_close_ int fd = unused_port(port);
+
+	(void)state;
+	in.wait_port = port;
+	assert_true(inject(spec, &in));
+	expect_wait(at(spec, 0), fd);
+}
+
+static void a_worker_without_a_sidecar_waits_for_the_head_as_well(void **state)
+{
+	_cleanup_json_ cJSON *spec = spec_with("exit 7");
+	char port[8];
+	_cleanup_close_ int fd = unused_port(port);
+
+	(void)state;
+	assert_true(inject_wait(spec, port));
+	assert_int_equal(cJSON_GetArraySize(json_get(spec, "containers")), 2); /* none was added */
+	expect_wait(at(spec, 0), fd);
+}
+
+static void a_command_that_is_no_shells_does_not_wait(void **state)
+{
+	static const char *const commands[] = { "command: [python3, -m, x], ", "command: [], ", "command: [/opt/bashful], ", "" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		char yaml[256];
+
+		snprintf(yaml, sizeof(yaml), "containers: [{name: ray, image: i, %sargs: [x]}]\n", commands[i]);
+		_cleanup_json_ cJSON *spec = json_of(yaml), *before = json_of(yaml);
+		assert_false(inject_wait(spec, "6379"));
+		assert_true(cJSON_Compare(spec, before, true));
+	}
 }
 
 static void annotations_of_the_template_win(void **state)
@@ -406,10 +446,12 @@ static void cores_are_what_the_policy_says_for_launcher_and_sidecar(void **state
 		enum core_dumps core_dumps;
 		bool asked_for;
 		const char *args;
+		int64_t limit;
 	} rows[] = {
-		{ CORE_DUMPS_SUMMARY, true, NULL },
-		{ CORE_DUMPS_FULL, true, "\"--cores\",\"full\"" },
-		{ CORE_DUMPS_OFF, false, "\"--cores\",\"off\"" },
+		{ CORE_DUMPS_SUMMARY, true, NULL, 0 },
+		{ CORE_DUMPS_SUMMARY, true, NULL, INT64_C(1) << 30 },
+		{ CORE_DUMPS_FULL, true, "\"--cores\",\"full\"", INT64_C(1) << 30 },
+		{ CORE_DUMPS_OFF, false, "\"--cores\",\"off\"", INT64_C(1) << 30 },
 	};
 
 	(void)state;
@@ -420,6 +462,7 @@ static void cores_are_what_the_policy_says_for_launcher_and_sidecar(void **state
 		_cleanup_free_ char *args = NULL, *command = NULL;
 
 		p.recording.core_dumps = rows[i].core_dumps;
+		p.recording.core_dump_limit = rows[i].limit;
 		assert_true(inject(spec, &in));
 		command = cJSON_PrintUnformatted(json_get(at(spec, 0), "command"));
 		args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args"));
@@ -427,6 +470,9 @@ static void cores_are_what_the_policy_says_for_launcher_and_sidecar(void **state
 		assert_int_equal(strstr(args, "--cores") != NULL, rows[i].args != NULL);
 		if (rows[i].args)
 			assert_non_null(strstr(args, rows[i].args));
+		assert_int_equal(strstr(command, " --cores-max ") != NULL, rows[i].limit && rows[i].asked_for);
+		if (rows[i].limit && rows[i].asked_for)
+			assert_non_null(strstr(command, " --cores --cores-max 1073741824 "));
 	}
 }
 
@@ -497,6 +543,8 @@ int main(void)
 		cmocka_unit_test(without_a_launcher_the_command_runs_all_the_same),
 		cmocka_unit_test(bash_is_asked_for_only_where_the_command_does_so_too),
 		cmocka_unit_test(without_a_launcher_a_worker_still_waits_for_the_head),
+		cmocka_unit_test(a_worker_without_a_sidecar_waits_for_the_head_as_well),
+		cmocka_unit_test(a_command_that_is_no_shells_does_not_wait),
 		cmocka_unit_test(annotations_of_the_template_win),
 		cmocka_unit_test(cores_are_what_the_policy_says_for_launcher_and_sidecar),
 		cmocka_unit_test(hooks_reach_the_sidecar_as_they_are_written),

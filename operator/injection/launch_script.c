@@ -2,6 +2,8 @@
 /* The line of shell in front of a Ray container's command. */
 #include "operator/injection/launch_script.h"
 
+#include <inttypes.h>
+
 #include "lib/strbuf.h"
 
 /* How far behind a Ray container the recorder may start; so old a container that failed may become for its report. */
@@ -31,6 +33,8 @@ static void add_options(struct strbuf *sb, const struct launch_script *in)
 	strbuf_addf(sb, " --wait-recorder %d", WAIT_RECORDER_S);
 	if (in->cores)
 		strbuf_adds(sb, " --cores");
+	if (in->cores && in->cores_max > 0)
+		strbuf_addf(sb, " --cores-max %" PRId64, in->cores_max);
 	if (in->wait_port)
 		strbuf_addf(sb, " --wait-tcp \"$FQ_RAY_IP:%s\"", in->wait_port);
 }
@@ -79,6 +83,15 @@ char *launch_script(const struct launch_script *in)
 			 "afterglow -- \"$@\"; } 3<\"$afterglow_file\"; ");
 	if (in->wait_port)
 		add_wait(&sb, in->wait_port);
+	strbuf_adds(&sb, "exec \"$@\"");
+	return strbuf_detach(&sb);
+}
+
+char *wait_script(const char *port)
+{
+	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(1024);
+
+	add_wait(&sb, port);
 	strbuf_adds(&sb, "exec \"$@\"");
 	return strbuf_detach(&sb);
 }

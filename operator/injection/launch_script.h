@@ -9,6 +9,7 @@
 #define AFTERGLOW_OPERATOR_INJECTION_LAUNCH_SCRIPT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "operator/launcher/launcher.h"
 
@@ -20,9 +21,13 @@ struct launch_script {
 	const char *wait_port;         /* wait for $FQ_RAY_IP:port before the command; NULL: do not */
 	const char *prefix;            /* words before the command; NULL: none */
 	bool cores;
+	int64_t cores_max;             /* bytes, at most, of each core; 0: the launcher's default */
 };
 
 /* The words of the command are its arguments. Each $ that Kubernetes could read is doubled. The caller frees it; NULL: no memory. */
 char *launch_script(const struct launch_script *in);
+
+/* The same for a pod without launcher and sidecar: waits for $FQ_RAY_IP:port, for at most five minutes, and runs the command. */
+char *wait_script(const char *port);
 
 #endif

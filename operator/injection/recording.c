@@ -103,5 +103,8 @@ enum recording recording_apply(cJSON *pod_spec, const struct recording_request *
 		note_gaps(pod_spec, r, notes);
 	else
 		note_refusal(recording, r, notes);
+	/* Who leaves the sidecar out still wants workers that wait for their head. */
+	if (recording != RECORDING_ON && recording != RECORDING_WINDOWS && r->wait_port)
+		inject_wait(pod_spec, r->wait_port);
 	return recording;
 }

@@ -41,7 +41,8 @@ enum recording {
 const char *recording_name(enum recording recording);
 
 /*
- * Puts launcher and sidecar into pod_spec, or says why not: then pod_spec is as it was. A pod that has them stays as it is.
+ * Puts launcher and sidecar into pod_spec, or says why not: then nothing is changed, except that with wait_port the Ray
+ * container's shell still waits for the head. A pod that has them stays as it is.
  * What a person should know goes to notes (raycluster/notes.h), topic NOTE_RECORDING.
  */
 enum recording recording_apply(cJSON *pod_spec, const struct recording_request *request, cJSON *notes);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/units.h"
-#include "operator/kube/projection.h"
+#include "operator/kube/salvage.h"
 
 static bool is_json(const struct http_response *http)
 {
@@ -48,7 +48,7 @@ void client_response_read(const struct http_response *http, const char *method, 
 	};
 
 	if (!http->err.code && is_json(http))
-		project_text(http->body, http->len, http->status / 100 == 2 ? fields : NULL, &response.object,
+		salvage_text(http->body, http->len, http->status / 100 == 2 ? fields : NULL, &response.object,
 			     http->status / 100 == 2 ? &response.err : NULL);
 	if (http->status / 100 != 2 && json_str(response.object, "reason"))
 		response.reason = json_str(response.object, "reason");

@@ -6,7 +6,6 @@
 #include "lib/units.h"
 #include "operator/kube/object.h"
 #include "operator/kube/testing.h"
-#include "operator/raycluster/names.h"
 
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers" /* scripts say what matters to them */
 

@@ -1,30 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Credentials from a program of the user's.
- *
- * Three events: its stdout has something, it has ended (a pidfd), its minute is
- * over. It is done when it has ended and stdout was read as far as it goes then:
- * a child that it left behind may keep stdout open for ever.
- */
+/* Credentials from a program of the user's. */
 #include "operator/kube/exec_plugin.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <openssl/crypto.h>
-#include <signal.h>
-#include <spawn.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/wait.h>
 
 #include "lib/json.h"
+#include "lib/loop/child.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
 
 #define ANSWER_MAX ((size_t)1 << 20)
 #define TIME_LIMIT_S 60
-
-extern char **environ;
 
 /* --- What to call ----------------------------------------------------------------------------------------- */
 
@@ -141,37 +130,15 @@ struct exec_run {
 	const struct exec_spec *spec;
 	exec_done_fn done;
 	void *arg;
-	pid_t pid; /* 0: ended */
-	int out, pidfd;
-	struct event *readable, *ended, *deadline;
-	struct strbuf answer;
-	bool too_late;
+	struct child *child;
 };
-
-static void run_free(struct exec_run *run)
-{
-	struct event *events[] = { run->readable, run->ended, run->deadline };
-
-	for (size_t i = 0; i < ARRAY_SIZE(events); i++)
-		if (events[i])
-			event_free(events[i]);
-	if (run->pid > 0) {
-		kill(run->pid, SIGKILL);
-		while (waitpid(run->pid, NULL, 0) < 0 && errno == EINTR)
-			;
-	}
-	closep(&run->out);
-	closep(&run->pidfd);
-	if (run->answer.data)
-		OPENSSL_cleanse(run->answer.data, run->answer.len);
-	strbuf_release(&run->answer);
-	free(run);
-}
 
 void exec_run_cancel(struct exec_run *run)
 {
-	if (run)
-		run_free(run);
+	if (!run)
+		return;
+	child_cancel(run->child);
+	free(run);
 }
 
 static bool same_name(const char *a, const char *b)
@@ -232,136 +199,51 @@ static char **make_argv(const struct exec_spec *spec)
 	return argv;
 }
 
-/* No terminal, our stderr, nothing else of ours open; signals as a program expects them. */
-static int spawn(struct exec_run *run, int out, char **argv, char **env)
+static int judge(const struct exec_spec *spec, const struct child_result *result, struct exec_answer *answer, struct err *err)
 {
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attr;
-	sigset_t all, none;
+	int r, status = result->status;
 
-	sigfillset(&all);
-	sigemptyset(&none);
-	if (posix_spawn_file_actions_init(&actions) != 0)
-		return ENOMEM;
-	posix_spawnattr_init(&attr); /* cannot fail */
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-	posix_spawnattr_setsigdefault(&attr, &all);
-	posix_spawnattr_setsigmask(&attr, &none);
-	int r = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-	if (r == 0)
-		r = posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
-	if (r == 0)
-		r = posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
-	if (r == 0)
-		r = posix_spawnp(&run->pid, run->spec->command, &actions, &attr, argv, env);
-	posix_spawn_file_actions_destroy(&actions);
-	posix_spawnattr_destroy(&attr);
-	if (r != 0)
-		run->pid = 0;
-	return r;
-}
-
-static int start_program(struct exec_run *run, struct err *err)
-{
-	_cleanup_free_ char *info = NULL;
-	_cleanup_free_ char **env = make_environment(run->spec, &info), **argv = make_argv(run->spec);
-	int ends[2];
-
-	if (!env || !argv)
-		return err_set(err, ENOMEM, "%s", run->spec->where);
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return err_set(err, errno, "%s: pipe", run->spec->where);
-	run->out = ends[0];
-	fcntl(run->out, F_SETFL, O_NONBLOCK);
-	int r = spawn(run, ends[1], argv, env);
-	close(ends[1]);
-	if (r != 0)
-		return err_set(err, r, "%s: start %s%s%s", run->spec->where, run->spec->command, run->spec->hint ? ": " : "",
-			       run->spec->hint ? run->spec->hint : "");
-	run->pidfd = pidfd_open(run->pid, 0);
-	return run->pidfd < 0 ? err_set(err, errno, "%s: pidfd", run->spec->where) : 0;
-}
-
-/* What is there now. */
-static void read_answer(struct exec_run *run)
-{
-	char buf[8192];
-	ssize_t n;
-
-	while ((n = read(run->out, buf, sizeof(buf))) > 0)
-		strbuf_add(&run->answer, buf, (size_t)n);
-	if (n == 0)
-		event_del(run->readable);
-	OPENSSL_cleanse(buf, sizeof(buf));
-}
-
-static void on_readable(evutil_socket_t fd, short what, void *arg)
-{
-	(void)fd;
-	(void)what;
-	read_answer(arg);
-}
-
-static int judge(const struct exec_run *run, int status, struct exec_answer *answer, struct err *err)
-{
-	int r;
-
-	if (run->too_late)
-		r = err_set(err, ETIMEDOUT, "%s was killed after %d s", run->spec->command, TIME_LIMIT_S);
+	if (result->timed_out)
+		r = err_set(err, ETIMEDOUT, "%s was killed after %d s", spec->command, TIME_LIMIT_S);
 	else if (WIFSIGNALED(status))
-		r = err_set(err, EPROTO, "%s was ended by signal %d", run->spec->command, WTERMSIG(status));
+		r = err_set(err, EPROTO, "%s was ended by signal %d", spec->command, WTERMSIG(status));
 	else if (WEXITSTATUS(status) != 0)
-		r = err_set(err, EPROTO, "%s ended with exit code %d (see its words on stderr)%s%s", run->spec->command,
-			    WEXITSTATUS(status), run->spec->hint ? ": " : "", run->spec->hint ? run->spec->hint : "");
-	else if (strbuf_failed(&run->answer))
-		r = err_set(err, EFBIG, "%s: answer of more than 1 MiB", run->spec->command);
-	else if ((r = exec_answer_parse(strbuf_str(&run->answer), run->answer.len, run->spec->api_version, answer, err)) < 0)
-		err_wrap(err, "%s", run->spec->command);
+		r = err_set(err, EPROTO, "%s ended with exit code %d (see its words on stderr)%s%s", spec->command,
+			    WEXITSTATUS(status), spec->hint ? ": " : "", spec->hint ? spec->hint : "");
+	else if (result->output_len > ANSWER_MAX)
+		r = err_set(err, EFBIG, "%s: answer of more than 1 MiB", spec->command);
+	else if ((r = exec_answer_parse(result->output, result->output_len, spec->api_version, answer, err)) < 0)
+		err_wrap(err, "%s", spec->command);
 	if (r < 0)
-		err_wrap(err, "%s", run->spec->where);
+		err_wrap(err, "%s", spec->where);
 	return r;
 }
 
-static void on_ended(evutil_socket_t fd, short what, void *arg)
+static void on_ended(const struct child_result *result, void *arg)
 {
-	struct exec_run *run = arg;
+	_cleanup_free_ struct exec_run *run = arg;
 	_cleanup_(exec_answer_release) struct exec_answer answer = { 0 };
 	struct err err = { 0 };
-	int status;
+	int r = judge(run->spec, result, &answer, &err);
 
-	(void)fd;
-	(void)what;
-	if (waitpid(run->pid, &status, WNOHANG) != run->pid)
-		return;
-	run->pid = 0;
-	read_answer(run);
-	int r = judge(run, status, &answer, &err);
-	exec_done_fn done = run->done;
-	void *done_arg = run->arg;
-	run_free(run);
-	done(done_arg, &answer, r < 0 ? &err : NULL);
+	run->done(run->arg, &answer, r < 0 ? &err : NULL);
 }
 
-static void on_deadline(evutil_socket_t fd, short what, void *arg)
+/* No terminal, our stderr, nothing else of ours open. */
+static int start_program(struct event_base *base, struct exec_run *run, struct err *err)
 {
-	struct exec_run *run = arg;
+	const struct exec_spec *spec = run->spec;
+	_cleanup_free_ char *info = NULL;
+	_cleanup_free_ char **env = make_environment(spec, &info), **argv = make_argv(spec);
+	const struct child_work work = {
+		.path = spec->command, .argv = (const char *const *)argv, .env = env, .output_max = ANSWER_MAX + 1,
+		.within_ns = TIME_LIMIT_S * NS_PER_SEC,
+	};
 
-	(void)fd;
-	(void)what;
-	run->too_late = true;
-	kill(run->pid, SIGKILL);
-}
-
-static int watch_program(struct exec_run *run, struct event_base *base, struct err *err)
-{
-	struct timeval limit = { .tv_sec = TIME_LIMIT_S };
-
-	run->readable = event_new(base, run->out, EV_READ | EV_PERSIST, on_readable, run);
-	run->ended = event_new(base, run->pidfd, EV_READ | EV_PERSIST, on_ended, run);
-	run->deadline = evtimer_new(base, on_deadline, run);
-	if (!run->readable || !run->ended || !run->deadline || event_add(run->readable, NULL) < 0 ||
-	    event_add(run->ended, NULL) < 0 || event_add(run->deadline, &limit) < 0)
-		return err_set(err, ENOMEM, "%s", run->spec->where);
+	if (!env || !argv)
+		return err_set(err, ENOMEM, "%s", spec->where);
+	if (child_start(base, &work, on_ended, run, &run->child, err) < 0)
+		return err_wrap(err, "%s: start %s%s%s", spec->where, spec->command, spec->hint ? ": " : "", spec->hint ? spec->hint : "");
 	return 0;
 }
 
@@ -369,19 +251,14 @@ int exec_run_start(struct event_base *base, const struct exec_spec *spec, exec_d
 		   struct exec_run **ret_run, struct err *err)
 {
 	struct exec_run *run = calloc(1, sizeof(*run));
+	int r;
 
 	if (!run)
 		return err_set(err, ENOMEM, "%s", spec->where);
-	run->spec = spec;
-	run->done = done;
-	run->arg = arg;
-	run->out = run->pidfd = -1;
-	run->answer = STRBUF_INIT(ANSWER_MAX);
-	int r = start_program(run, err);
-	if (r == 0)
-		r = watch_program(run, base, err);
+	*run = (struct exec_run){ .spec = spec, .done = done, .arg = arg };
+	r = start_program(base, run, err);
 	if (r < 0) {
-		run_free(run);
+		free(run);
 		return r;
 	}
 	*ret_run = run;

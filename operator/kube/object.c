@@ -2,8 +2,7 @@
 /* The bare shape of a Kubernetes object, and a hash of text. */
 #include "operator/kube/object.h"
 
-#include <openssl/evp.h>
-
+#include "lib/digest/sha256.h"
 #include "lib/json.h"
 
 cJSON *object_new(const char *api_version, const char *kind, const char *ns, const char *name)
@@ -20,10 +19,8 @@ cJSON *object_new(const char *api_version, const char *kind, const char *ns, con
 
 void sha256_hex(const char *text, size_t len, size_t n, char *ret_hex)
 {
-	unsigned char digest[EVP_MAX_MD_SIZE] = { 0 };
+	char whole[SHA256_TEXT_MAX];
 
-	EVP_Digest(text, len, digest, NULL, EVP_sha256(), NULL);
-	for (size_t i = 0; i < n; i++)
-		ret_hex[i] = "0123456789abcdef"[i % 2 ? digest[i / 2] & 15 : digest[i / 2] >> 4];
-	ret_hex[n] = '\0';
+	sha256_text(text, len, whole);
+	snprintf(ret_hex, n + 1, "%s", whole);
 }

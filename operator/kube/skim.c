@@ -4,9 +4,6 @@
 
 #include <string.h>
 
-/* As cJSON's own limit (CJSON_NESTING_LIMIT). */
-#define NESTING_MAX 1000
-
 void skim_init(struct skim *s, const char *text, size_t len)
 {
 	*s = (struct skim){ .at = text, .end = text + len };
@@ -138,7 +135,7 @@ static void skip_plain(struct skim *s)
 
 static void skip_nested(struct skim *s)
 {
-	int nesting = 0;
+	size_t nesting = 0;
 
 	do {
 		char c = *s->at;
@@ -147,9 +144,12 @@ static void skip_nested(struct skim *s)
 			skip_string(s);
 			continue;
 		}
-		nesting += (c == '{' || c == '[') - (c == '}' || c == ']');
+		if (c == '{' || c == '[')
+			nesting++;
+		else if (c == '}' || c == ']')
+			nesting--;
 		s->at++;
-	} while (!s->failed && nesting > 0 && nesting <= NESTING_MAX && s->at < s->end);
+	} while (!s->failed && nesting > 0 && s->at < s->end);
 	s->failed = s->failed || nesting != 0;
 }
 

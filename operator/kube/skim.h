@@ -8,7 +8,7 @@
  *	for (skim_object(&s); skim_member(&s, &name, &name_len);)
  *		... exactly one of skim_take, skim_skip, or an object or array to its end
  *
- * What is skipped is not looked into beyond its strings and brackets. Whatever
+ * What is skipped is not looked into beyond its strings and brackets, and may be nested as deep as it likes. Whatever
  * is not as expected, an escape in a name too, sets failed, and all else then
  * does nothing: the caller has cJSON judge the text.
  */

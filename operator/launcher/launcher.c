@@ -11,7 +11,6 @@
 
 #include "lib/macros.h"
 #include "operator/kube/object.h"
-#include "operator/raycluster/names.h"
 
 #if defined(__x86_64__)
 #define OWN_MACHINE "x86_64"

@@ -10,7 +10,6 @@
 #include "lib/json.h"
 #include "lib/oom.h"
 #include "operator/kube/object.h"
-#include "operator/raycluster/names.h"
 
 struct key_use {
 	size_t refs; /* by pods */

@@ -11,7 +11,6 @@
 #include "operator/kube/event.h"
 #include "operator/kube/object.h"
 #include "operator/manager/kuberay_lease.h"
-#include "operator/raycluster/names.h"
 
 #define DEADLINE_NS (5 * NS_PER_SEC)
 #define ANSWER_MAX ((size_t)256 << 10) /* more Leases than KUBERAY_LEASES_MAX */

@@ -145,7 +145,7 @@ static void on_worked(void *arg, int64_t ns)
 	metrics_observe(c->o.metrics, METRIC_QUEUE_WORK, (double)ns / 1e9, "name=\"raycluster\"");
 }
 
-int manager_new(const struct manager_options *options, struct manager **ret_controller, struct err *err)
+int manager_new(const struct manager_options *options, struct manager **ret_manager, struct err *err)
 {
 	struct manager *c = calloc(1, sizeof(*c));
 
@@ -176,7 +176,7 @@ int manager_new(const struct manager_options *options, struct manager **ret_cont
 		manager_free(c);
 		return r;
 	}
-	*ret_controller = c;
+	*ret_manager = c;
 	return 0;
 }
 

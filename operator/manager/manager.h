@@ -39,7 +39,7 @@ struct manager_options {
 };
 
 /* What options point to must outlive it. */
-int manager_new(const struct manager_options *options, struct manager **ret_controller, struct err *err);
+int manager_new(const struct manager_options *options, struct manager **ret_manager, struct err *err);
 void manager_free(struct manager *manager);
 
 void manager_start(struct manager *manager);

@@ -8,6 +8,7 @@
 #include "lib/json.h"
 #include "lib/units.h"
 #include "operator/injection/inject.h"
+#include "operator/raycluster/names.h"
 
 /* --- What parts ask the controller ------------------------------------------------------------------------ */
 
@@ -209,7 +210,9 @@ static int new_event_recorder(struct parts *p, struct err *err)
 
 static int new_failure_events(struct parts *p, struct err *err)
 {
-	return failure_events_new(p->recorder, p->watches, &p->failure_events, err);
+	struct failure_events_options options = { .recorder = p->recorder, .find_cluster = find_cluster, .arg = p };
+
+	return failure_events_new(&options, &p->failure_events, err);
 }
 
 static int new_incidents(struct parts *p, struct err *err)
@@ -259,6 +262,15 @@ static int new_missed(struct parts *p, struct err *err)
 	return missed_pods_new(&options, &p->missed, err);
 }
 
+static void on_growing(void *arg, const cJSON *pod)
+{
+	const struct parts *p = arg;
+	char key[512];
+
+	if (cluster_key(pod, key, sizeof(key)))
+		p->o.on_cluster(p->o.arg, key);
+}
+
 static int new_poller(struct parts *p, struct err *err)
 {
 	struct sidecar_poller_options options = {
@@ -270,6 +282,7 @@ static int new_poller(struct parts *p, struct err *err)
 		.writer = p->writer,
 		.metrics = p->o.settings->metrics,
 		.may_write = may_write,
+		.on_growing = on_growing,
 		.arg = p,
 	};
 
@@ -317,6 +330,7 @@ static int new_reconciler(struct parts *p, struct err *err)
 		.client = p->o.settings->client,
 		.watches = p->watches,
 		.writer = p->writer,
+		.poller = p->poller,
 		.recorder = p->recorder,
 		.queue = p->o.queue,
 		.policies = p->policies,

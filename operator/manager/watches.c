@@ -102,6 +102,13 @@ static void on_state(void *arg, struct informer *informer)
 	watch->watches->o.on_state(watch->watches->o.arg);
 }
 
+/* Whoever may write an object can have this said as often as they like. */
+static void on_unreadable(void *arg, struct informer *informer, const char *key, const char *reason)
+{
+	(void)arg;
+	log_warning_limited("%s %s is left out, the others are served: %s", informer_resource(informer)->kind, key, reason);
+}
+
 /* Of a namespace only its labels are read. */
 static const char *const namespace_fields[] = {
 	"apiVersion",
@@ -133,7 +140,7 @@ static const char *const claim_fields[] = {
 static int new_informers(struct watches *w, struct err *err)
 {
 	const struct informer_options options[WATCH_KIND_COUNT] = {
-		[WATCH_CLUSTERS] = { .resource = resource_find("ray.io/v1", "RayCluster") },
+		[WATCH_CLUSTERS] = { .resource = resource_find("ray.io/v1", "RayCluster"), .keep_remnants = true },
 		[WATCH_PODS] = { .resource = resource_find("v1", "Pod"),
 				 .label_selector = "ray.io/is-ray-node=yes",
 				 .index_fn = cluster_key,
@@ -156,6 +163,7 @@ static int new_informers(struct watches *w, struct err *err)
 		o.namespace = resource_is_cluster_wide(o.resource) ? NULL : w->o.namespace;
 		o.on_state = on_state;
 		o.on_change = on_change;
+		o.on_unreadable = on_unreadable;
 		o.arg = &w->kinds[i];
 		w->kinds[i] = (struct watch){ .watches = w, .kind = (enum watch_kind)i, .told_status = -1,
 					      .wanted = i != WATCH_CLAIMS || w->o.admission };
@@ -315,6 +323,7 @@ void watches_metrics(const struct watches *w, struct metrics *m)
 		metrics_set(m, METRIC_WATCH_OBJECTS, (double)informer_store(informer)->entries.n, "resource=\"%s\"", plural);
 		metrics_set(m, METRIC_WATCH_LISTS, (double)r->lists, "resource=\"%s\"", plural);
 		metrics_set(m, METRIC_WATCH_UNKNOWN, (double)informer_unknown_events(informer), "resource=\"%s\"", plural);
+		metrics_set(m, METRIC_WATCH_UNREADABLE, (double)informer_unreadable(informer), "resource=\"%s\"", plural);
 		metrics_set(m, METRIC_WATCH_WATCHES, (double)r->watches, "resource=\"%s\"", plural);
 		if (r->alive_ns)
 			metrics_set(m, METRIC_WATCH_AGE, (double)(now - r->alive_ns) / 1e9, "resource=\"%s\"", plural);

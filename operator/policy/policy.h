@@ -67,6 +67,7 @@ struct policy_recording {
 	bool oom_group;             /* oomGroup, the sidecar's --oom-group */
 	bool kernel_log;            /* kernelLog: the sidecar gets CAP_SYSLOG */
 	enum core_dumps core_dumps; /* coreDumps, what the sidecar keeps of cores; off: none are asked for */
+	int64_t core_dump_limit;    /* coreDumpLimit, the launcher's --cores-max, bytes; 0: its default */
 	cJSON *hooks;               /* hooks: {atThreshold: [COMMAND], atDeath: [COMMAND]}; NULL: none */
 	int64_t hold_on_failure;    /* holdOnFailure, the sidecar's --hold-on-failure, seconds; 0: not at all */
 };

@@ -44,7 +44,7 @@ static void every_key_is_read(void **state)
 	parse("sidecarImage: r/afterglow:1\nsidecarImagePullPolicy: Never\nstoreClaim: failures\nmemoryMode: Warn\nrecordingEnabled: false\n"
 	      "clusterDomain: k8s.lan\nheadNumCPUs: 2\nworkerMemoryLimit: 8Gi\nrayMemoryFraction: 0.7\n"
 	      "objectStoreFraction: 0.2\nheadroom: 500Mi\nusageThreshold: 0.9\nmonitorRefreshMs: 100\n"
-	      "warnAt: 0.75\noomGroup: true\nkernelLog: true\ncoreDumps: Full\nholdOnFailure: 600\nredisCleanup: false\nloginShell: true\n"
+	      "warnAt: 0.75\noomGroup: true\nkernelLog: true\ncoreDumps: Full\ncoreDumpLimit: 1Gi\nholdOnFailure: 600\nredisCleanup: false\nloginShell: true\n"
 	      "hooks: {atThreshold: [\"py-spy dump --pid $AFTERGLOW_PID\"], atDeath: [a, b]}\n",
 	      &p);
 	assert_string_equal(p.sidecar_image, "r/afterglow:1");
@@ -58,6 +58,7 @@ static void every_key_is_read(void **state)
 	assert_int_equal(p.memory.monitor_refresh_ms, 100);
 	assert_true(p.recording.oom_group && p.recording.kernel_log && !p.redis_cleanup && p.login_shell);
 	assert_int_equal(p.recording.core_dumps, CORE_DUMPS_FULL);
+	assert_int_equal(p.recording.core_dump_limit, INT64_C(1) << 30);
 	assert_int_equal(p.memory.mode, MEMORY_MODE_WARN);
 	assert_false(p.recording.enabled);
 	assert_int_equal(p.recording.hold_on_failure, 600);

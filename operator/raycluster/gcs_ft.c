@@ -134,6 +134,36 @@ static bool is_retained(const cJSON *storage)
 	return policy && strcmp(policy, "Retain") == 0;
 }
 
+static const cJSON *controller_of(const cJSON *object)
+{
+	const cJSON *owner;
+
+	cJSON_ArrayForEach(owner, json_get(object, "metadata.ownerReferences"))
+		if (json_bool(owner, "controller", false))
+			return owner;
+	return NULL;
+}
+
+cJSON *gcs_ft_claim_owners(const cJSON *cluster, const cJSON *claim)
+{
+	const cJSON *controller = controller_of(claim), *owner;
+	const char *uid = json_str(controller, "uid"), *own = json_str(cluster, "metadata.uid");
+	bool ours = uid && own && strcmp(uid, own) == 0, retained = is_retained(json_get(cluster, OPTIONS ".storage"));
+	cJSON *body, *metadata, *owners;
+
+	if (retained ? !ours : controller != NULL)
+		return NULL;
+	body = object_new("v1", "PersistentVolumeClaim", json_str(claim, "metadata.namespace"), json_str(claim, "metadata.name"));
+	metadata = json_get(body, "metadata");
+	json_set_str(metadata, "resourceVersion", json_str(claim, "metadata.resourceVersion"));
+	owners = retained ? cJSON_CreateArray() : owner_references(cluster);
+	cJSON_ArrayForEach(owner, json_get(claim, "metadata.ownerReferences"))
+		if (owner != controller)
+			json_append(owners, cJSON_Duplicate(owner, true));
+	json_set(metadata, "ownerReferences", owners);
+	return body;
+}
+
 cJSON *gcs_ft_claim(const cJSON *cluster)
 {
 	const cJSON *storage = json_get(cluster, OPTIONS ".storage"), *modes = json_get(storage, "accessModes"),

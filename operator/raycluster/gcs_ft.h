@@ -13,7 +13,7 @@
 #include "operator/raycluster/names.h"
 
 #define GCS_FT_VOLUME "gcs-storage"
-#define GCS_FT_PATH "/var/lib/ray-gcs"
+#define GCS_FT_PATH "/data/gcs" /* KubeRay's */
 
 bool gcs_ft_enabled(const cJSON *cluster);
 bool gcs_ft_is_rocksdb(const cJSON *cluster);
@@ -25,5 +25,11 @@ void gcs_ft_apply(const cJSON *cluster, enum ray_node node, cJSON *pod, cJSON *p
 
 /* The PersistentVolumeClaim to create for RocksDB, "<cluster>-gcs-pvc"; NULL when none of ours is needed. */
 cJSON *gcs_ft_claim(const cJSON *cluster);
+
+/*
+ * For a merge patch that gives the claim there is the owner that deletionPolicy asks for: with Retain the cluster owns it
+ * no more, else it does, unless another controls it. NULL: it has what it should have. The caller owns it.
+ */
+cJSON *gcs_ft_claim_owners(const cJSON *cluster, const cJSON *claim);
 
 #endif

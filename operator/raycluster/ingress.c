@@ -43,21 +43,14 @@ static int64_t dashboard_port(const cJSON *cluster)
 	return json_int(json_find(json_get(service, "spec.ports"), "name", "dashboard"), "port", DASHBOARD_PORT);
 }
 
-/* With ingressOptions all of a host, without them KubeRay's old path, which wants a controller that rewrites it. */
 static void add_path(const cJSON *cluster, const cJSON *options, cJSON *rule)
 {
 	const char *path = json_str(options, "path"), *type = json_str(options, "pathType");
 	_cleanup_free_ char *service_name = head_service_name(cluster);
 	cJSON *entry = cJSON_CreateObject(), *service;
-	char old_path[NAME_MAX_BYTES];
 
-	snprintf(old_path, sizeof(old_path), "/%s/(.*)", json_str(cluster, "metadata.name"));
-	if (!path)
-		path = options ? "/" : old_path;
-	if (!type)
-		type = options ? "Prefix" : "Exact";
-	json_set_str(entry, "path", path);
-	json_set_str(entry, "pathType", type);
+	json_set_str(entry, "path", path ? path : "/");
+	json_set_str(entry, "pathType", type ? type : "Prefix");
 	service = json_object_at(json_object_at(entry, "backend"), "service");
 	json_set_str(service, "name", service_name);
 	json_set_int(json_object_at(service, "port"), "number", dashboard_port(cluster));

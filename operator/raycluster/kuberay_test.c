@@ -28,8 +28,8 @@ static int compare_pod(const cJSON *doc, const struct policy *policy, enum ray_n
 	if (pod_build(&req, &pod, notes, &err) < 0)
 		fail_msg("%s", err.text);
 	/* What the hash is made of has a test of its own. */
-	cJSON_DeleteItemFromObjectCaseSensitive(json_get(pod, "metadata.annotations"),
-						"ray.io/upgrade-strategy-recreate-hash");
+	cJSON_DeleteItemFromObjectCaseSensitive(json_get(pod, "metadata.annotations"), "afterglow.dev/recreate-hash");
+	cJSON_DeleteItemFromObjectCaseSensitive(json_get(pod, "metadata.annotations"), "ray.io/kuberay-version");
 	return differences(pod, want, group_name(node, group));
 }
 

@@ -4,10 +4,10 @@
 
 #include <ctype.h>
 #include <inttypes.h>
-#include <openssl/evp.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/digest/sha256.h"
 #include "lib/json.h"
 #include "lib/strbuf.h"
 
@@ -29,25 +29,19 @@ const char *group_name(enum ray_node node, const cJSON *group)
 	return name ? name : "";
 }
 
-static void sha256(const void *data, size_t len, unsigned char ret_digest[static EVP_MAX_MD_SIZE])
-{
-	memset(ret_digest, 0, EVP_MAX_MD_SIZE);
-	EVP_Digest(data, len, ret_digest, NULL, EVP_sha256(), NULL);
-}
-
 void pod_name(const cJSON *cluster, enum ray_node node, const char *group, unsigned deaths, unsigned n,
 	      char ret_name[static POD_NAME_MAX])
 {
 	const char *name = json_str(cluster, "metadata.name"), *uid = json_str(cluster, "metadata.uid");
 	char seed[512], prefix[PREFIX_MAX + 1];
-	unsigned char digest[EVP_MAX_MD_SIZE];
+	unsigned char digest[SHA256_BYTES];
 	size_t len;
 
 	/* Cut to what leaves room for the rest within 63. */
 	snprintf(prefix, sizeof(prefix), node == RAY_HEAD ? "%s" : "%s-%s", name ? name : "", group);
 	snprintf(seed, sizeof(seed), "%s/%" PRId64 "/%s/%s/%u/%u", uid ? uid : "",
 		 json_int(cluster, "metadata.generation", 0), ray_node_name(node), group, deaths, n);
-	sha256(seed, strlen(seed), digest);
+	sha256_bytes(seed, strlen(seed), digest);
 	len = (size_t)snprintf(ret_name, POD_NAME_MAX, "%s-%s-", prefix, ray_node_name(node));
 	for (size_t i = 0; i < len; i++)
 		ret_name[i] = (char)tolower((unsigned char)ret_name[i]);

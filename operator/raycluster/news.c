@@ -24,6 +24,7 @@ static const struct row {
 	{ PLAN_DELETE, "Pod", "head", "DeletedHeadPod", "Deleted head Pod" },
 	{ PLAN_DELETE, "Pod", "worker", "DeletedWorkerPod", "Deleted worker Pod" },
 	{ PLAN_APPLY, "Service", NULL, "CreatedService", "Created service" },
+	{ PLAN_CREATE, "Service", NULL, "CreatedService", "Created service" },
 	{ PLAN_APPLY, "Ingress", NULL, "CreatedIngress", "Created ingress" },
 	{ PLAN_CREATE, "ServiceAccount", NULL, "CreatedServiceAccount", "Created service account" },
 	{ PLAN_CREATE, "Role", NULL, "CreatedRole", "Created role" },

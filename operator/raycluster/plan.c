@@ -13,6 +13,7 @@
 #include "operator/raycluster/plan.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,10 +23,12 @@
 #include "operator/injection/inject.h"
 #include "operator/kube/event.h"
 #include "operator/kube/object.h"
+#include "operator/raycluster/bounds.h"
 #include "operator/raycluster/notes.h"
 #include "operator/raycluster/planner.h"
 #include "operator/raycluster/pod_state.h"
 #include "operator/raycluster/redis_cleanup.h"
+#include "operator/raycluster/scheduling_labels.h"
 #include "operator/raycluster/upgrade.h"
 #include "operator/raycluster/validate.h"
 
@@ -50,6 +53,30 @@ void plan_own_spec(cJSON *pod)
 
 /* --- Observed pods -------------------------------------------------------------------------------- */
 
+static void note_foreign(struct planner *p, const cJSON *pod)
+{
+	const char *name = json_str(pod, "metadata.name");
+
+	p->failed = p->failed || (name && strmap_put(&p->foreign, name, p, NULL) < 0);
+}
+
+static int compare_groups(const void *a, const void *b)
+{
+	return strcmp(((const struct crash *)a)->group, ((const struct crash *)b)->group);
+}
+
+static void sort_crashes(struct planner *p)
+{
+	const struct plan_input *in = p->in;
+
+	p->crashes = calloc(in->n_crashes + 1, sizeof(*p->crashes));
+	p->failed = p->failed || !p->crashes;
+	if (!p->crashes || in->n_crashes == 0)
+		return;
+	memcpy(p->crashes, in->crashes, in->n_crashes * sizeof(*p->crashes));
+	qsort(p->crashes, in->n_crashes, sizeof(*p->crashes), compare_groups);
+}
+
 static int gather_pods(struct planner *p, struct err *err)
 {
 	const struct plan_input *in = p->in;
@@ -61,15 +88,19 @@ static int gather_pods(struct planner *p, struct err *err)
 	if (!p->pods || !p->pending || !p->leaving)
 		return err_set(err, ENOMEM, "plan");
 	for (size_t i = 0; i < in->n_pods; i++) {
-		if (!pod_is_owned(in->pods[i], uid))
+		if (!pod_is_owned(in->pods[i], uid)) {
+			note_foreign(p, in->pods[i]);
 			continue;
+		}
 		p->pods[p->n_pods] = in->pods[i];
 		p->pending[p->n_pods] = in->evidence_pending && in->evidence_pending[i];
 		p->leaving[p->n_pods] = pod_is_terminating(in->pods[i]);
 		p->n_pods++;
 	}
 	p->view.pods_left = p->n_pods > 0;
-	return 0;
+	sort_crashes(p);
+	p->failed = p->failed || pod_index_init(&p->index, p->pods, p->n_pods) < 0;
+	return p->failed ? err_set(err, ENOMEM, "plan") : 0;
 }
 
 /*
@@ -99,13 +130,24 @@ static void delete_dead(struct planner *p)
 	}
 }
 
-/* Pods of a group that the spec has no more. */
+static void release_names(struct strmap *names)
+{
+	strmap_release(names, NULL);
+}
+
+/*
+ * Pods of a group that the spec has no more. KubeRay leaves them until the cluster goes: those that it made stay, for a
+ * switch from it must end nobody's work.
+ */
 static void delete_orphans(struct planner *p)
 {
-	const cJSON *groups = json_get(p->in->cluster, "spec.workerGroupSpecs");
+	_cleanup_(release_names) struct strmap names = STRMAP_INIT;
+	const cJSON *group;
 
-	for (size_t i = 0; i < p->n_pods; i++)
-		if (!pod_is_head(p->pods[i]) && !json_find(groups, "groupName", pod_group(p->pods[i])))
+	cJSON_ArrayForEach(group, json_get(p->in->cluster, "spec.workerGroupSpecs"))
+		p->failed = p->failed || strmap_put(&names, group_name(RAY_WORKER, group), p, NULL) < 0;
+	for (size_t i = 0; i < p->n_pods && !p->failed; i++)
+		if (!pod_is_head(p->pods[i]) && upgrade_is_ours(p->pods[i]) && !strmap_get(&names, pod_group(p->pods[i])))
 			planner_delete_or_hold(p, i);
 }
 
@@ -138,6 +180,18 @@ static void plan_events(struct planner *p)
 	}
 }
 
+static bool has_condition(const struct planner *p, const char *type)
+{
+	const char *status = json_str(json_find(json_get(p->in->cluster, "status.conditions"), "type", type), "status");
+
+	return status && strcmp(status, "True") == 0;
+}
+
+static bool is_suspending(const struct planner *p)
+{
+	return has_condition(p, "RayClusterSuspending");
+}
+
 static void plan_status(struct planner *p, const struct status_view *view)
 {
 	cJSON *status = status_build(p->in->cluster, view, p->notes, p->in->now_ns), *body;
@@ -147,8 +201,11 @@ static void plan_status(struct planner *p, const struct status_view *view)
 	body = object_new("ray.io/v1", "RayCluster", json_str(p->in->cluster, "metadata.namespace"),
 			  json_str(p->in->cluster, "metadata.name"));
 	json_set(body, "status", status);
-	/* What keeps failing must not keep the status from saying so. */
-	if (p->in->failure_reason)
+	/*
+	 * What keeps failing must not keep the status from saying so; and before the first pod of a suspended cluster is deleted
+	 * it has to stand there that all are, for a change of mind may come at any moment.
+	 */
+	if (p->in->failure_reason || (view && view->suspend && view->pods_left && !is_suspending(p)))
 		planner_insert(p, PLAN_STATUS, body);
 	else
 		planner_add(p, PLAN_STATUS, body);
@@ -166,6 +223,12 @@ static void plan_failure_event(struct planner *p)
 	planner_insert(p, PLAN_EVENT, event_warning(p->in->cluster, event, "Reconcile", message, p->in->now_ns));
 }
 
+/* A RayJob's cluster whose head was lost: another head would have none of its job. The RayJob ends the cluster. */
+static bool keeps_its_loss(const struct planner *p)
+{
+	return !p->view.head && plan_head_is_final(p->in->cluster);
+}
+
 /* --- All together ------------------------------------------------------------------------------ */
 
 static int plan_pods(struct planner *p, struct err *err)
@@ -178,13 +241,15 @@ static int plan_pods(struct planner *p, struct err *err)
 	r = plan_head(p, err);
 	if (r < 0)
 		return r;
+	if (keeps_its_loss(p))
+		p->frozen = true;
 	cJSON_ArrayForEach(group, json_get(p->in->cluster, "spec.workerGroupSpecs")) {
 		r = plan_workers(p, group, err);
 		if (r < 0)
 			return r;
 	}
 	p->view.all_ready = p->workers_ready && p->view.head && !pod_is_terminating(p->view.head) &&
-			    pod_ray_is_ready(p->view.head);
+			    pod_is_ready(p->view.head);
 	return 0;
 }
 
@@ -197,17 +262,33 @@ static void delete_all(struct planner *p)
 }
 
 /* While one pod of another spec is left nothing new is made: old and new nodes in one Ray cluster do not agree. */
-static bool must_recreate(const struct planner *p)
+static bool must_recreate(struct planner *p)
 {
-	char hash[UPGRADE_HASH_MAX];
-
 	if (!upgrade_is_recreate(p->in->cluster))
 		return false;
-	upgrade_hash(p->in->cluster, hash);
 	for (size_t i = 0; i < p->n_pods; i++)
-		if (upgrade_is_stale(p->pods[i], hash))
+		if (upgrade_is_stale(p->pods[i], p->hash))
 			return true;
+	for (size_t i = 0; i < p->n_pods; i++)
+		if (!p->leaving[i] && upgrade_is_unknown(p->pods[i]))
+			planner_add(p, PLAN_MERGE, upgrade_adoption(p->pods[i], p->hash));
 	return false;
+}
+
+/* Once for each spec, and when a cluster is taken over: the status has none of our conditions then. */
+static void tell_ignored_labels(struct planner *p)
+{
+	const cJSON *cluster = p->in->cluster;
+	bool seen = json_find(json_get(cluster, "status.conditions"), "type", note_topic_condition(NOTE_SPEC_VALID)) &&
+		    json_int(cluster, "status.observedGeneration", -1) == json_int(cluster, "metadata.generation", 0);
+	_cleanup_free_ char *labels = seen ? NULL : scheduling_labels_ignored(cluster);
+	char note[1000];
+
+	if (!labels)
+		return;
+	snprintf(note, sizeof(note), "These labels of the RayCluster have no effect, for Afterglow hands its pods to no batch scheduler: %s",
+		 labels);
+	planner_add(p, PLAN_EVENT, event_warning(cluster, "SchedulingLabelsIgnored", "Reconcile", note, p->in->now_ns));
 }
 
 static int plan_valid(struct planner *p, struct err *err)
@@ -216,15 +297,20 @@ static int plan_valid(struct planner *p, struct err *err)
 
 	if (r < 0)
 		return r;
+	upgrade_hash(p->in->cluster, p->hash);
 	p->workers_ready = true;
 	p->view.service = p->in->service;
-	p->view.suspend = json_bool(p->in->cluster, "spec.suspend", false);
+	/* What is begun is finished: half of an old cluster is no good to a new one. */
+	p->view.suspend = json_bool(p->in->cluster, "spec.suspend", false) || is_suspending(p);
 	p->view.failure_reason = p->in->failure_reason;
 	p->view.failure_message = p->in->failure_message;
+	p->view.growing = p->in->growing;
+	p->view.growing_unheard = p->in->growing_unheard;
 	/* Before there is anything in Redis. */
 	if (redis_cleanup_wanted(p->in->cluster, p->in->policy) && !redis_cleanup_is_held(p->in->cluster))
-		planner_add(p, PLAN_FINALIZERS, redis_cleanup_finalizers(p->in->cluster, true));
+		planner_add(p, PLAN_MERGE, redis_cleanup_finalizers(p->in->cluster, true));
 	plan_objects(p);
+	tell_ignored_labels(p);
 	note_refused_recorder(p);
 	p->pods_at = p->plan.n_ops;
 	if (p->view.suspend || must_recreate(p))
@@ -245,6 +331,9 @@ int plan_cluster(const struct plan_input *in, struct plan *ret_plan, struct err 
 	int r = 0;
 
 	validate_cluster(in->cluster, p.notes);
+	if (in->n_labelled > BOUND_LABELLED)
+		notes_addf(p.notes, NOTE_SPEC_VALID, "RayClusterTooLarge",
+			   "metadata.name: %zu pods have the label ray.io/cluster with this name, at most %zu", in->n_labelled, BOUND_LABELLED);
 	if (json_str(in->cluster, "metadata.deletionTimestamp")) {
 		r = gather_pods(&p, err);
 		if (r == 0)

@@ -28,7 +28,12 @@ enum plan_op_kind {
 	 */
 	PLAN_DELETE,
 	PLAN_STATUS, /* RayCluster: apiVersion, kind, metadata {namespace, name}, status: applied there */
-	PLAN_FINALIZERS, /* RayCluster, as redis_cleanup_finalizers: merged; NotFound is success */
+	/*
+	 * JSON merge patch of body, which has apiVersion, kind and metadata {namespace, name} besides what changes; a uid or
+	 * resourceVersion is a precondition; NotFound is success
+	 */
+	PLAN_MERGE,
+	PLAN_BELIEVE, /* nothing is written: body is what there should be, and what is there stays; is_applied from then on */
 	PLAN_EVENT,  /* POST of an events.k8s.io/v1 Event; every failure is tolerated */
 };
 
@@ -48,6 +53,7 @@ struct plan_input {
 	const cJSON *cluster;              /* ray.io/v1 RayCluster as the API server gave it */
 	const cJSON *const *pods;          /* all pods in its namespace with its ray.io/cluster label */
 	size_t n_pods;
+	size_t n_labelled;                 /* how many those are; above BOUND_LABELLED (bounds.h) pods is empty */
 	const cJSON *service;              /* the head service, NULL when there is none */
 	const cJSON *headless;             /* the service of the workers, NULL when there is none */
 	const char *store_claim_trouble;   /* why pods must not mount policy->store.claim (store_claim.h); NULL: they may */
@@ -73,11 +79,20 @@ struct plan_input {
 	void *arg;
 	/* Random, for the Secret of authOptions; used only when that is created. NULL: none, no Secret. */
 	const char *token;
+	/*
+	 * What there is of the name of the cluster's Ingress and of the claim for its RocksDB, NULL when there is none; looked at
+	 * unless is_applied. ingress_refused: we may not look.
+	 */
+	const cJSON *ingress, *gcs_claim;
+	bool ingress_refused;
 	/* Of a cluster that is being deleted: its Job that cleans Redis, NULL when there is none; why there can be none. */
 	const cJSON *cleanup_job;
 	const char *cleanup_refused;
 	/* The last write of a pod failed: reason (FailedCreateWorkerPod, ...) and message. NULL: it did not. */
 	const char *failure_reason, *failure_message;
+	/* What of its memory grows for hours, in sentences; NULL: nothing. Unheard: some pods may still tell of it. */
+	const char *growing;
+	bool growing_unheard;
 };
 
 /* What is_applied compares, of the body of an operation; also of a Secret, whose value is not in it. */

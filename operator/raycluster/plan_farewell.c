@@ -7,6 +7,7 @@
 #include "operator/raycluster/planner.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/json.h"
@@ -15,13 +16,15 @@
 #include "operator/raycluster/pod_state.h"
 #include "operator/raycluster/redis_cleanup.h"
 
-/* Since its deletion. The Job has a third of it. */
-#define DEADLINE_NS (900 * NS_PER_SEC)
+/* Since its deletion, unless the annotation says otherwise, in seconds. The Job has a third of it. */
+#define DEADLINE_S 900
+#define DEADLINE_MAX_S (365 * 86400)
+#define DEADLINE_ANNOTATION "ray.io/gcs-ft-deletion-timeout"
 #define LOOK_AGAIN_NS (2 * NS_PER_SEC)
 
 static void let_go(struct planner *p)
 {
-	planner_add(p, PLAN_FINALIZERS, redis_cleanup_finalizers(p->in->cluster, false));
+	planner_add(p, PLAN_MERGE, redis_cleanup_finalizers(p->in->cluster, false));
 }
 
 static void give_up(struct planner *p, const char *why)
@@ -43,12 +46,30 @@ static bool has_condition(const cJSON *job, const char *type)
 	return status && strcmp(status, "True") == 0;
 }
 
+static int64_t patience_s(const struct planner *p)
+{
+	const char *text = cJSON_GetStringValue(
+		cJSON_GetObjectItemCaseSensitive(json_get(p->in->cluster, "metadata.annotations"), DEADLINE_ANNOTATION));
+	char *end = NULL;
+	long seconds = text ? strtol(text, &end, 10) : 0;
+
+	return text && end != text && !*end && seconds > 0 ? MIN(seconds, DEADLINE_MAX_S) : DEADLINE_S;
+}
+
 static int64_t deadline(const struct planner *p)
 {
 	const char *text = json_str(p->in->cluster, "metadata.deletionTimestamp");
 	int64_t ns;
 
-	return text && time_parse(text, &ns, NULL) == 0 ? MIN(ns, p->in->now_ns) + DEADLINE_NS : p->in->now_ns;
+	return text && time_parse(text, &ns, NULL) == 0 ? MIN(ns, p->in->now_ns) + patience_s(p) * NS_PER_SEC : p->in->now_ns;
+}
+
+static void give_up_late(struct planner *p, const char *what)
+{
+	char why[128], text[DURATION_TEXT_MAX];
+
+	snprintf(why, sizeof(why), "its %s did not end within %s", what, duration_format(patience_s(p) * NS_PER_SEC, text));
+	give_up(p, why);
 }
 
 static void look_at_job(struct planner *p)
@@ -64,7 +85,7 @@ static void look_at_job(struct planner *p)
 			 message ? message : "?");
 		give_up(p, why);
 	} else if (p->in->now_ns >= deadline(p)) {
-		give_up(p, "its Job did not end within 15 minutes");
+		give_up_late(p, "Job");
 	} else {
 		planner_requeue(p, LOOK_AGAIN_NS);
 	}
@@ -113,7 +134,7 @@ void plan_farewell(struct planner *p)
 	else if (p->in->cleanup_job && !head)
 		look_at_job(p);
 	else if (p->in->now_ns >= deadline(p))
-		give_up(p, "its head did not end within 15 minutes");
+		give_up_late(p, "head");
 	else if (head)
 		planner_requeue(p, LOOK_AGAIN_NS);
 	else

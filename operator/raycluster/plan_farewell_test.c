@@ -43,8 +43,8 @@ static void expect_let_go(struct world *w)
 {
 	_cleanup_json_ cJSON *rest = json_of("[example.com/other]");
 
-	assert_int_equal(count(w, PLAN_FINALIZERS), 1);
-	assert_json(json_get(op(w, PLAN_FINALIZERS, 0), "metadata.finalizers"), rest);
+	assert_int_equal(count(w, PLAN_MERGE), 1);
+	assert_json(json_get(op(w, PLAN_MERGE, 0), "metadata.finalizers"), rest);
 }
 
 static void the_finalizer_is_there_before_the_first_pod(void **state)
@@ -54,13 +54,13 @@ static void the_finalizer_is_there_before_the_first_pod(void **state)
 
 	begin(w);
 	plan(w);
-	assert_int_equal(w->plan.ops[0].kind, PLAN_FINALIZERS);
+	assert_int_equal(w->plan.ops[0].kind, PLAN_MERGE);
 	assert_json(json_get(w->plan.ops[0].body, "metadata.finalizers"), both);
 	assert_string_equal(json_str(w->plan.ops[0].body, "metadata.resourceVersion"),
 			    "7");
 	settle(w);
 	plan(w);
-	assert_int_equal(count(w, PLAN_FINALIZERS), 0);
+	assert_int_equal(count(w, PLAN_MERGE), 0);
 }
 
 static void without_redis_or_when_it_is_to_be_left_alone_there_is_none(void **state)
@@ -68,22 +68,22 @@ static void without_redis_or_when_it_is_to_be_left_alone_there_is_none(void **st
 	struct world *w = *state;
 
 	plan(w);
-	assert_int_equal(count(w, PLAN_FINALIZERS), 0);
+	assert_int_equal(count(w, PLAN_MERGE), 0);
 	begin(w);
 	json_set_str(json_object_at(json_get(w->cluster, "metadata"), "annotations"), REDIS_CLEANUP_ANNOTATION, "False");
 	plan(w);
-	assert_int_equal(count(w, PLAN_FINALIZERS), 0);
+	assert_int_equal(count(w, PLAN_MERGE), 0);
 	json_set_str(json_get(w->cluster, "metadata.annotations"), REDIS_CLEANUP_ANNOTATION, "true");
 	w->policy.redis_cleanup = false;
 	plan(w);
-	assert_int_equal(count(w, PLAN_FINALIZERS), 0);
+	assert_int_equal(count(w, PLAN_MERGE), 0);
 	w->policy.redis_cleanup = true;
 	json_set_str(json_get(w->cluster, "spec.gcsFaultToleranceOptions"), "backend", "rocksdb");
 	cJSON_DeleteItemFromObject(json_get(w->cluster, "spec.gcsFaultToleranceOptions"), "redisAddress");
 	cJSON_DeleteItemFromObject(json_get(w->cluster, "spec.gcsFaultToleranceOptions"), "redisPassword");
 	cJSON_DeleteItemFromObject(json_get(w->cluster, "spec.gcsFaultToleranceOptions"), "externalStorageNamespace");
 	plan(w);
-	assert_int_equal(count(w, PLAN_FINALIZERS), 0);
+	assert_int_equal(count(w, PLAN_MERGE), 0);
 }
 
 static void first_the_pods_go_then_the_job_comes_then_the_finalizer_goes(void **state)
@@ -163,9 +163,9 @@ static void what_cannot_be_done_is_said_and_holds_nothing_up(void **state)
 	} rows[] = {
 		{ "the Job failed", "{metadata: {name: j}, status: {conditions: [{type: Failed, status: 'True', message: Too bad}]}}", NULL,
 		  NULL, "Job j failed: Too bad", false, 0 },
-		{ "the Job hangs", "{status: {active: 1}}", NULL, NULL, "its Job did not end within 15 minutes", false, 900 },
+		{ "the Job hangs", "{status: {active: 1}}", NULL, NULL, "its Job did not end within 15 min", false, 900 },
 		{ "the Job is refused", NULL, "403 Forbidden: namespace is terminating", NULL, "namespace is terminating", false, 0 },
-		{ "the head stays", NULL, NULL, NULL, "its head did not end within 15 minutes", true, 900 },
+		{ "the head stays", NULL, NULL, NULL, "its head did not end within 15 min", true, 900 },
 		{ "the spec is nonsense by now", NULL, NULL, "{headGroupSpec: {template: {spec: {containers: []}}}}", "not valid", false, 0 },
 	};
 	struct world *w = *state;
@@ -198,7 +198,7 @@ static void what_cannot_be_done_is_said_and_holds_nothing_up(void **state)
 		w->now_ns += (rows[i].after_s - 20) * NS_PER_SEC;
 		if (rows[i].after_s) {
 			plan(w);
-			if (count(w, PLAN_FINALIZERS))
+			if (count(w, PLAN_MERGE))
 				fail_msg("%s: given up too soon", rows[i].what);
 		}
 		w->now_ns += 20 * NS_PER_SEC;
@@ -208,6 +208,42 @@ static void what_cannot_be_done_is_said_and_holds_nothing_up(void **state)
 		assert_string_equal(json_str(op(w, PLAN_EVENT, 0), "reason"), "RedisCleanupFailed");
 		assert_null(job(w));
 		expect_let_go(w);
+		w->now_ns = now;
+	}
+}
+
+static void patience_with_the_cleanup_is_what_the_annotation_says(void **state)
+{
+	static const struct {
+		const char *annotation, *words;
+		int64_t after_s;
+	} rows[] = {
+		{ "60", "did not end within 1 min", 60 },  { "0", "within 15 min", 900 },	 { "-5", "within 15 min", 900 },
+		{ "soon", "within 15 min", 900 },	   { "60s", "within 15 min", 900 },
+	};
+	struct world *w = *state;
+	_cleanup_json_ cJSON *running = json_of("{status: {active: 1}}");
+
+	begin(w);
+	plan(w);
+	execute(w);
+	delete_cluster(w);
+	while (w->n_pods)
+		remove_pod(w, json_str(w->pods[0], "metadata.name"));
+	w->cleanup_job = running;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		int64_t now = w->now_ns;
+
+		json_set_str(json_object_at(json_get(w->cluster, "metadata"), "annotations"), "ray.io/gcs-ft-deletion-timeout",
+			     rows[i].annotation);
+		w->now_ns += (rows[i].after_s - 20) * NS_PER_SEC;
+		plan(w);
+		assert_int_equal(count(w, PLAN_MERGE), 0);
+		w->now_ns += 20 * NS_PER_SEC;
+		plan(w);
+		assert_non_null(warning(w));
+		if (!strstr(warning(w), rows[i].words))
+			fail_msg("%s: %s", rows[i].annotation, warning(w));
 		w->now_ns = now;
 	}
 }
@@ -250,6 +286,7 @@ int main(void)
 		TEST(first_the_pods_go_then_the_job_comes_then_the_finalizer_goes),
 		TEST(the_job_has_the_heads_ways_to_redis_and_nothing_else_of_it),
 		TEST(what_cannot_be_done_is_said_and_holds_nothing_up),
+		TEST(patience_with_the_cleanup_is_what_the_annotation_says),
 		TEST(a_finalizer_that_nobody_needs_any_more_goes_at_once),
 		TEST(names_fit_and_are_no_other_clusters),
 	};

@@ -45,6 +45,168 @@ static void what_stands_around_is_applied_once_and_again_when_it_changes(void **
 	assert_null(op_of_kind(w, "Role"));
 }
 
+static void wants_an_ingress(struct world *w)
+{
+	json_set(json_get(w->cluster, "spec.headGroupSpec"), "enableIngress", cJSON_CreateTrue());
+}
+
+static cJSON *ingress_of(const char *owner_uid)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text), "metadata: {namespace: ray, name: demo-head-ingress, uid: u-1, ownerReferences: [{uid: \"%s\", controller: true}]}",
+		 owner_uid);
+	return json_of(text);
+}
+
+static void an_ingress_leads_to_all_paths_of_the_dashboard(void **state)
+{
+	struct world *w = *state;
+	const cJSON *rule, *path;
+
+	wants_an_ingress(w);
+	plan(w);
+	rule = cJSON_GetArrayItem(json_get(op_of_kind(w, "Ingress"), "spec.rules"), 0);
+	path = cJSON_GetArrayItem(json_get(rule, "http.paths"), 0);
+	assert_null(json_get(rule, "host"));
+	assert_string_equal(json_str(path, "path"), "/");
+	assert_string_equal(json_str(path, "pathType"), "Prefix");
+}
+
+static void anothers_ingress_of_that_name_stays_as_it_is_and_that_is_said_once(void **state)
+{
+	static const char *const others[] = { "metadata: {namespace: ray, name: demo-head-ingress, uid: u-1}",
+					      "metadata: {uid: u-1, ownerReferences: [{uid: not-the-cluster, controller: true}]}" };
+	struct world *w = *state;
+
+	wants_an_ingress(w);
+	settle(w);
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		_cleanup_json_ cJSON *other = json_of(others[i]);
+
+		cJSON_DeleteItemFromObject(w->applied, "Ingress/demo-head-ingress");
+		w->ingress = other;
+		plan(w);
+		assert_int_equal(w->plan.n_ops, 2);
+		assert_string_equal(json_str(op(w, PLAN_EVENT, 0), "reason"), "FailedToCreateIngress");
+		assert_string_equal(json_str(op(w, PLAN_BELIEVE, 0), "kind"), "Ingress");
+		execute(w);
+		plan(w);
+		assert_int_equal(w->plan.n_ops, 0);
+		w->ingress = NULL;
+	}
+}
+
+static void the_ingress_of_the_cluster_is_applied_to_the_one_that_was_looked_at(void **state)
+{
+	struct world *w = *state;
+	_cleanup_json_ cJSON *own = ingress_of(json_str(w->cluster, "metadata.uid"));
+
+	wants_an_ingress(w);
+	w->ingress = own;
+	plan(w);
+	assert_string_equal(json_str(op_of_kind(w, "Ingress"), "metadata.uid"), "u-1");
+	execute(w);
+	plan(w);
+	assert_null(op_of_kind(w, "Ingress"));
+	/* Neither is one written that may not be read. */
+	cJSON_DeleteItemFromObject(w->applied, "Ingress/demo-head-ingress");
+	w->ingress = NULL;
+	w->ingress_refused = true;
+	plan(w);
+	assert_int_equal(count(w, PLAN_APPLY), 0);
+}
+
+static void the_claim_of_rocksdb_has_the_owner_that_its_policy_asks_for_at_any_time(void **state)
+{
+	struct world *w = *state;
+	const char *uid = json_str(w->cluster, "metadata.uid");
+	const struct {
+		const char *policy, *owner; /* of the claim there is */
+		int owners;		    /* that are written, -1: nothing is */
+	} rows[] = {
+		{ "{backend: rocksdb, storage: {deletionPolicy: Retain}}", uid, 0 },
+		{ "{backend: rocksdb, storage: {deletionPolicy: Retain}}", "", -1 },
+		{ "{backend: rocksdb, storage: {deletionPolicy: Retain}}", "another", -1 },
+		{ "{backend: rocksdb, storage: {deletionPolicy: DeleteWithCluster}}", uid, -1 },
+		{ "{backend: rocksdb}", "", 1 },
+		/* Never a second controller. */
+		{ "{backend: rocksdb}", "another", -1 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_json_ cJSON *claim = json_of("metadata: {namespace: ray, name: demo-gcs-pvc, resourceVersion: \"7\"}"),
+				     *owner = json_of("{controller: true}");
+		const cJSON *written;
+
+		json_set_str(owner, "uid", rows[i].owner);
+		if (*rows[i].owner)
+			json_append(json_array_at(json_get(claim, "metadata"), "ownerReferences"), TAKE_PTR(owner));
+		cJSON_DeleteItemFromObject(w->applied, "PersistentVolumeClaim/demo-gcs-pvc");
+		json_set(json_get(w->cluster, "spec"), "gcsFaultToleranceOptions", json_of(rows[i].policy));
+		w->gcs_claim = claim;
+		plan(w);
+		written = op_of_kind(w, "PersistentVolumeClaim");
+		assert_non_null(written);
+		if (rows[i].owners < 0) {
+			assert_ptr_equal(written, op(w, PLAN_BELIEVE, 0));
+		} else {
+			assert_ptr_equal(written, op(w, PLAN_MERGE, 0));
+			assert_string_equal(json_str(written, "metadata.resourceVersion"), "7");
+			assert_int_equal(cJSON_GetArraySize(json_get(written, "metadata.ownerReferences")), rows[i].owners);
+		}
+		w->gcs_claim = NULL;
+	}
+}
+
+static void a_service_for_ray_serve_is_made_where_it_is_asked_for(void **state)
+{
+	struct world *w = *state;
+	const cJSON *service;
+
+	json_set(json_get(w->cluster, "metadata"), "annotations", json_of("{ray.io/enable-serve-service: \"true\"}"));
+	json_set(cJSON_GetArrayItem(json_get(w->cluster, "spec.headGroupSpec.template.spec.containers"), 0), "ports",
+		 json_of("[{name: gcs-server, containerPort: 6379}, {name: serve, containerPort: 9000}, {name: serve-grpc, containerPort: 9001}]"));
+	plan(w);
+	service = op(w, PLAN_CREATE, 0);
+	assert_string_equal(json_str(service, "metadata.name"), "demo-serve-svc");
+	assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(json_get(service, "metadata.labels"), "ray.io/serve")), "demo-serve");
+	assert_int_equal(cJSON_GetArraySize(json_get(service, "spec.ports")), 2);
+	assert_int_equal(json_int(json_find(json_get(service, "spec.ports"), "name", "serve-grpc"), "port", 0), 9001);
+	assert_int_equal(cJSON_GetArraySize(json_get(service, "spec.selector")), 1);
+	execute(w);
+	plan(w);
+	assert_null(op_of_kind(w, "Service"));
+}
+
+static const char *event_note(const struct world *w, const char *reason)
+{
+	for (size_t i = 0; i < w->plan.n_ops; i++)
+		if (w->plan.ops[i].kind == PLAN_EVENT && strcmp(json_str(w->plan.ops[i].body, "reason"), reason) == 0)
+			return json_str(w->plan.ops[i].body, "note");
+	return NULL;
+}
+
+static void labels_for_batch_schedulers_are_said_to_have_no_effect(void **state)
+{
+	struct world *w = *state;
+	const char *note;
+
+	json_set(json_get(w->cluster, "metadata"), "labels",
+		 json_of("{ray.io/gang-scheduling-enabled: \"true\", volcano.sh/queue-name: q, kueue.x-k8s.io/queue-name: k}"));
+	plan(w);
+	note = event_note(w, "SchedulingLabelsIgnored");
+	assert_non_null(note);
+	assert_non_null(strstr(note, ": ray.io/gang-scheduling-enabled, volcano.sh/queue-name"));
+	assert_null(strstr(note, "kueue"));
+	execute(w);
+	plan(w);
+	assert_null(event_note(w, "SchedulingLabelsIgnored"));
+	json_set_int(json_get(w->cluster, "metadata"), "generation", 9);
+	plan(w);
+	assert_non_null(event_note(w, "SchedulingLabelsIgnored"));
+}
+
 static void the_autoscaler_decides_who_goes(void **state)
 {
 	struct world *w = *state;
@@ -64,12 +226,11 @@ static void the_autoscaler_decides_who_goes(void **state)
 static void an_autoscaler_that_ended_for_good_is_told(void **state)
 {
 	struct world *w = *state;
-	cJSON *status = json_of("{name: autoscaler, state: {terminated: {exitCode: 137, reason: OOMKilled}}}");
-
 	json_set(json_get(w->cluster, "spec"), "enableInTreeAutoscaling", cJSON_CreateTrue());
 	json_set(json_get(w->cluster, "spec"), "autoscalerOptions", json_of("{version: v2}"));
 	settle(w);
-	json_append(json_get(pod_of_type(w, "head", 0), "status.containerStatuses"), status);
+	json_set(json_find(json_get(pod_of_type(w, "head", 0), "status.containerStatuses"), "name", "autoscaler"), "state",
+		 json_of("{terminated: {exitCode: 137, reason: OOMKilled}}"));
 	plan(w);
 	assert_string_equal(json_str(op(w, PLAN_EVENT, 0), "reason"), "AutoscalerEnded");
 	assert_non_null(strstr(json_str(op(w, PLAN_EVENT, 0), "note"), "exit code 137 (OOMKilled)"));
@@ -206,6 +367,32 @@ static void recreate_waits_until_no_old_pod_is_left(void **state)
 	remove_pod(w, json_str(pod_of_type(w, "worker", 0), "metadata.name"));
 	plan(w);
 	assert_int_equal(count(w, PLAN_CREATE), 3);
+}
+
+static void set_annotations(cJSON *pod, const char *annotations)
+{
+	json_set(json_get(pod, "metadata"), "annotations", json_of(annotations));
+}
+
+static void pods_of_kuberay_are_adopted_and_made_anew_when_the_spec_changes_later(void **state)
+{
+	struct world *w = *state;
+
+	json_set(json_get(w->cluster, "spec"), "upgradeStrategy", json_of("{type: Recreate}"));
+	settle(w);
+	set_annotations(pod_of_type(w, "head", 0), "{ray.io/upgrade-strategy-recreate-hash: 0A1B2C, ray.io/kuberay-version: v1.7.0}");
+	set_annotations(pod_of_type(w, "worker", 0), "{}");
+	set_annotations(pod_of_type(w, "worker", 1), "{afterglow.dev/recreate-hash: v0-0a1b2c}");
+	plan(w);
+	assert_int_equal(count(w, PLAN_DELETE), 0);
+	assert_int_equal(count(w, PLAN_MERGE), 3);
+	execute(w);
+	plan(w);
+	assert_int_equal(w->plan.n_ops, 0);
+	json_set_str(json_get(w->cluster, "spec"), "rayVersion", "2.47.0");
+	plan(w);
+	assert_int_equal(count(w, PLAN_DELETE), 3);
+	assert_int_equal(count(w, PLAN_MERGE), 0);
 }
 
 static void a_command_that_just_ends_is_not_run_again_at_full_speed(void **state)
@@ -386,6 +573,31 @@ static void what_was_refused_is_told_before_it_is_tried_again(void **state)
 	assert_null(condition(w, "ReplicaFailure"));
 }
 
+static void memory_that_grows_is_a_condition_while_it_grows(void **state)
+{
+	struct world *w = *state;
+
+	plan(w);
+	execute(w);
+	assert_null(condition(w, "afterglow.dev/MemoryGrowing"));
+	w->growing = "Memory of gcs_server has grown";
+	plan(w);
+	execute(w);
+	expect_condition(w, "afterglow.dev/MemoryGrowing", "True");
+	assert_string_equal(json_str(condition(w, "afterglow.dev/MemoryGrowing"), "message"), "Memory of gcs_server has grown");
+	plan(w);
+	assert_int_equal(count(w, PLAN_STATUS), 0);
+	/* An operator that has just started has not asked the sidecars. */
+	w->growing = NULL;
+	w->growing_unheard = true;
+	plan(w);
+	assert_int_equal(count(w, PLAN_STATUS), 0);
+	w->growing_unheard = false;
+	plan(w);
+	execute(w);
+	assert_null(condition(w, "afterglow.dev/MemoryGrowing"));
+}
+
 static void expect_indexes(struct world *w, const char *want)
 {
 	_cleanup_strbuf_ struct strbuf have = STRBUF_INIT(64);
@@ -438,6 +650,12 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(what_stands_around_is_applied_once_and_again_when_it_changes),
+		TEST(an_ingress_leads_to_all_paths_of_the_dashboard),
+		TEST(anothers_ingress_of_that_name_stays_as_it_is_and_that_is_said_once),
+		TEST(the_ingress_of_the_cluster_is_applied_to_the_one_that_was_looked_at),
+		TEST(the_claim_of_rocksdb_has_the_owner_that_its_policy_asks_for_at_any_time),
+		TEST(a_service_for_ray_serve_is_made_where_it_is_asked_for),
+		TEST(labels_for_batch_schedulers_are_said_to_have_no_effect),
 		TEST(the_autoscaler_decides_who_goes),
 		TEST(an_autoscaler_that_ended_for_good_is_told),
 		TEST(a_name_that_was_deleted_or_died_does_not_come_back),
@@ -445,12 +663,14 @@ int main(void)
 		TEST(a_replica_that_never_ran_is_completed),
 		TEST(fewer_replicas_take_whole_ones),
 		TEST(recreate_waits_until_no_old_pod_is_left),
+		TEST(pods_of_kuberay_are_adopted_and_made_anew_when_the_spec_changes_later),
 		TEST(a_command_that_just_ends_is_not_run_again_at_full_speed),
 		TEST(a_head_that_keeps_dying_comes_back_more_slowly),
 		TEST(a_group_whose_pods_keep_dying_gets_new_ones_more_slowly_and_the_others_do_not_wait),
 		TEST(what_the_autoscaler_asks_for_waits_too_and_so_do_replicas_of_several_hosts),
 		TEST(a_head_on_a_lost_node_is_given_up_unless_its_state_is_outside),
 		TEST(what_was_refused_is_told_before_it_is_tried_again),
+		TEST(memory_that_grows_is_a_condition_while_it_grows),
 		TEST(a_new_replica_has_the_smallest_index_that_is_free),
 		TEST(a_suspended_cluster_has_its_service_from_the_start),
 		TEST(objects_are_called_by_the_end_of_a_long_name),

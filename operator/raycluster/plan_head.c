@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "lib/json.h"
 #include "operator/raycluster/autoscaler.h"
@@ -75,13 +76,23 @@ static void note_autoscaler(struct planner *p)
 			   json_str(p->view.head, "metadata.name"), json_int(ended, "exitCode", -1), reason ? reason : "?");
 }
 
+bool plan_head_is_final(const cJSON *cluster)
+{
+	const char *disabled = cJSON_GetStringValue(
+		cJSON_GetObjectItemCaseSensitive(json_get(cluster, "metadata.annotations"), "ray.io/disable-provisioned-head-restart"));
+	const char *provisioned =
+		json_str(json_find(json_get(cluster, "status.conditions"), "type", "RayClusterProvisioned"), "status");
+
+	return disabled && strcmp(disabled, "true") == 0 && provisioned && strcmp(provisioned, "True") == 0;
+}
+
 static void create_head(struct planner *p, const cJSON *template)
 {
 	struct crash_loop loop = crash_loop_of_head(p->in->crashes, p->in->n_crashes, p->in->now_ns);
 
 	if (crash_loop_is(&loop))
 		note_crashes(p, &loop);
-	if (p->view.head)
+	if (p->view.head || plan_head_is_final(p->in->cluster))
 		return;
 	if (p->in->now_ns < loop.next_ns)
 		planner_requeue(p, loop.next_ns - p->in->now_ns);

@@ -7,6 +7,7 @@
  */
 #include "operator/raycluster/planner.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,9 +24,12 @@
 struct replica {
 	const char *name; /* "" of pods without the label */
 	int64_t index;
+	size_t first; /* its pods, by way of replicas.next; NO_POD: none */
 	int64_t alive, running, lost; /* pods: fine, fine and running, dead or leaving */
 	bool going;		      /* a pod of it is there that was not deleted before this plan */
 };
+
+#define NO_POD SIZE_MAX
 
 struct replicas {
 	struct planner *p;
@@ -33,41 +37,53 @@ struct replicas {
 	int64_t hosts;
 	struct replica *list; /* room for one per pod */
 	size_t n;
+	size_t *next; /* of each pod of the plan: the next one of its replica */
+	struct strmap by_name; /* name -> its place in list, plus one */
 };
-
-static bool is_of(const struct replicas *r, size_t pod, const struct replica *replica)
-{
-	return planner_in_group(r->p, pod, RAY_WORKER, r->group) &&
-	       strcmp(pod_label(r->p->pods[pod], REPLICA_NAME), replica->name) == 0;
-}
 
 static struct replica *find(struct replicas *r, const cJSON *pod)
 {
 	const char *name = pod_label(pod, REPLICA_NAME);
+	uintptr_t place = (uintptr_t)strmap_get(&r->by_name, name);
 
-	for (size_t i = 0; i < r->n; i++)
-		if (strcmp(r->list[i].name, name) == 0)
-			return &r->list[i];
-	r->list[r->n] = (struct replica){ .name = name, .index = strtol(pod_label(pod, REPLICA_INDEX_LABEL), NULL, 10) };
+	if (place)
+		return &r->list[place - 1];
+	if (strmap_put(&r->by_name, name, (void *)(uintptr_t)(r->n + 1), NULL) < 0)
+		return NULL;
+	r->list[r->n] = (struct replica){
+		.name = name,
+		.index = strtol(pod_label(pod, REPLICA_INDEX_LABEL), NULL, 10),
+		.first = NO_POD,
+	};
 	return &r->list[r->n++];
+}
+
+static void count_pod(struct replicas *r, size_t at, struct replica *replica)
+{
+	const cJSON *pod = r->p->pods[at];
+
+	r->next[at] = replica->first;
+	replica->first = at;
+	if (r->p->leaving[at] || pod_is_dead(pod)) {
+		replica->lost++;
+	} else {
+		replica->alive++;
+		replica->running += pod_is_running(pod);
+	}
+	replica->going = replica->going || !pod_is_terminating(pod);
 }
 
 static void collect(struct replicas *r)
 {
-	for (size_t i = 0; i < r->p->n_pods; i++) {
-		const cJSON *pod = r->p->pods[i];
-		struct replica *replica;
+	const struct pod_list *workers = pod_index_workers(&r->p->index, r->group);
 
-		if (!planner_in_group(r->p, i, RAY_WORKER, r->group))
-			continue;
-		replica = find(r, pod);
-		if (r->p->leaving[i] || pod_is_dead(pod)) {
-			replica->lost++;
-		} else {
-			replica->alive++;
-			replica->running += pod_is_running(pod);
-		}
-		replica->going = replica->going || !pod_is_terminating(pod);
+	for (size_t i = 0; i < workers->n; i++) {
+		struct replica *replica = find(r, r->p->pods[workers->at[i]]);
+
+		if (replica)
+			count_pod(r, workers->at[i], replica);
+		else
+			r->p->failed = true;
 	}
 }
 
@@ -79,9 +95,8 @@ static bool is_broken(const struct replicas *r, const struct replica *replica)
 
 static void delete_replica(struct replicas *r, const struct replica *replica)
 {
-	for (size_t i = 0; i < r->p->n_pods; i++)
-		if (is_of(r, i, replica))
-			planner_delete_or_hold(r->p, i);
+	for (size_t at = replica->first; at != NO_POD; at = r->next[at])
+		planner_delete_or_hold(r->p, at);
 }
 
 /* --- Creating ------------------------------------------------------------------------------------------- */
@@ -108,91 +123,127 @@ static void create_host(struct replicas *r, const cJSON *template, const char *r
 	planner_create_pod(r->p, template, name, labels);
 }
 
-static bool has_host(const struct replicas *r, const struct replica *replica, int64_t host)
+/* Which of the replica's hosts there are. The caller frees it. */
+static bool *hosts_of(const struct replicas *r, const struct replica *replica)
 {
-	for (size_t i = 0; i < r->p->n_pods; i++)
-		if (is_of(r, i, replica) && strtol(pod_label(r->p->pods[i], HOST_INDEX), NULL, 10) == host)
-			return true;
-	return false;
+	bool *there = calloc((size_t)r->hosts, sizeof(*there));
+
+	for (size_t at = replica->first; there && at != NO_POD; at = r->next[at]) {
+		long host = strtol(pod_label(r->p->pods[at], HOST_INDEX), NULL, 10);
+
+		if (host >= 0 && host < r->hosts)
+			there[host] = true;
+	}
+	return there;
 }
 
 static void complete(struct replicas *r, const struct replica *replica, const cJSON *template)
 {
-	for (int64_t host = 0; host < r->hosts && planner_may_create(r->p); host++)
-		if (!has_host(r, replica, host))
+	_cleanup_free_ bool *there = hosts_of(r, replica);
+
+	r->p->failed = r->p->failed || !there;
+	for (int64_t host = 0; there && host < r->hosts && planner_may_create(r->p); host++)
+		if (!there[host])
 			create_host(r, template, replica->name, replica->index, host);
 }
 
-static bool index_in_use(const struct replicas *r, int64_t index)
+/* Which of the first size indexes a replica has. The caller frees it. */
+static bool *indexes(const struct replicas *r, size_t size)
 {
-	for (size_t i = 0; i < r->n; i++)
-		if (r->list[i].index == index)
-			return true;
-	return false;
+	bool *used = calloc(size, sizeof(*used));
+
+	for (size_t i = 0; used && i < r->n; i++)
+		if (r->list[i].index >= 0 && r->list[i].index < (int64_t)size)
+			used[r->list[i].index] = true;
+	return used;
 }
 
 /* Named after its first host, so that the same plan names it the same. */
-static void create_replicas(struct replicas *r, const cJSON *template, int64_t n)
+static void create_replica(struct replicas *r, const cJSON *template, int64_t index)
 {
 	char first[POD_NAME_MAX], name[POD_NAME_MAX];
 
-	for (int64_t index = 0; n > 0 && planner_may_create(r->p); index++) {
-		if (index_in_use(r, index))
+	host_name(r, index, 0, first);
+	snprintf(name, sizeof(name), "%.*s-%s", GROUP_PART_MAX, r->group, first + strlen(first) - 5);
+	for (int64_t host = 0; host < r->hosts; host++)
+		create_host(r, template, name, index, host);
+}
+
+static void create_replicas(struct replicas *r, const cJSON *template, int64_t n)
+{
+	/* With so many indexes there is a free one for each. */
+	size_t size = r->n + (size_t)MAX(n, 0);
+	_cleanup_free_ bool *used = n > 0 ? indexes(r, size) : NULL;
+
+	r->p->failed = r->p->failed || (n > 0 && !used);
+	for (size_t index = 0; used && index < size && n > 0 && planner_may_create(r->p); index++) {
+		if (used[index])
 			continue;
-		host_name(r, index, 0, first);
-		snprintf(name, sizeof(name), "%.*s-%s", GROUP_PART_MAX, r->group, first + strlen(first) - 5);
-		for (int64_t host = 0; host < r->hosts; host++)
-			create_host(r, template, name, index, host);
+		create_replica(r, template, (int64_t)index);
 		n--;
 	}
 }
 
 /* Who goes first when there are too many: those that run least, then the latest. */
-static bool is_worth_less(const struct replica *a, const struct replica *b)
+static int compare_worth(const void *left, const void *right)
 {
-	return a->running != b->running ? a->running < b->running : a->index > b->index;
+	const struct replica *a = left, *b = right;
+
+	if (a->running != b->running)
+		return a->running < b->running ? -1 : 1;
+	return (a->index < b->index) - (a->index > b->index);
 }
 
+/* The list is in another order afterwards. */
 static void delete_surplus(struct replicas *r, int64_t n)
 {
-	for (; n > 0; n--) {
-		struct replica *victim = NULL;
-
-		for (size_t i = 0; i < r->n; i++)
-			if (!is_broken(r, &r->list[i]) && (!victim || is_worth_less(&r->list[i], victim)))
-				victim = &r->list[i];
-		if (!victim)
-			return;
-		delete_replica(r, victim);
-		victim->lost = 1; /* not again */
+	if (n <= 0)
+		return;
+	qsort(r->list, r->n, sizeof(*r->list), compare_worth);
+	for (size_t i = 0; i < r->n && n > 0; i++) {
+		if (is_broken(r, &r->list[i]))
+			continue;
+		delete_replica(r, &r->list[i]);
+		n--;
 	}
+}
+
+/* Deletes what is broken and completes what is still being made. */
+static void mend(struct replicas *r, const cJSON *template, int64_t desired, int64_t *ret_whole, int64_t *ret_going)
+{
+	int64_t whole = 0, going = 0;
+
+	for (size_t i = 0; i < r->n; i++) {
+		if (is_broken(r, &r->list[i])) {
+			/* Gone before it is replaced, like a single pod that died. */
+			going += r->list[i].going;
+			delete_replica(r, &r->list[i]);
+			continue;
+		}
+		whole++;
+		if (r->list[i].alive < r->hosts && whole <= desired)
+			complete(r, &r->list[i], template);
+	}
+	*ret_whole = whole;
+	*ret_going = going;
 }
 
 void plan_hosts(struct planner *p, const cJSON *group, const cJSON *template, int64_t desired, int64_t hosts)
 {
-	struct replicas r = { .p = p, .group = group_name(RAY_WORKER, group), .hosts = hosts };
 	_cleanup_free_ struct replica *list = calloc(p->n_pods + 1, sizeof(*list));
-	int64_t whole = 0, going = 0;
+	_cleanup_free_ size_t *next = calloc(p->n_pods + 1, sizeof(*next));
+	struct replicas r = { .p = p, .group = group_name(RAY_WORKER, group), .hosts = hosts, .list = list, .next = next };
+	int64_t whole, going;
 
-	if (!list) {
+	if (!list || !next) {
 		p->failed = true;
 		return;
 	}
-	r.list = list;
 	collect(&r);
-	for (size_t i = 0; i < r.n; i++) {
-		if (is_broken(&r, &r.list[i])) {
-			/* Gone before it is replaced, like a single pod that died. */
-			going += r.list[i].going;
-			delete_replica(&r, &r.list[i]);
-			continue;
-		}
-		whole++;
-		if (r.list[i].alive < hosts && whole <= desired)
-			complete(&r, &r.list[i], template);
-	}
+	mend(&r, template, desired, &whole, &going);
 	if (whole < desired)
 		create_replicas(&r, template, desired - whole - going);
 	else if (!autoscaler_enabled(p->in->cluster))
 		delete_surplus(&r, whole - desired);
+	strmap_release(&r.by_name, NULL);
 }

@@ -7,6 +7,7 @@
  */
 #include "operator/raycluster/planner.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@
 #include "operator/kube/object.h"
 #include "operator/raycluster/auth.h"
 #include "operator/raycluster/autoscaler.h"
+#include "operator/kube/event.h"
 #include "operator/raycluster/gcs_ft.h"
 #include "operator/raycluster/ingress.h"
 #include "operator/raycluster/pod_state.h"
@@ -24,24 +26,27 @@ void plan_object_hash(const cJSON *body, char ret_hash[static PLAN_HASH_MAX])
 	_cleanup_json_ cJSON *copy = cJSON_Duplicate(body, true);
 	_cleanup_free_ char *text = NULL;
 
-	/* A Secret's value is random each time. */
+	/* A Secret's value is random each time; the uid is a precondition. */
 	cJSON_DeleteItemFromObjectCaseSensitive(copy, "stringData");
+	cJSON_DeleteItemFromObjectCaseSensitive(json_get(copy, "metadata"), "uid");
 	text = cJSON_PrintUnformatted(copy);
 	sha256_hex(text ? text : "", text ? strlen(text) : 0, PLAN_HASH_MAX - 1, ret_hash);
+}
+
+static bool is_believed(const struct planner *p, const cJSON *body)
+{
+	char hash[PLAN_HASH_MAX];
+
+	plan_object_hash(body, hash);
+	return p->in->is_applied && p->in->is_applied(p->in->arg, json_str(body, "kind"), json_str(body, "metadata.name"), hash);
 }
 
 /* Takes body; NULL is nothing to do. */
 static void keep(struct planner *p, enum plan_op_kind kind, cJSON *body)
 {
-	char hash[PLAN_HASH_MAX];
-
-	if (!body)
-		return;
-	plan_object_hash(body, hash);
-	if (p->in->is_applied &&
-	    p->in->is_applied(p->in->arg, json_str(body, "kind"), json_str(body, "metadata.name"), hash))
+	if (body && is_believed(p, body))
 		cJSON_Delete(body);
-	else
+	else if (body)
 		planner_add(p, kind, body);
 }
 
@@ -105,6 +110,44 @@ static void plan_autoscaler(struct planner *p)
 		keep(p, PLAN_CREATE, object);
 }
 
+/* Another's Ingress of that name stays as it is: its rules are somebody's way to something else. Takes wanted. */
+static void plan_ingress(struct planner *p, cJSON *wanted)
+{
+	_cleanup_json_ cJSON *ingress = wanted;
+	const cJSON *have = p->in->ingress;
+	bool ours = have && pod_is_owned(have, json_str(p->in->cluster, "metadata.uid"));
+	char note[512];
+
+	if (!ingress || is_believed(p, ingress))
+		return;
+	if ((have && !ours) || p->in->ingress_refused) {
+		snprintf(note, sizeof(note), "Ingress %s/%s %s; not modifying it", json_str(ingress, "metadata.namespace"),
+			 json_str(ingress, "metadata.name"),
+			 have ? "already exists and is not owned by this RayCluster" : "may not be read by the operator");
+		planner_add(p, PLAN_EVENT, event_warning(p->in->cluster, "FailedToCreateIngress", "Create", note, p->in->now_ns));
+		planner_add(p, PLAN_BELIEVE, TAKE_PTR(ingress));
+		return;
+	}
+	/* Only the one that was looked at. */
+	if (ours)
+		json_set_str(json_get(ingress, "metadata"), "uid", json_str(have, "metadata.uid"));
+	planner_add(p, PLAN_APPLY, TAKE_PTR(ingress));
+}
+
+/* deletionPolicy may change while the claim is there. Takes wanted. */
+static void plan_gcs_claim(struct planner *p, cJSON *wanted)
+{
+	_cleanup_json_ cJSON *claim = wanted;
+	cJSON *owners = p->in->gcs_claim && claim ? gcs_ft_claim_owners(p->in->cluster, p->in->gcs_claim) : NULL;
+
+	if (owners)
+		planner_add(p, PLAN_MERGE, owners);
+	else if (p->in->gcs_claim && claim)
+		planner_add(p, PLAN_BELIEVE, TAKE_PTR(claim));
+	else
+		keep(p, PLAN_CREATE, TAKE_PTR(claim));
+}
+
 void plan_objects(struct planner *p)
 {
 	const cJSON *cluster = p->in->cluster;
@@ -112,9 +155,11 @@ void plan_objects(struct planner *p)
 	plan_service(p, p->in->service, head_service(p));
 	if (has_hosts(cluster))
 		plan_service(p, p->in->headless, headless_service_build(cluster));
+	/* As KubeRay does: one that is there stays as it is. */
+	keep(p, PLAN_CREATE, serve_service_build(cluster));
 	plan_autoscaler(p);
 	if (p->in->token)
 		keep(p, PLAN_CREATE, auth_secret(cluster, p->in->token));
-	keep(p, PLAN_CREATE, gcs_ft_claim(cluster));
-	keep(p, PLAN_APPLY, ingress_build(cluster));
+	plan_gcs_claim(p, gcs_ft_claim(cluster));
+	plan_ingress(p, ingress_build(cluster));
 }

@@ -227,12 +227,13 @@ static void the_heads_trouble_names_what_is_behind_the_backoff(void **state)
 	settle(w);
 	set_phase(pod_of_type(w, "head", 0), "Running", false);
 	container = cJSON_GetArrayItem(json_get(pod_of_type(w, "head", 0), "status.containerStatuses"), 0);
-	json_set(container, "state", json_of("{waiting: {reason: CrashLoopBackOff}}"));
+	json_set(container, "state", json_of("{waiting: {reason: CrashLoopBackOff, message: back-off 5m0s restarting}}"));
 	json_set(container, "lastState", json_of("{terminated: {exitCode: 137, reason: OOMKilled}}"));
 	plan(w);
 	execute(w);
 	expect_condition(w, "HeadPodReady", "False");
 	assert_string_equal(json_str(condition(w, "HeadPodReady"), "reason"), "CrashLoopBackOff");
+	assert_non_null(strstr(json_str(condition(w, "HeadPodReady"), "message"), "back-off 5m0s restarting"));
 	assert_non_null(
 		strstr(json_str(condition(w, "HeadPodReady"), "message"), "exit code 137 (OOMKilled)"));
 	expect_condition(w, "RayClusterProvisioned", "True"); /* it latches */
@@ -285,6 +286,64 @@ static void suspending_deletes_all_and_resuming_starts_anew(void **state)
 	assert_string_equal(json_str(w->cluster, "status.state"), "");
 	settle(w);
 	assert_string_equal(json_str(w->cluster, "status.state"), "ready");
+}
+
+static void a_suspension_that_has_begun_is_finished_first(void **state)
+{
+	struct world *w = *state;
+	size_t status = 0, pod = 0;
+
+	settle(w);
+	json_set(json_get(w->cluster, "spec"), "suspend", cJSON_CreateTrue());
+	plan(w);
+	for (size_t i = 0; i < w->plan.n_ops; i++)
+		if (w->plan.ops[i].kind == PLAN_STATUS)
+			status = i + 1;
+		else if (w->plan.ops[i].kind == PLAN_DELETE && !pod)
+			pod = i + 1;
+	assert_in_range(status, 1, pod - 1);
+	/* It is said, and one pod is gone, when the user changes his mind. */
+	json_set(w->cluster, "status", cJSON_Duplicate(json_get(op(w, PLAN_STATUS, 0), "status"), true));
+	remove_pod(w, json_str(pod_of_type(w, "worker", 0), "metadata.name"));
+	json_set(json_get(w->cluster, "spec"), "suspend", cJSON_CreateFalse());
+	plan(w);
+	assert_int_equal(count(w, PLAN_DELETE), 2);
+	assert_int_equal(count(w, PLAN_CREATE), 0);
+	execute(w);
+	plan(w);
+	assert_int_equal(count(w, PLAN_CREATE), 0);
+	execute(w);
+	expect_condition(w, "RayClusterSuspended", "True");
+	expect_condition(w, "RayClusterSuspending", "False");
+	settle(w);
+	expect_condition(w, "RayClusterSuspended", "False");
+	assert_int_equal(w->n_pods, 3);
+}
+
+static void a_group_that_is_removed_keeps_the_workers_that_kuberay_made(void **state)
+{
+	struct world *w = *state;
+
+	settle(w);
+	json_set(json_get(pod_of_type(w, "worker", 0), "metadata"), "annotations", json_of("{ray.io/ft-enabled: \"false\"}"));
+	json_set(json_get(w->cluster, "spec"), "workerGroupSpecs", cJSON_CreateArray());
+	plan(w);
+	assert_int_equal(count(w, PLAN_DELETE), 1);
+}
+
+static void a_lost_head_stays_lost_where_that_is_asked_for_and_it_was_ready_once(void **state)
+{
+	struct world *w = *state;
+
+	json_set(json_get(w->cluster, "metadata"), "annotations", json_of("{ray.io/disable-provisioned-head-restart: \"true\"}"));
+	settle(w);
+	remove_pod(w, json_str(pod_of_type(w, "head", 0), "metadata.name"));
+	remove_pod(w, json_str(pod_of_type(w, "worker", 0), "metadata.name"));
+	plan(w);
+	assert_int_equal(count(w, PLAN_CREATE), 0);
+	json_set(json_get(w->cluster, "metadata"), "annotations", json_of("{}"));
+	plan(w);
+	assert_int_equal(count(w, PLAN_CREATE), 2);
 }
 
 static void a_suspended_group_and_a_removed_group_lose_their_workers(void **state)
@@ -469,6 +528,9 @@ int main(void)
 		TEST(two_heads_are_an_error),
 		TEST(pods_of_another_owner_do_not_count),
 		TEST(suspending_deletes_all_and_resuming_starts_anew),
+		TEST(a_suspension_that_has_begun_is_finished_first),
+		TEST(a_group_that_is_removed_keeps_the_workers_that_kuberay_made),
+		TEST(a_lost_head_stays_lost_where_that_is_asked_for_and_it_was_ready_once),
 		TEST(a_suspended_group_and_a_removed_group_lose_their_workers),
 		TEST(an_invalid_spec_is_told_once_and_nothing_is_done),
 		TEST(memory_over_the_limit_is_told_by_event_and_condition),

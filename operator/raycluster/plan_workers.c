@@ -2,6 +2,7 @@
 /* The pods of one worker group. */
 #include "operator/raycluster/planner.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/json.h"
@@ -20,43 +21,75 @@ static void delete_named(struct planner *p, const cJSON *group, const char *name
 {
 	const cJSON *item;
 
-	cJSON_ArrayForEach(item, json_get(group, "scaleStrategy.workersToDelete"))
-		for (size_t i = 0; cJSON_IsString(item) && i < p->n_pods; i++) {
-			const char *pod = json_str(p->pods[i], "metadata.name");
+	cJSON_ArrayForEach(item, json_get(group, "scaleStrategy.workersToDelete")) {
+		size_t i;
 
-			if (!p->leaving[i] && planner_in_group(p, i, RAY_WORKER, name) && pod &&
-			    strcmp(pod, item->valuestring) == 0)
-				planner_delete_pod(p, i);
-		}
+		if (cJSON_IsString(item) && pod_index_find(&p->index, item->valuestring, &i) && !p->leaving[i] &&
+		    planner_in_group(p, i, RAY_WORKER, name))
+			planner_delete_pod(p, i);
+	}
+}
+
+/* A pod that may have to go, and what decides that. */
+struct candidate {
+	size_t at;
+	bool running, ready;
+	const char *created, *name;
+};
+
+static const char *or_empty(const char *text)
+{
+	return text ? text : "";
 }
 
 /* Who goes first when there are too many: not running, not ready, the youngest. */
-static int compare_worth(const cJSON *a, const cJSON *b)
+static int compare_worth(const void *left, const void *right)
 {
-	const char *time_a = json_str(a, "metadata.creationTimestamp"),
-		   *time_b = json_str(b, "metadata.creationTimestamp");
-	int order = pod_is_running(a) - pod_is_running(b);
+	const struct candidate *a = left, *b = right;
+	int order = a->running - b->running;
 
 	if (!order)
-		order = pod_ray_is_ready(a) - pod_ray_is_ready(b);
-	if (!order && time_a && time_b)
-		order = strcmp(time_b, time_a);
-	return order ? order : strcmp(json_str(a, "metadata.name"), json_str(b, "metadata.name"));
+		order = a->ready - b->ready;
+	if (!order)
+		order = strcmp(b->created, a->created);
+	return order ? order : strcmp(a->name, b->name);
+}
+
+static size_t find_candidates(const struct planner *p, const struct pod_list *workers, struct candidate *candidates)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < workers->n; i++) {
+		size_t at = workers->at[i];
+		const cJSON *pod = p->pods[at];
+
+		if (!p->leaving[at] && !pod_is_dead(pod))
+			candidates[n++] = (struct candidate){
+				.at = at,
+				.running = pod_is_running(pod),
+				.ready = pod_is_ready(pod),
+				.created = or_empty(json_str(pod, "metadata.creationTimestamp")),
+				.name = or_empty(json_str(pod, "metadata.name")),
+			};
+	}
+	return n;
 }
 
 static void delete_surplus(struct planner *p, const char *name, int64_t n)
 {
-	for (; n > 0; n--) {
-		size_t victim = p->n_pods;
+	const struct pod_list *workers = pod_index_workers(&p->index, name);
+	_cleanup_free_ struct candidate *candidates = n > 0 ? calloc(workers->n + 1, sizeof(*candidates)) : NULL;
 
-		for (size_t i = 0; i < p->n_pods; i++)
-			if (!p->leaving[i] && planner_in_group(p, i, RAY_WORKER, name) && !pod_is_dead(p->pods[i]) &&
-			    (victim == p->n_pods || compare_worth(p->pods[i], p->pods[victim]) < 0))
-				victim = i;
-		if (victim == p->n_pods)
-			return;
-		planner_delete_pod(p, victim);
+	if (n <= 0)
+		return;
+	if (!candidates) {
+		p->failed = true;
+		return;
 	}
+	size_t n_candidates = find_candidates(p, workers, candidates);
+	qsort(candidates, n_candidates, sizeof(*candidates), compare_worth);
+	for (size_t i = 0; i < n_candidates && (int64_t)i < n; i++)
+		planner_delete_pod(p, candidates[i].at);
 }
 
 struct count {
@@ -66,11 +99,12 @@ struct count {
 
 static struct count count_workers(const struct planner *p, const char *name)
 {
+	const struct pod_list *workers = pod_index_workers(&p->index, name);
 	struct count c = { 0 };
 
-	for (size_t i = 0; i < p->n_pods; i++) {
-		if (!planner_in_group(p, i, RAY_WORKER, name))
-			continue;
+	for (size_t k = 0; k < workers->n; k++) {
+		size_t i = workers->at[k];
+
 		if (pod_is_dead(p->pods[i])) {
 			/* Deleted by this plan is not gone yet; deleted earlier is as good as gone. */
 			c.dead += !pod_is_terminating(p->pods[i]);
@@ -80,7 +114,7 @@ static struct count count_workers(const struct planner *p, const char *name)
 			continue;
 		c.alive++;
 		c.running += pod_is_running(p->pods[i]);
-		c.ready += pod_ray_is_ready(p->pods[i]);
+		c.ready += pod_is_ready(p->pods[i]);
 	}
 	return c;
 }
@@ -111,7 +145,9 @@ static void add_bounds(struct planner *p, const cJSON *group, int64_t desired, i
  */
 static void hold_crash_loop(struct planner *p, const char *name)
 {
-	struct crash_loop loop = crash_loop_of_group(p->in->crashes, p->in->n_crashes, name, p->in->now_ns);
+	size_t n;
+	const struct crash *crashes = planner_crashes(p, name, &n);
+	struct crash_loop loop = crash_loop_of_group(crashes, n, name, p->in->now_ns);
 	char last[TIME_TEXT_MAX], next[TIME_TEXT_MAX];
 
 	p->hold_ns = loop.next_ns;

@@ -24,7 +24,10 @@ struct world {
 	struct crash crashes[16];
 	size_t n_crashes;
 	const char *failure_reason;
-	const cJSON *cleanup_job;
+	const cJSON *cleanup_job, *ingress, *gcs_claim;
+	bool ingress_refused;
+	const char *growing;
+	bool growing_unheard;
 	const char *cleanup_refused;
 };
 
@@ -87,7 +90,12 @@ static inline int try_plan(struct world *w, struct err *err)
 		.arg = w,
 		.token = "secret",
 		.cleanup_job = w->cleanup_job,
+		.ingress = w->ingress,
+		.ingress_refused = w->ingress_refused,
+		.gcs_claim = w->gcs_claim,
 		.cleanup_refused = w->cleanup_refused,
+		.growing = w->growing,
+		.growing_unheard = w->growing_unheard,
 		.failure_reason = w->failure_reason,
 		.failure_message = w->failure_reason ? "403 Forbidden: exceeded quota" : NULL,
 	};
@@ -172,6 +180,18 @@ static inline void note_applied(struct world *w, const cJSON *body)
 	json_set_str(w->applied, key, hash);
 }
 
+static inline void merge(struct world *w, const cJSON *body)
+{
+	bool is_pod = strcmp(json_str(body, "kind"), "Pod") == 0;
+	cJSON *object = is_pod ? find_pod(w, json_str(body, "metadata.name")) : w->cluster;
+	const cJSON *item;
+
+	if (json_get(body, "metadata.finalizers"))
+		json_set(json_get(object, "metadata"), "finalizers", cJSON_Duplicate(json_get(body, "metadata.finalizers"), true));
+	cJSON_ArrayForEach(item, json_get(body, "metadata.annotations"))
+		json_set_str(json_object_at(json_get(object, "metadata"), "annotations"), item->string, item->valuestring);
+}
+
 static inline void execute(struct world *w)
 {
 	for (size_t i = 0; i < w->plan.n_ops; i++) {
@@ -202,9 +222,11 @@ static inline void execute(struct world *w)
 		case PLAN_STATUS:
 			json_set(w->cluster, "status", cJSON_Duplicate(json_get(body, "status"), true));
 			break;
-		case PLAN_FINALIZERS:
-			json_set(json_get(w->cluster, "metadata"), "finalizers",
-				 cJSON_Duplicate(json_get(body, "metadata.finalizers"), true));
+		case PLAN_MERGE:
+			merge(w, body);
+			break;
+		case PLAN_BELIEVE:
+			note_applied(w, body);
 			break;
 		case PLAN_EVENT:
 			break;
@@ -214,15 +236,18 @@ static inline void execute(struct world *w)
 
 static inline void set_phase(cJSON *pod, const char *phase, bool ready)
 {
-	const char *name = json_str(cJSON_GetArrayItem(json_get(pod, "spec.containers"), 0), "name");
-	cJSON *status = json_object_at(pod, "status"), *container = cJSON_CreateObject(),
-	      *list = cJSON_CreateArray();
+	cJSON *status = json_object_at(pod, "status"), *list = cJSON_CreateArray();
+	const cJSON *container;
 
 	json_set_str(status, "phase", phase);
 	json_set_str(status, "podIP", "10.0.0.7");
-	json_set_str(container, "name", name);
-	json_set(container, "ready", cJSON_CreateBool(ready));
-	cJSON_AddItemToArray(list, container);
+	cJSON_ArrayForEach(container, json_get(pod, "spec.containers")) {
+		cJSON *item = cJSON_CreateObject();
+
+		json_set_str(item, "name", json_str(container, "name"));
+		json_set(item, "ready", cJSON_CreateBool(ready));
+		cJSON_AddItemToArray(list, item);
+	}
 	json_set(status, "containerStatuses", list);
 }
 

@@ -10,7 +10,12 @@
 #include "operator/raycluster/pod_state.h"
 #include "operator/raycluster/pod_template.h"
 
-#define CREATES_MAX 128 /* per plan: what happens meanwhile has to wait until they are answered */
+/*
+ * Pods that one plan creates: what happens meanwhile has to wait until they are answered. A large cluster is made in a few
+ * plans all the same, for each of them looks at all pods.
+ */
+#define CREATES_LEAST 128
+#define CREATES_MOST 1024
 
 void planner_add(struct planner *p, enum plan_op_kind kind, cJSON *body)
 {
@@ -54,6 +59,9 @@ void planner_release(struct planner *p)
 {
 	plan_release(&p->plan);
 	cJSON_Delete(p->notes);
+	pod_index_release(&p->index);
+	strmap_release(&p->foreign, NULL);
+	free(p->crashes);
 	free(p->pods);
 	free(p->pending);
 	free(p->leaving);
@@ -108,12 +116,37 @@ bool planner_in_group(const struct planner *p, size_t i, enum ray_node node, con
 	return node == RAY_HEAD ? head : !head && strcmp(pod_group(p->pods[i]), group) == 0;
 }
 
+/* The first crash whose group is not before that name. */
+static size_t crashes_from(const struct planner *p, const char *group, int beyond)
+{
+	size_t low = 0, high = p->in->n_crashes;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (strcmp(p->crashes[middle].group, group) < beyond)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+const struct crash *planner_crashes(const struct planner *p, const char *group, size_t *ret_n)
+{
+	size_t from = crashes_from(p, group, 0);
+
+	*ret_n = crashes_from(p, group, 1) - from;
+	return p->crashes + from;
+}
+
 int planner_build(struct planner *p, enum ray_node node, const cJSON *group, cJSON **ret_pod, struct err *err)
 {
 	struct pod_request req = {
 		.cluster = p->in->cluster,
 		.node = node,
 		.group = group,
+		.hash = p->hash,
 		.policy = p->in->policy,
 		.policy_origin = p->in->policy_origin,
 		.store_claim_trouble = p->in->store_claim_trouble,
@@ -127,6 +160,11 @@ int planner_build(struct planner *p, enum ray_node node, const cJSON *group, cJS
 
 /* --- Creating ------------------------------------------------------------------------------------------- */
 
+static size_t creates_max(const struct planner *p)
+{
+	return MIN(MAX(p->n_pods / 4, CREATES_LEAST), CREATES_MOST);
+}
+
 bool planner_may_create(struct planner *p)
 {
 	if (p->frozen)
@@ -135,7 +173,7 @@ bool planner_may_create(struct planner *p)
 		planner_requeue(p, p->hold_ns - p->in->now_ns);
 		return false;
 	}
-	if (p->creates < CREATES_MAX)
+	if (p->creates < creates_max(p))
 		return true;
 	planner_requeue(p, PLAN_RETRY_NS);
 	return false;
@@ -144,13 +182,9 @@ bool planner_may_create(struct planner *p)
 /* Also a foreign pod's name is taken. */
 static bool name_in_use(const struct planner *p, const char *name)
 {
-	for (size_t i = 0; i < p->in->n_pods; i++) {
-		const char *other = json_str(p->in->pods[i], "metadata.name");
+	size_t at;
 
-		if (other && strcmp(other, name) == 0)
-			return true;
-	}
-	return false;
+	return pod_index_find(&p->index, name, &at) || strmap_get(&p->foreign, name);
 }
 
 bool planner_name(const struct planner *p, enum ray_node node, const char *group, unsigned n,
@@ -204,16 +238,16 @@ void planner_create_pod(struct planner *p, const cJSON *template, const char *na
 }
 
 /* Which replicas of the group there are; the index of one that leaves is free. The caller frees it. */
-static bool *replica_indexes(const struct planner *p, const char *group, size_t size)
+static bool *replica_indexes(const struct planner *p, const struct pod_list *workers, size_t size)
 {
 	bool *used = calloc(size, sizeof(*used));
 
-	for (size_t i = 0; used && i < p->n_pods; i++) {
-		const char *text = pod_label(p->pods[i], REPLICA_INDEX_LABEL);
+	for (size_t i = 0; used && i < workers->n; i++) {
+		const cJSON *pod = p->pods[workers->at[i]];
+		const char *text = pod_label(pod, REPLICA_INDEX_LABEL);
 		size_t index = strtoul(text, NULL, 10);
 
-		if (*text && index < size && !pod_is_terminating(p->pods[i]) &&
-		    planner_in_group(p, i, RAY_WORKER, group))
+		if (*text && index < size && !pod_is_terminating(pod))
 			used[index] = true;
 	}
 	return used;
@@ -233,12 +267,16 @@ void planner_create_head(struct planner *p, const cJSON *template)
 
 void planner_create_replicas(struct planner *p, const cJSON *template, const char *group, int64_t n)
 {
+	const struct pod_list *workers = pod_index_workers(&p->index, group);
 	/* With so many indexes there is a free one for each. */
-	size_t size = p->n_pods + (size_t)MAX(MIN(n, CREATES_MAX), 1), index = 0;
-	_cleanup_free_ bool *used = replica_indexes(p, group, size);
+	size_t size = workers->n + CREATES_MOST, index = 0;
+	_cleanup_free_ bool *used = NULL;
 	char name[POD_NAME_MAX], number[24];
 	unsigned next = 0;
 
+	if (n <= 0)
+		return;
+	used = replica_indexes(p, workers, size);
 	p->failed = p->failed || !used;
 	for (; used && n > 0 && planner_may_create(p); n--) {
 		_cleanup_json_ cJSON *labels = cJSON_CreateObject();

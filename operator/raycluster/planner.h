@@ -6,7 +6,9 @@
 #include "lib/units.h"
 #include "operator/raycluster/names.h"
 #include "operator/raycluster/plan.h"
+#include "operator/raycluster/pod_index.h"
 #include "operator/raycluster/status.h"
+#include "operator/raycluster/upgrade.h"
 
 #define PLAN_RETRY_NS NS_PER_SEC
 #define REPLICA_INDEX_LABEL "ray.io/worker-group-replica-index" /* from 0; of one that is gone it comes again */
@@ -20,6 +22,10 @@ struct planner {
 	bool *pending;	    /* their evidence is still to be written */
 	bool *leaving;	    /* terminating, or deleted by this plan */
 	size_t n_pods;
+	struct pod_index index;	/* of pods */
+	struct strmap foreign;	/* the names of in->pods that others control -> non-NULL */
+	char hash[UPGRADE_HASH_MAX]; /* of the spec */
+	struct crash *crashes; /* in->crashes by the names of their groups */
 	unsigned creates;
 	const cJSON *template; /* of the pod that was created last, and the plan's copy of its spec */
 	cJSON *spec;
@@ -45,6 +51,9 @@ void planner_delete_or_hold(struct planner *p, size_t i);
 /* One that is terminating already, without waiting for its node. */
 void planner_forget_pod(struct planner *p, size_t i);
 
+/* The crashes of one group, in no order. */
+const struct crash *planner_crashes(const struct planner *p, const char *group, size_t *ret_n);
+
 /* Whether the pod of that index is of the head, or of the worker group. */
 bool planner_in_group(const struct planner *p, size_t i, enum ray_node node, const char *group);
 int planner_build(struct planner *p, enum ray_node node, const cJSON *group, cJSON **ret_pod, struct err *err);
@@ -63,6 +72,8 @@ void planner_create_pod(struct planner *p, const cJSON *template, const char *na
 /* plan_objects.c: what stands around the pods. */
 void plan_objects(struct planner *p);
 /* plan_head.c */
+/* Whether a head that is lost is not made anew (annotation ray.io/disable-provisioned-head-restart). */
+bool plan_head_is_final(const cJSON *cluster);
 int plan_head(struct planner *p, struct err *err);
 /* plan_workers.c: one group; its replicas are pods. */
 int plan_workers(struct planner *p, const cJSON *group, struct err *err);

@@ -6,6 +6,7 @@
 
 #include "lib/json.h"
 #include "lib/units.h"
+#include "operator/injection/inject.h"
 #include "operator/raycluster/pod_spec.h"
 
 static const char *label(const cJSON *pod, const char *name)
@@ -78,9 +79,65 @@ static const cJSON *ray_status(const cJSON *pod)
 	return name ? json_find(json_get(pod, "status.containerStatuses"), "name", name) : NULL;
 }
 
-bool pod_ray_is_ready(const cJSON *pod)
+static bool is_named(const cJSON *object, const char *name)
 {
-	return pod_is_running(pod) && json_bool(ray_status(pod), "ready", false);
+	return is(json_str(object, "name"), name);
+}
+
+static bool condition_is_true(const cJSON *pod, const char *type)
+{
+	return type && is(json_str(json_find(json_get(pod, "status.conditions"), "type", type), "status"), "True");
+}
+
+static bool is_ready_in(const cJSON *pod, const char *statuses, const cJSON *container)
+{
+	const char *name = json_str(container, "name");
+
+	return name && json_bool(json_find(json_get(pod, statuses), "name", name), "ready", false);
+}
+
+/* Init containers that stay (native sidecars) count in a pod's readiness, too. */
+static bool all_but_the_sidecar_are_ready(const cJSON *pod)
+{
+	const cJSON *item;
+
+	cJSON_ArrayForEach(item, json_get(pod, "spec.containers"))
+		if (!is_named(item, SIDECAR_CONTAINER) && !is_ready_in(pod, "status.containerStatuses", item))
+			return false;
+	cJSON_ArrayForEach(item, json_get(pod, "spec.initContainers"))
+		if (is(json_str(item, "restartPolicy"), "Always") && !is_ready_in(pod, "status.initContainerStatuses", item))
+			return false;
+	cJSON_ArrayForEach(item, json_get(pod, "spec.readinessGates"))
+		if (!condition_is_true(pod, json_str(item, "conditionType")))
+			return false;
+	return true;
+}
+
+/*
+ * What the kubelet says counts, for a node that is lost takes the condition away from pods whose containers were ready.
+ * Only while the sidecar is not ready the kubelet's word would be about the sidecar.
+ */
+bool pod_is_ready(const cJSON *pod)
+{
+	const cJSON *sidecar = json_find(json_get(pod, "status.containerStatuses"), "name", SIDECAR_CONTAINER);
+
+	if (!pod_is_running(pod))
+		return false;
+	if (condition_is_true(pod, "Ready"))
+		return true;
+	if (json_find(json_get(pod, "status.conditions"), "type", "Ready") && (!sidecar || json_bool(sidecar, "ready", false)))
+		return false;
+	return all_but_the_sidecar_are_ready(pod);
+}
+
+const cJSON *pod_unready_container(const cJSON *pod)
+{
+	const cJSON *item;
+
+	cJSON_ArrayForEach(item, json_get(pod, "status.containerStatuses"))
+		if (!is_named(item, SIDECAR_CONTAINER) && !json_bool(item, "ready", false))
+			return item;
+	return NULL;
 }
 
 bool pod_is_dead(const cJSON *pod)

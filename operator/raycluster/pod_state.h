@@ -23,8 +23,13 @@ int64_t pod_termination_ns(const cJSON *pod);
 bool pod_is_stranded(const cJSON *pod);
 
 bool pod_is_running(const cJSON *pod);
-/* The Ray container runs and is ready. The sidecar has no say: it must not take a cluster down. */
-bool pod_ray_is_ready(const cJSON *pod);
+/*
+ * It is running and ready, as the kubelet says (with all containers and the readiness gates); but the sidecar has no say,
+ * for it must not take a cluster down.
+ */
+bool pod_is_ready(const cJSON *pod);
+/* The first container that keeps it from being ready, the sidecar apart: of status.containerStatuses, NULL when none does. */
+const cJSON *pod_unready_container(const cJSON *pod);
 
 /*
  * Nothing will start Ray in this pod again: phase Failed or Succeeded, or the

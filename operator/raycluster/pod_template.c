@@ -83,8 +83,9 @@ static void add_annotations(const struct pod_request *req, cJSON *metadata)
 
 	if (cJSON_IsObject(own))
 		json_set(metadata, "annotations", cJSON_Duplicate(own, true));
-	upgrade_hash(req->cluster, hash);
-	json_set_str(json_object_at(metadata, "annotations"), UPGRADE_HASH_ANNOTATION, hash);
+	if (!req->hash)
+		upgrade_hash(req->cluster, hash);
+	upgrade_annotate(json_object_at(metadata, "annotations"), req->hash ? req->hash : hash);
 	/* A template that says so itself would lie. */
 	cJSON_DeleteItemFromObjectCaseSensitive(json_get(metadata, "annotations"), POLICY_ANNOTATION);
 	if (req->policy_origin)

@@ -14,6 +14,7 @@ struct pod_request {
 	const cJSON *cluster;
 	enum ray_node node;
 	const cJSON *group;          /* headGroupSpec or one of workerGroupSpecs */
+	const char *hash;            /* the cluster's upgrade_hash, of who makes many pods: it takes long; NULL: it is made */
 	const struct policy *policy;
 	const char *policy_origin;   /* as in plan.h */
 	const char *store_claim_trouble; /* as in plan.h */

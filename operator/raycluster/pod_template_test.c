@@ -95,10 +95,13 @@ static void matches(cJSON *pod, const char *name)
 	_cleanup_json_ cJSON *want = fixture(name);
 	cJSON *annotations = json_get(pod, "metadata.annotations");
 	const char *hash = cJSON_GetStringValue(
-		cJSON_GetObjectItemCaseSensitive(annotations, "ray.io/upgrade-strategy-recreate-hash"));
+		cJSON_GetObjectItemCaseSensitive(annotations, "afterglow.dev/recreate-hash"));
 
-	assert_int_equal(hash ? strlen(hash) : 0, 40);
-	cJSON_DeleteItemFromObjectCaseSensitive(annotations, "ray.io/upgrade-strategy-recreate-hash");
+	assert_int_equal(hash ? strlen(hash) : 0, 43);
+	cJSON_DeleteItemFromObjectCaseSensitive(annotations, "afterglow.dev/recreate-hash");
+	/* For KubeRay, when it comes back. */
+	assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, "ray.io/kuberay-version")), "afterglow");
+	cJSON_DeleteItemFromObjectCaseSensitive(annotations, "ray.io/kuberay-version");
 	assert_json(pod, want);
 }
 
@@ -186,6 +189,13 @@ static void one_kind_of_accelerators_gets_rays_name(void **state)
 		     "'\"{\\\"slice\\\": 1}\"'");
 	build(w, RAY_WORKER);
 	has(start_line(w), " --resources='{\"neuron_cores\":2,\"slice\":1}' ");
+	/* No JSON, but KubeRay takes it. */
+	json_set_str(json_get(group_of(w, RAY_WORKER), "rayStartParams"), "resources", "\"{\"slice\": 1}\"");
+	build(w, RAY_WORKER);
+	has(start_line(w), " --resources='{\"neuron_cores\":2,\"slice\":1}' ");
+	json_set_str(json_get(group_of(w, RAY_WORKER), "rayStartParams"), "resources", "{");
+	build(w, RAY_WORKER);
+	has(start_line(w), " --resources={ ");
 }
 
 static void a_login_shell_is_asked_for(void **state)
@@ -272,8 +282,26 @@ static void the_recorder_can_be_switched_off(void **state)
 	build(w, RAY_WORKER);
 	assert_null(json_find(json_get(w->pod, "spec.containers"), "name", "afterglow"));
 	assert_null(json_find(json_get(w->pod, "spec.volumes"), "name", "afterglow-bin"));
-	assert_int_equal(cJSON_GetArraySize(json_get(ray(w), "args")), 1);
+	assert_null(strstr(cJSON_GetArrayItem(json_get(ray(w), "command"), 2)->valuestring, "afterglow"));
 	assert_int_equal(cJSON_GetArraySize(w->notes), 0);
+}
+
+/* A worker that starts before its head ends after a while, and its pod with it: a sidecar or none. */
+static void a_worker_without_a_sidecar_waits_for_the_heads_gcs(void **state)
+{
+	struct world *w = *state;
+
+	json_set_str(json_get(w->cluster, "metadata.annotations"), "afterglow.dev/inject", "false");
+	build(w, RAY_WORKER);
+	has(cJSON_GetArrayItem(json_get(ray(w), "command"), 2)->valuestring, "/dev/tcp/$FQ_RAY_IP/6379");
+	build(w, RAY_HEAD);
+	assert_int_equal(cJSON_GetArraySize(json_get(ray(w), "args")), 1);
+	has_not(start_line(w), "/dev/tcp");
+	json_set_str(json_get(w->cluster, "metadata.annotations"), "afterglow.dev/inject", "true");
+	w->policy.recording.enabled = false;
+	build(w, RAY_WORKER);
+	assert_null(json_find(json_get(w->pod, "spec.containers"), "name", "afterglow"));
+	has(cJSON_GetArrayItem(json_get(ray(w), "command"), 2)->valuestring, "/dev/tcp/$FQ_RAY_IP/6379");
 }
 
 static void a_missing_claim_leaves_the_store_out_and_says_so(void **state)
@@ -349,6 +377,7 @@ int main(void)
 		TEST(the_users_probe_stays),
 		TEST(plasma_elsewhere_means_no_shm),
 		TEST(the_recorder_can_be_switched_off),
+		TEST(a_worker_without_a_sidecar_waits_for_the_heads_gcs),
 		TEST(a_missing_claim_leaves_the_store_out_and_says_so),
 		TEST(what_is_not_recorded_in_the_nodes_network_is_said),
 		TEST(without_launcher_or_image_ray_runs_bare),

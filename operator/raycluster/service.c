@@ -177,6 +177,54 @@ cJSON *headless_service_build(const cJSON *cluster)
 	return service;
 }
 
+static void copy_serving_ports(cJSON *ports, const cJSON *cluster)
+{
+	_cleanup_json_ cJSON *all = cJSON_CreateArray();
+	const cJSON *port;
+
+	add_ports(all, cluster);
+	cJSON_ArrayForEach(port, all) {
+		const char *name = json_str(port, "name");
+		cJSON *copy;
+
+		if (!name || (strcmp(name, "serve") != 0 && strncmp(name, "serve-", 6) != 0))
+			continue;
+		copy = cJSON_CreateObject();
+		json_set_str(copy, "name", name);
+		json_set_int(copy, "port", json_int(port, "port", 0));
+		json_append(ports, copy);
+	}
+}
+
+cJSON *serve_service_build(const cJSON *cluster)
+{
+	const char *name = json_str(cluster, "metadata.name"), *type = json_str(cluster, "spec.headGroupSpec.serviceType");
+	const char *wanted = cJSON_GetStringValue(
+		cJSON_GetObjectItemCaseSensitive(json_get(cluster, "metadata.annotations"), "ray.io/enable-serve-service"));
+	_cleanup_json_ cJSON *ports = cJSON_CreateArray();
+	char own_name[300];
+	cJSON *service, *labels, *spec;
+
+	if (!wanted || strcmp(wanted, "true") != 0)
+		return NULL;
+	copy_serving_ports(ports, cluster);
+	if (!ports || !ports->child)
+		return NULL;
+	snprintf(own_name, sizeof(own_name), "%s-serve-svc", name);
+	service = object_new("v1", "Service", json_str(cluster, "metadata.namespace"), own_name);
+	labels = json_object_at(json_get(service, "metadata"), "labels");
+	json_set_str(labels, "ray.io/originated-from-cr-name", name);
+	json_set_str(labels, "ray.io/originated-from-crd", "RayCluster");
+	snprintf(own_name, sizeof(own_name), "%s-serve", name);
+	json_set_str(labels, "ray.io/serve", own_name);
+	json_set(json_get(service, "metadata"), "ownerReferences", owner_references(cluster));
+	spec = json_object_at(service, "spec");
+	json_set_str(spec, "type", type && *type ? type : "ClusterIP");
+	json_set_str(json_object_at(spec, "selector"), "ray.io/cluster", name);
+	json_set(spec, "ports", TAKE_PTR(ports));
+	return service;
+}
+
 bool object_covers(const cJSON *have, const cJSON *want)
 {
 	const cJSON *item, *other;

@@ -13,6 +13,12 @@ cJSON *service_build(const cJSON *cluster);
 /* "<cluster>-headless", by which the hosts of one replica find each other (numOfHosts > 1). */
 cJSON *headless_service_build(const cJSON *cluster);
 
+/*
+ * "<cluster>-serve-svc", for Ray Serve in a cluster with the annotation ray.io/enable-serve-service: "true"; the head's ports
+ * called serve, or serve-something. NULL: not asked for, no such port, or no memory.
+ */
+cJSON *serve_service_build(const cJSON *cluster);
+
 /* Where Ray's metrics are, by rayStartParams' metrics-export-port. */
 int64_t metrics_port(const cJSON *start_params);
 

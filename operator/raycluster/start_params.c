@@ -203,7 +203,22 @@ static void add_gpus(cJSON *params, const cJSON *limits)
 	}
 }
 
-/* The JSON in a `resources` parameter of either quoting: '{"a":1}' or '"{\"a\":1}"'. NULL when it is neither. */
+/* What KubeRay takes away at both ends. */
+static const char *trim_quotes(const char *text, size_t *len)
+{
+	static const char quotes[] = "'\"` ";
+	size_t first = strspn(text, quotes);
+
+	while (*len > first && strchr(quotes, text[*len - 1]))
+		--*len;
+	*len -= MIN(first, *len);
+	return text + first;
+}
+
+/*
+ * The JSON in a `resources` parameter of any quoting: '{"a":1}', '"{\"a\":1}"', or "{"a":1}", which is no JSON, and which
+ * the shell would spoil, but KubeRay understands it beside an accelerator. NULL when it is none of them.
+ */
 static cJSON *parse_custom_resources(const char *text)
 {
 	size_t len = text ? strlen(text) : 0;
@@ -217,6 +232,10 @@ static cJSON *parse_custom_resources(const char *text)
 		(void)json_parse(json->valuestring, strlen(json->valuestring), &inner, NULL);
 		cJSON_Delete(json);
 		json = inner;
+	}
+	if (!json) {
+		text = trim_quotes(text, &len);
+		(void)json_parse(text, len, &json, NULL);
 	}
 	if (!cJSON_IsObject(json)) {
 		cJSON_Delete(json);

@@ -10,6 +10,7 @@
 
 #include "lib/json.h"
 #include "lib/macros.h"
+#include "lib/strbuf.h"
 #include "lib/units.h"
 #include "operator/injection/inject.h"
 #include "operator/raycluster/autoscaler.h"
@@ -20,6 +21,10 @@
 #include "operator/raycluster/quantity.h"
 #include "operator/raycluster/service.h"
 #include "operator/raycluster/start_params.h"
+
+#define MESSAGE_MAX 4096
+#define MESSAGE_PART_MAX 500
+#define MEMORY_GROWING "afterglow.dev/MemoryGrowing"
 
 struct builder {
 	const cJSON *cluster, *old; /* old: the status there is, may be NULL */
@@ -116,49 +121,69 @@ static const char *camel_case_or(const char *reason, const char *fallback)
 	return reason;
 }
 
-static const cJSON *ray_container_status(const cJSON *pod)
+/* Of what a container wrote as its last words the first line, cut at a character's border. */
+static void add_words(struct strbuf *out, const char *words)
 {
-	const char *name = json_str(ray_container(json_get(pod, "spec")), "name");
+	size_t len = words ? strcspn(words, "\n") : 0;
 
-	return name ? json_find(json_get(pod, "status.containerStatuses"), "name", name) : NULL;
+	if (len > MESSAGE_PART_MAX)
+		for (len = MESSAGE_PART_MAX; len && ((unsigned char)words[len] & 0xc0) == 0x80;)
+			len--;
+	if (len)
+		strbuf_addf(out, "%s%.*s", out->len ? "; " : "", (int)len, words);
 }
 
-/* "CrashLoopBackOff" alone hides why: the last end stands beside it. */
-static void head_trouble(const cJSON *head, const char **ret_reason, char *ret_text, size_t size)
+/* "CrashLoopBackOff" alone hides why: the kubelet's message and the last end stand beside it. */
+static const char *unready_container(const cJSON *head, struct strbuf *out)
 {
-	const cJSON *ray = ray_container_status(head), *ended = json_get(ray, "lastState.terminated");
-	const cJSON *scheduled = json_find(json_get(head, "status.conditions"), "type", "PodScheduled");
-	const char *waiting = json_str(ray, "state.waiting.reason"), *status = json_str(scheduled, "status");
-	size_t len;
+	const cJSON *container = pod_unready_container(head), *waiting = json_get(container, "state.waiting"),
+		    *ended = json_get(container, "state.terminated");
+	const cJSON *now = cJSON_IsObject(waiting) ? waiting : ended;
+	const char *name = json_str(container, "name");
+
+	if (!container)
+		return NULL;
+	strbuf_addf(out, "%scontainer %.63s is %s", out->len ? "; " : "", name ? name : "?",
+		    json_str(now, "reason") ? json_str(now, "reason") : "not ready");
+	add_words(out, json_str(now, "message"));
+	if (!cJSON_IsObject(ended))
+		ended = json_get(container, "lastState.terminated");
+	if (cJSON_IsObject(ended))
+		strbuf_addf(out, "; it ended before with exit code %" PRId64 " (%.63s)", json_int(ended, "exitCode", -1),
+			    json_str(ended, "reason") ? json_str(ended, "reason") : "?");
+	return json_str(now, "reason");
+}
+
+static void head_trouble(const cJSON *head, const char **ret_reason, struct strbuf *out)
+{
+	const cJSON *conditions = json_get(head, "status.conditions"), *ready = json_find(conditions, "type", "Ready");
+	const cJSON *scheduled = json_find(conditions, "type", "PodScheduled");
+	const char *status = json_str(scheduled, "status"), *reason;
 
 	if (status && strcmp(status, "False") == 0) {
 		*ret_reason = camel_case_or(json_str(scheduled, "reason"), "Unschedulable");
-		snprintf(ret_text, size, "the head pod is not scheduled: %s",
-			 json_str(scheduled, "message") ? json_str(scheduled, "message") : "no reason given");
+		strbuf_adds(out, "the head pod is not scheduled");
+		add_words(out, json_str(scheduled, "message") ? json_str(scheduled, "message") : "no reason given");
 		return;
 	}
-	*ret_reason = camel_case_or(waiting, "ContainersNotReady");
-	len = (size_t)snprintf(ret_text, size, "the head's Ray container is %s",
-			       waiting ? waiting : "not ready");
-	if (cJSON_IsObject(ended) && len < size)
-		snprintf(ret_text + len, size - len, "; it ended before with exit code %" PRId64 " (%s)",
-			 json_int(ended, "exitCode", -1),
-			 json_str(ended, "reason") ? json_str(ended, "reason") : "?");
+	add_words(out, json_str(ready, "message"));
+	reason = unready_container(head, out);
+	*ret_reason = camel_case_or(reason ? reason : json_str(ready, "reason"), "ContainersNotReady");
+	if (!out->len)
+		strbuf_adds(out, "the head pod is not ready");
 }
 
 static void set_head_condition(struct builder *b, const struct status_view *view)
 {
-	const char *reason = "HeadPodNotFound";
-	char text[512] = "there is no head pod";
-	bool ready = view->head && pod_ray_is_ready(view->head);
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(MESSAGE_MAX);
+	bool ready = view->head && pod_is_ready(view->head);
+	const char *reason = ready ? "HeadPodRunningAndReady" : "HeadPodNotFound";
 
-	if (ready) {
-		reason = "HeadPodRunningAndReady";
-		text[0] = '\0';
-	} else if (view->head) {
-		head_trouble(view->head, &reason, text, sizeof(text));
-	}
-	set_condition(b, "HeadPodReady", ready, reason, text);
+	if (!view->head)
+		strbuf_adds(&text, "there is no head pod");
+	else if (!ready)
+		head_trouble(view->head, &reason, &text);
+	set_condition(b, "HeadPodReady", ready, reason, strbuf_str(&text));
 }
 
 /* Once provisioned it stays so: tools wait for it once. A suspended cluster starts anew. */
@@ -179,6 +204,17 @@ static void set_suspend(struct builder *b, const struct status_view *view)
 	set_condition(b, "RayClusterSuspending", view->suspend && view->pods_left, "RayClusterSuspending",
 		      "");
 	set_condition(b, "RayClusterSuspended", view->suspend && !view->pods_left, "RayClusterSuspended", "");
+}
+
+/* There only while it is true: without it memory is as it should be, or nobody looks. */
+static void set_growing(struct builder *b, const struct status_view *view)
+{
+	const cJSON *was = json_find(json_get(b->old, "conditions"), "type", MEMORY_GROWING);
+
+	if (view->growing)
+		set_condition(b, MEMORY_GROWING, true, "MemoryGrowing", view->growing);
+	else if (was && view->growing_unheard)
+		json_append(json_array_at(b->status, "conditions"), cJSON_Duplicate(was, true));
 }
 
 static void set_notes(struct builder *b, const cJSON *notes, enum note_topic first, enum note_topic last)
@@ -343,6 +379,7 @@ cJSON *status_build(const cJSON *cluster, const struct status_view *view, const 
 		if (view->failure_reason)
 			set_condition(&b, "ReplicaFailure", true, view->failure_reason,
 				      view->failure_message ? view->failure_message : "");
+		set_growing(&b, view);
 		set_notes(&b, notes, 0, NOTE_TOPIC_COUNT - 1);
 	} else {
 		keep_old(&b);

@@ -17,6 +17,8 @@ struct status_view {
 	bool suspend;         /* spec.suspend */
 	bool pods_left;       /* any pod of the cluster, also a terminating one */
 	int64_t cpu_milli, memory_bytes, gpus, tpus; /* what the desired pods request together */
+	const char *growing; /* what of its memory grows for hours; NULL: nothing */
+	bool growing_unheard; /* it is not known of all pods: what the status says of it stays */
 	const char *failure_reason, *failure_message; /* the last write of a pod failed; NULL: it did not */
 };
 

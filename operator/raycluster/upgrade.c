@@ -8,12 +8,25 @@
 #include "lib/json.h"
 #include "lib/macros.h"
 #include "operator/kube/object.h"
-#include "operator/raycluster/names.h"
+
+/* It changes whenever another spec, or a part of it, is hashed than before: pods of the other hasher are then adopted. */
+#define HASHER "v1-"
+#define DIGITS 40
+
+#define KUBERAY_VERSION "ray.io/kuberay-version"
+#define NO_KUBERAY "afterglow"
 
 static void drop(cJSON *object, const char *const *names, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		cJSON_DeleteItemFromObjectCaseSensitive(object, names[i]);
+}
+
+static void drop_from_template(cJSON *group)
+{
+	static const char *const others[] = { "tolerations", "schedulingGates" };
+
+	drop(json_get(group, "template.spec"), others, ARRAY_SIZE(others));
 }
 
 /* The API server prints the members of an object in the order of their names: the same spec, the same text. */
@@ -26,10 +39,14 @@ void upgrade_hash(const cJSON *cluster, char ret_hash[static UPGRADE_HASH_MAX])
 	cJSON *group;
 
 	drop(spec, of_cluster, ARRAY_SIZE(of_cluster));
-	cJSON_ArrayForEach(group, json_get(spec, "workerGroupSpecs"))
+	drop_from_template(json_get(spec, "headGroupSpec"));
+	cJSON_ArrayForEach(group, json_get(spec, "workerGroupSpecs")) {
 		drop(group, of_group, ARRAY_SIZE(of_group));
+		drop_from_template(group);
+	}
 	text = cJSON_PrintUnformatted(spec);
-	sha256_hex(text ? text : "", text ? strlen(text) : 0, UPGRADE_HASH_MAX - 1, ret_hash);
+	memcpy(ret_hash, HASHER, sizeof(HASHER));
+	sha256_hex(text ? text : "", text ? strlen(text) : 0, DIGITS, ret_hash + strlen(HASHER));
 }
 
 bool upgrade_is_recreate(const cJSON *cluster)
@@ -39,10 +56,50 @@ bool upgrade_is_recreate(const cJSON *cluster)
 	return type && strcmp(type, "Recreate") == 0;
 }
 
+const char *upgrade_by_creator(const cJSON *cluster)
+{
+	const char *creator = cJSON_GetStringValue(
+		cJSON_GetObjectItemCaseSensitive(json_get(cluster, "metadata.labels"), "ray.io/originated-from-crd"));
+
+	return creator && (strcmp(creator, "RayJob") == 0 || strcmp(creator, "RayService") == 0) ? creator : NULL;
+}
+
+static const char *annotation(const cJSON *pod, const char *name)
+{
+	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(pod, "metadata.annotations"), name));
+}
+
+bool upgrade_is_ours(const cJSON *pod)
+{
+	return annotation(pod, UPGRADE_HASH_ANNOTATION) != NULL;
+}
+
+bool upgrade_is_unknown(const cJSON *pod)
+{
+	const char *have = annotation(pod, UPGRADE_HASH_ANNOTATION);
+
+	return !have || strncmp(have, HASHER, strlen(HASHER)) != 0;
+}
+
 bool upgrade_is_stale(const cJSON *pod, const char *hash)
 {
-	const char *have = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(
-		json_get(pod, "metadata.annotations"), UPGRADE_HASH_ANNOTATION));
+	return !upgrade_is_unknown(pod) && strcmp(annotation(pod, UPGRADE_HASH_ANNOTATION), hash) != 0;
+}
 
-	return have && strcmp(have, hash) != 0;
+void upgrade_annotate(cJSON *annotations, const char *hash)
+{
+	json_set_str(annotations, UPGRADE_HASH_ANNOTATION, hash);
+	json_set_str(annotations, KUBERAY_VERSION, NO_KUBERAY);
+}
+
+cJSON *upgrade_adoption(const cJSON *pod, const char *hash)
+{
+	cJSON *body = object_new("v1", "Pod", json_str(pod, "metadata.namespace"), json_str(pod, "metadata.name"));
+	cJSON *metadata = json_get(body, "metadata"), *annotations = json_object_at(metadata, "annotations");
+
+	json_set_str(metadata, "uid", json_str(pod, "metadata.uid"));
+	upgrade_annotate(annotations, hash);
+	if (annotation(pod, KUBERAY_VERSION))
+		cJSON_DeleteItemFromObjectCaseSensitive(annotations, KUBERAY_VERSION);
+	return body;
 }

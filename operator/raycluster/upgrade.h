@@ -3,7 +3,18 @@
  * upgradeStrategy Recreate: when the spec asks for other pods than there are,
  * all are deleted and made anew. Each pod carries a hash of the spec that it was
  * made from; what only counts pods (replicas and their bounds, workersToDelete)
- * or says nothing of them (suspend, managedBy, the strategy itself) is left out.
+ * or says nothing of them (suspend, managedBy, the strategy itself) is left out,
+ * and so are tolerations and scheduling gates, which Kueue adds to the spec.
+ *
+ * The hash stands under a key of our own and names the version of the hasher.
+ * A pod without one, or with one of another version, was made by KubeRay or by
+ * another version of the operator: nobody can tell what spec it was made from,
+ * so it is adopted with the spec there is, as KubeRay adopts pods of another of
+ * its versions, and only a later change of the spec replaces it.
+ *
+ * KubeRay compares its own hash on the head alone, unless the head's version of
+ * KubeRay is another than its own: then it adopts the head. Our pods name a
+ * version that no KubeRay has, so KubeRay adopts them, too.
  */
 #ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_UPGRADE_H
 #define AFTERGLOW_OPERATOR_RAYCLUSTER_UPGRADE_H
@@ -11,15 +22,29 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 
-#define UPGRADE_HASH_ANNOTATION "ray.io/upgrade-strategy-recreate-hash"
-#define UPGRADE_HASH_MAX 41
+#define UPGRADE_HASH_ANNOTATION "afterglow.dev/recreate-hash"
+#define UPGRADE_HASH_MAX 48
 
-/* Hex digits of SHA-1's length, of a SHA-256. */
+/* "v1-" (the version of the hasher) and the 40 first hex digits of a SHA-256. */
 void upgrade_hash(const cJSON *cluster, char ret_hash[static UPGRADE_HASH_MAX]);
 
 bool upgrade_is_recreate(const cJSON *cluster);
+/* The kind of object that made the cluster and replaces it as a whole: RayJob, RayService. NULL: a person made it. */
+const char *upgrade_by_creator(const cJSON *cluster);
 
-/* Whether the pod was made from another spec. A pod without a hash was not. */
+/* Whether the pod is known to be made from another spec. */
 bool upgrade_is_stale(const cJSON *pod, const char *hash);
+/* Whether this operator, of any version since the hash has its own key, made or adopted the pod. */
+bool upgrade_is_ours(const cJSON *pod);
+/* Whether nobody can tell which spec it was made from. */
+bool upgrade_is_unknown(const cJSON *pod);
+
+/* Writes the annotations that a pod made from this spec has: our hash, and what has KubeRay adopt the pod. */
+void upgrade_annotate(cJSON *annotations, const char *hash);
+/*
+ * For a merge patch of a pod that is adopted: apiVersion, kind, metadata {namespace, name, uid, annotations}. The version
+ * of a KubeRay that made the pod stays, for it goes with that KubeRay's hash. The caller owns it.
+ */
+cJSON *upgrade_adoption(const cJSON *pod, const char *hash);
 
 #endif

@@ -30,13 +30,17 @@ static void only_what_changes_pods_changes_the_hash(void **state)
 		{ "group", "numOfHosts", "2", true },
 		{ "group", "labels", "{}", true },
 		{ "metadata", "annotations", "{}", false },
+		/* Kueue writes these into the spec. */
+		{ "spec.headGroupSpec.template.spec", "tolerations", "[{key: a}]", false },
+		{ "spec.headGroupSpec.template.spec", "schedulingGates", "[{name: a}]", false },
+		{ "spec.headGroupSpec.template.spec", "nodeSelector", "{a: b}", true },
 	};
 	_cleanup_json_ cJSON *fresh = fixture("cluster.yaml");
 	char before[UPGRADE_HASH_MAX], after[UPGRADE_HASH_MAX];
 
 	(void)state;
 	upgrade_hash(fresh, before);
-	assert_int_equal(strlen(before), 40);
+	assert_int_equal(strlen(before), strlen("v1-") + 40);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		_cleanup_json_ cJSON *cluster = fixture("cluster.yaml");
 		cJSON *group = cJSON_GetArrayItem(json_get(cluster, "spec.workerGroupSpecs"), 0);
@@ -49,22 +53,82 @@ static void only_what_changes_pods_changes_the_hash(void **state)
 	}
 }
 
-static void a_pod_without_a_hash_is_not_stale(void **state)
+static cJSON *pod_with(const char *annotations)
 {
-	_cleanup_json_ cJSON *old = json_of("metadata: {annotations: {ray.io/upgrade-strategy-recreate-hash: abc}}");
-	_cleanup_json_ cJSON *foreign = json_of("metadata: {annotations: {}}");
+	char text[512];
+
+	snprintf(text, sizeof(text), "metadata: {namespace: ns, name: p, uid: u, annotations: {%s}}", annotations);
+	return json_of(text);
+}
+
+static void only_a_hash_of_this_hasher_says_that_a_pod_is_stale(void **state)
+{
+	static const struct {
+		const char *annotations;
+		bool stale, unknown;
+	} rows[] = {
+		{ "afterglow.dev/recreate-hash: v1-abc", false, false },
+		{ "afterglow.dev/recreate-hash: v1-abd", true, false },
+		/* Of another version of the hasher. */
+		{ "afterglow.dev/recreate-hash: v2-abd", false, true },
+		{ "afterglow.dev/recreate-hash: \"\"", false, true },
+		/* KubeRay's, and those of older versions of this operator. */
+		{ "ray.io/upgrade-strategy-recreate-hash: v1-abd, ray.io/kuberay-version: v1.7.0", false, true },
+		{ "ray.io/upgrade-strategy-recreate-hash: v1-abd", false, true },
+		{ "", false, true },
+	};
 
 	(void)state;
-	assert_true(upgrade_is_stale(old, "abd"));
-	assert_false(upgrade_is_stale(old, "abc"));
-	assert_false(upgrade_is_stale(foreign, "abc"));
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_json_ cJSON *pod = pod_with(rows[i].annotations);
+
+		if (upgrade_is_stale(pod, "v1-abc") != rows[i].stale || upgrade_is_unknown(pod) != rows[i].unknown)
+			fail_msg("%s", rows[i].annotations);
+	}
+}
+
+/* KubeRay's shouldRecreatePodsForUpgrade, of 1.6 and 1.7: whether it restarts the cluster of this head. */
+static bool kuberay_recreates(const cJSON *annotations)
+{
+	const char *hash, *version = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, "ray.io/kuberay-version"));
+	if (version && *version && strcmp(version, "v1.7.0") != 0)
+		return false; /* it adopts the head */
+	hash = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, "ray.io/upgrade-strategy-recreate-hash"));
+	return hash && *hash && strcmp(hash, "kuberay's of this spec") != 0;
+}
+
+static void kuberay_restarts_neither_our_pods_nor_adopted_ones(void **state)
+{
+	static const char *const before[] = {
+		"", /* a new pod of ours */
+		"ray.io/upgrade-strategy-recreate-hash: kuberay's of this spec, ray.io/kuberay-version: v1.7.0",
+		"ray.io/upgrade-strategy-recreate-hash: another, ray.io/kuberay-version: v1.6.2",
+		/* Older versions of this operator wrote this one. */
+		"ray.io/upgrade-strategy-recreate-hash: ours",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(before); i++) {
+		_cleanup_json_ cJSON *pod = pod_with(before[i]), *patch = upgrade_adoption(pod, "v1-abc");
+		cJSON *annotations = json_object_at(json_get(pod, "metadata"), "annotations");
+		const cJSON *item;
+
+		assert_string_equal(json_str(patch, "metadata.uid"), "u");
+		cJSON_ArrayForEach(item, json_get(patch, "metadata.annotations"))
+			json_set_str(annotations, item->string, item->valuestring);
+		assert_false(upgrade_is_unknown(pod));
+		assert_false(upgrade_is_stale(pod, "v1-abc"));
+		if (kuberay_recreates(annotations))
+			fail_msg("row %zu", i);
+	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_what_changes_pods_changes_the_hash),
-		cmocka_unit_test(a_pod_without_a_hash_is_not_stale),
+		cmocka_unit_test(only_a_hash_of_this_hasher_says_that_a_pod_is_stale),
+		cmocka_unit_test(kuberay_restarts_neither_our_pods_nor_adopted_ones),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,12 +9,15 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "operator/kube/salvage.h"
 #include "operator/raycluster/auth.h"
 #include "operator/raycluster/autoscaler.h"
+#include "operator/raycluster/bounds.h"
 #include "operator/raycluster/gcs_ft.h"
 #include "operator/raycluster/names.h"
 #include "operator/raycluster/notes.h"
 #include "operator/raycluster/pod_spec.h"
+#include "operator/raycluster/upgrade.h"
 
 #define CLUSTER_NAME_MAX 53 /* leaves room for "-head-svc" and the pods' suffixes within 63 */
 #define GROUP_NAME_MAX 63   /* it becomes a label's value */
@@ -255,10 +258,17 @@ static void check_autoscaled(const cJSON *cluster, const cJSON *head_ray, cJSON 
 	}
 }
 
-static void check_idle_timeouts(const cJSON *cluster, const cJSON *head_ray, cJSON *notes)
+/* Whether the options that only version 2 has may be there, be it on or not. */
+static bool names_autoscaler_v2(const cJSON *cluster, const cJSON *head_ray)
 {
 	const char *version = json_str(cluster, "spec.autoscalerOptions.version");
-	bool is_v2 = (version && strcmp(version, "v2") == 0) || env_is_true(head_ray, "RAY_enable_autoscaler_v2");
+
+	return (version && strcmp(version, "v2") == 0) || env_is_true(head_ray, "RAY_enable_autoscaler_v2");
+}
+
+static void check_idle_timeouts(const cJSON *cluster, const cJSON *head_ray, cJSON *notes)
+{
+	bool is_v2 = names_autoscaler_v2(cluster, head_ray);
 	const cJSON *group;
 
 	cJSON_ArrayForEach(group, json_get(cluster, "spec.workerGroupSpecs")) {
@@ -317,6 +327,23 @@ static void check_auth(const cJSON *cluster, cJSON *notes)
 		invalid(notes, "authOptions: enableK8sTokenAuth and secretName exclude each other");
 }
 
+/* Ray reads it since 2.56, and only version 2 of its autoscaler does. */
+static void check_priorities(const cJSON *cluster, cJSON *notes)
+{
+	const cJSON *ray = ray_container(json_get(cluster, "spec.headGroupSpec.template.spec")), *group;
+	const char *version = json_str(cluster, "spec.rayVersion");
+
+	cJSON_ArrayForEach(group, json_get(cluster, "spec.workerGroupSpecs")) {
+		if (json_int(group, "priority", 0) == 0)
+			continue;
+		if (!version_at_least(version, 2, 56))
+			invalid(notes, "group %s: priority needs rayVersion 2.56.0 or later, not %.40s", group_name(RAY_WORKER, group),
+				version ? version : "none");
+		else if (!names_autoscaler_v2(cluster, ray))
+			invalid(notes, "group %s: priority needs autoscalerOptions.version v2", group_name(RAY_WORKER, group));
+	}
+}
+
 static void check_service(const cJSON *cluster, cJSON *notes)
 {
 	static const char *const types[] = { "ClusterIP", "NodePort", "LoadBalancer" };
@@ -336,12 +363,15 @@ static void refuse_unsupported(const cJSON *cluster, cJSON *notes)
 	static const struct {
 		const char *path, *what;
 	} features[] = {
-		{ "spec.tlsOptions", "TLS between the nodes (spec.tlsOptions)" },
 		{ "spec.networkPolicy", "network policies (spec.networkPolicy)" },
 		{ "spec.historyServerOptions", "the history server (spec.historyServerOptions)" },
 	};
 	const char *managed_by = json_str(cluster, "spec.managedBy");
+	const cJSON *tls = json_get(cluster, "spec.tlsOptions.enabled");
 
+	/* It is off by default, also when the options are there. */
+	if (tls && !cJSON_IsFalse(tls) && !cJSON_IsNull(tls))
+		invalid(notes, "TLS between the nodes (spec.tlsOptions): Afterglow does not do this, and does not run the cluster without it");
 	for (size_t i = 0; i < ARRAY_SIZE(features); i++)
 		if (cJSON_IsObject(json_get(cluster, features[i].path)))
 			invalid(notes, "%s: Afterglow does not do this, and does not run the cluster without it",
@@ -355,6 +385,13 @@ void validate_cluster(const cJSON *cluster, cJSON *notes)
 	const char *name = json_str(cluster, "metadata.name");
 	bool fault_tolerant = gcs_ft_enabled(cluster);
 
+	if (salvage_reason(cluster)) {
+		invalid(notes, "the RayCluster cannot be read: %s", salvage_reason(cluster));
+		return;
+	}
+	/* What is too large is not looked at any further. */
+	if (!bounds_check(cluster, notes))
+		return;
 	if (!name || !is_dns_1035(name, CLUSTER_NAME_MAX))
 		notes_addf(notes, NOTE_SPEC_VALID, "InvalidRayClusterMetadata",
 			   "the name must be a DNS-1035 label of at most %d characters", CLUSTER_NAME_MAX);
@@ -364,5 +401,8 @@ void validate_cluster(const cJSON *cluster, cJSON *notes)
 	check_autoscaler(cluster, notes);
 	check_auth(cluster, notes);
 	check_service(cluster, notes);
+	check_priorities(cluster, notes);
+	if (json_str(cluster, "spec.upgradeStrategy.type") && upgrade_by_creator(cluster))
+		invalid(notes, "upgradeStrategy must not be set in a cluster that a %s made", upgrade_by_creator(cluster));
 	refuse_unsupported(cluster, notes);
 }

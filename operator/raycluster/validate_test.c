@@ -71,7 +71,13 @@ static void each_breach_is_found_and_named(void **state)
 		{ "spec.workerGroupSpecs.0.rayStartParams", "{labels: a=b}", "use the group's labels" },
 		{ "spec.headGroupSpec.resources", "{CPU: \"0\"}", "" },
 		{ "spec.gcsFaultToleranceOptions", "{}", "redisAddress is missing" },
-		{ "spec.tlsOptions", "{}", "TLS between the nodes" },
+		{ "spec.tlsOptions", "{enabled: true}", "TLS between the nodes" },
+		{ "spec.tlsOptions", "{enabled: \"yes\"}", "TLS between the nodes" },
+		{ "spec.tlsOptions", "{enabled: false}", "" },
+		{ "spec.tlsOptions", "{}", "" },
+		{ "spec.workerGroupSpecs.0.priority", "0", "" },
+		{ "spec.workerGroupSpecs.0.priority", "5", "priority needs rayVersion 2.56.0 or later, not 2.46.0" },
+		{ "spec.upgradeStrategy", "{type: Recreate}", "" },
 		{ "spec.networkPolicy", "{}", "network policies" },
 		{ "spec.historyServerOptions", "{}", "the history server" },
 		{ "spec.managedBy", "kueue.x-k8s.io/multikueue", "does not send clusters elsewhere" },
@@ -112,6 +118,53 @@ static void each_breach_is_found_and_named(void **state)
 	}
 }
 
+static char *trouble_of(const cJSON *cluster)
+{
+	_cleanup_json_ cJSON *notes = cJSON_CreateArray();
+
+	validate_cluster(cluster, notes);
+	return notes_text(notes, NOTE_SPEC_VALID);
+}
+
+static void a_priority_needs_version_2_of_the_autoscaler(void **state)
+{
+	_cleanup_json_ cJSON *cluster = fixture("cluster.yaml");
+	_cleanup_free_ char *without = NULL, *with = NULL;
+
+	(void)state;
+	set_path(cluster, "spec.rayVersion", "\"2.56.0\"");
+	set_path(cluster, "spec.workerGroupSpecs.0.priority", "5");
+	without = trouble_of(cluster);
+	assert_non_null(strstr(without, "priority needs autoscalerOptions.version v2"));
+	set_path(cluster, "spec.autoscalerOptions", "{version: v2}");
+	with = trouble_of(cluster);
+	assert_string_equal(with, "");
+}
+
+static void clusters_of_rayjobs_and_rayservices_have_no_upgrade_strategy(void **state)
+{
+	static const struct {
+		const char *creator, *strategy, *text;
+	} rows[] = {
+		{ "RayJob", "{type: Recreate}", "a cluster that a RayJob made" },
+		{ "RayService", "{type: None}", "a cluster that a RayService made" },
+		{ "RayJob", "{}", "" },
+		{ "RayCluster", "{type: Recreate}", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_json_ cJSON *cluster = fixture("cluster.yaml");
+		_cleanup_free_ char *text = NULL;
+
+		json_set_str(json_object_at(json_get(cluster, "metadata"), "labels"), "ray.io/originated-from-crd", rows[i].creator);
+		set_path(cluster, "spec.upgradeStrategy", rows[i].strategy);
+		text = trouble_of(cluster);
+		if (!strstr(text, rows[i].text) || (!*rows[i].text && *text))
+			fail_msg("row %zu: %s", i, text);
+	}
+}
+
 static void rules_over_two_fields_hold(void **state)
 {
 	_cleanup_json_ cJSON *cluster = fixture("cluster.yaml"), *notes = cJSON_CreateArray();
@@ -148,6 +201,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_fixture_is_valid_and_supported),
 		cmocka_unit_test(each_breach_is_found_and_named),
+		cmocka_unit_test(a_priority_needs_version_2_of_the_autoscaler),
+		cmocka_unit_test(clusters_of_rayjobs_and_rayservices_have_no_upgrade_strategy),
 		cmocka_unit_test(rules_over_two_fields_hold),
 	};
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The backtrace of a crash: made by a child, for the report or, when it comes too late, for the bundle. */
 #include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "lib/fileio.h"
 #include "lib/log.h"
@@ -71,27 +73,75 @@ static void without_backtrace(evutil_socket_t fd, short what, void *arg)
 	on_unwound(&none, arg);
 }
 
+/* It ends by itself when the unwinder has, so its end says nothing. */
+static void on_opener_ended(const struct child_result *r, void *arg)
+{
+	struct crash *crash = arg;
+
+	crash->opener = NULL;
+	if (!r->exited_well && !r->timed_out)
+		log_warning_limited("backtrace: no program or library could be opened: %.300s", r->errors);
+}
+
+/*
+ * Whoever reads a core opens no file itself: this child does, inside the container's root. Its directories may lie on
+ * a filesystem that hangs, which holds up this child alone. Returns the unwinder's end of the socket.
+ */
+static int start_opener(struct crash *crash, struct err *err)
+{
+	static const char *const argv[] = { "afterglow-unwind", "--root-fd", "3", "--serve-fd", "4", NULL };
+	struct child_work work = {
+		.argv = argv,
+		.fds = { crash->owner->root_fd },
+		.n_fds = 2,
+		.within_ns = UNWIND_NS,
+	};
+	int ends[2], rc;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return err_set(err, errno, "socketpair");
+	work.fds[1] = ends[1];
+	rc = crash_start_child(crash, &work, on_opener_ended, &crash->opener, err);
+	close(ends[1]);
+	if (rc < 0) {
+		close(ends[0]);
+		return rc;
+	}
+	return ends[0];
+}
+
+/* A descriptor for the unwinder to get files from; -1: it does without. */
+static int files_for_unwinder(struct crash *crash)
+{
+	struct err err = { 0 };
+	int fd = crash->owner->root_fd < 0 ? -1 : start_opener(crash, &err);
+
+	if (fd < 0 && err.code)
+		log_warning_limited("backtrace: no program or library is opened: %s", err_text(&err));
+	return fd < 0 ? -1 : fd;
+}
+
 void crash_start_unwinder(struct crash *crash)
 {
+	static const char *const alone[] = { "afterglow-unwind", "--core-fd", "3", "--summary-fd", "4", "--no-root", NULL };
+	static const char *const with_files[] = { "afterglow-unwind", "--core-fd", "3", "--files-fd", "4", "--summary-fd", "5", NULL };
 	struct child_work work = {
-		.program = "afterglow-unwind",
-		.args = { "--core-fd", "3", "--summary-fd", "4" },
+		.argv = alone,
 		.fds = { crash->core_fd },
 		.n_fds = 1,
 		.output_max = BACKTRACE_MAX,
 		.extra_max = 16 * 1024,
 		.within_ns = UNWIND_NS,
 	};
+	_cleanup_close_ int files_fd = files_for_unwinder(crash);
 	const struct timeval now = { 0 };
 	struct err err = { 0 };
 
-	if (crash->owner->root_fd >= 0) {
-		work.args[3] = "5";
-		work.args[4] = "--root-fd";
-		work.args[5] = "4";
-		work.fds[work.n_fds++] = crash->owner->root_fd;
+	if (files_fd >= 0) {
+		work.argv = with_files;
+		work.fds[work.n_fds++] = files_fd;
 	}
-	if (child_start(crash->owner->base, &work, on_unwound, crash, &crash->unwinder, &err) >= 0)
+	if (crash_start_child(crash, &work, on_unwound, &crash->unwinder, &err) >= 0)
 		return;
 	log_warning_limited("no backtrace: %s", err_text(&err));
 	crash->without_unwinder = evtimer_new(crash->owner->base, without_backtrace, crash);

@@ -77,10 +77,10 @@ int crash_start_packer(struct crash *crash, int64_t spool_room, struct err *err)
 {
 	uint64_t room = room_for_core(crash->bundle, crash->owner->mode, spool_room);
 	char max[24];
+	const char *argv[] = { "afterglow-pack", "--mode", crash->owner->mode == CORES_FULL ? "full" : "summary", "--core-fd", "3",
+			       "--out-fd", "4", "--max-bytes", max, NULL };
 	struct child_work work = {
-		.program = "afterglow-pack",
-		.args = { "--mode", crash->owner->mode == CORES_FULL ? "full" : "summary", "--core-fd", "3", "--out-fd", "4",
-			  "--max-bytes", max },
+		.argv = argv,
 		.fds = { crash->core_fd },
 		.n_fds = 2,
 		.output_max = ANSWER_MAX,
@@ -94,5 +94,5 @@ int crash_start_packer(struct crash *crash, int64_t spool_room, struct err *err)
 	rc = extend_begin(crash->bundle, crash->info.core_file, &crash->extension, &work.fds[1], err);
 	if (rc < 0)
 		return rc;
-	return child_start(crash->owner->base, &work, on_packed, crash, &crash->packer, err);
+	return crash_start_child(crash, &work, on_packed, &crash->packer, err);
 }

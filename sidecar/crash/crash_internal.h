@@ -3,7 +3,7 @@
 #ifndef AFTERGLOW_SIDECAR_CRASH_CRASH_INTERNAL_H
 #define AFTERGLOW_SIDECAR_CRASH_CRASH_INTERNAL_H
 
-#include "sidecar/crash/child.h"
+#include "lib/loop/child.h"
 #include "sidecar/crash/crashes.h"
 #include "sidecar/store/extend.h"
 
@@ -14,7 +14,7 @@ struct crash {
 	struct core_key key;
 	struct crash_info info;
 	struct strbuf backtrace;
-	struct child *unwinder, *packer; /* NULL: does not run */
+	struct child *unwinder, *opener, *packer; /* NULL: does not run; opener: opens files for the unwinder */
 	struct event *without_unwinder; /* when it could not be started; NULL: it could */
 	bool unwound, packed, settled; /* settled: kept or dropped */
 	bool backtrace_kept;
@@ -39,6 +39,12 @@ struct crashes {
 
 /* Frees it when it is settled and nothing of it is under way any more. */
 void crash_free_if_over(struct crash *crash);
+
+/*
+ * Starts work->argv[0], which is installed beside us, with an empty environment: ours has credentials. done's argument is
+ * the crash. (crash_child.c)
+ */
+int crash_start_child(struct crash *crash, struct child_work *work, child_done_fn done, struct child **ret_child, struct err *err);
 
 /* The backtrace (crash_backtrace.c). Its end calls unwound(), or completes the late one; never from within the start. */
 void crash_start_unwinder(struct crash *crash);

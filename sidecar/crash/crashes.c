@@ -11,7 +11,7 @@
 #include "lib/log.h"
 #include "lib/units.h"
 #include "sidecar/crash/crash_internal.h"
-#include "sidecar/pack/elf_core.h"
+#include "sidecar/core/elf_core.h"
 
 /* Whoever can crash can do so without end, and each time costs a child: so many at once, then one for each so long. */
 #define BURST 60
@@ -78,6 +78,7 @@ struct crash *crashes_find(const struct crashes *c, bool (*fits)(const struct cr
 static void crash_free(struct crash *crash)
 {
 	child_cancel(crash->unwinder);
+	child_cancel(crash->opener);
 	child_cancel(crash->packer);
 	if (crash->without_unwinder)
 		event_free(crash->without_unwinder);
@@ -302,6 +303,13 @@ struct crashes *crashes_new(struct event_base *base, enum cores_mode mode, int r
 	c->stats = stats;
 	c->callbacks = *callbacks;
 	return c;
+}
+
+void crashes_let_go(const struct crashes *c)
+{
+	for (const struct crash *crash = c ? c->list : NULL; crash; crash = crash->next)
+		if (crash->settled)
+			c->callbacks.over(&crash->key, c->callbacks.arg);
 }
 
 void crashes_free(struct crashes *c)

@@ -45,6 +45,11 @@ struct crashes_callbacks {
 /* root_fd (the container's /, -1: none), taken and stats stay the caller's. NULL: no memory. */
 struct crashes *crashes_new(struct event_base *base, enum cores_mode mode, int root_fd, struct taken *taken,
 			    struct core_stats *stats, const struct crashes_callbacks *callbacks);
+/*
+ * Calls over() for those that are still being kept, because the launcher leaves: it alone can remove a file. They are read
+ * from our descriptors to their end.
+ */
+void crashes_let_go(const struct crashes *c);
 /* Ends children; what they were writing is not kept. NULL is allowed. */
 void crashes_free(struct crashes *c);
 bool crashes_busy(const struct crashes *c);

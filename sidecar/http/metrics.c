@@ -184,6 +184,15 @@ static void add_of_pod(enum metric m, const struct pod_values *v, struct strbuf 
 		if (v->spool_bytes >= 0)
 			strbuf_addf(out, "%s %" PRId64 "\n", name, v->spool_bytes);
 		break;
+	case METRIC_HEARTBEAT:
+		strbuf_addf(out, "%s %.3f\n", name, (double)v->heartbeat_age_ns / (double)NS_PER_SEC);
+		break;
+	case METRIC_LONGEST_PAUSE:
+		strbuf_addf(out, "%s %.3f\n", name, (double)v->longest_pause_ns / (double)NS_PER_SEC);
+		break;
+	case METRIC_OUTPUT_DROPPED:
+		strbuf_addf(out, "%s %" PRIu64 "\n", name, v->output_dropped);
+		break;
 	default:
 		add_of_store(m, v, out);
 		if (v->takes_cores)

@@ -43,6 +43,8 @@ struct pod_values {
 	bool ships; /* there is a store to bring bundles to */
 	bool store_failing;
 	uint64_t shipped, ship_failed[SHIP_KIND_COUNT];
+	int64_t heartbeat_age_ns, longest_pause_ns; /* of the event loop */
+	uint64_t output_dropped;
 };
 
 void metrics_render(const struct pod_values *v, struct strbuf *out);

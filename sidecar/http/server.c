@@ -20,8 +20,10 @@
 
 #include "lib/json.h"
 #include "lib/log.h"
+#include "lib/outlet.h"
 #include "lib/units.h"
 #include "sidecar/http/metrics.h"
+#include "sidecar/record/heartbeat.h"
 
 #define HEADERS_MAX (8 * 1024)
 #define BACKLOG 16
@@ -69,6 +71,8 @@ static void on_health(struct evhttp_request *request, void *arg)
 	const char *wrong = keeper_spool_error(recorder_keeper(s->recorder));
 
 	strbuf_addf(&text, wrong ? "the spool cannot be written: %s\n" : "ok\n", wrong);
+	strbuf_addf(&text, "heartbeat: %.1f s old, longest pause %.1f s\n", (double)heartbeat_age_ns(now_boottime_ns()) / (double)NS_PER_SEC,
+		    (double)heartbeat_longest_ns() / (double)NS_PER_SEC);
 	answer(request, wrong ? HTTP_SERVUNAVAIL : HTTP_OK, "text/plain; charset=utf-8", &text);
 }
 
@@ -243,6 +247,9 @@ static void add_keeping(const struct http_server *s, struct pod_values *v)
 	const struct spool_stats *spool = keeper_spool_stats(recorder_keeper(s->recorder));
 	const struct shipper_stats *ship = keeper_ship_stats(recorder_keeper(s->recorder));
 
+	v->heartbeat_age_ns = heartbeat_age_ns(now_boottime_ns());
+	v->longest_pause_ns = heartbeat_longest_ns();
+	v->output_dropped = outlet_dropped();
 	v->spool_failing = keeper_spool_error(recorder_keeper(s->recorder)) != NULL;
 	if (spool) {
 		v->spool_bundles = spool->bundles;

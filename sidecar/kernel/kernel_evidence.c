@@ -17,7 +17,9 @@
 struct search {
 	const struct kmsg_log *log;
 	const struct kernel_question *q;
-	bool found, by_cgroup, of_command, group;
+	bool found, by_cgroup, by_pid, of_command, group;
+	bool unclear; /* one of the victims in its cgroup may have been the command, or a thread of it */
+	bool unplaced; /* so may one whose cgroup is not known */
 	unsigned int kills, killed, others;
 	struct oom_kill kill;
 };
@@ -56,14 +58,30 @@ static bool is_suspect(const struct kernel_question *q, const struct oom_kill *k
 	return false;
 }
 
-static bool has_pid(const struct kernel_question *q, int64_t pid)
+static bool took_command(const struct kernel_question *q, const struct oom_kill *k)
 {
-	if (q->command > 0 && q->command == pid)
+	return q->command > 0 && oom_kill_took(k, q->command);
+}
+
+/* A PID of the node is unique, wherever the process moved and whatever the kernel left out of its report. */
+static bool took_one_of_ours(const struct kernel_question *q, const struct oom_kill *k)
+{
+	if (k->time_us < 0)
+		return false;
+	if (took_command(q, k))
 		return true;
+	for (size_t i = 0; i < q->n_suspects; i++)
+		if (q->suspects[i].pid > 0 && oom_kill_took(k, q->suspects[i].pid))
+			return true;
+	return false;
+}
+
+static bool is_known(const struct kernel_question *q, int64_t pid)
+{
 	for (size_t i = 0; i < q->n_suspects; i++)
 		if (q->suspects[i].pid > 0 && q->suspects[i].pid == pid)
 			return true;
-	return false;
+	return q->command > 0 && q->command == pid;
 }
 
 /*
@@ -72,12 +90,12 @@ static bool has_pid(const struct kernel_question *q, int64_t pid)
  */
 static bool is_of_command(const struct kernel_question *q, const struct oom_kill *k)
 {
-	return q->command > 0 && k->pid == q->command && k->time_us > q->begin_us && k->time_us >= q->ended_us - WHOLE_FOR_US;
+	return took_command(q, k) && k->time_us > q->begin_us && k->time_us >= q->ended_us - WHOLE_FOR_US;
 }
 
 static void take(struct search *s, const struct oom_kill *k, bool by_cgroup)
 {
-	bool of_command = by_cgroup && s->q->command > 0 && k->pid == s->q->command;
+	bool of_command = by_cgroup && took_command(s->q, k);
 	bool first = !s->found || s->by_cgroup != by_cgroup;
 
 	s->kills = first ? 1 : s->kills + by_cgroup;
@@ -85,21 +103,25 @@ static void take(struct search *s, const struct oom_kill *k, bool by_cgroup)
 	s->found = true;
 	s->by_cgroup = by_cgroup;
 	/* The kill of the command explains its end better than a later kill. */
-	if (!s->of_command)
+	if (!s->of_command) {
 		s->kill = *k;
+		s->group = k->group;
+	}
 	s->of_command = s->of_command || of_command;
-	s->group = s->group || k->group;
 }
 
 static void visit(const struct oom_kill *k, void *arg)
 {
 	struct search *s = arg;
 	enum oom_match match = oom_kill_match(k, &s->q->self);
-	bool pid = has_pid(s->q, k->pid) && k->time_us >= 0;
+	bool pid = took_one_of_ours(s->q, k), unclear;
 
 	if (!is_of_command(s->q, k) && !is_recent(s->q, k->time_us, INT64_MAX))
 		return;
-	/* A PID of the node is unique, wherever the process moved and whatever the kernel left out of its report. */
+	s->by_pid = s->by_pid || pid;
+	unclear = (!k->is_process && !pid) || k->n_group_pids + 1 < k->killed;
+	s->unclear = s->unclear || (unclear && match == OOM_OURS);
+	s->unplaced = s->unplaced || (unclear && match == OOM_CGROUP_UNTOLD);
 	if (pid || (match == OOM_OURS && !s->q->shared))
 		take(s, k, true);
 	else if (match == OOM_OURS)
@@ -168,7 +190,7 @@ void kernel_evidence_find(const struct kmsg_log *log, const struct kernel_questi
 	e.needs = NULL;
 	oom_kills_find(log, visit, &s);
 	e.others = s.others;
-	e.rules_out = !s.of_command && q->command > 0 && is_whole(log, q);
+	e.rules_out = !s.of_command && q->command > 0 && !s.unclear && !s.unplaced && is_whole(log, q);
 	if (s.found) {
 		const struct oom_kill *k = &s.kill;
 		const char *below = oom_kill_below(k, &q->self);
@@ -179,15 +201,18 @@ void kernel_evidence_find(const struct kmsg_log *log, const struct kernel_questi
 		e.limit = k->limit;
 		e.kills = s.kills;
 		e.killed = s.killed;
-		/* Of a group only the first has its PID noted. */
+		e.by_pid = s.by_cgroup && s.by_pid;
 		if (s.by_cgroup && q->command > 0)
 			e.victim = s.of_command ? KERNEL_VICTIM_COMMAND :
-				   s.group	? KERNEL_VICTIM_UNTOLD :
+				   s.unclear	? KERNEL_VICTIM_UNTOLD :
 						  KERNEL_VICTIM_OTHER;
+		e.group = s.of_command && s.group;
 		e.pid = (pid_t)MIN(k->pid, (int64_t)INT32_MAX);
 		if (k->time_us >= 0)
 			e.age_ns = MAX(q->ended_us - k->time_us, (int64_t)0) * 1000;
-		escape(e.name, sizeof(e.name), k->name, strlen(k->name));
+		/* The first of a group may be a neighbour. */
+		if (!(s.by_pid && k->n_group_pids > 0 && !is_known(q, k->pid)))
+			escape(e.name, sizeof(e.name), k->name, strlen(k->name));
 		escape(e.memcg, sizeof(e.memcg), k->oom_memcg, strlen(k->oom_memcg));
 		if (below)
 			escape(e.below, sizeof(e.below), below, strlen(below));

@@ -25,7 +25,9 @@ struct kernel_evidence {
 	const char *needs; /* static: what it would take to read the log; NULL: it was read */
 	bool oom; /* the log has an OOM kill in the container */
 	bool by_cgroup; /* its cgroup or PID is the container's; else only name, size and time fit, which makes it likely */
+	bool by_pid; /* with by_cgroup: the PID of a process of the container is in it */
 	enum kernel_victim victim; /* with by_cgroup: over all kills in the container */
+	bool group; /* with victim COMMAND: it went with its whole cgroup, or with one above */
 	enum oom_where where; /* whose memory ran out */
 	int64_t age_ns; /* between the kill and the death, at least; -1 unknown */
 	int64_t limit; /* of the cgroup that ran out, bytes; -1 unknown */

@@ -230,6 +230,7 @@ static void where_pids_are_known_no_name_counts(void **state)
 	assert_true(f.e.oom && f.e.by_cgroup);
 	assert_int_equal(f.e.victim, KERNEL_VICTIM_OTHER);
 	assert_int_equal(f.e.killed, 1);
+	assert_false(f.e.rules_out); /* 5 may be a thread of the command */
 }
 
 static void the_kill_of_the_command_is_the_one_that_counts(void **state)
@@ -248,7 +249,7 @@ static void the_kill_of_the_command_is_the_one_that_counts(void **state)
 	assert_int_equal(f.e.killed, 3);
 }
 
-static void of_a_group_the_command_may_have_been_one(void **state)
+static void of_a_group_each_pid_is_known(void **state)
 {
 	const struct kernel_question q = with_known_pids();
 	_cleanup_fixture_ struct fixture f = FIXTURE;
@@ -259,8 +260,62 @@ static void of_a_group_the_command_may_have_been_one(void **state)
 	add_killed(&f, 99 * S + 5, 70, "command", MIB);
 	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
 	assert_true(f.e.by_cgroup);
-	assert_int_equal(f.e.victim, KERNEL_VICTIM_UNTOLD);
+	assert_int_equal(f.e.victim, KERNEL_VICTIM_COMMAND);
+	assert_true(f.e.group && f.e.by_pid);
+	assert_string_equal(f.e.name, "ray::leak");
 	assert_int_equal(f.e.killed, 2);
+}
+
+static void a_neighbours_group_takes_the_command_along(void **state)
+{
+	const struct kernel_question q = with_known_pids();
+	_cleanup_fixture_ struct fixture f = FIXTURE;
+	(void)state;
+
+	add(&f, 6, 1 * S, "boot");
+	add_report(&f, 99 * S, 500, "neighbour", OTHER);
+	add(&f, 6, 99 * S + 4, "Tasks in /kubepods are going to be killed due to memory.oom.group set");
+	add_killed(&f, 99 * S + 5, 70, "command", MIB);
+	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
+	assert_true(f.e.oom && f.e.by_cgroup && f.e.group);
+	assert_int_equal(f.e.victim, KERNEL_VICTIM_COMMAND);
+	assert_false(f.e.rules_out);
+	assert_string_equal(f.e.name, ""); /* the neighbour is no process of the container */
+}
+
+/* The kernel names the thread that still had the memory. */
+static void a_thread_may_stand_for_the_command(void **state)
+{
+	static const struct {
+		const char *table, *row;
+		enum kernel_victim victim;
+		bool rules_out;
+	} rows[] = {
+		{ NULL, NULL, KERNEL_VICTIM_UNTOLD, false },
+		{ "[  pid  ]   uid  tgid total_vm      rss name", "[     90]     0    70        9        9 thread", KERNEL_VICTIM_COMMAND, false },
+		{ "[  pid  ]   uid  tgid total_vm      rss name", "[     90]     0    90        9        9 child", KERNEL_VICTIM_OTHER, true },
+		{ "[  pid  ]   uid  total_vm      rss name", "[     90]     0     9        9 child", KERNEL_VICTIM_UNTOLD, false },
+	};
+	const struct kernel_question q = with_known_pids();
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_fixture_ struct fixture f = FIXTURE;
+
+		add(&f, 6, 1 * S, "boot");
+		add(&f, 4, 99 * S, "x invoked oom-killer: gfp_mask=0xcc0");
+		if (rows[i].table) {
+			add(&f, 6, 99 * S + 1, "%s", rows[i].table);
+			add(&f, 6, 99 * S + 2, "%s", rows[i].row);
+		}
+		add(&f, 6, 99 * S + 3, "oom-kill:constraint=C,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=%s,task_memcg=%s,task=x,pid=90,uid=0",
+		    CGROUP, CGROUP);
+		add_killed(&f, 99 * S + 4, 90, "x", 100 * MIB);
+		kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
+		assert_true(f.e.oom && f.e.by_cgroup);
+		assert_int_equal(f.e.victim, rows[i].victim);
+		assert_int_equal(f.e.rules_out, rows[i].rules_out);
+	}
 }
 
 static void a_cgroup_wins_over_a_name(void **state)
@@ -335,9 +390,8 @@ static void a_whole_log_without_the_command_rules_its_kill_out(void **state)
 	kmsg_log_release(&f.log);
 	f.log = (struct kmsg_log){ 0 };
 	add(&f, 6, 1 * S, "boot");
-	add_report(&f, 99 * S, 7, "hog", CGROUP);
 	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
-	assert_true(f.e.rules_out); /* another process was taken */
+	assert_true(f.e.rules_out);
 	f.log.lost = 1;
 	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
 	assert_false(f.e.rules_out);
@@ -447,7 +501,9 @@ int main(void)
 		cmocka_unit_test(lines_without_a_cgroup_count_no_kills),
 		cmocka_unit_test(where_pids_are_known_no_name_counts),
 		cmocka_unit_test(the_kill_of_the_command_is_the_one_that_counts),
-		cmocka_unit_test(of_a_group_the_command_may_have_been_one),
+		cmocka_unit_test(of_a_group_each_pid_is_known),
+		cmocka_unit_test(a_neighbours_group_takes_the_command_along),
+		cmocka_unit_test(a_thread_may_stand_for_the_command),
 		cmocka_unit_test(a_cgroup_wins_over_a_name),
 		cmocka_unit_test(in_a_shared_cgroup_only_known_processes_are_ours),
 		cmocka_unit_test(whose_limit_it_was_is_told_apart),

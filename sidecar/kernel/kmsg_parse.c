@@ -289,6 +289,8 @@ static bool parse_table(struct span s, struct kmsg_line *l)
 		word.len -= s.len;
 		if (word.len == 3 && memcmp(word.p, "rss", 3) == 0)
 			l->columns.rss = column;
+		if (word.len == 4 && memcmp(word.p, "tgid", 4) == 0)
+			l->columns.tgid = column;
 		if (word.len == 4 && memcmp(word.p, "name", 4) == 0) {
 			l->columns.count = column - 1;
 			l->kind = KMSG_OOM_TABLE;
@@ -307,6 +309,7 @@ bool kmsg_parse_row(const char *text, size_t len, const struct kmsg_columns *col
 
 	if (!parse_table(s, ret_line) || ret_line->kind != KMSG_OOM_ROW || !columns->count)
 		return false;
+	ret_line->tgid = -1;
 	s = from(s, find(s, "]") + 1);
 	for (unsigned int column = 1; column <= columns->count; column++) {
 		take_blanks(&s);
@@ -315,6 +318,8 @@ bool kmsg_parse_row(const char *text, size_t len, const struct kmsg_columns *col
 			return false;
 		if (column == columns->rss)
 			rss = number;
+		if (column == columns->tgid)
+			ret_line->tgid = number;
 	}
 	if (!take(&s, " "))
 		return false;
@@ -375,12 +380,12 @@ enum kmsg_kind kmsg_parse_line(const char *text, size_t len, struct kmsg_line *r
 
 	for (size_t i = 0; i < ARRAY_SIZE(parsers); i++) {
 		*ret_line = (struct kmsg_line){
-			.pid = -1, .uid = -1, .anon = -1, .file = -1, .shmem = -1, .usage = -1, .limit = -1,
+			.pid = -1, .tgid = -1, .uid = -1, .anon = -1, .file = -1, .shmem = -1, .usage = -1, .limit = -1,
 		};
 		if (parsers[i]((struct span){ text, len }, ret_line))
 			return ret_line->kind;
 	}
-	*ret_line = (struct kmsg_line){ .pid = -1, .uid = -1, .anon = -1, .file = -1, .shmem = -1, .usage = -1, .limit = -1 };
+	*ret_line = (struct kmsg_line){ .pid = -1, .tgid = -1, .uid = -1, .anon = -1, .file = -1, .shmem = -1, .usage = -1, .limit = -1 };
 	return KMSG_OTHER;
 }
 

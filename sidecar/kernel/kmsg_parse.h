@@ -66,13 +66,15 @@ enum kmsg_scope { KMSG_SCOPE_UNKNOWN, KMSG_SCOPE_MEMCG, KMSG_SCOPE_GLOBAL };
 /* Where the numbers stand in a row of the table: 1 is the first after the brackets, 0: the kernel has no such column. */
 struct kmsg_columns {
 	unsigned int rss, count; /* count: how many there are before the name */
+	unsigned int tgid;
 };
 
 /* Numbers are -1 and texts empty where the line does not tell. */
 struct kmsg_line {
 	enum kmsg_kind kind;
 	enum kmsg_scope scope;
-	int64_t pid; /* in the node's PID namespace */
+	int64_t pid; /* in the node's PID namespace; of a process whose first thread has ended, the ID of another thread */
+	int64_t tgid; /* of a row of the table: the PID of the process that this thread belongs to; -1 unknown */
 	int64_t uid;
 	int64_t anon, file, shmem; /* bytes resident */
 	int64_t usage, limit; /* bytes */
@@ -84,7 +86,7 @@ struct kmsg_line {
 /* What a record's text says. */
 enum kmsg_kind kmsg_parse_line(const char *text, size_t len, struct kmsg_line *ret_line);
 
-/* A row of the table whose header had these columns: pid, name, and rss in pages. */
+/* A row of the table whose header had these columns: pid, tgid, name, and rss in pages. */
 bool kmsg_parse_row(const char *text, size_t len, const struct kmsg_columns *columns, struct kmsg_line *ret_line,
 		    int64_t *ret_rss_pages);
 

@@ -89,9 +89,9 @@ static const struct {
 	{ "Tasks in a hurry", { .kind = KMSG_OTHER, NOTHING } },
 	/* The table */
 	{ "[ pid ]   uid  tgid total_vm      rss nr_ptes nr_pmds swapents oom_score_adj name",
-	  { .kind = KMSG_OOM_TABLE, NOTHING, .columns = { .rss = 4, .count = 8 } } },
+	  { .kind = KMSG_OOM_TABLE, NOTHING, .columns = { .rss = 4, .count = 8, .tgid = 2 } } },
 	{ "[  pid  ]   uid  tgid total_vm      rss rss_anon rss_file rss_shmem pgtables_bytes swapents oom_score_adj name",
-	  { .kind = KMSG_OOM_TABLE, NOTHING, .columns = { .rss = 4, .count = 10 } } },
+	  { .kind = KMSG_OOM_TABLE, NOTHING, .columns = { .rss = 4, .count = 10, .tgid = 2 } } },
 	{ "[ pid ] uid", { .kind = KMSG_OTHER, NOTHING } },
 	{ "[ 1381]     0  1381   530382     5191      34       4     5489             0 gunpowder-memho",
 	  { .kind = KMSG_OOM_ROW, .pid = 1381, .uid = -1, NO_SIZES, NO_MEMORY } },
@@ -118,7 +118,7 @@ static bool same(const struct kmsg_line *a, const struct kmsg_line *b)
 {
 	return a->kind == b->kind && a->scope == b->scope && a->pid == b->pid && a->uid == b->uid && a->anon == b->anon &&
 	       a->file == b->file && a->shmem == b->shmem && a->usage == b->usage && a->limit == b->limit &&
-	       a->columns.rss == b->columns.rss && a->columns.count == b->columns.count && strcmp(a->name, b->name) == 0 &&
+	       a->columns.rss == b->columns.rss && a->columns.count == b->columns.count && a->columns.tgid == b->columns.tgid && strcmp(a->name, b->name) == 0 &&
 	       strcmp(a->task_memcg, b->task_memcg) == 0 && strcmp(a->oom_memcg, b->oom_memcg) == 0;
 }
 
@@ -172,17 +172,18 @@ static void rows_are_read_by_their_header(void **state)
 	static const struct {
 		struct kmsg_columns columns;
 		const char *text, *name;
-		int64_t pid, rss;
+		int64_t pid, tgid, rss;
 	} rows[] = {
-		{ { 4, 8 }, "[ 1381]     0  1381   530382     5191      34       4     5489             0 gunpowder-memho",
-		  "gunpowder-memho", 1381, 5191 },
-		{ { 4, 10 }, "[  16327]     0 16327     4684     4344     4096      248         0    81920        0          -998 oom 1[2]",
-		  "oom 1[2]", 16327, 4344 },
-		{ { 0, 2 }, "[ 1 ] 5 6 x", "x", 1, -1 },
-		{ { 4, 10 }, "[ 1381]     0  1381   530382     5191 name", NULL, 0, 0 },
-		{ { 4, 8 }, "[ 1381]     0  1381   530382  99999999999999999999  34  4  5489   0 x", NULL, 0, 0 },
-		{ { 0, 0 }, "[ 1381]     0  1381 x", NULL, 0, 0 },
-		{ { 4, 8 }, "no row", NULL, 0, 0 },
+		{ { 4, 8, 2 }, "[ 1381]     0  1381   530382     5191      34       4     5489             0 gunpowder-memho",
+		  "gunpowder-memho", 1381, 1381, 5191 },
+		{ { 4, 8, 2 }, "[ 1383]     0  1381   530382     5191      34       4     5489             0 thread", "thread", 1383, 1381, 5191 },
+		{ { 4, 10, 0 }, "[  16327]     0 16327     4684     4344     4096      248         0    81920        0          -998 oom 1[2]",
+		  "oom 1[2]", 16327, -1, 4344 },
+		{ { 0, 2, 0 }, "[ 1 ] 5 6 x", "x", 1, -1, -1 },
+		{ { 4, 10, 0 }, "[ 1381]     0  1381   530382     5191 name", NULL, 0, 0, 0 },
+		{ { 4, 8, 0 }, "[ 1381]     0  1381   530382  99999999999999999999  34  4  5489   0 x", NULL, 0, 0, 0 },
+		{ { 0, 0, 0 }, "[ 1381]     0  1381 x", NULL, 0, 0, 0 },
+		{ { 4, 8, 0 }, "no row", NULL, 0, 0, 0 },
 	};
 	(void)state;
 
@@ -196,6 +197,7 @@ static void rows_are_read_by_their_header(void **state)
 			continue;
 		assert_string_equal(l.name, rows[i].name);
 		assert_int_equal(l.pid, rows[i].pid);
+		assert_int_equal(l.tgid, rows[i].tgid);
 		assert_int_equal(rss, rows[i].rss);
 	}
 }

@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#define THREADS_MAX 16 /* rows of threads in one table; the first thread has ended in few processes */
 #define GROUP_WITHIN_US 2000000 /* all processes of a cgroup are killed in a moment */
 #define JOINED_MAX 1024
 #define TELLING_MIN 16 /* a tail of a cgroup path that is shorter tells nothing */
@@ -17,12 +18,17 @@ struct finder {
 	bool open; /* kill holds something */
 	struct oom_kill kill;
 	struct kmsg_columns columns;
+	struct {
+		int64_t tid, pid;
+	} threads[THREADS_MAX];
+	size_t n_threads;
 };
 
 static void begin(struct finder *f, size_t i)
 {
 	f->open = true;
 	f->columns = (struct kmsg_columns){ 0 };
+	f->n_threads = 0;
 	f->kill = (struct oom_kill){
 		.time_us = -1, .pid = -1, .uid = -1, .anon = -1, .file = -1, .shmem = -1, .limit = -1, .first = i, .last = i,
 	};
@@ -35,10 +41,27 @@ static void end(struct finder *f)
 	f->open = false;
 }
 
+static void on_row(struct finder *f, const struct kmsg_line *l)
+{
+	f->kill.processes++;
+	if (l->tgid < 0 || l->tgid == l->pid || f->n_threads == THREADS_MAX)
+		return;
+	f->threads[f->n_threads].tid = l->pid;
+	f->threads[f->n_threads++].pid = l->tgid;
+}
+
+static int64_t process_of(const struct finder *f, int64_t tid)
+{
+	for (size_t i = 0; i < f->n_threads; i++)
+		if (f->threads[i].tid == tid)
+			return f->threads[i].pid;
+	return tid;
+}
+
 static void on_killed(struct finder *f, size_t i, const struct kmsg_line *l)
 {
 	struct oom_kill *k = &f->kill;
-	int64_t time_us = f->log->entries[i].time_us;
+	int64_t time_us = f->log->entries[i].time_us, pid = process_of(f, l->pid);
 
 	if (k->killed > 0 && !(k->group && time_us - k->time_us <= GROUP_WITHIN_US)) {
 		end(f);
@@ -46,13 +69,17 @@ static void on_killed(struct finder *f, size_t i, const struct kmsg_line *l)
 	}
 	k->last = i;
 	/* With memory.oom.group the first one is named a second time. */
-	if (k->killed > 0 && l->pid == k->pid)
+	if (k->killed > 0 && pid == k->pid)
 		return;
-	if (k->killed++ > 0)
+	if (k->killed++ > 0) {
+		if (k->n_group_pids < OOM_GROUP_MAX)
+			k->group_pids[k->n_group_pids++] = pid;
 		return;
+	}
 	k->killed_at = i;
 	k->time_us = time_us;
-	k->pid = l->pid;
+	k->pid = pid;
+	k->is_process = f->columns.tgid && f->n_threads < THREADS_MAX;
 	if (l->uid >= 0)
 		k->uid = l->uid;
 	k->anon = l->anon;
@@ -161,8 +188,8 @@ void oom_kills_find(const struct kmsg_log *log, void (*visit)(const struct oom_k
 			continue;
 		n = parse_joined(log, i, &line);
 		if (line.kind == KMSG_OOM_ROW && f.open) {
-			f.kill.processes +=
-				kmsg_parse_row(kmsg_text(log, i), log->entries[i].len, &f.columns, &line, &rss);
+			if (kmsg_parse_row(kmsg_text(log, i), log->entries[i].len, &f.columns, &line, &rss))
+				on_row(&f, &line);
 			continue;
 		}
 		on_line(&f, i, &line);
@@ -170,6 +197,16 @@ void oom_kills_find(const struct kmsg_log *log, void (*visit)(const struct oom_k
 			f.kill.last = i + n - 1;
 	}
 	end(&f);
+}
+
+bool oom_kill_took(const struct oom_kill *k, int64_t pid)
+{
+	if (k->pid == pid)
+		return true;
+	for (unsigned int i = 0; i < k->n_group_pids; i++)
+		if (k->group_pids[i] == pid)
+			return true;
+	return false;
 }
 
 int64_t oom_kill_rss(const struct oom_kill *k)

@@ -6,12 +6,15 @@
  * A report runs from "invoked oom-killer" over the table of processes to "Killed
  * process" and, with memory.oom.group, to more of those; the kernel's oom_lock
  * keeps two of them apart. It prints at most 10 whole reports in 5 s: of the
- * others there is only the "Killed process" line, without a cgroup.
+ * others there is only the "Killed process" line, without a cgroup. Of a process whose first thread has ended the kernel names
+ * another thread; the table says of which process that is a thread.
  */
 #ifndef AFTERGLOW_SIDECAR_KERNEL_OOM_KILLS_H
 #define AFTERGLOW_SIDECAR_KERNEL_OOM_KILLS_H
 
 #include "sidecar/kernel/kmsg_read.h"
+
+#define OOM_GROUP_MAX 64 /* further processes of a group whose PIDs are kept */
 
 struct oom_kill {
 	int64_t time_us; /* of "Killed process", by the kernel's clock; -1 unknown */
@@ -19,7 +22,10 @@ struct oom_kill {
 	bool group; /* the whole cgroup went */
 	unsigned int killed; /* processes, as far as there are lines of them */
 	int64_t pid, uid, anon, file, shmem; /* of the first: in the node's PID namespace, bytes resident; -1 unknown */
+	bool is_process; /* pid and group_pids are of processes for sure; else one may be the ID of a thread */
 	int64_t limit; /* of the cgroup that ran out, bytes; -1 unknown */
+	int64_t group_pids[OOM_GROUP_MAX]; /* with group: of those after the first */
+	unsigned int n_group_pids; /* less than killed - 1: there were more */
 	unsigned int processes; /* in the table */
 	char name[KMSG_NAME_MAX]; /* as it is: print it escaped */
 	char task_memcg[KMSG_PATH_MAX], oom_memcg[KMSG_PATH_MAX]; /* "" unknown */
@@ -28,6 +34,9 @@ struct oom_kill {
 
 /* Calls visit for each kill, oldest first. Records that are not the kernel's are passed over. */
 void oom_kills_find(const struct kmsg_log *log, void (*visit)(const struct oom_kill *k, void *arg), void *arg);
+
+/* Whether that process, by its PID of the node, is among those that the kill took. */
+bool oom_kill_took(const struct oom_kill *k, int64_t pid);
 
 /* Bytes resident, -1 unknown. */
 int64_t oom_kill_rss(const struct oom_kill *k);

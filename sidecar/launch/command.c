@@ -28,13 +28,23 @@ static void raise_soft_limit(int resource, rlim_t to)
 	setrlimit(resource, &limit);
 }
 
-static void allow_cores(void)
+/* A soft limit that is neither lower nor unlimited is somebody's choice. Unlimited is what runtimes start with. */
+static void limit_cores(rlim_t most)
 {
 	struct rlimit limit;
+
+	raise_soft_limit(RLIMIT_CORE, most);
+	if (getrlimit(RLIMIT_CORE, &limit) < 0 || limit.rlim_cur != RLIM_INFINITY)
+		return;
+	limit.rlim_cur = most;
+	setrlimit(RLIMIT_CORE, &limit);
+}
+
+static void allow_cores(rlim_t most)
+{
 	int fd = open("/proc/self/coredump_filter", O_WRONLY | O_CLOEXEC);
 
-	if (getrlimit(RLIMIT_CORE, &limit) == 0)
-		raise_soft_limit(RLIMIT_CORE, limit.rlim_max);
+	limit_cores(most);
 	if (fd < 0)
 		return;
 	if (write(fd, COREDUMP_FILTER, sizeof(COREDUMP_FILTER) - 1) < 0)
@@ -140,7 +150,7 @@ _Noreturn void command_run(const struct options *o, const sigset_t *original_mas
 	if (o->nofile)
 		raise_soft_limit(RLIMIT_NOFILE, o->nofile);
 	if (o->cores)
-		allow_cores();
+		allow_cores(o->cores_max);
 	if (o->wait_tcp)
 		wait_for_tcp(o->wait_tcp);
 	if (o->prefix)

@@ -7,25 +7,60 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+/* Whether the directory of that file is read-only for us. Without a directory in its name the file is not where the operator puts it. */
+static bool is_in_read_only_directory(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char directory[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
+	struct statvfs fs;
+
+	if (!slash || slash == path)
+		return false;
+	memcpy(directory, path, (size_t)(slash - path));
+	directory[slash - path] = '\0';
+	return statvfs(directory, &fs) == 0 && (fs.f_flag & ST_RDONLY);
+}
+
+static bool is_sidecar(int socket_fd, const char *socket_path)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	if (is_in_read_only_directory(socket_path))
+		return true;
+	if (getsockopt(socket_fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+		return false;
+	return peer.pid == 0 || (getpid() != 1 && (peer.uid == 0 || peer.uid == geteuid()));
+}
 
 /* A unix socket connects at once or not at all; EAGAIN (its queue is full) counts as not. */
 int connection_open(const char *socket_path)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int fd;
+	int fd, code = -ENOENT;
 
 	if (strlen(socket_path) >= sizeof(address.sun_path))
 		return -1;
 	memcpy(address.sun_path, socket_path, strlen(socket_path));
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
-		close(fd);
+	if (fd < 0)
 		return -1;
-	}
-	return fd;
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+		code = is_sidecar(fd, socket_path) ? 0 : -EACCES;
+	if (code == 0)
+		return fd;
+	close(fd);
+	return code;
+}
+
+int connection_adopt(int socket_fd)
+{
+	return fcntl(socket_fd, F_SETFD, FD_CLOEXEC) < 0 || fcntl(socket_fd, F_SETFL, O_NONBLOCK) < 0 ? -errno : socket_fd;
 }
 
 static bool send_with(int socket_fd, const char *text, size_t len, const int *fds, size_t n_fds, int flags)
@@ -109,13 +144,4 @@ ssize_t connection_receive(int socket_fd, char text[static LAUNCH_MESSAGE_MAX + 
 	if (rights && rights->cmsg_type == SCM_RIGHTS && rights->cmsg_len == CMSG_LEN(sizeof(int)))
 		memcpy(ret_fd, CMSG_DATA(rights), sizeof(*ret_fd));
 	return len;
-}
-
-bool connection_peer_may_run(int socket_fd)
-{
-	struct ucred peer;
-	socklen_t size = sizeof(peer);
-
-	return getsockopt(socket_fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-	       (peer.pid == 0 || peer.uid == 0 || peer.uid == geteuid());
 }

@@ -11,8 +11,17 @@
 #include "sidecar/launch/options.h"
 #include "sidecar/launch/protocol.h"
 
-/* One attempt. The socket, or -1. */
+/*
+ * One attempt. The socket; -EACCES: somebody listens who is not the sidecar; another negative number: nobody does. The sidecar
+ * gets descriptors of this container and may end its processes, so a listener has to prove that it is the sidecar, by one of
+ *   - the directory is read-only for us, as the operator mounts it: nobody in this container can have put a socket there;
+ *   - the peer is no process of this container: its PID does not exist in our PID namespace;
+ *   - we share the namespace with others (we are not its PID 1), and it is root or our own user, who may kill us anyway.
+ */
 int connection_open(const char *socket_path);
+
+/* The same for a socket that was connected before us: it is not handed on to the command. */
+int connection_adopt(int socket_fd);
 
 /* At most LAUNCH_FDS_MAX descriptors, which stay the caller's. Whether the message was sent. */
 bool connection_send(int socket_fd, const char *text, size_t len, const int *fds, size_t n_fds);
@@ -28,12 +37,5 @@ bool connection_send_hello(int socket_fd, const struct options *options, pid_t c
  * Returns its length; 0: the recorder is gone; -1: nothing came.
  */
 ssize_t connection_receive(int socket_fd, char text[static LAUNCH_MESSAGE_MAX + 1], int *ret_fd);
-
-/*
- * Who may have commands run as our user: a recorder outside this container (its
- * PID does not exist in our namespace), root, ourselves. Not another user of the
- * container who put a socket of his own where ours is expected.
- */
-bool connection_peer_may_run(int socket_fd);
 
 #endif

@@ -268,7 +268,7 @@ _Noreturn static void run(int socket_fd, pid_t launcher)
 	}
 }
 
-int core_watch_start(pid_t *ret_pid)
+int core_watch_start(int unwanted_fd, pid_t *ret_pid)
 {
 	pid_t pid, launcher = getpid();
 	int ends[2];
@@ -278,6 +278,8 @@ int core_watch_start(pid_t *ret_pid)
 	pid = fork();
 	if (pid == 0) {
 		close(ends[0]);
+		if (unwanted_fd >= 0)
+			close(unwanted_fd);
 		run(ends[1], launcher);
 	}
 	close(ends[1]);

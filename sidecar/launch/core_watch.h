@@ -24,7 +24,7 @@
 #define CORE_FLUSH "flush"
 #define CORE_FLUSHED "flushed"
 
-/* Starts it as a child. Its socket, non-blocking; -1: there is none. It ends with its parent. */
-int core_watch_start(pid_t *ret_pid);
+/* Starts it as a child, which closes unwanted_fd (-1: none): a directory that hangs must not keep that open. Its socket, non-blocking; -1: there is none. It ends with its parent. */
+int core_watch_start(int unwanted_fd, pid_t *ret_pid);
 
 #endif

@@ -15,12 +15,12 @@
 
 #define FLUSH_NS NS_PER_SEC /* on a busy node the search gets its turn late; a directory on a filesystem that hangs costs no more */
 
-void cores_start(struct cores *c)
+void cores_start(struct cores *c, int socket_fd)
 {
 	struct rlimit limit;
 
 	c->unasked = getrlimit(RLIMIT_CORE, &limit) == 0 && limit.rlim_cur == 0;
-	c->fd = core_watch_start(&c->pid);
+	c->fd = core_watch_start(socket_fd, &c->pid);
 }
 
 static void stop(struct cores *c)
@@ -65,7 +65,14 @@ void cores_remove(struct cores *c, const char *which)
 	int len = snprintf(text, sizeof(text), CORE_REMOVE " %s", which);
 
 	if (c->fd >= 0 && c->unasked && len > 0 && (size_t)len < sizeof(text))
-		connection_send(c->fd, text, (size_t)len, NULL, 0);
+		c->removing |= connection_send(c->fd, text, (size_t)len, NULL, 0);
+}
+
+void cores_finish(struct cores *c)
+{
+	/* It answers after it has done what it was told before. */
+	if (c->removing)
+		cores_flush(c, -1);
 }
 
 void cores_flush(struct cores *c, int socket_fd)

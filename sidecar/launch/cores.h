@@ -9,11 +9,12 @@
 struct cores {
 	int fd; /* to the process that searches, -1: none */
 	pid_t pid;
+	bool removing; /* it was told to remove one, and may not have come to it */
 	bool unasked; /* nobody but us wants cores: the soft limit was 0 */
 };
 
-/* Nothing is searched for until this; without it all of the below does nothing. */
-void cores_start(struct cores *c);
+/* Nothing is searched for until this; without it all of the below does nothing. socket_fd: not the searcher's; -1: none. */
+void cores_start(struct cores *c, int socket_fd);
 
 /* The searcher has something to say (cores->fd is readable): a core goes to the recorder, if there is one (-1: none). */
 void cores_relay(struct cores *c, int socket_fd);
@@ -26,6 +27,9 @@ void cores_again(struct cores *c);
 
 /* Hands over what is there now, if that takes no longer than a moment: before the recorder is told of the end. */
 void cores_flush(struct cores *c, int socket_fd);
+
+/* Before we leave, and the searcher with us: what is to be removed is, if that takes no longer than a moment. */
+void cores_finish(struct cores *c);
 
 /* That process has ended. */
 void cores_reaped(struct cores *c, pid_t pid);

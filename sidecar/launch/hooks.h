@@ -27,11 +27,10 @@ struct hooks {
 
 /*
  * order is "ID SECONDS MAXBYTES COMMAND". Starts COMMAND with output_fd as its
- * stdout and stderr, if that is allowed. Returns its PID, or a negative errno; *ret_id is the ID as
+ * stdout and stderr. Returns its PID, or a negative errno; *ret_id is the ID as
  * far as the order has one, else -1.
  */
-pid_t hooks_run(struct hooks *h, const char *order, bool allowed, int output_fd, const sigset_t *mask, int64_t now_ns,
-		int *ret_id);
+pid_t hooks_run(struct hooks *h, const char *order, int output_fd, const sigset_t *mask, int64_t now_ns, int *ret_id);
 
 /* The hook whose first process pid is, or NULL. */
 struct hook *hooks_find(struct hooks *h, pid_t pid);

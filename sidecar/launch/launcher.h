@@ -14,6 +14,7 @@
 #include "sidecar/launch/cores.h"
 #include "sidecar/launch/hooks.h"
 #include "sidecar/launch/options.h"
+#include "sidecar/launch/speaker.h"
 #include "sidecar/launch/watched.h"
 
 #define LINGER_NS (2 * NS_PER_SEC) /* wait for "done" after the command ended */
@@ -26,6 +27,7 @@ struct launcher {
 	const struct exec_failure *exec_failure; /* written by the child before it exits; NULL: not known */
 	int64_t started_ns;
 	int64_t retry_at_ns;
+	bool refused; /* somebody else who listened where the sidecar does */
 	bool met; /* a recorder, at any time */
 	bool awaiting; /* the command ended before any recorder came, and one may still come */
 	bool ended;
@@ -37,6 +39,7 @@ struct launcher {
 	struct hooks hooks;
 	struct cores cores;
 	struct watched watched;
+	struct speaker speaker;
 	const sigset_t *original_mask;
 	bool killing; /* the recorder said kill: whoever is left to us dies too */
 	bool released; /* the recorder said done, or there is nobody to wait for */
@@ -50,7 +53,7 @@ void launcher_disconnect(struct launcher *l);
 /* One order a round of the loop, so that a flood of them never holds up signals and reaping. */
 void launcher_read_order(struct launcher *l);
 
-/* Ends every process of the container but ourselves; again in each round until none is left. */
-void launcher_kill_everything(const struct launcher *l);
+/* After the order to kill: what the dead left to us dies too. */
+void launcher_kill_children(const struct launcher *l);
 
 #endif

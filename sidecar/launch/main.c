@@ -16,6 +16,7 @@
  * only, because it runs inside images that we do not know.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
@@ -32,11 +33,31 @@
 #define RETRY_FAST_MS 200 /* between connection attempts in the first 30 s, while a sidecar starts */
 #define RETRY_SLOW_MS 2000
 #define RETRY_FAST_FOR_NS (30 * NS_PER_SEC)
+#define GO_WITHIN_MS 200 /* connecting never keeps the command from its start for longer */
 #define OWN_FDS 3 /* of the loop: signals, the sidecar, the search for cores */
 /* Whoever runs --release by exec dies with our namespace, and is to have ended well before that. */
 #define RELEASE_AFTER_NS (100 * NS_PER_MS)
 
 /* The connection */
+
+static void refuse_stranger(struct launcher *l)
+{
+	static const char text[] = PROGRAM "whoever listens on the sidecar's socket is a process of this container: not recording\n";
+
+	if (!l->refused)
+		speaker_say(&l->speaker, text, sizeof(text) - 1);
+	l->refused = true;
+}
+
+static void greet(struct launcher *l)
+{
+	if (l->socket_fd >= 0 && !connection_send_hello(l->socket_fd, l->options, l->command, l->started_ns))
+		launcher_disconnect(l);
+	if (l->socket_fd >= 0) {
+		l->met = true;
+		cores_again(&l->cores);
+	}
+}
 
 static void try_connect(struct launcher *l)
 {
@@ -44,12 +65,23 @@ static void try_connect(struct launcher *l)
 
 	l->retry_at_ns = now + (now - l->started_ns < RETRY_FAST_FOR_NS ? RETRY_FAST_MS : RETRY_SLOW_MS) * NS_PER_MS;
 	l->socket_fd = connection_open(l->options->socket_path);
-	if (l->socket_fd >= 0 && !connection_send_hello(l->socket_fd, l->options, l->command, l->started_ns))
-		launcher_disconnect(l);
-	if (l->socket_fd >= 0) {
-		l->met = true;
-		cores_again(&l->cores);
-	}
+	if (l->socket_fd == -EACCES)
+		refuse_stranger(l);
+	if (l->socket_fd < 0)
+		l->socket_fd = -1;
+	greet(l);
+}
+
+/*
+ * The command may kill us as soon as it runs, or fill the memory that we share with it: by then the sidecar has what it needs to
+ * see that. Sending never waits, but we might have to wait for a processor.
+ */
+static void connect_first(struct launcher *l)
+{
+	if (l->options->socket_fd)
+		greet(l);
+	else
+		try_connect(l);
 }
 
 /* A recorder that does not know the verb ignores it. */
@@ -106,6 +138,7 @@ static void reap(struct launcher *l)
 			hook_ended(l, hook, status);
 		cores_reaped(&l->cores, pid);
 		watched_reaped(&l->watched, pid, status);
+		speaker_reaped(&l->speaker, pid);
 		if (pid != l->command)
 			continue;
 		l->ended = true;
@@ -113,7 +146,7 @@ static void reap(struct launcher *l)
 		l->ended_ns = now_ns();
 	}
 	if (l->killing && pid == 0)
-		launcher_kill_everything(l);
+		launcher_kill_children(l);
 }
 
 static void forward(const struct launcher *l, const struct signalfd_siginfo *info)
@@ -148,7 +181,7 @@ static void read_signals(struct launcher *l)
 
 static bool seeks_recorder(const struct launcher *l)
 {
-	return l->socket_fd < 0 && (!l->ended || l->awaiting);
+	return l->socket_fd < 0 && !l->options->socket_fd && (!l->ended || l->awaiting);
 }
 
 /* Of the command's end. */
@@ -189,7 +222,7 @@ static bool recorder_may_come(const struct launcher *l)
 /* The command has ended: tell, and wait for the answer if there is anybody to give one. */
 static void announce_end(struct launcher *l)
 {
-	if (l->socket_fd < 0)
+	if (l->socket_fd < 0 && !l->options->socket_fd)
 		try_connect(l);
 	l->awaiting = l->socket_fd < 0 && recorder_may_come(l);
 	if (l->awaiting) {
@@ -259,18 +292,40 @@ static void leave_self_fd(int fd, char *argv0)
 	memcpy(argv0, name, strlen(name));
 }
 
+static void close_both(const int ends[2])
+{
+	for (int i = 0; i < 2; i++)
+		if (ends[i] >= 0)
+			close(ends[i]);
+}
+
+/* In the child: until the launcher has said hello, or for want of that a moment. */
+static void wait_for_go(const int go[2])
+{
+	struct pollfd ready = { .fd = go[0] };
+
+	if (go[0] < 0)
+		return;
+	close(go[1]);
+	poll(&ready, 1, GO_WITHIN_MS);
+	close(go[0]);
+}
+
 int main(int argc, char **argv)
 {
-	struct launcher l = { .socket_fd = -1, .cores.fd = -1 };
+	struct launcher l = { .socket_fd = -1, .cores.fd = -1, .speaker = { .fd = -1 } };
 	struct exec_failure *failure;
 	struct options options;
 	sigset_t all, original;
+	int go[2];
 
 	(void)argc;
 	options_parse(argv, &options);
 	if (options.self_fd)
 		leave_self_fd(options.self_fd, argv[0]);
 	l.options = &options;
+	if (options.socket_fd)
+		l.socket_fd = connection_adopt(options.socket_fd);
 	l.original_mask = &original;
 
 	/* Not sigfillset(): musl leaves out 32 to 34, and 34 is the SIGRTMIN of programs built with glibc. */
@@ -283,18 +338,28 @@ int main(int argc, char **argv)
 
 	l.exec_failure = failure = exec_failure_new();
 	l.started_ns = now_ns();
+	if (pipe2(go, O_CLOEXEC) < 0)
+		go[0] = go[1] = -1;
 	l.command = l.signal_fd < 0 ? -1 : fork();
-	if (l.command == 0)
+	if (l.command == 0) {
+		wait_for_go(go);
 		command_run(&options, &original, failure);
+	}
 	if (l.command < 0) {
 		/* Whatever we lack, the command goes first. */
 		fprintf(stderr, PROGRAM "not recording: %s\n", strerror(errno));
 		command_run(&options, &original, NULL);
 	}
-	if (options.cores)
-		cores_start(&l.cores);
-	try_connect(&l);
+	connect_first(&l);
+	close_both(go);
+	if (options.cores) {
+		cores_start(&l.cores, l.socket_fd);
+		if (l.socket_fd >= 0)
+			cores_again(&l.cores);
+	}
 	run(&l);
+	cores_finish(&l.cores);
 	hooks_kill_all(&l.hooks);
+	speaker_finish(&l.speaker);
 	return WIFSIGNALED(l.wait_status) ? 128 + WTERMSIG(l.wait_status) : WEXITSTATUS(l.wait_status);
 }

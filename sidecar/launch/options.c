@@ -14,7 +14,7 @@
 #include "sidecar/launch/protocol.h"
 
 #define WAIT_RECORDER_MAX_S 3600
-#define SELF_FD_MAX 1023
+#define FD_MAX 1023
 
 #define DEFAULT_NAME "main"
 #define DEFAULT_SOCKET "/afterglow/run/afterglow.sock"
@@ -28,6 +28,7 @@ static const char usage[] =
 	"  --name NAME       the container's name in reports (default \"" DEFAULT_NAME "\")\n"
 	"  --socket PATH     the recorder's socket (default " DEFAULT_SOCKET ");\n"
 	"                    without one COMMAND runs all the same\n"
+	"  --socket-fd N     descriptor N is connected to the recorder: --socket is not looked at\n"
 	"  --termination-log PATH\n"
 	"                    where the kubelet reads the container's last words: its\n"
 	"                    terminationMessagePath (default " DEFAULT_TERMINATION_LOG ")\n"
@@ -36,8 +37,10 @@ static const char usage[] =
 	"  --self-fd N       we were started by /proc/self/fd/N: close it, and take back our name\n"
 	"  --nofile N        raise the soft limit of open files to N, as ulimit -n N would\n"
 	"  --wait-tcp H:P    start COMMAND only when TCP port P of host H accepts connections\n"
-	"  --cores           let COMMAND leave core files: soft core limit to the hard one,\n"
-	"                    shared memory left out (coredump_filter " COREDUMP_FILTER ")\n"
+	"  --cores           let COMMAND leave core files, shared memory left out\n"
+	"                    (coredump_filter " COREDUMP_FILTER ")\n"
+	"  --cores-max N     of at most N bytes (default " CORES_MAX_DEFAULT_TEXT "):\n"
+	"                    the soft core limit, if it is lower or unlimited\n"
 	"  --prefix WORDS    put WORDS, split at blanks, before COMMAND (\"memray run -o /tmp/m.bin\");\n"
 	"                    without it when its first word is no program here\n"
 	"  --release [PID]   end the hold of a container whose command has failed; of the launcher\n"
@@ -100,7 +103,8 @@ void options_parse(char **argv, struct options *o)
 {
 	int i;
 
-	*o = (struct options){ .name = DEFAULT_NAME, .socket_path = DEFAULT_SOCKET, .termination_log = DEFAULT_TERMINATION_LOG };
+	*o = (struct options){ .name = DEFAULT_NAME, .socket_path = DEFAULT_SOCKET, .termination_log = DEFAULT_TERMINATION_LOG,
+			       .cores_max = CORES_MAX_DEFAULT };
 	for (i = 1; argv[i] && strncmp(argv[i], "--", 2) == 0; i++) {
 		if (strcmp(argv[i], "--") == 0) {
 			i++;
@@ -128,12 +132,17 @@ void options_parse(char **argv, struct options *o)
 			o->nofile = parse_number(option_value(argv, &i), ULONG_MAX,
 						 "--nofile takes a whole number above 0, not ");
 		else if (strcmp(argv[i], "--self-fd") == 0)
-			o->self_fd = (int)parse_number(option_value(argv, &i), SELF_FD_MAX, "--self-fd takes a descriptor, not ");
+			o->self_fd = (int)parse_number(option_value(argv, &i), FD_MAX, "--self-fd takes a descriptor, not ");
+		else if (strcmp(argv[i], "--socket-fd") == 0)
+			o->socket_fd = (int)parse_number(option_value(argv, &i), FD_MAX, "--socket-fd takes a descriptor, not ");
 		else if (strcmp(argv[i], "--wait-recorder") == 0)
 			o->wait_recorder_s = (int)parse_number(option_value(argv, &i), WAIT_RECORDER_MAX_S,
 							       "--wait-recorder takes seconds from 1 to 3600, not ");
 		else if (strcmp(argv[i], "--cores") == 0)
 			o->cores = true;
+		else if (strcmp(argv[i], "--cores-max") == 0)
+			o->cores_max = parse_number(option_value(argv, &i), LONG_MAX,
+						    "--cores-max takes a number of bytes above 0, not ");
 		else
 			usage_error("unknown option ", argv[i]);
 	}

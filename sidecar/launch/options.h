@@ -12,9 +12,17 @@
 /* Without anonymous and file-backed shared memory: dumping the object store could itself use up the limit. */
 #define COREDUMP_FILTER "0x31"
 
+/*
+ * How much of a process is dumped. It cannot die before that is written: its sockets stay open, so Ray takes it for
+ * alive, and the container's disk has to hold it.
+ */
+#define CORES_MAX_DEFAULT 4294967296
+#define CORES_MAX_DEFAULT_TEXT "4294967296, 4 GiB"
+
 struct options {
 	const char *name;
 	const char *socket_path;
+	int socket_fd; /* connected to the sidecar already, which nobody else can reach; 0: connect to socket_path */
 	const char *termination_log; /* terminationMessagePath of the container */
 	const char *wait_tcp;
 	char *prefix; /* words before COMMAND, NULL: none */
@@ -22,6 +30,7 @@ struct options {
 	rlim_t nofile; /* 0: leave the limit */
 	int self_fd; /* by which the kernel was given this program; 0: by its path */
 	bool cores;
+	rlim_t cores_max; /* bytes */
 	char **argv;
 };
 

@@ -2,7 +2,6 @@
 /* What the recorder asks for. */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,6 @@
 #include "sidecar/launch/launcher.h"
 
 #define HOLD_MAX_S 86400
-#define SAY_WAIT_MS 100 /* a full stderr pipe costs the text, never the container */
 
 void launcher_disconnect(struct launcher *l)
 {
@@ -24,30 +22,17 @@ void launcher_disconnect(struct launcher *l)
 		l->released = true;
 }
 
-static void say(const char *text, size_t len)
-{
-	struct pollfd ready = { .fd = STDERR_FILENO, .events = POLLOUT };
-
-	/* At most PIPE_BUF bytes into a pipe that has room: does not block. */
-	if (poll(&ready, 1, SAY_WAIT_MS) == 1 && write(STDERR_FILENO, text, len) < 0)
-		return;
-}
-
 /*
- * As PID 1: all but ourselves. Elsewhere the processes below us are what was
- * left to us as subreaper, so each round kills the children we have, and the
- * next, after their end, those that they leave (see reap).
+ * The processes below us are what was left to us as PID 1 or subreaper, so each
+ * round kills the children we have, and the next, after their end, those that
+ * they leave (see reap). Not the one that prints what is said of it.
  */
-void launcher_kill_everything(const struct launcher *l)
+void launcher_kill_children(const struct launcher *l)
 {
 	char path[64], list[4096];
 	ssize_t len;
 	int fd;
 
-	if (getpid() == 1) {
-		kill(-1, SIGKILL);
-		return;
-	}
 	if (!l->ended)
 		kill(l->command, SIGKILL);
 	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
@@ -58,7 +43,18 @@ void launcher_kill_everything(const struct launcher *l)
 	list[len < 0 ? 0 : len] = '\0';
 	/* Each number ends in a blank; one cut at the end of the buffer does not, and is another round's. */
 	for (char *pid = list, *end; (end = strchr(pid, ' ')); pid = end + 1)
-		kill((pid_t)strtol(pid, NULL, 10), SIGKILL);
+		if (strtol(pid, NULL, 10) != l->speaker.pid)
+			kill((pid_t)strtol(pid, NULL, 10), SIGKILL);
+}
+
+static void kill_everything(struct launcher *l)
+{
+	l->killing = true;
+	/* All of a PID namespace but its PID 1, at once: no process can fork its way out of that. */
+	if (getpid() == 1)
+		kill(-1, SIGKILL);
+	else
+		launcher_kill_children(l);
 }
 
 static void run_hook(struct launcher *l, const char *order, int output_fd)
@@ -66,7 +62,7 @@ static void run_hook(struct launcher *l, const char *order, int output_fd)
 	int64_t now = now_ns();
 	char text[64];
 	int id, len;
-	pid_t pid = hooks_run(&l->hooks, order, connection_peer_may_run(l->socket_fd), output_fd, l->original_mask, now, &id);
+	pid_t pid = hooks_run(&l->hooks, order, output_fd, l->original_mask, now, &id);
 
 	if (pid > 0)
 		len = snprintf(text, sizeof(text), "ran %d %d", id, (int)pid);
@@ -92,15 +88,14 @@ static void watch(struct launcher *l, const char *order)
 static void take_order(struct launcher *l, const char *text, size_t len, int fd)
 {
 	if (len > 4 && memcmp(text, "say ", 4) == 0)
-		say(text + 4, len - 4);
-	else if (strcmp(text, "kill") == 0 && !l->ended) {
-		l->killing = true;
-		launcher_kill_everything(l);
-	} else if (strncmp(text, "run ", 4) == 0)
+		speaker_say(&l->speaker, text + 4, len - 4);
+	else if (strcmp(text, "kill") == 0 && !l->ended)
+		kill_everything(l);
+	else if (strncmp(text, "run ", 4) == 0)
 		run_hook(l, text + 4, fd);
 	else if (strncmp(text, "watch ", 6) == 0)
 		watch(l, text + 6);
-	else if (strncmp(text, "remove ", 7) == 0 && connection_peer_may_run(l->socket_fd))
+	else if (strncmp(text, "remove ", 7) == 0)
 		cores_remove(&l->cores, text + 7);
 	else if (strncmp(text, "hold ", 5) == 0 && l->ended) {
 		long seconds = strtol(text + 5, NULL, 10);

@@ -36,7 +36,7 @@
  *	that process is not watched: ESRCH it has ended, or another one has its
  *	PID now; EBUSY too many are watched; ENOSYS the kernel has no pidfds.
  *
- * recorder -> launcher
+ * recorder -> launcher, which obeys only the sidecar (connection_open)
  *   say TEXT	print TEXT on the container's stderr
  *   kill	end every process of the container (an OOM ends the group)
  *   run ID SECONDS MAXBYTES COMMAND
@@ -45,8 +45,7 @@
  *	the recorder never reads from something that the container made. Killed
  *	after SECONDS, with its process group; a file that it writes may have
  *	MAXBYTES (0: any size). At most LAUNCH_HOOKS_MAX at a time. After the
- *	command's end the container waits for it. Refused with EPERM to a
- *	recorder that is another user's process of this same container.
+ *	command's end the container waits for it.
  *   remove DEV INO MTIME
  *	of a core that was handed over nothing more is wanted. Its file is removed
  *	if it is there because of us: the soft core limit was 0 without --cores.

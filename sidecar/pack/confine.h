@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Before a hostile file is read: from here on the process can read and write
- * what it has open, ask for memory, and end. It opens no file, no socket, starts
- * nothing, gains nothing.
+ * What afterglow-pack may still do once it reads a core: read the one descriptor,
+ * write the other, ask for memory, and end.
  */
 #ifndef AFTERGLOW_SIDECAR_PACK_CONFINE_H
 #define AFTERGLOW_SIDECAR_PACK_CONFINE_H
 
-#include <stdint.h>
-
 #include "lib/err.h"
 
-/* Threads that run are confined too. memory: address space in bytes; seconds: of processor time. */
-int confine_self(uint64_t memory, unsigned int seconds, struct err *err);
+/* Before a second thread begins, which inherits it: nothing is opened any more, all else that was open is closed. */
+int pack_confine_files(int core_fd, int out_fd, struct err *err);
+
+/* Before the core is read: limits, and only the system calls that packing takes, for every thread. */
+int pack_confine_calls(int out_fd, struct err *err);
 
 #endif

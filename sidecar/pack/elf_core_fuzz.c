@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "sidecar/pack/elf_core.h"
+#include "sidecar/core/elf_core.h"
 #include "sidecar/pack/summary.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

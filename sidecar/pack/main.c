@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * afterglow-pack: a core file into a zstd file. A child of the recorder, which
+ * afterglow-pack: a core file into a zstd file. A child of the sidecar, which
  * hands it two descriptors; it confines itself before it reads the core.
  */
 #include <errno.h>
@@ -13,9 +13,6 @@
 #include "lib/json.h"
 #include "sidecar/pack/confine.h"
 #include "sidecar/pack/pack.h"
-
-#define MEMORY_MAX ((uint64_t)256 << 20) /* of address space, most of it the libraries' and the stack's, never touched */
-#define SECONDS_MAX 3600 /* the parent's own limit is shorter */
 
 struct options {
 	enum pack_mode mode;
@@ -116,12 +113,13 @@ static void print_result(const struct packed *r)
 static int run(const struct options *o, struct packed *ret_packed, struct err *err)
 {
 	struct zstream *out;
-	int rc = zstream_new(o->out_fd, o->max_bytes, &out, err);
+	int rc = pack_confine_files(o->core_fd, o->out_fd, err);
 
+	if (rc >= 0)
+		rc = zstream_new(o->out_fd, o->max_bytes, &out, err);
 	if (rc < 0)
 		return rc;
-	/* Its thread runs, its digest is there: nothing more has to be opened. */
-	rc = confine_self(MEMORY_MAX, SECONDS_MAX, err);
+	rc = pack_confine_calls(o->out_fd, err);
 	if (rc >= 0)
 		rc = pack_core(o->core_fd, o->mode, out, ret_packed, err);
 	/* Durable already when the parent, which must not wait for a disk, takes it. */

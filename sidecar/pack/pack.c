@@ -11,7 +11,7 @@
 #include "sidecar/pack/summary.h"
 
 #define CHUNK (512 * 1024)
-#define PAGE 4096
+#define PAGE 4096 /* that of the file we write, whatever the kernel's was */
 #define SEGMENTS_OUT_MAX 60000 /* the header counts them in 16 bits */
 
 struct packing {

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "sidecar/pack/elf_core.h"
+#include "sidecar/core/elf_core.h"
 #include "sidecar/pack/zstream.h"
 
 enum pack_mode { PACK_SUMMARY, PACK_FULL };
@@ -14,7 +14,7 @@ struct packed {
 	uint64_t bytes_in; /* of the core that were read */
 	uint64_t holes; /* bytes of holes that were not */
 	uint64_t bytes_out;
-	char sha256[SHA256_TEXT]; /* of the file written */
+	char sha256[SHA256_TEXT_MAX]; /* of the file written */
 	bool complete;
 	char why[160]; /* it is not, "" if it is */
 };

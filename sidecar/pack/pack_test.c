@@ -201,6 +201,38 @@ static void a_summary_keeps_the_stack_that_a_handler_interrupted(void **state)
 	elf_core_close(&core);
 }
 
+/* The pointer is below the stack, in its guard page: which has the size of the kernel's pages, 64 KiB on some arm64. */
+static void a_summary_keeps_the_stack_that_overflowed(void **state)
+{
+	static const uint64_t page_sizes[] = { 4096, 16384, 65536 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(page_sizes); i++) {
+		const Elf64_auxv_t auxv[] = { { AT_PAGESZ, { page_sizes[i] } }, { AT_NULL, { 0 } } };
+		const uint64_t sp = STACK - page_sizes[i] + 256;
+		_cleanup_close_ int fd = -1, again = memfd_create("again", 0);
+		_cleanup_free_ char *text = NULL;
+		struct elf_core core;
+		struct packed p;
+		struct made m;
+		size_t size;
+		char byte = 0;
+
+		make_core(&m);
+		memcpy(m.notes + sizeof(Elf64_Nhdr) + 8 + 112 + 19 * 8, &sp, sizeof(sp));
+		add_note(&m, NT_AUXV, auxv, sizeof(auxv));
+		m.segments[0].p_filesz = m.notes_len;
+		fd = write_core(&m);
+		text = pack_and_unpack(fd, PACK_SUMMARY, 0, &p, &size);
+		assert_int_equal(write(again, text, size), size);
+		assert_int_equal(elf_core_open(again, &core, NULL), 0);
+		assert_int_equal(core.page_size, page_sizes[i]);
+		assert_int_equal(elf_core_read_memory(&core, STACK, &byte, 1), 0);
+		assert_int_equal(byte, 'S');
+		elf_core_close(&core);
+	}
+}
+
 static void a_core_that_was_cut_says_where(void **state)
 {
 	_cleanup_close_ int fd = new_core();
@@ -315,6 +347,7 @@ int main(void)
 		cmocka_unit_test(a_full_core_comes_back_byte_for_byte_and_its_holes_cost_nothing),
 		cmocka_unit_test(a_summary_keeps_notes_and_stack_and_nothing_of_the_heap),
 		cmocka_unit_test(a_summary_keeps_the_stack_that_a_handler_interrupted),
+		cmocka_unit_test(a_summary_keeps_the_stack_that_overflowed),
 		cmocka_unit_test(a_core_that_was_cut_says_where),
 		cmocka_unit_test(one_that_ends_within_its_headers_is_refused),
 		cmocka_unit_test(what_exceeds_the_maximum_is_cut_and_readable),

@@ -6,7 +6,7 @@
 #include <link.h>
 #include <string.h>
 
-#define PAGE 4096
+#define PAGE 4096 /* what is kept is a multiple of it; of a larger page a part */
 #define RED_ZONE 256 /* below the stack pointer, where a leaf function may keep what it has */
 #define HANDLER_STACK_MAX (256 * 1024) /* of a handler's stack, looked through */
 #define HANDLERS_MAX 4 /* one in the other */
@@ -68,9 +68,9 @@ static void want_stack(struct plan *p, uint64_t sp, uint64_t max)
 	const Elf64_Phdr *segment = elf_core_segment_at(p->core, sp);
 	uint64_t from = sp >= RED_ZONE ? sp - RED_ZONE : sp;
 
-	if (!segment && sp <= UINT64_MAX - PAGE) {
-		/* An overflow: the pointer is below its stack already. */
-		segment = elf_core_segment_at(p->core, sp + PAGE);
+	if (!segment && sp <= UINT64_MAX - p->core->page_size) {
+		/* An overflow: the pointer is below its stack already, in the guard page, which may be one of 64 KiB. */
+		segment = elf_core_segment_at(p->core, sp + p->core->page_size);
 		from = segment ? segment->p_vaddr : 0;
 	}
 	if (!segment)

@@ -9,7 +9,7 @@
 #ifndef AFTERGLOW_SIDECAR_PACK_SUMMARY_H
 #define AFTERGLOW_SIDECAR_PACK_SUMMARY_H
 
-#include "sidecar/pack/elf_core.h"
+#include "sidecar/core/elf_core.h"
 
 #define SUMMARY_STACK_MAX ((uint64_t)1 << 20) /* of each thread */
 #define SUMMARY_CRASHED_STACK_MAX ((uint64_t)16 << 20) /* of the one that crashed: an endless recursion too */

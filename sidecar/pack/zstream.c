@@ -3,7 +3,6 @@
 #include "sidecar/pack/zstream.h"
 
 #include <errno.h>
-#include <openssl/evp.h>
 #include <pthread.h>
 #include <string.h>
 #include <zstd.h>
@@ -26,7 +25,7 @@ struct zstream {
 	uint64_t max, size; /* size: what the writer has been given */
 	ZSTD_CCtx *zstd;
 	bool in_frame, full;
-	EVP_MD_CTX *digest;
+	struct sha256 digest;
 	/* Between the two threads. buffers[given % BUFFERS] is being filled; those from written to given wait. */
 	struct buffer *buffers;
 	unsigned int given, written;
@@ -58,7 +57,7 @@ static void *write_buffers(void *arg)
 		if (!error)
 			error = -fd_write_all(z->fd, b->data, b->len, NULL);
 		if (!error)
-			EVP_DigestUpdate(z->digest, b->data, b->len);
+			sha256_add(&z->digest, b->data, b->len);
 		pthread_mutex_lock(&z->lock);
 		z->write_error = error;
 		z->written++;
@@ -207,9 +206,8 @@ static void stop_writer(struct zstream *z)
 	z->threaded = false;
 }
 
-int zstream_finish(struct zstream *z, uint64_t *ret_size, char ret_sha256[static SHA256_TEXT], struct err *err)
+int zstream_finish(struct zstream *z, uint64_t *ret_size, char ret_sha256[static SHA256_TEXT_MAX], struct err *err)
 {
-	unsigned char digest[EVP_MAX_MD_SIZE];
 	int rc = end_frame(z, err);
 
 	if (rc >= 0)
@@ -219,9 +217,7 @@ int zstream_finish(struct zstream *z, uint64_t *ret_size, char ret_sha256[static
 		rc = err_set(err, z->write_error, "write");
 	if (rc < 0)
 		return rc;
-	EVP_DigestFinal_ex(z->digest, digest, NULL);
-	for (size_t i = 0; i < (SHA256_TEXT - 1) / 2; i++)
-		snprintf(ret_sha256 + 2 * i, 3, "%02x", digest[i]);
+	sha256_end(&z->digest, ret_sha256);
 	*ret_size = z->size;
 	return 0;
 }
@@ -232,7 +228,6 @@ void zstream_free(struct zstream *z)
 		return;
 	stop_writer(z);
 	ZSTD_freeCCtx(z->zstd);
-	EVP_MD_CTX_free(z->digest);
 	free(z->buffers);
 	free(z);
 }
@@ -247,9 +242,9 @@ int zstream_new(int fd, uint64_t max, struct zstream **ret_stream, struct err *e
 	z->fd = fd;
 	z->max = max;
 	z->zstd = ZSTD_createCCtx();
-	z->digest = EVP_MD_CTX_new();
+	sha256_begin(&z->digest);
 	z->buffers = calloc(BUFFERS, sizeof(*z->buffers));
-	if (!z->zstd || !z->digest || !z->buffers || EVP_DigestInit_ex(z->digest, EVP_sha256(), NULL) != 1) {
+	if (!z->zstd || !z->buffers) {
 		zstream_free(z);
 		return err_set(err, ENOMEM, "zstd");
 	}

@@ -13,10 +13,9 @@
 
 #include <stdint.h>
 
-#include "lib/err.h"
+#include "lib/digest/sha256.h"
 
 #define ZSTREAM_LEVEL 1
-#define SHA256_TEXT 65
 
 struct zstream;
 
@@ -28,7 +27,7 @@ int zstream_add(struct zstream *z, const void *data, size_t len, struct err *err
 int zstream_add_zeros(struct zstream *z, uint64_t len, struct err *err);
 
 /* Ends the file. ret_sha256: hexadecimal. Also after -EFBIG. */
-int zstream_finish(struct zstream *z, uint64_t *ret_size, char ret_sha256[static SHA256_TEXT], struct err *err);
+int zstream_finish(struct zstream *z, uint64_t *ret_size, char ret_sha256[static SHA256_TEXT_MAX], struct err *err);
 void zstream_free(struct zstream *z);
 
 #endif

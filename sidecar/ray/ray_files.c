@@ -4,32 +4,20 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "lib/macros.h"
 #include "lib/units.h"
+#include "sidecar/sample/rootfd.h"
 
 #define ENTRIES_MAX 50000 /* of the directory; Ray leaves a few files for each worker that ever was */
 #define FILES_OF_PID_MAX 8
 
-static int open_below(int dir_fd, const char *name, int flags)
-{
-	struct open_how how = {
-		/* openat2 refuses flags that O_PATH would ignore. */
-		.flags = (unsigned long long)(flags | O_CLOEXEC | (flags & O_PATH ? 0 : O_NONBLOCK | O_NOCTTY)),
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
-	};
-
-	return (int)syscall(SYS_openat2, dir_fd, name, &how, sizeof(how));
-}
-
 int ray_file_path(int dir_fd, const char *name, struct stat *ret_st)
 {
-	int fd = open_below(dir_fd, name, O_PATH);
+	int fd = rootfd_open_no_links(dir_fd, name, O_PATH);
 
 	if (fd >= 0 && fstat(fd, ret_st) < 0) {
 		close(fd);
@@ -45,7 +33,7 @@ int ray_file_open(int dir_fd, const char *name, struct stat *ret_st)
 
 	if (path_fd < 0 || !S_ISREG(ret_st->st_mode))
 		return -1;
-	fd = open_below(dir_fd, name, O_RDONLY);
+	fd = rootfd_open_no_links(dir_fd, name, O_RDONLY);
 	/* It may have been exchanged meanwhile. */
 	if (fd >= 0 && (fstat(fd, ret_st) < 0 || !S_ISREG(ret_st->st_mode))) {
 		close(fd);
@@ -101,7 +89,7 @@ bool ray_file_is_of_pid(const char *name, pid_t pid)
 /* NULL: it cannot be read. */
 static DIR *open_directory(int dir_fd)
 {
-	int fd = open_below(dir_fd, ".", O_RDONLY | O_DIRECTORY);
+	int fd = rootfd_open_no_links(dir_fd, ".", O_RDONLY | O_DIRECTORY);
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
 
 	if (!dir)

@@ -8,6 +8,8 @@
 
 #include "lib/macros.h"
 
+#define COMM_MAX 15
+
 static const struct {
 	const char *type, *title;
 	enum failure_class class;
@@ -61,6 +63,16 @@ enum ray_process_kind ray_process_of(const char *name, const char *command)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
 		if (strncmp(name, rules[i].name, strlen(rules[i].name)) == 0 && strstr(command, rules[i].command))
+			return rules[i].kind;
+	return RAY_PROCESS_NONE;
+}
+
+/* "python3" may be any of the others. */
+enum ray_process_kind ray_process_of_comm(const char *comm)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
+		if (strcmp(rules[i].name, "python") != 0 && strlen(comm) == MIN(strlen(rules[i].name), (size_t)COMM_MAX) &&
+		    strncmp(comm, rules[i].name, COMM_MAX) == 0)
 			return rules[i].kind;
 	return RAY_PROCESS_NONE;
 }

@@ -45,6 +45,9 @@ struct ray_process_end {
  */
 enum ray_process_kind ray_process_of(const char *name, const char *command);
 
+/* The kind of the process that the kernel calls so, by 15 bytes at most: "raylet", "ray::DashboardA". RAY_PROCESS_NONE for others. */
+enum ray_process_kind ray_process_of_comm(const char *comm);
+
 /* The kind with the name that Ray gives it: "raylet", "log_monitor". RAY_PROCESS_NONE for others. No NUL need end text. */
 enum ray_process_kind ray_process_of_type(const char *text, size_t len);
 

@@ -73,6 +73,20 @@ static void every_kind_has_the_name_that_ray_gives_it(void **state)
 	assert_int_equal(ray_process_of_type("", 0), RAY_PROCESS_NONE);
 }
 
+static void a_process_is_known_by_the_fifteen_bytes_that_the_kernel_keeps(void **state)
+{
+	(void)state;
+	assert_int_equal(ray_process_of_comm("raylet"), RAY_PROCESS_RAYLET);
+	assert_int_equal(ray_process_of_comm("gcs_server"), RAY_PROCESS_GCS_SERVER);
+	assert_int_equal(ray_process_of_comm("ray::DashboardA"), RAY_PROCESS_DASHBOARD_AGENT);
+	assert_int_equal(ray_process_of_comm("ray::RuntimeEnv"), RAY_PROCESS_RUNTIME_ENV_AGENT);
+	assert_int_equal(ray_process_of_comm("ray::Dashboard"), RAY_PROCESS_NONE);
+	assert_int_equal(ray_process_of_comm("raylets"), RAY_PROCESS_NONE);
+	assert_int_equal(ray_process_of_comm("python3"), RAY_PROCESS_NONE);
+	assert_int_equal(ray_process_of_comm("python"), RAY_PROCESS_NONE);
+	assert_int_equal(ray_process_of_comm(""), RAY_PROCESS_NONE);
+}
+
 static void an_end_in_order_is_what_ray_start_takes_for_one(void **state)
 {
 	(void)state;
@@ -90,6 +104,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_processes_of_a_head_are_known_by_their_command_lines),
 		cmocka_unit_test(every_kind_has_the_name_that_ray_gives_it),
+		cmocka_unit_test(a_process_is_known_by_the_fifteen_bytes_that_the_kernel_keeps),
 		cmocka_unit_test(an_end_in_order_is_what_ray_start_takes_for_one),
 	};
 

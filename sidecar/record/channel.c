@@ -14,8 +14,10 @@
 
 #include "lib/fileio.h"
 #include "lib/printable.h"
+#include "sidecar/record/discard.h"
 
 #define FDINFO_MAX 4096
+#define SENT_FDS_MAX 253 /* in one message: the kernel's SCM_MAX_FD */
 #define ERRNO_MAX 4095 /* the kernel's MAX_ERRNO */
 
 bool launch_name_valid(const char *name)
@@ -221,15 +223,15 @@ int launch_receive(int socket_fd, char text[static LAUNCH_MESSAGE_MAX], size_t *
 {
 	union {
 		struct cmsghdr header;
-		char room[CMSG_SPACE(LAUNCH_FDS_MAX * sizeof(int))];
+		char room[CMSG_SPACE(SENT_FDS_MAX * sizeof(int))];
 	} control;
 	struct iovec part = { .iov_base = text, .iov_len = LAUNCH_MESSAGE_MAX };
 	struct msghdr message = {
 		.msg_iov = &part,
 		.msg_iovlen = 1,
 		.msg_control = &control,
-		/* Descriptors beyond the room are not handed over. CMSG_SPACE would have room for one more, by rounding. */
-		.msg_controllen = CMSG_LEN(LAUNCH_FDS_MAX * sizeof(int)),
+		/* The kernel would close what finds no room itself, before the call returns: such a close may sleep. */
+		.msg_controllen = sizeof(control),
 	};
 	ssize_t len = recvmsg(socket_fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	size_t n = 0;
@@ -238,10 +240,13 @@ int launch_receive(int socket_fd, char text[static LAUNCH_MESSAGE_MAX], size_t *
 		return err_set(err, errno == EINTR ? EAGAIN : errno, "receive from a launcher");
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c))
 		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
-			size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+			size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int), taken = MIN(count, LAUNCH_FDS_MAX - n);
+			int sent[SENT_FDS_MAX];
 
-			memcpy(fds + n, CMSG_DATA(c), MIN(count, LAUNCH_FDS_MAX - n) * sizeof(int));
-			n += MIN(count, LAUNCH_FDS_MAX - n);
+			memcpy(sent, CMSG_DATA(c), MIN(count, (size_t)SENT_FDS_MAX) * sizeof(int));
+			memcpy(fds + n, sent, taken * sizeof(int));
+			discard(sent + taken, MIN(count, (size_t)SENT_FDS_MAX) - taken);
+			n += taken;
 		}
 	*ret_n_fds = n;
 	*ret_len = (size_t)len;

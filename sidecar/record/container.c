@@ -14,6 +14,7 @@
 #include "lib/log.h"
 #include "lib/units.h"
 #include "sidecar/record/container_internal.h"
+#include "sidecar/record/discard.h"
 #include "sidecar/record/events.h"
 #include "sidecar/record/life.h"
 #include "sidecar/report/report_json.h"
@@ -165,6 +166,19 @@ static void sample(struct container *c)
 		container_process_died(c, now);
 }
 
+int64_t container_sample_due(struct container *c, int64_t now_ns)
+{
+	struct observer *o = &c->observer;
+
+	if (!c->attached || c->over || c->eof_ns || !o->samples)
+		return INT64_MAX;
+	if (now_ns - o->latest_ns < o->delay_ns)
+		return o->delay_ns - (now_ns - o->latest_ns);
+	observer_sample(o, now_ns);
+	life_note(o);
+	return o->delay_ns;
+}
+
 static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct container *c = arg;
@@ -279,7 +293,7 @@ static void on_exit_message(struct container *c, const struct launch_message *m)
 	container_read_counters(c, &e.after, &e.after_known);
 	/* They explain failures alone, and there is a file system to ask for each mount. */
 	if (e.wait_status != 0)
-		limits_read(c->observer.root_fd, c->hello.launcher, &e.limits);
+		observer_read_limits(&c->observer, c->hello.launcher, &e.limits);
 	c->exit_told = true;
 	event_del(c->timer);
 	container_died(c, &e);
@@ -315,8 +329,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 	}
 	if (m.verb == LAUNCH_CORE && c->attached && n_fds > 0)
 		container_core(c, &m, TAKE_FD(fds[0]));
-	while (n_fds > 0)
-		closep(&fds[--n_fds]);
+	discard(fds, n_fds);
 	if (!c->attached)
 		return;
 	if (m.verb == LAUNCH_ENDED || m.verb == LAUNCH_UNWATCHED)
@@ -378,8 +391,8 @@ void container_free(struct container *c)
 	hooks_free(c->hooks);
 	free(c->waiting);
 	observer_close(&c->observer);
-	closep(&c->fd);
-	closep(&c->termination_fd);
+	discard_connection(c->fd);
+	discard(&c->termination_fd, 1);
 	closep(&c->pidfd);
 	closep(&c->inotify_fd);
 	free(c);

@@ -62,6 +62,9 @@ bool container_resumed(const struct container *c);
 /* What is seen of it, NULL before hello. */
 const struct observer *container_observer(const struct container *c);
 
+/* While the event loop waits: takes a sample if one is due, and does nothing else. In how many ns the next one is. */
+int64_t container_sample_due(struct container *c, int64_t now_ns);
+
 /* Whether a core of it is being unwound or compressed. */
 bool container_keeps_core(const struct container *c);
 

@@ -9,6 +9,7 @@
 #include "lib/log.h"
 #include "lib/units.h"
 #include "sidecar/record/container_internal.h"
+#include "sidecar/record/discard.h"
 #include "sidecar/record/life.h"
 #include "sidecar/report/report_json.h"
 
@@ -34,7 +35,7 @@ static int take_descriptors(struct container *c, const int *fds, size_t n_fds)
 		else if (letter == LAUNCH_FD_PIDFD && c->pidfd < 0 && fd_is_pidfd(fds[i]))
 			c->pidfd = fds[i];
 		else
-			close(fds[i]);
+			discard(&fds[i], 1);
 	}
 	return root_fd;
 }

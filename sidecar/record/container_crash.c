@@ -136,6 +136,19 @@ struct crash *container_crash_of_process(struct container *c, pid_t pid)
 	return crashes_find(c->crashes, is_of_pid, &pid);
 }
 
+static bool is_of_kind(const struct crash *crash, const void *arg)
+{
+	const enum ray_process_kind *kind = arg;
+	const struct note *note = crash_note(crash);
+
+	return crash_info(crash)->known && !note->old && !note->ray_told && ray_process_of_comm(crash_info(crash)->comm) == *kind;
+}
+
+struct crash *container_crash_of_comm(struct container *c, enum ray_process_kind kind)
+{
+	return kind == RAY_PROCESS_NONE ? NULL : crashes_find(c->crashes, is_of_kind, &kind);
+}
+
 /* The container's own end */
 
 struct end {

@@ -31,6 +31,7 @@ void container_finish(struct container *c)
 	if (c->finished)
 		return;
 	c->finished = true;
+	crashes_let_go(c->crashes);
 	launch_send(c->fd, "done", NULL, NULL);
 	container_leave(c);
 }
@@ -220,6 +221,7 @@ void container_died(struct container *c, struct ending *e)
 	e->started_ns = c->hello.started_ns;
 	e->group_ended_by_us = c->group_ended_by_us;
 	e->pod_terminating = c->pod_terminating;
+	e->process_oom_ns = c->process_oom_ns;
 	life_ended(&c->observer, e);
 	ray_watch_finish(c->observer.ray, e->ended_ns);
 	process_watch_finish(&c->observer.processes);

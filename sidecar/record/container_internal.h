@@ -95,6 +95,8 @@ void container_crashes_due(struct container *c, int64_t now_ns);
 bool container_crash_of_worker(struct container *c, const struct ray_said *said);
 /* The core of that process, which is not reported by itself any more; NULL: none. The caller keeps or drops it. */
 struct crash *container_crash_of_process(struct container *c, pid_t pid);
+/* The core of that kind of process of Ray's, whose end nobody saw, by the kernel's name for it; NULL: there is none. */
+struct crash *container_crash_of_comm(struct container *c, enum ray_process_kind kind);
 /* Whether its death has to wait for a backtrace: container_go_on_with_death is called then. */
 bool container_death_waits(struct container *c, const struct ending *e);
 void container_go_on_with_death(struct container *c);

@@ -85,9 +85,11 @@ static struct crash *core_of(struct container *c, const struct ray_process_end *
 	const struct process_watch *w = &c->observer.processes;
 	struct crash *crash = container_crash_of_process(c, end->pid);
 
-	for (const struct ray_process_end *e = w->ends; !crash && e < end; e++)
+	for (const struct ray_process_end *e = w->ends; !crash && e < w->ends + w->n_ends; e++)
 		if (end->kind == RAY_PROCESS_RAYLET && ray_process_is_agent(e->kind) && end->ended_ns - e->ended_ns <= SETTLED_NS)
 			crash = container_crash_of_process(c, e->pid);
+	if (!crash && end->kind == RAY_PROCESS_RAYLET && has_words_of_agent(c, end))
+		crash = container_crash_of_comm(c, ray_watch_process_words(c->observer.ray)->agent_failed.process);
 	return crash;
 }
 
@@ -101,7 +103,7 @@ static void report(struct container *c, const struct ray_process_end *end)
 		.after = c->observer.last.memory,
 		.after_known = true,
 		.process = end,
-		.process_oom_ns = c->process_oom_ns,
+		.process_oom_ns = MAX(c->process_oom_ns, c->observer.oom_seen_ns),
 		.crash = crash ? crash_info(crash) : NULL,
 		.backtrace = crash ? crash_backtrace(crash) : NULL,
 	};

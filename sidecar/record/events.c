@@ -4,8 +4,9 @@
 
 #include <string.h>
 
-#include "lib/fileio.h"
 #include "lib/json.h"
+#include "lib/outlet.h"
+#include "lib/strbuf.h"
 #include "lib/units.h"
 
 #define EVENT_LINE_MAX (16 * 1024)
@@ -33,5 +34,5 @@ void event_emit(int fd, const char *event, const char *container, cJSON *fields)
 		return;
 	strbuf_addf(&out, "%s\n", text);
 	if (!strbuf_failed(&out))
-		fd_write_all(fd, strbuf_str(&out), out.len, NULL);
+		outlet_write(fd, strbuf_str(&out), out.len);
 }

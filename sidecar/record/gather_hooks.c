@@ -61,7 +61,7 @@ static void add_missing(const struct hook_result *r, struct verdict *v)
 		break;
 	case HOOK_REFUSED:
 		verdict_add_missing(v, "the output of a hook that could not be run (see hooks/)",
-				    "a launcher of this version in the container, reached from outside of it");
+				    "a launcher of this version in the container");
 		break;
 	case HOOK_LOST:
 		verdict_add_missing(v, "the end of a hook (see hooks/)", "a launcher that outlives it");

@@ -130,6 +130,15 @@ static void add_words(struct bundle *b, const struct ray_said *said)
 	bundle_add(b, "ray.txt", strbuf_str(&text), text.len, NULL);
 }
 
+void gather_ray_words(struct bundle *b, const struct observer *o, struct report *r)
+{
+	const struct ray_said *said = ray_watch_subject(o->ray, now_boottime_ns());
+
+	(void)r;
+	if (said)
+		add_words(b, said);
+}
+
 void gather_ray_logs(struct bundle *b, const struct observer *o, struct report *r)
 {
 	struct logs l = { .b = b, .dir_fd = ray_watch_logs_dir(o->ray) };
@@ -137,8 +146,6 @@ void gather_ray_logs(struct bundle *b, const struct observer *o, struct report *
 	pid_t pids[WORKERS_MAX];
 	size_t n = concerned(o, r, said, pids);
 
-	if (said)
-		add_words(b, said);
 	if (l.dir_fd < 0) {
 		if (r->id.pod)
 			verdict_add_missing(&r->verdict, "Ray's logs", "a Ray session below /tmp/ray");

@@ -16,7 +16,27 @@
 #define READ_AT_ONCE 256 /* processes that rest, in one sample */
 #define FOLLOWED 2 /* of the largest processes, besides the command */
 #define SURVIVED_NS NS_PER_SEC
+#define LOOK_WITHIN_NS (300 * NS_PER_MS) /* for a look at the container's filesystems */
 #define REMEMBER_NS (19 * NS_PER_MS) /* a hair below 20 */
+
+struct limits_of {
+	int root_fd;
+	pid_t launcher;
+};
+
+static void fill_limits(const void *arg, void *out)
+{
+	const struct limits_of *of = arg;
+
+	limits_read(of->root_fd, of->launcher, out);
+}
+
+void observer_read_limits(struct observer *o, pid_t launcher, struct limits *ret_limits)
+{
+	*ret_limits = (struct limits){ 0 };
+	if (o->root_fd >= 0)
+		errand_call(&o->files, fill_limits, &(struct limits_of){ o->root_fd, launcher }, ret_limits, sizeof(*ret_limits), LOOK_WITHIN_NS);
+}
 
 int observer_open(struct observer *o, int root_fd, pid_t launcher, struct err *err)
 {
@@ -30,13 +50,14 @@ int observer_open(struct observer *o, int root_fd, pid_t launcher, struct err *e
 	if (cgroup_watch_open(&o->cgroups, &o->memcg, root_fd, launcher, err) == 0)
 		cgroup_watch_read(&o->cgroups, &o->memcg, now_boottime_ns(), true, &o->baseline);
 	o->shmem_at_start = o->baseline.shmem;
-	limits_read(root_fd, launcher, &o->limits);
+	observer_read_limits(o, launcher, &o->limits);
 	return 0;
 }
 
 void observer_close(struct observer *o)
 {
 	ray_watch_free(TAKE_PTR(o->ray));
+	errand_cancel(&o->files);
 	closep(&o->root_fd);
 	kernel_log_close(&o->kernel);
 	memcg_close(&o->memcg);
@@ -103,7 +124,7 @@ static void look_at_all(struct observer *o, int64_t now_ns, const struct memory 
 	o->swept_usage = memory->usage;
 	o->last.n_top = process_table_top(o->table, now_ns, o->last.top, REPORT_TOP_MAX);
 	process_table_components(o->table, &o->last.components);
-	ray_node_refresh(&o->node, o->root_fd, process_table_find(o->table, "raylet"));
+	ray_watch_node(o->ray, process_table_find(o->table, "raylet"), &o->node);
 	o->last.shm_used = o->node.shm_used;
 }
 

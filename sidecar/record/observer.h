@@ -15,6 +15,7 @@
 #include "sidecar/record/memory_watch.h"
 #include "sidecar/record/process_watch.h"
 #include "sidecar/record/cgroup_watch.h"
+#include "sidecar/record/errand.h"
 #include "sidecar/record/ray_watch.h"
 #include "sidecar/record/spill_watch.h"
 #include "sidecar/report/report.h"
@@ -49,6 +50,7 @@ struct observer {
 	struct history *history;
 	const char *const *collect; /* patterns of files that go into its bundles, ends with NULL; NULL: none */
 	struct ray_watch *ray; /* NULL: no root, no memory */
+	struct errand files; /* looks up paths in the container; busy: one of its filesystems does not answer */
 	struct process_watch processes; /* Ray's own */
 	const struct hooks *hooks; /* the owner's; NULL: none */
 	const struct spill_watch *spill; /* likewise */
@@ -56,6 +58,9 @@ struct observer {
 	/* Told of its report when the bundle has a name and is not committed yet; NULL: nobody. */
 	void (*named)(const struct report *r, void *arg);
 	void *named_arg;
+	/* Set in a child that writes the bundle: called in place of postmortem_named, which has to happen in the parent. */
+	void (*naming)(const struct report *r, void *arg);
+	void *naming_arg;
 	struct sampler sampler;
 	uint64_t samples; /* taken by this recorder */
 	int64_t delay_ns; /* from the last one to the next, as chosen */
@@ -98,6 +103,9 @@ void observer_look_below(struct observer *o);
 
 /* The container has its cgroup for itself from its start on: what the counters show by now is of its life. */
 void observer_count_from_start(struct observer *o);
+
+/* Limits other than memory's as they are now. All 0 where the container's filesystems do not answer. */
+void observer_read_limits(struct observer *o, pid_t launcher, struct limits *ret_limits);
 
 /* The counters of all its cgroups. at_end: it is dying, and there may be no other time to read. */
 int observer_read_memory(struct observer *o, int64_t now_ns, bool at_end, struct memory *ret_memory);

@@ -45,7 +45,7 @@ struct recorder_options {
 	int hold_s; /* keep a container that failed this long, 0: not at all */
 	bool record_success; /* make a record of exit code 0 too */
 	enum leave_after leave_after; /* whether it ends by itself, as a pod that is not restarted can end only with all containers */
-	int grace_s; /* after SIGTERM, how long to wait for the containers to end */
+	int grace_s; /* after SIGTERM, how long to ship what is not in the store */
 	int reconnect_s; /* how long to wait for the launchers of a recorder before this one */
 	const char *http; /* http_address_valid, NULL: no HTTP */
 	int report_fd; /* where text reports go: 1 in a pod, 2 under exec */

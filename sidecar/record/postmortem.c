@@ -27,6 +27,8 @@
 
 #define SAMPLES_FILE_MAX (4 << 20)
 #define LATE_LINE_NS (20 * NS_PER_MS)
+#define WORDS_WITHIN_NS (300 * NS_PER_MS) /* for the ends of Ray's logs, on a filesystem that answers */
+#define GATHER_WITHIN_NS (2 * NS_PER_SEC) /* for all of its logs, or all files that are collected */
 #define LIGHT_ROOM ((int64_t)512 << 10)
 
 static int64_t to_unix_ns(int64_t boottime_ns)
@@ -127,6 +129,47 @@ static void look_into_kernel_log(struct observer *o, const struct ending *e, con
 		seen->kernel = second;
 }
 
+/* Ray's logs may lie on a filesystem that does not answer. */
+
+struct words_of {
+	int logs_fd;
+	int64_t at_unix_ns;
+	enum ray_process_kind process;
+};
+
+static void fill_gpu_words(const void *arg, void *out)
+{
+	const struct words_of *of = arg;
+
+	gpu_words_at_end(of->logs_fd, of->at_unix_ns, out);
+}
+
+struct last_lines {
+	char text[sizeof(((struct report *)NULL)->last_lines)];
+};
+
+static void fill_last_lines(const void *arg, void *out)
+{
+	const struct words_of *of = arg;
+	struct last_lines *lines = out;
+
+	ray_last_lines(of->logs_fd, of->process, lines->text, sizeof(lines->text));
+}
+
+static void read_words(struct observer *o, errand_fill_fn fn, const struct words_of *of, void *out, size_t size)
+{
+	if (of->logs_fd >= 0 && !ray_watch_hangs(o->ray, now_boottime_ns()))
+		errand_call(&o->files, fn, of, out, size, WORDS_WITHIN_NS);
+}
+
+static void add_what_hangs(struct observer *o, struct verdict *v)
+{
+	if (ray_watch_hangs(o->ray, now_boottime_ns()))
+		verdict_add_missing(v, "Ray's logs", POSTMORTEM_LOGS_NEED);
+	if (errand_busy(&o->files))
+		verdict_add_missing(v, "what the container's files tell", "filesystems in the container that answer: one did not");
+}
+
 void postmortem_report(struct observer *o, const struct ending *e, const struct recorder_options *options,
 		       const char *container, struct report *ret_report)
 {
@@ -187,7 +230,7 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 	seen.last_age_ns = r.sample_age_ns;
 	find_victims(o, e, &last, &seen);
 	if (!e->container_lives && !e->gap)
-		gpu_words_at_end(ray_watch_logs_dir(o->ray), to_unix_ns(e->ended_ns), &gpu);
+		read_words(o, fill_gpu_words, &(struct words_of){ ray_watch_logs_dir(o->ray), to_unix_ns(e->ended_ns), 0 }, &gpu, sizeof(gpu));
 	look_into_kernel_log(o, e, &last, &seen);
 	classify(&seen, &r.verdict);
 	signature_of(&seen, &r.verdict, last.n_top ? last.top[0].name : "", r.signature);
@@ -199,7 +242,10 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		r.crash = *e->crash;
 		r.backtrace = e->backtrace;
 	}
-	ray_last_lines(ray_watch_logs_dir(o->ray), kind_of_first(&r.verdict), r.last_lines, sizeof(r.last_lines));
+	if (kind_of_first(&r.verdict) != RAY_PROCESS_NONE)
+		read_words(o, fill_last_lines, &(struct words_of){ ray_watch_logs_dir(o->ray), 0, kind_of_first(&r.verdict) },
+			   r.last_lines, sizeof(r.last_lines));
+	add_what_hangs(o, &r.verdict);
 	r.started_unix_ns = to_unix_ns(e->started_ns) + o->unix_shift_ns;
 	r.ended_unix_ns = to_unix_ns(e->ended_ns) + o->unix_shift_ns;
 	memcpy(r.top, last.top, sizeof(r.top));
@@ -258,14 +304,34 @@ static int add_text(struct bundle *b, const char *file, const struct strbuf *tex
  * what is missing when it could not. Bounded in bytes and time by itself; the
  * container may be gone, its root still readable through o->root_fd.
  */
-static const gather_fn gatherers[] = {
-	gather_crash,
-	gather_hooks,
-	gather_kernel_log,
-	gather_ray_logs,
-	gather_collected,
-	NULL,
+static const struct {
+	gather_fn gather;
+	const char *directory; /* where its files are, if it may be held by a filesystem in the container; NULL: it cannot be */
+	const char *what, *needs; /* that are missing then */
+} gatherers[] = {
+	{ gather_crash, NULL, NULL, NULL },
+	{ gather_hooks, NULL, NULL, NULL },
+	{ gather_kernel_log, NULL, NULL, NULL },
+	{ gather_ray_words, NULL, NULL, NULL },
+	{ gather_ray_logs, "logs", "Ray's logs", POSTMORTEM_LOGS_NEED },
+	{ gather_collected, "collected", "the files that were to be collected",
+	  "filesystems that answer, where the patterns of --collect lead: one did not" },
 };
+
+static void gather_all(struct bundle *b, struct report *r, const struct observer *o)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(gatherers); i++) {
+		if (!gatherers[i].directory)
+			gatherers[i].gather(b, o, r);
+		else if (errand_try(GATHER_WITHIN_NS)) {
+			gatherers[i].gather(b, o, r);
+			errand_tried();
+		} else {
+			bundle_drop_directory(b, gatherers[i].directory);
+			verdict_add_missing(&r->verdict, gatherers[i].what, gatherers[i].needs);
+		}
+	}
+}
 
 /* The report alone: it says in itself that there is no more. */
 static int fill_light(struct bundle *b, struct report *r, struct err *err)
@@ -287,8 +353,7 @@ static int fill_bundle(struct bundle *b, struct report *r, const struct observer
 	_cleanup_free_ char *processes_text = cJSON_Print(processes);
 	int rc;
 
-	for (const gather_fn *gather = gatherers; *gather; gather++)
-		(*gather)(b, o, r);
+	gather_all(b, r, o);
 	history_each(o->history, add_sample_line, &lines);
 	rc = fill_light(b, r, err);
 	if (rc >= 0 && processes_text)
@@ -334,6 +399,22 @@ static void bundle_name(const struct report *r, char *name, size_t size)
 	snprintf(name, size, "%s-%s", when, failure_class_name(r->verdict.class));
 }
 
+/* It is about to become visible, or there will be none. */
+static void tell_name(const struct observer *o, const struct report *r)
+{
+	if (o->naming)
+		o->naming(r, o->naming_arg);
+	else
+		postmortem_named(o, r);
+}
+
+void postmortem_named(const struct observer *o, const struct report *r)
+{
+	life_reporting(o, r->directory);
+	if (r->directory[0] && o->named)
+		o->named(r, o->named_arg);
+}
+
 static int keep_in(struct report *r, const struct observer *o, const char *directory, const char *called,
 		   int64_t room, struct err *err)
 {
@@ -354,9 +435,7 @@ static int keep_in(struct report *r, const struct observer *o, const char *direc
 	if (rc < 0)
 		bundle_abort(b);
 	else {
-		life_reporting(o, r->directory);
-		if (o->named)
-			o->named(r, o->named_arg);
+		tell_name(o, r);
 		rc = bundle_commit(b, err);
 	}
 	if (rc < 0)
@@ -382,7 +461,7 @@ int postmortem_keep(struct report *report, const struct observer *o, const struc
 	if (!directory)
 		return 0;
 	if (spool && spool_admit(spool, report) == KEEP_COUNT) {
-		life_reporting(o, "");
+		tell_name(o, report);
 		return 0;
 	}
 	rc = keep_in(report, o, directory, called, room, err);

@@ -26,13 +26,18 @@ struct ending {
 	bool container_over; /* with crash and container_lives: it has ended meanwhile */
 	bool core_is_old; /* of an earlier start of the container */
 	const struct ray_process_end *process; /* with container_lives: one of Ray's own has ended; NULL: none */
-	int64_t process_oom_ns; /* with process: the OOM killer's last visit; 0: none */
+	int64_t process_oom_ns; /* the OOM killer's last visit that the container outlived; 0: none */
 	const struct ray_said *ray; /* with container_lives: the worker died as Ray tells; NULL: the kernel's counters do */
 };
 
 /* Fills everything but the bundle's path. container is its name. */
 void postmortem_report(struct observer *o, const struct ending *e, const struct recorder_options *options,
 		       const char *container, struct report *ret_report);
+
+#define POSTMORTEM_LOGS_NEED "a filesystem below /tmp/ray, or where --log_dir leads, that answers: it did not"
+
+/* What has to be done before the bundle of r becomes visible, or instead: o->naming may have it done elsewhere. */
+void postmortem_named(const struct observer *o, const struct report *r);
 
 /* Where the bundles of r's container go, below the store; the last component is the container's. */
 void postmortem_parent_path(const struct identity *id, char *path, size_t size);

@@ -96,7 +96,8 @@ static void look(void)
 
 	now_ns += NS_PER_SEC;
 	assert_int_equal(process_table_sweep(table, now_ns, NULL), 0);
-	process_table_components(table, now_ns, &components);
+	process_table_refresh_names(table, now_ns);
+	process_table_components(table, &components);
 	process_watch_look(&w, root_fd, table, now_ns, order, NULL);
 }
 

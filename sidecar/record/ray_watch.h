@@ -9,6 +9,7 @@
 #include "sidecar/ray/ray_lines.h"
 #include "sidecar/ray/ray_process_lines.h"
 #include "sidecar/ray/ray_tally.h"
+#include "sidecar/sample/ray_node.h"
 
 struct observer;
 struct snapshot;
@@ -37,10 +38,10 @@ void ray_watch_finish(struct ray_watch *w, int64_t now_ns);
 /* What was said last that may have to do with an end at now_ns; NULL: nothing in the last seconds. */
 const struct ray_said *ray_watch_last_words(const struct ray_watch *w, int64_t now_ns);
 
-/* What Ray has said of its own processes so far; NULL without w. */
 /* What raylet said in the last minute of its resource isolation; NULL: nothing. Valid until the next poll. */
 const char *ray_watch_isolation(const struct ray_watch *w, int64_t now_ns);
 
+/* What Ray has said of its own processes so far; NULL without w. */
 const struct ray_process_words *ray_watch_process_words(const struct ray_watch *w);
 
 /* What is being reported, else the last words. */
@@ -49,7 +50,16 @@ const struct ray_said *ray_watch_subject(const struct ray_watch *w, int64_t now_
 /* The latest snapshot that has a process with that PID, else the latest. */
 const struct snapshot *ray_watch_snapshot(const struct ray_watch *w, const struct observer *o, pid_t pid);
 
-/* The logs directory, O_PATH, -1: none. Owned by w, which may be NULL. */
+/*
+ * The logs directory, O_PATH, -1: none. Owned by w, which may be NULL. Its filesystem may be one that does not answer: only an
+ * errand looks below it.
+ */
 int ray_watch_logs_dir(const struct ray_watch *w);
+
+/* After each sweep, which found raylet (0: there is none): what is known of its node, and /dev/shm as it is now, into n. w may be NULL. */
+void ray_watch_node(struct ray_watch *w, pid_t raylet, struct ray_node *n);
+
+/* Whether a filesystem that Ray's logs are on does not answer. */
+bool ray_watch_hangs(struct ray_watch *w, int64_t now_ns);
 
 #endif

@@ -6,34 +6,36 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#include "lib/fileio.h"
 #include "lib/json.h"
 #include "lib/log.h"
+#include "lib/outlet.h"
 #include "lib/strbuf.h"
+#include "lib/units.h"
 #include "sidecar/record/container.h"
+#include "sidecar/record/discard.h"
+#include "sidecar/record/errand.h"
 #include "sidecar/record/events.h"
+#include "sidecar/record/heartbeat.h"
+#include "sidecar/record/listener.h"
 #include "sidecar/record/recovery.h"
+#include "sidecar/record/state_dir.h"
 
 #define CONTAINERS_MAX 32 /* connections at a time; more are refused */
-#define ACCEPT_PAUSE_S 1
 #define DIGEST_MAX (128 * 1024)
 
 struct recorder {
 	struct event_base *base;
 	const struct recorder_options *options;
-	int listen_fd;
-	struct event *acceptable, *accept_again; /* accept_again: after a pause */
+	struct listener *listener;
 	struct container *containers[CONTAINERS_MAX];
 	uint64_t numbers[CONTAINERS_MAX]; /* in the order they came */
 	uint64_t n_connections;
 	struct recovery *recovery;
 	struct keeper *keeper;
-	struct event *reconnect_over;
+	struct event *reconnect_over, *tick;
+	unsigned int ticks;
 	struct journal journal;
 	struct taken *taken; /* cores */
 	struct core_stats core_stats;
@@ -47,6 +49,12 @@ struct recorder {
 
 static void remove_container(struct recorder *r, struct container *c)
 {
+	const struct observer *o = container_observer(c);
+
+	if (o && o->history && container_is_over(c))
+		recovery_forget(r->recovery, history_life(o->history));
+	else if (o && o->history)
+		recovery_park(r->recovery, history_life(o->history));
 	for (size_t i = 0; i < CONTAINERS_MAX; i++)
 		if (r->containers[i] == c)
 			r->containers[i] = NULL;
@@ -85,7 +93,7 @@ static void on_recovered(const struct failure *f, const char *text, void *arg)
 {
 	struct recorder *r = arg;
 
-	fd_write_all(r->options->report_fd, text, strlen(text), NULL);
+	outlet_write(r->options->report_fd, text, strlen(text));
 	snprintf(r->last_bundle, sizeof(r->last_bundle), "%s", f->bundle);
 	journal_add(&r->journal, f, text);
 }
@@ -102,14 +110,11 @@ static void on_reported(struct container *c, const struct failure *f, const char
 static void on_done(struct container *c, void *arg)
 {
 	struct recorder *r = arg;
-	const struct observer *o = container_observer(c);
 
 	if (container_is_over(c)) {
 		r->ended = true;
 		r->succeeded = container_succeeded(c);
 	}
-	if (o && o->history && container_is_over(c))
-		recovery_forget(r->recovery, history_life(o->history));
 	remove_container(r, c);
 	if (r->idle)
 		r->idle(r->idle_arg);
@@ -136,26 +141,7 @@ static size_t make_room(struct recorder *r)
 	return oldest;
 }
 
-static void on_accept_again(evutil_socket_t fd, short what, void *arg)
-{
-	struct recorder *r = arg;
-
-	(void)fd;
-	(void)what;
-	event_add(r->acceptable, NULL);
-}
-
-/* No descriptor is left, or no memory: the connection stays in the queue, and the loop would come back for it at once. */
-static void pause_accepting(struct recorder *r)
-{
-	const struct timeval pause = { .tv_sec = ACCEPT_PAUSE_S };
-
-	log_warning_limited("a launcher's connection: %s", strerror(errno));
-	if (event_add(r->accept_again, &pause) == 0)
-		event_del(r->acceptable);
-}
-
-static void on_connection(evutil_socket_t fd, short what, void *arg)
+static void on_connection(int connection, void *arg)
 {
 	struct recorder *r = arg;
 	const struct container_callbacks callbacks = {
@@ -168,45 +154,17 @@ static void on_connection(evutil_socket_t fd, short what, void *arg)
 		.arg = r,
 	};
 	struct err err = { 0 };
-	size_t slot;
-	int connection = accept4((int)fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	size_t slot = make_room(r);
 
-	(void)what;
-	if (connection < 0) {
-		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-			pause_accepting(r);
-		return;
-	}
-	slot = make_room(r);
 	if (slot == CONTAINERS_MAX) {
 		log_warning_limited("more than %d launchers at a time: one is refused", CONTAINERS_MAX);
-		close(connection);
+		discard_connection(connection);
 		return;
 	}
 	r->numbers[slot] = ++r->n_connections;
 	r->containers[slot] = container_new(r->base, connection, r->options, r->keeper, &callbacks, &err);
 	if (!r->containers[slot])
 		log_error("a launcher's connection: %s", err_text(&err));
-}
-
-static int listen_on(struct recorder *r, const char *path, struct err *err)
-{
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-
-	if (strlen(path) >= sizeof(address.sun_path))
-		return err_set(err, ENAMETOOLONG, "--socket %s: at most %zu bytes", path, sizeof(address.sun_path) - 1);
-	memcpy(address.sun_path, path, strlen(path) + 1);
-	r->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (r->listen_fd < 0)
-		return err_set(err, errno, "socket");
-	/* Of an instance before us; a directory of that name makes bind fail, which says so. */
-	unlink(path);
-	if (bind(r->listen_fd, (struct sockaddr *)&address, sizeof(address)) < 0)
-		return err_set(err, errno, "--socket %s: cannot be made there (its directory has to exist and to be writable)", path);
-	/* The launchers run under any uid. Who may connect is decided by who sees the directory. */
-	if (chmod(path, 0666) < 0 || listen(r->listen_fd, CONTAINERS_MAX) < 0)
-		return err_set(err, errno, "listen on %s", path);
-	return 0;
 }
 
 static void on_reconnect_over(evutil_socket_t fd, short what, void *arg)
@@ -227,9 +185,33 @@ static void on_shipped_all(void *arg)
 		r->idle(r->idle_arg);
 }
 
+static void on_tick(evutil_socket_t fd, short what, void *arg)
+{
+	struct recorder *r = arg;
+
+	(void)fd;
+	(void)what;
+	heartbeat_beat(now_boottime_ns());
+	outlet_flush();
+	if (++r->ticks % STATE_COPY_S == 0)
+		recovery_copy_state(r->recovery);
+}
+
+static int64_t sample_what_is_due(int64_t now_ns, void *arg)
+{
+	struct recorder *r = arg;
+	int64_t next = INT64_MAX;
+
+	heartbeat_beat(now_ns);
+	for (size_t i = 0; i < CONTAINERS_MAX; i++)
+		if (r->containers[i])
+			next = MIN(next, container_sample_due(r->containers[i], now_ns));
+	return next;
+}
+
 static int start_recovery(struct recorder *r, struct err *err)
 {
-	const struct timeval within = { .tv_sec = r->options->reconnect_s };
+	const struct timeval within = { .tv_sec = r->options->reconnect_s }, second = { .tv_sec = 1 };
 	int rc;
 
 	r->recovery = recovery_new(r->options, on_recovered, r);
@@ -245,6 +227,9 @@ static int start_recovery(struct recorder *r, struct err *err)
 	keeper_on_idle(r->keeper, on_shipped_all, r);
 	recovery_set_keeper(r->recovery, r->keeper);
 	recovery_start(r->recovery);
+	r->tick = event_new(r->base, -1, EV_PERSIST, on_tick, r);
+	if (!r->tick || event_add(r->tick, &second) < 0)
+		return err_set(err, ENOMEM, "recorder events");
 	/* Only now: what is in the spool has been told of. And not before launchers had time to bring a core for one of them. */
 	if (!recovery_waiting(r->recovery)) {
 		keeper_changed(r->keeper);
@@ -266,18 +251,14 @@ int recorder_new(struct event_base *base, const struct recorder_options *options
 		return err_set(err, ENOMEM, "recorder");
 	r->base = base;
 	r->options = options;
-	r->listen_fd = -1;
 	r->journal.dirfd = -1;
+	errand_set_pump(sample_what_is_due, r);
 	/* Launchers that are back before the old reports are written wait in the socket's queue. */
-	rc = listen_on(r, options->socket_path, err);
+	rc = listener_new(base, options->socket_path, on_connection, r, &r->listener, err);
 	if (rc >= 0)
 		rc = start_recovery(r, err);
-	if (rc >= 0) {
-		r->acceptable = event_new(base, r->listen_fd, EV_READ | EV_PERSIST, on_connection, r);
-		r->accept_again = evtimer_new(base, on_accept_again, r);
-		if (!r->acceptable || !r->accept_again || event_add(r->acceptable, NULL) < 0)
-			rc = err_set(err, ENOMEM, "recorder events");
-	}
+	if (rc >= 0)
+		rc = listener_start(r->listener, err);
 	if (rc < 0) {
 		recorder_free(r);
 		return rc;
@@ -290,6 +271,7 @@ void recorder_free(struct recorder *r)
 {
 	if (!r)
 		return;
+	errand_set_pump(NULL, NULL);
 	for (size_t i = 0; i < CONTAINERS_MAX; i++)
 		container_free(r->containers[i]);
 	journal_close(&r->journal);
@@ -298,14 +280,9 @@ void recorder_free(struct recorder *r)
 	keeper_free(r->keeper);
 	if (r->reconnect_over)
 		event_free(r->reconnect_over);
-	if (r->acceptable)
-		event_free(r->acceptable);
-	if (r->accept_again)
-		event_free(r->accept_again);
-	if (r->listen_fd >= 0) {
-		unlink(r->options->socket_path);
-		close(r->listen_fd);
-	}
+	if (r->tick)
+		event_free(r->tick);
+	listener_free(r->listener);
 	free(r);
 }
 
@@ -360,7 +337,7 @@ static void say_digest(struct recorder *r)
 	else
 		cJSON_Delete(fields);
 	journal_digest(&r->journal, &text);
-	fd_write_all(r->options->report_fd, strbuf_str(&text), text.len, NULL);
+	outlet_write(r->options->report_fd, strbuf_str(&text), text.len);
 }
 
 void recorder_conclude(struct recorder *r)

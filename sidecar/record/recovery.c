@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,40 +17,45 @@
 #include "sidecar/record/channel.h"
 #include "sidecar/record/events.h"
 #include "sidecar/record/life.h"
+#include "sidecar/record/parking.h"
+#include "sidecar/record/state_dir.h"
 #include "sidecar/report/report_json.h"
 #include "sidecar/store/bundle.h"
 
-#define DIRECTORY ".recorder"
-#define SUFFIX ".ring"
-/* Twice the connections at a time: a launcher may come and go while reports are written. */
-#define HISTORIES_MAX 64
+#define CLEAN_WITHIN_NS (2 * NS_PER_SEC)
 
 struct recovery {
 	const struct recorder_options *options;
 	recovery_reported_fn reported;
 	void *arg;
 	struct keeper *keeper;
-	int dirfd;
+	struct state_dir state;
 	int64_t began_ns; /* from then on a recorder runs */
+	struct errand cleaning; /* removes what was left half-written */
 	struct life here; /* of this boot */
 	struct history *waiting[HISTORIES_MAX];
 	size_t n_waiting;
+	struct parking parking;
 };
-
-#define HISTORY_FILE_MAX (LIFE_NAME_MAX + 32)
-
-static void file_of(const struct life *l, char file[static HISTORY_FILE_MAX])
-{
-	snprintf(file, HISTORY_FILE_MAX, "%s.%" PRId64 SUFFIX, l->name, l->started_ns);
-}
 
 void recovery_forget(struct recovery *r, const struct life *life)
 {
 	char file[HISTORY_FILE_MAX];
 
-	file_of(life, file);
-	if (r->dirfd >= 0)
-		unlinkat(r->dirfd, file, 0);
+	history_file_of(life, file);
+	parking_take(&r->parking, file);
+	if (r->state.fd >= 0)
+		unlinkat(r->state.fd, file, 0);
+}
+
+void recovery_park(struct recovery *r, const struct life *life)
+{
+	char file[HISTORY_FILE_MAX];
+
+	if (r->state.fd < 0 || !life->started_ns)
+		return;
+	history_file_of(life, file);
+	parking_add(&r->parking, file);
 }
 
 /* Finishing a report */
@@ -191,7 +195,7 @@ static bool in_order(const struct history *h, const char *file)
 {
 	char expected[HISTORY_FILE_MAX];
 
-	file_of(history_life(h), expected);
+	history_file_of(history_life(h), expected);
 	return launch_name_valid(history_life(h)->name) && strcmp(expected, file) == 0;
 }
 
@@ -202,7 +206,7 @@ static void take_over(struct recovery *r, const char *file)
 	const struct life *l;
 
 	if (r->n_waiting < HISTORIES_MAX)
-		h = history_open(r->dirfd, file, &err);
+		h = history_open(r->state.fd, file, &err);
 	else
 		err_set(&err, E2BIG, "%s, besides %d others", file, HISTORIES_MAX);
 	if (h && !in_order(h, file))
@@ -210,7 +214,7 @@ static void take_over(struct recovery *r, const char *file)
 	if (!h || err.code) {
 		log_warning("of a recorder before this one: %s", err_text(&err));
 		history_free(h);
-		unlinkat(r->dirfd, file, 0);
+		unlinkat(r->state.fd, file, 0);
 		return;
 	}
 	l = history_life(h);
@@ -223,25 +227,24 @@ static void take_over(struct recovery *r, const char *file)
 
 static void scan(struct recovery *r)
 {
-	int fd = openat(r->dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(r->state.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 
 	if (!dir)
 		return;
-	for (const struct dirent *entry; (entry = readdir(dir));) {
-		size_t len = strlen(entry->d_name);
-
-		if (len > strlen(SUFFIX) && strcmp(entry->d_name + len - strlen(SUFFIX), SUFFIX) == 0)
+	for (const struct dirent *entry; (entry = readdir(dir));)
+		if (is_history_file(entry->d_name))
 			take_over(r, entry->d_name);
-	}
 	closedir(dir);
 }
 
-static void remove_partial_bundles(const struct recorder_options *options)
+static void remove_partial_bundles(int fd, void *arg)
 {
+	const struct recorder_options *options = arg;
 	struct identity id = options->id;
 	char path[BUNDLE_PATH_MAX];
 
+	(void)fd;
 	id.container = "x";
 	postmortem_parent_path(&id, path, sizeof(path));
 	*strrchr(path, '/') = '\0';
@@ -252,41 +255,6 @@ static void remove_partial_bundles(const struct recorder_options *options)
 		bundle_remove_partial(options->spool_fallback, path);
 }
 
-static int open_directory(const char *spool, int *ret_fd, struct err *err)
-{
-	char path[BUNDLE_PATH_MAX];
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/" DIRECTORY, spool);
-	if (dir_make_all(path, 0700, err) < 0)
-		return -err->code;
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return err_set(err, errno, "open %s", path);
-	/* What was made by a recorder before may be read-only by now. */
-	if (faccessat(fd, ".", W_OK, AT_EACCESS) < 0) {
-		int code = errno;
-
-		close(fd);
-		return err_set(err, code, "%s", path);
-	}
-	*ret_fd = fd;
-	return 0;
-}
-
-/* In memory it survives the recorder as well, though not the pod. */
-static int open_some_directory(const struct recorder_options *options, int *ret_fd, struct err *err)
-{
-	struct err second = { 0 };
-
-	if (open_directory(options->spool, ret_fd, err) >= 0)
-		return 0;
-	if (!options->spool_fallback || open_directory(options->spool_fallback, ret_fd, &second) < 0)
-		return -err->code;
-	log_warning("the spool cannot be written: %s; %s stands in for it", err_text(err), options->spool_fallback);
-	return 0;
-}
-
 struct recovery *recovery_new(const struct recorder_options *options, recovery_reported_fn reported, void *arg)
 {
 	struct recovery *r = calloc(1, sizeof(*r));
@@ -294,13 +262,14 @@ struct recovery *recovery_new(const struct recorder_options *options, recovery_r
 
 	if (!r)
 		return NULL;
-	*r = (struct recovery){ .options = options, .reported = reported, .arg = arg, .dirfd = -1,
+	*r = (struct recovery){ .options = options, .reported = reported, .arg = arg, .state = STATE_DIR_NONE,
 				.began_ns = now_boottime_ns() };
 	life_begin(&r->here, "", r->began_ns, 0);
 	if (!options->spool)
 		return r;
-	if (open_some_directory(options, &r->dirfd, &err) < 0)
+	if (state_dir_open(&r->state, options, &err) < 0)
 		log_warning("nothing will survive this recorder: %s", err_text(&err));
+	parking_init(&r->parking, r->state.fd, options->spool_limits.quota.bytes);
 	return r;
 }
 
@@ -309,11 +278,21 @@ void recovery_set_keeper(struct recovery *r, struct keeper *keeper)
 	r->keeper = keeper;
 }
 
+static bool ignore_message(const void *data, size_t len, int passed_fd, void *arg)
+{
+	(void)data;
+	(void)len;
+	(void)arg;
+	closep(&passed_fd);
+	return false;
+}
+
 void recovery_start(struct recovery *r)
 {
-	if (r->dirfd < 0)
+	if (r->state.fd < 0)
 		return;
-	remove_partial_bundles(r->options);
+	if (errand_start(&r->cleaning, remove_partial_bundles, (void *)r->options, NULL) >= 0)
+		errand_wait(&r->cleaning, CLEAN_WITHIN_NS, ignore_message, NULL);
 	scan(r);
 	if (r->n_waiting)
 		log_info("%zu containers of a recorder before this one: waiting for their launchers", r->n_waiting);
@@ -325,13 +304,19 @@ void recovery_free(struct recovery *r)
 		return;
 	for (size_t i = 0; i < r->n_waiting; i++)
 		history_free(r->waiting[i]);
-	closep(&r->dirfd);
+	errand_cancel(&r->cleaning);
+	state_dir_close(&r->state);
 	free(r);
+}
+
+void recovery_copy_state(struct recovery *r)
+{
+	state_dir_copy(&r->state);
 }
 
 int recovery_dirfd(const struct recovery *r)
 {
-	return r->dirfd;
+	return r->state.fd;
 }
 
 size_t recovery_waiting(const struct recovery *r)
@@ -372,16 +357,22 @@ struct history *recovery_history(struct recovery *r, const struct life *life)
 	char file[HISTORY_FILE_MAX];
 	struct err err = { 0 };
 
-	if (h || r->dirfd < 0)
+	if (h || r->state.fd < 0)
 		return h;
-	file_of(life, file);
+	history_file_of(life, file);
+	parking_take(&r->parking, file);
 	/* Its launcher lost the connection, not we our memory. */
-	h = history_open(r->dirfd, file, NULL);
+	h = history_open(r->state.fd, file, NULL);
 	if (h && life_same(history_life(h), life) && history_life(h)->phase == LIFE_RUNS)
 		return h;
 	history_free(h);
-	unlinkat(r->dirfd, file, 0);
-	h = history_create(r->dirfd, file, life, &err);
+	unlinkat(r->state.fd, file, 0);
+	if (parking_make_room(&r->parking))
+		h = history_create(r->state.fd, file, life, &err);
+	else {
+		h = NULL;
+		err_set(&err, E2BIG, "%zu others have histories in the spool", r->parking.max);
+	}
 	if (!h)
 		log_warning_limited("%s: its samples will not survive this recorder: %s", life->name, err_text(&err));
 	return h;

@@ -2,7 +2,7 @@
 /*
  * What survives the recorder, and what the next one does with it.
  *
- * Each start of a container has a history file in SPOOL/.recorder while it
+ * Each start of a container has a history file in the state directory (state_dir.h) while it
  * runs. Of those found at start, one whose report was not finished is finished
  * at once when its end is known, and otherwise kept until its launcher comes
  * back: then the new recorder goes on with it. When a later start of the same
@@ -37,6 +37,9 @@ void recovery_free(struct recovery *r);
 /* The directory for what else has to survive, -1: none. */
 int recovery_dirfd(const struct recovery *r);
 
+/* Now and then: where that is in memory, a child copies it to the spool's disk, for after the node's next start. */
+void recovery_copy_state(struct recovery *r);
+
 /* How many still wait for their launcher. */
 size_t recovery_waiting(const struct recovery *r);
 
@@ -48,6 +51,9 @@ struct history *recovery_history(struct recovery *r, const struct life *life);
 
 /* Nobody comes any more: finishes all that wait. */
 void recovery_give_up(struct recovery *r);
+
+/* Nobody watches that life any more, but its launcher may come back: of such histories a few are kept. */
+void recovery_park(struct recovery *r, const struct life *life);
 
 /* That life is reported: its file is not needed any more. */
 void recovery_forget(struct recovery *r, const struct life *life);

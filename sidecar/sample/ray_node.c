@@ -92,32 +92,38 @@ void ray_node_parse(const char *cmdline, size_t len, struct ray_node *n)
 		n->spill_dir[0] = '\0';
 }
 
-static void read_shm(struct ray_node *n, int root_fd)
+int ray_node_open_shm(int root_fd)
 {
 	_cleanup_close_ int fd = rootfd_open(root_fd, "dev/shm", O_PATH | O_DIRECTORY, NULL);
 	struct statfs st;
 
-	/* Anything else there is no memory. A size of 0 is a tmpfs without a limit. */
-	if (fd < 0 || fstatfs(fd, &st) < 0 || st.f_type != TMPFS_MAGIC)
+	/* Anything else there is no memory. */
+	return fd >= 0 && fstatfs(fd, &st) == 0 && st.f_type == TMPFS_MAGIC ? TAKE_FD(fd) : -1;
+}
+
+void ray_node_read_shm(struct ray_node *n, int shm_fd)
+{
+	struct statfs st;
+
+	if (shm_fd < 0 || fstatfs(shm_fd, &st) < 0)
 		return;
+	/* A size of 0 is a tmpfs without a limit. */
 	n->shm_size = st.f_blocks ? (int64_t)st.f_blocks * st.f_bsize : -1;
 	n->shm_used = (int64_t)(st.f_blocks - st.f_bfree) * st.f_bsize;
 }
 
-void ray_node_refresh(struct ray_node *n, int root_fd, pid_t raylet)
+bool ray_node_read_raylet(struct ray_node *n, int root_fd, pid_t raylet)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(COMMAND_LINE_MAX);
 	char path[40];
 
-	read_shm(n, root_fd);
 	if (raylet <= 0 || raylet == n->raylet)
-		return;
+		return false;
 	snprintf(path, sizeof(path), "proc/%d/cmdline", (int)raylet);
 	/* Cut at the ceiling it is still worth reading. Empty: just forked, look again. */
-	if (rootfd_read(root_fd, path, &text, NULL) < 0 && text.len == 0)
-		return;
-	if (text.len > 0) {
-		ray_node_parse(strbuf_str(&text), text.len, n);
-		n->raylet = raylet;
-	}
+	if ((rootfd_read(root_fd, path, &text, NULL) < 0 && text.len == 0) || text.len == 0)
+		return false;
+	ray_node_parse(strbuf_str(&text), text.len, n);
+	n->raylet = raylet;
+	return true;
 }

@@ -29,7 +29,12 @@ struct ray_node {
 /* raylet's command line, len bytes with NULs between. Pure. What is not said stays as it is. */
 void ray_node_parse(const char *cmdline, size_t len, struct ray_node *n);
 
-/* Reads raylet's command line, unless it is the one that is known, and the state of /dev/shm. raylet 0: there is none. */
-void ray_node_refresh(struct ray_node *n, int root_fd, pid_t raylet);
+/* Reads raylet's command line, unless it is the one that is known. raylet 0: there is none. False: n is as it was. */
+bool ray_node_read_raylet(struct ray_node *n, int root_fd, pid_t raylet);
+
+/* Opens the tmpfs at /dev/shm, O_PATH; -1: what is mounted there is none. */
+int ray_node_open_shm(int root_fd);
+/* Its size and use. A tmpfs always answers. shm_fd -1: nothing changes. */
+void ray_node_read_shm(struct ray_node *n, int shm_fd);
 
 #endif

@@ -80,17 +80,20 @@ static void raylet_says_where_it_spills(void **state)
 static void shm_is_measured_and_no_raylet_is_no_harm(void **state)
 {
 	_cleanup_close_ int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_close_ int shm = ray_node_open_shm(root);
 	struct ray_node n = RAY_NODE_UNKNOWN;
 	(void)state;
 
-	ray_node_refresh(&n, root, 0);
+	ray_node_read_shm(&n, shm);
+	assert_false(ray_node_read_raylet(&n, root, 0));
 	/* Some machines have no tmpfs there. */
 	assert_true(n.shm_used >= -1 && (n.shm_size == -1 || n.shm_size >= n.shm_used));
 	/* A process that is not raylet has nothing to say. */
-	ray_node_refresh(&n, root, getpid());
+	assert_true(ray_node_read_raylet(&n, root, getpid()));
 	assert_int_equal(n.raylet, getpid());
 	assert_int_equal(n.object_store, -1);
-	ray_node_refresh(&n, -1, 1 << 30);
+	ray_node_read_shm(&n, -1);
+	assert_false(ray_node_read_raylet(&n, -1, 1 << 30));
 	assert_int_equal(n.raylet, getpid());
 }
 

@@ -5,24 +5,51 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <stdbool.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "lib/fileio.h"
+#include "sidecar/sample/root_walk.h"
 
-int rootfd_open(int root_fd, const char *path, int flags, struct err *err)
+static int open_by_kernel(int root_fd, const char *path, int flags, unsigned long long resolve)
 {
 	struct open_how how = {
 		/* openat2 refuses flags that O_PATH would ignore. */
 		.flags = (unsigned long long)(flags | O_CLOEXEC | (flags & O_PATH ? 0 : O_NONBLOCK | O_NOCTTY)),
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+		.resolve = resolve,
 	};
 	int fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
 
+	return fd < 0 ? -errno : fd;
+}
+
+/*
+ * The kernel has no openat2(2), or a seccomp profile refuses it. EAGAIN: something was renamed anywhere on the machine while it
+ * resolved a "..".
+ */
+static bool must_walk(int code)
+{
+	return code == -ENOSYS || code == -EPERM || code == -EAGAIN;
+}
+
+int rootfd_open(int root_fd, const char *path, int flags, struct err *err)
+{
+	int fd = open_by_kernel(root_fd, path, flags, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+
+	if (must_walk(fd))
+		fd = root_walk_open(root_fd, path, flags, ROOT_WALK_LINKS_MAX);
 	if (fd < 0)
-		return err_set(err, errno, "open %.200s in the container", path);
+		return err_set(err, -fd, "open %.200s in the container", path);
 	return fd;
+}
+
+int rootfd_open_no_links(int dir_fd, const char *path, int flags)
+{
+	int fd = open_by_kernel(dir_fd, path, flags, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+
+	return must_walk(fd) ? root_walk_open(dir_fd, path, flags, 0) : fd;
 }
 
 int rootfd_read(int root_fd, const char *path, struct strbuf *out, struct err *err)

@@ -4,7 +4,8 @@
  *
  * Everything below that root belongs to the user of the container and is taken
  * as hostile: symbolic links resolve inside the root and nowhere else, magic
- * links are refused, FIFOs and devices neither block nor get read.
+ * links are refused, FIFOs and devices neither block nor get read. The kernel
+ * does it by openat2(2), from Linux 5.6 on; elsewhere sample/root_walk does.
  */
 #ifndef AFTERGLOW_SIDECAR_SAMPLE_ROOTFD_H
 #define AFTERGLOW_SIDECAR_SAMPLE_ROOTFD_H
@@ -14,6 +15,9 @@
 
 /* Opens a path below root_fd; flags as in open(2). The caller closes the result. */
 int rootfd_open(int root_fd, const char *path, int flags, struct err *err);
+
+/* The same where no symbolic link is wanted on the way, and no ".." out of dir_fd. A negative errno on failure. */
+int rootfd_open_no_links(int dir_fd, const char *path, int flags);
 
 /* Appends a regular file to out, up to out's ceiling (-EFBIG past it, what fitted is kept). */
 int rootfd_read(int root_fd, const char *path, struct strbuf *out, struct err *err);

@@ -6,12 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/err.h"
+#include "lib/digest/sha256.h"
 
 #define PLAN_MANIFEST "MANIFEST.json"
 #define PLAN_MANIFEST_MAX ((size_t)1 << 20)
 #define PLAN_FILES_MAX 4096
-#define SHA256_TEXT_MAX 65 /* hexadecimal, with the final NUL */
 
 struct plan_item {
 	char *name; /* below the bundle: "report.txt", "logs/raylet.out" */

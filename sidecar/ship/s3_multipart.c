@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "lib/log.h"
-#include "sidecar/ship/digest.h"
+#include "sidecar/ship/plan.h"
 #include "sidecar/ship/s3.h"
 
 /* Putting the parts together takes S3 minutes when they are many. */
@@ -227,12 +227,11 @@ static void on_part_sent(void *arg, int64_t sent)
 static int start_part(struct multipart *m, struct sending *s, size_t part, struct fault *fault)
 {
 	_cleanup_strbuf_ struct strbuf query = STRBUF_INIT(sizeof(s->query) - 1);
-	int64_t offset = part_offset(m, part), len = part_size(m, part);
-	int r = digest_of_range(m->item->fd, offset, len, NULL, NULL, s->sha256);
+	int64_t offset = part_offset(m, part), len = part_size(m, part), got = 0;
+	int r = sha256_file(m->item->fd, offset, len, NULL, NULL, &got, s->sha256, NULL);
 
-	if (r < 0)
-		return fault_set(fault, r == -ENODATA ? FAULT_BUNDLE_CHANGED : FAULT_IO, "reading it: %s",
-				 r == -ENODATA ? "it became shorter" : strerror(-r));
+	if (r < 0 || got < len)
+		return fault_set(fault, r < 0 ? FAULT_IO : FAULT_BUNDLE_CHANGED, "reading it: %s", r < 0 ? strerror(-r) : "it became shorter");
 	strbuf_addf(&query, "partNumber=%zu", part + 1);
 	add_query(&query, "uploadId", m->upload.id);
 	snprintf(s->query, sizeof(s->query), "%s", strbuf_str(&query));
@@ -333,8 +332,9 @@ static int complete(struct multipart *m, struct fault *fault)
 				      .stall_s = COMPLETE_STALL_S };
 
 	add_parts(m, &xml);
-	if (strbuf_failed(&xml) || digest_of_text(strbuf_str(&xml), xml.len, digest) < 0)
+	if (strbuf_failed(&xml))
 		return fault_set(fault, FAULT_MEMORY, "list of parts: out of memory");
+	sha256_text(strbuf_str(&xml), xml.len, digest);
 	request.body = strbuf_str(&xml);
 	request.len = (int64_t)xml.len;
 	add_query(&query, "uploadId", m->upload.id);

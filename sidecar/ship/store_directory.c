@@ -20,7 +20,7 @@
 
 #include "lib/fileio.h"
 #include "lib/units.h"
-#include "sidecar/ship/digest.h"
+#include "sidecar/ship/plan.h"
 
 #define CHUNK ((size_t)256 << 10)
 #define FLUSH_EVERY ((int64_t)64 << 20)
@@ -137,6 +137,7 @@ static int compare(const struct directory *d, int dir_fd, const char *base, cons
 {
 	_cleanup_close_ int fd = openat(dir_fd, base, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	char digest[SHA256_TEXT_MAX];
+	int64_t len;
 	struct stat st;
 	int r;
 
@@ -151,10 +152,10 @@ static int compare(const struct directory *d, int dir_fd, const char *base, cons
 	*ret_look = LOOK_DIFFERS;
 	if (st.st_size != item->size)
 		return 0;
-	r = digest_of_range(fd, 0, item->size, progress_alive, d->store.context->progress, digest);
-	if (r < 0 && r != -ENODATA)
+	r = sha256_file(fd, 0, item->size, progress_alive, d->store.context->progress, &len, digest, NULL);
+	if (r < 0)
 		return fail(fault, -r, d, "read", item->name);
-	if (r == 0 && strcmp(digest, item->sha256) == 0)
+	if (len == item->size && strcmp(digest, item->sha256) == 0)
 		*ret_look = LOOK_SAME;
 	return 0;
 }
@@ -213,12 +214,13 @@ static int copy(const struct directory *d, const struct item *item, int fd, stru
 {
 	_cleanup_free_ char *chunk = malloc(CHUNK);
 	char text[SHA256_TEXT_MAX] = "";
-	struct digest digest = { 0 };
+	struct sha256 digest;
 	int64_t at = 0;
 	int r = 0;
 
-	if (!chunk || digest_begin(&digest) < 0)
+	if (!chunk)
 		return fault_set(fault, FAULT_MEMORY, "%s: out of memory", item->name);
+	sha256_begin(&digest);
 	while (r == 0 && at < item->size) {
 		ssize_t n = pread(item->fd, chunk, (size_t)MIN((int64_t)CHUNK, item->size - at), at);
 
@@ -231,7 +233,7 @@ static int copy(const struct directory *d, const struct item *item, int fd, stru
 		else if ((r = write_all(fd, chunk, (size_t)n)) < 0)
 			r = fail(fault, -r, d, "write", item->name);
 		else {
-			digest_add(&digest, chunk, (size_t)n);
+			sha256_add(&digest, chunk, (size_t)n);
 			at += n;
 			/* Bit by bit: all of it at the end could take a slow server minutes without a sign of life. */
 			if (at % FLUSH_EVERY == 0 && fdatasync(fd) < 0)
@@ -239,7 +241,7 @@ static int copy(const struct directory *d, const struct item *item, int fd, stru
 			progress_sent(d->store.context->progress, at);
 		}
 	}
-	digest_end(&digest, text);
+	sha256_end(&digest, text);
 	if (r == 0 && strcmp(text, item->sha256) != 0)
 		r = fault_set(fault, FAULT_BUNDLE_CHANGED, "%s is not what " PLAN_MANIFEST " says of it", item->name);
 	return r;

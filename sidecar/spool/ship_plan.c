@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "lib/json.h"
 #include "lib/units.h"
@@ -56,6 +57,26 @@ int store_options_check(const struct store_options *o, struct err *err)
 	if (check_address("--store-s3-endpoint", o->s3_endpoint, err) < 0)
 		return -err->code;
 	return check_address("--store-s3-sts-endpoint", o->s3_sts_endpoint, err);
+}
+
+char *const *ship_environment(void)
+{
+	static const char *const wanted[] = {
+		"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY",
+		"SSL_CERT_FILE", "SSL_CERT_DIR", "RES_OPTIONS", "LOCALDOMAIN", "ASAN_OPTIONS",
+	};
+	static char *env[ARRAY_SIZE(wanted) + 1];
+	size_t n = 0;
+
+	for (char **e = environ; *e; e++)
+		for (size_t i = 0; i < ARRAY_SIZE(wanted) && n < ARRAY_SIZE(wanted); i++) {
+			size_t len = strlen(wanted[i]);
+
+			if (strncmp(*e, wanted[i], len) == 0 && (*e)[len] == '=')
+				env[n++] = *e;
+		}
+	env[n] = NULL;
+	return env;
 }
 
 void ship_args(const struct store_options *o, const char *program, const char *as, const char *deadline, const char *bundle,

@@ -41,6 +41,12 @@ const char *store_directory(const char *url);
 void ship_args(const struct store_options *o, const char *program, const char *as, const char *deadline, const char *bundle,
 	       const char *ret_argv[static SHIP_ARGS_MAX]);
 
+/*
+ * Of our environment what afterglow-ship and its libraries ask for: proxies, certificates, how names are looked up.
+ * Credentials come as files. The pointers are into environ; the array is this function's own.
+ */
+char *const *ship_environment(void);
+
 /* Why a run failed: as afterglow-ship says, or as we see. */
 enum ship_kind {
 #define X(id, name, retry, after) SHIP_##id,

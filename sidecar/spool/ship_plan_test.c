@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -100,6 +101,26 @@ static const struct {
 	{ { OK }, 9, SHIP_END_HUNG, false, true, SHIP_HUNG, 0, "no sign of life for 120 s" },
 };
 
+/* Ours may have what the user put there for the Ray container's image: keys of a cloud, tokens. */
+static void of_the_environment_it_has_what_it_needs(void **state)
+{
+	char *const *env;
+	unsigned int proxies = 0;
+	(void)state;
+
+	setenv("https_proxy", "http://proxy:3128", 1);
+	setenv("https_proxy_password", "secret", 1);
+	setenv("AWS_SECRET_ACCESS_KEY", "secret", 1);
+	setenv("LD_PRELOAD_", "secret", 1);
+	env = ship_environment();
+	for (; *env; env++) {
+		assert_null(strstr(*env, "secret"));
+		assert_null(strstr(*env, "PATH="));
+		proxies += strcmp(*env, "https_proxy=http://proxy:3128") == 0;
+	}
+	assert_int_equal(proxies, 1);
+}
+
 static void what_it_says_holds_with_its_exit_code(void **state)
 {
 	(void)state;
@@ -144,6 +165,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_store_is_checked_with_its_options),
 		cmocka_unit_test(the_arguments_are_those_that_were_given),
+		cmocka_unit_test(of_the_environment_it_has_what_it_needs),
 		cmocka_unit_test(what_it_says_holds_with_its_exit_code),
 		cmocka_unit_test(the_pause_doubles_up_to_five_minutes),
 	};

@@ -5,17 +5,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/fileio.h"
 #include "lib/log.h"
+#include "lib/loop/child.h"
 #include "lib/units.h"
 #include "sidecar/spool/inventory.h"
 #include "sidecar/spool/spool.h"
@@ -23,11 +21,7 @@
 #include "sidecar/store/extend.h"
 #include "sidecar/store/manifest.h"
 
-extern char **environ;
-
 #define DONE_MAX 256 /* more than a spool holds, unless told otherwise */
-#define REAP_EVERY_NS (20 * NS_PER_MS)
-#define KILL_AFTER_NS (2 * NS_PER_SEC) /* SIGTERM, then SIGKILL */
 #define PRUNE_EVERY_NS (600 * NS_PER_SEC)
 #define RUN_MAX_S (24 * 3600)
 
@@ -40,29 +34,21 @@ struct identity_of_manifest {
 enum state {
 	IDLE,
 	WAITING, /* for the next try */
-	RUNNING, /* until end of file on its stdout */
-	REAPING, /* it has ended, or is about to */
+	RUNNING, /* until its child has ended */
 };
 
 struct shipper {
 	struct event_base *base;
 	struct shipper_options options;
 	struct shipper_callbacks callbacks;
-	struct event *timer, *readable;
+	struct event *timer; /* to begin */
 	enum state state;
-	pid_t pid;
-	int out_fd;
+	struct child *child; /* NULL: none runs */
 	bool pruning; /* what runs is no afterglow-ship */
 	char path[BUNDLE_PATH_MAX]; /* what is shipped, below the spool; the one tried last */
 	struct identity_of_manifest manifest;
 	struct identity_of_manifest done[DONE_MAX]; /* shipped, and waiting for an addition, or not to be removed */
 	size_t n_done;
-	int64_t heard_ns; /* when the child last said something */
-	enum ship_end end;
-	int signals; /* sent to it */
-	char line[SHIP_LINE_MAX];
-	size_t line_len;
-	bool line_too_long;
 	struct ship_result result;
 	unsigned int failures; /* in a row */
 	int64_t stop_ns; /* 0: not stopping */
@@ -157,105 +143,34 @@ static bool choose(struct shipper *s)
 
 /* The child */
 
-static int make_pipe(int fds[static 2], struct err *err)
+static void ended(const struct child_result *r, void *arg);
+
+static int64_t patience_ns(const struct shipper *s)
 {
-	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
-		return err_set(err, errno, "pipe");
-	/* The child's end is to block. */
-	if (fcntl(fds[1], F_SETFL, 0) < 0) {
-		close(fds[0]);
-		close(fds[1]);
-		return err_set(err, errno, "pipe");
-	}
-	return 0;
+	return s->stop_ns ? MIN(SHIP_PATIENCE_NS, MAX(s->stop_ns - now_boottime_ns(), (int64_t)0)) : SHIP_PATIENCE_NS;
 }
 
-static int spawn(const char *const *argv, int out_fd, pid_t *ret_pid)
+static void on_line(const char *line, size_t len, void *arg)
 {
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attr;
-	sigset_t none, usual;
-	int rc;
+	struct shipper *s = arg;
 
-	sigemptyset(&none);
-	sigemptyset(&usual);
-	sigaddset(&usual, SIGPIPE);
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-	posix_spawn_file_actions_adddup2(&actions, out_fd, STDOUT_FILENO);
-	posix_spawnattr_init(&attr);
-	posix_spawnattr_setsigmask(&attr, &none);
-	posix_spawnattr_setsigdefault(&attr, &usual);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-	rc = posix_spawn(ret_pid, argv[0], &actions, &attr, (char *const *)argv, environ);
-	posix_spawnattr_destroy(&attr);
-	posix_spawn_file_actions_destroy(&actions);
-	return rc;
+	child_extend(s->child, patience_ns(s));
+	if (!s->pruning)
+		ship_line(line, len, &s->result);
 }
-
-static void on_readable(evutil_socket_t fd, short what, void *arg);
 
 static int start(struct shipper *s, const char *const *argv, struct err *err)
 {
-	int fds[2], rc;
+	char *const *env = ship_environment();
+	const struct child_work work = {
+		.path = argv[0], .argv = argv, .env = env, .on_line = on_line, .line_max = SHIP_LINE_MAX, .no_new_privs = true, .within_ns = patience_ns(s),
+	};
 
-	if (make_pipe(fds, err) < 0)
-		return -err->code;
-	rc = spawn(argv, fds[1], &s->pid);
-	close(fds[1]);
-	if (rc == 0) {
-		s->readable = event_new(s->base, fds[0], EV_READ | EV_PERSIST, on_readable, s);
-		if (s->readable)
-			event_add(s->readable, NULL);
-	}
-	if (rc != 0) {
-		close(fds[0]);
-		return err_set(err, rc, "%s", argv[0]);
-	}
-	s->out_fd = fds[0];
-	s->state = s->readable ? RUNNING : REAPING;
-	s->heard_ns = now_boottime_ns();
-	s->end = SHIP_END_OWN;
-	s->line_too_long = false;
-	s->signals = 0;
-	s->line_len = 0;
 	s->result = (struct ship_result){ .said = false };
-	set_timer(s, s->readable ? NS_PER_SEC : REAP_EVERY_NS);
+	if (child_start(s->base, &work, ended, s, &s->child, err) < 0)
+		return -err->code;
+	s->state = RUNNING;
 	return 0;
-}
-
-static void take_bytes(struct shipper *s, const char *bytes, size_t len)
-{
-	for (size_t i = 0; i < len; i++) {
-		if (bytes[i] == '\n') {
-			if (!s->line_too_long && !s->pruning)
-				ship_line(s->line, s->line_len, &s->result);
-			s->line_len = 0;
-			s->line_too_long = false;
-		} else if (s->line_len == sizeof(s->line))
-			s->line_too_long = true;
-		else
-			s->line[s->line_len++] = bytes[i];
-	}
-}
-
-static void on_readable(evutil_socket_t fd, short what, void *arg)
-{
-	struct shipper *s = arg;
-	char bytes[4096];
-	ssize_t n;
-
-	(void)what;
-	while ((n = read((int)fd, bytes, sizeof(bytes))) > 0) {
-		s->heard_ns = now_boottime_ns();
-		take_bytes(s, bytes, (size_t)n);
-	}
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	event_free(s->readable);
-	s->readable = NULL;
-	s->state = REAPING;
-	set_timer(s, 0);
 }
 
 /* Its outcome */
@@ -314,19 +229,21 @@ static void rest(struct shipper *s)
 	s->callbacks.idle(s->callbacks.arg);
 }
 
-static void ended(struct shipper *s, int status)
+static void ended(const struct child_result *r, void *arg)
 {
-	closep(&s->out_fd);
-	s->pid = 0;
+	struct shipper *s = arg;
+	bool in_time = !s->stop_ns || now_boottime_ns() < s->stop_ns;
+
+	s->child = NULL;
 	s->state = IDLE;
 	if (s->pruning) {
 		s->pruning = false;
-		if (status != 0)
-			log_warning_limited("store: old bundles could not be removed (0x%x)", (unsigned int)status);
+		if (r->status != 0)
+			log_warning_limited("store: old bundles could not be removed (0x%x)", (unsigned int)r->status);
 		begin_next(s);
 		return;
 	}
-	ship_ended(status, s->end, &s->result);
+	ship_ended(r->status, !r->timed_out ? SHIP_END_OWN : in_time ? SHIP_END_HUNG : SHIP_END_GRACE, &s->result);
 	if (s->result.shipped) {
 		on_shipped(s);
 		begin_next(s);
@@ -339,34 +256,6 @@ static void ended(struct shipper *s, int status)
 		rest(s);
 	} else
 		wait_for_next_try(s);
-}
-
-/* SIGTERM, then SIGKILL; one that hangs in the kernel is not waited for, but no other is begun before it is gone. */
-static void end_child(struct shipper *s)
-{
-	kill(s->pid, s->signals ? SIGKILL : SIGTERM);
-	s->signals++;
-}
-
-static bool patience_is_over(const struct shipper *s, int64_t now_ns)
-{
-	return now_ns - s->heard_ns > SHIP_PATIENCE_NS + s->signals * KILL_AFTER_NS ||
-	       (s->stop_ns && now_ns > s->stop_ns + s->signals * KILL_AFTER_NS);
-}
-
-static void watch(struct shipper *s)
-{
-	int status;
-
-	if (s->state == REAPING && waitpid(s->pid, &status, WNOHANG) == s->pid) {
-		ended(s, status);
-		return;
-	}
-	if (patience_is_over(s, now_boottime_ns())) {
-		s->end = s->stop_ns ? SHIP_END_GRACE : SHIP_END_HUNG;
-		end_child(s);
-	}
-	set_timer(s, s->state == REAPING ? REAP_EVERY_NS : NS_PER_SEC);
 }
 
 /* What next */
@@ -439,10 +328,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (s->state == RUNNING || s->state == REAPING)
-		watch(s);
-	else
-		begin_next(s);
+	begin_next(s);
 }
 
 struct shipper *shipper_new(struct event_base *base, const struct shipper_options *options,
@@ -455,7 +341,6 @@ struct shipper *shipper_new(struct event_base *base, const struct shipper_option
 	s->base = base;
 	s->options = *options;
 	s->callbacks = *callbacks;
-	s->out_fd = -1;
 	s->clock_offset_ns = now_realtime_ns() - now_boottime_ns();
 	s->timer = evtimer_new(base, on_timer, s);
 	if (!s->timer) {
@@ -469,20 +354,14 @@ void shipper_free(struct shipper *s)
 {
 	if (!s)
 		return;
-	if (s->state == RUNNING || s->state == REAPING) {
-		kill(s->pid, SIGTERM);
-		waitpid(s->pid, NULL, WNOHANG);
-	}
-	if (s->readable)
-		event_free(s->readable);
+	child_cancel(s->child);
 	event_free(s->timer);
-	closep(&s->out_fd);
 	free(s);
 }
 
 void shipper_kick(struct shipper *s)
 {
-	if (!s || s->state == RUNNING || s->state == REAPING || (s->state == WAITING && !s->stop_ns))
+	if (!s || s->state == RUNNING || (s->state == WAITING && !s->stop_ns))
 		return;
 	/* On the loop, not in whoever kicks; and what is committed in a row is looked at once. */
 	s->state = WAITING;
@@ -491,9 +370,11 @@ void shipper_kick(struct shipper *s)
 
 void shipper_stop(struct shipper *s, int64_t deadline_ns)
 {
-	if (!s || s->stop_ns)
+	if (!s || deadline_ns <= s->stop_ns)
 		return;
 	s->stop_ns = deadline_ns;
+	if (s->state == RUNNING)
+		child_extend(s->child, patience_ns(s));
 	shipper_kick(s);
 }
 

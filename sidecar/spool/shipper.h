@@ -55,7 +55,7 @@ void shipper_free(struct shipper *s);
 /* There may be something to ship. */
 void shipper_kick(struct shipper *s);
 
-/* The pod is going away: goes on until deadline (CLOCK_BOOTTIME), with short pauses between tries, then gives up. */
+/* The pod is going away: goes on until deadline (CLOCK_BOOTTIME), with short pauses between tries, then gives up. Again: for longer. */
 void shipper_stop(struct shipper *s, int64_t deadline_ns);
 
 /* Whether it works, or waits for its next try. */

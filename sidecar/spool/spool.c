@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -71,16 +72,17 @@ static void load(struct spool *s)
 
 struct spool *spool_new(const char *path, const struct spool_limits *limits, int state_fd)
 {
-	struct spool *s = calloc(1, sizeof(*s));
+	/* Shared with the children that write bundles: what they count is counted. */
+	struct spool *s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-	if (!s)
+	if (s == MAP_FAILED)
 		return NULL;
 	s->limits = *limits;
 	s->state_fd = state_fd;
 	s->clock_offset_ns = clock_offset_ns();
 	s->path = strdup(path);
 	if (!s->path) {
-		free(s);
+		munmap(s, sizeof(*s));
 		return NULL;
 	}
 	load(s);
@@ -92,7 +94,7 @@ void spool_free(struct spool *s)
 	if (!s)
 		return;
 	free(s->path);
-	free(s);
+	munmap(s, sizeof(*s));
 }
 
 /* Room */

@@ -38,7 +38,7 @@ struct spool;
 
 /*
  * path: the directory, which may not be there yet. state_fd: a directory for what has to survive the recorder, -1: none; not
- * owned. NULL only without memory.
+ * owned. NULL only without memory. It is shared with forks of this process, one of which may use it at a time.
  */
 struct spool *spool_new(const char *path, const struct spool_limits *limits, int state_fd);
 void spool_free(struct spool *s);

@@ -8,7 +8,6 @@
 #include <glob.h>
 #include <limits.h>
 #include <linux/magic.h>
-#include <sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -194,7 +193,7 @@ int bundle_add(struct bundle *b, const char *file, const void *data, size_t len,
 	int r = make_directory_of(b, file, err);
 	char digest[SHA256_TEXT_MAX];
 
-	SHA256Data(data, len, digest);
+	sha256_text(data, len, digest);
 	if (r >= 0)
 		r = file_put(b->fd, file, data, len, FILE_MODE, err);
 	if (r >= 0)
@@ -221,11 +220,11 @@ int bundle_open_file(struct bundle *b, const char *file, int *ret_fd, struct err
 int bundle_finish_file(struct bundle *b, const char *file, int fd, struct err *err)
 {
 	char digest[SHA256_TEXT_MAX];
-	size_t len;
-	int r = file_sha256(fd, &len, digest, err);
+	int64_t len;
+	int r = sha256_file(fd, 0, INT64_MAX, NULL, NULL, &len, digest, err);
 
 	if (r >= 0)
-		r = manifest_describe(b->files, file, len, digest, err);
+		r = manifest_describe(b->files, file, (size_t)len, digest, err);
 	return r < 0 ? give_up(b, file, err) : 0;
 }
 
@@ -235,7 +234,7 @@ void bundle_drop_file(struct bundle *b, const char *file)
 }
 
 /* Reads at most max bytes from fd, writes them to out and into the digest. */
-static int pump(int fd, size_t max, int out, SHA2_CTX *digest, size_t *ret_len, struct err *err)
+static int pump(int fd, size_t max, int out, struct sha256 *digest, size_t *ret_len, struct err *err)
 {
 	unsigned char buf[32 * 1024];
 	size_t len = 0;
@@ -248,7 +247,7 @@ static int pump(int fd, size_t max, int out, SHA2_CTX *digest, size_t *ret_len, 
 			return err_set(err, errno, "read");
 		if (fd_write_all(out, buf, (size_t)n, err) < 0)
 			return -err->code;
-		SHA256Update(digest, buf, (size_t)n);
+		sha256_add(digest, buf, (size_t)n);
 		len += (size_t)n;
 	}
 	*ret_len = len;
@@ -260,7 +259,7 @@ int bundle_copy(struct bundle *b, const char *file, int fd, size_t max, struct e
 	_cleanup_close_ int out = -1;
 	char text[SHA256_TEXT_MAX];
 	struct err local = { 0 };
-	SHA2_CTX digest;
+	struct sha256 digest;
 	size_t len = 0;
 	int r;
 
@@ -269,9 +268,9 @@ int bundle_copy(struct bundle *b, const char *file, int fd, size_t max, struct e
 	r = bundle_open_file(b, file, &out, err);
 	if (r < 0)
 		return r;
-	SHA256Init(&digest);
+	sha256_begin(&digest);
 	r = pump(fd, max, out, &digest, &len, err);
-	SHA256End(&digest, text);
+	sha256_end(&digest, text);
 	if (r >= 0)
 		r = manifest_describe(b->files, file, len, text, err);
 	return r < 0 ? give_up(b, file, err) : 0;
@@ -367,6 +366,11 @@ static int sync_files(const struct bundle *b, struct err *err)
 			return -err->code;
 	each_directory(b, sync_directory);
 	return fsync(b->fd) < 0 ? err_set(err, errno, "fsync") : 0;
+}
+
+void bundle_drop_directory(struct bundle *b, const char *directory)
+{
+	tree_remove(b->fd, directory);
 }
 
 int bundle_commit(struct bundle *b, struct err *err)

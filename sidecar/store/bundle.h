@@ -58,6 +58,9 @@ int bundle_finish_file(struct bundle *b, const char *file, int fd, struct err *e
 /* In place of bundle_finish_file: it is to have no such file. */
 void bundle_drop_file(struct bundle *b, const char *file);
 
+/* Removes what lies in directory, of which the bundle knows no file: whoever wrote there did not come to an end. */
+void bundle_drop_directory(struct bundle *b, const char *directory);
+
 /* Writes the manifest, makes all durable and visible. Frees b in any case; on failure nothing is left. */
 int bundle_commit(struct bundle *b, struct err *err);
 

@@ -72,19 +72,19 @@ static int describe(const struct extension *e, const char *sha256, cJSON **ret_m
 	cJSON *files;
 	char digest[SHA256_TEXT_MAX];
 	struct stat st;
-	size_t len;
+	int64_t len;
 
 	if (fstat(e->fd, &st) < 0)
 		return err_set(err, errno, "stat");
-	len = (size_t)st.st_size;
-	if (!sha256 && file_sha256(e->fd, &len, digest, err) < 0)
+	len = st.st_size;
+	if (!sha256 && sha256_file(e->fd, 0, INT64_MAX, NULL, NULL, &len, digest, err) < 0)
 		return -err->code;
 	if (manifest_read(e->dirfd, &manifest, &files, err) < 0)
 		return -err->code;
 	/* One that is not listed is of a writer that died before it could list it. */
 	if (json_find(files, "name", e->file))
 		return err_set(err, EEXIST, "the bundle has one");
-	if (manifest_describe(files, e->file, len, sha256 ? sha256 : digest, err) < 0)
+	if (manifest_describe(files, e->file, (size_t)len, sha256 ? sha256 : digest, err) < 0)
 		return -err->code;
 	*ret_manifest = TAKE_PTR(manifest);
 	return 0;

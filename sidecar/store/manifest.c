@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sha2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -80,26 +79,5 @@ int manifest_read(int dirfd, cJSON **ret_manifest, cJSON **ret_files, struct err
 		return err_set(err, EPROTO, MANIFEST_FILE " lists no files");
 	*ret_files = files;
 	*ret_manifest = TAKE_PTR(manifest);
-	return 0;
-}
-
-int file_sha256(int fd, size_t *ret_len, char ret_sha256[static SHA256_TEXT_MAX], struct err *err)
-{
-	unsigned char buf[32 * 1024];
-	SHA2_CTX digest;
-	off_t at = 0;
-	ssize_t n;
-
-	SHA256Init(&digest);
-	while ((n = pread(fd, buf, sizeof(buf), at)) != 0) {
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return err_set(err, errno, "read");
-		SHA256Update(&digest, buf, (size_t)n);
-		at += n;
-	}
-	SHA256End(&digest, ret_sha256);
-	*ret_len = (size_t)at;
 	return 0;
 }

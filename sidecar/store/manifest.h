@@ -10,11 +10,10 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "lib/err.h"
+#include "lib/digest/sha256.h"
 
 #define MANIFEST_FILE "MANIFEST.json"
 #define MANIFEST_MAX (1 << 20) /* a hundred bytes a file */
-#define SHA256_TEXT_MAX 65
 
 /* An empty one; ret_files is its list. NULL without memory. */
 cJSON *manifest_new(cJSON **ret_files);
@@ -27,8 +26,5 @@ int manifest_write(const cJSON *manifest, int dirfd, const char *as, struct err 
 
 /* Reads dirfd/MANIFEST.json. A thing that is no manifest is -EPROTO. */
 int manifest_read(int dirfd, cJSON **ret_manifest, cJSON **ret_files, struct err *err);
-
-/* Size and digest of all that fd holds, whatever its position, which stays. */
-int file_sha256(int fd, size_t *ret_len, char ret_sha256[static SHA256_TEXT_MAX], struct err *err);
 
 #endif

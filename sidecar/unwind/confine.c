@@ -3,31 +3,21 @@
 #include "sidecar/unwind/confine.h"
 
 #include <errno.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
+#include <fcntl.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/prctl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
-#if defined(__x86_64__)
-#define ARCH AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define ARCH AUDIT_ARCH_AARCH64
-#else
-#error "which AUDIT_ARCH is this?"
-#endif
+#include "sidecar/confine/confine.h"
 
-/* A sanitizer's shadow memory is terabytes of addresses; and what breaks is to be heard of. */
+/* A sanitizer is to say itself what broke. */
 #if defined(__SANITIZE_ADDRESS__)
-#define LIMIT_MEMORY false
 #define CATCH_ALL false
 #else
-#define LIMIT_MEMORY true
 #define CATCH_ALL true
 #endif
 
@@ -74,19 +64,6 @@ static int catch_signals(struct err *err)
 
 /* Limits */
 
-static int limit(int resource, const char *name, rlim_t soft, rlim_t hard, struct err *err)
-{
-	struct rlimit now, want;
-
-	if (getrlimit((__rlimit_resource_t)resource, &now) < 0)
-		return err_set(err, errno, "%s", name);
-	want.rlim_max = MIN(hard, now.rlim_max);
-	want.rlim_cur = MIN(soft, want.rlim_max);
-	if (setrlimit((__rlimit_resource_t)resource, &want) < 0)
-		return err_set(err, errno, "%s", name);
-	return 0;
-}
-
 /* A file that is written to may hold something already. */
 static rlim_t output_limit(int summary_fd)
 {
@@ -102,73 +79,66 @@ static rlim_t output_limit(int summary_fd)
 
 static int set_limits(int summary_fd, struct err *err)
 {
-	const rlim_t output = output_limit(summary_fd);
+	const struct confine_limits limits = {
+		.addresses = CONFINE_ADDRESSES,
+		.memory = CONFINE_MEMORY,
+		.cpu_seconds = CONFINE_CPU_SECONDS,
+		.files = CONFINE_FILES,
+		.output = output_limit(summary_fd),
+	};
 
-	if (LIMIT_MEMORY && (limit(RLIMIT_AS, "RLIMIT_AS", CONFINE_ADDRESSES, CONFINE_ADDRESSES, err) < 0 ||
-			     limit(RLIMIT_DATA, "RLIMIT_DATA", CONFINE_MEMORY, CONFINE_MEMORY, err) < 0))
-		return -err->code;
-	/* SIGXCPU first, SIGKILL for whoever does not end then. */
-	if (limit(RLIMIT_CPU, "RLIMIT_CPU", CONFINE_CPU_SECONDS, CONFINE_CPU_SECONDS + 2, err) < 0 ||
-	    limit(RLIMIT_FSIZE, "RLIMIT_FSIZE", output, output, err) < 0 ||
-	    limit(RLIMIT_NOFILE, "RLIMIT_NOFILE", CONFINE_FILES, CONFINE_FILES, err) < 0 ||
-	    limit(RLIMIT_CORE, "RLIMIT_CORE", 0, 0, err) < 0)
-		return -err->code;
+	return confine_limit(&limits, err);
+}
+
+/* Descriptors */
+
+static int by_number(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+static int leave_open(int core_fd, int files_fd, int summary_fd, struct err *err)
+{
+	const int all[] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, core_fd, files_fd, summary_fd };
+	int keep[ARRAY_SIZE(all)], null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	size_t n = 0;
+
+	if (null < 0 || (core_fd != STDIN_FILENO && dup2(null, STDIN_FILENO) < 0))
+		return err_set(err, errno, "/dev/null");
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		if (all[i] >= 0)
+			keep[n++] = all[i];
+	qsort(keep, n, sizeof(keep[0]), by_number);
+	confine_descriptors(keep, n);
 	return 0;
 }
 
 /* System calls */
 
-#define FIELD(name) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, name))
-#define RETURN(what) BPF_STMT(BPF_RET | BPF_K, what)
-/* Low half: the calls filtered by it take an int there. */
-#define ARGUMENT(n) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[n]))
-#define ALLOW(call) \
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##call, 0, 1), \
-	RETURN(SECCOMP_RET_ALLOW)
-/* Only with this descriptor as the first argument. */
-#define ALLOW_ON(call, fd) \
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##call, 0, 4), \
-	ARGUMENT(0), \
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned int)(fd), 0, 1), \
-	RETURN(SECCOMP_RET_ALLOW), \
-	FIELD(nr)
-
-static int filter_calls(int root_fd, int summary_fd, struct err *err)
+static int filter_calls(int files_fd, int summary_fd, struct err *err)
 {
-	struct sock_filter code[] = {
-		FIELD(arch),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0),
-		RETURN(SECCOMP_RET_KILL_PROCESS),
-		FIELD(nr),
-		ALLOW(pread64), ALLOW(read), ALLOW(mmap), ALLOW(munmap), ALLOW(mremap), ALLOW(mprotect), ALLOW(madvise), ALLOW(brk),
-		ALLOW(close), ALLOW(fstat), ALLOW(lseek), ALLOW(fcntl), ALLOW(futex), ALLOW(getrandom), ALLOW(clock_gettime),
-		ALLOW(rt_sigaction), ALLOW(rt_sigprocmask), ALLOW(rt_sigreturn), ALLOW(sigaltstack), ALLOW(exit), ALLOW(exit_group),
-		ALLOW_ON(openat2, root_fd),
-		ALLOW_ON(write, STDOUT_FILENO), ALLOW_ON(write, STDERR_FILENO), ALLOW_ON(write, summary_fd),
-#if defined(SYS_newfstatat)
-		/* glibc's fstat(fd), with an empty path; only of what is open. */
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_newfstatat, 0, 4),
-		ARGUMENT(3),
-		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x1000 /* AT_EMPTY_PATH */, 0, 1),
-		RETURN(SECCOMP_RET_ALLOW),
-		FIELD(nr),
-#endif
-		/* What asks nicely gets no for an answer and goes on without: libdw for files of debug information, say. */
-		RETURN(SECCOMP_RET_ERRNO | EACCES),
+	const struct confine_rule rules[] = {
+		CONFINE_ALLOW(pread64), CONFINE_ALLOW(lseek), CONFINE_ALLOW(fstat), CONFINE_ALLOW(close),
+		/* What is mapped is no code: all of ours is there already. */
+		CONFINE_ALLOW_WITHOUT(mmap, 2, PROT_EXEC), CONFINE_ALLOW_WITHOUT(mprotect, 2, PROT_EXEC),
+		CONFINE_ALLOW(munmap), CONFINE_ALLOW(mremap), CONFINE_ALLOW(madvise), CONFINE_ALLOW(brk),
+		/* Other commands of fcntl send signals to other processes (F_SETOWN, F_SETSIG). */
+		CONFINE_ALLOW_IF(fcntl, 1, F_GETFD), CONFINE_ALLOW_IF(fcntl, 1, F_GETFL),
+		{ SYS_futex, 1, FUTEX_PRIVATE_FLAG, FUTEX_PRIVATE_FLAG }, /* others have other futexes */
+		CONFINE_ALLOW(getrandom), CONFINE_ALLOW(clock_gettime), CONFINE_ALLOW(rt_sigaction), CONFINE_ALLOW(rt_sigprocmask),
+		CONFINE_ALLOW(rt_sigreturn), CONFINE_ALLOW(sigaltstack), CONFINE_ALLOW(restart_syscall), CONFINE_ALLOW(exit),
+		CONFINE_ALLOW(exit_group), CONFINE_ALLOW_ON(write, STDOUT_FILENO), CONFINE_ALLOW_ON(write, STDERR_FILENO),
+		CONFINE_ALLOW_ON(write, summary_fd), CONFINE_ALLOW_ON(write, files_fd), CONFINE_ALLOW_ON(recvmsg, files_fd),
 	};
-	const struct sock_fprog program = { .len = ARRAY_SIZE(code), .filter = code };
 
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		return err_set(err, errno, "no new privileges");
-	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
-		return err_set(err, errno, "seccomp");
-	return 0;
+	return confine_calls(rules, ARRAY_SIZE(rules), err);
 }
 
-int confine(int root_fd, int summary_fd, void (*broken)(const char *why), struct err *err)
+int confine(int core_fd, int files_fd, int summary_fd, void (*broken)(const char *why), struct err *err)
 {
 	on_broken = broken;
-	if (set_limits(summary_fd, err) < 0 || catch_signals(err) < 0)
+	if (leave_open(core_fd, files_fd, summary_fd, err) < 0 || set_limits(summary_fd, err) < 0 || catch_signals(err) < 0 ||
+	    confine_files(-1, err) < 0)
 		return -err->code;
-	return filter_calls(root_fd, summary_fd, err);
+	return filter_calls(files_fd, summary_fd, err);
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A core file of Linux (64 bit, x86-64 or aarch64): its notes and its memory.
- *
- * The file is the user's. It is read by pread alone, never mapped, so that one
- * that shrinks meanwhile is only short. Every number in it may be a lie: counts
- * are bounded, addresses are looked up, strings end where the notes end.
+ * What unwinding needs of a core file (x86-64 or aarch64), read by core/elf_core:
+ * memory by address, cached; threads, signal, command and mapped files from the
+ * notes. The file is the user's: counts are bounded, addresses are looked up,
+ * strings end where the notes end.
  */
 #ifndef AFTERGLOW_SIDECAR_UNWIND_CORE_H
 #define AFTERGLOW_SIDECAR_UNWIND_CORE_H
@@ -14,9 +13,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "lib/err.h"
+#include "sidecar/core/elf_core.h"
 
-#define CORE_SEGMENTS_MAX 131072 /* vm.max_map_count is 65530 unless raised */
 #define CORE_MAPS_MAX 65536
 #define CORE_THREADS_MAX 4096 /* kept; of more only the number is */
 #define CORE_REGISTERS_MAX 34
@@ -68,8 +66,7 @@ struct core_siginfo {
 #define CORE_CACHE_BLOCK 4096
 
 struct core {
-	int fd; /* the caller's */
-	uint64_t size;
+	struct elf_core elf; /* without its segments; the descriptor is the caller's */
 	const struct core_machine *machine;
 	struct core_segment *segments; /* by address */
 	size_t n_segments;
@@ -93,7 +90,7 @@ struct core {
 };
 
 /*
- * Reads headers and notes. -ENOEXEC for what is no core, -ENOTSUP for one of
+ * Reads headers and notes. -EPROTO for what is no core, -ENOTSUP for one of
  * another machine, -ENODATA for one without a single thread: err says so. On
  * success core_close is the caller's; fd stays the caller's.
  */

@@ -26,7 +26,8 @@ static void walk(struct core *core, struct modules *modules)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	_cleanup_close_ int fd = memfd_create("core", MFD_CLOEXEC), root = open("/proc/self/fdinfo", O_PATH | O_CLOEXEC);
+	_cleanup_close_ int fd = memfd_create("core", MFD_CLOEXEC);
+	struct files files = { .socket_fd = -1 };
 	struct modules modules;
 	struct err err = { 0 };
 	struct core core;
@@ -34,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (fd < 0 || fd_write_all(fd, data, size, NULL) < 0 || core_open(&core, fd, &err) < 0)
 		return 0;
-	if (modules_find(&modules, &core, root, &err) == 0) {
+	if (modules_find(&modules, &core, &files, &err) == 0) {
 		walk(&core, &modules);
 		for (size_t i = 0; i < core.n_segments && i < 64; i++)
 			modules_read(&modules, core.segments[i].end - 4, words, sizeof(words));

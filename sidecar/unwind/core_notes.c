@@ -9,14 +9,10 @@
 #include "lib/printable.h"
 #include "sidecar/unwind/core_machine.h"
 
-#define NOTES_MAX 1000000 /* looked at */
 #define FILE_NOTE_MAX (8 << 20) /* the kernel stops at 4 MiB (MAX_FILE_NOTE_SIZE) */
 #define AUXV_MAX 64 /* entries */
 
-/* struct elf_prstatus and elf_prpsinfo of 64-bit machines, <linux/elfcore.h>. */
-#define PRSTATUS_CURSIG 12
-#define PRSTATUS_PID 32
-#define PRSTATUS_REGISTERS 112
+/* struct elf_prpsinfo of 64-bit machines, <linux/elfcore.h>. */
 #define PRPSINFO_PID 24
 #define PRPSINFO_FNAME 40
 #define PRPSINFO_ARGS 56
@@ -25,16 +21,10 @@
 /* Registers that hold the thread pointer: fs_base on x86-64, none on aarch64. */
 #define X86_FS_BASE 21
 
-static int take_prstatus(struct core *core, uint64_t at, size_t len, struct err *err)
+static int take_thread(struct core *core, const struct elf_thread *from, struct err *err)
 {
-	size_t size = core->machine->n_registers * sizeof(uint64_t);
-	uint8_t data[PRSTATUS_REGISTERS + sizeof(core->threads->registers)];
 	struct core_thread *t;
-	int32_t pid;
-	int16_t signal;
 
-	if (len < PRSTATUS_REGISTERS + size || core_read_file(core, at, data, PRSTATUS_REGISTERS + size) != PRSTATUS_REGISTERS + size)
-		return 0;
 	core->threads_seen++;
 	if (core->n_threads == CORE_THREADS_MAX)
 		return 0;
@@ -45,22 +35,24 @@ static int take_prstatus(struct core *core, uint64_t at, size_t len, struct err 
 		core->threads = t;
 	}
 	t = &core->threads[core->n_threads++];
-	*t = (struct core_thread){ 0 };
-	memcpy(&signal, data + PRSTATUS_CURSIG, sizeof(signal));
-	memcpy(&pid, data + PRSTATUS_PID, sizeof(pid));
-	memcpy(t->registers, data + PRSTATUS_REGISTERS, size);
-	t->tid = pid;
-	t->signal = signal;
+	*t = (struct core_thread){ .tid = from->tid, .signal = from->signal };
+	memcpy(t->registers, from->registers, MIN(from->n_registers * sizeof(uint64_t), sizeof(t->registers)));
 	t->thread_pointer = core->machine->elf == EM_X86_64 ? t->registers[X86_FS_BASE] : 0;
 	return 0;
 }
 
-static void take_prpsinfo(struct core *core, uint64_t at, size_t len)
+/* Its first bytes; false: it has not so many, or the file does not. */
+static bool read_note(const struct core *core, const struct elf_note *note, void *data, size_t len)
+{
+	return note->size >= len && elf_core_read(&core->elf, note->desc, data, len) == 0;
+}
+
+static void take_prpsinfo(struct core *core, const struct elf_note *note)
 {
 	char data[PRPSINFO_SIZE];
 	int32_t pid;
 
-	if (len < sizeof(data) || core_read_file(core, at, data, sizeof(data)) != sizeof(data))
+	if (!read_note(core, note, data, sizeof(data)))
 		return;
 	memcpy(&pid, data + PRPSINFO_PID, sizeof(pid));
 	core->pid = pid;
@@ -68,22 +60,22 @@ static void take_prpsinfo(struct core *core, uint64_t at, size_t len)
 	copy_printable(core->arguments, sizeof(core->arguments), data + PRPSINFO_ARGS, strnlen(data + PRPSINFO_ARGS, 80));
 }
 
-static void take_siginfo(struct core *core, uint64_t at, size_t len)
+static void take_siginfo(struct core *core, const struct elf_note *note)
 {
 	uint8_t data[24];
 
-	if (core->has_siginfo || len < sizeof(data) || core_read_file(core, at, data, sizeof(data)) != sizeof(data))
+	if (core->has_siginfo || !read_note(core, note, data, sizeof(data)))
 		return;
 	core->has_siginfo = true;
 	core_siginfo_parse(data, &core->siginfo);
 }
 
-static void take_auxv(struct core *core, uint64_t at, size_t len)
+static void take_auxv(struct core *core, const struct elf_note *note)
 {
 	Elf64_auxv_t entry;
 
-	for (size_t i = 0; i < AUXV_MAX && (i + 1) * sizeof(entry) <= len; i++) {
-		if (core_read_file(core, at + i * sizeof(entry), &entry, sizeof(entry)) != sizeof(entry))
+	for (size_t i = 0; i < AUXV_MAX && (i + 1) * sizeof(entry) <= note->size; i++) {
+		if (elf_core_read(&core->elf, note->desc + i * sizeof(entry), &entry, sizeof(entry)) < 0)
 			return;
 		if (entry.a_type == AT_SYSINFO_EHDR)
 			core->vdso = entry.a_un.a_val;
@@ -137,64 +129,58 @@ static int parse_files(struct core *core, const char *data, size_t len, struct e
 	return 0;
 }
 
-static int take_files(struct core *core, uint64_t at, size_t len, struct err *err)
+static int take_files(struct core *core, const struct elf_note *note, struct err *err)
 {
-	if (core->paths || len > FILE_NOTE_MAX)
+	if (core->paths || note->size > FILE_NOTE_MAX)
 		return 0;
-	core->paths = malloc(len + 1);
+	core->paths = malloc(note->size + 1);
 	if (!core->paths)
 		return err_set(err, ENOMEM, "names of mapped files");
-	if (core_read_file(core, at, core->paths, len) != len) {
+	if (!read_note(core, note, core->paths, note->size)) {
 		core->notes_cut = true;
 		return 0;
 	}
-	core->paths[len] = '\0';
-	return parse_files(core, core->paths, len, err);
+	core->paths[note->size] = '\0';
+	return parse_files(core, core->paths, note->size, err);
 }
 
-static int take(struct core *core, uint32_t type, uint64_t at, size_t len, struct err *err)
+struct taking {
+	struct core *core;
+	struct err *err;
+};
+
+static int take_note(const struct elf_core *elf, const struct elf_note *note, void *arg)
 {
-	switch (type) {
+	const struct taking *t = arg;
+	struct elf_thread thread;
+
+	if (strcmp(note->name, "CORE") != 0)
+		return 0;
+	switch (note->type) {
 	case NT_PRSTATUS:
-		return take_prstatus(core, at, len, err);
+		return elf_core_thread(elf, note, &thread) ? take_thread(t->core, &thread, t->err) : 0;
 	case NT_PRPSINFO:
-		take_prpsinfo(core, at, len);
+		take_prpsinfo(t->core, note);
 		return 0;
 	case NT_SIGINFO:
-		take_siginfo(core, at, len);
+		take_siginfo(t->core, note);
 		return 0;
 	case NT_AUXV:
-		take_auxv(core, at, len);
+		take_auxv(t->core, note);
 		return 0;
 	case NT_FILE:
-		return take_files(core, at, len, err);
+		return take_files(t->core, note, t->err);
 	default:
 		return 0;
 	}
 }
 
-int core_notes_read(struct core *core, uint64_t offset, uint64_t len, struct err *err)
+int core_notes_read(struct core *core, struct err *err)
 {
-	uint64_t at = offset, end = offset + len;
+	struct taking t = { core, err };
+	int rc = elf_core_each_note(&core->elf, take_note, &t);
 
-	if (end < offset)
-		end = UINT64_MAX;
-	for (unsigned int i = 0; i < NOTES_MAX && at + sizeof(Elf64_Nhdr) <= end; i++) {
-		Elf64_Nhdr note;
-		uint64_t name_at = at + sizeof(note), data_at, next;
-		char name[8] = "";
-
-		if (core_read_file(core, at, &note, sizeof(note)) != sizeof(note))
-			break;
-		data_at = name_at + (((uint64_t)note.n_namesz + 3) & ~(uint64_t)3);
-		next = data_at + (((uint64_t)note.n_descsz + 3) & ~(uint64_t)3);
-		if (next > end || next > core->size)
-			break;
-		core_read_file(core, name_at, name, MIN((size_t)note.n_namesz, sizeof(name) - 1));
-		if (strcmp(name, "CORE") == 0 && take(core, note.n_type, data_at, note.n_descsz, err) < 0)
-			return -err->code;
-		at = next;
-	}
-	core->notes_cut |= at < end;
-	return 0;
+	/* Nothing of ours fails with it. */
+	core->notes_cut |= rc == -ENODATA;
+	return rc == -ENODATA ? 0 : rc;
 }

@@ -95,7 +95,7 @@ static int open_image(struct image *i, struct core *core, struct err *err)
 
 static void done(struct core *core)
 {
-	int fd = core->fd;
+	int fd = core->elf.fd;
 
 	core_close(core);
 	close(fd);
@@ -267,12 +267,12 @@ static const struct {
 	uint8_t value;
 	int code;
 } refused[] = {
-	{ "no magic", 0, 'x', ENOEXEC },
+	{ "no magic", 0, 'x', EPROTO },
 	{ "32 bit", EI_CLASS, ELFCLASS32, ENOTSUP },
 	{ "big-endian", EI_DATA, ELFDATA2MSB, ENOTSUP },
-	{ "a program", offsetof(Elf64_Ehdr, e_type), ET_EXEC, ENOEXEC },
+	{ "a program", offsetof(Elf64_Ehdr, e_type), ET_EXEC, EPROTO },
 	{ "another machine", offsetof(Elf64_Ehdr, e_machine), EM_S390, ENOTSUP },
-	{ "small headers", offsetof(Elf64_Ehdr, e_phentsize), 8, ENOEXEC },
+	{ "small headers", offsetof(Elf64_Ehdr, e_phentsize), 8, EPROTO },
 	{ "no headers", offsetof(Elf64_Ehdr, e_phnum), 0, ENODATA },
 };
 

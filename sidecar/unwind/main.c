@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "lib/fileio.h"
 #include "sidecar/unwind/blame.h"
@@ -24,13 +25,18 @@ static const char usage[] =
 	"backtraces, the crashed one first, Python's frames too, the modules with build ids.\n"
 	"  --root DIR, --root-fd N   the root of the container that crashed: its programs and\n"
 	"                            libraries are looked for there and nowhere else (default /)\n"
+	"  --files-fd N              they come from there, from another process with --serve-fd\n"
+	"  --no-root                 they are not looked for\n"
 	"  --summary-fd N            one line of JSON goes there\n"
 	"  --max-threads N           threads that are shown (default 256, at most 4096)\n"
 	"  --max-frames N            frames of each thread that are shown (default 128, at most 4096)\n"
+	"usage: afterglow-unwind --serve-fd N (--root DIR | --root-fd N)\n"
+	"Opens files for another one, which asks for them over that socket, until it is gone.\n"
 	"Exit code 0: there is a backtrace, be it a partial one. 1: there is none. 2: usage.\n";
 
 struct options {
-	int core_fd, root_fd, summary_fd;
+	int core_fd, root_fd, summary_fd, files_fd, serve_fd; /* -1: not given */
+	bool no_root;
 	size_t max_threads, max_frames;
 };
 
@@ -58,7 +64,18 @@ static int open_path(const char *path, int flags, const char *name)
 	return fd;
 }
 
-enum { CORE = 1, CORE_FD, ROOT, ROOT_FD, SUMMARY_FD, MAX_THREADS, MAX_FRAMES };
+enum { CORE = 1, CORE_FD, ROOT, ROOT_FD, SUMMARY_FD, FILES_FD, SERVE_FD, MAX_THREADS, MAX_FRAMES, NO_ROOT };
+
+static int take_descriptor(const char *value, const char *name, int *ret_fd)
+{
+	long n;
+
+	if (number_of(value, 0, 1 << 20, name, &n) < 0)
+		return -1;
+	*ret_fd = (int)n;
+	return 0;
+}
+
 
 static int take_option(int option, const char *name, const char *value, struct options *o)
 {
@@ -70,11 +87,18 @@ static int take_option(int option, const char *name, const char *value, struct o
 	case ROOT:
 		return o->root_fd = open_path(value, O_PATH | O_DIRECTORY, name);
 	case CORE_FD:
-		return number_of(value, 0, 1 << 20, name, &n) < 0 ? -1 : (o->core_fd = (int)n);
+		return take_descriptor(value, name, &o->core_fd);
 	case ROOT_FD:
-		return number_of(value, 0, 1 << 20, name, &n) < 0 ? -1 : (o->root_fd = (int)n);
+		return take_descriptor(value, name, &o->root_fd);
 	case SUMMARY_FD:
-		return number_of(value, 0, 1 << 20, name, &n) < 0 ? -1 : (o->summary_fd = (int)n);
+		return take_descriptor(value, name, &o->summary_fd);
+	case FILES_FD:
+		return take_descriptor(value, name, &o->files_fd);
+	case SERVE_FD:
+		return take_descriptor(value, name, &o->serve_fd);
+	case NO_ROOT:
+		o->no_root = true;
+		return 0;
 	case MAX_THREADS:
 		if (number_of(value, 1, CORE_THREADS_MAX, name, &n) < 0)
 			return -1;
@@ -95,13 +119,18 @@ static int parse_options(int argc, char **argv, struct options *o)
 	static const struct option table[] = {
 		{ "core", required_argument, NULL, CORE }, { "core-fd", required_argument, NULL, CORE_FD },
 		{ "root", required_argument, NULL, ROOT }, { "root-fd", required_argument, NULL, ROOT_FD },
-		{ "summary-fd", required_argument, NULL, SUMMARY_FD }, { "max-threads", required_argument, NULL, MAX_THREADS },
+		{ "summary-fd", required_argument, NULL, SUMMARY_FD }, { "files-fd", required_argument, NULL, FILES_FD },
+		{ "serve-fd", required_argument, NULL, SERVE_FD }, { "no-root", no_argument, NULL, NO_ROOT },
+		{ "max-threads", required_argument, NULL, MAX_THREADS },
 		{ "max-frames", required_argument, NULL, MAX_FRAMES }, { "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'v' }, { 0 },
 	};
 	int option, index = 0;
 
-	*o = (struct options){ .core_fd = -1, .root_fd = -1, .summary_fd = -1, THREADS_DEFAULT, FRAMES_DEFAULT };
+	*o = (struct options){
+		.core_fd = -1, .root_fd = -1, .summary_fd = -1, .files_fd = -1, .serve_fd = -1,
+		.max_threads = THREADS_DEFAULT, .max_frames = FRAMES_DEFAULT,
+	};
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, "", table, &index)) != -1) {
 		if (option == 'h' || option == 'v') {
@@ -116,14 +145,14 @@ static int parse_options(int argc, char **argv, struct options *o)
 		if (take_option(option, table[index].name, optarg, o) < 0)
 			return -1;
 	}
-	if (optind < argc || o->core_fd < 0) {
+	if (optind < argc || (o->core_fd < 0 && o->serve_fd < 0)) {
 		fprintf(stderr, "afterglow-unwind: %s%s; see --help\n", optind < argc ? "unexpected argument " : "which core? --core FILE",
 			optind < argc ? argv[optind] : "");
 		return -1;
 	}
-	if (o->root_fd < 0)
-		o->root_fd = open_path("/", O_PATH | O_DIRECTORY, "root");
-	return o->root_fd;
+	if (o->root_fd < 0 && o->files_fd < 0 && !o->no_root)
+		return o->root_fd = open_path("/", O_PATH | O_DIRECTORY, "root");
+	return 0;
 }
 
 /* Output that is there even if reading on breaks */
@@ -287,7 +316,7 @@ static int write_report(struct run *r, struct err *err)
 	return 0;
 }
 
-static int run(const struct options *options, struct err *err)
+static int run(const struct options *options, struct files *files, struct err *err)
 {
 	struct run r = { .options = options };
 	int rc;
@@ -295,7 +324,7 @@ static int run(const struct options *options, struct err *err)
 	rc = core_open(&r.core, options->core_fd, err);
 	if (rc < 0)
 		return rc;
-	rc = modules_find(&r.modules, &r.core, options->root_fd, err);
+	rc = modules_find(&r.modules, &r.core, files, err);
 	if (rc >= 0) {
 		begin_crash(&r);
 		rc = unwinder_init(&r.unwinder, &r.modules, err);
@@ -314,22 +343,62 @@ static int run(const struct options *options, struct err *err)
 	return rc;
 }
 
+/* Not stdio: its system calls may be gone. */
+_Noreturn static void fail(const struct err *err)
+{
+	char line[ERR_TEXT_MAX + 64];
+
+	write_quietly(STDERR_FILENO, line, (size_t)snprintf(line, sizeof(line), "afterglow-unwind: %s\n", err_text(err)));
+	_exit(1);
+}
+
+_Noreturn static void serve(int root_fd, int socket_fd)
+{
+	struct err err = { 0 };
+
+	if (files_serve_confined(root_fd, socket_fd, &err) < 0 && err.code)
+		fail(&err);
+	_exit(0);
+}
+
+/* By hand there is nobody who has started the other process: so we do. It ends when our end of the socket is closed. */
+static int start_serving(struct options *o, struct err *err)
+{
+	int ends[2];
+	pid_t pid;
+
+	if (o->files_fd >= 0 || o->no_root)
+		return 0;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return err_set(err, errno, "socketpair");
+	pid = fork();
+	if (pid < 0)
+		return err_set(err, errno, "fork");
+	if (pid == 0) {
+		close(ends[0]);
+		close(o->core_fd);
+		serve(o->root_fd, ends[1]);
+	}
+	close(ends[1]);
+	o->files_fd = ends[0];
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct options options;
+	struct files files;
 	struct err err = { 0 };
 
 	/* Nothing of ours asks the network for debug information; neither shall a library. */
 	unsetenv("DEBUGINFOD_URLS");
 	if (parse_options(argc, argv, &options) < 0)
 		return 2;
+	if (options.serve_fd >= 0)
+		serve(options.root_fd, options.serve_fd);
 	output.summary_fd = options.summary_fd;
-	if (confine(options.root_fd, options.summary_fd, broken, &err) < 0 || run(&options, &err) < 0) {
-		char line[ERR_TEXT_MAX + 64];
-
-		/* Not stdio: its system calls are gone. */
-		write_quietly(STDERR_FILENO, line, (size_t)snprintf(line, sizeof(line), "afterglow-unwind: %s\n", err_text(&err)));
-		_exit(1);
-	}
+	if (start_serving(&options, &err) < 0 || files_begin(&files, options.files_fd, &err) < 0 ||
+	    confine(options.core_fd, options.files_fd, options.summary_fd, broken, &err) < 0 || run(&options, &files, &err) < 0)
+		fail(&err);
 	_exit(0);
 }

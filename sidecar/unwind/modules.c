@@ -5,18 +5,12 @@
 #include <elf.h>
 #include <elfutils/libdwelf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-
-#include "sidecar/sample/rootfd.h"
 
 #define HEADERS_MAX 64 /* program headers looked at */
 #define NOTE_MAX (64 << 10)
-#define FILE_MAX ((off_t)8 << 30)
 #define VDSO_MAX (64 << 10)
-#define PATH_LEN_MAX 4096
 
 /* Finding */
 
@@ -74,7 +68,7 @@ static bool read_headers(struct core *core, struct module *m)
 		;
 	if (i == n)
 		return true;
-	bias = m->start - (headers[i].p_vaddr & ~(uint64_t)0xfff);
+	bias = m->start - (headers[i].p_vaddr & -core->elf.page_size);
 	m->low = bias + (headers[i].p_vaddr & -(headers[i].p_align ? headers[i].p_align : 1));
 	for (i = 0; i < n; i++)
 		if (headers[i].p_type == PT_NOTE)
@@ -171,11 +165,11 @@ static void drop_overlaps(struct modules *modules)
 	modules->n = kept;
 }
 
-int modules_find(struct modules *modules, struct core *core, int root_fd, struct err *err)
+int modules_find(struct modules *modules, struct core *core, struct files *files, struct err *err)
 {
 	size_t room = MIN(core->n_maps + 1, (size_t)MODULES_MAX);
 
-	*modules = (struct modules){ .core = core, .root_fd = root_fd, .list = calloc(room, sizeof(struct module)) };
+	*modules = (struct modules){ .core = core, .files = files, .list = calloc(room, sizeof(struct module)) };
 	if (!modules->list)
 		return err_set(err, ENOMEM, "%zu modules", room);
 	add_vdso(modules);
@@ -249,29 +243,12 @@ const char *module_build_id(const struct module *module, char text[static BUILD_
 
 /* Opening */
 
-/* A regular file of a size one can map: a descriptor, or -1 and why. */
-static int open_file(int root_fd, const char *path, const char **ret_why)
-{
-	_cleanup_close_ int fd = rootfd_open(root_fd, path, O_RDONLY, NULL);
-	struct stat st;
-
-	if (fd < 0)
-		*ret_why = fd == -ENOENT ? "no such file" : fd == -EACCES || fd == -EPERM ? "no permission to read it" : "cannot be opened";
-	else if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		*ret_why = "not a regular file";
-	else if (st.st_size > FILE_MAX)
-		*ret_why = "too large";
-	else
-		return TAKE_FD(fd);
-	return -1;
-}
-
 /* "/x/boom.so (deleted)": replaced while it was mapped; the build id will tell whether what is there now is the same. */
-static int open_mapped(int root_fd, const char *mapped, const char **ret_why)
+static int open_mapped(struct files *files, const char *mapped, const char **ret_why)
 {
 	static const char deleted[] = " (deleted)";
 	size_t len = strlen(mapped), suffix = sizeof(deleted) - 1;
-	char path[PATH_LEN_MAX];
+	char path[FILES_PATH_MAX];
 
 	if (len >= sizeof(path) || mapped[0] != '/') {
 		*ret_why = "not a path";
@@ -280,7 +257,7 @@ static int open_mapped(int root_fd, const char *mapped, const char **ret_why)
 	if (len > suffix && strcmp(mapped + len - suffix, deleted) == 0)
 		len -= suffix;
 	snprintf(path, sizeof(path), "%.*s", (int)len, mapped);
-	return open_file(root_fd, path, ret_why);
+	return files_open(files, path, ret_why);
 }
 
 static bool is_for(Elf *elf, const struct core_machine *machine)
@@ -329,7 +306,7 @@ bool module_open(struct modules *modules, struct module *m)
 		m->why = "too many modules";
 		return false;
 	}
-	m->fd = open_mapped(modules->root_fd, m->path, &m->why);
+	m->fd = open_mapped(modules->files, m->path, &m->why);
 	if (m->fd < 0)
 		return false;
 	modules->opened++;
@@ -346,7 +323,7 @@ int module_open_debug(const struct modules *modules, const struct module *module
 		return -1;
 	module_build_id(module, id);
 	snprintf(path, size, "/usr/lib/debug/.build-id/%.2s/%s.debug", id, id + 2);
-	return open_file(modules->root_fd, path, &why);
+	return files_open(modules->files, path, &why);
 }
 
 /* From the file of a module: what the core left out because nobody had written to it. */

@@ -11,6 +11,7 @@
 #include <libelf.h>
 
 #include "sidecar/unwind/core.h"
+#include "sidecar/unwind/files.h"
 
 #define MODULES_MAX 8192
 #define MODULES_OPEN_MAX 512 /* files open at a time */
@@ -44,12 +45,12 @@ struct modules {
 	size_t n;
 	size_t dropped; /* beyond MODULES_MAX */
 	struct core *core;
-	int root_fd;
+	struct files *files;
 	size_t opened;
 };
 
-/* Finds them; opens nothing. root_fd stays the caller's. modules_release also after a failure. */
-int modules_find(struct modules *modules, struct core *core, int root_fd, struct err *err);
+/* Finds them; opens nothing. files stays the caller's. modules_release also after a failure. */
+int modules_find(struct modules *modules, struct core *core, struct files *files, struct err *err);
 void modules_release(struct modules *modules);
 
 /* The module that address belongs to, or NULL. */

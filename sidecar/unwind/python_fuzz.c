@@ -39,8 +39,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	_cleanup_close_ int fd = memfd_create("memory", MFD_CLOEXEC);
 	struct core_segment segment = { BASE, BASE + size, 0, size ? size - 1 : 0, size ? size - 1 : 0, false };
-	struct core core = { .fd = fd, .size = segment.file_len, .machine = core_machine_of(EM_X86_64), .segments = &segment, .n_segments = 1 };
-	struct modules modules = { .core = &core, .root_fd = -1 };
+	struct core core = { .elf = { .fd = fd, .file_size = segment.file_len }, .machine = core_machine_of(EM_X86_64), .segments = &segment, .n_segments = 1 };
+	struct modules modules = { .core = &core };
 
 	if (size < 2 || fd < 0 || fd_write_all(fd, data + 1, size - 1, NULL) < 0)
 		return 0;

@@ -12,6 +12,7 @@
 #include "sidecar/verdict/oom_verdict.h"
 #include "sidecar/verdict/oom_victim.h"
 #include "sidecar/verdict/process.h"
+#include "sidecar/verdict/ray_process_cause.h"
 #include "sidecar/verdict/ray_process_verdict.h"
 #include "sidecar/verdict/ray_verdict.h"
 #include "sidecar/verdict/status_verdict.h"
@@ -85,8 +86,16 @@ static void of_container(const struct observation *o, struct verdict *ret_verdic
 	*ret_verdict = v;
 }
 
-void classify(const struct observation *o, struct verdict *ret_verdict)
+void classify(const struct observation *observed, struct verdict *ret_verdict)
 {
+	const struct ray_process_end *taken = ray_process_oom_victim(observed);
+	struct observation seen = *observed, *o = &seen;
+
+	if (taken) {
+		seen.victim = ray_process_type(taken->kind);
+		seen.victim_rss = taken->pid == seen.victim_pid ? seen.victim_rss : 0;
+		seen.victim_pid = (int)taken->pid;
+	}
 	if (o->container_lives && o->ray)
 		ray_verdict(o, ret_verdict);
 	else if (o->container_lives && o->process)

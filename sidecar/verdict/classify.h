@@ -80,7 +80,7 @@ struct observation {
 	const struct ray_process_words *process_words; /* what Ray says of them; NULL: nothing */
 	bool ray_start; /* `ray start` ran until the end */
 	const struct ray_process_end *process; /* with container_lives: the one of ends that this is about; NULL: none */
-	int64_t process_oom_ns; /* with process: when the OOM killer took a process of the container last; 0: never */
+	int64_t process_oom_ns; /* when the OOM killer took a process that the container outlived, the last one; 0: never */
 	bool has_raylet; /* the container is a Ray node: what ends a worker does not end it */
 	const struct gpu_said *gpu_said; /* what its programs logged about CUDA and NCCL right before the end; NULL: nothing */
 	const char *spilled; /* how much Ray had spilled to a disk that was full or soon to be; NULL: not so */

@@ -33,7 +33,7 @@ void crash_evidence(const struct observation *o, struct verdict *v)
 	if (!c->unwound)
 		verdict_add_missing(v, "backtrace", "more time than the report could wait, or a core that afterglow-unwind can read");
 	if (c->cut)
-		verdict_add_missing(v, "the whole core", "a higher core limit (ulimit -c), or a disk that it fits on");
+		verdict_add_missing(v, "the whole core", "a higher core limit (recording.coreDumpLimit, ulimit -c), or a disk that it fits on");
 }
 
 void crash_verdict(const struct observation *o, struct verdict *v)

@@ -99,6 +99,15 @@ static void the_containers_own_crash_names_its_frame(void **state)
 	assert_int_equal(v.class, FAILURE_SEGFAULT);
 	assert_string_equal(v.sentence, "Container ray-worker crashed with SIGSEGV in deref_null (boom.so).");
 	assert_null(needs(&v, "core file and backtrace"));
+	/* The core is that of another process, and what the command crashed in nobody knows. */
+	o.command_pid = 7;
+	classify(&o, &v);
+	assert_string_equal(v.sentence, "Container ray-worker crashed with SIGSEGV.");
+	assert_true(has_evidence(&v, "core", "in deref_null"));
+	assert_non_null(needs(&v, "core file of the command"));
+	o.command_pid = segfault.pid;
+	classify(&o, &v);
+	assert_non_null(strstr(v.sentence, "in deref_null"));
 	/* Of a process of it, and then it gave up. */
 	o.wait_status = 1 << 8;
 	classify(&o, &v);

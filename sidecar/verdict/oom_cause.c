@@ -132,10 +132,13 @@ static bool was_met_then(const struct observation *o)
 	return o->last_age_ns >= 0 ? o->last_age_ns - kill_age <= MET_THEN_NS : o->ran_ns <= MET_THEN_NS;
 }
 
-/* Much of it was page cache, which fills any limit and is given back there: another limit may have been met meanwhile. */
-static bool may_be_of_cache(const struct observation *o, int64_t limit)
+/*
+ * Much of it was page cache, which fills any limit and is given back there, or pages were swapped out for it: another limit may have
+ * been met meanwhile.
+ */
+static bool may_be_made_room_for(const struct observation *o, int64_t limit)
 {
-	return (double)o->last.file > (1 - FAR_BELOW) * (double)limit;
+	return (double)o->last.file > (1 - FAR_BELOW) * (double)limit || o->last.swap > 0;
 }
 
 static const char *peak_file(const struct observation *o)
@@ -156,8 +159,8 @@ static enum own_limit by_peak(const struct observation *o, struct verdict *v)
 		verdict_add_evidence(v, peak_file(o), "%s of the cgroup's own limit of %s: that limit was not met", size, of);
 		return OWN_LIMIT_NOT_MET;
 	}
-	if (may_be_of_cache(o, limit)) {
-		verdict_add_evidence(v, peak_file(o), "%s of the cgroup's own limit of %s: that limit was met, perhaps by page cache", size, of);
+	if (may_be_made_room_for(o, limit)) {
+		verdict_add_evidence(v, peak_file(o), "%s of the cgroup's own limit of %s: that limit was met, perhaps by memory that could be freed or swapped out", size, of);
 		return OWN_LIMIT_PERHAPS_MET;
 	}
 	if (!oom_peak_met(o->before.peak, limit) && was_met_then(o)) {
@@ -211,7 +214,8 @@ void oom_cause(const struct observation *o, const struct kernel_evidence *k, str
 		return;
 	}
 	met = limit_is_above(o) ? OWN_LIMIT_NOT_MET : own_limit_met(o, v);
-	c.proved = met == OWN_LIMIT_MET && !o->cgroup_shared;
+	/* v2's "oom" counts for the cgroups below as well, and v1's peak says nothing of a process that was moved. */
+	c.proved = met == OWN_LIMIT_MET && !o->cgroup_shared && !o->cgroup_unseen;
 	/* The container has no limit of its own, so this is one above. */
 	if (met == OWN_LIMIT_NOT_MET || (met != OWN_LIMIT_MET && o->last.usage >= 0 && own_limit(o) < 0))
 		cause_above(o, &c);

@@ -26,12 +26,18 @@ static bool counters_tell(const struct observation *o)
 	return o->after_known && o->after.oom_kill >= 0 && (o->before.oom_kill >= 0 || o->after.oom_kill == 0);
 }
 
+/* By its 137 a shell may tell of a child whose OOM kill was reported when it happened: a process may take long to die. */
+static bool shell_may_tell_late(const struct observation *o)
+{
+	return o->status_known && WIFEXITED(o->wait_status) && WEXITSTATUS(o->wait_status) == 128 + SIGKILL && o->after.oom_kill > 0;
+}
+
 /* The counters did not rise: that rules an OOM kill out where they count all of the container's memory. */
 static enum oom none_counted(const struct observation *o, struct verdict *v)
 {
 	verdict_add_evidence(v, oom_counter_file(o), "oom_kill stayed at %" PRId64, o->after.oom_kill);
 	if (!o->cgroup_unseen)
-		return OOM_NO;
+		return shell_may_tell_late(o) ? OOM_UNTOLD : OOM_NO;
 	if (o->kernel.rules_out && o->status_known && WIFSIGNALED(o->wait_status)) {
 		verdict_add_evidence(v, "kernel log", "no OOM kill of the command's PID");
 		return OOM_NO;
@@ -146,6 +152,12 @@ enum oom oom_from_kernel_log(const struct observation *o, enum oom oom, struct v
 				     duration_format(k->age_ns, age));
 		return oom;
 	}
+	/* Elsewhere on the node there may be a cgroup of the same path. */
+	if (oom == OOM_NO && !k->by_pid && oom_rise(o->before.oom_kill, o->after.oom_kill) == 0) {
+		verdict_add_evidence(v, "kernel log", "but its own counters did not count that kill: perhaps another cgroup has the same path");
+		verdict_add_missing(v, "whose process the OOM killer took", "the PIDs of this container in the node's PID namespace");
+		return OOM_UNTOLD;
+	}
 	*ret_kernel = k;
 	if (k->kills > 1)
 		verdict_add_evidence(v, "kernel log", "%s of %u OOM kills of this container",
@@ -184,10 +196,10 @@ static const char *likely(bool is_only_likely)
 }
 
 static void container_killed(const struct observation *o, enum oom oom, const struct oom_cause *cause, const char *victim,
-			     struct verdict *v)
+			     const struct kernel_evidence *k, struct verdict *v)
 {
 	/* Of a group each was. Of v1 the victim may be one of many, and the rest ended by us before we saw the kill. */
-	bool all = o->group_unsurvived || (o->after_known && oom_rise(o->before.oom_group_kill, o->after.oom_group_kill) > 0);
+	bool all = o->group_unsurvived || (k && k->group) || (o->after_known && oom_rise(o->before.oom_group_kill, o->after.oom_group_kill) > 0);
 
 	if (o->group_ended_by_us)
 		verdict_add_evidence(v, "sidecar",
@@ -230,7 +242,7 @@ void oom_verdict(const struct observation *o, enum oom oom, const struct kernel_
 		snprintf(v->sentence, sizeof(v->sentence), "Container %s ended while no recorder ran, most likely killed by the kernel: %s.",
 			 o->container, cause.clause);
 	} else if (o->group_ended_by_us || (v->signal == SIGKILL && !shell))
-		container_killed(o, oom, &cause, victim, v);
+		container_killed(o, oom, &cause, victim, k, v);
 	else
 		ended_after_kill(o, &cause, victim, v);
 }

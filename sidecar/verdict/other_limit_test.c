@@ -126,6 +126,7 @@ static void rays_monitor_kills_at_the_limit_of_the_users_cgroup(void **state)
 		struct observation o = { COUNTED(2), NO_LOG, .container_lives = true, .status_known = false, .ray = &said, .isolation = &user };
 		struct verdict v;
 
+		o.after.oom_kill = 0;
 		classify(&o, &v);
 		assert_int_equal(v.class, FAILURE_RAY_MEMORY_MONITOR);
 		assert_int_equal(v.confidence, rows_of_usage[i].confidence);

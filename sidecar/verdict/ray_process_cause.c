@@ -3,11 +3,17 @@
 #include "sidecar/verdict/ray_process_cause.h"
 
 #include <signal.h>
+#include <string.h>
 #include <sys/wait.h>
+
+#include "sidecar/verdict/oom_cause.h"
 
 /* Log lines are read up to a second after they were written, and at the latest when the container ends. */
 #define WORDS_NS (30 * NS_PER_SEC)
 /* The order of closer ends is not known, because the launcher sees both in one poll. */
+#define SEEN_LATE_NS NS_PER_SEC
+/* Between an OOM kill and the end of its victim, or the sample that shows the kill. */
+#define OOM_NEAR_NS (2 * NS_PER_SEC)
 #define AT_ONCE_NS (20 * NS_PER_MS)
 
 /* Ray's log line from around that time; NULL: there is none. */
@@ -30,13 +36,19 @@ static bool ended_in_order(const struct ray_process_end *end)
 	return end->status_known && ray_process_ended_in_order(end->wait_status);
 }
 
-/* The agent that raylet names, or else the first one, that ended before raylet did. */
+/*
+ * The agent that raylet names, or else the first one, that ended before raylet did. On a busy machine the launcher may look so late
+ * that it sees the end of the named one together with raylet's, or after it.
+ */
 static const struct ray_process_end *agent_before(const struct observation *o, const struct ray_process_end *raylet,
 						  enum ray_process_kind named)
 {
-	for (const struct ray_process_end *e = o->ends; e < raylet; e++)
-		if (ray_process_is_agent(e->kind) && (named == RAY_PROCESS_NONE || e->kind == named))
+	for (const struct ray_process_end *e = o->ends; e < o->ends + o->n_ends; e++) {
+		bool before = named == RAY_PROCESS_NONE ? e < raylet : e->ended_ns - raylet->ended_ns <= SEEN_LATE_NS;
+
+		if (ray_process_is_agent(e->kind) && before && (named == RAY_PROCESS_NONE || e->kind == named))
 			return e;
+	}
 	return NULL;
 }
 
@@ -49,13 +61,21 @@ static struct ray_process_cause cause_of_raylet(const struct observation *o, con
 	bool killed = raylet->status_known && WIFSIGNALED(raylet->wait_status) && WTERMSIG(raylet->wait_status) != SIGABRT;
 	struct ray_process_cause c = { .kind = RAY_PROCESS_RAYLET, .end = raylet, .story = STORY_PROCESS };
 
-	/* A process that was killed does not log it. */
-	if (killed && !ended_in_order(raylet))
+	/* A process that was killed does not log it; but whoever asks it to stop kills it when it takes too long. */
+	if (killed && !ended_in_order(raylet)) {
+		if (WTERMSIG(raylet->wait_status) == SIGKILL && stopped && stopped->process == RAY_PROCESS_RAYLET) {
+			c.story = STORY_STOPPED;
+			c.word = stopped;
+		}
 		return c;
+	}
 	if (agent) {
-		c = (struct ray_process_cause){ STORY_AGENT, agent->process, agent_before(o, raylet, agent->process), raylet, agent };
+		c = (struct ray_process_cause){ STORY_AGENT, agent->process, agent_before(o, raylet, agent->process), raylet, agent, NULL };
 		if (c.kind == RAY_PROCESS_NONE && c.end)
 			c.kind = c.end->kind;
+		/* It left a core so soon after its start that it was not known yet. */
+		if (!c.end && c.kind != RAY_PROCESS_NONE && o->crash && ray_process_of_comm(o->crash->comm) == c.kind)
+			c.crash = o->crash;
 	} else if (lost && !ended_in_order(raylet)) {
 		c.story = STORY_GCS_LOST;
 		c.word = lost;
@@ -99,11 +119,11 @@ static struct ray_process_cause cause_by_words(const struct observation *o)
 	const struct ray_process_word *lost = fresh(&w->gcs_lost, o->ended_ns);
 
 	if (agent && (!exited || exited->process == RAY_PROCESS_RAYLET))
-		return (struct ray_process_cause){ STORY_AGENT, agent->process, NULL, NULL, agent };
+		return (struct ray_process_cause){ STORY_AGENT, agent->process, NULL, NULL, agent, NULL };
 	if (lost && (!exited || exited->process == RAY_PROCESS_RAYLET))
-		return (struct ray_process_cause){ STORY_GCS_LOST, RAY_PROCESS_RAYLET, NULL, NULL, lost };
+		return (struct ray_process_cause){ STORY_GCS_LOST, RAY_PROCESS_RAYLET, NULL, NULL, lost, NULL };
 	if (exited)
-		return (struct ray_process_cause){ STORY_PROCESS, exited->process, NULL, NULL, exited };
+		return (struct ray_process_cause){ STORY_PROCESS, exited->process, NULL, NULL, exited, NULL };
 	return (struct ray_process_cause){ .story = STORY_NONE };
 }
 
@@ -126,6 +146,10 @@ bool ray_process_cause_status(const struct ray_process_cause *c, int *ret_signal
 			*ret_signal = WTERMSIG(c->end->wait_status);
 		else
 			*ret_code = WEXITSTATUS(c->end->wait_status);
+		return true;
+	}
+	if (c->crash) {
+		*ret_signal = c->crash->signal;
 		return true;
 	}
 	if (c->story != STORY_PROCESS || !c->word)
@@ -161,6 +185,13 @@ bool ray_process_cause_is_proved(const struct observation *o, const struct ray_p
 	return is_first_without_doubt(o, c->end) && (signal != SIGKILL || oom_ruled_out);
 }
 
+bool ray_process_cause_was_found_dead(const struct observation *o, const struct ray_process_cause *c)
+{
+	const struct ray_process_word *exited = fresh(&words_of(o)->exited, o->ended_ns);
+
+	return exited && exited->process == c->kind && exited->returncode == -SIGKILL;
+}
+
 struct ray_process_cause ray_process_cause_of_process(const struct observation *o)
 {
 	const struct ray_process_word *stopped = fresh(&words_of(o)->stopped, o->process->ended_ns);
@@ -177,3 +208,45 @@ struct ray_process_cause ray_process_cause_of_process(const struct observation *
 	return (struct ray_process_cause){ .story = STORY_PROCESS, .kind = o->process->kind, .end = o->process };
 }
 
+/* --- The OOM killer's victim ------------------------------------------------------------------------------- */
+
+static int64_t kills_counted(const struct observation *o)
+{
+	return MAX(oom_rise(o->before.oom_kill, o->latest.oom_kill), o->after_known ? oom_rise(o->before.oom_kill, o->after.oom_kill) : 0);
+}
+
+/* The kernel names a process by 15 bytes: a Python program by its title or as "python3". */
+static bool kernel_may_mean(const struct kernel_evidence *k, enum ray_process_kind kind)
+{
+	if (!k->oom || !k->by_cgroup || k->kills > 1 || !k->name[0])
+		return true;
+	if (kind == RAY_PROCESS_RAYLET || kind == RAY_PROCESS_GCS_SERVER)
+		return strcmp(k->name, ray_process_type(kind)) == 0;
+	return strncmp(k->name, "ray", 3) == 0 || strncmp(k->name, "python", 6) == 0;
+}
+
+/* A process of the user's that held most of the memory was the only victim. */
+static bool is_known_otherwise(const struct observation *o)
+{
+	return o->victim && o->last.limit > 0 && o->victim_rss > o->last.limit / 2 && kills_counted(o) <= 1;
+}
+
+const struct ray_process_end *ray_process_oom_victim(const struct observation *o)
+{
+	int64_t seen_ns = o->container_lives ? o->ended_ns : o->ended_ns - MAX(o->oom_age_ns, (int64_t)0);
+	int64_t unseen_ns = !o->container_lives && o->oom_age_ns < 0 ? MAX(o->latest_age_ns, (int64_t)0) : 0;
+
+	if (kills_counted(o) == 0 || is_known_otherwise(o))
+		return NULL;
+	for (size_t i = 0; i < o->n_ends; i++) {
+		const struct ray_process_end *e = &o->ends[i];
+
+		if (e->ended_ns < seen_ns - unseen_ns - OOM_NEAR_NS || ended_in_order(e))
+			continue;
+		if (e->ended_ns > seen_ns + OOM_NEAR_NS || !e->status_known || !WIFSIGNALED(e->wait_status) ||
+		    WTERMSIG(e->wait_status) != SIGKILL || !kernel_may_mean(&o->kernel, e->kind))
+			return NULL;
+		return e;
+	}
+	return NULL;
+}

@@ -34,6 +34,7 @@ struct ray_process_cause {
 	const struct ray_process_end *end; /* NULL: only Ray's logs say so */
 	const struct ray_process_end *raylet; /* with STORY_AGENT: raylet's end; NULL: not seen */
 	const struct ray_process_word *word; /* Ray's log line about it; NULL: none */
+	const struct crash_info *crash; /* with STORY_AGENT: of an agent whose end nobody saw; NULL: there is none */
 };
 
 /* The cause of the container's end at o->ended_ns. */
@@ -50,5 +51,17 @@ bool ray_process_cause_status(const struct ray_process_cause *c, int *ret_signal
  * the kernel did not send its SIGKILL.
  */
 bool ray_process_cause_is_proved(const struct observation *o, const struct ray_process_cause *c, bool oom_ruled_out);
+
+/*
+ * Whether the log of `ray start` says that it found that process killed with SIGKILL. Asked to stop, `ray start` itself kills what does
+ * not end within a second, and has no word for that.
+ */
+bool ray_process_cause_was_found_dead(const struct observation *o, const struct ray_process_cause *c);
+
+/*
+ * The process of Ray's own that the OOM killer most likely took, when the counters rose: the first that failed then, by SIGKILL.
+ * The processes that are gone at the container's end do not tell, because `ray start` kills the rest. NULL: there is none.
+ */
+const struct ray_process_end *ray_process_oom_victim(const struct observation *o);
 
 #endif

@@ -13,12 +13,14 @@
 
 /* An OOM kill this long before a SIGKILL is likely to be the same event. */
 #define OOM_NEAR_NS (15 * NS_PER_SEC)
+/* Of one OOM kill the log and the launcher tell within this time; the log has a clock of its own. */
+#define OOM_AGREES_NS (3 * NS_PER_SEC)
 #define HOW_MAX 160
 
 static void set_process(const struct ray_process_cause *c, struct verdict *v)
 {
 	snprintf(v->process.name, sizeof(v->process.name), "%s", ray_process_type(c->kind));
-	v->process.pid = c->end ? c->end->pid : 0;
+	v->process.pid = c->end ? (int)c->end->pid : c->crash ? (int)c->crash->pid : 0;
 	ray_process_cause_status(c, &v->process.signal, &v->process.exit_code);
 }
 
@@ -33,7 +35,7 @@ static const char *how_it_ended(const struct observation *o, const struct ray_pr
 	else if (signal == SIGKILL)
 		snprintf(how, HOW_MAX, "was killed with SIGKILL");
 	else if (signal && failure_class_of_signal(signal) != FAILURE_SIGNALED && signal != SIGTERM && signal != SIGINT) {
-		if (o->crash && c->end && o->crash->pid == c->end->pid)
+		if (o->crash && (o->crash == c->crash || (c->end && o->crash->pid == c->end->pid)))
 			crash_in(o, in, sizeof(in));
 		snprintf(how, HOW_MAX, "crashed with %s%.100s", signal_name(signal), in);
 	} else if (signal)
@@ -80,6 +82,17 @@ static void add_evidence(const struct observation *o, const struct ray_process_c
 				    "a launcher and a kernel that let it be watched (pidfd_open, Linux 5.3)");
 }
 
+static const char by_oom_killer[] = ", most likely by the kernel's OOM killer,";
+
+/* A SIGKILL around the time of an OOM kill, which may have been reported already. */
+static bool oom_was_near(const struct observation *o, const struct ray_process_cause *c)
+{
+	int signal, code;
+
+	return ray_process_cause_status(c, &signal, &code) && signal == SIGKILL && c->end && o->process_oom_ns &&
+	       c->end->ended_ns - o->process_oom_ns <= OOM_NEAR_NS && o->process_oom_ns - c->end->ended_ns <= OOM_NEAR_NS;
+}
+
 /* Confidence */
 
 /* `ray start` exits with 1, and with no other code, after one of its children failed. */
@@ -105,19 +118,21 @@ static void left_alone_sentence(const struct observation *o, const struct ray_pr
 static void process_sentence(const struct observation *o, const struct ray_process_cause *c, struct verdict *v)
 {
 	bool certain = v->confidence == CONFIDENCE_CERTAIN;
+	bool oom = oom_was_near(o, c);
 	char how[HOW_MAX];
 
 	if (c->raylet && c->raylet->status_known && ray_process_ended_in_order(c->raylet->wait_status)) {
 		left_alone_sentence(o, c, v);
 		return;
 	}
-	snprintf(v->sentence, sizeof(v->sentence), "%s %s in container %s%s%s then %sended the container with exit code %d.",
-		 c->kind == RAY_PROCESS_RAYLET ? "raylet" : ray_process_title(c->kind), how_it_ended(o, c, how), o->container,
+	snprintf(v->sentence, sizeof(v->sentence), "%s %s%s in container %s%s%s then %sended the container with exit code %d.",
+		 c->kind == RAY_PROCESS_RAYLET ? "raylet" : ray_process_title(c->kind), how_it_ended(o, c, how),
+		 oom ? by_oom_killer : "", o->container,
 		 c->story == STORY_AGENT ? ", raylet went with it;" : ";", o->ray_start ? " `ray start`" : "",
 		 certain ? "" : "most likely ", v->exit_code);
 	if (!o->ray_start)
-		snprintf(v->sentence, sizeof(v->sentence), "%s %s in container %s%s, which then ended with exit code %d, most likely for it.",
-			 ray_process_title(c->kind), how, o->container, c->story == STORY_AGENT ? ", raylet with it" : "", v->exit_code);
+		snprintf(v->sentence, sizeof(v->sentence), "%s %s%s in container %s%s, which then ended with exit code %d, most likely for it.",
+			 ray_process_title(c->kind), how, oom ? by_oom_killer : "", o->container, c->story == STORY_AGENT ? ", raylet with it" : "", v->exit_code);
 	v->sentence[0] = v->sentence[0] == 't' ? 'T' : v->sentence[0];
 }
 
@@ -145,10 +160,12 @@ static bool keeps_oom(const struct observation *o, const struct ray_process_caus
 	return !known || signal == SIGKILL;
 }
 
-/* The kernel's name for a process is cut to 15 bytes. */
+/* The kernel's name for a process is cut to 15 bytes, and others may have that name: the times have to agree, too. */
 static bool kernel_names(const struct observation *o, const struct ray_process_cause *c)
 {
-	return o->kernel.oom && o->kernel.by_cgroup && c->end &&
+	int64_t apart = c->end ? o->ended_ns - c->end->ended_ns - o->kernel.age_ns : 0;
+
+	return o->kernel.oom && o->kernel.by_cgroup && c->end && apart < OOM_AGREES_NS && -apart < OOM_AGREES_NS &&
 	       ((c->kind == RAY_PROCESS_RAYLET && strcmp(o->kernel.name, "raylet") == 0) ||
 		(c->kind == RAY_PROCESS_GCS_SERVER && strcmp(o->kernel.name, "gcs_server") == 0));
 }
@@ -156,7 +173,8 @@ static bool kernel_names(const struct observation *o, const struct ray_process_c
 /* Which of Ray's processes the OOM killer took, and that the container followed. */
 static void oom_of_process(const struct observation *o, const struct ray_process_cause *c, struct verdict *v)
 {
-	bool named = kernel_names(o, c), sure = named && ray_process_cause_is_proved(o, c, true) && follows_as_ray_start_does(o, c);
+	bool named = kernel_names(o, c);
+	bool sure = named && o->kernel.where != OOM_WHERE_UNKNOWN && ray_process_cause_is_proved(o, c, true) && follows_as_ray_start_does(o, c);
 	size_t n = strlen(v->sentence);
 
 	if (!named && !(o->victim && c->end && o->victim_pid == c->end->pid))
@@ -179,6 +197,14 @@ static bool keeps_limit(const struct ray_process_cause *c, const struct verdict 
 	return !ray_process_cause_status(c, &signal, &code) || !signal || signal == SIGABRT || signal == SIGBUS;
 }
 
+/* `ray start` did not send that SIGKILL. */
+static bool ended_by_itself(const struct observation *o, const struct ray_process_cause *c)
+{
+	int signal, code;
+
+	return !ray_process_cause_status(c, &signal, &code) || signal != SIGKILL || ray_process_cause_was_found_dead(o, c);
+}
+
 static void ended_verdict(const struct observation *o, enum oom oom, const struct ray_process_cause *c, struct verdict *v)
 {
 	v->confidence = CONFIDENCE_LIKELY;
@@ -196,7 +222,10 @@ static void ended_verdict(const struct observation *o, enum oom oom, const struc
 		break;
 	default:
 		v->class = ray_process_class(c->kind);
-		if (ray_process_cause_is_proved(o, c, oom == OOM_NO) && follows_as_ray_start_does(o, c))
+		if (!ended_by_itself(o, c))
+			verdict_add_missing(v, "who killed it: asked to stop, `ray start` kills what hangs",
+					    "ray_process_exit.log of `ray start`, and the pod's events");
+		else if (ray_process_cause_is_proved(o, c, oom == OOM_NO && !oom_was_near(o, c)) && follows_as_ray_start_does(o, c))
 			v->confidence = CONFIDENCE_CERTAIN;
 		process_sentence(o, c, v);
 	}
@@ -244,12 +273,6 @@ void ray_process_verdict(const struct observation *o, enum oom oom, struct verdi
 
 /* The container lives */
 
-static bool oom_was_near(const struct observation *o, const struct ray_process_cause *c)
-{
-	return c->end && o->process_oom_ns && c->end->ended_ns - o->process_oom_ns <= OOM_NEAR_NS &&
-	       o->process_oom_ns - c->end->ended_ns <= OOM_NEAR_NS;
-}
-
 static bool counters_are_ours(const struct observation *o)
 {
 	return o->cgroup_version && o->after.oom_kill >= 0 && !o->cgroup_shared && !o->cgroup_unseen;
@@ -281,14 +304,16 @@ static void exited_sentence(const struct observation *o, struct verdict *v)
 static void lives_sentence(const struct observation *o, const struct ray_process_cause *c, struct verdict *v)
 {
 	bool oom = oom_was_near(o, c);
-	char how[HOW_MAX];
+	char how[HOW_MAX], pid[24] = "";
 
 	v->class = ray_process_class(c->kind);
 	v->confidence = ray_process_cause_is_proved(o, c, counters_are_ours(o) && !oom) ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
 	how_it_ended(o, c, how);
-	snprintf(v->sentence, sizeof(v->sentence), "%s (PID %d) %s%s in container %s%s; the container lives on%s.",
-		 ray_process_title(c->kind), c->end ? (int)c->end->pid : 0, how,
-		 oom && strstr(how, "SIGKILL") ? ", most likely by the kernel's OOM killer," : "", o->container,
+	if (v->process.pid > 0)
+		snprintf(pid, sizeof(pid), " (PID %d)", v->process.pid);
+	snprintf(v->sentence, sizeof(v->sentence), "%s%s %s%s in container %s%s; the container lives on%s.",
+		 ray_process_title(c->kind), pid, how,
+		 oom ? by_oom_killer : "", o->container,
 		 c->story == STORY_AGENT ? ", and raylet ended with it" : "",
 		 c->story == STORY_AGENT || c->kind == RAY_PROCESS_RAYLET ? " without raylet" : "");
 	v->sentence[0] = v->sentence[0] == 't' ? 'T' : v->sentence[0];

@@ -21,7 +21,7 @@
 #define EXIT(code) ((code) << 8)
 #define CORE 0x80
 
-enum said { SAID_NOTHING, SAID_AGENT, SAID_RTAGENT, SAID_GCS_LOST, SAID_REFUSED, SAID_STOPPED, SAID_RAYLET_9, SAID_GCS_1 };
+enum said { SAID_NOTHING, SAID_AGENT, SAID_RTAGENT, SAID_GCS_LOST, SAID_REFUSED, SAID_STOPPED, SAID_RAYLET_9, SAID_GCS_1, SAID_GCS_9, SAID_DASHBOARD_9 };
 
 struct row {
 	const char *name;
@@ -47,10 +47,10 @@ static const struct row rows[] = {
 	  SAID_NOTHING, 1, false, FAILURE_RAYLET_FAILED, CONFIDENCE_CERTAIN, "raylet", SIGSEGV, -1 },
 	{ "gcs_server, kill -9",
 	  { { RAY_PROCESS_GCS_SERVER, 9, 1408 }, { RAY_PROCESS_RAYLET, 9, 643 }, { RAY_PROCESS_DASHBOARD, 9, 421 } },
-	  SAID_NOTHING, 1, false, FAILURE_GCS_FAILED, CONFIDENCE_CERTAIN, "gcs_server", SIGKILL, -1 },
+	  SAID_GCS_9, 1, false, FAILURE_GCS_FAILED, CONFIDENCE_CERTAIN, "gcs_server", SIGKILL, -1 },
 	{ "dashboard, kill -9",
 	  { { RAY_PROCESS_DASHBOARD, 9, 1867 }, { RAY_PROCESS_RAYLET, 9, 1006 }, { RAY_PROCESS_GCS_SERVER, 9, 1000 } },
-	  SAID_NOTHING, 1, false, FAILURE_RAY_PROCESS_FAILED, CONFIDENCE_CERTAIN, "dashboard", SIGKILL, -1 },
+	  SAID_DASHBOARD_9, 1, false, FAILURE_RAY_PROCESS_FAILED, CONFIDENCE_CERTAIN, "dashboard", SIGKILL, -1 },
 	{ "log monitor, an exit code of its own", { { RAY_PROCESS_LOG_MONITOR, EXIT(1), 1012 }, { RAY_PROCESS_RAYLET, 9, 100 } },
 	  SAID_NOTHING, 1, false, FAILURE_RAY_PROCESS_FAILED, CONFIDENCE_CERTAIN, "log_monitor", 0, 1 },
 	{ "the agents end a moment before the raylet that lost the GCS",
@@ -59,7 +59,7 @@ static const struct row rows[] = {
 	{ "a restarted GCS does not know raylet, which aborts", { { RAY_PROCESS_RAYLET, 6, 900 } }, SAID_REFUSED, 1, false,
 	  FAILURE_GCS_LOST, CONFIDENCE_LIKELY, "raylet", SIGABRT, -1 },
 	{ "who is killed has no last words", { { RAY_PROCESS_RAYLET, 9, 900 } }, SAID_GCS_LOST, 1, false, FAILURE_RAYLET_FAILED,
-	  CONFIDENCE_CERTAIN, "raylet", SIGKILL, -1 },
+	  CONFIDENCE_LIKELY, "raylet", SIGKILL, -1 },
 	{ "an agent is killed, and a raylet of an older release ends with 1",
 	  { { RAY_PROCESS_DASHBOARD_AGENT, 9, 1200 }, { RAY_PROCESS_RAYLET, EXIT(1), 900 } }, SAID_AGENT, 1, false,
 	  FAILURE_RAY_PROCESS_FAILED, CONFIDENCE_LIKELY, "dashboard_agent", SIGKILL, -1 },
@@ -96,6 +96,11 @@ static const struct row rows[] = {
 	  FAILURE_APPLICATION_ERROR, CONFIDENCE_CERTAIN, "", 0, 0 },
 	{ "a child that ended in order", { { RAY_PROCESS_MONITOR, 15, 900 } }, SAID_NOTHING, 1, false, FAILURE_APPLICATION_ERROR,
 	  CONFIDENCE_CERTAIN, "", 0, 0 },
+	{ "`ray start` is asked to stop, and kills a raylet that hangs after a second: it has no word for that",
+	  { { RAY_PROCESS_RAYLET, 9, 4866 }, { RAY_PROCESS_GCS_SERVER, 9, 3661 } }, SAID_NOTHING, 1, false, FAILURE_RAYLET_FAILED,
+	  CONFIDENCE_LIKELY, "raylet", SIGKILL, -1 },
+	{ "raylet got SIGTERM, and was killed when it took too long", { { RAY_PROCESS_RAYLET, 9, 4866 }, { RAY_PROCESS_GCS_SERVER, 9, 3661 } },
+	  SAID_STOPPED, 1, false, FAILURE_TERMINATED, CONFIDENCE_LIKELY, "raylet", SIGKILL, -1 },
 	{ "exit code 0", { { RAY_PROCESS_RAYLET, 9, 900 } }, SAID_NOTHING, 0, false, FAILURE_COMPLETED, CONFIDENCE_CERTAIN, "", 0, 0 },
 };
 
@@ -127,7 +132,9 @@ static void say(enum said said, int64_t at_ns, struct ray_process_words *w)
 		break;
 	case SAID_RAYLET_9:
 	case SAID_GCS_1:
-		word.process = said == SAID_GCS_1 ? RAY_PROCESS_GCS_SERVER : RAY_PROCESS_RAYLET;
+	case SAID_GCS_9:
+	case SAID_DASHBOARD_9:
+		word.process = said == SAID_RAYLET_9 ? RAY_PROCESS_RAYLET : said == SAID_DASHBOARD_9 ? RAY_PROCESS_DASHBOARD : RAY_PROCESS_GCS_SERVER;
 		word.returncode = said == SAID_GCS_1 ? 1 : -9;
 		snprintf(word.file, sizeof(word.file), "ray_process_exit.log");
 		w->exited = word;
@@ -261,6 +268,94 @@ static void an_oom_kill_of_raylet_keeps_its_class(void **state)
 	assert_int_equal(v.class, FAILURE_KERNEL_OOM_CONTAINER);
 	assert_int_equal(v.confidence, CONFIDENCE_CERTAIN);
 	assert_non_null(strstr(v.sentence, "`ray start` ends with raylet."));
+	/* It took something of that name at another time. */
+	w.o.kernel.age_ns = 9 * NS_PER_SEC;
+	classify(&w.o, &v);
+	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
+	/* Whose memory ran out is not in the log. */
+	w.o.kernel.age_ns = 4 * NS_PER_SEC;
+	w.o.kernel.where = OOM_WHERE_UNKNOWN;
+	classify(&w.o, &v);
+	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
+}
+
+/* At the container's end all of them are gone, and the largest of them seems to be the victim. */
+static void the_first_of_rays_processes_that_a_sigkill_ended_is_the_oom_killers_victim(void **state)
+{
+	static const struct {
+		const char *name;
+		int row;
+		int64_t seen_ago_ms, victim_rss;
+		const char *kernel, *process;
+	} cases[] = {
+		{ "gcs_server", 2, 1300, 1, NULL, "gcs_server" },
+		{ "the kernel names it", 2, 1300, 1, "gcs_server", "gcs_server" },
+		{ "the kernel names another process", 2, 1300, 1, "ray::leak", "" },
+		{ "a process of the user's held most of the memory", 2, 1300, 900, NULL, "" },
+		{ "the OOM killer came ten seconds earlier", 2, 11500, 1, NULL, "gcs_server" },
+		{ "raylet crashed before `ray start` killed the rest", 1, 1000, 1, NULL, "raylet" },
+		{ "dashboard", 3, 1800, 1, "python3", "dashboard" },
+	};
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		make(&rows[cases[i].row], &w);
+		w.o.after.oom_kill = w.o.latest.oom_kill = 1;
+		w.o.oom_age_ns = cases[i].seen_ago_ms * NS_PER_MS;
+		w.o.last.limit = 1000;
+		w.o.victim = "python3 other.py";
+		w.o.victim_pid = 61;
+		w.o.victim_rss = cases[i].victim_rss;
+		if (cases[i].kernel) {
+			w.o.kernel = (struct kernel_evidence){ .oom = true, .by_cgroup = true, .pid = 4711, .kills = 1, .where = OOM_WHERE_CONTAINER,
+							       .age_ns = w.o.oom_age_ns };
+			snprintf(w.o.kernel.name, sizeof(w.o.kernel.name), "%s", cases[i].kernel);
+		}
+		classify(&w.o, &v);
+		if (strcmp(v.process.name, cases[i].process) != 0 || (cases[i].process[0] && strstr(v.sentence, "other.py")))
+			fail_msg("%s: \"%s\": %s", cases[i].name, v.process.name, v.sentence);
+	}
+}
+
+static void an_oom_kill_of_an_agent_names_it_as_ray_does(void **state)
+{
+	static const struct row killed = { "", { { RAY_PROCESS_DASHBOARD_AGENT, 9, 100 } }, SAID_NOTHING, 0, false, 0, 0, NULL, 0, 0 };
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	make(&killed, &w);
+	w.o.container_lives = true;
+	w.o.status_known = false;
+	w.o.after.oom_kill = 1;
+	w.o.victim = "ray::DashboardAgent";
+	w.o.victim_pid = 300;
+	classify(&w.o, &v);
+	assert_int_equal(v.class, FAILURE_KERNEL_OOM_PROCESS);
+	assert_string_equal(v.process.name, "dashboard_agent");
+	assert_int_equal(v.process.pid, 300);
+}
+
+/* `ray start` may look so late that the OOM kill is reported, and the counters are read anew, before the container ends. */
+static void an_oom_kill_that_is_reported_already_is_no_certain_kill_by_somebody(void **state)
+{
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	make(&rows[0], &w);
+	w.o.before.oom_kill = w.o.latest.oom_kill = w.o.after.oom_kill = 1;
+	w.o.process_oom_ns = w.ends[0].ended_ns + NS_PER_SEC / 10;
+	classify(&w.o, &v);
+	assert_int_equal(v.class, FAILURE_RAYLET_FAILED);
+	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
+	assert_non_null(strstr(v.sentence, "raylet was killed with SIGKILL, most likely by the kernel's OOM killer, in container"));
+	/* An OOM kill of an hour ago is not about this one. */
+	w.o.process_oom_ns -= 3600 * NS_PER_SEC;
+	classify(&w.o, &v);
+	assert_int_equal(v.confidence, CONFIDENCE_CERTAIN);
 }
 
 static void an_oom_kill_of_a_worker_is_not_the_cause_of_raylets_crash(void **state)
@@ -353,6 +448,37 @@ static void an_agent_that_was_killed_took_raylet_along(void **state)
 	assert_non_null(strstr(v.sentence, "most likely by the kernel's OOM killer"));
 }
 
+/* A busy launcher sees both ends at once, or only raylet's. */
+static void the_agent_that_raylet_names_counts_also_when_it_was_seen_late(void **state)
+{
+	static const struct row late = { "", { { RAY_PROCESS_RAYLET, 0, 5000 }, { RAY_PROCESS_DASHBOARD_AGENT, 11 | CORE, 4990 } },
+					 SAID_AGENT, 0, false, 0, 0, NULL, 0, 0 };
+	static const struct row unseen = { "", { { RAY_PROCESS_RAYLET, 0, 5000 } }, SAID_AGENT, 0, false, 0, 0, NULL, 0, 0 };
+	struct crash_info crash = { .known = true, .pid = 46, .signal = SIGSEGV, .comm = "ray::DashboardA", .unwound = true,
+				    .function = "epoll_wait" };
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	make(&late, &w);
+	classify_alive(&w, RAY_PROCESS_RAYLET, &v);
+	assert_int_equal(v.process.pid, 301);
+	assert_int_equal(v.process.signal, SIGSEGV);
+	make(&unseen, &w);
+	w.o.crash = &crash;
+	classify_alive(&w, RAY_PROCESS_RAYLET, &v);
+	assert_int_equal(v.class, FAILURE_RAY_PROCESS_FAILED);
+	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
+	assert_int_equal(v.process.pid, 46);
+	assert_int_equal(v.process.signal, SIGSEGV);
+	assert_non_null(strstr(v.sentence, "Ray's dashboard agent (PID 46) crashed with SIGSEGV in epoll_wait"));
+	/* The core of another process. */
+	snprintf(crash.comm, sizeof(crash.comm), "python3");
+	classify(&w.o, &v);
+	assert_int_equal(v.process.pid, 0);
+	assert_non_null(strstr(v.sentence, "Ray's dashboard agent ended in container"));
+}
+
 static void ray_stop_is_not_a_crash(void **state)
 {
 	struct row stopped = agent_killed;
@@ -420,10 +546,14 @@ int main(void)
 		cmocka_unit_test(a_pod_that_is_deleted_stops_its_processes),
 		cmocka_unit_test(a_sigkill_is_certain_only_when_it_was_not_the_oom_killer),
 		cmocka_unit_test(an_oom_kill_of_raylet_keeps_its_class),
+		cmocka_unit_test(the_first_of_rays_processes_that_a_sigkill_ended_is_the_oom_killers_victim),
+		cmocka_unit_test(an_oom_kill_of_an_agent_names_it_as_ray_does),
+		cmocka_unit_test(an_oom_kill_that_is_reported_already_is_no_certain_kill_by_somebody),
 		cmocka_unit_test(an_oom_kill_of_a_worker_is_not_the_cause_of_raylets_crash),
 		cmocka_unit_test(a_full_disk_explains_an_exit_code_and_no_sigkill),
 		cmocka_unit_test(the_crash_of_a_process_of_ray_names_its_function),
 		cmocka_unit_test(an_agent_that_was_killed_took_raylet_along),
+		cmocka_unit_test(the_agent_that_raylet_names_counts_also_when_it_was_seen_late),
 		cmocka_unit_test(ray_stop_is_not_a_crash),
 		cmocka_unit_test(a_raylet_that_left_without_a_word_may_have_been_stopped_or_not),
 		cmocka_unit_test(a_gcs_server_that_ended_in_order_was_stopped),

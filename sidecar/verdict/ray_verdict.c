@@ -8,6 +8,7 @@
 
 #include "sidecar/verdict/crash_verdict.h"
 #include "sidecar/verdict/gpu_verdict.h"
+#include "sidecar/verdict/oom_cause.h"
 
 /* Ray's monitor kills at 95 % by default. Far below that its word and our samples do not agree. */
 #define FULL_ENOUGH 0.7
@@ -75,10 +76,12 @@ static void memory_kill(const struct observation *o, struct verdict *v)
 	/* With resource isolation Ray holds what the user's processes use against the limit of their cgroup. */
 	double user = o->isolation ? (double)o->isolation->usage / (double)o->isolation->limit : 0;
 	bool full = used >= FULL_ENOUGH || user >= FULL_ENOUGH;
+	/* Where memory is short the kernel may have taken the same worker, or another one. */
+	bool taken = o->after_known && oom_rise(o->before.oom_kill, o->after.oom_kill) > 0;
 
 	v->class = FAILURE_RAY_MEMORY_MONITOR;
 	/* The log can be written by anybody in the container: our own figures must agree. */
-	v->confidence = full ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
+	v->confidence = full && !taken ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
 	if (e->workers > 1)
 		snprintf(more, sizeof(more), " and %u more", e->workers - 1);
 	if (e->held[0])
@@ -94,6 +97,9 @@ static void memory_kill(const struct observation *o, struct verdict *v)
 	if (o->last.limit > 0)
 		verdict_add_evidence(v, "samples", "%.0f %% of the limit in use %s", 100 * used,
 				     full ? "then" : "at most: less than Ray's words let expect");
+	if (taken)
+		verdict_add_evidence(v, "OOM killer", "oom_kill %" PRId64 " -> %" PRId64 ": it took a process shortly before, perhaps this one",
+				     o->before.oom_kill, o->after.oom_kill);
 	if (o->isolation)
 		verdict_add_evidence(v, "samples", "%.0f %% of the limit of Ray's sub-cgroup \"user\" in use, at most %.0f %% before", 100 * user,
 				     100 * (double)MAX(o->isolation->usage, o->isolation->peak) / (double)o->isolation->limit);

@@ -33,6 +33,10 @@ static const struct {
 	{ "a memory kill that our samples do not bear out: forged, or on SIGTERM",
 	  { .event = { RAY_MEMORY_KILL, .pid = 706, .workers = 1, .task = "ray::leak" } }, { LIVES, FULL(20) },
 	  FAILURE_RAY_MEMORY_MONITOR, CONFIDENCE_LIKELY, "Ray says that its memory monitor killed ray::leak (PID 706)", { "less than Ray's words let expect" }, NULL },
+	{ "a memory kill, and the OOM killer took a process as well: perhaps that one",
+	  { .event = { RAY_MEMORY_KILL, .pid = 706, .workers = 1, .task = "ray::leak" } },
+	  { LIVES, FULL(96), .after_known = true, .before = { .oom_kill = 0 }, .after = { .oom_kill = 1 } }, FAILURE_RAY_MEMORY_MONITOR,
+	  CONFIDENCE_LIKELY, "Ray says that its memory monitor killed ray::leak (PID 706)", { "oom_kill 0 -> 1" }, NULL },
 	{ "several at once, none named", { .event = { RAY_MEMORY_KILL, .workers = 3 } }, { LIVES, FULL(96) },
 	  FAILURE_RAY_MEMORY_MONITOR, CONFIDENCE_CERTAIN, "killed a worker and 2 more in container", { "3 worker(s)" }, NULL },
 	{ "no limit to compare with", { .event = { RAY_MEMORY_KILL, .pid = 1, .workers = 1 } },
@@ -91,7 +95,10 @@ static const struct {
 	  CONFIDENCE_LIKELY, "exit code 1, shortly after raylet crashed with SIGSEGV.", { "shortly before: logging.cc" }, "memory of" },
 	{ "exit 1 after a worker crashed", { .event = { RAY_WORKER_CRASH, .pid = 4, .detail = "gone" } },
 	  { .container = "ray-worker", .status_known = true, .wait_status = 1 << 8 }, FAILURE_APPLICATION_ERROR,
-	  CONFIDENCE_CERTAIN, "exit code 1", { "shortly before: gone" }, "memory of" },
+	  CONFIDENCE_LIKELY, "exit code 1", { "shortly before: gone" }, "memory of" },
+	{ "the same, where the counters rule the OOM killer out", { .event = { RAY_WORKER_CRASH, .pid = 4, .detail = "gone" } },
+	  { .container = "ray-worker", .status_known = true, .wait_status = 1 << 8, FULL(50), NO_OOM }, FAILURE_APPLICATION_ERROR,
+	  CONFIDENCE_CERTAIN, "exit code 1", { "shortly before: gone", "oom_kill stayed at 2" }, NULL },
 };
 
 static bool has_evidence(const struct verdict *v, const char *part)

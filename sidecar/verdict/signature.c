@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sidecar/ray/ray_process.h"
 #include "sidecar/sample/components.h"
 #include "sidecar/verdict/signature_text.h"
 
@@ -157,6 +158,8 @@ static bool is_of_gpu(enum failure_class class)
 
 static const char *who_died(const struct observation *o, const struct verdict *v, const char *largest)
 {
+	if (is_oom(v->class) && ray_process_of_type(v->process.name, strlen(v->process.name)) != RAY_PROCESS_NONE)
+		return v->process.name;
 	if (is_oom(v->class) && is_known(o->victim))
 		return o->victim;
 	if (is_oom(v->class) && !v->process.name[0])

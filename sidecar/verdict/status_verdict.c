@@ -92,7 +92,9 @@ static void killed_sentence(const struct observation *o, enum oom oom, struct ve
 	char how[HOW_MAX];
 
 	how_it_ended(o, v, "was killed with", how);
-	if (oom == OOM_UNTOLD && lacks_memory_data(o))
+	if (oom == OOM_UNTOLD && o->status_known && !is_by_wait_status(o) && o->after.oom_kill > 0)
+		snprintf(v->sentence, sizeof(v->sentence), "Container %s %s, perhaps by the OOM killer, which took a process earlier.", o->container, how);
+	else if (oom == OOM_UNTOLD && lacks_memory_data(o))
 		snprintf(v->sentence, sizeof(v->sentence), "Container %s %s; whether by the OOM killer is not known: its memory could not be read.",
 			 o->container, how);
 	else if (oom == OOM_UNTOLD)
@@ -103,12 +105,21 @@ static void killed_sentence(const struct observation *o, enum oom oom, struct ve
 			 is_by_wait_status(o) ? "" : ",", is_by_wait_status(o) ? ": kill -9, sender unknown" : "");
 }
 
+/* A core of the same signal that another process of the container left. */
+static bool is_core_of_another(const struct observation *o)
+{
+	return is_by_wait_status(o) && o->crash && o->crash->pid > 0 && o->command_pid > 0 && o->crash->pid != o->command_pid;
+}
+
 static void crashed_verdict(const struct observation *o, struct verdict *v)
 {
+	bool another = is_core_of_another(o);
 	char how[HOW_MAX], in[400];
 
 	snprintf(v->sentence, sizeof(v->sentence), "Container %s %s%s.", o->container, how_it_ended(o, v, "crashed with", how),
-		 crash_in(o, in, sizeof(in)));
+		 another ? "" : crash_in(o, in, sizeof(in)));
+	if (another)
+		verdict_add_missing(v, "core file of the command", "its own core: the one that is there is of another process");
 	if (o->kernel.crash[0])
 		verdict_add_evidence(v, "kernel log", "%s", o->kernel.crash);
 	crash_evidence(o, v);

@@ -52,6 +52,7 @@ warnAt: {{ .Values.sidecar.warnAt }}
 oomGroup: {{ .Values.sidecar.oomGroup }}
 kernelLog: {{ .Values.recording.kernelLog.enabled }}
 coreDumps: {{ .Values.recording.coreDumps | toString | replace "false" "Off" | quote }}
+coreDumpLimit: {{ .Values.recording.coreDumpLimit | quote }}
 hooks: {{ .Values.recording.hooks | toJson }}
 holdOnFailure: {{ int64 .Values.recording.holdOnFailure }}
 {{- with .Values.memory }}

@@ -207,6 +207,25 @@ def test_a_consequence_that_somebody_removes_is_not_counted_any_more(api, kubele
     wait_story(api, {"head": (None, 0), "other": (None, 0)})
 
 
+@pytest.fixture(name="old_crd")
+def crd_without_a_status(plane):
+    """As an Afterglow of before incidents installed it."""
+    api, name = plane.api(), "rayfailures.afterglow.dev"
+    versions = api.get("customresourcedefinitions", name)["spec"]["versions"]
+    api.patch("customresourcedefinitions", name, {"spec": {"versions": [{k: v for k, v in versions[0].items() if k != "subresources"}]}})
+    yield
+    api.patch("customresourcedefinitions", name, {"spec": {"versions": versions}})
+
+
+def test_a_crd_without_a_status_is_said_in_the_log_and_the_event_comes_all_the_same(old_crd, operator, api, kubelet, make):
+    assert old_crd is None
+    make("demo")
+    end(kubelet, pod(api, kubelet, "head", True), 137, 0, reason="OOMKilled")
+    end(kubelet, pod(api, kubelet, "w-0"), 1, 20)
+    wait_for("the log line", lambda: "its CRD is of a version without a status" in operator.text())
+    wait_for("the Event", lambda: told(api))
+
+
 @pytest.mark.usefixtures("operator")
 def test_clusters_of_two_names_have_nothing_to_do_with_each_other(api, kubelet, make):
     make("demo")

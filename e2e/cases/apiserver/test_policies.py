@@ -27,7 +27,7 @@ def policy(name, **spec):
     {"memory": {}}, {"recording": {}}, {"store": {}}, {"retention": {}},
     {"memory": {"headNumCPUs": None, "workerMemoryLimit": 8589934592, "usageThreshold": None, "headroom": "500Mi"}},
     {"memory": {"headNumCPUs": 2, "headroom": "90%", "objectStoreFraction": 0, "monitorRefreshMs": 0, "mode": "Off"}},
-    {"recording": {"resources": {"requests": {"cpu": "10m"}, "limits": {"cpu": 1, "memory": "256Mi"}}, "coreDumps": "Off",
+    {"recording": {"resources": {"requests": {"cpu": "10m"}, "limits": {"cpu": 1, "memory": "256Mi"}}, "coreDumps": "Off", "coreDumpLimit": "4Gi",
                    "hooks": {"atDeath": ["ray memory"]}, "kernelLog": {"enabled": True}}},
     {"store": {"claim": "failures", "keep": {"days": 30, "bundles": 10, "max": "10Gi"}, "spoolMax": "1Gi"}},
     {"store": {"type": "s3", "s3": {"bucket": "failures", "prefix": "ray", "endpoint": "https://minio:9000", "pathStyle": True},

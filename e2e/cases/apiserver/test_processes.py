@@ -13,7 +13,7 @@ import time
 import pytest
 
 from conftest import wait_for
-from apiserver.conftest import group, settle
+from apiserver.conftest import RayCluster, group, settle
 from apiserver.kubelet import ended, running, status
 from apiserver.recorder import PORT, Recorder, own_address
 
@@ -403,5 +403,40 @@ def test_an_impostor_can_make_only_so_many_failures_and_only_of_its_own_pod(oper
         assert 64 <= len(written) < 80
         assert {(f["spec"]["cluster"], f["spec"]["podUID"]) for f in written} == {("demo", worker["metadata"]["uid"])}
         assert operator.metric("afterglow_recorder_failures_refused_total") >= 4 * 64 - 80
+    finally:
+        impostor.close()
+
+
+GROWING = "afterglow.dev/MemoryGrowing"
+
+
+def test_memory_that_grows_is_a_condition_of_a_cluster_that_we_manage_as_long_as_it_grows(operator, start, worker, look, api):
+    uid, cluster = worker["metadata"]["uid"], RayCluster(api, "demo")
+    left, grows = itertools.count(240), [True]
+
+    def answer(_handler):
+        return growing(uid, next(left) / 1024) if grows[0] else json.dumps({"podUID": uid, "failures": [], "warnings": []}).encode()
+    impostor = Impostor(lambda handler: body(handler, answer(handler)))
+    try:
+        look(operator, worker, impostor.address, result="changed")
+        condition = cluster.wait_condition(GROWING, "True", "MemoryGrowing")
+        assert f"Memory of gcs_server in container ray-worker of pod {worker['metadata']['name']} has grown by 20.0 MiB per hour" in \
+            condition["message"]
+        assert "nobody" not in condition["message"] and "Send money" not in condition["message"]
+        # The figures move; the status is not written for that.
+        look(operator, worker, impostor.address, result="changed")
+        look(operator, worker, impostor.address, result="changed")
+        assert cluster.condition(GROWING) == condition
+        # An operator that starts has asked nobody yet.
+        operator.stop(signal.SIGKILL)
+        operator = start()
+        look(operator, worker, impostor.address, result="changed", since=0)
+        assert cluster.wait_condition(GROWING, "True")["lastTransitionTime"] == condition["lastTransitionTime"]
+        # It ends while no operator looks.
+        operator.stop(signal.SIGKILL)
+        grows[0] = False
+        operator = start()
+        look(operator, worker, impostor.address, result="changed", since=0)
+        wait_for("the condition to go", lambda: cluster.condition(GROWING) is None)
     finally:
         impostor.close()

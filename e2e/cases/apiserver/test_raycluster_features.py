@@ -2,6 +2,7 @@
 """What a RayCluster may ask for beyond pods: the autoscaler, fault tolerance, hosts, upgrades, ingress, tokens."""
 
 import base64
+import json
 import signal
 import time
 
@@ -235,6 +236,17 @@ def test_rocksdb_gets_a_volume_that_goes_with_the_cluster(make, api):
     assert volume["persistentVolumeClaim"]["claimName"] == "demo-gcs-pvc"
 
 
+@pytest.mark.usefixtures("operator")
+def test_the_volume_of_rocksdb_stays_when_that_is_asked_for_later(make, api):
+    cluster = make("demo", gcsFaultToleranceOptions={"backend": "rocksdb"})
+    claim = wait_for("the claim", lambda: api.get("persistentvolumeclaims", "demo-gcs-pvc"))
+    assert owner_of(claim) == OWNER
+    cluster.patch({"gcsFaultToleranceOptions": {"backend": "rocksdb", "storage": {"deletionPolicy": "Retain"}}})
+    wait_for("no owner", lambda: not owner_of(api.get("persistentvolumeclaims", "demo-gcs-pvc")))
+    cluster.patch({"gcsFaultToleranceOptions": {"backend": "rocksdb", "storage": {"deletionPolicy": "DeleteWithCluster"}}})
+    wait_for("the owner", lambda: owner_of(api.get("persistentvolumeclaims", "demo-gcs-pvc")) == OWNER)
+
+
 # --- tokens, ingress, services ---
 
 def test_the_token_is_made_once_and_survives_a_restart(make, operator, start, api, kubelet):
@@ -267,6 +279,19 @@ def test_an_ingress_leads_to_the_dashboard(make, api):
     assert rule["host"] == "ray.example.com"
     assert rule["http"]["paths"] == [{"path": "/", "pathType": "Prefix", "backend": {
         "service": {"name": "demo-head-svc", "port": {"number": 8265}}}}]
+
+
+def test_somebody_elses_ingress_of_that_name_is_left_alone(make, operator, api, kubelet):
+    backend = {"service": {"name": "shop", "port": {"number": 80}}}
+    rules = [{"http": {"paths": [{"path": "/shop", "pathType": "Prefix", "backend": backend}]}}]
+    api.create("ingresses", {"metadata": {"name": "demo-head-ingress"}, "spec": {"rules": rules}})
+    before = api.get("ingresses", "demo-head-ingress")
+    cluster = make("demo")
+    cluster.patch({"headGroupSpec": {**cluster.get()["spec"]["headGroupSpec"], "enableIngress": True}})
+    (event,) = wait_for("the Event", lambda: events(api, "FailedToCreateIngress"))
+    assert "not owned by this RayCluster" in event["note"]
+    settle(operator, api, kubelet)
+    assert api.get("ingresses", "demo-head-ingress") == before
 
 
 def test_the_service_finds_the_head_whatever_its_labels_are(make, operator, api, kubelet):
@@ -341,6 +366,14 @@ def test_recreate_replaces_all_pods_when_the_spec_wants_others_and_only_then(mak
     cluster.wait_pods(1, 3)
     settle(operator, api, kubelet)
     assert before < {p["metadata"]["uid"] for p in cluster.pods()}
+    # As KubeRay leaves a cluster: its hash, on the head. Ours adopts the pods.
+    for pod in cluster.pods():
+        api.patch("pods", pod["metadata"]["name"], {"metadata": {"annotations": {
+            "afterglow.dev/recreate-hash": None, "ray.io/kuberay-version": "v1.7.0",
+            "ray.io/upgrade-strategy-recreate-hash": "0" * 40}}})
+    wait_for("adoption", lambda: all("afterglow.dev/recreate-hash" in p["metadata"]["annotations"] for p in cluster.pods()))
+    settle(operator, api, kubelet)
+    assert before < {p["metadata"]["uid"] for p in cluster.pods()}
     newer = group("small", 3)
     newer["template"]["spec"]["containers"][0]["image"] = "ray:newer"
     before = {p["metadata"]["uid"] for p in cluster.pods()}
@@ -378,6 +411,30 @@ def test_a_head_that_dies_again_and_again_is_made_anew_more_slowly_and_it_is_sai
     settle(operator, api, kubelet)
     assert cluster.pods("head") == [] and "the next is made 10" in condition["message"]
     cluster.wait_pods(1, 0)
+
+
+def record_end(api, pod, number, lives):
+    """A RayFailure as the operator writes it: of the Ray container, or of a process in it."""
+    story = {"ray": True, **({"lives": True} if lives else {})}
+    labels = {"ray.io/cluster": "demo", "ray.io/group": "headgroup", "ray.io/node-type": "head", "afterglow.dev/class": "Segfault"}
+    api.create("rayfailures", {
+        "apiVersion": "afterglow.dev/v1alpha1", "kind": "RayFailure",
+        "metadata": {"name": f"{pod['metadata']['name']}-ray-head-{number:010}", "labels": labels,
+                     "annotations": {"afterglow.dev/story": json.dumps(story), "afterglow.dev/ended-at": NOW}},
+        "spec": {"cluster": "demo", "pod": pod["metadata"]["name"], "container": "ray-head", "class": "Segfault",
+                 "confidence": "certain", "verdict": "It ended.", **({"containerLives": True} if lives else {})}})
+
+
+def test_processes_that_end_in_a_container_that_lives_are_no_crash_loop_whatever_their_class(make, operator, api, kubelet):
+    cluster = make("demo")
+    (head,), _ = cluster.wait_pods(1, 0)
+    for number in range(3):
+        record_end(api, head, number, lives=True)
+    settle(operator, api, kubelet)
+    assert cluster.condition("afterglow.dev/HeadStable")["status"] != "False"
+    for number in range(3, 6):
+        record_end(api, head, number, lives=False)
+    cluster.wait_condition("afterglow.dev/HeadStable", "False", "HeadCrashLoop")
 
 
 def never(name, replicas=1):
@@ -510,7 +567,7 @@ def test_pods_that_the_server_refuses_are_a_condition_until_they_are_not(make, a
 
 @pytest.mark.parametrize("spec, words", [
     ({"networkPolicy": {}}, "network policies"),
-    ({"tlsOptions": {}}, "TLS between the nodes"),
+    ({"tlsOptions": {"enabled": True}}, "TLS between the nodes"),
     ({"historyServerOptions": {}}, "the history server"),
     ({"managedBy": "kueue.x-k8s.io/multikueue"}, "does not send clusters elsewhere"),
 ])

@@ -13,12 +13,31 @@ from conftest import wait_for
 # Ray titles its agents, and pgrep -x sees 15 bytes of a title.
 NAMES = {"raylet": "raylet", "gcs_server": "gcs_server", "dashboard_agent": "ray::DashboardA"}
 
+# Memory that belongs to no process: the OOM killer finds nobody larger than the one it was told to prefer. It is given back at once.
+FILL = """
+import os, sys
+pid = int(sys.argv[1])
+def lives():
+    try:
+        return ") Z " not in open(f"/proc/{pid}/stat").read()
+    except OSError:
+        return False
+open(f"/proc/{pid}/oom_score_adj", "w").write("1000")
+memory = os.memfd_create("fill")
+print(pid, flush=True)
+while lives():
+    os.write(memory, bytes(1 << 20))
+"""
+
 
 @pytest.fixture(scope="module")
 def processes(new_cluster, volume):
-    """Two groups: what happens to a raylet of the one is no concern of the other."""
+    """
+    Two groups: what happens to a raylet of the one is no concern of the other. The larger the memory, the more an oom_score_adj of 1000
+    outweighs the size of other processes, to which the kubelet gives a little less.
+    """
     assert volume.is_dir()
-    cluster = new_cluster("processes", {group: container("ray-worker", "1Gi") for group in ("first", "second")})
+    cluster = new_cluster("processes", {group: container("ray-worker", "2Gi") for group in ("first", "second")})
     cluster.wait_nodes(3)
     return cluster
 
@@ -33,10 +52,30 @@ def worker(processes, group):
         and not p["metadata"].get("deletionTimestamp")])[0]
 
 
+def incident_of(processes, failure_class, spec):
+    """The RayFailure of that class in the container of spec, at that time, and what the operator says that it follows from."""
+    found = [f for f in processes.failures() if (f["spec"]["pod"], f["spec"]["class"]) == (spec["pod"], failure_class)
+             and f["spec"]["endedAt"] == spec["endedAt"]]
+    assert len(found) == 1, [(f["spec"]["class"], f["spec"]["endedAt"]) for f in processes.failures()]
+    return found[0]["metadata"]["name"], found[0].get("status", {}).get("causedBy", {}).get("name")
+
+
+def pid_of(name):
+    """Shell's text that sets P. The sidecar looks every 2 s: what is much younger it may not have seen."""
+    return (f"P=$(pgrep -x '{NAMES[name]}' | head -1); "
+            "until [ $(ps -o etimes= -p $P) -ge 6 ]; do sleep .5; done")
+
+
 def signal_to(k, pod, name, number, container_name="ray-worker"):
     """Signals that process of Ray's; returns its PID."""
-    return int(k("exec", pod, "-c", container_name, "--", "bash", "-c",
-                 f"P=$(pgrep -x '{NAMES[name]}' | head -1); kill -{number} $P; echo $P"))
+    return int(k("exec", pod, "-c", container_name, "--", "bash", "-c", f"{pid_of(name)}; kill -{number} $P; echo $P"))
+
+
+def oom_of(k, pod, name, container_name="ray-worker"):
+    """The kernel's OOM killer takes that process of Ray's, and no other; returns its PID."""
+    found = k.run("exec", "-i", pod, "-c", container_name, "--", "bash", "-c",
+                  f"{pid_of(name)}; exec python3 - $P", stdin=FILL, check=False)
+    return int(found.stdout.split()[0])
 
 
 def report_of(volume, failure):
@@ -110,6 +149,60 @@ def test_an_agent_that_is_killed_takes_raylet_along_and_the_container_lives(k, p
     k("delete", "pod", pod, "--wait=false")
 
 
+def test_an_agent_that_crashes_takes_raylet_along_and_its_backtrace_is_there(k, processes, volume):
+    settled(processes)
+    pod = worker(processes, "second")
+    pid = signal_to(k, pod, "dashboard_agent", 11)
+    failure = wait_told(processes, pod, "RayProcessFailed")
+    assert failure["process"] == {"name": "dashboard_agent", "pid": pid, "signal": "SIGSEGV"}
+    assert failure["confidence"] == "certain"
+    assert "raylet ended with it; the container lives on without raylet." in failure["verdict"]
+    assert report_of(volume, failure)[1]["crash"]["pid"] == pid
+    assert [spec["class"] for spec in told_of(processes, pod)] == ["RayProcessFailed"]
+    k("delete", "pod", pod, "--wait=false")
+
+
+def test_a_raylet_that_the_oom_killer_takes_is_named_and_the_limit_is_the_cause(k, processes, volume):
+    settled(processes)
+    pod = worker(processes, "first")
+    pid = oom_of(k, pod, "raylet")
+    failure = wait_told(processes, pod, "KernelOOMContainer")
+    assert failure["process"] == {"name": "raylet", "pid": pid, "signal": "SIGKILL"}
+    assert (failure["exitCode"], failure["confidence"]) == (1, "likely")
+    assert "it reached its memory limit of 2.0 GiB" in failure["verdict"]
+    assert any("raylet" in e["text"] for e in report_of(volume, failure)[1]["evidence"])
+
+
+def test_an_agent_that_the_oom_killer_takes_is_told_with_the_memory_as_its_cause(k, processes):
+    settled(processes)
+    pod = worker(processes, "second")
+    pid = oom_of(k, pod, "dashboard_agent")
+    failure = wait_told(processes, pod, "RayProcessFailed")
+    assert failure["process"] == {"name": "dashboard_agent", "pid": pid, "signal": "SIGKILL"}
+    assert failure["confidence"] == "likely" and "most likely by the kernel's OOM killer" in failure["verdict"]
+    oom = wait_told(processes, pod, "KernelOOMProcess")
+    assert oom["process"] == failure["process"]
+
+    def one_incident():
+        name, nothing = incident_of(processes, "KernelOOMProcess", oom)
+        assert nothing is None
+        return incident_of(processes, "RayProcessFailed", failure)[1] == name
+    wait_for("the incident", one_incident)
+    k("delete", "pod", pod, "--wait=false")
+
+
+def test_a_gcs_server_that_the_oom_killer_takes_is_the_first_cause_of_what_follows(k, processes):
+    settled(processes)
+    head, pods = processes.pod_name("head"), [worker(processes, group) for group in ("first", "second")]
+    pid = oom_of(k, head, "gcs_server", "ray-head")
+    failure = wait_told(processes, head, "KernelOOMContainer")
+    assert failure["process"] == {"name": "gcs_server", "pid": pid, "signal": "SIGKILL"}
+    for pod in pods:
+        lost = wait_told(processes, pod, "GCSLost", lambda spec: spec["endedAt"] >= failure["endedAt"], timeout=180)
+        assert lost["confidence"] == "likely"
+        wait_for("the incident", lambda lost=lost: incident_of(processes, "GCSLost", lost)[1] == incident_of(processes, "KernelOOMContainer", failure)[0])
+
+
 def test_ray_stop_is_told_as_such_and_not_as_a_crash(k, processes):
     settled(processes)
     pod = worker(processes, "second")
@@ -119,6 +212,17 @@ def test_ray_stop_is_told_as_such_and_not_as_a_crash(k, processes):
     assert "as `ray stop` sends it" in failure["verdict"]
     assert {spec["class"] for spec in told_of(processes, pod)} == {"Terminated"}
     k("delete", "pod", pod, "--wait=false")
+
+
+def test_a_raylet_that_hangs_when_its_container_is_asked_to_stop_was_killed_by_ray_start(k, processes):
+    """As the kubelet asks after a failed probe: `ray start` waits a second for raylet, and kills it."""
+    settled(processes)
+    pod = worker(processes, "first")
+    before = told_of(processes, pod)
+    k.run("exec", pod, "-c", "ray-worker", "--", "bash", "-c", f"{pid_of('raylet')}; kill -STOP $P; kill -TERM 1", check=False)
+    (failure,) = wait_for("the end", lambda: [spec for spec in told_of(processes, pod) if spec not in before], timeout=120)
+    assert failure["class"] in {"RayletFailed", "Terminated"} and failure["confidence"] == "likely", failure["verdict"]
+    assert failure["process"]["name"] == "raylet"
 
 
 def test_a_deleted_pod_is_no_failure_of_raylet(k, processes):

@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+import live
 from cluster.stores import RUN
 from conftest import wait_for
 from kuberay.objects import SIDECAR, check_injected, cluster_spec, small_group
@@ -116,8 +117,16 @@ def test_a_segfault_is_explained_and_its_bundle_outlives_the_cluster(job, second
 # --- SidecarMode: the submitter is a container of the head's pod, which is never restarted; neither is the worker here ---
 
 
+@pytest.fixture(name="deletions", scope="module")
+def ends_by_deletion_are_recorded():
+    live.install(recording__deletions="true")
+    yield
+    live.install()
+
+
 @pytest.fixture(name="side", scope="module")
-def job_with_sidecar(kuberay):
+def job_with_sidecar(kuberay, deletions):
+    assert deletions is None
     spec = job_spec("side", submissionMode="SidecarMode")
     spec["rayClusterSpec"]["workerGroupSpecs"][0]["template"]["spec"]["restartPolicy"] = "Never"
     return kuberay.create("RayJob", "sidecar", spec)
@@ -157,6 +166,25 @@ def test_the_job_succeeds_and_the_cluster_goes_when_its_time_is_over(side, kille
     wait_for("KubeRay to delete the cluster", lambda: not side.clusters(), timeout=60)
 
 
+def one_story_of(job, name, first_class, consequences):
+    """The failures of class PodDeleted that KubeRay's TTL made of the cluster's pods, when all of them are in one incident."""
+    def joined():
+        failures = job.failures()
+        deleted = [f for f in failures if f["spec"]["class"] == "PodDeleted" and "endedBy" in f["spec"]]
+        assert {(f["spec"]["endedBy"]["kind"], f["spec"]["endedBy"]["name"]) for f in deleted} == {("KubeRay", f"RayJob/{name}")}
+        (incident,) = {f["status"]["incident"] for f in deleted}
+        (first,) = [f for f in failures if f.get("status", {}).get("incident") == incident and "causedBy" not in f["status"]]
+        assert (first["spec"]["class"], first["status"]["consequences"]) == (first_class, consequences)
+        return deleted
+    return wait_for(f"one incident that begins with {first_class}", joined, timeout=60, interval=1)
+
+
+def test_the_pods_that_its_ttl_deletes_are_one_incident(side):
+    deleted = one_story_of(side, "sidecar", "PodDeleted", 1)
+    assert len(deleted) == 2
+    assert all("the RayJob finished" in f["spec"]["verdict"] for f in deleted), [f["spec"]["verdict"] for f in deleted]
+
+
 # --- A job whose driver ends with an exit code of its own: no container ends, and KubeRay says only that the job failed ---
 
 
@@ -173,3 +201,8 @@ def test_a_driver_that_fails_is_explained_on_its_rayjob(failing):
     assert (spec["process"]["name"], spec["process"]["exitCode"]) == ("driver", 3)
     failing.check_failure(failure)
     assert wait_deployment(failing, "Failed")["jobStatus"] == "FAILED"
+
+
+def test_the_driver_is_the_first_cause_of_what_the_ttl_deletes(failing):
+    wait_for("KubeRay to delete the cluster", lambda: not failing.clusters(), timeout=60)
+    assert len(one_story_of(failing, "failing", "RayProcessFailed", 2)) == 2

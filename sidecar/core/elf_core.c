@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading an ELF core. */
-#include "sidecar/pack/elf_core.h"
+#include "sidecar/core/elf_core.h"
 
 #include <errno.h>
 #include <string.h>
@@ -21,6 +21,7 @@
 #define AARCH64_SP 31
 #define AARCH64_PC 32
 
+#define AUXV_ENTRIES 64
 #define NOTES_TO_IDENTIFY 16 /* the kernel writes the dumping thread and the process first */
 
 int elf_core_read(const struct elf_core *core, uint64_t offset, void *buf, size_t len)
@@ -51,9 +52,9 @@ static int check_header(const Elf64_Ehdr *h, struct err *err)
 	if (memcmp(h->e_ident, ELFMAG, SELFMAG) != 0)
 		return err_set(err, EPROTO, "no ELF file");
 	if (h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_ident[EI_DATA] != ours)
-		return err_set(err, EPROTO, "not a 64-bit core of this byte order");
+		return err_set(err, ENOTSUP, "a core of a 32-bit process, or of another byte order");
 	if (h->e_type != ET_CORE)
-		return err_set(err, EPROTO, "an ELF file, but no core");
+		return err_set(err, EPROTO, "an ELF file, but no core (type %u)", h->e_type);
 	if (h->e_phentsize != sizeof(Elf64_Phdr))
 		return err_set(err, EPROTO, "program headers of %u bytes", h->e_phentsize);
 	return 0;
@@ -102,6 +103,34 @@ static int read_segments(struct elf_core *core, uint64_t place, uint64_t count, 
 	return 0;
 }
 
+static bool is_page_size(uint64_t size)
+{
+	return size == 4096 || size == 16384 || size == 65536;
+}
+
+/* From the auxiliary vector, which every process has. */
+static int take_page_size(const struct elf_core *core, const struct elf_note *note, void *arg)
+{
+	uint64_t *size = arg;
+	Elf64_auxv_t entry;
+
+	if (note->type != NT_AUXV)
+		return 0;
+	for (uint64_t i = 0; i < MIN(note->size / sizeof(entry), (uint64_t)AUXV_ENTRIES); i++)
+		if (elf_core_read(core, note->desc + i * sizeof(entry), &entry, sizeof(entry)) == 0 && entry.a_type == AT_PAGESZ &&
+		    is_page_size(entry.a_un.a_val))
+			*size = entry.a_un.a_val;
+	return 1;
+}
+
+static uint64_t page_size_of(const struct elf_core *core)
+{
+	uint64_t size = 4096;
+
+	elf_core_each_note(core, take_page_size, &size);
+	return size;
+}
+
 int elf_core_open(int fd, struct elf_core *ret_core, struct err *err)
 {
 	struct elf_core core = { .fd = fd };
@@ -116,7 +145,7 @@ int elf_core_open(int fd, struct elf_core *ret_core, struct err *err)
 		return err_set(err, EPROTO, "not a regular file");
 	core.file_size = (uint64_t)st.st_size;
 	if (elf_core_read(&core, 0, &header, sizeof(header)) < 0)
-		return err_set(err, EPROTO, "cut within its headers");
+		return core.file_size ? err_set(err, EPROTO, "only %lld bytes long", (long long)st.st_size) : err_set(err, EPROTO, "empty");
 	rc = check_header(&header, err);
 	if (rc >= 0)
 		rc = count_segments(&core, &header, &count, err);
@@ -127,6 +156,7 @@ int elf_core_open(int fd, struct elf_core *ret_core, struct err *err)
 		return rc;
 	}
 	core.machine = header.e_machine;
+	core.page_size = page_size_of(&core);
 	*ret_core = core;
 	return 0;
 }
@@ -206,11 +236,13 @@ int elf_core_each_note(const struct elf_core *core, int (*fn)(const struct elf_c
 		return 0;
 	at = p->p_offset;
 	end = at + size;
-	for (int n = 0; n < CORE_NOTES_MAX && !rc && at < end && read_note(core, at, end, &note); n++) {
+	for (int n = 0; !rc && at < end; n++) {
+		if (n == CORE_NOTES_MAX || !read_note(core, at, end, &note))
+			return -ENODATA;
 		rc = fn(core, &note, arg);
 		at = note.desc + aligned(note.size);
 	}
-	return rc;
+	return rc || size == p->p_filesz ? rc : -ENODATA;
 }
 
 bool elf_core_thread(const struct elf_core *core, const struct elf_note *note, struct elf_thread *ret_thread)

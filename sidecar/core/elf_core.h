@@ -3,10 +3,11 @@
  * Reading an ELF core (64 bit, of this machine's byte order): segments, notes,
  * threads, memory. A core is hostile: any process can write a file that begins
  * as one. Nothing it says is believed without its place in the file being
- * checked, and no loop runs longer than a named limit.
+ * checked, and no loop runs longer than a named limit. It is read by pread alone,
+ * never mapped, so that one that shrinks meanwhile is only short.
  */
-#ifndef AFTERGLOW_SIDECAR_PACK_ELF_CORE_H
-#define AFTERGLOW_SIDECAR_PACK_ELF_CORE_H
+#ifndef AFTERGLOW_SIDECAR_CORE_ELF_CORE_H
+#define AFTERGLOW_SIDECAR_CORE_ELF_CORE_H
 
 #include <elf.h>
 #include <stdbool.h>
@@ -24,6 +25,7 @@ struct elf_core {
 	uint64_t file_size;
 	uint64_t should_size; /* where the last segment ends: a smaller file was cut */
 	uint16_t machine;
+	uint64_t page_size; /* of the kernel that wrote it: 4096, 16384 or 65536 bytes */
 	Elf64_Phdr *segments; /* those of PT_LOAD and PT_NOTE, in the file's order */
 	size_t n_segments;
 };
@@ -50,7 +52,10 @@ struct elf_identity {
 	char comm[16]; /* as it is in the core: any bytes */
 };
 
-/* fd stays the caller's and must outlive it. -EPROTO: no core that we can read, or one cut within its headers. */
+/*
+ * fd stays the caller's and must outlive it. -EPROTO: no core, or one cut within its headers; -ENOTSUP: one of a 32-bit
+ * process or of another byte order.
+ */
 int elf_core_open(int fd, struct elf_core *ret_core, struct err *err);
 void elf_core_close(struct elf_core *core);
 
@@ -64,7 +69,7 @@ const Elf64_Phdr *elf_core_segment_at(const struct elf_core *core, uint64_t addr
 /* The segment with the notes, of which the kernel writes one; NULL: none. *ret_size: as much of it as is in the file. */
 const Elf64_Phdr *elf_core_notes(const struct elf_core *core, uint64_t *ret_size);
 
-/* Calls fn with each note until it returns non-zero, which is returned. What is cut or contradicts itself ends the walk with 0. */
+/* Calls fn with each note until it returns non-zero, which is returned. -ENODATA: a note that is cut or contradicts itself ended the walk. */
 int elf_core_each_note(const struct elf_core *core, int (*fn)(const struct elf_core *core, const struct elf_note *note, void *arg),
 		       void *arg);
 

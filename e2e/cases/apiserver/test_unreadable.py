@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Objects that the API server takes and the operator cannot read keep nobody else from what is theirs."""
+
+import sys
+
+import pytest
+
+from conftest import wait_for
+from apiserver.conftest import RayCluster, group, ray_cluster
+
+LEVELS = 1200  # of which cJSON reads 1,000
+METRIC = "afterglow_watch_unreadable_objects_total"
+
+
+@pytest.fixture(autouse=True)
+def deep_recursion():
+    """Python's own JSON is recursive as well."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(20 * LEVELS)
+    yield
+    sys.setrecursionlimit(before)
+
+
+def nested(levels=LEVELS):
+    value = 1
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+def deep_cluster(name):
+    cluster = ray_cluster(name, group("small", 1))
+    cluster["spec"]["headGroupSpec"]["template"]["spec"]["deep"] = nested()
+    return cluster
+
+
+def expect_named(operator, api, name):
+    """In its own condition, in the log and by a metric."""
+    condition = RayCluster(api, name).wait_condition("afterglow.dev/SpecValid", "False", "InvalidRayClusterSpec")
+    assert "spec.headGroupSpec.template.spec.deep.a.a...: nested more than 1000 levels deep" in condition["message"]
+    assert f"RayCluster {api.namespace}/{name} is left out, the others are served" in operator.text()
+    assert operator.metric(METRIC, resource="rayclusters") > 0
+
+
+def test_a_cluster_nested_too_deep_is_left_out_of_the_list_and_the_others_are_served(start, api, make):
+    api.create("rayclusters", deep_cluster("deep"))
+    make("demo", group("small", 1))
+    operator = start()
+    RayCluster(api, "demo").wait_pods(1, 1)
+    expect_named(operator, api, "deep")
+    assert RayCluster(api, "deep").pods() == []
+
+
+def test_a_cluster_that_becomes_too_deep_keeps_its_pods_and_the_watch_goes_on(operator, api, make):
+    make("demo", group("small", 1)).wait_pods(1, 1)
+    lists = operator.metric("afterglow_watch_lists_total", resource="rayclusters")
+    api.patch("rayclusters", "demo", {"spec": {"headGroupSpec": {"template": {"spec": {"deep": nested()}}}}})
+    expect_named(operator, api, "demo")
+    other = make("other", group("small", 1))
+    other.wait_pods(1, 1)
+    RayCluster(api, "demo").wait_pods(1, 1)
+    assert operator.metric("afterglow_watch_lists_total", resource="rayclusters") == lists
+    # In order again, it is served again; and whoever cannot be read can be deleted.
+    api.patch("rayclusters", "demo", {"spec": {"headGroupSpec": {"template": {"spec": {"deep": None}}}}})
+    RayCluster(api, "demo").wait_condition("afterglow.dev/SpecValid", "True")
+    api.create("rayclusters", deep_cluster("deep"))
+    expect_named(operator, api, "deep")
+    api.delete("rayclusters", "deep")
+    wait_for("the end of the cluster", lambda: "deep" not in [c["metadata"]["name"] for c in api.items("rayclusters")])
+    other.scale(small=2)
+    other.wait_pods(1, 2)
+
+
+def test_a_cluster_of_more_values_than_can_be_read_says_so_and_is_told_once(operator, api, make):
+    cluster = ray_cluster("wide", group("small", 1))
+    cluster["spec"]["headGroupSpec"]["template"]["spec"]["wide"] = [1] * 200_000
+    api.create("rayclusters", cluster)
+    condition = RayCluster(api, "wide").wait_condition("afterglow.dev/SpecValid", "False", "InvalidRayClusterSpec")
+    assert "more than 100000 values" in condition["message"]
+    make("demo", group("small", 1)).wait_pods(1, 1)
+    version = api.get("rayclusters", "wide")["metadata"]["resourceVersion"]
+    make("other", group("small", 1)).wait_pods(1, 1)
+    assert api.get("rayclusters", "wide")["metadata"]["resourceVersion"] == version
+    assert operator.running()

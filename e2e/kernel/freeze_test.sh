@@ -1,0 +1,162 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Whatever hangs around the sidecar, it goes on: a FUSE server that does not answer, below the container's /tmp/ray and where files
+# are collected; a frozen disk under the spool; a stdout that nobody reads; received sockets whose close sleeps. Under each of them
+# a container fills its memory and the OOM killer ends it: the death is classified, told in the termination message and by
+# /failures, and /healthz answers. Needs root, python3 and /dev/fuse. Ends with "N passed, N failed".
+#
+# FREEZE_SIDECAR        another sidecar
+# FREEZE_BUNDLES        a directory that the bundles are copied to (bench/freeze.sh reads their samples)
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
+# Not below /tmp, which the container has for itself.
+work=$(mktemp -d /var/tmp/freeze_test.XXXXXX)
+sidecar='' container='' helper='' reader='' frozen=''
+. "$here/check.sh"
+
+finish() {
+	[ -z "$frozen" ] || fsfreeze -u "$work/disk"
+	for pid in $container $helper $reader $sidecar; do kill -9 "$pid" 2>/dev/null; done
+	wait
+	umount -l "$work/disk" "$work/memory" "$work/dead" 2>/dev/null
+	rm -rf "$work"
+}
+trap finish EXIT
+export POD_NAMESPACE=ml POD_NAME=pod POD_UID=0123456789
+
+mkdir "$work/memory" "$work/disk" "$work/dead"
+mount -t tmpfs -o size=32m freeze "$work/memory"
+chmod 700 "$work"
+# The outer exec, whose launcher lies beside it, is there for its memory cgroup alone.
+cp "$build/afterglow-launch" "$build/afterglow-sidecar" "$build/test/hog" "$work/"
+recorder=$work/sidecar
+cp "${FREEZE_SIDECAR:-$build/afterglow-sidecar}" "$recorder"
+
+wait_until() { # at most 20 s, which is for ever here
+	local end=$((SECONDS + 20))
+	while [ $SECONDS -lt $end ]; do
+		if "$@"; then return 0; fi
+		sleep 0.05
+	done
+	return 1
+}
+
+get() { curl -sS --max-time 10 "http://127.0.0.1:$port$1"; }
+healthy() { get /healthz >/dev/null 2>&1; }
+told() { get /failures >"$work/failures" 2>/dev/null && grep -q "$1" "$work/failures"; }
+noted() { grep -qs "$1" "$work/termination"; }
+# No path of ours goes by the dead one.
+kept() { grep -qs "$1" "$work"/{spool,memory,store}/ml/*/*/*/*/report.json; }
+
+start_sidecar() { # ARG...: with $out as its stdout
+	port=$(free_port)
+	rm -rf "$work/s" "$work/spool" "$work"/memory/*
+	"$recorder" --socket "$work/s" --spool "${spool:-$work/spool}" --kernel-log off --http "127.0.0.1:$port" --grace 3 "$@" \
+		>"${out:-$work/log}" 2>"$work/err" &
+	sidecar=$!
+	for _ in $(seq 600); do [ -S "$work/s" ] && healthy && return; sleep 0.05; done
+}
+
+stop_sidecar() {
+	kill -9 "$sidecar"
+	wait "$sidecar" 2>/dev/null
+	sidecar=''
+}
+
+# A container with a memory limit of its own; BEFORE runs in it first, as root of its own mounts.
+start_container() { # BEFORE
+	: >"$work/termination"
+	"$work/afterglow-sidecar" exec --memory-max 64Mi --store "$work/outer" -- \
+		unshare --mount --pid --fork --mount-proc sh -c "mount -t tmpfs tmp /tmp && mkdir -p /tmp/ray /tmp/out && $1
+			exec '$work/afterglow-launch' --socket '$work/s' --name ray --termination-log '$work/termination' -- \
+			sh -c '$as_victim $work/hog 300M --rate 16M'" >"$work/container" 2>&1 &
+	container=$!
+}
+
+# The end of it, and what is told of it.
+end_of_container() { # FAULT
+	wait "$container"
+	check "$1: the exit code is the container's own" test $? = 137
+	container=''
+	check "$1: /healthz answers" wait_until healthy
+	check "$1: /failures has the death, and what ended it" wait_until told '"class":[[:space:]]*"KernelOOMContainer"'
+	check "$1: so does the termination message" noted '"class":"KernelOOMContainer"'
+	check "$1: the bundle says it too" wait_until kept 'KernelOOMContainer'
+	[ -z "${FREEZE_BUNDLES:-}" ] || find "$work"/{spool,memory,store} -name samples.jsonl -exec cp {} "$FREEZE_BUNDLES/$1.jsonl" \; 2>/dev/null
+}
+
+oom_spares_us
+
+nothing() {
+	start_sidecar
+	start_container :
+	end_of_container nothing
+	stop_sidecar
+}
+
+fuse() {
+	"$here/dead_fuse.py" "$work/dead" >"$work/helper" 2>&1 &
+	helper=$!
+	check "a dead FUSE is there" wait_until grep -q dead "$work/helper"
+	start_sidecar --collect '/tmp/out/*.prof' --collect '/tmp/out/deep/*'
+	start_container "mount --bind '$work/dead' /tmp/ray && mount --bind '$work/dead' /tmp/out;"
+	end_of_container fuse
+	check "fuse: the report says which files did not answer" wait_until kept 'files that were to be collected'
+	check "fuse: and that the logs did not" wait_until kept '/tmp/ray'
+	stop_sidecar
+	kill -9 "$helper"
+	wait "$helper" 2>/dev/null
+	helper=''
+	umount "$work/dead"
+}
+
+# The last place for bundles is in memory, as in a pod.
+disk() {
+	truncate -s 64M "$work/image"
+	mkfs.ext4 -q "$work/image" && mount -o loop "$work/image" "$work/disk"
+	spool=$work/disk/spool start_sidecar --spool-fallback "$work/memory" --store "$work/store"
+	start_container :
+	wait_until grep -qs attached "$work/log"
+	sync "$work/disk"
+	fsfreeze -f "$work/disk" && frozen=1
+	end_of_container disk
+	fsfreeze -u "$work/disk" && frozen=''
+	stop_sidecar
+	umount -l "$work/disk"
+}
+
+stdout() {
+	mkfifo "$work/pipe"
+	sleep 3600 <"$work/pipe" &
+	reader=$!
+	exec 7>"$work/pipe"
+	# Full: nobody takes a byte any more.
+	timeout 3 dd if=/dev/zero of="$work/pipe" bs=64k count=1 2>/dev/null
+	timeout 3 dd if=/dev/zero of="$work/pipe" oflag=nonblock bs=1 count=65536 2>/dev/null
+	out=$work/pipe start_sidecar
+	start_container :
+	end_of_container stdout
+	stop_sidecar
+	exec 7>&-
+	kill -9 "$reader"
+	wait "$reader" 2>/dev/null
+	reader=''
+}
+
+linger() {
+	start_sidecar
+	"$here/lingering_fd.py" "$work/s" >"$work/helper" 2>&1 &
+	helper=$!
+	check "sockets that linger were sent" wait_until grep -q sent "$work/helper"
+	start_container :
+	end_of_container linger
+	stop_sidecar
+	kill -9 "$helper"
+	wait "$helper" 2>/dev/null
+	helper=''
+}
+
+for fault in ${FREEZE_FAULTS:-nothing fuse disk stdout linger}; do $fault; done
+oom_spares_nobody
+summary

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program that works for us. */
+#include "lib/loop/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/units.h"
+
+#define ABOVE_ALL 64 /* descriptors are moved up there first, out of the way of those they become */
+#define LOOK_NS (20 * NS_PER_MS) /* for its end, where the kernel has no pidfds (before Linux 5.3) */
+#define LEFT_MAX 64 /* killed ones that have not ended: they hang in the kernel */
+
+enum { OUTPUT, ERRORS, EXTRA, ENDS };
+
+struct pipe_end {
+	int fd;
+	struct event *readable;
+	struct strbuf text;
+	size_t left; /* that may still be kept */
+};
+
+struct child {
+	pid_t pid;
+	int pidfd; /* -1: the kernel has none */
+	struct event *ended, *overdue;
+	struct pipe_end ends[ENDS];
+	child_line_fn on_line;
+	char *line;
+	size_t line_len, line_max;
+	bool line_too_long, timed_out;
+	child_done_fn done;
+	void *arg;
+};
+
+/* Killed, and not waited for */
+
+static pid_t left_behind[LEFT_MAX];
+
+static void reap_left(void)
+{
+	for (size_t i = 0; i < LEFT_MAX; i++)
+		if (left_behind[i] && waitpid(left_behind[i], NULL, WNOHANG) != 0)
+			left_behind[i] = 0;
+}
+
+static void leave(pid_t pid)
+{
+	reap_left();
+	if (waitpid(pid, NULL, WNOHANG) != 0)
+		return;
+	for (size_t i = 0; i < LEFT_MAX; i++)
+		if (!left_behind[i]) {
+			left_behind[i] = pid;
+			return;
+		}
+}
+
+/* Its end */
+
+static void close_end(struct pipe_end *end)
+{
+	if (end->readable)
+		event_free(TAKE_PTR(end->readable));
+	closep(&end->fd);
+	end->fd = -1;
+}
+
+/* What it said may be a password. */
+static void release_text(struct strbuf *text)
+{
+	if (text->data)
+		explicit_bzero(text->data, text->len);
+	strbuf_release(text);
+}
+
+static void child_free(struct child *c)
+{
+	for (size_t i = 0; i < ENDS; i++) {
+		close_end(&c->ends[i]);
+		release_text(&c->ends[i].text);
+	}
+	if (c->ended)
+		event_free(c->ended);
+	if (c->overdue)
+		event_free(c->overdue);
+	closep(&c->pidfd);
+	free(c->line);
+	free(c);
+}
+
+void child_cancel(struct child *c)
+{
+	if (!c)
+		return;
+	if (c->pid > 0) {
+		kill(c->pid, SIGKILL);
+		leave(c->pid);
+	}
+	child_free(c);
+}
+
+/* Its output */
+
+static void take_lines(struct child *c, const char *bytes, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (bytes[i] == '\n') {
+			if (!c->line_too_long)
+				c->on_line(c->line, c->line_len, c->arg);
+			c->line_len = 0;
+			c->line_too_long = false;
+		} else if (c->line_len == c->line_max)
+			c->line_too_long = true;
+		else
+			c->line[c->line_len++] = bytes[i];
+	}
+}
+
+/* What is there now. */
+static void drain(struct child *c, struct pipe_end *end)
+{
+	bool lines = c->on_line && end == &c->ends[OUTPUT];
+	char part[4096];
+	ssize_t n = -1;
+
+	while (end->fd >= 0 && (n = read(end->fd, part, sizeof(part))) != 0) {
+		size_t keep = n < 0 ? 0 : MIN((size_t)n, end->left);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			break;
+		if (lines)
+			take_lines(c, part, (size_t)n);
+		else
+			strbuf_add(&end->text, part, keep);
+		end->left -= keep;
+	}
+	explicit_bzero(part, sizeof(part));
+	if (n == 0)
+		close_end(end);
+}
+
+static void on_output(evutil_socket_t fd, short what, void *arg)
+{
+	struct child *c = arg;
+
+	(void)what;
+	for (size_t i = 0; i < ENDS; i++)
+		if (c->ends[i].fd == fd)
+			drain(c, &c->ends[i]);
+}
+
+static void on_overdue(evutil_socket_t fd, short what, void *arg)
+{
+	struct child *c = arg;
+
+	(void)fd;
+	(void)what;
+	c->timed_out = true;
+	kill(c->pid, SIGKILL);
+}
+
+static void finish(struct child *c, int status)
+{
+	struct child_result r = { .timed_out = c->timed_out, .status = status };
+	struct strbuf texts[ENDS];
+
+	c->pid = 0;
+	for (size_t i = 0; i < ENDS; i++) {
+		drain(c, &c->ends[i]);
+		texts[i] = c->ends[i].text;
+		c->ends[i].text = STRBUF_INIT(0);
+	}
+	r.exited_well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	r.output = strbuf_str(&texts[OUTPUT]);
+	r.output_len = texts[OUTPUT].len;
+	r.errors = strbuf_str(&texts[ERRORS]);
+	r.extra = strbuf_str(&texts[EXTRA]);
+	child_done_fn done = c->done;
+	void *arg = c->arg;
+
+	child_free(c);
+	done(&r, arg);
+	for (size_t i = 0; i < ENDS; i++)
+		release_text(&texts[i]);
+}
+
+static void on_ended(evutil_socket_t fd, short what, void *arg)
+{
+	struct child *c = arg;
+	int status;
+	pid_t pid = waitpid(c->pid, &status, WNOHANG);
+
+	(void)fd;
+	(void)what;
+	if (pid != 0)
+		finish(c, pid == c->pid ? status : 1 << 8);
+}
+
+/* In the child */
+
+/* To number `to`, which others of them may have now: so all have been moved above all of those before. */
+static void place(int fd, int to)
+{
+	if (fd < 0 || dup2(fd, to) < 0)
+		_exit(126);
+}
+
+static void usual_signals(void)
+{
+	sigset_t none;
+
+	for (int s = 1; s < NSIG; s++)
+		signal(s, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static char *const *environment(const struct child_work *work)
+{
+	static char *const none[] = { NULL };
+
+	if (work->env)
+		return work->env;
+#if defined(__SANITIZE_ADDRESS__)
+	return environ; /* with the sanitizer's own options */
+#endif
+	return none;
+}
+
+/* Before Linux 5.9 there is no close_range; all of ours close by themselves anyway. */
+static void close_others(int from)
+{
+	syscall(SYS_close_range, (unsigned int)from, UINT_MAX, 4 /* CLOSE_RANGE_CLOEXEC, from Linux 5.11 */);
+}
+
+/* failed: where the errno of an exec that does not come about goes. */
+_Noreturn static void become(const struct child_work *work, const int ends[ENDS], int failed, pid_t parent)
+{
+	int fds[CHILD_FDS_MAX + 5], n = 0, error;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent || (work->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0))
+		_exit(126);
+	fds[n++] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	fds[n++] = ends[OUTPUT];
+	fds[n++] = ends[ERRORS] >= 0 ? ends[ERRORS] : STDERR_FILENO;
+	for (size_t i = 0; i < work->n_fds; i++)
+		fds[n++] = work->fds[i];
+	if (work->extra_max)
+		fds[n++] = ends[EXTRA];
+	for (int i = 0; i < n; i++)
+		fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, ABOVE_ALL);
+	failed = fcntl(failed, F_DUPFD_CLOEXEC, ABOVE_ALL);
+	for (int i = 0; i < n; i++)
+		place(fds[i], i);
+	close_others(n);
+	usual_signals();
+	execvpe(work->path, (char *const *)work->argv, environment(work));
+	error = errno;
+	if (write(failed, &error, sizeof(error)) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+/* Beginning */
+
+int child_beside(const char *program, char ret_path[static PATH_MAX], struct err *err)
+{
+	ssize_t n = readlink("/proc/self/exe", ret_path, PATH_MAX - 1);
+	size_t room;
+	char *slash;
+
+	if (n < 0)
+		return err_set(err, errno, "readlink /proc/self/exe");
+	ret_path[n] = '\0';
+	slash = strrchr(ret_path, '/');
+	room = PATH_MAX - (size_t)(slash + 1 - ret_path);
+	if ((size_t)snprintf(slash + 1, room, "%s", program) >= room)
+		return err_set(err, ENAMETOOLONG, "%s", program);
+	return 0;
+}
+
+/* The reading ends are ours and do not block. */
+static int make_pipes(struct child *c, const struct child_work *work, int ret_ends[ENDS], struct err *err)
+{
+	const size_t max[ENDS] = { MAX(work->output_max, (size_t)1), work->errors_max, work->extra_max };
+
+	for (int i = 0; i < ENDS; i++) {
+		int ends[2];
+
+		if (!max[i])
+			continue;
+		if (pipe2(ends, O_CLOEXEC) < 0)
+			return err_set(err, errno, "pipe");
+		fcntl(ends[0], F_SETFL, O_NONBLOCK);
+		c->ends[i].fd = ends[0];
+		c->ends[i].text = STRBUF_INIT(max[i]);
+		c->ends[i].left = max[i];
+		ret_ends[i] = ends[1];
+	}
+	return 0;
+}
+
+/* Until it has become the program: the time of an exec. */
+static int fork_and_exec(struct child *c, const struct child_work *work, const int ends[ENDS], struct err *err)
+{
+	pid_t parent = getpid();
+	int failed[2], error = 0;
+
+	if (pipe2(failed, O_CLOEXEC) < 0)
+		return err_set(err, errno, "pipe");
+	c->pid = fork();
+	if (c->pid == 0)
+		become(work, ends, failed[1], parent);
+	if (c->pid < 0)
+		error = errno;
+	close(failed[1]);
+	while (c->pid > 0 && read(failed[0], &error, sizeof(error)) < 0 && errno == EINTR)
+		;
+	close(failed[0]);
+	return error ? err_set(err, error, "%s", work->path) : 0;
+}
+
+void child_extend(struct child *c, int64_t within_ns)
+{
+	const struct timeval within = { .tv_sec = within_ns / NS_PER_SEC, .tv_usec = within_ns % NS_PER_SEC / 1000 };
+
+	if (!c->timed_out)
+		event_add(c->overdue, &within);
+}
+
+static bool watch_end(struct child *c, struct event_base *base)
+{
+	const struct timeval look = { .tv_usec = LOOK_NS / 1000 };
+
+	c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
+	c->ended = event_new(base, c->pidfd, (c->pidfd < 0 ? 0 : EV_READ) | EV_PERSIST, on_ended, c);
+	return c->ended && event_add(c->ended, c->pidfd < 0 ? &look : NULL) == 0;
+}
+
+static int watch(struct child *c, struct event_base *base, int64_t within_ns, struct err *err)
+{
+	bool ok = watch_end(c, base);
+
+	c->overdue = evtimer_new(base, on_overdue, c);
+	for (int i = 0; i < ENDS && ok; i++) {
+		struct pipe_end *end = &c->ends[i];
+
+		if (end->fd < 0)
+			continue;
+		end->readable = event_new(base, end->fd, EV_READ | EV_PERSIST, on_output, c);
+		ok = end->readable && event_add(end->readable, NULL) == 0;
+	}
+	if (!ok || !c->overdue)
+		return err_set(err, ENOMEM, "child's events");
+	child_extend(c, within_ns);
+	return 0;
+}
+
+static struct child *new_child(const struct child_work *work, child_done_fn done, void *arg)
+{
+	struct child *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->pidfd = -1;
+	c->done = done;
+	c->arg = arg;
+	for (size_t i = 0; i < ENDS; i++)
+		c->ends[i].fd = -1;
+	c->on_line = work->on_line;
+	c->line_max = work->line_max;
+	c->line = work->on_line ? malloc(work->line_max + 1) : NULL;
+	if (work->on_line && !c->line) {
+		free(c);
+		return NULL;
+	}
+	return c;
+}
+
+int child_start(struct event_base *base, const struct child_work *work, child_done_fn done, void *arg,
+		struct child **ret_child, struct err *err)
+{
+	struct child *c = new_child(work, done, arg);
+	int ends[ENDS] = { -1, -1, -1 }, rc;
+
+	reap_left();
+	if (!c)
+		return err_set(err, ENOMEM, "child");
+	rc = make_pipes(c, work, ends, err);
+	if (rc >= 0)
+		rc = fork_and_exec(c, work, ends, err);
+	for (int i = 0; i < ENDS; i++)
+		closep(&ends[i]);
+	if (rc >= 0)
+		rc = watch(c, base, work->within_ns, err);
+	if (rc < 0) {
+		child_cancel(c);
+		return rc;
+	}
+	*ret_child = c;
+	return 0;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stdout and stderr of a program that must never wait for whoever reads them. */
+#include "lib/outlet.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/fileio.h"
+#include "lib/strbuf.h"
+#include "lib/units.h"
+
+#define OUTLETS 3 /* descriptors 0 to 2, of which 0 is never one */
+#define AGAIN_MS 20
+
+static struct outlet {
+	bool guarded;
+	struct strbuf kept;
+	uint64_t unsaid; /* dropped since that was said */
+} outlets[OUTLETS];
+static uint64_t dropped;
+
+static struct outlet *outlet_of(int fd)
+{
+	return fd > 0 && fd < OUTLETS && outlets[fd].guarded ? &outlets[fd] : NULL;
+}
+
+void outlet_guard(int fd)
+{
+	if (fd <= 0 || fd >= OUTLETS || outlets[fd].guarded)
+		return;
+	outlets[fd].guarded = true;
+	strbuf_init(&outlets[fd].kept, OUTLET_KEPT_MAX);
+}
+
+/*
+ * How much went out now. A pipe that is ready takes PIPE_BUF bytes at once. It is not made non-blocking: that is the
+ * property of the pipe's end, which others may share.
+ */
+static size_t write_ready(int fd, const char *text, size_t len)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		struct pollfd p = { .fd = fd, .events = POLLOUT };
+		size_t part = MIN(len - done, (size_t)PIPE_BUF);
+		ssize_t n;
+
+		if (poll(&p, 1, 0) <= 0 || !(p.revents & (POLLOUT | POLLERR | POLLHUP | POLLNVAL)))
+			break;
+		n = send(fd, text + done, part, MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (n < 0 && errno == ENOTSOCK)
+			n = write(fd, text + done, part);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			break;
+		if (n <= 0)
+			return len; /* nobody will ever read it: a lost line is not worth an error */
+		done += (size_t)n;
+	}
+	return done;
+}
+
+/* False: not all of it went out. */
+static bool drain(int fd, struct outlet *o)
+{
+	size_t done = write_ready(fd, strbuf_str(&o->kept), o->kept.len);
+	char text[120];
+
+	strbuf_consume(&o->kept, done);
+	if (o->kept.len)
+		return false;
+	strbuf_release(&o->kept);
+	strbuf_init(&o->kept, OUTLET_KEPT_MAX);
+	if (!o->unsaid)
+		return true;
+	snprintf(text, sizeof(text), "[afterglow] %llu messages were dropped: nobody read them\n", (unsigned long long)o->unsaid);
+	o->unsaid = 0;
+	strbuf_addf(&o->kept, "%s", text);
+	return drain(fd, o);
+}
+
+void outlet_write(int fd, const void *text, size_t len)
+{
+	struct outlet *o = outlet_of(fd);
+	size_t done = 0;
+
+	if (!o) {
+		fd_write_all(fd, text, len, NULL);
+		return;
+	}
+	if (!o->kept.len || drain(fd, o))
+		done = write_ready(fd, text, len);
+	if (done == len)
+		return;
+	/* Of one that was begun the rest has to come, or lines would run into each other. */
+	if (done == 0 && o->kept.len + len > OUTLET_KEPT_MAX) {
+		o->unsaid++;
+		dropped++;
+		return;
+	}
+	strbuf_add(&o->kept, (const char *)text + done, MIN(len - done, OUTLET_KEPT_MAX - o->kept.len));
+}
+
+void outlet_write_apart(int fd, const void *text, size_t len)
+{
+	write_ready(fd, text, len);
+}
+
+void outlet_flush(void)
+{
+	for (int fd = 1; fd < OUTLETS; fd++)
+		if (outlets[fd].guarded && outlets[fd].kept.len)
+			drain(fd, &outlets[fd]);
+}
+
+void outlet_finish(int64_t within_ns)
+{
+	int64_t until = now_boottime_ns() + within_ns;
+
+	outlet_flush();
+	while ((outlets[1].kept.len || outlets[2].kept.len) && now_boottime_ns() < until) {
+		poll(NULL, 0, AGAIN_MS);
+		outlet_flush();
+	}
+}
+
+void outlet_forget(void)
+{
+	for (int fd = 1; fd < OUTLETS; fd++)
+		strbuf_reset(&outlets[fd].kept);
+}
+
+uint64_t outlet_dropped(void)
+{
+	return dropped;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which Events a RayFailure gets, and what stands in them; against a server that answers from a script. */
+#include "operator/failure_controller/failure_events.h"
+
+#include "lib/json.h"
+#include "operator/kube/testing.h"
+
+static cJSON *cluster;
+
+static const cJSON *find_cluster(void *arg, const char *key)
+{
+	(void)arg;
+	return strcmp(key, "ml/demo") == 0 ? cluster : NULL;
+}
+
+static bool may_write(void *arg)
+{
+	(void)arg;
+	return true;
+}
+
+/* A RayFailure in namespace ml of the RayCluster, and of the RayJob unless job is NULL. */
+static cJSON *failure(const char *name, const char *cluster_name, const char *class, const char *job)
+{
+	cJSON *f = cJSON_CreateObject(), *spec = json_object_at(f, "spec"), *metadata = json_object_at(f, "metadata");
+
+	json_set_str(metadata, "namespace", "ml");
+	json_set_str(metadata, "name", name);
+	json_set_str(spec, "cluster", cluster_name);
+	json_set_str(spec, "class", class);
+	json_set_str(spec, "pod", "demo-worker-abcde");
+	json_set_str(spec, "verdict", "It reached its memory limit...");
+	if (job) {
+		cJSON *owner = json_object_at(spec, "owner");
+
+		json_set_str(owner, "kind", "RayJob");
+		json_set_str(owner, "name", job);
+		json_set_str(owner, "uid", "u-job");
+	}
+	return f;
+}
+
+struct fixture {
+	struct fake_server server;
+	struct client *client;
+	struct event_recorder *recorder;
+	struct failure_events *events;
+};
+
+static void start(struct fixture *f, const struct exchange *script, size_t n)
+{
+	struct err err = { 0 };
+
+	fake_server_start(&f->server, script, n);
+	f->client = fake_client(&f->server, NULL);
+	struct event_recorder_options recorder = { .base = f->server.base, .client = f->client, .may_write = may_write };
+	assert_int_equal(event_recorder_new(&recorder, &f->recorder, &err), 0);
+	struct failure_events_options options = { .recorder = f->recorder, .find_cluster = find_cluster };
+	assert_int_equal(failure_events_new(&options, &f->events, &err), 0);
+	cluster = cJSON_Parse("{\"metadata\":{\"namespace\":\"ml\",\"name\":\"demo\",\"uid\":\"u-demo\"}}");
+}
+
+static void stop(struct fixture *f)
+{
+	failure_events_free(f->events);
+	client_free(f->client);
+	event_recorder_free(f->recorder);
+	fake_server_stop(&f->server);
+	cJSON_Delete(cluster);
+}
+
+/* Whether an Event was emitted. */
+static bool tell(struct fixture *f, cJSON *taken, struct incident_telling telling)
+{
+	_cleanup_json_ cJSON *owned = taken;
+
+	return failure_events_tell(f->events, owned, &telling);
+}
+
+/* Until the script is over: what was written. */
+static const char *written(struct fixture *f)
+{
+	for (int i = 0; i < 600 && f->server.at < f->server.n; i++) {
+		event_base_loopexit(f->server.base, &(struct timeval){ .tv_usec = 50000 });
+		event_base_dispatch(f->server.base);
+	}
+	assert_int_equal(f->server.at, f->server.n);
+	return strbuf_str(&f->server.bodies);
+}
+
+#define POST { "POST", "/apis/events.k8s.io/v1/namespaces/ml/events", 201, "{}", NULL, NULL, false }
+
+static void a_cluster_has_one_event_for_each_class(void **state)
+{
+	static const struct exchange script[] = { POST, POST };
+	struct fixture f;
+	(void)state;
+
+	start(&f, script, ARRAY_SIZE(script));
+	assert_true(tell(&f, failure("a", "demo", "KernelOOMContainer", NULL), (struct incident_telling){ 0 }));
+	assert_false(tell(&f, failure("b", "demo", "KernelOOMContainer", NULL), (struct incident_telling){ 0 }));
+	assert_true(tell(&f, failure("c", "demo", "Segfault", NULL), (struct incident_telling){ 0 }));
+	const char *bodies = written(&f);
+	assert_non_null(strstr(bodies, "\"reason\":\"KernelOOMContainer\""));
+	assert_non_null(strstr(bodies, "\"reason\":\"Segfault\""));
+	assert_non_null(strstr(bodies, "\"uid\":\"u-demo\""));
+	/* The sidecar's sentence ends with full stops of its own; the note has one. */
+	assert_non_null(strstr(bodies, "It reached its memory limit. More: kubectl describe rayfailure -n ml a;"));
+	stop(&f);
+}
+
+static void a_rayjob_has_its_own_and_it_names_the_pod(void **state)
+{
+	static const struct exchange script[] = { POST };
+	struct fixture f;
+	(void)state;
+
+	/* Its RayCluster is gone already: an Event about that would have no uid. */
+	start(&f, script, ARRAY_SIZE(script));
+	assert_true(tell(&f, failure("a", "gone", "Killed", "train"), (struct incident_telling){ 0 }));
+	const char *bodies = written(&f);
+	assert_non_null(strstr(bodies, "\"kind\":\"RayJob\""));
+	assert_non_null(strstr(bodies, "Pod demo-worker-abcde of RayCluster gone:"));
+	assert_non_null(strstr(bodies, "-l afterglow.dev/owner-name=train"));
+	stop(&f);
+}
+
+static void more_consequences_are_told_at_once(void **state)
+{
+	static const struct exchange script[] = { POST, POST };
+	struct fixture f;
+	(void)state;
+
+	start(&f, script, ARRAY_SIZE(script));
+	assert_true(tell(&f, failure("a", "demo", "GCSFailed", NULL), (struct incident_telling){ .consequences = 1, .id = "i1" }));
+	assert_true(tell(&f, failure("a", "demo", "GCSFailed", NULL),
+			 (struct incident_telling){ .consequences = 3, .id = "i1", .again = true }));
+	const char *bodies = written(&f);
+	assert_non_null(strstr(bodies, "; 1 other end followed from it (kubectl get rayfailures -n ml -l afterglow.dev/incident=i1)"));
+	assert_non_null(strstr(bodies, "; 3 other ends followed from it"));
+	stop(&f);
+}
+
+static void a_failure_that_lacks_what_an_event_says_gets_none(void **state)
+{
+	struct fixture f;
+	(void)state;
+
+	start(&f, NULL, 0);
+	assert_false(tell(&f, cJSON_CreateObject(), (struct incident_telling){ 0 }));
+	assert_false(tell(&f, failure("a", "gone", "Killed", NULL), (struct incident_telling){ 0 }));
+	stop(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_cluster_has_one_event_for_each_class),
+		cmocka_unit_test(a_rayjob_has_its_own_and_it_names_the_pod),
+		cmocka_unit_test(more_consequences_are_told_at_once),
+		cmocka_unit_test(a_failure_that_lacks_what_an_event_says_gets_none),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How deep and how wide JSON text is, found out without parsing it: in constant
+ * memory and without recursion, whatever a tenant wrote. Pure.
+ *
+ * cJSON refuses text that is nested more than 1,000 levels deep, and takes 64
+ * bytes for each value: 1.5 MiB of "1,1,1,1" become 50 MiB.
+ */
+#ifndef AFTERGLOW_OPERATOR_KUBE_JSON_SHAPE_H
+#define AFTERGLOW_OPERATOR_KUBE_JSON_SHAPE_H
+
+#include <stddef.h>
+
+#define JSON_DEPTH_MAX 1000 /* cJSON's CJSON_NESTING_LIMIT */
+/* The largest specs that we know of have 20,000. */
+#define JSON_VALUES_MAX ((size_t)100000)
+#define JSON_SHAPE_PATH_MAX 160
+
+struct json_shape {
+	size_t depth; /* "1": 0; "[]": 1; "[[]]": 2 */
+	size_t values; /* "[1,{}]": 3; of text that is no JSON any number */
+	/* The first value below level JSON_DEPTH_MAX, by its way from the root: "spec.groups[3].a"; cut where long. "": none */
+	char path[JSON_SHAPE_PATH_MAX];
+};
+
+void json_shape(const char *text, size_t len, struct json_shape *ret_shape);
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of the shape of JSON: depth and width of text in which quotes, escapes and brackets are where one least wants them. */
+#include "operator/kube/json_shape.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/strbuf.h"
+
+static void depth_and_values_are_those_of_the_text(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t depth, values;
+	} rows[] = {
+		{ "1", 0, 1 },
+		{ "[]", 1, 2 },
+		{ "{\"a\":[1,{}]}", 3, 5 },
+		{ "{\"[[[\":\"]{{,,\\\"[\\\\\"}", 1, 2 },
+		{ "]]]}}}[", 1, 2 },
+		{ "{\"a\":\"unended [[[", 1, 2 },
+		{ "{\"a\\", 1, 2 },
+		{ "", 0, 1 },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct json_shape shape;
+
+		json_shape(rows[i].text, strlen(rows[i].text), &shape);
+		if (shape.depth != rows[i].depth || shape.values != rows[i].values || shape.path[0])
+			fail_msg("%s: depth %zu, %zu values, path %s", rows[i].text, shape.depth, shape.values, shape.path);
+	}
+}
+
+static void nest(struct strbuf *text, const char *before, size_t levels, const char *open)
+{
+	strbuf_reset(text);
+	strbuf_adds(text, before);
+	for (size_t i = 0; i < levels; i++)
+		strbuf_adds(text, open);
+}
+
+static void the_way_to_what_is_too_deep_is_told_from_the_root(void **state)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT((size_t)8 << 20);
+	struct json_shape shape;
+	(void)state;
+
+	nest(&text, "{\"a\":{\"b\":1},\"spec\":{\"groups\":[{},{\"x\":[1]},{\"template\":", 1200, "{\"k\":");
+	json_shape(strbuf_str(&text), text.len, &shape);
+	assert_string_equal(shape.path, "spec.groups[2].template.k.k...");
+	assert_int_equal(shape.depth, 1204);
+	nest(&text, "", JSON_DEPTH_MAX, "[");
+	json_shape(strbuf_str(&text), text.len, &shape);
+	assert_string_equal(shape.path, "");
+	nest(&text, "", 1000000, "[");
+	json_shape(strbuf_str(&text), text.len, &shape);
+	assert_string_equal(shape.path, "[0][0][0][0][0][0]...");
+	assert_int_equal(shape.depth, 1000000);
+}
+
+static void names_of_any_length_fit(void **state)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT((size_t)8 << 20), open = STRBUF_INIT(4096);
+	struct json_shape shape;
+	(void)state;
+
+	strbuf_adds(&open, "{\"");
+	for (int i = 0; i < 1000; i++)
+		strbuf_addc(&open, 'n');
+	strbuf_adds(&open, "\":");
+	nest(&text, "", 1100, strbuf_str(&open));
+	json_shape(strbuf_str(&text), text.len, &shape);
+	assert_true(strlen(shape.path) < JSON_SHAPE_PATH_MAX && strlen(shape.path) > 100);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(depth_and_values_are_those_of_the_text),
+		cmocka_unit_test(the_way_to_what_is_too_deep_is_told_from_the_root),
+		cmocka_unit_test(names_of_any_length_fit),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How large a RayCluster may be. */
+#include "operator/raycluster/bounds.h"
+
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "lib/json.h"
+#include "operator/raycluster/notes.h"
+
+#define PATH_MAX_LEN 96
+
+/* Of a group, and of each of its containers: objects and arrays, how many members they may have. */
+static const struct {
+	const char *path;
+	int most;
+} of_group[] = {
+	{ "rayStartParams", BOUND_MEMBERS },
+	{ "resources", BOUND_MEMBERS },
+	{ "labels", BOUND_MEMBERS },
+	{ "scaleStrategy.workersToDelete", BOUND_TO_DELETE },
+	{ "template.metadata.labels", BOUND_MEMBERS },
+	{ "template.metadata.annotations", BOUND_MEMBERS },
+	{ "template.spec.volumes", BOUND_MEMBERS },
+	{ "template.spec.containers", BOUND_MEMBERS },
+	{ "template.spec.initContainers", BOUND_MEMBERS },
+}, of_container[] = {
+	{ "env", BOUND_MEMBERS },
+	{ "volumeMounts", BOUND_MEMBERS },
+	{ "ports", BOUND_MEMBERS },
+};
+
+struct check {
+	cJSON *notes;
+	bool exceeded;
+};
+
+static void exceed(struct check *check, const char *path, const char *field, int64_t value, int64_t most)
+{
+	notes_addf(check->notes, NOTE_SPEC_VALID, "RayClusterTooLarge", "%s.%s: %" PRId64 ", at most %" PRId64, path, field, value, most);
+	check->exceeded = true;
+}
+
+/* Members are counted, not values below them: cJSON_GetArraySize counts both kinds. */
+static void check_count(struct check *check, const cJSON *object, const char *path, const char *field, int most)
+{
+	int n = cJSON_GetArraySize(json_get(object, field));
+
+	if (n > most)
+		exceed(check, path, field, n, most);
+}
+
+static void check_containers(struct check *check, const cJSON *group, const char *path, const char *field)
+{
+	char place[PATH_MAX_LEN + 64];
+	const cJSON *container;
+	int at = 0;
+
+	cJSON_ArrayForEach(container, json_get(group, field)) {
+		snprintf(place, sizeof(place), "%s.%s[%d]", path, field, at++);
+		for (size_t i = 0; i < ARRAY_SIZE(of_container); i++)
+			check_count(check, container, place, of_container[i].path, of_container[i].most);
+	}
+}
+
+static void check_widths(struct check *check, const cJSON *group, const char *path)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(of_group); i++)
+		check_count(check, group, path, of_group[i].path, of_group[i].most);
+	check_containers(check, group, path, "template.spec.containers");
+	check_containers(check, group, path, "template.spec.initContainers");
+}
+
+static void check_number(struct check *check, const cJSON *group, const char *path, const char *field, int64_t most)
+{
+	int64_t value = json_int(group, field, 0);
+
+	if (value > most)
+		exceed(check, path, field, value, most);
+}
+
+/* How many pods it wants; each factor is within its bound. */
+static int64_t pods_of(const cJSON *group)
+{
+	int64_t least = json_int(group, "minReplicas", 0), most = json_int(group, "maxReplicas", INT32_MAX);
+	int64_t replicas = MIN(MAX(json_int(group, "replicas", 0), least), most);
+
+	return json_bool(group, "suspend", false) ? 0 : MAX(replicas, 0) * MAX(json_int(group, "numOfHosts", 1), 0);
+}
+
+static void check_numbers(struct check *check, const cJSON *group, const char *path)
+{
+	check_number(check, group, path, "replicas", BOUND_PODS);
+	check_number(check, group, path, "minReplicas", BOUND_PODS);
+	check_number(check, group, path, "maxReplicas", INT32_MAX);
+	check_number(check, group, path, "numOfHosts", BOUND_HOSTS);
+}
+
+static void check_groups(struct check *check, const cJSON *groups)
+{
+	char path[PATH_MAX_LEN];
+	const cJSON *group;
+	int64_t pods = 0;
+	int at = 0;
+
+	cJSON_ArrayForEach(group, groups) {
+		snprintf(path, sizeof(path), "spec.workerGroupSpecs[%d]", at++);
+		check_widths(check, group, path);
+		check_numbers(check, group, path);
+		if (!check->exceeded)
+			pods += pods_of(group);
+	}
+	if (pods > BOUND_PODS)
+		notes_addf(check->notes, NOTE_SPEC_VALID, "RayClusterTooLarge",
+			   "spec.workerGroupSpecs: replicas times numOfHosts make %" PRId64 " pods, at most %d", pods, BOUND_PODS);
+	check->exceeded = check->exceeded || pods > BOUND_PODS;
+}
+
+bool bounds_check(const cJSON *cluster, cJSON *notes)
+{
+	struct check check = { .notes = notes };
+
+	check_count(&check, json_get(cluster, "spec"), "spec", "workerGroupSpecs", BOUND_GROUPS);
+	check_count(&check, json_get(cluster, "spec.autoscalerOptions"), "spec.autoscalerOptions", "env", BOUND_MEMBERS);
+	check_widths(&check, json_get(cluster, "spec.headGroupSpec"), "spec.headGroupSpec");
+	if (!check.exceeded)
+		check_groups(&check, json_get(cluster, "spec.workerGroupSpecs"));
+	return !check.exceeded;
+}

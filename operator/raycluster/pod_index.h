@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The pods of a cluster by group and by name, made once for a plan: whoever walks all pods for each group, or for each
+ * pod, takes minutes for a cluster of thousands.
+ */
+#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_POD_INDEX_H
+#define AFTERGLOW_OPERATOR_RAYCLUSTER_POD_INDEX_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/strmap.h"
+
+/* Places in the array that was indexed, in its order. */
+struct pod_list {
+	size_t *at;
+	size_t n, capacity;
+};
+
+struct pod_index {
+	struct strmap groups; /* the worker pods' ray.io/group, "" too -> struct pod_list */
+	struct strmap names;  /* metadata.name -> where it stands, plus one */
+	struct pod_list heads;
+};
+
+/* The pods must outlive the index. -ENOMEM: release it all the same. */
+int pod_index_init(struct pod_index *index, const cJSON *const *pods, size_t n);
+void pod_index_release(struct pod_index *index);
+
+/* The worker pods of that group; of one without pods an empty list. */
+const struct pod_list *pod_index_workers(const struct pod_index *index, const char *group);
+/* Where the pod of that name stands; false: none has it. */
+bool pod_index_find(const struct pod_index *index, const char *name, size_t *ret_at);
+
+#endif

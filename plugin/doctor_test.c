@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of what the doctor finds, as tables of answers. */
+#include "plugin/doctor.h"
+
+#include "plugin/testing.h"
+
+#define CRDS "{'items': [{'metadata': {'name': 'rayfailures.afterglow.dev'}}]}"
+#define OPERATOR(ready) "{'items': [{'metadata': {'name': 'op', 'namespace': 'ag'}, 'spec': {'replicas': 2}, 'status': {'readyReplicas': " ready "}}]}"
+#define WEBHOOK(ca) "{'items': [{'webhooks': [{'name': 'pods.afterglow.dev', 'clientConfig': {'caBundle': '" ca "'}}]}]}"
+#define POD(containers, more) "{'items': [{'metadata': {'name': 'p', 'namespace': 'ml'" more "}, 'spec': {'containers': [" containers "]}}]}"
+#define WITH "{'name': 'ray-head'}, {'name': 'afterglow'}"
+#define CLAIMS "{'items': [{'metadata': {'name': 'ray-failures', 'namespace': 'ml'}}]}"
+#define NODE(kernel, os) "{'items': [{'metadata': {'name': 'n1'}, 'status': {'nodeInfo': {'kernelVersion': '" kernel "', 'operatingSystem': '" os "'}}}]}"
+#define NONE "{'items': []}"
+
+static void each_gap_is_found(void **state)
+{
+	static const struct {
+		const char *crds, *operators, *webhooks, *pods, *claims, *nodes;
+		unsigned gaps, broken, unknown;
+		const char *part;
+	} rows[] = {
+		{ CRDS, OPERATOR("2"), WEBHOOK("x"), POD(WITH, ""), CLAIMS, NODE("6.1.0", "linux"), 0, 0, 0, "0 gaps, 0 broken" },
+		{ NONE, OPERATOR("2"), WEBHOOK("x"), NONE, NONE, NONE, 0, 1, 0, "rayfailures.afterglow.dev is not installed" },
+		{ CRDS, NONE, WEBHOOK("x"), NONE, NONE, NONE, 0, 1, 0, "There is no operator." },
+		{ CRDS, OPERATOR("0"), WEBHOOK("x"), NONE, NONE, NONE, 0, 1, 0, "kubectl -n ag describe pods" },
+		{ CRDS, OPERATOR("1"), WEBHOOK("x"), NONE, NONE, NONE, 1, 0, 0, "1 of 2 pods are ready" },
+		{ CRDS, OPERATOR("2"), NONE, NONE, NONE, NONE, 1, 0, 0, "There is no webhook." },
+		{ CRDS, OPERATOR("2"), WEBHOOK(""), NONE, NONE, NONE, 0, 1, 0, "has no CA" },
+		{ CRDS, OPERATOR("2"), WEBHOOK("x"), POD("{'name': 'ray-head'}", ", 'annotations': {'afterglow.dev/sidecar': 'none: Refused'}"),
+		  NONE, NONE, 1, 0, 0, "without the sidecar: 1, such as ml/p (none: Refused)" },
+		{ CRDS, OPERATOR("2"), WEBHOOK("x"), POD(WITH, ""), NONE, NONE, 1, 0, 0, "Namespace ml has Ray pods, and no claim" },
+		{ CRDS, OPERATOR("2"), WEBHOOK("x"), POD("{'name': 'afterglow', 'args': ['--store', 's3://b']}", ""), NONE, NONE, 0, 0, 0, "0 gaps" },
+		{ CRDS, OPERATOR("2"), WEBHOOK("x"), NONE, NONE, NODE("4.18.0-553.el8", "linux"), 1, 0, 0, "Linux 4.18.0" },
+		{ CRDS, OPERATOR("2"), WEBHOOK("x"), NONE, NONE, NODE("10.0.20348", "windows"), 1, 0, 0, "runs Windows" },
+		{ "null", "null", "null", "null", "null", "null", 0, 0, 6, "6 not known" },
+		{ "3", "[]", "{}", "{'items': [null, {}]}", "{'items': 3}", "{'items': [{}]}", 2, 2, 0, "no operator" },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 20);
+		_cleanup_json_ cJSON *crds = json_of(rows[i].crds), *operators = json_of(rows[i].operators),
+				     *webhooks = json_of(rows[i].webhooks), *pods = json_of(rows[i].pods),
+				     *claims = json_of(rows[i].claims), *nodes = json_of(rows[i].nodes);
+		struct doctor_facts facts = { crds, operators, webhooks, pods, claims, nodes };
+
+		if (cJSON_IsNull(crds))
+			facts = (struct doctor_facts){ 0 };
+		struct doctor_result result = doctor(&facts, &out);
+		has(&out, rows[i].part);
+		if (result.gaps != rows[i].gaps || result.broken != rows[i].broken || result.unknown != rows[i].unknown)
+			fail_msg("row %zu:\n%s", i, strbuf_str(&out));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(each_gap_is_found) };
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

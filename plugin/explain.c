@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Explains exit codes and classes, from two tables and the rule for signals. */
+#include "plugin/explain.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "lib/failure_class.h"
+#include "lib/macros.h"
+
+#define COLUMNS 100
+#define SIGNAL_BASE 128
+
+static const struct {
+	int code;
+	const char *what, *who, *next;
+} codes[] = {
+#define EXIT_CODE(code, what, who, next) { code, what, who, next },
+#include "plugin/exit_codes.def"
+#undef EXIT_CODE
+};
+
+static const char *const advice[FAILURE_CLASS_COUNT] = {
+#define ADVICE(class, text) [FAILURE_##class] = text,
+#include "plugin/advice.def"
+#undef ADVICE
+};
+
+void add_wrapped(struct strbuf *out, const char *text, size_t indent)
+{
+	size_t column = 0;
+
+	while (*text) {
+		size_t len = strcspn(text, " ");
+
+		if (column && column + 1 + len > COLUMNS) {
+			strbuf_addc(out, '\n');
+			column = 0;
+		}
+		if (!column)
+			for (; column < indent; column++)
+				strbuf_addc(out, ' ');
+		else {
+			strbuf_addc(out, ' ');
+			column++;
+		}
+		strbuf_add(out, text, len);
+		column += len;
+		text += len;
+		text += strspn(text, " ");
+	}
+	strbuf_addc(out, '\n');
+}
+
+static void add_part(struct strbuf *out, const char *heading, const char *text)
+{
+	strbuf_addf(out, "\n%s\n", heading);
+	add_wrapped(out, text, 4);
+}
+
+static void explain_table_row(size_t row, struct strbuf *out)
+{
+	strbuf_addf(out, "Exit code %d\n", codes[row].code);
+	add_wrapped(out, codes[row].what, 4);
+	add_part(out, "Who or what does that", codes[row].who);
+	add_part(out, "What to look at", codes[row].next);
+}
+
+static void explain_rule(int code, struct strbuf *out)
+{
+	const char *name = code > SIGNAL_BASE ? signal_name(code - SIGNAL_BASE) : NULL;
+	const char *meaning = name ? signal_meaning(code - SIGNAL_BASE) : NULL;
+
+	strbuf_addf(out, "Exit code %d\n", code);
+	if (!name) {
+		add_wrapped(out, "The program chose this code itself. What it means is said in its documentation, or at the end of its log.", 4);
+		return;
+	}
+	strbuf_addf(out, "    %s ended the command (%d + %d).\n", name, SIGNAL_BASE, code - SIGNAL_BASE);
+	if (meaning)
+		strbuf_addf(out, "    A process gets it %s.\n", meaning);
+}
+
+static int explain_code(int code, struct strbuf *out)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
+		if (codes[i].code == code) {
+			explain_table_row(i, out);
+			return 0;
+		}
+	explain_rule(code, out);
+	return 0;
+}
+
+static int explain_class(enum failure_class class, struct strbuf *out)
+{
+	strbuf_addf(out, "%s\n", failure_class_name(class));
+	strbuf_adds(out, "    ");
+	strbuf_adds(out, failure_class_meaning(class));
+	strbuf_adds(out, ".\n");
+	if (advice[class])
+		add_part(out, "What to do", advice[class]);
+	strbuf_addf(out, "\nYour failures of this class: kubectl afterglow list -A --class %s\n", failure_class_name(class));
+	return 0;
+}
+
+int explain(const char *what, struct strbuf *out, struct err *err)
+{
+	char *end;
+	long code = strtol(what, &end, 10);
+
+	if (*what && !*end && code >= 0 && code <= 255)
+		return explain_code((int)code, out);
+	for (enum failure_class class = 0; class < FAILURE_CLASS_COUNT; class++)
+		if (strcasecmp(failure_class_name(class), what) == 0)
+			return explain_class(class, out);
+	return err_set(err, EINVAL, "explain: \"%.60s\" must be an exit code from 0 to 255, or a class such as KernelOOMContainer", what);
+}

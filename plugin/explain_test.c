@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of explanations. */
+#include "plugin/explain.h"
+
+#include "lib/failure_class.h"
+#include "plugin/testing.h"
+
+static void each_exit_code_and_each_class_has_an_explanation(void **state)
+{
+	char code[8];
+	(void)state;
+
+	for (int i = 0; i <= 255; i++) {
+		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 16);
+
+		snprintf(code, sizeof(code), "%d", i);
+		assert_int_equal(explain(code, &out, NULL), 0);
+		assert_true(out.len > 40);
+	}
+	for (enum failure_class class = 0; class < FAILURE_CLASS_COUNT; class++) {
+		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 16);
+
+		assert_int_equal(explain(failure_class_name(class), &out, NULL), 0);
+		has(&out, failure_class_meaning(class));
+	}
+}
+
+static void codes_of_signals_name_the_signal(void **state)
+{
+	static const struct {
+		const char *code, *part;
+	} rows[] = {
+		{ "137", "SIGKILL" }, { "139", "SIGSEGV" }, { "143", "SIGTERM" }, { "129", "SIGHUP" },
+		{ "141", "SIGPIPE ended the command (128 + 13)" }, { "3", "The program chose this code itself" },
+		{ "255", "The program chose this code itself" },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 16);
+
+		assert_int_equal(explain(rows[i].code, &out, NULL), 0);
+		has(&out, rows[i].part);
+	}
+}
+
+static void a_class_may_be_written_in_any_case(void **state)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 16);
+	(void)state;
+
+	assert_int_equal(explain("kerneloomcontainer", &out, NULL), 0);
+	has(&out, "KernelOOMContainer\n");
+	has(&out, "--class KernelOOMContainer");
+}
+
+static void what_is_neither_gets_an_error_that_says_what_would_be_right(void **state)
+{
+	static const char *const rows[] = { "", "256", "-1", "137x", "OOM", "99999999999999999999" };
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 16);
+		struct err err = { 0 };
+
+		assert_true(explain(rows[i], &out, &err) < 0);
+		assert_non_null(strstr(err.text, "0 to 255"));
+		assert_int_equal(out.len, 0);
+	}
+}
+
+static void no_line_is_longer_than_a_hundred_columns(void **state)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 16);
+	const char *line;
+	(void)state;
+
+	assert_int_equal(explain("137", &out, NULL), 0);
+	for (line = strbuf_str(&out); *line; line += strcspn(line, "\n") + 1)
+		assert_true(strcspn(line, "\n") <= 100);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_exit_code_and_each_class_has_an_explanation),
+		cmocka_unit_test(codes_of_signals_name_the_signal),
+		cmocka_unit_test(a_class_may_be_written_in_any_case),
+		cmocka_unit_test(what_is_neither_gets_an_error_that_says_what_would_be_right),
+		cmocka_unit_test(no_line_is_longer_than_a_hundred_columns),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

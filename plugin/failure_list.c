@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lists of RayFailures: sorted by the time of their end, narrowed, grouped. */
+#include "plugin/failure_list.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/macros.h"
+#include "lib/strmap.h"
+#include "lib/units.h"
+#include "plugin/table.h"
+
+struct item {
+	const cJSON *failure;
+	int64_t ended_ns;
+};
+
+struct items {
+	struct item *all;
+	size_t n;
+};
+
+static const char *or_empty(const char *s)
+{
+	return s ? s : "";
+}
+
+static const char *str(const cJSON *failure, const char *path)
+{
+	return or_empty(json_str(failure, path));
+}
+
+static int64_t ended_ns(const cJSON *failure)
+{
+	const char *text = json_str(failure, "spec.endedAt");
+	int64_t ns;
+
+	return text && time_parse(text, &ns, NULL) == 0 ? ns : 0;
+}
+
+static int by_end(const void *left, const void *right)
+{
+	const struct item *a = left, *b = right;
+
+	if (a->ended_ns != b->ended_ns)
+		return a->ended_ns < b->ended_ns ? -1 : 1;
+	return strcmp(str(a->failure, "metadata.name"), str(b->failure, "metadata.name"));
+}
+
+static bool is_wanted(const cJSON *failure, const struct failure_filter *filter)
+{
+	return (!filter->class || strcmp(str(failure, "spec.class"), filter->class) == 0) &&
+	       (!filter->cluster || strcmp(str(failure, "spec.cluster"), filter->cluster) == 0) &&
+	       (!filter->owner || strcmp(str(failure, "spec.ownerText"), filter->owner) == 0) &&
+	       (!filter->since_ns || ended_ns(failure) >= filter->since_ns);
+}
+
+/* The caller frees all of it. all is NULL without memory, or when there are none. */
+static struct items items_of(const cJSON *list, const struct failure_filter *filter)
+{
+	const cJSON *array = json_get(list, "items"), *failure;
+	struct items items = { .all = calloc((size_t)MAX(cJSON_GetArraySize(array), 1), sizeof(*items.all)) };
+
+	if (!items.all)
+		return items;
+	cJSON_ArrayForEach(failure, array)
+		if (is_wanted(failure, filter))
+			items.all[items.n++] = (struct item){ failure, ended_ns(failure) };
+	qsort(items.all, items.n, sizeof(*items.all), by_end);
+	return items;
+}
+
+static const char *age_of(int64_t at_ns, int64_t now_ns, char buf[static DURATION_TEXT_MAX])
+{
+	if (!at_ns)
+		return "";
+	return duration_format(MAX(now_ns - at_ns, (int64_t)0) / NS_PER_SEC * NS_PER_SEC, buf);
+}
+
+static const char *exit_of(const cJSON *failure, char *buf, size_t size)
+{
+	if (!cJSON_IsNumber(json_get(failure, "spec.exitCode")))
+		return "";
+	snprintf(buf, size, "%" PRId64, json_int(failure, "spec.exitCode", 0));
+	return buf;
+}
+
+/* Rows begin with the namespace, which is left out by beginning with the next. */
+static void add_row(struct table *table, const struct item *item, bool namespaces, int64_t now_ns)
+{
+	char exit_code[24], age[DURATION_TEXT_MAX];
+	const char *cells[] = {
+		str(item->failure, "metadata.namespace"),
+		str(item->failure, "spec.pod"),
+		str(item->failure, "spec.class"),
+		str(item->failure, "spec.confidence"),
+		exit_of(item->failure, exit_code, sizeof(exit_code)),
+		str(item->failure, "spec.memoryText"),
+		str(item->failure, "status.causedByText"),
+		age_of(item->ended_ns, now_ns, age),
+		str(item->failure, "metadata.name"),
+	};
+
+	table_row(table, namespaces ? cells : cells + 1);
+}
+
+size_t failure_list(const cJSON *list, const struct failure_filter *filter, bool namespaces, int64_t now_ns, struct strbuf *out)
+{
+	static const char *const headings[] = { "NAMESPACE", "POD", "CLASS", "CONFIDENCE", "EXIT", "MEMORY", "CAUSED BY", "AGE", "NAME" };
+	struct items items = items_of(list, filter);
+	struct table table;
+
+	table_init(&table, namespaces ? headings : headings + 1, ARRAY_SIZE(headings) - !namespaces);
+	for (size_t i = 0; i < items.n; i++)
+		add_row(&table, &items.all[i], namespaces, now_ns);
+	if (items.n)
+		table_print(&table, out);
+	table_release(&table);
+	free(items.all);
+	return items.n;
+}
+
+/* --- By signature ------------------------------------------------------------------------------------------ */
+
+struct group {
+	const char *signature;
+	const struct item *last;
+	size_t n, pods;
+};
+
+static int by_count(const void *left, const void *right)
+{
+	const struct group *a = left, *b = right;
+
+	if (a->n != b->n)
+		return a->n < b->n ? -1 : 1;
+	return strcmp(a->signature, b->signature);
+}
+
+/* The groups, at most one for each item. seen has "signature pod" and "signature". */
+static size_t group_items(const struct items *items, struct group *groups, struct strmap *seen)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < items->n; i++) {
+		const cJSON *failure = items->all[i].failure;
+		const char *signature = str(failure, "spec.signature");
+		struct group *group;
+		char key[1200];
+
+		if (!*signature)
+			signature = str(failure, "spec.class");
+		group = strmap_get(seen, signature);
+		if (!group) {
+			group = &groups[n++];
+			*group = (struct group){ .signature = signature };
+			strmap_put(seen, signature, group, NULL);
+		}
+		group->n++;
+		group->last = &items->all[i];
+		snprintf(key, sizeof(key), "%.500s %.253s/%.253s", signature, str(failure, "metadata.namespace"), str(failure, "spec.pod"));
+		group->pods += strmap_get(seen, key) == NULL;
+		strmap_put(seen, key, group, NULL);
+	}
+	return n;
+}
+
+size_t failure_list_signatures(const cJSON *list, const struct failure_filter *filter, int64_t now_ns, struct strbuf *out)
+{
+	static const char *const headings[] = { "FAILURES", "PODS", "LAST", "SIGNATURE", "EXAMPLE" };
+	struct items items = items_of(list, filter);
+	struct group *groups = calloc(MAX(items.n, (size_t)1), sizeof(*groups));
+	struct strmap seen = STRMAP_INIT;
+	struct table table;
+	size_t n = groups ? group_items(&items, groups, &seen) : 0;
+
+	if (n)
+		qsort(groups, n, sizeof(*groups), by_count);
+	table_init(&table, headings, ARRAY_SIZE(headings));
+	for (size_t i = 0; i < n; i++) {
+		char count[24], pods[24], age[DURATION_TEXT_MAX];
+
+		snprintf(count, sizeof(count), "%zu", groups[i].n);
+		snprintf(pods, sizeof(pods), "%zu", groups[i].pods);
+		table_row(&table, (const char *const[]){ count, pods, age_of(groups[i].last->ended_ns, now_ns, age),
+							 groups[i].signature, str(groups[i].last->failure, "metadata.name") });
+	}
+	if (n)
+		table_print(&table, out);
+	out->failed = out->failed || !groups;
+	table_release(&table);
+	strmap_release(&seen, NULL);
+	free(groups);
+	free(items.all);
+	return n;
+}
+
+/* --- Incidents --------------------------------------------------------------------------------------------- */
+
+static const char *incident_of(const cJSON *failure)
+{
+	const char *id = json_str(failure, "status.incident");
+
+	return id ? id : "";
+}
+
+static bool is_of(const cJSON *failure, const cJSON *first)
+{
+	return strcmp(incident_of(failure), incident_of(first)) == 0 &&
+	       strcmp(str(failure, "metadata.namespace"), str(first, "metadata.namespace")) == 0;
+}
+
+static void add_member(const struct item *item, const struct item *first, struct strbuf *out)
+{
+	int64_t after = item->ended_ns - first->ended_ns;
+	char text[DURATION_TEXT_MAX];
+
+	strbuf_adds(out, item == first ? "  first  " : "  then   ");
+	if (item != first && item->ended_ns && first->ended_ns)
+		strbuf_addf(out, "%c%-10s", after < 0 ? '-' : '+', duration_format(after < 0 ? -after : after, text));
+	else
+		strbuf_addf(out, "%11s", "");
+	add_printable(out, str(item->failure, "spec.class"));
+	strbuf_adds(out, "  ");
+	add_printable(out, str(item->failure, "spec.pod"));
+	strbuf_adds(out, "  ");
+	add_printable(out, str(item->failure, "metadata.name"));
+	strbuf_addc(out, '\n');
+}
+
+static void add_incident(const struct items *items, const struct item *first, int64_t now_ns, struct strbuf *out)
+{
+	char age[DURATION_TEXT_MAX];
+
+	strbuf_adds(out, "Incident ");
+	add_printable(out, incident_of(first->failure));
+	strbuf_adds(out, ", namespace ");
+	add_printable(out, str(first->failure, "metadata.namespace"));
+	strbuf_adds(out, ", cluster ");
+	add_printable(out, str(first->failure, "spec.cluster"));
+	strbuf_addf(out, ", %s ago\n  ", age_of(first->ended_ns, now_ns, age));
+	add_printable(out, str(first->failure, "spec.verdict"));
+	strbuf_addc(out, '\n');
+	add_member(first, first, out);
+	for (size_t i = 0; i < items->n; i++)
+		if (&items->all[i] != first && is_of(items->all[i].failure, first->failure))
+			add_member(&items->all[i], first, out);
+}
+
+/* The first cause is the failure that nothing else caused. */
+static bool is_first(const cJSON *failure, const char *id)
+{
+	if (!*incident_of(failure) || json_get(failure, "status.causedBy"))
+		return false;
+	return id ? strcmp(incident_of(failure), id) == 0 : json_int(failure, "status.consequences", 0) > 0;
+}
+
+size_t failure_list_incidents(const cJSON *list, const struct failure_filter *filter, const char *id, int64_t now_ns,
+			      struct strbuf *out)
+{
+	struct items items = items_of(list, filter);
+	size_t n = 0;
+
+	for (size_t i = 0; i < items.n; i++) {
+		if (!is_first(items.all[i].failure, id))
+			continue;
+		strbuf_adds(out, n++ ? "\n" : "");
+		add_incident(&items, &items.all[i], now_ns, out);
+	}
+	free(items.all);
+	return n;
+}
+
+const cJSON *failure_find(const cJSON *list, const char *name)
+{
+	const cJSON *array = json_get(list, "items"), *failure, *found = NULL;
+
+	cJSON_ArrayForEach(failure, array)
+		if (strcmp(str(failure, "metadata.name"), name) == 0)
+			return failure;
+	cJSON_ArrayForEach(failure, array)
+		if (strcmp(str(failure, "spec.pod"), name) == 0 && (!found || ended_ns(failure) >= ended_ns(found)))
+			found = failure;
+	return found;
+}

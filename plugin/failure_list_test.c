@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of lists: their order, what narrows them, groups and incidents. */
+#include "plugin/failure_list.h"
+
+#include "plugin/testing.h"
+
+static cJSON *list;
+
+#define FAILURE(ns, name, pod, class, ended, more) \
+	"{'metadata': {'name': '" name "', 'namespace': '" ns "'}, 'spec': {'pod': '" pod "', 'class': '" class "', 'endedAt': '" ended \
+	"', 'cluster': 'demo', 'ownerText': 'RayJob/train', 'verdict': 'V of " name ".', 'signature': 'v1:" class "'}" more "}"
+
+static int setup(void **state)
+{
+	(void)state;
+	list = json_of("{'items': ["
+		       FAILURE("ml", "third", "w2", "Segfault", "2026-11-22T11:59:00Z", "")
+		       "," FAILURE("ml", "first", "head", "GCSFailed", "2026-11-22T11:00:00Z",
+				   ", 'status': {'incident': 'i1', 'consequences': 1}")
+		       "," FAILURE("ml", "second", "w1", "GCSLost", "2026-11-22T11:01:00Z",
+				   ", 'status': {'incident': 'i1', 'causedBy': {'name': 'first'}, 'causedByText': 'GCSFailed of the head'}")
+		       "," FAILURE("ml", "fourth", "w2", "Segfault", "2026-11-22T11:59:30Z", "") "]}");
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	cJSON_Delete(list);
+	return 0;
+}
+
+static void the_newest_stands_last(void **state)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 20);
+	(void)state;
+
+	assert_int_equal(failure_list(list, &(struct failure_filter){ 0 }, true, NOON_NS, &out), 4);
+	assert_true(strstr(strbuf_str(&out), "first") < strstr(strbuf_str(&out), "second"));
+	assert_true(strstr(strbuf_str(&out), "second") < strstr(strbuf_str(&out), "third"));
+	assert_true(strstr(strbuf_str(&out), "third") < strstr(strbuf_str(&out), "fourth"));
+	has(&out, "NAMESPACE");
+	has(&out, "30.0 s");
+	has(&out, "GCSFailed of the head");
+}
+
+static void a_list_is_narrowed_by_all_that_is_asked(void **state)
+{
+	static const struct {
+		struct failure_filter filter;
+		size_t n;
+	} rows[] = {
+		{ { .class = "Segfault" }, 2 },
+		{ { .class = "Killed" }, 0 },
+		{ { .cluster = "demo" }, 4 },
+		{ { .cluster = "other" }, 0 },
+		{ { .owner = "RayJob/train", .class = "GCSLost" }, 1 },
+		{ { .owner = "RayCluster/train" }, 0 },
+		{ { .since_ns = NOON_NS - 60 * NS_PER_SEC }, 2 },
+		{ { .since_ns = NOON_NS - 59 * NS_PER_SEC }, 1 },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 20);
+
+		assert_int_equal(failure_list(list, &rows[i].filter, false, NOON_NS, &out), rows[i].n);
+		assert_true(rows[i].n || out.len == 0);
+	}
+}
+
+static void equal_signatures_are_one_line(void **state)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 20);
+	(void)state;
+
+	assert_int_equal(failure_list_signatures(list, &(struct failure_filter){ 0 }, NOON_NS, &out), 3);
+	has(&out, "2          1      30.0 s");
+	has(&out, "v1:Segfault    fourth\n");
+}
+
+static void an_incident_begins_with_what_ended_first(void **state)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 20), none = STRBUF_INIT(1 << 20);
+	(void)state;
+
+	assert_int_equal(failure_list_incidents(list, &(struct failure_filter){ 0 }, NULL, NOON_NS, &out), 1);
+	has(&out, "Incident i1, namespace ml, cluster demo, 1 h 0 min ago\n  V of first.\n");
+	has(&out, "  first             GCSFailed  head  first\n");
+	has(&out, "GCSLost  w1  second\n");
+	lacks(&out, "third");
+	assert_int_equal(failure_list_incidents(list, &(struct failure_filter){ 0 }, "i2", NOON_NS, &none), 0);
+}
+
+static void a_name_is_that_of_a_failure_or_of_a_pod(void **state)
+{
+	(void)state;
+	assert_string_equal(json_str(failure_find(list, "second"), "metadata.name"), "second");
+	assert_string_equal(json_str(failure_find(list, "w2"), "metadata.name"), "fourth");
+	assert_null(failure_find(list, "nobody"));
+}
+
+static void malformed_items_are_listed_with_what_they_have(void **state)
+{
+	_cleanup_json_ cJSON *odd = json_of("{'items': [{}, 3, null, {'spec': {'endedAt': 7, 'exitCode': 'x'}, 'status': 'y'}]}");
+	_cleanup_json_ cJSON *none = json_of("{'items': {}}");
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 20);
+	struct failure_filter all = { 0 };
+	(void)state;
+
+	assert_int_equal(failure_list(odd, &all, true, NOON_NS, &out), 4);
+	assert_int_equal(failure_list_signatures(odd, &all, NOON_NS, &out), 1);
+	assert_int_equal(failure_list_incidents(odd, &all, NULL, NOON_NS, &out), 0);
+	assert_int_equal(failure_list(none, &all, true, NOON_NS, &out), 0);
+	assert_int_equal(failure_list(NULL, &all, true, NOON_NS, &out), 0);
+	assert_null(failure_find(odd, "x"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(the_newest_stands_last, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_list_is_narrowed_by_all_that_is_asked, setup, teardown),
+		cmocka_unit_test_setup_teardown(equal_signatures_are_one_line, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_incident_begins_with_what_ended_first, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_name_is_that_of_a_failure_or_of_a_pod, setup, teardown),
+		cmocka_unit_test(malformed_items_are_listed_with_what_they_have),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Runs kubectl, which knows how to reach the cluster and who we are: kubeconfig, exec plugins, proxies. Nothing of that is
+ * ours, and no credential passes through this program.
+ */
+#ifndef AFTERGLOW_PLUGIN_KUBECTL_H
+#define AFTERGLOW_PLUGIN_KUBECTL_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+
+#include "lib/err.h"
+
+#define KUBECTL_ANSWER_MAX (256 << 20) /* bytes of one answer */
+#define KUBECTL_ARGS_MAX 48
+
+/* The flags that all calls get, and the program: $KUBECTL, or kubectl. */
+struct kubectl {
+	const char *program;
+	const char *kubeconfig, *context; /* NULL: kubectl's own choice */
+};
+
+/*
+ * Runs kubectl with args (ends with NULL; at most KUBECTL_ARGS_MAX) and parses what it prints as JSON; the caller owns it.
+ * What kubectl writes to stderr goes to ours, unless quiet. -ENOENT: there is no kubectl; -EIO: it ended with another code
+ * than 0; -EFBIG: the answer is larger than KUBECTL_ANSWER_MAX; -EPROTO: it is no JSON.
+ */
+int kubectl_json(const struct kubectl *kubectl, const char *const *args, bool quiet, cJSON **ret_json, struct err *err);
+
+/* Becomes kubectl with these arguments. Returns only when that fails. */
+int kubectl_exec(const struct kubectl *kubectl, const char *const *args, struct err *err);
+
+#endif

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kubectl-afterglow: a plugin of kubectl that says what ended in Ray clusters, and why. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/fileio.h"
+#include "lib/json.h"
+#include "lib/macros.h"
+#include "lib/strbuf.h"
+#include "lib/units.h"
+#include "plugin/doctor.h"
+#include "plugin/explain.h"
+#include "plugin/failure_list.h"
+#include "plugin/failure_text.h"
+#include "plugin/kubectl.h"
+#include "plugin/options.h"
+
+#define OUT_MAX (64 << 20)
+#define ARGS_MAX 16
+#define SELECTOR_MAX 1024
+
+static struct kubectl kubectl_of(const struct options *o)
+{
+	return (struct kubectl){ .program = getenv("KUBECTL"), .kubeconfig = o->kubeconfig, .context = o->context };
+}
+
+/* "kubectl get KIND" with the namespace and the selector. args has room for ARGS_MAX words. */
+static size_t get_args(const struct options *o, const char *kind, const char *selector, const char **args)
+{
+	size_t n = 0;
+
+	args[n++] = "get";
+	args[n++] = kind;
+	if (o->all_namespaces)
+		args[n++] = "--all-namespaces";
+	if (o->namespace) {
+		args[n++] = "--namespace";
+		args[n++] = o->namespace;
+	}
+	if (selector && *selector) {
+		args[n++] = "--selector";
+		args[n++] = selector;
+	}
+	return n;
+}
+
+static int read_failures(const struct options *o, cJSON **ret_list, struct err *err)
+{
+	struct kubectl kubectl = kubectl_of(o);
+	const char *args[ARGS_MAX];
+	size_t n = get_args(o, "rayfailures.afterglow.dev", o->selector, args);
+
+	args[n++] = "--output=json";
+	args[n] = NULL;
+	return kubectl_json(&kubectl, args, false, ret_list, err);
+}
+
+static struct failure_filter filter_of(const struct options *o)
+{
+	return (struct failure_filter){ .class = o->class, .cluster = o->cluster, .owner = o->owner,
+					.since_ns = o->since_ns ? now_realtime_ns() - o->since_ns : 0 };
+}
+
+/* --- Commands: each fills out, and returns the exit code or a negative error --------------------------------- */
+
+/* What kubectl prints and follows by itself: the filters as labels. */
+static int list_by_kubectl(const struct options *o, struct err *err)
+{
+	struct kubectl kubectl = kubectl_of(o);
+	struct strbuf selector = STRBUF_INIT(SELECTOR_MAX);
+	const char *args[ARGS_MAX], *slash = o->owner ? strchr(o->owner, '/') : NULL;
+	size_t n;
+
+	if (o->since_ns || o->by_signature)
+		return err_set(err, EINVAL, "--since and --by-signature cannot be used with --output or --watch");
+	strbuf_adds(&selector, o->selector ? o->selector : "");
+	if (o->class)
+		strbuf_addf(&selector, "%safterglow.dev/class=%s", selector.len ? "," : "", o->class);
+	if (o->cluster)
+		strbuf_addf(&selector, "%sray.io/cluster=%s", selector.len ? "," : "", o->cluster);
+	if (slash)
+		strbuf_addf(&selector, "%safterglow.dev/owner-kind=%.*s,afterglow.dev/owner-name=%s", selector.len ? "," : "",
+			    (int)(slash - o->owner), o->owner, slash + 1);
+	if (strbuf_failed(&selector))
+		return err_set(err, E2BIG, "the selector is too long");
+	n = get_args(o, "rayfailures.afterglow.dev", strbuf_str(&selector), args);
+	if (o->output) {
+		args[n++] = "--output";
+		args[n++] = o->output;
+	}
+	if (o->watch)
+		args[n++] = "--watch";
+	args[n] = NULL;
+	return kubectl_exec(&kubectl, args, err);
+}
+
+static int list(const struct options *o, struct strbuf *out, struct err *err)
+{
+	struct failure_filter filter = filter_of(o);
+	_cleanup_json_ cJSON *failures = NULL;
+	size_t n;
+	int r;
+
+	if (o->output || o->watch)
+		return list_by_kubectl(o, err);
+	r = read_failures(o, &failures, err);
+	if (r < 0)
+		return r;
+	n = o->by_signature ? failure_list_signatures(failures, &filter, now_realtime_ns(), out) :
+			      failure_list(failures, &filter, o->all_namespaces, now_realtime_ns(), out);
+	if (n == 0)
+		fprintf(stderr, "No failures were found%s.\n", o->all_namespaces ? "" : " in this namespace; -A looks in all of them");
+	return 0;
+}
+
+static int show_by_kubectl(const struct options *o, const cJSON *failure, struct err *err)
+{
+	struct kubectl kubectl = kubectl_of(o);
+
+	return kubectl_exec(&kubectl, (const char *const[]){ "get", "rayfailures.afterglow.dev", json_str(failure, "metadata.name"),
+							     "--namespace", json_str(failure, "metadata.namespace"), "--output",
+							     o->output, NULL }, err);
+}
+
+static int show(const struct options *o, struct strbuf *out, struct err *err)
+{
+	_cleanup_json_ cJSON *failures = NULL;
+	const cJSON *failure;
+	int r = read_failures(o, &failures, err);
+
+	if (r < 0)
+		return r;
+	failure = failure_find(failures, o->argument);
+	if (!failure)
+		return err_set(err, EPROTO, "no failure and no pod with a failure is called \"%.253s\"%s", o->argument,
+			       o->all_namespaces ? "" : " in this namespace; -A looks in all of them");
+	if (o->output)
+		return show_by_kubectl(o, failure, err);
+	failure_text(failure, out);
+	return 0;
+}
+
+static int incidents(const struct options *o, struct strbuf *out, struct err *err)
+{
+	struct failure_filter filter = filter_of(o);
+	_cleanup_json_ cJSON *failures = NULL;
+	int r = read_failures(o, &failures, err);
+
+	if (r < 0)
+		return r;
+	if (failure_list_incidents(failures, &filter, o->argument, now_realtime_ns(), out))
+		return 0;
+	if (o->argument)
+		return err_set(err, EPROTO, "there is no incident \"%.253s\"%s", o->argument,
+			       o->all_namespaces ? "" : " in this namespace; -A looks in all of them");
+	fprintf(stderr, "No failure brought others about%s.\n", o->all_namespaces ? "" : " in this namespace; -A looks in all of them");
+	return 0;
+}
+
+static cJSON *ask(const struct options *o, const char *const *args)
+{
+	struct kubectl kubectl = kubectl_of(o);
+	cJSON *answer = NULL;
+
+	return kubectl_json(&kubectl, args, true, &answer, NULL) == 0 ? answer : NULL;
+}
+
+static int examine(const struct options *o, struct strbuf *out, struct err *err)
+{
+	struct kubectl kubectl = kubectl_of(o);
+	_cleanup_json_ cJSON *version = NULL;
+	int r = kubectl_json(&kubectl, (const char *const[]){ "get", "--raw", "/version", NULL }, false, &version, err);
+
+	if (r < 0)
+		return r;
+	const char *of_all = o->namespace ? "--namespace" : "--all-namespaces", *name = o->namespace;
+	_cleanup_json_ cJSON *crds = ask(o, (const char *const[]){ "get", "crd", "--output=json", NULL });
+	_cleanup_json_ cJSON *operators = ask(o, (const char *const[]){ "get", "deployments", "--all-namespaces", "--selector",
+									"app.kubernetes.io/name=afterglow", "--output=json", NULL });
+	_cleanup_json_ cJSON *webhooks = ask(o, (const char *const[]){ "get", "mutatingwebhookconfigurations", "--selector",
+								       "app.kubernetes.io/name=afterglow", "--output=json", NULL });
+	_cleanup_json_ cJSON *pods = ask(o, (const char *const[]){ "get", "pods", "--selector", "ray.io/is-ray-node=yes",
+								   "--output=json", of_all, name, NULL });
+	_cleanup_json_ cJSON *claims = ask(o, (const char *const[]){ "get", "persistentvolumeclaims", "--output=json", of_all, name, NULL });
+	_cleanup_json_ cJSON *nodes = ask(o, (const char *const[]){ "get", "nodes", "--output=json", NULL });
+	struct doctor_facts facts = { .crds = crds, .operators = operators, .webhooks = webhooks, .pods = pods, .claims = claims, .nodes = nodes };
+
+	return doctor(&facts, out).broken ? 1 : 0;
+}
+
+static int run(const struct options *o, struct strbuf *out, struct err *err)
+{
+	switch (o->command) {
+	case COMMAND_NONE:
+		break;
+	case COMMAND_LIST:
+		return list(o, out, err);
+	case COMMAND_SHOW:
+		return show(o, out, err);
+	case COMMAND_INCIDENTS:
+		return incidents(o, out, err);
+	case COMMAND_EXPLAIN:
+		return explain(o->argument, out, err);
+	case COMMAND_DOCTOR:
+		return examine(o, out, err);
+	}
+	return err_set(err, EINVAL, "no command");
+}
+
+static int print(const struct strbuf *out, struct err *err)
+{
+	if (strbuf_failed(out))
+		return err_set(err, ENOMEM, "output");
+	return fd_write_all(STDOUT_FILENO, strbuf_str(out), out->len, err);
+}
+
+static int fail(const struct err *err, int code)
+{
+	fprintf(stderr, "kubectl afterglow: %s\n", err_text(err));
+	return code;
+}
+
+int main(int argc, char **argv)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(OUT_MAX);
+	struct options o = { 0 };
+	struct err err = { 0 };
+	int r;
+
+	if (argc > 1 && strcmp(argv[1], "__complete") == 0) {
+		options_complete(argv + 2, argc - 2, &out);
+		return print(&out, &err) < 0 ? fail(&err, 1) : 0;
+	}
+	if (options_parse(argc, argv, &o, &err) < 0)
+		return fail(&err, 2);
+	if (o.version)
+		strbuf_adds(&out, "kubectl-afterglow " AFTERGLOW_VERSION "\n");
+	else if (o.help)
+		strbuf_adds(&out, options_help(o.command));
+	r = o.version || o.help ? 0 : run(&o, &out, &err);
+	if (r < 0)
+		return fail(&err, err.code == EINVAL ? 2 : 1);
+	return print(&out, &err) < 0 ? fail(&err, 1) : r;
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line: one table of options, one of commands. */
+#include "plugin/options.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/failure_class.h"
+#include "lib/macros.h"
+#include "lib/units.h"
+
+#define COMMON_HELP \
+	"  -n, --namespace NAME   look in this namespace (default: kubectl's)\n" \
+	"  -A, --all-namespaces   look in all namespaces\n" \
+	"      --context NAME, --kubeconfig FILE   as kubectl has them\n" \
+	"  -h, --help             print this\n"
+
+#define FILTER_HELP \
+	"      --class CLASS      only failures of this class, such as KernelOOMContainer\n" \
+	"      --cluster NAME     only those of this RayCluster\n" \
+	"      --owner KIND/NAME  only those of this RayJob, RayService or RayCluster: RayJob/train\n" \
+	"      --since AGE        only those that ended at most so long ago: 90s, 30m, 2h, 7d\n" \
+	"  -l, --selector LABELS  only those with these labels, as kubectl has it\n"
+
+static const char *const helps[] = {
+	[COMMAND_NONE] = "usage: kubectl afterglow COMMAND [ARGUMENT] [OPTION...]\n"
+			 "Says what ended in Ray clusters, and why.\n"
+			 "\n"
+			 "  list                   the failures there are, the newest last\n"
+			 "  show NAME              one failure, whole; NAME is that of the failure or of its pod\n"
+			 "  incidents [ID]         failures that hang together: what ended first, and what followed\n"
+			 "  explain CODE|CLASS     what an exit code or a class means: explain 137\n"
+			 "  doctor                 what this cluster grants Afterglow, what each gap costs, how to close it\n"
+			 "\n"
+			 "`kubectl afterglow COMMAND --help` says more. kubectl itself is run to reach the cluster.\n",
+	[COMMAND_LIST] = "usage: kubectl afterglow list [OPTION...]\n"
+			 "Lists RayFailures, the newest last.\n"
+			 "\n" FILTER_HELP
+			 "      --by-signature     one line for each signature: how often the same thing happened\n"
+			 "  -o, --output FORMAT    json, yaml, name or wide: as kubectl get rayfailures prints them\n"
+			 "  -w, --watch            go on with those that come, as kubectl does\n" COMMON_HELP,
+	[COMMAND_SHOW] = "usage: kubectl afterglow show NAME [OPTION...]\n"
+			 "Prints one failure with its evidence. NAME is that of the RayFailure, or of a pod: then it is the\n"
+			 "pod's newest one.\n"
+			 "\n"
+			 "  -o, --output FORMAT    json or yaml: the RayFailure itself\n" COMMON_HELP,
+	[COMMAND_INCIDENTS] = "usage: kubectl afterglow incidents [ID] [OPTION...]\n"
+			      "Prints the failures that brought others about, and those. With an ID, only that incident.\n"
+			      "\n" FILTER_HELP COMMON_HELP,
+	[COMMAND_EXPLAIN] = "usage: kubectl afterglow explain CODE|CLASS\n"
+			    "Says what an exit code from 0 to 255 or a class of failure means, who or what can bring it about,\n"
+			    "and what to look at. No cluster is asked.\n"
+			    "\n"
+			    "  -h, --help             print this\n",
+	[COMMAND_DOCTOR] = "usage: kubectl afterglow doctor [OPTION...]\n"
+			   "Looks at CRDs, operator, webhook, Ray pods, claims and nodes. Ends with 1 if something is broken.\n"
+			   "\n" COMMON_HELP,
+};
+
+const char *const command_names[] = { "", "list", "show", "incidents", "explain", "doctor", NULL };
+
+const char *options_help(enum command command)
+{
+	return helps[command];
+}
+
+enum kind { FLAG, TEXT, AGE };
+
+static const struct {
+	const char *name;
+	char letter;
+	enum kind kind;
+	size_t at;
+} table[] = {
+#define AT(member) offsetof(struct options, member)
+	{ "--namespace", 'n', TEXT, AT(namespace) },
+	{ "--all-namespaces", 'A', FLAG, AT(all_namespaces) },
+	{ "--selector", 'l', TEXT, AT(selector) },
+	{ "--output", 'o', TEXT, AT(output) },
+	{ "--watch", 'w', FLAG, AT(watch) },
+	{ "--help", 'h', FLAG, AT(help) },
+	{ "--version", 0, FLAG, AT(version) },
+	{ "--context", 0, TEXT, AT(context) },
+	{ "--kubeconfig", 0, TEXT, AT(kubeconfig) },
+	{ "--class", 0, TEXT, AT(class) },
+	{ "--cluster", 0, TEXT, AT(cluster) },
+	{ "--owner", 0, TEXT, AT(owner) },
+	{ "--since", 0, AGE, AT(since_ns) },
+	{ "--by-signature", 0, FLAG, AT(by_signature) },
+#undef AT
+};
+
+/* "90s", "30m", "2h", "7d" in nanoseconds; 0: none of these. */
+static int64_t age_of(const char *text)
+{
+	static const struct {
+		char unit;
+		int64_t ns;
+	} units[] = { { 's', NS_PER_SEC }, { 'm', 60 * NS_PER_SEC }, { 'h', 3600 * NS_PER_SEC }, { 'd', 86400 * NS_PER_SEC } };
+	char *end;
+	long n = strtol(text, &end, 10);
+
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
+		if (n > 0 && n <= 36500 && end[0] == units[i].unit && !end[1])
+			return n * units[i].ns;
+	return 0;
+}
+
+static int set(struct options *o, size_t row, const char *value, struct err *err)
+{
+	char *member = (char *)o + table[row].at;
+
+	switch (table[row].kind) {
+	case FLAG:
+		*(bool *)member = true;
+		return 0;
+	case TEXT:
+		if (!*value)
+			return err_set(err, EINVAL, "%s must not be empty", table[row].name);
+		*(const char **)member = value;
+		return 0;
+	case AGE:
+		*(int64_t *)member = age_of(value);
+		if (!*(int64_t *)member)
+			return err_set(err, EINVAL, "%s \"%.40s\" must be a time such as 90s, 30m, 2h or 7d (at most 36500 of a unit)",
+				       table[row].name, value);
+		return 0;
+	}
+	return err_set(err, EINVAL, "%s", table[row].name);
+}
+
+/* The row of an option as it is written, "--name", "--name=value" or "-x"; -1: none. ret_value: what follows '='. */
+static int row_of(const char *arg, const char **ret_value)
+{
+	size_t len = strcspn(arg, "=");
+
+	*ret_value = arg[len] ? arg + len + 1 : NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		if (strlen(table[i].name) == len && strncmp(table[i].name, arg, len) == 0)
+			return (int)i;
+		if (table[i].letter && arg[1] == table[i].letter && !arg[2])
+			return (int)i;
+	}
+	return -1;
+}
+
+static int take_option(struct options *o, char **argv, int *at, struct err *err)
+{
+	const char *value;
+	int row = row_of(argv[*at], &value);
+
+	if (row < 0)
+		return err_set(err, EINVAL, "%.80s is no option; --help lists them", argv[*at]);
+	if (table[row].kind == FLAG && value)
+		return err_set(err, EINVAL, "%s takes no value", table[row].name);
+	if (table[row].kind != FLAG && !value)
+		value = argv[*at + 1] ? argv[++*at] : NULL;
+	if (table[row].kind != FLAG && !value)
+		return err_set(err, EINVAL, "%s wants a value", table[row].name);
+	return set(o, (size_t)row, value, err);
+}
+
+static int take_word(struct options *o, const char *word, struct err *err)
+{
+	if (o->command != COMMAND_NONE) {
+		if (o->argument)
+			return err_set(err, EINVAL, "\"%.80s\" is one argument too many", word);
+		o->argument = word;
+		return 0;
+	}
+	for (size_t i = 1; command_names[i]; i++)
+		if (strcmp(command_names[i], word) == 0)
+			o->command = (enum command)i;
+	if (o->command == COMMAND_NONE)
+		return err_set(err, EINVAL, "\"%.80s\" is no command; they are list, show, incidents, explain and doctor", word);
+	return 0;
+}
+
+static int check(const struct options *o, struct err *err)
+{
+	bool needs = o->command == COMMAND_SHOW || o->command == COMMAND_EXPLAIN;
+	bool takes = needs || o->command == COMMAND_INCIDENTS;
+
+	if (o->help || o->version)
+		return 0;
+	if (o->command == COMMAND_NONE)
+		return err_set(err, EINVAL, "a command is missing: list, show, incidents, explain or doctor");
+	if (needs && !o->argument)
+		return err_set(err, EINVAL, "%s wants an argument; `kubectl afterglow %s --help` says which", command_names[o->command],
+			       command_names[o->command]);
+	if (!takes && o->argument)
+		return err_set(err, EINVAL, "%s takes no argument, not \"%.80s\"", command_names[o->command], o->argument);
+	if (o->all_namespaces && o->namespace)
+		return err_set(err, EINVAL, "--namespace and --all-namespaces exclude each other");
+	if (o->class && failure_class_from_name(o->class) < 0)
+		return err_set(err, EINVAL, "--class \"%.60s\" is no class; docs/failure-classes.md lists them", o->class);
+	return 0;
+}
+
+int options_parse(int argc, char **argv, struct options *ret_options, struct err *err)
+{
+	struct options o = { 0 };
+	int r = 0;
+
+	for (int at = 1; at < argc && r == 0; at++)
+		r = argv[at][0] == '-' ? take_option(&o, argv, &at, err) : take_word(&o, argv[at], err);
+	if (r == 0)
+		r = check(&o, err);
+	if (r == 0)
+		*ret_options = o;
+	return r;
+}
+
+static bool begins(const char *text, const char *with)
+{
+	return strncmp(text, with, strlen(with)) == 0;
+}
+
+static void propose(struct strbuf *out, const char *text, const char *begun)
+{
+	if (begins(text, begun))
+		strbuf_addf(out, "%s\n", text);
+}
+
+static void propose_classes(struct strbuf *out, const char *begun)
+{
+	for (enum failure_class class = 0; class < FAILURE_CLASS_COUNT; class++)
+		propose(out, failure_class_name(class), begun);
+}
+
+void options_complete(char *const *words, int n, struct strbuf *out)
+{
+	const char *begun = n ? words[n - 1] : "", *before = n > 1 ? words[n - 2] : "";
+	bool has_command = false;
+
+	for (int i = 0; i + 1 < n; i++)
+		for (size_t c = 1; command_names[c]; c++)
+			has_command = has_command || strcmp(words[i], command_names[c]) == 0;
+	if (strcmp(before, "--class") == 0 || strcmp(before, "explain") == 0)
+		propose_classes(out, begun);
+	else if (begins(begun, "-"))
+		for (size_t i = 0; i < ARRAY_SIZE(table); i++)
+			propose(out, table[i].name, begun);
+	else if (!has_command)
+		for (size_t c = 1; command_names[c]; c++)
+			propose(out, command_names[c], begun);
+	strbuf_adds(out, ":4\n");
+}

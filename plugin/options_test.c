@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of the plugin's command line. */
+#include "plugin/options.h"
+
+#include <errno.h>
+
+#include "plugin/testing.h"
+
+#define WORDS_MAX 10
+
+static int parse(const char *const *words, struct options *o, struct err *err)
+{
+	char *argv[WORDS_MAX + 2] = { "kubectl-afterglow" };
+	int argc = 1;
+
+	for (; *words; words++)
+		argv[argc++] = (char *)*words;
+	return options_parse(argc, argv, o, err);
+}
+
+static void options_may_stand_before_and_after_the_command(void **state)
+{
+	struct options o;
+	(void)state;
+
+	assert_int_equal(parse((const char *const[]){ "-n", "ml", "show", "pod-1", "--context=c", "-o", "json", NULL }, &o, NULL), 0);
+	assert_int_equal(o.command, COMMAND_SHOW);
+	assert_string_equal(o.argument, "pod-1");
+	assert_string_equal(o.namespace, "ml");
+	assert_string_equal(o.context, "c");
+	assert_string_equal(o.output, "json");
+	assert_int_equal(parse((const char *const[]){ "list", "-A", "--since", "2h", "--class", "Segfault", NULL }, &o, NULL), 0);
+	assert_true(o.all_namespaces && o.since_ns == 7200 * NS_PER_SEC);
+}
+
+static void what_is_wrong_is_named_with_what_would_be_right(void **state)
+{
+	static const struct {
+		const char *words[5], *part;
+	} rows[] = {
+		{ { NULL }, "a command is missing" },
+		{ { "lsit" }, "\"lsit\" is no command; they are list" },
+		{ { "list", "--clas", "x" }, "--clas is no option" },
+		{ { "list", "-x" }, "-x is no option" },
+		{ { "list", "--class" }, "--class wants a value" },
+		{ { "list", "--class", "OOM" }, "--class \"OOM\" is no class" },
+		{ { "list", "--since", "2" }, "must be a time such as" },
+		{ { "list", "--since=-1h" }, "must be a time such as" },
+		{ { "list", "--since=99999d" }, "must be a time such as" },
+		{ { "list", "--watch=yes" }, "--watch takes no value" },
+		{ { "list", "--namespace=" }, "must not be empty" },
+		{ { "list", "-A", "-n", "ml" }, "exclude each other" },
+		{ { "list", "pod" }, "list takes no argument, not \"pod\"" },
+		{ { "show" }, "show wants an argument" },
+		{ { "show", "a", "b" }, "\"b\" is one argument too many" },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct options o = { 0 };
+		struct err err = { 0 };
+
+		assert_int_equal(parse(rows[i].words, &o, &err), -EINVAL);
+		if (!strstr(err.text, rows[i].part))
+			fail_msg("%s: no \"%s\"", err.text, rows[i].part);
+	}
+}
+
+static void help_needs_no_argument(void **state)
+{
+	struct options o;
+	(void)state;
+
+	assert_int_equal(parse((const char *const[]){ "show", "--help", NULL }, &o, NULL), 0);
+	assert_true(o.help);
+	for (enum command c = COMMAND_NONE; c <= COMMAND_DOCTOR; c++) {
+		assert_int_equal(strncmp(options_help(c), "usage: kubectl afterglow ", 25), 0);
+		assert_true(c == COMMAND_NONE || strstr(options_help(c), command_names[c]));
+	}
+}
+
+static void completion_knows_commands_options_and_classes(void **state)
+{
+	static const struct {
+		char *words[4];
+		int n;
+		const char *has, *lacks;
+	} rows[] = {
+		{ { "" }, 1, "doctor\n", "--class" },
+		{ { "in" }, 1, "incidents\n:4\n", "list" },
+		{ { "list", "--cl" }, 2, "--class\n--cluster\n:4\n", "--owner" },
+		{ { "list", "--class", "Kernel" }, 3, "KernelOOMPod\n", "Segfault" },
+		{ { "explain", "Seg" }, 2, "Segfault\n:4\n", "Killed" },
+		{ { "show", "" }, 2, ":4\n", "list" },
+		{ { NULL }, 0, "list\n", "--class" },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 16);
+
+		options_complete(rows[i].words, rows[i].n, &out);
+		has(&out, rows[i].has);
+		lacks(&out, rows[i].lacks);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(options_may_stand_before_and_after_the_command),
+		cmocka_unit_test(what_is_wrong_is_named_with_what_would_be_right),
+		cmocka_unit_test(help_needs_no_argument),
+		cmocka_unit_test(completion_knows_commands_options_and_classes),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Closes descriptors that others made, without waiting. */
+#include "sidecar/record/discard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/log.h"
+#include "lib/macros.h"
+
+#define WAITING_MAX 512 /* descriptors for which there was no child */
+
+static pid_t children[DISCARD_CHILDREN_MAX];
+static int waiting[WAITING_MAX];
+static size_t n_waiting;
+
+/* NULL: all of them sleep. */
+static pid_t *free_child(void)
+{
+	pid_t *free = NULL;
+
+	for (size_t i = 0; i < DISCARD_CHILDREN_MAX; i++) {
+		if (children[i] && waitpid(children[i], NULL, WNOHANG) != 0)
+			children[i] = 0;
+		if (!children[i])
+			free = &children[i];
+	}
+	return free;
+}
+
+/* A fork, but for the table of descriptors. It calls nothing of libc's that has a state. */
+static pid_t close_in_child(const int *fds, size_t n)
+{
+	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
+
+	if (pid != 0)
+		return pid;
+	for (size_t i = 0; i < n; i++)
+		syscall(SYS_close, fds[i]);
+	syscall(SYS_exit_group, 0);
+	return 0;
+}
+
+/* Nothing behind it is told of its close. */
+static bool closes_at_once(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags < 0 || flags & O_PATH;
+}
+
+static void keep_for_later(int fd)
+{
+	if (n_waiting < WAITING_MAX)
+		waiting[n_waiting++] = fd;
+	else
+		log_warning_limited("a descriptor from a container stays open: closing others before it does not end");
+}
+
+static void close_waiting(void)
+{
+	pid_t *child = n_waiting ? free_child() : NULL;
+	pid_t pid = child ? close_in_child(waiting, n_waiting) : -1;
+
+	if (pid <= 0)
+		return;
+	*child = pid;
+	n_waiting = 0;
+}
+
+void discard(const int *fds, size_t n)
+{
+	const struct linger none = { .l_onoff = 0 };
+
+	for (size_t i = 0; i < n; i++) {
+		if (fds[i] < 0)
+			continue;
+		if (closes_at_once(fds[i])) {
+			close(fds[i]);
+			continue;
+		}
+		/* Fails for what is no socket. */
+		setsockopt(fds[i], SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+		keep_for_later(fds[i]);
+	}
+	close_waiting();
+}
+
+void discard_connection(int fd)
+{
+	char byte;
+
+	if (fd < 0)
+		return;
+	/* From here on nothing comes any more. */
+	shutdown(fd, SHUT_RDWR);
+	if (recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0)
+		discard(&fd, 1);
+	else
+		close(fd);
+}

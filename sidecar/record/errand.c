@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Work that may hang, done by a fork of this process. */
+#include "sidecar/record/errand.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/macros.h"
+#include "lib/outlet.h"
+#include "lib/units.h"
+
+#define ZOMBIES_MAX 64 /* cancelled ones that have not ended; a container has a handful, and they die with us */
+
+static int64_t (*pump)(int64_t now_ns, void *arg);
+static void *pump_arg;
+static pid_t cancelled[ZOMBIES_MAX];
+static bool in_child;
+static int tried_fd = -1; /* of a fork for one step: who waits for the end of the step */
+
+void errand_set_pump(int64_t (*fn)(int64_t now_ns, void *arg), void *arg)
+{
+	pump = fn;
+	pump_arg = arg;
+}
+
+static void reap_cancelled(void)
+{
+	for (size_t i = 0; i < ZOMBIES_MAX; i++)
+		if (cancelled[i] && waitpid(cancelled[i], NULL, WNOHANG) != 0)
+			cancelled[i] = 0;
+}
+
+static void reap_later(pid_t pid)
+{
+	for (size_t i = 0; i < ZOMBIES_MAX; i++)
+		if (!cancelled[i]) {
+			cancelled[i] = pid;
+			return;
+		}
+}
+
+/* In the child */
+
+/* A launcher waits for the end of its connection, which a child that hangs must not keep open. */
+static void close_other_sockets(int own)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	const struct dirent *d;
+	struct stat st;
+
+	while (dir && (d = readdir(dir))) {
+		int fd = (int)strtol(d->d_name, NULL, 10);
+
+		if (fd > STDERR_FILENO && fd != own && fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode))
+			close(fd);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+/* The event loop's handlers of signals write into a pipe of the parent's. Who asks us to end asks the parent. */
+_Noreturn static void work(int fd, errand_fn fn, void *arg, pid_t parent)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGINT, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	outlet_forget();
+	close_other_sockets(fd);
+	pump = NULL;
+	in_child = true;
+	memset(cancelled, 0, sizeof(cancelled));
+	fn(fd, arg);
+	_exit(0);
+}
+
+size_t errand_receive(int fd, void *data, size_t size)
+{
+	ssize_t n;
+
+	while ((n = recv(fd, data, size, 0)) < 0 && errno == EINTR)
+		;
+	return n < 0 ? 0 : (size_t)n;
+}
+
+static bool comes_through(int fd, int64_t within_ns)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	char byte;
+
+	return poll(&p, 1, (int)(within_ns / NS_PER_MS)) > 0 && read(fd, &byte, 1) == 1;
+}
+
+bool errand_try(int64_t within_ns)
+{
+	pid_t parent = getpid(), pid;
+	int ends[2], status;
+
+	if (!in_child)
+		return true;
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return true;
+	pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent)
+			_exit(1);
+		close(ends[0]);
+		tried_fd = ends[1];
+		return true;
+	}
+	close(ends[1]);
+	if (pid > 0 && comes_through(ends[0], within_ns)) {
+		waitpid(pid, &status, 0);
+		_exit(0);
+	}
+	close(ends[0]);
+	if (pid > 0)
+		kill(pid, SIGKILL);
+	return false;
+}
+
+void errand_tried(void)
+{
+	if (tried_fd >= 0 && write(tried_fd, "", 1) < 0)
+		_exit(1);
+	closep(&tried_fd);
+	tried_fd = -1;
+}
+
+/* Either side */
+
+bool errand_send(int fd, const void *data, size_t len, int pass_fd)
+{
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = { .header = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
+	struct iovec part = { (void *)data, len };
+	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1 };
+
+	if (pass_fd >= 0) {
+		memcpy(CMSG_DATA(&control.header), &pass_fd, sizeof(pass_fd));
+		m.msg_control = &control;
+		m.msg_controllen = sizeof(control.room);
+	}
+	return sendmsg(fd, &m, MSG_NOSIGNAL) == (ssize_t)len;
+}
+
+/* In the parent */
+
+static void let_go(struct errand *e)
+{
+	closep(&e->fd);
+	*e = ERRAND_NONE;
+}
+
+bool errand_busy(struct errand *e)
+{
+	reap_cancelled();
+	if (e->pid && waitpid(e->pid, NULL, WNOHANG) != 0)
+		let_go(e);
+	return e->pid != 0;
+}
+
+int64_t errand_age_ns(struct errand *e, int64_t now_ns)
+{
+	return errand_busy(e) ? now_ns - e->since_ns : 0;
+}
+
+void errand_cancel(struct errand *e)
+{
+	if (!e->pid)
+		return;
+	kill(e->pid, SIGKILL);
+	if (waitpid(e->pid, NULL, WNOHANG) == 0)
+		reap_later(e->pid);
+	let_go(e);
+}
+
+int errand_start(struct errand *e, errand_fn fn, void *arg, struct err *err)
+{
+	pid_t parent = getpid(), pid;
+	int ends[2];
+
+	if (errand_busy(e))
+		return err_set(err, EBUSY, "the process that did this before is still at it");
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return err_set(err, errno, "socketpair");
+	pid = fork();
+	if (pid == 0) {
+		close(ends[0]);
+		work(ends[1], fn, arg, parent);
+	}
+	close(ends[1]);
+	if (pid < 0) {
+		int code = errno;
+
+		close(ends[0]);
+		return err_set(err, code, "fork");
+	}
+	fcntl(ends[0], F_SETFL, O_NONBLOCK);
+	*e = (struct errand){ .pid = pid, .fd = ends[0], .since_ns = now_boottime_ns() };
+	return 0;
+}
+
+/* -1 with errno EAGAIN: none is there. 0: there will be no more. */
+static ssize_t next_message(int fd, void *data, int *ret_fd)
+{
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec part = { data, ERRAND_MESSAGE_MAX };
+	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+	ssize_t n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
+	const struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
+
+	*ret_fd = -1;
+	if (c && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(ret_fd, CMSG_DATA(c), sizeof(*ret_fd));
+	return n;
+}
+
+/* Until one is there, or it is time; what falls due meanwhile is done. False: it is time. */
+static bool wait_for_message(int fd, int64_t until_ns)
+{
+	for (;;) {
+		struct pollfd p = { .fd = fd, .events = POLLIN };
+		int64_t now = now_boottime_ns(), left = until_ns - now, due;
+		struct timespec ts;
+		int n = poll(&p, 1, 0);
+
+		if (n > 0 || left <= 0)
+			return n > 0;
+		due = pump ? pump(now, pump_arg) : left;
+		left = MIN(MAX(due, (int64_t)0), until_ns - now_boottime_ns());
+		ts = (struct timespec){ .tv_sec = MAX(left, (int64_t)0) / NS_PER_SEC, .tv_nsec = MAX(left, (int64_t)0) % NS_PER_SEC };
+		if (ppoll(&p, 1, &ts, NULL) > 0)
+			return true;
+	}
+}
+
+enum errand_state errand_wait(struct errand *e, int64_t within_ns, errand_message_fn on_message, void *arg)
+{
+	_cleanup_free_ char *data = e->pid ? malloc(ERRAND_MESSAGE_MAX) : NULL;
+	int64_t until = now_boottime_ns() + within_ns;
+	int passed;
+
+	if (!data)
+		return e->pid ? ERRAND_LATE : ERRAND_ENDED;
+	while (wait_for_message(e->fd, until)) {
+		ssize_t n = next_message(e->fd, data, &passed);
+
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			continue;
+		if (n <= 0) {
+			/* Its end is near, but need not be here: it is closing what it had open. */
+			if (waitpid(e->pid, NULL, WNOHANG) == 0)
+				reap_later(e->pid);
+			let_go(e);
+			return ERRAND_ENDED;
+		}
+		if (on_message(data, (size_t)n, passed, arg))
+			return ERRAND_ANSWERED;
+	}
+	return ERRAND_LATE;
+}
+
+struct call {
+	errand_fill_fn fn;
+	const void *arg;
+	void *out;
+	size_t size;
+	bool filled;
+};
+
+static void fill(int fd, void *arg)
+{
+	struct call *c = arg;
+
+	c->fn(c->arg, c->out);
+	errand_send(fd, c->out, c->size, -1);
+}
+
+static bool on_filled(const void *data, size_t len, int passed_fd, void *arg)
+{
+	struct call *c = arg;
+
+	closep(&passed_fd);
+	if (len != c->size)
+		return false;
+	memcpy(c->out, data, len);
+	c->filled = true;
+	return false; /* until its end: the next call is not to find it busy */
+}
+
+bool errand_call(struct errand *e, errand_fill_fn fn, const void *arg, void *out, size_t size, int64_t within_ns)
+{
+	struct call c = { .fn = fn, .arg = arg, .out = out, .size = size };
+
+	if (errand_start(e, fill, &c, NULL) < 0)
+		return false;
+	errand_wait(e, within_ns, on_filled, &c);
+	return c.filled;
+}

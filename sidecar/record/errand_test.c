@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of work that may hang. What hangs here waits for a signal that nobody sends. */
+#include "sidecar/record/errand.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/macros.h"
+#include "lib/units.h"
+
+#define SOON (20 * NS_PER_SEC) /* a bound for what comes at once */
+
+static void hang(void)
+{
+	for (;;)
+		pause();
+}
+
+static void fill_sum(const void *arg, void *out)
+{
+	const int *parts = arg;
+
+	*(int *)out = parts[0] + parts[1];
+}
+
+static void fill_never(const void *arg, void *out)
+{
+	(void)arg;
+	(void)out;
+	hang();
+}
+
+static void what_comes_back_in_time_is_taken(void **state)
+{
+	struct errand e = ERRAND_NONE;
+	int sum = 0;
+	(void)state;
+
+	assert_true(errand_call(&e, fill_sum, (int[]){ 3, 4 }, &sum, sizeof(sum), SOON));
+	assert_int_equal(sum, 7);
+	assert_false(errand_busy(&e));
+	assert_true(errand_call(&e, fill_sum, (int[]){ 5, 6 }, &sum, sizeof(sum), SOON));
+	assert_int_equal(sum, 11);
+}
+
+static void one_that_hangs_is_left_behind_and_no_other_is_started(void **state)
+{
+	struct errand e = ERRAND_NONE;
+	int value = 1;
+	(void)state;
+
+	assert_false(errand_call(&e, fill_never, NULL, &value, sizeof(value), NS_PER_MS));
+	assert_int_equal(value, 1);
+	assert_true(errand_busy(&e));
+	assert_true(errand_age_ns(&e, now_boottime_ns()) > 0);
+	/* With no time limit to speak of: it is not even tried. */
+	assert_false(errand_call(&e, fill_sum, (int[]){ 3, 4 }, &value, sizeof(value), SOON));
+	errand_cancel(&e);
+	assert_false(errand_busy(&e));
+	assert_true(errand_call(&e, fill_sum, (int[]){ 3, 4 }, &value, sizeof(value), SOON));
+	errand_cancel(&e);
+}
+
+static void die(int fd, void *arg)
+{
+	(void)fd;
+	(void)arg;
+	raise(SIGKILL);
+}
+
+static bool unexpected(const void *data, size_t len, int passed_fd, void *arg)
+{
+	(void)data;
+	(void)len;
+	(void)passed_fd;
+	(void)arg;
+	fail();
+	return true;
+}
+
+static void one_that_dies_is_over(void **state)
+{
+	struct errand e = ERRAND_NONE;
+	(void)state;
+
+	assert_int_equal(errand_start(&e, die, NULL, NULL), 0);
+	assert_int_equal(errand_wait(&e, SOON, unexpected, NULL), ERRAND_ENDED);
+	assert_false(errand_busy(&e));
+}
+
+/* Answers each message with its own length and a descriptor. */
+static void echo(int fd, void *arg)
+{
+	char text[64];
+	size_t n;
+
+	(void)arg;
+	while ((n = errand_receive(fd, text, sizeof(text))))
+		errand_send(fd, text, n, STDERR_FILENO);
+}
+
+static bool take_echo(const void *data, size_t len, int passed_fd, void *arg)
+{
+	char *text = arg;
+
+	assert_true(passed_fd >= 0);
+	close(passed_fd);
+	memcpy(text, data, len);
+	text[len] = '\0';
+	return true;
+}
+
+static void questions_are_answered_one_after_the_other(void **state)
+{
+	struct errand e = ERRAND_NONE;
+	char text[64] = "";
+	(void)state;
+
+	assert_int_equal(errand_start(&e, echo, NULL, NULL), 0);
+	assert_true(errand_send(e.fd, "one", 3, -1));
+	assert_int_equal(errand_wait(&e, SOON, take_echo, text), ERRAND_ANSWERED);
+	assert_string_equal(text, "one");
+	assert_int_equal(errand_wait(&e, 0, unexpected, NULL), ERRAND_LATE);
+	assert_true(errand_send(e.fd, "two", 3, -1));
+	assert_int_equal(errand_wait(&e, SOON, take_echo, text), ERRAND_ANSWERED);
+	assert_string_equal(text, "two");
+	errand_cancel(&e);
+}
+
+static int64_t count(int64_t now_ns, void *arg)
+{
+	(void)now_ns;
+	++*(unsigned int *)arg;
+	return NS_PER_MS;
+}
+
+static void what_is_due_goes_on_while_we_wait(void **state)
+{
+	struct errand e = ERRAND_NONE;
+	unsigned int pumped = 0;
+	int value;
+	(void)state;
+
+	errand_set_pump(count, &pumped);
+	assert_false(errand_call(&e, fill_never, NULL, &value, sizeof(value), 50 * NS_PER_MS));
+	errand_set_pump(NULL, NULL);
+	assert_true(pumped > 1);
+	errand_cancel(&e);
+}
+
+/* Two steps, of which the first hangs if *arg says so; the steps that were done are told. */
+static void two_steps(int fd, void *arg)
+{
+	const bool *hangs = arg;
+	char done[3] = "--";
+
+	if (errand_try(*hangs ? 20 * NS_PER_MS : SOON)) {
+		if (*hangs)
+			hang();
+		done[0] = '1';
+		errand_tried();
+	}
+	if (errand_try(SOON)) {
+		done[1] = '2';
+		errand_tried();
+	}
+	errand_send(fd, done, 2, -1);
+}
+
+static bool take_steps(const void *data, size_t len, int passed_fd, void *arg)
+{
+	(void)passed_fd;
+	assert_int_equal(len, 2);
+	memcpy(arg, data, len);
+	return false;
+}
+
+static void a_step_that_hangs_is_left_out(void **state)
+{
+	static bool hangs[] = { false, true };
+	static const char *const expected[] = { "12", "-2" };
+	struct errand e = ERRAND_NONE;
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(hangs); i++) {
+		char done[3] = "";
+
+		assert_int_equal(errand_start(&e, two_steps, &hangs[i], NULL), 0);
+		assert_int_equal(errand_wait(&e, SOON, take_steps, done), ERRAND_ENDED);
+		assert_string_equal(done, expected[i]);
+	}
+}
+
+/* A launcher waits for the end of its connection. */
+static void a_connection_that_we_close_is_closed(void **state)
+{
+	struct errand e = ERRAND_NONE;
+	int ends[2], value;
+	char byte;
+	(void)state;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	assert_false(errand_call(&e, fill_never, NULL, &value, sizeof(value), 50 * NS_PER_MS));
+	close(ends[0]);
+	assert_int_equal(read(ends[1], &byte, 1), 0);
+	close(ends[1]);
+	errand_cancel(&e);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_comes_back_in_time_is_taken),
+		cmocka_unit_test(one_that_hangs_is_left_behind_and_no_other_is_started),
+		cmocka_unit_test(one_that_dies_is_over),
+		cmocka_unit_test(questions_are_answered_one_after_the_other),
+		cmocka_unit_test(what_is_due_goes_on_while_we_wait),
+		cmocka_unit_test(a_step_that_hangs_is_left_out),
+		cmocka_unit_test(a_connection_that_we_close_is_closed),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Watches whether the event loop turns. */
+#include "sidecar/record/heartbeat.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/macros.h"
+#include "lib/outlet.h"
+#include "lib/units.h"
+
+#define STACK ((size_t)64 * 1024)
+
+static _Atomic uint64_t beats;
+static int64_t last_ns, longest_ns; /* the loop's */
+static struct heartbeat_patience patience;
+static pid_t loop_tid;
+static bool started;
+
+void heartbeat_beat(int64_t now_ns)
+{
+	if (last_ns)
+		longest_ns = MAX(longest_ns, now_ns - last_ns);
+	last_ns = now_ns;
+	atomic_fetch_add_explicit(&beats, 1, memory_order_relaxed);
+}
+
+int64_t heartbeat_age_ns(int64_t now_ns)
+{
+	return last_ns ? MAX(now_ns - last_ns, (int64_t)0) : 0;
+}
+
+int64_t heartbeat_longest_ns(void)
+{
+	return longest_ns;
+}
+
+/* The thread. It allocates nothing: the loop may hang with the allocator's lock held. */
+
+/* The first line of /proc/self/task/TID/FILE, "unknown" where the kernel does not tell. */
+static const char *task_file(const char *file, char *text, size_t size)
+{
+	char path[64];
+	_cleanup_close_ int fd = -1;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/%s", (int)loop_tid, file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, size - 1);
+	if (n <= 0)
+		return "unknown";
+	text[n] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	return text;
+}
+
+static void say(unsigned int looks, const char *what_follows)
+{
+	char when[TIME_TEXT_MAX], call[160], place[80], text[400];
+	int len = snprintf(text, sizeof(text), "%s error the event loop has not turned for %lld s; system call %s, in %s%s\n",
+			   time_format(now_realtime_ns(), when), (long long)(looks * patience.look_ns / NS_PER_SEC),
+			   task_file("syscall", call, sizeof(call)), task_file("wchan", place, sizeof(place)), what_follows);
+
+	outlet_write_apart(STDERR_FILENO, text, MIN((size_t)len, sizeof(text) - 1));
+}
+
+static void *watch(void *arg)
+{
+	const struct timespec pause = { .tv_sec = patience.look_ns / NS_PER_SEC, .tv_nsec = patience.look_ns % NS_PER_SEC };
+	uint64_t known = 0;
+	unsigned int looks = 0;
+
+	(void)arg;
+	for (;;) {
+		uint64_t now;
+
+		nanosleep(&pause, NULL);
+		now = atomic_load_explicit(&beats, memory_order_relaxed);
+		looks = now == known ? looks + 1 : 0;
+		known = now;
+		if (looks == patience.say_after)
+			say(looks, "");
+		if (looks < patience.end_after)
+			continue;
+		say(looks, ": the sidecar ends, and the next one goes on");
+		_exit(HEARTBEAT_EXIT);
+	}
+}
+
+int heartbeat_start(const struct heartbeat_patience *p, struct err *err)
+{
+	pthread_attr_t attributes;
+	sigset_t all, before;
+	pthread_t thread;
+	int rc;
+
+	if (started)
+		return 0;
+	patience = *p;
+	loop_tid = gettid();
+	/* Signals are the loop's. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, STACK);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	rc = pthread_create(&thread, &attributes, watch, NULL);
+	pthread_attr_destroy(&attributes);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	started = rc == 0;
+	return rc ? err_set(err, rc, "the thread that watches the event loop") : 0;
+}

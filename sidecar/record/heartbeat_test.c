@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of the watch over the event loop: what hangs is a child process. */
+#include "sidecar/record/heartbeat.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/macros.h"
+#include "lib/units.h"
+
+#define LOOK_NS (10 * NS_PER_MS)
+
+static const struct heartbeat_patience impatient = { .look_ns = LOOK_NS, .say_after = 2, .end_after = 4 };
+
+/* A process that beats so often, then hangs, or ends with 0. Returns its wait status, and what it wrote to stderr. */
+static int run(unsigned int beats, bool hangs, char *text, size_t size)
+{
+	int ends[2], status;
+	size_t len = 0;
+	ssize_t n;
+	pid_t pid;
+
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	if (pid == 0) {
+		dup2(ends[1], STDERR_FILENO);
+		if (heartbeat_start(&impatient, NULL) < 0)
+			_exit(1);
+		for (unsigned int i = 0; i < beats; i++) {
+			heartbeat_beat(now_boottime_ns());
+			usleep(LOOK_NS / 4000);
+		}
+		while (hangs)
+			pause();
+		_exit(0);
+	}
+	close(ends[1]);
+	while (len < size - 1 && (n = read(ends[0], text + len, size - 1 - len)) > 0)
+		len += (size_t)n;
+	text[len] = '\0';
+	close(ends[0]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static void a_loop_that_hangs_is_said_and_ended(void **state)
+{
+	char text[2048];
+	int status = run(3, true, text, sizeof(text));
+	(void)state;
+
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), HEARTBEAT_EXIT);
+	assert_non_null(strstr(text, "the event loop has not turned for 0 s; system call "));
+	assert_non_null(strstr(text, "the sidecar ends"));
+}
+
+static void one_that_never_began_is_ended_too(void **state)
+{
+	char text[2048];
+	(void)state;
+
+	assert_int_equal(WEXITSTATUS(run(0, true, text, sizeof(text))), HEARTBEAT_EXIT);
+}
+
+static void the_longest_pause_is_remembered(void **state)
+{
+	(void)state;
+	heartbeat_beat(NS_PER_SEC);
+	heartbeat_beat(2 * NS_PER_SEC);
+	heartbeat_beat(7 * NS_PER_SEC);
+	heartbeat_beat(8 * NS_PER_SEC);
+	assert_int_equal(heartbeat_longest_ns(), 5 * NS_PER_SEC);
+	assert_int_equal(heartbeat_age_ns(10 * NS_PER_SEC), 2 * NS_PER_SEC);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_loop_that_hangs_is_said_and_ended),
+		cmocka_unit_test(one_that_never_began_is_ended_too),
+		cmocka_unit_test(the_longest_pause_is_remembered),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

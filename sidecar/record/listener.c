@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sidecar's socket: launchers connect to it. */
+#include "sidecar/record/listener.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "lib/fileio.h"
+#include "lib/log.h"
+#include "lib/units.h"
+
+#define QUEUE_MAX 32 /* connections that wait in the kernel */
+#define SPACING_NS (NS_PER_SEC / LISTENER_PER_S)
+#define PAUSE_NS NS_PER_SEC /* without a free descriptor */
+
+struct listener {
+	int fd;
+	struct sockaddr_un address;
+	struct event *acceptable, *again; /* again: after a pause */
+	int64_t due_ns;
+	void (*fn)(int fd, void *arg);
+	void *arg;
+};
+
+int64_t listener_pace(int64_t *due_ns, int64_t now_ns)
+{
+	int64_t due = MAX(*due_ns, now_ns);
+
+	if (due - now_ns > (LISTENER_BURST - 1) * SPACING_NS)
+		return due - now_ns - (LISTENER_BURST - 1) * SPACING_NS;
+	*due_ns = due + SPACING_NS;
+	return 0;
+}
+
+/* The connection stays in the queue, and the loop would come back for it at once. */
+static void pause_for(struct listener *l, int64_t ns)
+{
+	const struct timeval pause = { .tv_sec = ns / NS_PER_SEC, .tv_usec = ns % NS_PER_SEC / 1000 + 1 };
+
+	if (event_add(l->again, &pause) == 0)
+		event_del(l->acceptable);
+}
+
+static void on_again(evutil_socket_t fd, short what, void *arg)
+{
+	struct listener *l = arg;
+
+	(void)fd;
+	(void)what;
+	event_add(l->acceptable, NULL);
+}
+
+static void on_connection(evutil_socket_t fd, short what, void *arg)
+{
+	struct listener *l = arg;
+	int64_t wait_ns = listener_pace(&l->due_ns, now_boottime_ns());
+	int connection;
+
+	(void)what;
+	if (wait_ns > 0) {
+		log_warning_limited("more than %d connections a second: the others wait", LISTENER_PER_S);
+		pause_for(l, wait_ns);
+		return;
+	}
+	connection = accept4((int)fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (connection >= 0)
+		l->fn(connection, l->arg);
+	else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
+		log_warning_limited("a launcher's connection: %s", strerror(errno));
+		pause_for(l, PAUSE_NS);
+	}
+}
+
+static int bind_for_all(struct listener *l, struct err *err)
+{
+	const char *path = l->address.sun_path;
+	mode_t mask;
+	int rc;
+
+	/* Of an instance before us; a directory of that name makes bind fail, which says so. */
+	unlink(path);
+	/* Not chmod(2) afterwards: by then there may be a link to somebody else's file in its place. */
+	mask = umask(0111);
+	rc = bind(l->fd, (struct sockaddr *)&l->address, sizeof(l->address));
+	umask(mask);
+	if (rc < 0)
+		return err_set(err, errno, "--socket %s: cannot be made there (its directory has to exist and to be writable)", path);
+	if (listen(l->fd, QUEUE_MAX) < 0)
+		return err_set(err, errno, "listen on %s", path);
+	return 0;
+}
+
+int listener_new(struct event_base *base, const char *path, void (*fn)(int fd, void *arg), void *arg, struct listener **ret_listener,
+		 struct err *err)
+{
+	struct listener *l;
+
+	if (strlen(path) >= sizeof(l->address.sun_path))
+		return err_set(err, ENAMETOOLONG, "--socket %s: at most %zu bytes", path, sizeof(l->address.sun_path) - 1);
+	l = calloc(1, sizeof(*l));
+	if (!l)
+		return err_set(err, ENOMEM, "socket");
+	*l = (struct listener){ .address.sun_family = AF_UNIX, .fn = fn, .arg = arg };
+	memcpy(l->address.sun_path, path, strlen(path));
+	l->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	l->acceptable = event_new(base, l->fd, EV_READ | EV_PERSIST, on_connection, l);
+	l->again = evtimer_new(base, on_again, l);
+	if (l->fd < 0)
+		err_set(err, errno, "socket");
+	else if (!l->acceptable || !l->again)
+		err_set(err, ENOMEM, "socket");
+	else if (bind_for_all(l, err) == 0) {
+		*ret_listener = l;
+		return 0;
+	}
+	listener_free(l);
+	return -err->code;
+}
+
+int listener_start(struct listener *l, struct err *err)
+{
+	return event_add(l->acceptable, NULL) < 0 ? err_set(err, ENOMEM, "socket") : 0;
+}
+
+void listener_free(struct listener *l)
+{
+	if (!l)
+		return;
+	if (l->acceptable)
+		event_free(l->acceptable);
+	if (l->again)
+		event_free(l->again);
+	if (l->fd >= 0) {
+		unlink(l->address.sun_path);
+		close(l->fd);
+	}
+	free(l);
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The directory for what has to survive this process. */
+#include "sidecar/record/state_dir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "lib/fileio.h"
+#include "lib/log.h"
+#include "lib/macros.h"
+#include "lib/units.h"
+#include "sidecar/store/bundle.h"
+
+#define DIRECTORY ".recorder"
+#define FILE_MAX ((size_t)4 << 20) /* a history has a quarter of it */
+#define FILES_MAX 256
+#define RESTORE_WITHIN_NS (5 * NS_PER_SEC)
+
+static int open_directory(const char *where, int *ret_fd, struct err *err)
+{
+	char path[BUNDLE_PATH_MAX];
+	_cleanup_close_ int fd = -1;
+
+	snprintf(path, sizeof(path), "%s/" DIRECTORY, where);
+	if (dir_make_all(path, 0700, err) < 0)
+		return -err->code;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return err_set(err, errno, "open %s", path);
+	/* What was made by a recorder before may be read-only by now. */
+	if (faccessat(fd, ".", W_OK, AT_EACCESS) < 0)
+		return err_set(err, errno, "%s", path);
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+static bool is_memory(int fd)
+{
+	struct statfs s;
+
+	return fstatfs(fd, &s) == 0 && s.f_type == TMPFS_MAGIC;
+}
+
+/* Calls fn for each file; not for those that are being written. */
+static void each_file(int fd, void (*fn)(const char *name, void *arg), void *arg)
+{
+	int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = own < 0 ? NULL : fdopendir(own);
+	const struct dirent *d;
+
+	if (!dir)
+		closep(&own);
+	for (size_t n = 0; dir && n < FILES_MAX && (d = readdir(dir));)
+		if (d->d_name[0] != '.') {
+			fn(d->d_name, arg);
+			n++;
+		}
+	if (dir)
+		closedir(dir);
+}
+
+/* Both directions */
+
+struct copying {
+	int from, to;
+	const char *where; /* in the child: the spool */
+};
+
+static void copy_file(const char *name, void *arg)
+{
+	const struct copying *c = arg;
+	_cleanup_strbuf_ struct strbuf data = STRBUF_INIT(FILE_MAX);
+	_cleanup_close_ int fd = openat(c->from, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && fd_read_all(fd, &data, NULL) == 0)
+		file_replace(c->to, name, strbuf_str(&data), data.len);
+}
+
+static void drop_if_gone(const char *name, void *arg)
+{
+	const struct copying *c = arg;
+
+	if (faccessat(c->from, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
+		unlinkat(c->to, name, 0);
+}
+
+static void save(int fd, void *arg)
+{
+	struct copying *c = arg;
+	struct err err = { 0 };
+
+	(void)fd;
+	if (open_directory(c->where, &c->to, &err) < 0)
+		return;
+	each_file(c->from, copy_file, c);
+	each_file(c->to, drop_if_gone, c);
+}
+
+static void restore(int fd, void *arg)
+{
+	struct copying *c = arg;
+	char path[BUNDLE_PATH_MAX];
+
+	(void)fd;
+	snprintf(path, sizeof(path), "%s/" DIRECTORY, c->where);
+	c->from = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (c->from >= 0)
+		each_file(c->from, copy_file, c);
+}
+
+static void note_one(const char *name, void *arg)
+{
+	(void)name;
+	*(bool *)arg = true;
+}
+
+static bool ignore(const void *data, size_t len, int passed_fd, void *arg)
+{
+	(void)data;
+	(void)len;
+	(void)arg;
+	closep(&passed_fd);
+	return false;
+}
+
+static void begin_with_copy(struct state_dir *s)
+{
+	struct copying c = { .from = -1, .to = s->fd, .where = s->copy };
+	bool any = false;
+
+	each_file(s->fd, note_one, &any);
+	if (any || errand_start(&s->errand, restore, &c, NULL) < 0)
+		return;
+	if (errand_wait(&s->errand, RESTORE_WITHIN_NS, ignore, NULL) != ERRAND_ENDED)
+		log_warning("%s does not answer: what a sidecar before this one left there is not known", s->copy);
+}
+
+int state_dir_open(struct state_dir *s, const struct recorder_options *options, struct err *err)
+{
+	struct err local = { 0 };
+
+	*s = STATE_DIR_NONE;
+	if (options->spool_fallback && open_directory(options->spool_fallback, &s->fd, &local) >= 0 && is_memory(s->fd)) {
+		s->copy = options->spool;
+		begin_with_copy(s);
+		return 0;
+	}
+	closep(&s->fd);
+	s->fd = -1;
+	if (open_directory(options->spool, &s->fd, err) >= 0)
+		return 0;
+	if (!options->spool_fallback || open_directory(options->spool_fallback, &s->fd, &local) < 0)
+		return -err->code;
+	log_warning("the spool cannot be written: %s; %s stands in for it", err_text(err), options->spool_fallback);
+	return 0;
+}
+
+void state_dir_close(struct state_dir *s)
+{
+	errand_cancel(&s->errand);
+	closep(&s->fd);
+	*s = STATE_DIR_NONE;
+}
+
+void state_dir_copy(struct state_dir *s)
+{
+	struct copying c = { .from = s->fd, .to = -1, .where = s->copy };
+
+	if (s->copy && s->fd >= 0)
+		errand_start(&s->errand, save, &c, NULL);
+}

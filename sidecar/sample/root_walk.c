@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opens a file below a container's root one component at a time. */
+#include "sidecar/sample/root_walk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "lib/macros.h"
+
+struct walk {
+	int root_fd;
+	int fds[ROOT_WALK_DEPTH_MAX]; /* of the directories below the root that lead to where we are */
+	size_t n;
+	unsigned int links_left;
+	char rest[PATH_MAX]; /* of the path */
+};
+
+static int here(const struct walk *w)
+{
+	return w->n ? w->fds[w->n - 1] : w->root_fd;
+}
+
+static void go_up(struct walk *w)
+{
+	if (w->n)
+		close(w->fds[--w->n]);
+}
+
+static void go_to_root(struct walk *w)
+{
+	while (w->n)
+		go_up(w);
+}
+
+static int go_down(struct walk *w, int fd)
+{
+	if (w->n == ROOT_WALK_DEPTH_MAX)
+		return -ENAMETOOLONG;
+	w->fds[w->n++] = fd;
+	return 0;
+}
+
+/* What procfs shows as the target of most of its links is not where they lead. */
+static bool is_on_procfs(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) < 0 || fs.f_type == PROC_SUPER_MAGIC;
+}
+
+/* Puts the target in front of what is left. */
+static int follow(struct walk *w, int link_fd)
+{
+	char path[PATH_MAX];
+	ssize_t len;
+	int whole;
+
+	if (w->links_left == 0 || is_on_procfs(link_fd))
+		return -ELOOP;
+	w->links_left--;
+	len = readlinkat(link_fd, "", path, sizeof(path) - 1);
+	if (len <= 0)
+		return len < 0 ? -errno : -ENOENT;
+	if (path[0] == '/')
+		go_to_root(w);
+	whole = snprintf(path + len, sizeof(path) - (size_t)len, "/%s", w->rest);
+	if (whole < 0 || (size_t)(len + whole) >= sizeof(path))
+		return -ENAMETOOLONG;
+	/* "link" and "link/" are two things; the slash that joins them with nothing is ours. */
+	if (!w->rest[0])
+		path[len] = '\0';
+	memcpy(w->rest, path, strlen(path) + 1);
+	return 0;
+}
+
+/* Takes the next component off the path: "" when there is none. False: it is too long. */
+static bool take_component(struct walk *w, char name[static NAME_MAX + 1])
+{
+	size_t skip = strspn(w->rest, "/"), len = strcspn(w->rest + skip, "/");
+
+	if (len > NAME_MAX)
+		return false;
+	memcpy(name, w->rest + skip, len);
+	name[len] = '\0';
+	memmove(w->rest, w->rest + skip + len, strlen(w->rest + skip + len) + 1);
+	return true;
+}
+
+static int open_at(int dir_fd, const char *name, int flags)
+{
+	int fd = openat(dir_fd, name, flags | O_NOFOLLOW | O_CLOEXEC | (flags & O_PATH ? 0 : O_NONBLOCK | O_NOCTTY));
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* The last component. What is there now may be a link that was not there before: O_NOFOLLOW refuses it. */
+static int open_last(const struct walk *w, const char *name, int flags)
+{
+	/* A slash behind it. */
+	return open_at(here(w), name, w->rest[0] ? flags | O_DIRECTORY : flags);
+}
+
+/* One component; *ret_fd is set when it was the last. */
+static int step(struct walk *w, const char *name, int flags, int *ret_fd)
+{
+	bool last = w->rest[strspn(w->rest, "/")] == '\0';
+	_cleanup_close_ int fd = -1;
+	struct stat st;
+	int rc;
+
+	if (strcmp(name, "..") == 0) {
+		go_up(w);
+		return 0;
+	}
+	if (strcmp(name, ".") == 0)
+		return 0;
+	fd = open_at(here(w), name, O_PATH);
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (S_ISLNK(st.st_mode) && !(last && !w->rest[0] && (flags & O_NOFOLLOW)))
+		return follow(w, fd);
+	if (last) {
+		*ret_fd = open_last(w, name, flags);
+		return *ret_fd < 0 ? *ret_fd : 0;
+	}
+	if (!S_ISDIR(st.st_mode))
+		return -ENOTDIR;
+	rc = go_down(w, fd);
+	if (rc == 0)
+		fd = -1;
+	return rc;
+}
+
+static int walk(struct walk *w, int flags)
+{
+	char name[NAME_MAX + 1];
+	int fd = -1, rc = 0;
+
+	while (rc == 0 && fd < 0) {
+		if (!take_component(w, name))
+			return -ENAMETOOLONG;
+		if (!name[0])
+			return open_at(here(w), ".", flags);
+		rc = step(w, name, flags, &fd);
+	}
+	return rc < 0 ? rc : fd;
+}
+
+int root_walk_open(int root_fd, const char *path, int flags, unsigned int links_max)
+{
+	struct walk w = { .root_fd = root_fd, .links_left = links_max };
+	int rc;
+
+	if (!*path)
+		return -ENOENT;
+	if (strlen(path) >= sizeof(w.rest))
+		return -ENAMETOOLONG;
+	memcpy(w.rest, path, strlen(path) + 1);
+	rc = walk(&w, flags);
+	go_to_root(&w);
+	return rc;
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Programs and libraries of the container, for a process that may open nothing. */
+#include "sidecar/unwind/files.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+
+#include "sidecar/confine/confine.h"
+#include "sidecar/sample/rootfd.h"
+
+#define SERVE_CPU_SECONDS 20
+#define SERVE_SECONDS 40 /* the recorder ends its asker before */
+#define SERVE_FILES 256 /* a walk without openat2 holds up to 128 directories */
+#define SERVE_MEMORY ((uint64_t)16 << 20)
+
+union one_descriptor {
+	char room[CMSG_SPACE(sizeof(int))];
+	struct cmsghdr alignment;
+};
+
+/* Asking */
+
+int files_begin(struct files *files, int socket_fd, struct err *err)
+{
+	const struct timeval wait = { .tv_sec = FILES_WAIT_SECONDS };
+
+	*files = (struct files){ .socket_fd = socket_fd };
+	if (socket_fd >= 0 && (setsockopt(socket_fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)) < 0 ||
+			       setsockopt(socket_fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait)) < 0))
+		return err_set(err, errno, "the socket for files");
+	return 0;
+}
+
+/* An errno, 0 with a descriptor; -1: no answer. */
+static int receive(int socket_fd, int *ret_fd)
+{
+	union one_descriptor control;
+	int error;
+	struct iovec iov = { &error, sizeof(error) };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+	ssize_t n = recvmsg(socket_fd, &m, MSG_CMSG_CLOEXEC);
+	const struct cmsghdr *c = n == sizeof(error) ? CMSG_FIRSTHDR(&m) : NULL;
+
+	if (n != sizeof(error))
+		return -1;
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(ret_fd, CMSG_DATA(c), sizeof(int));
+	return error == 0 && *ret_fd < 0 ? EIO : error;
+}
+
+static const char *why_not(int error)
+{
+	switch (error) {
+	case ENOENT:
+		return "no such file";
+	case EACCES:
+	case EPERM:
+		return "no permission to read it";
+	case EINVAL:
+		return "not a regular file";
+	case EFBIG:
+		return "too large";
+	case ENOEXEC:
+		return "no ELF file for this machine";
+	case EMFILE:
+		return "too many modules";
+	default:
+		return "cannot be opened";
+	}
+}
+
+int files_open(struct files *files, const char *path, const char **ret_why)
+{
+	int fd = -1, error;
+
+	*ret_why = files->silent ? "an earlier file was not opened in time" : "cannot be opened";
+	if (files->silent || files->socket_fd < 0 || strlen(path) >= FILES_PATH_MAX)
+		return -1;
+	/* With its NUL; write(), because sendmsg() could give descriptors away. */
+	if (write(files->socket_fd, path, strlen(path) + 1) < 0 || (error = receive(files->socket_fd, &fd)) < 0) {
+		/* A late answer would be taken for that to the next question. */
+		files->silent = true;
+		*ret_why = "its filesystem does not answer";
+		return -1;
+	}
+	if (error)
+		*ret_why = why_not(error);
+	return fd;
+}
+
+/* Answering */
+
+/* By its O_PATH descriptor first: opening a device can have an effect. */
+static int open_regular(int root_fd, const char *path)
+{
+	_cleanup_close_ int path_fd = rootfd_open(root_fd, path, O_PATH, NULL);
+	char again[40];
+	struct stat st;
+	int fd;
+
+	if (path_fd < 0)
+		return path_fd;
+	if (fstat(path_fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return -EINVAL;
+	if (st.st_size > FILES_SIZE_MAX)
+		return -EFBIG;
+	snprintf(again, sizeof(again), "/proc/self/fd/%d", path_fd);
+	fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	return fd < 0 ? -errno : fd;
+}
+
+static int open_program(int root_fd, const char *path)
+{
+	_cleanup_close_ int fd = open_regular(root_fd, path);
+	char head[SELFMAG];
+
+	if (fd < 0)
+		return TAKE_FD(fd);
+	if (pread(fd, head, sizeof(head), 0) != sizeof(head) || memcmp(head, ELFMAG, SELFMAG) != 0)
+		return -ENOEXEC;
+	return TAKE_FD(fd);
+}
+
+/* False: nobody is there any more. */
+static bool answer(int socket_fd, int fd)
+{
+	union one_descriptor control = { .room = { 0 } };
+	int error = fd < 0 ? -fd : 0;
+	struct iovec iov = { &error, sizeof(error) };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (fd >= 0) {
+		control.alignment = (struct cmsghdr){ CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS };
+		memcpy(CMSG_DATA(&control.alignment), &fd, sizeof(fd));
+		m.msg_control = &control;
+		m.msg_controllen = sizeof(control);
+	}
+	return sendmsg(socket_fd, &m, MSG_NOSIGNAL) == sizeof(error);
+}
+
+void files_serve(int root_fd, int socket_fd)
+{
+	char path[FILES_PATH_MAX];
+	unsigned int given = 0;
+	ssize_t n;
+	bool heard = true;
+
+	while (heard && (n = read(socket_fd, path, sizeof(path))) > 0) {
+		/* Without its NUL it was cut; and what is no absolute path was never mapped. */
+		bool whole = path[n - 1] == '\0' && path[0] == '/';
+		_cleanup_close_ int fd = !whole ? -EINVAL : given == FILES_MAX ? -EMFILE : open_program(root_fd, path);
+
+		given += fd >= 0;
+		heard = answer(socket_fd, fd);
+	}
+}
+
+int files_serve_confined(int root_fd, int socket_fd, struct err *err)
+{
+	static const struct confine_limits limits = {
+		.memory = SERVE_MEMORY, .cpu_seconds = SERVE_CPU_SECONDS, .files = SERVE_FILES,
+	};
+	const struct confine_rule rules[] = {
+		CONFINE_ALLOW_ON(read, socket_fd), CONFINE_ALLOW_ON(sendmsg, socket_fd), CONFINE_ALLOW_ON(openat2, root_fd),
+		CONFINE_ALLOW_WITHOUT(openat, 2, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC),
+		/* What rootfd_open takes without openat2, too. */
+		CONFINE_ALLOW(readlinkat), CONFINE_ALLOW(fstatfs),
+		CONFINE_ALLOW(pread64), CONFINE_ALLOW(fstat), CONFINE_ALLOW(close), CONFINE_ALLOW_ON(write, STDERR_FILENO),
+		CONFINE_ALLOW(exit_group), CONFINE_ALLOW(restart_syscall), CONFINE_ALLOW(rt_sigreturn), CONFINE_ALLOW(sigaltstack),
+	};
+
+	alarm(SERVE_SECONDS);
+	if (confine_limit(&limits, err) < 0 || confine_files(root_fd, err) < 0 || confine_calls(rules, ARRAY_SIZE(rules), err) < 0)
+		return -err->code;
+	files_serve(root_fd, socket_fd);
+	return 0;
+}
