@@ -8,7 +8,11 @@ size_t utf8_character(const char *text, uint32_t *ret_code)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	unsigned char first = (unsigned char)*text;
-	size_t len = first < 0x80 ? 1 : (first & 0xe0) == 0xc0 ? 2 : (first & 0xf0) == 0xe0 ? 3 : (first & 0xf8) == 0xf0 ? 4 : 0;
+	size_t len = first < 0x80	    ? 1 :
+		     (first & 0xe0) == 0xc0 ? 2 :
+		     (first & 0xf0) == 0xe0 ? 3 :
+		     (first & 0xf8) == 0xf0 ? 4 :
+					      0;
 	uint32_t code = len <= 1 ? first : first & (0xffU >> (len + 1));
 
 	if (len == 0 || first == 0)
@@ -27,7 +31,8 @@ size_t utf8_character(const char *text, uint32_t *ret_code)
 /* As YAML 1.2 has it (c-printable), without line breaks and the byte order mark. */
 static bool is_printable(uint32_t code)
 {
-	return (code >= 0x20 && code < 0x7f) || (code >= 0xa0 && code != 0xfeff && code != 0xfffe && code != 0xffff);
+	return (code >= 0x20 && code < 0x7f) ||
+	       (code >= 0xa0 && code != 0xfeff && code != 0xfffe && code != 0xffff);
 }
 
 void utf8_mend(char *text)
@@ -52,7 +57,8 @@ void utf8_escape_json(const char *json, struct strbuf *out)
 
 	for (; *json; json += len) {
 		len = utf8_character(json, &code);
-		if (len > 0 && (is_printable(code) || code < 0x20)) /* the latter stand between values */
+		if (len > 0 &&
+		    (is_printable(code) || code < 0x20)) /* the latter stand between values */
 			strbuf_add(out, json, len);
 		else
 			strbuf_addf(out, "\\u%04x", len > 0 ? (unsigned)code : 0xfffdU);

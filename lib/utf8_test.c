@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of text that others take: what is cut, overlong, a surrogate, a control character or beyond Unicode. */
+/*
+ * Tests of text that others take: what is cut, overlong, a surrogate, a control character or beyond
+ * Unicode.
+ */
 #include "lib/utf8.h"
 
 #include <setjmp.h>
@@ -14,7 +17,8 @@ static const struct {
 } rows[] = {
 	{ "plain", "plain", "plain" },
 	{ "", "", "" },
-	{ "\xc3\xa9\xe2\x82\xac\xf0\x9f\x92\xa5", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x92\xa5", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x92\xa5" },
+	{ "\xc3\xa9\xe2\x82\xac\xf0\x9f\x92\xa5", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x92\xa5",
+	  "\xc3\xa9\xe2\x82\xac\xf0\x9f\x92\xa5" },
 	{ "cut \xf0\x9f\x92", "cut ???", "cut \\ufffd\\ufffd\\ufffd" },
 	{ "\x80\xbf\xff", "???", "\\ufffd\\ufffd\\ufffd" },
 	{ "overlong \xc0\xaf", "overlong ??", "overlong \\ufffd\\ufffd" },

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan_cost [PODS...]: what one plan of a RayCluster costs, by the number of its pods (1000 5000 20000) and by what there is
- * to do. A line each: milliseconds, microseconds a pod, and how much more a pod costs than in the smallest cluster; a plan
- * whose cost is linear has 1.0 there, and up to 3 because 1,000 pods fit the processor's cache.
+ * plan_cost [PODS...]: what one plan of a RayCluster costs, by the number of its pods (1000 5000
+ * 20000) and by what there is to do. A line each: milliseconds, microseconds a pod, and how much
+ * more a pod costs than in the smallest cluster; a plan whose cost is linear has 1.0 there, and up
+ * to 3 because 1,000 pods fit the processor's cache.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,17 +38,21 @@ static cJSON *parse(const char *text)
 	return json;
 }
 
-#define CONTAINER(name) "{\"spec\":{\"containers\":[{\"name\":\"" name "\",\"image\":\"ray\",\"resources\":{\"limits\":{\"cpu\":\"1\"," \
-			"\"memory\":\"4Gi\"}}}]}}"
+#define CONTAINER(name) \
+	"{\"spec\":{\"containers\":[{\"name\":\"" name \
+	"\",\"image\":\"ray\",\"resources\":{\"limits\":{\"cpu\":\"1\"," \
+	"\"memory\":\"4Gi\"}}}]}}"
 
 static cJSON *cluster_of(int groups)
 {
-	cJSON *cluster = parse("{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"demo\",\"namespace\":\"ns\","
-			       "\"uid\":\"u\",\"generation\":1},\"spec\":{\"rayVersion\":\"2.46.0\",\"headGroupSpec\":{\"rayStartParams\":{},"
-			       "\"template\":" CONTAINER("ray-head") "},\"workerGroupSpecs\":[]}}");
+	cJSON *cluster = parse(
+		"{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"demo\",\"namespace\":\"ns\","
+		"\"uid\":\"u\",\"generation\":1},\"spec\":{\"rayVersion\":\"2.46.0\",\"headGroupSpec\":{\"rayStartParams\":{},"
+		"\"template\":" CONTAINER("ray-head") "},\"workerGroupSpecs\":[]}}");
 
 	for (int i = 0; i < groups; i++) {
-		cJSON *group = parse("{\"rayStartParams\":{},\"template\":" CONTAINER("ray-worker") "}");
+		cJSON *group =
+			parse("{\"rayStartParams\":{},\"template\":" CONTAINER("ray-worker") "}");
 		char name[32];
 
 		snprintf(name, sizeof(name), "g%d", i);
@@ -60,10 +65,11 @@ static cJSON *cluster_of(int groups)
 /* As the operator makes it, with the labels that planning reads. */
 static cJSON *pod_of(size_t n, int groups, int64_t hosts)
 {
-	cJSON *pod = parse("{\"metadata\":{\"namespace\":\"ns\",\"ownerReferences\":[{\"controller\":true,\"uid\":\"u\"}],"
-			   "\"creationTimestamp\":\"2026-11-21T01:00:00Z\",\"labels\":{\"ray.io/cluster\":\"demo\",\"ray.io/node-type\":\"worker\",\"ray.io/is-ray-node\":\"yes\"}},"
-			   "\"spec\":{\"restartPolicy\":\"Never\",\"containers\":[{\"name\":\"ray-worker\"}]},\"status\":{\"phase\":\"Running\","
-			   "\"containerStatuses\":[{\"name\":\"ray-worker\",\"ready\":true,\"state\":{\"running\":{}}}]}}");
+	cJSON *pod = parse(
+		"{\"metadata\":{\"namespace\":\"ns\",\"ownerReferences\":[{\"controller\":true,\"uid\":\"u\"}],"
+		"\"creationTimestamp\":\"2026-11-21T01:00:00Z\",\"labels\":{\"ray.io/cluster\":\"demo\",\"ray.io/node-type\":\"worker\",\"ray.io/is-ray-node\":\"yes\"}},"
+		"\"spec\":{\"restartPolicy\":\"Never\",\"containers\":[{\"name\":\"ray-worker\"}]},\"status\":{\"phase\":\"Running\","
+		"\"containerStatuses\":[{\"name\":\"ray-worker\",\"ready\":true,\"state\":{\"running\":{}}}]}}");
 	cJSON *metadata = json_get(pod, "metadata"), *labels = json_get(pod, "metadata.labels");
 	char text[64];
 
@@ -118,8 +124,12 @@ static void scene_release(struct scene *scene)
 /* Seconds of the fastest of some plans. */
 static double measure(const struct scene *scene, size_t *ret_ops)
 {
-	struct plan_input in = { .cluster = scene->cluster, .pods = (const cJSON *const *)scene->pods, .n_pods = scene->n,
-				 .policy = &scene->policy, .now_ns = now_realtime_ns(), .evidence_pending = scene->pending };
+	struct plan_input in = { .cluster = scene->cluster,
+				 .pods = (const cJSON *const *)scene->pods,
+				 .n_pods = scene->n,
+				 .policy = &scene->policy,
+				 .now_ns = now_realtime_ns(),
+				 .evidence_pending = scene->pending };
 	double best = 0;
 
 	for (int i = 0; i < ROUNDS; i++) {
@@ -177,7 +187,8 @@ static void largest(struct scene *scene)
 	cJSON *group;
 
 	cJSON_ArrayForEach(group, json_get(scene->cluster, "spec.workerGroupSpecs")) {
-		cJSON *env = json_array_at(cJSON_GetArrayItem(json_get(group, "template.spec.containers"), 0), "env");
+		cJSON *env = json_array_at(
+			cJSON_GetArrayItem(json_get(group, "template.spec.containers"), 0), "env");
 
 		for (int i = 0; i < 55; i++) {
 			cJSON *item = cJSON_CreateObject();
@@ -223,8 +234,8 @@ int main(int argc, char **argv)
 			scenes[s].prepare(&scene);
 			double took = measure(&scene, &ops), each = took / (double)pods;
 			least = i == 0 ? each : least;
-			printf("plan: %s: %zu pods: %.1f ms, %.2f us a pod, ratio %.2f (%zu operations)\n", scenes[s].words, pods,
-			       1e3 * took, 1e6 * each, each / least, ops);
+			printf("plan: %s: %zu pods: %.1f ms, %.2f us a pod, ratio %.2f (%zu operations)\n",
+			       scenes[s].words, pods, 1e3 * took, 1e6 * each, each / least, ops);
 			scene_release(&scene);
 		}
 	}

@@ -35,7 +35,8 @@ static void add_level(const struct level *level, bool first, char *path)
 	if (level->is_array)
 		snprintf(path + len, room, "[%zu]", level->index);
 	else
-		snprintf(path + len, room, "%s%.*s", first ? "" : ".", (int)MIN(level->len, (size_t)NAME_MAX_SHOWN), level->name);
+		snprintf(path + len, room, "%s%.*s", first ? "" : ".",
+			 (int)MIN(level->len, (size_t)NAME_MAX_SHOWN), level->name);
 }
 
 static void note_path(struct walk *w)

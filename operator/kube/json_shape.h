@@ -19,7 +19,10 @@
 struct json_shape {
 	size_t depth; /* "1": 0; "[]": 1; "[[]]": 2 */
 	size_t values; /* "[1,{}]": 3; of text that is no JSON any number */
-	/* The first value below level JSON_DEPTH_MAX, by its way from the root: "spec.groups[3].a"; cut where long. "": none */
+	/*
+	 * The first value below level JSON_DEPTH_MAX, by its way from the root: "spec.groups[3].a";
+	 * cut where long. "": none
+	 */
 	char path[JSON_SHAPE_PATH_MAX];
 };
 

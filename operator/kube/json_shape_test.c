@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the shape of JSON: depth and width of text in which quotes, escapes and brackets are where one least wants them. */
+/*
+ * Tests of the shape of JSON: depth and width of text in which quotes, escapes and brackets are
+ * where one least wants them.
+ */
 #include "operator/kube/json_shape.h"
 
 #include <setjmp.h>
@@ -33,7 +36,8 @@ static void depth_and_values_are_those_of_the_text(void **state)
 
 		json_shape(rows[i].text, strlen(rows[i].text), &shape);
 		if (shape.depth != rows[i].depth || shape.values != rows[i].values || shape.path[0])
-			fail_msg("%s: depth %zu, %zu values, path %s", rows[i].text, shape.depth, shape.values, shape.path);
+			fail_msg("%s: depth %zu, %zu values, path %s", rows[i].text, shape.depth,
+				 shape.values, shape.path);
 	}
 }
 
@@ -51,7 +55,8 @@ static void the_way_to_what_is_too_deep_is_told_from_the_root(void **state)
 	struct json_shape shape;
 	(void)state;
 
-	nest(&text, "{\"a\":{\"b\":1},\"spec\":{\"groups\":[{},{\"x\":[1]},{\"template\":", 1200, "{\"k\":");
+	nest(&text, "{\"a\":{\"b\":1},\"spec\":{\"groups\":[{},{\"x\":[1]},{\"template\":", 1200,
+	     "{\"k\":");
 	json_shape(strbuf_str(&text), text.len, &shape);
 	assert_string_equal(shape.path, "spec.groups[2].template.k.k...");
 	assert_int_equal(shape.depth, 1204);
@@ -66,7 +71,8 @@ static void the_way_to_what_is_too_deep_is_told_from_the_root(void **state)
 
 static void names_of_any_length_fit(void **state)
 {
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT((size_t)8 << 20), open = STRBUF_INIT(4096);
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT((size_t)8 << 20),
+				       open = STRBUF_INIT(4096);
 	struct json_shape shape;
 	(void)state;
 

@@ -22,13 +22,13 @@ enum message_kind {
 	STOP,
 	/* To the main loop. */
 	ACQUIRED,
-	LOST,        /* text: why */
+	LOST, /* text: why */
 	STOPPED,
-	TROUBLE,     /* code and text of an err */
+	TROUBLE, /* code and text of an err */
 	TROUBLE_OVER,
 	CREDENTIALS, /* the same */
-	REQUEST,     /* text: the method; code: the answer's */
-	HOLDER,      /* text */
+	REQUEST, /* text: the method; code: the answer's */
+	HOLDER, /* text */
 };
 
 struct message {
@@ -62,30 +62,19 @@ struct leadership {
 	_Atomic int64_t turned_ns; /* when the main loop last did */
 };
 
-/* --- The thread ------------------------------------------------------------------------------------------- */
+/* --- The thread ----------------------------------------------------------------------------- */
 
 /*
- * What the main loop must hear waits for it; the rest is left out while it does not read. Nobody reads any more when it
- * has ended.
+ * What the main loop must hear waits for it; the rest is left out while it does not read. Nobody
+ * reads any more when it has ended.
  */
-static void tell(struct leadership *l, const struct message *message)
-{
-	bool must = message->kind == LOST || message->kind == STOPPED || message->kind == ACQUIRED;
-
-	(void)!send(l->worker.fd, message, sizeof(*message), MSG_NOSIGNAL | (must ? 0 : MSG_DONTWAIT));
-}
-
-static void tell_kind(struct leadership *l, enum message_kind kind)
-{
-	tell(l, &(struct message){ .kind = kind });
-}
-
-static void tell_text(struct leadership *l, enum message_kind kind, int code, const char *text)
+static void tell(struct leadership *l, enum message_kind kind, int code, const char *text)
 {
 	struct message message = { .kind = kind, .code = code };
+	bool must = kind == LOST || kind == STOPPED || kind == ACQUIRED;
 
 	snprintf(message.text, sizeof(message.text), "%s", text);
-	tell(l, &message);
+	(void)!send(l->worker.fd, &message, sizeof(message), MSG_NOSIGNAL | (must ? 0 : MSG_DONTWAIT));
 }
 
 /* Before anybody hears of it: whoever writes looks here. */
@@ -98,45 +87,45 @@ static void publish(void *arg)
 	if (strcmp(w->holder, elector_holder(w->elector)) == 0)
 		return;
 	snprintf(w->holder, sizeof(w->holder), "%s", elector_holder(w->elector));
-	tell_text(l, HOLDER, 0, w->holder);
+	tell(l, HOLDER, 0, w->holder);
 }
 
 static void on_acquired(void *arg)
 {
-	tell_kind(arg, ACQUIRED);
+	tell(arg, ACQUIRED, 0, "");
 }
 
 static void on_lost(void *arg)
 {
 	struct leadership *l = arg;
 
-	tell_text(l, LOST, 0, "another replica acts or may");
+	tell(l, LOST, 0, "another replica acts or may");
 	event_base_loopbreak(l->worker.base);
 }
 
 static void on_trouble(void *arg, const struct err *err)
 {
 	if (err)
-		tell_text(arg, TROUBLE, err->code, err->text);
+		tell(arg, TROUBLE, err->code, err->text);
 	else
-		tell_kind(arg, TROUBLE_OVER);
+		tell(arg, TROUBLE_OVER, 0, "");
 }
 
 static void on_request(void *arg, const char *method, int code)
 {
-	tell_text(arg, REQUEST, code, method);
+	tell(arg, REQUEST, code, method);
 }
 
 static void on_credentials(void *arg, const struct err *err)
 {
-	tell_text(arg, CREDENTIALS, err->code, err->text);
+	tell(arg, CREDENTIALS, err->code, err->text);
 }
 
 static void on_released(void *arg)
 {
 	struct leadership *l = arg;
 
-	tell_kind(l, STOPPED);
+	tell(l, STOPPED, 0, "");
 	event_base_loopbreak(l->worker.base);
 }
 
@@ -152,7 +141,10 @@ static void on_order(evutil_socket_t fd, short what, void *arg)
 		event_base_loopbreak(l->worker.base); /* the other end is closed */
 }
 
-/* Not given back: what the main loop has on its way may still arrive. It runs out before anybody else takes it. */
+/*
+ * Not given back: what the main loop has on its way may still arrive. It runs out before anybody
+ * else takes it.
+ */
 static void on_watchdog(evutil_socket_t fd, short what, void *arg)
 {
 	struct leadership *l = arg;
@@ -160,12 +152,14 @@ static void on_watchdog(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (atomic_load(&l->deadline_ns) == 0 || now_boottime_ns() - atomic_load(&l->turned_ns) < l->o.silence_ns)
+	if (atomic_load(&l->deadline_ns) == 0 ||
+	    now_boottime_ns() - atomic_load(&l->turned_ns) < l->o.silence_ns)
 		return;
 	atomic_store(&l->deadline_ns, 0);
-	snprintf(why, sizeof(why), "it was given up, for the main loop did not turn for %s", duration_format(l->o.silence_ns, text));
+	snprintf(why, sizeof(why), "it was given up, for the main loop did not turn for %s",
+		 duration_format(l->o.silence_ns, text));
 	event_base_loopbreak(l->worker.base);
-	tell_text(l, LOST, 0, why);
+	tell(l, LOST, 0, why);
 }
 
 static void *run(void *arg)
@@ -198,7 +192,8 @@ static int start_events(struct leadership *l, struct err *err)
 
 	w->readable = event_new(w->base, w->fd, EV_READ | EV_PERSIST, on_order, l);
 	w->watchdog = event_new(w->base, -1, EV_PERSIST, on_watchdog, l);
-	if (!w->readable || !w->watchdog || event_add(w->readable, NULL) < 0 || event_add(w->watchdog, &second) < 0)
+	if (!w->readable || !w->watchdog || event_add(w->readable, NULL) < 0 ||
+	    event_add(w->watchdog, &second) < 0)
 		return err_set(err, ENOMEM, "leader election");
 	return 0;
 }
@@ -208,8 +203,13 @@ static int worker_init(struct leadership *l, struct kubeconfig *config, struct e
 {
 	struct worker *w = &l->worker;
 	struct elector_options options = {
-		.namespace = l->o.namespace, .name = l->o.name, .on_step = publish, .on_acquired = on_acquired, .on_lost = on_lost,
-		.on_trouble = on_trouble, .arg = l,
+		.namespace = l->o.namespace,
+		.name = l->o.name,
+		.on_step = publish,
+		.on_acquired = on_acquired,
+		.on_lost = on_lost,
+		.on_trouble = on_trouble,
+		.arg = l,
 	};
 
 	w->base = event_base_new();
@@ -228,7 +228,7 @@ static int worker_init(struct leadership *l, struct kubeconfig *config, struct e
 	return r < 0 ? r : start_events(l, err);
 }
 
-/* --- The main loop ---------------------------------------------------------------------------------------- */
+/* --- The main loop -------------------------------------------------------------------------- */
 
 static void take_message(struct leadership *l, const struct message *message)
 {
@@ -293,14 +293,14 @@ static int watch_messages(struct leadership *l, struct err *err)
 
 	l->readable = event_new(l->o.base, l->fd, EV_READ | EV_PERSIST, on_message, l);
 	l->heartbeat = event_new(l->o.base, -1, EV_PERSIST, on_heartbeat, l);
-	if (!l->readable || !l->heartbeat || event_priority_set(l->readable, 0) < 0 || event_add(l->readable, NULL) < 0 ||
-	    event_add(l->heartbeat, &second) < 0)
+	if (!l->readable || !l->heartbeat || event_priority_set(l->readable, 0) < 0 ||
+	    event_add(l->readable, NULL) < 0 || event_add(l->heartbeat, &second) < 0)
 		return err_set(err, ENOMEM, "leader election");
 	return 0;
 }
 
-int leadership_new(const struct leadership_options *options, struct kubeconfig *config, struct leadership **ret_leadership,
-		   struct err *err)
+int leadership_new(const struct leadership_options *options, struct kubeconfig *config,
+		   struct leadership **ret_leadership, struct err *err)
 {
 	struct leadership *l = calloc(1, sizeof(*l));
 	int ends[2] = { -1, -1 }, r = 0;
@@ -366,8 +366,12 @@ void leadership_stop(struct leadership *l, void (*done)(void *arg), void *arg)
 
 	l->done = done;
 	l->done_arg = arg;
-	/* The only message there is in this direction: there is room. After the thread's end nobody is to be waited for. */
-	if (send(l->fd, &stop, sizeof(stop), MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof(stop) && l->done)
+	/*
+	 * The only message there is in this direction: there is room. After the thread's end nobody
+	 * is to be waited for.
+	 */
+	if (send(l->fd, &stop, sizeof(stop), MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof(stop) &&
+	    l->done)
 		TAKE_PTR(l->done)(l->done_arg);
 }
 

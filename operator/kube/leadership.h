@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Leader election on a thread of its own, so that nothing that the main loop does, however long it takes, costs the
- * Lease.
+ * Leader election on a thread of its own, so that nothing that the main loop does, however long it
+ * takes, costs the Lease.
  *
- * Theory of operation. The thread has its own event loop, its own client with its own connections and credentials, and
- * the elector (elector.h). Both sides send each other messages over a socket pair. They share two atomic numbers and
- * nothing else: until when we hold the Lease, which whoever writes compares with the clock right before each write; and
- * when the main loop last turned. A main loop that has not turned for
- * LEADERSHIP_SILENCE_NS is not coming back soon: then the thread stops renewing, and another replica may act.
+ * Theory of operation. The thread has its own event loop, its own client with its own connections
+ * and credentials, and the elector (elector.h). Both sides send each other messages over a socket
+ * pair. They share two atomic numbers and nothing else: until when we hold the Lease, which whoever
+ * writes compares with the clock right before each write; and when the main loop last turned. A
+ * main loop that has not turned for LEADERSHIP_SILENCE_NS is not coming back soon: then the thread
+ * stops renewing, and another replica may act.
  */
 #ifndef AFTERGLOW_OPERATOR_KUBE_LEADERSHIP_H
 #define AFTERGLOW_OPERATOR_KUBE_LEADERSHIP_H
@@ -26,7 +27,8 @@ struct leadership;
 
 /* All callbacks are called by the main loop. */
 struct leadership_options {
-	struct event_base *base; /* of the main loop, with two priorities at least: what is heard here comes first */
+	/* Of the main loop, with two priorities at least: what is heard here comes first. */
+	struct event_base *base;
 	const char *namespace, *name; /* of the Lease */
 	int64_t silence_ns; /* 0: LEADERSHIP_SILENCE_NS */
 	void (*on_acquired)(void *arg);
@@ -42,18 +44,24 @@ struct leadership_options {
 };
 
 /* Takes what config holds over, also on failure. Copies the strings of options. */
-int leadership_new(const struct leadership_options *options, struct kubeconfig *config, struct leadership **ret_leadership,
-		   struct err *err);
+int leadership_new(const struct leadership_options *options, struct kubeconfig *config,
+		   struct leadership **ret_leadership, struct err *err);
 /* Ends the thread. No callback is called any more. A Lease that is held runs out. */
 void leadership_free(struct leadership *leadership);
 
 int leadership_start(struct leadership *leadership, struct err *err);
-/* When all work has ended: gives the Lease back, so that another need not wait. done is called once, soon. */
+/*
+ * When all work has ended: gives the Lease back, so that another need not wait. done is called
+ * once, soon.
+ */
 void leadership_stop(struct leadership *leadership, void (*done)(void *arg), void *arg);
 
 /* The fence, to be asked right before each write. */
 bool leadership_is_held(const struct leadership *leadership);
-/* We hold it as far as we know, and should have renewed it or given up by now: something holds us up. */
+/*
+ * We hold it as far as we know, and should have renewed it or given up by now: something holds us
+ * up.
+ */
 bool leadership_is_overdue(const struct leadership *leadership);
 /* As elector_identity and elector_holder. */
 const char *leadership_identity(const struct leadership *leadership);

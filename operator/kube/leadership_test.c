@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tests of leader election on a thread of its own: a main loop that stands still neither costs the Lease nor keeps it for
- * ever. The server, too, runs on a thread, for it must answer while the main loop does not turn.
+ * Tests of leader election on a thread of its own: a main loop that stands still neither costs the
+ * Lease nor keeps it for ever. The server, too, runs on a thread, for it must answer while the main
+ * loop does not turn.
  */
 #include "operator/kube/leadership.h"
 
@@ -13,11 +14,18 @@
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers" /* scripts say what matters to them */
 
 #define COLLECTION "/apis/coordination.k8s.io/v1/namespaces/ops/leases"
-#define LEASE(holder, rv) "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\",\"metadata\":{\"namespace\":\"ops\"," \
-	"\"name\":\"op\",\"resourceVersion\":\"" rv "\"},\"spec\":{\"holderIdentity\":\"" holder "\",\"leaseDurationSeconds\":15," \
+#define LEASE(holder, rv) \
+	"{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\",\"metadata\":{\"namespace\":\"ops\"," \
+	"\"name\":\"op\",\"resourceVersion\":\"" rv "\"},\"spec\":{\"holderIdentity\":\"" holder \
+	"\",\"leaseDurationSeconds\":15," \
 	"\"acquireTime\":\"2026-11-21T01:00:00.000000Z\",\"renewTime\":\"2026-11-21T01:00:00.000000Z\",\"leaseTransitions\":3}}"
-#define STATUS(code, reason) "{\"kind\":\"Status\",\"code\":" code ",\"reason\":\"" reason "\",\"message\":\"m\"}"
-#define ACQUISITION { "GET", COLLECTION "/op", 404, STATUS("404", "NotFound") }, { "POST", COLLECTION, 201, LEASE("we", "5") }
+#define STATUS(code, reason) \
+	"{\"kind\":\"Status\",\"code\":" code ",\"reason\":\"" reason "\",\"message\":\"m\"}"
+#define ACQUISITION \
+	{ "GET", COLLECTION "/op", 404, STATUS("404", "NotFound") }, \
+	{ \
+		"POST", COLLECTION, 201, LEASE("we", "5") \
+	}
 
 struct bed {
 	struct fake_server server;
@@ -95,9 +103,15 @@ static void *serve(void *arg)
 
 static void bed_start(struct bed *bed, const struct exchange *script, size_t n, int64_t silence_ns)
 {
-	struct leadership_options options = { .namespace = "ops", .name = "op", .silence_ns = silence_ns, .on_acquired = on_acquired,
-					      .on_lost = on_lost, .on_trouble = on_trouble, .on_credentials = on_credentials,
-					      .on_request = on_request, .arg = bed };
+	struct leadership_options options = { .namespace = "ops",
+					      .name = "op",
+					      .silence_ns = silence_ns,
+					      .on_acquired = on_acquired,
+					      .on_lost = on_lost,
+					      .on_trouble = on_trouble,
+					      .on_credentials = on_credentials,
+					      .on_request = on_request,
+					      .arg = bed };
 	struct err err = { 0 };
 
 	*bed = (struct bed){ 0 };
@@ -106,7 +120,8 @@ static void bed_start(struct bed *bed, const struct exchange *script, size_t n, 
 	bed->base = event_base_new();
 	event_base_priority_init(bed->base, 2);
 	options.base = bed->base;
-	struct kubeconfig config = { .server = strdup(bed->server.url), .namespace = strdup("default") };
+	struct kubeconfig config = { .server = strdup(bed->server.url),
+				     .namespace = strdup("default") };
 	config.token_read_ns = config.files_read_ns = INT64_MAX / 2;
 	assert_int_equal(leadership_new(&options, &config, &bed->leadership, &err), 0);
 	assert_false(leadership_is_held(bed->leadership));
@@ -181,7 +196,8 @@ static void a_main_loop_that_does_not_come_back_gives_the_lease_up(void **state)
 	bed_stop(&bed);
 }
 
-static void who_stands_still_while_the_lease_is_taken_does_not_hold_it_before_hearing_of_it(void **state)
+static void
+who_stands_still_while_the_lease_is_taken_does_not_hold_it_before_hearing_of_it(void **state)
 {
 	static const struct exchange script[] = {
 		ACQUISITION,
@@ -202,7 +218,8 @@ static void who_stands_still_while_the_lease_is_taken_does_not_hold_it_before_he
 
 static void trouble_is_passed_on_and_an_end_in_the_middle_is_clean(void **state)
 {
-	static const struct exchange script[] = { { "GET", COLLECTION "/op", 403, STATUS("403", "Forbidden") } };
+	static const struct exchange script[] = { { "GET", COLLECTION "/op", 403,
+						    STATUS("403", "Forbidden") } };
 	struct bed bed;
 	(void)state;
 
@@ -213,7 +230,8 @@ static void trouble_is_passed_on_and_an_end_in_the_middle_is_clean(void **state)
 
 static void who_gives_back_what_is_not_held_need_not_wait(void **state)
 {
-	static const struct exchange script[] = { { "GET", COLLECTION "/op", 200, LEASE("other", "7") } };
+	static const struct exchange script[] = { { "GET", COLLECTION "/op", 200,
+						    LEASE("other", "7") } };
 	struct bed bed;
 	(void)state;
 
@@ -229,7 +247,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(while_the_main_loop_stands_still_the_lease_is_renewed),
 		cmocka_unit_test(a_main_loop_that_does_not_come_back_gives_the_lease_up),
-		cmocka_unit_test(who_stands_still_while_the_lease_is_taken_does_not_hold_it_before_hearing_of_it),
+		cmocka_unit_test(
+			who_stands_still_while_the_lease_is_taken_does_not_hold_it_before_hearing_of_it),
 		cmocka_unit_test(trouble_is_passed_on_and_an_end_in_the_middle_is_clean),
 		cmocka_unit_test(who_gives_back_what_is_not_held_need_not_wait),
 	};

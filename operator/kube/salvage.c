@@ -32,7 +32,13 @@ static const char *const remnant_fields[] = {
 };
 
 static const char *const name_fields[] = {
-	"apiVersion", "kind", "metadata.name", "metadata.namespace", "metadata.uid", "metadata.resourceVersion", NULL,
+	"apiVersion",
+	"kind",
+	"metadata.name",
+	"metadata.namespace",
+	"metadata.uid",
+	"metadata.resourceVersion",
+	NULL,
 };
 
 static const char *const status_fields[] = { "status", NULL };
@@ -60,7 +66,8 @@ static cJSON *read_fields(const char *text, size_t len, const char *const *field
 }
 
 /* Where the value of the member stands in text; false: there is none. */
-static bool find_member(const char *text, size_t len, const char *wanted, const char **ret_at, size_t *ret_len)
+static bool find_member(const char *text, size_t len, const char *wanted, const char **ret_at,
+			size_t *ret_len)
 {
 	bool found = false;
 	const char *name;
@@ -89,7 +96,9 @@ static bool member_is_narrow(const char *text, size_t len, const char *name)
 /* Without a status in the text it is empty; with one that cannot be read there is none. */
 static void add_status(cJSON *remnant, const char *text, size_t len)
 {
-	_cleanup_json_ cJSON *with_status = member_is_narrow(text, len, "status") ? read_fields(text, len, status_fields) : NULL;
+	_cleanup_json_ cJSON *with_status = member_is_narrow(text, len, "status") ?
+						    read_fields(text, len, status_fields) :
+						    NULL;
 
 	if (!with_status)
 		return;
@@ -97,7 +106,10 @@ static void add_status(cJSON *remnant, const char *text, size_t len)
 	json_set(remnant, "status", status ? status : cJSON_CreateObject());
 }
 
-/* The words stay the same when others write the object: managedFields, which grow, tell of the spec as well. */
+/*
+ * The words stay the same when others write the object: managedFields, which grow, tell of the spec
+ * as well.
+ */
 static void describe(const char *text, size_t len, const struct err *why, cJSON *remnant)
 {
 	struct json_shape shape, spec = { 0 };
@@ -109,11 +121,14 @@ static void describe(const char *text, size_t len, const struct err *why, cJSON 
 	if (find_member(text, len, "spec", &at, &spec_len))
 		json_shape(at, spec_len, &spec);
 	if (spec.depth > JSON_DEPTH_MAX)
-		snprintf(words, sizeof(words), "spec.%s: nested more than %d levels deep", spec.path, JSON_DEPTH_MAX);
+		snprintf(words, sizeof(words), "spec.%s: nested more than %d levels deep",
+			 spec.path, JSON_DEPTH_MAX);
 	else if (shape.depth > JSON_DEPTH_MAX)
-		snprintf(words, sizeof(words), "%s: nested more than %d levels deep", shape.path, JSON_DEPTH_MAX);
+		snprintf(words, sizeof(words), "%s: nested more than %d levels deep", shape.path,
+			 JSON_DEPTH_MAX);
 	else if (shape.values > JSON_VALUES_MAX)
-		snprintf(words, sizeof(words), "the object has more than %zu values", JSON_VALUES_MAX);
+		snprintf(words, sizeof(words), "the object has more than %zu values",
+			 JSON_VALUES_MAX);
 	else
 		snprintf(words, sizeof(words), "%.*s", JSON_SHAPE_PATH_MAX, why->text);
 	json_set_str(remnant, REASON, words);
@@ -122,8 +137,9 @@ static void describe(const char *text, size_t len, const struct err *why, cJSON 
 /* NULL: its name cannot be read. */
 static cJSON *remnant_of(const char *text, size_t len, const struct err *why)
 {
-	_cleanup_json_ cJSON *remnant =
-		member_is_narrow(text, len, "metadata") ? read_fields(text, len, remnant_fields) : NULL;
+	_cleanup_json_ cJSON *remnant = member_is_narrow(text, len, "metadata") ?
+						read_fields(text, len, remnant_fields) :
+						NULL;
 
 	if (!remnant)
 		remnant = read_fields(text, len, name_fields);
@@ -135,7 +151,8 @@ static cJSON *remnant_of(const char *text, size_t len, const struct err *why)
 	return TAKE_PTR(remnant);
 }
 
-int salvage_text(const char *text, size_t len, const char *const *fields, cJSON **ret_object, struct err *err)
+int salvage_text(const char *text, size_t len, const char *const *fields, cJSON **ret_object,
+		 struct err *err)
 {
 	struct err why = { 0 };
 	int r = fields || is_narrow(text, len) ? project_text(text, len, fields, ret_object, &why) :

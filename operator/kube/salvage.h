@@ -11,13 +11,17 @@
 #include "lib/json.h"
 
 /*
- * As project_text (projection.h). But of an object that is nested too deep, or holds more than JSON_VALUES_MAX values
- * while all of them are wanted (fields NULL), it gives a remnant: identity, labels and status, no spec. Negative: not
- * even its name can be read.
+ * As project_text (projection.h). But of an object that is nested too deep, or holds more than
+ * JSON_VALUES_MAX values while all of them are wanted (fields NULL), it gives a remnant: identity,
+ * labels and status, no spec. Negative: not even its name can be read.
  */
-int salvage_text(const char *text, size_t len, const char *const *fields, cJSON **ret_object, struct err *err);
+int salvage_text(const char *text, size_t len, const char *const *fields, cJSON **ret_object,
+		 struct err *err);
 
-/* Why there is only a remnant of the object: "spec.a.b...: nested more than 1000 levels deep". NULL: it is whole. */
+/*
+ * Why there is only a remnant of the object: "spec.a.b...: nested more than 1000 levels deep".
+ * NULL: it is whole.
+ */
 const char *salvage_reason(const cJSON *object);
 /* Whether the remnant has its status, so that what was said of the object there is known. */
 bool salvage_has_status(const cJSON *object);

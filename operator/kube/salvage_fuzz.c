@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whatever text an object has: it is read whole, or there is a remnant with its name, or an error. */
+/*
+ * Whatever text an object has: it is read whole, or there is a remnant with its name, or an error.
+ */
 #include "operator/kube/salvage.h"
 
 #include <stdint.h>
@@ -11,7 +13,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const char *const fields[] = { "metadata.name", "metadata.uid", "status.phase", NULL };
+	static const char *const fields[] = { "metadata.name", "metadata.uid", "status.phase",
+					      NULL };
 	struct json_shape shape;
 
 	json_shape((const char *)data, size, &shape);
@@ -22,7 +25,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		if ((r == 0) != (object != NULL) || (r < 0) != (err.code != 0))
 			abort();
-		if (object && salvage_reason(object) && i == 0 && !json_str(object, "metadata.name"))
+		if (object && salvage_reason(object) && i == 0 &&
+		    !json_str(object, "metadata.name"))
 			abort();
 		cJSON_Delete(object);
 	}

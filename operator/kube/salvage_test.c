@@ -60,13 +60,17 @@ static void of_a_deep_object_identity_labels_and_status_are_left(void **state)
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(TEXT_MAX);
 	(void)state;
 
-	strbuf_adds(&text, "{\"kind\":\"RayCluster\",\"metadata\":{\"managedFields\":[{\"fieldsV1\":");
+	strbuf_adds(&text,
+		    "{\"kind\":\"RayCluster\",\"metadata\":{\"managedFields\":[{\"fieldsV1\":");
 	add_nest(&text, 1200);
-	strbuf_adds(&text, "}],\"name\":\"deep\",\"namespace\":\"ns\",\"uid\":\"u\",\"resourceVersion\":\"7\",\"labels\":{\"a\":\"b\"}},\"spec\":");
+	strbuf_adds(
+		&text,
+		"}],\"name\":\"deep\",\"namespace\":\"ns\",\"uid\":\"u\",\"resourceVersion\":\"7\",\"labels\":{\"a\":\"b\"}},\"spec\":");
 	add_nest(&text, 1200);
 	strbuf_adds(&text, ",\"status\":{\"state\":\"ready\"}}");
 	_cleanup_json_ cJSON *object = read_text(&text);
-	assert_string_equal(salvage_reason(object), "spec.a.a.a.a.a.a...: nested more than 1000 levels deep");
+	assert_string_equal(salvage_reason(object),
+			    "spec.a.a.a.a.a.a...: nested more than 1000 levels deep");
 	assert_string_equal(json_str(object, "metadata.name"), "deep");
 	assert_string_equal(json_str(object, "metadata.resourceVersion"), "7");
 	assert_string_equal(json_str(object, "metadata.labels.a"), "b");
@@ -145,8 +149,14 @@ static void what_is_not_read_may_be_as_deep_and_wide_as_it_likes(void **state)
 static void what_has_no_name_is_an_error(void **state)
 {
 	static const char *const rows[] = {
-		"", "x", "{", "[]x", "{\"metadata\":{\"name\":7},\"spec\":x}", "{\"metadata\":{\"name\":\"\"},\"spec\":x}",
-		"{\"metadata\":{\"name\":\"a\"},\"spec\":{", "{\"metadata\":5,\"x\":tru}",
+		"",
+		"x",
+		"{",
+		"[]x",
+		"{\"metadata\":{\"name\":7},\"spec\":x}",
+		"{\"metadata\":{\"name\":\"\"},\"spec\":x}",
+		"{\"metadata\":{\"name\":\"a\"},\"spec\":{",
+		"{\"metadata\":5,\"x\":tru}",
 	};
 	(void)state;
 
@@ -154,7 +164,8 @@ static void what_has_no_name_is_an_error(void **state)
 		struct err err = { 0 };
 		cJSON *object = NULL;
 
-		assert_int_equal(salvage_text(rows[i], strlen(rows[i]), NULL, &object, &err), -EPROTO);
+		assert_int_equal(salvage_text(rows[i], strlen(rows[i]), NULL, &object, &err),
+				 -EPROTO);
 		assert_null(object);
 		assert_int_equal(err.code, EPROTO);
 	}
@@ -165,7 +176,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_in_order_is_read_whole),
 		cmocka_unit_test(of_a_deep_object_identity_labels_and_status_are_left),
-		cmocka_unit_test(a_status_that_cannot_be_read_is_none_and_one_that_is_not_there_is_empty),
+		cmocka_unit_test(
+			a_status_that_cannot_be_read_is_none_and_one_that_is_not_there_is_empty),
 		cmocka_unit_test(width_is_bounded_wherever_it_is),
 		cmocka_unit_test(what_is_not_read_may_be_as_deep_and_wide_as_it_likes),
 		cmocka_unit_test(what_has_no_name_is_an_error),

@@ -36,14 +36,17 @@ struct check {
 	bool exceeded;
 };
 
-static void exceed(struct check *check, const char *path, const char *field, int64_t value, int64_t most)
+static void exceed(struct check *check, const char *path, const char *field, int64_t value,
+		   int64_t most)
 {
-	notes_addf(check->notes, NOTE_SPEC_VALID, "RayClusterTooLarge", "%s.%s: %" PRId64 ", at most %" PRId64, path, field, value, most);
+	notes_addf(check->notes, NOTE_SPEC_VALID, "RayClusterTooLarge",
+		   "%s.%s: %" PRId64 ", at most %" PRId64, path, field, value, most);
 	check->exceeded = true;
 }
 
 /* Members are counted, not values below them: cJSON_GetArraySize counts both kinds. */
-static void check_count(struct check *check, const cJSON *object, const char *path, const char *field, int most)
+static void check_count(struct check *check, const cJSON *object, const char *path,
+			const char *field, int most)
 {
 	int n = cJSON_GetArraySize(json_get(object, field));
 
@@ -51,7 +54,8 @@ static void check_count(struct check *check, const cJSON *object, const char *pa
 		exceed(check, path, field, n, most);
 }
 
-static void check_containers(struct check *check, const cJSON *group, const char *path, const char *field)
+static void check_containers(struct check *check, const cJSON *group, const char *path,
+			     const char *field)
 {
 	char place[PATH_MAX_LEN + 64];
 	const cJSON *container;
@@ -60,7 +64,8 @@ static void check_containers(struct check *check, const cJSON *group, const char
 	cJSON_ArrayForEach(container, json_get(group, field)) {
 		snprintf(place, sizeof(place), "%s.%s[%d]", path, field, at++);
 		for (size_t i = 0; i < ARRAY_SIZE(of_container); i++)
-			check_count(check, container, place, of_container[i].path, of_container[i].most);
+			check_count(check, container, place, of_container[i].path,
+				    of_container[i].most);
 	}
 }
 
@@ -72,7 +77,8 @@ static void check_widths(struct check *check, const cJSON *group, const char *pa
 	check_containers(check, group, path, "template.spec.initContainers");
 }
 
-static void check_number(struct check *check, const cJSON *group, const char *path, const char *field, int64_t most)
+static void check_number(struct check *check, const cJSON *group, const char *path,
+			 const char *field, int64_t most)
 {
 	int64_t value = json_int(group, field, 0);
 
@@ -83,10 +89,13 @@ static void check_number(struct check *check, const cJSON *group, const char *pa
 /* How many pods it wants; each factor is within its bound. */
 static int64_t pods_of(const cJSON *group)
 {
-	int64_t least = json_int(group, "minReplicas", 0), most = json_int(group, "maxReplicas", INT32_MAX);
+	int64_t least = json_int(group, "minReplicas", 0),
+		most = json_int(group, "maxReplicas", INT32_MAX);
 	int64_t replicas = MIN(MAX(json_int(group, "replicas", 0), least), most);
 
-	return json_bool(group, "suspend", false) ? 0 : MAX(replicas, 0) * MAX(json_int(group, "numOfHosts", 1), 0);
+	return json_bool(group, "suspend", false) ?
+		       0 :
+		       MAX(replicas, 0) * MAX(json_int(group, "numOfHosts", 1), 0);
 }
 
 static void check_numbers(struct check *check, const cJSON *group, const char *path)
@@ -113,7 +122,9 @@ static void check_groups(struct check *check, const cJSON *groups)
 	}
 	if (pods > BOUND_PODS)
 		notes_addf(check->notes, NOTE_SPEC_VALID, "RayClusterTooLarge",
-			   "spec.workerGroupSpecs: replicas times numOfHosts make %" PRId64 " pods, at most %d", pods, BOUND_PODS);
+			   "spec.workerGroupSpecs: replicas times numOfHosts make %" PRId64
+			   " pods, at most %d",
+			   pods, BOUND_PODS);
 	check->exceeded = check->exceeded || pods > BOUND_PODS;
 }
 
@@ -122,7 +133,8 @@ bool bounds_check(const cJSON *cluster, cJSON *notes)
 	struct check check = { .notes = notes };
 
 	check_count(&check, json_get(cluster, "spec"), "spec", "workerGroupSpecs", BOUND_GROUPS);
-	check_count(&check, json_get(cluster, "spec.autoscalerOptions"), "spec.autoscalerOptions", "env", BOUND_MEMBERS);
+	check_count(&check, json_get(cluster, "spec.autoscalerOptions"), "spec.autoscalerOptions",
+		    "env", BOUND_MEMBERS);
 	check_widths(&check, json_get(cluster, "spec.headGroupSpec"), "spec.headGroupSpec");
 	if (!check.exceeded)
 		check_groups(&check, json_get(cluster, "spec.workerGroupSpecs"));

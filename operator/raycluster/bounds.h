@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How large a RayCluster may be. Whoever may write one must not keep the operator from serving those of others, so what
- * planning costs is bounded by what is checked here. The CRD has the same bounds, but KubeRay's CRD may be installed
- * in its place. Pure.
+ * How large a RayCluster may be. Whoever may write one must not keep the operator from serving
+ * those of others, so what planning costs is bounded by what is checked here. The CRD has the same
+ * bounds, but KubeRay's CRD may be installed in its place. Pure.
  */
 #ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_BOUNDS_H
 #define AFTERGLOW_OPERATOR_RAYCLUSTER_BOUNDS_H
@@ -11,12 +11,20 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define BOUND_GROUPS 500      /* spec.workerGroupSpecs; a plan builds a pod of each */
-#define BOUND_HOSTS 4096      /* numOfHosts: the largest TPU slice has 2,240; the hosts of a replica are made in one plan */
-#define BOUND_PODS 20000      /* that the groups want together; Kubernetes is tested with 5,000 nodes */
-#define BOUND_MEMBERS 1000    /* of labels, annotations, rayStartParams, resources; items of environments and volumes */
-#define BOUND_TO_DELETE 20000 /* scaleStrategy.workersToDelete */
-/* Pods with the cluster's label, also those that others made and labelled. With more of them nothing is planned. */
+/* spec.workerGroupSpecs: a plan builds a pod of each. */
+#define BOUND_GROUPS 500
+/* numOfHosts: the largest TPU slice has 2,240, and the hosts of a replica are made in one plan. */
+#define BOUND_HOSTS 4096
+/* What the groups want together; Kubernetes is tested with 5,000 nodes. */
+#define BOUND_PODS 20000
+/* Of labels, annotations, rayStartParams, resources; items of environments and volumes. */
+#define BOUND_MEMBERS 1000
+/* scaleStrategy.workersToDelete */
+#define BOUND_TO_DELETE 20000
+/*
+ * Pods with the cluster's label, also those that others made and labelled. With more of them
+ * nothing is planned.
+ */
 #define BOUND_LABELLED ((size_t)2 * BOUND_PODS)
 
 /* Whether the spec stays within; else notes name each field and its limit (NOTE_SPEC_VALID). */

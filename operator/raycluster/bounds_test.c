@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of how large a RayCluster may be: each bound, the words that name it, and that the CRD has the same. */
+/*
+ * Tests of how large a RayCluster may be: each bound, the words that name it, and that the CRD has
+ * the same.
+ */
 #include "operator/raycluster/bounds.h"
 
 #include <errno.h>
@@ -76,7 +79,8 @@ static void add_params(cJSON *cluster, int64_t n)
 
 static void add_env(cJSON *cluster, int64_t n)
 {
-	cJSON *containers = json_get(cluster, "spec.headGroupSpec.template.spec.containers"), *env = cJSON_CreateArray();
+	cJSON *containers = json_get(cluster, "spec.headGroupSpec.template.spec.containers"),
+	      *env = cJSON_CreateArray();
 
 	for (int64_t i = 0; i < n; i++)
 		json_append(env, cJSON_CreateObject());
@@ -91,21 +95,29 @@ static void each_bound_holds_and_is_named_with_its_field(void **state)
 		const char *words;
 	} rows[] = {
 		{ add_groups, BOUND_GROUPS, "spec.workerGroupSpecs: 501, at most 500" },
-		{ set_hosts, BOUND_HOSTS, "spec.workerGroupSpecs[0].numOfHosts: 4097, at most 4096" },
-		{ set_least, BOUND_PODS, "spec.workerGroupSpecs[0].minReplicas: 20001, at most 20000" },
-		{ set_replicas, BOUND_PODS, "spec.workerGroupSpecs[0].replicas: 20001, at most 20000" },
-		{ add_labels, BOUND_MEMBERS, "spec.workerGroupSpecs[0].labels: 1001, at most 1000" },
-		{ add_params, BOUND_MEMBERS, "spec.headGroupSpec.rayStartParams: 1001, at most 1000" },
-		{ add_env, BOUND_MEMBERS, "spec.headGroupSpec.template.spec.containers[0].env: 1001, at most 1000" },
+		{ set_hosts, BOUND_HOSTS,
+		  "spec.workerGroupSpecs[0].numOfHosts: 4097, at most 4096" },
+		{ set_least, BOUND_PODS,
+		  "spec.workerGroupSpecs[0].minReplicas: 20001, at most 20000" },
+		{ set_replicas, BOUND_PODS,
+		  "spec.workerGroupSpecs[0].replicas: 20001, at most 20000" },
+		{ add_labels, BOUND_MEMBERS,
+		  "spec.workerGroupSpecs[0].labels: 1001, at most 1000" },
+		{ add_params, BOUND_MEMBERS,
+		  "spec.headGroupSpec.rayStartParams: 1001, at most 1000" },
+		{ add_env, BOUND_MEMBERS,
+		  "spec.headGroupSpec.template.spec.containers[0].env: 1001, at most 1000" },
 	};
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		for (int64_t more = 0; more < 2; more++) {
-			_cleanup_json_ cJSON *cluster = fixture("cluster.yaml"), *notes = cJSON_CreateArray();
+			_cleanup_json_ cJSON *cluster = fixture("cluster.yaml"),
+					     *notes = cJSON_CreateArray();
 
 			while (cJSON_GetArraySize(json_get(cluster, "spec.workerGroupSpecs")) > 1)
-				cJSON_DeleteItemFromArray(json_get(cluster, "spec.workerGroupSpecs"), 1);
+				cJSON_DeleteItemFromArray(
+					json_get(cluster, "spec.workerGroupSpecs"), 1);
 			rows[i].grow(cluster, rows[i].most + more);
 			bool within = bounds_check(cluster, notes);
 			_cleanup_free_ char *text = notes_text(notes, NOTE_SPEC_VALID);
@@ -123,7 +135,8 @@ static void the_product_counts_and_no_number_overflows(void **state)
 	json_set_int(group_of(cluster), "numOfHosts", 4000);
 	assert_false(bounds_check(cluster, notes));
 	_cleanup_free_ char *text = notes_text(notes, NOTE_SPEC_VALID);
-	assert_non_null(strstr(text, "spec.workerGroupSpecs: replicas times numOfHosts make 40000"));
+	assert_non_null(
+		strstr(text, "spec.workerGroupSpecs: replicas times numOfHosts make 40000"));
 	json_set_int(group_of(cluster), "replicas", INT64_MAX);
 	json_set_int(group_of(cluster), "maxReplicas", INT64_MAX);
 	json_set_int(group_of(cluster), "numOfHosts", INT64_MAX);
@@ -154,7 +167,8 @@ static void the_crd_has_the_same_bounds(void **state)
 	_cleanup_json_ cJSON *crd = load_crd();
 	const cJSON *spec = json_get(cJSON_GetArrayItem(json_get(crd, "spec.versions"), 0),
 				     "schema.openAPIV3Schema.properties.spec.properties");
-	const cJSON *groups = json_get(spec, "workerGroupSpecs"), *group = json_get(groups, "items.properties");
+	const cJSON *groups = json_get(spec, "workerGroupSpecs"),
+		    *group = json_get(groups, "items.properties");
 	(void)state;
 
 	assert_int_equal(json_int(groups, "maxItems", -1), BOUND_GROUPS);
@@ -162,14 +176,17 @@ static void the_crd_has_the_same_bounds(void **state)
 	assert_int_equal(json_int(group, "minReplicas.maximum", -1), BOUND_PODS);
 	assert_int_equal(json_int(group, "maxReplicas.maximum", -1), INT32_MAX);
 	assert_int_equal(json_int(group, "numOfHosts.maximum", -1), BOUND_HOSTS);
-	assert_int_equal(json_int(group, "scaleStrategy.properties.workersToDelete.maxItems", -1), BOUND_TO_DELETE);
+	assert_int_equal(json_int(group, "scaleStrategy.properties.workersToDelete.maxItems", -1),
+			 BOUND_TO_DELETE);
 	for (int head = 0; head < 2; head++) {
 		const cJSON *of = head ? json_get(spec, "headGroupSpec.properties") : group;
 
 		assert_int_equal(json_int(of, "rayStartParams.maxProperties", -1), BOUND_MEMBERS);
 		assert_int_equal(json_int(of, "resources.maxProperties", -1), BOUND_MEMBERS);
 		assert_int_equal(json_int(of, "labels.maxProperties", -1), BOUND_MEMBERS);
-		assert_int_equal(json_int(of, "template.properties.spec.properties.containers.maxItems", -1), BOUND_MEMBERS);
+		assert_int_equal(
+			json_int(of, "template.properties.spec.properties.containers.maxItems", -1),
+			BOUND_MEMBERS);
 	}
 }
 

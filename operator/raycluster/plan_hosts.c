@@ -25,7 +25,7 @@ struct replica {
 	int64_t index;
 	size_t first; /* its pods, by way of replicas.next; NO_POD: none */
 	int64_t alive, running, lost; /* pods: fine, fine and running, dead or leaving */
-	bool going;		      /* a pod of it is there that was not deleted before this plan */
+	bool going; /* a pod of it is there that was not deleted before this plan */
 };
 
 #define NO_POD SIZE_MAX
@@ -98,7 +98,7 @@ static void delete_replica(struct replicas *r, const struct replica *replica)
 		planner_delete_or_hold(r->p, at);
 }
 
-/* --- Creating ------------------------------------------------------------------------------------------- */
+/* --- Creating ------------------------------------------------------------------------------- */
 
 static void create_host(struct replicas *r, const cJSON *template, const char *name,
 			const char *replica, int64_t index, int64_t host)
@@ -206,7 +206,8 @@ static void delete_surplus(struct replicas *r, int64_t n)
 }
 
 /* Deletes what is broken and completes what is still being made. */
-static void mend(struct replicas *r, const cJSON *template, int64_t desired, int64_t *ret_whole, int64_t *ret_going)
+static void mend(struct replicas *r, const cJSON *template, int64_t desired, int64_t *ret_whole,
+		 int64_t *ret_going)
 {
 	int64_t whole = 0, going = 0;
 
@@ -225,11 +226,16 @@ static void mend(struct replicas *r, const cJSON *template, int64_t desired, int
 	*ret_going = going;
 }
 
-void plan_hosts(struct planner *p, const cJSON *group, const cJSON *template, int64_t desired, int64_t hosts)
+void plan_hosts(struct planner *p, const cJSON *group, const cJSON *template, int64_t desired,
+		int64_t hosts)
 {
 	_cleanup_free_ struct replica *list = calloc(p->n_pods + 1, sizeof(*list));
 	_cleanup_free_ size_t *next = calloc(p->n_pods + 1, sizeof(*next));
-	struct replicas r = { .p = p, .group = group_name(RAY_WORKER, group), .hosts = hosts, .list = list, .next = next };
+	struct replicas r = { .p = p,
+			      .group = group_name(RAY_WORKER, group),
+			      .hosts = hosts,
+			      .list = list,
+			      .next = next };
 	int64_t whole, going;
 
 	if (!list || !next) {

@@ -12,7 +12,8 @@
 
 static int64_t desired_replicas(const cJSON *group)
 {
-	int64_t min = json_int(group, "minReplicas", 0), max = json_int(group, "maxReplicas", INT32_MAX);
+	int64_t min = json_int(group, "minReplicas", 0),
+		max = json_int(group, "maxReplicas", INT32_MAX);
 
 	return MIN(MAX(json_int(group, "replicas", 0), min), max);
 }
@@ -24,8 +25,8 @@ static void delete_named(struct planner *p, const cJSON *group, const char *name
 	cJSON_ArrayForEach(item, json_get(group, "scaleStrategy.workersToDelete")) {
 		size_t i;
 
-		if (cJSON_IsString(item) && pod_index_find(&p->index, item->valuestring, &i) && !p->leaving[i] &&
-		    planner_in_group(p, i, RAY_WORKER, name))
+		if (cJSON_IsString(item) && pod_index_find(&p->index, item->valuestring, &i) &&
+		    !p->leaving[i] && planner_in_group(p, i, RAY_WORKER, name))
 			planner_delete_pod(p, i);
 	}
 }
@@ -55,7 +56,8 @@ static int compare_worth(const void *left, const void *right)
 	return order ? order : strcmp(a->name, b->name);
 }
 
-static size_t find_candidates(const struct planner *p, const struct pod_list *workers, struct candidate *candidates)
+static size_t find_candidates(const struct planner *p, const struct pod_list *workers,
+			      struct candidate *candidates)
 {
 	size_t n = 0;
 
@@ -78,7 +80,8 @@ static size_t find_candidates(const struct planner *p, const struct pod_list *wo
 static void delete_surplus(struct planner *p, const char *name, int64_t n)
 {
 	const struct pod_list *workers = pod_index_workers(&p->index, name);
-	_cleanup_free_ struct candidate *candidates = n > 0 ? calloc(workers->n + 1, sizeof(*candidates)) : NULL;
+	_cleanup_free_ struct candidate *candidates =
+		n > 0 ? calloc(workers->n + 1, sizeof(*candidates)) : NULL;
 
 	if (n <= 0)
 		return;
@@ -106,7 +109,9 @@ static struct count count_workers(const struct planner *p, const char *name)
 		size_t i = workers->at[k];
 
 		if (pod_is_dead(p->pods[i])) {
-			/* Deleted by this plan is not gone yet; deleted earlier is as good as gone. */
+			/*
+			 * Deleted by this plan is not gone yet; deleted earlier is as good as gone.
+			 */
 			c.dead += !pod_is_terminating(p->pods[i]);
 			continue;
 		}
@@ -120,13 +125,14 @@ static struct count count_workers(const struct planner *p, const char *name)
 }
 
 /* Each replica is one pod. */
-static void plan_single(struct planner *p, const cJSON *template, const char *name, int64_t desired, int64_t alive,
-			int64_t dead)
+static void plan_single(struct planner *p, const cJSON *template, const char *name, int64_t desired,
+			int64_t alive, int64_t dead)
 {
 	if (alive <= desired)
 		planner_create_replicas(p, template, name, desired - alive - dead);
 	/* Ray's autoscaler names those that are to go. */
-	else if (!autoscaler_enabled(p->in->cluster) || json_bool(p->in->cluster, "spec.suspend", false))
+	else if (!autoscaler_enabled(p->in->cluster) ||
+		 json_bool(p->in->cluster, "spec.suspend", false))
 		delete_surplus(p, name, alive - desired);
 }
 
@@ -135,13 +141,13 @@ static void add_bounds(struct planner *p, const cJSON *group, int64_t desired, i
 {
 	p->view.desired_workers += desired * hosts;
 	p->view.min_workers += json_int(group, "minReplicas", 0) * hosts;
-	p->view.max_workers =
-		MIN(p->view.max_workers + json_int(group, "maxReplicas", INT32_MAX) * hosts, INT32_MAX);
+	p->view.max_workers = MIN(
+		p->view.max_workers + json_int(group, "maxReplicas", INT32_MAX) * hosts, INT32_MAX);
 }
 
 /*
- * Pods that end (restartPolicy Never, as version 2 of the autoscaler wants it) are nobody's to restart but ours. The
- * words stay the same until the next death: each change of them is an event.
+ * Pods that end (restartPolicy Never, as version 2 of the autoscaler wants it) are nobody's to
+ * restart but ours. The words stay the same until the next death: each change of them is an event.
  */
 static void hold_crash_loop(struct planner *p, const char *name)
 {
@@ -152,18 +158,21 @@ static void hold_crash_loop(struct planner *p, const char *name)
 
 	p->hold_ns = loop.next_ns;
 	if (crash_loop_is(&loop))
-		notes_addf(p->notes, NOTE_WORKERS_STABLE, "WorkerCrashLoop",
-			   "group %s: %u pods in a row died young within an hour, the last at %s (%s, RayFailure %s); no other is made "
-			   "before %s",
-			   name, loop.n, time_format(MIN(loop.last->at_ns, p->in->now_ns), last),
-			   loop.last->class ? loop.last->class : "?", loop.last->failure, time_format(loop.next_ns, next));
+		notes_addf(
+			p->notes, NOTE_WORKERS_STABLE, "WorkerCrashLoop",
+			"group %s: %u pods in a row died young within an hour, the last at %s (%s, RayFailure %s); no other is made "
+			"before %s",
+			name, loop.n, time_format(MIN(loop.last->at_ns, p->in->now_ns), last),
+			loop.last->class ? loop.last->class : "?", loop.last->failure,
+			time_format(loop.next_ns, next));
 }
 
 int plan_workers(struct planner *p, const cJSON *group, struct err *err)
 {
 	const char *name = group_name(RAY_WORKER, group);
 	bool suspended = json_bool(group, "suspend", false);
-	int64_t hosts = json_int(group, "numOfHosts", 1), desired = suspended || !hosts ? 0 : desired_replicas(group);
+	int64_t hosts = json_int(group, "numOfHosts", 1),
+		desired = suspended || !hosts ? 0 : desired_replicas(group);
 	_cleanup_json_ cJSON *template = NULL;
 	struct count c;
 	int r = planner_build(p, RAY_WORKER, group, &template, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pods of a cluster by group and by name, made once for a plan: whoever walks all pods for each group, or for each
- * pod, takes minutes for a cluster of thousands.
+ * The pods of a cluster by group and by name, made once for a plan: whoever walks all pods for each
+ * group, or for each pod, takes minutes for a cluster of thousands.
  */
 #ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_POD_INDEX_H
 #define AFTERGLOW_OPERATOR_RAYCLUSTER_POD_INDEX_H
@@ -20,7 +20,7 @@ struct pod_list {
 
 struct pod_index {
 	struct strmap groups; /* the worker pods' ray.io/group, "" too -> struct pod_list */
-	struct strmap names;  /* metadata.name -> where it stands, plus one */
+	struct strmap names; /* metadata.name -> where it stands, plus one */
 	struct pod_list heads;
 };
 

@@ -13,7 +13,8 @@
 
 static cJSON *pod(const char *name, const char *type, const char *group)
 {
-	cJSON *pod = cJSON_CreateObject(), *metadata = json_object_at(pod, "metadata"), *labels = json_object_at(metadata, "labels");
+	cJSON *pod = cJSON_CreateObject(), *metadata = json_object_at(pod, "metadata"),
+	      *labels = json_object_at(metadata, "labels");
 
 	if (name)
 		json_set_str(metadata, "name", name);
@@ -27,8 +28,10 @@ static cJSON *pod(const char *name, const char *type, const char *group)
 static void pods_are_found_by_group_in_their_order_and_by_name(void **state)
 {
 	cJSON *pods[] = {
-		pod("a", "worker", "small"), pod("h", "head", "headgroup"), pod("b", "worker", "big"), pod("c", "worker", "small"),
-		pod(NULL, "worker", "small"), pod("d", "worker", NULL), pod("e", NULL, NULL), pod("g", "head", "small"),
+		pod("a", "worker", "small"),  pod("h", "head", "headgroup"),
+		pod("b", "worker", "big"),    pod("c", "worker", "small"),
+		pod(NULL, "worker", "small"), pod("d", "worker", NULL),
+		pod("e", NULL, NULL),	      pod("g", "head", "small"),
 	};
 	const struct pod_list *list;
 	struct pod_index index;
