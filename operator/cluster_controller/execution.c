@@ -7,6 +7,7 @@
 
 #include "lib/log.h"
 #include "lib/units.h"
+#include "lib/utf8.h"
 #include "operator/cache/pod_fields.h"
 #include "operator/cluster_controller/op_result.h"
 #include "operator/injection/inject.h"
@@ -47,6 +48,7 @@ static void note_refusal(struct execution *x, const struct plan_op *op, const st
 	else
 		known->failure_reason = head ? "FailedDeleteHeadPod" : "FailedDeleteWorkerPod";
 	snprintf(known->failure_message, sizeof(known->failure_message), "%s", err_text(&response->err));
+	utf8_mend(known->failure_message); /* the server's words, cut */
 }
 
 static void learn_gone(struct executor *e, const cJSON *body)

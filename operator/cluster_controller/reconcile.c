@@ -13,6 +13,7 @@
 #include "operator/cluster_controller/namespace_lookup.h"
 #include "operator/cluster_controller/op_result.h"
 #include "operator/cluster_controller/pod_lookup.h"
+#include "operator/cluster_controller/wanted_objects.h"
 #include "operator/raycluster/gcs_ft.h"
 #include "operator/raycluster/ingress.h"
 #include "operator/raycluster/news.h"
@@ -314,21 +315,6 @@ static int take_policy(struct reconcile *r, const cJSON *cluster, struct err *er
 	return policy_copy(policy, &r->policy, err);
 }
 
-/* What is there of that name, unless it is believed to be as wanted. Takes wanted; NULL is nothing to look for. */
-static void look_for(struct reconcile *r, enum lookup_object_kind kind, cJSON *wanted)
-{
-	struct known_cluster *known = known_state_of_cluster(&r->reconciler->known, r->key);
-	const char *name = json_str(wanted, "metadata.name");
-	char hash[PLAN_HASH_MAX];
-
-	if (name) {
-		plan_object_hash(wanted, hash);
-		if (!known || !known_state_is_applied(known, json_str(wanted, "kind"), name, hash))
-			snprintf(r->lookup.objects[kind].name, LOOKUP_NAME_MAX, "%s", name);
-	}
-	cJSON_Delete(wanted);
-}
-
 static void start_lookup(struct reconcile *r, struct known_namespace *known)
 {
 	struct reconciler *c = r->reconciler;
@@ -343,8 +329,7 @@ static void start_lookup(struct reconcile *r, struct known_namespace *known)
 				     .done = on_looked_up, .arg = r };
 	if (is_held(cluster))
 		redis_cleanup_name(cluster, r->lookup.objects[LOOKUP_JOB].name);
-	look_for(r, LOOKUP_INGRESS, ingress_build(cluster));
-	look_for(r, LOOKUP_GCS_CLAIM, gcs_ft_claim(cluster));
+	wanted_objects(cluster, known_state_of_cluster(&c->known, r->key), &r->lookup);
 	namespace_lookup_start(&r->lookup);
 }
 

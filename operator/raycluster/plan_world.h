@@ -15,7 +15,7 @@ struct world {
 	cJSON *cluster, *service, *headless;
 	cJSON *pods[MAX_PODS];
 	bool pending[MAX_PODS];
-	size_t n_pods;
+	size_t n_pods, n_labelled;
 	struct policy policy;
 	struct plan plan;
 	int64_t now_ns;
@@ -82,6 +82,7 @@ static inline int try_plan(struct world *w, struct err *err)
 		.cluster = w->cluster,
 		.pods = (const cJSON *const *)w->pods,
 		.n_pods = w->n_pods,
+		.n_labelled = w->n_labelled,
 		.service = w->service,
 		.headless = w->headless,
 		.policy = &w->policy,

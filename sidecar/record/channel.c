@@ -16,7 +16,6 @@
 #include "lib/printable.h"
 #include "sidecar/record/discard.h"
 
-#define FDINFO_MAX 4096
 #define SENT_FDS_MAX 253 /* in one message: the kernel's SCM_MAX_FD */
 #define ERRNO_MAX 4095 /* the kernel's MAX_ERRNO */
 
@@ -62,16 +61,6 @@ static int parse_hello(const char *args, struct launch_message *m, struct err *e
 	m->command = command;
 	m->started_ns = started;
 	return 0;
-}
-
-bool fd_is_pidfd(int fd)
-{
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(FDINFO_MAX);
-	char path[40];
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	/* Of all kinds of descriptors only this one has such a line. */
-	return file_read(AT_FDCWD, path, &text, NULL) == 0 && strstr(strbuf_str(&text), "\nPid:\t");
 }
 
 /* What waitpid(2) gives for a process that has ended. */

@@ -59,14 +59,11 @@ bool launch_name_valid(const char *name);
 int launch_message_parse(const char *text, size_t len, struct launch_message *ret_message, struct err *err);
 
 /*
- * One recvmsg. fds (closed by the caller) and *ret_n_fds are set on success.
+ * One recvmsg. fds (discarded by the caller, unless the gate admits them) and *ret_n_fds are set on success.
  * 0: the other end is gone; 1: a message; -EAGAIN: none now; else -errno.
  */
 int launch_receive(int socket_fd, char text[static LAUNCH_MESSAGE_MAX], size_t *ret_len, int fds[static LAUNCH_FDS_MAX],
 		   size_t *ret_n_fds, struct err *err);
-
-/* Whether fd is what pidfd_open(2) gives, of whatever process. */
-bool fd_is_pidfd(int fd);
 
 /* Sends "verb" or "verb text", cut to what one message holds. Never blocks; -EAGAIN: the launcher does not read. */
 int launch_send(int socket_fd, const char *verb, const char *text, struct err *err);

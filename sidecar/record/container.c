@@ -25,12 +25,12 @@
 
 bool container_is_silent(const struct container *c)
 {
-	return !c->attached || c->eof_ns;
+	return c->state == CONTAINER_CONNECTED || c->state == CONTAINER_DISCONNECTED;
 }
 
 bool container_is_over(const struct container *c)
 {
-	return c->over;
+	return c->state >= CONTAINER_ENDED;
 }
 
 bool container_succeeded(const struct container *c)
@@ -55,7 +55,7 @@ bool container_resumed(const struct container *c)
 
 const struct observer *container_observer(const struct container *c)
 {
-	return c->attached ? &c->observer : NULL;
+	return c->hello.started_ns ? &c->observer : NULL;
 }
 
 void container_pod_terminating(struct container *c)
@@ -140,7 +140,7 @@ static void sample(struct container *c)
 	int64_t now = now_boottime_ns();
 
 	/* It may stay for its cores. */
-	if (c->over)
+	if (c->state != CONTAINER_RUNNING)
 		return;
 	/* What has happened up to here the counters show now; what happens from here on is news. */
 	if (c->modified) {
@@ -170,7 +170,7 @@ int64_t container_sample_due(struct container *c, int64_t now_ns)
 {
 	struct observer *o = &c->observer;
 
-	if (!c->attached || c->over || c->eof_ns || !o->samples)
+	if (c->state != CONTAINER_RUNNING || !o->samples)
 		return INT64_MAX;
 	if (now_ns - o->latest_ns < o->delay_ns)
 		return o->delay_ns - (now_ns - o->latest_ns);
@@ -185,16 +185,16 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (container_is_silent(c))
-		container_finish(c); /* HELLO_WITHIN_S or BACK_WITHIN_S passed */
-	else
+	if (c->state == CONTAINER_RUNNING)
 		sample(c);
+	else
+		container_event(c, CONTAINER_TIMEOUT);
 }
 
 static void on_memory_events(evutil_socket_t fd, short what, void *arg)
 {
 	struct container *c = arg;
-	int64_t delay = c->over ? 0 : sampler_hurry(&c->observer.sampler, now_boottime_ns());
+	int64_t delay = c->state != CONTAINER_RUNNING ? 0 : sampler_hurry(&c->observer.sampler, now_boottime_ns());
 
 	(void)fd;
 	(void)what;
@@ -226,21 +226,17 @@ static void watch_memory_events(struct container *c)
 
 /* The connection */
 
-static void died_without_a_word(struct container *c)
-{
-	struct ending e = { .ended_ns = c->eof_ns, .after = c->at_eof, .after_known = c->at_eof_known };
-
-	container_died(c, &e);
-}
-
 static void on_launcher_gone(evutil_socket_t fd, short what, void *arg)
 {
-	struct container *c = arg;
-
 	(void)fd;
 	(void)what;
-	event_del(c->timer);
-	died_without_a_word(c);
+	container_event(arg, CONTAINER_LAUNCHER_GONE);
+}
+
+static void stop_reading(struct container *c)
+{
+	event_del(c->readable);
+	hooks_abandon(c->hooks);
 }
 
 /*
@@ -249,95 +245,143 @@ static void on_launcher_gone(evutil_socket_t fd, short what, void *arg)
  * a death the pidfd tells; a launcher that only closed its socket will be back
  * on another connection.
  */
-static void on_eof(struct container *c)
+static void await_launcher(struct container *c)
 {
-	event_del(c->readable);
-	if (!c->attached) {
-		container_finish(c);
-		return;
-	}
-	hooks_abandon(c->hooks);
-	if (c->waiting) {
-		container_hooks_done(c);
-		return;
-	}
-	if (c->over) {
-		container_go_on_with_death(c);
-		return;
-	}
 	c->eof_ns = now_boottime_ns();
 	container_read_counters(c, &c->at_eof, &c->at_eof_known);
 	/* No sample any more: what is left of the cgroup would pass for the last one before the death. */
 	event_del(c->timer);
 	if (c->modified)
 		event_del(c->modified);
-	if (c->pidfd < 0) {
-		died_without_a_word(c);
-		return;
-	}
-	event_add(c->timer, &(struct timeval){ .tv_sec = BACK_WITHIN_S });
-	c->launcher_gone = event_new(c->base, c->pidfd, EV_READ, on_launcher_gone, c);
+	if (c->pidfd >= 0)
+		c->launcher_gone = event_new(c->base, c->pidfd, EV_READ, on_launcher_gone, c);
 	if (!c->launcher_gone || event_add(c->launcher_gone, NULL) < 0)
-		died_without_a_word(c);
+		container_event(c, CONTAINER_LAUNCHER_GONE);
+	else
+		event_add(c->timer, &(struct timeval){ .tv_sec = BACK_WITHIN_S });
 }
 
-static void on_exit_message(struct container *c, const struct launch_message *m)
+/* Told by its launcher, or by the end of that. */
+static struct ending how_it_ended(struct container *c)
 {
-	struct ending e = { .status_known = true, .wait_status = m->wait_status, .ended_ns = m->ended_ns };
+	const struct launch_message *m = c->received ? &c->received->message : NULL;
+	struct ending e = { 0 };
 
+	if (!m || m->verb != LAUNCH_EXIT)
+		return (struct ending){ .ended_ns = c->eof_ns, .after = c->at_eof, .after_known = c->at_eof_known };
+	e = (struct ending){ .status_known = true, .wait_status = m->wait_status, .ended_ns = m->ended_ns };
 	if (c->unstarted.error)
 		e.unstarted = &c->unstarted;
 	/* A time outside the container's life is a forgery or a bug; ours is right within a millisecond. */
 	if (e.ended_ns < c->hello.started_ns || e.ended_ns > now_boottime_ns())
 		e.ended_ns = now_boottime_ns();
 	container_read_counters(c, &e.after, &e.after_known);
-	observer_read_limits(&c->observer, c->hello.launcher, &e.limits);
+	/* They explain failures alone, and there is a file system to ask for each mount. */
+	if (e.wait_status != 0)
+		observer_read_limits(&c->observer, c->hello.launcher, &e.limits);
 	c->exit_told = true;
+	return e;
+}
+
+static void attach(struct container *c)
+{
+	if (!container_attach(c, c->received)) {
+		container_event(c, CONTAINER_UNSEEABLE);
+		return;
+	}
+	watch_memory_events(c);
+	sample(c);
+}
+
+static void end(struct container *c)
+{
 	event_del(c->timer);
-	container_died(c, &e);
+	c->ending = how_it_ended(c);
+	container_end(c);
+}
+
+static void on_leave(evutil_socket_t fd, short what, void *arg)
+{
+	struct container *c = arg;
+
+	(void)fd;
+	(void)what;
+	c->callbacks.done(c, c->callbacks.arg);
+}
+
+void container_event(struct container *c, enum container_event event)
+{
+	const struct container_step step = container_step(c->state, event);
+
+	c->state = step.next;
+	if (step.actions & CONTAINER_STOP_READING)
+		stop_reading(c);
+	if (step.actions & CONTAINER_ATTACH)
+		attach(c);
+	if (step.actions & CONTAINER_AWAIT_LAUNCHER)
+		await_launcher(c);
+	if (step.actions & CONTAINER_END)
+		end(c);
+	if (step.actions & CONTAINER_REPORT)
+		container_report(c);
+	if (step.actions & CONTAINER_CONCLUDE)
+		container_conclude(c);
+	if (step.actions & CONTAINER_DISMISS)
+		launch_send(c->fd, "done", NULL, NULL);
+	if (step.actions & CONTAINER_LEAVE)
+		event_active(c->leave, EV_TIMEOUT, 0);
+}
+
+static void take_message(struct container *c, struct received *r)
+{
+	const struct launch_message *m = &r->message;
+
+	switch (m->verb) {
+	case LAUNCH_HELLO:
+		container_event(c, CONTAINER_HELLO);
+		return;
+	case LAUNCH_EXIT:
+		container_event(c, CONTAINER_EXIT);
+		return;
+	default:
+		break;
+	}
+	if (c->state == CONTAINER_CONNECTED)
+		return;
+	if (m->verb == LAUNCH_CORE && r->n_fds > 0 && container_core(c, m, r->fds[0]))
+		r->fds[0] = -1;
+	else if (m->verb == LAUNCH_ENDED || m->verb == LAUNCH_UNWATCHED)
+		container_ray_message(c, m);
+	else if (m->verb == LAUNCH_UNSTARTED)
+		c->unstarted = m->unstarted;
+	else
+		hooks_message(c->hooks, m);
 }
 
 static void on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	struct container *c = arg;
 	char text[LAUNCH_MESSAGE_MAX];
-	int fds[LAUNCH_FDS_MAX];
-	size_t len, n_fds = 0;
-	struct launch_message m;
+	struct received received = { .n_fds = 0 };
 	struct err err = { 0 };
-	int r = launch_receive((int)fd, text, &len, fds, &n_fds, &err);
+	size_t len;
+	int r = launch_receive((int)fd, text, &len, received.fds, &received.n_fds, &err);
 
 	(void)what;
 	if (r == -EAGAIN)
 		return;
 	if (r <= 0) {
-		on_eof(c);
+		container_event(c, CONTAINER_HANGUP);
 		return;
 	}
-	if (launch_message_parse(text, len, &m, &err) < 0) {
+	if (launch_message_parse(text, len, &received.message, &err) < 0) {
 		log_warning_limited("%s", err_text(&err));
-		m.verb = LAUNCH_OTHER;
+		received.message.verb = LAUNCH_OTHER;
 	}
-	if (m.verb == LAUNCH_HELLO && !c->attached) {
-		if (container_attach(c, &m, fds, n_fds)) {
-			watch_memory_events(c);
-			sample(c);
-		}
-		return;
-	}
-	if (m.verb == LAUNCH_CORE && c->attached && n_fds > 0)
-		container_core(c, &m, TAKE_FD(fds[0]));
-	discard(fds, n_fds);
-	if (!c->attached)
-		return;
-	if (m.verb == LAUNCH_ENDED || m.verb == LAUNCH_UNWATCHED)
-		container_ray_message(c, &m);
-	else if (m.verb == LAUNCH_UNSTARTED)
-		c->unstarted = m.unstarted;
-	else if (m.verb == LAUNCH_EXIT && !c->over)
-		on_exit_message(c, &m);
-	else
-		hooks_message(c->hooks, &m);
+	c->received = &received;
+	take_message(c, &received);
+	c->received = NULL;
+	discard(received.fds, received.n_fds);
 }
 
 struct container *container_new(struct event_base *base, int fd, const struct recorder_options *options, struct keeper *keeper,
@@ -347,7 +391,7 @@ struct container *container_new(struct event_base *base, int fd, const struct re
 	struct container *c = calloc(1, sizeof(*c));
 
 	if (!c) {
-		close(fd);
+		discard_connection(fd);
 		err_set(err, ENOMEM, "container");
 		return NULL;
 	}
@@ -361,7 +405,8 @@ struct container *container_new(struct event_base *base, int fd, const struct re
 	c->termination_fd = c->pidfd = c->inotify_fd = -1;
 	c->readable = event_new(base, fd, EV_READ | EV_PERSIST, on_readable, c);
 	c->timer = event_new(base, -1, 0, on_timer, c);
-	if (!c->readable || !c->timer || event_add(c->readable, NULL) < 0 || event_add(c->timer, &hello_within) < 0) {
+	c->leave = event_new(base, -1, 0, on_leave, c);
+	if (!c->readable || !c->timer || !c->leave || event_add(c->readable, NULL) < 0 || event_add(c->timer, &hello_within) < 0) {
 		container_free(c);
 		err_set(err, ENOMEM, "container events");
 		return NULL;
@@ -384,10 +429,10 @@ void container_free(struct container *c)
 	event_freep(c->modified);
 	event_freep(c->launcher_gone);
 	event_freep(c->death_timer);
+	event_freep(c->leave);
 	crashes_free(c->crashes);
-	free(c->death_waiting);
 	hooks_free(c->hooks);
-	free(c->waiting);
+	free(c->report);
 	observer_close(&c->observer);
 	discard_connection(c->fd);
 	discard(&c->termination_fd, 1);

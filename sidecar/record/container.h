@@ -32,7 +32,7 @@ struct container_callbacks {
 	void (*attached)(struct container *c, void *arg);
 	/* A report was written; text is the whole report.txt. */
 	void (*reported)(struct container *c, const struct failure *f, const char *text, void *arg);
-	/* Over: nothing more will come. The callee frees c. */
+	/* Over: nothing more will come. The callee frees c; it is called from the event loop alone. */
 	void (*done)(struct container *c, void *arg);
 	void *arg;
 };

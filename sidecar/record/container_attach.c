@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A container's hello. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -9,33 +10,42 @@
 #include "lib/log.h"
 #include "lib/units.h"
 #include "sidecar/record/container_internal.h"
-#include "sidecar/record/discard.h"
+#include "sidecar/record/gate.h"
 #include "sidecar/record/life.h"
 #include "sidecar/report/report_json.h"
 
-static bool is_type(int fd, mode_t type)
+/* The place of a descriptor by its letter; NULL: it has none. */
+static int *place_of(struct container *c, char letter, int *root_fd, enum gate_kind *ret_kind)
 {
-	struct stat st;
-
-	return fstat(fd, &st) == 0 && (st.st_mode & S_IFMT) == type;
+	switch (letter) {
+	case LAUNCH_FD_ROOT:
+		*ret_kind = GATE_ROOT;
+		return root_fd;
+	case LAUNCH_FD_TERMINATION_LOG:
+		*ret_kind = GATE_TERMINATION_LOG;
+		return &c->termination_fd;
+	case LAUNCH_FD_PIDFD:
+		*ret_kind = GATE_PIDFD;
+		return &c->pidfd;
+	default:
+		return NULL;
+	}
 }
 
-/* Takes what the letters promise and what really is of that kind; the rest is closed. */
-static int take_descriptors(struct container *c, const int *fds, size_t n_fds)
+/* Takes what the letters promise and what really is of that kind; the rest is refused. */
+static int take_descriptors(struct container *c, struct received *hello)
 {
 	int root_fd = -1;
 
-	for (size_t i = 0; i < n_fds; i++) {
-		char letter = i < strlen(c->hello.fd_letters) ? c->hello.fd_letters[i] : '\0';
+	for (size_t i = 0; i < hello->n_fds; i++) {
+		struct err err = { 0 };
+		enum gate_kind kind;
+		int *place = place_of(c, i < strlen(c->hello.fd_letters) ? c->hello.fd_letters[i] : '\0', &root_fd, &kind);
 
-		if (letter == LAUNCH_FD_ROOT && root_fd < 0 && is_type(fds[i], S_IFDIR))
-			root_fd = fds[i];
-		else if (letter == LAUNCH_FD_TERMINATION_LOG && c->termination_fd < 0 && is_type(fds[i], S_IFREG))
-			c->termination_fd = fds[i];
-		else if (letter == LAUNCH_FD_PIDFD && c->pidfd < 0 && fd_is_pidfd(fds[i]))
-			c->pidfd = fds[i];
-		else
-			discard(&fds[i], 1);
+		if (place && *place < 0 && gate_admit(hello->fds[i], kind, &err) == 0)
+			*place = TAKE_FD(hello->fds[i]);
+		else if (err.code)
+			log_warning_limited("%s: %s", c->hello.name, err_text(&err));
 	}
 	return root_fd;
 }
@@ -120,27 +130,28 @@ static int64_t headroom(void *arg)
 	return MAX(m.limit - (m.usage - MAX(m.inactive_file, 0)), 0);
 }
 
-bool container_attach(struct container *c, const struct launch_message *hello, const int *fds, size_t n_fds)
+bool container_attach(struct container *c, struct received *hello)
 {
 	struct err err = { 0 };
 	int root_fd;
 
-	c->hello = *hello;
-	c->attached = true;
-	root_fd = take_descriptors(c, fds, n_fds);
+	c->hello = hello->message;
+	root_fd = take_descriptors(c, hello);
 	if (root_fd < 0)
 		log_warning_limited("%s: its launcher sent no root directory: nothing to see but its exit", c->hello.name);
 	if (observer_open(&c->observer, root_fd, c->hello.launcher, &err) < 0) {
 		log_error("%s: %s", c->hello.name, err_text(&err));
-		container_finish(c);
 		return false;
 	}
+	c->report = malloc(sizeof(*c->report));
+	if (!c->report)
+		return false;
 	if (err.code)
 		log_warning_limited("%s: %s", c->hello.name, err_text(&err));
-	kernel_log_open(&c->observer.kernel, c->observer.root_fd, hello->launcher, node_pid_of_command(c),
-			hello->started_ns, c->options->id.pod_uid, &c->options->kernel_log);
+	kernel_log_open(&c->observer.kernel, c->observer.root_fd, c->hello.launcher, node_pid_of_command(c),
+			c->hello.started_ns, c->options->id.pod_uid, &c->options->kernel_log);
 	c->observer.kernel.shared |= !is_alone(c);
-	c->observer.command = c->observer.cgroups.command = hello->command;
+	c->observer.command = c->observer.cgroups.command = c->hello.command;
 	c->observer.collect = c->options->collect;
 	c->hooks = hooks_new(c->base, c->fd, &c->options->hooks,
 			     &(struct hooks_callbacks){ .headroom = headroom, .done = container_hooks_done, .arg = c });

@@ -19,6 +19,7 @@
 #include "lib/units.h"
 #include "sidecar/crash/core_route.h"
 #include "sidecar/record/container_internal.h"
+#include "sidecar/record/gate.h"
 #include "sidecar/report/report_json.h"
 
 #define JOIN_NS (10 * NS_PER_SEC) /* for Ray's line, which a busy machine delays, or the container's end */
@@ -64,7 +65,7 @@ static void report_process(struct container *c, struct crash *crash)
 		.crash = crash_info(crash),
 		.backtrace = crash_backtrace(crash),
 		.core_is_old = note->old,
-		.container_over = c->over,
+		.container_over = container_is_over(c),
 	};
 	struct report r;
 
@@ -106,7 +107,7 @@ void container_crashes_due(struct container *c, int64_t now_ns)
 {
 	struct crash *crash;
 
-	if (!c->over)
+	if (!container_is_over(c))
 		while ((crash = crashes_find(c->crashes, is_due, &now_ns)))
 			report_process(c, crash);
 }
@@ -194,7 +195,7 @@ static void on_death_wait_over(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	container_go_on_with_death(arg);
+	container_event(arg, CONTAINER_UNWOUND);
 }
 
 /* A pod that is being deleted is not kept for it. */
@@ -208,22 +209,16 @@ static struct timeval death_wait(const struct container *c)
 	return (struct timeval){ .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
 }
 
-bool container_death_waits(struct container *c, const struct ending *e)
+bool container_death_waits(struct container *c)
 {
 	struct timeval within;
 
-	c->death_crash = crash_of_end(c, e);
+	c->death_crash = crash_of_end(c, &c->ending);
 	if (!c->death_crash || crash_is_unwound(c->death_crash))
 		return false;
 	within = death_wait(c);
-	c->death_waiting = malloc(sizeof(*c->death_waiting));
 	c->death_timer = evtimer_new(c->base, on_death_wait_over, c);
-	if (!c->death_waiting || !c->death_timer || event_add(c->death_timer, &within) < 0) {
-		free(TAKE_PTR(c->death_waiting));
-		return false;
-	}
-	*c->death_waiting = *e;
-	return true;
+	return c->death_timer && event_add(c->death_timer, &within) == 0;
 }
 
 /* What is known of why there is no core: asked for when the container is dead, as the node may have been changed. */
@@ -268,8 +263,8 @@ static void on_unwound(struct crash *crash, void *arg)
 {
 	struct container *c = arg;
 
-	if (c->death_waiting && crash == c->death_crash)
-		container_go_on_with_death(c);
+	if (c->state == CONTAINER_ENDED && crash == c->death_crash)
+		container_event(c, CONTAINER_UNWOUND);
 	else
 		container_crashes_due(c, now_boottime_ns());
 }
@@ -298,10 +293,8 @@ static void on_idle(void *arg)
 {
 	struct container *c = arg;
 
-	if (c->leaving) {
-		c->leaving = false;
-		c->callbacks.done(c, c->callbacks.arg);
-	}
+	if (c->concluded)
+		container_event(c, CONTAINER_CORES_KEPT);
 }
 
 bool container_keeps_core(const struct container *c)
@@ -316,7 +309,7 @@ void container_watch_crashes(struct container *c)
 					 &(struct crashes_callbacks){ .unwound = on_unwound, .added = on_added, .over = on_over, .idle = on_idle, .arg = c });
 }
 
-void container_core(struct container *c, const struct launch_message *m, int core_fd)
+bool container_core(struct container *c, const struct launch_message *m, int core_fd)
 {
 	const struct core_hint hint = { m->core_pid, m->core_tid, m->core_signal, m->core_comm };
 	int64_t now = now_boottime_ns();
@@ -324,15 +317,17 @@ void container_core(struct container *c, const struct launch_message *m, int cor
 	struct crash *crash;
 	struct note *note;
 
-	if (core_fd < 0 || !c->crashes || c->over) {
-		closep(&core_fd);
-		return;
+	if (!c->crashes || container_is_over(c))
+		return false;
+	if (gate_admit(core_fd, GATE_CORE, &err) < 0) {
+		log_warning_limited("%s: %s", c->hello.name, err_text(&err));
+		return false;
 	}
 	crash = crashes_take(c->crashes, core_fd, &hint, &err);
 	if (!crash) {
 		if (err.code)
 			log_warning_limited("%s: core: %s", c->hello.name, err_text(&err));
-		return;
+		return true;
 	}
 	note = calloc(1, sizeof(*note));
 	if (note) {
@@ -343,4 +338,5 @@ void container_core(struct container *c, const struct launch_message *m, int cor
 	/* Without a file that remembers, whether it was told of before is not known. */
 	if (!note || (note->old && !taken_remembers(c->callbacks.taken)))
 		crash_drop(crash, CORE_DROP_STALE);
+	return true;
 }

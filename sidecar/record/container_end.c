@@ -26,24 +26,6 @@ void container_publish(struct container *c, struct report *r, bool container_liv
 	life_reported(&c->observer); /* told of twice is one failure, never told of would be none */
 }
 
-void container_finish(struct container *c)
-{
-	if (c->finished)
-		return;
-	c->finished = true;
-	crashes_let_go(c->crashes);
-	launch_send(c->fd, "done", NULL, NULL);
-	container_leave(c);
-}
-
-void container_leave(struct container *c)
-{
-	if (crashes_busy(c->crashes))
-		c->leaving = true;
-	else
-		c->callbacks.done(c, c->callbacks.arg);
-}
-
 /* The launcher of this machine, as the operator puts it into the pod. */
 #if defined(__aarch64__)
 #define LAUNCHER "/afterglow/bin/afterglow-launch-aarch64"
@@ -86,10 +68,11 @@ static void on_named(const struct report *r, void *arg)
 	container_write_termination_log(arg, r, true);
 }
 
-/* Its report is complete but for the bundle. May free c. */
-static void conclude(struct container *c, struct report *r)
+/* Whether the container is kept for a look at it. */
+static bool publish_end(struct container *c)
 {
-	bool held = c->options->hold_s > 0 && c->exit_told && is_failure(c, r) && !c->finished;
+	struct report *r = c->report;
+	bool held = c->options->hold_s > 0 && c->exit_told && is_failure(c, r);
 	int64_t until = held ? now_realtime_ns() + c->options->hold_s * NS_PER_SEC : 0;
 
 	c->observer.named = on_named;
@@ -101,42 +84,50 @@ static void conclude(struct container *c, struct report *r)
 	if (c->death_crash)
 		container_keep_core(c, TAKE_PTR(c->death_crash), r);
 	container_report_other_crashes(c);
-	if (held) {
+	if (held)
 		hold(c, until);
-		c->finished = true;
-		container_leave(c);
-	} else
-		container_finish(c);
+	return held;
 }
 
-/* Whether the report waits for hooks: then r is kept. */
-static bool run_hooks_at_death(struct container *c, const struct ending *e, struct report *r)
+static void pass_over_end(struct container *c)
+{
+	if (c->death_crash)
+		crash_drop(TAKE_PTR(c->death_crash), CORE_DROP_NO_FAILURE);
+	container_report_other_crashes(c);
+}
+
+void container_conclude(struct container *c)
+{
+	bool held = false;
+
+	if (c->to_report)
+		held = publish_end(c);
+	else
+		pass_over_end(c);
+	if (!held)
+		launch_send(c->fd, "done", NULL, NULL);
+	c->concluded = true;
+	if (!crashes_busy(c->crashes))
+		container_event(c, CONTAINER_CORES_KEPT);
+}
+
+/* Whether the report waits for them. */
+static bool run_hooks_at_death(struct container *c, struct report *r)
 {
 	if (!c->options->hooks.commands[HOOK_AT_DEATH][0] || !is_failure(c, r))
 		return false;
-	if (!e->status_known) {
+	if (!c->ending.status_known) {
 		verdict_add_missing(&r->verdict, "the hooks at death",
 				    "a launcher that outlives the end: it was killed with its container");
 		return false;
 	}
-	c->waiting = malloc(sizeof(*c->waiting));
-	if (!c->waiting)
-		return false;
-	*c->waiting = *r;
-	if (hooks_due(c->hooks, HOOK_AT_DEATH, r->n_top ? r->top[0].pid : 0, failure_class_name(r->verdict.class),
-		      now_boottime_ns()))
-		return true;
-	free(TAKE_PTR(c->waiting));
-	return false;
+	return hooks_due(c->hooks, HOOK_AT_DEATH, r->n_top ? r->top[0].pid : 0, failure_class_name(r->verdict.class),
+			 now_boottime_ns());
 }
 
 void container_hooks_done(void *arg)
 {
-	struct container *c = arg;
-	_cleanup_free_ struct report *r = TAKE_PTR(c->waiting);
-
-	if (r)
-		conclude(c, r);
+	container_event(arg, CONTAINER_HOOKS_DONE);
 }
 
 static bool is_time_for_process_report(const struct container *c, int64_t now_ns)
@@ -182,42 +173,31 @@ static void tell_of_killed_process(struct container *c, const struct ending *end
 	c->observer.end_told = false;
 }
 
-static void tell_of_death(struct container *c, struct ending *e)
+void container_report(struct container *c)
 {
-	struct report r;
+	struct ending *e = &c->ending;
+	struct report *r = c->report;
 
+	if (c->death_timer)
+		event_del(c->death_timer);
 	if (e->status_known && e->wait_status == 0 && has_untold_oom(c, e) && is_time_for_process_report(c, now_boottime_ns()))
 		tell_of_killed_process(c, e);
 	container_add_crash(c, e);
-	postmortem_report(&c->observer, e, c->options, c->hello.name, &r);
-	container_emit(c, "ended", report_json_of_verdict(&r));
-	c->succeeded = r.verdict.class == FAILURE_COMPLETED;
-	if (r.verdict.class != FAILURE_COMPLETED || c->options->record_success) {
-		/* The message first: the kubelet reads it as soon as the container is gone. */
-		container_write_termination_log(c, &r, true);
-		if (!run_hooks_at_death(c, e, &r))
-			conclude(c, &r);
-	} else {
-		if (c->death_crash)
-			crash_drop(TAKE_PTR(c->death_crash), CORE_DROP_NO_FAILURE);
-		container_report_other_crashes(c);
-		container_finish(c);
-	}
+	postmortem_report(&c->observer, e, c->options, c->hello.name, r);
+	container_emit(c, "ended", report_json_of_verdict(r));
+	c->succeeded = r->verdict.class == FAILURE_COMPLETED;
+	c->to_report = !c->succeeded || c->options->record_success;
+	/* The message first: the kubelet reads it as soon as the container is gone. */
+	if (c->to_report)
+		container_write_termination_log(c, r, true);
+	if (!c->to_report || !run_hooks_at_death(c, r))
+		container_event(c, CONTAINER_HOOKS_DONE);
 }
 
-void container_go_on_with_death(struct container *c)
+void container_end(struct container *c)
 {
-	_cleanup_free_ struct ending *e = TAKE_PTR(c->death_waiting);
+	struct ending *e = &c->ending;
 
-	if (!e)
-		return;
-	event_del(c->death_timer);
-	tell_of_death(c, e);
-}
-
-void container_died(struct container *c, struct ending *e)
-{
-	c->over = true;
 	e->started_ns = c->hello.started_ns;
 	e->group_ended_by_us = c->group_ended_by_us;
 	e->pod_terminating = c->pod_terminating;
@@ -225,8 +205,8 @@ void container_died(struct container *c, struct ending *e)
 	life_ended(&c->observer, e);
 	ray_watch_finish(c->observer.ray, e->ended_ns);
 	process_watch_finish(&c->observer.processes);
-	if (!container_death_waits(c, e))
-		tell_of_death(c, e);
+	if (!container_death_waits(c))
+		container_event(c, CONTAINER_UNWOUND);
 }
 
 /* The container lives, one of its processes does not. */

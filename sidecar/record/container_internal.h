@@ -11,9 +11,17 @@
 #include "lib/json.h"
 #include "sidecar/record/channel.h"
 #include "sidecar/record/container.h"
+#include "sidecar/record/container_state.h"
 #include "sidecar/crash/core_route.h"
 #include "sidecar/record/hooks.h"
 #include "sidecar/record/postmortem.h"
+
+/* A message of its launcher; whoever takes a descriptor puts -1 in its place. */
+struct received {
+	struct launch_message message;
+	int fds[LAUNCH_FDS_MAX];
+	size_t n_fds;
+};
 
 struct container {
 	struct event_base *base;
@@ -22,11 +30,11 @@ struct container {
 	struct container_callbacks callbacks;
 	int fd, termination_fd, pidfd, inotify_fd;
 	struct event *readable, *timer, *modified, *launcher_gone;
-	bool attached; /* hello was said */
+	enum container_state state;
+	struct received *received; /* while a message is dealt with; NULL: there is none */
+	struct event *leave; /* to its owner, on the event loop: nothing of ours runs on it then */
 	bool resumed; /* with a history from before */
-	bool over; /* it died: not only its connection did */
 	bool succeeded; /* over, with exit code 0 */
-	bool finished;
 	struct launch_message hello;
 	struct observer observer;
 	struct memory at_eof; /* counters when the connection ended */
@@ -45,23 +53,27 @@ struct container {
 	struct hooks *hooks; /* NULL: none */
 	struct crashes *crashes; /* its cores, NULL: none are looked at */
 	struct crash *death_crash; /* the one that ended it; NULL: none */
-	struct ending *death_waiting; /* until its backtrace is there, or it is time; NULL: nothing waits */
+	struct ending ending; /* from CONTAINER_ENDED on */
 	struct event *death_timer;
 	struct spill_watch spill;
 	struct memory_watch memory;
 	char core_needs[CORE_NEEDS_MAX];
-	bool leaving; /* finished but for its cores */
-	struct report *waiting; /* of its death, until the hooks are done; NULL: none */
+	struct report *report; /* of its end; from hello on there is room for it */
+	bool to_report; /* it is written, and worth telling */
+	bool concluded; /* each core that is to be kept is being kept */
 };
 
 /* One line of JSON, if the options want them. Takes fields. */
 void container_emit(const struct container *c, const char *event, cJSON *fields);
-void container_write_termination_log(const struct container *c, const struct report *r, bool final);
+void container_write_termination_log(struct container *c, const struct report *r, bool final);
 /* *ret_known becomes true when the cgroup could be read; else both stay. */
 void container_read_counters(struct container *c, struct memory *ret_memory, bool *ret_known);
 
-/* Its hello: takes the descriptors and opens what is seen through them. False: there is nothing to watch, it is finished. */
-bool container_attach(struct container *c, const struct launch_message *hello, const int *fds, size_t n_fds);
+/* Something has happened to it: does what its table says. */
+void container_event(struct container *c, enum container_event event);
+
+/* Its hello: takes the descriptors and opens what is seen through them. False: there is no memory to watch it. */
+bool container_attach(struct container *c, struct received *hello);
 
 /* After each sample: a threshold passed upwards is told. */
 void container_check_threshold(struct container *c, int64_t now_ns);
@@ -70,12 +82,16 @@ void container_check_growth(struct container *c, int64_t now_ns);
 /* After each sample: a disk that spilled objects will fill soon is told. */
 void container_check_spill(struct container *c, int64_t now_ns);
 
-/* It ended: verdict, termination message, bundle, report; perhaps hooks before that. May free c. */
-void container_died(struct container *c, struct ending *e);
+/* It ended, as c->ending says: that is noted. */
+void container_end(struct container *c);
+/* Verdict and termination message; hooks begin. */
+void container_report(struct container *c);
+/* Bundle, report and cores. */
+void container_conclude(struct container *c);
 /* The container lives, one of its processes does not: the kernel's counters say so, or Ray does (arg is the container). */
 void container_process_died(struct container *c, int64_t now_ns);
 void container_worker_died(const struct ray_said *said, void *arg);
-/* The hooks at death are over, or lost: what waited for them goes on. arg is the container. May free it. */
+/* All hooks that were begun are over, or lost. arg is the container. */
 void container_hooks_done(void *arg);
 /* Its report into a bundle, and to whoever is told of it. */
 void container_publish(struct container *c, struct report *r, bool container_lives, int64_t held_until_unix_ns);
@@ -87,8 +103,8 @@ void container_ray_due(struct container *c, int64_t now_ns);
 
 /* At its hello, when the options want cores. */
 void container_watch_crashes(struct container *c);
-/* The launcher hands over a core. Takes core_fd, -1: there came none. */
-void container_core(struct container *c, const struct launch_message *m, int core_fd);
+/* The launcher hands over a core. Takes core_fd, unless it returns false: then nothing is to be done with it. */
+bool container_core(struct container *c, const struct launch_message *m, int core_fd);
 /* After each sample: cores that nothing more is to be waited for are reported. */
 void container_crashes_due(struct container *c, int64_t now_ns);
 /* Whether the worker that Ray tells of left a core: then both are one report. */
@@ -97,19 +113,13 @@ bool container_crash_of_worker(struct container *c, const struct ray_said *said)
 struct crash *container_crash_of_process(struct container *c, pid_t pid);
 /* The core of that kind of process of Ray's, whose end nobody saw, by the kernel's name for it; NULL: there is none. */
 struct crash *container_crash_of_comm(struct container *c, enum ray_process_kind kind);
-/* Whether its death has to wait for a backtrace: container_go_on_with_death is called then. */
-bool container_death_waits(struct container *c, const struct ending *e);
-void container_go_on_with_death(struct container *c);
+/* Whether its report has to wait for a backtrace: CONTAINER_UNWOUND happens then. */
+bool container_death_waits(struct container *c);
 /* What is known of the core that ended it, or why there is none. */
 void container_add_crash(struct container *c, struct ending *e);
 /* Those that are not the end's own are told of, now that it is over. */
 void container_report_other_crashes(struct container *c);
 /* After its report was published. */
 void container_keep_core(struct container *c, struct crash *crash, const struct report *r);
-/* done(), but after the cores; the launcher need not wait for them. May free c. */
-void container_leave(struct container *c);
-
-/* Nothing more will come of it. May free c. */
-void container_finish(struct container *c);
 
 #endif

@@ -132,7 +132,7 @@ void container_ray_due(struct container *c, int64_t now_ns)
 	const struct ray_process_end *end;
 
 	process_watch_look(&o->processes, o->root_fd, o->table, o->swept_ns, order, c);
-	while (!c->pod_terminating && !c->over && (end = next_untold(c))) {
+	while (!c->pod_terminating && !container_is_over(c) && (end = next_untold(c))) {
 		bool missed = is_missed(c, end);
 
 		if (missed && !is_due(c, end, now_ns))

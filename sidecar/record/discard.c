@@ -93,15 +93,23 @@ void discard(const int *fds, size_t n)
 	close_waiting();
 }
 
-void discard_connection(int fd)
+/* One without a byte may have descriptors, too: for those there is no room. */
+static bool has_message(int fd)
 {
 	char byte;
+	struct iovec part = { .iov_base = &byte, .iov_len = 1 };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
 
+	return recvmsg(fd, &message, MSG_PEEK | MSG_DONTWAIT) > 0 || message.msg_flags & MSG_CTRUNC;
+}
+
+void discard_connection(int fd)
+{
 	if (fd < 0)
 		return;
 	/* From here on nothing comes any more. */
 	shutdown(fd, SHUT_RDWR);
-	if (recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0)
+	if (has_message(fd))
 		discard(&fd, 1);
 	else
 		close(fd);

@@ -29,6 +29,7 @@
 #include "lib/units.h"
 #include "sidecar/launch/protocol.h"
 #include "sidecar/record/channel.h"
+#include "sidecar/record/gate.h"
 
 #define PATIENCE_MS 20000
 

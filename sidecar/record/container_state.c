@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of a container, as a table. */
+#include "sidecar/record/container_state.h"
+
+#include <stdbool.h>
+
+struct transition {
+	bool known; /* the zeros of a table that names only some pairs */
+	struct container_step step;
+};
+
+#define TO(state, actions) { true, { CONTAINER_##state, actions } }
+
+static const struct transition transitions[CONTAINER_STATE_COUNT][CONTAINER_EVENT_COUNT] = {
+	[CONTAINER_CONNECTED] = {
+		[CONTAINER_HELLO] = TO(RUNNING, CONTAINER_ATTACH),
+		[CONTAINER_HANGUP] = TO(LOST, CONTAINER_STOP_READING | CONTAINER_LEAVE),
+		[CONTAINER_TIMEOUT] = TO(LOST, CONTAINER_STOP_READING | CONTAINER_DISMISS | CONTAINER_LEAVE),
+	},
+	[CONTAINER_RUNNING] = {
+		[CONTAINER_UNSEEABLE] = TO(LOST, CONTAINER_STOP_READING | CONTAINER_DISMISS | CONTAINER_LEAVE),
+		[CONTAINER_EXIT] = TO(ENDED, CONTAINER_END),
+		[CONTAINER_HANGUP] = TO(DISCONNECTED, CONTAINER_STOP_READING | CONTAINER_AWAIT_LAUNCHER),
+	},
+	[CONTAINER_DISCONNECTED] = {
+		[CONTAINER_LAUNCHER_GONE] = TO(ENDED, CONTAINER_END),
+		[CONTAINER_TIMEOUT] = TO(LOST, CONTAINER_LEAVE),
+	},
+	/* Whoever hangs up after the end need not be waited for. */
+	[CONTAINER_ENDED] = {
+		[CONTAINER_UNWOUND] = TO(REPORTING, CONTAINER_REPORT),
+		[CONTAINER_HANGUP] = TO(REPORTING, CONTAINER_STOP_READING | CONTAINER_REPORT),
+	},
+	[CONTAINER_REPORTING] = {
+		[CONTAINER_HOOKS_DONE] = TO(REPORTED, CONTAINER_CONCLUDE),
+		[CONTAINER_HANGUP] = TO(REPORTED, CONTAINER_STOP_READING | CONTAINER_CONCLUDE),
+	},
+	[CONTAINER_REPORTED] = {
+		[CONTAINER_CORES_KEPT] = TO(OVER, CONTAINER_LEAVE),
+		[CONTAINER_HANGUP] = TO(REPORTED, CONTAINER_STOP_READING),
+	},
+};
+
+struct container_step container_step(enum container_state state, enum container_event event)
+{
+	const struct transition *t = &transitions[state][event];
+
+	return t->known ? t->step : (struct container_step){ state, 0 };
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The life of a container, as a table: what it does next, given what happens. Pure; container.c carries it out.
+ *
+ *   connected --hello--> running --exit--> ended --unwound--> reporting --hooks done--> reported --cores kept--> over
+ *       |                   |                 ^
+ *       |                hang-up         launcher gone
+ *       |                   v                 |
+ *       +----> lost <-- disconnected ---------+
+ */
+#ifndef AFTERGLOW_SIDECAR_RECORD_CONTAINER_STATE_H
+#define AFTERGLOW_SIDECAR_RECORD_CONTAINER_STATE_H
+
+enum container_state {
+	CONTAINER_CONNECTED, /* somebody has connected, and has said nothing */
+	CONTAINER_RUNNING, /* its launcher said hello: it is sampled */
+	CONTAINER_DISCONNECTED, /* its launcher has hung up and lives, or so says its pidfd */
+	CONTAINER_LOST, /* not known to have ended; nobody watches it any more */
+	/* From here on it has ended: */
+	CONTAINER_ENDED, /* its report waits for a backtrace */
+	CONTAINER_REPORTING, /* its report waits for the hooks at death */
+	CONTAINER_REPORTED, /* cores are being kept */
+	CONTAINER_OVER, /* nothing more will come of it */
+	CONTAINER_STATE_COUNT
+};
+
+enum container_event {
+	CONTAINER_HELLO,
+	CONTAINER_UNSEEABLE, /* after hello: there is no memory to watch it */
+	CONTAINER_EXIT, /* its launcher says how its command ended */
+	CONTAINER_HANGUP, /* end of the connection */
+	CONTAINER_LAUNCHER_GONE, /* after that: its pidfd says so, or it sent none */
+	CONTAINER_TIMEOUT, /* hello did not come in time, or the launcher did not come back */
+	CONTAINER_UNWOUND, /* the backtrace is there, or was waited for long enough, or there will be none */
+	CONTAINER_HOOKS_DONE, /* or lost, or there are none */
+	CONTAINER_CORES_KEPT, /* or there are none */
+	CONTAINER_EVENT_COUNT
+};
+
+/* To be done in this order. */
+enum container_action {
+	CONTAINER_STOP_READING = 1 << 0,
+	CONTAINER_ATTACH = 1 << 1, /* take the descriptors, begin to sample */
+	CONTAINER_AWAIT_LAUNCHER = 1 << 2, /* read the counters, no sample any more, watch the pidfd */
+	CONTAINER_END = 1 << 3, /* note the end, and wait for a backtrace if there is a core */
+	CONTAINER_REPORT = 1 << 4, /* verdict and termination message; begin the hooks */
+	CONTAINER_CONCLUDE = 1 << 5, /* bundle, report, cores */
+	CONTAINER_DISMISS = 1 << 6, /* the launcher need not wait */
+	CONTAINER_LEAVE = 1 << 7, /* tell the owner, who frees it, from the event loop */
+};
+
+struct container_step {
+	enum container_state next;
+	unsigned int actions; /* of enum container_action */
+};
+
+/* What means nothing in a state leaves it as it is, without an action. */
+struct container_step container_step(enum container_state state, enum container_event event);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What passes descriptors from a launcher's connection to the rest of the sidecar. */
+#include "sidecar/record/gate.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/fileio.h"
+
+#define FDINFO_MAX 4096
+#define HANDLE_MAX 128 /* MAX_HANDLE_SZ */
+/* The types of file handles that FUSE makes (FILEID_INO64_GEN and the same with a parent); else only XFS, which has a device. */
+#define FUSE_HANDLE 0x81
+#define FUSE_HANDLE_PARENT 0x82
+
+/* What the kernel knows without asking a server. */
+static bool look(int fd, struct statx *ret_st)
+{
+	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, ret_st) == 0;
+}
+
+/* By its handle, which the kernel makes: fstatfs(2) would ask the server. */
+static bool is_on_fuse(int fd, const struct statx *st)
+{
+	union {
+		struct file_handle handle;
+		char room[sizeof(struct file_handle) + HANDLE_MAX];
+	} h = { .handle.handle_bytes = HANDLE_MAX };
+	int mount_id;
+
+	return st->stx_dev_major == 0 && name_to_handle_at(fd, "", &h.handle, &mount_id, AT_EMPTY_PATH) == 0 &&
+	       (h.handle.handle_type == FUSE_HANDLE || h.handle.handle_type == FUSE_HANDLE_PARENT);
+}
+
+static bool is_foreign_fuse(int fd, const struct statx *st)
+{
+	_cleanup_close_ int own = -1;
+	struct statx own_st;
+
+	if (!is_on_fuse(fd, st))
+		return false;
+	own = open("/", O_PATH | O_CLOEXEC);
+	return own < 0 || !look(own, &own_st) || !is_on_fuse(own, &own_st);
+}
+
+bool fd_is_pidfd(int fd)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(FDINFO_MAX);
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	/* Of all kinds of descriptors only this one has such a line. */
+	return file_read(AT_FDCWD, path, &text, NULL) == 0 && strstr(strbuf_str(&text), "\nPid:\t");
+}
+
+/* Of a directory or regular file. */
+static bool has_mode(int fd, enum gate_kind kind)
+{
+	int flags = fcntl(fd, F_GETFL), access = flags & O_ACCMODE;
+
+	if (flags < 0 || !(flags & O_PATH) != (kind != GATE_ROOT))
+		return false;
+	if (kind == GATE_TERMINATION_LOG)
+		return access != O_RDONLY && !(flags & O_APPEND);
+	return kind != GATE_CORE || access != O_WRONLY;
+}
+
+int gate_admit(int fd, enum gate_kind kind, struct err *err)
+{
+	static const char *const names[GATE_KIND_COUNT] = { "root directory", "termination log", "pidfd", "core" };
+	struct statx st;
+
+	if (kind == GATE_PIDFD)
+		return fd_is_pidfd(fd) ? 0 : err_set(err, EPROTO, "a launcher's pidfd is none");
+	if (!look(fd, &st) || (st.stx_mode & S_IFMT) != (kind == GATE_ROOT ? S_IFDIR : S_IFREG))
+		return err_set(err, EPROTO, "a launcher's %s is of another kind", names[kind]);
+	if (!has_mode(fd, kind))
+		return err_set(err, EPROTO, "a launcher's %s is not open for its purpose", names[kind]);
+	if (is_foreign_fuse(fd, &st))
+		return err_set(err, EPROTO, "a launcher's %s is on a FUSE server", names[kind]);
+	return 0;
+}
