@@ -62,7 +62,8 @@ static void look_again(struct failure_writer *writer, struct pending_failure *p,
 
 static void walk_again(struct failure_writer *writer)
 {
-	event_add(writer->walk, &(struct timeval){ DEFERRED_NS / NS_PER_SEC, 0 });
+	if (!evtimer_pending(writer->walk, NULL))
+		event_add(writer->walk, &(struct timeval){ DEFERRED_NS / NS_PER_SEC, 0 });
 }
 
 /*
