@@ -15,7 +15,8 @@
 #define HOLD_NS (60 * NS_PER_SEC)
 /* Looking at all pods is done in parts, between which the loop goes on. */
 #define PODS_AT_ONCE 200
-#define DEFERRED_NS (5 * NS_PER_SEC)
+/* Looking at all pods of a large cluster takes seconds of the CPU. */
+#define DEFERRED_NS (30 * NS_PER_SEC)
 
 static bool known(const struct failure_writer *writer, const char *key)
 {
@@ -61,7 +62,8 @@ static void look_again(struct failure_writer *writer, struct pending_failure *p,
 
 static void walk_again(struct failure_writer *writer)
 {
-	event_add(writer->walk, &(struct timeval){ DEFERRED_NS / NS_PER_SEC, 0 });
+	if (!evtimer_pending(writer->walk, NULL))
+		event_add(writer->walk, &(struct timeval){ DEFERRED_NS / NS_PER_SEC, 0 });
 }
 
 /*

@@ -5,7 +5,9 @@ import pytest
 
 from conftest import wait_for
 from apiserver.conftest import group, settle
+from apiserver.peer import Peer
 from apiserver.proxy import Proxy
+from apiserver.replicas import LEADER
 
 OURS = ("is-ray-node", "cluster", "node-type", "group")
 
@@ -136,3 +138,28 @@ def test_a_lost_answer_costs_one_question_and_no_list(make, start, plane, proxy,
     settle(operator, api, kubelet)
     assert proxy.lost == 1 and len(cluster.pods()) == 5
     assert lists(operator) == before
+
+
+@pytest.fixture
+def peer(plane):
+    p = Peer(plane)
+    yield p
+    p.close()
+
+
+def test_a_new_leader_whose_watch_lags_behind_makes_no_second_pod(make, start, peer, api, kubelet):
+    leader = start("--leader-elect", "--lease-namespace", api.namespace)
+    wait_for("the leader", lambda: leader.metric(LEADER) == 1)
+    standby = start("--leader-elect", "--lease-namespace", api.namespace, kubeconfig=peer.kubeconfig())
+    peer.rule(lambda r: r.plural == "pods" and r.resumes, times=1000, lines=lambda line: b"")
+    peer.cut()
+    cluster = make("demo", group("small", 2))
+    before = cluster.wait_pods(1, 2)
+    wait_for("the standby to know the cluster", lambda: standby.metric("afterglow_watch_objects", resource="rayclusters") == 1)
+    assert standby.metric("afterglow_watch_objects", resource="pods") == 0
+    leader.stop()
+    wait_for("the new leader", lambda: standby.metric(LEADER) == 1)
+    cluster.scale(small=3)
+    cluster.wait_pods(1, 3)
+    assert uids(before[0] + before[1]) < uids(api.items("pods"))
+    assert len(api.items("pods")) == 4
