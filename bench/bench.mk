@@ -23,9 +23,24 @@ $(BUILD)/bench/operator/requests: $(BUILD)/obj/bench/operator/requests.o
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcurl
 
+$(BUILD)/bench/operator/plan_cost: $(BUILD)/obj/bench/operator/plan_cost.o $(call objects,$(OPERATOR) $(LIB))
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(OPERATOR_LIBS)
+
 .PHONY: bench-operator
-bench-operator: $(BUILD)/bench/operator/requests $(BUILD)/afterglow-launch $(BUILD)/afterglow-operator
+bench-operator: $(BUILD)/bench/operator/requests $(BUILD)/bench/operator/plan_cost $(BUILD)/afterglow-launch $(BUILD)/afterglow-operator
 	@BUILD=$(BUILD) bench/operator/run.sh
+
+$(BUILD)/bench/operator/poll: $(call objects,bench/operator/poll.c $(OPERATOR) $(LIB)) $(if $(SANITIZE),,$(BUILD)/static/libcurl.a $(BUILD)/static/libcjson.a)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(link_program) $(OPERATOR_LIBS)
+$(BUILD)/bench/operator/poll: LDFLAGS += -Wl,--no-warnings
+
+.PHONY: bench-poll
+bench-poll: $(BUILD)/bench/operator/poll
+	@$<
 
 $(BUILD)/bench/webhook/load: $(BUILD)/obj/bench/webhook/load.o
 	$(call say,LINK,$@)

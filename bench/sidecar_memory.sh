@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# sidecar_memory.sh: memory of the recorder while it observes 20, 200 and 2,000 processes, beside earlyoom's in the same run.
+# sidecar_memory.sh: memory and processor time of the sidecar's processes while it observes 20, 200 and 2,000 processes, beside
+# earlyoom's in the same run. Pss counts what they share once.
 set -euo pipefail
 cd "$(dirname "$0")"
 . ./lib.sh
@@ -13,13 +14,14 @@ for n in 20 200 2000; do
 	start "${container[@]}" "$BUILD/afterglow-launch" --socket "$dir/socket" --name bench -- \
 		sh -c "for i in \$(seq $n); do sleep 1000 & done; wait"
 	launcher=$pid
-	ran_ns() { cut -d' ' -f1 "/proc/$recorder/schedstat"; }
+	family() { echo "$recorder"; pgrep -P "$recorder" || true; }
+	ran_ns() { for p in $(family); do cut -d' ' -f1 "/proc/$p/schedstat"; done | awk '{ n += $1 } END { printf "%d", n }'; }
 	sleep $((5 + n / 80)) # the names of all are known by then
 	before=$(ran_ns)
 	sleep "$seconds"
 	cpu=$(awk -v ns=$(($(ran_ns) - before)) -v s="$seconds" 'BEGIN { printf "%.3f", ns / 1e7 / s }')
-	for field in Rss Private_Dirty; do
-		ours=$(kib "$recorder" $field) theirs=$(kib "$earlyoom" $field)
+	for field in Rss Pss Private_Dirty; do
+		ours=$(for p in $(family); do kib "$p" $field 2>/dev/null; done | awk '{ n += $1 } END { print n }') theirs=$(kib "$earlyoom" $field)
 		echo "sidecar_memory: $n processes: $field $ours KiB, earlyoom $theirs KiB, ratio $(ratio "$ours" "$theirs")"
 	done
 	echo "sidecar_memory: $n processes: $cpu % of a core over $seconds s, claim 0.1 %, ratio $(ratio "$cpu" 0.1)"

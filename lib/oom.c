@@ -2,7 +2,8 @@
 /* Counting failed allocations. */
 #include "lib/oom.h"
 
-static size_t count;
+/* Of each thread: it asks about what it built itself. */
+static _Thread_local size_t count;
 
 size_t oom_count(void)
 {

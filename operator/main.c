@@ -7,7 +7,7 @@
 #include "lib/log.h"
 #include "lib/units.h"
 #include "operator/kube/client.h"
-#include "operator/kube/elector.h"
+#include "operator/kube/leadership.h"
 #include "operator/kube/kubeconfig.h"
 #include "operator/launcher/launcher.h"
 #include "operator/manager/manager.h"
@@ -16,7 +16,7 @@
 #include "operator/options.h"
 #include "operator/policy/policy.h"
 
-/* Leader election's timer goes before sockets and signals. */
+/* What leader election says goes before sockets and signals. */
 #define PRIORITIES 2
 /* Below the 30 s that the kubelet gives by default. */
 #define DRAIN_S 25
@@ -30,11 +30,12 @@ struct program {
 	struct event_base *base;
 	struct client *client;
 	struct manager *controller;
-	struct elector *elector; /* NULL: we are alone */
+	struct leadership *leadership; /* NULL: we are alone */
 	char lease_name[320];
 	struct server *server;
 	struct event *on_term, *on_int, *drain;
-	bool stopping, lost;
+	struct err lost; /* why the lease is */
+	bool stopping;
 };
 
 static void program_release(struct program *p)
@@ -44,7 +45,7 @@ static void program_release(struct program *p)
 	server_free(p->server);
 	/* First the calls, whose callbacks point into the controller. */
 	manager_free(p->controller);
-	elector_free(p->elector);
+	leadership_free(p->leadership);
 	client_free(p->client);
 	for (size_t i = 0; i < ARRAY_SIZE(events); i++)
 		if (events[i])
@@ -75,8 +76,8 @@ static void on_idle(void *arg)
 	struct program *p = arg;
 
 	log_info("stopped: no write is under way");
-	if (p->elector)
-		elector_stop(p->elector, on_released, p);
+	if (p->leadership)
+		leadership_stop(p->leadership, on_released, p);
 	else
 		on_released(p);
 }
@@ -197,28 +198,28 @@ static bool is_leader(void *arg)
 {
 	const struct program *p = arg;
 
-	return elector_is_leader(p->elector);
+	return leadership_is_held(p->leadership);
 }
 
 static void set_leader_metric(struct program *p)
 {
-	metrics_set(&p->metrics, METRIC_LEADER, elector_is_leader(p->elector), "name=\"%s\"", p->lease_name);
+	metrics_set(&p->metrics, METRIC_LEADER, leadership_is_held(p->leadership), "name=\"%s\"", p->lease_name);
 }
 
 static void on_acquired(void *arg)
 {
 	struct program *p = arg;
 
-	log_info("this replica acts: it holds the lease as %s", elector_identity(p->elector));
+	log_info("this replica acts: it holds the lease as %s", leadership_identity(p->leadership));
 	manager_begin(p->controller);
 }
 
 /* Whatever is half done, the next holder goes on from what the cluster says. */
-static void on_lost(void *arg)
+static void on_lost(void *arg, const char *why)
 {
 	struct program *p = arg;
 
-	p->lost = true;
+	err_set(&p->lost, EOWNERDEAD, "the lease %s is lost: %s", p->lease_name, why);
 	event_base_loopbreak(p->base);
 }
 
@@ -238,17 +239,19 @@ static const char *own_namespace(const struct program *p)
 }
 
 /* Operators for single namespaces do not compete with one for all. */
-static int start_elector(struct program *p, struct err *err)
+static int start_leadership(struct program *p, struct err *err)
 {
 	const struct options *o = &p->options;
-	struct elector_options options = {
+	struct kubeconfig config = { 0 };
+	struct leadership_options options = {
 		.base = p->base,
-		.client = p->client,
 		.namespace = own_namespace(p),
 		.name = p->lease_name,
 		.on_acquired = on_acquired,
 		.on_lost = on_lost,
 		.on_trouble = on_lease_trouble,
+		.on_credentials = on_credential_trouble,
+		.on_request = on_request,
 		.arg = p,
 	};
 
@@ -256,7 +259,9 @@ static int start_elector(struct program *p, struct err *err)
 		return 0;
 	snprintf(p->lease_name, sizeof(p->lease_name), "afterglow-operator%s%s", o->namespace ? "." : "",
 		 o->namespace ? o->namespace : "");
-	int r = elector_new(&options, &p->elector, err);
+	int r = find_api_server(o, &config, err);
+	if (r == 0)
+		r = leadership_new(&options, &config, &p->leadership, err);
 	if (r == 0)
 		client_set_fence(p->client, is_leader, p);
 	return r;
@@ -266,7 +271,7 @@ static void on_metrics(void *arg, struct strbuf *out)
 {
 	struct program *p = arg;
 
-	if (p->elector)
+	if (p->leadership)
 		set_leader_metric(p);
 	manager_metrics(p->controller, out);
 }
@@ -275,7 +280,7 @@ static void on_metrics(void *arg, struct strbuf *out)
 static bool on_health(void *arg, struct strbuf *out)
 {
 	const struct program *p = arg;
-	bool overdue = p->elector && elector_is_overdue(p->elector);
+	bool overdue = p->leadership && leadership_is_overdue(p->leadership);
 
 	strbuf_adds(out, overdue ? "the renewal of the lease is overdue\n" : "ok\n");
 	return !overdue;
@@ -285,9 +290,9 @@ static bool on_ready(void *arg, struct strbuf *out)
 {
 	const struct program *p = arg;
 
-	if (p->elector)
-		strbuf_addf(out, "lease: held by %s%s\n", elector_is_leader(p->elector) ? "this replica, " : "",
-			    *elector_holder(p->elector) ? elector_holder(p->elector) : "nobody");
+	if (p->leadership)
+		strbuf_addf(out, "lease: held by %s%s\n", leadership_is_held(p->leadership) ? "this replica, " : "",
+			    *leadership_holder(p->leadership) ? leadership_holder(p->leadership) : "nobody");
 	return manager_ready(p->controller, out);
 }
 
@@ -309,7 +314,7 @@ static int start_controller(struct program *p, struct err *err)
 			     .secret = p->options.webhook_secret,
 			     .configuration = p->options.webhook_configuration,
 			     .external = p->options.webhook_certificates_external },
-		.is_leader = p->elector ? is_leader : NULL,
+		.is_leader = p->leadership ? is_leader : NULL,
 		.arg = p,
 	};
 	int r = manager_new(&options, &p->controller, err);
@@ -336,7 +341,7 @@ static int run(struct program *p, struct err *err)
 	if (r == 0)
 		r = start_client(p, err);
 	if (r == 0)
-		r = start_elector(p, err);
+		r = start_leadership(p, err);
 	if (r == 0)
 		r = start_controller(p, err);
 	if (r < 0)
@@ -345,13 +350,14 @@ static int run(struct program *p, struct err *err)
 		 client_server(p->client), p->options.namespace ? p->options.namespace : "(all)",
 		 p->policy.sidecar_image ? p->policy.sidecar_image : "(none)");
 	manager_start(p->controller);
-	if (p->elector)
-		elector_start(p->elector);
+	r = p->leadership ? leadership_start(p->leadership, err) : 0;
+	if (r < 0)
+		return r;
 	if (event_base_dispatch(p->base) < 0)
 		return err_set(err, EIO, "event loop");
-	if (p->lost)
-		return err_set(err, EOWNERDEAD, "the lease %s is lost: another replica acts or may", p->lease_name);
-	return 0;
+	if (p->lost.code)
+		*err = p->lost;
+	return -p->lost.code;
 }
 
 int main(int argc, char *argv[])

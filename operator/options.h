@@ -16,7 +16,7 @@
  */
 #define OPTIONS_QPS 0
 #define OPTIONS_BURST 200
-#define OPTIONS_METRICS_ADDRESS "0.0.0.0:8080"
+#define OPTIONS_METRICS_ADDRESS ":8080"
 
 struct options {
 	const char *kubeconfig; /* NULL: $KUBECONFIG, else the service account of the pod */

@@ -21,7 +21,7 @@ HELP = {
     "afterglow-sidecar": "sidecar/options.c",
     "afterglow-launch": "sidecar/launch/options.c",
     "afterglow-ship": "sidecar/ship/options.c",
-    "afterglow-unwind": "sidecar/unwind/main.c",
+    "afterglow-unwind": "sidecar/unwind/options.c",
     "afterglow-pack": "sidecar/pack/main.c",
     "kubectl afterglow": "plugin/options.c",
 }

@@ -27,6 +27,7 @@ from conftest import wait_for  # noqa: E402
 
 BUILD, KUBERAY = (pathlib.Path(p) for p in sys.argv[1:3])
 GROUP = 99  # workers of a cluster
+SINGLE = [int(n) for n in os.environ.get("BENCH_SINGLE", "1000 5000 20000").split()]  # pods of one cluster
 SMALL, LARGE = (int(n) for n in os.environ.get("BENCH_PODS", "1000 10000").split())
 DEATHS = int(os.environ.get("BENCH_DEATHS", "60"))
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
@@ -147,6 +148,13 @@ def rss_kib(daemon):
     raise AssertionError("no VmRSS")
 
 
+def peak_kib(daemon):
+    for line in pathlib.Path(f"/proc/{daemon.process.pid}/status").read_text(encoding="ascii").splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1])
+    raise AssertionError("no VmHWM")
+
+
 def cpu_s(daemon):
     """Of all its threads, in ticks of 10 ms."""
     fields = pathlib.Path(f"/proc/{daemon.process.pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()
@@ -165,7 +173,7 @@ def ray_cluster(name, workers):
                      "headGroupSpec": {"rayStartParams": {"dashboard-host": "0.0.0.0"},
                                        "template": container("ray-head", "2", "4Gi")},
                      "workerGroupSpecs": [{"groupName": "small", "replicas": workers, "minReplicas": 0,
-                                           "maxReplicas": 1000, "rayStartParams": {},
+                                           "maxReplicas": max(workers, 1000), "rayStartParams": {},
                                            "template": container("ray-worker", "1", "2Gi")}]}}
 
 
@@ -313,6 +321,30 @@ class Bench:
         say(f"death to successor: {contender.words}: median {statistics.median(latencies):.0f} ms, "
             f"p99 {latencies[int(0.99 * len(latencies))]:.0f} ms of {len(latencies)}")
 
+    def single(self):
+        """One cluster of many pods: what each of them costs must not grow with their number."""
+        least = None
+        for pods in SINGLE:
+            api = self.namespace(f"single-{pods}")
+            with self.contenders[0].running(api.namespace) as daemon:
+                began, used = time.monotonic(), -cpu_s(daemon)
+                self.make_clusters(api, [0], pods - 1)
+                wait_for("all pods", lambda api=api, pods=pods: self.count_pods(api) == pods, timeout=900, interval=0.2)
+                used += cpu_s(daemon)
+                took, each = time.monotonic() - began, 1000 * used / pods
+                least = least or each
+                say(f"one cluster of {pods} pods: made in {took:.1f} s, {pods / took:.0f}/s; {each:.2f} ms of CPU a pod, "
+                    f"ratio {each / least:.2f}; peak {peak_kib(daemon)} KiB RSS")
+                began, used = time.monotonic(), -cpu_s(daemon)
+                cluster = api.get("rayclusters", "c0")["spec"]["workerGroupSpecs"]
+                cluster[0]["replicas"] = 0
+                api.patch("rayclusters", "c0", {"spec": {"workerGroupSpecs": cluster}})
+                wait_for("its end", lambda api=api: self.count_pods(api) == 1, timeout=900, interval=0.2)
+                used += cpu_s(daemon)
+                lease = api.get("leases", f"afterglow-operator.{api.namespace}")["spec"]
+                say(f"one cluster of {pods} pods: scaled to zero in {time.monotonic() - began:.1f} s; {1000 * used / pods:.2f} ms of CPU a "
+                    f"pod; the lease changed hands {lease['leaseTransitions']} times")
+
     def cold_start(self, idle):
         api = self.namespace("cold")
         done = 0
@@ -340,10 +372,12 @@ def main():
     with tempfile.TemporaryDirectory(prefix="afterglow-bench.") as directory:
         bench = Bench(pathlib.Path(directory))
         try:
-            only = os.environ.get("BENCH_ONLY", "idle creation cold").split()
+            only = os.environ.get("BENCH_ONLY", "idle creation single cold").split()
             idle = bench.idle() if "idle" in only or "cold" in only else {}
             if "creation" in only:
                 bench.creation()
+            if "single" in only:
+                bench.single()
             if "cold" in only:
                 bench.cold_start(idle)
         except BaseException:

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # run.sh: what the operator costs and how fast it is, beside KubeRay's and a plain client, in one run of some minutes.
-# BENCH_ONLY="idle creation cold", BENCH_PODS="1000 10000", BENCH_DEATHS=60, BENCH_SECONDS=15 narrow it down.
+# BENCH_ONLY="idle creation single cold", BENCH_SINGLE="1000 5000 20000", BENCH_PODS="1000 10000", BENCH_DEATHS=60, BENCH_SECONDS=15 narrow it down.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=$(realpath "${BUILD:-build}")
@@ -9,4 +9,5 @@ e2e/cluster/deps.sh
 e2e/cluster/build.sh >&2
 kuberay=$(bench/operator/kuberay/build.sh)
 echo "# $(uname -sr), $(nproc) cores, $(date -u +%FT%TZ), KubeRay $(cat "$kuberay/version")"
+"$build/bench/operator/plan_cost" | sed "s/^/operator: /"
 exec "$(e2e/venv.sh)/bin/python" bench/operator/measure.py "$build" "$kuberay"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Tests on a real kernel. Included by the Makefile.
-KERNEL_TEST_TOOLS := $(BUILD)/test/hog $(BUILD)/test/probe
+KERNEL_TEST_TOOLS := $(BUILD)/test/hog $(BUILD)/test/probe $(BUILD)/test/contain
 KERNEL_TESTS := $(patsubst e2e/kernel/%.c,$(BUILD)/test/%,$(wildcard e2e/kernel/launch_test.c e2e/kernel/oom_loop.c))
 KERNEL_TESTS += $(BUILD)/test/recovery_loop
 
@@ -78,6 +78,8 @@ kernel-tests-oom: kernel-programs
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/oom_cause_test.sh
 	@echo "== limits below, above and elsewhere"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/cgroups_test.sh
+	@echo "== pods of every shape"
+	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/pods_test.sh
 	@echo "== exec when things go wrong around it"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/exec_test.sh
 	@echo "== a recorder that comes late"
@@ -97,6 +99,7 @@ kernel-tests-vm: kernel-programs
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/kernel_log_test.sh
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/oom_cause_test.sh
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/cgroups_test.sh
+	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/pods_test.sh
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/node_oom_test.sh
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/recovery_loop $(RECOVERY_LOOP_V2)
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/oom_loop $(OOM_LOOP_V2)

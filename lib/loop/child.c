@@ -7,18 +7,15 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/loop/child_fork.h"
 #include "lib/units.h"
 
-#define ABOVE_ALL 64 /* descriptors are moved up there first, out of the way of those they become */
 #define LOOK_NS (20 * NS_PER_MS) /* for its end, where the kernel has no pidfds (before Linux 5.3) */
 #define LEFT_MAX 64 /* killed ones that have not ended: they hang in the kernel */
-
-enum { OUTPUT, ERRORS, EXTRA, ENDS };
 
 struct pipe_end {
 	int fd;
@@ -31,7 +28,7 @@ struct child {
 	pid_t pid;
 	int pidfd; /* -1: the kernel has none */
 	struct event *ended, *overdue;
-	struct pipe_end ends[ENDS];
+	struct pipe_end ends[CHILD_ENDS];
 	child_line_fn on_line;
 	char *line;
 	size_t line_len, line_max;
@@ -83,7 +80,7 @@ static void release_text(struct strbuf *text)
 
 static void child_free(struct child *c)
 {
-	for (size_t i = 0; i < ENDS; i++) {
+	for (size_t i = 0; i < CHILD_ENDS; i++) {
 		close_end(&c->ends[i]);
 		release_text(&c->ends[i].text);
 	}
@@ -127,7 +124,7 @@ static void take_lines(struct child *c, const char *bytes, size_t len)
 /* What is there now. */
 static void drain(struct child *c, struct pipe_end *end)
 {
-	bool lines = c->on_line && end == &c->ends[OUTPUT];
+	bool lines = c->on_line && end == &c->ends[CHILD_OUTPUT];
 	char part[4096];
 	ssize_t n = -1;
 
@@ -154,7 +151,7 @@ static void on_output(evutil_socket_t fd, short what, void *arg)
 	struct child *c = arg;
 
 	(void)what;
-	for (size_t i = 0; i < ENDS; i++)
+	for (size_t i = 0; i < CHILD_ENDS; i++)
 		if (c->ends[i].fd == fd)
 			drain(c, &c->ends[i]);
 }
@@ -172,25 +169,25 @@ static void on_overdue(evutil_socket_t fd, short what, void *arg)
 static void finish(struct child *c, int status)
 {
 	struct child_result r = { .timed_out = c->timed_out, .status = status };
-	struct strbuf texts[ENDS];
+	struct strbuf texts[CHILD_ENDS];
 
 	c->pid = 0;
-	for (size_t i = 0; i < ENDS; i++) {
+	for (size_t i = 0; i < CHILD_ENDS; i++) {
 		drain(c, &c->ends[i]);
 		texts[i] = c->ends[i].text;
 		c->ends[i].text = STRBUF_INIT(0);
 	}
 	r.exited_well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-	r.output = strbuf_str(&texts[OUTPUT]);
-	r.output_len = texts[OUTPUT].len;
-	r.errors = strbuf_str(&texts[ERRORS]);
-	r.extra = strbuf_str(&texts[EXTRA]);
+	r.output = strbuf_str(&texts[CHILD_OUTPUT]);
+	r.output_len = texts[CHILD_OUTPUT].len;
+	r.errors = strbuf_str(&texts[CHILD_ERRORS]);
+	r.extra = strbuf_str(&texts[CHILD_EXTRA]);
 	child_done_fn done = c->done;
 	void *arg = c->arg;
 
 	child_free(c);
 	done(&r, arg);
-	for (size_t i = 0; i < ENDS; i++)
+	for (size_t i = 0; i < CHILD_ENDS; i++)
 		release_text(&texts[i]);
 }
 
@@ -204,72 +201,6 @@ static void on_ended(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (pid != 0)
 		finish(c, pid == c->pid ? status : 1 << 8);
-}
-
-/* In the child */
-
-/* To number `to`, which others of them may have now: so all have been moved above all of those before. */
-static void place(int fd, int to)
-{
-	if (fd < 0 || dup2(fd, to) < 0)
-		_exit(126);
-}
-
-static void usual_signals(void)
-{
-	sigset_t none;
-
-	for (int s = 1; s < NSIG; s++)
-		signal(s, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-static char *const *environment(const struct child_work *work)
-{
-	static char *const none[] = { NULL };
-
-	if (work->env)
-		return work->env;
-#if defined(__SANITIZE_ADDRESS__)
-	return environ; /* with the sanitizer's own options */
-#endif
-	return none;
-}
-
-/* Before Linux 5.9 there is no close_range; all of ours close by themselves anyway. */
-static void close_others(int from)
-{
-	syscall(SYS_close_range, (unsigned int)from, UINT_MAX, 4 /* CLOSE_RANGE_CLOEXEC, from Linux 5.11 */);
-}
-
-/* failed: where the errno of an exec that does not come about goes. */
-_Noreturn static void become(const struct child_work *work, const int ends[ENDS], int failed, pid_t parent)
-{
-	int fds[CHILD_FDS_MAX + 5], n = 0, error;
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent || (work->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0))
-		_exit(126);
-	fds[n++] = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	fds[n++] = ends[OUTPUT];
-	fds[n++] = ends[ERRORS] >= 0 ? ends[ERRORS] : STDERR_FILENO;
-	for (size_t i = 0; i < work->n_fds; i++)
-		fds[n++] = work->fds[i];
-	if (work->extra_max)
-		fds[n++] = ends[EXTRA];
-	for (int i = 0; i < n; i++)
-		fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, ABOVE_ALL);
-	failed = fcntl(failed, F_DUPFD_CLOEXEC, ABOVE_ALL);
-	for (int i = 0; i < n; i++)
-		place(fds[i], i);
-	close_others(n);
-	usual_signals();
-	execvpe(work->path, (char *const *)work->argv, environment(work));
-	error = errno;
-	if (write(failed, &error, sizeof(error)) < 0)
-		_exit(126);
-	_exit(127);
 }
 
 /* Beginning */
@@ -291,11 +222,11 @@ int child_beside(const char *program, char ret_path[static PATH_MAX], struct err
 }
 
 /* The reading ends are ours and do not block. */
-static int make_pipes(struct child *c, const struct child_work *work, int ret_ends[ENDS], struct err *err)
+static int make_pipes(struct child *c, const struct child_work *work, int ret_ends[CHILD_ENDS], struct err *err)
 {
-	const size_t max[ENDS] = { MAX(work->output_max, (size_t)1), work->errors_max, work->extra_max };
+	const size_t max[CHILD_ENDS] = { MAX(work->output_max, (size_t)1), work->errors_max, work->extra_max };
 
-	for (int i = 0; i < ENDS; i++) {
+	for (int i = 0; i < CHILD_ENDS; i++) {
 		int ends[2];
 
 		if (!max[i])
@@ -309,26 +240,6 @@ static int make_pipes(struct child *c, const struct child_work *work, int ret_en
 		ret_ends[i] = ends[1];
 	}
 	return 0;
-}
-
-/* Until it has become the program: the time of an exec. */
-static int fork_and_exec(struct child *c, const struct child_work *work, const int ends[ENDS], struct err *err)
-{
-	pid_t parent = getpid();
-	int failed[2], error = 0;
-
-	if (pipe2(failed, O_CLOEXEC) < 0)
-		return err_set(err, errno, "pipe");
-	c->pid = fork();
-	if (c->pid == 0)
-		become(work, ends, failed[1], parent);
-	if (c->pid < 0)
-		error = errno;
-	close(failed[1]);
-	while (c->pid > 0 && read(failed[0], &error, sizeof(error)) < 0 && errno == EINTR)
-		;
-	close(failed[0]);
-	return error ? err_set(err, error, "%s", work->path) : 0;
 }
 
 void child_extend(struct child *c, int64_t within_ns)
@@ -353,7 +264,7 @@ static int watch(struct child *c, struct event_base *base, int64_t within_ns, st
 	bool ok = watch_end(c, base);
 
 	c->overdue = evtimer_new(base, on_overdue, c);
-	for (int i = 0; i < ENDS && ok; i++) {
+	for (int i = 0; i < CHILD_ENDS && ok; i++) {
 		struct pipe_end *end = &c->ends[i];
 
 		if (end->fd < 0)
@@ -376,7 +287,7 @@ static struct child *new_child(const struct child_work *work, child_done_fn done
 	c->pidfd = -1;
 	c->done = done;
 	c->arg = arg;
-	for (size_t i = 0; i < ENDS; i++)
+	for (size_t i = 0; i < CHILD_ENDS; i++)
 		c->ends[i].fd = -1;
 	c->on_line = work->on_line;
 	c->line_max = work->line_max;
@@ -392,15 +303,15 @@ int child_start(struct event_base *base, const struct child_work *work, child_do
 		struct child **ret_child, struct err *err)
 {
 	struct child *c = new_child(work, done, arg);
-	int ends[ENDS] = { -1, -1, -1 }, rc;
+	int ends[CHILD_ENDS] = { -1, -1, -1 }, rc;
 
 	reap_left();
 	if (!c)
 		return err_set(err, ENOMEM, "child");
 	rc = make_pipes(c, work, ends, err);
 	if (rc >= 0)
-		rc = fork_and_exec(c, work, ends, err);
-	for (int i = 0; i < ENDS; i++)
+		rc = child_fork(work, ends, &c->pid, err);
+	for (int i = 0; i < CHILD_ENDS; i++)
 		closep(&ends[i]);
 	if (rc >= 0)
 		rc = watch(c, base, work->within_ns, err);

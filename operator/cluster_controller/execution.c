@@ -7,6 +7,7 @@
 
 #include "lib/log.h"
 #include "lib/units.h"
+#include "lib/utf8.h"
 #include "operator/cache/pod_fields.h"
 #include "operator/cluster_controller/op_result.h"
 #include "operator/injection/inject.h"
@@ -47,6 +48,14 @@ static void note_refusal(struct execution *x, const struct plan_op *op, const st
 	else
 		known->failure_reason = head ? "FailedDeleteHeadPod" : "FailedDeleteWorkerPod";
 	snprintf(known->failure_message, sizeof(known->failure_message), "%s", err_text(&response->err));
+	utf8_mend(known->failure_message); /* the server's words, cut */
+}
+
+static void learn_gone(struct executor *e, const cJSON *body)
+{
+	e->learns_gone = true;
+	watches_learn_gone(e->watches, body);
+	e->learns_gone = false;
 }
 
 static void note_applied(struct execution *x, const struct plan_op *op)
@@ -75,13 +84,11 @@ static void take_answer(struct execution *x, const struct plan_op *op, struct cl
 		known->ends = false;
 	if (response->status / 100 == 2) {
 		if (op->kind == PLAN_DELETE && !json_str(response->object, "metadata.uid"))
-			watches_learn_gone(e->watches, op->body); /* a Status: gone at once */
+			learn_gone(e, op->body); /* a Status: gone at once */
 		else if (!is_merged_pod(op) && (!json_str(response->object, "metadata.deletionTimestamp") || op->kind != PLAN_MERGE))
 			watches_learn(e->watches, TAKE_PTR(response->object)); /* else it is gone with its last finalizer */
 	} else if (response->status == 404 && op->kind == PLAN_DELETE) {
-		watches_learn_gone(e->watches, op->body);
-	} else if (op_result_is_taken(op, response) && op_is_kind(op, "Pod")) {
-		x->name_taken = true;
+		learn_gone(e, op->body);
 	}
 }
 
@@ -163,35 +170,23 @@ static void conclude(struct execution *x)
 	x->answered(x->arg);
 }
 
-static void on_existing_pod(void *arg, struct client_response *response)
-{
-	struct step *step = arg;
-	struct execution *x = step->execution;
-	char cluster[512];
-
-	/* Another's pod the watch does not tell of, nor of its end. */
-	if (response->status == 200 && cluster_key(response->object, cluster, sizeof(cluster)) && strcmp(cluster, x->key) == 0) {
-		_cleanup_free_ char *key = object_key(response->object);
-
-		watches_learn(x->executor->watches, TAKE_PTR(response->object));
-		/* The watch has passed it without a word, or it has just been deleted: a list tells. */
-		x->maybe_done |= key && !store_has(watches_store(x->executor->watches, WATCH_PODS), key);
-	}
-	conclude(x);
-}
-
 /*
- * Its creation was carried out and the answer lost (libcurl asks again by itself), and the watch has not told of it. Were
- * it left at that, the next change of the spec would have one made in its place: by then it has another name.
+ * Whether the pod exists now: its creation got no answer, or it was there already, perhaps by a creation whose answer was lost
+ * (libcurl asks again by itself). Such a pod is asked for by its name before the next plan.
  */
-static bool read_existing_pod(struct step *step, const struct client_response *response)
+static void note_expectation(struct execution *x, const struct plan_op *op,
+			     const struct client_response *response)
 {
-	struct execution *x = step->execution;
-	struct err err = { 0 };
+	struct known_cluster *cluster = known_state_of_cluster(x->executor->known, x->key);
+	const char *name = json_str(op->body, "metadata.name"),
+		   *group = op_label(op, "ray.io/group");
 
-	return op_result_is_taken(step->op, response) && op_is_kind(step->op, "Pod") &&
-	       client_get(x->executor->client, resource_find("v1", "Pod"), x->namespace, json_str(step->op->body, "metadata.name"),
-			  on_existing_pod, step, &err) == 0;
+	if (!cluster || !name || op->kind != PLAN_CREATE || !op_is_kind(op, "Pod"))
+		return;
+	if (response->maybe_done || response->status >= 500 || op_result_is_taken(op, response))
+		expectations_ask(&cluster->expected, name, group);
+	else if (response->status)
+		expectations_settle(&cluster->expected, name);
 }
 
 static void on_op_done(void *arg, struct client_response *response)
@@ -213,9 +208,8 @@ static void on_op_done(void *arg, struct client_response *response)
 	} else {
 		take_trouble(x, op, response);
 	}
-	x->maybe_done |= verdict != WENT_WELL && response->maybe_done;
-	if (!read_existing_pod(step, response))
-		conclude(x);
+	note_expectation(x, op, response);
+	conclude(x);
 }
 
 static int start_op(struct step *step, struct err *err)

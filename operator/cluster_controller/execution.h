@@ -26,6 +26,7 @@ struct executor {
 	bool (*may_write)(void *arg); /* asked right before each write */
 	void *arg;
 	size_t n_writes; /* that are not answered yet */
+	bool learns_gone; /* a pod leaves the copies because an answer says that it is gone */
 };
 
 /* The caller sets the first part, the execution the rest; all zero at first. */
@@ -41,8 +42,6 @@ struct execution {
 	struct step *steps; /* as many as the plan has operations */
 	size_t at; /* the next operation */
 	size_t in_flight;
-	bool name_taken; /* a pod of that name existed: look again soon */
-	bool maybe_done; /* a write without an answer may have been carried out, or the watch left out a pod: a list tells */
 	bool stop; /* no operation is started any more */
 	bool namespace_ends; /* it is being deleted */
 	struct strmap refused; /* groups whose pods the server does not take; the others go on */

@@ -27,7 +27,6 @@ void cluster_state_release(struct cluster_state *o)
 	free(o->pods);
 	free(o->pending);
 	free(o->crashes);
-	cJSON_Delete(o->deaths);
 	free(o->growing);
 	OPENSSL_cleanse(o->token, sizeof(o->token));
 }
@@ -76,28 +75,6 @@ static const struct store_entry *next_failure(const struct watches *watches, con
 
 	snprintf(value, sizeof(value), "%s/%s", key, group);
 	return store_index_next(watches_store(watches, WATCH_FAILURES), value, at);
-}
-
-static void add_deaths(const struct watches *watches, const char *key, const char *group, cJSON *deaths)
-{
-	const struct store_entry *entry;
-	int64_t n = 0;
-
-	for (entry = NULL; (entry = next_failure(watches, key, group, entry));)
-		n++;
-	if (n > 0)
-		json_set_int(deaths, group, n);
-}
-
-static cJSON *count_deaths(const struct watches *watches, const char *key, const cJSON *cluster)
-{
-	cJSON *deaths = cJSON_CreateObject();
-	const cJSON *group;
-
-	add_deaths(watches, key, HEAD_GROUP_NAME, deaths);
-	cJSON_ArrayForEach(group, json_get(cluster, "spec.workerGroupSpecs"))
-		add_deaths(watches, key, group_name(RAY_WORKER, group), deaths);
-	return deaths;
 }
 
 /* Of Ray's own container, and not for a reason that lies outside of it. The container's name is a part of the failure's. */
@@ -210,6 +187,16 @@ static void collect_growing(const struct sidecar_poller *poller, struct cluster_
 	in->growing = o->growing;
 }
 
+static void make_seed(char ret_seed[static OBSERVE_SEED_MAX])
+{
+	unsigned char bytes[OBSERVE_SEED_MAX / 2];
+
+	if (RAND_bytes(bytes, sizeof(bytes)) != 1)
+		memset(bytes, 0, sizeof(bytes));
+	for (size_t i = 0; i + 1 < sizeof(bytes); i++)
+		snprintf(ret_seed + 2 * i, 3, "%02x", bytes[i]);
+}
+
 static void make_token(char ret_token[static OBSERVE_TOKEN_MAX])
 {
 	unsigned char bytes[TOKEN_BYTES];
@@ -226,17 +213,18 @@ int gather_state(const struct watches *watches, const struct failure_writer *wri
 	_cleanup_free_ char *service = head_service_name(cluster), *headless = headless_service_name(cluster);
 	const char *namespace = json_str(cluster, "metadata.namespace");
 
-	o->deaths = count_deaths(watches, key, cluster);
-	if (!service || !headless || !o->deaths || collect_pods(watches, writer, key, o, &ret_in->n_pods, &ret_in->n_labelled) < 0 ||
+	if (!service || !headless ||
+	    collect_pods(watches, writer, key, o, &ret_in->n_pods, &ret_in->n_labelled) < 0 ||
 	    collect_all_crashes(watches, key, cluster, o) < 0)
 		return err_set(err, ENOMEM, "observing");
 	make_token(o->token);
+	make_seed(o->seed);
+	ret_in->name_seed = o->seed;
 	collect_growing(poller, o, ret_in);
 	ret_in->pods = o->pods;
 	ret_in->evidence_pending = o->pending;
 	ret_in->service = find_service(watches, namespace, service);
 	ret_in->headless = find_service(watches, namespace, headless);
-	ret_in->deaths = o->deaths;
 	ret_in->crashes = o->crashes;
 	ret_in->n_crashes = o->n_crashes;
 	ret_in->token = *o->token ? o->token : NULL;

@@ -11,16 +11,17 @@
 /* Of each group. */
 #define OBSERVE_CRASHES_MAX 256
 #define OBSERVE_TOKEN_MAX 64
+#define OBSERVE_SEED_MAX 34
 
-/* Pods, services, deaths, a fresh token. What it points to lasts as long as the stores' views do. */
+/* Pods, services, crashes, a fresh token and seed. What it points to lasts as long as the stores' views do. */
 struct cluster_state {
 	const cJSON **pods;
 	bool *pending;
-	cJSON *deaths;
 	struct crash *crashes;
 	size_t n_crashes;
 	char *growing;
 	char token[OBSERVE_TOKEN_MAX];
+	char seed[OBSERVE_SEED_MAX];
 };
 void cluster_state_release(struct cluster_state *o);
 

@@ -26,6 +26,7 @@ static void cluster_free(void *value)
 	if (!cluster)
 		return;
 	strmap_release(&cluster->applied, free);
+	expectations_release(&cluster->expected);
 	free(cluster);
 }
 
@@ -46,6 +47,22 @@ void known_state_release(struct known_state *known)
 	strmap_release(&known->clusters, cluster_free);
 }
 
+static void forget_if_unused(struct known_state *known, const char *name)
+{
+	const struct known_namespace *namespace = strmap_get(&known->namespaces, name);
+
+	if (namespace && !namespace->clusters && !namespace->users &&
+	    !namespace->launcher_waiters.n)
+		namespace_free(strmap_remove(&known->namespaces, name));
+}
+
+/* Of a cluster's key. Returns buf. */
+static const char *namespace_of(const char *key, char buf[static KEY_MAX])
+{
+	snprintf(buf, KEY_MAX, "%.*s", (int)strcspn(key, "/"), key);
+	return buf;
+}
+
 static void *get_or_add(struct strmap *map, const char *key, size_t size)
 {
 	void *value = strmap_get(map, key);
@@ -63,6 +80,24 @@ struct known_namespace *known_state_of_namespace(struct known_state *known, cons
 	return get_or_add(&known->namespaces, namespace, sizeof(struct known_namespace));
 }
 
+struct known_namespace *known_state_use(struct known_state *known, const char *name)
+{
+	struct known_namespace *namespace = known_state_of_namespace(known, name);
+
+	if (namespace)
+		namespace->users++;
+	return namespace;
+}
+
+void known_state_unuse(struct known_state *known, const char *name)
+{
+	struct known_namespace *namespace = strmap_get(&known->namespaces, name);
+
+	if (namespace && namespace->users)
+		namespace->users--;
+	forget_if_unused(known, name);
+}
+
 struct known_claim *known_state_of_claim(struct known_namespace *namespace, const char *claim)
 {
 	if (namespace->claims.n >= CLAIMS_MAX && !strmap_get(&namespace->claims, claim))
@@ -72,12 +107,32 @@ struct known_claim *known_state_of_claim(struct known_namespace *namespace, cons
 
 struct known_cluster *known_state_of_cluster(struct known_state *known, const char *key)
 {
-	return get_or_add(&known->clusters, key, sizeof(struct known_cluster));
+	char name[KEY_MAX];
+	struct known_cluster *cluster = strmap_get(&known->clusters, key);
+	struct known_namespace *namespace;
+
+	if (cluster)
+		return cluster;
+	namespace = known_state_of_namespace(known, namespace_of(key, name));
+	cluster = namespace ? get_or_add(&known->clusters, key, sizeof(*cluster)) : NULL;
+	if (cluster)
+		namespace->clusters++;
+	return cluster;
 }
 
 void known_state_forget_cluster(struct known_state *known, const char *key)
 {
-	cluster_free(strmap_remove(&known->clusters, key));
+	struct known_cluster *cluster = strmap_remove(&known->clusters, key);
+	struct known_namespace *namespace;
+	char name[KEY_MAX];
+
+	if (!cluster)
+		return;
+	cluster_free(cluster);
+	namespace = strmap_get(&known->namespaces, namespace_of(key, name));
+	if (namespace)
+		namespace->clusters--;
+	forget_if_unused(known, name);
 }
 
 void known_state_note_no_cleanup(struct known_state *known, const char *key, const struct err *err)

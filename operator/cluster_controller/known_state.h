@@ -13,6 +13,7 @@
 
 #include "lib/err.h"
 #include "lib/strmap.h"
+#include "operator/cluster_controller/expectations.h"
 #include "operator/injection/pod_security.h"
 
 /* A claim for the store; policies may name several in one namespace. */
@@ -27,23 +28,32 @@ struct known_namespace {
 	char kernel_log_refused[POD_SECURITY_REASON_MAX]; /* why; "": it is not */
 	int64_t security_until_ns;
 	bool ends; /* it is being deleted: nothing can be made in it */
+	size_t clusters; /* that are known */
+	size_t users; /* known_state_use */
 };
 
 struct known_cluster {
 	struct strmap applied;
 	const char *failure_reason; /* of the last write of a pod, static; NULL: it went well */
 	char failure_message[ERR_TEXT_MAX];
+	struct expectations expected; /* pods that must be asked for before the next plan */
+	uint64_t listed_term; /* the term of leadership in which its pods were listed */
 	char cleanup_refused[ERR_TEXT_MAX]; /* why the server does not take the Job; "": it did, or was not asked */
 };
 
 struct known_state {
 	struct strmap namespaces, clusters;
+	uint64_t term; /* how often we became the leader */
 };
 
 void known_state_release(struct known_state *known);
 
 /* Made when absent. NULL: no memory. */
 struct known_namespace *known_state_of_namespace(struct known_state *known, const char *namespace);
+/* What is known of a namespace stays at least until known_state_unuse. NULL: no memory. */
+struct known_namespace *known_state_use(struct known_state *known, const char *namespace);
+/* Forgets the namespace when nobody uses it, no cluster of it is known, and none waits for launchers. */
+void known_state_unuse(struct known_state *known, const char *namespace);
 struct known_claim *known_state_of_claim(struct known_namespace *namespace, const char *claim);
 /* key: "namespace/name" */
 struct known_cluster *known_state_of_cluster(struct known_state *known, const char *key);

@@ -10,6 +10,10 @@ enum verdict op_result_verdict(const struct plan_op *op, const struct client_res
 {
 	if (response->status / 100 == 2 || op->kind == PLAN_EVENT)
 		return WENT_WELL;
+	/* A label or an annotation of a pod: the pod is counted without it as well. */
+	if (op->kind == PLAN_MERGE && op_is_kind(op, "Pod") && response->status / 100 == 4 &&
+	    response->status != 429)
+		return WENT_WELL;
 	if (op_result_is_taken(op, response))
 		return WENT_WELL;
 	if (response->status == 404 && (op->kind == PLAN_DELETE || op->kind == PLAN_STATUS || op->kind == PLAN_MERGE))
@@ -26,7 +30,8 @@ bool op_result_is_taken(const struct plan_op *op, const struct client_response *
 
 bool op_result_is_refusal(const struct plan_op *op, const struct client_response *response)
 {
-	return op_is_kind(op, "Pod") && response->status >= 400 && response->status != 409 && response->status != 429;
+	return (op->kind == PLAN_CREATE || op->kind == PLAN_DELETE) && op_is_kind(op, "Pod") &&
+	       response->status >= 400 && response->status != 409 && response->status != 429;
 }
 
 const char *op_name(const struct plan_op *op)

@@ -68,6 +68,25 @@ static void only_a_pod_that_the_server_does_not_want_is_refused(void **state)
 		assert_false(op_result_is_refusal(&(struct plan_op){ PLAN_CREATE, pod }, &(struct client_response){ .status = others[i] }));
 }
 
+static void a_pod_whose_labels_cannot_be_put_back_stops_nothing(void **state)
+{
+	_cleanup_json_ cJSON *pod = cJSON_Parse("{\"kind\":\"Pod\"}");
+	static const struct {
+		int status;
+		enum verdict verdict;
+	} rows[] = { { 200, WENT_WELL }, { 403, WENT_WELL }, { 409, WENT_WELL },
+		     { 422, WENT_WELL }, { 0, WENT_WRONG },  { 429, WENT_WRONG },
+		     { 503, WENT_WRONG } };
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct client_response response = { .status = rows[i].status, .reason = "" };
+		assert_int_equal(op_result_verdict(&(struct plan_op){ PLAN_MERGE, pod }, &response),
+				 rows[i].verdict);
+		assert_false(op_result_is_refusal(&(struct plan_op){ PLAN_MERGE, pod }, &response));
+	}
+}
+
 static void an_operation_tells_what_it_is_of(void **state)
 {
 	_cleanup_json_ cJSON *body = cJSON_Parse("{\"kind\":\"ConfigMap\",\"metadata\":{\"labels\":{\"ray.io/group\":\"g\"}}}");
@@ -80,6 +99,7 @@ static void an_operation_tells_what_it_is_of(void **state)
 	assert_null(op_label(&op, "ray"));
 	assert_string_equal(op_name(&op), "merge");
 	assert_string_equal(op_name(&none), "event");
+	assert_string_equal(op_name(&(struct plan_op){ PLAN_STATUS, NULL }), "status");
 }
 
 int main(void)
@@ -88,6 +108,7 @@ int main(void)
 		cmocka_unit_test(each_answer_means_one_thing_for_each_operation),
 		cmocka_unit_test(a_name_is_taken_only_where_the_server_says_so),
 		cmocka_unit_test(only_a_pod_that_the_server_does_not_want_is_refused),
+		cmocka_unit_test(a_pod_whose_labels_cannot_be_put_back_stops_nothing),
 		cmocka_unit_test(an_operation_tells_what_it_is_of),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

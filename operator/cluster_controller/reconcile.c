@@ -11,9 +11,13 @@
 #include "operator/cluster_controller/gather_state.h"
 #include "operator/cluster_controller/known_state.h"
 #include "operator/cluster_controller/namespace_lookup.h"
+#include "operator/cluster_controller/op_result.h"
+#include "operator/cluster_controller/pod_lookup.h"
+#include "operator/cluster_controller/wanted_objects.h"
 #include "operator/raycluster/gcs_ft.h"
 #include "operator/raycluster/ingress.h"
 #include "operator/raycluster/news.h"
+#include "operator/raycluster/pod_state.h"
 #include "operator/raycluster/redis_cleanup.h"
 
 /* Belt and braces: every cluster is looked at so often, events or not. */
@@ -27,6 +31,8 @@
  * what keeps us from flooding the API server, too: one that is slow gets fewer requests a second.
  */
 #define WRITES_MAX 24
+/* Creations under the names of those whose answer was lost; more are made under new names. */
+#define UNANSWERED_MAX 64
 
 struct reconciler {
 	struct reconciler_options o;
@@ -43,6 +49,9 @@ struct reconcile {
 	char *namespace;
 	struct policy policy; /* of the cluster, since it was looked at; a change of it is for the next time */
 	char *policy_origin; /* as in plan.h; NULL: the operator's own */
+	struct pod_lookup pod_lookup;
+	char cluster_uid[64];
+	bool lists_pods; /* the plan is there, and was found to need a list of the cluster's pods first */
 	struct namespace_lookup lookup;
 	struct execution execution; /* of its plan */
 	int64_t started_ns;
@@ -71,6 +80,7 @@ static void finish(struct reconcile *r, const char *result)
 	metrics_observe(c->o.metrics, METRIC_RECONCILE_SECONDS, (double)(now_boottime_ns() - r->started_ns) / 1e9,
 			"controller=\"raycluster\"");
 	workqueue_done(c->o.queue, r->key);
+	known_state_unuse(&c->known, r->namespace);
 	if (r->prev)
 		r->prev->next = r->next;
 	else
@@ -88,8 +98,8 @@ static void succeed(struct reconcile *r)
 	struct known_cluster *known = known_state_of_cluster(&c->known, r->key);
 	int64_t again_ns = r->execution.plan.requeue_ns > 0 ? MIN(r->execution.plan.requeue_ns, RESYNC_NS) : RESYNC_NS;
 
-	if (r->execution.name_taken)
-		again_ns = MIN(again_ns, 5 * NS_PER_SEC);
+	if (known && expectations_next(&known->expected))
+		again_ns = 0;
 	/* The status still speaks of the failure. */
 	if (known && known->failure_reason) {
 		known->failure_reason = NULL;
@@ -167,8 +177,6 @@ static void run_next(void *arg)
 	share_out(r->reconciler);
 	if (x->in_flight > 0)
 		return;
-	if (x->maybe_done)
-		informer_resync(watches_informer(r->reconciler->o.watches, WATCH_PODS));
 	tell_news(r);
 	if (x->trouble.code)
 		fail(r, x->retry_after_ns, &x->trouble);
@@ -193,13 +201,15 @@ static int make_plan(struct reconcile *r, const cJSON *cluster, struct err *err)
 	const struct known_claim *claim = known && r->policy.store.claim ? known_state_of_claim(known, r->policy.store.claim) : NULL;
 	struct known_cluster *own = known_state_of_cluster(&c->known, r->key);
 	_cleanup_(cluster_state_release) struct cluster_state observation = { 0 };
+	struct unanswered_create unanswered[UNANSWERED_MAX];
 
 	if (!known || !own || (r->policy.store.claim && !claim))
 		return err_set(err, ENOMEM, "observing");
 	struct plan_input in = {
 		.cluster = cluster,
 		.store_claim_trouble = claim ? claim->trouble : NULL,
-		.kernel_log_refused = known->kernel_log_refused[0] ? known->kernel_log_refused : NULL,
+		.kernel_log_refused =
+			known->kernel_log_refused[0] ? known->kernel_log_refused : NULL,
 		.policy = &r->policy,
 		.policy_origin = r->policy_origin,
 		.launchers = c->o.launchers,
@@ -208,6 +218,9 @@ static int make_plan(struct reconcile *r, const cJSON *cluster, struct err *err)
 		.arg = own,
 		.failure_reason = own->failure_reason,
 		.failure_message = own->failure_message,
+		.unanswered = unanswered,
+		.n_unanswered = expectations_unanswered(&own->expected, now_boottime_ns(),
+							unanswered, UNANSWERED_MAX),
 		.cleanup_job = r->lookup.objects[LOOKUP_JOB].object,
 		.ingress = r->lookup.objects[LOOKUP_INGRESS].object,
 		.ingress_refused = r->lookup.objects[LOOKUP_INGRESS].refused.code != 0,
@@ -217,6 +230,33 @@ static int make_plan(struct reconcile *r, const cJSON *cluster, struct err *err)
 	r->execution.cautious = own->failure_reason != NULL;
 	int result = gather_state(c->o.watches, c->o.writer, c->o.poller, r->key, cluster, &observation, &in, err);
 	return result < 0 ? result : plan_cluster(&in, &r->execution.plan, err);
+}
+
+static void look_up_pods(struct reconcile *r);
+
+static bool creates_pods(const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->n_ops; i++)
+		if (plan->ops[i].kind == PLAN_CREATE && op_is_kind(&plan->ops[i], "Pod"))
+			return true;
+	return false;
+}
+
+/*
+ * The first time that a leader creates pods for a cluster: what the leader before it created may not have come by the watch yet.
+ * True: it is looked for, and planned again then.
+ */
+static bool must_list(struct reconcile *r)
+{
+	struct known_cluster *own = known_state_of_cluster(&r->reconciler->known, r->key);
+
+	if (!own || own->listed_term == r->reconciler->known.term ||
+	    !creates_pods(&r->execution.plan))
+		return false;
+	r->lists_pods = true;
+	plan_release(&r->execution.plan);
+	look_up_pods(r);
+	return true;
 }
 
 static void plan_and_run(struct reconcile *r)
@@ -240,6 +280,8 @@ static void plan_and_run(struct reconcile *r)
 		return;
 	}
 	log_debug("cluster %s: %zu operations", r->key, r->execution.plan.n_ops);
+	if (must_list(r))
+		return;
 	if (execution_prepare(&r->execution, &err) < 0) {
 		fail(r, 0, &err);
 		return;
@@ -273,21 +315,6 @@ static int take_policy(struct reconcile *r, const cJSON *cluster, struct err *er
 	return policy_copy(policy, &r->policy, err);
 }
 
-/* What is there of that name, unless it is believed to be as wanted. Takes wanted; NULL is nothing to look for. */
-static void look_for(struct reconcile *r, enum lookup_object_kind kind, cJSON *wanted)
-{
-	struct known_cluster *known = known_state_of_cluster(&r->reconciler->known, r->key);
-	const char *name = json_str(wanted, "metadata.name");
-	char hash[PLAN_HASH_MAX];
-
-	if (name) {
-		plan_object_hash(wanted, hash);
-		if (!known || !known_state_is_applied(known, json_str(wanted, "kind"), name, hash))
-			snprintf(r->lookup.objects[kind].name, LOOKUP_NAME_MAX, "%s", name);
-	}
-	cJSON_Delete(wanted);
-}
-
 static void start_lookup(struct reconcile *r, struct known_namespace *known)
 {
 	struct reconciler *c = r->reconciler;
@@ -302,9 +329,67 @@ static void start_lookup(struct reconcile *r, struct known_namespace *known)
 				     .done = on_looked_up, .arg = r };
 	if (is_held(cluster))
 		redis_cleanup_name(cluster, r->lookup.objects[LOOKUP_JOB].name);
-	look_for(r, LOOKUP_INGRESS, ingress_build(cluster));
-	look_for(r, LOOKUP_GCS_CLAIM, gcs_ft_claim(cluster));
+	wanted_objects(cluster, known_state_of_cluster(&c->known, r->key), &r->lookup);
 	namespace_lookup_start(&r->lookup);
+}
+
+static void on_pods_looked_up(void *arg, int64_t retry_after_ns, const struct err *err)
+{
+	struct reconcile *r = arg;
+	struct known_state *all = &r->reconciler->known;
+	struct known_namespace *known = known_state_of_namespace(all, r->namespace);
+	struct known_cluster *own = known_state_of_cluster(all, r->key);
+
+	if (err || !known || !own) {
+		fail(r, retry_after_ns,
+		     err ? err : &(struct err){ .code = ENOMEM, .text = "observing" });
+		return;
+	}
+	if (r->lists_pods)
+		own->listed_term = all->term;
+	if (expectations_next(&own->expected)) {
+		workqueue_add_at(r->reconciler->o.queue, r->key, now_boottime_ns());
+		finish(r, "requeue_after");
+	} else if (r->lists_pods) {
+		plan_and_run(r);
+	} else {
+		start_lookup(r, known);
+	}
+}
+
+static bool may_write(void *arg)
+{
+	const struct reconcile *r = arg;
+
+	return r->reconciler->o.may_write(r->reconciler->o.arg);
+}
+
+/* Nothing is planned for a cluster while it is not certain which pods it has. */
+static void look_up_pods(struct reconcile *r)
+{
+	struct reconciler *c = r->reconciler;
+	const cJSON *cluster = store_get(watches_store(c->o.watches, WATCH_CLUSTERS), r->key);
+	const char *uid = json_str(cluster, "metadata.uid");
+	struct known_cluster *own = known_state_of_cluster(&c->known, r->key);
+
+	if (!own) {
+		fail(r, 0, &(struct err){ .code = ENOMEM, .text = "observing" });
+		return;
+	}
+	snprintf(r->cluster_uid, sizeof(r->cluster_uid), "%s", uid ? uid : "");
+	r->pod_lookup = (struct pod_lookup){ .client = c->o.client,
+					     .watches = c->o.watches,
+					     .expected = &own->expected,
+					     .namespace = r->namespace,
+					     .cluster = r->key + strlen(r->namespace) + 1,
+					     .cluster_uid = r->cluster_uid,
+					     .may_write = may_write,
+					     .done = on_pods_looked_up,
+					     .arg = r };
+	if (r->lists_pods)
+		pod_lookup_start_with_list(&r->pod_lookup);
+	else
+		pod_lookup_start(&r->pod_lookup);
 }
 
 static void observe(struct reconcile *r)
@@ -320,7 +405,7 @@ static void observe(struct reconcile *r)
 		workqueue_add_at(c->o.queue, r->key, now_boottime_ns() + LAUNCHER_WAIT_NS);
 		finish(r, "requeue_after");
 	} else {
-		start_lookup(r, known);
+		look_up_pods(r);
 	}
 }
 
@@ -337,7 +422,8 @@ static struct reconcile *reconcile_new(struct reconciler *c, const char *key)
 	r->started_ns = now_boottime_ns();
 	r->execution = (struct execution){ .executor = &c->executor, .key = r->key, .namespace = r->namespace,
 					   .answered = run_next, .arg = r, .news = cJSON_CreateArray() };
-	if (!r->key || !r->namespace || !r->execution.news) {
+	if (!r->key || !r->namespace || !r->execution.news ||
+	    !known_state_use(&c->known, r->namespace)) {
 		reconcile_free(r);
 		return NULL;
 	}
@@ -363,17 +449,42 @@ void reconciler_start(struct reconciler *c, const char *key)
 
 void reconciler_launchers_settled(struct reconciler *c, const char *namespace)
 {
-	struct known_namespace *known = known_state_of_namespace(&c->known, namespace);
+	struct known_namespace *known = known_state_use(&c->known, namespace);
 	struct strmap_pos pos = { 0 };
 	const char *key;
 	void *value;
 
-	if (!known || known->launcher_waiters.n == 0)
+	if (!known)
 		return;
 	while (strmap_next(&known->launcher_waiters, &pos, &key, &value))
 		workqueue_add(c->o.queue, key);
+	if (known->launcher_waiters.n)
+		c->o.on_ready(c->o.arg);
 	strmap_release(&known->launcher_waiters, NULL);
-	c->o.on_ready(c->o.arg);
+	known_state_unuse(&c->known, namespace);
+}
+
+void reconciler_begin(struct reconciler *c)
+{
+	c->known.term++;
+}
+
+void reconciler_pod_left(struct reconciler *c, const cJSON *pod)
+{
+	char key[512];
+	const cJSON *cluster;
+	struct known_cluster *own;
+
+	if (c->executor.learns_gone || json_str(pod, "metadata.deletionTimestamp") ||
+	    !c->o.may_write(c->o.arg) || !pod_cluster_key(pod, key, sizeof(key)))
+		return;
+	cluster = store_get(watches_store(c->o.watches, WATCH_CLUSTERS), key);
+	if (!cluster || json_str(cluster, "metadata.deletionTimestamp") ||
+	    !pod_is_owned(pod, json_str(cluster, "metadata.uid")))
+		return;
+	own = known_state_of_cluster(&c->known, key);
+	if (own)
+		expectations_ask(&own->expected, json_str(pod, "metadata.name"), NULL);
 }
 
 size_t reconciler_in_flight(const struct reconciler *c)
@@ -388,6 +499,7 @@ int reconciler_new(const struct reconciler_options *options, struct reconciler *
 	if (!c)
 		return err_set(err, ENOMEM, "reconciler");
 	c->o = *options;
+	c->known.term = 1;
 	c->executor = (struct executor){
 		.client = options->client,
 		.watches = options->watches,

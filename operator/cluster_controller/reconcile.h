@@ -5,8 +5,9 @@
  * the other, each when the last is answered. Answers go into the copies at
  * once, so that the next plan knows of them before the watch does.
  *
- * A write whose answer was lost may have been done: the pods are then listed
- * anew, and until that list is there nothing is planned.
+ * The creation of a pod whose answer was lost may have been carried out: that pod is
+ * asked for by its name, and until it is certain whether it exists, nothing is planned
+ * for its cluster (expectations.h).
  */
 #ifndef AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_RECONCILE_H
 #define AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_RECONCILE_H
@@ -48,6 +49,10 @@ void reconciler_free(struct reconciler *reconciler);
 void reconciler_start(struct reconciler *reconciler, const char *key);
 /* The launchers of that namespace need not be waited for any more (launcher_store_settled). */
 void reconciler_launchers_settled(struct reconciler *reconciler, const char *namespace);
+/* We have become the leader: our copies may lack what the leader before us created. */
+void reconciler_begin(struct reconciler *reconciler);
+/* A pod left the copies, in its last state; perhaps only because its labels were changed. */
+void reconciler_pod_left(struct reconciler *reconciler, const cJSON *pod);
 size_t reconciler_in_flight(const struct reconciler *reconciler);
 
 #endif

@@ -7,83 +7,22 @@
 
 #include "lib/log.h"
 #include "lib/units.h"
+#include "operator/failure_controller/failure_intake.h"
 #include "operator/failures/failures.h"
-#include "operator/kube/workqueue.h"
+#include "operator/failures/older_crd.h"
 
-/* A crash loop of a thousand pods fits; beyond it the oldest evidence is not the problem. */
-#define PENDING_MAX 20000
 #define WRITTEN_MAX 100000
 #define IN_FLIGHT_MAX 8
-/* The kubelet gives its containers a second for an eviction, and is not always quick. */
-#define SETTLE_NS (20 * NS_PER_SEC)
-/* So long a dead pod is kept for its evidence; then its cluster must go on. */
-#define HOLD_NS (60 * NS_PER_SEC)
-
-struct pending {
-	struct failure_writer *writer;
-	cJSON *failure;
-	char *key; /* "namespace/name" of the failure */
-	char *pod_uid; /* NULL: it has none */
-	struct pending *next_of_pod;
-	int64_t since_ns;
-	bool open;  /* its class may still change */
-	bool seen_undeleted; /* when its pod was first seen dead, nobody had deleted it */
-	bool taken; /* in work, or was: it stays as it is */
-	bool owner_asked, inquired;
-};
-
-struct failure_writer {
-	struct failure_writer_options o;
-	struct workqueue queue;
-	struct strmap pending; /* key -> struct pending */
-	struct strmap by_pod; /* pod_uid -> the first struct pending of that pod */
-	struct strmap written; /* key -> non-NULL: deleted ones are not written again while the pod tells of them */
-	struct event *wake;
-};
-
-static void pending_free(void *value)
-{
-	struct pending *p = value;
-
-	if (!p)
-		return;
-	cJSON_Delete(p->failure);
-	free(p->key);
-	free(p->pod_uid);
-	free(p);
-}
-
-/* Without memory its pod is not held for it. */
-static void index_by_pod(struct failure_writer *writer, struct pending *p)
-{
-	const char *uid = json_str(p->failure, "spec.podUID");
-	void *first = NULL;
-
-	p->pod_uid = uid ? strdup(uid) : NULL;
-	if (p->pod_uid && strmap_put(&writer->by_pod, p->pod_uid, p, &first) < 0)
-		free(TAKE_PTR(p->pod_uid));
-	p->next_of_pod = first;
-}
-
-static void unindex(struct failure_writer *writer, const struct pending *p)
-{
-	struct pending *first = p->pod_uid ? strmap_get(&writer->by_pod, p->pod_uid) : NULL, *before = first;
-
-	if (first == p && !p->next_of_pod) {
-		strmap_remove(&writer->by_pod, p->pod_uid);
-	} else if (first == p) {
-		strmap_put(&writer->by_pod, p->pod_uid, p->next_of_pod, NULL); /* which is there: no memory is needed */
-	} else {
-		while (before && before->next_of_pod != p)
-			before = before->next_of_pod;
-		if (before)
-			before->next_of_pod = p->next_of_pod;
-	}
-}
+/*
+ * A replica that does not act keeps only failures of pods that are gone, which nobody could derive again, and for no longer than a
+ * leader may be missed: the Lease lasts 15 s.
+ */
+#define STANDBY_NS (60 * NS_PER_SEC)
 
 static void run(evutil_socket_t fd, short what, void *arg);
 
-int failure_writer_new(const struct failure_writer_options *options, struct failure_writer **ret_writer, struct err *err)
+int failure_writer_new(const struct failure_writer_options *options,
+		       struct failure_writer **ret_recorder, struct err *err)
 {
 	struct failure_writer *writer = calloc(1, sizeof(*writer));
 
@@ -92,11 +31,12 @@ int failure_writer_new(const struct failure_writer_options *options, struct fail
 	writer->o = *options;
 	workqueue_init(&writer->queue);
 	writer->wake = evtimer_new(options->base, run, writer);
-	if (!writer->wake) {
+	writer->walk = evtimer_new(options->base, failure_intake_walk, writer);
+	if (!writer->wake || !writer->walk) {
 		failure_writer_free(writer);
 		return err_set(err, ENOMEM, "failure writer");
 	}
-	*ret_writer = writer;
+	*ret_recorder = writer;
 	return 0;
 }
 
@@ -106,8 +46,9 @@ void failure_writer_free(struct failure_writer *writer)
 		return;
 	if (writer->wake)
 		event_free(writer->wake);
-	strmap_release(&writer->pending, pending_free);
-	strmap_release(&writer->by_pod, NULL);
+	if (writer->walk)
+		event_free(writer->walk);
+	pending_failures_release(&writer->pending);
 	strmap_release(&writer->written, NULL);
 	workqueue_release(&writer->queue);
 	free(writer);
@@ -118,196 +59,111 @@ void failure_writer_wake(struct failure_writer *writer)
 	event_active(writer->wake, 0, 0);
 }
 
-static bool known(const struct failure_writer *writer, const char *key)
+static void note_written(struct failure_writer *writer, const char *key)
 {
-	return strmap_get(&writer->pending, key) || strmap_get(&writer->written, key) ||
-	       store_has(informer_store(writer->o.known), key);
-}
-
-/* One that waits, and the pod's status as it is now. Takes failure. */
-static void look_again(struct failure_writer *writer, struct pending *p, cJSON *failure, bool open, bool deleted)
-{
-	_cleanup_json_ cJSON *owned = failure;
-	cJSON *old = p->failure;
-
-	if (p->taken || !p->open)
-		return;
-	if (!deleted || !p->seen_undeleted || failure_supersedes(failure, old)) {
-		p->failure = TAKE_PTR(owned);
-		cJSON_Delete(old);
-	}
-	p->open = open;
-	if (!open) {
-		workqueue_add(&writer->queue, p->key);
-		failure_writer_wake(writer);
-	}
-}
-
-/* Takes failure. deleted: its pod is being deleted. */
-static void add(struct failure_writer *writer, cJSON *failure, bool open, bool deleted)
-{
-	_cleanup_json_ cJSON *owned = failure;
-	_cleanup_free_ char *key = object_key(failure);
-	struct pending *waiting = key ? strmap_get(&writer->pending, key) : NULL;
-
-	if (waiting)
-		look_again(writer, waiting, TAKE_PTR(owned), open, deleted);
-	if (waiting || !key || known(writer, key))
-		return;
-	if (writer->pending.n >= PENDING_MAX) {
-		log_error("failure %s is lost: %d others wait to be written", key, PENDING_MAX);
-		return;
-	}
-	struct pending *p = calloc(1, sizeof(*p));
-	if (!p || strmap_put(&writer->pending, key, p, NULL) < 0) {
-		free(p);
-		log_error("failure %s is lost: out of memory", key);
-		return;
-	}
-	p->writer = writer;
-	p->failure = TAKE_PTR(owned);
-	p->key = TAKE_PTR(key);
-	p->since_ns = now_boottime_ns();
-	p->open = open;
-	p->seen_undeleted = !deleted;
-	index_by_pod(writer, p);
-	if (open)
-		workqueue_add_at(&writer->queue, p->key, p->since_ns + SETTLE_NS);
-	else
-		workqueue_add(&writer->queue, p->key);
-	failure_writer_wake(writer);
-}
-
-bool failure_writer_knows(const struct failure_writer *writer, const cJSON *failure)
-{
-	_cleanup_free_ char *key = object_key(failure);
-
-	return key && known(writer, key);
-}
-
-void failure_writer_add(struct failure_writer *writer, cJSON *failure)
-{
-	add(writer, failure, false, false);
-}
-
-void failure_writer_see(struct failure_writer *writer, const cJSON *pod, bool gone)
-{
-	_cleanup_json_ cJSON *failures = NULL;
-	bool deleted = json_str(pod, "metadata.deletionTimestamp");
-	struct err err = { 0 };
-	cJSON *failure;
-
-	int r = gone ? failures_from_gone_pod(pod, now_realtime_ns(), &failures, &err) :
-		       failures_from_pod(pod, now_realtime_ns(), &failures, &err);
-	if (r < 0) {
-		log_warning("pod %s/%s: %s", json_str(pod, "metadata.namespace"), json_str(pod, "metadata.name"),
-			    err_text(&err));
-		return;
-	}
-	while ((failure = cJSON_DetachItemFromArray(failures, 0)))
-		add(writer, failure, !gone && failure_is_open(pod, failure), deleted);
-}
-
-void failure_writer_begin(struct failure_writer *writer)
-{
-	struct strmap_pos pos = { 0 };
-	void *value;
-
-	while (strmap_next(&writer->pending, &pos, NULL, &value))
-		((struct pending *)value)->since_ns = now_boottime_ns();
-	failure_writer_wake(writer);
-}
-
-static const struct pending *first_of_pod(const struct failure_writer *writer, const cJSON *pod)
-{
-	const char *uid = json_str(pod, "metadata.uid");
-
-	return uid ? strmap_get(&writer->by_pod, uid) : NULL;
-}
-
-bool failure_writer_pending(const struct failure_writer *writer, const cJSON *pod)
-{
-	const struct pending *p = first_of_pod(writer, pod);
-	int64_t now_ns = now_boottime_ns();
-
-	while (p && now_ns - p->since_ns >= HOLD_NS)
-		p = p->next_of_pod;
-	return p != NULL;
-}
-
-size_t failure_writer_ends(const struct failure_writer *writer, const cJSON *pod, struct told_end *ret_ends, size_t max)
-{
-	size_t n = 0;
-
-	for (const struct pending *p = first_of_pod(writer, pod); p && n < max; p = p->next_of_pod) {
-		const cJSON *spec = json_get(p->failure, "spec");
-		const char *container = json_str(spec, "container");
-
-		if (!container || json_bool(spec, "containerLives", false) ||
-		    !told_end_time(json_str(spec, "endedAt"), &ret_ends[n].at_ns))
-			continue;
-		snprintf(ret_ends[n++].container, sizeof(ret_ends->container), "%s", container);
-	}
-	return n;
-}
-
-size_t failure_writer_in_flight(const struct failure_writer *writer)
-{
-	return writer->queue.n_working;
-}
-
-size_t failure_writer_n_pending(const struct failure_writer *writer)
-{
-	return writer->pending.n;
-}
-
-/* Done with it, for good or ill: the pod need not wait for it any more. */
-static void settle(struct failure_writer *writer, struct pending *p)
-{
-	const char *cluster = json_str(p->failure, "spec.cluster");
-	const char *namespace = json_str(p->failure, "metadata.namespace");
-	char key[512];
-
 	if (writer->written.n >= WRITTEN_MAX)
 		strmap_release(&writer->written, NULL);
-	strmap_put(&writer->written, p->key, writer, NULL);
-	strmap_remove(&writer->pending, p->key);
-	unindex(writer, p);
+	(void)strmap_put(&writer->written, key, writer, NULL);
+}
+
+/* --- Writing -------------------------------------------------------------------------------------------- */
+
+/* Done with it, for good or ill: the pod need not wait for it any more. */
+static void settle(struct failure_writer *writer, struct pending_failure *p)
+{
+	note_written(writer, p->key);
 	workqueue_forget(&writer->queue, p->key);
 	workqueue_done(&writer->queue, p->key);
-	if (cluster && namespace && snprintf(key, sizeof(key), "%s/%s", namespace, cluster) < (int)sizeof(key))
-		writer->o.on_written(writer->o.arg, key);
-	pending_free(p);
+	if (p->cluster)
+		writer->o.on_written(writer->o.arg, p->cluster);
+	pending_failures_remove(&writer->pending, p);
 }
 
 void failure_writer_written(struct failure_writer *writer, const char *key)
 {
-	struct pending *p = strmap_get(&writer->pending, key);
+	struct pending_failure *p = pending_failures_get(&writer->pending, key);
 
 	/* While our own write of it runs, its answer settles it. */
 	if (p && workqueue_remove(&writer->queue, key))
 		settle(writer, p);
 }
 
-static void retry(struct failure_writer *writer, struct pending *p, int64_t least_ns, const struct err *err)
+void failure_writer_removed(struct failure_writer *writer, const char *key)
 {
-	int64_t delay = workqueue_retry(&writer->queue, p->key, now_boottime_ns(), MAX(least_ns, NS_PER_SEC));
+	note_written(writer, key);
+}
+
+static void give_up(struct failure_writer *writer, struct pending_failure *p, const char *reason,
+		    const char *why)
+{
+	const cJSON *failure = pending_failure_open(p);
+
+	if (failure)
+		failure_intake_tell_lost(writer, failure, reason, why);
+	settle(writer, p);
+}
+
+static void retry(struct failure_writer *writer, struct pending_failure *p, int status,
+		  int64_t least_ns, const struct err *err)
+{
 	char text[DURATION_TEXT_MAX];
 
-	log_warning("failure %s: %s; again in %s", p->key, err_text(err), duration_format(delay, text));
+	if (!pending_failure_may_retry(p, status, now_boottime_ns())) {
+		give_up(writer, p, status ? "refused" : "unreachable", err_text(err));
+		return;
+	}
+	int64_t delay = workqueue_retry(&writer->queue, p->key, now_boottime_ns(),
+					MAX(least_ns, NS_PER_SEC));
+	log_warning_limited("failure %s: %s; again in %s", p->key, err_text(err),
+			    duration_format(delay, text));
+	pending_failure_close(p);
 	workqueue_done(&writer->queue, p->key);
+}
+
+static void create(struct failure_writer *writer, struct pending_failure *p);
+
+/* Said once: it is the same for all failures until somebody upgrades the CRD. */
+static void tell_older_crd(struct failure_writer *writer, const char *what, const struct err *err)
+{
+	metrics_set(writer->o.metrics, METRIC_CRDS_OUTDATED, 1, "%s", "");
+	if (writer->told_older_crd)
+		return;
+	writer->told_older_crd = true;
+	log_error(
+		"the API server does not take %s of a RayFailure: its CRDs are older than this operator and should be upgraded; "
+		"RayFailures are written without: %s",
+		what, err_text(err));
+	if (writer->o.on_older_crd)
+		writer->o.on_older_crd(writer->o.arg, what);
+}
+
+/* The server will not take it as it is. */
+static void take_invalid(struct failure_writer *writer, struct pending_failure *p,
+			 const struct client_response *response)
+{
+	char what[OLDER_CRD_TEXT_MAX];
+
+	if (response->status == 422 && !p->reduced &&
+	    older_crd_reduce(p->failure, response->object, what)) {
+		p->reduced = true;
+		tell_older_crd(writer, what, &response->err);
+		create(writer, p);
+	} else {
+		give_up(writer, p, "invalid", err_text(&response->err));
+	}
 }
 
 static void on_created(void *arg, struct client_response *response)
 {
-	struct pending *p = arg;
+	struct pending_failure *p = arg;
 	struct failure_writer *writer = p->writer;
-	const char *class = json_str(p->failure, "spec.class");
+	const char *class = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(
+		json_get(p->failure, "metadata.labels"), "afterglow.dev/class"));
 
 	if (response->status / 100 == 2) {
 		log_info("failure %s: %s", p->key, json_str(p->failure, "spec.verdict"));
 		metrics_add(writer->o.metrics, METRIC_FAILURES, 1, "class=\"%s\"", class ? class : "");
-		/* Before the pod is replaced: planning counts deaths. The watch may be late. */
+		/* Before the pod is replaced: a crash loop is told by them. The watch may be late. */
 		informer_learn(writer->o.known, TAKE_PTR(response->object));
 		settle(writer, p);
 	} else if (response->status == 409 && strcmp(response->reason, "AlreadyExists") == 0) {
@@ -316,40 +172,45 @@ static void on_created(void *arg, struct client_response *response)
 		log_info("failure %s is not written, its namespace is being deleted: %s", p->key, json_str(p->failure, "spec.verdict"));
 		settle(writer, p);
 	} else if (response->status == 400 || response->status == 413 || response->status == 422) {
-		log_error("failure %s is lost, the server will not take it: %s", p->key, err_text(&response->err));
-		settle(writer, p);
+		take_invalid(writer, p, response);
 	} else {
-		retry(writer, p, response->retry_after_ns, &response->err);
+		retry(writer, p, response->status, response->retry_after_ns, &response->err);
 	}
 	failure_writer_wake(writer);
 }
 
-static void create(struct failure_writer *writer, struct pending *p)
+static void create(struct failure_writer *writer, struct pending_failure *p)
 {
 	struct err err = { 0 };
-	cJSON *better;
 
-	failure_seal(p->failure);
-	better = writer->o.reconsider(writer->o.arg, p->failure);
-	if (better) {
-		cJSON_Delete(p->failure);
-		p->failure = better;
-	}
 	if (client_create(writer->o.client, p->failure, NULL, on_created, p, &err) < 0)
-		retry(writer, p, 0, &err);
+		retry(writer, p, 0, 0, &err);
+}
+
+static void seal_and_create(struct failure_writer *writer, struct pending_failure *p)
+{
+	cJSON *better = NULL;
+
+	if (!p->reduced) {
+		failure_seal(p->failure);
+		better = writer->o.reconsider(writer->o.arg, p->failure);
+	}
+	if (better)
+		pending_failure_replace(p, better);
+	create(writer, p);
 }
 
 static void on_owner(void *arg)
 {
-	struct pending *p = arg;
+	struct pending_failure *p = arg;
 	struct failure_writer *writer = p->writer;
 
 	failure_owners_complete(writer->o.owners, p->failure, now_boottime_ns());
-	create(writer, p);
+	seal_and_create(writer, p);
 	failure_writer_wake(writer);
 }
 
-static bool ask_for_owner(struct failure_writer *writer, struct pending *p)
+static bool ask_for_owner(struct failure_writer *writer, struct pending_failure *p)
 {
 	bool asked = p->owner_asked;
 
@@ -358,7 +219,7 @@ static bool ask_for_owner(struct failure_writer *writer, struct pending *p)
 }
 
 /* Who ended it is known, as far as it can be, which may have made another class of it. */
-static void go_on(struct failure_writer *writer, struct pending *p)
+static void go_on(struct failure_writer *writer, struct pending_failure *p)
 {
 	const char *why;
 
@@ -366,20 +227,20 @@ static void go_on(struct failure_writer *writer, struct pending *p)
 		log_info("failure %s is not recorded: %s", p->key, why);
 		settle(writer, p);
 	} else if (!ask_for_owner(writer, p)) {
-		create(writer, p);
+		seal_and_create(writer, p);
 	}
 }
 
 static void on_inquired(void *arg)
 {
-	struct pending *p = arg;
+	struct pending_failure *p = arg;
 	struct failure_writer *writer = p->writer;
 
 	go_on(writer, p);
 	failure_writer_wake(writer);
 }
 
-static bool ask_who_ended_it(struct failure_writer *writer, struct pending *p)
+static bool ask_who_ended_it(struct failure_writer *writer, struct pending_failure *p)
 {
 	bool asked = p->inquired;
 	const char *why;
@@ -392,13 +253,15 @@ static bool ask_who_ended_it(struct failure_writer *writer, struct pending *p)
 
 static void start(struct failure_writer *writer, const char *key)
 {
-	struct pending *p = strmap_get(&writer->pending, key);
+	struct pending_failure *p = pending_failures_get(&writer->pending, key);
 
 	if (p)
 		p->taken = true;
 	if (!p) {
 		workqueue_forget(&writer->queue, key);
 		workqueue_done(&writer->queue, key);
+	} else if (!pending_failure_open(p)) {
+		retry(writer, p, 0, 0, &(struct err){ .code = ENOMEM, .text = "no memory" });
 	} else if (store_has(informer_store(writer->o.known), key)) {
 		settle(writer, p);
 	} else if (!ask_who_ended_it(writer, p)) {
@@ -414,6 +277,23 @@ static bool may_start(const struct failure_writer *writer)
 	       writer->queue.n_working < IN_FLIGHT_MAX;
 }
 
+/* What the leader did not write within that time it will not. */
+static void drop_old(struct failure_writer *writer)
+{
+	struct strmap_pos pos = { 0 };
+	int64_t now = now_boottime_ns();
+	void *value;
+
+	while (strmap_next(&writer->pending.all, &pos, NULL, &value)) {
+		struct pending_failure *p = value;
+
+		if (now - p->since_ns >= STANDBY_NS && workqueue_remove(&writer->queue, p->key))
+			pending_failures_remove(&writer->pending, p);
+	}
+	if (writer->pending.all.n)
+		event_add(writer->wake, &(struct timeval){ STANDBY_NS / NS_PER_SEC, 0 });
+}
+
 static void run(evutil_socket_t fd, short what, void *arg)
 {
 	struct failure_writer *writer = arg;
@@ -421,6 +301,10 @@ static void run(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	if (!writer->o.is_leader(writer->o.arg)) {
+		drop_old(writer);
+		return;
+	}
 	while (may_start(writer) && (key = workqueue_get(&writer->queue, now_boottime_ns())))
 		start(writer, key);
 	int64_t next = workqueue_next_ns(&writer->queue);

@@ -19,9 +19,12 @@ struct failure_writer_options {
 	struct event_base *base;
 	struct client *client;
 	struct informer *known; /* RayFailures that exist; learns of those that are written */
+	const struct informer *pods;
 	struct metrics *metrics;
 	struct failure_owners *owners; /* whose each failure is */
 	struct inquiries *inquiries; /* who ended it */
+	/* A replica that is not the leader keeps nothing that a leader can derive again */
+	bool (*is_leader)(void *arg);
 	bool (*may_write)(void *arg); /* asked before each write */
 	/* Whether it would be kept; else it is not written. Asked right before. */
 	bool (*wanted)(void *arg, const cJSON *failure, const char **ret_why /* not, for the log */);
@@ -32,6 +35,10 @@ struct failure_writer_options {
 	cJSON *(*reconsider)(void *arg, const cJSON *failure);
 	/* The evidence of a pod of this cluster ("namespace/name") is written: it may be planned anew. */
 	void (*on_written)(void *arg, const char *cluster_key);
+	/* That failure is not recorded, for there is no room or the API server keeps refusing it. NULL is allowed. */
+	void (*on_lost)(void *arg, const cJSON *failure, const char *why);
+	/* The API server does not know what ("class, evidence") of a RayFailure. Called once. NULL is allowed. */
+	void (*on_older_crd)(void *arg, const char *what);
 	void *arg;
 };
 
@@ -53,7 +60,9 @@ void failure_writer_add(struct failure_writer *writer, cJSON *failure);
 void failure_writer_wake(struct failure_writer *writer);
 /* The RayFailure of that key exists, whoever wrote it. */
 void failure_writer_written(struct failure_writer *writer, const char *key);
-/* We are the replica that acts from now on: what is pending is held its full time. */
+/* The RayFailure of that key was removed: it is not written again while its pod tells of it. */
+void failure_writer_removed(struct failure_writer *writer, const char *key);
+/* We are the replica that acts from now on: all pods are looked at, and what is pending is held its full time. */
 void failure_writer_begin(struct failure_writer *writer);
 /* Whether the pod has a death that is still to be written, for at most a minute: then the pod may go. */
 bool failure_writer_pending(const struct failure_writer *writer, const cJSON *pod);

@@ -9,6 +9,8 @@
 #include "lib/log.h"
 #include "lib/units.h"
 #include "operator/failure_controller/growth_events.h"
+#include "operator/failure_controller/poll_pace.h"
+#include "operator/failure_controller/restless_clusters.h"
 #include "operator/failures/failures.h"
 #include "operator/failures/pod_report.h"
 #include "operator/failures/story.h"
@@ -18,10 +20,8 @@
 #include "operator/manager/watches.h"
 
 #define TICK_MS 250
-#define INTERVAL_NS (10 * NS_PER_SEC)
-#define JITTER_NS (5 * NS_PER_SEC)
-#define PER_POD_NS (20 * NS_PER_MS) /* at most 50 a second on the average */
-#define UNREACHABLE_INTERVAL_NS (120 * NS_PER_SEC)
+#define FIRST_NS (10 * NS_PER_SEC)
+#define FIRST_PER_POD_NS (10 * NS_PER_MS)
 #define DEADLINE_NS (3 * NS_PER_SEC)
 #define IN_FLIGHT_MAX 32
 /* So many in a row are no accident. */
@@ -42,7 +42,12 @@ struct polled {
 	char *url; /* NULL: there is nobody to ask */
 	char *tag; /* of the answer that was taken; NULL: none */
 	uint64_t occasion;
-	int64_t next_ns;
+	struct restless_cluster *cluster; /* NULL: the pod names none */
+	int64_t asked_ns; /* 0: never; then it is asked at first_ns */
+	int64_t first_ns;
+	int64_t restless_until_ns;
+	bool at_once; /* something happened in it since it was asked */
+	uint8_t jitter; /* poll_pace.h */
 	unsigned fails; /* in a row */
 	bool answered; /* at least once */
 	bool again; /* something happened while it was asked: the answer may be of before */
@@ -58,10 +63,25 @@ struct sidecar_poller {
 	struct http *http;
 	struct event *tick;
 	struct strmap pods; /* key -> struct polled */
+	struct restless_clusters clusters;
+	struct poll_pace pace; /* as it was when the pods were looked at last */
 	size_t in_flight;
 	size_t bucket; /* of pods, where the last look ended: when more are due than there are places, each has its turn */
 	uint64_t seed;
 };
+
+/* Something happened in the pod; deaths seldom come alone. */
+static void stir(struct polled *p, bool cluster_too)
+{
+	p->restless_until_ns = now_boottime_ns() + POLL_RESTLESS_NS;
+	if (cluster_too && p->cluster)
+		p->cluster->until_ns = p->restless_until_ns;
+}
+
+static bool is_restless(const struct polled *p, int64_t now_ns)
+{
+	return now_ns < p->restless_until_ns || (p->cluster && now_ns < p->cluster->until_ns);
+}
 
 static void polled_free(void *value)
 {
@@ -73,6 +93,7 @@ static void polled_free(void *value)
 		http_cancel(p->call);
 		p->poller->in_flight--;
 	}
+	restless_clusters_leave(&p->poller->clusters, p->cluster);
 	free(p->key);
 	free(p->url);
 	free(p->tag);
@@ -131,6 +152,7 @@ void sidecar_poller_free(struct sidecar_poller *poller)
 	if (!poller)
 		return;
 	strmap_release(&poller->pods, polled_free);
+	restless_clusters_release(&poller->clusters);
 	http_free(poller->http);
 	if (poller->tick)
 		event_free(poller->tick);
@@ -152,8 +174,10 @@ static void forget(struct sidecar_poller *poller, const char *key)
 	polled_free(strmap_remove(&poller->pods, key));
 }
 
-static struct polled *polled_new(struct sidecar_poller *poller, const char *key, const char *uid)
+static struct polled *polled_new(struct sidecar_poller *poller, const char *key, const cJSON *pod)
 {
+	const char *uid = json_str(pod, "metadata.uid");
+	char cluster[512];
 	struct polled *p = calloc(1, sizeof(*p));
 
 	if (!p)
@@ -163,8 +187,10 @@ static struct polled *polled_new(struct sidecar_poller *poller, const char *key,
 	p->uid = p->key ? p->key + strlen(key) + 1 : NULL;
 	p->allowance = BURST;
 	p->refilled_ns = now_boottime_ns();
-	/* Not all at once when an operator starts. */
-	p->next_ns = p->refilled_ns + random_between(&poller->seed, 0, INTERVAL_NS);
+	p->jitter = (uint8_t)random_between(&poller->seed, 0, 256);
+	/* Not all at once when an operator starts, but soon. */
+	p->first_ns = p->refilled_ns + random_between(&poller->seed, 0, MAX(FIRST_NS, (int64_t)poller->pods.n * FIRST_PER_POD_NS));
+	p->cluster = cluster_key(pod, cluster, sizeof(cluster)) ? restless_clusters_join(&poller->clusters, cluster) : NULL;
 	if (!p->key || strmap_put(&poller->pods, key, p, NULL) < 0) {
 		polled_free(p);
 		return NULL;
@@ -195,25 +221,51 @@ void sidecar_poller_see(struct sidecar_poller *poller, const cJSON *pod, bool go
 		return;
 	}
 	if (!p)
-		p = polled_new(poller, key, uid);
+		p = polled_new(poller, key, pod);
 	if (!p)
 		return;
 	set_text(&p->url, url);
 	if (p->occasion != occasion) {
-		p->next_ns = MIN(p->next_ns, now_boottime_ns());
+		p->at_once = true;
 		p->again = p->call;
+		/* One that is deleted, as Ray's autoscaler does all day, says nothing of the others. */
+		stir(p, !json_str(pod, "metadata.deletionTimestamp"));
 	}
 	p->occasion = occasion;
 }
 
-static void plan_next(struct polled *p)
+static bool is_due(const struct polled *p, int64_t now_ns)
 {
-	struct sidecar_poller *poller = p->poller;
-	int64_t interval = MAX(INTERVAL_NS, (int64_t)poller->pods.n * PER_POD_NS);
+	const struct poll_pace *pace = &p->poller->pace;
 
-	for (unsigned i = 0; i < p->fails && interval < UNREACHABLE_INTERVAL_NS; i++)
-		interval *= 2;
-	p->next_ns = now_boottime_ns() + interval + random_between(&poller->seed, 0, JITTER_NS);
+	if (p->at_once)
+		return true;
+	if (!p->asked_ns)
+		return now_ns >= p->first_ns;
+	return now_ns - p->asked_ns >= poll_pace_interval(pace, is_restless(p, now_ns), p->fails, p->jitter);
+}
+
+static void note_asked(struct polled *p)
+{
+	p->asked_ns = now_boottime_ns();
+	p->jitter = (uint8_t)random_between(&p->poller->seed, 0, 256);
+	p->at_once = false;
+}
+
+static void count_restless(struct sidecar_poller *poller, int64_t now_ns)
+{
+	struct strmap_pos pos = { 0 };
+	void *value;
+
+	poller->pace = (struct poll_pace){ 0 };
+	while (strmap_next(&poller->pods, &pos, NULL, &value)) {
+		const struct polled *p = value;
+
+		if (p->url && is_restless(p, now_ns))
+			poller->pace.n_restless++;
+		else if (p->url)
+			poller->pace.n_resting++;
+	}
 }
 
 /* --- Answers -------------------------------------------------------------------------------------------- */
@@ -317,6 +369,7 @@ static bool take_failures(struct polled *p, struct pod_report *report)
 			cJSON_Delete(failure);
 		} else if (spend(p)) {
 			failure_writer_add(poller->o.writer, failure);
+			stir(p, true);
 		} else {
 			cJSON_Delete(failure);
 			lost++;
@@ -431,9 +484,10 @@ static void on_answer(void *arg, const struct http_response *response)
 		tell_unreachable(p, &err);
 		forget_growths(p);
 	}
-	plan_next(p);
-	if (p->again)
-		p->next_ns = now_boottime_ns();
+	if (r == 0 && response->max_age_ns > 0 && response->max_age_ns <= POLL_RESTLESS_AGE_NS)
+		stir(p, false);
+	note_asked(p);
+	p->at_once = p->again;
 }
 
 /* --- Questions ------------------------------------------------------------------------------------------ */
@@ -453,7 +507,7 @@ static void ask(struct polled *p)
 
 	snprintf(if_none_match, sizeof(if_none_match), "If-None-Match: \"%s\"", p->tag ? p->tag : "");
 	if (http_start(p->poller->http, &request, NULL, on_answer, p, &p->call, NULL) < 0) {
-		plan_next(p);
+		note_asked(p);
 		return;
 	}
 	p->again = false;
@@ -478,11 +532,12 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (!may_ask(poller))
 		return;
+	count_restless(poller, now);
 	while (poller->in_flight < IN_FLIGHT_MAX) {
 		if (strmap_next(&poller->pods, &pos, NULL, &value)) {
 			struct polled *p = value;
 
-			if (p->url && !p->call && p->next_ns <= now)
+			if (p->url && !p->call && is_due(p, now))
 				ask(p);
 		} else if (!wrapped) {
 			wrapped = true;

@@ -8,8 +8,8 @@
  *
  * Over the pods' network, for a sidecar has no rights at the API server, and must
  * not need any: its token would be within reach of Ray's users. Each pod is asked
- * every 10 to 15 s (with thousands of pods, less often), and at once when something
- * ended in it; an answer that did not change is a few bytes (If-None-Match). A
+ * at once when something ended in it, and else as poll_pace.h says: the more seldom
+ * the more pods rest. An answer that did not change is a few bytes (If-None-Match). A
  * NetworkPolicy may forbid it: then a metric and an Event say so, and the deaths
  * of whole containers are recorded all the same.
  */

@@ -19,7 +19,7 @@
 
 struct client {
 	struct event_base *base;
-	struct http *http, *http_apart;
+	struct http *http;
 	struct kubeconfig config;
 	struct endpoint endpoint;
 	struct client_call *calls;
@@ -44,7 +44,7 @@ struct client_call {
 	struct client_call *next_waiting;
 	struct http_call *http_call;
 	bool tried_again; /* after a 401 */
-	bool exempt, apart, throttled;
+	bool exempt, throttled;
 	uint64_t generation;
 	const char *method;
 	char *path, *accept, *content_type, *body;
@@ -96,8 +96,6 @@ int client_new(struct event_base *base, struct kubeconfig *config, struct client
 	client->pump = evtimer_new(base, pump, client);
 	int r = client->pump ? http_new(base, &client->http, err) : err_set(err, ENOMEM, "API client");
 	if (r == 0)
-		r = http_new(base, &client->http_apart, err);
-	if (r == 0)
 		r = endpoint_find(&client->endpoint, &client->config, err);
 	if (r < 0) {
 		client_free(client);
@@ -117,7 +115,6 @@ void client_free(struct client *client)
 	if (client->pump)
 		event_free(client->pump);
 	http_free(client->http);
-	http_free(client->http_apart);
 	kubeconfig_release(&client->config);
 	endpoint_release(&client->endpoint);
 	free(client);
@@ -292,7 +289,7 @@ static int call_send(struct client_call *call, struct err *err);
 
 static bool is_write(const struct client_call *call)
 {
-	return !call->apart && strcmp(call->method, "GET") != 0;
+	return strcmp(call->method, "GET") != 0;
 }
 
 static void send_or_fail(struct client_call *call)
@@ -315,7 +312,7 @@ static struct client_call *next_to_send(struct client *client, int64_t *wait_ns)
 	struct client_call *call;
 
 	for (call = client->waiting; call; call = call->next_waiting) {
-		if (call->exempt || call->apart)
+		if (call->exempt)
 			return call;
 		if (*wait_ns > 0)
 			continue;
@@ -415,9 +412,10 @@ static int call_send(struct client_call *call, struct err *err)
 		.tls = { config->ca.text, config->certificate.text, config->key.text, config->insecure },
 		.proxy = config->proxy,
 		.connect_to = endpoint->connect_to,
+		.fence = is_write(call) ? call->client->fence : NULL,
+		.fence_arg = call->client->fence_arg,
 	};
-	struct http *http = call->apart ? call->client->http_apart : call->client->http;
-	return http_start(http, &request, call->data ? on_data : NULL, on_done, call, &call->http_call, err);
+	return http_start(call->client->http, &request, call->data ? on_data : NULL, on_done, call, &call->http_call, err);
 }
 
 static int copy(const char *text, char **ret_copy)
@@ -443,7 +441,6 @@ int client_start(struct client *client, const struct client_request *request, cl
 	call->deadline_ns = request->deadline_ns ? request->deadline_ns : CLIENT_DEADLINE_NS;
 	call->answer_max = request->answer_max ? request->answer_max : CLIENT_OBJECT_MAX;
 	call->exempt = request->exempt;
-	call->apart = request->apart;
 	call->data = request->data;
 	call->fields = request->fields;
 	call->done = done;

@@ -6,7 +6,7 @@
  * is then tried once more. Parses answers.
  *
  * Requests leave in their order, no more a second than client_set_rate says,
- * watches and the Lease apart. Before a write leaves, the fence is asked.
+ * watches apart. Before a write leaves, the fence is asked.
  */
 #ifndef AFTERGLOW_OPERATOR_KUBE_CLIENT_H
 #define AFTERGLOW_OPERATOR_KUBE_CLIENT_H
@@ -36,7 +36,7 @@ void client_free(struct client *client); /* drops all calls without their callba
 void client_observe(struct client *client, client_observe_fn observe, client_trouble_fn trouble, void *arg);
 /* So many requests a second, and at once after a rest; 0: no limit, as it is without this call. */
 void client_set_rate(struct client *client, unsigned per_second, unsigned burst);
-/* Whether we may change anything at this moment: asked right before each write leaves, the Lease's own apart. */
+/* Whether we may change anything at this moment: asked right before each write leaves, when its connection is there. */
 typedef bool (*client_fence_fn)(void *arg);
 void client_set_fence(struct client *client, client_fence_fn fence, void *arg);
 /* Requests that had to wait for the rate limit so far. */
@@ -57,7 +57,6 @@ struct client_request {
 	int64_t deadline_ns; /* 0: CLIENT_DEADLINE_NS */
 	size_t answer_max; /* 0: CLIENT_OBJECT_MAX */
 	bool exempt; /* from the rate limit */
-	bool apart; /* over connections of its own, exempt, and not fenced: for the Lease */
 	void (*drop)(void *arg); /* called in place of done when the call is cancelled; NULL: nothing is */
 	const char *const *fields; /* of the answer, if it is no Status, these only (projection.h); NULL: all. Must outlive the call */
 	http_data_fn data; /* NULL: one answer; else a stream of bytes, of which done gets none */

@@ -6,6 +6,7 @@
 
 #include "lib/oom.h"
 #include "lib/strbuf.h"
+#include "lib/utf8.h"
 
 #define URL_MAX 16384
 
@@ -71,8 +72,8 @@ int client_create(struct client *client, const cJSON *object, const char *const 
 static int patch(struct client *client, const cJSON *object, const char *subresource, const char *query, const char *content_type,
 		 client_done_fn done, void *arg, struct err *err)
 {
-	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(URL_MAX);
-	_cleanup_free_ char *body = cJSON_PrintUnformatted(object);
+	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(URL_MAX), body = STRBUF_INIT(CLIENT_OBJECT_MAX);
+	_cleanup_free_ char *text = cJSON_PrintUnformatted(object);
 	const struct resource *resource;
 	const char *namespace, *name;
 	int r = look_up(object, &resource, &namespace, &name, err);
@@ -81,11 +82,13 @@ static int patch(struct client *client, const cJSON *object, const char *subreso
 		return r;
 	if (!name)
 		return err_set(err, EINVAL, "patch a %s without a name", resource->kind);
-	if (!body)
+	if (text)
+		utf8_escape_json(text, &body); /* what is applied is read as YAML */
+	if (!text || strbuf_failed(&body))
 		return err_set(err, ENOMEM, "patch a %s", resource->kind);
 	resource_path(resource, namespace, name, subresource, &path);
 	strbuf_adds(&path, query);
-	return start_simple(client, "PATCH", &path, content_type, body, NULL, done, arg, err);
+	return start_simple(client, "PATCH", &path, content_type, strbuf_str(&body), NULL, done, arg, err);
 }
 
 int client_apply(struct client *client, const cJSON *object, const char *subresource, client_done_fn done, void *arg,

@@ -295,6 +295,38 @@ static void a_fenced_write_does_not_leave_and_a_read_does(void **state)
 	fake_server_stop(&server);
 }
 
+static bool allow_once(void *arg)
+{
+	int *asked = arg;
+
+	return ++*asked == 1;
+}
+
+/* The loop may be held up between the two, for longer than the Lease lasts. */
+static void a_write_that_was_let_go_does_not_leave_when_the_lease_is_lost_while_it_connects(void **state)
+{
+	struct fake_server server;
+	struct outcome write = { 0 };
+	_cleanup_json_ cJSON *object = pod();
+	struct err err = { 0 };
+	int asked = 0;
+	(void)state;
+
+	fake_server_start(&server, NULL, 0);
+	struct client *client = fake_client(&server, NULL);
+	client_set_fence(client, allow_once, &asked);
+	assert_int_equal(client_create(client, object, NULL, keep, &write, &err), 0);
+	turn_until(server.base, &write.done);
+	assert_int_equal(write.status, 0);
+	assert_int_equal(write.code, EPERM);
+	assert_false(write.maybe_done);
+	assert_int_equal(asked, 2);
+	assert_int_equal(server.at, 0);
+	assert_non_null(strstr(write.text, "not sent: this replica does not hold the lease"));
+	client_free(client);
+	fake_server_stop(&server);
+}
+
 static void requests_wait_for_their_turn_and_exempt_ones_pass_them(void **state)
 {
 	static const struct exchange script[] = {
@@ -432,6 +464,7 @@ int main(void)
 		cmocka_unit_test(a_deadline_of_less_than_a_millisecond_is_one),
 		cmocka_unit_test(calls_can_be_cancelled_from_inside_their_own_stream),
 		cmocka_unit_test(a_fenced_write_does_not_leave_and_a_read_does),
+		cmocka_unit_test(a_write_that_was_let_go_does_not_leave_when_the_lease_is_lost_while_it_connects),
 		cmocka_unit_test(requests_wait_for_their_turn_and_exempt_ones_pass_them),
 		cmocka_unit_test(a_plugin_is_called_once_for_all_and_again_after_a_401),
 		cmocka_unit_test(when_the_plugin_fails_those_that_wait_hear_why),

@@ -176,7 +176,6 @@ static int ask(struct elector *e, const struct lease_step *step, struct err *err
 		.path = strbuf_str(&path),
 		.body = body,
 		.deadline_ns = LEASE_REQUEST_NS,
-		.apart = true,
 	};
 	e->asked = step->action;
 	e->sent_ns = now_boottime_ns();
@@ -205,6 +204,8 @@ static void feed(struct elector *e, const struct lease_event *event)
 	struct lease_step step = lease_step(&e->lease, event, now_boottime_ns());
 	struct err err = { 0 };
 
+	if (e->o.on_step)
+		e->o.on_step(e->o.arg);
 	client_cancel(TAKE_PTR(e->call));
 	switch (step.action) {
 	case LEASE_WAIT:
@@ -307,6 +308,11 @@ void elector_stop(struct elector *e, void (*done)(void *arg), void *arg)
 bool elector_is_leader(const struct elector *e)
 {
 	return lease_is_held(&e->lease, now_boottime_ns());
+}
+
+int64_t elector_deadline_ns(const struct elector *e)
+{
+	return e->lease.held ? e->lease.deadline_ns : 0;
 }
 
 bool elector_is_overdue(const struct elector *e)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Leader election: the decisions of lease.h carried out on a Lease object of the cluster. */
+/* Leader election: the decisions of lease.h carried out on a Lease object of the cluster. The client is its own. */
 #ifndef AFTERGLOW_OPERATOR_KUBE_ELECTOR_H
 #define AFTERGLOW_OPERATOR_KUBE_ELECTOR_H
 
@@ -11,6 +11,8 @@ struct elector_options {
 	struct event_base *base;
 	struct client *client;
 	const char *namespace, *name; /* of the Lease */
+	/* What follows may have changed, and nobody has heard of it yet. NULL is allowed. */
+	void (*on_step)(void *arg);
 	void (*on_acquired)(void *arg);
 	/* Another acts, or may: the program must end at once. */
 	void (*on_lost)(void *arg);
@@ -29,6 +31,8 @@ void elector_stop(struct elector *elector, void (*done)(void *arg), void *arg);
 
 /* The fence, to be asked right before each write. */
 bool elector_is_leader(const struct elector *elector);
+/* Until when we hold it, by the boot clock; 0: we do not. It may have passed. */
+int64_t elector_deadline_ns(const struct elector *elector);
 /* We hold it as far as we know, and should have renewed it or given up by now: something holds us up. */
 bool elector_is_overdue(const struct elector *elector);
 /* "host_uuid", new with each process. */

@@ -50,12 +50,6 @@ static void on_done(void *arg)
 	((struct bed *)arg)->done = true;
 }
 
-static bool allow_none(void *arg)
-{
-	(void)arg;
-	return false;
-}
-
 static void bed_start(struct bed *bed, const struct exchange *script, size_t n)
 {
 	struct elector_options options = { .namespace = "ops", .name = "op", .on_acquired = on_acquired,
@@ -66,7 +60,6 @@ static void bed_start(struct bed *bed, const struct exchange *script, size_t n)
 	fake_server_start(&bed->server, script, n);
 	event_base_priority_init(bed->server.base, 2);
 	bed->client = fake_client(&bed->server, NULL);
-	client_set_fence(bed->client, allow_none, NULL); /* which is for others */
 	options.base = bed->server.base;
 	options.client = bed->client;
 	assert_int_equal(elector_new(&options, &bed->elector, &err), 0);

@@ -41,6 +41,8 @@ int event_recorder_new(const struct event_recorder_options *options, struct even
 	if (!recorder)
 		return err_set(err, ENOMEM, "event recorder");
 	recorder->o = *options;
+	if (!recorder->o.interval_ms)
+		recorder->o.interval_ms = INTERVAL_MS;
 	recorder->warnings.last = &recorder->warnings.first;
 	recorder->others.last = &recorder->others.first;
 	recorder->tick = evtimer_new(options->base, on_tick, recorder);
@@ -168,7 +170,7 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (!m)
 		return;
-	event_add(recorder->tick, &(struct timeval){ .tv_usec = INTERVAL_MS * 1000 });
+	event_add(recorder->tick, &(struct timeval){ .tv_usec = recorder->o.interval_ms * 1000 });
 	if (recorder->o.may_write(recorder->o.arg))
 		write_event(recorder, m);
 	message_free(m);

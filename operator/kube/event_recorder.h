@@ -12,7 +12,8 @@
 
 #include "operator/kube/client.h"
 
-#define EVENT_RECORDER_NAMESPACE_MAX 100
+/* So many may wait. Sixty RayClusters that are made at once have some 400 Events. */
+#define EVENT_RECORDER_NAMESPACE_MAX 500
 #define EVENT_RECORDER_MAX 2000
 
 /* What becomes of an Event that is there already, by its name. */
@@ -28,6 +29,7 @@ struct event_recorder_options {
 	struct client *client;
 	bool (*may_write)(void *arg); /* what waits when this is false is left out */
 	void *arg;
+	unsigned interval_ms; /* from one to the next; 0: 100 */
 };
 
 int event_recorder_new(const struct event_recorder_options *options, struct event_recorder **ret_recorder, struct err *err);

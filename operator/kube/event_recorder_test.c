@@ -33,6 +33,7 @@ struct fixture {
 	struct fake_server server;
 	struct client *client;
 	struct event_recorder *recorder;
+	unsigned interval_ms; /* set before start */
 };
 
 static void start(struct fixture *f, const struct exchange *script, size_t n)
@@ -42,7 +43,7 @@ static void start(struct fixture *f, const struct exchange *script, size_t n)
 	allowed = true;
 	fake_server_start(&f->server, script, n);
 	f->client = fake_client(&f->server, NULL);
-	struct event_recorder_options options = { .base = f->server.base, .client = f->client, .may_write = may_write };
+	struct event_recorder_options options = { .base = f->server.base, .client = f->client, .may_write = may_write, .interval_ms = f->interval_ms };
 	assert_int_equal(event_recorder_new(&options, &f->recorder, &err), 0);
 }
 
@@ -70,7 +71,7 @@ static void a_warning_goes_before_what_waited_longer(void **state)
 	static const struct exchange script[] = {
 		{ "POST", IN("ns"), 201, "{}" }, { "POST", IN("ns"), 201, "{}" }, { "POST", IN("ns"), 201, "{}" },
 	};
-	struct fixture f;
+	struct fixture f = { 0 };
 	(void)state;
 
 	start(&f, script, ARRAY_SIZE(script));
@@ -92,7 +93,7 @@ static void what_is_there_is_counted_or_left_alone(void **state)
 		{ "GET", IN("ns") "/x.1", 200, "{}" },
 		{ "PATCH", IN("ns") "/x.1", 200, "{}" },
 	};
-	struct fixture f;
+	struct fixture f = { 0 };
 	(void)state;
 
 	start(&f, script, ARRAY_SIZE(script));
@@ -105,7 +106,7 @@ static void what_is_there_is_counted_or_left_alone(void **state)
 static void a_namespace_with_many_events_displaces_none_of_another(void **state)
 {
 	static struct exchange script[EVENT_RECORDER_NAMESPACE_MAX + 1];
-	struct fixture f;
+	struct fixture f = { .interval_ms = 1 };
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(script); i++)
@@ -121,7 +122,7 @@ static void a_namespace_with_many_events_displaces_none_of_another(void **state)
 
 static void a_replica_that_may_not_write_emits_nothing(void **state)
 {
-	struct fixture f;
+	struct fixture f = { 0 };
 	(void)state;
 
 	start(&f, NULL, 0);
@@ -137,7 +138,7 @@ static void a_replica_that_may_not_write_emits_nothing(void **state)
 
 static void a_key_is_emitted_once_in_its_time(void **state)
 {
-	struct fixture f;
+	struct fixture f = { 0 };
 	(void)state;
 
 	start(&f, NULL, 0);

@@ -39,7 +39,9 @@ struct http_call {
 	http_done_fn done;
 	void *arg;
 	struct strbuf answer;
-	bool too_long, refused;
+	bool (*fence)(void *arg);
+	void *fence_arg;
+	bool too_long, refused, fenced;
 	char curl_text[CURL_ERROR_SIZE];
 };
 
@@ -80,7 +82,7 @@ static bool maybe_done(const struct http_call *call, CURLcode code)
 {
 	curl_off_t connected_us = 0;
 
-	if (code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_CONNECT || code == CURLE_PEER_FAILED_VERIFICATION ||
+	if (call->fenced || code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_CONNECT || code == CURLE_PEER_FAILED_VERIFICATION ||
 	    code == CURLE_SSL_CONNECT_ERROR)
 		return false;
 	curl_easy_getinfo(call->easy, CURLINFO_PRETRANSFER_TIME_T, &connected_us);
@@ -107,6 +109,24 @@ static int errno_of(CURLcode code)
 	}
 }
 
+/* What is no number, or too large, is not said. */
+static int64_t max_age_of(CURL *easy)
+{
+	static const char name[] = "max-age=";
+	struct curl_header *header;
+	const char *at;
+	char *end;
+
+	if (curl_easy_header(easy, "Cache-Control", 0, CURLH_HEADER, -1, &header) != CURLHE_OK)
+		return 0;
+	at = strstr(header->value, name);
+	if (!at || (at > header->value && at[-1] != ' ' && at[-1] != ','))
+		return 0;
+	at += strlen(name);
+	long seconds = strtol(at, &end, 10);
+	return end > at && seconds > 0 && seconds <= 86400 ? seconds * NS_PER_SEC : 0;
+}
+
 static void call_finish(struct http_call *call, CURLcode code)
 {
 	struct http_response response = { 0 };
@@ -119,9 +139,12 @@ static void call_finish(struct http_call *call, CURLcode code)
 	response.body = strbuf_str(&call->answer);
 	response.len = call->answer.len;
 	response.retry_after_ns = MIN(MAX(retry_after, 0), 3600) * NS_PER_SEC;
+	response.max_age_ns = max_age_of(call->easy);
 	response.maybe_done = code != CURLE_OK && maybe_done(call, code);
 	if (call->too_long)
 		err_set(&response.err, EFBIG, "answer of more than %zu bytes", call->answer.max);
+	else if (call->fenced)
+		err_set(&response.err, EPERM, "not sent: this replica does not hold the lease");
 	else if (call->refused)
 		err_set(&response.err, ECANCELED, "answer refused");
 	else if (code != CURLE_OK)
@@ -268,6 +291,19 @@ static size_t on_data(char *data, size_t size, size_t n, void *arg)
 	return call->too_long ? 0 : len;
 }
 
+/* Between the call's start and now lie the loop's other work, a handshake, and maybe minutes in which the process stood still. */
+static int on_connected(void *arg, char *to_ip, char *from_ip, int to_port, int from_port)
+{
+	struct http_call *call = arg;
+
+	(void)to_ip;
+	(void)from_ip;
+	(void)to_port;
+	(void)from_port;
+	call->fenced = call->fence && !call->fence(call->fence_arg);
+	return call->fenced ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
+}
+
 #define BLOB(text) (&(struct curl_blob){ .data = (void *)(text), .len = strlen(text), .flags = CURL_BLOB_COPY })
 
 static void set_tls(CURL *easy, const struct http_tls *tls)
@@ -289,6 +325,17 @@ static void set_tls(CURL *easy, const struct http_tls *tls)
 	}
 }
 
+/*
+ * To one of thousands of addresses, which is not asked again soon: a connection and a name that libcurl keeps are looked
+ * through with each request.
+ */
+static void set_direct(CURL *easy)
+{
+	curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
+	curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
+	curl_easy_setopt(easy, CURLOPT_DNS_CACHE_TIMEOUT, 0L);
+}
+
 static void set_request(struct http_call *call, const struct http_request *request)
 {
 	CURL *easy = call->easy;
@@ -301,7 +348,7 @@ static void set_request(struct http_call *call, const struct http_request *reque
 		curl_easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, request->body);
 	}
 	if (request->direct)
-		curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
+		set_direct(easy);
 	/* libcurl takes 0 for no deadline at all. */
 	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, MAX((long)(request->deadline_ns / NS_PER_MS), 1L));
 	if (request->proxy)
@@ -318,6 +365,8 @@ static void set_constants(struct http_call *call)
 	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, call->curl_text);
 	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_data);
 	curl_easy_setopt(easy, CURLOPT_WRITEDATA, call);
+	curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_connected);
+	curl_easy_setopt(easy, CURLOPT_PREREQDATA, call);
 	curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_new_socket);
 	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);
 	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
@@ -354,6 +403,8 @@ int http_start(struct http *http, const struct http_request *request, http_data_
 	call->data = data;
 	call->done = done;
 	call->arg = arg;
+	call->fence = request->fence;
+	call->fence_arg = request->fence_arg;
 	strbuf_init(&call->answer, request->answer_max);
 	call->easy = curl_easy_init();
 	call->headers = copy_headers(request->headers);

@@ -31,10 +31,13 @@ struct http_request {
 	const char *const *headers; /* "Name: value", NULL-terminated */
 	const char *body; /* NULL: none */
 	size_t body_len;
-	bool direct; /* by no proxy, whatever the environment says */
+	bool direct; /* by no proxy, whatever the environment says, and the connection is not kept: to one of thousands of addresses */
 	int64_t deadline_ns; /* for the whole of it, a stream too */
 	size_t answer_max; /* bytes of answer that are kept; more is an error (a stream keeps error answers only) */
 	struct http_tls tls;
+	/* Asked when the connection is there, right before the first byte is sent: false ends the call (EPERM). NULL: it may go. */
+	bool (*fence)(void *arg);
+	void *fence_arg;
 	const char *proxy; /* URL; NULL: as the environment says */
 	const char *connect_to; /* "HOST:PORT:REAL-HOST:REAL-PORT": where to connect to in place of url's host, or NULL */
 };
@@ -44,6 +47,7 @@ struct http_response {
 	const char *body; /* NUL-terminated */
 	size_t len;
 	int64_t retry_after_ns; /* 0: not said */
+	int64_t max_age_ns; /* of Cache-Control; 0: not said */
 	bool maybe_done; /* no answer, but the request may have been carried out */
 	struct err err; /* also set when an answer broke off: status is then what was read */
 };

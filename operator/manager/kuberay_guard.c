@@ -9,8 +9,8 @@
 #include "lib/log.h"
 #include "lib/units.h"
 #include "operator/kube/event.h"
-#include "operator/kube/object.h"
 #include "operator/manager/kuberay_lease.h"
+#include "operator/manager/own_lease.h"
 
 #define DEADLINE_NS (5 * NS_PER_SEC)
 #define ANSWER_MAX ((size_t)256 << 10) /* more Leases than KUBERAY_LEASES_MAX */
@@ -72,12 +72,8 @@ void kuberay_guard_explain(const struct kuberay_guard *g, struct strbuf *out)
 
 static void tell_event(const struct kuberay_guard *g, const char *type, const char *reason, const char *note)
 {
-	const char *watched = g->o.namespace;
-	char name[320];
+	_cleanup_json_ cJSON *lease = own_lease(g->o.client, g->o.namespace);
 
-	/* The Lease by which our replicas elect a leader: it is the same for all of them. */
-	snprintf(name, sizeof(name), "afterglow-operator%s%s", watched ? "." : "", watched ? watched : "");
-	_cleanup_json_ cJSON *lease = object_new("coordination.k8s.io/v1", "Lease", client_namespace(g->o.client), name);
 	event_recorder_emit(g->o.recorder, event_of_object(lease, type, reason, "Manage", note, now_realtime_ns()), EVENT_COUNTED);
 }
 

@@ -206,6 +206,7 @@ void manager_start(struct manager *c)
 
 void manager_begin(struct manager *c)
 {
+	reconciler_begin(c->parts.reconciler);
 	failure_writer_begin(c->parts.writer);
 	incident_writer_wake(c->parts.incidents);
 	if (c->parts.webhook)

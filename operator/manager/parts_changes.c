@@ -53,6 +53,14 @@ static void enqueue_owner(const struct parts *p, const cJSON *object)
 		enqueue(p, key);
 }
 
+static void enqueue_cluster_of(const struct parts *p, const cJSON *pod)
+{
+	char key[KEY_MAX];
+
+	if (pod && pod_cluster_key(pod, key, sizeof(key)))
+		enqueue(p, key);
+}
+
 static void on_owned(void *arg, enum store_change change, const cJSON *before, const cJSON *after)
 {
 	(void)change;
@@ -68,6 +76,8 @@ static void on_failure(void *arg, enum store_change change, const cJSON *before,
 
 	failure_gc_see(p->gc, change, before, after);
 	incident_writer_see(p->incidents, change, before, after);
+	if (change == STORE_REMOVED && key)
+		failure_writer_removed(p->writer, key);
 	if (change != STORE_ADDED || !key)
 		return;
 	failure_writer_written(p->writer, key);
@@ -86,7 +96,10 @@ static void on_pod(void *arg, enum store_change change, const cJSON *before, con
 	launcher_store_see_pod(p->launcher_store, before, after);
 	missed_pods_see(p->missed, after ? after : before, !after);
 	missed_pods_tell(p->missed, now_boottime_ns());
-	on_owned(p, change, before, after);
+	if (!after)
+		reconciler_pod_left(p->reconciler, before);
+	enqueue_cluster_of(p, before);
+	enqueue_cluster_of(p, after);
 }
 
 static void on_state(void *arg)

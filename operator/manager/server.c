@@ -6,10 +6,16 @@
 #include <event2/buffer.h>
 #include <event2/http.h>
 #include <event2/listener.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "lib/log.h"
+#include "lib/macros.h"
+#include "operator/webhook/listen_address.h"
 
+#define BACKLOG 128
 #define ANSWER_MAX ((size_t)4 << 20)
 
 struct server {
@@ -80,37 +86,37 @@ static void on_accept_error(struct evconnlistener *listener, void *arg)
 		evconnlistener_disable(listener);
 }
 
-static int parse_address(const char *address, char host[64], uint16_t *ret_port, struct err *err)
+static int bind_to(const char *address, int *ret_fd, struct err *err)
 {
 	const char *colon = strrchr(address, ':');
-	size_t len = colon ? (size_t)(colon - address) : 0;
-	char *end;
-	unsigned long port = colon ? strtoul(colon + 1, &end, 10) : 0;
+	uint16_t port;
 
-	if (!colon || end == colon + 1 || *end || port == 0 || port > 65535 || len >= 64)
-		return err_set(err, EINVAL, "--metrics-address takes ADDRESS:PORT or :PORT, with a port from 1 to 65535, not %.100s",
+	if (!colon || !listen_address_is_valid(address) || strtoul(colon + 1, NULL, 10) == 0)
+		return err_set(err, EINVAL, "--metrics-address takes ADDRESS:PORT, [IPV6]:PORT or :PORT, with a port from 1 to 65535, not %.100s",
 			       address);
-	if (len >= 2 && address[0] == '[' && colon[-1] == ']') {
-		address++;
-		len -= 2;
-	}
-	snprintf(host, 64, "%.*s", len ? (int)len : 7, len ? address : "0.0.0.0");
-	*ret_port = (uint16_t)port;
-	return 0;
+	int r = listen_address_bind(address, ret_fd, &port, err);
+	return r < 0 ? err_wrap(err, "--metrics-address") : 0;
 }
 
-static int listen_at(struct server *server, struct event_base *base, const char *host, uint16_t port, struct err *err)
+/* Takes fd, also when it fails. */
+static int listen_on(struct server *server, struct event_base *base, int fd, struct err *err)
 {
-	struct evhttp_bound_socket *bound;
+	struct evhttp_bound_socket *bound = NULL;
 
 	server->listen_again = evtimer_new(base, on_listen_again, server);
 	server->http = evhttp_new(base);
-	if (!server->http || !server->listen_again)
+	if (listen(fd, BACKLOG) < 0) {
+		int code = errno;
+
+		close(fd);
+		return err_set(err, code, "--metrics-address");
+	}
+	if (server->http && server->listen_again)
+		bound = evhttp_accept_socket_with_handle(server->http, fd);
+	if (!bound) {
+		close(fd);
 		return err_set(err, ENOMEM, "server");
-	errno = 0;
-	bound = evhttp_bind_socket_with_handle(server->http, host, port);
-	if (!bound)
-		return err_set(err, errno ? errno : EADDRINUSE, "--metrics-address %s:%u", host, port);
+	}
 	server->listener = evhttp_bound_socket_get_listener(bound);
 	the_server = server;
 	evconnlistener_set_error_cb(server->listener, on_accept_error);
@@ -120,9 +126,8 @@ static int listen_at(struct server *server, struct event_base *base, const char 
 int server_new(struct event_base *base, const char *address, const struct server_handlers *handlers,
 	       struct server **ret_server, struct err *err)
 {
-	char host[64];
-	uint16_t port = 0;
-	int r = parse_address(address, host, &port, err);
+	_cleanup_close_ int fd = -1;
+	int r = bind_to(address, &fd, err);
 
 	if (r < 0)
 		return r;
@@ -130,7 +135,7 @@ int server_new(struct event_base *base, const char *address, const struct server
 	if (!server)
 		return err_set(err, ENOMEM, "server");
 	server->handlers = *handlers;
-	r = listen_at(server, base, host, port, err);
+	r = listen_on(server, base, TAKE_FD(fd), err);
 	if (r < 0) {
 		server_free(server);
 		return r;

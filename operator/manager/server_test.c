@@ -11,11 +11,13 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "lib/log.h"
+#include "lib/testing_network.h"
 #include "lib/units.h"
 
 static unsigned int n_warnings;
@@ -90,6 +92,73 @@ static void without_a_descriptor_it_waits_and_does_not_spin(void **state)
 	close(fd);
 }
 
+/* --- Families of addresses ---------------------------------------------------------------------------- */
+
+static int connect_loopback(int family, uint16_t port)
+{
+	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int r = family == AF_INET ? connect(fd, (struct sockaddr *)&v4, sizeof(v4)) : connect(fd, (struct sockaddr *)&v6, sizeof(v6));
+
+	return r < 0 ? -1 : fd;
+}
+
+static bool answers_at(struct event_base *base, int family, uint16_t port)
+{
+	static const char request[] = "GET /healthz HTTP/1.0\r\n\r\n";
+	char answer[512] = "";
+	int fd = connect_loopback(family, port);
+
+	if (fd < 0 || send(fd, request, sizeof(request) - 1, 0) < 0)
+		return false;
+	for (int i = 0; i < 100 && !*answer; i++) {
+		run_for(base, 50);
+		recv(fd, answer, sizeof(answer) - 1, MSG_DONTWAIT);
+	}
+	close(fd);
+	return strstr(answer, " 200 ");
+}
+
+static int serve_in_network_of(int family, const char *address)
+{
+	const struct server_handlers handlers = { .health = healthy, .ready = healthy };
+	struct event_base *base;
+	struct server *server;
+	struct err err = { 0 };
+
+	enter_network(family);
+	base = event_base_new();
+	if (server_new(base, address, &handlers, &server, &err) < 0) {
+		fprintf(stderr, "%s\n", err.text);
+		return 2;
+	}
+	/* The other kind is not there. */
+	if (connect_loopback(family == AF_INET ? AF_INET6 : AF_INET, 8080) >= 0)
+		return 3;
+	return answers_at(base, family, 8080) ? 0 : 4;
+}
+
+static void it_answers_where_there_is_ipv6_alone_and_where_there_is_ipv4_alone(void **state)
+{
+	static const int families[] = { AF_INET, AF_INET6 };
+	static const char *const addresses[] = { ":8080", "[::]:8080" };
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(families) * ARRAY_SIZE(addresses); i++) {
+		int status;
+		pid_t child = fork();
+
+		if (child == 0)
+			_exit(serve_in_network_of(families[i / 2], addresses[i % 2]));
+		assert_int_equal(waitpid(child, &status, 0), child);
+		if (WIFEXITED(status) && WEXITSTATUS(status) == NO_NETWORK)
+			skip();
+		if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+			fail_msg("%s %s: %x", families[i / 2] == AF_INET ? "IPv4" : "IPv6", addresses[i % 2], status);
+	}
+}
+
 static void a_wrong_address_is_named_with_what_would_be_right(void **state)
 {
 	static const char *const wrong[] = { "8080", "localhost", ":0", ":65536", ":x", "127.0.0.1:", "1.2.3.4:99999" };
@@ -112,6 +181,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_a_descriptor_it_waits_and_does_not_spin),
+		cmocka_unit_test(it_answers_where_there_is_ipv6_alone_and_where_there_is_ipv4_alone),
 		cmocka_unit_test(a_wrong_address_is_named_with_what_would_be_right),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,6 +34,22 @@ bool cluster_key(const cJSON *object, char *buf, size_t size)
 	       snprintf(buf, size, "%s/%s", namespace, label->valuestring) < (int)size;
 }
 
+bool pod_cluster_key(const cJSON *pod, char *buf, size_t size)
+{
+	const char *namespace = json_str(pod, "metadata.namespace"), *name;
+	const cJSON *owner;
+
+	cJSON_ArrayForEach(owner, json_get(pod, "metadata.ownerReferences")) {
+		const char *kind = json_str(owner, "kind");
+
+		name = json_str(owner, "name");
+		if (json_bool(owner, "controller", false) && kind &&
+		    strcmp(kind, "RayCluster") == 0 && namespace && name)
+			return snprintf(buf, size, "%s/%s", namespace, name) < (int)size;
+	}
+	return cluster_key(pod, buf, size);
+}
+
 bool group_key(const cJSON *object, char *buf, size_t size)
 {
 	const cJSON *label = cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.labels"), "ray.io/group");
@@ -140,22 +156,27 @@ static const char *const claim_fields[] = {
 static int new_informers(struct watches *w, struct err *err)
 {
 	const struct informer_options options[WATCH_KIND_COUNT] = {
-		[WATCH_CLUSTERS] = { .resource = resource_find("ray.io/v1", "RayCluster"), .keep_remnants = true },
+		[WATCH_CLUSTERS] = { .resource = resource_find("ray.io/v1", "RayCluster"),
+				     .keep_remnants = true },
 		[WATCH_PODS] = { .resource = resource_find("v1", "Pod"),
 				 .label_selector = "ray.io/is-ray-node=yes",
-				 .index_fn = cluster_key,
+				 .index_fn = pod_cluster_key,
 				 .fields = pod_fields },
 		[WATCH_SERVICES] = { .resource = resource_find("v1", "Service"),
 				     .label_selector = CLUSTER_LABEL },
-		[WATCH_FAILURES] = { .resource = resource_find("afterglow.dev/v1alpha1", "RayFailure"),
+		[WATCH_FAILURES] = { .resource =
+					     resource_find("afterglow.dev/v1alpha1", "RayFailure"),
 				     .metadata_only = true,
 				     .index_fn = group_key },
-		[WATCH_POLICIES] = { .resource = resource_find("afterglow.dev/v1alpha1", "RayPolicy") },
-		[WATCH_CLUSTER_POLICIES] = { .resource = resource_find("afterglow.dev/v1alpha1", "ClusterRayPolicy") },
+		[WATCH_POLICIES] = { .resource =
+					     resource_find("afterglow.dev/v1alpha1", "RayPolicy") },
+		[WATCH_CLUSTER_POLICIES] = { .resource = resource_find("afterglow.dev/v1alpha1",
+								       "ClusterRayPolicy") },
 		[WATCH_NAMESPACES] = { .resource = resource_find("v1", "Namespace"),
 				       .metadata_only = true,
 				       .fields = namespace_fields },
-		[WATCH_CLAIMS] = { .resource = resource_find("v1", "PersistentVolumeClaim"), .fields = claim_fields },
+		[WATCH_CLAIMS] = { .resource = resource_find("v1", "PersistentVolumeClaim"),
+				   .fields = claim_fields },
 	};
 
 	for (size_t i = 0; i < WATCH_KIND_COUNT; i++) {
@@ -222,7 +243,7 @@ void watches_drop_views(struct watches *w)
 		informer_drop_views(w->kinds[i].informer);
 }
 
-/* Without the deaths on record their names would come back, and who dies again and again would not wait. */
+/* Without the deaths on record who dies again and again would not wait. */
 static bool knows_failures(const struct watches *w)
 {
 	const struct informer *failures = w->kinds[WATCH_FAILURES].informer;

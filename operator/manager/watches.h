@@ -62,8 +62,10 @@ void watches_learn_gone(struct watches *watches, const cJSON *body);
 bool watches_ready(const struct watches *watches, struct strbuf *out);
 void watches_metrics(const struct watches *watches, struct metrics *metrics);
 
-/* The index of pods: "namespace/cluster" by the label; false without one. */
+/* "namespace/cluster" by the label; false without one. */
 bool cluster_key(const cJSON *object, char *buf, size_t size);
+/* The index of pods: the same, but of the RayCluster that controls the pod if one does, for a label can be taken away. */
+bool pod_cluster_key(const cJSON *pod, char *buf, size_t size);
 /* The index of RayFailures: "namespace/cluster/group". */
 bool group_key(const cJSON *object, char *buf, size_t size);
 

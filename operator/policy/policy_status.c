@@ -9,6 +9,7 @@
 #include "lib/oom.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
+#include "lib/utf8.h"
 
 #define MESSAGE_MAX 2048
 
@@ -39,6 +40,8 @@ static void add_condition(cJSON *conditions, const struct policy_object *o, cons
 	json_set_str(condition, "lastTransitionTime", same ? since : time_text(now_ns, now));
 	json_set_str(condition, "reason", reason);
 	json_set_str(condition, "message", message);
+	if (json_str(condition, "message"))
+		utf8_mend(json_get(condition, "message")->valuestring); /* a tenant's words, cut */
 	json_append(conditions, condition);
 }
 

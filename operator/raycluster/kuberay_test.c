@@ -12,10 +12,31 @@
 
 #include "operator/raycluster/autoscaler.h"
 #include "operator/raycluster/notes.h"
+#include "operator/injection/launch_script.h"
 #include "operator/raycluster/pod_template.h"
 #include "operator/raycluster/service.h"
 #include "operator/raycluster/testing.h"
 #include "operator/raycluster/validate.h"
+
+/*
+ * KubeRay waits for the head's GCS in an init container, we before the command. The wait is taken
+ * away, so that the rest is compared. want_command has as many words as the command that follows it.
+ */
+static void take_wait_away(const cJSON *cluster, cJSON *pod, const cJSON *want_command)
+{
+	cJSON *container = cJSON_GetArrayItem(json_get(pod, "spec.containers"), 0);
+	cJSON *command = json_get(container, "command"), *args = json_get(container, "args");
+	_cleanup_free_ char *wait = wait_script(head_gcs_port(cluster));
+	const char *script = cJSON_GetStringValue(cJSON_GetArrayItem(command, 2));
+
+	assert_non_null(wait);
+	if (!script || strcmp(script, wait) != 0)
+		return;
+	while (cJSON_GetArraySize(command))
+		cJSON_DeleteItemFromArray(command, 0);
+	for (int i = 0; i < cJSON_GetArraySize(want_command); i++)
+		cJSON_AddItemToArray(command, cJSON_DetachItemFromArray(args, 0));
+}
 
 static int compare_pod(const cJSON *doc, const struct policy *policy, enum ray_node node, const cJSON *group)
 {
@@ -27,6 +48,8 @@ static int compare_pod(const cJSON *doc, const struct policy *policy, enum ray_n
 
 	if (pod_build(&req, &pod, notes, &err) < 0)
 		fail_msg("%s", err.text);
+	if (node == RAY_WORKER)
+		take_wait_away(cluster, pod, json_get(cJSON_GetArrayItem(json_get(want, "spec.containers"), 0), "command"));
 	/* What the hash is made of has a test of its own. */
 	cJSON_DeleteItemFromObjectCaseSensitive(json_get(pod, "metadata.annotations"), "afterglow.dev/recreate-hash");
 	cJSON_DeleteItemFromObjectCaseSensitive(json_get(pod, "metadata.annotations"), "ray.io/kuberay-version");

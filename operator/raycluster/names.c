@@ -3,7 +3,6 @@
 #include "operator/raycluster/names.h"
 
 #include <ctype.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,19 +28,19 @@ const char *group_name(enum ray_node node, const cJSON *group)
 	return name ? name : "";
 }
 
-void pod_name(const cJSON *cluster, enum ray_node node, const char *group, unsigned deaths, unsigned n,
-	      char ret_name[static POD_NAME_MAX])
+void pod_name(const cJSON *cluster, enum ray_node node, const char *group, const char *seed,
+	      unsigned n, char ret_name[static POD_NAME_MAX])
 {
 	const char *name = json_str(cluster, "metadata.name"), *uid = json_str(cluster, "metadata.uid");
-	char seed[512], prefix[PREFIX_MAX + 1];
+	char text[512], prefix[PREFIX_MAX + 1];
 	unsigned char digest[SHA256_BYTES];
 	size_t len;
 
 	/* Cut to what leaves room for the rest within 63. */
 	snprintf(prefix, sizeof(prefix), node == RAY_HEAD ? "%s" : "%s-%s", name ? name : "", group);
-	snprintf(seed, sizeof(seed), "%s/%" PRId64 "/%s/%s/%u/%u", uid ? uid : "",
-		 json_int(cluster, "metadata.generation", 0), ray_node_name(node), group, deaths, n);
-	sha256_bytes(seed, strlen(seed), digest);
+	snprintf(text, sizeof(text), "%.64s/%.64s/%s/%.64s/%u", uid ? uid : "", seed ? seed : "",
+		 ray_node_name(node), group, n);
+	sha256_bytes(text, strlen(text), digest);
 	len = (size_t)snprintf(ret_name, POD_NAME_MAX, "%s-%s-", prefix, ray_node_name(node));
 	for (size_t i = 0; i < len; i++)
 		ret_name[i] = (char)tolower((unsigned char)ret_name[i]);

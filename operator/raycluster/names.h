@@ -22,15 +22,14 @@ const char *group_name(enum ray_node node, const cJSON *group);
 
 /*
  * A pod's name as generateName would shape it: the prefix (at most 50 bytes,
- * lower case) and 5 characters. These are no accident but a hash of the
- * cluster's uid and generation, the group, how many of its pods have died, and
- * n, so that whoever asks again gets the same name; and so that a name that was
- * deleted on purpose or died does not come back, which workersToDelete and Ray's
- * autoscaler (it takes the name for the node's) would not bear.
+ * lower case) and 5 characters. These are a hash of the cluster's uid, the group,
+ * a seed and n. With a random seed for each plan a name that was deleted on
+ * purpose or died does not come back, which workersToDelete and Ray's autoscaler
+ * (it takes the name for the node's) would not bear.
  */
 #define POD_NAME_MAX 64
-void pod_name(const cJSON *cluster, enum ray_node node, const char *group, unsigned deaths, unsigned n,
-	      char ret_name[static POD_NAME_MAX]);
+void pod_name(const cJSON *cluster, enum ray_node node, const char *group, const char *seed,
+	      unsigned n, char ret_name[static POD_NAME_MAX]);
 
 /*
  * The name of an object that is called after the cluster, as KubeRay cuts it:

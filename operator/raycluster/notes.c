@@ -7,6 +7,7 @@
 
 #include "lib/json.h"
 #include "lib/strbuf.h"
+#include "lib/utf8.h"
 
 #define NOTES_MAX 32
 #define NOTES_TEXT_MAX 8192 /* a condition's message may have 32768 */
@@ -40,6 +41,7 @@ void notes_addf(cJSON *notes, enum note_topic topic, const char *reason, const c
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	utf8_mend(text); /* a tenant's words, and maybe a part of one */
 	if (json_find(notes, "text", text) || cJSON_GetArraySize(notes) >= NOTES_MAX)
 		return;
 	note = cJSON_CreateObject();

@@ -2,13 +2,12 @@
 /*
  * What to do for one RayCluster.
  *
- * Theory of operation. Every pod's name is derived from what is observed (see
- * pod_name): the smallest n whose name no pod has is the next to be created. A
- * create whose response was lost, or that the cache does not show yet, is thus
- * planned again under the same name and refused by the API server: no second
- * pod. A dead pod keeps its place until it is gone, a terminating worker does
- * not (its grace period may be an hour), a terminating head does, for two heads
- * behind one service are worse than none.
+ * Theory of operation. The pods that are there are counted, and what is missing
+ * is created under random names. Whoever carries the plan out shows the next plan
+ * each pod that was created, and asks the API server for those of whose creation
+ * it got no answer (cluster_controller/expectations.h). A dead pod keeps its place
+ * until it is gone, a terminating worker does not (its grace period may be an hour),
+ * a terminating head does, for two heads behind one service are worse than none.
  */
 #include "operator/raycluster/plan.h"
 
@@ -26,6 +25,7 @@
 #include "operator/raycluster/bounds.h"
 #include "operator/raycluster/notes.h"
 #include "operator/raycluster/planner.h"
+#include "operator/raycluster/pod_labels.h"
 #include "operator/raycluster/pod_state.h"
 #include "operator/raycluster/redis_cleanup.h"
 #include "operator/raycluster/scheduling_labels.h"
@@ -57,7 +57,7 @@ static void note_foreign(struct planner *p, const cJSON *pod)
 {
 	const char *name = json_str(pod, "metadata.name");
 
-	p->failed = p->failed || (name && strmap_put(&p->foreign, name, p, NULL) < 0);
+	p->failed = p->failed || (name && strmap_put(&p->taken, name, p, NULL) < 0);
 }
 
 static int compare_groups(const void *a, const void *b)
@@ -101,6 +101,20 @@ static int gather_pods(struct planner *p, struct err *err)
 	sort_crashes(p);
 	p->failed = p->failed || pod_index_init(&p->index, p->pods, p->n_pods) < 0;
 	return p->failed ? err_set(err, ENOMEM, "plan") : 0;
+}
+
+/* Before the pods themselves, which are counted by them. */
+static void restore_labels(struct planner *p)
+{
+	const char *name = json_str(p->in->cluster, "metadata.name");
+
+	for (size_t i = 0; i < p->n_pods; i++) {
+		cJSON *patch =
+			p->leaving[i] ? NULL : pod_labels_patch(p->pods[i], name ? name : "");
+
+		if (patch)
+			planner_add(p, PLAN_MERGE, patch);
+	}
 }
 
 /*
@@ -312,6 +326,7 @@ static int plan_valid(struct planner *p, struct err *err)
 	plan_objects(p);
 	tell_ignored_labels(p);
 	note_refused_recorder(p);
+	restore_labels(p);
 	p->pods_at = p->plan.n_ops;
 	if (p->view.suspend || must_recreate(p))
 		delete_all(p);

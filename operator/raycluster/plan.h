@@ -3,8 +3,9 @@
  * What to do for one RayCluster, as a pure function: the observed objects and
  * the time go in, an ordered list of writes comes out. The caller executes them
  * in order, stops at the first failure (events excepted) and plans again when
- * anything changed. Planning the same world twice gives the same plan, with the
- * same pod names, so that a write whose response was lost is not done twice.
+ * anything changed. The names of new pods come from a random seed. A creation whose
+ * answer was lost is repeated under its first name (unanswered_create), so that it
+ * never makes a second pod.
  */
 #ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_PLAN_H
 #define AFTERGLOW_OPERATOR_RAYCLUSTER_PLAN_H
@@ -20,8 +21,8 @@
 #include "operator/raycluster/crash_loop.h"
 
 enum plan_op_kind {
-	PLAN_APPLY,  /* server-side apply of body */
-	PLAN_CREATE, /* POST of body; AlreadyExists is success: the name is derived, or it is made only once */
+	PLAN_APPLY, /* server-side apply of body */
+	PLAN_CREATE, /* POST of body; AlreadyExists is success, but for a pod: then somebody has to look whose that one is */
 	/*
 	 * body: apiVersion, kind, metadata {namespace, name, uid, resourceVersion, label node-type}, and
 	 * gracePeriodSeconds if it is not to be the pod's own; NotFound is success
@@ -30,11 +31,11 @@ enum plan_op_kind {
 	PLAN_STATUS, /* RayCluster: apiVersion, kind, metadata {namespace, name}, status: applied there */
 	/*
 	 * JSON merge patch of body, which has apiVersion, kind and metadata {namespace, name} besides what changes; a uid or
-	 * resourceVersion is a precondition; NotFound is success
+	 * resourceVersion is a precondition; NotFound is success, and of a pod every other refusal is tolerated
 	 */
 	PLAN_MERGE,
 	PLAN_BELIEVE, /* nothing is written: body is what there should be, and what is there stays; is_applied from then on */
-	PLAN_EVENT,  /* POST of an events.k8s.io/v1 Event; every failure is tolerated */
+	PLAN_EVENT, /* POST of an events.k8s.io/v1 Event; every failure is tolerated */
 };
 
 struct plan_op {
@@ -49,9 +50,15 @@ struct plan {
 	int64_t requeue_ns; /* plan again after this long even if nothing changes; 0: not needed */
 };
 
+/* The creation of a pod that got no answer; the API server does not have the pod, or not yet. */
+struct unanswered_create {
+	const char *name, *group;
+};
+
 struct plan_input {
 	const cJSON *cluster;              /* ray.io/v1 RayCluster as the API server gave it */
-	const cJSON *const *pods;          /* all pods in its namespace with its ray.io/cluster label */
+	/* the pods that it controls, and all in its namespace with its ray.io/cluster label */
+	const cJSON *const *pods;
 	size_t n_pods;
 	size_t n_labelled;                 /* how many those are; above BOUND_LABELLED (bounds.h) pods is empty */
 	const cJSON *service;              /* the head service, NULL when there is none */
@@ -67,11 +74,7 @@ struct plan_input {
 	 * written. Such a dead pod is kept. NULL: nothing is pending.
 	 */
 	const bool *evidence_pending;
-	/*
-	 * Deaths on record: how many of each group by its name (the head's is headgroup), numbers in an object; and
-	 * those of the last hour that happened by themselves, in no order. NULL and 0: none is known of.
-	 */
-	const cJSON *deaths;
+	/* Deaths on record of the last hour that happened by themselves, in no order. 0: none is known of. */
 	const struct crash *crashes;
 	size_t n_crashes;
 	/* Whether an object of this kind and name was applied, or created, as this hash says, not long ago. NULL: never. */
@@ -88,6 +91,11 @@ struct plan_input {
 	/* Of a cluster that is being deleted: its Job that cleans Redis, NULL when there is none; why there can be none. */
 	const cJSON *cleanup_job;
 	const char *cleanup_refused;
+	/* Random text, another for each plan: the names of new pods are made of it. */
+	const char *name_seed;
+	/* Names that new pods of their group get first. */
+	const struct unanswered_create *unanswered;
+	size_t n_unanswered;
 	/* The last write of a pod failed: reason (FailedCreateWorkerPod, ...) and message. NULL: it did not. */
 	const char *failure_reason, *failure_message;
 	/* What of its memory grows for hours, in sentences; NULL: nothing. Unheard: some pods may still tell of it. */

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "operator/raycluster/bounds.h"
 #include "operator/raycluster/plan_world.h"
 #include "operator/raycluster/pod_state.h"
 
@@ -247,17 +248,9 @@ static void a_name_that_was_deleted_or_died_does_not_come_back(void **state)
 	settle(w);
 	snprintf(name, sizeof(name), "%s", json_str(pod_of_type(w, "worker", 0), "metadata.name"));
 	remove_pod(w, name);
-	json_set_int(json_get(w->cluster, "metadata"), "generation", 4);
+	/* Nothing on record tells of it any more, and nothing else has changed. */
 	plan(w);
 	assert_string_not_equal(json_str(op(w, PLAN_CREATE, 0), "metadata.name"), name);
-	json_set_int(json_get(w->cluster, "metadata"), "generation", 3);
-	w->deaths = json_of("{Small: 1}");
-	plan(w);
-	assert_string_not_equal(json_str(op(w, PLAN_CREATE, 0), "metadata.name"), name);
-	/* Neither: then it is the same once more, for a write whose answer was lost must not be done twice. */
-	cJSON_Delete(TAKE_PTR(w->deaths));
-	plan(w);
-	assert_string_equal(json_str(op(w, PLAN_CREATE, 0), "metadata.name"), name);
 }
 
 static const char *replica_of(const cJSON *pod)
@@ -306,7 +299,6 @@ static void hosts_live_and_die_together(void **state)
 	assert_int_equal(count(w, PLAN_DELETE), 4);
 	assert_int_equal(count(w, PLAN_CREATE), 0);
 	execute(w);
-	w->deaths = json_of("{Small: 1}");
 	settle(w);
 	assert_int_equal(w->n_pods, 9);
 	assert_int_equal(of_replica(w, first, &others), 0);
@@ -645,6 +637,53 @@ static void objects_are_called_by_the_end_of_a_long_name(void **state)
 	assert_string_equal(cut_name(NULL, buf), "");
 }
 
+static void a_cluster_with_more_pods_than_can_be_looked_at_says_so_and_loses_none(void **state)
+{
+	struct world *w = *state;
+
+	settle(w);
+	w->n_labelled = BOUND_LABELLED + 1;
+	plan(w);
+	assert_int_equal(count(w, PLAN_DELETE) + count(w, PLAN_CREATE), 0);
+	execute(w);
+	expect_condition(w, "afterglow.dev/SpecValid", "False");
+	assert_string_equal(json_str(condition(w, "afterglow.dev/SpecValid"), "message"),
+			    "metadata.name: 40001 pods have the label ray.io/cluster with this name, at most 40000");
+	w->n_labelled = BOUND_LABELLED;
+	settle(w);
+	expect_condition(w, "afterglow.dev/SpecValid", "True");
+}
+
+static void a_spec_beyond_the_bounds_is_refused_and_what_runs_goes_on(void **state)
+{
+	struct world *w = *state;
+
+	settle(w);
+	json_set_int(small_group(w), "numOfHosts", 70000);
+	plan(w);
+	assert_int_equal(count(w, PLAN_DELETE) + count(w, PLAN_CREATE), 0);
+	execute(w);
+	assert_string_equal(json_str(condition(w, "afterglow.dev/SpecValid"), "reason"), "RayClusterTooLarge");
+	assert_non_null(strstr(json_str(condition(w, "afterglow.dev/SpecValid"), "message"),
+			       "spec.workerGroupSpecs[0].numOfHosts: 70000, at most 4096"));
+}
+
+static void of_a_remnant_nothing_is_made_and_its_condition_names_the_place(void **state)
+{
+	struct world *w = *state;
+
+	settle(w);
+	cJSON_DeleteItemFromObject(w->cluster, "spec");
+	json_set_str(w->cluster, "afterglow.dev/unreadable", "spec.a.b...: nested more than 1000 levels deep");
+	plan(w);
+	assert_int_equal(count(w, PLAN_DELETE) + count(w, PLAN_CREATE) + count(w, PLAN_APPLY), 0);
+	execute(w);
+	assert_string_equal(json_str(condition(w, "afterglow.dev/SpecValid"), "message"),
+			    "the RayCluster cannot be read: spec.a.b...: nested more than 1000 levels deep");
+	plan(w);
+	assert_int_equal(w->plan.n_ops, 0);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -674,6 +713,9 @@ int main(void)
 		TEST(a_new_replica_has_the_smallest_index_that_is_free),
 		TEST(a_suspended_cluster_has_its_service_from_the_start),
 		TEST(objects_are_called_by_the_end_of_a_long_name),
+		TEST(a_cluster_with_more_pods_than_can_be_looked_at_says_so_and_loses_none),
+		TEST(a_spec_beyond_the_bounds_is_refused_and_what_runs_goes_on),
+		TEST(of_a_remnant_nothing_is_made_and_its_condition_names_the_place),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

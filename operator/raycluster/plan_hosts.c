@@ -19,7 +19,6 @@
 #define REPLICA_NAME "ray.io/worker-group-replica-name"
 #define HOST_INDEX "ray.io/replica-host-index"
 #define GROUP_PART_MAX 57 /* with a dash and five characters the 63 of a label's value */
-#define NAME_STRIDE 1000003
 
 struct replica {
 	const char *name; /* "" of pods without the label */
@@ -101,25 +100,17 @@ static void delete_replica(struct replicas *r, const struct replica *replica)
 
 /* --- Creating ------------------------------------------------------------------------------------------- */
 
-static void host_name(const struct replicas *r, int64_t index, int64_t host, char ret_name[static POD_NAME_MAX])
-{
-	unsigned n = (unsigned)(index * r->hosts + host);
-
-	while (planner_name(r->p, RAY_WORKER, r->group, n, ret_name))
-		n += NAME_STRIDE;
-}
-
-static void create_host(struct replicas *r, const cJSON *template, const char *replica, int64_t index, int64_t host)
+static void create_host(struct replicas *r, const cJSON *template, const char *name,
+			const char *replica, int64_t index, int64_t host)
 {
 	_cleanup_json_ cJSON *labels = cJSON_CreateObject();
-	char name[POD_NAME_MAX], number[24];
+	char number[24];
 
 	json_set_str(labels, REPLICA_NAME, replica);
 	snprintf(number, sizeof(number), "%lld", (long long)index);
 	json_set_str(labels, REPLICA_INDEX_LABEL, number);
 	snprintf(number, sizeof(number), "%lld", (long long)host);
 	json_set_str(labels, HOST_INDEX, number);
-	host_name(r, index, host, name);
 	planner_create_pod(r->p, template, name, labels);
 }
 
@@ -140,11 +131,14 @@ static bool *hosts_of(const struct replicas *r, const struct replica *replica)
 static void complete(struct replicas *r, const struct replica *replica, const cJSON *template)
 {
 	_cleanup_free_ bool *there = hosts_of(r, replica);
+	char name[POD_NAME_MAX];
 
 	r->p->failed = r->p->failed || !there;
 	for (int64_t host = 0; there && host < r->hosts && planner_may_create(r->p); host++)
-		if (!there[host])
-			create_host(r, template, replica->name, replica->index, host);
+		if (!there[host]) {
+			planner_next_name(r->p, RAY_WORKER, r->group, name);
+			create_host(r, template, name, replica->name, replica->index, host);
+		}
 }
 
 /* Which of the first size indexes a replica has. The caller frees it. */
@@ -158,15 +152,18 @@ static bool *indexes(const struct replicas *r, size_t size)
 	return used;
 }
 
-/* Named after its first host, so that the same plan names it the same. */
+/* Named after its first host. */
 static void create_replica(struct replicas *r, const cJSON *template, int64_t index)
 {
-	char first[POD_NAME_MAX], name[POD_NAME_MAX];
+	char pod[POD_NAME_MAX], name[POD_NAME_MAX];
 
-	host_name(r, index, 0, first);
-	snprintf(name, sizeof(name), "%.*s-%s", GROUP_PART_MAX, r->group, first + strlen(first) - 5);
-	for (int64_t host = 0; host < r->hosts; host++)
-		create_host(r, template, name, index, host);
+	for (int64_t host = 0; host < r->hosts; host++) {
+		planner_next_name(r->p, RAY_WORKER, r->group, pod);
+		if (host == 0)
+			snprintf(name, sizeof(name), "%.*s-%s", GROUP_PART_MAX, r->group,
+				 pod + strlen(pod) - 5);
+		create_host(r, template, pod, name, index, host);
+	}
 }
 
 static void create_replicas(struct replicas *r, const cJSON *template, int64_t n)

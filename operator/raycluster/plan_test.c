@@ -33,9 +33,85 @@ static void a_lost_response_creates_no_second_pod(void **state)
 	plan(w);
 	snprintf(first, sizeof(first), "%s", json_str(op(w, PLAN_CREATE, 1), "metadata.name"));
 	create(w, op(w, PLAN_CREATE, 2)); /* only the last one is seen */
+	w->unanswered[w->n_unanswered++] =
+		(struct unanswered_create){ .name = first, .group = "Small" };
 	plan(w);
 	assert_int_equal(count(w, PLAN_CREATE), 2);
 	assert_string_equal(json_str(op(w, PLAN_CREATE, 1), "metadata.name"), first);
+	/* It was carried out after all. */
+	create(w, op(w, PLAN_CREATE, 1));
+	json_set_int(small_group(w), "replicas", 3);
+	plan(w);
+	assert_int_equal(count(w, PLAN_CREATE), 2);
+	assert_string_not_equal(json_str(op(w, PLAN_CREATE, 1), "metadata.name"), first);
+}
+
+static void an_unanswered_name_is_for_its_own_group(void **state)
+{
+	struct world *w = *state;
+
+	w->unanswered[0] =
+		(struct unanswered_create){ .name = "demo-head-bcdfg", .group = HEAD_GROUP_NAME };
+	w->unanswered[1] =
+		(struct unanswered_create){ .name = "demo-gone-worker-bcdfg", .group = "gone" };
+	w->n_unanswered = 2;
+	plan(w);
+	assert_int_equal(count(w, PLAN_CREATE), 3);
+	assert_string_equal(json_str(op(w, PLAN_CREATE, 0), "metadata.name"), "demo-head-bcdfg");
+	for (size_t i = 1; i < 3; i++)
+		assert_memory_equal(json_str(op(w, PLAN_CREATE, i), "metadata.name"),
+				    "demo-small-worker-", 18);
+}
+
+static void remove_label(cJSON *pod, const char *name)
+{
+	cJSON_DeleteItemFromObjectCaseSensitive(json_get(pod, "metadata.labels"), name);
+}
+
+static void labels_that_were_taken_away_are_put_back(void **state)
+{
+	static const char *const names[] = { "ray.io/cluster", "ray.io/node-type", "ray.io/group",
+					     "ray.io/is-ray-node" };
+	struct world *w = *state;
+
+	settle(w);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		cJSON *head = pod_of_type(w, "head", 0);
+
+		remove_label(head, names[i]);
+		plan(w);
+		assert_int_equal(w->plan.n_ops, 1);
+		assert_string_equal(json_str(op(w, PLAN_MERGE, 0), "metadata.name"),
+				    json_str(head, "metadata.name"));
+		assert_int_equal(
+			cJSON_GetArraySize(json_get(op(w, PLAN_MERGE, 0), "metadata.labels")), 1);
+		execute(w);
+		plan(w);
+		assert_int_equal(w->plan.n_ops, 0);
+	}
+	json_set_str(json_get(pod_of_type(w, "worker", 1), "metadata.labels"), "ray.io/cluster",
+		     "another");
+	plan(w);
+	assert_int_equal(w->plan.n_ops, 1);
+	execute(w);
+	plan(w);
+	assert_int_equal(w->plan.n_ops, 0);
+}
+
+static void a_worker_whose_group_nobody_knows_is_replaced(void **state)
+{
+	struct world *w = *state;
+	cJSON *pod;
+
+	settle(w);
+	pod = pod_of_type(w, "worker", 0);
+	remove_label(pod, "ray.io/group");
+	plan(w);
+	assert_int_equal(count(w, PLAN_MERGE), 0);
+	assert_int_equal(count(w, PLAN_DELETE), 1);
+	assert_string_equal(json_str(op(w, PLAN_DELETE, 0), "metadata.uid"),
+			    json_str(pod, "metadata.uid"));
+	assert_int_equal(count(w, PLAN_CREATE), 1);
 }
 
 static void a_settled_cluster_is_ready_and_left_alone(void **state)
@@ -499,13 +575,15 @@ static void names_are_cut_lowered_and_distinct(void **state)
 
 	json_set_str(json_get(w->cluster, "metadata"), "name",
 		     "a2345678901234567890123456789012345678901234567890123");
-	pod_name(w->cluster, RAY_WORKER, "Group", 0, 0, a);
-	pod_name(w->cluster, RAY_WORKER, "Group", 0, 1, b);
+	pod_name(w->cluster, RAY_WORKER, "Group", "s", 0, a);
+	pod_name(w->cluster, RAY_WORKER, "Group", "s", 1, b);
 	assert_int_equal(strlen(a), 63);
+	assert_string_not_equal(a, b);
+	pod_name(w->cluster, RAY_WORKER, "Group", "another seed", 0, b);
 	assert_string_not_equal(a, b);
 	assert_int_equal(strncmp(a, "a2345678901234567890123456789012345678901234567890-worker-", 58), 0);
 	json_set_str(json_get(w->cluster, "metadata"), "name", "x");
-	pod_name(w->cluster, RAY_WORKER, "Group", 0, 0, a);
+	pod_name(w->cluster, RAY_WORKER, "Group", "s", 0, a);
 	assert_int_equal(strncmp(a, "x-group-worker-", 15), 0);
 }
 
@@ -515,6 +593,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_new_cluster_gets_everything_in_order),
 		TEST(a_lost_response_creates_no_second_pod),
+		TEST(an_unanswered_name_is_for_its_own_group),
+		TEST(labels_that_were_taken_away_are_put_back),
+		TEST(a_worker_whose_group_nobody_knows_is_replaced),
 		TEST(a_settled_cluster_is_ready_and_left_alone),
 		TEST(a_broken_sidecar_does_not_make_the_cluster_unready),
 		TEST(more_replicas_are_clamped_and_created),

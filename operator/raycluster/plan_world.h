@@ -15,12 +15,15 @@ struct world {
 	cJSON *cluster, *service, *headless;
 	cJSON *pods[MAX_PODS];
 	bool pending[MAX_PODS];
-	size_t n_pods;
+	size_t n_pods, n_labelled;
 	struct policy policy;
 	struct plan plan;
 	int64_t now_ns;
 	int uids;
-	cJSON *deaths, *applied; /* applied: "Kind/name" -> hash */
+	cJSON *applied; /* "Kind/name" -> hash */
+	struct unanswered_create unanswered[16];
+	size_t n_unanswered;
+	unsigned n_plans;
 	struct crash crashes[16];
 	size_t n_crashes;
 	const char *failure_reason;
@@ -53,7 +56,6 @@ static inline int teardown(void **state)
 	cJSON_Delete(w->cluster);
 	cJSON_Delete(w->service);
 	cJSON_Delete(w->headless);
-	cJSON_Delete(w->deaths);
 	cJSON_Delete(w->applied);
 	policy_release(&w->policy);
 	plan_release(&w->plan);
@@ -73,17 +75,23 @@ static inline bool is_applied(void *arg, const char *kind, const char *name, con
 
 static inline int try_plan(struct world *w, struct err *err)
 {
+	char seed[16];
+
+	snprintf(seed, sizeof(seed), "%u", ++w->n_plans);
 	struct plan_input in = {
 		.cluster = w->cluster,
 		.pods = (const cJSON *const *)w->pods,
 		.n_pods = w->n_pods,
+		.n_labelled = w->n_labelled,
 		.service = w->service,
 		.headless = w->headless,
 		.policy = &w->policy,
 		.launchers = testing_launchers(),
 		.now_ns = w->now_ns,
 		.evidence_pending = w->pending,
-		.deaths = w->deaths,
+		.name_seed = seed,
+		.unanswered = w->unanswered,
+		.n_unanswered = w->n_unanswered,
 		.crashes = w->crashes,
 		.n_crashes = w->n_crashes,
 		.is_applied = is_applied,
@@ -188,6 +196,9 @@ static inline void merge(struct world *w, const cJSON *body)
 
 	if (json_get(body, "metadata.finalizers"))
 		json_set(json_get(object, "metadata"), "finalizers", cJSON_Duplicate(json_get(body, "metadata.finalizers"), true));
+	cJSON_ArrayForEach(item, json_get(body, "metadata.labels"))
+		json_set_str(json_object_at(json_get(object, "metadata"), "labels"), item->string,
+			     item->valuestring);
 	cJSON_ArrayForEach(item, json_get(body, "metadata.annotations"))
 		json_set_str(json_object_at(json_get(object, "metadata"), "annotations"), item->string, item->valuestring);
 }

@@ -2,6 +2,7 @@
 /* A plan in the making. */
 #include "operator/raycluster/planner.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,7 +61,7 @@ void planner_release(struct planner *p)
 	plan_release(&p->plan);
 	cJSON_Delete(p->notes);
 	pod_index_release(&p->index);
-	strmap_release(&p->foreign, NULL);
+	strmap_release(&p->taken, NULL);
 	free(p->crashes);
 	free(p->pods);
 	free(p->pending);
@@ -179,21 +180,38 @@ bool planner_may_create(struct planner *p)
 	return false;
 }
 
-/* Also a foreign pod's name is taken. */
+/* Also a foreign pod's name is taken, and one that this plan has given away. */
 static bool name_in_use(const struct planner *p, const char *name)
 {
 	size_t at;
 
-	return pod_index_find(&p->index, name, &at) || strmap_get(&p->foreign, name);
+	return pod_index_find(&p->index, name, &at) || strmap_get(&p->taken, name);
 }
 
-bool planner_name(const struct planner *p, enum ray_node node, const char *group, unsigned n,
-		  char ret_name[static POD_NAME_MAX])
+static const char *unanswered_name(const struct planner *p, const char *group)
 {
-	const cJSON *deaths = cJSON_GetObjectItemCaseSensitive(p->in->deaths, group);
+	for (size_t i = 0; i < p->in->n_unanswered; i++) {
+		const struct unanswered_create *u = &p->in->unanswered[i];
 
-	pod_name(p->in->cluster, node, group, cJSON_IsNumber(deaths) ? (unsigned)deaths->valuedouble : 0, n, ret_name);
-	return name_in_use(p, ret_name);
+		if (strcmp(u->group, group) == 0 && !name_in_use(p, u->name))
+			return u->name;
+	}
+	return NULL;
+}
+
+void planner_next_name(struct planner *p, enum ray_node node, const char *group,
+		       char ret_name[static POD_NAME_MAX])
+{
+	const char *unanswered = unanswered_name(p, group);
+
+	if (unanswered)
+		snprintf(ret_name, POD_NAME_MAX, "%s", unanswered);
+	else
+		do
+			pod_name(p->in->cluster, node, group, p->in->name_seed, p->n_names++,
+				 ret_name);
+		while (name_in_use(p, ret_name));
+	p->failed = p->failed || strmap_put(&p->taken, ret_name, p, NULL) < 0;
 }
 
 /* The plan's own copy, once for all pods that follow each other. */
@@ -256,12 +274,10 @@ static bool *replica_indexes(const struct planner *p, const struct pod_list *wor
 void planner_create_head(struct planner *p, const cJSON *template)
 {
 	char name[POD_NAME_MAX];
-	unsigned next = 0;
 
 	if (!planner_may_create(p))
 		return;
-	while (planner_name(p, RAY_HEAD, HEAD_GROUP_NAME, next++, name))
-		;
+	planner_next_name(p, RAY_HEAD, HEAD_GROUP_NAME, name);
 	planner_create_pod(p, template, name, NULL);
 }
 
@@ -272,7 +288,6 @@ void planner_create_replicas(struct planner *p, const cJSON *template, const cha
 	size_t size = workers->n + CREATES_MOST, index = 0;
 	_cleanup_free_ bool *used = NULL;
 	char name[POD_NAME_MAX], number[24];
-	unsigned next = 0;
 
 	if (n <= 0)
 		return;
@@ -285,8 +300,7 @@ void planner_create_replicas(struct planner *p, const cJSON *template, const cha
 			index++;
 		snprintf(number, sizeof(number), "%zu", index++);
 		json_set_str(labels, REPLICA_INDEX_LABEL, number);
-		while (planner_name(p, RAY_WORKER, group, next++, name))
-			;
+		planner_next_name(p, RAY_WORKER, group, name);
 		planner_create_pod(p, template, name, labels);
 	}
 }

@@ -23,10 +23,12 @@ struct planner {
 	bool *leaving;	    /* terminating, or deleted by this plan */
 	size_t n_pods;
 	struct pod_index index;	/* of pods */
-	struct strmap foreign;	/* the names of in->pods that others control -> non-NULL */
+	/* the names of in->pods that others control, and of pods that this plan creates -> non-NULL */
+	struct strmap taken;
 	char hash[UPGRADE_HASH_MAX]; /* of the spec */
 	struct crash *crashes; /* in->crashes by the names of their groups */
 	unsigned creates;
+	unsigned n_names; /* made so far; the names of later ones differ */
 	const cJSON *template; /* of the pod that was created last, and the plan's copy of its spec */
 	cJSON *spec;
 	struct status_view view;
@@ -60,10 +62,10 @@ int planner_build(struct planner *p, enum ray_node node, const cJSON *group, cJS
 
 /* Whether one more pod may be created in this plan; if not, there is another plan soon. */
 bool planner_may_create(struct planner *p);
-/* The n-th name of the group, and whether any pod has it. */
-bool planner_name(const struct planner *p, enum ray_node node, const char *group, unsigned n,
-		  char ret_name[static POD_NAME_MAX]);
-/* Under the first names that are free: the head, and n replicas of a group that are one pod each. */
+/* A name for a new pod of the group: one whose creation got no answer, else one that no pod has. */
+void planner_next_name(struct planner *p, enum ray_node node, const char *group,
+		       char ret_name[static POD_NAME_MAX]);
+/* The head, and n replicas of a group that are one pod each. */
 void planner_create_head(struct planner *p, const cJSON *template);
 void planner_create_replicas(struct planner *p, const cJSON *template, const char *group, int64_t n);
 /* One pod of that name with these labels besides (NULL: none). */

@@ -7,6 +7,7 @@
 #include "lib/json.h"
 #include "lib/units.h"
 #include "operator/injection/inject.h"
+#include "operator/raycluster/names.h"
 #include "operator/raycluster/pod_spec.h"
 
 static const char *label(const cJSON *pod, const char *name)
@@ -36,9 +37,11 @@ bool pod_is_owned(const cJSON *pod, const char *cluster_uid)
 	return false;
 }
 
+/* Either label may have been taken away; no group of workers is called so. */
 bool pod_is_head(const cJSON *pod)
 {
-	return is(label(pod, "ray.io/node-type"), "head");
+	return is(label(pod, "ray.io/node-type"), "head") ||
+	       is(label(pod, "ray.io/group"), HEAD_GROUP_NAME);
 }
 
 const char *pod_group(const cJSON *pod)

@@ -17,6 +17,7 @@
 #include "operator/raycluster/gcs_ft.h"
 #include "operator/raycluster/memory.h"
 #include "operator/raycluster/notes.h"
+#include "operator/raycluster/pod_labels.h"
 #include "operator/raycluster/pod_spec.h"
 #include "operator/raycluster/probes.h"
 #include "operator/raycluster/quantity.h"
@@ -27,19 +28,12 @@
 #define OVERWRITE_ANNOTATION "ray.io/overwrite-container-cmd"
 #define ARGS_MAX 131072 /* MAX_ARG_STRLEN of Linux: one argument may not be longer */
 
-/* What a template cannot override: our own lists are found by them. */
-static bool label_is_ours(const char *name)
-{
-	return strcmp(name, "ray.io/cluster") == 0 || strcmp(name, "ray.io/node-type") == 0 ||
-	       strcmp(name, "ray.io/group") == 0;
-}
-
 static void add_own_labels(cJSON *labels, const cJSON *own)
 {
 	const cJSON *label;
 
 	cJSON_ArrayForEach(label, own)
-		if (cJSON_IsString(label) && !label_is_ours(label->string))
+		if (cJSON_IsString(label) && !pod_label_is_ours(label->string))
 			json_set_str(labels, label->string, label->valuestring);
 }
 

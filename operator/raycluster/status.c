@@ -12,8 +12,10 @@
 #include "lib/macros.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
+#include "lib/utf8.h"
 #include "operator/injection/inject.h"
 #include "operator/raycluster/autoscaler.h"
+#include "operator/raycluster/head_trouble.h"
 #include "operator/raycluster/notes.h"
 #include "operator/raycluster/plan.h"
 #include "operator/raycluster/pod_spec.h"
@@ -98,6 +100,8 @@ static void set_condition(struct builder *b, const char *type, bool value, const
 	json_set_str(condition, "status", status);
 	json_set_str(condition, "reason", reason);
 	json_set_str(condition, "message", message);
+	if (json_str(condition, "message"))
+		utf8_mend(json_get(condition, "message")->valuestring); /* a pod's words, cut */
 	json_set_str(condition, "lastTransitionTime", since ? since : b->now);
 	json_set_int(condition, "observedGeneration", json_int(b->cluster, "metadata.generation", 0));
 	json_append(json_array_at(b->status, "conditions"), condition);
@@ -110,72 +114,9 @@ static bool was_true(const struct builder *b, const char *type)
 	return status && strcmp(status, "True") == 0;
 }
 
-/* A reason of Kubernetes' own is CamelCase already; anything else is not passed on. */
-static const char *camel_case_or(const char *reason, const char *fallback)
-{
-	if (!reason || !isalpha((unsigned char)*reason))
-		return fallback;
-	for (const char *p = reason; *p; p++)
-		if (!isalnum((unsigned char)*p))
-			return fallback;
-	return reason;
-}
-
-/* Of what a container wrote as its last words the first line, cut at a character's border. */
-static void add_words(struct strbuf *out, const char *words)
-{
-	size_t len = words ? strcspn(words, "\n") : 0;
-
-	if (len > MESSAGE_PART_MAX)
-		for (len = MESSAGE_PART_MAX; len && ((unsigned char)words[len] & 0xc0) == 0x80;)
-			len--;
-	if (len)
-		strbuf_addf(out, "%s%.*s", out->len ? "; " : "", (int)len, words);
-}
-
-/* "CrashLoopBackOff" alone hides why: the kubelet's message and the last end stand beside it. */
-static const char *unready_container(const cJSON *head, struct strbuf *out)
-{
-	const cJSON *container = pod_unready_container(head), *waiting = json_get(container, "state.waiting"),
-		    *ended = json_get(container, "state.terminated");
-	const cJSON *now = cJSON_IsObject(waiting) ? waiting : ended;
-	const char *name = json_str(container, "name");
-
-	if (!container)
-		return NULL;
-	strbuf_addf(out, "%scontainer %.63s is %s", out->len ? "; " : "", name ? name : "?",
-		    json_str(now, "reason") ? json_str(now, "reason") : "not ready");
-	add_words(out, json_str(now, "message"));
-	if (!cJSON_IsObject(ended))
-		ended = json_get(container, "lastState.terminated");
-	if (cJSON_IsObject(ended))
-		strbuf_addf(out, "; it ended before with exit code %" PRId64 " (%.63s)", json_int(ended, "exitCode", -1),
-			    json_str(ended, "reason") ? json_str(ended, "reason") : "?");
-	return json_str(now, "reason");
-}
-
-static void head_trouble(const cJSON *head, const char **ret_reason, struct strbuf *out)
-{
-	const cJSON *conditions = json_get(head, "status.conditions"), *ready = json_find(conditions, "type", "Ready");
-	const cJSON *scheduled = json_find(conditions, "type", "PodScheduled");
-	const char *status = json_str(scheduled, "status"), *reason;
-
-	if (status && strcmp(status, "False") == 0) {
-		*ret_reason = camel_case_or(json_str(scheduled, "reason"), "Unschedulable");
-		strbuf_adds(out, "the head pod is not scheduled");
-		add_words(out, json_str(scheduled, "message") ? json_str(scheduled, "message") : "no reason given");
-		return;
-	}
-	add_words(out, json_str(ready, "message"));
-	reason = unready_container(head, out);
-	*ret_reason = camel_case_or(reason ? reason : json_str(ready, "reason"), "ContainersNotReady");
-	if (!out->len)
-		strbuf_adds(out, "the head pod is not ready");
-}
-
 static void set_head_condition(struct builder *b, const struct status_view *view)
 {
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(MESSAGE_MAX);
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(HEAD_TROUBLE_MAX);
 	bool ready = view->head && pod_is_ready(view->head);
 	const char *reason = ready ? "HeadPodRunningAndReady" : "HeadPodNotFound";
 

@@ -22,6 +22,7 @@
 #define AARCH64_PC 32
 
 #define AUXV_ENTRIES 64
+#define HEADERS_AT_A_TIME 128
 #define NOTES_TO_IDENTIFY 16 /* the kernel writes the dumping thread and the process first */
 
 int elf_core_read(const struct elf_core *core, uint64_t offset, void *buf, size_t len)
@@ -93,12 +94,15 @@ static int read_segments(struct elf_core *core, uint64_t place, uint64_t count, 
 	core->segments = calloc(count ? count : 1, sizeof(*core->segments));
 	if (!core->segments)
 		return err_set(err, ENOMEM, "segments");
-	for (uint64_t i = 0; i < count; i++) {
-		Elf64_Phdr p;
+	/* Some at a time: the sidecar's event loop waits for it. */
+	for (uint64_t i = 0, n; i < count; i += n) {
+		Elf64_Phdr part[HEADERS_AT_A_TIME];
 
-		if (place > INT64_MAX || elf_core_read(core, place + i * sizeof(p), &p, sizeof(p)) < 0)
+		n = MIN(count - i, (uint64_t)HEADERS_AT_A_TIME);
+		if (place > INT64_MAX || elf_core_read(core, place + i * sizeof(part[0]), part, n * sizeof(part[0])) < 0)
 			return err_set(err, EPROTO, "cut within its headers");
-		take_segment(core, &p);
+		for (uint64_t k = 0; k < n; k++)
+			take_segment(core, &part[k]);
 	}
 	return 0;
 }

@@ -29,6 +29,8 @@
 #define BACKLOG 16
 #define RECOUNT_MS 200
 #define WARNINGS_MAX 8
+#define RESTLESS_FROM 0.7 /* of the limit; below what snapshots begin at */
+#define RESTLESS_AFTER_NS (600 * NS_PER_SEC)
 #define WARNING_JSON_MAX 1024
 #define SPOOL_ENTRIES_MAX 20000
 #define SPOOL_LOOK_SPACING_NS (10 * NS_PER_SEC)
@@ -57,7 +59,8 @@ static void answer(struct evhttp_request *request, int status, const char *type,
 		evhttp_send_error(request, HTTP_INTERNAL, NULL);
 	else {
 		evhttp_add_header(headers, "Content-Type", type);
-		evhttp_add_header(headers, "Cache-Control", "no-store");
+		if (!evhttp_find_header(headers, "Cache-Control"))
+			evhttp_add_header(headers, "Cache-Control", "no-store");
 		evhttp_send_reply(request, status, NULL, body);
 	}
 	if (body)
@@ -151,6 +154,31 @@ static uint32_t digest_state(const struct http_server *s)
 	return digest;
 }
 
+/* --- How soon the operator should ask again --------------------------------------------------------------- */
+
+/* Memory that is nearly full, or grows, and a failure a short while ago announce the next failure. */
+static void check_rest(const char *name, const struct observer *o, void *arg)
+{
+	const struct memory *m = &o->last.memory;
+	bool *restless = arg;
+
+	(void)name;
+	if (m->limit > 0 && m->usage - MAX(m->inactive_file, 0) >= (int64_t)((double)m->limit * RESTLESS_FROM))
+		*restless = true;
+	if (o->growth && o->growth->forecast.growth.rate > 0)
+		*restless = true;
+}
+
+static bool is_restless(const struct http_server *s)
+{
+	const struct journal *j = recorder_journal(s->recorder);
+	int64_t ago_ns = j->n ? now_realtime_ns() - j->failures[j->n - 1].ended_unix_ns : INT64_MAX;
+	bool restless = ago_ns < RESTLESS_AFTER_NS && ago_ns > -RESTLESS_AFTER_NS;
+
+	recorder_each(s->recorder, check_rest, &restless);
+	return restless;
+}
+
 #define TAG_MAX 64
 
 /* Of letters, digits and dashes, and not longer: the operator takes no other. */
@@ -169,10 +197,12 @@ static void on_failures(struct evhttp_request *request, void *arg)
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(JOURNAL_JSON_MAX + WARNINGS_MAX * WARNING_JSON_MAX);
 	_cleanup_json_ cJSON *json = NULL;
 	_cleanup_free_ char *printed = NULL;
+	struct evkeyvalq *headers = evhttp_request_get_output_headers(request);
 	char tag[TAG_MAX], quoted[TAG_MAX + 2];
 
 	snprintf(quoted, sizeof(quoted), "\"%s\"", make_tag(s, tag));
-	evhttp_add_header(evhttp_request_get_output_headers(request), "ETag", quoted);
+	evhttp_add_header(headers, "ETag", quoted);
+	evhttp_add_header(headers, "Cache-Control", is_restless(s) ? "private, max-age=10" : "private, max-age=300");
 	if (is_known(request, quoted)) {
 		evhttp_send_reply(request, HTTP_NOTMODIFIED, NULL, NULL);
 		return;

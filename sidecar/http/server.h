@@ -14,7 +14,8 @@
  * the same.
  * id names a failure among those of its container, whatever recorder tells of it. summary is what a termination
  * message ends with; only those have it that left their container alive. tag is the ETag, and changes with whatever
- * else the answer says; If-None-Match is honoured.
+ * else the answer says; If-None-Match is honoured. Cache-Control says how soon to ask again: max-age is 10 where a container's
+ * memory is nearly full or grows, or something ended within ten minutes, else 300.
  */
 #ifndef AFTERGLOW_SIDECAR_HTTP_SERVER_H
 #define AFTERGLOW_SIDECAR_HTTP_SERVER_H

@@ -22,6 +22,7 @@
 
 #include "lib/fileio.h"
 #include "lib/json.h"
+#include "lib/testing_network.h"
 #include "lib/units.h"
 
 #define FAILURES \
@@ -65,11 +66,10 @@ _Noreturn static void run_server(int port_fd)
 	exit(0); /* through the leak check of sanitizers */
 }
 
-static int setup(void **state)
+static int start_server(const char *failures)
 {
 	char path[128];
 	int pipe_fds[2];
-	(void)state;
 
 	snprintf(directory, sizeof(directory), "/tmp/http_test.XXXXXX");
 	if (!mkdtemp(directory) || pipe(pipe_fds) < 0)
@@ -78,12 +78,18 @@ static int setup(void **state)
 	snprintf(path, sizeof(path), "%s/.recorder", directory);
 	mkdir(path, 0700);
 	snprintf(path, sizeof(path), "%s/.recorder/failures.json", directory);
-	file_write(AT_FDCWD, path, FAILURES, sizeof(FAILURES) - 1, 0600, NULL);
+	file_write(AT_FDCWD, path, failures, strlen(failures), 0600, NULL);
 	server = fork();
 	if (server == 0)
 		run_server(pipe_fds[1]);
 	close(pipe_fds[1]);
 	return read(pipe_fds[0], &port, sizeof(port)) != sizeof(port);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	return start_server(FAILURES);
 }
 
 static int teardown(void **state)
@@ -194,6 +200,41 @@ static void what_was_sent_already_is_not_sent_again(void **state)
 	assert_int_equal(request(text, &again), 304);
 	assert_null(strstr(strbuf_str(&again), "failures"));
 	assert_int_equal(request("GET /failures HTTP/1.1\r\nHost: x\r\nIf-None-Match: \"1-0\"\r\nConnection: close\r\n\r\n", &other), 200);
+}
+
+static void expect_age(const char *known, int status, const char *age)
+{
+	_cleanup_strbuf_ struct strbuf answer = STRBUF_INIT(1 << 20);
+	char text[256], line[80];
+
+	snprintf(text, sizeof(text), "GET /failures HTTP/1.1\r\nHost: x\r\n%s%s%sConnection: close\r\n\r\n", known ? "If-None-Match: \"" : "",
+		 known ? known : "", known ? "\"\r\n" : "");
+	assert_int_equal(request(text, &answer), status);
+	snprintf(line, sizeof(line), "\r\nCache-Control: private, max-age=%s\r\n", age);
+	if (!strstr(strbuf_str(&answer), line))
+		fail_msg("no %s in %s", age, strbuf_str(&answer));
+}
+
+static void get_tag(char tag[static 80]);
+
+static void after_a_failure_it_wants_to_be_asked_again_soon(void **state)
+{
+	char failures[512], now[TIME_TEXT_MAX], tag[80];
+
+	get_tag(tag);
+	expect_age(NULL, 200, "300");
+	expect_age(tag, 304, "300");
+	assert_int_equal(teardown(state), 0);
+	snprintf(failures, sizeof(failures),
+		 "{\"failures\":[{\"container\":\"ray\",\"endedAt\":\"%s\",\"class\":\"WorkerCrash\",\"confidence\":\"certain\","
+		 "\"sentence\":\"It died.\",\"bundle\":null}],\"forgotten\":0}",
+		 time_format(now_realtime_ns(), now));
+	assert_int_equal(start_server(failures), 0);
+	get_tag(tag);
+	expect_age(NULL, 200, "10");
+	expect_age(tag, 304, "10");
+	assert_int_equal(teardown(state), 0);
+	assert_int_equal(setup(state), 0);
 }
 
 /* The tag that /failures has, as far as the operator takes one (operator/failures/pod_report). */
@@ -356,6 +397,53 @@ static void without_a_descriptor_it_waits_and_does_not_spin(void **state)
 	close(fd);
 }
 
+static int connect_loopback(int family, uint16_t to)
+{
+	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(to), .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(to), .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	return connect(fd, family == AF_INET ? (struct sockaddr *)&v4 : (struct sockaddr *)&v6,
+		       family == AF_INET ? sizeof(v4) : sizeof(v6));
+}
+
+/* The kernel takes a connection before anybody accepts it: who listens is what counts. */
+static int listen_in_network_of(int family)
+{
+	struct recorder_options options = { .socket_path = socket_path, .warn_at = 0.8, .report_fd = 2 };
+	struct http_server *http;
+	struct event_base *base;
+	struct recorder *r;
+
+	enter_network(family);
+	base = event_base_new();
+	snprintf(socket_path + strlen(socket_path), 3, "%d", family % 10);
+	if (recorder_new(base, &options, &r, NULL) < 0 || http_server_new(base, ":0", r, NULL, &http, NULL) < 0)
+		return 2;
+	if (connect_loopback(family, http_server_port(http)) < 0)
+		return 3;
+	return connect_loopback(family == AF_INET ? AF_INET6 : AF_INET, http_server_port(http)) == 0 ? 4 : 0;
+}
+
+static void it_listens_where_there_is_ipv6_alone_and_where_there_is_ipv4_alone(void **state)
+{
+	static const int families[] = { AF_INET, AF_INET6 };
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
+		int status;
+		pid_t child = fork();
+
+		if (child == 0)
+			_exit(listen_in_network_of(families[i]));
+		assert_int_equal(waitpid(child, &status, 0), child);
+		if (WIFEXITED(status) && WEXITSTATUS(status) == NO_NETWORK)
+			skip();
+		if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+			fail_msg("%s: %x", families[i] == AF_INET ? "IPv4" : "IPv6", status);
+	}
+}
+
 static void addresses_are_checked(void **state)
 {
 	static const char *const right[] = { ":9095", "0.0.0.0:9095", "127.0.0.1:1", ":0", "[::]:9095", "[::1]:80" };
@@ -373,6 +461,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_answers_what_it_has),
+		cmocka_unit_test(after_a_failure_it_wants_to_be_asked_again_soon),
 		cmocka_unit_test(what_was_sent_already_is_not_sent_again),
 		cmocka_unit_test(while_the_spool_fails_news_alone_are_sent_too),
 		cmocka_unit_test(only_get_is_answered),
@@ -380,6 +469,7 @@ int main(void)
 		cmocka_unit_test(endless_headers_are_cut_off),
 		cmocka_unit_test(those_who_say_nothing_are_few_and_not_for_long),
 		cmocka_unit_test(without_a_descriptor_it_waits_and_does_not_spin),
+		cmocka_unit_test(it_listens_where_there_is_ipv6_alone_and_where_there_is_ipv4_alone),
 		cmocka_unit_test(addresses_are_checked),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);

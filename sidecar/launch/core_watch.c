@@ -227,6 +227,7 @@ static bool take_order(struct watch *w)
 		return true;
 	if (strncmp(text, CORE_REMOVE " ", sizeof(CORE_REMOVE)) == 0) {
 		remove_core(w, text + sizeof(CORE_REMOVE));
+		connection_send_waiting(w->socket_fd, CORE_REMOVED, strlen(CORE_REMOVED), NULL, 0);
 		return true;
 	}
 	w->listening = true;

@@ -21,6 +21,7 @@
 
 #define CORE_AGAIN "again"
 #define CORE_REMOVE "remove" /* DEV INO MTIME: unlinks that core, if it is one and lies where cores do */
+#define CORE_REMOVED "removed" /* the answer to that order, also when there was none */
 #define CORE_FLUSH "flush"
 #define CORE_FLUSHED "flushed"
 

@@ -14,6 +14,7 @@
 #include "sidecar/launch/core_watch.h"
 
 #define FLUSH_NS NS_PER_SEC /* on a busy node the search gets its turn late; a directory on a filesystem that hangs costs no more */
+#define REMOVE_NS (3 * NS_PER_SEC) /* the same, after a crash, at the end of all */
 
 void cores_start(struct cores *c, int socket_fd)
 {
@@ -39,6 +40,8 @@ static bool relay(struct cores *c, int socket_fd)
 
 	if (len == 0)
 		stop(c);
+	if (len > 0 && strcmp(text, CORE_REMOVED) == 0)
+		c->removing--;
 	/* A recorder that takes nothing now gets it with the next "again", from another connection. */
 	if (len > 0 && fd >= 0 && socket_fd >= 0)
 		connection_send(socket_fd, text, (size_t)len, &fd, 1);
@@ -65,14 +68,19 @@ void cores_remove(struct cores *c, const char *which)
 	int len = snprintf(text, sizeof(text), CORE_REMOVE " %s", which);
 
 	if (c->fd >= 0 && c->unasked && len > 0 && (size_t)len < sizeof(text))
-		c->removing |= connection_send(c->fd, text, (size_t)len, NULL, 0);
+		c->removing += connection_send(c->fd, text, (size_t)len, NULL, 0);
 }
 
 void cores_finish(struct cores *c)
 {
-	/* It answers after it has done what it was told before. */
-	if (c->removing)
-		cores_flush(c, -1);
+	int64_t until = now_ns() + REMOVE_NS, left;
+
+	while (c->fd >= 0 && c->removing > 0 && (left = until - now_ns()) > 0) {
+		struct pollfd ready = { .fd = c->fd, .events = POLLIN };
+
+		if (poll(&ready, 1, (int)(left / NS_PER_MS) + 1) > 0)
+			relay(c, -1);
+	}
 }
 
 void cores_flush(struct cores *c, int socket_fd)

@@ -9,7 +9,7 @@
 struct cores {
 	int fd; /* to the process that searches, -1: none */
 	pid_t pid;
-	bool removing; /* it was told to remove one, and may not have come to it */
+	int removing; /* it was told to remove so many, and has not answered */
 	bool unasked; /* nobody but us wants cores: the soft limit was 0 */
 };
 

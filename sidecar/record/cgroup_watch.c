@@ -24,16 +24,22 @@ static bool can_move_away(const struct cgroup_watch *w)
 
 int cgroup_watch_open(struct cgroup_watch *w, struct memcg *own, int root_fd, pid_t launcher, struct err *err)
 {
-	struct memcg_place place;
-	int r = memcg_place_of(root_fd, launcher, &place, err);
+	struct memcg_place process, place;
+	int r = memcg_place_of(root_fd, launcher, &process, err);
 
 	*w = (struct cgroup_watch){ .command = 0 };
 	if (r < 0)
 		return r;
-	if (!place.own)
-		memcg_search(root_fd, &place);
+	if (!process.own)
+		memcg_search(root_fd, &process);
+	place = process;
 	memcg_place_to_container(&place);
-	r = memcg_open_at(own, root_fd, &place, err);
+	r = memcg_open_at(own, root_fd, &place, NULL);
+	/* The machine's topmost cgroup has no memory counters: a privileged Ray makes its cgroups below that one. */
+	if (r < 0) {
+		place = process;
+		r = memcg_open_at(own, root_fd, &place, err);
+	}
 	/* What is mounted in place of the process's own has all of the machine below it. */
 	if (r < 0 || !place.own)
 		return r;

@@ -276,7 +276,9 @@ static struct ending how_it_ended(struct container *c)
 	if (e.ended_ns < c->hello.started_ns || e.ended_ns > now_boottime_ns())
 		e.ended_ns = now_boottime_ns();
 	container_read_counters(c, &e.after, &e.after_known);
-	observer_read_limits(&c->observer, c->hello.launcher, &e.limits);
+	/* They explain failures alone, and there is a file system to ask for each mount. */
+	if (e.wait_status != 0)
+		observer_read_limits(&c->observer, c->hello.launcher, &e.limits);
 	c->exit_told = true;
 	return e;
 }

@@ -65,7 +65,7 @@ struct container {
 
 /* One line of JSON, if the options want them. Takes fields. */
 void container_emit(const struct container *c, const char *event, cJSON *fields);
-void container_write_termination_log(const struct container *c, const struct report *r, bool final);
+void container_write_termination_log(struct container *c, const struct report *r, bool final);
 /* *ret_known becomes true when the cgroup could be read; else both stay. */
 void container_read_counters(struct container *c, struct memory *ret_memory, bool *ret_known);
 

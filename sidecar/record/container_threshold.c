@@ -11,20 +11,40 @@
 #include "sidecar/report/report_json.h"
 
 #define SAY_SPACING_NS (5 * NS_PER_SEC)
+#define MESSAGE_WITHIN_NS (500 * NS_PER_MS) /* for the termination message, on a disk that answers */
 #define REARM 0.05 /* a threshold counts as left when usage is this much of the limit below it */
 
 /* The termination log */
 
-void container_write_termination_log(const struct container *c, const struct report *r, bool final)
+struct message {
+	int fd;
+	const struct strbuf *text;
+};
+
+/* The disk is the kubelet's: it may be slow, or frozen. */
+static void write_message(const void *arg, void *out)
+{
+	const struct message *m = arg;
+	bool written = pwrite(m->fd, strbuf_str(m->text), m->text->len, 0) == (ssize_t)m->text->len &&
+		       ftruncate(m->fd, (off_t)m->text->len) == 0;
+
+	*(int *)out = written ? 0 : errno;
+}
+
+void container_write_termination_log(struct container *c, const struct report *r, bool final)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(TERMINATION_MESSAGE_MAX);
+	const struct message m = { .fd = c->termination_fd, .text = &text };
+	int error = ETIMEDOUT;
 
 	if (c->termination_fd < 0)
 		return;
 	report_to_termination_message(r, final, TERMINATION_MESSAGE_MAX, &text);
-	if (pwrite(c->termination_fd, strbuf_str(&text), text.len, 0) != (ssize_t)text.len ||
-	    ftruncate(c->termination_fd, (off_t)text.len) < 0)
-		log_warning_limited("%s: termination message not written: %s", c->hello.name, strerror(errno));
+	/* An older one must not come after it. */
+	errand_cancel(&c->observer.message);
+	errand_call(&c->observer.message, write_message, &m, &error, sizeof(error), MESSAGE_WITHIN_NS);
+	if (error)
+		log_warning_limited("%s: termination message not written: %s", c->hello.name, strerror(error));
 }
 
 /* Thresholds: the higher ones follow from the first */
@@ -91,8 +111,8 @@ static cJSON *spill_fields(const struct spill_watch *w, const char *text)
 
 void container_check_spill(struct container *c, int64_t now_ns)
 {
-	const struct observer *o = &c->observer;
-	const struct spill_place place = { .root_fd = o->root_fd, .logs_fd = ray_watch_logs_dir(o->ray),
+	struct observer *o = &c->observer;
+	const struct spill_place place = { .root_fd = o->root_fd, .logs_fd = ray_watch_logs_dir(o->ray), .errand = &o->files,
 					   .launcher = c->hello.launcher, .limit = c->options->disk_limit };
 	char text[400], line[440];
 

@@ -50,6 +50,7 @@ struct observer {
 	struct history *history;
 	const char *const *collect; /* patterns of files that go into its bundles, ends with NULL; NULL: none */
 	struct ray_watch *ray; /* NULL: no root, no memory */
+	struct errand message; /* writes the termination message */
 	struct errand files; /* looks up paths in the container; busy: one of its filesystems does not answer */
 	struct process_watch processes; /* Ray's own */
 	const struct hooks *hooks; /* the owner's; NULL: none */

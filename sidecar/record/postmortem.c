@@ -114,6 +114,12 @@ static void look_into_kernel_log(struct observer *o, const struct ending *e, con
 	int64_t at_ns = e->gap ? to_boottime_ns(e->gap->until_unix_ns) : e->ended_ns;
 	struct kernel_evidence second;
 
+	/* A clean exit is no death, whatever the log tells: reading all of it takes the kernel a millisecond. */
+	if (e->status_known && e->wait_status == 0 && !o->kernel.options.off) {
+		seen->kernel = KERNEL_EVIDENCE_ABSENT;
+		seen->kernel.needs = NULL;
+		return;
+	}
 	kernel_log_look(&o->kernel, at_ns, last->top, last->n_top, &seen->kernel);
 	if (!killed || seen->kernel.needs || seen->kernel.oom || !(counted || seen->cgroup_unseen))
 		return;

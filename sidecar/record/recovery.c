@@ -22,6 +22,7 @@
 #include "sidecar/report/report_json.h"
 #include "sidecar/store/bundle.h"
 
+#define STATE_MEMORY_BYTES (2 * SPOOL_FALLBACK_BYTES) /* of which histories take an eighth: they are in memory with bundles */
 #define CLEAN_WITHIN_NS (2 * NS_PER_SEC)
 
 struct recovery {
@@ -269,7 +270,7 @@ struct recovery *recovery_new(const struct recorder_options *options, recovery_r
 		return r;
 	if (state_dir_open(&r->state, options, &err) < 0)
 		log_warning("nothing will survive this recorder: %s", err_text(&err));
-	parking_init(&r->parking, r->state.fd, options->spool_limits.quota.bytes);
+	parking_init(&r->parking, r->state.fd, r->state.copy ? STATE_MEMORY_BYTES : options->spool_limits.quota.bytes);
 	return r;
 }
 

@@ -6,11 +6,13 @@
 #include <unistd.h>
 
 #include "lib/strbuf.h"
+#include "lib/units.h"
 #include "sidecar/ray/ray_files.h"
 #include "sidecar/sample/limits.h"
 
 #define STATE_FILE "debug_state.txt"
 #define STATE_MAX (256 * 1024)
+#define LOOK_WITHIN_NS (200 * NS_PER_MS)
 #define EVIDENCE_BYTES ((int64_t)1 << 30)
 
 /* Another raylet may spill elsewhere. */
@@ -47,26 +49,53 @@ static bool read_state(struct spill_watch *w, int logs_fd, int64_t *ret_bytes)
 	return true;
 }
 
-bool spill_watch_poll(struct spill_watch *w, const struct spill_place *at, const struct ray_node *node, int64_t now_ns)
+/* What a look changes. */
+struct looked {
+	struct spill_watch watch;
+	bool warns;
+};
+
+struct look {
+	const struct spill_watch *watch;
+	const struct spill_place *at;
+	const struct ray_node *node;
+	int64_t now_ns;
+};
+
+static void look_at_disk(const void *arg, void *out)
 {
+	const struct look *l = arg;
+	struct looked *looked = out;
+	struct spill_watch *w = &looked->watch;
 	struct disk disk;
 	int64_t bytes;
 
-	if (at->root_fd < 0 || at->logs_fd < 0 || node->raylet <= 0 || (w->polled_ns && now_ns - w->polled_ns < SPILL_EVERY_NS))
-		return false;
-	w->polled_ns = now_ns;
-	if (node->raylet != w->raylet)
-		begin(w, at, node);
-	if (!w->where[0] || !read_state(w, at->logs_fd, &bytes))
-		return false;
-	spill_add(&w->spill, now_ns, bytes);
-	w->disk = (struct spill_disk){ .limit = at->limit };
-	if (w->point[0] && limits_stat_disk(at->root_fd, w->point, &disk)) {
+	*looked = (struct looked){ .watch = *l->watch };
+	if (l->node->raylet != w->raylet)
+		begin(w, l->at, l->node);
+	if (!w->where[0] || !read_state(w, l->at->logs_fd, &bytes))
+		return;
+	spill_add(&w->spill, l->now_ns, bytes);
+	w->disk = (struct spill_disk){ .limit = l->at->limit };
+	if (w->point[0] && limits_stat_disk(l->at->root_fd, w->point, &disk)) {
 		w->disk.total = disk.total;
 		w->disk.available = disk.available;
 	}
 	spill_forecast(&w->spill, &w->disk, &w->forecast);
-	return spill_warns(&w->spill, &w->forecast);
+	looked->warns = spill_warns(&w->spill, &w->forecast);
+}
+
+bool spill_watch_poll(struct spill_watch *w, const struct spill_place *at, const struct ray_node *node, int64_t now_ns)
+{
+	struct looked looked = { .warns = false };
+
+	if (at->root_fd < 0 || at->logs_fd < 0 || node->raylet <= 0 || (w->polled_ns && now_ns - w->polled_ns < SPILL_EVERY_NS))
+		return false;
+	w->polled_ns = now_ns;
+	if (!errand_call(at->errand, look_at_disk, &(struct look){ w, at, node, now_ns }, &looked, sizeof(looked), LOOK_WITHIN_NS))
+		return false;
+	*w = looked.watch;
+	return looked.warns;
 }
 
 bool spill_watch_is_evidence(const struct spill_watch *w)

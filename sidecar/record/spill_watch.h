@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "sidecar/ray/spill.h"
+#include "sidecar/record/errand.h"
 #include "sidecar/sample/mountinfo.h"
 #include "sidecar/sample/ray_node.h"
 
@@ -31,6 +32,7 @@ struct spill_place {
 	int root_fd; /* the container's root */
 	int logs_fd; /* Ray's logs, -1: none yet */
 	pid_t launcher; /* whose mounts are the container's, as root_fd's /proc numbers it */
+	struct errand *errand; /* looks there: below any path may be a filesystem that does not answer */
 	int64_t limit; /* of its ephemeral storage, bytes; 0: none, or not known */
 };
 

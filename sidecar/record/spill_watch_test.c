@@ -19,6 +19,7 @@
 
 static char root[64];
 static struct spill_place place;
+static struct errand errand = ERRAND_NONE;
 static struct spill_watch w;
 static struct ray_node node;
 static int64_t now_s;
@@ -49,7 +50,7 @@ static int setup(void **state)
 	now_s = 1000;
 	w = SPILL_WATCH_NONE;
 	node = (struct ray_node){ .raylet = 20, .spill_dir = "/spill" };
-	place = (struct spill_place){ .root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC),
+	place = (struct spill_place){ .errand = &errand, .root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC),
 				      .logs_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC), .launcher = 1, .limit = 8192 * MIB };
 	put("proc/1/mountinfo", "1 0 0:50 / / rw - overlay overlay rw\n2 1 8:1 / /spill rw - ext4 /dev/sda1 rw\n");
 	return 0;

@@ -100,7 +100,13 @@ int memcg_find_place(const char *cgroup_text, const char *mountinfo_text, struct
  */
 void memcg_place_to_container(struct memcg_place *place);
 
-/* The same for any controller ("pids"). */
+/*
+ * place was found, but not as the process's own: our cgroup namespace hides the names above us ("/../../scope"). That of a process
+ * beside it is known: home. Sets place to where it is by what both have in common. False: that is not known, or cannot be seen.
+ */
+bool memcg_place_beside(const struct memcg_place *home, struct memcg_place *place);
+
+/* Like memcg_find, of any controller ("pids"). */
 int cgroup_find(const char *controller, const char *cgroup_text, const char *mountinfo_text, char *ret_path, size_t size,
 		int *ret_version, struct err *err);
 

@@ -65,17 +65,32 @@ int memcg_find(const char *cgroup_text, const char *mountinfo_text, char *ret_pa
 	return cgroup_find("memory", cgroup_text, mountinfo_text, ret_path, size, ret_version, err);
 }
 
+/* Whether the path leads up at first. */
+static bool is_above(const char *path)
+{
+	return strncmp(path, "/..", 3) == 0 && (path[3] == '/' || !path[3]);
+}
+
+/* Whether the path leads up only: "/../..". */
+static bool ends_above(const char *path)
+{
+	size_t len = strlen(path);
+
+	return len >= 3 && strcmp(path + len - 3, "/..") == 0;
+}
+
 /* The mount shows the hierarchy from m->root down: the container's own cgroup, mostly. */
 static int place_in(const struct mount *m, const char *path, struct memcg_place *place)
 {
 	size_t root_len = strcmp(m->root, "/") == 0 ? 0 : strlen(m->root);
 	const char *rest;
 
-	place->own = strncmp(path, m->root, root_len) == 0 && (path[root_len] == '/' || !path[root_len]);
+	place->own = strncmp(path, m->root, root_len) == 0 && (path[root_len] == '/' || !path[root_len]) &&
+		     !is_above(path + root_len);
 	rest = place->own ? path + root_len : "";
 	place->top = strlen(m->point);
-	/* Seen from another cgroup namespace, a mount of the container's own namespace begins above ours. */
-	place->whole = place->own && strncmp(m->root, "/..", 3) == 0;
+	/* Seen from another cgroup namespace, a mount of the container's own namespace begins above ours, and names the container. */
+	place->whole = place->own && is_above(m->root) && !ends_above(m->root);
 	place->writable = strncmp(m->options, "rw", 2) == 0;
 	place->local_events = list_has(m->super_options, strlen(m->super_options), "memory_localevents");
 	return (size_t)snprintf(place->path, sizeof(place->path), "%s%s", m->point, strcmp(rest, "/") ? rest : "") <
@@ -84,26 +99,40 @@ static int place_in(const struct mount *m, const char *path, struct memcg_place 
 		       -1;
 }
 
+static bool is_of(const struct mount *m, const struct memcg_place *place, const char *controller)
+{
+	if (place->version == 2)
+		return strcmp(m->type, "cgroup2") == 0;
+	return strcmp(m->type, "cgroup") == 0 && list_has(m->super_options, strlen(m->super_options), controller);
+}
+
 static int find_place(const char *controller, const char *cgroup_text, const char *mountinfo_text,
 		      struct memcg_place *ret_place, struct err *err)
 {
-	struct memcg_place place = { .version = 0 };
+	struct memcg_place place = { .version = 0 }, found = { .version = 0 };
+	char point[FIELD_MAX] = "";
+
 	if (find_cgroup(controller, cgroup_text, place.cgroup, sizeof(place.cgroup), &place.version) < 0)
 		return err_set(err, ENOENT, "no %s cgroup in /proc/PID/cgroup", controller);
 	for (const char *line = mountinfo_text; *line;) {
 		const char *end = strchrnul(line, '\n');
 		struct mount m;
 
-		if (mount_parse(line, &m) && strcmp(m.type, place.version == 1 ? "cgroup" : "cgroup2") == 0 &&
-		    (place.version == 2 || list_has(m.super_options, strlen(m.super_options), controller))) {
+		if (mount_parse(line, &m) && is_of(&m, &place, controller)) {
 			if (place_in(&m, place.cgroup, &place) < 0)
 				return err_set(err, ENAMETOOLONG, "%s cgroup path", controller);
-			*ret_place = place;
-			return 0;
+			/* A later mount hides an earlier one at the same point, as that of a container within a container. */
+			if (!found.version || strcmp(point, m.point) == 0 || (place.own && !found.own)) {
+				found = place;
+				memcpy(point, m.point, sizeof(point));
+			}
 		}
 		line = *end ? end + 1 : end;
 	}
-	return err_set(err, ENOENT, "no mount of the %s cgroup in mountinfo", controller);
+	if (!found.version)
+		return err_set(err, ENOENT, "no mount of the %s cgroup in mountinfo", controller);
+	*ret_place = found;
+	return 0;
 }
 
 int memcg_find_place(const char *cgroup_text, const char *mountinfo_text, struct memcg_place *ret_place, struct err *err)
@@ -121,6 +150,41 @@ void memcg_place_to_container(struct memcg_place *place)
 		return;
 	place->path[len - cut] = '\0';
 	place->cgroup[strlen(place->cgroup) - cut] = '\0';
+}
+
+/* How often the path leads up, and what follows. */
+static size_t count_up(const char *path, const char **ret_rest)
+{
+	size_t n = 0;
+
+	for (; is_above(path); path += 3)
+		n++;
+	*ret_rest = strcmp(path, "/") == 0 ? "" : path;
+	return n;
+}
+
+bool memcg_place_beside(const struct memcg_place *home, struct memcg_place *place)
+{
+	const char *home_rest, *rest;
+	size_t home_up = count_up(home->cgroup, &home_rest), up = count_up(place->cgroup, &rest);
+	size_t len = strlen(home->path), rest_len = strlen(rest);
+
+	if (!home->own || home_up == 0 || up < home_up || strlen(home_rest) > len - home->top ||
+	    strcmp(home->path + len - strlen(home_rest), home_rest) != 0)
+		return false;
+	for (len -= strlen(home_rest); up > home_up; up--) {
+		while (len > home->top && home->path[len - 1] != '/')
+			len--;
+		if (len <= home->top)
+			return false;
+		len--;
+	}
+	if (len + rest_len >= sizeof(place->path))
+		return false;
+	memcpy(place->path, home->path, len);
+	memcpy(place->path + len, rest, rest_len + 1);
+	place->own = true;
+	return true;
 }
 
 int cgroup_find(const char *controller, const char *cgroup_text, const char *mountinfo_text, char *ret_path, size_t size,

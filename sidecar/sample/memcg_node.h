@@ -11,6 +11,7 @@ struct memcg_node {
 	char path[MEMCG_PATH_MAX]; /* from the container's root */
 	int fds[MEMCG_NODE_FILES];
 	bool outside; /* not below the container's own: one of its processes was moved there */
+	bool only_limits; /* it is above one of those, and has a limit that holds for it; its kills are counted there */
 	/* As last read; -1 for what the kernel does not tell. */
 	int64_t kills; /* OOM kills of its processes; on v2 also of those below it */
 	int64_t ooms; /* v2: times the limit of this cgroup, or of one below it, had the kernel kill */

@@ -107,6 +107,8 @@ static void a_cgroup_that_others_may_be_in_is_told_from_the_processs_own(void **
 		{ "/../ray", "/../../../..", false },
 		{ "/", "/..", false },
 		{ "/../ray", "/../r", false },
+		{ "/../../system/ray", "/..", false },
+		{ "/../../system/ray", "/../../..", false },
 		{ "/kubepods/pod1/ray", "/kubepods/pod2", false },
 	};
 	(void)state;
@@ -137,6 +139,8 @@ static void a_container_that_made_cgroups_below_and_moved_is_still_the_container
 		{ "/slurm/job_1/step_0", "/", "/sys/fs/cgroup/slurm/job_1/step_0" },
 		{ "/docker/abc/afterglow-1", "/docker/abc", "/sys/fs/cgroup/afterglow-1" },
 		{ "/ray_node_9/user/workers", "/", "/sys/fs/cgroup" },
+		/* The machine's whole hierarchy, seen from a sidecar far from the container. */
+		{ "/../../../system/ray", "/../../..", "/sys/fs/cgroup/system/ray" },
 	};
 	(void)state;
 
@@ -148,6 +152,63 @@ static void a_container_that_made_cgroups_below_and_moved_is_still_the_container
 		snprintf(mounts, sizeof(mounts), "30 1 0:26 %s /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", rows[i].root);
 		assert_int_equal(memcg_find_place(cgroup, mounts, &place, NULL), 0);
 		memcg_place_to_container(&place);
+		assert_string_equal(place.path, rows[i].path);
+	}
+}
+
+static void a_cgroup_beside_a_known_one_is_found_without_the_names_above(void **state)
+{
+	static const struct {
+		const char *home_cgroup, *home_path, *cgroup, *path; /* path NULL: it is not found */
+	} rows[] = {
+		{ "/../ray", "/cg/kubepods/pod1/ray", "/../../pod2/x", "/cg/kubepods/pod2/x" },
+		{ "/../ray", "/cg/kubepods/pod1/ray", "/../other", "/cg/kubepods/pod1/other" },
+		{ "/../ray", "/cg/kubepods/pod1/ray", "/..", "/cg/kubepods/pod1" },
+		{ "/../ray", "/cg/kubepods/pod1/ray", "/../../../ray_node/user", "/cg/ray_node/user" },
+		{ "/../../a/b", "/cg/a/b", "/../../c", "/cg/c" },
+		/* Above the mount, below an unknown name, or beside a home that is not known by what leads up. */
+		{ "/../ray", "/cg/kubepods/pod1/ray", "/../../../../x", NULL },
+		{ "/../../a/b", "/cg/a/b", "/../c", NULL },
+		{ "/a", "/cg/a", "/../b", NULL },
+		{ "/../ray", "/cg/pod1/other", "/../b", NULL },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct memcg_place home = { .top = 3, .version = 2, .own = true }, place = { .top = 3, .version = 2 };
+
+		snprintf(home.cgroup, sizeof(home.cgroup), "%s", rows[i].home_cgroup);
+		snprintf(home.path, sizeof(home.path), "%s", rows[i].home_path);
+		snprintf(place.cgroup, sizeof(place.cgroup), "%s", rows[i].cgroup);
+		assert_int_equal(memcg_place_beside(&home, &place), rows[i].path != NULL);
+		assert_int_equal(place.own, rows[i].path != NULL);
+		assert_string_equal(place.path, rows[i].path ? rows[i].path : "");
+	}
+}
+
+static void a_mount_over_another_hides_it(void **state)
+{
+	static const char host[] = "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+			  own[] = "31 30 0:26 /pod/ray /sys/fs/cgroup ro - cgroup2 cgroup2 rw\n",
+			  elsewhere[] = "32 1 0:26 /pod/other /mnt ro - cgroup2 cgroup2 rw\n";
+	static const struct {
+		const char *mounts[3], *path;
+	} rows[] = {
+		{ { host, own, "" }, "/sys/fs/cgroup" },
+		{ { own, host, "" }, "/sys/fs/cgroup/pod/ray" },
+		{ { elsewhere, own, "" }, "/sys/fs/cgroup" },
+		{ { own, elsewhere, "" }, "/sys/fs/cgroup" },
+		{ { host, own, elsewhere }, "/sys/fs/cgroup" },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char mounts[512];
+		struct memcg_place place;
+
+		snprintf(mounts, sizeof(mounts), "%s%s%s", rows[i].mounts[0], rows[i].mounts[1], rows[i].mounts[2]);
+		assert_int_equal(memcg_find_place("0::/pod/ray\n", mounts, &place, NULL), 0);
+		assert_true(place.own);
 		assert_string_equal(place.path, rows[i].path);
 	}
 }
@@ -464,6 +525,8 @@ int main(void)
 		cmocka_unit_test(every_layout_of_cgroups_leads_to_the_right_directory),
 		cmocka_unit_test(a_cgroup_that_others_may_be_in_is_told_from_the_processs_own),
 		cmocka_unit_test(a_container_that_made_cgroups_below_and_moved_is_still_the_container),
+		cmocka_unit_test(a_cgroup_beside_a_known_one_is_found_without_the_names_above),
+		cmocka_unit_test(a_mount_over_another_hides_it),
 		cmocka_unit_test(a_path_too_long_is_an_error_and_not_another_path),
 		cmocka_unit_test(a_lone_number_is_read_and_nothing_else_is),
 		cmocka_unit_test(v1_counts_the_tree_and_shmem_apart_from_the_page_cache),

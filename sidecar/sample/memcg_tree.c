@@ -65,7 +65,7 @@ static void drop_node(struct memcg_tree *t, size_t i, int64_t now_ns)
 {
 	struct memcg_node *node = &t->nodes[i];
 
-	if (sums(t) || node->outside) {
+	if (!node->only_limits && (sums(t) || node->outside)) {
 		t->kills_gone += node->outside ? rise(node->kills_before, node->kills) : MAX(node->kills, (int64_t)0);
 		t->lost_ns = now_ns;
 	}
@@ -245,22 +245,59 @@ void memcg_tree_look(struct memcg_tree *t, int64_t now_ns, bool all_now)
 
 /* Following */
 
+/* Kills that it counted before are not of a process that comes now. */
+static void begin_to_count(struct memcg_node *node)
+{
+	node->kills_before = node->kills;
+	node->ooms_before = node->ooms;
+}
+
+/* A limit may be set above, as Ray's resource isolation sets one on the parent of the workers' cgroup. */
+static void add_limits_above(struct memcg_tree *t, const struct memcg_place *place)
+{
+	char path[MEMCG_PATH_MAX];
+
+	memcpy(path, place->path, sizeof(path));
+	for (char *slash; (slash = strrchr(path, '/')) && (size_t)(slash - path) > place->top;) {
+		struct memcg_node *node;
+
+		*slash = '\0';
+		/* From here on it is above the container, too. */
+		if (memcg_path_is_below(t->place.path, path))
+			return;
+		node = find_node(t, path) ? NULL : add_node(t, path, true);
+		if (!node)
+			continue;
+		node->only_limits = true;
+		begin_to_count(node);
+		if (node->limit <= 0)
+			memcg_node_close(&t->nodes[--t->n_nodes]);
+	}
+}
+
 /* Reading mountinfo may take milliseconds: only for a cgroup that is new. */
 static void go_to(struct memcg_tree *t, pid_t pid)
 {
 	struct memcg_place place;
 	struct memcg_node *node;
 
-	if (memcg_place_of(t->root_fd, pid, &place, NULL) < 0 || find_node(t, place.path))
+	if (memcg_place_of(t->root_fd, pid, &place, NULL) < 0)
 		return;
+	if (!place.own)
+		memcg_place_beside(&t->place, &place);
+	node = find_node(t, place.path);
+	if (node) {
+		/* It counts by itself from now on. */
+		node->only_limits = false;
+		return;
+	}
 	node = place.own ? add_node(t, place.path, true) : NULL;
 	if (!node) {
 		t->hidden = true;
 		return;
 	}
-	/* Kills that it counted before are not of this process. */
-	node->kills_before = node->kills;
-	node->ooms_before = node->ooms;
+	begin_to_count(node);
+	add_limits_above(t, &place);
 }
 
 void memcg_tree_follow(struct memcg_tree *t, pid_t pid, int64_t now_ns)
@@ -286,6 +323,8 @@ int64_t memcg_tree_kills(const struct memcg_tree *t)
 	for (size_t i = 0; i < t->n_nodes; i++) {
 		const struct memcg_node *node = &t->nodes[i];
 
+		if (node->only_limits)
+			continue;
 		if (node->outside)
 			kills += rise(node->kills_before, node->kills);
 		else if (sums(t))
@@ -299,7 +338,7 @@ int64_t memcg_tree_kills_outside(const struct memcg_tree *t)
 	int64_t kills = 0;
 
 	for (size_t i = 0; i < t->n_nodes; i++)
-		if (t->nodes[i].outside)
+		if (t->nodes[i].outside && !t->nodes[i].only_limits)
 			kills += rise(t->nodes[i].kills_before, t->nodes[i].kills);
 	return kills;
 }

@@ -354,6 +354,36 @@ static void a_process_that_was_moved_is_followed(void **state)
 	assert_string_equal(memcg_tree_name(&t->t, memcg_tree_ran_out(&t->t)), "/system/run-1.scope");
 }
 
+static void a_limit_above_the_cgroup_that_a_process_was_moved_to_is_known(void **state)
+{
+	struct tree *t = *state;
+
+	begin(t, 2);
+	put_v2(t, "cg/ray_node_1", 2, 4, "5\n", "max\n");
+	put_v2(t, "cg/ray_node_1/user", 2, 4, "800\n", "900\n");
+	put_v2(t, "cg/ray_node_1/user/workers", 0, 3, "700\n", "max\n");
+	put(t, "proc/8/cgroup", "0::/ray_node_1/user/workers\n");
+	put(t, "proc/8/mountinfo", "30 1 0:26 / /cg rw - cgroup2 cgroup2 rw\n");
+	memcg_tree_follow(&t->t, 8, T0);
+	look(t, T0);
+	/* Of the two above it only the one with a limit. */
+	assert_int_equal(t->t.n_nodes, 2);
+	assert_string_equal(memcg_tree_name(&t->t, memcg_tree_tightest(&t->t)), "/ray_node_1/user");
+	assert_null(memcg_tree_ran_out(&t->t));
+	put_v2(t, "cg/ray_node_1/user", 3, 5, "800\n", "900\n");
+	put_v2(t, "cg/ray_node_1/user/workers", 0, 4, "700\n", "max\n");
+	look(t, T0 + NS_PER_MS);
+	/* v2 counts the kill in both, and it is one. */
+	assert_int_equal(memcg_tree_kills(&t->t), 1);
+	assert_int_equal(memcg_tree_kills_outside(&t->t), 1);
+	assert_string_equal(memcg_tree_name(&t->t, memcg_tree_ran_out(&t->t)), "/ray_node_1/user");
+	/* A process that is moved into it makes it one that counts. */
+	put(t, "proc/9/cgroup", "0::/ray_node_1/user\n");
+	put(t, "proc/9/mountinfo", "30 1 0:26 / /cg rw - cgroup2 cgroup2 rw\n");
+	memcg_tree_follow(&t->t, 9, T0 + 2 * NS_PER_MS);
+	assert_int_equal(t->t.n_nodes, 2);
+}
+
 static void in_a_shared_cgroup_only_those_of_its_processes_count(void **state)
 {
 	struct tree *t = *state;
@@ -419,6 +449,7 @@ int main(void)
 		TEST(thousands_of_cgroups_are_bounded_and_said_to_be_unseen),
 		TEST(hostile_files_and_links_are_no_cgroups),
 		TEST(a_process_that_was_moved_is_followed),
+		TEST(a_limit_above_the_cgroup_that_a_process_was_moved_to_is_known),
 		TEST(in_a_shared_cgroup_only_those_of_its_processes_count),
 		TEST(a_process_that_went_where_nothing_is_seen_leaves_doubt),
 		TEST(a_container_that_can_go_nowhere_leaves_no_doubt),

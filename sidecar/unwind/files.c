@@ -96,6 +96,17 @@ int files_open(struct files *files, const char *path, const char **ret_why)
 
 /* Answering */
 
+/* Without a /proc of our own: by its name again, if it is the same file then. */
+static int open_same(int root_fd, const char *path, const struct stat *same)
+{
+	_cleanup_close_ int fd = rootfd_open(root_fd, path, O_RDONLY, NULL);
+	struct stat st;
+
+	if (fd < 0)
+		return TAKE_FD(fd);
+	return fstat(fd, &st) == 0 && st.st_dev == same->st_dev && st.st_ino == same->st_ino ? TAKE_FD(fd) : -EINVAL;
+}
+
 /* By its O_PATH descriptor first: opening a device can have an effect. */
 static int open_regular(int root_fd, const char *path)
 {
@@ -112,7 +123,7 @@ static int open_regular(int root_fd, const char *path)
 		return -EFBIG;
 	snprintf(again, sizeof(again), "/proc/self/fd/%d", path_fd);
 	fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	return fd < 0 ? -errno : fd;
+	return fd < 0 ? open_same(root_fd, path, &st) : fd;
 }
 
 static int open_program(int root_fd, const char *path)

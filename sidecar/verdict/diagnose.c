@@ -414,8 +414,9 @@ static bool too_quick(struct report *r)
 {
 	const struct memory *m = &r->memory;
 	/* A process may have died at a limit above. */
-	bool met = r->verdict.class == FAILURE_KERNEL_OOM_CONTAINER ||
-		   (r->verdict.class == FAILURE_KERNEL_OOM_PROCESS && (double)m->peak >= FULL * (double)m->limit);
+	bool full = (double)m->peak >= FULL * (double)m->limit;
+	bool met = (r->verdict.class == FAILURE_KERNEL_OOM_CONTAINER && (full || m->peak <= 0)) ||
+		   (r->verdict.class == FAILURE_KERNEL_OOM_PROCESS && full);
 	char age[DURATION_TEXT_MAX];
 
 	if (!met || m->limit <= 0 || (double)m->usage >= TOLD_ENOUGH * (double)m->limit)

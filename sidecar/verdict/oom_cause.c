@@ -203,6 +203,27 @@ static void cause_above(const struct observation *o, struct oom_cause *c)
 	snprintf(c->clause, sizeof(c->clause), "the node or a cgroup above it had no memory left%s", own);
 }
 
+/*
+ * v2 counts "oom" for the cgroups below as well. When it rose though the container's own peak stayed below its limit, it was the limit
+ * of one of them, which nobody could read any more.
+ */
+static bool is_of_one_below(const struct observation *o)
+{
+	return o->cgroup_version == 2 && o->after_known && oom_rise(o->before.oom, o->after.oom) > 0 && o->after.peak > 0 && own_limit(o) > 0 &&
+	       !oom_peak_met(o->after.peak, own_limit(o));
+}
+
+static void cause_below(const struct observation *o, struct verdict *v, struct oom_cause *c)
+{
+	char limit[SIZE_TEXT_MAX], used[SIZE_TEXT_MAX];
+
+	c->proved = false;
+	verdict_add_evidence(v, "memory.events", "oom %" PRId64 " -> %" PRId64 ", which counts for the cgroups below, too", o->before.oom, o->after.oom);
+	snprintf(c->clause, sizeof(c->clause),
+		 "a cgroup below it, which is gone, reached its memory limit (of its own limit of %s the container used %s at most)",
+		 size_format((uint64_t)own_limit(o), limit), size_format((uint64_t)o->after.peak, used));
+}
+
 void oom_cause(const struct observation *o, const struct kernel_evidence *k, struct verdict *v, struct oom_cause *ret_cause)
 {
 	struct oom_cause c = { .class = FAILURE_KERNEL_OOM_CONTAINER };
@@ -210,6 +231,11 @@ void oom_cause(const struct observation *o, const struct kernel_evidence *k, str
 	enum own_limit met;
 
 	if (other_limit_cause(o, k, v, &c) || (k && cause_by_log(o, k, v, &c))) {
+		*ret_cause = c;
+		return;
+	}
+	if (!limit_is_above(o) && is_of_one_below(o)) {
+		cause_below(o, v, &c);
 		*ret_cause = c;
 		return;
 	}

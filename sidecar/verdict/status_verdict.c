@@ -100,6 +100,9 @@ static void killed_sentence(const struct observation *o, enum oom oom, struct ve
 	else if (oom == OOM_UNTOLD)
 		snprintf(v->sentence, sizeof(v->sentence), "Container %s %s; that it was not the OOM killer is likely, not proved.",
 			 o->container, how);
+	else if (o->status_known && !is_by_wait_status(o))
+		/* Its shell may have had that code from anywhere: from a command in another cgroup, or on another machine. */
+		snprintf(v->sentence, sizeof(v->sentence), "Container %s %s; no OOM kill was counted for the container.", o->container, how);
 	else
 		snprintf(v->sentence, sizeof(v->sentence), "Container %s %s%s and not by the OOM killer%s.", o->container, how,
 			 is_by_wait_status(o) ? "" : ",", is_by_wait_status(o) ? ": kill -9, sender unknown" : "");

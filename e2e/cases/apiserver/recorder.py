@@ -3,6 +3,7 @@
 
 import json
 import os
+import pathlib
 import random
 import shutil
 import signal
@@ -61,8 +62,10 @@ class Recorder:
         return self
 
     def logs_open(self):
-        directory = f"/proc/{self.sidecar.process.pid}/fd"
-        return any(os.path.realpath(f"{directory}/{fd}") == str(self.log) for fd in os.listdir(directory))
+        # A child of the sidecar may be who follows Ray's files.
+        pid = self.sidecar.process.pid
+        children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return any(os.path.realpath(f"/proc/{p}/fd/{fd}") == str(self.log) for p in [pid, *children] for fd in os.listdir(f"/proc/{p}/fd"))
 
     def memory_kill(self, task, pid):
         """Ray's own memory monitor ends that task."""

@@ -257,3 +257,77 @@ def test_the_real_kuberay_is_seen_and_its_clusters_are_left_alone(other_plane, t
     finally:
         kuberay.stop()
         operators.close()
+
+
+# --- there and back ---
+
+@pytest.fixture
+def switch(other_plane, tmp_path):
+    """Starts one of the two operators after the other; each alone."""
+    api = new_namespace(other_plane, "ml")
+    operators, running = Operators(other_plane, api.namespace, tmp_path), []
+
+    def start_kuberay():
+        command = [os.environ["AFTERGLOW_KUBERAY"] + "/kuberay-operator", "--enable-leader-election=false", "--watch-namespace", api.namespace,
+                   "--metrics-addr", f"127.0.0.1:{free_port()}", "--health-probe-bind-address", f"127.0.0.1:{free_port()}"]
+        daemon = Daemon(command, tmp_path / f"kuberay-{len(running)}.log",
+                        {**os.environ, "KUBECONFIG": str(other_plane.kubeconfig("kuberay"))})
+        running.append(daemon)
+        wait_for("KubeRay", lambda: "Starting workers" in daemon.text(), timeout=120)
+        return daemon
+
+    try:
+        yield api, start_kuberay, operators
+    finally:
+        for daemon in running:
+            daemon.stop()
+        operators.close()
+
+
+def uids(cluster):
+    return {p["metadata"]["uid"] for p in cluster.pods()}
+
+
+def annotations(cluster):
+    return [p["metadata"]["annotations"] for p in cluster.pods()]
+
+
+@pytest.mark.long
+@pytest.mark.skipif("AFTERGLOW_KUBERAY" not in os.environ, reason="e2e/kuberay/compare.sh runs it, with KubeRay")
+def test_a_switch_from_the_real_kuberay_and_back_restarts_no_cluster(switch):
+    api, start_kuberay, operators = switch
+    recreate = {"upgradeStrategy": {"type": "Recreate"}}
+    kuberay = start_kuberay()
+    theirs, plain, shrunk = (RayCluster(api, name) for name in ("theirs", "plain", "shrunk"))
+    api.create("rayclusters", ray_cluster("theirs", group("small", 2), **recreate))
+    api.create("rayclusters", ray_cluster("plain", group("small", 1)))
+    api.create("rayclusters", ray_cluster("shrunk", group("small", 1), group("gone", 1)))
+    theirs.wait_pods(1, 2)
+    plain.wait_pods(1, 1)
+    shrunk.wait_pods(1, 2)
+    shrunk.patch({"workerGroupSpecs": [group("small", 1)]})
+    before = [uids(cluster) for cluster in (theirs, plain, shrunk)]
+    kuberay.stop()
+
+    operator = operators()
+    wait_for("adoption", lambda: all("afterglow.dev/recreate-hash" in a for a in annotations(theirs)))
+    api.create("rayclusters", ray_cluster("ours", group("small", 2), **recreate))
+    ours = RayCluster(api, "ours")
+    ours.wait_pods(1, 2)
+    plain.scale(small=2)
+    plain.wait_pods(1, 2)
+    wait_for("a look at the cluster without a group", lambda: "afterglow.dev/SpecValid" in str(shrunk.get().get("status")))
+    assert [uids(theirs), uids(shrunk)] == [before[0], before[2]] and before[1] < uids(plain)
+    before = [uids(theirs), uids(ours)]
+    operator.stop()
+
+    start_kuberay()
+    wait_for("adoption by KubeRay", lambda: [a for a in annotations(ours) if a.get("ray.io/kuberay-version", "").startswith("v")])
+    plain.scale(small=3)
+    plain.wait_pods(1, 3)
+    assert [uids(theirs), uids(ours)] == before
+    newer = group("small", 2)
+    newer["template"]["spec"]["containers"][0]["image"] = "ray:newer"
+    for cluster, old in zip((theirs, ours), before):
+        cluster.patch({"workerGroupSpecs": [newer]})
+        wait_for("other pods", lambda cluster=cluster, old=old: len(uids(cluster)) == 3 and not uids(cluster) & old, timeout=60)

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Of several replicas one acts, and never two."""
 
+import datetime
+import os
 import signal
 
 import pytest
 
 from conftest import wait_for
+from apiserver import stalled
 from apiserver.conftest import group, settle
 from apiserver.kubelet import Kubelet
 from apiserver.replicas import LEADER
@@ -96,3 +99,50 @@ def test_a_deleted_lease_is_made_again(start, api, make):
     wait_for("the lease", lambda: lease_of(api)["spec"]["holderIdentity"] == holder)
     make("demo", group("small", 1)).wait_pods(1, 1)
     assert leader.running()
+
+
+def seconds(micro_time):
+    return datetime.datetime.fromisoformat(micro_time.replace("Z", "+00:00")).timestamp()
+
+
+@pytest.mark.long
+def test_while_the_main_loop_stands_still_the_lease_is_renewed_and_nobody_else_acts(plane, start, api, make):
+    plane.issue("standby", "/O=system:masters/CN=standby")
+    leader = start("--leader-elect", "--lease-namespace", api.namespace)
+    wait_for("the leader", lambda: leader.metric(LEADER) == 1)
+    standby = start("--leader-elect", "--lease-namespace", api.namespace, kubeconfig=plane.kubeconfig("standby"))
+    cluster = make("demo", group("small", 1))
+    cluster.wait_pods(1, 1)
+    with stalled.main_thread(leader.process.pid):
+        before = lease_of(api)["spec"]
+        cluster.scale(small=3)
+        # Longer than the Lease lasts without its holder.
+        wait_for("renewals", lambda: seconds(lease_of(api)["spec"]["renewTime"]) > seconds(before["renewTime"]) + 16, timeout=60)
+        after = lease_of(api)["spec"]
+        assert after["holderIdentity"] == before["holderIdentity"]
+        assert after["leaseTransitions"] == before["leaseTransitions"]
+        assert len(cluster.pods("worker")) == 1 and standby.metric(LEADER) == 0
+    cluster.wait_pods(1, 3)
+    assert leader.http("/healthz")[0] == 200
+    assert plane.writes(api.namespace, user="standby") == []
+
+
+def test_who_lost_the_lease_while_its_main_loop_stood_still_writes_nothing_more(plane, start, api, make):
+    leader = start("--leader-elect", "--lease-namespace", api.namespace)
+    wait_for("the leader", lambda: leader.metric(LEADER) == 1)
+    cluster = make("demo", group("small", 1))
+    cluster.wait_pods(1, 1)
+
+    def writes():
+        return [w for w in plane.writes(api.namespace) if w["objectRef"]["resource"] != "leases"]
+    with stalled.main_thread(leader.process.pid):
+        # What is on its way has arrived: the main loop sends nothing now.
+        wait_for("all that was sent", lambda: len(cluster.pods()) == 2)
+        before = len(writes())
+        cluster.scale(small=5)
+        api.patch("leases", f"afterglow-operator.{api.namespace}", {"spec": {"holderIdentity": "usurper"}})
+        wait_for("the end of the thread that renews", lambda: len(os.listdir(f"/proc/{leader.process.pid}/task")) == 1)
+    assert leader.process.wait(30) == 1
+    assert "is lost: another replica acts or may" in leader.text()
+    assert len(writes()) == before
+    assert lease_of(api)["spec"]["holderIdentity"] == "usurper"

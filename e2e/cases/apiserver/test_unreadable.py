@@ -7,6 +7,7 @@ import pytest
 
 from conftest import wait_for
 from apiserver.conftest import RayCluster, group, ray_cluster
+from apiserver.webhook import Webhook
 
 LEVELS = 1200  # of which cJSON reads 1,000
 METRIC = "afterglow_watch_unreadable_objects_total"
@@ -81,4 +82,33 @@ def test_a_cluster_of_more_values_than_can_be_read_says_so_and_is_told_once(oper
     version = api.get("rayclusters", "wide")["metadata"]["resourceVersion"]
     make("other", group("small", 1)).wait_pods(1, 1)
     assert api.get("rayclusters", "wide")["metadata"]["resourceVersion"] == version
+    assert operator.running()
+
+
+@pytest.fixture
+def webhook(api, start):
+    made = Webhook(api, start)
+    yield made
+    made.close()
+
+
+def test_the_webhook_lets_pass_what_it_cannot_read_and_serves_the_others(webhook, api):
+    operator = webhook.operator()
+    webhook.wait_bundle()
+    pod = {"metadata": {"labels": {"ray.io/is-ray-node": "yes", "ray.io/cluster": "demo", "ray.io/group": "small",
+                                   "ray.io/node-type": "worker"}},
+           "spec": {"containers": [{"name": "ray-worker", "image": "ray:test", "command": ["/bin/bash", "-c", "--"],
+                                    "args": ["ray start --block"]}]}}
+    webhook.wait_works({**pod, "metadata": {**pod["metadata"], "name": "probe"}})
+    # The review nests its object two levels deeper: one of them only the webhook cannot read.
+    for levels in (994, LEVELS):
+        cluster = deep_cluster(f"deep-{levels}")
+        cluster["spec"]["headGroupSpec"]["template"]["spec"]["deep"] = nested(levels)
+        made = api.create("rayclusters", cluster)
+        assert made["spec"]["headGroupSpec"]["template"]["spec"]["deep"] == nested(levels)
+        of_it = api.create("pods", {**pod, "metadata": {"name": f"pod-{levels}", "labels": {
+            **pod["metadata"]["labels"], "ray.io/cluster": cluster["metadata"]["name"]}}})
+        assert "afterglow" in [c["name"] for c in of_it["spec"]["containers"]]
+    made = api.create("rayclusters", ray_cluster("demo", group("small", 1)))
+    assert "num-cpus" in made["spec"]["headGroupSpec"]["rayStartParams"]
     assert operator.running()

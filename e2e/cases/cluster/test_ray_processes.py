@@ -191,18 +191,6 @@ def test_an_agent_that_the_oom_killer_takes_is_told_with_the_memory_as_its_cause
     k("delete", "pod", pod, "--wait=false")
 
 
-def test_a_gcs_server_that_the_oom_killer_takes_is_the_first_cause_of_what_follows(k, processes):
-    settled(processes)
-    head, pods = processes.pod_name("head"), [worker(processes, group) for group in ("first", "second")]
-    pid = oom_of(k, head, "gcs_server", "ray-head")
-    failure = wait_told(processes, head, "KernelOOMContainer")
-    assert failure["process"] == {"name": "gcs_server", "pid": pid, "signal": "SIGKILL"}
-    for pod in pods:
-        lost = wait_told(processes, pod, "GCSLost", lambda spec: spec["endedAt"] >= failure["endedAt"], timeout=180)
-        assert lost["confidence"] == "likely"
-        wait_for("the incident", lambda lost=lost: incident_of(processes, "GCSLost", lost)[1] == incident_of(processes, "KernelOOMContainer", failure)[0])
-
-
 def test_ray_stop_is_told_as_such_and_not_as_a_crash(k, processes):
     settled(processes)
     pod = worker(processes, "second")
@@ -250,6 +238,18 @@ def test_a_gcs_server_that_dies_ends_its_head_and_the_workers_lose_it(k, process
         lost = wait_told(processes, pod, "GCSLost", lambda spec: spec["endedAt"] >= failure["endedAt"], timeout=180)
         assert lost["confidence"] == "likely" and "most likely" in lost["verdict"]
         assert lost["process"]["name"] == "raylet"
+
+
+def test_a_gcs_server_that_the_oom_killer_takes_is_the_first_cause_of_what_follows(k, processes):
+    settled(processes)
+    head, pods = processes.pod_name("head"), [worker(processes, group) for group in ("first", "second")]
+    pid = oom_of(k, head, "gcs_server", "ray-head")
+    failure = wait_told(processes, head, "KernelOOMContainer")
+    assert failure["process"] == {"name": "gcs_server", "pid": pid, "signal": "SIGKILL"}
+    for pod in pods:
+        lost = wait_told(processes, pod, "GCSLost", lambda spec: spec["endedAt"] >= failure["endedAt"], timeout=180)
+        assert lost["confidence"] == "likely"
+        wait_for("the incident", lambda lost=lost: incident_of(processes, "GCSLost", lost)[1] == incident_of(processes, "KernelOOMContainer", failure)[0])
 
 
 def test_no_end_is_told_as_an_application_error(processes):

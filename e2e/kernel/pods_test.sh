@@ -1,0 +1,157 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Deaths in pods of every shape that hides or moves a container's memory: privileged with the host's cgroup namespace, with a shared
+# PID namespace, with a limit on the pod alone, with Ray's resource isolation. The sidecar is a container of its own beside it, with
+# namespaces as a runtime makes them (contain.c), so it sees cgroups as a real one does. Without the kernel log.
+# Plain sh: runs in the test machine too. As root. Ends with "N passed, N failed".
+build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
+sidecar=$build/afterglow-sidecar launch=$build/afterglow-launch hog=$build/test/hog contain=$build/test/contain
+ulimit -c 0
+work=$(mktemp -d /tmp/pods_test.XXXXXX)
+. "$(dirname "$0")/check.sh"
+find_memory_cgroups
+around=$memory/afterglow-pods-$$
+started=
+
+remove_tree() { # DIRECTORY; false while there are processes
+	[ ! -d "$1" ] || find "$1" -depth -type d -exec rmdir {} \; 2>/dev/null
+	[ ! -d "$1" ]
+}
+finish() {
+	# shellcheck disable=SC2086
+	[ -z "$started" ] || kill $started 2>/dev/null
+	wait
+	wait_until remove_tree "$around"
+	rm -rf "$work"
+	[ "$failed" = 0 ] || exit 1
+	exit
+}
+trap finish EXIT
+
+# What commands below call.
+cat >"$work/lib" <<END
+version=$version limit=$limit hog=$hog
+set_limit() { # DIRECTORY BYTES
+	echo "\$2" >"\$1/\$limit"
+	if [ \$version = 1 ]; then echo "\$2" >"\$1/memory.memsw.limit_in_bytes"; else echo 0 >"\$1/memory.swap.max"; fi 2>/dev/null
+}
+hand_down() { if [ \$version = 2 ]; then echo +memory >"\$1/cgroup.subtree_control"; fi; }
+END
+. "$work/lib"
+
+# Names as the runtimes make them: with systemd's driver, and without.
+id() { printf '%s%s' "$1" "$(printf '%063d' 7)"; }
+number=0
+make_pod() { # systemd|plain
+	number=$((number + 1))
+	pod=$around/pod$number
+	case $1 in
+	systemd) ray=$pod/cri-containerd-$(id a).scope side=$pod/cri-containerd-$(id b).scope ;;
+	*) ray=$pod/$(id a) side=$pod/$(id b) ;;
+	esac
+	mkdir "$pod"
+	hand_down "$pod"
+	mkdir "$ray" "$side"
+	store=$work/store$number
+	mkdir "$store"
+}
+
+start_sidecar() { # OPTION... of contain
+	"$contain" --cgroup "$side" --memory own "$@" "$sidecar" --socket "$work/socket$number" --store "$store" \
+		--spool "$work/spool$number" --kernel-log off --grace 1 >"$work/err" 2>&1 &
+	started=$!
+	wait_until [ -S "$work/socket$number" ] || exit 1
+}
+
+# The container, whose command is a script. The options are those of contain.
+run_ray() { # SCRIPT OPTION...
+	printf '. %s/lib\nown=%s\n%s\n' "$work" "$ray" "$1" >"$work/command"
+	shift
+	"$contain" --cgroup "$ray" "$@" "$launch" --socket "$work/socket$number" --name ray-worker -- sh "$work/command" \
+		>/dev/null 2>&1
+	check "a report came" wait_until reported
+	kill $started
+	wait $started
+	started=
+	wait_until remove_tree "$pod"
+}
+reported() { grep -q '"event":"ended"' "$work/err"; }
+
+# The OOM killer is to take the hog, and neither the launcher nor the sidecar.
+oom_spares_us
+leak="exec sh -c '$as_victim $hog 200M --rate 200M'"
+isolate='node=$own/ray_node_0a1b
+mkdir -p "$node/system/leaf" "$node/user/workers" "$node/user/non-ray"
+while read -r pid; do echo "$pid" >"$node/user/non-ray/cgroup.procs"; done <"$own/cgroup.procs"
+for part in "$own" "$node" "$node/system" "$node/user"; do hand_down "$part"; done
+set_limit "$node/user" 24M
+echo 0 >"$node/user/workers/cgroup.procs"
+'
+
+mkdir "$around"
+hand_down "$around"
+
+# On v1 no container sees more than its own cgroup, unless the whole hierarchy is mounted into it.
+for driver in systemd plain; do
+	for sees in own host; do
+		shape="v$version, $driver names, sees $sees"
+		make_pod $driver
+		set_limit "$ray" 24M
+		start_sidecar --pid
+		run_ray "$leak" --memory $sees --pid
+		check "$shape: an OOM kill is seen" says 'class KernelOOMContainer'
+		check "$shape: the limit is told" says 'its memory limit of 24.0 MiB'
+		check "$shape: memory was sampled" says '"limitBytes":25165824'
+	done
+done
+
+for sees in own host; do
+	shape="v$version, sees $sees"
+	make_pod systemd
+	set_limit "$pod" 24M
+	start_sidecar --pid
+	run_ray "$leak" --memory $sees --pid
+	check "$shape, a limit on the pod alone: the OOM kill is seen" says 'class KernelOOM'
+	check "$shape, a limit on the pod alone: nobody says that it was not" silent 'not by the OOM killer\|not the OOM killer'
+	# Of v2 a container that sees its own cgroup sees no limit above, and v1 has it in memory.stat.
+	[ "$version$sees" = 2own ] || check "$shape, a limit on the pod alone: it is told" says 'memory limit of 24.0 MiB'
+
+	make_pod systemd
+	set_limit "$ray" 300M
+	start_sidecar --pid
+	run_ray 'kill -9 $$' --memory $sees --pid
+	check "$shape: kill -9 is no OOM kill" says 'class Killed, certain'
+
+	# shareProcessNamespace: the launcher is not PID 1, and sidecar and container see each other.
+	make_pod systemd
+	set_limit "$ray" 24M
+	start_sidecar
+	run_ray "$leak" --memory $sees
+	check "$shape, a shared PID namespace: an OOM kill is seen" says 'class KernelOOM'
+	check "$shape, a shared PID namespace: the limit is told" says 'its memory limit of 24.0 MiB'
+done
+
+# Ray's resource isolation in a privileged container makes its cgroups below the one that it finds itself in.
+make_pod systemd
+set_limit "$ray" 300M
+start_sidecar --pid
+run_ray "$isolate$leak" --memory host --pid
+check "v$version, isolation in a privileged container: an OOM kill is seen" says 'class KernelOOMContainer'
+check "v$version, isolation in a privileged container: its limit is told" \
+	says 'its sub-cgroup "user" of Ray.s resource isolation .* reached its memory limit of 24.0 MiB'
+
+# With Ray's default for its path these are at the top of the machine's hierarchy instead, outside of the pod.
+make_pod systemd
+set_limit "$ray" 300M
+mkdir -p "$around/ray_node_0a1b/user"
+hand_down "$around/ray_node_0a1b"
+set_limit "$around/ray_node_0a1b/user" 24M
+hand_down "$around/ray_node_0a1b/user"
+mkdir "$around/ray_node_0a1b/user/workers"
+start_sidecar --pid
+run_ray "echo 0 >$around/ray_node_0a1b/user/workers/cgroup.procs
+exec sh -c '$as_victim $hog 200M --rate 50M'" --memory host --pid
+check "v$version, isolation outside of the pod: an OOM kill is seen" says 'class KernelOOM'
+check "v$version, isolation outside of the pod: its limit is told" says 'reached its memory limit of 24.0 MiB'
+
+summary

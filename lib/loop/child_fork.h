@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From fork to exec. Used by child.c alone. */
+#ifndef AFTERGLOW_LIB_LOOP_CHILD_FORK_H
+#define AFTERGLOW_LIB_LOOP_CHILD_FORK_H
+
+#include <sys/types.h>
+
+#include "lib/loop/child.h"
+
+enum { CHILD_OUTPUT, CHILD_ERRORS, CHILD_EXTRA, CHILD_ENDS };
+
+/*
+ * ends: the child's ends of its pipes, -1: there is none. Returns when it has become the program, or with the errno of the exec
+ * that did not come about. *ret_pid is set also then; -1: there was no fork.
+ */
+int child_fork(const struct child_work *work, const int ends[CHILD_ENDS], pid_t *ret_pid, struct err *err);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* For tests: networks with one kind of addresses alone. For a child process, and for root. */
+#ifndef AFTERGLOW_LIB_TESTING_NETWORK_H
+#define AFTERGLOW_LIB_TESTING_NETWORK_H
+
+#include <fcntl.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define NO_NETWORK 77
+
+static inline bool write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	bool written = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	if (fd >= 0)
+		close(fd);
+	return written;
+}
+
+/* A network of this process alone, with a loopback that has one kind of addresses. Exits with NO_NETWORK where it may not be made. */
+static inline void enter_network(int family)
+{
+	struct ifreq loopback = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+	int fd;
+
+	if (unshare(CLONE_NEWNET) < 0)
+		_exit(NO_NETWORK);
+	if (family == AF_INET && !write_file("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1"))
+		_exit(NO_NETWORK);
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (ioctl(fd, SIOCSIFFLAGS, &loopback) < 0)
+		_exit(NO_NETWORK);
+	/* An address of zeros takes 127.0.0.1 away. */
+	loopback = (struct ifreq){ .ifr_name = "lo", .ifr_addr = { .sa_family = AF_INET } };
+	if (family == AF_INET6 && ioctl(fd, SIOCSIFADDR, &loopback) < 0)
+		_exit(NO_NETWORK);
+	close(fd);
+}
+
+#endif

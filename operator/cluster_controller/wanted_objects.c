@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which objects of a cluster have to be looked at. */
+#include "operator/cluster_controller/wanted_objects.h"
+
+#include <stdio.h>
+
+#include "lib/json.h"
+#include "operator/raycluster/gcs_ft.h"
+#include "operator/raycluster/ingress.h"
+#include "operator/raycluster/plan.h"
+
+/* Takes wanted; NULL is nothing to look for. */
+static void look_for(struct lookup_object *object, cJSON *wanted, struct known_cluster *known)
+{
+	const char *name = json_str(wanted, "metadata.name");
+	char hash[PLAN_HASH_MAX];
+
+	if (name) {
+		plan_object_hash(wanted, hash);
+		if (!known || !known_state_is_applied(known, json_str(wanted, "kind"), name, hash))
+			snprintf(object->name, sizeof(object->name), "%s", name);
+	}
+	cJSON_Delete(wanted);
+}
+
+void wanted_objects(const cJSON *cluster, struct known_cluster *known, struct namespace_lookup *lookup)
+{
+	look_for(&lookup->objects[LOOKUP_INGRESS], ingress_build(cluster), known);
+	look_for(&lookup->objects[LOOKUP_GCS_CLAIM], gcs_ft_claim(cluster), known);
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which failures wait to be written. */
+#include "operator/failure_controller/failure_intake.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib/log.h"
+#include "lib/units.h"
+#include "operator/failures/failures.h"
+
+/* The kubelet gives its containers a second for an eviction, and is not always quick. */
+#define SETTLE_NS (20 * NS_PER_SEC)
+/* So long a dead pod is kept for its evidence; then its cluster must go on. */
+#define HOLD_NS (60 * NS_PER_SEC)
+/* Looking at all pods is done in parts, between which the loop goes on. */
+#define PODS_AT_ONCE 200
+#define DEFERRED_NS (5 * NS_PER_SEC)
+
+static bool known(const struct failure_writer *writer, const char *key)
+{
+	return pending_failures_get(&writer->pending, key) || strmap_get(&writer->written, key) ||
+	       store_has(informer_store(writer->o.known), key);
+}
+
+/* It will not be written. */
+void failure_intake_tell_lost(struct failure_writer *writer, const cJSON *failure,
+			      const char *reason, const char *why)
+{
+	metrics_add(writer->o.metrics, METRIC_FAILURES_LOST, 1, "reason=\"%s\"", reason);
+	log_warning_limited(
+		"failure %s/%s is not recorded: %s: %s", json_str(failure, "metadata.namespace"),
+		json_str(failure, "metadata.name"), why, json_str(failure, "spec.verdict"));
+	if (writer->o.on_lost)
+		writer->o.on_lost(writer->o.arg, failure, why);
+}
+
+/*
+ * --- What waits
+ * -----------------------------------------------------------------------------------------
+ */
+
+/* One that waits, and the pod's status as it is now. Takes failure. */
+static void look_again(struct failure_writer *writer, struct pending_failure *p, cJSON *failure,
+		       bool open, bool deleted)
+{
+	_cleanup_json_ cJSON *owned = failure;
+	const cJSON *old;
+
+	if (p->taken || !p->undecided || !(old = pending_failure_open(p)))
+		return;
+	if (!deleted || !p->seen_undeleted || failure_supersedes(failure, old))
+		pending_failure_replace(p, TAKE_PTR(owned));
+	pending_failure_close(p);
+	p->undecided = open;
+	if (!open) {
+		workqueue_add(&writer->queue, p->key);
+		failure_writer_wake(writer);
+	}
+}
+
+static void walk_again(struct failure_writer *writer)
+{
+	event_add(writer->walk, &(struct timeval){ DEFERRED_NS / NS_PER_SEC, 0 });
+}
+
+/*
+ * There is no room for it. What the pod's status tells is looked at again; a pod that is gone tells
+ * nothing any more.
+ */
+static void defer(struct failure_writer *writer, const cJSON *failure, bool gone)
+{
+	if (gone)
+		failure_intake_tell_lost(writer, failure, "full",
+					 "too many of this namespace wait to be written");
+	else
+		log_warning_limited(
+			"failures of namespace %s wait: too many others of it are to be written before",
+			json_str(failure, "metadata.namespace"));
+	if (!gone && writer->o.may_write(writer->o.arg))
+		walk_again(writer);
+}
+
+/* Takes failure. */
+static struct pending_failure *add_pending(struct failure_writer *writer, cJSON *failure, bool gone)
+{
+	_cleanup_json_ cJSON *copy = cJSON_Duplicate(failure, true);
+	struct pending_failure *pending = NULL;
+	int r = pending_failures_add(&writer->pending, failure, now_boottime_ns(), &pending);
+
+	if (r == -ENOSPC)
+		defer(writer, copy, gone);
+	else if (r < 0)
+		failure_intake_tell_lost(writer, copy, "memory", "there is no memory for it");
+	return pending;
+}
+
+/* Takes failure. deleted: its pod is being deleted. gone: nobody can derive it again. */
+static void add(struct failure_writer *writer, cJSON *failure, bool open, bool deleted, bool gone)
+{
+	_cleanup_json_ cJSON *owned = failure;
+	_cleanup_free_ char *key = object_key(failure);
+	struct pending_failure *waiting = key ? pending_failures_get(&writer->pending, key) : NULL;
+
+	if (waiting)
+		look_again(writer, waiting, TAKE_PTR(owned), open, deleted);
+	if (waiting || !key || known(writer, key))
+		return;
+	struct pending_failure *p = add_pending(writer, TAKE_PTR(owned), gone);
+	if (!p)
+		return;
+	p->writer = writer;
+	p->undecided = open;
+	p->seen_undeleted = !deleted;
+	if (open)
+		workqueue_add_at(&writer->queue, p->key, p->since_ns + SETTLE_NS);
+	else
+		workqueue_add(&writer->queue, p->key);
+	failure_writer_wake(writer);
+}
+
+bool failure_writer_knows(const struct failure_writer *writer, const cJSON *failure)
+{
+	_cleanup_free_ char *key = object_key(failure);
+
+	return key && known(writer, key);
+}
+
+void failure_writer_add(struct failure_writer *writer, cJSON *failure)
+{
+	add(writer, failure, false, false, false);
+}
+
+void failure_writer_see(struct failure_writer *writer, const cJSON *pod, bool gone)
+{
+	_cleanup_json_ cJSON *failures = NULL;
+	bool deleted = json_str(pod, "metadata.deletionTimestamp");
+	struct err err = { 0 };
+	cJSON *failure;
+
+	/* Who becomes the leader looks at all pods that there are. */
+	if (!gone && !writer->o.is_leader(writer->o.arg))
+		return;
+	int r = gone ? failures_from_gone_pod(pod, now_realtime_ns(), &failures, &err) :
+		       failures_from_pod(pod, now_realtime_ns(), &failures, &err);
+	if (r < 0) {
+		log_warning("pod %s/%s: %s", json_str(pod, "metadata.namespace"),
+			    json_str(pod, "metadata.name"), err_text(&err));
+		return;
+	}
+	while ((failure = cJSON_DetachItemFromArray(failures, 0)))
+		add(writer, failure, !gone && failure_is_open(pod, failure), deleted, gone);
+}
+
+/*
+ * --- All pods that there are
+ * ----------------------------------------------------------------------------
+ */
+
+/* From the beginning, also when a fresh list has replaced the map. */
+static void begin_walk(struct failure_writer *writer, const struct store *pods)
+{
+	if (writer->walk_buckets != pods->entries.n_buckets)
+		writer->walk_at = (struct strmap_pos){ 0 };
+	writer->walk_buckets = pods->entries.n_buckets;
+	writer->walks = true;
+}
+
+void failure_intake_walk(evutil_socket_t fd, short what, void *arg)
+{
+	struct failure_writer *writer = arg;
+	const struct store *pods = informer_store(writer->o.pods);
+	const char *key;
+	void *value;
+	size_t n = 0;
+
+	(void)fd;
+	(void)what;
+	if (!writer->walks)
+		writer->walks_since_ns = now_boottime_ns();
+	begin_walk(writer, pods);
+	/*
+	 * A bucket to its end: the map may change until the next part, and then only the bucket is
+	 * where the walk goes on.
+	 */
+	while ((n < PODS_AT_ONCE || writer->walk_at.next) &&
+	       strmap_next(&pods->entries, &writer->walk_at, &key, &value)) {
+		const cJSON *pod = store_peek(pods, key);
+
+		n++;
+		if (pod)
+			failure_writer_see(writer, pod, false);
+	}
+	writer->walks = n >= PODS_AT_ONCE;
+	if (writer->walks)
+		event_active(writer->walk, 0, 0);
+	else
+		writer->walk_buckets = 0;
+}
+
+void failure_writer_begin(struct failure_writer *writer)
+{
+	pending_failures_touch(&writer->pending, now_boottime_ns());
+	writer->walk_buckets = 0;
+	writer->walks = true;
+	writer->walks_since_ns = now_boottime_ns();
+	event_active(writer->walk, 0, 0);
+	failure_writer_wake(writer);
+}
+
+bool failure_writer_pending(const struct failure_writer *writer, const cJSON *pod)
+{
+	const char *uid = json_str(pod, "metadata.uid"),
+		   *namespace = json_str(pod, "metadata.namespace");
+	int64_t now = now_boottime_ns();
+
+	return (writer->walks && now - writer->walks_since_ns < HOLD_NS) ||
+	       (namespace && pending_failures_is_full(&writer->pending, namespace, now, HOLD_NS)) ||
+	       (uid && pending_failures_of_pod(&writer->pending, uid, now, HOLD_NS));
+}
+
+static bool end_of(struct pending_failure *p, struct told_end *ret_end)
+{
+	bool closed = !p->failure;
+	const cJSON *spec = json_get(pending_failure_open(p), "spec");
+	const char *container = json_str(spec, "container");
+	bool is_end = container && !json_bool(spec, "containerLives", false) &&
+		      told_end_time(json_str(spec, "endedAt"), &ret_end->at_ns);
+
+	if (is_end)
+		snprintf(ret_end->container, sizeof(ret_end->container), "%s", container);
+	if (closed)
+		pending_failure_close(p);
+	return is_end;
+}
+
+size_t failure_writer_ends(const struct failure_writer *writer, const cJSON *pod,
+			   struct told_end *ret_ends, size_t max)
+{
+	const char *uid = json_str(pod, "metadata.uid");
+	struct strmap_pos pos = { 0 };
+	void *value;
+	size_t n = 0;
+
+	if (!uid || !strmap_get(&writer->pending.pods, uid))
+		return 0;
+	while (n < max && strmap_next(&writer->pending.all, &pos, NULL, &value)) {
+		struct pending_failure *p = value;
+
+		if (p->pod_uid && strcmp(p->pod_uid, uid) == 0)
+			n += end_of(p, &ret_ends[n]);
+	}
+	return n;
+}
+
+size_t failure_writer_in_flight(const struct failure_writer *writer)
+{
+	return writer->queue.n_working;
+}
+
+size_t failure_writer_n_pending(const struct failure_writer *writer)
+{
+	return writer->pending.all.n;
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* RayFailures that wait to be written. */
+#include "operator/failure_controller/pending_failures.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/macros.h"
+#include "operator/cache/store.h"
+
+struct pending_namespace {
+	size_t n;
+	int64_t full_ns; /* boottime of the last one that was turned away; 0: none */
+	char name[];
+};
+
+struct pending_pod {
+	size_t n;
+	int64_t since_ns; /* boottime: when its last one came */
+};
+
+static void pending_free(void *value)
+{
+	struct pending_failure *pending = value;
+
+	if (!pending)
+		return;
+	cJSON_Delete(pending->failure);
+	free(pending->text);
+	free(pending->key);
+	free(pending->pod_uid);
+	free(pending->cluster);
+	free(pending);
+}
+
+void pending_failures_release(struct pending_failures *p)
+{
+	strmap_release(&p->all, pending_free);
+	strmap_release(&p->namespaces, free);
+	strmap_release(&p->pods, free);
+}
+
+static struct pending_namespace *namespace_of(struct pending_failures *p, const char *name)
+{
+	struct pending_namespace *namespace = strmap_get(&p->namespaces, name);
+	size_t size = strlen(name) + 1;
+
+	if (namespace || !(namespace = calloc(1, sizeof(*namespace) + size)))
+		return namespace;
+	memcpy(namespace->name, name, size);
+	if (strmap_put(&p->namespaces, name, namespace, NULL) < 0)
+		free(TAKE_PTR(namespace));
+	return namespace;
+}
+
+/*
+ * A namespace gets at most what is left for all others together. So there is always room for one
+ * that has none yet.
+ */
+static bool has_room(const struct pending_failures *p, const struct pending_namespace *namespace)
+{
+	return namespace->n < PENDING_NAMESPACE_MAX && p->all.n < PENDING_MAX &&
+	       namespace->n < PENDING_MAX - p->all.n;
+}
+
+static void drop_if_empty(struct pending_failures *p, const struct pending_namespace *namespace)
+{
+	if (namespace->n == 0)
+		free(strmap_remove(&p->namespaces, namespace->name));
+}
+
+static char *cluster_of(const cJSON *failure, const char *namespace)
+{
+	const char *name = json_str(failure, "spec.cluster");
+	char *key;
+
+	return name && asprintf(&key, "%s/%s", namespace, name) >= 0 ? key : NULL;
+}
+
+static struct pending_failure *pending_new(cJSON *failure, const char *key, const char *namespace)
+{
+	struct pending_failure *pending = calloc(1, sizeof(*pending));
+	const char *uid = json_str(failure, "spec.podUID");
+
+	if (!pending)
+		return NULL;
+	pending->key = strdup(key);
+	pending->pod_uid = uid ? strdup(uid) : NULL;
+	pending->cluster = cluster_of(failure, namespace);
+	pending->text = cJSON_PrintUnformatted(failure);
+	if (!pending->key || !pending->text || (uid && !pending->pod_uid)) {
+		pending_free(pending);
+		return NULL;
+	}
+	return pending;
+}
+
+static int count_in(struct pending_failures *p, const char *uid, int64_t now_ns)
+{
+	struct pending_pod *pod = uid ? strmap_get(&p->pods, uid) : NULL;
+
+	if (uid && !pod) {
+		pod = calloc(1, sizeof(*pod));
+		if (!pod || strmap_put(&p->pods, uid, pod, NULL) < 0) {
+			free(pod);
+			return -ENOMEM;
+		}
+	}
+	if (pod) {
+		pod->n++;
+		pod->since_ns = now_ns;
+	}
+	return 0;
+}
+
+static void count_out(struct pending_failures *p, const char *uid)
+{
+	struct pending_pod *pod = uid ? strmap_get(&p->pods, uid) : NULL;
+
+	if (pod && --pod->n == 0)
+		free(strmap_remove(&p->pods, uid));
+}
+
+static int add(struct pending_failures *p, struct pending_failure *pending,
+	       struct pending_namespace *namespace, int64_t now_ns)
+{
+	if (!pending || count_in(p, pending->pod_uid, now_ns) < 0) {
+		pending_free(pending);
+		return -ENOMEM;
+	}
+	if (strmap_put(&p->all, pending->key, pending, NULL) < 0) {
+		count_out(p, pending->pod_uid);
+		pending_free(pending);
+		return -ENOMEM;
+	}
+	pending->since_ns = now_ns;
+	pending->namespace = namespace;
+	namespace->n++;
+	return 0;
+}
+
+int pending_failures_add(struct pending_failures *p, cJSON *failure, int64_t now_ns,
+			 struct pending_failure **ret_pending)
+{
+	_cleanup_json_ cJSON *owned = failure;
+	_cleanup_free_ char *key = object_key(failure);
+	const char *name = json_str(failure, "metadata.namespace");
+	struct pending_namespace *namespace = key && name ? namespace_of(p, name) : NULL;
+	struct pending_failure *pending;
+	int r;
+
+	if (!key || !name)
+		return -EINVAL;
+	if (!namespace)
+		return -ENOMEM;
+	if (!has_room(p, namespace)) {
+		namespace->full_ns = now_ns;
+		r = -ENOSPC;
+	} else {
+		pending = pending_new(owned, key, name);
+		r = add(p, pending, namespace, now_ns);
+	}
+	drop_if_empty(p, namespace);
+	if (r == 0)
+		*ret_pending = pending;
+	return r;
+}
+
+struct pending_failure *pending_failures_get(const struct pending_failures *p, const char *key)
+{
+	return strmap_get(&p->all, key);
+}
+
+void pending_failures_remove(struct pending_failures *p, struct pending_failure *pending)
+{
+	struct pending_namespace *namespace = pending->namespace;
+
+	strmap_remove(&p->all, pending->key);
+	count_out(p, pending->pod_uid);
+	namespace->n--;
+	drop_if_empty(p, namespace);
+	pending_free(pending);
+}
+
+bool pending_failures_of_pod(const struct pending_failures *p, const char *uid, int64_t now_ns,
+			     int64_t within_ns)
+{
+	const struct pending_pod *pod = strmap_get(&p->pods, uid);
+
+	return pod && now_ns - pod->since_ns < within_ns;
+}
+
+void pending_failures_touch(struct pending_failures *p, int64_t now_ns)
+{
+	struct strmap_pos pos = { 0 };
+	void *value;
+
+	while (strmap_next(&p->all, &pos, NULL, &value))
+		((struct pending_failure *)value)->since_ns = now_ns;
+	pos = (struct strmap_pos){ 0 };
+	while (strmap_next(&p->pods, &pos, NULL, &value))
+		((struct pending_pod *)value)->since_ns = now_ns;
+}
+
+bool pending_failures_is_full(const struct pending_failures *p, const char *namespace,
+			      int64_t now_ns, int64_t within_ns)
+{
+	const struct pending_namespace *n = strmap_get(&p->namespaces, namespace);
+
+	return n && n->full_ns && now_ns - n->full_ns < within_ns;
+}
+
+/*
+ * --- One of them
+ * ----------------------------------------------------------------------------------------
+ */
+
+cJSON *pending_failure_open(struct pending_failure *pending)
+{
+	if (!pending->failure &&
+	    json_parse(pending->text, strlen(pending->text), &pending->failure, NULL) == 0)
+		free(TAKE_PTR(pending->text));
+	return pending->failure;
+}
+
+/* Without memory it stays a tree. */
+void pending_failure_close(struct pending_failure *pending)
+{
+	if (pending->failure && (pending->text = cJSON_PrintUnformatted(pending->failure)))
+		cJSON_Delete(TAKE_PTR(pending->failure));
+}
+
+void pending_failure_replace(struct pending_failure *pending, cJSON *failure)
+{
+	free(TAKE_PTR(pending->text));
+	cJSON_Delete(pending->failure);
+	pending->failure = failure;
+}
+
+bool pending_failure_may_retry(struct pending_failure *pending, int status, int64_t now_ns)
+{
+	bool refused = status / 100 == 4 && status != 409 && status != 429;
+
+	if (!pending->failed_ns)
+		pending->failed_ns = now_ns;
+	if (!refused)
+		pending->refused_ns = 0;
+	else if (!pending->refused_ns)
+		pending->refused_ns = now_ns;
+	return now_ns - pending->failed_ns < PENDING_FAILED_NS &&
+	       (!refused || now_ns - pending->refused_ns < PENDING_REFUSED_NS);
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* No namespace takes the room of another, and nothing is tried for ever. */
+#include "operator/failure_controller/pending_failures.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "lib/json.h"
+#include "lib/units.h"
+#include "operator/testing.h"
+
+static int setup(void **state)
+{
+	*state = calloc(1, sizeof(struct pending_failures));
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	pending_failures_release(*state);
+	free(*state);
+	return 0;
+}
+
+static cJSON *failure_new(const char *namespace, int i)
+{
+	char name[32];
+	cJSON *failure = json_of(
+		"metadata: {}\nspec: {cluster: demo, podUID: u1, class: Killed, verdict: It ended}\n");
+
+	snprintf(name, sizeof(name), "f-%d", i);
+	json_set_str(json_get(failure, "metadata"), "namespace", namespace);
+	json_set_str(json_get(failure, "metadata"), "name", name);
+	return failure;
+}
+
+static int add(struct pending_failures *p, const char *namespace, int i)
+{
+	struct pending_failure *pending;
+
+	return pending_failures_add(p, failure_new(namespace, i), NS_PER_SEC, &pending);
+}
+
+/* How many of a namespace fit. */
+static int fill(struct pending_failures *p, const char *namespace)
+{
+	int n = 0, r;
+
+	while ((r = add(p, namespace, n)) == 0)
+		n++;
+	assert_int_equal(r, -ENOSPC);
+	return n;
+}
+
+static void one_namespace_leaves_room_for_the_others(void **state)
+{
+	struct pending_failures *p = *state;
+	char name[32];
+
+	assert_int_equal(fill(p, "greedy"), PENDING_NAMESPACE_MAX);
+	assert_int_equal(add(p, "modest", 0), 0);
+	/* However many of them there are. */
+	for (int i = 0; i < 12; i++) {
+		snprintf(name, sizeof(name), "greedy-%d", i);
+		fill(p, name);
+	}
+	assert_true(p->all.n < PENDING_MAX);
+	for (int i = 0; i < 100 && p->all.n < PENDING_MAX - 1; i++) {
+		snprintf(name, sizeof(name), "modest-%d", i);
+		assert_int_equal(add(p, name, 0), 0);
+	}
+}
+
+static void room_comes_back_and_until_then_the_namespace_is_full(void **state)
+{
+	struct pending_failures *p = *state;
+
+	fill(p, "greedy");
+	assert_true(pending_failures_is_full(p, "greedy", 2 * NS_PER_SEC, 60 * NS_PER_SEC));
+	assert_false(pending_failures_is_full(p, "greedy", 62 * NS_PER_SEC, 60 * NS_PER_SEC));
+	assert_false(pending_failures_is_full(p, "modest", 2 * NS_PER_SEC, 60 * NS_PER_SEC));
+	pending_failures_remove(p, pending_failures_get(p, "greedy/f-7"));
+	assert_int_equal(add(p, "greedy", 7), 0);
+	assert_int_equal(add(p, "greedy", PENDING_NAMESPACE_MAX), -ENOSPC);
+	for (int i = 0; i < PENDING_NAMESPACE_MAX; i++) {
+		char key[32];
+
+		snprintf(key, sizeof(key), "greedy/f-%d", i);
+		pending_failures_remove(p, pending_failures_get(p, key));
+	}
+	assert_int_equal(p->all.n, 0);
+	assert_int_equal(p->namespaces.n, 0);
+}
+
+static void a_pod_waits_for_its_failures_for_a_while(void **state)
+{
+	struct pending_failures *p = *state;
+
+	assert_false(pending_failures_of_pod(p, "u1", NS_PER_SEC, NS_PER_SEC));
+	assert_int_equal(add(p, "ml", 0), 0);
+	assert_int_equal(add(p, "ml", 1), 0);
+	assert_true(pending_failures_of_pod(p, "u1", NS_PER_SEC, NS_PER_SEC));
+	assert_false(pending_failures_of_pod(p, "u2", NS_PER_SEC, NS_PER_SEC));
+	assert_false(pending_failures_of_pod(p, "u1", 2 * NS_PER_SEC, NS_PER_SEC));
+	pending_failures_touch(p, 2 * NS_PER_SEC);
+	assert_true(pending_failures_of_pod(p, "u1", 2 * NS_PER_SEC, NS_PER_SEC));
+	pending_failures_remove(p, pending_failures_get(p, "ml/f-0"));
+	assert_true(pending_failures_of_pod(p, "u1", 2 * NS_PER_SEC, NS_PER_SEC));
+	pending_failures_remove(p, pending_failures_get(p, "ml/f-1"));
+	assert_false(pending_failures_of_pod(p, "u1", 2 * NS_PER_SEC, NS_PER_SEC));
+	assert_int_equal(p->pods.n, 0);
+}
+
+static void a_failure_is_the_same_after_it_was_text(void **state)
+{
+	_cleanup_json_ cJSON *same = failure_new("ml", 1);
+	struct pending_failures *p = *state;
+	struct pending_failure *pending;
+
+	assert_int_equal(pending_failures_add(p, failure_new("ml", 1), NS_PER_SEC, &pending), 0);
+	assert_string_equal(pending->key, "ml/f-1");
+	assert_string_equal(pending->pod_uid, "u1");
+	assert_string_equal(pending->cluster, "ml/demo");
+	assert_null(pending->failure);
+	assert_true(cJSON_Compare(pending_failure_open(pending), same, true));
+	pending_failure_close(pending);
+	assert_null(pending->failure);
+	pending_failure_open(pending);
+	pending_failure_replace(pending, failure_new("ml", 2));
+	pending_failure_close(pending);
+	assert_string_equal(json_str(pending_failure_open(pending), "metadata.name"), "f-2");
+}
+
+static void what_has_no_name_is_refused(void **state)
+{
+	struct pending_failure *pending;
+
+	assert_int_equal(
+		pending_failures_add(*state, json_of("metadata: {namespace: ml}"), 1, &pending),
+		-EINVAL);
+	assert_int_equal(pending_failures_add(*state, json_of("metadata: {name: f}"), 1, &pending),
+			 -EINVAL);
+}
+
+static void a_lasting_refusal_is_given_up_sooner_than_a_server_that_is_down(void **state)
+{
+	static const struct {
+		int status;
+		int64_t borne_ns;
+	} rows[] = {
+		{ 403, PENDING_REFUSED_NS }, { 404, PENDING_REFUSED_NS },
+		{ 400, PENDING_REFUSED_NS }, { 429, PENDING_FAILED_NS },
+		{ 409, PENDING_FAILED_NS },  { 500, PENDING_FAILED_NS },
+		{ 0, PENDING_FAILED_NS },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct pending_failure pending = { 0 };
+
+		assert_true(pending_failure_may_retry(&pending, rows[i].status, NS_PER_SEC));
+		assert_true(pending_failure_may_retry(&pending, rows[i].status, rows[i].borne_ns));
+		assert_false(pending_failure_may_retry(&pending, rows[i].status,
+						       NS_PER_SEC + rows[i].borne_ns));
+	}
+}
+
+static void a_refusal_after_an_outage_begins_anew(void **state)
+{
+	struct pending_failure pending = { 0 };
+
+	(void)state;
+	assert_true(pending_failure_may_retry(&pending, 403, NS_PER_SEC));
+	assert_true(pending_failure_may_retry(&pending, 0, PENDING_REFUSED_NS));
+	assert_true(pending_failure_may_retry(&pending, 403, 2 * PENDING_REFUSED_NS));
+	assert_false(pending_failure_may_retry(&pending, 403, 3 * PENDING_REFUSED_NS));
+	/* And whatever it says, not for ever. */
+	pending = (struct pending_failure){ 0 };
+	for (int64_t at = NS_PER_SEC; at < PENDING_FAILED_NS; at += PENDING_REFUSED_NS)
+		assert_true(pending_failure_may_retry(&pending, at % 2 ? 0 : 503, at));
+	assert_false(pending_failure_may_retry(&pending, 0, PENDING_FAILED_NS + NS_PER_SEC));
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(one_namespace_leaves_room_for_the_others),
+		TEST(room_comes_back_and_until_then_the_namespace_is_full),
+		TEST(a_pod_waits_for_its_failures_for_a_while),
+		TEST(a_failure_is_the_same_after_it_was_text),
+		TEST(what_has_no_name_is_refused),
+		TEST(a_lasting_refusal_is_given_up_sooner_than_a_server_that_is_down),
+		TEST(a_refusal_after_an_outage_begins_anew),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How often a sidecar is asked. Pure.
+ *
+ * A pod is restless for ten minutes after something happened in it or in a pod of
+ * its RayCluster (a container ended, its sidecar had news), and for as long as its
+ * sidecar says so (its memory is nearly full, or grows). Restless pods are asked
+ * every 10 to 15 s, however many others rest. Those share 50 requests a second: a
+ * few hundred are asked as often as restless ones, 10,000 every 200 to 300 s, and
+ * none less often than every 300 to 450 s.
+ */
+#ifndef AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_POLL_PACE_H
+#define AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_POLL_PACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/units.h"
+
+#define POLL_RESTLESS_NS (600 * NS_PER_SEC)
+/* A sidecar that says that its answer is good for no longer than this is restless. */
+#define POLL_RESTLESS_AGE_NS (15 * NS_PER_SEC)
+
+struct poll_pace {
+	size_t n_resting, n_restless; /* pods */
+};
+
+/*
+ * From one question to the next. fails: how many in a row were not answered; they double it, to two minutes or more. jitter,
+ * from 0 to 255, is the pod's share of what is added: up to a half.
+ */
+int64_t poll_pace_interval(const struct poll_pace *pace, bool restless, unsigned fails, uint8_t jitter);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A RayFailure for a CRD that is older than the operator. */
+#include "operator/failures/older_crd.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/failure_class.h"
+#include "lib/json.h"
+#include "lib/macros.h"
+
+#define VERDICT_MAX 1024 /* as the CRD has it */
+#define NAME_MAX_LEN 64
+
+/* "evidence" of "spec.evidence[0].source". False: it is no member of spec. */
+static bool member_of(const char *field, char ret_name[static NAME_MAX_LEN])
+{
+	size_t len;
+
+	if (!field || strncmp(field, "spec.", 5) != 0)
+		return false;
+	field += 5;
+	len = strcspn(field, ".[");
+	if (len == 0 || len >= NAME_MAX_LEN)
+		return false;
+	snprintf(ret_name, NAME_MAX_LEN, "%.*s", (int)len, field);
+	return true;
+}
+
+static bool reduce_class(cJSON *spec)
+{
+	const char *class = json_str(spec, "class"), *verdict = json_str(spec, "verdict"),
+		   *unknown = failure_class_name(FAILURE_UNKNOWN);
+	char text[VERDICT_MAX];
+
+	if (!class || strcmp(class, unknown) == 0)
+		return false;
+	snprintf(text, sizeof(text), "[%.60s] %s", class, verdict ? verdict : "");
+	json_set_str(spec, "verdict", text);
+	json_set_str(spec, "class", unknown);
+	return true;
+}
+
+/* Without them there is no RayFailure. */
+static bool is_required(const char *name)
+{
+	static const char *const names[] = { "pod", "container", "verdict" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+static bool reduce_member(cJSON *spec, const char *name)
+{
+	const char *confidence = json_str(spec, "confidence"),
+		   *unknown = confidence_name(CONFIDENCE_UNKNOWN);
+
+	if (strcmp(name, "class") == 0)
+		return reduce_class(spec);
+	if (strcmp(name, "confidence") == 0 && confidence && strcmp(confidence, unknown) != 0) {
+		json_set_str(spec, "confidence", unknown);
+		return true;
+	}
+	if (strcmp(name, "confidence") == 0 || is_required(name) || !json_get(spec, name))
+		return false;
+	cJSON_DeleteItemFromObjectCaseSensitive(spec, name);
+	return true;
+}
+
+bool older_crd_reduce(cJSON *failure, const cJSON *status, char ret_what[static OLDER_CRD_TEXT_MAX])
+{
+	cJSON *spec = json_get(failure, "spec");
+	char name[NAME_MAX_LEN];
+	const cJSON *cause;
+	size_t len = 0;
+
+	ret_what[0] = '\0';
+	cJSON_ArrayForEach(cause, json_get(status, "details.causes")) {
+		if (!member_of(json_str(cause, "field"), name) || !reduce_member(spec, name))
+			continue;
+		len += (size_t)snprintf(ret_what + len, OLDER_CRD_TEXT_MAX - len, "%s%s",
+					len ? ", " : "", name);
+		len = MIN(len, (size_t)OLDER_CRD_TEXT_MAX - 1);
+	}
+	return len > 0;
+}

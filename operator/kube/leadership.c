@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Leader election on a thread of its own. */
+#include "operator/kube/leadership.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "lib/units.h"
+#include "operator/kube/client.h"
+#include "operator/kube/elector.h"
+#include "operator/kube/lease.h"
+
+#define HEARTBEAT_S 1
+#define TEXT_MAX MAX(ERR_TEXT_MAX, LEASE_HOLDER_MAX)
+
+enum message_kind {
+	/* To the thread. */
+	STOP,
+	/* To the main loop. */
+	ACQUIRED,
+	LOST,        /* text: why */
+	STOPPED,
+	TROUBLE,     /* code and text of an err */
+	TROUBLE_OVER,
+	CREDENTIALS, /* the same */
+	REQUEST,     /* text: the method; code: the answer's */
+	HOLDER,      /* text */
+};
+
+struct message {
+	enum message_kind kind;
+	int code;
+	char text[TEXT_MAX];
+};
+
+/* What only the thread touches once it runs. */
+struct worker {
+	struct event_base *base;
+	struct client *client;
+	struct elector *elector;
+	struct event *readable, *watchdog;
+	char holder[LEASE_HOLDER_MAX]; /* as told */
+	int fd;
+};
+
+struct leadership {
+	struct leadership_options o;
+	char identity[LEASE_HOLDER_MAX], holder[LEASE_HOLDER_MAX];
+	struct event *readable, *heartbeat;
+	int fd;
+	void (*done)(void *arg);
+	void *done_arg;
+	pthread_t thread;
+	bool started;
+
+	struct worker worker;
+	_Atomic int64_t deadline_ns; /* the Lease is held until then, by the boot clock; 0: it is not */
+	_Atomic int64_t turned_ns; /* when the main loop last did */
+};
+
+/* --- The thread ------------------------------------------------------------------------------------------- */
+
+/*
+ * What the main loop must hear waits for it; the rest is left out while it does not read. Nobody reads any more when it
+ * has ended.
+ */
+static void tell(struct leadership *l, const struct message *message)
+{
+	bool must = message->kind == LOST || message->kind == STOPPED || message->kind == ACQUIRED;
+
+	(void)!send(l->worker.fd, message, sizeof(*message), MSG_NOSIGNAL | (must ? 0 : MSG_DONTWAIT));
+}
+
+static void tell_kind(struct leadership *l, enum message_kind kind)
+{
+	tell(l, &(struct message){ .kind = kind });
+}
+
+static void tell_text(struct leadership *l, enum message_kind kind, int code, const char *text)
+{
+	struct message message = { .kind = kind, .code = code };
+
+	snprintf(message.text, sizeof(message.text), "%s", text);
+	tell(l, &message);
+}
+
+/* Before anybody hears of it: whoever writes looks here. */
+static void publish(void *arg)
+{
+	struct leadership *l = arg;
+	struct worker *w = &l->worker;
+
+	atomic_store(&l->deadline_ns, elector_deadline_ns(w->elector));
+	if (strcmp(w->holder, elector_holder(w->elector)) == 0)
+		return;
+	snprintf(w->holder, sizeof(w->holder), "%s", elector_holder(w->elector));
+	tell_text(l, HOLDER, 0, w->holder);
+}
+
+static void on_acquired(void *arg)
+{
+	tell_kind(arg, ACQUIRED);
+}
+
+static void on_lost(void *arg)
+{
+	struct leadership *l = arg;
+
+	tell_text(l, LOST, 0, "another replica acts or may");
+	event_base_loopbreak(l->worker.base);
+}
+
+static void on_trouble(void *arg, const struct err *err)
+{
+	if (err)
+		tell_text(arg, TROUBLE, err->code, err->text);
+	else
+		tell_kind(arg, TROUBLE_OVER);
+}
+
+static void on_request(void *arg, const char *method, int code)
+{
+	tell_text(arg, REQUEST, code, method);
+}
+
+static void on_credentials(void *arg, const struct err *err)
+{
+	tell_text(arg, CREDENTIALS, err->code, err->text);
+}
+
+static void on_released(void *arg)
+{
+	struct leadership *l = arg;
+
+	tell_kind(l, STOPPED);
+	event_base_loopbreak(l->worker.base);
+}
+
+static void on_order(evutil_socket_t fd, short what, void *arg)
+{
+	struct leadership *l = arg;
+	struct message message;
+
+	(void)what;
+	if (recv(fd, &message, sizeof(message), MSG_DONTWAIT) == sizeof(message))
+		elector_stop(l->worker.elector, on_released, l);
+	else if (errno != EAGAIN)
+		event_base_loopbreak(l->worker.base); /* the other end is closed */
+}
+
+/* Not given back: what the main loop has on its way may still arrive. It runs out before anybody else takes it. */
+static void on_watchdog(evutil_socket_t fd, short what, void *arg)
+{
+	struct leadership *l = arg;
+	char text[DURATION_TEXT_MAX], why[TEXT_MAX];
+
+	(void)fd;
+	(void)what;
+	if (atomic_load(&l->deadline_ns) == 0 || now_boottime_ns() - atomic_load(&l->turned_ns) < l->o.silence_ns)
+		return;
+	atomic_store(&l->deadline_ns, 0);
+	snprintf(why, sizeof(why), "it was given up, for the main loop did not turn for %s", duration_format(l->o.silence_ns, text));
+	event_base_loopbreak(l->worker.base);
+	tell_text(l, LOST, 0, why);
+}
+
+static void *run(void *arg)
+{
+	struct leadership *l = arg;
+
+	elector_start(l->worker.elector);
+	event_base_dispatch(l->worker.base);
+	atomic_store(&l->deadline_ns, 0);
+	return NULL;
+}
+
+static void worker_release(struct worker *w)
+{
+	if (w->readable)
+		event_free(w->readable);
+	if (w->watchdog)
+		event_free(w->watchdog);
+	elector_free(w->elector);
+	client_free(w->client);
+	if (w->base)
+		event_base_free(w->base);
+	closep(&w->fd);
+}
+
+static int start_events(struct leadership *l, struct err *err)
+{
+	struct worker *w = &l->worker;
+	const struct timeval second = { .tv_sec = HEARTBEAT_S };
+
+	w->readable = event_new(w->base, w->fd, EV_READ | EV_PERSIST, on_order, l);
+	w->watchdog = event_new(w->base, -1, EV_PERSIST, on_watchdog, l);
+	if (!w->readable || !w->watchdog || event_add(w->readable, NULL) < 0 || event_add(w->watchdog, &second) < 0)
+		return err_set(err, ENOMEM, "leader election");
+	return 0;
+}
+
+/* All of it is made before there is a thread. Takes config. */
+static int worker_init(struct leadership *l, struct kubeconfig *config, struct err *err)
+{
+	struct worker *w = &l->worker;
+	struct elector_options options = {
+		.namespace = l->o.namespace, .name = l->o.name, .on_step = publish, .on_acquired = on_acquired, .on_lost = on_lost,
+		.on_trouble = on_trouble, .arg = l,
+	};
+
+	w->base = event_base_new();
+	/* The elector's deadline comes before sockets. */
+	if (!w->base || event_base_priority_init(w->base, 2) < 0) {
+		kubeconfig_release(config);
+		return err_set(err, ENOMEM, "leader election");
+	}
+	int r = client_new(w->base, config, &w->client, err);
+	if (r < 0)
+		return r;
+	client_observe(w->client, on_request, on_credentials, l);
+	options.base = w->base;
+	options.client = w->client;
+	r = elector_new(&options, &w->elector, err);
+	return r < 0 ? r : start_events(l, err);
+}
+
+/* --- The main loop ---------------------------------------------------------------------------------------- */
+
+static void take_message(struct leadership *l, const struct message *message)
+{
+	struct err err = { .code = message->code };
+
+	snprintf(err.text, sizeof(err.text), "%.*s", (int)sizeof(err.text) - 1, message->text);
+	switch (message->kind) {
+	case ACQUIRED:
+		l->o.on_acquired(l->o.arg);
+		break;
+	case LOST:
+		l->o.on_lost(l->o.arg, message->text);
+		break;
+	case STOPPED:
+		if (l->done)
+			TAKE_PTR(l->done)(l->done_arg);
+		break;
+	case TROUBLE:
+		l->o.on_trouble(l->o.arg, &err);
+		break;
+	case TROUBLE_OVER:
+		l->o.on_trouble(l->o.arg, NULL);
+		break;
+	case CREDENTIALS:
+		l->o.on_credentials(l->o.arg, &err);
+		break;
+	case REQUEST:
+		l->o.on_request(l->o.arg, message->text, message->code);
+		break;
+	case HOLDER:
+		snprintf(l->holder, sizeof(l->holder), "%.*s", LEASE_HOLDER_MAX - 1, message->text);
+		break;
+	case STOP:
+		break;
+	}
+}
+
+static void on_message(evutil_socket_t fd, short what, void *arg)
+{
+	struct leadership *l = arg;
+	struct message message;
+
+	(void)what;
+	if (recv(fd, &message, sizeof(message), MSG_DONTWAIT) == sizeof(message)) {
+		message.text[sizeof(message.text) - 1] = '\0';
+		take_message(l, &message);
+	}
+}
+
+static void on_heartbeat(evutil_socket_t fd, short what, void *arg)
+{
+	struct leadership *l = arg;
+
+	(void)fd;
+	(void)what;
+	atomic_store(&l->turned_ns, now_boottime_ns());
+}
+
+static int watch_messages(struct leadership *l, struct err *err)
+{
+	const struct timeval second = { .tv_sec = HEARTBEAT_S };
+
+	l->readable = event_new(l->o.base, l->fd, EV_READ | EV_PERSIST, on_message, l);
+	l->heartbeat = event_new(l->o.base, -1, EV_PERSIST, on_heartbeat, l);
+	if (!l->readable || !l->heartbeat || event_priority_set(l->readable, 0) < 0 || event_add(l->readable, NULL) < 0 ||
+	    event_add(l->heartbeat, &second) < 0)
+		return err_set(err, ENOMEM, "leader election");
+	return 0;
+}
+
+int leadership_new(const struct leadership_options *options, struct kubeconfig *config, struct leadership **ret_leadership,
+		   struct err *err)
+{
+	struct leadership *l = calloc(1, sizeof(*l));
+	int ends[2] = { -1, -1 }, r = 0;
+
+	if (!l || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		r = err_set(err, l ? errno : ENOMEM, "leader election");
+	if (!l) {
+		kubeconfig_release(config);
+		return r;
+	}
+	l->o = *options;
+	l->o.silence_ns = options->silence_ns ? options->silence_ns : LEADERSHIP_SILENCE_NS;
+	l->fd = ends[0];
+	l->worker.fd = ends[1];
+	if (r < 0)
+		kubeconfig_release(config);
+	else
+		r = worker_init(l, config, err);
+	if (r == 0)
+		r = watch_messages(l, err);
+	if (r < 0) {
+		leadership_free(l);
+		return r;
+	}
+	snprintf(l->identity, sizeof(l->identity), "%s", elector_identity(l->worker.elector));
+	*ret_leadership = l;
+	return 0;
+}
+
+void leadership_free(struct leadership *l)
+{
+	if (!l)
+		return;
+	if (l->readable)
+		event_free(l->readable);
+	if (l->heartbeat)
+		event_free(l->heartbeat);
+	/* The thread hears that the other end is closed, whatever it waits for. */
+	closep(&l->fd);
+	if (l->started)
+		pthread_join(l->thread, NULL);
+	worker_release(&l->worker);
+	free(l);
+}
+
+int leadership_start(struct leadership *l, struct err *err)
+{
+	sigset_t all, before;
+
+	/* Signals are the main loop's. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	atomic_store(&l->turned_ns, now_boottime_ns());
+	int r = pthread_create(&l->thread, NULL, run, l);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	l->started = r == 0;
+	return r == 0 ? 0 : err_set(err, r, "the thread of leader election");
+}
+
+void leadership_stop(struct leadership *l, void (*done)(void *arg), void *arg)
+{
+	const struct message stop = { .kind = STOP };
+
+	l->done = done;
+	l->done_arg = arg;
+	/* The only message there is in this direction: there is room. After the thread's end nobody is to be waited for. */
+	if (send(l->fd, &stop, sizeof(stop), MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof(stop) && l->done)
+		TAKE_PTR(l->done)(l->done_arg);
+}
+
+bool leadership_is_held(const struct leadership *l)
+{
+	return now_boottime_ns() < atomic_load(&l->deadline_ns);
+}
+
+bool leadership_is_overdue(const struct leadership *l)
+{
+	int64_t deadline_ns = atomic_load(&l->deadline_ns);
+
+	return deadline_ns != 0 && now_boottime_ns() >= deadline_ns;
+}
+
+const char *leadership_identity(const struct leadership *l)
+{
+	return l->identity;
+}
+
+const char *leadership_holder(const struct leadership *l)
+{
+	return l->holder;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Leader election on a thread of its own, so that nothing that the main loop does, however long it takes, costs the
+ * Lease.
+ *
+ * Theory of operation. The thread has its own event loop, its own client with its own connections and credentials, and
+ * the elector (elector.h). Both sides send each other messages over a socket pair. They share two atomic numbers and
+ * nothing else: until when we hold the Lease, which whoever writes compares with the clock right before each write; and
+ * when the main loop last turned. A main loop that has not turned for
+ * LEADERSHIP_SILENCE_NS is not coming back soon: then the thread stops renewing, and another replica may act.
+ */
+#ifndef AFTERGLOW_OPERATOR_KUBE_LEADERSHIP_H
+#define AFTERGLOW_OPERATOR_KUBE_LEADERSHIP_H
+
+#include <event2/event.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/err.h"
+#include "operator/kube/kubeconfig.h"
+
+/* No plan takes a tenth of it (raycluster/bounds.h). */
+#define LEADERSHIP_SILENCE_NS ((int64_t)60 * 1000000000)
+
+struct leadership;
+
+/* All callbacks are called by the main loop. */
+struct leadership_options {
+	struct event_base *base; /* of the main loop, with two priorities at least: what is heard here comes first */
+	const char *namespace, *name; /* of the Lease */
+	int64_t silence_ns; /* 0: LEADERSHIP_SILENCE_NS */
+	void (*on_acquired)(void *arg);
+	/* Another acts, or may: the program must end at once. why: in words. */
+	void (*on_lost)(void *arg, const char *why);
+	/* Trouble with the Lease, said once until it is over (err NULL). */
+	void (*on_trouble)(void *arg, const struct err *err);
+	/* Credentials could not be read again; the old ones stay in use. */
+	void (*on_credentials)(void *arg, const struct err *err);
+	/* For metrics, after each request; code 0 is no answer. */
+	void (*on_request)(void *arg, const char *method, int code);
+	void *arg;
+};
+
+/* Takes what config holds over, also on failure. Copies the strings of options. */
+int leadership_new(const struct leadership_options *options, struct kubeconfig *config, struct leadership **ret_leadership,
+		   struct err *err);
+/* Ends the thread. No callback is called any more. A Lease that is held runs out. */
+void leadership_free(struct leadership *leadership);
+
+int leadership_start(struct leadership *leadership, struct err *err);
+/* When all work has ended: gives the Lease back, so that another need not wait. done is called once, soon. */
+void leadership_stop(struct leadership *leadership, void (*done)(void *arg), void *arg);
+
+/* The fence, to be asked right before each write. */
+bool leadership_is_held(const struct leadership *leadership);
+/* We hold it as far as we know, and should have renewed it or given up by now: something holds us up. */
+bool leadership_is_overdue(const struct leadership *leadership);
+/* As elector_identity and elector_holder. */
+const char *leadership_identity(const struct leadership *leadership);
+const char *leadership_holder(const struct leadership *leadership);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Why a head pod is not ready, in the words of the kubelet and the scheduler. Pure. */
+#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_HEAD_TROUBLE_H
+#define AFTERGLOW_OPERATOR_RAYCLUSTER_HEAD_TROUBLE_H
+
+#include <cjson/cJSON.h>
+
+#include "lib/strbuf.h"
+
+#define HEAD_TROUBLE_MAX 4096
+
+/*
+ * Of a head pod that is not ready: the condition's reason, which lives as long as the pod's JSON, and its message, appended to
+ * out, an empty buffer of HEAD_TROUBLE_MAX.
+ */
+void head_trouble(const cJSON *head, const char **ret_reason, struct strbuf *out);
+
+#endif

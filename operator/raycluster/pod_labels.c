@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The labels by which a RayCluster's pods are found. */
+#include "operator/raycluster/pod_labels.h"
+
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/macros.h"
+#include "operator/kube/object.h"
+#include "operator/raycluster/names.h"
+#include "operator/raycluster/pod_state.h"
+
+bool pod_label_is_ours(const char *name)
+{
+	static const char *const ours[] = { "ray.io/is-ray-node", "ray.io/cluster",
+					    "ray.io/node-type", "ray.io/group" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(ours); i++)
+		if (strcmp(name, ours[i]) == 0)
+			return true;
+	return false;
+}
+
+static void put_back(const cJSON *pod, cJSON **labels, const char *name, const char *value)
+{
+	if (strcmp(pod_label(pod, name), value) == 0)
+		return;
+	if (!*labels)
+		*labels = cJSON_CreateObject();
+	json_set_str(*labels, name, value);
+}
+
+cJSON *pod_labels_patch(const cJSON *pod, const char *cluster)
+{
+	_cleanup_json_ cJSON *labels = NULL;
+	cJSON *patch, *metadata;
+
+	put_back(pod, &labels, "ray.io/is-ray-node", "yes");
+	put_back(pod, &labels, "ray.io/cluster", cluster);
+	put_back(pod, &labels, "ray.io/node-type",
+		 ray_node_name(pod_is_head(pod) ? RAY_HEAD : RAY_WORKER));
+	if (pod_is_head(pod))
+		put_back(pod, &labels, "ray.io/group", HEAD_GROUP_NAME);
+	if (!labels)
+		return NULL;
+	patch = object_new("v1", "Pod", json_str(pod, "metadata.namespace"),
+			   json_str(pod, "metadata.name"));
+	metadata = json_get(patch, "metadata");
+	json_set_str(metadata, "uid", json_str(pod, "metadata.uid"));
+	json_set(metadata, "labels", TAKE_PTR(labels));
+	return patch;
+}
