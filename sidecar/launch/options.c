@@ -28,7 +28,7 @@ static const char usage[] =
 	"  --name NAME       the container's name in reports (default \"" DEFAULT_NAME "\")\n"
 	"  --socket PATH     the recorder's socket (default " DEFAULT_SOCKET ");\n"
 	"                    without one COMMAND runs all the same\n"
-	"  --socket-fd N     descriptor N is connected to the recorder: --socket is not looked at\n"
+	"  --socket-fd N     descriptor N is connected to the sidecar: --socket is not looked at\n"
 	"  --termination-log PATH\n"
 	"                    where the kubelet reads the container's last words: its\n"
 	"                    terminationMessagePath (default " DEFAULT_TERMINATION_LOG ")\n"
