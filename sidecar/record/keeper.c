@@ -377,8 +377,11 @@ static int keep_in(struct keeper *k, enum lane_id at, struct report *r, const st
 	if (!w.lane->path) /* bundles are not kept: nobody is told where */
 		return 0;
 	rc = errand_start(&w.lane->errand, keep, &w, err);
-	if (rc < 0)
+	if (rc == -EBUSY)
 		return err_wrap(err, "%s", w.lane->path);
+	/* Where the pod may have no more processes, a fork bomb in the Ray container uses them up. */
+	if (rc < 0)
+		return postmortem_keep(r, o, k->options, w.lane->path, w.lane->spool, err);
 	return follow_keeping(&w, err);
 }
 
