@@ -17,13 +17,14 @@
 #define MUCH 4000 /* lines: more than pipe and outlet hold together */
 #define LINE 100 /* bytes of each */
 
-static int reading;
+static int reading, saved;
 
 static int setup(void **state)
 {
 	int ends[2];
 	(void)state;
 
+	saved = dup(STDERR_FILENO);
 	if (pipe2(ends, O_CLOEXEC) < 0 || dup2(ends[1], STDERR_FILENO) < 0)
 		return -1;
 	close(ends[1]);
@@ -31,6 +32,13 @@ static int setup(void **state)
 	fcntl(reading, F_SETFL, O_NONBLOCK);
 	outlet_guard(STDERR_FILENO);
 	return 0;
+}
+
+/* What cmocka says at the end. */
+static int teardown(void **state)
+{
+	(void)state;
+	return dup2(saved, STDERR_FILENO) < 0;
 }
 
 static void write_line(int i)
@@ -141,5 +149,5 @@ int main(void)
 		cmocka_unit_test(a_reader_that_is_gone_is_no_obstacle),
 	};
 	signal(SIGPIPE, SIG_IGN);
-	return cmocka_run_group_tests(tests, setup, NULL);
+	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -42,7 +42,9 @@ void container_write_termination_log(struct container *c, const struct report *r
 	report_to_termination_message(r, final, TERMINATION_MESSAGE_MAX, &text);
 	/* An older one must not come after it. */
 	errand_cancel(&c->observer.message);
-	errand_call(&c->observer.message, write_message, &m, &error, sizeof(error), MESSAGE_WITHIN_NS);
+	if (!errand_call(&c->observer.message, write_message, &m, &error, sizeof(error), MESSAGE_WITHIN_NS) &&
+	    !errand_busy(&c->observer.message))
+		write_message(&m, &error); /* no process was to be had, as under a fork bomb */
 	if (error)
 		log_warning_limited("%s: termination message not written: %s", c->hello.name, strerror(error));
 }

@@ -35,7 +35,7 @@ struct recorder {
 	struct recovery *recovery;
 	struct keeper *keeper;
 	struct event *reconnect_over, *tick;
-	unsigned int ticks;
+	unsigned int ticks; /* seconds, by the loop's own count */
 	struct journal journal;
 	struct taken *taken; /* cores */
 	struct core_stats core_stats;
@@ -51,9 +51,10 @@ static void remove_container(struct recorder *r, struct container *c)
 {
 	const struct observer *o = container_observer(c);
 
-	if (o && o->history && container_is_over(c))
+	if (o && o->history && container_is_over(c)) {
 		recovery_forget(r->recovery, history_life(o->history));
-	else if (o && o->history)
+		r->ticks = STATE_COPY_S - 1;
+	} else if (o && o->history)
 		recovery_park(r->recovery, history_life(o->history));
 	for (size_t i = 0; i < CONTAINERS_MAX; i++)
 		if (r->containers[i] == c)
@@ -93,6 +94,7 @@ static void on_recovered(const struct failure *f, const char *text, void *arg)
 {
 	struct recorder *r = arg;
 
+	r->ticks = STATE_COPY_S - 1; /* what is reported is not to be reported again after the node's next start */
 	outlet_write(r->options->report_fd, text, strlen(text));
 	snprintf(r->last_bundle, sizeof(r->last_bundle), "%s", f->bundle);
 	journal_add(&r->journal, f, text);

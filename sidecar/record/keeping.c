@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes a bundle by a child. */
+#include "sidecar/record/keeping.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/log.h"
+#include "lib/macros.h"
+#include "lib/units.h"
+#include "sidecar/record/postmortem.h"
+
+#define WRITE_WITHIN_NS (6 * NS_PER_SEC) /* for all of a bundle but what makes it durable; what is gathered takes 4 at most */
+#define COMMIT_WITHIN_NS (2 * NS_PER_SEC) /* for that; a disk that takes longer goes on without us */
+
+struct keeping_message {
+	bool done; /* else: the bundle has its name, and waits for us before it becomes visible */
+	int rc;
+	struct err err;
+	struct report report;
+};
+
+_Static_assert(sizeof(struct keeping_message) <= ERRAND_MESSAGE_MAX, "a report fits into a message");
+
+struct keep_work {
+	const struct keeping_place *at;
+	struct report *r;
+	const struct observer *o;
+	int fd; /* of the errand */
+	struct keeping_message *last; /* in the parent: of what came */
+	bool named;
+};
+
+static void send_keeping(const struct keep_work *w, bool done, int rc, const struct err *err, const struct report *r)
+{
+	_cleanup_free_ struct keeping_message *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return;
+	m->done = done;
+	m->rc = rc;
+	m->err = *err;
+	m->report = *r;
+	errand_send(w->fd, m, sizeof(*m), -1);
+}
+
+static void send_name(const struct report *r, void *arg)
+{
+	const struct keep_work *w = arg;
+	char go_on;
+
+	send_keeping(w, false, 0, &(struct err){ 0 }, r);
+	errand_receive(w->fd, &go_on, sizeof(go_on));
+}
+
+static void keep(int fd, void *arg)
+{
+	struct keep_work *w = arg;
+	struct observer o = *w->o;
+	struct err err = { 0 };
+	int rc;
+
+	w->fd = fd;
+	o.naming = send_name;
+	o.naming_arg = w;
+	rc = postmortem_keep(w->r, &o, w->at->options, w->at->path, w->at->spool, &err);
+	send_keeping(w, true, rc, &err, w->r);
+}
+
+static bool on_keeping(const void *data, size_t len, int passed_fd, void *arg)
+{
+	struct keep_work *w = arg;
+
+	closep(&passed_fd);
+	if (len != sizeof(*w->last))
+		return false;
+	memcpy(w->last, data, len);
+	if (!w->last->done) {
+		w->named = true;
+		postmortem_named(w->o, &w->last->report);
+		errand_send(w->at->errand->fd, "", 1, -1);
+	}
+	return true;
+}
+
+/* Named, but not durable: the disk takes its time, and the child goes on. */
+static int go_on_without(struct keep_work *w)
+{
+	*w->r = w->last->report;
+	w->r->keeping.spooled = recorder_ships(w->at->options);
+	log_warning("%s: the disk of %s has not confirmed the bundle yet: it is written on", w->r->id.container, w->at->path);
+	return 0;
+}
+
+static int follow_keeping(struct keep_work *w, struct err *err)
+{
+	enum errand_state state = errand_wait(w->at->errand, WRITE_WITHIN_NS, on_keeping, w);
+
+	/* It gets a second name where all but the report found no room. */
+	while (state == ERRAND_ANSWERED && !w->last->done)
+		state = errand_wait(w->at->errand, COMMIT_WITHIN_NS, on_keeping, w);
+	if (state == ERRAND_ANSWERED && w->last->done) {
+		*w->r = w->last->report;
+		*err = w->last->err;
+		/* Its end is all that is left. */
+		errand_wait(w->at->errand, COMMIT_WITHIN_NS, on_keeping, w);
+		return w->last->rc;
+	}
+	if (state == ERRAND_LATE && w->named)
+		return go_on_without(w);
+	errand_cancel(w->at->errand);
+	return err_set(err, ETIMEDOUT, "%s does not answer", w->at->path);
+}
+
+int keeping_write(const struct keeping_place *at, struct report *r, const struct observer *o, struct err *err)
+{
+	_cleanup_free_ struct keeping_message *last = calloc(1, sizeof(*last));
+	struct keep_work w = { .at = at, .r = r, .o = o, .fd = -1, .last = last };
+	int rc;
+
+	if (!last)
+		return err_set(err, ENOMEM, "bundle");
+	rc = errand_start(at->errand, keep, &w, err);
+	if (rc == -EBUSY)
+		return err_wrap(err, "%s", at->path);
+	/* Where the pod may have no more processes, a fork bomb in the Ray container uses them up. */
+	if (rc < 0)
+		return postmortem_keep(r, o, at->options, at->path, at->spool, err);
+	return follow_keeping(&w, err);
+}

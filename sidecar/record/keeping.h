@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes a bundle by a child: what it gathers lies on filesystems of the container, and disks take their time. The child stops
+ * when the bundle has its name, until what has to happen before it becomes visible (postmortem_named) has happened here.
+ */
+#ifndef AFTERGLOW_SIDECAR_RECORD_KEEPING_H
+#define AFTERGLOW_SIDECAR_RECORD_KEEPING_H
+
+#include "sidecar/record/errand.h"
+#include "sidecar/record/observer.h"
+#include "sidecar/record/options.h"
+#include "sidecar/spool/spool.h"
+
+struct keeping_place {
+	struct errand *errand; /* one bundle at a time */
+	const struct recorder_options *options;
+	const char *path; /* of the spool, or a store that is a directory */
+	struct spool *spool; /* NULL: without bounds */
+};
+
+/*
+ * As postmortem_keep. -EBUSY: that disk is still at the bundle before. -ETIMEDOUT: it does not answer. A disk that only takes
+ * its time to confirm a bundle is success: the child goes on.
+ */
+int keeping_write(const struct keeping_place *at, struct report *r, const struct observer *o, struct err *err);
+
+#endif
