@@ -20,9 +20,9 @@ start() {
 	started+=("$pid")
 }
 
-start_recorder() {
+start_recorder() { # OPTION...
 	mkdir -p "$dir/store"
-	start "$BUILD/afterglow-sidecar" --socket "$dir/socket" --store "$dir/store" --spool "$dir/spool" --grace 1
+	start "$BUILD/afterglow-sidecar" --socket "$dir/socket" --store "$dir/store" --spool "$dir/spool" --grace 1 "$@"
 	recorder=$pid
 	until [ -S "$dir/socket" ]; do sleep 0.05; done
 }
