@@ -163,3 +163,18 @@ def test_a_new_leader_whose_watch_lags_behind_makes_no_second_pod(make, start, p
     cluster.wait_pods(1, 3)
     assert uids(before[0] + before[1]) < uids(api.items("pods"))
     assert len(api.items("pods")) == 4
+
+
+def test_creations_without_an_answer_cost_no_list_and_keep_their_names(make, start, peer, api, kubelet):
+    operator = start(kubeconfig=peer.kubeconfig())
+    cluster = make("demo", group("small", 1))
+    cluster.wait_pods(1, 1)
+    settle(operator, api, kubelet)
+    before = lists(operator)
+    # More than libcurl asks again by itself.
+    rule = peer.rule(lambda r: r.method == "POST" and r.plural == "pods", times=6, hang_up=True)
+    cluster.scale(small=3)
+    cluster.wait_pods(1, 3)
+    settle(operator, api, kubelet)
+    assert rule.done and len(cluster.pods()) == 4
+    assert lists(operator) == before
