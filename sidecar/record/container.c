@@ -4,11 +4,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/inotify.h>
 #include <unistd.h>
 
 #include "lib/log.h"
@@ -17,11 +15,9 @@
 #include "sidecar/record/discard.h"
 #include "sidecar/record/events.h"
 #include "sidecar/record/life.h"
-#include "sidecar/report/report_json.h"
 
 #define HELLO_WITHIN_S 10 /* a connection that says nothing is dropped */
 #define BACK_WITHIN_S 60 /* a launcher that lives and left is waited for; after that, its history waits in the spool */
-#define OOM_SETTLED_NS (5 * NS_PER_SEC) /* alive this long after an OOM kill: the container lives on */
 
 bool container_is_silent(const struct container *c)
 {
@@ -96,89 +92,6 @@ void container_read_counters(struct container *c, struct memory *ret_memory, boo
 		*ret_known = true;
 }
 
-/* Ray's word */
-
-static void on_node_lost(const struct ray_said *said, void *arg)
-{
-	const struct container *c = arg;
-	cJSON *fields = cJSON_CreateObject();
-
-	json_set_str(fields, "log", said->file);
-	json_set_str(fields, "detail", said->event.detail);
-	container_emit(c, "node-lost", fields);
-}
-
-static void on_ray_summary(const struct ray_summary *s, void *arg)
-{
-	struct container *c = arg;
-	char text[320], line[352];
-
-	ray_summary_format(s, c->options->id.pod, text, sizeof(text));
-	container_emit(c, "workers", report_json_of_workers(s, text));
-	snprintf(line, sizeof(line), "[afterglow] %s\n", text);
-	container_say(c, line);
-}
-
-/* Sampling */
-
-static void look_after(struct container *c, int64_t delay_ns)
-{
-	event_add(c->timer, &(struct timeval){ .tv_sec = delay_ns / NS_PER_SEC, .tv_usec = delay_ns % NS_PER_SEC / 1000 });
-}
-
-/* The kernel joins events of one kind that nobody has read yet: there is one at most, and perhaps the end of the watch. */
-static void forget_memory_events(int fd)
-{
-	char buf[2 * (sizeof(struct inotify_event) + NAME_MAX + 1)] __attribute__((aligned(__alignof__(struct inotify_event))));
-
-	while (read(fd, buf, sizeof(buf)) < 0 && errno == EINTR)
-		;
-}
-
-static void sample(struct container *c)
-{
-	int64_t now = now_boottime_ns();
-
-	/* It may stay for its cores. */
-	if (c->state != CONTAINER_RUNNING)
-		return;
-	/* What has happened up to here the counters show now; what happens from here on is news. */
-	if (c->modified) {
-		forget_memory_events(c->inotify_fd);
-		event_add(c->modified, NULL);
-	}
-	look_after(c, observer_sample(&c->observer, now));
-	life_note(&c->observer);
-	container_check_threshold(c, now);
-	container_check_spill(c, now);
-	container_check_growth(c, now);
-	ray_watch_poll(c->observer.ray, &c->observer, now,
-		       &(struct ray_watch_callbacks){ .died = container_worker_died, .node_lost = on_node_lost, .summary = on_ray_summary, .arg = c });
-	container_ray_due(c, now);
-	container_crashes_due(c, now);
-	if (!c->observer.oom_seen_ns)
-		return;
-	/* In a cgroup of several owners the victim may be a neighbour's. */
-	if (c->options->oom_group && c->observer.memcg.version == 1 && !c->observer.cgroup_shared && !c->group_ended_by_us) {
-		c->group_ended_by_us = c->observer.others_end = true;
-		launch_send(c->fd, "kill", NULL, NULL);
-	} else if (now - c->observer.oom_seen_ns >= OOM_SETTLED_NS && !observer_command_dies(&c->observer))
-		container_process_died(c, now);
-}
-
-int64_t container_sample_due(struct container *c, int64_t now_ns)
-{
-	struct observer *o = &c->observer;
-
-	if (c->state != CONTAINER_RUNNING || !o->samples)
-		return INT64_MAX;
-	if (now_ns - o->latest_ns < o->delay_ns)
-		return o->delay_ns - (now_ns - o->latest_ns);
-	observer_sample(o, now_ns);
-	life_note(o);
-	return o->delay_ns;
-}
-
 static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct container *c = arg;
@@ -186,42 +99,9 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	if (c->state == CONTAINER_RUNNING)
-		sample(c);
+		container_sample(c);
 	else
 		container_event(c, CONTAINER_TIMEOUT);
-}
-
-static void on_memory_events(evutil_socket_t fd, short what, void *arg)
-{
-	struct container *c = arg;
-	int64_t delay = c->state != CONTAINER_RUNNING ? 0 : sampler_hurry(&c->observer.sampler, now_boottime_ns());
-
-	(void)fd;
-	(void)what;
-	if (delay == 0) {
-		sample(c);
-		return;
-	}
-	/* However many follow, they wake nobody until then. */
-	look_after(c, delay);
-}
-
-static void watch_memory_events(struct container *c)
-{
-	int events_fd = memcg_events_fd(&c->observer.memcg);
-	char path[40];
-
-	if (events_fd < 0)
-		return;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", events_fd);
-	c->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-	if (c->inotify_fd < 0 || inotify_add_watch(c->inotify_fd, path, IN_MODIFY) < 0) {
-		log_warning_limited("%s: sampling only, no events of its cgroup: %s", c->hello.name, strerror(errno));
-		return;
-	}
-	c->modified = event_new(c->base, c->inotify_fd, EV_READ, on_memory_events, c);
-	if (c->modified)
-		event_add(c->modified, NULL);
 }
 
 /* The connection */
@@ -289,8 +169,8 @@ static void attach(struct container *c)
 		container_event(c, CONTAINER_UNSEEABLE);
 		return;
 	}
-	watch_memory_events(c);
-	sample(c);
+	container_watch_memory_events(c);
+	container_sample(c);
 }
 
 static void end(struct container *c)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the modules of a container share: container.c is its life on the event
- * loop, container_attach.c its hello, container_threshold.c what is told while it
+ * loop, container_sample.c its samples, container_attach.c its hello, container_threshold.c what is told while it
  * runs, container_end.c what is told of an end, container_crash.c its cores,
  * container_ray.c Ray's own processes.
  */
@@ -74,6 +74,10 @@ void container_event(struct container *c, enum container_event event);
 
 /* Its hello: takes the descriptors and opens what is seen through them. False: there is no memory to watch it. */
 bool container_attach(struct container *c, struct received *hello);
+
+/* Looks at it, and says what follows from that; sets the timer for the next time. Only while it runs. */
+void container_sample(struct container *c);
+void container_watch_memory_events(struct container *c);
 
 /* After each sample: a threshold passed upwards is told. */
 void container_check_threshold(struct container *c, int64_t now_ns);
