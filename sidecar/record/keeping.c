@@ -23,6 +23,8 @@ struct keeping_message {
 
 _Static_assert(sizeof(struct keeping_message) <= ERRAND_MESSAGE_MAX, "a report fits into a message");
 
+#define CHILDREN_MAX 3 /* for one bundle; a child that is killed is followed by another */
+
 struct keep_work {
 	const struct keeping_place *at;
 	struct report *r;
@@ -93,6 +95,7 @@ static int go_on_without(struct keep_work *w)
 	return 0;
 }
 
+/* -ECHILD: the child ended without a word, as one does that was killed. */
 static int follow_keeping(struct keep_work *w, struct err *err)
 {
 	enum errand_state state = errand_wait(w->at->errand, WRITE_WITHIN_NS, on_keeping, w);
@@ -107,6 +110,8 @@ static int follow_keeping(struct keep_work *w, struct err *err)
 		errand_wait(w->at->errand, COMMIT_WITHIN_NS, on_keeping, w);
 		return w->last->rc;
 	}
+	if (state == ERRAND_ENDED)
+		return err_set(err, ECHILD, "the child that writes the bundle");
 	if (state == ERRAND_LATE && w->named)
 		return go_on_without(w);
 	errand_cancel(w->at->errand);
@@ -116,16 +121,22 @@ static int follow_keeping(struct keep_work *w, struct err *err)
 int keeping_write(const struct keeping_place *at, struct report *r, const struct observer *o, struct err *err)
 {
 	_cleanup_free_ struct keeping_message *last = calloc(1, sizeof(*last));
-	struct keep_work w = { .at = at, .r = r, .o = o, .fd = -1, .last = last };
-	int rc;
+	int rc = -ECHILD;
 
 	if (!last)
 		return err_set(err, ENOMEM, "bundle");
-	rc = errand_start(at->errand, keep, &w, err);
-	if (rc == -EBUSY)
-		return err_wrap(err, "%s", at->path);
-	/* Where the pod may have no more processes, a fork bomb in the Ray container uses them up. */
-	if (rc < 0)
-		return postmortem_keep(r, o, at->options, at->path, at->spool, err);
-	return follow_keeping(&w, err);
+	for (unsigned i = 0; i < CHILDREN_MAX && rc == -ECHILD; i++) {
+		struct keep_work w = { .at = at, .r = r, .o = o, .fd = -1, .last = last };
+
+		*last = (struct keeping_message){ 0 };
+		rc = errand_start(at->errand, keep, &w, err);
+		if (rc == -EBUSY)
+			return err_wrap(err, "%s", at->path);
+		/* Where the pod may have no more processes, a fork bomb in the Ray container uses them up. */
+		if (rc < 0)
+			return postmortem_keep(r, o, at->options, at->path, at->spool, err);
+		rc = follow_keeping(&w, err);
+	}
+	/* Children are killed again and again: the OOM killer of the node is at work, or somebody. The report comes first. */
+	return rc == -ECHILD ? postmortem_keep(r, o, at->options, at->path, at->spool, err) : rc;
 }
