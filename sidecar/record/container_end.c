@@ -104,8 +104,10 @@ void container_conclude(struct container *c)
 		held = publish_end(c);
 	else
 		pass_over_end(c);
-	if (!held)
+	if (!held) {
+		crashes_let_go(c->crashes);
 		launch_send(c->fd, "done", NULL, NULL);
+	}
 	c->concluded = true;
 	if (!crashes_busy(c->crashes))
 		container_event(c, CONTAINER_CORES_KEPT);
