@@ -25,10 +25,12 @@ struct report {
 static const char *const marks[LEVELS] = { "ok", "gap", "broken", "not known" };
 
 /* cost and fix may be NULL. */
-static void find(struct report *report, enum level level, const char *what, const char *cost, const char *fix)
+static void find(struct report *report, enum level level, const char *what, const char *cost,
+		 const char *fix)
 {
 	struct strbuf *out = &report->parts[level];
-	unsigned *const counts[LEVELS] = { &report->result.good, &report->result.gaps, &report->result.broken, &report->result.unknown };
+	unsigned *const counts[LEVELS] = { &report->result.good, &report->result.gaps,
+					   &report->result.broken, &report->result.unknown };
 
 	strbuf_addf(out, "%-9s  ", marks[level]);
 	add_printable(out, what);
@@ -48,7 +50,8 @@ static void not_known(struct report *report, const char *what)
 {
 	char text[TEXT_MAX];
 
-	snprintf(text, sizeof(text), "%s: you may not read them, or the API server did not answer", what);
+	snprintf(text, sizeof(text), "%s: you may not read them, or the API server did not answer",
+		 what);
 	find(report, UNKNOWN, text, NULL, NULL);
 }
 
@@ -70,7 +73,8 @@ static void look_at_crds(struct report *report, const struct doctor_facts *facts
 	if (!facts->crds)
 		not_known(report, "CustomResourceDefinitions");
 	else if (!named(facts->crds, "rayfailures.afterglow.dev"))
-		find(report, BROKEN, "The CRD rayfailures.afterglow.dev is not installed.", "Failures are recorded nowhere in Kubernetes.",
+		find(report, BROKEN, "The CRD rayfailures.afterglow.dev is not installed.",
+		     "Failures are recorded nowhere in Kubernetes.",
 		     "helm install afterglow charts/afterglow --namespace afterglow-system --create-namespace");
 	else
 		find(report, GOOD, "The CRDs are installed.", NULL, NULL);
@@ -78,17 +82,24 @@ static void look_at_crds(struct report *report, const struct doctor_facts *facts
 
 static void look_at_operator(struct report *report, const cJSON *operator)
 {
-	int64_t ready = json_int(operator, "status.readyReplicas", 0), wanted = json_int(operator, "spec.replicas", 1);
+	int64_t ready = json_int(operator, "status.readyReplicas", 0),
+		wanted = json_int(operator, "spec.replicas", 1);
 	char text[TEXT_MAX], fix[TEXT_MAX];
 
-	snprintf(text, sizeof(text), "Operator %.253s in namespace %.63s: %" PRId64 " of %" PRId64 " pods are ready.",
-		 json_str(operator, "metadata.name"), json_str(operator, "metadata.namespace"), ready, wanted);
-	snprintf(fix, sizeof(fix), "kubectl -n %.63s describe pods -l app.kubernetes.io/name=afterglow",
+	snprintf(text, sizeof(text),
+		 "Operator %.253s in namespace %.63s: %" PRId64 " of %" PRId64 " pods are ready.",
+		 json_str(operator, "metadata.name"), json_str(operator, "metadata.namespace"),
+		 ready, wanted);
+	snprintf(fix, sizeof(fix),
+		 "kubectl -n %.63s describe pods -l app.kubernetes.io/name=afterglow",
 		 json_str(operator, "metadata.namespace"));
 	if (ready == 0)
-		find(report, BROKEN, text, "No failure is recorded now, and new Ray pods come without the sidecar.", fix);
+		find(report, BROKEN, text,
+		     "No failure is recorded now, and new Ray pods come without the sidecar.", fix);
 	else if (ready < wanted)
-		find(report, GAP, text, "If the one that is left ends, failures are recorded later, and pods come without the sidecar.", fix);
+		find(report, GAP, text,
+		     "If the one that is left ends, failures are recorded later, and pods come without the sidecar.",
+		     fix);
 	else
 		find(report, GOOD, text, NULL, NULL);
 }
@@ -118,9 +129,12 @@ static void look_at_webhook(struct report *report, const cJSON *configuration)
 
 		snprintf(text, sizeof(text), "Webhook %.253s %s.", json_str(webhook, "name"),
 			 ca && *ca ? "has its CA" : "has no CA, so the API server cannot trust it");
-		find(report, ca && *ca ? GOOD : BROKEN, text, ca && *ca ? NULL : "New Ray pods come without the sidecar.",
-		     ca && *ca ? NULL : "The log of the operator says why it could not write the CA: kubectl -n afterglow-system logs "
-					"deployment/afterglow-operator");
+		find(report, ca && *ca ? GOOD : BROKEN, text,
+		     ca && *ca ? NULL : "New Ray pods come without the sidecar.",
+		     ca && *ca ?
+			     NULL :
+			     "The log of the operator says why it could not write the CA: kubectl -n afterglow-system logs "
+			     "deployment/afterglow-operator");
 	}
 }
 
@@ -144,15 +158,18 @@ static void look_at_webhooks(struct report *report, const struct doctor_facts *f
 
 static bool has_sidecar(const cJSON *pod)
 {
-	return json_find(json_get(pod, "spec.containers"), "name", "afterglow") || json_find(json_get(pod, "spec.initContainers"), "name", "afterglow");
+	return json_find(json_get(pod, "spec.containers"), "name", "afterglow") ||
+	       json_find(json_get(pod, "spec.initContainers"), "name", "afterglow");
 }
 
 static const char *reason_of(const cJSON *pod)
 {
 	const cJSON *annotations = json_get(pod, "metadata.annotations");
-	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, "afterglow.dev/sidecar"));
+	const char *text = cJSON_GetStringValue(
+		cJSON_GetObjectItemCaseSensitive(annotations, "afterglow.dev/sidecar"));
 
-	return text ? text : "no reason is noted: it is older than the installation, or the webhook was not asked";
+	return text ? text :
+		      "no reason is noted: it is older than the installation, or the webhook was not asked";
 }
 
 static void look_at_pods(struct report *report, const struct doctor_facts *facts)
@@ -177,16 +194,20 @@ static void look_at_pods(struct report *report, const struct doctor_facts *facts
 	find(report, GOOD, text, NULL, NULL);
 	if (!without)
 		return;
-	snprintf(text, sizeof(text), "Ray pods without the sidecar: %zu, such as %.63s/%.253s (%.150s).", without,
-		 json_str(example, "metadata.namespace"), json_str(example, "metadata.name"), reason_of(example));
-	find(report, GAP, text, "Their failures are classified from the pod's status: no processes, no backtrace, no bundle.",
+	snprintf(text, sizeof(text),
+		 "Ray pods without the sidecar: %zu, such as %.63s/%.253s (%.150s).", without,
+		 json_str(example, "metadata.namespace"), json_str(example, "metadata.name"),
+		 reason_of(example));
+	find(report, GAP, text,
+	     "Their failures are classified from the pod's status: no processes, no backtrace, no bundle.",
 	     "Delete such a pod, and the one that is made in its place gets the sidecar, unless a reason above says otherwise.");
 }
 
 /* Whether the pod's sidecar ships to a store that is no claim. */
 static bool ships_elsewhere(const cJSON *pod)
 {
-	const cJSON *sidecar = json_find(json_get(pod, "spec.containers"), "name", "afterglow"), *arg;
+	const cJSON *sidecar = json_find(json_get(pod, "spec.containers"), "name", "afterglow"),
+		    *arg;
 
 	cJSON_ArrayForEach(arg, json_get(sidecar, "args")) {
 		const char *text = cJSON_GetStringValue(arg);
@@ -202,7 +223,8 @@ static bool has_claim(const cJSON *claims, const char *namespace)
 	const cJSON *claim;
 
 	cJSON_ArrayForEach(claim, json_get(claims, "items")) {
-		const char *in = json_str(claim, "metadata.namespace"), *name = json_str(claim, "metadata.name");
+		const char *in = json_str(claim, "metadata.namespace"),
+			   *name = json_str(claim, "metadata.name");
 
 		if (in && name && strcmp(in, namespace) == 0 && strcmp(name, CLAIM) == 0)
 			return true;
@@ -221,17 +243,21 @@ static void look_at_stores(struct report *report, const struct doctor_facts *fac
 	cJSON_ArrayForEach(pod, pods) {
 		const char *namespace = json_str(pod, "metadata.namespace");
 
-		if (!namespace || !has_sidecar(pod) || ships_elsewhere(pod) || strmap_get(&seen, namespace))
+		if (!namespace || !has_sidecar(pod) || ships_elsewhere(pod) ||
+		    strmap_get(&seen, namespace))
 			continue;
 		if (strmap_put(&seen, namespace, report, NULL) < 0)
 			continue;
 		if (has_claim(facts->claims, namespace)) {
-			snprintf(text, sizeof(text), "Namespace %.63s has the claim " CLAIM ".", namespace);
+			snprintf(text, sizeof(text), "Namespace %.63s has the claim " CLAIM ".",
+				 namespace);
 			find(report, GOOD, text, NULL, NULL);
 			continue;
 		}
-		snprintf(text, sizeof(text), "Namespace %.63s has Ray pods, and no claim " CLAIM ".", namespace);
-		find(report, GAP, text, "Bundles stay in the pods and go with them. RayFailures and logs are kept.",
+		snprintf(text, sizeof(text),
+			 "Namespace %.63s has Ray pods, and no claim " CLAIM ".", namespace);
+		find(report, GAP, text,
+		     "Bundles stay in the pods and go with them. RayFailures and logs are kept.",
 		     "Make the claim (docs/install.md), or set store.type to s3 or webhdfs. If a policy names another claim, all is well.");
 	}
 	strmap_release(&seen, NULL);
@@ -252,7 +278,8 @@ static int kernel_of(const cJSON *node)
 
 static void look_at_node(struct report *report, const cJSON *node)
 {
-	const char *name = json_str(node, "metadata.name"), *os = json_str(node, "status.nodeInfo.operatingSystem");
+	const char *name = json_str(node, "metadata.name"),
+		   *os = json_str(node, "status.nodeInfo.operatingSystem");
 	int kernel = kernel_of(node);
 	char text[TEXT_MAX];
 
@@ -260,8 +287,10 @@ static void look_at_node(struct report *report, const cJSON *node)
 		snprintf(text, sizeof(text), "Node %.253s runs Windows.", name);
 		find(report, GAP, text, "Ray pods there get no sidecar.", NULL);
 	} else if (kernel && kernel < OPENAT2_SINCE) {
-		snprintf(text, sizeof(text), "Node %.253s has Linux %.60s.", name, json_str(node, "status.nodeInfo.kernelVersion"));
-		find(report, GAP, text, "Linux before 5.6 has no openat2. The sidecar looks into the Ray container more slowly there.",
+		snprintf(text, sizeof(text), "Node %.253s has Linux %.60s.", name,
+			 json_str(node, "status.nodeInfo.kernelVersion"));
+		find(report, GAP, text,
+		     "Linux before 5.6 has no openat2. The sidecar looks into the Ray container more slowly there.",
 		     "Use nodes with Linux 5.6 or newer.");
 	} else {
 		report->result.good++;
@@ -280,7 +309,8 @@ static void look_at_nodes(struct report *report, const struct doctor_facts *fact
 
 struct doctor_result doctor(const struct doctor_facts *facts, struct strbuf *out)
 {
-	struct report report = { .parts = { STRBUF_INIT(1 << 20), STRBUF_INIT(1 << 20), STRBUF_INIT(1 << 20), STRBUF_INIT(1 << 20) } };
+	struct report report = { .parts = { STRBUF_INIT(1 << 20), STRBUF_INIT(1 << 20),
+					    STRBUF_INIT(1 << 20), STRBUF_INIT(1 << 20) } };
 	static const enum level order[] = { GOOD, UNKNOWN, GAP, BROKEN };
 
 	look_at_crds(&report, facts);
@@ -296,7 +326,8 @@ struct doctor_result doctor(const struct doctor_facts *facts, struct strbuf *out
 		out->failed = out->failed || strbuf_failed(part);
 		strbuf_release(part);
 	}
-	strbuf_addf(out, "\n%u good, %u gap%s, %u broken, %u not known\n", report.result.good, report.result.gaps,
-		    report.result.gaps == 1 ? "" : "s", report.result.broken, report.result.unknown);
+	strbuf_addf(out, "\n%u good, %u gap%s, %u broken, %u not known\n", report.result.good,
+		    report.result.gaps, report.result.gaps == 1 ? "" : "s", report.result.broken,
+		    report.result.unknown);
 	return report.result;
 }

@@ -75,10 +75,14 @@ static void explain_rule(int code, struct strbuf *out)
 
 	strbuf_addf(out, "Exit code %d\n", code);
 	if (!name) {
-		add_wrapped(out, "The program chose this code itself. What it means is said in its documentation, or at the end of its log.", 4);
+		add_wrapped(
+			out,
+			"The program chose this code itself. What it means is said in its documentation, or at the end of its log.",
+			4);
 		return;
 	}
-	strbuf_addf(out, "    %s ended the command (%d + %d).\n", name, SIGNAL_BASE, code - SIGNAL_BASE);
+	strbuf_addf(out, "    %s ended the command (%d + %d).\n", name, SIGNAL_BASE,
+		    code - SIGNAL_BASE);
 	if (meaning)
 		strbuf_addf(out, "    A process gets it %s.\n", meaning);
 }
@@ -102,7 +106,8 @@ static int explain_class(enum failure_class class, struct strbuf *out)
 	strbuf_adds(out, ".\n");
 	if (advice[class])
 		add_part(out, "What to do", advice[class]);
-	strbuf_addf(out, "\nYour failures of this class: kubectl afterglow list -A --class %s\n", failure_class_name(class));
+	strbuf_addf(out, "\nYour failures of this class: kubectl afterglow list -A --class %s\n",
+		    failure_class_name(class));
 	return 0;
 }
 
@@ -116,5 +121,8 @@ int explain(const char *what, struct strbuf *out, struct err *err)
 	for (enum failure_class class = 0; class < FAILURE_CLASS_COUNT; class++)
 		if (strcasecmp(failure_class_name(class), what) == 0)
 			return explain_class(class, out);
-	return err_set(err, EINVAL, "explain: \"%.60s\" must be an exit code from 0 to 255, or a class such as KernelOOMContainer", what);
+	return err_set(
+		err, EINVAL,
+		"explain: \"%.60s\" must be an exit code from 0 to 255, or a class such as KernelOOMContainer",
+		what);
 }

@@ -62,7 +62,8 @@ static bool is_wanted(const cJSON *failure, const struct failure_filter *filter)
 static struct items items_of(const cJSON *list, const struct failure_filter *filter)
 {
 	const cJSON *array = json_get(list, "items"), *failure;
-	struct items items = { .all = calloc((size_t)MAX(cJSON_GetArraySize(array), 1), sizeof(*items.all)) };
+	struct items items = { .all = calloc((size_t)MAX(cJSON_GetArraySize(array), 1),
+					     sizeof(*items.all)) };
 
 	if (!items.all)
 		return items;
@@ -107,13 +108,17 @@ static void add_row(struct table *table, const struct item *item, bool namespace
 	table_row(table, namespaces ? cells : cells + 1);
 }
 
-size_t failure_list(const cJSON *list, const struct failure_filter *filter, bool namespaces, int64_t now_ns, struct strbuf *out)
+size_t failure_list(const cJSON *list, const struct failure_filter *filter, bool namespaces,
+		    int64_t now_ns, struct strbuf *out)
 {
-	static const char *const headings[] = { "NAMESPACE", "POD", "CLASS", "CONFIDENCE", "EXIT", "MEMORY", "CAUSED BY", "AGE", "NAME" };
+	static const char *const headings[] = { "NAMESPACE",  "POD",  "CLASS",
+						"CONFIDENCE", "EXIT", "MEMORY",
+						"CAUSED BY",  "AGE",  "NAME" };
 	struct items items = items_of(list, filter);
 	struct table table;
 
-	table_init(&table, namespaces ? headings : headings + 1, ARRAY_SIZE(headings) - !namespaces);
+	table_init(&table, namespaces ? headings : headings + 1,
+		   ARRAY_SIZE(headings) - !namespaces);
 	for (size_t i = 0; i < items.n; i++)
 		add_row(&table, &items.all[i], namespaces, now_ns);
 	if (items.n)
@@ -161,16 +166,19 @@ static size_t group_items(const struct items *items, struct group *groups, struc
 		}
 		group->n++;
 		group->last = &items->all[i];
-		snprintf(key, sizeof(key), "%.500s %.253s/%.253s", signature, str(failure, "metadata.namespace"), str(failure, "spec.pod"));
+		snprintf(key, sizeof(key), "%.500s %.253s/%.253s", signature,
+			 str(failure, "metadata.namespace"), str(failure, "spec.pod"));
 		group->pods += strmap_get(seen, key) == NULL;
 		strmap_put(seen, key, group, NULL);
 	}
 	return n;
 }
 
-size_t failure_list_signatures(const cJSON *list, const struct failure_filter *filter, int64_t now_ns, struct strbuf *out)
+size_t failure_list_signatures(const cJSON *list, const struct failure_filter *filter,
+			       int64_t now_ns, struct strbuf *out)
 {
-	static const char *const headings[] = { "FAILURES", "PODS", "LAST", "SIGNATURE", "EXAMPLE" };
+	static const char *const headings[] = { "FAILURES", "PODS", "LAST", "SIGNATURE",
+						"EXAMPLE" };
 	struct items items = items_of(list, filter);
 	struct group *groups = calloc(MAX(items.n, (size_t)1), sizeof(*groups));
 	struct strmap seen = STRMAP_INIT;
@@ -185,8 +193,11 @@ size_t failure_list_signatures(const cJSON *list, const struct failure_filter *f
 
 		snprintf(count, sizeof(count), "%zu", groups[i].n);
 		snprintf(pods, sizeof(pods), "%zu", groups[i].pods);
-		table_row(&table, (const char *const[]){ count, pods, age_of(groups[i].last->ended_ns, now_ns, age),
-							 groups[i].signature, str(groups[i].last->failure, "metadata.name") });
+		table_row(&table,
+			  (const char *const[]){ count, pods,
+						 age_of(groups[i].last->ended_ns, now_ns, age),
+						 groups[i].signature,
+						 str(groups[i].last->failure, "metadata.name") });
 	}
 	if (n)
 		table_print(&table, out);
@@ -220,7 +231,8 @@ static void add_member(const struct item *item, const struct item *first, struct
 
 	strbuf_adds(out, item == first ? "  first  " : "  then   ");
 	if (item != first && item->ended_ns && first->ended_ns)
-		strbuf_addf(out, "%c%-10s", after < 0 ? '-' : '+', duration_format(after < 0 ? -after : after, text));
+		strbuf_addf(out, "%c%-10s", after < 0 ? '-' : '+',
+			    duration_format(after < 0 ? -after : after, text));
 	else
 		strbuf_addf(out, "%11s", "");
 	add_printable(out, str(item->failure, "spec.class"));
@@ -231,7 +243,8 @@ static void add_member(const struct item *item, const struct item *first, struct
 	strbuf_addc(out, '\n');
 }
 
-static void add_incident(const struct items *items, const struct item *first, int64_t now_ns, struct strbuf *out)
+static void add_incident(const struct items *items, const struct item *first, int64_t now_ns,
+			 struct strbuf *out)
 {
 	char age[DURATION_TEXT_MAX];
 
@@ -255,11 +268,12 @@ static bool is_first(const cJSON *failure, const char *id)
 {
 	if (!*incident_of(failure) || json_get(failure, "status.causedBy"))
 		return false;
-	return id ? strcmp(incident_of(failure), id) == 0 : json_int(failure, "status.consequences", 0) > 0;
+	return id ? strcmp(incident_of(failure), id) == 0 :
+		    json_int(failure, "status.consequences", 0) > 0;
 }
 
-size_t failure_list_incidents(const cJSON *list, const struct failure_filter *filter, const char *id, int64_t now_ns,
-			      struct strbuf *out)
+size_t failure_list_incidents(const cJSON *list, const struct failure_filter *filter,
+			      const char *id, int64_t now_ns, struct strbuf *out)
 {
 	struct items items = items_of(list, filter);
 	size_t n = 0;
@@ -282,7 +296,8 @@ const cJSON *failure_find(const cJSON *list, const char *name)
 		if (strcmp(str(failure, "metadata.name"), name) == 0)
 			return failure;
 	cJSON_ArrayForEach(failure, array)
-		if (strcmp(str(failure, "spec.pod"), name) == 0 && (!found || ended_ns(failure) >= ended_ns(found)))
+		if (strcmp(str(failure, "spec.pod"), name) == 0 &&
+		    (!found || ended_ns(failure) >= ended_ns(found)))
 			found = failure;
 	return found;
 }

@@ -29,7 +29,8 @@ static void add_line(struct strbuf *out, const char *label, const char *text)
 
 static void add_place(const cJSON *failure, struct strbuf *out)
 {
-	const char *node = json_str(failure, "spec.node"), *owner = json_str(failure, "spec.ownerText");
+	const char *node = json_str(failure, "spec.node"),
+		   *owner = json_str(failure, "spec.ownerText");
 	const char *container = json_str(failure, "spec.container");
 
 	add_label(out, "pod");
@@ -47,7 +48,8 @@ static void add_place(const cJSON *failure, struct strbuf *out)
 
 static void add_time(const cJSON *failure, struct strbuf *out)
 {
-	const char *started = json_str(failure, "spec.startedAt"), *ended = json_str(failure, "spec.endedAt");
+	const char *started = json_str(failure, "spec.startedAt"),
+		   *ended = json_str(failure, "spec.endedAt");
 	int64_t from, to, restarts = json_int(failure, "spec.restartCount", 0);
 	char text[DURATION_TEXT_MAX];
 
@@ -55,10 +57,12 @@ static void add_time(const cJSON *failure, struct strbuf *out)
 		return;
 	add_label(out, "when");
 	add_printable(out, ended);
-	if (started && time_parse(started, &from, NULL) == 0 && time_parse(ended, &to, NULL) == 0 && to >= from)
+	if (started && time_parse(started, &from, NULL) == 0 && time_parse(ended, &to, NULL) == 0 &&
+	    to >= from)
 		strbuf_addf(out, ", %s after its start", duration_format(to - from, text));
 	if (restarts > 0)
-		strbuf_addf(out, ", after %" PRId64 " restart%s", restarts, restarts == 1 ? "" : "s");
+		strbuf_addf(out, ", after %" PRId64 " restart%s", restarts,
+			    restarts == 1 ? "" : "s");
 	strbuf_addc(out, '\n');
 }
 
@@ -95,7 +99,8 @@ static void add_class(const cJSON *failure, struct strbuf *out)
 
 static void add_ended_by(const cJSON *failure, struct strbuf *out)
 {
-	const char *kind = json_str(failure, "spec.endedBy.kind"), *name = json_str(failure, "spec.endedBy.name");
+	const char *kind = json_str(failure, "spec.endedBy.kind"),
+		   *name = json_str(failure, "spec.endedBy.name");
 	const char *reason = json_str(failure, "spec.endedBy.reason");
 
 	if (!kind)
@@ -118,15 +123,16 @@ static void add_story(const cJSON *failure, struct strbuf *out)
 	add_ended_by(failure, out);
 	if (consequences > 0 && incident) {
 		add_label(out, "caused");
-		strbuf_addf(out, "%" PRId64 " other end%s: kubectl afterglow incidents ", consequences, consequences == 1 ? "" : "s");
+		strbuf_addf(out, "%" PRId64 " other end%s: kubectl afterglow incidents ",
+			    consequences, consequences == 1 ? "" : "s");
 		add_printable(out, incident);
 		strbuf_addc(out, '\n');
 	}
 }
 
 /* Each item's first member, and the second in brackets or after a colon. The label stands before the first. */
-static void add_notes(struct strbuf *out, const char *label, const cJSON *notes, const char *first, const char *second,
-		      const char *between, const char *after)
+static void add_notes(struct strbuf *out, const char *label, const cJSON *notes, const char *first,
+		      const char *second, const char *between, const char *after)
 {
 	const cJSON *note;
 
@@ -156,7 +162,8 @@ static void add_part(struct strbuf *out, const char *name, int64_t bytes, const 
 static void add_memory(const cJSON *failure, struct strbuf *out)
 {
 	const cJSON *memory = json_get(failure, "spec.memory");
-	int64_t usage = json_int(memory, "usageBytes", -1), limit = json_int(memory, "limitBytes", -1);
+	int64_t usage = json_int(memory, "usageBytes", -1),
+		limit = json_int(memory, "limitBytes", -1);
 	int64_t age = json_int(memory, "sampleAgeMs", -1);
 	char used[SIZE_TEXT_MAX], of[SIZE_TEXT_MAX];
 	const char *separator = ": ";
@@ -181,26 +188,33 @@ static const char *growth_text(int64_t bytes, char *buf, size_t size)
 
 	if (bytes == 0)
 		return "";
-	snprintf(buf, size, "%c%s/s", bytes < 0 ? '-' : '+', size_format((uint64_t)(bytes < 0 ? -(bytes + 1) : bytes), text));
+	snprintf(buf, size, "%c%s/s", bytes < 0 ? '-' : '+',
+		 size_format((uint64_t)(bytes < 0 ? -(bytes + 1) : bytes), text));
 	return buf;
 }
 
 static void add_process(struct table *table, const cJSON *process)
 {
-	int64_t rss = json_int(process, "rssBytes", 0), shared = json_int(process, "sharedBytes", 0);
+	int64_t rss = json_int(process, "rssBytes", 0),
+		shared = json_int(process, "sharedBytes", 0);
 	char pid[24], own[SIZE_TEXT_MAX], both[SIZE_TEXT_MAX], growth[SIZE_TEXT_MAX + 4];
 
 	snprintf(pid, sizeof(pid), "%" PRId64, json_int(process, "pid", 0));
-	size_format((uint64_t)MAX(rss - MIN(MAX(shared, (int64_t)0), MAX(rss, (int64_t)0)), (int64_t)0), own);
+	size_format(
+		(uint64_t)MAX(rss - MIN(MAX(shared, (int64_t)0), MAX(rss, (int64_t)0)), (int64_t)0),
+		own);
 	size_format((uint64_t)MAX(shared, (int64_t)0), both);
-	table_row(table, (const char *const[]){ "", pid, own, both,
-						growth_text(json_int(process, "growthBytesPerSecond", 0), growth, sizeof(growth)),
-						json_str(process, "name") });
+	table_row(table,
+		  (const char *const[]){ "", pid, own, both,
+					 growth_text(json_int(process, "growthBytesPerSecond", 0),
+						     growth, sizeof(growth)),
+					 json_str(process, "name") });
 }
 
 static void add_processes(const cJSON *failure, struct strbuf *out)
 {
-	static const char *const headings[] = { "  top     ", "PID", "RSS-SHR", "SHR", "GROWTH", "NAME" };
+	static const char *const headings[] = { "  top     ", "PID",	"RSS-SHR",
+						"SHR",	      "GROWTH", "NAME" };
 	const cJSON *processes = json_get(failure, "spec.processes"), *process;
 	struct table table;
 
@@ -241,7 +255,8 @@ void failure_text(const cJSON *failure, struct strbuf *out)
 	add_notes(out, "evidence", json_get(failure, "spec.evidence"), "source", "text", ": ", "");
 	add_memory(failure, out);
 	add_processes(failure, out);
-	add_notes(out, "missing", json_get(failure, "spec.missing"), "what", "needs", " (needs ", ")");
+	add_notes(out, "missing", json_get(failure, "spec.missing"), "what", "needs", " (needs ",
+		  ")");
 	add_line(out, "signature", json_str(failure, "spec.signature"));
 	add_line(out, "bundle", json_str(failure, "spec.bundle"));
 	add_commands(failure, out);

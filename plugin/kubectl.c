@@ -22,7 +22,8 @@ static const char *program_of(const struct kubectl *kubectl)
 }
 
 /* args with the flags of all calls before them. argv has room for KUBECTL_ARGS_MAX words and NULL. */
-static int make_argv(const struct kubectl *kubectl, const char *const *args, const char **argv, struct err *err)
+static int make_argv(const struct kubectl *kubectl, const char *const *args, const char **argv,
+		     struct err *err)
 {
 	size_t n = 0;
 
@@ -63,7 +64,9 @@ static int wait_for(pid_t pid, const char *program, struct err *err)
 		if (errno != EINTR)
 			return err_set(err, errno, "wait for %s", program);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_STARTED)
-		return err_set(err, ENOENT, "%s cannot be started; it has to be in PATH, or $KUBECTL names it", program);
+		return err_set(err, ENOENT,
+			       "%s cannot be started; it has to be in PATH, or $KUBECTL names it",
+			       program);
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
 		return err_set(err, EIO, "%s failed", program);
 	return 0;
@@ -91,7 +94,8 @@ static int capture(const char *const *argv, bool quiet, struct strbuf *out, stru
 	return r < 0 ? r : end;
 }
 
-int kubectl_json(const struct kubectl *kubectl, const char *const *args, bool quiet, cJSON **ret_json, struct err *err)
+int kubectl_json(const struct kubectl *kubectl, const char *const *args, bool quiet,
+		 cJSON **ret_json, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(KUBECTL_ANSWER_MAX);
 	const char *argv[KUBECTL_ARGS_MAX + 1];

@@ -23,11 +23,14 @@
 
 static struct kubectl kubectl_of(const struct options *o)
 {
-	return (struct kubectl){ .program = getenv("KUBECTL"), .kubeconfig = o->kubeconfig, .context = o->context };
+	return (struct kubectl){ .program = getenv("KUBECTL"),
+				 .kubeconfig = o->kubeconfig,
+				 .context = o->context };
 }
 
 /* "kubectl get KIND" with the namespace and the selector. args has room for ARGS_MAX words. */
-static size_t get_args(const struct options *o, const char *kind, const char *selector, const char **args)
+static size_t get_args(const struct options *o, const char *kind, const char *selector,
+		       const char **args)
 {
 	size_t n = 0;
 
@@ -59,8 +62,11 @@ static int read_failures(const struct options *o, cJSON **ret_list, struct err *
 
 static struct failure_filter filter_of(const struct options *o)
 {
-	return (struct failure_filter){ .class = o->class, .cluster = o->cluster, .owner = o->owner,
-					.since_ns = o->since_ns ? now_realtime_ns() - o->since_ns : 0 };
+	return (struct failure_filter){ .class = o->class,
+					.cluster = o->cluster,
+					.owner = o->owner,
+					.since_ns =
+						o->since_ns ? now_realtime_ns() - o->since_ns : 0 };
 }
 
 /* --- Commands: each fills out, and returns the exit code or a negative error --------------------------------- */
@@ -74,15 +80,19 @@ static int list_by_kubectl(const struct options *o, struct err *err)
 	size_t n;
 
 	if (o->since_ns || o->by_signature)
-		return err_set(err, EINVAL, "--since and --by-signature cannot be used with --output or --watch");
+		return err_set(
+			err, EINVAL,
+			"--since and --by-signature cannot be used with --output or --watch");
 	strbuf_adds(&selector, o->selector ? o->selector : "");
 	if (o->class)
-		strbuf_addf(&selector, "%safterglow.dev/class=%s", selector.len ? "," : "", o->class);
+		strbuf_addf(&selector, "%safterglow.dev/class=%s", selector.len ? "," : "",
+			    o->class);
 	if (o->cluster)
 		strbuf_addf(&selector, "%sray.io/cluster=%s", selector.len ? "," : "", o->cluster);
 	if (slash)
-		strbuf_addf(&selector, "%safterglow.dev/owner-kind=%.*s,afterglow.dev/owner-name=%s", selector.len ? "," : "",
-			    (int)(slash - o->owner), o->owner, slash + 1);
+		strbuf_addf(&selector,
+			    "%safterglow.dev/owner-kind=%.*s,afterglow.dev/owner-name=%s",
+			    selector.len ? "," : "", (int)(slash - o->owner), o->owner, slash + 1);
 	if (strbuf_failed(&selector))
 		return err_set(err, E2BIG, "the selector is too long");
 	n = get_args(o, "rayfailures.afterglow.dev", strbuf_str(&selector), args);
@@ -108,10 +118,12 @@ static int list(const struct options *o, struct strbuf *out, struct err *err)
 	r = read_failures(o, &failures, err);
 	if (r < 0)
 		return r;
-	n = o->by_signature ? failure_list_signatures(failures, &filter, now_realtime_ns(), out) :
-			      failure_list(failures, &filter, o->all_namespaces, now_realtime_ns(), out);
+	n = o->by_signature ?
+		    failure_list_signatures(failures, &filter, now_realtime_ns(), out) :
+		    failure_list(failures, &filter, o->all_namespaces, now_realtime_ns(), out);
 	if (n == 0)
-		fprintf(stderr, "No failures were found%s.\n", o->all_namespaces ? "" : " in this namespace; -A looks in all of them");
+		fprintf(stderr, "No failures were found%s.\n",
+			o->all_namespaces ? "" : " in this namespace; -A looks in all of them");
 	return 0;
 }
 
@@ -119,9 +131,13 @@ static int show_by_kubectl(const struct options *o, const cJSON *failure, struct
 {
 	struct kubectl kubectl = kubectl_of(o);
 
-	return kubectl_exec(&kubectl, (const char *const[]){ "get", "rayfailures.afterglow.dev", json_str(failure, "metadata.name"),
-							     "--namespace", json_str(failure, "metadata.namespace"), "--output",
-							     o->output, NULL }, err);
+	return kubectl_exec(&kubectl,
+			    (const char *const[]){ "get", "rayfailures.afterglow.dev",
+						   json_str(failure, "metadata.name"),
+						   "--namespace",
+						   json_str(failure, "metadata.namespace"),
+						   "--output", o->output, NULL },
+			    err);
 }
 
 static int show(const struct options *o, struct strbuf *out, struct err *err)
@@ -134,8 +150,10 @@ static int show(const struct options *o, struct strbuf *out, struct err *err)
 		return r;
 	failure = failure_find(failures, o->argument);
 	if (!failure)
-		return err_set(err, EPROTO, "no failure and no pod with a failure is called \"%.253s\"%s", o->argument,
-			       o->all_namespaces ? "" : " in this namespace; -A looks in all of them");
+		return err_set(
+			err, EPROTO, "no failure and no pod with a failure is called \"%.253s\"%s",
+			o->argument,
+			o->all_namespaces ? "" : " in this namespace; -A looks in all of them");
 	if (o->output)
 		return show_by_kubectl(o, failure, err);
 	failure_text(failure, out);
@@ -154,8 +172,10 @@ static int incidents(const struct options *o, struct strbuf *out, struct err *er
 		return 0;
 	if (o->argument)
 		return err_set(err, EPROTO, "there is no incident \"%.253s\"%s", o->argument,
-			       o->all_namespaces ? "" : " in this namespace; -A looks in all of them");
-	fprintf(stderr, "No failure brought others about%s.\n", o->all_namespaces ? "" : " in this namespace; -A looks in all of them");
+			       o->all_namespaces ? "" :
+						   " in this namespace; -A looks in all of them");
+	fprintf(stderr, "No failure brought others about%s.\n",
+		o->all_namespaces ? "" : " in this namespace; -A looks in all of them");
 	return 0;
 }
 
@@ -171,21 +191,37 @@ static int examine(const struct options *o, struct strbuf *out, struct err *err)
 {
 	struct kubectl kubectl = kubectl_of(o);
 	_cleanup_json_ cJSON *version = NULL;
-	int r = kubectl_json(&kubectl, (const char *const[]){ "get", "--raw", "/version", NULL }, false, &version, err);
+	int r = kubectl_json(&kubectl, (const char *const[]){ "get", "--raw", "/version", NULL },
+			     false, &version, err);
 
 	if (r < 0)
 		return r;
-	const char *of_all = o->namespace ? "--namespace" : "--all-namespaces", *name = o->namespace;
-	_cleanup_json_ cJSON *crds = ask(o, (const char *const[]){ "get", "crd", "--output=json", NULL });
-	_cleanup_json_ cJSON *operators = ask(o, (const char *const[]){ "get", "deployments", "--all-namespaces", "--selector",
-									"app.kubernetes.io/name=afterglow", "--output=json", NULL });
-	_cleanup_json_ cJSON *webhooks = ask(o, (const char *const[]){ "get", "mutatingwebhookconfigurations", "--selector",
-								       "app.kubernetes.io/name=afterglow", "--output=json", NULL });
-	_cleanup_json_ cJSON *pods = ask(o, (const char *const[]){ "get", "pods", "--selector", "ray.io/is-ray-node=yes",
-								   "--output=json", of_all, name, NULL });
-	_cleanup_json_ cJSON *claims = ask(o, (const char *const[]){ "get", "persistentvolumeclaims", "--output=json", of_all, name, NULL });
-	_cleanup_json_ cJSON *nodes = ask(o, (const char *const[]){ "get", "nodes", "--output=json", NULL });
-	struct doctor_facts facts = { .crds = crds, .operators = operators, .webhooks = webhooks, .pods = pods, .claims = claims, .nodes = nodes };
+	const char *of_all = o->namespace ? "--namespace" : "--all-namespaces",
+		   *name = o->namespace;
+	_cleanup_json_ cJSON *crds =
+		ask(o, (const char *const[]){ "get", "crd", "--output=json", NULL });
+	_cleanup_json_ cJSON *operators =
+		ask(o, (const char *const[]){ "get", "deployments", "--all-namespaces",
+					      "--selector", "app.kubernetes.io/name=afterglow",
+					      "--output=json", NULL });
+	_cleanup_json_ cJSON *webhooks =
+		ask(o, (const char *const[]){ "get", "mutatingwebhookconfigurations", "--selector",
+					      "app.kubernetes.io/name=afterglow", "--output=json",
+					      NULL });
+	_cleanup_json_ cJSON *pods =
+		ask(o, (const char *const[]){ "get", "pods", "--selector", "ray.io/is-ray-node=yes",
+					      "--output=json", of_all, name, NULL });
+	_cleanup_json_ cJSON *claims =
+		ask(o, (const char *const[]){ "get", "persistentvolumeclaims", "--output=json",
+					      of_all, name, NULL });
+	_cleanup_json_ cJSON *nodes =
+		ask(o, (const char *const[]){ "get", "nodes", "--output=json", NULL });
+	struct doctor_facts facts = { .crds = crds,
+				      .operators = operators,
+				      .webhooks = webhooks,
+				      .pods = pods,
+				      .claims = claims,
+				      .nodes = nodes };
 
 	return doctor(&facts, out).broken ? 1 : 0;
 }

@@ -85,7 +85,8 @@ void table_print(const struct table *table, struct strbuf *out)
 		return;
 	}
 	for (size_t i = 0; i < table->n; i++)
-		widths[i % table->columns] = MAX(widths[i % table->columns], width_of(table->cells[i]));
+		widths[i % table->columns] =
+			MAX(widths[i % table->columns], width_of(table->cells[i]));
 	for (size_t i = 0; i < table->n; i++) {
 		bool last = i % table->columns == table->columns - 1;
 
