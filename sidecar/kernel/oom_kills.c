@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define THREADS_MAX 16 /* rows of threads in one table; the first thread has ended in few processes */
-#define GROUP_WITHIN_US 2000000 /* all processes of a cgroup are killed in a moment */
+#define GROUP_GAP_US 100000 /* between two lines of a group: its processes are killed in one loop, which prints a line for each */
 #define JOINED_MAX 1024
 #define TELLING_MIN 16 /* a tail of a cgroup path that is shorter tells nothing */
 #define ID_DIGITS_MIN 12 /* of a container's ID or a UID, in hexadecimal: a tail with it is nobody else's by chance */
@@ -16,6 +16,7 @@ struct finder {
 	void (*visit)(const struct oom_kill *k, void *arg);
 	void *arg;
 	bool open; /* kill holds something */
+	int64_t group_us; /* of the last line of its group */
 	struct oom_kill kill;
 	struct kmsg_columns columns;
 	struct {
@@ -58,15 +59,39 @@ static int64_t process_of(const struct finder *f, int64_t tid)
 	return tid;
 }
 
+/*
+ * Of more than ten reports in five seconds the kernel prints the kills alone. The first line of such a report is followed by the
+ * one that says that its cgroup is killed as a whole, and so it belongs to no group before it.
+ */
+static bool begins_a_group(const struct finder *f, size_t i)
+{
+	struct kmsg_line next;
+
+	for (i++; i < f->log->n; i++) {
+		const struct kmsg_entry *e = &f->log->entries[i];
+
+		if (e->priority >> 3 != 0)
+			continue;
+		return kmsg_parse_line(kmsg_text(f->log, i), e->len, &next) == KMSG_OOM_GROUP;
+	}
+	return false;
+}
+
+static bool is_of_group(const struct finder *f, size_t i)
+{
+	return f->kill.group && f->log->entries[i].time_us - f->group_us <= GROUP_GAP_US && !begins_a_group(f, i);
+}
+
 static void on_killed(struct finder *f, size_t i, const struct kmsg_line *l)
 {
 	struct oom_kill *k = &f->kill;
 	int64_t time_us = f->log->entries[i].time_us, pid = process_of(f, l->pid);
 
-	if (k->killed > 0 && !(k->group && time_us - k->time_us <= GROUP_WITHIN_US)) {
+	if (k->killed > 0 && !is_of_group(f, i)) {
 		end(f);
 		begin(f, i);
 	}
+	f->group_us = time_us;
 	k->last = i;
 	/* With memory.oom.group the first one is named a second time. */
 	if (k->killed > 0 && pid == k->pid)
@@ -128,6 +153,7 @@ static void on_line(struct finder *f, size_t i, const struct kmsg_line *l)
 		break;
 	case KMSG_OOM_GROUP:
 		k->group = true;
+		f->group_us = f->log->entries[i].time_us;
 		if (!k->task_memcg[0])
 			memcpy(k->task_memcg, l->task_memcg, sizeof(k->task_memcg));
 		break;

@@ -171,6 +171,42 @@ static void a_report_without_its_kill_is_none(void **state)
 	assert_string_equal(kills.kill[0].task_memcg, "");
 }
 
+#define KILLED(pid, name) \
+	"Memory cgroup out of memory: Killed process " pid " (" name ") total-vm:1kB, anon-rss:1kB, file-rss:0kB, shmem-rss:0kB"
+#define IN(cgroup) "Tasks in " cgroup " are going to be killed due to memory.oom.group set"
+
+static void a_kill_without_a_report_is_of_no_group_before_it(void **state)
+{
+	static const struct {
+		int64_t apart_us;
+		bool group;
+	} rows[] = { { 2000, true }, { 400000, true }, { 400000, false } };
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_kmsg_log_ struct kmsg_log log = { 0 };
+		struct kills kills = { 0 };
+		int64_t then = 5000 + rows[i].apart_us;
+
+		add(&log, 4000, "x invoked oom-killer: gfp_mask=0");
+		add(&log, 4001, "oom-kill:constraint=C,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/one,task_memcg=/one,task=x,pid=1,uid=0");
+		add(&log, 4002, KILLED("1", "x"));
+		add(&log, 4003, IN("/one"));
+		add(&log, 4004, KILLED("1", "x"));
+		add(&log, 5000, KILLED("2", "y"));
+		add(&log, then, KILLED("7", "z"));
+		if (rows[i].group)
+			add(&log, then + 1, IN("/two"));
+		add(&log, then + 2, KILLED("8", "w"));
+		oom_kills_find(&log, keep, &kills);
+		assert_int_equal(kills.n, rows[i].group ? 2 : 3);
+		assert_true(oom_kill_took(&kills.kill[0], 2));
+		assert_false(oom_kill_took(&kills.kill[0], 7) || oom_kill_took(&kills.kill[0], 8));
+		assert_int_equal(kills.kill[1].pid, 7);
+		assert_string_equal(kills.kill[1].task_memcg, rows[i].group ? "/two" : "");
+	}
+}
+
 static const struct {
 	const char *what, *task_memcg, *oom_memcg;
 	struct oom_self self;
@@ -241,6 +277,7 @@ int main(void)
 		cmocka_unit_test(kernels_of_every_age_are_understood),
 		cmocka_unit_test(kills_without_a_report_stand_alone),
 		cmocka_unit_test(a_report_without_its_kill_is_none),
+		cmocka_unit_test(a_kill_without_a_report_is_of_no_group_before_it),
 		cmocka_unit_test(cgroups_tell_whose_it_was),
 		cmocka_unit_test(global_is_the_node),
 	};
