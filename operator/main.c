@@ -35,6 +35,7 @@ struct program {
 	struct server *server;
 	struct event *on_term, *on_int, *drain;
 	struct err lost; /* why the lease is */
+	bool acts; /* manager_begin was called */
 	bool stopping;
 };
 
@@ -198,7 +199,7 @@ static bool is_leader(void *arg)
 {
 	const struct program *p = arg;
 
-	return leadership_is_held(p->leadership);
+	return p->acts && leadership_is_held(p->leadership);
 }
 
 static void set_leader_metric(struct program *p)
@@ -211,6 +212,8 @@ static void on_acquired(void *arg)
 	struct program *p = arg;
 
 	log_info("this replica acts: it holds the lease as %s", leadership_identity(p->leadership));
+	/* Not before: what comes while the main loop has not heard of the Lease is not begun by halves. */
+	p->acts = true;
 	manager_begin(p->controller);
 }
 
@@ -301,6 +304,7 @@ static int start_controller(struct program *p, struct err *err)
 	struct manager_options options = {
 		.base = p->base,
 		.client = p->client,
+		.own_namespace = own_namespace(p),
 		.namespace = p->options.namespace,
 		.manage_clusters = p->options.manage_clusters,
 		.record_deletions = p->options.record_deletions,

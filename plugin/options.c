@@ -194,6 +194,8 @@ static int check(const struct options *o, struct err *err)
 		return err_set(err, EINVAL, "%s takes no argument, not \"%.80s\"", command_names[o->command], o->argument);
 	if (o->all_namespaces && o->namespace)
 		return err_set(err, EINVAL, "--namespace and --all-namespaces exclude each other");
+	if (o->owner && !strchr(o->owner, '/'))
+		return err_set(err, EINVAL, "--owner \"%.80s\" must be KIND/NAME, such as RayJob/train", o->owner);
 	if (o->class && failure_class_from_name(o->class) < 0)
 		return err_set(err, EINVAL, "--class \"%.60s\" is no class; docs/failure-classes.md lists them", o->class);
 	return 0;

@@ -50,6 +50,7 @@ static void what_is_wrong_is_named_with_what_would_be_right(void **state)
 		{ { "list", "--watch=yes" }, "--watch takes no value" },
 		{ { "list", "--namespace=" }, "must not be empty" },
 		{ { "list", "-A", "-n", "ml" }, "exclude each other" },
+		{ { "list", "--owner", "train" }, "must be KIND/NAME" },
 		{ { "list", "pod" }, "list takes no argument, not \"pod\"" },
 		{ { "show" }, "show wants an argument" },
 		{ { "show", "a", "b" }, "\"b\" is one argument too many" },

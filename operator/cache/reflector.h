@@ -32,7 +32,6 @@
 
 #include "operator/kube/backoff.h"
 
-#define REFLECTOR_PAGE 500 /* objects per page of a list */
 #define REFLECTOR_RV_MAX 64
 #define REFLECTOR_CONTINUE_MAX 4096
 

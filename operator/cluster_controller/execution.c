@@ -185,7 +185,7 @@ static void note_expectation(struct execution *x, const struct plan_op *op,
 		return;
 	if (response->maybe_done || response->status >= 500 || op_result_is_taken(op, response))
 		expectations_ask(&cluster->expected, name, group);
-	else if (response->status)
+	else if (response->status / 100 == 2)
 		expectations_settle(&cluster->expected, name);
 }
 

@@ -63,8 +63,7 @@ void expectations_absent(struct expectations *e, const char *name, int64_t now_n
 		return;
 	}
 	pod->must_ask = false;
-	if (!pod->until_ns)
-		pod->until_ns = now_ns + ON_ITS_WAY_NS;
+	pod->until_ns = now_ns + ON_ITS_WAY_NS;
 }
 
 size_t expectations_unanswered(struct expectations *e, int64_t now_ns,

@@ -20,14 +20,12 @@ static void fail(struct pod_lookup *l, const struct client_response *response)
 	l->done(l->arg, response->retry_after_ns, &response->err);
 }
 
-/*
- * --- By name
- * --------------------------------------------------------------------------------------------
- */
+/* --- By name ------------------------------------------------------------------------------ */
 
 static void on_restored(void *arg, struct client_response *response)
 {
 	struct pod_lookup *l = arg;
+	_cleanup_json_ cJSON *pod = TAKE_PTR(l->pod);
 
 	if (response->status / 100 == 2) {
 		log_info("pod %s/%s: put back labels that RayCluster %s finds it by", l->namespace,
@@ -39,6 +37,9 @@ static void on_restored(void *arg, struct client_response *response)
 	} else {
 		log_warning_limited("pod %s/%s: its labels were not put back: %s", l->namespace,
 				    l->name, err_text(&response->err));
+		/* It is there all the same: without it in the copies another would be made. */
+		if (response->status != 404 && response->status != 409)
+			watches_learn(l->watches, TAKE_PTR(pod));
 	}
 	expectations_settle(l->expected, l->name);
 	pod_lookup_start(l);
@@ -67,6 +68,7 @@ static void on_pod(void *arg, struct client_response *response)
 	} else if (!pod_is_owned(response->object, l->cluster_uid)) {
 		expectations_settle(l->expected, l->name);
 	} else if (restore_labels(l, response->object)) {
+		l->pod = TAKE_PTR(response->object);
 		return;
 	} else {
 		watches_learn(l->watches, TAKE_PTR(response->object));

@@ -33,6 +33,7 @@ struct pod_lookup {
 	void *arg;
 
 	char name[254]; /* of the pod that is asked for */
+	cJSON *pod; /* whose labels are being put back; owned */
 	unsigned n; /* asked for so far */
 };
 

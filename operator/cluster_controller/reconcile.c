@@ -64,6 +64,7 @@ static void reconcile_free(struct reconcile *r)
 	if (!r)
 		return;
 	execution_release(&r->execution);
+	cJSON_Delete(r->pod_lookup.pod);
 	namespace_lookup_release(&r->lookup);
 	policy_release(&r->policy);
 	free(r->policy_origin);

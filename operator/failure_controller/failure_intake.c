@@ -128,9 +128,12 @@ bool failure_writer_knows(const struct failure_writer *writer, const cJSON *fail
 	return key && known(writer, key);
 }
 
-void failure_writer_add(struct failure_writer *writer, cJSON *failure)
+bool failure_writer_add(struct failure_writer *writer, cJSON *failure)
 {
+	_cleanup_free_ char *key = object_key(failure);
+
 	add(writer, failure, false, false, false);
+	return key && (known(writer, key) || pending_failures_get(&writer->pending, key));
 }
 
 void failure_writer_see(struct failure_writer *writer, const cJSON *pod, bool gone)

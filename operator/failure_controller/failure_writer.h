@@ -54,8 +54,10 @@ void failure_writer_see(struct failure_writer *writer, const cJSON *pod, bool go
 size_t failure_writer_ends(const struct failure_writer *writer, const cJSON *pod, struct told_end *ret_ends, size_t max);
 /* Whether that RayFailure is written, or waits to be. */
 bool failure_writer_knows(const struct failure_writer *writer, const cJSON *failure);
-/* Takes failure, a whole RayFailure that somebody else made. */
-void failure_writer_add(struct failure_writer *writer, cJSON *failure);
+/*
+ * Takes failure, a whole RayFailure that somebody else made. False: there is no room or no memory for it; offer it again later.
+ */
+bool failure_writer_add(struct failure_writer *writer, cJSON *failure);
 /* To be called when writing may have become possible. */
 void failure_writer_wake(struct failure_writer *writer);
 /* The RayFailure of that key exists, whoever wrote it. */

@@ -33,8 +33,8 @@ static void emit(struct event_recorder *recorder, const cJSON *cluster, const cJ
 		emit_about(recorder, owner_kind_name(owner.kind), owner.name, owner.uid, pod, g);
 }
 
-void growth_events_emit(struct event_recorder *recorder, const struct informer *clusters, const cJSON *pod,
-			const struct growth *growths, size_t n)
+void growth_events_emit(struct event_recorder *recorder, struct event_filter *told, const struct informer *clusters,
+			const cJSON *pod, const struct growth *growths, size_t n)
 {
 	char cluster_at[512], key[700];
 	const cJSON *cluster;
@@ -43,7 +43,7 @@ void growth_events_emit(struct event_recorder *recorder, const struct informer *
 		cluster = store_get(informer_store(clusters), cluster_at);
 		snprintf(key, sizeof(key), "MemoryGrowing %.253s/%.253s %s", json_str(pod, "metadata.namespace"),
 			 json_str(pod, "metadata.name"), growths[i].container);
-		if (cluster && event_recorder_is_time(recorder, key, GROWTH_AGAIN_NS))
+		if (cluster && event_filter_is_time(told, key, now_boottime_ns(), GROWTH_AGAIN_NS))
 			emit(recorder, cluster, pod, &growths[i]);
 	}
 }

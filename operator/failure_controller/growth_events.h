@@ -8,10 +8,14 @@
 
 #include "operator/cache/informer.h"
 #include "operator/failures/growth.h"
+#include "operator/kube/event_filter.h"
 #include "operator/kube/event_recorder.h"
 
-/* clusters has the RayClusters, for an Event needs the uid of its object. */
-void growth_events_emit(struct event_recorder *recorder, const struct informer *clusters, const cJSON *pod,
-			const struct growth *growths, size_t n);
+/*
+ * clusters has the RayClusters, for an Event needs the uid of its object. told is the caller's: pods choose the keys, and must
+ * not use up the recorder's own memory.
+ */
+void growth_events_emit(struct event_recorder *recorder, struct event_filter *told, const struct informer *clusters,
+			const cJSON *pod, const struct growth *growths, size_t n);
 
 #endif

@@ -13,7 +13,7 @@
 
 struct pending_namespace {
 	size_t n;
-	int64_t full_ns; /* boottime of the last one that was turned away; 0: none */
+	int64_t full_ns; /* boottime of the first in a row that was turned away; 0: none */
 	char name[];
 };
 
@@ -157,9 +157,11 @@ int pending_failures_add(struct pending_failures *p, cJSON *failure, int64_t now
 	if (!namespace)
 		return -ENOMEM;
 	if (!has_room(p, namespace)) {
-		namespace->full_ns = now_ns;
+		if (!namespace->full_ns)
+			namespace->full_ns = now_ns;
 		r = -ENOSPC;
 	} else {
+		namespace->full_ns = 0;
 		pending = pending_new(owned, key, name);
 		r = add(p, pending, namespace, now_ns);
 	}

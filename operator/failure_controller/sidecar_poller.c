@@ -68,6 +68,7 @@ struct sidecar_poller {
 	size_t in_flight;
 	size_t bucket; /* of pods, where the last look ended: when more are due than there are places, each has its turn */
 	uint64_t seed;
+	struct event_filter told; /* not the recorder's: pods choose these keys */
 };
 
 /* Something happened in the pod; deaths seldom come alone. */
@@ -153,6 +154,7 @@ void sidecar_poller_free(struct sidecar_poller *poller)
 		return;
 	strmap_release(&poller->pods, polled_free);
 	restless_clusters_release(&poller->clusters);
+	event_filter_release(&poller->told);
 	http_free(poller->http);
 	if (poller->tick)
 		event_free(poller->tick);
@@ -362,13 +364,14 @@ static bool take_failures(struct polled *p, struct pod_report *report)
 {
 	struct sidecar_poller *poller = p->poller;
 	unsigned lost = report->refused;
+	bool later = false;
 	cJSON *failure;
 
 	while ((failure = cJSON_DetachItemFromArray(report->failures, 0))) {
 		if (failure_writer_knows(poller->o.writer, failure)) {
 			cJSON_Delete(failure);
 		} else if (spend(p)) {
-			failure_writer_add(poller->o.writer, failure);
+			later = !failure_writer_add(poller->o.writer, failure) || later;
 			stir(p, true);
 		} else {
 			cJSON_Delete(failure);
@@ -379,7 +382,7 @@ static bool take_failures(struct polled *p, struct pod_report *report)
 		metrics_add(poller->o.metrics, METRIC_POLL_FAILURES_LOST, lost, "%s", "");
 		log_warning_limited("pod %s: its sidecar tells of %u failures that are none, or too many", p->key, lost);
 	}
-	return lost == report->refused;
+	return lost == report->refused && !later;
 }
 
 /* The first answer may be that nothing grows, where the operator before us saw something grow. */
@@ -387,7 +390,7 @@ static void take_growths(struct polled *p, const cJSON *pod, const struct pod_re
 {
 	bool first = !p->answered, changed;
 
-	growth_events_emit(p->poller->o.recorder, p->poller->o.clusters, pod, report->growths, report->n_growths);
+	growth_events_emit(p->poller->o.recorder, &p->poller->told, p->poller->o.clusters, pod, report->growths, report->n_growths);
 	p->answered = true;
 	if (report->n_growths && !p->growing)
 		p->growing = calloc(1, sizeof(*p->growing));
@@ -406,7 +409,7 @@ static bool may_tell(struct sidecar_poller *poller, const cJSON *pod, const char
 	if (!pod || !cluster_key(pod, cluster, sizeof(cluster)))
 		return false;
 	snprintf(key, sizeof(key), "%s %s", what, cluster);
-	return event_recorder_is_time(poller->o.recorder, key, TELL_NS);
+	return event_filter_is_time(&poller->told, key, now_boottime_ns(), TELL_NS);
 }
 
 static int take_answer(struct polled *p, const struct http_response *response, struct err *err)

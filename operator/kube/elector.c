@@ -315,11 +315,6 @@ int64_t elector_deadline_ns(const struct elector *e)
 	return e->lease.held ? e->lease.deadline_ns : 0;
 }
 
-bool elector_is_overdue(const struct elector *e)
-{
-	return e->lease.held && !elector_is_leader(e);
-}
-
 const char *elector_identity(const struct elector *e)
 {
 	return e->lease.identity;

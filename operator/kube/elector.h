@@ -33,8 +33,6 @@ void elector_stop(struct elector *elector, void (*done)(void *arg), void *arg);
 bool elector_is_leader(const struct elector *elector);
 /* Until when we hold it, by the boot clock; 0: we do not. It may have passed. */
 int64_t elector_deadline_ns(const struct elector *elector);
-/* We hold it as far as we know, and should have renewed it or given up by now: something holds us up. */
-bool elector_is_overdue(const struct elector *elector);
 /* "host_uuid", new with each process. */
 const char *elector_identity(const struct elector *elector);
 /* The holder as last seen, "" for none. */

@@ -66,7 +66,9 @@ static bool count_in(struct event_recorder *recorder, const char *namespace)
 {
 	size_t *n = strmap_get(&recorder->waiting, namespace);
 
-	if (recorder->n >= EVENT_RECORDER_MAX || (n && *n >= EVENT_RECORDER_NAMESPACE_MAX))
+	/* Never more of one namespace than there is room left for the others. */
+	if (recorder->n >= EVENT_RECORDER_MAX ||
+	    (n && (*n >= EVENT_RECORDER_NAMESPACE_MAX || *n >= EVENT_RECORDER_MAX - recorder->n)))
 		return false;
 	if (!n) {
 		n = calloc(1, sizeof(*n));

@@ -2,7 +2,7 @@
 /*
  * Emits all Events of the operator: one queue, one rate, one memory of what was emitted lately. Ten a second are written, so
  * that they take a tenth of the API server's attention at most, and nothing waits for them. Warnings go first. In a namespace
- * 100 may wait, and 2000 in all; what is more is left out, and the log says so: one tenant's Events must not displace another's.
+ * 500 may wait, and 2000 in all; what is more is left out, and the log says so: one tenant's Events must not displace another's.
  */
 #ifndef AFTERGLOW_OPERATOR_KUBE_EVENT_RECORDER_H
 #define AFTERGLOW_OPERATOR_KUBE_EVENT_RECORDER_H

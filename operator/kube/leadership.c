@@ -133,11 +133,13 @@ static void on_order(evutil_socket_t fd, short what, void *arg)
 {
 	struct leadership *l = arg;
 	struct message message;
+	ssize_t n = recv(fd, &message, sizeof(message), MSG_DONTWAIT);
 
 	(void)what;
-	if (recv(fd, &message, sizeof(message), MSG_DONTWAIT) == sizeof(message))
+
+	if (n == sizeof(message))
 		elector_stop(l->worker.elector, on_released, l);
-	else if (errno != EAGAIN)
+	else if (n >= 0 || errno != EAGAIN)
 		event_base_loopbreak(l->worker.base); /* the other end is closed */
 }
 

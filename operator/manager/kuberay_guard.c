@@ -72,7 +72,7 @@ void kuberay_guard_explain(const struct kuberay_guard *g, struct strbuf *out)
 
 static void tell_event(const struct kuberay_guard *g, const char *type, const char *reason, const char *note)
 {
-	_cleanup_json_ cJSON *lease = own_lease(g->o.client, g->o.namespace);
+	_cleanup_json_ cJSON *lease = own_lease(g->o.own_namespace, g->o.namespace);
 
 	event_recorder_emit(g->o.recorder, event_of_object(lease, type, reason, "Manage", note, now_realtime_ns()), EVENT_COUNTED);
 }

@@ -23,6 +23,7 @@ struct kuberay_guard_options {
 	struct event_base *base;
 	struct client *client;
 	struct event_recorder *recorder;
+	const char *own_namespace; /* of our own Lease */
 	const char *namespace; /* that is watched; NULL: all */
 	void (*on_change)(void *arg); /* kuberay_guard_allows has another answer */
 	void *arg;

@@ -21,6 +21,7 @@ struct manager;
 struct manager_options {
 	struct event_base *base;
 	struct client *client;
+	const char *own_namespace; /* of our Lease */
 	const char *namespace; /* NULL: all */
 	bool manage_clusters; /* unless KubeRay runs (manager/kuberay_guard.h) */
 	bool record_deletions; /* as in options.h */

@@ -6,11 +6,11 @@
 
 #include "operator/kube/object.h"
 
-cJSON *own_lease(const struct client *client, const char *watched)
+cJSON *own_lease(const char *own, const char *watched)
 {
 	char name[320];
 
 	snprintf(name, sizeof(name), "afterglow-operator%s%s", watched ? "." : "",
 		 watched ? watched : "");
-	return object_new("coordination.k8s.io/v1", "Lease", client_namespace(client), name);
+	return object_new("coordination.k8s.io/v1", "Lease", own, name);
 }

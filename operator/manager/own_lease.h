@@ -8,12 +8,10 @@
 
 #include <cjson/cJSON.h>
 
-#include "operator/kube/client.h"
-
 /*
- * Enough of it for an Event; the caller owns it. It is the same for all replicas. watched: the
- * namespace; NULL: all.
+ * Enough of it for an Event; the caller owns it. It is the same for all replicas. own: the namespace
+ * that it is in; watched: the namespace that we serve, NULL: all.
  */
-cJSON *own_lease(const struct client *client, const char *watched);
+cJSON *own_lease(const char *own, const char *watched);
 
 #endif

@@ -210,7 +210,7 @@ static void on_lost(void *arg, const cJSON *failure, const char *why)
 static void on_older_crd(void *arg, const char *what)
 {
 	const struct parts *p = arg;
-	_cleanup_json_ cJSON *lease = own_lease(p->o.settings->client, p->o.settings->namespace);
+	_cleanup_json_ cJSON *lease = own_lease(p->o.settings->own_namespace, p->o.settings->namespace);
 	char note[600];
 
 	snprintf(
@@ -447,6 +447,7 @@ static int new_guard(struct parts *p, struct err *err)
 		.base = p->o.settings->base,
 		.client = p->o.settings->client,
 		.recorder = p->recorder,
+		.own_namespace = p->o.settings->own_namespace,
 		.namespace = p->o.settings->namespace,
 		.on_change = on_ready,
 		.arg = p,

@@ -324,6 +324,57 @@ static void a_replica_that_never_ran_is_completed(void **state)
 	assert_int_equal(others, 0);
 }
 
+/* As KubeRay makes them without its gate RayMultiHostIndexing. */
+static void make_kuberays(struct world *w)
+{
+	for (size_t i = 0; i < w->n_pods; i++) {
+		cJSON *metadata = json_get(w->pods[i], "metadata");
+		cJSON *labels = json_get(metadata, "labels");
+
+		cJSON_DeleteItemFromObjectCaseSensitive(labels, "ray.io/worker-group-replica-name");
+		cJSON_DeleteItemFromObjectCaseSensitive(labels, "ray.io/worker-group-replica-index");
+		cJSON_DeleteItemFromObjectCaseSensitive(labels, "ray.io/replica-host-index");
+		json_set(metadata, "annotations", json_of("{ray.io/ft-enabled: \"false\"}"));
+	}
+}
+
+static void hosts_of_kuberay_that_name_no_replica_are_counted_and_stay(void **state)
+{
+	struct world *w = *state;
+
+	json_set_int(small_group(w), "numOfHosts", 2);
+	json_set_int(small_group(w), "replicas", 3);
+	settle(w);
+	make_kuberays(w);
+	plan(w);
+	assert_int_equal(count(w, PLAN_DELETE), 0);
+	assert_int_equal(count(w, PLAN_CREATE), 0);
+	json_set_int(small_group(w), "replicas", 4);
+	plan(w);
+	assert_int_equal(count(w, PLAN_DELETE), 0);
+	assert_int_equal(count(w, PLAN_CREATE), 2);
+	json_set_int(small_group(w), "replicas", 1);
+	plan(w);
+	assert_int_equal(count(w, PLAN_DELETE), 4);
+	assert_int_equal(count(w, PLAN_CREATE), 0);
+}
+
+/* Adoption writes our hash to a pod, and does not make it one of ours. */
+static void an_adopted_pod_of_a_removed_group_stays(void **state)
+{
+	struct world *w = *state;
+
+	settle(w);
+	make_kuberays(w);
+	json_set(json_get(w->cluster, "spec"), "upgradeStrategy", json_of("{type: Recreate}"));
+	json_set(json_get(w->cluster, "spec"), "workerGroupSpecs", cJSON_CreateArray());
+	plan(w);
+	assert_int_equal(count(w, PLAN_MERGE), 3);
+	execute(w);
+	plan(w);
+	assert_int_equal(count(w, PLAN_DELETE), 0);
+}
+
 static void fewer_replicas_take_whole_ones(void **state)
 {
 	struct world *w = *state;
@@ -700,6 +751,8 @@ int main(void)
 		TEST(a_name_that_was_deleted_or_died_does_not_come_back),
 		TEST(hosts_live_and_die_together),
 		TEST(a_replica_that_never_ran_is_completed),
+		TEST(hosts_of_kuberay_that_name_no_replica_are_counted_and_stay),
+		TEST(an_adopted_pod_of_a_removed_group_stays),
 		TEST(fewer_replicas_take_whole_ones),
 		TEST(recreate_waits_until_no_old_pod_is_left),
 		TEST(pods_of_kuberay_are_adopted_and_made_anew_when_the_spec_changes_later),

@@ -26,6 +26,7 @@ struct replica {
 	size_t first; /* its pods, by way of replicas.next; NO_POD: none */
 	int64_t alive, running, lost; /* pods: fine, fine and running, dead or leaving */
 	bool going; /* a pod of it is there that was not deleted before this plan */
+	bool foreign; /* we made no pod of it */
 };
 
 #define NO_POD SIZE_MAX
@@ -53,6 +54,7 @@ static struct replica *find(struct replicas *r, const cJSON *pod)
 		.name = name,
 		.index = strtol(pod_label(pod, REPLICA_INDEX_LABEL), NULL, 10),
 		.first = NO_POD,
+		.foreign = true,
 	};
 	return &r->list[r->n++];
 }
@@ -70,6 +72,7 @@ static void count_pod(struct replicas *r, size_t at, struct replica *replica)
 		replica->running += pod_is_running(pod);
 	}
 	replica->going = replica->going || !pod_is_terminating(pod);
+	replica->foreign = replica->foreign && !upgrade_is_ours(pod);
 }
 
 static void collect(struct replicas *r)
@@ -84,6 +87,12 @@ static void collect(struct replicas *r)
 		else
 			r->p->failed = true;
 	}
+}
+
+/* KubeRay may name no replicas (its gate RayMultiHostIndexing). Pods that it made so are counted, and stay. */
+static bool is_adopted(const struct replica *replica)
+{
+	return !*replica->name && replica->foreign;
 }
 
 static bool is_broken(const struct replicas *r, const struct replica *replica)
@@ -191,6 +200,16 @@ static int compare_worth(const void *left, const void *right)
 	return (a->index < b->index) - (a->index > b->index);
 }
 
+/* So many of its pods as make n replicas, or all. Returns how many replicas those were. */
+static int64_t delete_adopted(struct replicas *r, const struct replica *replica, int64_t n)
+{
+	int64_t pods = MIN(n * r->hosts, replica->alive), left = pods;
+
+	for (size_t at = replica->first; at != NO_POD && left > 0; at = r->next[at], left--)
+		planner_delete_or_hold(r->p, at);
+	return (pods + r->hosts - 1) / r->hosts;
+}
+
 /* The list is in another order afterwards. */
 static void delete_surplus(struct replicas *r, int64_t n)
 {
@@ -198,6 +217,10 @@ static void delete_surplus(struct replicas *r, int64_t n)
 		return;
 	qsort(r->list, r->n, sizeof(*r->list), compare_worth);
 	for (size_t i = 0; i < r->n && n > 0; i++) {
+		if (is_adopted(&r->list[i])) {
+			n -= delete_adopted(r, &r->list[i], n);
+			continue;
+		}
 		if (is_broken(r, &r->list[i]))
 			continue;
 		delete_replica(r, &r->list[i]);
@@ -212,6 +235,10 @@ static void mend(struct replicas *r, const cJSON *template, int64_t desired, int
 	int64_t whole = 0, going = 0;
 
 	for (size_t i = 0; i < r->n; i++) {
+		if (is_adopted(&r->list[i])) {
+			whole += (r->list[i].alive + r->hosts - 1) / r->hosts;
+			continue;
+		}
 		if (is_broken(r, &r->list[i])) {
 			/* Gone before it is replaced, like a single pod that died. */
 			going += r->list[i].going;

@@ -15,6 +15,7 @@
 
 #define KUBERAY_VERSION "ray.io/kuberay-version"
 #define NO_KUBERAY "afterglow"
+#define ADOPTED_ANNOTATION "afterglow.dev/adopted"
 
 static void drop(cJSON *object, const char *const *names, size_t n)
 {
@@ -71,7 +72,7 @@ static const char *annotation(const cJSON *pod, const char *name)
 
 bool upgrade_is_ours(const cJSON *pod)
 {
-	return annotation(pod, UPGRADE_HASH_ANNOTATION) != NULL;
+	return annotation(pod, UPGRADE_HASH_ANNOTATION) && !annotation(pod, ADOPTED_ANNOTATION);
 }
 
 bool upgrade_is_unknown(const cJSON *pod)
@@ -99,6 +100,9 @@ cJSON *upgrade_adoption(const cJSON *pod, const char *hash)
 
 	json_set_str(metadata, "uid", json_str(pod, "metadata.uid"));
 	upgrade_annotate(annotations, hash);
+	/* It stays another's: a group that the spec no longer has keeps it. */
+	if (!annotation(pod, UPGRADE_HASH_ANNOTATION))
+		json_set_str(annotations, ADOPTED_ANNOTATION, "true");
 	if (annotation(pod, KUBERAY_VERSION))
 		cJSON_DeleteItemFromObjectCaseSensitive(annotations, KUBERAY_VERSION);
 	return body;
