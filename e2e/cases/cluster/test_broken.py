@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import re
 import signal
 import time
 
@@ -35,13 +36,19 @@ while True:
 """
 
 
+def is_first(pid):
+    """Whether it is process 1 of its container; the sidecar has children of the same name."""
+    return re.search(r"^NSpid:.*\s1$", pathlib.Path(f"/proc/{pid}/status").read_text(), re.M)
+
+
 def processes_of(pod_uid, name):
     """PIDs on this machine of the program name in that pod."""
     for entry in pathlib.Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
         try:
-            if (entry / "comm").read_text().strip() == name[:15] and pod_uid in (entry / "cgroup").read_text():
+            ours = (entry / "comm").read_text().strip() == name[:15] and pod_uid in (entry / "cgroup").read_text()
+            if ours and is_first(entry.name):
                 yield int(entry.name)
         except OSError:
             continue
