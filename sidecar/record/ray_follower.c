@@ -255,7 +255,7 @@ static void listen_to(struct ray_follower *f, int64_t within_ns)
 
 static void ask(struct ray_follower *f, const struct question *q, int64_t within_ns)
 {
-	if (!f->child.pid && q->now_ns - f->asked_ns >= AGAIN_NS)
+	if (!errand_busy(&f->child) && q->now_ns - f->asked_ns >= AGAIN_NS)
 		errand_start(&f->child, run, f, NULL);
 	if (!f->child.pid || !errand_send(f->child.fd, q, sizeof(*q), -1))
 		return;
