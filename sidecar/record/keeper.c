@@ -148,6 +148,9 @@ static bool settle_lane(struct keeper *k, struct lane *l)
 {
 	struct settling s = { .k = k, .lane = l };
 
+	/* One that was late goes on, and is done sooner or later. */
+	if (is_at(l, l->settling))
+		return errand_wait(&l->errand, 0, on_dropped_message, &s) == ERRAND_ENDED;
 	if (errand_start(&l->errand, settle, &s, NULL) < 0)
 		return false;
 	l->settling = l->errand.pid;
@@ -162,10 +165,12 @@ static void on_settle(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	for (struct lane *l = k->lanes; l < k->lanes + LANES && l->spool; l++) {
-		settled = settle_lane(k, l) && settled;
-		shipper_kick(l->shipper);
-	}
+	/* Where that hangs, the shipper would look into the same disk, on the event loop. */
+	for (struct lane *l = k->lanes; l < k->lanes + LANES && l->spool; l++)
+		if (settle_lane(k, l))
+			shipper_kick(l->shipper);
+		else
+			settled = false;
 	if (!settled)
 		event_add(k->settle, &again);
 }
