@@ -132,14 +132,23 @@ static void wait_for_the_one_before(const struct keeping_place *at)
 		errand_wait(at->errand, WRITE_WITHIN_NS, at->on_rest, at->arg);
 }
 
+/* What a child that was killed has counted is no repetition of the failure. */
+static void set_back(const struct keeping_place *at, const struct spool_counts *counts)
+{
+	if (counts)
+		spool_set_back(at->spool, counts);
+}
+
 int keeping_write(const struct keeping_place *at, struct report *r, const struct observer *o, struct err *err)
 {
 	_cleanup_free_ struct keeping_message *last = calloc(1, sizeof(*last));
+	_cleanup_free_ struct spool_counts *counts = NULL;
 	int rc = -ECHILD;
 
 	if (!last)
 		return err_set(err, ENOMEM, "bundle");
 	wait_for_the_one_before(at);
+	counts = at->spool ? spool_counts(at->spool) : NULL;
 	for (unsigned i = 0; i < CHILDREN_MAX && rc == -ECHILD; i++) {
 		struct keep_work w = { .at = at, .r = r, .o = o, .fd = -1, .last = last };
 
@@ -151,6 +160,8 @@ int keeping_write(const struct keeping_place *at, struct report *r, const struct
 		if (rc < 0)
 			return postmortem_keep(r, o, at->options, at->path, at->spool, err);
 		rc = follow_keeping(&w, err);
+		if (rc == -ECHILD)
+			set_back(at, counts);
 	}
 	/* Children are killed again and again: the OOM killer of the node is at work, or somebody. The report comes first. */
 	return rc == -ECHILD ? postmortem_keep(r, o, at->options, at->path, at->spool, err) : rc;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of a bundle that a child writes, to a disk that is slow. Linked with --wrap for the commit. */
+/* Tests of a bundle that a child writes, to a disk that is slow, or a child that is killed. Linked with --wrap for the commit. */
 #include "sidecar/record/keeping.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,6 +24,7 @@
 
 /* What the next commit does, in whichever child it happens. */
 static volatile struct {
+	bool dies;
 	bool waits, fails; /* until waits is false; then */
 } *disk;
 
@@ -33,6 +35,10 @@ int __wrap_bundle_commit(struct bundle *b, struct err *err)
 {
 	bool fails = disk->fails;
 
+	if (disk->dies) {
+		disk->dies = false;
+		raise(SIGKILL);
+	}
 	while (disk->waits)
 		usleep(1000);
 	if (!fails)
@@ -150,6 +156,18 @@ static void a_child_whose_late_commit_fails_writes_the_report_and_ends(void **st
 	assert_int_equal(bundles(), 1);
 }
 
+static void a_child_that_is_killed_counts_for_no_repetition(void **state)
+{
+	static struct report r;
+	(void)state;
+
+	disk->dies = true;
+	assert_int_equal(write_one("v1:a", &r), 0);
+	assert_false(disk->dies);
+	assert_int_equal(r.keeping.repeats, 1);
+	assert_false(r.keeping.report_only);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -157,6 +175,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_second_bundle_waits_for_the_first_on_a_slow_disk),
 		TEST(a_child_whose_late_commit_fails_writes_the_report_and_ends),
+		TEST(a_child_that_is_killed_counts_for_no_repetition),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
