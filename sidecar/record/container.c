@@ -149,7 +149,8 @@ static struct ending how_it_ended(struct container *c)
 
 	if (!m || m->verb != LAUNCH_EXIT)
 		return (struct ending){ .ended_ns = c->eof_ns, .after = c->at_eof, .after_known = c->at_eof_known };
-	e = (struct ending){ .status_known = true, .wait_status = m->wait_status, .ended_ns = m->ended_ns };
+	e = (struct ending){ .status_known = true, .wait_status = m->wait_status, .ended_ns = m->ended_ns,
+			     .after = c->at_eof, .after_known = c->at_eof_known };
 	if (c->unstarted.error)
 		e.unstarted = &c->unstarted;
 	/* A time outside the container's life is a forgery or a bug; ours is right within a millisecond. */
