@@ -183,10 +183,16 @@ static void end(struct container *c)
 
 static void on_leave(evutil_socket_t fd, short what, void *arg)
 {
+	const struct timeval look_again = { .tv_sec = 1 };
 	struct container *c = arg;
 
 	(void)fd;
 	(void)what;
+	/* Nobody watches it any more, but what was told of is kept: freeing it would end the children that do. */
+	if (c->state == CONTAINER_LOST && crashes_keeping(c->crashes)) {
+		event_add(c->leave, &look_again);
+		return;
+	}
 	c->callbacks.done(c, c->callbacks.arg);
 }
 
