@@ -65,6 +65,14 @@ bool crashes_busy(const struct crashes *c)
 	return c && c->list;
 }
 
+bool crashes_keeping(const struct crashes *c)
+{
+	for (const struct crash *crash = c ? c->list : NULL; crash; crash = crash->next)
+		if (crash->settled)
+			return true;
+	return false;
+}
+
 struct crash *crashes_find(const struct crashes *c, bool (*fits)(const struct crash *crash, const void *arg), const void *arg)
 {
 	for (struct crash *crash = c ? c->list : NULL; crash; crash = crash->next)

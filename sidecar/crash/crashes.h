@@ -53,6 +53,8 @@ void crashes_let_go(const struct crashes *c);
 /* Ends children; what they were writing is not kept. NULL is allowed. */
 void crashes_free(struct crashes *c);
 bool crashes_busy(const struct crashes *c);
+/* Whether cores or backtraces are on their way into bundles. */
+bool crashes_keeping(const struct crashes *c);
 
 /* What the launcher knows of a core, from its file's name; 0 and "" where that does not tell. */
 struct core_hint {

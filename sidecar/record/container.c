@@ -149,7 +149,8 @@ static struct ending how_it_ended(struct container *c)
 
 	if (!m || m->verb != LAUNCH_EXIT)
 		return (struct ending){ .ended_ns = c->eof_ns, .after = c->at_eof, .after_known = c->at_eof_known };
-	e = (struct ending){ .status_known = true, .wait_status = m->wait_status, .ended_ns = m->ended_ns };
+	e = (struct ending){ .status_known = true, .wait_status = m->wait_status, .ended_ns = m->ended_ns,
+			     .after = c->at_eof, .after_known = c->at_eof_known };
 	if (c->unstarted.error)
 		e.unstarted = &c->unstarted;
 	/* A time outside the container's life is a forgery or a bug; ours is right within a millisecond. */
@@ -182,10 +183,16 @@ static void end(struct container *c)
 
 static void on_leave(evutil_socket_t fd, short what, void *arg)
 {
+	const struct timeval look_again = { .tv_sec = 1 };
 	struct container *c = arg;
 
 	(void)fd;
 	(void)what;
+	/* Nobody watches it any more, but what was told of is kept: freeing it would end the children that do. */
+	if (c->state == CONTAINER_LOST && crashes_keeping(c->crashes)) {
+		event_add(c->leave, &look_again);
+		return;
+	}
 	c->callbacks.done(c, c->callbacks.arg);
 }
 

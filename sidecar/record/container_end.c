@@ -149,6 +149,9 @@ static void report_killed_process(struct container *c, const struct ending *e)
 	struct report r;
 
 	postmortem_report(&c->observer, e, c->options, c->hello.name, &r);
+	/* The bundle takes seconds on a slow disk, and the next kill may come meanwhile. */
+	if (!e->container_over)
+		memcg_tree_forget(&c->observer.cgroups.tree);
 	/* In a cgroup of several owners only the kernel log can say that the victim was ours. */
 	if (r.verdict.class != FAILURE_KERNEL_OOM_PROCESS)
 		return;
@@ -225,7 +228,9 @@ void container_process_died(struct container *c, int64_t now_ns)
 	c->process_oom_ns = c->observer.oom_seen_ns;
 	if (is_time_for_process_report(c, now_ns))
 		report_killed_process(c, &e);
-	observer_forget_oom(&c->observer);
+	else
+		memcg_tree_forget(&c->observer.cgroups.tree);
+	observer_forget_oom(&c->observer, &e.after);
 	life_note(&c->observer);
 }
 

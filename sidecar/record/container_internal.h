@@ -37,7 +37,7 @@ struct container {
 	bool succeeded; /* over, with exit code 0 */
 	struct launch_message hello;
 	struct observer observer;
-	struct memory at_eof; /* counters when the connection ended */
+	struct memory at_eof; /* counters when the connection ended, or while its command died and we were at something else */
 	bool at_eof_known;
 	int64_t eof_ns;
 	int step; /* the highest threshold passed, 0: below the first */

@@ -93,6 +93,11 @@ int64_t container_sample_due(struct container *c, int64_t now_ns)
 		return INT64_MAX;
 	if (now_ns - o->latest_ns < o->delay_ns)
 		return o->delay_ns - (now_ns - o->latest_ns);
+	/* Nobody has read of its end yet, and what is left of the cgroup would pass for the last one before the death. */
+	if (observer_command_dies(o)) {
+		container_read_counters(c, &c->at_eof, &c->at_eof_known);
+		return NS_PER_SEC;
+	}
 	observer_sample(o, now_ns);
 	life_note(o);
 	return o->delay_ns;

@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,17 +50,25 @@ static void reap_later(pid_t pid)
 
 /* In the child */
 
+/* No fstat: of a file on a dead filesystem, in the container, it would not come back. */
+static bool is_socket(int fd)
+{
+	int type;
+	socklen_t size = sizeof(type);
+
+	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0;
+}
+
 /* A launcher waits for the end of its connection, which a child that hangs must not keep open. */
 static void close_other_sockets(int own)
 {
 	DIR *dir = opendir("/proc/self/fd");
 	const struct dirent *d;
-	struct stat st;
 
 	while (dir && (d = readdir(dir))) {
 		int fd = (int)strtol(d->d_name, NULL, 10);
 
-		if (fd > STDERR_FILENO && fd != own && fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode))
+		if (fd > STDERR_FILENO && fd != own && is_socket(fd))
 			close(fd);
 	}
 	if (dir)
@@ -122,13 +129,17 @@ bool errand_try(int64_t within_ns)
 		return true;
 	}
 	close(ends[1]);
-	if (pid > 0 && comes_through(ends[0], within_ns)) {
+	/* Nothing hangs: it is done here, as it would be without this care. */
+	if (pid < 0) {
+		close(ends[0]);
+		return true;
+	}
+	if (comes_through(ends[0], within_ns)) {
 		waitpid(pid, &status, 0);
 		_exit(0);
 	}
 	close(ends[0]);
-	if (pid > 0)
-		kill(pid, SIGKILL);
+	kill(pid, SIGKILL);
 	return false;
 }
 

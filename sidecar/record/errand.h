@@ -56,7 +56,8 @@ enum errand_state errand_wait(struct errand *e, int64_t within_ns, errand_messag
 /*
  * In the child, before a step that may hang alone: true in a fork, which does the step, calls errand_tried and goes on as the
  * child. False where the step has to be left out, for that fork did not come through it in time; then this process goes on, and
- * of what the step did in memory there is nothing. Outside of an errand true, without a fork.
+ * of what the step did in memory there is nothing. Outside of an errand, and where there can be no more processes, true, without
+ * a fork.
  */
 bool errand_try(int64_t within_ns);
 void errand_tried(void);

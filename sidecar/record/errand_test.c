@@ -3,6 +3,7 @@
 #include "sidecar/record/errand.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -215,6 +216,33 @@ static void a_connection_that_we_close_is_closed(void **state)
 	errand_cancel(&e);
 }
 
+/* A file on a filesystem that does not answer. */
+static int dead_fd = -1;
+
+int __real_fstat(int fd, struct stat *st);
+int __wrap_fstat(int fd, struct stat *st);
+
+int __wrap_fstat(int fd, struct stat *st)
+{
+	if (fd == dead_fd)
+		hang();
+	return __real_fstat(fd, st);
+}
+
+static void what_is_open_on_a_dead_filesystem_is_not_touched(void **state)
+{
+	struct errand e = ERRAND_NONE;
+	int sum = 0;
+	(void)state;
+
+	dead_fd = open("/", O_PATH | O_CLOEXEC);
+	assert_true(dead_fd >= 0);
+	assert_true(errand_call(&e, fill_sum, (int[]){ 3, 4 }, &sum, sizeof(sum), SOON));
+	assert_int_equal(sum, 7);
+	close(dead_fd);
+	dead_fd = -1;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -225,6 +253,7 @@ int main(void)
 		cmocka_unit_test(what_is_due_goes_on_while_we_wait),
 		cmocka_unit_test(a_step_that_hangs_is_left_out),
 		cmocka_unit_test(a_connection_that_we_close_is_closed),
+		cmocka_unit_test(what_is_open_on_a_dead_filesystem_is_not_touched),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

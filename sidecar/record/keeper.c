@@ -19,6 +19,7 @@
 
 #define SETTLE_WITHIN_NS NS_PER_SEC
 #define SETTLE_AGAIN_S 2
+#define FINISH_WITHIN_NS (10 * NS_PER_SEC) /* for a bundle that was told of, before we end */
 #define SHIP_PROGRAM_NAME "afterglow-ship"
 
 /* The spool, and what stands in for it. */
@@ -29,6 +30,8 @@ struct lane {
 	struct spool *spool;
 	struct shipper *shipper; /* NULL: what is written stays there */
 	struct errand errand; /* writes bundles and drops them */
+	pid_t settling; /* the child that drops them; no longer that of the errand: it is over */
+	pid_t finishing; /* likewise the one that goes on with a bundle that was told of */
 };
 
 struct keeper {
@@ -125,12 +128,17 @@ static void settle(int fd, void *arg)
 	spool_settle(s->lane->spool, send_dropped, s);
 }
 
+static bool is_at(const struct lane *l, pid_t child)
+{
+	return child && l->errand.pid == child;
+}
+
 static bool on_dropped_message(const void *data, size_t len, int passed_fd, void *arg)
 {
 	struct settling *s = arg;
 
 	closep(&passed_fd);
-	if (memchr(data, '\0', len))
+	if (is_at(s->lane, s->lane->settling) && memchr(data, '\0', len))
 		on_dropped(data, s->k);
 	return false;
 }
@@ -140,8 +148,12 @@ static bool settle_lane(struct keeper *k, struct lane *l)
 {
 	struct settling s = { .k = k, .lane = l };
 
+	/* One that was late goes on, and is done sooner or later. */
+	if (is_at(l, l->settling))
+		return errand_wait(&l->errand, 0, on_dropped_message, &s) == ERRAND_ENDED;
 	if (errand_start(&l->errand, settle, &s, NULL) < 0)
 		return false;
+	l->settling = l->errand.pid;
 	return errand_wait(&l->errand, SETTLE_WITHIN_NS, on_dropped_message, &s) == ERRAND_ENDED;
 }
 
@@ -153,10 +165,12 @@ static void on_settle(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	for (struct lane *l = k->lanes; l < k->lanes + LANES && l->spool; l++) {
-		settled = settle_lane(k, l) && settled;
-		shipper_kick(l->shipper);
-	}
+	/* Where that hangs, the shipper would look into the same disk, on the event loop. */
+	for (struct lane *l = k->lanes; l < k->lanes + LANES && l->spool; l++)
+		if (settle_lane(k, l))
+			shipper_kick(l->shipper);
+		else
+			settled = false;
 	if (!settled)
 		event_add(k->settle, &again);
 }
@@ -254,6 +268,8 @@ void keeper_free(struct keeper *k)
 	if (!k)
 		return;
 	for (struct lane *l = k->lanes; l < k->lanes + LANES; l++) {
+		if (is_at(l, l->finishing))
+			errand_wait(&l->errand, FINISH_WITHIN_NS, on_dropped_message, &(struct settling){ .k = k, .lane = l });
 		errand_cancel(&l->errand);
 		shipper_free(l->shipper);
 		spool_free(l->spool);
@@ -266,9 +282,14 @@ void keeper_free(struct keeper *k)
 static int keep_in(struct keeper *k, enum lane_id at, struct report *r, const struct observer *o, struct err *err)
 {
 	struct lane *l = &k->lanes[at];
-	const struct keeping_place place = { .errand = &l->errand, .options = k->options, .path = l->path, .spool = l->spool };
+	struct settling s = { .k = k, .lane = l };
+	const struct keeping_place place = { .errand = &l->errand, .options = k->options, .path = l->path, .spool = l->spool,
+					     .on_rest = on_dropped_message, .arg = &s };
+	int rc = l->path ? keeping_write(&place, r, o, err) : 0; /* else bundles are not kept: nobody is told where */
 
-	return l->path ? keeping_write(&place, r, o, err) : 0; /* else bundles are not kept: nobody is told where */
+	if (rc >= 0 && errand_busy(&l->errand))
+		l->finishing = l->errand.pid;
+	return rc;
 }
 
 /* The spool does not take it. The report as it was before the try goes by memory, or stays in r without a bundle. */

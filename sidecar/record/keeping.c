@@ -3,8 +3,10 @@
 #include "sidecar/record/keeping.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "lib/log.h"
 #include "lib/macros.h"
@@ -13,6 +15,7 @@
 
 #define WRITE_WITHIN_NS (6 * NS_PER_SEC) /* for all of a bundle but what makes it durable; what is gathered takes 4 at most */
 #define COMMIT_WITHIN_NS (2 * NS_PER_SEC) /* for that; a disk that takes longer goes on without us */
+#define BEFORE_NS (10 * NS_PER_SEC) /* a disk that is at the errand before for longer is not only slow */
 
 struct keeping_message {
 	bool done; /* else: the bundle has its name, and waits for us before it becomes visible */
@@ -86,9 +89,13 @@ static bool on_keeping(const void *data, size_t len, int passed_fd, void *arg)
 	return true;
 }
 
-/* Named, but not durable: the disk takes its time, and the child goes on. */
+/*
+ * Named, but not durable: the disk takes its time, and the child goes on. When it fails, and the bundle gets another name, there
+ * will be nobody to say go on.
+ */
 static int go_on_without(struct keep_work *w)
 {
+	shutdown(w->at->errand->fd, SHUT_WR);
 	*w->r = w->last->report;
 	w->r->keeping.spooled = recorder_ships(w->at->options);
 	log_warning("%s: the disk of %s has not confirmed the bundle yet: it is written on", w->r->id.container, w->at->path);
@@ -114,17 +121,34 @@ static int follow_keeping(struct keep_work *w, struct err *err)
 		return err_set(err, ECHILD, "the child that writes the bundle");
 	if (state == ERRAND_LATE && w->named)
 		return go_on_without(w);
-	errand_cancel(w->at->errand);
+	/* It keeps its place until it can die: another one would hang as well. */
+	kill(w->at->errand->pid, SIGKILL);
 	return err_set(err, ETIMEDOUT, "%s does not answer", w->at->path);
+}
+
+static void wait_for_the_one_before(const struct keeping_place *at)
+{
+	if (errand_busy(at->errand) && errand_age_ns(at->errand, now_boottime_ns()) < BEFORE_NS)
+		errand_wait(at->errand, WRITE_WITHIN_NS, at->on_rest, at->arg);
+}
+
+/* What a child that was killed has counted is no repetition of the failure. */
+static void set_back(const struct keeping_place *at, const struct spool_counts *counts)
+{
+	if (counts)
+		spool_set_back(at->spool, counts);
 }
 
 int keeping_write(const struct keeping_place *at, struct report *r, const struct observer *o, struct err *err)
 {
 	_cleanup_free_ struct keeping_message *last = calloc(1, sizeof(*last));
+	_cleanup_free_ struct spool_counts *counts = NULL;
 	int rc = -ECHILD;
 
 	if (!last)
 		return err_set(err, ENOMEM, "bundle");
+	wait_for_the_one_before(at);
+	counts = at->spool ? spool_counts(at->spool) : NULL;
 	for (unsigned i = 0; i < CHILDREN_MAX && rc == -ECHILD; i++) {
 		struct keep_work w = { .at = at, .r = r, .o = o, .fd = -1, .last = last };
 
@@ -136,6 +160,8 @@ int keeping_write(const struct keeping_place *at, struct report *r, const struct
 		if (rc < 0)
 			return postmortem_keep(r, o, at->options, at->path, at->spool, err);
 		rc = follow_keeping(&w, err);
+		if (rc == -ECHILD)
+			set_back(at, counts);
 	}
 	/* Children are killed again and again: the OOM killer of the node is at work, or somebody. The report comes first. */
 	return rc == -ECHILD ? postmortem_keep(r, o, at->options, at->path, at->spool, err) : rc;

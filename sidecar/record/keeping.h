@@ -16,10 +16,12 @@ struct keeping_place {
 	const struct recorder_options *options;
 	const char *path; /* of the spool, or a store that is a directory */
 	struct spool *spool; /* NULL: without bounds */
+	errand_message_fn on_rest; /* hears what the errand before has to say yet, while its end is waited for */
+	void *arg;
 };
 
 /*
- * As postmortem_keep. -EBUSY: that disk is still at the bundle before. -ETIMEDOUT: it does not answer. A disk that only takes
+ * As postmortem_keep. Waits some seconds for the errand before. -EBUSY: that disk is still at it. -ETIMEDOUT: it does not answer. A disk that only takes
  * its time to confirm a bundle is success: the child goes on.
  */
 int keeping_write(const struct keeping_place *at, struct report *r, const struct observer *o, struct err *err);

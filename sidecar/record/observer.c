@@ -332,12 +332,11 @@ int64_t observer_sample(struct observer *o, int64_t now_ns)
 	return o->delay_ns;
 }
 
-void observer_forget_oom(struct observer *o)
+void observer_forget_oom(struct observer *o, const struct memory *told)
 {
-	o->baseline = o->last.memory;
+	o->baseline = *told;
 	o->oom_seen_ns = 0;
 	o->victim[0] = '\0';
-	memcg_tree_forget(&o->cgroups.tree);
 }
 
 void observer_find_victim(struct observer *o, const struct snapshot *before, int64_t now_ns)

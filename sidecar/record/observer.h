@@ -126,8 +126,11 @@ int64_t observer_sample(struct observer *o, int64_t now_ns);
 /* The baseline is that of a sidecar before us: what was counted in cgroups that are gone by now is in it no more. */
 void observer_resume_counters(struct observer *o, int64_t now_ns);
 
-/* The visit of the OOM killer is dealt with: the counters as they are now become the baseline. */
-void observer_forget_oom(struct observer *o);
+/*
+ * The visit of the OOM killer is dealt with: the counters that its report was made of become the baseline. What was counted
+ * since, while the report was written, is news to the next sample. The caller has the tree of cgroups forget it.
+ */
+void observer_forget_oom(struct observer *o, const struct memory *told);
 
 /* The largest of the earlier snapshot that has ended by the later one; NULL: none. */
 const struct process *snapshot_victim(const struct snapshot *before, const struct snapshot *after);

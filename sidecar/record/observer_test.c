@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "lib/units.h"
+#include "sidecar/sample/memcg_testing.h"
 
 #define MIB ((int64_t)1 << 20)
 #define END (10000 * NS_PER_MS)
@@ -156,6 +157,48 @@ static void a_group_kill_is_survived_by_who_lives_a_second_later(void **state)
 	}
 }
 
+static void kills_are(const struct fake_root *root, int n)
+{
+	char text[80];
+
+	snprintf(text, sizeof(text), "high 0\nmax %d\noom %d\noom_kill %d\n", n, n, n);
+	fake_root_put(root, "sys/fs/cgroup/memory.events", text);
+}
+
+static void a_kill_while_the_one_before_is_reported_is_seen(void **state)
+{
+	static struct observer o;
+	struct fake_root root;
+	struct memory told;
+	(void)state;
+
+	fake_root_init(&root);
+	fake_root_put(&root, "proc/1/cgroup", "0::/\n");
+	fake_root_put(&root, "proc/1/mountinfo", "30 20 0:26 / /sys/fs/cgroup ro - cgroup2 cgroup rw\n");
+	fake_root_put(&root, "sys/fs/cgroup/memory.current", "1000000\n");
+	fake_root_put(&root, "sys/fs/cgroup/memory.max", "64000000\n");
+	kills_are(&root, 0);
+	assert_int_equal(observer_open(&o, dup(root.fd), 1, NULL), 0);
+	observer_sample(&o, NS_PER_SEC);
+	assert_int_equal(o.oom_seen_ns, 0);
+	kills_are(&root, 1);
+	observer_sample(&o, 2 * NS_PER_SEC);
+	assert_int_equal(o.oom_seen_ns, 2 * NS_PER_SEC);
+	told = o.last.memory;
+	kills_are(&root, 2);
+	observer_sample(&o, 7 * NS_PER_SEC);
+	observer_forget_oom(&o, &told);
+	assert_int_equal(o.oom_seen_ns, 0);
+	observer_sample(&o, 8 * NS_PER_SEC);
+	assert_int_equal(o.oom_seen_ns, 8 * NS_PER_SEC);
+	told = o.last.memory;
+	observer_forget_oom(&o, &told);
+	observer_sample(&o, 9 * NS_PER_SEC);
+	assert_int_equal(o.oom_seen_ns, 0);
+	observer_close(&o);
+	assert_int_equal(fake_root_release(&root), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -165,6 +208,7 @@ int main(void)
 		cmocka_unit_test(what_a_new_cgroup_counted_before_it_was_met_is_of_this_life),
 		cmocka_unit_test(one_too_small_to_be_listed_has_ended_too_if_fewer_are_left),
 		cmocka_unit_test(a_group_kill_is_survived_by_who_lives_a_second_later),
+		cmocka_unit_test(a_kill_while_the_one_before_is_reported_is_seen),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

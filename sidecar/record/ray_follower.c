@@ -222,6 +222,15 @@ static void replace(int *fd, int with)
 	*fd = with;
 }
 
+/* A report may be written in there, which takes seconds on a slow disk: they are ours, not those of a filesystem that hangs. */
+static void pass_on(struct ray_follower *f, const struct ray_said *said)
+{
+	int64_t began_ns = now_boottime_ns();
+
+	f->said(said, f->arg);
+	f->heard_ns += now_boottime_ns() - began_ns;
+}
+
 static bool on_answer(const void *data, size_t len, int passed_fd, void *arg)
 {
 	struct ray_follower *f = arg;
@@ -232,6 +241,7 @@ static bool on_answer(const void *data, size_t len, int passed_fd, void *arg)
 		return false;
 	}
 	memcpy(&a, data, sizeof(a));
+	f->heard_ns = MAX(f->heard_ns, f->now_ns);
 	if (a.kind == ANSWER_LOGS)
 		replace(&f->logs_fd, TAKE_FD(passed_fd));
 	else if (a.kind == ANSWER_SHM)
@@ -239,7 +249,7 @@ static bool on_answer(const void *data, size_t len, int passed_fd, void *arg)
 	else if (a.kind == ANSWER_NODE)
 		f->node = a.node;
 	else if (a.kind == ANSWER_SAID)
-		f->said(&a.said, f->arg);
+		pass_on(f, &a.said);
 	else
 		f->asked = false;
 	closep(&passed_fd);
@@ -255,7 +265,7 @@ static void listen_to(struct ray_follower *f, int64_t within_ns)
 
 static void ask(struct ray_follower *f, const struct question *q, int64_t within_ns)
 {
-	if (!f->child.pid && q->now_ns - f->asked_ns >= AGAIN_NS)
+	if (!errand_busy(&f->child) && q->now_ns - f->asked_ns >= AGAIN_NS)
 		errand_start(&f->child, run, f, NULL);
 	if (!f->child.pid || !errand_send(f->child.fd, q, sizeof(*q), -1))
 		return;
@@ -268,6 +278,7 @@ void ray_follower_poll(struct ray_follower *f, pid_t raylet, int64_t now_ns, voi
 {
 	f->said = said;
 	f->arg = arg;
+	f->now_ns = now_ns;
 	if (f->asked)
 		listen_to(f, 0);
 	else if (!f->asked_ns || now_ns - f->asked_ns >= ASK_NS)
@@ -280,6 +291,7 @@ void ray_follower_finish(struct ray_follower *f, int64_t now_ns, void (*said)(co
 
 	f->said = said;
 	f->arg = arg;
+	f->now_ns = now_ns;
 	if (f->asked)
 		listen_to(f, hangs ? 0 : LAST_ANSWER_WITHIN_NS);
 	if (!f->asked)
@@ -288,5 +300,5 @@ void ray_follower_finish(struct ray_follower *f, int64_t now_ns, void (*said)(co
 
 bool ray_follower_hangs(struct ray_follower *f, int64_t now_ns)
 {
-	return f->asked && now_ns - f->asked_ns >= HANGS_NS;
+	return f->asked && now_ns - MAX(f->asked_ns, f->heard_ns) >= HANGS_NS;
 }

@@ -20,11 +20,14 @@ struct ray_follower {
 	struct errand child;
 	bool asked; /* and not answered */
 	int64_t asked_ns; /* the last time, 0: never */
+	int64_t heard_ns; /* when what the child said last was dealt with, 0: never */
 	int logs_fd; /* Ray's logs, O_PATH; -1: none yet. It stays good when the container is gone */
 	int shm_fd; /* the tmpfs at /dev/shm, O_PATH; -1: none */
 	struct ray_node node; /* what raylet's command line says */
-	void (*said)(const struct ray_said *said, void *arg); /* during a call */
+	/* During a call: */
+	void (*said)(const struct ray_said *said, void *arg);
 	void *arg;
+	int64_t now_ns;
 };
 
 /* Starts the child. root_fd stays the caller's, and has to be open as long as the follower lives. */

@@ -66,12 +66,18 @@ static void each_file(int fd, void (*fn)(const char *name, void *arg), void *arg
 		closedir(dir);
 }
 
-/* Both directions */
+/* Both directions. A copy that is restored late finds that this process has begun anew. */
 
 struct copying {
 	int from, to;
 	const char *where; /* in the child: the spool */
+	bool keep; /* what is there already: it is newer */
 };
+
+static bool is_there(const struct copying *c, const char *name)
+{
+	return faccessat(c->to, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
 
 static void copy_file(const char *name, void *arg)
 {
@@ -80,7 +86,10 @@ static void copy_file(const char *name, void *arg)
 	_cleanup_close_ int fd = openat(c->from, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat st;
 
-	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && fd_read_all(fd, &data, NULL) == 0)
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || fd_read_all(fd, &data, NULL) < 0)
+		return;
+	/* Not before it is read: that is what takes its time. */
+	if (!c->keep || !is_there(c, name))
 		file_replace(c->to, name, strbuf_str(&data), data.len);
 }
 
@@ -133,7 +142,7 @@ static bool ignore(const void *data, size_t len, int passed_fd, void *arg)
 
 static void begin_with_copy(struct state_dir *s)
 {
-	struct copying c = { .from = -1, .to = s->fd, .where = s->copy };
+	struct copying c = { .from = -1, .to = s->fd, .where = s->copy, .keep = true };
 	bool any = false;
 
 	each_file(s->fd, note_one, &any);

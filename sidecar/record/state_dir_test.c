@@ -118,6 +118,45 @@ static void after_the_nodes_next_start_it_begins_with_the_copy(void **state)
 	state_dir_close(&s);
 }
 
+/* What this process writes while the disk lets its child wait: before the child begins, in the place that it copies to. */
+static const char *written_meanwhile;
+
+int __real_errand_start(struct errand *e, errand_fn fn, void *arg, struct err *err);
+int __wrap_errand_start(struct errand *e, errand_fn fn, void *arg, struct err *err);
+
+int __wrap_errand_start(struct errand *e, errand_fn fn, void *arg, struct err *err)
+{
+	char path[128];
+
+	if (written_meanwhile) {
+		snprintf(path, sizeof(path), "%s/.recorder/a.ring", memory);
+		assert_int_equal(file_put(AT_FDCWD, path, written_meanwhile, strlen(written_meanwhile), 0600, NULL), 0);
+	}
+	return __real_errand_start(e, fn, arg, err);
+}
+
+static void a_copy_that_is_late_replaces_nothing(void **state)
+{
+	struct state_dir s;
+	(void)state;
+
+	if (!has_memory())
+		skip();
+	assert_int_equal(state_dir_open(&s, &options, NULL), 0);
+	put(&s, "a.ring", "old");
+	put(&s, "b.ring", "old");
+	copy(&s);
+	state_dir_close(&s);
+	assert_true(tree_remove(AT_FDCWD, memory));
+	assert_int_equal(mkdir(memory, 0700), 0);
+	written_meanwhile = "new";
+	assert_int_equal(state_dir_open(&s, &options, NULL), 0);
+	written_meanwhile = NULL;
+	file_is(memory, "a.ring", "new");
+	file_is(memory, "b.ring", "old");
+	state_dir_close(&s);
+}
+
 static void a_place_that_is_no_memory_stands_in_for_a_spool_that_fails_only(void **state)
 {
 	char plain[80];
@@ -149,6 +188,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(it_is_in_memory_and_the_disk_has_a_copy),
 		TEST(after_the_nodes_next_start_it_begins_with_the_copy),
+		TEST(a_copy_that_is_late_replaces_nothing),
 		TEST(a_place_that_is_no_memory_stands_in_for_a_spool_that_fails_only),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

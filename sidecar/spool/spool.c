@@ -231,6 +231,32 @@ enum keep spool_admit(struct spool *s, struct report *r)
 	return keep;
 }
 
+struct spool_counts {
+	struct crash_loops loops;
+	struct spool_stats stats;
+	uint64_t untold[DROP_COUNT];
+};
+
+struct spool_counts *spool_counts(const struct spool *s)
+{
+	struct spool_counts *counts = malloc(sizeof(*counts));
+
+	if (!counts)
+		return NULL;
+	counts->loops = s->loops;
+	counts->stats = s->stats;
+	memcpy(counts->untold, s->untold, sizeof(counts->untold));
+	return counts;
+}
+
+void spool_set_back(struct spool *s, const struct spool_counts *to)
+{
+	s->loops = to->loops;
+	s->stats.counted = to->stats.counted;
+	for (size_t i = 0; i < ARRAY_SIZE(s->untold); i++)
+		s->untold[i] = to->untold[i] + s->stats.dropped[i] - to->stats.dropped[i];
+}
+
 const struct spool_stats *spool_stats(const struct spool *s)
 {
 	return &s->stats;

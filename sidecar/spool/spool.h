@@ -49,6 +49,13 @@ void spool_free(struct spool *s);
  */
 enum keep spool_admit(struct spool *s, struct report *r);
 
+/*
+ * For a try that may come to nothing: what spool_admit has counted so far, to be freed, NULL without memory; and back to that.
+ * What was dropped since then is still dropped, and said in the next report.
+ */
+struct spool_counts *spool_counts(const struct spool *s);
+void spool_set_back(struct spool *s, const struct spool_counts *to);
+
 /* Bytes that may still be written, by the bounds and by what the disk has; for what a bundle holds beside its report. */
 int64_t spool_room(const struct spool *s);
 

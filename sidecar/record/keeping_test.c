@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of a bundle that a child writes, to a disk that is slow, or a child that is killed. Linked with --wrap for the commit. */
+#include "sidecar/record/keeping.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/fileio.h"
+#include "lib/log.h"
+#include "lib/units.h"
+#include "sidecar/store/bundle.h"
+
+#define SOON (20 * NS_PER_SEC) /* a bound for what comes at once */
+
+/* What the next commit does, in whichever child it happens. */
+static volatile struct {
+	bool dies;
+	bool waits, fails; /* until waits is false; then */
+} *disk;
+
+int __real_bundle_commit(struct bundle *b, struct err *err);
+int __wrap_bundle_commit(struct bundle *b, struct err *err);
+
+int __wrap_bundle_commit(struct bundle *b, struct err *err)
+{
+	bool fails = disk->fails;
+
+	if (disk->dies) {
+		disk->dies = false;
+		raise(SIGKILL);
+	}
+	while (disk->waits)
+		usleep(1000);
+	if (!fails)
+		return __real_bundle_commit(b, err);
+	disk->fails = false;
+	bundle_abort(b);
+	return err_set(err, EIO, "commit");
+}
+
+static char directory[64];
+static struct observer watched;
+static const struct recorder_options options = { .spool = directory };
+static struct errand errand;
+static struct spool *spool;
+
+static bool ignore(const void *data, size_t len, int passed_fd, void *arg)
+{
+	(void)data;
+	(void)len;
+	(void)passed_fd;
+	(void)arg;
+	return false;
+}
+
+static int setup(void **state)
+{
+	const struct spool_limits limits = { .full_per_loop = 1 };
+	struct err err = { 0 };
+	(void)state;
+
+	log_set_level(LOG_LEVEL_ERROR);
+	disk = mmap(NULL, sizeof(*disk), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	snprintf(directory, sizeof(directory), "/tmp/keeping_test.XXXXXX");
+	if (disk == MAP_FAILED || !mkdtemp(directory) ||
+	    observer_open(&watched, open("/", O_PATH | O_CLOEXEC), getpid(), &err) < 0)
+		return -1;
+	errand = ERRAND_NONE;
+	spool = spool_new(directory, &limits, -1);
+	return spool ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	errand_set_pump(NULL, NULL);
+	errand_cancel(&errand);
+	observer_close(&watched);
+	spool_free(spool);
+	munmap((void *)disk, sizeof(*disk));
+	return tree_remove(AT_FDCWD, directory) ? 0 : -1;
+}
+
+static int write_one(const char *signature, struct report *r)
+{
+	const struct keeping_place place = { .errand = &errand, .options = &options, .path = directory, .spool = spool, .on_rest = ignore };
+	struct err err = { 0 };
+
+	*r = (struct report){ .id.container = "c", .verdict.class = FAILURE_SEGFAULT, .started_unix_ns = NS_PER_SEC,
+			      .ended_unix_ns = 2 * NS_PER_SEC };
+	snprintf(r->signature, sizeof(r->signature), "%s", signature);
+	return keeping_write(&place, r, &watched, &err);
+}
+
+static size_t bundles(void)
+{
+	char pattern[128];
+	glob_t found;
+	size_t n;
+
+	snprintf(pattern, sizeof(pattern), "%s/local/c/*", directory);
+	n = glob(pattern, 0, NULL, &found) == 0 ? found.gl_pathc : 0;
+	globfree(&found);
+	return n;
+}
+
+static int64_t end_wait(int64_t now_ns, void *arg)
+{
+	(void)now_ns;
+	(void)arg;
+	disk->waits = false;
+	return NS_PER_SEC;
+}
+
+/* Told of with a bundle that its child goes on with. */
+static void begin_on_a_slow_disk(void)
+{
+	static struct report r;
+
+	disk->waits = true;
+	assert_int_equal(write_one("v1:a", &r), 0);
+	assert_true(r.directory[0]);
+	assert_true(errand_busy(&errand));
+}
+
+static void a_second_bundle_waits_for_the_first_on_a_slow_disk(void **state)
+{
+	static struct report r;
+	(void)state;
+
+	begin_on_a_slow_disk();
+	errand_set_pump(end_wait, NULL);
+	assert_int_equal(write_one("v1:b", &r), 0);
+	assert_int_equal(errand_wait(&errand, SOON, ignore, NULL), ERRAND_ENDED);
+	assert_int_equal(bundles(), 2);
+}
+
+static void a_child_whose_late_commit_fails_writes_the_report_and_ends(void **state)
+{
+	(void)state;
+
+	disk->fails = true;
+	begin_on_a_slow_disk();
+	disk->waits = false;
+	assert_int_equal(errand_wait(&errand, SOON, ignore, NULL), ERRAND_ENDED);
+	assert_int_equal(bundles(), 1);
+}
+
+static void a_child_that_is_killed_counts_for_no_repetition(void **state)
+{
+	static struct report r;
+	(void)state;
+
+	disk->dies = true;
+	assert_int_equal(write_one("v1:a", &r), 0);
+	assert_false(disk->dies);
+	assert_int_equal(r.keeping.repeats, 1);
+	assert_false(r.keeping.report_only);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_second_bundle_waits_for_the_first_on_a_slow_disk),
+		TEST(a_child_whose_late_commit_fails_writes_the_report_and_ends),
+		TEST(a_child_that_is_killed_counts_for_no_repetition),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of the child that reads what Ray keeps in a container. */
+#include "sidecar/record/ray_follower.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/units.h"
+
+#define START (1000 * NS_PER_SEC)
+
+static void nothing_said(const struct ray_said *said, void *arg)
+{
+	(void)said;
+	(void)arg;
+	fail();
+}
+
+static void poll_at(struct ray_follower *f, int64_t now_ns)
+{
+	ray_follower_poll(f, 0, now_ns, nothing_said, NULL);
+	for (int i = 0; f->asked && i < 20000; i++, usleep(1000))
+		ray_follower_poll(f, 0, now_ns, nothing_said, NULL);
+}
+
+static void one_that_is_killed_between_two_questions_is_replaced(void **state)
+{
+	int root_fd = open("/proc/self/fdinfo", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct ray_follower f;
+	pid_t first;
+	siginfo_t info;
+	(void)state;
+
+	ray_follower_init(&f, root_fd);
+	poll_at(&f, START);
+	first = f.child.pid;
+	assert_true(first > 0);
+	kill(first, SIGKILL);
+	assert_int_equal(waitid(P_PID, (id_t)first, &info, WEXITED | WNOWAIT), 0);
+	/* Not at once: it may end again. */
+	poll_at(&f, START + NS_PER_SEC);
+	assert_int_equal(f.child.pid, 0);
+	poll_at(&f, START + 60 * NS_PER_SEC);
+	assert_true(f.child.pid > 0);
+	assert_int_not_equal(f.child.pid, first);
+	assert_int_equal(f.asked_ns, START + 60 * NS_PER_SEC);
+	assert_false(f.asked);
+	ray_follower_close(&f);
+	close(root_fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_that_is_killed_between_two_questions_is_replaced),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
