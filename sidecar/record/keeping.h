@@ -21,8 +21,8 @@ struct keeping_place {
 };
 
 /*
- * As postmortem_keep. Waits some seconds for the errand before. -EBUSY: that disk is still at it. -ETIMEDOUT: it does not answer. A disk that only takes
- * its time to confirm a bundle is success: the child goes on.
+ * As postmortem_keep. err must not be NULL. Waits some seconds for the errand before. -EBUSY: that disk is still at it.
+ * -ETIMEDOUT: it does not answer. A disk that only takes its time to confirm a bundle is success: the child goes on.
  */
 int keeping_write(const struct keeping_place *at, struct report *r, const struct observer *o, struct err *err);
 

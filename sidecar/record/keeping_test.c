@@ -93,7 +93,8 @@ static int teardown(void **state)
 
 static int write_one(const char *signature, struct report *r)
 {
-	const struct keeping_place place = { .errand = &errand, .options = &options, .path = directory, .spool = spool, .on_rest = ignore };
+	const struct keeping_place place = { .errand = &errand, .options = &options, .path = directory, .spool = spool,
+					     .on_rest = ignore };
 	struct err err = { 0 };
 
 	*r = (struct report){ .id.container = "c", .verdict.class = FAILURE_SEGFAULT, .started_unix_ns = NS_PER_SEC,
