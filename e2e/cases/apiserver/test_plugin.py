@@ -40,7 +40,7 @@ def test_failures_are_listed_and_one_is_shown_by_its_name_or_its_pods(afterglow,
     name, pod = failure["metadata"]["name"], failure["spec"]["pod"]
     listed = afterglow("list")
     assert name in listed and pod in listed and "KernelOOMContainer" in listed and "137" in listed
-    assert name in afterglow("list", "--class", "KernelOOMContainer", "--owner", "RayCluster/demo", "--since", "1h")
+    assert name in afterglow("list", "--class", "KernelOOMContainer", "--owner", "RayCluster/demo", "--since", "30d")
     assert name not in afterglow("list", "--class", "Segfault")
     assert "v1:" in afterglow("list", "--by-signature")
     for which in name, pod:
