@@ -1600,8 +1600,9 @@ static void order_watch(int fd, pid_t pid, unsigned long long start)
 
 static void a_grandchild_that_is_watched_is_told_of_before_the_exit(void **state)
 {
-	/* Its parent takes its time to reap it, as `ray start` does. */
-	static const char script[] = "sleep 300 & echo $!; read x; kill -9 $!; sleep 2; wait; exit 1";
+	/* Its parent takes its time to reap it, as `ray start` does: a shell that waits for a program reaps all its children. */
+	static const char script[] = "sleep 300 & echo $!; read x; kill -9 $!; "
+				     "n=0; while [ $n -lt 100000 ]; do n=$((n + 1)); done; wait; exit 1";
 	int listener = listen_as_recorder(), connection;
 	struct process p = start(&usual, "--", "/bin/sh", "-c", script, NULL);
 	char expected[40];
