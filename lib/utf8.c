@@ -3,11 +3,14 @@
 #include "lib/utf8.h"
 
 #include <stdbool.h>
+#include <string.h>
 
-size_t utf8_character(const char *text, uint32_t *ret_code)
+#define CHARACTER_MAX 4 /* bytes */
+
+size_t utf8_character(const char *text, size_t max, uint32_t *ret_code)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	unsigned char first = (unsigned char)*text;
+	unsigned char first = max ? (unsigned char)*text : 0;
 	size_t len = first < 0x80	    ? 1 :
 		     (first & 0xe0) == 0xc0 ? 2 :
 		     (first & 0xf0) == 0xe0 ? 3 :
@@ -15,10 +18,10 @@ size_t utf8_character(const char *text, uint32_t *ret_code)
 					      0;
 	uint32_t code = len <= 1 ? first : first & (0xffU >> (len + 1));
 
-	if (len == 0 || first == 0)
+	if (len == 0 || len > max)
 		return 0;
 	for (size_t i = 1; i < len; i++) {
-		if (((unsigned char)text[i] & 0xc0) != 0x80) /* also the end of the text */
+		if (((unsigned char)text[i] & 0xc0) != 0x80)
 			return 0;
 		code = code << 6 | ((unsigned char)text[i] & 0x3f);
 	}
@@ -26,6 +29,13 @@ size_t utf8_character(const char *text, uint32_t *ret_code)
 		return 0;
 	*ret_code = code;
 	return len;
+}
+
+size_t utf8_cut(const char *text, size_t max)
+{
+	while (max > 0 && ((unsigned char)text[max] & 0xc0) == 0x80)
+		max--;
+	return max;
 }
 
 /* As YAML 1.2 has it (c-printable), without line breaks and the byte order mark. */
@@ -41,7 +51,7 @@ void utf8_mend(char *text)
 	uint32_t code;
 
 	for (; *text; text += len) {
-		len = utf8_character(text, &code);
+		len = utf8_character(text, strnlen(text, CHARACTER_MAX), &code);
 		if (len > 0 && is_printable(code))
 			continue;
 		len = len > 0 ? len : 1;
@@ -56,7 +66,7 @@ void utf8_escape_json(const char *json, struct strbuf *out)
 	uint32_t code;
 
 	for (; *json; json += len) {
-		len = utf8_character(json, &code);
+		len = utf8_character(json, strnlen(json, CHARACTER_MAX), &code);
 		if (len > 0 &&
 		    (is_printable(code) || code < 0x20)) /* the latter stand between values */
 			strbuf_add(out, json, len);

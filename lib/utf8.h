@@ -12,10 +12,13 @@
 #include "lib/strbuf.h"
 
 /*
- * The length of the character at text (1 to 4) and its code; 0: no UTF-8 begins there, or text
- * ends.
+ * The length of the character at text (1 to 4) and its code (0 for a NUL); 0: no UTF-8 begins there,
+ * or it does not end within len bytes.
  */
-size_t utf8_character(const char *text, uint32_t *ret_code);
+size_t utf8_character(const char *text, size_t len, uint32_t *ret_code);
+
+/* How many of the first max bytes of text are whole characters. A byte, or a NUL, follows them. */
+size_t utf8_cut(const char *text, size_t max);
 
 /*
  * Puts '?' for each byte that is no UTF-8, and of each character that is a control or none at all.

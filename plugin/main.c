@@ -69,6 +69,12 @@ static struct failure_filter filter_of(const struct options *o)
 						o->since_ns ? now_realtime_ns() - o->since_ns : 0 };
 }
 
+/* After what was not found. */
+static const char *where_looked(const struct options *o)
+{
+	return o->all_namespaces ? "" : " in this namespace; -A looks in all of them";
+}
+
 /* --- Commands: each fills out, and returns the exit code or a negative error --------------------------------- */
 
 /* What kubectl prints and follows by itself: the filters as labels. */
@@ -123,7 +129,7 @@ static int list(const struct options *o, struct strbuf *out, struct err *err)
 		    failure_list(failures, &filter, o->all_namespaces, now_realtime_ns(), out);
 	if (n == 0)
 		fprintf(stderr, "No failures were found%s.\n",
-			o->all_namespaces ? "" : " in this namespace; -A looks in all of them");
+			where_looked(o));
 	return 0;
 }
 
@@ -153,7 +159,7 @@ static int show(const struct options *o, struct strbuf *out, struct err *err)
 		return err_set(
 			err, EPROTO, "no failure and no pod with a failure is called \"%.253s\"%s",
 			o->argument,
-			o->all_namespaces ? "" : " in this namespace; -A looks in all of them");
+			where_looked(o));
 	if (o->output)
 		return show_by_kubectl(o, failure, err);
 	failure_text(failure, out);
@@ -172,10 +178,9 @@ static int incidents(const struct options *o, struct strbuf *out, struct err *er
 		return 0;
 	if (o->argument)
 		return err_set(err, EPROTO, "there is no incident \"%.253s\"%s", o->argument,
-			       o->all_namespaces ? "" :
-						   " in this namespace; -A looks in all of them");
+			       where_looked(o));
 	fprintf(stderr, "No failure brought others about%s.\n",
-		o->all_namespaces ? "" : " in this namespace; -A looks in all of them");
+		where_looked(o));
 	return 0;
 }
 

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "lib/fileio.h"
+#include "lib/loop/child.h"
 #include "lib/units.h"
 #include "sidecar/memcg_make.h"
 #include "sidecar/record/recorder.h"
@@ -42,16 +43,10 @@ struct run {
 /* Beside this program: they are installed together. */
 static int find_launcher(struct run *r, struct err *err)
 {
-	char self[PATH_MAX - sizeof(LAUNCHER)];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *slash;
+	int rc = child_beside(LAUNCHER, r->launcher, err);
 
-	if (n < 0)
-		return err_set(err, errno, "readlink /proc/self/exe");
-	self[n] = '\0';
-	slash = strrchr(self, '/');
-	slash[1] = '\0';
-	snprintf(r->launcher, sizeof(r->launcher), "%s%s", self, LAUNCHER);
+	if (rc < 0)
+		return rc;
 	if (access(r->launcher, X_OK) < 0)
 		return err_set(err, errno, "%s, which belongs beside afterglow-sidecar", r->launcher);
 	return 0;

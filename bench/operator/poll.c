@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * poll: what it costs to ask the sidecars. First an hour in which nothing waits for real: how many requests a second
- * poll_pace makes of so many pods, and how long a pod waits for its turn. Then real requests, each to an address of its own,
- * of which the answer is 304: CPU time of one.
+ * poll: what it costs to ask the sidecars. The first part simulates an hour without real waiting. It prints how many requests a
+ * second poll_pace allows for a number of pods, and how long a pod waits for its turn. The second part sends real requests, each
+ * to an address of its own. The answer is 304, and it prints the CPU time of one request.
  */
 #include <arpa/inet.h>
 #include <event2/event.h>

@@ -12,12 +12,6 @@ store=$work/store
 find_memory_cgroups
 around=$memory/afterglow-cgroups-$$
 
-remove_tree() { # DIRECTORY...; false while there are processes
-	for directory in "$@"; do
-		[ ! -d "$directory" ] || find "$directory" -depth -type d -exec rmdir {} \; 2>/dev/null
-		[ ! -d "$directory" ] || return 1
-	done
-}
 # What the last command left in its cgroup.
 clean() { wait_until remove_tree "$around"/in/*-*; }
 finish() {
@@ -28,14 +22,10 @@ finish() {
 }
 trap finish EXIT
 
-# What a command below calls: limits without swap, and controllers for what is below.
-cat >"$work/lib" <<END
-memory=$memory version=$version limit=$limit around=$around hog=$hog
-set_limit() { # DIRECTORY BYTES
-	echo "\$2" >"\$1/\$limit"
-	if [ \$version = 1 ]; then echo "\$2" >"\$1/memory.memsw.limit_in_bytes"; else echo 0 >"\$1/memory.swap.max"; fi 2>/dev/null
-}
-hand_down() { if [ \$version = 2 ]; then echo +memory >"\$1/cgroup.subtree_control"; fi; }
+# What a command below calls.
+limit_functions >"$work/lib"
+cat >>"$work/lib" <<END
+memory=$memory around=$around hog=$hog
 own() { sed -n 's/^[0-9]*:memory:\\(.*\\)/\\1/p; s/^0::\\(.*\\)/\\1/p' /proc/self/cgroup | head -n 1; }
 join() { echo 0 >"\$1/cgroup.procs"; } # also of a subshell, whose PID \$\$ is not
 # As raylet does it, with what is left for the user's processes as \$1.

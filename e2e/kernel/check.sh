@@ -60,6 +60,26 @@ find_memory_cgroups() {
 	if [ ! -d "$memory" ]; then memory=/sys/fs/cgroup version=2 limit=memory.max; fi
 }
 
+# Prints functions for the shells that a test starts: a limit without swap, and controllers for what is below.
+limit_functions() {
+	cat <<-END
+		version=$version limit=$limit
+		set_limit() { # DIRECTORY BYTES
+			echo "\$2" >"\$1/\$limit"
+			if [ \$version = 1 ]; then echo "\$2" >"\$1/memory.memsw.limit_in_bytes"; else echo 0 >"\$1/memory.swap.max"; fi 2>/dev/null
+		}
+		hand_down() { if [ \$version = 2 ]; then echo +memory >"\$1/cgroup.subtree_control"; fi; }
+	END
+}
+
+# Removes cgroups and those below them.
+remove_tree() { # DIRECTORY...; false while there are processes
+	for directory in "$@"; do
+		[ ! -d "$directory" ] || find "$directory" -depth -type d -exec rmdir {} \; 2>/dev/null
+		[ ! -d "$directory" ] || return 1
+	done
+}
+
 # Makes the cgroup $around, with a limit and without swap on v2. Then $inside is a cgroup that may hold processes, the same one
 # or below it, and `sh "$work/inside" COMMAND...` runs a command in it.
 make_around() { # LIMIT

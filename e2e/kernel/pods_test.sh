@@ -13,10 +13,6 @@ find_memory_cgroups
 around=$memory/afterglow-pods-$$
 started=
 
-remove_tree() { # DIRECTORY; false while there are processes
-	[ ! -d "$1" ] || find "$1" -depth -type d -exec rmdir {} \; 2>/dev/null
-	[ ! -d "$1" ]
-}
 finish() {
 	# shellcheck disable=SC2086
 	[ -z "$started" ] || kill $started 2>/dev/null
@@ -29,14 +25,8 @@ finish() {
 trap finish EXIT
 
 # What commands below call.
-cat >"$work/lib" <<END
-version=$version limit=$limit hog=$hog
-set_limit() { # DIRECTORY BYTES
-	echo "\$2" >"\$1/\$limit"
-	if [ \$version = 1 ]; then echo "\$2" >"\$1/memory.memsw.limit_in_bytes"; else echo 0 >"\$1/memory.swap.max"; fi 2>/dev/null
-}
-hand_down() { if [ \$version = 2 ]; then echo +memory >"\$1/cgroup.subtree_control"; fi; }
-END
+limit_functions >"$work/lib"
+echo "hog=$hog" >>"$work/lib"
 . "$work/lib"
 
 # Names as the runtimes make them: with systemd's driver, and without.

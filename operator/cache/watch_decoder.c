@@ -54,8 +54,30 @@ static bool is_named(const char *name, size_t len, const char *wanted)
 /* So short a line has no object that is too wide to be read. */
 #define SURELY_NARROW (2 * JSON_VALUES_MAX)
 
+/* The object of an event of that type; NULL: it is not to be read this way. */
+typedef cJSON *(*take_fn)(const struct watch_decoder *d, struct skim *s, enum watch_event_type type);
+
+static cJSON *take_whole(const struct watch_decoder *d, struct skim *s, enum watch_event_type type)
+{
+	return project_next(s, fields_of(d, type));
+}
+
+/* Slower: what is wrong with the object must not be wrong with the line. */
+static cJSON *take_salvaged(const struct watch_decoder *d, struct skim *s, enum watch_event_type type)
+{
+	const char *at = s->at;
+	cJSON *object = NULL;
+
+	if (type > WATCH_DELETED || skim_peek(s) != '{')
+		return NULL;
+	skim_skip(s);
+	if (!s->failed)
+		salvage_text(at, (size_t)(s->at - at), fields_of(d, type), &object, NULL);
+	return object;
+}
+
 /* {"type":"ADDED","object":{...}}, as all servers write it: read at one go. Else false, and all is as before. */
-static bool skim_event(const struct watch_decoder *d, const char *line, size_t len, struct watch_event *ret_event)
+static bool read_members(const struct watch_decoder *d, const char *line, size_t len, take_fn take, struct watch_event *ret_event)
 {
 	_cleanup_json_ cJSON *type = NULL, *object = NULL;
 	const char *name;
@@ -68,7 +90,9 @@ static bool skim_event(const struct watch_decoder *d, const char *line, size_t l
 			type = skim_take(&s);
 			ret_event->type = cJSON_IsString(type) ? type_from_name(type->valuestring) : WATCH_UNKNOWN;
 		} else if (type && !object && is_named(name, name_len, "object")) {
-			object = project_next(&s, fields_of(d, ret_event->type));
+			object = take(d, &s, ret_event->type);
+			if (!object)
+				return false;
 		} else {
 			return false;
 		}
@@ -78,38 +102,11 @@ static bool skim_event(const struct watch_decoder *d, const char *line, size_t l
 	return true;
 }
 
-/* The same, slower: what is wrong with the object must not be wrong with the line. */
-static bool salvage_event(const struct watch_decoder *d, const char *line, size_t len, struct watch_event *ret_event)
-{
-	_cleanup_json_ cJSON *type = NULL, *object = NULL;
-	const char *name;
-	size_t name_len;
-	struct skim s;
-
-	skim_init(&s, line, len);
-	for (skim_object(&s); skim_member(&s, &name, &name_len);)
-		if (!type && is_named(name, name_len, "type")) {
-			type = skim_take(&s);
-			ret_event->type = cJSON_IsString(type) ? type_from_name(type->valuestring) : WATCH_UNKNOWN;
-		} else if (type && !object && is_named(name, name_len, "object") && skim_peek(&s) == '{') {
-			const char *at = s.at;
-			skim_skip(&s);
-			if (!s.failed)
-				salvage_text(at, (size_t)(s.at - at), fields_of(d, ret_event->type), &object, NULL);
-		} else {
-			return false;
-		}
-	if (!skim_ended(&s) || !object || ret_event->type > WATCH_DELETED)
-		return false;
-	ret_event->object = TAKE_PTR(object);
-	return true;
-}
-
 static bool read_event(const struct watch_decoder *d, const char *line, size_t len, struct watch_event *ret_event)
 {
 	bool narrow = d->fields || len <= SURELY_NARROW;
 
-	return (narrow && skim_event(d, line, len, ret_event)) || salvage_event(d, line, len, ret_event);
+	return (narrow && read_members(d, line, len, take_whole, ret_event)) || read_members(d, line, len, take_salvaged, ret_event);
 }
 
 static int parse_event(const struct watch_decoder *d, const char *line, size_t len, struct watch_event *ret_event,

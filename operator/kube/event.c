@@ -8,6 +8,7 @@
 #include "lib/json.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
+#include "lib/utf8.h"
 #include "operator/kube/object.h"
 
 #define NOTE_MAX 1023 /* the API server refuses 1024 bytes */
@@ -18,12 +19,8 @@ static void set_note(cJSON *event, const char *note)
 	char text[NOTE_MAX + 1];
 	size_t len = (size_t)snprintf(text, sizeof(text), "%s", note);
 
-	if (len >= sizeof(text)) {
-		len = sizeof(text) - 1;
-		while (len && ((unsigned char)note[len] & 0xc0) == 0x80)
-			len--;
-		text[len] = '\0';
-	}
+	if (len >= sizeof(text))
+		text[utf8_cut(note, sizeof(text) - 1)] = '\0';
 	json_set_str(event, "note", text);
 }
 

@@ -8,6 +8,7 @@
 
 #include "lib/json.h"
 #include "lib/macros.h"
+#include "lib/utf8.h"
 #include "operator/raycluster/pod_state.h"
 
 #define PART_MAX 500
@@ -29,8 +30,7 @@ static void add_words(struct strbuf *out, const char *words)
 	size_t len = words ? strcspn(words, "\n") : 0;
 
 	if (len > PART_MAX)
-		for (len = PART_MAX; len && ((unsigned char)words[len] & 0xc0) == 0x80;)
-			len--;
+		len = utf8_cut(words, PART_MAX);
 	if (len)
 		strbuf_addf(out, "%s%.*s", out->len ? "; " : "", (int)len, words);
 }

@@ -6,28 +6,9 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "lib/utf8.h"
+
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
-
-/* Bytes of the valid UTF-8 character at p, 0 if there is none; its code point. */
-static size_t decode(const unsigned char *p, size_t len, uint32_t *ret_code)
-{
-	size_t n = p[0] < 0x80 ? 1 : p[0] >= 0xf0 && p[0] < 0xf5 ? 4 : p[0] >= 0xe0 && p[0] < 0xf0 ? 3 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : 0;
-	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	uint32_t c;
-
-	if (n == 0 || n > len)
-		return 0;
-	c = n == 1 ? p[0] : p[0] & (0x7fU >> n);
-	for (size_t i = 1; i < n; i++) {
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-		c = c << 6 | (p[i] & 0x3fU);
-	}
-	if (c < least[n] || (c >= 0xd800 && c < 0xe000) || c > 0x10ffff)
-		return 0;
-	*ret_code = c;
-	return n;
-}
 
 static bool is_unwanted(uint32_t c)
 {
@@ -52,7 +33,7 @@ void html_add(struct strbuf *out, const char *text, size_t len)
 	for (size_t i = 0; i < len;) {
 		uint32_t c = 0;
 		size_t colour = colour_length(text + i, len - i);
-		size_t n = decode((const unsigned char *)text + i, len - i, &c);
+		size_t n = utf8_character(text + i, len - i, &c);
 
 		if (colour) {
 			i += colour;

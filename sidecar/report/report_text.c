@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/units.h"
+#include "lib/utf8.h"
 #include "sidecar/report/report.h"
 
 #define COLUMNS 100
@@ -17,11 +18,7 @@ static size_t cut_at(const char *text, size_t room)
 {
 	size_t cut = strnlen(text, room + 1);
 
-	if (cut <= room)
-		return cut;
-	for (cut = room; cut > 0 && ((unsigned char)text[cut] & 0xc0) == 0x80;)
-		cut--;
-	return cut;
+	return cut <= room ? cut : utf8_cut(text, room);
 }
 
 /* The same, between words if there are several. */

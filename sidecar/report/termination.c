@@ -5,6 +5,7 @@
 
 #include "lib/json.h"
 #include "lib/units.h"
+#include "lib/utf8.h"
 #include "sidecar/report/report_json.h"
 
 #define TERMINATION_TOP 5
@@ -55,11 +56,7 @@ static char *summary_that_fits(const struct report *r, bool final, size_t max)
 /* To at most max bytes with the final newline, between characters. */
 static void cut_text(struct strbuf *text, size_t max)
 {
-	size_t len = max ? max - 1 : 0;
-
-	while (len > 0 && ((unsigned char)text->data[len] & 0xc0) == 0x80)
-		len--;
-	strbuf_truncate(text, len);
+	strbuf_truncate(text, utf8_cut(text->data, max ? max - 1 : 0));
 	if (max)
 		strbuf_addc(text, '\n');
 }
