@@ -120,6 +120,8 @@ def test_where_another_operator_makes_the_pods_the_launchers_come_with_the_clust
     assert content(api) == {}
     make("demo")
     wait_content(api, {key: b"amd"})
+    # Another reader may see the ConfigMap before the operator has its answer and writes its line.
+    wait_for("the line", lambda: "created the ConfigMap" in operator.text())
     assert operator.text().count("created the ConfigMap") == 1
 
 
