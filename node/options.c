@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line of afterglow-node. */
+#include "node/options.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+const char node_usage[] =
+	"usage: afterglow-node [OPTION...]\n"
+	"       afterglow-node restore [OPTION...]\n"
+	"Brings what only the node knows of a Ray pod to the sidecar in that pod. Runs as root in the node's PID\n"
+	"namespace, one on each node.\n"
+	"  --root DIR          the node's files are mounted below DIR (default: they are at their own paths)\n"
+	"  --directory DIR     keep the program that takes cores there, on the node (default " DEFAULT_DIRECTORY ")\n"
+	"  --kubelet DIR       the kubelet's directory on the node (default " DEFAULT_KUBELET ")\n"
+	"  --cores on|off      have the kernel hand cores to that program. It brings those of Ray pods to their\n"
+	"                      sidecars and passes all others on to where they went before (default on)\n"
+	"  --help, --version\n"
+	"SIGTERM ends it, and core_pattern becomes what it was before.\n"
+	"restore: does only that, where the agent was killed before it could.\n";
+
+static const struct row {
+	const char *name;
+	size_t at;
+} texts[] = {
+	{ "--root", offsetof(struct node_options, root) },
+	{ "--directory", offsetof(struct node_options, directory) },
+	{ "--kubelet", offsetof(struct node_options, kubelet) },
+};
+
+static const struct row *find_text(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		if (strcmp(texts[i].name, name) == 0)
+			return &texts[i];
+	return NULL;
+}
+
+static int take_switch(const char *option, const char *value, bool *ret_on, struct err *err)
+{
+	if (strcmp(value, "on") != 0 && strcmp(value, "off") != 0)
+		return err_set(err, EINVAL, "%s takes on or off, not %s", option, value);
+	*ret_on = strcmp(value, "on") == 0;
+	return 0;
+}
+
+static int take_option(struct node_options *o, const char *option, const char *value, struct err *err)
+{
+	const struct row *row = find_text(option);
+
+	if (!row && strcmp(option, "--cores") != 0)
+		return err_set(err, EINVAL, "unknown option %s (see --help)", option);
+	if (!value)
+		return err_set(err, EINVAL, "%s takes a value", option);
+	if (!row)
+		return take_switch(option, value, &o->cores, err);
+	if (value[0] != '/')
+		return err_set(err, EINVAL, "%s takes an absolute path, not %s", option, value);
+	*(const char **)((char *)o + row->at) = value;
+	return 0;
+}
+
+int node_options_parse(char **argv, struct node_options *ret_options, struct err *err)
+{
+	struct node_options o = {
+		.command = NODE_RUN,
+		.root = "",
+		.directory = DEFAULT_DIRECTORY,
+		.kubelet = DEFAULT_KUBELET,
+		.proc = "/proc",
+		.cores = true,
+	};
+
+	for (char **at = argv + 1; *at; at++) {
+		int rc = 0;
+
+		if (strcmp(*at, "--help") == 0)
+			o.command = NODE_HELP;
+		else if (strcmp(*at, "--version") == 0)
+			o.command = NODE_VERSION;
+		else if (strcmp(*at, "restore") == 0)
+			o.command = NODE_RESTORE;
+		else {
+			rc = take_option(&o, at[0], at[1], err);
+			at++;
+		}
+		if (rc < 0)
+			return rc;
+	}
+	*ret_options = o;
+	return 0;
+}
