@@ -11,6 +11,7 @@
 #include "node/cores.h"
 #include "node/core_handler.h"
 #include "node/node.h"
+#include "node/signals.h"
 
 static const struct part {
 	const char *name;
@@ -18,6 +19,7 @@ static const struct part {
 	void (*stop)(void); /* also when start failed */
 } parts[] = {
 	{ "cores", cores_start, cores_stop },
+	{ "signals", signals_start, signals_stop },
 };
 
 static void on_signal(struct source *s)

@@ -16,6 +16,8 @@ const char node_usage[] =
 	"  --kubelet DIR       the kubelet's directory on the node (default " DEFAULT_KUBELET ")\n"
 	"  --cores on|off      have the kernel hand cores to that program. It brings those of Ray pods to their\n"
 	"                      sidecars and passes all others on to where they went before (default on)\n"
+	"  --signals on|off    tell sidecars who sent their processes SIGKILL and other signals that end them (default on)\n"
+	"  --tracefs DIR       tracefs is mounted at DIR (default: where it usually is, or one of its own)\n"
 	"  --help, --version\n"
 	"SIGTERM ends it, and core_pattern becomes what it was before.\n"
 	"restore: does only that, where the agent was killed before it could.\n";
@@ -27,13 +29,17 @@ static const struct row {
 	{ "--root", offsetof(struct node_options, root) },
 	{ "--directory", offsetof(struct node_options, directory) },
 	{ "--kubelet", offsetof(struct node_options, kubelet) },
+	{ "--tracefs", offsetof(struct node_options, tracefs) },
+}, switches[] = {
+	{ "--cores", offsetof(struct node_options, cores) },
+	{ "--signals", offsetof(struct node_options, signals) },
 };
 
-static const struct row *find_text(const char *name)
+static const struct row *find(const struct row *rows, size_t n, const char *name)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
-		if (strcmp(texts[i].name, name) == 0)
-			return &texts[i];
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(rows[i].name, name) == 0)
+			return &rows[i];
 	return NULL;
 }
 
@@ -47,14 +53,14 @@ static int take_switch(const char *option, const char *value, bool *ret_on, stru
 
 static int take_option(struct node_options *o, const char *option, const char *value, struct err *err)
 {
-	const struct row *row = find_text(option);
+	const struct row *row = find(texts, ARRAY_SIZE(texts), option), *on = find(switches, ARRAY_SIZE(switches), option);
 
-	if (!row && strcmp(option, "--cores") != 0)
+	if (!row && !on)
 		return err_set(err, EINVAL, "unknown option %s (see --help)", option);
 	if (!value)
 		return err_set(err, EINVAL, "%s takes a value", option);
 	if (!row)
-		return take_switch(option, value, &o->cores, err);
+		return take_switch(option, value, (bool *)((char *)o + on->at), err);
 	if (value[0] != '/')
 		return err_set(err, EINVAL, "%s takes an absolute path, not %s", option, value);
 	*(const char **)((char *)o + row->at) = value;
@@ -70,6 +76,7 @@ int node_options_parse(char **argv, struct node_options *ret_options, struct err
 		.kubelet = DEFAULT_KUBELET,
 		.proc = "/proc",
 		.cores = true,
+		.signals = true,
 	};
 
 	for (char **at = argv + 1; *at; at++) {

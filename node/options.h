@@ -19,6 +19,8 @@ struct node_options {
 	const char *kubelet; /* the kubelet's directory on the node */
 	const char *proc; /* a procfs of the node's first PID namespace, as we see it */
 	bool cores; /* take over core_pattern */
+	bool signals; /* tell sidecars who sent signals */
+	const char *tracefs; /* where tracefs is mounted; NULL: find it, or mount one */
 };
 
 extern const char node_usage[];

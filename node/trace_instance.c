@@ -7,12 +7,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "lib/fileio.h"
 
 #define PLACE "/sys/kernel/tracing"
+/* Of linux/mount.h: musl has neither these nor the functions. */
+#define NEW_CLOEXEC 1 /* FSOPEN_, FSMOUNT_ */
+#define NEW_CREATE 6 /* FSCONFIG_CMD_ */
+#define NEW_RESTRICTED 0xe /* MOUNT_ATTR_NOSUID, NODEV, NOEXEC */
 #define SAVED_COMMS_MAX (64 * 1024)
 
 struct trace_instance {
@@ -32,12 +36,12 @@ static bool is_tracefs(int fd)
 /* Mounted nowhere: it goes away with its last descriptor. */
 static int mount_tracefs(struct err *err)
 {
-	_cleanup_close_ int context = fsopen("tracefs", FSOPEN_CLOEXEC);
+	_cleanup_close_ int context = (int)syscall(SYS_fsopen, "tracefs", NEW_CLOEXEC);
 	int fd;
 
-	if (context < 0 || fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+	if (context < 0 || syscall(SYS_fsconfig, context, NEW_CREATE, NULL, NULL, 0) < 0)
 		return err_set(err, errno, "tracefs");
-	fd = fsmount(context, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+	fd = (int)syscall(SYS_fsmount, context, NEW_CLOEXEC, NEW_RESTRICTED);
 	return fd < 0 ? err_set(err, errno, "mount tracefs") : fd;
 }
 

@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "node/process_table.h"
+#include "node/process_status.h"
 #include "node/signal_record.h"
+#include "node/signal_sender.h"
 #include "node/trace_instance.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -15,13 +16,13 @@ static void as_texts(const char *text, const struct trace_event *event)
 	struct signal_formats formats;
 	struct signal_record record;
 	char comm[TRACE_COMM_MAX];
+	struct process_status status;
 
 	if (signal_formats_parse(text, text, &formats))
 		signal_record_parse(&formats, event, &record);
 	trace_saved_comm(text, 1, comm);
-	process_inner_pid(text);
-	process_of_thread(text);
-	process_uid(text);
+	task_is_exiting(text);
+	process_status_parse(text, &status, NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
