@@ -30,7 +30,7 @@ LOOP := $(call modules,lib/loop)
 # What needs libcrypto, of which static programs get the five objects with SHA-256.
 DIGEST := $(call modules,lib/digest)
 CORE := $(call modules,sidecar/core)
-SIDECAR := $(call modules,sidecar/sample sidecar/ray sidecar/crash sidecar/record sidecar/verdict sidecar/report sidecar/store sidecar/spool sidecar/kernel sidecar/http sidecar)
+SIDECAR := $(call modules,sidecar/sample sidecar/ray sidecar/crash sidecar/record sidecar/verdict sidecar/report sidecar/store sidecar/spool sidecar/kernel sidecar/http sidecar/node sidecar)
 # The launcher's word for where cores go, which the recorder puts into reports.
 SIDECAR += sidecar/launch/core_pattern.c
 # And whose core it is; all else of a core is read by children.

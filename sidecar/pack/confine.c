@@ -28,11 +28,11 @@ int pack_confine_files(int core_fd, int out_fd, struct err *err)
 #define FUTEX_COMMANDS 127 /* the rest are flags */
 
 /* The second thread may not have run yet: what a thread does first is in the list. */
-int pack_confine_calls(int out_fd, struct err *err)
+int pack_confine_calls(int stream_fd, int out_fd, struct err *err)
 {
 	static const struct confine_limits limits = { .addresses = MEMORY_MAX, .cpu_seconds = SECONDS_MAX, .files = 1 };
 	const struct confine_rule rules[] = {
-		CONFINE_ALLOW(pread64), CONFINE_ALLOW(lseek), CONFINE_ALLOW(fstat), CONFINE_ALLOW_ON(write, out_fd),
+		CONFINE_ALLOW(pread64), CONFINE_ALLOW_ON(read, stream_fd), CONFINE_ALLOW(lseek), CONFINE_ALLOW(fstat), CONFINE_ALLOW_ON(write, out_fd),
 		CONFINE_ALLOW_ON(write, STDOUT_FILENO), CONFINE_ALLOW_ON(write, STDERR_FILENO), CONFINE_ALLOW_ON(fdatasync, out_fd),
 		CONFINE_ALLOW_WITHOUT(mmap, 2, PROT_EXEC), CONFINE_ALLOW_WITHOUT(mprotect, 2, PROT_EXEC),
 		CONFINE_ALLOW(munmap), CONFINE_ALLOW(mremap), CONFINE_ALLOW(madvise), CONFINE_ALLOW(brk),
