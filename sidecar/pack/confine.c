@@ -32,7 +32,7 @@ int pack_confine_calls(int stream_fd, int out_fd, struct err *err)
 {
 	static const struct confine_limits limits = { .addresses = MEMORY_MAX, .cpu_seconds = SECONDS_MAX, .files = 1 };
 	const struct confine_rule rules[] = {
-		CONFINE_ALLOW(pread64), CONFINE_ALLOW_ON(read, stream_fd), CONFINE_ALLOW(lseek), CONFINE_ALLOW(fstat), CONFINE_ALLOW_ON(write, out_fd),
+		CONFINE_ALLOW(pread64), CONFINE_ALLOW(lseek), CONFINE_ALLOW(fstat), CONFINE_ALLOW_ON(write, out_fd),
 		CONFINE_ALLOW_ON(write, STDOUT_FILENO), CONFINE_ALLOW_ON(write, STDERR_FILENO), CONFINE_ALLOW_ON(fdatasync, out_fd),
 		CONFINE_ALLOW_WITHOUT(mmap, 2, PROT_EXEC), CONFINE_ALLOW_WITHOUT(mprotect, 2, PROT_EXEC),
 		CONFINE_ALLOW(munmap), CONFINE_ALLOW(mremap), CONFINE_ALLOW(madvise), CONFINE_ALLOW(brk),
@@ -42,6 +42,7 @@ int pack_confine_calls(int stream_fd, int out_fd, struct err *err)
 		CONFINE_ALLOW(getrandom), CONFINE_ALLOW(getpid), CONFINE_ALLOW(gettid), CONFINE_ALLOW(rt_sigreturn),
 		CONFINE_ALLOW(rt_sigprocmask), CONFINE_ALLOW(restart_syscall), CONFINE_ALLOW(set_robust_list), CONFINE_ALLOW(rseq),
 		CONFINE_ALLOW(exit), CONFINE_ALLOW(exit_group),
+		CONFINE_ALLOW_ON(read, stream_fd), /* the last one: without a stream it is left out */
 	};
 
 	signal(SIGXFSZ, SIG_IGN);
@@ -52,6 +53,6 @@ int pack_confine_calls(int stream_fd, int out_fd, struct err *err)
 	(void)rules;
 	return 0;
 #else
-	return confine_calls(rules, ARRAY_SIZE(rules), err);
+	return confine_calls(rules, ARRAY_SIZE(rules) - (stream_fd < 0), err);
 #endif
 }
