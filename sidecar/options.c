@@ -25,6 +25,8 @@ const char sidecar_usage[] =
 	"to the socket. Namespace, pod and node come from POD_NAMESPACE, POD_NAME, POD_UID,\n"
 	"NODE_NAME and AFTERGLOW_CLUSTER, the store's name in reports from AFTERGLOW_STORE_NAME.\n"
 	"  --socket PATH       listen there (default " DEFAULT_SOCKET ")\n"
+	"  --node-socket PATH  where the node agent connects; no other container may mount its directory\n"
+	"                      (default: nothing comes from the node)\n"
 	"  --spool DIR         bundles are written there first (default " DEFAULT_SPOOL ")\n"
 	"  --spool-fallback DIR  there instead, while DIR of --spool cannot be written; a place in memory,\n"
 	"                      of which at most 24Mi are used. Only on the way to a store. On a tmpfs\n"
@@ -229,6 +231,7 @@ static const struct row {
 	int (*take)(struct sidecar_options *o, const char *option, const char *value, struct err *err);
 } table[] = {
 	{ .name = "--socket", RECORD, TEXT, AT(socket_path) },
+	{ .name = "--node-socket", RECORD, TEXT, AT(node_socket) },
 	{ .name = "--spool", RECORD, TEXT, AT(spool) },
 	{ .name = "--spool-fallback", RECORD, TEXT, AT(spool_fallback) },
 	{ .name = "--store", BOTH, TEXT, AT(store.url) },

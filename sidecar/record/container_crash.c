@@ -191,6 +191,11 @@ static struct crash *crash_of_end(const struct container *c, const struct ending
 	return crash;
 }
 
+void container_find_death_crash(struct container *c)
+{
+	c->death_crash = crash_of_end(c, &c->ending);
+}
+
 static void on_death_wait_over(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
@@ -213,8 +218,8 @@ bool container_death_waits(struct container *c)
 {
 	struct timeval within;
 
-	c->death_crash = crash_of_end(c, &c->ending);
-	if (!c->death_crash || crash_is_unwound(c->death_crash))
+	container_find_death_crash(c);
+	if (c->death_crash ? crash_is_unwound(c->death_crash) : !container_awaits_node_core(c))
 		return false;
 	within = death_wait(c);
 	c->death_timer = evtimer_new(c->base, on_death_wait_over, c);
@@ -312,10 +317,7 @@ void container_watch_crashes(struct container *c)
 bool container_core(struct container *c, const struct launch_message *m, int core_fd)
 {
 	const struct core_hint hint = { m->core_pid, m->core_tid, m->core_signal, m->core_comm };
-	int64_t now = now_boottime_ns();
 	struct err err = { 0 };
-	struct crash *crash;
-	struct note *note;
 
 	if (!c->crashes || container_is_over(c))
 		return false;
@@ -323,11 +325,21 @@ bool container_core(struct container *c, const struct launch_message *m, int cor
 		log_warning_limited("%s: %s", c->hello.name, err_text(&err));
 		return false;
 	}
-	crash = crashes_take(c->crashes, core_fd, &hint, &err);
+	container_take_core(c, &hint, core_fd);
+	return true;
+}
+
+void container_take_core(struct container *c, const struct core_hint *hint, int core_fd)
+{
+	int64_t now = now_boottime_ns();
+	struct err err = { 0 };
+	struct crash *crash = crashes_take(c->crashes, core_fd, hint, &err);
+	struct note *note;
+
 	if (!crash) {
 		if (err.code)
 			log_warning_limited("%s: core: %s", c->hello.name, err_text(&err));
-		return true;
+		return;
 	}
 	note = calloc(1, sizeof(*note));
 	if (note) {
@@ -338,5 +350,4 @@ bool container_core(struct container *c, const struct launch_message *m, int cor
 	/* Without a file that remembers, whether it was told of before is not known. */
 	if (!note || (note->old && !taken_remembers(c->callbacks.taken)))
 		crash_drop(crash, CORE_DROP_STALE);
-	return true;
 }

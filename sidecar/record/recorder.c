@@ -13,6 +13,7 @@
 #include "lib/outlet.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
+#include "sidecar/node/nodes.h"
 #include "sidecar/record/container.h"
 #include "sidecar/record/discard.h"
 #include "sidecar/record/errand.h"
@@ -29,6 +30,7 @@ struct recorder {
 	struct event_base *base;
 	const struct recorder_options *options;
 	struct listener *listener;
+	struct nodes *nodes; /* NULL: nothing comes from the node */
 	struct container *containers[CONTAINERS_MAX];
 	uint64_t numbers[CONTAINERS_MAX]; /* in the order they came */
 	uint64_t n_connections;
@@ -169,6 +171,42 @@ static void on_connection(int connection, void *arg)
 		log_error("a launcher's connection: %s", err_text(&err));
 }
 
+/* NULL: no launcher of that container is connected. */
+static struct container *container_of_id(const struct recorder *r, const char *container_id)
+{
+	for (size_t i = 0; i < CONTAINERS_MAX; i++)
+		if (r->containers[i] && container_observer(r->containers[i]) && container_has_id(r->containers[i], container_id))
+			return r->containers[i];
+	return NULL;
+}
+
+static int on_node_offer(const struct node_message *offer, void *arg, struct err *err)
+{
+	const struct container *c = container_of_id(arg, offer->container_id);
+
+	return c ? container_offer_core(c, err) : err_set(err, ESRCH, "no launcher of that container is connected");
+}
+
+static void on_node_core(const struct node_message *offer, int fd, void *arg)
+{
+	struct container *c = container_of_id(arg, offer->container_id);
+
+	/* The child that reads it has its own; closing this one, too, ends the dump where there is none. */
+	if (c)
+		container_node_core(c, offer, fd);
+	discard(&fd, 1);
+}
+
+/* Without it the recorder works as it does on a node without an agent. */
+static void listen_to_node(struct recorder *r)
+{
+	const struct nodes_callbacks callbacks = { .offer = on_node_offer, .core = on_node_core, .arg = r };
+	struct err err = { 0 };
+
+	if (r->options->node_socket && nodes_new(r->base, r->options->node_socket, &callbacks, &r->nodes, &err) < 0)
+		log_warning("%s", err_text(&err));
+}
+
 static void on_reconnect_over(evutil_socket_t fd, short what, void *arg)
 {
 	struct recorder *r = arg;
@@ -261,6 +299,8 @@ int recorder_new(struct event_base *base, const struct recorder_options *options
 		rc = start_recovery(r, err);
 	if (rc >= 0)
 		rc = listener_start(r->listener, err);
+	if (rc >= 0)
+		listen_to_node(r);
 	if (rc < 0) {
 		recorder_free(r);
 		return rc;
@@ -274,6 +314,7 @@ void recorder_free(struct recorder *r)
 	if (!r)
 		return;
 	errand_set_pump(NULL, NULL);
+	nodes_free(r->nodes);
 	for (size_t i = 0; i < CONTAINERS_MAX; i++)
 		container_free(r->containers[i]);
 	journal_close(&r->journal);

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the node agent brings: the cores of a container's processes, where the node's kernel does not write them to files. */
+#include <errno.h>
+#include <string.h>
+
+#include "lib/log.h"
+#include "sidecar/record/container_internal.h"
+
+bool container_has_id(const struct container *c, const char *container_id)
+{
+	return strlen(container_id) == NODE_CONTAINER_ID_LEN && strstr(c->observer.kernel.cgroup, container_id);
+}
+
+static struct node_core *free_place(const struct container *c)
+{
+	for (size_t i = 0; i < NODE_CORES_MAX; i++)
+		if (!c->node_cores[i].stream)
+			return (struct node_core *)&c->node_cores[i];
+	return NULL;
+}
+
+int container_offer_core(const struct container *c, struct err *err)
+{
+	if (!c->crashes || !c->options->spool)
+		return err_set(err, ENOTSUP, "--cores off");
+	if (container_is_over(c))
+		return err_set(err, ESRCH, "the container has ended");
+	if (!free_place(c))
+		return err_set(err, EBUSY, "%d cores of the container are being received", NODE_CORES_MAX);
+	return core_stream_has_room(c->options->spool, err);
+}
+
+bool container_awaits_node_core(const struct container *c)
+{
+	bool failed = !c->ending.status_known || c->ending.wait_status != 0;
+
+	for (size_t i = 0; failed && i < NODE_CORES_MAX; i++)
+		if (c->node_cores[i].stream)
+			return true;
+	return false;
+}
+
+void container_cancel_node_cores(struct container *c)
+{
+	for (size_t i = 0; i < NODE_CORES_MAX; i++)
+		core_stream_cancel(TAKE_PTR(c->node_cores[i].stream));
+}
+
+/* The end of the container may have been waiting for it. */
+static void go_on_with_end(struct container *c)
+{
+	if (c->death_crash)
+		return;
+	container_find_death_crash(c);
+	if (c->death_crash ? crash_is_unwound(c->death_crash) : !container_awaits_node_core(c))
+		container_event(c, CONTAINER_UNWOUND);
+}
+
+static void on_received(int file, const char *why, void *arg)
+{
+	struct node_core *n = arg;
+	struct container *c = n->container;
+	const struct core_hint hint = { .pid = n->offer.pid, .signal = n->offer.signal, .comm = n->offer.comm };
+
+	n->stream = NULL;
+	if (file < 0)
+		log_warning_limited("%s: the core of PID %d from the node: %.200s", c->hello.name, (int)n->offer.pid, why);
+	else if (c->state <= CONTAINER_ENDED)
+		container_take_core(c, &hint, file);
+	else {
+		log_warning_limited("%s: the core of PID %d came from the node after the report", c->hello.name, (int)n->offer.pid);
+		closep(&file);
+	}
+	if (c->state == CONTAINER_ENDED)
+		go_on_with_end(c);
+}
+
+void container_node_core(struct container *c, const struct node_message *offer, int fd)
+{
+	struct node_core *n = free_place(c);
+	struct err err = { 0 };
+
+	if (!n || container_is_over(c))
+		err_set(&err, EBUSY, "it came too late");
+	else {
+		n->container = c;
+		n->offer = *offer;
+		core_stream_start(c->base, c->options->spool, fd, on_received, n, &n->stream, &err);
+	}
+	if (err.code)
+		log_warning_limited("%s: the core of PID %d from the node: %s", c->hello.name, (int)offer->pid, err_text(&err));
+}
