@@ -24,6 +24,8 @@
  *	blanks, may be empty.
  *   oom CONTAINER_ID PID TIME_NS
  *	the OOM killer took that process.
+ *   watching SECONDS
+ *	so long, unless this comes again, the node would see such a signal, and its message follows within milliseconds.
  *
  * sidecar -> node
  *   take

@@ -18,9 +18,12 @@ const char node_usage[] =
 	"                      sidecars and passes all others on to where they went before (default on)\n"
 	"  --signals on|off    tell sidecars who sent their processes SIGKILL and other signals that end them (default on)\n"
 	"  --tracefs DIR       tracefs is mounted at DIR (default: where it usually is, or one of its own)\n"
+	"  --instance NAME     the name of its instance there (default afterglow)\n"
 	"  --help, --version\n"
 	"SIGTERM ends it, and core_pattern becomes what it was before.\n"
 	"restore: does only that, where the agent was killed before it could.\n";
+
+#define INSTANCE_MAX 60
 
 static const struct row {
 	const char *name;
@@ -30,6 +33,8 @@ static const struct row {
 	{ "--directory", offsetof(struct node_options, directory) },
 	{ "--kubelet", offsetof(struct node_options, kubelet) },
 	{ "--tracefs", offsetof(struct node_options, tracefs) },
+}, names[] = {
+	{ "--instance", offsetof(struct node_options, instance) },
 }, switches[] = {
 	{ "--cores", offsetof(struct node_options, cores) },
 	{ "--signals", offsetof(struct node_options, signals) },
@@ -54,16 +59,17 @@ static int take_switch(const char *option, const char *value, bool *ret_on, stru
 static int take_option(struct node_options *o, const char *option, const char *value, struct err *err)
 {
 	const struct row *row = find(texts, ARRAY_SIZE(texts), option), *on = find(switches, ARRAY_SIZE(switches), option);
+	const struct row *name = find(names, ARRAY_SIZE(names), option);
 
-	if (!row && !on)
+	if (!row && !on && !name)
 		return err_set(err, EINVAL, "unknown option %s (see --help)", option);
 	if (!value)
 		return err_set(err, EINVAL, "%s takes a value", option);
-	if (!row)
+	if (on)
 		return take_switch(option, value, (bool *)((char *)o + on->at), err);
-	if (value[0] != '/')
-		return err_set(err, EINVAL, "%s takes an absolute path, not %s", option, value);
-	*(const char **)((char *)o + row->at) = value;
+	if (name ? strchr(value, '/') || value[0] == '.' || strlen(value) > INSTANCE_MAX : value[0] != '/')
+		return err_set(err, EINVAL, name ? "%s takes a name, not %s" : "%s takes an absolute path, not %s", option, value);
+	*(const char **)((char *)o + (name ? name : row)->at) = value;
 	return 0;
 }
 
@@ -77,6 +83,7 @@ int node_options_parse(char **argv, struct node_options *ret_options, struct err
 		.proc = "/proc",
 		.cores = true,
 		.signals = true,
+		.instance = "afterglow",
 	};
 
 	for (char **at = argv + 1; *at; at++) {

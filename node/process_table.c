@@ -198,3 +198,10 @@ size_t process_table_count(const struct process_table *t)
 {
 	return t->n;
 }
+
+void process_table_pods(const struct process_table *t, void (*fn)(const char *pod_uid, void *arg), void *arg)
+{
+	for (size_t i = 0; i < t->n_containers; i++)
+		if (t->used[i] && (i == 0 || !t->used[i - 1] || strcmp(t->containers[i].pod_uid, t->containers[i - 1].pod_uid) != 0))
+			fn(t->containers[i].pod_uid, arg);
+}

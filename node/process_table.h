@@ -40,6 +40,9 @@ enum process_known {
 enum process_known process_table_find(const struct process_table *t, pid_t pid, const struct pod_of_process **ret_pod,
 				      pid_t *ret_inner);
 
+/* Each pod that had a process in a container at the last sweep, some of them more than once. */
+void process_table_pods(const struct process_table *t, void (*fn)(const char *pod_uid, void *arg), void *arg);
+
 size_t process_table_count(const struct process_table *t);
 
 #endif

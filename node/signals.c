@@ -3,6 +3,7 @@
 #include "node/signals.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -19,6 +20,7 @@
 #define EVENT_VICTIM "oom/mark_victim"
 #define FORMAT_MAX 8192
 #define WAKES_PER_S 20
+#define ANNOUNCE_S 10
 #define PAGES_MAX 64 /* of one CPU at a time */
 #define UNKNOWN_PER_S 100 /* targets too young for the table */
 /* Of the scheduler: a sender that is about to end ends on the CPU that we need to look at it. */
@@ -33,6 +35,7 @@ static struct {
 	struct budget wakes, unknown;
 	struct source events, sweep;
 	int epoll; /* readable while a buffer is */
+	unsigned int sweeps;
 } signals;
 
 /* Of a process that came since the last sweep. False: it is no container's. */
@@ -118,12 +121,29 @@ static void on_events(struct source *s)
 	on_due(s, now_boottime_ns());
 }
 
+static void tell_pod(const char *pod_uid, void *arg)
+{
+	char message[32];
+
+	(void)arg;
+	snprintf(message, sizeof(message), "watching %d", ANNOUNCE_S * 3);
+	outbox_add(&signals.outbox, pod_uid, message);
+}
+
+static void announce(void)
+{
+	process_table_pods(signals.table, tell_pod, NULL);
+	outbox_flush(&signals.outbox, signals.node);
+}
+
 static void on_sweep(struct source *s, int64_t now_ns)
 {
 	struct err err = { 0 };
 
 	if (process_table_sweep(signals.table, &err) < 0)
 		log_warning_limited("processes: %s", err_text(&err));
+	if (signals.sweeps++ % (ANNOUNCE_S / PROCESS_SWEEP_S) == 0)
+		announce();
 	s->due_ns = now_ns + PROCESS_SWEEP_S * NS_PER_SEC;
 }
 
@@ -193,7 +213,7 @@ int signals_start(struct node *n, struct err *err)
 	if (rc >= 0)
 		rc = process_table_sweep(signals.table, err);
 	if (rc >= 0)
-		rc = trace_instance_open(n->options->tracefs, SIGNALS_INSTANCE, &signals.trace, err);
+		rc = trace_instance_open(n->options->tracefs, n->options->instance, &signals.trace, err);
 	if (rc >= 0)
 		rc = read_formats(err);
 	if (rc >= 0)

@@ -12,8 +12,6 @@
 #include "lib/err.h"
 #include "node/node.h"
 
-#define SIGNALS_INSTANCE "afterglow"
-
 int signals_start(struct node *n, struct err *err);
 void signals_stop(void);
 

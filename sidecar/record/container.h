@@ -71,6 +71,10 @@ bool container_keeps_core(const struct container *c);
 
 /* Whether its runtime calls it so: by the names of its cgroups. */
 bool container_has_id(const struct container *c, const char *container_id);
+/* The node agent saw a signal to a process of it. */
+void container_node_signal(struct container *c, const struct node_signal *s);
+/* Until then (CLOCK_BOOTTIME) it would see one, so an end by a signal may wait a moment for its word. */
+void container_node_watches(struct container *c, int64_t until_ns);
 /* A process of it is dumping core, and the node would hand it over: whether it is wanted. -EBUSY, -ENOTSUP, -ENOSPC: not. */
 int container_offer_core(const struct container *c, struct err *err);
 /* That core's stream. Takes fd, which may be anything. */

@@ -67,6 +67,8 @@ struct container {
 	struct ending ending; /* from CONTAINER_ENDED on */
 	struct event *death_timer;
 	struct node_core node_cores[NODE_CORES_MAX];
+	int64_t node_watches_until_ns;
+	struct event *sender_timer;
 	struct spill_watch spill;
 	struct memory_watch memory;
 	char core_needs[CORE_NEEDS_MAX];
@@ -128,6 +130,8 @@ void container_find_death_crash(struct container *c);
 /* Whether a core of it is still coming from the node. */
 bool container_awaits_node_core(const struct container *c);
 void container_cancel_node_cores(struct container *c);
+/* Whether its report waits for the node agent's word on who ended it: CONTAINER_UNWOUND happens then. */
+bool container_awaits_sender(struct container *c);
 /* After each sample: cores that nothing more is to be waited for are reported. */
 void container_crashes_due(struct container *c, int64_t now_ns);
 /* Whether the worker that Ray tells of left a core: then both are one report. */

@@ -31,6 +31,7 @@ struct recorder {
 	const struct recorder_options *options;
 	struct listener *listener;
 	struct nodes *nodes; /* NULL: nothing comes from the node */
+	int64_t node_watches_until_ns; /* so long the node agent sees signals; 0: there is none */
 	struct container *containers[CONTAINERS_MAX];
 	uint64_t numbers[CONTAINERS_MAX]; /* in the order they came */
 	uint64_t n_connections;
@@ -86,6 +87,7 @@ static void on_attached(struct container *c, void *arg)
 
 	if (r->pod_terminating)
 		container_pod_terminating(c);
+	container_node_watches(c, r->node_watches_until_ns);
 	if (last) {
 		container_say(c, "[afterglow] how the previous instance of this container ended:\n");
 		container_say(c, last);
@@ -197,10 +199,28 @@ static void on_node_core(const struct node_message *offer, int fd, void *arg)
 	discard(&fd, 1);
 }
 
+static void on_node_other(const char *text, size_t len, void *arg)
+{
+	struct recorder *r = arg;
+	char id[NODE_SIGNALS_ID_LEN + 1];
+	struct container *c;
+	struct node_signal s;
+	int64_t watches_ns;
+
+	if (node_signal_parse(text, len, id, &s) && (c = container_of_id(r, id)))
+		container_node_signal(c, &s);
+	if (!node_watching_parse(text, len, &watches_ns))
+		return;
+	r->node_watches_until_ns = now_boottime_ns() + watches_ns;
+	for (size_t i = 0; i < CONTAINERS_MAX; i++)
+		if (r->containers[i])
+			container_node_watches(r->containers[i], r->node_watches_until_ns);
+}
+
 /* Without it the recorder works as it does on a node without an agent. */
 static void listen_to_node(struct recorder *r)
 {
-	const struct nodes_callbacks callbacks = { .offer = on_node_offer, .core = on_node_core, .arg = r };
+	const struct nodes_callbacks callbacks = { .offer = on_node_offer, .core = on_node_core, .other = on_node_other, .arg = r };
 	struct err err = { 0 };
 
 	if (r->options->node_socket && nodes_new(r->base, r->options->node_socket, &callbacks, &r->nodes, &err) < 0)
