@@ -24,6 +24,9 @@
  *	blanks, may be empty.
  *   oom CONTAINER_ID PID TIME_NS
  *	the OOM killer took that process.
+ *   kernel PRIORITY TIME_US TEXT
+ *	a record of the kernel log that concerns the pod, facility 0. TIME_US by the log's own clock; TEXT is the rest, escaped as
+ *	/dev/kmsg does.
  *   watching SECONDS
  *	so long, unless this comes again, the node would see such a signal, and its message follows within milliseconds.
  *

@@ -10,7 +10,9 @@
 #include "lib/log.h"
 #include "node/cores.h"
 #include "node/core_handler.h"
+#include "node/kernel_lines.h"
 #include "node/node.h"
+#include "node/processes.h"
 #include "node/signals.h"
 
 static const struct part {
@@ -19,7 +21,9 @@ static const struct part {
 	void (*stop)(void); /* also when start failed */
 } parts[] = {
 	{ "cores", cores_start, cores_stop },
+	{ "processes", processes_start, processes_stop },
 	{ "signals", signals_start, signals_stop },
+	{ "kernel lines", kernel_lines_start, kernel_lines_stop },
 };
 
 static void on_signal(struct source *s)

@@ -17,6 +17,7 @@ const char node_usage[] =
 	"  --cores on|off      have the kernel hand cores to that program. It brings those of Ray pods to their\n"
 	"                      sidecars and passes all others on to where they went before (default on)\n"
 	"  --signals on|off    tell sidecars who sent their processes SIGKILL and other signals that end them (default on)\n"
+	"  --kernel-lines on|off  give sidecars the lines of the kernel log that concern their pods (default on)\n"
 	"  --tracefs DIR       tracefs is mounted at DIR (default: where it usually is, or one of its own)\n"
 	"  --instance NAME     the name of its instance there (default afterglow)\n"
 	"  --help, --version\n"
@@ -38,6 +39,7 @@ static const struct row {
 }, switches[] = {
 	{ "--cores", offsetof(struct node_options, cores) },
 	{ "--signals", offsetof(struct node_options, signals) },
+	{ "--kernel-lines", offsetof(struct node_options, kernel_lines) },
 };
 
 static const struct row *find(const struct row *rows, size_t n, const char *name)
@@ -83,6 +85,7 @@ int node_options_parse(char **argv, struct node_options *ret_options, struct err
 		.proc = "/proc",
 		.cores = true,
 		.signals = true,
+		.kernel_lines = true,
 		.instance = "afterglow",
 	};
 

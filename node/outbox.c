@@ -32,6 +32,20 @@ void outbox_add(struct outbox *o, const char *pod_uid, const char *message)
 	strbuf_truncate(&o->messages, before);
 }
 
+void outbox_add_once(struct outbox *o, const char *pod_uid, const char *message)
+{
+	const char *p = strbuf_str(&o->messages), *end = p + o->messages.len;
+
+	while (p < end) {
+		const char *there = p + strlen(p) + 1;
+
+		if (strcmp(p, pod_uid) == 0 && strcmp(there, message) == 0)
+			return;
+		p = there + strlen(there) + 1;
+	}
+	outbox_add(o, pod_uid, message);
+}
+
 static int connect_pod(const struct node *n, const char *pod_uid, int *ret_fd, struct err *err)
 {
 	char pods[512];

@@ -19,6 +19,8 @@ struct outbox {
 void outbox_init(struct outbox *o);
 void outbox_release(struct outbox *o);
 void outbox_add(struct outbox *o, const char *pod_uid, const char *message);
+/* The same, unless that message to that pod is there already. */
+void outbox_add_once(struct outbox *o, const char *pod_uid, const char *message);
 /* Sends what there is. A pod without a sidecar gets nothing, which is no failure. */
 void outbox_flush(struct outbox *o, const struct node *n);
 

@@ -25,7 +25,8 @@ struct process_table {
 	struct entry *entries; /* ascending */
 	size_t n, room;
 	struct pod_of_process *containers;
-	bool *used; /* of containers */
+	bool used[CONTAINERS_MAX];
+	unsigned int ages[CONTAINERS_MAX]; /* in sweeps */
 	size_t n_containers;
 	unsigned int sweeps;
 };
@@ -38,8 +39,7 @@ int process_table_new(const char *proc, struct process_table **ret_table, struct
 		return err_set(err, ENOMEM, "processes");
 	t->proc = proc;
 	t->containers = calloc(CONTAINERS_MAX, sizeof(*t->containers));
-	t->used = calloc(CONTAINERS_MAX, sizeof(*t->used));
-	if (t->containers && t->used) {
+	if (t->containers) {
 		*ret_table = t;
 		return 0;
 	}
@@ -53,7 +53,6 @@ void process_table_free(struct process_table *t)
 		return;
 	free(t->entries);
 	free(t->containers);
-	free(t->used);
 	free(t);
 }
 
@@ -73,6 +72,7 @@ static uint16_t add_container(struct process_table *t, const struct pod_of_proce
 	t->n_containers = MAX(t->n_containers, vacant + 1);
 	t->containers[vacant] = *pod;
 	t->used[vacant] = true;
+	t->ages[vacant] = 0;
 	return (uint16_t)vacant;
 }
 
@@ -143,7 +143,7 @@ static void see(struct process_table *t, const struct entry *before, struct entr
 
 static void forget_unused(struct process_table *t)
 {
-	memset(t->used, 0, CONTAINERS_MAX * sizeof(*t->used));
+	memset(t->used, 0, sizeof(t->used));
 	for (size_t i = 0; i < t->n; i++)
 		if (t->entries[i].container != OF_NODE)
 			t->used[t->entries[i].container] = true;
@@ -159,6 +159,8 @@ int process_table_sweep(struct process_table *t, struct err *err)
 	if (!dir)
 		return err_set(err, errno, "list %s", t->proc);
 	t->sweeps++;
+	for (size_t i = 0; i < t->n_containers; i++)
+		t->ages[i]++;
 	while ((d = readdir(dir))) {
 		struct entry e = { .pid = pid_of_name(d->d_name), .container = OF_NODE };
 
@@ -199,9 +201,18 @@ size_t process_table_count(const struct process_table *t)
 	return t->n;
 }
 
-void process_table_pods(const struct process_table *t, void (*fn)(const char *pod_uid, void *arg), void *arg)
+void process_table_containers(const struct process_table *t, void (*fn)(const struct pod_of_process *c, unsigned int sweeps, void *arg),
+			      void *arg)
 {
 	for (size_t i = 0; i < t->n_containers; i++)
-		if (t->used[i] && (i == 0 || !t->used[i - 1] || strcmp(t->containers[i].pod_uid, t->containers[i - 1].pod_uid) != 0))
-			fn(t->containers[i].pod_uid, arg);
+		if (t->used[i])
+			fn(&t->containers[i], t->ages[i], arg);
+}
+
+pid_t process_table_any(const struct process_table *t, const struct pod_of_process *container)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (t->entries[i].container != OF_NODE && strcmp(t->containers[t->entries[i].container].container_id, container->container_id) == 0)
+			return t->entries[i].pid;
+	return 0;
 }

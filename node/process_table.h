@@ -40,8 +40,12 @@ enum process_known {
 enum process_known process_table_find(const struct process_table *t, pid_t pid, const struct pod_of_process **ret_pod,
 				      pid_t *ret_inner);
 
-/* Each pod that had a process in a container at the last sweep, some of them more than once. */
-void process_table_pods(const struct process_table *t, void (*fn)(const char *pod_uid, void *arg), void *arg);
+/* Each container that had a process at the last sweep, and how many sweeps before that had one too. */
+void process_table_containers(const struct process_table *t, void (*fn)(const struct pod_of_process *c, unsigned int sweeps, void *arg),
+			      void *arg);
+
+/* A process of that container, 0: there is none. */
+pid_t process_table_any(const struct process_table *t, const struct pod_of_process *container);
 
 size_t process_table_count(const struct process_table *t);
 

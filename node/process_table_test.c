@@ -125,6 +125,36 @@ static void a_process_that_a_runtime_moves_into_its_container_is_found_there(voi
 	assert_int_equal(process_table_find(f->table, 50, &pod, &inner), PROCESS_OF_POD);
 }
 
+static unsigned int age_of_a;
+
+static void note_age(const struct pod_of_process *c, unsigned int sweeps, void *arg)
+{
+	*(unsigned int *)arg += 1;
+	if (strcmp(c->pod_uid, UID_A) == 0)
+		age_of_a = sweeps;
+}
+
+static void containers_are_listed_with_their_age(void **state)
+{
+	struct fixture *f = *state;
+	unsigned int n = 0;
+
+	make(f, 10, 1, "ray", IN_A);
+	process_table_sweep(f->table, NULL);
+	make(f, 11, 1, "ray", IN_B);
+	make(f, 12, 2, "ray", IN_A);
+	process_table_sweep(f->table, NULL);
+	process_table_containers(f->table, note_age, &n);
+	assert_int_equal(n, 2);
+	assert_int_equal(age_of_a, 1);
+	vanish(f, 11);
+	process_table_sweep(f->table, NULL);
+	n = 0;
+	process_table_containers(f->table, note_age, &n);
+	assert_int_equal(n, 1);
+	assert_int_equal(age_of_a, 2);
+}
+
 static void what_is_no_process_is_passed_over(void **state)
 {
 	struct fixture *f = *state;
@@ -218,6 +248,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_process_that_is_gone_is_found_where_the_last_sweep_saw_it, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_process_that_a_runtime_moves_into_its_container_is_found_there, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(containers_are_listed_with_their_age, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_is_no_process_is_passed_over, set_up, tear_down),
 		cmocka_unit_test(the_flags_of_a_task_stand_behind_its_name),
 		cmocka_unit_test_setup_teardown(a_sender_is_named_with_its_place, set_up, tear_down),

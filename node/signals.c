@@ -3,7 +3,6 @@
 #include "node/signals.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -20,7 +19,6 @@
 #define EVENT_VICTIM "oom/mark_victim"
 #define FORMAT_MAX 8192
 #define WAKES_PER_S 20
-#define ANNOUNCE_S 10
 #define PAGES_MAX 64 /* of one CPU at a time */
 #define UNKNOWN_PER_S 100 /* targets too young for the table */
 /* Of the scheduler: a sender that is about to end ends on the CPU that we need to look at it. */
@@ -29,13 +27,11 @@
 static struct {
 	struct node *node;
 	struct trace_instance *trace;
-	struct process_table *table;
 	struct signal_formats formats;
 	struct outbox outbox;
 	struct budget wakes, unknown;
-	struct source events, sweep;
+	struct source events;
 	int epoll; /* readable while a buffer is */
-	unsigned int sweeps;
 } signals;
 
 /* Of a process that came since the last sweep. False: it is no container's. */
@@ -55,7 +51,7 @@ static bool find_target(pid_t task, struct pod_of_process *ret_pod, pid_t *ret_i
 {
 	const struct pod_of_process *pod;
 
-	switch (process_table_find(signals.table, task, &pod, ret_inner)) {
+	switch (process_table_find(signals.node->processes, task, &pod, ret_inner)) {
 	case PROCESS_OF_POD:
 		*ret_pod = *pod;
 		return true;
@@ -77,7 +73,7 @@ static void handle(const struct signal_record *record)
 	if (!find_target(record->target, &pod, &inner))
 		return;
 	if (record->kind == RECORD_SIGNAL)
-		signal_sender_find(signals.node->options->proc, signals.table, signals.trace, record->sender, &pod, &sender);
+		signal_sender_find(signals.node->options->proc, signals.node->processes, signals.trace, record->sender, &pod, &sender);
 	signal_message(record, pod.container_id, inner, &sender, &message);
 	outbox_add(&signals.outbox, pod.pod_uid, strbuf_str(&message));
 }
@@ -119,32 +115,6 @@ static void on_due(struct source *s, int64_t now_ns)
 static void on_events(struct source *s)
 {
 	on_due(s, now_boottime_ns());
-}
-
-static void tell_pod(const char *pod_uid, void *arg)
-{
-	char message[32];
-
-	(void)arg;
-	snprintf(message, sizeof(message), "watching %d", ANNOUNCE_S * 3);
-	outbox_add(&signals.outbox, pod_uid, message);
-}
-
-static void announce(void)
-{
-	process_table_pods(signals.table, tell_pod, NULL);
-	outbox_flush(&signals.outbox, signals.node);
-}
-
-static void on_sweep(struct source *s, int64_t now_ns)
-{
-	struct err err = { 0 };
-
-	if (process_table_sweep(signals.table, &err) < 0)
-		log_warning_limited("processes: %s", err_text(&err));
-	if (signals.sweeps++ % (ANNOUNCE_S / PROCESS_SWEEP_S) == 0)
-		announce();
-	s->due_ns = now_ns + PROCESS_SWEEP_S * NS_PER_SEC;
 }
 
 static int read_formats(struct err *err)
@@ -191,16 +161,14 @@ static int add_sources(struct err *err)
 		return rc;
 	signals.events = (struct source){ .name = "events", .fd = signals.epoll, .due_ns = LOOP_NEVER, .ready = on_events,
 					  .due = on_due };
-	signals.sweep = (struct source){ .name = "processes", .fd = -1, .due_ns = 0, .due = on_sweep };
-	rc = loop_add(&signals.node->loop, &signals.events, err);
-	return rc < 0 ? rc : loop_add(&signals.node->loop, &signals.sweep, err);
+	return loop_add(&signals.node->loop, &signals.events, err);
 }
 
 int signals_start(struct node *n, struct err *err)
 {
 	int rc;
 
-	if (!n->options->signals)
+	if (!n->options->signals || !n->processes)
 		return 0;
 	signals.node = n;
 	signals.epoll = -1;
@@ -209,11 +177,7 @@ int signals_start(struct node *n, struct err *err)
 	outbox_init(&signals.outbox);
 	if (setpriority(PRIO_PROCESS, 0, NICE) < 0)
 		log_warning("no higher priority: senders of signals may be gone before they are seen");
-	rc = process_table_new(n->options->proc, &signals.table, err);
-	if (rc >= 0)
-		rc = process_table_sweep(signals.table, err);
-	if (rc >= 0)
-		rc = trace_instance_open(n->options->tracefs, n->options->instance, &signals.trace, err);
+	rc = trace_instance_open(n->options->tracefs, n->options->instance, &signals.trace, err);
 	if (rc >= 0)
 		rc = read_formats(err);
 	if (rc >= 0)
@@ -226,10 +190,8 @@ void signals_stop(void)
 	if (!signals.node)
 		return;
 	loop_remove(&signals.node->loop, &signals.events);
-	loop_remove(&signals.node->loop, &signals.sweep);
 	closep(&signals.epoll);
 	trace_instance_close(signals.trace);
-	process_table_free(signals.table);
 	outbox_release(&signals.outbox);
 	memset(&signals, 0, sizeof(signals));
 }

@@ -6,7 +6,7 @@
 # Ends with "N passed, N failed".
 build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
 sidecar=$build/afterglow-sidecar launch=$build/afterglow-launch node=$build/afterglow-node
-contain=$build/test/contain hog=$build/test/hog
+contain=$build/test/contain hog=$build/test/hog probe=$build/test/probe
 ulimit -c 0
 work=$(mktemp -d /tmp/node_signals.XXXXXX)
 . "$(dirname "$0")/check.sh"
@@ -97,6 +97,10 @@ end_pod() {
 	wait_until remove_tree "$pod"
 }
 
+bundle_has() { # FILE PATTERN
+	find "$store" -name "$1" -exec grep -q "$2" {} \; -print | grep -q .
+}
+
 in_cgroup() { # DIRECTORY COMMAND...
 	sh -c 'echo 0 >"$1/cgroup.procs"; shift; exec "$@"' sh "$@"
 }
@@ -114,7 +118,7 @@ start_ray "$idle"
 kill -9 "$command_pid"
 end_pod "kill -9 from the node"
 check "kill -9 from the node: certain" says 'class Killed, certain'
-check "kill -9 from the node: by a shell's own kill" says 'was killed with SIGKILL from sh (PID [0-9]*) on the node'
+check "kill -9 from the node: by a shell's own kill" says 'was killed with SIGKILL from node_signals_te (PID [0-9]*) on the node'
 
 start_ray "$idle"
 /bin/kill -9 "$command_pid"
@@ -146,22 +150,32 @@ start_ray "$idle"
 kill -9 "$launch_pid"
 end_pod "kill -9 of process 1"
 check "kill -9 of process 1: certain" says 'class Killed, certain'
-check "kill -9 of process 1: named" says 'SIGKILL to the launcher (PID 1), .* from sh (PID [0-9]*) on the node'
+check "kill -9 of process 1: named" says 'SIGKILL to the launcher (PID 1), .* from node_signals_te (PID [0-9]*) on the node'
 
 start_ray "$idle"
 kill -TERM "$launch_pid"
 end_pod "SIGTERM to process 1"
-check "SIGTERM to process 1: who sent it, not who passed it on" says 'by SIGTERM, sent by sh (PID [0-9]*) on the node'
+check "SIGTERM to process 1: who sent it, not who passed it on" says 'by SIGTERM, sent by node_signals_te (PID [0-9]*) on the node'
 
 start_ray 'sleep 600 & child=$!; sh -c "sleep 7; kill -9 $child"; wait $child; exit 3'
 end_pod "a child is killed"
 check "a child is killed: the command's exit code is its own" says 'class ApplicationError'
 check "a child is killed: nobody killed the command" silent 'was killed with SIGKILL'
 
-start_ray "set_limit $ray 24M; exec sh -c '$as_victim $hog 200M --rate 20M'"
+oom_spares_us
+start_ray "sleep 7; exec sh -c '$as_victim $hog 200M --rate 20M'"
+set_limit "$ray" 24M
 end_pod "the OOM killer"
+oom_spares_nobody
 check "the OOM killer: its class" says 'class KernelOOMContainer'
 check "the OOM killer: proof without the kernel log" says 'node agent: the OOM killer took the command (PID [0-9]*)\|the OOM killer took the command (PID [0-9]*)'
+check "the OOM killer: the agent brings the kernel's lines" says 'kernel log: Memory cgroup out of memory: Killed process\|Memory cgroup out of memory: Killed process'
+check "the OOM killer: they are in the bundle" bundle_has kernel.log 'Memory cgroup out of memory: Killed process'
+
+start_ray "sleep 7; exec $probe fault segv"
+end_pod "a segfault"
+check "a segfault: its class" says 'class Segfault'
+check "a segfault: the kernel's line of it" says 'probe\[[0-9]*\]: segfault at'
 
 # As many signals as two shells can send to processes that ignore them.
 cat >"$work/storm" <<-END
@@ -180,7 +194,7 @@ wait $storm 2>/dev/null
 storm=
 end_pod "a storm of signals elsewhere"
 check "a storm of signals elsewhere: certain" says 'class Killed, certain'
-check "a storm of signals elsewhere: named" says 'SIGKILL from sh (PID [0-9]*) on the node'
+check "a storm of signals elsewhere: named" says 'SIGKILL from node_signals_te (PID [0-9]*) on the node'
 
 kill -9 $agent
 wait $agent 2>/dev/null
@@ -190,7 +204,7 @@ start_ray "$idle"
 kill -9 "$command_pid"
 end_pod "the agent after it"
 check "the agent after it: certain" says 'class Killed, certain'
-check "the agent after it: named" says 'SIGKILL from sh (PID [0-9]*) on the node'
+check "the agent after it: named" says 'SIGKILL from node_signals_te (PID [0-9]*) on the node'
 
 kill $agent
 wait $agent

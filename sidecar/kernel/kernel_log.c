@@ -65,11 +65,10 @@ void kernel_log_open(struct kernel_log *k, int root_fd, pid_t launcher, pid_t co
 		*isolated = '\0';
 	k->shared = is_own_cgroup(k->cgroup);
 	gpus_read(root_fd, &k->gpus);
-	if (options->off)
-		return;
 	/* A command that crashed at once did so before we came to look; the clocks are some milliseconds apart. */
-	k->named_since_us = kmsg_newest_us();
-	k->since_us = MIN(k->named_since_us, to_kernel_us(started_ns) - START_SLACK_US);
+	k->since_us = to_kernel_us(started_ns) - START_SLACK_US;
+	k->named_since_us = options->off ? k->since_us : kmsg_newest_us();
+	k->since_us = MIN(k->named_since_us, k->since_us);
 	k->begin_us = k->since_us;
 }
 
@@ -113,6 +112,23 @@ static size_t list_suspects(const struct kernel_log *k, const struct process *to
 	return n;
 }
 
+/* Those of the log's lines that the node agent found to concern the pod: that there is none of a kind proves nothing. */
+static void look_at_nodes_lines(struct kernel_log *k, const struct kernel_question *q, struct kernel_evidence *e)
+{
+	_cleanup_strbuf_ struct strbuf excerpt = STRBUF_INIT(KERNEL_EXCERPT_MAX);
+	struct kernel_evidence found;
+
+	if (!k->node || k->node->n == 0)
+		return;
+	kernel_evidence_find(k->node, q, &found, &excerpt);
+	gpu_faults_find(k->node, q, k->begin_us, &k->gpus, &found.gpu);
+	found.rules_out = false;
+	if (found.oom || found.crash[0] || found.gpu.whose != GPU_NOBODYS)
+		*e = found;
+	if (excerpt.len > 0)
+		k->excerpt = strndup(strbuf_str(&excerpt), excerpt.len);
+}
+
 void kernel_log_look(struct kernel_log *k, int64_t ended_ns, const struct process *top, size_t n_top,
 		     struct kernel_evidence *ret_evidence)
 {
@@ -136,6 +152,7 @@ void kernel_log_look(struct kernel_log *k, int64_t ended_ns, const struct proces
 	if (k->options.off || rc < 0) {
 		*ret_evidence = KERNEL_EVIDENCE_ABSENT;
 		ret_evidence->needs = kernel_log_needs(-rc, k->pod_uid != NULL, rc < 0 && is_restricted());
+		look_at_nodes_lines(k, &q, ret_evidence);
 		return;
 	}
 	kernel_evidence_find(&log, &q, ret_evidence, &excerpt);

@@ -7,6 +7,7 @@
 #define AFTERGLOW_SIDECAR_KERNEL_KERNEL_LOG_H
 
 #include "sidecar/kernel/kernel_evidence.h"
+#include "sidecar/kernel/kmsg_read.h"
 #include "sidecar/sample/processes.h"
 
 struct kernel_log_options {
@@ -16,6 +17,7 @@ struct kernel_log_options {
 
 struct kernel_log {
 	struct kernel_log_options options;
+	const struct kmsg_log *node; /* what the node agent brought of the log; NULL: nothing; set by the owner after kernel_log_open */
 	const char *pod_uid; /* NULL outside Kubernetes */
 	pid_t command; /* in the node's PID namespace, 0 unknown */
 	char cgroup[KMSG_PATH_MAX]; /* "" unknown */

@@ -109,6 +109,22 @@ bool node_watching_parse(const char *text, size_t len, int64_t *ret_ns)
 	return true;
 }
 
+bool node_kernel_line_parse(const char *text, size_t len, struct kmsg_record *ret_record)
+{
+	char line[LINE_MAX_BYTES];
+	unsigned int priority;
+	int64_t time_us;
+	int end = 0;
+
+	if (memchr(text, '\0', len) || memchr(text, '\n', len) || !take_line(text, MIN(len, (size_t)LINE_MAX_BYTES - 1), line) ||
+	    sscanf(line, "kernel %9u %18" SCNd64 "%n", &priority, &time_us, &end) != 2 || line[end] != ' ' || priority > 7 || time_us < 0)
+		return false;
+	*ret_record = (struct kmsg_record){
+		.priority = (int)priority, .seq = -1, .time_us = time_us, .text = text + end + 1, .len = len - (size_t)end - 1,
+	};
+	return true;
+}
+
 void node_signals_add(struct node_signals *all, const struct node_signal *s, bool vital)
 {
 	if (vital)

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "sidecar/kernel/kmsg_parse.h"
 #include "sidecar/verdict/node_signal.h"
 
 #define NODE_SIGNALS_VITAL_MAX 8 /* to the command and to the launcher */
@@ -21,6 +22,9 @@
  */
 bool node_signal_parse(const char *text, size_t len, char ret_container_id[static NODE_SIGNALS_ID_LEN + 1],
 		       struct node_signal *ret_signal);
+
+/* A message "kernel PRIORITY TIME_US TEXT"; ret_record points into text. False: it is another message, or malformed. */
+bool node_kernel_line_parse(const char *text, size_t len, struct kmsg_record *ret_record);
 
 /* A message "watching SECONDS": so long the agent looks for sure. False: it is another message. */
 bool node_watching_parse(const char *text, size_t len, int64_t *ret_ns);

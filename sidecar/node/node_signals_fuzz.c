@@ -12,6 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char id[NODE_SIGNALS_ID_LEN + 1], *copy = malloc(size + 1);
 	struct node_signal s;
+	struct kmsg_record r;
 	int64_t ns;
 
 	if (!copy)
@@ -25,6 +26,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				abort();
 	}
 	node_watching_parse(copy, size, &ns);
+	if (node_kernel_line_parse(copy, size, &r) && r.text + r.len != copy + size)
+		abort();
 	free(copy);
 	return 0;
 }

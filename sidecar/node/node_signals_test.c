@@ -97,6 +97,22 @@ static void an_agent_watches_for_a_bounded_time(void **state)
 	assert_false(node_watching_parse("watching", 8, &ns));
 }
 
+static void a_line_of_the_kernel_is_a_record(void **state)
+{
+	static const char text[] = "kernel 6 42005529462 Killed process 12 (a b) total-vm:1kB";
+	static const char *const others[] = { "kernel", "kernel 6", "kernel 6 5", "kernel 12 5 x", "kernel -1 5 x", "kernel 6 -5 x", "kernel 6 5 a\nb" };
+	struct kmsg_record r;
+
+	(void)state;
+	assert_true(node_kernel_line_parse(text, strlen(text), &r));
+	assert_true(kmsg_from_kernel(&r));
+	assert_int_equal(r.time_us, 42005529462);
+	assert_int_equal(r.len, strlen("Killed process 12 (a b) total-vm:1kB"));
+	assert_ptr_equal(r.text, strstr(text, "Killed"));
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		assert_false(node_kernel_line_parse(others[i], strlen(others[i]), &r));
+}
+
 static void signals_to_children_do_not_push_out_that_to_the_command(void **state)
 {
 	struct node_signals all = { 0 };
@@ -122,6 +138,7 @@ int main(void)
 		cmocka_unit_test(a_name_cannot_disturb_a_terminal),
 		cmocka_unit_test(what_is_malformed_is_no_signal),
 		cmocka_unit_test(an_agent_watches_for_a_bounded_time),
+		cmocka_unit_test(a_line_of_the_kernel_is_a_record),
 		cmocka_unit_test(signals_to_children_do_not_push_out_that_to_the_command),
 	};
 

@@ -29,6 +29,7 @@ struct container_callbacks {
 	/* Which cores were dealt with; the recorder's. */
 	struct taken *taken;
 	struct core_stats *core_stats; /* and what became of all */
+	const struct kmsg_log *node_log; /* the kernel's lines that the node agent brought */
 	/* A launcher said hello. */
 	void (*attached)(struct container *c, void *arg);
 	/* A report was written; text is the whole report.txt. */

@@ -112,7 +112,8 @@ static bool has_sender(const struct container *c)
 	pid_t target = e->status_known ? c->hello.command : c->hello.launcher;
 
 	for (size_t i = 0; i < MIN(all->n_vital, (size_t)NODE_SIGNALS_VITAL_MAX); i++)
-		if (all->vital[i].target == target && e->ended_ns - all->vital[i].at_ns < NS_PER_SEC)
+		/* Of an OOM kill the kernel's lines may follow. */
+		if (all->vital[i].target == target && !all->vital[i].oom && e->ended_ns - all->vital[i].at_ns < NS_PER_SEC)
 			return true;
 	return false;
 }

@@ -31,6 +31,7 @@ struct recorder {
 	const struct recorder_options *options;
 	struct listener *listener;
 	struct nodes *nodes; /* NULL: nothing comes from the node */
+	struct kmsg_log node_log; /* the kernel's lines that it brought */
 	int64_t node_watches_until_ns; /* so long the node agent sees signals; 0: there is none */
 	struct container *containers[CONTAINERS_MAX];
 	uint64_t numbers[CONTAINERS_MAX]; /* in the order they came */
@@ -153,6 +154,7 @@ static void on_connection(int connection, void *arg)
 	const struct container_callbacks callbacks = {
 		.taken = r->taken,
 		.core_stats = &r->core_stats,
+		.node_log = &r->node_log,
 		.history = on_history,
 		.attached = on_attached,
 		.reported = on_reported,
@@ -205,8 +207,11 @@ static void on_node_other(const char *text, size_t len, void *arg)
 	char id[NODE_SIGNALS_ID_LEN + 1];
 	struct container *c;
 	struct node_signal s;
+	struct kmsg_record line;
 	int64_t watches_ns;
 
+	if (node_kernel_line_parse(text, len, &line))
+		kmsg_log_add(&r->node_log, &line);
 	if (node_signal_parse(text, len, id, &s) && (c = container_of_id(r, id)))
 		container_node_signal(c, &s);
 	if (!node_watching_parse(text, len, &watches_ns))
@@ -335,6 +340,7 @@ void recorder_free(struct recorder *r)
 		return;
 	errand_set_pump(NULL, NULL);
 	nodes_free(r->nodes);
+	kmsg_log_release(&r->node_log);
 	for (size_t i = 0; i < CONTAINERS_MAX; i++)
 		container_free(r->containers[i]);
 	journal_close(&r->journal);
