@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A container that fails before its sidecar listens: the launcher waits for the sidecar,
+# A container that fails before its sidecar listens: the launcher waits for it,
 # and the report is the one it would have been. Plain sh: runs in the test machine too.
 # Ends with "N passed, N failed".
 build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)

@@ -359,7 +359,7 @@ static bool check_report(struct run *r, const char *bundle, struct tally *t)
 		return wrong(r, "%s, exit code %d", class, (int)json_int(report, "exitCode", -1));
 	if (!seen && strcmp(class, r->death->class) != 0 && strcmp(class, r->death->other_class) != 0)
 		return wrong(r, "%s without an exit code", class);
-	if (!seen && !json_find(json_get(report, "evidence"), "source", "sidecar"))
+	if (!seen && !json_find(json_get(report, "missing"), "what", "wait status, and memory counters after the death"))
 		return wrong(r, "it does not say that nobody looked");
 	t->seen += seen;
 	t->unseen += !seen;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which cores were dealt with, kept in a file for the sidecar after this one: a
+ * Which cores were dealt with, kept in a file for the next sidecar: a
  * launcher hands over all that it finds whenever it connects, and a core in a
  * volume outlives its container.
  */

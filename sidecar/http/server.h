@@ -12,7 +12,7 @@
  *	 "limitBytes", "secondsLeft"}]}
  * warnings: what has not happened yet, of at most eight containers. store, spool: null where there is none. /healthz says 503 while the spool cannot be written: failures are told of all
  * the same.
- * id names a failure among those of its container, whatever sidecar tells of it. summary is what a termination
+ * id names a failure among those of its container, whichever sidecar reports it. summary is what a termination
  * message ends with; only those have it that left their container alive. tag is the ETag, and changes with whatever
  * else the answer says; If-None-Match is honoured. Cache-Control says how soon to ask again: max-age is 10 where a container's
  * memory is nearly full or grows, or something ended within ten minutes, else 300.

@@ -206,7 +206,7 @@ static int poll_timeout_ms(const struct launcher *l)
 }
 
 /*
- * The sidecar is started beside us, so a command that fails at once is often dead before the sidecar listens.
+ * The sidecar is started beside us, and often listens only when a command that failed at once is dead already.
  * Its report is worth a few seconds, of which only a container that failed has to give any.
  */
 static int64_t sidecar_comes_until_ns(const struct launcher *l)

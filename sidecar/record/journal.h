@@ -31,7 +31,7 @@ enum place {
 };
 
 struct failure {
-	char id[FAILURE_ID_MAX]; /* its own among those of the container, whatever sidecar tells of it */
+	char id[FAILURE_ID_MAX]; /* its own among those of the container, whichever sidecar reports it */
 	int64_t ended_unix_ns;
 	char container[64];
 	enum failure_class class;

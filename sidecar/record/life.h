@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How far the sidecar has come with a container, kept in its history for the sidecar after it. */
+/* How far the sidecar has come with a container, kept in its history for the next sidecar. */
 #ifndef AFTERGLOW_SIDECAR_RECORD_LIFE_H
 #define AFTERGLOW_SIDECAR_RECORD_LIFE_H
 
