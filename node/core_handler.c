@@ -27,7 +27,7 @@
 #include "node/process_status.h"
 #include "node/sidecar_link.h"
 
-#define ANSWER_WITHIN_MS 3000 /* of a sidecar on a busy node; the process that crashed cannot end meanwhile */
+#define ANSWER_WITHIN_MS 10000 /* of a sidecar on a busy node; the process that crashed cannot end meanwhile */
 #define ANSWERS_MAX 16
 #define READ_WITHIN_MS (120 * 1000) /* then the rest of the core is given up, and the process ends */
 

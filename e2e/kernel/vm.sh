@@ -64,7 +64,7 @@ take() { # PROGRAM TARGET: with its libraries, each where its loader looks for i
 		[ -e "$root$library" ] || install -D "$library" "$root$library"
 	done
 }
-for program in "$build"/afterglow-launch "$build"/afterglow-sidecar "$build"/afterglow-ship "$build"/afterglow-pack "$build"/afterglow-unwind; do
+for program in "$build"/afterglow-launch "$build"/afterglow-sidecar "$build"/afterglow-ship "$build"/afterglow-pack "$build"/afterglow-unwind "$build"/afterglow-node; do
 	if [ -x "$program" ]; then take "$program" "afterglow/build/${program##*/}"; fi
 done
 for program in "$build"/test/*; do

@@ -296,15 +296,18 @@ static void on_over(const struct core_key *key, void *arg)
 
 static void on_idle(void *arg)
 {
-	struct container *c = arg;
+	container_cores_changed(arg);
+}
 
-	if (c->concluded)
+void container_cores_changed(struct container *c)
+{
+	if (c->concluded && !container_keeps_core(c))
 		container_event(c, CONTAINER_CORES_KEPT);
 }
 
 bool container_keeps_core(const struct container *c)
 {
-	return crashes_busy(c->crashes);
+	return crashes_busy(c->crashes) || container_awaits_node_core(c);
 }
 
 void container_watch_crashes(struct container *c)

@@ -109,8 +109,7 @@ void container_conclude(struct container *c)
 		launch_send(c->fd, "done", NULL, NULL);
 	}
 	c->concluded = true;
-	if (!crashes_busy(c->crashes))
-		container_event(c, CONTAINER_CORES_KEPT);
+	container_cores_changed(c);
 }
 
 /* Whether the report waits for them. */

@@ -123,7 +123,7 @@ void container_ray_due(struct container *c, int64_t now_ns);
 void container_watch_crashes(struct container *c);
 /* The launcher hands over a core. Takes core_fd, unless it returns false: then nothing is to be done with it. */
 bool container_core(struct container *c, const struct launch_message *m, int core_fd);
-/* The same for a core that came another way; takes core_fd in any case. Also when it has ended, and is not reported yet. */
+/* The same for a core that came another way; takes core_fd in any case. Also when it has ended. */
 void container_take_core(struct container *c, const struct core_hint *hint, int core_fd);
 /* The core that ended it, as far as is known now, is to be in its report. */
 void container_find_death_crash(struct container *c);
@@ -132,6 +132,8 @@ bool container_awaits_node_core(const struct container *c);
 void container_cancel_node_cores(struct container *c);
 /* Whether its report waits for the node agent's word on who ended it: CONTAINER_UNWOUND happens then. */
 bool container_awaits_sender(struct container *c);
+/* After its report: it is over when no core of it is under way any more. */
+void container_cores_changed(struct container *c);
 /* After each sample: cores that nothing more is to be waited for are reported. */
 void container_crashes_due(struct container *c, int64_t now_ns);
 /* Whether the worker that Ray tells of left a core: then both are one report. */

@@ -61,6 +61,17 @@ static void go_on_with_end(struct container *c)
 		container_event(c, CONTAINER_UNWOUND);
 }
 
+/* Its report could not wait any longer: the backtrace and the core are added to the bundle. */
+static void add_to_report(struct container *c)
+{
+	container_find_death_crash(c);
+	if (c->death_crash && c->to_report)
+		container_keep_core(c, TAKE_PTR(c->death_crash), c->report);
+	else if (c->death_crash)
+		crash_drop(TAKE_PTR(c->death_crash), CORE_DROP_NO_FAILURE);
+	container_report_other_crashes(c);
+}
+
 static void on_received(int file, const char *why, void *arg)
 {
 	struct node_core *n = arg;
@@ -70,14 +81,16 @@ static void on_received(int file, const char *why, void *arg)
 	n->stream = NULL;
 	if (file < 0)
 		log_warning_limited("%s: the core of PID %d from the node: %.200s", c->hello.name, (int)n->offer.pid, why);
-	else if (c->state <= CONTAINER_ENDED)
+	else
 		container_take_core(c, &hint, file);
-	else {
-		log_warning_limited("%s: the core of PID %d came from the node after the report", c->hello.name, (int)n->offer.pid);
-		closep(&file);
-	}
 	if (c->state == CONTAINER_ENDED)
 		go_on_with_end(c);
+	else if (c->state == CONTAINER_REPORTING && !c->death_crash)
+		container_find_death_crash(c);
+	else if (c->concluded) {
+		add_to_report(c);
+		container_cores_changed(c);
+	}
 }
 
 void container_node_core(struct container *c, const struct node_message *offer, int fd)
