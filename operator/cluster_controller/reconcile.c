@@ -506,6 +506,7 @@ int reconciler_new(const struct reconciler_options *options, struct reconciler *
 		.watches = options->watches,
 		.known = &c->known,
 		.metrics = options->metrics,
+		.recorder = options->recorder,
 		.applied_ns = APPLIED_NS,
 		.may_write = options->may_write,
 		.arg = options->arg,
