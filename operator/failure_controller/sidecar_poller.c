@@ -2,20 +2,16 @@
 /* Asks the sidecar in each Ray pod. */
 #include "operator/failure_controller/sidecar_poller.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/log.h"
 #include "lib/units.h"
-#include "operator/failure_controller/growth_events.h"
 #include "operator/failure_controller/poll_pace.h"
 #include "operator/failure_controller/restless_clusters.h"
-#include "operator/failures/failures.h"
-#include "operator/failures/pod_report.h"
-#include "operator/failures/story.h"
+#include "operator/failure_controller/sidecar_answer.h"
 #include "operator/kube/backoff.h"
-#include "operator/kube/event.h"
 #include "operator/kube/http.h"
 #include "operator/manager/watches.h"
 
@@ -26,13 +22,6 @@
 #define IN_FLIGHT_MAX 32
 /* So many in a row are no accident. */
 #define UNREACHABLE 3
-/* One Event for each cluster, so often. */
-#define TELL_NS (3600 * NS_PER_SEC)
-/* A journal at once, then one a minute: what a hostile pod can make of RayFailures. */
-#define BURST 64
-#define REFILL_NS (60 * NS_PER_SEC)
-/* RayFailures of one pod that are looked at. */
-#define TOLD_MAX 256
 
 /* There is one for each pod: what few of them have is allocated when they have it. */
 struct polled {
@@ -49,13 +38,9 @@ struct polled {
 	bool at_once; /* something happened in it since it was asked */
 	uint8_t jitter; /* poll_pace.h */
 	unsigned fails; /* in a row */
-	bool answered; /* at least once */
 	bool again; /* something happened while it was asked: the answer may be of before */
 	struct http_call *call; /* NULL: none runs */
-	unsigned allowance; /* RayFailures that it may still cause */
-	int64_t refilled_ns;
-	struct pod_hold *told; /* POD_REPORT_HOLDS_MAX; NULL: none */
-	struct growing *growing; /* NULL: nothing grows */
+	struct sidecar_memory memory;
 };
 
 struct sidecar_poller {
@@ -68,7 +53,7 @@ struct sidecar_poller {
 	size_t in_flight;
 	size_t bucket; /* of pods, where the last look ended: when more are due than there are places, each has its turn */
 	uint64_t seed;
-	struct event_filter told; /* not the recorder's: pods choose these keys */
+	struct answer_sinks sinks;
 };
 
 /* Something happened in the pod; deaths seldom come alone. */
@@ -98,8 +83,7 @@ static void polled_free(void *value)
 	free(p->key);
 	free(p->url);
 	free(p->tag);
-	free(p->told);
-	free(p->growing);
+	sidecar_memory_release(&p->memory);
 	free(p);
 }
 
@@ -135,6 +119,15 @@ int sidecar_poller_new(const struct sidecar_poller_options *options, struct side
 	if (!poller)
 		return err_set(err, ENOMEM, "sidecar poller");
 	poller->o = *options;
+	poller->sinks = (struct answer_sinks){
+		.failures = options->failures,
+		.clusters = options->clusters,
+		.recorder = options->recorder,
+		.writer = options->writer,
+		.metrics = options->metrics,
+		.on_growing = options->on_growing,
+		.arg = options->arg,
+	};
 	poller->seed = (uint64_t)now_realtime_ns() | 1;
 	poller->tick = event_new(options->base, -1, EV_PERSIST, on_tick, poller);
 	r = poller->tick && event_add(poller->tick, &(struct timeval){ .tv_usec = TICK_MS * 1000 }) == 0 ?
@@ -154,7 +147,7 @@ void sidecar_poller_free(struct sidecar_poller *poller)
 		return;
 	strmap_release(&poller->pods, polled_free);
 	restless_clusters_release(&poller->clusters);
-	event_filter_release(&poller->told);
+	event_filter_release(&poller->sinks.told);
 	http_free(poller->http);
 	if (poller->tick)
 		event_free(poller->tick);
@@ -165,8 +158,8 @@ const struct growing *sidecar_poller_growing(const struct sidecar_poller *poller
 {
 	const struct polled *p = strmap_get(&poller->pods, key);
 
-	*ret_heard = !p || !p->url || p->answered || p->fails >= UNREACHABLE;
-	return p && p->growing && p->growing->n ? p->growing : NULL;
+	*ret_heard = !p || !p->url || p->memory.answered || p->fails >= UNREACHABLE;
+	return p && p->memory.growing && p->memory.growing->n ? p->memory.growing : NULL;
 }
 
 /* --- Which, and when ------------------------------------------------------------------------------------ */
@@ -187,11 +180,10 @@ static struct polled *polled_new(struct sidecar_poller *poller, const char *key,
 	p->poller = poller;
 	p->key = key_with_uid(key, uid);
 	p->uid = p->key ? p->key + strlen(key) + 1 : NULL;
-	p->allowance = BURST;
-	p->refilled_ns = now_boottime_ns();
+	sidecar_memory_init(&p->memory);
 	p->jitter = (uint8_t)random_between(&poller->seed, 0, 256);
 	/* Not all at once when an operator starts, but soon. */
-	p->first_ns = p->refilled_ns + random_between(&poller->seed, 0, MAX(FIRST_NS, (int64_t)poller->pods.n * FIRST_PER_POD_NS));
+	p->first_ns = now_boottime_ns() + random_between(&poller->seed, 0, MAX(FIRST_NS, (int64_t)poller->pods.n * FIRST_PER_POD_NS));
 	p->cluster = cluster_key(pod, cluster, sizeof(cluster)) ? restless_clusters_join(&poller->clusters, cluster) : NULL;
 	if (!p->key || strmap_put(&poller->pods, key, p, NULL) < 0) {
 		polled_free(p);
@@ -272,222 +264,59 @@ static void count_restless(struct sidecar_poller *poller, int64_t now_ns)
 
 /* --- Answers -------------------------------------------------------------------------------------------- */
 
-/* Takes event. */
-static void tell(struct sidecar_poller *poller, cJSON *event)
+static const cJSON *pod_of(const struct polled *p)
 {
-	log_info("pod %s/%s: event %s: %s", json_str(event, "metadata.namespace"), json_str(event, "regarding.name"),
-		 json_str(event, "reason"), json_str(event, "note"));
-	event_recorder_emit(poller->o.recorder, event, EVENT_COUNTED);
-}
-
-static bool was_told(const struct polled *p, const struct pod_hold *hold)
-{
-	for (size_t i = 0; p->told && i < POD_REPORT_HOLDS_MAX; i++)
-		if (p->told[i].until_ns == hold->until_ns && strcmp(p->told[i].container, hold->container) == 0)
-			return true;
-	return false;
-}
-
-static void take_holds(struct polled *p, const cJSON *pod, const struct pod_report *report)
-{
-	if (report->n_holds && !p->told)
-		p->told = calloc(POD_REPORT_HOLDS_MAX, sizeof(*p->told));
-	for (size_t i = 0; p->told && i < report->n_holds; i++)
-		if (!was_told(p, &report->holds[i])) {
-			/* The oldest makes room; the Event's name keeps it from being said twice all the same. */
-			memmove(p->told + 1, p->told, (POD_REPORT_HOLDS_MAX - 1) * sizeof(*p->told));
-			p->told[0] = report->holds[i];
-			tell(p->poller, pod_hold_event(pod, &report->holds[i], now_realtime_ns()));
-		}
-}
-
-static bool spend(struct polled *p)
-{
-	int64_t now = now_boottime_ns(), refills = (now - p->refilled_ns) / REFILL_NS;
-
-	p->allowance = (unsigned)MIN((int64_t)p->allowance + refills, (int64_t)BURST);
-	p->refilled_ns += refills * REFILL_NS;
-	if (!p->allowance)
-		return false;
-	p->allowance--;
-	return true;
-}
-
-/* The copy has only the metadata: the container stands in the name, the time in an annotation. */
-static bool told_by(const cJSON *failure, const char *pod, const char *container, struct told_end *ret_end)
-{
-	const char *name = json_str(failure, "metadata.name");
-	const char *ended = cJSON_GetStringValue(
-		cJSON_GetObjectItemCaseSensitive(json_get(failure, "metadata.annotations"), FAILURE_ENDED_ANNOTATION));
-	char prefix[300];
-	int len = snprintf(prefix, sizeof(prefix), "%.160s-%.63s-", pod, container);
-
-	/* Behind it is the hash alone: a container's name may begin like another's. */
-	if (!name || strncmp(name, prefix, (size_t)len) != 0 || strchr(name + len, '-') || story_container_lives(failure) ||
-	    !told_end_time(ended, &ret_end->at_ns))
-		return false;
-	snprintf(ret_end->container, sizeof(ret_end->container), "%s", container);
-	return true;
-}
-
-static size_t told_ends(const struct sidecar_poller *poller, const cJSON *pod, struct told_end ret_told[static TOLD_MAX])
-{
-	const struct store *store = informer_store(poller->o.failures);
-	const struct store_entry *entry = NULL;
-	const char *name = json_str(pod, "metadata.name");
-	char group[512];
-	size_t n = failure_writer_ends(poller->o.writer, pod, ret_told, TOLD_MAX);
-
-	if (!name || !group_key(pod, group, sizeof(group)))
-		return n;
-	while (n < TOLD_MAX && (entry = store_index_next(store, group, entry))) {
-		const cJSON *failure = store_entry_object(store, entry), *status;
-
-		cJSON_ArrayForEach(status, json_get(pod, "status.containerStatuses"))
-			if (n < TOLD_MAX && json_str(status, "name"))
-				n += told_by(failure, name, json_str(status, "name"), &ret_told[n]);
-	}
-	return n;
-}
-
-/* Several ends while no operator looked: the pod's status tells the last. */
-static void find_missed(const struct sidecar_poller *poller, const cJSON *pod, struct pod_report *report)
-{
-	_cleanup_free_ struct told_end *told = pod_ends_any(&report->ends) ? calloc(TOLD_MAX, sizeof(*told)) : NULL;
-
-	if (told)
-		pod_ends_missed(&report->ends, pod, told, told_ends(poller, pod, told), report->failures);
-}
-
-/* Whether all of them were taken that are any: those that were too many may be taken later. */
-static bool take_failures(struct polled *p, struct pod_report *report)
-{
-	struct sidecar_poller *poller = p->poller;
-	unsigned lost = report->refused;
-	bool later = false;
-	cJSON *failure;
-
-	while ((failure = cJSON_DetachItemFromArray(report->failures, 0))) {
-		if (failure_writer_knows(poller->o.writer, failure)) {
-			cJSON_Delete(failure);
-		} else if (spend(p)) {
-			later = !failure_writer_add(poller->o.writer, failure) || later;
-			stir(p, true);
-		} else {
-			cJSON_Delete(failure);
-			lost++;
-		}
-	}
-	if (lost) {
-		metrics_add(poller->o.metrics, METRIC_POLL_FAILURES_LOST, lost, "%s", "");
-		log_warning_limited("pod %s: its sidecar tells of %u failures that are none, or too many", p->key, lost);
-	}
-	return lost == report->refused && !later;
-}
-
-/* The first answer may be that nothing grows, where the operator before us saw something grow. */
-static void take_growths(struct polled *p, const cJSON *pod, const struct pod_report *report)
-{
-	bool first = !p->answered, changed;
-
-	growth_events_emit(p->poller->o.recorder, &p->poller->told, p->poller->o.clusters, pod, report->growths, report->n_growths);
-	p->answered = true;
-	if (report->n_growths && !p->growing)
-		p->growing = calloc(1, sizeof(*p->growing));
-	changed = p->growing && growing_take(p->growing, pod, report->growths, report->n_growths, now_realtime_ns());
-	if (!report->n_growths)
-		free(TAKE_PTR(p->growing));
-	if (changed || first)
-		p->poller->o.on_growing(p->poller->o.arg, pod);
-}
-
-/* Whether it is time to tell of that, of one pod for its whole cluster. */
-static bool may_tell(struct sidecar_poller *poller, const cJSON *pod, const char *what)
-{
-	char cluster[512], key[600];
-
-	if (!pod || !cluster_key(pod, cluster, sizeof(cluster)))
-		return false;
-	snprintf(key, sizeof(key), "%s %s", what, cluster);
-	return event_filter_is_time(&poller->told, key, now_boottime_ns(), TELL_NS);
+	return store_get(informer_store(p->poller->o.pods), p->key);
 }
 
 static int take_answer(struct polled *p, const struct http_response *response, struct err *err)
 {
-	const cJSON *pod = store_get(informer_store(p->poller->o.pods), p->key);
-	struct pod_report report;
+	const cJSON *pod = pod_of(p);
+	struct answer_result result;
 	int r;
 
 	if (!pod)
 		return err_set(err, ESTALE, "the pod is gone");
-	r = pod_report_parse(pod, response->body, response->len, now_realtime_ns(), &report, err);
+	r = sidecar_answer_take(&p->poller->sinks, &p->memory, p->key, pod, response->body, response->len, &result, err);
 	if (r < 0)
 		return r;
-	take_holds(p, pod, &report);
-	if (report.store_trouble[0] && may_tell(p->poller, pod, "StoreTrouble"))
-		tell(p->poller, pod_store_event(pod, report.store_trouble, now_realtime_ns()));
-	take_growths(p, pod, &report);
-	find_missed(p->poller, pod, &report);
-	set_text(&p->tag, take_failures(p, &report) && !report.ends.undecided ? report.tag : NULL);
-	pod_report_release(&report);
+	if (result.failed)
+		stir(p, true);
+	set_text(&p->tag, result.tag);
 	return 0;
 }
 
-/* Nobody says any more whether it still grows. */
-static void forget_growths(struct polled *p)
+/* "changed", for the metric; err is set when it is no good answer. */
+static const char *judge(struct polled *p, const struct http_response *response, struct err *err)
 {
-	const cJSON *pod = store_get(informer_store(p->poller->o.pods), p->key);
-
-	if (!p->growing)
-		return;
-	free(TAKE_PTR(p->growing));
-	if (pod)
-		p->poller->o.on_growing(p->poller->o.arg, pod);
-}
-
-static void tell_unreachable(struct polled *p, const struct err *err)
-{
-	struct sidecar_poller *poller = p->poller;
-	const cJSON *pod = store_get(informer_store(poller->o.pods), p->key);
-	char note[900];
-
-	if (!may_tell(poller, pod, "RecorderUnreachable"))
-		return;
-	snprintf(note, sizeof(note),
-		 "The operator does not reach the sidecar of this pod at %s (a NetworkPolicy?): processes that die while "
-		 "their container lives get no RayFailure, and a hold no Event. The ends of containers are recorded. %.300s",
-		 p->url ? p->url : "", err_text(err));
-	tell(poller, event_of_pod(pod, "Warning", "RecorderUnreachable", "Poll", note, now_realtime_ns()));
+	*err = response->err;
+	if (err->code)
+		return response->status ? "refused" : "unreachable";
+	if (response->status == 304)
+		return "unchanged";
+	if (response->status != 200)
+		err_set(err, EPROTO, "status %d", response->status);
+	else if (p->poller->o.may_write(p->poller->o.arg))
+		take_answer(p, response, err);
+	return err->code ? "refused" : "changed";
 }
 
 static void on_answer(void *arg, const struct http_response *response)
 {
 	struct polled *p = arg;
 	struct sidecar_poller *poller = p->poller;
-	struct err err = response->err;
-	const char *result = "changed";
-	int r = 0;
+	struct err err = { 0 };
+	const char *result;
 
 	p->call = NULL;
+	assert(poller->in_flight > 0);
 	poller->in_flight--;
-	if (response->err.code || (response->status != 200 && response->status != 304)) {
-		if (!err.code)
-			err_set(&err, EPROTO, "status %d", response->status);
-		result = response->status ? "refused" : "unreachable";
-		r = -EIO;
-	} else if (response->status == 304) {
-		result = "unchanged";
-	} else if (poller->o.may_write(poller->o.arg)) {
-		r = take_answer(p, response, &err);
-		result = r < 0 ? "refused" : result;
-	}
+	result = judge(p, response, &err);
 	metrics_add(poller->o.metrics, METRIC_POLLS, 1, "result=\"%s\"", result);
-	p->fails = r < 0 ? p->fails + 1 : 0;
-	if (p->fails == UNREACHABLE) {
-		tell_unreachable(p, &err);
-		forget_growths(p);
-	}
-	if (r == 0 && response->max_age_ns > 0 && response->max_age_ns <= POLL_RESTLESS_AGE_NS)
+	p->fails = err.code ? p->fails + 1 : 0;
+	if (p->fails == UNREACHABLE)
+		sidecar_answer_lost(&poller->sinks, &p->memory, pod_of(p), p->url, &err);
+	if (!err.code && response->max_age_ns > 0 && response->max_age_ns <= POLL_RESTLESS_AGE_NS)
 		stir(p, false);
 	note_asked(p);
 	p->at_once = p->again;
