@@ -208,13 +208,13 @@ static void tell_unreachable(struct answer_sinks *sinks, const cJSON *pod, const
 {
 	char note[900];
 
-	if (!may_tell(sinks, pod, "RecorderUnreachable"))
+	if (!may_tell(sinks, pod, "SidecarUnreachable"))
 		return;
 	snprintf(note, sizeof(note),
 		 "The operator does not reach the sidecar of this pod at %s (a NetworkPolicy?): processes that die while "
 		 "their container lives get no RayFailure, and a hold no Event. The ends of containers are recorded. %.300s",
 		 url ? url : "", err_text(why));
-	tell(sinks, event_of_pod(pod, "Warning", "RecorderUnreachable", "Poll", note, now_realtime_ns()));
+	tell(sinks, event_of_pod(pod, "Warning", "SidecarUnreachable", "Poll", note, now_realtime_ns()));
 }
 
 void sidecar_answer_lost(struct answer_sinks *sinks, struct sidecar_memory *m, const cJSON *pod, const char *url,

@@ -23,7 +23,7 @@ struct answer_sinks {
 	struct metrics *metrics;
 	void (*on_growing)(void *arg, const cJSON *pod); /* what is told of its growing memory has changed */
 	void *arg;
-	struct event_filter told; /* not the recorder's: pods choose these keys */
+	struct event_filter told; /* not the sidecar's: pods choose these keys */
 };
 
 /* Of one pod. What few pods have is allocated when they have it. */

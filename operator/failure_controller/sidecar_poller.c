@@ -392,6 +392,6 @@ void sidecar_poller_metrics(struct sidecar_poller *poller)
 		if (p->url)
 			n[p->fails >= UNREACHABLE]++;
 	}
-	metrics_set(poller->o.metrics, METRIC_RECORDERS, (double)n[0], "answers=\"true\"");
-	metrics_set(poller->o.metrics, METRIC_RECORDERS, (double)n[1], "answers=\"false\"");
+	metrics_set(poller->o.metrics, METRIC_SIDECARS, (double)n[0], "answers=\"true\"");
+	metrics_set(poller->o.metrics, METRIC_SIDECARS, (double)n[1], "answers=\"false\"");
 }

@@ -178,7 +178,7 @@ static void an_answer_of_another_pod_is_not_believed(void **state)
 
 static bool has_event(void *arg)
 {
-	return strstr(strbuf_str(&((struct fixture *)arg)->bed.api.bodies), "RecorderUnreachable");
+	return strstr(strbuf_str(&((struct fixture *)arg)->bed.api.bodies), "SidecarUnreachable");
 }
 
 static void a_sidecar_that_does_not_answer_three_times_is_an_event_of_its_pod(void **state)

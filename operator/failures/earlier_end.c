@@ -13,7 +13,7 @@
 #include "operator/failures/termination.h"
 #include "operator/injection/inject.h"
 
-/* Between the recorder's time of an end and the kubelet's: the launcher may linger for two seconds. */
+/* Between the sidecar's time of an end and the kubelet's: the launcher may linger for two seconds. */
 #define SAME_NS (10 * NS_PER_SEC)
 /* So long a status may lag behind. */
 #define YOUNG_NS (15 * NS_PER_SEC)
