@@ -118,7 +118,7 @@ static void stop(struct fixture *f)
 
 static void an_event_goes_to_the_event_recorder_and_keeps_no_write_waiting(void **state)
 {
-	/* The sidecar's answer to the first Event is a refusal, and the plan does not even see it. */
+	/* The event recorder is refused its Event, and the plan does not even see it. */
 	static const struct exchange script[] = {
 		{ "POST", NS "/services", 201, SERVICE },
 		{ "POST", EVENTS, 403, FORBIDDEN },

@@ -18,17 +18,25 @@
 /* RayFailures of one pod that are looked at. */
 #define TOLD_MAX 256
 
-void sidecar_memory_init(struct sidecar_memory *m)
-{
-	*m = (struct sidecar_memory){ 0 };
-	poll_allowance_init(&m->allowance, now_boottime_ns());
-}
-
 void sidecar_memory_release(struct sidecar_memory *m)
 {
-	free(m->told);
-	free(m->growing);
+	if (m->news)
+		free(m->news->growing);
+	free(m->news);
 	*m = (struct sidecar_memory){ 0 };
+}
+
+const struct growing *sidecar_memory_growing(const struct sidecar_memory *m)
+{
+	return m->news && m->news->growing && m->news->growing->n ? m->news->growing : NULL;
+}
+
+/* NULL: no memory. */
+static struct sidecar_news *news_of(struct sidecar_memory *m)
+{
+	if (!m->news && (m->news = calloc(1, sizeof(*m->news))))
+		poll_allowance_init(&m->news->allowance, now_boottime_ns());
+	return m->news;
 }
 
 /* --- Events ------------------------------------------------------------------------------------------------ */
@@ -41,23 +49,23 @@ static void tell(const struct answer_sinks *sinks, cJSON *event)
 	event_recorder_emit(sinks->recorder, event, EVENT_COUNTED);
 }
 
-static bool was_told(const struct sidecar_memory *m, const struct pod_hold *hold)
+static bool was_told(const struct sidecar_news *news, const struct pod_hold *hold)
 {
-	for (size_t i = 0; m->told && i < POD_REPORT_HOLDS_MAX; i++)
-		if (m->told[i].until_ns == hold->until_ns && strcmp(m->told[i].container, hold->container) == 0)
+	for (size_t i = 0; i < POD_REPORT_HOLDS_MAX; i++)
+		if (news->told[i].until_ns == hold->until_ns && strcmp(news->told[i].container, hold->container) == 0)
 			return true;
 	return false;
 }
 
 static void take_holds(const struct answer_sinks *sinks, struct sidecar_memory *m, const cJSON *pod, const struct pod_report *report)
 {
-	if (report->n_holds && !m->told)
-		m->told = calloc(POD_REPORT_HOLDS_MAX, sizeof(*m->told));
-	for (size_t i = 0; m->told && i < report->n_holds; i++)
-		if (!was_told(m, &report->holds[i])) {
+	struct sidecar_news *news = report->n_holds ? news_of(m) : NULL;
+
+	for (size_t i = 0; news && i < report->n_holds; i++)
+		if (!was_told(news, &report->holds[i])) {
 			/* The oldest makes room; the Event's name keeps it from being said twice all the same. */
-			memmove(m->told + 1, m->told, (POD_REPORT_HOLDS_MAX - 1) * sizeof(*m->told));
-			m->told[0] = report->holds[i];
+			memmove(news->told + 1, news->told, (POD_REPORT_HOLDS_MAX - 1) * sizeof(*news->told));
+			news->told[0] = report->holds[i];
 			tell(sinks, pod_hold_event(pod, &report->holds[i], now_realtime_ns()));
 		}
 }
@@ -139,7 +147,7 @@ static bool take_failures(const struct answer_sinks *sinks, struct sidecar_memor
 	while ((failure = cJSON_DetachItemFromArray(report->failures, 0))) {
 		if (failure_writer_knows(sinks->writer, failure)) {
 			cJSON_Delete(failure);
-		} else if (poll_allowance_spend(&m->allowance, now_boottime_ns())) {
+		} else if (news_of(m) && poll_allowance_spend(&m->news->allowance, now_boottime_ns())) {
 			later = !take_failure(sinks, failure, result) || later;
 		} else {
 			cJSON_Delete(failure);
@@ -158,15 +166,17 @@ static bool take_failures(const struct answer_sinks *sinks, struct sidecar_memor
 /* The first answer may be that nothing grows, where the operator before us saw something grow. */
 static void take_growths(struct answer_sinks *sinks, struct sidecar_memory *m, const cJSON *pod, const struct pod_report *report)
 {
-	bool first = !m->answered, changed;
+	struct sidecar_news *news = report->n_growths ? news_of(m) : m->news;
+	bool first = !m->answered, changed = false;
 
 	growth_events_emit(sinks->recorder, &sinks->told, sinks->clusters, pod, report->growths, report->n_growths);
 	m->answered = true;
-	if (report->n_growths && !m->growing)
-		m->growing = calloc(1, sizeof(*m->growing));
-	changed = m->growing && growing_take(m->growing, pod, report->growths, report->n_growths, now_realtime_ns());
-	if (!report->n_growths)
-		free(TAKE_PTR(m->growing));
+	if (news && report->n_growths && !news->growing)
+		news->growing = calloc(1, sizeof(*news->growing));
+	if (news && news->growing)
+		changed = growing_take(news->growing, pod, report->growths, report->n_growths, now_realtime_ns());
+	if (news && !report->n_growths)
+		free(TAKE_PTR(news->growing));
 	if (changed || first)
 		sinks->on_growing(sinks->arg, pod);
 }
@@ -174,9 +184,9 @@ static void take_growths(struct answer_sinks *sinks, struct sidecar_memory *m, c
 /* Nobody says any more whether it still grows. */
 static void forget_growths(const struct answer_sinks *sinks, struct sidecar_memory *m, const cJSON *pod)
 {
-	if (!m->growing)
+	if (!m->news || !m->news->growing)
 		return;
-	free(TAKE_PTR(m->growing));
+	free(TAKE_PTR(m->news->growing));
 	if (pod)
 		sinks->on_growing(sinks->arg, pod);
 }
@@ -204,22 +214,21 @@ int sidecar_answer_take(struct answer_sinks *sinks, struct sidecar_memory *m, co
 	return 0;
 }
 
-static void tell_unreachable(struct answer_sinks *sinks, const cJSON *pod, const char *url, const struct err *why)
+static void tell_unreachable(struct answer_sinks *sinks, const cJSON *pod, const struct err *why)
 {
-	char note[900];
+	char note[900], url[POD_REPORT_URL_MAX];
 
 	if (!may_tell(sinks, pod, "SidecarUnreachable"))
 		return;
 	snprintf(note, sizeof(note),
 		 "The operator does not reach the sidecar of this pod at %s (a NetworkPolicy?): processes that die while "
 		 "their container lives get no RayFailure, and a hold no Event. The ends of containers are recorded. %.300s",
-		 url ? url : "", err_text(why));
+		 pod_report_url(pod, url) ? url : "", err_text(why));
 	tell(sinks, event_of_pod(pod, "Warning", "SidecarUnreachable", "Poll", note, now_realtime_ns()));
 }
 
-void sidecar_answer_lost(struct answer_sinks *sinks, struct sidecar_memory *m, const cJSON *pod, const char *url,
-			 const struct err *why)
+void sidecar_answer_lost(struct answer_sinks *sinks, struct sidecar_memory *m, const cJSON *pod, const struct err *why)
 {
-	tell_unreachable(sinks, pod, url, why);
+	tell_unreachable(sinks, pod, why);
 	forget_growths(sinks, m, pod);
 }

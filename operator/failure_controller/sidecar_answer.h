@@ -23,15 +23,20 @@ struct answer_sinks {
 	struct metrics *metrics;
 	void (*on_growing)(void *arg, const cJSON *pod); /* what is told of its growing memory has changed */
 	void *arg;
-	struct event_filter told; /* not the sidecar's: pods choose these keys */
+	struct event_filter told; /* not the event recorder's: pods choose these keys */
 };
 
-/* Of one pod. What few pods have is allocated when they have it. */
-struct sidecar_memory {
+/* What a few pods have. */
+struct sidecar_news {
 	struct poll_allowance allowance;
-	bool answered; /* at least once */
-	struct pod_hold *told; /* POD_REPORT_HOLDS_MAX; NULL: none */
+	struct pod_hold told[POD_REPORT_HOLDS_MAX]; /* the last ones */
 	struct growing *growing; /* NULL: nothing grows */
+};
+
+/* Of one pod, of which there are a hundred thousand. Starts zeroed. */
+struct sidecar_memory {
+	struct sidecar_news *news; /* allocated when there is any; NULL: there was none so far */
+	bool answered; /* at least once */
 };
 
 struct answer_result {
@@ -39,7 +44,6 @@ struct answer_result {
 	bool failed; /* it told of a failure that was not known */
 };
 
-void sidecar_memory_init(struct sidecar_memory *memory);
 void sidecar_memory_release(struct sidecar_memory *memory);
 
 /*
@@ -48,8 +52,9 @@ void sidecar_memory_release(struct sidecar_memory *memory);
  */
 int sidecar_answer_take(struct answer_sinks *sinks, struct sidecar_memory *memory, const char *key, const cJSON *pod,
 			const char *text, size_t len, struct answer_result *ret_result, struct err *err);
-/* Nobody answers at url any more, for that reason. pod may be NULL: it is gone. */
-void sidecar_answer_lost(struct answer_sinks *sinks, struct sidecar_memory *memory, const cJSON *pod, const char *url,
-			 const struct err *why);
+/* What the sidecar says of memory that grows; NULL: nothing. */
+const struct growing *sidecar_memory_growing(const struct sidecar_memory *memory);
+/* Nobody answers any more, for that reason. pod may be NULL: it is gone. */
+void sidecar_answer_lost(struct answer_sinks *sinks, struct sidecar_memory *memory, const cJSON *pod, const struct err *why);
 
 #endif

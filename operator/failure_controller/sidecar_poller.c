@@ -13,6 +13,7 @@
 #include "operator/failure_controller/sidecar_answer.h"
 #include "operator/kube/backoff.h"
 #include "operator/kube/http.h"
+#include "operator/kube/object.h"
 #include "operator/manager/watches.h"
 
 #define TICK_MS 250
@@ -20,15 +21,16 @@
 #define FIRST_PER_POD_NS (10 * NS_PER_MS)
 #define DEADLINE_NS (3 * NS_PER_SEC)
 #define IN_FLIGHT_MAX 32
+#define UID_DIGEST 16 /* characters of the SHA-256 of a pod's uid: enough to tell a pod from another of its name */
 /* So many in a row are no accident. */
 #define UNREACHABLE 3
 
 /* There is one for each pod: what few of them have is allocated when they have it. */
 struct polled {
 	struct sidecar_poller *poller;
-	char *key; /* "namespace/name" of the pod */
-	char *uid; /* behind the key */
-	char *url; /* NULL: there is nobody to ask */
+	const char *key; /* "namespace/name" of the pod; the map's */
+	char uid[UID_DIGEST + 1]; /* a digest of it */
+	bool askable; /* its sidecar runs and has an address */
 	char *tag; /* of the answer that was taken; NULL: none */
 	uint64_t occasion;
 	struct restless_cluster *cluster; /* NULL: the pod names none */
@@ -80,8 +82,6 @@ static void polled_free(void *value)
 		p->poller->in_flight--;
 	}
 	restless_clusters_leave(&p->poller->clusters, p->cluster);
-	free(p->key);
-	free(p->url);
 	free(p->tag);
 	sidecar_memory_release(&p->memory);
 	free(p);
@@ -94,19 +94,6 @@ static void set_text(char **text, const char *value)
 		return;
 	free(*text);
 	*text = value && *value ? strdup(value) : NULL;
-}
-
-/* "KEY\0UID". */
-static char *key_with_uid(const char *key, const char *uid)
-{
-	size_t key_len = strlen(key) + 1, uid_len = strlen(uid) + 1;
-	char *text = malloc(key_len + uid_len);
-
-	if (text) {
-		memcpy(text, key, key_len);
-		memcpy(text + key_len, uid, uid_len);
-	}
-	return text;
 }
 
 static void on_tick(evutil_socket_t fd, short what, void *arg);
@@ -158,8 +145,8 @@ const struct growing *sidecar_poller_growing(const struct sidecar_poller *poller
 {
 	const struct polled *p = strmap_get(&poller->pods, key);
 
-	*ret_heard = !p || !p->url || p->memory.answered || p->fails >= UNREACHABLE;
-	return p && p->memory.growing && p->memory.growing->n ? p->memory.growing : NULL;
+	*ret_heard = !p || !p->askable || p->memory.answered || p->fails >= UNREACHABLE;
+	return p ? sidecar_memory_growing(&p->memory) : NULL;
 }
 
 /* --- Which, and when ------------------------------------------------------------------------------------ */
@@ -169,56 +156,72 @@ static void forget(struct sidecar_poller *poller, const char *key)
 	polled_free(strmap_remove(&poller->pods, key));
 }
 
-static struct polled *polled_new(struct sidecar_poller *poller, const char *key, const cJSON *pod)
+static void digest_uid(const cJSON *pod, char ret_digest[static UID_DIGEST + 1])
 {
 	const char *uid = json_str(pod, "metadata.uid");
+
+	sha256_hex(uid ? uid : "", uid ? strlen(uid) : 0, UID_DIGEST, ret_digest);
+}
+
+static struct polled *polled_new(struct sidecar_poller *poller, const char *key, const cJSON *pod)
+{
 	char cluster[512];
 	struct polled *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return NULL;
 	p->poller = poller;
-	p->key = key_with_uid(key, uid);
-	p->uid = p->key ? p->key + strlen(key) + 1 : NULL;
-	sidecar_memory_init(&p->memory);
+	digest_uid(pod, p->uid);
 	p->jitter = (uint8_t)random_between(&poller->seed, 0, 256);
 	/* Not all at once when an operator starts, but soon. */
 	p->first_ns = now_boottime_ns() + random_between(&poller->seed, 0, MAX(FIRST_NS, (int64_t)poller->pods.n * FIRST_PER_POD_NS));
 	p->cluster = cluster_key(pod, cluster, sizeof(cluster)) ? restless_clusters_join(&poller->clusters, cluster) : NULL;
-	if (!p->key || strmap_put(&poller->pods, key, p, NULL) < 0) {
+	if (strmap_put(&poller->pods, key, p, NULL) < 0) {
 		polled_free(p);
 		return NULL;
 	}
+	p->key = strmap_key(&poller->pods, key);
 	return p;
+}
+
+/* That of the pod; NULL: none yet, or it was of another pod of that name, and is forgotten. */
+static struct polled *find(struct sidecar_poller *poller, const char *key, const cJSON *pod)
+{
+	struct polled *p = strmap_get(&poller->pods, key);
+	char uid[UID_DIGEST + 1];
+
+	digest_uid(pod, uid);
+	if (!p || strcmp(p->uid, uid) == 0)
+		return p;
+	forget(poller, key);
+	return NULL;
 }
 
 void sidecar_poller_see(struct sidecar_poller *poller, const cJSON *pod, bool gone)
 {
 	_cleanup_free_ char *key = object_key(pod);
-	const char *uid = json_str(pod, "metadata.uid");
-	struct polled *p = key ? strmap_get(&poller->pods, key) : NULL;
 	char url[POD_REPORT_URL_MAX];
 	uint64_t occasion = pod_report_occasion(pod);
+	struct polled *p;
 
-	if (!key || !uid)
+	if (!key || !json_str(pod, "metadata.uid"))
 		return;
-	if (p && (gone || strcmp(p->uid, uid) != 0)) {
+	if (gone) {
 		forget(poller, key);
-		p = NULL;
-	}
-	if (gone)
 		return;
+	}
+	p = find(poller, key, pod);
 	if (!pod_report_url(pod, url)) {
 		/* It may be back, and its answer is then the same. */
 		if (p)
-			set_text(&p->url, NULL);
+			p->askable = false;
 		return;
 	}
 	if (!p)
 		p = polled_new(poller, key, pod);
 	if (!p)
 		return;
-	set_text(&p->url, url);
+	p->askable = true;
 	if (p->occasion != occasion) {
 		p->at_once = true;
 		p->again = p->call;
@@ -255,9 +258,9 @@ static void count_restless(struct sidecar_poller *poller, int64_t now_ns)
 	while (strmap_next(&poller->pods, &pos, NULL, &value)) {
 		const struct polled *p = value;
 
-		if (p->url && is_restless(p, now_ns))
+		if (p->askable && is_restless(p, now_ns))
 			poller->pace.n_restless++;
-		else if (p->url)
+		else if (p->askable)
 			poller->pace.n_resting++;
 	}
 }
@@ -315,7 +318,7 @@ static void on_answer(void *arg, const struct http_response *response)
 	metrics_add(poller->o.metrics, METRIC_POLLS, 1, "result=\"%s\"", result);
 	p->fails = err.code ? p->fails + 1 : 0;
 	if (p->fails == UNREACHABLE)
-		sidecar_answer_lost(&poller->sinks, &p->memory, pod_of(p), p->url, &err);
+		sidecar_answer_lost(&poller->sinks, &p->memory, pod_of(p), &err);
 	if (!err.code && response->max_age_ns > 0 && response->max_age_ns <= POLL_RESTLESS_AGE_NS)
 		stir(p, false);
 	note_asked(p);
@@ -326,11 +329,12 @@ static void on_answer(void *arg, const struct http_response *response)
 
 static void ask(struct polled *p)
 {
-	char if_none_match[POD_REPORT_TAG_MAX + 24];
+	const cJSON *pod = store_peek(informer_store(p->poller->o.pods), p->key);
+	char if_none_match[POD_REPORT_TAG_MAX + 24], url[POD_REPORT_URL_MAX];
 	const char *headers[] = { "Accept: application/json", p->tag ? if_none_match : NULL, NULL };
 	const struct http_request request = {
 		.method = "GET",
-		.url = p->url,
+		.url = url,
 		.headers = headers,
 		.direct = true,
 		.deadline_ns = DEADLINE_NS,
@@ -338,7 +342,8 @@ static void ask(struct polled *p)
 	};
 
 	snprintf(if_none_match, sizeof(if_none_match), "If-None-Match: \"%s\"", p->tag ? p->tag : "");
-	if (http_start(p->poller->http, &request, NULL, on_answer, p, &p->call, NULL) < 0) {
+	if (!pod || !pod_report_url(pod, url) ||
+	    http_start(p->poller->http, &request, NULL, on_answer, p, &p->call, NULL) < 0) {
 		note_asked(p);
 		return;
 	}
@@ -369,7 +374,7 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 		if (strmap_next(&poller->pods, &pos, NULL, &value)) {
 			struct polled *p = value;
 
-			if (p->url && !p->call && is_due(p, now))
+			if (p->askable && !p->call && is_due(p, now))
 				ask(p);
 		} else if (!wrapped) {
 			wrapped = true;
@@ -389,7 +394,7 @@ void sidecar_poller_metrics(struct sidecar_poller *poller)
 	while (strmap_next(&poller->pods, &pos, NULL, &value)) {
 		const struct polled *p = value;
 
-		if (p->url)
+		if (p->askable)
 			n[p->fails >= UNREACHABLE]++;
 	}
 	metrics_set(poller->o.metrics, METRIC_SIDECARS, (double)n[0], "answers=\"true\"");
