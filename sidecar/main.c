@@ -113,9 +113,12 @@ static void serve(struct sidecar *s)
 {
 	struct err err = { 0 };
 
-	if (s->options->http &&
-	    http_server_new(s->base, s->options->http, s->recorder, s->options->spool, &s->http, &err) < 0)
+	if (!s->options->http)
+		return;
+	if (http_server_new(s->base, s->options->http, s->recorder, s->options->spool, &s->http, &err) < 0)
 		log_warning("no metrics: %s", err_text(&err));
+	else
+		recorder_while_waiting(s->recorder, http_server_turn, s->http);
 }
 
 static int record(const struct recorder_options *options, struct err *err)
@@ -143,6 +146,7 @@ static int record(const struct recorder_options *options, struct err *err)
 		log_info("afterglow-sidecar " AFTERGLOW_VERSION " listens on %s", options->socket_path);
 		event_base_dispatch(s.base);
 		recorder_conclude(s.recorder);
+		recorder_while_waiting(s.recorder, NULL, NULL);
 		http_server_free(s.http);
 		recorder_free(s.recorder);
 	}

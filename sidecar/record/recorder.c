@@ -23,6 +23,7 @@
 #include "sidecar/record/state_dir.h"
 
 #define CONTAINERS_MAX 32 /* connections at a time; more are refused */
+#define MEANWHILE_NS (50 * NS_PER_MS)
 #define DIGEST_MAX (128 * 1024)
 
 struct recorder {
@@ -45,6 +46,8 @@ struct recorder {
 	uint64_t said; /* failures in the last digest */
 	void (*idle)(void *arg);
 	void *idle_arg;
+	void (*meanwhile)(void *arg);
+	void *meanwhile_arg;
 };
 
 static void remove_container(struct recorder *r, struct container *c)
@@ -199,7 +202,7 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 		recovery_copy_state(r->recovery);
 }
 
-static int64_t sample_what_is_due(int64_t now_ns, void *arg)
+static int64_t go_on_meanwhile(int64_t now_ns, void *arg)
 {
 	struct recorder *r = arg;
 	int64_t next = INT64_MAX;
@@ -208,7 +211,10 @@ static int64_t sample_what_is_due(int64_t now_ns, void *arg)
 	for (size_t i = 0; i < CONTAINERS_MAX; i++)
 		if (r->containers[i])
 			next = MIN(next, container_sample_due(r->containers[i], now_ns));
-	return next;
+	if (!r->meanwhile)
+		return next;
+	r->meanwhile(r->meanwhile_arg);
+	return MIN(next, MEANWHILE_NS);
 }
 
 static int start_recovery(struct recorder *r, struct err *err)
@@ -254,7 +260,7 @@ int recorder_new(struct event_base *base, const struct recorder_options *options
 	r->base = base;
 	r->options = options;
 	r->journal.dirfd = -1;
-	errand_set_pump(sample_what_is_due, r);
+	errand_set_pump(go_on_meanwhile, r);
 	/* Launchers that are back before the old reports are written wait in the socket's queue. */
 	rc = listener_new(base, options->socket_path, on_connection, r, &r->listener, err);
 	if (rc >= 0)
@@ -292,6 +298,12 @@ void recorder_on_idle(struct recorder *r, void (*fn)(void *arg), void *arg)
 {
 	r->idle = fn;
 	r->idle_arg = arg;
+}
+
+void recorder_while_waiting(struct recorder *r, void (*fn)(void *arg), void *arg)
+{
+	r->meanwhile = fn;
+	r->meanwhile_arg = arg;
 }
 
 bool recorder_keeps_core(const struct recorder *r)

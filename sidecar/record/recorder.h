@@ -27,6 +27,9 @@ void recorder_free(struct recorder *r);
 /* Called whenever a container is over, whenever nothing is left to ship, and when shipping failed. */
 void recorder_on_idle(struct recorder *r, void (*fn)(void *arg), void *arg);
 
+/* fn is called now and then while the event loop waits for an errand: for what has to go on meanwhile. It may not end r. */
+void recorder_while_waiting(struct recorder *r, void (*fn)(void *arg), void *arg);
+
 /* Whether a core is being unwound or compressed. */
 bool recorder_keeps_core(const struct recorder *r);
 
