@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # freeze.sh: the longest gap between two samples over the interval that was asked for, while something around the sidecar hangs and
 # a container fills its memory and dies (e2e/kernel/freeze_test.sh). The interval that is asked for follows from the samples
-# themselves: less the nearer the limit is, and the faster it comes. Claim: 2.
+# themselves: less the nearer the limit is, and the faster it comes. Claim: 2. And the longest answer of /healthz meanwhile; claim: 1 s.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bundles=$(mktemp -d /var/tmp/freeze_bench.XXXXXX)
@@ -28,4 +28,8 @@ for file in "$bundles"/*.jsonl; do
 		name = os.path.basename(sys.argv[1]).removesuffix(".jsonl")
 		print(f"freeze: {name}: longest gap {longest * 1000:.0f} ms, claim: twice what was asked for, ratio {worst / 2:.2f}")
 	END
+done
+for file in "$bundles"/*.health; do
+	printf 'freeze: %s: longest answer of /healthz %s s of %d, claim: 1 s\n' "$(basename "$file" .health)" \
+		"$(sort -g "$file" | tail -n 1)" "$(wc -l <"$file")"
 done
