@@ -22,9 +22,9 @@
 
 #include "lib/fileio.h"
 #include "lib/json.h"
+#include "lib/loop/errand.h"
 #include "lib/testing_network.h"
 #include "lib/units.h"
-#include "sidecar/record/errand.h"
 
 #define FAILURES \
 	"{\"failures\":[{\"container\":\"ray-worker\",\"endedAt\":\"2026-11-21T01:29:06.324Z\",\"class\":\"KernelOOMContainer\"," \

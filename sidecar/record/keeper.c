@@ -11,15 +11,15 @@
 
 #include "lib/json.h"
 #include "lib/log.h"
+#include "lib/loop/errand.h"
 #include "lib/units.h"
-#include "sidecar/record/errand.h"
 #include "sidecar/record/events.h"
 #include "sidecar/record/keeping.h"
 #include "sidecar/record/recent.h"
 #include "sidecar/store/bundle.h"
 
-#define SETTLE_WITHIN_NS NS_PER_SEC
-#define SETTLE_AGAIN_S 2
+#define SETTLE_WITHIN_NS (50 * NS_PER_MS) /* for a disk that answers */
+#define SETTLE_AGAIN_US 200000
 #define FINISH_WITHIN_NS (10 * NS_PER_SEC) /* for a bundle that was told of, before we end */
 #define ACCESS_SPACING_NS NS_PER_SEC /* between two looks at whether the spool can be written */
 #define SHIP_PROGRAM_NAME "afterglow-ship"
@@ -163,7 +163,7 @@ static bool settle_lane(struct keeper *k, struct lane *l)
 
 static void on_settle(evutil_socket_t fd, short what, void *arg)
 {
-	const struct timeval again = { .tv_sec = SETTLE_AGAIN_S };
+	const struct timeval again = { .tv_usec = SETTLE_AGAIN_US };
 	struct keeper *k = arg;
 	bool settled = true;
 

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sidecar/record/errand.h"
+#include "lib/loop/errand.h"
 
 #define RECENT_WITHIN_NS ((int64_t)200 * 1000 * 1000) /* for a disk that answers */
 

@@ -10,12 +10,12 @@
 
 #include "lib/json.h"
 #include "lib/log.h"
+#include "lib/loop/errand.h"
 #include "lib/outlet.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
 #include "sidecar/record/container.h"
 #include "sidecar/record/discard.h"
-#include "sidecar/record/errand.h"
 #include "sidecar/record/events.h"
 #include "sidecar/record/heartbeat.h"
 #include "sidecar/record/listener.h"

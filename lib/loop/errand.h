@@ -9,8 +9,8 @@
  * An errand that is not back by then is left behind. Until it has ended, its owner starts no other one: one dead
  * filesystem costs one process, not one a second.
  */
-#ifndef AFTERGLOW_SIDECAR_RECORD_ERRAND_H
-#define AFTERGLOW_SIDECAR_RECORD_ERRAND_H
+#ifndef AFTERGLOW_LIB_LOOP_ERRAND_H
+#define AFTERGLOW_LIB_LOOP_ERRAND_H
 
 #include <stdbool.h>
 #include <stddef.h>

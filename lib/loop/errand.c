@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Work that may hang, done by a fork of this process. */
-#include "sidecar/record/errand.h"
+#include "lib/loop/errand.h"
 
 #include <dirent.h>
 #include <errno.h>
