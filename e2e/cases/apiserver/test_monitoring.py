@@ -18,6 +18,7 @@ from conftest import wait_for
 from apiserver.conftest import BUILD, ROOT, group
 from apiserver.control_plane import Daemon, free_port
 from apiserver.recorder import PORT, Recorder
+from apiserver.test_chart import only, rendered
 
 MONITORING = ROOT / "monitoring"
 RULES = sorted((MONITORING / "rules").glob("*.yaml"))
@@ -85,13 +86,18 @@ def test_dashboards_have_ids_of_their_own_and_take_the_data_source_that_people_c
 # --- A real Prometheus ---------------------------------------------------------------------------------------
 
 
+def snake_case(name):
+    return re.sub("[A-Z]", lambda m: "_" + m[0].lower(), name)
+
+
 class Prometheus:
-    """A server that scrapes once a second."""
+    """A server that scrapes once a second, each target as the chart's monitor says."""
 
     def __init__(self, programs, directory, targets):
         self.port = free_port()
-        jobs = [{"job_name": name, "scrape_interval": "1s", "honor_labels": True,
-                 "static_configs": [{"targets": [address], "labels": labels}]} for name, address, labels in targets]
+        jobs = [{"job_name": name, "scrape_interval": "1s", "honor_labels": endpoint.get("honorLabels", False),
+                 "metric_relabel_configs": [{snake_case(k): v for k, v in r.items()} for r in endpoint.get("metricRelabelings", [])],
+                 "static_configs": [{"targets": [address], "labels": labels}]} for name, address, labels, endpoint in targets]
         (directory / "prometheus.yaml").write_text(yaml.safe_dump({
             "global": {"evaluation_interval": "1s"}, "rule_files": [str(p) for p in RULES], "scrape_configs": jobs}))
         self.daemon = Daemon([programs / "prometheus", "--config.file", directory / "prometheus.yaml", "--storage.tsdb.path",
@@ -143,11 +149,13 @@ def sidecar(tmp_path):
 
 
 @pytest.fixture
-def prometheus(programs, tmp_path, start, api, sidecar):
+def prometheus(programs, tmp_path, plane, start, api, sidecar):
+    chart = rendered(plane, "monitoring.serviceMonitor.enabled=true", "monitoring.podMonitor.enabled=true")
+    (service,), (pods,) = only(chart, "ServiceMonitor")["spec"]["endpoints"], only(chart, "PodMonitor")["spec"]["podMetricsEndpoints"]
     operator = start("--leader-elect", "--lease-namespace", api.namespace)
     server = Prometheus(programs, tmp_path, [
-        ("operator", f"127.0.0.1:{operator.metrics_port}", {"namespace": "afterglow-system", "pod": "afterglow-operator-0"}),
-        ("sidecars", f"{sidecar.address}:{PORT}", {"namespace": "ml", "pod": "worker"})])
+        ("operator", f"127.0.0.1:{operator.metrics_port}", {"namespace": "afterglow-system", "pod": "afterglow-operator-0", "container": "operator"}, service),
+        ("sidecars", f"{sidecar.address}:{PORT}", {"namespace": "ml", "pod": "worker", "container": "afterglow"}, pods)])
     yield server
     server.daemon.stop(signal.SIGKILL)
 
@@ -176,6 +184,8 @@ def test_prometheus_has_data_for_each_query_of_the_dashboards_and_evaluates_each
         assert len(rules) >= len(alerts()) and all(r["health"] == "ok" for r in rules), [(r["name"], r.get("lastError")) for r in rules]
         return rules
     wait_for("all rules", evaluated)
+    # Of the container that is measured, and not of the sidecar that is asked.
+    assert {s["metric"]["container"] for s in prometheus.query("afterglow_container_processes")} == {"ray-worker"}
     for record in ("namespace_cluster_class_confidence:afterglow_failures:increase10m", "namespace_class:afterglow_failures:increase1h",
                    "namespace_pod_container:afterglow_memory:ratio"):
         assert wait_for(record, lambda record=record: prometheus.query(record))
