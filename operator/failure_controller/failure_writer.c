@@ -31,7 +31,7 @@ static void begin_at_zero(struct metrics *metrics)
 }
 
 int failure_writer_new(const struct failure_writer_options *options,
-		       struct failure_writer **ret_recorder, struct err *err)
+		       struct failure_writer **ret_writer, struct err *err)
 {
 	struct failure_writer *writer = calloc(1, sizeof(*writer));
 
@@ -46,7 +46,7 @@ int failure_writer_new(const struct failure_writer_options *options,
 		return err_set(err, ENOMEM, "failure writer");
 	}
 	begin_at_zero(writer->o.metrics);
-	*ret_recorder = writer;
+	*ret_writer = writer;
 	return 0;
 }
 

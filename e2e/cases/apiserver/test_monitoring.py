@@ -17,7 +17,7 @@ import yaml
 from conftest import wait_for
 from apiserver.conftest import BUILD, ROOT, group
 from apiserver.control_plane import Daemon, free_port
-from apiserver.recorder import PORT, Recorder
+from apiserver.pod_sidecar import PORT, PodSidecar
 from apiserver.test_chart import only, rendered
 
 MONITORING = ROOT / "monitoring"
@@ -138,14 +138,14 @@ def sidecar(tmp_path):
     pod = {"metadata": {"namespace": "ml", "name": "worker", "uid": "0123456789", "labels": {"ray.io/cluster": "demo"}}}
     with limited_cgroup(f"afterglow-monitoring-{os.getpid()}") as cgroup:
         (tmp_path / "pod").mkdir()
-        recorder = Recorder(pod, tmp_path / "pod")
+        sidecar = PodSidecar(pod, tmp_path / "pod")
         try:
-            recorder.launcher = Daemon(["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"', cgroup, BUILD / "afterglow-launch",
-                                        "--name", "ray-worker", "--socket", recorder.directory / "socket", "--", "sleep", "1000"],
-                                       tmp_path / "launcher.log")
-            yield recorder
+            sidecar.launcher = Daemon(["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"', cgroup, BUILD / "afterglow-launch",
+                                       "--name", "ray-worker", "--socket", sidecar.directory / "socket", "--", "sleep", "1000"],
+                                      tmp_path / "launcher.log")
+            yield sidecar
         finally:
-            recorder.close()
+            sidecar.close()
 
 
 @pytest.fixture
