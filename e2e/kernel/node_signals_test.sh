@@ -98,7 +98,7 @@ end_pod() {
 }
 
 bundle_has() { # FILE PATTERN
-	find "$store" -name "$1" -exec grep -q "$2" {} \; -print | grep -q .
+	find "$store" "$work/spool$number" -name "$1" -exec grep -q "$2" {} \; -print | grep -q .
 }
 
 in_cgroup() { # DIRECTORY COMMAND...

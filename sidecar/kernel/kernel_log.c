@@ -117,11 +117,13 @@ static void look_at_nodes_lines(struct kernel_log *k, const struct kernel_questi
 {
 	_cleanup_strbuf_ struct strbuf excerpt = STRBUF_INIT(KERNEL_EXCERPT_MAX);
 	struct kernel_evidence found;
+	struct kernel_question of_pod = *q;
 
 	if (!k->node || k->node->n == 0)
 		return;
-	kernel_evidence_find(k->node, q, &found, &excerpt);
-	gpu_faults_find(k->node, q, k->begin_us, &k->gpus, &found.gpu);
+	of_pod.own_lines = true;
+	kernel_evidence_find(k->node, &of_pod, &found, &excerpt);
+	gpu_faults_find(k->node, &of_pod, k->begin_us, &k->gpus, &found.gpu);
 	found.rules_out = false;
 	if (found.oom || found.crash[0] || found.gpu.whose != GPU_NOBODYS)
 		*e = found;
