@@ -15,7 +15,6 @@
 #include "sidecar/sample/rootfd.h"
 
 #define CGROUP_TEXT_MAX (16 * 1024)
-#define SYSLOG_TAIL_MAX (64 * 1024)
 #define SUSPECTS_MAX 32
 #define START_SLACK_US 1000000
 
@@ -192,7 +191,7 @@ static int open_syslog(const char *path, struct err *err)
 	return TAKE_FD(fd);
 }
 
-int kernel_log_syslog_tail(const char *path, struct strbuf *out, struct err *err)
+int kernel_log_syslog_tail(const char *path, size_t max, struct strbuf *out, struct err *err)
 {
 	_cleanup_close_ int fd = open_syslog(path, err);
 	char buf[4096];
@@ -203,11 +202,11 @@ int kernel_log_syslog_tail(const char *path, struct strbuf *out, struct err *err
 	if (fd < 0)
 		return fd;
 	end = lseek(fd, 0, SEEK_END);
-	if (end < 0 || lseek(fd, MAX(end - SYSLOG_TAIL_MAX, (off_t)0), SEEK_SET) < 0)
+	if (end < 0 || lseek(fd, MAX(end - (off_t)max, (off_t)0), SEEK_SET) < 0)
 		return err_set(err, errno, "seek in %s", path);
 	/* It may grow as we read. */
-	for (size_t total = 0; total < SYSLOG_TAIL_MAX; total += (size_t)n) {
-		n = read(fd, buf, MIN(sizeof(buf), SYSLOG_TAIL_MAX - total));
+	for (size_t total = 0; total < max; total += (size_t)n) {
+		n = read(fd, buf, MIN(sizeof(buf), max - total));
 		if (n < 0)
 			return err_set(err, errno, "read %s", path);
 		if (n == 0)
@@ -215,7 +214,7 @@ int kernel_log_syslog_tail(const char *path, struct strbuf *out, struct err *err
 		strbuf_add(out, buf, (size_t)n);
 	}
 	/* Whole lines. */
-	if (end > SYSLOG_TAIL_MAX && memchr(strbuf_str(out), '\n', out->len))
+	if (end > (off_t)max && memchr(strbuf_str(out), '\n', out->len))
 		begin = (size_t)((const char *)memchr(strbuf_str(out), '\n', out->len) - strbuf_str(out)) + 1;
 	strbuf_consume(out, begin);
 	return 0;

@@ -47,7 +47,7 @@ void kernel_log_look(struct kernel_log *k, int64_t ended_ns, const struct proces
 /* Why the log cannot be read after that error of kmsg_read: what would change it. Static text. */
 const char *kernel_log_needs(int error, bool in_pod, bool restricted);
 
-/* The tail of the syslog file, at most 64 KiB of it. */
-int kernel_log_syslog_tail(const char *path, struct strbuf *out, struct err *err);
+/* The last max bytes of the syslog file, as whole lines. */
+int kernel_log_syslog_tail(const char *path, size_t max, struct strbuf *out, struct err *err);
 
 #endif
