@@ -27,6 +27,8 @@
  *   kernel PRIORITY TIME_US TEXT
  *	a record of the kernel log that concerns the pod, facility 0. TIME_US by the log's own clock; TEXT is the rest, escaped as
  *	/dev/kmsg does.
+ *   syslog TEXT
+ *	a line of the node's syslog that names the pod or a container of it; printable, cut where it is longer than a message.
  *   watching SECONDS
  *	so long, unless this comes again, the node would see such a signal, and its message follows within milliseconds.
  *

@@ -14,6 +14,7 @@
 #include "node/node.h"
 #include "node/processes.h"
 #include "node/signals.h"
+#include "node/syslog.h"
 
 static const struct part {
 	const char *name;
@@ -24,6 +25,7 @@ static const struct part {
 	{ "processes", processes_start, processes_stop },
 	{ "signals", signals_start, signals_stop },
 	{ "kernel lines", kernel_lines_start, kernel_lines_stop },
+	{ "syslog", syslog_start, syslog_stop },
 };
 
 static void on_signal(struct source *s)

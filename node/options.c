@@ -18,6 +18,8 @@ const char node_usage[] =
 	"                      sidecars and passes all others on to where they went before (default on)\n"
 	"  --signals on|off    tell sidecars who sent their processes SIGKILL and other signals that end them (default on)\n"
 	"  --kernel-lines on|off  give sidecars the lines of the kernel log that concern their pods (default on)\n"
+	"  --syslog on|off     the same of the node's syslog file: lines of the kernel, the kubelet and the container\n"
+	"                      runtime (default on)\n"
 	"  --tracefs DIR       tracefs is mounted at DIR (default: where it usually is, or one of its own)\n"
 	"  --instance NAME     the name of its instance there (default afterglow)\n"
 	"  --help, --version\n"
@@ -40,6 +42,7 @@ static const struct row {
 	{ "--cores", offsetof(struct node_options, cores) },
 	{ "--signals", offsetof(struct node_options, signals) },
 	{ "--kernel-lines", offsetof(struct node_options, kernel_lines) },
+	{ "--syslog", offsetof(struct node_options, syslog) },
 };
 
 static const struct row *find(const struct row *rows, size_t n, const char *name)
@@ -86,6 +89,7 @@ int node_options_parse(char **argv, struct node_options *ret_options, struct err
 		.cores = true,
 		.signals = true,
 		.kernel_lines = true,
+		.syslog = true,
 		.instance = "afterglow",
 	};
 

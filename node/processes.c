@@ -45,7 +45,7 @@ int processes_start(struct node *n, struct err *err)
 {
 	int rc;
 
-	if (!n->options->signals && !n->options->kernel_lines)
+	if (!n->options->signals && !n->options->kernel_lines && !n->options->syslog)
 		return 0;
 	processes.node = n;
 	outbox_init(&processes.outbox);

@@ -52,8 +52,10 @@ make_pod() {
 	store=$work/store$number
 }
 
+mkdir -p "$work/var/log"
+: >"$work/var/log/syslog"
 start_agent() {
-	"$node" --cores off --kubelet "$work/kubelet" --instance "$instance" >>"$work/agent" 2>&1 &
+	"$node" --cores off --root "$work" --kubelet /kubelet --instance "$instance" >>"$work/agent" 2>&1 &
 	agent=$!
 	wait_until [ -d "$tracing/instances/$instance" ]
 }
@@ -78,6 +80,7 @@ start_ray() { # SCRIPT
 		>"$work/out" 2>&1 &
 	ray_pid=$!
 	wait_until [ -e "$work/ready$number" ] && wait_until attached || exit 1
+	[ -z "$agent" ] || wait_until grep -q 'the node agent sees' "$work/err" || exit 1
 	# The agent sees new processes within two seconds; on cgroup v1 one that dies shows no cgroup any more.
 	sleep 4.5
 	launch_pid=$(pid_of afterglow-launc)
@@ -100,6 +103,8 @@ end_pod() {
 bundle_has() { # FILE PATTERN
 	find "$store" "$work/spool$number" -name "$1" -exec grep -q "$2" {} \; -print | grep -q .
 }
+
+not() { ! "$@"; }
 
 in_cgroup() { # DIRECTORY COMMAND...
 	sh -c 'echo 0 >"$1/cgroup.procs"; shift; exec "$@"' sh "$@"
@@ -176,6 +181,17 @@ start_ray "sleep 7; exec $probe fault segv"
 end_pod "a segfault"
 check "a segfault: its class" says 'class Segfault'
 check "a segfault: the kernel's line of it" says 'probe\[[0-9]*\]: segfault at'
+
+# A line that the kubelet would write, and one of another pod.
+start_ray "$idle"
+echo "Nov 22 15:00:01 n kubelet[812]: \"Probe failed\" podUID=\"$uid\" probe 77" >>"$work/var/log/syslog"
+echo "Nov 22 15:00:01 n kubelet[812]: \"Probe failed\" podUID=\"of another\" probe 78" >>"$work/var/log/syslog"
+echo "Nov 22 15:00:01 n sshd[9]: $uid probe 79" >>"$work/var/log/syslog"
+sleep 2.5
+kill -9 "$command_pid"
+end_pod "a syslog"
+check "a syslog: the line that names the pod is in the bundle" bundle_has syslog.log 'probe 77'
+check "a syslog: others are not" not bundle_has syslog.log 'probe 7[89]'
 
 # As many signals as two shells can send to processes that ignore them.
 cat >"$work/storm" <<-END

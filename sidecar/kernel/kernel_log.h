@@ -17,6 +17,7 @@ struct kernel_log_options {
 
 struct kernel_log {
 	struct kernel_log_options options;
+	const struct strbuf *node_syslog; /* the lines of the node's syslog that it brought; NULL: none; likewise */
 	const struct kmsg_log *node; /* what the node agent brought of the log; NULL: nothing; set by the owner after kernel_log_open */
 	const char *pod_uid; /* NULL outside Kubernetes */
 	pid_t command; /* in the node's PID namespace, 0 unknown */

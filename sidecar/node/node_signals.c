@@ -12,6 +12,7 @@
 #include "lib/units.h"
 
 #define LINE_MAX_BYTES 400
+#define SYSLOG_LINE_MAX 2048
 #define WATCHING_MAX_S 3600
 
 static bool take_line(const char *text, size_t len, char line[static LINE_MAX_BYTES])
@@ -123,6 +124,24 @@ bool node_kernel_line_parse(const char *text, size_t len, struct kmsg_record *re
 		.priority = (int)priority, .seq = -1, .time_us = time_us, .text = text + end + 1, .len = len - (size_t)end - 1,
 	};
 	return true;
+}
+
+void node_syslog_add(struct strbuf *lines, const char *text, size_t len)
+{
+	static const char verb[] = "syslog ";
+	char line[SYSLOG_LINE_MAX];
+	size_t n;
+
+	if (len < sizeof(verb) || memcmp(text, verb, sizeof(verb) - 1) != 0)
+		return;
+	copy_printable(line, sizeof(line), text + sizeof(verb) - 1, len - (sizeof(verb) - 1));
+	n = strlen(line) + 1;
+	if (lines->len + n > NODE_SYSLOG_MAX) {
+		const char *half = memchr(lines->data + lines->len / 2, '\n', lines->len - lines->len / 2);
+
+		strbuf_consume(lines, half ? (size_t)(half - lines->data) + 1 : lines->len);
+	}
+	strbuf_addf(lines, "%s\n", line);
 }
 
 void node_signals_add(struct node_signals *all, const struct node_signal *s, bool vital)

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "lib/strbuf.h"
 #include "sidecar/kernel/kmsg_parse.h"
 #include "sidecar/verdict/node_signal.h"
 
@@ -25,6 +26,10 @@ bool node_signal_parse(const char *text, size_t len, char ret_container_id[stati
 
 /* A message "kernel PRIORITY TIME_US TEXT"; ret_record points into text. False: it is another message, or malformed. */
 bool node_kernel_line_parse(const char *text, size_t len, struct kmsg_record *ret_record);
+
+#define NODE_SYSLOG_MAX (64 * 1024)
+/* A message "syslog TEXT" is appended to lines, which has that ceiling; the oldest go. Others are passed over. */
+void node_syslog_add(struct strbuf *lines, const char *text, size_t len);
 
 /* A message "watching SECONDS": so long the agent looks for sure. False: it is another message. */
 bool node_watching_parse(const char *text, size_t len, int64_t *ret_ns);

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -113,6 +114,28 @@ static void a_line_of_the_kernel_is_a_record(void **state)
 		assert_false(node_kernel_line_parse(others[i], strlen(others[i]), &r));
 }
 
+static void of_the_nodes_syslog_the_last_lines_are_kept(void **state)
+{
+	_cleanup_strbuf_ struct strbuf lines = STRBUF_INIT(NODE_SYSLOG_MAX);
+	char text[200];
+
+	(void)state;
+	node_syslog_add(&lines, "syslog", 6);
+	node_syslog_add(&lines, "syslogx y", 9);
+	node_syslog_add(&lines, "kernel 6 1 x", 12);
+	assert_int_equal(lines.len, 0);
+	node_syslog_add(&lines, "syslog a\x1b[m\nb", 13);
+	assert_string_equal(strbuf_str(&lines), "a?[m?b\n");
+	for (int i = 0; i < 2000; i++) {
+		snprintf(text, sizeof(text), "syslog kubelet[1]: %d%100s", i, "x");
+		node_syslog_add(&lines, text, strlen(text));
+		assert_false(strbuf_failed(&lines));
+	}
+	assert_true(lines.len <= NODE_SYSLOG_MAX && lines.len > NODE_SYSLOG_MAX / 3);
+	assert_int_equal(strncmp(strbuf_str(&lines), "kubelet", 7), 0);
+	assert_non_null(strstr(strbuf_str(&lines), "kubelet[1]: 1999"));
+}
+
 static void signals_to_children_do_not_push_out_that_to_the_command(void **state)
 {
 	struct node_signals all = { 0 };
@@ -139,6 +162,7 @@ int main(void)
 		cmocka_unit_test(what_is_malformed_is_no_signal),
 		cmocka_unit_test(an_agent_watches_for_a_bounded_time),
 		cmocka_unit_test(a_line_of_the_kernel_is_a_record),
+		cmocka_unit_test(of_the_nodes_syslog_the_last_lines_are_kept),
 		cmocka_unit_test(signals_to_children_do_not_push_out_that_to_the_command),
 	};
 

@@ -29,6 +29,7 @@ struct container_callbacks {
 	/* Which cores were dealt with; the sidecar's. */
 	struct taken *taken;
 	struct core_stats *core_stats; /* and what became of all */
+	const struct strbuf *node_syslog; /* and those of the node's syslog */
 	const struct kmsg_log *node_log; /* the kernel's lines that the node agent brought */
 	/* A launcher said hello. */
 	void (*attached)(struct container *c, void *arg);

@@ -152,6 +152,7 @@ bool container_attach(struct container *c, struct received *hello)
 			c->hello.started_ns, c->options->id.pod_uid, &c->options->kernel_log);
 	c->observer.kernel.shared |= !is_alone(c);
 	c->observer.kernel.node = c->callbacks.node_log;
+	c->observer.kernel.node_syslog = c->callbacks.node_syslog;
 	c->observer.command = c->observer.cgroups.command = c->hello.command;
 	c->observer.launcher = c->hello.launcher;
 	c->observer.collect = c->options->collect;

@@ -109,8 +109,9 @@ void container_node_core(struct container *c, const struct node_message *offer, 
 		log_warning_limited("%s: the core of PID %d from the node: %s", c->hello.name, (int)offer->pid, err_text(&err));
 }
 
-/* The agent sends within milliseconds of the signal; on a busy node it takes longer. */
-#define SENDER_WITHIN_NS (200 * NS_PER_MS)
+/* The agent sends within milliseconds of the signal; on a busy node it takes longer. The launcher waits for 2 s. */
+#define SENDER_WITHIN_MS 1000
+#define LINES_WITHIN_MS 150 /* the kernel's lines after its OOM kill */
 
 static bool is_vital(const struct container *c, const struct node_signal *s)
 {
@@ -131,6 +132,20 @@ static bool has_sender(const struct container *c)
 	return false;
 }
 
+static bool has_oom(const struct container *c)
+{
+	const struct node_signals *all = &c->observer.signals;
+
+	return all->n_vital && all->vital[(all->n_vital - 1) % NODE_SIGNALS_VITAL_MAX].oom;
+}
+
+static bool wait_for(struct container *c, int ms)
+{
+	const struct timeval within = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
+
+	return c->sender_timer && event_add(c->sender_timer, &within) == 0;
+}
+
 static void on_sender_wait_over(evutil_socket_t fd, short what, void *arg)
 {
 	struct container *c = arg;
@@ -144,19 +159,22 @@ static void on_sender_wait_over(evutil_socket_t fd, short what, void *arg)
 bool container_awaits_sender(struct container *c)
 {
 	const struct ending *e = &c->ending;
-	const struct timeval within = { .tv_usec = SENDER_WITHIN_NS / 1000 };
 
 	if (e->gap || (e->status_known && !WIFSIGNALED(e->wait_status)) || c->node_watches_until_ns < now_boottime_ns() || has_sender(c))
 		return false;
 	c->sender_timer = evtimer_new(c->base, on_sender_wait_over, c);
-	return c->sender_timer && event_add(c->sender_timer, &within) == 0;
+	return wait_for(c, has_oom(c) ? LINES_WITHIN_MS : SENDER_WITHIN_MS);
 }
 
 void container_node_signal(struct container *c, const struct node_signal *s)
 {
 	node_signals_add(&c->observer.signals, s, is_vital(c, s));
-	if (c->state == CONTAINER_ENDED && c->sender_timer && evtimer_pending(c->sender_timer, NULL) && has_sender(c))
+	if (c->state != CONTAINER_ENDED || !c->sender_timer || !evtimer_pending(c->sender_timer, NULL))
+		return;
+	if (has_sender(c))
 		container_event(c, CONTAINER_UNWOUND);
+	else if (has_oom(c))
+		wait_for(c, LINES_WITHIN_MS);
 }
 
 void container_node_watches(struct container *c, int64_t until_ns)

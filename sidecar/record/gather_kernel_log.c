@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "sidecar/kernel/syslog_lines.h"
+#include "lib/syslog_lines.h"
 
 #define SYSLOG_MAX (64 * 1024)
 #define SYSLOG_SEARCHED_MAX (4 << 20) /* on a node most lines are other pods' */
@@ -31,6 +31,8 @@ void gather_kernel_log(struct bundle *b, const struct observer *o, struct report
 
 	if (k->excerpt)
 		bundle_add(b, "kernel.log", k->excerpt, strlen(k->excerpt), NULL);
+	if (!k->options.syslog && k->node_syslog && k->node_syslog->len > 0)
+		bundle_add(b, "syslog.log", strbuf_str(k->node_syslog), k->node_syslog->len, NULL);
 	if (!k->options.syslog)
 		return;
 	if (read_syslog(k, r->id.pod, &syslog) < 0)

@@ -33,6 +33,7 @@ struct sidecar {
 	struct listener *listener;
 	struct nodes *nodes; /* NULL: nothing comes from the node */
 	struct kmsg_log node_log; /* the kernel's lines that it brought */
+	struct strbuf node_syslog; /* and those of the node's syslog */
 	int64_t node_watches_until_ns; /* so long the node agent sees signals; 0: there is none */
 	struct container *containers[CONTAINERS_MAX];
 	uint64_t numbers[CONTAINERS_MAX]; /* in the order they came */
@@ -158,6 +159,7 @@ static void on_connection(int connection, void *arg)
 		.taken = r->taken,
 		.core_stats = &r->core_stats,
 		.node_log = &r->node_log,
+		.node_syslog = &r->node_syslog,
 		.history = on_history,
 		.attached = on_attached,
 		.reported = on_reported,
@@ -213,12 +215,15 @@ static void on_node_other(const char *text, size_t len, void *arg)
 	struct kmsg_record line;
 	int64_t watches_ns;
 
+	node_syslog_add(&r->node_syslog, text, len);
 	if (node_kernel_line_parse(text, len, &line))
 		kmsg_log_add(&r->node_log, &line);
 	if (node_signal_parse(text, len, id, &s) && (c = container_of_id(r, id)))
 		container_node_signal(c, &s);
 	if (!node_watching_parse(text, len, &watches_ns))
 		return;
+	if (r->node_watches_until_ns < now_boottime_ns())
+		log_info("the node agent sees who sends signals");
 	r->node_watches_until_ns = now_boottime_ns() + watches_ns;
 	for (size_t i = 0; i < CONTAINERS_MAX; i++)
 		if (r->containers[i])
@@ -323,6 +328,7 @@ int sidecar_new(struct event_base *base, const struct record_options *options, s
 	r->base = base;
 	r->options = options;
 	r->journal.dirfd = -1;
+	strbuf_init(&r->node_syslog, NODE_SYSLOG_MAX);
 	errand_set_pump(go_on_meanwhile, r);
 	/* Launchers that are back before the old reports are written wait in the socket's queue. */
 	rc = listener_new(base, options->socket_path, on_connection, r, &r->listener, err);
@@ -347,6 +353,7 @@ void sidecar_free(struct sidecar *r)
 	errand_set_pump(NULL, NULL);
 	nodes_free(r->nodes);
 	kmsg_log_release(&r->node_log);
+	strbuf_release(&r->node_syslog);
 	for (size_t i = 0; i < CONTAINERS_MAX; i++)
 		container_free(r->containers[i]);
 	journal_close(&r->journal);

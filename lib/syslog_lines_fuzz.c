@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sidecar/kernel/syslog_lines.h"
+#include "lib/syslog_lines.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

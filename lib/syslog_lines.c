@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which lines of a node's syslog concern a pod. */
-#include "sidecar/kernel/syslog_lines.h"
+#include "lib/syslog_lines.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #define UID_LEN 36
 
 /* "Nov 22 15:00:01 node kubelet[812]: ...", "2026-11-22T15:00:01.123456+00:00 node kernel: ..." */
-static bool is_of_program(const char *line, size_t len)
+bool syslog_line_is_of_node(const char *line, size_t len)
 {
 	static const char *const programs[] = { "kernel", "kubelet", "containerd", "crio", "dockerd", "systemd", "k3s", "rke2" };
 	const char *colon = memmem(line, len, ": ", 2), *end = colon, *tag;
@@ -70,7 +70,7 @@ bool syslog_line_is_of(const char *line, size_t len, const struct syslog_subject
 {
 	const char *id = id_of(s->cgroup);
 
-	return is_of_program(line, len) && (has_uid(line, len, s->pod_uid) || (s->pod && has_name(line, len, s->pod)) ||
+	return syslog_line_is_of_node(line, len) && (has_uid(line, len, s->pod_uid) || (s->pod && has_name(line, len, s->pod)) ||
 					    (id && memmem(line, len, id, ID_LEN)));
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of which lines of a syslog a pod's owner sees. */
-#include "sidecar/kernel/syslog_lines.h"
+#include "lib/syslog_lines.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
