@@ -10,6 +10,7 @@
 #include "lib/log.h"
 #include "node/cores.h"
 #include "node/core_handler.h"
+#include "node/facts.h"
 #include "node/kernel_lines.h"
 #include "node/node.h"
 #include "node/processes.h"
@@ -27,6 +28,16 @@ static const struct part {
 	{ "kernel lines", kernel_lines_start, kernel_lines_stop },
 	{ "syslog", syslog_start, syslog_stop },
 };
+
+static int print_facts(const struct node_options *options)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(8192);
+	struct facts facts;
+
+	facts_read(options->root, options->proc, &facts);
+	facts_to_json(&facts, &out);
+	return puts(strbuf_str(&out)) == EOF;
+}
 
 static void on_signal(struct source *s)
 {
@@ -90,6 +101,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "afterglow-node: %s\n", err_text(&err));
 		return 2;
 	}
+	if (options.command == NODE_FACTS)
+		return print_facts(&options);
 	rc = options.command == NODE_RESTORE ? cores_restore(&options, &err) : run(&options, &err);
 	if (rc < 0)
 		log_error("%s", err_text(&err));

@@ -8,7 +8,7 @@
 
 const char node_usage[] =
 	"usage: afterglow-node [OPTION...]\n"
-	"       afterglow-node restore [OPTION...]\n"
+	"       afterglow-node restore|facts [OPTION...]\n"
 	"Brings what only the node knows of a Ray pod to the sidecar in that pod. Runs as root in the node's PID\n"
 	"namespace, one on each node.\n"
 	"  --root DIR          the node's files are mounted below DIR (default: they are at their own paths)\n"
@@ -24,6 +24,7 @@ const char node_usage[] =
 	"  --instance NAME     the name of its instance there (default afterglow)\n"
 	"  --help, --version\n"
 	"SIGTERM ends it, and core_pattern becomes what it was before.\n"
+	"facts: prints, as JSON, what of the node decides how its deaths look.\n"
 	"restore: does only that, where the agent was killed before it could.\n";
 
 #define INSTANCE_MAX 60
@@ -102,6 +103,8 @@ int node_options_parse(char **argv, struct node_options *ret_options, struct err
 			o.command = NODE_VERSION;
 		else if (strcmp(*at, "restore") == 0)
 			o.command = NODE_RESTORE;
+		else if (strcmp(*at, "facts") == 0)
+			o.command = NODE_FACTS;
 		else {
 			rc = take_option(&o, at[0], at[1], err);
 			at++;

@@ -10,7 +10,7 @@
 #define DEFAULT_DIRECTORY "/var/lib/afterglow"
 #define DEFAULT_KUBELET "/var/lib/kubelet"
 
-enum node_command { NODE_RUN, NODE_RESTORE, NODE_HELP, NODE_VERSION };
+enum node_command { NODE_RUN, NODE_RESTORE, NODE_FACTS, NODE_HELP, NODE_VERSION };
 
 struct node_options {
 	enum node_command command;
