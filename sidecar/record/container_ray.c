@@ -126,13 +126,19 @@ static const struct ray_process_end *next_untold(const struct container *c)
 	return NULL;
 }
 
+/* Of a container that is to stop: what ends now is part of its own end. */
+static bool is_stopping(const struct container *c, int64_t now_ns)
+{
+	return c->pod_terminating || stop_request_explains(&c->asked, now_ns);
+}
+
 void container_ray_due(struct container *c, int64_t now_ns)
 {
 	struct observer *o = &c->observer;
 	const struct ray_process_end *end;
 
 	process_watch_look(&o->processes, o->root_fd, o->table, o->swept_ns, order, c);
-	while (!c->pod_terminating && !container_is_over(c) && (end = next_untold(c))) {
+	while (!is_stopping(c, now_ns) && !container_is_over(c) && (end = next_untold(c))) {
 		bool missed = is_missed(c, end);
 
 		if (missed && !is_due(c, end, now_ns))

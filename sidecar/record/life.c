@@ -135,6 +135,9 @@ void life_ended(const struct observer *o, const struct ending *e)
 	l.after = e->after;
 	l.group_ended_by_us = e->group_ended_by_us;
 	l.pod_terminating = e->pod_terminating;
+	l.asked_signal = e->asked.signal;
+	l.asked_by = e->asked.sender;
+	l.asked_ns = e->asked.at_ns;
 	if (e->gap) {
 		l.lost_from_unix_ns = e->gap->from_unix_ns;
 		l.lost_until_unix_ns = e->gap->until_unix_ns;
@@ -205,5 +208,6 @@ void life_ending(const struct life *l, struct ending *ret_ending)
 		.after = l->after,
 		.group_ended_by_us = l->group_ended_by_us != 0,
 		.pod_terminating = l->pod_terminating != 0,
+		.asked = { l->asked_signal, l->asked_by, l->asked_ns },
 	};
 }

@@ -207,6 +207,7 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.group_unsurvived = !e->container_lives && !e->status_known && !e->gap && o->group_seen_ns,
 		.group_ended_by_us = e->group_ended_by_us,
 		.pod_terminating = e->pod_terminating,
+		.asked = e->asked,
 		.gap = e->gap,
 		.crash = e->crash,
 		.core_needs = e->core_needs,

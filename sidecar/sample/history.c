@@ -3,6 +3,7 @@
 #include "sidecar/sample/history.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,7 +86,7 @@ static bool memory_valid(const struct memory *m)
 static bool life_valid(const struct life *l)
 {
 	const int64_t times[] = { l->started_ns, l->oom_seen_ns, l->ended_ns, l->lost_from_unix_ns, l->lost_until_unix_ns,
-				  l->unix_offset_ns, l->shmem_at_start, l->victim_rss };
+				  l->unix_offset_ns, l->shmem_at_start, l->victim_rss, l->asked_ns };
 
 	for (size_t i = 0; i < ARRAY_SIZE(times); i++)
 		if (!in_range(times[i]))
@@ -94,7 +95,8 @@ static bool life_valid(const struct life *l)
 	       memchr(l->boot_id, '\0', sizeof(l->boot_id)) &&
 	       memchr(l->cgroup, '\0', sizeof(l->cgroup)) && memchr(l->victim, '\0', sizeof(l->victim)) &&
 	       memchr(l->bundle, '\0', sizeof(l->bundle)) && l->started_ns > 0 && l->phase >= LIFE_RUNS &&
-	       l->phase <= LIFE_REPORTED && l->cgroup_version >= 0 && l->cgroup_version <= 2;
+	       l->phase <= LIFE_REPORTED && l->cgroup_version >= 0 && l->cgroup_version <= 2 &&
+	       l->asked_signal >= 0 && l->asked_signal < _NSIG && l->asked_by >= 0;
 }
 
 struct history *history_open(int dirfd, const char *file, struct err *err)

@@ -65,6 +65,8 @@ struct life {
 	int64_t victim_rss;
 	char victim[PROCESS_NAME_MAX];
 	int32_t group_ended_by_us, pod_terminating;
+	int32_t asked_signal, asked_by; /* to stop: the signal, 0 none, and its sender's PID */
+	int64_t asked_ns;
 	/* how far */
 	int32_t phase;
 	char bundle[LIFE_PATH_MAX]; /* directory, from LIFE_REPORTING on; "" when it could not be kept */

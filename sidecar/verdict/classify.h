@@ -25,6 +25,7 @@
 #include "sidecar/sample/memcg.h"
 #include "sidecar/verdict/cgroup_limit.h"
 #include "sidecar/verdict/gap.h"
+#include "sidecar/verdict/stop_request.h"
 #include "sidecar/verdict/unstarted.h"
 
 /* What is known of one death, or of a process that died while the container lives on. */
@@ -66,6 +67,7 @@ struct observation {
 	bool group_unsurvived; /* samples showed a kill of the whole group, and then no command that survived it */
 	bool group_ended_by_us; /* --oom-group: we ended the container after the OOM killer took one process */
 	bool pod_terminating; /* the sidecar was asked to stop before the container ended */
+	struct stop_request asked; /* the launcher was; signal 0: not, as far as is known */
 	const struct ray_said *ray; /* what Ray says of the worker that died, or said last before the end; NULL: nothing */
 	struct kernel_evidence kernel; /* what the kernel log says */
 	struct limits limits_before, limits; /* when nothing had happened, and right after the death */

@@ -36,6 +36,8 @@
 #define COMMAND_HELD .command_pid = 7, .command_rss = GIB / 10 * 9
 #define VICTIM .victim = "ray::leak", .victim_pid = 8, .victim_rss = GIB / 10 * 9
 #define FULL_DISK { "/data", GIB, 0, 0, 0 }
+#define ASKED(pid, seconds_before) \
+	.ended_ns = 7200 * S, .asked = { .signal = SIGTERM, .sender = (pid), .at_ns = (7200 - (seconds_before)) * S }
 #define NO_OOM_SEEN .oom_age_ns = -1
 /* The kernel log was read: a line of ours, known by its cgroup or (BY_NAME) not. */
 #define OOM_LINE "Memory cgroup out of memory: Killed process 4711 (ray::leak) ..."
@@ -118,6 +120,25 @@ static const struct {
 	  { NULL }, NULL },
 	{ "exit 255", { EXITED(255), QUIET, NO_OOM_SEEN }, FAILURE_APPLICATION_ERROR, CONFIDENCE_CERTAIN, 255, 0, "255",
 	  { NULL }, NULL },
+	/* It was asked to stop */
+	{ "exit 3 after it was asked to stop", { EXITED(3), QUIET, NO_OOM_SEEN, ASKED(0, 4) }, FAILURE_TERMINATED, CONFIDENCE_LIKELY, 3, 0,
+	  "ended with exit code 3, most likely because it was asked to stop (SIGTERM from outside the container, 4.0 s before).",
+	  { "exit code 3", "it was asked to stop: SIGTERM from outside the container" }, "who asked it to stop" },
+	{ "exit 3 after a process of it asked it to stop", { EXITED(3), QUIET, NO_OOM_SEEN, ASKED(7, 4) }, FAILURE_TERMINATED,
+	  CONFIDENCE_LIKELY, 3, 0, "most likely because it was asked to stop (SIGTERM from PID 7, 4.0 s before).", { "PID 7" },
+	  "who asked it to stop" },
+	{ "exit 3 an hour after it was asked to stop", { EXITED(3), QUIET, NO_OOM_SEEN, ASKED(0, 3600) }, FAILURE_APPLICATION_ERROR,
+	  CONFIDENCE_CERTAIN, 3, 0, "ended with exit code 3 after", { "SIGTERM from outside the container, 1 h" }, NULL },
+	{ "exit 0 after it was asked to stop", { EXITED(0), QUIET, NO_OOM_SEEN, ASKED(0, 4) }, FAILURE_COMPLETED, CONFIDENCE_CERTAIN, 0, 0,
+	  "ended with exit code 0", { "it was asked to stop" }, NULL },
+	{ "it was asked to stop and did", { SIGNALED(SIGTERM), QUIET, NO_OOM_SEEN, ASKED(0, 1) }, FAILURE_TERMINATED, CONFIDENCE_CERTAIN, 143,
+	  SIGTERM, "was ended by SIGTERM; it had been asked to stop (SIGTERM from outside the container, 1.0 s before).",
+	  { "the command was ended by SIGTERM" }, NULL },
+	{ "it took longer than its grace period", { QUIET, LAST(GIB / 2), NO_OOM_SEEN, ASKED(0, 30) }, FAILURE_KILLED, CONFIDENCE_LIKELY,
+	  137, SIGKILL, "it had been asked to stop (SIGTERM from outside the container, 30.0 s before).", { "only SIGKILL" }, NULL },
+	{ "it was asked to stop, and the OOM killer took it", { SIGNALED(SIGKILL), COUNTED(0, 1, 0, 0), COMMAND_HELD, LAST(GIB), .oom_age_ns = 0,
+	  ASKED(0, 4), LOG_TELLS_PID(0, KERNEL_VICTIM_COMMAND) }, FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN, 137, SIGKILL,
+	  "was killed by the kernel", { "it was asked to stop" }, NULL },
 	/* A shell tells of its command */
 	{ "exit 130", { EXITED(130), QUIET, NO_OOM_SEEN }, FAILURE_INTERRUPTED, CONFIDENCE_LIKELY, 130, SIGINT,
 	  "ended with exit code 130, most likely that of a shell whose command was ended by SIGINT.", { "a shell tells" }, "whether a signal" },
