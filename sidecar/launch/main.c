@@ -56,6 +56,7 @@ static void greet(struct launcher *l)
 	if (l->socket_fd >= 0) {
 		l->met = true;
 		stop_signal_send(&l->stop, l->socket_fd);
+		watched_again(&l->watched, l->socket_fd);
 		cores_again(&l->cores);
 	}
 }

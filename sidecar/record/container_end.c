@@ -223,10 +223,10 @@ void container_end(struct container *c)
 	e->group_ended_by_us = c->group_ended_by_us;
 	e->pod_terminating = c->pod_terminating;
 	e->asked = c->asked;
-	e->process_oom_ns = c->process_oom_ns;
+	e->process_oom_ns = c->observer.process_oom_ns;
+	process_watch_finish(&c->observer.processes);
 	life_ended(&c->observer, e);
 	ray_watch_finish(c->observer.ray, e->ended_ns);
-	process_watch_finish(&c->observer.processes);
 	if (!container_death_waits(c))
 		container_event(c, CONTAINER_UNWOUND);
 }
@@ -242,7 +242,7 @@ void container_process_died(struct container *c, int64_t now_ns)
 		.after_known = true,
 	};
 
-	c->process_oom_ns = c->observer.oom_seen_ns;
+	c->observer.process_oom_ns = c->observer.oom_seen_ns;
 	if (is_time_for_process_report(c, now_ns))
 		report_killed_process(c, &e);
 	else

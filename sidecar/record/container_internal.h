@@ -46,9 +46,6 @@ struct container {
 	bool group_ended_by_us;
 	bool pod_terminating;
 	struct stop_request asked; /* to stop, as its launcher says; signal 0: it was not */
-	int64_t process_oom_ns; /* when the OOM killer took a process, as was reported last; 0: never */
-	int64_t ray_vital_ns; /* when raylet or the GCS server ended, as was reported last; 0: never */
-	int64_t ray_told_ns; /* ends of Ray's own processes up to here were told of */
 	bool exit_told; /* the launcher outlived the command */
 	struct unstarted unstarted; /* its command, if that was never executed; error 0: it was, as far as is known */
 	struct hooks *hooks; /* NULL: none */

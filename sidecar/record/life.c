@@ -82,6 +82,8 @@ static void restore(struct observer *o)
 	o->victim_rss = l->victim_rss;
 	memcpy(o->victim, l->victim, sizeof(o->victim));
 	o->kernel.since_us = l->log_since_us;
+	process_watch_restore(&o->processes, &l->ray);
+	o->process_oom_ns = l->ray.oom_ns;
 	history_each(o->history, add_snapshot, o);
 }
 
@@ -94,6 +96,12 @@ void life_adopt(struct observer *o, struct history *h)
 		restore(o);
 	observer_resume_counters(o, now_boottime_ns());
 	life_note(o);
+}
+
+static void note_ray(const struct observer *o, struct life_ray *r)
+{
+	process_watch_save(&o->processes, r);
+	r->oom_ns = o->process_oom_ns;
 }
 
 void life_note(const struct observer *o)
@@ -116,6 +124,7 @@ void life_note(const struct observer *o)
 	l.victim_pid = o->victim_pid;
 	l.victim_rss = o->victim_rss;
 	memcpy(l.victim, o->victim, sizeof(l.victim));
+	note_ray(o, &l.ray);
 	/* NOLINTNEXTLINE: padding that differs costs a write, and no more. */
 	if (memcmp(&l, known, sizeof(l)) != 0)
 		history_set_life(o->history, &l);
@@ -129,6 +138,7 @@ void life_ended(const struct observer *o, const struct ending *e)
 		return;
 	l.phase = LIFE_ENDED;
 	l.ended_ns = e->ended_ns;
+	note_ray(o, &l.ray);
 	l.status_known = e->status_known;
 	l.wait_status = e->wait_status;
 	l.after_known = e->after_known;
@@ -208,6 +218,7 @@ void life_ending(const struct life *l, struct ending *ret_ending)
 		.after = l->after,
 		.group_ended_by_us = l->group_ended_by_us != 0,
 		.pod_terminating = l->pod_terminating != 0,
+		.process_oom_ns = l->ray.oom_ns,
 		.asked = { l->asked_signal, l->asked_by, l->asked_ns },
 	};
 }

@@ -53,6 +53,7 @@ struct observer {
 	struct errand message; /* writes the termination message */
 	struct errand files; /* looks up paths in the container; busy: one of its filesystems does not answer */
 	struct process_watch processes; /* Ray's own */
+	int64_t process_oom_ns; /* when the OOM killer took a process, as was reported last; 0: never */
 	const struct hooks *hooks; /* the owner's; NULL: none */
 	const struct spill_watch *spill; /* likewise */
 	const struct memory_watch *growth; /* likewise */
