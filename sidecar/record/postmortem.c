@@ -90,6 +90,14 @@ static void find_victims(struct observer *o, const struct ending *e, const struc
 	seen->victim_rss = o->victim_rss;
 }
 
+static bool holds(const struct snapshot *s, pid_t pid)
+{
+	for (size_t i = 0; pid > 0 && i < s->n_top; i++)
+		if (s->top[i].pid == pid)
+			return true;
+	return false;
+}
+
 static const char *describe_spill(const struct observer *o, char *text, size_t size)
 {
 	const struct spill_watch *w = o->spill;
@@ -223,6 +231,7 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.spilled = describe_spill(o, spilled, sizeof(spilled)),
 		.has_raylet = o->node.raylet > 0,
 		.gpu_said = &gpu,
+		.ray_seen = e->ray && holds(&sampled, e->ray->event.pid),
 		.ray = e->container_lives ? e->ray : ray_watch_last_words(o->ray, e->ended_ns),
 	};
 

@@ -69,6 +69,7 @@ struct observation {
 	bool pod_terminating; /* the sidecar was asked to stop before the container ended */
 	struct stop_request asked; /* the launcher was; signal 0: not, as far as is known */
 	const struct ray_said *ray; /* what Ray says of the worker that died, or said last before the end; NULL: nothing */
+	bool ray_seen; /* a sample has the process that Ray names in ray */
 	struct kernel_evidence kernel; /* what the kernel log says */
 	struct limits limits_before, limits; /* when nothing had happened, and right after the death */
 	const struct gap *gap; /* no recorder ran when it ended; NULL: one did */
