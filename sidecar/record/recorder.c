@@ -41,6 +41,7 @@ struct recorder {
 	struct core_stats core_stats;
 	char last_bundle[512];
 	bool pod_terminating;
+	bool greeted; /* a launcher has said hello */
 	bool ended, succeeded; /* a container has ended; the last one with exit code 0 */
 	uint64_t said; /* failures in the last digest */
 	void (*idle)(void *arg);
@@ -82,6 +83,7 @@ static void on_attached(struct container *c, void *arg)
 	struct recorder *r = arg;
 	const char *last = container_resumed(c) ? NULL : journal_last_report(&r->journal, container_name(c));
 
+	r->greeted = true;
 	if (r->pod_terminating)
 		container_pod_terminating(c);
 	if (last) {
@@ -311,6 +313,11 @@ enum recorder_leave recorder_leave(const struct recorder *r)
 	if (r->succeeded)
 		return RECORDER_LEAVES;
 	return after == LEAVE_AFTER_ANY ? RECORDER_LEAVES_WHEN_SHIPPED : RECORDER_STAYS;
+}
+
+bool recorder_was_greeted(const struct recorder *r)
+{
+	return r->greeted;
 }
 
 unsigned int recorder_active(const struct recorder *r)

@@ -38,6 +38,9 @@ enum recorder_leave { RECORDER_STAYS, RECORDER_LEAVES_WHEN_SHIPPED, RECORDER_LEA
  */
 enum recorder_leave recorder_leave(const struct recorder *r);
 
+/* Whether any launcher has said hello. */
+bool recorder_was_greeted(const struct recorder *r);
+
 /* Containers that have not ended. */
 unsigned int recorder_active(const struct recorder *r);
 
