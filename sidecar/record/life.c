@@ -78,6 +78,7 @@ static void restore(struct observer *o)
 	o->shmem_at_start = l->shmem_at_start;
 	o->command = l->command_pid;
 	o->oom_seen_ns = l->oom_seen_ns;
+	o->oom_last_ns = l->oom_last_ns;
 	o->victim_pid = l->victim_pid;
 	o->victim_rss = l->victim_rss;
 	memcpy(o->victim, l->victim, sizeof(o->victim));
@@ -121,6 +122,7 @@ void life_note(const struct observer *o)
 	l.baseline = o->baseline;
 	l.shmem_at_start = o->shmem_at_start;
 	l.oom_seen_ns = o->oom_seen_ns;
+	l.oom_last_ns = o->oom_last_ns;
 	l.victim_pid = o->victim_pid;
 	l.victim_rss = o->victim_rss;
 	memcpy(l.victim, o->victim, sizeof(l.victim));

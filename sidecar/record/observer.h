@@ -86,6 +86,7 @@ struct observer {
 	int64_t shmem_at_start; /* as the first reading of the counters had it */
 	/* Since the OOM killer's visit that the counters told of: */
 	int64_t oom_seen_ns; /* 0: none */
+	int64_t oom_last_ns; /* its latest visit since; the same, as a rule */
 	struct snapshot before_oom; /* the last one before it */
 	bool others_end; /* we end the others, too: who is gone first says nothing any more */
 	char victim[PROCESS_NAME_MAX]; /* "" while unknown */

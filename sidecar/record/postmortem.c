@@ -210,6 +210,7 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		/* Its cgroup is as old as the container, unless others had it before. */
 		.peak_met_age_ns = o->limit_met_ns ? e->ended_ns - MAX(o->limit_met_ns, o->cgroup_shared ? 0 : e->started_ns) : -1,
 		.oom_age_ns = o->oom_seen_ns ? MAX(e->ended_ns - o->oom_seen_ns, 0) : -1,
+		.oom_span_ns = o->oom_seen_ns ? MAX(o->oom_last_ns - o->oom_seen_ns, 0) : 0,
 		.limits_before = o->limits,
 		.limits = e->limits,
 		.group_unsurvived = !e->container_lives && !e->status_known && !e->gap && o->group_seen_ns,

@@ -80,6 +80,7 @@ struct life {
 	int64_t shmem_at_start;
 	/* the OOM killer's visit that was not reported yet */
 	int64_t oom_seen_ns; /* 0: none */
+	int64_t oom_last_ns; /* its latest visit since */
 	int32_t victim_pid;
 	int64_t victim_rss;
 	char victim[PROCESS_NAME_MAX];

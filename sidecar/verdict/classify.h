@@ -63,7 +63,8 @@ struct observation {
 	int64_t command_rss; /* bytes resident of the command in the last sample, 0 unknown or small */
 	uint32_t processes; /* in the last sample, the launcher among them; 0 unknown */
 	bool others_ended; /* other processes of the last sample are gone as well, or nobody could look */
-	int64_t oom_age_ns; /* time between the OOM killer's latest visit, as seen by the sampler, and the death; -1: none seen */
+	int64_t oom_age_ns; /* time between the OOM killer's visit, as seen by the sampler, and the death; -1: none seen */
+	int64_t oom_span_ns; /* it came more than once: the time from that visit to its latest one */
 	bool group_unsurvived; /* samples showed a kill of the whole group, and then no command that survived it */
 	bool group_ended_by_us; /* --oom-group: we ended the container after the OOM killer took one process */
 	bool pod_terminating; /* the sidecar was asked to stop before the container ended */

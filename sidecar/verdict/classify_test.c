@@ -120,6 +120,13 @@ static const struct {
 	  { NULL }, NULL },
 	{ "exit 255", { EXITED(255), QUIET, NO_OOM_SEEN }, FAILURE_APPLICATION_ERROR, CONFIDENCE_CERTAIN, 255, 0, "255",
 	  { NULL }, NULL },
+	/* A sample saw the second kill, too, before its victim was dead. */
+	{ "a child was OOM-killed, and then most likely the command", { SIGNALED(SIGKILL), V1_COUNTED(0, 2), .latest = { .oom_kill = 2, .oom_group_kill = -1, .oom = -1 },
+	  LAST(GIB), VICTIM, .command_pid = 7, .oom_age_ns = 14 * S / 10, .oom_span_ns = 13 * S / 10, .kernel.needs = "CAP_SYSLOG" },
+	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL, "was most likely killed by the kernel", { "oom_kill 0 -> 2" }, NULL },
+	{ "two children were OOM-killed long before kill -9", { SIGNALED(SIGKILL), V1_COUNTED(0, 2), .latest = { .oom_kill = 2, .oom_group_kill = -1, .oom = -1 },
+	  LAST(GIB), VICTIM, .command_pid = 7, .oom_age_ns = 8 * S, .oom_span_ns = S, .kernel.needs = "CAP_SYSLOG" },
+	  FAILURE_KILLED, CONFIDENCE_LIKELY, 137, SIGKILL, "7.0 s later the container ended with SIGKILL", { "oom_kill 0 -> 2" }, NULL },
 	/* Its limit was lowered below what it used */
 	{ "the limit was lowered, without a kernel log",
 	  { SIGNALED(SIGKILL), COUNTED(0, 1, 0, 0), .after = { .limit = GIB / 2, .oom_kill = 1, .oom_group_kill = 0, .oom = 1, .limit_hits = -1,

@@ -37,9 +37,14 @@ static int64_t kills_in_all(const struct observation *o)
 	return MAX(kills_seen_alive(o), o->after_known ? oom_rise(o->before.oom_kill, o->after.oom_kill) : 0);
 }
 
+int64_t oom_latest_age_ns(const struct observation *o)
+{
+	return o->oom_age_ns < 0 ? -1 : MAX(o->oom_age_ns - o->oom_span_ns, (int64_t)0);
+}
+
 int64_t oom_victim_age_ns(const struct observation *o, const struct kernel_evidence *k)
 {
-	int64_t seen = oom_kills_at_the_end(o) ? 0 : MAX(o->oom_age_ns, (int64_t)0);
+	int64_t seen = oom_kills_at_the_end(o) ? 0 : MAX(oom_latest_age_ns(o), (int64_t)0);
 
 	/* Each is the least that it can have been: the sampler came later than the kill, and the log has a clock of its own. */
 	return k && k->by_cgroup ? MAX(k->age_ns, seen) : seen;
