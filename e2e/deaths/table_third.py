@@ -88,7 +88,7 @@ LIMITS = [
     Death("all of its cgroup with memory.oom.group, but for a process that was moved away", oom(), memory="64Mi", ooms=1, needs=V2, options="--oom-group",
           before="export other=$memory/death-$$-other; mkdir $other",
           inside="sh -c 'echo $$ >$other/cgroup.procs; exec sleep 5' & sleep 0.5; hog 300M --rate 100M; exit 1"),
-    Death("nobody may be taken, and kill -9 of the command that waits for memory", signalled(9, victim="none", honest=HONEST), memory="64Mi",
+    Death("nobody may be taken, and kill -9 of the command that waits for memory", signalled(9, victim="none", honest=HONEST), memory="64Mi", needs=VM,
           inside=LIB + "for p in $(cat $(cgroup_of $$)/cgroup.procs); do echo -1000 >/proc/$p/oom_score_adj; done; echo $$ >$D/pid; exec hog 300M",
           outside="await $D/pid; sleep 2; kill -9 $(cat $D/pid)"),
     Death("the limit is raised after a child was OOM-killed, and exit 3", after_oom(lambda **k: exits(3, never=NOT_OURS, **k)), memory="64Mi", ooms=1,
