@@ -41,6 +41,19 @@ static int deed_as(char **argv)
 	return SURVIVED;
 }
 
+/* hold MIB COMMAND [ARG...]: the same, while it holds much memory itself. */
+static int deed_hold(char **argv)
+{
+	size_t size = strtoul(argv[0], NULL, 10) << 20;
+	char *memory = malloc(size);
+
+	if (!memory)
+		return SURVIVED;
+	memset(memory, 1, size);
+	sleep(1);
+	return deed_as(argv + 1) + memory[size / 2] - 1;
+}
+
 /* apart COMMAND [ARG...]: runs it as the init of a PID namespace that sees its own /proc, and passes its end on as a shell does. */
 static int deed_apart(char **argv)
 {
@@ -138,7 +151,7 @@ static const struct {
 	const char *name;
 	int (*run)(char **argv);
 } deeds[] = {
-	{ "as", deed_as }, { "apart", deed_apart }, { "code", deed_code }, { "blocked", deed_blocked },
+	{ "as", deed_as }, { "hold", deed_hold }, { "apart", deed_apart }, { "code", deed_code }, { "blocked", deed_blocked },
 	{ "twice", deed_twice }, { "tracer", deed_tracer }, { "thread", deed_thread },
 };
 
