@@ -14,7 +14,7 @@
 
 const char ship_usage[] =
 	"usage: afterglow-ship --store URL [OPTION...] BUNDLE\n"
-	"Copies a finished bundle to a store: what is there already is left, what is missing or\n"
+	"Copies a finished bundle to a store: it skips files that are there already, sends those that are missing or\n"
 	"differs is sent, MANIFEST.json last. May be run again at any time, also after it was killed.\n"
 	"\n"
 	"  --store URL         file:///DIR (or /DIR), s3://BUCKET/PREFIX, webhdfs://HOST:PORT/PATH,\n"
@@ -22,21 +22,22 @@ const char ship_usage[] =
 	"  --as PATH           the bundle's path below the store (default: BUNDLE's last component)\n"
 	"  --credentials DIR   files access-key-id, secret-access-key, session-token, or role-arn and\n"
 	"                      web-identity-token (S3); delegation-token (WebHDFS); ca.crt\n"
-	"  --ca FILE           believe these certificates (PEM) and no others\n"
+	"  --ca FILE           accept only certificates that these authorities (PEM) signed\n"
 	"  --deadline SECONDS  give up after this long (default: never)\n"
-	"  --limit-rate SIZE   send at most so many bytes a second, as in 10Mi\n"
-	"  --stall SECONDS     drop a request that has moved nothing for so long (default 30)\n"
-	"  --s3-endpoint URL   default https://s3.REGION.amazonaws.com\n"
-	"  --s3-region R       default us-east-1\n"
-	"  --s3-path-style     https://HOST/BUCKET/KEY in place of https://BUCKET.HOST/KEY\n"
-	"  --s3-part-size SIZE larger files go in parts of this size, 5Mi to 1Gi (default 16Mi)\n"
-	"  --s3-role-arn ARN   for web identity, in place of the file role-arn\n"
-	"  --s3-sts-endpoint URL  for web identity (default https://sts.REGION.amazonaws.com)\n"
-	"  --webhdfs-user NAME user.name, where HDFS asks for no proof of it\n"
+	"  --limit-rate SIZE   send at most this many bytes a second, as in 10Mi\n"
+	"  --stall SECONDS     give up a request that has sent and received nothing for this long (default 30)\n"
+	"  --s3-endpoint URL   address of the S3 server (default https://s3.REGION.amazonaws.com)\n"
+	"  --s3-region R       the region (default us-east-1)\n"
+	"  --s3-path-style     use https://HOST/BUCKET/KEY in place of https://BUCKET.HOST/KEY\n"
+	"  --s3-part-size SIZE send large files in parts of this size, 5Mi to 1Gi (default 16Mi)\n"
+	"  --s3-role-arn ARN   the role for web identity, in place of the file role-arn\n"
+	"  --s3-sts-endpoint URL  address of STS for web identity (default https://sts.REGION.amazonaws.com)\n"
+	"  --webhdfs-user NAME the user's name, for an HDFS without Kerberos\n"
 	"  --help, --version\n"
 	"\n"
-	"Proxies come from https_proxy, http_proxy and no_proxy. stdout: JSON lines, the last one is the\n"
-	"result. Exit: 0 shipped; 1 failed, worth another try; 2 usage; 3 failed, a person has to mend it.\n";
+	"It uses the proxies of https_proxy, http_proxy and no_proxy, and writes JSON lines to stdout; the last\n"
+	"line is the result. Exit code 0: shipped. 1: failed, and trying again may help. 2: wrong options.\n"
+	"3: failed, and somebody has to correct something first.\n";
 
 enum value { TEXT, FLAG, SECONDS, SIZE };
 
