@@ -32,9 +32,9 @@ static const char *const helps[] = {
 			 "  show NAME              show one failure with its evidence; NAME is a failure or a pod\n"
 			 "  incidents [ID]         show failures that belong together: the first cause and what followed\n"
 			 "  explain CODE|CLASS     explain an exit code or a class: explain 137\n"
-			 "  doctor                 check what this cluster grants Afterglow, and say how to close each gap\n"
+			 "  doctor                 what this cluster grants Afterglow, what each gap costs, how to close it\n"
 			 "\n"
-			 "`kubectl afterglow COMMAND --help` has the options. The plugin runs kubectl to reach the cluster.\n",
+			 "`kubectl afterglow COMMAND --help` says more. kubectl itself is run to reach the cluster.\n",
 	[COMMAND_LIST] = "usage: kubectl afterglow list [OPTION...]\n"
 			 "Lists RayFailures, the newest last.\n"
 			 "\n" FILTER_HELP
@@ -55,7 +55,7 @@ static const char *const helps[] = {
 			    "\n"
 			    "  -h, --help             print this\n",
 	[COMMAND_DOCTOR] = "usage: kubectl afterglow doctor [OPTION...]\n"
-			   "Checks CRDs, operator, webhook, Ray pods, claims and nodes. Its exit code is 1 if something is broken.\n"
+			   "Looks at CRDs, operator, webhook, Ray pods, claims and nodes. Ends with 1 if something is broken.\n"
 			   "\n" COMMON_HELP,
 };
 

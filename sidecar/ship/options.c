@@ -14,8 +14,8 @@
 
 const char ship_usage[] =
 	"usage: afterglow-ship --store URL [OPTION...] BUNDLE\n"
-	"Copies a finished bundle to a store: it skips files that are there already, sends those that are missing or\n"
-	"differs is sent, MANIFEST.json last. May be run again at any time, also after it was killed.\n"
+	"Copies a finished bundle to a store. It skips files that are there already, and sends MANIFEST.json\n"
+	"last. You may run it again at any time, also after it was killed.\n"
 	"\n"
 	"  --store URL         file:///DIR (or /DIR), s3://BUCKET/PREFIX, webhdfs://HOST:PORT/PATH,\n"
 	"                      webhdfss://HOST:PORT/PATH (TLS)\n"
