@@ -25,7 +25,7 @@ $(KERNEL_TESTS): $(BUILD)/test/%: $(BUILD)/obj/e2e/kernel/%.o $(call objects,$(L
 $(BUILD)/test/recovery_loop: $(call objects,sidecar/memcg_make.c $(call modules,sidecar/sample))
 
 .PHONY: kernel-programs launch-test oom-loop kernel-tests kernel-tests-here kernel-tests-oom kernel-tests-vm kernel-tests-vm-cores
-kernel-programs: $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-ship $(BUILD)/afterglow-pack $(BUILD)/afterglow-unwind $(BUILD)/test/crash $(KERNEL_TEST_TOOLS) $(KERNEL_TESTS)
+kernel-programs: $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-ship $(BUILD)/afterglow-pack $(BUILD)/afterglow-unwind $(BUILD)/afterglow-node $(BUILD)/test/crash $(KERNEL_TEST_TOOLS) $(KERNEL_TESTS)
 
 launch-test: kernel-programs
 	$(Q)AFTERGLOW_BUILD=$(BUILD) $(BUILD)/test/launch_test
@@ -109,6 +109,8 @@ kernel-tests-vm: kernel-programs
 kernel-tests-vm-cores: kernel-programs
 	@echo "== cores of every pattern, in a virtual machine"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/cores_test.sh
+	@echo "== cores by way of the node agent, in a virtual machine"
+	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/node_cores_test.sh
 
 # The long one: what the claim "every OOM death is explained" rests on.
 oom-loop:
