@@ -111,6 +111,8 @@ kernel-tests-vm-cores: kernel-programs
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/cores_test.sh
 	@echo "== cores by way of the node agent, in a virtual machine"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/node_cores_test.sh
+	@echo "== the same before Debian's systemd-coredump"
+	$(Q)AFTERGLOW_BUILD=$(BUILD) AFTERGLOW_VM_ROOT=$$(e2e/kernel/systemd_root.sh) e2e/kernel/vm.sh e2e/kernel/node_systemd_test.sh
 
 # The long one: what the claim "every OOM death is explained" rests on.
 oom-loop:

@@ -78,6 +78,14 @@ count_kept() { find "$work/kept" -name '*.core' ! -name '.*' | wc -l; }
 mark() { kept_so_far=$(count_kept); }
 one_more() { [ "$(count_kept)" -gt "$kept_so_far" ]; }
 
+# As a container with drop: [ALL]
+echo "$pipe" >$pattern
+"$contain" --no-capabilities "$node" --kubelet "$work/kubelet" >"$work/err" 2>&1 &
+agent=$!
+check "the agent needs no capability" wait_until took_over
+stop_agent
+check "and none to give the pattern back" pattern_is "$pipe"
+
 # Nobody but the agent, and what it does to the pattern
 echo "$pipe" >$pattern
 start_agent
