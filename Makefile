@@ -306,7 +306,7 @@ e2e-kuberay e2e-kuberay-long: deps
 
 images: deps
 	+@$(COMPILE) all
-	@images/build.sh operator sidecar
+	@images/build.sh operator sidecar node
 
 # The operator against a real kube-apiserver: all of it under ASan, LSan and UBSan; its long scenarios under memcheck; ten
 # thousand reconciles over fifty restarts of the API server.

@@ -74,20 +74,33 @@ crash_here() { # leaves $dead
 }
 kept() { [ -e "$work/kept/$dead.core" ]; }
 wait_kept() { wait_until kept; }
+count_kept() { find "$work/kept" -name '*.core' ! -name '.*' | wc -l; }
+mark() { kept_so_far=$(count_kept); }
+one_more() { [ "$(count_kept)" -gt "$kept_so_far" ]; }
+
+# As a container with drop: [ALL]
+echo "$pipe" >$pattern
+"$contain" --no-capabilities "$node" --kubelet "$work/kubelet" >"$work/err" 2>&1 &
+agent=$!
+check "the agent needs no capability" wait_until took_over
+stop_agent
+check "and none to give the pattern back" pattern_is "$pipe"
 
 # Nobody but the agent, and what it does to the pattern
 echo "$pipe" >$pattern
 start_agent
 check "the agent takes the pattern over" wait_until took_over
 check "what was there before stands in the pattern" pattern_is "|$handler %P %s %c %d $pipe"
-check "a foreign core comes to the program from before" sh -c true
 crash_here
 check "a foreign core reaches the program from before" wait_kept
 check "and is whole" is_whole "$work/kept/$dead.core"
 check "its arguments are the kernel's" test "$(tr '\n' ' ' <"$work/kept/$dead.args")" = "$dead 11 crash end "
-check "its environment is empty as the kernel's" test -z "$(grep -v -e '^PWD=' -e '^SHLVL=' -e '^_=' "$work/kept/$dead.env")"
+cp "$work/kept/$dead.env" "$work/env"
 stop_agent
 check "SIGTERM gives the pattern back" pattern_is "$pipe"
+crash_here
+wait_kept
+check "its environment was that of the kernel" cmp "$work/env" "$work/kept/$dead.env"
 start_agent
 wait_until took_over
 kill_agent
@@ -126,15 +139,16 @@ start_agent --directory "$work/open"
 check "no program is put where others may write" wait_until agent_says 'may be written by others'
 check "the pattern stays then, too" pattern_is "$pipe"
 stop_agent
-start_agent
-wait_until took_over
-mount --bind /dev/null $handler
-kill_agent
-start_agent
+# What the agent takes for the node's directory is another one: the kernel finds no program there.
+rm -f $handler
+mkdir -p "$work/root/var/lib/afterglow" "$work/root/proc/sys/kernel"
+chmod 755 "$work/root" "$work/root/var" "$work/root/var/lib"
+mount --bind /proc/sys/kernel "$work/root/proc/sys/kernel"
+start_agent --root "$work/root"
 check "a program that the kernel cannot run is found out" wait_until agent_says 'does not run'
 check "and cores go where they went" pattern_is "$pipe"
-umount $handler
 stop_agent
+umount "$work/root/proc/sys/kernel"
 # By hand, as the kernel would: the very bytes.
 start_agent
 wait_until took_over
@@ -144,12 +158,10 @@ check "each byte is passed on" cmp "$work/bytes" "$work/kept/999999.core"
 check "garbage from the kernel is no core" test "$("$handler" x y z </dev/null; echo $?)" = 2
 
 # Files, as the kernel writes them: the same crashes, with the agent and without
-user_shell() { # UID SCRIPT: a shell of that user
-	setuidgid "$1" sh -c "$2"
-}
 printf 'ray:x:1000:1000:ray:/:/bin/sh\n' >>/etc/passwd
 printf 'ray:x:1000:\n' >>/etc/group
-as_ray() { setuidgid ray sh -c "$1" 2>/dev/null; }
+as_ray() { su ray -c "$1" 2>/dev/null; }
+chmod 755 "$work"
 list() { find "$1" ! -name "${1##*/}" -exec stat -c '%n %A %u %g %h' {} + | sed -e "s,^$1/,," -e 's/[0-9]\{2,\} -/PID -/' | sort; }
 crashes_in() { # DIRECTORY PATTERN-IS-RELATIVE: several crashes, and what lies there afterwards
 	mkdir -p "$1/ray" "$1/root" "$1/limit" "$1/small" "$1/link" "$1/closed" "$1/jail/tmp"
@@ -167,7 +179,7 @@ crashes_in() { # DIRECTORY PATTERN-IS-RELATIVE: several crashes, and what lies t
 	return 0
 }
 # All files of a core are there when its writer has ended; of the kernel's own before the process has.
-quiet() { ! pgrep -f "^$handler" >/dev/null 2>&1; }
+quiet() { ! grep -q -a "^$handler" /proc/[0-9]*/cmdline 2>/dev/null; }
 stop_agent
 for value in core core.%p 'x.%e.%s'; do
 	for uses_pid in 0 1; do
@@ -193,11 +205,7 @@ echo 0 >/proc/sys/kernel/core_uses_pid
 # In another root directory, as a container's
 mkdir -p "$work/jail/bin" "$work/jail/dumps"
 chmod 777 "$work/jail/dumps"
-cp "$contain" "$work/jail/bin/"
-for p in "$crash"; do
-	cp "$p" "$work/jail/bin/"
-	for library in $(ldd "$p" 2>/dev/null | grep -o '/[^ ]*'); do :; done
-done
+cp "$crash" "$work/jail/bin/"
 for library in /lib/x86_64-linux-gnu/libc.so.6 /lib64/ld-linux-x86-64.so.2; do
 	[ -e "$library" ] && mkdir -p "$work/jail${library%/*}" && cp "$library" "$work/jail$library"
 done
@@ -216,54 +224,55 @@ for group in /sys/fs/cgroup /sys/fs/cgroup/kubepods /sys/fs/cgroup/kubepods/burs
 	echo +memory >"$group/cgroup.subtree_control"
 done
 mkdir -p "$ray" "$side" "$volume"
+# The volume is mounted for the sidecar alone, as the kubelet does it.
+mkdir "$work/node"
 start_sidecar() {
-	"$contain" --cgroup "$side" --memory own --pid "$sidecar" --socket "$work/socket" --node-socket "$volume/node.sock" \
-		--store "$work/store" --spool "$work/spool" --kernel-log off --grace 1 >"$work/sidecar" 2>&1 &
+	"$contain" --cgroup "$side" --memory own --pid sh -c "mount --bind $volume $work/node && exec \"\$@\"" sh \
+		"$sidecar" --socket "$work/socket" --node-socket "$work/node/node.sock" --store "$work/store" --spool "$work/spool" --kernel-log off --grace 1 >"$work/sidecar" 2>&1 &
 	sidecar_pid=$!
 	wait_until [ -S "$volume/node.sock" ]
 }
 mkdir -p "$work/store" "$work/spool"
 run_ray() { # COMMAND...
-	: >"$work/sidecar.seen"
 	"$contain" --cgroup "$ray" --pid "$launch" --socket "$work/socket" --name ray-worker --cores -- "$@" >/dev/null 2>&1
 }
 bundles() { find "$work/store" -name MANIFEST.json; }
 backtrace_of() { grep -l "$1" $(find "$work/store" -name backtrace.txt) 2>/dev/null | grep -q .; }
-reset_store() { rm -rf "$work/store"/* "$work/spool"/*; }
 start_sidecar
 start_agent
 wait_until took_over
+mark
 run_ray "$crash"
 check "a crash in the pod: its backtrace is in the bundle" wait_until backtrace_of deref_null
 check "and its core" wait_until sh -c "find $work/store -name 'core.crash.*.zst' | grep -q ."
-check "the program from before got none" test -z "$(find "$work/kept" -newer "$work/err" -name '*.core')"
+check "the program from before got none" test "$(count_kept)" = "$kept_so_far"
 kill_agent
 rm -rf "$work/store"/*
 run_ray sh -c "$crash --threads 3 --memory 100; sleep 2; exit 3"
 check "a worker's crash while the agent is dead" wait_until backtrace_of deref_null
 rm -rf "$work/store"/*
 # Not the Ray container's, though of the same pod
-touch "$work/mark"
+mark
 "$contain" --cgroup "$side" --pid "$crash" 2>/dev/null
-check "a core of another container of the pod goes where it went" wait_until sh -c "find $work/kept -newer $work/mark -name '*.core' | grep -q ."
+check "a core of another container of the pod goes where it went" wait_until one_more
 # Who else connects to the socket
 said() { grep -q -e "$1" "$work/sidecar"; }
-sh -c "$contain --pid setuidgid ray $launch --socket $volume/node.sock --name x -- sleep 1" >/dev/null 2>&1
+"$contain" --pid sh -c "mount --bind $volume $work/node && exec su ray -c '$launch --socket $work/node/node.sock --name x -- sleep 1'" >/dev/null 2>&1
 check "another user is not the node" wait_until said 'does not come from the node'
 # The sidecar's end
 kill -9 "$sidecar_pid"
 for pid in $(cat "$side/cgroup.procs"); do kill -9 "$pid"; done
 sidecar_pid=''
-touch "$work/mark"
+mark
 "$contain" --cgroup "$ray" --pid "$crash" 2>/dev/null
-check "without a sidecar the pod's core goes where it went" wait_until sh -c "find $work/kept -newer $work/mark -name '*.core' | grep -q ."
+check "without a sidecar the pod's core goes where it went" wait_until one_more
 # What a hostile directory holds
 rm -rf "$volume"
-touch "$work/mark"
+mark
 mkdir "$work/trap"
 ln -s "$work/trap" "$volume"
 "$contain" --cgroup "$ray" --pid "$crash" 2>/dev/null
-check "a link in its place is not followed" wait_until sh -c "find $work/kept -newer $work/mark -name '*.core' | grep -q ."
+check "a link in its place is not followed" wait_until one_more
 rm "$volume"
 
 # Agents that are killed at random moments: no core is lost, and the pattern is always one of the two
