@@ -3,6 +3,7 @@
 #include "node/signals.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -166,6 +167,7 @@ static int add_sources(struct err *err)
 
 int signals_start(struct node *n, struct err *err)
 {
+	char tracefs[256];
 	int rc;
 
 	if (!n->options->signals || !n->processes)
@@ -177,7 +179,8 @@ int signals_start(struct node *n, struct err *err)
 	outbox_init(&signals.outbox);
 	if (setpriority(PRIO_PROCESS, 0, NICE) < 0)
 		log_warning("no higher priority: senders of signals may be gone before they are seen");
-	rc = trace_instance_open(n->options->tracefs, n->options->instance, &signals.trace, err);
+	snprintf(tracefs, sizeof(tracefs), "%s/sys/kernel/tracing", n->options->root);
+	rc = trace_instance_open(n->options->tracefs ? n->options->tracefs : tracefs, n->options->instance, &signals.trace, err);
 	if (rc >= 0)
 		rc = read_formats(err);
 	if (rc >= 0)

@@ -12,7 +12,6 @@
 
 #include "lib/fileio.h"
 
-#define PLACE "/sys/kernel/tracing"
 /* Of linux/mount.h: musl has neither these nor the functions. */
 #define NEW_CLOEXEC 1 /* FSOPEN_, FSMOUNT_ */
 #define NEW_CREATE 6 /* FSCONFIG_CMD_ */
@@ -34,26 +33,26 @@ static bool is_tracefs(int fd)
 }
 
 /* Mounted nowhere: it goes away with its last descriptor. */
-static int mount_tracefs(struct err *err)
+static int mount_tracefs(int *fd)
 {
 	_cleanup_close_ int context = (int)syscall(SYS_fsopen, "tracefs", NEW_CLOEXEC);
-	int fd;
 
 	if (context < 0 || syscall(SYS_fsconfig, context, NEW_CREATE, NULL, NULL, 0) < 0)
-		return err_set(err, errno, "tracefs");
-	fd = (int)syscall(SYS_fsmount, context, NEW_CLOEXEC, NEW_RESTRICTED);
-	return fd < 0 ? err_set(err, errno, "mount tracefs") : fd;
+		return -1;
+	closep(fd);
+	*fd = (int)syscall(SYS_fsmount, context, NEW_CLOEXEC, NEW_RESTRICTED);
+	return *fd;
 }
 
 static int open_tracefs(const char *directory, struct err *err)
 {
-	_cleanup_close_ int fd = open(directory ? directory : PLACE, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_close_ int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd >= 0 && is_tracefs(fd))
 		return TAKE_FD(fd);
-	if (directory)
-		return err_set(err, fd < 0 ? errno : ENOENT, "no tracefs at %s", directory);
-	return mount_tracefs(err);
+	if (mount_tracefs(&fd) < 0)
+		return err_set(err, errno, "no tracefs at %s, and none can be mounted", directory);
+	return TAKE_FD(fd);
 }
 
 static int write_value(int dirfd, const char *path, const char *value, struct err *err)

@@ -24,8 +24,8 @@
 struct trace_instance;
 
 /*
- * Makes instances/NAME in the tracefs at directory, or takes it over. NULL: the one at /sys/kernel/tracing, else one of our
- * own, which is mounted nowhere (CAP_SYS_ADMIN). Its clock is CLOCK_BOOTTIME.
+ * Makes instances/NAME in the tracefs at directory, or takes it over. Where none is mounted there, it
+ * uses one that is mounted nowhere (CAP_SYS_ADMIN). Its clock is CLOCK_BOOTTIME.
  */
 int trace_instance_open(const char *directory, const char *name, struct trace_instance **ret_instance, struct err *err);
 /* Removes it from the kernel, too. */
