@@ -299,6 +299,12 @@ static ssize_t receive(int fd, char text[static LAUNCH_MESSAGE_MAX + 1], int *fd
 	return len;
 }
 
+static void forget_hello(struct hello *h)
+{
+	while (h->n_fds > 0)
+		close(h->fd[--h->n_fds]);
+}
+
 static struct hello receive_hello(int fd)
 {
 	char text[LAUNCH_MESSAGE_MAX + 1];
@@ -306,17 +312,16 @@ static struct hello receive_hello(int fd)
 	int end = 0;
 
 	assert_true(receive(fd, text, h.fd, &h.n_fds) > 0);
+	/* Where the launcher sees its own cgroup alone. */
+	if (strncmp(text, "cgroup ", 7) == 0) {
+		forget_hello(&h);
+		assert_true(receive(fd, text, h.fd, &h.n_fds) > 0);
+	}
 	sscanf(text, "hello %d %7s %79s %d %d %lld%n", &h.version, h.fds, h.name, &h.launcher_pid,
 	       &h.command_pid, &h.start_ns, &end);
 	assert_int_equal(end, strlen(text));
 	assert_int_equal(strlen(h.fds), h.n_fds);
 	return h;
-}
-
-static void forget_hello(struct hello *h)
-{
-	while (h->n_fds > 0)
-		close(h->fd[--h->n_fds]);
 }
 
 static int accept_and_greet(int listener)

@@ -24,6 +24,7 @@ struct launcher {
 	const struct options *options;
 	int signal_fd;
 	int socket_fd; /* -1 while not connected */
+	int cgroup_fd, cgroup_version; /* of own_cgroup_open, at our start */
 	pid_t command;
 	const struct exec_failure *exec_failure; /* written by the child before it exits; NULL: not known */
 	int64_t started_ns;

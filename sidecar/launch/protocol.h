@@ -6,8 +6,12 @@
  * either may be the newer one.
  *
  * launcher -> sidecar
+ *   cgroup VERSION
+ *	before hello, where it can be told: the descriptor that comes along is
+ *	O_PATH of the container's memory cgroup (1 or 2), as it was at the
+ *	launcher's start.
  *   hello VERSION FDS NAME LAUNCHER_PID COMMAND_PID START_NS
- *	first, once per connection. FDS says which descriptors came along
+ *	once per connection, and nothing but cgroup before it. FDS says which descriptors came along
  *	(SCM_RIGHTS), one letter each, in order: r O_PATH of the container's /,
  *	t its termination log, p a pidfd of the launcher. PIDs are those of the
  *	container's PID namespace; START_NS is CLOCK_BOOTTIME in nanoseconds.

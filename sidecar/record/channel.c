@@ -63,6 +63,15 @@ static int parse_hello(const char *args, struct launch_message *m, struct err *e
 	return 0;
 }
 
+static int parse_cgroup(const char *args, struct launch_message *m, struct err *err)
+{
+	if (strcmp(args, "1") != 0 && strcmp(args, "2") != 0)
+		return err_set(err, EPROTO, "cgroup \"%.60s\" from a launcher", args);
+	m->verb = LAUNCH_CGROUP;
+	m->cgroup_version = args[0] - '0';
+	return 0;
+}
+
 /* What waitpid(2) gives for a process that has ended. */
 static bool is_end(int status)
 {
@@ -198,6 +207,8 @@ int launch_message_parse(const char *text, size_t len, struct launch_message *re
 	line[len] = '\0';
 	if (strncmp(line, "hello ", 6) == 0)
 		r = parse_hello(line + 6, &m, err);
+	else if (strncmp(line, "cgroup ", 7) == 0)
+		r = parse_cgroup(line + 7, &m, err);
 	else if (strncmp(line, "exit ", 5) == 0)
 		r = parse_exit(line + 5, &m, err);
 	else if (strncmp(line, "unstarted ", 10) == 0)

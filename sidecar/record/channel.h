@@ -18,6 +18,7 @@
 
 enum launch_verb {
 	LAUNCH_HELLO,
+	LAUNCH_CGROUP,
 	LAUNCH_UNSTARTED,
 	LAUNCH_EXIT,
 	LAUNCH_CORE,
@@ -37,6 +38,7 @@ struct launch_message {
 	char name[LAUNCH_NAME_MAX + 1]; /* launch_name_valid */
 	pid_t launcher, command;
 	int64_t started_ns;
+	int cgroup_version; /* cgroup: 1 or 2 */
 	struct unstarted unstarted; /* unstarted */
 	/* exit, finished, ended */
 	int wait_status;

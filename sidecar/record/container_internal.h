@@ -29,6 +29,7 @@ struct container {
 	struct keeper *keeper;
 	struct container_callbacks callbacks;
 	int fd, termination_fd, pidfd, inotify_fd;
+	struct handed_cgroup cgroup; /* before its hello */
 	struct event *readable, *timer, *modified, *launcher_gone;
 	enum container_state state;
 	struct received *received; /* while a message is dealt with; NULL: there is none */
@@ -69,6 +70,9 @@ void container_read_counters(struct container *c, struct memory *ret_memory, boo
 
 /* Something has happened to it: does what its table says. */
 void container_event(struct container *c, enum container_event event);
+
+/* Before its hello: takes the descriptor, if it is what it should be. Without it the cgroup is looked for by its mount. */
+void container_take_cgroup(struct container *c, struct received *r);
 
 /* Its hello: takes the descriptors and opens what is seen through them. False: there is no memory to watch it. */
 bool container_attach(struct container *c, struct received *hello);

@@ -38,7 +38,7 @@ void observer_read_limits(struct observer *o, pid_t launcher, struct limits *ret
 		errand_call(&o->files, fill_limits, &(struct limits_of){ o->root_fd, launcher }, ret_limits, sizeof(*ret_limits), LOOK_WITHIN_NS);
 }
 
-int observer_open(struct observer *o, int root_fd, pid_t launcher, struct err *err)
+int observer_open(struct observer *o, int root_fd, pid_t launcher, const struct handed_cgroup *cgroup, struct err *err)
 {
 	*o = (struct observer){ .root_fd = root_fd, .baseline = MEMORY_ABSENT, .latest = MEMORY_ABSENT, .last.memory = MEMORY_ABSENT,
 				 .last.shm_used = -1, .node = RAY_NODE_UNKNOWN };
@@ -47,7 +47,7 @@ int observer_open(struct observer *o, int root_fd, pid_t launcher, struct err *e
 		return err_set(err, ENOMEM, "history");
 	o->ray = ray_watch_new(root_fd, now_boottime_ns());
 	o->table = process_table_new(root_fd, launcher, err);
-	if (cgroup_watch_open(&o->cgroups, &o->memcg, root_fd, launcher, err) == 0)
+	if (cgroup_watch_open(&o->cgroups, &o->memcg, root_fd, launcher, cgroup, err) == 0)
 		cgroup_watch_read(&o->cgroups, &o->memcg, now_boottime_ns(), true, &o->baseline);
 	o->shmem_at_start = o->baseline.shmem;
 	observer_read_limits(o, launcher, &o->limits);

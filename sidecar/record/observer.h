@@ -98,7 +98,7 @@ struct observer {
  * Takes root_fd and opens what can be opened. Fails only without memory for the history: a missing
  * cgroup or /proc is a fact for the report, not an error; err then tells of it.
  */
-int observer_open(struct observer *o, int root_fd, pid_t launcher, struct err *err);
+int observer_open(struct observer *o, int root_fd, pid_t launcher, const struct handed_cgroup *cgroup, struct err *err);
 void observer_close(struct observer *o);
 
 /* The container has its cgroup for itself: those below it are looked for, and count too. */
