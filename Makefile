@@ -150,6 +150,7 @@ $(BUILD)/test/lib/fileio_test: LDFLAGS += -Wl,--wrap=read,--wrap=write,--wrap=fs
 $(BUILD)/test/sidecar/disk_faults_test: LDFLAGS += -Wl,--wrap=write,--wrap=fsync,--wrap=openat,--wrap=mkdirat,--wrap=renameat
 $(BUILD)/test/sidecar/kernel/kmsg_read_test: LDFLAGS += -Wl,--wrap=read,--wrap=klogctl
 $(BUILD)/test/lib/loop/errand_test: LDFLAGS += -Wl,--wrap=fstat
+$(BUILD)/test/sidecar/crash/crashes_test: LDFLAGS += -Wl,--wrap=elf_core_open
 $(BUILD)/test/sidecar/spool/shipper_test: LDFLAGS += -Wl,--wrap=ship_look
 $(BUILD)/test/sidecar/record/keeping_test: LDFLAGS += -Wl,--wrap=bundle_commit
 $(BUILD)/test/sidecar/record/state_dir_test: LDFLAGS += -Wl,--wrap=errand_start
