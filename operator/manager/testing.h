@@ -70,7 +70,7 @@ static inline void bed_new_watches(struct bed *bed)
 	assert_int_equal(watches_new(&options, &bed->watches, &(struct err){ 0 }), 0);
 }
 
-static inline void bed_new_sidecar(struct bed *bed)
+static inline void bed_new_event_recorder(struct bed *bed)
 {
 	struct event_recorder_options options = { .base = bed->api.server.base,
 						  .client = bed->client,
@@ -139,7 +139,7 @@ static inline void bed_init(struct bed *bed)
 static inline void bed_start(struct bed *bed)
 {
 	bed_new_watches(bed);
-	bed_new_sidecar(bed);
+	bed_new_event_recorder(bed);
 	bed_new_writer(bed);
 	bed_new_poller(bed);
 	watches_start(bed->watches);
