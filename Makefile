@@ -199,7 +199,7 @@ unit-tests: $(UNIT_TESTS)
 	+$(Q)$(MAKE) --no-print-directory --keep-going --output-sync=target check-docs $(UNIT_RUNS)
 # Whether the options, values, metrics and links in the documents are there.
 check-docs:
-	$(Q)echo "== tools/check_docs.py"; tools/failed_tests_test.py && tools/check_docs_test.py && tools/check_docs.py
+	$(Q)echo "== tools/check_docs.py"; tools/failed_tests_test.py && tools/check_docs_test.py && tools/check_docs.py && tools/chart_readme.py --check
 $(UNIT_RUNS): run-%: %
 	$(Q)echo "== $<"; timeout 300 $<
 

@@ -68,6 +68,8 @@ static void greet(struct launcher *l)
 		launcher_disconnect(l);
 	if (l->socket_fd >= 0) {
 		l->met = true;
+		stop_signal_send(&l->stop, l->socket_fd);
+		watched_again(&l->watched, l->socket_fd);
 		cores_again(&l->cores);
 	}
 }
@@ -162,11 +164,13 @@ static void reap(struct launcher *l)
 		launcher_kill_children(l);
 }
 
-static void forward(const struct launcher *l, const struct signalfd_siginfo *info)
+static void forward(struct launcher *l, const struct signalfd_siginfo *info)
 {
 	int signo = (int)info->ssi_signo;
 	bool from_terminal = info->ssi_code == SI_KERNEL;
 
+	if (stop_signal_note(&l->stop, info, now_ns()))
+		stop_signal_send(&l->stop, l->socket_fd);
 	/* The terminal's signals go to the whole process group: the command has them already. */
 	if (!from_terminal)
 		kill(l->command, signo);

@@ -35,7 +35,13 @@
  *	or 1) by us; it was not started.
  *   ended PID WAIT_STATUS END_NS
  *	a process that was to be watched has ended. WAIT_STATUS as waitpid(2)
- *	gives it, "-" where it could not be read. Before exit.
+ *	gives it, "-" where it could not be read. Before exit; after hello, when it
+ *	ended while no sidecar was connected.
+ *   asked SIGNAL SENDER AT_NS
+ *	SIGTERM, SIGINT or SIGQUIT asked the container to stop, and was forwarded to the
+ *	command. SENDER is a PID of the container's PID namespace; 0: the signal came from
+ *	outside, as those of the container runtime do. AT_NS is CLOCK_BOOTTIME. Again after
+ *	each hello, and again when one from outside follows one from inside.
  *   unwatched PID ERRNO
  *	that process is not watched: ESRCH it has ended, or another one has its
  *	PID now; EBUSY too many are watched; ENOSYS the kernel has no pidfds.

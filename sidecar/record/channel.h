@@ -13,6 +13,7 @@
 
 #include "lib/err.h"
 #include "sidecar/launch/protocol.h"
+#include "sidecar/verdict/stop_request.h"
 #include "sidecar/verdict/unstarted.h"
 
 enum launch_verb {
@@ -26,6 +27,7 @@ enum launch_verb {
 	LAUNCH_REFUSED,
 	LAUNCH_ENDED,
 	LAUNCH_UNWATCHED,
+	LAUNCH_ASKED,
 	LAUNCH_OTHER
 };
 
@@ -52,6 +54,7 @@ struct launch_message {
 	/* ended, unwatched */
 	pid_t process;
 	bool status_known; /* of ended: whether wait_status is set */
+	struct stop_request asked; /* asked */
 };
 
 /* Whether name may be a container's: 1 to 63 letters, digits, '.', '_' and '-', the first a letter or digit. */

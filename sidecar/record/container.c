@@ -242,6 +242,8 @@ static void take_message(struct container *c, struct received *r)
 		r->fds[0] = -1;
 	else if (m->verb == LAUNCH_ENDED || m->verb == LAUNCH_UNWATCHED)
 		container_ray_message(c, m);
+	else if (m->verb == LAUNCH_ASKED)
+		container_asked(c, m);
 	else if (m->verb == LAUNCH_UNSTARTED)
 		c->unstarted = m->unstarted;
 	else

@@ -298,13 +298,14 @@ int64_t observer_sample(struct observer *o, int64_t now_ns)
 {
 	struct memory memory = MEMORY_ABSENT;
 	int64_t headroom, used, survived;
-	bool killed;
+	bool killed, again;
 
 	/* The counters first: an OOM kill between the two readings then shows in the processes, not before them. */
 	if (o->memcg.version && observer_read_memory(o, now_ns, false, &memory) < 0)
 		return SAMPLE_MAX_NS;
 	observer_note_peak(o, &memory, now_ns);
 	survived = observer_groups_survived(o, &memory, o->group_seen_ns && observer_command_dies(o), now_ns);
+	again = o->latest.oom_kill >= 0 && memory.oom_kill > o->latest.oom_kill;
 	o->latest = memory;
 	o->latest.oom_group_kill = survived;
 	o->latest_ns = now_ns;
@@ -314,6 +315,8 @@ int64_t observer_sample(struct observer *o, int64_t now_ns)
 		/* The victim may have gone between the counters of that one and its processes. */
 		o->before_oom = with_the_largest(&o->previous, &o->last);
 	}
+	if (killed && (again || !o->oom_last_ns))
+		o->oom_last_ns = now_ns;
 	/* Samples may follow so fast that a process takes several to die. */
 	if (o->last.at_ns - o->previous.at_ns >= REMEMBER_NS)
 		o->previous = o->last;
@@ -335,7 +338,7 @@ int64_t observer_sample(struct observer *o, int64_t now_ns)
 void observer_forget_oom(struct observer *o, const struct memory *told)
 {
 	o->baseline = *told;
-	o->oom_seen_ns = 0;
+	o->oom_seen_ns = o->oom_last_ns = 0;
 	o->victim[0] = '\0';
 }
 
