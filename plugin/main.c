@@ -10,6 +10,7 @@
 #include "lib/macros.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
+#include "plugin/bundle.h"
 #include "plugin/doctor.h"
 #include "plugin/explain.h"
 #include "plugin/failure_list.h"
@@ -133,6 +134,15 @@ static int list(const struct options *o, struct strbuf *out, struct err *err)
 	return 0;
 }
 
+/* The failure of that name; failures must outlive it. */
+static int find_failure(const struct options *o, const cJSON *failures, const cJSON **ret_failure, struct err *err)
+{
+	*ret_failure = failure_find(failures, o->argument);
+	if (*ret_failure)
+		return 0;
+	return err_set(err, EPROTO, "no failure and no pod with a failure is called \"%.253s\"%s", o->argument, where_looked(o));
+}
+
 static int show_by_kubectl(const struct options *o, const cJSON *failure, struct err *err)
 {
 	struct kubectl kubectl = kubectl_of(o);
@@ -154,16 +164,51 @@ static int show(const struct options *o, struct strbuf *out, struct err *err)
 
 	if (r < 0)
 		return r;
-	failure = failure_find(failures, o->argument);
-	if (!failure)
-		return err_set(
-			err, EPROTO, "no failure and no pod with a failure is called \"%.253s\"%s",
-			o->argument,
-			where_looked(o));
+	r = find_failure(o, failures, &failure, err);
+	if (r < 0)
+		return r;
 	if (o->output)
 		return show_by_kubectl(o, failure, err);
 	failure_text(failure, out);
 	return 0;
+}
+
+static int save_bundle(const struct options *o, struct err *err)
+{
+	_cleanup_json_ cJSON *failures = NULL, *pods = NULL;
+	struct kubectl kubectl = kubectl_of(o);
+	const cJSON *failure;
+	int r = read_failures(o, &failures, err);
+
+	if (r == 0)
+		r = find_failure(o, failures, &failure, err);
+	if (r < 0)
+		return r;
+	const char *const args[] = { "get", "pods", "--selector", "ray.io/is-ray-node=yes", "--output=json", "--namespace",
+				     json_str(failure, "metadata.namespace"), NULL };
+	r = kubectl_json(&kubectl, args, false, &pods, err);
+	return r < 0 ? r : bundle_save(&kubectl, failure, pods, o->image, o->second, err);
+}
+
+/* kubectl chooses the first container if none is named, and Ray's is the first. */
+static int release(const struct options *o, struct err *err)
+{
+	struct kubectl kubectl = kubectl_of(o);
+	const char *args[ARGS_MAX] = { "exec", o->argument };
+	size_t n = 2;
+
+	if (o->namespace) {
+		args[n++] = "--namespace";
+		args[n++] = o->namespace;
+	}
+	if (o->container) {
+		args[n++] = "--container";
+		args[n++] = o->container;
+	}
+	args[n++] = "--";
+	args[n++] = "/afterglow/bin/afterglow-launch";
+	args[n++] = "--release";
+	return kubectl_exec(&kubectl, args, err);
 }
 
 static int incidents(const struct options *o, struct strbuf *out, struct err *err)
@@ -246,6 +291,10 @@ static int run(const struct options *o, struct strbuf *out, struct err *err)
 		return explain(o->argument, out, err);
 	case COMMAND_DOCTOR:
 		return examine(o, out, err);
+	case COMMAND_BUNDLE:
+		return save_bundle(o, err);
+	case COMMAND_RELEASE:
+		return release(o, err);
 	}
 	return err_set(err, EINVAL, "no command");
 }

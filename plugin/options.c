@@ -32,6 +32,8 @@ static const char *const helps[] = {
 			 "  show NAME              one failure, whole; NAME is that of the failure or of its pod\n"
 			 "  incidents [ID]         failures that hang together: what ended first, and what followed\n"
 			 "  explain CODE|CLASS     what an exit code or a class means: explain 137\n"
+			 "  bundle NAME DIR        saves the bundle of a failure, all of its evidence, in a directory\n"
+			 "  release POD            ends a container that is held after its failure\n"
 			 "  doctor                 what this cluster grants Afterglow, what each gap costs, how to close it\n"
 			 "\n"
 			 "`kubectl afterglow COMMAND --help` says more. kubectl itself is run to reach the cluster.\n",
@@ -57,9 +59,20 @@ static const char *const helps[] = {
 	[COMMAND_DOCTOR] = "usage: kubectl afterglow doctor [OPTION...]\n"
 			   "Looks at CRDs, operator, webhook, Ray pods, claims and nodes. Ends with 1 if something is broken.\n"
 			   "\n" COMMON_HELP,
+	[COMMAND_BUNDLE] = "usage: kubectl afterglow bundle NAME DIR [OPTION...]\n"
+			   "Saves the bundle of a failure in DIR, which is made or empty. NAME is that of the RayFailure or of its\n"
+			   "pod. A pod that is made from the sidecar's image reads the store (claim, S3 or HDFS), and is deleted\n"
+			   "afterwards, also after Ctrl-C. The digest of each file is compared. You need the rights to create pods\n"
+			   "and pods/exec, and to delete pods.\n"
+			   "\n"
+			   "      --image IMAGE      the sidecar's image (default: that of a Ray pod in the namespace)\n" COMMON_HELP,
+	[COMMAND_RELEASE] = "usage: kubectl afterglow release POD [OPTION...]\n"
+			    "Ends the Ray container of a pod that is held after its failure (recording.holdOnFailure).\n"
+			    "\n"
+			    "  -c, --container NAME   which container (default: the first Ray container of the pod)\n" COMMON_HELP,
 };
 
-const char *const command_names[] = { "", "list", "show", "incidents", "explain", "doctor", NULL };
+const char *const command_names[] = { "", "list", "show", "incidents", "explain", "doctor", "bundle", "release", NULL };
 
 const char *options_help(enum command command)
 {
@@ -87,6 +100,8 @@ static const struct {
 	{ "--class", 0, TEXT, AT(class) },
 	{ "--cluster", 0, TEXT, AT(cluster) },
 	{ "--owner", 0, TEXT, AT(owner) },
+	{ "--image", 0, TEXT, AT(image) },
+	{ "--container", 'c', TEXT, AT(container) },
 	{ "--since", 0, AGE, AT(since_ns) },
 	{ "--by-signature", 0, FLAG, AT(by_signature) },
 #undef AT
@@ -165,31 +180,36 @@ static int take_option(struct options *o, char **argv, int *at, struct err *err)
 static int take_word(struct options *o, const char *word, struct err *err)
 {
 	if (o->command != COMMAND_NONE) {
-		if (o->argument)
+		const char **place = o->argument && o->command == COMMAND_BUNDLE ? &o->second : &o->argument;
+
+		if (*place)
 			return err_set(err, EINVAL, "\"%.80s\" is one argument too many", word);
-		o->argument = word;
+		*place = word;
 		return 0;
 	}
 	for (size_t i = 1; command_names[i]; i++)
 		if (strcmp(command_names[i], word) == 0)
 			o->command = (enum command)i;
 	if (o->command == COMMAND_NONE)
-		return err_set(err, EINVAL, "\"%.80s\" is no command; they are list, show, incidents, explain and doctor", word);
+		return err_set(err, EINVAL, "\"%.80s\" is no command; they are list, show, incidents, explain, doctor, bundle and release", word);
 	return 0;
 }
 
 static int check(const struct options *o, struct err *err)
 {
-	bool needs = o->command == COMMAND_SHOW || o->command == COMMAND_EXPLAIN;
+	bool needs = o->command == COMMAND_SHOW || o->command == COMMAND_EXPLAIN || o->command == COMMAND_BUNDLE ||
+		     o->command == COMMAND_RELEASE;
 	bool takes = needs || o->command == COMMAND_INCIDENTS;
 
 	if (o->help || o->version)
 		return 0;
 	if (o->command == COMMAND_NONE)
-		return err_set(err, EINVAL, "a command is missing: list, show, incidents, explain or doctor");
+		return err_set(err, EINVAL, "a command is missing: list, show, incidents, explain, doctor, bundle or release");
 	if (needs && !o->argument)
 		return err_set(err, EINVAL, "%s wants an argument; `kubectl afterglow %s --help` says which", command_names[o->command],
 			       command_names[o->command]);
+	if (o->command == COMMAND_BUNDLE && !o->second)
+		return err_set(err, EINVAL, "bundle wants a directory behind the name");
 	if (!takes && o->argument)
 		return err_set(err, EINVAL, "%s takes no argument, not \"%.80s\"", command_names[o->command], o->argument);
 	if (o->all_namespaces && o->namespace)
