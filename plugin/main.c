@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kubectl-afterglow: a plugin of kubectl that says what ended in Ray clusters, and why. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 #include "plugin/failure_text.h"
 #include "plugin/kubectl.h"
 #include "plugin/options.h"
+#include "plugin/page.h"
 
 #define OUT_MAX (64 << 20)
 #define ARGS_MAX 16
@@ -190,6 +192,27 @@ static int save_bundle(const struct options *o, struct err *err)
 	return r < 0 ? r : bundle_save(&kubectl, failure, pods, o->image, o->second, err);
 }
 
+static int write_page(const struct options *o, struct strbuf *out, struct err *err)
+{
+	struct failure_filter filter = filter_of(o);
+	_cleanup_json_ cJSON *failures = NULL;
+	int r = read_failures(o, &failures, err);
+
+	if (r < 0)
+		return r;
+	size_t n = page(failures, &filter, now_realtime_ns(), out);
+	if (!o->argument)
+		return 0;
+	if (strbuf_failed(out))
+		return err_set(err, ENOMEM, "page");
+	r = file_put(AT_FDCWD, o->argument, strbuf_str(out), out->len, 0644, err);
+	if (r < 0)
+		return r;
+	strbuf_reset(out);
+	strbuf_addf(out, "%zu failures are in %s\n", n, o->argument);
+	return 0;
+}
+
 /* kubectl chooses the first container if none is named, and Ray's is the first. */
 static int release(const struct options *o, struct err *err)
 {
@@ -293,6 +316,8 @@ static int run(const struct options *o, struct strbuf *out, struct err *err)
 		return examine(o, out, err);
 	case COMMAND_BUNDLE:
 		return save_bundle(o, err);
+	case COMMAND_PAGE:
+		return write_page(o, out, err);
 	case COMMAND_RELEASE:
 		return release(o, err);
 	}

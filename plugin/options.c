@@ -33,6 +33,7 @@ static const char *const helps[] = {
 			 "  incidents [ID]         failures that hang together: what ended first, and what followed\n"
 			 "  explain CODE|CLASS     what an exit code or a class means: explain 137\n"
 			 "  bundle NAME DIR        saves the bundle of a failure, all of its evidence, in a directory\n"
+			 "  page [FILE]            all failures as one HTML page, with a timeline and filters\n"
 			 "  release POD            ends a container that is held after its failure\n"
 			 "  doctor                 what this cluster grants Afterglow, what each gap costs, how to close it\n"
 			 "\n"
@@ -66,13 +67,17 @@ static const char *const helps[] = {
 			   "and pods/exec, and to delete pods.\n"
 			   "\n"
 			   "      --image IMAGE      the sidecar's image (default: that of a Ray pod in the namespace)\n" COMMON_HELP,
+	[COMMAND_PAGE] = "usage: kubectl afterglow page [FILE] [OPTION...]\n"
+			 "Writes all failures as one HTML page that needs nothing else: a timeline, groups by signature, and a list\n"
+			 "with filters. It goes to FILE, which is replaced, or to stdout.\n"
+			 "\n" FILTER_HELP COMMON_HELP,
 	[COMMAND_RELEASE] = "usage: kubectl afterglow release POD [OPTION...]\n"
 			    "Ends the Ray container of a pod that is held after its failure (recording.holdOnFailure).\n"
 			    "\n"
 			    "  -c, --container NAME   which container (default: the first Ray container of the pod)\n" COMMON_HELP,
 };
 
-const char *const command_names[] = { "", "list", "show", "incidents", "explain", "doctor", "bundle", "release", NULL };
+const char *const command_names[] = { "", "list", "show", "incidents", "explain", "doctor", "bundle", "release", "page", NULL };
 
 const char *options_help(enum command command)
 {
@@ -191,7 +196,7 @@ static int take_word(struct options *o, const char *word, struct err *err)
 		if (strcmp(command_names[i], word) == 0)
 			o->command = (enum command)i;
 	if (o->command == COMMAND_NONE)
-		return err_set(err, EINVAL, "\"%.80s\" is no command; they are list, show, incidents, explain, doctor, bundle and release", word);
+		return err_set(err, EINVAL, "\"%.80s\" is no command; they are list, show, incidents, explain, doctor, bundle, release and page", word);
 	return 0;
 }
 
@@ -199,12 +204,12 @@ static int check(const struct options *o, struct err *err)
 {
 	bool needs = o->command == COMMAND_SHOW || o->command == COMMAND_EXPLAIN || o->command == COMMAND_BUNDLE ||
 		     o->command == COMMAND_RELEASE;
-	bool takes = needs || o->command == COMMAND_INCIDENTS;
+	bool takes = needs || o->command == COMMAND_INCIDENTS || o->command == COMMAND_PAGE;
 
 	if (o->help || o->version)
 		return 0;
 	if (o->command == COMMAND_NONE)
-		return err_set(err, EINVAL, "a command is missing: list, show, incidents, explain, doctor, bundle or release");
+		return err_set(err, EINVAL, "a command is missing: list, show, incidents, explain, doctor, bundle, release or page");
 	if (needs && !o->argument)
 		return err_set(err, EINVAL, "%s wants an argument; `kubectl afterglow %s --help` says which", command_names[o->command],
 			       command_names[o->command]);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """kubectl afterglow, started by the real kubectl against a real API server with the operator's RayFailures."""
 
+import html
 import json
 import os
 import shutil
@@ -52,6 +53,13 @@ def test_failures_are_listed_and_one_is_shown_by_its_name_or_its_pods(afterglow,
         assert f"  failure    {name}\n" in shown and "  exit       137" in shown
         for note in failure["spec"]["evidence"]:
             assert note["text"] in shown
+
+
+def test_all_failures_are_on_one_page(afterglow, failure, tmp_path):
+    written = tmp_path / "page.html"
+    assert afterglow("page", written, "--class", "KernelOOMContainer") == f"1 failures are in {written}\n"
+    assert failure["spec"]["verdict"] in html.unescape(written.read_text()) and failure["spec"]["signature"] in afterglow("page")
+    assert "no such file" in afterglow("page", tmp_path / "none/page.html", code=1).lower()
 
 
 def test_other_formats_are_kubectls_own(afterglow, failure):
