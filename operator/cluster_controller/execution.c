@@ -10,7 +10,7 @@
 #include "lib/utf8.h"
 #include "operator/cache/pod_fields.h"
 #include "operator/cluster_controller/op_result.h"
-#include "operator/injection/inject.h"
+#include "operator/injection/inject_undo.h"
 #include "operator/raycluster/news.h"
 
 /* One operation of a plan, as its answer finds it. */

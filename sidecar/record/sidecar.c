@@ -42,6 +42,7 @@ struct sidecar {
 	struct core_stats core_stats;
 	char last_bundle[512];
 	bool pod_terminating;
+	bool greeted; /* a launcher has said hello */
 	bool ended, succeeded; /* a container has ended; the last one with exit code 0 */
 	uint64_t said; /* failures in the last digest */
 	void (*idle)(void *arg);
@@ -85,6 +86,7 @@ static void on_attached(struct container *c, void *arg)
 	struct sidecar *r = arg;
 	const char *last = container_resumed(c) ? NULL : journal_last_report(&r->journal, container_name(c));
 
+	r->greeted = true;
 	if (r->pod_terminating)
 		container_pod_terminating(c);
 	if (last) {
@@ -323,6 +325,11 @@ enum sidecar_leave sidecar_leave(const struct sidecar *r)
 	if (r->succeeded)
 		return SIDECAR_LEAVES;
 	return after == LEAVE_AFTER_ANY ? SIDECAR_LEAVES_WHEN_SHIPPED : SIDECAR_STAYS;
+}
+
+bool sidecar_was_greeted(const struct sidecar *r)
+{
+	return r->greeted;
 }
 
 unsigned int sidecar_active(const struct sidecar *r)
