@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A node as production has it, in a virtual machine: what only such a node does."""
+
+import contextlib
+import json
+import shutil
+
+import pytest
+
+from cluster.conftest import afterglow, claimed_volume, cluster_maker
+from cluster.stores import RUN
+from conftest import wait_for
+from live import NODE, RAY_IMAGE, placed
+
+__all__ = ["afterglow", "claimed_volume", "cluster_maker"]
+
+# Runs commands as root of the node, which has no other door.
+ROOT_POD = {
+    "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "root"},
+    "spec": {**placed(), "hostPID": True, "terminationGracePeriodSeconds": 0, "containers": [{
+        "name": "root", "image": RAY_IMAGE, "imagePullPolicy": "IfNotPresent", "command": ["sleep", "infinity"],
+        "securityContext": {"privileged": True, "runAsUser": 0}}]},
+}
+
+# Where the runtime has put a container, by its ID, and the PID of its first process.
+LOOK = """
+import glob, json, os
+def read(path):
+    with open(path) as file:
+        return file.read().strip()
+(path,) = glob.glob("/sys/fs/cgroup/kubepods.slice/**/cri-containerd-%s.scope", recursive=True)
+pids = [int(pid) for pid in read(path + "/cgroup.procs").split()]
+print(json.dumps({"path": path, "pids": pids, "group": read(path + "/memory.oom.group"), "limit": read(path + "/memory.max")}))
+"""
+
+
+class Node:
+    """The node, seen by its root."""
+
+    def __init__(self, k):
+        self.k = k
+
+    def run(self, *command, stdin=None, check=True):
+        return self.k.run("exec", "-i", "root", "--", *command, stdin=stdin, check=check)
+
+    def python(self, code):
+        return json.loads(self.run("python3", "-", stdin=code).stdout)
+
+    def look(self, container_id):
+        return self.python(LOOK % container_id.partition("://")[2])
+
+
+@pytest.fixture(scope="module")
+def node(k):
+    assert NODE, "run by e2e/run.sh cluster-v2"
+    k.apply(ROOT_POD)
+    k("wait", "pod/root", "--for=condition=Ready", "--timeout=120s")
+    return Node(k)
+
+
+class Starter:
+    """A directory that containers of the node mount at /go: what waits there for its name goes on."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        self.volume = {"name": "go", "hostPath": {"path": str(directory), "type": "Directory"}}
+        self.mount = {"name": "go", "mountPath": "/go"}
+
+    def start(self, *names):
+        for name in names:
+            (self.directory / name).touch()
+
+
+@contextlib.contextmanager
+def started_by(namespace):
+    directory = RUN / "e2e-volumes" / f"{namespace}-go"
+    directory.mkdir()
+    yield Starter(directory)
+    shutil.rmtree(directory)
+
+
+@pytest.fixture(scope="module")
+def go(namespace):
+    with started_by(namespace) as starter:
+        yield starter
+
+
+def pod_of(cluster, group):
+    """The group's pod."""
+    def find():
+        return [p for p in cluster.pods("worker") if p["metadata"]["labels"]["ray.io/group"] == group]
+    return wait_for(f"a pod of group {group}", find)[0]
+
+
+def watched_pod_of(cluster, group):
+    """The same, when its sidecar watches the container."""
+    name = pod_of(cluster, group)["metadata"]["name"]
+    wait_for(f"the sidecar of {group} to watch", lambda: '"attached"' in cluster.k("logs", name, "-c", "afterglow", check=False),
+             timeout=120)
+    return pod_of(cluster, group)
