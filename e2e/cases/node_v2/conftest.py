@@ -9,7 +9,6 @@ import pytest
 
 from cluster.conftest import afterglow, claimed_volume, cluster_maker
 from cluster.stores import RUN
-from conftest import wait_for
 from live import NODE, RAY_IMAGE, placed
 
 __all__ = ["afterglow", "claimed_volume", "cluster_maker"]
@@ -59,22 +58,31 @@ def node(k):
 
 
 class Starter:
-    """A directory that containers of the node mount at /go: what waits there for its name goes on."""
+    """
+    A directory that containers of the node mount at /go. A pod has a name there, and each instance of its container does what
+    its script says for it when it is started.
+    """
 
     def __init__(self, directory):
         self.directory = directory
         self.volume = {"name": "go", "hostPath": {"path": str(directory), "type": "Directory"}}
         self.mount = {"name": "go", "mountPath": "/go"}
 
-    def start(self, *names):
-        for name in names:
-            (self.directory / name).touch()
+    def script(self, name, *deeds, first=""):
+        """bash: the first instance does the first of the deeds, and so on."""
+        cases = "\n".join(f"{number}) {deed} ;;" for number, deed in enumerate(deeds))
+        return (f"n=$(cat /go/{name} || echo 0); echo $((n + 1)) >/go/{name}\n{first}\n"
+                f"until [ -e /go/{name}.$n ]; do sleep 1; done\ncase $n in\n{cases}\nesac\n")
+
+    def start(self, name, instance):
+        (self.directory / f"{name}.{instance}").touch()
 
 
 @contextlib.contextmanager
 def started_by(namespace):
     directory = RUN / "e2e-volumes" / f"{namespace}-go"
     directory.mkdir()
+    directory.chmod(0o777)
     yield Starter(directory)
     shutil.rmtree(directory)
 
@@ -83,18 +91,3 @@ def started_by(namespace):
 def go(namespace):
     with started_by(namespace) as starter:
         yield starter
-
-
-def pod_of(cluster, group):
-    """The group's pod."""
-    def find():
-        return [p for p in cluster.pods("worker") if p["metadata"]["labels"]["ray.io/group"] == group]
-    return wait_for(f"a pod of group {group}", find)[0]
-
-
-def watched_pod_of(cluster, group):
-    """The same, when its sidecar watches the container."""
-    name = pod_of(cluster, group)["metadata"]["name"]
-    wait_for(f"the sidecar of {group} to watch", lambda: '"attached"' in cluster.k("logs", name, "-c", "afterglow", check=False),
-             timeout=120)
-    return pod_of(cluster, group)

@@ -34,7 +34,7 @@ root=$work/root
 
 make_debian() {
 	step "Debian with systemd"
-	mmdebstrap --quiet --variant=minbase --include=dbus,iproute2,kmod,libseccomp2,mount,procps,systemd-sysv,util-linux \
+	mmdebstrap --quiet --variant=minbase --include=crun,dbus,iproute2,kmod,libseccomp2,mount,procps,systemd-coredump,systemd-sysv,util-linux \
 		--dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
 		--dpkgopt='path-exclude=/usr/share/locale/*' bookworm "$root"
 	rm -rf "$root"/var/lib/apt/lists/* "$root"/var/cache/apt/*
@@ -71,7 +71,6 @@ put_programs() {
 	install -m 755 "$(bin_dir)/kube" "$root/usr/local/bin/kubelet"
 	mkdir -p "$root/usr/lib/cni"
 	cp -L /usr/lib/cni/{bridge,host-local,loopback} "$root/usr/lib/cni/"
-	install -D -m 644 "$v2/root/containerd.toml" "$root/etc/containerd/config.toml"
 	install -D -m 644 "$v2/root/cni.conflist" "$root/etc/cni/net.d/10-v2.conflist"
 	install -D -m 644 "$v2/root/node.sh" "$root/usr/local/lib/node.sh"
 	install -m 644 -t "$root/etc/systemd/system" "$v2/root"/*.service
@@ -79,6 +78,7 @@ put_programs() {
 	printf '%s\n' net.ipv4.ip_forward=1 vm.overcommit_memory=1 kernel.panic=10 kernel.panic_on_oops=1 kernel.core_pattern=core \
 		>"$root/etc/sysctl.d/node.conf"
 	echo "$v2_node" >"$root/etc/hostname"
+	echo "127.0.0.1 localhost" >"$root/etc/hosts"
 	rm -f "$root/etc/resolv.conf"
 	echo "nameserver $node_ip" >"$root/etc/resolv.conf"
 	for unit in getty.target systemd-logind.service apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer \

@@ -39,6 +39,8 @@ write_kubelet_config() {
 		registryPullQPS: 0
 		eventRecordQPS: 0
 		runtimeRequestTimeout: 10m
+		featureGates: {KubeletCrashLoopBackOffMax: true}
+		crashLoopBackOff: {maxContainerRestartPeriod: 1s}
 	EOT
 }
 
@@ -48,7 +50,7 @@ make_share() {
 	mkdir -p "$share" "$run/e2e-volumes"
 	printf '%s\n' "$run/e2e-volumes" >"$share/volumes"
 	node_credentials "$share" "$v2_node" "$v2_ip"
-	cp "$run/pki/ca.crt" "$share/"
+	cp "$run/pki/ca.crt" "$v2/containerd.toml" "$share/"
 	write_kubelet_config >"$share/kubelet.yaml"
 	cp "$1" "$share/images.tar"
 	ln -s share/kubelet.log share/containerd.log "$v2_dir/"
@@ -78,7 +80,7 @@ start_machine() {
 	qemu-img create -q -f qcow2 -b "$disk/disk.img" -F raw "$v2_dir/disk.qcow2"
 	start v2-machine qemu-system-x86_64 -accel tcg,thread=multi,tb-size=512 -cpu max -smp 2 -m "$memory" -nodefaults -no-user-config \
 		-display none -no-reboot -kernel "$disk/vmlinuz" -initrd "$disk/initramfs" \
-		-append "console=ttyS0 quiet panic=-1 no_timer_check cgroup_no_v1=all psi=1 systemd.getty_auto=no" \
+		-append "console=ttyS0 quiet panic=-1 no_timer_check cgroup_no_v1=all psi=1 systemd.getty_auto=no mitigations=off nowatchdog audit=0 apparmor=0" \
 		-object "memory-backend-memfd,id=memory,size=${memory}M,share=on" -numa node,memdev=memory \
 		-drive "file=$v2_dir/disk.qcow2,if=virtio,cache=unsafe" \
 		-netdev "tap,id=net,ifname=$v2_link,script=no,downscript=no" -device virtio-net-pci,netdev=net \
