@@ -31,7 +31,7 @@ LOOP := $(call modules,lib/loop)
 DIGEST := $(call modules,lib/digest)
 CORE := $(call modules,sidecar/core)
 SIDECAR := $(call modules,sidecar/sample sidecar/ray sidecar/crash sidecar/record sidecar/verdict sidecar/report sidecar/store sidecar/spool sidecar/kernel sidecar/http sidecar)
-# The launcher's word for where cores go, which the recorder puts into reports.
+# The launcher's word for where cores go, which the sidecar puts into reports.
 SIDECAR += sidecar/launch/core_pattern.c
 # And whose core it is; all else of a core is read by children.
 SIDECAR += $(CORE) $(LOOP) $(DIGEST)
@@ -90,7 +90,7 @@ $(BUILD)/aarch64/afterglow-launch: $(LAUNCHER) $(wildcard sidecar/launch/*.h) Ma
 		-nostdinc -isystem $(MUSL_ARM)/include/aarch64-linux-musl -nostdlib -fstack-protector-strong -ffunction-sections \
 		-Wl,--gc-sections,-s -o $@ $(MUSL_ARM_LIB)/crt1.o $(MUSL_ARM_LIB)/crti.o $(LAUNCHER) $(MUSL_ARM_LIB)/libc.a -lgcc $(MUSL_ARM_LIB)/crtn.o
 
-# The recorder is in every Ray pod. Static it needs a third less memory, the operator half: of a shared library more is mapped
+# The sidecar is in every Ray pod. Static it needs a third less memory, the operator half: of a shared library more is mapped
 # than used, and Debian's libcurl brings thirty.
 # Sanitizers are shared libraries; and what has to replace a function of libc, or watch it, takes the program in shared/.
 link_program = $(CC) $(if $(SANITIZE)$(findstring /shared/,$@),$(ALL_LDFLAGS),$(STATIC_LDFLAGS)) -o $@ $(filter %.o,$^)
@@ -211,7 +211,7 @@ TEST_PACKAGES := busybox-static libcmocka-dev
 version:
 	@echo $(VERSION)
 
-.PHONY: version deps test-deps test test-programs sanitizer-tests check try demo demo-kuberay demo-clean e2e e2e-recorder e2e-kuberay e2e-kuberay-long images install clean help
+.PHONY: version deps test-deps test test-programs sanitizer-tests check try demo demo-kuberay demo-clean e2e e2e-classes e2e-kuberay e2e-kuberay-long images install clean help
 deps:
 	@tools/apt-install.sh $(BUILD_PACKAGES)
 
@@ -279,9 +279,9 @@ demo-clean:
 	@e2e/demo/demo-clean.sh
 
 # Of these, every class of death and Ray's own voice.
-e2e-recorder: deps
+e2e-classes: deps
 	+@$(COMPILE) all
-	+@e2e/run.sh recorder
+	+@e2e/run.sh classes
 
 # Beside KubeRay's own operator; and of that what takes longest, which continuous integration does not run each time.
 e2e-kuberay e2e-kuberay-long: deps
@@ -348,7 +348,7 @@ help:
 	@echo 'make test         unit tests, sanitizers, real kernels, a real kube-apiserver'
 	@echo 'make e2e          tests on a real cluster with real Ray'
 	@echo 'make check        both of them, in less time than one after the other'
-	@echo 'make e2e-recorder of these, each class of death and what Ray says of it'
+	@echo 'make e2e-classes  of these, each class of death and what Ray says of it'
 	@echo 'make e2e-kuberay  of these, the chart beside KubeRay; make e2e-kuberay-long: its zero-downtime upgrades'
 	@echo 'make fuzz         fuzz every parser (FUZZ_SECONDS=60 each)'
 	@echo 'make bench        the figures behind each performance claim; make bench-operator: beside KubeRay; make bench-webhook: its admissions'

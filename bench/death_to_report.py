@@ -3,7 +3,7 @@
 """death_to_report.py: from SIGKILL of a command to its bundle in the spool with MANIFEST.json, fsynced and visible.
 
 Beside it: writing the same files with fsync and nothing else, and the 2 s for
-which the launcher waits for the recorder.
+which the launcher waits for the sidecar.
 """
 import os
 import pathlib
@@ -61,15 +61,15 @@ def bare_write(bundle, to):
 def main():
     with tempfile.TemporaryDirectory(prefix="afterglow-bench.", dir=os.environ.get("BENCH_DIR", "/var/tmp")) as name:
         directory = pathlib.Path(name)
-        recorder = subprocess.Popen([BUILD / "afterglow-sidecar", "--socket", f"{directory}/socket", "--spool",
-                                     f"{directory}/spool", "--full-bundles", "0", "--grace", "1"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        sidecar = subprocess.Popen([BUILD / "afterglow-sidecar", "--socket", f"{directory}/socket", "--spool",
+                                    f"{directory}/spool", "--full-bundles", "0", "--grace", "1"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             until(lambda: os.path.exists(f"{directory}/socket"))
             runs = [one_death(directory, n) for n in range(RUNS)]
             bare = statistics.median(bare_write(bundle, directory / f"bare{n}") for n, (_, bundle) in enumerate(runs))
         finally:
-            recorder.terminate()
-            recorder.wait()
+            sidecar.terminate()
+            sidecar.wait()
     median = statistics.median(took for took, _ in runs)
     worst = max(took for took, _ in runs)
     print(f"death_to_report: median {median:.1f} ms; the same files written and fsynced alone {bare:.1f} ms, ratio {median / bare:.2f}")

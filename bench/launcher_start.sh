@@ -23,8 +23,8 @@ for shell in /bin/bash /bin/sh; do
 	whole=$("$spawn" "$count" "$shell" -c "$line" afterglow /bin/true)
 	echo "launcher_start: $shell and /bin/true $plain us; with its line and launcher $whole us, ratio $(ratio "$whole" "$plain")"
 done
-# With a recorder the launcher waits for its "done". In a PID namespace, as in a pod: elsewhere all of /proc is looked at.
+# With a sidecar the launcher waits for its "done". In a PID namespace, as in a pod: elsewhere all of /proc is looked at.
 inside=$("$spawn" --least "$count" /usr/bin/"${container[@]}" /bin/true)
-start_recorder --kernel-log off # as in a pod by default
+start_sidecar --kernel-log off # as in a pod by default
 recorded=$("$spawn" --least "$count" /usr/bin/"${container[@]}" "$BUILD/afterglow-launch" --socket "$dir/socket" -- /bin/true)
 echo "launcher_start: container of /bin/true $inside us at the least; with launcher and sidecar $recorded us: $((recorded - inside)) us more (aim 2000)"

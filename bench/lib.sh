@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Common to the measurements: where the programs are, a directory that goes away, a recorder.
+# Common to the measurements: where the programs are, a directory that goes away, a sidecar.
 BUILD=$(realpath "../${BUILD:-build}")
 dir=$(mktemp -d /tmp/afterglow-bench.XXXXXX)
 started=()
@@ -20,10 +20,10 @@ start() {
 	started+=("$pid")
 }
 
-start_recorder() { # OPTION...
+start_sidecar() { # OPTION...
 	mkdir -p "$dir/store"
 	start "$BUILD/afterglow-sidecar" --socket "$dir/socket" --store "$dir/store" --spool "$dir/spool" --grace 1 "$@"
-	recorder=$pid
+	sidecar_pid=$pid
 	until [ -S "$dir/socket" ]; do sleep 0.05; done
 }
 

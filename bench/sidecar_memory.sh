@@ -10,11 +10,11 @@ seconds=${BENCH_SECONDS:-8}
 start earlyoom --dryrun -r 0
 earlyoom=$pid
 for n in 20 200 2000; do
-	start_recorder
+	start_sidecar
 	start "${container[@]}" "$BUILD/afterglow-launch" --socket "$dir/socket" --name bench -- \
 		sh -c "for i in \$(seq $n); do sleep 1000 & done; wait"
 	launcher=$pid
-	family() { echo "$recorder"; pgrep -P "$recorder" || true; }
+	family() { echo "$sidecar_pid"; pgrep -P "$sidecar_pid" || true; }
 	ran_ns() { for p in $(family); do cut -d' ' -f1 "/proc/$p/schedstat"; done | awk '{ n += $1 } END { printf "%d", n }'; }
 	sleep $((5 + n / 80)) # the names of all are known by then
 	before=$(ran_ns)
@@ -26,7 +26,7 @@ for n in 20 200 2000; do
 	done
 	echo "sidecar_memory: $n processes: $cpu % of a core over $seconds s, claim 0.1 %, ratio $(ratio "$cpu" 0.1)"
 	kill -9 "$launcher" # unshare ignores SIGTERM
-	kill "$recorder"
-	wait "$launcher" "$recorder" 2>/dev/null || true
+	kill "$sidecar_pid"
+	wait "$launcher" "$sidecar_pid" 2>/dev/null || true
 	rm -f "$dir/socket"
 done

@@ -334,13 +334,13 @@ static void failures_are_whole_or_an_error(void **state)
 	for_every_allocation_the_same(find_failures);
 }
 
-static void a_recorders_message_is_whole_or_an_error(void **state)
+static void a_sidecars_message_is_whole_or_an_error(void **state)
 {
 	(void)state;
 	for_every_allocation_the_same(parse_message);
 }
 
-static void a_recorders_answer_is_whole_or_an_error(void **state)
+static void a_sidecars_answer_is_whole_or_an_error(void **state)
 {
 	(void)state;
 	for_every_allocation_the_same(parse_answer);
@@ -463,8 +463,8 @@ int main(void)
 		cmocka_unit_test(a_pod_is_whole_or_an_error),
 		cmocka_unit_test(a_policy_is_whole_or_an_error),
 		cmocka_unit_test(failures_are_whole_or_an_error),
-		cmocka_unit_test(a_recorders_message_is_whole_or_an_error),
-		cmocka_unit_test(a_recorders_answer_is_whole_or_an_error),
+		cmocka_unit_test(a_sidecars_message_is_whole_or_an_error),
+		cmocka_unit_test(a_sidecars_answer_is_whole_or_an_error),
 		cmocka_unit_test(a_probes_kill_is_told_whole_or_not_at_all),
 		cmocka_unit_test(a_drained_nodes_pod_is_told_so_or_left_alone),
 		cmocka_unit_test(what_failures_have_to_do_with_each_other_is_written_whole_or_not_at_all),

@@ -16,7 +16,7 @@ static const char help[] =
 	"  --context NAME           of the kubeconfig (its current-context)\n"
 	"  --namespace NS           watch this namespace only (default: all)\n"
 	"  --config FILE            YAML file with the policy for all clusters\n"
-	"  --sidecar-image IMAGE    the recorder's image; without one, pods get no sidecar (sidecarImage)\n"
+	"  --sidecar-image IMAGE    the sidecar's image; without one, pods get none (sidecarImage)\n"
 	"  --launcher PATH          the launcher that is put into Ray containers, for machines like this one; or a directory\n"
 	"                           with launchers x86_64 and aarch64 (" OPTIONS_LAUNCHER ")\n"
 	"  --store-claim NAME       PVC in the cluster's namespace that keeps the evidence (storeClaim)\n"

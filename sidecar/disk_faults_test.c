@@ -111,7 +111,7 @@ int __wrap_renameat(int from, const char *old, int to, const char *new)
 
 static char directory[64], path_of_bundle[256];
 static struct observer watched;
-static struct recorder_options options;
+static struct record_options options;
 static struct spool *spool;
 
 static void fill_report(struct report *r)
@@ -232,7 +232,7 @@ static void keep(void)
 
 	fill_report(&r);
 	watched.named = on_named;
-	kept = postmortem_keep(&r, &watched, &options, recorder_bundles(&options), spool, NULL);
+	kept = postmortem_keep(&r, &watched, &options, record_options_bundles(&options), spool, NULL);
 	if (kept >= 0)
 		assert_string_equal(named, r.bundle);
 	assert_true((kept >= 0) == (r.bundle[0] != '\0'));
@@ -386,7 +386,7 @@ static int setup(void **state)
 		return -1;
 	for (int i = 1; i < 4; i++)
 		observer_sample(&watched, i * NS_PER_SEC);
-	options = (struct recorder_options){ .spool = directory, .spool_limits = limits };
+	options = (struct record_options){ .spool = directory, .spool_limits = limits };
 	spool = spool_new(directory, &limits, -1);
 	return spool ? 0 : -1;
 }

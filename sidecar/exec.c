@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `afterglow-sidecar exec`: launcher and recorder around one command. */
+/* `afterglow-sidecar exec`: launcher and sidecar around one command. */
 #include "sidecar/exec.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include "lib/loop/child.h"
 #include "lib/units.h"
 #include "sidecar/memcg_make.h"
-#include "sidecar/record/recorder.h"
+#include "sidecar/record/sidecar.h"
 
 #define LAUNCHER "afterglow-launch"
 #define REPORT_WITHIN_S 5 /* after the launcher is gone */
@@ -27,11 +27,11 @@
 
 struct run {
 	const struct exec_options *options;
-	struct recorder_options recorder_options;
+	struct record_options record_options;
 	char directory[64], socket_path[96], launcher[PATH_MAX];
 	struct made_memcg memcg;
 	struct event_base *base;
-	struct recorder *recorder;
+	struct sidecar *sidecar;
 	struct event *signals, *deadline;
 	int signal_fd;
 	sigset_t original_mask;
@@ -72,10 +72,10 @@ static void stop_when_over(void *arg)
 {
 	struct run *r = arg;
 
-	const struct shipper_stats *stats = keeper_ship_stats(recorder_keeper(r->recorder));
+	const struct shipper_stats *stats = keeper_ship_stats(sidecar_keeper(r->sidecar));
 
 	/* Who waits for a command does not wait for a store that is down: the next run tries again. */
-	if (r->ended && recorder_active(r->recorder) == 0 && (!recorder_is_shipping(r->recorder) || (stats && stats->failing)))
+	if (r->ended && sidecar_active(r->sidecar) == 0 && (!sidecar_is_shipping(r->sidecar) || (stats && stats->failing)))
 		event_base_loopbreak(r->base);
 }
 
@@ -87,19 +87,19 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (!recorder_keeps_core(r->recorder) || event_add(r->deadline, &again) < 0)
+	if (!sidecar_keeps_core(r->sidecar) || event_add(r->deadline, &again) < 0)
 		event_base_loopbreak(r->base);
 }
 
 static void on_child(struct run *r)
 {
-	bool ships = recorder_ships(&r->recorder_options);
+	bool ships = record_options_ships(&r->record_options);
 	const struct timeval within = { .tv_sec = ships ? SHIP_WITHIN_S : REPORT_WITHIN_S };
 
 	if (waitpid(r->child, &r->status, WNOHANG) != r->child)
 		return;
 	r->ended = true;
-	recorder_ship_until(r->recorder, now_boottime_ns() + SHIP_WITHIN_S * NS_PER_SEC);
+	sidecar_ship_until(r->sidecar, now_boottime_ns() + SHIP_WITHIN_S * NS_PER_SEC);
 	if (event_add(r->deadline, &within) < 0)
 		event_base_loopbreak(r->base);
 	stop_when_over(r);
@@ -140,16 +140,16 @@ static int start_loop(struct run *r, struct err *err)
 	r->deadline = r->base ? evtimer_new(r->base, on_deadline, r) : NULL;
 	if (!r->signals || !r->deadline || event_add(r->signals, NULL) < 0)
 		return err_set(err, ENOMEM, "event loop");
-	r->recorder_options.socket_path = r->socket_path;
-	r->recorder_options.own_memcg = r->options->memory_max > 0;
-	return recorder_new(r->base, &r->recorder_options, &r->recorder, err);
+	r->record_options.socket_path = r->socket_path;
+	r->record_options.own_memcg = r->options->memory_max > 0;
+	return sidecar_new(r->base, &r->record_options, &r->sidecar, err);
 }
 
 /*
  * In the child: connects for the launcher, whose PID it has already, and removes the socket. So nothing of it is left when the
  * command kills all of us (kill -9 0), and the command cannot reach it.
  */
-static int connect_to_recorder(const struct run *r, struct err *err)
+static int connect_to_sidecar(const struct run *r, struct err *err)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
@@ -167,10 +167,10 @@ _Noreturn static void run_launcher(struct run *r)
 {
 	struct err err = { 0 };
 	char socket_fd[16];
-	const char *cores = r->options->recorder.cores == CORES_OFF ? NULL : "--cores";
+	const char *cores = r->options->record.cores == CORES_OFF ? NULL : "--cores";
 	const char *head[] = { LAUNCHER, "--name", r->options->name, "--socket-fd", socket_fd, cores ? cores : "--", "--" };
 	size_t n_head = ARRAY_SIZE(head) - !cores;
-	int fd = connect_to_recorder(r, &err);
+	int fd = connect_to_sidecar(r, &err);
 	size_t n = 0;
 	char **argv;
 
@@ -201,7 +201,7 @@ _Noreturn static void run_launcher(struct run *r)
 /* Said before the command has run for hours, and no reason not to run it: the report goes to stderr in any case. */
 static void check_store(const struct run *r)
 {
-	const char *bundles = recorder_bundles(&r->recorder_options);
+	const char *bundles = record_options_bundles(&r->record_options);
 	struct err err = { 0 };
 
 	if (bundles && dir_make_all(bundles, 0750, &err) == 0 && access(bundles, W_OK | X_OK) < 0)
@@ -215,9 +215,9 @@ static int run(struct run *r, struct err *err)
 	check_store(r);
 	if (find_launcher(r, err) < 0 || make_directory(r, err) < 0 || start_loop(r, err) < 0)
 		return -err->code;
-	if (r->options->memory_max && made_memcg_new(&r->memcg, r->options->memory_max, r->options->recorder.oom_group, err) < 0)
+	if (r->options->memory_max && made_memcg_new(&r->memcg, r->options->memory_max, r->options->record.oom_group, err) < 0)
 		return err_wrap(err, "--memory-max");
-	recorder_on_idle(r->recorder, stop_when_over, r);
+	sidecar_on_idle(r->sidecar, stop_when_over, r);
 	r->child = fork();
 	if (r->child == 0)
 		run_launcher(r);
@@ -229,24 +229,24 @@ static int run(struct run *r, struct err *err)
 
 static void say_what_is_not_shipped(const struct run *r)
 {
-	const struct shipper_stats *stats = keeper_ship_stats(recorder_keeper(r->recorder));
+	const struct shipper_stats *stats = keeper_ship_stats(sidecar_keeper(r->sidecar));
 
 	if (stats && stats->failing)
 		fprintf(stderr, "afterglow: not shipped: %s\nafterglow: kept in %s; the next run tries again\n", stats->last.error,
-			recorder_bundles(&r->recorder_options));
+			record_options_bundles(&r->record_options));
 }
 
 int exec_run(const struct exec_options *options, struct err *err)
 {
-	struct run r = { .options = options, .recorder_options = options->recorder, .signal_fd = -1 };
+	struct run r = { .options = options, .record_options = options->record, .signal_fd = -1 };
 	int rc = run(&r, err);
 	unsigned int n_left;
 
-	if (r.recorder && recorder_last_bundle(r.recorder)[0])
-		fprintf(stderr, "afterglow: bundle %s\n", recorder_last_bundle(r.recorder));
-	if (r.recorder)
+	if (r.sidecar && sidecar_last_bundle(r.sidecar)[0])
+		fprintf(stderr, "afterglow: bundle %s\n", sidecar_last_bundle(r.sidecar));
+	if (r.sidecar)
 		say_what_is_not_shipped(&r);
-	recorder_free(r.recorder);
+	sidecar_free(r.sidecar);
 	if (r.signals)
 		event_free(r.signals);
 	if (r.deadline)

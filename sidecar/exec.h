@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `afterglow-sidecar exec`: launcher and recorder around one command, without Kubernetes. */
+/* `afterglow-sidecar exec`: launcher and sidecar around one command, without Kubernetes. */
 #ifndef AFTERGLOW_SIDECAR_EXEC_H
 #define AFTERGLOW_SIDECAR_EXEC_H
 
@@ -11,7 +11,7 @@
 #define EXEC_MEMORY_MIN ((int64_t)4 << 20)
 
 struct exec_options {
-	struct recorder_options recorder; /* socket_path is set by exec_run */
+	struct record_options record; /* socket_path is set by exec_run */
 	const char *name;
 	int64_t memory_max; /* bytes, 0: no cgroup of its own */
 	char **argv;

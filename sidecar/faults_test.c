@@ -142,13 +142,13 @@ static struct observer watched;
 
 static void keep(void)
 {
-	const struct recorder_options options = { .store.url = directory };
+	const struct record_options options = { .store.url = directory };
 	struct err err = { 0 };
 	static struct report r;
 	int rc;
 
 	fill_report(&r);
-	rc = postmortem_keep(&r, &watched, &options, recorder_bundles(&options), NULL, &err);
+	rc = postmortem_keep(&r, &watched, &options, record_options_bundles(&options), NULL, &err);
 	until_failure = NEVER;
 	assert_true(rc >= 0 || (failed && err.code));
 	assert_true((rc >= 0) == (r.bundle[0] != '\0'));

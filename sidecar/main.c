@@ -17,14 +17,14 @@
 #include "sidecar/options.h"
 #include "sidecar/prune.h"
 #include "sidecar/record/heartbeat.h"
-#include "sidecar/record/recorder.h"
+#include "sidecar/record/sidecar.h"
 
 #define SHIP_AT_LEAST_S 4 /* after the last end; the operator keeps 5 s of the pod's grace in reserve */
 
-struct sidecar {
-	const struct recorder_options *options;
+struct service {
+	const struct record_options *options;
 	struct event_base *base;
-	struct recorder *recorder;
+	struct sidecar *sidecar;
 	struct http_server *http;
 	bool stopping;
 	int64_t until_ns; /* shipping is over then; 0: nobody said when */
@@ -33,47 +33,47 @@ struct sidecar {
 };
 
 /* What is not in the store by then goes with the pod. */
-static void ship_for(struct sidecar *s, int64_t seconds)
+static void ship_for(struct service *s, int64_t seconds)
 {
 	const struct timeval within = { .tv_sec = seconds };
 
 	s->until_ns = now_boottime_ns() + seconds * NS_PER_SEC;
-	recorder_ship_until(s->recorder, s->until_ns - (seconds > 0 ? NS_PER_SEC : 0));
+	sidecar_ship_until(s->sidecar, s->until_ns - (seconds > 0 ? NS_PER_SEC : 0));
 	if (event_add(s->over, &within) < 0)
 		event_base_loopbreak(s->base);
 }
 
-static void begin_stop(struct sidecar *s)
+static void begin_stop(struct service *s)
 {
 	if (s->stopping)
 		return;
 	s->stopping = true;
-	s->may_extend = recorder_active(s->recorder) > 0;
+	s->may_extend = sidecar_active(s->sidecar) > 0;
 	ship_for(s, s->options->grace_s);
 }
 
 /* A container that still runs is watched on: the kubelet knows how long the pod has, and ends us all then. */
 static void on_over(evutil_socket_t fd, short what, void *arg)
 {
-	struct sidecar *s = arg;
+	struct service *s = arg;
 
 	(void)fd;
 	(void)what;
-	if (recorder_active(s->recorder) == 0)
+	if (sidecar_active(s->sidecar) == 0)
 		event_base_loopbreak(s->base);
 }
 
 /* The container that was recorded has ended and nobody will start it again. */
-static void leave_after_end(struct sidecar *s)
+static void leave_after_end(struct service *s)
 {
-	enum recorder_leave leave = recorder_leave(s->recorder);
+	enum sidecar_leave leave = sidecar_leave(s->sidecar);
 
-	if (leave == RECORDER_STAYS || s->stopping)
+	if (leave == SIDECAR_STAYS || s->stopping)
 		return;
-	if (leave == RECORDER_LEAVES) {
+	if (leave == SIDECAR_LEAVES) {
 		log_info("the Ray container has ended with success: so does the sidecar");
 		begin_stop(s);
-	} else if (!recorder_is_shipping(s->recorder)) {
+	} else if (!sidecar_is_shipping(s->sidecar)) {
 		log_info("the Ray container has ended, and its bundle is where it belongs: so does the sidecar");
 		s->stopping = true;
 	}
@@ -81,15 +81,15 @@ static void leave_after_end(struct sidecar *s)
 
 static void stop_when_over(void *arg)
 {
-	struct sidecar *s = arg;
+	struct service *s = arg;
 
 	leave_after_end(s);
-	if (!s->stopping || recorder_active(s->recorder) > 0)
+	if (!s->stopping || sidecar_active(s->sidecar) > 0)
 		return;
 	if (s->may_extend && s->until_ns - now_boottime_ns() < SHIP_AT_LEAST_S * NS_PER_SEC)
 		ship_for(s, SHIP_AT_LEAST_S);
 	s->may_extend = false;
-	if (!recorder_is_shipping(s->recorder))
+	if (!sidecar_is_shipping(s->sidecar))
 		event_base_loopbreak(s->base);
 }
 
@@ -99,28 +99,28 @@ static void stop_when_over(void *arg)
  */
 static void on_stop(evutil_socket_t fd, short what, void *arg)
 {
-	struct sidecar *s = arg;
+	struct service *s = arg;
 
 	(void)fd;
 	(void)what;
-	recorder_pod_terminating(s->recorder);
+	sidecar_pod_terminating(s->sidecar);
 	begin_stop(s);
 	stop_when_over(s);
 }
 
 /* A port that somebody else has, in the Ray container or on the node, costs the metrics, not the reports. */
-static void serve(struct sidecar *s)
+static void serve(struct service *s)
 {
 	struct err err = { 0 };
 
 	if (s->options->http &&
-	    http_server_new(s->base, s->options->http, s->recorder, s->options->spool, &s->http, &err) < 0)
+	    http_server_new(s->base, s->options->http, s->sidecar, s->options->spool, &s->http, &err) < 0)
 		log_warning("no metrics: %s", err_text(&err));
 }
 
-static int record(const struct recorder_options *options, struct err *err)
+static int record(const struct record_options *options, struct err *err)
 {
-	struct sidecar s = { .options = options, .base = event_base_new() };
+	struct service s = { .options = options, .base = event_base_new() };
 	struct event *term, *interrupt;
 	int rc;
 
@@ -134,17 +134,17 @@ static int record(const struct recorder_options *options, struct err *err)
 	s.over = evtimer_new(s.base, on_over, &s);
 	if (!term || !interrupt || !s.over || event_add(term, NULL) < 0 || event_add(interrupt, NULL) < 0)
 		return err_set(err, ENOMEM, "signals");
-	rc = recorder_new(s.base, options, &s.recorder, err);
+	rc = sidecar_new(s.base, options, &s.sidecar, err);
 	if (rc >= 0 && heartbeat_start(&HEARTBEAT_PATIENCE, err) < 0)
 		log_warning("%s", err_text(err));
 	if (rc >= 0) {
-		recorder_on_idle(s.recorder, stop_when_over, &s);
+		sidecar_on_idle(s.sidecar, stop_when_over, &s);
 		serve(&s);
 		log_info("afterglow-sidecar " AFTERGLOW_VERSION " listens on %s", options->socket_path);
 		event_base_dispatch(s.base);
-		recorder_conclude(s.recorder);
+		sidecar_conclude(s.sidecar);
 		http_server_free(s.http);
-		recorder_free(s.recorder);
+		sidecar_free(s.sidecar);
 	}
 	event_free(term);
 	event_free(interrupt);
@@ -203,7 +203,7 @@ int main(int argc, char **argv)
 		/* Still root is no reason not to record; what the kernel log lacks is then said in reports. */
 		if (options.run_as > 0 && keep_syslog_only((uid_t)options.run_as, &err) < 0)
 			log_warning("%s", err_text(&err));
-		rc = record(&options.exec.recorder, &err);
+		rc = record(&options.exec.record, &err);
 		if (rc < 0)
 			log_error("%s", err_text(&err));
 		return rc < 0;

@@ -61,7 +61,7 @@ const char sidecar_usage[] =
 	"\n"
 	"prune: removes what is too much of a directory of bundles\n"
 	"       (afterglow-sidecar prune [--keep-bytes N] [--keep-bundles N] [--keep-seconds N]\n"
-	"       [--below PATH] DIR); the recorder runs it on its store. 0, the default: no such bound.\n"
+	"       [--below PATH] DIR); the sidecar runs it on its store. 0, the default: no such bound.\n"
 	"\n"
 	"Both:\n"
 	"  A store is a directory (file:///DIR), s3://BUCKET/PREFIX, webhdfs://HOST:PORT/PATH, or\n"
@@ -153,7 +153,7 @@ static const char *const default_collect[] = {
 /* The first pattern takes the place of the default ones; "none" is none. */
 static int add_pattern(struct sidecar_options *o, const char *option, const char *pattern, struct err *err)
 {
-	struct recorder_options *r = &o->exec.recorder;
+	struct record_options *r = &o->exec.record;
 	size_t n = 0;
 
 	(void)option;
@@ -173,7 +173,7 @@ static int add_pattern(struct sidecar_options *o, const char *option, const char
 
 static int add_hook(struct sidecar_options *o, const char *option, const char *command, struct err *err)
 {
-	struct recorder_options *r = &o->exec.recorder;
+	struct record_options *r = &o->exec.record;
 	enum hook_moment moment = strcmp(option, "--hook-at-death") == 0 ? HOOK_AT_DEATH : HOOK_AT_THRESHOLD;
 	size_t n = 0;
 
@@ -191,13 +191,13 @@ static int take_kernel_log(struct sidecar_options *o, const char *option, const 
 {
 	if (strcmp(value, "auto") != 0 && strcmp(value, "off") != 0)
 		return err_set(err, EINVAL, "%s takes auto or off, not %s", option, value);
-	o->exec.recorder.kernel_log.off = strcmp(value, "off") == 0;
+	o->exec.record.kernel_log.off = strcmp(value, "off") == 0;
 	return 0;
 }
 
 static int take_cores(struct sidecar_options *o, const char *option, const char *value, struct err *err)
 {
-	if (!cores_mode_parse(value, &o->exec.recorder.cores))
+	if (!cores_mode_parse(value, &o->exec.record.cores))
 		return err_set(err, EINVAL, "%s takes off, summary or full, not %s", option, value);
 	return 0;
 }
@@ -208,7 +208,7 @@ static int take_leave_after(struct sidecar_options *o, const char *option, const
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (strcmp(value, names[i]) == 0) {
-			o->exec.recorder.leave_after = (enum leave_after)i;
+			o->exec.record.leave_after = (enum leave_after)i;
 			return 0;
 		}
 	return err_set(err, EINVAL, "%s takes none, success or any, not %s", option, value);
@@ -218,7 +218,7 @@ static int take_leave_after(struct sidecar_options *o, const char *option, const
 enum kind { TEXT, INT, COUNT, SIZE, DAYS, PART, OTHER };
 enum where { BOTH, RECORD, EXEC };
 
-#define AT(member) offsetof(struct sidecar_options, exec.recorder.member)
+#define AT(member) offsetof(struct sidecar_options, exec.record.member)
 
 static const struct row {
 	const char *name;
@@ -324,11 +324,11 @@ static int parse_option(struct sidecar_options *o, char **argv, int *i, struct e
 	else if (strcmp(option, "--version") == 0)
 		o->command = COMMAND_VERSION;
 	else if (strcmp(option, "--oom-group") == 0)
-		o->exec.recorder.oom_group = true;
+		o->exec.record.oom_group = true;
 	else if (strcmp(option, "--store-s3-path-style") == 0)
-		o->exec.recorder.store.s3_path_style = true;
+		o->exec.record.store.s3_path_style = true;
 	else if (strcmp(option, "--record-success") == 0)
-		o->exec.recorder.record_success = true;
+		o->exec.record.record_success = true;
 	else {
 		row = find_row(o, option);
 		if (!row)
@@ -377,7 +377,7 @@ static int finish_store(struct store_options *store, struct err *err)
 static int finish_exec(struct sidecar_options *o, struct err *err)
 {
 	static char name[64], spool[600];
-	struct recorder_options *r = &o->exec.recorder;
+	struct record_options *r = &o->exec.record;
 	const char *slash;
 
 	if (!o->exec.argv[0])
@@ -407,7 +407,7 @@ static int finish_exec(struct sidecar_options *o, struct err *err)
 	return 0;
 }
 
-static void take_pod_environment(struct recorder_options *r)
+static void take_pod_environment(struct record_options *r)
 {
 	r->id = (struct identity){
 		.namespace = environment("POD_NAMESPACE"),
@@ -424,7 +424,7 @@ int sidecar_options_parse(char **argv, struct sidecar_options *ret_options, stru
 	struct sidecar_options o = {
 		.command = COMMAND_RECORD,
 		.run_as = -1,
-		.exec.recorder = {
+		.exec.record = {
 			.socket_path = DEFAULT_SOCKET,
 			.warn_at = DEFAULT_WARN_AT,
 			.cores = CORES_SUMMARY,
@@ -441,12 +441,12 @@ int sidecar_options_parse(char **argv, struct sidecar_options *ret_options, stru
 	int i = 1;
 
 	for (size_t p = 0; p < ARRAY_SIZE(default_collect); p++)
-		o.exec.recorder.collect[p] = default_collect[p];
+		o.exec.record.collect[p] = default_collect[p];
 	if (argv[i] && strcmp(argv[i], "exec") == 0) {
 		o.command = COMMAND_EXEC;
 		i++;
 	} else
-		o.exec.recorder.spool = DEFAULT_SPOOL;
+		o.exec.record.spool = DEFAULT_SPOOL;
 	for (; argv[i] && argv[i][0] == '-' && strcmp(argv[i], "--") != 0; i++) {
 		int rc = parse_option(&o, argv, &i, err);
 
@@ -457,13 +457,13 @@ int sidecar_options_parse(char **argv, struct sidecar_options *ret_options, stru
 		i++;
 	o.exec.argv = argv + i;
 	if (o.command == COMMAND_RECORD) {
-		if (o.exec.recorder.http && !http_address_valid(o.exec.recorder.http))
-			return err_set(err, EINVAL, "--http takes ADDRESS:PORT or :PORT, not %.100s", o.exec.recorder.http);
+		if (o.exec.record.http && !http_address_valid(o.exec.record.http))
+			return err_set(err, EINVAL, "--http takes ADDRESS:PORT or :PORT, not %.100s", o.exec.record.http);
 		if (argv[i])
 			return err_set(err, EINVAL, "unexpected argument %s (see --help)", argv[i]);
-		if (finish_store(&o.exec.recorder.store, err) < 0)
+		if (finish_store(&o.exec.record.store, err) < 0)
 			return -err->code;
-		take_pod_environment(&o.exec.recorder);
+		take_pod_environment(&o.exec.record);
 	} else if (o.command == COMMAND_EXEC && finish_exec(&o, err) < 0)
 		return -err->code;
 	*ret_options = o;

@@ -11,7 +11,7 @@ enum sidecar_command { COMMAND_RECORD, COMMAND_EXEC, COMMAND_HELP, COMMAND_VERSI
 struct sidecar_options {
 	enum sidecar_command command;
 	int run_as; /* uid to become, -1: stay */
-	struct exec_options exec; /* for COMMAND_RECORD only exec.recorder counts */
+	struct exec_options exec; /* for COMMAND_RECORD only exec.record counts */
 };
 
 extern const char sidecar_usage[];

@@ -75,7 +75,7 @@ static const struct {
 	{ { "--hold-on-failure", "86401" }, "--hold-on-failure takes a whole number from 0" },
 	{ { "exec" }, "exec takes a command" },
 	{ { "exec", "--" }, "exec takes a command" },
-	{ { "exec", "--socket", "/x", "--", "true" }, "--socket" }, /* of the recorder only */
+	{ { "exec", "--socket", "/x", "--", "true" }, "--socket" }, /* of the sidecar only */
 	{ { "exec", "--grace", "5", "--", "true" }, "--grace" },
 	{ { "exec", "--memory-max", "lots", "--", "true" }, "--memory-max" },
 	{ { "exec", "--memory-max", "1Mi", "--", "true" }, "--memory-max takes at least 4Mi" },
@@ -107,15 +107,15 @@ static void defaults_are_those_of_the_usage(void **state)
 
 	assert_int_equal(parse((const char *[]){ NULL }, &o, NULL), 0);
 	assert_int_equal(o.command, COMMAND_RECORD);
-	assert_string_equal(o.exec.recorder.socket_path, DEFAULT_SOCKET);
-	assert_string_equal(o.exec.recorder.spool, DEFAULT_SPOOL);
-	assert_null(o.exec.recorder.store.url);
-	assert_true(o.exec.recorder.warn_at == DEFAULT_WARN_AT);
-	assert_int_equal(o.exec.recorder.grace_s, DEFAULT_GRACE_S);
-	assert_false(o.exec.recorder.kernel_log.off);
-	assert_null(o.exec.recorder.kernel_log.syslog);
+	assert_string_equal(o.exec.record.socket_path, DEFAULT_SOCKET);
+	assert_string_equal(o.exec.record.spool, DEFAULT_SPOOL);
+	assert_null(o.exec.record.store.url);
+	assert_true(o.exec.record.warn_at == DEFAULT_WARN_AT);
+	assert_int_equal(o.exec.record.grace_s, DEFAULT_GRACE_S);
+	assert_false(o.exec.record.kernel_log.off);
+	assert_null(o.exec.record.kernel_log.syslog);
 	assert_int_equal(o.run_as, -1);
-	assert_false(o.exec.recorder.oom_group);
+	assert_false(o.exec.record.oom_group);
 	assert_non_null(strstr(sidecar_usage, DEFAULT_SOCKET));
 }
 
@@ -125,11 +125,11 @@ static void the_kernel_log_is_read_unless_it_is_off(void **state)
 	(void)state;
 
 	assert_int_equal(parse((const char *[]){ "--kernel-log", "off", "--syslog", "/l", "--run-as", "65532", NULL }, &o, NULL), 0);
-	assert_true(o.exec.recorder.kernel_log.off);
-	assert_string_equal(o.exec.recorder.kernel_log.syslog, "/l");
+	assert_true(o.exec.record.kernel_log.off);
+	assert_string_equal(o.exec.record.kernel_log.syslog, "/l");
 	assert_int_equal(o.run_as, 65532);
 	assert_int_equal(parse((const char *[]){ "--kernel-log", "off", "--kernel-log", "auto", NULL }, &o, NULL), 0);
-	assert_false(o.exec.recorder.kernel_log.off);
+	assert_false(o.exec.record.kernel_log.off);
 }
 
 static void the_pod_is_taken_from_the_environment(void **state)
@@ -141,13 +141,13 @@ static void the_pod_is_taken_from_the_environment(void **state)
 	setenv("POD_NAME", "", 1);
 	setenv("AFTERGLOW_STORE_NAME", "pvc:failures", 1);
 	assert_int_equal(parse((const char *[]){ "--store", "/s", "--warn-at", "0.5", "--grace", "3", "--oom-group", NULL }, &o, NULL), 0);
-	assert_string_equal(o.exec.recorder.id.namespace, "ml");
-	assert_null(o.exec.recorder.id.pod);
-	assert_string_equal(o.exec.recorder.store_name, "pvc:failures");
-	assert_string_equal(o.exec.recorder.store.url, "/s");
-	assert_true(o.exec.recorder.warn_at == 0.5);
-	assert_int_equal(o.exec.recorder.grace_s, 3);
-	assert_true(o.exec.recorder.oom_group);
+	assert_string_equal(o.exec.record.id.namespace, "ml");
+	assert_null(o.exec.record.id.pod);
+	assert_string_equal(o.exec.record.store_name, "pvc:failures");
+	assert_string_equal(o.exec.record.store.url, "/s");
+	assert_true(o.exec.record.warn_at == 0.5);
+	assert_int_equal(o.exec.record.grace_s, 3);
+	assert_true(o.exec.record.oom_group);
 }
 
 static void exec_takes_the_command_as_it_is(void **state)
@@ -159,14 +159,14 @@ static void exec_takes_the_command_as_it_is(void **state)
 	assert_int_equal(o.command, COMMAND_EXEC);
 	assert_int_equal(o.exec.memory_max, 512 << 20);
 	assert_string_equal(o.exec.argv[0], "--help");
-	assert_null(o.exec.recorder.id.namespace);
-	assert_null(o.exec.recorder.spool);
+	assert_null(o.exec.record.id.namespace);
+	assert_null(o.exec.record.spool);
 	assert_int_equal(parse((const char *[]){ "exec", "/bin/sh", "-c", "x", NULL }, &o, NULL), 0);
 	assert_string_equal(o.exec.argv[2], "x");
 	assert_string_equal(o.exec.name, "sh");
 }
 
-static void any_program_has_a_name_that_the_recorder_takes(void **state)
+static void any_program_has_a_name_that_the_sidecar_takes(void **state)
 {
 	static const struct {
 		const char *program, *name;
@@ -194,10 +194,10 @@ static void the_state_directory_is_the_default_store_of_exec(void **state)
 	unsetenv("XDG_STATE_HOME");
 	setenv("HOME", "/home/x", 1);
 	assert_int_equal(parse((const char *[]){ "exec", "true", NULL }, &o, NULL), 0);
-	assert_string_equal(o.exec.recorder.store.url, "/home/x/.local/state/afterglow");
+	assert_string_equal(o.exec.record.store.url, "/home/x/.local/state/afterglow");
 	setenv("XDG_STATE_HOME", "/state", 1);
 	assert_int_equal(parse((const char *[]){ "exec", "true", NULL }, &o, NULL), 0);
-	assert_string_equal(o.exec.recorder.store.url, "/state/afterglow");
+	assert_string_equal(o.exec.record.store.url, "/state/afterglow");
 }
 
 static void help_and_version_need_no_command(void **state)
@@ -214,7 +214,7 @@ static void help_and_version_need_no_command(void **state)
 static void hooks_come_in_the_order_in_which_they_are_given(void **state)
 {
 	struct sidecar_options o;
-	const struct hook_options *h = &o.exec.recorder.hooks;
+	const struct hook_options *h = &o.exec.record.hooks;
 	(void)state;
 
 	assert_int_equal(parse((const char *[]){ "--hook-at-death", "a", "--hook-at-threshold", "b c", "--hook-at-death", "d", NULL }, &o, NULL), 0);
@@ -224,11 +224,11 @@ static void hooks_come_in_the_order_in_which_they_are_given(void **state)
 	assert_string_equal(h->commands[HOOK_AT_THRESHOLD][0], "b c");
 	assert_int_equal(h->timeout_s, DEFAULT_HOOK_TIMEOUT_S);
 	assert_int_equal(h->headroom, DEFAULT_HOOK_HEADROOM);
-	assert_int_equal(o.exec.recorder.hold_s, 0);
+	assert_int_equal(o.exec.record.hold_s, 0);
 	assert_int_equal(parse((const char *[]){ "--hook-timeout", "3", "--hook-headroom", "1Mi", "--hold-on-failure", "60", NULL }, &o, NULL), 0);
 	assert_int_equal(h->timeout_s, 3);
 	assert_int_equal(h->headroom, 1 << 20);
-	assert_int_equal(o.exec.recorder.hold_s, 60);
+	assert_int_equal(o.exec.record.hold_s, 60);
 }
 
 static void a_ninth_hook_is_one_too_many(void **state)
@@ -256,7 +256,7 @@ int main(void)
 		cmocka_unit_test(the_kernel_log_is_read_unless_it_is_off),
 		cmocka_unit_test(the_pod_is_taken_from_the_environment),
 		cmocka_unit_test(exec_takes_the_command_as_it_is),
-		cmocka_unit_test(any_program_has_a_name_that_the_recorder_takes),
+		cmocka_unit_test(any_program_has_a_name_that_the_sidecar_takes),
 		cmocka_unit_test(the_state_directory_is_the_default_store_of_exec),
 		cmocka_unit_test(help_and_version_need_no_command),
 		cmocka_unit_test(hooks_come_in_the_order_in_which_they_are_given),

@@ -65,10 +65,10 @@ def wait_for_operators():
              lambda: len(k.items("pods", "-l", "app.kubernetes.io/name=afterglow")) == wanted, timeout=120)
 
 
-# For a command of which something is to be seen before it ends: the kubelet starts the recorder after it, seconds later on a
+# For a command of which something is to be seen before it ends: the kubelet starts the sidecar after it, seconds later on a
 # busy machine, and the launcher looks for it every 2 s.
-RECORDER_SOCKET = "/afterglow/run/afterglow.sock"
-WATCHED = f"until [ -e {RECORDER_SOCKET} ]; do sleep .5; done; sleep 3"
+SIDECAR_SOCKET = "/afterglow/run/afterglow.sock"
+WATCHED = f"until [ -e {SIDECAR_SOCKET} ]; do sleep .5; done; sleep 3"
 
 
 def container(name, memory, **extra):

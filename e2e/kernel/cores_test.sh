@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Cores, from the kernel to the bundle: of the command, of processes far below it, cut ones, forged ones, ones that were
-# there before; with the recorder killed in the middle. In the test machine also every kind of core pattern.
+# there before; with the sidecar killed in the middle. In the test machine also every kind of core pattern.
 # Plain sh. Ends with "N passed, N failed".
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
@@ -13,14 +13,14 @@ store=$work/store
 mkdir "$work/t" "$work/cwd" "$work/deep" "$work/small" "$work/volume"
 export TMPDIR="$work/t"
 . "$here/check.sh"
-recorder=
+sidecar_pid=
 # Long enough in a directory for the launcher to see it there; the test machine is emulated.
 there=1500 large=200
 [ -z "${AFTERGLOW_IN_VM:-}" ] || there=5000 large=40
 pattern=$(cat /proc/sys/kernel/core_pattern) uses_pid=$(cat /proc/sys/kernel/core_uses_pid)
 
 finish() {
-	[ -z "$recorder" ] || kill -9 "$recorder" 2>/dev/null
+	[ -z "$sidecar_pid" ] || kill -9 "$sidecar_pid" 2>/dev/null
 	if [ -n "${AFTERGLOW_IN_VM:-}" ]; then
 		echo "$pattern" >/proc/sys/kernel/core_pattern
 		echo "$uses_pid" >/proc/sys/kernel/core_uses_pid
@@ -212,16 +212,16 @@ for forged in "echo text >core" "ln -s /etc/passwd core" "mkfifo core" "mkdir co
 done
 rm -rf core
 
-# As in a pod: a recorder that is killed, containers that start again
-start_recorder() {
+# As in a pod: a sidecar that is killed, containers that start again
+start_sidecar() {
 	AFTERGLOW_CLUSTER='' "$sidecar" --socket "$work/sock" --spool "$work/spool" --cores full --reconnect 5 >>"$work/err" 2>&1 &
-	recorder=$!
+	sidecar_pid=$!
 	wait_until test -S "$work/sock"
 }
-stop_recorder() { # SIGNAL
-	kill "-$1" "$recorder"
-	wait "$recorder" 2>/dev/null
-	recorder=
+stop_sidecar() { # SIGNAL
+	kill "-$1" "$sidecar_pid"
+	wait "$sidecar_pid" 2>/dev/null
+	sidecar_pid=
 	rm -f "$work/sock"
 }
 reports_in_spool() { bundles "$work/spool" | wc -l; }
@@ -233,13 +233,13 @@ all_have_cores() {
 : >"$work/err"
 store=$work/spool
 mkdir "$work/spool"
-for _ in 1 2 3; do # the recorder may be the quicker one
-	start_recorder
+for _ in 1 2 3; do # the sidecar may be the quicker one
+	start_sidecar
 	(cd "$work/volume" && exec "$launch" --cores --socket "$work/sock" --name main -- \
 		sh -c "$crash --memory $large --after 400; exec sleep 600") 2>/dev/null &
 	launcher=$!
 	wait_until sh -c "find '$work/spool' -name '.*' -prune -o -name MANIFEST.json -print | grep -q ."
-	stop_recorder 9
+	stop_sidecar 9
 	killed_without=$(core_in "$work/spool")
 	[ -n "$killed_without" ] || break
 	kill -TERM "$launcher"
@@ -247,8 +247,8 @@ for _ in 1 2 3; do # the recorder may be the quicker one
 	rm -rf "$work/spool" "$work/volume"/core*
 	mkdir "$work/spool"
 done
-start_recorder
-check "a recorder killed while it kept a core: the next keeps it" wait_until all_have_cores
+start_sidecar
+check "a sidecar killed while it kept a core: the next keeps it" wait_until all_have_cores
 check "(it was killed before it had kept it)" test -z "$killed_without"
 check "and it is one report" test "$(reports_in_spool)" = 1
 check "and a whole bundle" whole "$(bundles "$work/spool" | head -n 1)"
@@ -259,19 +259,19 @@ wait "$launcher" 2>/dev/null
 before=$(reports_in_spool)
 (cd "$work/volume" && exec "$launch" --cores --socket "$work/sock" --name main -- sleep 3) 2>/dev/null
 check "a core that was dealt with is not told of again" test "$(bundles "$work/spool" | grep -c -e -Segfault)" = 1
-stop_recorder TERM
+stop_sidecar TERM
 # Nobody was there when it was written.
 rm -f "$work/volume"/core*
 (cd "$work/volume" && exec "$launch" --cores --socket "$work/sock" --name main -- "$crash") 2>/dev/null
 sleep 2.2
-start_recorder
+start_sidecar
 (cd "$work/volume" && exec "$launch" --cores --socket "$work/sock" --name main -- sleep 4) 2>/dev/null
 two_segfaults() { [ "$(bundles "$work/spool" | grep -c -e -Segfault)" = 2 ]; }
 check "a core that was there before the container started is told of" wait_until two_segfaults
 check "as what it is" wait_until tells "before this start of the container"
 (cd "$work/volume" && exec "$launch" --cores --socket "$work/sock" --name main -- sleep 4) 2>/dev/null
 check "once" two_segfaults
-stop_recorder TERM
+stop_sidecar TERM
 store=$work/store
 
 # A backtrace that comes when all else is kept and shipped
@@ -279,10 +279,10 @@ mkdir "$work/bin" && rm -rf "$work/spool" "$work/kept" && mkdir "$work/spool" "$
 cp "$sidecar" "$build/afterglow-pack" "$build/afterglow-ship" "$work/bin"
 printf '#!/bin/sh\nsleep $(cat %s/takes)\nexec %s "$@"\n' "$work" "$build/afterglow-unwind" >"$work/bin/afterglow-unwind"
 chmod +x "$work/bin/afterglow-unwind"
-start_slow_recorder() {
+start_slow_sidecar() {
 	POD_NAMESPACE=ml POD_NAME=pod POD_UID=0123456789 AFTERGLOW_CLUSTER='' "$work/bin/afterglow-sidecar" --socket "$work/sock" \
 		--spool "$work/spool" --store "$work/kept" --cores summary --reconnect 1 >>"$work/err" 2>&1 &
-	recorder=$!
+	sidecar_pid=$!
 	wait_until test -S "$work/sock"
 }
 crashes_slowly() { "$launch" --cores --socket "$work/sock" --name "$1" -- "$crash" 2>/dev/null; }
@@ -290,7 +290,7 @@ kept_of() { bundles "$work/kept" | grep "/$1/"; }
 is_kept() { [ -n "$(kept_of "$1")" ]; }
 kept_with_backtrace() { is_kept "$1" && has_backtrace "$(kept_of "$1")"; }
 all_shipped() { [ -z "$(bundles "$work/spool")" ]; }
-start_slow_recorder
+start_slow_sidecar
 echo 3 >"$work/takes"
 crashes_slowly patient
 check "a report waits three seconds for its backtrace" wait_until is_kept patient
@@ -301,23 +301,23 @@ check "a backtrace that comes last is shipped as well" wait_until kept_with_back
 check "with all else" whole "$(kept_of slow)"
 check "and nothing stays in the spool" wait_until all_shipped
 crashes_slowly never
-check "a recorder killed before it came: the report is shipped" wait_until is_kept never
-stop_recorder 9
-start_slow_recorder
+check "a sidecar killed before it came: the report is shipped" wait_until is_kept never
+stop_sidecar 9
+start_slow_sidecar
 check "and its bundle does not wait for it for ever" wait_until all_shipped
-stop_recorder TERM
+stop_sidecar TERM
 rm -f core*
 
 # Its children killed at every stage: no report is lost, and no bundle torn
 if [ -z "${AFTERGLOW_IN_VM:-}" ]; then
 	rm -rf "$work/spool" "$work/kept" && mkdir "$work/spool" "$work/kept"
 	"$sidecar" --socket "$work/sock" --spool "$work/spool" --store "$work/kept" --cores full --full-bundles 0 >>"$work/err" 2>&1 &
-	recorder=$!
+	sidecar_pid=$!
 	wait_until test -S "$work/sock"
 	(
 		n=0
-		while [ -d "/proc/$recorder" ]; do
-			for pid in $(cat "/proc/$recorder/task/$recorder/children" 2>/dev/null); do
+		while [ -d "/proc/$sidecar_pid" ]; do
+			for pid in $(cat "/proc/$sidecar_pid/task/$sidecar_pid/children" 2>/dev/null); do
 				n=$((n + 1))
 				# Now the first that is seen, now one that has worked for a while
 				[ $((n % 5)) -lt 3 ] || { kill -9 "$pid" 2>/dev/null && echo "$pid" >>"$work/killed"; }
@@ -342,7 +342,7 @@ if [ -z "${AFTERGLOW_IN_VM:-}" ]; then
 	done
 	check "children that are killed: every bundle is whole" test "$torn" = 0
 	check "(some were killed)" test "$(wc -l <"$work/killed")" -gt 5
-	stop_recorder TERM
+	stop_sidecar TERM
 fi
 
 # Every kind of pattern, where the node is ours

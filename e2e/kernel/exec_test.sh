@@ -197,7 +197,7 @@ if [ ! -d "$pids" ]; then
 	echo +pids >"$pids/cgroup.subtree_control"
 fi
 if mkdir "$pids/afterglow-test-$$" && echo 10 >"$pids/afterglow-test-$$/pids.max"; then
-	# As a container is: launcher and command are in it, the recorder too.
+	# As a container is: launcher and command are in it, the sidecar too.
 	run_limited() {
 		sh -c "echo \$\$ >$pids/afterglow-test-$$/cgroup.procs && exec \"\$@\"" limited "$sidecar" exec --store "$store" --name case \
 			-- sh -c 'sleep 3; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 0.5 & done; exit 2' >"$work/out" 2>"$work/err"
@@ -258,7 +258,7 @@ pid=$!
 wait_until test -e "$work/begun"
 kill -9 "$pid"
 wait "$pid" 2>/dev/null
-check "the command outlives a killed recorder" wait_until test -s "$work/witness"
+check "the command outlives a killed sidecar" wait_until test -s "$work/witness"
 
 for delay in 0.00 0.02 0.03 0.04 0.05 0.06 0.07 0.08 0.09 0.10 0.12 0.15 0.2 0.3; do
 	"$sidecar" exec --store "$work/torn" --name torn --memory-max 24Mi -- "$hog" 300M --rate 400M 2>"$work/err" &

@@ -12,12 +12,12 @@ here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
 # Not below /tmp, which the container has for itself.
 work=$(mktemp -d /var/tmp/freeze_test.XXXXXX)
-sidecar='' container='' helper='' reader='' frozen=''
+sidecar_pid='' container='' helper='' reader='' frozen=''
 . "$here/check.sh"
 
 finish() {
 	[ -z "$frozen" ] || fsfreeze -u "$work/disk"
-	for pid in $container $helper $reader $sidecar; do kill -9 "$pid" 2>/dev/null; done
+	for pid in $container $helper $reader $sidecar_pid; do kill -9 "$pid" 2>/dev/null; done
 	wait
 	umount -l "$work/disk" "$work/memory" "$work/dead" 2>/dev/null
 	rm -rf "$work"
@@ -30,8 +30,8 @@ mount -t tmpfs -o size=32m freeze "$work/memory"
 chmod 700 "$work"
 # The outer exec, whose launcher lies beside it, is there for its memory cgroup alone.
 cp "$build/afterglow-launch" "$build/afterglow-sidecar" "$build/test/hog" "$work/"
-recorder=$work/sidecar
-cp "${FREEZE_SIDECAR:-$build/afterglow-sidecar}" "$recorder"
+sidecar=$work/sidecar
+cp "${FREEZE_SIDECAR:-$build/afterglow-sidecar}" "$sidecar"
 
 wait_until() { # at most 20 s, which is for ever here
 	local end=$((SECONDS + 20))
@@ -52,16 +52,16 @@ kept() { grep -qs "$1" "$work"/{spool,memory,store}/ml/*/*/*/*/report.json; }
 start_sidecar() { # ARG...: with $out as its stdout
 	port=$(free_port)
 	rm -rf "$work/s" "$work/spool" "$work"/memory/*
-	"$recorder" --socket "$work/s" --spool "${spool:-$work/spool}" --kernel-log off --http "127.0.0.1:$port" --grace 3 "$@" \
+	"$sidecar" --socket "$work/s" --spool "${spool:-$work/spool}" --kernel-log off --http "127.0.0.1:$port" --grace 3 "$@" \
 		>"${out:-$work/log}" 2>"$work/err" &
-	sidecar=$!
+	sidecar_pid=$!
 	for _ in $(seq 600); do [ -S "$work/s" ] && healthy && return; sleep 0.05; done
 }
 
 stop_sidecar() {
-	kill -9 "$sidecar"
-	wait "$sidecar" 2>/dev/null
-	sidecar=''
+	kill -9 "$sidecar_pid"
+	wait "$sidecar_pid" 2>/dev/null
+	sidecar_pid=''
 }
 
 # A container with a memory limit of its own; BEFORE runs in it first, as root of its own mounts.

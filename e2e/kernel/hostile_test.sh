@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# A Ray container that does its worst against the recorder beside it: logs that are pipes, devices, links or one line of
+# A Ray container that does its worst against the sidecar beside it: logs that are pipes, devices, links or one line of
 # 10 GB, thousands of processes, a flood of connections and forged messages. It may spoil its own report. The
-# recorder lives, stays small, tells nothing of its own, and explains the next honest death. Ends with "N passed, N failed".
+# sidecar lives, stays small, tells nothing of its own, and explains the next honest death. Ends with "N passed, N failed".
 #
 # HOSTILE_PROCESSES     default 3000; 100000 wants a pid_max above that
 set -uo pipefail
@@ -85,7 +85,7 @@ for _ in range(int(sys.argv[1])):
 print("crowded")
 END
 
-export POD_NAMESPACE=ml POD_NAME=pod POD_UID=0123456789 SECRET=of-the-recorder-alone
+export POD_NAMESPACE=ml POD_NAME=pod POD_UID=0123456789 SECRET=of-the-sidecar-alone
 chmod 755 "$work"
 mkdir "$work/run" "$work/spool"
 chown 65532:65532 "$work/run" "$work/spool"
@@ -110,7 +110,7 @@ ended() { [ "$(reports "$1")" -ge 1 ]; }
 lives() { kill -0 "$sidecar" 2>/dev/null; }
 peak_kb() { sed -n 's/^VmHWM:[[:space:]]*\([0-9]*\) kB/\1/p' "/proc/$sidecar/status"; }
 small() { [ "$(peak_kb)" -lt 24576 ]; }
-nothing_told() { ! grep -raq of-the-recorder-alone "$work/spool" "$work/log"; }
+nothing_told() { ! grep -raq of-the-sidecar-alone "$work/spool" "$work/log"; }
 nothing_beside() { [ -z "$(find "$work" -newer "$work/log-begin" -name x -print -quit)" ]; }
 touch "$work/log-begin"
 
@@ -139,7 +139,7 @@ in_container "$launch --name again -- sh -c 'python3 $work/again.py $work/run/s;
 container=$!
 most=0
 while kill -0 "$container" 2>/dev/null; do
-	n=$(find "$work/spool/.recorder" -name '*.ring' | wc -l)
+	n=$(find "$work/spool/.sidecar" -name '*.ring' | wc -l)
 	[ "$n" -le "$most" ] || most=$n
 	sleep 0.1
 done
@@ -149,14 +149,14 @@ check "who says hello and hangs up was there ($(cat "$work/again.out"))" grep -q
 check "and leaves a bounded number of files ($most)" test "$most" -le 64
 check "its death is reported" until_true 120 ended again
 
-in_container "$launch --wait-recorder 60 --name honest -- $work/probe fault segv" 2>"$work/err" &
+in_container "$launch --wait-sidecar 60 --name honest -- $work/probe fault segv" 2>"$work/err" &
 container=$!
 wait "$container"
 check "a segfault has its exit code" test $? = 139
 container=''
 check "the next honest death is reported" until_true 90 ended honest
 check "as what it was" grep -rq '"class":[[:space:]]*"Segfault"' "$work"/spool/*/*/*/honest/*/report.json
-check "the recorder lives" lives
+check "the sidecar lives" lives
 check "and has never been large ($(peak_kb) kB)" small
 check "it has told nothing of its own" nothing_told
 summary

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The recorder's HTTP while a container fills its memory and dies: read by curl,
+# The sidecar's HTTP while a container fills its memory and dies: read by curl,
 # judged by promtool. Ends with "N passed, N failed".
 #
 # PROMTOOL              default: that on the PATH, else Debian's, unpacked into the cache

@@ -67,7 +67,7 @@ kernel-tests-here: launch-test
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/freeze_test.sh
 	@echo "== from the spool to the store"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/spool_test.sh
-	@echo "== HTTP of the recorder"
+	@echo "== HTTP of the sidecar"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/http_test.sh
 
 # What has the kernel write reports of OOM kills to its log; the first reads them there.
@@ -82,13 +82,13 @@ kernel-tests-oom: kernel-programs
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/pods_test.sh
 	@echo "== exec when things go wrong around it"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/exec_test.sh
-	@echo "== a recorder that comes late"
+	@echo "== a sidecar that comes late"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/late_test.sh
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/leave_test.sh
 	@echo "== OOM deaths on this kernel"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) $(BUILD)/test/oom_loop --jobs 2 $(OOM_LOOP)
 	$(Q)AFTERGLOW_BUILD=$(BUILD) $(BUILD)/test/oom_loop --jobs 2 --oom-group $(OOM_LOOP)
-	@echo "== recorders killed around deaths"
+	@echo "== sidecars killed around deaths"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) $(BUILD)/test/recovery_loop --jobs 2 $(RECOVERY_LOOP)
 
 kernel-tests-vm: kernel-programs

@@ -1,17 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A container that fails before its recorder listens: the launcher waits for the recorder,
+# A container that fails before its sidecar listens: the launcher waits for it,
 # and the report is the one it would have been. Plain sh: runs in the test machine too.
 # Ends with "N passed, N failed".
 build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
 sidecar=$build/afterglow-sidecar launch=$build/afterglow-launch probe=$build/test/probe hog=$build/test/hog
 ulimit -c 0
 work=$(mktemp -d /tmp/late_test.XXXXXX)
-recorder='' container='' before=''
+sidecar_pid='' container='' before=''
 . "$(dirname "$0")/check.sh"
 
 finish() {
-	for pid in $recorder $container; do kill -9 "$pid" 2>/dev/null; done
+	for pid in $sidecar_pid $container; do kill -9 "$pid" 2>/dev/null; done
 	rm -rf "$work"
 }
 trap finish EXIT
@@ -28,20 +28,20 @@ late() { # CLASS CODE COMMAND...
 	mkdir "$work/spool"
 	"$sidecar" exec --memory-max 64Mi --store "$work/outer" -- \
 		unshare --mount --pid --fork --mount-proc \
-		$before "$launch" --wait-recorder 120 --socket "$work/s" --name late -- "$@" >"$work/out" 2>"$work/err" &
+		$before "$launch" --wait-sidecar 120 --socket "$work/s" --name late -- "$@" >"$work/out" 2>"$work/err" &
 	container=$!
 	sleep 1.5 # what is dead by then is what this is about; whoever is not, is found as ever
 	check "$class: the container waits" kill -0 "$container"
 	"$sidecar" --socket "$work/s" --spool "$work/spool" --kernel-log off >"$work/log" 2>&1 &
-	recorder=$!
+	sidecar_pid=$!
 	wait "$container"
 	check "$class: exit $expected is kept" test $? = "$expected"
 	container=''
 	check "$class: the report says so" wait_until reported "\"class\":[[:space:]]*\"$class\""
 	check "$class: and has seen the end" wait_until reported "\"exitCode\":[[:space:]]*$expected"
-	kill "$recorder"
-	wait "$recorder"
-	recorder=''
+	kill "$sidecar_pid"
+	wait "$sidecar_pid"
+	sidecar_pid=''
 }
 
 late ApplicationError 3 "$probe" exit 3

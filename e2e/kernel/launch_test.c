@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The launcher as a container sees it: build/afterglow-launch on the kernel we
- * run on, with a fake recorder at the other end of its socket.
+ * run on, with a fake sidecar at the other end of its socket.
  *
  * AFTERGLOW_BUILD (default "build") names the directory of the programs,
  * AFTERGLOW_LAUNCH a launcher that is not the static one (one with sanitizers,
@@ -232,7 +232,7 @@ static void close_input(struct process *p)
 	p->in = -1;
 }
 
-/* The fake recorder */
+/* The fake sidecar */
 
 struct hello {
 	char fds[8], name[80];
@@ -242,7 +242,7 @@ struct hello {
 	int n_fds;
 };
 
-static int listen_as_recorder(void)
+static int listen_as_sidecar(void)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -462,8 +462,8 @@ static void a_wrong_option_gives_2_and_says_which(void **state)
 		{ "--nofile", "12x", "12x" },
 		{ "--nofile", "99999999999999999999", "whole number" },
 		{ "--wait-tcp", "nocolon", "HOST:PORT" },
-		{ "--wait-recorder", "0", "1 to 3600" },
-		{ "--wait-recorder", "3601", "1 to 3600" },
+		{ "--wait-sidecar", "0", "1 to 3600" },
+		{ "--wait-sidecar", "3601", "1 to 3600" },
 		{ "--name", "two words", "two words" },
 		{ "--name", "", "name" },
 		{ "--colour", "red", "--colour" },
@@ -690,7 +690,7 @@ static int64_t time_of_a_start(bool bare)
 }
 
 /* The fastest of each: whatever else the machine does slows some of them down, a wait of ours all. */
-static void without_a_recorder_the_command_starts_and_ends_as_fast_as_without_us(void **state)
+static void without_a_sidecar_the_command_starts_and_ends_as_fast_as_without_us(void **state)
 {
 	int64_t bare = INT64_MAX, with = INT64_MAX;
 
@@ -760,7 +760,7 @@ static void open_7_and_9(void)
 static void inherited_descriptors_pass_and_no_other_leaks_into_the_command(void **state)
 {
 	const struct how how = { .prepare = open_7_and_9 };
-	int listener = listen_as_recorder(), connection;
+	int listener = listen_as_sidecar(), connection;
 	struct process p = start(&how, "--", probe, "fds", NULL);
 
 	(void)state;
@@ -858,12 +858,12 @@ static void sigterm_ends_a_wait_for_a_port(void **state)
 	assert_true(now_ms() - begin < 5000);
 }
 
-/* The recorder's side */
+/* The sidecar's side */
 
 static void hello_brings_the_root_the_termination_log_and_a_pidfd(void **state)
 {
 	const struct how how = { .termination_log = true };
-	int listener = listen_as_recorder(), connection;
+	int listener = listen_as_sidecar(), connection;
 	struct process p = start(&how, "--name", "ray-worker", "--", probe, "orphans", "0", NULL);
 	struct stat root, other;
 	struct pollfd ended;
@@ -901,7 +901,7 @@ static void hello_brings_the_root_the_termination_log_and_a_pidfd(void **state)
 
 static void hello_from_pid_1_carries_the_pids_of_its_namespace(void **state)
 {
-	int listener = listen_as_recorder(), connection;
+	int listener = listen_as_sidecar(), connection;
 	struct process p = start(&as_pid1, "--", probe, "sleep", "100", NULL);
 	struct hello h;
 
@@ -962,7 +962,7 @@ static bool said_hello(int listener)
 static void hello_is_sent_before_the_command_can_kill_its_launcher(void **state)
 {
 	const struct how how = { .prepare = be_traced };
-	int listener = listen_as_recorder(), n_hellos = 0;
+	int listener = listen_as_sidecar(), n_hellos = 0;
 	(void)state;
 
 	/* Several times, as this machine may be so busy that the command is not kept waiting any longer. */
@@ -993,7 +993,7 @@ static void put_socket_at_5(void)
 static void a_connection_that_was_made_for_it_is_used_and_the_command_does_not_get_it(void **state)
 {
 	const struct how how = { .prepare = put_socket_at_5 };
-	int listener = listen_as_recorder(), connection;
+	int listener = listen_as_sidecar(), connection;
 	struct process p = start(&how, "--socket-fd", "5", "--", probe, "fds", NULL);
 	(void)state;
 
@@ -1006,7 +1006,7 @@ static void a_connection_that_was_made_for_it_is_used_and_the_command_does_not_g
 	stop_listening(listener);
 }
 
-static void a_recorder_that_comes_late_is_found(void **state)
+static void a_sidecar_that_comes_late_is_found(void **state)
 {
 	struct process p = start(&usual, "--", probe, "orphans", "0", NULL);
 	int listener, connection;
@@ -1014,7 +1014,7 @@ static void a_recorder_that_comes_late_is_found(void **state)
 	(void)state;
 	read_text(p.out, "ready\n");
 	pause_ms(500);
-	listener = listen_as_recorder();
+	listener = listen_as_sidecar();
 	connection = accept_and_greet(listener);
 	close_input(&p);
 	assert_int_equal(receive_exit(connection), 0);
@@ -1024,14 +1024,14 @@ static void a_recorder_that_comes_late_is_found(void **state)
 	stop_listening(listener);
 }
 
-static void a_command_that_failed_before_its_recorder_came_is_told_all_the_same(void **state)
+static void a_command_that_failed_before_its_sidecar_came_is_told_all_the_same(void **state)
 {
-	struct process p = start(&usual, "--wait-recorder", "60", "--", probe, "exit", "7", NULL);
+	struct process p = start(&usual, "--wait-sidecar", "60", "--", probe, "exit", "7", NULL);
 	int listener, connection;
 
 	(void)state;
 	pause_ms(700);
-	listener = listen_as_recorder();
+	listener = listen_as_sidecar();
 	connection = accept_and_greet(listener);
 	assert_int_equal(receive_exit(connection), 7 << 8);
 	order(connection, "done");
@@ -1040,19 +1040,19 @@ static void a_command_that_failed_before_its_recorder_came_is_told_all_the_same(
 	stop_listening(listener);
 }
 
-static void a_recorder_that_never_comes_is_waited_for_no_longer_than_said(void **state)
+static void a_sidecar_that_never_comes_is_waited_for_no_longer_than_said(void **state)
 {
 	int64_t begin = now_ms();
-	struct process p = start(&usual, "--wait-recorder", "2", "--", probe, "exit", "7", NULL);
+	struct process p = start(&usual, "--wait-sidecar", "2", "--", probe, "exit", "7", NULL);
 
 	(void)state;
 	assert_int_equal(finish(&p), 7);
 	assert_in_range(now_ms() - begin, 1900, 8000);
 }
 
-static void sigterm_ends_the_wait_for_a_recorder(void **state)
+static void sigterm_ends_the_wait_for_a_sidecar(void **state)
 {
-	struct process p = start(&usual, "--wait-recorder", "3600", "--", "/bin/sh", "-c", "echo ready; read line; exit 7", NULL);
+	struct process p = start(&usual, "--wait-sidecar", "3600", "--", "/bin/sh", "-c", "echo ready; read line; exit 7", NULL);
 	int64_t until = now_ms() + PATIENCE_MS;
 
 	(void)state;
@@ -1065,15 +1065,15 @@ static void sigterm_ends_the_wait_for_a_recorder(void **state)
 	assert_int_equal(finish(&p), 7);
 }
 
-static void neither_success_nor_a_recorder_that_left_is_waited_for(void **state)
+static void neither_success_nor_a_sidecar_that_left_is_waited_for(void **state)
 {
-	struct process p = start(&usual, "--wait-recorder", "3600", "--", probe, "exit", "0", NULL);
+	struct process p = start(&usual, "--wait-sidecar", "3600", "--", probe, "exit", "0", NULL);
 	int listener, connection;
 
 	(void)state;
 	assert_int_equal(finish(&p), 0);
-	listener = listen_as_recorder();
-	p = start(&usual, "--wait-recorder", "3600", "--", "/bin/sh", "-c", "read line; exit 9", NULL);
+	listener = listen_as_sidecar();
+	p = start(&usual, "--wait-sidecar", "3600", "--", "/bin/sh", "-c", "read line; exit 9", NULL);
 	connection = accept_and_greet(listener);
 	stop_listening(listener);
 	close(connection);
@@ -1081,9 +1081,9 @@ static void neither_success_nor_a_recorder_that_left_is_waited_for(void **state)
 	assert_int_equal(finish(&p), 9);
 }
 
-static void a_recorder_that_vanishes_is_looked_for_again(void **state)
+static void a_sidecar_that_vanishes_is_looked_for_again(void **state)
 {
-	int listener = listen_as_recorder(), connection;
+	int listener = listen_as_sidecar(), connection;
 	struct process p = start(&usual, "--", probe, "orphans", "0", NULL);
 
 	(void)state;
@@ -1093,7 +1093,7 @@ static void a_recorder_that_vanishes_is_looked_for_again(void **state)
 	}
 	stop_listening(listener);
 	pause_ms(500);
-	listener = listen_as_recorder();
+	listener = listen_as_sidecar();
 	connection = accept_and_greet(listener);
 	stop_listening(listener);
 	close(connection);
@@ -1101,14 +1101,14 @@ static void a_recorder_that_vanishes_is_looked_for_again(void **state)
 	assert_int_equal(finish(&p), 0);
 }
 
-static void a_recorder_that_vanishes_after_the_end_does_not_hold_the_container(void **state)
+static void a_sidecar_that_vanishes_after_the_end_does_not_hold_the_container(void **state)
 {
 	int64_t took = INT64_MAX;
 
 	(void)state;
 	/* Less than the two seconds that it would linger: on a machine that is busy for a moment the next is quicker. */
 	for (int i = 0; i < 10 && took >= 1000; i++) {
-		int listener = listen_as_recorder(), connection;
+		int listener = listen_as_sidecar(), connection;
 		struct process p = start(&usual, "--", probe, "exit", "5", NULL);
 		int64_t begin;
 
@@ -1123,7 +1123,7 @@ static void a_recorder_that_vanishes_after_the_end_does_not_hold_the_container(v
 	assert_true(took < 1000);
 }
 
-static void the_wait_status_reaches_the_recorder_raw(void **state)
+static void the_wait_status_reaches_the_sidecar_raw(void **state)
 {
 	static const struct {
 		const char *deed, *arg;
@@ -1138,7 +1138,7 @@ static void the_wait_status_reaches_the_recorder_raw(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		int listener = listen_as_recorder(), connection;
+		int listener = listen_as_sidecar(), connection;
 		struct process p = start(&usual, "--", probe, rows[i].deed, rows[i].arg, NULL);
 
 		connection = accept_and_greet(listener);
@@ -1176,7 +1176,7 @@ static void search_the_directory(void)
 	setenv("PATH", directory, 1);
 }
 
-static void why_a_command_was_never_executed_reaches_the_recorder(void **state)
+static void why_a_command_was_never_executed_reaches_the_sidecar(void **state)
 {
 	static const struct {
 		const char *command, *message; /* NULL: none but exit */
@@ -1199,7 +1199,7 @@ static void why_a_command_was_never_executed_reaches_the_recorder(void **state)
 	write_script("not-executable", "#!/bin/sh\n", 0644);
 	write_script("ends-with-127", "#!/bin/sh\nexec /no/such/command\n", 0755);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		int listener = listen_as_recorder(), connection, fds[LAUNCH_FDS_MAX], n_fds;
+		int listener = listen_as_sidecar(), connection, fds[LAUNCH_FDS_MAX], n_fds;
 		struct process p = start(&on_path, "--", rows[i].command, NULL);
 		char text[LAUNCH_MESSAGE_MAX + 1];
 
@@ -1221,7 +1221,7 @@ static void why_a_command_was_never_executed_reaches_the_recorder(void **state)
 
 static void a_long_command_that_cannot_be_executed_is_cut(void **state)
 {
-	int listener = listen_as_recorder(), connection, fds[LAUNCH_FDS_MAX], n_fds;
+	int listener = listen_as_sidecar(), connection, fds[LAUNCH_FDS_MAX], n_fds;
 	char name[LAUNCH_COMMAND_MAX * 2], text[LAUNCH_MESSAGE_MAX + 1];
 	struct process p;
 
@@ -1240,7 +1240,7 @@ static void a_long_command_that_cannot_be_executed_is_cut(void **state)
 
 static void without_done_the_container_lingers_two_seconds(void **state)
 {
-	int listener = listen_as_recorder(), connection;
+	int listener = listen_as_sidecar(), connection;
 	int64_t begin = now_ms(); /* before it: when it told the end, and we learn of it, is not the same moment */
 	struct process p = start(&usual, "--", probe, "exit", "6", NULL);
 
@@ -1255,7 +1255,7 @@ static void without_done_the_container_lingers_two_seconds(void **state)
 
 static void a_full_listen_queue_does_not_hold_the_command(void **state)
 {
-	int listener = listen_as_recorder();
+	int listener = listen_as_sidecar();
 	struct process p[8];
 
 	(void)state;
@@ -1269,7 +1269,7 @@ static void a_full_listen_queue_does_not_hold_the_command(void **state)
 
 static void hold_keeps_the_container_and_sigterm_ends_the_hold(void **state)
 {
-	int listener = listen_as_recorder(), connection;
+	int listener = listen_as_sidecar(), connection;
 	struct process p = start(&as_pid1, "--", probe, "exit", "8", NULL);
 	struct pollfd ended;
 	int64_t begin;
@@ -1290,7 +1290,7 @@ static void hold_keeps_the_container_and_sigterm_ends_the_hold(void **state)
 
 static void say_prints_its_text_on_the_containers_stderr(void **state)
 {
-	int listener = listen_as_recorder(), connection;
+	int listener = listen_as_sidecar(), connection;
 	struct process p = start(&usual, "--", probe, "orphans", "0", NULL);
 	char longest[LAUNCH_MESSAGE_MAX + 1];
 
@@ -1316,7 +1316,7 @@ static void say_prints_its_text_on_the_containers_stderr(void **state)
 
 static void say_to_a_full_stderr_is_lost_and_the_container_goes_on(void **state)
 {
-	int listener = listen_as_recorder(), connection;
+	int listener = listen_as_sidecar(), connection;
 	struct process p = start(&usual, "--", probe, "orphans", "0", NULL);
 	char text[LAUNCH_MESSAGE_MAX + 1] = "say ";
 
@@ -1337,7 +1337,7 @@ static void garbage_orders_do_no_harm(void **state)
 {
 	static const char *const rows[] = { "", "sayx", "say", "kill ", "killall", "hold", "hold ", "hold -5", "done",
 					    "hold 99999999999999999999", "DONE", "%s%s%n", "say", " kill" };
-	int listener = listen_as_recorder(), connection;
+	int listener = listen_as_sidecar(), connection;
 	struct process p = start(&usual, "--", probe, "orphans", "0", NULL);
 	unsigned char noise[LAUNCH_MESSAGE_MAX];
 	unsigned seed = 1;
@@ -1389,7 +1389,7 @@ static void descriptors_sent_to_the_launcher_do_not_stay_open(void **state)
 	struct iovec part = { .iov_base = (char *)"say x", .iov_len = 5 };
 	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
 				  .msg_controllen = sizeof(control) };
-	int listener = listen_as_recorder(), connection, ends[2];
+	int listener = listen_as_sidecar(), connection, ends[2];
 	struct process p = start(&usual, "--", probe, "orphans", "0", NULL);
 	struct pollfd hung_up;
 
@@ -1412,7 +1412,7 @@ static void descriptors_sent_to_the_launcher_do_not_stay_open(void **state)
 
 static void expect_kill_ends_all(const struct how *how)
 {
-	int listener = listen_as_recorder(), connection;
+	int listener = listen_as_sidecar(), connection;
 	struct process p = start(how, "--", probe, "family", "5", NULL);
 	int64_t begin;
 
@@ -1460,7 +1460,7 @@ static pid_t start_flood(int connection)
 
 static void a_flood_of_texts_and_a_full_stderr_do_not_hold_up_signals(void **state)
 {
-	int listener = listen_as_recorder(), connection;
+	int listener = listen_as_sidecar(), connection;
 	struct process p = start(&usual, "--", probe, "orphans", "0", NULL);
 	pid_t floods[2];
 	int code;
@@ -1483,9 +1483,9 @@ static void a_flood_of_texts_and_a_full_stderr_do_not_hold_up_signals(void **sta
 	stop_listening(listener);
 }
 
-static void a_stopped_recorder_does_not_hold_the_container(void **state)
+static void a_stopped_sidecar_does_not_hold_the_container(void **state)
 {
-	int listener = listen_as_recorder();
+	int listener = listen_as_sidecar();
 	/* Connected by the kernel, never accepted: as a sidecar that hangs. */
 	struct process p = start(&usual, "--", probe, "exit", "9", NULL);
 	int64_t begin = now_ms();
@@ -1603,7 +1603,7 @@ static void a_grandchild_that_is_watched_is_told_of_before_the_exit(void **state
 	/* Its parent takes its time to reap it, as `ray start` does: a shell that waits for a program reaps all its children. */
 	static const char script[] = "sleep 300 & echo $!; read x; kill -9 $!; "
 				     "n=0; while [ $n -lt 100000 ]; do n=$((n + 1)); done; wait; exit 1";
-	int listener = listen_as_recorder(), connection;
+	int listener = listen_as_sidecar(), connection;
 	struct process p = start(&usual, "--", "/bin/sh", "-c", script, NULL);
 	char expected[40];
 	pid_t pid;
@@ -1642,7 +1642,7 @@ static int count_descriptors(pid_t pid)
 
 static void a_sidecar_that_orders_a_million_watches_harms_nobody(void **state)
 {
-	int listener = listen_as_recorder(), connection, descriptors;
+	int listener = listen_as_sidecar(), connection, descriptors;
 	struct process p = start(&usual, "--", "/bin/sh", "-c", "read x; exit 3", NULL);
 	char text[64];
 
@@ -1663,9 +1663,9 @@ static void a_sidecar_that_orders_a_million_watches_harms_nobody(void **state)
 	stop_listening(listener);
 }
 
-static void a_hook_runs_in_the_container_with_its_output_to_the_recorder(void **state)
+static void a_hook_runs_in_the_container_with_its_output_to_the_sidecar(void **state)
 {
-	int listener = listen_as_recorder(), connection, out;
+	int listener = listen_as_sidecar(), connection, out;
 	struct process p = start(&as_pid1, "--", probe, "orphans", "0", NULL);
 	char expected[80];
 	pid_t pid;
@@ -1688,7 +1688,7 @@ static void a_hook_runs_in_the_container_with_its_output_to_the_recorder(void **
 
 static void a_hook_gets_no_descriptor_of_the_launcher(void **state)
 {
-	int listener = listen_as_recorder(), connection, out;
+	int listener = listen_as_sidecar(), connection, out;
 	struct process p = start(&usual, "--", probe, "orphans", "0", NULL);
 
 	(void)state;
@@ -1708,7 +1708,7 @@ static void a_hook_gets_no_descriptor_of_the_launcher(void **state)
 
 static void a_hook_that_takes_too_long_dies_with_its_whole_group(void **state)
 {
-	int listener = listen_as_recorder(), connection, out;
+	int listener = listen_as_sidecar(), connection, out;
 	struct process p = start(&as_pid1, "--", probe, "orphans", "0", NULL);
 	int64_t begin = now_ms();
 
@@ -1737,7 +1737,7 @@ static void a_hook_that_takes_too_long_dies_with_its_whole_group(void **state)
 
 static void a_hook_whose_reader_goes_away_ends(void **state)
 {
-	int listener = listen_as_recorder(), connection;
+	int listener = listen_as_sidecar(), connection;
 	struct process p = start(&usual, "--", probe, "orphans", "0", NULL);
 
 	(void)state;
@@ -1755,7 +1755,7 @@ static void a_hook_whose_reader_goes_away_ends(void **state)
 
 static void a_hook_writes_no_file_beyond_its_limit(void **state)
 {
-	int listener = listen_as_recorder(), connection, out;
+	int listener = listen_as_sidecar(), connection, out;
 	struct process p = start(&usual, "--", probe, "orphans", "0", NULL);
 	char text[256];
 
@@ -1778,7 +1778,7 @@ static void a_hook_writes_no_file_beyond_its_limit(void **state)
 
 static void more_hooks_than_allowed_are_refused_and_the_others_run(void **state)
 {
-	int listener = listen_as_recorder(), connection, out[LAUNCH_HOOKS_MAX];
+	int listener = listen_as_sidecar(), connection, out[LAUNCH_HOOKS_MAX];
 	struct process p = start(&as_pid1, "--", probe, "orphans", "0", NULL);
 	char text[64];
 
@@ -1825,7 +1825,7 @@ static void hostile_orders_to_run_are_refused(void **state)
 		{ "run 1 1\t0 true", "refused 1 22" },
 		{ "run  1 1 0 true", "refused -1 22" },
 	};
-	int listener = listen_as_recorder(), connection;
+	int listener = listen_as_sidecar(), connection;
 	struct process p = start(&usual, "--", probe, "orphans", "0", NULL);
 
 	(void)state;
@@ -1853,7 +1853,7 @@ static void become_somebody(void)
 /* Whoever called listen() is the peer: a child that is neither root nor the launcher's user. */
 static int listen_as_another_user(void)
 {
-	int listener = listen_as_recorder(), status;
+	int listener = listen_as_sidecar(), status;
 	pid_t pid;
 
 	chmod(directory, 0777);
@@ -1959,7 +1959,7 @@ static void a_read_only_directory_proves_that_the_listener_is_the_sidecar(void *
 
 static void say_to_a_stderr_that_nobody_reads_any_more_does_no_harm(void **state)
 {
-	int listener = listen_as_recorder(), connection;
+	int listener = listen_as_sidecar(), connection;
 	struct process p = start(&usual, "--", probe, "orphans", "0", NULL);
 
 	(void)state;
@@ -1995,7 +1995,7 @@ static void stderr_with_little_room(void)
 static void say_to_a_stderr_that_blocks_does_not_hold_up_signals(void **state)
 {
 	const struct how how = { .pid1 = true, .prepare = stderr_with_little_room };
-	int listener = listen_as_recorder(), connection;
+	int listener = listen_as_sidecar(), connection;
 	struct process p = start(&how, "--", probe, "orphans", "0", NULL);
 	char text[LAUNCH_MESSAGE_MAX + 1] = "say ";
 
@@ -2017,7 +2017,7 @@ static void say_to_a_stderr_that_blocks_does_not_hold_up_signals(void **state)
 
 static void after_the_end_the_container_waits_for_its_hooks(void **state)
 {
-	int listener = listen_as_recorder(), connection, out;
+	int listener = listen_as_sidecar(), connection, out;
 	struct process p = start(&as_pid1, "--", probe, "exit", "5", NULL);
 
 	(void)state;
@@ -2034,9 +2034,9 @@ static void after_the_end_the_container_waits_for_its_hooks(void **state)
 	stop_listening(listener);
 }
 
-static void hooks_end_with_a_recorder_that_vanishes(void **state)
+static void hooks_end_with_a_sidecar_that_vanishes(void **state)
 {
-	int listener = listen_as_recorder(), connection, out;
+	int listener = listen_as_sidecar(), connection, out;
 	struct process p = start(&as_pid1, "--", probe, "orphans", "0", NULL);
 
 	(void)state;
@@ -2064,9 +2064,9 @@ static int run_release(pid_t pid)
 	return finish(&p);
 }
 
-static void a_hold_outlives_its_recorder_and_ends_by_release(void **state)
+static void a_hold_outlives_its_sidecar_and_ends_by_release(void **state)
 {
-	int listener = listen_as_recorder(), connection;
+	int listener = listen_as_sidecar(), connection;
 	struct process p = start(&as_pid1, "--", probe, "exit", "8", NULL);
 	struct pollfd ended;
 	int64_t asked_ms;
@@ -2198,7 +2198,7 @@ int main(void)
 		cmocka_unit_test(the_command_inherits_the_signal_mask_and_ignored_signals),
 		cmocka_unit_test(orphans_are_reaped_by_pid_1),
 		cmocka_unit_test(orphans_are_reaped_by_a_launcher_that_is_not_pid_1),
-		cmocka_unit_test(without_a_recorder_the_command_starts_and_ends_as_fast_as_without_us),
+		cmocka_unit_test(without_a_sidecar_the_command_starts_and_ends_as_fast_as_without_us),
 		cmocka_unit_test(arguments_pass_unchanged),
 		cmocka_unit_test(the_environment_passes_unchanged),
 		cmocka_unit_test(standard_input_passes_unchanged),
@@ -2211,15 +2211,15 @@ int main(void)
 		cmocka_unit_test(hello_from_pid_1_carries_the_pids_of_its_namespace),
 		cmocka_unit_test(hello_is_sent_before_the_command_can_kill_its_launcher),
 		cmocka_unit_test(a_connection_that_was_made_for_it_is_used_and_the_command_does_not_get_it),
-		cmocka_unit_test(a_recorder_that_comes_late_is_found),
-		cmocka_unit_test(a_command_that_failed_before_its_recorder_came_is_told_all_the_same),
-		cmocka_unit_test(a_recorder_that_never_comes_is_waited_for_no_longer_than_said),
-		cmocka_unit_test(sigterm_ends_the_wait_for_a_recorder),
-		cmocka_unit_test(neither_success_nor_a_recorder_that_left_is_waited_for),
-		cmocka_unit_test(a_recorder_that_vanishes_is_looked_for_again),
-		cmocka_unit_test(a_recorder_that_vanishes_after_the_end_does_not_hold_the_container),
-		cmocka_unit_test(the_wait_status_reaches_the_recorder_raw),
-		cmocka_unit_test(why_a_command_was_never_executed_reaches_the_recorder),
+		cmocka_unit_test(a_sidecar_that_comes_late_is_found),
+		cmocka_unit_test(a_command_that_failed_before_its_sidecar_came_is_told_all_the_same),
+		cmocka_unit_test(a_sidecar_that_never_comes_is_waited_for_no_longer_than_said),
+		cmocka_unit_test(sigterm_ends_the_wait_for_a_sidecar),
+		cmocka_unit_test(neither_success_nor_a_sidecar_that_left_is_waited_for),
+		cmocka_unit_test(a_sidecar_that_vanishes_is_looked_for_again),
+		cmocka_unit_test(a_sidecar_that_vanishes_after_the_end_does_not_hold_the_container),
+		cmocka_unit_test(the_wait_status_reaches_the_sidecar_raw),
+		cmocka_unit_test(why_a_command_was_never_executed_reaches_the_sidecar),
 		cmocka_unit_test(a_long_command_that_cannot_be_executed_is_cut),
 		cmocka_unit_test(without_done_the_container_lingers_two_seconds),
 		cmocka_unit_test(a_full_listen_queue_does_not_hold_the_command),
@@ -2233,12 +2233,12 @@ int main(void)
 		cmocka_unit_test(kill_ends_every_process_of_the_container_with_137),
 		cmocka_unit_test(kill_ends_every_process_below_a_launcher_that_is_not_pid_1),
 		cmocka_unit_test(a_flood_of_texts_and_a_full_stderr_do_not_hold_up_signals),
-		cmocka_unit_test(a_stopped_recorder_does_not_hold_the_container),
+		cmocka_unit_test(a_stopped_sidecar_does_not_hold_the_container),
 		cmocka_unit_test(a_socket_path_that_is_no_socket_is_as_good_as_none),
 		cmocka_unit_test(without_a_free_descriptor_the_command_runs_all_the_same),
 		cmocka_unit_test(a_grandchild_that_is_watched_is_told_of_before_the_exit),
 		cmocka_unit_test(a_sidecar_that_orders_a_million_watches_harms_nobody),
-		cmocka_unit_test(a_hook_runs_in_the_container_with_its_output_to_the_recorder),
+		cmocka_unit_test(a_hook_runs_in_the_container_with_its_output_to_the_sidecar),
 		cmocka_unit_test(a_hook_gets_no_descriptor_of_the_launcher),
 		cmocka_unit_test(a_hook_that_takes_too_long_dies_with_its_whole_group),
 		cmocka_unit_test(a_hook_whose_reader_goes_away_ends),
@@ -2249,8 +2249,8 @@ int main(void)
 		cmocka_unit_test(a_process_of_the_containers_own_user_is_not_taken_for_the_sidecar),
 		cmocka_unit_test(a_read_only_directory_proves_that_the_listener_is_the_sidecar),
 		cmocka_unit_test(after_the_end_the_container_waits_for_its_hooks),
-		cmocka_unit_test(hooks_end_with_a_recorder_that_vanishes),
-		cmocka_unit_test(a_hold_outlives_its_recorder_and_ends_by_release),
+		cmocka_unit_test(hooks_end_with_a_sidecar_that_vanishes),
+		cmocka_unit_test(a_hold_outlives_its_sidecar_and_ends_by_release),
 		cmocka_unit_test(release_does_nothing_while_the_command_runs),
 		cmocka_unit_test(started_by_its_descriptor_it_closes_that_and_goes_by_its_name),
 		cmocka_unit_test(a_prefix_comes_before_the_command_word_by_word),

@@ -39,8 +39,8 @@
 #define ARGS_MAX 12
 #define REASON_MAX 256
 #define UNNAMED_ONE_IN 3 /* a slow machine samples late; a report that never names it would fail */
-#define MISSED_SAMPLE_MS 1000 /* the recorder sleeps no longer between two samples */
-#define STALE_ONE_IN 10 /* but the machine may let it sleep on; a recorder that looks too seldom would fail */
+#define MISSED_SAMPLE_MS 1000 /* the sidecar sleeps no longer between two samples */
+#define STALE_ONE_IN 10 /* but the machine may let it sleep on; a sidecar that looks too seldom would fail */
 
 /* "{most}" stands for seven eighths of the limit. */
 struct death {
@@ -58,7 +58,7 @@ static const struct death ooms[] = {
 	  "SIGKILL", 137, "ray::leak", false },
 	{ "shared memory", { "hog", "300M", "--rate", "400M", "--shm" }, "KernelOOMContainer", "certain", "SIGKILL", 137,
 	  "hog", false },
-	/* Slow enough that on v1, where the recorder has to notice the first kill, it comes before the last. */
+	/* Slow enough that on v1, where the sidecar has to notice the first kill, it comes before the last. */
 	{ "three children", { "hog", "300M", "--rate", "15M", "--children", "3", "--name", "ray::IDLE" },
 	  "KernelOOMContainer", "certain", "SIGKILL", 137, "ray::IDLE", true },
 };
@@ -245,7 +245,7 @@ static bool check_memory(struct run *r, const cJSON *report)
 	int64_t age = json_int(report, "memory.sampleAgeMs", -1), usage = json_int(report, "memory.usageBytes", 0);
 
 	/*
-	 * On a starved machine the container can be gone before the recorder has seen it once. The report says so, and
+	 * On a starved machine the container can be gone before the sidecar has seen it once. The report says so, and
 	 * names nobody: when that happens often, too few are named.
 	 */
 	if (limit < 0 && cJSON_IsNull(json_get(report, "memory.usageBytes")))

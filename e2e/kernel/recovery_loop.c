@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * recovery_loop [--jobs N] [COUNT]: COUNT containers die under a recorder that
+ * recovery_loop [--jobs N] [COUNT]: COUNT containers die under a sidecar that
  * is killed with SIGKILL once, twice or three times at random moments around
  * their death, and started anew; in every second run so is whatever it has
- * running, and in every fourth the store is away until the last recorder.
+ * running, and in every fourth the store is away until the last sidecar.
  * Whenever that was: what is visible in store and spool is whole, and after the
- * last recorder there is exactly one report of each death, in the store. The
+ * last sidecar there is exactly one report of each death, in the store. The
  * containers must not notice: their exit codes stay.
  * Ends with "N passed, N failed" and exits 1 if any failed; what those left is kept.
  */
@@ -68,9 +68,9 @@ struct run {
 	unsigned int seed;
 	char directory[128], socket_path[160], spool[160], store[160];
 	pid_t container;
-	unsigned int recorders; /* that lived long enough to say that they listen, and the last one */
+	unsigned int sidecars; /* that lived long enough to say that they listen, and the last one */
 	bool harassed, away;
-	bool met; /* a recorder said that the launcher connected before anything was killed */
+	bool met; /* a sidecar said that the launcher connected before anything was killed */
 	int status;
 	int64_t oom_kills;
 	char reason[512];
@@ -210,13 +210,13 @@ static bool is_attached_or_killed(struct run *r)
 	return r->met || (ended.si_pid && ended.si_code == CLD_KILLED);
 }
 
-/* The last recorder has begun, and nothing of the ones before is left. */
+/* The last sidecar has begun, and nothing of the ones before is left. */
 static bool nothing_pending(struct run *r)
 {
-	return log_counts(r, "listens on") == r->recorders && count_matches(r->spool, ".recorder/*.ring") == 0;
+	return log_counts(r, "listens on") == r->sidecars && count_matches(r->spool, ".sidecar/*.ring") == 0;
 }
 
-/* Mostly that is afterglow-ship. They are the recorder's to reap. */
+/* Mostly that is afterglow-ship. They are the sidecar's to reap. */
 static unsigned int kill_children(pid_t sidecar)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(4096);
@@ -271,7 +271,7 @@ static void kill_and_reap(pid_t pid, int signo)
 	waitpid(pid, NULL, 0);
 }
 
-/* The death, with recorders dying around it. */
+/* The death, with sidecars dying around it. */
 static bool execute(struct run *r, struct tally *t)
 {
 	struct made_memcg memcg = { 0 };
@@ -283,15 +283,15 @@ static bool execute(struct run *r, struct tally *t)
 	if (made_memcg_new(&memcg, (16 + rand_r(&r->seed) % 7 * 4) * MIB, false, &err) < 0)
 		return wrong(r, "%s", err_text(&err));
 	sidecar = start_sidecar(r);
-	ok = wait_until(r, "a recorder that listens", listens);
+	ok = wait_until(r, "a sidecar that listens", listens);
 	r->container = start_container(r, &memcg);
-	/* Mostly: a container that met no recorder before its death leaves no trace, and rightly so. */
+	/* Mostly: a container that met no sidecar before its death leaves no trace, and rightly so. */
 	if (ok && rand_r(&r->seed) % 5)
 		ok = wait_until(r, "a launcher that connects", is_attached_or_killed);
 	for (int i = 0; i < kills && ok; i++) {
 		pause_ns(random_ns(r, i == 0 ? r->death->takes_ns * 5 / 4 : 60 * NS_PER_MS));
 		kill_and_reap(sidecar, SIGKILL);
-		r->recorders = log_counts(r, "listens on") + 1;
+		r->sidecars = log_counts(r, "listens on") + 1;
 		t->kills++;
 		pause_ns(random_ns(r, rand_r(&r->seed) % 2 ? 3 * NS_PER_MS : 80 * NS_PER_MS));
 		sidecar = start_sidecar(r);
@@ -359,7 +359,7 @@ static bool check_report(struct run *r, const char *bundle, struct tally *t)
 		return wrong(r, "%s, exit code %d", class, (int)json_int(report, "exitCode", -1));
 	if (!seen && strcmp(class, r->death->class) != 0 && strcmp(class, r->death->other_class) != 0)
 		return wrong(r, "%s without an exit code", class);
-	if (!seen && !json_find(json_get(report, "evidence"), "source", "recorder"))
+	if (!seen && !json_find(json_get(report, "missing"), "what", "wait status, and memory counters after the death"))
 		return wrong(r, "it does not say that nobody looked");
 	t->seen += seen;
 	t->unseen += !seen;
@@ -368,7 +368,7 @@ static bool check_report(struct run *r, const char *bundle, struct tally *t)
 
 static bool check_journal(struct run *r, size_t bundles)
 {
-	_cleanup_json_ cJSON *journal = bundles ? read_json(r, r->spool, ".recorder/failures.json") : NULL;
+	_cleanup_json_ cJSON *journal = bundles ? read_json(r, r->spool, ".sidecar/failures.json") : NULL;
 
 	if ((size_t)cJSON_GetArraySize(json_get(journal, "failures")) != bundles)
 		return wrong(r, "failures.json lists %d", cJSON_GetArraySize(json_get(journal, "failures")));
@@ -501,7 +501,7 @@ int main(int argc, char **argv)
 		sum.unseen += tallies[job].unseen;
 		sum.never_met += tallies[job].never_met;
 	}
-	printf("recorders killed: %u; shippers killed: %u; ends seen %u, reported from what was left %u, containers that met no recorder %u\n",
+	printf("sidecars killed: %u; shippers killed: %u; ends seen %u, reported from what was left %u, containers that met no sidecar %u\n",
 	       sum.kills, sum.ship_kills, sum.seen, sum.unseen, sum.never_met);
 	printf("%u passed, %u failed\n", sum.passed, sum.failed);
 	rmdir(loop.work);

@@ -17,7 +17,7 @@ finish() {
 }
 trap finish EXIT
 
-# start CASE [OPTION...]: a recorder with a spool and a store of its own; again: with those that are there.
+# start CASE [OPTION...]: a sidecar with a spool and a store of its own; again: with those that are there.
 start() {
 	at=$work/$1
 	shift
@@ -79,7 +79,7 @@ check "that it has come is an event" wait_until says log '"event":"shipped"'
 stop
 check "with nothing left to do the pod goes at once ($took s)" test "$took" -lt 9
 
-# A store that is not there when the pod dies, and is when the next recorder starts
+# A store that is not there when the pod dies, and is when the next sidecar starts
 start down --store "$work/down/store" --grace 3
 dies ray-worker 9
 check "without a store the bundle stays" wait_until says log '"kind":"store-missing"'
@@ -89,7 +89,7 @@ check "nothing is lost" has spool 1
 check "nothing is torn" whole "$at/spool"
 mkdir "$at/store"
 start down --store "$work/down/store"
-check "the next recorder ships it" wait_until has store 1
+check "the next sidecar ships it" wait_until has store 1
 check "it is whole there" whole "$at/store"
 check "it left the spool" wait_until has spool 0
 stop
@@ -185,12 +185,12 @@ check "all of it" has_pages 1
 check "nothing stays behind" wait_until test -z "$(find "$at/memory" -name MANIFEST.json)"
 check "it is said all the same" answers /metrics '^afterglow_spool_failing 1$'
 stop
-# So from the beginning: what survives the recorder is in memory too.
+# So from the beginning: what survives the sidecar is in memory too.
 start aside --store "$work/nostore" --spool-fallback "$work/aside/memory" --http "127.0.0.1:$port" --grace 2
 dies late 9
 stop
 start aside --store "$work/aside/store" --spool-fallback "$work/aside/memory" --http "127.0.0.1:$port"
-check "what waited in memory is shipped by the next recorder" wait_until has store 2
+check "what waited in memory is shipped by the next sidecar" wait_until has store 2
 check "which knows of the failure" answers /failures '"container":"late"'
 stop
 check "whole" whole "$at/store"
@@ -218,7 +218,7 @@ stop
 start loop --store "$work/loop/store"
 dies ray-worker 139
 stop
-check "the next recorder goes on counting" has_pages 2
+check "the next sidecar goes on counting" has_pages 2
 
 # More deaths than the spool may hold
 start many --spool-bundles 3

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The recorder looks up no names. libevent would, if asked, and so has glibc's name services linked in, which in a static
+ * The sidecar looks up no names. libevent would, if asked, and so has glibc's name services linked in, which in a static
  * program load whatever nsswitch.conf says from the machine it runs on. These take their place.
  */
 #include <netdb.h>

@@ -146,7 +146,7 @@ static void take_trouble(struct execution *x, const struct plan_op *op, const st
 static void on_op_done(void *arg, struct client_response *response);
 
 /* With the sidecar a pod may break a quota, a range or a policy of its namespace. Then Ray comes first. */
-static bool try_without_recorder(struct step *step, const struct client_response *response)
+static bool try_without_sidecar(struct step *step, const struct client_response *response)
 {
 	const struct plan_op *op = step->op;
 	const char *why = json_str(response->object, "message"), *name = json_str(op->body, "metadata.name");
@@ -197,7 +197,7 @@ static void on_op_done(void *arg, struct client_response *response)
 	const struct plan_op *op = step->op;
 	enum verdict verdict = op_result_verdict(op, response);
 
-	if (try_without_recorder(step, response))
+	if (try_without_sidecar(step, response))
 		return;
 	metrics_add(e->metrics, METRIC_OPERATIONS, 1, "operation=\"%s\",kind=\"%s\",result=\"%s\"", op_name(op),
 		    json_str(op->body, "kind"), verdict == WENT_WELL ? "ok" : "error");

@@ -22,7 +22,7 @@
 static void run(evutil_socket_t fd, short what, void *arg);
 
 int failure_writer_new(const struct failure_writer_options *options,
-		       struct failure_writer **ret_recorder, struct err *err)
+		       struct failure_writer **ret_writer, struct err *err)
 {
 	struct failure_writer *writer = calloc(1, sizeof(*writer));
 
@@ -36,7 +36,7 @@ int failure_writer_new(const struct failure_writer_options *options,
 		failure_writer_free(writer);
 		return err_set(err, ENOMEM, "failure writer");
 	}
-	*ret_recorder = writer;
+	*ret_writer = writer;
 	return 0;
 }
 

@@ -13,7 +13,7 @@
 
 /*
  * clusters has the RayClusters, for an Event needs the uid of its object. told is the caller's: pods choose the keys, and must
- * not use up the recorder's own memory.
+ * not use up the event recorder's own memory.
  */
 void growth_events_emit(struct event_recorder *recorder, struct event_filter *told, const struct informer *clusters,
 			const cJSON *pod, const struct growth *growths, size_t n);

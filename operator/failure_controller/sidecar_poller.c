@@ -68,7 +68,7 @@ struct sidecar_poller {
 	size_t in_flight;
 	size_t bucket; /* of pods, where the last look ended: when more are due than there are places, each has its turn */
 	uint64_t seed;
-	struct event_filter told; /* not the recorder's: pods choose these keys */
+	struct event_filter told; /* not the event recorder's: pods choose these keys */
 };
 
 /* Something happened in the pod; deaths seldom come alone. */
@@ -451,13 +451,13 @@ static void tell_unreachable(struct polled *p, const struct err *err)
 	const cJSON *pod = store_get(informer_store(poller->o.pods), p->key);
 	char note[900];
 
-	if (!may_tell(poller, pod, "RecorderUnreachable"))
+	if (!may_tell(poller, pod, "SidecarUnreachable"))
 		return;
 	snprintf(note, sizeof(note),
 		 "The operator does not reach the sidecar of this pod at %s (a NetworkPolicy?): processes that die while "
 		 "their container lives get no RayFailure, and a hold no Event. The ends of containers are recorded. %.300s",
 		 p->url ? p->url : "", err_text(err));
-	tell(poller, event_of_pod(pod, "Warning", "RecorderUnreachable", "Poll", note, now_realtime_ns()));
+	tell(poller, event_of_pod(pod, "Warning", "SidecarUnreachable", "Poll", note, now_realtime_ns()));
 }
 
 static void on_answer(void *arg, const struct http_response *response)
@@ -563,6 +563,6 @@ void sidecar_poller_metrics(struct sidecar_poller *poller)
 		if (p->url)
 			n[p->fails >= UNREACHABLE]++;
 	}
-	metrics_set(poller->o.metrics, METRIC_RECORDERS, (double)n[0], "answers=\"true\"");
-	metrics_set(poller->o.metrics, METRIC_RECORDERS, (double)n[1], "answers=\"false\"");
+	metrics_set(poller->o.metrics, METRIC_SIDECARS, (double)n[0], "answers=\"true\"");
+	metrics_set(poller->o.metrics, METRIC_SIDECARS, (double)n[1], "answers=\"false\"");
 }

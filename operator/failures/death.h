@@ -19,7 +19,7 @@ struct death {
 	bool current;		 /* state.terminated rather than lastState.terminated */
 	int64_t restart;	 /* which instance, from 0 */
 	int64_t now_ns;
-	cJSON *report;	      /* of the recorder, NULL when there is none to be believed */
+	cJSON *report;	      /* of the sidecar, NULL when there is none to be believed */
 	bool provisional;     /* the report is a snapshot of the living container */
 	const char *distrust; /* why there is no report */
 	struct podview view;
@@ -28,7 +28,7 @@ struct death {
 /* A label of the pod, or NULL. */
 const char *death_label(const cJSON *pod, const char *name);
 
-/* Whether the recorder's last word on it is there. */
+/* Whether the sidecar's last word on it is there. */
 bool death_is_told(const struct death *d);
 
 /* The same seed, pod and container give the same name. */

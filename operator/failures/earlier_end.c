@@ -14,7 +14,7 @@
 #include "operator/injection/inject.h"
 #include "operator/kube/object.h"
 
-/* Between the recorder's time of an end and the kubelet's: the launcher may linger for two seconds. */
+/* Between the sidecar's time of an end and the kubelet's: the launcher may linger for two seconds. */
 #define SAME_NS (10 * NS_PER_SEC)
 /* So long a status may lag behind. */
 #define YOUNG_NS (15 * NS_PER_SEC)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Ends of containers that the pod's status does not tell any more: it knows of each container the last one, or two. When
- * several happened while no operator looked, the recorder's journal knows the others.
+ * several happened while no operator looked, the sidecar's journal knows the others.
  *
  * The journal has no container IDs and the kubelet's times have whole seconds, so which end is which follows from the
  * times: an end that is told of already (by a RayFailure, or by the status) is the nearest one in the journal. Of the rest

@@ -2,7 +2,7 @@
 /*
  * RayFailure objects from a pod.
  *
- * Two sources meet here: the recorder's report, which saw the counters but can be
+ * Two sources meet here: the sidecar's report, which saw the counters but can be
  * forged by the Ray container, and the pod's status, which cannot but saw little.
  * The exit code is the touchstone: a report with another one is not believed.
  * Who sent a SIGKILL or SIGTERM only the pod's status can tell.
@@ -26,7 +26,7 @@
 #include "operator/injection/inject.h"
 #include "operator/kube/object.h"
 
-static bool has_recorder(const cJSON *pod)
+static bool has_sidecar(const cJSON *pod)
 {
 	return json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER) ||
 	       json_find(json_get(pod, "spec.initContainers"), "name", SIDECAR_CONTAINER);
@@ -56,19 +56,19 @@ static void read_report(struct death *d)
 	struct err err = { 0 };
 	int r = message ? termination_parse(message, strlen(message), &d->report, &err) : -ENOENT;
 
-	if (r == -ENOENT && has_recorder(d->pod) && !is_ray_container(d))
-		d->distrust = "the recorder's report: it looks into Ray's container, and this is another";
+	if (r == -ENOENT && has_sidecar(d->pod) && !is_ray_container(d))
+		d->distrust = "the sidecar's report: it looks into Ray's container, and this is another";
 	else if (r == -ENOENT)
-		d->distrust = has_recorder(d->pod)
-				      ? "the recorder's report: it did not reach the termination message"
-				      : "the recorder's report: the pod has no recorder";
+		d->distrust = has_sidecar(d->pod)
+				      ? "the sidecar's report: it did not reach the termination message"
+				      : "the sidecar's report: the pod has no sidecar";
 	else if (r < 0)
-		d->distrust = "the recorder's report: its line in the termination message is damaged";
+		d->distrust = "the sidecar's report: its line in the termination message is damaged";
 	else if (!json_bool(d->report, "final", false))
 		d->provisional = true;
 	else if (contradicts(d->report, json_int(d->terminated, "exitCode", 0))) {
 		d->distrust =
-			"the recorder's report: the one in the termination message contradicts the kubelet's exit code";
+			"the sidecar's report: the one in the termination message contradicts the kubelet's exit code";
 		cJSON_Delete(TAKE_PTR(d->report));
 	}
 }
@@ -112,7 +112,7 @@ static bool contradicts_oom(const struct death *d, int class)
 	return d->view.class == FAILURE_KERNEL_OOM_CONTAINER && class == FAILURE_KILLED && !is_sure(d->report);
 }
 
-/* A signal's sender, and what happened to the pod, are beyond the recorder. */
+/* A signal's sender, and what happened to the pod, are beyond the sidecar. */
 static bool view_outranks(const struct death *d)
 {
 	/* An evicted pod's sidecar is asked to stop like that of a deleted one; and what is asked to stop may exit with any code. */
@@ -232,12 +232,12 @@ static void set_gaps(const struct death *d, cJSON *spec)
 {
 	if (d->provisional) {
 		add_evidence(spec, "snapshot",
-			     "memory and processes are from a snapshot that the recorder wrote while the "
+			     "memory and processes are from a snapshot that the sidecar wrote while the "
 			     "container still ran");
-		death_add_missing(spec, "the recorder's report: only a snapshot from before the end is there",
-				  "a recorder that outlives the Ray container");
+		death_add_missing(spec, "the sidecar's report: only a snapshot from before the end is there",
+				  "a sidecar that outlives the Ray container");
 	} else if (d->distrust && d->view.class != FAILURE_START_FAILURE) {
-		death_add_missing(spec, d->distrust, has_recorder(d->pod) && !is_ray_container(d) ?
+		death_add_missing(spec, d->distrust, has_sidecar(d->pod) && !is_ray_container(d) ?
 				  "the container's own logs" : "the Afterglow sidecar and launcher running in the pod");
 	}
 	if (d->lost)

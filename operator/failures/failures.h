@@ -19,7 +19,7 @@
 /*
  * A JSON array (the caller owns it) of whole RayFailure objects: one per
  * container instance found dead in state.terminated or lastState.terminated
- * with an exit code other than 0, init containers included, the recorder's own
+ * with an exit code other than 0, init containers included, the sidecar's own
  * container not. Empty for a pod without the label ray.io/cluster. The name is
  * derived from the container's ID, so the same death has the same name.
  *
@@ -36,7 +36,7 @@ int failures_from_pod(const cJSON *pod, int64_t now_ns, cJSON **ret_array, struc
 int failures_from_gone_pod(const cJSON *pod, int64_t now_ns, cJSON **ret_array, struct err *err);
 
 /*
- * A whole RayFailure (the caller owns it) of a process that died while its container lives, as the recorder in the
+ * A whole RayFailure (the caller owns it) of a process that died while its container lives, as the sidecar in the
  * pod tells: container and id name it, report is what termination_take gives. -EPROTO: it is no such death, or not
  * of this pod.
  */

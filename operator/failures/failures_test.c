@@ -209,7 +209,7 @@ static void the_pods_status_tells_what_it_can(void **state)
 				 json_str(spec, "verdict"));
 		assert_true(any_has(json_get(spec, "evidence"), "source", "kubelet"));
 		/* What has never run could not be recorded. */
-		assert_int_equal(any_has(json_get(spec, "missing"), "what", "the recorder's report"),
+		assert_int_equal(any_has(json_get(spec, "missing"), "what", "the sidecar's report"),
 				 strcmp(rows[i].class, "StartFailure") != 0);
 	}
 }
@@ -339,7 +339,7 @@ static void report_and_status_are_weighed(void **state)
 		  "exitCode: 1, message: " FINAL("ApplicationError", "1"), "ApplicationError", NULL, true },
 		{ ", deletionTimestamp: \"2026-11-21T01:05:20Z\", deletionGracePeriodSeconds: 30", "",
 		  "exitCode: 1, message: " FINAL("KernelOOMContainer", "1"), "KernelOOMContainer", NULL, true },
-		/* What the recorder proved stays. */
+		/* What the sidecar proved stays. */
 		{ "", "  reason: Evicted\n", "exitCode: 137, message: " FINAL("KernelOOMNode", "137"),
 		  "KernelOOMNode", NULL, true },
 		{ "", "", "exitCode: 137, reason: ContainerStatusUnknown, message: " FINAL("Killed", "137"),
@@ -363,7 +363,7 @@ static void report_and_status_are_weighed(void **state)
 		if (strcmp(json_str(spec, "class"), rows[i].class) ||
 		    !json_get(spec, "memoryText") != !rows[i].memory ||
 		    (rows[i].missing ? !any_has(json_get(spec, "missing"), "what", rows[i].missing)
-				     : any_has(json_get(spec, "missing"), "what", "the recorder's report")))
+				     : any_has(json_get(spec, "missing"), "what", "the sidecar's report")))
 			fail_msg("row %zu: %s", i, cJSON_PrintUnformatted(spec));
 	}
 }
@@ -408,7 +408,7 @@ static void a_bundle_of_somebody_else_is_not_passed_on(void **state)
 	}
 }
 
-static void each_dead_instance_is_one_failure_but_not_the_recorders(void **state)
+static void each_dead_instance_is_one_failure_but_not_the_sidecars(void **state)
 {
 	static const char status[] =
 		"status:\n"
@@ -477,7 +477,7 @@ static void a_bare_death_with_hardly_any_member_still_gives_a_name(void **state)
 	(void)state;
 	assert_int_equal(cJSON_GetArraySize(array), 1);
 	assert_int_equal(strncmp(json_str(array->child, "metadata.name"), "pod-x-", 6), 0);
-	assert_true(any_has(json_get(array->child, "spec.missing"), "what", "the pod has no recorder"));
+	assert_true(any_has(json_get(array->child, "spec.missing"), "what", "the pod has no sidecar"));
 }
 
 static void a_container_that_cannot_be_started_is_one_failure_for_each_reason(void **state)
@@ -819,7 +819,7 @@ int main(void)
 		cmocka_unit_test(a_deletion_that_came_later_does_not_explain_an_end_that_was_seen_before_it),
 		cmocka_unit_test(a_snapshot_is_called_one),
 		cmocka_unit_test(a_bundle_of_somebody_else_is_not_passed_on),
-		cmocka_unit_test(each_dead_instance_is_one_failure_but_not_the_recorders),
+		cmocka_unit_test(each_dead_instance_is_one_failure_but_not_the_sidecars),
 		cmocka_unit_test(a_pod_without_the_label_or_the_dead_makes_nothing),
 		cmocka_unit_test(a_container_that_cannot_be_started_is_one_failure_for_each_reason),
 		cmocka_unit_test(an_end_while_its_pod_was_deleted_says_so_whatever_its_code),

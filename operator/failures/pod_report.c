@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the recorder in a pod says at /failures. */
+/* What the sidecar in a pod says at /failures. */
 #include "operator/failures/pod_report.h"
 
 #include <arpa/inet.h>
@@ -152,7 +152,7 @@ static int take_answer(const cJSON *pod, const cJSON *json, int64_t now_ns, stru
 	report->n_growths = growth_take(json_get(json, "warnings"), pod, report->growths);
 	report->failures = cJSON_CreateArray();
 	if (!report->failures || take_entries(entries, pod, now_ns, report) < 0 || oom_count() != lost)
-		return err_set(err, ENOMEM, "an answer of a recorder");
+		return err_set(err, ENOMEM, "an answer of a sidecar");
 	return 0;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the recorder in a pod says at /failures: of processes that died while their
+ * What the sidecar in a pod says at /failures: of processes that died while their
  * container lives, and of containers that are held. The answer comes over the
- * pod's network, where the Ray container can pose as the recorder: it is taken
+ * pod's network, where the Ray container can pose as the sidecar: it is taken
  * field by field, and speaks of its own pod only. Pure.
  */
 #ifndef AFTERGLOW_OPERATOR_FAILURES_POD_REPORT_H
@@ -38,16 +38,16 @@ struct pod_report {
 	unsigned refused; /* entries that are no failures, or one too many */
 	struct growth growths[GROWTHS_MAX]; /* warnings of memory that grows for hours */
 	size_t n_growths;
-	char store_trouble[POD_REPORT_TROUBLE_MAX]; /* why bundles do not reach the store, as the recorder says; "": they do */
+	char store_trouble[POD_REPORT_TROUBLE_MAX]; /* why bundles do not reach the store, as the sidecar says; "": they do */
 };
 
-/* Where to ask; false: this pod has no recorder that runs and serves HTTP. */
+/* Where to ask; false: this pod has no sidecar that runs and serves HTTP. */
 bool pod_report_url(const cJSON *pod, char url[static POD_REPORT_URL_MAX]);
 
 /* A number that changes when something ended in the pod, or its deletion began: then it is worth asking at once. */
 uint64_t pod_report_occasion(const cJSON *pod);
 
-/* -EPROTO: no answer of a recorder; -ESTALE: it is of another pod, which had or has the address. */
+/* -EPROTO: no answer of a sidecar; -ESTALE: it is of another pod, which had or has the address. */
 int pod_report_parse(const cJSON *pod, const char *text, size_t len, int64_t now_ns, struct pod_report *ret_report,
 		     struct err *err);
 void pod_report_release(struct pod_report *report);

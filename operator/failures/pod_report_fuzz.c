@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libFuzzer target: any bytes as a recorder's answer. RayFailures that come out are of this pod, and print. */
+/* libFuzzer target: any bytes as a sidecar's answer. RayFailures that come out are of this pod, and print. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is taken of a recorder's answer, and what a Ray container that poses as the recorder cannot do. */
+/* What is taken of a sidecar's answer, and what a Ray container that poses as the sidecar cannot do. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -52,7 +52,7 @@ static struct pod_report report_of(const char *answer)
 	return report;
 }
 
-static void a_recorders_answer_becomes_failures_and_holds(void **state)
+static void a_sidecars_answer_becomes_failures_and_holds(void **state)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(POD_REPORT_MAX);
 	struct pod_report report;
@@ -102,7 +102,7 @@ static void the_name_is_the_same_whenever_and_another_for_another(void **state)
 	pod_report_release(&other);
 }
 
-static void what_is_no_answer_of_this_pods_recorder_is_refused(void **state)
+static void what_is_no_answer_of_this_pods_sidecar_is_refused(void **state)
 {
 	static const struct {
 		const char *answer;
@@ -298,7 +298,7 @@ static void the_event_says_until_when_and_how_to_end_it(void **state)
 	assert_string_equal(json_str(event, "metadata.name"), json_str(again, "metadata.name"));
 }
 
-static void only_recorders_that_run_and_serve_are_asked(void **state)
+static void only_sidecars_that_run_and_serve_are_asked(void **state)
 {
 	static const struct {
 		const char *from, *to; /* in POD */
@@ -353,9 +353,9 @@ static void an_end_or_a_deletion_is_an_occasion(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_recorders_answer_becomes_failures_and_holds),
+		cmocka_unit_test(a_sidecars_answer_becomes_failures_and_holds),
 		cmocka_unit_test(the_name_is_the_same_whenever_and_another_for_another),
-		cmocka_unit_test(what_is_no_answer_of_this_pods_recorder_is_refused),
+		cmocka_unit_test(what_is_no_answer_of_this_pods_sidecar_is_refused),
 		cmocka_unit_test(whatever_its_class_the_mark_says_that_the_container_lives),
 		cmocka_unit_test(the_process_that_ended_first_is_taken_within_bounds),
 		cmocka_unit_test(entries_that_are_no_such_failures_are_counted_and_dropped),
@@ -363,7 +363,7 @@ int main(void)
 		cmocka_unit_test(of_too_many_the_rest_is_counted),
 		cmocka_unit_test(only_holds_that_go_on_and_end_are_told_of),
 		cmocka_unit_test(the_event_says_until_when_and_how_to_end_it),
-		cmocka_unit_test(only_recorders_that_run_and_serve_are_asked),
+		cmocka_unit_test(only_sidecars_that_run_and_serve_are_asked),
 		cmocka_unit_test(an_end_or_a_deletion_is_an_occasion),
 	};
 

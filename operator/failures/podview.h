@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Why a container died, as far as the pod's status tells: what the recorder in
+ * Why a container died, as far as the pod's status tells: what the sidecar in
  * the pod cannot see (eviction, preemption, deletion, a failed start) and what is
  * left when its report did not come through.
  */
@@ -22,7 +22,7 @@ struct podview {
 	bool oom_open;      /* the pod's fate explains the end; the kubelet's OOMKilled may be about a kill that the container survived */
 	struct ended_by by; /* as far as the pod's status tells; nobody where it does not */
 	const char *fate;   /* static: what became of the container, where the class does not say it all; NULL: it does */
-	char sentence[512]; /* without a full stop at the end, as the recorder's */
+	char sentence[512]; /* without a full stop at the end, as the sidecar's */
 	char evidence[512]; /* beside the kubelet's exit code and reason, "" for none */
 };
 

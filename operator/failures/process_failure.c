@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The RayFailure of a process that died while its container lives. Nobody but the recorder saw it. */
+/* The RayFailure of a process that died while its container lives. Nobody but the sidecar saw it. */
 #include <errno.h>
 #include <string.h>
 

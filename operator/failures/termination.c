@@ -227,11 +227,11 @@ int termination_take(const cJSON *json, cJSON **ret_report, struct err *err)
 	size_t lost = oom_count();
 
 	if (!cJSON_IsObject(json))
-		return err_set(err, EPROTO, "the recorder's summary is no object");
+		return err_set(err, EPROTO, "the sidecar's summary is no object");
 	cJSON *report = take_all(json);
 	if (!report || oom_count() != lost) {
 		cJSON_Delete(report);
-		return err_set(err, ENOMEM, "the recorder's summary");
+		return err_set(err, ENOMEM, "the sidecar's summary");
 	}
 	*ret_report = report;
 	return 0;
@@ -248,7 +248,7 @@ int termination_parse(const char *text, size_t len, cJSON **ret_report, struct e
 		return err_set(err, EPROTO, "a termination message of %zu bytes", len);
 	line = find_line(text, len, &line_len);
 	if (!line)
-		return err_set(err, ENOENT, "no line of the recorder in the termination message");
+		return err_set(err, ENOENT, "no line of the sidecar in the termination message");
 	r = json_parse(line, line_len, &json, err);
 	if (r == 0)
 		r = termination_take(json, ret_report, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading a container's termination message: text for people, then a last line
- * "#afterglow/1 {json}" from the recorder. The Ray container can write that file
+ * "#afterglow/1 {json}" from the sidecar. The Ray container can write that file
  * too, so everything in it is hostile: the parser takes over only fields it
  * knows, of the right type and within bounds, and drops the rest.
  */

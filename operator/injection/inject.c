@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The recorder in a Ray pod. */
+/* The sidecar in a Ray pod. */
 #include "operator/injection/inject.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The recorder in a Ray pod: the launcher around the Ray container's command,
+ * The sidecar in a Ray pod: the launcher around the Ray container's command,
  * the sidecar as the last container, their volumes. Only appends, never moves
  * containers[0], does nothing when the sidecar is already there.
  *
@@ -32,7 +32,7 @@ struct injection {
 	const struct launchers *launchers;
 };
 
-/* Whether the annotations of the cluster and the template leave the recorder on. The template's word wins. */
+/* Whether the annotations of the cluster and the template leave the sidecar on. The template's word wins. */
 bool inject_wanted(const cJSON *cluster_annotations, const cJSON *template_annotations);
 
 /* The same for afterglow.dev/oom-group, over the policy's default. */
@@ -64,11 +64,11 @@ bool inject(cJSON *pod_spec, const struct injection *in);
  */
 bool inject_wait(cJSON *pod_spec, const char *port);
 
-/* Why a pod goes without the recorder, although it should have it: the API server's words. */
-#define INJECT_REFUSED_ANNOTATION "afterglow.dev/recorder-refused"
+/* Why a pod goes without the sidecar, although it should have it: the API server's words. */
+#define INJECT_REFUSED_ANNOTATION "afterglow.dev/sidecar-refused"
 
 /*
- * Takes the recorder out of a pod that was refused with it for that reason, and notes so; the launcher stays. False,
+ * Takes the sidecar out of a pod that was refused with it for that reason, and notes so; the launcher stays. False,
  * and nothing done: there is none of ours.
  */
 bool inject_undo(cJSON *pod, const char *reason);

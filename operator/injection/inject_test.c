@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The recorder in a pod: put in once, nothing moved; and the shell line really runs the command. */
+/* The sidecar in a pod: put in once, nothing moved; and the shell line really runs the command. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -107,7 +107,7 @@ static void it_is_put_in_once_and_last(void **state)
 	assert_string_equal(json_str(cJSON_GetArrayItem(json_get(spec, "volumes"), 0), "name"), "mine");
 }
 
-static void without_the_recorder_the_pod_is_as_before_but_for_the_launcher(void **state)
+static void without_the_sidecar_the_pod_is_as_before_but_for_the_launcher(void **state)
 {
 	struct injection in = { .cluster = "demo", .store = true, .policy = &policy, .launchers = testing_launchers() };
 	_cleanup_json_ cJSON *pod = json_of("metadata: {name: a}\n"), *none = json_of("spec: {containers: [{name: ray}]}\n");
@@ -533,7 +533,7 @@ int main(void)
 		cmocka_unit_test(the_sidecar_stays_as_long_as_the_pod_has_for_its_end),
 		cmocka_unit_test(it_knows_what_the_ray_container_may_write_to_the_disk),
 		cmocka_unit_test(a_pod_that_is_not_restarted_for_ever_ends_with_its_last_container),
-		cmocka_unit_test(without_the_recorder_the_pod_is_as_before_but_for_the_launcher),
+		cmocka_unit_test(without_the_sidecar_the_pod_is_as_before_but_for_the_launcher),
 		cmocka_unit_test(the_sidecars_resources_and_pull_secrets_are_the_policys),
 		cmocka_unit_test(only_the_kernel_log_needs_a_capability),
 		cmocka_unit_test(metrics_take_no_port_of_the_node),

@@ -6,8 +6,8 @@
 
 #include "lib/strbuf.h"
 
-/* How far behind a Ray container the recorder may start; so old a container that failed may become for its report. */
-#define WAIT_RECORDER_S 10
+/* How far behind a Ray container the sidecar may start; so old a container that failed may become for its report. */
+#define WAIT_SIDECAR_S 10
 
 /* " OPTION 'TEXT'", safe in the shell and from Kubernetes. */
 static void add_quoted(struct strbuf *sb, const char *option, const char *text)
@@ -30,7 +30,7 @@ static void add_options(struct strbuf *sb, const struct launch_script *in)
 	strbuf_addf(sb, " --name '%s' --socket %s", in->container, in->socket);
 	if (in->termination_log)
 		add_quoted(sb, "--termination-log", in->termination_log);
-	strbuf_addf(sb, " --wait-recorder %d", WAIT_RECORDER_S);
+	strbuf_addf(sb, " --wait-sidecar %d", WAIT_SIDECAR_S);
 	if (in->cores)
 		strbuf_adds(sb, " --cores");
 	if (in->cores && in->cores_max > 0)

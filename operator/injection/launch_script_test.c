@@ -95,7 +95,7 @@ static void the_launcher_gets_the_command_word_by_word(void **state)
 {
 	(void)state;
 	assert_runs((struct launch_script){ 0 },
-		    "[--self-fd][3][--name][ray][--socket][/s][--wait-recorder][10][--][/usr/bin/printf][%s-][a b][c]");
+		    "[--self-fd][3][--name][ray][--socket][/s][--wait-sidecar][10][--][/usr/bin/printf][%s-][a b][c]");
 }
 
 static void a_prefix_reaches_the_launcher_as_it_is_written(void **state)

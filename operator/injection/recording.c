@@ -50,7 +50,7 @@ static enum recording refusal(const cJSON *pod_spec, const struct recording_requ
 static void note_refusal(enum recording recording, const struct recording_request *r, cJSON *notes)
 {
 	if (recording == RECORDING_NOT_CONFIGURED)
-		notes_addf(notes, NOTE_RECORDING, "NoRecorder", "pods run without the sidecar: the operator has no %s",
+		notes_addf(notes, NOTE_RECORDING, "NoSidecar", "pods run without the sidecar: the operator has no %s",
 			   r->launchers ? "sidecar image" : "launcher");
 	else if (recording == RECORDING_NO_COMMAND)
 		notes_addf(notes, NOTE_RECORDING, "NoCommand",

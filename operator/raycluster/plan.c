@@ -166,7 +166,7 @@ static void delete_orphans(struct planner *p)
 }
 
 /* Said of one of them: there is one reason, as a rule. */
-static void note_refused_recorder(struct planner *p)
+static void note_refused_sidecar(struct planner *p)
 {
 	for (size_t i = 0; i < p->n_pods; i++) {
 		const char *why = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(
@@ -174,8 +174,8 @@ static void note_refused_recorder(struct planner *p)
 
 		if (!why || p->leaving[i])
 			continue;
-		notes_addf(p->notes, NOTE_RECORDING, "RecorderRefused",
-			   "pods run without the recorder, for the API server refuses them with it: %s", why);
+		notes_addf(p->notes, NOTE_RECORDING, "SidecarRefused",
+			   "pods run without the sidecar, for the API server refuses them with it: %s", why);
 		return;
 	}
 }
@@ -325,7 +325,7 @@ static int plan_valid(struct planner *p, struct err *err)
 		planner_add(p, PLAN_MERGE, redis_cleanup_finalizers(p->in->cluster, true));
 	plan_objects(p);
 	tell_ignored_labels(p);
-	note_refused_recorder(p);
+	note_refused_sidecar(p);
 	restore_labels(p);
 	p->pods_at = p->plan.n_ops;
 	if (p->view.suspend || must_recreate(p))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A Ray pod from its group's template, as KubeRay would make it, with memory safety and the recorder. */
+/* A Ray pod from its group's template, as KubeRay would make it, with memory safety and the sidecar. */
 #ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_POD_TEMPLATE_H
 #define AFTERGLOW_OPERATOR_RAYCLUSTER_POD_TEMPLATE_H
 

@@ -227,7 +227,7 @@ static void a_command_that_starts_ray_is_left_alone(void **state)
 	assert_int_equal(cJSON_GetArraySize(json_get(ray(w), "args")), 3);
 }
 
-static void without_a_command_there_is_no_recorder(void **state)
+static void without_a_command_there_is_no_sidecar(void **state)
 {
 	struct world *w = *state;
 	cJSON *container =
@@ -274,7 +274,7 @@ static void plasma_elsewhere_means_no_shm(void **state)
 	has_not(start_line(w), "object-store-memory");
 }
 
-static void the_recorder_can_be_switched_off(void **state)
+static void the_sidecar_can_be_switched_off(void **state)
 {
 	struct world *w = *state;
 
@@ -331,7 +331,7 @@ static void without_launcher_or_image_ray_runs_bare(void **state)
 	w->req.launchers = NULL;
 	build(w, RAY_HEAD);
 	assert_int_equal(cJSON_GetArraySize(json_get(w->pod, "spec.containers")), 1);
-	assert_string_equal(notes_reason(w->notes, NOTE_RECORDING), "NoRecorder");
+	assert_string_equal(notes_reason(w->notes, NOTE_RECORDING), "NoSidecar");
 }
 
 static void whose_policy_it_is_stands_on_the_pod_and_a_template_cannot_say_so(void **state)
@@ -372,11 +372,11 @@ int main(void)
 		TEST(one_kind_of_accelerators_gets_rays_name),
 		TEST(a_login_shell_is_asked_for),
 		TEST(a_command_that_starts_ray_is_left_alone),
-		TEST(without_a_command_there_is_no_recorder),
+		TEST(without_a_command_there_is_no_sidecar),
 		TEST(newer_ray_is_probed_over_http),
 		TEST(the_users_probe_stays),
 		TEST(plasma_elsewhere_means_no_shm),
-		TEST(the_recorder_can_be_switched_off),
+		TEST(the_sidecar_can_be_switched_off),
 		TEST(a_worker_without_a_sidecar_waits_for_the_heads_gcs),
 		TEST(a_missing_claim_leaves_the_store_out_and_says_so),
 		TEST(what_is_not_recorded_in_the_nodes_network_is_said),

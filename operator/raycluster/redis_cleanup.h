@@ -32,7 +32,7 @@ cJSON *redis_cleanup_finalizers(const cJSON *cluster, bool with);
 void redis_cleanup_name(const cJSON *cluster, char ret_name[static REDIS_CLEANUP_NAME_MAX]);
 
 /*
- * The batch/v1 Job, from the head's template: its image, account, volumes and environment, nothing of the recorder. It
+ * The batch/v1 Job, from the head's template: its image, account, volumes and environment, nothing of the sidecar. It
  * has no owner, for the garbage collector would take it away while it works (--cascade=foreground); it removes itself.
  */
 int redis_cleanup_job(const cJSON *cluster, const struct policy *policy, cJSON **ret_job, struct err *err);

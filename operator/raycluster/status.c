@@ -77,7 +77,7 @@ void status_add_resources(struct status_view *view, const cJSON *template, int64
 	cJSON_ArrayForEach(container, json_get(template, "spec.containers")) {
 		const char *name = json_str(container, "name");
 
-		/* What Ray has: neither the recorder nor the autoscaler is of it. */
+		/* What Ray has: neither the sidecar nor the autoscaler is of it. */
 		if (name && (strcmp(name, SIDECAR_CONTAINER) == 0 || strcmp(name, AUTOSCALER_CONTAINER) == 0))
 			continue;
 		view->cpu_milli += n * requested_milli(container, "cpu");

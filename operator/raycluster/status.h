@@ -22,7 +22,7 @@ struct status_view {
 	const char *failure_reason, *failure_message; /* the last write of a pod failed; NULL: it did not */
 };
 
-/* Adds what n pods made of the template request. The recorder is not what the user asked for, so it does not count. */
+/* Adds what n pods made of the template request. The sidecar is not what the user asked for, so it does not count. */
 void status_add_resources(struct status_view *view, const cJSON *template, int64_t n);
 
 /*

@@ -224,7 +224,7 @@ static bool is_within(int64_t *until_ns)
 }
 
 /*
- * One that came while others were dealt with is left where it is, for the recorder after this one. But not all of a
+ * One that came while others were dealt with is left where it is, for the next sidecar. But not all of a
  * storm, which would fill the disk of a container that has cores only because of us.
  */
 static struct crash *refuse(struct crashes *c, int core_fd, const struct core_key *key, enum core_drop why)
@@ -284,7 +284,7 @@ struct crash *crashes_take(struct crashes *c, int core_fd, const struct core_hin
 	append(c, crash);
 	crash_start_unwinder(crash);
 	if (before && before->bundle) {
-		/* A recorder that was killed before the core was kept. Whether it had a backtrace the bundle tells (-EEXIST). */
+		/* A sidecar that was killed before the core was kept. Whether it had a backtrace the bundle tells (-EEXIST). */
 		_cleanup_free_ char *bundle = strdup(before->bundle);
 
 		/* Nobody else will settle it. */

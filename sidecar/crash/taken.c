@@ -67,7 +67,7 @@ static void save(const struct taken *t)
 		strbuf_addf(&text, "%c %" PRIu64 " %" PRIu64 " %" PRId64 " %" PRIu64 " %s\n", c->done ? 'D' : 'R', c->key.dev,
 			    c->key.ino, c->key.mtime_ns, c->key.size, c->bundle ? c->bundle : "-");
 	}
-	/* Under another name and renamed: a recorder that is killed here leaves the old one. */
+	/* Under another name and renamed: a sidecar that is killed here leaves the old one. */
 	if (strbuf_failed(&text) || file_write(t->dirfd, FILE_NAME ".new", text.data, text.len, 0600, &err) < 0 ||
 	    renameat(t->dirfd, FILE_NAME ".new", t->dirfd, FILE_NAME) < 0)
 		log_warning_limited("cores that were kept are not noted: %s", err.code ? err_text(&err) : strerror(errno));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which cores were dealt with, kept in a file for the recorder after this one: a
+ * Which cores were dealt with, kept in a file for the next sidecar: a
  * launcher hands over all that it finds whenever it connects, and a core in a
  * volume outlives its container.
  */
@@ -36,7 +36,7 @@ struct taken;
 struct taken *taken_new(int dirfd);
 void taken_free(struct taken *t);
 
-/* Whether the next recorder will know. */
+/* Whether the next sidecar will know. */
 bool taken_remembers(const struct taken *t);
 
 struct core_key taken_key(int core_fd);

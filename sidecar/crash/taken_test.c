@@ -16,7 +16,7 @@
 
 static const struct core_key one = { 1, 2, 3, 4 }, other = { 1, 2, 5, 4 };
 
-static void what_was_noted_is_known_to_the_next_recorder(void **state)
+static void what_was_noted_is_known_to_the_next_sidecar(void **state)
 {
 	char directory[] = "/tmp/taken_test.XXXXXX";
 	struct taken *t;
@@ -73,7 +73,7 @@ static void lines_that_are_none_are_skipped(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_noted_is_known_to_the_next_recorder),
+		cmocka_unit_test(what_was_noted_is_known_to_the_next_sidecar),
 		cmocka_unit_test(the_oldest_is_forgotten_first),
 		cmocka_unit_test(lines_that_are_none_are_skipped),
 	};

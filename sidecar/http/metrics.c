@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The recorder's metrics in Prometheus' text format 0.0.4. */
+/* The sidecar's metrics in Prometheus' text format 0.0.4. */
 #include "sidecar/http/metrics.h"
 
 #include <inttypes.h>

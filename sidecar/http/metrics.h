@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The recorder's metrics in Prometheus' text format 0.0.4. Pure. The table is metrics.def. */
+/* The sidecar's metrics in Prometheus' text format 0.0.4. Pure. The table is metrics.def. */
 #ifndef AFTERGLOW_SIDECAR_HTTP_METRICS_H
 #define AFTERGLOW_SIDECAR_HTTP_METRICS_H
 

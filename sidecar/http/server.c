@@ -37,7 +37,7 @@
 
 struct http_server {
 	struct event_base *base;
-	const struct recorder *recorder;
+	const struct sidecar *sidecar;
 	const char *spool;
 	struct evhttp *http;
 	struct evconnlistener *listener; /* of http */
@@ -71,7 +71,7 @@ static void on_health(struct evhttp_request *request, void *arg)
 {
 	const struct http_server *s = arg;
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(1024);
-	const char *wrong = keeper_spool_error(recorder_keeper(s->recorder));
+	const char *wrong = keeper_spool_error(sidecar_keeper(s->sidecar));
 
 	strbuf_addf(&text, wrong ? "the spool cannot be written: %s\n" : "ok\n", wrong);
 	strbuf_addf(&text, "heartbeat: %.1f s old, longest pause %.1f s\n", (double)heartbeat_age_ns(now_boottime_ns()) / (double)NS_PER_SEC,
@@ -89,8 +89,8 @@ static bool is_known(struct evhttp_request *request, const char *tag)
 /* Where the bundles go, and whether they get there; null: nowhere. */
 static cJSON *store_to_json(const struct http_server *s)
 {
-	const struct spool_stats *spool = keeper_spool_stats(recorder_keeper(s->recorder));
-	const struct shipper_stats *ship = keeper_ship_stats(recorder_keeper(s->recorder));
+	const struct spool_stats *spool = keeper_spool_stats(sidecar_keeper(s->sidecar));
+	const struct shipper_stats *ship = keeper_ship_stats(sidecar_keeper(s->sidecar));
 	cJSON *json;
 
 	if (!spool || !ship)
@@ -116,7 +116,7 @@ static cJSON *spool_to_json(const char *wrong)
 static void add_places(const struct http_server *s, cJSON *json)
 {
 	json_set(json, "store", store_to_json(s));
-	json_set(json, "spool", s->spool ? spool_to_json(keeper_spool_error(recorder_keeper(s->recorder))) : cJSON_CreateNull());
+	json_set(json, "spool", s->spool ? spool_to_json(keeper_spool_error(sidecar_keeper(s->sidecar))) : cJSON_CreateNull());
 }
 
 static void add_warning(const char *name, const struct observer *o, void *arg)
@@ -136,7 +136,7 @@ static void add_warnings(const struct http_server *s, cJSON *json)
 	cJSON *warnings = json_array_at(json, "warnings");
 
 	if (warnings)
-		recorder_each(s->recorder, add_warning, warnings);
+		sidecar_each(s->sidecar, add_warning, warnings);
 }
 
 /* FNV-1a of what is told of the places, and of warnings: they change without a failure. */
@@ -171,11 +171,11 @@ static void check_rest(const char *name, const struct observer *o, void *arg)
 
 static bool is_restless(const struct http_server *s)
 {
-	const struct journal *j = recorder_journal(s->recorder);
+	const struct journal *j = sidecar_journal(s->sidecar);
 	int64_t ago_ns = j->n ? now_realtime_ns() - j->failures[j->n - 1].ended_unix_ns : INT64_MAX;
 	bool restless = ago_ns < RESTLESS_AFTER_NS && ago_ns > -RESTLESS_AFTER_NS;
 
-	recorder_each(s->recorder, check_rest, &restless);
+	sidecar_each(s->sidecar, check_rest, &restless);
 	return restless;
 }
 
@@ -184,10 +184,10 @@ static bool is_restless(const struct http_server *s)
 /* Of letters, digits and dashes, and not longer: the operator takes no other. */
 static const char *make_tag(const struct http_server *s, char tag[static TAG_MAX])
 {
-	const struct shipper_stats *ship = keeper_ship_stats(recorder_keeper(s->recorder));
+	const struct shipper_stats *ship = keeper_ship_stats(sidecar_keeper(s->sidecar));
 
 	snprintf(tag, TAG_MAX, "%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-%" PRIx32, (uint64_t)s->began_ns,
-		 (uint64_t)recorder_journal(s->recorder)->changes, ship ? (uint64_t)ship->shipped : 0, digest_state(s));
+		 (uint64_t)sidecar_journal(s->sidecar)->changes, ship ? (uint64_t)ship->shipped : 0, digest_state(s));
 	return tag;
 }
 
@@ -207,9 +207,9 @@ static void on_failures(struct evhttp_request *request, void *arg)
 		evhttp_send_reply(request, HTTP_NOTMODIFIED, NULL, NULL);
 		return;
 	}
-	json = journal_to_json(recorder_journal(s->recorder));
+	json = journal_to_json(sidecar_journal(s->sidecar));
 	/* Whose they are: by the time somebody asks, the address may be another pod's. */
-	json_set_str(json, "podUID", recorder_pod_uid(s->recorder));
+	json_set_str(json, "podUID", sidecar_pod_uid(s->sidecar));
 	json_set_str(json, "tag", tag);
 	add_places(s, json);
 	add_warnings(s, json);
@@ -274,13 +274,13 @@ static int64_t spool_bytes(struct http_server *s)
 
 static void add_keeping(const struct http_server *s, struct pod_values *v)
 {
-	const struct spool_stats *spool = keeper_spool_stats(recorder_keeper(s->recorder));
-	const struct shipper_stats *ship = keeper_ship_stats(recorder_keeper(s->recorder));
+	const struct spool_stats *spool = keeper_spool_stats(sidecar_keeper(s->sidecar));
+	const struct shipper_stats *ship = keeper_ship_stats(sidecar_keeper(s->sidecar));
 
 	v->heartbeat_age_ns = heartbeat_age_ns(now_boottime_ns());
 	v->longest_pause_ns = heartbeat_longest_ns();
 	v->output_dropped = outlet_dropped();
-	v->spool_failing = keeper_spool_error(recorder_keeper(s->recorder)) != NULL;
+	v->spool_failing = keeper_spool_error(sidecar_keeper(s->sidecar)) != NULL;
 	if (spool) {
 		v->spool_bundles = spool->bundles;
 		v->counted = spool->counted;
@@ -298,20 +298,20 @@ static void on_metrics(struct evhttp_request *request, void *arg)
 {
 	struct http_server *s = arg;
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(METRICS_TEXT_MAX);
-	const struct journal *j = recorder_journal(s->recorder);
+	const struct journal *j = sidecar_journal(s->sidecar);
 	_cleanup_free_ struct pod_values *v = calloc(1, sizeof(*v));
 
 	if (!v) {
 		evhttp_send_error(request, HTTP_INTERNAL, NULL);
 		return;
 	}
-	recorder_each(s->recorder, add_container, v);
+	sidecar_each(s->sidecar, add_container, v);
 	memcpy(v->failures, j->by_class, sizeof(v->failures));
 	v->last_failure_unix_ns = j->n ? j->failures[j->n - 1].ended_unix_ns : 0;
 	v->spool_bytes = spool_bytes(s);
 	add_keeping(s, v);
-	v->takes_cores = recorder_takes_cores(s->recorder);
-	v->cores = *recorder_core_stats(s->recorder);
+	v->takes_cores = sidecar_takes_cores(s->sidecar);
+	v->cores = *sidecar_core_stats(s->sidecar);
 	metrics_render(v, &text);
 	answer(request, HTTP_OK, "text/plain; version=0.0.4; charset=utf-8", &text);
 }
@@ -476,7 +476,7 @@ static int open_socket(const char *text, struct err *err)
 	return fd;
 }
 
-int http_server_new(struct event_base *base, const char *address, const struct recorder *recorder, const char *spool,
+int http_server_new(struct event_base *base, const char *address, const struct sidecar *sidecar, const char *spool,
 		    struct http_server **ret_server, struct err *err)
 {
 	struct http_server *s = calloc(1, sizeof(*s));
@@ -485,7 +485,7 @@ int http_server_new(struct event_base *base, const char *address, const struct r
 
 	if (!s)
 		return err_set(err, ENOMEM, "--http");
-	*s = (struct http_server){ .base = base, .recorder = recorder, .spool = spool, .began_ns = now_realtime_ns() };
+	*s = (struct http_server){ .base = base, .sidecar = sidecar, .spool = spool, .began_ns = now_realtime_ns() };
 	fd = open_socket(address, err);
 	if (fd < 0) {
 		free(s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Real requests, right and wrong ones, to a recorder in a child process. */
+/* Real requests, right and wrong ones, to a sidecar in a child process. */
 #include "sidecar/http/server.h"
 
 #include <arpa/inet.h>
@@ -42,10 +42,10 @@ static void stop(evutil_socket_t fd, short what, void *base)
 
 _Noreturn static void run_server(int port_fd)
 {
-	struct recorder_options options = { .socket_path = socket_path, .spool = directory, .warn_at = 0.8, .report_fd = 2 };
+	struct record_options options = { .socket_path = socket_path, .spool = directory, .warn_at = 0.8, .report_fd = 2 };
 	struct event_base *base = event_base_new();
 	struct event *term = evsignal_new(base, SIGTERM, stop, base);
-	struct recorder *r;
+	struct sidecar *r;
 	struct http_server *http;
 	char path[96];
 
@@ -53,13 +53,13 @@ _Noreturn static void run_server(int port_fd)
 	dup2(open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600), STDERR_FILENO);
 	signal(SIGPIPE, SIG_IGN);
 	event_add(term, NULL);
-	if (recorder_new(base, &options, &r, NULL) < 0 || http_server_new(base, ":0", r, directory, &http, NULL) < 0)
+	if (sidecar_new(base, &options, &r, NULL) < 0 || http_server_new(base, ":0", r, directory, &http, NULL) < 0)
 		_exit(3);
 	port = http_server_port(http);
 	fd_write_all(port_fd, &port, sizeof(port), NULL);
 	event_base_dispatch(base);
 	http_server_free(http);
-	recorder_free(r);
+	sidecar_free(r);
 	event_free(term);
 	event_base_free(base);
 	libevent_global_shutdown();
@@ -75,9 +75,9 @@ static int start_server(const char *failures)
 	if (!mkdtemp(directory) || pipe(pipe_fds) < 0)
 		return -1;
 	snprintf(socket_path, sizeof(socket_path), "%s/socket", directory);
-	snprintf(path, sizeof(path), "%s/.recorder", directory);
+	snprintf(path, sizeof(path), "%s/.sidecar", directory);
 	mkdir(path, 0700);
-	snprintf(path, sizeof(path), "%s/.recorder/failures.json", directory);
+	snprintf(path, sizeof(path), "%s/.sidecar/failures.json", directory);
 	file_write(AT_FDCWD, path, failures, strlen(failures), 0600, NULL);
 	server = fork();
 	if (server == 0)
@@ -410,15 +410,15 @@ static int connect_loopback(int family, uint16_t to)
 /* The kernel takes a connection before anybody accepts it: who listens is what counts. */
 static int listen_in_network_of(int family)
 {
-	struct recorder_options options = { .socket_path = socket_path, .warn_at = 0.8, .report_fd = 2 };
+	struct record_options options = { .socket_path = socket_path, .warn_at = 0.8, .report_fd = 2 };
 	struct http_server *http;
 	struct event_base *base;
-	struct recorder *r;
+	struct sidecar *r;
 
 	enter_network(family);
 	base = event_base_new();
 	snprintf(socket_path + strlen(socket_path), 3, "%d", family % 10);
-	if (recorder_new(base, &options, &r, NULL) < 0 || http_server_new(base, ":0", r, NULL, &http, NULL) < 0)
+	if (sidecar_new(base, &options, &r, NULL) < 0 || http_server_new(base, ":0", r, NULL, &http, NULL) < 0)
 		return 2;
 	if (connect_loopback(family, http_server_port(http)) < 0)
 		return 3;

@@ -4,7 +4,7 @@
  *
  * Kubernetes has no ambient capabilities: a container that runs as another user
  * than root has "capabilities: add: [SYSLOG]" in its bounding set only, which
- * grants nothing, and no_new_privs forbids file capabilities. So the recorder is
+ * grants nothing, and no_new_privs forbids file capabilities. So the sidecar is
  * started as root with SYSLOG and SETUID alone, and becomes its usual user here
  * before it opens anything.
  */

@@ -19,7 +19,7 @@ struct kernel_log {
 	const char *pod_uid; /* NULL outside Kubernetes */
 	pid_t command; /* in the node's PID namespace, 0 unknown */
 	char cgroup[KMSG_PATH_MAX]; /* "" unknown */
-	bool shared; /* the recorder is in that cgroup too, and so may be others */
+	bool shared; /* the sidecar is in that cgroup too, and so may be others */
 	int64_t since_us, named_since_us; /* as in struct kernel_question */
 	int64_t begin_us; /* as since_us was at first */
 	struct gpus gpus; /* of the container */

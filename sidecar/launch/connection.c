@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The launcher's end of the recorder's socket. */
+/* The launcher's end of the sidecar's socket. */
 #include "sidecar/launch/connection.h"
 
 #include <errno.h>

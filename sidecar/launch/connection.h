@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The launcher's end of the recorder's socket: one message, with descriptors or without. Nothing here blocks unless it says so. */
+/* The launcher's end of the sidecar's socket: one message, with descriptors or without. Nothing here blocks unless it says so. */
 #ifndef AFTERGLOW_SIDECAR_LAUNCH_CONNECTION_H
 #define AFTERGLOW_SIDECAR_LAUNCH_CONNECTION_H
 
@@ -29,12 +29,12 @@ bool connection_send(int socket_fd, const char *text, size_t len, const int *fds
 /* The same, but waits until there is room for it. */
 bool connection_send_waiting(int socket_fd, const char *text, size_t len, const int *fds, size_t n_fds);
 
-/* The first message: who we are, and the descriptors that let the recorder look in. */
+/* The first message: who we are, and the descriptors that let the sidecar look in. */
 bool connection_send_hello(int socket_fd, const struct options *options, pid_t command, int64_t started_ns);
 
 /*
  * One message, NUL-terminated, and its descriptor (the caller's; -1: none).
- * Returns its length; 0: the recorder is gone; -1: nothing came.
+ * Returns its length; 0: the sidecar is gone; -1: nothing came.
  */
 ssize_t connection_receive(int socket_fd, char text[static LAUNCH_MESSAGE_MAX + 1], int *ret_fd);
 

@@ -42,7 +42,7 @@ static bool relay(struct cores *c, int socket_fd)
 		stop(c);
 	if (len > 0 && strcmp(text, CORE_REMOVED) == 0)
 		c->removing--;
-	/* A recorder that takes nothing now gets it with the next "again", from another connection. */
+	/* A sidecar that takes nothing now gets it with the next "again", from another connection. */
 	if (len > 0 && fd >= 0 && socket_fd >= 0)
 		connection_send(socket_fd, text, (size_t)len, &fd, 1);
 	if (fd >= 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands that the recorder has run in the container. */
+/* Commands that the sidecar has run in the container. */
 #include "sidecar/launch/hooks.h"
 
 #include <errno.h>

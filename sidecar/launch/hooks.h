@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Commands that the recorder has run in the container: each in a process group
+ * Commands that the sidecar has run in the container: each in a process group
  * of its own, which is killed when its time is over or its first process ends.
  */
 #ifndef AFTERGLOW_SIDECAR_LAUNCH_HOOKS_H
@@ -39,7 +39,7 @@ struct hook *hooks_find(struct hooks *h, pid_t pid);
 int64_t hooks_next_ns(const struct hooks *h);
 void hooks_kill_overdue(struct hooks *h, int64_t now_ns);
 
-/* Nobody listens any more: not to their ends either, should another recorder connect meanwhile. */
+/* Nobody listens any more: not to their ends either, should another sidecar connect meanwhile. */
 void hooks_kill_all(struct hooks *h);
 
 #endif

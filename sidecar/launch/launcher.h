@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the launcher knows: the command, the recorder's connection, and how long to stay. */
+/* What the launcher knows: the command, the sidecar's connection, and how long to stay. */
 #ifndef AFTERGLOW_SIDECAR_LAUNCH_LAUNCHER_H
 #define AFTERGLOW_SIDECAR_LAUNCH_LAUNCHER_H
 
@@ -28,24 +28,24 @@ struct launcher {
 	int64_t started_ns;
 	int64_t retry_at_ns;
 	bool refused; /* somebody else who listened where the sidecar does */
-	bool met; /* a recorder, at any time */
-	bool awaiting; /* the command ended before any recorder came, and one may still come */
+	bool met; /* a sidecar, at any time */
+	bool awaiting; /* the command ended before any sidecar came, and one may still come */
 	bool ended;
 	int wait_status;
 	int64_t ended_ns;
 	int64_t linger_until_ns;
 	int64_t release_ns; /* asked to go by --release; 0: not asked */
-	bool held; /* the recorder said hold: the wait does not depend on it */
+	bool held; /* the sidecar said hold: the wait does not depend on it */
 	struct hooks hooks;
 	struct cores cores;
 	struct watched watched;
 	struct speaker speaker;
 	const sigset_t *original_mask;
-	bool killing; /* the recorder said kill: whoever is left to us dies too */
-	bool released; /* the recorder said done, or there is nobody to wait for */
+	bool killing; /* the sidecar said kill: whoever is left to us dies too */
+	bool released; /* the sidecar said done, or there is nobody to wait for */
 };
 
-/* The recorder's orders (orders.c) */
+/* The sidecar's orders (orders.c) */
 
 /* Ends the connection; an end that was waited for is over then. */
 void launcher_disconnect(struct launcher *l);

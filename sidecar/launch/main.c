@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * afterglow-launch: starts the real command of a container and lets the
- * recorder beside it look in.
+ * sidecar beside it look in.
  *
  * Theory of operation. The launcher is PID 1 of the container (elsewhere a
  * child subreaper). It starts the command, forwards signals, reaps, and exits
  * with the command's own code. Beside that it keeps one connection to the
- * recorder's socket, over which it hands out descriptors once (see protocol.h)
- * and takes a few orders. The recorder is optional at every moment: connecting
+ * sidecar's socket, over which it hands out descriptors once (see protocol.h)
+ * and takes a few orders. The sidecar is optional at every moment: connecting
  * never blocks, a lost connection is tried again in the background, and without
  * one the command does not notice a difference.
  *
@@ -84,7 +84,7 @@ static void connect_first(struct launcher *l)
 		try_connect(l);
 }
 
-/* A recorder that does not know the verb ignores it. */
+/* A sidecar that does not know the verb ignores it. */
 static void send_unstarted(const struct launcher *l)
 {
 	const struct exec_failure *f = l->exec_failure;
@@ -179,7 +179,7 @@ static void read_signals(struct launcher *l)
 
 /* The loop */
 
-static bool seeks_recorder(const struct launcher *l)
+static bool seeks_sidecar(const struct launcher *l)
 {
 	return l->socket_fd < 0 && !l->options->socket_fd && (!l->ended || l->awaiting);
 }
@@ -195,7 +195,7 @@ static int poll_timeout_ms(const struct launcher *l)
 	int64_t at = l->ended ? leave_at_ns(l) : INT64_MAX;
 	int64_t ms;
 
-	if (seeks_recorder(l) && l->retry_at_ns < at)
+	if (seeks_sidecar(l) && l->retry_at_ns < at)
 		at = l->retry_at_ns;
 	if (hooks_next_ns(&l->hooks) < at)
 		at = hooks_next_ns(&l->hooks);
@@ -206,17 +206,17 @@ static int poll_timeout_ms(const struct launcher *l)
 }
 
 /*
- * The recorder is started beside us, so a command that fails at once is often dead before the recorder listens.
+ * The sidecar is started beside us, and often listens only when a command that failed at once is dead already.
  * Its report is worth a few seconds, of which only a container that failed has to give any.
  */
-static int64_t recorder_comes_until_ns(const struct launcher *l)
+static int64_t sidecar_comes_until_ns(const struct launcher *l)
 {
-	return l->started_ns + l->options->wait_recorder_s * NS_PER_SEC;
+	return l->started_ns + l->options->wait_sidecar_s * NS_PER_SEC;
 }
 
-static bool recorder_may_come(const struct launcher *l)
+static bool sidecar_may_come(const struct launcher *l)
 {
-	return !l->met && l->wait_status != 0 && l->ended_ns < recorder_comes_until_ns(l);
+	return !l->met && l->wait_status != 0 && l->ended_ns < sidecar_comes_until_ns(l);
 }
 
 /* The command has ended: tell, and wait for the answer if there is anybody to give one. */
@@ -224,9 +224,9 @@ static void announce_end(struct launcher *l)
 {
 	if (l->socket_fd < 0 && !l->options->socket_fd)
 		try_connect(l);
-	l->awaiting = l->socket_fd < 0 && recorder_may_come(l);
+	l->awaiting = l->socket_fd < 0 && sidecar_may_come(l);
 	if (l->awaiting) {
-		l->linger_until_ns = recorder_comes_until_ns(l);
+		l->linger_until_ns = sidecar_comes_until_ns(l);
 		return;
 	}
 	watched_flush(&l->watched, l->socket_fd);
@@ -234,7 +234,7 @@ static void announce_end(struct launcher *l)
 		cores_flush(&l->cores, l->socket_fd);
 		send_unstarted(l);
 	}
-	l->linger_until_ns = now_ns() + LINGER_NS; /* from the message on: all of it is the recorder's */
+	l->linger_until_ns = now_ns() + LINGER_NS; /* from the message on: all of it is the sidecar's */
 	if (l->socket_fd < 0 || !send_exit(l))
 		l->released = true;
 }
@@ -267,7 +267,7 @@ static void run(struct launcher *l)
 			launcher_read_order(l);
 		if (l->ended && now_ns() >= leave_at_ns(l))
 			break;
-		if (!seeks_recorder(l) || now_ns() < l->retry_at_ns)
+		if (!seeks_sidecar(l) || now_ns() < l->retry_at_ns)
 			continue;
 		if (l->awaiting)
 			announce_end(l);

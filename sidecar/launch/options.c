@@ -13,7 +13,7 @@
 
 #include "sidecar/launch/protocol.h"
 
-#define WAIT_RECORDER_MAX_S 3600
+#define WAIT_SIDECAR_MAX_S 3600
 #define FD_MAX 1023
 
 #define DEFAULT_NAME "main"
@@ -23,16 +23,16 @@
 static const char usage[] =
 	"usage: afterglow-launch [OPTION...] -- COMMAND [ARG...]\n"
 	"Starts COMMAND, forwards signals to it and exits with its exit code (128+N after\n"
-	"signal N). Lets the Afterglow recorder at --socket observe this container.\n"
+	"signal N). Lets the Afterglow sidecar at --socket observe this container.\n"
 	"\n"
 	"  --name NAME       the container's name in reports (default \"" DEFAULT_NAME "\")\n"
-	"  --socket PATH     the recorder's socket (default " DEFAULT_SOCKET ");\n"
+	"  --socket PATH     the sidecar's socket (default " DEFAULT_SOCKET ");\n"
 	"                    without one COMMAND runs all the same\n"
 	"  --socket-fd N     descriptor N is connected to the sidecar: --socket is not looked at\n"
 	"  --termination-log PATH\n"
 	"                    where the kubelet reads the container's last words: its\n"
 	"                    terminationMessagePath (default " DEFAULT_TERMINATION_LOG ")\n"
-	"  --wait-recorder S when COMMAND fails within S seconds of its start and no recorder has\n"
+	"  --wait-sidecar S  when COMMAND fails within S seconds of its start and no sidecar has\n"
 	"                    come by then, wait for one until they are over (1 to 3600)\n"
 	"  --self-fd N       we were started by /proc/self/fd/N: close it, and take back our name\n"
 	"  --nofile N        raise the soft limit of open files to N, as ulimit -n N would\n"
@@ -135,9 +135,9 @@ void options_parse(char **argv, struct options *o)
 			o->self_fd = (int)parse_number(option_value(argv, &i), FD_MAX, "--self-fd takes a descriptor, not ");
 		else if (strcmp(argv[i], "--socket-fd") == 0)
 			o->socket_fd = (int)parse_number(option_value(argv, &i), FD_MAX, "--socket-fd takes a descriptor, not ");
-		else if (strcmp(argv[i], "--wait-recorder") == 0)
-			o->wait_recorder_s = (int)parse_number(option_value(argv, &i), WAIT_RECORDER_MAX_S,
-							       "--wait-recorder takes seconds from 1 to 3600, not ");
+		else if (strcmp(argv[i], "--wait-sidecar") == 0)
+			o->wait_sidecar_s = (int)parse_number(option_value(argv, &i), WAIT_SIDECAR_MAX_S,
+							      "--wait-sidecar takes seconds from 1 to 3600, not ");
 		else if (strcmp(argv[i], "--cores") == 0)
 			o->cores = true;
 		else if (strcmp(argv[i], "--cores-max") == 0)

@@ -26,7 +26,7 @@ struct options {
 	const char *termination_log; /* terminationMessagePath of the container */
 	const char *wait_tcp;
 	char *prefix; /* words before COMMAND, NULL: none */
-	int wait_recorder_s; /* after a failure that early, 0: not at all */
+	int wait_sidecar_s; /* after a failure that early, 0: not at all */
 	rlim_t nofile; /* 0: leave the limit */
 	int self_fd; /* by which the kernel was given this program; 0: by its path */
 	bool cores;

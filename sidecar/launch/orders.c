@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the recorder asks for. */
+/* What the sidecar asks for. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

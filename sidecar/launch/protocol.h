@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What launcher and recorder say to each other over a SOCK_SEQPACKET unix
+ * What launcher and sidecar say to each other over a SOCK_SEQPACKET unix
  * socket: one message is "VERB ARGS", text without a final NUL, at most
  * LAUNCH_MESSAGE_MAX bytes. Both ends ignore verbs they do not know, so that
  * either may be the newer one.
  *
- * launcher -> recorder
+ * launcher -> sidecar
  *   hello VERSION FDS NAME LAUNCHER_PID COMMAND_PID START_NS
  *	first, once per connection. FDS says which descriptors came along
  *	(SCM_RIGHTS), one letter each, in order: r O_PATH of the container's /,
@@ -22,7 +22,7 @@
  *	a process dumped core, and the kernel is done with it: the descriptor
  *	that comes along is the file, open for reading. What its name told;
  *	0, and "-" for COMM, where it did not. After each hello those come too that
- *	lay there already, so the recorder may see one again. Before exit, when
+ *	lay there already, so the sidecar may see one again. Before exit, when
  *	the command itself dumped.
  *   ran ID PID
  *   finished ID WAIT_STATUS TIMED_OUT
@@ -36,13 +36,13 @@
  *	that process is not watched: ESRCH it has ended, or another one has its
  *	PID now; EBUSY too many are watched; ENOSYS the kernel has no pidfds.
  *
- * recorder -> launcher, which obeys only the sidecar (connection_open)
+ * sidecar -> launcher, which obeys nobody else (connection_open)
  *   say TEXT	print TEXT on the container's stderr
  *   kill	end every process of the container (an OOM ends the group)
  *   run ID SECONDS MAXBYTES COMMAND
  *	run COMMAND by /bin/sh -c in the container. Its output goes to the one
- *	descriptor that comes along, the writing end of the recorder's pipe: so
- *	the recorder never reads from something that the container made. Killed
+ *	descriptor that comes along, the writing end of the sidecar's pipe: so
+ *	the sidecar never reads from something that the container made. Killed
  *	after SECONDS, with its process group; a file that it writes may have
  *	MAXBYTES (0: any size). At most LAUNCH_HOOKS_MAX at a time. After the
  *	command's end the container waits for it.
@@ -54,7 +54,7 @@
  *	of its start as /proc/PID/stat has it (field 22, in clock ticks). At most
  *	LAUNCH_WATCHED_MAX at a time.
  *   hold N	after the command ended, keep the container N more seconds, also when
- *	the recorder is gone, until SIGTERM or afterglow-launch --release
+ *	the sidecar is gone, until SIGTERM or afterglow-launch --release
  *   done	nothing more is wanted: exit
  */
 #ifndef AFTERGLOW_SIDECAR_LAUNCH_PROTOCOL_H

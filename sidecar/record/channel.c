@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The recorder's end of the launcher's socket. */
+/* The sidecar's end of the launcher's socket. */
 #include "sidecar/record/channel.h"
 
 #include <ctype.h>
@@ -44,7 +44,7 @@ static int parse_hello(const char *args, struct launch_message *m, struct err *e
 	    args[end] != '\0')
 		return err_set(err, EPROTO, "hello \"%.60s\" from a launcher", args);
 	if (version != LAUNCH_PROTOCOL_VERSION)
-		return err_set(err, EPROTO, "a launcher speaks version %d, this recorder %d", version,
+		return err_set(err, EPROTO, "a launcher speaks version %d, this sidecar %d", version,
 			       LAUNCH_PROTOCOL_VERSION);
 	if (strcmp(letters, "-") == 0)
 		letters[0] = '\0';

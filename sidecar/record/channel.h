@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The recorder's end of the launcher's socket: receives one message and its
+ * The sidecar's end of the launcher's socket: receives one message and its
  * descriptors, parses it. What comes is hostile: any process of the Ray
  * container may connect and send anything.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the recorder's end of the socket: what is taken for a message, and no descriptor left behind. */
+/* Tests of the sidecar's end of the socket: what is taken for a message, and no descriptor left behind. */
 #include "sidecar/record/channel.h"
 
 #include <errno.h>

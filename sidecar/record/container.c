@@ -271,7 +271,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 	discard(received.fds, received.n_fds);
 }
 
-struct container *container_new(struct event_base *base, int fd, const struct recorder_options *options, struct keeper *keeper,
+struct container *container_new(struct event_base *base, int fd, const struct record_options *options, struct keeper *keeper,
 				const struct container_callbacks *callbacks, struct err *err)
 {
 	const struct timeval hello_within = { .tv_sec = HELLO_WITHIN_S };

@@ -25,7 +25,7 @@ struct container;
 struct container_callbacks {
 	/* For that life, the history to go on with; the container takes it. NULL: one in memory. */
 	struct history *(*history)(struct container *c, const struct life *life, void *arg);
-	/* Which cores were dealt with; the recorder's. */
+	/* Which cores were dealt with; the sidecar's. */
 	struct taken *taken;
 	struct core_stats *core_stats; /* and what became of all */
 	/* A launcher said hello. */
@@ -38,7 +38,7 @@ struct container_callbacks {
 };
 
 /* Takes fd, the accepted connection. options and keeper must outlive the container. NULL with err set on failure. */
-struct container *container_new(struct event_base *base, int fd, const struct recorder_options *options, struct keeper *keeper,
+struct container *container_new(struct event_base *base, int fd, const struct record_options *options, struct keeper *keeper,
 				const struct container_callbacks *callbacks, struct err *err);
 void container_free(struct container *c);
 

@@ -61,7 +61,7 @@ static bool is_failure(const struct container *c, const struct report *r)
 
 /*
  * The kubelet reads the message when the launcher has gone, which waits no longer than 2 s, and a slow disk takes longer to
- * commit a bundle. One that is lost with us is written by the recorder after us, under that name.
+ * commit a bundle. One that is lost with us is written by the sidecar after us, under that name.
  */
 static void on_named(const struct report *r, void *arg)
 {

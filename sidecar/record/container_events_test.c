@@ -59,7 +59,7 @@ static void ignore(struct container *c, void *arg)
 	(void)arg;
 }
 
-static const struct recorder_options options = { .report_fd = -1, .warn_at = 0.8 };
+static const struct record_options options = { .report_fd = -1, .warn_at = 0.8 };
 static const struct container_callbacks callbacks = { .history = no_history, .attached = ignore, .done = ignore };
 
 /* Attached, with the launcher's end of its connection in *ret_launcher. */

@@ -25,7 +25,7 @@ struct received {
 
 struct container {
 	struct event_base *base;
-	const struct recorder_options *options;
+	const struct record_options *options;
 	struct keeper *keeper;
 	struct container_callbacks callbacks;
 	int fd, termination_fd, pidfd, inotify_fd;

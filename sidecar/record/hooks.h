@@ -4,7 +4,7 @@
  * when it has died but its launcher has not.
  *
  * Theory of operation. The launcher runs them (launch/protocol.h), one at a
- * time. The recorder makes the pipe for the output and hands out its writing end
+ * time. The sidecar makes the pipe for the output and hands out its writing end
  * only: reading never depends on a descriptor that the container made. Output is
  * kept in memory, as much as HOOK_OUTPUT_MAX of each and HOOK_RESULTS_MAX of them,
  * until a bundle takes it.

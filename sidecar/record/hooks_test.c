@@ -20,7 +20,7 @@ struct world {
 	struct hook_options options;
 	struct hooks *hooks;
 	int launcher; /* the launcher's end */
-	int recorder;
+	int sidecar;
 	int64_t headroom;
 	int done;
 };
@@ -40,9 +40,9 @@ static void begin_world(struct world *w, struct hook_options options)
 	int pair[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-	*w = (struct world){ .base = event_base_new(), .options = options, .recorder = pair[0], .launcher = pair[1] };
+	*w = (struct world){ .base = event_base_new(), .options = options, .sidecar = pair[0], .launcher = pair[1] };
 	w->headroom = (int64_t)1 << 30;
-	w->hooks = hooks_new(w->base, w->recorder, &w->options,
+	w->hooks = hooks_new(w->base, w->sidecar, &w->options,
 			     &(struct hooks_callbacks){ .headroom = give_headroom, .done = count_done, .arg = w });
 	assert_non_null(w->hooks);
 }
@@ -51,7 +51,7 @@ static void end_world(struct world *w)
 {
 	hooks_free(w->hooks);
 	event_base_free(w->base);
-	close(w->recorder);
+	close(w->sidecar);
 	close(w->launcher);
 	libevent_global_shutdown();
 }

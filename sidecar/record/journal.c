@@ -277,7 +277,7 @@ bool journal_add(struct journal *j, const struct failure *f, const char *text)
 	return new;
 }
 
-/* What a recorder before us kept comes to memory when it is asked for. */
+/* What a sidecar before us kept comes to memory when it is asked for. */
 static void load_last(struct journal *j, size_t slot, const char *container)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(LAST_REPORT_MAX);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The failures of this pod so far, in short, and the last report of each of its
- * containers. Kept in the spool, so that both survive the recorder.
+ * containers. Kept in the spool, so that both survive the sidecar.
  */
 #ifndef AFTERGLOW_SIDECAR_RECORD_JOURNAL_H
 #define AFTERGLOW_SIDECAR_RECORD_JOURNAL_H
@@ -31,7 +31,7 @@ enum place {
 };
 
 struct failure {
-	char id[FAILURE_ID_MAX]; /* its own among those of the container, whatever recorder tells of it */
+	char id[FAILURE_ID_MAX]; /* its own among those of the container, whichever sidecar reports it */
 	int64_t ended_unix_ns;
 	char container[64];
 	enum failure_class class;
@@ -54,7 +54,7 @@ struct journal {
 	size_t n;
 	uint64_t forgotten;
 	uint64_t changes; /* counted, so that who asks often can tell whether to look again */
-	uint64_t by_class[FAILURE_CLASS_COUNT]; /* read or added by this recorder */
+	uint64_t by_class[FAILURE_CLASS_COUNT]; /* read or added by this sidecar */
 	struct {
 		char container[64];
 		char *text; /* NULL: free */

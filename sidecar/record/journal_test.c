@@ -53,7 +53,7 @@ static struct failure failure(const char *container, int i)
 	return f;
 }
 
-static void a_failure_survives_the_recorder(void **state)
+static void a_failure_survives_the_sidecar(void **state)
 {
 	struct journal j, again;
 	struct failure f = failure("ray-worker", 1);
@@ -97,7 +97,7 @@ static void a_process_s_death_keeps_its_summary_and_a_hold_its_end(void **state)
 	journal_close(&j);
 }
 
-static void every_failure_has_a_name_of_its_own_that_a_later_recorder_gives_it_too(void **state)
+static void every_failure_has_a_name_of_its_own_that_a_later_sidecar_gives_it_too(void **state)
 {
 	struct report r = { .verdict = { .class = FAILURE_WORKER_CRASH, .exit_code = -1 }, .ended_unix_ns = 1795224546324 * NS_PER_MS,
 			    .signature = "v1:WorkerCrash:task/boom:SIGSEGV",
@@ -242,9 +242,9 @@ static void without_a_spool_it_remembers_all_the_same(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_failure_survives_the_recorder, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_failure_survives_the_sidecar, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_process_s_death_keeps_its_summary_and_a_hold_its_end, setup, teardown),
-		cmocka_unit_test(every_failure_has_a_name_of_its_own_that_a_later_recorder_gives_it_too),
+		cmocka_unit_test(every_failure_has_a_name_of_its_own_that_a_later_sidecar_gives_it_too),
 		cmocka_unit_test(a_summary_that_is_too_long_loses_processes_and_then_itself),
 		cmocka_unit_test_setup_teardown(the_same_bundle_is_the_same_failure, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_process_s_death_is_not_how_the_container_ended, setup, teardown),

@@ -35,7 +35,7 @@ struct lane {
 };
 
 struct keeper {
-	const struct recorder_options *options;
+	const struct record_options *options;
 	struct journal *journal;
 	struct lane lanes[LANES];
 	struct err broken; /* why the last bundle could not be written to the spool; code 0: it could */
@@ -52,7 +52,7 @@ struct keeper {
 /* What the report calls the bundle that is at path below the spool. */
 static void name_of(const struct keeper *k, const char *path, char name[static BUNDLE_PATH_MAX])
 {
-	snprintf(name, BUNDLE_PATH_MAX, "%s/%s", recorder_store_name(k->options), path);
+	snprintf(name, BUNDLE_PATH_MAX, "%s/%s", record_options_store_name(k->options), path);
 }
 
 static void emit(const struct keeper *k, const char *event, cJSON *fields)
@@ -234,10 +234,10 @@ static int make_lane(struct event_base *base, struct keeper *k, struct lane *lan
 	lane->spool = spool_new(lane->path, &limits, state_fd);
 	if (!lane->spool)
 		return err_set(err, ENOMEM, "keeper");
-	return recorder_ships(k->options) ? make_shipper(base, k, lane, err) : 0;
+	return record_options_ships(k->options) ? make_shipper(base, k, lane, err) : 0;
 }
 
-int keeper_new(struct event_base *base, const struct recorder_options *options, int state_fd, struct journal *journal,
+int keeper_new(struct event_base *base, const struct record_options *options, int state_fd, struct journal *journal,
 	       struct keeper **ret_keeper, struct err *err)
 {
 	struct keeper *k = calloc(1, sizeof(*k));
@@ -248,8 +248,8 @@ int keeper_new(struct event_base *base, const struct recorder_options *options, 
 	k->options = options;
 	k->journal = journal;
 	k->settle = evtimer_new(base, on_settle, k);
-	k->lanes[SPOOL].path = recorder_bundles(options);
-	if (k->lanes[SPOOL].path && recorder_ships(options))
+	k->lanes[SPOOL].path = record_options_bundles(options);
+	if (k->lanes[SPOOL].path && record_options_ships(options))
 		k->lanes[FALLBACK].path = options->spool_fallback;
 	if (!k->settle)
 		rc = err_set(err, ENOMEM, "keeper");

@@ -20,7 +20,7 @@ struct keeper;
  * state_fd: for what has to survive, -1: none. journal hears what becomes of bundles, NULL: nobody. options and journal must
  * outlive it.
  */
-int keeper_new(struct event_base *base, const struct recorder_options *options, int state_fd, struct journal *journal,
+int keeper_new(struct event_base *base, const struct record_options *options, int state_fd, struct journal *journal,
 	       struct keeper **ret_keeper, struct err *err);
 void keeper_free(struct keeper *k);
 

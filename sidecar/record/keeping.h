@@ -13,7 +13,7 @@
 
 struct keeping_place {
 	struct errand *errand; /* one bundle at a time */
-	const struct recorder_options *options;
+	const struct record_options *options;
 	const char *path; /* of the spool, or a store that is a directory */
 	struct spool *spool; /* NULL: without bounds */
 	errand_message_fn on_rest; /* hears what the errand before has to say yet, while its end is waited for */

@@ -50,7 +50,7 @@ int __wrap_bundle_commit(struct bundle *b, struct err *err)
 
 static char directory[64];
 static struct observer watched;
-static const struct recorder_options options = { .spool = directory };
+static const struct record_options options = { .spool = directory };
 static struct errand errand;
 static struct spool *spool;
 

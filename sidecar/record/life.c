@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How far the recorder has come with a container, kept in its history for the recorder after it. */
+/* How far the sidecar has come with a container, kept in its history for the next sidecar. */
 #include "sidecar/record/life.h"
 
 #include <fcntl.h>
@@ -174,7 +174,7 @@ void life_reported(const struct observer *o)
 	history_set_life(o->history, &l);
 }
 
-void life_revive(struct observer *o, struct history *h, const struct recorder_options *options)
+void life_revive(struct observer *o, struct history *h, const struct record_options *options)
 {
 	const struct life *l = history_life(h);
 

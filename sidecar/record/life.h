@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How far the recorder has come with a container, kept in its history for the recorder after it. */
+/* How far the sidecar has come with a container, kept in its history for the next sidecar. */
 #ifndef AFTERGLOW_SIDECAR_RECORD_LIFE_H
 #define AFTERGLOW_SIDECAR_RECORD_LIFE_H
 
@@ -26,8 +26,8 @@ void life_reporting(const struct observer *o, const char *path);
 void life_reported(const struct observer *o);
 
 /* An observer of a container that nobody can see any more. Takes h; observer_close ends it. */
-void life_revive(struct observer *o, struct history *h, const struct recorder_options *options);
-/* How it ended, as far as the recorder before us knew. */
+void life_revive(struct observer *o, struct history *h, const struct record_options *options);
+/* How it ended, as far as the sidecar before us knew. */
 void life_ending(const struct life *l, struct ending *ret_ending);
 
 #endif

@@ -63,7 +63,7 @@ struct observer {
 	void (*naming)(const struct report *r, void *arg);
 	void *naming_arg;
 	struct sampler sampler;
-	uint64_t samples; /* taken by this recorder */
+	uint64_t samples; /* taken by this sidecar */
 	int64_t delay_ns; /* from the last one to the next, as chosen */
 	struct memory baseline; /* counters as they were when nothing had happened */
 	struct limits limits; /* likewise */

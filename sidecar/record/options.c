@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What follows from what the recorder is told: where bundles go. */
+/* What follows from what the sidecar is told: where bundles go. */
 #include "sidecar/record/options.h"
 
 #include <string.h>
 
-const char *recorder_bundles(const struct recorder_options *o)
+const char *record_options_bundles(const struct record_options *o)
 {
 	if (o->spool)
 		return o->spool;
@@ -13,14 +13,14 @@ const char *recorder_bundles(const struct recorder_options *o)
 	return o->store.url ? store_directory(o->store.url) : NULL;
 }
 
-bool recorder_ships(const struct recorder_options *o)
+bool record_options_ships(const struct record_options *o)
 {
-	const char *directory = o->store.url ? store_directory(o->store.url) : NULL, *bundles = recorder_bundles(o);
+	const char *directory = o->store.url ? store_directory(o->store.url) : NULL, *bundles = record_options_bundles(o);
 
 	return o->store.url && bundles && (!directory || strcmp(directory, bundles) != 0);
 }
 
-const char *recorder_store_name(const struct recorder_options *o)
+const char *record_options_store_name(const struct record_options *o)
 {
 	const char *directory = o->store.url ? store_directory(o->store.url) : NULL;
 

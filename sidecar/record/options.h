@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the recorder is told: by the command line, and by the pod's environment. */
+/* What the sidecar is told: by the command line, and by the pod's environment. */
 #ifndef AFTERGLOW_SIDECAR_RECORD_OPTIONS_H
 #define AFTERGLOW_SIDECAR_RECORD_OPTIONS_H
 
@@ -24,11 +24,11 @@
 /* After which end of the last container the sidecar ends, too. */
 enum leave_after { LEAVE_AFTER_NONE, LEAVE_AFTER_SUCCESS, LEAVE_AFTER_ANY };
 
-struct recorder_options {
+struct record_options {
 	const char *socket_path;
 	struct store_options store; /* where bundles end up; url NULL: they stay in the spool */
 	const char *store_name; /* what reports call the store ("pvc:ray-failures"), NULL: its path or URL */
-	const char *spool; /* where bundles are written first, and what survives the recorder; NULL: nothing does */
+	const char *spool; /* where bundles are written first, and what survives the sidecar; NULL: nothing does */
 	const char *spool_fallback; /* in memory: bundles go there on their way while the spool cannot be written; NULL: nowhere */
 	const char *bundles; /* without a spool: where bundles are written first, NULL: a store that is a directory */
 	struct spool_limits spool_limits;
@@ -46,7 +46,7 @@ struct recorder_options {
 	bool record_success; /* make a record of exit code 0 too */
 	enum leave_after leave_after; /* whether it ends by itself, as a pod that is not restarted can end only with all containers */
 	int grace_s; /* after SIGTERM, how long to ship what is not in the store */
-	int reconnect_s; /* how long to wait for the launchers of a recorder before this one */
+	int reconnect_s; /* how long to wait for the launchers of a sidecar before this one */
 	const char *http; /* http_address_valid, NULL: no HTTP */
 	int report_fd; /* where text reports go: 1 in a pod, 2 under exec */
 	bool events; /* JSON lines of what happens, on report_fd */
@@ -55,10 +55,10 @@ struct recorder_options {
 };
 
 /* The directory that bundles are written to first; NULL: they are not written. */
-const char *recorder_bundles(const struct recorder_options *o);
+const char *record_options_bundles(const struct record_options *o);
 /* Whether they are to be brought from there to a store. */
-bool recorder_ships(const struct recorder_options *o);
+bool record_options_ships(const struct record_options *o);
 /* What reports call the place where bundles end up; their path follows. */
-const char *recorder_store_name(const struct recorder_options *o);
+const char *record_options_store_name(const struct record_options *o);
 
 #endif

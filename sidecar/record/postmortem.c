@@ -170,7 +170,7 @@ static void add_what_hangs(struct observer *o, struct verdict *v)
 		verdict_add_missing(v, "what the container's files tell", "filesystems in the container that answer: one did not");
 }
 
-void postmortem_report(struct observer *o, const struct ending *e, const struct recorder_options *options,
+void postmortem_report(struct observer *o, const struct ending *e, const struct record_options *options,
 		       const char *container, struct report *ret_report)
 {
 	const struct snapshot sampled = e->ray ? *ray_watch_snapshot(o->ray, o, e->ray->event.pid) :
@@ -448,10 +448,10 @@ static bool is_full(int rc)
 	return rc == -ENOSPC || rc == -EDQUOT;
 }
 
-int postmortem_keep(struct report *report, const struct observer *o, const struct recorder_options *options,
+int postmortem_keep(struct report *report, const struct observer *o, const struct record_options *options,
 		    const char *directory, struct spool *spool, struct err *err)
 {
-	const char *called = recorder_store_name(options);
+	const char *called = record_options_store_name(options);
 	int64_t room = spool ? spool_room(spool) : INT64_MAX;
 	struct err local = { 0 };
 	int rc;
@@ -475,6 +475,6 @@ int postmortem_keep(struct report *report, const struct observer *o, const struc
 		err->code = 0;
 		rc = keep_in(report, o, directory, called, 0, err);
 	}
-	report->keeping.spooled = rc >= 0 && recorder_ships(options);
+	report->keeping.spooled = rc >= 0 && record_options_ships(options);
 	return rc;
 }

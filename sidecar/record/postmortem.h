@@ -19,7 +19,7 @@ struct ending {
 	struct limits limits; /* right after, zero when the launcher died too */
 	bool group_ended_by_us;
 	bool pod_terminating;
-	const struct gap *gap; /* no recorder ran then: ended_ns is the last sign of life; NULL: one did */
+	const struct gap *gap; /* no sidecar ran then: ended_ns is the last sign of life; NULL: one did */
 	const struct crash_info *crash; /* the core of it; NULL: none */
 	const struct strbuf *backtrace; /* with crash */
 	const char *core_needs; /* without: why, outlives the report */
@@ -31,7 +31,7 @@ struct ending {
 };
 
 /* Fills everything but the bundle's path. container is its name. */
-void postmortem_report(struct observer *o, const struct ending *e, const struct recorder_options *options,
+void postmortem_report(struct observer *o, const struct ending *e, const struct record_options *options,
 		       const char *container, struct report *ret_report);
 
 #define POSTMORTEM_LOGS_NEED "a filesystem below /tmp/ray, or where --log_dir leads, that answers: it did not"
@@ -47,7 +47,7 @@ void postmortem_parent_path(const struct identity *id, char *path, size_t size);
  * report->bundle to where it ends up and report->directory to where it is for now ("" if it is nowhere: none is wanted, or
  * the crash is only counted). On a disk that fills up meanwhile the report alone is kept.
  */
-int postmortem_keep(struct report *report, const struct observer *o, const struct recorder_options *options,
+int postmortem_keep(struct report *report, const struct observer *o, const struct record_options *options,
 		    const char *directory, struct spool *spool, struct err *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What survives the recorder, and what the next one does with it. */
+/* What survives the sidecar, and what the next one does with it. */
 #include "sidecar/record/recovery.h"
 
 #include <dirent.h>
@@ -26,12 +26,12 @@
 #define CLEAN_WITHIN_NS (2 * NS_PER_SEC)
 
 struct recovery {
-	const struct recorder_options *options;
+	const struct record_options *options;
 	recovery_reported_fn reported;
 	void *arg;
 	struct keeper *keeper;
 	struct state_dir state;
-	int64_t began_ns; /* from then on a recorder runs */
+	int64_t began_ns; /* from then on a sidecar runs */
 	struct errand cleaning; /* removes what was left half-written */
 	struct life here; /* of this boot */
 	struct history *waiting[HISTORIES_MAX];
@@ -173,7 +173,7 @@ static void finish(struct recovery *r, struct history *h)
 	recovery_forget(r, &l);
 }
 
-/* A process died, the container lived, and the recorder died over its report. */
+/* A process died, the container lived, and the sidecar died over its report. */
 static void settle_process_report(struct recovery *r, struct history *h)
 {
 	struct life l = *history_life(h);
@@ -213,7 +213,7 @@ static void take_over(struct recovery *r, const char *file)
 	if (h && !in_order(h, file))
 		err_set(&err, EPROTO, "%s is not of whom its name says", file);
 	if (!h || err.code) {
-		log_warning("of a recorder before this one: %s", err_text(&err));
+		log_warning("of a sidecar before this one: %s", err_text(&err));
 		history_free(h);
 		unlinkat(r->state.fd, file, 0);
 		return;
@@ -241,7 +241,7 @@ static void scan(struct recovery *r)
 
 static void remove_partial_bundles(int fd, void *arg)
 {
-	const struct recorder_options *options = arg;
+	const struct record_options *options = arg;
 	struct identity id = options->id;
 	char path[BUNDLE_PATH_MAX];
 
@@ -256,7 +256,7 @@ static void remove_partial_bundles(int fd, void *arg)
 		bundle_remove_partial(options->spool_fallback, path);
 }
 
-struct recovery *recovery_new(const struct recorder_options *options, recovery_reported_fn reported, void *arg)
+struct recovery *recovery_new(const struct record_options *options, recovery_reported_fn reported, void *arg)
 {
 	struct recovery *r = calloc(1, sizeof(*r));
 	struct err err = { 0 };
@@ -269,7 +269,7 @@ struct recovery *recovery_new(const struct recorder_options *options, recovery_r
 	if (!options->spool)
 		return r;
 	if (state_dir_open(&r->state, options, &err) < 0)
-		log_warning("nothing will survive this recorder: %s", err_text(&err));
+		log_warning("nothing will survive this sidecar: %s", err_text(&err));
 	parking_init(&r->parking, r->state.fd, r->state.copy ? STATE_MEMORY_BYTES : options->spool_limits.quota.bytes);
 	return r;
 }
@@ -296,7 +296,7 @@ void recovery_start(struct recovery *r)
 		errand_wait(&r->cleaning, CLEAN_WITHIN_NS, ignore_message, NULL);
 	scan(r);
 	if (r->n_waiting)
-		log_info("%zu containers of a recorder before this one: waiting for their launchers", r->n_waiting);
+		log_info("%zu containers of a sidecar before this one: waiting for their launchers", r->n_waiting);
 }
 
 void recovery_free(struct recovery *r)
@@ -375,6 +375,6 @@ struct history *recovery_history(struct recovery *r, const struct life *life)
 		err_set(&err, E2BIG, "%zu others have histories in the spool", r->parking.max);
 	}
 	if (!h)
-		log_warning_limited("%s: its samples will not survive this recorder: %s", life->name, err_text(&err));
+		log_warning_limited("%s: its samples will not survive this sidecar: %s", life->name, err_text(&err));
 	return h;
 }

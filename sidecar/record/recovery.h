@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What survives the recorder, and what the next one does with it.
+ * What survives the sidecar, and what the next one does with it.
  *
  * Each start of a container has a history file in the state directory (state_dir.h) while it
  * runs. Of those found at start, one whose report was not finished is finished
  * at once when its end is known, and otherwise kept until its launcher comes
- * back: then the new recorder goes on with it. When a later start of the same
- * container connects instead, or nobody in time, it has ended while no recorder
+ * back: then the new sidecar goes on with it. When a later start of the same
+ * container connects instead, or nobody in time, it has ended while no sidecar
  * ran, and its report says so.
  */
 #ifndef AFTERGLOW_SIDECAR_RECORD_RECOVERY_H
@@ -27,7 +27,7 @@ typedef void (*recovery_reported_fn)(const struct failure *f, const char *text, 
  * then nothing survives, and a log line says so. NULL only without memory.
  * options must outlive it.
  */
-struct recovery *recovery_new(const struct recorder_options *options, recovery_reported_fn reported, void *arg);
+struct recovery *recovery_new(const struct record_options *options, recovery_reported_fn reported, void *arg);
 /* Who keeps the reports; before recovery_start. */
 void recovery_set_keeper(struct recovery *r, struct keeper *keeper);
 /* Removes half-written bundles, finishes the reports that can be. */

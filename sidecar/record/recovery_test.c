@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of recovery: what a recorder before this one may have left, and what becomes of it. */
+/* Tests of recovery: what a sidecar before this one may have left, and what becomes of it. */
 #include "sidecar/record/recovery.h"
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 
 static char directory[64], spool[80];
 static int rings;
-static struct recorder_options options;
+static struct record_options options;
 
 /* What was told */
 static struct failure told[8];
@@ -45,8 +45,8 @@ static int setup(void **state)
 	if (!mkdtemp(directory))
 		return -1;
 	snprintf(spool, sizeof(spool), "%s/spool", directory);
-	snprintf(path, sizeof(path), "%s/.recorder", spool);
-	options = (struct recorder_options){
+	snprintf(path, sizeof(path), "%s/.sidecar", spool);
+	options = (struct record_options){
 		.spool = spool, .warn_at = 0.8, .kernel_log.off = true, .report_fd = 2,
 		.id = { .namespace = "ml", .cluster = "c", .pod = "pod", .pod_uid = "0123456789" },
 	};
@@ -140,12 +140,12 @@ static struct recovery *start(void)
 	return r;
 }
 
-/* Afterwards nothing is left to be done, so that another recorder finds nothing. */
+/* Afterwards nothing is left to be done, so that another sidecar finds nothing. */
 static void finish(struct recovery *r)
 {
 	recovery_give_up(r);
 	stop(r);
-	assert_int_equal(matches(spool, ".recorder/*.ring"), 0);
+	assert_int_equal(matches(spool, ".sidecar/*.ring"), 0);
 	r = start();
 	assert_int_equal(recovery_waiting(r), 0);
 	stop(r);
@@ -238,7 +238,7 @@ static void an_end_that_was_told_is_reported_as_told(void **state)
 	assert_int_equal(n_told, 1);
 	assert_int_equal(told[0].class, FAILURE_SEGFAULT);
 	assert_int_equal(told[0].exit_code, 139);
-	assert_null(strstr(told_text, "recorder:"));
+	assert_null(strstr(told_text, "sidecar:"));
 	assert_int_equal(bundles(), 1);
 }
 
@@ -256,7 +256,7 @@ static void a_clean_end_is_no_failure(void **state)
 	assert_int_equal(bundles(), 0);
 }
 
-/* The recorder died after it had noted where the bundle goes. */
+/* The sidecar died after it had noted where the bundle goes. */
 static void a_bundle_that_is_there_is_told_not_written_again(void **state)
 {
 	struct life l = a_life();

@@ -18,7 +18,7 @@
 #include "lib/units.h"
 #include "sidecar/store/bundle.h"
 
-#define DIRECTORY ".recorder"
+#define DIRECTORY ".sidecar"
 #define FILE_MAX ((size_t)4 << 20) /* a history has a quarter of it */
 #define FILES_MAX 256
 #define RESTORE_WITHIN_NS (5 * NS_PER_SEC)
@@ -34,7 +34,7 @@ static int open_directory(const char *where, int *ret_fd, struct err *err)
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return err_set(err, errno, "open %s", path);
-	/* What was made by a recorder before may be read-only by now. */
+	/* What was made by a sidecar before may be read-only by now. */
 	if (faccessat(fd, ".", W_OK, AT_EACCESS) < 0)
 		return err_set(err, errno, "%s", path);
 	*ret_fd = TAKE_FD(fd);
@@ -152,7 +152,7 @@ static void begin_with_copy(struct state_dir *s)
 		log_warning("%s does not answer: what a sidecar before this one left there is not known", s->copy);
 }
 
-int state_dir_open(struct state_dir *s, const struct recorder_options *options, struct err *err)
+int state_dir_open(struct state_dir *s, const struct record_options *options, struct err *err)
 {
 	struct err local = { 0 };
 

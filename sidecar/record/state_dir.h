@@ -23,7 +23,7 @@ struct state_dir {
 #define STATE_DIR_NONE ((struct state_dir){ .fd = -1, .errand = { .fd = -1 } })
 
 /* Makes it, or takes what is there. Negative, with fd -1, where neither the spool nor a place in memory can be written. */
-int state_dir_open(struct state_dir *s, const struct recorder_options *options, struct err *err);
+int state_dir_open(struct state_dir *s, const struct record_options *options, struct err *err);
 void state_dir_close(struct state_dir *s);
 
 /* Starts a copy; nothing while the one before is under way, or where none is wanted. */

@@ -19,7 +19,7 @@
 #include "lib/units.h"
 
 static char disk[64], memory[64];
-static struct recorder_options options;
+static struct record_options options;
 
 static int setup(void **state)
 {
@@ -29,7 +29,7 @@ static int setup(void **state)
 	snprintf(memory, sizeof(memory), "/dev/shm/state_dir_test.XXXXXX");
 	if (!mkdtemp(disk) || !mkdtemp(memory))
 		return -1;
-	options = (struct recorder_options){ .spool = disk, .spool_fallback = memory };
+	options = (struct record_options){ .spool = disk, .spool_fallback = memory };
 	return 0;
 }
 
@@ -56,7 +56,7 @@ static void file_is(const char *where, const char *name, const char *expected)
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(64);
 	char path[128];
 
-	snprintf(path, sizeof(path), "%s/.recorder/%s", where, name);
+	snprintf(path, sizeof(path), "%s/.sidecar/%s", where, name);
 	if (!expected)
 		assert_int_equal(access(path, F_OK), -1);
 	else {
@@ -129,7 +129,7 @@ int __wrap_errand_start(struct errand *e, errand_fn fn, void *arg, struct err *e
 	char path[128];
 
 	if (written_meanwhile) {
-		snprintf(path, sizeof(path), "%s/.recorder/a.ring", memory);
+		snprintf(path, sizeof(path), "%s/.sidecar/a.ring", memory);
 		assert_int_equal(file_put(AT_FDCWD, path, written_meanwhile, strlen(written_meanwhile), 0600, NULL), 0);
 	}
 	return __real_errand_start(e, fn, arg, err);

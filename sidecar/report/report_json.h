@@ -21,7 +21,7 @@ cJSON *report_json_missing(const struct verdict *v);
 cJSON *report_json_number(int64_t value_or_absent); /* negative: null */
 cJSON *report_json_time(int64_t unix_ns); /* 0: null */
 
-/* Fields of the recorder's log lines: a snapshot of a running container; a verdict. */
+/* Fields of the sidecar's log lines: a snapshot of a running container; a verdict. */
 cJSON *report_json_of_snapshot(const struct report *r);
 cJSON *report_json_of_verdict(const struct report *r);
 /* The verdict on a worker of which Ray tells; the workers of the last minute, text being the line for people. */

@@ -139,7 +139,7 @@ void history_set_life(struct history *h, const struct life *life)
 	ring_add(&h->ring, SERIES_LIFE, &h->life);
 }
 
-/* NULL for one that is torn, or that no recorder wrote. */
+/* NULL for one that is torn, or that no sidecar wrote. */
 static const struct sample *sample_at(const struct history *h, uint32_t series, size_t i)
 {
 	const struct sample *s = ring_at(&h->ring, series, i);
@@ -181,7 +181,7 @@ void history_each(const struct history *h, void (*fn)(const struct sample *s, vo
 {
 	int64_t reached = 0;
 
-	/* Times only rise: a recorder that died between two writes may have left one sample in both. */
+	/* Times only rise: a sidecar that died between two writes may have left one sample in both. */
 	for (uint32_t series = SERIES_SLOW;; series = SERIES_FAST) {
 		for (size_t i = 0, n = ring_count(&h->ring, series); i < n; i++) {
 			const struct sample *s = sample_at(h, series, i);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is known of one life of a container, in a ring that survives the
- * recorder: its samples (every one of the last seconds, and one a second of the
- * minutes before) and, beside them, how far the recorder has come with it.
+ * sidecar: its samples (every one of the last seconds, and one a second of the
+ * minutes before) and, beside them, how far the sidecar has come with it.
  */
 #ifndef AFTERGLOW_SIDECAR_SAMPLE_HISTORY_H
 #define AFTERGLOW_SIDECAR_SAMPLE_HISTORY_H
@@ -41,7 +41,7 @@ enum life_phase {
 	LIFE_REPORTED,
 };
 
-/* What the next recorder has to know besides the samples. Times are CLOCK_BOOTTIME. */
+/* What the next sidecar has to know besides the samples. Times are CLOCK_BOOTTIME. */
 struct life {
 	/* which */
 	char name[LIFE_NAME_MAX];
@@ -70,7 +70,7 @@ struct life {
 	char bundle[LIFE_PATH_MAX]; /* directory, from LIFE_REPORTING on; "" when it could not be kept */
 	/* from LIFE_ENDED on; ended_ns 0 with LIFE_REPORTING: a process died, the container lives */
 	int64_t ended_ns;
-	int64_t lost_from_unix_ns, lost_until_unix_ns; /* it ended while no recorder ran; 0: one saw it */
+	int64_t lost_from_unix_ns, lost_until_unix_ns; /* it ended while no sidecar ran; 0: one saw it */
 	int32_t status_known, wait_status, after_known;
 	struct memory after;
 };
@@ -80,7 +80,7 @@ struct history;
 struct history *history_new(void); /* in memory only; NULL: none left */
 /* In a file that did not exist, with its first life record. NULL with err set on failure. */
 struct history *history_create(int dirfd, const char *file, const struct life *life, struct err *err);
-/* Of a recorder before us. Whatever the file holds: what comes out of it is well-formed. */
+/* Of a sidecar before us. Whatever the file holds: what comes out of it is well-formed. */
 struct history *history_open(int dirfd, const char *file, struct err *err);
 /* The file stays. */
 void history_free(struct history *h);

@@ -109,7 +109,7 @@ static int scratch(char path[static 64])
 
 static const struct life a_life = { .name = "ray-worker", .boot_id = "b", .started_ns = 7, .phase = LIFE_RUNS };
 
-static void what_one_recorder_saw_the_next_one_knows(void **state)
+static void what_one_sidecar_saw_the_next_one_knows(void **state)
 {
 	char directory[64];
 	int fd = scratch(directory);
@@ -188,7 +188,7 @@ int main(void)
 		cmocka_unit_test(a_short_life_is_kept_whole),
 		cmocka_unit_test(of_fast_samples_the_old_ones_are_thinned_to_one_a_second),
 		cmocka_unit_test(a_long_life_is_forgotten_from_its_beginning),
-		cmocka_unit_test(what_one_recorder_saw_the_next_one_knows),
+		cmocka_unit_test(what_one_sidecar_saw_the_next_one_knows),
 		cmocka_unit_test(a_history_that_says_nonsense_is_not_believed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

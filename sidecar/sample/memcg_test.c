@@ -90,7 +90,7 @@ static void every_layout_of_cgroups_leads_to_the_right_directory(void **state)
 	}
 }
 
-/* As the recorder sees it, whose own cgroup is its namespace's root. */
+/* As the sidecar sees it, whose own cgroup is its namespace's root. */
 static void a_cgroup_that_others_may_be_in_is_told_from_the_processs_own(void **state)
 {
 	static const struct {

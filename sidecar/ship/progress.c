@@ -10,7 +10,7 @@
 #include "lib/units.h"
 
 #define LINE_INTERVAL_NS NS_PER_SEC
-/* The recorder ends whom it has not heard for two minutes. */
+/* The sidecar ends whom it has not heard for two minutes. */
 #define ALIVE_INTERVAL_NS (20 * NS_PER_SEC)
 
 static atomic_flag result_said = ATOMIC_FLAG_INIT;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What afterglow-ship says while it works: JSON lines on stdout for the
- * recorder, one line that changes on stderr when a person looks on. The last
+ * sidecar, one line that changes on stderr when a person looks on. The last
  * line of stdout is the result; nothing follows it, whoever writes it first.
  */
 #ifndef AFTERGLOW_SIDECAR_SHIP_PROGRESS_H

@@ -58,7 +58,7 @@ struct crash_loops {
 enum keep crash_loops_count(struct crash_loops *l, const char *signature, int64_t now_unix_ns, unsigned int full_per_loop,
 			    const struct crash_loop **ret_loop);
 
-/* For the next recorder. Loops that are over are left out; of what is no such thing nothing is taken. */
+/* For the next sidecar. Loops that are over are left out; of what is no such thing nothing is taken. */
 cJSON *crash_loops_to_json(const struct crash_loops *l, int64_t now_unix_ns);
 void crash_loops_of_json(const cJSON *json, struct crash_loops *ret_loops);
 

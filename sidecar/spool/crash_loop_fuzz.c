@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: what a recorder before this one wrote of crash loops, or somebody else did. Counting goes on whatever it says. */
+/* Fuzz target: what a sidecar before this one wrote of crash loops, or somebody else did. Counting goes on whatever it says. */
 #include "sidecar/spool/crash_loop.h"
 
 #include <stdlib.h>

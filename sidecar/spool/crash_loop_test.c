@@ -132,7 +132,7 @@ static void a_long_signature_is_cut_and_found_again(void **state)
 	assert_int_equal(count(name, 1), KEEP_LIGHT);
 }
 
-static void loops_survive_the_recorder(void **state)
+static void loops_survive_the_sidecar(void **state)
 {
 	_cleanup_json_ cJSON *json = NULL;
 	struct crash_loops before;
@@ -180,7 +180,7 @@ int main(void)
 		cmocka_unit_test_setup(a_clock_that_goes_back_is_no_new_loop, setup),
 		cmocka_unit_test_setup(a_clock_that_was_years_ahead_counts_nothing_for_years, setup),
 		cmocka_unit_test_setup(a_long_signature_is_cut_and_found_again, setup),
-		cmocka_unit_test_setup(loops_survive_the_recorder, setup),
+		cmocka_unit_test_setup(loops_survive_the_sidecar, setup),
 		cmocka_unit_test_setup(what_is_no_list_of_loops_gives_none, setup),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -211,7 +211,7 @@ static bool is_mine(void)
 	return file_read(rootfd, "elsewhere/mine", &text, NULL) == 0 && strcmp(strbuf_str(&text), "mine") == 0;
 }
 
-/* What the recorder keeps elsewhere, and a bundle in a store that somebody hostile may write to. */
+/* What the sidecar keeps elsewhere, and a bundle in a store that somebody hostile may write to. */
 static void links_lead_nowhere(void **state)
 {
 	static const char text[] = "{\"files\":[{\"name\":\"report.txt\"},{\"name\":\"logs/mine\"},{\"name\":\"core.x.1.zst\"}]}";

@@ -4,7 +4,7 @@
  * child process on the event loop. Whatever the store does, a file server that hangs
  * included, happens to the child. What was shipped, and does not wait for an
  * addition, leaves the spool; what could not be shipped stays there for another try,
- * by this recorder or the next.
+ * by this sidecar or the next.
  */
 #ifndef AFTERGLOW_SIDECAR_SPOOL_SHIPPER_H
 #define AFTERGLOW_SIDECAR_SPOOL_SHIPPER_H

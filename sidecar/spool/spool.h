@@ -30,14 +30,14 @@ struct spool_limits {
 
 struct spool_stats {
 	int64_t bytes, bundles; /* as of the last look */
-	uint64_t dropped[DROP_COUNT]; /* DROP_CORE, ..: bundles that lost it; by this recorder */
+	uint64_t dropped[DROP_COUNT]; /* DROP_CORE, ..: bundles that lost it; by this sidecar */
 	uint64_t counted; /* crashes in a loop of which nothing but the number is kept */
 };
 
 struct spool;
 
 /*
- * path: the directory, which may not be there yet. state_fd: a directory for what has to survive the recorder, -1: none; not
+ * path: the directory, which may not be there yet. state_fd: a directory for what has to survive the sidecar, -1: none; not
  * owned. NULL only without memory. It is shared with forks of this process, one of which may use it at a time.
  */
 struct spool *spool_new(const char *path, const struct spool_limits *limits, int state_fd);

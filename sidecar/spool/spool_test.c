@@ -105,7 +105,7 @@ static void a_crash_in_a_loop_is_told_with_its_number(void **state)
 	assert_int_equal(spool_stats(spool)->counted, 1);
 	r = a_crash("b");
 	assert_int_equal(spool_admit(spool, &r), KEEP_FULL);
-	/* The next recorder knows. */
+	/* The next sidecar knows. */
 	make(&limits);
 	r = a_crash("a");
 	assert_int_equal(spool_admit(spool, &r), KEEP_COUNT);
@@ -158,7 +158,7 @@ static void what_was_dropped_is_told_once(void **state)
 	assert_int_equal(spool_stats(spool)->dropped[DROP_BUNDLE], 0);
 	assert_int_equal(spool_stats(spool)->bundles, 3);
 	assert_int_equal(n_gone, 0);
-	/* By the next recorder too. */
+	/* By the next sidecar too. */
 	make(&limits);
 	spool_admit(spool, &r);
 	assert_int_equal(r.keeping.dropped_cores, 2);

@@ -138,7 +138,7 @@ static void a_name_that_is_taken_gets_a_number(void **state)
 	assert_int_equal(keep("2", 1, path, NULL), 0);
 	snprintf(expected, sizeof(expected), "%s/" PARENT "/" NAME "-2", store);
 	assert_string_equal(path, expected);
-	/* One that is under way, or was when its recorder died, is not touched either. */
+	/* One that is under way, or was when its sidecar died, is not touched either. */
 	assert_int_equal(bundle_begin(store, PARENT, NAME, &open_bundle, NULL), 0);
 	assert_string_equal(bundle_path(open_bundle), PARENT "/" NAME "-3");
 	assert_int_equal(keep("4", 1, path, NULL), 0);

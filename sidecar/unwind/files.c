@@ -15,7 +15,7 @@
 #include "sidecar/sample/rootfd.h"
 
 #define SERVE_CPU_SECONDS 20
-#define SERVE_SECONDS 40 /* the recorder ends its asker before */
+#define SERVE_SECONDS 40 /* the sidecar ends its asker before */
 #define SERVE_FILES 256 /* a walk without openat2 holds up to 128 directories */
 #define SERVE_MEMORY ((uint64_t)16 << 20)
 

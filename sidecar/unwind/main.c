@@ -13,7 +13,7 @@
 #include "sidecar/unwind/python_find.h"
 #include "sidecar/unwind/render.h"
 
-#define OUTPUT_MAX (500 << 10) /* the recorder takes 512 KiB */
+#define OUTPUT_MAX (500 << 10) /* the sidecar takes 512 KiB */
 #define MODULES_TEXT_MAX (128 << 10) /* of that, left for the modules */
 
 /* Output that is there even if reading on breaks */

@@ -70,7 +70,7 @@ static void of_container(const struct observation *o, struct verdict *ret_verdic
 		v.confidence = CONFIDENCE_LIKELY;
 		snprintf(v.sentence, sizeof(v.sentence), "Container %s most likely ended with its node, which was restarted.", o->container);
 	} else if (o->gap)
-		snprintf(v.sentence, sizeof(v.sentence), "Container %s ended while no recorder ran: why is not known.", o->container);
+		snprintf(v.sentence, sizeof(v.sentence), "Container %s ended while no sidecar ran: why is not known.", o->container);
 	else
 		snprintf(v.sentence, sizeof(v.sentence), "Container %s: what happened is not known.", o->container);
 	/* A process of it crashed, and then it ended in its own way. */

@@ -69,7 +69,7 @@ struct observation {
 	const struct ray_said *ray; /* what Ray says of the worker that died, or said last before the end; NULL: nothing */
 	struct kernel_evidence kernel; /* what the kernel log says */
 	struct limits limits_before, limits; /* when nothing had happened, and right after the death */
-	const struct gap *gap; /* no recorder ran when it ended; NULL: one did */
+	const struct gap *gap; /* no sidecar ran when it ended; NULL: one did */
 	const struct crash_info *crash; /* the core of the process that died, or that ended the container; NULL: none */
 	const char *core_needs; /* without one, what would be needed; NULL: not known */
 	bool container_over; /* with container_lives: it lived on then, and has ended meanwhile */

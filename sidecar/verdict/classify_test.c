@@ -47,7 +47,7 @@
 		    .age_ns = (seconds) * S, .limit = GIB, .pid = 4711, .name = "ray::leak", .line = OOM_LINE }
 #define LOG_TELLS_BY_NAME \
 	.kernel = { .oom = true, .age_ns = 0, .limit = -1, .pid = 4711, .name = "ray::leak", .line = OOM_LINE }
-/* 2 s without a recorder. */
+/* 2 s without a sidecar. */
 #define FIVE ((int64_t)1795237200 * S)
 #define GAP(to_limit) .gap = &(const struct gap){ FIVE, FIVE + 2 * S, (to_limit), false }
 #define LOG_SILENT .kernel = { .age_ns = -1, .limit = -1 }
@@ -66,15 +66,15 @@ static const struct {
 	const char *evidence[3]; /* parts of texts, each in some entry */
 	const char *missing; /* a part of a "what"; NULL: the kernel log only, where it was not read */
 } rows[] = {
-	/* No recorder ran */
+	/* No sidecar ran */
 	{ "full when nobody looked", { GAP(0), GONE, LAST(GIB / 100 * 97), NO_OOM_SEEN }, FAILURE_KERNEL_OOM_CONTAINER,
-	  CONFIDENCE_LIKELY, -1, 0, "while no recorder ran, most likely killed by the kernel: it reached its memory limit",
+	  CONFIDENCE_LIKELY, -1, 0, "while no sidecar ran, most likely killed by the kernel: it reached its memory limit",
 	  { "it was down from 2026-11-21T05:00:00.000Z to 2026-11-21T05:00:02.000Z", "97 % of the limit" }, "wait status" },
 	{ "half full, and fast", { GAP(400 * NS_PER_MS), GONE, LAST(GIB / 100 * 60), NO_OOM_SEEN },
 	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, -1, 0, "most likely killed by the kernel",
 	  { "60 % of the limit in use in the last one, and 400 ms more to it" }, "wait status" },
 	{ "half full, and slow", { GAP(S), GONE, LAST(GIB / 100 * 60), NO_OOM_SEEN }, FAILURE_UNKNOWN, CONFIDENCE_UNKNOWN, -1,
-	  0, "ended while no recorder ran: why is not known", { "60 % of the limit" }, "wait status" },
+	  0, "ended while no sidecar ran: why is not known", { "60 % of the limit" }, "wait status" },
 	{ "full, but the kernel log has no kill", { GAP(0), GONE, LAST(GIB), NO_OOM_SEEN, LOG_SILENT }, FAILURE_UNKNOWN,
 	  CONFIDENCE_UNKNOWN, -1, 0, "why is not known", { "no OOM kill in this container's cgroup" }, "wait status" },
 	{ "the kernel log tells what nobody saw",

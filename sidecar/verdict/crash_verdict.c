@@ -20,7 +20,7 @@ void crash_evidence(const struct observation *o, struct verdict *v)
 
 	if (!c) {
 		verdict_add_missing(v, "core file and backtrace",
-				    o->core_needs && *o->core_needs ? o->core_needs : "a recorder that runs when it crashes");
+				    o->core_needs && *o->core_needs ? o->core_needs : "a sidecar that runs when it crashes");
 		return;
 	}
 	if (c->sentence[0])

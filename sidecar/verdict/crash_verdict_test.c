@@ -155,7 +155,7 @@ static void without_a_core_it_says_what_would_be_needed(void **state)
 	assert_string_equal(needs(&v, "core file and backtrace"), "a node that writes cores to files");
 	o.core_needs = NULL;
 	classify(&o, &v);
-	assert_string_equal(needs(&v, "core file and backtrace"), "a recorder that runs when it crashes");
+	assert_string_equal(needs(&v, "core file and backtrace"), "a sidecar that runs when it crashes");
 	/* Who did not crash needs none. */
 	o.wait_status = 15;
 	classify(&o, &v);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A container that ended while no recorder ran. */
+/* A container that ended while no sidecar ran. */
 #include "sidecar/verdict/gap.h"
 
 #include "lib/units.h"
@@ -14,12 +14,12 @@ void gap_evidence(const struct gap *g, struct verdict *v)
 {
 	char from[TIME_TEXT_MAX], until[TIME_TEXT_MAX];
 
-	verdict_add_evidence(v, "recorder", "it was down from %s to %s; the container ended in between",
+	verdict_add_evidence(v, "sidecar", "it was down from %s to %s; the container ended in between",
 			     time_format(g->from_unix_ns, from), time_format(g->until_unix_ns, until));
 	if (g->rebooted)
 		verdict_add_evidence(v, "boot ID", "another one than that of the last sample: the machine was restarted");
 	verdict_add_missing(v, "wait status, and memory counters after the death",
-			    "a running recorder: see why the sidecar was restarted");
+			    "a running sidecar: see why it was restarted");
 }
 
 bool gap_near_limit(const struct gap *g, const struct memory *last, struct verdict *v)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A container that ended while no recorder ran: what the samples of the one
+ * A container that ended while no sidecar ran: what the samples of the one
  * before say. Pure.
  */
 #ifndef AFTERGLOW_SIDECAR_VERDICT_GAP_H

@@ -239,7 +239,7 @@ void oom_verdict(const struct observation *o, enum oom oom, const struct kernel_
 			 o->container_over ? "" : "; the container lives on");
 	} else if (o->gap) {
 		v->confidence = CONFIDENCE_LIKELY;
-		snprintf(v->sentence, sizeof(v->sentence), "Container %s ended while no recorder ran, most likely killed by the kernel: %s.",
+		snprintf(v->sentence, sizeof(v->sentence), "Container %s ended while no sidecar ran, most likely killed by the kernel: %s.",
 			 o->container, cause.clause);
 	} else if (o->group_ended_by_us || (v->signal == SIGKILL && !shell))
 		container_killed(o, oom, &cause, victim, k, v);

@@ -16,7 +16,7 @@ storeS3Region: {{ .s3.region | quote }}
 storeS3PathStyle: {{ .s3.pathStyle }}
 {{- with .s3.webIdentity }}
 {{- if .roleARN }}
-{{- if $.credentialsSecret }}{{ fail "store.s3.webIdentity.roleARN and store.credentialsSecret are both given: one of them lets the recorder in" }}{{ end }}
+{{- if $.credentialsSecret }}{{ fail "store.s3.webIdentity.roleARN and store.credentialsSecret are both given: one of them lets the sidecar in" }}{{ end }}
 storeS3RoleARN: {{ .roleARN | quote }}
 storeS3STSEndpoint: {{ .stsEndpoint | quote }}
 storeS3TokenAudience: {{ .audience | quote }}

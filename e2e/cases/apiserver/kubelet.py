@@ -56,7 +56,7 @@ class Kubelet:
         return self.say(pod, "Running", [running(pod, c["name"]) for c in pod["spec"]["containers"]], True)
 
     def run_at(self, pod, address, restarts=0):
-        """All containers run, and the pod has that address. The recorder's restarts make the operator look at once."""
+        """All containers run, and the pod has that address. The sidecar's restarts make the operator look at once."""
         states = [running(pod, c["name"], restarts if c["name"] == "afterglow" else 0) for c in pod["spec"]["containers"]]
         body = status(pod, "Running", states, True)
         body["status"].update(podIP=address, podIPs=[{"ip": address}])

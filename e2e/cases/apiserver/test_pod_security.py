@@ -90,7 +90,7 @@ def test_where_the_sidecar_is_refused_ray_runs_without_it_and_it_is_said(api, op
     heads, workers = cluster.wait_pods(1, 2)
     for pod in heads + workers:
         assert [c["name"] for c in pod["spec"]["containers"]] in (["ray-head"], ["ray-worker"])
-    message = cluster.wait_condition("afterglow.dev/Recording", "False", "RecorderRefused")["message"]
+    message = cluster.wait_condition("afterglow.dev/Recording", "False", "SidecarRefused")["message"]
     assert "minimum memory usage per Container is 1Gi" in message
     assert cluster.condition("ReplicaFailure") is None
     # What is made when the range is gone has it again; then nothing is to be said any more.
@@ -104,14 +104,14 @@ def test_where_the_sidecar_is_refused_ray_runs_without_it_and_it_is_said(api, op
     cluster.scale(ray_worker=1)
     _, (worker,) = cluster.wait_pods(1, 1)
     assert sidecar_of(worker)
-    cluster.wait_condition("afterglow.dev/Recording", "False", "RecorderRefused")  # the head's still
+    cluster.wait_condition("afterglow.dev/Recording", "False", "SidecarRefused")  # the head's still
 
 
-def test_a_pod_that_is_refused_without_the_recorder_too_is_told_of_in_its_own_words(api, operator, make):
+def test_a_pod_that_is_refused_without_the_sidecar_too_is_told_of_in_its_own_words(api, operator, make):
     api.create("limitranges", {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "small"},
                                "spec": {"limits": [{"type": "Container", "max": {"memory": "1Gi"}}]}})
     assert operator.running()
     cluster = make("demo", group("small", 1))
     message = cluster.wait_condition("ReplicaFailure", "True")["message"]
     assert "maximum memory usage per Container is 1Gi" in message
-    assert (cluster.condition("afterglow.dev/Recording") or {}).get("reason") != "RecorderRefused"
+    assert (cluster.condition("afterglow.dev/Recording") or {}).get("reason") != "SidecarRefused"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What only the recorder in the pod knows: processes that died while their container lives, and holds."""
+"""What only the sidecar in the pod knows: processes that died while their container lives, and holds."""
 
 import datetime
 import http.server
@@ -15,9 +15,9 @@ import pytest
 from conftest import wait_for
 from apiserver.conftest import RayCluster, group, settle
 from apiserver.kubelet import ended, running, status
-from apiserver.recorder import PORT, Recorder, own_address
+from apiserver.pod_sidecar import PORT, PodSidecar, own_address
 
-POLLS = "afterglow_recorder_polls_total"
+POLLS = "afterglow_sidecar_polls_total"
 LEADER = "leader_election_master_status"
 
 
@@ -31,23 +31,23 @@ def worker(operator, make):
 
 @pytest.fixture
 def record(tmp_path):
-    """Starts the recorder of a pod."""
+    """Starts the sidecar of a pod."""
     started = []
 
     def start(pod, *args):
         directory = tmp_path / f"pod-{len(started)}"
         directory.mkdir()
-        started.append(Recorder(pod, directory, *args))
+        started.append(PodSidecar(pod, directory, *args))
         return started[-1]
     yield start
-    for recorder in started:
-        recorder.close()
+    for sidecar in started:
+        sidecar.close()
 
 
 @pytest.fixture
 def look(kubelet):
     """
-    Makes the operator ask the recorder of a pod, and waits until it has. It may have asked by itself: since is how many such
+    Makes the operator ask the sidecar of a pod, and waits until it has. It may have asked by itself: since is how many such
     results there were before there was something to be told.
     """
     restarts = itertools.count(1)
@@ -73,9 +73,9 @@ def wait_failures(api, pod, count):
 
 
 def test_a_process_that_dies_while_its_container_lives_is_a_failure(operator, worker, record, look, api):
-    recorder = record(worker).run_raylet()
-    recorder.memory_kill("hoard", 4711)
-    look(operator, worker, recorder.address)
+    sidecar = record(worker).run_raylet()
+    sidecar.memory_kill("hoard", 4711)
+    look(operator, worker, sidecar.address)
     (failure,) = wait_failures(api, worker, 1)
     spec = failure["spec"]
     assert (spec["class"], spec["containerLives"], spec["container"]) == ("RayMemoryMonitor", True, "ray-worker")
@@ -88,43 +88,43 @@ def test_a_process_that_dies_while_its_container_lives_is_a_failure(operator, wo
 
 
 def test_whoever_restarts_each_such_death_is_one_failure(start, worker, record, look, api, plane, operator):
-    recorder = record(worker).run_raylet()
-    recorder.memory_kill("first", 101)
-    look(operator, worker, recorder.address)
+    sidecar = record(worker).run_raylet()
+    sidecar.memory_kill("first", 101)
+    look(operator, worker, sidecar.address)
     wait_failures(api, worker, 1)
     changes = operator.metric(POLLS, result="changed")
-    recorder.sidecar.stop(signal.SIGKILL)
-    recorder.start()
-    look(operator, worker, recorder.address, result="changed", since=changes)
+    sidecar.daemon.stop(signal.SIGKILL)
+    sidecar.start()
+    look(operator, worker, sidecar.address, result="changed", since=changes)
     operator.stop(signal.SIGKILL)
     operator = start()
-    look(operator, worker, recorder.address, result="changed", since=0)
-    # Its launcher has found the new recorder, and what comes next is another death.
-    wait_for("the launcher", lambda: '"attached"' in recorder.sidecar.text() and recorder.logs_open())
-    recorder.memory_kill("second", 102)
-    look(operator, worker, recorder.address)
+    look(operator, worker, sidecar.address, result="changed", since=0)
+    # Its launcher has found the new sidecar, and what comes next is another death.
+    wait_for("the launcher", lambda: '"attached"' in sidecar.daemon.text() and sidecar.logs_open())
+    sidecar.memory_kill("second", 102)
+    look(operator, worker, sidecar.address)
     wait_failures(api, worker, 2)
     created = [w for w in plane.writes(api.namespace, "rayfailures", "create")]
     assert len(created) == 2
 
 
 def test_what_did_not_change_is_not_sent_again(operator, worker, record, look):
-    recorder = record(worker).run_raylet()
-    look(operator, worker, recorder.address, result="changed")
-    look(operator, worker, recorder.address, result="unchanged")
+    sidecar = record(worker).run_raylet()
+    look(operator, worker, sidecar.address, result="changed")
+    look(operator, worker, sidecar.address, result="unchanged")
     changes = operator.metric(POLLS, result="changed")
-    recorder.memory_kill("hoard", 5)
-    look(operator, worker, recorder.address, result="changed", since=changes)
+    sidecar.memory_kill("hoard", 5)
+    look(operator, worker, sidecar.address, result="changed", since=changes)
 
 
 def test_a_containers_end_is_recorded_once_although_both_tell_of_it(operator, worker, record, look, api, kubelet):
-    recorder = record(worker)
-    recorder.launch("/bin/bash", "-c", "exit 3")
-    wait_for("the report", recorder.failures)
-    look(operator, worker, recorder.address)
+    sidecar = record(worker)
+    sidecar.launch("/bin/bash", "-c", "exit 3")
+    wait_for("the report", sidecar.failures)
+    look(operator, worker, sidecar.address)
     kubelet.restart(worker, 1, 3)
     wait_failures(api, worker, 1)
-    look(operator, worker, recorder.address)
+    look(operator, worker, sidecar.address)
     settle(operator, api, kubelet)
     (failure,) = failures_of(api, worker)
     assert failure["spec"]["exitCode"] == 3 and "containerLives" not in failure["spec"]
@@ -150,17 +150,17 @@ def restarted(kubelet, pod, address, end, count):
 
 def test_ends_that_the_status_has_forgotten_while_nobody_looked_are_failures_once(
         operator, start, worker, record, api, plane, kubelet):
-    recorder = record(worker)
+    sidecar = record(worker)
 
     def end(code):
-        recorder.launch("bash", "-c", f"sleep 1.2; exit {code}")
-        return wait_for(f"exit {code}", lambda: next((f for f in recorder.failures() if f["exitCode"] == code), None))
-    restarted(kubelet, worker, recorder.address, end(11), 1)
+        sidecar.launch("bash", "-c", f"sleep 1.2; exit {code}")
+        return wait_for(f"exit {code}", lambda: next((f for f in sidecar.failures() if f["exitCode"] == code), None))
+    restarted(kubelet, worker, sidecar.address, end(11), 1)
     wait_failures(api, worker, 1)
     operator.stop(signal.SIGKILL)
     for code in 12, 13, 14:
         last = end(code)
-    restarted(kubelet, worker, recorder.address, last, 4)
+    restarted(kubelet, worker, sidecar.address, last, 4)
     operator = start()
     found = wait_failures(api, worker, 4)
     assert sorted(f["spec"]["exitCode"] for f in found) == [11, 12, 13, 14]
@@ -177,13 +177,13 @@ def test_ends_that_the_status_has_forgotten_while_nobody_looked_are_failures_onc
 
 
 def test_a_hold_is_told_as_an_event_of_the_pod_once(start, worker, record, look, api, operator):
-    recorder = record(worker, "--hold-on-failure", "600")
-    recorder.launch("/bin/bash", "-c", "exit 3")
-    (failure,) = wait_for("the report", recorder.failures)
+    sidecar = record(worker, "--hold-on-failure", "600")
+    sidecar.launch("/bin/bash", "-c", "exit 3")
+    (failure,) = wait_for("the report", sidecar.failures)
 
     def held():
         return [e for e in api.items("events") if e["reason"] == "Held"]
-    look(operator, worker, recorder.address)
+    look(operator, worker, sidecar.address)
     (event,) = wait_for("the event", held)
     assert event["regarding"]["kind"] == "Pod" and event["regarding"]["uid"] == worker["metadata"]["uid"]
     assert f"held until {failure['heldUntil']}" in event["note"]
@@ -191,8 +191,8 @@ def test_a_hold_is_told_as_an_event_of_the_pod_once(start, worker, record, look,
     assert f"kubectl exec -n {api.namespace} {name} -c ray-worker -- /afterglow/bin/afterglow-launch --release" in event["note"]
     operator.stop(signal.SIGKILL)
     operator = start()
-    look(operator, worker, recorder.address, result="changed", since=0)
-    look(operator, worker, recorder.address, result="unchanged")
+    look(operator, worker, sidecar.address, result="changed", since=0)
+    look(operator, worker, sidecar.address, result="unchanged")
     assert len(held()) == 1
 
 
@@ -201,43 +201,43 @@ def test_only_the_replica_that_acts_asks(start, make, api, record, look):
     wait_for("the leader", lambda: leader.metric(LEADER) == 1)
     standby = start("--leader-elect", "--lease-namespace", api.namespace)
     _, (pod,) = make("demo", group("small", 1)).wait_pods(1, 1)
-    recorder = record(pod).run_raylet()
-    recorder.memory_kill("hoard", 7)
-    look(leader, pod, recorder.address)
+    sidecar = record(pod).run_raylet()
+    sidecar.memory_kill("hoard", 7)
+    look(leader, pod, sidecar.address)
     wait_failures(api, pod, 1)
-    wait_for("the standby to know the recorder", lambda: standby.metric("afterglow_recorders") == 1)
+    wait_for("the standby to know the sidecar", lambda: standby.metric("afterglow_sidecars") == 1)
     assert standby.metric(POLLS) == 0
     assert leader.stop() == 0
     wait_for("the standby to act", lambda: standby.metric(LEADER) == 1)
     # It may have asked by itself already; the first answer was news to it in any case.
-    look(standby, pod, recorder.address)
+    look(standby, pod, sidecar.address)
     assert standby.metric(POLLS, result="changed") >= 1
     wait_failures(api, pod, 1)
 
 
-def test_a_recorder_that_cannot_be_reached_is_told_of_and_ends_are_recorded_all_the_same(
+def test_a_sidecar_that_cannot_be_reached_is_told_of_and_ends_are_recorded_all_the_same(
         operator, worker, look, api, kubelet):
     for _ in range(3):
         look(operator, worker, own_address(), result="unreachable")
-    event = wait_for("the event", lambda: [e for e in api.items("events") if e["reason"] == "RecorderUnreachable"])[0]
+    event = wait_for("the event", lambda: [e for e in api.items("events") if e["reason"] == "SidecarUnreachable"])[0]
     assert event["regarding"]["name"] == worker["metadata"]["name"] and "NetworkPolicy" in event["note"]
-    assert operator.metric("afterglow_recorders", answers="false") == 1
+    assert operator.metric("afterglow_sidecars", answers="false") == 1
     kubelet.restart(worker, 1, 137, reason="OOMKilled")
     wait_failures(api, worker, 1)
 
 
 def test_a_store_that_takes_nothing_is_an_event_of_the_pod_that_says_why(operator, worker, record, look, api):
-    recorder = record(worker).run_raylet()
-    (recorder.directory / "store").rmdir()
-    recorder.memory_kill("hoard", 7)
-    wait_for("the store to fail", lambda: (recorder.answer()["store"] or {}).get("failing"))
-    look(operator, worker, recorder.address, result="changed")
+    sidecar = record(worker).run_raylet()
+    (sidecar.directory / "store").rmdir()
+    sidecar.memory_kill("hoard", 7)
+    wait_for("the store to fail", lambda: (sidecar.answer()["store"] or {}).get("failing"))
+    look(operator, worker, sidecar.address, result="changed")
     (event,) = wait_for("the event", lambda: [e for e in api.items("events") if e["reason"] == "StoreFailing"])
     assert event["regarding"]["name"] == worker["metadata"]["name"] and "store-missing: " in event["note"]
 
 
 class Impostor:
-    """Something else that answers in a recorder's place."""
+    """Something else that answers in a sidecar's place."""
 
     def __init__(self, answer):
         self.address = own_address()
@@ -402,7 +402,7 @@ def test_an_impostor_can_make_only_so_many_failures_and_only_of_its_own_pod(oper
         written = failures_of(api, worker)
         assert 64 <= len(written) < 80
         assert {(f["spec"]["cluster"], f["spec"]["podUID"]) for f in written} == {("demo", worker["metadata"]["uid"])}
-        assert operator.metric("afterglow_recorder_failures_refused_total") >= 4 * 64 - 80
+        assert operator.metric("afterglow_sidecar_failures_refused_total") >= 4 * 64 - 80
     finally:
         impostor.close()
 

@@ -214,7 +214,7 @@ def test_a_claim_without_a_volume_does_not_keep_ray_from_starting(make, start, a
     assert "has lost its volume" in cluster.wait_condition("afterglow.dev/Recording", "False", "StoreClaimMissing")["message"]
 
 
-def test_an_existing_claim_is_mounted_into_the_recorder_only(make, start, api):
+def test_an_existing_claim_is_mounted_into_the_sidecar_only(make, start, api):
     api.create("persistentvolumeclaims", {"metadata": {"name": "evidence"}, "spec": {
         "accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}}})
     start("--store-claim", "evidence")

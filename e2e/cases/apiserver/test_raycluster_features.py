@@ -54,8 +54,8 @@ def test_the_autoscaler_runs_beside_the_head_with_rights_of_its_own(make, api):
          autoscalerOptions={"version": "v2", "idleTimeoutSeconds": 60, "env": [{"name": "MORE", "value": "yes"}],
                             "resources": {"limits": {"memory": "1Gi"}}})
     head = wait_for("the head", lambda: api.items("pods", "ray.io/node-type=head")[0])
-    ray, autoscaler, recorder = head["spec"]["containers"]
-    assert (autoscaler["name"], autoscaler["image"], recorder["name"]) == ("autoscaler", ray["image"], "afterglow")
+    ray, autoscaler, sidecar = head["spec"]["containers"]
+    assert (autoscaler["name"], autoscaler["image"], sidecar["name"]) == ("autoscaler", ray["image"], "afterglow")
     assert autoscaler["args"] == [
         "ray kuberay-autoscaler --cluster-name $(RAY_CLUSTER_NAME) --cluster-namespace $(RAY_CLUSTER_NAMESPACE)"]
     assert env(autoscaler)["MORE"] == "yes" and autoscaler["resources"]["limits"] == {"memory": "1Gi"}

@@ -74,12 +74,12 @@ def test_the_configuration_decides_unless_an_option_does(make, start, tmp_path):
     assert "0.7" in sidecar["args"]
 
 
-def test_without_a_sidecar_image_pods_have_no_recorder_and_the_cluster_says_so(make, start):
+def test_without_a_sidecar_image_pods_have_no_sidecar_and_the_cluster_says_so(make, start):
     start(image=None)
     cluster = make("demo", group("small", 1))
     _, (worker,) = cluster.wait_pods(1, 1)
     assert [c["name"] for c in worker["spec"]["containers"]] == ["ray-worker"]
-    cluster.wait_condition("afterglow.dev/Recording", "False", "NoRecorder")
+    cluster.wait_condition("afterglow.dev/Recording", "False", "NoSidecar")
 
 
 def test_an_api_server_that_is_not_there_is_waited_for(start, plane, api):

@@ -25,7 +25,7 @@ def config(plane, **values):
     return found["data"]["config.yaml"]
 
 
-def test_a_web_identity_token_is_mounted_into_the_recorder_alone(plane, api, make, start, tmp_path):
+def test_a_web_identity_token_is_mounted_into_the_sidecar_alone(plane, api, make, start, tmp_path):
     api.patch("namespaces", api.namespace, {"metadata": {"labels": {"pod-security.kubernetes.io/warn": "restricted"}}})
     policy = tmp_path / "policy.yaml"
     policy.write_text(config(plane, **S3, **{"store.s3.webIdentity.expirySeconds": 600}))

@@ -33,7 +33,7 @@ def pages():
 
 @pytest.fixture(scope="module")
 def real(pages):
-    """A program that leaks into a real memory limit, reported by the real recorder."""
+    """A program that leaks into a real memory limit, reported by the real sidecar."""
     store = pages / "store"
     subprocess.run(
         [BUILD / "afterglow-sidecar", "exec", "--memory-max", "128Mi", "--store", store, "--name", "leak", "--",

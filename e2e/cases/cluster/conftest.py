@@ -7,7 +7,7 @@ import yaml
 import live
 from cluster.stores import CLAIM
 from conftest import Kubectl
-from live import (RAY_IMAGE, RECORDER_SOCKET, ROOT, SYSTEM, VERSION, WATCHED, RayCluster, check_bundle, claimed_volume,
+from live import (RAY_IMAGE, ROOT, SIDECAR_SOCKET, SYSTEM, VERSION, WATCHED, RayCluster, check_bundle, claimed_volume,
                   cluster_maker, container, container_status, ray_cluster)
 
 
@@ -24,5 +24,5 @@ def afterglow(kubectl):
     live.keep_log(kubectl)
 
 
-__all__ = ["RAY_IMAGE", "RECORDER_SOCKET", "ROOT", "SYSTEM", "VERSION", "WATCHED", "Kubectl", "RayCluster", "check_bundle",
+__all__ = ["RAY_IMAGE", "ROOT", "SIDECAR_SOCKET", "SYSTEM", "VERSION", "WATCHED", "Kubectl", "RayCluster", "check_bundle",
            "claimed_volume", "cluster_maker", "container", "container_status", "install", "ray_cluster", "yaml"]

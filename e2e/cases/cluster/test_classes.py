@@ -63,9 +63,9 @@ def pod_of(classes, group):
 
 
 def running_pod_of(classes, group):
-    """Its name, when the recorder in it watches the container."""
+    """Its name, when the sidecar in it watches the container."""
     name = pod_of(classes, group)
-    wait_for("the recorder to watch it", lambda: '"attached"' in classes.k("logs", name, "-c", "afterglow", check=False))
+    wait_for("the sidecar to watch it", lambda: '"attached"' in classes.k("logs", name, "-c", "afterglow", check=False))
     return name
 
 

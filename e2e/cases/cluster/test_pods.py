@@ -8,14 +8,14 @@ import json
 
 import pytest
 
-from cluster.conftest import RAY_IMAGE, RECORDER_SOCKET, VERSION, WATCHED, check_bundle, container, container_status
+from cluster.conftest import RAY_IMAGE, SIDECAR_SOCKET, VERSION, WATCHED, check_bundle, container, container_status
 from conftest import wait_for
 
 # Fills its memory in steps that show in the samples.
 HOG = "import time\nk=[]\nwhile True:\n    k.append(bytearray(4 << 20)); time.sleep(.02)\n"
 SHELL = f"sleep 2; exec python3 -c '{HOG}'"
 # Whoever is to be named has to be seen.
-WATCHED_HOG = f"import os, time\nwhile not os.path.exists('{RECORDER_SOCKET}'):\n    time.sleep(.5)\ntime.sleep(3)\n{HOG}"
+WATCHED_HOG = f"import os, time\nwhile not os.path.exists('{SIDECAR_SOCKET}'):\n    time.sleep(.5)\ntime.sleep(3)\n{HOG}"
 WATCHED_SHELL = f"{WATCHED}; exec python3 -c '{HOG}'"
 OWN_COMMAND = {"ray.io/overwrite-container-cmd": "true", "afterglow.dev/oom-group": "true"}
 

@@ -174,7 +174,7 @@ def test_the_container_lived_through_all_of_it(voice, worker):
 
 
 def test_each_of_these_deaths_is_a_rayfailure(voice, worker, events):
-    """The operator asks the recorder, over the pods' network."""
+    """The operator asks the sidecar, over the pods' network."""
     died_here = events("worker-died")
     found = wait_for("the RayFailures", lambda: (lambda f: f if len(f) >= len(died_here) else None)(voice.failures()),
                      timeout=60)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""S3 without a Secret: the kubelet's token, mounted into the recorder alone, is what STS sees, and the API server vouches for it.
+"""S3 without a Secret: the kubelet's token, mounted into the sidecar alone, is what STS sees, and the API server vouches for it.
 STS and S3 are stand-ins here; with real ones that verify it: e2e/cases/stores/test_federation.py."""
 
 import base64

@@ -25,7 +25,7 @@ def digest(data):
 
 
 class Bundle:
-    """A finished bundle, as the recorder leaves it."""
+    """A finished bundle, as the sidecar leaves it."""
 
     def __init__(self, path, core=0, seed=0):
         self.path = path
@@ -48,7 +48,7 @@ class Bundle:
         self.files[name] = data
 
     def commit(self):
-        """Writes the manifest, as the recorder does: whole, or the old one stays."""
+        """Writes the manifest, as the sidecar does: whole, or the old one stays."""
         files = [
             {"name": name, "sizeBytes": len(data), "sha256": digest(data)}
             for name, data in self.files.items()

@@ -184,7 +184,7 @@ def a_store(federation, role, tmp_path, place):
 
 
 def test_the_role_may_come_by_option_and_then_lasting_keys_do_not_count(federation, role, tmp_path, place, bundle):
-    """As the recorder calls it: the token alone is in the mounted volume."""
+    """As the sidecar calls it: the token alone is in the mounted volume."""
     (federation.directory / "env").write_text(f"S3_ENDPOINT=http://{S3}\nS3_BUCKET=failures\nS3_REGION=us-east-1\n")
     token = write_credentials(tmp_path / "token", web_identity_token=federation.token(), access_key_id="WRONG", secret_access_key="w")
     store = S3Store(federation.directory, token, place)

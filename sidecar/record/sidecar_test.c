@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The recorder under hostile launchers: it runs in a child process, whatever is
+ * The sidecar under hostile launchers: it runs in a child process, whatever is
  * done to it, the next honest launcher gets its report and nothing is left open.
  */
-#include "sidecar/record/recorder.h"
+#include "sidecar/record/sidecar.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -34,7 +34,7 @@
 #define PATIENCE_MS 20000
 
 static char directory[64], socket_path[96], log_path[96];
-static pid_t recorder;
+static pid_t sidecar;
 static int silent = -1; /* a connection that never says hello */
 static int64_t silent_since_ns;
 
@@ -47,23 +47,23 @@ static void stop(evutil_socket_t fd, short what, void *base)
 	event_base_loopbreak(base);
 }
 
-_Noreturn static void run_recorder(void)
+_Noreturn static void run_sidecar(void)
 {
-	struct recorder_options options = { .socket_path = socket_path, .store.url = directory, .warn_at = 0.8, .report_fd = 2,
+	struct record_options options = { .socket_path = socket_path, .store.url = directory, .warn_at = 0.8, .report_fd = 2,
 					    .events = true, .say_reports = true };
 	struct event_base *base = event_base_new();
 	struct event *term = evsignal_new(base, SIGTERM, stop, base);
 	int log = open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 	struct err err = { 0 };
-	struct recorder *r;
+	struct sidecar *r;
 
 	signal(SIGPIPE, SIG_IGN);
 	dup2(log, STDERR_FILENO);
 	event_add(term, NULL);
-	if (recorder_new(base, &options, &r, &err) < 0)
+	if (sidecar_new(base, &options, &r, &err) < 0)
 		_exit(3);
 	event_base_dispatch(base);
-	recorder_free(r);
+	sidecar_free(r);
 	event_free(term);
 	event_base_free(base);
 	libevent_global_shutdown();
@@ -74,14 +74,14 @@ _Noreturn static void run_recorder(void)
 static int setup(void **state)
 {
 	(void)state;
-	snprintf(directory, sizeof(directory), "/tmp/recorder_test.XXXXXX");
+	snprintf(directory, sizeof(directory), "/tmp/sidecar_test.XXXXXX");
 	if (!mkdtemp(directory))
 		return -1;
 	snprintf(socket_path, sizeof(socket_path), "%s/socket", directory);
 	snprintf(log_path, sizeof(log_path), "%s/log", directory);
-	recorder = fork();
-	if (recorder == 0)
-		run_recorder();
+	sidecar = fork();
+	if (sidecar == 0)
+		run_sidecar();
 	for (int i = 0; i < 500 && access(socket_path, F_OK) < 0; i++)
 		usleep(10000);
 	return access(socket_path, F_OK);
@@ -93,8 +93,8 @@ static int teardown(void **state)
 	int status;
 	(void)state;
 
-	kill(recorder, SIGTERM);
-	waitpid(recorder, &status, 0);
+	kill(sidecar, SIGTERM);
+	waitpid(sidecar, &status, 0);
 	snprintf(command, sizeof(command), "%s %s", status ? "tail -50" : "true", log_path);
 	if (system(command) < 0)
 		return -1;
@@ -102,13 +102,13 @@ static int teardown(void **state)
 	return system(command) | status;
 }
 
-static int recorder_descriptors(void)
+static int sidecar_descriptors(void)
 {
 	char path[64];
 	int n = 0;
 	DIR *dir;
 
-	snprintf(path, sizeof(path), "/proc/%d/fd", (int)recorder);
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)sidecar);
 	dir = opendir(path);
 	while (dir && readdir(dir))
 		n++;
@@ -179,7 +179,7 @@ static bool put(int fd, const char *text)
 	return put_with(fd, text, NULL, 0);
 }
 
-/* What the recorder says, until "done" (true) or the end of the connection (false). */
+/* What the sidecar says, until "done" (true) or the end of the connection (false). */
 static bool wait_for_done(int fd)
 {
 	int64_t until = now_boottime_ns() + PATIENCE_MS * NS_PER_MS;
@@ -194,7 +194,7 @@ static bool wait_for_done(int fd)
 		if (len == 4 && memcmp(text, "done", 4) == 0)
 			return true;
 	}
-	fail_msg("the recorder says nothing");
+	fail_msg("the sidecar says nothing");
 	return false;
 }
 
@@ -394,7 +394,7 @@ static void a_flood_of_messages_does_not_drown_the_others(void **state)
 	(void)state;
 
 	if (child == 0) {
-		/* Until the recorder, which is to end first, closes it. */
+		/* Until the sidecar, which is to end first, closes it. */
 		while (put(fd, "hello 1 r main 1 7 wrong") && now_boottime_ns() - begin < 60 * NS_PER_SEC)
 			;
 		_exit(0);
@@ -521,14 +521,14 @@ static void nothing_is_left_open(void **state)
 
 	/* Listening socket, epoll, libevent's pair for signals, log, stdio, and what the directory's listing adds. */
 	for (int i = 0; i < 1000; i++, usleep(20000)) {
-		idle = recorder_descriptors();
+		idle = sidecar_descriptors();
 		if (idle <= 14)
 			break;
 	}
 	if (idle > 14) {
 		char command[64];
 
-		snprintf(command, sizeof(command), "ls -l /proc/%d/fd >&2", (int)recorder);
+		snprintf(command, sizeof(command), "ls -l /proc/%d/fd >&2", (int)sidecar);
 		if (system(command) < 0)
 			fail();
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The recorder: listens for launchers, keeps a container object for each. */
-#include "sidecar/record/recorder.h"
+/* The sidecar: listens for launchers, keeps a container object for each. */
+#include "sidecar/record/sidecar.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -25,9 +25,9 @@
 #define CONTAINERS_MAX 32 /* connections at a time; more are refused */
 #define DIGEST_MAX (128 * 1024)
 
-struct recorder {
+struct sidecar {
 	struct event_base *base;
-	const struct recorder_options *options;
+	const struct record_options *options;
 	struct listener *listener;
 	struct container *containers[CONTAINERS_MAX];
 	uint64_t numbers[CONTAINERS_MAX]; /* in the order they came */
@@ -47,7 +47,7 @@ struct recorder {
 	void *idle_arg;
 };
 
-static void remove_container(struct recorder *r, struct container *c)
+static void remove_container(struct sidecar *r, struct container *c)
 {
 	const struct observer *o = container_observer(c);
 
@@ -64,7 +64,7 @@ static void remove_container(struct recorder *r, struct container *c)
 
 static struct history *on_history(struct container *c, const struct life *life, void *arg)
 {
-	struct recorder *r = arg;
+	struct sidecar *r = arg;
 
 	/* A launcher that lost its connection comes back on a new one. */
 	for (size_t i = 0; i < CONTAINERS_MAX; i++) {
@@ -79,7 +79,7 @@ static struct history *on_history(struct container *c, const struct life *life, 
 
 static void on_attached(struct container *c, void *arg)
 {
-	struct recorder *r = arg;
+	struct sidecar *r = arg;
 	const char *last = container_resumed(c) ? NULL : journal_last_report(&r->journal, container_name(c));
 
 	if (r->pod_terminating)
@@ -92,7 +92,7 @@ static void on_attached(struct container *c, void *arg)
 
 static void on_recovered(const struct failure *f, const char *text, void *arg)
 {
-	struct recorder *r = arg;
+	struct sidecar *r = arg;
 
 	r->ticks = STATE_COPY_S - 1; /* what is reported is not to be reported again after the node's next start */
 	outlet_write(r->options->report_fd, text, strlen(text));
@@ -102,7 +102,7 @@ static void on_recovered(const struct failure *f, const char *text, void *arg)
 
 static void on_reported(struct container *c, const struct failure *f, const char *text, void *arg)
 {
-	struct recorder *r = arg;
+	struct sidecar *r = arg;
 
 	on_recovered(f, text, r);
 	if (r->options->say_reports)
@@ -111,7 +111,7 @@ static void on_reported(struct container *c, const struct failure *f, const char
 
 static void on_done(struct container *c, void *arg)
 {
-	struct recorder *r = arg;
+	struct sidecar *r = arg;
 
 	if (container_is_over(c)) {
 		r->ended = true;
@@ -126,7 +126,7 @@ static void on_done(struct container *c, void *arg)
  * Where a new connection goes. When all places are taken, in that of the oldest that does not speak: a launcher says
  * hello at once. CONTAINERS_MAX: all speak.
  */
-static size_t make_room(struct recorder *r)
+static size_t make_room(struct sidecar *r)
 {
 	size_t oldest = CONTAINERS_MAX;
 
@@ -145,7 +145,7 @@ static size_t make_room(struct recorder *r)
 
 static void on_connection(int connection, void *arg)
 {
-	struct recorder *r = arg;
+	struct sidecar *r = arg;
 	const struct container_callbacks callbacks = {
 		.taken = r->taken,
 		.core_stats = &r->core_stats,
@@ -171,7 +171,7 @@ static void on_connection(int connection, void *arg)
 
 static void on_reconnect_over(evutil_socket_t fd, short what, void *arg)
 {
-	struct recorder *r = arg;
+	struct sidecar *r = arg;
 
 	(void)fd;
 	(void)what;
@@ -181,7 +181,7 @@ static void on_reconnect_over(evutil_socket_t fd, short what, void *arg)
 
 static void on_shipped_all(void *arg)
 {
-	struct recorder *r = arg;
+	struct sidecar *r = arg;
 
 	if (r->idle)
 		r->idle(r->idle_arg);
@@ -189,7 +189,7 @@ static void on_shipped_all(void *arg)
 
 static void on_tick(evutil_socket_t fd, short what, void *arg)
 {
-	struct recorder *r = arg;
+	struct sidecar *r = arg;
 
 	(void)fd;
 	(void)what;
@@ -201,7 +201,7 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 
 static int64_t sample_what_is_due(int64_t now_ns, void *arg)
 {
-	struct recorder *r = arg;
+	struct sidecar *r = arg;
 	int64_t next = INT64_MAX;
 
 	heartbeat_beat(now_ns);
@@ -211,18 +211,18 @@ static int64_t sample_what_is_due(int64_t now_ns, void *arg)
 	return next;
 }
 
-static int start_recovery(struct recorder *r, struct err *err)
+static int start_recovery(struct sidecar *r, struct err *err)
 {
 	const struct timeval within = { .tv_sec = r->options->reconnect_s }, second = { .tv_sec = 1 };
 	int rc;
 
 	r->recovery = recovery_new(r->options, on_recovered, r);
 	if (!r->recovery)
-		return err_set(err, ENOMEM, "recorder");
+		return err_set(err, ENOMEM, "sidecar");
 	journal_open(&r->journal, recovery_dirfd(r->recovery));
 	r->taken = taken_new(recovery_dirfd(r->recovery));
 	if (!r->taken)
-		return err_set(err, ENOMEM, "recorder");
+		return err_set(err, ENOMEM, "sidecar");
 	rc = keeper_new(r->base, r->options, recovery_dirfd(r->recovery), &r->journal, &r->keeper, err);
 	if (rc < 0)
 		return rc;
@@ -231,7 +231,7 @@ static int start_recovery(struct recorder *r, struct err *err)
 	recovery_start(r->recovery);
 	r->tick = event_new(r->base, -1, EV_PERSIST, on_tick, r);
 	if (!r->tick || event_add(r->tick, &second) < 0)
-		return err_set(err, ENOMEM, "recorder events");
+		return err_set(err, ENOMEM, "sidecar events");
 	/* Only now: what is in the spool has been told of. And not before launchers had time to bring a core for one of them. */
 	if (!recovery_waiting(r->recovery)) {
 		keeper_changed(r->keeper);
@@ -239,18 +239,18 @@ static int start_recovery(struct recorder *r, struct err *err)
 	}
 	r->reconnect_over = evtimer_new(r->base, on_reconnect_over, r);
 	if (!r->reconnect_over || event_add(r->reconnect_over, &within) < 0)
-		return err_set(err, ENOMEM, "recorder events");
+		return err_set(err, ENOMEM, "sidecar events");
 	return 0;
 }
 
-int recorder_new(struct event_base *base, const struct recorder_options *options, struct recorder **ret_recorder,
-		 struct err *err)
+int sidecar_new(struct event_base *base, const struct record_options *options, struct sidecar **ret_sidecar,
+		struct err *err)
 {
-	struct recorder *r = calloc(1, sizeof(*r));
+	struct sidecar *r = calloc(1, sizeof(*r));
 	int rc;
 
 	if (!r)
-		return err_set(err, ENOMEM, "recorder");
+		return err_set(err, ENOMEM, "sidecar");
 	r->base = base;
 	r->options = options;
 	r->journal.dirfd = -1;
@@ -262,14 +262,14 @@ int recorder_new(struct event_base *base, const struct recorder_options *options
 	if (rc >= 0)
 		rc = listener_start(r->listener, err);
 	if (rc < 0) {
-		recorder_free(r);
+		sidecar_free(r);
 		return rc;
 	}
-	*ret_recorder = r;
+	*ret_sidecar = r;
 	return 0;
 }
 
-void recorder_free(struct recorder *r)
+void sidecar_free(struct sidecar *r)
 {
 	if (!r)
 		return;
@@ -288,13 +288,13 @@ void recorder_free(struct recorder *r)
 	free(r);
 }
 
-void recorder_on_idle(struct recorder *r, void (*fn)(void *arg), void *arg)
+void sidecar_on_idle(struct sidecar *r, void (*fn)(void *arg), void *arg)
 {
 	r->idle = fn;
 	r->idle_arg = arg;
 }
 
-bool recorder_keeps_core(const struct recorder *r)
+bool sidecar_keeps_core(const struct sidecar *r)
 {
 	for (size_t i = 0; i < CONTAINERS_MAX; i++)
 		if (r->containers[i] && container_keeps_core(r->containers[i]))
@@ -302,18 +302,18 @@ bool recorder_keeps_core(const struct recorder *r)
 	return false;
 }
 
-enum recorder_leave recorder_leave(const struct recorder *r)
+enum sidecar_leave sidecar_leave(const struct sidecar *r)
 {
 	enum leave_after after = r->options->leave_after;
 
-	if (!r->ended || after == LEAVE_AFTER_NONE || recorder_active(r) > 0)
-		return RECORDER_STAYS;
+	if (!r->ended || after == LEAVE_AFTER_NONE || sidecar_active(r) > 0)
+		return SIDECAR_STAYS;
 	if (r->succeeded)
-		return RECORDER_LEAVES;
-	return after == LEAVE_AFTER_ANY ? RECORDER_LEAVES_WHEN_SHIPPED : RECORDER_STAYS;
+		return SIDECAR_LEAVES;
+	return after == LEAVE_AFTER_ANY ? SIDECAR_LEAVES_WHEN_SHIPPED : SIDECAR_STAYS;
 }
 
-unsigned int recorder_active(const struct recorder *r)
+unsigned int sidecar_active(const struct sidecar *r)
 {
 	unsigned int n = 0;
 
@@ -323,7 +323,7 @@ unsigned int recorder_active(const struct recorder *r)
 }
 
 /* For `kubectl logs -p` of the sidecar: all that anybody wants to know, at the end of its log. */
-static void say_digest(struct recorder *r)
+static void say_digest(struct sidecar *r)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(DIGEST_MAX);
 	uint64_t n = r->journal.forgotten + r->journal.n;
@@ -342,55 +342,55 @@ static void say_digest(struct recorder *r)
 	outlet_write(r->options->report_fd, strbuf_str(&text), text.len);
 }
 
-void recorder_conclude(struct recorder *r)
+void sidecar_conclude(struct sidecar *r)
 {
 	recovery_give_up(r->recovery);
 	say_digest(r);
 }
 
-void recorder_ship_until(struct recorder *r, int64_t deadline_ns)
+void sidecar_ship_until(struct sidecar *r, int64_t deadline_ns)
 {
 	keeper_stop(r->keeper, deadline_ns);
 }
 
-bool recorder_is_shipping(const struct recorder *r)
+bool sidecar_is_shipping(const struct sidecar *r)
 {
 	return keeper_busy(r->keeper);
 }
 
-struct keeper *recorder_keeper(const struct recorder *r)
+struct keeper *sidecar_keeper(const struct sidecar *r)
 {
 	return r->keeper;
 }
 
-const struct journal *recorder_journal(const struct recorder *r)
+const struct journal *sidecar_journal(const struct sidecar *r)
 {
 	return &r->journal;
 }
 
-bool recorder_takes_cores(const struct recorder *r)
+bool sidecar_takes_cores(const struct sidecar *r)
 {
 	return r->options->cores != CORES_OFF;
 }
 
-const struct core_stats *recorder_core_stats(const struct recorder *r)
+const struct core_stats *sidecar_core_stats(const struct sidecar *r)
 {
 	return &r->core_stats;
 }
 
-const char *recorder_pod_uid(const struct recorder *r)
+const char *sidecar_pod_uid(const struct sidecar *r)
 {
 	return r->options->id.pod_uid;
 }
 
-void recorder_each(const struct recorder *r, void (*fn)(const char *name, const struct observer *o, void *arg), void *arg)
+void sidecar_each(const struct sidecar *r, void (*fn)(const char *name, const struct observer *o, void *arg), void *arg)
 {
 	for (size_t i = 0; i < CONTAINERS_MAX; i++)
 		if (r->containers[i] && container_observer(r->containers[i]))
 			fn(container_name(r->containers[i]), container_observer(r->containers[i]), arg);
 }
 
-void recorder_pod_terminating(struct recorder *r)
+void sidecar_pod_terminating(struct sidecar *r)
 {
 	say_digest(r);
 	r->pod_terminating = true;
@@ -399,7 +399,7 @@ void recorder_pod_terminating(struct recorder *r)
 			container_pod_terminating(r->containers[i]);
 }
 
-const char *recorder_last_bundle(const struct recorder *r)
+const char *sidecar_last_bundle(const struct sidecar *r)
 {
 	return r->last_bundle;
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pod's real recorder and launcher as processes here, on an address of the loopback network of the pod's own."""
+"""A pod's real sidecar and launcher as processes here, on an address of the loopback network of the pod's own."""
 
 import json
 import os
@@ -22,13 +22,13 @@ def own_address():
     return f"127.{random.randrange(1, 255)}.{random.randrange(256)}.{random.randrange(1, 255)}"
 
 
-class Recorder:
+class PodSidecar:
     """afterglow-sidecar of a pod, and its Ray container: a raylet that only writes logs."""
 
     def __init__(self, pod, directory, *args):
         self.pod, self.directory, self.args = pod, directory, args
         self.address = own_address()
-        self.sidecar = self.launcher = None
+        self.daemon = self.launcher = None
         self.starts = 0
         for name in ("logs", "spool", "store"):
             (directory / name).mkdir()
@@ -42,16 +42,16 @@ class Recorder:
         meta = self.pod["metadata"]
         env = {**os.environ, "POD_NAMESPACE": meta["namespace"], "POD_NAME": meta["name"], "POD_UID": meta["uid"],
                "AFTERGLOW_CLUSTER": meta["labels"]["ray.io/cluster"], "AFTERGLOW_STORE_NAME": "pvc:ray-failures"}
-        self.sidecar = Daemon([BUILD / "afterglow-sidecar", "--socket", self.directory / "socket", "--spool",
-                               self.directory / "spool", "--store", self.directory / "store", "--http",
-                               f"{self.address}:{PORT}", *self.args], self.directory / f"sidecar-{self.starts}.log", env)
-        wait_for("the recorder", lambda: self.failures() is not None, interval=0.05)
+        self.daemon = Daemon([BUILD / "afterglow-sidecar", "--socket", self.directory / "socket", "--spool",
+                              self.directory / "spool", "--store", self.directory / "store", "--http",
+                              f"{self.address}:{PORT}", *self.args], self.directory / f"sidecar-{self.starts}.log", env)
+        wait_for("the sidecar", lambda: self.failures() is not None, interval=0.05)
         return self
 
     def launch(self, *command):
         self.launcher = Daemon([BUILD / "afterglow-launch", "--name", "ray-worker", "--socket", self.directory / "socket",
                                 "--", *command], self.directory / "launcher.log")
-        wait_for("the launcher", lambda: '"attached"' in self.sidecar.text(), interval=0.05)
+        wait_for("the launcher", lambda: '"attached"' in self.daemon.text(), interval=0.05)
 
     def run_raylet(self):
         # However the launcher ends, it does not outlive it.
@@ -63,7 +63,7 @@ class Recorder:
 
     def logs_open(self):
         # A child of the sidecar may be who follows Ray's files.
-        pid = self.sidecar.process.pid
+        pid = self.daemon.process.pid
         children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         return any(os.path.realpath(f"/proc/{p}/fd/{fd}") == str(self.log) for p in [pid, *children] for fd in os.listdir(f"/proc/{p}/fd"))
 
@@ -73,7 +73,7 @@ class Recorder:
         begin, end = text.index("[2026-11-21 04:55:34,745"), text.index("[2026-11-21 04:55:35,056")
         with self.log.open("a") as log:
             log.write(text[begin:end].replace("leak", task).replace("706", str(pid)))
-        wait_for(f"the recorder to tell of {task}", lambda: [f for f in self.failures() if task in f["sentence"]])
+        wait_for(f"the sidecar to tell of {task}", lambda: [f for f in self.failures() if task in f["sentence"]])
 
     def answer(self):
         try:
@@ -89,6 +89,6 @@ class Recorder:
         # The launcher forwards it, and ends a hold by it.
         if self.launcher:
             self.launcher.stop(signal.SIGTERM)
-        self.sidecar.stop(signal.SIGKILL)
+        self.daemon.stop(signal.SIGKILL)
         for name in sorted(self.directory.glob("sidecar-*.log")):
             assert "Sanitizer" not in name.read_text(errors="replace")
