@@ -35,6 +35,8 @@ static const char help[] =
 	"  --webhook-secret NAME    the Secret with its certificates, in the same namespace\n"
 	"  --webhook-configuration NAME  the MutatingWebhookConfiguration that gets the CA\n"
 	"  --webhook-certificates self|external  self makes and renews them; external only reads the Secret (self)\n"
+	"  --check-ready URL        ask the operator at URL (http://HOST:8080/readyz) for at most a minute whether it is ready, print its\n"
+	"                           answer and end with 0 or 1; nothing else is done\n"
 	"  --log-level LEVEL        error, warning, info or debug (info)\n"
 	"  --help, --version\n";
 
@@ -55,6 +57,7 @@ enum option_id {
 	OPT_RECORD_DELETIONS,
 	OPT_LEADER_ELECT,
 	OPT_LEASE_NAMESPACE,
+	OPT_CHECK_READY,
 	OPT_CONTEXT,
 	OPT_QPS,
 	OPT_BURST,
@@ -83,6 +86,7 @@ static const struct option table[] = {
 	{ "record-deletions", optional_argument, NULL, OPT_RECORD_DELETIONS },
 	{ "leader-elect", optional_argument, NULL, OPT_LEADER_ELECT },
 	{ "lease-namespace", required_argument, NULL, OPT_LEASE_NAMESPACE },
+	{ "check-ready", required_argument, NULL, OPT_CHECK_READY },
 	{ "context", required_argument, NULL, OPT_CONTEXT },
 	{ "qps", required_argument, NULL, OPT_QPS },
 	{ "burst", required_argument, NULL, OPT_BURST },
@@ -172,6 +176,9 @@ static int set(struct options *o, enum option_id id, const char *value, struct e
 		return bool_from_text("--leader-elect", value ? value : "true", &o->leader_elect, err);
 	case OPT_LEASE_NAMESPACE:
 		o->lease_namespace = given(value);
+		return 0;
+	case OPT_CHECK_READY:
+		o->check_ready = given(value);
 		return 0;
 	case OPT_KEEP_AGE:
 		r = retention_parse_age(value, &o->retention.max_age_ns, err);

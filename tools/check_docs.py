@@ -87,7 +87,7 @@ def values_of(root):
     """The keys of values.yaml with dots between them. Those of {}, [] and resources are open: what is below is the user's."""
     closed, opened, above = set(), set(), []
     for line in read(root, "charts/afterglow/values.yaml").splitlines():
-        match = re.match(r"( *)([A-Za-z][A-Za-z0-9]*): *(.*)$", line)
+        match = re.match(r"( *)([A-Za-z][A-Za-z0-9_]*): *(.*)$", line)
         if not match:
             continue
         depth = len(match[1]) // 2

@@ -65,6 +65,8 @@ static void end(struct tls_connection *c)
 	if (c->all)
 		c->all->n_ended++;
 	shutdown(fd, SHUT_RDWR);
+	/* While libevent does not want to read, the socket's end would never reach it. */
+	bufferevent_trigger_event(c->bev, BEV_EVENT_EOF | BEV_EVENT_READING, BEV_TRIG_DEFER_CALLBACKS);
 }
 
 /* The last of an SSL object: its connection is gone. */

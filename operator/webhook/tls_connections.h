@@ -3,8 +3,8 @@
  * The connections of the webhook's server: how many there are, what each does, since when, and how much of a request it holds.
  *
  * evhttp tells of a connection only when its first request is complete. So each connection is followed by its SSL object, from
- * its making to its end, which OpenSSL tells (ex_data). One is ended by shutting its socket down: evhttp then finds the end
- * of the stream, in whatever state it is, and frees it.
+ * its making to its end, which OpenSSL reports (ex_data). To end a connection, its socket is shut down and evhttp is given the end
+ * of the stream, in whatever state it is: it then frees the connection.
  */
 #ifndef AFTERGLOW_OPERATOR_WEBHOOK_TLS_CONNECTIONS_H
 #define AFTERGLOW_OPERATOR_WEBHOOK_TLS_CONNECTIONS_H

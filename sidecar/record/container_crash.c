@@ -7,6 +7,7 @@
  * exit message, and a second or so before raylet writes that a worker died, more
  * on a busy machine. So each waits some seconds for the one or the other.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -327,7 +328,7 @@ bool container_core(struct container *c, const struct launch_message *m, int cor
 	if (!crash) {
 		if (err.code)
 			log_warning_limited("%s: core: %s", c->hello.name, err_text(&err));
-		return true;
+		return err.code != ETIMEDOUT;
 	}
 	note = calloc(1, sizeof(*note));
 	if (note) {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "lib/log.h"
 #include "lib/macros.h"
@@ -33,7 +34,8 @@ struct keep_work {
 	struct report *r;
 	const struct observer *o;
 	int fd; /* of the errand */
-	struct keeping_message *last; /* in the parent: of what came */
+	struct keeping_message *last; /* in the parent: of what came, also from a child that was killed */
+	const struct spool_counts *counts; /* before the first child; NULL: without bounds */
 	bool named;
 };
 
@@ -59,6 +61,24 @@ static void send_name(const struct report *r, void *arg)
 	errand_receive(w->fd, &go_on, sizeof(go_on));
 }
 
+/*
+ * As postmortem_keep. A child that was killed may have been done but for its word: then the bundle has its name, and a second one
+ * would tell of the same death. Otherwise what that child has counted is no repetition of the failure.
+ */
+static int keep_once(struct keep_work *w, const struct observer *o, struct err *err)
+{
+	const struct report *before = &w->last->report;
+
+	if (before->directory[0] && access(before->directory, F_OK) == 0) {
+		*w->r = *before;
+		w->r->keeping.spooled = record_options_ships(w->at->options);
+		return 0;
+	}
+	if (w->counts)
+		spool_set_back(w->at->spool, w->counts);
+	return postmortem_keep(w->r, o, w->at->options, w->at->path, w->at->spool, err);
+}
+
 static void keep(int fd, void *arg)
 {
 	struct keep_work *w = arg;
@@ -69,7 +89,7 @@ static void keep(int fd, void *arg)
 	w->fd = fd;
 	o.naming = send_name;
 	o.naming_arg = w;
-	rc = postmortem_keep(w->r, &o, w->at->options, w->at->path, w->at->spool, &err);
+	rc = keep_once(w, &o, &err);
 	send_keeping(w, true, rc, &err, w->r);
 }
 
@@ -132,37 +152,27 @@ static void wait_for_the_one_before(const struct keeping_place *at)
 		errand_wait(at->errand, WRITE_WITHIN_NS, at->on_rest, at->arg);
 }
 
-/* What a child that was killed has counted is no repetition of the failure. */
-static void set_back(const struct keeping_place *at, const struct spool_counts *counts)
-{
-	if (counts)
-		spool_set_back(at->spool, counts);
-}
-
 int keeping_write(const struct keeping_place *at, struct report *r, const struct observer *o, struct err *err)
 {
 	_cleanup_free_ struct keeping_message *last = calloc(1, sizeof(*last));
 	_cleanup_free_ struct spool_counts *counts = NULL;
+	struct keep_work w = { .at = at, .r = r, .o = o, .fd = -1, .last = last };
 	int rc = -ECHILD;
 
 	if (!last)
 		return err_set(err, ENOMEM, "bundle");
 	wait_for_the_one_before(at);
-	counts = at->spool ? spool_counts(at->spool) : NULL;
+	w.counts = counts = at->spool ? spool_counts(at->spool) : NULL;
 	for (unsigned i = 0; i < CHILDREN_MAX && rc == -ECHILD; i++) {
-		struct keep_work w = { .at = at, .r = r, .o = o, .fd = -1, .last = last };
-
-		*last = (struct keeping_message){ 0 };
+		w.named = last->done = false;
 		rc = errand_start(at->errand, keep, &w, err);
 		if (rc == -EBUSY)
 			return err_wrap(err, "%s", at->path);
 		/* Where the pod may have no more processes, a fork bomb in the Ray container uses them up. */
 		if (rc < 0)
-			return postmortem_keep(r, o, at->options, at->path, at->spool, err);
+			return keep_once(&w, o, err);
 		rc = follow_keeping(&w, err);
-		if (rc == -ECHILD)
-			set_back(at, counts);
 	}
 	/* Children are killed again and again: the OOM killer of the node is at work, or somebody. The report comes first. */
-	return rc == -ECHILD ? postmortem_keep(r, o, at->options, at->path, at->spool, err) : rc;
+	return rc == -ECHILD ? keep_once(&w, o, err) : rc;
 }

@@ -24,7 +24,7 @@
 
 /* What the next commit does, in whichever child it happens. */
 static volatile struct {
-	bool dies;
+	bool dies, dies_after; /* before and after the bundle is there */
 	bool waits, fails; /* until waits is false; then */
 } *disk;
 
@@ -35,6 +35,11 @@ int __wrap_bundle_commit(struct bundle *b, struct err *err)
 {
 	bool fails = disk->fails;
 
+	if (disk->dies_after) {
+		disk->dies_after = false;
+		__real_bundle_commit(b, err);
+		raise(SIGKILL);
+	}
 	if (disk->dies) {
 		disk->dies = false;
 		raise(SIGKILL);
@@ -169,6 +174,21 @@ static void a_child_that_is_killed_counts_for_no_repetition(void **state)
 	assert_false(r.keeping.report_only);
 }
 
+static void a_child_that_is_killed_when_its_bundle_is_there_is_followed_by_no_second_bundle(void **state)
+{
+	static struct report r;
+	(void)state;
+
+	disk->dies_after = true;
+	assert_int_equal(write_one("v1:a", &r), 0);
+	assert_false(disk->dies_after);
+	assert_int_equal(bundles(), 1);
+	assert_int_equal(access(r.directory, F_OK), 0);
+	/* It counts: the next one of its kind is a repetition. */
+	assert_int_equal(write_one("v1:a", &r), 0);
+	assert_int_equal(r.keeping.repeats, 2);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -177,6 +197,7 @@ int main(void)
 		TEST(a_second_bundle_waits_for_the_first_on_a_slow_disk),
 		TEST(a_child_whose_late_commit_fails_writes_the_report_and_ends),
 		TEST(a_child_that_is_killed_counts_for_no_repetition),
+		TEST(a_child_that_is_killed_when_its_bundle_is_there_is_followed_by_no_second_bundle),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,11 +11,11 @@
 #include <stdint.h>
 
 #include "lib/err.h"
+#include "lib/loop/errand.h"
 #include "sidecar/kernel/kernel_log.h"
 #include "sidecar/record/memory_watch.h"
 #include "sidecar/record/process_watch.h"
 #include "sidecar/record/cgroup_watch.h"
-#include "sidecar/record/errand.h"
 #include "sidecar/record/ray_watch.h"
 #include "sidecar/record/spill_watch.h"
 #include "sidecar/report/report.h"

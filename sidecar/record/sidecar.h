@@ -27,6 +27,9 @@ void sidecar_free(struct sidecar *r);
 /* Called whenever a container is over, whenever nothing is left to ship, and when shipping failed. */
 void sidecar_on_idle(struct sidecar *r, void (*fn)(void *arg), void *arg);
 
+/* fn is called now and then while the event loop waits for an errand: for what has to go on meanwhile. It may not end r. */
+void sidecar_while_waiting(struct sidecar *r, void (*fn)(void *arg), void *arg);
+
 /* Whether a core is being unwound or compressed. */
 bool sidecar_keeps_core(const struct sidecar *r);
 

@@ -33,6 +33,9 @@ const char ship_usage[] =
 	"  --s3-role-arn ARN   for web identity, in place of the file role-arn\n"
 	"  --s3-sts-endpoint URL  for web identity (default https://sts.REGION.amazonaws.com)\n"
 	"  --webhdfs-user NAME user.name, where HDFS asks for no proof of it\n"
+	"  --read              write the bundle --as PATH of the store to stdout, as a tar archive; there\n"
+	"                      is no BUNDLE then\n"
+	"  --idle SECONDS      only wait: for a pod in which --read is run\n"
 	"  --help, --version\n"
 	"\n"
 	"Proxies come from https_proxy, http_proxy and no_proxy. stdout: JSON lines, the last one is the\n"
@@ -59,6 +62,8 @@ static const struct {
 	{ "--s3-path-style", FLAG, offsetof(struct ship_options, s3_path_style), 0, 0 },
 	{ "--s3-part-size", SIZE, offsetof(struct ship_options, s3_part), S3_PART_MIN, S3_PART_MAX },
 	{ "--webhdfs-user", TEXT, offsetof(struct ship_options, webhdfs_user), 0, 0 },
+	{ "--read", FLAG, offsetof(struct ship_options, read), 0, 0 },
+	{ "--idle", SECONDS, offsetof(struct ship_options, idle_s), 1, 86400 },
 	{ "--help", FLAG, offsetof(struct ship_options, help), 0, 0 },
 	{ "--version", FLAG, offsetof(struct ship_options, version), 0, 0 },
 };
@@ -141,7 +146,9 @@ static int check(struct ship_options *o, const char *store, struct err *err)
 
 	if (!store)
 		return err_set(err, EINVAL, "--store is missing");
-	if (!o->bundle)
+	if (o->read && (o->bundle || !o->as))
+		return err_set(err, EINVAL, "--read takes --as PATH, and no BUNDLE");
+	if (!o->read && !o->bundle)
 		return err_set(err, EINVAL, "BUNDLE is missing");
 	r = store_url_parse(store, &o->store, err);
 	if (r == 0)
@@ -175,7 +182,7 @@ int ship_options_parse(char **argv, struct ship_options *ret_options, struct err
 			o.bundle = argv[i];
 		}
 	}
-	if (!o.help && !o.version)
+	if (!o.help && !o.version && !o.idle_s)
 		r = check(&o, store, err);
 	if (r == 0)
 		*ret_options = o;

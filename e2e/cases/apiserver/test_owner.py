@@ -122,7 +122,8 @@ def test_without_the_right_to_write_a_status_the_events_are_told_all_the_same(wi
                 137, finishedAt=minutes_ago(10), **OOM)
     (event,) = wait_for("the event", lambda: events(api, "RayCluster"))
     assert "; 1 other end followed from it" in event["note"]
-    assert "may not write the incidents of cluster" in operator.text() and "forbidden" in operator.text()
+    wait_for("the line", lambda: "may not write the incidents of cluster" in operator.text())
+    assert "forbidden" in operator.text()
 
 
 @pytest.mark.usefixtures("operator")
