@@ -159,7 +159,9 @@ $(BUILD)/test/lib/strbuf_test: LDFLAGS += -Wl,--wrap=realloc
 $(BUILD)/test/lib/fileio_test: LDFLAGS += -Wl,--wrap=read,--wrap=write,--wrap=fsync
 $(BUILD)/test/sidecar/disk_faults_test: LDFLAGS += -Wl,--wrap=write,--wrap=fsync,--wrap=openat,--wrap=mkdirat,--wrap=renameat
 $(BUILD)/test/sidecar/kernel/kmsg_read_test: LDFLAGS += -Wl,--wrap=read,--wrap=klogctl
-$(BUILD)/test/sidecar/record/errand_test: LDFLAGS += -Wl,--wrap=fstat
+$(BUILD)/test/lib/loop/errand_test: LDFLAGS += -Wl,--wrap=fstat
+$(BUILD)/test/sidecar/crash/crashes_test: LDFLAGS += -Wl,--wrap=elf_core_open
+$(BUILD)/test/sidecar/spool/shipper_test: LDFLAGS += -Wl,--wrap=ship_look
 $(BUILD)/test/sidecar/record/keeping_test: LDFLAGS += -Wl,--wrap=bundle_commit
 $(BUILD)/test/sidecar/record/state_dir_test: LDFLAGS += -Wl,--wrap=errand_start
 $(BUILD)/test/sidecar/record/listener_test: LDFLAGS += -Wl,--wrap=accept4,--wrap=bind
@@ -211,7 +213,7 @@ unit-tests: $(UNIT_TESTS)
 	+$(Q)$(MAKE) --no-print-directory --keep-going --output-sync=target check-docs $(UNIT_RUNS)
 # Whether the options, values, metrics and links in the documents are there.
 check-docs:
-	$(Q)echo "== tools/check_docs.py"; tools/failed_tests_test.py && tools/check_docs_test.py && tools/check_docs.py
+	$(Q)echo "== tools/check_docs.py"; tools/failed_tests_test.py && tools/check_docs_test.py && tools/check_docs.py && tools/chart_readme.py --check
 $(UNIT_RUNS): run-%: %
 	$(Q)echo "== $<"; timeout 300 $<
 

@@ -86,6 +86,13 @@ void *strmap_get(const struct strmap *m, const char *key)
 	return node ? node->value : NULL;
 }
 
+const char *strmap_key(const struct strmap *m, const char *key)
+{
+	struct strmap_node **slot = m->n_buckets ? slot_of(m, key, hash_of(key)) : NULL;
+
+	return slot && *slot ? (*slot)->key : NULL;
+}
+
 int strmap_put(struct strmap *m, const char *key, void *value, void **ret_old)
 {
 	uint64_t hash = hash_of(key);

@@ -25,6 +25,8 @@ void strmap_release(struct strmap *m, void (*free_value)(void *value));
 
 /* The value, or NULL. */
 void *strmap_get(const struct strmap *m, const char *key);
+/* The map's own copy of key, which is there as long as its value; NULL: it is not there. A value need not keep another copy. */
+const char *strmap_key(const struct strmap *m, const char *key);
 /* Sets key to value (not NULL) and gives the value that was there. -ENOMEM: nothing changed. */
 int strmap_put(struct strmap *m, const char *key, void *value, void **ret_old);
 /* Takes key out and returns its value, or NULL when it was not there. */

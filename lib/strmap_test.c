@@ -65,9 +65,34 @@ static void a_walk_sees_every_key_once_and_may_remove_the_given_one(void **state
 	strmap_release(&m, NULL);
 }
 
+static void a_map_gives_its_own_copy_of_a_key(void **state)
+{
+	struct strmap m = STRMAP_INIT;
+	char key[] = "ns/name";
+	int value = 1;
+	(void)state;
+
+	assert_null(strmap_key(&m, key));
+	assert_int_equal(strmap_put(&m, key, &value, NULL), 0);
+	const char *own = strmap_key(&m, key);
+	key[0] = 'x';
+	assert_string_equal(own, "ns/name");
+	assert_null(strmap_key(&m, key));
+	/* It stays where it is while the map grows. */
+	for (int i = 0; i < 1000; i++) {
+		char other[32];
+
+		snprintf(other, sizeof(other), "k%d", i);
+		assert_int_equal(strmap_put(&m, other, &value, NULL), 0);
+	}
+	assert_ptr_equal(strmap_key(&m, "ns/name"), own);
+	strmap_release(&m, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_map_gives_its_own_copy_of_a_key),
 		cmocka_unit_test(ten_thousand_keys_are_found_and_removed),
 		cmocka_unit_test(putting_twice_gives_the_old_value_back),
 		cmocka_unit_test(a_walk_sees_every_key_once_and_may_remove_the_given_one),

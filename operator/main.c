@@ -12,6 +12,7 @@
 #include "operator/launcher/launcher.h"
 #include "operator/manager/manager.h"
 #include "operator/manager/metrics.h"
+#include "operator/manager/ready_check.h"
 #include "operator/manager/server.h"
 #include "operator/options.h"
 #include "operator/policy/policy.h"
@@ -20,6 +21,8 @@
 #define PRIORITIES 2
 /* Below the 30 s that the kubelet gives by default. */
 #define DRAIN_S 25
+#define CHECK_PATIENCE_NS (60 * NS_PER_SEC)
+#define CHECK_ANSWER_MAX (64 << 10)
 
 /* Everything that lives as long as the program. */
 struct program {
@@ -364,6 +367,18 @@ static int run(struct program *p, struct err *err)
 	return -p->lost.code;
 }
 
+static int check_ready(const char *url)
+{
+	_cleanup_strbuf_ struct strbuf answer = STRBUF_INIT(CHECK_ANSWER_MAX);
+	struct err err = { 0 };
+	int r = ready_check(url, CHECK_PATIENCE_NS, &answer, &err);
+
+	fputs(strbuf_str(&answer), stdout);
+	if (r < 0)
+		log_error("%s", err_text(&err));
+	return r < 0 || fflush(stdout) != 0 ? 1 : 0;
+}
+
 int main(int argc, char *argv[])
 {
 	struct program program = { 0 };
@@ -379,6 +394,8 @@ int main(int argc, char *argv[])
 	}
 	log_set_level(program.options.log_level);
 	signal(SIGPIPE, SIG_IGN); /* a client of /metrics that goes away must not end us */
+	if (program.options.check_ready)
+		return check_ready(program.options.check_ready);
 	int r = run(&program, &err);
 	if (r < 0)
 		log_error("%s", err_text(&err));

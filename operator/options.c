@@ -10,32 +10,35 @@
 
 static const char help[] =
 	"Usage: afterglow-operator [OPTION]...\n"
-	"Writes a RayFailure for every death in a Ray pod and, if asked to, makes the pods of RayClusters (ray.io/v1).\n"
+	"Writes a RayFailure for every death in a Ray pod. Beside KubeRay it adds the sidecar to Ray pods; with\n"
+	"--manage-clusters it makes the pods of RayClusters (ray.io/v1) itself.\n"
 	"\n"
-	"  --kubeconfig FILE        the API server and credentials ($KUBECONFIG, else the pod's service account)\n"
-	"  --context NAME           of the kubeconfig (its current-context)\n"
+	"  --kubeconfig FILE        file with API server and credentials (default: $KUBECONFIG, else the pod's service account)\n"
+	"  --context NAME           use this context of the kubeconfig (default: its current-context)\n"
 	"  --namespace NS           watch this namespace only (default: all)\n"
-	"  --config FILE            YAML file with the policy for all clusters\n"
-	"  --sidecar-image IMAGE    the sidecar's image; without one, pods get none (sidecarImage)\n"
-	"  --launcher PATH          the launcher that is put into Ray containers, for machines like this one; or a directory\n"
+	"  --config FILE            read the policy for all clusters from this YAML file\n"
+	"  --sidecar-image IMAGE    the sidecar's image; without this option pods get no sidecar (in FILE of --config: sidecarImage)\n"
+	"  --launcher PATH          the launcher to put into Ray containers, for this machine's architecture; or a directory\n"
 	"                           with launchers x86_64 and aarch64 (" OPTIONS_LAUNCHER ")\n"
-	"  --store-claim NAME       PVC in the cluster's namespace that keeps the evidence (storeClaim)\n"
-	"  --oom-group              on cgroup v1, end the whole container when one process is OOM-killed (oomGroup)\n"
-	"  --manage-clusters[=BOOL] make the pods of RayClusters, in the place of KubeRay (false: KubeRay makes them)\n"
-	"  --leader-elect[=BOOL]    act only while holding the Lease afterglow-operator, of several replicas (false)\n"
-	"  --lease-namespace NS     where that Lease is (default: the kubeconfig's or the pod's namespace)\n"
-	"  --qps N                  requests a second to the API server, watches and the lease apart (0: no limit)\n"
-	"  --burst N                with --qps, so many at once after a rest (200)\n"
-	"  --record-deletions[=BOOL]  also write RayFailures of class PodDeleted (false; always with --manage-clusters)\n"
-	"  --keep-age AGE           remove RayFailures this long after the death: 720h, 30d (0: never)\n"
-	"  --keep-count N           keep the newest N RayFailures of each namespace (0: all)\n"
-	"  --metrics-address A:P    serve /healthz, /readyz and /metrics here (" OPTIONS_METRICS_ADDRESS ", \"\" for not)\n"
-	"  --webhook-address A:P    serve the mutating webhook here, by HTTPS; :P is IPv4 and IPv6 (default: no webhook)\n"
-	"  --webhook-service NAME   the Service before it, in the namespace of this operator\n"
-	"  --webhook-secret NAME    the Secret with its certificates, in the same namespace\n"
-	"  --webhook-configuration NAME  the MutatingWebhookConfiguration that gets the CA\n"
-	"  --webhook-certificates self|external  self makes and renews them; external only reads the Secret (self)\n"
-	"  --log-level LEVEL        error, warning, info or debug (info)\n"
+	"  --store-claim NAME       PersistentVolumeClaim in each namespace that keeps the bundles (storeClaim)\n"
+	"  --oom-group              on cgroup v1, end the whole container when the kernel OOM-kills a process (oomGroup)\n"
+	"  --manage-clusters[=BOOL] make the pods of RayClusters in place of KubeRay (default false)\n"
+	"  --leader-elect[=BOOL]    of several replicas, act only while holding the Lease afterglow-operator (default false)\n"
+	"  --lease-namespace NS     the namespace of that Lease (default: the kubeconfig's or the pod's namespace)\n"
+	"  --qps N                  at most N requests a second to the API server, besides watches and the Lease (default 0: no limit)\n"
+	"  --burst N                with --qps, up to N requests at once after a pause (default 200)\n"
+	"  --record-deletions[=BOOL]  also write RayFailures of class PodDeleted (default false; always with --manage-clusters)\n"
+	"  --keep-age AGE           remove RayFailures this long after the death: 720h, 30d (default 0: never)\n"
+	"  --keep-count N           keep the newest N RayFailures of each namespace (default 0: all)\n"
+	"  --metrics-address A:P    serve /healthz, /readyz and /metrics here (default " OPTIONS_METRICS_ADDRESS "; \"\": nowhere)\n"
+	"  --webhook-address A:P    serve the webhook here by HTTPS; :P means IPv4 and IPv6 (default: no webhook)\n"
+	"  --webhook-service NAME   the Service of the webhook, in the operator's namespace\n"
+	"  --webhook-secret NAME    the Secret with the webhook's certificates, in the same namespace\n"
+	"  --webhook-configuration NAME  the MutatingWebhookConfiguration into which the operator writes the CA\n"
+	"  --webhook-certificates self|external  self: the operator makes and renews them; external: it only reads the Secret (default self)\n"
+	"  --check-ready URL        ask the operator at URL (http://HOST:8080/readyz) for at most a minute whether it is ready, print its\n"
+	"                           answer and end with 0 or 1; nothing else is done\n"
+	"  --log-level LEVEL        error, warning, info or debug (default info)\n"
 	"  --help, --version\n";
 
 const char *options_help(void)
@@ -55,6 +58,7 @@ enum option_id {
 	OPT_RECORD_DELETIONS,
 	OPT_LEADER_ELECT,
 	OPT_LEASE_NAMESPACE,
+	OPT_CHECK_READY,
 	OPT_CONTEXT,
 	OPT_QPS,
 	OPT_BURST,
@@ -83,6 +87,7 @@ static const struct option table[] = {
 	{ "record-deletions", optional_argument, NULL, OPT_RECORD_DELETIONS },
 	{ "leader-elect", optional_argument, NULL, OPT_LEADER_ELECT },
 	{ "lease-namespace", required_argument, NULL, OPT_LEASE_NAMESPACE },
+	{ "check-ready", required_argument, NULL, OPT_CHECK_READY },
 	{ "context", required_argument, NULL, OPT_CONTEXT },
 	{ "qps", required_argument, NULL, OPT_QPS },
 	{ "burst", required_argument, NULL, OPT_BURST },
@@ -172,6 +177,9 @@ static int set(struct options *o, enum option_id id, const char *value, struct e
 		return bool_from_text("--leader-elect", value ? value : "true", &o->leader_elect, err);
 	case OPT_LEASE_NAMESPACE:
 		o->lease_namespace = given(value);
+		return 0;
+	case OPT_CHECK_READY:
+		o->check_ready = given(value);
 		return 0;
 	case OPT_KEEP_AGE:
 		r = retention_parse_age(value, &o->retention.max_age_ns, err);

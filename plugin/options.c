@@ -21,37 +21,37 @@
 	"      --class CLASS      only failures of this class, such as KernelOOMContainer\n" \
 	"      --cluster NAME     only those of this RayCluster\n" \
 	"      --owner KIND/NAME  only those of this RayJob, RayService or RayCluster: RayJob/train\n" \
-	"      --since AGE        only those that ended at most so long ago: 90s, 30m, 2h, 7d\n" \
-	"  -l, --selector LABELS  only those with these labels, as kubectl has it\n"
+	"      --since AGE        only failures not older than this: 90s, 30m, 2h, 7d\n" \
+	"  -l, --selector LABELS  only failures with these labels, written as for kubectl\n"
 
 static const char *const helps[] = {
 	[COMMAND_NONE] = "usage: kubectl afterglow COMMAND [ARGUMENT] [OPTION...]\n"
-			 "Says what ended in Ray clusters, and why.\n"
+			 "Lists and explains the failures of Ray clusters.\n"
 			 "\n"
-			 "  list                   the failures there are, the newest last\n"
-			 "  show NAME              one failure, whole; NAME is that of the failure or of its pod\n"
-			 "  incidents [ID]         failures that hang together: what ended first, and what followed\n"
-			 "  explain CODE|CLASS     what an exit code or a class means: explain 137\n"
+			 "  list                   list failures, the newest last\n"
+			 "  show NAME              show one failure with its evidence; NAME is a failure or a pod\n"
+			 "  incidents [ID]         show failures that belong together: the first cause and what followed\n"
+			 "  explain CODE|CLASS     explain an exit code or a class: explain 137\n"
 			 "  doctor                 what this cluster grants Afterglow, what each gap costs, how to close it\n"
 			 "\n"
 			 "`kubectl afterglow COMMAND --help` says more. kubectl itself is run to reach the cluster.\n",
 	[COMMAND_LIST] = "usage: kubectl afterglow list [OPTION...]\n"
 			 "Lists RayFailures, the newest last.\n"
 			 "\n" FILTER_HELP
-			 "      --by-signature     one line for each signature: how often the same thing happened\n"
+			 "      --by-signature     print one line for each signature, with the number of its failures\n"
 			 "  -o, --output FORMAT    json, yaml, name or wide: as kubectl get rayfailures prints them\n"
-			 "  -w, --watch            go on with those that come, as kubectl does\n" COMMON_HELP,
+			 "  -w, --watch            then print new failures as they come\n" COMMON_HELP,
 	[COMMAND_SHOW] = "usage: kubectl afterglow show NAME [OPTION...]\n"
-			 "Prints one failure with its evidence. NAME is that of the RayFailure, or of a pod: then it is the\n"
-			 "pod's newest one.\n"
+			 "Prints one failure with its evidence. NAME is the name of a RayFailure, or of a pod: then the newest\n"
+			 "failure of the pod is printed.\n"
 			 "\n"
-			 "  -o, --output FORMAT    json or yaml: the RayFailure itself\n" COMMON_HELP,
+			 "  -o, --output FORMAT    json or yaml: print the RayFailure itself\n" COMMON_HELP,
 	[COMMAND_INCIDENTS] = "usage: kubectl afterglow incidents [ID] [OPTION...]\n"
-			      "Prints the failures that brought others about, and those. With an ID, only that incident.\n"
+			      "Prints each first cause with the failures that followed from it. With an ID, prints only that incident.\n"
 			      "\n" FILTER_HELP COMMON_HELP,
 	[COMMAND_EXPLAIN] = "usage: kubectl afterglow explain CODE|CLASS\n"
-			    "Says what an exit code from 0 to 255 or a class of failure means, who or what can bring it about,\n"
-			    "and what to look at. No cluster is asked.\n"
+			    "Explains what an exit code from 0 to 255 or a class of failure means, what can cause it, and what to\n"
+			    "look at. It needs no cluster.\n"
 			    "\n"
 			    "  -h, --help             print this\n",
 	[COMMAND_DOCTOR] = "usage: kubectl afterglow doctor [OPTION...]\n"

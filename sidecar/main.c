@@ -113,9 +113,12 @@ static void serve(struct service *s)
 {
 	struct err err = { 0 };
 
-	if (s->options->http &&
-	    http_server_new(s->base, s->options->http, s->sidecar, s->options->spool, &s->http, &err) < 0)
+	if (!s->options->http)
+		return;
+	if (http_server_new(s->base, s->options->http, s->sidecar, s->options->spool, &s->http, &err) < 0)
 		log_warning("no metrics: %s", err_text(&err));
+	else
+		sidecar_while_waiting(s->sidecar, http_server_turn, s->http);
 }
 
 static int record(const struct record_options *options, struct err *err)
@@ -143,6 +146,7 @@ static int record(const struct record_options *options, struct err *err)
 		log_info("afterglow-sidecar " AFTERGLOW_VERSION " listens on %s", options->socket_path);
 		event_base_dispatch(s.base);
 		sidecar_conclude(s.sidecar);
+		sidecar_while_waiting(s.sidecar, NULL, NULL);
 		http_server_free(s.http);
 		sidecar_free(s.sidecar);
 	}

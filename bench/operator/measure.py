@@ -21,6 +21,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "e2e/cases"))
 
 # pylint: disable=wrong-import-position # they are where the tests are
+import fleet  # noqa: E402
 from apiserver import kubelet  # noqa: E402
 from apiserver.control_plane import ControlPlane, Daemon, free_port  # noqa: E402
 from conftest import wait_for  # noqa: E402
@@ -29,8 +30,10 @@ BUILD, KUBERAY = (pathlib.Path(p) for p in sys.argv[1:3])
 GROUP = 99  # workers of a cluster
 SINGLE = [int(n) for n in os.environ.get("BENCH_SINGLE", "1000 5000 20000").split()]  # pods of one cluster
 SMALL, LARGE = (int(n) for n in os.environ.get("BENCH_PODS", "1000 10000").split())
+FLEET_DEATHS = 30
 DEATHS = int(os.environ.get("BENCH_DEATHS", "60"))
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
+NODES, FLEET = (int(n) for n in os.environ.get("BENCH_FLEET", "5000 100000").split())
 IDLE_S = int(os.environ.get("BENCH_SECONDS", "15"))
 
 
@@ -76,12 +79,12 @@ class Contender:
         raise NotImplementedError
 
     @contextlib.contextmanager
-    def running(self, namespace):
+    def running(self, namespace, timeout=60):
         log = self.bench.directory / f"{self.name}-{namespace}-{time.monotonic_ns()}.log"
         started = time.monotonic()
         daemon = Daemon(self.command(namespace), log, {**os.environ, "KUBECONFIG": str(self.bench.plane.kubeconfig(self.name))})
         try:
-            wait_for(f"{self.words} to be ready", lambda: self.is_ready(daemon), timeout=60, interval=0.01)
+            wait_for(f"{self.words} to be ready", lambda: self.is_ready(daemon), timeout=timeout, interval=0.01)
             daemon.ready_s = time.monotonic() - started
             yield daemon
         finally:
@@ -345,6 +348,60 @@ class Bench:
                 say(f"one cluster of {pods} pods: scaled to zero in {time.monotonic() - began:.1f} s; {1000 * used / pods:.2f} ms of CPU a "
                     f"pod; the lease changed hands {lease['leaseTransitions']} times")
 
+    def fleet(self):
+        """Many nodes and pods: what the caches take, how soon they are filled, and how soon a death is dealt with."""
+        api = self.namespace(fleet.NAMESPACE)
+        with self.contenders[0].running(api.namespace):
+            self.send([("POST", api.path("rayclusters"), ray_cluster(fleet.CLUSTER, GROUP))], 1)
+            wait_for("all pods", lambda: self.count_pods(api) == GROUP + 1, timeout=60, interval=0.2)
+            made = fleet.Fleet(self.plane, api, NODES, FLEET)
+            made.place()
+            wait_for("its status", lambda: api.get("rayclusters", fleet.CLUSTER).get("status", {}).get("state") == "ready")
+            time.sleep(3)
+        began = time.monotonic()
+        made.copy_nodes()
+        made.copy_clusters()
+        wait_for("all pods", lambda: self.count_pods(api) == FLEET, timeout=300, interval=1)
+        say(f"fleet: {NODES} nodes, {FLEET} pods in {made.clusters} RayClusters, copied in {time.monotonic() - began:.0f} s")
+        for contender in self.contenders[:2]:
+            with contender.running(api.namespace, timeout=600) as daemon:
+                self.rest(contender, daemon)
+                say(f"fleet: {contender.words}: cold start {daemon.ready_s:.1f} s; {rss_kib(daemon) / 1024:.0f} MiB RSS, "
+                    f"{peak_kib(daemon) / 1024:.0f} MiB at the most; {cpu_s(daemon):.1f} s of CPU until it rested")
+                self.fleet_deaths(contender, made, api)
+
+    def rest(self, contender, daemon, timeout=180):
+        """Until it has looked at all clusters: it uses little of a core."""
+        began = time.monotonic()
+        while time.monotonic() - began < timeout:
+            before = cpu_s(daemon)
+            time.sleep(3)
+            if cpu_s(daemon) - before < 0.15:
+                return
+        say(f"fleet: {contender.words} does not rest within {timeout} s")
+
+    def fleet_deaths(self, contender, made, api):
+        """From a death in a pod's status to its RayFailure and to its successor."""
+        kubelets, first = kubelet.Kubelet(api), contender.name == "kuberay"
+        written, replaced = [], []
+        for n in range(FLEET_DEATHS):
+            pod = api.get("pods", made.worker(n + FLEET_DEATHS * first))
+            self.audit.read()
+            kubelets.end(pod, 1)
+            events = []
+
+            def is_replaced(events=events):
+                events += self.audit.read()
+                return any(is_write(e, contender.name, "create", "pods") for e in events)
+            wait_for("a successor", is_replaced, timeout=120, interval=0.01)
+            died = seconds(next(e for e in events if is_write(e, "test", "patch", "pods", "status"))["stageTimestamp"])
+            for plural, list_ in (("rayfailures", written), ("pods", replaced)):
+                list_ += [1000 * (seconds(e["stageTimestamp"]) - died) for e in events if is_write(e, contender.name, "create", plural)]
+        for what, list_ in (("RayFailure", written), ("successor", replaced)):
+            if list_:
+                say(f"fleet: {contender.words}: death to {what}: median {statistics.median(list_):.0f} ms, at the most {max(list_):.0f} ms "
+                    f"of {len(list_)}")
+
     def cold_start(self, idle):
         api = self.namespace("cold")
         done = 0
@@ -378,6 +435,8 @@ def main():
                 bench.creation()
             if "single" in only:
                 bench.single()
+            if "fleet" in only:
+                bench.fleet()
             if "cold" in only:
                 bench.cold_start(idle)
         except BaseException:

@@ -6,7 +6,7 @@
 # /failures, and /healthz answers. Needs root, python3 and /dev/fuse. Ends with "N passed, N failed".
 #
 # FREEZE_SIDECAR        another sidecar
-# FREEZE_BUNDLES        a directory that the bundles are copied to (bench/freeze.sh reads their samples)
+# FREEZE_BUNDLES        a directory for bench/freeze.sh: samples of the bundles, and how long each answer of /healthz took
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
@@ -74,8 +74,22 @@ start_container() { # BEFORE
 	container=$!
 }
 
+# How long each answer of /healthz takes, in seconds, until the file is gone that it is told of by.
+ask_for_health() { # FILE
+	while [ -e "$1" ]; do
+		curl -s -o /dev/null -w '%{time_total}\n' --max-time 20 "http://127.0.0.1:$port/healthz" >>"$1.health"
+		sleep 0.05
+	done
+}
+
 # The end of it, and what is told of it.
 end_of_container() { # FAULT
+	local asking=
+	if [ -n "${FREEZE_BUNDLES:-}" ]; then
+		: >"$FREEZE_BUNDLES/$1"
+		ask_for_health "$FREEZE_BUNDLES/$1" &
+		asking=$!
+	fi
 	wait "$container"
 	check "$1: the exit code is the container's own" test $? = 137
 	container=''
@@ -83,6 +97,7 @@ end_of_container() { # FAULT
 	check "$1: /failures has the death, and what ended it" wait_until told '"class":[[:space:]]*"KernelOOMContainer"'
 	check "$1: so does the termination message" noted '"class":"KernelOOMContainer"'
 	check "$1: the bundle says it too" wait_until kept 'KernelOOMContainer'
+	[ -z "$asking" ] || { rm "$FREEZE_BUNDLES/$1" && wait "$asking"; }
 	[ -z "${FREEZE_BUNDLES:-}" ] || find "$work"/{spool,memory,store} -name samples.jsonl -exec cp {} "$FREEZE_BUNDLES/$1.jsonl" \; 2>/dev/null
 }
 

@@ -3,12 +3,11 @@
 # The sidecar's HTTP while a container fills its memory and dies: read by curl,
 # judged by promtool. Ends with "N passed, N failed".
 #
-# PROMTOOL              default: that on the PATH, else Debian's, unpacked into the cache
+# PROMTOOL              default: that on the PATH, else that of tools/prometheus.sh
 # AFTERGLOW_CACHE       default ~/.cache/afterglow
 set -uo pipefail
 build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
-cache=${AFTERGLOW_CACHE:-$HOME/.cache/afterglow}
-promtool=${PROMTOOL:-$(command -v promtool || echo "$cache/promtool")}
+promtool=${PROMTOOL:-$(command -v promtool || echo "$("$(dirname "$0")/../../tools/prometheus.sh")/promtool")}
 work=$(mktemp -d /tmp/http_test.XXXXXX)
 sidecar='' launcher=''
 . "$(dirname "$0")/check.sh"
@@ -20,13 +19,7 @@ finish() {
 }
 trap finish EXIT
 
-# Unpacked, not installed: the package would start a server.
-if [ ! -x "$promtool" ]; then
-	mkdir -p "$cache"
-	(cd "$work" && apt-get -o APT::Sandbox::User=root download -q prometheus >/dev/null &&
-		dpkg-deb --fsys-tarfile prometheus_*.deb | tar -xO ./usr/bin/promtool >promtool &&
-		chmod +x promtool && mv promtool "$promtool") || { echo "http_test: no promtool"; exit 1; }
-fi
+[ -x "$promtool" ] || { echo "http_test: no promtool"; exit 1; }
 
 get() { curl -sS --max-time 5 "http://127.0.0.1:$port$1"; }
 has() { grep -qE "$2" "$work/$1"; }

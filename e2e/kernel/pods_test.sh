@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Deaths in pods of every shape that hides or moves a container's memory: privileged with the host's cgroup namespace, with a shared
 # PID namespace, with a limit on the pod alone, with Ray's resource isolation. The sidecar is a container of its own beside it, with
-# namespaces as a runtime makes them (contain.c), so it sees cgroups as a real one does. Without the kernel log.
+# namespaces as a runtime makes them (contain.c), so it sees cgroups as a real one does. Without the kernel log. And pods with the
+# network of their node, which they share with other pods.
 # Plain sh: runs in the test machine too. As root. Ends with "N passed, N failed".
 build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
 sidecar=$build/afterglow-sidecar launch=$build/afterglow-launch hog=$build/test/hog contain=$build/test/contain
@@ -12,10 +13,11 @@ work=$(mktemp -d /tmp/pods_test.XXXXXX)
 find_memory_cgroups
 around=$memory/afterglow-pods-$$
 started=
+neighbour=
 
 finish() {
 	# shellcheck disable=SC2086
-	[ -z "$started" ] || kill $started 2>/dev/null
+	[ -z "$started$neighbour" ] || kill $started $neighbour 2>/dev/null
 	wait
 	wait_until remove_tree "$around"
 	rm -rf "$work"
@@ -47,24 +49,34 @@ make_pod() { # systemd|plain
 }
 
 start_sidecar() { # OPTION... of contain
+	# shellcheck disable=SC2086
 	"$contain" --cgroup "$side" --memory own "$@" "$sidecar" --socket "$work/socket$number" --store "$store" \
-		--spool "$work/spool$number" --kernel-log off --grace 1 >"$work/err" 2>&1 &
+		--spool "$work/spool$number" --kernel-log off --grace 1 ${http:+--http $http} >"$work/err" 2>&1 &
 	started=$!
 	wait_until [ -S "$work/socket$number" ] || exit 1
 }
 
 # The container, whose command is a script. The options are those of contain.
 run_ray() { # SCRIPT OPTION...
+	begin_ray "$@"
+	end_ray
+}
+begin_ray() {
 	printf '. %s/lib\nown=%s\n%s\n' "$work" "$ray" "$1" >"$work/command"
 	shift
 	"$contain" --cgroup "$ray" "$@" "$launch" --socket "$work/socket$number" --name ray-worker -- sh "$work/command" \
-		>/dev/null 2>&1
+		>/dev/null 2>&1 &
+	ray_pid=$!
+}
+end_ray() {
+	wait $ray_pid
 	check "a report came" wait_until reported
 	kill $started
 	wait $started
 	started=
 	wait_until remove_tree "$pod"
 }
+http=
 reported() { grep -q '"event":"ended"' "$work/err"; }
 
 # The OOM killer is to take the hog, and neither the launcher nor the sidecar.
@@ -143,5 +155,36 @@ run_ray "echo 0 >$around/ray_node_0a1b/user/workers/cgroup.procs
 exec sh -c '$as_victim $hog 200M --rate 50M'" --memory host --pid
 check "v$version, isolation outside of the pod: an OOM kill is seen" says 'class KernelOOM'
 check "v$version, isolation outside of the pod: its limit is told" says 'reached its memory limit of 24.0 MiB'
+
+# A sidecar that starts anew, or late, finds a container whose cgroups are out of sight: the launcher has the descriptor.
+make_pod systemd
+set_limit "$ray" 24M
+: >"$work/err"
+begin_ray "mount -t tmpfs none /sys/fs/cgroup && : >$work/hidden
+until grep -q '\"event\":\"attached\"' $work/err; do sleep 0.1; done
+$leak" --memory own --pid
+check "v$version, cgroups out of sight: they are hidden" wait_until [ -e "$work/hidden" ]
+start_sidecar --pid
+end_ray
+check "v$version, cgroups out of sight: an OOM kill is seen" says 'class KernelOOMContainer'
+check "v$version, cgroups out of sight: memory was sampled" says '"limitBytes":25165824'
+
+# hostNetwork: the sidecars of two pods on one node ask for the same port. The one that comes second does without, and no report needs it.
+http=:$((20000 + $$ % 10000))
+make_pod systemd
+start_sidecar --pid
+neighbour=$started first=$pod
+wait_until says 'listens on'
+check "v$version, hostNetwork: the first sidecar of the node has the port" silent 'no metrics'
+make_pod systemd
+set_limit "$ray" 24M
+start_sidecar --pid
+run_ray "$leak" --memory own --pid
+check "v$version, hostNetwork: the second one finds it taken" says 'no metrics'
+check "v$version, hostNetwork: and reports all the same" says 'class KernelOOMContainer'
+kill $neighbour
+wait $neighbour
+neighbour=
+wait_until remove_tree "$first"
 
 summary

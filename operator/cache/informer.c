@@ -8,15 +8,14 @@
 
 #include "lib/strbuf.h"
 #include "lib/units.h"
+#include "operator/cache/intake.h"
 #include "operator/cache/list_decoder.h"
+#include "operator/cache/list_watch.h"
 #include "operator/cache/watch_decoder.h"
-#include "operator/kube/projection.h"
-#include "operator/kube/salvage.h"
 
 #define LIST_DEADLINE_NS (60 * NS_PER_SEC)
 /* In one piece it may be all of a large cluster. */
 #define UNLIMITED_DEADLINE_NS (300 * NS_PER_SEC)
-#define INITIAL_EVENTS_END "k8s.io/initial-events-end"
 /* timeoutSeconds is the server's promise; ours comes a little later. */
 #define WATCH_GRACE_NS (5 * NS_PER_SEC)
 #define PATH_MAX_BYTES 16384
@@ -24,12 +23,9 @@
 struct informer {
 	struct event *timer, *tidy;
 	struct client *client;
-	const struct resource *resource;
-	char *namespace, *label_selector;
-	bool metadata_only;
-	const char *const *fields;
+	struct list_watch objects; /* which ones; its strings are ours */
+	struct intake intake; /* what is kept of them */
 	store_change_fn on_change;
-	bool keep_remnants;
 	void (*on_unreadable)(void *arg, struct informer *informer, const char *key, const char *reason);
 	void (*on_state)(void *arg, struct informer *informer);
 	void *arg;
@@ -40,7 +36,7 @@ struct informer {
 	struct watch_decoder decoder;
 	struct list_decoder list_decoder;
 	struct err list_trouble; /* why the list is no list */
-	uint64_t unknown_events, unreadable;
+	uint64_t unknown_events;
 	struct client_call *call; /* the list or watch that runs */
 	bool stream_stopped; /* the stream said what to do next: */
 	struct reflector_step after_stream;
@@ -61,77 +57,13 @@ static void tell_and_obey(struct informer *informer, const struct reflector_even
 	obey(informer, &step);
 }
 
-static const char *accept_of(const struct informer *informer, bool list)
-{
-	if (!informer->metadata_only)
-		return NULL;
-	return list ? "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1" :
-		      "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
-}
-
-static void add_query(struct strbuf *path, const char *name, const char *value)
-{
-	if (!value || !*value)
-		return;
-	strbuf_addf(path, "&%s=", name);
-	url_encode(value, path);
-}
-
-/* Objects in lists do not say what they are, those in watches do: readers should not have to care. */
-static void prepare(const struct informer *informer, cJSON *object)
-{
-	json_set_str(object, "apiVersion", informer->resource->api_version);
-	json_set_str(object, "kind", informer->resource->kind);
-	cJSON_DeleteItemFromObjectCaseSensitive(json_get(object, "metadata"), "managedFields");
-	if (informer->fields)
-		project(object, informer->fields);
-	if (!informer->metadata_only)
-		return;
-	cJSON_DeleteItemFromObjectCaseSensitive(object, "spec");
-	cJSON_DeleteItemFromObjectCaseSensitive(object, "status");
-}
-
-/*
- * What cannot be read must not keep anybody from the rest. Takes object. An older copy would not be true any more. Returns
- * -ENOMEM, or 0.
- */
-static int take_remnant(struct informer *informer, struct store *store, cJSON *object, store_change_fn on_change)
-{
-	_cleanup_json_ cJSON *remnant = object;
-	_cleanup_free_ char *key = object_key(object);
-
-	informer->unreadable++;
-	if (!key)
-		return 0;
-	if (informer->on_unreadable)
-		informer->on_unreadable(informer->arg, informer, key, salvage_reason(remnant));
-	if (informer->keep_remnants && salvage_has_status(remnant))
-		return store_put(store, TAKE_PTR(remnant), false, on_change, informer->arg) == -ENOMEM ? -ENOMEM : 0;
-	store_remove(store, key, NULL, on_change, informer->arg);
-	return 0;
-}
-
-/* Takes object. -ENOMEM, or 0: an item without a name is none of an API server's, the others are good. */
-static int take_object(struct informer *informer, struct store *store, cJSON *object, store_change_fn on_change)
-{
-	bool remnant = salvage_reason(object) != NULL;
-
-	if (remnant) {
-		json_set_str(object, "apiVersion", informer->resource->api_version);
-		json_set_str(object, "kind", informer->resource->kind);
-		return take_remnant(informer, store, object, on_change);
-	}
-	prepare(informer, object);
-	return store_put(store, object, false, on_change, informer->arg) == -ENOMEM ? -ENOMEM : 0;
-}
-
 /* --- Lists ------------------------------------------------------------------------------------------------ */
 
 static int on_list_item(void *arg, cJSON *item)
 {
 	struct informer *informer = arg;
 
-	return take_object(informer, &informer->fresh, item, NULL);
+	return intake_take(&informer->intake, &informer->fresh, item, NULL, NULL);
 }
 
 static int on_list_data(void *arg, const void *data, size_t len)
@@ -156,7 +88,7 @@ static void on_list_done(void *arg, struct client_response *response)
 		list_decoder_finish(list, &informer->list_trouble);
 	informer->trouble = informer->list_trouble.code ? informer->list_trouble : response->err;
 	if (informer->list_trouble.code)
-		err_wrap(&informer->trouble, "list of %s", informer->resource->plural);
+		err_wrap(&informer->trouble, "list of %s", informer->objects.resource->plural);
 	if (informer->trouble.code == 0) {
 		event.kind = REFLECTOR_PAGE_READ;
 		event.rv = json_str(list->metadata, "resourceVersion");
@@ -178,7 +110,7 @@ static int start_call(struct informer *informer, struct client_request *request,
 {
 	request->path = strbuf_str(path);
 	if (strbuf_failed(path))
-		return err_set(&informer->trouble, ENOMEM, "path of %s", informer->resource->plural);
+		return err_set(&informer->trouble, ENOMEM, "path of %s", informer->objects.resource->plural);
 	return client_start(informer->client, request, done, informer, &informer->call, &informer->trouble);
 }
 
@@ -191,13 +123,10 @@ static void start_list(struct informer *informer, bool unlimited)
 		store_release(&informer->fresh);
 	list_decoder_release(&informer->list_decoder);
 	informer->list_trouble = (struct err){ 0 };
-	resource_path(informer->resource, informer->namespace, NULL, NULL, &path);
-	strbuf_adds(&path, unlimited ? "?limit=0" : "?limit=500");
-	add_query(&path, "labelSelector", informer->label_selector);
-	add_query(&path, "continue", token);
+	list_watch_list_path(&informer->objects, token, unlimited, &path);
 	struct client_request request = {
 		.method = "GET",
-		.accept = accept_of(informer, true),
+		.accept = list_watch_accept(&informer->objects, true),
 		.deadline_ns = unlimited ? UNLIMITED_DEADLINE_NS : LIST_DEADLINE_NS,
 		.data = on_list_data,
 	};
@@ -217,33 +146,16 @@ static int stop_stream(struct informer *informer, const struct reflector_step *s
 	return -ECANCELED;
 }
 
-/*
- * What a Status says, as a code. Old servers sent the reason Expired with
- * another code; and a version that is too new for the server, after it was
- * restored from a copy, is as useless as one that is too old.
- */
-static int code_of(const cJSON *status, int fallback)
-{
-	const char *reason = json_str(status, "reason");
-	const cJSON *causes = json_get(status, "details.causes");
-
-	if (json_find(causes, "reason", "ResourceVersionTooLarge"))
-		return 410;
-	if (reason && (strcmp(reason, "Expired") == 0 || strcmp(reason, "Gone") == 0))
-		return 410;
-	return (int)json_int(status, "code", fallback);
-}
-
 static int on_error_event(struct informer *informer, const cJSON *status)
 {
 	struct reflector_event event = {
 		.kind = REFLECTOR_WATCH_ERROR,
-		.status = code_of(status, 0),
+		.status = list_watch_code(status, 0),
 		.retry_after_ns = MIN(MAX(json_int(status, "details.retryAfterSeconds", 0), 0), 3600) * NS_PER_SEC,
 	};
 	const char *message = json_str(status, "message");
 
-	err_set(&informer->trouble, EPROTO, "watch of %s: %d %s", informer->resource->plural, event.status,
+	err_set(&informer->trouble, EPROTO, "watch of %s: %d %s", informer->objects.resource->plural, event.status,
 		message ? message : "");
 	struct reflector_step step = tell(informer, &event);
 	return stop_stream(informer, &step);
@@ -253,15 +165,6 @@ static void swap(struct informer *informer)
 {
 	store_swap(&informer->store, &informer->fresh, informer->reflector.rv, informer->on_change, informer->arg);
 	malloc_trim(0); /* what reading the list took is not needed again for long */
-}
-
-static bool ends_initial_events(const struct watch_event *event)
-{
-	const cJSON *annotations = json_get(event->object, "metadata.annotations");
-	const char *value =
-		cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, INITIAL_EVENTS_END));
-
-	return event->type == WATCH_BOOKMARK && value && strcmp(value, "true") == 0;
 }
 
 /* Into the copy that is served, or the one that is being read. */
@@ -274,13 +177,13 @@ static int take_event(struct informer *informer, struct watch_event *event, bool
 		return 0;
 	if (event->type == WATCH_DELETED) {
 		_cleanup_free_ char *key = object_key(event->object);
-		prepare(informer, event->object);
+		intake_prepare(&informer->intake, event->object);
 		if (key)
 			store_remove(store, key, event->object, on_change, informer->arg);
 		return 0;
 	}
 	/* -ENOMEM counts as garbage: list again, later. */
-	return take_object(informer, store, TAKE_PTR(event->object), on_change);
+	return intake_take(&informer->intake, store, TAKE_PTR(event->object), on_change, informer->arg);
 }
 
 static void trouble_is_over(struct informer *informer)
@@ -314,7 +217,7 @@ static int on_watch_event(void *arg, struct watch_event *watch_event)
 		informer->unknown_events++;
 		return 0;
 	}
-	if (initial && ends_initial_events(watch_event))
+	if (initial && watch_event->type == WATCH_BOOKMARK && list_watch_ends_initial(watch_event->object))
 		event.kind = REFLECTOR_INITIAL_END;
 	event.rv = json_str(watch_event->object, "metadata.resourceVersion");
 	struct reflector_step step = tell(informer, &event);
@@ -336,7 +239,7 @@ static int on_watch_data(void *arg, const void *data, size_t len)
 	if (r == 0 || informer->stream_stopped)
 		return r;
 	informer->trouble = err;
-	err_wrap(&informer->trouble, "watch of %s", informer->resource->plural);
+	err_wrap(&informer->trouble, "watch of %s", informer->objects.resource->plural);
 	struct reflector_step step = tell(informer, &garbage);
 	stop_stream(informer, &step);
 	return r;
@@ -356,7 +259,7 @@ static void on_watch_done(void *arg, struct client_response *response)
 	if (!informer->stream_stopped) {
 		if (response->status / 100 != 2) {
 			event.kind = REFLECTOR_WATCH_REFUSED;
-			event.status = code_of(response->object, response->status);
+			event.status = list_watch_code(response->object, response->status);
 		}
 		step = tell(informer, &event);
 		/* A server that knows no streams is in order: the list says what is not. */
@@ -374,19 +277,13 @@ static void start_watch(struct informer *informer, const struct reflector_step *
 
 	watch_decoder_release(&informer->decoder);
 	watch_decoder_init(&informer->decoder);
-	informer->decoder.fields = informer->fields;
+	informer->decoder.fields = informer->intake.fields;
 	if (stream)
 		store_release(&informer->fresh);
-	resource_path(informer->resource, informer->namespace, NULL, NULL, &path);
-	strbuf_addf(&path, "?watch=1&allowWatchBookmarks=true&timeoutSeconds=%d", step->timeout_s);
-	add_query(&path, "labelSelector", informer->label_selector);
-	if (stream)
-		strbuf_adds(&path, "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=");
-	else
-		add_query(&path, "resourceVersion", informer->reflector.rv);
+	list_watch_watch_path(&informer->objects, stream ? NULL : informer->reflector.rv, step->timeout_s, &path);
 	struct client_request request = {
 		.method = "GET",
-		.accept = accept_of(informer, false),
+		.accept = list_watch_accept(&informer->objects, false),
 		.deadline_ns = step->timeout_s * NS_PER_SEC + WATCH_GRACE_NS,
 		.exempt = true,
 		.data = on_watch_data,
@@ -453,10 +350,35 @@ void informer_poke(struct informer *informer)
 	tell_and_obey(informer, &event);
 }
 
-static int copy(const char *text, char **ret_copy, struct err *err)
+static int copy(const char *text, const char **ret_copy, struct err *err)
 {
 	*ret_copy = text ? strdup(text) : NULL;
 	return text && !*ret_copy ? err_set(err, ENOMEM, "informer") : 0;
+}
+
+static void on_unreadable(void *arg, const char *key, const char *reason)
+{
+	struct informer *informer = arg;
+
+	if (informer->on_unreadable)
+		informer->on_unreadable(informer->arg, informer, key, reason);
+}
+
+static int set_objects(struct informer *informer, const struct informer_options *options, struct err *err)
+{
+	int r;
+
+	informer->objects = (struct list_watch){ .resource = options->resource, .metadata_only = options->metadata_only };
+	informer->intake = (struct intake){
+		.resource = options->resource,
+		.metadata_only = options->metadata_only,
+		.fields = options->fields,
+		.keep_remnants = options->keep_remnants,
+		.on_unreadable = on_unreadable,
+		.arg = informer,
+	};
+	r = copy(options->namespace, &informer->objects.namespace, err);
+	return r < 0 ? r : copy(options->label_selector, &informer->objects.label_selector, err);
 }
 
 int informer_new(struct event_base *base, struct client *client, const struct informer_options *options,
@@ -473,11 +395,7 @@ int informer_new(struct event_base *base, struct client *client, const struct in
 	informer->list_decoder.fields = options->fields;
 	reflector_init(&informer->reflector, (uint64_t)now_boottime_ns() ^ (uintptr_t)informer);
 	informer->client = client;
-	informer->resource = options->resource;
-	informer->metadata_only = options->metadata_only;
-	informer->fields = options->fields;
 	informer->on_change = options->on_change;
-	informer->keep_remnants = options->keep_remnants;
 	informer->on_unreadable = options->on_unreadable;
 	informer->on_state = options->on_state;
 	informer->arg = options->arg;
@@ -485,9 +403,7 @@ int informer_new(struct event_base *base, struct client *client, const struct in
 	informer->tidy = event_new(base, -1, 0, on_tidy, informer);
 	int r = informer->timer && informer->tidy ? 0 : err_set(err, ENOMEM, "informer");
 	if (r == 0)
-		r = copy(options->namespace, &informer->namespace, err);
-	if (r == 0)
-		r = copy(options->label_selector, &informer->label_selector, err);
+		r = set_objects(informer, options, err);
 	if (r < 0) {
 		informer_free(informer);
 		return r;
@@ -509,8 +425,8 @@ void informer_free(struct informer *informer)
 	store_release(&informer->fresh);
 	watch_decoder_release(&informer->decoder);
 	list_decoder_release(&informer->list_decoder);
-	free(informer->namespace);
-	free(informer->label_selector);
+	free((char *)informer->objects.namespace);
+	free((char *)informer->objects.label_selector);
 	free(informer);
 }
 
@@ -534,17 +450,11 @@ void informer_drop_views(struct informer *informer)
 void informer_learn(struct informer *informer, cJSON *object)
 {
 	/* What the watch has passed already it has told, and maybe the object's end after it. */
-	if (resource_of(object) != informer->resource ||
-	    rv_compare(json_str(object, "metadata.resourceVersion"), informer->reflector.rv) <= 0) {
+	if (resource_of(object) != informer->objects.resource ||
+	    rv_compare(json_str(object, "metadata.resourceVersion"), informer->reflector.rv) <= 0)
 		cJSON_Delete(object);
-		return;
-	}
-	if (salvage_reason(object) && !(informer->keep_remnants && salvage_has_status(object))) {
-		cJSON_Delete(object);
-		return;
-	}
-	prepare(informer, object);
-	store_put(&informer->store, object, true, informer->on_change, informer->arg);
+	else
+		intake_learn(&informer->intake, &informer->store, object, informer->on_change, informer->arg);
 }
 
 void informer_learn_gone(struct informer *informer, const char *key, const char *uid)
@@ -557,7 +467,7 @@ void informer_learn_gone(struct informer *informer, const char *key, const char 
 
 const struct resource *informer_resource(const struct informer *informer)
 {
-	return informer->resource;
+	return informer->objects.resource;
 }
 
 const struct reflector *informer_reflector(const struct informer *informer)
@@ -572,7 +482,7 @@ uint64_t informer_unknown_events(const struct informer *informer)
 
 uint64_t informer_unreadable(const struct informer *informer)
 {
-	return informer->unreadable;
+	return informer->intake.unreadable;
 }
 
 const char *informer_trouble(const struct informer *informer)

@@ -10,8 +10,7 @@
 #include "lib/utf8.h"
 #include "operator/cache/pod_fields.h"
 #include "operator/cluster_controller/op_result.h"
-#include "operator/injection/inject.h"
-#include "operator/kube/events.h"
+#include "operator/injection/inject_undo.h"
 #include "operator/raycluster/news.h"
 
 /* One operation of a plan, as its answer finds it. */
@@ -95,16 +94,10 @@ static void take_answer(struct execution *x, const struct plan_op *op, struct cl
 static void log_op(const struct execution *x, const struct plan_op *op, const struct client_response *response)
 {
 	const char *name = json_str(op->body, "metadata.name");
-	enum log_level level = op->kind == PLAN_STATUS || op->kind == PLAN_EVENT ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO;
-	const char *note = json_str(op->body, "note");
+	enum log_level level = op->kind == PLAN_STATUS ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO;
 
-	if (op->kind == PLAN_EVENT)
-		log_line(LOG_LEVEL_INFO, "cluster %s: event %s: %s%s%s", x->key, json_str(op->body, "reason"),
-			 note ? note : "", response->err.code ? " (not written: " : "",
-			 response->err.code ? err_text(&response->err) : "");
-	else
-		log_line(level, "cluster %s: %s %s %s%s", x->key, op_name(op), json_str(op->body, "kind"),
-			 name ? name : "", response->status == 409 ? " (exists already)" : "");
+	log_line(level, "cluster %s: %s %s %s%s", x->key, op_name(op), json_str(op->body, "kind"),
+		 name ? name : "", response->status == 409 ? " (exists already)" : "");
 }
 
 static void note_trouble(struct execution *x, int64_t retry_after_ns, const struct err *err)
@@ -227,13 +220,32 @@ static int start_op(struct step *step, struct err *err)
 	case PLAN_CREATE:
 		return client_create(client, op->body, op_is_kind(op, "Pod") ? pod_fields : NULL, on_op_done, step, err);
 	case PLAN_EVENT:
-		return client_event(client, op->body, on_op_done, step, err);
 	case PLAN_BELIEVE:
-		break; /* it is done without a request */
+		break; /* done without a request */
 	case PLAN_DELETE:
 		return client_delete(client, op->body, (int)json_int(op->body, "gracePeriodSeconds", -1), on_op_done, step, err);
 	}
 	return err_set(err, EINVAL, "operation %d", (int)op->kind);
+}
+
+static void emit(struct execution *x, const struct plan_op *op)
+{
+	const char *reason = json_str(op->body, "reason"), *note = json_str(op->body, "note");
+
+	log_info("cluster %s: event %s: %s", x->key, reason ? reason : "", note ? note : "");
+	event_recorder_emit(x->executor->recorder, cJSON_Duplicate(op->body, true), EVENT_COUNTED);
+}
+
+/* What needs no request is done at once. */
+static bool done_at_once(struct execution *x, const struct plan_op *op)
+{
+	if (op->kind == PLAN_BELIEVE)
+		note_applied(x, op);
+	else if (op->kind == PLAN_EVENT)
+		emit(x, op);
+	else
+		return false;
+	return true;
 }
 
 static void skip_refused(struct execution *x)
@@ -267,10 +279,8 @@ void execution_start(struct execution *x)
 	struct err err = { 0 };
 
 	*step = (struct step){ .execution = x, .op = &x->plan.ops[x->at++] };
-	if (step->op->kind == PLAN_BELIEVE) {
-		note_applied(x, step->op);
+	if (done_at_once(x, step->op))
 		return;
-	}
 	if (start_op(step, &err) < 0) {
 		err_wrap(&err, "%s", op_name(step->op));
 		x->stop = true;

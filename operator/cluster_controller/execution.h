@@ -11,6 +11,7 @@
 
 #include "operator/cluster_controller/known_state.h"
 #include "operator/kube/client.h"
+#include "operator/kube/event_recorder.h"
 #include "operator/kube/workqueue.h"
 #include "operator/manager/metrics.h"
 #include "operator/manager/watches.h"
@@ -22,6 +23,7 @@ struct executor {
 	struct watches *watches;
 	struct known_state *known;
 	struct metrics *metrics;
+	struct event_recorder *recorder; /* writes the plans' Events */
 	int64_t applied_ns; /* how long it is believed that what was applied is still there */
 	bool (*may_write)(void *arg); /* asked right before each write */
 	void *arg;

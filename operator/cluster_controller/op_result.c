@@ -8,7 +8,7 @@
 
 enum verdict op_result_verdict(const struct plan_op *op, const struct client_response *response)
 {
-	if (response->status / 100 == 2 || op->kind == PLAN_EVENT)
+	if (response->status / 100 == 2)
 		return WENT_WELL;
 	/* A label or an annotation of a pod: the pod is counted without it as well. */
 	if (op->kind == PLAN_MERGE && op_is_kind(op, "Pod") && response->status / 100 == 4 &&

@@ -26,8 +26,6 @@ static void each_answer_means_one_thing_for_each_operation(void **state)
 		{ PLAN_DELETE, 409, "Conflict", MUST_REPLAN }, /* it has changed since it was judged */
 		{ PLAN_STATUS, 404, "NotFound", WENT_WELL },
 		{ PLAN_MERGE, 404, "NotFound", WENT_WELL },
-		{ PLAN_EVENT, 403, "Forbidden", WENT_WELL },
-		{ PLAN_EVENT, 0, "", WENT_WELL },
 		{ PLAN_CREATE, 429, "TooManyRequests", WENT_WRONG },
 		{ PLAN_STATUS, 500, "", WENT_WRONG },
 		{ PLAN_DELETE, 0, "", WENT_WRONG },

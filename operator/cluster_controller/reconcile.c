@@ -7,18 +7,14 @@
 
 #include "lib/log.h"
 #include "lib/units.h"
+#include "operator/cluster_controller/cluster_lookup.h"
 #include "operator/cluster_controller/execution.h"
 #include "operator/cluster_controller/gather_state.h"
 #include "operator/cluster_controller/known_state.h"
-#include "operator/cluster_controller/namespace_lookup.h"
 #include "operator/cluster_controller/op_result.h"
-#include "operator/cluster_controller/pod_lookup.h"
-#include "operator/cluster_controller/wanted_objects.h"
-#include "operator/raycluster/gcs_ft.h"
-#include "operator/raycluster/ingress.h"
+#include "operator/cluster_controller/write_shares.h"
 #include "operator/raycluster/news.h"
 #include "operator/raycluster/pod_state.h"
-#include "operator/raycluster/redis_cleanup.h"
 
 /* Belt and braces: every cluster is looked at so often, events or not. */
 #define RESYNC_NS (600 * NS_PER_SEC)
@@ -26,11 +22,6 @@
 #define LAUNCHER_WAIT_NS NS_PER_SEC
 /* How long what a cluster has besides is believed to be there: roles, ingress, secret. A little less: each look renews it. */
 #define APPLIED_NS (RESYNC_NS - 10 * NS_PER_SEC)
-/*
- * Pods are created side by side. So many writes of all clusters together; but each cluster may always have one. It is
- * what keeps us from flooding the API server, too: one that is slow gets fewer requests a second.
- */
-#define WRITES_MAX 24
 /* Creations under the names of those whose answer was lost; more are made under new names. */
 #define UNANSWERED_MAX 64
 
@@ -38,8 +29,8 @@ struct reconciler {
 	struct reconciler_options o;
 	struct known_state known;
 	struct executor executor;
+	struct write_shares shares; /* of all reconciles */
 	struct reconcile *reconciles;
-	size_t n_reconciles;
 };
 
 struct reconcile {
@@ -47,13 +38,9 @@ struct reconcile {
 	struct reconcile *next, *prev;
 	char *key; /* "namespace/name" */
 	char *namespace;
-	struct policy policy; /* of the cluster, since it was looked at; a change of it is for the next time */
-	char *policy_origin; /* as in plan.h; NULL: the operator's own */
-	struct pod_lookup pod_lookup;
-	char cluster_uid[64];
-	bool lists_pods; /* the plan is there, and was found to need a list of the cluster's pods first */
-	struct namespace_lookup lookup;
+	struct cluster_lookup lookup; /* what the plan needs to know */
 	struct execution execution; /* of its plan */
+	struct write_share share;
 	int64_t started_ns;
 };
 
@@ -64,10 +51,7 @@ static void reconcile_free(struct reconcile *r)
 	if (!r)
 		return;
 	execution_release(&r->execution);
-	cJSON_Delete(r->pod_lookup.pod);
-	namespace_lookup_release(&r->lookup);
-	policy_release(&r->policy);
-	free(r->policy_origin);
+	cluster_lookup_release(&r->lookup);
 	free(r->key);
 	free(r->namespace);
 	free(r);
@@ -88,7 +72,7 @@ static void finish(struct reconcile *r, const char *result)
 		c->reconciles = r->next;
 	if (r->next)
 		r->next->prev = r->prev;
-	c->n_reconciles--;
+	write_shares_leave(&c->shares, &r->share);
 	reconcile_free(r);
 	c->o.on_finished(c->o.arg);
 }
@@ -143,29 +127,7 @@ static void tell_news(struct reconcile *r)
 	watches_drop_views(c->o.watches);
 }
 
-/* --- Shares of writes ----------------------------------------------------------------------------------- */
-
-/* Of those that could go on, which has the fewest on their way. What has none goes on by itself. */
-static struct execution *neediest(const struct reconciler *c)
-{
-	struct execution *found = NULL;
-
-	for (struct reconcile *r = c->reconciles; r; r = r->next) {
-		struct execution *x = &r->execution;
-		if (x->in_flight > 0 && (!found || x->in_flight < found->in_flight) && execution_may_start(x))
-			found = x;
-	}
-	return found;
-}
-
-/* A large cluster has all the places while it is alone, and no more than its share when it is not. */
-static void share_out(struct reconciler *c)
-{
-	struct execution *x;
-
-	while (c->executor.n_writes < WRITES_MAX && (x = neediest(c)))
-		execution_start(x);
-}
+/* --- The plan's operations ------------------------------------------------------------------------------ */
 
 /* The reconcile may be over, and gone, afterwards. */
 static void run_next(void *arg)
@@ -175,7 +137,7 @@ static void run_next(void *arg)
 
 	while (x->in_flight == 0 && execution_may_start(x))
 		execution_start(x);
-	share_out(r->reconciler);
+	write_shares_give(&r->reconciler->shares);
 	if (x->in_flight > 0)
 		return;
 	tell_news(r);
@@ -189,30 +151,24 @@ static void run_next(void *arg)
 
 /* --- Planning ------------------------------------------------------------------------------------------- */
 
-/* It is being deleted, and stays for what it has in Redis. */
-static bool is_held(const cJSON *cluster)
-{
-	return json_str(cluster, "metadata.deletionTimestamp") && redis_cleanup_is_held(cluster);
-}
-
 static int make_plan(struct reconcile *r, const cJSON *cluster, struct err *err)
 {
 	struct reconciler *c = r->reconciler;
 	struct known_namespace *known = known_state_of_namespace(&c->known, r->namespace);
-	const struct known_claim *claim = known && r->policy.store.claim ? known_state_of_claim(known, r->policy.store.claim) : NULL;
+	const struct known_claim *claim = known && r->lookup.policy.store.claim ? known_state_of_claim(known, r->lookup.policy.store.claim) : NULL;
 	struct known_cluster *own = known_state_of_cluster(&c->known, r->key);
 	_cleanup_(cluster_state_release) struct cluster_state observation = { 0 };
 	struct unanswered_create unanswered[UNANSWERED_MAX];
 
-	if (!known || !own || (r->policy.store.claim && !claim))
+	if (!known || !own || (r->lookup.policy.store.claim && !claim))
 		return err_set(err, ENOMEM, "observing");
 	struct plan_input in = {
 		.cluster = cluster,
 		.store_claim_trouble = claim ? claim->trouble : NULL,
 		.kernel_log_refused =
 			known->kernel_log_refused[0] ? known->kernel_log_refused : NULL,
-		.policy = &r->policy,
-		.policy_origin = r->policy_origin,
+		.policy = &r->lookup.policy,
+		.policy_origin = r->lookup.policy_origin,
 		.launchers = c->o.launchers,
 		.now_ns = now_realtime_ns(),
 		.is_applied = known_state_is_applied,
@@ -222,18 +178,16 @@ static int make_plan(struct reconcile *r, const cJSON *cluster, struct err *err)
 		.unanswered = unanswered,
 		.n_unanswered = expectations_unanswered(&own->expected, now_boottime_ns(),
 							unanswered, UNANSWERED_MAX),
-		.cleanup_job = r->lookup.objects[LOOKUP_JOB].object,
-		.ingress = r->lookup.objects[LOOKUP_INGRESS].object,
-		.ingress_refused = r->lookup.objects[LOOKUP_INGRESS].refused.code != 0,
-		.gcs_claim = r->lookup.objects[LOOKUP_GCS_CLAIM].object,
+		.cleanup_job = r->lookup.namespaces.objects[LOOKUP_JOB].object,
+		.ingress = r->lookup.namespaces.objects[LOOKUP_INGRESS].object,
+		.ingress_refused = r->lookup.namespaces.objects[LOOKUP_INGRESS].refused.code != 0,
+		.gcs_claim = r->lookup.namespaces.objects[LOOKUP_GCS_CLAIM].object,
 		.cleanup_refused = own->cleanup_refused[0] ? own->cleanup_refused : NULL,
 	};
 	r->execution.cautious = own->failure_reason != NULL;
 	int result = gather_state(c->o.watches, c->o.writer, c->o.poller, r->key, cluster, &observation, &in, err);
 	return result < 0 ? result : plan_cluster(&in, &r->execution.plan, err);
 }
-
-static void look_up_pods(struct reconcile *r);
 
 static bool creates_pods(const struct plan *plan)
 {
@@ -254,9 +208,8 @@ static bool must_list(struct reconcile *r)
 	if (!own || own->listed_term == r->reconciler->known.term ||
 	    !creates_pods(&r->execution.plan))
 		return false;
-	r->lists_pods = true;
 	plan_release(&r->execution.plan);
-	look_up_pods(r);
+	cluster_lookup_list_pods(&r->lookup);
 	return true;
 }
 
@@ -267,7 +220,7 @@ static void plan_and_run(struct reconcile *r)
 	struct err err = { 0 };
 
 	/* Gone or going: what it owns is the garbage collector's, unless it is held for what it has in Redis. */
-	if (!cluster || (json_str(cluster, "metadata.deletionTimestamp") && !is_held(cluster))) {
+	if (!cluster || (json_str(cluster, "metadata.deletionTimestamp") && !cluster_lookup_is_held(cluster))) {
 		known_state_forget_cluster(&c->known, r->key);
 		workqueue_forget(c->o.queue, r->key);
 		finish(r, "success");
@@ -290,71 +243,17 @@ static void plan_and_run(struct reconcile *r)
 	run_next(r);
 }
 
-static void on_looked_up(void *arg, int64_t retry_after_ns, const struct err *err)
+static void on_looked_up(void *arg, bool again, int64_t retry_after_ns, const struct err *err)
 {
 	struct reconcile *r = arg;
 
-	const struct err *refused = &r->lookup.objects[LOOKUP_JOB].refused;
-
-	if (refused->code)
-		known_state_note_no_cleanup(&r->reconciler->known, r->key, refused);
-	if (err)
+	if (err) {
 		fail(r, retry_after_ns, err);
-	else
-		plan_and_run(r);
-}
-
-/* A copy: policies change while the API server is asked. */
-static int take_policy(struct reconcile *r, const cJSON *cluster, struct err *err)
-{
-	const char *origin;
-	const struct policy *policy =
-		policies_for(r->reconciler->o.policies, r->namespace, json_get(cluster, "metadata.labels"), &origin);
-
-	if (origin && !(r->policy_origin = strdup(origin)))
-		return err_set(err, ENOMEM, "policy");
-	return policy_copy(policy, &r->policy, err);
-}
-
-static void start_lookup(struct reconcile *r, struct known_namespace *known)
-{
-	struct reconciler *c = r->reconciler;
-	const cJSON *cluster = store_get(watches_store(c->o.watches, WATCH_CLUSTERS), r->key);
-	struct err err = { 0 };
-
-	if (take_policy(r, cluster, &err) < 0) {
-		fail(r, 0, &err);
-		return;
-	}
-	r->lookup = (struct namespace_lookup){ .client = c->o.client, .policy = &r->policy, .namespace = r->namespace, .known = known,
-				     .done = on_looked_up, .arg = r };
-	if (is_held(cluster))
-		redis_cleanup_name(cluster, r->lookup.objects[LOOKUP_JOB].name);
-	wanted_objects(cluster, known_state_of_cluster(&c->known, r->key), &r->lookup);
-	namespace_lookup_start(&r->lookup);
-}
-
-static void on_pods_looked_up(void *arg, int64_t retry_after_ns, const struct err *err)
-{
-	struct reconcile *r = arg;
-	struct known_state *all = &r->reconciler->known;
-	struct known_namespace *known = known_state_of_namespace(all, r->namespace);
-	struct known_cluster *own = known_state_of_cluster(all, r->key);
-
-	if (err || !known || !own) {
-		fail(r, retry_after_ns,
-		     err ? err : &(struct err){ .code = ENOMEM, .text = "observing" });
-		return;
-	}
-	if (r->lists_pods)
-		own->listed_term = all->term;
-	if (expectations_next(&own->expected)) {
+	} else if (again) {
 		workqueue_add_at(r->reconciler->o.queue, r->key, now_boottime_ns());
 		finish(r, "requeue_after");
-	} else if (r->lists_pods) {
-		plan_and_run(r);
 	} else {
-		start_lookup(r, known);
+		plan_and_run(r);
 	}
 }
 
@@ -363,34 +262,6 @@ static bool may_write(void *arg)
 	const struct reconcile *r = arg;
 
 	return r->reconciler->o.may_write(r->reconciler->o.arg);
-}
-
-/* Nothing is planned for a cluster while it is not certain which pods it has. */
-static void look_up_pods(struct reconcile *r)
-{
-	struct reconciler *c = r->reconciler;
-	const cJSON *cluster = store_get(watches_store(c->o.watches, WATCH_CLUSTERS), r->key);
-	const char *uid = json_str(cluster, "metadata.uid");
-	struct known_cluster *own = known_state_of_cluster(&c->known, r->key);
-
-	if (!own) {
-		fail(r, 0, &(struct err){ .code = ENOMEM, .text = "observing" });
-		return;
-	}
-	snprintf(r->cluster_uid, sizeof(r->cluster_uid), "%s", uid ? uid : "");
-	r->pod_lookup = (struct pod_lookup){ .client = c->o.client,
-					     .watches = c->o.watches,
-					     .expected = &own->expected,
-					     .namespace = r->namespace,
-					     .cluster = r->key + strlen(r->namespace) + 1,
-					     .cluster_uid = r->cluster_uid,
-					     .may_write = may_write,
-					     .done = on_pods_looked_up,
-					     .arg = r };
-	if (r->lists_pods)
-		pod_lookup_start_with_list(&r->pod_lookup);
-	else
-		pod_lookup_start(&r->pod_lookup);
 }
 
 static void observe(struct reconcile *r)
@@ -406,7 +277,7 @@ static void observe(struct reconcile *r)
 		workqueue_add_at(c->o.queue, r->key, now_boottime_ns() + LAUNCHER_WAIT_NS);
 		finish(r, "requeue_after");
 	} else {
-		look_up_pods(r);
+		cluster_lookup_start(&r->lookup);
 	}
 }
 
@@ -421,6 +292,9 @@ static struct reconcile *reconcile_new(struct reconciler *c, const char *key)
 	r->key = strdup(key);
 	r->namespace = slash ? strndup(key, (size_t)(slash - key)) : NULL;
 	r->started_ns = now_boottime_ns();
+	r->lookup = (struct cluster_lookup){ .client = c->o.client, .watches = c->o.watches, .policies = c->o.policies,
+					     .known = &c->known, .key = r->key, .namespace = r->namespace,
+					     .may_write = may_write, .done = on_looked_up, .arg = r };
 	r->execution = (struct execution){ .executor = &c->executor, .key = r->key, .namespace = r->namespace,
 					   .answered = run_next, .arg = r, .news = cJSON_CreateArray() };
 	if (!r->key || !r->namespace || !r->execution.news ||
@@ -432,7 +306,7 @@ static struct reconcile *reconcile_new(struct reconciler *c, const char *key)
 	if (r->next)
 		r->next->prev = r;
 	c->reconciles = r;
-	c->n_reconciles++;
+	write_shares_join(&c->shares, &r->share, &r->execution);
 	return r;
 }
 
@@ -490,7 +364,7 @@ void reconciler_pod_left(struct reconciler *c, const cJSON *pod)
 
 size_t reconciler_in_flight(const struct reconciler *c)
 {
-	return c->n_reconciles;
+	return c->shares.n;
 }
 
 int reconciler_new(const struct reconciler_options *options, struct reconciler **ret_reconciler, struct err *err)
@@ -506,10 +380,12 @@ int reconciler_new(const struct reconciler_options *options, struct reconciler *
 		.watches = options->watches,
 		.known = &c->known,
 		.metrics = options->metrics,
+		.recorder = options->recorder,
 		.applied_ns = APPLIED_NS,
 		.may_write = options->may_write,
 		.arg = options->arg,
 	};
+	c->shares.executor = &c->executor;
 	*ret_reconciler = c;
 	return 0;
 }

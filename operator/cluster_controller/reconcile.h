@@ -29,7 +29,7 @@ struct reconciler_options {
 	struct watches *watches;
 	const struct failure_writer *writer; /* whose evidence is still to be written */
 	const struct sidecar_poller *poller; /* knows whose memory grows */
-	struct event_recorder *recorder; /* of what went well */
+	struct event_recorder *recorder; /* of the plans' Events, and of what went well */
 	struct workqueue *queue;	 /* the keys come from it; results go back to it */
 	struct policies *policies;
 	const struct launchers *launchers; /* NULL: none */

@@ -40,6 +40,9 @@ int failure_gc_new(const struct failure_gc_options *options, struct failure_gc *
 		failure_gc_free(gc);
 		return err_set(err, ENOMEM, "failure gc");
 	}
+	/* Series that begin at 0, for increase(). */
+	metrics_add(gc->o.metrics, METRIC_FAILURES_REMOVED, 0, "reason=\"age\"");
+	metrics_add(gc->o.metrics, METRIC_FAILURES_REMOVED, 0, "reason=\"count\"");
 	*ret_gc = gc;
 	return 0;
 }

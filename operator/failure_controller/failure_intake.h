@@ -8,6 +8,7 @@
 
 #include <event2/event.h>
 
+#include "operator/failure_controller/failure_counts.h"
 #include "operator/failure_controller/failure_writer.h"
 #include "operator/failure_controller/pending_failures.h"
 #include "operator/kube/workqueue.h"
@@ -16,6 +17,7 @@ struct failure_writer {
 	struct failure_writer_options o;
 	struct workqueue queue;
 	struct pending_failures pending;
+	struct failure_counts counts; /* of what was written */
 	/* key -> non-NULL: deleted ones are not written again while the pod tells of them */
 	struct strmap written;
 	struct event *wake, *walk;

@@ -21,6 +21,15 @@
 
 static void run(evutil_socket_t fd, short what, void *arg);
 
+/* Series that begin at 0: increase() does not see the first failure of others. */
+static void begin_at_zero(struct metrics *metrics)
+{
+	static const char *const reasons[] = { "refused", "invalid", "unreachable", "full", "memory" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
+		metrics_add(metrics, METRIC_FAILURES_LOST, 0, "reason=\"%s\"", reasons[i]);
+}
+
 int failure_writer_new(const struct failure_writer_options *options,
 		       struct failure_writer **ret_writer, struct err *err)
 {
@@ -36,6 +45,7 @@ int failure_writer_new(const struct failure_writer_options *options,
 		failure_writer_free(writer);
 		return err_set(err, ENOMEM, "failure writer");
 	}
+	begin_at_zero(writer->o.metrics);
 	*ret_writer = writer;
 	return 0;
 }
@@ -49,9 +59,16 @@ void failure_writer_free(struct failure_writer *writer)
 	if (writer->walk)
 		event_free(writer->walk);
 	pending_failures_release(&writer->pending);
+	failure_counts_release(&writer->counts);
 	strmap_release(&writer->written, NULL);
 	workqueue_release(&writer->queue);
 	free(writer);
+}
+
+void failure_writer_metrics(const struct failure_writer *writer)
+{
+	metrics_set(writer->o.metrics, METRIC_FAILURES_PENDING, (double)failure_writer_n_pending(writer), "%s", "");
+	failure_counts_publish(&writer->counts, now_boottime_ns(), writer->o.metrics);
 }
 
 void failure_writer_wake(struct failure_writer *writer)
@@ -157,12 +174,10 @@ static void on_created(void *arg, struct client_response *response)
 {
 	struct pending_failure *p = arg;
 	struct failure_writer *writer = p->writer;
-	const char *class = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(
-		json_get(p->failure, "metadata.labels"), "afterglow.dev/class"));
 
 	if (response->status / 100 == 2) {
 		log_info("failure %s: %s", p->key, json_str(p->failure, "spec.verdict"));
-		metrics_add(writer->o.metrics, METRIC_FAILURES, 1, "class=\"%s\"", class ? class : "");
+		failure_counts_add(&writer->counts, p->failure, now_boottime_ns());
 		/* Before the pod is replaced: a crash loop is told by them. The watch may be late. */
 		informer_learn(writer->o.known, TAKE_PTR(response->object));
 		settle(writer, p);

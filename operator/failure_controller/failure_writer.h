@@ -71,5 +71,7 @@ bool failure_writer_pending(const struct failure_writer *writer, const cJSON *po
 /* Writes under way. */
 size_t failure_writer_in_flight(const struct failure_writer *writer);
 size_t failure_writer_n_pending(const struct failure_writer *writer);
+/* Sets the metrics of what was written and of what waits. */
+void failure_writer_metrics(const struct failure_writer *writer);
 
 #endif

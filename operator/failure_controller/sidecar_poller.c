@@ -2,21 +2,18 @@
 /* Asks the sidecar in each Ray pod. */
 #include "operator/failure_controller/sidecar_poller.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/log.h"
 #include "lib/units.h"
-#include "operator/failure_controller/growth_events.h"
 #include "operator/failure_controller/poll_pace.h"
 #include "operator/failure_controller/restless_clusters.h"
-#include "operator/failures/failures.h"
-#include "operator/failures/pod_report.h"
-#include "operator/failures/story.h"
+#include "operator/failure_controller/sidecar_answer.h"
 #include "operator/kube/backoff.h"
-#include "operator/kube/event.h"
 #include "operator/kube/http.h"
+#include "operator/kube/object.h"
 #include "operator/manager/watches.h"
 
 #define TICK_MS 250
@@ -24,22 +21,16 @@
 #define FIRST_PER_POD_NS (10 * NS_PER_MS)
 #define DEADLINE_NS (3 * NS_PER_SEC)
 #define IN_FLIGHT_MAX 32
+#define UID_DIGEST 16 /* characters of the SHA-256 of a pod's uid: enough to tell a pod from another of its name */
 /* So many in a row are no accident. */
 #define UNREACHABLE 3
-/* One Event for each cluster, so often. */
-#define TELL_NS (3600 * NS_PER_SEC)
-/* A journal at once, then one a minute: what a hostile pod can make of RayFailures. */
-#define BURST 64
-#define REFILL_NS (60 * NS_PER_SEC)
-/* RayFailures of one pod that are looked at. */
-#define TOLD_MAX 256
 
 /* There is one for each pod: what few of them have is allocated when they have it. */
 struct polled {
 	struct sidecar_poller *poller;
-	char *key; /* "namespace/name" of the pod */
-	char *uid; /* behind the key */
-	char *url; /* NULL: there is nobody to ask */
+	const char *key; /* "namespace/name" of the pod; the map's */
+	char uid[UID_DIGEST + 1]; /* a digest of it */
+	bool askable; /* its sidecar runs and has an address */
 	char *tag; /* of the answer that was taken; NULL: none */
 	uint64_t occasion;
 	struct restless_cluster *cluster; /* NULL: the pod names none */
@@ -49,13 +40,9 @@ struct polled {
 	bool at_once; /* something happened in it since it was asked */
 	uint8_t jitter; /* poll_pace.h */
 	unsigned fails; /* in a row */
-	bool answered; /* at least once */
 	bool again; /* something happened while it was asked: the answer may be of before */
 	struct http_call *call; /* NULL: none runs */
-	unsigned allowance; /* RayFailures that it may still cause */
-	int64_t refilled_ns;
-	struct pod_hold *told; /* POD_REPORT_HOLDS_MAX; NULL: none */
-	struct growing *growing; /* NULL: nothing grows */
+	struct sidecar_memory memory;
 };
 
 struct sidecar_poller {
@@ -68,7 +55,7 @@ struct sidecar_poller {
 	size_t in_flight;
 	size_t bucket; /* of pods, where the last look ended: when more are due than there are places, each has its turn */
 	uint64_t seed;
-	struct event_filter told; /* not the event recorder's: pods choose these keys */
+	struct answer_sinks sinks;
 };
 
 /* Something happened in the pod; deaths seldom come alone. */
@@ -95,11 +82,8 @@ static void polled_free(void *value)
 		p->poller->in_flight--;
 	}
 	restless_clusters_leave(&p->poller->clusters, p->cluster);
-	free(p->key);
-	free(p->url);
 	free(p->tag);
-	free(p->told);
-	free(p->growing);
+	sidecar_memory_release(&p->memory);
 	free(p);
 }
 
@@ -112,19 +96,6 @@ static void set_text(char **text, const char *value)
 	*text = value && *value ? strdup(value) : NULL;
 }
 
-/* "KEY\0UID". */
-static char *key_with_uid(const char *key, const char *uid)
-{
-	size_t key_len = strlen(key) + 1, uid_len = strlen(uid) + 1;
-	char *text = malloc(key_len + uid_len);
-
-	if (text) {
-		memcpy(text, key, key_len);
-		memcpy(text + key_len, uid, uid_len);
-	}
-	return text;
-}
-
 static void on_tick(evutil_socket_t fd, short what, void *arg);
 
 int sidecar_poller_new(const struct sidecar_poller_options *options, struct sidecar_poller **ret_poller, struct err *err)
@@ -135,6 +106,15 @@ int sidecar_poller_new(const struct sidecar_poller_options *options, struct side
 	if (!poller)
 		return err_set(err, ENOMEM, "sidecar poller");
 	poller->o = *options;
+	poller->sinks = (struct answer_sinks){
+		.failures = options->failures,
+		.clusters = options->clusters,
+		.recorder = options->recorder,
+		.writer = options->writer,
+		.metrics = options->metrics,
+		.on_growing = options->on_growing,
+		.arg = options->arg,
+	};
 	poller->seed = (uint64_t)now_realtime_ns() | 1;
 	poller->tick = event_new(options->base, -1, EV_PERSIST, on_tick, poller);
 	r = poller->tick && event_add(poller->tick, &(struct timeval){ .tv_usec = TICK_MS * 1000 }) == 0 ?
@@ -154,7 +134,7 @@ void sidecar_poller_free(struct sidecar_poller *poller)
 		return;
 	strmap_release(&poller->pods, polled_free);
 	restless_clusters_release(&poller->clusters);
-	event_filter_release(&poller->told);
+	event_filter_release(&poller->sinks.told);
 	http_free(poller->http);
 	if (poller->tick)
 		event_free(poller->tick);
@@ -165,8 +145,8 @@ const struct growing *sidecar_poller_growing(const struct sidecar_poller *poller
 {
 	const struct polled *p = strmap_get(&poller->pods, key);
 
-	*ret_heard = !p || !p->url || p->answered || p->fails >= UNREACHABLE;
-	return p && p->growing && p->growing->n ? p->growing : NULL;
+	*ret_heard = !p || !p->askable || p->memory.answered || p->fails >= UNREACHABLE;
+	return p ? sidecar_memory_growing(&p->memory) : NULL;
 }
 
 /* --- Which, and when ------------------------------------------------------------------------------------ */
@@ -176,57 +156,72 @@ static void forget(struct sidecar_poller *poller, const char *key)
 	polled_free(strmap_remove(&poller->pods, key));
 }
 
-static struct polled *polled_new(struct sidecar_poller *poller, const char *key, const cJSON *pod)
+static void digest_uid(const cJSON *pod, char ret_digest[static UID_DIGEST + 1])
 {
 	const char *uid = json_str(pod, "metadata.uid");
+
+	sha256_hex(uid ? uid : "", uid ? strlen(uid) : 0, UID_DIGEST, ret_digest);
+}
+
+static struct polled *polled_new(struct sidecar_poller *poller, const char *key, const cJSON *pod)
+{
 	char cluster[512];
 	struct polled *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return NULL;
 	p->poller = poller;
-	p->key = key_with_uid(key, uid);
-	p->uid = p->key ? p->key + strlen(key) + 1 : NULL;
-	p->allowance = BURST;
-	p->refilled_ns = now_boottime_ns();
+	digest_uid(pod, p->uid);
 	p->jitter = (uint8_t)random_between(&poller->seed, 0, 256);
 	/* Not all at once when an operator starts, but soon. */
-	p->first_ns = p->refilled_ns + random_between(&poller->seed, 0, MAX(FIRST_NS, (int64_t)poller->pods.n * FIRST_PER_POD_NS));
+	p->first_ns = now_boottime_ns() + random_between(&poller->seed, 0, MAX(FIRST_NS, (int64_t)poller->pods.n * FIRST_PER_POD_NS));
 	p->cluster = cluster_key(pod, cluster, sizeof(cluster)) ? restless_clusters_join(&poller->clusters, cluster) : NULL;
-	if (!p->key || strmap_put(&poller->pods, key, p, NULL) < 0) {
+	if (strmap_put(&poller->pods, key, p, NULL) < 0) {
 		polled_free(p);
 		return NULL;
 	}
+	p->key = strmap_key(&poller->pods, key);
 	return p;
+}
+
+/* That of the pod; NULL: none yet, or it was of another pod of that name, and is forgotten. */
+static struct polled *find(struct sidecar_poller *poller, const char *key, const cJSON *pod)
+{
+	struct polled *p = strmap_get(&poller->pods, key);
+	char uid[UID_DIGEST + 1];
+
+	digest_uid(pod, uid);
+	if (!p || strcmp(p->uid, uid) == 0)
+		return p;
+	forget(poller, key);
+	return NULL;
 }
 
 void sidecar_poller_see(struct sidecar_poller *poller, const cJSON *pod, bool gone)
 {
 	_cleanup_free_ char *key = object_key(pod);
-	const char *uid = json_str(pod, "metadata.uid");
-	struct polled *p = key ? strmap_get(&poller->pods, key) : NULL;
 	char url[POD_REPORT_URL_MAX];
 	uint64_t occasion = pod_report_occasion(pod);
+	struct polled *p;
 
-	if (!key || !uid)
+	if (!key || !json_str(pod, "metadata.uid"))
 		return;
-	if (p && (gone || strcmp(p->uid, uid) != 0)) {
+	if (gone) {
 		forget(poller, key);
-		p = NULL;
-	}
-	if (gone)
 		return;
+	}
+	p = find(poller, key, pod);
 	if (!pod_report_url(pod, url)) {
 		/* It may be back, and its answer is then the same. */
 		if (p)
-			set_text(&p->url, NULL);
+			p->askable = false;
 		return;
 	}
 	if (!p)
 		p = polled_new(poller, key, pod);
 	if (!p)
 		return;
-	set_text(&p->url, url);
+	p->askable = true;
 	if (p->occasion != occasion) {
 		p->at_once = true;
 		p->again = p->call;
@@ -263,231 +258,68 @@ static void count_restless(struct sidecar_poller *poller, int64_t now_ns)
 	while (strmap_next(&poller->pods, &pos, NULL, &value)) {
 		const struct polled *p = value;
 
-		if (p->url && is_restless(p, now_ns))
+		if (p->askable && is_restless(p, now_ns))
 			poller->pace.n_restless++;
-		else if (p->url)
+		else if (p->askable)
 			poller->pace.n_resting++;
 	}
 }
 
 /* --- Answers -------------------------------------------------------------------------------------------- */
 
-/* Takes event. */
-static void tell(struct sidecar_poller *poller, cJSON *event)
+static const cJSON *pod_of(const struct polled *p)
 {
-	log_info("pod %s/%s: event %s: %s", json_str(event, "metadata.namespace"), json_str(event, "regarding.name"),
-		 json_str(event, "reason"), json_str(event, "note"));
-	event_recorder_emit(poller->o.recorder, event, EVENT_COUNTED);
-}
-
-static bool was_told(const struct polled *p, const struct pod_hold *hold)
-{
-	for (size_t i = 0; p->told && i < POD_REPORT_HOLDS_MAX; i++)
-		if (p->told[i].until_ns == hold->until_ns && strcmp(p->told[i].container, hold->container) == 0)
-			return true;
-	return false;
-}
-
-static void take_holds(struct polled *p, const cJSON *pod, const struct pod_report *report)
-{
-	if (report->n_holds && !p->told)
-		p->told = calloc(POD_REPORT_HOLDS_MAX, sizeof(*p->told));
-	for (size_t i = 0; p->told && i < report->n_holds; i++)
-		if (!was_told(p, &report->holds[i])) {
-			/* The oldest makes room; the Event's name keeps it from being said twice all the same. */
-			memmove(p->told + 1, p->told, (POD_REPORT_HOLDS_MAX - 1) * sizeof(*p->told));
-			p->told[0] = report->holds[i];
-			tell(p->poller, pod_hold_event(pod, &report->holds[i], now_realtime_ns()));
-		}
-}
-
-static bool spend(struct polled *p)
-{
-	int64_t now = now_boottime_ns(), refills = (now - p->refilled_ns) / REFILL_NS;
-
-	p->allowance = (unsigned)MIN((int64_t)p->allowance + refills, (int64_t)BURST);
-	p->refilled_ns += refills * REFILL_NS;
-	if (!p->allowance)
-		return false;
-	p->allowance--;
-	return true;
-}
-
-/* The copy has only the metadata: the container stands in the name, the time in an annotation. */
-static bool told_by(const cJSON *failure, const char *pod, const char *container, struct told_end *ret_end)
-{
-	const char *name = json_str(failure, "metadata.name");
-	const char *ended = cJSON_GetStringValue(
-		cJSON_GetObjectItemCaseSensitive(json_get(failure, "metadata.annotations"), FAILURE_ENDED_ANNOTATION));
-	char prefix[300];
-	int len = snprintf(prefix, sizeof(prefix), "%.160s-%.63s-", pod, container);
-
-	/* Behind it is the hash alone: a container's name may begin like another's. */
-	if (!name || strncmp(name, prefix, (size_t)len) != 0 || strchr(name + len, '-') || story_container_lives(failure) ||
-	    !told_end_time(ended, &ret_end->at_ns))
-		return false;
-	snprintf(ret_end->container, sizeof(ret_end->container), "%s", container);
-	return true;
-}
-
-static size_t told_ends(const struct sidecar_poller *poller, const cJSON *pod, struct told_end ret_told[static TOLD_MAX])
-{
-	const struct store *store = informer_store(poller->o.failures);
-	const struct store_entry *entry = NULL;
-	const char *name = json_str(pod, "metadata.name");
-	char group[512];
-	size_t n = failure_writer_ends(poller->o.writer, pod, ret_told, TOLD_MAX);
-
-	if (!name || !group_key(pod, group, sizeof(group)))
-		return n;
-	while (n < TOLD_MAX && (entry = store_index_next(store, group, entry))) {
-		const cJSON *failure = store_entry_object(store, entry), *status;
-
-		cJSON_ArrayForEach(status, json_get(pod, "status.containerStatuses"))
-			if (n < TOLD_MAX && json_str(status, "name"))
-				n += told_by(failure, name, json_str(status, "name"), &ret_told[n]);
-	}
-	return n;
-}
-
-/* Several ends while no operator looked: the pod's status tells the last. */
-static void find_missed(const struct sidecar_poller *poller, const cJSON *pod, struct pod_report *report)
-{
-	_cleanup_free_ struct told_end *told = pod_ends_any(&report->ends) ? calloc(TOLD_MAX, sizeof(*told)) : NULL;
-
-	if (told)
-		pod_ends_missed(&report->ends, pod, told, told_ends(poller, pod, told), report->failures);
-}
-
-/* Whether all of them were taken that are any: those that were too many may be taken later. */
-static bool take_failures(struct polled *p, struct pod_report *report)
-{
-	struct sidecar_poller *poller = p->poller;
-	unsigned lost = report->refused;
-	bool later = false;
-	cJSON *failure;
-
-	while ((failure = cJSON_DetachItemFromArray(report->failures, 0))) {
-		if (failure_writer_knows(poller->o.writer, failure)) {
-			cJSON_Delete(failure);
-		} else if (spend(p)) {
-			later = !failure_writer_add(poller->o.writer, failure) || later;
-			stir(p, true);
-		} else {
-			cJSON_Delete(failure);
-			lost++;
-		}
-	}
-	if (lost) {
-		metrics_add(poller->o.metrics, METRIC_POLL_FAILURES_LOST, lost, "%s", "");
-		log_warning_limited("pod %s: its sidecar tells of %u failures that are none, or too many", p->key, lost);
-	}
-	return lost == report->refused && !later;
-}
-
-/* The first answer may be that nothing grows, where the operator before us saw something grow. */
-static void take_growths(struct polled *p, const cJSON *pod, const struct pod_report *report)
-{
-	bool first = !p->answered, changed;
-
-	growth_events_emit(p->poller->o.recorder, &p->poller->told, p->poller->o.clusters, pod, report->growths, report->n_growths);
-	p->answered = true;
-	if (report->n_growths && !p->growing)
-		p->growing = calloc(1, sizeof(*p->growing));
-	changed = p->growing && growing_take(p->growing, pod, report->growths, report->n_growths, now_realtime_ns());
-	if (!report->n_growths)
-		free(TAKE_PTR(p->growing));
-	if (changed || first)
-		p->poller->o.on_growing(p->poller->o.arg, pod);
-}
-
-/* Whether it is time to tell of that, of one pod for its whole cluster. */
-static bool may_tell(struct sidecar_poller *poller, const cJSON *pod, const char *what)
-{
-	char cluster[512], key[600];
-
-	if (!pod || !cluster_key(pod, cluster, sizeof(cluster)))
-		return false;
-	snprintf(key, sizeof(key), "%s %s", what, cluster);
-	return event_filter_is_time(&poller->told, key, now_boottime_ns(), TELL_NS);
+	return store_get(informer_store(p->poller->o.pods), p->key);
 }
 
 static int take_answer(struct polled *p, const struct http_response *response, struct err *err)
 {
-	const cJSON *pod = store_get(informer_store(p->poller->o.pods), p->key);
-	struct pod_report report;
+	const cJSON *pod = pod_of(p);
+	struct answer_result result;
 	int r;
 
 	if (!pod)
 		return err_set(err, ESTALE, "the pod is gone");
-	r = pod_report_parse(pod, response->body, response->len, now_realtime_ns(), &report, err);
+	r = sidecar_answer_take(&p->poller->sinks, &p->memory, p->key, pod, response->body, response->len, &result, err);
 	if (r < 0)
 		return r;
-	take_holds(p, pod, &report);
-	if (report.store_trouble[0] && may_tell(p->poller, pod, "StoreTrouble"))
-		tell(p->poller, pod_store_event(pod, report.store_trouble, now_realtime_ns()));
-	take_growths(p, pod, &report);
-	find_missed(p->poller, pod, &report);
-	set_text(&p->tag, take_failures(p, &report) && !report.ends.undecided ? report.tag : NULL);
-	pod_report_release(&report);
+	if (result.failed)
+		stir(p, true);
+	set_text(&p->tag, result.tag);
 	return 0;
 }
 
-/* Nobody says any more whether it still grows. */
-static void forget_growths(struct polled *p)
+/* "changed", for the metric; err is set when it is no good answer. */
+static const char *judge(struct polled *p, const struct http_response *response, struct err *err)
 {
-	const cJSON *pod = store_get(informer_store(p->poller->o.pods), p->key);
-
-	if (!p->growing)
-		return;
-	free(TAKE_PTR(p->growing));
-	if (pod)
-		p->poller->o.on_growing(p->poller->o.arg, pod);
-}
-
-static void tell_unreachable(struct polled *p, const struct err *err)
-{
-	struct sidecar_poller *poller = p->poller;
-	const cJSON *pod = store_get(informer_store(poller->o.pods), p->key);
-	char note[900];
-
-	if (!may_tell(poller, pod, "SidecarUnreachable"))
-		return;
-	snprintf(note, sizeof(note),
-		 "The operator does not reach the sidecar of this pod at %s (a NetworkPolicy?): processes that die while "
-		 "their container lives get no RayFailure, and a hold no Event. The ends of containers are recorded. %.300s",
-		 p->url ? p->url : "", err_text(err));
-	tell(poller, event_of_pod(pod, "Warning", "SidecarUnreachable", "Poll", note, now_realtime_ns()));
+	*err = response->err;
+	if (err->code)
+		return response->status ? "refused" : "unreachable";
+	if (response->status == 304)
+		return "unchanged";
+	if (response->status != 200)
+		err_set(err, EPROTO, "status %d", response->status);
+	else if (p->poller->o.may_write(p->poller->o.arg))
+		take_answer(p, response, err);
+	return err->code ? "refused" : "changed";
 }
 
 static void on_answer(void *arg, const struct http_response *response)
 {
 	struct polled *p = arg;
 	struct sidecar_poller *poller = p->poller;
-	struct err err = response->err;
-	const char *result = "changed";
-	int r = 0;
+	struct err err = { 0 };
+	const char *result;
 
 	p->call = NULL;
+	assert(poller->in_flight > 0);
 	poller->in_flight--;
-	if (response->err.code || (response->status != 200 && response->status != 304)) {
-		if (!err.code)
-			err_set(&err, EPROTO, "status %d", response->status);
-		result = response->status ? "refused" : "unreachable";
-		r = -EIO;
-	} else if (response->status == 304) {
-		result = "unchanged";
-	} else if (poller->o.may_write(poller->o.arg)) {
-		r = take_answer(p, response, &err);
-		result = r < 0 ? "refused" : result;
-	}
+	result = judge(p, response, &err);
 	metrics_add(poller->o.metrics, METRIC_POLLS, 1, "result=\"%s\"", result);
-	p->fails = r < 0 ? p->fails + 1 : 0;
-	if (p->fails == UNREACHABLE) {
-		tell_unreachable(p, &err);
-		forget_growths(p);
-	}
-	if (r == 0 && response->max_age_ns > 0 && response->max_age_ns <= POLL_RESTLESS_AGE_NS)
+	p->fails = err.code ? p->fails + 1 : 0;
+	if (p->fails == UNREACHABLE)
+		sidecar_answer_lost(&poller->sinks, &p->memory, pod_of(p), &err);
+	if (!err.code && response->max_age_ns > 0 && response->max_age_ns <= POLL_RESTLESS_AGE_NS)
 		stir(p, false);
 	note_asked(p);
 	p->at_once = p->again;
@@ -497,11 +329,12 @@ static void on_answer(void *arg, const struct http_response *response)
 
 static void ask(struct polled *p)
 {
-	char if_none_match[POD_REPORT_TAG_MAX + 24];
+	const cJSON *pod = store_peek(informer_store(p->poller->o.pods), p->key);
+	char if_none_match[POD_REPORT_TAG_MAX + 24], url[POD_REPORT_URL_MAX];
 	const char *headers[] = { "Accept: application/json", p->tag ? if_none_match : NULL, NULL };
 	const struct http_request request = {
 		.method = "GET",
-		.url = p->url,
+		.url = url,
 		.headers = headers,
 		.direct = true,
 		.deadline_ns = DEADLINE_NS,
@@ -509,7 +342,8 @@ static void ask(struct polled *p)
 	};
 
 	snprintf(if_none_match, sizeof(if_none_match), "If-None-Match: \"%s\"", p->tag ? p->tag : "");
-	if (http_start(p->poller->http, &request, NULL, on_answer, p, &p->call, NULL) < 0) {
+	if (!pod || !pod_report_url(pod, url) ||
+	    http_start(p->poller->http, &request, NULL, on_answer, p, &p->call, NULL) < 0) {
 		note_asked(p);
 		return;
 	}
@@ -540,7 +374,7 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 		if (strmap_next(&poller->pods, &pos, NULL, &value)) {
 			struct polled *p = value;
 
-			if (p->url && !p->call && is_due(p, now))
+			if (p->askable && !p->call && is_due(p, now))
 				ask(p);
 		} else if (!wrapped) {
 			wrapped = true;
@@ -560,7 +394,7 @@ void sidecar_poller_metrics(struct sidecar_poller *poller)
 	while (strmap_next(&poller->pods, &pos, NULL, &value)) {
 		const struct polled *p = value;
 
-		if (p->url)
+		if (p->askable)
 			n[p->fails >= UNREACHABLE]++;
 	}
 	metrics_set(poller->o.metrics, METRIC_SIDECARS, (double)n[0], "answers=\"true\"");

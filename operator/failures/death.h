@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "operator/failures/podview.h"
+#include "operator/failures/ray_failure.h"
 
 struct death {
 	const cJSON *pod;
@@ -31,35 +32,18 @@ const char *death_label(const cJSON *pod, const char *name);
 /* Whether the sidecar's last word on it is there. */
 bool death_is_told(const struct death *d);
 
+/* Cluster, group, pod, container, node, and the owner as the pod's annotation says (failures/owner.h). */
+void death_set_whose(const struct death *d, struct ray_failure *failure);
 /* The same seed, pod and container give the same name. */
-void death_set_name(const struct death *d, const char *seed, cJSON *metadata);
+void death_set_name(const struct death *d, const char *seed, struct ray_failure *failure);
+/* And whether the pod was deleted before. NULL and "": it is not known. */
+void death_set_ended_at(const struct death *d, const char *ended_at, struct ray_failure *failure);
+/* Of a report that is told; a bundle that is another pod's is said to be missing. */
+void death_set_bundle(const struct death *d, struct ray_failure *failure);
+/* What failures are grouped and joined by: the signature of a report that is told, and what the pod says of the container. */
+void death_set_story(const struct death *d, struct ray_failure *failure);
 
-void death_set_labels(const struct death *d, cJSON *metadata, const char *class);
-
-/* As the pod's annotation says (failures/owner.h); nothing without it. */
-void death_set_owner(const struct death *d, cJSON *failure);
-
-/* As annotations; spec.endedAt must be there. */
-void death_set_times(const struct death *d, cJSON *metadata, const cJSON *spec);
-
-/* What failures are grouped and joined by: its signature, and the beginning of its story. spec must be whole. */
-void death_set_story(const struct death *d, cJSON *failure);
-
-/* Nothing for NULL and "". */
-void death_set_text(cJSON *to, const char *name, const char *text);
-
+/* Adds to spec.missing of a RayFailure that is JSON already. */
 void death_add_missing(cJSON *spec, const char *what, const char *needs);
-
-/* Cluster, group, pod, container, node. */
-void death_set_whose(const struct death *d, cJSON *spec);
-
-/* Of the report. */
-void death_set_memory(const struct death *d, cJSON *spec);
-/* The process that ended first, as the sidecar says. */
-void death_set_process(const struct death *d, cJSON *spec);
-void death_set_evidence(const struct death *d, cJSON *spec);
-
-/* Of a report that is told; one that names another pod's is said to be missing. */
-void death_set_bundle(const struct death *d, cJSON *spec);
 
 #endif

@@ -12,7 +12,6 @@
 #include "operator/failures/death.h"
 #include "operator/failures/termination.h"
 #include "operator/injection/inject.h"
-#include "operator/kube/object.h"
 
 /* Between the sidecar's time of an end and the kubelet's: the launcher may linger for two seconds. */
 #define SAME_NS (10 * NS_PER_SEC)
@@ -79,32 +78,36 @@ static cJSON *report_of(const cJSON *entry)
 	return termination_take(copy, &report, NULL) == 0 ? report : NULL;
 }
 
-static cJSON *failure_of(const cJSON *pod, const char *container, const char *id, cJSON *report)
+static void fill(const struct death *d, const char *id, struct ray_failure *f)
 {
-	struct death d = { .pod = pod, .container = container, .report = report };
-	cJSON *failure = object_new("afterglow.dev/v1alpha1", "RayFailure", json_str(pod, "metadata.namespace"), "");
-	cJSON *metadata = json_get(failure, "metadata"), *spec = json_object_at(failure, "spec");
-	const char *uid = json_str(pod, "metadata.uid"), *confidence = json_str(report, "confidence");
+	const char *uid = json_str(d->pod, "metadata.uid"), *confidence = json_str(d->report, "confidence");
 	char seed[512];
 
-	death_set_whose(&d, spec);
-	json_set_str(spec, "endedAt", json_str(report, "endedAt"));
-	if (json_get(report, "exitCode"))
-		json_set_int(spec, "exitCode", json_int(report, "exitCode", 0));
-	json_set_str(spec, "class", json_str(report, "class"));
-	json_set_str(spec, "confidence", confidence ? confidence : confidence_name(CONFIDENCE_UNKNOWN));
-	json_set_str(spec, "verdict", json_str(report, "sentence"));
-	death_set_text(spec, "signal", json_str(report, "signal"));
-	death_set_bundle(&d, spec);
-	death_add_missing(spec, "memory and processes: the pod's status had forgotten this end when an operator looked again",
-			  "the bundle, where it is");
-	snprintf(seed, sizeof(seed), "%.64s/%.63s/end/%.200s", uid ? uid : "", container, id);
-	death_set_name(&d, seed, metadata);
-	death_set_times(&d, metadata, spec);
-	death_set_labels(&d, metadata, json_str(spec, "class"));
-	death_set_owner(&d, failure);
-	death_set_story(&d, failure);
-	return failure;
+	death_set_whose(d, f);
+	death_set_ended_at(d, json_str(d->report, "endedAt"), f);
+	if (json_get(d->report, "exitCode"))
+		f->exit_code = json_int(d->report, "exitCode", 0);
+	f->class = (enum failure_class)failure_class_from_name(json_str(d->report, "class"));
+	if (confidence)
+		f->confidence = (enum confidence)confidence_from_name(confidence);
+	ray_failure_set(&f->verdict, json_str(d->report, "sentence"));
+	ray_failure_set(&f->signal, json_str(d->report, "signal"));
+	death_set_bundle(d, f);
+	ray_failure_add_missing(f, "memory and processes: the pod's status had forgotten this end when an operator looked again",
+				"the bundle, where it is");
+	snprintf(seed, sizeof(seed), "%.64s/%.63s/end/%.200s", uid ? uid : "", d->container, id);
+	death_set_name(d, seed, f);
+	death_set_story(d, f);
+}
+
+static cJSON *failure_of(const cJSON *pod, const char *container, const char *id, cJSON *report)
+{
+	const struct death d = { .pod = pod, .container = container, .report = report };
+	_cleanup_(ray_failure_release) struct ray_failure f;
+
+	ray_failure_init(&f);
+	fill(&d, id, &f);
+	return ray_failure_to_json(&f);
 }
 
 static bool is_failure(const cJSON *report)

@@ -84,11 +84,17 @@ static bool is_rays_own(int class)
 	return class == FAILURE_RAYLET_FAILED || class == FAILURE_GCS_FAILED || class == FAILURE_RAY_PROCESS_FAILED || class == FAILURE_GCS_LOST;
 }
 
+static enum confidence report_confidence(const cJSON *report)
+{
+	const char *name = json_str(report, "confidence");
+	int confidence = name ? confidence_from_name(name) : -1;
+
+	return confidence < 0 ? CONFIDENCE_UNKNOWN : (enum confidence)confidence;
+}
+
 static bool is_sure(const cJSON *report)
 {
-	const char *confidence = json_str(report, "confidence");
-
-	return confidence && strcmp(confidence, confidence_name(CONFIDENCE_CERTAIN)) == 0;
+	return report_confidence(report) == CONFIDENCE_CERTAIN;
 }
 
 /*
@@ -134,9 +140,9 @@ static bool view_outranks(const struct death *d)
 	return false;
 }
 
-/* --- The object -------------------------------------------------------------------------------------- */
+/* --- The RayFailure -------------------------------------------------------------------------------------- */
 
-static void set_name(const struct death *d, cJSON *metadata)
+static void set_name(const struct death *d, struct ray_failure *f)
 {
 	const char *id = json_str(d->terminated, "containerID"), *uid = json_str(d->pod, "metadata.uid");
 	char seed[512];
@@ -152,40 +158,31 @@ static void set_name(const struct death *d, cJSON *metadata)
 		snprintf(seed, sizeof(seed), "%s/%s/forgotten", uid ? uid : "", d->container);
 	else
 		snprintf(seed, sizeof(seed), "%s/%s/%" PRId64, uid ? uid : "", d->container, d->restart);
-	death_set_name(d, seed, metadata);
+	death_set_name(d, seed, f);
 }
 
-static void add_evidence(cJSON *spec, const char *source, const char *text)
-{
-	cJSON *entry = cJSON_CreateObject();
-
-	json_set_str(entry, "source", source);
-	json_set_str(entry, "text", text);
-	json_append(json_array_at(spec, "evidence"), entry);
-}
-
-static void set_identity(const struct death *d, cJSON *spec)
+static void set_identity(const struct death *d, struct ray_failure *f)
 {
 	const char *finished = json_str(d->terminated, "finishedAt"),
 		   *started = json_str(d->terminated, "startedAt");
 	char now[TIME_TEXT_MAX];
 	int64_t ns;
 
-	death_set_whose(d, spec);
-	death_set_text(spec, "containerID", json_str(d->terminated, "containerID"));
-	json_set_int(spec, "restartCount", d->restart);
+	death_set_whose(d, f);
+	ray_failure_set(&f->container_id, json_str(d->terminated, "containerID"));
+	f->restart = d->restart;
 	if (started && time_parse(started, &ns, NULL) == 0 && ns > 0)
-		json_set_str(spec, "startedAt", started);
+		ray_failure_set(&f->started_at, started);
 	/* A container that never ran has no end of its own (the kubelet writes 1970 or nothing). */
 	if (!finished || time_parse(finished, &ns, NULL) < 0 || ns <= 0)
 		finished = time_format(d->now_ns, now);
-	json_set_str(spec, "endedAt", finished);
+	death_set_ended_at(d, finished, f);
 	if (!d->never_ran && !d->lost)
-		json_set_int(spec, "exitCode", json_int(d->terminated, "exitCode", 0));
-	death_set_text(spec, "kubernetesReason", json_str(d->terminated, "reason"));
+		f->exit_code = json_int(d->terminated, "exitCode", 0);
+	ray_failure_set(&f->kubernetes_reason, json_str(d->terminated, "reason"));
 }
 
-static void set_kubelet_evidence(const struct death *d, cJSON *spec)
+static void set_kubelet_evidence(const struct death *d, struct ray_failure *f)
 {
 	const char *reason = json_str(d->terminated, "reason");
 	char text[256], tame[64] = "";
@@ -195,96 +192,122 @@ static void set_kubelet_evidence(const struct death *d, cJSON *spec)
 	snprintf(text, sizeof(text), "exit code %" PRId64 "%s%s", json_int(d->terminated, "exitCode", 0),
 		 *tame ? ", reason " : "", tame);
 	if (!d->never_ran && !d->lost)
-		add_evidence(spec, "kubelet", text);
+		ray_failure_add_evidence(f, "kubelet", text);
 	if (d->view.evidence[0])
-		add_evidence(spec, "pod status", d->view.evidence);
+		ray_failure_add_evidence(f, "pod status", d->view.evidence);
 }
 
-/* The sidecar saw no OOM kill, the kubelet speaks of one. class is NULL where there was no memory for it. */
-static bool witnesses_disagree(const struct death *d, const char *class)
+/* The sidecar saw no OOM kill, the kubelet speaks of one. */
+static bool witnesses_disagree(const struct death *d, enum failure_class class)
 {
-	return class && d->view.class == FAILURE_KERNEL_OOM_CONTAINER && strcmp(class, failure_class_name(FAILURE_KILLED)) == 0;
+	return d->view.class == FAILURE_KERNEL_OOM_CONTAINER && class == FAILURE_KILLED;
 }
 
-static void set_verdict(const struct death *d, cJSON *spec)
+/* What the pod's status says. */
+static void set_views_verdict(const struct death *d, struct ray_failure *f)
 {
-	bool from_view = view_outranks(d);
-	const char *class = from_view ? failure_class_name(d->view.class) : json_str(d->report, "class");
-	const char *confidence = from_view ? NULL : json_str(d->report, "confidence");
-	const char *sentence = from_view ? NULL : json_str(d->report, "sentence");
+	f->class = d->view.class;
+	f->confidence = d->view.confidence;
+	ray_failure_set(&f->verdict, d->view.sentence);
+	if (d->view.from_outside)
+		f->ended_by = d->view.by;
+}
+
+/* What the sidecar says. */
+static void set_reports_verdict(const struct death *d, struct ray_failure *f)
+{
+	const char *sentence = json_str(d->report, "sentence");
+
+	f->class = (enum failure_class)failure_class_from_name(json_str(d->report, "class"));
+	f->confidence = report_confidence(d->report);
+	ray_failure_set(&f->verdict, sentence ? sentence : d->view.sentence);
+}
+
+static void set_verdict(const struct death *d, struct ray_failure *f)
+{
 	const char *signal = death_is_told(d) ? json_str(d->report, "signal") : NULL;
 
+	if (view_outranks(d))
+		set_views_verdict(d, f);
+	else
+		set_reports_verdict(d, f);
+	if (witnesses_disagree(d, f->class))
+		f->confidence = CONFIDENCE_LIKELY;
 	if (!signal && d->view.signal)
 		signal = signal_name(d->view.signal);
-	json_set_str(spec, "class", class);
-	if (from_view)
-		confidence = confidence_name(d->view.confidence);
-	if (witnesses_disagree(d, class))
-		confidence = confidence_name(CONFIDENCE_LIKELY);
-	json_set_str(spec, "confidence", confidence ? confidence : confidence_name(CONFIDENCE_UNKNOWN));
-	json_set_str(spec, "verdict", sentence ? sentence : d->view.sentence);
-	death_set_text(spec, "signal", signal);
-	if (from_view && d->view.from_outside)
-		ended_by_set(&d->view.by, spec);
+	ray_failure_set(&f->signal, signal);
 }
 
-static void set_gaps(const struct death *d, cJSON *spec)
+static void set_sidecars_gaps(const struct death *d, struct ray_failure *f)
 {
 	if (d->provisional) {
-		add_evidence(spec, "snapshot",
-			     "memory and processes are from a snapshot that the sidecar wrote while the "
-			     "container still ran");
-		death_add_missing(spec, "the sidecar's report: only a snapshot from before the end is there",
-				  "a sidecar that outlives the Ray container");
+		ray_failure_add_evidence(f, "snapshot",
+					 "memory and processes are from a snapshot that the sidecar wrote while the "
+					 "container still ran");
+		ray_failure_add_missing(f, "the sidecar's report: only a snapshot from before the end is there",
+					"a sidecar that outlives the Ray container");
 	} else if (d->distrust && d->view.class != FAILURE_START_FAILURE) {
-		death_add_missing(spec, d->distrust, has_sidecar(d->pod) && !is_ray_container(d) ?
-				  "the container's own logs" : "the Afterglow sidecar and launcher running in the pod");
+		ray_failure_add_missing(f, d->distrust, has_sidecar(d->pod) && !is_ray_container(d) ?
+					"the container's own logs" : "the Afterglow sidecar and launcher running in the pod");
 	}
-	if (d->lost)
-		death_add_missing(spec, "the container's end: nobody on its node said that it ended, or how",
-				  "the node's kernel log and disk, if it comes back");
-	else if (d->view.lost && !death_is_told(d))
-		death_add_missing(spec, "the exit code: the kubelet lost the container and made 137 up",
-				  "the node's kubelet and runtime logs");
-	if (!death_is_told(d) && d->view.oom_open)
-		death_add_missing(spec, "whether the OOM killer ended it: the kubelet says OOMKilled also after a kill that the container survived",
-				  "the sidecar's report, or the node's kernel log");
-	if (witnesses_disagree(d, json_str(spec, "class")))
-		death_add_missing(spec, "why the kubelet says OOMKilled: the sidecar saw no OOM kill at the end",
-				  "the node's kernel log");
-	if (!death_is_told(d) && (d->view.class == FAILURE_KILLED || d->view.class == FAILURE_TERMINATED))
-		death_add_missing(spec, "who sent the signal",
-				  "the pod's events (a failed probe?) and the node's kernel log");
 }
 
-static cJSON *failure_new(struct death *d)
+static void set_gaps(const struct death *d, struct ray_failure *f)
 {
-	cJSON *failure, *metadata, *spec;
+	set_sidecars_gaps(d, f);
+	if (d->lost)
+		ray_failure_add_missing(f, "the container's end: nobody on its node said that it ended, or how",
+					"the node's kernel log and disk, if it comes back");
+	else if (d->view.lost && !death_is_told(d))
+		ray_failure_add_missing(f, "the exit code: the kubelet lost the container and made 137 up",
+					"the node's kubelet and runtime logs");
+	if (!death_is_told(d) && d->view.oom_open)
+		ray_failure_add_missing(f, "whether the OOM killer ended it: the kubelet says OOMKilled also after a kill that the container survived",
+					"the sidecar's report, or the node's kernel log");
+	if (witnesses_disagree(d, f->class))
+		ray_failure_add_missing(f, "why the kubelet says OOMKilled: the sidecar saw no OOM kill at the end",
+					"the node's kernel log");
+	if (!death_is_told(d) && (d->view.class == FAILURE_KILLED || d->view.class == FAILURE_TERMINATED))
+		ray_failure_add_missing(f, "who sent the signal",
+					"the pod's events (a failed probe?) and the node's kernel log");
+}
 
+/* Who saw the end, and what they say. */
+static void look(struct death *d)
+{
 	if (d->never_ran)
 		podview_not_started(d->pod, d->container, d->terminated, &d->view);
 	else if (!d->lost) {
 		read_report(d);
 		podview_classify(d->pod, d->container, d->terminated, d->current, &d->view);
 	}
-	failure = object_new("afterglow.dev/v1alpha1", "RayFailure", json_str(d->pod, "metadata.namespace"),
-			     "");
-	metadata = json_get(failure, "metadata");
-	set_name(d, metadata);
-	spec = json_object_at(failure, "spec");
-	set_identity(d, spec);
-	death_set_times(d, metadata, spec);
-	set_verdict(d, spec);
-	death_set_labels(d, metadata, json_str(spec, "class"));
-	death_set_owner(d, failure);
-	death_set_process(d, spec);
-	death_set_memory(d, spec);
-	if (death_is_told(d))
-		death_set_evidence(d, spec);
-	set_kubelet_evidence(d, spec);
-	set_gaps(d, spec);
-	death_set_bundle(d, spec);
-	death_set_story(d, failure);
+}
+
+static void fill(const struct death *d, struct ray_failure *f)
+{
+	set_identity(d, f);
+	set_name(d, f);
+	set_verdict(d, f);
+	ray_failure_take_memory(f, d->report);
+	if (death_is_told(d)) {
+		ray_failure_take_first(f, d->report);
+		ray_failure_take_notes(f, d->report);
+	}
+	set_kubelet_evidence(d, f);
+	set_gaps(d, f);
+	death_set_bundle(d, f);
+	death_set_story(d, f);
+}
+
+static cJSON *failure_new(struct death *d)
+{
+	_cleanup_(ray_failure_release) struct ray_failure f;
+	cJSON *failure;
+
+	ray_failure_init(&f);
+	look(d);
+	fill(d, &f);
+	failure = ray_failure_to_json(&f);
 	cJSON_Delete(TAKE_PTR(d->report));
 	return failure;
 }
@@ -414,8 +437,8 @@ static void add_lost(const cJSON *pod, const cJSON *status, int64_t now_ns, cJSO
 
 	if (!running || !d.container || strcmp(d.container, SIDECAR_CONTAINER) == 0 || !podview_lost(pod, d.container, &d.view))
 		return;
-	death_set_text(unknown, "startedAt", json_str(running, "startedAt"));
-	death_set_text(unknown, "containerID", json_str(status, "containerID"));
+	json_set_str(unknown, "startedAt", json_str(running, "startedAt"));
+	json_set_str(unknown, "containerID", json_str(status, "containerID"));
 	json_append(failures, failure_new(&d));
 }
 

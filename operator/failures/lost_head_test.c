@@ -34,7 +34,8 @@ static cJSON *becomes(const char *type, const char *class, int exit_code, const 
 	failure = json_of(yaml);
 	assert_int_equal(time_parse("2026-11-21T01:29:20Z", &head.ended_ns, NULL), 0);
 	head.ended_ns -= seconds * NS_PER_SEC;
-	story_begin(pod, container, is_told, failure);
+	struct story_facts facts = story_facts_of(pod, container, is_told);
+	story_begin(&facts, failure);
 	failure_seal(failure);
 	story = story_read(failure);
 	assert_non_null(story);

@@ -9,7 +9,6 @@
 #include "operator/failures/death.h"
 #include "operator/failures/failures.h"
 #include "operator/injection/inject.h"
-#include "operator/kube/object.h"
 
 #define CLOCKS_NS (60 * NS_PER_SEC)
 
@@ -25,7 +24,7 @@ static bool leaves_a_container_alive(const char *class)
 }
 
 /* Of which instance it was, when that one still runs. */
-static void set_instance(const struct death *d, int64_t ended_ns, cJSON *spec)
+static void set_instance(const struct death *d, int64_t ended_ns, struct ray_failure *f)
 {
 	const cJSON *status = json_find(json_get(d->pod, "status.containerStatuses"), "name", d->container);
 	const char *started = json_str(status, "state.running.startedAt");
@@ -33,11 +32,11 @@ static void set_instance(const struct death *d, int64_t ended_ns, cJSON *spec)
 
 	if (!started || time_parse(started, &ns, NULL) < 0 || ns > ended_ns)
 		return;
-	json_set_int(spec, "restartCount", json_int(status, "restartCount", 0));
-	death_set_text(spec, "containerID", json_str(status, "containerID"));
+	f->restart = json_int(status, "restartCount", 0);
+	ray_failure_set(&f->container_id, json_str(status, "containerID"));
 }
 
-static int set_process_identity(const struct death *d, cJSON *spec, struct err *err)
+static int set_identity(const struct death *d, struct ray_failure *f, struct err *err)
 {
 	const char *ended = json_str(d->report, "endedAt");
 	int64_t ns;
@@ -45,47 +44,52 @@ static int set_process_identity(const struct death *d, cJSON *spec, struct err *
 	/* Clocks of nodes differ by less, and what is of next year would outlive its retention. */
 	if (!ended || time_parse(ended, &ns, NULL) < 0 || ns > d->now_ns + CLOCKS_NS)
 		return err_set(err, EPROTO, "a failure without the time of its end");
-	death_set_whose(d, spec);
-	set_instance(d, ns, spec);
-	json_set(spec, "containerLives", cJSON_CreateTrue());
-	death_set_text(spec, "startedAt", json_str(d->report, "startedAt"));
-	death_set_text(spec, "endedAt", ended);
+	death_set_whose(d, f);
+	set_instance(d, ns, f);
+	f->container_lives = true;
+	ray_failure_set(&f->started_at, json_str(d->report, "startedAt"));
+	death_set_ended_at(d, ended, f);
 	return 0;
 }
 
-static void set_process_name(const struct death *d, const char *id, cJSON *metadata)
+static void set_name(const struct death *d, const char *id, struct ray_failure *f)
 {
 	const char *uid = json_str(d->pod, "metadata.uid");
 	char seed[512];
 
 	snprintf(seed, sizeof(seed), "%.64s/%.63s/process/%.200s", uid ? uid : "", d->container, id);
-	death_set_name(d, seed, metadata);
+	death_set_name(d, seed, f);
 }
 
-static int fill_process(struct death *d, const char *id, cJSON *failure, struct err *err)
+static int set_verdict(const struct death *d, struct ray_failure *f, struct err *err)
 {
-	cJSON *metadata = json_get(failure, "metadata"), *spec = json_object_at(failure, "spec");
 	const char *class = json_str(d->report, "class"), *confidence = json_str(d->report, "confidence");
 	const char *sentence = json_str(d->report, "sentence");
-	int r = set_process_identity(d, spec, err);
 
-	if (r < 0)
-		return r;
 	if (!json_bool(d->report, "final", false) || !sentence || !leaves_a_container_alive(class))
 		return err_set(err, EPROTO, "a failure of class %s that left its container alive", class ? class : "?");
-	set_process_name(d, id, metadata);
-	death_set_times(d, metadata, spec);
-	death_set_labels(d, metadata, class);
-	death_set_owner(d, failure);
-	json_set_str(spec, "class", class);
-	json_set_str(spec, "confidence", confidence ? confidence : confidence_name(CONFIDENCE_UNKNOWN));
-	json_set_str(spec, "verdict", sentence);
-	death_set_text(spec, "signal", json_str(d->report, "signal"));
-	death_set_process(d, spec);
-	death_set_memory(d, spec);
-	death_set_evidence(d, spec);
-	death_set_bundle(d, spec);
-	death_set_story(d, failure);
+	f->class = (enum failure_class)failure_class_from_name(class);
+	if (confidence)
+		f->confidence = (enum confidence)confidence_from_name(confidence);
+	ray_failure_set(&f->verdict, sentence);
+	ray_failure_set(&f->signal, json_str(d->report, "signal"));
+	return 0;
+}
+
+static int fill(const struct death *d, const char *id, struct ray_failure *f, struct err *err)
+{
+	int r = set_identity(d, f, err);
+
+	if (r == 0)
+		r = set_verdict(d, f, err);
+	if (r < 0)
+		return r;
+	set_name(d, id, f);
+	ray_failure_take_first(f, d->report);
+	ray_failure_take_memory(f, d->report);
+	ray_failure_take_notes(f, d->report);
+	death_set_bundle(d, f);
+	death_set_story(d, f);
 	return 0;
 }
 
@@ -93,16 +97,19 @@ int failure_of_process(const cJSON *pod, const char *container, const char *id, 
 		       cJSON **ret_failure, struct err *err)
 {
 	size_t lost = oom_count();
-	struct death d = { .pod = pod, .container = container, .now_ns = now_ns, .report = (cJSON *)report };
-	_cleanup_json_ cJSON *failure = object_new("afterglow.dev/v1alpha1", "RayFailure", json_str(pod, "metadata.namespace"), "");
+	const struct death d = { .pod = pod, .container = container, .now_ns = now_ns, .report = (cJSON *)report };
+	_cleanup_(ray_failure_release) struct ray_failure f;
+	_cleanup_json_ cJSON *failure = NULL;
 	int r;
 
+	ray_failure_init(&f);
 	if (!death_label(pod, "ray.io/cluster") || !json_find(json_get(pod, "spec.containers"), "name", container) ||
 	    strcmp(container, SIDECAR_CONTAINER) == 0)
 		return err_set(err, EPROTO, "a failure of a container that the pod does not have");
-	r = fill_process(&d, id, failure, err);
+	r = fill(&d, id, &f, err);
 	if (r < 0)
 		return r;
+	failure = ray_failure_to_json(&f);
 	if (oom_count() != lost)
 		return err_set(err, ENOMEM, "failure");
 	*ret_failure = TAKE_PTR(failure);

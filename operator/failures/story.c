@@ -38,18 +38,27 @@ static void set_annotation(cJSON *failure, const cJSON *story)
 		json_set_str(json_object_at(json_get(failure, "metadata"), "annotations"), STORY_ANNOTATION, text);
 }
 
-void story_begin(const cJSON *pod, const char *container, bool is_told, cJSON *failure)
+struct story_facts story_facts_of(const cJSON *pod, const char *container, bool is_told)
 {
-	_cleanup_json_ cJSON *story = cJSON_CreateObject();
 	const char *rays = json_str(cJSON_GetArrayItem(json_get(pod, "spec.containers"), 0), "name");
 	const char *ft = cJSON_GetStringValue(annotation(pod, FT_ANNOTATION));
 
-	/* KubeRay and Afterglow put Ray into the first container. */
-	if (rays && strcmp(rays, container) == 0)
+	return (struct story_facts){
+		.is_rays = rays && strcmp(rays, container) == 0, /* KubeRay and Afterglow put Ray into the first container */
+		.outlives_gcs = ft && strcmp(ft, "true") == 0,
+		.is_told = is_told,
+	};
+}
+
+void story_begin(const struct story_facts *facts, cJSON *failure)
+{
+	_cleanup_json_ cJSON *story = cJSON_CreateObject();
+
+	if (facts->is_rays)
 		json_set(story, "ray", cJSON_CreateTrue());
-	if (ft && strcmp(ft, "true") == 0)
+	if (facts->outlives_gcs)
 		json_set(story, "ft", cJSON_CreateTrue());
-	if (is_told)
+	if (facts->is_told)
 		json_set(story, "told", cJSON_CreateTrue());
 	set_annotation(failure, story);
 }

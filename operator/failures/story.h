@@ -18,11 +18,16 @@
 #define CAUSED_BY_ANNOTATION "afterglow.dev/caused-by"	     /* the first cause's name */
 #define CONSEQUENCES_ANNOTATION "afterglow.dev/consequences" /* of a first cause: how many */
 
-/*
- * Notes what only the pod says about this container: whether it runs Ray, and whether its Ray survives the loss of the head's GCS.
- * is_told: a sidecar reported the end.
- */
-void story_begin(const cJSON *pod, const char *container, bool is_told, cJSON *failure);
+/* What only the pod tells about a container. */
+struct story_facts {
+	bool is_rays; /* it runs Ray */
+	bool outlives_gcs; /* its Ray survives the loss of the head's GCS */
+	bool is_told; /* a sidecar reported the end */
+};
+
+struct story_facts story_facts_of(const cJSON *pod, const char *container, bool is_told);
+/* Notes them in the annotation. */
+void story_begin(const struct story_facts *facts, cJSON *failure);
 /* Writes the annotation. Call it last, right before the RayFailure is written. */
 void story_write(cJSON *failure);
 

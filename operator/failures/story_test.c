@@ -27,8 +27,9 @@ static struct story *told(const char *pod_yaml, const char *failure_yaml)
 {
 	_cleanup_json_ cJSON *pod = json_of(pod_yaml), *failure = json_of(failure_yaml);
 	const char *container = json_str(failure, "spec.container");
+	struct story_facts facts = story_facts_of(pod, container ? container : "?", true);
 
-	story_begin(pod, container ? container : "?", true, failure);
+	story_begin(&facts, failure);
 	story_write(failure);
 	/* Twice is once. */
 	story_write(failure);
@@ -156,7 +157,8 @@ static void only_the_mark_says_that_a_container_lives(void **state)
 				 "metadata: {name: f, labels: {afterglow.dev/class: %s}}\nspec: {container: ray-worker%s}\n", classes[i],
 				 lives ? ", containerLives: true" : "");
 			_cleanup_json_ cJSON *pod = json_of(POD), *failure = json_of(yaml), *bare = json_of(yaml);
-			story_begin(pod, "ray-worker", true, failure);
+			struct story_facts facts = story_facts_of(pod, "ray-worker", true);
+			story_begin(&facts, failure);
 			story_write(failure);
 			assert_false(story_container_lives(bare));
 			cJSON_DeleteItemFromObjectCaseSensitive(failure, "spec");

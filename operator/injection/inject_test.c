@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include "operator/injection/inject.h"
+#include "operator/injection/inject_annotations.h"
+#include "operator/injection/inject_undo.h"
 #include "operator/raycluster/pod_spec.h"
 #include "operator/raycluster/testing.h"
 

@@ -64,12 +64,57 @@ static void a_pod_is_half_as_long(void **state)
 	assert_true(round_trip(pod) < sizeof(pod) / 2);
 }
 
+/* As the watch keeps it: a hundred thousand of them are most of what the operator takes. */
+static void a_running_pod_of_ours_is_a_third_as_long(void **state)
+{
+	static const char pod[] =
+		"{\"metadata\":{\"name\":\"fleet-0000-small-worker-25wkv\",\"namespace\":\"fleet\",\"uid\":\"6b73816d-bd37-4d28-ad53-4e99161cf898\","
+		"\"resourceVersion\":\"337\",\"creationTimestamp\":\"2026-11-22T15:47:03Z\",\"labels\":{\"app.kubernetes.io/created-by\":"
+		"\"kuberay-operator\",\"app.kubernetes.io/name\":\"kuberay\",\"ray.io/cluster\":\"fleet-0000\",\"ray.io/group\":\"small\","
+		"\"ray.io/identifier\":\"fleet-0000-worker\",\"ray.io/is-ray-node\":\"yes\",\"ray.io/node-type\":\"worker\","
+		"\"ray.io/worker-group-replica-index\":\"72\"},\"annotations\":{\"afterglow.dev/recreate-hash\":"
+		"\"v1-d56112726fa9d48f9b07c5f290c43036bdf84e3b\",\"ray.io/kuberay-version\":\"afterglow\"},\"ownerReferences\":[{\"apiVersion\":"
+		"\"ray.io/v1\",\"kind\":\"RayCluster\",\"name\":\"fleet-0000\",\"uid\":\"3b3e0543-026b-40df-a0bd-3c8621ddcb6c\","
+		"\"controller\":true,\"blockOwnerDeletion\":true}]},\"spec\":{\"volumes\":[{},{\"configMap\":{\"items\":[{\"key\":"
+		"\"launch-x86_64-ccbb6db9232f9934\"}]}},{},{},{}],\"containers\":[{\"name\":\"ray-worker\",\"ports\":[{\"name\":\"metrics\","
+		"\"containerPort\":8080,\"protocol\":\"TCP\"}],\"resources\":{\"limits\":{\"cpu\":\"1\",\"memory\":\"2Gi\"},\"requests\":{"
+		"\"cpu\":\"1\",\"memory\":\"2Gi\"}}},{\"name\":\"afterglow\",\"ports\":[{\"name\":\"afterglow-http\",\"containerPort\":9095,"
+		"\"protocol\":\"TCP\"}],\"resources\":{\"limits\":{\"cpu\":\"100m\",\"memory\":\"256Mi\"},\"requests\":{\"cpu\":\"100m\","
+		"\"memory\":\"256Mi\"}}}],\"restartPolicy\":\"Always\",\"terminationGracePeriodSeconds\":30,\"nodeName\":\"node-0000\"},"
+		"\"status\":{\"phase\":\"Running\",\"conditions\":[{\"type\":\"Initialized\",\"status\":\"True\"},{\"type\":\"Ready\","
+		"\"status\":\"True\"},{\"type\":\"ContainersReady\",\"status\":\"True\"},{\"type\":\"PodScheduled\",\"status\":\"True\"}],"
+		"\"podIP\":\"10.101.101.101\",\"startTime\":\"2026-11-22T14:46:17Z\",\"containerStatuses\":[{\"name\":\"ray-worker\",\"state\":{"
+		"\"running\":{\"startedAt\":\"2026-11-22T14:46:17Z\"}},\"lastState\":{},\"ready\":true,\"restartCount\":0,\"containerID\":"
+		"\"containerd://586fbb0f72a958cfed56f6e4375b89c27e30254c06cbae9da1b88769bf6d8cfa\",\"started\":true},{\"name\":\"afterglow\","
+		"\"state\":{\"running\":{\"startedAt\":\"2026-11-22T14:46:17Z\"}},\"lastState\":{},\"ready\":true,\"restartCount\":0,"
+		"\"containerID\":\"containerd://4c064321c12d4addd3984305c5652c979789fc9d02a1d09935f4f5f25364974b\",\"started\":true}]},"
+		"\"apiVersion\":\"v1\",\"kind\":\"Pod\"}";
+	(void)state;
+
+	assert_true(round_trip(pod) < sizeof(pod) / 3);
+}
+
+static void a_code_that_is_cut_off_or_unknown_is_no_harm(void **state)
+{
+	static const char *const texts[] = { "\x1f", "a\x1f", "\x1f\xff", "\x1f\x1f", "\x1f" };
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		_cleanup_strbuf_ struct strbuf back = STRBUF_INIT(64);
+
+		unsqueeze(texts[i], strlen(texts[i]), &back);
+		assert_int_equal(back.len, strlen(texts[i]));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_squeezed_comes_back_as_it_was),
 		cmocka_unit_test(control_characters_in_an_object_are_no_codes),
 		cmocka_unit_test(a_pod_is_half_as_long),
+		cmocka_unit_test(a_running_pod_of_ours_is_a_third_as_long),
+		cmocka_unit_test(a_code_that_is_cut_off_or_unknown_is_no_harm),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

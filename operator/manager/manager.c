@@ -259,7 +259,7 @@ void manager_metrics(void *manager, struct strbuf *out)
 	metrics_set(m, METRIC_QUEUE_ADDS, (double)c->queue.adds, "name=\"raycluster\"");
 	metrics_set(m, METRIC_THROTTLED, (double)client_throttled(c->o.client), "%s", "");
 	metrics_set(m, METRIC_QUEUE_RETRIES, (double)c->queue.retries, "name=\"raycluster\"");
-	metrics_set(m, METRIC_FAILURES_PENDING, (double)failure_writer_n_pending(c->parts.writer), "%s", "");
+	failure_writer_metrics(c->parts.writer);
 	sidecar_poller_metrics(c->parts.poller);
 	missed_pods_metrics(c->parts.missed);
 	metrics_render(m, out);

@@ -4,20 +4,13 @@
 
 #include <string.h>
 
-#include "lib/failure_class.h"
 #include "lib/json.h"
 #include "lib/units.h"
-#include "operator/injection/inject.h"
-#include "operator/kube/event.h"
-#include "operator/manager/own_lease.h"
-#include "operator/raycluster/names.h"
-
-/* An Event that a failure is not recorded is for all of its cluster's, and not more often. */
-#define LOST_AGAIN_NS (600 * NS_PER_SEC)
+#include "operator/injection/inject_annotations.h"
 
 /* --- What parts ask the controller ------------------------------------------------------------------------ */
 
-static bool may_write(void *arg)
+bool parts_may_write(void *arg)
 {
 	const struct parts *p = arg;
 
@@ -72,7 +65,7 @@ static int new_policies(struct parts *p, struct err *err)
 		.watches = p->watches,
 		.policy = p->o.settings->policy,
 		.retention = p->o.settings->retention,
-		.may_write = may_write,
+		.may_write = parts_may_write,
 		.arg = p,
 	};
 
@@ -102,15 +95,14 @@ static int new_failure_gc(struct parts *p, struct err *err)
 		.metrics = p->o.settings->metrics,
 		.retention = retention_of,
 		.may_decide = knows_policies,
-		.may_write = may_write,
+		.may_write = parts_may_write,
 		.arg = p,
 	};
 
 	return failure_gc_new(&options, &p->gc, err);
 }
 
-/* For a look: a list of pods asks for all their clusters in one callback. */
-static const cJSON *find_cluster(void *arg, const char *key)
+const cJSON *parts_find_cluster(void *arg, const char *key)
 {
 	const struct parts *p = arg;
 
@@ -119,7 +111,7 @@ static const cJSON *find_cluster(void *arg, const char *key)
 
 static int new_owners(struct parts *p, struct err *err)
 {
-	struct failure_owners_options options = { .client = p->o.settings->client, .find_cluster = find_cluster, .arg = p };
+	struct failure_owners_options options = { .client = p->o.settings->client, .find_cluster = parts_find_cluster, .arg = p };
 
 	return failure_owners_new(&options, &p->owners, err);
 }
@@ -135,7 +127,7 @@ static int new_inquiries(struct parts *p, struct err *err)
 {
 	struct inquiries_options options = {
 		.client = p->o.settings->client,
-		.find_cluster = find_cluster,
+		.find_cluster = parts_find_cluster,
 		.cluster_is_gone = cluster_is_gone,
 		.arg = p,
 	};
@@ -143,116 +135,12 @@ static int new_inquiries(struct parts *p, struct err *err)
 	return inquiries_new(&options, &p->inquiries, err);
 }
 
-/* What a RayPolicy would not keep is not written, so policies come first. */
-static bool may_record(void *arg)
-{
-	const struct parts *p = arg;
-
-	return may_write(arg) && watches_policies_settled(p->watches);
-}
-
-static void on_written(void *arg, const char *key)
-{
-	const struct parts *p = arg;
-
-	p->o.on_cluster(p->o.arg, key);
-}
-
-/*
- * KubeRay deletes clusters all the time: after a job, between two tries, to scale down. That their containers end then is no
- * failure. Of clusters of our own a deletion is recorded: whoever deletes a pod that we would make again wanted something.
- */
-static bool is_wanted(void *arg, const cJSON *failure, const char **ret_why)
-{
-	const struct parts *p = arg;
-	const struct manager_options *o = p->o.settings;
-	const char *class = json_str(failure, "spec.class");
-
-	*ret_why = "its pod was deleted, and nothing had failed before (--record-deletions)";
-	if (!o->manage_clusters && !o->record_deletions && class && strcmp(class, failure_class_name(FAILURE_POD_DELETED)) == 0)
-		return false;
-	*ret_why = "older than what is kept";
-	return failure_gc_wants(p->gc, failure);
-}
-
-static cJSON *reconsider(void *arg, const cJSON *failure)
-{
-	const struct parts *p = arg;
-
-	return incident_writer_reconsider(p->incidents, failure);
-}
-
-/* Said of one failure for all of its cluster. */
-static void on_lost(void *arg, const cJSON *failure, const char *why)
-{
-	const struct parts *p = arg;
-	const char *namespace = json_str(failure, "metadata.namespace"),
-		   *name = json_str(failure, "spec.cluster");
-	char key[512], once[600], note[1000];
-	const cJSON *cluster;
-
-	if (!namespace || !name ||
-	    snprintf(key, sizeof(key), "%s/%s", namespace, name) >= (int)sizeof(key))
-		return;
-	snprintf(once, sizeof(once), "FailureNotRecorded %s", key);
-	cluster = find_cluster(arg, key);
-	if (!cluster || !event_recorder_is_time(p->recorder, once, LOST_AGAIN_NS))
-		return;
-	snprintf(note, sizeof(note),
-		 "RayFailure %.253s, and perhaps others of this cluster, are not recorded: %.600s",
-		 json_str(failure, "metadata.name"), why);
-	event_recorder_emit(
-		p->recorder,
-		event_warning(cluster, "FailureNotRecorded", "Record", note, now_realtime_ns()),
-		EVENT_COUNTED);
-}
-
-static void on_older_crd(void *arg, const char *what)
-{
-	const struct parts *p = arg;
-	_cleanup_json_ cJSON *lease = own_lease(p->o.settings->own_namespace, p->o.settings->namespace);
-	char note[600];
-
-	snprintf(
-		note, sizeof(note),
-		"The CRD rayfailures.afterglow.dev is older than this operator and does not take %s: RayFailures are "
-		"written without. Upgrade it: kubectl apply --server-side -f the CRDs of this release",
-		what);
-	event_recorder_emit(
-		p->recorder,
-		event_of_object(lease, "Warning", "CRDOutdated", "Record", note, now_realtime_ns()),
-		EVENT_COUNTED);
-}
-
-static int new_failure_writer(struct parts *p, struct err *err)
-{
-	struct failure_writer_options options = {
-		.base = p->o.settings->base,
-		.client = p->o.settings->client,
-		.known = watches_informer(p->watches, WATCH_FAILURES),
-		.pods = watches_informer(p->watches, WATCH_PODS),
-		.metrics = p->o.settings->metrics,
-		.owners = p->owners,
-		.inquiries = p->inquiries,
-		.is_leader = may_write,
-		.may_write = may_record,
-		.wanted = is_wanted,
-		.reconsider = reconsider,
-		.on_written = on_written,
-		.on_lost = on_lost,
-		.on_older_crd = on_older_crd,
-		.arg = p,
-	};
-
-	return failure_writer_new(&options, &p->writer, err);
-}
-
 static int new_event_recorder(struct parts *p, struct err *err)
 {
 	struct event_recorder_options options = {
 		.base = p->o.settings->base,
 		.client = p->o.settings->client,
-		.may_write = may_write,
+		.may_write = parts_may_write,
 		.arg = p,
 	};
 
@@ -261,7 +149,7 @@ static int new_event_recorder(struct parts *p, struct err *err)
 
 static int new_failure_events(struct parts *p, struct err *err)
 {
-	struct failure_events_options options = { .recorder = p->recorder, .find_cluster = find_cluster, .arg = p };
+	struct failure_events_options options = { .recorder = p->recorder, .find_cluster = parts_find_cluster, .arg = p };
 
 	return failure_events_new(&options, &p->failure_events, err);
 }
@@ -273,7 +161,7 @@ static int new_incidents(struct parts *p, struct err *err)
 		.client = p->o.settings->client,
 		.failures = watches_informer(p->watches, WATCH_FAILURES),
 		.failure_events = p->failure_events,
-		.may_write = may_write,
+		.may_write = parts_may_write,
 		.on_idle = on_finished,
 		.arg = p,
 	};
@@ -304,8 +192,8 @@ static int new_missed(struct parts *p, struct err *err)
 	struct missed_pods_options options = {
 		.metrics = p->o.settings->metrics,
 		.is_excluded = is_excluded,
-		.find_cluster = find_cluster,
-		.may_tell = may_write,
+		.find_cluster = parts_find_cluster,
+		.may_tell = parts_may_write,
 		.tell = tell_missed,
 		.arg = p,
 	};
@@ -332,7 +220,7 @@ static int new_poller(struct parts *p, struct err *err)
 		.recorder = p->recorder,
 		.writer = p->writer,
 		.metrics = p->o.settings->metrics,
-		.may_write = may_write,
+		.may_write = parts_may_write,
 		.on_growing = on_growing,
 		.arg = p,
 	};
@@ -362,7 +250,7 @@ static int new_launcher_store(struct parts *p, struct err *err)
 		.client = p->o.settings->client,
 		.launchers = p->o.settings->launchers,
 		.metrics = p->o.settings->metrics,
-		.may_write = may_write,
+		.may_write = parts_may_write,
 		.is_whole = is_whole,
 		.on_settled = on_settled,
 		.arg = p,
@@ -426,7 +314,7 @@ static int new_webhook(struct parts *p, struct err *err)
 		.secret = p->o.settings->webhook.secret,
 		.configuration = p->o.settings->webhook.configuration,
 		.external = p->o.settings->webhook.external,
-		.may_write = may_write,
+		.may_write = parts_may_write,
 		.on_since = on_webhook_since,
 		.arg = p,
 	};
@@ -463,7 +351,7 @@ int parts_init(struct parts *p, const struct parts_options *options, struct err 
 	/* Each uses those before it. */
 	static int (*const news[])(struct parts *p, struct err *err) = {
 		new_watches, new_policies, new_failure_gc, new_event_recorder, new_failure_events, new_incidents, new_owners,
-		new_inquiries, new_failure_writer, new_poller, new_guard, new_launcher_store, new_missed, new_reconciler,
+		new_inquiries, parts_new_failure_writer, new_poller, new_guard, new_launcher_store, new_missed, new_reconciler,
 		new_webhook,
 	};
 

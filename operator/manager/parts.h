@@ -63,6 +63,11 @@ void parts_release(struct parts *parts);
 /* Fills in what the watches call at a change (parts_changes.c). */
 void parts_see_changes(struct parts *parts, struct watches_options *options);
 
+/* For the parts_*.c alone. arg is a struct parts. The RayCluster is for a look: a list of pods asks for all of theirs at once. */
+bool parts_may_write(void *arg);
+const cJSON *parts_find_cluster(void *arg, const char *key);
+int parts_new_failure_writer(struct parts *parts, struct err *err); /* parts_failures.c */
+
 /* Whether RayClusters are ours to manage. While they are KubeRay's, keys wait in the queue. */
 bool parts_may_manage(const struct parts *parts);
 

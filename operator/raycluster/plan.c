@@ -19,7 +19,7 @@
 #include "lib/json.h"
 #include "lib/oom.h"
 #include "lib/units.h"
-#include "operator/injection/inject.h"
+#include "operator/injection/inject_undo.h"
 #include "operator/kube/event.h"
 #include "operator/kube/object.h"
 #include "operator/raycluster/bounds.h"

@@ -2,7 +2,7 @@
 /*
  * What to do for one RayCluster, as a pure function: the observed objects and
  * the time go in, an ordered list of writes comes out. The caller executes them
- * in order, stops at the first failure (events excepted) and plans again when
+ * in order, stops at the first failure and plans again when
  * anything changed. The names of new pods come from a random seed. A creation whose
  * answer was lost is repeated under its first name (unanswered_create), so that it
  * never makes a second pod.
@@ -35,7 +35,7 @@ enum plan_op_kind {
 	 */
 	PLAN_MERGE,
 	PLAN_BELIEVE, /* nothing is written: body is what there should be, and what is there stays; is_applied from then on */
-	PLAN_EVENT, /* POST of an events.k8s.io/v1 Event; every failure is tolerated */
+	PLAN_EVENT, /* an events.k8s.io/v1 Event, for the event recorder: no write follows from it, and nothing waits for it */
 };
 
 struct plan_op {

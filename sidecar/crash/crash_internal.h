@@ -4,6 +4,7 @@
 #define AFTERGLOW_SIDECAR_CRASH_CRASH_INTERNAL_H
 
 #include "lib/loop/child.h"
+#include "lib/loop/errand.h"
 #include "sidecar/crash/crashes.h"
 #include "sidecar/store/extend.h"
 
@@ -35,6 +36,8 @@ struct crashes {
 	struct crash *list; /* oldest first */
 	int64_t paid_until_ns; /* each crash moves it on by SPACING_NS; at most BURST of them ahead of now */
 	int64_t left_until_ns; /* the same for those that are left where they are */
+	int64_t looks_until_ns; /* the same for looks at what is handed over */
+	struct errand looking; /* reads what a core is */
 };
 
 /* Frees it when it is settled and nothing of it is under way any more. */

@@ -16,6 +16,10 @@
 /* Whoever can crash can do so without end, and each time costs a child: so many at once, then one for each so long. */
 #define BURST 60
 #define SPACING_NS (10 * NS_PER_SEC)
+/* A look costs a fork. After each hello of a launcher there is one for each core that lies in its container. */
+#define LOOKS_BURST 600
+#define LOOKS_SPACING_NS (100 * NS_PER_MS)
+#define LOOK_WITHIN_NS NS_PER_SEC
 
 bool cores_mode_parse(const char *text, enum cores_mode *ret_mode)
 {
@@ -165,25 +169,40 @@ static void copy_name(char *to, size_t size, const char *from)
 	to[n] = '\0';
 }
 
-/* The core's own word goes before its name's. */
-static int identify(struct crash *crash, const struct core_hint *hint, struct err *err)
-{
+/* The core's headers lie on a filesystem of the container, which may not answer: an errand reads them. */
+struct core_look {
+	struct core_key key;
+	struct err err; /* why it is no core; code 0: it is one */
 	struct elf_identity id;
-	struct elf_core core;
-	int rc = elf_core_open(crash->core_fd, &core, err);
+	bool cut;
+};
 
-	if (rc < 0)
-		return rc;
-	elf_core_identify(&core, &id);
-	crash->info.known = true;
-	crash->info.pid = id.pid > 0 ? id.pid : hint->pid;
-	crash->info.tid = id.tid > 0 ? id.tid : hint->tid;
-	crash->info.signal = id.signal > 0 && id.signal < 65 ? id.signal : hint->signal;
-	crash->info.cut = core.file_size < core.should_size;
-	copy_name(crash->info.comm, sizeof(crash->info.comm), id.comm[0] ? id.comm : hint->comm);
-	crash_info_name_core(&crash->info);
+static void look_at_core(const void *arg, void *out)
+{
+	const int *core_fd = arg;
+	struct core_look *look = out;
+	struct elf_core core;
+
+	look->key = taken_key(*core_fd);
+	if (elf_core_open(*core_fd, &core, &look->err) < 0)
+		return;
+	elf_core_identify(&core, &look->id);
+	look->cut = core.file_size < core.should_size;
 	elf_core_close(&core);
-	return 0;
+}
+
+/* The core's own word goes before its name's. */
+static void identify(struct crash *crash, const struct core_look *look, const struct core_hint *hint)
+{
+	const struct elf_identity *id = &look->id;
+
+	crash->info.known = true;
+	crash->info.pid = id->pid > 0 ? id->pid : hint->pid;
+	crash->info.tid = id->tid > 0 ? id->tid : hint->tid;
+	crash->info.signal = id->signal > 0 && id->signal < 65 ? id->signal : hint->signal;
+	crash->info.cut = look->cut;
+	copy_name(crash->info.comm, sizeof(crash->info.comm), id->comm[0] ? id->comm : hint->comm);
+	crash_info_name_core(&crash->info);
 }
 
 static void append(struct crashes *c, struct crash *crash)
@@ -212,14 +231,14 @@ static bool is_under_way(const struct crashes *c, const struct core_key *key)
 	return false;
 }
 
-/* Takes one of BURST and one in SPACING_NS; false: there is none left. */
-static bool is_within(int64_t *until_ns)
+/* Takes one of burst and one in spacing_ns; false: there is none left. */
+static bool is_within(int64_t *until_ns, int64_t burst, int64_t spacing_ns)
 {
 	int64_t now = now_boottime_ns(), from = MAX(*until_ns, now);
 
-	if (from - now > (BURST - 1) * SPACING_NS)
+	if (from - now > (burst - 1) * spacing_ns)
 		return false;
-	*until_ns = from + SPACING_NS;
+	*until_ns = from + spacing_ns;
 	return true;
 }
 
@@ -231,38 +250,62 @@ static struct crash *refuse(struct crashes *c, int core_fd, const struct core_ke
 {
 	close(core_fd);
 	c->stats->dropped[why]++;
-	if (why != CORE_DROP_BUSY || !is_within(&c->left_until_ns))
+	if (why != CORE_DROP_BUSY || !is_within(&c->left_until_ns, BURST, SPACING_NS))
 		c->callbacks.over(key, c->callbacks.arg);
 	return NULL;
 }
 
-static struct crash *begin(struct crashes *c, int core_fd, const struct core_hint *hint, struct err *err)
+static struct crash *begin(struct crashes *c, int core_fd, const struct core_look *look, const struct core_hint *hint,
+			   struct err *err)
 {
-	struct crash *crash = calloc(1, sizeof(*crash));
+	struct crash *crash = look->err.code ? NULL : calloc(1, sizeof(*crash));
 
 	if (!crash) {
 		close(core_fd);
-		err_set(err, ENOMEM, "crash");
+		c->stats->dropped[CORE_DROP_NO_CORE] += look->err.code != 0;
+		*err = look->err;
+		if (!err->code)
+			err_set(err, ENOMEM, "crash");
 		return NULL;
 	}
 	crash->owner = c;
 	crash->core_fd = core_fd;
-	crash->key = taken_key(core_fd);
+	crash->key = look->key;
 	crash->backtrace = STRBUF_INIT(BACKTRACE_MAX);
-	if (identify(crash, hint, err) < 0) {
-		c->stats->dropped[CORE_DROP_NO_CORE]++;
-		crash_free(crash);
-		return NULL;
-	}
+	identify(crash, look, hint);
 	return crash;
+}
+
+/* False: it is not known what this is. */
+static bool look(struct crashes *c, int core_fd, struct core_look *ret_look, struct err *err)
+{
+	if (!is_within(&c->looks_until_ns, LOOKS_BURST, LOOKS_SPACING_NS)) {
+		c->stats->dropped[CORE_DROP_RATE]++;
+		err_set(err, ETIMEDOUT, "more than %d in a short time: this one is not looked at", LOOKS_BURST);
+		return false;
+	}
+	*ret_look = (struct core_look){ .cut = false };
+	if (errand_call(&c->looking, look_at_core, &core_fd, ret_look, sizeof(*ret_look), LOOK_WITHIN_NS))
+		return true;
+	c->stats->dropped[CORE_DROP_TIMEOUT]++;
+	err_set(err, ETIMEDOUT, "the filesystem that it is on, or the one of a core before it, does not answer");
+	return false;
 }
 
 struct crash *crashes_take(struct crashes *c, int core_fd, const struct core_hint *hint, struct err *err)
 {
-	const struct core_key key = taken_key(core_fd);
-	const struct taken_core *before = taken_find(c->taken, &key);
+	const struct taken_core *before;
+	struct core_look found;
+	struct core_key key;
 	struct crash *crash;
+	struct err local = { 0 };
 
+	if (!err)
+		err = &local;
+	if (!look(c, core_fd, &found, err))
+		return NULL;
+	key = found.key;
+	before = taken_find(c->taken, &key);
 	if (before && before->done)
 		c->callbacks.over(&key, c->callbacks.arg);
 	if ((before && before->done) || is_under_way(c, &key)) {
@@ -273,11 +316,11 @@ struct crash *crashes_take(struct crashes *c, int core_fd, const struct core_hin
 		err_set(err, EBUSY, "%d cores are being dealt with: this one is not looked at now", CRASHES_MAX);
 		return refuse(c, core_fd, &key, CORE_DROP_BUSY);
 	}
-	if (!is_within(&c->paid_until_ns)) {
+	if (!is_within(&c->paid_until_ns, BURST, SPACING_NS)) {
 		err_set(err, EBUSY, "more than %d in a short time: this one is not looked at", BURST);
 		return refuse(c, core_fd, &key, CORE_DROP_RATE);
 	}
-	crash = begin(c, core_fd, hint, err);
+	crash = begin(c, core_fd, &found, hint, err);
 	if (!crash)
 		return NULL;
 	c->stats->captured++;
@@ -330,5 +373,6 @@ void crashes_free(struct crashes *c)
 		next = crash->next;
 		crash_free(crash);
 	}
+	errand_cancel(&c->looking);
 	free(c);
 }

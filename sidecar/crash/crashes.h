@@ -64,7 +64,8 @@ struct core_hint {
 };
 
 /*
- * Takes core_fd, which may be anything. NULL: it is no core, was dealt with
+ * Takes core_fd, which may be anything, unless err is ETIMEDOUT: the file does not
+ * answer, and closing it might hang, too. NULL: it is no core, was dealt with
  * before, or there are too many. A core whose report is in its bundle already
  * goes there, without another report: NULL too.
  */

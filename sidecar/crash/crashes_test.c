@@ -2,6 +2,7 @@
 /* Tests of what is taken of a storm of cores. That no child can be started changes nothing of it; with children: e2e/kernel/cores_test.sh. */
 #include "sidecar/crash/crashes.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,6 +17,7 @@
 
 #include "lib/fileio.h"
 #include "lib/macros.h"
+#include "sidecar/core/elf_core.h"
 #include "sidecar/store/extend.h"
 
 #define SEED "sidecar/pack/testdata/fuzz/elf_core/small"
@@ -158,6 +160,32 @@ static void a_bundle_waits_for_a_backtrace_that_is_on_its_way(void **state)
 	assert_int_equal(n_added, 1); /* whoever ships looks again */
 }
 
+/* A core on a filesystem that does not answer: what reads it hangs. */
+static bool core_hangs;
+int __real_elf_core_open(int fd, struct elf_core *ret_core, struct err *err);
+int __wrap_elf_core_open(int fd, struct elf_core *ret_core, struct err *err);
+int __wrap_elf_core_open(int fd, struct elf_core *ret_core, struct err *err)
+{
+	while (core_hangs)
+		pause();
+	return __real_elf_core_open(fd, ret_core, err);
+}
+
+static void a_core_that_does_not_answer_stays_the_callers(void **state)
+{
+	_cleanup_close_ int fd = open(SEED, O_RDONLY | O_CLOEXEC);
+	struct err err = { 0 };
+	(void)state;
+
+	core_hangs = true;
+	assert_null(crashes_take(crashes, fd, &(struct core_hint){ .comm = "python" }, &err));
+	core_hangs = false;
+	assert_int_equal(err.code, ETIMEDOUT);
+	assert_true(fcntl(fd, F_GETFD) >= 0);
+	assert_int_equal(stats.dropped[CORE_DROP_TIMEOUT], 1);
+	assert_false(crashes_busy(crashes));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -166,6 +194,7 @@ int main(void)
 		TEST(of_many_one_after_the_other_so_many_are_taken),
 		TEST(a_bundle_waits_for_a_backtrace_that_is_on_its_way),
 		TEST(what_is_no_core_is_counted_as_such),
+		TEST(a_core_that_does_not_answer_stays_the_callers),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,10 +20,12 @@
 
 #include "lib/json.h"
 #include "lib/log.h"
+#include "lib/loop/inner_loop.h"
 #include "lib/outlet.h"
 #include "lib/units.h"
 #include "sidecar/http/metrics.h"
 #include "sidecar/record/heartbeat.h"
+#include "sidecar/record/recent.h"
 
 #define HEADERS_MAX (8 * 1024)
 #define BACKLOG 16
@@ -36,14 +38,15 @@
 #define SPOOL_LOOK_SPACING_NS (10 * NS_PER_SEC)
 
 struct http_server {
-	struct event_base *base;
+	struct inner_loop *loop; /* its own, so that it answers also while the outer loop waits for a disk */
 	const struct sidecar *sidecar;
 	const char *spool;
 	struct evhttp *http;
 	struct evconnlistener *listener; /* of http */
 	struct event *recount;
 	unsigned int n_connections; /* at most: those that have ended are not taken off */
-	int64_t spool_bytes, spool_looked_ns;
+	struct recent look; /* at the spool */
+	int64_t spool_bytes; /* as of the last look */
 	int64_t began_ns; /* with the journal's changes: which state of it an answer shows */
 	uint16_t port;
 };
@@ -256,19 +259,18 @@ static int add_size(const char *path, const struct stat *st, int type, struct FT
 	return ++walk.entries > SPOOL_ENTRIES_MAX;
 }
 
+static void measure_spool(const void *arg, void *out)
+{
+	walk.bytes = walk.entries = 0;
+	nftw(arg, add_size, 8, FTW_PHYS | FTW_MOUNT);
+	*(int64_t *)out = walk.bytes;
+}
+
 static int64_t spool_bytes(struct http_server *s)
 {
-	int64_t now = now_boottime_ns();
-
 	if (!s->spool)
 		return -1;
-	/* However often one asks. */
-	if (!s->spool_looked_ns || now - s->spool_looked_ns >= SPOOL_LOOK_SPACING_NS) {
-		walk.bytes = walk.entries = 0;
-		nftw(s->spool, add_size, 8, FTW_PHYS | FTW_MOUNT);
-		s->spool_bytes = walk.bytes;
-		s->spool_looked_ns = now;
-	}
+	recent_look(&s->look, measure_spool, s->spool, &s->spool_bytes, sizeof(s->spool_bytes), now_boottime_ns());
 	return s->spool_bytes;
 }
 
@@ -481,19 +483,25 @@ int http_server_new(struct event_base *base, const char *address, const struct s
 {
 	struct http_server *s = calloc(1, sizeof(*s));
 	struct evhttp_bound_socket *bound;
-	int fd;
+	int fd, rc;
 
 	if (!s)
 		return err_set(err, ENOMEM, "--http");
-	*s = (struct http_server){ .base = base, .sidecar = sidecar, .spool = spool, .began_ns = now_realtime_ns() };
+	*s = (struct http_server){ .sidecar = sidecar, .spool = spool, .began_ns = now_realtime_ns(), .look = RECENT(SPOOL_LOOK_SPACING_NS) };
 	fd = open_socket(address, err);
 	if (fd < 0) {
 		free(s);
 		return fd;
 	}
+	rc = inner_loop_new(base, &s->loop, err);
+	if (rc < 0) {
+		close(fd);
+		free(s);
+		return rc;
+	}
 	s->port = port_of(fd);
-	s->http = evhttp_new(base);
-	s->recount = evtimer_new(base, on_recount, s);
+	s->http = evhttp_new(inner_loop_base(s->loop));
+	s->recount = evtimer_new(inner_loop_base(s->loop), on_recount, s);
 	bound = s->http && s->recount ? evhttp_accept_socket_with_handle(s->http, fd) : NULL;
 	if (!bound) {
 		close(fd);
@@ -523,7 +531,16 @@ void http_server_free(struct http_server *s)
 		evhttp_free(s->http);
 	if (s->recount)
 		event_free(s->recount);
+	inner_loop_free(s->loop);
+	recent_release(&s->look);
 	free(s);
+}
+
+void http_server_turn(void *arg)
+{
+	struct http_server *s = arg;
+
+	inner_loop_turn(s->loop);
 }
 
 uint16_t http_server_port(const struct http_server *s)

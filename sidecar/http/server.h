@@ -40,6 +40,9 @@ int http_server_new(struct event_base *base, const char *address, const struct s
 		    struct http_server **ret_server, struct err *err);
 void http_server_free(struct http_server *s); /* NULL is allowed */
 
+/* Answers what was asked meanwhile: for whoever keeps the event loop waiting. arg is the server. */
+void http_server_turn(void *arg);
+
 uint16_t http_server_port(const struct http_server *s);
 
 #endif

@@ -22,6 +22,7 @@
 
 #include "lib/fileio.h"
 #include "lib/json.h"
+#include "lib/loop/errand.h"
 #include "lib/testing_network.h"
 #include "lib/units.h"
 
@@ -40,11 +41,51 @@ static void stop(evutil_socket_t fd, short what, void *base)
 	event_base_loopbreak(base);
 }
 
+static void wait_for_file(const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	for (int i = 0; access(path, F_OK) < 0; i++) {
+		if (i == 6000)
+			abort();
+		usleep(10000);
+	}
+}
+
+static void make_file(const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+}
+
+static void hang(const void *arg, void *out)
+{
+	(void)arg;
+	(void)out;
+	make_file("hangs");
+	wait_for_file("answers");
+}
+
+static void wait_for_a_disk(evutil_socket_t fd, short what, void *arg)
+{
+	struct errand errand = ERRAND_NONE;
+	char nothing = 0;
+
+	(void)fd;
+	(void)what;
+	(void)arg;
+	errand_call(&errand, hang, NULL, &nothing, sizeof(nothing), 60 * NS_PER_SEC);
+	make_file("waited");
+}
+
 _Noreturn static void run_server(int port_fd)
 {
 	struct record_options options = { .socket_path = socket_path, .spool = directory, .warn_at = 0.8, .report_fd = 2 };
 	struct event_base *base = event_base_new();
-	struct event *term = evsignal_new(base, SIGTERM, stop, base);
+	struct event *term = evsignal_new(base, SIGTERM, stop, base), *disk = evsignal_new(base, SIGUSR1, wait_for_a_disk, NULL);
 	struct sidecar *r;
 	struct http_server *http;
 	char path[96];
@@ -53,14 +94,18 @@ _Noreturn static void run_server(int port_fd)
 	dup2(open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600), STDERR_FILENO);
 	signal(SIGPIPE, SIG_IGN);
 	event_add(term, NULL);
+	event_add(disk, NULL);
 	if (sidecar_new(base, &options, &r, NULL) < 0 || http_server_new(base, ":0", r, directory, &http, NULL) < 0)
 		_exit(3);
+	sidecar_while_waiting(r, http_server_turn, http);
 	port = http_server_port(http);
 	fd_write_all(port_fd, &port, sizeof(port), NULL);
 	event_base_dispatch(base);
+	sidecar_while_waiting(r, NULL, NULL);
 	http_server_free(http);
 	sidecar_free(r);
 	event_free(term);
+	event_free(disk);
 	event_base_free(base);
 	libevent_global_shutdown();
 	exit(0); /* through the leak check of sanitizers */
@@ -250,6 +295,18 @@ static void get_tag(char tag[static 80])
 	assert_int_equal(at[strlen("\r\nETag: \"") + strlen(tag)], '"');
 }
 
+/* What is known of the spool is up to a second old. */
+static void get_other_tag(char tag[static 80], const char *than)
+{
+	for (int i = 0; i < 6000; i++) {
+		get_tag(tag);
+		if (strcmp(tag, than) != 0)
+			return;
+		usleep(10000);
+	}
+	fail_msg("the tag stays %s", than);
+}
+
 static void while_the_spool_fails_news_alone_are_sent_too(void **state)
 {
 	char away[96], before[80], failing[80], otherwise[80], text[256];
@@ -260,17 +317,37 @@ static void while_the_spool_fails_news_alone_are_sent_too(void **state)
 	snprintf(away, sizeof(away), "%s.away", directory);
 	assert_int_equal(rename(directory, away), 0);
 	assert_int_equal(mknod(directory, S_IFREG | 0600, 0), 0);
-	get_tag(failing);
+	get_other_tag(failing, before);
 	snprintf(text, sizeof(text), "GET /failures HTTP/1.1\r\nHost: x\r\nIf-None-Match: \"%s\"\r\nConnection: close\r\n\r\n", failing);
 	assert_int_equal(request(text, &again), 304);
 	/* It goes on failing, for another reason. */
 	assert_int_equal(unlink(directory), 0);
 	assert_int_equal(symlink(directory, directory), 0);
-	get_tag(otherwise);
+	get_other_tag(otherwise, failing);
 	assert_int_equal(unlink(directory), 0);
 	assert_int_equal(rename(away, directory), 0);
-	assert_string_not_equal(failing, before);
-	assert_string_not_equal(otherwise, failing);
+	assert_string_not_equal(otherwise, before);
+	get_other_tag(failing, otherwise);
+}
+
+static void it_answers_while_the_loop_waits_for_a_disk(void **state)
+{
+	struct strbuf health = STRBUF_INIT(1 << 20), failures = STRBUF_INIT(1 << 20), metrics = STRBUF_INIT(1 << 20);
+	char path[128];
+	(void)state;
+
+	kill(server, SIGUSR1);
+	wait_for_file("hangs");
+	assert_int_equal(get("/healthz", &health), 200);
+	assert_int_equal(get("/failures", &failures), 200);
+	assert_int_equal(get("/metrics", &metrics), 200);
+	snprintf(path, sizeof(path), "%s/waited", directory);
+	assert_int_equal(access(path, F_OK), -1);
+	make_file("answers");
+	wait_for_file("waited");
+	strbuf_release(&health);
+	strbuf_release(&failures);
+	strbuf_release(&metrics);
 }
 
 static void only_get_is_answered(void **state)
@@ -348,7 +425,7 @@ static void those_who_say_nothing_are_few_and_not_for_long(void **state)
 	int n = 0;
 	assert_int_equal(fscanf(count, "%d", &n), 1);
 	pclose(count);
-	assert_true(n <= HTTP_CONNECTIONS_MAX + 20);
+	assert_true(n <= HTTP_CONNECTIONS_MAX + 24);
 	/* The first ones are thrown out, and the rest moves up. */
 	for (int ms = 0; closed < HTTP_CONNECTIONS_MAX && ms < 10 * HTTP_IDLE_S * 1000; ms += 100) {
 		usleep(100000);
@@ -464,6 +541,7 @@ int main(void)
 		cmocka_unit_test(after_a_failure_it_wants_to_be_asked_again_soon),
 		cmocka_unit_test(what_was_sent_already_is_not_sent_again),
 		cmocka_unit_test(while_the_spool_fails_news_alone_are_sent_too),
+		cmocka_unit_test(it_answers_while_the_loop_waits_for_a_disk),
 		cmocka_unit_test(only_get_is_answered),
 		cmocka_unit_test(nonsense_ends_the_connection),
 		cmocka_unit_test(endless_headers_are_cut_off),

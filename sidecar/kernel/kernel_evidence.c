@@ -208,6 +208,7 @@ void kernel_evidence_find(const struct kmsg_log *log, const struct kernel_questi
 						  KERNEL_VICTIM_OTHER;
 		e.group = s.of_command && s.group;
 		e.pid = (pid_t)MIN(k->pid, (int64_t)INT32_MAX);
+		e.rss = oom_kill_rss(k);
 		if (k->time_us >= 0)
 			e.age_ns = MAX(q->ended_us - k->time_us, (int64_t)0) * 1000;
 		/* The first of a group may be a neighbour. */

@@ -7,6 +7,7 @@
  * exit message, and a second or so before raylet writes that a worker died, more
  * on a busy machine. So each waits some seconds for the one or the other.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -328,11 +329,10 @@ bool container_core(struct container *c, const struct launch_message *m, int cor
 		log_warning_limited("%s: %s", c->hello.name, err_text(&err));
 		return false;
 	}
-	container_take_core(c, &hint, core_fd);
-	return true;
+	return container_take_core(c, &hint, core_fd);
 }
 
-void container_take_core(struct container *c, const struct core_hint *hint, int core_fd)
+bool container_take_core(struct container *c, const struct core_hint *hint, int core_fd)
 {
 	int64_t now = now_boottime_ns();
 	struct err err = { 0 };
@@ -342,7 +342,7 @@ void container_take_core(struct container *c, const struct core_hint *hint, int 
 	if (!crash) {
 		if (err.code)
 			log_warning_limited("%s: core: %s", c->hello.name, err_text(&err));
-		return;
+		return err.code != ETIMEDOUT;
 	}
 	note = calloc(1, sizeof(*note));
 	if (note) {
@@ -353,4 +353,5 @@ void container_take_core(struct container *c, const struct core_hint *hint, int 
 	/* Without a file that remembers, whether it was told of before is not known. */
 	if (!note || (note->old && !taken_remembers(c->callbacks.taken)))
 		crash_drop(crash, CORE_DROP_STALE);
+	return true;
 }

@@ -40,6 +40,7 @@ struct container {
 	struct keeper *keeper;
 	struct container_callbacks callbacks;
 	int fd, termination_fd, pidfd, inotify_fd;
+	struct handed_cgroup cgroup; /* before its hello */
 	struct event *readable, *timer, *modified, *launcher_gone;
 	enum container_state state;
 	struct received *received; /* while a message is dealt with; NULL: there is none */
@@ -56,9 +57,7 @@ struct container {
 	int64_t process_reported_ns;
 	bool group_ended_by_us;
 	bool pod_terminating;
-	int64_t process_oom_ns; /* when the OOM killer took a process, as was reported last; 0: never */
-	int64_t ray_vital_ns; /* when raylet or the GCS server ended, as was reported last; 0: never */
-	int64_t ray_told_ns; /* ends of Ray's own processes up to here were told of */
+	struct stop_request asked; /* to stop, as its launcher says; signal 0: it was not */
 	bool exit_told; /* the launcher outlived the command */
 	struct unstarted unstarted; /* its command, if that was never executed; error 0: it was, as far as is known */
 	struct hooks *hooks; /* NULL: none */
@@ -83,6 +82,9 @@ void container_read_counters(struct container *c, struct memory *ret_memory, boo
 
 /* Something has happened to it: does what its table says. */
 void container_event(struct container *c, enum container_event event);
+
+/* Before its hello: takes the descriptor, if it is what it should be. Without it the cgroup is looked for by its mount. */
+void container_take_cgroup(struct container *c, struct received *r);
 
 /* Its hello: takes the descriptors and opens what is seen through them. False: there is no memory to watch it. */
 bool container_attach(struct container *c, struct received *hello);
@@ -114,6 +116,8 @@ void container_publish(struct container *c, struct report *r, bool container_liv
 
 /* The launcher's word on a process of Ray's. */
 void container_ray_message(struct container *c, const struct launch_message *m);
+/* Its launcher was asked to stop, by m. */
+void container_asked(struct container *c, const struct launch_message *m);
 /* After each sample: Ray's processes are watched, and one that has ended is told of when the container goes on without it. */
 void container_ray_due(struct container *c, int64_t now_ns);
 
@@ -121,8 +125,8 @@ void container_ray_due(struct container *c, int64_t now_ns);
 void container_watch_crashes(struct container *c);
 /* The launcher hands over a core. Takes core_fd, unless it returns false: then nothing is to be done with it. */
 bool container_core(struct container *c, const struct launch_message *m, int core_fd);
-/* The same for a core that came another way; takes core_fd in any case. Also when it has ended. */
-void container_take_core(struct container *c, const struct core_hint *hint, int core_fd);
+/* The same for a core that came another way. Also when it has ended. */
+bool container_take_core(struct container *c, const struct core_hint *hint, int core_fd);
 /* The core that ended it, as far as is known now, is to be in its report. */
 void container_find_death_crash(struct container *c);
 /* Whether a core of it is still coming from the node. */

@@ -5,6 +5,7 @@
 
 #include "lib/log.h"
 #include "sidecar/record/container_internal.h"
+#include "sidecar/record/discard.h"
 
 bool container_has_id(const struct container *c, const char *container_id)
 {
@@ -76,8 +77,8 @@ static void on_received(int file, const char *why, void *arg)
 	n->stream = NULL;
 	if (file < 0)
 		log_warning_limited("%s: the core of PID %d from the node: %.200s", c->hello.name, (int)n->offer.pid, why);
-	else
-		container_take_core(c, &hint, file);
+	else if (!container_take_core(c, &hint, file))
+		discard(&file, 1);
 	if (c->state == CONTAINER_ENDED)
 		go_on_with_end(c);
 	else if (c->state == CONTAINER_REPORTING && !c->death_crash)

@@ -11,15 +11,17 @@
 
 #include "lib/json.h"
 #include "lib/log.h"
+#include "lib/loop/errand.h"
 #include "lib/units.h"
-#include "sidecar/record/errand.h"
 #include "sidecar/record/events.h"
 #include "sidecar/record/keeping.h"
+#include "sidecar/record/recent.h"
 #include "sidecar/store/bundle.h"
 
-#define SETTLE_WITHIN_NS NS_PER_SEC
-#define SETTLE_AGAIN_S 2
+#define SETTLE_WITHIN_NS (50 * NS_PER_MS) /* for a disk that answers */
+#define SETTLE_AGAIN_US 200000
 #define FINISH_WITHIN_NS (10 * NS_PER_SEC) /* for a bundle that was told of, before we end */
+#define ACCESS_SPACING_NS NS_PER_SEC /* between two looks at whether the spool can be written */
 #define SHIP_PROGRAM_NAME "afterglow-ship"
 
 /* The spool, and what stands in for it. */
@@ -39,6 +41,8 @@ struct keeper {
 	struct journal *journal;
 	struct lane lanes[LANES];
 	struct err broken; /* why the last bundle could not be written to the spool; code 0: it could */
+	struct recent access; /* the last look at whether it can be written */
+	int access_errno; /* what that look found; 0: it can */
 	char said[ERR_TEXT_MAX];
 	struct spool_stats spool_stats; /* of all lanes */
 	struct shipper_stats ship_stats;
@@ -159,7 +163,7 @@ static bool settle_lane(struct keeper *k, struct lane *l)
 
 static void on_settle(evutil_socket_t fd, short what, void *arg)
 {
-	const struct timeval again = { .tv_sec = SETTLE_AGAIN_S };
+	const struct timeval again = { .tv_usec = SETTLE_AGAIN_US };
 	struct keeper *k = arg;
 	bool settled = true;
 
@@ -247,6 +251,7 @@ int keeper_new(struct event_base *base, const struct record_options *options, in
 		return err_set(err, ENOMEM, "keeper");
 	k->options = options;
 	k->journal = journal;
+	k->access = RECENT(ACCESS_SPACING_NS);
 	k->settle = evtimer_new(base, on_settle, k);
 	k->lanes[SPOOL].path = record_options_bundles(options);
 	if (k->lanes[SPOOL].path && record_options_ships(options))
@@ -274,6 +279,7 @@ void keeper_free(struct keeper *k)
 		shipper_free(l->shipper);
 		spool_free(l->spool);
 	}
+	recent_release(&k->access);
 	if (k->settle)
 		event_free(k->settle);
 	free(k);
@@ -361,17 +367,31 @@ void keeper_on_idle(struct keeper *k, void (*fn)(void *arg), void *arg)
 	k->idle_arg = arg;
 }
 
+static void look_at_access(const void *arg, void *out)
+{
+	const char *path = arg;
+
+	/* One that is not there yet is made. */
+	*(int *)out = eaccess(path, W_OK | X_OK) == 0 || errno == ENOENT ? 0 : errno;
+}
+
 /* Without writing: a disk that takes nothing although it should is known from the last bundle only. */
 const char *keeper_spool_error(struct keeper *k)
 {
 	const char *path = k->lanes[SPOOL].path;
+	int64_t now = now_boottime_ns();
 
 	if (k->broken.code)
 		return err_text(&k->broken);
-	/* One that is not there yet is made. */
-	if (!path || eaccess(path, W_OK | X_OK) == 0 || errno == ENOENT)
+	if (!path)
 		return NULL;
-	snprintf(k->said, sizeof(k->said), "%s: %s", path, strerror(errno));
+	recent_look(&k->access, look_at_access, path, &k->access_errno, sizeof(k->access_errno), now);
+	if (recent_hangs(&k->access, now))
+		snprintf(k->said, sizeof(k->said), "%s does not answer", path);
+	else if (k->access_errno)
+		snprintf(k->said, sizeof(k->said), "%s: %s", path, strerror(k->access_errno));
+	else
+		return NULL;
 	return k->said;
 }
 

@@ -40,7 +40,7 @@ void keeper_stop(struct keeper *k, int64_t deadline_ns);
 bool keeper_busy(const struct keeper *k);
 void keeper_on_idle(struct keeper *k, void (*fn)(void *arg), void *arg);
 
-/* Why the spool cannot be written, as it is now; NULL: it can, as far as is known without trying, or there is none. */
+/* Why the spool cannot be written, as it was within the last second; NULL: it can, as far as is known without trying, or there is none. */
 const char *keeper_spool_error(struct keeper *k);
 
 /* NULL: bundles go nowhere, or stay where they were written. Valid until the next call. */

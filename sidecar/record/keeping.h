@@ -6,7 +6,7 @@
 #ifndef AFTERGLOW_SIDECAR_RECORD_KEEPING_H
 #define AFTERGLOW_SIDECAR_RECORD_KEEPING_H
 
-#include "sidecar/record/errand.h"
+#include "lib/loop/errand.h"
 #include "sidecar/record/observer.h"
 #include "sidecar/record/options.h"
 #include "sidecar/spool/spool.h"

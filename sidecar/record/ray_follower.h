@@ -11,8 +11,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "lib/loop/errand.h"
 #include "sidecar/ray/ray_lines.h"
-#include "sidecar/record/errand.h"
 #include "sidecar/sample/ray_node.h"
 
 struct ray_follower {

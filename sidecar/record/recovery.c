@@ -182,7 +182,7 @@ static void settle_process_report(struct recovery *r, struct history *h)
 		return;
 	if (tell_of_bundle(r, &l)) {
 		l.baseline = l.after;
-		l.oom_seen_ns = 0;
+		l.oom_seen_ns = l.oom_last_ns = 0;
 		l.victim[0] = '\0';
 	}
 	l.phase = LIFE_RUNS;

@@ -10,13 +10,13 @@
 
 #include "lib/json.h"
 #include "lib/log.h"
+#include "lib/loop/errand.h"
 #include "lib/outlet.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
 #include "sidecar/node/nodes.h"
 #include "sidecar/record/container.h"
 #include "sidecar/record/discard.h"
-#include "sidecar/record/errand.h"
 #include "sidecar/record/events.h"
 #include "sidecar/record/heartbeat.h"
 #include "sidecar/record/listener.h"
@@ -24,6 +24,7 @@
 #include "sidecar/record/state_dir.h"
 
 #define CONTAINERS_MAX 32 /* connections at a time; more are refused */
+#define MEANWHILE_NS (50 * NS_PER_MS)
 #define DIGEST_MAX (128 * 1024)
 
 struct sidecar {
@@ -43,10 +44,13 @@ struct sidecar {
 	struct core_stats core_stats;
 	char last_bundle[512];
 	bool pod_terminating;
+	bool greeted; /* a launcher has said hello */
 	bool ended, succeeded; /* a container has ended; the last one with exit code 0 */
 	uint64_t said; /* failures in the last digest */
 	void (*idle)(void *arg);
 	void *idle_arg;
+	void (*meanwhile)(void *arg);
+	void *meanwhile_arg;
 };
 
 static void remove_container(struct sidecar *r, struct container *c)
@@ -84,6 +88,7 @@ static void on_attached(struct container *c, void *arg)
 	struct sidecar *r = arg;
 	const char *last = container_resumed(c) ? NULL : journal_last_report(&r->journal, container_name(c));
 
+	r->greeted = true;
 	if (r->pod_terminating)
 		container_pod_terminating(c);
 	if (last) {
@@ -237,7 +242,7 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 		recovery_copy_state(r->recovery);
 }
 
-static int64_t sample_what_is_due(int64_t now_ns, void *arg)
+static int64_t go_on_meanwhile(int64_t now_ns, void *arg)
 {
 	struct sidecar *r = arg;
 	int64_t next = INT64_MAX;
@@ -246,7 +251,10 @@ static int64_t sample_what_is_due(int64_t now_ns, void *arg)
 	for (size_t i = 0; i < CONTAINERS_MAX; i++)
 		if (r->containers[i])
 			next = MIN(next, container_sample_due(r->containers[i], now_ns));
-	return next;
+	if (!r->meanwhile)
+		return next;
+	r->meanwhile(r->meanwhile_arg);
+	return MIN(next, MEANWHILE_NS);
 }
 
 static int start_recovery(struct sidecar *r, struct err *err)
@@ -292,7 +300,7 @@ int sidecar_new(struct event_base *base, const struct record_options *options, s
 	r->base = base;
 	r->options = options;
 	r->journal.dirfd = -1;
-	errand_set_pump(sample_what_is_due, r);
+	errand_set_pump(go_on_meanwhile, r);
 	/* Launchers that are back before the old reports are written wait in the socket's queue. */
 	rc = listener_new(base, options->socket_path, on_connection, r, &r->listener, err);
 	if (rc >= 0)
@@ -335,6 +343,12 @@ void sidecar_on_idle(struct sidecar *r, void (*fn)(void *arg), void *arg)
 	r->idle_arg = arg;
 }
 
+void sidecar_while_waiting(struct sidecar *r, void (*fn)(void *arg), void *arg)
+{
+	r->meanwhile = fn;
+	r->meanwhile_arg = arg;
+}
+
 bool sidecar_keeps_core(const struct sidecar *r)
 {
 	for (size_t i = 0; i < CONTAINERS_MAX; i++)
@@ -352,6 +366,11 @@ enum sidecar_leave sidecar_leave(const struct sidecar *r)
 	if (r->succeeded)
 		return SIDECAR_LEAVES;
 	return after == LEAVE_AFTER_ANY ? SIDECAR_LEAVES_WHEN_SHIPPED : SIDECAR_STAYS;
+}
+
+bool sidecar_was_greeted(const struct sidecar *r)
+{
+	return r->greeted;
 }
 
 unsigned int sidecar_active(const struct sidecar *r)

@@ -27,6 +27,9 @@ void sidecar_free(struct sidecar *r);
 /* Called whenever a container is over, whenever nothing is left to ship, and when shipping failed. */
 void sidecar_on_idle(struct sidecar *r, void (*fn)(void *arg), void *arg);
 
+/* fn is called now and then while the event loop waits for an errand: for what has to go on meanwhile. It may not end r. */
+void sidecar_while_waiting(struct sidecar *r, void (*fn)(void *arg), void *arg);
+
 /* Whether a core is being unwound or compressed. */
 bool sidecar_keeps_core(const struct sidecar *r);
 
@@ -37,6 +40,9 @@ enum sidecar_leave { SIDECAR_STAYS, SIDECAR_LEAVES_WHEN_SHIPPED, SIDECAR_LEAVES 
  * down. After a failure the bundle is worth the wait.
  */
 enum sidecar_leave sidecar_leave(const struct sidecar *r);
+
+/* Whether any launcher has said hello. */
+bool sidecar_was_greeted(const struct sidecar *r);
 
 /* Containers that have not ended. */
 unsigned int sidecar_active(const struct sidecar *r);

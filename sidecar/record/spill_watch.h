@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "lib/loop/errand.h"
 #include "sidecar/ray/spill.h"
-#include "sidecar/record/errand.h"
 #include "sidecar/sample/mountinfo.h"
 #include "sidecar/sample/ray_node.h"
 

@@ -10,7 +10,7 @@
 #ifndef AFTERGLOW_SIDECAR_RECORD_STATE_DIR_H
 #define AFTERGLOW_SIDECAR_RECORD_STATE_DIR_H
 
-#include "sidecar/record/errand.h"
+#include "lib/loop/errand.h"
 #include "sidecar/record/options.h"
 
 #define STATE_COPY_S 30 /* between two copies; what a node that fails loses */

@@ -187,15 +187,9 @@ static void url_of(const struct ship_options *o, char url[static DELIVER_URL_MAX
 
 static int open_store(struct delivery *d, struct fault *fault)
 {
-	static int (*const opens[])(const struct store_context *, struct store **, struct fault *) = {
-		[STORE_DIRECTORY] = store_directory_open,
-		[STORE_S3] = store_s3_open,
-		[STORE_WEBHDFS] = store_webhdfs_open,
-	};
-
 	d->context.state = &d->state;
 	d->context.progress = &d->progress;
-	return opens[d->context.options->store.kind](&d->context, &d->store, fault);
+	return store_open(&d->context, &d->store, fault);
 }
 
 static int run(struct delivery *d, const char *url, struct fault *fault)

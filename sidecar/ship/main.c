@@ -5,11 +5,13 @@
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "lib/units.h"
 #include "sidecar/ship/deliver.h"
 #include "sidecar/ship/options.h"
 #include "sidecar/ship/progress.h"
+#include "sidecar/ship/read_bundle.h"
 
 enum { EXIT_SHIPPED = 0, EXIT_AGAIN = 1, EXIT_USAGE = 2, EXIT_PERSON = 3 };
 
@@ -42,6 +44,37 @@ static void start_watch(const struct ship_options *o)
 		pthread_detach(thread);
 }
 
+/* For a pod in which another one of us is run: Kubernetes starts no pod without a program. */
+static int idle(int64_t seconds)
+{
+	struct timespec t = { .tv_sec = seconds };
+
+	while (nanosleep(&t, &t) < 0)
+		;
+	return 0;
+}
+
+/* stdout is the archive alone: what else would go there goes to stderr. */
+static int read_to_stdout(const struct ship_options *o)
+{
+	int out = dup(STDOUT_FILENO);
+	struct fault fault = { 0 };
+
+	if (out < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+		return EXIT_AGAIN;
+	if (read_bundle(o, o->deadline_s ? now_boottime_ns() + o->deadline_s * NS_PER_SEC : 0, out, &fault) == 0)
+		return EXIT_SHIPPED;
+	fprintf(stderr, "afterglow-ship: %s\n", fault.text);
+	return fault_may_pass(fault.kind) ? EXIT_AGAIN : EXIT_PERSON;
+}
+
+/* A program that is the first of its container gets no signal that it does not catch. */
+static void on_term(int number)
+{
+	(void)number;
+	_exit(0);
+}
+
 int main(int argc, char **argv)
 {
 	struct ship_options options;
@@ -63,7 +96,13 @@ int main(int argc, char **argv)
 #ifndef __SANITIZE_ADDRESS__ /* the leak check looks inside, too */
 	prctl(PR_SET_DUMPABLE, 0);
 #endif
+	if (options.idle_s) {
+		signal(SIGTERM, on_term);
+		return idle(options.idle_s);
+	}
 	start_watch(&options);
+	if (options.read)
+		return read_to_stdout(&options);
 	if (deliver(&options, options.deadline_s ? now_boottime_ns() + options.deadline_s * NS_PER_SEC : 0, url, &fault) == 0) {
 		progress_shipped(url);
 		return EXIT_SHIPPED;

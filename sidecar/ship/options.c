@@ -14,29 +14,33 @@
 
 const char ship_usage[] =
 	"usage: afterglow-ship --store URL [OPTION...] BUNDLE\n"
-	"Copies a finished bundle to a store: what is there already is left, what is missing or\n"
-	"differs is sent, MANIFEST.json last. May be run again at any time, also after it was killed.\n"
+	"Copies a finished bundle to a store. It skips files that are there already, and sends MANIFEST.json\n"
+	"last. You may run it again at any time, also after it was killed.\n"
 	"\n"
 	"  --store URL         file:///DIR (or /DIR), s3://BUCKET/PREFIX, webhdfs://HOST:PORT/PATH,\n"
 	"                      webhdfss://HOST:PORT/PATH (TLS)\n"
 	"  --as PATH           the bundle's path below the store (default: BUNDLE's last component)\n"
 	"  --credentials DIR   files access-key-id, secret-access-key, session-token, or role-arn and\n"
 	"                      web-identity-token (S3); delegation-token (WebHDFS); ca.crt\n"
-	"  --ca FILE           believe these certificates (PEM) and no others\n"
+	"  --ca FILE           accept only certificates that these authorities (PEM) signed\n"
 	"  --deadline SECONDS  give up after this long (default: never)\n"
-	"  --limit-rate SIZE   send at most so many bytes a second, as in 10Mi\n"
-	"  --stall SECONDS     drop a request that has moved nothing for so long (default 30)\n"
-	"  --s3-endpoint URL   default https://s3.REGION.amazonaws.com\n"
-	"  --s3-region R       default us-east-1\n"
-	"  --s3-path-style     https://HOST/BUCKET/KEY in place of https://BUCKET.HOST/KEY\n"
-	"  --s3-part-size SIZE larger files go in parts of this size, 5Mi to 1Gi (default 16Mi)\n"
-	"  --s3-role-arn ARN   for web identity, in place of the file role-arn\n"
-	"  --s3-sts-endpoint URL  for web identity (default https://sts.REGION.amazonaws.com)\n"
-	"  --webhdfs-user NAME user.name, where HDFS asks for no proof of it\n"
+	"  --limit-rate SIZE   send at most this many bytes a second, as in 10Mi\n"
+	"  --stall SECONDS     give up a request that has sent and received nothing for this long (default 30)\n"
+	"  --s3-endpoint URL   address of the S3 server (default https://s3.REGION.amazonaws.com)\n"
+	"  --s3-region R       the region (default us-east-1)\n"
+	"  --s3-path-style     use https://HOST/BUCKET/KEY in place of https://BUCKET.HOST/KEY\n"
+	"  --s3-part-size SIZE send large files in parts of this size, 5Mi to 1Gi (default 16Mi)\n"
+	"  --s3-role-arn ARN   the role for web identity, in place of the file role-arn\n"
+	"  --s3-sts-endpoint URL  address of STS for web identity (default https://sts.REGION.amazonaws.com)\n"
+	"  --webhdfs-user NAME the user's name, for an HDFS without Kerberos\n"
+	"  --read              write the bundle --as PATH of the store to stdout as a tar archive; BUNDLE is\n"
+	"                      not given then\n"
+	"  --idle SECONDS      only wait this long: for a pod in which somebody runs --read\n"
 	"  --help, --version\n"
 	"\n"
-	"Proxies come from https_proxy, http_proxy and no_proxy. stdout: JSON lines, the last one is the\n"
-	"result. Exit: 0 shipped; 1 failed, worth another try; 2 usage; 3 failed, a person has to mend it.\n";
+	"It uses the proxies of https_proxy, http_proxy and no_proxy, and writes JSON lines to stdout; the last\n"
+	"line is the result. Exit code 0: shipped. 1: failed, and trying again may help. 2: wrong options.\n"
+	"3: failed, and somebody has to correct something first.\n";
 
 enum value { TEXT, FLAG, SECONDS, SIZE };
 
@@ -59,6 +63,8 @@ static const struct {
 	{ "--s3-path-style", FLAG, offsetof(struct ship_options, s3_path_style), 0, 0 },
 	{ "--s3-part-size", SIZE, offsetof(struct ship_options, s3_part), S3_PART_MIN, S3_PART_MAX },
 	{ "--webhdfs-user", TEXT, offsetof(struct ship_options, webhdfs_user), 0, 0 },
+	{ "--read", FLAG, offsetof(struct ship_options, read), 0, 0 },
+	{ "--idle", SECONDS, offsetof(struct ship_options, idle_s), 1, 86400 },
 	{ "--help", FLAG, offsetof(struct ship_options, help), 0, 0 },
 	{ "--version", FLAG, offsetof(struct ship_options, version), 0, 0 },
 };
@@ -141,7 +147,9 @@ static int check(struct ship_options *o, const char *store, struct err *err)
 
 	if (!store)
 		return err_set(err, EINVAL, "--store is missing");
-	if (!o->bundle)
+	if (o->read && (o->bundle || !o->as))
+		return err_set(err, EINVAL, "--read takes --as PATH, and no BUNDLE");
+	if (!o->read && !o->bundle)
 		return err_set(err, EINVAL, "BUNDLE is missing");
 	r = store_url_parse(store, &o->store, err);
 	if (r == 0)
@@ -175,7 +183,7 @@ int ship_options_parse(char **argv, struct ship_options *ret_options, struct err
 			o.bundle = argv[i];
 		}
 	}
-	if (!o.help && !o.version)
+	if (!o.help && !o.version && !o.idle_s)
 		r = check(&o, store, err);
 	if (r == 0)
 		*ret_options = o;

@@ -16,6 +16,8 @@
 
 struct ship_options {
 	bool help, version;
+	bool read;		/* the bundle comes from the store */
+	int64_t idle_s;		/* only wait for so long; 0: no */
 	struct store_url store;
 	const char *credentials; /* directory, NULL: none */
 	const char *ca;		 /* PEM file, NULL: the system's roots */

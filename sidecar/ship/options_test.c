@@ -2,6 +2,8 @@
 /* Tests of the command line. */
 #include "sidecar/ship/options.h"
 
+#include <errno.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,6 +29,21 @@ static void what_is_not_said_has_a_default(void **state)
 	assert_int_equal(o.stall_s, 30);
 	assert_false(o.s3_path_style);
 	assert_null(o.credentials);
+}
+
+static void a_bundle_to_be_read_has_a_path_in_the_store_and_none_here(void **state)
+{
+	struct ship_options o;
+	struct err err = { 0 };
+	(void)state;
+
+	assert_int_equal(PARSE("--read", "--store", "/s", "--as", "ml/demo/x"), 0);
+	assert_true(o.read && !o.bundle);
+	assert_int_equal(PARSE("--read", "--store", "/s"), -EINVAL);
+	assert_int_equal(PARSE("--read", "--store", "/s", "--as", "x", "b"), -EINVAL);
+	assert_int_equal(PARSE("--read", "--store", "/s", "--as", "../x"), -EINVAL);
+	assert_int_equal(PARSE("--idle", "60"), 0);
+	assert_int_equal(o.idle_s, 60);
 }
 
 static void what_is_said_is_taken(void **state)
@@ -87,6 +104,7 @@ static void nonsense_is_refused_with_what_would_be_right(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_bundle_to_be_read_has_a_path_in_the_store_and_none_here),
 		cmocka_unit_test(what_is_not_said_has_a_default),
 		cmocka_unit_test(what_is_said_is_taken),
 		cmocka_unit_test(nonsense_is_refused_with_what_would_be_right),

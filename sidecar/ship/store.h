@@ -12,6 +12,9 @@
 #include "sidecar/ship/progress.h"
 #include "sidecar/ship/state.h"
 
+/* What is read at once: an answer of HTTP is kept whole (HTTP_ANSWER_MAX). */
+#define STORE_CHUNK ((size_t)1 << 20)
+
 /* A file to be sent. */
 struct item {
 	const char *name; /* below the bundle */
@@ -44,6 +47,8 @@ struct store_ops {
 	int (*put)(struct store *s, const struct item *item, struct fault *fault);
 	/* The item is there whole, and our notes tell of an upload of it: drops what may be left of that. NULL: nothing is. */
 	void (*tidy)(struct store *s, const struct item *item);
+	/* Appends at most len (up to STORE_CHUNK) bytes of a file from offset on; none at its end, or when there is no such file. */
+	int (*get)(struct store *s, const char *name, int64_t offset, size_t len, struct strbuf *out, struct fault *fault);
 	void (*free)(struct store *s);
 	/* A file of at most this size is put without a look when nothing speaks for its being there: asking costs as much. */
 	int64_t put_blindly_max;
@@ -54,6 +59,9 @@ struct store {
 	const struct store_ops *ops;
 	const struct store_context *context;
 };
+
+/* Of the kind that the options name. */
+int store_open(const struct store_context *context, struct store **ret_store, struct fault *fault);
 
 int store_directory_open(const struct store_context *context, struct store **ret_store, struct fault *fault);
 int store_s3_open(const struct store_context *context, struct store **ret_store, struct fault *fault);

@@ -300,6 +300,30 @@ static int directory_put(struct store *s, const struct item *item, struct fault 
 	return 0;
 }
 
+/* --- Reading --- */
+
+static int directory_get(struct store *s, const char *name, int64_t offset, size_t len, struct strbuf *out, struct fault *fault)
+{
+	const struct directory *d = (const struct directory *)s;
+	const struct item item = { .name = name };
+	_cleanup_close_ int dir_fd = -1, fd = -1;
+	_cleanup_free_ char *chunk = malloc(len);
+	char path[2 * STORE_PATH_MAX];
+	const char *base = target(d, &item, path);
+	int r = open_parent(d, path, false, &dir_fd, fault);
+
+	if (r != 0)
+		return r == 1 ? 0 : r;
+	fd = openat(dir_fd, base, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? 0 : fail(fault, errno, d, "open", name);
+	ssize_t n = chunk ? pread(fd, chunk, len, offset) : -1;
+	if (n < 0)
+		return fail(fault, chunk ? errno : ENOMEM, d, "read", name);
+	strbuf_add(out, chunk, (size_t)n);
+	return 0;
+}
+
 static void directory_free(struct store *s)
 {
 	free(s);
@@ -308,6 +332,7 @@ static void directory_free(struct store *s)
 static const struct store_ops directory_ops = {
 	.look = directory_look,
 	.put = directory_put,
+	.get = directory_get,
 	.free = directory_free,
 };
 

@@ -226,6 +226,29 @@ static int s3_put(struct store *s, const struct item *item, struct fault *fault)
 	return item->size <= S3_SINGLE_MAX ? put_single(s3, item, key, fault) : s3_put_parts(s3, item, key, fault);
 }
 
+/* 416: offset is at the end of the object, or behind it. */
+static int s3_get(struct store *s, const char *name, int64_t offset, size_t len, struct strbuf *out, struct fault *fault)
+{
+	struct s3 *s3 = (struct s3 *)s;
+	_cleanup_transfer_ struct http_transfer *t = NULL;
+	const struct item item = { .name = name };
+	char key[S3_KEY_MAX], range[80], code[64];
+	const struct s3_request request = { .method = "GET", .key = key, .headers = { range } };
+
+	key_of(s3, &item, key);
+	snprintf(range, sizeof(range), "Range: bytes=%lld-%lld", (long long)offset, (long long)offset + (long long)len - 1);
+	if (s3_call(s3, &request, &t, fault) < 0)
+		return -1;
+	s3_error_code(&t->answer, code);
+	if (t->answer.status == 416 || strcmp(code, "NoSuchKey") == 0)
+		return 0;
+	/* A server that does not know ranges sends all of it. */
+	if (t->answer.status != 206 && (t->answer.status != 200 || offset > 0))
+		return s3_fault(&t->answer, &s3->place, fault);
+	strbuf_add(out, strbuf_str(&t->answer.body), t->answer.body.len);
+	return 0;
+}
+
 static void s3_tidy(struct store *s, const struct item *item)
 {
 	struct s3 *s3 = (struct s3 *)s;
@@ -247,7 +270,7 @@ static void s3_free(struct store *s)
 }
 
 static const struct store_ops s3_ops = {
-	.look = s3_look, .put = s3_put, .tidy = s3_tidy, .free = s3_free, .put_blindly_max = S3_BLIND_MAX,
+	.look = s3_look, .put = s3_put, .get = s3_get, .tidy = s3_tidy, .free = s3_free, .put_blindly_max = S3_BLIND_MAX,
 };
 
 /* --- Opening --- */

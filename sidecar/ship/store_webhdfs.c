@@ -165,7 +165,7 @@ static int ask_where(struct webhdfs *w, const char *path, char location[static H
 		return -1;
 	if (t->answer.status != 307)
 		return webhdfs_fault(&t->answer, options(w)->store.host, fault);
-	if (webhdfs_check_location(t->answer.location, options(w)->store.tls, fault) < 0)
+	if (webhdfs_check_location(t->answer.location, "op=CREATE", options(w)->store.tls, fault) < 0)
 		return -1;
 	memcpy(location, t->answer.location, HTTP_HEADER_MAX);
 	return 0;
@@ -255,6 +255,47 @@ static int webhdfs_put(struct store *s, const struct item *item, struct fault *f
 
 /* --- Opening --- */
 
+/* The NameNode says which DataNode has it; HttpFS answers by itself. */
+static int open_at(struct webhdfs *w, const char *path, int64_t offset, size_t len, struct http_transfer **ret_transfer,
+		   struct fault *fault)
+{
+	char query[100], location[HTTP_HEADER_MAX];
+
+	snprintf(query, sizeof(query), "OPEN&offset=%lld&length=%zu", (long long)offset, len);
+	if (ask(w, "GET", path, query, ret_transfer, fault) < 0)
+		return -1;
+	if ((*ret_transfer)->answer.status != 307)
+		return 0;
+	if (webhdfs_check_location((*ret_transfer)->answer.location, "op=OPEN", options(w)->store.tls, fault) < 0)
+		return -1;
+	memcpy(location, (*ret_transfer)->answer.location, HTTP_HEADER_MAX);
+	http_end(TAKE_PTR(*ret_transfer));
+	return http_call(w->http, &(struct http_request){ .method = "GET", .url = location, .stall_s = DATA_STALL_S }, ret_transfer, fault);
+}
+
+/* HDFS refuses to open a file at its end, so its length is asked for first. */
+static int webhdfs_get(struct store *s, const char *name, int64_t offset, size_t len, struct strbuf *out, struct fault *fault)
+{
+	struct webhdfs *w = (struct webhdfs *)s;
+	_cleanup_transfer_ struct http_transfer *t = NULL;
+	const struct item item = { .name = name };
+	char path[PATH_MAX_], temporary[PATH_MAX_];
+	struct webhdfs_status status = { 0 };
+	bool there;
+
+	paths(w, &item, path, temporary);
+	if (get_status(w, path, &there, &status, fault) < 0)
+		return -1;
+	if (!there || offset >= status.length)
+		return 0;
+	if (open_at(w, path, offset, (size_t)MIN((int64_t)len, status.length - offset), &t, fault) < 0)
+		return -1;
+	if (t->answer.status != 200)
+		return webhdfs_fault(&t->answer, options(w)->store.host, fault);
+	strbuf_add(out, strbuf_str(&t->answer.body), t->answer.body.len);
+	return 0;
+}
+
 static void webhdfs_free(struct store *s)
 {
 	struct webhdfs *w = (struct webhdfs *)s;
@@ -264,7 +305,7 @@ static void webhdfs_free(struct store *s)
 	free(w);
 }
 
-static const struct store_ops webhdfs_ops = { .look = webhdfs_look, .put = webhdfs_put, .free = webhdfs_free };
+static const struct store_ops webhdfs_ops = { .look = webhdfs_look, .put = webhdfs_put, .get = webhdfs_get, .free = webhdfs_free };
 
 int store_webhdfs_open(const struct store_context *context, struct store **ret_store, struct fault *fault)
 {

@@ -161,7 +161,7 @@ bool webhdfs_said_no(const struct http_answer *answer)
 	return json_parse(strbuf_str(&answer->body), answer->body.len, &json, NULL) == 0 && !json_bool(json, "boolean", true);
 }
 
-int webhdfs_check_location(const char *location, bool tls, struct fault *fault)
+int webhdfs_check_location(const char *location, const char *operation, bool tls, struct fault *fault)
 {
 	const char *scheme = tls ? "https://" : "http://";
 	const char *path;
@@ -174,7 +174,7 @@ int webhdfs_check_location(const char *location, bool tls, struct fault *fault)
 				 tls ? "not https" : "neither http nor https");
 	path = strchr(location + strlen(scheme), '/');
 	if (!path || strncmp(path, WEBHDFS_PREFIX, strlen(WEBHDFS_PREFIX)) != 0 || memchr(location, '@', (size_t)(path - location)) ||
-	    !strstr(path, "op=CREATE"))
+	    !strstr(path, operation))
 		return fault_set(fault, FAULT_REDIRECT, "the NameNode sends the data to %.100s, which is not WebHDFS", location);
 	return 0;
 }

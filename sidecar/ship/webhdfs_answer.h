@@ -31,8 +31,8 @@ bool webhdfs_said_no(const struct http_answer *answer);
 
 /*
  * Whether a NameNode's redirect may be followed with the data: to any host, as its
- * DataNodes are, but to WebHDFS, for the same operation, and not from TLS to plain text.
+ * DataNodes are, but to WebHDFS, for the same operation ("op=CREATE"), and not from TLS to plain text.
  */
-int webhdfs_check_location(const char *location, bool tls, struct fault *fault);
+int webhdfs_check_location(const char *location, const char *operation, bool tls, struct fault *fault);
 
 #endif

@@ -16,7 +16,7 @@ static void check_location(const uint8_t *data, size_t size)
 
 	memcpy(location, data, n);
 	location[n] = '\0';
-	if (webhdfs_check_location(location, true, &fault) == 0 && strncmp(location, "https://", 8) != 0)
+	if (webhdfs_check_location(location, "op=CREATE", true, &fault) == 0 && strncmp(location, "https://", 8) != 0)
 		abort();
 }
 

@@ -153,7 +153,7 @@ static void data_go_to_webhdfs_and_never_from_tls_to_plain_text(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct fault fault;
 
-		if ((webhdfs_check_location(rows[i].location, rows[i].tls, &fault) == 0) != rows[i].good)
+		if ((webhdfs_check_location(rows[i].location, "op=CREATE", rows[i].tls, &fault) == 0) != rows[i].good)
 			fail_msg("%s", rows[i].location);
 	}
 }

@@ -1,39 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Brings the bundles of the spool to the store, one child process at a time. */
+/*
+ * Brings the bundles of the spool to the store, one child process at a time. Before each of them an errand looks into the spool:
+ * it removes what was shipped and finds what comes next. The spool's disk may be one that does not answer.
+ */
 #include "sidecar/spool/shipper.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/fileio.h"
 #include "lib/log.h"
+#include "lib/loop/background.h"
 #include "lib/loop/child.h"
 #include "lib/units.h"
-#include "sidecar/spool/inventory.h"
-#include "sidecar/spool/spool.h"
+#include "sidecar/spool/ship_look.h"
 #include "sidecar/store/bundle.h"
-#include "sidecar/store/extend.h"
-#include "sidecar/store/manifest.h"
 
-#define DONE_MAX 256 /* more than a spool holds, unless told otherwise */
 #define PRUNE_EVERY_NS (600 * NS_PER_SEC)
 #define RUN_MAX_S (24 * 3600)
-
-/* A manifest as it was when the bundle was shipped: an addition exchanges it. */
-struct identity_of_manifest {
-	ino_t inode;
-	int64_t changed_ns;
-};
+#define LOOK_WITHIN_NS (60 * NS_PER_SEC)
+#define LOOK_LAST_NS NS_PER_SEC /* when there is no time left to ship */
+#define LOOK_AGAIN_NS (5 * NS_PER_SEC) /* after a look that did not come back */
 
 enum state {
 	IDLE,
 	WAITING, /* for the next try */
+	LOOKING, /* into the spool */
 	RUNNING, /* until its child has ended */
 };
 
@@ -45,10 +40,14 @@ struct shipper {
 	enum state state;
 	struct child *child; /* NULL: none runs */
 	bool pruning; /* what runs is no afterglow-ship */
+	struct background looking;
+	struct ship_look look; /* what the last one found */
+	bool looked; /* it is there */
+	bool shipped; /* path is in the store, and the next look is to take it from the spool */
+	bool kicked; /* while it looked: there may be more than it found */
 	char path[BUNDLE_PATH_MAX]; /* what is shipped, below the spool; the one tried last */
-	struct identity_of_manifest manifest;
-	struct identity_of_manifest done[DONE_MAX]; /* shipped, and waiting for an addition, or not to be removed */
-	size_t n_done;
+	struct manifest_identity manifest;
+	struct ship_done done;
 	struct ship_result result;
 	unsigned int failures; /* in a row */
 	int64_t stop_ns; /* 0: not stopping */
@@ -66,79 +65,29 @@ static void set_timer(struct shipper *s, int64_t ns)
 	event_add(s->timer, &tv);
 }
 
-/* Which one */
+/* The spool */
 
-static bool same(const struct identity_of_manifest *a, const struct identity_of_manifest *b)
+/* The errand. It has our memory as it was. */
+static void look_into_spool(int fd, void *arg)
 {
-	return a->inode == b->inode && a->changed_ns == b->changed_ns;
+	const struct shipper *s = arg;
+	struct ship_look look;
+
+	ship_look(&(struct ship_question){ .spool = s->options.spool, .shipped = s->shipped ? s->path : NULL, .manifest = s->manifest,
+					   .after = s->failures ? s->path : NULL, .done = &s->done }, &look);
+	errand_send(fd, &look, sizeof(look), -1);
 }
 
-static bool identify(int spool_fd, const char *path, struct identity_of_manifest *ret_id, bool *ret_pending)
+static bool on_look(const void *data, size_t len, int passed_fd, void *arg)
 {
-	_cleanup_close_ int fd = openat(spool_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	struct stat st;
+	struct shipper *s = arg;
 
-	if (fd < 0 || fstatat(fd, MANIFEST_FILE, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return false;
-	*ret_id = (struct identity_of_manifest){ st.st_ino, st.st_mtim.tv_sec * NS_PER_SEC + st.st_mtim.tv_nsec };
-	*ret_pending = extend_pending(fd);
-	return true;
-}
-
-static bool is_done(const struct shipper *s, const struct identity_of_manifest *id)
-{
-	for (size_t i = 0; i < s->n_done; i++)
-		if (same(&s->done[i], id))
-			return true;
-	return false;
-}
-
-static bool leave_spool(int fd, const char *path)
-{
-	struct err err = { 0 };
-	int rc = inventory_drop(fd, path, DROP_BUNDLE, &err);
-
-	if (rc < 0)
-		log_warning_limited("spool: %s", err_text(&err));
-	inventory_remove_empty(fd, path, 0, 0);
-	return rc >= 0;
-}
-
-/* Whether it is to be shipped now; one whose addition never came leaves the spool as it was shipped. */
-static bool is_due(struct shipper *s, int fd, const char *path, struct identity_of_manifest *ret_id)
-{
-	bool pending;
-
-	if (!identify(fd, path, ret_id, &pending))
-		return false;
-	if (!is_done(s, ret_id))
-		return true;
-	if (!pending)
-		leave_spool(fd, path);
-	return false;
-}
-
-/* The oldest one after the one tried last, or else the oldest: one that cannot be shipped does not keep back the others. */
-static bool choose(struct shipper *s)
-{
-	_cleanup_close_ int fd = open(s->options.spool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	_cleanup_inventory_ struct inventory inv = { .n = 0 };
-	size_t begin = 0;
-
-	if (fd < 0 || inventory_read(fd, "", SPOOL_BUNDLES_MAX, &inv, NULL) < 0)
-		return false;
-	for (size_t i = 0; i < inv.n && s->failures; i++)
-		if (strcmp(inv.paths[i], s->path) == 0)
-			begin = i + 1;
-	for (size_t i = 0; i < inv.n; i++) {
-		const char *path = inv.paths[(begin + i) % inv.n];
-
-		if (!is_due(s, fd, path, &s->manifest))
-			continue;
-		snprintf(s->path, sizeof(s->path), "%s", path);
-		return true;
+	closep(&passed_fd);
+	if (len == sizeof(s->look)) {
+		memcpy(&s->look, data, len);
+		s->looked = true;
 	}
-	return false;
+	return true;
 }
 
 /* The child */
@@ -175,29 +124,12 @@ static int start(struct shipper *s, const char *const *argv, struct err *err)
 
 /* Its outcome */
 
-static void remember_done(struct shipper *s)
-{
-	if (s->n_done == DONE_MAX)
-		memmove(s->done, s->done + 1, --s->n_done * sizeof(s->done[0]));
-	s->done[s->n_done++] = s->manifest;
-}
-
 static void on_shipped(struct shipper *s)
 {
-	_cleanup_close_ int fd = open(s->options.spool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct identity_of_manifest now;
-	bool pending = false;
-
 	s->failures = 0;
 	s->stats.failing = false;
 	s->stats.shipped++;
-	/* What was added meanwhile is shipped next. */
-	if (fd >= 0 && identify(fd, s->path, &now, &pending) && same(&now, &s->manifest)) {
-		/* What stays in a spool that became read-only is not shipped again and again. */
-		if (pending || !leave_spool(fd, s->path))
-			remember_done(s);
-	}
-	s->callbacks.shipped(s->path, s->callbacks.arg);
+	s->shipped = true;
 }
 
 static void on_failed(struct shipper *s)
@@ -265,6 +197,12 @@ static int64_t seconds_left(const struct shipper *s)
 	return s->stop_ns ? (s->stop_ns - now_boottime_ns()) / NS_PER_SEC : RUN_MAX_S;
 }
 
+/* There is no time left to ship. */
+static bool is_over(const struct shipper *s)
+{
+	return s->stop_ns && seconds_left(s) < 1;
+}
+
 static void begin_ship(struct shipper *s)
 {
 	const char *argv[SHIP_ARGS_MAX];
@@ -310,15 +248,73 @@ static bool begin_prune(struct shipper *s)
 	return false;
 }
 
-static void begin_next(struct shipper *s)
+/* What was shipped is known to be gone from the spool, or that it stays. */
+static void tell_shipped(struct shipper *s)
 {
-	if (s->stop_ns && seconds_left(s) < 1)
+	if (!s->shipped)
+		return;
+	s->shipped = false;
+	if (s->looked && s->look.stays)
+		ship_done_add(&s->done, &s->manifest);
+	s->callbacks.shipped(s->path, s->callbacks.arg);
+}
+
+static void wait_for_spool(struct shipper *s, const char *why)
+{
+	log_warning_limited("store: no bundle is shipped from %s: %s", s->options.spool, why);
+	if (is_over(s)) {
 		rest(s);
-	else if (choose(s))
+		return;
+	}
+	s->state = WAITING;
+	set_timer(s, s->stop_ns ? NS_PER_SEC : LOOK_AGAIN_NS);
+}
+
+static void go_on(struct shipper *s)
+{
+	if (is_over(s))
+		rest(s);
+	else if (s->look.found) {
+		memcpy(s->path, s->look.path, sizeof(s->path));
+		s->manifest = s->look.manifest;
 		begin_ship(s);
+	} else if (s->kicked)
+		begin_next(s);
 	else if (!begin_prune(s)) {
 		s->failures = 0;
 		rest(s);
+	}
+}
+
+static void on_looked(bool in_time, void *arg)
+{
+	struct shipper *s = arg;
+
+	s->state = IDLE;
+	tell_shipped(s);
+	if (in_time && s->looked)
+		go_on(s);
+	else
+		wait_for_spool(s, in_time ? "the process that looked into it died" : "it does not answer");
+}
+
+static int64_t look_within_ns(const struct shipper *s)
+{
+	return s->stop_ns ? MIN(LOOK_WITHIN_NS, MAX(s->stop_ns - now_boottime_ns(), LOOK_LAST_NS)) : LOOK_WITHIN_NS;
+}
+
+static void begin_next(struct shipper *s)
+{
+	struct err err = { 0 };
+
+	s->looked = s->kicked = false;
+	if (is_over(s) && !s->shipped)
+		rest(s);
+	else if (background_start(&s->looking, s->base, look_into_spool, s, look_within_ns(s), on_look, on_looked, s, &err) == 0)
+		s->state = LOOKING;
+	else {
+		tell_shipped(s);
+		wait_for_spool(s, err_text(&err));
 	}
 }
 
@@ -339,6 +335,7 @@ struct shipper *shipper_new(struct event_base *base, const struct shipper_option
 	if (!s)
 		return NULL;
 	s->base = base;
+	s->looking = BACKGROUND_NONE;
 	s->options = *options;
 	s->callbacks = *callbacks;
 	s->clock_offset_ns = now_realtime_ns() - now_boottime_ns();
@@ -355,6 +352,7 @@ void shipper_free(struct shipper *s)
 	if (!s)
 		return;
 	child_cancel(s->child);
+	background_cancel(&s->looking);
 	event_free(s->timer);
 	free(s);
 }
@@ -363,6 +361,10 @@ void shipper_kick(struct shipper *s)
 {
 	if (!s || s->state == RUNNING || (s->state == WAITING && !s->stop_ns))
 		return;
+	if (s->state == LOOKING) {
+		s->kicked = true;
+		return;
+	}
 	/* On the loop, not in whoever kicks; and what is committed in a row is looked at once. */
 	s->state = WAITING;
 	set_timer(s, 0);
@@ -375,6 +377,8 @@ void shipper_stop(struct shipper *s, int64_t deadline_ns)
 	s->stop_ns = deadline_ns;
 	if (s->state == RUNNING)
 		child_extend(s->child, patience_ns(s));
+	else if (s->state == LOOKING)
+		background_limit(&s->looking, look_within_ns(s));
 	shipper_kick(s);
 }
 

@@ -24,6 +24,7 @@
 
 #include "lib/fileio.h"
 #include "lib/units.h"
+#include "sidecar/spool/ship_look.h"
 #include "sidecar/store/bundle.h"
 #include "sidecar/store/extend.h"
 
@@ -48,6 +49,17 @@ static char directory[64], spool[80], program[80];
 static struct event_base *base;
 static struct shipper *shipper;
 static unsigned int n_shipped, n_failed, n_idle;
+
+/* The spool is on a disk that does not answer. */
+static bool spool_hangs;
+void __real_ship_look(const struct ship_question *q, struct ship_look *ret_look);
+void __wrap_ship_look(const struct ship_question *q, struct ship_look *ret_look);
+void __wrap_ship_look(const struct ship_question *q, struct ship_look *ret_look)
+{
+	while (spool_hangs)
+		pause();
+	__real_ship_look(q, ret_look);
+}
 
 static void on_shipped(const char *path, void *arg)
 {
@@ -305,8 +317,46 @@ static void a_store_that_hangs_hangs_the_child_alone(void **state)
 	assert_int_equal(n_failed, 1);
 	assert_int_equal(n_idle, 1);
 	assert_true(in_spool("first"));
+	/* Errands that have ended may still lie there; none of them lives. */
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 	assert_int_equal(errno, ECHILD);
+}
+
+static void a_spool_that_hangs_hangs_an_errand_alone(void **state)
+{
+	(void)state;
+	mode("ok");
+	make_bundle("first");
+	spool_hangs = true;
+	shipper_kick(shipper);
+	run(1); /* the loop goes on: this comes back */
+	spool_hangs = false;
+	assert_true(shipper_busy(shipper));
+	assert_int_equal(n_shipped, 0);
+	/* Not for longer than the pod has. */
+	shipper_stop(shipper, now_boottime_ns() + 2 * NS_PER_SEC);
+	run(60);
+	assert_int_equal(n_idle, 1);
+	assert_int_equal(n_shipped, 0);
+	assert_true(in_spool("first"));
+}
+
+static void what_comes_while_it_looks_is_shipped_too(void **state)
+{
+	(void)state;
+	mode("ok");
+	shipper_kick(shipper);
+	/* The timer, after which an errand looks into the spool; whether it has come to the end by now does not matter. */
+	event_base_loop(base, EVLOOP_ONCE);
+	make_bundle("first");
+	shipper_kick(shipper);
+	run(60);
+	if (n_shipped == 0)
+		run(60);
+	assert_int_equal(n_shipped, 1);
+	assert_false(in_spool("first"));
 }
 
 static void what_is_being_added_to_stays_and_is_shipped_again(void **state)
@@ -355,7 +405,7 @@ static void an_addition_that_comes_to_nothing_does_not_keep_it(void **state)
 	assert_false(in_spool("first"));
 }
 
-static void without_descriptors_nothing_is_removed_and_nobody_dies(void **state)
+static void without_descriptors_nothing_is_removed_and_it_tries_again(void **state)
 {
 	const struct shipper_callbacks callbacks = { .shipped = on_shipped, .failed = on_failed, .idle = on_idle };
 	char url[80];
@@ -373,8 +423,11 @@ static void without_descriptors_nothing_is_removed_and_nobody_dies(void **state)
 	none = (struct rlimit){ 3, usual.rlim_max };
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
 	shipper_kick(shipper);
-	run(5);
+	run(1);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);
+	assert_int_equal(n_idle, 0);
+	assert_true(shipper_busy(shipper));
+	run(60);
 	assert_int_equal(n_idle, 1);
 }
 
@@ -428,9 +481,11 @@ int main(void)
 		TEST(a_program_that_is_not_there_is_a_failure),
 		TEST(a_flood_of_output_is_read_past),
 		TEST(a_store_that_hangs_hangs_the_child_alone),
+		TEST(a_spool_that_hangs_hangs_an_errand_alone),
+		TEST(what_comes_while_it_looks_is_shipped_too),
 		TEST(what_is_being_added_to_stays_and_is_shipped_again),
 		TEST(an_addition_that_comes_to_nothing_does_not_keep_it),
-		TEST(without_descriptors_nothing_is_removed_and_nobody_dies),
+		TEST(without_descriptors_nothing_is_removed_and_it_tries_again),
 		TEST(what_cannot_leave_the_spool_is_shipped_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,6 +36,8 @@
 #define COMMAND_HELD .command_pid = 7, .command_rss = GIB / 10 * 9
 #define VICTIM .victim = "ray::leak", .victim_pid = 8, .victim_rss = GIB / 10 * 9
 #define FULL_DISK { "/data", GIB, 0, 0, 0 }
+#define ASKED(pid, seconds_before) \
+	.ended_ns = 7200 * S, .asked = { .signal = SIGTERM, .sender = (pid), .at_ns = (7200 - (seconds_before)) * S }
 #define NO_OOM_SEEN .oom_age_ns = -1
 /* The kernel log was read: a line of ours, known by its cgroup or (BY_NAME) not. */
 #define OOM_LINE "Memory cgroup out of memory: Killed process 4711 (ray::leak) ..."
@@ -45,6 +47,10 @@
 #define LOG_TELLS_PID(seconds, whom) \
 	.kernel = { .oom = true, .by_cgroup = true, .victim = (whom), .killed = 1, .where = OOM_WHERE_CONTAINER, \
 		    .age_ns = (seconds) * S, .limit = GIB, .pid = 4711, .name = "ray::leak", .line = OOM_LINE }
+/* Its PIDs are not those of the container, but what the victim held fits the command alone. Whose limit it was is not in it. */
+#define LOG_FITS \
+	.kernel = { .oom = true, .by_cgroup = true, .kills = 1, .killed = 1, .age_ns = 0, .limit = -1, .rss = GIB / 10 * 9, .pid = 4711, \
+		    .name = "ray::leak", .line = OOM_LINE }
 #define LOG_TELLS_BY_NAME \
 	.kernel = { .oom = true, .age_ns = 0, .limit = -1, .pid = 4711, .name = "ray::leak", .line = OOM_LINE }
 /* 2 s without a sidecar. */
@@ -118,6 +124,38 @@ static const struct {
 	  { NULL }, NULL },
 	{ "exit 255", { EXITED(255), QUIET, NO_OOM_SEEN }, FAILURE_APPLICATION_ERROR, CONFIDENCE_CERTAIN, 255, 0, "255",
 	  { NULL }, NULL },
+	/* A sample saw the second kill, too, before its victim was dead. */
+	{ "a child was OOM-killed, and then most likely the command", { SIGNALED(SIGKILL), V1_COUNTED(0, 2), .latest = { .oom_kill = 2, .oom_group_kill = -1, .oom = -1 },
+	  LAST(GIB), VICTIM, .command_pid = 7, .oom_age_ns = 14 * S / 10, .oom_span_ns = 13 * S / 10, .kernel.needs = "CAP_SYSLOG" },
+	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL, "was most likely killed by the kernel", { "oom_kill 0 -> 2" }, NULL },
+	{ "two children were OOM-killed long before kill -9", { SIGNALED(SIGKILL), V1_COUNTED(0, 2), .latest = { .oom_kill = 2, .oom_group_kill = -1, .oom = -1 },
+	  LAST(GIB), VICTIM, .command_pid = 7, .oom_age_ns = 8 * S, .oom_span_ns = S, .kernel.needs = "CAP_SYSLOG" },
+	  FAILURE_KILLED, CONFIDENCE_LIKELY, 137, SIGKILL, "7.0 s later the container ended with SIGKILL", { "oom_kill 0 -> 2" }, NULL },
+	/* Its limit was lowered below what it used */
+	{ "the limit was lowered, without a kernel log",
+	  { SIGNALED(SIGKILL), COUNTED(0, 1, 0, 0), .after = { .limit = GIB / 2, .oom_kill = 1, .oom_group_kill = 0, .oom = 1, .limit_hits = -1,
+	    .peak = GIB / 10 * 8 }, LAST(GIB / 10 * 8), COMMAND_HELD, .oom_age_ns = 0, .kernel.needs = "CAP_SYSLOG" },
+	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL, "killed by the kernel: its memory limit was lowered to 512.0 MiB",
+	  { "no room was left under its own limit" }, NULL },
+	/* It was asked to stop */
+	{ "exit 3 after it was asked to stop", { EXITED(3), QUIET, NO_OOM_SEEN, ASKED(0, 4) }, FAILURE_TERMINATED, CONFIDENCE_LIKELY, 3, 0,
+	  "ended with exit code 3, most likely because it was asked to stop (SIGTERM from outside the container, 4.0 s before).",
+	  { "exit code 3", "it was asked to stop: SIGTERM from outside the container" }, "who asked it to stop" },
+	{ "exit 3 after a process of it asked it to stop", { EXITED(3), QUIET, NO_OOM_SEEN, ASKED(7, 4) }, FAILURE_TERMINATED,
+	  CONFIDENCE_LIKELY, 3, 0, "most likely because it was asked to stop (SIGTERM from PID 7, 4.0 s before).", { "PID 7" },
+	  "who asked it to stop" },
+	{ "exit 3 an hour after it was asked to stop", { EXITED(3), QUIET, NO_OOM_SEEN, ASKED(0, 3600) }, FAILURE_APPLICATION_ERROR,
+	  CONFIDENCE_CERTAIN, 3, 0, "ended with exit code 3 after", { "SIGTERM from outside the container, 1 h" }, NULL },
+	{ "exit 0 after it was asked to stop", { EXITED(0), QUIET, NO_OOM_SEEN, ASKED(0, 4) }, FAILURE_COMPLETED, CONFIDENCE_CERTAIN, 0, 0,
+	  "ended with exit code 0", { "it was asked to stop" }, NULL },
+	{ "it was asked to stop and did", { SIGNALED(SIGTERM), QUIET, NO_OOM_SEEN, ASKED(0, 1) }, FAILURE_TERMINATED, CONFIDENCE_CERTAIN, 143,
+	  SIGTERM, "was ended by SIGTERM; it had been asked to stop (SIGTERM from outside the container, 1.0 s before).",
+	  { "the command was ended by SIGTERM" }, NULL },
+	{ "it took longer than its grace period", { QUIET, LAST(GIB / 2), NO_OOM_SEEN, ASKED(0, 30) }, FAILURE_KILLED, CONFIDENCE_LIKELY,
+	  137, SIGKILL, "it had been asked to stop (SIGTERM from outside the container, 30.0 s before).", { "only SIGKILL" }, NULL },
+	{ "it was asked to stop, and the OOM killer took it", { SIGNALED(SIGKILL), COUNTED(0, 1, 0, 0), COMMAND_HELD, LAST(GIB), .oom_age_ns = 0,
+	  ASKED(0, 4), LOG_TELLS_PID(0, KERNEL_VICTIM_COMMAND) }, FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN, 137, SIGKILL,
+	  "was killed by the kernel", { "it was asked to stop" }, NULL },
 	/* A shell tells of its command */
 	{ "exit 130", { EXITED(130), QUIET, NO_OOM_SEEN }, FAILURE_INTERRUPTED, CONFIDENCE_LIKELY, 130, SIGINT,
 	  "ended with exit code 130, most likely that of a shell whose command was ended by SIGINT.", { "a shell tells" }, "whether a signal" },
@@ -287,46 +325,46 @@ static const struct {
 	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL, "most likely killed by the kernel", { "processes of others" }, "whose process" },
 	/* Whose memory ran out, without the log */
 	{ "v1, a peak below its own limit",
-	  { SIGNALED(SIGKILL), V1_COUNTED(0, 1), .after.peak = GIB / 2, LAST(GIB / 2), NO_OOM_SEEN, .command_pid = 7, .command_rss = GIB / 5 * 3 },
+	  { SIGNALED(SIGKILL), V1_COUNTED(0, 1), .after.peak = GIB / 2, LAST(GIB / 2), NO_OOM_SEEN, .command_pid = 7, .command_rss = GIB / 5 * 3, LOG_FITS },
 	  FAILURE_KERNEL_OOM_NODE, CONFIDENCE_LIKELY, 137, SIGKILL,
 	  "most likely the node or a cgroup above it had no memory left (of its own limit of 1.0 GiB it used 512.0 MiB", { "that limit was not met" }, NULL },
 	{ "v1, a peak within the last batch of its limit",
-	  { SIGNALED(SIGKILL), V1_COUNTED(0, 1), .after.peak = GIB - 200 * 1024, LAST(GIB), NO_OOM_SEEN, COMMAND_HELD },
+	  { SIGNALED(SIGKILL), V1_COUNTED(0, 1), .after.peak = GIB - 200 * 1024, LAST(GIB), NO_OOM_SEEN, COMMAND_HELD, LOG_FITS, LOG_FITS },
 	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN, 137, SIGKILL, "killed by the kernel: it reached its memory limit", { "that limit was met" }, NULL },
 	{ "v1, a peak below the last batch of its limit",
-	  { SIGNALED(SIGKILL), V1_COUNTED(0, 1), .after.peak = GIB - 260 * 1024, LAST(GIB / 10 * 9), NO_OOM_SEEN, COMMAND_HELD },
+	  { SIGNALED(SIGKILL), V1_COUNTED(0, 1), .after.peak = GIB - 260 * 1024, LAST(GIB / 10 * 9), NO_OOM_SEEN, COMMAND_HELD, LOG_FITS },
 	  FAILURE_KERNEL_OOM_NODE, CONFIDENCE_LIKELY, 137, SIGKILL, "most likely the node", { "was not met" }, NULL },
 	{ "v1, a peak that page cache had brought to the limit long before",
-	  { SIGNALED(SIGKILL), V1_COUNTED(0, 1), LAST(GIB), .peak_met_age_ns = 6 * S, NO_OOM_SEEN, COMMAND_HELD },
+	  { SIGNALED(SIGKILL), V1_COUNTED(0, 1), LAST(GIB), .peak_met_age_ns = 6 * S, NO_OOM_SEEN, COMMAND_HELD, LOG_FITS },
 	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL, "killed by the kernel: most likely it reached its memory limit",
 	  { "some time before already" }, NULL },
 	{ "v1, a peak that came to the limit only then",
-	  { SIGNALED(SIGKILL), V1_COUNTED(0, 1), LAST(GIB / 2), .peak_met_age_ns = -1, .last_age_ns = S, NO_OOM_SEEN, COMMAND_HELD },
+	  { SIGNALED(SIGKILL), V1_COUNTED(0, 1), LAST(GIB / 2), .peak_met_age_ns = -1, .last_age_ns = S, NO_OOM_SEEN, COMMAND_HELD, LOG_FITS },
 	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN, 137, SIGKILL, "killed by the kernel: it reached its memory limit", { "that limit was met" }, NULL },
 	{ "v1, a peak that page cache may have made only then, while another limit was met",
 	  { SIGNALED(SIGKILL), V1_COUNTED(0, 1), LAST(GIB), .last.file = GIB / 10 * 3, .peak_met_age_ns = S, .last_age_ns = S, NO_OOM_SEEN,
-	    .command_pid = 7, .command_rss = GIB / 10 * 6 },
+	    .command_pid = 7, .command_rss = GIB / 10 * 6, LOG_FITS },
 	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL, "killed by the kernel: most likely it reached its memory limit",
 	  { "perhaps by memory that could be freed" }, NULL },
 	{ "v1, a peak that met the limit shortly before the kill, and the end later",
 	  { SIGNALED(SIGKILL), V1_COUNTED(0, 1), .latest.oom_kill = 1, LAST(GIB), .peak_met_age_ns = 6 * S, .oom_age_ns = 2 * S, .last_age_ns = 2 * S,
-	    COMMAND_HELD },
+	    COMMAND_HELD, LOG_FITS, LOG_FITS },
 	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN, 137, SIGKILL, "killed by the kernel: it reached its memory limit", { "that limit was met" }, NULL },
 	{ "v1, a peak after the last sample, which was long before",
 	  { SIGNALED(SIGKILL), V1_COUNTED(0, 1), LAST(GIB), .peak_met_age_ns = -1, .last_age_ns = 7 * S, NO_OOM_SEEN, COMMAND_HELD },
 	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL, "most likely killed by the kernel: it reached", { "some time before" }, NULL },
 	{ "v1, a peak of before this start",
-	  { SIGNALED(SIGKILL), V1_COUNTED(0, 1), .before.peak = GIB, LAST(GIB), NO_OOM_SEEN, COMMAND_HELD },
+	  { SIGNALED(SIGKILL), V1_COUNTED(0, 1), .before.peak = GIB, LAST(GIB), NO_OOM_SEEN, COMMAND_HELD, LOG_FITS },
 	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL, "most likely it reached", { "some time before already" }, NULL },
 	{ "v1, a smaller limit around it",
-	  { SIGNALED(SIGKILL), V1_COUNTED(0, 1), .last = { .limit = GIB, .own_limit = 2 * GIB, .usage = GIB }, NO_OOM_SEEN, COMMAND_HELD },
+	  { SIGNALED(SIGKILL), V1_COUNTED(0, 1), .last = { .limit = GIB, .own_limit = 2 * GIB, .usage = GIB }, NO_OOM_SEEN, COMMAND_HELD, LOG_FITS },
 	  FAILURE_KERNEL_OOM_POD, CONFIDENCE_LIKELY, 137, SIGKILL,
 	  "most likely a cgroup around it reached its memory limit of 1.0 GiB (of its own limit of 2.0 GiB it used 1.0 GiB)", { "oom_kill 0 -> 1" }, NULL },
 	{ "v2, no allocation failed under its own limit",
-	  { SIGNALED(SIGKILL), COUNTED(0, 1, 0, 0), .after.oom = 0, LAST(GIB / 10 * 9), NO_OOM_SEEN, COMMAND_HELD },
+	  { SIGNALED(SIGKILL), COUNTED(0, 1, 0, 0), .after.oom = 0, LAST(GIB / 10 * 9), NO_OOM_SEEN, COMMAND_HELD, LOG_FITS },
 	  FAILURE_KERNEL_OOM_NODE, CONFIDENCE_LIKELY, 137, SIGKILL, "most likely the node or a cgroup above", { "oom stayed at 0" }, NULL },
 	{ "neither log nor counter nor peak tells whose memory it was",
-	  { SIGNALED(SIGKILL), V1_COUNTED(0, 1), .after.peak = -1, LAST(GIB), NO_OOM_SEEN, COMMAND_HELD },
+	  { SIGNALED(SIGKILL), V1_COUNTED(0, 1), .after.peak = -1, LAST(GIB), NO_OOM_SEEN, COMMAND_HELD, LOG_FITS },
 	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL, "most likely it reached its memory limit", { "oom_kill 0 -> 1" }, NULL },
 	{ "kill -9 after a rise in a shared cgroup", { SIGNALED(SIGKILL), COUNTED(0, 1, 0, 0), .cgroup_shared = true, LAST(GIB), NO_OOM_SEEN },
 	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL, "killed by the kernel", { "oom_kill 0 -> 1", "processes of others" },
@@ -359,8 +397,8 @@ static const struct {
 	  { "oom 0 -> 1" }, "the kernel log's lines" },
 	{ "v1's peak is at the limit, and memory was swapped out for it",
 	  { SIGNALED(SIGKILL), V1_COUNTED(0, 1), .last = { .limit = GIB, .own_limit = GIB, .usage = GIB, .swap = GIB / 4 }, COMMAND_HELD,
-	    .peak_met_age_ns = S, NO_OOM_SEEN, LOG_SILENT }, FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL,
-	  "most likely it reached its memory limit", { "perhaps by memory that could be freed or swapped out" }, "the kernel log's lines" },
+	    .peak_met_age_ns = S, NO_OOM_SEEN, LOG_FITS }, FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL,
+	  "most likely it reached its memory limit", { "perhaps by memory that could be freed or swapped out" }, NULL },
 	/* Proved OOM kills */
 	{ "group kill", { COUNTED(0, 4, 0, 1), LAST(GIB), .oom_age_ns = -1 }, FAILURE_KERNEL_OOM_CONTAINER,
 	  CONFIDENCE_CERTAIN, 137, SIGKILL, "killed by the kernel: it reached its memory limit of 1.0 GiB",
@@ -368,11 +406,17 @@ static const struct {
 	{ "group kill an hour after the sampler saw another", { COUNTED(1, 4, 0, 1), LAST(GIB), .oom_age_ns = 3600 * S },
 	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN, 137, SIGKILL, "killed by the kernel", { "oom_group_kill 0 -> 1" },
 	  NULL },
-	{ "the command itself was the victim", { SIGNALED(SIGKILL), COUNTED(0, 1, 0, 0), LAST(GIB), COMMAND_HELD, .oom_age_ns = -1 },
-	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN, 137, SIGKILL, "killed by the kernel", { "oom_kill 0 -> 1" },
+	{ "the command was the victim, or a child that nobody saw, and the command ended likewise", { SIGNALED(SIGKILL), COUNTED(0, 1, 0, 0), LAST(GIB), COMMAND_HELD, .oom_age_ns = -1 },
+	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL, "killed by the kernel", { "oom_kill 0 -> 1" },
 	  NULL },
+	{ "the command itself was the victim: the log tells how much the victim held", { SIGNALED(SIGKILL), COUNTED(0, 1, 0, 0), LAST(GIB), COMMAND_HELD,
+	  .oom_age_ns = -1, LOG_FITS }, FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN, 137, SIGKILL, "was killed by the kernel",
+	  { "oom_kill 0 -> 1" }, NULL },
+	{ "a small victim, as the log tells, that nobody saw", { SIGNALED(SIGKILL), COUNTED(0, 1, 0, 0), LAST(GIB), COMMAND_HELD, .oom_age_ns = -1,
+	  LOG_FITS, .kernel.rss = GIB / 10 }, FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL, "was most likely killed by the kernel",
+	  { "oom_kill 0 -> 1" }, "whether the OOM killer took" },
 	{ "on v1", { SIGNALED(SIGKILL), V1_COUNTED(0, 1), LAST(GIB), COMMAND_HELD, .oom_age_ns = -1 }, FAILURE_KERNEL_OOM_CONTAINER,
-	  CONFIDENCE_CERTAIN, 137, SIGKILL, "killed by the kernel", { "oom_kill 0 -> 1" }, NULL },
+	  CONFIDENCE_LIKELY, 137, SIGKILL, "killed by the kernel", { "oom_kill 0 -> 1" }, NULL },
 	{ "on v1, the group ended by us",
 	  { SIGNALED(SIGKILL), V1_COUNTED(0, 1), LAST(GIB), .oom_age_ns = S, .group_ended_by_us = true, VICTIM },
 	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN, 137, SIGKILL, "the kernel killed ray::leak (PID 8)",

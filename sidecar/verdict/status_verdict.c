@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 
 #include "lib/units.h"
@@ -53,6 +54,7 @@ void status_read(const struct observation *o, struct verdict *v)
 		else
 			verdict_add_evidence(v, "wait status", "exit code %d", v->exit_code);
 	}
+	stop_request_evidence(o, v);
 }
 
 /* how: the signal's name, or the exit code. */
@@ -139,6 +141,18 @@ static void signaled_verdict(const struct observation *o, struct verdict *v)
 		crash_evidence(o, v);
 }
 
+/* Of a signal that ends a container which is to stop: a handler of it, or the end of the grace period. */
+static void add_stop_request(const struct observation *o, struct verdict *v)
+{
+	char asked[HOW_MAX];
+	size_t n = strlen(v->sentence);
+
+	if (!stop_request_explains(&o->asked, o->ended_ns) || n == 0 || v->sentence[n - 1] != '.')
+		return;
+	snprintf(v->sentence + n - 1, sizeof(v->sentence) - n + 1, "; it had been asked to stop (%s).",
+		 stop_request_describe(o, asked, sizeof(asked)));
+}
+
 void signal_verdict(const struct observation *o, enum oom oom, struct verdict *v)
 {
 	char how[HOW_MAX];
@@ -157,11 +171,13 @@ void signal_verdict(const struct observation *o, enum oom oom, struct verdict *v
 	switch (v->class) {
 	case FAILURE_KILLED:
 		killed_sentence(o, oom, v);
+		add_stop_request(o, v);
 		break;
 	case FAILURE_TERMINATED:
 	case FAILURE_INTERRUPTED:
 	case FAILURE_UNKNOWN:
 		snprintf(v->sentence, sizeof(v->sentence), "Container %s %s.", o->container, how_it_ended(o, v, "was ended by", how));
+		add_stop_request(o, v);
 		break;
 	case FAILURE_SIGNALED:
 		signaled_verdict(o, v);
@@ -172,6 +188,18 @@ void signal_verdict(const struct observation *o, enum oom oom, struct verdict *v
 	if (o->status_known && !is_by_wait_status(o))
 		verdict_add_missing(v, "whether a signal ended the command, or the code is its own",
 				    "the command as the container's own process (exec COMMAND), without a shell before it");
+}
+
+/* Asked to stop, some commands exit with a code of their own: `ray start --block` with 1. */
+static void asked_verdict(const struct observation *o, struct verdict *v)
+{
+	char asked[HOW_MAX];
+
+	v->class = FAILURE_TERMINATED;
+	v->confidence = CONFIDENCE_LIKELY;
+	snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with exit code %d, most likely because it was asked to stop (%s).",
+		 o->container, v->exit_code, stop_request_describe(o, asked, sizeof(asked)));
+	verdict_add_missing(v, "who asked it to stop, and why", "the pod's events");
 }
 
 /* 126 or 127 of a command that was executed may come from a shell, or from the program itself. */
@@ -195,15 +223,19 @@ void exit_verdict(const struct observation *o, struct verdict *v)
 
 	v->confidence = CONFIDENCE_CERTAIN;
 	duration_format(o->ran_ns, ran);
+	if ((v->exit_code == 126 || v->exit_code == 127) && o->unstarted) {
+		unstarted_verdict(o, v);
+		return;
+	}
+	if (v->exit_code != 0 && !o->pod_terminating && stop_request_explains(&o->asked, o->ended_ns)) {
+		asked_verdict(o, v);
+		return;
+	}
 	if (v->exit_code == 126 || v->exit_code == 127) {
-		if (o->unstarted)
-			unstarted_verdict(o, v);
-		else
-			shell_verdict(o, ran, v);
+		shell_verdict(o, ran, v);
 		return;
 	}
 	if (v->exit_code != 0 && o->pod_terminating) {
-		/* Asked to stop, some commands exit with a code of their own: `ray start --block` with 1. */
 		snprintf(code, sizeof(code), "exit code %d", v->exit_code);
 		pod_stopped_verdict(o, code, v);
 		return;

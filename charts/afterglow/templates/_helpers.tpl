@@ -1,9 +1,12 @@
-{{/* The name of all objects: the release's, with "afterglow" in it. */}}
+{{/* The name of all objects: the release's, with "afterglow" in it, unless values give another. */}}
 {{- define "afterglow.name" -}}
-{{- if contains "afterglow" .Release.Name -}}
+{{- $name := .Values.nameOverride | default "afterglow" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 53 | trimSuffix "-" -}}
+{{- else if contains $name .Release.Name -}}
 {{- .Release.Name | trunc 53 | trimSuffix "-" -}}
 {{- else -}}
-{{- printf "%s-afterglow" .Release.Name | trunc 53 | trimSuffix "-" -}}
+{{- printf "%s-%s" .Release.Name $name | trunc 53 | trimSuffix "-" -}}
 {{- end -}}
 {{- end -}}
 
@@ -17,11 +20,25 @@ app.kubernetes.io/name: afterglow
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 
-{{- define "afterglow.labels" -}}
-{{ include "afterglow.selectorLabels" . }}
+{{/* The pod of `helm test` is none of the operator's: Services and the PodDisruptionBudget must not choose it. */}}
+{{- define "afterglow.testLabels" -}}
+app.kubernetes.io/name: afterglow-test
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{/* The labels of an object that is not a pod of the operator, and of them: the chart's own, then commonLabels. */}}
+{{- define "afterglow.moreLabels" -}}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- with omit .Values.commonLabels "app.kubernetes.io/name" "app.kubernetes.io/instance" "app.kubernetes.io/version" "app.kubernetes.io/managed-by" "helm.sh/chart" }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "afterglow.labels" -}}
+{{ include "afterglow.selectorLabels" . }}
+{{ include "afterglow.moreLabels" . }}
 {{- end -}}
 
 {{- define "afterglow.serviceAccount" -}}
@@ -37,9 +54,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if and .Values.webhook.enabled (not .Values.manageRayClusters) -}}true{{- end -}}
 {{- end -}}
 
-{{/* repository:tag of (dict "image" ... "root" $). */}}
+{{/* repository:tag, or repository@digest, of (dict "image" ... "root" $). */}}
 {{- define "afterglow.image" -}}
+{{- if .image.digest -}}
+{{- printf "%s@%s" .image.repository .image.digest -}}
+{{- else -}}
 {{- printf "%s:%s" .image.repository (.image.tag | default .root.Chart.AppVersion) -}}
+{{- end -}}
 {{- end -}}
 
 {{/*

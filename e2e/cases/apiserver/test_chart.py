@@ -2,6 +2,8 @@
 """What the Helm chart gives the operator, its options, policy and rights, is right and enough."""
 
 import contextlib
+import json
+import socket
 import subprocess
 
 import pytest
@@ -9,6 +11,7 @@ import yaml
 
 from conftest import wait_for
 from apiserver.conftest import BUILD, ROOT, RayCluster, group, ray_cluster, settle
+from apiserver.control_plane import free_port
 from apiserver.test_raycluster_features import end_job, gone
 
 RIGHTS = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
@@ -29,6 +32,11 @@ def rendered(plane, *values, namespace="afterglow-system"):
 
 def kinds(objects):
     return [o["kind"] for o in objects]
+
+
+def named(objects, kind, name):
+    (found,) = [o for o in objects if o["kind"] == kind and o["metadata"]["name"] == name]
+    return found
 
 
 def only(objects, kind):
@@ -159,7 +167,7 @@ def test_by_default_it_works_beside_kuberay(plane):
         "--webhook-address", ":9443", "--webhook-service", "afterglow-webhook", "--webhook-secret", "afterglow-webhook-tls",
         "--webhook-configuration", "afterglow", "--webhook-certificates", "self"]
     assert {"name": "webhook", "containerPort": 9443} in container["ports"]
-    service = only(objects, "Service")
+    service = named(objects, "Service", "afterglow-webhook")
     assert service["metadata"]["name"] == "afterglow-webhook" and service["spec"]["ports"][0]["targetPort"] == "webhook"
     labels = only(objects, "Deployment")["spec"]["template"]["metadata"]["labels"]
     assert service["spec"]["selector"].items() <= labels.items()
@@ -228,7 +236,7 @@ def test_with_cert_manager_it_makes_the_certificate_and_the_operator_may_only_re
 @pytest.mark.parametrize("value", ["manageRayClusters=true", "webhook.enabled=false"])
 def test_without_need_of_a_webhook_there_is_none_and_no_right_for_it(plane, value):
     objects = rendered(plane, value)
-    assert not {"MutatingWebhookConfiguration", "Service"} & set(kinds(objects))
+    assert "MutatingWebhookConfiguration" not in kinds(objects)
     args = only(objects, "Deployment")["spec"]["template"]["spec"]["containers"][0]["args"]
     assert not [a for a in args if "webhook" in a] and ("--manage-clusters" in args) == (value == "manageRayClusters=true")
     assert not [o for o in objects if "webhook" in o["metadata"]["name"]]
@@ -273,6 +281,175 @@ def test_a_fraction_may_be_given_with_set(plane, value):
     assert f"{name}: {fraction}\n" in result.stdout
 
 
+def pod_of(objects):
+    return only(objects, "Deployment")["spec"]["template"]
+
+
+def operator_of(objects):
+    (container,) = pod_of(objects)["spec"]["containers"]
+    return container
+
+
+EVERYTHING = ("monitoring.serviceMonitor.enabled=true", "monitoring.podMonitor.enabled=true", "monitoring.prometheusRule.enabled=true",
+              "monitoring.dashboards.enabled=true", "networkPolicy.enabled=true")
+DIGEST = "sha256:" + "0123456789abcdef" * 4
+
+
+def test_by_default_nothing_needs_a_crd_of_others(plane):
+    groups = {o["apiVersion"].split("/")[0] for o in rendered(plane)}
+    assert groups == {"v1", "apps", "policy", "rbac.authorization.k8s.io", "admissionregistration.k8s.io", "apiextensions.k8s.io"}
+
+
+@pytest.mark.parametrize("sets", [(), ("manageRayClusters=true", "recording.kernelLog.enabled=true"), ("watchNamespace=NAMESPACE",)])
+def test_kubernetes_itself_knows_each_field_of_what_is_rendered(plane, api, sets, tmp_path):
+    """It is asked in place of kubeconform, whose schemas say less. Kinds of the Prometheus operator have no CRD here."""
+    sets = [s.replace("NAMESPACE", api.namespace) for s in sets]
+    objects = [o for o in rendered(plane, *sets, *EVERYTHING, f"image.digest={DIGEST}", "extraArgs[0]=--qps=1", "env[0].name=A", "env[0].value=B",
+                                   "volumes[0].name=v", "volumes[0].emptyDir.medium=Memory", "volumeMounts[0].name=v",
+                                   "volumeMounts[0].mountPath=/v", "topologySpreadConstraints[0].maxSkew=1",
+                                   "topologySpreadConstraints[0].topologyKey=zone", "topologySpreadConstraints[0].whenUnsatisfiable=DoNotSchedule",
+                                   namespace=api.namespace) if not o["apiVersion"].startswith("monitoring.coreos.com/")]
+    (tmp_path / "chart.yaml").write_text(yaml.safe_dump_all(objects))
+    told = plane.kubectl("apply", "--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict", "-f", str(tmp_path / "chart.yaml"))
+    assert told.count("(server dry run)") == len(objects)
+
+
+@pytest.mark.parametrize("sets, name", [
+    (["nameOverride=ray-deaths"], "afterglow-ray-deaths"), (["fullnameOverride=deaths"], "deaths"),
+    (["nameOverride=glow"], "afterglow"), (["nameOverride=x", "fullnameOverride=deaths"], "deaths"),
+])
+def test_names_may_be_others_and_go_together(plane, sets, name):
+    objects = rendered(plane, *sets, *EVERYTHING)
+    ours = [o for o in objects if o["kind"] != "CustomResourceDefinition"]
+    assert all(o["metadata"]["name"].startswith(name) for o in ours), [o["metadata"]["name"] for o in ours]
+    deployment = only(objects, "Deployment")
+    assert deployment["metadata"]["name"] == f"{name}-operator"
+    assert pod_of(objects)["spec"]["volumes"][0]["configMap"]["name"] == name and named(objects, "ConfigMap", name)
+    assert pod_of(objects)["spec"]["serviceAccountName"] == only(objects, "ServiceAccount")["metadata"]["name"] == name
+    # By this label the plugin and a second release find it.
+    assert deployment["metadata"]["labels"]["app.kubernetes.io/name"] == "afterglow"
+
+
+def test_labels_of_people_come_to_all_objects_and_take_the_place_of_none(plane):
+    objects = rendered(plane, "commonLabels.team=ml", "commonLabels.helm\\.sh/chart=theirs", *EVERYTHING)
+    for o in objects:
+        if o["kind"] != "CustomResourceDefinition":
+            assert o["metadata"]["labels"]["team"] == "ml", (o["kind"], o["metadata"])
+            assert o["metadata"]["labels"]["helm.sh/chart"].startswith("afterglow-")
+    assert pod_of(objects)["metadata"]["labels"]["team"] == "ml"
+    assert "team" not in only(objects, "Deployment")["spec"]["selector"]["matchLabels"]
+
+
+def test_images_may_be_pinned_by_digest(plane):
+    objects = rendered(plane, f"image.digest={DIGEST}", "image.tag=v7", f"sidecar.image.digest={DIGEST}")
+    (init,) = pod_of(objects)["spec"]["initContainers"]
+    assert operator_of(objects)["image"] == f"localhost/afterglow-operator@{DIGEST}"
+    assert init["image"] == f"localhost/afterglow-sidecar@{DIGEST}"
+    policy = yaml.safe_load(named(objects, "ConfigMap", "afterglow")["data"]["config.yaml"])
+    assert policy["sidecarImage"] == f"localhost/afterglow-sidecar@{DIGEST}"
+
+
+def test_on_openshift_no_user_is_asked_for(plane):
+    objects = rendered(plane, "podSecurityContext.runAsUser=null", "podSecurityContext.runAsGroup=null")
+    for pod in (pod_of(objects)["spec"], only(objects, "Pod")["spec"]):
+        assert pod["securityContext"] == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+        for container in [*pod["containers"], *pod.get("initContainers", [])]:
+            assert container["securityContext"] == {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True,
+                                                    "capabilities": {"drop": ["ALL"]}}
+
+
+def test_the_pod_takes_more_arguments_volumes_and_times(plane, tmp_path):
+    values = tmp_path / "values.yaml"
+    values.write_text(yaml.safe_dump({
+        "extraArgs": ["--qps=50", "--log-level=debug"], "env": [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}],
+        "volumes": [{"name": "more", "emptyDir": {}}], "volumeMounts": [{"name": "more", "mountPath": "/more"}],
+        "livenessProbe": {"periodSeconds": 60, "failureThreshold": 5},
+        "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}]}))
+    result = template(plane, "-f", values)
+    assert result.returncode == 0, result.stderr
+    objects = [o for o in yaml.safe_load_all(result.stdout) if o]
+    container, pod = operator_of(objects), pod_of(objects)["spec"]
+    assert container["args"][-2:] == ["--qps=50", "--log-level=debug"]
+    assert container["env"] == [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}]
+    assert [v["name"] for v in pod["volumes"]] == ["config", "more"] == [m["name"] for m in container["volumeMounts"]]
+    assert container["livenessProbe"] == {"httpGet": {"path": "/healthz", "port": "metrics"}, "periodSeconds": 60, "timeoutSeconds": 5,
+                                          "failureThreshold": 5}
+    assert pod["topologySpreadConstraints"][0]["topologyKey"] == "zone"
+
+
+def test_the_rules_and_dashboards_of_the_chart_are_those_of_the_folder_monitoring(plane):
+    objects = rendered(plane, *EVERYTHING, "monitoring.runbookURL=https://wiki.example/ray/", "monitoring.prometheusRule.labels.release=kps")
+    rule = only(objects, "PrometheusRule")
+    assert rule["metadata"]["labels"]["release"] == "kps"
+    wanted = [g for path in sorted((ROOT / "monitoring/rules").glob("*.yaml"))
+              for g in yaml.safe_load(path.read_text().replace("https://afterglow.dev/docs/runbooks", "https://wiki.example/ray"))["groups"]]
+    assert rule["spec"]["groups"] == wanted and "https://wiki.example/ray/RayPodsFail.md" in str(wanted)
+    dashboards = [o for o in objects if o["metadata"]["labels"].get("grafana_dashboard") == "1"]
+    assert {json.loads(text)["uid"] for o in dashboards for text in o["data"].values()} == {
+        json.loads(path.read_text())["uid"] for path in (ROOT / "monitoring/dashboards").glob("*.json")}
+
+
+def test_the_monitors_find_the_operators_service_and_the_sidecars_port(plane, operator, make):
+    objects = rendered(plane, *EVERYTHING)
+    monitor, service = only(objects, "ServiceMonitor")["spec"], named(objects, "Service", "afterglow-metrics")
+    assert monitor["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+    assert not monitor["selector"]["matchLabels"].items() <= named(objects, "Service", "afterglow-webhook")["metadata"]["labels"].items()
+    assert [e["port"] for e in monitor["endpoints"]] == [p["name"] for p in service["spec"]["ports"]]
+    assert service["spec"]["ports"][0]["targetPort"] in {p["name"] for p in operator_of(objects)["ports"]}
+    # And a pod that the operator made has what the other one selects.
+    assert operator.running()
+    pods = only(objects, "PodMonitor")["spec"]
+    _, (worker,) = make("demo", group("small", 1)).wait_pods(1, 1)
+    assert pods["selector"]["matchLabels"].items() <= worker["metadata"]["labels"].items()
+    assert pods["podMetricsEndpoints"][0]["port"] in {p["name"] for c in worker["spec"]["containers"] for p in c.get("ports", [])}
+    assert only(rendered(plane, *EVERYTHING, "watchNamespace=ml"), "PodMonitor")["spec"]["namespaceSelector"] == {"matchNames": ["ml"]}
+
+
+def test_the_network_policy_lets_in_the_webhooks_calls_scrapes_and_the_test(plane):
+    objects = rendered(plane, *EVERYTHING)
+    policy, labels = only(objects, "NetworkPolicy"), pod_of(objects)["metadata"]["labels"]
+    assert policy["spec"]["podSelector"]["matchLabels"].items() <= labels.items()
+    webhook, metrics = policy["spec"]["ingress"]
+    ports = {p["name"] for p in operator_of(objects)["ports"]}
+    assert webhook == {"ports": [{"port": "webhook"}]} and metrics["ports"] == [{"port": "metrics"}] and ports == {"webhook", "metrics"}
+    test = only(objects, "Pod")["metadata"]["labels"]
+    assert any(f.get("podSelector", {}).get("matchLabels", {"": ""}).items() <= test.items() for f in metrics["from"])
+    assert len(only(rendered(plane, *EVERYTHING, "webhook.enabled=false"), "NetworkPolicy")["spec"]["ingress"]) == 1
+
+
+def test_the_charts_test_asks_the_operator_whether_it_is_ready(plane, operator, tmp_path):
+    objects = rendered(plane)
+    pod = only(objects, "Pod")
+    assert pod["metadata"]["annotations"]["helm.sh/hook"] == "test"
+    # It is none of the pods that the webhook's Service, the Deployment or the PodDisruptionBudget choose.
+    for o in objects:
+        selector = o.get("spec", {}).get("selector", {})
+        selector = selector.get("matchLabels", selector)
+        assert not selector or not selector.items() <= pod["metadata"]["labels"].items(), o["kind"]
+    (container,) = pod["spec"]["containers"]
+    service = named(objects, "Service", "afterglow-metrics")
+    address = f"{service['metadata']['name']}.afterglow-system.svc:{service['spec']['ports'][0]['port']}"
+    assert address in container["args"][1] and container["image"] == operator_of(objects)["image"]
+
+    def ask(port):
+        args = [a.replace(address, f"127.0.0.1:{port}") for a in container["args"]]
+        return subprocess.run([BUILD / "afterglow-operator", *args], capture_output=True, text=True, timeout=300, check=False)
+    asked = ask(operator.metrics_port)
+    assert asked.returncode == 0 and asked.stdout, asked
+    # It asks again until there is one; who comes late is waited for.
+    late = free_port()
+    with subprocess.Popen([BUILD / "afterglow-operator", "--check-ready", f"http://127.0.0.1:{late}/readyz"], stdout=subprocess.PIPE,
+                          text=True) as waiting:
+        answer = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\nok\n"
+        with socket.create_server(("127.0.0.1", late)) as server:
+            server.settimeout(180)
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(4096)
+                connection.sendall(answer.encode())
+        assert waiting.communicate(timeout=60)[0] == "ok\n" and waiting.returncode == 0
+
+
 @pytest.mark.parametrize("value, place", [
     ("memory.rayMemoryFraction=1.5", "at '/memory/rayMemoryFraction'"),
     ("sidecar.warnAt=0.01", "at '/sidecar/warnAt'"),
@@ -280,6 +457,11 @@ def test_a_fraction_may_be_given_with_set(plane, value):
     ("resources.memory=1Gi", "at '/resources': additional properties 'memory' not allowed"),
     ("watchNamespace=a.b", "at '/watchNamespace'"),
     ("webhook.port=8080", "at '/webhook/port'"),
+    ("image.digest=sha256:12", "at '/image/digest'"),
+    ("extraArgs[0]=7", "at '/extraArgs/0'"),
+    ("livenessProbe.httpGet.path=/", "at '/livenessProbe/httpGet'"),
+    ("monitoring.serviceMonitor.interval=soon", "at '/monitoring/serviceMonitor/interval'"),
+    ("networkPolicy.egress=true", "at '/networkPolicy': additional properties 'egress' not allowed"),
     ("webhook.timeoutSeconds=31", "at '/webhook/timeoutSeconds'"),
     ("webhook.failurePolicy=Fail", "at '/webhook': additional properties 'failurePolicy' not allowed"),
     ("webhook.certManager.issuerRef.nam=x", "at '/webhook/certManager/issuerRef'"),

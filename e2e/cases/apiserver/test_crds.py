@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The CRDs against the table they are made from, and against the structural schema's own rules."""
+import json
 import pathlib
 import re
 
@@ -168,3 +169,46 @@ def test_the_defaults_of_policies_are_the_charts():
             if "default" in node:
                 assert node["default"] == ours[name], f"{block}.{name}"
     assert spec["recording"]["properties"]["kernelLog"]["properties"]["enabled"]["default"] == recording["kernelLog"]["enabled"]
+
+
+# --- The chart, which passes an option of each key ------------------------------------------------------------------
+
+# Not the chart's: what is not recorded has no sidecar.
+NOT_OF_THE_CHART = {"recordingEnabled"}
+
+
+def chart_value(root, field):
+    """The schema of a value of the chart; None: the chart has none of that name."""
+    node = root
+    for name in field.split("."):
+        node = node.get("properties", {}).get(name)
+        while node and "$ref" in node:
+            node = root["definitions"][node["$ref"].rsplit("/", 1)[1]]
+        if node is None:
+            return None
+    return node
+
+
+def test_the_charts_template_gives_the_operator_every_key_of_the_table_and_no_other():
+    table = (ROOT / "operator/policy/policy_keys.def").read_text()
+    template = (ROOT / "charts/afterglow/templates/_config.tpl").read_text()
+    keys = set(re.findall(r'^POLICY_KEY\(\w+, "(\w+)"', table, re.M))
+    assert set(re.findall(r"^(\w+):", template, re.M)) == keys - NOT_OF_THE_CHART
+
+
+def test_the_charts_values_have_the_fields_and_bounds_of_the_table():
+    root = json.loads((ROOT / "charts/afterglow/values.schema.json").read_text())
+    for field, (kind, low, high, _) in policy_keys().items():
+        # What is of the sidecar alone stands there in the chart.
+        node = chart_value(root, field) or chart_value(root, field.replace("recording.", "sidecar."))
+        if field == "recording.enabled":
+            continue
+        assert node, f"the chart has no value {field}"
+        if kind == "BOOLEAN":
+            assert node["type"] == "boolean", field
+        elif kind in WORDS:
+            assert sorted(filter(None, node["enum"])) == sorted(WORDS[kind]), field
+        elif kind in ("NUMBER", "INTEGER", "COUNT"):
+            assert (node["minimum"], node["maximum"]) == (low, high), field
+        elif kind not in ("HOOKS", "RESOURCES"):
+            assert node["maxLength"] == high, field

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of work that may hang. What hangs here waits for a signal that nobody sends. */
-#include "sidecar/record/errand.h"
+#include "lib/loop/errand.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,8 +9,8 @@
  * An errand that is not back by then is left behind. Until it has ended, its owner starts no other one: one dead
  * filesystem costs one process, not one a second.
  */
-#ifndef AFTERGLOW_SIDECAR_RECORD_ERRAND_H
-#define AFTERGLOW_SIDECAR_RECORD_ERRAND_H
+#ifndef AFTERGLOW_LIB_LOOP_ERRAND_H
+#define AFTERGLOW_LIB_LOOP_ERRAND_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -80,7 +80,7 @@ int64_t errand_age_ns(struct errand *e, int64_t now_ns);
 
 /*
  * What goes on while we wait: fn does what is due at now_ns (CLOCK_BOOTTIME) and returns in how many ns it wants to be called
- * again. It must not run errands. NULL: nothing does.
+ * again. It may start errands, but in it errand_wait does not wait. NULL: nothing does.
  */
 void errand_set_pump(int64_t (*fn)(int64_t now_ns, void *arg), void *arg);
 

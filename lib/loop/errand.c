@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Work that may hang, done by a fork of this process. */
-#include "sidecar/record/errand.h"
+#include "lib/loop/errand.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -22,6 +22,7 @@
 
 static int64_t (*pump)(int64_t now_ns, void *arg);
 static void *pump_arg;
+static bool pumping; /* somebody waits, and the pump runs */
 static pid_t cancelled[ZOMBIES_MAX];
 static bool in_child;
 static int tried_fd = -1; /* of a fork for one step: who waits for the end of the step */
@@ -87,6 +88,7 @@ _Noreturn static void work(int fd, errand_fn fn, void *arg, pid_t parent)
 	outlet_forget();
 	close_other_sockets(fd);
 	pump = NULL;
+	pumping = false;
 	in_child = true;
 	memset(cancelled, 0, sizeof(cancelled));
 	fn(fd, arg);
@@ -245,6 +247,16 @@ static ssize_t next_message(int fd, void *data, int *ret_fd)
 	return n;
 }
 
+static int64_t run_pump(int64_t now_ns)
+{
+	int64_t due;
+
+	pumping = true;
+	due = pump(now_ns, pump_arg);
+	pumping = false;
+	return due;
+}
+
 /* Until one is there, or it is time; what falls due meanwhile is done. False: it is time. */
 static bool wait_for_message(int fd, int64_t until_ns)
 {
@@ -256,7 +268,7 @@ static bool wait_for_message(int fd, int64_t until_ns)
 
 		if (n > 0 || left <= 0)
 			return n > 0;
-		due = pump ? pump(now, pump_arg) : left;
+		due = pump ? run_pump(now) : left;
 		left = MIN(MAX(due, (int64_t)0), until_ns - now_boottime_ns());
 		ts = (struct timespec){ .tv_sec = MAX(left, (int64_t)0) / NS_PER_SEC, .tv_nsec = MAX(left, (int64_t)0) % NS_PER_SEC };
 		if (ppoll(&p, 1, &ts, NULL) > 0)
@@ -267,7 +279,7 @@ static bool wait_for_message(int fd, int64_t until_ns)
 enum errand_state errand_wait(struct errand *e, int64_t within_ns, errand_message_fn on_message, void *arg)
 {
 	_cleanup_free_ char *data = e->pid ? malloc(ERRAND_MESSAGE_MAX) : NULL;
-	int64_t until = now_boottime_ns() + within_ns;
+	int64_t until = now_boottime_ns() + (pumping ? 0 : within_ns);
 	int passed;
 
 	if (!data)

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An errand that the event loop hears of when it has something to say. */
+#include "lib/loop/background.h"
+
+#include <errno.h>
+#include <signal.h>
+
+#include "lib/macros.h"
+#include "lib/units.h"
+
+static void finish(struct background *b, bool in_time)
+{
+	event_free(TAKE_PTR(b->event));
+	b->done(in_time, b->arg);
+}
+
+static bool pass_on(const void *data, size_t len, int passed_fd, void *arg)
+{
+	struct background *b = arg;
+
+	b->on_message(data, len, passed_fd, b->arg);
+	return false;
+}
+
+static void on_event(evutil_socket_t fd, short what, void *arg)
+{
+	struct background *b = arg;
+
+	(void)fd;
+	if (errand_wait(&b->errand, 0, pass_on, b) == ERRAND_ENDED)
+		finish(b, true);
+	else if (what & EV_TIMEOUT) {
+		/* It keeps its place until it can die: another one would hang as well. */
+		kill(b->errand.pid, SIGKILL);
+		finish(b, false);
+	}
+}
+
+int background_start(struct background *b, struct event_base *base, errand_fn fn, void *work, int64_t within_ns,
+		     errand_message_fn on_message, void (*done)(bool in_time, void *arg), void *arg, struct err *err)
+{
+	int rc = errand_start(&b->errand, fn, work, err);
+
+	if (rc < 0)
+		return rc;
+	b->on_message = on_message;
+	b->done = done;
+	b->arg = arg;
+	b->event = event_new(base, b->errand.fd, EV_READ | EV_PERSIST, on_event, b);
+	if (!b->event) {
+		errand_cancel(&b->errand);
+		return err_set(err, ENOMEM, "errand");
+	}
+	background_limit(b, within_ns);
+	return 0;
+}
+
+void background_limit(struct background *b, int64_t within_ns)
+{
+	const struct timeval within = { .tv_sec = within_ns / NS_PER_SEC, .tv_usec = within_ns % NS_PER_SEC / 1000 };
+
+	if (b->event)
+		event_add(b->event, &within);
+}
+
+bool background_busy(const struct background *b)
+{
+	return b->event != NULL;
+}
+
+void background_cancel(struct background *b)
+{
+	if (b->event)
+		event_free(TAKE_PTR(b->event));
+	errand_cancel(&b->errand);
+}

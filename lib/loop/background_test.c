@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of errands that the event loop hears of. */
+#include "lib/loop/background.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/macros.h"
+#include "lib/units.h"
+
+struct seen {
+	struct event_base *base;
+	char text[32];
+	size_t len;
+	int done;
+	bool in_time;
+};
+
+static bool on_message(const void *data, size_t len, int passed_fd, void *arg)
+{
+	struct seen *s = arg;
+
+	closep(&passed_fd);
+	assert_true(s->len + len < sizeof(s->text));
+	memcpy(s->text + s->len, data, len);
+	s->len += len;
+	return true;
+}
+
+static void on_done(bool in_time, void *arg)
+{
+	struct seen *s = arg;
+
+	s->done++;
+	s->in_time = in_time;
+	event_base_loopbreak(s->base);
+}
+
+static void say_two_words(int fd, void *arg)
+{
+	(void)arg;
+	errand_send(fd, "one ", 4, -1);
+	errand_send(fd, "two", 3, -1);
+}
+
+static void hang(int fd, void *arg)
+{
+	(void)fd;
+	(void)arg;
+	pause();
+}
+
+static void each_message_comes_and_then_the_end(void **state)
+{
+	struct seen s = { .base = event_base_new() };
+	struct background b = BACKGROUND_NONE;
+	struct err err = { 0 };
+	(void)state;
+
+	assert_int_equal(background_start(&b, s.base, say_two_words, NULL, 60 * NS_PER_SEC, on_message, on_done, &s, &err), 0);
+	assert_true(background_busy(&b));
+	assert_int_equal(s.done, 0);
+	event_base_dispatch(s.base);
+	assert_string_equal(s.text, "one two");
+	assert_true(s.in_time);
+	assert_false(background_busy(&b));
+	event_base_free(s.base);
+}
+
+static void whatever_hangs_is_left_behind_and_no_other_is_started_until_it_is_dead(void **state)
+{
+	struct seen s = { .base = event_base_new() };
+	struct background b = BACKGROUND_NONE;
+	struct err err = { 0 };
+	(void)state;
+
+	assert_int_equal(background_start(&b, s.base, hang, NULL, 60 * NS_PER_SEC, on_message, on_done, &s, &err), 0);
+	assert_int_equal(background_start(&b, s.base, hang, NULL, 60 * NS_PER_SEC, on_message, on_done, &s, &err), -EBUSY);
+	background_limit(&b, NS_PER_MS);
+	event_base_dispatch(s.base);
+	assert_int_equal(s.done, 1);
+	assert_false(s.in_time);
+	while (errand_busy(&b.errand))
+		usleep(1000);
+	assert_int_equal(background_start(&b, s.base, say_two_words, NULL, 60 * NS_PER_SEC, on_message, on_done, &s, &err), 0);
+	event_base_dispatch(s.base);
+	assert_true(s.in_time);
+	event_base_free(s.base);
+}
+
+static void a_cancelled_one_is_not_heard_of(void **state)
+{
+	struct seen s = { .base = event_base_new() };
+	struct background b = BACKGROUND_NONE;
+	struct err err = { 0 };
+	(void)state;
+
+	assert_int_equal(background_start(&b, s.base, hang, NULL, NS_PER_MS, on_message, on_done, &s, &err), 0);
+	background_cancel(&b);
+	event_base_dispatch(s.base);
+	assert_int_equal(s.done, 0);
+	event_base_free(s.base);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_message_comes_and_then_the_end),
+		cmocka_unit_test(whatever_hangs_is_left_behind_and_no_other_is_started_until_it_is_dead),
+		cmocka_unit_test(a_cancelled_one_is_not_heard_of),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

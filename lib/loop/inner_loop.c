@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An event loop inside another one.
+ *
+ * Theory of operation: the inner base waits by an epoll descriptor, which is readable when one of its events is due. The outer base
+ * watches that descriptor, and a timer of the outer base stands for the inner one's next timeout.
+ */
+#include "lib/loop/inner_loop.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/macros.h"
+
+#define ROUNDS_MAX 8 /* a round of events may make others active */
+
+struct inner_loop {
+	struct event_base *base;
+	struct event *readable, *timer; /* of the outer base */
+};
+
+static bool is_epoll(int fd)
+{
+	static const char name[] = "anon_inode:[eventpoll]";
+	char path[40], target[sizeof(name)];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return readlink(path, target, sizeof(target)) == sizeof(name) - 1 && memcmp(target, name, sizeof(name) - 1) == 0;
+}
+
+/* libevent keeps its descriptor to itself, but it opens it before anything else: it is the lowest one that is free. */
+static int open_base(struct event_base **ret_base, struct err *err)
+{
+	int fd = open("/", O_PATH | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_set(err, errno, "open /");
+	close(fd);
+	*ret_base = event_base_new();
+	if (!*ret_base)
+		return err_set(err, ENOMEM, "event loop");
+	if (is_epoll(fd))
+		return fd;
+	event_base_free(TAKE_PTR(*ret_base));
+	return err_set(err, ENOTSUP, "an event loop without epoll");
+}
+
+static int find_next(const struct event_base *base, const struct event *e, void *arg)
+{
+	struct timeval *next = arg, at;
+
+	(void)base;
+	if (event_pending(e, EV_TIMEOUT, &at) && (!timerisset(next) || timercmp(&at, next, <)))
+		*next = at;
+	return 0;
+}
+
+static void set_timer(struct inner_loop *l)
+{
+	struct timeval next = { 0 }, now, left = { 0 };
+
+	event_base_foreach_event(l->base, find_next, &next);
+	event_del(l->timer);
+	if (!timerisset(&next))
+		return;
+	evutil_gettimeofday(&now, NULL);
+	if (timercmp(&next, &now, >))
+		timersub(&next, &now, &left);
+	event_add(l->timer, &left);
+}
+
+void inner_loop_turn(struct inner_loop *l)
+{
+	for (int i = 0; i < ROUNDS_MAX; i++) {
+		event_base_loop(l->base, EVLOOP_NONBLOCK);
+		if (event_base_get_num_events(l->base, EVENT_BASE_COUNT_ACTIVE) == 0)
+			break;
+	}
+	set_timer(l);
+}
+
+static void on_due(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	inner_loop_turn(arg);
+}
+
+int inner_loop_new(struct event_base *outer, struct inner_loop **ret_loop, struct err *err)
+{
+	struct inner_loop *l = calloc(1, sizeof(*l));
+	int fd = l ? open_base(&l->base, err) : err_set(err, ENOMEM, "event loop");
+
+	if (fd >= 0) {
+		l->readable = event_new(outer, fd, EV_READ | EV_PERSIST, on_due, l);
+		l->timer = evtimer_new(outer, on_due, l);
+		if (!l->readable || !l->timer || event_add(l->readable, NULL) < 0)
+			fd = err_set(err, ENOMEM, "event loop");
+	}
+	if (fd < 0) {
+		inner_loop_free(l);
+		return fd;
+	}
+	*ret_loop = l;
+	return 0;
+}
+
+void inner_loop_free(struct inner_loop *l)
+{
+	if (!l)
+		return;
+	if (l->readable)
+		event_free(l->readable);
+	if (l->timer)
+		event_free(l->timer);
+	if (l->base)
+		event_base_free(l->base);
+	free(l);
+}
+
+struct event_base *inner_loop_base(const struct inner_loop *l)
+{
+	return l->base;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Headers of a tar archive (POSIX ustar) of regular files: 512 bytes before each file, whose content is filled up to a multiple of
+ * 512 with zeros. Two headers of zeros end the archive. Pure.
+ */
+#ifndef AFTERGLOW_LIB_TAR_H
+#define AFTERGLOW_LIB_TAR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/err.h"
+
+#define TAR_BLOCK 512
+#define TAR_NAME_MAX 256 /* bytes of a name, with its NUL */
+#define TAR_SIZE_MAX (((int64_t)1 << 33) - 1) /* bytes of a file: eleven octal digits */
+
+/* -ENAMETOOLONG: name does not fit (100 bytes, or 155 before a slash and 100 behind it); -EFBIG: size is negative or too large. */
+int tar_header_make(const char *name, int64_t size, char ret_block[static TAR_BLOCK], struct err *err);
+
+/*
+ * Reads a header that somebody else may have written. 1: it is one of zeros, the end. 0: a regular file; ret_name is a relative
+ * path without empty, hidden, "." and ".." components and without control characters. -EBADMSG: anything else.
+ */
+int tar_header_parse(const char block[static TAR_BLOCK], char ret_name[static TAR_NAME_MAX], int64_t *ret_size, struct err *err);
+
+/* Bytes of zeros behind a file of that size. */
+size_t tar_padding(int64_t size);
+
+#endif

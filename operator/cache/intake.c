@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a store keeps of the objects of one kind. */
+#include "operator/cache/intake.h"
+
+#include <errno.h>
+
+#include "operator/kube/projection.h"
+#include "operator/kube/salvage.h"
+
+static void name_kind(const struct intake *intake, cJSON *object)
+{
+	json_set_str(object, "apiVersion", intake->resource->api_version);
+	json_set_str(object, "kind", intake->resource->kind);
+}
+
+void intake_prepare(const struct intake *intake, cJSON *object)
+{
+	name_kind(intake, object);
+	cJSON_DeleteItemFromObjectCaseSensitive(json_get(object, "metadata"), "managedFields");
+	if (intake->fields)
+		project(object, intake->fields);
+	if (!intake->metadata_only)
+		return;
+	cJSON_DeleteItemFromObjectCaseSensitive(object, "spec");
+	cJSON_DeleteItemFromObjectCaseSensitive(object, "status");
+}
+
+static bool keeps_remnant(const struct intake *intake, const cJSON *object)
+{
+	return intake->keep_remnants && salvage_has_status(object);
+}
+
+/*
+ * What cannot be read must not keep anybody from the rest. Takes object. An older copy would not be true any more. Returns
+ * -ENOMEM, or 0.
+ */
+static int take_remnant(struct intake *intake, struct store *store, cJSON *object, store_change_fn on_change, void *arg)
+{
+	_cleanup_json_ cJSON *remnant = object;
+	_cleanup_free_ char *key = object_key(object);
+
+	intake->unreadable++;
+	if (!key)
+		return 0;
+	if (intake->on_unreadable)
+		intake->on_unreadable(intake->arg, key, salvage_reason(remnant));
+	if (keeps_remnant(intake, remnant))
+		return store_put(store, TAKE_PTR(remnant), false, on_change, arg) == -ENOMEM ? -ENOMEM : 0;
+	store_remove(store, key, NULL, on_change, arg);
+	return 0;
+}
+
+int intake_take(struct intake *intake, struct store *store, cJSON *object, store_change_fn on_change, void *arg)
+{
+	if (salvage_reason(object)) {
+		name_kind(intake, object);
+		return take_remnant(intake, store, object, on_change, arg);
+	}
+	intake_prepare(intake, object);
+	return store_put(store, object, false, on_change, arg) == -ENOMEM ? -ENOMEM : 0;
+}
+
+void intake_learn(const struct intake *intake, struct store *store, cJSON *object, store_change_fn on_change, void *arg)
+{
+	if (salvage_reason(object) && !keeps_remnant(intake, object)) {
+		cJSON_Delete(object);
+		return;
+	}
+	intake_prepare(intake, object);
+	store_put(store, object, true, on_change, arg);
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of one RayCluster's way from a key of the work queue to its pods, against an API server of the test. */
+#include "operator/cluster_controller/reconcile.h"
+
+#include "lib/units.h"
+#include "operator/manager/testing.h"
+
+#define PODS "/api/v1/namespaces/ml/pods"
+#define SERVER_ERROR "{\"kind\":\"Status\",\"code\":500,\"reason\":\"InternalError\",\"message\":\"no\"}"
+#define CLUSTER(more)                                                                                                    \
+	"{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":{\"namespace\":\"ml\",\"name\":\"demo\",\"uid\":\"u1\"," \
+	"\"generation\":1,\"resourceVersion\":\"5\"" more "},\"spec\":{\"rayVersion\":\"2.46.0\",\"headGroupSpec\":{"              \
+	"\"rayStartParams\":{},\"template\":{\"spec\":{\"containers\":[{\"name\":\"ray-head\",\"image\":\"ray\"}]}}},"                  \
+	"\"workerGroupSpecs\":[{\"groupName\":\"g\",\"replicas\":2,\"minReplicas\":0,\"maxReplicas\":5,\"rayStartParams\":{},"         \
+	"\"template\":{\"spec\":{\"containers\":[{\"name\":\"ray-worker\",\"image\":\"ray\"}]}}}]}}"
+
+struct fixture {
+	struct bed bed;
+	struct policy policy;
+	struct policies *policies;
+	struct workqueue queue;
+	struct reconciler *reconciler;
+	unsigned finished;
+};
+
+static bool may_write(void *arg)
+{
+	return ((struct fixture *)arg)->bed.allowed;
+}
+
+static void on_ready(void *arg)
+{
+	(void)arg;
+}
+
+static void on_finished(void *arg)
+{
+	((struct fixture *)arg)->finished++;
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	bed_init(&f->bed);
+	assert_int_equal(policy_init(&f->policy, &(struct err){ 0 }), 0);
+	workqueue_init(&f->queue);
+	*state = f;
+	return 0;
+}
+
+/* clusters: what the API server has of them. */
+static void start(struct fixture *f, const char *clusters)
+{
+	fake_api_lists(&f->bed.api, "/rayclusters", clusters);
+	bed_start(&f->bed);
+	struct policies_options policies = { .base = f->bed.api.server.base, .client = f->bed.client, .watches = f->bed.watches,
+					     .policy = &f->policy, .may_write = bed_never, .arg = f };
+	assert_int_equal(policies_new(&policies, &f->policies, &(struct err){ 0 }), 0);
+	struct reconciler_options options = {
+		.client = f->bed.client, .watches = f->bed.watches, .writer = f->bed.writer, .poller = f->bed.poller,
+		.recorder = f->bed.recorder, .queue = &f->queue, .policies = f->policies, .metrics = &f->bed.metrics,
+		.may_write = may_write, .on_ready = on_ready, .on_finished = on_finished, .arg = f,
+	};
+	assert_int_equal(reconciler_new(&options, &f->reconciler, &(struct err){ 0 }), 0);
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	policies_free(f->policies);
+	bed_release(&f->bed); /* no answer comes any more */
+	reconciler_free(f->reconciler);
+	workqueue_release(&f->queue);
+	policy_release(&f->policy);
+	free(f);
+	return 0;
+}
+
+static bool has_finished(void *arg)
+{
+	return ((struct fixture *)arg)->finished > 0;
+}
+
+/* One reconcile of ml/demo, to its end. */
+static void reconcile(struct fixture *f)
+{
+	const char *key;
+
+	assert_int_equal(workqueue_add(&f->queue, "ml/demo"), 0);
+	key = workqueue_get(&f->queue, now_boottime_ns());
+	assert_non_null(key);
+	f->finished = 0;
+	reconciler_start(f->reconciler, key);
+	fake_api_turn(&f->bed.api, has_finished, f);
+	assert_int_equal(f->finished, 1);
+	assert_int_equal(reconciler_in_flight(f->reconciler), 0);
+}
+
+static double metric(struct fixture *f, const char *line)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(1 << 20);
+	const char *at;
+
+	metrics_render(&f->bed.metrics, &text);
+	at = strstr(strbuf_str(&text), line);
+	return at ? strtod(at + strlen(line), NULL) : 0;
+}
+
+static void a_new_cluster_gets_its_service_its_pods_and_its_status(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f, CLUSTER(""));
+	reconcile(f);
+	assert_int_equal(fake_api_count(&f->bed.api, "PATCH /api/v1/namespaces/ml/services/demo-head-svc"), 1);
+	assert_int_equal(fake_api_count(&f->bed.api, "POST " PODS), 3);
+	assert_int_equal(fake_api_count(&f->bed.api, "PATCH /apis/ray.io/v1/namespaces/ml/rayclusters/demo/status"), 1);
+	assert_true(metric(f, "afterglow_operations_total{operation=\"create\",kind=\"Pod\",result=\"ok\"}") == 3);
+	/* It will be looked at again, for nothing tells that all went well. */
+	assert_true(workqueue_next_ns(&f->queue) > 0);
+}
+
+static void what_an_answer_told_is_known_before_the_watch_tells_it(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f, CLUSTER(""));
+	reconcile(f);
+	reconcile(f);
+	reconcile(f);
+	assert_int_equal(fake_api_count(&f->bed.api, "POST " PODS), 3);
+	assert_int_equal(fake_api_count(&f->bed.api, "DELETE"), 0);
+}
+
+static void a_cluster_that_is_gone_is_forgotten_without_a_write(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f, "");
+	reconcile(f);
+	assert_int_equal(fake_api_count(&f->bed.api, "POST"), 0);
+	assert_int_equal(fake_api_count(&f->bed.api, "PATCH"), 0);
+	assert_true(workqueue_next_ns(&f->queue) < 0);
+}
+
+static void a_cluster_that_is_being_deleted_gets_no_pods(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f, CLUSTER(",\"deletionTimestamp\":\"2026-11-21T01:00:00Z\",\"finalizers\":[\"x/y\"]"));
+	reconcile(f);
+	assert_int_equal(fake_api_count(&f->bed.api, "POST"), 0);
+	assert_int_equal(fake_api_count(&f->bed.api, "PATCH"), 0);
+}
+
+static void a_new_leader_lists_the_pods_before_it_creates_any(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f, CLUSTER(""));
+	reconciler_begin(f->reconciler);
+	reconcile(f);
+	/* The watch's list, and this. */
+	assert_int_equal(fake_api_count(&f->bed.api, "GET " PODS), 2);
+	assert_true(strstr(strbuf_str(&f->bed.api.log), "POST " PODS) > strstr(strbuf_str(&f->bed.api.log) + 1, "GET " PODS));
+	reconcile(f);
+	assert_int_equal(fake_api_count(&f->bed.api, "GET " PODS), 2);
+}
+
+/* The list of the new leader has a pod that the watch has not told of yet. */
+static void a_pod_of_the_leader_before_is_asked_for_and_not_made_again(void **state)
+{
+	static const char head[] =
+		"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"namespace\":\"ml\",\"name\":\"demo-head-abcde\",\"uid\":\"p1\","
+		"\"resourceVersion\":\"150\",\"labels\":{\"ray.io/cluster\":\"demo\",\"ray.io/is-ray-node\":\"yes\","
+		"\"ray.io/node-type\":\"head\",\"ray.io/group\":\"headgroup\"},\"ownerReferences\":[{\"apiVersion\":\"ray.io/v1\","
+		"\"kind\":\"RayCluster\",\"name\":\"demo\",\"uid\":\"u1\",\"controller\":true}]},\"spec\":{\"containers\":[{\"name\":"
+		"\"ray-head\"}]}}";
+	struct fixture *f = *state;
+	char list[2048];
+
+	snprintf(list, sizeof(list), "{\"metadata\":{\"resourceVersion\":\"150\"},\"items\":[%s]}", head);
+	fake_api_answers(&f->bed.api, "GET", PODS "?labelSelector=ray.io%2Fcluster", 200, list, 0);
+	fake_api_answers(&f->bed.api, "GET", PODS "/demo-head-abcde", 200, head, 0);
+	start(f, CLUSTER(""));
+	reconciler_begin(f->reconciler);
+	reconcile(f);
+	reconcile(f);
+	assert_int_equal(fake_api_count(&f->bed.api, "GET " PODS "/demo-head-abcde"), 1);
+	assert_int_equal(fake_api_count(&f->bed.api, "POST " PODS), 2);
+	assert_null(strstr(strbuf_str(&f->bed.api.bodies), "\"ray.io/node-type\":\"head\",\"ray.io/group\":\"g\""));
+}
+
+static void a_refused_pod_is_tried_again_later_and_the_status_says_why(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_api_answers(&f->bed.api, "POST", PODS, 403, "{\"kind\":\"Status\",\"code\":403,\"reason\":\"Forbidden\",\"message\":\"the quota\"}", 0);
+	start(f, CLUSTER(""));
+	reconcile(f);
+	assert_true(metric(f, "controller_runtime_reconcile_errors_total{controller=\"raycluster\"}") == 1);
+	assert_true(workqueue_next_ns(&f->queue) > 0);
+	assert_null(strstr(strbuf_str(&f->bed.api.bodies), "the quota"));
+	reconcile(f);
+	assert_non_null(strstr(strbuf_str(&f->bed.api.bodies), "the quota"));
+}
+
+static void a_creation_without_a_clear_answer_is_looked_up_before_the_next_plan(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_api_answers(&f->bed.api, "GET", PODS "/demo-", 404, "{\"kind\":\"Status\",\"code\":404,\"reason\":\"NotFound\"}", 0);
+	fake_api_answers(&f->bed.api, "POST", PODS, 500, SERVER_ERROR, 1);
+	start(f, CLUSTER(""));
+	reconcile(f);
+	unsigned before = fake_api_count(&f->bed.api, "POST " PODS);
+	reconcile(f);
+	assert_true(fake_api_count(&f->bed.api, "GET " PODS "/demo-") >= 1);
+	assert_true(fake_api_count(&f->bed.api, "POST " PODS) > before);
+	reconcile(f);
+	assert_true(metric(f, "afterglow_operations_total{operation=\"create\",kind=\"Pod\",result=\"ok\"}") == 3);
+}
+
+static void who_may_not_write_any_more_keeps_the_key_for_later(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f, CLUSTER(""));
+	f->bed.allowed = false;
+	reconcile(f);
+	assert_int_equal(fake_api_count(&f->bed.api, "POST"), 0);
+	assert_int_equal(fake_api_count(&f->bed.api, "PATCH"), 0);
+	assert_int_equal(workqueue_next_ns(&f->queue), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_new_cluster_gets_its_service_its_pods_and_its_status, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_an_answer_told_is_known_before_the_watch_tells_it, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_cluster_that_is_gone_is_forgotten_without_a_write, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_cluster_that_is_being_deleted_gets_no_pods, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_new_leader_lists_the_pods_before_it_creates_any, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_pod_of_the_leader_before_is_asked_for_and_not_made_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_refused_pod_is_tried_again_later_and_the_status_says_why, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_creation_without_a_clear_answer_is_looked_up_before_the_next_plan, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_may_not_write_any_more_keeps_the_key_for_later, setup, teardown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

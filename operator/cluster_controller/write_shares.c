@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who may have the next write. */
+#include "operator/cluster_controller/write_shares.h"
+
+#include <assert.h>
+
+void write_shares_join(struct write_shares *shares, struct write_share *share, struct execution *execution)
+{
+	assert(!share->execution);
+	*share = (struct write_share){ .execution = execution, .next = shares->first };
+	if (shares->first)
+		shares->first->prev = share;
+	shares->first = share;
+	shares->n++;
+}
+
+void write_shares_leave(struct write_shares *shares, struct write_share *share)
+{
+	assert(share->execution && shares->n > 0);
+	if (share->prev)
+		share->prev->next = share->next;
+	else
+		shares->first = share->next;
+	if (share->next)
+		share->next->prev = share->prev;
+	shares->n--;
+	*share = (struct write_share){ 0 };
+}
+
+/* Of those that could go on, which has the fewest on their way. What has none goes on by itself. */
+static struct execution *neediest(const struct write_shares *shares)
+{
+	struct execution *found = NULL;
+
+	for (struct write_share *share = shares->first; share; share = share->next) {
+		struct execution *x = share->execution;
+
+		if (x->in_flight > 0 && (!found || x->in_flight < found->in_flight) && execution_may_start(x))
+			found = x;
+	}
+	return found;
+}
+
+void write_shares_give(struct write_shares *shares)
+{
+	struct execution *x;
+
+	while (shares->executor->n_writes < WRITE_SHARES_MAX && (x = neediest(shares)))
+		execution_start(x);
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What follows from the answer of a pod's sidecar. */
+#include "operator/failure_controller/sidecar_answer.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/log.h"
+#include "lib/units.h"
+#include "operator/failure_controller/growth_events.h"
+#include "operator/failures/failures.h"
+#include "operator/failures/story.h"
+#include "operator/kube/event.h"
+#include "operator/manager/watches.h"
+
+/* One Event for each cluster, so often. */
+#define TELL_NS (3600 * NS_PER_SEC)
+/* RayFailures of one pod that are looked at. */
+#define TOLD_MAX 256
+
+void sidecar_memory_release(struct sidecar_memory *m)
+{
+	if (m->news)
+		free(m->news->growing);
+	free(m->news);
+	*m = (struct sidecar_memory){ 0 };
+}
+
+const struct growing *sidecar_memory_growing(const struct sidecar_memory *m)
+{
+	return m->news && m->news->growing && m->news->growing->n ? m->news->growing : NULL;
+}
+
+/* NULL: no memory. */
+static struct sidecar_news *news_of(struct sidecar_memory *m)
+{
+	if (!m->news && (m->news = calloc(1, sizeof(*m->news))))
+		poll_allowance_init(&m->news->allowance, now_boottime_ns());
+	return m->news;
+}
+
+/* --- Events ------------------------------------------------------------------------------------------------ */
+
+/* Takes event. */
+static void tell(const struct answer_sinks *sinks, cJSON *event)
+{
+	log_info("pod %s/%s: event %s: %s", json_str(event, "metadata.namespace"), json_str(event, "regarding.name"),
+		 json_str(event, "reason"), json_str(event, "note"));
+	event_recorder_emit(sinks->recorder, event, EVENT_COUNTED);
+}
+
+static bool was_told(const struct sidecar_news *news, const struct pod_hold *hold)
+{
+	for (size_t i = 0; i < POD_REPORT_HOLDS_MAX; i++)
+		if (news->told[i].until_ns == hold->until_ns && strcmp(news->told[i].container, hold->container) == 0)
+			return true;
+	return false;
+}
+
+static void take_holds(const struct answer_sinks *sinks, struct sidecar_memory *m, const cJSON *pod, const struct pod_report *report)
+{
+	struct sidecar_news *news = report->n_holds ? news_of(m) : NULL;
+
+	for (size_t i = 0; news && i < report->n_holds; i++)
+		if (!was_told(news, &report->holds[i])) {
+			/* The oldest makes room; the Event's name keeps it from being said twice all the same. */
+			memmove(news->told + 1, news->told, (POD_REPORT_HOLDS_MAX - 1) * sizeof(*news->told));
+			news->told[0] = report->holds[i];
+			tell(sinks, pod_hold_event(pod, &report->holds[i], now_realtime_ns()));
+		}
+}
+
+/* Whether it is time to tell of that, of one pod for its whole cluster. */
+static bool may_tell(struct answer_sinks *sinks, const cJSON *pod, const char *what)
+{
+	char cluster[512], key[600];
+
+	if (!pod || !cluster_key(pod, cluster, sizeof(cluster)))
+		return false;
+	snprintf(key, sizeof(key), "%s %s", what, cluster);
+	return event_filter_is_time(&sinks->told, key, now_boottime_ns(), TELL_NS);
+}
+
+/* --- Failures ---------------------------------------------------------------------------------------------- */
+
+/* The copy has only the metadata: the container stands in the name, the time in an annotation. */
+static bool told_by(const cJSON *failure, const char *pod, const char *container, struct told_end *ret_end)
+{
+	const char *name = json_str(failure, "metadata.name");
+	const char *ended = cJSON_GetStringValue(
+		cJSON_GetObjectItemCaseSensitive(json_get(failure, "metadata.annotations"), FAILURE_ENDED_ANNOTATION));
+	char prefix[300];
+	int len = snprintf(prefix, sizeof(prefix), "%.160s-%.63s-", pod, container);
+
+	/* Behind it is the hash alone: a container's name may begin like another's. */
+	if (!name || strncmp(name, prefix, (size_t)len) != 0 || strchr(name + len, '-') || story_container_lives(failure) ||
+	    !told_end_time(ended, &ret_end->at_ns))
+		return false;
+	snprintf(ret_end->container, sizeof(ret_end->container), "%s", container);
+	return true;
+}
+
+static size_t told_ends(const struct answer_sinks *sinks, const cJSON *pod, struct told_end ret_told[static TOLD_MAX])
+{
+	const struct store *store = informer_store(sinks->failures);
+	const struct store_entry *entry = NULL;
+	const char *name = json_str(pod, "metadata.name");
+	char group[512];
+	size_t n = failure_writer_ends(sinks->writer, pod, ret_told, TOLD_MAX);
+
+	if (!name || !group_key(pod, group, sizeof(group)))
+		return n;
+	while (n < TOLD_MAX && (entry = store_index_next(store, group, entry))) {
+		const cJSON *failure = store_entry_object(store, entry), *status;
+
+		cJSON_ArrayForEach(status, json_get(pod, "status.containerStatuses"))
+			if (n < TOLD_MAX && json_str(status, "name"))
+				n += told_by(failure, name, json_str(status, "name"), &ret_told[n]);
+	}
+	return n;
+}
+
+/* Several ends while no operator looked: the pod's status tells the last. */
+static void find_missed(const struct answer_sinks *sinks, const cJSON *pod, struct pod_report *report)
+{
+	_cleanup_free_ struct told_end *told = pod_ends_any(&report->ends) ? calloc(TOLD_MAX, sizeof(*told)) : NULL;
+
+	if (told)
+		pod_ends_missed(&report->ends, pod, told, told_ends(sinks, pod, told), report->failures);
+}
+
+/* One that was not known yet. False: it has to come again. Takes failure. */
+static bool take_failure(const struct answer_sinks *sinks, cJSON *failure, struct answer_result *result)
+{
+	result->failed = true;
+	return failure_writer_add(sinks->writer, failure);
+}
+
+/* Whether all of them were taken that are any: those that were too many may be taken later. */
+static bool take_failures(const struct answer_sinks *sinks, struct sidecar_memory *m, const char *key, struct pod_report *report,
+			  struct answer_result *result)
+{
+	unsigned lost = report->refused;
+	bool later = false;
+	cJSON *failure;
+
+	while ((failure = cJSON_DetachItemFromArray(report->failures, 0))) {
+		if (failure_writer_knows(sinks->writer, failure)) {
+			cJSON_Delete(failure);
+		} else if (news_of(m) && poll_allowance_spend(&m->news->allowance, now_boottime_ns())) {
+			later = !take_failure(sinks, failure, result) || later;
+		} else {
+			cJSON_Delete(failure);
+			lost++;
+		}
+	}
+	if (lost) {
+		metrics_add(sinks->metrics, METRIC_POLL_FAILURES_LOST, lost, "%s", "");
+		log_warning_limited("pod %s: its sidecar tells of %u failures that are none, or too many", key, lost);
+	}
+	return lost == report->refused && !later;
+}
+
+/* --- Growing memory ---------------------------------------------------------------------------------------- */
+
+/* The first answer may be that nothing grows, where the operator before us saw something grow. */
+static void take_growths(struct answer_sinks *sinks, struct sidecar_memory *m, const cJSON *pod, const struct pod_report *report)
+{
+	struct sidecar_news *news = report->n_growths ? news_of(m) : m->news;
+	bool first = !m->answered, changed = false;
+
+	growth_events_emit(sinks->recorder, &sinks->told, sinks->clusters, pod, report->growths, report->n_growths);
+	m->answered = true;
+	if (news && report->n_growths && !news->growing)
+		news->growing = calloc(1, sizeof(*news->growing));
+	if (news && news->growing)
+		changed = growing_take(news->growing, pod, report->growths, report->n_growths, now_realtime_ns());
+	if (news && !report->n_growths)
+		free(TAKE_PTR(news->growing));
+	if (changed || first)
+		sinks->on_growing(sinks->arg, pod);
+}
+
+/* Nobody says any more whether it still grows. */
+static void forget_growths(const struct answer_sinks *sinks, struct sidecar_memory *m, const cJSON *pod)
+{
+	if (!m->news || !m->news->growing)
+		return;
+	free(TAKE_PTR(m->news->growing));
+	if (pod)
+		sinks->on_growing(sinks->arg, pod);
+}
+
+/* --- An answer, or none ------------------------------------------------------------------------------------ */
+
+int sidecar_answer_take(struct answer_sinks *sinks, struct sidecar_memory *m, const char *key, const cJSON *pod, const char *text,
+			size_t len, struct answer_result *ret_result, struct err *err)
+{
+	struct answer_result result = { 0 };
+	struct pod_report report;
+	int r = pod_report_parse(pod, text, len, now_realtime_ns(), &report, err);
+
+	if (r < 0)
+		return r;
+	take_holds(sinks, m, pod, &report);
+	if (report.store_trouble[0] && may_tell(sinks, pod, "StoreTrouble"))
+		tell(sinks, pod_store_event(pod, report.store_trouble, now_realtime_ns()));
+	take_growths(sinks, m, pod, &report);
+	find_missed(sinks, pod, &report);
+	if (take_failures(sinks, m, key, &report, &result) && !report.ends.undecided)
+		memcpy(result.tag, report.tag, sizeof(result.tag));
+	pod_report_release(&report);
+	*ret_result = result;
+	return 0;
+}
+
+static void tell_unreachable(struct answer_sinks *sinks, const cJSON *pod, const struct err *why)
+{
+	char note[900], url[POD_REPORT_URL_MAX];
+
+	if (!may_tell(sinks, pod, "SidecarUnreachable"))
+		return;
+	snprintf(note, sizeof(note),
+		 "The operator does not reach the sidecar of this pod at %s (a NetworkPolicy?): processes that die while "
+		 "their container lives get no RayFailure, and a hold no Event. The ends of containers are recorded. %.300s",
+		 pod_report_url(pod, url) ? url : "", err_text(why));
+	tell(sinks, event_of_pod(pod, "Warning", "SidecarUnreachable", "Poll", note, now_realtime_ns()));
+}
+
+void sidecar_answer_lost(struct answer_sinks *sinks, struct sidecar_memory *m, const cJSON *pod, const struct err *why)
+{
+	tell_unreachable(sinks, pod, why);
+	forget_growths(sinks, m, pod);
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of which sidecars are asked, and what follows from their answers: an API server and a sidecar are the test's own. */
+#include "operator/failure_controller/sidecar_poller.h"
+
+#include "lib/units.h"
+#include "operator/manager/testing.h"
+
+#define FAILURE(id, class)                                                                                               \
+	"{\"id\":\"" id "\",\"container\":\"ray-worker\",\"containerLives\":true,\"summary\":{\"class\":\"" class "\",\"confidence\":"   \
+	"\"likely\",\"sentence\":\"A worker died.\",\"endedAt\":\"2026-01-21T01:29:06.324Z\",\"final\":true}}"
+#define ANSWER(tag, failures) "{\"podUID\":\"u-w\",\"tag\":\"" tag "\",\"failures\":[" failures "]}"
+
+struct fixture {
+	struct bed bed;
+	struct evhttp *sidecar;
+	int port;
+	const char *answer; /* NULL: 500 */
+	unsigned asked, unchanged; /* questions; of them those that had the tag already */
+	char tag[64]; /* of the last question, "" for none */
+};
+
+static void on_question(struct evhttp_request *request, void *arg)
+{
+	struct fixture *f = arg;
+	const char *tag = evhttp_find_header(evhttp_request_get_input_headers(request), "If-None-Match");
+	bool same = tag && strcmp(tag, "\"1-1\"") == 0 && f->answer && strstr(f->answer, "\"1-1\"");
+
+	assert_string_equal(evhttp_request_get_uri(request), "/failures");
+	snprintf(f->tag, sizeof(f->tag), "%s", tag ? tag : "");
+	f->asked++;
+	f->unchanged += same;
+	fake_api_send(request, same ? 304 : f->answer ? 200 : 500, same ? "" : f->answer ? f->answer : "");
+}
+
+static void start_sidecar(struct fixture *f)
+{
+	struct sockaddr_in address;
+	socklen_t len = sizeof(address);
+	struct evhttp_bound_socket *bound;
+
+	f->sidecar = evhttp_new(f->bed.api.server.base);
+	evhttp_set_gencb(f->sidecar, on_question, f);
+	bound = evhttp_bind_socket_with_handle(f->sidecar, "127.0.0.1", 0);
+	assert_non_null(bound);
+	assert_int_equal(getsockname(evhttp_bound_socket_get_fd(bound), (struct sockaddr *)&address, &len), 0);
+	f->port = ntohs(address.sin_port);
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	bed_init(&f->bed);
+	start_sidecar(f);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	evhttp_free(f->sidecar);
+	bed_release(&f->bed);
+	free(f);
+	return 0;
+}
+
+/* The pod w, whose sidecar was restarted so often: each restart is an occasion to ask at once. */
+static cJSON *pod_of(const struct fixture *f, int restarts)
+{
+	char text[2048];
+	cJSON *pod;
+
+	snprintf(text, sizeof(text),
+		 "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"namespace\":\"ml\",\"name\":\"w\",\"uid\":\"u-w\","
+		 "\"resourceVersion\":\"%d\",\"labels\":{\"ray.io/cluster\":\"demo\",\"ray.io/group\":\"g\",\"ray.io/is-ray-node\":\"yes\"}},"
+		 "\"spec\":{\"containers\":[{\"name\":\"ray-worker\"},{\"name\":\"afterglow\",\"ports\":[{\"name\":\"afterglow-http\","
+		 "\"containerPort\":%d}]}]},\"status\":{\"podIP\":\"127.0.0.1\",\"containerStatuses\":[{\"name\":\"ray-worker\","
+		 "\"restartCount\":%d,\"state\":{\"running\":{\"startedAt\":\"2026-01-21T01:00:00Z\"}}},{\"name\":\"afterglow\","
+		 "\"restartCount\":0,\"state\":{\"running\":{}}}]}}",
+		 50 + restarts, f->port, restarts);
+	pod = cJSON_Parse(text);
+	assert_non_null(pod);
+	return pod;
+}
+
+static void start(struct fixture *f)
+{
+	_cleanup_json_ cJSON *pod = pod_of(f, 0);
+	_cleanup_free_ char *text = cJSON_PrintUnformatted(pod);
+
+	fake_api_lists(&f->bed.api, "/pods", text);
+	bed_start(&f->bed);
+}
+
+/* Something ended in the pod: it is asked at once. */
+static void stir(struct fixture *f, int restarts)
+{
+	_cleanup_json_ cJSON *pod = pod_of(f, restarts);
+
+	sidecar_poller_see(f->bed.poller, pod, false);
+}
+
+static bool is_asked_once(void *arg)
+{
+	return ((struct fixture *)arg)->asked >= 1;
+}
+
+static bool is_asked_twice(void *arg)
+{
+	return ((struct fixture *)arg)->asked >= 2;
+}
+
+static bool has_failure(void *arg)
+{
+	return failure_writer_n_pending(((struct fixture *)arg)->bed.writer) > 0;
+}
+
+static void a_process_that_died_becomes_a_failure_once(void **state)
+{
+	struct fixture *f = *state;
+
+	f->answer = ANSWER("1-1", FAILURE("a", "WorkerCrash"));
+	start(f);
+	stir(f, 1);
+	fake_api_turn(&f->bed.api, has_failure, f);
+	assert_int_equal(failure_writer_n_pending(f->bed.writer), 1);
+	/* The next question says which answer is known. */
+	stir(f, 2);
+	fake_api_turn(&f->bed.api, is_asked_twice, f);
+	assert_string_equal(f->tag, "\"1-1\"");
+	fake_api_idle(&f->bed.api);
+	assert_int_equal(failure_writer_n_pending(f->bed.writer), 1);
+}
+
+static void a_pod_that_tells_of_more_failures_than_it_may_is_asked_again_without_a_tag(void **state)
+{
+	static char answer[1 << 15];
+	struct fixture *f = *state;
+	size_t len = (size_t)snprintf(answer, sizeof(answer), "{\"podUID\":\"u-w\",\"tag\":\"1-1\",\"failures\":[");
+
+	for (int i = 0; i < 60; i++)
+		len += (size_t)snprintf(answer + len, sizeof(answer) - len,
+					"%s{\"id\":\"f%d\",\"container\":\"ray-worker\",\"containerLives\":true,\"summary\":{\"class\":\"WorkerCrash\","
+					"\"sentence\":\"x\",\"endedAt\":\"2026-01-21T01:29:06Z\",\"final\":true}}", i ? "," : "", i);
+	snprintf(answer + len, sizeof(answer) - len, "]}");
+	f->answer = answer;
+	start(f);
+	stir(f, 1);
+	fake_api_turn(&f->bed.api, has_failure, f);
+	assert_int_equal(failure_writer_n_pending(f->bed.writer), 60);
+	/* Sixty others: four are taken, and the answer has to come again. */
+	for (char *at = answer; (at = strstr(at, "\"id\":\"f")); at += 7)
+		at[6] = 'g';
+	strstr(answer, "1-1")[0] = '2';
+	stir(f, 2);
+	fake_api_turn(&f->bed.api, is_asked_twice, f);
+	fake_api_idle(&f->bed.api);
+	assert_int_equal(failure_writer_n_pending(f->bed.writer), 64);
+	f->asked = 0;
+	stir(f, 3);
+	fake_api_turn(&f->bed.api, is_asked_once, f);
+	assert_string_equal(f->tag, "");
+}
+
+static void an_answer_of_another_pod_is_not_believed(void **state)
+{
+	struct fixture *f = *state;
+
+	f->answer = "{\"podUID\":\"another\",\"tag\":\"1-1\",\"failures\":[" FAILURE("a", "WorkerCrash") "]}";
+	start(f);
+	stir(f, 1);
+	fake_api_turn(&f->bed.api, is_asked_once, f);
+	fake_api_idle(&f->bed.api);
+	assert_int_equal(failure_writer_n_pending(f->bed.writer), 0);
+}
+
+static bool has_event(void *arg)
+{
+	return strstr(strbuf_str(&((struct fixture *)arg)->bed.api.bodies), "SidecarUnreachable");
+}
+
+static void a_sidecar_that_does_not_answer_three_times_is_an_event_of_its_pod(void **state)
+{
+	struct fixture *f = *state;
+	bool heard = true;
+
+	f->answer = NULL;
+	start(f);
+	stir(f, 1);
+	fake_api_turn(&f->bed.api, is_asked_once, f);
+	fake_api_idle(&f->bed.api);
+	sidecar_poller_growing(f->bed.poller, "ml/w", &heard);
+	assert_false(heard);
+	for (int i = 2; i <= 3; i++) {
+		f->asked = 0;
+		stir(f, i);
+		fake_api_turn(&f->bed.api, is_asked_once, f);
+		fake_api_idle(&f->bed.api);
+	}
+	fake_api_turn(&f->bed.api, has_event, f);
+	sidecar_poller_growing(f->bed.poller, "ml/w", &heard);
+	assert_true(heard);
+}
+
+static void a_pod_that_is_gone_or_whose_sidecar_does_not_run_is_not_asked(void **state)
+{
+	struct fixture *f = *state;
+	_cleanup_json_ cJSON *gone = NULL, *stopped = NULL;
+
+	f->answer = ANSWER("1-1", "");
+	start(f);
+	stir(f, 1);
+	gone = pod_of(f, 1);
+	sidecar_poller_see(f->bed.poller, gone, true);
+	stopped = pod_of(f, 2);
+	json_set_str(json_get(stopped, "metadata"), "name", "other");
+	cJSON_DeleteItemFromObject(cJSON_GetArrayItem(json_get(stopped, "status.containerStatuses"), 1), "state");
+	sidecar_poller_see(f->bed.poller, stopped, false);
+	fake_api_idle(&f->bed.api);
+	event_base_loopexit(f->bed.api.server.base, &(struct timeval){ .tv_usec = 600000 });
+	event_base_dispatch(f->bed.api.server.base);
+	assert_int_equal(f->asked, 0);
+}
+
+static void a_standby_asks_nobody(void **state)
+{
+	struct fixture *f = *state;
+
+	f->answer = ANSWER("1-1", "");
+	start(f);
+	f->bed.allowed = false;
+	stir(f, 1);
+	event_base_loopexit(f->bed.api.server.base, &(struct timeval){ .tv_usec = 600000 });
+	event_base_dispatch(f->bed.api.server.base);
+	assert_int_equal(f->asked, 0);
+	f->bed.allowed = true;
+	fake_api_turn(&f->bed.api, is_asked_once, f);
+}
+
+static bool is_growing(void *arg)
+{
+	bool heard;
+	const struct growing *growing = sidecar_poller_growing(((struct fixture *)arg)->bed.poller, "ml/w", &heard);
+
+	return growing && growing->n == 1;
+}
+
+static bool is_not_growing(void *arg)
+{
+	return !is_growing(arg);
+}
+
+static void memory_that_grows_is_known_until_the_sidecar_says_that_it_does_not(void **state)
+{
+	struct fixture *f = *state;
+
+	f->answer = "{\"podUID\":\"u-w\",\"tag\":\"7-7\",\"failures\":[],\"warnings\":[{\"kind\":\"MemoryGrowing\",\"container\":\"ray-worker\","
+		    "\"process\":\"gcs_server\",\"bytes\":1895825408,\"growthBytesPerHour\":20971520,\"grewSeconds\":14400,"
+		    "\"limitBytes\":2147483648,\"secondsLeft\":43200,\"sentence\":\"Memory grows.\"}]}";
+	start(f);
+	stir(f, 1);
+	fake_api_turn(&f->bed.api, is_growing, f);
+	assert_int_equal(f->bed.growing, 1);
+	f->answer = ANSWER("8-8", "");
+	stir(f, 2);
+	fake_api_turn(&f->bed.api, is_not_growing, f);
+	assert_int_equal(f->bed.growing, 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_process_that_died_becomes_a_failure_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_pod_that_tells_of_more_failures_than_it_may_is_asked_again_without_a_tag, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_answer_of_another_pod_is_not_believed, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_sidecar_that_does_not_answer_three_times_is_an_event_of_its_pod, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_pod_that_is_gone_or_whose_sidecar_does_not_run_is_not_asked, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_standby_asks_nobody, setup, teardown),
+		cmocka_unit_test_setup_teardown(memory_that_grows_is_known_until_the_sidecar_says_that_it_does_not, setup, teardown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whole RayFailures, byte for byte: testdata/ray_failures.jsonl has a pod in each line, of the tests beside this one, and the
+ * RayFailures that follow from it. Members of objects are compared in the order of their names. RECORD=1 writes what follows now.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/fileio.h"
+#include "lib/json.h"
+#include "lib/units.h"
+#include "operator/failures/failures.h"
+#include "operator/failures/pod_report.h"
+
+#define LINES "operator/failures/testdata/ray_failures.jsonl"
+#define MEMBERS_MAX 64
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp((*(cJSON *const *)a)->string, (*(cJSON *const *)b)->string);
+}
+
+static void sort_members(cJSON *value)
+{
+	cJSON *members[MEMBERS_MAX], *member;
+	size_t n = 0;
+
+	cJSON_ArrayForEach(member, value)
+		sort_members(member);
+	if (!cJSON_IsObject(value))
+		return;
+	while (value->child) {
+		assert_true(n < MEMBERS_MAX);
+		members[n++] = cJSON_DetachItemViaPointer(value, value->child);
+	}
+	qsort(members, n, sizeof(*members), by_name);
+	for (size_t i = 0; i < n; i++)
+		cJSON_AddItemToArray(value, members[i]);
+}
+
+static cJSON *of_answer(const cJSON *line, const cJSON *pod, int64_t now_ns)
+{
+	const char *answer = json_str(line, "answer");
+	struct pod_report report;
+	cJSON *failures;
+
+	if (pod_report_parse(pod, answer, strlen(answer), now_ns, &report, NULL) < 0)
+		return cJSON_CreateArray();
+	failures = TAKE_PTR(report.failures);
+	pod_ends_missed(&report.ends, pod, NULL, 0, failures);
+	pod_report_release(&report);
+	return failures;
+}
+
+/* As they are born, and the story and the signature that each has when it is written. */
+static cJSON *failures_of(const cJSON *line)
+{
+	const cJSON *pod = json_get(line, "pod");
+	int64_t now_ns = json_int(line, "now", 0) * NS_PER_SEC;
+	cJSON *failures = NULL, *failure;
+	struct err err = { 0 };
+
+	if (json_str(line, "answer"))
+		failures = of_answer(line, pod, now_ns);
+	else if (json_bool(line, "gone", false))
+		assert_int_equal(failures_from_gone_pod(pod, now_ns, &failures, &err), 0);
+	else
+		assert_int_equal(failures_from_pod(pod, now_ns, &failures, &err), 0);
+	cJSON_ArrayForEach(failure, failures) {
+		_cleanup_json_ cJSON *sealed = cJSON_Duplicate(failure, true);
+		const cJSON *annotations;
+
+		failure_seal(sealed);
+		annotations = json_get(sealed, "metadata.annotations");
+		json_set_str(failure, "story", cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, "afterglow.dev/story")));
+		json_set_str(failure, "signature", json_str(sealed, "spec.signature"));
+	}
+	sort_members(failures);
+	return failures;
+}
+
+static void whole_rayfailures_follow_from_pods(void **state)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(4 << 20);
+	FILE *record = getenv("RECORD") ? fopen(LINES ".new", "w") : NULL;
+	size_t n_lines = 0, n_failures = 0;
+	(void)state;
+
+	assert_int_equal(file_read(AT_FDCWD, LINES, &text, NULL), 0);
+	for (const char *at = strbuf_str(&text), *end; (end = strchr(at, '\n')); at = end + 1, n_lines++) {
+		_cleanup_json_ cJSON *line = NULL;
+
+		assert_int_equal(json_parse(at, (size_t)(end - at), &line, NULL), 0);
+		_cleanup_json_ cJSON *failures = failures_of(line);
+		_cleanup_free_ char *have = cJSON_PrintUnformatted(failures);
+		_cleanup_free_ char *want = cJSON_PrintUnformatted(json_get(line, "failures"));
+		n_failures += (size_t)cJSON_GetArraySize(failures);
+		if (record) {
+			json_set(line, "failures", TAKE_PTR(failures));
+			_cleanup_free_ char *new = cJSON_PrintUnformatted(line);
+			fprintf(record, "%s\n", new);
+		} else if (strcmp(have, want ? want : "") != 0) {
+			fail_msg("line %zu:\nhave %s\nwant %s", n_lines + 1, have, want);
+		}
+	}
+	if (record)
+		fclose(record);
+	assert_true(n_lines > 100 && n_failures > 100);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(whole_rayfailures_follow_from_pods),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the failure writer asks of other parts: which failures are wanted, what is known of them, and who hears of those that are lost. */
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/failure_class.h"
+#include "lib/json.h"
+#include "lib/units.h"
+#include "operator/kube/event.h"
+#include "operator/manager/own_lease.h"
+#include "operator/manager/parts.h"
+
+/* An Event that a failure is not recorded is for all of its cluster's, and not more often. */
+#define LOST_AGAIN_NS (600 * NS_PER_SEC)
+
+/* What a RayPolicy would not keep is not written, so policies come first. */
+static bool may_record(void *arg)
+{
+	const struct parts *p = arg;
+
+	return parts_may_write(arg) && watches_policies_settled(p->watches);
+}
+
+static void on_written(void *arg, const char *key)
+{
+	const struct parts *p = arg;
+
+	p->o.on_cluster(p->o.arg, key);
+}
+
+/*
+ * KubeRay deletes clusters all the time: after a job, between two tries, to scale down. That their containers end then is no
+ * failure. Of clusters of our own a deletion is recorded: whoever deletes a pod that we would make again wanted something.
+ */
+static bool is_wanted(void *arg, const cJSON *failure, const char **ret_why)
+{
+	const struct parts *p = arg;
+	const struct manager_options *o = p->o.settings;
+	const char *class = json_str(failure, "spec.class");
+
+	*ret_why = "its pod was deleted, and nothing had failed before (--record-deletions)";
+	if (!o->manage_clusters && !o->record_deletions && class && strcmp(class, failure_class_name(FAILURE_POD_DELETED)) == 0)
+		return false;
+	*ret_why = "older than what is kept";
+	return failure_gc_wants(p->gc, failure);
+}
+
+static cJSON *reconsider(void *arg, const cJSON *failure)
+{
+	const struct parts *p = arg;
+
+	return incident_writer_reconsider(p->incidents, failure);
+}
+
+/* Said of one failure for all of its cluster. */
+static void on_lost(void *arg, const cJSON *failure, const char *why)
+{
+	const struct parts *p = arg;
+	const char *namespace = json_str(failure, "metadata.namespace"),
+		   *name = json_str(failure, "spec.cluster");
+	char key[512], once[600], note[1000];
+	const cJSON *cluster;
+
+	if (!namespace || !name ||
+	    snprintf(key, sizeof(key), "%s/%s", namespace, name) >= (int)sizeof(key))
+		return;
+	snprintf(once, sizeof(once), "FailureNotRecorded %s", key);
+	cluster = parts_find_cluster(arg, key);
+	if (!cluster || !event_recorder_is_time(p->recorder, once, LOST_AGAIN_NS))
+		return;
+	snprintf(note, sizeof(note),
+		 "RayFailure %.253s, and perhaps others of this cluster, are not recorded: %.600s",
+		 json_str(failure, "metadata.name"), why);
+	event_recorder_emit(
+		p->recorder,
+		event_warning(cluster, "FailureNotRecorded", "Record", note, now_realtime_ns()),
+		EVENT_COUNTED);
+}
+
+static void on_older_crd(void *arg, const char *what)
+{
+	const struct parts *p = arg;
+	_cleanup_json_ cJSON *lease = own_lease(p->o.settings->own_namespace, p->o.settings->namespace);
+	char note[600];
+
+	snprintf(
+		note, sizeof(note),
+		"The CRD rayfailures.afterglow.dev is older than this operator and does not take %s: RayFailures are "
+		"written without. Upgrade it: kubectl apply --server-side -f the CRDs of this release",
+		what);
+	event_recorder_emit(
+		p->recorder,
+		event_of_object(lease, "Warning", "CRDOutdated", "Record", note, now_realtime_ns()),
+		EVENT_COUNTED);
+}
+
+int parts_new_failure_writer(struct parts *p, struct err *err)
+{
+	struct failure_writer_options options = {
+		.base = p->o.settings->base,
+		.client = p->o.settings->client,
+		.known = watches_informer(p->watches, WATCH_FAILURES),
+		.pods = watches_informer(p->watches, WATCH_PODS),
+		.metrics = p->o.settings->metrics,
+		.owners = p->owners,
+		.inquiries = p->inquiries,
+		.is_leader = parts_may_write,
+		.may_write = may_record,
+		.wanted = is_wanted,
+		.reconsider = reconsider,
+		.on_written = on_written,
+		.on_lost = on_lost,
+		.on_older_crd = on_older_crd,
+		.arg = p,
+	};
+
+	return failure_writer_new(&options, &p->writer, err);
+}

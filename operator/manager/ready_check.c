@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asks an operator whether it is ready. */
+#include "operator/manager/ready_check.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "lib/units.h"
+#include "operator/kube/http.h"
+
+#define ANSWER_MAX (64 << 10)
+#define ONE_ANSWER_NS (10 * NS_PER_SEC)
+
+struct answer {
+	struct event_base *base;
+	struct strbuf *out;
+	int status;
+	struct err err;
+};
+
+static void on_answer(void *arg, const struct http_response *response)
+{
+	struct answer *answer = arg;
+
+	answer->status = response->status;
+	answer->err = response->err;
+	strbuf_reset(answer->out);
+	if (response->body)
+		strbuf_adds(answer->out, response->body);
+	event_base_loopbreak(answer->base);
+}
+
+static int ask(struct http *http, const char *url, struct answer *answer, struct err *err)
+{
+	const struct http_request request = {
+		.method = "GET", .url = url, .direct = true, .deadline_ns = ONE_ANSWER_NS, .answer_max = ANSWER_MAX
+	};
+	struct http_call *call;
+	int r = http_start(http, &request, NULL, on_answer, answer, &call, err);
+
+	if (r < 0)
+		return r;
+	return event_base_dispatch(answer->base) < 0 ? err_set(err, EIO, "event loop") : 0;
+}
+
+static int ask_until(struct http *http, const char *url, int64_t until_ns, struct answer *answer, struct err *err)
+{
+	for (;;) {
+		int r = ask(http, url, answer, err);
+
+		if (r < 0 || answer->status == 200)
+			return r;
+		if (now_boottime_ns() >= until_ns)
+			break;
+		nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
+	}
+	if (answer->err.code)
+		return err_set(err, ETIMEDOUT, "%s is not ready: %s", url, err_text(&answer->err));
+	return err_set(err, ETIMEDOUT, "%s is not ready: status %d", url, answer->status);
+}
+
+int ready_check(const char *url, int64_t patience_ns, struct strbuf *out, struct err *err)
+{
+	struct answer answer = { .base = event_base_new(), .out = out };
+	struct http *http = NULL;
+	int r = answer.base ? http_new(answer.base, &http, err) : err_set(err, ENOMEM, "event loop");
+
+	if (r == 0)
+		r = ask_until(http, url, now_boottime_ns() + patience_ns, &answer, err);
+	if (http)
+		http_free(http);
+	if (answer.base)
+		event_base_free(answer.base);
+	return r;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asks an operator whether it is ready, as the chart's test does from a pod of its own: afterglow-operator --check-ready URL. */
+#ifndef AFTERGLOW_OPERATOR_MANAGER_READY_CHECK_H
+#define AFTERGLOW_OPERATOR_MANAGER_READY_CHECK_H
+
+#include <stdint.h>
+
+#include "lib/err.h"
+#include "lib/strbuf.h"
+
+/*
+ * Asks url (http://HOST:8080/readyz) once a second until the answer is 200, for at most patience_ns, and adds the last answer to
+ * out. -ETIMEDOUT: it was not ready within that time; err has the last status or what went wrong.
+ */
+int ready_check(const char *url, int64_t patience_ns, struct strbuf *out, struct err *err);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All RayPolicies and ClusterRayPolicies that there are, parsed once per change, with the labels by which they select; and which
+ * of them hold for a RayCluster. No I/O: the caller says what has changed.
+ */
+#ifndef AFTERGLOW_OPERATOR_POLICY_POLICY_BOOK_H
+#define AFTERGLOW_OPERATOR_POLICY_POLICY_BOOK_H
+
+#include <cjson/cJSON.h>
+
+#include "lib/strmap.h"
+#include "operator/policy/policy.h"
+#include "operator/policy/policy_object.h"
+#include "operator/policy/policy_resolve.h"
+#include "operator/policy/policy_status.h"
+
+#define POLICY_KEY_MAX 512
+
+/* One RayPolicy or ClusterRayPolicy. The object's owner is this. */
+struct known_policy {
+	struct policy_object *object;
+	struct policy_tally tally; /* of the last count (policy_count.h) */
+	size_t counted; /* the number of the cluster that was counted last */
+	/* Of its status, for policies.c: */
+	size_t round; /* in which it was looked at last */
+	int64_t written_ns, retry_ns;
+	bool writing;
+	char key[]; /* "namespace/name", or "name" */
+};
+
+struct policy_book {
+	struct policy own; /* the operator's, as it was given */
+	struct policy base; /* what it comes to where no policy object has a say */
+	struct strmap known[2]; /* key -> struct known_policy: RayPolicies, ClusterRayPolicies */
+	struct strmap lists; /* namespace -> struct policy_list, the oldest first */
+	struct policy_list cluster_list;
+	struct strmap namespaces; /* name -> its labels */
+	struct strmap clusters; /* "namespace/name" -> the labels of a RayCluster */
+	struct effective_policy *effective; /* combinations that were asked for */
+	size_t n_effective;
+	size_t n_counted; /* policy_count.h */
+};
+
+/* own is copied. On failure nothing is left to release. */
+int policy_book_init(struct policy_book *book, const struct policy *own, struct retention retention, struct err *err);
+void policy_book_release(struct policy_book *book);
+
+/*
+ * A change of a policy, of a namespace's labels, of a RayCluster's labels; after NULL: it is gone. Return whether anything that
+ * matters to policies has changed: a status of ours has not.
+ */
+bool policy_book_see_policy(struct policy_book *book, bool is_cluster_wide, const cJSON *before, const cJSON *after);
+bool policy_book_see_namespace(struct policy_book *book, const cJSON *before, const cJSON *after);
+bool policy_book_see_cluster(struct policy_book *book, const cJSON *before, const cJSON *after);
+
+/* Whether there is no policy at all. */
+bool policy_book_is_empty(const struct policy_book *book);
+
+/* As policies_for and policies_retention (policies.h). */
+const struct policy *policy_book_for(struct policy_book *book, const char *namespace, const cJSON *cluster_labels,
+				     const char **ret_origin);
+struct retention policy_book_retention(const struct policy_book *book, const char *namespace);
+
+/* For policy_count.c: those of a list that count, and who has a say for these labels. */
+struct policy_list policy_book_oldest(const struct policy_list *list);
+void policy_book_choose(const struct policy_book *book, const char *namespace, const cJSON *labels, struct policy_choice *ret_choice,
+			policy_loser_fn *fn, void *arg);
+/* The labels of a namespace. item and object are the caller's, and are used where only its name is known. */
+const cJSON *policy_book_namespace_labels(const struct policy_book *book, const char *namespace, cJSON *item, cJSON *object);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What each policy governs, and who is in its way. */
+#include "operator/policy/policy_count.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void note_loser(void *arg, const struct policy_object *loser, enum policy_block block, const struct policy_object *winner,
+		       bool locked)
+{
+	struct known_policy *k = loser->owner;
+
+	(void)arg;
+	if (k->tally.losses[block].winner)
+		return;
+	k->tally.losses[block].winner = winner;
+	k->tally.losses[block].locked = locked;
+}
+
+/* What the words of two tell, whether or not there is a cluster that both select. */
+static void compare_pairs(const struct policy_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		for (size_t j = i + 1; j < list->n; j++) {
+			const struct policy_object *older = list->items[i], *younger = list->items[j];
+			unsigned both = older->given & younger->given;
+
+			if (!both || older->trouble.code || younger->trouble.code || !policy_objects_overlap(older, younger))
+				continue;
+			for (enum policy_block b = 0; b < POLICY_BLOCKS; b++)
+				if (both & (1u << b))
+					note_loser(NULL, younger, b, older, false);
+		}
+}
+
+static void compare_with_locks(const struct policy_book *p, const char *namespace, const struct policy_list *list)
+{
+	struct policy_list all = policy_book_oldest(&p->cluster_list);
+	cJSON item, object;
+	const cJSON *labels = policy_book_namespace_labels(p, namespace, &item, &object);
+
+	for (size_t i = 0; i < all.n; i++)
+		for (size_t j = 0; j < list->n; j++) {
+			const struct policy_object *lock = all.items[i], *o = list->items[j];
+			unsigned both = lock->locked & o->given;
+
+			if (!both || lock->trouble.code || o->trouble.code || !selector_matches(&lock->namespace_selector, labels) ||
+			    !(selector_is_empty(&lock->selector) || selector_is_empty(&o->selector) ||
+			      selector_equals(&lock->selector, &o->selector)))
+				continue;
+			for (enum policy_block b = 0; b < POLICY_BLOCKS; b++)
+				if (both & (1u << b))
+					note_loser(NULL, o, b, lock, true);
+		}
+}
+
+static void count(struct policy_book *p, const struct policy_object *o, size_t n_pods)
+{
+	struct known_policy *k = o ? o->owner : NULL;
+
+	if (!k || k->counted == p->n_counted)
+		return;
+	k->counted = p->n_counted;
+	k->tally.clusters++;
+	k->tally.pods += n_pods;
+}
+
+static void count_cluster(struct policy_book *p, const struct store *pods, const char *key, const cJSON *labels)
+{
+	const struct store_entry *pod = NULL;
+	struct policy_choice choice;
+	char namespace[POLICY_KEY_MAX];
+	size_t n_pods = 0;
+
+	snprintf(namespace, sizeof(namespace), "%.*s", (int)strcspn(key, "/"), key);
+	policy_book_choose(p, namespace, labels, &choice, note_loser, NULL);
+	while ((pod = store_index_next(pods, key, pod)))
+		n_pods++;
+	p->n_counted++;
+	for (enum policy_block b = 0; b < POLICY_BLOCKS; b++) {
+		count(p, choice.from[b], n_pods);
+		count(p, choice.lock[b], n_pods);
+	}
+}
+
+static void begin_tallies(const struct policy_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		((struct known_policy *)list->items[i]->owner)->tally = (struct policy_tally){ .too_many = i >= POLICY_OBJECTS_MAX };
+}
+
+void policy_count_all(struct policy_book *p, const struct store *pods)
+{
+	struct policy_list all = policy_book_oldest(&p->cluster_list);
+	struct strmap_pos pos = { 0 };
+	const char *key;
+	void *value;
+
+	begin_tallies(&p->cluster_list);
+	compare_pairs(&all);
+	while (strmap_next(&p->lists, &pos, &key, &value)) {
+		struct policy_list own = policy_book_oldest(value);
+
+		begin_tallies(value);
+		compare_with_locks(p, key, &own);
+		compare_pairs(&own);
+	}
+	pos = (struct strmap_pos){ 0 };
+	while (strmap_next(&p->clusters, &pos, &key, &value))
+		count_cluster(p, pods, key, value);
+}

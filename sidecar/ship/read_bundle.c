@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads a bundle from a store and writes it as a tar archive. */
+#include "sidecar/ship/read_bundle.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "lib/fileio.h"
+#include "lib/log.h"
+#include "lib/tar.h"
+#include "lib/units.h"
+#include "sidecar/ship/plan.h"
+#include "sidecar/ship/retry.h"
+#include "sidecar/ship/store.h"
+
+struct reading {
+	struct store_context context;
+	struct state state; /* empty: nothing is noted of what is only read */
+	struct progress progress;
+	struct store *store;
+	struct plan plan;
+	struct strbuf manifest, chunk;
+	int out_fd;
+};
+
+static int put(const struct reading *r, const void *data, size_t len, struct fault *fault)
+{
+	struct err err = { 0 };
+
+	if (fd_write_all(r->out_fd, data, len, &err) < 0)
+		return fault_set(fault, FAULT_IO, "writing the archive: %s", err_text(&err));
+	return 0;
+}
+
+/* Appends at most a chunk of the file from offset on to out. */
+static int get(struct reading *r, const char *name, int64_t offset, struct strbuf *out, struct fault *fault)
+{
+	struct retry retry = { 0 };
+
+	for (;;) {
+		size_t before = out->len;
+
+		if (r->store->ops->get(r->store, name, offset, STORE_CHUNK, out, fault) == 0)
+			return 0;
+		strbuf_truncate(out, before);
+		int64_t wait = fault->kind == FAULT_STORE_MISSING ? -1 : retry_next(&retry, fault, offset, now_boottime_ns(),
+			r->context.deadline_ns, (uint32_t)now_boottime_ns());
+
+		if (wait < 0)
+			return fault_wrap(fault, "%s", name);
+		log_info("%s: %s; once more in %.1f s", name, fault->text, (double)wait / 1000);
+		nanosleep(&(struct timespec){ .tv_sec = wait / 1000, .tv_nsec = wait % 1000 * NS_PER_MS }, NULL);
+	}
+}
+
+static int put_header(const struct reading *r, const char *name, int64_t size, struct fault *fault)
+{
+	char block[TAR_BLOCK];
+	struct err err = { 0 };
+
+	if (tar_header_make(name, size, block, &err) < 0)
+		return fault_set(fault, FAULT_BUNDLE, "%s", err_text(&err));
+	return put(r, block, sizeof(block), fault);
+}
+
+static int put_padding(const struct reading *r, int64_t size, struct fault *fault)
+{
+	static const char zeros[TAR_BLOCK];
+
+	return put(r, zeros, tar_padding(size), fault);
+}
+
+static int read_manifest(struct reading *r, struct fault *fault)
+{
+	struct err err = { 0 };
+	size_t before;
+
+	do {
+		before = r->manifest.len;
+		if (get(r, PLAN_MANIFEST, (int64_t)before, &r->manifest, fault) < 0)
+			return -1;
+	} while (r->manifest.len > before && !strbuf_failed(&r->manifest));
+	if (strbuf_failed(&r->manifest))
+		return fault_set(fault, FAULT_BUNDLE, PLAN_MANIFEST " is larger than %zu bytes", PLAN_MANIFEST_MAX);
+	if (r->manifest.len == 0)
+		return fault_set(fault, FAULT_BUNDLE, "%s: the store has no complete bundle of that name", r->context.options->as);
+	if (plan_parse(strbuf_str(&r->manifest), r->manifest.len, &r->plan, &err) < 0)
+		return fault_set(fault, FAULT_BUNDLE, "%s", err_text(&err));
+	return 0;
+}
+
+static int put_manifest(struct reading *r, struct fault *fault)
+{
+	int64_t size = (int64_t)r->manifest.len;
+
+	if (put_header(r, PLAN_MANIFEST, size, fault) < 0 || put(r, strbuf_str(&r->manifest), r->manifest.len, fault) < 0)
+		return -1;
+	return put_padding(r, size, fault);
+}
+
+/* Once the header is written, there is no way back: the size stands in it. */
+static int put_rest(struct reading *r, const struct plan_item *file, struct fault *fault)
+{
+	for (int64_t at = 0; at < file->size; at += (int64_t)r->chunk.len) {
+		if (at > 0) {
+			strbuf_reset(&r->chunk);
+			if (get(r, file->name, at, &r->chunk, fault) < 0)
+				return -1;
+		}
+		if (r->chunk.len == 0 || strbuf_failed(&r->chunk))
+			return fault_set(fault, FAULT_BUNDLE_CHANGED, "%s is shorter than " PLAN_MANIFEST " says", file->name);
+		if (put(r, strbuf_str(&r->chunk), (size_t)MIN((int64_t)r->chunk.len, file->size - at), fault) < 0)
+			return -1;
+	}
+	return put_padding(r, file->size, fault);
+}
+
+static int put_file(struct reading *r, const struct plan_item *file, struct fault *fault)
+{
+	strbuf_reset(&r->chunk);
+	if (get(r, file->name, 0, &r->chunk, fault) < 0)
+		return -1;
+	if (r->chunk.len == 0 && file->size > 0) {
+		log_warning("%s is in " PLAN_MANIFEST ", and the store does not have it any more", file->name);
+		return 0;
+	}
+	if (put_header(r, file->name, file->size, fault) < 0)
+		return -1;
+	return put_rest(r, file, fault);
+}
+
+static int run(struct reading *r, struct fault *fault)
+{
+	static const char end[2 * TAR_BLOCK];
+
+	if (store_open(&r->context, &r->store, fault) < 0 || read_manifest(r, fault) < 0 || put_manifest(r, fault) < 0)
+		return -1;
+	for (size_t i = 0; i < r->plan.n; i++)
+		if (put_file(r, &r->plan.items[i], fault) < 0)
+			return -1;
+	return put(r, end, sizeof(end), fault);
+}
+
+int read_bundle(const struct ship_options *options, int64_t deadline_ns, int out_fd, struct fault *fault)
+{
+	struct reading r = { .context = { .options = options, .deadline_ns = deadline_ns }, .out_fd = out_fd };
+	int result;
+
+	r.context.state = &r.state;
+	r.context.progress = &r.progress;
+	r.manifest = STRBUF_INIT(PLAN_MANIFEST_MAX);
+	r.chunk = STRBUF_INIT(STORE_CHUNK);
+	progress_init(&r.progress);
+	result = run(&r, fault);
+	if (r.store)
+		r.store->ops->free(r.store);
+	plan_release(&r.plan);
+	strbuf_release(&r.chunk);
+	strbuf_release(&r.manifest);
+	return result;
+}
