@@ -79,7 +79,7 @@ static void events_of_the_raycluster_name_who_deleted_its_pods(void **state)
 		{ EVENT("DeletedWorkerPod", "Deleted pod ml/demo-w-1"), false, "KubeRay", "workersToDelete" },
 		{ EVENT("DeletedWorkerPod", "Deleted Pod ml/demo-w-1"), false, "KubeRay", "fewer replicas" },
 		{ EVENT("DeletedWorkerPod", "Deleted worker Pod ml/demo-w-1; Pod status: Failed; Pod restart policy: Never; Ray container "
-					   "terminated status: nil"), false, "KubeRay", "Ray container has ended" },
+					   "terminated status: nil"), false, "KubeRay", "end of its Ray container" },
 		{ EVENT("DeletedWorkerPod", "Deleted worker Pod ml/demo-w-1 for group small: autoscaler scale-down request"), true,
 		  "RayAutoscaler", "scaled" },
 		{ EVENT("DeletedWorkerPod", "Deleted worker Pod ml/demo-w-1 for group small: cleanup of incomplete multi-host group"), true,

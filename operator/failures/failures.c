@@ -256,7 +256,7 @@ static void set_gaps(const struct death *d, struct ray_failure *f)
 {
 	set_sidecars_gaps(d, f);
 	if (d->lost)
-		ray_failure_add_missing(f, "the container's end: nobody on its node said that it ended, or how",
+		ray_failure_add_missing(f, "the container's end: nothing on its node reported that it ended, or how",
 					"the node's kernel log and disk, if it comes back");
 	else if (d->view.lost && !death_is_told(d))
 		ray_failure_add_missing(f, "the exit code: the kubelet lost the container and made 137 up",

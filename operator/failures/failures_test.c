@@ -782,7 +782,7 @@ static void a_container_that_was_lost_has_the_name_of_its_death(void **state)
 	assert_int_equal(failures_from_gone_pod(ran, 0, &a, NULL), 0);
 	assert_int_equal(failures_from_gone_pod(ended, 0, &b, NULL), 0);
 	assert_string_equal(json_str(cJSON_GetArrayItem(a, 0), "metadata.name"), json_str(cJSON_GetArrayItem(b, 0), "metadata.name"));
-	assert_true(any_has(json_get(cJSON_GetArrayItem(a, 0), "spec.missing"), "what", "nobody on its node said that it ended"));
+	assert_true(any_has(json_get(cJSON_GetArrayItem(a, 0), "spec.missing"), "what", "nothing on its node reported that it ended"));
 }
 
 static void an_end_while_its_pod_was_deleted_says_so_whatever_its_code(void **state)

@@ -67,7 +67,7 @@ static char *patch_base64(const struct admission_request *request, const cJSON *
 	size_t len;
 
 	if (json_patch_diff(request->object, after, &patch, &err) < 0) {
-		log_warning("%s %s/%s is admitted as it is: %s", request->kind, request->namespace, request->name, err_text(&err));
+		log_warning("%s %s/%s is admitted unchanged: %s", request->kind, request->namespace, request->name, err_text(&err));
 		return NULL;
 	}
 	text = patch->child ? cJSON_PrintUnformatted(patch) : NULL;

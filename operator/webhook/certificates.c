@@ -366,7 +366,7 @@ static bool take_secret(struct certificates *c, struct client_response *response
 		metrics_add(c->o.metrics, METRIC_WEBHOOK_CERTIFICATE_READS, 1, "result=\"absent\"");
 		if (c->o.external)
 			trouble_say(&c->trouble,
-				    "there is no Secret %s/%s: whoever writes it (--webhook-certificates external) must make it",
+				    "there is no Secret %s/%s: with --webhook-certificates external, something else must create it",
 				    c->namespace, c->secret_name);
 		return true;
 	}

@@ -236,7 +236,7 @@ def test_without_that_right_the_pods_event_still_tells_of_a_drain(without_nodes,
     vanish(api, made)
     spec = failure["spec"]
     assert (spec["class"], spec["confidence"], spec["endedBy"]["kind"]) == ("NodeShutdown", "likely", "ClusterAutoscaler"), spec
-    assert any("whoever may create Events" in m["what"] for m in spec["missing"])
+    assert any("everybody who may create Events" in m["what"] for m in spec["missing"])
 
 
 def test_kubernetes_own_taint_controller_deletes_for_a_taint_of_somebodys(start, api, kubelet, node, plane):
