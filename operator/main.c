@@ -92,7 +92,7 @@ static void on_drain_over(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	log_warning("stopped with writes unanswered after %d s", DRAIN_S);
+	log_warning("stopped: some writes had no answer after %d s", DRAIN_S);
 	event_base_loopbreak(p->base);
 }
 

@@ -223,7 +223,7 @@ bool claim_by_owner_events(const cJSON *events, const struct claim_pod *pod, con
 			   struct claim *ret_claim)
 {
 	static const struct event_row rows[] = {
-		{ "DeletedRayCluster", "Deleted", true, false, ENDED_BY_KUBERAY, "it deleted the RayCluster, which was needed no longer" },
+		{ "DeletedRayCluster", "Deleted", true, false, ENDED_BY_KUBERAY, "it deleted the RayCluster, which was no longer needed" },
 	};
 	const struct claim_pod cluster = { .namespace = pod->namespace, .name = pod->cluster, .from_ns = pod->from_ns, .to_ns = pod->to_ns };
 	struct claim claim = { 0 };
@@ -332,7 +332,7 @@ bool claim_by_job(const cJSON *job, const struct claim_pod *pod, struct claim *r
 		return claims(ret_claim, ENDED_BY_KUBERAY, "RayJob", name, "the RayJob was suspended", evidence);
 	if (!is_one_of(status, "Complete", "Failed"))
 		return false;
-	snprintf(why, sizeof(why), "the RayJob %s, and its cluster is not kept (ttlSecondsAfterFinished %d)",
+	snprintf(why, sizeof(why), "the RayJob %s, and KubeRay deletes its cluster (ttlSecondsAfterFinished %d)",
 		 strcmp(status, "Failed") == 0 ? "failed" : "finished",
 		 (int)MIN(MAX(json_int(job, "spec.ttlSecondsAfterFinished", 0), (int64_t)0), (int64_t)1 << 30));
 	return claims(ret_claim, ENDED_BY_KUBERAY, "RayJob", name, why, evidence);

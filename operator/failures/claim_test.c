@@ -149,7 +149,7 @@ static void a_rayjob_says_why_its_cluster_goes(void **state)
 	static const struct {
 		const char *job, *kind, *reason;
 	} rows[] = {
-		{ "{jobDeploymentStatus: Complete, rayClusterName: demo}", "KubeRay", "the RayJob finished, and its cluster is not kept (ttlSecondsAfterFinished 60)" },
+		{ "{jobDeploymentStatus: Complete, rayClusterName: demo}", "KubeRay", "the RayJob finished, and KubeRay deletes its cluster (ttlSecondsAfterFinished 60)" },
 		{ "{jobDeploymentStatus: Failed, rayClusterName: demo}", "KubeRay", "the RayJob failed" },
 		{ "{jobDeploymentStatus: Retrying}", "KubeRay", "tries again" },
 		{ "{jobDeploymentStatus: Running, rayClusterName: demo-2}", "KubeRay", "tries again" },

@@ -222,7 +222,7 @@ static void that_another_container_is_not_rays_is_said(void **state)
 	(void)state;
 	json_set_str(cJSON_GetArrayItem(json_get(pod, "spec.containers"), 0), "name", "ray");
 	array = failures_of(pod);
-	assert_true(any_has(json_get(array->child, "spec.missing"), "what", "it looks into Ray's container, and this is another"));
+	assert_true(any_has(json_get(array->child, "spec.missing"), "what", "the sidecar watches Ray's container, and this is another container"));
 }
 
 static void the_object_is_complete(void **state)
@@ -404,7 +404,7 @@ static void a_bundle_of_somebody_else_is_not_passed_on(void **state)
 		pod = pod_with("", "", strbuf_str(&sb));
 		array = failures_of(pod);
 		assert_null(json_get(array->child, "spec.bundle"));
-		assert_true(any_has(json_get(array->child, "spec.missing"), "what", "not of this pod"));
+		assert_true(any_has(json_get(array->child, "spec.missing"), "what", "a bundle of another pod"));
 	}
 }
 

@@ -184,8 +184,8 @@ static void say_nobody(const struct look *l)
 	ended_by_get(json_get(l->failure, "spec"), &by);
 	tell(l, json_str(l->failure, "spec.verdict"), &by, true);
 	say_node_refused(l);
-	add_missing(l, is_unseen(l) ? "which client of the API it was: not all of what may name one, Events and its node, could be read" :
-				      "which client of the API it was: no Event, and nothing about its node or its RayCluster, names one",
+	add_missing(l, is_unseen(l) ? "which client of the API it was: Events or the node, which may name it, could not be read" :
+				      "which client of the API it was: no Event, node or RayCluster names it",
 		    "the API server's audit log");
 }
 

@@ -97,7 +97,7 @@ static void tell(const struct kuberay_guard *g, enum kuberay_verdict before)
 	case KUBERAY_ABSENT:
 		log_info("%s: RayClusters are managed from now on", why);
 		if (before == KUBERAY_RUNS)
-			tell_event(g, "Normal", "ManagesRayClusters", "KubeRay renews no Lease any more: Afterglow manages RayClusters");
+			tell_event(g, "Normal", "ManagesRayClusters", "KubeRay no longer renews a Lease: Afterglow manages RayClusters");
 		break;
 	case KUBERAY_UNKNOWN:
 		break;

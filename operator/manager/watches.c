@@ -92,11 +92,11 @@ static void tell_trouble(const struct watch *watch)
 	int status = informer_reflector(watch->informer)->last_status;
 
 	if (is_done_without(watch))
-		log_info("%s: the operator works without them, for %s; it asks again from time to time", plural,
+		log_info("%s: the operator works without them, for %s; it tries again from time to time", plural,
 			 status == 403 ? "it may not list them" : "their CRD is not installed");
 	else
 		log_warning("%s: %s%s", plural, informer_trouble(watch->informer),
-			    status == 404 ? " (is its CRD installed? asked for again from time to time)" : "");
+			    status == 404 ? " (is its CRD installed? The operator tries again from time to time)" : "");
 }
 
 /* Says each trouble once, and its end. */

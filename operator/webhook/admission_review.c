@@ -44,7 +44,7 @@ int admission_request_read(const cJSON *review, struct admission_request *ret_re
 	};
 
 	if (!is_review(review))
-		return err_set(err, EPROTO, "this is no AdmissionReview of admission.k8s.io/v1");
+		return err_set(err, EPROTO, "this is not an AdmissionReview of admission.k8s.io/v1");
 	if (!*r.uid || strlen(r.uid) > UID_MAX)
 		return err_set(err, EPROTO, "request.uid must be a string of 1 to %d bytes", UID_MAX);
 	if (!r.update && strcmp(operation, "CREATE") != 0)

@@ -344,7 +344,7 @@ static void accept_secret(struct certificates *c)
 	if (!good && c->o.external)
 		trouble_say(&c->trouble,
 			    "Secret %s/%s: tls.crt and tls.key are not a valid certificate for the names %s to %s and its key."
-			    " Whoever writes them (--webhook-certificates external) must renew them",
+			    " With --webhook-certificates external, something else must renew them",
 			    c->namespace, c->secret_name, c->names.dns[0], c->names.dns[2]);
 	if (!good)
 		return;
