@@ -156,7 +156,7 @@ static bool take_failures(const struct answer_sinks *sinks, struct sidecar_memor
 	}
 	if (lost) {
 		metrics_add(sinks->metrics, METRIC_POLL_FAILURES_LOST, lost, "%s", "");
-		log_warning_limited("pod %s: ignored %u failures from its sidecar (malformed, or over the rate limit)", key, lost);
+		log_warning_limited("pod %s: its sidecar tells of %u failures that are none, or too many", key, lost);
 	}
 	return lost == report->refused && !later;
 }
@@ -221,8 +221,8 @@ static void tell_unreachable(struct answer_sinks *sinks, const cJSON *pod, const
 	if (!may_tell(sinks, pod, "SidecarUnreachable"))
 		return;
 	snprintf(note, sizeof(note),
-		 "The operator cannot reach the sidecar of this pod at %s (a NetworkPolicy?): processes that die while "
-		 "their container lives get no RayFailure, and holds get no Event. The ends of containers are still recorded. %.300s",
+		 "The operator does not reach the sidecar of this pod at %s (a NetworkPolicy?): processes that die while "
+		 "their container lives get no RayFailure, and a hold no Event. The ends of containers are recorded. %.300s",
 		 pod_report_url(pod, url) ? url : "", err_text(why));
 	tell(sinks, event_of_pod(pod, "Warning", "SidecarUnreachable", "Poll", note, now_realtime_ns()));
 }

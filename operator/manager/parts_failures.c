@@ -38,7 +38,7 @@ static bool is_wanted(void *arg, const cJSON *failure, const char **ret_why)
 	const struct manager_options *o = p->o.settings;
 	const char *class = json_str(failure, "spec.class");
 
-	*ret_why = "its pod was deleted, and nothing had failed before (--record-deletions records these)";
+	*ret_why = "its pod was deleted, and nothing had failed before (--record-deletions)";
 	if (!o->manage_clusters && !o->record_deletions && class && strcmp(class, failure_class_name(FAILURE_POD_DELETED)) == 0)
 		return false;
 	*ret_why = "older than what is kept";
