@@ -114,7 +114,7 @@ static void note_end_of_namespace(struct execution *x)
 	struct known_namespace *known = known_state_of_namespace(x->executor->known, x->namespace);
 
 	if (known && !known->ends)
-		log_info("cluster %s: its namespace is being deleted, nothing can be made in it any more", x->key);
+		log_info("cluster %s: its namespace is being deleted, so nothing can be created in it", x->key);
 	if (known)
 		known->ends = true;
 	x->namespace_ends = true;
@@ -153,7 +153,7 @@ static bool try_without_sidecar(struct step *step, const struct client_response 
 	if (!inject_undo(op->body, why ? why : err_text(&response->err)) ||
 	    client_create(x->executor->client, op->body, pod_fields, on_op_done, step, &err) < 0)
 		return false;
-	log_warning("cluster %s: %s is refused, and tried without the sidecar: %s", x->key, name, why ? why : err_text(&response->err));
+	log_warning("cluster %s: %s is refused; trying again without the sidecar: %s", x->key, name, why ? why : err_text(&response->err));
 	return true;
 }
 

@@ -249,13 +249,13 @@ bool policy_book_see_policy(struct policy_book *p, bool is_cluster_wide, const c
 	forget_effective(p);
 	object = after ? policy_object_new(after) : NULL;
 	if (after && !object) {
-		log_warning_limited("policy %s: it is as it was before: out of memory", key);
+		log_warning_limited("policy %s: its previous version stays in force: out of memory", key);
 		return false;
 	}
 	forget_policy(p, is_cluster_wide, key, namespace);
 	if (object && !known_new(p, is_cluster_wide, key, namespace, object)) {
 		policy_object_free(object);
-		log_warning_limited("policy %s does not hold: out of memory", key);
+		log_warning_limited("policy %s is not in force: out of memory", key);
 	}
 	return true;
 }

@@ -96,7 +96,7 @@ def test_a_hold_is_an_event_of_the_pod_that_says_how_to_end_it(deaths):
     name = pod_of(deaths, "held")
     note = wait_for("the event", lambda: deaths.k("get", "events", "-o", "jsonpath={.items[*].message}", "--field-selector",
                                                   f"involvedObject.name={name},reason=Held"), timeout=90)
-    assert "Container ray-worker has failed and is held until" in note
+    assert "Container ray-worker has failed. It is held until" in note
     assert not [f for f in deaths.failures() if f["spec"]["pod"] == name], "it has not ended"
     program, *command = shlex.split(note.partition("Release it with: ")[2])
     assert program == "kubectl"
