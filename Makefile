@@ -40,7 +40,7 @@ SHIP := $(call modules,sidecar/ship) $(DIGEST)
 PACK := $(call modules,sidecar/pack) $(CORE) $(CONFINE) $(DIGEST)
 UNWIND := $(call modules,sidecar/unwind) sidecar/sample/rootfd.c sidecar/sample/root_walk.c $(CORE) $(CONFINE)
 OPERATOR := $(call modules,operator/kube operator/cache operator/policy operator/injection operator/raycluster operator/launcher operator/webhook operator/failures operator/cluster_controller operator/failure_controller operator/manager operator) $(LOOP) $(DIGEST)
-PLUGIN := $(call modules,plugin)
+PLUGIN := $(call modules,plugin) $(DIGEST)
 NODE := $(call modules,node)
 # What of lib needs libc alone, as the node agent does.
 NODE_LIB := $(patsubst %,lib/%.c,err fileio log oom outlet printable strbuf syslog_lines units utf8)
@@ -141,7 +141,7 @@ $(BUILD)/afterglow-unwind: $(call objects,$(UNWIND) $(LIB) sidecar/unwind/main.c
 $(BUILD)/kubectl-afterglow: $(call objects,$(PLUGIN) $(LIB) plugin/main.c)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(link_program) -lcjson
+	$(Q)$(link_program) -lcjson -lcrypto
 $(BUILD)/afterglow-operator $(BUILD)/shared/afterglow-operator: $(call objects,$(OPERATOR) $(LIB) operator/main.c)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
@@ -188,7 +188,7 @@ $(call tests_in,sidecar/unwind): $(BUILD)/test/%: $(BUILD)/obj/%.o $(call object
 $(BUILD)/test/plugin/%_test: $(BUILD)/obj/plugin/%_test.o $(call objects,$(PLUGIN) $(LIB))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka -lcjson
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka -lcjson -lcrypto
 $(BUILD)/test/node/%_test: $(BUILD)/obj/node/%_test.o $(call objects,$(NODE) $(LIB))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)

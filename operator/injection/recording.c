@@ -78,7 +78,7 @@ static void note_gaps(const cJSON *pod_spec, const struct recording_request *r, 
 		notes_addf(notes, NOTE_RECORDING, "SyslogRefused", "pods run without the node's syslog: %s", r->kernel_log_refused);
 	if (json_bool(pod_spec, "hostNetwork", false))
 		notes_addf(notes, NOTE_RECORDING, "NodeNetwork",
-			   "group %s: in the node's network the sidecar serves no HTTP, for its port might be another's there: processes "
+			   "group %s: with hostNetwork the sidecar serves no HTTP, because its port may be in use on the node: processes "
 			   "that die while their container lives get no RayFailure; ends of containers do",
 			   r->group);
 }

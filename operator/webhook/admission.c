@@ -155,7 +155,7 @@ static cJSON *admit_pod(struct admission *a, const struct admission_request *req
 	in.kernel_log_refused = kernel_log_refused(a, request->namespace, in.policy, reason_text);
 	in.absence = absence(a, request->namespace, group);
 	if (pod_admit(request->object, &in, &pod, &reason, &err) < 0) {
-		log_warning("a pod of %s is admitted as it is: %s", group, err_text(&err));
+		log_warning("a pod of %s is admitted unchanged: %s", group, err_text(&err));
 		return NULL;
 	}
 	annotate_owner(pod, cluster);
@@ -179,7 +179,7 @@ static cJSON *admit_ray(struct admission *a, const struct admission_request *req
 	const cJSON *warning;
 
 	if (cluster_admit(&in, policy, policy->memory.mode, &out, &err) < 0) {
-		log_warning("%s %s/%s is admitted as it is: %s", request->kind, request->namespace, request->name, err_text(&err));
+		log_warning("%s %s/%s is admitted unchanged: %s", request->kind, request->namespace, request->name, err_text(&err));
 		return NULL;
 	}
 	count(a, kind_of(request), out.object ? "" : "Unchanged");

@@ -151,7 +151,7 @@ bool container_attach(struct container *c, struct received *hello)
 	c->hello = hello->message;
 	root_fd = take_descriptors(c, hello);
 	if (root_fd < 0)
-		log_warning_limited("%s: its launcher sent no root directory: nothing to see but its exit", c->hello.name);
+		log_warning_limited("%s: its launcher sent no root directory: only its exit can be seen", c->hello.name);
 	if (observer_open(&c->observer, root_fd, c->hello.launcher, &c->cgroup, &err) < 0) {
 		log_error("%s: %s", c->hello.name, err_text(&err));
 		return false;

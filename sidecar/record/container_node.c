@@ -10,6 +10,7 @@
 #include "lib/log.h"
 #include "lib/units.h"
 #include "sidecar/record/container_internal.h"
+#include "sidecar/record/discard.h"
 
 bool container_has_id(const struct container *c, const char *container_id)
 {
@@ -82,7 +83,7 @@ static void on_received(int file, const char *why, void *arg)
 	if (file < 0)
 		log_warning_limited("%s: the core of PID %d from the node: %.200s", c->hello.name, (int)n->offer.pid, why);
 	else if (!container_take_core(c, &hint, file))
-		closep(&file);
+		discard(&file, 1);
 	if (c->state == CONTAINER_ENDED)
 		go_on_with_end(c);
 	else if (c->state == CONTAINER_REPORTING && !c->death_crash)

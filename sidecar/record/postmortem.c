@@ -175,7 +175,7 @@ static void add_what_hangs(struct observer *o, struct verdict *v)
 	if (ray_watch_hangs(o->ray, now_boottime_ns()))
 		verdict_add_missing(v, "Ray's logs", POSTMORTEM_LOGS_NEED);
 	if (errand_busy(&o->files))
-		verdict_add_missing(v, "what the container's files tell", "filesystems in the container that answer: one did not");
+		verdict_add_missing(v, "what the container's files show", "filesystems in the container that answer; one of them did not");
 }
 
 void postmortem_report(struct observer *o, const struct ending *e, const struct record_options *options,

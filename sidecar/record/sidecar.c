@@ -148,7 +148,7 @@ static size_t make_room(struct sidecar *r)
 			oldest = i;
 	}
 	if (oldest < CONTAINERS_MAX) {
-		log_warning_limited("more than %d connections at a time: one that says nothing is dropped", CONTAINERS_MAX);
+		log_warning_limited("more than %d connections at a time: dropped a silent one", CONTAINERS_MAX);
 		remove_container(r, r->containers[oldest]);
 	}
 	return oldest;
@@ -172,7 +172,7 @@ static void on_connection(int connection, void *arg)
 	size_t slot = make_room(r);
 
 	if (slot == CONTAINERS_MAX) {
-		log_warning_limited("more than %d launchers at a time: one is refused", CONTAINERS_MAX);
+		log_warning_limited("more than %d launchers at a time: refused one", CONTAINERS_MAX);
 		discard_connection(connection);
 		return;
 	}
