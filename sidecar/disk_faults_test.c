@@ -382,7 +382,7 @@ static int setup(void **state)
 	shared->until_fault = NEVER;
 	log_set_level(LOG_LEVEL_ERROR);
 	snprintf(directory, sizeof(directory), "/tmp/disk_faults_test.XXXXXX");
-	if (!mkdtemp(directory) || observer_open(&watched, root_fd, getpid(), &err) < 0)
+	if (!mkdtemp(directory) || observer_open(&watched, root_fd, getpid(), NULL, &err) < 0)
 		return -1;
 	for (int i = 1; i < 4; i++)
 		observer_sample(&watched, i * NS_PER_SEC);

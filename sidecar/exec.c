@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/failure_class.h"
 #include "lib/fileio.h"
 #include "lib/loop/child.h"
 #include "lib/units.h"
@@ -227,6 +228,16 @@ static int run(struct run *r, struct err *err)
 	return WIFSIGNALED(r->status) ? 128 + WTERMSIG(r->status) : WEXITSTATUS(r->status);
 }
 
+/* Killed before it could say hello, the launcher leaves no report. */
+static void say_unstarted(const struct run *r)
+{
+	const char *signal = WIFSIGNALED(r->status) ? signal_name(WTERMSIG(r->status)) : NULL;
+
+	if (!r->ended || !signal || !r->sidecar || sidecar_was_greeted(r->sidecar))
+		return;
+	fprintf(stderr, "afterglow: the command was not started: its launcher was ended by %s\n", signal);
+}
+
 static void say_what_is_not_shipped(const struct run *r)
 {
 	const struct shipper_stats *stats = keeper_ship_stats(sidecar_keeper(r->sidecar));
@@ -242,6 +253,7 @@ int exec_run(const struct exec_options *options, struct err *err)
 	int rc = run(&r, err);
 	unsigned int n_left;
 
+	say_unstarted(&r);
 	if (r.sidecar && sidecar_last_bundle(r.sidecar)[0])
 		fprintf(stderr, "afterglow: bundle %s\n", sidecar_last_bundle(r.sidecar));
 	if (r.sidecar)

@@ -77,7 +77,7 @@ static void observe(void)
 	struct observer o;
 	struct err err = { 0 };
 
-	if (observer_open(&o, dup(root_fd), getpid(), &err) < 0)
+	if (observer_open(&o, dup(root_fd), getpid(), NULL, &err) < 0)
 		assert_true(failed);
 	for (int i = 1; i < 5 && o.history; i++)
 		observer_sample(&o, i * NS_PER_SEC);
@@ -186,7 +186,7 @@ static void a_bundle_is_whole_or_not_there(void **state)
 static void keeping_a_report_survives(void **state)
 {
 	(void)state;
-	assert_int_equal(observer_open(&watched, dup(root_fd), getpid(), &(struct err){ 0 }), 0);
+	assert_int_equal(observer_open(&watched, dup(root_fd), getpid(), NULL, &(struct err){ 0 }), 0);
 	for (int i = 1; i < 4; i++)
 		observer_sample(&watched, i * NS_PER_SEC);
 	for_every_allocation(keep);

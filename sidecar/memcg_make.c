@@ -2,11 +2,13 @@
 /* A memory cgroup of one's own. */
 #include "sidecar/memcg_make.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,6 +22,8 @@
 #define PROC_FILE_MAX (1 << 20)
 /* Cgroups of this name that may be left of a process that had our PID before us. */
 #define LEFT_BEHIND_MAX 64
+#define LEFT_BEHIND_S 60 /* seconds: none is empty for so long while its owner lives */
+#define PREFIX "afterglow-"
 #define ROUNDS_MAX 100 /* of 5 ms, to remove a cgroup */
 #define PROCESSES_MAX (64 * 1024) /* bytes of a list of PIDs */
 
@@ -50,13 +54,49 @@ static int find_own(char *path, size_t size, int *ret_version, struct err *err)
 	return r;
 }
 
+/* "afterglow-PID-N", as make_directory below names it. */
+static bool is_name_of_ours(const char *name, pid_t *ret_pid)
+{
+	unsigned int count;
+	int pid, end = 0;
+
+	if (sscanf(name, PREFIX "%d-%u%n", &pid, &count, &end) != 2 || name[end] != '\0' || pid <= 0)
+		return false;
+	*ret_pid = pid;
+	return true;
+}
+
+/*
+ * Removes the empty cgroups of processes that are gone. Not young ones: PIDs of another PID namespace look gone, and between its
+ * making and the launcher's entry a cgroup is empty. One with processes in it the kernel does not remove.
+ */
+static void remove_left_behind(const char *parent)
+{
+	DIR *directory = opendir(parent);
+	struct timespec now;
+	struct dirent *entry;
+	pid_t pid;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	while (directory && (entry = readdir(directory))) {
+		struct stat st;
+
+		if (entry->d_type != DT_DIR || !is_name_of_ours(entry->d_name, &pid) || kill(pid, 0) == 0 || errno != ESRCH)
+			continue;
+		if (fstatat(dirfd(directory), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && now.tv_sec - st.st_mtime >= LEFT_BEHIND_S)
+			unlinkat(dirfd(directory), entry->d_name, AT_REMOVEDIR);
+	}
+	if (directory)
+		closedir(directory);
+}
+
 /* A directory of a name that nobody has: another exec with this PID may have left its own behind, with processes in it. */
 static int make_directory(const char *parent, char *path, size_t size, struct err *err)
 {
 	static unsigned int count;
 
 	for (int i = 0; i < LEFT_BEHIND_MAX; i++) {
-		snprintf(path, size, "%.500s/afterglow-%d-%u", parent, (int)getpid(), count++);
+		snprintf(path, size, "%.500s/" PREFIX "%d-%u", parent, (int)getpid(), count++);
 		if (mkdir(path, 0755) == 0)
 			return 0;
 		if (errno != EEXIST)
@@ -73,6 +113,7 @@ static int make_in(struct made_memcg *m, const char *parent, int version, int64_
 	/* v2: a controller must be handed down first; refused where the parent itself holds processes. */
 	if (version == 2)
 		write_value(parent, "cgroup.subtree_control", "+memory", NULL);
+	remove_left_behind(parent);
 	r = make_directory(parent, path, sizeof(path), err);
 	if (r < 0)
 		return r;

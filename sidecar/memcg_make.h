@@ -16,7 +16,9 @@ struct made_memcg {
 /*
  * Makes a child memory cgroup with that limit (bytes) and without swap. With
  * group set and cgroup v2, the OOM killer takes it as a whole. Errors say what
- * is lacking: root, or a delegated cgroup with the memory controller.
+ * is lacking: root, or a delegated cgroup with the memory controller. Removes what others
+ * of our kind left there: a command that kills its process group (kill -9 0) leaves nobody
+ * who could do so.
  */
 int made_memcg_new(struct made_memcg *m, int64_t limit, bool group, struct err *err);
 

@@ -7,7 +7,8 @@ Of every *.md below FOLDER (default: this repository) it checks
 - options: `--spool-max`, and those after a program's name as in `afterglow-ship --as PATH`,
 - values of the chart and fields of policies: `store.type`, `webhook.enabled=false`, and what follows --set,
 - metrics (`afterglow_spool_bytes`) and make's targets (`make demo`),
-and that docs/policies.md has every field of policies.
+- in commands of code blocks and spans: options and subcommands of our programs and of `kubectl afterglow`, values after --set, and make's targets,
+and that docs/policies.md has every field of policies, and docs/limits.md the figures of the code.
 
 It prints a line for each mistake, with its place, and exits 1 if there is one.
 """
@@ -25,6 +26,8 @@ HELP = {
     "afterglow-pack": "sidecar/pack/main.c",
     "kubectl afterglow": "plugin/options.c",
 }
+# Its tables name constants of the code, with their figures.
+LIMITS_PAGE = "docs/limits.md"
 # It has all fields of policies.
 POLICY_PAGE = "docs/policies.md"
 # Options of others that the documents speak of by themselves.
@@ -117,6 +120,43 @@ def targets_of(root):
     return {word for line in lines for word in line.split()}
 
 
+def commands_of(root):
+    """What may come behind `kubectl afterglow`."""
+    names = re.search(r"command_names\[\] = \{([^}]*)\}", read(root, "plugin/options.c"))
+    return set(re.findall(r'"(\w+)"', names[1])) if names else set()
+
+
+def number_of(expression):
+    """A constant of C: (64 * 1024), ((size_t)7 << 20), 8."""
+    digits = re.sub(r"\([a-z_0-9 ]+\)", "", expression)
+    return eval(digits, {"__builtins__": {}}) if re.fullmatch(r"[0-9 ()*<+-]+", digits) else None
+
+
+def figure_of(text):
+    """64 KiB, 10000."""
+    match = re.fullmatch(r"(\d+)(?: (KiB|MiB|GiB))?", text.strip())
+    return match and int(match[1]) << {None: 0, "KiB": 10, "MiB": 20, "GiB": 30}[match[2]]
+
+
+def shell_lines(text):
+    """The commands of code blocks, indented or fenced, as (number of their first line, command); a \\ at the end joins lines."""
+    fenced, number, joined = False, 0, ""
+    for at, line in enumerate(text.splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+            continue
+        if not (fenced or line.startswith("    ")) and not joined:
+            continue
+        number = number if joined else at
+        joined += re.sub(r"(^|\s)#.*", "", line).strip()
+        if joined.endswith("\\"):
+            joined = joined[:-1]
+            continue
+        for command in re.split(r" {3,}", joined):
+            yield number, command.removeprefix("$ ")
+        joined = ""
+
+
 # --- What the documents say ----------------------------------------------------------------------------------
 
 
@@ -129,6 +169,7 @@ class Checker:
         self.fields = with_parents(self.policy_fields)
         self.metrics = metrics_of(root)
         self.targets = targets_of(root)
+        self.commands = commands_of(root)
         self.mistakes = []
 
     def check(self, path):
@@ -141,12 +182,38 @@ class Checker:
                 self.check_value(place, value)
             for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`]*`", "", line)):
                 self.check_link(place, path, target)
+        for number, command in shell_lines(text):
+            self.check_command(f"{path.relative_to(self.root)}:{number}", command)
 
     def check_policies(self):
         page = read(self.root, POLICY_PAGE)
         for field in sorted(self.policy_fields):
             if f"`{field}`" not in page:
                 self.wrong(POLICY_PAGE, f"`{field}` of operator/policy/policy_keys.def is not there")
+
+    def check_limits(self):
+        rows = re.findall(r"^\|[^|]*\|([^|]*)\| `([^`]+)` `(\w+)` \|$", read(self.root, LIMITS_PAGE), re.M)
+        for figure, file, name in rows:
+            found = re.search(rf"^#define {name}[ \t]+(.*?)(?:[ \t]*/[*/].*)?$", read(self.root, file), re.M)
+            if not found:
+                self.wrong(LIMITS_PAGE, f"{file} does not define {name}")
+            elif figure_of(figure) is None or number_of(found[1]) != figure_of(figure):
+                self.wrong(LIMITS_PAGE, f"{name} is {found[1]} in {file}, not{figure.rstrip()}")
+
+    def check_command(self, place, command):
+        """A line of a code block, if it starts one of our programs, or make."""
+        words = command.split()
+        program = re.match(r"(?:\S*/)?(afterglow-[a-z]+)(?= |$)", command)
+        if program and program[1] in self.options:
+            self.check_options(place, re.split(r" -- ", command)[0], program[1])
+        if words[:2] == ["kubectl", "afterglow"]:
+            self.check_options(place, command, "kubectl afterglow")
+            if words[2:] and words[2] not in self.commands and not words[2].startswith("-"):
+                self.wrong(place, f"`{command}`: no such command of the plugin")
+        if words[:1] == ["make"] and all(re.fullmatch(r"[a-z][\w-]*", word) for word in words[1:]):
+            for word in words[1:]:
+                if word not in self.targets:
+                    self.wrong(place, f"`{command}`: no such target as {word}")
 
     def wrong(self, place, text):
         self.mistakes.append(f"{place}: {text}")
@@ -166,6 +233,8 @@ class Checker:
         if program and program[1] in self.options or span.startswith("--"):
             # What comes behind -- is another's command.
             self.check_options(place, re.split(r" -- ", span)[0], program and program[1])
+        if span.startswith("kubectl afterglow "):
+            self.check_command(place, span)
         if re.fullmatch(r"afterglow_[a-z_]+(\{[^}]*\})?", span) and span.partition("{")[0] not in self.metrics:
             self.wrong(place, f"`{span}`: no such metric")
         target = re.fullmatch(r"make ([a-z][\w-]*)", span)
@@ -197,6 +266,7 @@ def main(arguments):
     for path in documents(root):
         checker.check(path)
     checker.check_policies()
+    checker.check_limits()
     print(*checker.mistakes, sep="\n", end="\n" if checker.mistakes else "")
     return 1 if checker.mistakes else 0
 

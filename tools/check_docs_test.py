@@ -16,15 +16,22 @@ FILES = {
     "operator/policy/policy_keys.def": 'POLICY_KEY(RECORDING, "enabled", "recording.enabled", BOOLEAN, x, 0, 0, "true or false")',
     "charts/afterglow/values.yaml": "# top\nmanageRayClusters: false\nstore:\n  type: claim\n  keep:\n    days: 0\nresources: {}\n",
     "Makefile": ".PHONY: all demo\nall: x\n",
+    "plugin/options.c": '"  -n, --namespace NAME\\n" const char *const command_names[] = { "", "list", "show", NULL };',
+    "sidecar/record/hooks.h": "#define HOOKS_MAX 8 /* each */\n#define OUTPUT_MAX ((size_t)64 << 10)\n",
+    "docs/limits.md": "| a | 8 | `sidecar/record/hooks.h` `HOOKS_MAX` |\n| b | 64 KiB | `sidecar/record/hooks.h` `OUTPUT_MAX` |\n",
     "docs/policies.md": "| `recording.enabled` | true |",
     "docs/other.md": "# A heading, with `code`\n\n# Twice\n# Twice\n",
 }
 RIGHT = ["[a](docs/other.md)", "[a](docs/other.md#a-heading-with-code)", "[a](docs/other.md#twice-1)", "[a](docs)", "[a](https://x.example/y)",
          "`[a](none.md)`", "`--spool-max 1Gi`", "`afterglow-sidecar exec --spool-max 1 -- ls --all`", "`--memory`", "`store.type`", "`store.keep.*`",
          "`store.type=s3`", "`resources.limits`", "`recording.enabled`", "`manageRayClusters=true`", "`spec.suspend`", "`memory.events`",
-         "helm install --set store.keep.days=3", "`afterglow_pods{a=\"b\"}`", "`make demo`"]
+         "helm install --set store.keep.days=3", "`afterglow_pods{a=\"b\"}`", "`make demo`",
+         "    $ afterglow-sidecar exec --spool-max 1 -- ls --all", "    kubectl afterglow show POD --namespace ml   # not --this",
+         "    make all demo", "    make X=1 tea", "    kubectl delete --cascade", "`kubectl afterglow list`"]
 WRONG = ["[a](docs/none.md)", "[a](docs/other.md#none)", "[a](#none)", "`--spool-min`", "`afterglow-sidecar --memory`", "`store.typo`", "`store.keep.weeks`",
-         "`recording.disabled`", "`manageRayCluster=true`", "helm install --set store.typo=1", "`afterglow_nodes`", "`make tea`"]
+         "`recording.disabled`", "`manageRayCluster=true`", "helm install --set store.typo=1", "`afterglow_nodes`", "`make tea`",
+         "    afterglow-sidecar exec --memory 1", "    kubectl afterglow shwo POD", "    kubectl afterglow show POD \\\n    --space ml",
+         "```\nmake tea\n```", "`kubectl afterglow lits`"]
 
 
 class Documents(unittest.TestCase):
@@ -38,6 +45,7 @@ class Documents(unittest.TestCase):
             for path in check_docs.documents(root):
                 checker.check(path)
             checker.check_policies()
+            checker.check_limits()
             return checker.mistakes
 
     def test_nothing_is_said_of_what_is_right(self):
@@ -48,12 +56,18 @@ class Documents(unittest.TestCase):
         for text in WRONG:
             found = self.mistakes(f"First line.\n{text}\n")
             self.assertEqual(len(found), 1, text)
-            self.assertTrue(found[0].startswith("README.md:2: "), found)
+            self.assertRegex(found[0], "^README.md:[23]: ")
 
     def test_a_field_of_policies_that_the_page_lacks_is_found(self):
         with unittest.mock.patch.dict(FILES, {"docs/policies.md": "# Policies\n"}):
             self.assertEqual(self.mistakes(""), [
                 "docs/policies.md: `recording.enabled` of operator/policy/policy_keys.def is not there"])
+
+    def test_a_limit_that_the_code_has_otherwise_is_found(self):
+        for row in "| a | 9 | `sidecar/record/hooks.h` `HOOKS_MAX` |", "| b | 64 MiB | `sidecar/record/hooks.h` `OUTPUT_MAX` |", \
+                   "| c | 8 | `sidecar/record/hooks.h` `NONE_MAX` |":
+            with unittest.mock.patch.dict(FILES, {"docs/limits.md": row + "\n"}):
+                self.assertEqual(len(self.mistakes("")), 1, row)
 
 
 if __name__ == "__main__":

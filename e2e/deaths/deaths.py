@@ -12,8 +12,9 @@ import table_programs
 import table_second
 import table_shared
 import table_signals
+import table_third
 
-TABLES = (table_oom, table_after_oom, table_cgroups, table_shared, table_pod, table_kills, table_exits, table_signals, table_limits, table_programs, table_second,
+TABLES = (table_oom, table_after_oom, table_cgroups, table_shared, table_pod, table_kills, table_exits, table_signals, table_limits, table_programs, table_second, table_third,
           table_node)
 ALL = [death for table in TABLES for death in table.DEATHS]
 

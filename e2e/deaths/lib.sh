@@ -52,15 +52,28 @@ pod_sidecar() {
 	echo $! >"$D/sidecar"
 }
 
-# pod LIMIT COMMAND [ARG...]: the command under a launcher in a cgroup of its own. The sidecar starts $late seconds later.
+# launcher_below: the launcher's PID goes to $D/launcher: it is the only child of whoever made its PID namespace.
+launcher_below() {
+	await "$D/maker"
+	n=0
+	until [ -n "$(cat "/proc/$(cat "$D/maker")/task/$(cat "$D/maker")/children")" ] || [ $n -ge 800 ]; do
+		sleep 0.05
+		n=$((n + 1))
+	done
+	tr -d ' ' <"/proc/$(cat "$D/maker")/task/$(cat "$D/maker")/children" >"$D/launcher"
+}
+
+# pod LIMIT COMMAND [ARG...]: the command under a launcher in a cgroup of its own; with $apart_pids, in a PID namespace of its
+# own as well. The sidecar starts $late seconds later.
 pod() {
 	pod=$memory/death-$$-pod
 	mkdir "$pod"
 	limit "$pod" "${1%i}"
 	shift
 	if [ -n "$late" ]; then (sleep "$late" && pod_sidecar) & else pod_sidecar; fi
-	# shellcheck disable=SC2016
-	sh -c 'echo 0 >"$0/cgroup.procs"; exec "$@"' "$pod" "$tools/afterglow-launch" --socket "$D/s" --name death -- "$@" >"$D/out" 2>&1 </dev/null
+	[ -z "$apart_pids" ] || launcher_below &
+	# shellcheck disable=SC2016,SC2086
+	sh -c 'echo 0 >"$0/cgroup.procs"; echo $$ >"$D/maker"; exec "$@"' "$pod" ${apart_pids:+odd-end apart} "$tools/afterglow-launch" --socket "$D/s" --name death -- "$@" >"$D/out" 2>&1 </dev/null
 	echo $? >"$D/code"
 	n=0
 	# The sidecar that comes back later is still to find the end.
@@ -100,6 +113,17 @@ flood() {
 	for _ in 1 2 3 4 5 6 7 8 9 10 11 12; do
 		(echo 0 >"$memory/death-$$-flood/cgroup.procs"; neighbour hog 50M --name flood) 2>/dev/null
 	done
+}
+
+# wrap LINES: writes so many long lines to the kernel log, which writes over what is older.
+wrap() {
+	line=$(printf '<7>%900s' x)
+	n=0
+	echo on >/proc/sys/kernel/printk_devkmsg
+	while [ $n -lt "$1" ]; do
+		echo "$line"
+		n=$((n + 1))
+	done >/dev/kmsg
 }
 
 # pids LIMIT: this shell moves into a new cgroup that allows so many processes.

@@ -140,9 +140,10 @@ class Machine:
         return death.needs & {"v1", "python", "here"}
 
     def run(self, runs, tell):
-        scripts = ROOT / BUILD / "deaths"
-        shutil.rmtree(scripts, ignore_errors=True)
-        scripts.mkdir(parents=True)
+        # A directory of its own, as machines may run side by side.
+        place = BUILD / f"deaths.{os.getpid()}"
+        scripts = ROOT / place
+        scripts.mkdir(parents=True, exist_ok=True)
         by_slug = {}
         for death, log in runs:
             name = slug(death, log)
@@ -150,10 +151,10 @@ class Machine:
             (scripts / name).write_text(script_of(death))
             with (scripts / ("alone" if death.alone else "together")).open("a") as f:
                 f.write(f"{name} {death.ooms}\n")
-        environment = dict(os.environ, AFTERGLOW_VM_FILES=f"e2e/deaths/lib.sh e2e/deaths/all.sh {BUILD}/deaths",
+        environment = dict(os.environ, AFTERGLOW_VM_FILES=f"e2e/deaths/lib.sh e2e/deaths/all.sh {place}",
                            AFTERGLOW_VM_MEMORY=os.environ.get("AFTERGLOW_VM_MEMORY", "1024"),
                            AFTERGLOW_VM_TIMEOUT=os.environ.get("AFTERGLOW_VM_TIMEOUT", "3000"))
-        command = ["e2e/kernel/vm.sh", "sh", "e2e/deaths/all.sh", f"{BUILD}/deaths", str(self.jobs)]
+        command = ["e2e/kernel/vm.sh", "sh", "e2e/deaths/all.sh", str(place), str(self.jobs)]
         with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, errors="replace") as process:
             for line in process.stdout:
                 if not line.startswith("RESULT "):

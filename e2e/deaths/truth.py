@@ -17,7 +17,7 @@ CLASS_OF_SIGNAL = {2: "Interrupted", 4: "IllegalInstruction", 5: "Trap", 6: "Abo
 
 # A sentence with one of these leaves room for another story, or only puts two facts side by side.
 HEDGE = re.compile(r"likely|probabl|looks like|seems|may |might|perhaps|possibl|could |cannot be told|not known|unless|suggest|nobody"
-                   r"|by which a shell tells|then the command ended with|ended with exit code \d+ (when|after)", re.I)
+                   r"|with which a shell reports|then the command ended with|ended with exit code \d+ (when|after)", re.I)
 VICTIM = re.compile(r"(?:kernel|OOM killer) (?:has )?(?:killed|took) \S+ \(PID (\d+)")
 
 
@@ -93,6 +93,10 @@ def judge(death, outcome):
     others = (killed | set(outcome.facts.get("anywhere", []))) - set(outcome.facts.get("victim", []) + outcome.facts.get("neighbour", []))
     if outcome.code != truth.exit and others:
         return NOT_RUN, False, f"it exited with {outcome.code}, and the kernel killed others as well: " + ", ".join(others)
+    # The command may be among them, before the SIGKILL that was meant for it.
+    second = killed - set(outcome.facts.get("victim", []))
+    if truth.victim == "fact" and truth.signal == 9 and "Killed" in truth.classes and second:
+        return NOT_RUN, False, "the kernel killed others as well: " + ", ".join(second)
     if outcome.code != truth.exit:
         return WRONG_AND_CERTAIN, False, f"exec exited with {outcome.code}, not {truth.exit}"
     # A container that ended while no sidecar ran has no exit code.

@@ -96,6 +96,23 @@ sh -c 'mkdir "$0/afterglow-$$-0" && echo "$0/afterglow-$$-0" && exec "$@"' "${he
 code=$?
 check "a cgroup that another left behind under our name keeps no command from its start" gives 7
 check "and stays" rmdir "$(cat "$work/out")"
+# Nobody is left to remove it.
+setsid "$sidecar" exec --store "$store" --name case --memory-max 24Mi -- sh -c 'kill -9 0' >"$work/out" 2>"$work/err"
+left=$(new_memory_cgroups)
+check "a command that kills all of its process group leaves its memory cgroup behind" test -n "$left"
+run --memory-max 24Mi -- "$probe" exit 0
+check "which may belong to somebody whose PIDs are not ours, as long as it is young" test "$(new_memory_cgroups)" = "$left"
+echo "$left" | while read -r cgroup; do touch -m -d "@$(($(date +%s) - 90))" "$cgroup"; done
+run --memory-max 24Mi -- "$probe" exit 0
+check "and which a later exec removes" test -z "$(new_memory_cgroups)"
+mkdir "$work/b"
+cp "$sidecar" "$work/b/"
+printf '#!/bin/sh\nkill -9 $$\n' >"$work/b/afterglow-launch"
+chmod 755 "$work/b/afterglow-launch"
+"$work/b/afterglow-sidecar" exec --store "$store" --name case -- "$probe" exit 0 >"$work/out" 2>"$work/err"
+code=$?
+check "a launcher that is killed before it is one gives 137" gives 137
+check "and that is said" says 'the command was not started: its launcher was ended by SIGKILL'
 
 # Each way to die has its class
 reports() { # CLASS CODE COMMAND...: that the report of the command has the class and the code is kept

@@ -299,6 +299,12 @@ static ssize_t receive(int fd, char text[static LAUNCH_MESSAGE_MAX + 1], int *fd
 	return len;
 }
 
+static void forget_hello(struct hello *h)
+{
+	while (h->n_fds > 0)
+		close(h->fd[--h->n_fds]);
+}
+
 static struct hello receive_hello(int fd)
 {
 	char text[LAUNCH_MESSAGE_MAX + 1];
@@ -306,17 +312,16 @@ static struct hello receive_hello(int fd)
 	int end = 0;
 
 	assert_true(receive(fd, text, h.fd, &h.n_fds) > 0);
+	/* Where the launcher sees its own cgroup alone. */
+	if (strncmp(text, "cgroup ", 7) == 0) {
+		forget_hello(&h);
+		assert_true(receive(fd, text, h.fd, &h.n_fds) > 0);
+	}
 	sscanf(text, "hello %d %7s %79s %d %d %lld%n", &h.version, h.fds, h.name, &h.launcher_pid,
 	       &h.command_pid, &h.start_ns, &end);
 	assert_int_equal(end, strlen(text));
 	assert_int_equal(strlen(h.fds), h.n_fds);
 	return h;
-}
-
-static void forget_hello(struct hello *h)
-{
-	while (h->n_fds > 0)
-		close(h->fd[--h->n_fds]);
 }
 
 static int accept_and_greet(int listener)
@@ -333,15 +338,17 @@ static void order(int fd, const char *text)
 	assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
 }
 
-/* The wait status in the next message, which has to be "exit". */
+/* The wait status in the next message, which has to be "exit", but for "asked" before it. */
 static int receive_exit(int fd)
 {
 	char text[LAUNCH_MESSAGE_MAX + 1];
 	int fds[LAUNCH_FDS_MAX], n_fds, status = -1, end = 0;
 	long long ended_ns = 0;
 
-	assert_true(receive(fd, text, fds, &n_fds) > 0);
-	assert_int_equal(n_fds, 0);
+	do {
+		assert_true(receive(fd, text, fds, &n_fds) > 0);
+		assert_int_equal(n_fds, 0);
+	} while (strncmp(text, "asked ", 6) == 0);
 	sscanf(text, "exit %d %lld%n", &status, &ended_ns, &end);
 	assert_int_equal(end, strlen(text));
 	assert_true(ended_ns > 0);
@@ -520,6 +527,45 @@ static void sigterm_to_pid_1_ends_the_command_with_143(void **state)
 	read_text(p.out, "ready\n");
 	kill(p.pid, SIGTERM);
 	assert_int_equal(finish(&p), 143);
+}
+
+/* The sender's PID in the next message, which has to be "asked". */
+static int receive_asked(int fd, int signo)
+{
+	char text[LAUNCH_MESSAGE_MAX + 1];
+	int fds[LAUNCH_FDS_MAX], n_fds, told = 0, sender = -1, end = 0;
+	long long at_ns = 0;
+
+	assert_true(receive(fd, text, fds, &n_fds) > 0);
+	sscanf(text, "asked %d %d %lld%n", &told, &sender, &at_ns, &end);
+	assert_int_equal(end, strlen(text));
+	assert_int_equal(told, signo);
+	assert_true(at_ns > 0);
+	return sender;
+}
+
+static void a_sidecar_hears_that_the_container_was_asked_to_stop_from_outside(void **state)
+{
+	int listener = listen_as_sidecar(), connection;
+	struct process p = start(&as_pid1, "--", "sh", "-c", "trap '' TERM INT; kill $PPID; echo ready; read line; exit 3", NULL);
+
+	(void)state;
+	connection = accept_and_greet(listener);
+	read_text(p.out, "ready\n");
+	/* The shell is the first child of PID 1. */
+	assert_int_equal(receive_asked(connection, SIGTERM), 2);
+	kill(p.pid, SIGINT);
+	assert_int_equal(receive_asked(connection, SIGINT), 0);
+	/* A sidecar that comes later hears of it, too. */
+	close(connection);
+	connection = accept_and_greet(listener);
+	assert_int_equal(receive_asked(connection, SIGINT), 0);
+	close_input(&p);
+	assert_int_equal(receive_exit(connection), 3 << 8);
+	order(connection, "done");
+	assert_int_equal(finish(&p), 3);
+	close(connection);
+	stop_listening(listener);
 }
 
 /* The value of a line of /proc/PID/status, as text; "" when there is none. */
@@ -1884,7 +1930,7 @@ static void another_user_of_the_same_container_is_not_taken_for_the_sidecar(void
 		close(connection);
 	}
 	close_input(&p);
-	assert_non_null(strstr(read_text(p.err, NULL), "not recording"));
+	assert_non_null(strstr(read_text(p.err, NULL), "without the sidecar"));
 	assert_int_equal(finish(&p), 0);
 	stop_listening(listener);
 	chmod(directory, 0700);
@@ -1921,7 +1967,7 @@ static void a_process_of_the_containers_own_user_is_not_taken_for_the_sidecar(vo
 	(void)state;
 
 	assert_string_equal(read_text(p.out, "\n"), "0\n");
-	assert_non_null(strstr(read_text(p.err, "\n"), "not recording"));
+	assert_non_null(strstr(read_text(p.err, "\n"), "without the sidecar"));
 	close_input(&p);
 	assert_int_equal(finish(&p), 0);
 	unlink(socket_path);
@@ -2192,6 +2238,7 @@ int main(void)
 		cmocka_unit_test(a_wrong_option_gives_2_and_says_which),
 		cmocka_unit_test(every_signal_that_can_be_caught_is_forwarded),
 		cmocka_unit_test(every_signal_that_can_be_caught_is_forwarded_by_pid_1),
+		cmocka_unit_test(a_sidecar_hears_that_the_container_was_asked_to_stop_from_outside),
 		cmocka_unit_test(sigterm_to_pid_1_ends_the_command_with_143),
 		cmocka_unit_test(sigterm_at_any_moment_after_the_first_still_ends_the_command),
 		cmocka_unit_test(ignored_and_blocked_signals_at_the_start_do_not_change_the_result),

@@ -58,10 +58,18 @@ start_sidecar() { # OPTION... of contain
 
 # The container, whose command is a script. The options are those of contain.
 run_ray() { # SCRIPT OPTION...
+	begin_ray "$@"
+	end_ray
+}
+begin_ray() {
 	printf '. %s/lib\nown=%s\n%s\n' "$work" "$ray" "$1" >"$work/command"
 	shift
 	"$contain" --cgroup "$ray" "$@" "$launch" --socket "$work/socket$number" --name ray-worker -- sh "$work/command" \
-		>/dev/null 2>&1
+		>/dev/null 2>&1 &
+	ray_pid=$!
+}
+end_ray() {
+	wait $ray_pid
 	check "a report came" wait_until reported
 	kill $started
 	wait $started
@@ -147,6 +155,19 @@ run_ray "echo 0 >$around/ray_node_0a1b/user/workers/cgroup.procs
 exec sh -c '$as_victim $hog 200M --rate 50M'" --memory host --pid
 check "v$version, isolation outside of the pod: an OOM kill is seen" says 'class KernelOOM'
 check "v$version, isolation outside of the pod: its limit is told" says 'reached its memory limit of 24.0 MiB'
+
+# A sidecar that starts anew, or late, finds a container whose cgroups are out of sight: the launcher has the descriptor.
+make_pod systemd
+set_limit "$ray" 24M
+: >"$work/err"
+begin_ray "mount -t tmpfs none /sys/fs/cgroup && : >$work/hidden
+until grep -q '\"event\":\"attached\"' $work/err; do sleep 0.1; done
+$leak" --memory own --pid
+check "v$version, cgroups out of sight: they are hidden" wait_until [ -e "$work/hidden" ]
+start_sidecar --pid
+end_ray
+check "v$version, cgroups out of sight: an OOM kill is seen" says 'class KernelOOMContainer'
+check "v$version, cgroups out of sight: memory was sampled" says '"limitBytes":25165824'
 
 # hostNetwork: the sidecars of two pods on one node ask for the same port. The one that comes second does without, and no report needs it.
 http=:$((20000 + $$ % 10000))

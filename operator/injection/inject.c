@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "lib/json.h"
-#include "lib/printable.h"
+#include "lib/node_protocol.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
-#include "operator/injection/launch_script.h"
+#include "operator/injection/launch_command.h"
 #include "operator/injection/qos.h"
 #include "operator/raycluster/pod_spec.h"
 #include "operator/raycluster/quantity.h"
@@ -17,15 +17,17 @@
 #define BIN_DIR "/afterglow/bin"
 #define RUN_DIR "/afterglow/run"
 #define SPOOL_DIR "/afterglow/spool"
+#define SYSLOG "/afterglow/syslog" /* a file or a directory, as it is on the node */
 #define MEMORY_DIR "/afterglow/memory"
 #define STORE_DIR "/afterglow/store"
+#define NODE_DIR "/afterglow/node"
 #define CREDENTIALS_DIR "/afterglow/credentials" /* the sidecar's default */
 #define CA_DIR "/afterglow/store-ca"
 #define TOKEN_AUDIENCE "sts.amazonaws.com"
 #define TOKEN_EXPIRY_S 3600
 #define SOCKET RUN_DIR "/afterglow.sock"
+#define NODE_SOCKET NODE_DIR "/" NODE_SOCKET_NAME
 #define SIDECAR_UID 65532
-#define PREFIX_MAX 1024
 #define HTTP_PORT 9095
 #define KUBERNETES_GRACE_S 30
 #define GRACE_RESERVE_S 5 /* for the kubelet, and for the sidecar's own end */
@@ -33,55 +35,6 @@
 #define MEMORY_LIMIT "256Mi"
 /* Where requests must equal limits: less slows the sidecar down when it is needed, more is taken from Ray's CPUs. */
 #define GUARANTEED_CPU "100m"
-
-/* The template's word wins. */
-static const char *annotation(const cJSON *cluster, const cJSON *template, const char *name)
-{
-	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(template, name));
-
-	return text ? text : cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(cluster, name));
-}
-
-static bool annotation_bool(const cJSON *cluster, const cJSON *template, const char *name, bool fallback)
-{
-	const char *text = annotation(cluster, template, name);
-
-	if (!text)
-		return fallback;
-	return strcmp(text, "true") == 0 || (fallback && strcmp(text, "false") != 0);
-}
-
-bool inject_wanted(const cJSON *cluster_annotations, const cJSON *template_annotations)
-{
-	return annotation_bool(cluster_annotations, template_annotations, INJECT_ANNOTATION, true);
-}
-
-bool inject_oom_group(const cJSON *cluster_annotations, const cJSON *template_annotations,
-		      const struct policy *policy)
-{
-	return annotation_bool(cluster_annotations, template_annotations, "afterglow.dev/oom-group",
-			       policy->recording.oom_group);
-}
-
-const char *inject_prefix(const cJSON *cluster_annotations, const cJSON *template_annotations)
-{
-	const char *text = annotation(cluster_annotations, template_annotations, "afterglow.dev/start-prefix");
-
-	return text && strlen(text) <= PREFIX_MAX && text[strspn(text, " \t\n")] ? text : NULL;
-}
-
-int64_t inject_hold(const cJSON *cluster_annotations, const cJSON *template_annotations,
-		    const struct policy *policy)
-{
-	const char *text = annotation(cluster_annotations, template_annotations, "afterglow.dev/hold-on-failure");
-	char *end;
-	long seconds;
-
-	if (!text || *text < '0' || *text > '9')
-		return policy->recording.hold_on_failure;
-	seconds = strtol(text, &end, 10);
-	return *end || seconds > POLICY_HOLD_MAX_S ? policy->recording.hold_on_failure : seconds;
-}
 
 static void add_string(cJSON *array, const char *text)
 {
@@ -102,76 +55,6 @@ static void add_literal(cJSON *array, const char *text)
 		strbuf_addc(&sb, *p);
 	}
 	add_string(array, strbuf_str(&sb));
-}
-
-static bool runs_by(const cJSON *command, const char *name)
-{
-	const char *program = cJSON_GetStringValue(command ? command->child : NULL), *slash = program ? strrchr(program, '/') : NULL;
-
-	return program && strcmp(slash ? slash + 1 : program, name) == 0;
-}
-
-/* What the image is known to have: bash, if the command is one for it (KubeRay's and ours are), else any shell. */
-static bool needs_bash(const cJSON *command)
-{
-	const char *program = cJSON_GetStringValue(command->child);
-
-	return program && (strcmp(program, "/bin/bash") == 0 || strcmp(program, "bash") == 0);
-}
-
-/* The words of the command become the arguments of the script. */
-static void put_in_front(cJSON *container, const char *script)
-{
-	cJSON *command = json_get(container, "command"), *args = cJSON_Duplicate(command, true), *item;
-	bool bash = needs_bash(command);
-
-	cJSON_ArrayForEach(item, json_get(container, "args"))
-		json_append(args, cJSON_Duplicate(item, true));
-	command = cJSON_CreateArray();
-	add_string(command, bash ? "/bin/bash" : "/bin/sh");
-	add_string(command, "-c");
-	add_string(command, script);
-	add_string(command, "afterglow"); /* $0 */
-	json_set(container, "command", command);
-	json_set(container, "args", args);
-}
-
-static bool wrap_command(cJSON *container, const struct injection *in)
-{
-	const cJSON *command = json_get(container, "command");
-	_cleanup_free_ char *script = NULL;
-
-	if (!cJSON_IsArray(command) || !command->child)
-		return false;
-	script = launch_script(&(struct launch_script){
-		.launchers = in->launchers,
-		.dir = BIN_DIR,
-		.socket = SOCKET,
-		.container = json_str(container, "name"),
-		.termination_log = json_str(container, "terminationMessagePath"),
-		.wait_port = in->wait_port,
-		.prefix = in->prefix,
-		.cores = in->policy->recording.core_dumps != CORE_DUMPS_OFF,
-		.cores_max = in->policy->recording.core_dump_limit,
-	});
-	if (!script)
-		return false;
-	put_in_front(container, script);
-	return true;
-}
-
-bool inject_wait(cJSON *pod_spec, const char *port)
-{
-	cJSON *ray = ray_container(pod_spec);
-	const cJSON *command = json_get(ray, "command");
-	_cleanup_free_ char *script = NULL;
-
-	if (!runs_by(command, "bash") && !runs_by(command, "sh"))
-		return false;
-	script = wait_script(port);
-	if (script)
-		put_in_front(ray, script);
-	return script;
 }
 
 /* Anything that is told by its name: a volume, a container, a reference to a Secret. */
@@ -264,11 +147,18 @@ static void add_volumes(cJSON *pod_spec, const struct injection *in)
 
 	add_launchers(pod_spec, in->launchers);
 	add_empty_dir(pod_spec, "afterglow-run", NULL, "16Mi");
+	/* For the node agent, which reaches it below the kubelet's directory. Only the sidecar mounts it: nobody else can pass for the node. */
+	add_empty_dir(pod_spec, NODE_VOLUME, NULL, "1Mi");
 	/* A pod that fills an emptyDir is evicted: the sidecar stays below by a quarter. */
 	add_empty_dir(pod_spec, "afterglow-spool", NULL,
 		      in->policy->store.spool_max ? quantity_format_bytes(in->policy->store.spool_max / 3 * 4, size) : "1Gi");
 	/* For what the sidecar writes all the time, and for a spool that cannot be written. Of the sidecar's memory, not of Ray's. */
 	add_empty_dir(pod_spec, "afterglow-memory", "Memory", "32Mi");
+	if (in->policy->syslog) {
+		volume = named_new("afterglow-syslog");
+		json_set_str(json_object_at(volume, "hostPath"), "path", in->policy->syslog);
+		pod_volume_default(pod_spec, volume);
+	}
 	if (in->policy->store.url)
 		add_secrets(pod_spec, in->policy);
 	else if (in->store) {
@@ -370,6 +260,8 @@ static void add_sidecar_args(cJSON *sidecar, const cJSON *pod_spec, const struct
 
 	add_string(args, "--socket");
 	add_string(args, SOCKET);
+	add_string(args, "--node-socket");
+	add_string(args, NODE_SOCKET);
 	add_string(args, "--spool");
 	add_string(args, SPOOL_DIR);
 	add_value(args, "--spool-fallback", MEMORY_DIR);
@@ -392,6 +284,10 @@ static void add_sidecar_args(cJSON *sidecar, const cJSON *pod_spec, const struct
 		snprintf(text, sizeof(text), "%lld", (long long)in->hold_s);
 		add_string(args, "--hold-on-failure");
 		add_string(args, text);
+	}
+	if (in->policy->syslog) {
+		add_string(args, "--syslog");
+		add_string(args, SYSLOG);
 	}
 	if (in->policy->recording.kernel_log) {
 		snprintf(text, sizeof(text), "%d", SIDECAR_UID);
@@ -436,7 +332,8 @@ static void add_security(cJSON *sidecar, const struct policy *policy)
 
 	json_set(security, "runAsNonRoot", cJSON_CreateTrue());
 	json_set_int(security, "runAsUser", SIDECAR_UID);
-	json_set_int(security, "runAsGroup", SIDECAR_UID);
+	/* Files below /var/log are root's and a group's, to which fsGroup does not apply. */
+	json_set_int(security, "runAsGroup", policy->syslog && policy->syslog_group ? policy->syslog_group : SIDECAR_UID);
 	json_set(security, "allowPrivilegeEscalation", cJSON_CreateFalse());
 	json_set(security, "readOnlyRootFilesystem", cJSON_CreateTrue());
 	add_string(json_array_at(json_object_at(security, "capabilities"), "drop"), "ALL");
@@ -531,8 +428,11 @@ static void add_sidecar(cJSON *pod_spec, const struct injection *in)
 	add_resources(sidecar, pod_spec, in->policy);
 	add_security(sidecar, in->policy);
 	container_mount_default(sidecar, "afterglow-run", RUN_DIR, false);
+	container_mount_default(sidecar, NODE_VOLUME, NODE_DIR, false);
 	container_mount_default(sidecar, "afterglow-spool", SPOOL_DIR, false);
 	container_mount_default(sidecar, "afterglow-memory", MEMORY_DIR, false);
+	if (in->policy->syslog)
+		container_mount_default(sidecar, "afterglow-syslog", SYSLOG, true);
 	if (in->policy->store.url)
 		mount_secrets(sidecar, in->policy);
 	else if (in->store)
@@ -565,14 +465,46 @@ static bool any_begins_with(const cJSON *list, const char *member, const char *p
 	return false;
 }
 
+/* A volume that is not there yet, but will be ours: what mounts the node's could pass for the node. */
+static bool mounts_ours(const cJSON *containers)
+{
+	const cJSON *container;
+
+	cJSON_ArrayForEach(container, containers)
+		if (any_begins_with(json_get(container, "volumeMounts"), "name", "afterglow-"))
+			return true;
+	return false;
+}
+
 bool inject_is_clear(const cJSON *pod_spec)
 {
 	if (inject_is_done(pod_spec))
 		return true;
-	return !json_find(json_get(pod_spec, "containers"), "name", SIDECAR_CONTAINER) &&
+	return !mounts_ours(json_get(pod_spec, "containers")) && !mounts_ours(json_get(pod_spec, "initContainers")) &&
+	       !json_find(json_get(pod_spec, "containers"), "name", SIDECAR_CONTAINER) &&
 	       !json_find(json_get(pod_spec, "initContainers"), "name", SIDECAR_CONTAINER) &&
 	       !any_begins_with(json_get(pod_spec, "volumes"), "name", "afterglow-") &&
 	       !any_begins_with(json_get(ray_container(pod_spec), "volumeMounts"), "mountPath", "/afterglow");
+}
+
+static bool wrap_command(cJSON *ray, const struct injection *in)
+{
+	return launch_command_wrap(ray, &(struct launch_script){
+		.launchers = in->launchers,
+		.dir = BIN_DIR,
+		.socket = SOCKET,
+		.container = json_str(ray, "name"),
+		.termination_log = json_str(ray, "terminationMessagePath"),
+		.wait_port = in->wait_port,
+		.prefix = in->prefix,
+		.cores = in->policy->recording.core_dumps != CORE_DUMPS_OFF,
+		.cores_max = in->policy->recording.core_dump_limit,
+	});
+}
+
+bool inject_wait(cJSON *pod_spec, const char *port)
+{
+	return launch_command_wait(ray_container(pod_spec), port);
 }
 
 bool inject(cJSON *pod_spec, const struct injection *in)
@@ -588,44 +520,5 @@ bool inject(cJSON *pod_spec, const struct injection *in)
 	/* Nobody in it can put a socket of his own there, and so the launcher knows whom it obeys; to connect takes no more. */
 	container_mount_default(ray, "afterglow-run", RUN_DIR, true);
 	add_sidecar(pod_spec, in);
-	return true;
-}
-
-/* What the launcher uses stays: the Ray container mounts it. */
-static bool is_the_sidecars_volume(const cJSON *sidecar, const cJSON *volume)
-{
-	const char *name = json_str(volume, "name");
-
-	return name && json_find(json_get(sidecar, "volumeMounts"), "name", name) && strcmp(name, "afterglow-run") != 0;
-}
-
-/* "pods \"NAME\" is forbidden: ..." begins differently for each pod, and means the same. */
-static void note_refusal(cJSON *pod, const char *reason)
-{
-	const char *forbidden = strstr(reason, "is forbidden: "), *invalid = strstr(reason, "is invalid: ");
-	char tame[512];
-
-	if (forbidden)
-		reason = forbidden + strlen("is forbidden: ");
-	else if (invalid)
-		reason = invalid + strlen("is invalid: ");
-	copy_printable(tame, sizeof(tame), reason, strlen(reason));
-	json_set_str(json_object_at(json_get(pod, "metadata"), "annotations"), INJECT_REFUSED_ANNOTATION, tame);
-}
-
-bool inject_undo(cJSON *pod, const char *reason)
-{
-	cJSON *containers = json_get(pod, "spec.containers"), *volumes = json_get(pod, "spec.volumes"), *item, *next;
-	cJSON *sidecar = json_find(containers, "name", SIDECAR_CONTAINER);
-
-	if (!sidecar || !json_find(volumes, "name", "afterglow-spool"))
-		return false;
-	for (item = volumes->child; item; item = next) {
-		next = item->next;
-		if (is_the_sidecars_volume(sidecar, item))
-			cJSON_Delete(cJSON_DetachItemViaPointer(volumes, item));
-	}
-	cJSON_Delete(cJSON_DetachItemViaPointer(containers, sidecar));
-	note_refusal(pod, reason);
 	return true;
 }

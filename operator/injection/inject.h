@@ -18,8 +18,6 @@
 #include "operator/policy/policy.h"
 
 #define SIDECAR_CONTAINER "afterglow"
-/* On a pod or a RayCluster: "false" leaves the sidecar out. */
-#define INJECT_ANNOTATION "afterglow.dev/inject"
 
 struct injection {
 	const char *cluster;         /* RayCluster's name */
@@ -32,24 +30,10 @@ struct injection {
 	const struct launchers *launchers;
 };
 
-/* Whether the annotations of the cluster and the template leave the sidecar on. The template's word wins. */
-bool inject_wanted(const cJSON *cluster_annotations, const cJSON *template_annotations);
-
-/* The same for afterglow.dev/oom-group, over the policy's default. */
-bool inject_oom_group(const cJSON *cluster_annotations, const cJSON *template_annotations,
-		      const struct policy *policy);
-
-/* afterglow.dev/start-prefix: words to start the command with ("memray run -o /tmp/memray-ray.bin"); NULL: none. */
-const char *inject_prefix(const cJSON *cluster_annotations, const cJSON *template_annotations);
-
-/* afterglow.dev/hold-on-failure in seconds, over the policy's; what is no such number counts as absent. */
-int64_t inject_hold(const cJSON *cluster_annotations, const cJSON *template_annotations,
-		    const struct policy *policy);
-
 /* Whether the pod has the launcher and the sidecar already. */
 bool inject_is_done(const cJSON *pod_spec);
 
-/* Whether the names and paths that they need are free, or taken by them. */
+/* Whether the names and paths that they need are free, and no container mounts their volumes; or taken by them. */
 bool inject_is_clear(const cJSON *pod_spec);
 
 /*
@@ -63,14 +47,5 @@ bool inject(cJSON *pod_spec, const struct injection *in);
  * and nothing done: the command is not one for a shell, so the image may not have any.
  */
 bool inject_wait(cJSON *pod_spec, const char *port);
-
-/* Why a pod goes without the sidecar, although it should have it: the API server's words. */
-#define INJECT_REFUSED_ANNOTATION "afterglow.dev/sidecar-refused"
-
-/*
- * Takes the sidecar out of a pod that was refused with it for that reason, and notes so; the launcher stays. False,
- * and nothing done: there is none of ours.
- */
-bool inject_undo(cJSON *pod, const char *reason);
 
 #endif

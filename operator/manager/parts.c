@@ -6,7 +6,7 @@
 
 #include "lib/json.h"
 #include "lib/units.h"
-#include "operator/injection/inject.h"
+#include "operator/injection/inject_annotations.h"
 
 /* --- What parts ask the controller ------------------------------------------------------------------------ */
 

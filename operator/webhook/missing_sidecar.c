@@ -8,6 +8,7 @@
 #include "lib/macros.h"
 #include "lib/units.h"
 #include "operator/injection/inject.h"
+#include "operator/injection/inject_annotations.h"
 #include "operator/webhook/pod_admission.h"
 
 #define NONE_PREFIX "none:"

@@ -9,6 +9,7 @@
 #include "lib/json.h"
 #include "lib/oom.h"
 #include "operator/injection/inject.h"
+#include "operator/injection/inject_annotations.h"
 #include "operator/raycluster/notes.h"
 #include "operator/raycluster/pod_spec.h"
 

@@ -36,6 +36,7 @@ struct kernel_evidence {
 	unsigned int others; /* with a shared cgroup: processes taken in it that are not known to be the container's */
 	bool rules_out; /* the log reaches back far enough, has no gap, and would name the command's PID */
 	pid_t pid; /* in the node's PID namespace */
+	int64_t rss; /* bytes that the victim held; -1 unknown */
 	char name[KERNEL_LINE_MAX]; /* the victim; this and what follows is escaped */
 	char memcg[KERNEL_LINE_MAX]; /* the cgroup that ran out, "" unknown */
 	char below[KERNEL_LINE_MAX]; /* where CONTAINER: memcg's path below the container's, "ray_node_1/user"; "": the same */
@@ -45,7 +46,7 @@ struct kernel_evidence {
 	struct gpu_evidence gpu;
 };
 
-#define KERNEL_EVIDENCE_ABSENT ((struct kernel_evidence){ .needs = "", .age_ns = -1, .limit = -1 })
+#define KERNEL_EVIDENCE_ABSENT ((struct kernel_evidence){ .needs = "", .age_ns = -1, .limit = -1, .rss = -1 })
 
 /* A process that was seen in the container. */
 struct kernel_suspect {
@@ -59,6 +60,7 @@ bool kernel_suspect_is_named(const struct kernel_suspect *s, const char *comm);
 
 struct kernel_question {
 	struct oom_self self;
+	bool own_lines; /* the log is the node agent's: each crash in it is of a process of the pod */
 	bool shared; /* its cgroup holds others' processes too: only those that are known are its own */
 	pid_t command; /* in the node's PID namespace, 0 unknown; then those of the suspects are known as well */
 	int64_t begin_us; /* start of the container: the kill of its command counts from here on, whatever was told since */

@@ -15,6 +15,7 @@
 #include "sidecar/launch/hooks.h"
 #include "sidecar/launch/options.h"
 #include "sidecar/launch/speaker.h"
+#include "sidecar/launch/stop_signal.h"
 #include "sidecar/launch/watched.h"
 
 #define LINGER_NS (2 * NS_PER_SEC) /* wait for "done" after the command ended */
@@ -23,6 +24,7 @@ struct launcher {
 	const struct options *options;
 	int signal_fd;
 	int socket_fd; /* -1 while not connected */
+	int cgroup_fd, cgroup_version; /* of own_cgroup_open, at our start */
 	pid_t command;
 	const struct exec_failure *exec_failure; /* written by the child before it exits; NULL: not known */
 	int64_t started_ns;
@@ -39,6 +41,7 @@ struct launcher {
 	struct hooks hooks;
 	struct cores cores;
 	struct watched watched;
+	struct stop_signal stop; /* the container was asked to stop */
 	struct speaker speaker;
 	const sigset_t *original_mask;
 	bool killing; /* the sidecar said kill: whoever is left to us dies too */

@@ -29,6 +29,7 @@
 #include "sidecar/launch/command.h"
 #include "sidecar/launch/connection.h"
 #include "sidecar/launch/launcher.h"
+#include "sidecar/launch/own_cgroup.h"
 
 #define RETRY_FAST_MS 200 /* between connection attempts in the first 30 s, while a sidecar starts */
 #define RETRY_SLOW_MS 2000
@@ -42,19 +43,33 @@
 
 static void refuse_stranger(struct launcher *l)
 {
-	static const char text[] = PROGRAM "whoever listens on the sidecar's socket is a process of this container: not recording\n";
+	static const char text[] = PROGRAM "a process of this container listens on the sidecar's socket: running without the sidecar\n";
 
 	if (!l->refused)
 		speaker_say(&l->speaker, text, sizeof(text) - 1);
 	l->refused = true;
 }
 
+/* A sidecar that does not know the verb ignores it. */
+static void send_cgroup(const struct launcher *l)
+{
+	char text[16];
+	int len = snprintf(text, sizeof(text), "cgroup %d", l->cgroup_version);
+
+	if (l->cgroup_fd >= 0)
+		connection_send(l->socket_fd, text, (size_t)len, &l->cgroup_fd, 1);
+}
+
 static void greet(struct launcher *l)
 {
+	if (l->socket_fd >= 0)
+		send_cgroup(l);
 	if (l->socket_fd >= 0 && !connection_send_hello(l->socket_fd, l->options, l->command, l->started_ns))
 		launcher_disconnect(l);
 	if (l->socket_fd >= 0) {
 		l->met = true;
+		stop_signal_send(&l->stop, l->socket_fd);
+		watched_again(&l->watched, l->socket_fd);
 		cores_again(&l->cores);
 	}
 }
@@ -149,11 +164,13 @@ static void reap(struct launcher *l)
 		launcher_kill_children(l);
 }
 
-static void forward(const struct launcher *l, const struct signalfd_siginfo *info)
+static void forward(struct launcher *l, const struct signalfd_siginfo *info)
 {
 	int signo = (int)info->ssi_signo;
 	bool from_terminal = info->ssi_code == SI_KERNEL;
 
+	if (stop_signal_note(&l->stop, info, now_ns()))
+		stop_signal_send(&l->stop, l->socket_fd);
 	/* The terminal's signals go to the whole process group: the command has them already. */
 	if (!from_terminal)
 		kill(l->command, signo);
@@ -313,7 +330,7 @@ static void wait_for_go(const int go[2])
 
 int main(int argc, char **argv)
 {
-	struct launcher l = { .socket_fd = -1, .cores.fd = -1, .speaker = { .fd = -1 } };
+	struct launcher l = { .socket_fd = -1, .cgroup_fd = -1, .cores.fd = -1, .speaker = { .fd = -1 } };
 	struct exec_failure *failure;
 	struct options options;
 	sigset_t all, original;
@@ -336,6 +353,9 @@ int main(int argc, char **argv)
 	l.signal_fd = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 
+	/* Whoever started us by `afterglow-sidecar exec` knows more of our cgroup than we can see. */
+	if (!options.socket_fd)
+		l.cgroup_fd = own_cgroup_open(&l.cgroup_version);
 	l.exec_failure = failure = exec_failure_new();
 	l.started_ns = now_ns();
 	if (pipe2(go, O_CLOEXEC) < 0)
@@ -347,7 +367,7 @@ int main(int argc, char **argv)
 	}
 	if (l.command < 0) {
 		/* Whatever we lack, the command goes first. */
-		fprintf(stderr, PROGRAM "not recording: %s\n", strerror(errno));
+		fprintf(stderr, PROGRAM "running without the sidecar: %s\n", strerror(errno));
 		command_run(&options, &original, NULL);
 	}
 	connect_first(&l);

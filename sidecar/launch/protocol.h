@@ -6,8 +6,12 @@
  * either may be the newer one.
  *
  * launcher -> sidecar
+ *   cgroup VERSION
+ *	before hello, where it can be told: the descriptor that comes along is
+ *	O_PATH of the container's memory cgroup (1 or 2), as it was at the
+ *	launcher's start.
  *   hello VERSION FDS NAME LAUNCHER_PID COMMAND_PID START_NS
- *	first, once per connection. FDS says which descriptors came along
+ *	once per connection, and nothing but cgroup before it. FDS says which descriptors came along
  *	(SCM_RIGHTS), one letter each, in order: r O_PATH of the container's /,
  *	t its termination log, p a pidfd of the launcher. PIDs are those of the
  *	container's PID namespace; START_NS is CLOCK_BOOTTIME in nanoseconds.
@@ -31,7 +35,13 @@
  *	or 1) by us; it was not started.
  *   ended PID WAIT_STATUS END_NS
  *	a process that was to be watched has ended. WAIT_STATUS as waitpid(2)
- *	gives it, "-" where it could not be read. Before exit.
+ *	gives it, "-" where it could not be read. Before exit; after hello, when it
+ *	ended while no sidecar was connected.
+ *   asked SIGNAL SENDER AT_NS
+ *	SIGTERM, SIGINT or SIGQUIT asked the container to stop, and was forwarded to the
+ *	command. SENDER is a PID of the container's PID namespace; 0: the signal came from
+ *	outside, as those of the container runtime do. AT_NS is CLOCK_BOOTTIME. Again after
+ *	each hello, and again when one from outside follows one from inside.
  *   unwatched PID ERRNO
  *	that process is not watched: ESRCH it has ended, or another one has its
  *	PID now; EBUSY too many are watched; ENOSYS the kernel has no pidfds.

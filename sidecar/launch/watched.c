@@ -91,7 +91,8 @@ static struct watched_process *find(struct watched *w, pid_t pid)
 
 static void forget(struct watched_process *p)
 {
-	close(p->pidfd);
+	if (p->pidfd >= 0)
+		close(p->pidfd);
 	*p = (struct watched_process){ 0 };
 }
 
@@ -139,7 +140,7 @@ int watched_add(struct watched *w, const char *order, pid_t *ret_pid)
 		return fd;
 	if (p->pid)
 		forget(p);
-	*p = (struct watched_process){ (pid_t)pid, fd, start, WATCHED_STATUS_UNKNOWN };
+	*p = (struct watched_process){ (pid_t)pid, fd, start, WATCHED_STATUS_UNKNOWN, 0 };
 	return 0;
 }
 
@@ -174,24 +175,43 @@ static int status_of(const struct watched_process *p)
 	return WATCHED_STATUS_UNKNOWN;
 }
 
+/* Its status can be read only now. */
+static void note_end(struct watched_process *p)
+{
+	p->status = status_of(p);
+	p->ended_ns = now_ns();
+	close(p->pidfd);
+	p->pidfd = -1;
+}
+
 static void tell(struct watched_process *p, int socket_fd)
 {
-	int status = status_of(p), len;
 	char text[64];
+	int len;
 
-	if (status == WATCHED_STATUS_UNKNOWN)
-		len = snprintf(text, sizeof(text), "ended %d - %lld", (int)p->pid, (long long)now_ns());
+	if (socket_fd < 0)
+		return;
+	if (p->status == WATCHED_STATUS_UNKNOWN)
+		len = snprintf(text, sizeof(text), "ended %d - %lld", (int)p->pid, (long long)p->ended_ns);
 	else
-		len = snprintf(text, sizeof(text), "ended %d %d %lld", (int)p->pid, status, (long long)now_ns());
-	if (socket_fd >= 0)
-		connection_send(socket_fd, text, (size_t)len, NULL, 0);
+		len = snprintf(text, sizeof(text), "ended %d %d %lld", (int)p->pid, p->status, (long long)p->ended_ns);
+	connection_send(socket_fd, text, (size_t)len, NULL, 0);
 	forget(p);
 }
 
 void watched_tell(struct watched *w, const struct pollfd fds[static LAUNCH_WATCHED_MAX], int socket_fd)
 {
 	for (int i = 0; i < LAUNCH_WATCHED_MAX; i++)
-		if (w->list[i].pid && w->list[i].pidfd == fds[i].fd && fds[i].revents)
+		if (w->list[i].pid && w->list[i].pidfd >= 0 && w->list[i].pidfd == fds[i].fd && fds[i].revents) {
+			note_end(&w->list[i]);
+			tell(&w->list[i], socket_fd);
+		}
+}
+
+void watched_again(struct watched *w, int socket_fd)
+{
+	for (int i = 0; i < LAUNCH_WATCHED_MAX; i++)
+		if (w->list[i].pid && w->list[i].ended_ns)
 			tell(&w->list[i], socket_fd);
 }
 

@@ -14,6 +14,7 @@
 
 #include <poll.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "sidecar/launch/protocol.h"
@@ -25,6 +26,7 @@ struct watched_process {
 	int pidfd;
 	unsigned long long start; /* clock ticks since boot: with the PID, which process it is */
 	int status; /* as waitpid gave it to us; WATCHED_STATUS_UNKNOWN until then */
+	int64_t ended_ns; /* 0: it lives, as far as is known; else no sidecar was there to hear of its end */
 };
 
 struct watched {
@@ -40,10 +42,16 @@ void watched_poll(const struct watched *w, struct pollfd fds[static LAUNCH_WATCH
 /* We reaped pid, which ended with status. */
 void watched_reaped(struct watched *w, pid_t pid, int status);
 
-/* After poll(2): reports each process that has ended to the sidecar (socket_fd -1: there is none), and stops watching it. */
+/*
+ * After poll(2): reports each process that has ended to the sidecar, and stops watching it. Where there is no sidecar (socket_fd
+ * -1) the end is kept for watched_again.
+ */
 void watched_tell(struct watched *w, const struct pollfd fds[static LAUNCH_WATCHED_MAX], int socket_fd);
 
-/* The same for all that have ended by now. To be called before the container's own end is reported. */
+/* A sidecar said hello: reports the ends that are kept for it. */
+void watched_again(struct watched *w, int socket_fd);
+
+/* Reports all that have ended by now. To be called before the container's own end is reported. */
 void watched_flush(struct watched *w, int socket_fd);
 
 #endif

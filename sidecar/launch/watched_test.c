@@ -176,9 +176,13 @@ static void the_end_of_a_container_tells_of_all_before_it(void **state)
 	assert_int_equal(connection_receive(sockets[1], text, &fd), -1);
 	kill(pid, SIGKILL);
 	assert_return_code(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), errno);
-	watched_flush(&w, -1); /* nobody listens: it is forgotten */
-	assert_int_equal(w.list[0].pid, 0);
+	watched_flush(&w, -1); /* nobody listens: it is kept */
+	assert_int_equal(w.list[0].pid, pid);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	watched_again(&w, sockets[0]);
+	assert_true(connection_receive(sockets[1], text, &fd) > 0);
+	expect_ended(text, pid, "9");
+	assert_int_equal(w.list[0].pid, 0);
 	close_all(sockets, pipe_fd);
 }
 
@@ -243,7 +247,7 @@ static void a_flood_of_orders_takes_no_more_than_the_table(void **state)
 		close(pipes[i]);
 	}
 	watched_flush(&w, -1);
-	assert_int_equal(w.list[LAUNCH_WATCHED_MAX - 1].pid, 0);
+	assert_int_equal(open_descriptors(), before - (LAUNCH_WATCHED_MAX + 3));
 }
 
 /* The kernel then shows an exit code of 0, however it ended. */
@@ -270,6 +274,35 @@ static void kill_one_of_another_group(void)
 	assert_int_equal(order(&w, pid, start_of(pid)), 0);
 	kill(pid, SIGKILL);
 	expect_ended(wait_and_tell(&w, sockets), pid, "-");
+}
+
+static void an_end_without_a_sidecar_is_kept_for_the_next_one(void **state)
+{
+	struct pollfd fds[LAUNCH_WATCHED_MAX];
+	struct watched w = { 0 };
+	char text[LAUNCH_MESSAGE_MAX + 1];
+	int sockets[2], pipe_fd, fd;
+	pid_t pid = start_child(&pipe_fd);
+
+	(void)state;
+	open_sockets(sockets);
+	assert_int_equal(order(&w, pid, start_of(pid)), 0);
+	kill(pid, SIGTERM);
+	watched_poll(&w, fds);
+	assert_int_equal(poll(fds, LAUNCH_WATCHED_MAX, 10000), 1);
+	watched_tell(&w, fds, -1);
+	/* Its parent reaps it, and the PID is free for others. */
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	watched_poll(&w, fds);
+	assert_int_equal(poll(fds, LAUNCH_WATCHED_MAX, 0), 0);
+	watched_again(&w, -1);
+	watched_again(&w, sockets[0]);
+	assert_true(connection_receive(sockets[1], text, &fd) > 0);
+	expect_ended(text, pid, "15");
+	assert_int_equal(w.list[0].pid, 0);
+	watched_again(&w, sockets[0]);
+	assert_int_equal(connection_receive(sockets[1], text, &fd), -1);
+	close_all(sockets, pipe_fd);
 }
 
 static void a_status_that_the_kernel_hides_is_not_told(void **state)
@@ -299,6 +332,7 @@ int main(void)
 		cmocka_unit_test(another_process_of_that_pid_is_not_watched),
 		cmocka_unit_test(hostile_orders_are_refused),
 		cmocka_unit_test(a_flood_of_orders_takes_no_more_than_the_table),
+		cmocka_unit_test(an_end_without_a_sidecar_is_kept_for_the_next_one),
 		cmocka_unit_test(a_status_that_the_kernel_hides_is_not_told),
 	};
 

@@ -60,7 +60,7 @@ struct ray_said {
 	struct ray_event event;
 	char file[32]; /* which of Ray's logs says so */
 	int64_t at_ns; /* when it was read (CLOCK_BOOTTIME): up to a second after it happened */
-	bool gone; /* there is no process with that PID any more */
+	bool gone; /* there is no process with that PID any more, or it is on its way out */
 	char signal_said[16]; /* "SIGSEGV", if the worker's own log tells; "" */
 	unsigned int left_out; /* events like it since the last one that was reported */
 	struct gpu_said gpu; /* what the worker's own logs say of CUDA and NCCL at their end */

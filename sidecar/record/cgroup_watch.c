@@ -3,12 +3,15 @@
 #include "sidecar/record/cgroup_watch.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/fileio.h"
 #include "lib/units.h"
 #include "sidecar/sample/memcg_search.h"
 
+#define MOUNTINFO_MAX (1 << 20)
 #define FOLLOW_SPACING_NS (100 * NS_PER_MS)
 /* A command that moves itself does so at its start, as systemd-run --scope does. */
 #define EARLY_SAMPLES 20
@@ -22,12 +25,37 @@ static bool can_move_away(const struct cgroup_watch *w)
 	return place->version && place->writable && strlen(place->path) > place->top;
 }
 
-int cgroup_watch_open(struct cgroup_watch *w, struct memcg *own, int root_fd, pid_t launcher, struct err *err)
+/* Of the mount options of cgroup2, which are the same for all of the machine. */
+static bool counts_locally(int version)
+{
+	_cleanup_strbuf_ struct strbuf mounts = STRBUF_INIT(MOUNTINFO_MAX);
+
+	return version == 2 && file_read(AT_FDCWD, "/proc/self/mountinfo", &mounts, NULL) == 0 &&
+	       memcg_local_events(strbuf_str(&mounts));
+}
+
+/* It is the top of what can be seen: nothing is above, and nowhere else can a process have been moved to. */
+static bool open_handed(struct cgroup_watch *w, struct memcg *own, const struct handed_cgroup *handed)
+{
+	const struct memcg_place place = { .cgroup = "/", .version = handed->version, .own = true, .whole = true,
+					   .local_events = counts_locally(handed->version) };
+
+	if (memcg_open_at(own, handed->fd, &place, NULL) < 0)
+		return false;
+	memcg_tree_init(&w->tree, handed->fd, &place);
+	return true;
+}
+
+int cgroup_watch_open(struct cgroup_watch *w, struct memcg *own, int root_fd, pid_t launcher, const struct handed_cgroup *handed,
+		      struct err *err)
 {
 	struct memcg_place process, place;
-	int r = memcg_place_of(root_fd, launcher, &process, err);
+	int r;
 
 	*w = (struct cgroup_watch){ .command = 0 };
+	if (handed && handed->fd >= 0 && open_handed(w, own, handed))
+		return 0;
+	r = memcg_place_of(root_fd, launcher, &process, err);
 	if (r < 0)
 		return r;
 	if (!process.own)

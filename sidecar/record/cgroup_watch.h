@@ -10,6 +10,12 @@
 #include "sidecar/sample/memcg_tree.h"
 #include "sidecar/verdict/cgroup_limit.h"
 
+/* The container's own, as its launcher handed it over. */
+struct handed_cgroup {
+	int fd; /* O_PATH of its directory, -1: none; the owner's, as long as it is watched */
+	int version; /* 1 or 2 */
+};
+
 struct cgroup_watch {
 	struct memcg_tree tree;
 	struct memcg_above above;
@@ -18,8 +24,12 @@ struct cgroup_watch {
 	struct cgroup_limit limit; /* what cgroup_watch_limit said last */
 };
 
-/* Opens own and what is around it. Fails only without own; then there is nothing to close. */
-int cgroup_watch_open(struct cgroup_watch *w, struct memcg *own, int root_fd, pid_t launcher, struct err *err);
+/*
+ * Opens own and what is around it: the one that was handed over, else (NULL, or it cannot be read) the one that the container's
+ * mounts show. Fails only without own; then there is nothing to close.
+ */
+int cgroup_watch_open(struct cgroup_watch *w, struct memcg *own, int root_fd, pid_t launcher, const struct handed_cgroup *handed,
+		      struct err *err);
 void cgroup_watch_close(struct cgroup_watch *w);
 
 /* Like memcg_read of own. at_end: the container is dying, so everything is read now, however lately that was done. */

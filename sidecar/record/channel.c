@@ -63,6 +63,15 @@ static int parse_hello(const char *args, struct launch_message *m, struct err *e
 	return 0;
 }
 
+static int parse_cgroup(const char *args, struct launch_message *m, struct err *err)
+{
+	if (strcmp(args, "1") != 0 && strcmp(args, "2") != 0)
+		return err_set(err, EPROTO, "cgroup \"%.60s\" from a launcher", args);
+	m->verb = LAUNCH_CGROUP;
+	m->cgroup_version = args[0] - '0';
+	return 0;
+}
+
 /* What waitpid(2) gives for a process that has ended. */
 static bool is_end(int status)
 {
@@ -170,6 +179,19 @@ static int parse_unwatched(const char *args, struct launch_message *m, struct er
 	return 0;
 }
 
+static int parse_asked(const char *args, struct launch_message *m, struct err *err)
+{
+	int signo, sender, end = 0;
+	long long at;
+
+	if (sscanf(args, "%d %d %lld%n", &signo, &sender, &at, &end) != 3 || args[end] != '\0' || sender < 0 || at <= 0 ||
+	    (signo != SIGTERM && signo != SIGINT && signo != SIGQUIT))
+		return err_set(err, EPROTO, "asked \"%.60s\" from a launcher", args);
+	m->verb = LAUNCH_ASKED;
+	m->asked = (struct stop_request){ .signal = signo, .sender = sender, .at_ns = at };
+	return 0;
+}
+
 int launch_message_parse(const char *text, size_t len, struct launch_message *ret_message, struct err *err)
 {
 	struct launch_message m = { .verb = LAUNCH_OTHER };
@@ -185,6 +207,8 @@ int launch_message_parse(const char *text, size_t len, struct launch_message *re
 	line[len] = '\0';
 	if (strncmp(line, "hello ", 6) == 0)
 		r = parse_hello(line + 6, &m, err);
+	else if (strncmp(line, "cgroup ", 7) == 0)
+		r = parse_cgroup(line + 7, &m, err);
 	else if (strncmp(line, "exit ", 5) == 0)
 		r = parse_exit(line + 5, &m, err);
 	else if (strncmp(line, "unstarted ", 10) == 0)
@@ -201,6 +225,8 @@ int launch_message_parse(const char *text, size_t len, struct launch_message *re
 		r = parse_ended(line + 6, &m, err);
 	else if (strncmp(line, "unwatched ", 10) == 0)
 		r = parse_unwatched(line + 10, &m, err);
+	else if (strncmp(line, "asked ", 6) == 0)
+		r = parse_asked(line + 6, &m, err);
 	if (r < 0)
 		return r;
 	*ret_message = m;

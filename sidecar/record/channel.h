@@ -13,10 +13,12 @@
 
 #include "lib/err.h"
 #include "sidecar/launch/protocol.h"
+#include "sidecar/verdict/stop_request.h"
 #include "sidecar/verdict/unstarted.h"
 
 enum launch_verb {
 	LAUNCH_HELLO,
+	LAUNCH_CGROUP,
 	LAUNCH_UNSTARTED,
 	LAUNCH_EXIT,
 	LAUNCH_CORE,
@@ -25,6 +27,7 @@ enum launch_verb {
 	LAUNCH_REFUSED,
 	LAUNCH_ENDED,
 	LAUNCH_UNWATCHED,
+	LAUNCH_ASKED,
 	LAUNCH_OTHER
 };
 
@@ -35,6 +38,7 @@ struct launch_message {
 	char name[LAUNCH_NAME_MAX + 1]; /* launch_name_valid */
 	pid_t launcher, command;
 	int64_t started_ns;
+	int cgroup_version; /* cgroup: 1 or 2 */
 	struct unstarted unstarted; /* unstarted */
 	/* exit, finished, ended */
 	int wait_status;
@@ -50,6 +54,7 @@ struct launch_message {
 	/* ended, unwatched */
 	pid_t process;
 	bool status_known; /* of ended: whether wait_status is set */
+	struct stop_request asked; /* asked */
 };
 
 /* Whether name may be a container's: 1 to 63 letters, digits, '.', '_' and '-', the first a letter or digit. */

@@ -86,6 +86,13 @@ static const struct {
 	{ "refused -1 22", 0, LAUNCH_REFUSED, NULL, NULL, 0, 0 },
 	{ "refused 1 -22", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
 	{ "refused 1 22 0", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "asked 15 0 5", 0, LAUNCH_ASKED, NULL, NULL, 0, 0 },
+	{ "asked 2 706 5", 0, LAUNCH_ASKED, NULL, NULL, 0, 0 },
+	{ "asked 9 0 5", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "asked 15 -1 5", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "asked 15 0 0", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "asked 15 0 5 5", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
+	{ "asked 15 0", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
 	{ "ended 706 9 5", 0, LAUNCH_ENDED, NULL, NULL, 0, 9 },
 	{ "ended 706 256 5", 0, LAUNCH_ENDED, NULL, NULL, 0, 256 },
 	{ "ended 706 - 5", 0, LAUNCH_ENDED, NULL, NULL, 0, 0 },
@@ -285,9 +292,23 @@ static void sending_never_blocks(void **state)
 	close(pair[1]);
 }
 
+static void a_cgroup_is_of_version_1_or_2(void **state)
+{
+	static const char *const wrong[] = { "cgroup 0", "cgroup 3", "cgroup ", "cgroup 11", "cgroup 1 2", "cgroup x" };
+	struct launch_message m;
+	(void)state;
+
+	assert_int_equal(launch_message_parse("cgroup 2", 8, &m, NULL), 0);
+	assert_int_equal(m.verb, LAUNCH_CGROUP);
+	assert_int_equal(m.cgroup_version, 2);
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
+		assert_int_equal(launch_message_parse(wrong[i], strlen(wrong[i]), &m, NULL), -EPROTO);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_cgroup_is_of_version_1_or_2),
 		cmocka_unit_test(only_a_wellformed_message_of_a_known_verb_counts),
 		cmocka_unit_test(long_messages_and_nuls_are_of_no_known_verb),
 		cmocka_unit_test(a_name_is_what_may_stand_in_a_path),

@@ -233,12 +233,17 @@ static void take_message(struct container *c, struct received *r)
 	default:
 		break;
 	}
-	if (c->state == CONTAINER_CONNECTED)
+	if (c->state == CONTAINER_CONNECTED) {
+		if (m->verb == LAUNCH_CGROUP)
+			container_take_cgroup(c, r);
 		return;
+	}
 	if (m->verb == LAUNCH_CORE && r->n_fds > 0 && container_core(c, m, r->fds[0]))
 		r->fds[0] = -1;
 	else if (m->verb == LAUNCH_ENDED || m->verb == LAUNCH_UNWATCHED)
 		container_ray_message(c, m);
+	else if (m->verb == LAUNCH_ASKED)
+		container_asked(c, m);
 	else if (m->verb == LAUNCH_UNSTARTED)
 		c->unstarted = m->unstarted;
 	else
@@ -289,7 +294,7 @@ struct container *container_new(struct event_base *base, int fd, const struct re
 	c->fd = fd;
 	c->observer.root_fd = -1;
 	c->spill = SPILL_WATCH_NONE;
-	c->termination_fd = c->pidfd = c->inotify_fd = -1;
+	c->termination_fd = c->pidfd = c->inotify_fd = c->cgroup.fd = -1;
 	c->readable = event_new(base, fd, EV_READ | EV_PERSIST, on_readable, c);
 	c->timer = event_new(base, -1, 0, on_timer, c);
 	c->leave = event_new(base, -1, 0, on_leave, c);
@@ -316,7 +321,9 @@ void container_free(struct container *c)
 	event_freep(c->modified);
 	event_freep(c->launcher_gone);
 	event_freep(c->death_timer);
+	event_freep(c->sender_timer);
 	event_freep(c->leave);
+	container_cancel_node_cores(c);
 	crashes_free(c->crashes);
 	hooks_free(c->hooks);
 	free(c->report);
@@ -325,5 +332,6 @@ void container_free(struct container *c)
 	discard(&c->termination_fd, 1);
 	closep(&c->pidfd);
 	closep(&c->inotify_fd);
+	closep(&c->cgroup.fd);
 	free(c);
 }

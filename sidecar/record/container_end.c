@@ -2,6 +2,7 @@
 /* What is told of a container's end, or of one of its processes. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "lib/log.h"
 #include "lib/units.h"
@@ -72,7 +73,9 @@ static void on_named(const struct report *r, void *arg)
 static bool publish_end(struct container *c)
 {
 	struct report *r = c->report;
-	bool held = c->options->hold_s > 0 && c->exit_told && is_failure(c, r);
+	/* Who asked from outside waits for the end, and kills it after the grace period. */
+	bool asked = c->asked.signal && !c->asked.sender;
+	bool held = c->options->hold_s > 0 && c->exit_told && is_failure(c, r) && !asked;
 	int64_t until = held ? now_realtime_ns() + c->options->hold_s * NS_PER_SEC : 0;
 
 	c->observer.named = on_named;
@@ -109,8 +112,7 @@ void container_conclude(struct container *c)
 		launch_send(c->fd, "done", NULL, NULL);
 	}
 	c->concluded = true;
-	if (!crashes_busy(c->crashes))
-		container_event(c, CONTAINER_CORES_KEPT);
+	container_cores_changed(c);
 }
 
 /* Whether the report waits for them. */
@@ -185,6 +187,8 @@ void container_report(struct container *c)
 
 	if (c->death_timer)
 		event_del(c->death_timer);
+	if (c->sender_timer)
+		event_del(c->sender_timer);
 	if (e->status_known && e->wait_status == 0 && has_untold_oom(c, e) && is_time_for_process_report(c, now_boottime_ns()))
 		tell_of_killed_process(c, e);
 	container_add_crash(c, e);
@@ -199,6 +203,19 @@ void container_report(struct container *c)
 		container_event(c, CONTAINER_HOOKS_DONE);
 }
 
+void container_asked(struct container *c, const struct launch_message *m)
+{
+	int64_t now = now_boottime_ns();
+
+	c->asked = m->asked;
+	/* A time that cannot be is a forgery or a bug; ours is right within a millisecond. */
+	if (c->asked.at_ns < c->hello.started_ns || c->asked.at_ns > now)
+		c->asked.at_ns = now;
+	/* `exec` forwards what is sent to it, and is no process of the container. */
+	if (!c->options->id.pod && c->asked.sender == getpid())
+		c->asked.sender = 0;
+}
+
 void container_end(struct container *c)
 {
 	struct ending *e = &c->ending;
@@ -206,11 +223,12 @@ void container_end(struct container *c)
 	e->started_ns = c->hello.started_ns;
 	e->group_ended_by_us = c->group_ended_by_us;
 	e->pod_terminating = c->pod_terminating;
-	e->process_oom_ns = c->process_oom_ns;
+	e->asked = c->asked;
+	e->process_oom_ns = c->observer.process_oom_ns;
+	process_watch_finish(&c->observer.processes);
 	life_ended(&c->observer, e);
 	ray_watch_finish(c->observer.ray, e->ended_ns);
-	process_watch_finish(&c->observer.processes);
-	if (!container_death_waits(c))
+	if (!container_death_waits(c) && !container_awaits_sender(c))
 		container_event(c, CONTAINER_UNWOUND);
 }
 
@@ -225,7 +243,7 @@ void container_process_died(struct container *c, int64_t now_ns)
 		.after_known = true,
 	};
 
-	c->process_oom_ns = c->observer.oom_seen_ns;
+	c->observer.process_oom_ns = c->observer.oom_seen_ns;
 	if (is_time_for_process_report(c, now_ns))
 		report_killed_process(c, &e);
 	else

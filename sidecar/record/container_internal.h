@@ -3,7 +3,7 @@
  * What the modules of a container share: container.c is its life on the event
  * loop, container_sample.c its samples, container_attach.c its hello, container_threshold.c what is told while it
  * runs, container_end.c what is told of an end, container_crash.c its cores,
- * container_ray.c Ray's own processes.
+ * container_ray.c Ray's own processes, container_node.c what the node agent brings.
  */
 #ifndef AFTERGLOW_SIDECAR_RECORD_CONTAINER_INTERNAL_H
 #define AFTERGLOW_SIDECAR_RECORD_CONTAINER_INTERNAL_H
@@ -13,6 +13,8 @@
 #include "sidecar/record/container.h"
 #include "sidecar/record/container_state.h"
 #include "sidecar/crash/core_route.h"
+#include "sidecar/crash/core_stream.h"
+#include "sidecar/node/node_message.h"
 #include "sidecar/record/hooks.h"
 #include "sidecar/record/postmortem.h"
 
@@ -23,12 +25,22 @@ struct received {
 	size_t n_fds;
 };
 
+#define NODE_CORES_MAX 4
+
+/* A core of it that comes from the node. */
+struct node_core {
+	struct container *container;
+	struct core_stream *stream; /* NULL: there is none */
+	struct node_message offer;
+};
+
 struct container {
 	struct event_base *base;
 	const struct record_options *options;
 	struct keeper *keeper;
 	struct container_callbacks callbacks;
 	int fd, termination_fd, pidfd, inotify_fd;
+	struct handed_cgroup cgroup; /* before its hello */
 	struct event *readable, *timer, *modified, *launcher_gone;
 	enum container_state state;
 	struct received *received; /* while a message is dealt with; NULL: there is none */
@@ -45,9 +57,7 @@ struct container {
 	int64_t process_reported_ns;
 	bool group_ended_by_us;
 	bool pod_terminating;
-	int64_t process_oom_ns; /* when the OOM killer took a process, as was reported last; 0: never */
-	int64_t ray_vital_ns; /* when raylet or the GCS server ended, as was reported last; 0: never */
-	int64_t ray_told_ns; /* ends of Ray's own processes up to here were told of */
+	struct stop_request asked; /* to stop, as its launcher says; signal 0: it was not */
 	bool exit_told; /* the launcher outlived the command */
 	struct unstarted unstarted; /* its command, if that was never executed; error 0: it was, as far as is known */
 	struct hooks *hooks; /* NULL: none */
@@ -55,6 +65,9 @@ struct container {
 	struct crash *death_crash; /* the one that ended it; NULL: none */
 	struct ending ending; /* from CONTAINER_ENDED on */
 	struct event *death_timer;
+	struct node_core node_cores[NODE_CORES_MAX];
+	int64_t node_watches_until_ns;
+	struct event *sender_timer;
 	struct spill_watch spill;
 	struct memory_watch memory;
 	char core_needs[CORE_NEEDS_MAX];
@@ -71,6 +84,9 @@ void container_read_counters(struct container *c, struct memory *ret_memory, boo
 
 /* Something has happened to it: does what its table says. */
 void container_event(struct container *c, enum container_event event);
+
+/* Before its hello: takes the descriptor, if it is what it should be. Without it the cgroup is looked for by its mount. */
+void container_take_cgroup(struct container *c, struct received *r);
 
 /* Its hello: takes the descriptors and opens what is seen through them. False: there is no memory to watch it. */
 bool container_attach(struct container *c, struct received *hello);
@@ -102,6 +118,8 @@ void container_publish(struct container *c, struct report *r, bool container_liv
 
 /* The launcher's word on a process of Ray's. */
 void container_ray_message(struct container *c, const struct launch_message *m);
+/* Its launcher was asked to stop, by m. */
+void container_asked(struct container *c, const struct launch_message *m);
 /* After each sample: Ray's processes are watched, and one that has ended is told of when the container goes on without it. */
 void container_ray_due(struct container *c, int64_t now_ns);
 
@@ -109,6 +127,17 @@ void container_ray_due(struct container *c, int64_t now_ns);
 void container_watch_crashes(struct container *c);
 /* The launcher hands over a core. Takes core_fd, unless it returns false: then nothing is to be done with it. */
 bool container_core(struct container *c, const struct launch_message *m, int core_fd);
+/* The same for a core that came another way; takes core_fd, unless it returns false. Also when it has ended. */
+bool container_take_core(struct container *c, const struct core_hint *hint, int core_fd);
+/* The core that ended it, as far as is known now, is to be in its report. */
+void container_find_death_crash(struct container *c);
+/* Whether a core of it is still coming from the node. */
+bool container_awaits_node_core(const struct container *c);
+void container_cancel_node_cores(struct container *c);
+/* Whether its report waits for the node agent's word on who ended it: CONTAINER_UNWOUND happens then. */
+bool container_awaits_sender(struct container *c);
+/* After its report: it is over when no core of it is under way any more. */
+void container_cores_changed(struct container *c);
 /* After each sample: cores that nothing more is to be waited for are reported. */
 void container_crashes_due(struct container *c, int64_t now_ns);
 /* Whether the worker that Ray tells of left a core: then both are one report. */

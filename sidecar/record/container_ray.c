@@ -10,6 +10,7 @@
 
 #include "lib/units.h"
 #include "sidecar/record/container_internal.h"
+#include "sidecar/record/life.h"
 #include "sidecar/report/report_json.h"
 
 #define SETTLED_NS (5 * NS_PER_SEC) /* `ray start` ends the container within this time, where it does */
@@ -37,6 +38,8 @@ void container_ray_message(struct container *c, const struct launch_message *m)
 	else /* A time that cannot be is a forgery or a bug; ours is right within a millisecond. */
 		process_watch_ended(&c->observer.processes, m->process, m->status_known, m->wait_status,
 				    m->ended_ns > c->hello.started_ns && m->ended_ns <= now ? m->ended_ns : now);
+	/* It may be the last thing that is heard before a sidecar after this one has to explain the container's end. */
+	life_note(&c->observer);
 }
 
 /* Whether the container is useless without it. The other processes end the container, or it works without them. */
@@ -74,7 +77,7 @@ static bool is_missed(const struct container *c, const struct ray_process_end *e
 
 	if (is_of_failed_job(end))
 		return true;
-	if (c->ray_vital_ns && end->ended_ns - c->ray_vital_ns <= FOLLOWS_NS)
+	if (w->vital_ns && end->ended_ns - w->vital_ns <= FOLLOWS_NS)
 		return false;
 	return is_vital(end) && !process_watch_lives(w, end->kind) && process_watch_any_lives(w);
 }
@@ -103,7 +106,7 @@ static void report(struct container *c, const struct ray_process_end *end)
 		.after = c->observer.last.memory,
 		.after_known = true,
 		.process = end,
-		.process_oom_ns = MAX(c->process_oom_ns, c->observer.oom_seen_ns),
+		.process_oom_ns = MAX(c->observer.process_oom_ns, c->observer.oom_seen_ns),
 		.crash = crash ? crash_info(crash) : NULL,
 		.backtrace = crash ? crash_backtrace(crash) : NULL,
 	};
@@ -121,9 +124,15 @@ static const struct ray_process_end *next_untold(const struct container *c)
 	const struct process_watch *w = &c->observer.processes;
 
 	for (size_t i = 0; i < w->n_ends; i++)
-		if (w->ends[i].ended_ns > c->ray_told_ns)
+		if (w->ends[i].ended_ns > w->told_ns)
 			return &w->ends[i];
 	return NULL;
+}
+
+/* Of a container that is to stop: what ends now is part of its own end. */
+static bool is_stopping(const struct container *c, int64_t now_ns)
+{
+	return c->pod_terminating || stop_request_explains(&c->asked, now_ns);
 }
 
 void container_ray_due(struct container *c, int64_t now_ns)
@@ -132,13 +141,13 @@ void container_ray_due(struct container *c, int64_t now_ns)
 	const struct ray_process_end *end;
 
 	process_watch_look(&o->processes, o->root_fd, o->table, o->swept_ns, order, c);
-	while (!c->pod_terminating && !container_is_over(c) && (end = next_untold(c))) {
+	while (!is_stopping(c, now_ns) && !container_is_over(c) && (end = next_untold(c))) {
 		bool missed = is_missed(c, end);
 
 		if (missed && !is_due(c, end, now_ns))
 			return;
-		c->ray_told_ns = end->ended_ns;
-		c->ray_vital_ns = missed && is_vital(end) ? end->ended_ns : c->ray_vital_ns;
+		o->processes.told_ns = end->ended_ns;
+		o->processes.vital_ns = missed && is_vital(end) ? end->ended_ns : o->processes.vital_ns;
 		if (missed)
 			report(c, end);
 	}

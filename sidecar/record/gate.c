@@ -4,9 +4,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "lib/fileio.h"
@@ -16,6 +18,7 @@
 /* The types of file handles that FUSE makes (FILEID_INO64_GEN and the same with a parent); else only XFS, which has a device. */
 #define FUSE_HANDLE 0x81
 #define FUSE_HANDLE_PARENT 0x82
+#define KERNFS_HANDLE 0xfe /* FILEID_KERNFS: cgroupfs and sysfs */
 
 /* What the kernel knows without asking a server. */
 static bool look(int fd, struct statx *ret_st)
@@ -23,8 +26,8 @@ static bool look(int fd, struct statx *ret_st)
 	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, ret_st) == 0;
 }
 
-/* By its handle, which the kernel makes: fstatfs(2) would ask the server. */
-static bool is_on_fuse(int fd, const struct statx *st)
+/* The type of its handle, which the kernel makes: fstatfs(2) would ask the server. -1: it has none. */
+static int handle_type(int fd)
 {
 	union {
 		struct file_handle handle;
@@ -32,8 +35,23 @@ static bool is_on_fuse(int fd, const struct statx *st)
 	} h = { .handle.handle_bytes = HANDLE_MAX };
 	int mount_id;
 
-	return st->stx_dev_major == 0 && name_to_handle_at(fd, "", &h.handle, &mount_id, AT_EMPTY_PATH) == 0 &&
-	       (h.handle.handle_type == FUSE_HANDLE || h.handle.handle_type == FUSE_HANDLE_PARENT);
+	return name_to_handle_at(fd, "", &h.handle, &mount_id, AT_EMPTY_PATH) == 0 ? h.handle.handle_type : -1;
+}
+
+static bool is_on_fuse(int fd, const struct statx *st)
+{
+	int type = st->stx_dev_major == 0 ? handle_type(fd) : -1;
+
+	return type == FUSE_HANDLE || type == FUSE_HANDLE_PARENT;
+}
+
+/* What is on one of the kernel's own filesystems like this one can be asked for its kind. Linux before 5.5 gives no such handle. */
+static bool is_on_cgroupfs(int fd, const struct statx *st)
+{
+	struct statfs fs;
+
+	return st->stx_dev_major == 0 && handle_type(fd) == KERNFS_HANDLE && fstatfs(fd, &fs) == 0 &&
+	       (fs.f_type == CGROUP_SUPER_MAGIC || fs.f_type == CGROUP2_SUPER_MAGIC);
 }
 
 static bool is_foreign_fuse(int fd, const struct statx *st)
@@ -62,7 +80,7 @@ static bool has_mode(int fd, enum gate_kind kind)
 {
 	int flags = fcntl(fd, F_GETFL), access = flags & O_ACCMODE;
 
-	if (flags < 0 || !(flags & O_PATH) != (kind != GATE_ROOT))
+	if (flags < 0 || !(flags & O_PATH) != (kind != GATE_ROOT && kind != GATE_CGROUP))
 		return false;
 	if (kind == GATE_TERMINATION_LOG)
 		return access != O_RDONLY && !(flags & O_APPEND);
@@ -71,15 +89,17 @@ static bool has_mode(int fd, enum gate_kind kind)
 
 int gate_admit(int fd, enum gate_kind kind, struct err *err)
 {
-	static const char *const names[GATE_KIND_COUNT] = { "root directory", "termination log", "pidfd", "core" };
+	static const char *const names[GATE_KIND_COUNT] = { "root directory", "memory cgroup", "termination log", "pidfd", "core" };
 	struct statx st;
 
 	if (kind == GATE_PIDFD)
 		return fd_is_pidfd(fd) ? 0 : err_set(err, EPROTO, "a launcher's pidfd is none");
-	if (!look(fd, &st) || (st.stx_mode & S_IFMT) != (kind == GATE_ROOT ? S_IFDIR : S_IFREG))
+	if (!look(fd, &st) || (st.stx_mode & S_IFMT) != (kind == GATE_ROOT || kind == GATE_CGROUP ? S_IFDIR : S_IFREG))
 		return err_set(err, EPROTO, "a launcher's %s is of another kind", names[kind]);
 	if (!has_mode(fd, kind))
 		return err_set(err, EPROTO, "a launcher's %s is not open for its purpose", names[kind]);
+	if (kind == GATE_CGROUP && !is_on_cgroupfs(fd, &st))
+		return err_set(err, EPROTO, "a launcher's %s is none, or this kernel is too old to tell", names[kind]);
 	if (is_foreign_fuse(fd, &st))
 		return err_set(err, EPROTO, "a launcher's %s is on a FUSE server", names[kind]);
 	return 0;

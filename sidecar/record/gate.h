@@ -15,6 +15,7 @@
 /* What a descriptor has to be for its purpose. */
 enum gate_kind {
 	GATE_ROOT, /* a directory, opened with O_PATH: nothing can be read or changed through it by itself */
+	GATE_CGROUP, /* a directory of cgroups, opened with O_PATH */
 	GATE_TERMINATION_LOG, /* a regular file, open for writing, not for appending only */
 	GATE_PIDFD, /* what pidfd_open(2) gives, of whatever process */
 	GATE_CORE, /* a regular file, open for reading */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
+#include <linux/magic.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -19,6 +20,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,10 +34,19 @@
 #define LOG (1 << GATE_TERMINATION_LOG)
 #define PIDFD (1 << GATE_PIDFD)
 #define CORE (1 << GATE_CORE)
+#define CGROUP (1 << GATE_CGROUP)
+
+static bool is_cgroupfs(const char *path)
+{
+	struct statfs fs;
+
+	return statfs(path, &fs) == 0 && (fs.f_type == CGROUP_SUPER_MAGIC || fs.f_type == CGROUP2_SUPER_MAGIC);
+}
 
 static void each_kind_is_admitted_for_its_purpose_and_no_other(void **state)
 {
 	char path[] = "/tmp/gate_test.XXXXXX", fifo[64];
+	const char *cgroups = is_cgroupfs("/sys/fs/cgroup/memory") ? "/sys/fs/cgroup/memory" : "/sys/fs/cgroup";
 	int file = mkstemp(path), pair[2], ends[2];
 	(void)state;
 
@@ -55,6 +66,11 @@ static void each_kind_is_admitted_for_its_purpose_and_no_other(void **state)
 		{ open("/", O_PATH | O_CLOEXEC), ROOT },
 		{ open("/tmp", O_PATH | O_CLOEXEC), ROOT },
 		{ open("/proc", O_PATH | O_CLOEXEC), ROOT },
+		{ open(cgroups, O_PATH | O_CLOEXEC), ROOT | (is_cgroupfs(cgroups) ? CGROUP : 0) },
+		{ open(cgroups, O_RDONLY | O_DIRECTORY | O_CLOEXEC), 0 },
+		{ open("/sys", O_PATH | O_CLOEXEC), ROOT },
+		{ open("/proc/self/ns", O_PATH | O_CLOEXEC), ROOT },
+		{ open("/sys/kernel", O_PATH | O_CLOEXEC), ROOT },
 		{ open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC), 0 },
 		{ open("/dev/null", O_RDWR | O_CLOEXEC), 0 },
 		{ open("/dev/zero", O_PATH | O_CLOEXEC), 0 },

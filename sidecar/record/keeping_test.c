@@ -78,7 +78,7 @@ static int setup(void **state)
 	disk = mmap(NULL, sizeof(*disk), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	snprintf(directory, sizeof(directory), "/tmp/keeping_test.XXXXXX");
 	if (disk == MAP_FAILED || !mkdtemp(directory) ||
-	    observer_open(&watched, open("/", O_PATH | O_CLOEXEC), getpid(), &err) < 0)
+	    observer_open(&watched, open("/", O_PATH | O_CLOEXEC), getpid(), NULL, &err) < 0)
 		return -1;
 	errand = ERRAND_NONE;
 	spool = spool_new(directory, &limits, -1);

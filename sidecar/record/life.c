@@ -78,10 +78,13 @@ static void restore(struct observer *o)
 	o->shmem_at_start = l->shmem_at_start;
 	o->command = l->command_pid;
 	o->oom_seen_ns = l->oom_seen_ns;
+	o->oom_last_ns = l->oom_last_ns;
 	o->victim_pid = l->victim_pid;
 	o->victim_rss = l->victim_rss;
 	memcpy(o->victim, l->victim, sizeof(o->victim));
 	o->kernel.since_us = l->log_since_us;
+	process_watch_restore(&o->processes, &l->ray);
+	o->process_oom_ns = l->ray.oom_ns;
 	history_each(o->history, add_snapshot, o);
 }
 
@@ -94,6 +97,12 @@ void life_adopt(struct observer *o, struct history *h)
 		restore(o);
 	observer_resume_counters(o, now_boottime_ns());
 	life_note(o);
+}
+
+static void note_ray(const struct observer *o, struct life_ray *r)
+{
+	process_watch_save(&o->processes, r);
+	r->oom_ns = o->process_oom_ns;
 }
 
 void life_note(const struct observer *o)
@@ -113,9 +122,11 @@ void life_note(const struct observer *o)
 	l.baseline = o->baseline;
 	l.shmem_at_start = o->shmem_at_start;
 	l.oom_seen_ns = o->oom_seen_ns;
+	l.oom_last_ns = o->oom_last_ns;
 	l.victim_pid = o->victim_pid;
 	l.victim_rss = o->victim_rss;
 	memcpy(l.victim, o->victim, sizeof(l.victim));
+	note_ray(o, &l.ray);
 	/* NOLINTNEXTLINE: padding that differs costs a write, and no more. */
 	if (memcmp(&l, known, sizeof(l)) != 0)
 		history_set_life(o->history, &l);
@@ -129,12 +140,16 @@ void life_ended(const struct observer *o, const struct ending *e)
 		return;
 	l.phase = LIFE_ENDED;
 	l.ended_ns = e->ended_ns;
+	note_ray(o, &l.ray);
 	l.status_known = e->status_known;
 	l.wait_status = e->wait_status;
 	l.after_known = e->after_known;
 	l.after = e->after;
 	l.group_ended_by_us = e->group_ended_by_us;
 	l.pod_terminating = e->pod_terminating;
+	l.asked_signal = e->asked.signal;
+	l.asked_by = e->asked.sender;
+	l.asked_ns = e->asked.at_ns;
 	if (e->gap) {
 		l.lost_from_unix_ns = e->gap->from_unix_ns;
 		l.lost_until_unix_ns = e->gap->until_unix_ns;
@@ -205,5 +220,7 @@ void life_ending(const struct life *l, struct ending *ret_ending)
 		.after = l->after,
 		.group_ended_by_us = l->group_ended_by_us != 0,
 		.pod_terminating = l->pod_terminating != 0,
+		.process_oom_ns = l->ray.oom_ns,
+		.asked = { l->asked_signal, l->asked_by, l->asked_ns },
 	};
 }

@@ -38,7 +38,7 @@ void observer_read_limits(struct observer *o, pid_t launcher, struct limits *ret
 		errand_call(&o->files, fill_limits, &(struct limits_of){ o->root_fd, launcher }, ret_limits, sizeof(*ret_limits), LOOK_WITHIN_NS);
 }
 
-int observer_open(struct observer *o, int root_fd, pid_t launcher, struct err *err)
+int observer_open(struct observer *o, int root_fd, pid_t launcher, const struct handed_cgroup *cgroup, struct err *err)
 {
 	*o = (struct observer){ .root_fd = root_fd, .baseline = MEMORY_ABSENT, .latest = MEMORY_ABSENT, .last.memory = MEMORY_ABSENT,
 				 .last.shm_used = -1, .node = RAY_NODE_UNKNOWN };
@@ -47,7 +47,7 @@ int observer_open(struct observer *o, int root_fd, pid_t launcher, struct err *e
 		return err_set(err, ENOMEM, "history");
 	o->ray = ray_watch_new(root_fd, now_boottime_ns());
 	o->table = process_table_new(root_fd, launcher, err);
-	if (cgroup_watch_open(&o->cgroups, &o->memcg, root_fd, launcher, err) == 0)
+	if (cgroup_watch_open(&o->cgroups, &o->memcg, root_fd, launcher, cgroup, err) == 0)
 		cgroup_watch_read(&o->cgroups, &o->memcg, now_boottime_ns(), true, &o->baseline);
 	o->shmem_at_start = o->baseline.shmem;
 	observer_read_limits(o, launcher, &o->limits);
@@ -298,13 +298,14 @@ int64_t observer_sample(struct observer *o, int64_t now_ns)
 {
 	struct memory memory = MEMORY_ABSENT;
 	int64_t headroom, used, survived;
-	bool killed;
+	bool killed, again;
 
 	/* The counters first: an OOM kill between the two readings then shows in the processes, not before them. */
 	if (o->memcg.version && observer_read_memory(o, now_ns, false, &memory) < 0)
 		return SAMPLE_MAX_NS;
 	observer_note_peak(o, &memory, now_ns);
 	survived = observer_groups_survived(o, &memory, o->group_seen_ns && observer_command_dies(o), now_ns);
+	again = o->latest.oom_kill >= 0 && memory.oom_kill > o->latest.oom_kill;
 	o->latest = memory;
 	o->latest.oom_group_kill = survived;
 	o->latest_ns = now_ns;
@@ -314,6 +315,8 @@ int64_t observer_sample(struct observer *o, int64_t now_ns)
 		/* The victim may have gone between the counters of that one and its processes. */
 		o->before_oom = with_the_largest(&o->previous, &o->last);
 	}
+	if (killed && (again || !o->oom_last_ns))
+		o->oom_last_ns = now_ns;
 	/* Samples may follow so fast that a process takes several to die. */
 	if (o->last.at_ns - o->previous.at_ns >= REMEMBER_NS)
 		o->previous = o->last;
@@ -335,7 +338,7 @@ int64_t observer_sample(struct observer *o, int64_t now_ns)
 void observer_forget_oom(struct observer *o, const struct memory *told)
 {
 	o->baseline = *told;
-	o->oom_seen_ns = 0;
+	o->oom_seen_ns = o->oom_last_ns = 0;
 	o->victim[0] = '\0';
 }
 

@@ -13,6 +13,7 @@
 #include "lib/err.h"
 #include "lib/loop/errand.h"
 #include "sidecar/kernel/kernel_log.h"
+#include "sidecar/node/node_signals.h"
 #include "sidecar/record/memory_watch.h"
 #include "sidecar/record/process_watch.h"
 #include "sidecar/record/cgroup_watch.h"
@@ -46,6 +47,8 @@ struct observer {
 	bool cgroup_shared; /* foreign processes share it; set by the owner, which knows for whom the cgroup was made */
 	const char *cgroup_unseen; /* as in struct observation */
 	pid_t command; /* as the container's /proc numbers it, 0 unknown */
+	pid_t launcher; /* likewise */
+	struct node_signals signals; /* as the node agent saw them */
 	struct process_table *table; /* NULL: could not be opened */
 	struct history *history;
 	const char *const *collect; /* patterns of files that go into its bundles, ends with NULL; NULL: none */
@@ -53,6 +56,7 @@ struct observer {
 	struct errand message; /* writes the termination message */
 	struct errand files; /* looks up paths in the container; busy: one of its filesystems does not answer */
 	struct process_watch processes; /* Ray's own */
+	int64_t process_oom_ns; /* when the OOM killer took a process, as was reported last; 0: never */
 	const struct hooks *hooks; /* the owner's; NULL: none */
 	const struct spill_watch *spill; /* likewise */
 	const struct memory_watch *growth; /* likewise */
@@ -85,6 +89,7 @@ struct observer {
 	int64_t shmem_at_start; /* as the first reading of the counters had it */
 	/* Since the OOM killer's visit that the counters told of: */
 	int64_t oom_seen_ns; /* 0: none */
+	int64_t oom_last_ns; /* its latest visit since; the same, as a rule */
 	struct snapshot before_oom; /* the last one before it */
 	bool others_end; /* we end the others, too: who is gone first says nothing any more */
 	char victim[PROCESS_NAME_MAX]; /* "" while unknown */
@@ -96,7 +101,7 @@ struct observer {
  * Takes root_fd and opens what can be opened. Fails only without memory for the history: a missing
  * cgroup or /proc is a fact for the report, not an error; err then tells of it.
  */
-int observer_open(struct observer *o, int root_fd, pid_t launcher, struct err *err);
+int observer_open(struct observer *o, int root_fd, pid_t launcher, const struct handed_cgroup *cgroup, struct err *err);
 void observer_close(struct observer *o);
 
 /* The container has its cgroup for itself: those below it are looked for, and count too. */

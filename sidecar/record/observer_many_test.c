@@ -66,7 +66,7 @@ static void whoever_grows_after_a_long_rest_is_found_before_he_dies(void **state
 	int64_t now = S;
 	(void)state;
 
-	assert_int_equal(observer_open(&o, dup(root.fd), 1, NULL), 0);
+	assert_int_equal(observer_open(&o, dup(root.fd), 1, NULL, NULL), 0);
 	for (; now < 60 * S; now += S)
 		observer_sample(&o, now);
 	assert_int_equal(o.last.n_processes, MANY);

@@ -178,7 +178,7 @@ static void a_kill_while_the_one_before_is_reported_is_seen(void **state)
 	fake_root_put(&root, "sys/fs/cgroup/memory.current", "1000000\n");
 	fake_root_put(&root, "sys/fs/cgroup/memory.max", "64000000\n");
 	kills_are(&root, 0);
-	assert_int_equal(observer_open(&o, dup(root.fd), 1, NULL), 0);
+	assert_int_equal(observer_open(&o, dup(root.fd), 1, NULL, NULL), 0);
 	observer_sample(&o, NS_PER_SEC);
 	assert_int_equal(o.oom_seen_ns, 0);
 	kills_are(&root, 1);

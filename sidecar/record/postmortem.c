@@ -90,6 +90,14 @@ static void find_victims(struct observer *o, const struct ending *e, const struc
 	seen->victim_rss = o->victim_rss;
 }
 
+static bool holds(const struct snapshot *s, pid_t pid)
+{
+	for (size_t i = 0; pid > 0 && i < s->n_top; i++)
+		if (s->top[i].pid == pid)
+			return true;
+	return false;
+}
+
 static const char *describe_spill(const struct observer *o, char *text, size_t size)
 {
 	const struct spill_watch *w = o->spill;
@@ -167,7 +175,7 @@ static void add_what_hangs(struct observer *o, struct verdict *v)
 	if (ray_watch_hangs(o->ray, now_boottime_ns()))
 		verdict_add_missing(v, "Ray's logs", POSTMORTEM_LOGS_NEED);
 	if (errand_busy(&o->files))
-		verdict_add_missing(v, "what the container's files tell", "filesystems in the container that answer: one did not");
+		verdict_add_missing(v, "what the container's files show", "filesystems in the container that answer; one of them did not");
 }
 
 void postmortem_report(struct observer *o, const struct ending *e, const struct record_options *options,
@@ -181,6 +189,7 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 	struct report r = { .id = options->id, .memory = last.memory, .sample_age_ns = -1, .n_top = last.n_top };
 	char spilled[EVIDENCE_TEXT_MAX];
 	struct gpu_said gpu = { .kind = GPU_SAID_NOTHING };
+	struct node_signal signals[NODE_SIGNALS_MAX];
 	struct observation seen = {
 		.container = container,
 		.pod = options->id.pod,
@@ -202,11 +211,13 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		/* Its cgroup is as old as the container, unless others had it before. */
 		.peak_met_age_ns = o->limit_met_ns ? e->ended_ns - MAX(o->limit_met_ns, o->cgroup_shared ? 0 : e->started_ns) : -1,
 		.oom_age_ns = o->oom_seen_ns ? MAX(e->ended_ns - o->oom_seen_ns, 0) : -1,
+		.oom_span_ns = o->oom_seen_ns ? MAX(o->oom_last_ns - o->oom_seen_ns, 0) : 0,
 		.limits_before = o->limits,
 		.limits = e->limits,
 		.group_unsurvived = !e->container_lives && !e->status_known && !e->gap && o->group_seen_ns,
 		.group_ended_by_us = e->group_ended_by_us,
 		.pod_terminating = e->pod_terminating,
+		.asked = e->asked,
 		.gap = e->gap,
 		.crash = e->crash,
 		.core_needs = e->core_needs,
@@ -222,6 +233,10 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.spilled = describe_spill(o, spilled, sizeof(spilled)),
 		.has_raylet = o->node.raylet > 0,
 		.gpu_said = &gpu,
+		.launcher_pid = o->launcher,
+		.signals = signals,
+		.n_signals = node_signals_list(&o->signals, signals),
+		.ray_seen = e->ray && holds(&sampled, e->ray->event.pid),
 		.ray = e->container_lives ? e->ray : ray_watch_last_words(o->ray, e->ended_ns),
 	};
 

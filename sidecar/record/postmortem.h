@@ -19,6 +19,7 @@ struct ending {
 	struct limits limits; /* right after, zero when the launcher died too */
 	bool group_ended_by_us;
 	bool pod_terminating;
+	struct stop_request asked; /* to stop; signal 0: it was not, as far as is known */
 	const struct gap *gap; /* no sidecar ran then: ended_ns is the last sign of life; NULL: one did */
 	const struct crash_info *crash; /* the core of it; NULL: none */
 	const struct strbuf *backtrace; /* with crash */

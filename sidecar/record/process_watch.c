@@ -3,8 +3,10 @@
 #include "sidecar/record/process_watch.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "lib/strbuf.h"
 #include "lib/units.h"
@@ -222,4 +224,71 @@ bool process_watch_any_lives(const struct process_watch *w)
 		if (!w->list[i].gone_ns && (w->list[i].kind == RAY_PROCESS_START || ray_process_is_of_start(w->list[i].kind)))
 			return true;
 	return false;
+}
+
+/* The history */
+
+_Static_assert(PROCESS_WATCH_MAX == LIFE_RAY_WATCHED_MAX && PROCESS_ENDS_MAX == LIFE_RAY_ENDS_MAX, "all of them have room there");
+
+void process_watch_save(const struct process_watch *w, struct life_ray *r)
+{
+	/* What is no longer counted stays as it was: bytes that do not change cost no write. */
+	r->n_watched = (int32_t)w->n;
+	r->n_ends = (int32_t)w->n_ends;
+	r->told_ns = w->told_ns;
+	r->vital_ns = w->vital_ns;
+	for (size_t i = 0; i < w->n; i++) {
+		const struct watched_ray_process *p = &w->list[i];
+
+		r->watched[i].start = p->start;
+		r->watched[i].gone_ns = p->gone_ns;
+		r->watched[i].pid = p->pid;
+		r->watched[i].kind = p->kind;
+		r->watched[i].looks = p->looks;
+		r->watched[i].untold = p->untold;
+	}
+	for (size_t i = 0; i < w->n_ends; i++) {
+		const struct ray_process_end *e = &w->ends[i];
+
+		r->ends[i].ended_ns = e->ended_ns;
+		r->ends[i].pid = e->pid;
+		r->ends[i].kind = e->kind;
+		r->ends[i].status_known = e->status_known;
+		r->ends[i].wait_status = e->wait_status;
+	}
+}
+
+static bool is_kind(int32_t kind)
+{
+	return kind >= RAY_PROCESS_NONE && kind < RAY_PROCESS_KINDS;
+}
+
+/* Whether it is what waitpid(2) gives for a process that has ended. */
+static bool is_end(int32_t status)
+{
+	return status >= 0 && status <= 0xffff && (WIFEXITED(status) || (WIFSIGNALED(status) && WTERMSIG(status) < _NSIG));
+}
+
+void process_watch_restore(struct process_watch *w, const struct life_ray *r)
+{
+	*w = (struct process_watch){ .told_ns = r->told_ns, .vital_ns = r->vital_ns };
+	for (int32_t i = 0; i < r->n_watched; i++)
+		if (r->watched[i].pid > 0 && is_kind(r->watched[i].kind) && is_kind(r->watched[i].looks))
+			w->list[w->n++] = (struct watched_ray_process){
+				.pid = r->watched[i].pid,
+				.start = r->watched[i].start,
+				.kind = (enum ray_process_kind)r->watched[i].kind,
+				.looks = (enum ray_process_kind)r->watched[i].looks,
+				.untold = r->watched[i].untold != 0,
+				.gone_ns = r->watched[i].gone_ns,
+			};
+	for (int32_t i = 0; i < r->n_ends; i++)
+		if (r->ends[i].kind != RAY_PROCESS_NONE && is_kind(r->ends[i].kind) && is_end(r->ends[i].wait_status))
+			add_end(w, &(struct ray_process_end){
+				.kind = (enum ray_process_kind)r->ends[i].kind,
+				.pid = r->ends[i].pid,
+				.status_known = r->ends[i].status_known != 0,
+				.wait_status = r->ends[i].wait_status,
+				.ended_ns = r->ends[i].ended_ns,
+			});
 }

@@ -14,6 +14,7 @@
 
 #include "sidecar/launch/protocol.h"
 #include "sidecar/ray/ray_process.h"
+#include "sidecar/sample/history.h"
 #include "sidecar/sample/processes.h"
 
 #define PROCESS_WATCH_MAX LAUNCH_WATCHED_MAX
@@ -33,7 +34,13 @@ struct process_watch {
 	struct ray_process_end ends[PROCESS_ENDS_MAX]; /* in the order of their times */
 	size_t n_ends;
 	int64_t looked_ns; /* the sweep that was looked at last */
+	int64_t told_ns; /* ends up to here were dealt with while the container lived */
+	int64_t vital_ns; /* when raylet or the GCS server ended, as was reported last; 0: never */
 };
+
+/* Into the history, and out of the one of a sidecar before this one, of which nothing but the counts and times was checked. */
+void process_watch_save(const struct process_watch *w, struct life_ray *r);
+void process_watch_restore(struct process_watch *w, const struct life_ray *r);
 
 /* Asks the launcher to watch the process of that start. */
 typedef void (*process_watch_order_fn)(pid_t pid, unsigned long long start, void *arg);

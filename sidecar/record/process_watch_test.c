@@ -249,6 +249,56 @@ static void a_crowd_leaves_room_for_what_counts(void **state)
 	assert_int_equal(w.n_ends, PROCESS_ENDS_MAX);
 }
 
+static void a_sidecar_that_starts_anew_knows_who_was_watched_and_who_has_ended(void **state)
+{
+	struct life_ray saved = { 0 };
+
+	(void)state;
+	begin(10, 1, START);
+	begin(11, 10, RAYLET);
+	begin(12, 10, RAY "core/src/ray/gcs/gcs_server --log_dir=x");
+	look();
+	end(12);
+	process_watch_ended(&w, 12, true, SIGKILL, now_ns);
+	w.told_ns = now_ns;
+	process_watch_save(&w, &saved);
+	w = (struct process_watch){ 0 };
+	n_orders = 0;
+	process_watch_restore(&w, &saved);
+	assert_int_equal(w.n_ends, 1);
+	assert_int_equal(w.ends[0].kind, RAY_PROCESS_GCS_SERVER);
+	assert_int_equal(w.ends[0].wait_status, SIGKILL);
+	assert_int_equal(w.told_ns, now_ns);
+	/* It ended while no sidecar ran: the launcher has kept that, and still watches the other one. */
+	end(11);
+	look();
+	assert_int_equal(n_orders, 0);
+	process_watch_ended(&w, 11, true, SIGSEGV, now_ns - NS_PER_SEC / 2);
+	assert_int_equal(w.n_ends, 2);
+	assert_int_equal(w.ends[1].kind, RAY_PROCESS_RAYLET);
+	assert_int_equal(w.ends[1].wait_status, SIGSEGV);
+	assert_true(process_watch_lived_until(&w, RAY_PROCESS_START, now_ns));
+}
+
+static void what_a_damaged_history_says_of_kinds_is_passed_over(void **state)
+{
+	struct life_ray saved = { .n_watched = 3, .n_ends = 4 };
+
+	(void)state;
+	saved.watched[0].pid = 7;
+	saved.watched[0].kind = RAY_PROCESS_KINDS;
+	saved.watched[1].pid = 8;
+	saved.watched[1].looks = -1;
+	saved.watched[2].kind = RAY_PROCESS_RAYLET;
+	saved.ends[0].kind = -1;
+	saved.ends[1].kind = 1000;
+	saved.ends[3].kind = RAY_PROCESS_RAYLET;
+	saved.ends[3].wait_status = 127;
+	process_watch_restore(&w, &saved);
+	assert_int_equal(w.n, 0);
+	assert_int_equal(w.n_ends, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -259,6 +309,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_child_between_fork_and_exec_is_not_taken_for_its_parent, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_driver_is_the_python_program_below_a_supervisor, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_crowd_leaves_room_for_what_counts, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_sidecar_that_starts_anew_knows_who_was_watched_and_who_has_ended, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_a_damaged_history_says_of_kinds_is_passed_over, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

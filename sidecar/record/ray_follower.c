@@ -14,6 +14,7 @@
 #include "sidecar/ray/ray_files.h"
 #include "sidecar/ray/ray_logs.h"
 #include "sidecar/record/gpu_words.h"
+#include "sidecar/sample/proc_parse.h"
 #include "sidecar/sample/rootfd.h"
 
 #define ASK_NS (950 * NS_PER_MS) /* sampling's rest is 1 s: do not miss every other one by a hair */
@@ -24,6 +25,7 @@
 #define LOOKUPS_MAX 4 /* of a dead worker's files, in one turn */
 #define WORKER_LOG_MAX (16 * 1024)
 #define COMMAND_LINE_MAX (32 * 1024)
+#define STAT_MAX 1024 /* 52 numbers and a name of 15 bytes */
 
 struct question {
 	int64_t now_ns;
@@ -78,17 +80,14 @@ static void look_into(const char *name, void *arg)
 		memcpy(e->task, task, sizeof(task));
 }
 
+/* Also one that is on its way out: a large process has its memory to give back first, and raylet reaps it when it has time. */
 static bool is_gone(int root_fd, pid_t pid)
 {
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(STAT_MAX);
 	char path[40];
-	int fd;
 
-	snprintf(path, sizeof(path), "proc/%d", (int)pid);
-	fd = rootfd_open(root_fd, path, O_PATH, NULL);
-	if (fd < 0)
-		return true;
-	close(fd);
-	return false;
+	snprintf(path, sizeof(path), "proc/%d/stat", (int)pid);
+	return rootfd_read(root_fd, path, &text, NULL) < 0 || proc_parse_dying(strbuf_str(&text));
 }
 
 /* What the dead worker's own files tell. */

@@ -242,6 +242,45 @@ static void an_end_that_was_told_is_reported_as_told(void **state)
 	assert_int_equal(bundles(), 1);
 }
 
+static void an_end_of_raylet_that_a_sidecar_noted_explains_the_end_for_the_next_one(void **state)
+{
+	struct life l = a_life();
+	(void)state;
+
+	l.phase = LIFE_ENDED;
+	l.ended_ns = l.started_ns + 6 * NS_PER_SEC;
+	l.status_known = 1;
+	l.wait_status = 1 << 8;
+	l.ray.n_ends = 1;
+	l.ray.ends[0].kind = RAY_PROCESS_RAYLET;
+	l.ray.ends[0].pid = 42;
+	l.ray.ends[0].status_known = 1;
+	l.ray.ends[0].wait_status = SIGSEGV;
+	l.ray.ends[0].ended_ns = l.ended_ns - 2 * NS_PER_SEC;
+	leave(&l, 50 * MIB);
+	finish(start());
+	assert_int_equal(n_told, 1);
+	assert_int_equal(told[0].class, FAILURE_RAYLET_FAILED);
+	assert_non_null(strstr(told_text, "SIGSEGV"));
+}
+
+static void a_container_that_was_asked_to_stop_has_not_failed_for_the_next_sidecar(void **state)
+{
+	struct life l = a_life();
+	(void)state;
+
+	l.phase = LIFE_ENDED;
+	l.ended_ns = l.started_ns + 6 * NS_PER_SEC;
+	l.status_known = 1;
+	l.wait_status = 1 << 8;
+	l.asked_signal = SIGTERM;
+	l.asked_ns = l.ended_ns - 3 * NS_PER_SEC;
+	leave(&l, 50 * MIB);
+	finish(start());
+	assert_int_equal(n_told, 1);
+	assert_int_equal(told[0].class, FAILURE_TERMINATED);
+}
+
 static void a_clean_end_is_no_failure(void **state)
 {
 	struct life l = a_life();
@@ -398,6 +437,8 @@ int main(void)
 		TEST(who_comes_back_goes_on),
 		TEST(a_later_start_ends_the_one_before),
 		TEST(an_end_that_was_told_is_reported_as_told),
+		TEST(an_end_of_raylet_that_a_sidecar_noted_explains_the_end_for_the_next_one),
+		TEST(a_container_that_was_asked_to_stop_has_not_failed_for_the_next_sidecar),
 		TEST(a_clean_end_is_no_failure),
 		TEST(a_bundle_that_is_there_is_told_not_written_again),
 		TEST(a_process_report_that_was_written_is_not_due_again),

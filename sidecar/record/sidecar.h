@@ -41,6 +41,9 @@ enum sidecar_leave { SIDECAR_STAYS, SIDECAR_LEAVES_WHEN_SHIPPED, SIDECAR_LEAVES 
  */
 enum sidecar_leave sidecar_leave(const struct sidecar *r);
 
+/* Whether any launcher has said hello. */
+bool sidecar_was_greeted(const struct sidecar *r);
+
 /* Containers that have not ended. */
 unsigned int sidecar_active(const struct sidecar *r);
 

@@ -3,6 +3,7 @@
 #include "sidecar/sample/history.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,19 +83,39 @@ static bool memory_valid(const struct memory *m)
 	return true;
 }
 
+/* Counts alone: what they count is checked by the one that takes it. */
+static bool ray_valid(const struct life_ray *r)
+{
+	bool valid = r->n_watched >= 0 && r->n_watched <= LIFE_RAY_WATCHED_MAX && r->n_ends >= 0 && r->n_ends <= LIFE_RAY_ENDS_MAX &&
+		     in_range(r->told_ns) && in_range(r->vital_ns) && in_range(r->oom_ns);
+
+	for (int32_t i = 0; valid && i < r->n_ends; i++)
+		valid = in_range(r->ends[i].ended_ns);
+	for (int32_t i = 0; valid && i < r->n_watched; i++)
+		valid = in_range(r->watched[i].gone_ns);
+	return valid;
+}
+
+/* Or none does. */
+static bool asks_to_stop(int32_t signo)
+{
+	return signo == 0 || signo == SIGTERM || signo == SIGINT || signo == SIGQUIT;
+}
+
 static bool life_valid(const struct life *l)
 {
-	const int64_t times[] = { l->started_ns, l->oom_seen_ns, l->ended_ns, l->lost_from_unix_ns, l->lost_until_unix_ns,
-				  l->unix_offset_ns, l->shmem_at_start, l->victim_rss };
+	const int64_t times[] = { l->started_ns, l->oom_seen_ns, l->oom_last_ns, l->ended_ns, l->lost_from_unix_ns, l->lost_until_unix_ns,
+				  l->unix_offset_ns, l->shmem_at_start, l->victim_rss, l->asked_ns };
 
 	for (size_t i = 0; i < ARRAY_SIZE(times); i++)
 		if (!in_range(times[i]))
 			return false;
-	return memory_valid(&l->baseline) && memory_valid(&l->after) && memchr(l->name, '\0', sizeof(l->name)) &&
+	return memory_valid(&l->baseline) && memory_valid(&l->after) && ray_valid(&l->ray) && memchr(l->name, '\0', sizeof(l->name)) &&
 	       memchr(l->boot_id, '\0', sizeof(l->boot_id)) &&
 	       memchr(l->cgroup, '\0', sizeof(l->cgroup)) && memchr(l->victim, '\0', sizeof(l->victim)) &&
 	       memchr(l->bundle, '\0', sizeof(l->bundle)) && l->started_ns > 0 && l->phase >= LIFE_RUNS &&
-	       l->phase <= LIFE_REPORTED && l->cgroup_version >= 0 && l->cgroup_version <= 2;
+	       l->phase <= LIFE_REPORTED && l->cgroup_version >= 0 && l->cgroup_version <= 2 &&
+	       asks_to_stop(l->asked_signal) && l->asked_by >= 0;
 }
 
 struct history *history_open(int dirfd, const char *file, struct err *err)
@@ -112,7 +133,7 @@ struct history *history_open(int dirfd, const char *file, struct err *err)
 	}
 	life = ring_newest(&h->ring, SERIES_LIFE);
 	if (!life || !life_valid(life)) {
-		err_set(err, EPROTO, "%s does not say whose it is", file);
+		err_set(err, EPROTO, "%s does not say to which container it belongs", file);
 		history_free(h);
 		return NULL;
 	}

@@ -41,6 +41,25 @@ enum life_phase {
 	LIFE_REPORTED,
 };
 
+#define LIFE_RAY_WATCHED_MAX 32
+#define LIFE_RAY_ENDS_MAX 16
+
+/* Ray's own processes: those that are watched, and the ends that may explain the container's. Kinds are those of ray_process.h. */
+struct life_ray {
+	int32_t n_watched, n_ends;
+	struct {
+		uint64_t start; /* clock ticks since boot */
+		int64_t gone_ns;
+		int32_t pid, kind, looks, untold;
+	} watched[LIFE_RAY_WATCHED_MAX];
+	struct {
+		int64_t ended_ns;
+		int32_t pid, kind, status_known, wait_status;
+	} ends[LIFE_RAY_ENDS_MAX];
+	int64_t told_ns, vital_ns; /* as in struct process_watch */
+	int64_t oom_ns; /* when the OOM killer took a process, as was reported last; 0: never */
+};
+
 /* What the next sidecar has to know besides the samples. Times are CLOCK_BOOTTIME. */
 struct life {
 	/* which */
@@ -61,10 +80,14 @@ struct life {
 	int64_t shmem_at_start;
 	/* the OOM killer's visit that was not reported yet */
 	int64_t oom_seen_ns; /* 0: none */
+	int64_t oom_last_ns; /* its latest visit since */
 	int32_t victim_pid;
 	int64_t victim_rss;
 	char victim[PROCESS_NAME_MAX];
+	struct life_ray ray;
 	int32_t group_ended_by_us, pod_terminating;
+	int32_t asked_signal, asked_by; /* to stop: the signal, 0 none, and its sender's PID */
+	int64_t asked_ns;
 	/* how far */
 	int32_t phase;
 	char bundle[LIFE_PATH_MAX]; /* directory, from LIFE_REPORTING on; "" when it could not be kept */

@@ -91,6 +91,9 @@ int memcg_find_cgroup(const char *text, char *ret_path, size_t size, int *ret_ve
 int memcg_find(const char *cgroup_text, const char *mountinfo_text, char *ret_path, size_t size, int *ret_version,
 	       struct err *err);
 
+/* Whether a mountinfo shows v2 mounted so that a cgroup does not count what happens below it. Pure. */
+bool memcg_local_events(const char *mountinfo_text);
+
 /* The same, with all that mountinfo tells of it. */
 int memcg_find_place(const char *cgroup_text, const char *mountinfo_text, struct memcg_place *ret_place, struct err *err);
 

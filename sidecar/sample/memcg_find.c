@@ -152,6 +152,19 @@ void memcg_place_to_container(struct memcg_place *place)
 	place->cgroup[strlen(place->cgroup) - cut] = '\0';
 }
 
+bool memcg_local_events(const char *mountinfo_text)
+{
+	struct mount m;
+
+	for (const char *line = mountinfo_text; *line; line += *line == '\n') {
+		if (mount_parse(line, &m) && strcmp(m.type, "cgroup2") == 0 &&
+		    list_has(m.super_options, strlen(m.super_options), "memory_localevents"))
+			return true;
+		line = strchrnul(line, '\n');
+	}
+	return false;
+}
+
 /* How often the path leads up, and what follows. */
 static size_t count_up(const char *path, const char **ret_rest)
 {

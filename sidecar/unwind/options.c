@@ -16,18 +16,18 @@
 
 static const char usage[] =
 	"usage: afterglow-unwind (--core FILE | --core-fd N) [OPTION...]\n"
-	"Writes what a core file of Linux (64 bit) tells of the crash: the signal, the threads'\n"
-	"backtraces, the crashed one first, Python's frames too, the modules with build ids.\n"
-	"  --root DIR, --root-fd N   the root of the container that crashed: its programs and\n"
-	"                            libraries are looked for there and nowhere else (default /)\n"
-	"  --files-fd N              they come from there, from another process with --serve-fd\n"
-	"  --no-root                 they are not looked for\n"
-	"  --summary-fd N            one line of JSON goes there\n"
-	"  --max-threads N           threads that are shown (default 256, at most 4096)\n"
-	"  --max-frames N            frames of each thread that are shown (default 128, at most 4096)\n"
+	"Reads a core file of Linux (64 bit) and prints the signal, the backtrace of each thread (the crashed\n"
+	"one first, with Python's frames), and the modules with their build ids.\n"
+	"  --root DIR, --root-fd N   look for programs and libraries of the process below this root\n"
+	"                            directory and nowhere else (default /)\n"
+	"  --files-fd N              ask for them over this socket, at whose other end runs --serve-fd\n"
+	"  --no-root                 do not look for them\n"
+	"  --summary-fd N            write a summary, one line of JSON, to descriptor N\n"
+	"  --max-threads N           show at most N threads (default 256, at most 4096)\n"
+	"  --max-frames N            show at most N frames of each thread (default 128, at most 4096)\n"
 	"usage: afterglow-unwind --serve-fd N (--root DIR | --root-fd N)\n"
-	"Opens files for another one, which asks for them over that socket, until it is gone.\n"
-	"Exit code 0: there is a backtrace, be it a partial one. 1: there is none. 2: usage.\n";
+	"Opens files for another afterglow-unwind that asks for them over this socket, until that one ends.\n"
+	"Exit code 0: there is a backtrace, perhaps a partial one. 1: there is none. 2: wrong options.\n";
 
 static int number_of(const char *text, long min, long max, const char *name, long *ret)
 {

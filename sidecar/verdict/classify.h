@@ -25,6 +25,8 @@
 #include "sidecar/sample/memcg.h"
 #include "sidecar/verdict/cgroup_limit.h"
 #include "sidecar/verdict/gap.h"
+#include "sidecar/verdict/node_signal.h"
+#include "sidecar/verdict/stop_request.h"
 #include "sidecar/verdict/unstarted.h"
 
 /* What is known of one death, or of a process that died while the container lives on. */
@@ -62,11 +64,14 @@ struct observation {
 	int64_t command_rss; /* bytes resident of the command in the last sample, 0 unknown or small */
 	uint32_t processes; /* in the last sample, the launcher among them; 0 unknown */
 	bool others_ended; /* other processes of the last sample are gone as well, or nobody could look */
-	int64_t oom_age_ns; /* time between the OOM killer's latest visit, as seen by the sampler, and the death; -1: none seen */
+	int64_t oom_age_ns; /* time between the OOM killer's visit, as seen by the sampler, and the death; -1: none seen */
+	int64_t oom_span_ns; /* it came more than once: the time from that visit to its latest one */
 	bool group_unsurvived; /* samples showed a kill of the whole group, and then no command that survived it */
 	bool group_ended_by_us; /* --oom-group: we ended the container after the OOM killer took one process */
 	bool pod_terminating; /* the sidecar was asked to stop before the container ended */
+	struct stop_request asked; /* the launcher was; signal 0: not, as far as is known */
 	const struct ray_said *ray; /* what Ray says of the worker that died, or said last before the end; NULL: nothing */
+	bool ray_seen; /* a sample has the process that Ray names in ray */
 	struct kernel_evidence kernel; /* what the kernel log says */
 	struct limits limits_before, limits; /* when nothing had happened, and right after the death */
 	const struct gap *gap; /* no sidecar ran when it ended; NULL: one did */
@@ -83,6 +88,9 @@ struct observation {
 	int64_t process_oom_ns; /* when the OOM killer took a process that the container outlived, the last one; 0: never */
 	bool has_raylet; /* the container is a Ray node: what ends a worker does not end it */
 	const struct gpu_said *gpu_said; /* what its programs logged about CUDA and NCCL right before the end; NULL: nothing */
+	pid_t launcher_pid; /* as command_pid; 0 unknown */
+	const struct node_signal *signals; /* what the node agent saw of the container, in the order it came; NULL: nothing */
+	size_t n_signals;
 	const char *spilled; /* how much Ray had spilled to a disk that was full or soon to be; NULL: not so */
 };
 

@@ -76,11 +76,22 @@ static bool cause_by_log(const struct observation *o, const struct kernel_eviden
 }
 
 /* On v2 both limits are the same, unless the counters of a cgroup above replaced the container's. */
-static int64_t own_limit(const struct observation *o)
+static int64_t own_limit_in(const struct observation *o, const struct memory *m)
 {
 	bool differs = o->cgroup_version == 1 || (o->cgroup_limit && o->cgroup_limit->place == CGROUP_LIMIT_ABOVE);
 
-	return differs && o->last.own_limit ? o->last.own_limit : o->last.limit;
+	return differs && m->own_limit ? m->own_limit : m->limit;
+}
+
+/* Somebody may lower a limit while the container runs (in-place resizing does): since the last sample, and below what is in use. */
+static bool was_lowered(const struct observation *o)
+{
+	return o->after_known && own_limit_in(o, &o->after) > 0 && own_limit_in(o, &o->after) < own_limit_in(o, &o->last);
+}
+
+static int64_t own_limit(const struct observation *o)
+{
+	return own_limit_in(o, was_lowered(o) ? &o->after : &o->last);
 }
 
 /* v1 shows the smallest limit of the cgroups above. If that is below its own limit, it cannot meet its own. */
@@ -245,7 +256,10 @@ void oom_cause(const struct observation *o, const struct kernel_evidence *k, str
 	/* The container has no limit of its own, so this is one above. */
 	if (met == OWN_LIMIT_NOT_MET || (met != OWN_LIMIT_MET && o->last.usage >= 0 && own_limit(o) < 0))
 		cause_above(o, &c);
-	else if (o->last.limit > 0)
+	else if (was_lowered(o)) {
+		v->limit = own_limit(o);
+		snprintf(c.clause, sizeof(c.clause), "its memory limit was lowered to %s", size_format((uint64_t)own_limit(o), limit));
+	} else if (o->last.limit > 0)
 		snprintf(c.clause, sizeof(c.clause), "it reached its memory limit of %s", size_format((uint64_t)o->last.limit, limit));
 	else
 		snprintf(c.clause, sizeof(c.clause), "it reached a memory limit (its own, of a cgroup above it, or the node's)");

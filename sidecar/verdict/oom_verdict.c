@@ -51,7 +51,7 @@ static enum oom shared_kill(const struct observation *o, struct verdict *v)
 {
 	verdict_add_evidence(v, oom_counter_file(o), "that cgroup holds processes of others too: the kill may have been of theirs");
 	if (!o->kernel.oom || !o->kernel.by_cgroup)
-		verdict_add_missing(v, "whose process the OOM killer took",
+		verdict_add_missing(v, "which container's process the OOM killer took",
 				    "the kernel log with the PIDs of this container, or a memory cgroup for it alone");
 	if (oom_log_spares_command(o)) {
 		verdict_add_evidence(v, "kernel log", "no OOM kill of the command: its PID is not in it");
@@ -65,10 +65,10 @@ static enum oom some_counted(const struct observation *o, struct verdict *v)
 {
 	char age[DURATION_TEXT_MAX];
 
-	if (!o->container_lives && o->oom_age_ns > OOM_EXPLAINS_NS && !oom_kills_at_the_end(o) &&
+	if (!o->container_lives && oom_latest_age_ns(o) > OOM_EXPLAINS_NS && !oom_kills_at_the_end(o) &&
 	    !oom_groups_at_the_end(o)) {
 		verdict_add_evidence(v, oom_counter_file(o), "but %s before the end: too long to explain it",
-				     duration_format(o->oom_age_ns, age));
+				     duration_format(oom_latest_age_ns(o), age));
 		return o->cgroup_unseen ? OOM_UNTOLD : OOM_NO;
 	}
 	return o->cgroup_shared ? shared_kill(o, v) : OOM_PROVED;
@@ -101,8 +101,8 @@ enum oom oom_from_counters(const struct observation *o, struct verdict *v)
 	else
 		verdict_add_missing(v, "memory counters after the death",
 			    "a runtime that keeps the cgroup some milliseconds longer");
-	if (o->oom_age_ns >= 0 && o->oom_age_ns <= OOM_EXPLAINS_NS) {
-		verdict_add_evidence(v, oom_counter_file(o), "oom_kill rose %s before the end", duration_format(o->oom_age_ns, age));
+	if (o->oom_age_ns >= 0 && oom_latest_age_ns(o) <= OOM_EXPLAINS_NS) {
+		verdict_add_evidence(v, oom_counter_file(o), "oom_kill rose %s before the end", duration_format(oom_latest_age_ns(o), age));
 		return o->cgroup_shared ? shared_kill(o, v) : OOM_PROVED;
 	}
 	if (o->gap)
@@ -155,7 +155,7 @@ enum oom oom_from_kernel_log(const struct observation *o, enum oom oom, struct v
 	/* Elsewhere on the node there may be a cgroup of the same path. */
 	if (oom == OOM_NO && !k->by_pid && oom_rise(o->before.oom_kill, o->after.oom_kill) == 0) {
 		verdict_add_evidence(v, "kernel log", "but its own counters did not count that kill: perhaps another cgroup has the same path");
-		verdict_add_missing(v, "whose process the OOM killer took", "the PIDs of this container in the node's PID namespace");
+		verdict_add_missing(v, "which container's process the OOM killer took", "the PIDs of this container in the node's PID namespace");
 		return OOM_UNTOLD;
 	}
 	*ret_kernel = k;

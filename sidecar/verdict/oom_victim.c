@@ -8,6 +8,7 @@
 
 #include "lib/units.h"
 #include "sidecar/verdict/oom_cause.h"
+#include "sidecar/verdict/sender.h"
 
 /*
  * A process that the OOM killer took is gone within this time: it has its memory to give back first, which takes a tenth
@@ -37,9 +38,14 @@ static int64_t kills_in_all(const struct observation *o)
 	return MAX(kills_seen_alive(o), o->after_known ? oom_rise(o->before.oom_kill, o->after.oom_kill) : 0);
 }
 
+int64_t oom_latest_age_ns(const struct observation *o)
+{
+	return o->oom_age_ns < 0 ? -1 : MAX(o->oom_age_ns - o->oom_span_ns, (int64_t)0);
+}
+
 int64_t oom_victim_age_ns(const struct observation *o, const struct kernel_evidence *k)
 {
-	int64_t seen = oom_kills_at_the_end(o) ? 0 : MAX(o->oom_age_ns, (int64_t)0);
+	int64_t seen = oom_kills_at_the_end(o) ? 0 : MAX(oom_latest_age_ns(o), (int64_t)0);
 
 	/* Each is the least that it can have been: the sampler came later than the kill, and the log has a clock of its own. */
 	return k && k->by_cgroup ? MAX(k->age_ns, seen) : seen;
@@ -82,6 +88,16 @@ static bool was_the_largest(const struct observation *o)
 	return o->command_rss > 0 && o->last.limit > 0 && o->command_rss > o->last.limit / 2;
 }
 
+/*
+ * Samples alone prove no victim: a child that began and was taken after the last one leaves the same counters, and its parent may
+ * have ended by another SIGKILL, as one that passes its child's signal on. The log tells what the victim held: more than half of the
+ * limit, as the command did, and two processes cannot both.
+ */
+static bool log_fits_command(const struct observation *o, const struct kernel_evidence *k)
+{
+	return k && k->by_cgroup && k->kills == 1 && o->last.limit > 0 && k->rss > o->last.limit / 2;
+}
+
 static enum oom_victim victim_by_samples(const struct observation *o, const struct kernel_evidence *k)
 {
 	bool killed_itself = o->status_known && WIFSIGNALED(o->wait_status);
@@ -90,7 +106,7 @@ static enum oom_victim victim_by_samples(const struct observation *o, const stru
 	if (o->cgroup_shared)
 		return OOM_VICTIM_UNTOLD;
 	if (was_the_largest(o) && !o->others_ended)
-		return killed_itself && fresh && kills_in_all(o) == 1 && !o->cgroup_unseen ? OOM_VICTIM_COMMAND : OOM_VICTIM_LIKELY_COMMAND;
+		return killed_itself && fresh && kills_in_all(o) == 1 && !o->cgroup_unseen && log_fits_command(o, k) ? OOM_VICTIM_COMMAND : OOM_VICTIM_LIKELY_COMMAND;
 	if (o->victim && o->victim_pid == o->command_pid)
 		return OOM_VICTIM_LIKELY_COMMAND;
 	return o->victim ? OOM_VICTIM_LIKELY_OTHER : OOM_VICTIM_UNTOLD;
@@ -100,8 +116,10 @@ enum oom_victim oom_victim(const struct observation *o, const struct kernel_evid
 {
 	if (all_were_taken(o, k))
 		return OOM_VICTIM_ALL;
-	if (k && k->by_cgroup && k->victim == KERNEL_VICTIM_COMMAND)
+	if ((k && k->by_cgroup && k->victim == KERNEL_VICTIM_COMMAND) || sender_oom_took_command(o))
 		return OOM_VICTIM_COMMAND;
+	if (sender_killed_command(o) || (sender_oom_others(o) > 0 && (int64_t)sender_oom_others(o) >= kills_in_all(o)))
+		return OOM_VICTIM_OTHER;
 	/* A kill that is missing from the log may have been the command's. */
 	if (k && k->by_cgroup && k->victim == KERNEL_VICTIM_OTHER && (int64_t)k->killed >= kills_in_all(o))
 		return OOM_VICTIM_OTHER;

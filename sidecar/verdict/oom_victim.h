@@ -26,6 +26,9 @@ enum oom_victim oom_victim(const struct observation *o, const struct kernel_evid
 /* Nanoseconds that are known to have passed from the latest kill to the end; 0: perhaps none. */
 int64_t oom_victim_age_ns(const struct observation *o, const struct kernel_evidence *k);
 
+/* Between the OOM killer's latest visit that the sampler saw and the end; -1: it saw none. */
+int64_t oom_latest_age_ns(const struct observation *o);
+
 /* Whether a signal ended the command, and the kernel log, which would name it as a victim of the OOM killer, does not. */
 bool oom_log_spares_command(const struct observation *o);
 

@@ -122,8 +122,8 @@ static void rays_monitor_kills_at_the_limit_of_the_users_cgroup(void **state)
 		/* What Ray 2.60's event monitor says. */
 		const struct ray_said said = { .event = { .kind = RAY_MEMORY_KILL, .pid = 8, .workers = 1, .task = "ray::leak",
 							  .detail = "user cgroup memory upper bound was met or exceeded" },
-					       .file = "raylet.out" };
-		struct observation o = { COUNTED(2), NO_LOG, .container_lives = true, .status_known = false, .ray = &said, .isolation = &user };
+					       .file = "raylet.out", .gone = true };
+		struct observation o = { COUNTED(2), NO_LOG, .container_lives = true, .status_known = false, .ray = &said, .ray_seen = true, .isolation = &user };
 		struct verdict v;
 
 		o.after.oom_kill = 0;

@@ -225,7 +225,8 @@ static void ended_verdict(const struct observation *o, enum oom oom, const struc
 		if (!ended_by_itself(o, c))
 			verdict_add_missing(v, "who killed it: asked to stop, `ray start` kills what hangs",
 					    "ray_process_exit.log of `ray start`, and the pod's events");
-		else if (ray_process_cause_is_proved(o, c, oom == OOM_NO && !oom_was_near(o, c)) && follows_as_ray_start_does(o, c))
+		else if (ray_process_cause_is_proved(o, c, oom == OOM_NO && !oom_was_near(o, c)) && follows_as_ray_start_does(o, c) &&
+			 !stop_request_explains(&o->asked, o->ended_ns))
 			v->confidence = CONFIDENCE_CERTAIN;
 		process_sentence(o, c, v);
 	}
@@ -249,6 +250,12 @@ static void after_raylet(const struct observation *o, struct verdict *v)
 	verdict_add_missing(v, "who ended it", "the pod's events: a probe fails where raylet does not answer");
 }
 
+/* A container that is asked to stop stops its processes, and kills those that hang. */
+static bool ended_while_stopping(const struct observation *o, const struct ray_process_cause *c)
+{
+	return stop_request_explains(&o->asked, o->ended_ns) && (!c->end || c->end->ended_ns >= o->asked.at_ns);
+}
+
 void ray_process_verdict(const struct observation *o, enum oom oom, struct verdict *v)
 {
 	struct ray_process_cause c;
@@ -263,6 +270,10 @@ void ray_process_verdict(const struct observation *o, enum oom oom, struct verdi
 	}
 	if (keeps_oom(o, &c, v)) {
 		oom_of_process(o, &c, v);
+		return;
+	}
+	if (ended_while_stopping(o, &c)) {
+		add_evidence(o, &c, v);
 		return;
 	}
 	set_process(&c, v);

@@ -227,6 +227,47 @@ static void a_pod_that_is_deleted_stops_its_processes(void **state)
 	assert_string_equal(v.process.name, "");
 }
 
+/* rows[] by its name. */
+static const struct row *row_named(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (strcmp(rows[i].name, name) == 0)
+			return &rows[i];
+	fail_msg("no row is named %s", name);
+	return NULL;
+}
+
+static void a_raylet_that_hangs_when_its_container_is_asked_to_stop_has_not_failed(void **state)
+{
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	make(row_named("`ray start` is asked to stop, and kills a raylet that hangs after a second: it has no word for that"), &w);
+	w.o.asked = (struct stop_request){ .signal = SIGTERM, .at_ns = END - 6 * NS_PER_SEC };
+	classify(&w.o, &v);
+	assert_int_equal(v.class, FAILURE_TERMINATED);
+	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
+	assert_string_equal(v.process.name, "");
+	assert_string_equal(v.sentence, "Container ray-head ended with exit code 1, most likely because it was asked to stop (SIGTERM from "
+					"outside the container, 6.0 s before).");
+}
+
+static void a_raylet_that_was_dead_before_the_container_was_asked_to_stop_has_failed(void **state)
+{
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	make(&rows[0], &w);
+	w.o.asked = (struct stop_request){ .signal = SIGTERM, .at_ns = END - 2 * NS_PER_SEC };
+	classify(&w.o, &v);
+	assert_int_equal(v.class, FAILURE_RAYLET_FAILED);
+	/* `ray start` exits with 1 for either reason. */
+	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
+	assert_string_equal(v.process.name, "raylet");
+}
+
 static void a_sigkill_is_certain_only_when_it_was_not_the_oom_killer(void **state)
 {
 	struct verdict v;
@@ -544,6 +585,8 @@ int main(void)
 		cmocka_unit_test(what_ended_first_explains_the_end),
 		cmocka_unit_test(a_sentence_says_that_ray_start_followed),
 		cmocka_unit_test(a_pod_that_is_deleted_stops_its_processes),
+		cmocka_unit_test(a_raylet_that_hangs_when_its_container_is_asked_to_stop_has_not_failed),
+		cmocka_unit_test(a_raylet_that_was_dead_before_the_container_was_asked_to_stop_has_failed),
 		cmocka_unit_test(a_sigkill_is_certain_only_when_it_was_not_the_oom_killer),
 		cmocka_unit_test(an_oom_kill_of_raylet_keeps_its_class),
 		cmocka_unit_test(the_first_of_rays_processes_that_a_sigkill_ended_is_the_oom_killers_victim),

@@ -79,9 +79,12 @@ static void memory_kill(const struct observation *o, struct verdict *v)
 	/* Where memory is short the kernel may have taken the same worker, or another one. */
 	bool taken = o->after_known && oom_rise(o->before.oom_kill, o->after.oom_kill) > 0;
 
+	/* Raylet may name a worker that lives on, or another process may have that PID by now. */
+	bool named_died = e->pid > 0 && o->ray_seen && o->ray->gone;
+
 	v->class = FAILURE_RAY_MEMORY_MONITOR;
-	/* The log can be written by anybody in the container: our own figures must agree. */
-	v->confidence = full && !taken ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
+	/* The log can be written by anybody in the container: our own figures and processes must agree. */
+	v->confidence = full && !taken && named_died ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
 	if (e->workers > 1)
 		snprintf(more, sizeof(more), " and %u more", e->workers - 1);
 	if (e->held[0])
@@ -97,6 +100,12 @@ static void memory_kill(const struct observation *o, struct verdict *v)
 	if (o->last.limit > 0)
 		verdict_add_evidence(v, "samples", "%.0f %% of the limit in use %s", 100 * used,
 				     full ? "then" : "at most: less than Ray's words let expect");
+	if (e->pid > 0)
+		verdict_add_evidence(v, "processes", !o->ray_seen ? "PID %d was not among the largest of the last samples" :
+				     o->ray->gone		  ? "PID %d is gone" :
+								    "PID %d is there still, or again", (int)e->pid);
+	else
+		verdict_add_missing(v, "which process the monitor killed", "a release of Ray that logs its PID, and one worker at a time");
 	if (taken)
 		verdict_add_evidence(v, "OOM killer", "oom_kill %" PRId64 " -> %" PRId64 ": it took a process shortly before, perhaps this one",
 				     o->before.oom_kill, o->after.oom_kill);
@@ -213,7 +222,7 @@ void ray_last_words(const struct observation *o, struct verdict *v)
 		v->class = FAILURE_FILE_DESCRIPTORS_EXHAUSTED;
 		v->confidence = CONFIDENCE_LIKELY;
 		snprintf(v->sentence, sizeof(v->sentence),
-			 "Container %s ended with exit code %d, shortly after Ray's logs said \"Too many open files\".",
+			 "Container %s ended with exit code %d, shortly after Ray's logs reported \"Too many open files\".",
 			 o->container, v->exit_code);
 	}
 }

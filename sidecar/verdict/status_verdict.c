@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 
 #include "lib/units.h"
@@ -48,11 +49,12 @@ void status_read(const struct observation *o, struct verdict *v)
 		v->exit_code = WEXITSTATUS(o->wait_status);
 		v->signal = signal_of_code(v->exit_code);
 		if (v->signal)
-			verdict_add_evidence(v, "wait status", "exit code %d, by which a shell tells that its command was ended by %s",
+			verdict_add_evidence(v, "wait status", "exit code %d, with which a shell reports that %s ended its command",
 					     v->exit_code, signal_name(v->signal));
 		else
 			verdict_add_evidence(v, "wait status", "exit code %d", v->exit_code);
 	}
+	stop_request_evidence(o, v);
 }
 
 /* how: the signal's name, or the exit code. */
@@ -139,6 +141,18 @@ static void signaled_verdict(const struct observation *o, struct verdict *v)
 		crash_evidence(o, v);
 }
 
+/* Of a signal that ends a container which is to stop: a handler of it, or the end of the grace period. */
+static void add_stop_request(const struct observation *o, struct verdict *v)
+{
+	char asked[HOW_MAX];
+	size_t n = strlen(v->sentence);
+
+	if (!stop_request_explains(&o->asked, o->ended_ns) || n == 0 || v->sentence[n - 1] != '.')
+		return;
+	snprintf(v->sentence + n - 1, sizeof(v->sentence) - n + 1, "; it had been asked to stop (%s).",
+		 stop_request_describe(o, asked, sizeof(asked)));
+}
+
 void signal_verdict(const struct observation *o, enum oom oom, struct verdict *v)
 {
 	char how[HOW_MAX];
@@ -157,11 +171,13 @@ void signal_verdict(const struct observation *o, enum oom oom, struct verdict *v
 	switch (v->class) {
 	case FAILURE_KILLED:
 		killed_sentence(o, oom, v);
+		add_stop_request(o, v);
 		break;
 	case FAILURE_TERMINATED:
 	case FAILURE_INTERRUPTED:
 	case FAILURE_UNKNOWN:
 		snprintf(v->sentence, sizeof(v->sentence), "Container %s %s.", o->container, how_it_ended(o, v, "was ended by", how));
+		add_stop_request(o, v);
 		break;
 	case FAILURE_SIGNALED:
 		signaled_verdict(o, v);
@@ -174,6 +190,18 @@ void signal_verdict(const struct observation *o, enum oom oom, struct verdict *v
 				    "the command as the container's own process (exec COMMAND), without a shell before it");
 }
 
+/* Asked to stop, some commands exit with a code of their own: `ray start --block` with 1. */
+static void asked_verdict(const struct observation *o, struct verdict *v)
+{
+	char asked[HOW_MAX];
+
+	v->class = FAILURE_TERMINATED;
+	v->confidence = CONFIDENCE_LIKELY;
+	snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with exit code %d, most likely because it was asked to stop (%s).",
+		 o->container, v->exit_code, stop_request_describe(o, asked, sizeof(asked)));
+	verdict_add_missing(v, "who asked it to stop, and why", "the pod's events");
+}
+
 /* 126 or 127 of a command that was executed may come from a shell, or from the program itself. */
 static void shell_verdict(const struct observation *o, const char *ran, struct verdict *v)
 {
@@ -183,9 +211,9 @@ static void shell_verdict(const struct observation *o, const char *ran, struct v
 	v->confidence = CONFIDENCE_LIKELY;
 	snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with exit code %d after %s, most likely because %s.",
 		 o->container, v->exit_code, ran,
-		 found ? "a command could not be executed (so a shell tells)" :
-			 "a command was not found (so a shell tells) or a library is missing (so the loader tells)");
-	verdict_add_missing(v, "whose exit code it is, and which command or library was meant",
+		 found ? "a command could not be executed (as a shell reports)" :
+			 "a command was not found (as a shell reports), or a library is missing (as the loader reports)");
+	verdict_add_missing(v, "which program ended with this exit code, and which command or library was missing",
 			    "the container's own log, where a shell or the loader names it");
 }
 
@@ -195,15 +223,19 @@ void exit_verdict(const struct observation *o, struct verdict *v)
 
 	v->confidence = CONFIDENCE_CERTAIN;
 	duration_format(o->ran_ns, ran);
+	if ((v->exit_code == 126 || v->exit_code == 127) && o->unstarted) {
+		unstarted_verdict(o, v);
+		return;
+	}
+	if (v->exit_code != 0 && !o->pod_terminating && stop_request_explains(&o->asked, o->ended_ns)) {
+		asked_verdict(o, v);
+		return;
+	}
 	if (v->exit_code == 126 || v->exit_code == 127) {
-		if (o->unstarted)
-			unstarted_verdict(o, v);
-		else
-			shell_verdict(o, ran, v);
+		shell_verdict(o, ran, v);
 		return;
 	}
 	if (v->exit_code != 0 && o->pod_terminating) {
-		/* Asked to stop, some commands exit with a code of their own: `ray start --block` with 1. */
 		snprintf(code, sizeof(code), "exit code %d", v->exit_code);
 		pod_stopped_verdict(o, code, v);
 		return;

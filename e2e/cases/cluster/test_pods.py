@@ -75,7 +75,8 @@ def pod_of(pods, group):
 
 def oom_of(pods, volume, group):
     failure = pods.wait_failure(pod=pod_of(pods, group), container="ray-worker", exitCode=137, timeout=90)
-    assert (failure["class"], failure["confidence"]) == ("KernelOOMContainer", "certain"), failure
+    # No kernel log names the victim. It is certain only where the sidecar ended the container, before the command's end was heard of.
+    assert failure["class"] == "KernelOOMContainer" and failure["confidence"] in {"certain", "likely"}, failure
     assert check_bundle(volume / failure["bundle"].partition("/")[2])["class"] == "KernelOOMContainer"
     return failure
 

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of how a death becomes a RayFailure, and of what the API server's noes do to it. */
+#include "operator/failure_controller/failure_writer.h"
+
+#include "lib/units.h"
+#include "operator/failure_controller/inquiry.h"
+#include "operator/kube/testing_api.h"
+#include "operator/manager/watches.h"
+
+#define FAILURES "/apis/afterglow.dev/v1alpha1/namespaces/ml/rayfailures"
+#define STATUS(code, reason) "{\"kind\":\"Status\",\"code\":" #code ",\"reason\":\"" reason "\",\"message\":\"no\""
+#define ENDS STATUS(403, "Forbidden") ",\"details\":{\"causes\":[{\"reason\":\"NamespaceTerminating\"}]}}"
+#define OLDER \
+	STATUS(422, "Invalid") ",\"details\":{\"causes\":[{\"reason\":\"FieldValueNotSupported\",\"field\":\"spec.class\"}]}}"
+
+struct fixture {
+	struct fake_api api;
+	struct client *client;
+	struct metrics metrics;
+	struct watches *watches;
+	struct failure_owners *owners;
+	struct inquiries *inquiries;
+	struct failure_writer *writer;
+	bool leads, allowed, unwanted;
+	unsigned written, lost, older;
+};
+
+static bool is_leader(void *arg)
+{
+	return ((struct fixture *)arg)->leads;
+}
+
+static bool may_write(void *arg)
+{
+	return ((struct fixture *)arg)->allowed;
+}
+
+static bool wanted(void *arg, const cJSON *failure, const char **ret_why)
+{
+	assert_string_equal(json_str(failure, "kind"), "RayFailure");
+	*ret_why = "for the test";
+	return !((struct fixture *)arg)->unwanted;
+}
+
+static cJSON *reconsider(void *arg, const cJSON *failure)
+{
+	(void)arg;
+	/* It is sealed by then. */
+	assert_non_null(json_str(failure, "spec.signature"));
+	return NULL;
+}
+
+static void on_written(void *arg, const char *cluster)
+{
+	assert_string_equal(cluster, "ml/demo");
+	((struct fixture *)arg)->written++;
+}
+
+static void on_lost(void *arg, const cJSON *failure, const char *why)
+{
+	assert_non_null(failure);
+	assert_non_null(why);
+	((struct fixture *)arg)->lost++;
+}
+
+static void on_older_crd(void *arg, const char *what)
+{
+	assert_string_equal(what, "class");
+	((struct fixture *)arg)->older++;
+}
+
+static const cJSON *find_cluster(void *arg, const char *key)
+{
+	return store_peek(watches_store(((struct fixture *)arg)->watches, WATCH_CLUSTERS), key);
+}
+
+static bool cluster_is_gone(void *arg, const char *key)
+{
+	(void)arg;
+	(void)key;
+	return false;
+}
+
+static void on_state(void *arg)
+{
+	(void)arg;
+}
+
+static bool is_synced(void *arg)
+{
+	return watches_synced(((struct fixture *)arg)->watches);
+}
+
+static void new_writer(struct fixture *f)
+{
+	struct failure_owners_options owners = { .client = f->client, .find_cluster = find_cluster, .arg = f };
+	struct inquiries_options inquiries = { .client = f->client, .find_cluster = find_cluster, .cluster_is_gone = cluster_is_gone, .arg = f };
+	struct failure_writer_options options = {
+		.base = f->api.server.base,
+		.client = f->client,
+		.known = watches_informer(f->watches, WATCH_FAILURES),
+		.pods = watches_informer(f->watches, WATCH_PODS),
+		.metrics = &f->metrics,
+		.is_leader = is_leader,
+		.may_write = may_write,
+		.wanted = wanted,
+		.reconsider = reconsider,
+		.on_written = on_written,
+		.on_lost = on_lost,
+		.on_older_crd = on_older_crd,
+		.arg = f,
+	};
+
+	assert_int_equal(failure_owners_new(&owners, &f->owners, &(struct err){ 0 }), 0);
+	assert_int_equal(inquiries_new(&inquiries, &f->inquiries, &(struct err){ 0 }), 0);
+	options.owners = f->owners;
+	options.inquiries = f->inquiries;
+	assert_int_equal(failure_writer_new(&options, &f->writer, &(struct err){ 0 }), 0);
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	fake_api_start(&f->api);
+	f->client = fake_client(&f->api.server, NULL);
+	f->leads = f->allowed = true;
+	struct watches_options watches = { .base = f->api.server.base, .client = f->client, .namespace = "ml", .on_state = on_state };
+	assert_int_equal(watches_new(&watches, &f->watches, &(struct err){ 0 }), 0);
+	new_writer(f);
+	watches_start(f->watches);
+	fake_api_turn(&f->api, is_synced, f);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	watches_free(f->watches);
+	client_free(f->client);
+	failure_writer_free(f->writer);
+	inquiries_free(f->inquiries);
+	failure_owners_free(f->owners);
+	metrics_release(&f->metrics);
+	fake_api_stop(&f->api);
+	free(f);
+	return 0;
+}
+
+/* A pod whose container crashed: nothing outside of it explains that, so nobody is asked and nothing is waited for. */
+static void crash(struct fixture *f, const char *name)
+{
+	char text[1024];
+
+	snprintf(text, sizeof(text),
+		 "{\"metadata\":{\"namespace\":\"ml\",\"name\":\"%s\",\"uid\":\"u-%s\",\"labels\":{\"ray.io/cluster\":\"demo\","
+		 "\"ray.io/group\":\"g\"}},\"spec\":{\"containers\":[{\"name\":\"ray-worker\"}]},\"status\":{\"phase\":\"Failed\","
+		 "\"containerStatuses\":[{\"name\":\"ray-worker\",\"restartCount\":0,\"state\":{\"terminated\":{\"exitCode\":139,"
+		 "\"containerID\":\"containerd://%s\",\"finishedAt\":\"2026-11-21T01:05:00Z\"}}}]}}", name, name, name);
+	_cleanup_json_ cJSON *pod = cJSON_Parse(text);
+	assert_non_null(pod);
+	failure_writer_see(f->writer, pod, false);
+}
+
+static bool is_settled(void *arg)
+{
+	const struct fixture *f = arg;
+
+	return failure_writer_n_pending(f->writer) == 0 && failure_writer_in_flight(f->writer) == 0;
+}
+
+static bool has_tried(void *arg)
+{
+	return fake_api_count(&((struct fixture *)arg)->api, "POST " FAILURES) > 0;
+}
+
+static void a_death_is_written_once(void **state)
+{
+	struct fixture *f = *state;
+
+	crash(f, "w1");
+	crash(f, "w1");
+	assert_int_equal(failure_writer_n_pending(f->writer), 1);
+	fake_api_turn(&f->api, is_settled, f);
+	crash(f, "w1");
+	fake_api_idle(&f->api);
+	assert_int_equal(fake_api_count(&f->api, "POST " FAILURES), 1);
+	assert_int_equal(f->written, 1);
+	assert_non_null(strstr(strbuf_str(&f->api.bodies), "afterglow.dev/story"));
+}
+
+static void a_failure_that_another_replica_wrote_is_as_good_as_our_own(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_api_answers(&f->api, "POST", FAILURES, 409, STATUS(409, "AlreadyExists") "}", 0);
+	crash(f, "w1");
+	fake_api_turn(&f->api, is_settled, f);
+	assert_int_equal(f->written, 1);
+	assert_int_equal(f->lost, 0);
+}
+
+static void a_server_in_trouble_is_asked_again(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_api_answers(&f->api, "POST", FAILURES, 500, STATUS(500, "InternalError") "}", 1);
+	crash(f, "w1");
+	fake_api_turn(&f->api, is_settled, f);
+	assert_int_equal(fake_api_count(&f->api, "POST " FAILURES), 2);
+	assert_int_equal(f->written, 1);
+}
+
+static void a_crd_of_an_older_release_gets_what_it_takes(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_api_answers(&f->api, "POST", FAILURES, 422, OLDER, 1);
+	crash(f, "w1");
+	fake_api_turn(&f->api, is_settled, f);
+	assert_int_equal(fake_api_count(&f->api, "POST " FAILURES), 2);
+	assert_int_equal(f->older, 1);
+	assert_int_equal(f->lost, 0);
+	assert_non_null(strstr(strbuf_str(&f->api.bodies), "\"class\":\"Unknown\""));
+}
+
+static void what_the_server_never_takes_is_lost_and_said_to_be(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_api_answers(&f->api, "POST", FAILURES, 400, STATUS(400, "BadRequest") "}", 0);
+	crash(f, "w1");
+	fake_api_turn(&f->api, is_settled, f);
+	assert_int_equal(f->lost, 1);
+	/* The pod need not wait for it any more. */
+	assert_int_equal(f->written, 1);
+}
+
+static void a_namespace_that_ends_takes_no_failure_and_that_is_no_loss(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_api_answers(&f->api, "POST", FAILURES, 403, ENDS, 0);
+	crash(f, "w1");
+	fake_api_turn(&f->api, is_settled, f);
+	assert_int_equal(f->lost, 0);
+}
+
+static void what_nobody_would_keep_is_not_written(void **state)
+{
+	struct fixture *f = *state;
+
+	f->unwanted = true;
+	crash(f, "w1");
+	fake_api_turn(&f->api, is_settled, f);
+	assert_int_equal(fake_api_count(&f->api, "POST " FAILURES), 0);
+	assert_int_equal(f->lost, 0);
+}
+
+static void a_standby_keeps_nothing_that_the_pod_still_tells(void **state)
+{
+	struct fixture *f = *state;
+
+	f->leads = f->allowed = false;
+	crash(f, "w1");
+	assert_int_equal(failure_writer_n_pending(f->writer), 0);
+}
+
+static void a_leader_that_may_not_write_yet_writes_when_it_may(void **state)
+{
+	struct fixture *f = *state;
+
+	f->allowed = false;
+	crash(f, "w1");
+	fake_api_idle(&f->api);
+	assert_int_equal(fake_api_count(&f->api, "POST " FAILURES), 0);
+	assert_int_equal(failure_writer_n_pending(f->writer), 1);
+	f->allowed = true;
+	failure_writer_wake(f->writer);
+	fake_api_turn(&f->api, has_tried, f);
+}
+
+static void a_failure_that_was_removed_does_not_come_back_while_its_pod_is_there(void **state)
+{
+	struct fixture *f = *state;
+
+	crash(f, "w1");
+	fake_api_turn(&f->api, is_settled, f);
+	f->written = 0;
+	/* By its key: its name is a part of what was written. */
+	const char *name = strstr(strbuf_str(&f->api.bodies), "\"name\":\"w1-ray-worker-");
+	char key[128];
+	assert_non_null(name);
+	snprintf(key, sizeof(key), "ml/%.*s", (int)strcspn(name + 8, "\""), name + 8);
+	failure_writer_removed(f->writer, key);
+	crash(f, "w1");
+	assert_int_equal(failure_writer_n_pending(f->writer), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_death_is_written_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_failure_that_another_replica_wrote_is_as_good_as_our_own, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_server_in_trouble_is_asked_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_crd_of_an_older_release_gets_what_it_takes, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_the_server_never_takes_is_lost_and_said_to_be, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_namespace_that_ends_takes_no_failure_and_that_is_no_loss, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_nobody_would_keep_is_not_written, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_standby_keeps_nothing_that_the_pod_still_tells, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_leader_that_may_not_write_yet_writes_when_it_may, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_failure_that_was_removed_does_not_come_back_while_its_pod_is_there, setup, teardown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sidecar out of a pod that the API server refused with it. */
+#include "operator/injection/inject_undo.h"
+
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/printable.h"
+#include "operator/injection/inject.h"
+
+/* What the launcher uses stays: the Ray container mounts it. */
+static bool is_the_sidecars_volume(const cJSON *sidecar, const cJSON *volume)
+{
+	const char *name = json_str(volume, "name");
+
+	return name && json_find(json_get(sidecar, "volumeMounts"), "name", name) &&
+	       strcmp(name, "afterglow-run") != 0;
+}
+
+/* "pods \"NAME\" is forbidden: ..." begins differently for each pod, and means the same. */
+static void note_refusal(cJSON *pod, const char *reason)
+{
+	const char *forbidden = strstr(reason, "is forbidden: "),
+		   *invalid = strstr(reason, "is invalid: ");
+	char tame[512];
+
+	if (forbidden)
+		reason = forbidden + strlen("is forbidden: ");
+	else if (invalid)
+		reason = invalid + strlen("is invalid: ");
+	copy_printable(tame, sizeof(tame), reason, strlen(reason));
+	json_set_str(json_object_at(json_get(pod, "metadata"), "annotations"),
+		     INJECT_REFUSED_ANNOTATION, tame);
+}
+
+bool inject_undo(cJSON *pod, const char *reason)
+{
+	cJSON *containers = json_get(pod, "spec.containers"),
+	      *volumes = json_get(pod, "spec.volumes"), *item, *next;
+	cJSON *sidecar = json_find(containers, "name", SIDECAR_CONTAINER);
+
+	if (!sidecar || !json_find(volumes, "name", "afterglow-spool"))
+		return false;
+	for (item = volumes->child; item; item = next) {
+		next = item->next;
+		if (is_the_sidecars_volume(sidecar, item))
+			cJSON_Delete(cJSON_DetachItemViaPointer(volumes, item));
+	}
+	cJSON_Delete(cJSON_DetachItemViaPointer(containers, sidecar));
+	note_refusal(pod, reason);
+	return true;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Signals that ask the container to stop. */
+#include "sidecar/launch/stop_signal.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+#include "sidecar/launch/connection.h"
+
+static bool asks_to_stop(const struct signalfd_siginfo *info)
+{
+	return info->ssi_code == SI_USER && (info->ssi_signo == SIGTERM || info->ssi_signo == SIGINT || info->ssi_signo == SIGQUIT);
+}
+
+bool stop_signal_note(struct stop_signal *s, const struct signalfd_siginfo *info, int64_t now_ns)
+{
+	pid_t sender = (pid_t)info->ssi_pid;
+
+	if (!asks_to_stop(info) || (s->signo && (sender || !s->sender)))
+		return false;
+	*s = (struct stop_signal){ (int)info->ssi_signo, sender, now_ns };
+	return true;
+}
+
+void stop_signal_send(const struct stop_signal *s, int socket_fd)
+{
+	char text[64];
+	int len = snprintf(text, sizeof(text), "asked %d %d %lld", s->signo, (int)s->sender, (long long)s->at_ns);
+
+	if (s->signo && socket_fd >= 0)
+		connection_send(socket_fd, text, (size_t)len, NULL, 0);
+}

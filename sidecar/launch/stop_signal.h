@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A signal that asks the container to stop, and who sent it, for the sidecar: the command's exit code alone does not show whether
+ * somebody wanted the end.
+ *
+ * Theory of operation. The kernel shows PID 0 as the sender of a kill(2) that comes from outside our PID namespace, as those of
+ * the container runtime do. Other processes cannot forge that: for a made-up sender rt_sigqueueinfo(2) wants a negative code, and
+ * only SI_USER counts here.
+ */
+#ifndef AFTERGLOW_SIDECAR_LAUNCH_STOP_SIGNAL_H
+#define AFTERGLOW_SIDECAR_LAUNCH_STOP_SIGNAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/signalfd.h>
+#include <sys/types.h>
+
+struct stop_signal {
+	int signo; /* 0: none came */
+	pid_t sender; /* in our PID namespace; 0: a process outside it */
+	int64_t at_ns; /* CLOCK_BOOTTIME */
+};
+
+/*
+ * Takes note of SIGTERM, SIGINT and SIGQUIT: of the first one, and of the first one from outside, which outranks it. So a flood of
+ * signals costs the sidecar two messages. Returns whether there is something new to send.
+ */
+bool stop_signal_note(struct stop_signal *s, const struct signalfd_siginfo *info, int64_t now_ns);
+
+/* Sends it to the sidecar, if one came and there is a sidecar (socket_fd is not -1). */
+void stop_signal_send(const struct stop_signal *s, int socket_fd);
+
+#endif

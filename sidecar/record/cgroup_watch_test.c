@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of a memory cgroup that a launcher handed over: a directory with the files of v1. */
+#include "sidecar/record/cgroup_watch.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/fileio.h"
+#include "lib/units.h"
+
+static char directory[64];
+
+static void put(const char *name, const char *text)
+{
+	char path[160];
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	assert_int_equal(file_put(AT_FDCWD, path, text, strlen(text), 0600, NULL), 0);
+}
+
+static void make_cgroup(const char *name, const char *limit)
+{
+	char path[160];
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	mkdir(path, 0700);
+	snprintf(path, sizeof(path), "%s/memory.usage_in_bytes", name);
+	put(path, "1048576\n");
+	snprintf(path, sizeof(path), "%s/memory.limit_in_bytes", name);
+	put(path, limit);
+	snprintf(path, sizeof(path), "%s/memory.max_usage_in_bytes", name);
+	put(path, "2097152\n");
+	snprintf(path, sizeof(path), "%s/memory.oom_control", name);
+	put(path, "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n");
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	snprintf(directory, sizeof(directory), "/tmp/cgroup_watch_test.XXXXXX");
+	return mkdtemp(directory) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	return tree_remove(AT_FDCWD, directory) ? 0 : -1;
+}
+
+static void what_a_launcher_hands_over_is_read_without_the_containers_files(void **state)
+{
+	struct handed_cgroup handed = { .version = 1 };
+	struct memcg own = { .version = 0 };
+	struct cgroup_watch w;
+	struct memory m;
+	(void)state;
+
+	make_cgroup(".", "4194304\n");
+	make_cgroup("ray_node_1", "3145728\n");
+	handed.fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(cgroup_watch_open(&w, &own, -1, 7, &handed, NULL), 0);
+	assert_true(own.own);
+	w.tree.walks = true;
+	assert_int_equal(cgroup_watch_read(&w, &own, NS_PER_SEC, true, &m), 0);
+	assert_int_equal(m.limit, 4194304);
+	/* v1 counts a kill in the victim's own cgroup alone: below, there were three more. */
+	assert_int_equal(m.oom_kill, 6);
+	assert_int_equal(cgroup_watch_headroom(&w, &m), 2097152);
+	assert_string_equal(memcg_tree_name(&w.tree, memcg_tree_tightest(&w.tree)), "ray_node_1");
+	assert_null(memcg_tree_unseen(&w.tree, NS_PER_SEC));
+	memcg_close(&own);
+	cgroup_watch_close(&w);
+	close(handed.fd);
+}
+
+static void a_directory_without_counters_is_none(void **state)
+{
+	struct handed_cgroup handed = { .version = 2, .fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC) };
+	struct memcg own = { .version = 0 };
+	struct cgroup_watch w;
+	(void)state;
+
+	assert_true(cgroup_watch_open(&w, &own, -1, 7, &handed, NULL) < 0);
+	close(handed.fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(what_a_launcher_hands_over_is_read_without_the_containers_files, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_directory_without_counters_is_none, setup, teardown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A container that was asked to stop. */
+#include "sidecar/verdict/stop_request.h"
+
+#include <stdio.h>
+
+#include "lib/units.h"
+#include "sidecar/verdict/classify.h"
+
+/* The longest grace period that is common. A command that ignored the signal for longer went on for reasons of its own. */
+#define EXPLAINS_NS (600 * NS_PER_SEC)
+#define WHO_MAX 40
+
+bool stop_request_explains(const struct stop_request *s, int64_t at_ns)
+{
+	return s->signal && s->at_ns <= at_ns && at_ns - s->at_ns <= EXPLAINS_NS;
+}
+
+const char *stop_request_describe(const struct observation *o, char *text, size_t size)
+{
+	char who[WHO_MAX] = "outside the container", age[DURATION_TEXT_MAX];
+
+	if (o->asked.sender > 0)
+		snprintf(who, sizeof(who), "PID %d", (int)o->asked.sender);
+	snprintf(text, size, "%s from %s, %s before", signal_name(o->asked.signal), who,
+		 duration_format(MAX(o->ended_ns - o->asked.at_ns, (int64_t)0), age));
+	return text;
+}
+
+void stop_request_evidence(const struct observation *o, struct verdict *v)
+{
+	char text[EVIDENCE_TEXT_MAX - 40];
+
+	if (o->asked.signal && o->asked.at_ns <= o->ended_ns)
+		verdict_add_evidence(v, "launcher", "it was asked to stop: %s", stop_request_describe(o, text, sizeof(text)));
+}
