@@ -227,7 +227,7 @@ TEST_PACKAGES := busybox-static libcmocka-dev
 version:
 	@echo $(VERSION)
 
-.PHONY: version deps test-deps test test-programs sanitizer-tests check try demo demo-kuberay demo-clean e2e e2e-classes e2e-kuberay e2e-kuberay-long images install clean help
+.PHONY: version deps test-deps test test-programs sanitizer-tests check try demo demo-kuberay demo-clean e2e e2e-classes e2e-kuberay e2e-kuberay-long e2e-v2 images install clean help
 deps:
 	@tools/apt-install.sh $(BUILD_PACKAGES)
 
@@ -253,6 +253,7 @@ endef
 define E2E_SUITES
 cluster    2 oom e2e/run.sh cluster
 kuberay    2 oom e2e/run.sh kuberay
+cluster-v2 1 oom e2e/run.sh cluster-v2
 stores     1 -   e2e/run.sh stores
 browser    1 -   e2e/run.sh browser
 endef
@@ -303,6 +304,12 @@ e2e-classes: deps
 e2e-kuberay e2e-kuberay-long: deps
 	+@$(COMPILE) all
 	+@e2e/run.sh $(@:e2e-%=%)
+
+# On a node as production has it (cgroup v2, systemd, group kill), in a virtual machine: its own cases, and those of the cluster that
+# the node may change. Continuous integration runs the former.
+e2e-v2: deps
+	+@$(COMPILE) all
+	+@e2e/run.sh cluster-v2-long
 
 images: deps
 	+@$(COMPILE) all
@@ -365,6 +372,7 @@ help:
 	@echo 'make e2e          tests on a real cluster with real Ray'
 	@echo 'make check        both of them, in less time than one after the other'
 	@echo 'make e2e-classes  of these, each class of death and what Ray says of it'
+	@echo 'make e2e-v2       deaths on a node with cgroup v2 and systemd, in a virtual machine'
 	@echo 'make e2e-kuberay  of these, the chart beside KubeRay; make e2e-kuberay-long: its zero-downtime upgrades'
 	@echo 'make fuzz         fuzz every parser (FUZZ_SECONDS=60 each)'
 	@echo 'make bench        the figures behind each performance claim; make bench-operator: beside KubeRay; make bench-webhook: its admissions'

@@ -84,22 +84,25 @@ def placed():
     return {"nodeSelector": {"kubernetes.io/hostname": NODE}, "tolerations": [{"effect": "NoSchedule", "operator": "Exists"}]}
 
 
+def template(container_, more=None):
+    """
+    A group's template of a container, in which annotations, volumes, neighbours (further containers) and pod (more of the
+    pod's spec) are the template's.
+    """
+    return {"metadata": {"annotations": copy.deepcopy(container_.pop("annotations", {}))},
+            "spec": {"volumes": container_.pop("volumes", []), **(more or {}), **container_.pop("pod", {}),
+                     "containers": [container_, *container_.pop("neighbours", [])], "terminationGracePeriodSeconds": 5}}
+
+
 def ray_cluster(name, namespace, workers, annotations=None, head=None):
     """
-    A RayCluster as a user of KubeRay writes it. workers: group name to its template's container, in which annotations,
-    volumes, neighbours (further containers) and pod (more of the pod's spec) are the template's. head: a container with a
-    command of its own, which runs in place of Ray's head.
+    A RayCluster as a user of KubeRay writes it. workers: group name to its template's container, as template() takes it. head:
+    such a container, with a command of its own, which runs in place of Ray's head.
     """
     groups = [{"groupName": group, "replicas": 1, "minReplicas": 0, "maxReplicas": 3, "rayStartParams": {"num-cpus": "2"},
-               "template": {"metadata": {"annotations": copy.deepcopy(worker.pop("annotations", {}))},
-                            "spec": {"volumes": worker.pop("volumes", []), **placed(), **worker.pop("pod", {}),
-                                     "containers": [worker, *worker.pop("neighbours", [])],
-                                     "terminationGracePeriodSeconds": 5}}}
+               "template": template(worker, placed())}
               for group, worker in workers.items()]
-    head_template = {"spec": {"containers": [container("ray-head", "2500Mi")], "terminationGracePeriodSeconds": 5}}
-    if head:
-        head_template = {"metadata": {"annotations": {"ray.io/overwrite-container-cmd": "true"}},
-                         "spec": {"containers": [head], "terminationGracePeriodSeconds": 5, **placed()}}
+    head_template = template(head, placed()) if head else template(container("ray-head", "2500Mi"))
     return {
         "apiVersion": "ray.io/v1", "kind": "RayCluster",
         "metadata": {"name": name, "namespace": namespace, "annotations": annotations or {}},

@@ -18,7 +18,8 @@ while True:
 
 def lone_head(namespace):
     """A head that runs out of memory in place of Ray."""
-    return ray_cluster("lone", namespace, {}, head=container("ray-head", "300Mi", command=["python3", "-c", HOG]))
+    return ray_cluster("lone", namespace, {}, head=container(
+        "ray-head", "300Mi", command=["python3", "-c", HOG], annotations={"ray.io/overwrite-container-cmd": "true"}))
 
 
 @pytest.fixture(scope="module")

@@ -78,7 +78,7 @@ start_machine() {
 	local disk memory=${AFTERGLOW_V2_MEMORY:-3072}
 	disk=$1
 	qemu-img create -q -f qcow2 -b "$disk/disk.img" -F raw "$v2_dir/disk.qcow2"
-	start v2-machine qemu-system-x86_64 -accel tcg,thread=multi,tb-size=512 -cpu max -smp 2 -m "$memory" -nodefaults -no-user-config \
+	start v2-machine qemu-system-x86_64 -accel tcg,thread=multi,tb-size=512 -cpu max -smp 1 -m "$memory" -nodefaults -no-user-config \
 		-display none -no-reboot -kernel "$disk/vmlinuz" -initrd "$disk/initramfs" \
 		-append "console=ttyS0 quiet panic=-1 no_timer_check cgroup_no_v1=all psi=1 systemd.getty_auto=no mitigations=off nowatchdog audit=0 apparmor=0" \
 		-object "memory-backend-memfd,id=memory,size=${memory}M,share=on" -numa node,memdev=memory \
@@ -87,6 +87,19 @@ start_machine() {
 		-chardev "socket,id=node,path=$v2_dir/node.sock" -device vhost-user-fs-pci,chardev=node,tag=node \
 		-chardev "socket,id=volumes,path=$v2_dir/volumes.sock" -device vhost-user-fs-pci,chardev=volumes,tag=volumes \
 		-serial "file:$v2_dir/console.log"
+	weigh
+}
+
+# Its share of the processors is that of the first node's pods: it would starve beside a build or other tests. down.sh of the cluster
+# ends what is in its cgroups.
+weigh() {
+	local group
+	for group in "$cgroup_mount/cpu/$cgroup" "$cgroup_mount/$cgroup"; do
+		if [ -e "$group/cpu.shares" ] || [ -e "$group/cpu.weight" ]; then
+			mkdir -p "$group/v2-machine"
+			pid_of v2-machine >"$group/v2-machine/cgroup.procs"
+		fi
+	done
 }
 
 ready() {
@@ -120,6 +133,7 @@ down() {
 	done
 	[ ! -e "$kubeconfig" ] || kubectl delete node "$v2_node" --ignore-not-found >/dev/null || true
 	remove_network
+	rmdir "$cgroup_mount"/{,cpu/}"$cgroup/v2-machine" 2>/dev/null || true
 	rm -rf --one-file-system "$v2_dir"
 }
 
