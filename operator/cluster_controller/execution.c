@@ -2,6 +2,7 @@
 /* A plan being carried out. */
 #include "operator/cluster_controller/execution.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -158,6 +159,7 @@ static bool try_without_sidecar(struct step *step, const struct client_response 
 
 static void conclude(struct execution *x)
 {
+	assert(x->in_flight > 0 && x->executor->n_writes >= x->in_flight);
 	x->in_flight--;
 	x->executor->n_writes--;
 	x->answered(x->arg);
@@ -278,6 +280,7 @@ void execution_start(struct execution *x)
 	struct step *step = &x->steps[x->at];
 	struct err err = { 0 };
 
+	assert(!x->stop && x->at < x->plan.n_ops);
 	*step = (struct step){ .execution = x, .op = &x->plan.ops[x->at++] };
 	if (done_at_once(x, step->op))
 		return;

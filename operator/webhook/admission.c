@@ -93,7 +93,7 @@ static const char *claim_trouble(const struct admission *a, const char *namespac
 static const char *kernel_log_refused(const struct admission *a, const char *namespace, const struct policy *policy,
 				      char reason[static POD_SECURITY_REASON_MAX])
 {
-	if (!policy->recording.kernel_log)
+	if (!policy_needs_privilege(policy))
 		return NULL;
 	pod_security_judge(namespace, json_get(cached(a, WATCH_NAMESPACES, "", namespace), "metadata.labels"), reason);
 	return *reason ? reason : NULL;

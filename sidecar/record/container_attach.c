@@ -164,7 +164,10 @@ bool container_attach(struct container *c, struct received *hello)
 	kernel_log_open(&c->observer.kernel, c->observer.root_fd, c->hello.launcher, node_pid_of_command(c),
 			c->hello.started_ns, c->options->id.pod_uid, &c->options->kernel_log);
 	c->observer.kernel.shared |= !is_alone(c);
+	c->observer.kernel.node = c->callbacks.node_log;
+	c->observer.kernel.node_syslog = c->callbacks.node_syslog;
 	c->observer.command = c->observer.cgroups.command = c->hello.command;
+	c->observer.launcher = c->hello.launcher;
 	c->observer.collect = c->options->collect;
 	c->hooks = hooks_new(c->base, c->fd, &c->options->hooks,
 			     &(struct hooks_callbacks){ .headroom = headroom, .done = container_hooks_done, .arg = c });

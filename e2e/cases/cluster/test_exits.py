@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from cluster.conftest import Kubectl, check_bundle, container
+from cluster.conftest import ROOT, Kubectl, check_bundle, container
 from conftest import wait_for
 
 
@@ -51,6 +51,19 @@ def test_the_exit_code_and_the_class_tell_how_it_ended(deaths, volume, group, co
     assert failure["confidence"] == ("likely" if group == "missing" else "certain")
     report = check_bundle(volume / failure["bundle"].partition("/")[2])
     assert report["class"] == failure_class
+
+
+def test_the_plugin_brings_a_bundle_from_the_claim_and_leaves_no_pod(deaths, volume, k, tmp_path):
+    bundle = deaths.wait_failure(pod=pod_of(deaths, "error"), restartCount=0, timeout=90)["bundle"]
+    (name,) = [f["metadata"]["name"] for f in k.items("rayfailures") if f["spec"].get("bundle") == bundle]
+    result = subprocess.run([ROOT / "build/kubectl-afterglow", "bundle", name, tmp_path / "out", "-n", k.namespace],
+                            capture_output=True, text=True, check=False, timeout=600)
+    assert result.returncode == 0, result.stderr
+    assert check_bundle(tmp_path / "out")["class"] == "ApplicationError"
+    there = volume / bundle.partition("/")[2]
+    visible = {p.relative_to(there): p.read_bytes() for p in there.rglob("*") if p.is_file() and not p.name.startswith(".")}
+    assert {p.relative_to(tmp_path / "out"): p.read_bytes() for p in (tmp_path / "out").rglob("*") if p.is_file()} == visible
+    wait_for("the reader to go", lambda: not k.items("pods", "-l", "app.kubernetes.io/name=afterglow-reader"))
 
 
 def test_a_crash_in_native_code_leaves_its_backtrace_and_its_core(deaths, volume):
