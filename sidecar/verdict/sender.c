@@ -181,7 +181,7 @@ static void of_container(const struct observation *o, struct verdict *v)
 		v->confidence = CONFIDENCE_CERTAIN;
 		snprintf(v->sentence, sizeof(v->sentence), "Container %s was killed with SIGKILL from %s.", o->container, sender);
 	} else if (v->class != FAILURE_POD_DELETED && v->class == failure_class_of_signal(v->signal))
-		append(v, ", sent by ", sender);
+		append(v, o->asked.signal ? "; the signal came from " : ", sent by ", sender);
 }
 
 /* One of its processes, of which the verdict has the PID. */
