@@ -40,10 +40,10 @@ SHIP := $(call modules,sidecar/ship) $(DIGEST)
 PACK := $(call modules,sidecar/pack) $(CORE) $(CONFINE) $(DIGEST)
 UNWIND := $(call modules,sidecar/unwind) sidecar/sample/rootfd.c sidecar/sample/root_walk.c $(CORE) $(CONFINE)
 OPERATOR := $(call modules,operator/kube operator/cache operator/policy operator/injection operator/raycluster operator/launcher operator/webhook operator/failures operator/cluster_controller operator/failure_controller operator/manager operator) $(LOOP) $(DIGEST)
-PLUGIN := $(call modules,plugin)
+PLUGIN := $(call modules,plugin) $(DIGEST)
 NODE := $(call modules,node)
 # What of lib needs libc alone, as the node agent does.
-NODE_LIB := $(patsubst %,lib/%.c,err fileio log oom outlet strbuf units)
+NODE_LIB := $(patsubst %,lib/%.c,err fileio log oom outlet printable strbuf syslog_lines units utf8)
 TESTS := $(sort $(wildcard lib/*_test.c lib/*/*_test.c plugin/*_test.c node/*_test.c sidecar/*_test.c sidecar/*/*_test.c operator/*_test.c operator/*/*_test.c))
 
 SIDECAR_LIBS := -lcjson -levent_extra -levent_core -lcrypto -lm
@@ -141,7 +141,7 @@ $(BUILD)/afterglow-unwind: $(call objects,$(UNWIND) $(LIB) sidecar/unwind/main.c
 $(BUILD)/kubectl-afterglow: $(call objects,$(PLUGIN) $(LIB) plugin/main.c)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(link_program) -lcjson
+	$(Q)$(link_program) -lcjson -lcrypto
 $(BUILD)/afterglow-operator $(BUILD)/shared/afterglow-operator: $(call objects,$(OPERATOR) $(LIB) operator/main.c)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
@@ -188,7 +188,7 @@ $(call tests_in,sidecar/unwind): $(BUILD)/test/%: $(BUILD)/obj/%.o $(call object
 $(BUILD)/test/plugin/%_test: $(BUILD)/obj/plugin/%_test.o $(call objects,$(PLUGIN) $(LIB))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka -lcjson
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka -lcjson -lcrypto
 $(BUILD)/test/node/%_test: $(BUILD)/obj/node/%_test.o $(call objects,$(NODE) $(LIB))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
@@ -227,7 +227,7 @@ TEST_PACKAGES := busybox-static libcmocka-dev
 version:
 	@echo $(VERSION)
 
-.PHONY: version deps test-deps test test-programs sanitizer-tests check try demo demo-kuberay demo-clean e2e e2e-classes e2e-kuberay e2e-kuberay-long images install clean help
+.PHONY: version deps test-deps test test-programs sanitizer-tests check try demo demo-kuberay demo-clean e2e e2e-classes e2e-kuberay e2e-kuberay-long e2e-v2 images install clean help
 deps:
 	@tools/apt-install.sh $(BUILD_PACKAGES)
 
@@ -253,6 +253,7 @@ endef
 define E2E_SUITES
 cluster    2 oom e2e/run.sh cluster
 kuberay    2 oom e2e/run.sh kuberay
+cluster-v2 1 oom e2e/run.sh cluster-v2
 stores     1 -   e2e/run.sh stores
 browser    1 -   e2e/run.sh browser
 endef
@@ -303,6 +304,12 @@ e2e-classes: deps
 e2e-kuberay e2e-kuberay-long: deps
 	+@$(COMPILE) all
 	+@e2e/run.sh $(@:e2e-%=%)
+
+# On a node as production has it (cgroup v2, systemd, group kill), in a virtual machine: its own cases, and those of the cluster that
+# the node may change. Continuous integration runs the former.
+e2e-v2: deps
+	+@$(COMPILE) all
+	+@e2e/run.sh cluster-v2-long
 
 images: deps
 	+@$(COMPILE) all
@@ -365,6 +372,7 @@ help:
 	@echo 'make e2e          tests on a real cluster with real Ray'
 	@echo 'make check        both of them, in less time than one after the other'
 	@echo 'make e2e-classes  of these, each class of death and what Ray says of it'
+	@echo 'make e2e-v2       deaths on a node with cgroup v2 and systemd, in a virtual machine'
 	@echo 'make e2e-kuberay  of these, the chart beside KubeRay; make e2e-kuberay-long: its zero-downtime upgrades'
 	@echo 'make fuzz         fuzz every parser (FUZZ_SECONDS=60 each)'
 	@echo 'make bench        the figures behind each performance claim; make bench-operator: beside KubeRay; make bench-webhook: its admissions'

@@ -16,6 +16,21 @@
  *	blanks, "-" is none. The sidecar answers "take" or "refuse REASON".
  *   core
  *	after "take": the descriptor that comes along is the reading end of a pipe with the core.
+ *   signal CONTAINER_ID PID SIGNAL TIME_NS SENDER SENDER_PID SENDER_UID PLACE COMM
+ *	a process of that container got a signal that usually ends it. PID is that in its own PID namespace, 0 unknown;
+ *	TIME_NS is CLOCK_BOOTTIME. SENDER is the PID of the sending process on the node, SENDER_PID that in its own PID
+ *	namespace, 0 unknown; SENDER_UID as the node counts, -1 unknown. PLACE is "node", the sender's container ID where it is in the same pod,
+ *	"pod" (the same pod, the container is not known), "other-pod", or "unknown". COMM is the rest of the message, printable, may hold
+ *	blanks, may be empty.
+ *   oom CONTAINER_ID PID TIME_NS
+ *	the OOM killer took that process.
+ *   kernel PRIORITY TIME_US TEXT
+ *	a record of the kernel log that concerns the pod, facility 0. TIME_US by the log's own clock; TEXT is the rest, escaped as
+ *	/dev/kmsg does.
+ *   syslog TEXT
+ *	a line of the node's syslog that names the pod or a container of it; printable, cut where it is longer than a message.
+ *   watching SECONDS
+ *	so long, unless this comes again, the node would see such a signal, and its message follows within milliseconds.
  *
  * sidecar -> node
  *   take

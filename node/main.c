@@ -10,7 +10,12 @@
 #include "lib/log.h"
 #include "node/cores.h"
 #include "node/core_handler.h"
+#include "node/facts.h"
+#include "node/kernel_lines.h"
 #include "node/node.h"
+#include "node/processes.h"
+#include "node/signals.h"
+#include "node/syslog.h"
 
 static const struct part {
 	const char *name;
@@ -18,7 +23,21 @@ static const struct part {
 	void (*stop)(void); /* also when start failed */
 } parts[] = {
 	{ "cores", cores_start, cores_stop },
+	{ "processes", processes_start, processes_stop },
+	{ "signals", signals_start, signals_stop },
+	{ "kernel lines", kernel_lines_start, kernel_lines_stop },
+	{ "syslog", syslog_start, syslog_stop },
 };
+
+static int print_facts(const struct node_options *options)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(8192);
+	struct facts facts;
+
+	facts_read(options->root, options->proc, &facts);
+	facts_to_json(&facts, &out);
+	return puts(strbuf_str(&out)) == EOF;
+}
 
 static void on_signal(struct source *s)
 {
@@ -82,6 +101,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "afterglow-node: %s\n", err_text(&err));
 		return 2;
 	}
+	if (options.command == NODE_FACTS)
+		return print_facts(&options);
 	rc = options.command == NODE_RESTORE ? cores_restore(&options, &err) : run(&options, &err);
 	if (rc < 0)
 		log_error("%s", err_text(&err));

@@ -9,9 +9,12 @@
 #include "node/loop.h"
 #include "node/options.h"
 
+struct process_table;
+
 struct node {
 	const struct node_options *options;
 	struct loop loop;
+	struct process_table *processes; /* NULL: nobody needs them, or they cannot be seen */
 };
 
 #endif

@@ -10,7 +10,7 @@
 #define DEFAULT_DIRECTORY "/var/lib/afterglow"
 #define DEFAULT_KUBELET "/var/lib/kubelet"
 
-enum node_command { NODE_RUN, NODE_RESTORE, NODE_HELP, NODE_VERSION };
+enum node_command { NODE_RUN, NODE_RESTORE, NODE_FACTS, NODE_HELP, NODE_VERSION };
 
 struct node_options {
 	enum node_command command;
@@ -19,6 +19,11 @@ struct node_options {
 	const char *kubelet; /* the kubelet's directory on the node */
 	const char *proc; /* a procfs of the node's first PID namespace, as we see it */
 	bool cores; /* take over core_pattern */
+	bool signals; /* tell sidecars who sent signals */
+	bool kernel_lines; /* give sidecars the lines of the kernel log that concern their pods */
+	bool syslog; /* give sidecars the lines of the node's syslog that concern their pods */
+	const char *instance; /* the name of the agent's instance in tracefs */
+	const char *tracefs; /* where tracefs is mounted; NULL: find it, or mount one */
 };
 
 extern const char node_usage[];

@@ -77,6 +77,17 @@ static bool take_own_pid(const char *text, struct process_status *s)
 	return s->own_pid > 0;
 }
 
+static bool take_process(const char *text, struct process_status *s)
+{
+	const char *at = find_line(text, "Tgid");
+	uint64_t value;
+
+	if (!at || !next_number(&at, 10, INT_MAX, &value))
+		return false;
+	s->process = (pid_t)value;
+	return true;
+}
+
 static void take_comm(const char *text, struct process_status *s)
 {
 	const char *at = find_line(text, "Name");
@@ -96,7 +107,7 @@ int process_status_parse(const char *text, struct process_status *ret_status, st
 	const char *capabilities = find_line(text, "CapEff");
 
 	if (!fourth_number(text, "Uid", &uid) || !fourth_number(text, "Gid", &gid) || !take_groups(text, &s) || !take_own_pid(text, &s) ||
-	    !capabilities || !next_number(&capabilities, 16, UINT64_MAX, &s.capabilities))
+	    !take_process(text, &s) || !capabilities || !next_number(&capabilities, 16, UINT64_MAX, &s.capabilities))
 		return err_set(err, EPROTO, "the status of a process");
 	s.fsuid = (uid_t)uid;
 	s.fsgid = (gid_t)gid;

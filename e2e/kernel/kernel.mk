@@ -78,6 +78,8 @@ kernel-tests-oom: kernel-programs
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/oom_cause_test.sh
 	@echo "== limits below, above and elsewhere"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/cgroups_test.sh
+	@echo "== who sent a signal, by way of the node agent"
+	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/node_signals_test.sh
 	@echo "== pods of every shape"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/pods_test.sh
 	@echo "== exec when things go wrong around it"
@@ -100,6 +102,7 @@ kernel-tests-vm: kernel-programs
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/oom_cause_test.sh
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/cgroups_test.sh
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/pods_test.sh
+	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/node_signals_test.sh
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/node_oom_test.sh
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/recovery_loop $(RECOVERY_LOOP_V2)
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/oom_loop $(OOM_LOOP_V2)

@@ -17,6 +17,7 @@
 #define BIN_DIR "/afterglow/bin"
 #define RUN_DIR "/afterglow/run"
 #define SPOOL_DIR "/afterglow/spool"
+#define SYSLOG "/afterglow/syslog" /* a file or a directory, as it is on the node */
 #define MEMORY_DIR "/afterglow/memory"
 #define STORE_DIR "/afterglow/store"
 #define NODE_DIR "/afterglow/node"
@@ -153,6 +154,11 @@ static void add_volumes(cJSON *pod_spec, const struct injection *in)
 		      in->policy->store.spool_max ? quantity_format_bytes(in->policy->store.spool_max / 3 * 4, size) : "1Gi");
 	/* For what the sidecar writes all the time, and for a spool that cannot be written. Of the sidecar's memory, not of Ray's. */
 	add_empty_dir(pod_spec, "afterglow-memory", "Memory", "32Mi");
+	if (in->policy->syslog) {
+		volume = named_new("afterglow-syslog");
+		json_set_str(json_object_at(volume, "hostPath"), "path", in->policy->syslog);
+		pod_volume_default(pod_spec, volume);
+	}
 	if (in->policy->store.url)
 		add_secrets(pod_spec, in->policy);
 	else if (in->store) {
@@ -279,6 +285,10 @@ static void add_sidecar_args(cJSON *sidecar, const cJSON *pod_spec, const struct
 		add_string(args, "--hold-on-failure");
 		add_string(args, text);
 	}
+	if (in->policy->syslog) {
+		add_string(args, "--syslog");
+		add_string(args, SYSLOG);
+	}
 	if (in->policy->recording.kernel_log) {
 		snprintf(text, sizeof(text), "%d", SIDECAR_UID);
 		add_string(args, "--run-as");
@@ -322,7 +332,8 @@ static void add_security(cJSON *sidecar, const struct policy *policy)
 
 	json_set(security, "runAsNonRoot", cJSON_CreateTrue());
 	json_set_int(security, "runAsUser", SIDECAR_UID);
-	json_set_int(security, "runAsGroup", SIDECAR_UID);
+	/* Files below /var/log are root's and a group's, to which fsGroup does not apply. */
+	json_set_int(security, "runAsGroup", policy->syslog && policy->syslog_group ? policy->syslog_group : SIDECAR_UID);
 	json_set(security, "allowPrivilegeEscalation", cJSON_CreateFalse());
 	json_set(security, "readOnlyRootFilesystem", cJSON_CreateTrue());
 	add_string(json_array_at(json_object_at(security, "capabilities"), "drop"), "ALL");
@@ -420,6 +431,8 @@ static void add_sidecar(cJSON *pod_spec, const struct injection *in)
 	container_mount_default(sidecar, NODE_VOLUME, NODE_DIR, false);
 	container_mount_default(sidecar, "afterglow-spool", SPOOL_DIR, false);
 	container_mount_default(sidecar, "afterglow-memory", MEMORY_DIR, false);
+	if (in->policy->syslog)
+		container_mount_default(sidecar, "afterglow-syslog", SYSLOG, true);
 	if (in->policy->store.url)
 		mount_secrets(sidecar, in->policy);
 	else if (in->store)

@@ -208,6 +208,32 @@ static void only_the_kernel_log_needs_a_capability(void **state)
 	}
 }
 
+/* The sidecar alone sees it, and cannot write to it. */
+static void a_nodes_syslog_is_mounted_into_the_sidecar_alone(void **state)
+{
+	struct policy p = policy;
+	struct injection in = { .cluster = "demo", .policy = &p, .launchers = testing_launchers() };
+	_cleanup_json_ cJSON *spec = spec_with("true"), *pod = cJSON_CreateObject();
+	_cleanup_free_ char *args = NULL;
+	const cJSON *mount;
+
+	(void)state;
+	p.syslog = (char *)"/var/log";
+	p.syslog_group = 4;
+	assert_true(inject(spec, &in));
+	assert_string_equal(json_str(json_find(json_get(spec, "volumes"), "name", "afterglow-syslog"), "hostPath.path"), "/var/log");
+	mount = json_find(json_get(at(spec, 2), "volumeMounts"), "name", "afterglow-syslog");
+	assert_true(json_bool(mount, "readOnly", false));
+	assert_null(json_find(json_get(at(spec, 0), "volumeMounts"), "name", "afterglow-syslog"));
+	assert_int_equal(json_int(at(spec, 2), "securityContext.runAsGroup", 0), 4);
+	assert_true(json_bool(at(spec, 2), "securityContext.runAsNonRoot", false));
+	args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args"));
+	assert_non_null(strstr(args, "\"--syslog\",\"/afterglow/syslog\""));
+	json_set(pod, "spec", cJSON_Duplicate(spec, true));
+	assert_true(inject_undo(pod, "x"));
+	assert_null(json_find(json_get(pod, "spec.volumes"), "name", "afterglow-syslog"));
+}
+
 static void metrics_take_no_port_of_the_node(void **state)
 {
 	struct injection in = { .cluster = "demo", .policy = &policy, .launchers = testing_launchers() };
@@ -573,6 +599,7 @@ int main(void)
 		cmocka_unit_test(without_the_sidecar_the_pod_is_as_before_but_for_the_launcher),
 		cmocka_unit_test(the_sidecars_resources_and_pull_secrets_are_the_policys),
 		cmocka_unit_test(only_the_kernel_log_needs_a_capability),
+		cmocka_unit_test(a_nodes_syslog_is_mounted_into_the_sidecar_alone),
 		cmocka_unit_test(metrics_take_no_port_of_the_node),
 		cmocka_unit_test(the_secrets_of_a_store_are_only_in_the_sidecar),
 		cmocka_unit_test(web_identity_is_a_token_for_the_sidecar_alone),

@@ -47,7 +47,7 @@ static void answer_offer(struct node_connection *c, const struct node_message *m
 }
 
 /* False: who speaks like this is dropped. */
-static bool take_message(struct node_connection *c, const struct node_message *m, int *fd)
+static bool take_message(struct node_connection *c, const struct node_message *m, const char *text, size_t len, int *fd)
 {
 	if (m->verb == NODE_HELLO)
 		c->greeted = true;
@@ -55,6 +55,8 @@ static bool take_message(struct node_connection *c, const struct node_message *m
 		return false;
 	else if (m->verb == NODE_OFFER)
 		answer_offer(c, m);
+	else if (m->verb == NODE_OTHER && c->owner->callbacks.other)
+		c->owner->callbacks.other(text, len, c->owner->callbacks.arg);
 	else if (m->verb == NODE_CORE && c->taking && *fd >= 0) {
 		c->taking = false;
 		c->owner->callbacks.core(&c->offer, TAKE_FD(*fd), c->owner->callbacks.arg);
@@ -75,7 +77,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (rc == -EAGAIN)
 		return;
-	if (rc > 0 && (node_message_parse(text, len, &m, &err) < 0 || !take_message(c, &m, &fds[0]))) {
+	if (rc > 0 && (node_message_parse(text, len, &m, &err) < 0 || !take_message(c, &m, text, len, &fds[0]))) {
 		log_warning_limited("a connection of the node agent: %s", err.code ? err_text(&err) : "it does not say \"node\" first");
 		rc = 0;
 	}

@@ -19,6 +19,8 @@ struct nodes_callbacks {
 	int (*offer)(const struct node_message *offer, void *arg, struct err *err);
 	/* Its stream, for which offer said yes. Takes fd, which may be anything. */
 	void (*core)(const struct node_message *offer, int fd, void *arg);
+	/* Any other message: what it means is not the connection's business. May be NULL. */
+	void (*other)(const char *text, size_t len, void *arg);
 	void *arg;
 };
 

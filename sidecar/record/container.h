@@ -29,6 +29,8 @@ struct container_callbacks {
 	/* Which cores were dealt with; the sidecar's. */
 	struct taken *taken;
 	struct core_stats *core_stats; /* and what became of all */
+	const struct strbuf *node_syslog; /* and those of the node's syslog */
+	const struct kmsg_log *node_log; /* the kernel's lines that the node agent brought */
 	/* A launcher said hello. */
 	void (*attached)(struct container *c, void *arg);
 	/* A report was written; text is the whole report.txt. */
@@ -71,6 +73,10 @@ bool container_keeps_core(const struct container *c);
 
 /* Whether its runtime calls it so: by the names of its cgroups. */
 bool container_has_id(const struct container *c, const char *container_id);
+/* The node agent saw a signal to a process of it. */
+void container_node_signal(struct container *c, const struct node_signal *s);
+/* Until then (CLOCK_BOOTTIME) it would see one, so an end by a signal may wait a moment for its word. */
+void container_node_watches(struct container *c, int64_t until_ns);
 /* A process of it is dumping core, and the node would hand it over: whether it is wanted. -EBUSY, -ENOTSUP, -ENOSPC: not. */
 int container_offer_core(const struct container *c, struct err *err);
 /* That core's stream. Takes fd, which may be anything. */

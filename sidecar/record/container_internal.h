@@ -66,6 +66,8 @@ struct container {
 	struct ending ending; /* from CONTAINER_ENDED on */
 	struct event *death_timer;
 	struct node_core node_cores[NODE_CORES_MAX];
+	int64_t node_watches_until_ns;
+	struct event *sender_timer;
 	struct spill_watch spill;
 	struct memory_watch memory;
 	char core_needs[CORE_NEEDS_MAX];
@@ -125,13 +127,15 @@ void container_ray_due(struct container *c, int64_t now_ns);
 void container_watch_crashes(struct container *c);
 /* The launcher hands over a core. Takes core_fd, unless it returns false: then nothing is to be done with it. */
 bool container_core(struct container *c, const struct launch_message *m, int core_fd);
-/* The same for a core that came another way. Also when it has ended. */
+/* The same for a core that came another way; takes core_fd, unless it returns false. Also when it has ended. */
 bool container_take_core(struct container *c, const struct core_hint *hint, int core_fd);
 /* The core that ended it, as far as is known now, is to be in its report. */
 void container_find_death_crash(struct container *c);
 /* Whether a core of it is still coming from the node. */
 bool container_awaits_node_core(const struct container *c);
 void container_cancel_node_cores(struct container *c);
+/* Whether its report waits for the node agent's word on who ended it: CONTAINER_UNWOUND happens then. */
+bool container_awaits_sender(struct container *c);
 /* After its report: it is over when no core of it is under way any more. */
 void container_cores_changed(struct container *c);
 /* After each sample: cores that nothing more is to be waited for are reported. */

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the node agent brings: the cores of a container's processes, where the node's kernel does not write them to files. */
+/*
+ * What the node agent brings: the cores of a container's processes, where the node's kernel does not write them to files, and
+ * who sent them signals.
+ */
 #include <errno.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "lib/log.h"
+#include "lib/units.h"
 #include "sidecar/record/container_internal.h"
 #include "sidecar/record/discard.h"
 
@@ -103,4 +108,77 @@ void container_node_core(struct container *c, const struct node_message *offer, 
 	}
 	if (err.code)
 		log_warning_limited("%s: the core of PID %d from the node: %s", c->hello.name, (int)offer->pid, err_text(&err));
+}
+
+/* The agent sends within milliseconds of the signal; on a busy node it takes longer. The launcher waits for 2 s. */
+#define SENDER_WITHIN_MS 1000
+#define LINES_WITHIN_MS 150 /* the kernel's lines after its OOM kill */
+
+static bool is_vital(const struct container *c, const struct node_signal *s)
+{
+	return s->target > 0 && (s->target == c->hello.command || s->target == c->hello.launcher);
+}
+
+/* Whether the signal that ended it has been heard of. */
+static bool has_sender(const struct container *c)
+{
+	const struct node_signals *all = &c->observer.signals;
+	const struct ending *e = &c->ending;
+	pid_t target = e->status_known ? c->hello.command : c->hello.launcher;
+
+	for (size_t i = 0; i < MIN(all->n_vital, (size_t)NODE_SIGNALS_VITAL_MAX); i++)
+		/* Of an OOM kill the kernel's lines may follow. */
+		if (all->vital[i].target == target && !all->vital[i].oom && e->ended_ns - all->vital[i].at_ns < NS_PER_SEC)
+			return true;
+	return false;
+}
+
+static bool has_oom(const struct container *c)
+{
+	const struct node_signals *all = &c->observer.signals;
+
+	return all->n_vital && all->vital[(all->n_vital - 1) % NODE_SIGNALS_VITAL_MAX].oom;
+}
+
+static bool wait_for(struct container *c, int ms)
+{
+	const struct timeval within = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
+
+	return c->sender_timer && event_add(c->sender_timer, &within) == 0;
+}
+
+static void on_sender_wait_over(evutil_socket_t fd, short what, void *arg)
+{
+	struct container *c = arg;
+
+	(void)fd;
+	(void)what;
+	if (c->state == CONTAINER_ENDED)
+		container_event(c, CONTAINER_UNWOUND);
+}
+
+bool container_awaits_sender(struct container *c)
+{
+	const struct ending *e = &c->ending;
+
+	if (e->gap || (e->status_known && !WIFSIGNALED(e->wait_status)) || c->node_watches_until_ns < now_boottime_ns() || has_sender(c))
+		return false;
+	c->sender_timer = evtimer_new(c->base, on_sender_wait_over, c);
+	return wait_for(c, has_oom(c) ? LINES_WITHIN_MS : SENDER_WITHIN_MS);
+}
+
+void container_node_signal(struct container *c, const struct node_signal *s)
+{
+	node_signals_add(&c->observer.signals, s, is_vital(c, s));
+	if (c->state != CONTAINER_ENDED || !c->sender_timer || !evtimer_pending(c->sender_timer, NULL))
+		return;
+	if (has_sender(c))
+		container_event(c, CONTAINER_UNWOUND);
+	else if (has_oom(c))
+		wait_for(c, LINES_WITHIN_MS);
+}
+
+void container_node_watches(struct container *c, int64_t until_ns)
+{
+	c->node_watches_until_ns = until_ns;
 }

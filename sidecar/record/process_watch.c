@@ -3,8 +3,10 @@
 #include "sidecar/record/process_watch.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "lib/strbuf.h"
 #include "lib/units.h"
@@ -261,6 +263,12 @@ static bool is_kind(int32_t kind)
 	return kind >= RAY_PROCESS_NONE && kind < RAY_PROCESS_KINDS;
 }
 
+/* Whether it is what waitpid(2) gives for a process that has ended. */
+static bool is_end(int32_t status)
+{
+	return status >= 0 && status <= 0xffff && (WIFEXITED(status) || (WIFSIGNALED(status) && WTERMSIG(status) < _NSIG));
+}
+
 void process_watch_restore(struct process_watch *w, const struct life_ray *r)
 {
 	*w = (struct process_watch){ .told_ns = r->told_ns, .vital_ns = r->vital_ns };
@@ -275,12 +283,12 @@ void process_watch_restore(struct process_watch *w, const struct life_ray *r)
 				.gone_ns = r->watched[i].gone_ns,
 			};
 	for (int32_t i = 0; i < r->n_ends; i++)
-		if (r->ends[i].kind != RAY_PROCESS_NONE && is_kind(r->ends[i].kind))
+		if (r->ends[i].kind != RAY_PROCESS_NONE && is_kind(r->ends[i].kind) && is_end(r->ends[i].wait_status))
 			add_end(w, &(struct ray_process_end){
 				.kind = (enum ray_process_kind)r->ends[i].kind,
 				.pid = r->ends[i].pid,
 				.status_known = r->ends[i].status_known != 0,
-				.wait_status = r->ends[i].wait_status & 0xffff,
+				.wait_status = r->ends[i].wait_status,
 				.ended_ns = r->ends[i].ended_ns,
 			});
 }

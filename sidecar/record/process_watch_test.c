@@ -282,7 +282,7 @@ static void a_sidecar_that_starts_anew_knows_who_was_watched_and_who_has_ended(v
 
 static void what_a_damaged_history_says_of_kinds_is_passed_over(void **state)
 {
-	struct life_ray saved = { .n_watched = 3, .n_ends = 3 };
+	struct life_ray saved = { .n_watched = 3, .n_ends = 4 };
 
 	(void)state;
 	saved.watched[0].pid = 7;
@@ -292,6 +292,8 @@ static void what_a_damaged_history_says_of_kinds_is_passed_over(void **state)
 	saved.watched[2].kind = RAY_PROCESS_RAYLET;
 	saved.ends[0].kind = -1;
 	saved.ends[1].kind = 1000;
+	saved.ends[3].kind = RAY_PROCESS_RAYLET;
+	saved.ends[3].wait_status = 127;
 	process_watch_restore(&w, &saved);
 	assert_int_equal(w.n, 0);
 	assert_int_equal(w.n_ends, 0);

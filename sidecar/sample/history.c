@@ -96,6 +96,12 @@ static bool ray_valid(const struct life_ray *r)
 	return valid;
 }
 
+/* Or none does. */
+static bool asks_to_stop(int32_t signo)
+{
+	return signo == 0 || signo == SIGTERM || signo == SIGINT || signo == SIGQUIT;
+}
+
 static bool life_valid(const struct life *l)
 {
 	const int64_t times[] = { l->started_ns, l->oom_seen_ns, l->oom_last_ns, l->ended_ns, l->lost_from_unix_ns, l->lost_until_unix_ns,
@@ -109,7 +115,7 @@ static bool life_valid(const struct life *l)
 	       memchr(l->cgroup, '\0', sizeof(l->cgroup)) && memchr(l->victim, '\0', sizeof(l->victim)) &&
 	       memchr(l->bundle, '\0', sizeof(l->bundle)) && l->started_ns > 0 && l->phase >= LIFE_RUNS &&
 	       l->phase <= LIFE_REPORTED && l->cgroup_version >= 0 && l->cgroup_version <= 2 &&
-	       l->asked_signal >= 0 && l->asked_signal < _NSIG && l->asked_by >= 0;
+	       asks_to_stop(l->asked_signal) && l->asked_by >= 0;
 }
 
 struct history *history_open(int dirfd, const char *file, struct err *err)
@@ -127,7 +133,7 @@ struct history *history_open(int dirfd, const char *file, struct err *err)
 	}
 	life = ring_newest(&h->ring, SERIES_LIFE);
 	if (!life || !life_valid(life)) {
-		err_set(err, EPROTO, "%s does not say whose it is", file);
+		err_set(err, EPROTO, "%s does not say to which container it belongs", file);
 		history_free(h);
 		return NULL;
 	}

@@ -61,10 +61,22 @@ static struct memcg_node *add_node(struct memcg_tree *t, const char *path, bool 
 	return node;
 }
 
+/*
+ * Between the kill and the removal its files may have been read only in part: the peak, which is read last, may be that of before.
+ * So a limit of its own is enough on v1.
+ */
+static bool ran_out_before_it_went(const struct memcg_tree *t, const struct memcg_node *node)
+{
+	return node->limit > 0 && rise(node->kills_before, node->kills) > 0 &&
+	       (t->place.version == 1 || rise(node->ooms_before, node->ooms) > 0);
+}
+
 static void drop_node(struct memcg_tree *t, size_t i, int64_t now_ns)
 {
 	struct memcg_node *node = &t->nodes[i];
 
+	if (ran_out_before_it_went(t, node))
+		t->gone = *node; /* of its descriptors nothing is used */
 	if (!node->only_limits && (sums(t) || node->outside)) {
 		t->kills_gone += node->outside ? rise(node->kills_before, node->kills) : MAX(node->kills, (int64_t)0);
 		t->lost_ns = now_ns;
@@ -345,6 +357,7 @@ int64_t memcg_tree_kills_outside(const struct memcg_tree *t)
 
 void memcg_tree_forget(struct memcg_tree *t)
 {
+	t->gone.path[0] = '\0';
 	for (size_t i = 0; i < t->n_nodes; i++) {
 		struct memcg_node *node = &t->nodes[i];
 
@@ -386,7 +399,7 @@ const struct memcg_node *memcg_tree_ran_out(const struct memcg_tree *t)
 		if (met && (!found || memcg_path_is_below(node->path, found->path)))
 			found = node;
 	}
-	return found;
+	return found || !t->gone.path[0] ? found : &t->gone;
 }
 
 const struct memcg_node *memcg_tree_tightest(const struct memcg_tree *t)
@@ -421,7 +434,7 @@ const char *memcg_tree_unseen(const struct memcg_tree *t, int64_t ended_ns)
 	if (t->lost_ns && ended_ns - t->lost_ns <= LOST_MATTERS_NS)
 		return "OOM kills in a memory cgroup below that was removed";
 	if (t->too_many && sums(t))
-		return "OOM kills in memory cgroups below, of which there are too many";
+		return "OOM kills in memory cgroups below: there are too many cgroups";
 	if (elsewhere && ended_ns - t->followed_ns > FOLLOW_STALE_NS)
 		return "OOM kills in another memory cgroup, if the process was moved to one just before";
 	return NULL;

@@ -32,6 +32,7 @@ struct memcg_tree {
 	size_t n_nodes;
 	uint64_t links; /* of the container's directory, at the last walk */
 	int64_t kills_gone; /* counted in those that are gone */
+	struct memcg_node gone; /* the last one that is gone, of those that ran out since memcg_tree_forget; path "": none */
 	int64_t walked_ns, walk_took_ns;
 	struct memcg_follow follow;
 	int64_t followed_ns; /* the last look at where the command is */

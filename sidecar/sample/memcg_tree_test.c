@@ -277,6 +277,24 @@ static void a_cgroup_that_came_and_went_is_said_to_be_unseen(void **state)
 	assert_null(memcg_tree_unseen(&t->t, T0 + 60 * NS_PER_SEC));
 }
 
+static void one_that_ran_out_is_known_after_it_is_gone(void **state)
+{
+	struct tree *t = *state;
+
+	begin(t, 1);
+	look(t, T0);
+	assert_null(memcg_tree_ran_out(&t->t));
+	/* A test cannot make a file whose cgroup is gone: e2e/deaths does. */
+	t->t.gone = (struct memcg_node){ .path = "cg/job/c/sub", .kills = 1, .limit = 900, .peak = 900 };
+	assert_string_equal(memcg_tree_name(&t->t, memcg_tree_ran_out(&t->t)), "sub");
+	/* One that is there tells more. */
+	put_v1(t, "cg/job/c/live", 1, "5\n", "900\n", "900\n");
+	look(t, T0 + NS_PER_SEC);
+	assert_string_equal(memcg_tree_name(&t->t, memcg_tree_ran_out(&t->t)), "live");
+	memcg_tree_forget(&t->t);
+	assert_null(memcg_tree_ran_out(&t->t));
+}
+
 static void on_v2_nothing_is_lost_with_a_cgroup_below(void **state)
 {
 	struct tree *t = *state;
@@ -445,6 +463,7 @@ int main(void)
 		TEST(counters_that_come_later_are_found),
 		TEST(without_inotify_the_number_of_links_tells),
 		TEST(a_cgroup_that_came_and_went_is_said_to_be_unseen),
+		TEST(one_that_ran_out_is_known_after_it_is_gone),
 		TEST(on_v2_nothing_is_lost_with_a_cgroup_below),
 		TEST(thousands_of_cgroups_are_bounded_and_said_to_be_unseen),
 		TEST(hostile_files_and_links_are_no_cgroups),
