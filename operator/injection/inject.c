@@ -11,6 +11,7 @@
 #include "lib/units.h"
 #include "operator/injection/launch_command.h"
 #include "operator/injection/qos.h"
+#include "operator/injection/store_secrets.h"
 #include "operator/raycluster/pod_spec.h"
 #include "operator/raycluster/quantity.h"
 
@@ -21,10 +22,6 @@
 #define MEMORY_DIR "/afterglow/memory"
 #define STORE_DIR "/afterglow/store"
 #define NODE_DIR "/afterglow/node"
-#define CREDENTIALS_DIR "/afterglow/credentials" /* the sidecar's default */
-#define CA_DIR "/afterglow/store-ca"
-#define TOKEN_AUDIENCE "sts.amazonaws.com"
-#define TOKEN_EXPIRY_S 3600
 #define SOCKET RUN_DIR "/afterglow.sock"
 #define NODE_SOCKET NODE_DIR "/" NODE_SOCKET_NAME
 #define SIDECAR_UID 65532
@@ -76,51 +73,6 @@ static void add_empty_dir(cJSON *pod_spec, const char *name, const char *medium,
 	pod_volume_default(pod_spec, volume);
 }
 
-/*
- * Without an fsGroup, which would change the whole pod, a Secret's files are root's: a mode that lets
- * the sidecar's user read them lets everybody, and so only the sidecar has the volume.
- */
-static void add_secret(cJSON *pod_spec, const char *name, const char *secret_name)
-{
-	cJSON *volume = named_new(name), *secret = json_object_at(volume, "secret");
-
-	json_set_str(secret, "secretName", secret_name);
-	json_set(secret, "optional", cJSON_CreateTrue());
-	json_set_int(secret, "defaultMode", 0444);
-	pod_volume_default(pod_spec, volume);
-}
-
-/*
- * For web identity: a token of the pod's own service account, good for STS only (another audience than the API
- * server's), which the kubelet renews. Everybody may read the file, as with a Secret's.
- */
-static void add_token(cJSON *pod_spec, const struct policy *policy)
-{
-	cJSON *volume = named_new("afterglow-credentials"), *projected = json_object_at(volume, "projected");
-	cJSON *source = cJSON_CreateObject(), *token = json_object_at(source, "serviceAccountToken");
-	const char *audience = policy->store.s3_token_audience;
-
-	json_set_str(token, "audience", audience ? audience : TOKEN_AUDIENCE);
-	json_set_int(token, "expirationSeconds", policy->store.s3_token_expiry ? policy->store.s3_token_expiry : TOKEN_EXPIRY_S);
-	json_set_str(token, "path", "web-identity-token");
-	json_append(json_array_at(projected, "sources"), source);
-	json_set_int(projected, "defaultMode", 0444);
-	pod_volume_default(pod_spec, volume);
-	/* The admission plugin's default. Where that is switched off, such a volume without a name is refused. */
-	if (!json_get(pod_spec, "serviceAccountName") && !json_get(pod_spec, "serviceAccount"))
-		json_set_str(pod_spec, "serviceAccountName", "default");
-}
-
-static void add_secrets(cJSON *pod_spec, const struct policy *policy)
-{
-	if (policy->store.s3_role_arn)
-		add_token(pod_spec, policy);
-	if (policy->store.credentials_secret)
-		add_secret(pod_spec, "afterglow-credentials", policy->store.credentials_secret);
-	if (policy->store.ca_secret)
-		add_secret(pod_spec, "afterglow-store-ca", policy->store.ca_secret);
-}
-
 /* The kubelet leaves out keys that are not there, since all of it is optional; and puts them there when they come. */
 static void add_launchers(cJSON *pod_spec, const struct launchers *launchers)
 {
@@ -160,7 +112,7 @@ static void add_volumes(cJSON *pod_spec, const struct injection *in)
 		pod_volume_default(pod_spec, volume);
 	}
 	if (in->policy->store.url)
-		add_secrets(pod_spec, in->policy);
+		store_secrets_add(pod_spec, in->policy);
 	else if (in->store) {
 		volume = named_new("afterglow-store");
 		json_set_str(json_object_at(volume, "persistentVolumeClaim"), "claimName",
@@ -210,7 +162,7 @@ static void add_store_args(cJSON *args, const struct injection *in)
 		if (p->store.s3_path_style)
 			add_string(args, "--store-s3-path-style");
 		if (p->store.ca_secret)
-			add_value(args, "--store-ca", CA_DIR "/ca.crt");
+			add_value(args, "--store-ca", STORE_SECRETS_CA);
 	} else if (in->store) {
 		add_value(args, "--store", STORE_DIR);
 		add_bound(args, "--keep-days", p->store.keep_days);
@@ -394,14 +346,6 @@ static void add_resources(cJSON *sidecar, const cJSON *pod_spec, const struct po
 	json_set(sidecar, "resources", resources);
 }
 
-static void mount_secrets(cJSON *sidecar, const struct policy *policy)
-{
-	if (policy->store.credentials_secret || policy->store.s3_role_arn)
-		container_mount_default(sidecar, "afterglow-credentials", CREDENTIALS_DIR, true);
-	if (policy->store.ca_secret)
-		container_mount_default(sidecar, "afterglow-store-ca", CA_DIR, true);
-}
-
 /* They are the whole pod's: Kubernetes tries each of them for each image. */
 static void add_pull_secrets(cJSON *pod_spec, const cJSON *names)
 {
@@ -434,7 +378,7 @@ static void add_sidecar(cJSON *pod_spec, const struct injection *in)
 	if (in->policy->syslog)
 		container_mount_default(sidecar, "afterglow-syslog", SYSLOG, true);
 	if (in->policy->store.url)
-		mount_secrets(sidecar, in->policy);
+		store_secrets_mount(sidecar, in->policy);
 	else if (in->store)
 		container_mount_default(sidecar, "afterglow-store", STORE_DIR, false);
 	json_append(json_get(pod_spec, "containers"), sidecar);
