@@ -30,7 +30,7 @@ LOOP := $(call modules,lib/loop)
 # What needs libcrypto, of which static programs get the five objects with SHA-256.
 DIGEST := $(call modules,lib/digest)
 CORE := $(call modules,sidecar/core)
-SIDECAR := $(call modules,sidecar/sample sidecar/ray sidecar/crash sidecar/record sidecar/verdict sidecar/report sidecar/store sidecar/spool sidecar/kernel sidecar/http sidecar)
+SIDECAR := $(call modules,sidecar/sample sidecar/ray sidecar/crash sidecar/record sidecar/verdict sidecar/report sidecar/store sidecar/spool sidecar/kernel sidecar/http sidecar/node sidecar)
 # The launcher's word for where cores go, which the sidecar puts into reports.
 SIDECAR += sidecar/launch/core_pattern.c
 # And whose core it is; all else of a core is read by children.
@@ -40,8 +40,11 @@ SHIP := $(call modules,sidecar/ship) $(DIGEST)
 PACK := $(call modules,sidecar/pack) $(CORE) $(CONFINE) $(DIGEST)
 UNWIND := $(call modules,sidecar/unwind) sidecar/sample/rootfd.c sidecar/sample/root_walk.c $(CORE) $(CONFINE)
 OPERATOR := $(call modules,operator/kube operator/cache operator/policy operator/injection operator/raycluster operator/launcher operator/webhook operator/failures operator/cluster_controller operator/failure_controller operator/manager operator) $(LOOP) $(DIGEST)
-PLUGIN := $(call modules,plugin)
-TESTS := $(sort $(wildcard lib/*_test.c lib/*/*_test.c plugin/*_test.c sidecar/*_test.c sidecar/*/*_test.c operator/*_test.c operator/*/*_test.c))
+PLUGIN := $(call modules,plugin) $(DIGEST)
+NODE := $(call modules,node)
+# What of lib needs libc alone, as the node agent does.
+NODE_LIB := $(patsubst %,lib/%.c,err fileio log oom outlet printable strbuf syslog_lines units utf8)
+TESTS := $(sort $(wildcard lib/*_test.c lib/*/*_test.c plugin/*_test.c node/*_test.c sidecar/*_test.c sidecar/*/*_test.c operator/*_test.c operator/*/*_test.c))
 
 SIDECAR_LIBS := -lcjson -levent_extra -levent_core -lcrypto -lm
 SHIP_LIBS := -lcurl -lexpat -lcjson -lssl -lcrypto
@@ -49,7 +52,7 @@ UNWIND_LIBS := -ldw -lelf -liberty -lcjson
 PACK_LIBS := -lzstd -Wl,-Bstatic -lcrypto -Wl,-Bdynamic -lcjson -lpthread -lm
 OPERATOR_LIBS := -lcurl -levent_openssl -levent_extra -levent_core -lyaml -lcjson -lssl -lcrypto -lm
 
-PROGRAMS := $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-pack $(BUILD)/afterglow-ship $(BUILD)/afterglow-unwind $(BUILD)/afterglow-operator $(BUILD)/kubectl-afterglow
+PROGRAMS := $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-pack $(BUILD)/afterglow-ship $(BUILD)/afterglow-unwind $(BUILD)/afterglow-operator $(BUILD)/afterglow-node $(BUILD)/kubectl-afterglow
 
 SHARED_PROGRAMS := $(BUILD)/shared/afterglow-sidecar $(BUILD)/shared/afterglow-operator
 
@@ -73,6 +76,13 @@ $(BUILD)/afterglow-launch: $(LAUNCHER) $(wildcard sidecar/launch/*.h) Makefile
 	@mkdir -p $(@D)
 	$(Q)$(MUSL_CC) -std=gnu11 -D_GNU_SOURCE -I. -DAFTERGLOW_VERSION='"$(VERSION)"' $(WARNINGS) -Os -g0 -static \
 		-fstack-protector-strong -ffunction-sections -Wl,--gc-sections,-s -o $@ $(LAUNCHER)
+
+# The node agent: libc only as well. The kernel starts it for each core of the node, so it has to start fast and to need nothing.
+$(BUILD)/afterglow-node: $(NODE) $(NODE_LIB) node/main.c $(wildcard node/*.h lib/*.h) Makefile
+	$(call say,MUSL,$@)
+	@mkdir -p $(@D)
+	$(Q)$(MUSL_CC) -std=gnu11 -D_GNU_SOURCE -I. -include lib/banned.h -DAFTERGLOW_VERSION='"$(VERSION)"' $(WARNINGS) -Os -g0 -static \
+		-fstack-protector-strong -ffunction-sections -Wl,--gc-sections,-s -o $@ $(NODE) $(NODE_LIB) node/main.c
 
 # The same for arm64 nodes. It is none of the default programs: it needs a compiler and a libc that others do not, a minute
 # to fetch them the first time. images/build.sh includes it where it has been built (`make aarch64 images`), and from then on it is kept up to date.
@@ -131,7 +141,7 @@ $(BUILD)/afterglow-unwind: $(call objects,$(UNWIND) $(LIB) sidecar/unwind/main.c
 $(BUILD)/kubectl-afterglow: $(call objects,$(PLUGIN) $(LIB) plugin/main.c)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(link_program) -lcjson
+	$(Q)$(link_program) -lcjson -lcrypto
 $(BUILD)/afterglow-operator $(BUILD)/shared/afterglow-operator: $(call objects,$(OPERATOR) $(LIB) operator/main.c)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
@@ -178,7 +188,11 @@ $(call tests_in,sidecar/unwind): $(BUILD)/test/%: $(BUILD)/obj/%.o $(call object
 $(BUILD)/test/plugin/%_test: $(BUILD)/obj/plugin/%_test.o $(call objects,$(PLUGIN) $(LIB))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka -lcjson
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka -lcjson -lcrypto
+$(BUILD)/test/node/%_test: $(BUILD)/obj/node/%_test.o $(call objects,$(NODE) $(LIB))
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka -lcjson -lm
 $(BUILD)/test/operator/%_test: $(BUILD)/obj/operator/%_test.o $(call objects,$(OPERATOR) $(LIB))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
@@ -213,7 +227,7 @@ TEST_PACKAGES := busybox-static libcmocka-dev
 version:
 	@echo $(VERSION)
 
-.PHONY: version deps test-deps test test-programs sanitizer-tests check try demo demo-kuberay demo-clean e2e e2e-classes e2e-kuberay e2e-kuberay-long images install clean help
+.PHONY: version deps test-deps test test-programs sanitizer-tests check try demo demo-kuberay demo-clean e2e e2e-classes e2e-kuberay e2e-kuberay-long e2e-v2 images install clean help
 deps:
 	@tools/apt-install.sh $(BUILD_PACKAGES)
 
@@ -239,6 +253,7 @@ endef
 define E2E_SUITES
 cluster    2 oom e2e/run.sh cluster
 kuberay    2 oom e2e/run.sh kuberay
+cluster-v2 1 oom e2e/run.sh cluster-v2
 stores     1 -   e2e/run.sh stores
 browser    1 -   e2e/run.sh browser
 endef
@@ -290,9 +305,15 @@ e2e-kuberay e2e-kuberay-long: deps
 	+@$(COMPILE) all
 	+@e2e/run.sh $(@:e2e-%=%)
 
+# On a node as production has it (cgroup v2, systemd, group kill), in a virtual machine: its own cases, and those of the cluster that
+# the node may change. Continuous integration runs the former.
+e2e-v2: deps
+	+@$(COMPILE) all
+	+@e2e/run.sh cluster-v2-long
+
 images: deps
 	+@$(COMPILE) all
-	@images/build.sh operator sidecar
+	@images/build.sh operator sidecar node
 
 # The operator against a real kube-apiserver: all of it under ASan, LSan and UBSan; its long scenarios under memcheck; ten
 # thousand reconciles over fifty restarts of the API server.
@@ -318,7 +339,7 @@ soak: test-deps
 	@e2e/run.sh soak -s
 
 # Which mistakes it looks for: .clang-tidy. It prints nothing where there is none.
-TIDIED := $(wildcard lib/*.c lib/*/*.c plugin/*.c sidecar/*.c sidecar/*/*.c operator/*.c operator/*/*.c)
+TIDIED := $(wildcard lib/*.c lib/*/*.c node/*.c plugin/*.c sidecar/*.c sidecar/*/*.c operator/*.c operator/*/*.c)
 .PHONY: tidy
 tidy: deps
 	@tools/apt-install.sh clang-tidy
@@ -351,6 +372,7 @@ help:
 	@echo 'make e2e          tests on a real cluster with real Ray'
 	@echo 'make check        both of them, in less time than one after the other'
 	@echo 'make e2e-classes  of these, each class of death and what Ray says of it'
+	@echo 'make e2e-v2       deaths on a node with cgroup v2 and systemd, in a virtual machine'
 	@echo 'make e2e-kuberay  of these, the chart beside KubeRay; make e2e-kuberay-long: its zero-downtime upgrades'
 	@echo 'make fuzz         fuzz every parser (FUZZ_SECONDS=60 each)'
 	@echo 'make bench        the figures behind each performance claim; make bench-operator: beside KubeRay; make bench-webhook: its admissions'

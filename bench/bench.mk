@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # What the performance claims are measured with. Included by the Makefile.
-BENCH_PROGRAMS := $(BUILD)/bench/sweep $(BUILD)/bench/spawn $(BUILD)/bench/launch_line $(BUILD)/test/hog
+BENCH_PROGRAMS := $(BUILD)/bench/sweep $(BUILD)/bench/signal_rate $(BUILD)/bench/spawn $(BUILD)/bench/launch_line $(BUILD)/test/hog
 
 $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(call objects,$(SIDECAR) $(LIB))
 	$(call say,LINK,$@)
@@ -13,7 +13,7 @@ $(BUILD)/bench/launch_line: $(BUILD)/obj/bench/launch_line.o $(call objects,$(OP
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(OPERATOR_LIBS)
 
 .PHONY: bench
-bench: $(BENCH_PROGRAMS) $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-unwind $(BUILD)/afterglow-pack $(BUILD)/afterglow-ship \
+bench: $(BENCH_PROGRAMS) $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-node $(BUILD)/afterglow-unwind $(BUILD)/afterglow-pack $(BUILD)/afterglow-ship \
 		$(BUILD)/test/crash
 	@tools/apt-install.sh earlyoom zstd
 	@BUILD=$(BUILD) bench/run.sh

@@ -8,6 +8,7 @@ echo "# $(uname -sr), $(nproc) cores, $(date -u +%FT%TZ)"
 ./launcher_start.sh
 ./death_to_report.py
 ./sweep.sh
+./node_signals.sh
 ./sampling_age.sh
 ./freeze.sh
 ./core_capture.sh

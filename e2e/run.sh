@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# run.sh operator|soak|stores|browser|cluster|classes|kuberay|kuberay-long [PYTEST-ARG...]: brings up what the tests need and runs them.
+# run.sh operator|soak|stores|browser|cluster|cluster-v2|cluster-v2-long|classes|kuberay|kuberay-long [PYTEST-ARG...]: brings up what the tests need and runs them.
 #   operator  the operator from build/, as a process here, against a real kube-apiserver; no cluster is needed
 #   soak      ten thousand reconciles of the same, and fifty restarts of the API server; a quarter of an hour
 #   stores    afterglow-ship from build/ against a directory, a real S3 server and a real HDFS, on loopback; needs root
 #   browser   report.html in headless Chromium; pictures stay in build/e2e-browser
 #   cluster   everything, installed by Helm on a real cluster, with real Ray
-#   classes   of these, each class of death and what Ray's logs say
+#   cluster-v2  deaths on a node with cgroup v2 and systemd, in a virtual machine; cluster-v2-long: more cases of cluster there
+#   classes   of cluster's, each class of death and what Ray's logs say
 #   kuberay   the chart with its defaults beside KubeRay's own operator, with real Ray; kuberay-long: what takes longest of it
 # The last four's cluster is left running for the next run; e2e/cluster/down.sh ends it.
 # KUBECONFIG_E2E=path uses a cluster of yours: it must be able to pull or hold the images.
@@ -61,12 +62,18 @@ else
 	*) e2e/kuberay/uninstall.sh ;;
 	esac
 fi
+# The cases start the machine, and end it with them.
+case $suite in
+cluster-v2*) export AFTERGLOW_E2E_NODE=afterglow-v2 ;;
+esac
 export AFTERGLOW_VERSION RAY_IMAGE
 AFTERGLOW_VERSION=$(make -s version)
 RAY_IMAGE=$(images/ray/name.sh)
 # -rs: a test that is skipped says why.
 case $suite in
 soak) paths=(e2e/cases/apiserver/soak.py) ;;
+cluster-v2) paths=(e2e/cases/node_v2) ;;
+cluster-v2-long) paths=(e2e/cases/node_v2 e2e/cases/cluster/test_{classes,exits,kernel_log,pods}.py) ;;
 classes) paths=(e2e/cases/cluster/test_{classes,kernel_log,ray_voice}.py) ;;
 kuberay) paths=(e2e/cases/kuberay -m "not long") ;;
 kuberay-long) paths=(e2e/cases/kuberay -m long) ;;

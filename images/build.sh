@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# build.sh operator|sidecar...: container images of the programs in build/, as docker
+# build.sh operator|sidecar|node...: container images of the programs in build/, as docker
 # archives build/images/afterglow-NAME.tar. Each holds the program, the shared
 # libraries it needs and nothing else: no shell, no package manager. Reproducible:
 # the same programs on the same Debian give the same image.
@@ -47,12 +47,18 @@ fill_sidecar() {
 	install -D -m 755 build/afterglow-launch "$1/usr/bin/afterglow-launch"
 }
 
+# Static, and root of the node: see docs/node-agent.md.
+fill_node() {
+	install -D -s -m 755 build/afterglow-node "$1/usr/bin/afterglow-node"
+}
+user_of() { if [ "$1" = node ]; then echo 0:0; else echo 65532:65532; fi; }
+
 for name in "$@"; do
 	root=$work/$name
 	new_root "$root"
 	"fill_$name" "$root"
 	images/pack.sh "$root" "localhost/afterglow-$name:$version" "build/images/afterglow-$name.tar" \
-		--user 65532:65532 --entrypoint "[\"/usr/bin/afterglow-$name\"]" --workingdir / \
+		--user "$(user_of "$name")" --entrypoint "[\"/usr/bin/afterglow-$name\"]" --workingdir / \
 		--label "org.opencontainers.image.title=afterglow-$name" \
 		--label "org.opencontainers.image.version=$version" \
 		--label "org.opencontainers.image.licenses=Apache-2.0" \

@@ -105,7 +105,7 @@ const char *signal_meaning(int signo)
 	case SIGQUIT:
 		return "when somebody presses Ctrl-\\ or wants it to dump core";
 	case SIGPIPE:
-		return "when it writes to a pipe or socket that nobody reads";
+		return "when it writes to a pipe or socket that has no reader";
 	case SIGALRM:
 	case SIGVTALRM:
 	case SIGPROF:

@@ -78,7 +78,8 @@ static bool drain(int fd, struct outlet *o)
 	strbuf_init(&o->kept, OUTLET_KEPT_MAX);
 	if (!o->unsaid)
 		return true;
-	snprintf(text, sizeof(text), "[afterglow] %llu messages were dropped: nobody read them\n", (unsigned long long)o->unsaid);
+	snprintf(text, sizeof(text), "[afterglow] %llu messages were dropped because nothing read this output\n",
+		 (unsigned long long)o->unsaid);
 	o->unsaid = 0;
 	strbuf_addf(&o->kept, "%s", text);
 	return drain(fd, o);

@@ -114,7 +114,7 @@ static void what_is_too_much_is_dropped_whole_and_said(void **state)
 	assert_non_null(said);
 	assert_int_equal((said - strbuf_str(&text)) % LINE, 0);
 	assert_int_equal((size_t)(said - strbuf_str(&text)) / LINE, MUCH - outlet_dropped());
-	snprintf(last, sizeof(last), "[afterglow] %d messages were dropped: nobody read them\n", (int)outlet_dropped());
+	snprintf(last, sizeof(last), "[afterglow] %d messages were dropped because nothing read this output\n", (int)outlet_dropped());
 	assert_string_equal(said, last);
 }
 

@@ -92,7 +92,7 @@ static void on_drain_over(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	log_warning("stopped with writes unanswered after %d s", DRAIN_S);
+	log_warning("stopped: some writes had no answer after %d s", DRAIN_S);
 	event_base_loopbreak(p->base);
 }
 
@@ -120,7 +120,7 @@ static void on_request(void *arg, const char *method, int code)
 static void on_credential_trouble(void *arg, const struct err *err)
 {
 	(void)arg;
-	log_warning("credentials stay as they were: %s", err_text(err));
+	log_warning("keeping the previous credentials: %s", err_text(err));
 }
 
 static int load_policy(struct program *p, struct err *err)
@@ -235,7 +235,7 @@ static void on_lease_trouble(void *arg, const struct err *err)
 	if (err)
 		log_warning("lease: %s", err_text(err));
 	else
-		log_info("lease: in order again");
+		log_info("lease: recovered");
 }
 
 /* Where we run: of the Lease, and of the webhook's Service and Secret. */

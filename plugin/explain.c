@@ -77,7 +77,7 @@ static void explain_rule(int code, struct strbuf *out)
 	if (!name) {
 		add_wrapped(
 			out,
-			"The program chose this code itself. What it means is said in its documentation, or at the end of its log.",
+			"The program chose this code itself. Its documentation, or the end of its log, explains it.",
 			4);
 		return;
 	}

@@ -11,68 +11,8 @@
 #include "lib/macros.h"
 #include "lib/strmap.h"
 #include "lib/units.h"
+#include "plugin/failure_items.h"
 #include "plugin/table.h"
-
-struct item {
-	const cJSON *failure;
-	int64_t ended_ns;
-};
-
-struct items {
-	struct item *all;
-	size_t n;
-};
-
-static const char *or_empty(const char *s)
-{
-	return s ? s : "";
-}
-
-static const char *str(const cJSON *failure, const char *path)
-{
-	return or_empty(json_str(failure, path));
-}
-
-static int64_t ended_ns(const cJSON *failure)
-{
-	const char *text = json_str(failure, "spec.endedAt");
-	int64_t ns;
-
-	return text && time_parse(text, &ns, NULL) == 0 ? ns : 0;
-}
-
-static int by_end(const void *left, const void *right)
-{
-	const struct item *a = left, *b = right;
-
-	if (a->ended_ns != b->ended_ns)
-		return a->ended_ns < b->ended_ns ? -1 : 1;
-	return strcmp(str(a->failure, "metadata.name"), str(b->failure, "metadata.name"));
-}
-
-static bool is_wanted(const cJSON *failure, const struct failure_filter *filter)
-{
-	return (!filter->class || strcmp(str(failure, "spec.class"), filter->class) == 0) &&
-	       (!filter->cluster || strcmp(str(failure, "spec.cluster"), filter->cluster) == 0) &&
-	       (!filter->owner || strcmp(str(failure, "spec.ownerText"), filter->owner) == 0) &&
-	       (!filter->since_ns || ended_ns(failure) >= filter->since_ns);
-}
-
-/* The caller frees all of it. all is NULL without memory, or when there are none. */
-static struct items items_of(const cJSON *list, const struct failure_filter *filter)
-{
-	const cJSON *array = json_get(list, "items"), *failure;
-	struct items items = { .all = calloc((size_t)MAX(cJSON_GetArraySize(array), 1),
-					     sizeof(*items.all)) };
-
-	if (!items.all)
-		return items;
-	cJSON_ArrayForEach(failure, array)
-		if (is_wanted(failure, filter))
-			items.all[items.n++] = (struct item){ failure, ended_ns(failure) };
-	qsort(items.all, items.n, sizeof(*items.all), by_end);
-	return items;
-}
 
 static const char *age_of(int64_t at_ns, int64_t now_ns, char buf[static DURATION_TEXT_MAX])
 {
@@ -94,15 +34,15 @@ static void add_row(struct table *table, const struct item *item, bool namespace
 {
 	char exit_code[24], age[DURATION_TEXT_MAX];
 	const char *cells[] = {
-		str(item->failure, "metadata.namespace"),
-		str(item->failure, "spec.pod"),
-		str(item->failure, "spec.class"),
-		str(item->failure, "spec.confidence"),
+		failure_str(item->failure, "metadata.namespace"),
+		failure_str(item->failure, "spec.pod"),
+		failure_str(item->failure, "spec.class"),
+		failure_str(item->failure, "spec.confidence"),
 		exit_of(item->failure, exit_code, sizeof(exit_code)),
-		str(item->failure, "spec.memoryText"),
-		str(item->failure, "status.causedByText"),
+		failure_str(item->failure, "spec.memoryText"),
+		failure_str(item->failure, "status.causedByText"),
 		age_of(item->ended_ns, now_ns, age),
-		str(item->failure, "metadata.name"),
+		failure_str(item->failure, "metadata.name"),
 	};
 
 	table_row(table, namespaces ? cells : cells + 1);
@@ -114,7 +54,7 @@ size_t failure_list(const cJSON *list, const struct failure_filter *filter, bool
 	static const char *const headings[] = { "NAMESPACE",  "POD",  "CLASS",
 						"CONFIDENCE", "EXIT", "MEMORY",
 						"CAUSED BY",  "AGE",  "NAME" };
-	struct items items = items_of(list, filter);
+	struct items items = failure_items_of(list, filter);
 	struct table table;
 
 	table_init(&table, namespaces ? headings : headings + 1,
@@ -152,12 +92,12 @@ static size_t group_items(const struct items *items, struct group *groups, struc
 
 	for (size_t i = 0; i < items->n; i++) {
 		const cJSON *failure = items->all[i].failure;
-		const char *signature = str(failure, "spec.signature");
+		const char *signature = failure_str(failure, "spec.signature");
 		struct group *group;
 		char key[1200];
 
 		if (!*signature)
-			signature = str(failure, "spec.class");
+			signature = failure_str(failure, "spec.class");
 		group = strmap_get(seen, signature);
 		if (!group) {
 			group = &groups[n++];
@@ -167,7 +107,7 @@ static size_t group_items(const struct items *items, struct group *groups, struc
 		group->n++;
 		group->last = &items->all[i];
 		snprintf(key, sizeof(key), "%.500s %.253s/%.253s", signature,
-			 str(failure, "metadata.namespace"), str(failure, "spec.pod"));
+			 failure_str(failure, "metadata.namespace"), failure_str(failure, "spec.pod"));
 		group->pods += strmap_get(seen, key) == NULL;
 		strmap_put(seen, key, group, NULL);
 	}
@@ -179,7 +119,7 @@ size_t failure_list_signatures(const cJSON *list, const struct failure_filter *f
 {
 	static const char *const headings[] = { "FAILURES", "PODS", "LAST", "SIGNATURE",
 						"EXAMPLE" };
-	struct items items = items_of(list, filter);
+	struct items items = failure_items_of(list, filter);
 	struct group *groups = calloc(MAX(items.n, (size_t)1), sizeof(*groups));
 	struct strmap seen = STRMAP_INIT;
 	struct table table;
@@ -197,7 +137,7 @@ size_t failure_list_signatures(const cJSON *list, const struct failure_filter *f
 			  (const char *const[]){ count, pods,
 						 age_of(groups[i].last->ended_ns, now_ns, age),
 						 groups[i].signature,
-						 str(groups[i].last->failure, "metadata.name") });
+						 failure_str(groups[i].last->failure, "metadata.name") });
 	}
 	if (n)
 		table_print(&table, out);
@@ -221,7 +161,7 @@ static const char *incident_of(const cJSON *failure)
 static bool is_of(const cJSON *failure, const cJSON *first)
 {
 	return strcmp(incident_of(failure), incident_of(first)) == 0 &&
-	       strcmp(str(failure, "metadata.namespace"), str(first, "metadata.namespace")) == 0;
+	       strcmp(failure_str(failure, "metadata.namespace"), failure_str(first, "metadata.namespace")) == 0;
 }
 
 static void add_member(const struct item *item, const struct item *first, struct strbuf *out)
@@ -235,11 +175,11 @@ static void add_member(const struct item *item, const struct item *first, struct
 			    duration_format(after < 0 ? -after : after, text));
 	else
 		strbuf_addf(out, "%11s", "");
-	add_printable(out, str(item->failure, "spec.class"));
+	add_printable(out, failure_str(item->failure, "spec.class"));
 	strbuf_adds(out, "  ");
-	add_printable(out, str(item->failure, "spec.pod"));
+	add_printable(out, failure_str(item->failure, "spec.pod"));
 	strbuf_adds(out, "  ");
-	add_printable(out, str(item->failure, "metadata.name"));
+	add_printable(out, failure_str(item->failure, "metadata.name"));
 	strbuf_addc(out, '\n');
 }
 
@@ -251,11 +191,11 @@ static void add_incident(const struct items *items, const struct item *first, in
 	strbuf_adds(out, "Incident ");
 	add_printable(out, incident_of(first->failure));
 	strbuf_adds(out, ", namespace ");
-	add_printable(out, str(first->failure, "metadata.namespace"));
+	add_printable(out, failure_str(first->failure, "metadata.namespace"));
 	strbuf_adds(out, ", cluster ");
-	add_printable(out, str(first->failure, "spec.cluster"));
+	add_printable(out, failure_str(first->failure, "spec.cluster"));
 	strbuf_addf(out, ", %s ago\n  ", age_of(first->ended_ns, now_ns, age));
-	add_printable(out, str(first->failure, "spec.verdict"));
+	add_printable(out, failure_str(first->failure, "spec.verdict"));
 	strbuf_addc(out, '\n');
 	add_member(first, first, out);
 	for (size_t i = 0; i < items->n; i++)
@@ -275,7 +215,7 @@ static bool is_first(const cJSON *failure, const char *id)
 size_t failure_list_incidents(const cJSON *list, const struct failure_filter *filter,
 			      const char *id, int64_t now_ns, struct strbuf *out)
 {
-	struct items items = items_of(list, filter);
+	struct items items = failure_items_of(list, filter);
 	size_t n = 0;
 
 	for (size_t i = 0; i < items.n; i++) {
@@ -293,11 +233,11 @@ const cJSON *failure_find(const cJSON *list, const char *name)
 	const cJSON *array = json_get(list, "items"), *failure, *found = NULL;
 
 	cJSON_ArrayForEach(failure, array)
-		if (strcmp(str(failure, "metadata.name"), name) == 0)
+		if (strcmp(failure_str(failure, "metadata.name"), name) == 0)
 			return failure;
 	cJSON_ArrayForEach(failure, array)
-		if (strcmp(str(failure, "spec.pod"), name) == 0 &&
-		    (!found || ended_ns(failure) >= ended_ns(found)))
+		if (strcmp(failure_str(failure, "spec.pod"), name) == 0 &&
+		    (!found || failure_ended_ns(failure) >= failure_ended_ns(found)))
 			found = failure;
 	return found;
 }

@@ -14,34 +14,31 @@
 #include "lib/macros.h"
 #include "lib/strbuf.h"
 
-#define NOT_STARTED 127
-
 static const char *program_of(const struct kubectl *kubectl)
 {
 	return kubectl->program ? kubectl->program : "kubectl";
 }
 
-/* args with the flags of all calls before them. argv has room for KUBECTL_ARGS_MAX words and NULL. */
-static int make_argv(const struct kubectl *kubectl, const char *const *args, const char **argv,
-		     struct err *err)
+int kubectl_argv(const struct kubectl *kubectl, const char *const *args,
+		 const char *ret_argv[static KUBECTL_ARGS_MAX + 1], struct err *err)
 {
 	size_t n = 0;
 
-	argv[n++] = program_of(kubectl);
+	ret_argv[n++] = program_of(kubectl);
 	if (kubectl->kubeconfig) {
-		argv[n++] = "--kubeconfig";
-		argv[n++] = kubectl->kubeconfig;
+		ret_argv[n++] = "--kubeconfig";
+		ret_argv[n++] = kubectl->kubeconfig;
 	}
 	if (kubectl->context) {
-		argv[n++] = "--context";
-		argv[n++] = kubectl->context;
+		ret_argv[n++] = "--context";
+		ret_argv[n++] = kubectl->context;
 	}
 	for (; *args; args++) {
 		if (n >= KUBECTL_ARGS_MAX)
 			return err_set(err, E2BIG, "too many arguments for kubectl");
-		argv[n++] = *args;
+		ret_argv[n++] = *args;
 	}
-	argv[n] = NULL;
+	ret_argv[n] = NULL;
 	return 0;
 }
 
@@ -53,17 +50,17 @@ static _Noreturn void become(const char *const *argv, int out, bool quiet)
 		dup2(null, STDERR_FILENO);
 	dup2(out, STDOUT_FILENO);
 	execvp(argv[0], (char *const *)argv);
-	_exit(NOT_STARTED);
+	_exit(KUBECTL_NOT_STARTED);
 }
 
-static int wait_for(pid_t pid, const char *program, struct err *err)
+int kubectl_wait(pid_t pid, const char *program, struct err *err)
 {
 	int status;
 
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return err_set(err, errno, "wait for %s", program);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_STARTED)
+	if (WIFEXITED(status) && WEXITSTATUS(status) == KUBECTL_NOT_STARTED)
 		return err_set(err, ENOENT,
 			       "%s cannot be started; it has to be in PATH, or $KUBECTL names it",
 			       program);
@@ -90,7 +87,7 @@ static int capture(const char *const *argv, bool quiet, struct strbuf *out, stru
 		return err_set(err, errno, "start %s", argv[0]);
 	r = fd_read_all(from, out, err);
 	close(TAKE_FD(from));
-	end = wait_for(pid, argv[0], r < 0 ? NULL : err);
+	end = kubectl_wait(pid, argv[0], r < 0 ? NULL : err);
 	return r < 0 ? r : end;
 }
 
@@ -99,7 +96,7 @@ int kubectl_json(const struct kubectl *kubectl, const char *const *args, bool qu
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(KUBECTL_ANSWER_MAX);
 	const char *argv[KUBECTL_ARGS_MAX + 1];
-	int r = make_argv(kubectl, args, argv, err);
+	int r = kubectl_argv(kubectl, args, argv, err);
 
 	if (r == 0)
 		r = capture(argv, quiet, &out, err);
@@ -112,7 +109,7 @@ int kubectl_json(const struct kubectl *kubectl, const char *const *args, bool qu
 int kubectl_exec(const struct kubectl *kubectl, const char *const *args, struct err *err)
 {
 	const char *argv[KUBECTL_ARGS_MAX + 1];
-	int r = make_argv(kubectl, args, argv, err);
+	int r = kubectl_argv(kubectl, args, argv, err);
 
 	if (r < 0)
 		return r;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kubectl-afterglow: a plugin of kubectl that says what ended in Ray clusters, and why. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,12 +11,14 @@
 #include "lib/macros.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
+#include "plugin/bundle.h"
 #include "plugin/doctor.h"
 #include "plugin/explain.h"
 #include "plugin/failure_list.h"
 #include "plugin/failure_text.h"
 #include "plugin/kubectl.h"
 #include "plugin/options.h"
+#include "plugin/page.h"
 
 #define OUT_MAX (64 << 20)
 #define ARGS_MAX 16
@@ -133,6 +136,15 @@ static int list(const struct options *o, struct strbuf *out, struct err *err)
 	return 0;
 }
 
+/* The failure of that name; failures must outlive it. */
+static int find_failure(const struct options *o, const cJSON *failures, const cJSON **ret_failure, struct err *err)
+{
+	*ret_failure = failure_find(failures, o->argument);
+	if (*ret_failure)
+		return 0;
+	return err_set(err, EPROTO, "no failure and no pod with a failure is called \"%.253s\"%s", o->argument, where_looked(o));
+}
+
 static int show_by_kubectl(const struct options *o, const cJSON *failure, struct err *err)
 {
 	struct kubectl kubectl = kubectl_of(o);
@@ -154,16 +166,72 @@ static int show(const struct options *o, struct strbuf *out, struct err *err)
 
 	if (r < 0)
 		return r;
-	failure = failure_find(failures, o->argument);
-	if (!failure)
-		return err_set(
-			err, EPROTO, "no failure and no pod with a failure is called \"%.253s\"%s",
-			o->argument,
-			where_looked(o));
+	r = find_failure(o, failures, &failure, err);
+	if (r < 0)
+		return r;
 	if (o->output)
 		return show_by_kubectl(o, failure, err);
 	failure_text(failure, out);
 	return 0;
+}
+
+static int save_bundle(const struct options *o, struct err *err)
+{
+	_cleanup_json_ cJSON *failures = NULL, *pods = NULL;
+	struct kubectl kubectl = kubectl_of(o);
+	const cJSON *failure;
+	int r = read_failures(o, &failures, err);
+
+	if (r == 0)
+		r = find_failure(o, failures, &failure, err);
+	if (r < 0)
+		return r;
+	const char *const args[] = { "get", "pods", "--selector", "ray.io/is-ray-node=yes", "--output=json", "--namespace",
+				     json_str(failure, "metadata.namespace"), NULL };
+	r = kubectl_json(&kubectl, args, false, &pods, err);
+	return r < 0 ? r : bundle_save(&kubectl, failure, pods, o->image, o->second, err);
+}
+
+static int write_page(const struct options *o, struct strbuf *out, struct err *err)
+{
+	struct failure_filter filter = filter_of(o);
+	_cleanup_json_ cJSON *failures = NULL;
+	int r = read_failures(o, &failures, err);
+
+	if (r < 0)
+		return r;
+	size_t n = page(failures, &filter, now_realtime_ns(), out);
+	if (!o->argument)
+		return 0;
+	if (strbuf_failed(out))
+		return err_set(err, ENOMEM, "page");
+	r = file_put(AT_FDCWD, o->argument, strbuf_str(out), out->len, 0644, err);
+	if (r < 0)
+		return r;
+	strbuf_reset(out);
+	strbuf_addf(out, "%zu failures are in %s\n", n, o->argument);
+	return 0;
+}
+
+/* kubectl chooses the first container if none is named, and Ray's is the first. */
+static int release(const struct options *o, struct err *err)
+{
+	struct kubectl kubectl = kubectl_of(o);
+	const char *args[ARGS_MAX] = { "exec", o->argument };
+	size_t n = 2;
+
+	if (o->namespace) {
+		args[n++] = "--namespace";
+		args[n++] = o->namespace;
+	}
+	if (o->container) {
+		args[n++] = "--container";
+		args[n++] = o->container;
+	}
+	args[n++] = "--";
+	args[n++] = "/afterglow/bin/afterglow-launch";
+	args[n++] = "--release";
+	return kubectl_exec(&kubectl, args, err);
 }
 
 static int incidents(const struct options *o, struct strbuf *out, struct err *err)
@@ -246,6 +314,12 @@ static int run(const struct options *o, struct strbuf *out, struct err *err)
 		return explain(o->argument, out, err);
 	case COMMAND_DOCTOR:
 		return examine(o, out, err);
+	case COMMAND_BUNDLE:
+		return save_bundle(o, err);
+	case COMMAND_PAGE:
+		return write_page(o, out, err);
+	case COMMAND_RELEASE:
+		return release(o, err);
 	}
 	return err_set(err, EINVAL, "no command");
 }

@@ -32,6 +32,9 @@ static const char *const helps[] = {
 			 "  show NAME              show one failure with its evidence; NAME is a failure or a pod\n"
 			 "  incidents [ID]         show failures that belong together: the first cause and what followed\n"
 			 "  explain CODE|CLASS     explain an exit code or a class: explain 137\n"
+			 "  bundle NAME DIR        save the bundle of a failure, all of its evidence, in a directory\n"
+			 "  page [FILE]            write all failures as one HTML page, with a timeline and filters\n"
+			 "  release POD            end a container that is held after its failure\n"
 			 "  doctor                 what this cluster grants Afterglow, what each gap costs, how to close it\n"
 			 "\n"
 			 "`kubectl afterglow COMMAND --help` says more. kubectl itself is run to reach the cluster.\n",
@@ -57,9 +60,24 @@ static const char *const helps[] = {
 	[COMMAND_DOCTOR] = "usage: kubectl afterglow doctor [OPTION...]\n"
 			   "Looks at CRDs, operator, webhook, Ray pods, claims and nodes. Ends with 1 if something is broken.\n"
 			   "\n" COMMON_HELP,
+	[COMMAND_BUNDLE] = "usage: kubectl afterglow bundle NAME DIR [OPTION...]\n"
+			   "Saves the bundle of a failure in DIR, which is made or empty. NAME is that of the RayFailure or of its\n"
+			   "pod. A pod that is made from the sidecar's image reads the store (claim, S3 or HDFS), and is deleted\n"
+			   "afterwards, also after Ctrl-C. The digest of each file is compared. You need the rights to create pods\n"
+			   "and pods/exec, and to delete pods.\n"
+			   "\n"
+			   "      --image IMAGE      the sidecar's image (default: that of a Ray pod in the namespace)\n" COMMON_HELP,
+	[COMMAND_PAGE] = "usage: kubectl afterglow page [FILE] [OPTION...]\n"
+			 "Writes all failures as one HTML page that needs nothing else: a timeline, groups by signature, and a list\n"
+			 "with filters. It goes to FILE, which is replaced, or to stdout.\n"
+			 "\n" FILTER_HELP COMMON_HELP,
+	[COMMAND_RELEASE] = "usage: kubectl afterglow release POD [OPTION...]\n"
+			    "Ends the Ray container of a pod that is held after its failure (recording.holdOnFailure).\n"
+			    "\n"
+			    "  -c, --container NAME   which container (default: the first Ray container of the pod)\n" COMMON_HELP,
 };
 
-const char *const command_names[] = { "", "list", "show", "incidents", "explain", "doctor", NULL };
+const char *const command_names[] = { "", "list", "show", "incidents", "explain", "doctor", "bundle", "release", "page", NULL };
 
 const char *options_help(enum command command)
 {
@@ -87,6 +105,8 @@ static const struct {
 	{ "--class", 0, TEXT, AT(class) },
 	{ "--cluster", 0, TEXT, AT(cluster) },
 	{ "--owner", 0, TEXT, AT(owner) },
+	{ "--image", 0, TEXT, AT(image) },
+	{ "--container", 'c', TEXT, AT(container) },
 	{ "--since", 0, AGE, AT(since_ns) },
 	{ "--by-signature", 0, FLAG, AT(by_signature) },
 #undef AT
@@ -165,31 +185,36 @@ static int take_option(struct options *o, char **argv, int *at, struct err *err)
 static int take_word(struct options *o, const char *word, struct err *err)
 {
 	if (o->command != COMMAND_NONE) {
-		if (o->argument)
+		const char **place = o->argument && o->command == COMMAND_BUNDLE ? &o->second : &o->argument;
+
+		if (*place)
 			return err_set(err, EINVAL, "\"%.80s\" is one argument too many", word);
-		o->argument = word;
+		*place = word;
 		return 0;
 	}
 	for (size_t i = 1; command_names[i]; i++)
 		if (strcmp(command_names[i], word) == 0)
 			o->command = (enum command)i;
 	if (o->command == COMMAND_NONE)
-		return err_set(err, EINVAL, "\"%.80s\" is no command; they are list, show, incidents, explain and doctor", word);
+		return err_set(err, EINVAL, "\"%.80s\" is no command; they are list, show, incidents, explain, doctor, bundle, release and page", word);
 	return 0;
 }
 
 static int check(const struct options *o, struct err *err)
 {
-	bool needs = o->command == COMMAND_SHOW || o->command == COMMAND_EXPLAIN;
-	bool takes = needs || o->command == COMMAND_INCIDENTS;
+	bool needs = o->command == COMMAND_SHOW || o->command == COMMAND_EXPLAIN || o->command == COMMAND_BUNDLE ||
+		     o->command == COMMAND_RELEASE;
+	bool takes = needs || o->command == COMMAND_INCIDENTS || o->command == COMMAND_PAGE;
 
 	if (o->help || o->version)
 		return 0;
 	if (o->command == COMMAND_NONE)
-		return err_set(err, EINVAL, "a command is missing: list, show, incidents, explain or doctor");
+		return err_set(err, EINVAL, "a command is missing: list, show, incidents, explain, doctor, bundle, release or page");
 	if (needs && !o->argument)
 		return err_set(err, EINVAL, "%s wants an argument; `kubectl afterglow %s --help` says which", command_names[o->command],
 			       command_names[o->command]);
+	if (o->command == COMMAND_BUNDLE && !o->second)
+		return err_set(err, EINVAL, "bundle wants a directory behind the name");
 	if (!takes && o->argument)
 		return err_set(err, EINVAL, "%s takes no argument, not \"%.80s\"", command_names[o->command], o->argument);
 	if (o->all_namespaces && o->namespace)

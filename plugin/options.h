@@ -9,13 +9,13 @@
 #include "lib/err.h"
 #include "lib/strbuf.h"
 
-enum command { COMMAND_NONE, COMMAND_LIST, COMMAND_SHOW, COMMAND_INCIDENTS, COMMAND_EXPLAIN, COMMAND_DOCTOR };
+enum command { COMMAND_NONE, COMMAND_LIST, COMMAND_SHOW, COMMAND_INCIDENTS, COMMAND_EXPLAIN, COMMAND_DOCTOR, COMMAND_BUNDLE, COMMAND_RELEASE, COMMAND_PAGE };
 
 struct options {
 	enum command command;
-	const char *argument; /* after the command; NULL: none */
+	const char *argument, *second; /* after the command; NULL: none */
 	const char *kubeconfig, *context, *namespace, *selector, *output;
-	const char *class, *cluster, *owner;
+	const char *class, *cluster, *owner, *image, *container;
 	int64_t since_ns; /* how long ago, at most; 0: any time */
 	bool all_namespaces, by_signature, watch, help, version;
 };

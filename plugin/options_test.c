@@ -53,6 +53,10 @@ static void what_is_wrong_is_named_with_what_would_be_right(void **state)
 		{ { "list", "--owner", "train" }, "must be KIND/NAME" },
 		{ { "list", "pod" }, "list takes no argument, not \"pod\"" },
 		{ { "show" }, "show wants an argument" },
+		{ { "bundle" }, "bundle wants an argument" },
+		{ { "bundle", "pod" }, "bundle wants a directory" },
+		{ { "bundle", "pod", "dir", "more" }, "\"more\" is one argument too many" },
+		{ { "release" }, "release wants an argument" },
 		{ { "show", "a", "b" }, "\"b\" is one argument too many" },
 	};
 	(void)state;

@@ -71,10 +71,10 @@ static void leave_after_end(struct service *s)
 	if (leave == SIDECAR_STAYS || s->stopping)
 		return;
 	if (leave == SIDECAR_LEAVES) {
-		log_info("the Ray container has ended with success: so does the sidecar");
+		log_info("the Ray container ended with exit code 0: the sidecar ends as well");
 		begin_stop(s);
 	} else if (!sidecar_is_shipping(s->sidecar)) {
-		log_info("the Ray container has ended, and its bundle is where it belongs: so does the sidecar");
+		log_info("the Ray container ended, and its bundle is in the store: the sidecar ends as well");
 		s->stopping = true;
 	}
 }

@@ -25,6 +25,8 @@ const char sidecar_usage[] =
 	"(afterglow-launch) connects to the socket. Reports name the pod by the variables POD_NAMESPACE,\n"
 	"POD_NAME, POD_UID, NODE_NAME and AFTERGLOW_CLUSTER, and the store by AFTERGLOW_STORE_NAME.\n"
 	"  --socket PATH       listen on this socket for launchers (default " DEFAULT_SOCKET ")\n"
+	"  --node-socket PATH  listen on this socket for the node agent; no other container may mount its\n"
+	"                      directory (default: take nothing from the node)\n"
 	"  --spool DIR         write bundles to this directory first (default " DEFAULT_SPOOL ")\n"
 	"  --spool-fallback DIR  write bundles to this directory in memory while that of --spool cannot be\n"
 	"                      written; at most 24Mi, and only with a store. If it is a tmpfs, samples\n"
@@ -229,6 +231,7 @@ static const struct row {
 	int (*take)(struct sidecar_options *o, const char *option, const char *value, struct err *err);
 } table[] = {
 	{ .name = "--socket", RECORD, TEXT, AT(socket_path) },
+	{ .name = "--node-socket", RECORD, TEXT, AT(node_socket) },
 	{ .name = "--spool", RECORD, TEXT, AT(spool) },
 	{ .name = "--spool-fallback", RECORD, TEXT, AT(spool_fallback) },
 	{ .name = "--store", BOTH, TEXT, AT(store.url) },

@@ -5,6 +5,7 @@ import ctypes
 import http.client
 import json
 import os
+import pathlib
 import signal
 import subprocess
 import time
@@ -103,6 +104,22 @@ def wait_for(what, condition, timeout=60, interval=0.3):
             last = error
         time.sleep(interval)
     raise AssertionError(f"waited {timeout} s for {what}; last: {last!r}")
+
+
+MACHINE = pathlib.Path(__file__).parents[1] / "cluster/v2/node.sh"
+SIDECAR_IMAGE = pathlib.Path(__file__).parents[2] / "build/images/afterglow-sidecar.tar"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def machine():
+    """The node in a virtual machine, where it is the one under test. With AFTERGLOW_KEEP it is up already, and stays."""
+    if os.environ.get("AFTERGLOW_E2E_NODE") != "afterglow-v2" or os.environ.get("AFTERGLOW_KEEP"):
+        yield
+        return
+    end = AtTheEnd(MACHINE, "down")
+    subprocess.run([MACHINE, "up", SIDECAR_IMAGE], check=True, timeout=1200)
+    yield
+    end.now(timeout=120)
 
 
 @pytest.fixture(name="kubectl", scope="session")

@@ -18,6 +18,8 @@ ROOT = pathlib.Path(__file__).parents[2]
 RAY_IMAGE = os.environ.get("RAY_IMAGE", "localhost/afterglow-ray:2.60.0")
 VERSION = os.environ.get("AFTERGLOW_VERSION", "0.1.0")
 SYSTEM = "afterglow-system"
+# The workers' node, if it is to be a certain one; it has a taint of its own, as a node for some pods only.
+NODE = os.environ.get("AFTERGLOW_E2E_NODE")
 
 
 # A line of its own, written at once.
@@ -75,24 +77,37 @@ def container(name, memory, **extra):
             "resources": {"requests": {"cpu": "10m"}, "limits": {"memory": memory}}, **extra}
 
 
-def ray_cluster(name, namespace, workers, annotations=None):
+def placed():
+    """More of a pod's spec: on the node under test."""
+    if not NODE:
+        return {}
+    return {"nodeSelector": {"kubernetes.io/hostname": NODE}, "tolerations": [{"effect": "NoSchedule", "operator": "Exists"}]}
+
+
+def template(container_, more=None):
     """
-    A RayCluster as a user of KubeRay writes it. workers: group name to its template's container, in which annotations,
-    volumes, neighbours (further containers) and pod (more of the pod's spec) are the template's.
+    A group's template of a container, in which annotations, volumes, neighbours (further containers) and pod (more of the
+    pod's spec) are the template's.
+    """
+    return {"metadata": {"annotations": copy.deepcopy(container_.pop("annotations", {}))},
+            "spec": {"volumes": container_.pop("volumes", []), **(more or {}), **container_.pop("pod", {}),
+                     "containers": [container_, *container_.pop("neighbours", [])], "terminationGracePeriodSeconds": 5}}
+
+
+def ray_cluster(name, namespace, workers, annotations=None, head=None):
+    """
+    A RayCluster as a user of KubeRay writes it. workers: group name to its template's container, as template() takes it. head:
+    such a container, with a command of its own, which runs in place of Ray's head.
     """
     groups = [{"groupName": group, "replicas": 1, "minReplicas": 0, "maxReplicas": 3, "rayStartParams": {"num-cpus": "2"},
-               "template": {"metadata": {"annotations": copy.deepcopy(worker.pop("annotations", {}))},
-                            "spec": {"volumes": worker.pop("volumes", []), **worker.pop("pod", {}),
-                                     "containers": [worker, *worker.pop("neighbours", [])],
-                                     "terminationGracePeriodSeconds": 5}}}
+               "template": template(worker, placed())}
               for group, worker in workers.items()]
+    head_template = template(head, placed()) if head else template(container("ray-head", "2500Mi"))
     return {
         "apiVersion": "ray.io/v1", "kind": "RayCluster",
         "metadata": {"name": name, "namespace": namespace, "annotations": annotations or {}},
         "spec": {"rayVersion": RAY_IMAGE.rsplit(":", 1)[1],
-                 "headGroupSpec": {"rayStartParams": {"dashboard-host": "0.0.0.0"},
-                                   "template": {"spec": {"containers": [container("ray-head", "2500Mi")],
-                                                         "terminationGracePeriodSeconds": 5}}},
+                 "headGroupSpec": {"rayStartParams": {"dashboard-host": "0.0.0.0"}, "template": head_template},
                  "workerGroupSpecs": groups},
     }
 

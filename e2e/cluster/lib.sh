@@ -96,6 +96,21 @@ pid_of() {
 	printf '%s\n' "$pid"
 }
 
+# node_credentials DIRECTORY NODE ADDRESS: what the kubelet of a further node needs: server.crt and server.key, and a kubeconfig.
+node_credentials() {
+	local dir=$1 subject=/O=system:nodes/CN=system:node:$2 name
+	umask 077
+	for name in client server; do
+		openssl req -x509 -config "$run/pki/openssl.cnf" -new -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -noenc -days 3650 \
+			-CA "$run/pki/ca.crt" -CAkey "$run/pki/ca.key" -subj "$subject" -keyout "$dir/$name.key" -out "$dir/$name.crt" \
+			-addext basicConstraints=critical,CA:FALSE -addext keyUsage=critical,digitalSignature \
+			-addext extendedKeyUsage=clientAuth,serverAuth -addext "subjectAltName=DNS:$2,IP:$3" 2>/dev/null
+	done
+	sed "s#client-certificate-data: .*#client-certificate-data: $(base64 -w0 "$dir/client.crt")#
+		s#client-key-data: .*#client-key-data: $(base64 -w0 "$dir/client.key")#" "$kubeconfig" >"$dir/kubeconfig"
+	umask 022
+}
+
 # start NAME COMMAND...: runs a daemon in the cluster's network namespace.
 # Neither setsid nor nsenter forks here, so $! is the daemon's own pid.
 # nsenter rather than "ip netns exec", which hides /sys/fs/cgroup.

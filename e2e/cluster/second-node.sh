@@ -14,24 +14,11 @@ set -euo pipefail
 second=afterglow-second
 dir=$run/second
 socket=$dir/containerd.sock
-pki=$run/pki
 # The first node has the bridge's address; both are in one network namespace.
 ip=$node_link_ip
 port=10350
 
 kubectl() { "$run/bin/kubectl" --kubeconfig "$kubeconfig" --request-timeout=10s "$@"; }
-
-issue() { # NAME SUBJECT NAMES
-	openssl req -x509 -config "$pki/openssl.cnf" -new -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -noenc -days 3650 \
-		-CA "$pki/ca.crt" -CAkey "$pki/ca.key" -subj "$2" -keyout "$dir/$1.key" -out "$dir/$1.crt" \
-		-addext basicConstraints=critical,CA:FALSE -addext keyUsage=critical,digitalSignature \
-		-addext extendedKeyUsage=clientAuth,serverAuth -addext "subjectAltName=$3" 2>/dev/null
-}
-
-make_kubeconfig() {
-	sed "s#client-certificate-data: .*#client-certificate-data: $(base64 -w0 "$dir/node.crt")#
-		s#client-key-data: .*#client-key-data: $(base64 -w0 "$dir/node.key")#" "$kubeconfig" >"$dir/kubeconfig"
-}
 
 make_cgroup() {
 	local hierarchy
@@ -75,11 +62,7 @@ up() {
 	[ -e "$marker" ] || die "the cluster is not up"
 	down
 	mkdir -p "$dir"/{logs,kubelet,pki}
-	umask 077
-	issue node "/O=system:nodes/CN=system:node:$second" "DNS:$second"
-	issue server "/O=system:nodes/CN=system:node:$second" "DNS:$second,IP:$ip"
-	make_kubeconfig
-	umask 022
+	node_credentials "$dir" "$second" "$ip"
 	make_cgroup
 	start_containerd
 	copy_images "$@"

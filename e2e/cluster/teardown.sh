@@ -12,7 +12,7 @@ daemons=(kubelet kube-proxy coredns kube-scheduler kube-controller-manager
 
 kill_daemons() {
 	local name pid
-	for name in "${daemons[@]}" second-kubelet second-containerd; do
+	for name in "${daemons[@]}" second-kubelet second-containerd v2-machine v2-node v2-volumes; do
 		if pid=$(pid_of "$name"); then kill -KILL "$pid" 2>/dev/null || true; fi
 	done
 }
@@ -77,7 +77,7 @@ unmount_all() {
 }
 
 remove_network() {
-	ip link delete "$host_link" 2>/dev/null || true
+	ip link delete "$host_link" 2>/dev/null || true # and the routes through it
 	if [ -e "/run/netns/$netns" ]; then ip netns delete "$netns"; fi
 }
 

@@ -17,7 +17,7 @@ CLASS_OF_SIGNAL = {2: "Interrupted", 4: "IllegalInstruction", 5: "Trap", 6: "Abo
 
 # A sentence with one of these leaves room for another story, or only puts two facts side by side.
 HEDGE = re.compile(r"likely|probabl|looks like|seems|may |might|perhaps|possibl|could |cannot be told|not known|unless|suggest|nobody"
-                   r"|by which a shell tells|then the command ended with|ended with exit code \d+ (when|after)", re.I)
+                   r"|with which a shell reports|then the command ended with|ended with exit code \d+ (when|after)", re.I)
 VICTIM = re.compile(r"(?:kernel|OOM killer) (?:has )?(?:killed|took) \S+ \(PID (\d+)")
 
 

@@ -6,6 +6,7 @@
  *	--memory MODE	what of the memory cgroups it sees: "own" its own alone, "host" the whole hierarchy, as a privileged container does.
  *			On v2 "own" has a cgroup namespace; on v1 the cgroup is mounted over the hierarchy
  *	--pid		a PID namespace of its own
+ *	--no-capabilities	root without any, as a container with drop: [ALL]
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -54,6 +56,14 @@ static void show_own_memory(const char *cgroup)
 	check(mount("cgroup", V2, "cgroup2", 0, NULL), "mount cgroup2");
 }
 
+/* By exec root gets what the bounding set has: nothing. */
+static void drop_capabilities(void)
+{
+	for (int c = 0; prctl(PR_CAPBSET_DROP, c, 0, 0, 0) == 0; c++)
+		;
+	check(prctl(PR_CAPBSET_READ, 0, 0, 0, 0) == 0 ? 0 : -1, "drop capabilities");
+}
+
 /* Interrupts the wait below. */
 static void on_signal(int signo)
 {
@@ -63,13 +73,15 @@ static void on_signal(int signo)
 int main(int argc, char **argv)
 {
 	const char *cgroup = NULL, *memory = "host";
-	bool pid_namespace = false;
+	bool pid_namespace = false, capable = true;
 	int status;
 	pid_t pid;
 
 	for (argv++; argc > 1 && *argv && strncmp(*argv, "--", 2) == 0; argv++) {
 		if (strcmp(*argv, "--pid") == 0)
 			pid_namespace = true;
+		else if (strcmp(*argv, "--no-capabilities") == 0)
+			capable = false;
 		else if (strcmp(*argv, "--cgroup") == 0 && argv[1])
 			cgroup = *++argv;
 		else if (strcmp(*argv, "--memory") == 0 && argv[1])
@@ -93,6 +105,8 @@ int main(int argc, char **argv)
 			show_own_memory(cgroup);
 		if (pid_namespace)
 			check(mount("proc", "/proc", "proc", 0, NULL), "mount proc");
+		if (!capable)
+			drop_capabilities();
 		execvp(*argv, argv);
 		check(-1, *argv);
 	}

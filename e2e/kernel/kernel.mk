@@ -25,7 +25,7 @@ $(KERNEL_TESTS): $(BUILD)/test/%: $(BUILD)/obj/e2e/kernel/%.o $(call objects,$(L
 $(BUILD)/test/recovery_loop: $(call objects,sidecar/memcg_make.c $(call modules,sidecar/sample))
 
 .PHONY: kernel-programs launch-test oom-loop kernel-tests kernel-tests-here kernel-tests-oom kernel-tests-vm kernel-tests-vm-cores
-kernel-programs: $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-ship $(BUILD)/afterglow-pack $(BUILD)/afterglow-unwind $(BUILD)/test/crash $(KERNEL_TEST_TOOLS) $(KERNEL_TESTS)
+kernel-programs: $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-ship $(BUILD)/afterglow-pack $(BUILD)/afterglow-unwind $(BUILD)/afterglow-node $(BUILD)/test/crash $(KERNEL_TEST_TOOLS) $(KERNEL_TESTS)
 
 launch-test: kernel-programs
 	$(Q)AFTERGLOW_BUILD=$(BUILD) $(BUILD)/test/launch_test
@@ -78,6 +78,8 @@ kernel-tests-oom: kernel-programs
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/oom_cause_test.sh
 	@echo "== limits below, above and elsewhere"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/cgroups_test.sh
+	@echo "== who sent a signal, by way of the node agent"
+	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/node_signals_test.sh
 	@echo "== pods of every shape"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/pods_test.sh
 	@echo "== exec when things go wrong around it"
@@ -100,6 +102,7 @@ kernel-tests-vm: kernel-programs
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/oom_cause_test.sh
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/cgroups_test.sh
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/pods_test.sh
+	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/node_signals_test.sh
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/node_oom_test.sh
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/recovery_loop $(RECOVERY_LOOP_V2)
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/oom_loop $(OOM_LOOP_V2)
@@ -109,6 +112,10 @@ kernel-tests-vm: kernel-programs
 kernel-tests-vm-cores: kernel-programs
 	@echo "== cores of every pattern, in a virtual machine"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/cores_test.sh
+	@echo "== cores by way of the node agent, in a virtual machine"
+	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/node_cores_test.sh
+	@echo "== the same before Debian's systemd-coredump"
+	$(Q)AFTERGLOW_BUILD=$(BUILD) AFTERGLOW_VM_ROOT=$$(e2e/kernel/systemd_root.sh) e2e/kernel/vm.sh e2e/kernel/node_systemd_test.sh
 
 # The long one: what the claim "every OOM death is explained" rests on.
 oom-loop:

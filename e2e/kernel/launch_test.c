@@ -1930,7 +1930,7 @@ static void another_user_of_the_same_container_is_not_taken_for_the_sidecar(void
 		close(connection);
 	}
 	close_input(&p);
-	assert_non_null(strstr(read_text(p.err, NULL), "not recording"));
+	assert_non_null(strstr(read_text(p.err, NULL), "without the sidecar"));
 	assert_int_equal(finish(&p), 0);
 	stop_listening(listener);
 	chmod(directory, 0700);
@@ -1967,7 +1967,7 @@ static void a_process_of_the_containers_own_user_is_not_taken_for_the_sidecar(vo
 	(void)state;
 
 	assert_string_equal(read_text(p.out, "\n"), "0\n");
-	assert_non_null(strstr(read_text(p.err, "\n"), "not recording"));
+	assert_non_null(strstr(read_text(p.err, "\n"), "without the sidecar"));
 	close_input(&p);
 	assert_int_equal(finish(&p), 0);
 	unlink(socket_path);

@@ -121,7 +121,7 @@ for sees in own host; do
 	make_pod systemd
 	set_limit "$ray" 300M
 	start_sidecar --pid
-	run_ray 'kill -9 $$' --memory $sees --pid
+	run_ray "until grep -q '\"event\":\"attached\"' $work/err; do sleep 0.05; done; kill -9 \$\$" --memory $sees --pid
 	check "$shape: kill -9 is no OOM kill" says 'class Killed, certain'
 
 	# shareProcessNamespace: the launcher is not PID 1, and sidecar and container see each other.

@@ -13,6 +13,7 @@
 # AFTERGLOW_KERNEL      the Debian package (default: what linux-image-cloud-amd64 depends on)
 # AFTERGLOW_BUILD       the build directory to take along (default build)
 # AFTERGLOW_VM_FILES    more files and directories to take along, separated by blanks: their paths below this directory
+# AFTERGLOW_VM_ROOT     a directory of which all is put into the machine's root directory
 # AFTERGLOW_VM_MEMORY   in MiB (default 512)
 # AFTERGLOW_VM_TIMEOUT  in seconds, then it is killed and we exit 124 (default 900)
 # AFTERGLOW_VM_APPEND   more for the kernel's command line
@@ -64,7 +65,7 @@ take() { # PROGRAM TARGET: with its libraries, each where its loader looks for i
 		[ -e "$root$library" ] || install -D "$library" "$root$library"
 	done
 }
-for program in "$build"/afterglow-launch "$build"/afterglow-sidecar "$build"/afterglow-ship "$build"/afterglow-pack "$build"/afterglow-unwind; do
+for program in "$build"/afterglow-launch "$build"/afterglow-sidecar "$build"/afterglow-ship "$build"/afterglow-pack "$build"/afterglow-unwind "$build"/afterglow-node; do
 	if [ -x "$program" ]; then take "$program" "afterglow/build/${program##*/}"; fi
 done
 for program in "$build"/test/*; do
@@ -77,10 +78,12 @@ for path in ${AFTERGLOW_VM_FILES:-}; do
 	cp -r "$path" "$root/afterglow/$path"
 done
 
+if [ -n "${AFTERGLOW_VM_ROOT:-}" ]; then cp -a "$AFTERGLOW_VM_ROOT/." "$root/"; fi
+
 cat >"$root/init" <<'END'
 #!/bin/busybox sh
 /bin/busybox --install -s /bin
-export PATH=/bin HOME=/ TERM=dumb
+export PATH=/bin:/usr/bin HOME=/ TERM=dumb
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t devtmpfs dev /dev

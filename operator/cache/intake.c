@@ -31,10 +31,11 @@ static bool keeps_remnant(const struct intake *intake, const cJSON *object)
 }
 
 /*
- * What cannot be read must not keep anybody from the rest. Takes object. An older copy would not be true any more. Returns
- * -ENOMEM, or 0.
+ * What cannot be read must not keep anybody from the rest. Takes object. An older copy would not be
+ * true any more. Returns -ENOMEM, or 0.
  */
-static int take_remnant(struct intake *intake, struct store *store, cJSON *object, store_change_fn on_change, void *arg)
+static int take_remnant(struct intake *intake, struct store *store, cJSON *object,
+			store_change_fn on_change, void *arg)
 {
 	_cleanup_json_ cJSON *remnant = object;
 	_cleanup_free_ char *key = object_key(object);
@@ -45,12 +46,15 @@ static int take_remnant(struct intake *intake, struct store *store, cJSON *objec
 	if (intake->on_unreadable)
 		intake->on_unreadable(intake->arg, key, salvage_reason(remnant));
 	if (keeps_remnant(intake, remnant))
-		return store_put(store, TAKE_PTR(remnant), false, on_change, arg) == -ENOMEM ? -ENOMEM : 0;
+		return store_put(store, TAKE_PTR(remnant), false, on_change, arg) == -ENOMEM ?
+			       -ENOMEM :
+			       0;
 	store_remove(store, key, NULL, on_change, arg);
 	return 0;
 }
 
-int intake_take(struct intake *intake, struct store *store, cJSON *object, store_change_fn on_change, void *arg)
+int intake_take(struct intake *intake, struct store *store, cJSON *object,
+		store_change_fn on_change, void *arg)
 {
 	if (salvage_reason(object)) {
 		name_kind(intake, object);
@@ -60,7 +64,8 @@ int intake_take(struct intake *intake, struct store *store, cJSON *object, store
 	return store_put(store, object, false, on_change, arg) == -ENOMEM ? -ENOMEM : 0;
 }
 
-void intake_learn(const struct intake *intake, struct store *store, cJSON *object, store_change_fn on_change, void *arg)
+void intake_learn(const struct intake *intake, struct store *store, cJSON *object,
+		  store_change_fn on_change, void *arg)
 {
 	if (salvage_reason(object) && !keeps_remnant(intake, object)) {
 		cJSON_Delete(object);

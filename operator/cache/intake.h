@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a store keeps of the objects of one kind, wherever they come from: a list, a watch, or the answer to a write of ours. What
- * nobody reads is cut off, and what cannot be read (salvage.h) keeps nobody from the rest.
+ * What a store keeps of the objects of one kind, wherever they come from: a list, a watch, or the
+ * answer to a write of ours. What nobody reads is cut off, and what cannot be read (salvage.h)
+ * keeps nobody from the rest.
  */
 #ifndef AFTERGLOW_OPERATOR_CACHE_INTAKE_H
 #define AFTERGLOW_OPERATOR_CACHE_INTAKE_H
@@ -27,11 +28,13 @@ struct intake {
 void intake_prepare(const struct intake *intake, cJSON *object);
 
 /*
- * Puts object into store, which takes it; on_change (may be NULL) hears of it. -ENOMEM, or 0: an item without a name is none of an
- * API server's, the others are good.
+ * Puts object into store, which takes it; on_change (may be NULL) hears of it. -ENOMEM, or 0: an
+ * item without a name is none of an API server's, the others are good.
  */
-int intake_take(struct intake *intake, struct store *store, cJSON *object, store_change_fn on_change, void *arg);
+int intake_take(struct intake *intake, struct store *store, cJSON *object,
+		store_change_fn on_change, void *arg);
 /* The same for the answer to a write of ours. */
-void intake_learn(const struct intake *intake, struct store *store, cJSON *object, store_change_fn on_change, void *arg);
+void intake_learn(const struct intake *intake, struct store *store, cJSON *object,
+		  store_change_fn on_change, void *arg);
 
 #endif

@@ -24,7 +24,8 @@ static void add_query(struct strbuf *path, const char *name, const char *value)
 	url_encode(value, path);
 }
 
-void list_watch_list_path(const struct list_watch *lw, const char *token, bool unlimited, struct strbuf *out)
+void list_watch_list_path(const struct list_watch *lw, const char *token, bool unlimited,
+			  struct strbuf *out)
 {
 	resource_path(lw->resource, lw->namespace, NULL, NULL, out);
 	strbuf_adds(out, unlimited ? "?limit=0" : "?limit=500");
@@ -32,7 +33,8 @@ void list_watch_list_path(const struct list_watch *lw, const char *token, bool u
 	add_query(out, "continue", token);
 }
 
-void list_watch_watch_path(const struct list_watch *lw, const char *rv, int timeout_s, struct strbuf *out)
+void list_watch_watch_path(const struct list_watch *lw, const char *rv, int timeout_s,
+			   struct strbuf *out)
 {
 	resource_path(lw->resource, lw->namespace, NULL, NULL, out);
 	strbuf_addf(out, "?watch=1&allowWatchBookmarks=true&timeoutSeconds=%d", timeout_s);
@@ -40,13 +42,16 @@ void list_watch_watch_path(const struct list_watch *lw, const char *rv, int time
 	if (rv)
 		add_query(out, "resourceVersion", rv);
 	else
-		strbuf_adds(out, "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=");
+		strbuf_adds(
+			out,
+			"&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=");
 }
 
 bool list_watch_ends_initial(const cJSON *bookmark)
 {
 	const cJSON *annotations = json_get(bookmark, "metadata.annotations");
-	const char *value = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, INITIAL_EVENTS_END));
+	const char *value = cJSON_GetStringValue(
+		cJSON_GetObjectItemCaseSensitive(annotations, INITIAL_EVENTS_END));
 
 	return value && strcmp(value, "true") == 0;
 }

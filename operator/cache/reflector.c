@@ -2,6 +2,7 @@
 /* The state machine of list and watch. */
 #include "operator/cache/reflector.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "lib/macros.h"
@@ -264,7 +265,7 @@ static struct reflector_step wait_over(struct reflector *r, int64_t now_ns)
 	return r->unlimited ? list(r, true) : begin(r, now_ns);
 }
 
-struct reflector_step reflector_step(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
+static struct reflector_step step_for(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
 {
 	if (!expected(r, event->kind))
 		return go_on();
@@ -297,4 +298,15 @@ struct reflector_step reflector_step(struct reflector *r, const struct reflector
 		return watch_ended(r, now_ns);
 	}
 	return go_on();
+}
+
+struct reflector_step reflector_step(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
+{
+	struct reflector_step step = step_for(r, event, now_ns);
+
+	/* Only a whole copy is swapped in, and a watch begins where that ends. */
+	assert(!step.swap || r->synced);
+	assert(step.action != REFLECTOR_WATCH || *r->rv);
+	assert(step.delay_ns >= 0);
+	return step;
 }

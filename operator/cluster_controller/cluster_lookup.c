@@ -31,7 +31,7 @@ bool cluster_lookup_is_held(const cJSON *cluster)
 	return json_str(cluster, "metadata.deletionTimestamp") && redis_cleanup_is_held(cluster);
 }
 
-/* --- The namespace --------------------------------------------------------------------------------------- */
+/* --- The namespace ---------------------------------------------------------------------------- */
 
 static void on_namespace(void *arg, int64_t retry_after_ns, const struct err *err)
 {
@@ -47,7 +47,8 @@ static void on_namespace(void *arg, int64_t retry_after_ns, const struct err *er
 static int take_policy(struct cluster_lookup *l, const cJSON *cluster, struct err *err)
 {
 	const char *origin;
-	const struct policy *policy = policies_for(l->policies, l->namespace, json_get(cluster, "metadata.labels"), &origin);
+	const struct policy *policy = policies_for(l->policies, l->namespace,
+						   json_get(cluster, "metadata.labels"), &origin);
 
 	if (origin && !(l->policy_origin = strdup(origin)))
 		return err_set(err, ENOMEM, "policy");
@@ -63,15 +64,19 @@ static void look_at_namespace(struct cluster_lookup *l, struct known_namespace *
 		fail(l, 0, &err);
 		return;
 	}
-	l->namespaces = (struct namespace_lookup){ .client = l->client, .policy = &l->policy, .namespace = l->namespace,
-						   .known = known, .done = on_namespace, .arg = l };
+	l->namespaces = (struct namespace_lookup){ .client = l->client,
+						   .policy = &l->policy,
+						   .namespace = l->namespace,
+						   .known = known,
+						   .done = on_namespace,
+						   .arg = l };
 	if (cluster_lookup_is_held(cluster))
 		redis_cleanup_name(cluster, l->namespaces.objects[LOOKUP_JOB].name);
 	wanted_objects(cluster, known_state_of_cluster(l->known, l->key), &l->namespaces);
 	namespace_lookup_start(&l->namespaces);
 }
 
-/* --- Pods ------------------------------------------------------------------------------------------------- */
+/* --- Pods ------------------------------------------------------------------------------------- */
 
 static void on_pods(void *arg, int64_t retry_after_ns, const struct err *err)
 {

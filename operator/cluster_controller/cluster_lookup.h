@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What has to be known of one RayCluster before it is planned, and is not in the copies: which of its pods exist where that is
- * not certain (expectations.h), the policy in force, and what is asked of its namespace (namespace_lookup.h).
+ * What has to be known of one RayCluster before it is planned, and is not in the copies: which of
+ * its pods exist where that is not certain (expectations.h), the policy in force, and what is asked
+ * of its namespace (namespace_lookup.h).
  */
 #ifndef AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_CLUSTER_LOOKUP_H
 #define AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_CLUSTER_LOOKUP_H
@@ -20,13 +21,14 @@ struct cluster_lookup {
 	const char *key, *namespace; /* "namespace/name" of the cluster */
 	bool (*may_write)(void *arg); /* asked before a label is put back */
 	/*
-	 * All is known (err NULL); but when again is true there are more pods to ask for, and the cluster is to be looked at anew.
-	 * Or it cannot be found out now. The lookup may be gone afterwards.
+	 * All is known (err NULL); but when again is true there are more pods to ask for, and the
+	 * cluster is to be looked at anew. Or it cannot be found out now. The lookup may be gone
+	 * afterwards.
 	 */
 	void (*done)(void *arg, bool again, int64_t retry_after_ns, const struct err *err);
 	void *arg;
 
-	struct policy policy; /* a copy, as it was when it was looked at: a change of it is for the next time */
+	struct policy policy; /* a copy: a change of it is for the next time */
 	char *policy_origin; /* as in plan.h; NULL: the operator's own */
 	struct namespace_lookup namespaces; /* its objects are for the plan */
 	struct pod_lookup pods;
@@ -37,8 +39,9 @@ struct cluster_lookup {
 /* Calls done, perhaps at once. */
 void cluster_lookup_start(struct cluster_lookup *lookup);
 /*
- * Later, when a plan was found that creates pods while our copies may lack what the leader before us created: the cluster's pods
- * are listed, what the copies lack is asked for, and done is called once more.
+ * Later, when a plan was found that creates pods while our copies may lack what the leader before
+ * us created: the cluster's pods are listed, what the copies lack is asked for, and done is called
+ * once more.
  */
 void cluster_lookup_list_pods(struct cluster_lookup *lookup);
 void cluster_lookup_release(struct cluster_lookup *lookup);

@@ -2,6 +2,7 @@
 /* A plan being carried out. */
 #include "operator/cluster_controller/execution.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -113,7 +114,7 @@ static void note_end_of_namespace(struct execution *x)
 	struct known_namespace *known = known_state_of_namespace(x->executor->known, x->namespace);
 
 	if (known && !known->ends)
-		log_info("cluster %s: its namespace is being deleted, nothing can be made in it any more", x->key);
+		log_info("cluster %s: its namespace is being deleted, so nothing can be created in it", x->key);
 	if (known)
 		known->ends = true;
 	x->namespace_ends = true;
@@ -152,12 +153,13 @@ static bool try_without_sidecar(struct step *step, const struct client_response 
 	if (!inject_undo(op->body, why ? why : err_text(&response->err)) ||
 	    client_create(x->executor->client, op->body, pod_fields, on_op_done, step, &err) < 0)
 		return false;
-	log_warning("cluster %s: %s is refused, and tried without the sidecar: %s", x->key, name, why ? why : err_text(&response->err));
+	log_warning("cluster %s: %s is refused; trying again without the sidecar: %s", x->key, name, why ? why : err_text(&response->err));
 	return true;
 }
 
 static void conclude(struct execution *x)
 {
+	assert(x->in_flight > 0 && x->executor->n_writes >= x->in_flight);
 	x->in_flight--;
 	x->executor->n_writes--;
 	x->answered(x->arg);
@@ -278,6 +280,7 @@ void execution_start(struct execution *x)
 	struct step *step = &x->steps[x->at];
 	struct err err = { 0 };
 
+	assert(!x->stop && x->at < x->plan.n_ops);
 	*step = (struct step){ .execution = x, .op = &x->plan.ops[x->at++] };
 	if (done_at_once(x, step->op))
 		return;

@@ -122,7 +122,7 @@ void namespace_lookup_start(struct namespace_lookup *l)
 	if (l->policy->store.claim && !claim_is_known(l, now))
 		r = client_get(l->client, resource_find("v1", "PersistentVolumeClaim"), l->namespace, l->policy->store.claim,
 			       on_claim, l, &err);
-	else if (l->policy->recording.kernel_log && now >= l->known->security_until_ns)
+	else if (policy_needs_privilege(l->policy) && now >= l->known->security_until_ns)
 		r = client_get(l->client, resource_find("v1", "Namespace"), NULL, l->namespace, on_namespace, l, &err);
 	else if (next_object(l))
 		r = get_object(l, next_object(l), &err);

@@ -111,7 +111,7 @@ static void fail(struct reconcile *r, int64_t retry_after_ns, const struct err *
 static void stop(struct reconcile *r)
 {
 	if (workqueue_add(r->reconciler->o.queue, r->key) < 0)
-		log_error("cluster %s: out of memory, looked at later", r->key);
+		log_error("cluster %s: out of memory; it will be looked at later", r->key);
 	finish(r, "stopped");
 }
 

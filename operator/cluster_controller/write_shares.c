@@ -4,7 +4,8 @@
 
 #include <assert.h>
 
-void write_shares_join(struct write_shares *shares, struct write_share *share, struct execution *execution)
+void write_shares_join(struct write_shares *shares, struct write_share *share,
+		       struct execution *execution)
 {
 	assert(!share->execution);
 	*share = (struct write_share){ .execution = execution, .next = shares->first };
@@ -35,7 +36,8 @@ static struct execution *neediest(const struct write_shares *shares)
 	for (struct write_share *share = shares->first; share; share = share->next) {
 		struct execution *x = share->execution;
 
-		if (x->in_flight > 0 && (!found || x->in_flight < found->in_flight) && execution_may_start(x))
+		if (x->in_flight > 0 && (!found || x->in_flight < found->in_flight) &&
+		    execution_may_start(x))
 			found = x;
 	}
 	return found;

@@ -74,10 +74,10 @@ static void defer(struct failure_writer *writer, const cJSON *failure, bool gone
 {
 	if (gone)
 		failure_intake_tell_lost(writer, failure, "full",
-					 "too many of this namespace wait to be written");
+					 "too many failures of this namespace wait to be written");
 	else
 		log_warning_limited(
-			"failures of namespace %s wait: too many others of it are to be written before",
+			"failures of namespace %s wait: too many others of this namespace must be written first",
 			json_str(failure, "metadata.namespace"));
 	if (!gone && writer->o.may_write(writer->o.arg))
 		walk_again(writer);

@@ -154,7 +154,7 @@ static void put_member(struct incident_writer *incidents, const char *key, const
 	struct incident_cluster *cluster = cluster_of(incidents, key);
 
 	if (!cluster || incident_cluster_put(cluster, failure, now_boottime_ns()) < 0)
-		log_warning_limited("what a RayFailure has to do with others is not looked at: out of memory");
+		log_warning_limited("incidents are not computed: out of memory");
 	look_later(incidents, key);
 }
 
@@ -273,10 +273,10 @@ static void on_answer(struct job *job, const struct client_response *response)
 		go_on(job);
 	} else if (is_over(response)) {
 		if (response->status != 404)
-			log_warning_limited("failure %s/%s: what it has to do with others is not written: %s", job->namespace,
+			log_warning_limited("failure %s/%s: its incident is not written: %s", job->namespace,
 					    job->plan.changes[job->change].name, err_text(&response->err));
 		else if (is_there(job))
-			log_warning_limited("failure %s/%s: what it has to do with others is not written: its CRD is of a version without a status "
+			log_warning_limited("failure %s/%s: its incident is not written: its CRD is of a version without a status "
 					    "(update Afterglow's CRDs)", job->namespace, job->plan.changes[job->change].name);
 		skip_change(job);
 		go_on(job);

@@ -221,7 +221,7 @@ static void on_answer(void *arg, struct client_response *response)
 	struct answer *answer = answer_of(response);
 
 	if (!answer)
-		log_warning_limited("cannot read an object that may tell who ended a container: %s", err_text(&response->err));
+		log_warning_limited("cannot read an object that may show who ended a container: %s", err_text(&response->err));
 	fate_path(q->failure, q->source, &path);
 	if (answer && is_shared(q->source) && !strbuf_failed(&path))
 		put_cached(q->inquiries, strbuf_str(&path), answer);

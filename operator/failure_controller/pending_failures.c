@@ -2,6 +2,7 @@
 /* RayFailures that wait to be written. */
 #include "operator/failure_controller/pending_failures.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,6 +121,7 @@ static void count_out(struct pending_failures *p, const char *uid)
 {
 	struct pending_pod *pod = uid ? strmap_get(&p->pods, uid) : NULL;
 
+	assert(!pod || pod->n > 0);
 	if (pod && --pod->n == 0)
 		free(strmap_remove(&p->pods, uid));
 }
@@ -139,6 +141,7 @@ static int add(struct pending_failures *p, struct pending_failure *pending,
 	pending->since_ns = now_ns;
 	pending->namespace = namespace;
 	namespace->n++;
+	assert(namespace->n <= PENDING_NAMESPACE_MAX && p->all.n <= PENDING_MAX);
 	return 0;
 }
 
@@ -182,9 +185,11 @@ void pending_failures_remove(struct pending_failures *p, struct pending_failure 
 
 	strmap_remove(&p->all, pending->key);
 	count_out(p, pending->pod_uid);
+	assert(namespace->n > 0);
 	namespace->n--;
 	drop_if_empty(p, namespace);
 	pending_free(pending);
+	assert(p->all.n < PENDING_MAX);
 }
 
 bool pending_failures_of_pod(const struct pending_failures *p, const char *uid, int64_t now_ns,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How many RayFailures a pod may still cause by what its sidecar says: a journal of 64 at once, then one a minute. A hostile pod
- * can make no more of them. Pure.
+ * How many RayFailures a pod may still cause by what its sidecar says: a journal of 64 at once,
+ * then one a minute. A hostile pod can make no more of them. Pure.
  */
 #ifndef AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_POLL_ALLOWANCE_H
 #define AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_POLL_ALLOWANCE_H

@@ -39,32 +39,39 @@ static struct sidecar_news *news_of(struct sidecar_memory *m)
 	return m->news;
 }
 
-/* --- Events ------------------------------------------------------------------------------------------------ */
+/* --- Events ----------------------------------------------------------------------------------- */
 
 /* Takes event. */
 static void tell(const struct answer_sinks *sinks, cJSON *event)
 {
-	log_info("pod %s/%s: event %s: %s", json_str(event, "metadata.namespace"), json_str(event, "regarding.name"),
-		 json_str(event, "reason"), json_str(event, "note"));
+	log_info("pod %s/%s: event %s: %s", json_str(event, "metadata.namespace"),
+		 json_str(event, "regarding.name"), json_str(event, "reason"),
+		 json_str(event, "note"));
 	event_recorder_emit(sinks->recorder, event, EVENT_COUNTED);
 }
 
 static bool was_told(const struct sidecar_news *news, const struct pod_hold *hold)
 {
 	for (size_t i = 0; i < POD_REPORT_HOLDS_MAX; i++)
-		if (news->told[i].until_ns == hold->until_ns && strcmp(news->told[i].container, hold->container) == 0)
+		if (news->told[i].until_ns == hold->until_ns &&
+		    strcmp(news->told[i].container, hold->container) == 0)
 			return true;
 	return false;
 }
 
-static void take_holds(const struct answer_sinks *sinks, struct sidecar_memory *m, const cJSON *pod, const struct pod_report *report)
+static void take_holds(const struct answer_sinks *sinks, struct sidecar_memory *m, const cJSON *pod,
+		       const struct pod_report *report)
 {
 	struct sidecar_news *news = report->n_holds ? news_of(m) : NULL;
 
 	for (size_t i = 0; news && i < report->n_holds; i++)
 		if (!was_told(news, &report->holds[i])) {
-			/* The oldest makes room; the Event's name keeps it from being said twice all the same. */
-			memmove(news->told + 1, news->told, (POD_REPORT_HOLDS_MAX - 1) * sizeof(*news->told));
+			/*
+			 * The oldest makes room; the Event's name keeps it from being said twice
+			 * all the same.
+			 */
+			memmove(news->told + 1, news->told,
+				(POD_REPORT_HOLDS_MAX - 1) * sizeof(*news->told));
 			news->told[0] = report->holds[i];
 			tell(sinks, pod_hold_event(pod, &report->holds[i], now_realtime_ns()));
 		}
@@ -81,26 +88,28 @@ static bool may_tell(struct answer_sinks *sinks, const cJSON *pod, const char *w
 	return event_filter_is_time(&sinks->told, key, now_boottime_ns(), TELL_NS);
 }
 
-/* --- Failures ---------------------------------------------------------------------------------------------- */
+/* --- Failures --------------------------------------------------------------------------------- */
 
 /* The copy has only the metadata: the container stands in the name, the time in an annotation. */
-static bool told_by(const cJSON *failure, const char *pod, const char *container, struct told_end *ret_end)
+static bool told_by(const cJSON *failure, const char *pod, const char *container,
+		    struct told_end *ret_end)
 {
 	const char *name = json_str(failure, "metadata.name");
-	const char *ended = cJSON_GetStringValue(
-		cJSON_GetObjectItemCaseSensitive(json_get(failure, "metadata.annotations"), FAILURE_ENDED_ANNOTATION));
+	const char *ended = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(
+		json_get(failure, "metadata.annotations"), FAILURE_ENDED_ANNOTATION));
 	char prefix[300];
 	int len = snprintf(prefix, sizeof(prefix), "%.160s-%.63s-", pod, container);
 
 	/* Behind it is the hash alone: a container's name may begin like another's. */
-	if (!name || strncmp(name, prefix, (size_t)len) != 0 || strchr(name + len, '-') || story_container_lives(failure) ||
-	    !told_end_time(ended, &ret_end->at_ns))
+	if (!name || strncmp(name, prefix, (size_t)len) != 0 || strchr(name + len, '-') ||
+	    story_container_lives(failure) || !told_end_time(ended, &ret_end->at_ns))
 		return false;
 	snprintf(ret_end->container, sizeof(ret_end->container), "%s", container);
 	return true;
 }
 
-static size_t told_ends(const struct answer_sinks *sinks, const cJSON *pod, struct told_end ret_told[static TOLD_MAX])
+static size_t told_ends(const struct answer_sinks *sinks, const cJSON *pod,
+			struct told_end ret_told[static TOLD_MAX])
 {
 	const struct store *store = informer_store(sinks->failures);
 	const struct store_entry *entry = NULL;
@@ -121,24 +130,28 @@ static size_t told_ends(const struct answer_sinks *sinks, const cJSON *pod, stru
 }
 
 /* Several ends while no operator looked: the pod's status tells the last. */
-static void find_missed(const struct answer_sinks *sinks, const cJSON *pod, struct pod_report *report)
+static void find_missed(const struct answer_sinks *sinks, const cJSON *pod,
+			struct pod_report *report)
 {
-	_cleanup_free_ struct told_end *told = pod_ends_any(&report->ends) ? calloc(TOLD_MAX, sizeof(*told)) : NULL;
+	_cleanup_free_ struct told_end *told =
+		pod_ends_any(&report->ends) ? calloc(TOLD_MAX, sizeof(*told)) : NULL;
 
 	if (told)
-		pod_ends_missed(&report->ends, pod, told, told_ends(sinks, pod, told), report->failures);
+		pod_ends_missed(&report->ends, pod, told, told_ends(sinks, pod, told),
+				report->failures);
 }
 
 /* One that was not known yet. False: it has to come again. Takes failure. */
-static bool take_failure(const struct answer_sinks *sinks, cJSON *failure, struct answer_result *result)
+static bool take_failure(const struct answer_sinks *sinks, cJSON *failure,
+			 struct answer_result *result)
 {
 	result->failed = true;
 	return failure_writer_add(sinks->writer, failure);
 }
 
 /* Whether all of them were taken that are any: those that were too many may be taken later. */
-static bool take_failures(const struct answer_sinks *sinks, struct sidecar_memory *m, const char *key, struct pod_report *report,
-			  struct answer_result *result)
+static bool take_failures(const struct answer_sinks *sinks, struct sidecar_memory *m,
+			  const char *key, struct pod_report *report, struct answer_result *result)
 {
 	unsigned lost = report->refused;
 	bool later = false;
@@ -147,7 +160,8 @@ static bool take_failures(const struct answer_sinks *sinks, struct sidecar_memor
 	while ((failure = cJSON_DetachItemFromArray(report->failures, 0))) {
 		if (failure_writer_knows(sinks->writer, failure)) {
 			cJSON_Delete(failure);
-		} else if (news_of(m) && poll_allowance_spend(&m->news->allowance, now_boottime_ns())) {
+		} else if (news_of(m) &&
+			   poll_allowance_spend(&m->news->allowance, now_boottime_ns())) {
 			later = !take_failure(sinks, failure, result) || later;
 		} else {
 			cJSON_Delete(failure);
@@ -156,25 +170,30 @@ static bool take_failures(const struct answer_sinks *sinks, struct sidecar_memor
 	}
 	if (lost) {
 		metrics_add(sinks->metrics, METRIC_POLL_FAILURES_LOST, lost, "%s", "");
-		log_warning_limited("pod %s: its sidecar tells of %u failures that are none, or too many", key, lost);
+		log_warning_limited(
+			"pod %s: its sidecar tells of %u failures that are none, or too many", key,
+			lost);
 	}
 	return lost == report->refused && !later;
 }
 
-/* --- Growing memory ---------------------------------------------------------------------------------------- */
+/* --- Growing memory --------------------------------------------------------------------------- */
 
 /* The first answer may be that nothing grows, where the operator before us saw something grow. */
-static void take_growths(struct answer_sinks *sinks, struct sidecar_memory *m, const cJSON *pod, const struct pod_report *report)
+static void take_growths(struct answer_sinks *sinks, struct sidecar_memory *m, const cJSON *pod,
+			 const struct pod_report *report)
 {
 	struct sidecar_news *news = report->n_growths ? news_of(m) : m->news;
 	bool first = !m->answered, changed = false;
 
-	growth_events_emit(sinks->recorder, &sinks->told, sinks->clusters, pod, report->growths, report->n_growths);
+	growth_events_emit(sinks->recorder, &sinks->told, sinks->clusters, pod, report->growths,
+			   report->n_growths);
 	m->answered = true;
 	if (news && report->n_growths && !news->growing)
 		news->growing = calloc(1, sizeof(*news->growing));
 	if (news && news->growing)
-		changed = growing_take(news->growing, pod, report->growths, report->n_growths, now_realtime_ns());
+		changed = growing_take(news->growing, pod, report->growths, report->n_growths,
+				       now_realtime_ns());
 	if (news && !report->n_growths)
 		free(TAKE_PTR(news->growing));
 	if (changed || first)
@@ -182,7 +201,8 @@ static void take_growths(struct answer_sinks *sinks, struct sidecar_memory *m, c
 }
 
 /* Nobody says any more whether it still grows. */
-static void forget_growths(const struct answer_sinks *sinks, struct sidecar_memory *m, const cJSON *pod)
+static void forget_growths(const struct answer_sinks *sinks, struct sidecar_memory *m,
+			   const cJSON *pod)
 {
 	if (!m->news || !m->news->growing)
 		return;
@@ -191,10 +211,11 @@ static void forget_growths(const struct answer_sinks *sinks, struct sidecar_memo
 		sinks->on_growing(sinks->arg, pod);
 }
 
-/* --- An answer, or none ------------------------------------------------------------------------------------ */
+/* --- An answer, or none ----------------------------------------------------------------------- */
 
-int sidecar_answer_take(struct answer_sinks *sinks, struct sidecar_memory *m, const char *key, const cJSON *pod, const char *text,
-			size_t len, struct answer_result *ret_result, struct err *err)
+int sidecar_answer_take(struct answer_sinks *sinks, struct sidecar_memory *m, const char *key,
+			const cJSON *pod, const char *text, size_t len,
+			struct answer_result *ret_result, struct err *err)
 {
 	struct answer_result result = { 0 };
 	struct pod_report report;
@@ -220,14 +241,17 @@ static void tell_unreachable(struct answer_sinks *sinks, const cJSON *pod, const
 
 	if (!may_tell(sinks, pod, "SidecarUnreachable"))
 		return;
-	snprintf(note, sizeof(note),
-		 "The operator does not reach the sidecar of this pod at %s (a NetworkPolicy?): processes that die while "
-		 "their container lives get no RayFailure, and a hold no Event. The ends of containers are recorded. %.300s",
-		 pod_report_url(pod, url) ? url : "", err_text(why));
-	tell(sinks, event_of_pod(pod, "Warning", "SidecarUnreachable", "Poll", note, now_realtime_ns()));
+	snprintf(
+		note, sizeof(note),
+		"The operator does not reach the sidecar of this pod at %s (a NetworkPolicy?): processes that die while "
+		"their container lives get no RayFailure, and a hold no Event. The ends of containers are recorded. %.300s",
+		pod_report_url(pod, url) ? url : "", err_text(why));
+	tell(sinks,
+	     event_of_pod(pod, "Warning", "SidecarUnreachable", "Poll", note, now_realtime_ns()));
 }
 
-void sidecar_answer_lost(struct answer_sinks *sinks, struct sidecar_memory *m, const cJSON *pod, const struct err *why)
+void sidecar_answer_lost(struct answer_sinks *sinks, struct sidecar_memory *m, const cJSON *pod,
+			 const struct err *why)
 {
 	tell_unreachable(sinks, pod, why);
 	forget_growths(sinks, m, pod);

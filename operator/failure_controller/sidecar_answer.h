@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What follows from the answer of a pod's sidecar: RayFailures for the writer, Events for the event recorder, and what is
- * remembered of the pod until its next answer. Which pods are asked, and when, is the poller's (sidecar_poller.h).
+ * What follows from the answer of a pod's sidecar: RayFailures for the writer, Events for the event
+ * recorder, and what is remembered of the pod until its next answer. Which pods are asked, and
+ * when, is the poller's (sidecar_poller.h).
  */
 #ifndef AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_SIDECAR_ANSWER_H
 #define AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_SIDECAR_ANSWER_H
@@ -21,7 +22,8 @@ struct answer_sinks {
 	struct event_recorder *recorder;
 	struct failure_writer *writer;
 	struct metrics *metrics;
-	void (*on_growing)(void *arg, const cJSON *pod); /* what is told of its growing memory has changed */
+	void (*on_growing)(void *arg,
+			   const cJSON *pod); /* what is told of its growing memory has changed */
 	void *arg;
 	struct event_filter told; /* not the event recorder's: pods choose these keys */
 };
@@ -47,14 +49,16 @@ struct answer_result {
 void sidecar_memory_release(struct sidecar_memory *memory);
 
 /*
- * key: "namespace/name" of the pod, for the log. -EPROTO: no answer of a sidecar; -ESTALE: it is of another pod, which had or has
- * the address.
+ * key: "namespace/name" of the pod, for the log. -EPROTO: no answer of a sidecar; -ESTALE: it is of
+ * another pod, which had or has the address.
  */
-int sidecar_answer_take(struct answer_sinks *sinks, struct sidecar_memory *memory, const char *key, const cJSON *pod,
-			const char *text, size_t len, struct answer_result *ret_result, struct err *err);
+int sidecar_answer_take(struct answer_sinks *sinks, struct sidecar_memory *memory, const char *key,
+			const cJSON *pod, const char *text, size_t len,
+			struct answer_result *ret_result, struct err *err);
 /* What the sidecar says of memory that grows; NULL: nothing. */
 const struct growing *sidecar_memory_growing(const struct sidecar_memory *memory);
 /* Nobody answers any more, for that reason. pod may be NULL: it is gone. */
-void sidecar_answer_lost(struct answer_sinks *sinks, struct sidecar_memory *memory, const cJSON *pod, const struct err *why);
+void sidecar_answer_lost(struct answer_sinks *sinks, struct sidecar_memory *memory,
+			 const cJSON *pod, const struct err *why);
 
 #endif

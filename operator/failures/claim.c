@@ -191,8 +191,8 @@ bool claim_by_cluster_events(const cJSON *events, const struct claim_pod *pod, b
 	static const struct event_row rows[] = {
 		{ "DeletedWorkerPod", "autoscaler scale-down request", true, false, ENDED_BY_RAY_AUTOSCALER, "it scaled the group down" },
 		{ "DeletedWorkerPod", " for group ", true, false, ENDED_BY_KUBERAY, NULL },
-		{ "DeletedWorkerPod", "; Pod status", true, false, ENDED_BY_KUBERAY, "it replaces a pod of which the Ray container has ended" },
-		{ "DeletedHeadPod", "; Pod status", true, false, ENDED_BY_KUBERAY, "it replaces a pod of which the Ray container has ended" },
+		{ "DeletedWorkerPod", "; Pod status", true, false, ENDED_BY_KUBERAY, "it replaces a pod after the end of its Ray container" },
+		{ "DeletedHeadPod", "; Pod status", true, false, ENDED_BY_KUBERAY, "it replaces a pod after the end of its Ray container" },
 		{ "DeletedWorkerPod", "Deleted pod ", true, false, ENDED_BY_RAY_AUTOSCALER, "it scaled the group down" },
 		{ "DeletedWorkerPod", "Deleted Pod ", true, false, ENDED_BY_KUBERAY, "the group was given fewer replicas" },
 		{ NULL, "Deleted ", true, false, ENDED_BY_AFTERGLOW, "the RayCluster asks for fewer pods, or for another" },
@@ -223,7 +223,7 @@ bool claim_by_owner_events(const cJSON *events, const struct claim_pod *pod, con
 			   struct claim *ret_claim)
 {
 	static const struct event_row rows[] = {
-		{ "DeletedRayCluster", "Deleted", true, false, ENDED_BY_KUBERAY, "it deleted the RayCluster, which was needed no longer" },
+		{ "DeletedRayCluster", "Deleted", true, false, ENDED_BY_KUBERAY, "it deleted the RayCluster, which was no longer needed" },
 	};
 	const struct claim_pod cluster = { .namespace = pod->namespace, .name = pod->cluster, .from_ns = pod->from_ns, .to_ns = pod->to_ns };
 	struct claim claim = { 0 };
@@ -323,7 +323,7 @@ bool claim_by_job(const cJSON *job, const struct claim_pod *pod, struct claim *r
 		return false;
 	snprintf(evidence, sizeof(evidence), "jobDeploymentStatus %.40s", status ? status : "?");
 	if (json_str(job, "metadata.deletionTimestamp"))
-		return claims(ret_claim, ENDED_BY_CLIENT, "RayJob", name, "it deleted the RayJob, whose cluster goes with it", "it is being deleted");
+		return claims(ret_claim, ENDED_BY_CLIENT, "RayJob", name, "it deleted the RayJob, and with it the cluster", "it is being deleted");
 	if (now && *now && pod->cluster && strcmp(now, pod->cluster) != 0)
 		return claims(ret_claim, ENDED_BY_KUBERAY, "RayJob", name, "the RayJob tries again with another cluster", evidence);
 	if (is_one_of(status, "Retrying", "Waiting"))
@@ -332,7 +332,7 @@ bool claim_by_job(const cJSON *job, const struct claim_pod *pod, struct claim *r
 		return claims(ret_claim, ENDED_BY_KUBERAY, "RayJob", name, "the RayJob was suspended", evidence);
 	if (!is_one_of(status, "Complete", "Failed"))
 		return false;
-	snprintf(why, sizeof(why), "the RayJob %s, and its cluster is not kept (ttlSecondsAfterFinished %d)",
+	snprintf(why, sizeof(why), "the RayJob %s, and KubeRay deletes its cluster (ttlSecondsAfterFinished %d)",
 		 strcmp(status, "Failed") == 0 ? "failed" : "finished",
 		 (int)MIN(MAX(json_int(job, "spec.ttlSecondsAfterFinished", 0), (int64_t)0), (int64_t)1 << 30));
 	return claims(ret_claim, ENDED_BY_KUBERAY, "RayJob", name, why, evidence);

@@ -79,7 +79,7 @@ static void events_of_the_raycluster_name_who_deleted_its_pods(void **state)
 		{ EVENT("DeletedWorkerPod", "Deleted pod ml/demo-w-1"), false, "KubeRay", "workersToDelete" },
 		{ EVENT("DeletedWorkerPod", "Deleted Pod ml/demo-w-1"), false, "KubeRay", "fewer replicas" },
 		{ EVENT("DeletedWorkerPod", "Deleted worker Pod ml/demo-w-1; Pod status: Failed; Pod restart policy: Never; Ray container "
-					   "terminated status: nil"), false, "KubeRay", "Ray container has ended" },
+					   "terminated status: nil"), false, "KubeRay", "end of its Ray container" },
 		{ EVENT("DeletedWorkerPod", "Deleted worker Pod ml/demo-w-1 for group small: autoscaler scale-down request"), true,
 		  "RayAutoscaler", "scaled" },
 		{ EVENT("DeletedWorkerPod", "Deleted worker Pod ml/demo-w-1 for group small: cleanup of incomplete multi-host group"), true,
@@ -149,7 +149,7 @@ static void a_rayjob_says_why_its_cluster_goes(void **state)
 	static const struct {
 		const char *job, *kind, *reason;
 	} rows[] = {
-		{ "{jobDeploymentStatus: Complete, rayClusterName: demo}", "KubeRay", "the RayJob finished, and its cluster is not kept (ttlSecondsAfterFinished 60)" },
+		{ "{jobDeploymentStatus: Complete, rayClusterName: demo}", "KubeRay", "the RayJob finished, and KubeRay deletes its cluster (ttlSecondsAfterFinished 60)" },
 		{ "{jobDeploymentStatus: Failed, rayClusterName: demo}", "KubeRay", "the RayJob failed" },
 		{ "{jobDeploymentStatus: Retrying}", "KubeRay", "tries again" },
 		{ "{jobDeploymentStatus: Running, rayClusterName: demo-2}", "KubeRay", "tries again" },

@@ -97,6 +97,6 @@ void death_set_bundle(const struct death *d, struct ray_failure *f)
 	if (bundle_is_ours(d, bundle))
 		ray_failure_set(&f->bundle, bundle);
 	else
-		ray_failure_add_missing(f, "the bundle: the termination message names one that is not of this pod",
+		ray_failure_add_missing(f, "the bundle: the termination message names a bundle of another pod",
 					"a look into the store");
 }

@@ -57,7 +57,7 @@ static void read_report(struct death *d)
 	int r = message ? termination_parse(message, strlen(message), &d->report, &err) : -ENOENT;
 
 	if (r == -ENOENT && has_sidecar(d->pod) && !is_ray_container(d))
-		d->distrust = "the sidecar's report: it looks into Ray's container, and this is another";
+		d->distrust = "the sidecar's report: the sidecar watches Ray's container, and this is another container";
 	else if (r == -ENOENT)
 		d->distrust = has_sidecar(d->pod)
 				      ? "the sidecar's report: it did not reach the termination message"
@@ -256,10 +256,10 @@ static void set_gaps(const struct death *d, struct ray_failure *f)
 {
 	set_sidecars_gaps(d, f);
 	if (d->lost)
-		ray_failure_add_missing(f, "the container's end: nobody on its node said that it ended, or how",
+		ray_failure_add_missing(f, "the container's end: nothing on its node reported that it ended, or how",
 					"the node's kernel log and disk, if it comes back");
 	else if (d->view.lost && !death_is_told(d))
-		ray_failure_add_missing(f, "the exit code: the kubelet lost the container and made 137 up",
+		ray_failure_add_missing(f, "the exit code: the kubelet lost the container and reported 137 in place of its exit code",
 					"the node's kubelet and runtime logs");
 	if (!death_is_told(d) && d->view.oom_open)
 		ray_failure_add_missing(f, "whether the OOM killer ended it: the kubelet says OOMKilled also after a kill that the container survived",

@@ -222,7 +222,7 @@ static void that_another_container_is_not_rays_is_said(void **state)
 	(void)state;
 	json_set_str(cJSON_GetArrayItem(json_get(pod, "spec.containers"), 0), "name", "ray");
 	array = failures_of(pod);
-	assert_true(any_has(json_get(array->child, "spec.missing"), "what", "it looks into Ray's container, and this is another"));
+	assert_true(any_has(json_get(array->child, "spec.missing"), "what", "the sidecar watches Ray's container, and this is another container"));
 }
 
 static void the_object_is_complete(void **state)
@@ -404,7 +404,7 @@ static void a_bundle_of_somebody_else_is_not_passed_on(void **state)
 		pod = pod_with("", "", strbuf_str(&sb));
 		array = failures_of(pod);
 		assert_null(json_get(array->child, "spec.bundle"));
-		assert_true(any_has(json_get(array->child, "spec.missing"), "what", "not of this pod"));
+		assert_true(any_has(json_get(array->child, "spec.missing"), "what", "a bundle of another pod"));
 	}
 }
 
@@ -782,7 +782,7 @@ static void a_container_that_was_lost_has_the_name_of_its_death(void **state)
 	assert_int_equal(failures_from_gone_pod(ran, 0, &a, NULL), 0);
 	assert_int_equal(failures_from_gone_pod(ended, 0, &b, NULL), 0);
 	assert_string_equal(json_str(cJSON_GetArrayItem(a, 0), "metadata.name"), json_str(cJSON_GetArrayItem(b, 0), "metadata.name"));
-	assert_true(any_has(json_get(cJSON_GetArrayItem(a, 0), "spec.missing"), "what", "nobody on its node said that it ended"));
+	assert_true(any_has(json_get(cJSON_GetArrayItem(a, 0), "spec.missing"), "what", "nothing on its node reported that it ended"));
 }
 
 static void an_end_while_its_pod_was_deleted_says_so_whatever_its_code(void **state)

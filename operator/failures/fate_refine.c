@@ -154,7 +154,7 @@ static void take_claim(const struct look *l, const struct claim *claim)
 
 static void say_event_unproved(const struct look *l)
 {
-	add_missing(l, "proof of who wrote that Event: whoever may create Events in the namespace can", "the API server's audit log");
+	add_missing(l, "proof of who wrote that Event: everybody who may create Events in the namespace can write one", "the API server's audit log");
 }
 
 /* An Event that names the pod is the only trace: say so. */
@@ -167,7 +167,7 @@ static void take_event_alone(const struct look *l, const struct claim *claim)
 static void say_node_refused(const struct look *l)
 {
 	if (l->facts->node_state == FATE_REFUSED)
-		add_missing(l, "the node's taints and conditions, which tell of a drain or of a reclaimed machine: the operator may not read nodes",
+		add_missing(l, "the node's taints and conditions, which would show a drain or a reclaimed machine: the operator may not read nodes",
 			    "the right to get nodes, which only a ClusterRole can give (the chart does unless watchNamespace is set)");
 }
 
@@ -184,8 +184,8 @@ static void say_nobody(const struct look *l)
 	ended_by_get(json_get(l->failure, "spec"), &by);
 	tell(l, json_str(l->failure, "spec.verdict"), &by, true);
 	say_node_refused(l);
-	add_missing(l, is_unseen(l) ? "which client of the API it was: not all of what may name one, Events and its node, could be read" :
-				      "which client of the API it was: no Event, and nothing about its node or its RayCluster, names one",
+	add_missing(l, is_unseen(l) ? "which client of the API it was: Events or the node, which may name it, could not be read" :
+				      "which client of the API it was: no Event, node or RayCluster names it",
 		    "the API server's audit log");
 }
 
@@ -213,7 +213,7 @@ static bool by_end_of_cluster(struct look *l)
 		bool by_owner = l->facts->job_state == FATE_ABSENT;
 
 		ended_by_init(&claim.by, ENDED_BY_CLIENT, by_owner ? owner_kind : "RayCluster", by_owner ? owner : l->pod.cluster,
-			      by_owner ? "it deleted the RayJob, whose cluster goes with it" : "it deleted the RayCluster");
+			      by_owner ? "it deleted the RayJob, and with it the cluster" : "it deleted the RayCluster");
 		snprintf(claim.evidence, sizeof(claim.evidence), "the %s is deleted", by_owner ? "RayJob" : "RayCluster");
 	}
 	take_claim(l, &claim);
@@ -298,7 +298,7 @@ static bool by_machine(struct look *l)
 	if (!l->has_mark || !l->mark.reclaimed)
 		return false;
 	take_mark(l);
-	add_missing(l, "who sent SIGTERM: the node's mark is all that tells", "the node's system log");
+	add_missing(l, "who sent SIGTERM: the node's mark is the only evidence", "the node's system log");
 	return true;
 }
 

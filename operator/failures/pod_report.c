@@ -189,7 +189,7 @@ cJSON *pod_hold_event(const cJSON *pod, const struct pod_hold *hold, int64_t now
 	char note[1000], until[TIME_TEXT_MAX];
 
 	snprintf(note, sizeof(note),
-		 "Container %s has failed and is held until %s for a look at it. Release it with: "
+		 "Container %s has failed. It is held until %s so that somebody can look at it. Release it with: "
 		 "kubectl exec -n %.63s %.253s -c %s -- " RELEASE,
 		 hold->container, time_format(hold->until_ns, until), namespace ? namespace : "?", name ? name : "?",
 		 hold->container);
@@ -201,7 +201,7 @@ cJSON *pod_store_event(const cJSON *pod, const char *trouble, int64_t now_ns)
 	char note[512 + POD_REPORT_TROUBLE_MAX];
 
 	snprintf(note, sizeof(note),
-		 "What is kept of failures does not reach the store. It waits in this pod, for as long as the pod is there: %s",
+		 "The store refuses the bundles of failures. They wait in this pod, and are lost when it goes: %s",
 		 trouble);
 	return event_of_pod(pod, "Warning", "StoreFailing", "Ship", note, now_ns);
 }

@@ -124,7 +124,7 @@ static void become(cJSON *failure, const char *what, const cJSON *event)
 		by.at_ns = 0;
 	ended_by_set(&by, spec);
 	drop_missing(failure, "who sent the signal");
-	death_add_missing(spec, "proof that the kubelet wrote the Event: others may write such Events, too", "the kubelet's log on the node");
+	death_add_missing(spec, "proof that the kubelet wrote the Event: others may write such Events as well", "the kubelet's log on the node");
 }
 
 /* Wholly or, without memory, not at all. */

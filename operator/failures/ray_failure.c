@@ -16,7 +16,7 @@
 
 #define PIDS_MAX 4194304
 
-/* --- Life ---------------------------------------------------------------------------------------------- */
+/* --- Life ------------------------------------------------------------------------------------- */
 
 void ray_failure_init(struct ray_failure *f)
 {
@@ -42,9 +42,16 @@ static void release_notes(struct ray_failure_notes *notes)
 void ray_failure_release(struct ray_failure *f)
 {
 	char **const texts[] = {
-		&f->namespace, &f->name, &f->cluster, &f->group, &f->node_type, &f->pod, &f->pod_uid, &f->pod_created_at,
-		&f->node, &f->container, &f->container_id, &f->started_at, &f->ended_at, &f->kubernetes_reason, &f->signal,
-		&f->verdict, &f->first.name, &f->first.signal, &f->bundle, &f->signature,
+		&f->namespace,	  &f->name,
+		&f->cluster,	  &f->group,
+		&f->node_type,	  &f->pod,
+		&f->pod_uid,	  &f->pod_created_at,
+		&f->node,	  &f->container,
+		&f->container_id, &f->started_at,
+		&f->ended_at,	  &f->kubernetes_reason,
+		&f->signal,	  &f->verdict,
+		&f->first.name,	  &f->first.signal,
+		&f->bundle,	  &f->signature,
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
@@ -89,7 +96,7 @@ void ray_failure_add_missing(struct ray_failure *f, const char *what, const char
 	add_note(&f->missing, what, needs);
 }
 
-/* --- Of a report ---------------------------------------------------------------------------------------- */
+/* --- Of a report ------------------------------------------------------------------------------ */
 
 static int64_t number(const cJSON *object, const char *name)
 {
@@ -153,7 +160,7 @@ void ray_failure_take_notes(struct ray_failure *f, const cJSON *report)
 		ray_failure_add_missing(f, json_str(item, "what"), json_str(item, "needs"));
 }
 
-/* --- As JSON -------------------------------------------------------------------------------------------- */
+/* --- As JSON ---------------------------------------------------------------------------------- */
 
 static void put_text(cJSON *to, const char *name, const char *text)
 {
@@ -276,7 +283,8 @@ static void put_memory(const struct ray_failure *f, cJSON *spec)
 		json_set_str(spec, "memoryText", size_format((uint64_t)usage, text));
 }
 
-static void put_notes(const struct ray_failure_notes *notes, const char *subject, const char *text, const char *name, cJSON *spec)
+static void put_notes(const struct ray_failure_notes *notes, const char *subject, const char *text,
+		      const char *name, cJSON *spec)
 {
 	cJSON *array = cJSON_CreateArray();
 
@@ -292,7 +300,8 @@ static void put_notes(const struct ray_failure_notes *notes, const char *subject
 
 cJSON *ray_failure_to_json(const struct ray_failure *f)
 {
-	cJSON *failure = object_new("afterglow.dev/v1alpha1", "RayFailure", f->namespace, f->name ? f->name : "");
+	cJSON *failure = object_new("afterglow.dev/v1alpha1", "RayFailure", f->namespace,
+				    f->name ? f->name : "");
 	cJSON *metadata = json_get(failure, "metadata"), *spec = json_object_at(failure, "spec");
 
 	put_labels(f, metadata);

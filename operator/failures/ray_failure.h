@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A RayFailure as the operator makes it: what is known of one death, in fields. It becomes JSON at the edge, when it is given away
- * to be written. Builders (failures.c, process_failure.c, earlier_end.c) fill it; texts are copies that it owns. Pure.
+ * A RayFailure as the operator makes it: what is known of one death, in fields. It becomes JSON at
+ * the edge, when it is given away to be written. Builders (failures.c, process_failure.c,
+ * earlier_end.c) fill it; texts are copies that it owns. Pure.
  *
- * A copy for which there was no memory is a field that is missing; oom_count() tells of it (lib/oom.h).
+ * A copy for which there was no memory is a field that is missing; oom_count() tells of it
+ * (lib/oom.h).
  */
 #ifndef AFTERGLOW_OPERATOR_FAILURES_RAY_FAILURE_H
 #define AFTERGLOW_OPERATOR_FAILURES_RAY_FAILURE_H
@@ -89,13 +91,19 @@ void ray_failure_set(char **field, const char *text);
 void ray_failure_add_evidence(struct ray_failure *failure, const char *source, const char *text);
 void ray_failure_add_missing(struct ray_failure *failure, const char *what, const char *needs);
 
-/* Memory, processes and the process that ended first, of a report as termination_take gives it; NULL: nothing. */
+/*
+ * Memory, processes and the process that ended first, of a report as termination_take gives it;
+ * NULL: nothing.
+ */
 void ray_failure_take_memory(struct ray_failure *failure, const cJSON *report);
 void ray_failure_take_first(struct ray_failure *failure, const cJSON *report);
 /* Its evidence, and what is missing. */
 void ray_failure_take_notes(struct ray_failure *failure, const cJSON *report);
 
-/* The object as it is written (afterglow.dev/v1alpha1); the caller owns it. class, verdict and ended_at must be there. */
+/*
+ * The object as it is written (afterglow.dev/v1alpha1); the caller owns it. class, verdict and
+ * ended_at must be there.
+ */
 cJSON *ray_failure_to_json(const struct ray_failure *failure);
 
 #endif

@@ -19,6 +19,7 @@
 #include "lib/units.h"
 #include "operator/failures/failures.h"
 #include "operator/failures/pod_report.h"
+#include "operator/failures/ray_failure.h"
 
 #define LINES "operator/failures/testdata/ray_failures.jsonl"
 #define MEMBERS_MAX 64
@@ -116,10 +117,84 @@ static void whole_rayfailures_follow_from_pods(void **state)
 	assert_true(n_lines > 100 && n_failures > 100);
 }
 
+static void what_is_not_known_is_left_out(void **state)
+{
+	struct ray_failure f;
+	(void)state;
+
+	ray_failure_init(&f);
+	ray_failure_set(&f.namespace, "ml");
+	ray_failure_set(&f.name, "w-ray-worker-0");
+	ray_failure_set(&f.ended_at, "2026-11-21T01:05:00Z");
+	ray_failure_set(&f.verdict, "It ended");
+	/* Empty is not known, but for a label. */
+	ray_failure_set(&f.group, "");
+	_cleanup_json_ cJSON *failure = ray_failure_to_json(&f);
+	_cleanup_free_ char *spec = cJSON_PrintUnformatted(json_get(failure, "spec"));
+	_cleanup_free_ char *labels = cJSON_PrintUnformatted(json_get(failure, "metadata.labels"));
+
+	assert_string_equal(spec, "{\"endedAt\":\"2026-11-21T01:05:00Z\",\"class\":\"Unknown\",\"confidence\":"
+				  "\"unknown\",\"verdict\":\"It ended\",\"signature\":\"v1:Unknown:?:?\"}");
+	assert_string_equal(labels, "{\"ray.io/group\":\"\",\"afterglow.dev/class\":\"Unknown\"}");
+	ray_failure_release(&f);
+}
+
+static void a_report_fills_no_more_than_there_is_room_for(void **state)
+{
+	_cleanup_json_ cJSON *report = cJSON_CreateObject();
+	cJSON *processes = json_array_at(report, "processes"), *evidence = json_array_at(report, "evidence");
+	struct ray_failure f;
+	(void)state;
+
+	for (int i = 0; i < 1000; i++) {
+		json_append(processes, cJSON_Parse("{\"pid\":1,\"growthBytesPerSecond\":-5,\"name\":\"p\"}"));
+		json_append(evidence, cJSON_Parse("{\"text\":\"t\"}"));
+	}
+	ray_failure_init(&f);
+	ray_failure_take_memory(&f, report);
+	ray_failure_take_notes(&f, report);
+	assert_int_equal(f.n_processes, RAY_FAILURE_PROCESSES_MAX);
+	assert_int_equal(f.evidence.n, RAY_FAILURE_NOTES_MAX);
+	ray_failure_add_evidence(&f, "kubelet", "too late");
+	assert_int_equal(f.evidence.n, RAY_FAILURE_NOTES_MAX);
+	_cleanup_json_ cJSON *failure = ray_failure_to_json(&f);
+	assert_int_equal(json_int(cJSON_GetArrayItem(json_get(failure, "spec.processes"), 0), "growthBytesPerSecond", 0), -5);
+	assert_null(json_get(cJSON_GetArrayItem(json_get(failure, "spec.evidence"), 0), "source"));
+	assert_null(json_get(failure, "spec.memory"));
+	ray_failure_release(&f);
+	/* Twice is once. */
+	ray_failure_release(&f);
+}
+
+static void numbers_of_a_process_that_are_none_are_not_believed(void **state)
+{
+	static const char *const rows[] = {
+		"{\"process\":{\"name\":\"raylet\",\"pid\":0,\"exitCode\":256}}",
+		"{\"process\":{\"name\":\"raylet\",\"pid\":4194305,\"exitCode\":-1}}",
+		"{\"process\":{\"name\":\"raylet\",\"pid\":\"7\",\"exitCode\":null}}",
+	};
+	struct ray_failure f;
+	(void)state;
+
+	ray_failure_init(&f);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_json_ cJSON *report = cJSON_Parse(rows[i]);
+
+		ray_failure_take_first(&f, report);
+		_cleanup_json_ cJSON *failure = ray_failure_to_json(&f);
+		_cleanup_free_ char *process = cJSON_PrintUnformatted(json_get(failure, "spec.process"));
+		assert_string_equal(process, "{\"name\":\"raylet\"}");
+	}
+	ray_failure_release(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whole_rayfailures_follow_from_pods),
+		cmocka_unit_test(what_is_not_known_is_left_out),
+		cmocka_unit_test(a_report_fills_no_more_than_there_is_room_for),
+		cmocka_unit_test(numbers_of_a_process_that_are_none_are_not_believed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "lib/node_protocol.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
 #include "operator/injection/launch_command.h"
@@ -16,13 +17,16 @@
 #define BIN_DIR "/afterglow/bin"
 #define RUN_DIR "/afterglow/run"
 #define SPOOL_DIR "/afterglow/spool"
+#define SYSLOG "/afterglow/syslog" /* a file or a directory, as it is on the node */
 #define MEMORY_DIR "/afterglow/memory"
 #define STORE_DIR "/afterglow/store"
+#define NODE_DIR "/afterglow/node"
 #define CREDENTIALS_DIR "/afterglow/credentials" /* the sidecar's default */
 #define CA_DIR "/afterglow/store-ca"
 #define TOKEN_AUDIENCE "sts.amazonaws.com"
 #define TOKEN_EXPIRY_S 3600
 #define SOCKET RUN_DIR "/afterglow.sock"
+#define NODE_SOCKET NODE_DIR "/" NODE_SOCKET_NAME
 #define SIDECAR_UID 65532
 #define HTTP_PORT 9095
 #define KUBERNETES_GRACE_S 30
@@ -143,11 +147,18 @@ static void add_volumes(cJSON *pod_spec, const struct injection *in)
 
 	add_launchers(pod_spec, in->launchers);
 	add_empty_dir(pod_spec, "afterglow-run", NULL, "16Mi");
+	/* For the node agent, which reaches it below the kubelet's directory. Only the sidecar mounts it: nobody else can pass for the node. */
+	add_empty_dir(pod_spec, NODE_VOLUME, NULL, "1Mi");
 	/* A pod that fills an emptyDir is evicted: the sidecar stays below by a quarter. */
 	add_empty_dir(pod_spec, "afterglow-spool", NULL,
 		      in->policy->store.spool_max ? quantity_format_bytes(in->policy->store.spool_max / 3 * 4, size) : "1Gi");
 	/* For what the sidecar writes all the time, and for a spool that cannot be written. Of the sidecar's memory, not of Ray's. */
 	add_empty_dir(pod_spec, "afterglow-memory", "Memory", "32Mi");
+	if (in->policy->syslog) {
+		volume = named_new("afterglow-syslog");
+		json_set_str(json_object_at(volume, "hostPath"), "path", in->policy->syslog);
+		pod_volume_default(pod_spec, volume);
+	}
 	if (in->policy->store.url)
 		add_secrets(pod_spec, in->policy);
 	else if (in->store) {
@@ -249,6 +260,8 @@ static void add_sidecar_args(cJSON *sidecar, const cJSON *pod_spec, const struct
 
 	add_string(args, "--socket");
 	add_string(args, SOCKET);
+	add_string(args, "--node-socket");
+	add_string(args, NODE_SOCKET);
 	add_string(args, "--spool");
 	add_string(args, SPOOL_DIR);
 	add_value(args, "--spool-fallback", MEMORY_DIR);
@@ -271,6 +284,10 @@ static void add_sidecar_args(cJSON *sidecar, const cJSON *pod_spec, const struct
 		snprintf(text, sizeof(text), "%lld", (long long)in->hold_s);
 		add_string(args, "--hold-on-failure");
 		add_string(args, text);
+	}
+	if (in->policy->syslog) {
+		add_string(args, "--syslog");
+		add_string(args, SYSLOG);
 	}
 	if (in->policy->recording.kernel_log) {
 		snprintf(text, sizeof(text), "%d", SIDECAR_UID);
@@ -315,7 +332,8 @@ static void add_security(cJSON *sidecar, const struct policy *policy)
 
 	json_set(security, "runAsNonRoot", cJSON_CreateTrue());
 	json_set_int(security, "runAsUser", SIDECAR_UID);
-	json_set_int(security, "runAsGroup", SIDECAR_UID);
+	/* Files below /var/log are root's and a group's, to which fsGroup does not apply. */
+	json_set_int(security, "runAsGroup", policy->syslog && policy->syslog_group ? policy->syslog_group : SIDECAR_UID);
 	json_set(security, "allowPrivilegeEscalation", cJSON_CreateFalse());
 	json_set(security, "readOnlyRootFilesystem", cJSON_CreateTrue());
 	add_string(json_array_at(json_object_at(security, "capabilities"), "drop"), "ALL");
@@ -410,8 +428,11 @@ static void add_sidecar(cJSON *pod_spec, const struct injection *in)
 	add_resources(sidecar, pod_spec, in->policy);
 	add_security(sidecar, in->policy);
 	container_mount_default(sidecar, "afterglow-run", RUN_DIR, false);
+	container_mount_default(sidecar, NODE_VOLUME, NODE_DIR, false);
 	container_mount_default(sidecar, "afterglow-spool", SPOOL_DIR, false);
 	container_mount_default(sidecar, "afterglow-memory", MEMORY_DIR, false);
+	if (in->policy->syslog)
+		container_mount_default(sidecar, "afterglow-syslog", SYSLOG, true);
 	if (in->policy->store.url)
 		mount_secrets(sidecar, in->policy);
 	else if (in->store)
@@ -444,11 +465,23 @@ static bool any_begins_with(const cJSON *list, const char *member, const char *p
 	return false;
 }
 
+/* A volume that is not there yet, but will be ours: what mounts the node's could pass for the node. */
+static bool mounts_ours(const cJSON *containers)
+{
+	const cJSON *container;
+
+	cJSON_ArrayForEach(container, containers)
+		if (any_begins_with(json_get(container, "volumeMounts"), "name", "afterglow-"))
+			return true;
+	return false;
+}
+
 bool inject_is_clear(const cJSON *pod_spec)
 {
 	if (inject_is_done(pod_spec))
 		return true;
-	return !json_find(json_get(pod_spec, "containers"), "name", SIDECAR_CONTAINER) &&
+	return !mounts_ours(json_get(pod_spec, "containers")) && !mounts_ours(json_get(pod_spec, "initContainers")) &&
+	       !json_find(json_get(pod_spec, "containers"), "name", SIDECAR_CONTAINER) &&
 	       !json_find(json_get(pod_spec, "initContainers"), "name", SIDECAR_CONTAINER) &&
 	       !any_begins_with(json_get(pod_spec, "volumes"), "name", "afterglow-") &&
 	       !any_begins_with(json_get(ray_container(pod_spec), "volumeMounts"), "mountPath", "/afterglow");

@@ -33,7 +33,7 @@ struct injection {
 /* Whether the pod has the launcher and the sidecar already. */
 bool inject_is_done(const cJSON *pod_spec);
 
-/* Whether the names and paths that they need are free, or taken by them. */
+/* Whether the names and paths that they need are free, and no container mounts their volumes; or taken by them. */
 bool inject_is_clear(const cJSON *pod_spec);
 
 /*

@@ -15,7 +15,8 @@ static const char *annotation(const cJSON *cluster, const cJSON *template, const
 	return text ? text : cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(cluster, name));
 }
 
-static bool annotation_bool(const cJSON *cluster, const cJSON *template, const char *name, bool fallback)
+static bool annotation_bool(const cJSON *cluster, const cJSON *template, const char *name,
+			    bool fallback)
 {
 	const char *text = annotation(cluster, template, name);
 
@@ -38,7 +39,8 @@ bool inject_oom_group(const cJSON *cluster_annotations, const cJSON *template_an
 
 const char *inject_prefix(const cJSON *cluster_annotations, const cJSON *template_annotations)
 {
-	const char *text = annotation(cluster_annotations, template_annotations, "afterglow.dev/start-prefix");
+	const char *text =
+		annotation(cluster_annotations, template_annotations, "afterglow.dev/start-prefix");
 
 	return text && strlen(text) <= PREFIX_MAX && text[strspn(text, " \t\n")] ? text : NULL;
 }
@@ -46,7 +48,8 @@ const char *inject_prefix(const cJSON *cluster_annotations, const cJSON *templat
 int64_t inject_hold(const cJSON *cluster_annotations, const cJSON *template_annotations,
 		    const struct policy *policy)
 {
-	const char *text = annotation(cluster_annotations, template_annotations, "afterglow.dev/hold-on-failure");
+	const char *text = annotation(cluster_annotations, template_annotations,
+				      "afterglow.dev/hold-on-failure");
 	char *end;
 	long seconds;
 

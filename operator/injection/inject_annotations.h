@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the annotations of a RayCluster and of a pod's template ask for, over the policy. The template's word wins. Pure. */
+/*
+ * What the annotations of a RayCluster and of a pod's template ask for, over the policy. The
+ * template's word wins. Pure.
+ */
 #ifndef AFTERGLOW_OPERATOR_INJECTION_INJECT_ANNOTATIONS_H
 #define AFTERGLOW_OPERATOR_INJECTION_INJECT_ANNOTATIONS_H
 
@@ -12,17 +15,26 @@
 /* On a pod or a RayCluster: "false" leaves the sidecar out. */
 #define INJECT_ANNOTATION "afterglow.dev/inject"
 
-/* Whether the annotations of the cluster and the template leave the sidecar on. The template's word wins. */
+/*
+ * Whether the annotations of the cluster and the template leave the sidecar on. The template's word
+ * wins.
+ */
 bool inject_wanted(const cJSON *cluster_annotations, const cJSON *template_annotations);
 
 /* The same for afterglow.dev/oom-group, over the policy's default. */
 bool inject_oom_group(const cJSON *cluster_annotations, const cJSON *template_annotations,
 		      const struct policy *policy);
 
-/* afterglow.dev/start-prefix: words to start the command with ("memray run -o /tmp/memray-ray.bin"); NULL: none. */
+/*
+ * afterglow.dev/start-prefix: words to start the command with ("memray run -o
+ * /tmp/memray-ray.bin"); NULL: none.
+ */
 const char *inject_prefix(const cJSON *cluster_annotations, const cJSON *template_annotations);
 
-/* afterglow.dev/hold-on-failure in seconds, over the policy's; what is no such number counts as absent. */
+/*
+ * afterglow.dev/hold-on-failure in seconds, over the policy's; what is no such number counts as
+ * absent.
+ */
 int64_t inject_hold(const cJSON *cluster_annotations, const cJSON *template_annotations,
 		    const struct policy *policy);
 

@@ -109,6 +109,39 @@ static void it_is_put_in_once_and_last(void **state)
 	assert_string_equal(json_str(cJSON_GetArrayItem(json_get(spec, "volumes"), 0), "name"), "mine");
 }
 
+static void the_sidecar_alone_reaches_the_nodes_socket(void **state)
+{
+	struct injection in = { .cluster = "demo", .policy = &policy, .launchers = testing_launchers() };
+	_cleanup_json_ cJSON *spec = spec_with("true");
+	const cJSON *container;
+	int mounts = 0;
+
+	(void)state;
+	assert_true(inject(spec, &in));
+	cJSON_ArrayForEach(container, json_get(spec, "containers"))
+		mounts += json_find(json_get(container, "volumeMounts"), "name", "afterglow-node") != NULL;
+	assert_int_equal(mounts, 1);
+	assert_string_equal(json_str(json_find(json_get(at(spec, 2), "volumeMounts"), "name", "afterglow-node"), "mountPath"), "/afterglow/node");
+	assert_non_null(json_get(json_find(json_get(spec, "volumes"), "name", "afterglow-node"), "emptyDir"));
+}
+
+static void a_pod_that_mounts_a_volume_to_come_goes_without(void **state)
+{
+	static const char *const specs[] = {
+		"containers: [{name: ray, command: [a], volumeMounts: [{name: afterglow-node, mountPath: /x}]}]\n",
+		"containers: [{name: ray, command: [a]}, {name: b, volumeMounts: [{name: afterglow-run, mountPath: /x}]}]\n",
+		"containers: [{name: ray, command: [a]}]\n"
+		"initContainers: [{name: i, volumeMounts: [{name: afterglow-node, mountPath: /x}]}]\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(specs); i++) {
+		_cleanup_json_ cJSON *spec = json_of(specs[i]);
+
+		assert_false(inject_is_clear(spec));
+	}
+}
+
 static void without_the_sidecar_the_pod_is_as_before_but_for_the_launcher(void **state)
 {
 	struct injection in = { .cluster = "demo", .store = true, .policy = &policy, .launchers = testing_launchers() };
@@ -173,6 +206,32 @@ static void only_the_kernel_log_needs_a_capability(void **state)
 		args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args"));
 		assert_int_equal(strstr(args, "\"--run-as\",\"65532\"") != NULL, kernel_log);
 	}
+}
+
+/* The sidecar alone sees it, and cannot write to it. */
+static void a_nodes_syslog_is_mounted_into_the_sidecar_alone(void **state)
+{
+	struct policy p = policy;
+	struct injection in = { .cluster = "demo", .policy = &p, .launchers = testing_launchers() };
+	_cleanup_json_ cJSON *spec = spec_with("true"), *pod = cJSON_CreateObject();
+	_cleanup_free_ char *args = NULL;
+	const cJSON *mount;
+
+	(void)state;
+	p.syslog = (char *)"/var/log";
+	p.syslog_group = 4;
+	assert_true(inject(spec, &in));
+	assert_string_equal(json_str(json_find(json_get(spec, "volumes"), "name", "afterglow-syslog"), "hostPath.path"), "/var/log");
+	mount = json_find(json_get(at(spec, 2), "volumeMounts"), "name", "afterglow-syslog");
+	assert_true(json_bool(mount, "readOnly", false));
+	assert_null(json_find(json_get(at(spec, 0), "volumeMounts"), "name", "afterglow-syslog"));
+	assert_int_equal(json_int(at(spec, 2), "securityContext.runAsGroup", 0), 4);
+	assert_true(json_bool(at(spec, 2), "securityContext.runAsNonRoot", false));
+	args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args"));
+	assert_non_null(strstr(args, "\"--syslog\",\"/afterglow/syslog\""));
+	json_set(pod, "spec", cJSON_Duplicate(spec, true));
+	assert_true(inject_undo(pod, "x"));
+	assert_null(json_find(json_get(pod, "spec.volumes"), "name", "afterglow-syslog"));
 }
 
 static void metrics_take_no_port_of_the_node(void **state)
@@ -535,9 +594,12 @@ int main(void)
 		cmocka_unit_test(the_sidecar_stays_as_long_as_the_pod_has_for_its_end),
 		cmocka_unit_test(it_knows_what_the_ray_container_may_write_to_the_disk),
 		cmocka_unit_test(a_pod_that_is_not_restarted_for_ever_ends_with_its_last_container),
+		cmocka_unit_test(the_sidecar_alone_reaches_the_nodes_socket),
+		cmocka_unit_test(a_pod_that_mounts_a_volume_to_come_goes_without),
 		cmocka_unit_test(without_the_sidecar_the_pod_is_as_before_but_for_the_launcher),
 		cmocka_unit_test(the_sidecars_resources_and_pull_secrets_are_the_policys),
 		cmocka_unit_test(only_the_kernel_log_needs_a_capability),
+		cmocka_unit_test(a_nodes_syslog_is_mounted_into_the_sidecar_alone),
 		cmocka_unit_test(metrics_take_no_port_of_the_node),
 		cmocka_unit_test(the_secrets_of_a_store_are_only_in_the_sidecar),
 		cmocka_unit_test(web_identity_is_a_token_for_the_sidecar_alone),

@@ -13,13 +13,15 @@ static bool is_the_sidecars_volume(const cJSON *sidecar, const cJSON *volume)
 {
 	const char *name = json_str(volume, "name");
 
-	return name && json_find(json_get(sidecar, "volumeMounts"), "name", name) && strcmp(name, "afterglow-run") != 0;
+	return name && json_find(json_get(sidecar, "volumeMounts"), "name", name) &&
+	       strcmp(name, "afterglow-run") != 0;
 }
 
 /* "pods \"NAME\" is forbidden: ..." begins differently for each pod, and means the same. */
 static void note_refusal(cJSON *pod, const char *reason)
 {
-	const char *forbidden = strstr(reason, "is forbidden: "), *invalid = strstr(reason, "is invalid: ");
+	const char *forbidden = strstr(reason, "is forbidden: "),
+		   *invalid = strstr(reason, "is invalid: ");
 	char tame[512];
 
 	if (forbidden)
@@ -27,12 +29,14 @@ static void note_refusal(cJSON *pod, const char *reason)
 	else if (invalid)
 		reason = invalid + strlen("is invalid: ");
 	copy_printable(tame, sizeof(tame), reason, strlen(reason));
-	json_set_str(json_object_at(json_get(pod, "metadata"), "annotations"), INJECT_REFUSED_ANNOTATION, tame);
+	json_set_str(json_object_at(json_get(pod, "metadata"), "annotations"),
+		     INJECT_REFUSED_ANNOTATION, tame);
 }
 
 bool inject_undo(cJSON *pod, const char *reason)
 {
-	cJSON *containers = json_get(pod, "spec.containers"), *volumes = json_get(pod, "spec.volumes"), *item, *next;
+	cJSON *containers = json_get(pod, "spec.containers"),
+	      *volumes = json_get(pod, "spec.volumes"), *item, *next;
 	cJSON *sidecar = json_find(containers, "name", SIDECAR_CONTAINER);
 
 	if (!sidecar || !json_find(volumes, "name", "afterglow-spool"))

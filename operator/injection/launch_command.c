@@ -13,12 +13,16 @@ static void add(cJSON *array, const char *text)
 
 static bool runs_by(const cJSON *command, const char *name)
 {
-	const char *program = cJSON_GetStringValue(command ? command->child : NULL), *slash = program ? strrchr(program, '/') : NULL;
+	const char *program = cJSON_GetStringValue(command ? command->child : NULL),
+		   *slash = program ? strrchr(program, '/') : NULL;
 
 	return program && strcmp(slash ? slash + 1 : program, name) == 0;
 }
 
-/* What the image is known to have: bash, if the command is one for it (KubeRay's and ours are), else any shell. */
+/*
+ * What the image is known to have: bash, if the command is one for it (KubeRay's and ours are),
+ * else any shell.
+ */
 static bool needs_bash(const cJSON *command)
 {
 	const char *program = cJSON_GetStringValue(command->child);
@@ -29,7 +33,8 @@ static bool needs_bash(const cJSON *command)
 /* The words of the command become the arguments of the script. */
 static void put_in_front(cJSON *container, const char *script)
 {
-	cJSON *command = json_get(container, "command"), *args = cJSON_Duplicate(command, true), *item;
+	cJSON *command = json_get(container, "command"), *args = cJSON_Duplicate(command, true),
+	      *item;
 	bool bash = needs_bash(command);
 
 	cJSON_ArrayForEach(item, json_get(container, "args"))

@@ -15,6 +15,6 @@ void pod_security_judge(const char *namespace, const cJSON *labels, char reason[
 	if (!labels)
 		snprintf(reason, POD_SECURITY_REASON_MAX, "the Pod Security level of namespace %.63s cannot be read", namespace);
 	else if (level && strcmp(level, "privileged") != 0)
-		snprintf(reason, POD_SECURITY_REASON_MAX, "namespace %.63s enforces the Pod Security level %.63s, which refuses CAP_SYSLOG",
+		snprintf(reason, POD_SECURITY_REASON_MAX, "namespace %.63s enforces the Pod Security level %.63s, which refuses CAP_SYSLOG and hostPath",
 			 namespace, level);
 }

@@ -9,7 +9,7 @@
 #define POD_SECURITY_REASON_MAX 256
 
 /*
- * Why the namespace would refuse a pod with CAP_SYSLOG, into reason; "" where it would not. labels are the namespace's, NULL
+ * Why the namespace would refuse a pod with CAP_SYSLOG or a hostPath volume, into reason; "" where it would not. labels are the namespace's, NULL
  * when they cannot be read: then it may refuse. Both levels baseline and restricted do.
  */
 void pod_security_judge(const char *namespace, const cJSON *labels, char reason[static POD_SECURITY_REASON_MAX]);

@@ -20,9 +20,9 @@ static void only_a_namespace_that_is_known_to_enforce_nothing_takes_the_capabili
 		{ "{pod-security.kubernetes.io/enforce: privileged}", "" },
 		{ "{pod-security.kubernetes.io/warn: restricted}", "" },
 		{ "{pod-security.kubernetes.io/enforce: baseline}",
-		  "namespace ml enforces the Pod Security level baseline, which refuses CAP_SYSLOG" },
+		  "namespace ml enforces the Pod Security level baseline, which refuses CAP_SYSLOG and hostPath" },
 		{ "{pod-security.kubernetes.io/enforce: restricted}",
-		  "namespace ml enforces the Pod Security level restricted, which refuses CAP_SYSLOG" },
+		  "namespace ml enforces the Pod Security level restricted, which refuses CAP_SYSLOG and hostPath" },
 		{ NULL, "the Pod Security level of namespace ml cannot be read" },
 	};
 

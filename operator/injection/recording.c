@@ -74,9 +74,11 @@ static void note_gaps(const cJSON *pod_spec, const struct recording_request *r, 
 			   r->policy->store.claim, r->namespace, r->store_claim_trouble);
 	if (r->policy->recording.kernel_log && r->kernel_log_refused)
 		notes_addf(notes, NOTE_RECORDING, "KernelLogRefused", "pods run without the kernel log: %s", r->kernel_log_refused);
+	if (r->policy->syslog && r->kernel_log_refused)
+		notes_addf(notes, NOTE_RECORDING, "SyslogRefused", "pods run without the node's syslog: %s", r->kernel_log_refused);
 	if (json_bool(pod_spec, "hostNetwork", false))
 		notes_addf(notes, NOTE_RECORDING, "NodeNetwork",
-			   "group %s: in the node's network the sidecar serves no HTTP, for its port might be another's there: processes "
+			   "group %s: with hostNetwork the sidecar serves no HTTP, because its port may be in use on the node: processes "
 			   "that die while their container lives get no RayFailure; ends of containers do",
 			   r->group);
 }
@@ -96,8 +98,10 @@ enum recording recording_apply(cJSON *pod_spec, const struct recording_request *
 	};
 	enum recording recording = refusal(pod_spec, r);
 
-	if (r->kernel_log_refused)
+	if (r->kernel_log_refused) {
 		policy.recording.kernel_log = false;
+		policy.syslog = NULL; /* a copy: nothing is lost */
+	}
 	if (recording == RECORDING_ON && !inject(pod_spec, &in))
 		recording = RECORDING_NO_COMMAND;
 	if (recording == RECORDING_ON)

@@ -21,7 +21,7 @@ struct recording_request {
 	const char *wait_port;              /* as in struct injection */
 	const struct policy *policy;
 	const char *store_claim_trouble;    /* why the pod must not mount policy->store.claim; NULL: it may */
-	const char *kernel_log_refused;     /* why the namespace would not take a pod that reads the kernel log; NULL: it does */
+	const char *kernel_log_refused;     /* why the namespace would not take a pod that reads the node's logs; NULL: it does */
 	const struct launchers *launchers;  /* to run; NULL: there are none */
 };
 

@@ -2,6 +2,7 @@
 /* The state machine of a Lease. */
 #include "operator/kube/lease.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -123,7 +124,7 @@ static struct lease_step stop(struct lease *l, int64_t now_ns)
 	return held ? step : do_now(LEASE_DONE);
 }
 
-struct lease_step lease_step(struct lease *l, const struct lease_event *event, int64_t now_ns)
+static struct lease_step step_for(struct lease *l, const struct lease_event *event, int64_t now_ns)
 {
 	/* It was given back or not: one attempt, then it runs out by itself. */
 	if (l->stopping)
@@ -146,4 +147,16 @@ struct lease_step lease_step(struct lease *l, const struct lease_event *event, i
 		return stop(l, now_ns);
 	}
 	return wait_a_while(l, now_ns);
+}
+
+struct lease_step lease_step(struct lease *l, const struct lease_event *event, int64_t now_ns)
+{
+	struct lease_step step = step_for(l, event, now_ns);
+
+	/* Who holds it has time left, and knows it; who has lost it or stops does not hold it. */
+	assert(!step.acquired || lease_is_held(l, now_ns));
+	assert(step.action != LEASE_LOST || !l->held);
+	assert(!l->stopping || !l->held);
+	assert(step.delay_ns >= 0);
+	return step;
 }

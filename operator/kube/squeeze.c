@@ -5,9 +5,10 @@
 #include <string.h>
 
 /*
- * The code of a fragment is its place, from 1; of a long one it is WIDE, and its place behind that. All begin with a quote, so
- * that only there something has to be compared; of two that begin alike the longer stands first, and the long ones stand before
- * the others. Nothing of it is kept outside the process: it may change.
+ * The code of a fragment is its place, from 1; of a long one it is WIDE, and its place behind that.
+ * All begin with a quote, so that only there something has to be compared; of two that begin alike
+ * the longer stands first, and the long ones stand before the others. Nothing of it is kept outside
+ * the process: it may change.
  */
 #define WIDE 0x1f
 
@@ -76,12 +77,16 @@ _Static_assert(ARRAY_SIZE(fragments) < WIDE, "codes are control characters, and 
 static size_t find(const struct fragment *list, size_t n, const char *text, size_t len)
 {
 	for (size_t i = 0; i < n; i++)
-		if (list[i].len <= len && text[1] == list[i].text[1] && memcmp(text, list[i].text, list[i].len) == 0)
+		if (list[i].len <= len && text[1] == list[i].text[1] &&
+		    memcmp(text, list[i].text, list[i].len) == 0)
 			return i + 1;
 	return 0;
 }
 
-/* Puts the code of the fragment that text begins with at to, which is not behind text. The fragment's length; 0: none. */
+/*
+ * Puts the code of the fragment that text begins with at to, which is not behind text. The
+ * fragment's length; 0: none.
+ */
 static size_t put_code(const char *text, size_t len, char **to)
 {
 	size_t place = find(wide, ARRAY_SIZE(wide), text, len);

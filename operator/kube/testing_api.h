@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For tests of parts that list and watch on their own: an API server in the same loop. Lists are what the test gives, watches
- * are held without a word, and a write is answered with its own object, unless the test says otherwise. Requests may come in
- * any order, which the script of testing.h does not allow.
+ * For tests of parts that list and watch on their own: an API server in the same loop. Lists are
+ * what the test gives, watches are held without a word, and a write is answered with its own
+ * object, unless the test says otherwise. Requests may come in any order, which the script of
+ * testing.h does not allow.
  */
 #ifndef AFTERGLOW_OPERATOR_KUBE_TESTING_API_H
 #define AFTERGLOW_OPERATOR_KUBE_TESTING_API_H
@@ -31,8 +32,8 @@ struct fake_api {
 };
 
 /* NULL body: an empty list. */
-static inline void fake_api_answers(struct fake_api *api, const char *method, const char *part, int status, const char *body,
-				    unsigned n)
+static inline void fake_api_answers(struct fake_api *api, const char *method, const char *part,
+				    int status, const char *body, unsigned n)
 {
 	assert_true(api->n_rules < FAKE_API_RULES_MAX);
 	api->rules[api->n_rules++] = (struct fake_rule){ method, part, status, body, n, 0 };
@@ -44,8 +45,9 @@ static inline void fake_api_lists(struct fake_api *api, const char *part, const 
 	static char lists[FAKE_API_RULES_MAX][1 << 15];
 	char *text = lists[api->n_rules];
 
-	assert_true(snprintf(text, sizeof(lists[0]), "{\"metadata\":{\"resourceVersion\":\"%d\"},\"items\":[%s]}", FAKE_API_RV,
-			     items) < (int)sizeof(lists[0]));
+	assert_true(snprintf(text, sizeof(lists[0]),
+			     "{\"metadata\":{\"resourceVersion\":\"%d\"},\"items\":[%s]}",
+			     FAKE_API_RV, items) < (int)sizeof(lists[0]));
 	fake_api_answers(api, "GET", part, 200, text, 0);
 }
 
@@ -73,7 +75,8 @@ static inline void fake_api_send(struct evhttp_request *request, int status, con
 }
 
 /* As the API server answers a write that it takes. */
-static inline void fake_api_echo(struct fake_api *api, struct evhttp_request *request, const char *text, size_t len)
+static inline void fake_api_echo(struct fake_api *api, struct evhttp_request *request,
+				 const char *text, size_t len)
 {
 	_cleanup_json_ cJSON *object = cJSON_ParseWithLength(text, len);
 	cJSON *metadata = json_get(object, "metadata");
@@ -90,12 +93,14 @@ static inline void fake_api_echo(struct fake_api *api, struct evhttp_request *re
 		      answer ? answer : "{\"kind\":\"Status\",\"status\":\"Success\"}");
 }
 
-static inline bool fake_api_by_rule(struct fake_api *api, struct evhttp_request *request, const char *method, const char *uri)
+static inline bool fake_api_by_rule(struct fake_api *api, struct evhttp_request *request,
+				    const char *method, const char *uri)
 {
 	for (size_t i = 0; i < api->n_rules; i++) {
 		struct fake_rule *rule = &api->rules[i];
 
-		if (strcmp(rule->method, method) != 0 || !strstr(uri, rule->part) || (rule->n && rule->used == rule->n))
+		if (strcmp(rule->method, method) != 0 || !strstr(uri, rule->part) ||
+		    (rule->n && rule->used == rule->n))
 			continue;
 		rule->used++;
 		fake_api_send(request, rule->status, rule->body);
@@ -113,7 +118,8 @@ static inline void on_fake_api_request(struct evhttp_request *request, void *arg
 	const char *text = len ? (const char *)evbuffer_pullup(in, -1) : "";
 
 	if (strstr(uri, "sendInitialEvents=true")) {
-		fake_api_send(request, 422, "{\"kind\":\"Status\",\"code\":422,\"reason\":\"Invalid\"}");
+		fake_api_send(request, 422,
+			      "{\"kind\":\"Status\",\"code\":422,\"reason\":\"Invalid\"}");
 		return;
 	}
 	if (strstr(uri, "watch=1"))
@@ -126,8 +132,11 @@ static inline void on_fake_api_request(struct evhttp_request *request, void *arg
 	if (fake_api_by_rule(api, request, method, uri))
 		return;
 	if (strcmp(method, "GET") == 0)
-		fake_api_send(request, 200, "{\"metadata\":{\"resourceVersion\":\"100\"},\"items\":[]}");
-	else if (strstr(uri, "/status?")) /* the body is a part of the object: it is not to be learned from */
+		fake_api_send(request, 200,
+			      "{\"metadata\":{\"resourceVersion\":\"100\"},\"items\":[]}");
+	else if (
+		strstr(uri,
+		       "/status?")) /* the body is a part of the object: it is not to be learned from */
 		fake_api_send(request, 200, "{\"kind\":\"Status\",\"status\":\"Success\"}");
 	else
 		fake_api_echo(api, request, text, len);
@@ -136,7 +145,9 @@ static inline void on_fake_api_request(struct evhttp_request *request, void *arg
 /* Once, before the rules. */
 static inline void fake_api_start(struct fake_api *api)
 {
-	*api = (struct fake_api){ .rv = FAKE_API_RV, .log = STRBUF_INIT(1 << 20), .bodies = STRBUF_INIT(1 << 22) };
+	*api = (struct fake_api){ .rv = FAKE_API_RV,
+				  .log = STRBUF_INIT(1 << 20),
+				  .bodies = STRBUF_INIT(1 << 22) };
 	fake_server_start(&api->server, NULL, 0);
 	evhttp_set_gencb(api->server.http, on_fake_api_request, api);
 }

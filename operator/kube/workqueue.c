@@ -2,6 +2,7 @@
 /* Keys to work on. */
 #include "operator/kube/workqueue.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -73,8 +74,10 @@ static void tell_time(const struct workqueue *q, struct workqueue_item *item, vo
 	item->since_ns = now_ns;
 }
 
+/* A key is ready, delayed or worked on; while it is worked on it may be delayed besides, but never ready. */
 static void ready_append(struct workqueue *q, struct workqueue_item *item)
 {
+	assert(!item->ready && !item->delayed && !item->working);
 	tell_time(q, item, NULL);
 	item->ready = true;
 	item->next = NULL;
@@ -89,6 +92,7 @@ static void ready_append(struct workqueue *q, struct workqueue_item *item)
 
 static void ready_remove(struct workqueue *q, struct workqueue_item *item)
 {
+	assert(item->ready && q->n_ready > 0);
 	if (item->prev)
 		item->prev->next = item->next;
 	else
@@ -103,6 +107,7 @@ static void ready_remove(struct workqueue *q, struct workqueue_item *item)
 
 static void delayed_remove(struct workqueue *q, struct workqueue_item *item)
 {
+	assert(item->delayed && q->n_delayed > 0);
 	if (item->prev)
 		item->prev->next = item->next;
 	else
@@ -115,6 +120,7 @@ static void delayed_remove(struct workqueue *q, struct workqueue_item *item)
 
 static void delayed_insert(struct workqueue *q, struct workqueue_item *item, int64_t at_ns)
 {
+	assert(!item->ready && !item->delayed);
 	item->delayed = true;
 	item->at_ns = at_ns;
 	item->prev = NULL;
@@ -197,6 +203,7 @@ void workqueue_done(struct workqueue *q, const char *key)
 		return;
 	tell_time(q, item, q->on_worked);
 	item->working = false;
+	assert(q->n_working > 0);
 	q->n_working--;
 	/* After a failure the delay holds, whatever came in meanwhile: the work would fail again. */
 	if (item->again && !(item->failures && item->delayed))

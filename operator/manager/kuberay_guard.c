@@ -92,12 +92,12 @@ static void tell(const struct kuberay_guard *g, enum kuberay_verdict before)
 		tell_event(g, "Warning", "KubeRayRuns", note);
 		break;
 	case KUBERAY_SUSPECTED:
-		log_info("%s: RayClusters are not managed before that is known", why);
+		log_info("%s: RayClusters are not managed until this is known", why);
 		break;
 	case KUBERAY_ABSENT:
 		log_info("%s: RayClusters are managed from now on", why);
 		if (before == KUBERAY_RUNS)
-			tell_event(g, "Normal", "ManagesRayClusters", "KubeRay renews no Lease any more: Afterglow manages RayClusters");
+			tell_event(g, "Normal", "ManagesRayClusters", "KubeRay no longer renews a Lease: Afterglow manages RayClusters");
 		break;
 	case KUBERAY_UNKNOWN:
 		break;
@@ -177,7 +177,7 @@ static void take_refusal(struct kuberay_guard *g, const struct err *err)
 		g->told_narrow = true;
 	} else if (g->scope == SCOPE_OWN && !g->answers[SCOPE_WATCHED]) {
 		if (!g->told_blind)
-			log_warning("whether KubeRay runs is not known, RayClusters are managed as if it did not: %s", err_text(err));
+			log_warning("it is not known whether KubeRay runs; RayClusters are managed as if it did not: %s", err_text(err));
 		g->told_blind = true;
 	}
 }

@@ -65,7 +65,7 @@ static void on_cluster(void *arg, const char *key)
 	if (!c->o.manage_clusters || !store_has(watches_store(c->parts.watches, WATCH_CLUSTERS), key))
 		return;
 	if (workqueue_add(&c->queue, key) < 0)
-		log_error("cluster %s: out of memory, looked at later", key);
+		log_error("cluster %s: out of memory; it will be looked at later", key);
 	wake(c);
 }
 

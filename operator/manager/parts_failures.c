@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the failure writer asks of other parts: which failures are wanted, what is known of them, and who hears of those that are lost. */
+/*
+ * What the failure writer asks of other parts: which failures are wanted, what is known of them,
+ * and who hears of those that are lost.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -29,8 +32,9 @@ static void on_written(void *arg, const char *key)
 }
 
 /*
- * KubeRay deletes clusters all the time: after a job, between two tries, to scale down. That their containers end then is no
- * failure. Of clusters of our own a deletion is recorded: whoever deletes a pod that we would make again wanted something.
+ * KubeRay deletes clusters all the time: after a job, between two tries, to scale down. That their
+ * containers end then is no failure. Of clusters of our own a deletion is recorded: whoever deletes
+ * a pod that we would make again wanted something.
  */
 static bool is_wanted(void *arg, const cJSON *failure, const char **ret_why)
 {
@@ -39,7 +43,8 @@ static bool is_wanted(void *arg, const cJSON *failure, const char **ret_why)
 	const char *class = json_str(failure, "spec.class");
 
 	*ret_why = "its pod was deleted, and nothing had failed before (--record-deletions)";
-	if (!o->manage_clusters && !o->record_deletions && class && strcmp(class, failure_class_name(FAILURE_POD_DELETED)) == 0)
+	if (!o->manage_clusters && !o->record_deletions && class &&
+	    strcmp(class, failure_class_name(FAILURE_POD_DELETED)) == 0)
 		return false;
 	*ret_why = "older than what is kept";
 	return failure_gc_wants(p->gc, failure);
@@ -80,7 +85,8 @@ static void on_lost(void *arg, const cJSON *failure, const char *why)
 static void on_older_crd(void *arg, const char *what)
 {
 	const struct parts *p = arg;
-	_cleanup_json_ cJSON *lease = own_lease(p->o.settings->own_namespace, p->o.settings->namespace);
+	_cleanup_json_ cJSON *lease =
+		own_lease(p->o.settings->own_namespace, p->o.settings->namespace);
 	char note[600];
 
 	snprintf(

@@ -81,7 +81,7 @@ static void on_listen_again(evutil_socket_t fd, short what, void *arg)
 static void on_accept_error(struct evconnlistener *listener, void *arg)
 {
 	(void)arg;
-	log_warning_limited("--metrics-address: a connection is not taken: %s", strerror(EVUTIL_SOCKET_ERROR()));
+	log_warning_limited("--metrics-address: cannot accept a connection: %s", strerror(EVUTIL_SOCKET_ERROR()));
 	if (event_add(the_server->listen_again, &(struct timeval){ .tv_sec = 1 }) == 0)
 		evconnlistener_disable(listener);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For tests of the controllers: the parts that each of them needs, on an API server of the test. Nothing sees changes but what
- * the test calls; failures wait to be written, and are not.
+ * For tests of the controllers: the parts that each of them needs, on an API server of the test.
+ * Nothing sees changes but what the test calls; failures wait to be written, and are not.
  */
 #ifndef AFTERGLOW_OPERATOR_MANAGER_TESTING_H
 #define AFTERGLOW_OPERATOR_MANAGER_TESTING_H
@@ -61,23 +61,31 @@ static inline const cJSON *bed_find_cluster(void *arg, const char *key)
 
 static inline void bed_new_watches(struct bed *bed)
 {
-	struct watches_options options = { .base = bed->api.server.base, .client = bed->client, .namespace = "ml",
-					   .on_state = bed_ignore, .arg = bed };
+	struct watches_options options = { .base = bed->api.server.base,
+					   .client = bed->client,
+					   .namespace = "ml",
+					   .on_state = bed_ignore,
+					   .arg = bed };
 
 	assert_int_equal(watches_new(&options, &bed->watches, &(struct err){ 0 }), 0);
 }
 
-static inline void bed_new_sidecar(struct bed *bed)
+static inline void bed_new_event_recorder(struct bed *bed)
 {
-	struct event_recorder_options options = { .base = bed->api.server.base, .client = bed->client,
-						  .may_write = bed_may_write, .arg = bed, .interval_ms = 1 };
+	struct event_recorder_options options = { .base = bed->api.server.base,
+						  .client = bed->client,
+						  .may_write = bed_may_write,
+						  .arg = bed,
+						  .interval_ms = 1 };
 
 	assert_int_equal(event_recorder_new(&options, &bed->recorder, &(struct err){ 0 }), 0);
 }
 
 static inline void bed_new_writer(struct bed *bed)
 {
-	struct failure_owners_options owners = { .client = bed->client, .find_cluster = bed_find_cluster, .arg = bed };
+	struct failure_owners_options owners = { .client = bed->client,
+						 .find_cluster = bed_find_cluster,
+						 .arg = bed };
 	struct failure_writer_options options = {
 		.base = bed->api.server.base,
 		.client = bed->client,
@@ -131,7 +139,7 @@ static inline void bed_init(struct bed *bed)
 static inline void bed_start(struct bed *bed)
 {
 	bed_new_watches(bed);
-	bed_new_sidecar(bed);
+	bed_new_event_recorder(bed);
 	bed_new_writer(bed);
 	bed_new_poller(bed);
 	watches_start(bed->watches);

@@ -92,11 +92,11 @@ static void tell_trouble(const struct watch *watch)
 	int status = informer_reflector(watch->informer)->last_status;
 
 	if (is_done_without(watch))
-		log_info("%s: the operator works without them, for %s; it asks again from time to time", plural,
+		log_info("%s: the operator works without them, for %s; it tries again from time to time", plural,
 			 status == 403 ? "it may not list them" : "their CRD is not installed");
 	else
 		log_warning("%s: %s%s", plural, informer_trouble(watch->informer),
-			    status == 404 ? " (is its CRD installed? asked for again from time to time)" : "");
+			    status == 404 ? " (is its CRD installed? The operator tries again from time to time)" : "");
 }
 
 /* Says each trouble once, and its end. */
@@ -111,7 +111,7 @@ static void on_state(void *arg, struct informer *informer)
 		tell_trouble(watch);
 		watch->told_status = reflector->last_status;
 	} else if (!trouble && watch->told_status != -1) {
-		log_info("%s: in order again", plural);
+		log_info("%s: recovered", plural);
 		watch->told_status = -1;
 		poke_others(watch);
 	}
@@ -322,7 +322,7 @@ bool watches_ready(const struct watches *w, struct strbuf *out)
 		if (!watch->wanted)
 			continue;
 		strbuf_addf(out, "%s: %s%s%s\n", informer_resource(informer)->plural,
-			    silent ? "synced, but nothing heard of it for long" :
+			    silent ? "synced, but nothing was received for a long time" :
 			    is_done_without(watch) ? "none" : synced ? "synced" : "not synced",
 			    *informer_trouble(informer) ? ": " : "", informer_trouble(informer));
 		ready = ready && ((synced && !silent) || may_lack(w, (enum watch_kind)i));

@@ -69,6 +69,7 @@ void policy_release(struct policy *p)
 	free(p->store.webhdfs_user);
 	free(p->store.credentials_secret);
 	free(p->store.ca_secret);
+	free(p->syslog);
 	free(p->cluster_domain);
 	free(p->memory.head_num_cpus);
 	cJSON_Delete(p->sidecar_resources);

@@ -78,6 +78,8 @@ struct policy {
 	cJSON *sidecar_resources;        /* sidecarResources, as of a container; NULL: the sidecar's own */
 	cJSON *sidecar_pull_secrets;     /* sidecarImagePullSecrets, [NAME], in the cluster's own namespace; NULL: none */
 	char *cluster_domain;            /* clusterDomain, "cluster.local" */
+	char *syslog;                    /* syslog, where a node has its syslog: the sidecar mounts it read-only; NULL: not at all */
+	int64_t syslog_group;            /* syslogGroup, the group that the sidecar runs with to read it; 0: its own */
 	bool redis_cleanup;              /* redisCleanup, true: the keys of a deleted cluster are deleted from Redis */
 	bool login_shell;                /* loginShell, false: Ray's commands run in `bash -cl` */
 	struct policy_memory memory;
@@ -103,6 +105,12 @@ const char *policy_block_name(enum policy_block block);
  * the file's name for that text.
  */
 int policy_parse(const char *text, size_t len, const char *name, struct policy *ret_policy, struct err *err);
+
+/* Whether the sidecar asks for what the Pod Security levels baseline and restricted refuse. */
+static inline bool policy_needs_privilege(const struct policy *p)
+{
+	return p->recording.kernel_log || p->syslog;
+}
 
 /* Reads the file (at most 1 MiB) and parses it. */
 int policy_load(const char *path, struct policy *ret_policy, struct err *err);

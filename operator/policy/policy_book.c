@@ -22,7 +22,7 @@ struct effective_policy {
 	char *origin;
 };
 
-/* --- Lists ---------------------------------------------------------------------------------------------- */
+/* --- Lists ------------------------------------------------------------------------------------ */
 
 static int list_add(struct policy_list *list, struct policy_object *o)
 {
@@ -43,7 +43,8 @@ static void list_remove(struct policy_list *list, const struct policy_object *o)
 {
 	for (size_t i = 0; i < list->n; i++)
 		if (list->items[i] == o) {
-			memmove(&list->items[i], &list->items[i + 1], (list->n - i - 1) * sizeof(*list->items));
+			memmove(&list->items[i], &list->items[i + 1],
+				(list->n - i - 1) * sizeof(*list->items));
 			list->n--;
 			return;
 		}
@@ -59,7 +60,9 @@ static void list_free(void *value)
 
 struct policy_list policy_book_oldest(const struct policy_list *list)
 {
-	return list ? (struct policy_list){ list->items, MIN(list->n, (size_t)POLICY_OBJECTS_MAX) } : (struct policy_list){ 0 };
+	return list ? (struct policy_list){ list->items,
+					    MIN(list->n, (size_t)POLICY_OBJECTS_MAX) } :
+		      (struct policy_list){ 0 };
 }
 
 static struct policy_list *list_of(struct policy_book *p, const char *namespace)
@@ -74,7 +77,7 @@ static struct policy_list *list_of(struct policy_book *p, const char *namespace)
 	return list;
 }
 
-/* --- What holds ----------------------------------------------------------------------------------------- */
+/* --- What holds ------------------------------------------------------------------------------- */
 
 static void effective_free(struct effective_policy *e)
 {
@@ -93,7 +96,8 @@ static void forget_effective(struct policy_book *p)
 	p->n_effective = 0;
 }
 
-static const struct effective_policy *find_effective(const struct policy_book *p, const struct policy_choice *choice)
+static const struct effective_policy *find_effective(const struct policy_book *p,
+						     const struct policy_choice *choice)
 {
 	for (const struct effective_policy *e = p->effective; e; e = e->next)
 		if (memcmp(&e->choice, choice, sizeof(*choice)) == 0)
@@ -101,7 +105,8 @@ static const struct effective_policy *find_effective(const struct policy_book *p
 	return NULL;
 }
 
-static const struct effective_policy *make_effective(struct policy_book *p, const struct policy_choice *choice)
+static const struct effective_policy *make_effective(struct policy_book *p,
+						     const struct policy_choice *choice)
 {
 	struct effective_policy *e = calloc(1, sizeof(*e));
 	struct err err = { 0 };
@@ -120,28 +125,37 @@ static const struct effective_policy *make_effective(struct policy_book *p, cons
 	return e;
 }
 
-/* Which namespace it is in, everybody knows; its other labels only who may read it. item and object are the caller's. */
-const cJSON *policy_book_namespace_labels(const struct policy_book *p, const char *namespace, cJSON *item, cJSON *object)
+/*
+ * Which namespace it is in, everybody knows; its other labels only who may read it. item and object
+ * are the caller's.
+ */
+const cJSON *policy_book_namespace_labels(const struct policy_book *p, const char *namespace,
+					  cJSON *item, cJSON *object)
 {
 	const cJSON *labels = strmap_get(&p->namespaces, namespace);
 
 	if (labels)
 		return labels;
-	*item = (cJSON){ .type = cJSON_String, .string = (char *)"kubernetes.io/metadata.name", .valuestring = (char *)namespace };
+	*item = (cJSON){ .type = cJSON_String,
+			 .string = (char *)"kubernetes.io/metadata.name",
+			 .valuestring = (char *)namespace };
 	*object = (cJSON){ .type = cJSON_Object, .child = item };
 	return object;
 }
 
-void policy_book_choose(const struct policy_book *p, const char *namespace, const cJSON *labels, struct policy_choice *ret_choice,
-		   policy_loser_fn *fn, void *arg)
+void policy_book_choose(const struct policy_book *p, const char *namespace, const cJSON *labels,
+			struct policy_choice *ret_choice, policy_loser_fn *fn, void *arg)
 {
-	struct policy_list all = policy_book_oldest(&p->cluster_list), own = policy_book_oldest(strmap_get(&p->lists, namespace));
+	struct policy_list all = policy_book_oldest(&p->cluster_list),
+			   own = policy_book_oldest(strmap_get(&p->lists, namespace));
 	cJSON item, object;
 
-	policy_choose(&all, &own, policy_book_namespace_labels(p, namespace, &item, &object), labels, ret_choice, fn, arg);
+	policy_choose(&all, &own, policy_book_namespace_labels(p, namespace, &item, &object),
+		      labels, ret_choice, fn, arg);
 }
 
-const struct policy *policy_book_for(struct policy_book *p, const char *namespace, const cJSON *cluster_labels, const char **ret_origin)
+const struct policy *policy_book_for(struct policy_book *p, const char *namespace,
+				     const cJSON *cluster_labels, const char **ret_origin)
 {
 	static const struct policy_choice nothing;
 	const struct effective_policy *e = NULL;
@@ -162,10 +176,11 @@ struct retention policy_book_retention(const struct policy_book *p, const char *
 	struct policy_choice choice;
 
 	policy_book_choose(p, namespace, NULL, &choice, NULL, NULL);
-	return (choice.from[POLICY_RETENTION] ? &choice.from[POLICY_RETENTION]->values : &p->base)->retention;
+	return (choice.from[POLICY_RETENTION] ? &choice.from[POLICY_RETENTION]->values : &p->base)
+		->retention;
 }
 
-/* --- Changes -------------------------------------------------------------------------------------------- */
+/* --- Changes ---------------------------------------------------------------------------------- */
 
 static void known_free(void *value)
 {
@@ -175,10 +190,12 @@ static void known_free(void *value)
 	free(k);
 }
 
-static void forget_policy(struct policy_book *p, bool is_cluster_wide, const char *key, const char *namespace)
+static void forget_policy(struct policy_book *p, bool is_cluster_wide, const char *key,
+			  const char *namespace)
 {
 	struct known_policy *k = strmap_remove(&p->known[is_cluster_wide], key);
-	struct policy_list *list = is_cluster_wide ? &p->cluster_list : strmap_get(&p->lists, namespace);
+	struct policy_list *list =
+		is_cluster_wide ? &p->cluster_list : strmap_get(&p->lists, namespace);
 
 	if (!k)
 		return;
@@ -189,8 +206,8 @@ static void forget_policy(struct policy_book *p, bool is_cluster_wide, const cha
 	known_free(k);
 }
 
-static struct known_policy *known_new(struct policy_book *p, bool is_cluster_wide, const char *key, const char *namespace,
-			       struct policy_object *object)
+static struct known_policy *known_new(struct policy_book *p, bool is_cluster_wide, const char *key,
+				      const char *namespace, struct policy_object *object)
 {
 	struct known_policy *k = calloc(1, sizeof(*k) + strlen(key) + 1);
 	struct policy_list *list = is_cluster_wide ? &p->cluster_list : list_of(p, namespace);
@@ -214,28 +231,31 @@ static bool is_parsed(const struct known_policy *k, const cJSON *object)
 {
 	const char *uid = json_str(object, "metadata.uid");
 
-	return k && uid && strcmp(k->object->uid, uid) == 0 && k->object->generation == json_int(object, "metadata.generation", -1);
+	return k && uid && strcmp(k->object->uid, uid) == 0 &&
+	       k->object->generation == json_int(object, "metadata.generation", -1);
 }
 
-bool policy_book_see_policy(struct policy_book *p, bool is_cluster_wide, const cJSON *before, const cJSON *after)
+bool policy_book_see_policy(struct policy_book *p, bool is_cluster_wide, const cJSON *before,
+			    const cJSON *after)
 {
 	_cleanup_free_ char *key = object_key(after ? after : before);
 	const char *namespace = json_str(after ? after : before, "metadata.namespace");
 	struct policy_object *object;
 
 	/* A status of ours is no change. */
-	if (!key || (!is_cluster_wide && !namespace) || (after && is_parsed(strmap_get(&p->known[is_cluster_wide], key), after)))
+	if (!key || (!is_cluster_wide && !namespace) ||
+	    (after && is_parsed(strmap_get(&p->known[is_cluster_wide], key), after)))
 		return false;
 	forget_effective(p);
 	object = after ? policy_object_new(after) : NULL;
 	if (after && !object) {
-		log_warning_limited("policy %s: it is as it was before: out of memory", key);
+		log_warning_limited("policy %s: its previous version stays in force: out of memory", key);
 		return false;
 	}
 	forget_policy(p, is_cluster_wide, key, namespace);
 	if (object && !known_new(p, is_cluster_wide, key, namespace, object)) {
 		policy_object_free(object);
-		log_warning_limited("policy %s does not hold: out of memory", key);
+		log_warning_limited("policy %s is not in force: out of memory", key);
 	}
 	return true;
 }
@@ -297,9 +317,10 @@ bool policy_book_is_empty(const struct policy_book *p)
 	return p->known[0].n + p->known[1].n == 0;
 }
 
-/* --- Life ----------------------------------------------------------------------------------------------- */
+/* --- Life ------------------------------------------------------------------------------------- */
 
-int policy_book_init(struct policy_book *p, const struct policy *own, struct retention retention, struct err *err)
+int policy_book_init(struct policy_book *p, const struct policy *own, struct retention retention,
+		     struct err *err)
 {
 	static const struct policy_choice nothing;
 	char *origin;

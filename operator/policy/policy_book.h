@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All RayPolicies and ClusterRayPolicies that there are, parsed once per change, with the labels by which they select; and which
- * of them hold for a RayCluster. No I/O: the caller says what has changed.
+ * All RayPolicies and ClusterRayPolicies that there are, parsed once per change, with the labels by
+ * which they select; and which of them hold for a RayCluster. No I/O: the caller says what has
+ * changed.
  */
 #ifndef AFTERGLOW_OPERATOR_POLICY_POLICY_BOOK_H
 #define AFTERGLOW_OPERATOR_POLICY_POLICY_BOOK_H
@@ -42,14 +43,16 @@ struct policy_book {
 };
 
 /* own is copied. On failure nothing is left to release. */
-int policy_book_init(struct policy_book *book, const struct policy *own, struct retention retention, struct err *err);
+int policy_book_init(struct policy_book *book, const struct policy *own, struct retention retention,
+		     struct err *err);
 void policy_book_release(struct policy_book *book);
 
 /*
- * A change of a policy, of a namespace's labels, of a RayCluster's labels; after NULL: it is gone. Return whether anything that
- * matters to policies has changed: a status of ours has not.
+ * A change of a policy, of a namespace's labels, of a RayCluster's labels; after NULL: it is gone.
+ * Return whether anything that matters to policies has changed: a status of ours has not.
  */
-bool policy_book_see_policy(struct policy_book *book, bool is_cluster_wide, const cJSON *before, const cJSON *after);
+bool policy_book_see_policy(struct policy_book *book, bool is_cluster_wide, const cJSON *before,
+			    const cJSON *after);
 bool policy_book_see_namespace(struct policy_book *book, const cJSON *before, const cJSON *after);
 bool policy_book_see_cluster(struct policy_book *book, const cJSON *before, const cJSON *after);
 
@@ -57,15 +60,19 @@ bool policy_book_see_cluster(struct policy_book *book, const cJSON *before, cons
 bool policy_book_is_empty(const struct policy_book *book);
 
 /* As policies_for and policies_retention (policies.h). */
-const struct policy *policy_book_for(struct policy_book *book, const char *namespace, const cJSON *cluster_labels,
-				     const char **ret_origin);
+const struct policy *policy_book_for(struct policy_book *book, const char *namespace,
+				     const cJSON *cluster_labels, const char **ret_origin);
 struct retention policy_book_retention(const struct policy_book *book, const char *namespace);
 
 /* For policy_count.c: those of a list that count, and who has a say for these labels. */
 struct policy_list policy_book_oldest(const struct policy_list *list);
-void policy_book_choose(const struct policy_book *book, const char *namespace, const cJSON *labels, struct policy_choice *ret_choice,
-			policy_loser_fn *fn, void *arg);
-/* The labels of a namespace. item and object are the caller's, and are used where only its name is known. */
-const cJSON *policy_book_namespace_labels(const struct policy_book *book, const char *namespace, cJSON *item, cJSON *object);
+void policy_book_choose(const struct policy_book *book, const char *namespace, const cJSON *labels,
+			struct policy_choice *ret_choice, policy_loser_fn *fn, void *arg);
+/*
+ * The labels of a namespace. item and object are the caller's, and are used where only its name is
+ * known.
+ */
+const cJSON *policy_book_namespace_labels(const struct policy_book *book, const char *namespace,
+					  cJSON *item, cJSON *object);
 
 #endif

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static void note_loser(void *arg, const struct policy_object *loser, enum policy_block block, const struct policy_object *winner,
-		       bool locked)
+static void note_loser(void *arg, const struct policy_object *loser, enum policy_block block,
+		       const struct policy_object *winner, bool locked)
 {
 	struct known_policy *k = loser->owner;
 
@@ -22,10 +22,12 @@ static void compare_pairs(const struct policy_list *list)
 {
 	for (size_t i = 0; i < list->n; i++)
 		for (size_t j = i + 1; j < list->n; j++) {
-			const struct policy_object *older = list->items[i], *younger = list->items[j];
+			const struct policy_object *older = list->items[i],
+						   *younger = list->items[j];
 			unsigned both = older->given & younger->given;
 
-			if (!both || older->trouble.code || younger->trouble.code || !policy_objects_overlap(older, younger))
+			if (!both || older->trouble.code || younger->trouble.code ||
+			    !policy_objects_overlap(older, younger))
 				continue;
 			for (enum policy_block b = 0; b < POLICY_BLOCKS; b++)
 				if (both & (1u << b))
@@ -33,7 +35,8 @@ static void compare_pairs(const struct policy_list *list)
 		}
 }
 
-static void compare_with_locks(const struct policy_book *p, const char *namespace, const struct policy_list *list)
+static void compare_with_locks(const struct policy_book *p, const char *namespace,
+			       const struct policy_list *list)
 {
 	struct policy_list all = policy_book_oldest(&p->cluster_list);
 	cJSON item, object;
@@ -44,8 +47,10 @@ static void compare_with_locks(const struct policy_book *p, const char *namespac
 			const struct policy_object *lock = all.items[i], *o = list->items[j];
 			unsigned both = lock->locked & o->given;
 
-			if (!both || lock->trouble.code || o->trouble.code || !selector_matches(&lock->namespace_selector, labels) ||
-			    !(selector_is_empty(&lock->selector) || selector_is_empty(&o->selector) ||
+			if (!both || lock->trouble.code || o->trouble.code ||
+			    !selector_matches(&lock->namespace_selector, labels) ||
+			    !(selector_is_empty(&lock->selector) ||
+			      selector_is_empty(&o->selector) ||
 			      selector_equals(&lock->selector, &o->selector)))
 				continue;
 			for (enum policy_block b = 0; b < POLICY_BLOCKS; b++)
@@ -65,7 +70,8 @@ static void count(struct policy_book *p, const struct policy_object *o, size_t n
 	k->tally.pods += n_pods;
 }
 
-static void count_cluster(struct policy_book *p, const struct store *pods, const char *key, const cJSON *labels)
+static void count_cluster(struct policy_book *p, const struct store *pods, const char *key,
+			  const cJSON *labels)
 {
 	const struct store_entry *pod = NULL;
 	struct policy_choice choice;
@@ -86,7 +92,8 @@ static void count_cluster(struct policy_book *p, const struct store *pods, const
 static void begin_tallies(const struct policy_list *list)
 {
 	for (size_t i = 0; i < list->n; i++)
-		((struct known_policy *)list->items[i]->owner)->tally = (struct policy_tally){ .too_many = i >= POLICY_OBJECTS_MAX };
+		((struct known_policy *)list->items[i]->owner)->tally =
+			(struct policy_tally){ .too_many = i >= POLICY_OBJECTS_MAX };
 }
 
 void policy_count_all(struct policy_book *p, const struct store *pods)

@@ -52,9 +52,9 @@ static void add_accepted(cJSON *conditions, const struct policy_object *o, const
 	char text[MESSAGE_MAX];
 
 	if (o->trouble.code)
-		snprintf(text, sizeof(text), "%s; nothing of this policy holds", o->trouble.text);
+		snprintf(text, sizeof(text), "%s; this policy has no effect", o->trouble.text);
 	else if (tally->too_many)
-		snprintf(text, sizeof(text), "only the oldest %d %s count; nothing of this policy holds", POLICY_OBJECTS_MAX,
+		snprintf(text, sizeof(text), "only the oldest %d %s count; this policy has no effect", POLICY_OBJECTS_MAX,
 			 o->is_cluster_wide ? "ClusterRayPolicies" : "RayPolicies of a namespace");
 	else
 		snprintf(text, sizeof(text), "new pods get what it says%s%s", *o->ignored ? "; this operator does not know " : "",

@@ -68,7 +68,7 @@ static void an_invalid_one_and_one_too_many_are_not_accepted(void **state)
 	_cleanup_json_ cJSON *invalid = policy_status(o, &none, NULL, NOW), *beyond = policy_status(late, &many, NULL, NOW);
 
 	(void)state;
-	expect_condition(invalid, "Accepted", "False", "Invalid", "spec.recording.warnAt must be a number from 0.05 to 1; nothing of this");
+	expect_condition(invalid, "Accepted", "False", "Invalid", "spec.recording.warnAt must be a number from 0.05 to 1; this policy has no effect");
 	expect_condition(beyond, "Accepted", "False", "TooMany", "only the oldest 100 RayPolicies of a namespace count");
 	policy_object_free(o);
 	policy_object_free(late);

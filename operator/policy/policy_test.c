@@ -45,12 +45,15 @@ static void every_key_is_read(void **state)
 	      "clusterDomain: k8s.lan\nheadNumCPUs: 2\nworkerMemoryLimit: 8Gi\nrayMemoryFraction: 0.7\n"
 	      "objectStoreFraction: 0.2\nheadroom: 500Mi\nusageThreshold: 0.9\nmonitorRefreshMs: 100\n"
 	      "warnAt: 0.75\noomGroup: true\nkernelLog: true\ncoreDumps: Full\ncoreDumpLimit: 1Gi\nholdOnFailure: 600\nredisCleanup: false\nloginShell: true\n"
+	      "syslog: /var/log\nsyslogGroup: 4\n"
 	      "hooks: {atThreshold: [\"py-spy dump --pid $AFTERGLOW_PID\"], atDeath: [a, b]}\n",
 	      &p);
 	assert_string_equal(p.sidecar_image, "r/afterglow:1");
 	assert_string_equal(p.sidecar_image_pull_policy, "Never");
 	assert_string_equal(p.store.claim, "failures");
 	assert_string_equal(p.cluster_domain, "k8s.lan");
+	assert_string_equal(p.syslog, "/var/log");
+	assert_int_equal(p.syslog_group, 4);
 	assert_string_equal(p.memory.head_num_cpus, "2");
 	assert_int_equal(p.memory.worker_memory_limit, INT64_C(8) << 30);
 	assert_int_equal(p.memory.headroom_bytes, 500 << 20);

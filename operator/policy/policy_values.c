@@ -100,6 +100,14 @@ static bool set_path(const struct policy_key *key, const cJSON *value, void *mem
 	return s && put_string(s, member);
 }
 
+/* Kubernetes takes no path with ".." in it. */
+static bool set_host_path(const struct policy_key *key, const cJSON *value, void *member)
+{
+	const char *s = text_of(key, value, LETTERS DIGITS "._~/-");
+
+	return s && s[0] == '/' && !strstr(s, "..") && put_string(s, member);
+}
+
 static bool set_bucket(const struct policy_key *key, const cJSON *value, void *member)
 {
 	const char *s = text_of(key, value, LOWER DIGITS ".-");
@@ -412,7 +420,8 @@ static bool set_names(const struct policy_key *key, const cJSON *value, void *me
 /* --- The table ------------------------------------------------------------------------------------------ */
 
 static const struct policy_type type_TEXT = { set_text, copy_string }, type_NAME = { set_name, copy_string },
-	type_WORD = { set_word, copy_string }, type_PATH = { set_path, copy_string }, type_BUCKET = { set_bucket, copy_string },
+	type_WORD = { set_word, copy_string }, type_PATH = { set_path, copy_string },
+	type_HOST_PATH = { set_host_path, copy_string }, type_BUCKET = { set_bucket, copy_string },
 	type_STORE_URL = { set_store_url, copy_string }, type_WEBHDFS_URL = { set_webhdfs_url, copy_string },
 	type_ENDPOINT = { set_endpoint, copy_string }, type_ROLE_ARN = { set_role_arn, copy_string },
 	type_AUDIENCE = { set_audience, copy_string }, type_CPUS = { set_cpus, copy_string },

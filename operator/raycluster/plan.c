@@ -175,7 +175,7 @@ static void note_refused_sidecar(struct planner *p)
 		if (!why || p->leaving[i])
 			continue;
 		notes_addf(p->notes, NOTE_RECORDING, "SidecarRefused",
-			   "pods run without the sidecar, for the API server refuses them with it: %s", why);
+			   "pods run without the sidecar, because the API server refuses pods with it: %s", why);
 		return;
 	}
 }
@@ -300,7 +300,7 @@ static void tell_ignored_labels(struct planner *p)
 
 	if (!labels)
 		return;
-	snprintf(note, sizeof(note), "These labels of the RayCluster have no effect, for Afterglow hands its pods to no batch scheduler: %s",
+	snprintf(note, sizeof(note), "These labels of the RayCluster have no effect, because Afterglow uses no batch scheduler: %s",
 		 labels);
 	planner_add(p, PLAN_EVENT, event_warning(cluster, "SchedulingLabelsIgnored", "Reconcile", note, p->in->now_ns));
 }

@@ -29,7 +29,7 @@ static void note_crashes(struct planner *p, const struct crash_loop *loop)
 	time_format(loop->next_ns, next);
 	if (p->view.head && !pod_is_dead(p->view.head) && !pod_is_terminating(p->view.head))
 		notes_addf(p->notes, NOTE_HEAD_STABLE, "HeadCrashLoop",
-			   "the head died %u times within an hour, the last time at %s: see `kubectl get rayfailures`", loop->n,
+			   "the head died %u times within an hour, the last time at %s: see kubectl get rayfailures", loop->n,
 			   last);
 	else
 		notes_addf(p->notes, NOTE_HEAD_STABLE, "HeadCrashLoop",

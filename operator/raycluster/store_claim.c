@@ -42,6 +42,6 @@ const char *store_claim_trouble(const cJSON *claim, int64_t now_ns)
 		return "has lost its volume";
 	if (phase && strcmp(phase, "Pending") == 0 && is_bound_without_pods(claim) && created &&
 	    time_parse(created, &created_ns, NULL) == 0 && now_ns - created_ns > ON_ITS_WAY_NS)
-		return "waits for a volume (kubectl describe pvc tells why)";
+		return "waits for a volume (kubectl describe pvc shows why)";
 	return NULL;
 }

@@ -371,10 +371,10 @@ static void refuse_unsupported(const cJSON *cluster, cJSON *notes)
 
 	/* It is off by default, also when the options are there. */
 	if (tls && !cJSON_IsFalse(tls) && !cJSON_IsNull(tls))
-		invalid(notes, "TLS between the nodes (spec.tlsOptions): Afterglow does not do this, and does not run the cluster without it");
+		invalid(notes, "TLS between the nodes (spec.tlsOptions): Afterglow does not do this, and does not run a cluster that asks for it");
 	for (size_t i = 0; i < ARRAY_SIZE(features); i++)
 		if (cJSON_IsObject(json_get(cluster, features[i].path)))
-			invalid(notes, "%s: Afterglow does not do this, and does not run the cluster without it",
+			invalid(notes, "%s: Afterglow does not do this, and does not run a cluster that asks for it",
 				features[i].what);
 	if (managed_by && *managed_by && strcmp(managed_by, "ray.io/kuberay-operator") != 0)
 		invalid(notes, "managedBy %.60s: Afterglow does not send clusters elsewhere", managed_by);

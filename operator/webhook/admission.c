@@ -93,7 +93,7 @@ static const char *claim_trouble(const struct admission *a, const char *namespac
 static const char *kernel_log_refused(const struct admission *a, const char *namespace, const struct policy *policy,
 				      char reason[static POD_SECURITY_REASON_MAX])
 {
-	if (!policy->recording.kernel_log)
+	if (!policy_needs_privilege(policy))
 		return NULL;
 	pod_security_judge(namespace, json_get(cached(a, WATCH_NAMESPACES, "", namespace), "metadata.labels"), reason);
 	return *reason ? reason : NULL;
@@ -155,7 +155,7 @@ static cJSON *admit_pod(struct admission *a, const struct admission_request *req
 	in.kernel_log_refused = kernel_log_refused(a, request->namespace, in.policy, reason_text);
 	in.absence = absence(a, request->namespace, group);
 	if (pod_admit(request->object, &in, &pod, &reason, &err) < 0) {
-		log_warning("a pod of %s is admitted as it is: %s", group, err_text(&err));
+		log_warning("a pod of %s is admitted unchanged: %s", group, err_text(&err));
 		return NULL;
 	}
 	annotate_owner(pod, cluster);
@@ -179,7 +179,7 @@ static cJSON *admit_ray(struct admission *a, const struct admission_request *req
 	const cJSON *warning;
 
 	if (cluster_admit(&in, policy, policy->memory.mode, &out, &err) < 0) {
-		log_warning("%s %s/%s is admitted as it is: %s", request->kind, request->namespace, request->name, err_text(&err));
+		log_warning("%s %s/%s is admitted unchanged: %s", request->kind, request->namespace, request->name, err_text(&err));
 		return NULL;
 	}
 	count(a, kind_of(request), out.object ? "" : "Unchanged");

@@ -44,7 +44,7 @@ int admission_request_read(const cJSON *review, struct admission_request *ret_re
 	};
 
 	if (!is_review(review))
-		return err_set(err, EPROTO, "this is no AdmissionReview of admission.k8s.io/v1");
+		return err_set(err, EPROTO, "this is not an AdmissionReview of admission.k8s.io/v1");
 	if (!*r.uid || strlen(r.uid) > UID_MAX)
 		return err_set(err, EPROTO, "request.uid must be a string of 1 to %d bytes", UID_MAX);
 	if (!r.update && strcmp(operation, "CREATE") != 0)
@@ -67,7 +67,7 @@ static char *patch_base64(const struct admission_request *request, const cJSON *
 	size_t len;
 
 	if (json_patch_diff(request->object, after, &patch, &err) < 0) {
-		log_warning("%s %s/%s is admitted as it is: %s", request->kind, request->namespace, request->name, err_text(&err));
+		log_warning("%s %s/%s is admitted unchanged: %s", request->kind, request->namespace, request->name, err_text(&err));
 		return NULL;
 	}
 	text = patch->child ? cJSON_PrintUnformatted(patch) : NULL;

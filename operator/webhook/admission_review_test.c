@@ -51,9 +51,9 @@ static void what_is_no_review_is_refused_with_the_reason(void **state)
 	static const struct {
 		const char *text, *error;
 	} rows[] = {
-		{ "{}", "this is no AdmissionReview of admission.k8s.io/v1" },
-		{ "[]", "this is no AdmissionReview of admission.k8s.io/v1" },
-		{ "{apiVersion: admission.k8s.io/v1beta1, kind: AdmissionReview}", "this is no AdmissionReview of admission.k8s.io/v1" },
+		{ "{}", "this is not an AdmissionReview of admission.k8s.io/v1" },
+		{ "[]", "this is not an AdmissionReview of admission.k8s.io/v1" },
+		{ "{apiVersion: admission.k8s.io/v1beta1, kind: AdmissionReview}", "this is not an AdmissionReview of admission.k8s.io/v1" },
 		{ REVIEW, "request.uid must be a string of 1 to 128 bytes" },
 		{ REVIEW "request: {uid: 7, operation: CREATE, object: {}}", "request.uid must be a string of 1 to 128 bytes" },
 		{ REVIEW "request: {uid: u, operation: DELETE, object: {}}", "request.operation must be CREATE or UPDATE, not DELETE" },

@@ -344,7 +344,7 @@ static void accept_secret(struct certificates *c)
 	if (!good && c->o.external)
 		trouble_say(&c->trouble,
 			    "Secret %s/%s: tls.crt and tls.key are not a valid certificate for the names %s to %s and its key."
-			    " Whoever writes them (--webhook-certificates external) must renew them",
+			    " With --webhook-certificates external, something else must renew them",
 			    c->namespace, c->secret_name, c->names.dns[0], c->names.dns[2]);
 	if (!good)
 		return;
@@ -366,7 +366,7 @@ static bool take_secret(struct certificates *c, struct client_response *response
 		metrics_add(c->o.metrics, METRIC_WEBHOOK_CERTIFICATE_READS, 1, "result=\"absent\"");
 		if (c->o.external)
 			trouble_say(&c->trouble,
-				    "there is no Secret %s/%s: whoever writes it (--webhook-certificates external) must make it",
+				    "there is no Secret %s/%s: with --webhook-certificates external, something else must create it",
 				    c->namespace, c->secret_name);
 		return true;
 	}

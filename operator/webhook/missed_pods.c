@@ -101,7 +101,7 @@ static struct pod *get_or_add(struct missed_pods *m, const char *key)
 	if (pod && strmap_put(&m->pods, key, pod, NULL) == 0)
 		return pod;
 	free(pod);
-	log_warning_limited("pod %s has no sidecar and is not counted: %zu others are", key, m->pods.n);
+	log_warning_limited("pod %s has no sidecar and is not counted: %zu pods are counted already", key, m->pods.n);
 	return NULL;
 }
 

@@ -124,7 +124,7 @@ static void on_accept_error(struct evconnlistener *listener, void *arg)
 	struct tls_server *server = the_servers;
 
 	(void)arg;
-	log_warning_limited("--webhook-address: a connection is not accepted: %s", strerror(EVUTIL_SOCKET_ERROR()));
+	log_warning_limited("--webhook-address: cannot accept a connection: %s", strerror(EVUTIL_SOCKET_ERROR()));
 	while (server && server->listener != listener)
 		server = server->next;
 	if (server)

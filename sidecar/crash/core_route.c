@@ -26,10 +26,14 @@ void core_route_needs(const struct core_pattern *pattern, bool capturing, bool s
 		snprintf(text, size, "--cores summary or full (Helm: recording.coreDumps)");
 	else if (!pattern)
 		snprintf(text, size, "a readable /proc/sys/kernel/core_pattern");
+	else if (pattern->target == CORE_TO_PIPE && strstr(pattern->text, "/afterglow-core"))
+		snprintf(text, size,
+			 "the node agent to have brought it: its program on the node takes cores, and the sidecar got none of this "
+			 "process. In a pod with hostPID, or one that is older than the agent, it cannot reach the sidecar");
 	else if (pattern->target == CORE_TO_PIPE)
 		snprintf(text, size,
 			 "a node that writes cores to files: its kernel.core_pattern pipes them to %.*s, outside of all "
-			 "containers; sysctl kernel.core_pattern=core on the node changes that",
+			 "containers; sysctl kernel.core_pattern=core on the node, or the node agent, changes that",
 			 program_length(pattern->text), pattern->text);
 	else if (pattern->target == CORE_TO_SOCKET)
 		snprintf(text, size,

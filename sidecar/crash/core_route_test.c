@@ -22,6 +22,7 @@ static void the_sentence_says_where_cores_go_and_what_would_change_that(void **s
 		{ NULL, true, true, true, { "core_pattern" } },
 		{ "|/usr/lib/systemd/systemd-coredump %P %u", true, true, true,
 		  { "pipes them to /usr/lib/systemd/systemd-coredump, outside", "kernel.core_pattern=core" } },
+		{ "|/var/lib/afterglow/afterglow-core1 %P %s %c %d |/bin/false", true, true, true, { "the node agent", "hostPID" } },
 		{ "|/bin/false", true, true, false, { "pipes them to /bin/false," } },
 		{ "@/run/systemd/coredump.sock", true, true, true, { "the socket /run/systemd/coredump.sock", "kernel.core_pattern=core" } },
 		{ "@@/run/c", true, true, true, { "the socket /run/c of" } },

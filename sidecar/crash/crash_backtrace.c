@@ -117,7 +117,7 @@ static int files_for_unwinder(struct crash *crash)
 	int fd = crash->owner->root_fd < 0 ? -1 : start_opener(crash, &err);
 
 	if (fd < 0 && err.code)
-		log_warning_limited("backtrace: no program or library is opened: %s", err_text(&err));
+		log_warning_limited("backtrace: cannot open programs and libraries: %s", err_text(&err));
 	return fd < 0 ? -1 : fd;
 }
 

@@ -396,7 +396,7 @@ static void on_accept_error(struct evconnlistener *listener, void *arg)
 	struct http_server *s = the_server;
 
 	(void)arg;
-	log_warning_limited("--http: a connection is not taken: %s", strerror(EVUTIL_SOCKET_ERROR()));
+	log_warning_limited("--http: cannot accept a connection: %s", strerror(EVUTIL_SOCKET_ERROR()));
 	evconnlistener_disable(listener);
 	s->n_connections = HTTP_CONNECTIONS_MAX; /* so that they are counted, and the listener enabled */
 	event_add(s->recount, &later);

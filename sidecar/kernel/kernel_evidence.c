@@ -138,6 +138,17 @@ static void escape(char *to, size_t size, const char *from, size_t len)
 	snprintf(to, size, "%s", strbuf_str(&text));
 }
 
+static bool is_crash_of_ours(const struct kernel_question *q, const struct kmsg_line *l)
+{
+	for (size_t i = 0; i < q->n_suspects; i++) {
+		const struct kernel_suspect *s = &q->suspects[i];
+
+		if (s->pid > 0 ? l->pid == s->pid : kernel_suspect_is_named(s, l->name))
+			return true;
+	}
+	return q->own_lines;
+}
+
 static void find_crash(const struct kmsg_log *log, const struct kernel_question *q, struct kernel_evidence *e)
 {
 	for (size_t i = log->n; i-- > 0;) {
@@ -149,13 +160,9 @@ static void find_crash(const struct kmsg_log *log, const struct kernel_question 
 		if (entry->priority >> 3 != 0 || entry->time_us < 0 ||
 		    kmsg_parse_line(kmsg_text(log, i), entry->len, &l) != KMSG_CRASH)
 			continue;
-		for (size_t s = 0; s < q->n_suspects; s++) {
-			const struct kernel_suspect *suspect = &q->suspects[s];
-
-			if (suspect->pid > 0 ? l.pid == suspect->pid : kernel_suspect_is_named(suspect, l.name)) {
-				escape(e->crash, sizeof(e->crash), kmsg_text(log, i), entry->len);
-				return;
-			}
+		if (is_crash_of_ours(q, &l)) {
+			escape(e->crash, sizeof(e->crash), kmsg_text(log, i), entry->len);
+			return;
 		}
 	}
 }

@@ -60,6 +60,7 @@ bool kernel_suspect_is_named(const struct kernel_suspect *s, const char *comm);
 
 struct kernel_question {
 	struct oom_self self;
+	bool own_lines; /* the log is the node agent's: each crash in it is of a process of the pod */
 	bool shared; /* its cgroup holds others' processes too: only those that are known are its own */
 	pid_t command; /* in the node's PID namespace, 0 unknown; then those of the suspects are known as well */
 	int64_t begin_us; /* start of the container: the kill of its command counts from here on, whatever was told since */

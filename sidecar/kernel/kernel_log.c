@@ -15,7 +15,6 @@
 #include "sidecar/sample/rootfd.h"
 
 #define CGROUP_TEXT_MAX (16 * 1024)
-#define SYSLOG_TAIL_MAX (64 * 1024)
 #define SUSPECTS_MAX 32
 #define START_SLACK_US 1000000
 
@@ -65,11 +64,10 @@ void kernel_log_open(struct kernel_log *k, int root_fd, pid_t launcher, pid_t co
 		*isolated = '\0';
 	k->shared = is_own_cgroup(k->cgroup);
 	gpus_read(root_fd, &k->gpus);
-	if (options->off)
-		return;
 	/* A command that crashed at once did so before we came to look; the clocks are some milliseconds apart. */
-	k->named_since_us = kmsg_newest_us();
-	k->since_us = MIN(k->named_since_us, to_kernel_us(started_ns) - START_SLACK_US);
+	k->since_us = to_kernel_us(started_ns) - START_SLACK_US;
+	k->named_since_us = options->off ? k->since_us : kmsg_newest_us();
+	k->since_us = MIN(k->named_since_us, k->since_us);
 	k->begin_us = k->since_us;
 }
 
@@ -113,6 +111,25 @@ static size_t list_suspects(const struct kernel_log *k, const struct process *to
 	return n;
 }
 
+/* Those of the log's lines that the node agent found to concern the pod: that there is none of a kind proves nothing. */
+static void look_at_nodes_lines(struct kernel_log *k, const struct kernel_question *q, struct kernel_evidence *e)
+{
+	_cleanup_strbuf_ struct strbuf excerpt = STRBUF_INIT(KERNEL_EXCERPT_MAX);
+	struct kernel_evidence found;
+	struct kernel_question of_pod = *q;
+
+	if (!k->node || k->node->n == 0)
+		return;
+	of_pod.own_lines = true;
+	kernel_evidence_find(k->node, &of_pod, &found, &excerpt);
+	gpu_faults_find(k->node, &of_pod, k->begin_us, &k->gpus, &found.gpu);
+	found.rules_out = false;
+	if (found.oom || found.crash[0] || found.gpu.whose != GPU_NOBODYS)
+		*e = found;
+	if (excerpt.len > 0)
+		k->excerpt = strndup(strbuf_str(&excerpt), excerpt.len);
+}
+
 void kernel_log_look(struct kernel_log *k, int64_t ended_ns, const struct process *top, size_t n_top,
 		     struct kernel_evidence *ret_evidence)
 {
@@ -136,6 +153,7 @@ void kernel_log_look(struct kernel_log *k, int64_t ended_ns, const struct proces
 	if (k->options.off || rc < 0) {
 		*ret_evidence = KERNEL_EVIDENCE_ABSENT;
 		ret_evidence->needs = kernel_log_needs(-rc, k->pod_uid != NULL, rc < 0 && is_restricted());
+		look_at_nodes_lines(k, &q, ret_evidence);
 		return;
 	}
 	kernel_evidence_find(&log, &q, ret_evidence, &excerpt);
@@ -173,7 +191,7 @@ static int open_syslog(const char *path, struct err *err)
 	return TAKE_FD(fd);
 }
 
-int kernel_log_syslog_tail(const char *path, struct strbuf *out, struct err *err)
+int kernel_log_syslog_tail(const char *path, size_t max, struct strbuf *out, struct err *err)
 {
 	_cleanup_close_ int fd = open_syslog(path, err);
 	char buf[4096];
@@ -184,11 +202,11 @@ int kernel_log_syslog_tail(const char *path, struct strbuf *out, struct err *err
 	if (fd < 0)
 		return fd;
 	end = lseek(fd, 0, SEEK_END);
-	if (end < 0 || lseek(fd, MAX(end - SYSLOG_TAIL_MAX, (off_t)0), SEEK_SET) < 0)
+	if (end < 0 || lseek(fd, MAX(end - (off_t)max, (off_t)0), SEEK_SET) < 0)
 		return err_set(err, errno, "seek in %s", path);
 	/* It may grow as we read. */
-	for (size_t total = 0; total < SYSLOG_TAIL_MAX; total += (size_t)n) {
-		n = read(fd, buf, MIN(sizeof(buf), SYSLOG_TAIL_MAX - total));
+	for (size_t total = 0; total < max; total += (size_t)n) {
+		n = read(fd, buf, MIN(sizeof(buf), max - total));
 		if (n < 0)
 			return err_set(err, errno, "read %s", path);
 		if (n == 0)
@@ -196,7 +214,7 @@ int kernel_log_syslog_tail(const char *path, struct strbuf *out, struct err *err
 		strbuf_add(out, buf, (size_t)n);
 	}
 	/* Whole lines. */
-	if (end > SYSLOG_TAIL_MAX && memchr(strbuf_str(out), '\n', out->len))
+	if (end > (off_t)max && memchr(strbuf_str(out), '\n', out->len))
 		begin = (size_t)((const char *)memchr(strbuf_str(out), '\n', out->len) - strbuf_str(out)) + 1;
 	strbuf_consume(out, begin);
 	return 0;

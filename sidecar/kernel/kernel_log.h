@@ -7,6 +7,7 @@
 #define AFTERGLOW_SIDECAR_KERNEL_KERNEL_LOG_H
 
 #include "sidecar/kernel/kernel_evidence.h"
+#include "sidecar/kernel/kmsg_read.h"
 #include "sidecar/sample/processes.h"
 
 struct kernel_log_options {
@@ -16,6 +17,8 @@ struct kernel_log_options {
 
 struct kernel_log {
 	struct kernel_log_options options;
+	const struct strbuf *node_syslog; /* the lines of the node's syslog that it brought; NULL: none; likewise */
+	const struct kmsg_log *node; /* what the node agent brought of the log; NULL: nothing; set by the owner after kernel_log_open */
 	const char *pod_uid; /* NULL outside Kubernetes */
 	pid_t command; /* in the node's PID namespace, 0 unknown */
 	char cgroup[KMSG_PATH_MAX]; /* "" unknown */
@@ -45,7 +48,7 @@ void kernel_log_look(struct kernel_log *k, int64_t ended_ns, const struct proces
 /* Why the log cannot be read after that error of kmsg_read: what would change it. Static text. */
 const char *kernel_log_needs(int error, bool in_pod, bool restricted);
 
-/* The tail of the syslog file, at most 64 KiB of it. */
-int kernel_log_syslog_tail(const char *path, struct strbuf *out, struct err *err);
+/* The last max bytes of the syslog file, as whole lines. */
+int kernel_log_syslog_tail(const char *path, size_t max, struct strbuf *out, struct err *err);
 
 #endif

@@ -15,6 +15,8 @@
 #include "lib/fileio.h"
 #include "lib/units.h"
 
+#define TAIL (64 * 1024)
+
 static void the_permission_that_lacks_is_named(void **state)
 {
 	static const struct {
@@ -77,26 +79,26 @@ static void the_tail_of_a_syslog_file_is_whole_lines(void **state)
 
 	assert_non_null(mkdtemp(directory));
 	snprintf(path, sizeof(path), "%s/messages", directory);
-	assert_int_equal(kernel_log_syslog_tail(directory, &tail, NULL), -ENOENT);
+	assert_int_equal(kernel_log_syslog_tail(directory, TAIL, &tail, NULL), -ENOENT);
 	for (int i = 0; i < 10000; i++)
 		strbuf_addf(&text, "line %d of the node\n", i);
 	assert_int_equal(file_write(AT_FDCWD, path, strbuf_str(&text), text.len, 0600, NULL), 0);
-	assert_int_equal(kernel_log_syslog_tail(directory, &tail, NULL), 0);
+	assert_int_equal(kernel_log_syslog_tail(directory, TAIL, &tail, NULL), 0);
 	assert_true(tail.len > 60 * 1024 && tail.len <= 64 * 1024);
 	assert_memory_equal(strbuf_str(&tail), "line ", 5);
 	assert_non_null(strstr(strbuf_str(&tail), "line 9999 of"));
 	/* A short one is kept from its first byte. */
 	assert_int_equal(file_write(AT_FDCWD, path, "one\ntwo", 7, 0600, NULL), 0);
 	strbuf_reset(&tail);
-	assert_int_equal(kernel_log_syslog_tail(path, &tail, NULL), 0);
+	assert_int_equal(kernel_log_syslog_tail(path, TAIL, &tail, NULL), 0);
 	assert_string_equal(strbuf_str(&tail), "one\ntwo");
 	unlink(path);
 	/* Not a file: neither blocks nor is read. */
 	assert_int_equal(mkfifo(path, 0600), 0);
-	assert_int_equal(kernel_log_syslog_tail(path, &tail, NULL), -EINVAL);
+	assert_int_equal(kernel_log_syslog_tail(path, TAIL, &tail, NULL), -EINVAL);
 	unlink(path);
 	rmdir(directory);
-	assert_int_equal(kernel_log_syslog_tail("/dev/zero", &tail, NULL), -EINVAL);
+	assert_int_equal(kernel_log_syslog_tail("/dev/zero", TAIL, &tail, NULL), -EINVAL);
 }
 
 int main(void)

@@ -43,7 +43,7 @@
 
 static void refuse_stranger(struct launcher *l)
 {
-	static const char text[] = PROGRAM "whoever listens on the sidecar's socket is a process of this container: not recording\n";
+	static const char text[] = PROGRAM "a process of this container listens on the sidecar's socket: running without the sidecar\n";
 
 	if (!l->refused)
 		speaker_say(&l->speaker, text, sizeof(text) - 1);
@@ -367,7 +367,7 @@ int main(int argc, char **argv)
 	}
 	if (l.command < 0) {
 		/* Whatever we lack, the command goes first. */
-		fprintf(stderr, PROGRAM "not recording: %s\n", strerror(errno));
+		fprintf(stderr, PROGRAM "running without the sidecar: %s\n", strerror(errno));
 		command_run(&options, &original, NULL);
 	}
 	connect_first(&l);

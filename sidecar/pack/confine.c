@@ -28,7 +28,7 @@ int pack_confine_files(int core_fd, int out_fd, struct err *err)
 #define FUTEX_COMMANDS 127 /* the rest are flags */
 
 /* The second thread may not have run yet: what a thread does first is in the list. */
-int pack_confine_calls(int out_fd, struct err *err)
+int pack_confine_calls(int stream_fd, int out_fd, struct err *err)
 {
 	static const struct confine_limits limits = { .addresses = MEMORY_MAX, .cpu_seconds = SECONDS_MAX, .files = 1 };
 	const struct confine_rule rules[] = {
@@ -42,6 +42,7 @@ int pack_confine_calls(int out_fd, struct err *err)
 		CONFINE_ALLOW(getrandom), CONFINE_ALLOW(getpid), CONFINE_ALLOW(gettid), CONFINE_ALLOW(rt_sigreturn),
 		CONFINE_ALLOW(rt_sigprocmask), CONFINE_ALLOW(restart_syscall), CONFINE_ALLOW(set_robust_list), CONFINE_ALLOW(rseq),
 		CONFINE_ALLOW(exit), CONFINE_ALLOW(exit_group),
+		CONFINE_ALLOW_ON(read, stream_fd), /* the last one: without a stream it is left out */
 	};
 
 	signal(SIGXFSZ, SIG_IGN);
@@ -52,6 +53,6 @@ int pack_confine_calls(int out_fd, struct err *err)
 	(void)rules;
 	return 0;
 #else
-	return confine_calls(rules, ARRAY_SIZE(rules), err);
+	return confine_calls(rules, ARRAY_SIZE(rules) - (stream_fd < 0), err);
 #endif
 }

@@ -14,6 +14,7 @@
 static char directory[] = "/tmp/pack_confine_test.XXXXXX";
 static char secret[64], new_file[64];
 static int core_fd, out_fd;
+static bool streams; /* the core comes through a pipe */
 
 static int make_world(void **state)
 {
@@ -41,7 +42,7 @@ static int code_of(int (*work)(void))
 		core_fd = open(secret, O_RDONLY);
 		out_fd = memfd_create("out", 0);
 		dup2(open(directory, O_RDONLY | O_DIRECTORY), 200);
-		if (pack_confine_files(core_fd, out_fd, NULL) < 0 || pack_confine_calls(out_fd, NULL) < 0)
+		if (pack_confine_files(core_fd, out_fd, NULL) < 0 || pack_confine_calls(streams ? core_fd : -1, out_fd, NULL) < 0)
 			_exit(99);
 		_exit(work());
 	}
@@ -92,12 +93,28 @@ static void the_core_is_read_and_the_output_written_and_nothing_else(void **stat
 	assert_int_equal(code_of(try_descriptors), 0);
 }
 
+static int try_reading(void)
+{
+	char byte;
+
+	return read(core_fd, &byte, 1) != 1 || read(out_fd, &byte, 1) != -1 || errno != EACCES || read(STDIN_FILENO, &byte, 1) != -1;
+}
+
+static void of_a_stream_nothing_but_that_is_read(void **state)
+{
+	(void)state;
+	streams = true;
+	assert_int_equal(code_of(try_reading), 0);
+	streams = false;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_other_system_call_is_refused),
 		cmocka_unit_test(no_call_with_a_path_reads_or_makes_a_file),
 		cmocka_unit_test(the_core_is_read_and_the_output_written_and_nothing_else),
+		cmocka_unit_test(of_a_stream_nothing_but_that_is_read),
 	};
 
 #if defined(__SANITIZE_ADDRESS__)

@@ -13,15 +13,17 @@
 #include "lib/json.h"
 #include "sidecar/pack/confine.h"
 #include "sidecar/pack/pack.h"
+#include "sidecar/pack/receive.h"
 
 struct options {
+	bool receive;
 	enum pack_mode mode;
 	int core_fd, out_fd;
 	uint64_t max_bytes;
 };
 
 static const char usage[] =
-	"usage: afterglow-pack --mode summary|full --core-fd N --out-fd N [--max-bytes N]\n"
+	"usage: afterglow-pack --mode summary|full|receive --core-fd N --out-fd N [--max-bytes N]\n"
 	"Compresses the core file that descriptor N is open for into the file that the other\n"
 	"one is. summary: a core that a debugger opens, with all notes, each thread's stack and\n"
 	"the list of what was loaded, without the rest of the memory; full: all of it, as\n"
@@ -29,6 +31,9 @@ static const char usage[] =
 	"  bytesIn, bytesOut, holes  bytes read, written, and in holes that were not read\n"
 	"  complete, why             false: the core, or what is written of it, is cut; why\n"
 	"  sha256                    of the file written\n"
+	"receive: the core comes through a pipe, and is written as it is, without what is beyond\n"
+	"--max-bytes (at least 1048576): stacks come first, large parts of the memory last. Then there is\n"
+	"  bytesIn, bytesOut, leftOut  bytes read, written, and left out for want of room\n"
 	"Exit 0: the file is of use, also a cut one; 1: it is not, stderr says why; 2: usage.\n";
 
 static bool parse_count(const char *text, uint64_t max, uint64_t *ret_value)
@@ -54,10 +59,17 @@ static int usage_error(const char *option, const char *right)
 static const char *what_is_right(const char *option)
 {
 	if (strcmp(option, "--mode") == 0)
-		return " takes summary or full";
+		return " takes summary, full or receive";
 	if (strcmp(option, "--core-fd") == 0 || strcmp(option, "--out-fd") == 0)
 		return " takes the number of an open descriptor";
 	return strcmp(option, "--max-bytes") == 0 ? " takes a number of bytes, 0 for any" : " is no option";
+}
+
+static bool take_mode(struct options *o, const char *name)
+{
+	o->receive = strcmp(name, "receive") == 0;
+	o->mode = strcmp(name, "full") == 0 ? PACK_FULL : PACK_SUMMARY;
+	return o->receive || o->mode == PACK_FULL || strcmp(name, "summary") == 0;
 }
 
 /* -1: go on; else the exit code. */
@@ -74,10 +86,9 @@ static int parse_options(char **argv, struct options *o)
 			fputs(argv[i][2] == 'h' ? usage : "afterglow-pack " AFTERGLOW_VERSION "\n", stdout);
 			return 0;
 		}
-		if (strcmp(argv[i], "--mode") == 0 && value && (strcmp(value, "summary") == 0 || strcmp(value, "full") == 0)) {
-			o->mode = strcmp(value, "full") == 0 ? PACK_FULL : PACK_SUMMARY;
+		if (strcmp(argv[i], "--mode") == 0 && value && take_mode(o, value))
 			mode_given = true;
-		} else if (strcmp(argv[i], "--core-fd") == 0 && parse_count(value, INT_MAX, &n))
+		else if (strcmp(argv[i], "--core-fd") == 0 && parse_count(value, INT_MAX, &n))
 			o->core_fd = (int)n;
 		else if (strcmp(argv[i], "--out-fd") == 0 && parse_count(value, INT_MAX, &n))
 			o->out_fd = (int)n;
@@ -94,10 +105,27 @@ static int parse_options(char **argv, struct options *o)
 	return -1;
 }
 
+static void print_json(const cJSON *json)
+{
+	_cleanup_free_ char *text = cJSON_PrintUnformatted(json);
+
+	if (text)
+		puts(text);
+}
+
+static void print_received(const struct received *r)
+{
+	_cleanup_json_ cJSON *json = cJSON_CreateObject();
+
+	json_set_int(json, "bytesIn", (int64_t)r->bytes_in);
+	json_set_int(json, "bytesOut", (int64_t)r->bytes_out);
+	json_set_int(json, "leftOut", (int64_t)r->left_out);
+	print_json(json);
+}
+
 static void print_result(const struct packed *r)
 {
 	_cleanup_json_ cJSON *json = cJSON_CreateObject();
-	_cleanup_free_ char *text = NULL;
 
 	json_set_int(json, "bytesIn", (int64_t)r->bytes_in);
 	json_set_int(json, "bytesOut", (int64_t)r->bytes_out);
@@ -105,9 +133,16 @@ static void print_result(const struct packed *r)
 	json_set(json, "complete", cJSON_CreateBool(r->complete));
 	json_set_str(json, "why", r->why[0] ? r->why : NULL);
 	json_set_str(json, "sha256", r->sha256);
-	text = cJSON_PrintUnformatted(json);
-	if (text)
-		puts(text);
+	print_json(json);
+}
+
+static int run_receive(const struct options *o, struct received *ret_received, struct err *err)
+{
+	int rc = pack_confine_files(o->core_fd, o->out_fd, err);
+
+	if (rc >= 0)
+		rc = pack_confine_calls(o->core_fd, o->out_fd, err);
+	return rc < 0 ? rc : receive_core(o->core_fd, o->out_fd, o->max_bytes, ret_received, err);
 }
 
 static int run(const struct options *o, struct packed *ret_packed, struct err *err)
@@ -119,7 +154,7 @@ static int run(const struct options *o, struct packed *ret_packed, struct err *e
 		rc = zstream_new(o->out_fd, o->max_bytes, &out, err);
 	if (rc < 0)
 		return rc;
-	rc = pack_confine_calls(o->out_fd, err);
+	rc = pack_confine_calls(-1, o->out_fd, err);
 	if (rc >= 0)
 		rc = pack_core(o->core_fd, o->mode, out, ret_packed, err);
 	/* Durable already when the parent, which must not wait for a disk, takes it. */
@@ -133,16 +168,20 @@ int main(int argc, char **argv)
 {
 	struct options options;
 	struct packed packed;
+	struct received received;
 	struct err err = { 0 };
 	int code = parse_options(argv, &options);
 
 	(void)argc;
 	if (code >= 0)
 		return code;
-	if (run(&options, &packed, &err) < 0) {
+	if ((options.receive ? run_receive(&options, &received, &err) : run(&options, &packed, &err)) < 0) {
 		fprintf(stderr, "afterglow-pack: %s\n", err_text(&err));
 		return 1;
 	}
-	print_result(&packed);
+	if (options.receive)
+		print_received(&received);
+	else
+		print_result(&packed);
 	return fflush(stdout) == 0 ? 0 : 1;
 }

@@ -321,7 +321,9 @@ void container_free(struct container *c)
 	event_freep(c->modified);
 	event_freep(c->launcher_gone);
 	event_freep(c->death_timer);
+	event_freep(c->sender_timer);
 	event_freep(c->leave);
+	container_cancel_node_cores(c);
 	crashes_free(c->crashes);
 	hooks_free(c->hooks);
 	free(c->report);

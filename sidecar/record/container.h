@@ -15,6 +15,7 @@
 #include <stdbool.h>
 
 #include "lib/err.h"
+#include "sidecar/node/node_message.h"
 #include "sidecar/record/journal.h"
 #include "sidecar/record/keeper.h"
 #include "sidecar/record/observer.h"
@@ -28,6 +29,8 @@ struct container_callbacks {
 	/* Which cores were dealt with; the sidecar's. */
 	struct taken *taken;
 	struct core_stats *core_stats; /* and what became of all */
+	const struct strbuf *node_syslog; /* and those of the node's syslog */
+	const struct kmsg_log *node_log; /* the kernel's lines that the node agent brought */
 	/* A launcher said hello. */
 	void (*attached)(struct container *c, void *arg);
 	/* A report was written; text is the whole report.txt. */
@@ -67,6 +70,17 @@ int64_t container_sample_due(struct container *c, int64_t now_ns);
 
 /* Whether a core of it is being unwound or compressed. */
 bool container_keeps_core(const struct container *c);
+
+/* Whether its runtime calls it so: by the names of its cgroups. */
+bool container_has_id(const struct container *c, const char *container_id);
+/* The node agent saw a signal to a process of it. */
+void container_node_signal(struct container *c, const struct node_signal *s);
+/* Until then (CLOCK_BOOTTIME) it would see one, so an end by a signal may wait a moment for its word. */
+void container_node_watches(struct container *c, int64_t until_ns);
+/* A process of it is dumping core, and the node would hand it over: whether it is wanted. -EBUSY, -ENOTSUP, -ENOSPC: not. */
+int container_offer_core(const struct container *c, struct err *err);
+/* That core's stream. Takes fd, which may be anything. */
+void container_node_core(struct container *c, const struct node_message *offer, int fd);
 
 /* Prints text on the container's stderr, as far as it is connected. */
 void container_say(struct container *c, const char *text);

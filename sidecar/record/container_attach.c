@@ -151,7 +151,7 @@ bool container_attach(struct container *c, struct received *hello)
 	c->hello = hello->message;
 	root_fd = take_descriptors(c, hello);
 	if (root_fd < 0)
-		log_warning_limited("%s: its launcher sent no root directory: nothing to see but its exit", c->hello.name);
+		log_warning_limited("%s: its launcher sent no root directory: only its exit can be seen", c->hello.name);
 	if (observer_open(&c->observer, root_fd, c->hello.launcher, &c->cgroup, &err) < 0) {
 		log_error("%s: %s", c->hello.name, err_text(&err));
 		return false;
@@ -164,7 +164,10 @@ bool container_attach(struct container *c, struct received *hello)
 	kernel_log_open(&c->observer.kernel, c->observer.root_fd, c->hello.launcher, node_pid_of_command(c),
 			c->hello.started_ns, c->options->id.pod_uid, &c->options->kernel_log);
 	c->observer.kernel.shared |= !is_alone(c);
+	c->observer.kernel.node = c->callbacks.node_log;
+	c->observer.kernel.node_syslog = c->callbacks.node_syslog;
 	c->observer.command = c->observer.cgroups.command = c->hello.command;
+	c->observer.launcher = c->hello.launcher;
 	c->observer.collect = c->options->collect;
 	c->hooks = hooks_new(c->base, c->fd, &c->options->hooks,
 			     &(struct hooks_callbacks){ .headroom = headroom, .done = container_hooks_done, .arg = c });

@@ -192,6 +192,11 @@ static struct crash *crash_of_end(const struct container *c, const struct ending
 	return crash;
 }
 
+void container_find_death_crash(struct container *c)
+{
+	c->death_crash = crash_of_end(c, &c->ending);
+}
+
 static void on_death_wait_over(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
@@ -214,8 +219,8 @@ bool container_death_waits(struct container *c)
 {
 	struct timeval within;
 
-	c->death_crash = crash_of_end(c, &c->ending);
-	if (!c->death_crash || crash_is_unwound(c->death_crash))
+	container_find_death_crash(c);
+	if (c->death_crash ? crash_is_unwound(c->death_crash) : !container_awaits_node_core(c))
 		return false;
 	within = death_wait(c);
 	c->death_timer = evtimer_new(c->base, on_death_wait_over, c);
@@ -292,15 +297,18 @@ static void on_over(const struct core_key *key, void *arg)
 
 static void on_idle(void *arg)
 {
-	struct container *c = arg;
+	container_cores_changed(arg);
+}
 
-	if (c->concluded)
+void container_cores_changed(struct container *c)
+{
+	if (c->concluded && !container_keeps_core(c))
 		container_event(c, CONTAINER_CORES_KEPT);
 }
 
 bool container_keeps_core(const struct container *c)
 {
-	return crashes_busy(c->crashes);
+	return crashes_busy(c->crashes) || container_awaits_node_core(c);
 }
 
 void container_watch_crashes(struct container *c)
@@ -313,10 +321,7 @@ void container_watch_crashes(struct container *c)
 bool container_core(struct container *c, const struct launch_message *m, int core_fd)
 {
 	const struct core_hint hint = { m->core_pid, m->core_tid, m->core_signal, m->core_comm };
-	int64_t now = now_boottime_ns();
 	struct err err = { 0 };
-	struct crash *crash;
-	struct note *note;
 
 	if (!c->crashes || container_is_over(c))
 		return false;
@@ -324,7 +329,16 @@ bool container_core(struct container *c, const struct launch_message *m, int cor
 		log_warning_limited("%s: %s", c->hello.name, err_text(&err));
 		return false;
 	}
-	crash = crashes_take(c->crashes, core_fd, &hint, &err);
+	return container_take_core(c, &hint, core_fd);
+}
+
+bool container_take_core(struct container *c, const struct core_hint *hint, int core_fd)
+{
+	int64_t now = now_boottime_ns();
+	struct err err = { 0 };
+	struct crash *crash = crashes_take(c->crashes, core_fd, hint, &err);
+	struct note *note;
+
 	if (!crash) {
 		if (err.code)
 			log_warning_limited("%s: core: %s", c->hello.name, err_text(&err));

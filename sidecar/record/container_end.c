@@ -112,8 +112,7 @@ void container_conclude(struct container *c)
 		launch_send(c->fd, "done", NULL, NULL);
 	}
 	c->concluded = true;
-	if (!crashes_busy(c->crashes))
-		container_event(c, CONTAINER_CORES_KEPT);
+	container_cores_changed(c);
 }
 
 /* Whether the report waits for them. */
@@ -188,6 +187,8 @@ void container_report(struct container *c)
 
 	if (c->death_timer)
 		event_del(c->death_timer);
+	if (c->sender_timer)
+		event_del(c->sender_timer);
 	if (e->status_known && e->wait_status == 0 && has_untold_oom(c, e) && is_time_for_process_report(c, now_boottime_ns()))
 		tell_of_killed_process(c, e);
 	container_add_crash(c, e);
@@ -227,7 +228,7 @@ void container_end(struct container *c)
 	process_watch_finish(&c->observer.processes);
 	life_ended(&c->observer, e);
 	ray_watch_finish(c->observer.ray, e->ended_ns);
-	if (!container_death_waits(c))
+	if (!container_death_waits(c) && !container_awaits_sender(c))
 		container_event(c, CONTAINER_UNWOUND);
 }
 

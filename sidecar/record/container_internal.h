@@ -3,7 +3,7 @@
  * What the modules of a container share: container.c is its life on the event
  * loop, container_sample.c its samples, container_attach.c its hello, container_threshold.c what is told while it
  * runs, container_end.c what is told of an end, container_crash.c its cores,
- * container_ray.c Ray's own processes.
+ * container_ray.c Ray's own processes, container_node.c what the node agent brings.
  */
 #ifndef AFTERGLOW_SIDECAR_RECORD_CONTAINER_INTERNAL_H
 #define AFTERGLOW_SIDECAR_RECORD_CONTAINER_INTERNAL_H
@@ -13,6 +13,8 @@
 #include "sidecar/record/container.h"
 #include "sidecar/record/container_state.h"
 #include "sidecar/crash/core_route.h"
+#include "sidecar/crash/core_stream.h"
+#include "sidecar/node/node_message.h"
 #include "sidecar/record/hooks.h"
 #include "sidecar/record/postmortem.h"
 
@@ -21,6 +23,15 @@ struct received {
 	struct launch_message message;
 	int fds[LAUNCH_FDS_MAX];
 	size_t n_fds;
+};
+
+#define NODE_CORES_MAX 4
+
+/* A core of it that comes from the node. */
+struct node_core {
+	struct container *container;
+	struct core_stream *stream; /* NULL: there is none */
+	struct node_message offer;
 };
 
 struct container {
@@ -54,6 +65,9 @@ struct container {
 	struct crash *death_crash; /* the one that ended it; NULL: none */
 	struct ending ending; /* from CONTAINER_ENDED on */
 	struct event *death_timer;
+	struct node_core node_cores[NODE_CORES_MAX];
+	int64_t node_watches_until_ns;
+	struct event *sender_timer;
 	struct spill_watch spill;
 	struct memory_watch memory;
 	char core_needs[CORE_NEEDS_MAX];
@@ -113,6 +127,17 @@ void container_ray_due(struct container *c, int64_t now_ns);
 void container_watch_crashes(struct container *c);
 /* The launcher hands over a core. Takes core_fd, unless it returns false: then nothing is to be done with it. */
 bool container_core(struct container *c, const struct launch_message *m, int core_fd);
+/* The same for a core that came another way; takes core_fd, unless it returns false. Also when it has ended. */
+bool container_take_core(struct container *c, const struct core_hint *hint, int core_fd);
+/* The core that ended it, as far as is known now, is to be in its report. */
+void container_find_death_crash(struct container *c);
+/* Whether a core of it is still coming from the node. */
+bool container_awaits_node_core(const struct container *c);
+void container_cancel_node_cores(struct container *c);
+/* Whether its report waits for the node agent's word on who ended it: CONTAINER_UNWOUND happens then. */
+bool container_awaits_sender(struct container *c);
+/* After its report: it is over when no core of it is under way any more. */
+void container_cores_changed(struct container *c);
 /* After each sample: cores that nothing more is to be waited for are reported. */
 void container_crashes_due(struct container *c, int64_t now_ns);
 /* Whether the worker that Ray tells of left a core: then both are one report. */

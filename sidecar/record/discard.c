@@ -61,7 +61,7 @@ static void keep_for_later(int fd)
 	if (n_waiting < WAITING_MAX)
 		waiting[n_waiting++] = fd;
 	else
-		log_warning_limited("a descriptor from a container stays open: closing others before it does not end");
+		log_warning_limited("a descriptor from a container stays open: closing earlier ones takes too long");
 }
 
 static void close_waiting(void)

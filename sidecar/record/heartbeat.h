@@ -4,6 +4,11 @@
  * thread says in which system call the loop is, and at last ends the process. The kubelet starts it again, and what was seen so
  * far is in the state directory (state_dir.h). Time is counted in looks: a machine that was suspended, or a frozen cgroup, is not
  * a loop that hangs.
+ *
+ * It is a thread and no parent process: it runs while the loop sleeps in the kernel, and its exit ends such a sleep, as SIGKILL from
+ * a parent would. What SIGKILL does not end no parent could end either; it could only start a second sidecar beside the first one,
+ * which still holds the container's places. A process that is stopped as a whole is beyond a thread, and nobody in the pod can do
+ * that to the sidecar, which has a PID namespace of its own. And each process has its price in memory.
  */
 #ifndef AFTERGLOW_SIDECAR_RECORD_HEARTBEAT_H
 #define AFTERGLOW_SIDECAR_RECORD_HEARTBEAT_H

@@ -2,10 +2,14 @@
 /* Tests of the watch over the event loop: what hangs is a child process. */
 #include "sidecar/record/heartbeat.h"
 
+#include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,8 +22,30 @@
 
 static const struct heartbeat_patience impatient = { .look_ns = LOOK_NS, .say_after = 2, .end_after = 4 };
 
-/* A process that beats so often, then hangs, or ends with 0. Returns its wait status, and what it wrote to stderr. */
-static int run(unsigned int beats, bool hangs, char *text, size_t size)
+/* How a loop hangs. */
+
+static void hang_idle(void)
+{
+	for (;;)
+		pause();
+}
+
+/* As in a disk that does not answer: no signal but SIGKILL ends the sleep, and ps shows it as D. */
+static void hang_uninterruptibly(void)
+{
+	pid_t loop = getpid();
+
+	if (syscall(SYS_clone, CLONE_VFORK | SIGCHLD, 0, 0, 0, 0) == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != loop)
+			_exit(0);
+		close(STDERR_FILENO);
+		hang_idle();
+	}
+}
+
+/* A process that beats so often, then hangs, or ends with 0 (NULL). Returns its wait status, and what it wrote to stderr. */
+static int run(unsigned int beats, void (*hang)(void), char *text, size_t size)
 {
 	int ends[2], status;
 	size_t len = 0;
@@ -36,8 +62,8 @@ static int run(unsigned int beats, bool hangs, char *text, size_t size)
 			heartbeat_beat(now_boottime_ns());
 			usleep(LOOK_NS / 4000);
 		}
-		while (hangs)
-			pause();
+		if (hang)
+			hang();
 		_exit(0);
 	}
 	close(ends[1]);
@@ -52,7 +78,7 @@ static int run(unsigned int beats, bool hangs, char *text, size_t size)
 static void a_loop_that_hangs_is_said_and_ended(void **state)
 {
 	char text[2048];
-	int status = run(3, true, text, sizeof(text));
+	int status = run(3, hang_idle, text, sizeof(text));
 	(void)state;
 
 	assert_true(WIFEXITED(status));
@@ -61,12 +87,23 @@ static void a_loop_that_hangs_is_said_and_ended(void **state)
 	assert_non_null(strstr(text, "the sidecar ends"));
 }
 
+static void a_loop_in_an_uninterruptible_sleep_is_ended_as_well(void **state)
+{
+	char text[2048];
+	int status = run(3, hang_uninterruptibly, text, sizeof(text));
+	(void)state;
+
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), HEARTBEAT_EXIT);
+	assert_non_null(strstr(text, "the sidecar ends"));
+}
+
 static void one_that_never_began_is_ended_too(void **state)
 {
 	char text[2048];
 	(void)state;
 
-	assert_int_equal(WEXITSTATUS(run(0, true, text, sizeof(text))), HEARTBEAT_EXIT);
+	assert_int_equal(WEXITSTATUS(run(0, hang_idle, text, sizeof(text))), HEARTBEAT_EXIT);
 }
 
 static void the_longest_pause_is_remembered(void **state)
@@ -84,6 +121,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_loop_that_hangs_is_said_and_ended),
+		cmocka_unit_test(a_loop_in_an_uninterruptible_sleep_is_ended_as_well),
 		cmocka_unit_test(one_that_never_began_is_ended_too),
 		cmocka_unit_test(the_longest_pause_is_remembered),
 	};

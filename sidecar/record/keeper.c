@@ -304,7 +304,7 @@ static int keep_aside(struct keeper *k, struct report *r, const struct report *b
 	k->broken = *err;
 	if (!before)
 		return -err->code;
-	log_warning("%s: the spool takes no bundle (%s): it goes to the store by memory", r->id.container, err_text(err));
+	log_warning("%s: the spool cannot take the bundle (%s): it goes to the store through memory", r->id.container, err_text(err));
 	*r = *before;
 	*err = (struct err){ 0 };
 	return keep_in(k, FALLBACK, r, o, err);

@@ -13,6 +13,7 @@
 #include "lib/err.h"
 #include "lib/loop/errand.h"
 #include "sidecar/kernel/kernel_log.h"
+#include "sidecar/node/node_signals.h"
 #include "sidecar/record/memory_watch.h"
 #include "sidecar/record/process_watch.h"
 #include "sidecar/record/cgroup_watch.h"
@@ -46,6 +47,8 @@ struct observer {
 	bool cgroup_shared; /* foreign processes share it; set by the owner, which knows for whom the cgroup was made */
 	const char *cgroup_unseen; /* as in struct observation */
 	pid_t command; /* as the container's /proc numbers it, 0 unknown */
+	pid_t launcher; /* likewise */
+	struct node_signals signals; /* as the node agent saw them */
 	struct process_table *table; /* NULL: could not be opened */
 	struct history *history;
 	const char *const *collect; /* patterns of files that go into its bundles, ends with NULL; NULL: none */

@@ -26,6 +26,7 @@ enum leave_after { LEAVE_AFTER_NONE, LEAVE_AFTER_SUCCESS, LEAVE_AFTER_ANY };
 
 struct record_options {
 	const char *socket_path;
+	const char *node_socket; /* where the node agent connects, NULL: nowhere. Nobody else of the pod may reach its directory */
 	struct store_options store; /* where bundles end up; url NULL: they stay in the spool */
 	const char *store_name; /* what reports call the store ("pvc:ray-failures"), NULL: its path or URL */
 	const char *spool; /* where bundles are written first, and what survives the sidecar; NULL: nothing does */

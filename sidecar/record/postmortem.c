@@ -175,7 +175,7 @@ static void add_what_hangs(struct observer *o, struct verdict *v)
 	if (ray_watch_hangs(o->ray, now_boottime_ns()))
 		verdict_add_missing(v, "Ray's logs", POSTMORTEM_LOGS_NEED);
 	if (errand_busy(&o->files))
-		verdict_add_missing(v, "what the container's files tell", "filesystems in the container that answer: one did not");
+		verdict_add_missing(v, "what the container's files show", "filesystems in the container that answer; one of them did not");
 }
 
 void postmortem_report(struct observer *o, const struct ending *e, const struct record_options *options,
@@ -189,6 +189,7 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 	struct report r = { .id = options->id, .memory = last.memory, .sample_age_ns = -1, .n_top = last.n_top };
 	char spilled[EVIDENCE_TEXT_MAX];
 	struct gpu_said gpu = { .kind = GPU_SAID_NOTHING };
+	struct node_signal signals[NODE_SIGNALS_MAX];
 	struct observation seen = {
 		.container = container,
 		.pod = options->id.pod,
@@ -232,6 +233,9 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.spilled = describe_spill(o, spilled, sizeof(spilled)),
 		.has_raylet = o->node.raylet > 0,
 		.gpu_said = &gpu,
+		.launcher_pid = o->launcher,
+		.signals = signals,
+		.n_signals = node_signals_list(&o->signals, signals),
 		.ray_seen = e->ray && holds(&sampled, e->ray->event.pid),
 		.ray = e->container_lives ? e->ray : ray_watch_last_words(o->ray, e->ended_ns),
 	};

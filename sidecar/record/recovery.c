@@ -213,7 +213,7 @@ static void take_over(struct recovery *r, const char *file)
 	if (h && !in_order(h, file))
 		err_set(&err, EPROTO, "%s is not of whom its name says", file);
 	if (!h || err.code) {
-		log_warning("of a sidecar before this one: %s", err_text(&err));
+		log_warning("cannot read the history of a previous sidecar: %s", err_text(&err));
 		history_free(h);
 		unlinkat(r->state.fd, file, 0);
 		return;
@@ -269,7 +269,7 @@ struct recovery *recovery_new(const struct record_options *options, recovery_rep
 	if (!options->spool)
 		return r;
 	if (state_dir_open(&r->state, options, &err) < 0)
-		log_warning("nothing will survive this sidecar: %s", err_text(&err));
+		log_warning("samples and reports will not survive a restart of this sidecar: %s", err_text(&err));
 	parking_init(&r->parking, r->state.fd, r->state.copy ? STATE_MEMORY_BYTES : options->spool_limits.quota.bytes);
 	return r;
 }
@@ -296,7 +296,7 @@ void recovery_start(struct recovery *r)
 		errand_wait(&r->cleaning, CLEAN_WITHIN_NS, ignore_message, NULL);
 	scan(r);
 	if (r->n_waiting)
-		log_info("%zu containers of a sidecar before this one: waiting for their launchers", r->n_waiting);
+		log_info("waiting for the launchers of %zu containers that a previous sidecar watched", r->n_waiting);
 }
 
 void recovery_free(struct recovery *r)

@@ -14,6 +14,7 @@
 #include "lib/outlet.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
+#include "sidecar/node/nodes.h"
 #include "sidecar/record/container.h"
 #include "sidecar/record/discard.h"
 #include "sidecar/record/events.h"
@@ -30,6 +31,10 @@ struct sidecar {
 	struct event_base *base;
 	const struct record_options *options;
 	struct listener *listener;
+	struct nodes *nodes; /* NULL: nothing comes from the node */
+	struct kmsg_log node_log; /* the kernel's lines that it brought */
+	struct strbuf node_syslog; /* and those of the node's syslog */
+	int64_t node_watches_until_ns; /* so long the node agent sees signals; 0: there is none */
 	struct container *containers[CONTAINERS_MAX];
 	uint64_t numbers[CONTAINERS_MAX]; /* in the order they came */
 	uint64_t n_connections;
@@ -89,6 +94,7 @@ static void on_attached(struct container *c, void *arg)
 	r->greeted = true;
 	if (r->pod_terminating)
 		container_pod_terminating(c);
+	container_node_watches(c, r->node_watches_until_ns);
 	if (last) {
 		container_say(c, "[afterglow] how the previous instance of this container ended:\n");
 		container_say(c, last);
@@ -142,7 +148,7 @@ static size_t make_room(struct sidecar *r)
 			oldest = i;
 	}
 	if (oldest < CONTAINERS_MAX) {
-		log_warning_limited("more than %d connections at a time: one that says nothing is dropped", CONTAINERS_MAX);
+		log_warning_limited("more than %d connections at a time: dropped a silent one", CONTAINERS_MAX);
 		remove_container(r, r->containers[oldest]);
 	}
 	return oldest;
@@ -154,6 +160,8 @@ static void on_connection(int connection, void *arg)
 	const struct container_callbacks callbacks = {
 		.taken = r->taken,
 		.core_stats = &r->core_stats,
+		.node_log = &r->node_log,
+		.node_syslog = &r->node_syslog,
 		.history = on_history,
 		.attached = on_attached,
 		.reported = on_reported,
@@ -164,7 +172,7 @@ static void on_connection(int connection, void *arg)
 	size_t slot = make_room(r);
 
 	if (slot == CONTAINERS_MAX) {
-		log_warning_limited("more than %d launchers at a time: one is refused", CONTAINERS_MAX);
+		log_warning_limited("more than %d launchers at a time: refused one", CONTAINERS_MAX);
 		discard_connection(connection);
 		return;
 	}
@@ -172,6 +180,66 @@ static void on_connection(int connection, void *arg)
 	r->containers[slot] = container_new(r->base, connection, r->options, r->keeper, &callbacks, &err);
 	if (!r->containers[slot])
 		log_error("a launcher's connection: %s", err_text(&err));
+}
+
+/* NULL: no launcher of that container is connected. */
+static struct container *container_of_id(const struct sidecar *r, const char *container_id)
+{
+	for (size_t i = 0; i < CONTAINERS_MAX; i++)
+		if (r->containers[i] && container_observer(r->containers[i]) && container_has_id(r->containers[i], container_id))
+			return r->containers[i];
+	return NULL;
+}
+
+static int on_node_offer(const struct node_message *offer, void *arg, struct err *err)
+{
+	const struct container *c = container_of_id(arg, offer->container_id);
+
+	return c ? container_offer_core(c, err) : err_set(err, ESRCH, "no launcher of that container is connected");
+}
+
+static void on_node_core(const struct node_message *offer, int fd, void *arg)
+{
+	struct container *c = container_of_id(arg, offer->container_id);
+
+	/* The child that reads it has its own; closing this one, too, ends the dump where there is none. */
+	if (c)
+		container_node_core(c, offer, fd);
+	discard(&fd, 1);
+}
+
+static void on_node_other(const char *text, size_t len, void *arg)
+{
+	struct sidecar *r = arg;
+	char id[NODE_SIGNALS_ID_LEN + 1];
+	struct container *c;
+	struct node_signal s;
+	struct kmsg_record line;
+	int64_t watches_ns;
+
+	node_syslog_add(&r->node_syslog, text, len);
+	if (node_kernel_line_parse(text, len, &line))
+		kmsg_log_add(&r->node_log, &line);
+	if (node_signal_parse(text, len, id, &s) && (c = container_of_id(r, id)))
+		container_node_signal(c, &s);
+	if (!node_watching_parse(text, len, &watches_ns))
+		return;
+	if (r->node_watches_until_ns < now_boottime_ns())
+		log_info("the node agent sees who sends signals");
+	r->node_watches_until_ns = now_boottime_ns() + watches_ns;
+	for (size_t i = 0; i < CONTAINERS_MAX; i++)
+		if (r->containers[i])
+			container_node_watches(r->containers[i], r->node_watches_until_ns);
+}
+
+/* Without it the sidecar works as it does on a node without an agent. */
+static void listen_to_node(struct sidecar *r)
+{
+	const struct nodes_callbacks callbacks = { .offer = on_node_offer, .core = on_node_core, .other = on_node_other, .arg = r };
+	struct err err = { 0 };
+
+	if (r->options->node_socket && nodes_new(r->base, r->options->node_socket, &callbacks, &r->nodes, &err) < 0)
+		log_warning("%s", err_text(&err));
 }
 
 static void on_reconnect_over(evutil_socket_t fd, short what, void *arg)
@@ -262,6 +330,7 @@ int sidecar_new(struct event_base *base, const struct record_options *options, s
 	r->base = base;
 	r->options = options;
 	r->journal.dirfd = -1;
+	strbuf_init(&r->node_syslog, NODE_SYSLOG_MAX);
 	errand_set_pump(go_on_meanwhile, r);
 	/* Launchers that are back before the old reports are written wait in the socket's queue. */
 	rc = listener_new(base, options->socket_path, on_connection, r, &r->listener, err);
@@ -269,6 +338,8 @@ int sidecar_new(struct event_base *base, const struct record_options *options, s
 		rc = start_recovery(r, err);
 	if (rc >= 0)
 		rc = listener_start(r->listener, err);
+	if (rc >= 0)
+		listen_to_node(r);
 	if (rc < 0) {
 		sidecar_free(r);
 		return rc;
@@ -282,6 +353,9 @@ void sidecar_free(struct sidecar *r)
 	if (!r)
 		return;
 	errand_set_pump(NULL, NULL);
+	nodes_free(r->nodes);
+	kmsg_log_release(&r->node_log);
+	strbuf_release(&r->node_syslog);
 	for (size_t i = 0; i < CONTAINERS_MAX; i++)
 		container_free(r->containers[i]);
 	journal_close(&r->journal);

@@ -149,7 +149,7 @@ static void begin_with_copy(struct state_dir *s)
 	if (any || errand_start(&s->errand, restore, &c, NULL) < 0)
 		return;
 	if (errand_wait(&s->errand, RESTORE_WITHIN_NS, ignore, NULL) != ERRAND_ENDED)
-		log_warning("%s does not answer: what a sidecar before this one left there is not known", s->copy);
+		log_warning("%s does not answer: the history of a previous sidecar cannot be read", s->copy);
 }
 
 int state_dir_open(struct state_dir *s, const struct record_options *options, struct err *err)

@@ -5,7 +5,7 @@
 
 #include "lib/units.h"
 #include "sidecar/report/chart.h"
-#include "sidecar/report/html.h"
+#include "lib/html.h"
 #include "sidecar/report/report_html.h"
 
 #define ZOOM_NS (10 * NS_PER_SEC) /* the last moments get a chart of their own, */

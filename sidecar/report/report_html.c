@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/html.h"
 #include "lib/units.h"
-#include "sidecar/report/html.h"
 #include "sidecar/report/report_css.h"
 
 /* Room that the page without its texts may take; each byte of a text may become six. */

@@ -16,7 +16,7 @@
 #include "lib/fileio.h"
 #include "lib/units.h"
 #include "sidecar/report/chart.h"
-#include "sidecar/report/html.h"
+#include "lib/html.h"
 
 #define MIB ((int64_t)1 << 20)
 #define GIB ((int64_t)1 << 30)

@@ -133,7 +133,7 @@ struct history *history_open(int dirfd, const char *file, struct err *err)
 	}
 	life = ring_newest(&h->ring, SERIES_LIFE);
 	if (!life || !life_valid(life)) {
-		err_set(err, EPROTO, "%s does not say whose it is", file);
+		err_set(err, EPROTO, "%s does not say to which container it belongs", file);
 		history_free(h);
 		return NULL;
 	}

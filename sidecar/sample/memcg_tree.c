@@ -434,7 +434,7 @@ const char *memcg_tree_unseen(const struct memcg_tree *t, int64_t ended_ns)
 	if (t->lost_ns && ended_ns - t->lost_ns <= LOST_MATTERS_NS)
 		return "OOM kills in a memory cgroup below that was removed";
 	if (t->too_many && sums(t))
-		return "OOM kills in memory cgroups below, of which there are too many";
+		return "OOM kills in memory cgroups below: there are too many cgroups";
 	if (elsewhere && ended_ns - t->followed_ns > FOLLOW_STALE_NS)
 		return "OOM kills in another memory cgroup, if the process was moved to one just before";
 	return NULL;

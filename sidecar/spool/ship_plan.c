@@ -164,7 +164,7 @@ void ship_ended(int status, enum ship_end end, struct ship_result *result)
 		return;
 	*result = (struct ship_result){ .retry = true, .kind = SHIP_PROGRAM };
 	if (code >= 0)
-		snprintf(result->error, sizeof(result->error), "afterglow-ship ended with %d and said nothing", code);
+		snprintf(result->error, sizeof(result->error), "afterglow-ship ended with exit code %d and without a result", code);
 	else
 		snprintf(result->error, sizeof(result->error), "afterglow-ship was ended by signal %d", WTERMSIG(status));
 }

@@ -136,7 +136,7 @@ static void add_signal(struct strbuf *out, const struct crash *crash)
 	}
 	strbuf_addc(out, '\n');
 	if (crash->handled)
-		strbuf_adds(out, "             a signal handler ran and raised it again; this is what it was told first\n");
+		strbuf_adds(out, "             a signal handler ran and raised the signal again; this is the first signal\n");
 }
 
 static void add_completeness(struct strbuf *out, const struct modules *modules)
@@ -151,7 +151,7 @@ static void add_completeness(struct strbuf *out, const struct modules *modules)
 	if (core->n_maps == 0)
 		strbuf_adds(out, "  core       holds no list of mapped files: addresses have no names\n");
 	if (core->threads_seen > core->n_threads)
-		strbuf_addf(out, "  threads    %zu, of which the first %zu are read\n", core->threads_seen, core->n_threads);
+		strbuf_addf(out, "  threads    %zu; the first %zu of them are read\n", core->threads_seen, core->n_threads);
 	if (modules->dropped)
 		strbuf_addf(out, "  modules    %zu more than are read\n", modules->dropped);
 }

@@ -15,6 +15,7 @@
 #include "sidecar/verdict/ray_process_cause.h"
 #include "sidecar/verdict/ray_process_verdict.h"
 #include "sidecar/verdict/ray_verdict.h"
+#include "sidecar/verdict/sender.h"
 #include "sidecar/verdict/status_verdict.h"
 
 void verdict_add_evidence(struct verdict *v, const char *source, const char *fmt, ...)
@@ -51,6 +52,7 @@ static void of_container(const struct observation *o, struct verdict *ret_verdic
 		verdict_add_missing(&v, "memory of the container", "a readable memory cgroup in the container");
 	oom = o->cgroup_version ? oom_from_counters(o, &v) : OOM_UNTOLD;
 	oom = oom_from_kernel_log(o, oom, &v, &kernel);
+	oom = sender_oom(o, oom, &v);
 	if (v.exit_code != 0)
 		oom = oom_explains(o, oom, kernel, &v);
 	/* A clean exit is no death, whatever the kernel took meanwhile. */
@@ -105,4 +107,5 @@ void classify(const struct observation *observed, struct verdict *ret_verdict)
 	else
 		of_container(o, ret_verdict);
 	process_of_verdict(o, ret_verdict);
+	sender_verdict(o, ret_verdict);
 }

@@ -25,6 +25,7 @@
 #include "sidecar/sample/memcg.h"
 #include "sidecar/verdict/cgroup_limit.h"
 #include "sidecar/verdict/gap.h"
+#include "sidecar/verdict/node_signal.h"
 #include "sidecar/verdict/stop_request.h"
 #include "sidecar/verdict/unstarted.h"
 
@@ -87,6 +88,9 @@ struct observation {
 	int64_t process_oom_ns; /* when the OOM killer took a process that the container outlived, the last one; 0: never */
 	bool has_raylet; /* the container is a Ray node: what ends a worker does not end it */
 	const struct gpu_said *gpu_said; /* what its programs logged about CUDA and NCCL right before the end; NULL: nothing */
+	pid_t launcher_pid; /* as command_pid; 0 unknown */
+	const struct node_signal *signals; /* what the node agent saw of the container, in the order it came; NULL: nothing */
+	size_t n_signals;
 	const char *spilled; /* how much Ray had spilled to a disk that was full or soon to be; NULL: not so */
 };
 

@@ -243,7 +243,7 @@ static bool rays_own(struct report *r)
 		ADVISE(r, "fewer, larger tasks; RAY_task_events_max_num_task_in_gcs (default 100000) bounds what it keeps of "
 			  "finished ones");
 	else if (kind == COMPONENT_DASHBOARD)
-		ADVISE(r, "include-dashboard: \"false\" in rayStartParams of the head, if nobody needs it");
+		ADVISE(r, "include-dashboard: \"false\" in rayStartParams of the head, if the dashboard is not needed");
 	advise_limit(r, kind == COMPONENT_GCS || kind == COMPONENT_DASHBOARD ? "; or " : "");
 	return true;
 }

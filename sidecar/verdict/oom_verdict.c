@@ -51,7 +51,7 @@ static enum oom shared_kill(const struct observation *o, struct verdict *v)
 {
 	verdict_add_evidence(v, oom_counter_file(o), "that cgroup holds processes of others too: the kill may have been of theirs");
 	if (!o->kernel.oom || !o->kernel.by_cgroup)
-		verdict_add_missing(v, "whose process the OOM killer took",
+		verdict_add_missing(v, "which container's process the OOM killer took",
 				    "the kernel log with the PIDs of this container, or a memory cgroup for it alone");
 	if (oom_log_spares_command(o)) {
 		verdict_add_evidence(v, "kernel log", "no OOM kill of the command: its PID is not in it");
@@ -155,7 +155,7 @@ enum oom oom_from_kernel_log(const struct observation *o, enum oom oom, struct v
 	/* Elsewhere on the node there may be a cgroup of the same path. */
 	if (oom == OOM_NO && !k->by_pid && oom_rise(o->before.oom_kill, o->after.oom_kill) == 0) {
 		verdict_add_evidence(v, "kernel log", "but its own counters did not count that kill: perhaps another cgroup has the same path");
-		verdict_add_missing(v, "whose process the OOM killer took", "the PIDs of this container in the node's PID namespace");
+		verdict_add_missing(v, "which container's process the OOM killer took", "the PIDs of this container in the node's PID namespace");
 		return OOM_UNTOLD;
 	}
 	*ret_kernel = k;

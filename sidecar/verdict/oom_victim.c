@@ -8,6 +8,7 @@
 
 #include "lib/units.h"
 #include "sidecar/verdict/oom_cause.h"
+#include "sidecar/verdict/sender.h"
 
 /*
  * A process that the OOM killer took is gone within this time: it has its memory to give back first, which takes a tenth
@@ -115,8 +116,10 @@ enum oom_victim oom_victim(const struct observation *o, const struct kernel_evid
 {
 	if (all_were_taken(o, k))
 		return OOM_VICTIM_ALL;
-	if (k && k->by_cgroup && k->victim == KERNEL_VICTIM_COMMAND)
+	if ((k && k->by_cgroup && k->victim == KERNEL_VICTIM_COMMAND) || sender_oom_took_command(o))
 		return OOM_VICTIM_COMMAND;
+	if (sender_killed_command(o) || (sender_oom_others(o) > 0 && (int64_t)sender_oom_others(o) >= kills_in_all(o)))
+		return OOM_VICTIM_OTHER;
 	/* A kill that is missing from the log may have been the command's. */
 	if (k && k->by_cgroup && k->victim == KERNEL_VICTIM_OTHER && (int64_t)k->killed >= kills_in_all(o))
 		return OOM_VICTIM_OTHER;

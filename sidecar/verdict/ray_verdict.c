@@ -222,7 +222,7 @@ void ray_last_words(const struct observation *o, struct verdict *v)
 		v->class = FAILURE_FILE_DESCRIPTORS_EXHAUSTED;
 		v->confidence = CONFIDENCE_LIKELY;
 		snprintf(v->sentence, sizeof(v->sentence),
-			 "Container %s ended with exit code %d, shortly after Ray's logs said \"Too many open files\".",
+			 "Container %s ended with exit code %d, shortly after Ray's logs reported \"Too many open files\".",
 			 o->container, v->exit_code);
 	}
 }

@@ -93,7 +93,7 @@ static const struct {
 	/* The container died, and Ray had said something shortly before. */
 	{ "exit 1 after descriptors ran out", { .file = "raylet.out", .event = { RAY_FDS_EXHAUSTED, .detail = "Too many open files" } },
 	  { .container = "ray-worker", .status_known = true, .wait_status = 1 << 8 }, FAILURE_FILE_DESCRIPTORS_EXHAUSTED,
-	  CONFIDENCE_LIKELY, "exit code 1, shortly after Ray's logs said \"Too many open files\".", { "shortly before: Too many" }, "memory of" },
+	  CONFIDENCE_LIKELY, "exit code 1, shortly after Ray's logs reported \"Too many open files\".", { "shortly before: Too many" }, "memory of" },
 	{ "SIGTERM after descriptors ran out", { .event = { RAY_FDS_EXHAUSTED, .detail = "Too many open files" } },
 	  { .container = "ray-worker", .status_known = true, .wait_status = 15 }, FAILURE_TERMINATED, CONFIDENCE_CERTAIN,
 	  "SIGTERM", { "shortly before: Too many" }, "memory of" },

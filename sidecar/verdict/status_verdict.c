@@ -49,7 +49,7 @@ void status_read(const struct observation *o, struct verdict *v)
 		v->exit_code = WEXITSTATUS(o->wait_status);
 		v->signal = signal_of_code(v->exit_code);
 		if (v->signal)
-			verdict_add_evidence(v, "wait status", "exit code %d, by which a shell tells that its command was ended by %s",
+			verdict_add_evidence(v, "wait status", "exit code %d, with which a shell reports that %s ended its command",
 					     v->exit_code, signal_name(v->signal));
 		else
 			verdict_add_evidence(v, "wait status", "exit code %d", v->exit_code);
@@ -211,9 +211,9 @@ static void shell_verdict(const struct observation *o, const char *ran, struct v
 	v->confidence = CONFIDENCE_LIKELY;
 	snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with exit code %d after %s, most likely because %s.",
 		 o->container, v->exit_code, ran,
-		 found ? "a command could not be executed (so a shell tells)" :
-			 "a command was not found (so a shell tells) or a library is missing (so the loader tells)");
-	verdict_add_missing(v, "whose exit code it is, and which command or library was meant",
+		 found ? "a command could not be executed (as a shell reports)" :
+			 "a command was not found (as a shell reports), or a library is missing (as the loader reports)");
+	verdict_add_missing(v, "which program ended with this exit code, and which command or library was missing",
 			    "the container's own log, where a shell or the loader names it");
 }
 

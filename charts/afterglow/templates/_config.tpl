@@ -51,6 +51,12 @@ loginShell: {{ .Values.loginShell }}
 warnAt: {{ .Values.sidecar.warnAt }}
 oomGroup: {{ .Values.sidecar.oomGroup }}
 kernelLog: {{ .Values.recording.kernelLog.enabled }}
+{{- with .Values.recording.syslog.path }}
+syslog: {{ . | quote }}
+{{- end }}
+{{- with .Values.recording.syslog.group }}
+syslogGroup: {{ int64 . }}
+{{- end }}
 coreDumps: {{ .Values.recording.coreDumps | toString | replace "false" "Off" | quote }}
 coreDumpLimit: {{ .Values.recording.coreDumpLimit | quote }}
 hooks: {{ .Values.recording.hooks | toJson }}

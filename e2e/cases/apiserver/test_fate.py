@@ -146,7 +146,7 @@ def test_an_api_server_that_hangs_holds_a_death_for_five_seconds(start, plane, a
     assert rule.used >= 4 and 4.5 < took < 9, (rule.used, took)
     for spec in (f["spec"] for f in found):
         assert (spec["class"], spec["confidence"], spec["endedBy"]["kind"]) == ("PodDeleted", "likely", "Client"), spec
-        assert any("could be read" in m["what"] for m in spec["missing"]), spec
+        assert any("could not be read" in m["what"] for m in spec["missing"]), spec
         assert not any("no Event" in m["what"] for m in spec["missing"]), spec
 
 
@@ -236,7 +236,7 @@ def test_without_that_right_the_pods_event_still_tells_of_a_drain(without_nodes,
     vanish(api, made)
     spec = failure["spec"]
     assert (spec["class"], spec["confidence"], spec["endedBy"]["kind"]) == ("NodeShutdown", "likely", "ClusterAutoscaler"), spec
-    assert any("whoever may create Events" in m["what"] for m in spec["missing"])
+    assert any("everybody who may create Events" in m["what"] for m in spec["missing"])
 
 
 def test_kubernetes_own_taint_controller_deletes_for_a_taint_of_somebodys(start, api, kubelet, node, plane):

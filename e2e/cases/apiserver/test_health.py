@@ -73,7 +73,7 @@ def test_who_hears_nothing_of_its_watches_for_ten_minutes_is_not_ready_until_it_
     code, text = operator.http("/readyz")
     assert code == 503
     for plural in ("rayclusters", "pods", "services", "rayfailures"):
-        assert f"{plural}: synced, but nothing heard of it for long" in text
+        assert f"{plural}: synced, but nothing was received for a long time" in text
     # Alive it is: a restart would not help.
     assert operator.http("/healthz") == (200, "ok\n")
     proxy.swallowing = False

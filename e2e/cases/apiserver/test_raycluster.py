@@ -261,9 +261,9 @@ def test_where_a_namespace_is_being_deleted_nothing_is_tried_for_long_and_it_is_
     kubelet.end(first, 137, reason="OOMKilled")
     wait_for("the failure to be given up", lambda: "is not written, its namespace is being deleted" in operator.text())
     assert operator.metric("afterglow_failures_pending") == 0
-    wait_for("another pod to be refused", lambda: "nothing can be made in it any more" in operator.text())
+    wait_for("another pod to be refused", lambda: "nothing can be created in it" in operator.text())
     api.delete("pods", second["metadata"]["name"])
     refused = operator.metric("rest_client_requests_total", code="403")
     wait_for("more to be refused", lambda: operator.metric("rest_client_requests_total", code="403") > refused)
-    assert operator.text().count("nothing can be made in it any more") == 1
+    assert operator.text().count("nothing can be created in it") == 1
     assert " warning " not in operator.text(), operator.text()

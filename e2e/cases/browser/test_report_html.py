@@ -46,12 +46,12 @@ def real(pages):
 
 @pytest.fixture
 def browse(tmp_path):
-    def run(page, *options):
+    def run(page, *options, fragment=""):
         command = [
             "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
             "--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars",
             "--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={tmp_path / 'profile'}",
-            "--enable-logging=stderr", "--v=0", *options, page.resolve().as_uri(),
+            "--enable-logging=stderr", "--v=0", *options, page.resolve().as_uri() + fragment,
         ]
         result = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
         assert result.returncode == 0, result.stderr

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from cluster.conftest import Kubectl, check_bundle, container
+from cluster.conftest import ROOT, Kubectl, check_bundle, container
 from conftest import wait_for
 
 
@@ -53,6 +53,19 @@ def test_the_exit_code_and_the_class_tell_how_it_ended(deaths, volume, group, co
     assert report["class"] == failure_class
 
 
+def test_the_plugin_brings_a_bundle_from_the_claim_and_leaves_no_pod(deaths, volume, k, tmp_path):
+    bundle = deaths.wait_failure(pod=pod_of(deaths, "error"), restartCount=0, timeout=90)["bundle"]
+    (name,) = [f["metadata"]["name"] for f in k.items("rayfailures") if f["spec"].get("bundle") == bundle]
+    result = subprocess.run([ROOT / "build/kubectl-afterglow", "bundle", name, tmp_path / "out", "-n", k.namespace],
+                            capture_output=True, text=True, check=False, timeout=600)
+    assert result.returncode == 0, result.stderr
+    assert check_bundle(tmp_path / "out")["class"] == "ApplicationError"
+    there = volume / bundle.partition("/")[2]
+    visible = {p.relative_to(there): p.read_bytes() for p in there.rglob("*") if p.is_file() and not p.name.startswith(".")}
+    assert {p.relative_to(tmp_path / "out"): p.read_bytes() for p in (tmp_path / "out").rglob("*") if p.is_file()} == visible
+    wait_for("the reader to go", lambda: not k.items("pods", "-l", "app.kubernetes.io/name=afterglow-reader"))
+
+
 def test_a_crash_in_native_code_leaves_its_backtrace_and_its_core(deaths, volume):
     failure = deaths.wait_failure(pod=pod_of(deaths, "segfault"), restartCount=0, timeout=90)
     assert "crashed with SIGSEGV in " in failure["verdict"]
@@ -83,7 +96,7 @@ def test_a_hold_is_an_event_of_the_pod_that_says_how_to_end_it(deaths):
     name = pod_of(deaths, "held")
     note = wait_for("the event", lambda: deaths.k("get", "events", "-o", "jsonpath={.items[*].message}", "--field-selector",
                                                   f"involvedObject.name={name},reason=Held"), timeout=90)
-    assert "Container ray-worker has failed and is held until" in note
+    assert "Container ray-worker has failed. It is held until" in note
     assert not [f for f in deaths.failures() if f["spec"]["pod"] == name], "it has not ended"
     program, *command = shlex.split(note.partition("Release it with: ")[2])
     assert program == "kubectl"

@@ -18,11 +18,8 @@ while True:
 
 def lone_head(namespace):
     """A head that runs out of memory in place of Ray."""
-    cluster = ray_cluster("lone", namespace, {})
-    template = cluster["spec"]["headGroupSpec"]["template"]
-    template["metadata"] = {"annotations": {"ray.io/overwrite-container-cmd": "true"}}
-    template["spec"]["containers"] = [container("ray-head", "300Mi", command=["python3", "-c", HOG])]
-    return cluster
+    return ray_cluster("lone", namespace, {}, head=container(
+        "ray-head", "300Mi", command=["python3", "-c", HOG], annotations={"ray.io/overwrite-container-cmd": "true"}))
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzz target: any bytes as text of a page stay text, and become UTF-8. */
-#include "sidecar/report/html.h"
+#include "lib/html.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Text of others into HTML. */
-#include "sidecar/report/html.h"
+#include "lib/html.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Text of others into HTML, so that it stays text. */
-#ifndef AFTERGLOW_SIDECAR_REPORT_HTML_H
-#define AFTERGLOW_SIDECAR_REPORT_HTML_H
+#ifndef AFTERGLOW_LIB_HTML_H
+#define AFTERGLOW_LIB_HTML_H
 
 #include <stddef.h>
 

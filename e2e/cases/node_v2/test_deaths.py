@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Deaths on a node with cgroup v2, systemd and the kubelet's group kill: each is explained as it happened.
+
+Plain commands in place of Ray, in few pods: software emulation takes many seconds to start one. Each instance of a container
+dies in a way of its own. The ways to die that do not depend on the node are in cluster/.
+"""
+
+import json
+import subprocess
+
+import pytest
+
+from conftest import wait_for
+from live import check_bundle, container, container_status
+
+# Slow enough for the sidecar to see who holds the memory.
+HOG = "python3 -c 'import time\nk=[]\nwhile True:\n    k.append(bytearray(1 << 20)); time.sleep(.05)'"
+# What Ray makes of a cgroup that it may write, and its limit for the processes of its users.
+ISOLATE = r"""
+base=/sys/fs/cgroup/ray_node_0a1b
+mkdir -p $base/system/leaf $base/user/workers $base/user/non-ray
+for pid in $(cat /sys/fs/cgroup/cgroup.procs); do echo $pid >$base/user/non-ray/cgroup.procs; done
+for part in /sys/fs/cgroup $base $base/system $base/user; do echo +memory >$part/cgroup.subtree_control; done
+echo 48M >$base/user/memory.max
+"""
+RUNTIME_CLASS = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "writable"}, "handler": "writable"}
+
+
+def head(script, memory="100Mi", **extra):
+    """A container with a command of its own, which the operator leaves as it is. It is the head's: workers wait for one."""
+    pod = {"automountServiceAccountToken": False, **extra.pop("pod", {})}
+    return {**container("ray-head", memory, command=["/bin/bash", "-c", script]), "pod": pod,
+            "annotations": {"ray.io/overwrite-container-cmd": "true"}, **extra}
+
+
+def heads(go):
+    def started(name, *deeds, first="", **extra):
+        return head(go.script(name, *deeds, first=first), volumes=[go.volume], volumeMounts=[go.mount], **extra)
+    return {
+        # tail keeps what has no line ends: the limit is reached about when the kubelet starts the sidecar, mostly before.
+        "early": head("[ -e /go/early ] && sleep 1000; touch /go/early; tail /dev/zero; sleep 1000", memory="32Mi",
+                      volumes=[go.volume], volumeMounts=[go.mount]),
+        # The shell would live on: it is the cgroup that dies.
+        "memory": started("memory", f"{HOG}; sleep 1000", "exit 3", f"{HOG}; sleep 1000"),
+        "exits": started("exits", "kill -9 $BASHPID", "kill -TERM $BASHPID", "exec python3 -c 'import ctypes; ctypes.string_at(0)'", "exit 1"),
+        "isolated": started("isolated", f"echo $BASHPID >$base/user/workers/cgroup.procs; exec {HOG}", first=ISOLATE,
+                            pod={"runtimeClassName": "writable"}, securityContext={"runAsUser": 0}),
+    }
+
+
+class Deaths:
+    """Clusters of a head alone, whose container dies again and again."""
+
+    def __init__(self, clusters, go):
+        self.clusters = clusters
+        self.go = go
+
+    def pod(self, name):
+        return self.clusters[name].pod("head")
+
+    def ray(self, name):
+        return container_status(self.pod(name), "ray-head")
+
+    def sidecar(self, name):
+        status = self.pod(name)["status"]
+        (found,) = [s for s in status["containerStatuses"] + status.get("initContainerStatuses", []) if s["name"] == "afterglow"]
+        return found
+
+    def wait_watched(self, name, instance=0):
+        """Until its sidecar watches that instance of the container."""
+        def watched():
+            status = self.ray(name)
+            assert status["restartCount"] == instance and "running" in status["state"], status
+            started = status["state"]["running"]["startedAt"]
+            cluster = self.clusters[name]
+            log = cluster.k("logs", cluster.pod_name("head"), "-c", "afterglow", "--timestamps")
+            attached = [line for line in log.splitlines() if '"attached"' in line]
+            assert attached and attached[-1].partition(".")[0] >= started.rstrip("Z"), attached
+            return status
+        return wait_for(f"the sidecar of {name} to watch instance {instance}", watched, timeout=120, interval=1)
+
+    def failure(self, name, instance=0):
+        return self.clusters[name].wait_failure(container="ray-head", restartCount=instance, timeout=120)
+
+    def die(self, name, instance=0):
+        """The RayFailure of an instance that is watched and then does its deed."""
+        self.wait_watched(name, instance)
+        self.go.start(name, instance)
+        return self.failure(name, instance)
+
+
+def brief(failure):
+    return failure["class"], failure["confidence"], failure["exitCode"], failure.get("signal")
+
+
+def says(failure):
+    return json.dumps(failure, indent=1)
+
+
+@pytest.fixture(scope="module")
+def deaths(k, new_cluster, volume, node, go):
+    assert volume.is_dir() and node
+    k.apply(RUNTIME_CLASS)
+    yield Deaths({name: new_cluster(name, {}, head=made) for name, made in heads(go).items()}, go)
+    k("delete", "runtimeclass", "writable", "--wait=false")
+
+
+@pytest.fixture(scope="module")
+def oom(deaths):
+    return deaths.die("memory")
+
+
+def test_a_container_that_dies_at_once_was_killed_for_its_memory(deaths):
+    """The launcher dies with it: where the sidecar has not listened yet, the kubelet's word is all there is, and that is said."""
+    failure = deaths.failure("early")
+    assert brief(failure) in [("KernelOOMContainer", sure, 137, "SIGKILL") for sure in ("certain", "likely")], says(failure)
+    if failure["confidence"] == "certain":
+        assert failure["memory"]["limitBytes"] == 32 << 20
+    else:
+        assert any("report" in m["what"] for m in failure["missing"]), says(failure)
+
+
+def test_the_node_has_the_kernel_end_a_container_as_a_whole(deaths, node):
+    status = deaths.wait_watched("memory")
+    seen = node.look(status["containerID"])
+    assert (seen["group"], seen["limit"]) == ("1", str(100 << 20))
+    assert node.look(deaths.sidecar("memory")["containerID"])["group"] == "1"
+
+
+def test_an_oom_kill_of_the_whole_container_is_certain_and_names_process_limit_and_growth(deaths, oom, volume):
+    assert brief(oom) == ("KernelOOMContainer", "certain", 137, "SIGKILL"), says(oom)
+    assert oom["memory"]["limitBytes"] == 100 << 20
+    report = check_bundle(volume / oom["bundle"].partition("/")[2])
+    assert (report["class"], report["confidence"]) == ("KernelOOMContainer", "certain")
+    first = report["processes"][0]
+    assert first["name"] == "python3" and first["growthBytesPerSecond"] > 1 << 20, says(report["processes"])
+    assert "oom_group_kill" in says(report["evidence"]), says(report["evidence"])
+    last = wait_for("the restart", lambda: deaths.ray("memory")["lastState"]["terminated"])
+    assert (last["exitCode"], last["reason"]) == (137, "OOMKilled")
+
+
+@pytest.mark.parametrize("instance, expected", enumerate([
+    ("Killed", "certain", 137, "SIGKILL"), ("Terminated", "certain", 143, "SIGTERM"),
+    ("Segfault", "certain", 139, "SIGSEGV"), ("ApplicationError", "certain", 1, None),
+]))
+def test_other_ends_are_certain_and_are_no_oom_kills(deaths, volume, instance, expected):
+    failure = deaths.die("exits", instance)
+    assert brief(failure) == expected, says(failure)
+    if expected[0] == "Segfault":
+        assert "crashed with SIGSEGV in " in failure["verdict"], says(failure)
+        bundle = volume / failure["bundle"].partition("/")[2]
+        crash = check_bundle(bundle)["crash"]
+        assert (crash["signal"], crash["process"], crash["faultAddress"]) == ("SIGSEGV", "python3", "0x0")
+        assert "ctypes" in (bundle / "backtrace.txt").read_text()
+
+
+def test_a_sidecar_that_the_kernel_ends_as_a_whole_comes_back_and_explains_what_follows(deaths, oom, node):
+    assert oom
+    deaths.wait_watched("memory", 1)
+    before = deaths.sidecar("memory")
+    there = node.look(before["containerID"])["path"]
+    # As a leak of its own would: no process of its cgroup survives.
+    node.run("bash", "-c", f"echo 24M >{there}/memory.max; echo $$ >{there}/cgroup.procs; tail /dev/zero", check=False)
+    wait_for("its restart", lambda: deaths.sidecar("memory")["restartCount"] > before["restartCount"])
+    failure = deaths.die("memory", 1)
+    assert brief(failure) == ("ApplicationError", "certain", 3, None), says(failure)
+
+
+# Kills what is in the pod beside one container, again and again until that one has died.
+KILL_OTHERS = """
+import glob, os, signal, time
+(there,) = glob.glob("/sys/fs/cgroup/kubepods.slice/**/cri-containerd-%s.scope", recursive=True)
+while os.path.isdir(there):
+    for procs in glob.glob(os.path.dirname(there) + "/*/cgroup.procs"):
+        try:
+            pids = open(procs).read().split()
+            names = [open(f"/proc/{pid}/comm").read() for pid in pids]
+            if any(name.startswith("afterglow-sidec") for name in names):
+                [os.kill(int(pid), signal.SIGKILL) for pid in pids]
+        except OSError:
+            pass
+    time.sleep(0.05)
+"""
+
+
+def test_with_the_sidecar_killed_in_the_middle_an_oom_kill_is_explained_and_what_is_missing_is_named(deaths, node):
+    status = deaths.wait_watched("memory", 2)
+    code = KILL_OTHERS % status["containerID"].partition("://")[2]
+    with subprocess.Popen(["kubectl", "--namespace", deaths.clusters["memory"].k.namespace, "exec", "-i", "root", "--", "python3", "-c", code]) as killer:
+        wait_for("the sidecar's end", lambda: "running" not in deaths.sidecar("memory")["state"] or
+                 deaths.sidecar("memory")["lastState"], interval=0.2)
+        deaths.go.start("memory", 2)
+        failure = deaths.failure("memory", 2)
+        killer.wait(120)
+    assert brief(failure)[0] == "KernelOOMContainer" and failure["exitCode"] == 137, says(failure)
+    assert failure["missing"], says(failure)
+
+
+def test_a_limit_of_rays_resource_isolation_is_named(deaths):
+    """The kernel ends one process below such a limit, not the container: who that was is seen from samples alone."""
+    failure = deaths.die("isolated")
+    assert (failure["class"], failure["exitCode"]) == ("KernelOOMContainer", 137), says(failure)
+    assert 'sub-cgroup "user" of Ray' in failure["verdict"] and "48.0 MiB" in failure["verdict"], says(failure)

@@ -1,0 +1,229 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Who killed it: afterglow-node reads the kernel's signals, and the report of a container names the sender. Signals from the node, from
+# the container itself, from its pod and from another one; to the command, to process 1, to a child; an OOM kill without the kernel log;
+# a storm of signals elsewhere; an agent that is killed and started again. Plain sh: runs in the test machine too. As root.
+# Ends with "N passed, N failed".
+build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
+sidecar=$build/afterglow-sidecar launch=$build/afterglow-launch node=$build/afterglow-node
+contain=$build/test/contain hog=$build/test/hog probe=$build/test/probe
+ulimit -c 0
+work=$(mktemp -d /tmp/node_signals.XXXXXX)
+. "$(dirname "$0")/check.sh"
+find_memory_cgroups
+around=$memory/afterglow-signals-$$
+instance=afterglow-test-$$
+tracing=/sys/kernel/tracing
+mounted=
+[ -d $tracing/instances ] || { mount -t tracefs tracefs $tracing && mounted=yes; }
+agent='' side_pid='' storm=''
+
+finish() {
+	# shellcheck disable=SC2086
+	[ -z "$agent$side_pid$storm" ] || kill $agent $side_pid $storm 2>/dev/null
+	wait
+	rmdir "$tracing/instances/$instance" 2>/dev/null
+	[ -z "$mounted" ] || umount $tracing
+	wait_until remove_tree "$around"
+	rm -rf "$work"
+	[ "$failed" = 0 ] || exit 1
+	exit
+}
+trap finish EXIT
+
+limit_functions >"$work/lib"
+. "$work/lib"
+mkdir "$around" "$around/kubepods" "$around/kubepods/burstable"
+for part in "$around" "$around/kubepods" "$around/kubepods/burstable"; do hand_down "$part"; done
+
+id() { printf '%s%s' "$1" "$(printf '%063d' "$number")"; }
+number=0
+make_pod() {
+	number=$((number + 1))
+	uid=$(printf '%08d-1111-1111-1111-%012d' $$ $number)
+	pod=$around/kubepods/burstable/pod$uid
+	ray=$pod/$(id a) side=$pod/$(id b) third=$pod/$(id c)
+	mkdir "$pod"
+	hand_down "$pod"
+	mkdir "$ray" "$side" "$third"
+	volume=$work/kubelet/pods/$uid/volumes/kubernetes.io~empty-dir/afterglow-node
+	mkdir -p "$volume" "$work/store$number"
+	ln -s "$volume" "$work/node$number"
+	store=$work/store$number
+}
+
+mkdir -p "$work/var/log"
+: >"$work/var/log/syslog"
+start_agent() {
+	"$node" --cores off --root "$work" --kubelet /kubelet --instance "$instance" >>"$work/agent" 2>&1 &
+	agent=$!
+	wait_until [ -d "$tracing/instances/$instance" ]
+}
+
+start_sidecar() {
+	"$contain" --cgroup "$side" --memory own --pid "$sidecar" --socket "$work/socket$number" --node-socket "$work/node$number/node.sock" \
+		--store "$store" --spool "$work/spool$number" --kernel-log off --grace 1 >"$work/err" 2>&1 &
+	side_pid=$!
+	wait_until [ -S "$work/socket$number" ] || exit 1
+}
+
+attached() { grep -q '"event":"attached"' "$work/err"; }
+reported() { grep -q '"event":"ended"' "$work/err"; }
+said_all() { grep -q '^ *bundle' "$work/err"; }
+
+# The container with its command, a line of sh; $command_pid and $launch_pid are those on the node.
+start_ray() { # SCRIPT
+	make_pod
+	start_sidecar
+	printf '. %s/lib\necho ready >%s/ready%s\n%s\n' "$work" "$work" "$number" "$1" >"$work/command"
+	"$contain" --cgroup "$ray" --memory own --pid "$launch" --socket "$work/socket$number" --name ray-worker -- sh "$work/command" \
+		>"$work/out" 2>&1 &
+	ray_pid=$!
+	wait_until [ -e "$work/ready$number" ] && wait_until attached || exit 1
+	[ -z "$agent" ] || wait_until grep -q 'the node agent sees' "$work/err" || exit 1
+	# The agent sees new processes within two seconds; on cgroup v1 one that dies shows no cgroup any more.
+	sleep 4.5
+	launch_pid=$(pid_of afterglow-launc)
+	command_pid=$(pid_of sh)
+}
+pid_of() { # COMM, in the container
+	while read -r pid; do [ "$(cat "/proc/$pid/comm")" != "$1" ] || echo "$pid"; done <"$ray/cgroup.procs" | head -n 1
+}
+
+end_pod() {
+	check "$1: a report came" wait_until reported
+	wait_until said_all
+	wait $ray_pid 2>/dev/null
+	kill $side_pid
+	wait $side_pid 2>/dev/null
+	side_pid=
+	wait_until remove_tree "$pod"
+}
+
+bundle_has() { # FILE PATTERN
+	find "$store" "$work/spool$number" -name "$1" -exec grep -q "$2" {} \; -print | grep -q .
+}
+
+not() { ! "$@"; }
+
+in_cgroup() { # DIRECTORY COMMAND...
+	sh -c 'echo 0 >"$1/cgroup.procs"; shift; exec "$@"' sh "$@"
+}
+
+idle='while :; do sleep 1; done'
+
+start_ray "$idle"
+kill -9 "$command_pid"
+end_pod "without an agent"
+check "without an agent nobody is named" says 'kill -9, sender unknown'
+
+start_agent
+
+start_ray "$idle"
+kill -9 "$command_pid"
+end_pod "kill -9 from the node"
+check "kill -9 from the node: certain" says 'class Killed, certain'
+check "kill -9 from the node: by a shell's own kill" says 'was killed with SIGKILL from node_signals_te (PID [0-9]*) on the node'
+
+start_ray "$idle"
+/bin/kill -9 "$command_pid"
+end_pod "kill -9 by a program that ends at once"
+check "a sender that ends at once: certain" says 'class Killed, certain'
+check "a sender that ends at once: its name" says 'SIGKILL from kill (PID'
+
+start_ray 'sh -c "sleep 7; kill -9 \$PPID; sleep 60"; sleep 60'
+end_pod "a child kills the command"
+check "a child kills the command: certain" says 'class Killed, certain'
+check "a child kills the command: its PID in the container" says 'SIGKILL from sh (PID [0-9]\{1,2\}) in container ray-worker'
+
+start_ray "$idle"
+in_cgroup "$third" sh -c "kill -9 $command_pid; sleep 3" &
+end_pod "another container of the pod"
+check "another container of the pod: certain" says 'class Killed, certain'
+check "another container of the pod: said" says 'SIGKILL from sh (PID [0-9]*) in another container of the pod'
+
+start_ray "$idle"
+other=$around/kubepods/burstable/pod$(printf '%08d-2222-1111-1111-%012d' $$ $number)
+mkdir "$other"; hand_down "$other"; mkdir "$other/$(id d)"
+in_cgroup "$other/$(id d)" sh -c "kill -9 $command_pid; sleep 3" &
+end_pod "another pod"
+check "another pod: certain" says 'class Killed, certain'
+check "another pod: it is not named" says 'SIGKILL from sh (PID [0-9]* on the node) in another pod'
+wait_until remove_tree "$other"
+
+start_ray "$idle"
+kill -9 "$launch_pid"
+end_pod "kill -9 of process 1"
+check "kill -9 of process 1: certain" says 'class Killed, certain'
+check "kill -9 of process 1: named" says 'SIGKILL to the launcher (PID 1), .* from node_signals_te (PID [0-9]*) on the node'
+
+start_ray "$idle"
+kill -TERM "$launch_pid"
+end_pod "SIGTERM to process 1"
+check "SIGTERM to process 1: who sent it, not who passed it on" says 'by SIGTERM, sent by node_signals_te (PID [0-9]*) on the node'
+
+start_ray 'sleep 600 & child=$!; sh -c "sleep 7; kill -9 $child"; wait $child; exit 3'
+end_pod "a child is killed"
+check "a child is killed: the command's exit code is its own" says 'class ApplicationError'
+check "a child is killed: nobody killed the command" silent 'was killed with SIGKILL'
+
+oom_spares_us
+start_ray "sleep 7; exec sh -c '$as_victim $hog 200M --rate 20M'"
+set_limit "$ray" 24M
+end_pod "the OOM killer"
+oom_spares_nobody
+check "the OOM killer: its class" says 'class KernelOOMContainer'
+check "the OOM killer: proof without the kernel log" says 'node agent: the OOM killer took the command (PID [0-9]*)\|the OOM killer took the command (PID [0-9]*)'
+check "the OOM killer: the agent brings the kernel's lines" says 'kernel log: Memory cgroup out of memory: Killed process\|Memory cgroup out of memory: Killed process'
+check "the OOM killer: they are in the bundle" bundle_has kernel.log 'Memory cgroup out of memory: Killed process'
+
+start_ray "sleep 7; exec $probe fault segv"
+end_pod "a segfault"
+check "a segfault: its class" says 'class Segfault'
+check "a segfault: the kernel's line of it" says 'probe\[[0-9]*\]: segfault at'
+
+# A line that the kubelet would write, and one of another pod.
+start_ray "$idle"
+echo "Nov 22 15:00:01 n kubelet[812]: \"Probe failed\" podUID=\"$uid\" probe 77" >>"$work/var/log/syslog"
+echo "Nov 22 15:00:01 n kubelet[812]: \"Probe failed\" podUID=\"of another\" probe 78" >>"$work/var/log/syslog"
+echo "Nov 22 15:00:01 n sshd[9]: $uid probe 79" >>"$work/var/log/syslog"
+sleep 2.5
+kill -9 "$command_pid"
+end_pod "a syslog"
+check "a syslog: the line that names the pod is in the bundle" bundle_has syslog.log 'probe 77'
+check "a syslog: others are not" not bundle_has syslog.log 'probe 7[89]'
+
+# As many signals as two shells can send to processes that ignore them.
+cat >"$work/storm" <<-END
+	trap '' TERM
+	(trap '' TERM; while :; do sleep 1000; done) &
+	child=\$!
+	trap "kill -9 \$child; exit" HUP
+	while :; do kill -TERM \$child; done
+END
+start_ray "$idle"
+sh "$work/storm" &
+storm=$!
+kill -9 "$command_pid"
+kill -HUP $storm
+wait $storm 2>/dev/null
+storm=
+end_pod "a storm of signals elsewhere"
+check "a storm of signals elsewhere: certain" says 'class Killed, certain'
+check "a storm of signals elsewhere: named" says 'SIGKILL from node_signals_te (PID [0-9]*) on the node'
+
+kill -9 $agent
+wait $agent 2>/dev/null
+check "an agent that is killed leaves its instance behind" [ -d "$tracing/instances/$instance" ]
+start_agent
+start_ray "$idle"
+kill -9 "$command_pid"
+end_pod "the agent after it"
+check "the agent after it: certain" says 'class Killed, certain'
+check "the agent after it: named" says 'SIGKILL from node_signals_te (PID [0-9]*) on the node'
+
+kill $agent
+wait $agent
+agent=
+check "an agent that is stopped removes its instance" [ ! -d "$tracing/instances/$instance" ]
+summary

@@ -1,0 +1,71 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The node agent before Debian's own systemd-coredump: a pod's crash comes to its sidecar, and coredumpctl has every other one.
+# Only in the test machine:	AFTERGLOW_VM_ROOT=$(e2e/kernel/systemd_root.sh) e2e/kernel/vm.sh e2e/kernel/node_systemd_test.sh
+# Plain sh. Ends with "N passed, N failed".
+[ -n "${AFTERGLOW_IN_VM:-}" ] || exit 1
+build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
+sidecar=$build/afterglow-sidecar launch=$build/afterglow-launch node=$build/afterglow-node crash=$build/test/crash contain=$build/test/contain
+work=$(mktemp -d /tmp/node_systemd.XXXXXX)
+chmod 755 "$work"
+. "$(dirname "$0")/check.sh"
+uid=94eb36cd-29e1-478b-b365-4cb5dfc7d6fb
+pod=/sys/fs/cgroup/kubepods/burstable/pod$uid
+ray=$pod/a$(printf '%063d' 7) side=$pod/b$(printf '%063d' 7)
+volume=$work/kubelet/pods/$uid/volumes/kubernetes.io~empty-dir/afterglow-node
+
+# What systemd would start
+echo 0123456789abcdef0123456789abcdef >/etc/machine-id
+mkdir -p /run/systemd/journal /run/log/journal/0123456789abcdef0123456789abcdef /var/lib/systemd/coredump /var/log /var/tmp
+/lib/systemd/systemd-journald >"$work/journald" 2>&1 &
+systemd-socket-activate --seqpacket --accept -l /run/systemd/coredump /lib/systemd/systemd-coredump >"$work/socket" 2>&1 &
+wait_until [ -S /run/systemd/coredump ]
+wait_until [ -S /run/systemd/journal/socket ]
+# As Debian sets it, with the number of dumps at a time
+sed -n 's/^kernel.core_pattern=//p' /50-coredump.conf >/proc/sys/kernel/core_pattern
+sed -n 's/^kernel.core_pipe_limit=//p' /50-coredump.conf >/proc/sys/kernel/core_pipe_limit
+before=$(cat /proc/sys/kernel/core_pattern)
+
+crash_here() {
+	sh -c "exec $crash" &
+	dead=$!
+	wait $dead 2>/dev/null
+}
+listed() { coredumpctl list --no-pager "$1" 2>/dev/null | grep -q -e "$1"; }
+stored() { find /var/lib/systemd/coredump -name "core.crash.*.$1.*" | grep -q .; }
+count_stored() { find /var/lib/systemd/coredump -name 'core.crash.*' | wc -l; }
+crash_here
+check "coredumpctl lists a crash without the agent" wait_until listed "$dead"
+
+"$node" --kubelet "$work/kubelet" >"$work/err" 2>&1 &
+agent=$!
+took_over() { grep -q 'core_pattern was' "$work/err"; }
+check "the agent takes the pattern over" wait_until took_over
+crash_here
+check "coredumpctl lists a foreign crash with it" wait_until listed "$dead"
+check "and its core is stored" wait_until stored "$dead"
+check "as it is without the agent" sh -c "coredumpctl info --no-pager $dead | grep -q 'Signal: 11 (SEGV)'"
+
+for group in /sys/fs/cgroup /sys/fs/cgroup/kubepods /sys/fs/cgroup/kubepods/burstable $pod; do
+	mkdir -p "$group"
+	echo +memory >"$group/cgroup.subtree_control"
+done
+mkdir -p "$ray" "$side" "$volume" "$work/node" "$work/store" "$work/spool"
+"$contain" --cgroup "$side" --memory own --pid sh -c "mount --bind $volume $work/node && exec \"\$@\"" sh "$sidecar" \
+	--socket "$work/socket" --node-socket "$work/node/node.sock" --store "$work/store" --spool "$work/spool" --kernel-log off \
+	--grace 1 >"$work/sidecar" 2>&1 &
+started=$!
+wait_until [ -S "$volume/node.sock" ]
+stored_so_far=$(count_stored)
+"$contain" --cgroup "$ray" --pid "$launch" --socket "$work/socket" --name ray-worker --cores -- "$crash" >/dev/null 2>&1
+has_backtrace() { grep -q deref_null $(find "$work/store" -name backtrace.txt) /dev/null; }
+check "a crash in the pod: its backtrace is in the bundle" wait_until has_backtrace
+check "and systemd-coredump stores none of it" test "$(count_stored)" = "$stored_so_far"
+kill -9 "$agent"
+wait "$agent" 2>/dev/null
+crash_here
+check "coredumpctl lists a foreign crash while the agent is dead" wait_until listed "$dead"
+"$node" restore
+check "the pattern is Debian's again" test "$(cat /proc/sys/kernel/core_pattern)" = "$before"
+kill "$started"
+summary

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which lines of a node's syslog concern a pod. */
+#include "lib/syslog_lines.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "lib/macros.h"
+
+#define ID_LEN 64
+#define UID_LEN 36
+
+/* "Nov 22 15:00:01 node kubelet[812]: ...", "2026-11-22T15:00:01.123456+00:00 node kernel: ..." */
+bool syslog_line_is_of_node(const char *line, size_t len)
+{
+	static const char *const programs[] = { "kernel", "kubelet", "containerd", "crio", "dockerd", "systemd", "k3s", "rke2" };
+	const char *colon = memmem(line, len, ": ", 2), *end = colon, *tag;
+
+	if (!colon)
+		return false;
+	if (end > line && end[-1] == ']')
+		while (end > line && *end != '[')
+			end--;
+	for (tag = end; tag > line && tag[-1] != ' '; tag--)
+		;
+	for (size_t i = 0; i < ARRAY_SIZE(programs); i++)
+		if ((size_t)(end - tag) == strlen(programs[i]) && memcmp(tag, programs[i], strlen(programs[i])) == 0)
+			return true;
+	return false;
+}
+
+/* A name stands alone: pod "ray-1" is none of "ray-12" or "my-ray-1". */
+static bool has_name(const char *line, size_t len, const char *name)
+{
+	const char *p = line, *end = line + len;
+	size_t n = strlen(name);
+
+	while (n && (p = memmem(p, (size_t)(end - p), name, n))) {
+		bool begins = p == line || !(isalnum((unsigned char)p[-1]) || strchr("-._", p[-1]));
+		bool ends = p + n == end || !(isalnum((unsigned char)p[n]) || (strchr("-.", p[n]) && p + n + 1 < end && isalnum((unsigned char)p[n + 1])));
+
+		if (begins && ends)
+			return true;
+		p++;
+	}
+	return false;
+}
+
+static bool has_uid(const char *line, size_t len, const char *uid)
+{
+	char slice[UID_LEN + 1] = "";
+
+	if (strlen(uid) > UID_LEN || !*uid)
+		return false;
+	for (size_t i = 0; uid[i]; i++)
+		slice[i] = uid[i] == '-' ? '_' : uid[i];
+	return memmem(line, len, uid, strlen(uid)) || memmem(line, len, slice, strlen(slice));
+}
+
+/* The 64 hexadecimal digits in the cgroup's path. */
+static const char *id_of(const char *cgroup)
+{
+	for (const char *p = cgroup; *p; p += strspn(p, "0123456789abcdef") ? strspn(p, "0123456789abcdef") : 1)
+		if (strspn(p, "0123456789abcdef") == ID_LEN)
+			return p;
+	return NULL;
+}
+
+bool syslog_line_is_of(const char *line, size_t len, const struct syslog_subject *s)
+{
+	const char *id = id_of(s->cgroup);
+
+	return syslog_line_is_of_node(line, len) && (has_uid(line, len, s->pod_uid) || (s->pod && has_name(line, len, s->pod)) ||
+					    (id && memmem(line, len, id, ID_LEN)));
+}
+
+void syslog_lines_of(const char *text, size_t len, const struct syslog_subject *subject, size_t max, struct strbuf *out)
+{
+	const char *end = text + len;
+	size_t before = out->len;
+
+	for (const char *line = text; line < end;) {
+		const char *newline = memchr(line, '\n', (size_t)(end - line));
+		size_t n = newline ? (size_t)(newline - line) : (size_t)(end - line);
+
+		if (syslog_line_is_of(line, n, subject)) {
+			strbuf_add(out, line, n);
+			strbuf_addc(out, '\n');
+		}
+		line += n + 1;
+	}
+	if (out->len - before > max && before == 0) {
+		const char *cut = memchr(out->data + out->len - max, '\n', max);
+
+		strbuf_consume(out, cut ? (size_t)(cut - out->data) + 1 : out->len - max);
+	}
+}

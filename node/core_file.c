@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes a core to a file where the kernel would have. */
+#include "node/core_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "lib/fileio.h"
+#include "node/process_status.h"
+
+#define CORE_MIN 4096 /* bytes: below this limit the kernel writes none (min_coredump of ELF) */
+#define PAGE 4096
+
+static int open_of(pid_t pid, const char *name, struct err *err)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? err_set(err, errno, "%s", path) : fd;
+}
+
+/* As _linux_capability_version 3 has it: linux/capability.h is not there for every libc. */
+static int keep_capabilities(uint64_t effective)
+{
+	struct {
+		uint32_t version;
+		int pid;
+	} header = { 0x20080522, 0 };
+	const uint32_t low = (uint32_t)effective, high = (uint32_t)(effective >> 32);
+	struct {
+		uint32_t effective, permitted, inheritable;
+	} data[2] = { { low, low, 0 }, { high, high, 0 } };
+
+	return (int)syscall(SYS_capset, &header, data);
+}
+
+/* A user other than root loses all capabilities by setresuid. */
+static int become(const struct process_status *s, struct err *err)
+{
+	if (setgroups(s->n_groups, s->groups) < 0 || setresgid(s->fsgid, s->fsgid, s->fsgid) < 0 ||
+	    setresuid(s->fsuid, s->fsuid, s->fsuid) < 0)
+		return err_set(err, errno, "become user %u", (unsigned int)s->fsuid);
+	if (s->fsuid == 0 && keep_capabilities(s->capabilities) < 0)
+		return err_set(err, errno, "keep the capabilities of the process");
+	return 0;
+}
+
+/* Into its root and working directory, with its rights. The directories' descriptors do not depend on the process any more. */
+static int go_where_it_was(pid_t pid, struct err *err)
+{
+	_cleanup_close_ int root = open_of(pid, "root", err), cwd = root < 0 ? -1 : open_of(pid, "cwd", err);
+	struct process_status status;
+	int rc;
+
+	if (root < 0 || cwd < 0)
+		return -err->code;
+	rc = process_status_read("/proc", pid, &status, err);
+	if (rc < 0)
+		return rc;
+	if (fchdir(root) < 0 || chroot(".") < 0 || fchdir(cwd) < 0)
+		return err_set(err, errno, "the root directory of PID %d", (int)pid);
+	return become(&status, err);
+}
+
+/* What the kernel checks of the file that it made: a file system may have given it to somebody else. */
+static int check_file(int fd, struct err *err)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink != 1 || st.st_uid != geteuid() || (st.st_mode & 0677) != 0600)
+		return err_set(err, EPERM, "the file is not as it was made");
+	return 0;
+}
+
+static bool is_zero(const char *page, size_t len)
+{
+	return page[0] == 0 && memcmp(page, page + 1, len - 1) == 0;
+}
+
+/* The next page of the stream, whole but for the last. 0: its end. */
+static ssize_t read_page(int stream, char page[static PAGE])
+{
+	size_t len = 0;
+
+	while (len < PAGE) {
+		ssize_t n = read(stream, page + len, PAGE - len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		if (n == 0)
+			break;
+		len += (size_t)n;
+	}
+	return (ssize_t)len;
+}
+
+int core_copy(int stream, int file, uint64_t limit, struct err *err)
+{
+	uint64_t written = 0;
+	off_t size = 0;
+	char page[PAGE];
+	ssize_t len;
+
+	while ((len = read_page(stream, page)) > 0) {
+		bool hole = is_zero(page, (size_t)len);
+
+		if (!hole && (uint64_t)len > limit - written)
+			break;
+		if (hole ? lseek(file, len, SEEK_CUR) < 0 : fd_write_all(file, page, (size_t)len, err) < 0)
+			return hole ? err_set(err, errno, "seek") : -err->code;
+		written += hole ? 0 : (uint64_t)len;
+		size += len;
+	}
+	if (len < 0)
+		return err_set(err, errno, "read the core");
+	return ftruncate(file, size) < 0 ? err_set(err, errno, "truncate the core") : 0;
+}
+
+int core_file_write(const struct core_arguments *arguments, const char *name, int stream, struct err *err)
+{
+	bool as_root = arguments->dumpable == 2;
+	_cleanup_close_ int file = -1;
+	int rc;
+
+	if (arguments->limit < CORE_MIN)
+		return 0;
+	/* Of a set-user-ID program: root's, at a place that the user cannot choose, and not in the place of a file that is there. */
+	if (as_root && name[0] != '/')
+		return err_set(err, EPERM, "a set-user-ID program's core needs an absolute path, not %s", name);
+	if (!as_root) {
+		rc = go_where_it_was(arguments->pid, err);
+		if (rc < 0)
+			return rc;
+		unlink(name);
+	}
+	file = open(name, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (file < 0)
+		return err_set(err, errno, "%s", name);
+	rc = check_file(file, err);
+	return rc < 0 ? rc : core_copy(stream, file, arguments->limit, err);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies of cores, and how many go to sidecars at a time. The rules of files are tested on a real kernel: e2e/kernel/node_cores_test.sh. */
+#include "node/core_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/fileio.h"
+#include "node/core_slots.h"
+
+#define PAGE 4096
+
+/* Two pages of data around one of zeros, and a part of a page. */
+static int new_stream(size_t len)
+{
+	static char data[3 * PAGE + 100];
+	int fd = memfd_create("stream", 0);
+
+	memset(data, 'a', sizeof(data));
+	memset(data + PAGE, 0, PAGE);
+	assert_int_equal(fd_write_all(fd, data, len, NULL), 0);
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	return fd;
+}
+
+static off_t copied(size_t len, uint64_t limit, char *ret, size_t room)
+{
+	_cleanup_close_ int stream = new_stream(len), file = memfd_create("file", 0);
+	off_t size;
+
+	assert_int_equal(core_copy(stream, file, limit, NULL), 0);
+	size = lseek(file, 0, SEEK_END);
+	assert_int_equal(pread(file, ret, room, 0), size);
+	return size;
+}
+
+static void a_copy_is_the_stream_byte_for_byte(void **state)
+{
+	_cleanup_close_ int stream = new_stream(3 * PAGE + 100);
+	char original[4 * PAGE], copy[4 * PAGE];
+
+	(void)state;
+	assert_int_equal(pread(stream, original, sizeof(original), 0), 3 * PAGE + 100);
+	assert_int_equal(copied(3 * PAGE + 100, UINT64_MAX, copy, sizeof(copy)), 3 * PAGE + 100);
+	assert_memory_equal(original, copy, 3 * PAGE + 100);
+	assert_int_equal(copied(2 * PAGE, UINT64_MAX, copy, sizeof(copy)), 2 * PAGE);
+	assert_int_equal(copied(0, UINT64_MAX, copy, sizeof(copy)), 0);
+}
+
+static void the_core_limit_bounds_what_is_written(void **state)
+{
+	char copy[4 * PAGE];
+
+	(void)state;
+	assert_int_equal(copied(3 * PAGE + 100, 2 * PAGE, copy, sizeof(copy)), 3 * PAGE);
+	assert_int_equal(copied(3 * PAGE + 100, 2 * PAGE - 1, copy, sizeof(copy)), 2 * PAGE);
+	assert_int_equal(copied(3 * PAGE + 100, 1, copy, sizeof(copy)), 0);
+}
+
+static void below_a_page_there_is_no_core(void **state)
+{
+	const struct core_arguments none = { .pid = 1, .limit = 4095, .dumpable = 1 };
+
+	(void)state;
+	assert_int_equal(core_file_write(&none, "/nonexistent/core", -1, NULL), 0);
+}
+
+static void a_set_user_id_programs_core_needs_an_absolute_path(void **state)
+{
+	const struct core_arguments suid = { .pid = 1, .limit = UINT64_MAX, .dumpable = 2 };
+
+	(void)state;
+	assert_int_equal(core_file_write(&suid, "core", -1, NULL), -EPERM);
+}
+
+static void a_pod_has_a_few_slots_and_gets_them_back(void **state)
+{
+	char directory[] = "/tmp/core_slots_test.XXXXXX";
+	int slots[CORE_SLOTS_OF_POD];
+
+	(void)state;
+	assert_non_null(mkdtemp(directory));
+	for (size_t i = 0; i < CORE_SLOTS_OF_POD; i++) {
+		slots[i] = core_slot_take(directory, "94eb36cd-29e1-478b-b365-4cb5dfc7d6fb", NULL);
+		assert_true(slots[i] >= 0);
+	}
+	assert_int_equal(core_slot_take(directory, "94eb36cd-29e1-478b-b365-4cb5dfc7d6fb", NULL), -EBUSY);
+	close(slots[2]);
+	slots[2] = core_slot_take(directory, "94eb36cd-29e1-478b-b365-4cb5dfc7d6fb", NULL);
+	assert_true(slots[2] >= 0);
+	for (size_t i = 0; i < CORE_SLOTS_OF_POD; i++)
+		close(slots[i]);
+	assert_true(tree_remove(AT_FDCWD, directory));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_copy_is_the_stream_byte_for_byte),
+		cmocka_unit_test(the_core_limit_bounds_what_is_written),
+		cmocka_unit_test(below_a_page_there_is_no_core),
+		cmocka_unit_test(a_set_user_id_programs_core_needs_an_absolute_path),
+		cmocka_unit_test(a_pod_has_a_few_slots_and_gets_them_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The program that the kernel runs for each core.
+ *
+ * Until a sidecar has said that it takes the core, not a byte of it has been read, so that it can still be passed on whole. The
+ * kernel runs us with an empty environment in "/", with its own privileges; what we open is closed on exec, so that the program
+ * from before finds all as the kernel made it. Descriptor 3 may be the kernel's (%F): it stays as it is.
+ */
+#include "node/core_handler.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "lib/fileio.h"
+#include "node/core_file.h"
+#include "node/core_pattern.h"
+#include "node/core_slots.h"
+#include "node/options.h"
+#include "node/pod_of_process.h"
+#include "node/process_status.h"
+#include "node/sidecar_link.h"
+
+#define ANSWER_WITHIN_MS 10000 /* of a sidecar on a busy node; the process that crashed cannot end meanwhile */
+#define ANSWERS_MAX 16
+#define READ_WITHIN_MS (120 * 1000) /* then the rest of the core is given up, and the process ends */
+
+bool core_handler_is_asked(int argc, char **argv)
+{
+	const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
+
+	return slash && strcmp(slash + 1, CORE_PROGRAM) == 0;
+}
+
+/* The agent crashes a process of its own, to see whether the kernel can run us. */
+static bool is_probe(const char *directory, pid_t pid)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/" CORE_PROBE, directory, (int)pid);
+	return unlink(path) == 0;
+}
+
+static void find_pods(const char *directory, char *ret_pods, size_t size)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(PATH_MAX);
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/" CORE_CONFIG, directory);
+	if (file_read(AT_FDCWD, path, &text, NULL) < 0 || strbuf_str(&text)[0] != '/')
+		snprintf(ret_pods, size, DEFAULT_KUBELET "/pods");
+	else
+		snprintf(ret_pods, size, "%.*s/pods", (int)strcspn(strbuf_str(&text), "\n"), strbuf_str(&text));
+}
+
+/* Whether the sidecar wants it. */
+static int offer(int link, const struct core_arguments *a, const struct pod_of_process *pod, struct err *err)
+{
+	char text[NODE_MESSAGE_MAX + 1];
+	struct process_status status;
+	int rc = process_status_read("/proc", a->pid, &status, err);
+
+	if (rc < 0)
+		return rc;
+	snprintf(text, sizeof(text), "offer %s %d %d %s", pod->container_id, (int)status.own_pid, a->signal, status.comm);
+	rc = sidecar_link_send(link, text, -1, err);
+	for (int i = 0; rc == 0 && i < ANSWERS_MAX; i++) {
+		rc = sidecar_link_receive(link, ANSWER_WITHIN_MS, text, err);
+		if (rc == 0 && strcmp(text, "take") == 0)
+			return 0;
+		if (rc == 0 && strncmp(text, "refuse", strlen("refuse")) == 0)
+			return err_set(err, ECONNREFUSED, "%s", text);
+	}
+	return rc < 0 ? rc : err_set(err, EPROTO, "the sidecar's answer");
+}
+
+/*
+ * The sidecar reads at its own pace, and as long as it does the process cannot end, and one of the kernel's places for dumping
+ * processes (core_pipe_limit) is taken. SIGKILL ends a dump.
+ */
+static void bound_reading(int pidfd)
+{
+	struct pollfd ended = { .fd = pidfd, .events = POLLIN };
+	int rc;
+
+	do
+		rc = poll(&ended, 1, READ_WITHIN_MS);
+	while (rc < 0 && errno == EINTR);
+	if (rc == 0)
+		syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+}
+
+/* 0: the sidecar has it. */
+static int give_to_sidecar(const char *directory, const struct core_arguments *a, struct err *err)
+{
+	_cleanup_close_ int slot = -1, pidfd = -1, link = -1;
+	struct pod_of_process pod;
+	char pods[PATH_MAX];
+	int rc = pod_of_process("/proc", a->pid, &pod, err);
+
+	if (rc < 0)
+		return rc;
+	if (!pod.container_id[0])
+		return err_set(err, ENOENT, "no container's process");
+	find_pods(directory, pods, sizeof(pods));
+	rc = sidecar_link_open(pods, "/proc", pod.pod_uid, &link, err);
+	if (rc < 0)
+		return rc;
+	slot = core_slot_take(directory, pod.pod_uid, err);
+	if (slot < 0)
+		return slot;
+	pidfd = (int)syscall(SYS_pidfd_open, a->pid, 0);
+	if (pidfd < 0)
+		return err_set(err, errno, "pidfd_open");
+	rc = offer(link, a, &pod, err);
+	if (rc == 0)
+		rc = sidecar_link_send(link, "core", STDIN_FILENO, err);
+	if (rc < 0)
+		return rc;
+	/* The kernel waits until the last reader has closed it. */
+	close(STDIN_FILENO);
+	bound_reading(pidfd);
+	return 0;
+}
+
+static bool kernel_adds_pid(void)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(64);
+
+	return file_read(AT_FDCWD, "/proc/sys/kernel/core_uses_pid", &text, NULL) == 0 && strbuf_str(&text)[0] == '1';
+}
+
+static int pass_to_file(const struct core_arguments *a, struct err *err)
+{
+	const char *name = a->before[0] ? a->before[0] : "";
+	struct process_status status;
+	char path[PATH_MAX];
+	int rc;
+
+	if (!a->may_add_pid || !kernel_adds_pid())
+		return name[0] ? core_file_write(a, name, STDIN_FILENO, err) : 0;
+	rc = process_status_read("/proc", a->pid, &status, err);
+	if (rc < 0)
+		return rc;
+	if ((size_t)snprintf(path, sizeof(path), "%s.%d", name, (int)status.own_pid) >= sizeof(path))
+		return err_set(err, ENAMETOOLONG, "%.100s", name);
+	return core_file_write(a, path, STDIN_FILENO, err);
+}
+
+/* As the kernel would have run it: the same arguments, the same standard input, no environment. */
+static int pass_to_program(char *const *words, struct err *err)
+{
+	char *argv[CORE_PATTERN_MAX];
+	size_t n = 0;
+
+	/* "| /program" is two words. */
+	if (words[0][1])
+		argv[n++] = words[0] + 1;
+	for (words++; *words && n + 1 < ARRAY_SIZE(argv); words++)
+		argv[n++] = *words;
+	argv[n] = NULL;
+	if (n == 0)
+		return err_set(err, ENOENT, "no program in core_pattern");
+	execve(argv[0], argv, (char *const[]){ NULL });
+	return err_set(err, errno, "%s", argv[0]);
+}
+
+int core_handler_run(char **argv)
+{
+	char directory[PATH_MAX];
+	struct core_arguments arguments;
+	struct err err = { 0 };
+
+	snprintf(directory, sizeof(directory), "%.*s", (int)(strrchr(argv[0], '/') - argv[0]), argv[0]);
+	if (core_arguments_parse(argv, &arguments, &err) < 0)
+		return 2;
+	if (is_probe(directory, arguments.pid) || give_to_sidecar(directory, &arguments, &err) == 0)
+		return 0;
+	err = (struct err){ 0 };
+	if (arguments.before[0] && arguments.before[0][0] == '|')
+		return pass_to_program(arguments.before, &err) < 0;
+	return pass_to_file(&arguments, &err) < 0;
+}

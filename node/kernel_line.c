@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Records of the kernel log and whom they concern. */
+#include "node/kernel_line.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/macros.h"
+
+#define TEXT_MAX 1024 /* the kernel's own bound of a line */
+#define CGROUP_MAX 600
+
+static pid_t pid_at(const char *at)
+{
+	char *end;
+	long pid = *at >= '0' && *at <= '9' ? strtol(at, &end, 10) : 0;
+
+	return pid > 0 && pid <= INT32_MAX ? (pid_t)pid : 0;
+}
+
+/* The last occurrence: a name may hold the first. */
+static const char *find_last(const char *text, const char *part)
+{
+	const char *found = NULL;
+
+	for (const char *p = text; (p = strstr(p, part)); p++)
+		found = p;
+	return found;
+}
+
+/* "NAME[PID]: segfault at ...", "traps: NAME[PID] general protection fault ..." */
+static pid_t pid_of_crash(const char *text, const char *after)
+{
+	const char *end = find_last(text, after);
+	const char *p = end;
+
+	while (p && p > text && p[-1] >= '0' && p[-1] <= '9')
+		p--;
+	return p && p > text && p[-1] == '[' ? pid_at(p) : 0;
+}
+
+/* "Memory cgroup out of memory: Killed process 12 (name) ...", "oom_reaper: reaped process 12 (name), ..." */
+static bool is_kill(const char *text, struct kernel_line *l)
+{
+	static const char *const before[] = { "Killed process ", "Kill process ", "oom_reaper: reaped process " };
+	static const char *const starts[] = { "Killed process ", "Memory cgroup out of memory", "Out of memory", "oom_reaper: " };
+
+	for (size_t i = 0; i < ARRAY_SIZE(starts); i++) {
+		if (strncmp(text, starts[i], strlen(starts[i])) != 0)
+			continue;
+		for (size_t j = 0; j < ARRAY_SIZE(before); j++) {
+			const char *at = strstr(text, before[j]);
+
+			if (!at)
+				continue;
+			l->kind = KERNEL_LINE_PROCESS;
+			l->pid = pid_at(at + strlen(before[j]));
+			l->ends_oom = j == 0;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_crash(const char *text, struct kernel_line *l)
+{
+	static const char *const traps[] = { "] trap ", "] general protection", "] divide error", "] stack segment", "] bounds" };
+
+	l->pid = pid_of_crash(text, "]: segfault at ");
+	for (size_t i = 0; !l->pid && strncmp(text, "traps: ", 7) == 0 && i < ARRAY_SIZE(traps); i++)
+		l->pid = pid_of_crash(text, traps[i]);
+	if (l->pid)
+		l->kind = KERNEL_LINE_PROCESS;
+	return l->pid != 0;
+}
+
+/* The path of a cgroup up to the next ",KEY=", as a line of /proc/PID/cgroup. */
+static bool pod_of_key(const char *text, const char *key, struct pod_of_process *ret_pod)
+{
+	const char *at = strstr(text, key), *end;
+	char line[CGROUP_MAX];
+
+	if (!at)
+		return false;
+	at += strlen(key);
+	end = strstr(at, ",task");
+	snprintf(line, sizeof(line), "0::%.*s\n", (int)(end ? end - at : (long)strlen(at)), at);
+	return pod_of_cgroups(line, ret_pod, NULL) == 0;
+}
+
+/* "oom-kill:constraint=CONSTRAINT_MEMCG,...,oom_memcg=/a,task_memcg=/a/b,task=NAME,pid=1,uid=0": the name may hold anything. */
+static bool is_constraint(const char *text, struct kernel_line *l)
+{
+	struct pod_of_process limit;
+	const char *pid = find_last(text, ",pid=");
+
+	if (strncmp(text, "oom-kill:constraint=", strlen("oom-kill:constraint=")) != 0)
+		return false;
+	l->kind = KERNEL_LINE_OOM_CONSTRAINT;
+	l->pid = pid ? pid_at(pid + strlen(",pid=")) : 0;
+	if (!pod_of_key(text, ",task_memcg=", &l->victim))
+		memset(&l->victim, 0, sizeof(l->victim));
+	l->within = l->victim.pod_uid[0] && pod_of_key(text, ",oom_memcg=", &limit) && strcmp(limit.pod_uid, l->victim.pod_uid) == 0;
+	return true;
+}
+
+/* "[  123]  1000   123 ..." */
+static bool is_row(const char *text, struct kernel_line *l)
+{
+	const char *p = text + 1 + strspn(text + 1, " ");
+
+	if (text[0] != '[' || (*p != 'p' && !pid_at(p)))
+		return false;
+	l->kind = KERNEL_LINE_OOM_ROW;
+	l->pid = pid_at(p); /* the header has none */
+	return true;
+}
+
+static bool is_gpu(const char *text, struct kernel_line *l)
+{
+	const char *pid = strstr(text, ", pid=");
+
+	if (strncmp(text, "NVRM: ", 6) != 0 && strncmp(text, "amdgpu ", 7) != 0 && strncmp(text, "nvidia-", 7) != 0)
+		return false;
+	l->pid = pid ? pid_at(pid + strlen(", pid=") + (pid[strlen(", pid=")] == '\'')) : 0;
+	l->kind = l->pid ? KERNEL_LINE_PROCESS : KERNEL_LINE_GPU;
+	return true;
+}
+
+static bool is_device(const char *text, struct kernel_line *l)
+{
+	static const struct {
+		const char *start, *before; /* how the line begins, and what stands before the device */
+	} forms[] = {
+		{ "EXT4-fs error ", "(device " }, { "EXT4-fs warning ", "(device " }, { "EXT4-fs (", "(" }, { "XFS (", "(" },
+		{ "BTRFS error ", "(device " }, { "BTRFS critical ", "(device " }, { "BTRFS warning ", "(device " },
+		{ "I/O error, dev ", "dev " }, { "blk_update_request: ", ", dev " }, { "Buffer I/O error on dev ", "on dev " },
+		{ "critical ", " error, dev " }, { "nfs: server ", "server " },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
+		const char *at = strncmp(text, forms[i].start, strlen(forms[i].start)) == 0 ? strstr(text, forms[i].before) : NULL;
+		size_t len = at ? strcspn(at + strlen(forms[i].before), " ,):") : 0;
+
+		if (!len || len + 2 > sizeof(l->device))
+			continue;
+		l->kind = KERNEL_LINE_DEVICE;
+		snprintf(l->device, sizeof(l->device), "%.*s%s", (int)len, at + strlen(forms[i].before), strncmp(text, "nfs:", 4) == 0 ? ":" : "");
+		return true;
+	}
+	return false;
+}
+
+static void understand(const char *text, struct kernel_line *l)
+{
+	if (is_constraint(text, l) || is_kill(text, l) || is_row(text, l) || is_gpu(text, l) || is_crash(text, l) || is_device(text, l))
+		return;
+	if (strstr(text, " invoked oom-killer: "))
+		l->kind = KERNEL_LINE_OOM_BEGIN;
+}
+
+bool kernel_line_parse(const char *data, size_t len, struct kernel_line *ret_line)
+{
+	const char *text = memchr(data, ';', len), *end;
+	char head[80], copy[TEXT_MAX];
+	struct kernel_line l = { 0 };
+	unsigned int priority;
+	uint64_t seq;
+
+	if (!text || (size_t)(text - data) >= sizeof(head))
+		return false;
+	memcpy(head, data, (size_t)(text - data));
+	head[text - data] = '\0';
+	if (sscanf(head, "%9u,%19" SCNu64 ",%18" SCNd64, &priority, &seq, &l.time_us) != 3 || priority >> 3 != 0 || l.time_us < 0)
+		return false;
+	l.priority = (int)priority;
+	l.text = text + 1;
+	end = memchr(l.text, '\n', len - (size_t)(l.text - data));
+	l.len = end ? (size_t)(end - l.text) : len - (size_t)(l.text - data);
+	l.len = MIN(l.len, sizeof(copy) - 1);
+	memcpy(copy, l.text, l.len);
+	copy[l.len] = '\0';
+	if (strlen(copy) == l.len)
+		understand(copy, &l);
+	*ret_line = l;
+	return true;
+}
+
+/* The source stands after " - TYPE ". */
+static bool is_from(const char *source, const char *device, bool server)
+{
+	size_t len = strlen(device);
+
+	if (server)
+		return strncmp(source, device, len) == 0;
+	return strncmp(source, "/dev/", 5) == 0 && strncmp(source + 5, device, len) == 0 && source[5 + len] == ' ';
+}
+
+bool kernel_line_is_mounted(const char *mountinfo, const char *device)
+{
+	bool server = device[0] && device[strlen(device) - 1] == ':';
+
+	for (const char *p = mountinfo; (p = strstr(p, " - "));) {
+		p += 3;
+		p += strcspn(p, " \n");
+		if (*p == ' ' && is_from(p + 1, device, server))
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Gives each sidecar the lines of the kernel log that concern its pod. */
+#include "node/kernel_lines.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/fileio.h"
+#include "lib/log.h"
+#include "lib/units.h"
+#include "node/budget.h"
+#include "node/kernel_line.h"
+#include "node/outbox.h"
+#include "node/process_table.h"
+#include "node/sidecar_link.h"
+
+#define RECORD_MAX 8192
+#define RECORDS_AT_ONCE 2000 /* somebody may write as fast as we read */
+#define REPORT_MAX (96 * 1024)
+#define REPORT_WITHIN_US 5000000 /* an OOM report that is not whole by then will not be */
+#define MOUNTINFO_MAX (256 * 1024)
+
+static struct {
+	struct node *node;
+	struct source kmsg;
+	struct outbox outbox;
+	struct budget devices;
+	struct strbuf report; /* records of an OOM report as /dev/kmsg gave them, each with a final NUL */
+	int64_t report_us; /* its first line; 0: there is none */
+	struct pod_of_process victim;
+	bool within;
+} lines;
+
+static void send_line(const char *pod_uid, const struct kernel_line *l)
+{
+	_cleanup_strbuf_ struct strbuf message = STRBUF_INIT(NODE_MESSAGE_MAX);
+
+	strbuf_addf(&message, "kernel %d %" PRId64 " %.*s", l->priority, l->time_us, (int)l->len, l->text);
+	if (!strbuf_failed(&message))
+		outbox_add_once(&lines.outbox, pod_uid, strbuf_str(&message));
+}
+
+/* The pod of a process, by the table alone: who is in the log is mostly gone. */
+static const char *pod_of_pid(pid_t pid)
+{
+	const struct pod_of_process *pod;
+	pid_t inner;
+
+	return pid > 0 && process_table_find(lines.node->processes, pid, &pod, &inner) == PROCESS_OF_POD ? pod->pod_uid : NULL;
+}
+
+static void forget_report(void)
+{
+	strbuf_reset(&lines.report);
+	lines.report_us = 0;
+	lines.within = false;
+	memset(&lines.victim, 0, sizeof(lines.victim));
+}
+
+static bool may_see(const struct kernel_line *l, const char *pod_uid)
+{
+	const char *own;
+
+	if (l->kind != KERNEL_LINE_OOM_ROW || l->pid == 0 || lines.within)
+		return true;
+	own = pod_of_pid(l->pid);
+	return own && strcmp(own, pod_uid) == 0;
+}
+
+static void send_report(const char *pod_uid)
+{
+	const char *data = strbuf_str(&lines.report), *end = data + lines.report.len;
+	struct kernel_line l;
+
+	for (const char *p = data; p < end; p += strlen(p) + 1)
+		if (kernel_line_parse(p, strlen(p), &l) && may_see(&l, pod_uid))
+			send_line(pod_uid, &l);
+}
+
+static void add_to_report(const struct kernel_line *l, const char *data, size_t len)
+{
+	if (l->kind == KERNEL_LINE_OOM_CONSTRAINT) {
+		lines.victim = l->victim;
+		lines.within = l->within;
+	}
+	strbuf_add(&lines.report, data, len);
+	strbuf_add(&lines.report, "", 1);
+}
+
+static void of_process(const struct kernel_line *l)
+{
+	const char *pod = pod_of_pid(l->pid);
+
+	if (l->ends_oom && lines.report_us && lines.victim.pod_uid[0])
+		pod = lines.victim.pod_uid;
+	if (pod && l->ends_oom && lines.report_us)
+		send_report(pod);
+	if (pod)
+		send_line(pod, l);
+	if (l->ends_oom)
+		forget_report();
+}
+
+static void to_container(const struct pod_of_process *c, unsigned int sweeps, void *arg)
+{
+	(void)sweeps;
+	send_line(c->pod_uid, arg);
+}
+
+static void to_user(const struct pod_of_process *c, unsigned int sweeps, void *arg)
+{
+	_cleanup_strbuf_ struct strbuf mounts = STRBUF_INIT(MOUNTINFO_MAX);
+	const struct kernel_line *l = arg;
+	char path[256];
+
+	(void)sweeps;
+	snprintf(path, sizeof(path), "%s/%d/mountinfo", lines.node->options->proc, (int)process_table_any(lines.node->processes, c));
+	if (file_read(AT_FDCWD, path, &mounts, NULL) == 0 && kernel_line_is_mounted(strbuf_str(&mounts), l->device))
+		send_line(c->pod_uid, l);
+}
+
+static void take(const char *data, size_t len, int64_t now_ns)
+{
+	struct kernel_line l;
+
+	if (!kernel_line_parse(data, len, &l))
+		return;
+	if (lines.report_us && l.time_us - lines.report_us > REPORT_WITHIN_US)
+		forget_report();
+	switch (l.kind) {
+	case KERNEL_LINE_OOM_BEGIN:
+		forget_report();
+		lines.report_us = l.time_us ? l.time_us : 1;
+		add_to_report(&l, data, len);
+		break;
+	case KERNEL_LINE_PROCESS:
+		of_process(&l);
+		break;
+	case KERNEL_LINE_GPU:
+		process_table_containers(lines.node->processes, to_container, &l);
+		break;
+	case KERNEL_LINE_DEVICE:
+		if (budget_take(&lines.devices, now_ns))
+			process_table_containers(lines.node->processes, to_user, &l);
+		break;
+	case KERNEL_LINE_OOM_ROW:
+	case KERNEL_LINE_OOM_CONSTRAINT:
+	case KERNEL_LINE_OTHER:
+		if (lines.report_us)
+			add_to_report(&l, data, len);
+		break;
+	}
+}
+
+static void on_readable(struct source *s)
+{
+	char data[RECORD_MAX + 1];
+
+	for (int i = 0; i < RECORDS_AT_ONCE; i++) {
+		ssize_t n = read(s->fd, data, RECORD_MAX);
+
+		/* EPIPE: the next record was overwritten. */
+		if (n < 0 && (errno == EPIPE || errno == EINTR || errno == EINVAL))
+			continue;
+		if (n <= 0)
+			break;
+		take(data, (size_t)n, now_boottime_ns());
+	}
+	outbox_flush(&lines.outbox, lines.node);
+}
+
+int kernel_lines_start(struct node *n, struct err *err)
+{
+	int fd;
+
+	if (!n->options->kernel_lines || !n->processes)
+		return 0;
+	lines.node = n;
+	lines.report = STRBUF_INIT(REPORT_MAX);
+	lines.devices = (struct budget){ .spacing_ns = NS_PER_SEC, .burst = 5 };
+	outbox_init(&lines.outbox);
+	fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	lines.kmsg = (struct source){ .name = "kernel log", .fd = fd, .due_ns = LOOP_NEVER, .ready = on_readable };
+	if (fd < 0)
+		return err_set(err, errno, "open /dev/kmsg");
+	/* What is older was written before the processes of now were known. */
+	if (lseek(fd, 0, SEEK_END) < 0)
+		return err_set(err, errno, "seek in /dev/kmsg");
+	return loop_add(&n->loop, &lines.kmsg, err);
+}
+
+void kernel_lines_stop(void)
+{
+	if (!lines.node)
+		return;
+	loop_remove(&lines.node->loop, &lines.kmsg);
+	closep(&lines.kmsg.fd);
+	strbuf_release(&lines.report);
+	outbox_release(&lines.outbox);
+	memset(&lines, 0, sizeof(lines));
+}

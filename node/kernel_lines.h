@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Gives each sidecar the lines of the kernel log that concern its pod: reports of the OOM killer, crashes, GPU faults, errors of disks
+ * and servers that it has mounted. A report is sent whole, without the rows of other pods' processes.
+ */
+#ifndef AFTERGLOW_NODE_KERNEL_LINES_H
+#define AFTERGLOW_NODE_KERNEL_LINES_H
+
+#include "lib/err.h"
+#include "node/node.h"
+
+int kernel_lines_start(struct node *n, struct err *err);
+void kernel_lines_stop(void);
+
+#endif

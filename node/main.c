@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* afterglow-node: brings what only the node knows of a Ray pod to the sidecar in that pod. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "lib/log.h"
+#include "node/cores.h"
+#include "node/core_handler.h"
+#include "node/facts.h"
+#include "node/kernel_lines.h"
+#include "node/node.h"
+#include "node/processes.h"
+#include "node/signals.h"
+#include "node/syslog.h"
+
+static const struct part {
+	const char *name;
+	int (*start)(struct node *n, struct err *err);
+	void (*stop)(void); /* also when start failed */
+} parts[] = {
+	{ "cores", cores_start, cores_stop },
+	{ "processes", processes_start, processes_stop },
+	{ "signals", signals_start, signals_stop },
+	{ "kernel lines", kernel_lines_start, kernel_lines_stop },
+	{ "syslog", syslog_start, syslog_stop },
+};
+
+static int print_facts(const struct node_options *options)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(8192);
+	struct facts facts;
+
+	facts_read(options->root, options->proc, &facts);
+	facts_to_json(&facts, &out);
+	return puts(strbuf_str(&out)) == EOF;
+}
+
+static void on_signal(struct source *s)
+{
+	struct signalfd_siginfo info;
+
+	if (read(s->fd, &info, sizeof(info)) == sizeof(info))
+		loop_stop(s->arg);
+}
+
+static int watch_signals(struct node *n, struct source *s, struct err *err)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	signal(SIGPIPE, SIG_IGN);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return err_set(err, errno, "signals");
+	*s = (struct source){ .name = "signals", .due_ns = LOOP_NEVER, .ready = on_signal, .arg = &n->loop,
+			      .fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK) };
+	return s->fd < 0 ? err_set(err, errno, "signals") : loop_add(&n->loop, s, err);
+}
+
+static int run(const struct node_options *options, struct err *err)
+{
+	struct node node = { .options = options };
+	struct source signals;
+	int rc = watch_signals(&node, &signals, err);
+
+	if (rc < 0)
+		return rc;
+	log_info("afterglow-node " AFTERGLOW_VERSION " runs");
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		struct err why = { 0 };
+
+		if (parts[i].start(&node, &why) < 0)
+			log_error("%s: %s", parts[i].name, err_text(&why));
+	}
+	rc = loop_run(&node.loop, err);
+	for (size_t i = ARRAY_SIZE(parts); i-- > 0;)
+		parts[i].stop();
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	struct node_options options;
+	struct err err = { 0 };
+	int rc;
+
+	/* The kernel starts the handler, and nobody reads what it says. */
+	if (core_handler_is_asked(argc, argv))
+		return core_handler_run(argv);
+	rc = node_options_parse(argv, &options, &err);
+	if (rc >= 0 && options.command == NODE_HELP)
+		return fputs(node_usage, stdout) == EOF;
+	if (rc >= 0 && options.command == NODE_VERSION)
+		return puts("afterglow-node " AFTERGLOW_VERSION) == EOF;
+	if (rc < 0) {
+		fprintf(stderr, "afterglow-node: %s\n", err_text(&err));
+		return 2;
+	}
+	if (options.command == NODE_FACTS)
+		return print_facts(&options);
+	rc = options.command == NODE_RESTORE ? cores_restore(&options, &err) : run(&options, &err);
+	if (rc < 0)
+		log_error("%s", err_text(&err));
+	return rc < 0;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line of afterglow-node. */
+#ifndef AFTERGLOW_NODE_OPTIONS_H
+#define AFTERGLOW_NODE_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "lib/err.h"
+
+#define DEFAULT_DIRECTORY "/var/lib/afterglow"
+#define DEFAULT_KUBELET "/var/lib/kubelet"
+
+enum node_command { NODE_RUN, NODE_RESTORE, NODE_FACTS, NODE_HELP, NODE_VERSION };
+
+struct node_options {
+	enum node_command command;
+	const char *root; /* where the node's files are seen; "": at their own paths */
+	const char *directory; /* of the node, for the program that takes its cores */
+	const char *kubelet; /* the kubelet's directory on the node */
+	const char *proc; /* a procfs of the node's first PID namespace, as we see it */
+	bool cores; /* take over core_pattern */
+	bool signals; /* tell sidecars who sent signals */
+	bool kernel_lines; /* give sidecars the lines of the kernel log that concern their pods */
+	bool syslog; /* give sidecars the lines of the node's syslog that concern their pods */
+	const char *instance; /* the name of the agent's instance in tracefs */
+	const char *tracefs; /* where tracefs is mounted; NULL: find it, or mount one */
+};
+
+extern const char node_usage[];
+
+/* argv ends with NULL and outlives the options. -EINVAL with err set. */
+int node_options_parse(char **argv, struct node_options *ret_options, struct err *err);
+
+#endif

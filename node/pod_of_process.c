@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which pod and container a process belongs to.
+ *
+ * The paths, with UID as the pod's and ID as the container's:
+ *
+ *	cgroupfs  /kubepods[/burstable|/besteffort]/podUID/ID           (containerd, docker)
+ *	          /kubepods[/burstable|/besteffort]/podUID/crio-ID      (CRI-O)
+ *	systemd   /kubepods.slice/[kubepods-burstable.slice/]kubepods-burstable-podU_I_D.slice/cri-containerd-ID.scope
+ *	                                                                         also crio-ID.scope and docker-ID.scope
+ *
+ * The kubelet may be told to put all of it below another directory. A reader in a cgroup namespace of its own sees paths that
+ * begin with "/..", and of those above the common ancestor nothing.
+ */
+#include "node/pod_of_process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/fileio.h"
+
+#define CGROUP_TEXT_MAX (64 * 1024)
+#define UID_MIN 32
+
+struct name {
+	const char *at;
+	size_t len;
+};
+
+static bool name_is(struct name n, const char *text)
+{
+	return n.len == strlen(text) && memcmp(n.at, text, n.len) == 0;
+}
+
+static bool take_prefix(struct name *n, const char *prefix)
+{
+	size_t len = strlen(prefix);
+
+	if (n->len < len || memcmp(n->at, prefix, len) != 0)
+		return false;
+	n->at += len;
+	n->len -= len;
+	return true;
+}
+
+static bool take_suffix(struct name *n, const char *suffix)
+{
+	size_t len = strlen(suffix);
+
+	if (n->len < len || memcmp(n->at + n->len - len, suffix, len) != 0)
+		return false;
+	n->len -= len;
+	return true;
+}
+
+static bool is_hex(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+}
+
+/* systemd takes '-' in a slice's name for a level, so the kubelet writes '_'. */
+static bool take_uid(struct name n, char dash, char ret_uid[static POD_UID_MAX + 1])
+{
+	if (n.len < UID_MIN || n.len > POD_UID_MAX)
+		return false;
+	for (size_t i = 0; i < n.len; i++)
+		if (!is_hex(n.at[i]) && n.at[i] != dash)
+			return false;
+	for (size_t i = 0; i < n.len; i++)
+		ret_uid[i] = n.at[i] == dash ? '-' : n.at[i];
+	ret_uid[n.len] = '\0';
+	return true;
+}
+
+/* "kubepods-burstable-podU_I_D.slice", before which the names of the kubelet's own root may stand. */
+static bool is_pod_slice(struct name n, char ret_uid[static POD_UID_MAX + 1])
+{
+	static const char *const middles[] = { "kubepods-pod", "kubepods-burstable-pod", "kubepods-besteffort-pod" };
+
+	if (!take_suffix(&n, ".slice"))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(middles); i++) {
+		const char *found = memmem(n.at, n.len, middles[i], strlen(middles[i]));
+		struct name uid;
+
+		if (!found || (found > n.at && found[-1] != '-'))
+			continue;
+		uid.at = found + strlen(middles[i]);
+		uid.len = n.len - (size_t)(uid.at - n.at);
+		if (take_uid(uid, '_', ret_uid))
+			return true;
+	}
+	return false;
+}
+
+/* "podUID" right below the directory of a quality of service, or of all pods. ".." may be one of these. */
+static bool is_pod_directory(struct name n, struct name parent, struct name grandparent, char ret_uid[static POD_UID_MAX + 1])
+{
+	bool class_of_pods = name_is(parent, "burstable") || name_is(parent, "besteffort");
+	struct name above = class_of_pods ? grandparent : parent;
+
+	if (!name_is(above, "kubepods") && !name_is(above, ".."))
+		return false;
+	return take_prefix(&n, "pod") && take_uid(n, '-', ret_uid);
+}
+
+/* "cri-containerd-ID.scope", "crio-ID", "ID"; "" for others, such as the conmon of CRI-O ("crio-conmon-ID.scope"). */
+static void take_container(struct name n, char ret_id[static CONTAINER_ID_MAX + 1])
+{
+	static const char *const runtimes[] = { "cri-containerd-", "crio-", "docker-" };
+
+	take_suffix(&n, ".scope");
+	for (size_t i = 0; i < ARRAY_SIZE(runtimes) && !take_prefix(&n, runtimes[i]); i++)
+		;
+	ret_id[0] = '\0';
+	if (n.len != CONTAINER_ID_MAX)
+		return;
+	for (size_t i = 0; i < n.len; i++)
+		if (!is_hex(n.at[i]))
+			return;
+	memcpy(ret_id, n.at, n.len);
+	ret_id[n.len] = '\0';
+}
+
+static struct name next_name(const char **at, const char *end)
+{
+	struct name n;
+
+	while (*at < end && **at == '/')
+		(*at)++;
+	n = (struct name){ .at = *at };
+	while (*at < end && **at != '/')
+		(*at)++;
+	n.len = (size_t)(*at - n.at);
+	return n;
+}
+
+static bool pod_of_path(const char *at, const char *end, struct pod_of_process *ret_pod)
+{
+	struct name n, parent = { "", 0 }, grandparent = { "", 0 };
+
+	while ((n = next_name(&at, end)).len > 0) {
+		if (is_pod_slice(n, ret_pod->pod_uid) || is_pod_directory(n, parent, grandparent, ret_pod->pod_uid)) {
+			take_container(next_name(&at, end), ret_pod->container_id);
+			return true;
+		}
+		grandparent = parent;
+		parent = n;
+	}
+	return false;
+}
+
+/* "ID:CONTROLLERS:PATH"; the controllers have no colon, but for that of "name=x:y", which nobody uses. */
+static const char *path_of_line(const char *line, const char *end)
+{
+	const char *colon = memchr(line, ':', (size_t)(end - line));
+
+	colon = colon ? memchr(colon + 1, ':', (size_t)(end - colon - 1)) : NULL;
+	return colon && colon + 1 < end && colon[1] == '/' ? colon + 1 : NULL;
+}
+
+/* False: they contradict each other. A hierarchy in which the process was moved above the containers says nothing of these. */
+static bool agree(struct pod_of_process *pod, const struct pod_of_process *other)
+{
+	if (!pod->pod_uid[0]) {
+		*pod = *other;
+		return true;
+	}
+	if (strcmp(pod->pod_uid, other->pod_uid) != 0)
+		return false;
+	if (!pod->container_id[0])
+		memcpy(pod->container_id, other->container_id, sizeof(pod->container_id));
+	return !other->container_id[0] || strcmp(pod->container_id, other->container_id) == 0;
+}
+
+int pod_of_cgroups(const char *text, struct pod_of_process *ret_pod, struct err *err)
+{
+	struct pod_of_process pod = { 0 };
+
+	for (const char *line = text; *line;) {
+		const char *end = strchrnul(line, '\n'), *path = path_of_line(line, end);
+		struct pod_of_process found = { 0 };
+
+		if (path && pod_of_path(path, end, &found) && !agree(&pod, &found))
+			return err_set(err, EPROTO, "a process in the cgroups of several pods or containers");
+		line = *end ? end + 1 : end;
+	}
+	if (!pod.pod_uid[0])
+		return err_set(err, ENOENT, "no pod's process");
+	*ret_pod = pod;
+	return 0;
+}
+
+int pod_of_process(const char *proc, pid_t pid, struct pod_of_process *ret_pod, struct err *err)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(CGROUP_TEXT_MAX);
+	char path[256];
+	int rc;
+
+	snprintf(path, sizeof(path), "%s/%d/cgroup", proc, (int)pid);
+	rc = file_read(AT_FDCWD, path, &text, err);
+	return rc < 0 ? rc : pod_of_cgroups(strbuf_str(&text), ret_pod, err);
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The processes of the node's pods. */
+#include "node/process_table.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "node/process_status.h"
+
+#define OF_NODE UINT16_MAX
+/* A process that is moved later in its life is found again: each is looked at once in so many sweeps. */
+#define LOOK_EVERY 32
+
+struct entry {
+	pid_t pid, inner;
+	uint16_t container; /* index, or OF_NODE */
+	bool looked_twice;
+};
+
+struct process_table {
+	const char *proc;
+	struct entry *entries; /* ascending */
+	size_t n, room;
+	struct pod_of_process *containers;
+	bool used[CONTAINERS_MAX];
+	unsigned int ages[CONTAINERS_MAX]; /* in sweeps */
+	size_t n_containers;
+	unsigned int sweeps;
+};
+
+int process_table_new(const char *proc, struct process_table **ret_table, struct err *err)
+{
+	struct process_table *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return err_set(err, ENOMEM, "processes");
+	t->proc = proc;
+	t->containers = calloc(CONTAINERS_MAX, sizeof(*t->containers));
+	if (t->containers) {
+		*ret_table = t;
+		return 0;
+	}
+	process_table_free(t);
+	return err_set(err, ENOMEM, "processes");
+}
+
+void process_table_free(struct process_table *t)
+{
+	if (!t)
+		return;
+	free(t->entries);
+	free(t->containers);
+	free(t);
+}
+
+/* The index of that container; OF_NODE: there are too many. */
+static uint16_t add_container(struct process_table *t, const struct pod_of_process *pod)
+{
+	size_t vacant = t->n_containers;
+
+	for (size_t i = 0; i < t->n_containers; i++)
+		if (!t->used[i])
+			vacant = MIN(vacant, i);
+		else if (strcmp(t->containers[i].container_id, pod->container_id) == 0 &&
+			 strcmp(t->containers[i].pod_uid, pod->pod_uid) == 0)
+			return (uint16_t)i;
+	if (vacant == CONTAINERS_MAX)
+		return OF_NODE;
+	t->n_containers = MAX(t->n_containers, vacant + 1);
+	t->containers[vacant] = *pod;
+	t->used[vacant] = true;
+	t->ages[vacant] = 0;
+	return (uint16_t)vacant;
+}
+
+static void look(struct process_table *t, struct entry *e)
+{
+	struct process_status status;
+	struct pod_of_process pod;
+
+	/* On cgroup v1 a process that is on its way out is in "/": where it was stays true. */
+	if (pod_of_process(t->proc, e->pid, &pod, NULL) < 0 || !pod.container_id[0])
+		return;
+	e->container = add_container(t, &pod);
+	if (!e->inner && process_status_read(t->proc, e->pid, &status, NULL) == 0)
+		e->inner = status.own_pid;
+}
+
+static pid_t pid_of_name(const char *name)
+{
+	char *end;
+	long pid = name[0] >= '1' && name[0] <= '9' ? strtol(name, &end, 10) : 0;
+
+	return pid > 0 && pid <= INT32_MAX && *end == '\0' ? (pid_t)pid : 0;
+}
+
+struct entries {
+	struct entry *all;
+	size_t n, room;
+};
+
+static bool append(struct entries *list, const struct entry *e)
+{
+	if (list->n == list->room) {
+		size_t room = MIN(MAX(list->room * 2, (size_t)256), (size_t)PROCESSES_MAX);
+		struct entry *grown = room > list->room ? realloc(list->all, room * sizeof(*grown)) : NULL;
+
+		if (!grown)
+			return false;
+		list->all = grown;
+		list->room = room;
+	}
+	list->all[list->n++] = *e;
+	return true;
+}
+
+static int compare(const void *key, const void *element)
+{
+	const struct entry *a = key, *b = element;
+
+	return (a->pid > b->pid) - (a->pid < b->pid);
+}
+
+static const struct entry *find(const struct process_table *t, pid_t pid)
+{
+	const struct entry key = { .pid = pid };
+
+	return t->n ? bsearch(&key, t->entries, t->n, sizeof(key), compare) : NULL;
+}
+
+static void see(struct process_table *t, const struct entry *before, struct entry *e)
+{
+	if (before)
+		*e = *before;
+	if (before && before->looked_twice && ((unsigned int)e->pid + t->sweeps) % LOOK_EVERY != 0)
+		return;
+	e->looked_twice = before != NULL;
+	look(t, e);
+}
+
+static void forget_unused(struct process_table *t)
+{
+	memset(t->used, 0, sizeof(t->used));
+	for (size_t i = 0; i < t->n; i++)
+		if (t->entries[i].container != OF_NODE)
+			t->used[t->entries[i].container] = true;
+}
+
+int process_table_sweep(struct process_table *t, struct err *err)
+{
+	DIR *dir = opendir(t->proc);
+	struct entries list = { 0 };
+	struct dirent *d;
+	bool ascending = true;
+
+	if (!dir)
+		return err_set(err, errno, "list %s", t->proc);
+	t->sweeps++;
+	for (size_t i = 0; i < t->n_containers; i++)
+		t->ages[i]++;
+	while ((d = readdir(dir))) {
+		struct entry e = { .pid = pid_of_name(d->d_name), .container = OF_NODE };
+
+		if (!e.pid)
+			continue;
+		see(t, find(t, e.pid), &e);
+		ascending = ascending && (list.n == 0 || e.pid > list.all[list.n - 1].pid);
+		if (!append(&list, &e))
+			break;
+	}
+	closedir(dir);
+	/* A procfs is in order. */
+	if (!ascending)
+		qsort(list.all, list.n, sizeof(*list.all), compare);
+	free(t->entries);
+	t->entries = list.all;
+	t->n = list.n;
+	forget_unused(t);
+	return 0;
+}
+
+enum process_known process_table_find(const struct process_table *t, pid_t pid, const struct pod_of_process **ret_pod,
+				      pid_t *ret_inner)
+{
+	const struct entry *e = find(t, pid);
+
+	if (!e)
+		return PROCESS_UNKNOWN;
+	if (e->container == OF_NODE)
+		return PROCESS_OF_NODE;
+	*ret_pod = &t->containers[e->container];
+	*ret_inner = e->inner;
+	return PROCESS_OF_POD;
+}
+
+size_t process_table_count(const struct process_table *t)
+{
+	return t->n;
+}
+
+void process_table_containers(const struct process_table *t, void (*fn)(const struct pod_of_process *c, unsigned int sweeps, void *arg),
+			      void *arg)
+{
+	for (size_t i = 0; i < t->n_containers; i++)
+		if (t->used[i])
+			fn(&t->containers[i], t->ages[i], arg);
+}
+
+pid_t process_table_any(const struct process_table *t, const struct pod_of_process *container)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (t->entries[i].container != OF_NODE && strcmp(t->containers[t->entries[i].container].container_id, container->container_id) == 0)
+			return t->entries[i].pid;
+	return 0;
+}

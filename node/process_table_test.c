@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of the table of processes and of naming a sender, on a made /proc. */
+#include "node/process_table.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "lib/fileio.h"
+#include "node/signal_sender.h"
+
+#define UID_A "11111111-1111-1111-1111-111111111111"
+#define UID_B "22222222-2222-2222-2222-222222222222"
+#define ID_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define ID_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+#define IN_A "0::/kubepods/burstable/pod" UID_A "/" ID_A "\n"
+#define IN_B "0::/kubepods/burstable/pod" UID_B "/" ID_B "\n"
+
+struct fixture {
+	char proc[64];
+	int fd;
+	struct process_table *table;
+};
+
+static int set_up(void **state)
+{
+	static struct fixture f;
+
+	snprintf(f.proc, sizeof(f.proc), "/tmp/afterglow-proc-XXXXXX");
+	assert_non_null(mkdtemp(f.proc));
+	f.fd = open(f.proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(process_table_new(f.proc, &f.table, NULL), 0);
+	*state = &f;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+
+	process_table_free(f->table);
+	close(f->fd);
+	tree_remove(AT_FDCWD, f->proc);
+	return 0;
+}
+
+static void put(const struct fixture *f, const char *path, const char *text)
+{
+	assert_int_equal(file_put(f->fd, path, text, strlen(text), 0600, NULL), 0);
+}
+
+static void make(const struct fixture *f, int pid, int inner, const char *comm, const char *cgroup)
+{
+	char path[64], text[256];
+
+	snprintf(path, sizeof(path), "%d", pid);
+	mkdirat(f->fd, path, 0700);
+	snprintf(path, sizeof(path), "%d/cgroup", pid);
+	put(f, path, cgroup);
+	snprintf(path, sizeof(path), "%d/status", pid);
+	snprintf(text, sizeof(text), "Name:\t%s\nTgid:\t%d\nUid:\t1000\t1000\t0\t1001\nGid:\t0\t0\t0\t0\nGroups:\t\nNSpid:\t%d\t%d\nCapEff:\t0\n",
+		 comm, pid, pid, inner);
+	put(f, path, text);
+	snprintf(path, sizeof(path), "%d/stat", pid);
+	snprintf(text, sizeof(text), "%d (%s) S 1 1 1 0 -1 4194304 5\n", pid, comm);
+	put(f, path, text);
+}
+
+static void vanish(const struct fixture *f, int pid)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "%d", pid);
+	assert_true(tree_remove(f->fd, name));
+}
+
+static void a_process_that_is_gone_is_found_where_the_last_sweep_saw_it(void **state)
+{
+	struct fixture *f = *state;
+	const struct pod_of_process *pod;
+	pid_t inner;
+
+	make(f, 7, 7, "kubelet", "0::/system.slice/kubelet.service\n");
+	make(f, 1234, 12, "python3", IN_A);
+	make(f, 300, 1, "launch", IN_B);
+	assert_int_equal(process_table_sweep(f->table, NULL), 0);
+	vanish(f, 1234);
+	assert_int_equal(process_table_count(f->table), 3);
+	assert_int_equal(process_table_find(f->table, 1234, &pod, &inner), PROCESS_OF_POD);
+	assert_string_equal(pod->pod_uid, UID_A);
+	assert_string_equal(pod->container_id, ID_A);
+	assert_int_equal(inner, 12);
+	assert_int_equal(process_table_find(f->table, 7, &pod, &inner), PROCESS_OF_NODE);
+	assert_int_equal(process_table_find(f->table, 8, &pod, &inner), PROCESS_UNKNOWN);
+	assert_int_equal(process_table_sweep(f->table, NULL), 0);
+	assert_int_equal(process_table_find(f->table, 1234, &pod, &inner), PROCESS_UNKNOWN);
+	assert_int_equal(process_table_find(f->table, 300, &pod, &inner), PROCESS_OF_POD);
+	assert_string_equal(pod->container_id, ID_B);
+}
+
+static void a_process_that_a_runtime_moves_into_its_container_is_found_there(void **state)
+{
+	struct fixture *f = *state;
+	const struct pod_of_process *pod;
+	pid_t inner;
+
+	make(f, 50, 50, "runc", "0::/system.slice/containerd.service\n");
+	assert_int_equal(process_table_sweep(f->table, NULL), 0);
+	assert_int_equal(process_table_find(f->table, 50, &pod, &inner), PROCESS_OF_NODE);
+	make(f, 50, 1, "ray", IN_A);
+	assert_int_equal(process_table_sweep(f->table, NULL), 0);
+	assert_int_equal(process_table_find(f->table, 50, &pod, &inner), PROCESS_OF_POD);
+	assert_int_equal(inner, 1);
+	/* cgroup v1 shows a process that exits at the root. */
+	put(f, "50/cgroup", "4:memory:/\n");
+	for (int i = 0; i < 40; i++)
+		assert_int_equal(process_table_sweep(f->table, NULL), 0);
+	assert_int_equal(process_table_find(f->table, 50, &pod, &inner), PROCESS_OF_POD);
+}
+
+static unsigned int age_of_a;
+
+static void note_age(const struct pod_of_process *c, unsigned int sweeps, void *arg)
+{
+	*(unsigned int *)arg += 1;
+	if (strcmp(c->pod_uid, UID_A) == 0)
+		age_of_a = sweeps;
+}
+
+static void containers_are_listed_with_their_age(void **state)
+{
+	struct fixture *f = *state;
+	unsigned int n = 0;
+
+	make(f, 10, 1, "ray", IN_A);
+	process_table_sweep(f->table, NULL);
+	make(f, 11, 1, "ray", IN_B);
+	make(f, 12, 2, "ray", IN_A);
+	process_table_sweep(f->table, NULL);
+	process_table_containers(f->table, note_age, &n);
+	assert_int_equal(n, 2);
+	assert_int_equal(age_of_a, 1);
+	vanish(f, 11);
+	process_table_sweep(f->table, NULL);
+	n = 0;
+	process_table_containers(f->table, note_age, &n);
+	assert_int_equal(n, 1);
+	assert_int_equal(age_of_a, 2);
+}
+
+static void what_is_no_process_is_passed_over(void **state)
+{
+	struct fixture *f = *state;
+
+	put(f, "12x", "");
+	put(f, "0", "");
+	put(f, "-5", "");
+	put(f, "99999999999999999999", "");
+	put(f, "self", "");
+	assert_int_equal(process_table_sweep(f->table, NULL), 0);
+	assert_int_equal(process_table_count(f->table), 0);
+}
+
+static void the_flags_of_a_task_stand_behind_its_name(void **state)
+{
+	(void)state;
+	assert_false(task_is_exiting("7 (x) S 1 2 3 4 5 4194304 6"));
+	assert_true(task_is_exiting("7 (x) S 1 2 3 4 5 4194308 6"));
+	assert_true(task_is_exiting("7 (a) S 1 2 3 4 5 0 (b) Z 1 2 3 4 5 4 6"));
+	assert_true(task_is_exiting("7 (x) S 1 2"));
+	assert_true(task_is_exiting(""));
+}
+
+static const struct pod_of_process pod_a = { .pod_uid = UID_A, .container_id = ID_A };
+
+static void a_sender_is_named_with_its_place(void **state)
+{
+	struct fixture *f = *state;
+	struct signal_sender s;
+
+	make(f, 7, 7, "kubelet", "0::/system.slice/kubelet.service\n");
+	make(f, 20, 3, "foo)\\nx", IN_A);
+	make(f, 30, 4, "other", IN_B);
+	assert_int_equal(process_table_sweep(f->table, NULL), 0);
+	signal_sender_find(f->proc, f->table, NULL, 7, &pod_a, &s);
+	assert_int_equal(s.place, SENDER_NODE);
+	assert_string_equal(s.comm, "kubelet");
+	assert_int_equal(s.uid, 1001);
+	signal_sender_find(f->proc, f->table, NULL, 20, &pod_a, &s);
+	assert_int_equal(s.place, SENDER_POD);
+	assert_string_equal(s.container_id, ID_A);
+	assert_int_equal(s.inner, 3);
+	assert_string_equal(s.comm, "foo)\\nx");
+	signal_sender_find(f->proc, f->table, NULL, 30, &pod_a, &s);
+	assert_int_equal(s.place, SENDER_OTHER_POD);
+	assert_string_equal(s.container_id, "");
+	vanish(f, 20);
+	signal_sender_find(f->proc, f->table, NULL, 20, &pod_a, &s);
+	assert_int_equal(s.place, SENDER_POD);
+	assert_int_equal(s.inner, 3);
+	assert_int_equal(s.uid, -1);
+	signal_sender_find(f->proc, f->table, NULL, 99, &pod_a, &s);
+	assert_int_equal(s.place, SENDER_UNKNOWN);
+	assert_int_equal(s.pid, 99);
+}
+
+static void a_sender_that_exits_is_not_taken_for_one_of_the_node(void **state)
+{
+	struct fixture *f = *state;
+	struct signal_sender s;
+
+	/* As cgroup v1 shows it. */
+	make(f, 40, 4, "kill", "4:memory:/\n");
+	put(f, "40/stat", "40 (kill) R 1 1 1 0 -1 4194308 5\n");
+	signal_sender_find(f->proc, f->table, NULL, 40, &pod_a, &s);
+	assert_int_equal(s.place, SENDER_UNKNOWN);
+	assert_string_equal(s.comm, "kill");
+}
+
+static void a_message_is_one_line_whatever_the_name(void **state)
+{
+	const struct signal_record killed = { .kind = RECORD_SIGNAL, .time_ns = 42005496650123, .signal = 9, .sender = 7, .target = 8 };
+	const struct signal_record victim = { .kind = RECORD_OOM_VICTIM, .time_ns = 5, .signal = 9, .target = 8 };
+	struct signal_sender s = { .pid = 120, .inner = 3, .uid = 1000, .place = SENDER_POD, .container_id = ID_B, .comm = "a b\nc\x1b" };
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(4096);
+
+	(void)state;
+	signal_message(&killed, ID_A, 12, &s, &out);
+	assert_string_equal(strbuf_str(&out), "signal " ID_A " 12 9 42005496650123 120 3 1000 " ID_B " a b?c?");
+	strbuf_reset(&out);
+	s = (struct signal_sender){ .pid = 120, .uid = -1 };
+	signal_message(&killed, ID_A, 0, &s, &out);
+	assert_string_equal(strbuf_str(&out), "signal " ID_A " 0 9 42005496650123 120 0 -1 unknown ");
+	strbuf_reset(&out);
+	signal_message(&victim, ID_A, 12, NULL, &out);
+	assert_string_equal(strbuf_str(&out), "oom " ID_A " 12 5");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_process_that_is_gone_is_found_where_the_last_sweep_saw_it, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_process_that_a_runtime_moves_into_its_container_is_found_there, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(containers_are_listed_with_their_age, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_is_no_process_is_passed_over, set_up, tear_down),
+		cmocka_unit_test(the_flags_of_a_task_stand_behind_its_name),
+		cmocka_unit_test_setup_teardown(a_sender_is_named_with_its_place, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_sender_that_exits_is_not_taken_for_one_of_the_node, set_up, tear_down),
+		cmocka_unit_test(a_message_is_one_line_whatever_the_name),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

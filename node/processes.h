@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Keeps the node's table of processes up to date, and tells new sidecars that the node looks. */
+#ifndef AFTERGLOW_NODE_PROCESSES_H
+#define AFTERGLOW_NODE_PROCESSES_H
+
+#include "lib/err.h"
+#include "node/node.h"
+
+/* Sets n->processes, until processes_stop. */
+int processes_start(struct node *n, struct err *err);
+void processes_stop(void);
+
+#endif

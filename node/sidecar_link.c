@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The node's end of its connection to the sidecar of a pod. */
+#include "node/sidecar_link.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "lib/fileio.h"
+#include "node/pod_of_process.h"
+
+/* A descriptor of the socket's file, by which it can be connected to whatever its path becomes. */
+static int find_socket(const char *pods, const char *pod_uid, struct err *err)
+{
+	_cleanup_close_ int root = open(pods, O_PATH | O_DIRECTORY | O_CLOEXEC), directory = -1, file = -1;
+	char path[128];
+	struct stat st;
+
+	if (root < 0)
+		return err_set(err, errno, "the kubelet's directory %s", pods);
+	snprintf(path, sizeof(path), "%s/volumes/kubernetes.io~empty-dir/" NODE_VOLUME, pod_uid);
+	directory = dir_open_below(root, path, strlen(path));
+	if (directory < 0)
+		return err_set(err, -directory, "%s/%s", pods, path);
+	file = openat(directory, NODE_SOCKET_NAME, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (file < 0)
+		return err_set(err, errno, "%s/%s/" NODE_SOCKET_NAME, pods, path);
+	if (fstat(file, &st) < 0 || !S_ISSOCK(st.st_mode))
+		return err_set(err, EPERM, "%s/%s/" NODE_SOCKET_NAME " is no socket", pods, path);
+	return TAKE_FD(file);
+}
+
+static int connect_to(int file, struct err *err)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d", file);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+		return err_set(err, errno, "connect to the sidecar");
+	return TAKE_FD(fd);
+}
+
+/* Of the process that made the listening socket: the sidecar of that pod, which is the only one to mount the directory. */
+static int check_listener(int fd, const char *proc, const char *pod_uid, struct err *err)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+	struct pod_of_process pod;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+		return err_set(err, errno, "the sidecar's credentials");
+	if (peer.pid <= 0)
+		return err_set(err, EPERM, "the node agent does not see the node's processes (hostPID)");
+	if (pod_of_process(proc, peer.pid, &pod, NULL) < 0 || strcmp(pod.pod_uid, pod_uid) != 0)
+		return err_set(err, EPERM, "who listens for pod %s is no process of it", pod_uid);
+	return 0;
+}
+
+int sidecar_link_open(const char *pods, const char *proc, const char *pod_uid, int *ret_fd, struct err *err)
+{
+	_cleanup_close_ int file = find_socket(pods, pod_uid, err), fd = -1;
+	char hello[32];
+	int rc;
+
+	if (file < 0)
+		return file;
+	fd = connect_to(file, err);
+	if (fd < 0)
+		return fd;
+	rc = check_listener(fd, proc, pod_uid, err);
+	if (rc < 0)
+		return rc;
+	snprintf(hello, sizeof(hello), "node %d", NODE_PROTOCOL_VERSION);
+	rc = sidecar_link_send(fd, hello, -1, err);
+	if (rc < 0)
+		return rc;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+int sidecar_link_send(int fd, const char *text, int pass_fd, struct err *err)
+{
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = { .room = { 0 } };
+	struct iovec part = { .iov_base = (void *)text, .iov_len = strlen(text) };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+
+	if (part.iov_len > NODE_MESSAGE_MAX)
+		return err_set(err, EMSGSIZE, "send to a sidecar");
+	if (pass_fd >= 0) {
+		message.msg_control = &control;
+		message.msg_controllen = sizeof(control);
+		control.header.cmsg_level = SOL_SOCKET;
+		control.header.cmsg_type = SCM_RIGHTS;
+		control.header.cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(&control.header), &pass_fd, sizeof(pass_fd));
+	}
+	if (sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		return err_set(err, errno, "send to a sidecar");
+	return 0;
+}
+
+int sidecar_link_receive(int fd, int within_ms, char ret_text[static NODE_MESSAGE_MAX + 1], struct err *err)
+{
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
+	int n = poll(&ready, 1, within_ms);
+	ssize_t len;
+
+	if (n == 0 || (n < 0 && errno == EINTR))
+		return err_set(err, ETIMEDOUT, "the sidecar does not answer");
+	/* Without room for descriptors: the kernel closes them. */
+	len = n < 0 ? -1 : recv(fd, ret_text, NODE_MESSAGE_MAX, MSG_DONTWAIT);
+	if (len < 0 && errno == EAGAIN)
+		return err_set(err, ETIMEDOUT, "the sidecar does not answer");
+	if (len <= 0)
+		return err_set(err, EPIPE, "the sidecar is gone");
+	ret_text[len] = '\0';
+	return 0;
+}

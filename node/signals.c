@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tells each pod's sidecar who sent its processes a signal. */
+#include "node/signals.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+
+#include "lib/log.h"
+#include "lib/units.h"
+#include "node/budget.h"
+#include "node/outbox.h"
+#include "node/sidecar_link.h"
+#include "node/process_status.h"
+#include "node/signal_sender.h"
+
+#define EVENT_SIGNAL "signal/signal_generate"
+#define EVENT_VICTIM "oom/mark_victim"
+#define FORMAT_MAX 8192
+#define WAKES_PER_S 20
+#define PAGES_MAX 64 /* of one CPU at a time */
+#define UNKNOWN_PER_S 100 /* targets too young for the table */
+/* Of the scheduler: a sender that is about to end ends on the CPU that we need to look at it. */
+#define NICE -10
+
+static struct {
+	struct node *node;
+	struct trace_instance *trace;
+	struct signal_formats formats;
+	struct outbox outbox;
+	struct budget wakes, unknown;
+	struct source events;
+	int epoll; /* readable while a buffer is */
+} signals;
+
+/* Of a process that came since the last sweep. False: it is no container's. */
+static bool find_young(pid_t task, struct pod_of_process *ret_pod, pid_t *ret_inner)
+{
+	const char *proc = signals.node->options->proc;
+	struct process_status status;
+
+	if (!budget_take(&signals.unknown, now_boottime_ns()) || pod_of_process(proc, task, ret_pod, NULL) < 0 ||
+	    !ret_pod->container_id[0] || process_status_read(proc, task, &status, NULL) < 0)
+		return false;
+	*ret_inner = status.own_pid;
+	return true;
+}
+
+static bool find_target(pid_t task, struct pod_of_process *ret_pod, pid_t *ret_inner)
+{
+	const struct pod_of_process *pod;
+
+	switch (process_table_find(signals.node->processes, task, &pod, ret_inner)) {
+	case PROCESS_OF_POD:
+		*ret_pod = *pod;
+		return true;
+	case PROCESS_OF_NODE:
+		return false;
+	case PROCESS_UNKNOWN:
+		break;
+	}
+	return find_young(task, ret_pod, ret_inner);
+}
+
+static void handle(const struct signal_record *record)
+{
+	_cleanup_strbuf_ struct strbuf message = STRBUF_INIT(NODE_MESSAGE_MAX);
+	struct pod_of_process pod;
+	struct signal_sender sender = { 0 };
+	pid_t inner;
+
+	if (!find_target(record->target, &pod, &inner))
+		return;
+	if (record->kind == RECORD_SIGNAL)
+		signal_sender_find(signals.node->options->proc, signals.node->processes, signals.trace, record->sender, &pod, &sender);
+	signal_message(record, pod.container_id, inner, &sender, &message);
+	outbox_add(&signals.outbox, pod.pod_uid, strbuf_str(&message));
+}
+
+static void read_buffers(void)
+{
+	const int *fds;
+	size_t n = trace_instance_fds(signals.trace, &fds);
+	struct trace_page page;
+	struct trace_event event;
+	struct signal_record record;
+
+	for (size_t cpu = 0; cpu < n; cpu++)
+		for (int i = 0; i < PAGES_MAX && trace_instance_read(signals.trace, cpu, &page) > 0; i++) {
+			if (page.lost)
+				log_warning_limited("more signals than can be read: some have no sender");
+			while (trace_page_next(&page, &event))
+				if (signal_record_parse(&signals.formats, &event, &record))
+					handle(&record);
+		}
+	outbox_flush(&signals.outbox, signals.node);
+}
+
+/* When events come all the time, the descriptor is left out of the loop until the next look is due. */
+static void pause_or_go_on(struct source *s, int64_t now_ns)
+{
+	bool go_on = budget_take(&signals.wakes, now_ns);
+
+	s->fd = go_on ? signals.epoll : -1;
+	s->due_ns = go_on ? LOOP_NEVER : now_ns + NS_PER_SEC / WAKES_PER_S;
+}
+
+static void on_due(struct source *s, int64_t now_ns)
+{
+	read_buffers();
+	pause_or_go_on(s, now_ns);
+}
+
+static void on_events(struct source *s)
+{
+	on_due(s, now_boottime_ns());
+}
+
+static int read_formats(struct err *err)
+{
+	_cleanup_strbuf_ struct strbuf signal = STRBUF_INIT(FORMAT_MAX), victim = STRBUF_INIT(FORMAT_MAX);
+	int rc = trace_instance_format(signals.trace, EVENT_SIGNAL, &signal, err);
+
+	if (rc < 0)
+		return rc;
+	trace_instance_format(signals.trace, EVENT_VICTIM, &victim, NULL);
+	if (!signal_formats_parse(strbuf_str(&signal), strbuf_str(&victim), &signals.formats))
+		return err_set(err, EPROTO, "the kernel's event " EVENT_SIGNAL " has an unknown format");
+	return 0;
+}
+
+/* One descriptor for the buffers of all CPUs. */
+static int watch_buffers(struct err *err)
+{
+	struct epoll_event readable = { .events = EPOLLIN };
+	const int *fds;
+	size_t n = trace_instance_fds(signals.trace, &fds);
+
+	signals.epoll = epoll_create1(EPOLL_CLOEXEC);
+	for (size_t i = 0; i < n; i++)
+		if (signals.epoll < 0 || epoll_ctl(signals.epoll, EPOLL_CTL_ADD, fds[i], &readable) < 0)
+			return err_set(err, errno, "watch the buffers of tracefs");
+	return 0;
+}
+
+static int enable(struct err *err)
+{
+	int rc = trace_instance_enable(signals.trace, EVENT_SIGNAL, SIGNAL_RECORD_FILTER, err);
+
+	if (rc >= 0 && signals.formats.victim_id >= 0)
+		rc = trace_instance_enable(signals.trace, EVENT_VICTIM, NULL, err);
+	return rc;
+}
+
+static int add_sources(struct err *err)
+{
+	int rc = watch_buffers(err);
+
+	if (rc < 0)
+		return rc;
+	signals.events = (struct source){ .name = "events", .fd = signals.epoll, .due_ns = LOOP_NEVER, .ready = on_events,
+					  .due = on_due };
+	return loop_add(&signals.node->loop, &signals.events, err);
+}
+
+int signals_start(struct node *n, struct err *err)
+{
+	char tracefs[256];
+	int rc;
+
+	if (!n->options->signals || !n->processes)
+		return 0;
+	signals.node = n;
+	signals.epoll = -1;
+	signals.wakes = (struct budget){ .spacing_ns = NS_PER_SEC / WAKES_PER_S, .burst = WAKES_PER_S };
+	signals.unknown = (struct budget){ .spacing_ns = NS_PER_SEC / UNKNOWN_PER_S, .burst = UNKNOWN_PER_S };
+	outbox_init(&signals.outbox);
+	if (setpriority(PRIO_PROCESS, 0, NICE) < 0)
+		log_warning("no higher priority: senders of signals may be gone before they are seen");
+	snprintf(tracefs, sizeof(tracefs), "%s/sys/kernel/tracing", n->options->root);
+	rc = trace_instance_open(n->options->tracefs ? n->options->tracefs : tracefs, n->options->instance, &signals.trace, err);
+	if (rc >= 0)
+		rc = read_formats(err);
+	if (rc >= 0)
+		rc = add_sources(err);
+	return rc < 0 ? rc : enable(err);
+}
+
+void signals_stop(void)
+{
+	if (!signals.node)
+		return;
+	loop_remove(&signals.node->loop, &signals.events);
+	closep(&signals.epoll);
+	trace_instance_close(signals.trace);
+	outbox_release(&signals.outbox);
+	memset(&signals, 0, sizeof(signals));
+}

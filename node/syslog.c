@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Gives each sidecar the lines of the node's syslog file that concern its pod. */
+#include "node/syslog.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lib/log.h"
+#include "lib/printable.h"
+#include "lib/syslog_lines.h"
+#include "lib/units.h"
+#include "node/outbox.h"
+#include "node/process_table.h"
+#include "node/sidecar_link.h"
+
+#define LOOK_NS NS_PER_SEC
+#define READ_MAX (64 * 1024)
+#define AT_ONCE_MAX (1 << 20) /* of a file that grows faster the middle is left out */
+#define LINE_MAX_BYTES 2048
+
+static struct {
+	struct node *node;
+	struct source look;
+	struct outbox outbox;
+	int fd; /* -1: there is no file */
+	struct stat st; /* of it */
+	char path[256];
+	char line[READ_MAX]; /* the beginning of a line that is not whole yet */
+	size_t len;
+} syslog_file;
+
+struct one_line {
+	const char *text;
+	size_t len;
+};
+
+static void to_pod(const struct pod_of_process *c, unsigned int sweeps, void *arg)
+{
+	const struct one_line *line = arg;
+	const struct syslog_subject subject = { c->pod_uid, NULL, c->container_id };
+	char message[LINE_MAX_BYTES + 8] = "syslog ";
+
+	(void)sweeps;
+	if (!syslog_line_is_of(line->text, line->len, &subject))
+		return;
+	copy_printable(message + strlen(message), LINE_MAX_BYTES, line->text, line->len);
+	outbox_add_once(&syslog_file.outbox, c->pod_uid, message);
+}
+
+static void take_line(const char *text, size_t len)
+{
+	struct one_line line = { text, len };
+
+	if (syslog_line_is_of_node(text, len))
+		process_table_containers(syslog_file.node->processes, to_pod, &line);
+}
+
+/* What was read begins at the buffer's beginning; a line that fills the buffer is none. */
+static void take_lines(void)
+{
+	char *at = syslog_file.line, *end = at + syslog_file.len, *newline;
+
+	while ((newline = memchr(at, '\n', (size_t)(end - at)))) {
+		take_line(at, (size_t)(newline - at));
+		at = newline + 1;
+	}
+	syslog_file.len = (size_t)(end - at);
+	memmove(syslog_file.line, at, syslog_file.len);
+	if (syslog_file.len == sizeof(syslog_file.line))
+		syslog_file.len = 0;
+}
+
+static void read_on(void)
+{
+	off_t at = lseek(syslog_file.fd, 0, SEEK_CUR);
+	ssize_t n;
+
+	if (fstat(syslog_file.fd, &syslog_file.st) < 0)
+		return;
+	/* Truncated: from its beginning. Too much of it: only the end. */
+	if (syslog_file.st.st_size < at)
+		lseek(syslog_file.fd, 0, SEEK_SET);
+	else if (syslog_file.st.st_size - at > AT_ONCE_MAX) {
+		lseek(syslog_file.fd, -AT_ONCE_MAX, SEEK_END);
+		syslog_file.len = 0;
+	}
+	for (int i = 0; i < 2 * AT_ONCE_MAX / READ_MAX; i++) {
+		n = read(syslog_file.fd, syslog_file.line + syslog_file.len, sizeof(syslog_file.line) - syslog_file.len);
+		if (n <= 0)
+			break;
+		syslog_file.len += (size_t)n;
+		take_lines();
+	}
+}
+
+/* The names of the distributions. */
+static int open_file(bool from_end)
+{
+	static const char *const names[] = { "syslog", "messages" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		int fd;
+
+		snprintf(syslog_file.path, sizeof(syslog_file.path), "%s/var/log/%s", syslog_file.node->options->root, names[i]);
+		fd = open(syslog_file.path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+		if (fd < 0)
+			continue;
+		if (fstat(fd, &syslog_file.st) == 0 && S_ISREG(syslog_file.st.st_mode)) {
+			if (from_end)
+				lseek(fd, 0, SEEK_END);
+			return fd;
+		}
+		close(fd);
+	}
+	return -1;
+}
+
+/* logrotate gives the name to a new file; what was written to the old one until then is read first. */
+static bool is_rotated(void)
+{
+	struct stat now;
+
+	return stat(syslog_file.path, &now) == 0 && (now.st_ino != syslog_file.st.st_ino || now.st_dev != syslog_file.st.st_dev);
+}
+
+static void on_look(struct source *s, int64_t now_ns)
+{
+	if (syslog_file.fd >= 0) {
+		read_on();
+		if (is_rotated()) {
+			close(syslog_file.fd);
+			syslog_file.fd = open_file(false);
+			syslog_file.len = 0;
+			if (syslog_file.fd >= 0)
+				read_on();
+		}
+	} else
+		syslog_file.fd = open_file(false);
+	outbox_flush(&syslog_file.outbox, syslog_file.node);
+	s->due_ns = now_ns + LOOK_NS;
+}
+
+int syslog_start(struct node *n, struct err *err)
+{
+	if (!n->options->syslog || !n->processes)
+		return 0;
+	syslog_file.node = n;
+	outbox_init(&syslog_file.outbox);
+	syslog_file.fd = open_file(true);
+	if (syslog_file.fd < 0)
+		log_info("the node has no syslog file");
+	syslog_file.look = (struct source){ .name = "syslog", .fd = -1, .due_ns = 0, .due = on_look };
+	return loop_add(&n->loop, &syslog_file.look, err);
+}
+
+void syslog_stop(void)
+{
+	if (!syslog_file.node)
+		return;
+	loop_remove(&syslog_file.node->loop, &syslog_file.look);
+	closep(&syslog_file.fd);
+	outbox_release(&syslog_file.outbox);
+	syslog_file.node = NULL;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Events in a page of the kernel's trace ring buffer, as per_cpu/cpuN/trace_pipe_raw gives it. Pure.
+ *
+ * The text of trace_pipe would be simpler to read, but process names stand in it as they are: a process may choose one with a
+ * newline and "sig=9 pid=1" in it. In the binary form each field has its offset. Format: include/linux/ring_buffer.h of
+ * Linux, unchanged since 2.6.30; tracefs describes it in events/header_page and events/header_event.
+ */
+#ifndef AFTERGLOW_NODE_TRACE_PAGE_H
+#define AFTERGLOW_NODE_TRACE_PAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct trace_page {
+	const unsigned char *data; /* the caller's */
+	size_t at, end; /* offsets into data */
+	uint64_t time_ns; /* of the last event */
+	bool lost; /* the kernel dropped events before this page: the reader was too slow */
+};
+
+struct trace_event {
+	uint64_t time_ns; /* by the instance's trace_clock */
+	const unsigned char *data; /* begins with the u16 common_type; points into the page */
+	size_t len;
+};
+
+/* One page as read(2) gave it. False: it is too short for one. data stays the caller's, and must outlive p. */
+bool trace_page_open(struct trace_page *p, const void *data, size_t len);
+
+/* The next event. False: there is none, or the rest of the page makes no sense. */
+bool trace_page_next(struct trace_page *p, struct trace_event *ret_event);
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Unpacks the archive of a bundle while it comes. */
+#include "plugin/archive.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/fileio.h"
+#include "lib/json.h"
+#include "lib/macros.h"
+#include "plugin/table.h"
+
+#define DIR_MODE 0755
+#define FILE_MODE 0644
+
+void archive_init(struct archive *a, int dir_fd)
+{
+	*a = (struct archive){ .dir_fd = dir_fd, .fd = -1, .manifest_text = STRBUF_INIT(ARCHIVE_MANIFEST_MAX) };
+}
+
+void archive_release(struct archive *a)
+{
+	if (a->fd >= 0)
+		close(a->fd);
+	strbuf_release(&a->manifest_text);
+	cJSON_Delete(a->manifest);
+	*a = (struct archive){ .fd = -1 };
+}
+
+static bool is_manifest(const struct archive *a)
+{
+	return strcmp(a->name, ARCHIVE_MANIFEST) == 0;
+}
+
+/* What the manifest says of a file, or NULL. */
+static cJSON *entry_of(const struct archive *a, const char *name)
+{
+	return json_find(json_get(a->manifest, "files"), "name", name);
+}
+
+/* --- Files ---------------------------------------------------------------------------------------------- */
+
+/* Makes the directories above a file. Its names are safe (tar.h). */
+static int make_above(const struct archive *a, struct err *err)
+{
+	char path[TAR_NAME_MAX];
+
+	for (const char *slash = strchr(a->name, '/'); slash; slash = strchr(slash + 1, '/')) {
+		snprintf(path, sizeof(path), "%.*s", (int)(slash - a->name), a->name);
+		if (mkdirat(a->dir_fd, path, DIR_MODE) < 0 && errno != EEXIST)
+			return err_set(err, errno, "directory %s", path);
+	}
+	return 0;
+}
+
+static int open_file(struct archive *a, struct err *err)
+{
+	const char *slash = strrchr(a->name, '/');
+	int r = make_above(a, err);
+
+	if (r < 0)
+		return r;
+	_cleanup_close_ int above = dir_open_below(a->dir_fd, a->name, slash ? (size_t)(slash - a->name) : 0);
+	a->fd = above < 0 ? above : openat(above, slash ? slash + 1 : a->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
+	return a->fd < 0 ? err_set(err, above < 0 ? -above : errno, "file %s", a->name) : 0;
+}
+
+static int begin_file(struct archive *a, struct err *err)
+{
+	if (!a->manifest && !is_manifest(a))
+		return err_set(err, EBADMSG, "the archive does not begin with " ARCHIVE_MANIFEST);
+	if (a->manifest && !entry_of(a, a->name))
+		return err_set(err, EBADMSG, "%s is not in " ARCHIVE_MANIFEST, a->name);
+	a->left = a->size;
+	a->padding = tar_padding(a->size);
+	a->in_file = true;
+	sha256_begin(&a->digest);
+	return open_file(a, err);
+}
+
+static int take_manifest(struct archive *a, struct err *err)
+{
+	int r = json_parse(strbuf_str(&a->manifest_text), a->manifest_text.len, &a->manifest, err);
+
+	if (strbuf_failed(&a->manifest_text))
+		return err_set(err, EBADMSG, ARCHIVE_MANIFEST " is too large");
+	return r < 0 ? err_wrap(err, ARCHIVE_MANIFEST) : 0;
+}
+
+static int check_file(const struct archive *a, const char *digest, struct err *err)
+{
+	cJSON *entry = entry_of(a, a->name);
+	const char *wanted = json_str(entry, "sha256");
+
+	if (json_int(entry, "sizeBytes", -1) != a->size || !wanted || strcmp(wanted, digest) != 0)
+		return err_set(err, EBADMSG, "%s is not what " ARCHIVE_MANIFEST " says: it was damaged, in the store or on its way",
+			       a->name);
+	cJSON_AddTrueToObject(entry, "isThere");
+	return 0;
+}
+
+static int end_file(struct archive *a, struct err *err)
+{
+	char digest[SHA256_TEXT_MAX];
+	bool closed = close(TAKE_FD(a->fd)) == 0;
+
+	a->in_file = false;
+	sha256_end(&a->digest, digest);
+	if (!closed)
+		return err_set(err, errno, "file %s", a->name);
+	int r = a->manifest ? check_file(a, digest, err) : take_manifest(a, err);
+	if (r < 0)
+		return r;
+	if (!is_manifest(a))
+		a->files++;
+	if (a->on_file)
+		a->on_file(a->arg, a->name, a->size);
+	return 0;
+}
+
+/* --- The stream ----------------------------------------------------------------------------------------- */
+
+static int take_header(struct archive *a, const char **data, size_t *len, struct err *err)
+{
+	size_t n = MIN(*len, sizeof(a->block) - a->n_block);
+
+	memcpy(a->block + a->n_block, *data, n);
+	a->n_block += n;
+	*data += n;
+	*len -= n;
+	if (a->n_block < sizeof(a->block))
+		return 0;
+	a->n_block = 0;
+	int r = tar_header_parse(a->block, a->name, &a->size, err);
+	if (r == 1)
+		a->ended = true;
+	return r == 0 ? begin_file(a, err) : MIN(r, 0);
+}
+
+static int take_content(struct archive *a, const char **data, size_t *len, struct err *err)
+{
+	size_t n = (size_t)MIN((int64_t)*len, a->left);
+	int r = fd_write_all(a->fd, *data, n, err);
+
+	sha256_add(&a->digest, *data, n);
+	if (!a->manifest)
+		strbuf_add(&a->manifest_text, *data, n);
+	*data += n;
+	*len -= n;
+	a->left -= (int64_t)n;
+	return r < 0 ? err_wrap(err, "%s", a->name) : 0;
+}
+
+static void skip_padding(struct archive *a, const char **data, size_t *len)
+{
+	size_t n = MIN(*len, a->padding);
+
+	*data += n;
+	*len -= n;
+	a->padding -= n;
+}
+
+int archive_feed(struct archive *a, const void *bytes, size_t len, struct err *err)
+{
+	const char *data = bytes;
+	int r = 0;
+
+	while (r == 0 && !a->ended && (len > 0 || (a->in_file && a->left == 0))) {
+		if (a->in_file && a->left > 0)
+			r = take_content(a, &data, &len, err);
+		else if (a->in_file)
+			r = end_file(a, err);
+		else if (a->padding > 0)
+			skip_padding(a, &data, &len);
+		else
+			r = take_header(a, &data, &len, err);
+	}
+	return r;
+}
+
+int archive_end(const struct archive *a, struct strbuf *missing, struct err *err)
+{
+	const cJSON *entry;
+
+	if (!a->ended || !a->manifest)
+		return err_set(err, EBADMSG, "the archive broke off after %zu files", a->files);
+	cJSON_ArrayForEach(entry, json_get(a->manifest, "files")) {
+		if (json_bool(entry, "isThere", false))
+			continue;
+		strbuf_adds(missing, "  ");
+		add_printable(missing, json_str(entry, "name") ? json_str(entry, "name") : "?");
+		strbuf_addc(missing, '\n');
+	}
+	return 0;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Brings a bundle from its store to a directory. */
+#include "plugin/bundle.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/fileio.h"
+#include "lib/json.h"
+#include "lib/macros.h"
+#include "lib/units.h"
+#include "plugin/archive.h"
+#include "plugin/kubectl_stream.h"
+#include "plugin/reader_pod.h"
+#include "plugin/table.h"
+
+#define READY_WAIT "--timeout=180s"
+#define MISSING_MAX (64 << 10)
+#define NAME_SIZE 40
+
+struct job {
+	const struct kubectl *kubectl;
+	const char *namespace;
+	char name[NAME_SIZE]; /* of the pod */
+	struct reader_pod reader;
+	struct archive archive;
+	int64_t bytes;
+};
+
+static bool is_empty(int dir_fd)
+{
+	DIR *dir = fdopendir(dup(dir_fd));
+	const struct dirent *entry;
+	bool empty = dir != NULL;
+
+	while (empty && (entry = readdir(dir)))
+		empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+	if (dir)
+		closedir(dir);
+	return empty;
+}
+
+static int open_directory(const char *path, int *ret_fd, struct err *err)
+{
+	int r = dir_make_all(path, 0755, err);
+
+	if (r < 0)
+		return r;
+	*ret_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (*ret_fd < 0)
+		return err_set(err, errno, "directory %s", path);
+	return is_empty(*ret_fd) ? 0 : err_set(err, EEXIST, "directory %s is not empty", path);
+}
+
+/* Of five lower-case letters, as Kubernetes makes them. */
+static void name_pod(char name[static NAME_SIZE])
+{
+	unsigned char random[5] = { 0 };
+
+	if (getrandom(random, sizeof(random), 0) != sizeof(random))
+		random[0] = (unsigned char)getpid();
+	snprintf(name, NAME_SIZE, "afterglow-reader-");
+	for (size_t i = 0, at = strlen(name); i < sizeof(random); i++)
+		snprintf(name + at + i, NAME_SIZE - at - i, "%c", 'a' + random[i] % 26);
+}
+
+/* --- The pod's life ------------------------------------------------------------------------------------- */
+
+static int create_pod(const struct job *job, struct err *err)
+{
+	_cleanup_free_ char *text = cJSON_PrintUnformatted(job->reader.pod);
+	const struct stream stream = { .input = text };
+	const char *const args[] = { "create", "--filename", "-", NULL };
+
+	if (!text)
+		return err_set(err, ENOMEM, "pod");
+	int r = kubectl_stream(job->kubectl, args, &stream, err);
+	return r < 0 ? err_wrap(err, "creating pod %s/%s", job->namespace, job->name) : 0;
+}
+
+static int wait_for_pod(const struct job *job, struct err *err)
+{
+	const struct stream stream = { 0 };
+	char pod[NAME_SIZE + 8];
+	const char *const args[] = { "wait", "--for=condition=Ready", READY_WAIT, "--namespace", job->namespace, pod, NULL };
+
+	snprintf(pod, sizeof(pod), "pod/%s", job->name);
+	int r = kubectl_stream(job->kubectl, args, &stream, err);
+	return r < 0 ? err_wrap(err, "pod %s did not start (`kubectl describe pod` of such a pod says why)", job->name) : 0;
+}
+
+/* A signal does not keep it from being deleted; what goes wrong here is only said. */
+static void delete_pod(const struct job *job)
+{
+	const struct stream stream = { .shielded = true };
+	const char *const args[] = { "delete", "pod", job->name, "--namespace", job->namespace, "--ignore-not-found", "--wait=false", NULL };
+	struct err err = { 0 };
+
+	if (kubectl_stream(job->kubectl, args, &stream, &err) < 0)
+		fprintf(stderr, "Pod %s/%s was not deleted (%s). It ends by itself within an hour.\n", job->namespace, job->name,
+			err_text(&err));
+}
+
+/* --- The archive ---------------------------------------------------------------------------------------- */
+
+static void on_file(void *arg, const char *name, int64_t size)
+{
+	struct job *job = arg;
+	char text[SIZE_TEXT_MAX];
+
+	job->bytes += size;
+	fprintf(stderr, "  %-10s %s\n", size_format((uint64_t)size, text), name);
+}
+
+static int on_data(void *arg, const void *data, size_t len, struct err *err)
+{
+	struct job *job = arg;
+
+	return archive_feed(&job->archive, data, len, err);
+}
+
+static int read_archive(struct job *job, struct err *err)
+{
+	const struct stream stream = { .on_data = on_data, .arg = job };
+	const char *args[READER_ARGS_MAX + 10] = { "exec", "--namespace", job->namespace, job->name, "--container", READER_CONTAINER, "--",
+						   "/usr/bin/afterglow-ship" };
+	size_t n = 8;
+
+	for (size_t i = 0; job->reader.args[i]; i++)
+		args[n++] = job->reader.args[i];
+	args[n] = NULL;
+	return kubectl_stream(job->kubectl, args, &stream, err);
+}
+
+static int finish(const struct job *job, const char *directory, struct err *err)
+{
+	_cleanup_strbuf_ struct strbuf missing = STRBUF_INIT(MISSING_MAX);
+	char text[SIZE_TEXT_MAX];
+	int r = archive_end(&job->archive, &missing, err);
+
+	if (r < 0)
+		return r;
+	fprintf(stderr, "%zu files, %s, are in %s, and each is what MANIFEST.json says.\n", job->archive.files,
+		size_format((uint64_t)job->bytes, text), directory);
+	if (missing.len)
+		fprintf(stderr, "The store does not have these any more:\n%s", strbuf_str(&missing));
+	return 0;
+}
+
+/* With the pod there, until all is read. */
+static int use_pod(struct job *job, struct err *err)
+{
+	int r = wait_for_pod(job, err);
+
+	return r < 0 ? r : read_archive(job, err);
+}
+
+static int fetch(struct job *job, struct err *err)
+{
+	fprintf(stderr, "Pod %s/%s reads the bundle %s\n", job->namespace, job->name, job->reader.path);
+	int r = create_pod(job, err);
+
+	if (r == 0)
+		r = use_pod(job, err);
+	/* Also when creating it failed: the answer may have been lost. */
+	delete_pod(job);
+	return r;
+}
+
+int bundle_save(const struct kubectl *kubectl, const cJSON *failure, const cJSON *pods, const char *image, const char *directory,
+		struct err *err)
+{
+	struct job job = { .kubectl = kubectl, .namespace = json_str(failure, "metadata.namespace") };
+	_cleanup_close_ int dir_fd = -1;
+	int r;
+
+	name_pod(job.name);
+	r = reader_pod_make(failure, pods, job.name, image, &job.reader, err);
+	if (r == 0)
+		r = open_directory(directory, &dir_fd, err);
+	if (r == 0) {
+		stream_catch_signals();
+		archive_init(&job.archive, dir_fd);
+		job.archive.on_file = on_file;
+		job.archive.arg = &job;
+		r = fetch(&job, err);
+		if (r == 0)
+			r = finish(&job, directory, err);
+		archive_release(&job.archive);
+	}
+	reader_pod_release(&job.reader);
+	return r;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs kubectl with pipes on both ends. */
+#include "plugin/kubectl_stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/fileio.h"
+#include "lib/macros.h"
+
+#define CHUNK (64 << 10)
+
+static volatile sig_atomic_t caught;
+
+static void on_signal(int number)
+{
+	caught = number;
+}
+
+void stream_catch_signals(void)
+{
+	/* No SA_RESTART: a read that waits ends, too. */
+	const struct sigaction action = { .sa_handler = on_signal };
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+int stream_signal(void)
+{
+	return caught;
+}
+
+static _Noreturn void become(const char *const *argv, int in, int out, bool shielded)
+{
+	/* A Ctrl-C at the terminal goes to a whole group of processes. */
+	if (shielded)
+		setpgid(0, 0);
+	signal(SIGPIPE, SIG_DFL);
+	dup2(in, STDIN_FILENO);
+	dup2(out, STDOUT_FILENO);
+	execvp(argv[0], (char *const *)argv);
+	_exit(KUBECTL_NOT_STARTED);
+}
+
+static bool is_over(const struct stream *stream)
+{
+	return caught && !stream->shielded;
+}
+
+/* What kubectl prints, until it ends, the caller has enough or a signal comes. */
+static int read_all(int from, const struct stream *stream, struct err *err)
+{
+	static char chunk[CHUNK];
+
+	for (;;) {
+		ssize_t n = is_over(stream) ? -1 : read(from, chunk, sizeof(chunk));
+
+		if (is_over(stream))
+			return err_set(err, EINTR, "interrupted");
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_set(err, errno, "reading what kubectl prints");
+		if (n == 0)
+			return 0;
+		int r = stream->on_data ? stream->on_data(stream->arg, chunk, (size_t)n, err) : 0;
+		if (r < 0)
+			return r;
+	}
+}
+
+/* A small input: it fits into a pipe, so kubectl need not have read it before its output is read. */
+static int write_input(int to, const struct stream *stream, struct err *err)
+{
+	return stream->input ? fd_write_all(to, stream->input, strlen(stream->input), err) : 0;
+}
+
+static int open_pipe(int ends[2], struct err *err)
+{
+	return pipe2(ends, O_CLOEXEC) < 0 ? err_set(err, errno, "pipe") : 0;
+}
+
+int kubectl_stream(const struct kubectl *kubectl, const char *const *args, const struct stream *stream, struct err *err)
+{
+	const char *argv[KUBECTL_ARGS_MAX + 1];
+	int in[2] = { -1, -1 }, out[2] = { -1, -1 }, r = kubectl_argv(kubectl, args, argv, err), end;
+	pid_t pid;
+
+	if (is_over(stream))
+		return err_set(err, EINTR, "interrupted");
+	if (r == 0)
+		r = open_pipe(in, err);
+	if (r == 0 && (r = open_pipe(out, err)) < 0) {
+		close(in[0]);
+		close(in[1]);
+	}
+	if (r < 0)
+		return r;
+	pid = fork();
+	if (pid == 0)
+		become(argv, in[0], out[1], stream->shielded);
+	close(in[0]);
+	close(out[1]);
+	r = pid < 0 ? err_set(err, errno, "start %s", argv[0]) : write_input(in[1], stream, err);
+	close(in[1]);
+	if (r == 0)
+		r = read_all(out[0], stream, err);
+	close(out[0]);
+	if (pid < 0)
+		return r;
+	if (r < 0)
+		kill(pid, SIGTERM);
+	end = kubectl_wait(pid, argv[0], r < 0 ? NULL : err);
+	return r < 0 ? r : end;
+}

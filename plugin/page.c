@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All failures as one HTML page. */
+#include "plugin/page.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/digest/sha256.h"
+#include "lib/failure_class.h"
+#include "lib/html.h"
+#include "lib/json.h"
+#include "lib/macros.h"
+#include "lib/strmap.h"
+#include "lib/units.h"
+#include "plugin/failure_items.h"
+#include "plugin/page_assets.h"
+
+#define LANE_HEIGHT 26
+#define LABEL_WIDTH 210
+#define CHART_WIDTH 1000
+
+/* The filters by a value, and where it stands in a RayFailure. */
+static const struct {
+	const char *key, *label, *path;
+} filters[] = {
+	{ "namespace", "Namespace", "metadata.namespace" },
+	{ "cluster", "Cluster", "spec.cluster" },
+	{ "class", "Class", "spec.class" },
+	{ "confidence", "Confidence", "spec.confidence" },
+};
+
+static const char *signature_of(const cJSON *failure)
+{
+	const char *signature = failure_str(failure, "spec.signature");
+
+	return *signature ? signature : failure_str(failure, "spec.class");
+}
+
+static void add_attribute(struct strbuf *out, const char *name, const char *value)
+{
+	strbuf_addf(out, " %s=\"", name);
+	html_adds(out, value);
+	strbuf_addc(out, '"');
+}
+
+/* --- Head and filters ----------------------------------------------------------------------------------- */
+
+/* A digest in base64, as a content security policy has it: 32 bytes are ten groups of three and a rest of two. */
+static void add_base64(struct strbuf *out, const unsigned char digest[static SHA256_BYTES])
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+	for (size_t i = 0; i < SHA256_BYTES; i += 3) {
+		bool whole = i + 2 < SHA256_BYTES;
+		unsigned int bits = (unsigned int)digest[i] << 16 | (unsigned int)digest[i + 1] << 8 | (whole ? digest[i + 2] : 0);
+
+		for (int shift = 18; shift >= (whole ? 0 : 6); shift -= 6)
+			strbuf_addc(out, letters[bits >> shift & 63]);
+	}
+	strbuf_addc(out, '=');
+}
+
+/* No script but ours, whatever stands in a RayFailure. */
+static void add_head(struct strbuf *out)
+{
+	unsigned char digest[SHA256_BYTES];
+
+	sha256_bytes(page_script, strlen(page_script), digest);
+	strbuf_adds(out,
+		    "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+		    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+		    "script-src 'sha256-");
+	add_base64(out, digest);
+	strbuf_adds(out,
+		    "'\"><meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><title>Failures of Ray clusters</title>\n<style>\n");
+	strbuf_adds(out, page_css);
+	strbuf_adds(out, "</style></head><body><main>\n");
+}
+
+/* One option for each value that there is, in the order of the failures. */
+static void add_select(const struct items *items, size_t filter, struct strbuf *out)
+{
+	struct strmap seen = STRMAP_INIT;
+
+	strbuf_addf(out, "<label>%s<select name=\"%s\"><option value=\"\">all</option>", filters[filter].label, filters[filter].key);
+	for (size_t i = 0; i < items->n; i++) {
+		const char *value = failure_str(items->all[i].failure, filters[filter].path);
+
+		if (!*value || strmap_get(&seen, value))
+			continue;
+		strmap_put(&seen, value, (void *)items, NULL);
+		strbuf_adds(out, "<option");
+		add_attribute(out, "value", value);
+		strbuf_addc(out, '>');
+		html_adds(out, value);
+		strbuf_adds(out, "</option>");
+	}
+	strbuf_adds(out, "</select></label>");
+	strmap_release(&seen, NULL);
+}
+
+static void add_filters(const struct items *items, struct strbuf *out)
+{
+	/* Without scripts there is nothing to filter with, and all is shown. */
+	strbuf_adds(out, "<form hidden>");
+	for (size_t i = 0; i < ARRAY_SIZE(filters); i++)
+		add_select(items, i, out);
+	strbuf_adds(out, "<label>Text<input name=\"text\" type=\"search\" placeholder=\"pod, verdict, node\"></label>"
+			 "<input name=\"signature\" type=\"hidden\"></form>\n");
+}
+
+/* --- Timeline ------------------------------------------------------------------------------------------- */
+
+/* A lane for each class that there is, in the order of their first failure; what is no class of ours is one of them. */
+struct lanes {
+	const char *names[FAILURE_CLASS_COUNT + 1];
+	size_t n;
+};
+
+static size_t lane_of(struct lanes *lanes, const char *class)
+{
+	const char *name = failure_class_from_name(class) < 0 ? "?" : class;
+	size_t i = 0;
+
+	while (i < lanes->n && strcmp(lanes->names[i], name) != 0)
+		i++;
+	if (i == lanes->n && lanes->n < ARRAY_SIZE(lanes->names))
+		lanes->names[lanes->n++] = name;
+	return MIN(i, ARRAY_SIZE(lanes->names) - 1);
+}
+
+static double x_of(int64_t ns, int64_t from, int64_t to)
+{
+	return LABEL_WIDTH + (to > from ? (double)(ns - from) / (double)(to - from) : 0.5) * (CHART_WIDTH - LABEL_WIDTH - 20);
+}
+
+static void add_dots(const struct items *items, int64_t from, int64_t to, struct lanes *lanes, struct strbuf *out)
+{
+	for (size_t i = 0; i < items->n; i++) {
+		const struct item *item = &items->all[i];
+		size_t lane = lane_of(lanes, failure_str(item->failure, "spec.class"));
+
+		if (!item->ended_ns)
+			continue;
+		strbuf_addf(out, "<circle r=\"5\" cx=\"%.1f\" cy=\"%zu\" data-of=\"%zu\"", x_of(item->ended_ns, from, to),
+			    lane * LANE_HEIGHT + LANE_HEIGHT / 2, i);
+		add_attribute(out, "data-confidence", failure_str(item->failure, "spec.confidence"));
+		strbuf_adds(out, "><title>");
+		html_adds(out, failure_str(item->failure, "spec.endedAt"));
+		strbuf_addc(out, ' ');
+		html_adds(out, failure_str(item->failure, "spec.pod"));
+		strbuf_adds(out, "</title></circle>\n");
+	}
+}
+
+static void add_lanes(const struct lanes *lanes, struct strbuf *out)
+{
+	for (size_t i = 0; i < lanes->n; i++) {
+		size_t y = i * LANE_HEIGHT + LANE_HEIGHT / 2;
+
+		strbuf_addf(out, "<line x1=\"%d\" x2=\"%d\" y1=\"%zu\" y2=\"%zu\"/><text x=\"8\" y=\"%zu\">", LABEL_WIDTH, CHART_WIDTH - 10, y, y,
+			    y + 4);
+		html_adds(out, lanes->names[i]);
+		strbuf_adds(out, "</text>\n");
+	}
+}
+
+static void add_timeline(const struct items *items, struct strbuf *out)
+{
+	_cleanup_strbuf_ struct strbuf dots = STRBUF_INIT(out->max);
+	struct lanes lanes = { 0 };
+	size_t first = 0;
+
+	while (first < items->n && !items->all[first].ended_ns)
+		first++;
+	if (first == items->n)
+		return;
+	const struct item *from = &items->all[first], *to = &items->all[items->n - 1];
+	add_dots(items, from->ended_ns, to->ended_ns, &lanes, &dots);
+	size_t height = lanes.n * LANE_HEIGHT + 24;
+	strbuf_addf(out, "<h2>When</h2>\n<svg viewBox=\"0 0 %d %zu\" role=\"img\" aria-label=\"Failures by class over time\">\n", CHART_WIDTH, height);
+	add_lanes(&lanes, out);
+	strbuf_add(out, strbuf_str(&dots), dots.len);
+	out->failed = out->failed || strbuf_failed(&dots);
+	strbuf_addf(out, "<text x=\"%d\" y=\"%zu\">", LABEL_WIDTH, height - 7);
+	html_adds(out, failure_str(from->failure, "spec.endedAt"));
+	strbuf_addf(out, "</text><text x=\"%d\" y=\"%zu\" text-anchor=\"end\">", CHART_WIDTH - 10, height - 7);
+	html_adds(out, failure_str(to->failure, "spec.endedAt"));
+	strbuf_adds(out, "</text></svg>\n<p class=\"soft\">Red: the verdict is certain. Orange: it is likely or unknown.</p>\n");
+}
+
+/* --- Groups --------------------------------------------------------------------------------------------- */
+
+struct group {
+	const char *signature;
+	const struct item *last;
+	size_t n;
+};
+
+static int most_first(const void *left, const void *right)
+{
+	const struct group *a = left, *b = right;
+
+	if (a->n != b->n)
+		return a->n > b->n ? -1 : 1;
+	return strcmp(a->signature, b->signature);
+}
+
+static size_t make_groups(const struct items *items, struct group *groups)
+{
+	struct strmap seen = STRMAP_INIT;
+	size_t n = 0;
+
+	for (size_t i = 0; i < items->n; i++) {
+		const char *signature = signature_of(items->all[i].failure);
+		struct group *group = strmap_get(&seen, signature);
+
+		if (!group) {
+			group = &groups[n++];
+			*group = (struct group){ .signature = signature };
+			strmap_put(&seen, signature, group, NULL);
+		}
+		group->n++;
+		group->last = &items->all[i];
+	}
+	strmap_release(&seen, NULL);
+	qsort(groups, n, sizeof(*groups), most_first);
+	return n;
+}
+
+static void add_groups(const struct items *items, struct strbuf *out)
+{
+	_cleanup_free_ struct group *groups = calloc(MAX(items->n, (size_t)1), sizeof(*groups));
+	size_t n = groups ? make_groups(items, groups) : 0;
+
+	out->failed = out->failed || !groups;
+	strbuf_adds(out, "<h2>By signature</h2>\n<p class=\"soft\">Failures with the same signature have the same cause. A click on a row "
+			 "shows only these.</p>\n<table><thead><tr><th>Failures</th><th>Last</th><th>Signature</th><th>The last verdict</th></tr>"
+			 "</thead><tbody>\n");
+	for (size_t i = 0; i < n; i++) {
+		strbuf_adds(out, "<tr");
+		add_attribute(out, "data-group", groups[i].signature);
+		strbuf_addf(out, "><td>%zu</td><td>", groups[i].n);
+		html_adds(out, failure_str(groups[i].last->failure, "spec.endedAt"));
+		strbuf_adds(out, "</td><td class=\"mono\">");
+		html_adds(out, groups[i].signature);
+		strbuf_adds(out, "</td><td>");
+		html_adds(out, failure_str(groups[i].last->failure, "spec.verdict"));
+		strbuf_adds(out, "</td></tr>\n");
+	}
+	strbuf_adds(out, "</tbody></table>\n");
+}
+
+/* --- Failures ------------------------------------------------------------------------------------------- */
+
+static void add_fact(struct strbuf *out, const char *label, const char *text)
+{
+	if (!*text)
+		return;
+	strbuf_addf(out, "<dt>%s</dt><dd>", label);
+	html_adds(out, text);
+	strbuf_adds(out, "</dd>");
+}
+
+static void add_notes(struct strbuf *out, const cJSON *failure, const char *label, const char *path, const char *text)
+{
+	const cJSON *note;
+
+	cJSON_ArrayForEach(note, json_get(failure, path))
+		add_fact(out, label, failure_str(note, text));
+}
+
+static void add_facts(const cJSON *failure, struct strbuf *out)
+{
+	static const struct {
+		const char *label, *path;
+	} facts[] = {
+		{ "RayFailure", "metadata.name" }, { "Container", "spec.container" }, { "Owner", "spec.ownerText" },
+		{ "Node", "spec.node" },	   { "Memory", "spec.memoryText" },   { "Caused by", "status.causedByText" },
+		{ "Signature", "spec.signature" }, { "Bundle", "spec.bundle" },
+	};
+	char code[24];
+
+	strbuf_adds(out, "<dl>");
+	for (size_t i = 0; i < ARRAY_SIZE(facts); i++)
+		add_fact(out, facts[i].label, failure_str(failure, facts[i].path));
+	if (cJSON_IsNumber(json_get(failure, "spec.exitCode"))) {
+		snprintf(code, sizeof(code), "%" PRId64, json_int(failure, "spec.exitCode", 0));
+		add_fact(out, "Exit code", code);
+	}
+	add_notes(out, failure, "Evidence", "spec.evidence", "text");
+	add_notes(out, failure, "Missing", "spec.missing", "what");
+	strbuf_adds(out, "</dl>");
+}
+
+static void add_failure(const struct item *item, size_t number, struct strbuf *out)
+{
+	const cJSON *failure = item->failure;
+
+	strbuf_addf(out, "<details data-failure=\"%zu\"", number);
+	for (size_t i = 0; i < ARRAY_SIZE(filters); i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "data-%s", filters[i].key);
+		add_attribute(out, name, failure_str(failure, filters[i].path));
+	}
+	add_attribute(out, "data-signature", signature_of(failure));
+	strbuf_adds(out, "><summary><span class=\"soft\">");
+	html_adds(out, failure_str(failure, "spec.endedAt"));
+	strbuf_adds(out, " · ");
+	html_adds(out, failure_str(failure, "metadata.namespace"));
+	strbuf_addc(out, '/');
+	html_adds(out, failure_str(failure, "spec.pod"));
+	strbuf_adds(out, "</span><br><b>");
+	html_adds(out, failure_str(failure, "spec.class"));
+	strbuf_adds(out, "</b>, ");
+	html_adds(out, failure_str(failure, "spec.confidence"));
+	strbuf_adds(out, ". ");
+	html_adds(out, failure_str(failure, "spec.verdict"));
+	strbuf_adds(out, "</summary>");
+	add_facts(failure, out);
+	strbuf_adds(out, "</details>\n");
+}
+
+size_t page(const cJSON *list, const struct failure_filter *filter, int64_t now_ns, struct strbuf *out)
+{
+	struct items whole = failure_items_of(list, filter), items = whole;
+	char now[TIME_TEXT_MAX];
+
+	if (whole.n > PAGE_FAILURES_MAX)
+		items = (struct items){ whole.all + whole.n - PAGE_FAILURES_MAX, PAGE_FAILURES_MAX };
+	out->failed = out->failed || !whole.all;
+	add_head(out);
+	strbuf_addf(out, "<h1>Failures of Ray clusters</h1>\n<p class=\"soft\"><span id=\"shown\">%zu</span> of %zu failures, as of %s.", items.n,
+		    whole.n, time_format(now_ns, now));
+	if (items.n < whole.n)
+		strbuf_addf(out, " Only the newest %d are on this page.", PAGE_FAILURES_MAX);
+	strbuf_adds(out, "</p>\n");
+	add_filters(&items, out);
+	add_timeline(&items, out);
+	if (items.n)
+		add_groups(&items, out);
+	strbuf_adds(out, "<h2>All, the newest first</h2>\n");
+	for (size_t i = items.n; i > 0; i--)
+		add_failure(&items.all[i - 1], i - 1, out);
+	strbuf_adds(out, items.n ? "" : "<p>There are none.</p>\n");
+	strbuf_addf(out, "</main><script>%s</script></body></html>\n", page_script);
+	free(whole.all);
+	return items.n;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The short-lived pod through which a bundle is read: made from the image, the credentials and the claim of a Ray pod's sidecar in
+ * the same namespace, so it can read what the sidecars write and nothing else. Pure.
+ */
+#ifndef AFTERGLOW_PLUGIN_READER_POD_H
+#define AFTERGLOW_PLUGIN_READER_POD_H
+
+#include <cjson/cJSON.h>
+
+#include "lib/err.h"
+
+#define READER_CONTAINER "reader"
+#define READER_LIFE_S 3600 /* it ends by itself then, whatever becomes of this program */
+#define READER_ARGS_MAX 24
+#define READER_TEXT_MAX 2048
+
+struct reader_pod {
+	cJSON *pod;
+	const char *args[READER_ARGS_MAX + 1]; /* of afterglow-ship in it, NULL at the end; they point into pods and texts here */
+	char store[READER_TEXT_MAX], path[READER_TEXT_MAX];
+};
+
+/*
+ * failure is a RayFailure, pods a list of the Ray pods of its namespace (NULL: none), name that of the new pod, image the sidecar's
+ * image or NULL: that of a pod. -ENODATA: the failure has no bundle in a store; -ENOENT: no pod has a sidecar that says how its store is
+ * read. pods must outlive ret_pod, which the caller releases.
+ */
+int reader_pod_make(const cJSON *failure, const cJSON *pods, const char *name, const char *image, struct reader_pod *ret_pod,
+		    struct err *err);
+void reader_pod_release(struct reader_pod *pod);
+
+#endif

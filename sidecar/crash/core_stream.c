@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A core that comes as a stream becomes a file. */
+#include "sidecar/crash/core_stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "lib/json.h"
+#include "lib/log.h"
+#include "lib/loop/child.h"
+#include "lib/units.h"
+
+#define FILE_MAX ((uint64_t)64 << 20) /* of one; four are taken at a time, and the volume is 256 MiB larger than the spool */
+#define FILE_MIN ((uint64_t)4 << 20) /* below this it is not worth it */
+#define WITHIN_NS (110 * NS_PER_SEC) /* the node gives up after two minutes */
+#define ANSWER_MAX 4096
+#define ERRORS_MAX 4096
+
+struct core_stream {
+	struct child *child;
+	int file;
+	core_stream_done_fn done;
+	void *arg;
+};
+
+static uint64_t room_in(const char *directory)
+{
+	struct statvfs fs;
+
+	return statvfs(directory, &fs) < 0 ? 0 : MIN((uint64_t)fs.f_bavail * fs.f_frsize / 4, FILE_MAX);
+}
+
+int core_stream_has_room(const char *directory, struct err *err)
+{
+	return room_in(directory) < FILE_MIN ? err_set(err, ENOSPC, "%s", directory) : 0;
+}
+
+/* Not every filesystem makes files without a name. */
+static int new_file(const char *directory, struct err *err)
+{
+	char path[PATH_MAX];
+	int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	if (fd >= 0)
+		return fd;
+	snprintf(path, sizeof(path), "%s/.core.XXXXXX", directory);
+	fd = mkostemp(path, O_CLOEXEC);
+	if (fd < 0)
+		return err_set(err, errno, "%s", path);
+	unlink(path);
+	return fd;
+}
+
+static void say_what_is_left_out(const struct child_result *r)
+{
+	_cleanup_json_ cJSON *json = NULL;
+	int64_t left_out;
+	char size[SIZE_TEXT_MAX];
+
+	json_parse(r->output, r->output_len, &json, NULL);
+	left_out = json_int(json, "leftOut", 0);
+	if (left_out > 0)
+		log_warning_limited("a core of the node: %s of memory are left out, for there is no room for them",
+				    size_format((uint64_t)left_out, size));
+}
+
+static void on_received(const struct child_result *r, void *arg)
+{
+	struct core_stream *s = arg;
+	int file = TAKE_FD(s->file);
+	core_stream_done_fn done = s->done;
+	void *done_arg = s->arg;
+
+	free(s);
+	if (r->exited_well)
+		say_what_is_left_out(r);
+	else
+		closep(&file);
+	done(r->exited_well ? file : -1, r->timed_out ? "it took too long" : r->errors[0] ? r->errors : "afterglow-pack failed", done_arg);
+}
+
+int core_stream_start(struct event_base *base, const char *directory, int pipe_fd, core_stream_done_fn done, void *arg,
+		      struct core_stream **ret_stream, struct err *err)
+{
+	char path[PATH_MAX], max[24];
+	const char *argv[] = { "afterglow-pack", "--mode", "receive", "--core-fd", "3", "--out-fd", "4", "--max-bytes", max, NULL };
+	struct child_work work = { .path = path, .argv = argv, .n_fds = 2, .output_max = ANSWER_MAX, .errors_max = ERRORS_MAX,
+				   .no_new_privs = true, .within_ns = WITHIN_NS };
+	struct core_stream *s;
+	int rc;
+
+	if (child_beside(argv[0], path, err) < 0)
+		return -err->code;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return err_set(err, ENOMEM, "core");
+	*s = (struct core_stream){ .file = new_file(directory, err), .done = done, .arg = arg };
+	rc = s->file;
+	if (rc >= 0) {
+		snprintf(max, sizeof(max), "%" PRIu64, MAX(room_in(directory), FILE_MIN));
+		work.fds[0] = pipe_fd;
+		work.fds[1] = s->file;
+		rc = child_start(base, &work, on_received, s, &s->child, err);
+	}
+	if (rc < 0) {
+		closep(&s->file);
+		free(s);
+		return rc;
+	}
+	*ret_stream = s;
+	return 0;
+}
+
+void core_stream_cancel(struct core_stream *s)
+{
+	if (!s)
+		return;
+	child_cancel(s->child);
+	closep(&s->file);
+	free(s);
+}

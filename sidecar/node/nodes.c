@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connections of the node agent. */
+#include "sidecar/node/nodes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "lib/log.h"
+#include "sidecar/node/node_peer.h"
+#include "sidecar/record/channel.h"
+#include "sidecar/record/discard.h"
+#include "sidecar/record/listener.h"
+
+struct node_connection {
+	struct nodes *owner;
+	int fd;
+	struct event *readable; /* NULL: the place is free */
+	bool greeted;
+	bool taking; /* offer was answered with "take" */
+	struct node_message offer;
+};
+
+struct nodes {
+	struct event_base *base;
+	struct listener *listener;
+	struct nodes_callbacks callbacks;
+	struct node_connection connections[NODES_MAX];
+};
+
+static void drop(struct node_connection *c)
+{
+	if (!c->readable)
+		return;
+	event_free(c->readable);
+	discard_connection(c->fd);
+	*c = (struct node_connection){ .owner = c->owner, .fd = -1 };
+}
+
+static void answer_offer(struct node_connection *c, const struct node_message *m)
+{
+	struct err err = { 0 };
+
+	c->offer = *m;
+	c->taking = c->owner->callbacks.offer(m, c->owner->callbacks.arg, &err) == 0;
+	if (launch_send(c->fd, c->taking ? "take" : "refuse", c->taking ? NULL : err_text(&err), NULL) < 0)
+		drop(c);
+}
+
+/* False: who speaks like this is dropped. */
+static bool take_message(struct node_connection *c, const struct node_message *m, const char *text, size_t len, int *fd)
+{
+	if (m->verb == NODE_HELLO)
+		c->greeted = true;
+	else if (!c->greeted)
+		return false;
+	else if (m->verb == NODE_OFFER)
+		answer_offer(c, m);
+	else if (m->verb == NODE_OTHER && c->owner->callbacks.other)
+		c->owner->callbacks.other(text, len, c->owner->callbacks.arg);
+	else if (m->verb == NODE_CORE && c->taking && *fd >= 0) {
+		c->taking = false;
+		c->owner->callbacks.core(&c->offer, TAKE_FD(*fd), c->owner->callbacks.arg);
+	}
+	return true;
+}
+
+static void on_readable(evutil_socket_t fd, short what, void *arg)
+{
+	struct node_connection *c = arg;
+	char text[LAUNCH_MESSAGE_MAX];
+	int fds[LAUNCH_FDS_MAX] = { -1, -1, -1 };
+	struct node_message m;
+	struct err err = { 0 };
+	size_t len, n = 0;
+	int rc = launch_receive((int)fd, text, &len, fds, &n, &err);
+
+	(void)what;
+	if (rc == -EAGAIN)
+		return;
+	if (rc > 0 && (node_message_parse(text, len, &m, &err) < 0 || !take_message(c, &m, text, len, &fds[0]))) {
+		log_warning_limited("a connection of the node agent: %s", err.code ? err_text(&err) : "it does not say \"node\" first");
+		rc = 0;
+	}
+	discard(fds, n);
+	if (rc <= 0)
+		drop(c);
+}
+
+static struct node_connection *free_place(struct nodes *n)
+{
+	for (size_t i = 0; i < NODES_MAX; i++)
+		if (!n->connections[i].readable)
+			return &n->connections[i];
+	return NULL;
+}
+
+static void on_connection(int connection, void *arg)
+{
+	struct nodes *n = arg;
+	struct node_connection *place = free_place(n);
+
+	if (!node_peer_is_node(connection))
+		log_warning_limited("a connection to the node's socket does not come from the node: it is dropped");
+	else if (!place)
+		log_warning_limited("more than %d connections of the node agent at a time: one is dropped", NODES_MAX);
+	else {
+		*place = (struct node_connection){ .owner = n, .fd = connection };
+		place->readable = event_new(n->base, connection, EV_READ | EV_PERSIST, on_readable, place);
+		if (place->readable && event_add(place->readable, NULL) == 0)
+			return;
+		if (place->readable)
+			event_free(TAKE_PTR(place->readable));
+	}
+	discard_connection(connection);
+}
+
+int nodes_new(struct event_base *base, const char *path, const struct nodes_callbacks *callbacks, struct nodes **ret_nodes,
+	      struct err *err)
+{
+	struct nodes *n = calloc(1, sizeof(*n));
+	int rc;
+
+	if (!n)
+		return err_set(err, ENOMEM, "the node's socket");
+	n->base = base;
+	n->callbacks = *callbacks;
+	rc = listener_new(base, path, on_connection, n, &n->listener, err);
+	if (rc == 0)
+		rc = listener_start(n->listener, err);
+	if (rc < 0) {
+		nodes_free(n);
+		return err_wrap(err, "the node's socket");
+	}
+	*ret_nodes = n;
+	return 0;
+}
+
+void nodes_free(struct nodes *n)
+{
+	if (!n)
+		return;
+	for (size_t i = 0; i < NODES_MAX; i++)
+		drop(&n->connections[i]);
+	listener_free(n->listener);
+	free(n);
+}

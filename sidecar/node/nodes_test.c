@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connections of the node agent. A process in a PID namespace of its own listens, so that this one looks like the node: needs root. */
+#include "sidecar/node/nodes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/fileio.h"
+
+#define ID "46b3e0a4df44b752b841aecca454e6e78995d567912a84950390bae6f6777a63"
+
+static char directory[64];
+static struct sockaddr_un address = { .sun_family = AF_UNIX };
+static pid_t listener;
+
+static int on_offer(const struct node_message *offer, void *arg, struct err *err)
+{
+	(void)arg;
+	return offer->pid == 42 ? 0 : err_set(err, EBUSY, "PID %d", (int)offer->pid);
+}
+
+/* Any descriptor will do: it shows that it came, and for which process. */
+static void on_core(const struct node_message *offer, int fd, void *arg)
+{
+	(void)arg;
+	fd_write_all(fd, offer->comm, strlen(offer->comm), NULL);
+	close(fd);
+}
+
+static void listen_for_ever(int ready)
+{
+	const struct nodes_callbacks callbacks = { .offer = on_offer, .core = on_core };
+	struct event_base *base = event_base_new();
+	struct nodes *nodes;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (nodes_new(base, address.sun_path, &callbacks, &nodes, NULL) == 0 && write(ready, "x", 1) == 1)
+		event_base_dispatch(base);
+	_exit(1);
+}
+
+/* Its child is in the namespace; whoever unshares stays outside. */
+static void start_listener(bool own_namespace)
+{
+	int ready[2];
+	char byte;
+
+	assert_int_equal(pipe(ready), 0);
+	listener = fork();
+	assert_true(listener >= 0);
+	if (listener == 0) {
+		pid_t inner = own_namespace && unshare(CLONE_NEWPID) < 0 ? -1 : fork();
+
+		if (inner == 0)
+			listen_for_ever(ready[1]);
+		close(ready[1]);
+		if (inner > 0)
+			waitpid(inner, NULL, 0);
+		_exit(inner < 0 ? 77 : 0);
+	}
+	close(ready[1]);
+	if (read(ready[0], &byte, 1) != 1) {
+		waitpid(listener, NULL, 0);
+		listener = 0;
+	}
+	close(ready[0]);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	snprintf(directory, sizeof(directory), "/tmp/nodes_test.XXXXXX");
+	assert_non_null(mkdtemp(directory));
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/node.sock", directory);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	if (listener > 0) {
+		kill(listener, SIGKILL);
+		/* And the one in the namespace, which dies with it. */
+		while (waitpid(-1, NULL, 0) > 0)
+			;
+	}
+	listener = 0;
+	return tree_remove(AT_FDCWD, directory) ? 0 : -1;
+}
+
+static int connect_here(void)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	return fd;
+}
+
+static void say(int fd, const char *text)
+{
+	assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
+}
+
+static void say_core(int fd, int passed)
+{
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = { .header = { CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS } };
+	struct iovec part = { .iov_base = "core", .iov_len = 4 };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+
+	memcpy(CMSG_DATA(&control.header), &passed, sizeof(passed));
+	assert_int_equal(sendmsg(fd, &message, MSG_NOSIGNAL), 4);
+}
+
+static const char *answer(int fd)
+{
+	static char text[200];
+	ssize_t n = recv(fd, text, sizeof(text) - 1, 0);
+
+	text[n > 0 ? n : 0] = '\0';
+	return text;
+}
+
+static void the_node_offers_a_core_and_hands_it_over(void **state)
+{
+	int fd, fds[2];
+	char text[16] = "";
+
+	(void)state;
+	start_listener(true);
+	if (!listener)
+		skip();
+	fd = connect_here();
+	assert_int_equal(pipe(fds), 0);
+	say(fd, "node 1");
+	say(fd, "something new");
+	say(fd, "offer " ID " 43 11 x");
+	assert_string_equal(answer(fd), "refuse PID 43: Device or resource busy");
+	/* Not after a refusal. */
+	say_core(fd, fds[1]);
+	say(fd, "offer " ID " 42 11 ray::IDLE");
+	assert_string_equal(answer(fd), "take");
+	say_core(fd, fds[1]);
+	close(fds[1]);
+	assert_int_equal(read(fds[0], text, sizeof(text) - 1), 9);
+	assert_string_equal(text, "ray::IDLE");
+	assert_int_equal(read(fds[0], text, sizeof(text) - 1), 0);
+	close(fds[0]);
+	close(fd);
+}
+
+static void who_does_not_greet_first_is_dropped(void **state)
+{
+	int fd;
+
+	(void)state;
+	start_listener(true);
+	if (!listener)
+		skip();
+	fd = connect_here();
+	say(fd, "offer " ID " 42 11 x");
+	assert_string_equal(answer(fd), "");
+	close(fd);
+	fd = connect_here();
+	say(fd, "node 99");
+	assert_string_equal(answer(fd), "");
+	close(fd);
+}
+
+static void a_process_that_has_a_pid_here_is_dropped(void **state)
+{
+	int fd;
+
+	(void)state;
+	start_listener(false);
+	assert_true(listener > 0);
+	fd = connect_here();
+	send(fd, "node 1", 6, MSG_NOSIGNAL);
+	send(fd, "offer " ID " 42 11 x", 17 + 64, MSG_NOSIGNAL);
+	assert_string_equal(answer(fd), "");
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(the_node_offers_a_core_and_hands_it_over, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_does_not_greet_first_is_dropped, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_process_that_has_a_pid_here_is_dropped, setup, teardown),
+	};
+
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the node agent brings: the cores of a container's processes, where the node's kernel does not write them to files, and
+ * who sent them signals.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "lib/log.h"
+#include "lib/units.h"
+#include "sidecar/record/container_internal.h"
+#include "sidecar/record/discard.h"
+
+bool container_has_id(const struct container *c, const char *container_id)
+{
+	return strlen(container_id) == NODE_CONTAINER_ID_LEN && strstr(c->observer.kernel.cgroup, container_id);
+}
+
+static struct node_core *free_place(const struct container *c)
+{
+	for (size_t i = 0; i < NODE_CORES_MAX; i++)
+		if (!c->node_cores[i].stream)
+			return (struct node_core *)&c->node_cores[i];
+	return NULL;
+}
+
+int container_offer_core(const struct container *c, struct err *err)
+{
+	if (!c->crashes || !c->options->spool)
+		return err_set(err, ENOTSUP, "--cores off");
+	if (container_is_over(c))
+		return err_set(err, ESRCH, "the container has ended");
+	if (!free_place(c))
+		return err_set(err, EBUSY, "%d cores of the container are being received", NODE_CORES_MAX);
+	return core_stream_has_room(c->options->spool, err);
+}
+
+bool container_awaits_node_core(const struct container *c)
+{
+	bool failed = !c->ending.status_known || c->ending.wait_status != 0;
+
+	for (size_t i = 0; failed && i < NODE_CORES_MAX; i++)
+		if (c->node_cores[i].stream)
+			return true;
+	return false;
+}
+
+void container_cancel_node_cores(struct container *c)
+{
+	for (size_t i = 0; i < NODE_CORES_MAX; i++)
+		core_stream_cancel(TAKE_PTR(c->node_cores[i].stream));
+}
+
+/* The end of the container may have been waiting for it. */
+static void go_on_with_end(struct container *c)
+{
+	if (c->death_crash)
+		return;
+	container_find_death_crash(c);
+	if (c->death_crash ? crash_is_unwound(c->death_crash) : !container_awaits_node_core(c))
+		container_event(c, CONTAINER_UNWOUND);
+}
+
+/* Its report could not wait any longer: the backtrace and the core are added to the bundle. */
+static void add_to_report(struct container *c)
+{
+	container_find_death_crash(c);
+	if (c->death_crash && c->to_report)
+		container_keep_core(c, TAKE_PTR(c->death_crash), c->report);
+	else if (c->death_crash)
+		crash_drop(TAKE_PTR(c->death_crash), CORE_DROP_NO_FAILURE);
+	container_report_other_crashes(c);
+}
+
+static void on_received(int file, const char *why, void *arg)
+{
+	struct node_core *n = arg;
+	struct container *c = n->container;
+	const struct core_hint hint = { .pid = n->offer.pid, .signal = n->offer.signal, .comm = n->offer.comm };
+
+	n->stream = NULL;
+	if (file < 0)
+		log_warning_limited("%s: the core of PID %d from the node: %.200s", c->hello.name, (int)n->offer.pid, why);
+	else if (!container_take_core(c, &hint, file))
+		discard(&file, 1);
+	if (c->state == CONTAINER_ENDED)
+		go_on_with_end(c);
+	else if (c->state == CONTAINER_REPORTING && !c->death_crash)
+		container_find_death_crash(c);
+	else if (c->concluded) {
+		add_to_report(c);
+		container_cores_changed(c);
+	}
+}
+
+void container_node_core(struct container *c, const struct node_message *offer, int fd)
+{
+	struct node_core *n = free_place(c);
+	struct err err = { 0 };
+
+	if (!n || container_is_over(c))
+		err_set(&err, EBUSY, "it came too late");
+	else {
+		n->container = c;
+		n->offer = *offer;
+		core_stream_start(c->base, c->options->spool, fd, on_received, n, &n->stream, &err);
+	}
+	if (err.code)
+		log_warning_limited("%s: the core of PID %d from the node: %s", c->hello.name, (int)offer->pid, err_text(&err));
+}
+
+/* The agent sends within milliseconds of the signal; on a busy node it takes longer. The launcher waits for 2 s. */
+#define SENDER_WITHIN_MS 1000
+#define LINES_WITHIN_MS 150 /* the kernel's lines after its OOM kill */
+
+static bool is_vital(const struct container *c, const struct node_signal *s)
+{
+	return s->target > 0 && (s->target == c->hello.command || s->target == c->hello.launcher);
+}
+
+/* Whether the signal that ended it has been heard of. */
+static bool has_sender(const struct container *c)
+{
+	const struct node_signals *all = &c->observer.signals;
+	const struct ending *e = &c->ending;
+	pid_t target = e->status_known ? c->hello.command : c->hello.launcher;
+
+	for (size_t i = 0; i < MIN(all->n_vital, (size_t)NODE_SIGNALS_VITAL_MAX); i++)
+		/* Of an OOM kill the kernel's lines may follow. */
+		if (all->vital[i].target == target && !all->vital[i].oom && e->ended_ns - all->vital[i].at_ns < NS_PER_SEC)
+			return true;
+	return false;
+}
+
+static bool has_oom(const struct container *c)
+{
+	const struct node_signals *all = &c->observer.signals;
+
+	return all->n_vital && all->vital[(all->n_vital - 1) % NODE_SIGNALS_VITAL_MAX].oom;
+}
+
+static bool wait_for(struct container *c, int ms)
+{
+	const struct timeval within = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
+
+	return c->sender_timer && event_add(c->sender_timer, &within) == 0;
+}
+
+static void on_sender_wait_over(evutil_socket_t fd, short what, void *arg)
+{
+	struct container *c = arg;
+
+	(void)fd;
+	(void)what;
+	if (c->state == CONTAINER_ENDED)
+		container_event(c, CONTAINER_UNWOUND);
+}
+
+bool container_awaits_sender(struct container *c)
+{
+	const struct ending *e = &c->ending;
+
+	if (e->gap || (e->status_known && !WIFSIGNALED(e->wait_status)) || c->node_watches_until_ns < now_boottime_ns() || has_sender(c))
+		return false;
+	c->sender_timer = evtimer_new(c->base, on_sender_wait_over, c);
+	return wait_for(c, has_oom(c) ? LINES_WITHIN_MS : SENDER_WITHIN_MS);
+}
+
+void container_node_signal(struct container *c, const struct node_signal *s)
+{
+	node_signals_add(&c->observer.signals, s, is_vital(c, s));
+	if (c->state != CONTAINER_ENDED || !c->sender_timer || !evtimer_pending(c->sender_timer, NULL))
+		return;
+	if (has_sender(c))
+		container_event(c, CONTAINER_UNWOUND);
+	else if (has_oom(c))
+		wait_for(c, LINES_WITHIN_MS);
+}
+
+void container_node_watches(struct container *c, int64_t until_ns)
+{
+	c->node_watches_until_ns = until_ns;
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who sent the signal that ended a container or one of its processes. */
+#include "sidecar/verdict/sender.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "lib/units.h"
+
+/* A process gives its memory back before it is gone: a tenth of a second for each GiB, and more on a busy machine. */
+#define DIES_WITHIN_NS (10 * NS_PER_SEC)
+/* The end is taken for earlier than the signal by so much at most: a timer of the kernel's coarse clock. */
+#define SLACK_NS (20 * NS_PER_MS)
+/* The launcher passes a signal on at once. */
+#define FORWARDS_WITHIN_NS NS_PER_SEC
+
+/* What programs of the node are, by the kernel's names for them, which are cut to 15 bytes. */
+static const struct role {
+	const char *comm; /* the beginning of it */
+	const char *text;
+} roles[] = {
+	{ "containerd-shim", ", the container runtime," },
+	{ "containerd", ", the container runtime," },
+	{ "runc", ", the container runtime," },
+	{ "crun", ", the container runtime," },
+	{ "conmon", ", the container runtime," },
+	{ "crio", ", the container runtime," },
+	{ "dockerd", ", the container runtime," },
+	{ "systemd-oomd", ", which kills when memory runs low," },
+	{ "earlyoom", ", which kills when memory runs low," },
+	{ "oomd", ", which kills when memory runs low," },
+	{ "nohang", ", which kills when memory runs low," },
+};
+
+static const char *role_of(const char *comm)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(roles); i++)
+		if (strncmp(comm, roles[i].comm, strlen(roles[i].comm)) == 0)
+			return roles[i].text;
+	return "";
+}
+
+const char *sender_describe(const struct node_signal *s, const char *container, char text[static SENDER_TEXT_MAX])
+{
+	const char *comm = s->comm[0] ? s->comm : "a process";
+	int own = (int)(s->sender_own ? s->sender_own : s->sender);
+	const char *on_node = s->sender_own ? "" : " on the node";
+
+	switch (s->place) {
+	case NODE_SIGNAL_NODE:
+		snprintf(text, SENDER_TEXT_MAX, "%s (PID %d)%s on the node", comm, (int)s->sender, role_of(comm));
+		break;
+	case NODE_SIGNAL_SAME:
+		if (s->sender_own && s->sender_own == s->target)
+			snprintf(text, SENDER_TEXT_MAX, "itself");
+		else
+			snprintf(text, SENDER_TEXT_MAX, "%s (PID %d%s) in container %s", comm, own, on_node, container);
+		break;
+	case NODE_SIGNAL_POD:
+		snprintf(text, SENDER_TEXT_MAX, "%s (PID %d%s) in another container of the pod", comm, own, on_node);
+		break;
+	case NODE_SIGNAL_OTHER_POD:
+		snprintf(text, SENDER_TEXT_MAX, "%s (PID %d on the node) in another pod", comm, (int)s->sender);
+		break;
+	case NODE_SIGNAL_UNKNOWN:
+		snprintf(text, SENDER_TEXT_MAX, "%s (PID %d on the node), which ended right after", comm, (int)s->sender);
+		break;
+	}
+	return text;
+}
+
+/* The process whose end is the container's: the command, or the launcher where that died without a word. */
+static pid_t decisive_process(const struct observation *o)
+{
+	return o->status_known ? o->command_pid : o->launcher_pid;
+}
+
+static bool fits(const struct node_signal *s, int64_t ended_ns)
+{
+	return s->at_ns <= ended_ns + SLACK_NS && s->at_ns >= ended_ns - DIES_WITHIN_NS;
+}
+
+/* The last one to target; signal 0: an OOM kill. */
+static const struct node_signal *find(const struct observation *o, pid_t target, int signal, int64_t ended_ns)
+{
+	const struct node_signal *found = NULL;
+
+	for (size_t i = 0; target > 0 && i < o->n_signals; i++) {
+		const struct node_signal *s = &o->signals[i];
+
+		if (s->target == target && s->oom == !signal && (s->oom || s->signal == signal) && fits(s, ended_ns))
+			found = s;
+	}
+	return found;
+}
+
+/* Of one that the launcher passed on, the one that it got. */
+static const struct node_signal *origin(const struct observation *o, const struct node_signal *s)
+{
+	const struct node_signal *before;
+
+	if (!s || o->launcher_pid <= 0 || s->place != NODE_SIGNAL_SAME || s->sender_own != o->launcher_pid || s->target == o->launcher_pid)
+		return s;
+	before = find(o, o->launcher_pid, s->signal, s->at_ns);
+	return before && s->at_ns - before->at_ns <= FORWARDS_WITHIN_NS ? before : s;
+}
+
+bool sender_oom_took_command(const struct observation *o)
+{
+	return !o->container_lives && find(o, decisive_process(o), 0, o->ended_ns) != NULL;
+}
+
+unsigned int sender_oom_others(const struct observation *o)
+{
+	unsigned int n = 0;
+
+	for (size_t i = 0; i < o->n_signals; i++)
+		n += o->signals[i].oom && fits(&o->signals[i], o->ended_ns) && o->signals[i].target > 0 &&
+		     o->signals[i].target != decisive_process(o);
+	return n;
+}
+
+/* A SIGKILL that ended the container: by the wait status, or by the launcher's silence. */
+static bool was_killed(const struct observation *o)
+{
+	return !o->container_lives && !o->gap &&
+	       (!o->status_known || (WIFSIGNALED(o->wait_status) && WTERMSIG(o->wait_status) == SIGKILL));
+}
+
+bool sender_killed_command(const struct observation *o)
+{
+	return was_killed(o) && find(o, decisive_process(o), SIGKILL, o->ended_ns) != NULL;
+}
+
+enum oom sender_oom(const struct observation *o, enum oom oom, struct verdict *v)
+{
+	if (!was_killed(o) || o->group_ended_by_us)
+		return oom;
+	if (sender_oom_took_command(o)) {
+		verdict_add_evidence(v, "node agent", "the OOM killer took the %s (PID %d)", o->status_known ? "command" : "launcher",
+				     (int)decisive_process(o));
+		return OOM_PROVED;
+	}
+	return sender_killed_command(o) && (oom == OOM_UNTOLD || oom == OOM_PROBABLE) ? OOM_NO : oom;
+}
+
+/* Evidence that names a sender must not be lost for being the ninth. */
+static void add_evidence(struct verdict *v, const char *target, const struct node_signal *s, int64_t ended_ns, const char *sender)
+{
+	char age[DURATION_TEXT_MAX];
+
+	if (v->n_evidence == EVIDENCE_MAX)
+		v->n_evidence--;
+	verdict_add_evidence(v, "node agent", "%s to %s (PID %d), %s before its end, from %s", signal_name(s->signal), target,
+			     (int)s->target, duration_format(MAX(ended_ns - s->at_ns, (int64_t)0), age), sender);
+}
+
+static void append(struct verdict *v, const char *before, const char *text)
+{
+	size_t n = strlen(v->sentence);
+
+	n -= n > 0 && v->sentence[n - 1] == '.';
+	snprintf(v->sentence + n, sizeof(v->sentence) - n, "%s%s.", before, text);
+}
+
+/* Only the kernel's own word for the process itself is taken: then nobody else ended it. */
+static void of_container(const struct observation *o, struct verdict *v)
+{
+	const struct node_signal *s = origin(o, find(o, decisive_process(o), v->signal, o->ended_ns));
+	bool exited = o->status_known && !WIFSIGNALED(o->wait_status);
+	char sender[SENDER_TEXT_MAX];
+
+	/* A shell's exit code tells of another process, of which only the shell knows. */
+	if (!s || exited)
+		return;
+	sender_describe(s, o->container, sender);
+	add_evidence(v, s->target == o->launcher_pid ? "the launcher" : "the command", s, o->ended_ns, sender);
+	if (v->class == FAILURE_KILLED) {
+		v->confidence = CONFIDENCE_CERTAIN;
+		snprintf(v->sentence, sizeof(v->sentence), "Container %s was killed with SIGKILL from %s.", o->container, sender);
+	} else if (v->class != FAILURE_POD_DELETED && v->class == failure_class_of_signal(v->signal))
+		append(v, ", sent by ", sender);
+}
+
+/* One of its processes, of which the verdict has the PID. */
+static void of_process(const struct observation *o, struct verdict *v)
+{
+	int64_t ended_ns = o->process ? o->process->ended_ns : o->ended_ns;
+	const struct node_signal *s;
+	char sender[SENDER_TEXT_MAX], text[SENDER_TEXT_MAX + 32];
+
+	for (size_t i = 0; i < o->n_ends; i++)
+		if (o->ends[i].pid == v->process.pid)
+			ended_ns = o->ends[i].ended_ns;
+	s = find(o, v->process.pid, v->process.signal, ended_ns);
+	if (!s)
+		return;
+	sender_describe(s, o->container, sender);
+	add_evidence(v, v->process.name[0] ? v->process.name : "the process", s, ended_ns, sender);
+	snprintf(text, sizeof(text), "%s came from %s", signal_name(s->signal), sender);
+	append(v, "; ", text);
+}
+
+void sender_verdict(const struct observation *o, struct verdict *v)
+{
+	if (o->gap)
+		return;
+	if (v->process.pid > 0 && v->process.signal > 0 && v->class != FAILURE_KERNEL_OOM_PROCESS)
+		of_process(o, v);
+	else if (!o->container_lives && v->signal > 0)
+		of_container(o, v);
+}
