@@ -11,6 +11,7 @@
 #include "operator/cache/intake.h"
 #include "operator/cache/list_decoder.h"
 #include "operator/cache/list_watch.h"
+#include "operator/cache/recent_ends.h"
 #include "operator/cache/watch_decoder.h"
 
 #define LIST_DEADLINE_NS (60 * NS_PER_SEC)
@@ -31,6 +32,8 @@ struct informer {
 	void *arg;
 
 	struct reflector reflector;
+	char list_rv[REFLECTOR_RV_MAX]; /* of the last list or initial events that were read to the end */
+	struct recent_ends ends; /* since then */
 	struct store store;
 	struct store fresh; /* what was read of a list or stream that is not complete yet */
 	struct watch_decoder decoder;
@@ -164,6 +167,7 @@ static int on_error_event(struct informer *informer, const cJSON *status)
 static void swap(struct informer *informer)
 {
 	store_swap(&informer->store, &informer->fresh, informer->reflector.rv, informer->on_change, informer->arg);
+	snprintf(informer->list_rv, sizeof(informer->list_rv), "%s", informer->reflector.rv);
 	malloc_trim(0); /* what reading the list took is not needed again for long */
 }
 
@@ -178,6 +182,8 @@ static int take_event(struct informer *informer, struct watch_event *event, bool
 	if (event->type == WATCH_DELETED) {
 		_cleanup_free_ char *key = object_key(event->object);
 		intake_prepare(&informer->intake, event->object);
+		recent_ends_add(&informer->ends, json_str(event->object, "metadata.uid"),
+				json_str(event->object, "metadata.resourceVersion"));
 		if (key)
 			store_remove(store, key, event->object, on_change, informer->arg);
 		return 0;
@@ -447,14 +453,27 @@ void informer_drop_views(struct informer *informer)
 	store_drop_views(&informer->store);
 }
 
+/*
+ * What the watch or a list has passed already it has shown, and maybe the object's end after it. An
+ * object of which it has shown neither was lost on the way.
+ */
+static bool is_news(const struct informer *informer, const cJSON *object)
+{
+	const char *rv = json_str(object, "metadata.resourceVersion");
+	_cleanup_free_ char *key = object_key(object);
+
+	if (rv_compare(rv, informer->reflector.rv) > 0)
+		return true;
+	return key && rv_compare(rv, informer->list_rv) > 0 && !store_has(&informer->store, key) &&
+	       !recent_ends_may_have(&informer->ends, json_str(object, "metadata.uid"), rv);
+}
+
 void informer_learn(struct informer *informer, cJSON *object)
 {
-	/* What the watch has passed already it has told, and maybe the object's end after it. */
-	if (resource_of(object) != informer->objects.resource ||
-	    rv_compare(json_str(object, "metadata.resourceVersion"), informer->reflector.rv) <= 0)
-		cJSON_Delete(object);
-	else
+	if (resource_of(object) == informer->objects.resource && is_news(informer, object))
 		intake_learn(&informer->intake, &informer->store, object, informer->on_change, informer->arg);
+	else
+		cJSON_Delete(object);
 }
 
 void informer_learn_gone(struct informer *informer, const char *key, const char *uid)

@@ -50,7 +50,10 @@ bool informer_synced(const struct informer *informer);
 const struct store *informer_store(const struct informer *informer);
 void informer_drop_views(struct informer *informer);
 
-/* The answer to a write of ours: read your own writes. Takes the object; an object of another kind is dropped. */
+/*
+ * The answer to a write of ours, or to a GET: read your own writes. Takes the object. Drops one of another kind, and one that the
+ * watch has shown already, or may have.
+ */
 void informer_learn(struct informer *informer, cJSON *object);
 /* An object that we deleted is gone; uid says which one. */
 void informer_learn_gone(struct informer *informer, const char *key, const char *uid);

@@ -245,7 +245,7 @@ static void own_writes_are_read_at_once_unless_the_watch_has_passed_them(void **
 	bed_start(&bed, script, ARRAY_SIZE(script), 1, false);
 	informer_learn(bed.informer, written(META("new", "u2", "12")));
 	assert_non_null(store_get(informer_store(bed.informer), "ns/new"));
-	/* Created as 9 and, since the watch stands at 11 and has it not, deleted again: a ghost. */
+	/* Created as 9 and, since the list of version 10 does not have it, deleted again: a ghost. */
 	informer_learn(bed.informer, written(META("ghost", "u3", "9")));
 	assert_null(store_get(informer_store(bed.informer), "ns/ghost"));
 	informer_learn_gone(bed.informer, "ns/new", "another");
@@ -253,6 +253,27 @@ static void own_writes_are_read_at_once_unless_the_watch_has_passed_them(void **
 	informer_learn_gone(bed.informer, "ns/new", "u2");
 	assert_null(store_get(informer_store(bed.informer), "ns/new"));
 	informer_learn(bed.informer, cJSON_CreateObject());
+	bed_stop(&bed);
+}
+
+static void an_object_that_the_watch_has_lost_is_learned_from_the_answer_to_its_creation(void **state)
+{
+	static const struct exchange script[] = {
+		NO_STREAMS,
+		{ "GET", "limit=500", 200, LIST("10", "", "[]") },
+		{ "GET", "watch=1", 200,
+		  EVENT("ADDED", META("a", "u1", "11")) EVENT("ADDED", META("b", "u2", "14")) EVENT("DELETED", META("b", "u2", "15")),
+		  NULL, NULL, true },
+	};
+	struct bed bed;
+	(void)state;
+
+	bed_start(&bed, script, ARRAY_SIZE(script), 3, false);
+	/* Its answer is late: the watch has shown beginning and end. */
+	informer_learn(bed.informer, written(META("b", "u2", "14")));
+	assert_null(store_get(informer_store(bed.informer), "ns/b"));
+	informer_learn(bed.informer, written(META("lost", "u3", "13")));
+	assert_non_null(store_get(informer_store(bed.informer), "ns/lost"));
 	bed_stop(&bed);
 }
 
@@ -357,6 +378,7 @@ int main(void)
 		cmocka_unit_test(a_410_in_the_stream_lists_again_and_tells_what_was_missed),
 		cmocka_unit_test(metadata_alone_is_kept_where_that_is_enough_and_null_is_an_empty_list),
 		cmocka_unit_test(own_writes_are_read_at_once_unless_the_watch_has_passed_them),
+		cmocka_unit_test(an_object_that_the_watch_has_lost_is_learned_from_the_answer_to_its_creation),
 		cmocka_unit_test(a_stream_fills_the_copy_and_goes_on_as_its_watch),
 		cmocka_unit_test(a_stream_that_is_cut_is_thrown_away_and_the_old_copy_serves),
 		cmocka_unit_test(a_version_that_is_too_new_for_the_server_is_given_up),

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The latest objects that a watch said were deleted. */
+#include "operator/cache/recent_ends.h"
+
+#include <stdlib.h>
+
+#include "lib/macros.h"
+
+/* FNV-1a: two uids are equal or differ, nothing depends on how. */
+static uint64_t hash_of(const char *uid)
+{
+	uint64_t hash = 0xcbf29ce484222325;
+
+	for (; *uid; uid++)
+		hash = (hash ^ (unsigned char)*uid) * 0x100000001b3;
+	return hash;
+}
+
+/* Versions are numbers on every API server so far; another one would be read as 0, "not known". */
+static uint64_t number_of(const char *rv)
+{
+	return rv ? strtoull(rv, NULL, 10) : 0;
+}
+
+void recent_ends_add(struct recent_ends *ends, const char *uid, const char *rv)
+{
+	ends->list[ends->n++ % RECENT_ENDS_MAX] =
+		(struct recent_end){ hash_of(uid ? uid : ""), number_of(rv) };
+}
+
+bool recent_ends_may_have(const struct recent_ends *ends, const char *uid, const char *rv)
+{
+	uint64_t hash = hash_of(uid ? uid : ""), version = number_of(rv);
+	const struct recent_end *oldest = &ends->list[ends->n % RECENT_ENDS_MAX];
+
+	if (!uid || version == 0 || (ends->n >= RECENT_ENDS_MAX && version < oldest->rv))
+		return true;
+	for (size_t i = 0; i < MIN(ends->n, (size_t)RECENT_ENDS_MAX); i++)
+		if (ends->list[i].uid_hash == hash)
+			return true;
+	return false;
+}
