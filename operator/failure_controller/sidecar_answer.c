@@ -170,9 +170,9 @@ static bool take_failures(const struct answer_sinks *sinks, struct sidecar_memor
 	}
 	if (lost) {
 		metrics_add(sinks->metrics, METRIC_POLL_FAILURES_LOST, lost, "%s", "");
-		log_warning_limited(
-			"pod %s: its sidecar tells of %u failures that are none, or too many", key,
-			lost);
+		log_warning_limited("pod %s: ignored %u failures from its sidecar (malformed, or over "
+				    "the rate limit)",
+				    key, lost);
 	}
 	return lost == report->refused && !later;
 }
