@@ -211,11 +211,21 @@ static bool lives_in(const struct snapshot *s, pid_t pid)
 	return false;
 }
 
+/* Most of the memory was in processes that this look has not seen: one of them is the likelier victim. */
+static bool is_dwarf(const struct snapshot *s, const struct process *p)
+{
+	int64_t seen = 0;
+
+	for (size_t i = 0; i < s->n_top; i++)
+		seen += s->top[i].rss;
+	return seen < s->memory.anon / 2 && p->rss < s->memory.anon / 64;
+}
+
 const struct process *snapshot_victim(const struct snapshot *before, const struct snapshot *after)
 {
 	for (size_t i = 0; i < before->n_top; i++)
 		if (!lives_in(after, before->top[i].pid))
-			return &before->top[i];
+			return is_dwarf(before, &before->top[i]) ? NULL : &before->top[i];
 	return NULL;
 }
 

@@ -100,6 +100,25 @@ static void the_victim_is_the_largest_that_has_ended_or_has_no_memory_left(void 
 	}
 }
 
+static void a_small_process_is_no_victim_where_a_large_one_was_not_seen(void **state)
+{
+	const struct seen before = { 40, 40, { 2, 1 } }, after = { 20, 40, { 1 } };
+	struct snapshot s = snapshot_of(&before), later = snapshot_of(&after);
+
+	(void)state;
+	s.top[0].rss = s.top[1].rss = MIB / 4;
+	later.top[0].rss = MIB / 4;
+	s.memory.anon = 20 * MIB;
+	assert_null(snapshot_victim(&s, &later));
+	/* What they hold is all there is. */
+	s.memory.anon = MIB / 2;
+	assert_int_equal(snapshot_victim(&s, &later)->pid, 2);
+	/* It began to grow after this look. */
+	s.memory.anon = 20 * MIB;
+	s.top[0].rss = MIB;
+	assert_int_equal(snapshot_victim(&s, &later)->pid, 2);
+}
+
 static void what_a_new_cgroup_counted_before_it_was_met_is_of_this_life(void **state)
 {
 	static struct observer o;
@@ -205,6 +224,7 @@ int main(void)
 		cmocka_unit_test(the_snapshot_that_shows_the_largest_is_taken),
 		cmocka_unit_test(what_was_before_the_oom_killer_came_wins),
 		cmocka_unit_test(the_victim_is_the_largest_that_has_ended_or_has_no_memory_left),
+		cmocka_unit_test(a_small_process_is_no_victim_where_a_large_one_was_not_seen),
 		cmocka_unit_test(what_a_new_cgroup_counted_before_it_was_met_is_of_this_life),
 		cmocka_unit_test(one_too_small_to_be_listed_has_ended_too_if_fewer_are_left),
 		cmocka_unit_test(a_group_kill_is_survived_by_who_lives_a_second_later),
