@@ -133,9 +133,15 @@ static void walk_entries(struct walk *w, DIR *dir, const char *path, unsigned in
 	}
 }
 
+/* "" is the cgroup that the root descriptor is of. */
+static int open_cgroup(int root_fd, const char *path)
+{
+	return rootfd_open(root_fd, *path ? path : "/", O_RDONLY | O_DIRECTORY, NULL);
+}
+
 static void walk_into(struct walk *w, const char *path, unsigned int depth)
 {
-	int fd = rootfd_open(w->tree->root_fd, path, O_RDONLY | O_DIRECTORY, NULL);
+	int fd = open_cgroup(w->tree->root_fd, path);
 	struct stat st;
 	DIR *dir;
 
@@ -211,7 +217,7 @@ static void notice(struct memcg_tree *t, int64_t now_ns)
 void memcg_tree_init(struct memcg_tree *t, int root_fd, const struct memcg_place *place)
 {
 	*t = (struct memcg_tree){ .root_fd = root_fd, .place = *place, .changed = true };
-	t->base_fd = rootfd_open(root_fd, place->path, O_RDONLY | O_DIRECTORY, NULL);
+	t->base_fd = open_cgroup(root_fd, place->path);
 	t->inotify_fd = -1;
 }
 

@@ -36,11 +36,7 @@ static bool must_walk(int code)
 
 int rootfd_open(int root_fd, const char *path, int flags, struct err *err)
 {
-	int fd;
-
-	if (!*path)
-		path = "/";
-	fd = open_by_kernel(root_fd, path, flags, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+	int fd = open_by_kernel(root_fd, path, flags, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 
 	if (must_walk(fd))
 		fd = root_walk_open(root_fd, path, flags, ROOT_WALK_LINKS_MAX);

@@ -13,7 +13,7 @@
 #include "lib/err.h"
 #include "lib/strbuf.h"
 
-/* Opens a path below root_fd, "" is root_fd itself; flags as in open(2). The caller closes the result. */
+/* Opens a path below root_fd; flags as in open(2). The caller closes the result. */
 int rootfd_open(int root_fd, const char *path, int flags, struct err *err);
 
 /* The same where no symbolic link is wanted on the way, and no ".." out of dir_fd. A negative errno on failure. */
