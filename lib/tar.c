@@ -81,7 +81,7 @@ static int64_t octal(const char *text, size_t len)
 static bool is_safe(const char *name)
 {
 	for (const char *c = name; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 0x7f || *c == '\\')
+		if ((unsigned char)*c < ' ' || (unsigned char)*c >= 0x7f || *c == '\\')
 			return false;
 	for (const char *part = name;; part++) {
 		if (*part == '/' || *part == '.' || !*part)

@@ -58,7 +58,7 @@ static void zeros_are_the_end(void **state)
 
 static void a_name_that_leads_elsewhere_is_not_accepted(void **state)
 {
-	static const char *const names[] = { "/etc/passwd", "../x", "a/../../x", "a//b", "a/", ".hidden", "a/.hidden", ".", "a\nb", "a\x7f", "a\\b" };
+	static const char *const names[] = { "/etc/passwd", "../x", "a/../../x", "a//b", "a/", ".hidden", "a/.hidden", ".", "a\nb", "a\x7f", "a\\b", "a\xc2\x9b", "\xe2\x80\xae" };
 	char block[TAR_BLOCK], name[TAR_NAME_MAX];
 	int64_t size;
 	(void)state;

@@ -99,7 +99,9 @@ static int wait_for_pod(const struct job *job, struct err *err)
 static void delete_pod(const struct job *job)
 {
 	const struct stream stream = { .shielded = true };
-	const char *const args[] = { "delete", "pod", job->name, "--namespace", job->namespace, "--ignore-not-found", "--wait=false", NULL };
+	/* Without a limit a signal would have to wait for an API server that does not answer. */
+	const char *const args[] = { "delete", "pod", job->name, "--namespace", job->namespace, "--ignore-not-found", "--wait=false",
+				     "--request-timeout=20s", NULL };
 	struct err err = { 0 };
 
 	if (kubectl_stream(job->kubectl, args, &stream, &err) < 0)
@@ -149,7 +151,7 @@ static int finish(const struct job *job, const char *directory, struct err *err)
 	fprintf(stderr, "%zu files, %s, are in %s, and each is what MANIFEST.json says.\n", job->archive.files,
 		size_format((uint64_t)job->bytes, text), directory);
 	if (missing.len)
-		fprintf(stderr, "The store does not have these any more:\n%s", strbuf_str(&missing));
+		fprintf(stderr, "These are not in the archive, because the store does not have them any more, or cannot give them:\n%s", strbuf_str(&missing));
 	return 0;
 }
 

@@ -31,11 +31,6 @@ void stream_catch_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-int stream_signal(void)
-{
-	return caught;
-}
-
 static _Noreturn void become(const char *const *argv, int in, int out, bool shielded)
 {
 	/* A Ctrl-C at the terminal goes to a whole group of processes. */

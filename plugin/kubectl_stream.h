@@ -21,8 +21,6 @@ struct stream {
 };
 
 void stream_catch_signals(void);
-/* The signal that came; 0: none did. */
-int stream_signal(void);
 
 /* As kubectl_json; -EINTR: a signal came. */
 int kubectl_stream(const struct kubectl *kubectl, const char *const *args, const struct stream *stream, struct err *err);

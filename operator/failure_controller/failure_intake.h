@@ -26,6 +26,7 @@ struct failure_writer {
 	bool walks; /* through all pods; until it is done, nobody knows which of them still have to be recorded */
 	int64_t walks_since_ns;
 	bool told_older_crd;
+	int64_t refused_by_crd_ns; /* when the CRD was last found too old; 0: never */
 };
 
 /* A part of a walk through all pods: an event's callback. */

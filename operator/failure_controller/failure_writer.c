@@ -18,6 +18,8 @@
  * leader may be missed: the Lease lasts 15 s.
  */
 #define STANDBY_NS (60 * NS_PER_SEC)
+/* A CRD that was upgraded takes the next failure, so nothing but time shows it. */
+#define CRD_OUTDATED_NS (3600 * NS_PER_SEC)
 
 static void run(evutil_socket_t fd, short what, void *arg);
 
@@ -67,7 +69,12 @@ void failure_writer_free(struct failure_writer *writer)
 
 void failure_writer_metrics(const struct failure_writer *writer)
 {
-	metrics_set(writer->o.metrics, METRIC_FAILURES_PENDING, (double)failure_writer_n_pending(writer), "%s", "");
+	/* What a standby keeps for a minute is the leader's to write. */
+	bool leads = writer->o.is_leader(writer->o.arg);
+	bool outdated = writer->refused_by_crd_ns && now_boottime_ns() - writer->refused_by_crd_ns < CRD_OUTDATED_NS;
+
+	metrics_set(writer->o.metrics, METRIC_FAILURES_PENDING, leads ? (double)failure_writer_n_pending(writer) : 0, "%s", "");
+	metrics_set(writer->o.metrics, METRIC_CRDS_OUTDATED, outdated, "%s", "");
 	failure_counts_publish(&writer->counts, now_boottime_ns(), writer->o.metrics);
 }
 
@@ -142,7 +149,7 @@ static void create(struct failure_writer *writer, struct pending_failure *p);
 /* Said once: it is the same for all failures until somebody upgrades the CRD. */
 static void tell_older_crd(struct failure_writer *writer, const char *what, const struct err *err)
 {
-	metrics_set(writer->o.metrics, METRIC_CRDS_OUTDATED, 1, "%s", "");
+	writer->refused_by_crd_ns = now_boottime_ns();
 	if (writer->told_older_crd)
 		return;
 	writer->told_older_crd = true;

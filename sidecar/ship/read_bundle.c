@@ -115,16 +115,27 @@ static int put_rest(struct reading *r, const struct plan_item *file, struct faul
 	return put_padding(r, file->size, fault);
 }
 
+/* A file that cannot be had is left out: the others can. */
+static int leave_out(const struct plan_item *file, const char *why)
+{
+	log_warning("%s is left out: %s", file->name, why);
+	return 0;
+}
+
 static int put_file(struct reading *r, const struct plan_item *file, struct fault *fault)
 {
+	char block[TAR_BLOCK];
+	struct err err = { 0 };
+
 	strbuf_reset(&r->chunk);
+	if (tar_header_make(file->name, file->size, block, &err) < 0)
+		return leave_out(file, err_text(&err));
 	if (get(r, file->name, 0, &r->chunk, fault) < 0)
-		return -1;
-	if (r->chunk.len == 0 && file->size > 0) {
-		log_warning("%s is in " PLAN_MANIFEST ", and the store does not have it any more", file->name);
-		return 0;
-	}
-	if (put_header(r, file->name, file->size, fault) < 0)
+		/* S3 answers so for what is not there, too, to those who may not list. */
+		return fault->kind == FAULT_PERMISSION ? leave_out(file, fault->text) : -1;
+	if (r->chunk.len == 0 && file->size > 0)
+		return leave_out(file, "it is in " PLAN_MANIFEST ", and the store does not have it any more");
+	if (put(r, block, sizeof(block), fault) < 0)
 		return -1;
 	return put_rest(r, file, fault);
 }

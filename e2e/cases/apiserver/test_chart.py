@@ -300,7 +300,9 @@ def test_by_default_nothing_needs_a_crd_of_others(plane):
     assert groups == {"v1", "apps", "policy", "rbac.authorization.k8s.io", "admissionregistration.k8s.io", "apiextensions.k8s.io"}
 
 
-@pytest.mark.parametrize("sets", [(), ("manageRayClusters=true", "recording.kernelLog.enabled=true"), ("watchNamespace=NAMESPACE",)])
+@pytest.mark.parametrize("sets", [
+    (), ("manageRayClusters=true", "recording.kernelLog.enabled=true", "nodeAgent.enabled=true"),
+    ("watchNamespace=NAMESPACE", "nodeAgent.enabled=true", "nodeAgent.kernelLog=true")])
 def test_kubernetes_itself_knows_each_field_of_what_is_rendered(plane, api, sets, tmp_path):
     """It is asked in place of kubeconform, whose schemas say less. Kinds of the Prometheus operator have no CRD here."""
     sets = [s.replace("NAMESPACE", api.namespace) for s in sets]

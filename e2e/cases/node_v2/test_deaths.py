@@ -186,9 +186,10 @@ while os.path.isdir(there):
 def test_with_the_sidecar_killed_in_the_middle_an_oom_kill_is_explained_and_what_is_missing_is_named(deaths, node):
     status = deaths.wait_watched("memory", 2)
     code = KILL_OTHERS % status["containerID"].partition("://")[2]
+    before = deaths.sidecar("memory")["restartCount"]
     with subprocess.Popen(["kubectl", "--namespace", deaths.clusters["memory"].k.namespace, "exec", "-i", "root", "--", "python3", "-c", code]) as killer:
         wait_for("the sidecar's end", lambda: "running" not in deaths.sidecar("memory")["state"] or
-                 deaths.sidecar("memory")["lastState"], interval=0.2)
+                 deaths.sidecar("memory")["restartCount"] > before, interval=0.2)
         deaths.go.start("memory", 2)
         failure = deaths.failure("memory", 2)
         killer.wait(120)
