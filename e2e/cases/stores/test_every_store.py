@@ -45,6 +45,18 @@ def test_what_was_shipped_is_read_back_as_an_archive_the_manifest_first(store, l
     assert list(files)[:4] == ["MANIFEST.json", "report.txt", "report.json", "report.html"] and list(files)[-1].startswith("core")
 
 
+def test_a_file_that_reads_like_an_answer_of_the_store_is_a_file(store, bundle):
+    bundle.write("logs/raylet.out", b"<Error><Code>NoSuchKey</Code><Message>gone</Message></Error>\n" * 3)
+    bundle.write(f"logs/job-driver-{'x' * 120}.log", b"no archive has room for this name\n")
+    bundle.commit()
+    shipped(store, bundle)
+    done, files = read_back(store)
+    assert done.returncode == 0, done.stderr
+    long_name = {name for name in bundle.files if len(name) > 120}
+    assert files == {name: data for name, data in bundle.files.items() if name not in long_name}
+    assert b"is left out" in done.stderr
+
+
 def test_a_bundle_that_is_not_complete_is_not_read(store, bundle):
     done, _ = read_back(store)
     assert done.returncode == 3 and b"no complete bundle" in done.stderr and not done.stdout
