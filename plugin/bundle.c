@@ -151,7 +151,9 @@ static int finish(const struct job *job, const char *directory, struct err *err)
 	fprintf(stderr, "%zu files, %s, are in %s, and each is what MANIFEST.json says.\n", job->archive.files,
 		size_format((uint64_t)job->bytes, text), directory);
 	if (missing.len)
-		fprintf(stderr, "These are not in the archive, because the store does not have them any more, or cannot give them:\n%s", strbuf_str(&missing));
+		fprintf(stderr,
+			"These files are missing: the store does not have them any more, or cannot give them:\n%s",
+			strbuf_str(&missing));
 	return 0;
 }
 
