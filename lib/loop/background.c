@@ -63,11 +63,6 @@ void background_limit(struct background *b, int64_t within_ns)
 		event_add(b->event, &within);
 }
 
-bool background_busy(const struct background *b)
-{
-	return b->event != NULL;
-}
-
 void background_cancel(struct background *b)
 {
 	if (b->event)

@@ -26,9 +26,6 @@ int background_start(struct background *b, struct event_base *base, errand_fn fn
 /* It has within_ns from now on. */
 void background_limit(struct background *b, int64_t within_ns);
 
-/* Whether done is still to be called. */
-bool background_busy(const struct background *b);
-
 /* Kills it without waiting; done is not called. */
 void background_cancel(struct background *b);
 

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -15,11 +16,13 @@
 #include "lib/json.h"
 #include "lib/log.h"
 #include "lib/loop/child.h"
+#include "lib/loop/errand.h"
 #include "lib/units.h"
 
 #define FILE_MAX ((uint64_t)64 << 20) /* of one; four are taken at a time, and the volume is 256 MiB larger than the spool */
 #define FILE_MIN ((uint64_t)4 << 20) /* below this it is not worth it */
 #define WITHIN_NS (110 * NS_PER_SEC) /* the node gives up after two minutes */
+#define OPEN_WITHIN_NS (1500 * NS_PER_MS) /* the launcher waits for 2 s after the end of its command */
 #define ANSWER_MAX 4096
 #define ERRORS_MAX 4096
 
@@ -30,6 +33,9 @@ struct core_stream {
 	void *arg;
 };
 
+/* What asks the disk: one process, however many cores come while the disk does not answer. */
+static struct errand disk = ERRAND_NONE;
+
 static uint64_t room_in(const char *directory)
 {
 	struct statvfs fs;
@@ -37,9 +43,25 @@ static uint64_t room_in(const char *directory)
 	return statvfs(directory, &fs) < 0 ? 0 : MIN((uint64_t)fs.f_bavail * fs.f_frsize / 4, FILE_MAX);
 }
 
+static void ask_room(const void *directory, void *out)
+{
+	uint64_t room = room_in(directory);
+
+	memcpy(out, &room, sizeof(room));
+}
+
+static int set_no_answer(const char *directory, struct err *err)
+{
+	return err_set(err, ETIMEDOUT, "%s: the filesystem does not answer", directory);
+}
+
 int core_stream_has_room(const char *directory, struct err *err)
 {
-	return room_in(directory) < FILE_MIN ? err_set(err, ENOSPC, "%s", directory) : 0;
+	uint64_t room;
+
+	if (!errand_call(&disk, ask_room, directory, &room, sizeof(room), OPEN_WITHIN_NS))
+		return set_no_answer(directory, err);
+	return room < FILE_MIN ? err_set(err, ENOSPC, "%s", directory) : 0;
 }
 
 /* Not every filesystem makes files without a name. */
@@ -56,6 +78,61 @@ static int new_file(const char *directory, struct err *err)
 		return err_set(err, errno, "%s", path);
 	unlink(path);
 	return fd;
+}
+
+struct opening {
+	const char *directory;
+	int pipe_fd; /* one that hangs is not to keep it */
+	int file; /* ours, -1: there is none */
+	bool answered;
+	struct opened {
+		uint64_t room;
+		struct err err;
+	} opened;
+};
+
+/* The errand. */
+static void open_file(int fd, void *arg)
+{
+	const struct opening *o = arg;
+	struct opened opened = { .room = 0 };
+	int file;
+
+	close(o->pipe_fd);
+	file = new_file(o->directory, &opened.err);
+	opened.room = room_in(o->directory);
+	errand_send(fd, &opened, sizeof(opened), file);
+}
+
+static bool on_opened(const void *data, size_t len, int passed_fd, void *arg)
+{
+	struct opening *o = arg;
+
+	if (len != sizeof(o->opened) || o->answered) {
+		closep(&passed_fd);
+		return false;
+	}
+	memcpy(&o->opened, data, len);
+	o->file = passed_fd;
+	o->answered = true;
+	return false; /* until its end: the next core is not to find it busy */
+}
+
+static int open_within_time(const char *directory, int pipe_fd, uint64_t *ret_room, struct err *err)
+{
+	struct opening o = { .directory = directory, .pipe_fd = pipe_fd, .file = -1 };
+
+	if (errand_start(&disk, open_file, &o, err) < 0)
+		return -err->code;
+	errand_wait(&disk, OPEN_WITHIN_NS, on_opened, &o);
+	if (!o.answered)
+		return set_no_answer(directory, err);
+	if (o.file < 0) {
+		*err = o.opened.err;
+		return err->code ? -err->code : err_set(err, EMFILE, "%s", directory);
+	}
+	*ret_room = o.opened.room;
+	return o.file;
 }
 
 static void say_what_is_left_out(const struct child_result *r)
@@ -94,6 +171,7 @@ int core_stream_start(struct event_base *base, const char *directory, int pipe_f
 	struct child_work work = { .path = path, .argv = argv, .n_fds = 2, .output_max = ANSWER_MAX, .errors_max = ERRORS_MAX,
 				   .no_new_privs = true, .within_ns = WITHIN_NS };
 	struct core_stream *s;
+	uint64_t room = 0;
 	int rc;
 
 	if (child_beside(argv[0], path, err) < 0)
@@ -101,10 +179,10 @@ int core_stream_start(struct event_base *base, const char *directory, int pipe_f
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return err_set(err, ENOMEM, "core");
-	*s = (struct core_stream){ .file = new_file(directory, err), .done = done, .arg = arg };
+	*s = (struct core_stream){ .file = open_within_time(directory, pipe_fd, &room, err), .done = done, .arg = arg };
 	rc = s->file;
 	if (rc >= 0) {
-		snprintf(max, sizeof(max), "%" PRIu64, MAX(room_in(directory), FILE_MIN));
+		snprintf(max, sizeof(max), "%" PRIu64, MAX(room, FILE_MIN));
 		work.fds[0] = pipe_fd;
 		work.fds[1] = s->file;
 		rc = child_start(base, &work, on_received, s, &s->child, err);

@@ -266,6 +266,9 @@ static struct crash *begin(struct crashes *c, int core_fd, const struct core_loo
 		*err = look->err;
 		if (!err->code)
 			err_set(err, ENOMEM, "crash");
+		/* Which a soft mount answers; to the caller it would mean that the descriptor is still its own. */
+		if (err->code == ETIMEDOUT)
+			err->code = EIO;
 		return NULL;
 	}
 	crash->owner = c;

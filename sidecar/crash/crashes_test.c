@@ -168,12 +168,15 @@ static void a_bundle_waits_for_a_backtrace_that_is_on_its_way(void **state)
 
 /* A core on a filesystem that does not answer: what reads it hangs. */
 static bool core_hangs;
+static bool core_times_out; /* as on a soft NFS mount */
 int __real_elf_core_open(int fd, struct elf_core *ret_core, struct err *err);
 int __wrap_elf_core_open(int fd, struct elf_core *ret_core, struct err *err);
 int __wrap_elf_core_open(int fd, struct elf_core *ret_core, struct err *err)
 {
 	while (core_hangs)
 		pause();
+	if (core_times_out)
+		return err_set(err, ETIMEDOUT, "read core");
 	return __real_elf_core_open(fd, ret_core, err);
 }
 
@@ -192,6 +195,20 @@ static void a_core_that_does_not_answer_stays_the_callers(void **state)
 	assert_false(crashes_busy(crashes));
 }
 
+static void a_core_that_could_not_be_read_is_taken_from_the_caller(void **state)
+{
+	int fd = open(SEED, O_RDONLY | O_CLOEXEC);
+	struct err err = { 0 };
+	(void)state;
+
+	core_times_out = true;
+	assert_null(crashes_take(crashes, fd, &(struct core_hint){ .comm = "python" }, &err));
+	core_times_out = false;
+	assert_int_equal(err.code, EIO);
+	assert_int_equal(fcntl(fd, F_GETFD), -1);
+	assert_int_equal(stats.dropped[CORE_DROP_NO_CORE], 1);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -201,6 +218,7 @@ int main(void)
 		TEST(a_bundle_waits_for_a_backtrace_that_is_on_its_way),
 		TEST(what_is_no_core_is_counted_as_such),
 		TEST(a_core_that_does_not_answer_stays_the_callers),
+		TEST(a_core_that_could_not_be_read_is_taken_from_the_caller),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -138,7 +138,7 @@ static void escape(char *to, size_t size, const char *from, size_t len)
 	snprintf(to, size, "%s", strbuf_str(&text));
 }
 
-static bool is_crash_of_ours(const struct kernel_question *q, const struct kmsg_line *l)
+static bool is_crash_of_suspect(const struct kernel_question *q, const struct kmsg_line *l)
 {
 	for (size_t i = 0; i < q->n_suspects; i++) {
 		const struct kernel_suspect *s = &q->suspects[i];
@@ -146,10 +146,10 @@ static bool is_crash_of_ours(const struct kernel_question *q, const struct kmsg_
 		if (s->pid > 0 ? l->pid == s->pid : kernel_suspect_is_named(s, l->name))
 			return true;
 	}
-	return q->own_lines;
+	return false;
 }
 
-static void find_crash(const struct kmsg_log *log, const struct kernel_question *q, struct kernel_evidence *e)
+static bool find_crash(const struct kmsg_log *log, const struct kernel_question *q, bool of_anyone, struct kernel_evidence *e)
 {
 	for (size_t i = log->n; i-- > 0;) {
 		const struct kmsg_entry *entry = &log->entries[i];
@@ -160,11 +160,12 @@ static void find_crash(const struct kmsg_log *log, const struct kernel_question 
 		if (entry->priority >> 3 != 0 || entry->time_us < 0 ||
 		    kmsg_parse_line(kmsg_text(log, i), entry->len, &l) != KMSG_CRASH)
 			continue;
-		if (is_crash_of_ours(q, &l)) {
+		if (of_anyone || is_crash_of_suspect(q, &l)) {
 			escape(e->crash, sizeof(e->crash), kmsg_text(log, i), entry->len);
-			return;
+			return true;
 		}
 	}
+	return false;
 }
 
 /* "[ 3886.466192] text" as dmesg prints it; what user space wrote is marked. */
@@ -229,7 +230,9 @@ void kernel_evidence_find(const struct kmsg_log *log, const struct kernel_questi
 		first = k->first;
 		last = k->last + 1;
 	}
-	find_crash(log, q, &e);
+	/* The pod's other containers have their processes in the node agent's lines, too. */
+	if (!find_crash(log, q, false, &e) && q->own_lines)
+		find_crash(log, q, true, &e);
 	if (log->lost > 0)
 		strbuf_addf(excerpt, "(%" PRId64 " records were overwritten before they could be read)\n", log->lost);
 	for (size_t i = first; i < last; i++)

@@ -489,9 +489,26 @@ static void a_long_log_is_cut_to_its_end(void **state)
 	assert_non_null(strstr(strbuf_str(&f.excerpt), "line 999\n"));
 }
 
+static void of_the_pods_crashes_the_containers_own_wins(void **state)
+{
+	struct kernel_question q = with_known_pids();
+	_cleanup_fixture_ struct fixture f = FIXTURE;
+	(void)state;
+
+	q.own_lines = true;
+	add(&f, 6, 98 * S, "hog[500]: segfault at 0 ip 1 sp 2 error 4");
+	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
+	assert_non_null(strstr(f.e.crash, "hog[500]")); /* it may be one that nobody saw alive */
+	add(&f, 6, 98 * S + 1, "python3[70]: segfault at 0 ip 1 sp 2 error 4");
+	add(&f, 6, 99 * S, "hog[501]: segfault at 0 ip 1 sp 2 error 4");
+	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
+	assert_non_null(strstr(f.e.crash, "python3[70]"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(of_the_pods_crashes_the_containers_own_wins),
 		cmocka_unit_test(our_kill_is_found_among_others),
 		cmocka_unit_test(a_kill_of_before_is_another_story),
 		cmocka_unit_test(the_latest_of_several_counts),

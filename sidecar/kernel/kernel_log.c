@@ -111,6 +111,13 @@ static size_t list_suspects(const struct kernel_log *k, const struct process *to
 	return n;
 }
 
+/* What it has by now does not explain a later death. */
+static void look_is_done(struct kernel_log *k, const struct kmsg_log *log)
+{
+	for (size_t i = log->n; i-- > 0;)
+		k->since_us = MAX(k->since_us, log->entries[i].time_us);
+}
+
 /* Those of the log's lines that the node agent found to concern the pod: that there is none of a kind proves nothing. */
 static void look_at_nodes_lines(struct kernel_log *k, const struct kernel_question *q, struct kernel_evidence *e)
 {
@@ -126,6 +133,7 @@ static void look_at_nodes_lines(struct kernel_log *k, const struct kernel_questi
 	found.rules_out = false;
 	if (found.oom || found.crash[0] || found.gpu.whose != GPU_NOBODYS)
 		*e = found;
+	look_is_done(k, k->node);
 	if (excerpt.len > 0)
 		k->excerpt = strndup(strbuf_str(&excerpt), excerpt.len);
 }
@@ -158,8 +166,7 @@ void kernel_log_look(struct kernel_log *k, int64_t ended_ns, const struct proces
 	}
 	kernel_evidence_find(&log, &q, ret_evidence, &excerpt);
 	gpu_faults_find(&log, &q, k->begin_us, &k->gpus, &ret_evidence->gpu);
-	for (size_t i = log.n; i-- > 0;)
-		k->since_us = MAX(k->since_us, log.entries[i].time_us);
+	look_is_done(k, &log);
 	if (excerpt.len > 0)
 		k->excerpt = strndup(strbuf_str(&excerpt), excerpt.len);
 }

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -52,6 +54,47 @@ static void what_is_off_is_not_read(void **state)
 	assert_non_null(strstr(e.needs, "it is off"));
 	assert_false(e.oom);
 	assert_null(k.excerpt);
+	kernel_log_close(&k);
+}
+
+static int64_t kernel_now_us(void)
+{
+	struct timespec monotonic, raw;
+
+	clock_gettime(CLOCK_MONOTONIC, &monotonic);
+	clock_gettime(CLOCK_MONOTONIC_RAW, &raw);
+	return MIN(monotonic.tv_sec * NS_PER_SEC + monotonic.tv_nsec, raw.tv_sec * NS_PER_SEC + raw.tv_nsec) / 1000;
+}
+
+static void add_crash(struct kmsg_log *log, int pid)
+{
+	char text[80];
+	struct kmsg_record r = { .priority = 6, .time_us = kernel_now_us(), .text = text };
+
+	snprintf(text, sizeof(text), "python3[%d]: segfault at 0 ip 0000000000000001 sp 0000000000000002 error 4", pid);
+	r.len = strlen(text);
+	assert_int_equal(kmsg_log_add(log, &r), 0);
+}
+
+static void a_line_of_the_nodes_counts_for_one_death(void **state)
+{
+	const struct kernel_log_options off = { .off = true };
+	_cleanup_kmsg_log_ struct kmsg_log log = { 0 };
+	struct kernel_log k = { 0 };
+	struct kernel_evidence e;
+	(void)state;
+
+	kernel_log_open(&k, -1, 1, 2, now_boottime_ns(), "uid", &off);
+	k.node = &log;
+	add_crash(&log, 40);
+	kernel_log_look(&k, now_boottime_ns(), NULL, 0, &e);
+	assert_non_null(strstr(e.crash, "python3[40]"));
+	kernel_log_look(&k, now_boottime_ns(), NULL, 0, &e);
+	assert_string_equal(e.crash, "");
+	usleep(1000);
+	add_crash(&log, 41);
+	kernel_log_look(&k, now_boottime_ns(), NULL, 0, &e);
+	assert_non_null(strstr(e.crash, "python3[41]"));
 	kernel_log_close(&k);
 }
 
@@ -106,6 +149,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_permission_that_lacks_is_named),
 		cmocka_unit_test(what_is_off_is_not_read),
+		cmocka_unit_test(a_line_of_the_nodes_counts_for_one_death),
 		cmocka_unit_test(a_look_finds_the_log_or_names_what_lacks),
 		cmocka_unit_test(the_tail_of_a_syslog_file_is_whole_lines),
 	};

@@ -248,10 +248,10 @@ static bool begin_prune(struct shipper *s)
 	return false;
 }
 
-/* What was shipped is known to be gone from the spool, or that it stays. */
+/* What was shipped is known to be gone from the spool, or that it stays; after a look that failed the next one settles it. */
 static void tell_shipped(struct shipper *s)
 {
-	if (!s->shipped)
+	if (!s->shipped || (!s->looked && !is_over(s)))
 		return;
 	s->shipped = false;
 	if (s->looked && s->look.stays)

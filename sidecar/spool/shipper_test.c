@@ -56,8 +56,13 @@ void __real_ship_look(const struct ship_question *q, struct ship_look *ret_look)
 void __wrap_ship_look(const struct ship_question *q, struct ship_look *ret_look);
 void __wrap_ship_look(const struct ship_question *q, struct ship_look *ret_look)
 {
+	char path[96];
+
 	while (spool_hangs)
 		pause();
+	snprintf(path, sizeof(path), "%s/die", directory);
+	if (q->shipped && unlink(path) == 0)
+		_exit(1);
 	__real_ship_look(q, ret_look);
 }
 
@@ -343,6 +348,24 @@ static void a_spool_that_hangs_hangs_an_errand_alone(void **state)
 	assert_true(in_spool("first"));
 }
 
+static void what_is_shipped_is_not_forgotten_when_a_look_fails(void **state)
+{
+	char path[96];
+	(void)state;
+
+	mode("ok");
+	make_bundle("first");
+	snprintf(path, sizeof(path), "%s/die", directory);
+	assert_int_equal(file_put(AT_FDCWD, path, "", 0, 0600, NULL), 0);
+	shipper_kick(shipper);
+	run(60);
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(n_idle, 1);
+	assert_int_equal(n_shipped, 1);
+	assert_int_equal(calls("--as ml/demo/pod.1/ray-worker/first"), 1);
+	assert_false(in_spool("first"));
+}
+
 static void what_comes_while_it_looks_is_shipped_too(void **state)
 {
 	(void)state;
@@ -482,6 +505,7 @@ int main(void)
 		TEST(a_flood_of_output_is_read_past),
 		TEST(a_store_that_hangs_hangs_the_child_alone),
 		TEST(a_spool_that_hangs_hangs_an_errand_alone),
+		TEST(what_is_shipped_is_not_forgotten_when_a_look_fails),
 		TEST(what_comes_while_it_looks_is_shipped_too),
 		TEST(what_is_being_added_to_stays_and_is_shipped_again),
 		TEST(an_addition_that_comes_to_nothing_does_not_keep_it),

@@ -107,18 +107,13 @@ static const struct node_signal *origin(const struct observation *o, const struc
 	return before && s->at_ns - before->at_ns <= FORWARDS_WITHIN_NS ? before : s;
 }
 
-bool sender_oom_took_command(const struct observation *o)
-{
-	return !o->container_lives && find(o, decisive_process(o), 0, o->ended_ns) != NULL;
-}
-
 unsigned int sender_oom_others(const struct observation *o)
 {
 	unsigned int n = 0;
 
 	for (size_t i = 0; i < o->n_signals; i++)
 		n += o->signals[i].oom && fits(&o->signals[i], o->ended_ns) && o->signals[i].target > 0 &&
-		     o->signals[i].target != decisive_process(o);
+		     o->signals[i].target != decisive_process(o) && !find(o, o->signals[i].target, SIGKILL, o->ended_ns);
 	return n;
 }
 
@@ -132,6 +127,12 @@ static bool was_killed(const struct observation *o)
 bool sender_killed_command(const struct observation *o)
 {
 	return was_killed(o) && find(o, decisive_process(o), SIGKILL, o->ended_ns) != NULL;
+}
+
+bool sender_oom_took_command(const struct observation *o)
+{
+	/* The kernel also marks a process that is dying of somebody's SIGKILL. */
+	return !o->container_lives && !sender_killed_command(o) && find(o, decisive_process(o), 0, o->ended_ns) != NULL;
 }
 
 enum oom sender_oom(const struct observation *o, enum oom oom, struct verdict *v)

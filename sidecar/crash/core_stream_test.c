@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of a core that comes as a stream, while the disk answers and while it does not. In the place of afterglow-pack there is a script. */
+#include "sidecar/crash/core_stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/fileio.h"
+#include "lib/loop/child.h"
+#include "lib/macros.h"
+#include "lib/units.h"
+
+static const char script[] = "#!/bin/sh\nexec cat <&3 >&4\n";
+static char program[PATH_MAX];
+static struct event_base *base;
+static int received = -1;
+
+static bool disk_hangs;
+int __real_statvfs(const char *path, struct statvfs *ret);
+int __wrap_statvfs(const char *path, struct statvfs *ret);
+int __wrap_statvfs(const char *path, struct statvfs *ret)
+{
+	while (disk_hangs)
+		pause();
+	return __real_statvfs(path, ret);
+}
+
+static void on_done(int file, const char *why, void *arg)
+{
+	(void)why;
+	(void)arg;
+	received = file;
+	event_base_loopbreak(base);
+}
+
+/* The pipe's end that is read is closed here, as the caller does. */
+static int start(const char *directory, struct core_stream **ret_stream, int *ret_writes)
+{
+	struct err err = { 0 };
+	int ends[2], rc;
+
+	assert_int_equal(pipe(ends), 0);
+	rc = core_stream_start(base, directory, ends[0], on_done, NULL, ret_stream, &err);
+	close(ends[0]);
+	*ret_writes = ends[1];
+	return rc;
+}
+
+static void what_comes_is_in_the_file(void **state)
+{
+	struct core_stream *s;
+	char text[8] = "";
+	int writes;
+	(void)state;
+
+	assert_int_equal(core_stream_has_room("/tmp", NULL), 0);
+	assert_int_equal(start("/tmp", &s, &writes), 0);
+	assert_int_equal(write(writes, "core", 4), 4);
+	close(writes);
+	event_base_dispatch(base);
+	assert_true(received >= 0);
+	assert_int_equal(pread(received, text, sizeof(text), 0), 4);
+	assert_string_equal(text, "core");
+	closep(&received);
+}
+
+static void a_directory_that_is_not_there_is_named(void **state)
+{
+	struct core_stream *s;
+	int writes;
+	(void)state;
+
+	assert_int_equal(start("/nowhere", &s, &writes), -ENOENT);
+	close(writes);
+}
+
+static void a_disk_that_hangs_is_not_waited_for(void **state)
+{
+	int64_t began_ns = now_boottime_ns();
+	struct core_stream *s;
+	int writes;
+	(void)state;
+
+	disk_hangs = true;
+	assert_int_equal(start("/tmp", &s, &writes), -ETIMEDOUT);
+	/* Whoever hangs does not keep the dump waiting. */
+	assert_int_equal(write(writes, "core", 4), -1);
+	assert_int_equal(errno, EPIPE);
+	close(writes);
+	/* And there is but one of them. */
+	assert_int_equal(core_stream_has_room("/tmp", NULL), -ETIMEDOUT);
+	assert_int_equal(start("/tmp", &s, &writes), -EBUSY);
+	close(writes);
+	assert_true(now_boottime_ns() - began_ns < 10 * NS_PER_SEC);
+	disk_hangs = false;
+}
+
+static int setup(void **state)
+{
+	char *slash;
+	ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
+	(void)state;
+
+	signal(SIGPIPE, SIG_IGN);
+	base = event_base_new();
+	slash = n > 0 ? strrchr(program, '/') : NULL;
+	if (!base || !slash)
+		return -1;
+	snprintf(slash, sizeof(program) - (size_t)(slash - program), "/afterglow-pack");
+	return file_put(AT_FDCWD, program, script, strlen(script), 0700, NULL);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	event_base_free(base);
+	return unlink(program);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_comes_is_in_the_file),
+		cmocka_unit_test(a_directory_that_is_not_there_is_named),
+		cmocka_unit_test(a_disk_that_hangs_is_not_waited_for),
+	};
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
