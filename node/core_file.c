@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,6 +17,13 @@
 
 #define CORE_MIN 4096 /* bytes: below this limit the kernel writes none (min_coredump of ELF) */
 #define PAGE 4096
+
+int core_process_check(int pidfd, struct err *err)
+{
+	struct pollfd ended = { .fd = pidfd, .events = POLLIN };
+
+	return poll(&ended, 1, 0) == 0 ? 0 : err_set(err, ESRCH, "the process that crashed is gone");
+}
 
 static int open_of(pid_t pid, const char *name, struct err *err)
 {
@@ -54,7 +62,7 @@ static int become(const struct process_status *s, struct err *err)
 }
 
 /* Into its root and working directory, with its rights. The directories' descriptors do not depend on the process any more. */
-static int go_where_it_was(pid_t pid, struct err *err)
+static int go_where_it_was(pid_t pid, int pidfd, struct err *err)
 {
 	_cleanup_close_ int root = open_of(pid, "root", err), cwd = root < 0 ? -1 : open_of(pid, "cwd", err);
 	struct process_status status;
@@ -63,6 +71,8 @@ static int go_where_it_was(pid_t pid, struct err *err)
 	if (root < 0 || cwd < 0)
 		return -err->code;
 	rc = process_status_read("/proc", pid, &status, err);
+	if (rc >= 0)
+		rc = core_process_check(pidfd, err);
 	if (rc < 0)
 		return rc;
 	if (fchdir(root) < 0 || chroot(".") < 0 || fchdir(cwd) < 0)
@@ -126,7 +136,7 @@ int core_copy(int stream, int file, uint64_t limit, struct err *err)
 	return ftruncate(file, size) < 0 ? err_set(err, errno, "truncate the core") : 0;
 }
 
-int core_file_write(const struct core_arguments *arguments, const char *name, int stream, struct err *err)
+int core_file_write(const struct core_arguments *arguments, int pidfd, const char *name, int stream, struct err *err)
 {
 	bool as_root = arguments->dumpable == 2;
 	_cleanup_close_ int file = -1;
@@ -138,7 +148,7 @@ int core_file_write(const struct core_arguments *arguments, const char *name, in
 	if (as_root && name[0] != '/')
 		return err_set(err, EPERM, "a set-user-ID program's core needs an absolute path, not %s", name);
 	if (!as_root) {
-		rc = go_where_it_was(arguments->pid, err);
+		rc = go_where_it_was(arguments->pid, pidfd, err);
 		if (rc < 0)
 			return rc;
 		unlink(name);
