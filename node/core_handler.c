@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "lib/fileio.h"
+#include "lib/units.h"
 #include "node/core_file.h"
 #include "node/core_pattern.h"
 #include "node/core_slots.h"
@@ -28,7 +29,7 @@
 #include "node/sidecar_link.h"
 
 #define ANSWER_WITHIN_MS 10000 /* of a sidecar on a busy node; the process that crashed cannot end meanwhile */
-#define ANSWERS_MAX 16
+#define ANSWERS_MAX 16 /* verbs of a newer sidecar are passed over; all answers come within the same time */
 #define READ_WITHIN_MS (120 * 1000) /* then the rest of the core is given up, and the process ends */
 
 bool core_handler_is_asked(int argc, char **argv)
@@ -64,6 +65,7 @@ static int offer(int link, const struct core_arguments *a, int pidfd, const stru
 {
 	char text[NODE_MESSAGE_MAX + 1];
 	struct process_status status;
+	int64_t due_ns;
 	int rc = process_status_read("/proc", a->pid, &status, err);
 
 	if (rc >= 0)
@@ -72,8 +74,11 @@ static int offer(int link, const struct core_arguments *a, int pidfd, const stru
 		return rc;
 	snprintf(text, sizeof(text), "offer %s %d %d %s", pod->container_id, (int)status.own_pid, a->signal, status.comm);
 	rc = sidecar_link_send(link, text, -1, err);
+	due_ns = now_boottime_ns() + ANSWER_WITHIN_MS * NS_PER_MS;
 	for (int i = 0; rc == 0 && i < ANSWERS_MAX; i++) {
-		rc = sidecar_link_receive(link, ANSWER_WITHIN_MS, text, err);
+		int64_t left_ns = MAX(due_ns - now_boottime_ns(), 0);
+
+		rc = sidecar_link_receive(link, (int)(left_ns / NS_PER_MS), text, err);
 		if (rc == 0 && strcmp(text, "take") == 0)
 			return 0;
 		if (rc == 0 && strncmp(text, "refuse", strlen("refuse")) == 0)
