@@ -17,6 +17,7 @@
 
 #define CORE_MIN 4096 /* bytes: below this limit the kernel writes none (min_coredump of ELF) */
 #define PAGE 4096
+#define PROGRESS (4 * 1024 * 1024) /* bytes of the stream, holes too; a multiple of PAGE */
 
 int core_process_check(int pidfd, struct err *err)
 {
@@ -130,6 +131,8 @@ int core_copy(int stream, int file, uint64_t limit, struct err *err)
 			return hole ? err_set(err, errno, "seek") : -err->code;
 		written += hole ? 0 : (uint64_t)len;
 		size += len;
+		if (size % PROGRESS == 0)
+			alarm(CORE_STALL_S);
 	}
 	if (len < 0)
 		return err_set(err, errno, "read the core");

@@ -10,6 +10,12 @@
 #include "node/core_pattern.h"
 
 /*
+ * SIGALRM ends a process that writes a core and gets nowhere for so long, in a file system that hangs for instance. The caller sets
+ * the first alarm, core_copy renews it.
+ */
+#define CORE_STALL_S 120
+
+/*
  * A process keeps its PID while it dumps core, unless it is killed. What was read by PID is that process's only if it is still there
  * afterwards. pidfd: -1 where the kernel has none: nothing is checked. -ESRCH: it has ended.
  */
@@ -21,7 +27,10 @@ int core_process_check(int pidfd, struct err *err);
  */
 int core_file_write(const struct core_arguments *arguments, int pidfd, const char *name, int stream, struct err *err);
 
-/* Copies the stream to a file, at most limit bytes of it; pages of zeros become holes. Ends early without an error at the limit. */
+/*
+ * Copies the stream to a file, at most limit bytes of it; pages of zeros become holes. Ends early without an error at the limit.
+ * Sets the alarm of CORE_STALL_S anew after each few MB.
+ */
 int core_copy(int stream, int file, uint64_t limit, struct err *err);
 
 #endif

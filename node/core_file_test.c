@@ -70,6 +70,26 @@ static void the_core_limit_bounds_what_is_written(void **state)
 	assert_int_equal(copied(3 * PAGE + 100, 1, copy, sizeof(copy)), 0);
 }
 
+static void a_copy_that_goes_on_is_given_more_time(void **state)
+{
+	static const struct {
+		off_t size;
+		unsigned int left_max; /* seconds */
+	} rows[] = { { PAGE, 1000 }, { 4 * 1024 * 1024, CORE_STALL_S } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_close_ int stream = memfd_create("stream", 0), file = memfd_create("file", 0);
+		unsigned int left;
+
+		assert_int_equal(ftruncate(stream, rows[i].size), 0);
+		alarm(1000);
+		assert_int_equal(core_copy(stream, file, UINT64_MAX, NULL), 0);
+		left = alarm(0);
+		assert_true(left > rows[i].left_max - 100 && left <= rows[i].left_max);
+	}
+}
+
 static void below_a_page_there_is_no_core(void **state)
 {
 	const struct core_arguments none = { .pid = 1, .limit = 4095, .dumpable = 1 };
@@ -133,6 +153,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_copy_is_the_stream_byte_for_byte),
 		cmocka_unit_test(the_core_limit_bounds_what_is_written),
+		cmocka_unit_test(a_copy_that_goes_on_is_given_more_time),
 		cmocka_unit_test(below_a_page_there_is_no_core),
 		cmocka_unit_test(a_set_user_id_programs_core_needs_an_absolute_path),
 		cmocka_unit_test(a_pid_that_another_process_took_is_noticed),

@@ -206,5 +206,6 @@ int core_handler_run(char **argv)
 	err = (struct err){ 0 };
 	if (arguments.before[0] && arguments.before[0][0] == '|')
 		return pass_to_program(arguments.before, pidfd, &err) < 0;
+	alarm(CORE_STALL_S);
 	return pass_to_file(&arguments, pidfd, &err) < 0;
 }
