@@ -116,7 +116,7 @@ static int give_to_sidecar(const char *directory, const struct core_arguments *a
 	if (!pod.container_id[0])
 		return err_set(err, ENOENT, "no container's process");
 	find_pods(directory, pods, sizeof(pods));
-	rc = sidecar_link_open(pods, "/proc", pod.pod_uid, &link, err);
+	rc = sidecar_link_open(pods, "/proc", pod.pod_uid, a->pid, &link, err);
 	if (rc < 0)
 		return rc;
 	slot = core_slot_take(directory, pod.pod_uid, err);
