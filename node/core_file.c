@@ -51,13 +51,25 @@ static int keep_capabilities(uint64_t effective)
 	return (int)syscall(SYS_capset, &header, data);
 }
 
+/* Whether what /proc shows as its capabilities are ones over the node. A kernel without user namespaces has only one. */
+static bool in_our_user_namespace(pid_t pid)
+{
+	struct stat own, its;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+	if (stat("/proc/self/ns/user", &own) < 0)
+		return errno == ENOENT;
+	return stat(path, &its) == 0 && its.st_dev == own.st_dev && its.st_ino == own.st_ino;
+}
+
 /* A user other than root loses all capabilities by setresuid. */
-static int become(const struct process_status *s, struct err *err)
+static int become(const struct process_status *s, uint64_t capabilities, struct err *err)
 {
 	if (setgroups(s->n_groups, s->groups) < 0 || setresgid(s->fsgid, s->fsgid, s->fsgid) < 0 ||
 	    setresuid(s->fsuid, s->fsuid, s->fsuid) < 0)
 		return err_set(err, errno, "become user %u", (unsigned int)s->fsuid);
-	if (s->fsuid == 0 && keep_capabilities(s->capabilities) < 0)
+	if (s->fsuid == 0 && keep_capabilities(capabilities) < 0)
 		return err_set(err, errno, "keep the capabilities of the process");
 	return 0;
 }
@@ -66,6 +78,7 @@ static int become(const struct process_status *s, struct err *err)
 static int go_where_it_was(pid_t pid, int pidfd, struct err *err)
 {
 	_cleanup_close_ int root = open_of(pid, "root", err), cwd = root < 0 ? -1 : open_of(pid, "cwd", err);
+	bool same = in_our_user_namespace(pid);
 	struct process_status status;
 	int rc;
 
@@ -78,7 +91,7 @@ static int go_where_it_was(pid_t pid, int pidfd, struct err *err)
 		return rc;
 	if (fchdir(root) < 0 || chroot(".") < 0 || fchdir(cwd) < 0)
 		return err_set(err, errno, "the root directory of PID %d", (int)pid);
-	return become(&status, err);
+	return become(&status, same ? status.capabilities : 0, err);
 }
 
 /* What the kernel checks of the file that it made: a file system may have given it to somebody else. */
