@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,6 +17,14 @@
 
 #define CORE_MIN 4096 /* bytes: below this limit the kernel writes none (min_coredump of ELF) */
 #define PAGE 4096
+#define PROGRESS (4 * 1024 * 1024) /* bytes of the stream, holes too; a multiple of PAGE */
+
+int core_process_check(int pidfd, struct err *err)
+{
+	struct pollfd ended = { .fd = pidfd, .events = POLLIN };
+
+	return poll(&ended, 1, 0) == 0 ? 0 : err_set(err, ESRCH, "the process that crashed is gone");
+}
 
 static int open_of(pid_t pid, const char *name, struct err *err)
 {
@@ -42,32 +51,47 @@ static int keep_capabilities(uint64_t effective)
 	return (int)syscall(SYS_capset, &header, data);
 }
 
+/* Whether what /proc shows as its capabilities are ones over the node. A kernel without user namespaces has only one. */
+static bool in_our_user_namespace(pid_t pid)
+{
+	struct stat own, its;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+	if (stat("/proc/self/ns/user", &own) < 0)
+		return errno == ENOENT;
+	return stat(path, &its) == 0 && its.st_dev == own.st_dev && its.st_ino == own.st_ino;
+}
+
 /* A user other than root loses all capabilities by setresuid. */
-static int become(const struct process_status *s, struct err *err)
+static int become(const struct process_status *s, uint64_t capabilities, struct err *err)
 {
 	if (setgroups(s->n_groups, s->groups) < 0 || setresgid(s->fsgid, s->fsgid, s->fsgid) < 0 ||
 	    setresuid(s->fsuid, s->fsuid, s->fsuid) < 0)
 		return err_set(err, errno, "become user %u", (unsigned int)s->fsuid);
-	if (s->fsuid == 0 && keep_capabilities(s->capabilities) < 0)
+	if (s->fsuid == 0 && keep_capabilities(capabilities) < 0)
 		return err_set(err, errno, "keep the capabilities of the process");
 	return 0;
 }
 
 /* Into its root and working directory, with its rights. The directories' descriptors do not depend on the process any more. */
-static int go_where_it_was(pid_t pid, struct err *err)
+static int go_where_it_was(pid_t pid, int pidfd, struct err *err)
 {
 	_cleanup_close_ int root = open_of(pid, "root", err), cwd = root < 0 ? -1 : open_of(pid, "cwd", err);
+	bool same = in_our_user_namespace(pid);
 	struct process_status status;
 	int rc;
 
 	if (root < 0 || cwd < 0)
 		return -err->code;
 	rc = process_status_read("/proc", pid, &status, err);
+	if (rc >= 0)
+		rc = core_process_check(pidfd, err);
 	if (rc < 0)
 		return rc;
 	if (fchdir(root) < 0 || chroot(".") < 0 || fchdir(cwd) < 0)
 		return err_set(err, errno, "the root directory of PID %d", (int)pid);
-	return become(&status, err);
+	return become(&status, same ? status.capabilities : 0, err);
 }
 
 /* What the kernel checks of the file that it made: a file system may have given it to somebody else. */
@@ -120,13 +144,15 @@ int core_copy(int stream, int file, uint64_t limit, struct err *err)
 			return hole ? err_set(err, errno, "seek") : -err->code;
 		written += hole ? 0 : (uint64_t)len;
 		size += len;
+		if (size % PROGRESS == 0)
+			alarm(CORE_STALL_S);
 	}
 	if (len < 0)
 		return err_set(err, errno, "read the core");
 	return ftruncate(file, size) < 0 ? err_set(err, errno, "truncate the core") : 0;
 }
 
-int core_file_write(const struct core_arguments *arguments, const char *name, int stream, struct err *err)
+int core_file_write(const struct core_arguments *arguments, int pidfd, const char *name, int stream, struct err *err)
 {
 	bool as_root = arguments->dumpable == 2;
 	_cleanup_close_ int file = -1;
@@ -138,7 +164,7 @@ int core_file_write(const struct core_arguments *arguments, const char *name, in
 	if (as_root && name[0] != '/')
 		return err_set(err, EPERM, "a set-user-ID program's core needs an absolute path, not %s", name);
 	if (!as_root) {
-		rc = go_where_it_was(arguments->pid, err);
+		rc = go_where_it_was(arguments->pid, pidfd, err);
 		if (rc < 0)
 			return rc;
 		unlink(name);

@@ -5,12 +5,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -67,12 +70,32 @@ static void the_core_limit_bounds_what_is_written(void **state)
 	assert_int_equal(copied(3 * PAGE + 100, 1, copy, sizeof(copy)), 0);
 }
 
+static void a_copy_that_goes_on_is_given_more_time(void **state)
+{
+	static const struct {
+		off_t size;
+		unsigned int left_max; /* seconds */
+	} rows[] = { { PAGE, 1000 }, { 4 * 1024 * 1024, CORE_STALL_S } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_close_ int stream = memfd_create("stream", 0), file = memfd_create("file", 0);
+		unsigned int left;
+
+		assert_int_equal(ftruncate(stream, rows[i].size), 0);
+		alarm(1000);
+		assert_int_equal(core_copy(stream, file, UINT64_MAX, NULL), 0);
+		left = alarm(0);
+		assert_true(left > rows[i].left_max - 100 && left <= rows[i].left_max);
+	}
+}
+
 static void below_a_page_there_is_no_core(void **state)
 {
 	const struct core_arguments none = { .pid = 1, .limit = 4095, .dumpable = 1 };
 
 	(void)state;
-	assert_int_equal(core_file_write(&none, "/nonexistent/core", -1, NULL), 0);
+	assert_int_equal(core_file_write(&none, -1, "/nonexistent/core", -1, NULL), 0);
 }
 
 static void a_set_user_id_programs_core_needs_an_absolute_path(void **state)
@@ -80,7 +103,29 @@ static void a_set_user_id_programs_core_needs_an_absolute_path(void **state)
 	const struct core_arguments suid = { .pid = 1, .limit = UINT64_MAX, .dumpable = 2 };
 
 	(void)state;
-	assert_int_equal(core_file_write(&suid, "core", -1, NULL), -EPERM);
+	assert_int_equal(core_file_write(&suid, -1, "core", -1, NULL), -EPERM);
+}
+
+static void a_pid_that_another_process_took_is_noticed(void **state)
+{
+	/* Our own PID stands for one that was taken over. */
+	const struct core_arguments arguments = { .pid = getpid(), .limit = UINT64_MAX, .dumpable = 1 };
+	pid_t child = fork();
+	int pidfd;
+
+	(void)state;
+	if (child == 0)
+		for (;;)
+			pause();
+	pidfd = (int)syscall(SYS_pidfd_open, child, 0);
+	assert_true(pidfd >= 0);
+	assert_int_equal(core_process_check(pidfd, NULL), 0);
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_int_equal(core_process_check(pidfd, NULL), -ESRCH);
+	assert_int_equal(core_file_write(&arguments, pidfd, "/nonexistent/core", -1, NULL), -ESRCH);
+	assert_int_equal(core_process_check(-1, NULL), 0);
+	close(pidfd);
 }
 
 static void a_pod_has_a_few_slots_and_gets_them_back(void **state)
@@ -108,8 +153,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_copy_is_the_stream_byte_for_byte),
 		cmocka_unit_test(the_core_limit_bounds_what_is_written),
+		cmocka_unit_test(a_copy_that_goes_on_is_given_more_time),
 		cmocka_unit_test(below_a_page_there_is_no_core),
 		cmocka_unit_test(a_set_user_id_programs_core_needs_an_absolute_path),
+		cmocka_unit_test(a_pid_that_another_process_took_is_noticed),
 		cmocka_unit_test(a_pod_has_a_few_slots_and_gets_them_back),
 	};
 

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "lib/fileio.h"
+#include "lib/units.h"
 #include "node/core_file.h"
 #include "node/core_pattern.h"
 #include "node/core_slots.h"
@@ -28,7 +29,7 @@
 #include "node/sidecar_link.h"
 
 #define ANSWER_WITHIN_MS 10000 /* of a sidecar on a busy node; the process that crashed cannot end meanwhile */
-#define ANSWERS_MAX 16
+#define ANSWERS_MAX 16 /* verbs of a newer sidecar are passed over; all answers come within the same time */
 #define READ_WITHIN_MS (120 * 1000) /* then the rest of the core is given up, and the process ends */
 
 bool core_handler_is_asked(int argc, char **argv)
@@ -60,18 +61,24 @@ static void find_pods(const char *directory, char *ret_pods, size_t size)
 }
 
 /* Whether the sidecar wants it. */
-static int offer(int link, const struct core_arguments *a, const struct pod_of_process *pod, struct err *err)
+static int offer(int link, const struct core_arguments *a, int pidfd, const struct pod_of_process *pod, struct err *err)
 {
 	char text[NODE_MESSAGE_MAX + 1];
 	struct process_status status;
+	int64_t due_ns;
 	int rc = process_status_read("/proc", a->pid, &status, err);
 
+	if (rc >= 0)
+		rc = core_process_check(pidfd, err);
 	if (rc < 0)
 		return rc;
 	snprintf(text, sizeof(text), "offer %s %d %d %s", pod->container_id, (int)status.own_pid, a->signal, status.comm);
 	rc = sidecar_link_send(link, text, -1, err);
+	due_ns = now_boottime_ns() + ANSWER_WITHIN_MS * NS_PER_MS;
 	for (int i = 0; rc == 0 && i < ANSWERS_MAX; i++) {
-		rc = sidecar_link_receive(link, ANSWER_WITHIN_MS, text, err);
+		int64_t left_ns = MAX(due_ns - now_boottime_ns(), 0);
+
+		rc = sidecar_link_receive(link, (int)(left_ns / NS_PER_MS), text, err);
 		if (rc == 0 && strcmp(text, "take") == 0)
 			return 0;
 		if (rc == 0 && strncmp(text, "refuse", strlen("refuse")) == 0)
@@ -97,9 +104,9 @@ static void bound_reading(int pidfd)
 }
 
 /* 0: the sidecar has it. */
-static int give_to_sidecar(const char *directory, const struct core_arguments *a, struct err *err)
+static int give_to_sidecar(const char *directory, const struct core_arguments *a, int pidfd, struct err *err)
 {
-	_cleanup_close_ int slot = -1, pidfd = -1, link = -1;
+	_cleanup_close_ int slot = -1, link = -1;
 	struct pod_of_process pod;
 	char pods[PATH_MAX];
 	int rc = pod_of_process("/proc", a->pid, &pod, err);
@@ -109,16 +116,16 @@ static int give_to_sidecar(const char *directory, const struct core_arguments *a
 	if (!pod.container_id[0])
 		return err_set(err, ENOENT, "no container's process");
 	find_pods(directory, pods, sizeof(pods));
-	rc = sidecar_link_open(pods, "/proc", pod.pod_uid, &link, err);
+	rc = sidecar_link_open(pods, "/proc", pod.pod_uid, a->pid, &link, err);
 	if (rc < 0)
 		return rc;
 	slot = core_slot_take(directory, pod.pod_uid, err);
 	if (slot < 0)
 		return slot;
-	pidfd = (int)syscall(SYS_pidfd_open, a->pid, 0);
+	/* Without it nobody could end a sidecar's reading. */
 	if (pidfd < 0)
-		return err_set(err, errno, "pidfd_open");
-	rc = offer(link, a, &pod, err);
+		return err_set(err, ENOSYS, "pidfd_open");
+	rc = offer(link, a, pidfd, &pod, err);
 	if (rc == 0)
 		rc = sidecar_link_send(link, "core", STDIN_FILENO, err);
 	if (rc < 0)
@@ -136,7 +143,7 @@ static bool kernel_adds_pid(void)
 	return file_read(AT_FDCWD, "/proc/sys/kernel/core_uses_pid", &text, NULL) == 0 && strbuf_str(&text)[0] == '1';
 }
 
-static int pass_to_file(const struct core_arguments *a, struct err *err)
+static int pass_to_file(const struct core_arguments *a, int pidfd, struct err *err)
 {
 	const char *name = a->before[0] ? a->before[0] : "";
 	struct process_status status;
@@ -144,17 +151,22 @@ static int pass_to_file(const struct core_arguments *a, struct err *err)
 	int rc;
 
 	if (!a->may_add_pid || !kernel_adds_pid())
-		return name[0] ? core_file_write(a, name, STDIN_FILENO, err) : 0;
+		return name[0] ? core_file_write(a, pidfd, name, STDIN_FILENO, err) : 0;
 	rc = process_status_read("/proc", a->pid, &status, err);
+	if (rc >= 0)
+		rc = core_process_check(pidfd, err);
 	if (rc < 0)
 		return rc;
 	if ((size_t)snprintf(path, sizeof(path), "%s.%d", name, (int)status.own_pid) >= sizeof(path))
 		return err_set(err, ENAMETOOLONG, "%.100s", name);
-	return core_file_write(a, path, STDIN_FILENO, err);
+	return core_file_write(a, pidfd, path, STDIN_FILENO, err);
 }
 
-/* As the kernel would have run it: the same arguments, the same standard input, no environment. */
-static int pass_to_program(char *const *words, struct err *err)
+/*
+ * As the kernel would have run it: the same arguments, the same standard input, no environment. One of the arguments is mostly the
+ * PID, by which the program finds the process.
+ */
+static int pass_to_program(char *const *words, int pidfd, struct err *err)
 {
 	char *argv[CORE_PATTERN_MAX];
 	size_t n = 0;
@@ -167,12 +179,15 @@ static int pass_to_program(char *const *words, struct err *err)
 	argv[n] = NULL;
 	if (n == 0)
 		return err_set(err, ENOENT, "no program in core_pattern");
+	if (core_process_check(pidfd, err) < 0)
+		return -err->code;
 	execve(argv[0], argv, (char *const[]){ NULL });
 	return err_set(err, errno, "%s", argv[0]);
 }
 
 int core_handler_run(char **argv)
 {
+	_cleanup_close_ int pidfd = -1;
 	char directory[PATH_MAX];
 	struct core_arguments arguments;
 	struct err err = { 0 };
@@ -180,10 +195,17 @@ int core_handler_run(char **argv)
 	snprintf(directory, sizeof(directory), "%.*s", (int)(strrchr(argv[0], '/') - argv[0]), argv[0]);
 	if (core_arguments_parse(argv, &arguments, &err) < 0)
 		return 2;
-	if (is_probe(directory, arguments.pid) || give_to_sidecar(directory, &arguments, &err) == 0)
+	if (is_probe(directory, arguments.pid))
+		return 0;
+	/* First of all: whoever kills the process later cannot have another one taken for it. */
+	pidfd = (int)syscall(SYS_pidfd_open, arguments.pid, 0);
+	if (pidfd < 0 && errno == ESRCH)
+		return 1;
+	if (give_to_sidecar(directory, &arguments, pidfd, &err) == 0)
 		return 0;
 	err = (struct err){ 0 };
 	if (arguments.before[0] && arguments.before[0][0] == '|')
-		return pass_to_program(arguments.before, &err) < 0;
-	return pass_to_file(&arguments, &err) < 0;
+		return pass_to_program(arguments.before, pidfd, &err) < 0;
+	alarm(CORE_STALL_S);
+	return pass_to_file(&arguments, pidfd, &err) < 0;
 }

@@ -11,6 +11,7 @@
 
 #define TEXT_MAX 1024 /* the kernel's own bound of a line */
 #define CGROUP_MAX 600
+#define COMM_SIZE 16 /* TASK_COMM_LEN: of a process's name with its NUL */
 
 static pid_t pid_at(const char *at)
 {
@@ -30,15 +31,42 @@ static const char *find_last(const char *text, const char *part)
 	return found;
 }
 
-/* "NAME[PID]: segfault at ...", "traps: NAME[PID] general protection fault ..." */
-static pid_t pid_of_crash(const char *text, const char *after)
+/* Whether a process can have that name: it has up to 15 bytes, and /dev/kmsg writes some of them as "\xHH". */
+static bool fits_name(const char *name, const char *end)
 {
-	const char *end = find_last(text, after);
+	size_t n = 0;
+
+	while (name < end) {
+		name += strncmp(name, "\\x", 2) == 0 ? 4 : 1;
+		n++;
+	}
+	return n < COMM_SIZE;
+}
+
+/* The number of "NAME[123" that ends where a marker begins. */
+static pid_t pid_before(const char *text, const char *end)
+{
 	const char *p = end;
 
-	while (p && p > text && p[-1] >= '0' && p[-1] <= '9')
+	while (p > text && p[-1] >= '0' && p[-1] <= '9')
 		p--;
-	return p && p > text && p[-1] == '[' ? pid_at(p) : 0;
+	return p > text && p[-1] == '[' && fits_name(text, p - 1) ? pid_at(p) : 0;
+}
+
+/*
+ * text begins with "NAME[PID" and one of the markers. Both the name and the file that the line ends with are the pod's choice, and
+ * each may look like the beginning of another process's line. What stands in the name comes before the true marker, and the file
+ * comes later than a name can reach.
+ */
+static pid_t pid_of_crash(const char *text, const char *const *markers, size_t n)
+{
+	pid_t pid = 0, found;
+
+	for (const char *p = text; (p = strchr(p, ']')); p++)
+		for (size_t i = 0; i < n; i++)
+			if (strncmp(p, markers[i], strlen(markers[i])) == 0 && (found = pid_before(text, p)))
+				pid = found;
+	return pid;
 }
 
 /* "Memory cgroup out of memory: Killed process 12 (name) ...", "oom_reaper: reaped process 12 (name), ..." */
@@ -64,13 +92,15 @@ static bool is_kill(const char *text, struct kernel_line *l)
 	return false;
 }
 
+/* "NAME[PID]: segfault at ... in FILE[...]", "traps: NAME[PID] general protection fault ... in FILE[...]" */
 static bool is_crash(const char *text, struct kernel_line *l)
 {
+	static const char *const faults[] = { "]: segfault at ", "]: unhandled ", "]: undefined instruction", "]: bad frame in ", "] bad frame in " };
 	static const char *const traps[] = { "] trap ", "] general protection", "] divide error", "] stack segment", "] bounds" };
 
-	l->pid = pid_of_crash(text, "]: segfault at ");
-	for (size_t i = 0; !l->pid && strncmp(text, "traps: ", 7) == 0 && i < ARRAY_SIZE(traps); i++)
-		l->pid = pid_of_crash(text, traps[i]);
+	l->pid = pid_of_crash(text, faults, ARRAY_SIZE(faults));
+	if (!l->pid && strncmp(text, "traps: ", 7) == 0)
+		l->pid = pid_of_crash(text + 7, traps, ARRAY_SIZE(traps));
 	if (l->pid)
 		l->kind = KERNEL_LINE_PROCESS;
 	return l->pid != 0;
@@ -155,7 +185,8 @@ static bool is_device(const char *text, struct kernel_line *l)
 
 static void understand(const char *text, struct kernel_line *l)
 {
-	if (is_constraint(text, l) || is_kill(text, l) || is_row(text, l) || is_gpu(text, l) || is_crash(text, l) || is_device(text, l))
+	/* A crash comes first: it begins with the process's name, which may be that of any other kind. */
+	if (is_crash(text, l) || is_constraint(text, l) || is_kill(text, l) || is_row(text, l) || is_gpu(text, l) || is_device(text, l))
 		return;
 	if (strstr(text, " invoked oom-killer: "))
 		l->kind = KERNEL_LINE_OOM_BEGIN;

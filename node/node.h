@@ -6,6 +6,8 @@
 #ifndef AFTERGLOW_NODE_NODE_H
 #define AFTERGLOW_NODE_NODE_H
 
+#include <stdbool.h>
+
 #include "node/loop.h"
 #include "node/options.h"
 
@@ -14,6 +16,7 @@ struct process_table;
 struct node {
 	const struct node_options *options;
 	struct loop loop;
+	bool signals_seen; /* signals_start succeeded: who sends a signal to a pod is seen */
 	struct process_table *processes; /* NULL: nobody needs them, or they cannot be seen */
 };
 

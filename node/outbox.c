@@ -51,7 +51,7 @@ static int connect_pod(const struct node *n, const char *pod_uid, int *ret_fd, s
 	char pods[512];
 
 	snprintf(pods, sizeof(pods), "%s%s/pods", n->options->root, n->options->kubelet);
-	return sidecar_link_open(pods, n->options->proc, pod_uid, ret_fd, err);
+	return sidecar_link_open(pods, n->options->proc, pod_uid, 0, ret_fd, err);
 }
 
 /* Of the same pod, from first on: each that was sent has its first byte taken, so that nobody sends it twice. */

@@ -189,8 +189,9 @@ enum process_known process_table_find(const struct process_table *t, pid_t pid, 
 
 	if (!e)
 		return PROCESS_UNKNOWN;
+	/* A runtime may not have moved it into its container yet. */
 	if (e->container == OF_NODE)
-		return PROCESS_OF_NODE;
+		return e->looked_twice ? PROCESS_OF_NODE : PROCESS_UNKNOWN;
 	*ret_pod = &t->containers[e->container];
 	*ret_inner = e->inner;
 	return PROCESS_OF_POD;

@@ -32,8 +32,8 @@ int process_table_sweep(struct process_table *t, struct err *err);
 
 /* A process at the last sweep. */
 enum process_known {
-	PROCESS_UNKNOWN, /* it was not there */
-	PROCESS_OF_NODE, /* it was in no pod's container */
+	PROCESS_UNKNOWN, /* it was not there, or has been looked at once only and was in no container */
+	PROCESS_OF_NODE, /* it was in no pod's container, at two sweeps */
 	PROCESS_OF_POD,
 };
 /* ret_pod is the table's, until the next sweep; ret_inner its PID in the innermost PID namespace. Both only for PROCESS_OF_POD. */

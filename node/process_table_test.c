@@ -91,6 +91,7 @@ static void a_process_that_is_gone_is_found_where_the_last_sweep_saw_it(void **s
 	make(f, 1234, 12, "python3", IN_A);
 	make(f, 300, 1, "launch", IN_B);
 	assert_int_equal(process_table_sweep(f->table, NULL), 0);
+	assert_int_equal(process_table_sweep(f->table, NULL), 0);
 	vanish(f, 1234);
 	assert_int_equal(process_table_count(f->table), 3);
 	assert_int_equal(process_table_find(f->table, 1234, &pod, &inner), PROCESS_OF_POD);
@@ -113,7 +114,7 @@ static void a_process_that_a_runtime_moves_into_its_container_is_found_there(voi
 
 	make(f, 50, 50, "runc", "0::/system.slice/containerd.service\n");
 	assert_int_equal(process_table_sweep(f->table, NULL), 0);
-	assert_int_equal(process_table_find(f->table, 50, &pod, &inner), PROCESS_OF_NODE);
+	assert_int_equal(process_table_find(f->table, 50, &pod, &inner), PROCESS_UNKNOWN);
 	make(f, 50, 1, "ray", IN_A);
 	assert_int_equal(process_table_sweep(f->table, NULL), 0);
 	assert_int_equal(process_table_find(f->table, 50, &pod, &inner), PROCESS_OF_POD);

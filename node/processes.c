@@ -18,7 +18,7 @@ static struct {
 	struct source sweep;
 } processes;
 
-/* Soon after a container came, when its sidecar listens, and then from time to time. */
+/* That signals are seen: soon after a container came, when its sidecar listens, and then from time to time. */
 static void announce(const struct pod_of_process *c, unsigned int sweeps, void *arg)
 {
 	char message[32];
@@ -36,7 +36,8 @@ static void on_sweep(struct source *s, int64_t now_ns)
 
 	if (process_table_sweep(processes.node->processes, &err) < 0)
 		log_warning_limited("processes: %s", err_text(&err));
-	process_table_containers(processes.node->processes, announce, NULL);
+	if (processes.node->signals_seen)
+		process_table_containers(processes.node->processes, announce, NULL);
 	outbox_flush(&processes.outbox, processes.node);
 	s->due_ns = now_ns + PROCESS_SWEEP_S * NS_PER_SEC;
 }

@@ -47,7 +47,7 @@ static int connect_to(int file, struct err *err)
 }
 
 /* Of the process that made the listening socket: the sidecar of that pod, which is the only one to mount the directory. */
-static int check_listener(int fd, const char *proc, const char *pod_uid, struct err *err)
+static int check_listener(int fd, const char *proc, const char *pod_uid, pid_t crashed, struct err *err)
 {
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
@@ -57,12 +57,15 @@ static int check_listener(int fd, const char *proc, const char *pod_uid, struct 
 		return err_set(err, errno, "the sidecar's credentials");
 	if (peer.pid <= 0)
 		return err_set(err, EPERM, "the node agent does not see the node's processes (hostPID)");
+	/* Its socket is there until its dump ends. */
+	if (peer.pid == crashed)
+		return err_set(err, ECONNREFUSED, "the sidecar itself crashed");
 	if (pod_of_process(proc, peer.pid, &pod, NULL) < 0 || strcmp(pod.pod_uid, pod_uid) != 0)
 		return err_set(err, EPERM, "who listens for pod %s is no process of it", pod_uid);
 	return 0;
 }
 
-int sidecar_link_open(const char *pods, const char *proc, const char *pod_uid, int *ret_fd, struct err *err)
+int sidecar_link_open(const char *pods, const char *proc, const char *pod_uid, pid_t crashed, int *ret_fd, struct err *err)
 {
 	_cleanup_close_ int file = find_socket(pods, pod_uid, err), fd = -1;
 	char hello[32];
@@ -73,7 +76,7 @@ int sidecar_link_open(const char *pods, const char *proc, const char *pod_uid, i
 	fd = connect_to(file, err);
 	if (fd < 0)
 		return fd;
-	rc = check_listener(fd, proc, pod_uid, err);
+	rc = check_listener(fd, proc, pod_uid, crashed, err);
 	if (rc < 0)
 		return rc;
 	snprintf(hello, sizeof(hello), "node %d", NODE_PROTOCOL_VERSION);

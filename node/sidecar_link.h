@@ -13,10 +13,10 @@
 
 /*
  * Connects and says "node VERSION". pods is the kubelet's directory of pods, proc a procfs of the node's first PID namespace.
- * pod_uid: as pod_of_process gives it. Never blocks. -ENOENT, -ECONNREFUSED: the pod has no sidecar now; -EAGAIN: it has too many
- * connections; -EPERM: somebody else listens there.
+ * pod_uid: as pod_of_process gives it. crashed: a process that dumps core now, which cannot answer; 0: there is none. Never blocks.
+ * -ENOENT, -ECONNREFUSED: the pod has no sidecar now; -EAGAIN: it has too many connections; -EPERM: somebody else listens there.
  */
-int sidecar_link_open(const char *pods, const char *proc, const char *pod_uid, int *ret_fd, struct err *err);
+int sidecar_link_open(const char *pods, const char *proc, const char *pod_uid, pid_t crashed, int *ret_fd, struct err *err);
 
 /* Sends one message, with a descriptor unless pass_fd is -1; it stays the caller's. Never blocks: -EAGAIN. */
 int sidecar_link_send(int fd, const char *text, int pass_fd, struct err *err);

@@ -70,7 +70,7 @@ static int teardown(void **state)
 
 static int open_link(int *ret_fd)
 {
-	return sidecar_link_open(pods, proc, UID, ret_fd, NULL);
+	return sidecar_link_open(pods, proc, UID, 0, ret_fd, NULL);
 }
 
 static void it_connects_and_says_who_it_is(void **state)
@@ -121,10 +121,20 @@ static void a_pod_without_a_sidecar_has_no_link(void **state)
 	int link;
 
 	(void)state;
-	assert_int_equal(sidecar_link_open(pods, proc, OTHER, &link, NULL), -ENOENT);
+	assert_int_equal(sidecar_link_open(pods, proc, OTHER, 0, &link, NULL), -ENOENT);
 	close(listener);
 	listener = -1;
 	assert_int_equal(open_link(&link), -ECONNREFUSED);
+}
+
+static void a_sidecar_that_crashed_itself_is_not_asked(void **state)
+{
+	int link;
+
+	(void)state;
+	assert_int_equal(sidecar_link_open(pods, proc, UID, getpid(), &link, NULL), -ECONNREFUSED);
+	assert_int_equal(sidecar_link_open(pods, proc, UID, getpid() + 1, &link, NULL), 0);
+	close(link);
 }
 
 static void a_listener_of_another_pod_is_refused(void **state)
@@ -175,6 +185,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(it_connects_and_says_who_it_is, setup, teardown),
 		cmocka_unit_test(a_descriptor_goes_along),
 		cmocka_unit_test_setup_teardown(a_pod_without_a_sidecar_has_no_link, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_sidecar_that_crashed_itself_is_not_asked, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_listener_of_another_pod_is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(links_are_not_followed, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_file_in_the_sockets_place_is_refused, setup, teardown),

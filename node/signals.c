@@ -185,7 +185,10 @@ int signals_start(struct node *n, struct err *err)
 		rc = read_formats(err);
 	if (rc >= 0)
 		rc = add_sources(err);
-	return rc < 0 ? rc : enable(err);
+	if (rc >= 0)
+		rc = enable(err);
+	n->signals_seen = rc >= 0;
+	return rc;
 }
 
 void signals_stop(void)
