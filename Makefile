@@ -254,7 +254,6 @@ endef
 define E2E_SUITES
 cluster    2 oom e2e/run.sh cluster
 kuberay    2 oom e2e/run.sh kuberay
-cluster-v2 1 oom e2e/run.sh cluster-v2
 stores     1 -   e2e/run.sh stores
 browser    1 -   e2e/run.sh browser
 endef
