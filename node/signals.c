@@ -44,6 +44,9 @@ static bool find_young(pid_t task, struct pod_of_process *ret_pod, pid_t *ret_in
 	if (!budget_take(&signals.unknown, now_boottime_ns()) || pod_of_process(proc, task, ret_pod, NULL) < 0 ||
 	    !ret_pod->container_id[0] || process_status_read(proc, task, &status, NULL) < 0)
 		return false;
+	/* A thread, which tgkill(2) can send signals to, has a number of its own. */
+	if (status.process != task && process_status_read(proc, status.process, &status, NULL) < 0)
+		return false;
 	*ret_inner = status.container_pid;
 	return true;
 }
