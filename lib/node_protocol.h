@@ -17,7 +17,7 @@
  *   core
  *	after "take": the descriptor that comes along is the reading end of a pipe with the core.
  *   signal CONTAINER_ID PID SIGNAL TIME_NS SENDER SENDER_PID SENDER_UID PLACE COMM
- *	a process of that container got a signal that usually ends it. PID is that in its own PID namespace, 0 unknown;
+ *	a process of that container got a signal that usually ends it. PID is that in the container, 0 unknown;
  *	TIME_NS is CLOCK_BOOTTIME. SENDER is the PID of the sending process on the node, SENDER_PID that in its own PID
  *	namespace, 0 unknown; SENDER_UID as the node counts, -1 unknown. PLACE is "node", the sender's container ID where it is in the same pod,
  *	"pod" (the same pod, the container is not known), "other-pod", or "unknown". COMM is the rest of the message, printable, may hold

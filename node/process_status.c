@@ -13,6 +13,7 @@
 #include "lib/fileio.h"
 
 #define STATUS_TEXT_MAX (64 * 1024)
+#define NAMESPACES_OF_CONTAINER 2 /* the node's, as proc shows it, and its own */
 
 /* What follows "NAME:\t". The name of the process comes first, and the kernel escapes its newlines: no line is its forgery. */
 static const char *find_line(const char *text, const char *name)
@@ -66,14 +67,16 @@ static bool take_groups(const char *text, struct process_status *s)
 	return *at == '\n' || !*at;
 }
 
-/* The last of "NSpid:\t1234\t7". */
+/* The last of "NSpid:\t1234\t7": on the node, and in the container unless that shares the node's. Further ones are nested. */
 static bool take_own_pid(const char *text, struct process_status *s)
 {
 	const char *at = find_line(text, "NSpid");
 	uint64_t value;
+	size_t n = 0;
 
-	while (at && next_number(&at, 10, INT_MAX, &value))
+	for (; at && next_number(&at, 10, INT_MAX, &value); n++)
 		s->own_pid = (pid_t)value;
+	s->container_pid = n <= NAMESPACES_OF_CONTAINER ? s->own_pid : 0;
 	return s->own_pid > 0;
 }
 

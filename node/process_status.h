@@ -18,6 +18,7 @@ struct process_status {
 	size_t n_groups;
 	uint64_t capabilities; /* the effective ones */
 	pid_t own_pid; /* in its own PID namespace */
+	pid_t container_pid; /* the same; 0: it is in a PID namespace within its container's, by which nobody outside knows it */
 	pid_t process; /* that the task is a thread of, in the reader's PID namespace */
 	char comm[64]; /* printable, without blanks; "-": it has none */
 };

@@ -86,7 +86,7 @@ static void look(struct process_table *t, struct entry *e)
 		return;
 	e->container = add_container(t, &pod);
 	if (!e->inner && process_status_read(t->proc, e->pid, &status, NULL) == 0)
-		e->inner = status.own_pid;
+		e->inner = status.container_pid;
 }
 
 static pid_t pid_of_name(const char *name)

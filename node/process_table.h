@@ -36,7 +36,7 @@ enum process_known {
 	PROCESS_OF_NODE, /* it was in no pod's container, at two sweeps */
 	PROCESS_OF_POD,
 };
-/* ret_pod is the table's, until the next sweep; ret_inner its PID in the innermost PID namespace. Both only for PROCESS_OF_POD. */
+/* ret_pod is the table's, until the next sweep; ret_inner its PID in the container, 0 unknown. Both only for PROCESS_OF_POD. */
 enum process_known process_table_find(const struct process_table *t, pid_t pid, const struct pod_of_process **ret_pod,
 				      pid_t *ret_inner);
 

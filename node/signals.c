@@ -3,6 +3,7 @@
 #include "node/signals.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -44,7 +45,10 @@ static bool find_young(pid_t task, struct pod_of_process *ret_pod, pid_t *ret_in
 	if (!budget_take(&signals.unknown, now_boottime_ns()) || pod_of_process(proc, task, ret_pod, NULL) < 0 ||
 	    !ret_pod->container_id[0] || process_status_read(proc, task, &status, NULL) < 0)
 		return false;
-	*ret_inner = status.own_pid;
+	/* A thread, which tgkill(2) can send signals to, has a number of its own. */
+	if (status.process != task && process_status_read(proc, status.process, &status, NULL) < 0)
+		return false;
+	*ret_inner = status.container_pid;
 	return true;
 }
 
@@ -64,6 +68,16 @@ static bool find_target(pid_t task, struct pod_of_process *ret_pod, pid_t *ret_i
 	return find_young(task, ret_pod, ret_inner);
 }
 
+static void flush(void)
+{
+	uint64_t before = signals.outbox.dropped;
+
+	outbox_flush(&signals.outbox, signals.node);
+	if (signals.outbox.dropped > before)
+		log_warning_limited("signals: %" PRIu64 " messages to sidecars were dropped, %" PRIu64 " since the start",
+				    signals.outbox.dropped - before, signals.outbox.dropped);
+}
+
 static void handle(const struct signal_record *record)
 {
 	_cleanup_strbuf_ struct strbuf message = STRBUF_INIT(NODE_MESSAGE_MAX);
@@ -76,6 +90,9 @@ static void handle(const struct signal_record *record)
 	if (record->kind == RECORD_SIGNAL)
 		signal_sender_find(signals.node->options->proc, signals.node->processes, signals.trace, record->sender, &pod, &sender);
 	signal_message(record, pod.container_id, inner, &sender, &message);
+	/* One pod's signals may not fill it for all others. */
+	if (signals.outbox.messages.len > OUTBOX_BYTES_MAX / 2)
+		flush();
 	outbox_add(&signals.outbox, pod.pod_uid, strbuf_str(&message));
 }
 
@@ -95,7 +112,7 @@ static void read_buffers(void)
 				if (signal_record_parse(&signals.formats, &event, &record))
 					handle(&record);
 		}
-	outbox_flush(&signals.outbox, signals.node);
+	flush();
 }
 
 /* When events come all the time, the descriptor is left out of the loop until the next look is due. */

@@ -81,9 +81,10 @@ static void read_on(void)
 	if (fstat(syslog_file.fd, &syslog_file.st) < 0)
 		return;
 	/* Truncated: from its beginning. Too much of it: only the end. */
-	if (syslog_file.st.st_size < at)
+	if (syslog_file.st.st_size < at) {
 		lseek(syslog_file.fd, 0, SEEK_SET);
-	else if (syslog_file.st.st_size - at > AT_ONCE_MAX) {
+		syslog_file.len = 0;
+	} else if (syslog_file.st.st_size - at > AT_ONCE_MAX) {
 		lseek(syslog_file.fd, -AT_ONCE_MAX, SEEK_END);
 		syslog_file.len = 0;
 	}

@@ -149,12 +149,14 @@ check "a program that the kernel cannot run is found out" wait_until agent_says 
 check "and cores go where they went" pattern_is "$pipe"
 stop_agent
 umount "$work/root/proc/sys/kernel"
-# By hand, as the kernel would: the very bytes.
+# By hand, as the kernel would, of a process that is there: the very bytes.
 start_agent
 wait_until took_over
 head -c 3000000 /dev/urandom >"$work/bytes"
-"$handler" 999999 11 0 1 "|$work/keep" 999999 x <"$work/bytes"
+"$handler" $$ 11 0 1 "|$work/keep" 999999 x <"$work/bytes"
 check "each byte is passed on" cmp "$work/bytes" "$work/kept/999999.core"
+"$handler" 999998 11 0 1 "|$work/keep" 999998 x <"$work/bytes"
+check "nothing is passed on for a process that is gone" test ! -e "$work/kept/999998.core"
 check "garbage from the kernel is no core" test "$("$handler" x y z </dev/null; echo $?)" = 2
 
 # Files, as the kernel writes them: the same crashes, with the agent and without
