@@ -192,8 +192,8 @@ static void a_process_that_has_a_pid_here_is_dropped(void **state)
 	start_listener(false);
 	assert_true(listener > 0);
 	fd = connect_here();
-	send(fd, "node 1", 6, MSG_NOSIGNAL);
-	send(fd, "offer " ID " 42 11 x", 17 + 64, MSG_NOSIGNAL);
+	send(fd, "node 1", strlen("node 1"), MSG_NOSIGNAL);
+	send(fd, "offer " ID " 42 11 x", strlen("offer " ID " 42 11 x"), MSG_NOSIGNAL);
 	assert_string_equal(answer(fd), "");
 	close(fd);
 }
