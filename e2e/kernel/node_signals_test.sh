@@ -134,13 +134,13 @@ check "a sender that ends at once: its name" says 'SIGKILL from kill (PID'
 start_ray 'sh -c "sleep 7; kill -9 \$PPID; sleep 60"; sleep 60'
 end_pod "a child kills the command"
 check "a child kills the command: certain" says 'class Killed, certain'
-check "a child kills the command: its PID in the container" says 'SIGKILL from sh (PID [0-9]\{1,2\}) in container ray-worker'
+check "a child kills the command: its PID in the container" says 'SIGKILL from \(sh\|exe\) (PID [0-9]\{1,2\}) in container ray-worker'
 
 start_ray "$idle"
 in_cgroup "$third" sh -c "kill -9 $command_pid; sleep 3" &
 end_pod "another container of the pod"
 check "another container of the pod: certain" says 'class Killed, certain'
-check "another container of the pod: said" says 'SIGKILL from sh (PID [0-9]*) in another container of the pod'
+check "another container of the pod: said" says 'SIGKILL from \(sh\|exe\) (PID [0-9]*) in another container of the pod'
 
 start_ray "$idle"
 other=$around/kubepods/burstable/pod$(printf '%08d-2222-1111-1111-%012d' $$ $number)
