@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* signal_rate SIGNAL RATE SECONDS: sends a process of its own that takes them so many signals a second, evenly, and prints how many. */
+/*
+ * signal_rate SIGNAL RATE SECONDS: starts a process that handles the signal, sends it RATE signals a second at even distances, and
+ * prints how many it has sent.
+ */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/macros.h"
+#include "lib/zeros.h"
 
 /* POSIX.1-1988, "ustar". Numbers are octal texts. */
 struct header {
@@ -92,20 +93,12 @@ static bool is_safe(const char *name)
 	}
 }
 
-static bool is_zero(const char *block)
-{
-	for (size_t i = 0; i < TAR_BLOCK; i++)
-		if (block[i])
-			return false;
-	return true;
-}
-
 int tar_header_parse(const char block[static TAR_BLOCK], char ret_name[static TAR_NAME_MAX], int64_t *ret_size, struct err *err)
 {
 	char name[TAR_NAME_MAX + 1];
 	struct header h;
 
-	if (is_zero(block))
+	if (is_zero(block, TAR_BLOCK))
 		return 1;
 	memcpy(&h, block, sizeof(h));
 	int64_t size = octal(h.size, sizeof(h.size));

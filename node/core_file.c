@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "lib/fileio.h"
+#include "lib/zeros.h"
 #include "node/process_status.h"
 
 #define CORE_MIN 4096 /* bytes: below this limit the kernel writes none (min_coredump of ELF) */
@@ -102,11 +103,6 @@ static int check_file(int fd, struct err *err)
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink != 1 || st.st_uid != geteuid() || (st.st_mode & 0677) != 0600)
 		return err_set(err, EPERM, "the file is not as it was made");
 	return 0;
-}
-
-static bool is_zero(const char *page, size_t len)
-{
-	return page[0] == 0 && memcmp(page, page + 1, len - 1) == 0;
 }
 
 /* The next page of the stream, whole but for the last. 0: its end. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib/fileio.h"
+#include "lib/zeros.h"
 #include "sidecar/core/elf_core.h"
 
 #define PAGE 4096
@@ -58,11 +59,6 @@ static int write_at(struct receiver *r, uint64_t pos, const char *data, size_t l
 	r->result.bytes_out += len;
 	r->end = pos + len;
 	return fd_write_all(r->out, data, len, err);
-}
-
-static bool is_zero(const char *page, size_t len)
-{
-	return page[0] == 0 && memcmp(page, page + 1, len - 1) == 0;
 }
 
 /* The head: all up to the end of the notes */
