@@ -31,6 +31,8 @@ int confidence_from_name(const char *name);
 
 /* The class that death by this signal has when nothing else is known, FAILURE_UNKNOWN where no process dies of it. */
 enum failure_class failure_class_of_signal(int signo);
+/* Whether it is the signal of a fault or of abort(): SIGSEGV, SIGABRT, SIGBUS, SIGILL, SIGFPE, SIGTRAP. Nobody stops a process by them. */
+bool signal_is_of_crash(int signo);
 
 /*
  * When a process gets a signal of the class Signaled, as a clause that follows "a process gets it": "when it writes to a pipe

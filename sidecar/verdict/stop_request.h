@@ -29,6 +29,9 @@ bool stop_request_explains(const struct stop_request *s, int64_t at_ns);
 /* Adds who asked, and when, to the evidence; nothing when nobody did. */
 void stop_request_evidence(const struct observation *o, struct verdict *v);
 
+/* Makes it the last clause of v's sentence when it may have to do with the end; the sentence ends with a full stop. */
+void stop_request_append(const struct observation *o, struct verdict *v);
+
 /* "SIGTERM from outside the container, 3.0 s before", "SIGTERM from PID 7, 3.0 s before"; o->asked is set. Returns text. */
 const char *stop_request_describe(const struct observation *o, char *text, size_t size);
 
