@@ -140,6 +140,14 @@ void observer_forget_oom(struct observer *o, const struct memory *told);
 /* The largest of the earlier snapshot that has ended by the later one; NULL: none. */
 const struct process *snapshot_victim(const struct snapshot *before, const struct snapshot *after);
 
+/*
+ * What that victim held, in bytes; 0: another process that was not small has ended as well, so the largest is only the likeliest.
+ * The kernel may take a smaller one for its oom_score_adj, and with that memory free the largest may have come to its own end.
+ * command: PID of the container's command, of whose end the launcher tells; 0: not known.
+ */
+int64_t snapshot_victim_size(const struct snapshot *before, const struct snapshot *after,
+			     const struct process *victim, pid_t command);
+
 /* After the death: who of the snapshot before the OOM is gone. Sets victim if it can be told. */
 void observer_find_victim(struct observer *o, const struct snapshot *before, int64_t now_ns);
 
