@@ -275,7 +275,8 @@ static const struct {
 	{ "kill -9 four seconds after a child was taken",
 	  { SIGNALED(SIGKILL), COUNTED(0, 1, 0, 0), .latest.oom_kill = 1, LAST(GIB), .oom_age_ns = 4 * S, VICTIM, .command_pid = 7 },
 	  FAILURE_KILLED, CONFIDENCE_LIKELY, 137, SIGKILL,
-	  "The kernel killed ray::leak (PID 8) in container ray-worker for lack of memory; 4.0 s later the container ended with SIGKILL, most likely not",
+	  "The kernel killed ray::leak (PID 8) in container ray-worker for lack of memory; 4.0 s later the container ended with SIGKILL, most likely not "
+	  "by the OOM killer: sender unknown.",
 	  { "oom_kill 0 -> 1" }, NULL },
 	{ "exit 137 four seconds after a child was taken: a shell may have cleaned up, or another child was killed",
 	  { EXITED(137), V1_COUNTED(0, 1), .latest.oom_kill = 1, LAST(GIB), .oom_age_ns = 4 * S, VICTIM, .command_pid = 7 },
@@ -290,7 +291,8 @@ static const struct {
 	{ "kill -9 at once after a child was taken, as the log says",
 	  { SIGNALED(SIGKILL), COUNTED(0, 1, 0, 0), LAST(GIB), NO_OOM_SEEN, COMMAND_HELD, LOG_TELLS_PID(0, KERNEL_VICTIM_OTHER) },
 	  FAILURE_KILLED, CONFIDENCE_LIKELY, 137, SIGKILL,
-	  "killed ray::leak (PID 4711) in container ray-worker for lack of memory; shortly afterwards the container ended with SIGKILL",
+	  "killed ray::leak (PID 4711) in container ray-worker for lack of memory; shortly afterwards the container ended with SIGKILL, most "
+	  "likely not by the OOM killer: sender unknown, perhaps the command itself, as `timeout` ends by its child's signal.",
 	  { "Killed process 4711" }, NULL },
 	{ "exit 137 at once after a child was taken, as the log says",
 	  { EXITED(137), COUNTED(0, 1, 0, 0), LAST(GIB), NO_OOM_SEEN, LOG_TELLS_PID(0, KERNEL_VICTIM_OTHER) },
