@@ -105,6 +105,8 @@ def judge(death, outcome):
     if truth.classes == {"KernelOOMContainer"} and not truth.never[1:] and death.memory:
         size = float(death.memory.rstrip("Mi"))
         truth = replace(truth, never=(*truth.never, rf"its memory limit of (?!{size:.1f} MiB)"))
+    if truth.told and death.ooms and not outcome.reports and not killed and not outcome.facts.get("anywhere"):
+        return NOT_RUN, False, "the kernel killed nobody in time"
     # The sidecar waits ten seconds for its disk, which a machine that hardly gets the processor may exceed.
     if truth.exit and not ends and re.search(r"no bundle: .* does not answer", outcome.text):
         return NOT_RUN, False, "the machine was too slow for a bundle"
