@@ -197,26 +197,39 @@ static void asked_verdict(const struct observation *o, struct verdict *v)
  */
 static bool has_crashed(const struct observation *o)
 {
-	return o->crash && signal_is_of_crash(o->crash->signal) && !o->has_raylet;
+	bool dumped = o->crash && signal_is_of_crash(o->crash->signal);
+
+	return (dumped || o->kernel.crash[0]) && !o->has_raylet;
 }
 
-/* Both facts are certain, and which of them ended the container is not known. */
-static void crashed_and_asked_verdict(const struct observation *o, const char *ran,
-				      struct verdict *v)
+/* "python3 (PID 9) in it had crashed with SIGSEGV in f"; the kernel's line may be known to be of the container by a name alone. */
+static const char *who_crashed(const struct observation *o, char who[static HOW_MAX])
 {
 	const struct crash_info *c = o->crash;
 	char in[CRASH_IN_MAX];
 
+	if (!c || !signal_is_of_crash(c->signal)) {
+		snprintf(who, HOW_MAX, "a process in it had most likely crashed");
+		return who;
+	}
+	snprintf(who, HOW_MAX, "%s (PID %d) in it had crashed with %s%.60s", c->comm[0] ? c->comm : "a process", (int)c->pid,
+		 signal_name(c->signal), crash_in(o, in, sizeof(in)));
+	return who;
+}
+
+/* Both are known to have happened, and which of them ended the container is not. */
+static void crashed_and_asked_verdict(const struct observation *o, const char *ran, struct verdict *v)
+{
+	char who[HOW_MAX];
+
 	v->class = FAILURE_APPLICATION_ERROR;
 	v->confidence = CONFIDENCE_LIKELY;
-	snprintf(
-		v->sentence, sizeof(v->sentence),
-		"Container %s ended with exit code %d after %s, when %s (PID %d) in it had crashed with %s%.80s.",
-		o->container, v->exit_code, ran, c->comm[0] ? c->comm : "a process", (int)c->pid,
-		signal_name(c->signal), crash_in(o, in, sizeof(in)));
+	snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with exit code %d after %s, when %s.", o->container, v->exit_code,
+		 ran, who_crashed(o, who));
 	stop_request_append(o, v);
-	verdict_add_missing(v, "whether the crash ended it, or who asked it to stop",
-			    "the command's own log, and the pod's events");
+	if (o->kernel.crash[0])
+		verdict_add_evidence(v, "kernel log", "%s", o->kernel.crash);
+	verdict_add_missing(v, "whether the crash ended it, or who asked it to stop", "the command's own log, and the pod's events");
 }
 
 /* 126 or 127 of a command that was executed may come from a shell, or from the program itself. */
