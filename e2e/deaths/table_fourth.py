@@ -9,6 +9,8 @@ NOT_KILLED = (r"^Container \S+ was killed",)
 LEAK = "hog 300M --rate 200M"
 # Its PID is the one of the container's own namespace.
 CHILD_BELOW = CHILD.replace("echo victim $! >>$D/facts; ", "")
+# Whoever started it is gone, and it is the init program's.
+ORPHAN = LIB + f"(setsid sh -c '{LEAK}; echo over >$D/dead' &); await $D/dead; "
 LOOP = "echo $$ >$D/begun; while :; do sleep 0.1; done"
 # A child in a cgroup below, which has room enough; whoever is outside learns its directory.
 ROOMY = LIB + "c=$(below $(cgroup_of $$) sub 268435456); sh -c 'echo $$ >'$c'/cgroup.procs; echo '$c' >$D/c; exec hog 40M --hold'; exit $?"
@@ -48,9 +50,9 @@ SUPERVISORS = [
           argv=("odd-end", "init", "sh", "-c", "echo $PPID >$D/pid; exec sleep 60"), outside="await $D/pid; kill $(cat $D/pid)"),
     Death("an init program whose orphan is OOM-killed, and exit 0 of its child after 8 s",
           exits(0, "KernelOOMProcess", told=True, lives=LIVES, never=NOT_KILLED), memory="64Mi", ooms=1,
-          argv=("odd-end", "init", "sh", "-c", f"(setsid {LEAK} &); sleep 8; exit 0")),
+          argv=("odd-end", "init", "sh", "-c", ORPHAN + "sleep 7; exit 0")),
     Death("an init program whose orphan is OOM-killed, and kill -9 of its child 2 s later", after_oom(lambda **k: passed_on(137, "Killed", **k)), memory="64Mi", ooms=1,
-          argv=("odd-end", "init", "sh", "-c", f"(setsid {LEAK} &); sleep 3; kill -9 $$")),
+          argv=("odd-end", "init", "sh", "-c", ORPHAN + "sleep 2; kill -9 $$")),
     Death("shells in shells, the innermost of which has its command OOM-killed, and exit 1 of the outermost",
           oom(*BOTH, exit=1, signal=0, honest={"ApplicationError"}), memory="64Mi", ooms=1, inside=f"sh -c 'sh -c \"{LEAK}; exit 7\" || exit 3' || exit 1"),
     Death("shells and an init program in turn, and kill -9 of what they run", passed_on(137, "Killed", victim="none"), memory="64Mi",
@@ -99,7 +101,8 @@ time.sleep(60)""", memory="128Mi", ooms=1),
     Death("a watchdog ends a child with SIGABRT, and exit 1", exits(1, honest={"Abort"}), inside="sleep 60 & sleep 1; kill -6 $!; wait $!; exit 1"),
     Death("a stopped child is OOM-killed in place of a larger one, and exit 0 after 8 s",
           exits(0, "KernelOOMProcess", told=True, lives=LIVES, victim="fact", never=NOT_KILLED), memory="64Mi", ooms=1,
-          inside="(echo 1000 >/proc/self/oom_score_adj; exec hog 30M --hold) & echo victim $! >>$D/facts; sleep 1; kill -STOP $!; hog 45M --rate 45M; sleep 8; exit 0"),
+          inside=LIB + "(echo 1000 >/proc/self/oom_score_adj; exec odd-end hold 30 sh -c 'echo yes >$D/held; exec sleep 20') & v=$!; echo victim $v >>$D/facts; "
+                 "await $D/held; kill -STOP $v; hog 45M --rate 45M; sleep 8; exit 0"),
     # Both are gone when the sidecar looks again, and the one that was taken is the smaller one.
     Death("a small child is OOM-killed in place of a large one, which ends well under a frozen sidecar",
           exits(0, "KernelOOMProcess", told=True, lives=LIVES, victim="fact", never=NOT_KILLED), memory="64Mi", ooms=1,
@@ -145,7 +148,7 @@ LIMITS = [
            "import threading, time\nwhile True: threading.Thread(target=time.sleep, args=(9,), daemon=True).start()", before="pids 20"),
     Death("memory.high slows it down, and exit 4 for its own reasons", exits(4, victim="none"), memory="300Mi", needs=V2,
           inside=LIB + "echo 33554432 >$(cgroup_of $$)/memory.high; timeout 4 hog 60M --rate 60M --hold; exit 4"),
-    Death("memory.high slows it down, its limit is lowered to that, and it is OOM-killed", oom(victim="fact"), memory="300Mi", needs=V2, ooms=1,
+    Death("memory.high slows it down, its limit is lowered to that, and it is OOM-killed", oom(victim="fact", never=("limit of 300.0 MiB",)), memory="300Mi", needs=V2, ooms=1,
           inside=LIB + "c=$(cgroup_of $$); echo 33554432 >$c/memory.high; (sleep 3; limit $c 36700160) & " + SELF + "hog 100M --rate 50M"),
 ]
 
