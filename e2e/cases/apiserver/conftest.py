@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operator from build/ as a process here, on a real etcd and kube-apiserver of the test session's own."""
+"""Runs the operator from build/ as a process, against a real etcd and kube-apiserver that the test session starts."""
 
 import json
 import os
@@ -43,7 +43,7 @@ def install_crds(control_plane):
 
 @pytest.fixture(name="scenarios", scope="module")
 def doomed_leaders(plane, tmp_path_factory):
-    """Leaders that are gone since it was first asked for (see replicas.py): all at once, so that one takeover's time is enough."""
+    """Leaders that end when a test first asks for this fixture (replicas.py): all at once, so that the takeovers overlap."""
     from apiserver import replicas  # pylint: disable=import-outside-toplevel # which needs what is below
     with replicas.doomed_leaders(plane, tmp_path_factory.mktemp) as made:
         yield made
@@ -51,7 +51,7 @@ def doomed_leaders(plane, tmp_path_factory):
 
 @pytest.fixture
 def api(plane, request):
-    """The API in a namespace of the test's own, whose clusters are gone afterwards."""
+    """The API in a namespace of the test's own. Its clusters are deleted afterwards."""
     words = re.sub("[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())[:40].strip("-")
     api = new_namespace(plane, words)
     yield api
@@ -252,7 +252,7 @@ def make(api):
 
 def settle(operator, api, kubelet):
     """
-    Returns when the operator has seen all that happened so far, and done what it wanted to. What it must answer comes
+    Returns when the operator has seen everything that happened so far, and has acted on it. What it must answer comes
     last in both watches: a cluster that it refuses, and a pod that died.
     """
     name = f"marker-{uuid.uuid4().hex[:5]}"

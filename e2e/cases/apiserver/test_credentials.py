@@ -181,7 +181,7 @@ def test_impersonation_acts_as_another(start, plane, api, make, tmp_path):
 
 
 class Connect(http.server.BaseHTTPRequestHandler):
-    """The one method that a proxy for TLS needs."""
+    """Answers CONNECT, the only method that a proxy for TLS needs."""
 
     asked = []
 
@@ -206,7 +206,7 @@ class Connect(http.server.BaseHTTPRequestHandler):
 
 
 class Server(socketserver.ThreadingTCPServer):
-    """On a free port, until the process ends or it is shut down."""
+    """Serves on a free port until the process ends or it is shut down."""
 
     daemon_threads = True
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options, configuration and credentials: what is wrong is said in one line, what changes is taken up."""
+"""Options, configuration and credentials: the operator reports a mistake in one line, and uses credentials that change."""
 
 import os
 import subprocess
