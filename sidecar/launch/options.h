@@ -32,6 +32,7 @@ struct options {
 	char *prefix; /* words before COMMAND, NULL: none */
 	int wait_sidecar_s; /* --wait-sidecar; 0: do not wait */
 	rlim_t nofile; /* 0: leave the limit */
+	const char *oom_score_adj; /* of the command; NULL: the launcher's own */
 	int self_fd; /* the descriptor from which this program was started; 0: it was started by its path */
 	bool cores;
 	rlim_t cores_max; /* bytes */
