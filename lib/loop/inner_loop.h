@@ -24,10 +24,7 @@ void inner_loop_free(struct inner_loop *l);
  */
 struct event_base *inner_loop_base(const struct inner_loop *l);
 
-/*
- * Runs the events that are due, without waiting. Must not be called from an event of the inner
- * loop.
- */
+/* Runs what is due, without waiting. Not from an event of the inner loop. */
 void inner_loop_turn(struct inner_loop *l);
 
 #endif

@@ -35,7 +35,7 @@ void failure_gc_free(struct failure_gc *gc); /* NULL is allowed */
 /* To be called for each change of the informer's copy of RayFailures. */
 void failure_gc_see(struct failure_gc *gc, enum store_change change, const cJSON *before, const cJSON *after);
 
-/* Whether a RayFailure would be kept if it were written now. gc_arg is the failure_gc. */
+/* Whether a RayFailure that is to be written would stay. gc_arg is the failure_gc. */
 bool failure_gc_wants(void *gc_arg, const cJSON *failure);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes RayFailure objects from what the API server shows of a pod. Pure: time is an argument. */
+/* RayFailure objects from what the API server shows of a pod. Pure: time is an argument. */
 #ifndef AFTERGLOW_OPERATOR_FAILURES_FAILURES_H
 #define AFTERGLOW_OPERATOR_FAILURES_FAILURES_H
 
@@ -23,11 +23,11 @@
 #define FAILURE_DELETED_ANNOTATION "afterglow.dev/pod-deleted"
 
 /*
- * Makes a JSON array (the caller owns it) of whole RayFailure objects, one for each
- * container instance that state.terminated or lastState.terminated shows as dead
- * with an exit code other than 0; init containers are included, the sidecar's
- * container is not. The array is empty for a pod without the label ray.io/cluster.
- * The name is derived from the container's ID, so the same death has the same name.
+ * A JSON array (the caller owns it) of whole RayFailure objects: one per
+ * container instance found dead in state.terminated or lastState.terminated
+ * with an exit code other than 0, init containers included, the sidecar's own
+ * container not. Empty for a pod without the label ray.io/cluster. The name is
+ * derived from the container's ID, so the same death has the same name.
  *
  * The source is the termination message. If it is absent, only a snapshot, or
  * contradicts the kubelet, the pod's status alone is classified and the RayFailure
@@ -42,23 +42,20 @@ int failures_from_pod(const cJSON *pod, int64_t now_ns, cJSON **ret_array, struc
 int failures_from_gone_pod(const cJSON *pod, int64_t now_ns, cJSON **ret_array, struct err *err);
 
 /*
- * Makes a whole RayFailure (the caller owns it) of a process that died while its container lives,
- * from the sidecar's answer: container and id name the death, report is the result of
- * termination_take. -EPROTO: it is no such death, or belongs to another pod.
+ * A whole RayFailure (the caller owns it) of a process that died while its container lives, as the sidecar in the
+ * pod tells: container and id name it, report is what termination_take gives. -EPROTO: it is no such death, or not
+ * of this pod.
  */
 int failure_of_process(const cJSON *pod, const char *container, const char *id, const cJSON *report, int64_t now_ns,
 		       cJSON **ret_failure, struct err *err);
 
 /*
- * To be called when the class of a failure is final, right before it is written: adds what failures
- * are grouped and joined by (failures/signature.h, failures/story.h).
+ * To be called once its class is settled, right before it is written: gives it what failures are grouped and joined by
+ * (failures/signature.h, failures/story.h), as it is by now.
  */
 void failure_seal(cJSON *failure);
 
-/*
- * Whether a later state of the pod may give that failure another class; then it should not be
- * written yet.
- */
+/* Whether a later state of the pod may give that failure another class: better not to write it yet. */
 bool failure_is_open(const cJSON *pod, const cJSON *failure);
 
 /*

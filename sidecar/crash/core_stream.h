@@ -14,10 +14,7 @@
 
 struct core_stream;
 
-/*
- * file is open for reading and belongs to the callee; -1: it failed, and why says why. The stream
- * is freed before the call.
- */
+/* file: open for reading, the callee's; -1: nothing came of it, and why says why. The stream is freed before. */
 typedef void (*core_stream_done_fn)(int file, const char *why, void *arg);
 
 /*

@@ -112,9 +112,8 @@ int memcg_find_place(const char *cgroup_text, const char *mountinfo_text, struct
 void memcg_place_to_container(struct memcg_place *place);
 
 /*
- * For a place that was found, but not as the process's own, because our cgroup namespace hides the
- * names above us ("/../../scope"). home is the known cgroup of a process beside it. Sets place to
- * the real path, by what both have in common. Returns false if that is not known or cannot be seen.
+ * place was found, but not as the process's own: our cgroup namespace hides the names above us ("/../../scope"). That of a process
+ * beside it is known: home. Sets place to where it is by what both have in common. False: that is not known, or cannot be seen.
  */
 bool memcg_place_beside(const struct memcg_place *home, struct memcg_place *place);
 
