@@ -67,11 +67,11 @@ struct container {
 	/* Why its command was never executed; error 0: it was executed, as far as is known. */
 	struct unstarted unstarted;
 	struct hooks *hooks; /* NULL: none */
-	struct crashes *crashes; /* its cores, NULL: none are looked at */
-	struct unread_cores unread_cores; /* that crashes did not take in time */
-	bool looks_at_core; /* crashes_take is at one, and samples go on */
-	struct ray_said *dead_workers[DEAD_WORKERS_MAX]; /* that wait for their core; NULL: a free place */
-	struct crash *death_crash; /* the one that ended it; NULL: none */
+	struct crashes *crashes; /* its cores; NULL: cores are not watched */
+	struct unread_cores unread_cores; /* the cores that crashes did not take in time */
+	bool looks_at_core; /* crashes_take is running, and samples go on */
+	struct ray_said *dead_workers[DEAD_WORKERS_MAX]; /* workers that wait for their core; NULL: a free place */
+	struct crash *death_crash; /* the crash that ended it; NULL: none */
 	struct ending ending; /* from CONTAINER_ENDED on */
 	struct event *death_timer;
 	struct node_core node_cores[NODE_CORES_MAX];
@@ -138,7 +138,10 @@ void container_conclude(struct container *c);
  */
 void container_process_died(struct container *c, int64_t now_ns);
 void container_worker_died(const struct ray_said *said, void *arg);
-/* After each sample, and with INT64_MAX at its end: deaths of workers that waited for their cores are reported. */
+/*
+ * After each sample, and with INT64_MAX at the container's end: reports the deaths of workers that
+ * waited for their cores.
+ */
 void container_workers_due(struct container *c, int64_t now_ns);
 void container_workers_release(struct container *c);
 /* All hooks that were started have ended or are lost. arg is the container. */
