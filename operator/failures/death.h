@@ -43,7 +43,4 @@ void death_set_bundle(const struct death *d, struct ray_failure *failure);
 /* What failures are grouped and joined by: the signature of a report that is told, and what the pod says of the container. */
 void death_set_story(const struct death *d, struct ray_failure *failure);
 
-/* Adds to spec.missing of a RayFailure that is JSON already. */
-void death_add_missing(cJSON *spec, const char *what, const char *needs);
-
 #endif
