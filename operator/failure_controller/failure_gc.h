@@ -8,6 +8,7 @@
 #define AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_FAILURE_GC_H
 
 #include "operator/cache/informer.h"
+#include "operator/failures/ray_failure.h"
 #include "operator/failures/retention.h"
 #include "operator/kube/client.h"
 #include "operator/manager/metrics.h"
@@ -35,7 +36,7 @@ void failure_gc_free(struct failure_gc *gc); /* NULL is allowed */
 /* To be called for each change of the informer's copy of RayFailures. */
 void failure_gc_see(struct failure_gc *gc, enum store_change change, const cJSON *before, const cJSON *after);
 
-/* Whether a RayFailure that is to be written would stay. gc_arg is the failure_gc. */
-bool failure_gc_wants(void *gc_arg, const cJSON *failure);
+/* Whether a RayFailure that is to be written would stay. */
+bool failure_gc_wants(const struct failure_gc *gc, const struct ray_failure *failure);
 
 #endif

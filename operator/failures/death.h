@@ -58,7 +58,4 @@ void death_set_bundle(const struct death *d, struct ray_failure *failure);
  */
 void death_set_story(const struct death *d, struct ray_failure *failure);
 
-/* Adds to spec.missing of a RayFailure that is JSON already. */
-void death_add_missing(cJSON *spec, const char *what, const char *needs);
-
 #endif

@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "operator/failures/ray_failure.h"
+
 #define POD_ENDS_MAX 64
 #define POD_ENDS_CONTAINER_MAX 64
 
@@ -29,7 +31,7 @@ struct told_end {
 struct pod_end {
 	char container[POD_ENDS_CONTAINER_MAX];
 	int64_t at_ns;
-	cJSON *failure; /* the RayFailure if it was missed; NULL: it is the status's to tell, or told */
+	struct ray_failure *failure; /* the RayFailure if it was missed; NULL: it is the status's to tell, or told */
 };
 
 struct pod_ends {
@@ -42,8 +44,9 @@ struct pod_ends {
 bool pod_ends_add(struct pod_ends *ends, const cJSON *pod, const cJSON *entry, int64_t now_ns);
 /* Whether any end may have been missed; if not, the caller need not collect the known ends. */
 bool pod_ends_any(const struct pod_ends *ends);
-/* Appends the RayFailures of those that were missed to failures, an array. */
-void pod_ends_missed(struct pod_ends *ends, const cJSON *pod, const struct told_end *told, size_t n_told, cJSON *failures);
+/* Appends the RayFailures of those that were missed to failures. */
+void pod_ends_missed(struct pod_ends *ends, const cJSON *pod, const struct told_end *told, size_t n_told,
+		     struct ray_failures *failures);
 void pod_ends_release(struct pod_ends *ends);
 
 /*

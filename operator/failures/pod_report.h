@@ -31,7 +31,7 @@ struct pod_hold {
 
 struct pod_report {
 	char tag[POD_REPORT_TAG_MAX]; /* for If-None-Match; "" when there is none */
-	cJSON *failures; /* an array of whole RayFailures */
+	struct ray_failures failures;
 	struct pod_hold holds[POD_REPORT_HOLDS_MAX]; /* that have not ended */
 	size_t n_holds;
 	struct pod_ends ends; /* ends of containers that the pod's status may no longer show */
