@@ -22,6 +22,7 @@ const char node_usage[] =
 	"                      runtime (default on)\n"
 	"  --tracefs DIR       tracefs is mounted at DIR (default: where it usually is, or one of its own)\n"
 	"  --instance NAME     the name of its instance there (default afterglow)\n"
+	"  --output FILE       of facts: write them to FILE, which is there (default: standard output)\n"
 	"  --help, --version\n"
 	"SIGTERM ends it, and core_pattern becomes what it was before.\n"
 	"facts: prints, as JSON, what of the node decides how its deaths look.\n"
@@ -37,6 +38,7 @@ static const struct row {
 	{ "--directory", offsetof(struct node_options, directory) },
 	{ "--kubelet", offsetof(struct node_options, kubelet) },
 	{ "--tracefs", offsetof(struct node_options, tracefs) },
+	{ "--output", offsetof(struct node_options, output) },
 }, names[] = {
 	{ "--instance", offsetof(struct node_options, instance) },
 }, switches[] = {
