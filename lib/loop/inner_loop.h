@@ -20,7 +20,7 @@ void inner_loop_free(struct inner_loop *l);
 /* Where its events are added; after that, inner_loop_turn takes note of their timeouts. */
 struct event_base *inner_loop_base(const struct inner_loop *l);
 
-/* Runs what is due, without waiting. Not from an event of the inner loop. */
+/* Runs what is due, without waiting. From an event of the inner loop it does nothing: libevent would complain. */
 void inner_loop_turn(struct inner_loop *l);
 
 #endif
