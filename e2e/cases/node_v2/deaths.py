@@ -4,7 +4,7 @@
 import json
 
 from conftest import wait_for
-from live import container, container_status
+from live import check_bundle, container, container_status
 
 
 # In place of those that a head gets by itself: nothing here serves Ray's health, and on a slow machine the kubelet would end the
@@ -67,3 +67,18 @@ def brief(failure):
 
 def says(failure):
     return json.dumps(failure, indent=1)
+
+
+def check_crash(failure, volume, function):
+    """
+    A segmentation fault in a Python function, with its backtrace. On a slow node that may come after the report, which says so: a
+    report waits for it for a few seconds only.
+    """
+    assert brief(failure) == ("Segfault", "certain", 139, "SIGSEGV"), says(failure)
+    bundle = volume / failure["bundle"].partition("/")[2]
+    late = any(m["what"] == "backtrace" for m in failure.get("missing", []))
+    wait_for("the backtrace", lambda: '"backtrace.txt"' in (bundle / "MANIFEST.json").read_text())
+    crash = check_bundle(bundle)["crash"]
+    assert (crash["signal"], crash["process"]) == ("SIGSEGV", "python3")
+    assert late or crash["faultAddress"] == "0x0" and "crashed with SIGSEGV in " in failure["verdict"], says(failure)
+    assert f" in {function}\n" in (bundle / "backtrace.txt").read_text()

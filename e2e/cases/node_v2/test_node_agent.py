@@ -11,8 +11,8 @@ import pytest
 
 from cluster.conftest import install
 from conftest import Kubectl, wait_for
-from live import NODE, ROOT, SYSTEM, check_bundle
-from node_v2.deaths import Deaths, brief, head, says
+from live import NODE, ROOT, SYSTEM
+from node_v2.deaths import Deaths, brief, check_crash, head, says
 
 # A file where only root may write, and what Debian sets.
 FILE = "/var/lib/cores/core.%p"
@@ -82,14 +82,6 @@ def wait_seen(deaths, instance):
              cluster.k("logs", cluster.pod_name("head"), "-c", "afterglow"), timeout=120, interval=1)
 
 
-def check_backtrace(failure, volume, function):
-    assert brief(failure) == ("Segfault", "certain", 139, "SIGSEGV"), says(failure)
-    bundle = volume / failure["bundle"].partition("/")[2]
-    crash = check_bundle(bundle)["crash"]
-    assert (crash["signal"], crash["process"], crash["faultAddress"]) == ("SIGSEGV", "python3", "0x0")
-    assert f" in {function}\n" in (bundle / "backtrace.txt").read_text()
-
-
 def test_the_agent_runs_without_privileges_and_without_a_token(agent):
     (pod,) = agent.items("pods", "-l", "app.kubernetes.io/name=afterglow-node")
     assert pod["spec"]["nodeName"] == NODE
@@ -105,7 +97,7 @@ def test_a_crash_in_a_pod_has_a_backtrace_where_the_pattern_is_a_file_of_root(de
     wait_for("the agent to take the pattern", lambda: pattern(node) == OURS + FILE)
     wait_seen(deaths, 0)
     deaths.go.start("agent", 0)
-    check_backtrace(deaths.failure("agent", 0), volume, "string_at")
+    check_crash(deaths.failure("agent", 0), volume, "string_at")
     assert on_node(node, "ls /var/lib/cores") == ""
 
 
@@ -142,7 +134,7 @@ def test_with_systemd_coredump_a_pod_has_its_backtrace_and_coredumpctl_the_rest(
     wait_for("the agent to take the pattern", lambda: pattern(node) == OURS + SYSTEMD, timeout=90)
     wait_seen(deaths, 3)
     deaths.go.start("agent", 3)
-    check_backtrace(deaths.failure("agent", 3), volume, "wstring_at")
+    check_crash(deaths.failure("agent", 3), volume, "wstring_at")
     pid = on_node(node, "ulimit -c unlimited; bash -c 'kill -SEGV $$' & wait; echo $!")
     wait_for("coredumpctl to list it", lambda: on_node(node, f"coredumpctl --no-pager list {pid}", check=False), timeout=120)
     assert "python3" not in on_node(node, "coredumpctl --no-pager list", check=False)
