@@ -24,7 +24,7 @@ void inner_loop_free(struct inner_loop *l);
  */
 struct event_base *inner_loop_base(const struct inner_loop *l);
 
-/* Runs what is due, without waiting. Not from an event of the inner loop. */
+/* Runs what is due, without waiting. From an event of the inner loop it does nothing: libevent would complain. */
 void inner_loop_turn(struct inner_loop *l);
 
 #endif
