@@ -14,6 +14,7 @@
 struct handed_cgroup {
 	int fd; /* O_PATH of its directory, -1: none; the owner's, as long as it is watched */
 	int version; /* 1 or 2 */
+	const char *made; /* its directory, as the launcher sees it, if it was made for the container and that is known; else NULL */
 };
 
 struct cgroup_watch {
@@ -21,12 +22,13 @@ struct cgroup_watch {
 	struct memcg_above above;
 	pid_t command; /* as the container's /proc numbers it, 0 unknown; set by the owner */
 	int64_t followed_ns;
+	bool made; /* the container's is the one that was made for it, wherever its launcher is */
 	struct cgroup_limit limit; /* what cgroup_watch_limit said last */
 };
 
 /*
- * Opens own and what is around it: the one that was handed over, else (NULL, or it cannot be read) the one that the container's
- * mounts show. Fails only without own; then there is nothing to close.
+ * Opens own and what is around it: the one that was handed over, else (NULL, or it cannot be read) the one that was made for it, else
+ * the one that the container's mounts show. Fails only without own; then there is nothing to close.
  */
 int cgroup_watch_open(struct cgroup_watch *w, struct memcg *own, int root_fd, pid_t launcher, const struct handed_cgroup *handed,
 		      struct err *err);
