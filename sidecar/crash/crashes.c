@@ -201,6 +201,8 @@ static void identify(struct crash *crash, const struct core_look *look, const st
 	crash->info.tid = id->tid > 0 ? id->tid : hint->tid;
 	crash->info.signal = id->signal > 0 && id->signal < 65 ? id->signal : hint->signal;
 	crash->info.cut = look->cut;
+	/* A summary wants no more than what comes first. */
+	crash->info.left_out = crash->owner->mode == CORES_FULL ? hint->left_out : 0;
 	copy_name(crash->info.comm, sizeof(crash->info.comm), id->comm[0] ? id->comm : hint->comm);
 	crash_info_name_core(&crash->info);
 }

@@ -69,6 +69,22 @@ static void a_process_that_dumps_while_its_container_lives_has_a_class_of_its_ow
 	assert_non_null(strstr(v.sentence, "before this start of the container"));
 }
 
+static void what_is_not_in_a_core_from_the_node_is_said_beside_it(void **state)
+{
+	struct crash_info partly = segfault;
+	struct observation o = lives;
+	struct verdict v;
+	(void)state;
+
+	o.crash = &partly;
+	classify(&o, &v);
+	assert_null(needs(&v, "the whole core"));
+	partly.left_out = (int64_t)448 << 20;
+	classify(&o, &v);
+	assert_true(has_evidence(&v, "core", "448.0 MiB of the process's memory are not in it"));
+	assert_non_null(strstr(needs(&v, "the whole core"), "core_pattern"));
+}
+
 static void with_rays_line_for_the_same_worker_it_is_one_failure(void **state)
 {
 	struct ray_said said = { .event = { .kind = RAY_WORKER_CRASH, .pid = 162, .task = "ray::boom", .detail = "worker died" },
@@ -191,6 +207,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_process_that_dumps_while_its_container_lives_has_a_class_of_its_own),
+		cmocka_unit_test(what_is_not_in_a_core_from_the_node_is_said_beside_it),
 		cmocka_unit_test(with_rays_line_for_the_same_worker_it_is_one_failure),
 		cmocka_unit_test(the_containers_own_crash_names_its_frame),
 		cmocka_unit_test(a_core_of_the_end_is_told_once),
