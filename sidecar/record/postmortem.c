@@ -24,6 +24,7 @@
 #include "sidecar/record/gather_kernel_log.h"
 #include "sidecar/report/report_json.h"
 #include "sidecar/store/bundle.h"
+#include "sidecar/verdict/at_limit.h"
 
 #define SAMPLES_FILE_MAX (4 << 20)
 #define LATE_LINE_NS (20 * NS_PER_MS)
@@ -250,6 +251,8 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 	classify(&seen, &r.verdict);
 	signature_of(&seen, &r.verdict, last.n_top ? last.top[0].name : "", r.signature);
 	use_limit_of_verdict(&r, limit);
+	if (r.verdict.class != FAILURE_COMPLETED)
+		at_limit_of_history(o->history, &r.verdict);
 
 	r.id.container = container;
 	r.container_lives = e->container_lives;
