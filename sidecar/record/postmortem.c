@@ -22,9 +22,11 @@
 #include "sidecar/record/page.h"
 #include "sidecar/record/spill_watch.h"
 #include "sidecar/record/gather_kernel_log.h"
+#include "sidecar/report/diagnose.h"
 #include "sidecar/report/report_json.h"
 #include "sidecar/store/bundle.h"
 #include "sidecar/verdict/at_limit.h"
+#include "sidecar/verdict/classify.h"
 
 #define SAMPLES_FILE_MAX (4 << 20)
 #define LATE_LINE_NS (20 * NS_PER_MS)
@@ -182,7 +184,7 @@ static void add_what_hangs(struct observer *o, struct verdict *v)
 void postmortem_report(struct observer *o, const struct ending *e, const struct record_options *options,
 		       const char *container, struct report *ret_report)
 {
-	const struct snapshot sampled = e->ray ? *ray_watch_snapshot(o->ray, o, e->ray->event.pid) :
+	const struct snapshot sampled = e->ray ? *ray_watch_snapshot(o->ray, &o->last, &o->previous, e->ray->event.pid) :
 						 observer_last_of_life(o, e->ended_ns);
 	struct snapshot last = e->ray ? sampled : with_counters(sampled, e);
 	struct cgroup_limit isolation;

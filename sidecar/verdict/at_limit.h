@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "sidecar/sample/history.h"
-#include "sidecar/verdict/classify.h"
+#include "sidecar/verdict/verdict.h"
 
 /* Starts from { 0 }-initialized state; the samples come oldest first. */
 struct at_limit {

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "sidecar/ray/ray_lines.h"
+#include "sidecar/verdict/classify.h"
 
 static const struct crash_info segfault = {
 	.known = true,
