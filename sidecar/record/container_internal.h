@@ -17,6 +17,7 @@
 #include "sidecar/node/node_message.h"
 #include "sidecar/record/hooks.h"
 #include "sidecar/record/postmortem.h"
+#include "sidecar/record/unread_cores.h"
 
 /* A message of its launcher. A function that takes a descriptor puts -1 in its place. */
 struct received {
@@ -26,6 +27,7 @@ struct received {
 };
 
 #define NODE_CORES_MAX 4
+#define DEAD_WORKERS_MAX 4
 
 /* A core of the container that the node agent sends. */
 struct node_core {
@@ -66,6 +68,9 @@ struct container {
 	struct unstarted unstarted;
 	struct hooks *hooks; /* NULL: none */
 	struct crashes *crashes; /* its cores; NULL: cores are not watched */
+	struct unread_cores unread_cores; /* the cores that crashes did not take in time */
+	bool looks_at_core; /* crashes_take is running, and samples go on */
+	struct ray_said *dead_workers[DEAD_WORKERS_MAX]; /* workers that wait for their core; NULL: a free place */
 	struct crash *death_crash; /* the crash that ended it; NULL: none */
 	struct ending ending; /* from CONTAINER_ENDED on */
 	struct event *death_timer;
@@ -133,6 +138,12 @@ void container_conclude(struct container *c);
  */
 void container_process_died(struct container *c, int64_t now_ns);
 void container_worker_died(const struct ray_said *said, void *arg);
+/*
+ * After each sample, and with INT64_MAX at the container's end: reports the deaths of workers that
+ * waited for their cores.
+ */
+void container_workers_due(struct container *c, int64_t now_ns);
+void container_workers_release(struct container *c);
 /* All hooks that were started have ended or are lost. arg is the container. */
 void container_hooks_done(void *arg);
 /* Writes the report into a bundle and publishes it: log, journal, container's stderr. */
