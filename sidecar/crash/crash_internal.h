@@ -9,7 +9,11 @@
 #include "sidecar/crash/addition.h"
 #include "sidecar/crash/crashes.h"
 
-#define ADD_BEGINS_NS (1500 * NS_PER_MS) /* the launcher waits for 2 s after the end of its command */
+/*
+ * To begin. The disk has just taken the bundle, so this is for a busy machine: samples go on, and
+ * the launcher waits for two seconds at most, however long we do.
+ */
+#define ADD_BEGINS_NS (10 * NS_PER_SEC)
 #define ADD_WITHIN_NS (300 * NS_PER_SEC) /* to make a file durable: a core of gigabytes on a slow disk */
 
 struct crash {

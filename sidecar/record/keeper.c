@@ -21,7 +21,7 @@
 #define SETTLE_WITHIN_NS (50 * NS_PER_MS) /* for a disk that answers */
 #define SETTLE_AGAIN_US 200000
 #define FINISH_WITHIN_NS (10 * NS_PER_SEC) /* for a bundle that was told of, before we end */
-#define ROOM_WITHIN_NS (1500 * NS_PER_MS) /* the launcher waits for 2 s after the end of its command */
+#define ROOM_WITHIN_NS (10 * NS_PER_SEC) /* it has just taken a bundle: only a busy machine needs more than a moment */
 #define ACCESS_SPACING_NS NS_PER_SEC /* between two looks at whether the spool can be written */
 #define SHIP_PROGRAM_NAME "afterglow-ship"
 

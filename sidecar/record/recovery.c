@@ -25,7 +25,7 @@
 
 #define STATE_MEMORY_BYTES (2 * SPOOL_FALLBACK_BYTES) /* of which histories take an eighth: they are in memory with bundles */
 #define CLEAN_WITHIN_NS (2 * NS_PER_SEC)
-#define READ_WITHIN_NS (5 * NS_PER_SEC) /* a busy disk is not to cost a second report */
+#define READ_WITHIN_NS (10 * NS_PER_SEC) /* a busy machine is not to cost a second report */
 
 struct recovery {
 	const struct record_options *options;
