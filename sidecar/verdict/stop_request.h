@@ -23,10 +23,7 @@ bool stop_request_explains(const struct stop_request *s, int64_t at_ns);
 /* Adds to the evidence who asked, and when. Adds nothing if there was no request. */
 void stop_request_evidence(const struct observation *o, struct verdict *v);
 
-/*
- * Describes o->asked, which is set: "SIGTERM from outside the container, 3.0 s before", "SIGTERM
- * from PID 7, 3.0 s before". Returns text.
- */
+/* "SIGTERM from outside the container, 3.0 s before", "SIGTERM from PID 7, 3.0 s before"; o->asked is set. Returns text. */
 const char *stop_request_describe(const struct observation *o, char *text, size_t size);
 
 #endif
