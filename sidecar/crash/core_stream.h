@@ -14,8 +14,11 @@
 
 struct core_stream;
 
-/* file: open for reading, the callee's; -1: nothing came of it, and why says why. The stream is freed before. */
-typedef void (*core_stream_done_fn)(int file, const char *why, void *arg);
+/*
+ * file: open for reading, the callee's; -1: nothing came of it, and why says why. left_out: bytes of the core's memory that are not
+ * in the file, for there was no room for them. The stream is freed before.
+ */
+typedef void (*core_stream_done_fn)(int file, int64_t left_out, const char *why, void *arg);
 
 /*
  * Whether there is room below directory for another core: 0, -ENOSPC, or -ETIMEDOUT: the disk does

@@ -26,6 +26,7 @@ struct crash_info {
 	char sentence[240]; /* the backtrace's first line */
 	char core_file[64]; /* in the bundle; "": none is kept */
 	bool cut; /* the core was cut: a limit or a full disk */
+	int64_t left_out; /* bytes of its memory that the node agent brought and the sidecar had no room for; 0: none, or none is wanted */
 };
 
 /*

@@ -8,8 +8,16 @@
 
 #include "lib/loop/child.h"
 #include "lib/loop/errand.h"
+#include "lib/units.h"
+#include "sidecar/crash/addition.h"
 #include "sidecar/crash/crashes.h"
-#include "sidecar/store/extend.h"
+
+/*
+ * To begin. The disk has just taken the bundle, so this is for a busy machine: samples go on, and
+ * the launcher waits for two seconds at most, however long we do.
+ */
+#define ADD_BEGINS_NS (10 * NS_PER_SEC)
+#define ADD_WITHIN_NS (300 * NS_PER_SEC) /* to make a file durable: a core of gigabytes on a slow disk */
 
 struct crash {
 	struct crashes *owner;
@@ -22,9 +30,10 @@ struct crash {
 	struct event *without_unwinder; /* when it could not be started; NULL: it could */
 	bool unwound, packed, settled; /* settled: kept or dropped */
 	bool backtrace_kept;
-	struct extension *extension; /* the core's */
-	struct extension *late; /* of a backtrace that comes when the bundle is committed */
-	int late_fd;
+	struct addition *core; /* the core, for its bundle */
+	struct addition *late; /* a backtrace that comes when the bundle is committed */
+	bool adding_late; /* that is being committed */
+	uint64_t packed_bytes; /* of the core, while it is being committed */
 	char *bundle; /* NULL: dropped, or not settled */
 	void *note;
 };

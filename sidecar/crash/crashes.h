@@ -61,6 +61,7 @@ struct core_hint {
 	pid_t pid, tid;
 	int signal;
 	const char *comm;
+	int64_t left_out; /* bytes of a core from the node agent for which there was no room */
 };
 
 /*

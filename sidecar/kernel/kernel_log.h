@@ -36,6 +36,8 @@ struct kernel_log {
  */
 void kernel_log_open(struct kernel_log *k, int root_fd, pid_t launcher, pid_t command, int64_t started_ns,
 		     const char *pod_uid, const struct kernel_log_options *options);
+/* The container's is that one (as /proc/PID/cgroup has it), and not the one in which its launcher is. */
+void kernel_log_set_cgroup(struct kernel_log *k, const char *cgroup);
 void kernel_log_close(struct kernel_log *k);
 
 /*

@@ -18,6 +18,8 @@ struct handed_cgroup {
 	 */
 	int fd;
 	int version; /* 1 or 2 */
+	/* Its directory as the launcher sees it, if the cgroup was made for the container; NULL: not known */
+	const char *made;
 };
 
 struct cgroup_watch {
@@ -25,13 +27,15 @@ struct cgroup_watch {
 	struct memcg_above above;
 	pid_t command; /* as the container's /proc numbers it, 0 unknown; set by the owner */
 	int64_t followed_ns;
+	bool made; /* the container's cgroup is the one that was made for it, wherever its launcher is */
 	struct cgroup_limit limit; /* the latest result of cgroup_watch_limit */
 };
 
 /*
  * Opens own and the cgroups around it. own is the cgroup that the launcher passed; if there is none
- * (NULL) or it cannot be read, it is the cgroup that the container's mounts show. Fails only if own
- * cannot be opened; then there is nothing to close.
+ * (NULL) or it cannot be read, it is the cgroup that was made for the container; if that is not
+ * known either, the cgroup that the container's mounts show. Fails only if own cannot be opened;
+ * then there is nothing to close.
  */
 int cgroup_watch_open(struct cgroup_watch *w, struct memcg *own, int root_fd, pid_t launcher, const struct handed_cgroup *handed,
 		      struct err *err);

@@ -13,8 +13,7 @@
 
 #include "lib/err.h"
 #include "sidecar/launch/protocol.h"
-#include "sidecar/verdict/stop_request.h"
-#include "sidecar/verdict/unstarted.h"
+#include "sidecar/verdict/launcher_words.h"
 
 enum launch_verb {
 	LAUNCH_HELLO,

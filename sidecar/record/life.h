@@ -3,8 +3,9 @@
 #ifndef AFTERGLOW_SIDECAR_RECORD_LIFE_H
 #define AFTERGLOW_SIDECAR_RECORD_LIFE_H
 
+#include "sidecar/record/ending.h"
 #include "sidecar/record/observer.h"
-#include "sidecar/record/postmortem.h"
+#include "sidecar/record/options.h"
 
 /* Fills in which life it is: that launcher's, since this boot of the machine. */
 void life_begin(struct life *ret_life, const char *name, int64_t started_ns, pid_t launcher);

@@ -18,6 +18,7 @@
 #include "sidecar/record/process_watch.h"
 #include "sidecar/record/cgroup_watch.h"
 #include "sidecar/record/ray_watch.h"
+#include "sidecar/record/snapshot.h"
 #include "sidecar/record/spill_watch.h"
 #include "sidecar/report/report.h"
 #include "sidecar/sample/history.h"
@@ -27,17 +28,6 @@
 #include "sidecar/sample/ray_node.h"
 #include "sidecar/sample/sampler.h"
 #include "sidecar/sample/sweep_plan.h"
-
-/* Memory and largest processes at one moment. */
-struct snapshot {
-	int64_t at_ns; /* 0: nothing yet */
-	struct memory memory;
-	struct process top[REPORT_TOP_MAX];
-	size_t n_top;
-	uint32_t n_processes;
-	struct components components;
-	int64_t shm_used;
-};
 
 struct observer {
 	int root_fd; /* the container's root, O_PATH; -1: the launcher sent none */

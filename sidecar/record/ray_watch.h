@@ -9,10 +9,9 @@
 #include "sidecar/ray/ray_lines.h"
 #include "sidecar/ray/ray_process_lines.h"
 #include "sidecar/ray/ray_tally.h"
+#include "sidecar/record/snapshot.h"
 #include "sidecar/sample/ray_node.h"
 
-struct observer;
-struct snapshot;
 struct ray_watch;
 
 struct ray_watch_callbacks {
@@ -32,8 +31,9 @@ struct ray_watch_callbacks {
 struct ray_watch *ray_watch_new(int root_fd, int64_t now_ns);
 void ray_watch_free(struct ray_watch *w); /* NULL is allowed */
 
-/* To be called after each sample; reads the logs once a second. w may be NULL. */
-void ray_watch_poll(struct ray_watch *w, const struct observer *o, int64_t now_ns, const struct ray_watch_callbacks *callbacks);
+/* To be called after each sample, which is last; reads the logs once a second. w may be NULL. */
+void ray_watch_poll(struct ray_watch *w, const struct snapshot *last, int64_t now_ns,
+		    const struct ray_watch_callbacks *callbacks);
 
 /*
  * To be called when the container is dead: reads the rest of the logs without calling back. w may
@@ -59,8 +59,12 @@ const struct ray_process_words *ray_watch_process_words(const struct ray_watch *
 /* The event that is being reported, else what ray_watch_last_words returns. */
 const struct ray_said *ray_watch_subject(const struct ray_watch *w, int64_t now_ns);
 
-/* The latest snapshot that contains a process with that PID, else the latest. */
-const struct snapshot *ray_watch_snapshot(const struct ray_watch *w, const struct observer *o, pid_t pid);
+/*
+ * Of last, previous and the fullest one of the last seconds, the first that contains a process with
+ * that PID; last, if none does. w may be NULL.
+ */
+const struct snapshot *ray_watch_snapshot(const struct ray_watch *w, const struct snapshot *last,
+					  const struct snapshot *previous, pid_t pid);
 
 /*
  * The directory of the logs, O_PATH, -1: none. Owned by w, which may be NULL. Its filesystem may

@@ -10,13 +10,14 @@
 #include <stdint.h>
 
 #include "lib/strbuf.h"
+#include "sidecar/crash/crash_info.h"
 #include "sidecar/sample/memcg.h"
 #include "sidecar/sample/components.h"
 #include "sidecar/sample/processes.h"
 #include "sidecar/sample/ray_node.h"
-#include "sidecar/verdict/classify.h"
 #include "sidecar/verdict/signature.h"
 #include "sidecar/verdict/trend.h"
+#include "sidecar/verdict/verdict.h"
 
 #define REPORT_TOP_MAX 10
 #define REPORT_DIRECTORY_MAX 1024
@@ -75,9 +76,6 @@ static inline const char *report_what_ended(const struct report *r)
 const char *report_repeats(const struct keeping *k, char text[static REPORT_LINE_MAX]);
 /* "2 cores, 1 bundle of earlier failures, for want of room"; "" when nothing was dropped. */
 const char *report_dropped(const struct keeping *k, char text[static REPORT_LINE_MAX]);
-
-/* Fills diagnosis and advice from the rest of the report. Pure (sidecar/verdict/diagnose.c). */
-void report_diagnose(struct report *r);
 
 /* report.json: the fields are those of docs/report.schema.json. */
 void report_to_json(const struct report *r, struct strbuf *out);

@@ -112,6 +112,12 @@ int memcg_find_place(const char *cgroup_text, const char *mountinfo_text, struct
 void memcg_place_to_container(struct memcg_place *place);
 
 /*
+ * The cgroup whose directory is made (below the root that place was found in) was made for the container, whose process at place may
+ * have been moved since: sets place to it. False: made is not below the same mount.
+ */
+bool memcg_place_to_made(struct memcg_place *place, const char *made);
+
+/*
  * place was found, but not as the process's own: our cgroup namespace hides the names above us ("/../../scope"). That of a process
  * beside it is known: home. Sets place to where it is by what both have in common. False: that is not known, or cannot be seen.
  */

@@ -3,7 +3,8 @@
 #ifndef AFTERGLOW_SIDECAR_VERDICT_CRASH_VERDICT_H
 #define AFTERGLOW_SIDECAR_VERDICT_CRASH_VERDICT_H
 
-#include "sidecar/verdict/classify.h"
+#include "sidecar/verdict/observation.h"
+#include "sidecar/verdict/verdict.h"
 
 /* Makes the verdict on a process that dumped core while the container lives on. */
 void crash_verdict(const struct observation *o, struct verdict *v);

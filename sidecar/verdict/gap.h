@@ -10,8 +10,7 @@
 #include <stdint.h>
 
 #include "sidecar/sample/memcg.h"
-
-struct verdict;
+#include "sidecar/verdict/verdict.h"
 
 struct gap {
 	/* no sidecar was running between these times, and the container ended between them */

@@ -12,7 +12,8 @@
 #ifndef AFTERGLOW_SIDECAR_VERDICT_GPU_VERDICT_H
 #define AFTERGLOW_SIDECAR_VERDICT_GPU_VERDICT_H
 
-#include "sidecar/verdict/classify.h"
+#include "sidecar/verdict/observation.h"
+#include "sidecar/verdict/verdict.h"
 
 /*
  * For a worker that crashed, which o->ray describes; v is the verdict so far. who: the worker's

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "lib/units.h"
+#include "sidecar/verdict/classify.h"
 #include "sidecar/verdict/signature.h"
 
 static struct ray_said said;

@@ -5,7 +5,8 @@
 #ifndef AFTERGLOW_SIDECAR_VERDICT_LIMIT_VERDICT_H
 #define AFTERGLOW_SIDECAR_VERDICT_LIMIT_VERDICT_H
 
-#include "sidecar/verdict/classify.h"
+#include "sidecar/verdict/observation.h"
+#include "sidecar/verdict/verdict.h"
 
 /*
  * v is the verdict from the wait status alone. Where such a limit explains it, v becomes

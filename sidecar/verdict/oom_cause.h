@@ -6,7 +6,8 @@
 #ifndef AFTERGLOW_SIDECAR_VERDICT_OOM_CAUSE_H
 #define AFTERGLOW_SIDECAR_VERDICT_OOM_CAUSE_H
 
-#include "sidecar/verdict/classify.h"
+#include "sidecar/verdict/observation.h"
+#include "sidecar/verdict/verdict.h"
 
 #define OOM_CLAUSE_MAX 200
 

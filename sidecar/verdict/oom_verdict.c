@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "lib/units.h"
+#include "sidecar/verdict/gap.h"
 #include "sidecar/verdict/oom_cause.h"
 #include "sidecar/verdict/oom_victim.h"
 #include "sidecar/verdict/status_verdict.h"

@@ -6,7 +6,8 @@
 #ifndef AFTERGLOW_SIDECAR_VERDICT_OOM_VERDICT_H
 #define AFTERGLOW_SIDECAR_VERDICT_OOM_VERDICT_H
 
-#include "sidecar/verdict/classify.h"
+#include "sidecar/verdict/observation.h"
+#include "sidecar/verdict/verdict.h"
 
 enum oom {
 	OOM_NO, /* the OOM killer is ruled out */

@@ -3,7 +3,8 @@
 #ifndef AFTERGLOW_SIDECAR_VERDICT_PROCESS_H
 #define AFTERGLOW_SIDECAR_VERDICT_PROCESS_H
 
-#include "sidecar/verdict/classify.h"
+#include "sidecar/verdict/observation.h"
+#include "sidecar/verdict/verdict.h"
 
 /*
  * Fills v->process, unless it is set. While the container lives on, the process is the OOM killer's

@@ -14,7 +14,8 @@
 #define AFTERGLOW_SIDECAR_VERDICT_RAY_PROCESS_CAUSE_H
 
 #include "lib/units.h"
-#include "sidecar/verdict/classify.h"
+#include "sidecar/verdict/observation.h"
+#include "sidecar/verdict/verdict.h"
 
 /*
  * The longest time from the end of such a process to the end of the container. `ray start` looks

@@ -10,6 +10,7 @@
 #include "lib/units.h"
 #include "sidecar/verdict/crash_verdict.h"
 #include "sidecar/verdict/ray_process_cause.h"
+#include "sidecar/verdict/stop_request.h"
 
 /* An OOM kill this long before a SIGKILL is likely to be the same event. */
 #define OOM_NEAR_NS (15 * NS_PER_SEC)

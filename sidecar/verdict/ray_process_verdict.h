@@ -6,7 +6,8 @@
 #ifndef AFTERGLOW_SIDECAR_VERDICT_RAY_PROCESS_VERDICT_H
 #define AFTERGLOW_SIDECAR_VERDICT_RAY_PROCESS_VERDICT_H
 
-#include "sidecar/verdict/classify.h"
+#include "sidecar/verdict/observation.h"
+#include "sidecar/verdict/verdict.h"
 #include "sidecar/verdict/oom_verdict.h"
 
 /*

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "lib/units.h"
+#include "sidecar/verdict/classify.h"
 
 #define END (1000 * NS_PER_SEC)
 #define UNREAD (-1)

@@ -3,7 +3,8 @@
 #ifndef AFTERGLOW_SIDECAR_VERDICT_RAY_VERDICT_H
 #define AFTERGLOW_SIDECAR_VERDICT_RAY_VERDICT_H
 
-#include "sidecar/verdict/classify.h"
+#include "sidecar/verdict/observation.h"
+#include "sidecar/verdict/verdict.h"
 
 /* Makes the verdict; o->ray is set and the container lives. */
 void ray_verdict(const struct observation *o, struct verdict *v);

@@ -6,7 +6,8 @@
 #ifndef AFTERGLOW_SIDECAR_VERDICT_SENDER_H
 #define AFTERGLOW_SIDECAR_VERDICT_SENDER_H
 
-#include "sidecar/verdict/classify.h"
+#include "sidecar/verdict/observation.h"
+#include "sidecar/verdict/verdict.h"
 #include "sidecar/verdict/oom_verdict.h"
 
 #define SENDER_TEXT_MAX 160

@@ -25,7 +25,8 @@
 
 #include "lib/failure_class.h"
 #include "sidecar/crash/crash_info.h"
-#include "sidecar/verdict/classify.h"
+#include "sidecar/verdict/observation.h"
+#include "sidecar/verdict/verdict.h"
 
 #define SIGNATURE_MAX 193 /* with its NUL */
 

@@ -9,6 +9,9 @@
 
 #include "lib/units.h"
 #include "sidecar/verdict/crash_verdict.h"
+#include "sidecar/verdict/gap.h"
+#include "sidecar/verdict/stop_request.h"
+#include "sidecar/verdict/unstarted.h"
 
 #define SIGNAL_BASE 128
 #define REALTIME_MIN 32 /* the kernel's: a C library takes some of them for itself */

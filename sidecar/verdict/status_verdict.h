@@ -3,7 +3,8 @@
 #ifndef AFTERGLOW_SIDECAR_VERDICT_STATUS_VERDICT_H
 #define AFTERGLOW_SIDECAR_VERDICT_STATUS_VERDICT_H
 
-#include "sidecar/verdict/classify.h"
+#include "sidecar/verdict/observation.h"
+#include "sidecar/verdict/verdict.h"
 #include "sidecar/verdict/oom_verdict.h"
 
 /*

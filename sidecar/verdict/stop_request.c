@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "lib/units.h"
-#include "sidecar/verdict/classify.h"
 
 /* The longest grace period that is common. A command that ignored the signal for longer went on for reasons of its own. */
 #define EXPLAINS_NS (600 * NS_PER_SEC)

@@ -9,20 +9,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
-struct observation;
-struct verdict;
-
-struct stop_request {
-	int signal; /* SIGTERM, SIGINT or SIGQUIT; 0: there was no request, as far as is known */
-	/*
-	 * in the container's PID namespace; 0: a process outside of it, such as the container
-	 * runtime
-	 */
-	pid_t sender;
-	int64_t at_ns; /* CLOCK_BOOTTIME */
-};
+#include "sidecar/verdict/observation.h"
+#include "sidecar/verdict/verdict.h"
 
 /*
  * Whether the container was asked to stop before at_ns, and so shortly that the request explains an
