@@ -9,6 +9,7 @@
 #include "lib/json.h"
 #include "lib/macros.h"
 #include "lib/units.h"
+#include "plugin/process_table.h"
 #include "plugin/table.h"
 
 #define LABEL_WIDTH 11
@@ -182,49 +183,12 @@ static void add_memory(const cJSON *failure, struct strbuf *out)
 	strbuf_addc(out, '\n');
 }
 
-static const char *growth_text(int64_t bytes, char *buf, size_t size)
-{
-	char text[SIZE_TEXT_MAX];
-
-	if (bytes == 0)
-		return "";
-	snprintf(buf, size, "%c%s/s", bytes < 0 ? '-' : '+',
-		 size_format((uint64_t)(bytes < 0 ? -(bytes + 1) : bytes), text));
-	return buf;
-}
-
-static void add_process(struct table *table, const cJSON *process)
-{
-	int64_t rss = json_int(process, "rssBytes", 0),
-		shared = json_int(process, "sharedBytes", 0);
-	char pid[24], own[SIZE_TEXT_MAX], both[SIZE_TEXT_MAX], growth[SIZE_TEXT_MAX + 4];
-
-	snprintf(pid, sizeof(pid), "%" PRId64, json_int(process, "pid", 0));
-	size_format(
-		(uint64_t)MAX(rss - MIN(MAX(shared, (int64_t)0), MAX(rss, (int64_t)0)), (int64_t)0),
-		own);
-	size_format((uint64_t)MAX(shared, (int64_t)0), both);
-	table_row(table,
-		  (const char *const[]){ "", pid, own, both,
-					 growth_text(json_int(process, "growthBytesPerSecond", 0),
-						     growth, sizeof(growth)),
-					 json_str(process, "name") });
-}
-
 static void add_processes(const cJSON *failure, struct strbuf *out)
 {
-	static const char *const headings[] = { "  top     ", "PID",	"RSS-SHR",
-						"SHR",	      "GROWTH", "NAME" };
-	const cJSON *processes = json_get(failure, "spec.processes"), *process;
-	struct table table;
+	const cJSON *processes = json_get(failure, "spec.processes");
 
-	if (!cJSON_GetArraySize(processes))
-		return;
-	table_init(&table, headings, ARRAY_SIZE(headings));
-	cJSON_ArrayForEach(process, processes)
-		add_process(&table, process);
-	table_print(&table, out);
-	table_release(&table);
+	if (cJSON_GetArraySize(processes))
+		process_table(processes, "  top     ", out);
 }
 
 /* Where the rest of it is. A container that lives on, or a pod that is gone, has no previous log. */

@@ -4,6 +4,7 @@
 import html
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -12,6 +13,8 @@ import pytest
 
 from conftest import wait_for
 from apiserver.conftest import BUILD, IMAGE, ROOT, group
+from apiserver.kubelet import running, status
+from apiserver.pod_sidecar import PodSidecar
 from stores.shipping import Bundle
 
 
@@ -96,6 +99,50 @@ def test_who_may_not_read_failures_hears_it_from_kubernetes(plane, api, tmp_path
                             env={**os.environ, "KUBECTL": str(plane.bin / "kubectl")})
     assert result.returncode == 1 and not result.stdout
     assert "kubectl afterglow: " in result.stderr and len(result.stderr.splitlines()) > 1
+
+
+# --- Pods that run -------------------------------------------------------------------------------------------
+
+def running_pod(api, name, address, port):
+    """A Ray pod of which the API server reaches the sidecar at that address: it refuses those of the loopback network."""
+    sidecar = {"name": "afterglow", "image": IMAGE, "args": ["--warn-at", "0.8"],
+               "ports": [{"name": "afterglow-http", "containerPort": port}]}
+    api.create("pods", {"apiVersion": "v1", "kind": "Pod",
+                        "metadata": {"name": name, "labels": {"ray.io/is-ray-node": "yes", "ray.io/cluster": "demo"}},
+                        "spec": {"containers": [{"name": "ray-worker", "image": "ray"}, sidecar]}})
+    pod = api.get("pods", name)
+    body = status(pod, "Running", [running(pod, c["name"]) for c in pod["spec"]["containers"]], True)
+    body["status"].update(podIP=address, podIPs=[{"ip": address}])
+    return api.patch("pods", name, body, "status")
+
+
+@pytest.fixture
+def live(api, tmp_path):
+    """A Ray pod whose real sidecar sees a task, and another pod where nobody answers."""
+    address = subprocess.run(["hostname", "-I"], capture_output=True, text=True, check=True).stdout.split()[0]
+    port = random.randrange(20000, 30000)
+    running_pod(api, "silent", address, port + 1)
+    (tmp_path / "pod").mkdir()
+    sidecar = PodSidecar(running_pod(api, "worker", address, port), tmp_path / "pod", address=address, port=port)
+    try:
+        sidecar.launch("setpriv", "--pdeathsig", "KILL", "bash", "-c", "exec -a ray::train sleep 1000")
+        yield sidecar
+    finally:
+        sidecar.close()
+
+
+def test_top_shows_what_the_sidecars_see_now(afterglow, live):
+    wait_for("the task to be seen", lambda: "ray::train" in afterglow("top"))
+    told = afterglow("top", "--cluster", "demo", "-A")
+    assert "NAMESPACE" in told and "ray-worker" in told and "largest processes" not in told
+    assert "The largest processes of container ray-worker" in afterglow("top", "worker")
+    (answer,) = json.loads(afterglow("top", "-o", "json"))
+    assert answer["pod"] == "worker" and answer["memory"]["podUID"] == live.pod["metadata"]["uid"]
+    (container,) = answer["memory"]["containers"]
+    assert ("task", "ray::train") in [(c["kind"], c["name"]) for c in container["components"]]
+    # The other pod is asked as well, and what became of that is said.
+    assert "asking the sidecar of pod silent" in afterglow("top", "silent", code=1)
+    assert "No running Ray pod" in afterglow("top", "--cluster", "other", code=1)
 
 
 # --- Bundles -------------------------------------------------------------------------------------------------

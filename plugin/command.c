@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What each command takes, and what --help says of it. */
+#include "plugin/command.h"
+
+#include <string.h>
+
+#define NAMESPACE_HELP "  -n, --namespace NAME   look in this namespace (default: kubectl's)\n"
+#define ALL_HELP "  -A, --all-namespaces   look in all namespaces\n"
+#define CONTEXT_HELP \
+	"      --context NAME, --kubeconfig FILE   as kubectl has them\n" \
+	"  -h, --help             print this\n"
+#define COMMON_HELP NAMESPACE_HELP ALL_HELP CONTEXT_HELP
+
+#define FILTER_HELP \
+	"      --class CLASS      only failures of this class, such as KernelOOMContainer\n" \
+	"      --cluster NAME     only those of this RayCluster\n" \
+	"      --owner KIND/NAME  only those of this RayJob, RayService or RayCluster: RayJob/train\n" \
+	"      --since AGE        only failures not older than this: 90s, 30m, 2h, 7d\n" \
+	"  -l, --selector LABELS  only failures with these labels, written as for kubectl\n"
+
+#define IMAGE_HELP "      --image IMAGE      the sidecar's image (default: that of a Ray pod in the namespace)\n"
+
+const struct command_info commands[COMMAND_COUNT] = {
+	[COMMAND_NONE] = { "", 0, 0, "COMMAND [ARGUMENT]",
+		"usage: kubectl afterglow COMMAND [ARGUMENT] [OPTION...]\n"
+		"Lists and explains the failures of Ray clusters.\n"
+		"\n"
+		"  list                   list failures, the newest last\n"
+		"  show NAME              show one failure with its evidence; NAME is a failure or a pod\n"
+		"  incidents [ID]         show failures that belong together: the first cause and what followed\n"
+		"  explain CODE|CLASS     explain an exit code or a class: explain 137\n"
+		"  top [POD]              show the memory of running Ray pods by task, actor and process\n"
+		"  bundle NAME DIR        save the bundle of a failure, all of its evidence, in a directory\n"
+		"  page [FILE]            write all failures as one HTML page, with a timeline and filters\n"
+		"  release POD            end a container that is held after its failure\n"
+		"  doctor                 show what this cluster grants Afterglow, what each gap costs, how to close it\n"
+		"\n"
+		"`kubectl afterglow COMMAND --help` says more. kubectl itself is run to reach the cluster.\n" },
+	[COMMAND_LIST] = { "list", 0, 0, "",
+		"usage: kubectl afterglow list [OPTION...]\n"
+		"Lists RayFailures, the newest last.\n"
+		"\n" FILTER_HELP
+		"      --by-signature     print one line for each signature, with the number of its failures\n"
+		"  -o, --output FORMAT    json, yaml, name or wide: as kubectl get rayfailures prints them\n"
+		"  -w, --watch            then print new failures as they come\n" COMMON_HELP },
+	[COMMAND_SHOW] = { "show", 1, 1, "NAME",
+		"usage: kubectl afterglow show NAME [OPTION...]\n"
+		"Prints one failure with its evidence. NAME is the name of a RayFailure, or of a pod: then the newest\n"
+		"failure of the pod is printed.\n"
+		"\n"
+		"  -o, --output FORMAT    json or yaml: print the RayFailure itself\n" COMMON_HELP },
+	[COMMAND_INCIDENTS] = { "incidents", 0, 1, "[ID]",
+		"usage: kubectl afterglow incidents [ID] [OPTION...]\n"
+		"Prints each first cause with the failures that followed from it. With an ID, prints only that incident.\n"
+		"\n" FILTER_HELP COMMON_HELP },
+	[COMMAND_EXPLAIN] = { "explain", 1, 1, "CODE|CLASS",
+		"usage: kubectl afterglow explain CODE|CLASS\n"
+		"Explains what an exit code from 0 to 255 or a class of failure means, what can cause it, and what to\n"
+		"look at. It needs no cluster.\n"
+		"\n"
+		"  -h, --help             print this\n" },
+	[COMMAND_TOP] = { "top", 0, 1, "[POD]",
+		"usage: kubectl afterglow top [POD] [OPTION...]\n"
+		"Prints the memory of running Ray pods, the fullest first, and what all of them hold by task, actor and\n"
+		"part of Ray. With a POD, prints the largest processes of that pod, too. The API server asks the sidecars\n"
+		"(port 9095), so you need the right to get pods/proxy, and it must reach the pods.\n"
+		"\n"
+		"      --cluster NAME     only pods of this RayCluster\n"
+		"  -l, --selector LABELS  only pods with these labels, written as for kubectl\n"
+		"  -o, --output json      print what the sidecars answered\n" COMMON_HELP },
+	[COMMAND_BUNDLE] = { "bundle", 2, 2, "NAME DIR",
+		"usage: kubectl afterglow bundle NAME DIR [OPTION...]\n"
+		"Saves the bundle of a failure in DIR, which is made or empty. NAME is that of the RayFailure or of its\n"
+		"pod. A pod that is made from the sidecar's image reads the store (claim, S3 or HDFS), and is deleted\n"
+		"afterwards, also after Ctrl-C. The digest of each file is compared. You need the rights to create pods\n"
+		"and pods/exec, and to delete pods.\n"
+		"\n" IMAGE_HELP COMMON_HELP },
+	[COMMAND_PAGE] = { "page", 0, 1, "[FILE]",
+		"usage: kubectl afterglow page [FILE] [OPTION...]\n"
+		"Writes all failures as one HTML page that needs nothing else: a timeline, groups by signature, and a list\n"
+		"with filters. It goes to FILE, which is replaced, or to stdout.\n"
+		"\n" FILTER_HELP COMMON_HELP },
+	[COMMAND_RELEASE] = { "release", 1, 1, "POD",
+		"usage: kubectl afterglow release POD [OPTION...]\n"
+		"Ends the Ray container of a pod that is held after its failure (recording.holdOnFailure).\n"
+		"\n"
+		"  -c, --container NAME   which container (default: the first Ray container of the pod)\n" NAMESPACE_HELP CONTEXT_HELP },
+	[COMMAND_DOCTOR] = { "doctor", 0, 0, "",
+		"usage: kubectl afterglow doctor [OPTION...]\n"
+		"Looks at CRDs, operator, webhook, Ray pods, claims and nodes. Ends with 1 if something is broken.\n"
+		"\n" COMMON_HELP },
+};
+
+enum command command_find(const char *name)
+{
+	for (enum command c = COMMAND_NONE + 1; c < COMMAND_COUNT; c++)
+		if (strcmp(commands[c].name, name) == 0)
+			return c;
+	return COMMAND_NONE;
+}
+
+void command_add_names(struct strbuf *out)
+{
+	for (enum command c = COMMAND_NONE + 1; c < COMMAND_COUNT; c++)
+		strbuf_addf(out, "%s%s", c == COMMAND_NONE + 1 ? "" : c == COMMAND_COUNT - 1 ? " and " : ", ", commands[c].name);
+}
