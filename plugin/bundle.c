@@ -123,8 +123,10 @@ static void on_file(void *arg, const char *name, int64_t size)
 static int on_data(void *arg, const void *data, size_t len, struct err *err)
 {
 	struct job *job = arg;
+	int r = archive_feed(&job->archive, data, len, err);
 
-	return archive_feed(&job->archive, data, len, err);
+	/* What follows the file that is wanted may be a core. */
+	return r == 0 && job->archive.found ? -ECANCELED : r;
 }
 
 static int read_archive(struct job *job, struct err *err)
@@ -177,15 +179,20 @@ static int fetch(struct job *job, struct err *err)
 	return r;
 }
 
+static int begin(struct job *job, const cJSON *failure, const cJSON *pods, const char *image, struct err *err)
+{
+	job->namespace = json_str(failure, "metadata.namespace");
+	name_pod(job->name);
+	return reader_pod_make(failure, pods, job->name, image, &job->reader, err);
+}
+
 int bundle_save(const struct kubectl *kubectl, const cJSON *failure, const cJSON *pods, const char *image, const char *directory,
 		struct err *err)
 {
-	struct job job = { .kubectl = kubectl, .namespace = json_str(failure, "metadata.namespace") };
+	struct job job = { .kubectl = kubectl };
 	_cleanup_close_ int dir_fd = -1;
-	int r;
+	int r = begin(&job, failure, pods, image, err);
 
-	name_pod(job.name);
-	r = reader_pod_make(failure, pods, job.name, image, &job.reader, err);
 	if (r == 0)
 		r = open_directory(directory, &dir_fd, err);
 	if (r == 0) {
@@ -196,6 +203,26 @@ int bundle_save(const struct kubectl *kubectl, const cJSON *failure, const cJSON
 		r = fetch(&job, err);
 		if (r == 0)
 			r = finish(&job, directory, err);
+		archive_release(&job.archive);
+	}
+	reader_pod_release(&job.reader);
+	return r;
+}
+
+int bundle_read(const struct kubectl *kubectl, const cJSON *failure, const cJSON *pods, const char *image, const char *name,
+		struct strbuf *content, struct err *err)
+{
+	struct job job = { .kubectl = kubectl };
+	int r = begin(&job, failure, pods, image, err);
+
+	if (r == 0) {
+		stream_catch_signals();
+		archive_init_only(&job.archive, name, content);
+		r = fetch(&job, err);
+		if (job.archive.found)
+			r = strbuf_failed(content) ? err_set(err, EFBIG, "%s is too large", name) : 0;
+		else if (r == 0)
+			r = err_set(err, ENODATA, "the bundle has no %s, or the store does not have it any more", name);
 		archive_release(&job.archive);
 	}
 	reader_pod_release(&job.reader);

@@ -27,6 +27,7 @@ const struct command_info commands[COMMAND_COUNT] = {
 		"\n"
 		"  list                   list failures, the newest last\n"
 		"  show NAME              show one failure with its evidence; NAME is a failure or a pod\n"
+		"  report NAME            open the page of a failure, with its charts and logs, in a browser\n"
 		"  incidents [ID]         show failures that belong together: the first cause and what followed\n"
 		"  explain CODE|CLASS     explain an exit code or a class: explain 137\n"
 		"  top [POD]              show the memory of running Ray pods by task, actor and process\n"
@@ -49,6 +50,14 @@ const struct command_info commands[COMMAND_COUNT] = {
 		"failure of the pod is printed.\n"
 		"\n"
 		"  -o, --output FORMAT    json or yaml: print the RayFailure itself\n" COMMON_HELP },
+	[COMMAND_REPORT] = { "report", 1, 1, "NAME",
+		"usage: kubectl afterglow report NAME [OPTION...]\n"
+		"Fetches the page of a failure (report.html of its bundle: verdict, charts, processes, logs) and opens it\n"
+		"with xdg-open, or open on macOS. NAME is that of the RayFailure or of its pod. The page comes through a\n"
+		"pod as with `bundle`, which needs the same rights, and its digest is compared.\n"
+		"\n"
+		"  -o, --output FILE      write the page to this file, which is replaced (default: a temporary file)\n"
+		"      --no-open          print the name of the file and open nothing\n" IMAGE_HELP COMMON_HELP },
 	[COMMAND_INCIDENTS] = { "incidents", 0, 1, "[ID]",
 		"usage: kubectl afterglow incidents [ID] [OPTION...]\n"
 		"Prints each first cause with the failures that followed from it. With an ID, prints only that incident.\n"

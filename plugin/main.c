@@ -11,13 +11,13 @@
 #include "lib/macros.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
-#include "plugin/bundle.h"
 #include "plugin/doctor.h"
+#include "plugin/evidence.h"
 #include "plugin/explain.h"
 #include "plugin/failure_list.h"
 #include "plugin/failure_text.h"
-#include "plugin/options.h"
 #include "plugin/live.h"
+#include "plugin/options.h"
 #include "plugin/page.h"
 #include "plugin/reads.h"
 
@@ -119,31 +119,6 @@ static int show(const struct options *o, struct strbuf *out, struct err *err)
 		return show_by_kubectl(o, failure, err);
 	failure_text(failure, out);
 	return 0;
-}
-
-/* The failure that the command line names, and the Ray pods of its namespace. The caller owns both lists. */
-static int read_for_bundle(const struct options *o, cJSON **ret_failures, const cJSON **ret_failure, cJSON **ret_pods, struct err *err)
-{
-	struct options there = *o;
-	int r = read_failures(o, ret_failures, err);
-
-	if (r == 0)
-		r = find_failure(o, *ret_failures, ret_failure, err);
-	if (r < 0)
-		return r;
-	there.all_namespaces = false;
-	there.namespace = json_str(*ret_failure, "metadata.namespace");
-	return read_ray_pods(&there, NULL, NULL, ret_pods, err);
-}
-
-static int save_bundle(const struct options *o, struct err *err)
-{
-	_cleanup_json_ cJSON *failures = NULL, *pods = NULL;
-	struct kubectl kubectl = kubectl_of(o);
-	const cJSON *failure;
-	int r = read_for_bundle(o, &failures, &failure, &pods, err);
-
-	return r < 0 ? r : bundle_save(&kubectl, failure, pods, o->image, o->second, err);
 }
 
 static int write_page(const struct options *o, struct strbuf *out, struct err *err)
@@ -255,6 +230,8 @@ static int run(const struct options *o, struct strbuf *out, struct err *err)
 		return list(o, out, err);
 	case COMMAND_SHOW:
 		return show(o, out, err);
+	case COMMAND_REPORT:
+		return evidence_report(o, out, err);
 	case COMMAND_INCIDENTS:
 		return incidents(o, out, err);
 	case COMMAND_EXPLAIN:
@@ -264,7 +241,7 @@ static int run(const struct options *o, struct strbuf *out, struct err *err)
 	case COMMAND_DOCTOR:
 		return examine(o, out, err);
 	case COMMAND_BUNDLE:
-		return save_bundle(o, err);
+		return evidence_bundle(o, err);
 	case COMMAND_PAGE:
 		return write_page(o, out, err);
 	case COMMAND_RELEASE:

@@ -38,6 +38,7 @@ static const struct {
 	{ "--container", 'c', TEXT, AT(container) },
 	{ "--since", 0, AGE, AT(since_ns) },
 	{ "--by-signature", 0, FLAG, AT(by_signature) },
+	{ "--no-open", 0, FLAG, AT(no_open) },
 #undef AT
 };
 

@@ -240,6 +240,30 @@ def test_a_damaged_bundle_is_refused_and_a_lost_file_is_named(store):
     assert "report.json is not what MANIFEST.json says" in store.end(store.start(), 1)
 
 
+def test_a_report_is_written_and_opened(store, tmp_path):
+    opened = tmp_path / "bin"
+    opened.mkdir()
+    (opened / "xdg-open").write_text(f'#!/bin/sh\ncp "$1" {tmp_path}/seen\n')
+    (opened / "xdg-open").chmod(0o755)
+    store.environment["PATH"] = f"{opened}:{os.environ['PATH']}"
+    store.environment["TMPDIR"] = str(tmp_path)
+    page = store.bundle.files["report.html"]
+    store.command[1:4] = ["report", "kept"]
+    said = store.end(store.start(), 0)
+    (written,) = tmp_path.glob("afterglow-*/report.html")
+    assert f"The report is in {written}" in said and written.read_bytes() == page == (tmp_path / "seen").read_bytes()
+    # Nothing but the page is written, and with --no-open nothing is opened.
+    (tmp_path / "seen").unlink()
+    store.command += ["--no-open", "--output", tmp_path / "page.html"]
+    assert f"The report is in {tmp_path}/page.html" in store.end(store.start(), 0)
+    assert (tmp_path / "page.html").read_bytes() == page and not (tmp_path / "seen").exists()
+    # A damaged page is not taken.
+    (store.claim / PATH_IN_STORE / "report.html").write_bytes(page.swapcase())
+    assert "report.html is not what MANIFEST.json says" in store.end(store.start(), 1)
+    (store.claim / PATH_IN_STORE / "report.html").unlink()
+    assert "the bundle has no report.html" in store.end(store.start(), 1)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_who_loses_patience_leaves_no_reader_behind(store, number):
     (store.directory / "claim.hang").touch()
