@@ -34,6 +34,7 @@ const struct command_info commands[COMMAND_COUNT] = {
 		"  bundle NAME DIR        save the bundle of a failure, all of its evidence, in a directory\n"
 		"  page [FILE]            write all failures as one HTML page, with a timeline and filters\n"
 		"  release POD            end a container that is held after its failure\n"
+		"  policy explain POD     show who decided each setting of a Ray pod\n"
 		"  doctor                 show what this cluster grants Afterglow, what each gap costs, how to close it\n"
 		"\n"
 		"`kubectl afterglow COMMAND --help` says more. kubectl itself is run to reach the cluster.\n" },
@@ -94,6 +95,12 @@ const struct command_info commands[COMMAND_COUNT] = {
 		"Ends the Ray container of a pod that is held after its failure (recording.holdOnFailure).\n"
 		"\n"
 		"  -c, --container NAME   which container (default: the first Ray container of the pod)\n" NAMESPACE_HELP CONTEXT_HELP },
+	[COMMAND_POLICY] = { "policy", 2, 2, "explain POD",
+		"usage: kubectl afterglow policy explain POD [OPTION...]\n"
+		"Prints each setting with which a Ray pod was made, and who decided it: an annotation of the pod or of its\n"
+		"RayCluster, a RayPolicy, a ClusterRayPolicy, or the values of the chart. It also says which policies have\n"
+		"changed since: they hold for new pods only.\n"
+		"\n" NAMESPACE_HELP CONTEXT_HELP },
 	[COMMAND_DOCTOR] = { "doctor", 0, 0, "",
 		"usage: kubectl afterglow doctor [OPTION...]\n"
 		"Looks at CRDs, operator, webhook, Ray pods, claims and nodes. Ends with 1 if something is broken.\n"

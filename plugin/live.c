@@ -9,6 +9,7 @@
 #include "lib/json.h"
 #include "lib/macros.h"
 #include "plugin/pod_sidecar.h"
+#include "plugin/policy_explain.h"
 #include "plugin/reads.h"
 #include "plugin/sidecar_http.h"
 #include "plugin/top.h"
@@ -88,5 +89,24 @@ int live_top(const struct options *o, struct strbuf *out, struct err *err)
 	if (!cJSON_GetArraySize(answers))
 		return 1;
 	top_text(answers, o->all_namespaces, o->argument != NULL, out);
+	return 0;
+}
+
+/* --- policy explain ------------------------------------------------------------------------------------- */
+
+int live_policy(const struct options *o, struct strbuf *out, struct err *err)
+{
+	_cleanup_json_ cJSON *pod = NULL, *cluster = NULL, *policies = NULL, *cluster_policies = NULL;
+	int r = read_pod(o, o->second, &pod, err);
+
+	if (r < 0)
+		return r;
+	const char *namespace = json_str(pod, "metadata.namespace"), *name = label_of(pod, "ray.io/cluster");
+	if (!name)
+		return err_set(err, EPROTO, "pod %.253s is no Ray pod: it has no label ray.io/cluster", o->second);
+	cluster = read_quietly(o, (const char *const[]){ "get", "rayclusters.ray.io", "--namespace", namespace, "--output=json", "--", name, NULL });
+	policies = read_quietly(o, (const char *const[]){ "get", "raypolicies.afterglow.dev", "--namespace", namespace, "--output=json", NULL });
+	cluster_policies = read_quietly(o, (const char *const[]){ "get", "clusterraypolicies.afterglow.dev", "--output=json", NULL });
+	policy_explain(&(const struct policy_facts){ pod, cluster, policies, cluster_policies }, out);
 	return 0;
 }

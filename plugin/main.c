@@ -238,6 +238,8 @@ static int run(const struct options *o, struct strbuf *out, struct err *err)
 		return explain(o->argument, out, err);
 	case COMMAND_TOP:
 		return live_top(o, out, err);
+	case COMMAND_POLICY:
+		return live_policy(o, out, err);
 	case COMMAND_DOCTOR:
 		return examine(o, out, err);
 	case COMMAND_BUNDLE:

@@ -58,6 +58,8 @@ static void what_is_wrong_is_named_with_what_would_be_right(void **state)
 		{ { "bundle", "pod", "dir", "more" }, "\"more\" is one argument too many" },
 		{ { "release" }, "release wants POD;" },
 		{ { "show", "a", "b" }, "\"b\" is one argument too many" },
+		{ { "policy", "pod" }, "policy wants explain POD;" },
+		{ { "policy", "delete", "pod" }, "policy takes \"explain POD\", not \"delete\"" },
 	};
 	(void)state;
 
@@ -92,6 +94,8 @@ static void completion_knows_commands_options_and_classes(void **state)
 		{ { "list", "--cl" }, 2, "--class\n--cluster\n:4\n", "--owner" },
 		{ { "list", "--class", "Kernel" }, 3, "KernelOOMPod\n", "Segfault" },
 		{ { "explain", "Seg" }, 2, "Segfault\n:4\n", "Killed" },
+		{ { "policy", "" }, 2, "explain\n:4\n", "list" },
+		{ { "policy", "explain", "" }, 3, ":4\n", "Segfault" },
 		{ { "show", "" }, 2, ":4\n", "list" },
 		{ { NULL }, 0, "list\n", "--class" },
 	};

@@ -133,8 +133,8 @@ def live(api, tmp_path):
 
 def test_top_shows_what_the_sidecars_see_now(afterglow, live):
     wait_for("the task to be seen", lambda: "ray::train" in afterglow("top"))
-    told = afterglow("top", "--cluster", "demo", "-A")
-    assert "NAMESPACE" in told and "ray-worker" in told and "largest processes" not in told
+    told = afterglow("top", "--cluster", "demo")
+    assert "ray-worker" in told and "largest processes" not in told
     assert "The largest processes of container ray-worker" in afterglow("top", "worker")
     (answer,) = json.loads(afterglow("top", "-o", "json"))
     assert answer["pod"] == "worker" and answer["memory"]["podUID"] == live.pod["metadata"]["uid"]
