@@ -218,7 +218,7 @@ check-docs:
 $(UNIT_RUNS): run-%: %
 	$(Q)echo "== $<"; timeout 300 $<
 
--include e2e/kernel/kernel.mk fuzz.mk bench/bench.mk
+-include e2e/kernel/kernel.mk fuzz.mk bench/bench.mk plugin/plugin.mk
 
 # What a person calls. Packages first: a new machine has none of them.
 BUILD_PACKAGES := dpkg-dev gcc libc6-dev make musl-tools libcjson-dev libcurl4-openssl-dev libdw-dev libevent-dev libexpat1-dev libiberty-dev \
@@ -355,8 +355,9 @@ format:
 	@git diff --stat
 
 PREFIX ?= /usr/local
-install: all
+install: all man
 	install -D -t $(DESTDIR)$(PREFIX)/bin $(PROGRAMS) plugin/kubectl_complete-afterglow
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 $(BUILD)/man/*.1
 
 clean:
 	rm -rf build
@@ -382,6 +383,7 @@ help:
 	@echo 'make format       lay out the lines that you changed (FORMAT_BASE=main: since the branch began)'
 	@echo 'make kuberay-compare  RayClusters made by KubeRay and by this operator, compared member by member'
 	@echo 'make images       container images into build/images/'
+	@echo 'make man          man pages of kubectl afterglow into build/man/'
 	@echo 'make aarch64      the launcher for arm64 nodes, which images then include'
 	@echo 'Knobs: SANITIZE=address,undefined  DEBUG=1  V=1'
 

@@ -28,7 +28,8 @@ struct command_info {
 	const char *name;      /* "" for the program */
 	int least, most;       /* of arguments, at most COMMAND_ARGUMENTS_MAX */
 	const char *arguments; /* which they are, as the help has them: "NAME DIR" */
-	const char *help;      /* ends with a line break */
+	const char *summary;   /* what it does, in a line that begins with a verb */
+	const char *help;      /* usage, description, a blank line, options; ends with a line break */
 };
 
 /* By enum command. */
@@ -36,6 +37,9 @@ extern const struct command_info commands[COMMAND_COUNT];
 
 /* The command of that name; COMMAND_NONE: there is none. */
 enum command command_find(const char *name);
+
+/* What --help prints. */
+void command_add_help(enum command command, struct strbuf *out);
 
 /* Appends "list, show, ... and doctor". */
 void command_add_names(struct strbuf *out);

@@ -17,6 +17,7 @@
 #include "plugin/failure_list.h"
 #include "plugin/failure_text.h"
 #include "plugin/live.h"
+#include "plugin/man.h"
 #include "plugin/options.h"
 #include "plugin/page.h"
 #include "plugin/reads.h"
@@ -276,12 +277,14 @@ int main(int argc, char **argv)
 		options_complete(argv + 2, argc - 2, &out);
 		return print(&out, &err) < 0 ? fail(&err, 1) : 0;
 	}
+	if (argc == 3 && strcmp(argv[1], "__man") == 0)
+		return man_write(argv[2], &err) < 0 ? fail(&err, 1) : 0;
 	if (options_parse(argc, argv, &o, &err) < 0)
 		return fail(&err, 2);
 	if (o.version)
 		strbuf_adds(&out, "kubectl-afterglow " AFTERGLOW_VERSION "\n");
 	else if (o.help)
-		strbuf_adds(&out, commands[o.command].help);
+		command_add_help(o.command, &out);
 	r = o.version || o.help ? 0 : run(&o, &out, &err);
 	if (r < 0)
 		return fail(&err, err.code == EINVAL ? 2 : 1);
