@@ -145,6 +145,42 @@ def test_top_shows_what_the_sidecars_see_now(afterglow, live):
     assert "No running Ray pod" in afterglow("top", "--cluster", "other", code=1)
 
 
+def test_who_decided_the_settings_of_a_pod_is_explained(afterglow, api, make, start):
+    api.create("raypolicies", {"apiVersion": "afterglow.dev/v1alpha1", "kind": "RayPolicy", "metadata": {"name": "patient"},
+                               "spec": {"recording": {"holdOnFailure": 600}}})
+    start()
+    _, [worker] = make("demo", group("small", 1)).wait_pods(1, 1)
+    name = worker["metadata"]["name"]
+
+    def explained():
+        return {line.split()[0]: " ".join(line.split()[1:]) for line in afterglow("policy", "explain", name).splitlines() if line}
+
+    told = explained()
+    assert told["recording.holdOnFailure"] == "600 RayPolicy/patient, spec.recording.holdOnFailure"
+    assert told["recording.warnAt"] == "0.8 default: RayPolicy/patient leaves it out"
+    assert told["store"].endswith("chart, store")
+    assert told["RayPolicy/patient,"] == "generation 1: it has not changed since."
+    api.patch("raypolicies", "patient", {"spec": {"recording": {"holdOnFailure": 900}}})
+    told = explained()
+    assert told["recording.holdOnFailure"] == "600 RayPolicy/patient, as it was then"
+    assert "it has changed since, to generation 2" in told["RayPolicy/patient,"]
+    assert "not found" in afterglow("policy", "explain", "nobody", code=1)
+
+
+@pytest.mark.parametrize("words, proposed", [
+    (["li"], ["list"]), (["policy", ""], ["explain"]), (["list", "--class", "KernelOOMC"], ["KernelOOMContainer"]), (["top", "--clu"], ["--cluster"]),
+])
+def test_kubectl_completes_the_words_of_the_plugin(plane, words, proposed):
+    # What the completion of every shell asks: bash, zsh and fish.
+    path = os.pathsep.join([str(plane.bin), str(BUILD.resolve()), str(ROOT / "plugin"), os.environ["PATH"]])
+    for shell in "bash", "zsh", "fish":
+        script = subprocess.run([plane.bin / "kubectl", "completion", shell], capture_output=True, text=True, check=True).stdout
+        assert "__complete" in script
+    result = subprocess.run([plane.bin / "kubectl", "__complete", "afterglow", *words], capture_output=True, text=True, check=True,
+                            env={**os.environ, "PATH": path, "HOME": str(plane.directory)})
+    assert result.stdout.splitlines() == [*proposed, ":4"]
+
+
 # --- Bundles -------------------------------------------------------------------------------------------------
 
 # kubectl, where no kubelet is: a pod is ready once somebody waits for it, and what is run in the reader's runs here, on STORE.
