@@ -157,7 +157,9 @@ def test_who_decided_the_settings_of_a_pod_is_explained(afterglow, api, make, st
 
     told = explained()
     assert told["recording.holdOnFailure"] == "600 RayPolicy/patient, spec.recording.holdOnFailure"
-    assert told["recording.warnAt"] == "0.8 default: RayPolicy/patient leaves it out"
+    # The API server fills in what has a default.
+    assert told["recording.warnAt"] == "0.8 RayPolicy/patient, spec.recording.warnAt"
+    assert told["recording.hooks.atDeath"] == "0 commands default: RayPolicy/patient leaves it out"
     assert told["store"].endswith("chart, store")
     assert told["RayPolicy/patient,"] == "generation 1: it has not changed since."
     api.patch("raypolicies", "patient", {"spec": {"recording": {"holdOnFailure": 900}}})
