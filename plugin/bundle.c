@@ -2,13 +2,10 @@
 /* Brings a bundle from its store to a directory. */
 #include "plugin/bundle.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/fileio.h"
@@ -16,6 +13,7 @@
 #include "lib/macros.h"
 #include "lib/units.h"
 #include "plugin/archive.h"
+#include "plugin/directory.h"
 #include "plugin/kubectl_stream.h"
 #include "plugin/reader_pod.h"
 #include "plugin/table.h"
@@ -32,31 +30,6 @@ struct job {
 	struct archive archive;
 	int64_t bytes;
 };
-
-static bool is_empty(int dir_fd)
-{
-	DIR *dir = fdopendir(dup(dir_fd));
-	const struct dirent *entry;
-	bool empty = dir != NULL;
-
-	while (empty && (entry = readdir(dir)))
-		empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
-	if (dir)
-		closedir(dir);
-	return empty;
-}
-
-static int open_directory(const char *path, int *ret_fd, struct err *err)
-{
-	int r = dir_make_all(path, 0755, err);
-
-	if (r < 0)
-		return r;
-	*ret_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (*ret_fd < 0)
-		return err_set(err, errno, "directory %s", path);
-	return is_empty(*ret_fd) ? 0 : err_set(err, EEXIST, "directory %s is not empty", path);
-}
 
 /* Of five lower-case letters, as Kubernetes makes them. */
 static void name_pod(char name[static NAME_SIZE])
@@ -194,7 +167,7 @@ int bundle_save(const struct kubectl *kubectl, const cJSON *failure, const cJSON
 	int r = begin(&job, failure, pods, image, err);
 
 	if (r == 0)
-		r = open_directory(directory, &dir_fd, err);
+		r = directory_open_empty(directory, &dir_fd, err);
 	if (r == 0) {
 		stream_catch_signals();
 		archive_init(&job.archive, dir_fd);

@@ -64,6 +64,13 @@ const struct command_info commands[COMMAND_COUNT] = {
 		"      --cluster NAME     only pods of this RayCluster\n"
 		"  -l, --selector LABELS  only pods with these labels, written as for kubectl\n"
 		"  -o, --output json      print what the sidecars answered\n" COMMON_HELP },
+	[COMMAND_SNAPSHOT] = { "snapshot", 2, 2, "POD DIR", "save what is known of a running Ray pod in a directory",
+		"usage: kubectl afterglow snapshot POD DIR [OPTION...]\n"
+		"Saves in DIR, which is made or empty, what is known of a Ray pod that runs: its memory by process as the\n"
+		"sidecar sees it now, what ended in it so far, the sidecar's metrics, the pod and its Events. It only\n"
+		"reads: nothing in the pod is changed or run, no bundle is written and no failure is recorded. You need\n"
+		"the right to get pods/proxy.\n"
+		"\n" NAMESPACE_HELP CONTEXT_HELP },
 	[COMMAND_BUNDLE] = { "bundle", 2, 2, "NAME DIR", "save the bundle of a failure, all of its evidence, in a directory",
 		"usage: kubectl afterglow bundle NAME DIR [OPTION...]\n"
 		"Saves the bundle of a failure in DIR, which is made or empty. NAME is that of the RayFailure or of its\n"

@@ -7,6 +7,7 @@
 #include "plugin/options.h"
 
 int live_top(const struct options *o, struct strbuf *out, struct err *err);
+int live_snapshot(const struct options *o, struct strbuf *out, struct err *err);
 int live_policy(const struct options *o, struct strbuf *out, struct err *err);
 
 #endif

@@ -241,6 +241,8 @@ static int run(const struct options *o, struct strbuf *out, struct err *err)
 		return live_top(o, out, err);
 	case COMMAND_POLICY:
 		return live_policy(o, out, err);
+	case COMMAND_SNAPSHOT:
+		return live_snapshot(o, out, err);
 	case COMMAND_DOCTOR:
 		return examine(o, out, err);
 	case COMMAND_BUNDLE:

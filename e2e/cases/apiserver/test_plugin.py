@@ -145,6 +145,19 @@ def test_top_shows_what_the_sidecars_see_now(afterglow, live):
     assert "No running Ray pod" in afterglow("top", "--cluster", "other", code=1)
 
 
+def test_a_snapshot_is_taken_of_a_pod_that_runs(afterglow, api, live, tmp_path):
+    wait_for("the task to be seen", lambda: "ray::train" in afterglow("top"))
+    place = tmp_path / "now"
+    assert afterglow("snapshot", "worker", place).startswith(f"6 files are in {place}. Nothing in the pod was changed")
+    assert {p.name for p in place.iterdir()} == {"memory.json", "memory.txt", "failures.json", "metrics.txt", "pod.json", "events.json"}
+    assert "ray::train" in (place / "memory.txt").read_text() and "afterglow_containers 1" in (place / "metrics.txt").read_text()
+    assert json.loads((place / "failures.json").read_text())["podUID"] == live.pod["metadata"]["uid"]
+    assert json.loads((place / "pod.json").read_text())["metadata"]["name"] == "worker"
+    assert not api.items("rayfailures")
+    assert "is not empty" in afterglow("snapshot", "worker", place, code=1)
+    assert "did not say what the pod holds" in afterglow("snapshot", "silent", tmp_path / "other", code=1)
+
+
 def test_who_decided_the_settings_of_a_pod_is_explained(afterglow, api, make, start):
     api.create("raypolicies", {"apiVersion": "afterglow.dev/v1alpha1", "kind": "RayPolicy", "metadata": {"name": "patient"},
                                "spec": {"recording": {"holdOnFailure": 600}}})
