@@ -71,7 +71,7 @@ $(BUILD)/obj/%.o: %.c
 
 # The launcher runs inside any image: static, libc only, and small enough for a ConfigMap.
 LAUNCHER := sidecar/launch/main.c $(call modules,sidecar/launch)
-$(BUILD)/afterglow-launch: $(LAUNCHER) $(wildcard sidecar/launch/*.h) Makefile
+$(BUILD)/afterglow-launch: $(LAUNCHER) $(wildcard sidecar/launch/*.h) lib/oom_score.h Makefile
 	$(call say,MUSL,$@)
 	@mkdir -p $(@D)
 	$(Q)$(MUSL_CC) -std=gnu11 -D_GNU_SOURCE -I. -DAFTERGLOW_VERSION='"$(VERSION)"' $(WARNINGS) -Os -g0 -static \
@@ -94,7 +94,7 @@ $(MUSL_ARM): tools/musl-aarch64.sh
 	$(Q)tools/apt-install.sh gcc-aarch64-linux-gnu
 	$(Q)tools/musl-aarch64.sh $@
 	$(Q)touch $@
-$(BUILD)/aarch64/afterglow-launch: $(LAUNCHER) $(wildcard sidecar/launch/*.h) Makefile | $(MUSL_ARM)
+$(BUILD)/aarch64/afterglow-launch: $(LAUNCHER) $(wildcard sidecar/launch/*.h) lib/oom_score.h Makefile | $(MUSL_ARM)
 	$(call say,MUSL,$@)
 	$(Q)aarch64-linux-gnu-gcc -std=gnu11 -D_GNU_SOURCE -I. -DAFTERGLOW_VERSION='"$(VERSION)"' $(WARNINGS) -Os -g0 -static \
 		-nostdinc -isystem $(MUSL_ARM)/include/aarch64-linux-musl -nostdlib -fstack-protector-strong -ffunction-sections \

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of crashes.h, for the files of this folder that deal with a crash: what it is, its backtrace, its core. */
+/*
+ * The internals of crashes.h, for the files of this folder that handle a crash, its backtrace and
+ * its core.
+ */
 #ifndef AFTERGLOW_SIDECAR_CRASH_CRASH_INTERNAL_H
 #define AFTERGLOW_SIDECAR_CRASH_CRASH_INTERNAL_H
 
@@ -34,13 +37,14 @@ struct crashes {
 	struct core_stats *stats;
 	struct crashes_callbacks callbacks;
 	struct crash *list; /* oldest first */
-	int64_t paid_until_ns; /* each crash moves it on by SPACING_NS; at most BURST of them ahead of now */
+	/* Each crash advances it by SPACING_NS; it may be at most BURST of them ahead of now. */
+	int64_t paid_until_ns;
 	int64_t left_until_ns; /* the same for those that are left where they are */
 	int64_t looks_until_ns; /* the same for looks at what is handed over */
 	struct errand looking; /* reads what a core is */
 };
 
-/* Frees it when it is settled and nothing of it is under way any more. */
+/* Frees it when it is settled and no work on it is under way. */
 void crash_free_if_over(struct crash *crash);
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One failure, as values, and the forms it is written in. The renderers are
- * pure: a report in, a text out.
+ * A failure as values, and the formats in which it is written. The renderers are pure:
+ * a report comes in, a text goes out.
  */
 #ifndef AFTERGLOW_SIDECAR_REPORT_REPORT_H
 #define AFTERGLOW_SIDECAR_REPORT_REPORT_H
@@ -29,7 +29,7 @@ struct identity {
 	const char *container;
 };
 
-/* What became of the bundles, this one and those before it. All zero: nothing to say. */
+/* What happened to this bundle and to earlier bundles. All zero: nothing to report. */
 struct keeping {
 	uint64_t repeats; /* how often this crash has come in its loop, with this one; 0: not counted */
 	int64_t repeats_since_unix_ns;
@@ -82,7 +82,7 @@ void report_diagnose(struct report *r);
 /* report.json: the fields are those of docs/report.schema.json. */
 void report_to_json(const struct report *r, struct strbuf *out);
 
-/* report.txt, at most 100 columns but for the path of the bundle. */
+/* report.txt, with at most 100 columns except for the path of the bundle. */
 void report_to_text(const struct report *r, struct strbuf *out);
 
 /* The table of processes alone, each line but the first after indent. Long names are cut at the 100th column. */

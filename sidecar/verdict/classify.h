@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From evidence to verdict. Pure: everything that was observed comes in as
- * values, class, confidence, sentence and the list of evidence go out.
+ * Makes a verdict from evidence. Pure: everything that was observed comes in as values; the class,
+ * the confidence, a sentence and the list of evidence go out.
  *
- * Order of belief: the kernel's counters (oom_group_kill, oom_kill), its log where it can be read (which also tells whose
- * memory ran out), then the wait status, then how full the memory was; where none of them tells, the verdict is Unknown and
- * says what is missing. oom_verdict says whether the OOM killer came, oom_victim whether that is what ended the container,
- * oom_cause whose memory ran out. A verdict is certain only if no other story fits what was seen.
+ * The verdict believes the kernel's counters (oom_group_kill, oom_kill) most. Then comes the kernel
+ * log, where it can be read; it also says which cgroup ran out of memory. Then come the wait status
+ * and how full the memory was. If none of them explains the death, the class is Unknown and the
+ * verdict lists what is missing. oom_verdict decides whether the OOM killer came, oom_victim
+ * whether its kill ended the container, and oom_cause which memory ran out. A verdict is certain
+ * only if no other explanation fits what was seen.
  */
 #ifndef AFTERGLOW_SIDECAR_VERDICT_CLASSIFY_H
 #define AFTERGLOW_SIDECAR_VERDICT_CLASSIFY_H
@@ -29,69 +31,103 @@
 #include "sidecar/verdict/stop_request.h"
 #include "sidecar/verdict/unstarted.h"
 
-/* What is known of one death, or of a process that died while the container lives on. */
+/*
+ * What is known of the death of a container, or of a process that died while its container lives
+ * on.
+ */
 struct observation {
 	const char *container; /* "ray-worker" */
 	const char *pod; /* NULL outside Kubernetes */
-	const char *victim; /* name of the process the OOM killer took, NULL: unknown */
+	const char *victim; /* name of the process that the OOM killer took, NULL: unknown */
 	int victim_pid; /* with victim */
 	int64_t victim_rss; /* bytes resident before, 0 unknown */
 	bool container_lives; /* one process died, the container did not */
-	bool status_known; /* false: the launcher died with the container and could not tell */
+	bool status_known; /* false: the launcher died with the container and reported no wait status */
 	int wait_status; /* as waitpid(2) gives it */
-	const struct unstarted *unstarted; /* why its command was never executed; NULL: it was, or the launcher did not say */
+	/* Why the command was never executed; NULL: it was, or the launcher did not report it. */
+	const struct unstarted *unstarted;
 	int64_t ran_ns; /* start to end */
 	int cgroup_version; /* 0: its memory cgroup could not be read at all */
-	bool cgroup_shared; /* foreign processes share that cgroup: a kill that it counts may be one of theirs */
 	/*
-	 * What of the container's memory the counters do not show, as a noun phrase ("the OOM kills of a cgroup below that
-	 * was removed"); static text. NULL: they show all of it. While it is set, nothing rules the OOM killer out.
+	 * Foreign processes share that cgroup, so an OOM kill that it counts may have taken a
+	 * process of theirs.
+	 */
+	bool cgroup_shared;
+	/*
+	 * The part of the container's memory that the counters do not show, as a noun phrase ("the
+	 * OOM kills of a cgroup below that was removed"); static text. NULL: they show everything.
+	 * While it is set, nothing rules the OOM killer out.
 	 */
 	const char *cgroup_unseen;
 	const struct cgroup_limit *cgroup_limit; /* the cgroup whose limit was met; NULL: the container's own, or not known */
 	const struct cgroup_limit *isolation; /* the user processes' cgroup in Ray's resource isolation; NULL: there is none */
-	const char *isolation_said; /* what raylet said of it shortly before; NULL: nothing */
-	struct memory before; /* the counters as they were when nothing had happened yet */
+	const char *isolation_said; /* what raylet logged about it shortly before the death; NULL: nothing */
+	struct memory before; /* the counters as they were before anything had happened */
 	struct memory after; /* read right after the death */
 	bool after_known; /* false: the cgroup was gone already */
 	struct memory last; /* the last sample before the death, usage -1 when there was none */
 	int64_t last_age_ns; /* its age at the death */
 	int64_t peak_met_age_ns; /* since the first sample whose peak was at the own limit until the death; -1: none was */
-	/* The counters' latest reading while the command still lived, absent when there was none; no group kill that it died of. */
+	/*
+	 * The latest reading of the counters while the command still lived; absent if there was
+	 * none. It does not include a group kill that ended the command.
+	 */
 	struct memory latest;
 	int64_t latest_age_ns; /* its age at the death */
 	int command_pid; /* as the container's /proc numbers it, like victim_pid; 0 unknown */
 	int64_t command_rss; /* bytes resident of the command in the last sample, 0 unknown or small */
 	uint32_t processes; /* in the last sample, the launcher among them; 0 unknown */
-	bool others_ended; /* other processes of the last sample are gone as well, or nobody could look */
+	/* Other processes of the last sample have ended too, or the sidecar could not look. */
+	bool others_ended;
 	int64_t oom_age_ns; /* time between the OOM killer's visit, as seen by the sampler, and the death; -1: none seen */
-	int64_t oom_span_ns; /* it came more than once: the time from that visit to its latest one */
-	bool group_unsurvived; /* samples showed a kill of the whole group, and then no command that survived it */
+	int64_t oom_span_ns; /* if it came more than once: the time from that visit to the latest */
+	bool group_unsurvived; /* samples showed a kill of the whole group, and no command that survived it */
 	bool group_ended_by_us; /* --oom-group: we ended the container after the OOM killer took one process */
 	bool pod_terminating; /* the sidecar was asked to stop before the container ended */
-	struct stop_request asked; /* the launcher was; signal 0: not, as far as is known */
-	const struct ray_said *ray; /* what Ray says of the worker that died, or said last before the end; NULL: nothing */
-	bool ray_seen; /* a sample has the process that Ray names in ray */
+	/* How the launcher was asked to stop; signal 0: it was not, as far as is known. */
+	struct stop_request asked;
+	/*
+	 * What Ray's logs say about the worker that died, or their last words before the end; NULL:
+	 * nothing.
+	 */
+	const struct ray_said *ray;
+	bool ray_seen; /* a sample shows the process that ray names */
 	struct kernel_evidence kernel; /* what the kernel log says */
-	struct limits limits_before, limits; /* when nothing had happened, and right after the death */
-	const struct gap *gap; /* no sidecar ran when it ended; NULL: one did */
-	const struct crash_info *crash; /* the core of the process that died, or that ended the container; NULL: none */
-	const char *core_needs; /* without one, what would be needed; NULL: not known */
-	bool container_over; /* with container_lives: it lived on then, and has ended meanwhile */
-	bool core_is_old; /* it was written before this start of the container */
+	struct limits limits_before, limits; /* before anything had happened, and right after the death */
+	/* The time without a sidecar in which the container ended; NULL: a sidecar was running. */
+	const struct gap *gap;
+	/* From the core of the process that died or ended the container; NULL: there is no core. */
+	const struct crash_info *crash;
+	const char *core_needs; /* what would be needed for a core, if there is none; NULL: not known */
+	/* With container_lives: the container outlived the process, but has ended since. */
+	bool container_over;
+	bool core_is_old; /* the core was written before this start of the container */
 	int64_t ended_ns; /* CLOCK_BOOTTIME, as the times of what follows */
-	const struct ray_process_end *ends; /* of Ray's own processes, in the order of their times */
+	const struct ray_process_end *ends; /* the ends of Ray's own processes, in the order of their times */
 	size_t n_ends;
-	const struct ray_process_words *process_words; /* what Ray says of them; NULL: nothing */
+	const struct ray_process_words *process_words; /* what Ray's logs say about them; NULL: nothing */
 	bool ray_start; /* `ray start` ran until the end */
-	const struct ray_process_end *process; /* with container_lives: the one of ends that this is about; NULL: none */
-	int64_t process_oom_ns; /* when the OOM killer took a process that the container outlived, the last one; 0: never */
-	bool has_raylet; /* the container is a Ray node: what ends a worker does not end it */
-	const struct gpu_said *gpu_said; /* what its programs logged about CUDA and NCCL right before the end; NULL: nothing */
-	pid_t launcher_pid; /* as command_pid; 0 unknown */
-	const struct node_signal *signals; /* what the node agent saw of the container, in the order it came; NULL: nothing */
+	/* With container_lives: the element of ends that the verdict is about; NULL: none. */
+	const struct ray_process_end *process;
+	/* When the OOM killer last took a process that the container outlived; 0: never. */
+	int64_t process_oom_ns;
+	bool has_raylet; /* the container is a Ray node, so the end of a worker does not end it */
+	/*
+	 * What the container's programs logged about CUDA and NCCL right before the end; NULL:
+	 * nothing.
+	 */
+	const struct gpu_said *gpu_said;
+	pid_t launcher_pid; /* numbered like command_pid; 0 unknown */
+	/*
+	 * The signals to the container that the node agent saw, in the order of their arrival;
+	 * NULL: none.
+	 */
+	const struct node_signal *signals;
 	size_t n_signals;
-	const char *spilled; /* how much Ray had spilled to a disk that was full or soon to be; NULL: not so */
+	/*
+	 * How much Ray had spilled to a disk that was full or nearly full; NULL: the disk was not.
+	 */
+	const char *spilled;
 };
 
 #define EVIDENCE_MAX 8
@@ -109,20 +145,24 @@ struct missing {
 
 /* The process that ended first. */
 struct verdict_process {
-	char name[48]; /* of Ray's own as Ray calls it: "raylet"; "": not known */
+	char name[48]; /* for Ray's own processes the name that Ray uses, such as "raylet"; "": not known */
 	int pid; /* in the container's PID namespace; 0: not known */
 	int signal; /* 0: none */
-	int exit_code; /* -1: a signal ended it, or it is not known */
+	int exit_code; /* -1: a signal ended the process, or the code is not known */
 };
 
 struct verdict {
 	enum failure_class class;
 	enum confidence confidence;
-	int exit_code; /* as a shell counts: 128+N after signal N; -1 unknown */
+	int exit_code; /* as in a shell, 128+N after signal N; -1 unknown */
 	int signal; /* 0: none */
-	int64_t limit; /* of an OOM kill: the memory limit that ran out, bytes; 0: not known, or the container's own */
+	/*
+	 * The memory limit at which the OOM killer came, bytes; 0: not known, or the container's
+	 * own.
+	 */
+	int64_t limit;
 	struct verdict_process process; /* the process that ended first */
-	enum isolation_part isolation; /* with limit: that of a part of Ray's resource isolation */
+	enum isolation_part isolation; /* with limit: the part of Ray's resource isolation that it limits */
 	char sentence[320];
 	struct evidence evidence[EVIDENCE_MAX];
 	unsigned int n_evidence;
@@ -130,7 +170,7 @@ struct verdict {
 	unsigned int n_missing;
 };
 
-/* Add a line; what does not fit any more is dropped. */
+/* Each adds a line to the verdict. When the list is full, the line is dropped. */
 void verdict_add_evidence(struct verdict *v, const char *source, const char *fmt, ...) _printf_(3, 4);
 void verdict_add_missing(struct verdict *v, const char *what, const char *needs);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A command that was never executed, as the launcher tells it: it alone has the errno of its own exec. Pure. */
+/*
+ * A command that was never executed. Only the launcher knows the errno of its exec, and reports it.
+ * Pure.
+ */
 #ifndef AFTERGLOW_SIDECAR_VERDICT_UNSTARTED_H
 #define AFTERGLOW_SIDECAR_VERDICT_UNSTARTED_H
 
@@ -12,11 +15,14 @@ struct verdict;
 
 struct unstarted {
 	int error; /* errno of execve(2) */
-	bool there; /* a file of that name exists: ENOENT then speaks of its interpreter or loader */
+	bool there; /* a file of that name exists, so ENOENT means its interpreter or loader */
 	char command[LAUNCH_COMMAND_MAX + 1]; /* printable */
 };
 
-/* v->exit_code is 126 or 127, o->unstarted is set: class, confidence, sentence, evidence. */
+/*
+ * Sets class, confidence, sentence and evidence; v->exit_code is 126 or 127 and o->unstarted is
+ * set.
+ */
 void unstarted_verdict(const struct observation *o, struct verdict *v);
 
 #endif

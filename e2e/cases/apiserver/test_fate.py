@@ -44,7 +44,7 @@ def pod_on(api, kubelet, node, name="train-abc-worker-1", cluster="train-abc"):
 
 
 def evict(api, made):
-    """By the Eviction API, as every drain does."""
+    """Evicts a pod by the Eviction API, as every drain does."""
     name = made["metadata"]["name"]
     api.create("pods", {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}, name, "eviction")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Labels by which pods are found are the operator's, and no name of a pod comes back."""
+"""The operator puts back the labels by which it finds pods, and never uses the name of a pod again."""
 
 import pytest
 

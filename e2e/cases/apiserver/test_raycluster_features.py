@@ -438,7 +438,7 @@ def test_processes_that_end_in_a_container_that_lives_are_no_crash_loop_whatever
 
 
 def never(name, replicas=1):
-    """A group whose pods nobody restarts but the operator."""
+    """A group with pods that only the operator restarts."""
     made = group(name, replicas)
     made["template"]["spec"]["restartPolicy"] = "Never"
     return made
