@@ -379,11 +379,11 @@ help:
 	@echo 'make bench        the figures behind each performance claim; make bench-operator: beside KubeRay; make bench-webhook: its admissions'
 	@echo 'make valgrind     the long scenarios of the operator under memcheck; make operator-sanitized: all under ASan'
 	@echo 'make soak         10,000 reconciles and 50 restarts of the API server, and the memory they took'
+	@echo 'make man          man pages of kubectl afterglow into build/man/'
 	@echo 'make tidy         what clang-tidy finds in the sources'
 	@echo 'make format       lay out the lines that you changed (FORMAT_BASE=main: since the branch began)'
 	@echo 'make kuberay-compare  RayClusters made by KubeRay and by this operator, compared member by member'
 	@echo 'make images       container images into build/images/'
-	@echo 'make man          man pages of kubectl afterglow into build/man/'
 	@echo 'make aarch64      the launcher for arm64 nodes, which images then include'
 	@echo 'Knobs: SANITIZE=address,undefined  DEBUG=1  V=1'
 
