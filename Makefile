@@ -219,7 +219,7 @@ check-docs:
 $(UNIT_RUNS): run-%: %
 	$(Q)echo "== $<"; timeout 300 $<
 
--include e2e/kernel/kernel.mk fuzz.mk bench/bench.mk
+-include e2e/kernel/kernel.mk fuzz.mk bench/bench.mk plugin/plugin.mk
 
 # What a person calls. Packages first: a new machine has none of them.
 BUILD_PACKAGES := dpkg-dev gcc libc6-dev make musl-tools libcjson-dev libcurl4-openssl-dev libdw-dev libevent-dev libexpat1-dev libiberty-dev \
@@ -356,8 +356,9 @@ format:
 	@git diff --stat
 
 PREFIX ?= /usr/local
-install: all
+install: all man
 	install -D -t $(DESTDIR)$(PREFIX)/bin $(PROGRAMS) plugin/kubectl_complete-afterglow
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 $(BUILD)/man/*.1
 
 clean:
 	rm -rf build
@@ -379,6 +380,7 @@ help:
 	@echo 'make bench        the figures behind each performance claim; make bench-operator: beside KubeRay; make bench-webhook: its admissions'
 	@echo 'make valgrind     the long scenarios of the operator under memcheck; make operator-sanitized: all under ASan'
 	@echo 'make soak         10,000 reconciles and 50 restarts of the API server, and the memory they took'
+	@echo 'make man          man pages of kubectl afterglow into build/man/'
 	@echo 'make tidy         what clang-tidy finds in the sources'
 	@echo 'make format       lay out the lines that you changed (FORMAT_BASE=main: since the branch began)'
 	@echo 'make kuberay-compare  RayClusters made by KubeRay and by this operator, compared member by member'

@@ -5,7 +5,7 @@
 #   make fuzz-replay [SANITIZE=...]       each target on its seeds and all their beginnings, with any compiler
 FUZZ_SECONDS ?= 60
 CLANG ?= clang-14
-FUZZERS := $(sort $(wildcard lib/*_fuzz.c node/*_fuzz.c sidecar/*/*_fuzz.c operator/*/*_fuzz.c))
+FUZZERS := $(sort $(wildcard lib/*_fuzz.c node/*_fuzz.c plugin/*_fuzz.c sidecar/*/*_fuzz.c operator/*/*_fuzz.c))
 FUZZ_PROGRAMS := $(patsubst %.c,$(BUILD)/fuzz/%,$(FUZZERS))
 FUZZ_MAIN = $(if $(findstring fuzzer,$(SANITIZE)),,$(BUILD)/obj/tools/fuzz_replay.o)
 FUZZ_ENGINE = $(if $(findstring fuzzer,$(SANITIZE)),-fsanitize=fuzzer)
@@ -28,6 +28,8 @@ $(BUILD)/fuzz/sidecar/unwind/%_fuzz: $(BUILD)/obj/sidecar/unwind/%_fuzz.o $(call
 	$(call link_fuzzer,$(UNWIND_LIBS))
 $(BUILD)/fuzz/node/%_fuzz: $(BUILD)/obj/node/%_fuzz.o $(call objects,$(NODE) $(LIB)) $(FUZZ_MAIN)
 	$(call link_fuzzer,-lcjson -lm)
+$(BUILD)/fuzz/plugin/%_fuzz: $(BUILD)/obj/plugin/%_fuzz.o $(call objects,$(PLUGIN) $(LIB)) $(FUZZ_MAIN)
+	$(call link_fuzzer,-lcjson -lcrypto)
 $(BUILD)/fuzz/operator/%_fuzz: $(BUILD)/obj/operator/%_fuzz.o $(call objects,$(OPERATOR) $(LIB)) $(FUZZ_MAIN)
 	$(call link_fuzzer,$(OPERATOR_LIBS))
 

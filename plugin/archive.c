@@ -22,6 +22,13 @@ void archive_init(struct archive *a, int dir_fd)
 	*a = (struct archive){ .dir_fd = dir_fd, .fd = -1, .manifest_text = STRBUF_INIT(ARCHIVE_MANIFEST_MAX) };
 }
 
+void archive_init_only(struct archive *a, const char *name, struct strbuf *content)
+{
+	archive_init(a, -1);
+	a->only = name;
+	a->content = content;
+}
+
 void archive_release(struct archive *a)
 {
 	if (a->fd >= 0)
@@ -34,6 +41,12 @@ void archive_release(struct archive *a)
 static bool is_manifest(const struct archive *a)
 {
 	return strcmp(a->name, ARCHIVE_MANIFEST) == 0;
+}
+
+/* Whether the file that comes is the only one that is kept. */
+static bool is_wanted(const struct archive *a)
+{
+	return a->only && a->manifest && strcmp(a->name, a->only) == 0;
 }
 
 /* What the manifest says of a file, or NULL. */
@@ -79,7 +92,7 @@ static int begin_file(struct archive *a, struct err *err)
 	a->padding = tar_padding(a->size);
 	a->in_file = true;
 	sha256_begin(&a->digest);
-	return open_file(a, err);
+	return a->only ? 0 : open_file(a, err);
 }
 
 static int take_manifest(struct archive *a, struct err *err)
@@ -106,7 +119,7 @@ static int check_file(const struct archive *a, const char *digest, struct err *e
 static int end_file(struct archive *a, struct err *err)
 {
 	char digest[SHA256_TEXT_MAX];
-	bool closed = close(TAKE_FD(a->fd)) == 0;
+	bool closed = a->only || close(TAKE_FD(a->fd)) == 0;
 
 	a->in_file = false;
 	sha256_end(&a->digest, digest);
@@ -117,6 +130,7 @@ static int end_file(struct archive *a, struct err *err)
 		return r;
 	if (!is_manifest(a))
 		a->files++;
+	a->found = a->found || is_wanted(a);
 	if (a->on_file)
 		a->on_file(a->arg, a->name, a->size);
 	return 0;
@@ -144,11 +158,13 @@ static int take_header(struct archive *a, const char **data, size_t *len, struct
 static int take_content(struct archive *a, const char **data, size_t *len, struct err *err)
 {
 	size_t n = (size_t)MIN((int64_t)*len, a->left);
-	int r = fd_write_all(a->fd, *data, n, err);
+	int r = a->only ? 0 : fd_write_all(a->fd, *data, n, err);
 
 	sha256_add(&a->digest, *data, n);
 	if (!a->manifest)
 		strbuf_add(&a->manifest_text, *data, n);
+	if (is_wanted(a))
+		strbuf_add(a->content, *data, n);
 	*data += n;
 	*len -= n;
 	a->left -= (int64_t)n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Unpacks the tar archive of a bundle while it comes, and compares each file with the manifest that comes first. Nothing is written
- * outside of the directory, and nothing that is there already is replaced.
+ * outside of the directory, and nothing that is there already is replaced. Or only a single file is kept, in memory.
  */
 #ifndef AFTERGLOW_PLUGIN_ARCHIVE_H
 #define AFTERGLOW_PLUGIN_ARCHIVE_H
@@ -17,7 +17,10 @@
 #define ARCHIVE_MANIFEST_MAX ((size_t)1 << 20)
 
 struct archive {
-	int dir_fd; /* of the caller */
+	int dir_fd; /* of the caller; -1: nothing is written */
+	const char *only; /* NULL: all files are kept */
+	struct strbuf *content; /* of that only file; of the caller */
+	bool found; /* it is there whole */
 	/* Called when a file is there whole. NULL is allowed. */
 	void (*on_file)(void *arg, const char *name, int64_t size);
 	void *arg;
@@ -38,6 +41,8 @@ struct archive {
 
 /* The files go below dir_fd, which the caller owns. */
 void archive_init(struct archive *archive, int dir_fd);
+/* Only the file of that name is kept, in content; both must outlive the archive. What follows it need not be fed. */
+void archive_init_only(struct archive *archive, const char *name, struct strbuf *content);
 void archive_release(struct archive *archive);
 
 /* Takes the next piece. -EBADMSG: it is no archive of a bundle, or a file is not what the manifest says; -EEXIST and others: it cannot be written. */

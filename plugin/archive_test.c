@@ -109,6 +109,45 @@ static void files_come_out_as_they_went_in_whatever_the_size_of_the_pieces(void 
 	}
 }
 
+static void a_single_file_is_kept_in_memory_and_the_rest_is_not_waited_for(void **state)
+{
+	_cleanup_strbuf_ struct strbuf tar = STRBUF_INIT(1 << 20), content = STRBUF_INIT(1 << 10);
+	struct archive a;
+	(void)state;
+
+	add_manifest(&tar, (const char *const[]){ "core.7.zst", "long", "report.html", "<p>killed", "logs/x", "more", NULL });
+	add(&tar, "core.7.zst", "long");
+	add(&tar, "report.html", "<p>killed");
+	size_t enough = tar.len;
+	add(&tar, "logs/x", "mo");
+	archive_init_only(&a, "report.html", &content);
+	for (size_t at = 0; at < enough; at++) {
+		assert_false(a.found);
+		assert_int_equal(archive_feed(&a, strbuf_str(&tar) + at, 1, NULL), 0);
+		if (a.found)
+			break;
+	}
+	assert_true(a.found);
+	assert_string_equal(strbuf_str(&content), "<p>killed");
+	archive_release(&a);
+	assert_int_equal(faccessat(dir_fd, "core.7.zst", F_OK, 0), -1);
+}
+
+static void a_single_file_that_is_damaged_is_not_taken(void **state)
+{
+	_cleanup_strbuf_ struct strbuf tar = STRBUF_INIT(1 << 20), content = STRBUF_INIT(1 << 10);
+	struct archive a;
+	(void)state;
+
+	add_manifest(&tar, (const char *const[]){ "report.html", "<p>killed", NULL });
+	add(&tar, "report.html", "<p>Killed");
+	end(&tar);
+	archive_init_only(&a, "report.html", &content);
+	assert_int_equal(archive_feed(&a, strbuf_str(&tar), tar.len, NULL), -EBADMSG);
+	assert_false(a.found);
+	archive_release(&a);
+}
+
 static void a_file_that_the_store_does_not_have_any_more_is_named(void **state)
 {
 	_cleanup_strbuf_ struct strbuf tar = STRBUF_INIT(1 << 20), missing = STRBUF_INIT(1 << 10);
@@ -176,6 +215,8 @@ int main(void)
 #define IN_A_PLACE(test) cmocka_unit_test_setup_teardown(test, make_place, remove_place)
 	const struct CMUnitTest tests[] = {
 		IN_A_PLACE(files_come_out_as_they_went_in_whatever_the_size_of_the_pieces),
+		IN_A_PLACE(a_single_file_is_kept_in_memory_and_the_rest_is_not_waited_for),
+		IN_A_PLACE(a_single_file_that_is_damaged_is_not_taken),
 		IN_A_PLACE(a_file_that_the_store_does_not_have_any_more_is_named),
 		IN_A_PLACE(what_is_damaged_is_refused),
 		IN_A_PLACE(what_is_there_already_is_kept),

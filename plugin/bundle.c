@@ -2,13 +2,10 @@
 /* Brings a bundle from its store to a directory. */
 #include "plugin/bundle.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/fileio.h"
@@ -16,6 +13,7 @@
 #include "lib/macros.h"
 #include "lib/units.h"
 #include "plugin/archive.h"
+#include "plugin/directory.h"
 #include "plugin/kubectl_stream.h"
 #include "plugin/reader_pod.h"
 #include "plugin/table.h"
@@ -32,31 +30,6 @@ struct job {
 	struct archive archive;
 	int64_t bytes;
 };
-
-static bool is_empty(int dir_fd)
-{
-	DIR *dir = fdopendir(dup(dir_fd));
-	const struct dirent *entry;
-	bool empty = dir != NULL;
-
-	while (empty && (entry = readdir(dir)))
-		empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
-	if (dir)
-		closedir(dir);
-	return empty;
-}
-
-static int open_directory(const char *path, int *ret_fd, struct err *err)
-{
-	int r = dir_make_all(path, 0755, err);
-
-	if (r < 0)
-		return r;
-	*ret_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (*ret_fd < 0)
-		return err_set(err, errno, "directory %s", path);
-	return is_empty(*ret_fd) ? 0 : err_set(err, EEXIST, "directory %s is not empty", path);
-}
 
 /* Of five lower-case letters, as Kubernetes makes them. */
 static void name_pod(char name[static NAME_SIZE])
@@ -123,8 +96,10 @@ static void on_file(void *arg, const char *name, int64_t size)
 static int on_data(void *arg, const void *data, size_t len, struct err *err)
 {
 	struct job *job = arg;
+	int r = archive_feed(&job->archive, data, len, err);
 
-	return archive_feed(&job->archive, data, len, err);
+	/* What follows the file that is wanted may be a core. */
+	return r == 0 && job->archive.found ? -ECANCELED : r;
 }
 
 static int read_archive(struct job *job, struct err *err)
@@ -177,17 +152,22 @@ static int fetch(struct job *job, struct err *err)
 	return r;
 }
 
+static int begin(struct job *job, const cJSON *failure, const cJSON *pods, const char *image, struct err *err)
+{
+	job->namespace = json_str(failure, "metadata.namespace");
+	name_pod(job->name);
+	return reader_pod_make(failure, pods, job->name, image, &job->reader, err);
+}
+
 int bundle_save(const struct kubectl *kubectl, const cJSON *failure, const cJSON *pods, const char *image, const char *directory,
 		struct err *err)
 {
-	struct job job = { .kubectl = kubectl, .namespace = json_str(failure, "metadata.namespace") };
+	struct job job = { .kubectl = kubectl };
 	_cleanup_close_ int dir_fd = -1;
-	int r;
+	int r = begin(&job, failure, pods, image, err);
 
-	name_pod(job.name);
-	r = reader_pod_make(failure, pods, job.name, image, &job.reader, err);
 	if (r == 0)
-		r = open_directory(directory, &dir_fd, err);
+		r = directory_open_empty(directory, &dir_fd, err);
 	if (r == 0) {
 		stream_catch_signals();
 		archive_init(&job.archive, dir_fd);
@@ -196,6 +176,26 @@ int bundle_save(const struct kubectl *kubectl, const cJSON *failure, const cJSON
 		r = fetch(&job, err);
 		if (r == 0)
 			r = finish(&job, directory, err);
+		archive_release(&job.archive);
+	}
+	reader_pod_release(&job.reader);
+	return r;
+}
+
+int bundle_read(const struct kubectl *kubectl, const cJSON *failure, const cJSON *pods, const char *image, const char *name,
+		struct strbuf *content, struct err *err)
+{
+	struct job job = { .kubectl = kubectl };
+	int r = begin(&job, failure, pods, image, err);
+
+	if (r == 0) {
+		stream_catch_signals();
+		archive_init_only(&job.archive, name, content);
+		r = fetch(&job, err);
+		if (job.archive.found)
+			r = strbuf_failed(content) ? err_set(err, EFBIG, "%s is too large", name) : 0;
+		else if (r == 0)
+			r = err_set(err, ENODATA, "the bundle has no %s, or the store does not have it any more", name);
 		archive_release(&job.archive);
 	}
 	reader_pod_release(&job.reader);

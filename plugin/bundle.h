@@ -5,6 +5,7 @@
 
 #include <cjson/cJSON.h>
 
+#include "lib/strbuf.h"
 #include "plugin/kubectl.h"
 
 /*
@@ -14,5 +15,12 @@
  */
 int bundle_save(const struct kubectl *kubectl, const cJSON *failure, const cJSON *pods, const char *image, const char *directory,
 		struct err *err);
+
+/*
+ * Appends a single file of the bundle to content, whose ceiling is the caller's. The same pod reads it. -ENODATA: the bundle has no such
+ * file; -EFBIG: it is larger than the ceiling.
+ */
+int bundle_read(const struct kubectl *kubectl, const cJSON *failure, const cJSON *pods, const char *image, const char *name,
+		struct strbuf *content, struct err *err);
 
 #endif

@@ -10,6 +10,7 @@
 #include "lib/macros.h"
 #include "lib/strmap.h"
 #include "plugin/explain.h"
+#include "plugin/pod_sidecar.h"
 #include "plugin/table.h"
 
 #define CLAIM "ray-failures" /* the chart's default for store.claim */
@@ -156,17 +157,9 @@ static void look_at_webhooks(struct report *report, const struct doctor_facts *f
 
 /* --- Pods -------------------------------------------------------------------------------------------------- */
 
-static bool has_sidecar(const cJSON *pod)
-{
-	return json_find(json_get(pod, "spec.containers"), "name", "afterglow") ||
-	       json_find(json_get(pod, "spec.initContainers"), "name", "afterglow");
-}
-
 static const char *reason_of(const cJSON *pod)
 {
-	const cJSON *annotations = json_get(pod, "metadata.annotations");
-	const char *text = cJSON_GetStringValue(
-		cJSON_GetObjectItemCaseSensitive(annotations, "afterglow.dev/sidecar"));
+	const char *text = annotation_of(pod, "afterglow.dev/sidecar");
 
 	return text ? text :
 		      "no reason is noted: it is older than the installation, or the webhook was not asked";
@@ -183,7 +176,7 @@ static void look_at_pods(struct report *report, const struct doctor_facts *facts
 		return;
 	}
 	cJSON_ArrayForEach(pod, json_get(facts->pods, "items")) {
-		if (has_sidecar(pod)) {
+		if (pod_sidecar(pod)) {
 			with++;
 		} else {
 			without++;
@@ -243,7 +236,7 @@ static void look_at_stores(struct report *report, const struct doctor_facts *fac
 	cJSON_ArrayForEach(pod, pods) {
 		const char *namespace = json_str(pod, "metadata.namespace");
 
-		if (!namespace || !has_sidecar(pod) || ships_elsewhere(pod) ||
+		if (!namespace || !pod_sidecar(pod) || ships_elsewhere(pod) ||
 		    strmap_get(&seen, namespace))
 			continue;
 		if (strmap_put(&seen, namespace, report, NULL) < 0)

@@ -50,17 +50,17 @@ static _Noreturn void become(const char *const *argv, int out, bool quiet)
 		dup2(null, STDERR_FILENO);
 	dup2(out, STDOUT_FILENO);
 	execvp(argv[0], (char *const *)argv);
-	_exit(KUBECTL_NOT_STARTED);
+	_exit(CHILD_NOT_STARTED);
 }
 
-int kubectl_wait(pid_t pid, const char *program, struct err *err)
+int child_wait(pid_t pid, const char *program, struct err *err)
 {
 	int status;
 
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return err_set(err, errno, "wait for %s", program);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == KUBECTL_NOT_STARTED)
+	if (WIFEXITED(status) && WEXITSTATUS(status) == CHILD_NOT_STARTED)
 		return err_set(err, ENOENT,
 			       "%s cannot be started; it has to be in PATH, or $KUBECTL names it",
 			       program);
@@ -87,7 +87,7 @@ static int capture(const char *const *argv, bool quiet, struct strbuf *out, stru
 		return err_set(err, errno, "start %s", argv[0]);
 	r = fd_read_all(from, out, err);
 	close(TAKE_FD(from));
-	end = kubectl_wait(pid, argv[0], r < 0 ? NULL : err);
+	end = child_wait(pid, argv[0], r < 0 ? NULL : err);
 	return r < 0 ? r : end;
 }
 

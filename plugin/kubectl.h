@@ -29,13 +29,13 @@ struct kubectl {
 int kubectl_json(const struct kubectl *kubectl, const char *const *args, bool quiet, cJSON **ret_json, struct err *err);
 
 /* What the two above and kubectl_stream.h are made of. */
-#define KUBECTL_NOT_STARTED 127 /* the exit code of a child that could not become kubectl */
+#define CHILD_NOT_STARTED 127 /* the exit code of a child that could not become the program */
 
 /* args with the flags of all calls before them, and NULL at the end. */
 int kubectl_argv(const struct kubectl *kubectl, const char *const *args,
 		 const char *ret_argv[static KUBECTL_ARGS_MAX + 1], struct err *err);
-/* Waits for the child and says how it ended: as kubectl_json. */
-int kubectl_wait(pid_t pid, const char *program, struct err *err);
+/* Waits for the child, a program of that name, and says how it ended: as kubectl_json. */
+int child_wait(pid_t pid, const char *program, struct err *err);
 
 /* Becomes kubectl with these arguments. Returns only when that fails. */
 int kubectl_exec(const struct kubectl *kubectl, const char *const *args, struct err *err);

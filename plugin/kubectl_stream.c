@@ -40,7 +40,7 @@ static _Noreturn void become(const char *const *argv, int in, int out, bool shie
 	dup2(in, STDIN_FILENO);
 	dup2(out, STDOUT_FILENO);
 	execvp(argv[0], (char *const *)argv);
-	_exit(KUBECTL_NOT_STARTED);
+	_exit(CHILD_NOT_STARTED);
 }
 
 static bool is_over(const struct stream *stream)
@@ -111,6 +111,6 @@ int kubectl_stream(const struct kubectl *kubectl, const char *const *args, const
 		return r;
 	if (r < 0)
 		kill(pid, SIGTERM);
-	end = kubectl_wait(pid, argv[0], r < 0 ? NULL : err);
+	end = child_wait(pid, argv[0], r < 0 ? NULL : err);
 	return r < 0 ? r : end;
 }

@@ -11,57 +11,19 @@
 #include "lib/macros.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
-#include "plugin/bundle.h"
 #include "plugin/doctor.h"
+#include "plugin/evidence.h"
 #include "plugin/explain.h"
 #include "plugin/failure_list.h"
 #include "plugin/failure_text.h"
-#include "plugin/kubectl.h"
+#include "plugin/live.h"
+#include "plugin/man.h"
 #include "plugin/options.h"
 #include "plugin/page.h"
+#include "plugin/reads.h"
 
 #define OUT_MAX (64 << 20)
-#define ARGS_MAX 16
 #define SELECTOR_MAX 1024
-
-static struct kubectl kubectl_of(const struct options *o)
-{
-	return (struct kubectl){ .program = getenv("KUBECTL"),
-				 .kubeconfig = o->kubeconfig,
-				 .context = o->context };
-}
-
-/* "kubectl get KIND" with the namespace and the selector. args has room for ARGS_MAX words. */
-static size_t get_args(const struct options *o, const char *kind, const char *selector,
-		       const char **args)
-{
-	size_t n = 0;
-
-	args[n++] = "get";
-	args[n++] = kind;
-	if (o->all_namespaces)
-		args[n++] = "--all-namespaces";
-	if (o->namespace) {
-		args[n++] = "--namespace";
-		args[n++] = o->namespace;
-	}
-	if (selector && *selector) {
-		args[n++] = "--selector";
-		args[n++] = selector;
-	}
-	return n;
-}
-
-static int read_failures(const struct options *o, cJSON **ret_list, struct err *err)
-{
-	struct kubectl kubectl = kubectl_of(o);
-	const char *args[ARGS_MAX];
-	size_t n = get_args(o, "rayfailures.afterglow.dev", o->selector, args);
-
-	args[n++] = "--output=json";
-	args[n] = NULL;
-	return kubectl_json(&kubectl, args, false, ret_list, err);
-}
 
 static struct failure_filter filter_of(const struct options *o)
 {
@@ -72,12 +34,6 @@ static struct failure_filter filter_of(const struct options *o)
 						o->since_ns ? now_realtime_ns() - o->since_ns : 0 };
 }
 
-/* After what was not found. */
-static const char *where_looked(const struct options *o)
-{
-	return o->all_namespaces ? "" : " in this namespace; -A looks in all of them";
-}
-
 /* --- Commands: each fills out, and returns the exit code or a negative error --------------------------------- */
 
 /* What kubectl prints and follows by itself: the filters as labels. */
@@ -85,7 +41,7 @@ static int list_by_kubectl(const struct options *o, struct err *err)
 {
 	struct kubectl kubectl = kubectl_of(o);
 	struct strbuf selector = STRBUF_INIT(SELECTOR_MAX);
-	const char *args[ARGS_MAX], *slash = o->owner ? strchr(o->owner, '/') : NULL;
+	const char *args[READS_ARGS_MAX], *slash = o->owner ? strchr(o->owner, '/') : NULL;
 	size_t n;
 
 	if (o->since_ns || o->by_signature)
@@ -136,15 +92,6 @@ static int list(const struct options *o, struct strbuf *out, struct err *err)
 	return 0;
 }
 
-/* The failure of that name; failures must outlive it. */
-static int find_failure(const struct options *o, const cJSON *failures, const cJSON **ret_failure, struct err *err)
-{
-	*ret_failure = failure_find(failures, o->argument);
-	if (*ret_failure)
-		return 0;
-	return err_set(err, EPROTO, "no failure and no pod with a failure is called \"%.253s\"%s", o->argument, where_looked(o));
-}
-
 static int show_by_kubectl(const struct options *o, const cJSON *failure, struct err *err)
 {
 	struct kubectl kubectl = kubectl_of(o);
@@ -175,23 +122,6 @@ static int show(const struct options *o, struct strbuf *out, struct err *err)
 	return 0;
 }
 
-static int save_bundle(const struct options *o, struct err *err)
-{
-	_cleanup_json_ cJSON *failures = NULL, *pods = NULL;
-	struct kubectl kubectl = kubectl_of(o);
-	const cJSON *failure;
-	int r = read_failures(o, &failures, err);
-
-	if (r == 0)
-		r = find_failure(o, failures, &failure, err);
-	if (r < 0)
-		return r;
-	const char *const args[] = { "get", "pods", "--selector", "ray.io/is-ray-node=yes", "--output=json", "--namespace",
-				     json_str(failure, "metadata.namespace"), NULL };
-	r = kubectl_json(&kubectl, args, false, &pods, err);
-	return r < 0 ? r : bundle_save(&kubectl, failure, pods, o->image, o->second, err);
-}
-
 static int write_page(const struct options *o, struct strbuf *out, struct err *err)
 {
 	struct failure_filter filter = filter_of(o);
@@ -217,7 +147,7 @@ static int write_page(const struct options *o, struct strbuf *out, struct err *e
 static int release(const struct options *o, struct err *err)
 {
 	struct kubectl kubectl = kubectl_of(o);
-	const char *args[ARGS_MAX] = { "exec", o->argument };
+	const char *args[READS_ARGS_MAX] = { "exec", o->argument };
 	size_t n = 2;
 
 	if (o->namespace) {
@@ -252,14 +182,6 @@ static int incidents(const struct options *o, struct strbuf *out, struct err *er
 	return 0;
 }
 
-static cJSON *ask(const struct options *o, const char *const *args)
-{
-	struct kubectl kubectl = kubectl_of(o);
-	cJSON *answer = NULL;
-
-	return kubectl_json(&kubectl, args, true, &answer, NULL) == 0 ? answer : NULL;
-}
-
 static int examine(const struct options *o, struct strbuf *out, struct err *err)
 {
 	struct kubectl kubectl = kubectl_of(o);
@@ -272,25 +194,25 @@ static int examine(const struct options *o, struct strbuf *out, struct err *err)
 	const char *of_all = o->namespace ? "--namespace" : "--all-namespaces",
 		   *name = o->namespace;
 	_cleanup_json_ cJSON *crds =
-		ask(o, (const char *const[]){ "get", "crd", "--output=json", NULL });
+		read_quietly(o, (const char *const[]){ "get", "crd", "--output=json", NULL });
 	_cleanup_json_ cJSON *operators =
-		ask(o, (const char *const[]){ "get", "deployments", "--all-namespaces",
+		read_quietly(o, (const char *const[]){ "get", "deployments", "--all-namespaces",
 					      "--selector", "app.kubernetes.io/name=afterglow",
 					      "--output=json", NULL });
 	_cleanup_json_ cJSON *webhooks =
-		ask(o, (const char *const[]){ "get", "mutatingwebhookconfigurations", "--selector",
+		read_quietly(o, (const char *const[]){ "get", "mutatingwebhookconfigurations", "--selector",
 					      "app.kubernetes.io/name=afterglow", "--output=json",
 					      NULL });
 	_cleanup_json_ cJSON *pods =
-		ask(o, (const char *const[]){ "get", "pods", "--selector", "ray.io/is-ray-node=yes",
+		read_quietly(o, (const char *const[]){ "get", "pods", "--selector", "ray.io/is-ray-node=yes",
 					      "--output=json", of_all, name, NULL });
 	_cleanup_json_ cJSON *claims =
-		ask(o, (const char *const[]){ "get", "persistentvolumeclaims", "--output=json",
+		read_quietly(o, (const char *const[]){ "get", "persistentvolumeclaims", "--output=json",
 					      of_all, name, NULL });
 	_cleanup_json_ cJSON *nodes =
-		ask(o, (const char *const[]){ "get", "nodes", "--output=json", NULL });
+		read_quietly(o, (const char *const[]){ "get", "nodes", "--output=json", NULL });
 	_cleanup_json_ cJSON *agents =
-		ask(o, (const char *const[]){ "get", "pods", "--all-namespaces", "--selector",
+		read_quietly(o, (const char *const[]){ "get", "pods", "--all-namespaces", "--selector",
 					      "app.kubernetes.io/name=afterglow-node",
 					      "--output=json", NULL });
 	struct doctor_facts facts = { .crds = crds,
@@ -308,19 +230,28 @@ static int run(const struct options *o, struct strbuf *out, struct err *err)
 {
 	switch (o->command) {
 	case COMMAND_NONE:
+	case COMMAND_COUNT:
 		break;
 	case COMMAND_LIST:
 		return list(o, out, err);
 	case COMMAND_SHOW:
 		return show(o, out, err);
+	case COMMAND_REPORT:
+		return evidence_report(o, out, err);
 	case COMMAND_INCIDENTS:
 		return incidents(o, out, err);
 	case COMMAND_EXPLAIN:
 		return explain(o->argument, out, err);
+	case COMMAND_TOP:
+		return live_top(o, out, err);
+	case COMMAND_POLICY:
+		return live_policy(o, out, err);
+	case COMMAND_SNAPSHOT:
+		return live_snapshot(o, out, err);
 	case COMMAND_DOCTOR:
 		return examine(o, out, err);
 	case COMMAND_BUNDLE:
-		return save_bundle(o, err);
+		return evidence_bundle(o, err);
 	case COMMAND_PAGE:
 		return write_page(o, out, err);
 	case COMMAND_RELEASE:
@@ -353,12 +284,14 @@ int main(int argc, char **argv)
 		options_complete(argv + 2, argc - 2, &out);
 		return print(&out, &err) < 0 ? fail(&err, 1) : 0;
 	}
+	if (argc == 3 && strcmp(argv[1], "__man") == 0)
+		return man_write(argv[2], &err) < 0 ? fail(&err, 1) : 0;
 	if (options_parse(argc, argv, &o, &err) < 0)
 		return fail(&err, 2);
 	if (o.version)
 		strbuf_adds(&out, "kubectl-afterglow " AFTERGLOW_VERSION "\n");
 	else if (o.help)
-		strbuf_adds(&out, options_help(o.command));
+		command_add_help(o.command, &out);
 	r = o.version || o.help ? 0 : run(&o, &out, &err);
 	if (r < 0)
 		return fail(&err, err.code == EINVAL ? 2 : 1);

@@ -11,78 +11,7 @@
 #include "lib/macros.h"
 #include "lib/units.h"
 
-#define COMMON_HELP \
-	"  -n, --namespace NAME   look in this namespace (default: kubectl's)\n" \
-	"  -A, --all-namespaces   look in all namespaces\n" \
-	"      --context NAME, --kubeconfig FILE   as kubectl has them\n" \
-	"  -h, --help             print this\n"
-
-#define FILTER_HELP \
-	"      --class CLASS      only failures of this class, such as KernelOOMContainer\n" \
-	"      --cluster NAME     only those of this RayCluster\n" \
-	"      --owner KIND/NAME  only those of this RayJob, RayService or RayCluster: RayJob/train\n" \
-	"      --since AGE        only failures not older than this: 90s, 30m, 2h, 7d\n" \
-	"  -l, --selector LABELS  only failures with these labels, written as for kubectl\n"
-
-static const char *const helps[] = {
-	[COMMAND_NONE] = "usage: kubectl afterglow COMMAND [ARGUMENT] [OPTION...]\n"
-			 "Lists and explains the failures of Ray clusters.\n"
-			 "\n"
-			 "  list                   list failures, the newest last\n"
-			 "  show NAME              show one failure with its evidence; NAME is a failure or a pod\n"
-			 "  incidents [ID]         show failures that belong together: the first cause and what followed\n"
-			 "  explain CODE|CLASS     explain an exit code or a class: explain 137\n"
-			 "  bundle NAME DIR        save the bundle of a failure, all of its evidence, in a directory\n"
-			 "  page [FILE]            write all failures as one HTML page, with a timeline and filters\n"
-			 "  release POD            end a container that is held after its failure\n"
-			 "  doctor                 what this cluster grants Afterglow, what each gap costs, how to close it\n"
-			 "\n"
-			 "`kubectl afterglow COMMAND --help` says more. kubectl itself is run to reach the cluster.\n",
-	[COMMAND_LIST] = "usage: kubectl afterglow list [OPTION...]\n"
-			 "Lists RayFailures, the newest last.\n"
-			 "\n" FILTER_HELP
-			 "      --by-signature     print one line for each signature, with the number of its failures\n"
-			 "  -o, --output FORMAT    json, yaml, name or wide: as kubectl get rayfailures prints them\n"
-			 "  -w, --watch            then print new failures as they come\n" COMMON_HELP,
-	[COMMAND_SHOW] = "usage: kubectl afterglow show NAME [OPTION...]\n"
-			 "Prints one failure with its evidence. NAME is the name of a RayFailure, or of a pod: then the newest\n"
-			 "failure of the pod is printed.\n"
-			 "\n"
-			 "  -o, --output FORMAT    json or yaml: print the RayFailure itself\n" COMMON_HELP,
-	[COMMAND_INCIDENTS] = "usage: kubectl afterglow incidents [ID] [OPTION...]\n"
-			      "Prints each first cause with the failures that followed from it. With an ID, prints only that incident.\n"
-			      "\n" FILTER_HELP COMMON_HELP,
-	[COMMAND_EXPLAIN] = "usage: kubectl afterglow explain CODE|CLASS\n"
-			    "Explains what an exit code from 0 to 255 or a class of failure means, what can cause it, and what to\n"
-			    "look at. It needs no cluster.\n"
-			    "\n"
-			    "  -h, --help             print this\n",
-	[COMMAND_DOCTOR] = "usage: kubectl afterglow doctor [OPTION...]\n"
-			   "Looks at CRDs, operator, webhook, Ray pods, claims and nodes. Ends with 1 if something is broken.\n"
-			   "\n" COMMON_HELP,
-	[COMMAND_BUNDLE] = "usage: kubectl afterglow bundle NAME DIR [OPTION...]\n"
-			   "Saves the bundle of a failure in DIR, which is made or empty. NAME is that of the RayFailure or of its\n"
-			   "pod. A pod that is made from the sidecar's image reads the store (claim, S3 or HDFS), and is deleted\n"
-			   "afterwards, also after Ctrl-C. The digest of each file is compared. You need the rights to create pods\n"
-			   "and pods/exec, and to delete pods.\n"
-			   "\n"
-			   "      --image IMAGE      the sidecar's image (default: that of a Ray pod in the namespace)\n" COMMON_HELP,
-	[COMMAND_PAGE] = "usage: kubectl afterglow page [FILE] [OPTION...]\n"
-			 "Writes all failures as one HTML page that needs nothing else: a timeline, groups by signature, and a list\n"
-			 "with filters. It goes to FILE, which is replaced, or to stdout.\n"
-			 "\n" FILTER_HELP COMMON_HELP,
-	[COMMAND_RELEASE] = "usage: kubectl afterglow release POD [OPTION...]\n"
-			    "Ends the Ray container of a pod that is held after its failure (recording.holdOnFailure).\n"
-			    "\n"
-			    "  -c, --container NAME   which container (default: the first Ray container of the pod)\n" COMMON_HELP,
-};
-
-const char *const command_names[] = { "", "list", "show", "incidents", "explain", "doctor", "bundle", "release", "page", NULL };
-
-const char *options_help(enum command command)
-{
-	return helps[command];
-}
+#define NAMES_MAX 512
 
 enum kind { FLAG, TEXT, AGE };
 
@@ -109,6 +38,7 @@ static const struct {
 	{ "--container", 'c', TEXT, AT(container) },
 	{ "--since", 0, AGE, AT(since_ns) },
 	{ "--by-signature", 0, FLAG, AT(by_signature) },
+	{ "--no-open", 0, FLAG, AT(no_open) },
 #undef AT
 };
 
@@ -184,39 +114,44 @@ static int take_option(struct options *o, char **argv, int *at, struct err *err)
 
 static int take_word(struct options *o, const char *word, struct err *err)
 {
-	if (o->command != COMMAND_NONE) {
-		const char **place = o->argument && o->command == COMMAND_BUNDLE ? &o->second : &o->argument;
+	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT(NAMES_MAX);
 
-		if (*place)
-			return err_set(err, EINVAL, "\"%.80s\" is one argument too many", word);
-		*place = word;
-		return 0;
+	if (o->command == COMMAND_NONE) {
+		o->command = command_find(word);
+		command_add_names(&names);
+		return o->command ? 0 : err_set(err, EINVAL, "\"%.80s\" is no command; they are %s", word, strbuf_str(&names));
 	}
-	for (size_t i = 1; command_names[i]; i++)
-		if (strcmp(command_names[i], word) == 0)
-			o->command = (enum command)i;
-	if (o->command == COMMAND_NONE)
-		return err_set(err, EINVAL, "\"%.80s\" is no command; they are list, show, incidents, explain, doctor, bundle, release and page", word);
+	if (commands[o->command].most == 0)
+		return err_set(err, EINVAL, "%s takes no argument, not \"%.80s\"", commands[o->command].name, word);
+	if (o->n_arguments == commands[o->command].most)
+		return err_set(err, EINVAL, "\"%.80s\" is one argument too many", word);
+	*(o->n_arguments++ ? &o->second : &o->argument) = word;
+	return 0;
+}
+
+static int check_arguments(const struct options *o, struct err *err)
+{
+	const struct command_info *command = &commands[o->command];
+
+	if (o->n_arguments < command->least)
+		return err_set(err, EINVAL, "%s wants %s; `kubectl afterglow %s --help` says what that is", command->name,
+			       command->arguments, command->name);
+	if (o->command == COMMAND_POLICY && strcmp(o->argument, "explain") != 0)
+		return err_set(err, EINVAL, "policy takes \"explain POD\", not \"%.80s\"", o->argument);
 	return 0;
 }
 
 static int check(const struct options *o, struct err *err)
 {
-	bool needs = o->command == COMMAND_SHOW || o->command == COMMAND_EXPLAIN || o->command == COMMAND_BUNDLE ||
-		     o->command == COMMAND_RELEASE;
-	bool takes = needs || o->command == COMMAND_INCIDENTS || o->command == COMMAND_PAGE;
+	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT(NAMES_MAX);
 
 	if (o->help || o->version)
 		return 0;
+	command_add_names(&names);
 	if (o->command == COMMAND_NONE)
-		return err_set(err, EINVAL, "a command is missing: list, show, incidents, explain, doctor, bundle, release or page");
-	if (needs && !o->argument)
-		return err_set(err, EINVAL, "%s wants an argument; `kubectl afterglow %s --help` says which", command_names[o->command],
-			       command_names[o->command]);
-	if (o->command == COMMAND_BUNDLE && !o->second)
-		return err_set(err, EINVAL, "bundle wants a directory behind the name");
-	if (!takes && o->argument)
-		return err_set(err, EINVAL, "%s takes no argument, not \"%.80s\"", command_names[o->command], o->argument);
+		return err_set(err, EINVAL, "a command is missing: %s", strbuf_str(&names));
+	if (check_arguments(o, err) < 0)
+		return -EINVAL;
 	if (o->all_namespaces && o->namespace)
 		return err_set(err, EINVAL, "--namespace and --all-namespaces exclude each other");
 	if (o->owner && !strchr(o->owner, '/'))
@@ -257,21 +192,27 @@ static void propose_classes(struct strbuf *out, const char *begun)
 		propose(out, failure_class_name(class), begun);
 }
 
+static void propose_commands(struct strbuf *out, const char *begun)
+{
+	for (enum command c = COMMAND_NONE + 1; c < COMMAND_COUNT; c++)
+		propose(out, commands[c].name, begun);
+}
+
 void options_complete(char *const *words, int n, struct strbuf *out)
 {
 	const char *begun = n ? words[n - 1] : "", *before = n > 1 ? words[n - 2] : "";
-	bool has_command = false;
+	bool has_command = false, of_policy = n > 2 && strcmp(words[n - 3], "policy") == 0;
 
 	for (int i = 0; i + 1 < n; i++)
-		for (size_t c = 1; command_names[c]; c++)
-			has_command = has_command || strcmp(words[i], command_names[c]) == 0;
-	if (strcmp(before, "--class") == 0 || strcmp(before, "explain") == 0)
+		has_command = has_command || command_find(words[i]);
+	if (strcmp(before, "--class") == 0 || (strcmp(before, "explain") == 0 && !of_policy))
 		propose_classes(out, begun);
+	else if (strcmp(before, "policy") == 0)
+		propose(out, "explain", begun);
 	else if (begins(begun, "-"))
 		for (size_t i = 0; i < ARRAY_SIZE(table); i++)
 			propose(out, table[i].name, begun);
 	else if (!has_command)
-		for (size_t c = 1; command_names[c]; c++)
-			propose(out, command_names[c], begun);
+		propose_commands(out, begun);
 	strbuf_adds(out, ":4\n");
 }

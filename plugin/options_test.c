@@ -52,12 +52,14 @@ static void what_is_wrong_is_named_with_what_would_be_right(void **state)
 		{ { "list", "-A", "-n", "ml" }, "exclude each other" },
 		{ { "list", "--owner", "train" }, "must be KIND/NAME" },
 		{ { "list", "pod" }, "list takes no argument, not \"pod\"" },
-		{ { "show" }, "show wants an argument" },
-		{ { "bundle" }, "bundle wants an argument" },
-		{ { "bundle", "pod" }, "bundle wants a directory" },
+		{ { "show" }, "show wants NAME;" },
+		{ { "bundle" }, "bundle wants NAME DIR;" },
+		{ { "bundle", "pod" }, "bundle wants NAME DIR;" },
 		{ { "bundle", "pod", "dir", "more" }, "\"more\" is one argument too many" },
-		{ { "release" }, "release wants an argument" },
+		{ { "release" }, "release wants POD;" },
 		{ { "show", "a", "b" }, "\"b\" is one argument too many" },
+		{ { "policy", "pod" }, "policy wants explain POD;" },
+		{ { "policy", "delete", "pod" }, "policy takes \"explain POD\", not \"delete\"" },
 	};
 	(void)state;
 
@@ -78,10 +80,6 @@ static void help_needs_no_argument(void **state)
 
 	assert_int_equal(parse((const char *const[]){ "show", "--help", NULL }, &o, NULL), 0);
 	assert_true(o.help);
-	for (enum command c = COMMAND_NONE; c <= COMMAND_DOCTOR; c++) {
-		assert_int_equal(strncmp(options_help(c), "usage: kubectl afterglow ", 25), 0);
-		assert_true(c == COMMAND_NONE || strstr(options_help(c), command_names[c]));
-	}
 }
 
 static void completion_knows_commands_options_and_classes(void **state)
@@ -96,6 +94,8 @@ static void completion_knows_commands_options_and_classes(void **state)
 		{ { "list", "--cl" }, 2, "--class\n--cluster\n:4\n", "--owner" },
 		{ { "list", "--class", "Kernel" }, 3, "KernelOOMPod\n", "Segfault" },
 		{ { "explain", "Seg" }, 2, "Segfault\n:4\n", "Killed" },
+		{ { "policy", "" }, 2, "explain\n:4\n", "list" },
+		{ { "policy", "explain", "" }, 3, ":4\n", "Segfault" },
 		{ { "show", "" }, 2, ":4\n", "list" },
 		{ { NULL }, 0, "list\n", "--class" },
 	};

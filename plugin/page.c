@@ -14,6 +14,7 @@
 #include "lib/macros.h"
 #include "lib/strmap.h"
 #include "lib/units.h"
+#include "plugin/failure_facts.h"
 #include "plugin/failure_items.h"
 #include "plugin/page_assets.h"
 
@@ -255,44 +256,13 @@ static void add_groups(const struct items *items, struct strbuf *out)
 
 /* --- Failures ------------------------------------------------------------------------------------------- */
 
-static void add_fact(struct strbuf *out, const char *label, const char *text)
+static void add_fact(void *arg, const char *label, const char *text)
 {
-	if (!*text)
-		return;
+	struct strbuf *out = arg;
+
 	strbuf_addf(out, "<dt>%s</dt><dd>", label);
 	html_adds(out, text);
 	strbuf_adds(out, "</dd>");
-}
-
-static void add_notes(struct strbuf *out, const cJSON *failure, const char *label, const char *path, const char *text)
-{
-	const cJSON *note;
-
-	cJSON_ArrayForEach(note, json_get(failure, path))
-		add_fact(out, label, failure_str(note, text));
-}
-
-static void add_facts(const cJSON *failure, struct strbuf *out)
-{
-	static const struct {
-		const char *label, *path;
-	} facts[] = {
-		{ "RayFailure", "metadata.name" }, { "Container", "spec.container" }, { "Owner", "spec.ownerText" },
-		{ "Node", "spec.node" },	   { "Memory", "spec.memoryText" },   { "Caused by", "status.causedByText" },
-		{ "Signature", "spec.signature" }, { "Bundle", "spec.bundle" },
-	};
-	char code[24];
-
-	strbuf_adds(out, "<dl>");
-	for (size_t i = 0; i < ARRAY_SIZE(facts); i++)
-		add_fact(out, facts[i].label, failure_str(failure, facts[i].path));
-	if (cJSON_IsNumber(json_get(failure, "spec.exitCode"))) {
-		snprintf(code, sizeof(code), "%" PRId64, json_int(failure, "spec.exitCode", 0));
-		add_fact(out, "Exit code", code);
-	}
-	add_notes(out, failure, "Evidence", "spec.evidence", "text");
-	add_notes(out, failure, "Missing", "spec.missing", "what");
-	strbuf_adds(out, "</dl>");
 }
 
 static void add_failure(const struct item *item, size_t number, struct strbuf *out)
@@ -320,7 +290,9 @@ static void add_failure(const struct item *item, size_t number, struct strbuf *o
 	strbuf_adds(out, ". ");
 	html_adds(out, failure_str(failure, "spec.verdict"));
 	strbuf_adds(out, "</summary>");
-	add_facts(failure, out);
+	strbuf_adds(out, "<dl>");
+	failure_facts_each(failure, add_fact, out);
+	strbuf_adds(out, "</dl>");
 	strbuf_adds(out, "</details>\n");
 }
 

@@ -7,7 +7,7 @@
 #define OOM(name, end) \
 	"{'metadata':{'namespace':'ml','name':'" name "'},'spec':{'pod':'worker-1','cluster':'demo','class':'KernelOOMContainer'," \
 	"'confidence':'certain','endedAt':'" end "','exitCode':137,'verdict':'out of memory','signature':'v1:KernelOOMContainer:ray::f'," \
-	"'evidence':[{'text':'memory.events counts it'}],'missing':[{'what':'the kernel log'}]}}"
+	"'evidence':[{'source':'cgroup','text':'memory.events counts it'}],'missing':[{'what':'the kernel log'}]}}"
 
 static const struct failure_filter all = { 0 };
 
@@ -44,7 +44,7 @@ static void failures_stand_in_the_timeline_in_groups_and_in_the_list(void **stat
 	assert_true(strstr(strbuf_str(&out), "<dd>b</dd>") < strstr(strbuf_str(&out), "<dd>a</dd>"));
 	has(&out, "<option value=\"KernelOOMContainer\">KernelOOMContainer</option>");
 	assert_int_equal(count(&out, "<option value=\"ml\">"), 1);
-	has(&out, "<dt>Evidence</dt><dd>memory.events counts it</dd><dt>Missing</dt><dd>the kernel log</dd>");
+	has(&out, "<dt>evidence</dt><dd>cgroup: memory.events counts it</dd><dt>missing</dt><dd>the kernel log</dd>");
 	has(&out, "of 3 failures, as of 2026-11-22T12:00:00");
 }
 

@@ -8,8 +8,8 @@
 
 #include "lib/json.h"
 #include "lib/macros.h"
+#include "plugin/pod_sidecar.h"
 
-#define SIDECAR "afterglow"
 #define SIDECAR_UID 65532
 #define CLAIM_MARK "pvc:"
 #define STORE_DIR "/afterglow/store"
@@ -29,34 +29,6 @@ static const struct {
 	{ "--store-ca", "--ca", false },
 };
 
-static const cJSON *sidecar_of(const cJSON *pod)
-{
-	const cJSON *sidecar = json_find(json_get(pod, "spec.containers"), "name", SIDECAR);
-
-	return sidecar ? sidecar : json_find(json_get(pod, "spec.initContainers"), "name", SIDECAR);
-}
-
-/* The word behind option, or NULL. */
-static const char *value_of(const cJSON *sidecar, const char *option)
-{
-	const cJSON *arg;
-
-	cJSON_ArrayForEach(arg, json_get(sidecar, "args"))
-		if (cJSON_IsString(arg) && strcmp(arg->valuestring, option) == 0)
-			return cJSON_GetStringValue(arg->next);
-	return NULL;
-}
-
-static bool has_flag(const cJSON *sidecar, const char *option)
-{
-	const cJSON *arg;
-
-	cJSON_ArrayForEach(arg, json_get(sidecar, "args"))
-		if (cJSON_IsString(arg) && strcmp(arg->valuestring, option) == 0)
-			return true;
-	return false;
-}
-
 /* What follows store and a slash in bundle, or NULL: the bundle is in another store. */
 static const char *path_in(const char *bundle, const char *store)
 {
@@ -73,8 +45,8 @@ static const cJSON *template_of(const cJSON *pods, const char *bundle, bool clai
 	const cJSON *pod;
 
 	cJSON_ArrayForEach(pod, json_get(pods, "items")) {
-		const cJSON *sidecar = sidecar_of(pod);
-		const char *store = value_of(sidecar, "--store");
+		const cJSON *sidecar = pod_sidecar(pod);
+		const char *store = pod_sidecar_value(sidecar, "--store");
 
 		if (sidecar && (claim || (store && path_in(bundle, store)))) {
 			*ret_store = store;
@@ -122,7 +94,7 @@ static void add_credentials(cJSON *spec, cJSON *container, const cJSON *template
 {
 	const cJSON *mount;
 
-	cJSON_ArrayForEach(mount, json_get(sidecar_of(template), "volumeMounts")) {
+	cJSON_ArrayForEach(mount, json_get(pod_sidecar(template), "volumeMounts")) {
 		const cJSON *volume = json_find(json_get(template, "spec.volumes"), "name", json_str(mount, "name"));
 		const char *path = json_str(mount, "mountPath");
 
@@ -135,7 +107,7 @@ static void add_security(cJSON *spec, cJSON *container, const cJSON *template)
 {
 	cJSON *of_pod = json_object_at(spec, "securityContext"), *own = json_object_at(container, "securityContext");
 	const cJSON *theirs = json_get(template, "spec.securityContext");
-	int64_t user = json_int(sidecar_of(template), "securityContext.runAsUser", 0);
+	int64_t user = json_int(pod_sidecar(template), "securityContext.runAsUser", 0);
 
 	/* The group by which the claim was made writable. */
 	copy(of_pod, theirs, "fsGroup");
@@ -156,8 +128,8 @@ static cJSON *container_of(const cJSON *template, const char *image)
 
 	json_set_str(container, "name", READER_CONTAINER);
 	json_set_str(container, "image", image);
-	copy(container, sidecar_of(template), "imagePullPolicy");
-	copy(container, sidecar_of(template), "resources");
+	copy(container, pod_sidecar(template), "imagePullPolicy");
+	copy(container, pod_sidecar(template), "resources");
 	json_append(json_array_at(container, "command"), cJSON_CreateString("/usr/bin/afterglow-ship"));
 	snprintf(life, sizeof(life), "%d", READER_LIFE_S);
 	args = json_array_at(container, "args");
@@ -201,9 +173,9 @@ static void make_args(struct reader_pod *r, const cJSON *sidecar)
 	r->args[n++] = "--as";
 	r->args[n++] = r->path;
 	for (size_t i = 0; sidecar && i < ARRAY_SIZE(options); i++) {
-		const char *value = options[i].flag ? NULL : value_of(sidecar, options[i].sidecar);
+		const char *value = options[i].flag ? NULL : pod_sidecar_value(sidecar, options[i].sidecar);
 
-		if (options[i].flag ? !has_flag(sidecar, options[i].sidecar) : !value)
+		if (options[i].flag ? !pod_sidecar_has_flag(sidecar, options[i].sidecar) : !value)
 			continue;
 		r->args[n++] = options[i].ship;
 		if (value)
@@ -247,7 +219,7 @@ int reader_pod_make(const cJSON *failure, const cJSON *pods, const char *name, c
 
 	if (!is_in_a_store(bundle))
 		return err_set(err, ENODATA, "the failure has no bundle in a store%s%.200s", bundle ? ": " : "", bundle ? bundle : "");
-	const cJSON *template = template_of(pods, bundle, is_claim, &store), *sidecar = sidecar_of(template);
+	const cJSON *template = template_of(pods, bundle, is_claim, &store), *sidecar = pod_sidecar(template);
 	if (!template && (!is_claim || !image))
 		return err_set(err, ENOENT, "no Ray pod of the namespace has a sidecar with that store%s",
 			       is_claim ? "; --image says which image reads the claim" : ", and nothing else says how to get into it");

@@ -48,7 +48,7 @@ const char sidecar_usage[] =
 	"                      default 25); a container that still runs is watched until it ends\n"
 	"  --leave-after END   end when the last container has ended: success, with exit code 0; any, with\n"
 	"                      any exit code, once its bundle is shipped; none, only at SIGTERM (default)\n"
-	"  --http ADDRESS:PORT serve /metrics, /healthz and /failures there; \":PORT\" means all addresses\n"
+	"  --http ADDRESS:PORT serve /metrics, /healthz, /failures, /memory there; \":PORT\" means all addresses\n"
 	"                      (default: nowhere)\n"
 	"  --reconnect SECONDS after a restart, wait this long for launchers to reconnect; a container\n"
 	"                      whose launcher does not is reported as ended (0 to 3600, default 15)\n"

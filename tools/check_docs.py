@@ -24,7 +24,7 @@ HELP = {
     "afterglow-ship": "sidecar/ship/options.c",
     "afterglow-unwind": "sidecar/unwind/options.c",
     "afterglow-pack": "sidecar/pack/main.c",
-    "kubectl afterglow": "plugin/options.c",
+    "kubectl afterglow": "plugin/command.c",
 }
 # Its tables name constants of the code, with their figures.
 LIMITS_PAGE = "docs/limits.md"
@@ -126,8 +126,7 @@ def targets_of(root):
 
 def commands_of(root):
     """What may come behind `kubectl afterglow`."""
-    names = re.search(r"command_names\[\] = \{([^}]*)\}", read(root, "plugin/options.c"))
-    return set(re.findall(r'"(\w+)"', names[1])) if names else set()
+    return set(re.findall(r'\[COMMAND_\w+\] = \{ "(\w+)"', read(root, "plugin/command.c")))
 
 
 def number_of(expression):

@@ -23,6 +23,7 @@
 #include "lib/loop/inner_loop.h"
 #include "lib/outlet.h"
 #include "lib/units.h"
+#include "sidecar/http/live_memory.h"
 #include "sidecar/http/metrics.h"
 #include "sidecar/record/heartbeat.h"
 #include "sidecar/record/recent.h"
@@ -216,6 +217,28 @@ static void on_failures(struct evhttp_request *request, void *arg)
 	json_set_str(json, "tag", tag);
 	add_places(s, json);
 	add_warnings(s, json);
+	printed = cJSON_PrintUnformatted(json);
+	strbuf_adds(&text, printed ? printed : "{}");
+	strbuf_addc(&text, '\n');
+	answer(request, HTTP_OK, "application/json", &text);
+}
+
+static void add_live_memory(const char *name, const struct observer *o, void *arg)
+{
+	live_memory_add(arg, name, o, now_boottime_ns());
+}
+
+static void on_memory(struct evhttp_request *request, void *arg)
+{
+	const struct http_server *s = arg;
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(LIVE_MEMORY_JSON_MAX);
+	_cleanup_json_ cJSON *json = cJSON_CreateObject();
+	_cleanup_free_ char *printed = NULL;
+	cJSON *containers = json_array_at(json, "containers");
+
+	json_set_str(json, "podUID", sidecar_pod_uid(s->sidecar));
+	if (containers)
+		sidecar_each(s->sidecar, add_live_memory, containers);
 	printed = cJSON_PrintUnformatted(json);
 	strbuf_adds(&text, printed ? printed : "{}");
 	strbuf_addc(&text, '\n');
@@ -518,6 +541,7 @@ int http_server_new(struct event_base *base, const char *address, const struct s
 	evhttp_set_timeout(s->http, HTTP_IDLE_S);
 	evhttp_set_cb(s->http, "/healthz", on_health, s);
 	evhttp_set_cb(s->http, "/failures", on_failures, s);
+	evhttp_set_cb(s->http, "/memory", on_memory, s);
 	evhttp_set_cb(s->http, "/metrics", on_metrics, s);
 	*ret_server = s;
 	return 0;

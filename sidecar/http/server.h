@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HTTP on the pod: /metrics for Prometheus, /healthz, /failures. Anybody in the
+ * HTTP on the pod: /metrics for Prometheus, /healthz, /failures, /memory (live_memory.h). Anybody in the
  * cluster may connect: only GET, nothing that a request says changes anything,
  * few connections at a time and none for long.
  *

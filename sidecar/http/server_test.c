@@ -207,7 +207,7 @@ static int get(const char *path, struct strbuf *body)
 static void it_answers_what_it_has(void **state)
 {
 	struct strbuf health = STRBUF_INIT(1 << 20), metrics = STRBUF_INIT(1 << 20), failures = STRBUF_INIT(1 << 20);
-	struct strbuf none = STRBUF_INIT(1 << 20);
+	struct strbuf none = STRBUF_INIT(1 << 20), memory = STRBUF_INIT(1 << 20);
 	cJSON *json = NULL;
 	(void)state;
 
@@ -221,12 +221,15 @@ static void it_answers_what_it_has(void **state)
 	assert_int_equal(json_parse(strbuf_str(&failures), failures.len, &json, NULL), 0);
 	assert_string_equal(json_str(json_get(json, "failures")->child, "sentence"), "It died.");
 	assert_true(cJSON_IsArray(json_get(json, "warnings")));
+	assert_int_equal(get("/memory", &memory), 200);
+	assert_string_equal(strbuf_str(&memory), "{\"containers\":[],\"podUID\":null}\n");
 	assert_int_equal(get("/", &none), 404);
 	assert_int_equal(get("/metrics/../../etc/passwd", &none), 404);
 	cJSON_Delete(json);
 	strbuf_release(&health);
 	strbuf_release(&metrics);
 	strbuf_release(&failures);
+	strbuf_release(&memory);
 	strbuf_release(&none);
 }
 

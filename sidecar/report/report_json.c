@@ -68,7 +68,7 @@ static cJSON *json_object_store(const struct ray_node *n)
 	return json;
 }
 
-static cJSON *json_components(const struct components *c)
+cJSON *report_json_components(const struct components *c)
 {
 	cJSON *array = cJSON_CreateArray();
 
@@ -310,7 +310,7 @@ void report_to_json(const struct report *r, struct strbuf *out)
 	json_set(json, "endedAt", report_json_time(r->ended_unix_ns));
 	json_set(json, "memory", json_memory_in_full(&r->memory, r->sample_age_ns));
 	json_set(json, "objectStore", json_object_store(&r->node));
-	json_set(json, "components", json_components(&r->components));
+	json_set(json, "components", report_json_components(&r->components));
 	json_set(json, "processes", report_json_processes(r->top, r->n_top, true));
 	json_set(json, "crash", report_json_crash(&r->crash, false));
 	json_set(json, "evidence", report_json_evidence(v));

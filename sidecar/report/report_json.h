@@ -12,6 +12,8 @@
 /* Each returns a new value for the caller, NULL when memory ran out. Absent facts are null, never 0. */
 cJSON *report_json_memory(const struct memory *m, int64_t sample_age_ns);
 cJSON *report_json_processes(const struct process *top, size_t n, bool with_command);
+/* Memory by tasks, actors and Ray's own parts, the largest first. */
+cJSON *report_json_components(const struct components *c);
 cJSON *report_json_evidence(const struct verdict *v);
 /*
  * What a core shows; null without a core. The short form omits what only report.json has room for.

@@ -25,9 +25,9 @@ def own_address():
 class PodSidecar:
     """afterglow-sidecar of a pod, and its Ray container: a raylet that only writes logs."""
 
-    def __init__(self, pod, directory, *args):
+    def __init__(self, pod, directory, *args, address=None, port=PORT):
         self.pod, self.directory, self.args = pod, directory, args
-        self.address = own_address()
+        self.address, self.port = address or own_address(), port
         self.daemon = self.launcher = None
         self.starts = 0
         for name in ("logs", "spool", "store"):
@@ -44,7 +44,7 @@ class PodSidecar:
                "AFTERGLOW_CLUSTER": meta["labels"]["ray.io/cluster"], "AFTERGLOW_STORE_NAME": "pvc:ray-failures"}
         self.daemon = Daemon([BUILD / "afterglow-sidecar", "--socket", self.directory / "socket", "--spool",
                               self.directory / "spool", "--store", self.directory / "store", "--http",
-                              f"{self.address}:{PORT}", *self.args], self.directory / f"sidecar-{self.starts}.log", env)
+                              f"{self.address}:{self.port}", *self.args], self.directory / f"sidecar-{self.starts}.log", env)
         wait_for("the sidecar", lambda: self.failures() is not None, interval=0.05)
         return self
 
@@ -77,7 +77,7 @@ class PodSidecar:
 
     def answer(self):
         try:
-            with urllib.request.urlopen(f"http://{self.address}:{PORT}/failures", timeout=10) as response:
+            with urllib.request.urlopen(f"http://{self.address}:{self.port}/failures", timeout=10) as response:
                 return json.load(response)
         except OSError as error:
             raise AssertionError(error) from error

@@ -4,6 +4,7 @@
 import html
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -12,6 +13,8 @@ import pytest
 
 from conftest import wait_for
 from apiserver.conftest import BUILD, IMAGE, ROOT, group
+from apiserver.kubelet import running, status
+from apiserver.pod_sidecar import PodSidecar
 from stores.shipping import Bundle
 
 
@@ -96,6 +99,101 @@ def test_who_may_not_read_failures_hears_it_from_kubernetes(plane, api, tmp_path
                             env={**os.environ, "KUBECTL": str(plane.bin / "kubectl")})
     assert result.returncode == 1 and not result.stdout
     assert "kubectl afterglow: " in result.stderr and len(result.stderr.splitlines()) > 1
+
+
+# --- Pods that run -------------------------------------------------------------------------------------------
+
+def running_pod(api, name, address, port):
+    """A Ray pod of which the API server reaches the sidecar at that address: it refuses those of the loopback network."""
+    sidecar = {"name": "afterglow", "image": IMAGE, "args": ["--warn-at", "0.8"],
+               "ports": [{"name": "afterglow-http", "containerPort": port}]}
+    api.create("pods", {"apiVersion": "v1", "kind": "Pod",
+                        "metadata": {"name": name, "labels": {"ray.io/is-ray-node": "yes", "ray.io/cluster": "demo"}},
+                        "spec": {"containers": [{"name": "ray-worker", "image": "ray"}, sidecar]}})
+    pod = api.get("pods", name)
+    body = status(pod, "Running", [running(pod, c["name"]) for c in pod["spec"]["containers"]], True)
+    body["status"].update(podIP=address, podIPs=[{"ip": address}])
+    return api.patch("pods", name, body, "status")
+
+
+@pytest.fixture
+def live(api, tmp_path):
+    """A Ray pod whose real sidecar sees a task, and another pod where nobody answers."""
+    address = subprocess.run(["hostname", "-I"], capture_output=True, text=True, check=True).stdout.split()[0]
+    port = random.randrange(20000, 30000)
+    running_pod(api, "silent", address, port + 1)
+    (tmp_path / "pod").mkdir()
+    sidecar = PodSidecar(running_pod(api, "worker", address, port), tmp_path / "pod", address=address, port=port)
+    try:
+        sidecar.launch("setpriv", "--pdeathsig", "KILL", "bash", "-c", "exec -a ray::train sleep 1000")
+        yield sidecar
+    finally:
+        sidecar.close()
+
+
+def test_top_shows_what_the_sidecars_see_now(afterglow, live):
+    wait_for("the task to be seen", lambda: "ray::train" in afterglow("top"))
+    told = afterglow("top", "--cluster", "demo")
+    assert "ray-worker" in told and "largest processes" not in told
+    assert "The largest processes of container ray-worker" in afterglow("top", "worker")
+    (answer,) = json.loads(afterglow("top", "-o", "json"))
+    assert answer["pod"] == "worker" and answer["memory"]["podUID"] == live.pod["metadata"]["uid"]
+    (container,) = answer["memory"]["containers"]
+    assert ("task", "ray::train") in [(c["kind"], c["name"]) for c in container["components"]]
+    # The other pod is asked as well, and what became of that is said.
+    assert "asking the sidecar of pod silent" in afterglow("top", "silent", code=1)
+    assert "No running Ray pod" in afterglow("top", "--cluster", "other", code=1)
+
+
+def test_a_snapshot_is_taken_of_a_pod_that_runs(afterglow, api, live, tmp_path):
+    wait_for("the task to be seen", lambda: "ray::train" in afterglow("top"))
+    place = tmp_path / "now"
+    assert afterglow("snapshot", "worker", place).startswith(f"6 files are in {place}. Nothing in the pod was changed")
+    assert {p.name for p in place.iterdir()} == {"memory.json", "memory.txt", "failures.json", "metrics.txt", "pod.json", "events.json"}
+    assert "ray::train" in (place / "memory.txt").read_text() and "afterglow_containers 1" in (place / "metrics.txt").read_text()
+    assert json.loads((place / "failures.json").read_text())["podUID"] == live.pod["metadata"]["uid"]
+    assert json.loads((place / "pod.json").read_text())["metadata"]["name"] == "worker"
+    assert not api.items("rayfailures")
+    assert "is not empty" in afterglow("snapshot", "worker", place, code=1)
+    assert "did not say what the pod holds" in afterglow("snapshot", "silent", tmp_path / "other", code=1)
+
+
+def test_who_decided_the_settings_of_a_pod_is_explained(afterglow, api, make, start):
+    api.create("raypolicies", {"apiVersion": "afterglow.dev/v1alpha1", "kind": "RayPolicy", "metadata": {"name": "patient"},
+                               "spec": {"recording": {"holdOnFailure": 600}}})
+    start()
+    _, [worker] = make("demo", group("small", 1)).wait_pods(1, 1)
+    name = worker["metadata"]["name"]
+
+    def explained():
+        return {line.split()[0]: " ".join(line.split()[1:]) for line in afterglow("policy", "explain", name).splitlines() if line}
+
+    told = explained()
+    assert told["recording.holdOnFailure"] == "600 RayPolicy/patient, spec.recording.holdOnFailure"
+    # The API server fills in what has a default.
+    assert told["recording.warnAt"] == "0.8 RayPolicy/patient, spec.recording.warnAt"
+    assert told["recording.hooks.atDeath"] == "0 commands default: RayPolicy/patient leaves it out"
+    assert told["store"].endswith("chart, store")
+    assert told["RayPolicy/patient,"] == "generation 1: it has not changed since."
+    api.patch("raypolicies", "patient", {"spec": {"recording": {"holdOnFailure": 900}}})
+    told = explained()
+    assert told["recording.holdOnFailure"] == "600 RayPolicy/patient, as it was then"
+    assert "it has changed since, to generation 2" in told["RayPolicy/patient,"]
+    assert "not found" in afterglow("policy", "explain", "nobody", code=1)
+
+
+@pytest.mark.parametrize("words, proposed", [
+    (["li"], ["list"]), (["policy", ""], ["explain"]), (["list", "--class", "KernelOOMC"], ["KernelOOMContainer"]), (["top", "--clu"], ["--cluster"]),
+])
+def test_kubectl_completes_the_words_of_the_plugin(plane, words, proposed):
+    # What the completion of every shell asks: bash, zsh and fish.
+    path = os.pathsep.join([str(plane.bin), str(BUILD.resolve()), str(ROOT / "plugin"), os.environ["PATH"]])
+    for shell in "bash", "zsh", "fish":
+        script = subprocess.run([plane.bin / "kubectl", "completion", shell], capture_output=True, text=True, check=True).stdout
+        assert "__complete" in script
+    result = subprocess.run([plane.bin / "kubectl", "__complete", "afterglow", *words], capture_output=True, text=True, check=True,
+                            env={**os.environ, "PATH": path, "HOME": str(plane.directory)})
+    assert result.stdout.splitlines() == [*proposed, ":4"]
 
 
 # --- Bundles -------------------------------------------------------------------------------------------------
@@ -191,6 +289,30 @@ def test_a_damaged_bundle_is_refused_and_a_lost_file_is_named(store):
     shutil.rmtree(store.directory / "out")
     (store.claim / PATH_IN_STORE / "report.json").write_bytes(store.bundle.files["report.json"].swapcase())
     assert "report.json is not what MANIFEST.json says" in store.end(store.start(), 1)
+
+
+def test_a_report_is_written_and_opened(store, tmp_path):
+    opened = tmp_path / "bin"
+    opened.mkdir()
+    (opened / "xdg-open").write_text(f'#!/bin/sh\ncp "$1" {tmp_path}/seen\n')
+    (opened / "xdg-open").chmod(0o755)
+    store.environment["PATH"] = f"{opened}:{os.environ['PATH']}"
+    store.environment["TMPDIR"] = str(tmp_path)
+    page = store.bundle.files["report.html"]
+    store.command[1:4] = ["report", "kept"]
+    said = store.end(store.start(), 0)
+    (written,) = tmp_path.glob("afterglow-*/report.html")
+    assert f"The report is in {written}" in said and written.read_bytes() == page == (tmp_path / "seen").read_bytes()
+    # Nothing but the page is written, and with --no-open nothing is opened.
+    (tmp_path / "seen").unlink()
+    store.command += ["--no-open", "--output", tmp_path / "page.html"]
+    assert f"The report is in {tmp_path}/page.html" in store.end(store.start(), 0)
+    assert (tmp_path / "page.html").read_bytes() == page and not (tmp_path / "seen").exists()
+    # A damaged page is not taken.
+    (store.claim / PATH_IN_STORE / "report.html").write_bytes(page.swapcase())
+    assert "report.html is not what MANIFEST.json says" in store.end(store.start(), 1)
+    (store.claim / PATH_IN_STORE / "report.html").unlink()
+    assert "the bundle has no report.html" in store.end(store.start(), 1)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

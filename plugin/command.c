@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What each command takes, and what --help says of it. */
+#include "plugin/command.h"
+
+#include <string.h>
+
+#define NAMESPACE_HELP "  -n, --namespace NAME   look in this namespace (default: kubectl's)\n"
+#define ALL_HELP "  -A, --all-namespaces   look in all namespaces\n"
+#define CONTEXT_HELP \
+	"      --context NAME, --kubeconfig FILE   as kubectl has them\n" \
+	"  -h, --help             print this\n"
+#define COMMON_HELP NAMESPACE_HELP ALL_HELP CONTEXT_HELP
+
+#define FILTER_HELP \
+	"      --class CLASS      only failures of this class, such as KernelOOMContainer\n" \
+	"      --cluster NAME     only those of this RayCluster\n" \
+	"      --owner KIND/NAME  only those of this RayJob, RayService or RayCluster: RayJob/train\n" \
+	"      --since AGE        only failures not older than this: 90s, 30m, 2h, 7d\n" \
+	"  -l, --selector LABELS  only failures with these labels, written as for kubectl\n"
+
+#define IMAGE_HELP "      --image IMAGE      the sidecar's image (default: that of a Ray pod in the namespace)\n"
+
+const struct command_info commands[COMMAND_COUNT] = {
+	[COMMAND_NONE] = { "", 0, 0, "COMMAND [ARGUMENT]", "list and explain the failures of Ray clusters",
+		"usage: kubectl afterglow COMMAND [ARGUMENT] [OPTION...]\n"
+		"Lists and explains the failures of Ray clusters. kubectl itself is run to reach the cluster.\n" },
+	[COMMAND_LIST] = { "list", 0, 0, "", "list failures, the newest last",
+		"usage: kubectl afterglow list [OPTION...]\n"
+		"Lists RayFailures, the newest last.\n"
+		"\n" FILTER_HELP
+		"      --by-signature     print one line for each signature, with the number of its failures\n"
+		"  -o, --output FORMAT    json, yaml, name or wide: as kubectl get rayfailures prints them\n"
+		"  -w, --watch            then print new failures as they come\n" COMMON_HELP },
+	[COMMAND_SHOW] = { "show", 1, 1, "NAME", "show one failure with its evidence; NAME is a failure or a pod",
+		"usage: kubectl afterglow show NAME [OPTION...]\n"
+		"Prints one failure with its evidence. NAME is the name of a RayFailure, or of a pod: then the newest\n"
+		"failure of the pod is printed.\n"
+		"\n"
+		"  -o, --output FORMAT    json or yaml: print the RayFailure itself\n" COMMON_HELP },
+	[COMMAND_REPORT] = { "report", 1, 1, "NAME", "open the page of a failure, with its charts and logs, in a browser",
+		"usage: kubectl afterglow report NAME [OPTION...]\n"
+		"Fetches the page of a failure (report.html of its bundle: verdict, charts, processes, logs) and opens it\n"
+		"with xdg-open, or open on macOS. NAME is that of the RayFailure or of its pod. The page comes through a\n"
+		"pod as with `bundle`, which needs the same rights, and its digest is compared.\n"
+		"\n"
+		"  -o, --output FILE      write the page to this file, which is replaced (default: a temporary file)\n"
+		"      --no-open          print the name of the file and open nothing\n" IMAGE_HELP COMMON_HELP },
+	[COMMAND_INCIDENTS] = { "incidents", 0, 1, "[ID]", "show failures that belong together: the first cause and what followed",
+		"usage: kubectl afterglow incidents [ID] [OPTION...]\n"
+		"Prints each first cause with the failures that followed from it. With an ID, prints only that incident.\n"
+		"\n" FILTER_HELP COMMON_HELP },
+	[COMMAND_EXPLAIN] = { "explain", 1, 1, "CODE|CLASS", "explain an exit code or a class: explain 137",
+		"usage: kubectl afterglow explain CODE|CLASS\n"
+		"Explains what an exit code from 0 to 255 or a class of failure means, what can cause it, and what to\n"
+		"look at. It needs no cluster.\n"
+		"\n"
+		"  -h, --help             print this\n" },
+	[COMMAND_TOP] = { "top", 0, 1, "[POD]", "show the memory of running Ray pods by task, actor and process",
+		"usage: kubectl afterglow top [POD] [OPTION...]\n"
+		"Prints the memory of running Ray pods, the fullest first, and what all of them hold by task, actor and\n"
+		"part of Ray. With a POD, prints the largest processes of that pod, too. The API server asks the sidecars\n"
+		"(port 9095), so you need the right to get pods/proxy, and it must reach the pods.\n"
+		"\n"
+		"      --cluster NAME     only pods of this RayCluster\n"
+		"  -l, --selector LABELS  only pods with these labels, written as for kubectl\n"
+		"  -o, --output json      print what the sidecars answered\n" COMMON_HELP },
+	[COMMAND_SNAPSHOT] = { "snapshot", 2, 2, "POD DIR", "save what is known of a running Ray pod in a directory",
+		"usage: kubectl afterglow snapshot POD DIR [OPTION...]\n"
+		"Saves in DIR, which is made or empty, what is known of a Ray pod that runs: its memory by process as the\n"
+		"sidecar sees it now, what ended in it so far, the sidecar's metrics, the pod and its Events. It only\n"
+		"reads: nothing in the pod is changed or run, no bundle is written and no failure is recorded. You need\n"
+		"the right to get pods/proxy.\n"
+		"\n" NAMESPACE_HELP CONTEXT_HELP },
+	[COMMAND_BUNDLE] = { "bundle", 2, 2, "NAME DIR", "save the bundle of a failure, all of its evidence, in a directory",
+		"usage: kubectl afterglow bundle NAME DIR [OPTION...]\n"
+		"Saves the bundle of a failure in DIR, which is made or empty. NAME is that of the RayFailure or of its\n"
+		"pod. A pod that is made from the sidecar's image reads the store (claim, S3 or HDFS), and is deleted\n"
+		"afterwards, also after Ctrl-C. The digest of each file is compared. You need the rights to create pods\n"
+		"and pods/exec, and to delete pods.\n"
+		"\n" IMAGE_HELP COMMON_HELP },
+	[COMMAND_PAGE] = { "page", 0, 1, "[FILE]", "write all failures as one HTML page, with a timeline and filters",
+		"usage: kubectl afterglow page [FILE] [OPTION...]\n"
+		"Writes all failures as one HTML page that needs nothing else: a timeline, groups by signature, and a list\n"
+		"with filters. It goes to FILE, which is replaced, or to stdout.\n"
+		"\n" FILTER_HELP COMMON_HELP },
+	[COMMAND_RELEASE] = { "release", 1, 1, "POD", "end a container that is held after its failure",
+		"usage: kubectl afterglow release POD [OPTION...]\n"
+		"Ends the Ray container of a pod that is held after its failure (recording.holdOnFailure).\n"
+		"\n"
+		"  -c, --container NAME   which container (default: the first Ray container of the pod)\n" NAMESPACE_HELP CONTEXT_HELP },
+	[COMMAND_POLICY] = { "policy", 2, 2, "explain POD", "show who decided each setting of a Ray pod",
+		"usage: kubectl afterglow policy explain POD [OPTION...]\n"
+		"Prints each setting with which a Ray pod was made, and who decided it: an annotation of the pod or of its\n"
+		"RayCluster, a RayPolicy, a ClusterRayPolicy, or the values of the chart. It also says which policies have\n"
+		"changed since: they hold for new pods only.\n"
+		"\n" NAMESPACE_HELP CONTEXT_HELP },
+	[COMMAND_DOCTOR] = { "doctor", 0, 0, "", "show what this cluster grants Afterglow, what each gap costs, how to close it",
+		"usage: kubectl afterglow doctor [OPTION...]\n"
+		"Looks at CRDs, operator, webhook, Ray pods, claims and nodes. Ends with 1 if something is broken.\n"
+		"\n" COMMON_HELP },
+};
+
+enum command command_find(const char *name)
+{
+	for (enum command c = COMMAND_NONE + 1; c < COMMAND_COUNT; c++)
+		if (strcmp(commands[c].name, name) == 0)
+			return c;
+	return COMMAND_NONE;
+}
+
+#define SUMMARY_COLUMN 23
+
+/* The commands are those of the table, so the program's help is put together. */
+static void add_program_help(struct strbuf *out)
+{
+	strbuf_adds(out, "\n");
+	for (enum command c = COMMAND_NONE + 1; c < COMMAND_COUNT; c++)
+		strbuf_addf(out, "  %s %-*s%s\n", commands[c].name, SUMMARY_COLUMN - 1 - (int)strlen(commands[c].name), commands[c].arguments,
+			    commands[c].summary);
+	strbuf_adds(out, "\n`kubectl afterglow COMMAND --help` says more.\n");
+}
+
+void command_add_help(enum command command, struct strbuf *out)
+{
+	strbuf_adds(out, commands[command].help);
+	if (command == COMMAND_NONE)
+		add_program_help(out);
+}
+
+void command_add_names(struct strbuf *out)
+{
+	for (enum command c = COMMAND_NONE + 1; c < COMMAND_COUNT; c++)
+		strbuf_addf(out, "%s%s", c == COMMAND_NONE + 1 ? "" : c == COMMAND_COUNT - 1 ? " and " : ", ", commands[c].name);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the store keeps of a failure, on this machine. */
+#include "plugin/evidence.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lib/fileio.h"
+#include "lib/json.h"
+#include "plugin/browser.h"
+#include "plugin/bundle.h"
+#include "plugin/reads.h"
+
+#define REPORT "report.html"
+#define REPORT_MAX ((size_t)16 << 20) /* the sidecar's are a MiB at most */
+
+/* The failure that the command line names, and the Ray pods of its namespace. The caller owns both lists. */
+static int read_for_bundle(const struct options *o, cJSON **ret_failures, const cJSON **ret_failure, cJSON **ret_pods, struct err *err)
+{
+	struct options there = *o;
+	int r = read_failures(o, ret_failures, err);
+
+	if (r == 0)
+		r = find_failure(o, *ret_failures, ret_failure, err);
+	if (r < 0)
+		return r;
+	there.all_namespaces = false;
+	there.namespace = json_str(*ret_failure, "metadata.namespace");
+	return read_ray_pods(&there, NULL, NULL, ret_pods, err);
+}
+
+int evidence_bundle(const struct options *o, struct err *err)
+{
+	_cleanup_json_ cJSON *failures = NULL, *pods = NULL;
+	struct kubectl kubectl = kubectl_of(o);
+	const cJSON *failure;
+	int r = read_for_bundle(o, &failures, &failure, &pods, err);
+
+	return r < 0 ? r : bundle_save(&kubectl, failure, pods, o->image, o->second, err);
+}
+
+/* --- report --------------------------------------------------------------------------------------------- */
+
+/* A file of a new directory that only this user may enter. */
+static int make_place(char path[static PATH_MAX], struct err *err)
+{
+	const char *above = getenv("TMPDIR");
+	char directory[PATH_MAX - sizeof("/" REPORT)];
+
+	if (snprintf(directory, sizeof(directory), "%s/afterglow-XXXXXX", above && *above ? above : "/tmp") >= (int)sizeof(directory))
+		return err_set(err, ENAMETOOLONG, "$TMPDIR");
+	if (!mkdtemp(directory))
+		return err_set(err, errno, "directory %s", directory);
+	snprintf(path, PATH_MAX, "%s/" REPORT, directory);
+	return 0;
+}
+
+/* What cannot be opened here can be opened elsewhere: the page is there, and that is what was asked for. */
+static void open_page(const char *path)
+{
+	struct err err = { 0 };
+
+	if (browser_open(path, &err) < 0)
+		fprintf(stderr, "The page was not opened: %s.\n", err_text(&err));
+}
+
+static int write_report(const struct options *o, const struct strbuf *html, struct strbuf *out, struct err *err)
+{
+	char place[PATH_MAX];
+	const char *path = o->output ? o->output : place;
+	int r = o->output ? 0 : make_place(place, err);
+
+	if (r == 0)
+		r = file_put(AT_FDCWD, path, strbuf_str(html), html->len, 0600, err);
+	if (r < 0)
+		return r;
+	strbuf_addf(out, "The report is in %s\n", path);
+	if (!o->no_open)
+		open_page(path);
+	return 0;
+}
+
+int evidence_report(const struct options *o, struct strbuf *out, struct err *err)
+{
+	_cleanup_strbuf_ struct strbuf html = STRBUF_INIT(REPORT_MAX);
+	_cleanup_json_ cJSON *failures = NULL, *pods = NULL;
+	struct kubectl kubectl = kubectl_of(o);
+	const cJSON *failure;
+	int r = read_for_bundle(o, &failures, &failure, &pods, err);
+
+	if (r == 0)
+		r = bundle_read(&kubectl, failure, pods, o->image, REPORT, &html, err);
+	return r < 0 ? r : write_report(o, &html, out, err);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The commands that fetch what the store keeps of a failure: bundle, report. Each returns the exit code or a negative error. */
+#ifndef AFTERGLOW_PLUGIN_EVIDENCE_H
+#define AFTERGLOW_PLUGIN_EVIDENCE_H
+
+#include "lib/strbuf.h"
+#include "plugin/options.h"
+
+int evidence_bundle(const struct options *o, struct err *err);
+int evidence_report(const struct options *o, struct strbuf *out, struct err *err);
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The facts of a RayFailure. Members that are missing or of a wrong type are left out. */
+#include "plugin/failure_facts.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/strbuf.h"
+#include "lib/units.h"
+
+#define FACT_MAX ((size_t)64 << 10)
+
+struct facts {
+	failure_fact_fn *fn;
+	void *arg;
+	struct strbuf text; /* of the fact that is being made */
+};
+
+static void add(struct facts *f, const char *text)
+{
+	strbuf_adds(&f->text, text ? text : "");
+}
+
+/* before stands in front of text, if there is any. */
+static void add_after(struct facts *f, const char *before, const char *text)
+{
+	if (!text)
+		return;
+	strbuf_adds(&f->text, before);
+	strbuf_adds(&f->text, text);
+}
+
+static void end(struct facts *f, const char *label)
+{
+	if (f->text.len)
+		f->fn(f->arg, label, strbuf_str(&f->text));
+	strbuf_reset(&f->text);
+}
+
+static void tell(struct facts *f, const char *label, const char *text)
+{
+	add(f, text);
+	end(f, label);
+}
+
+static void tell_place(struct facts *f, const cJSON *failure)
+{
+	add(f, json_str(failure, "metadata.namespace"));
+	add(f, "/");
+	add(f, json_str(failure, "spec.pod"));
+	add_after(f, ", container ", json_str(failure, "spec.container"));
+	add_after(f, ", of ", json_str(failure, "spec.ownerText"));
+	add_after(f, ", on node ", json_str(failure, "spec.node"));
+	end(f, "pod");
+}
+
+static void tell_time(struct facts *f, const cJSON *failure)
+{
+	const char *started = json_str(failure, "spec.startedAt"), *ended = json_str(failure, "spec.endedAt");
+	int64_t from, to, restarts = json_int(failure, "spec.restartCount", 0);
+	char text[DURATION_TEXT_MAX];
+
+	if (!ended)
+		return;
+	add(f, ended);
+	if (started && time_parse(started, &from, NULL) == 0 && time_parse(ended, &to, NULL) == 0 && to >= from)
+		strbuf_addf(&f->text, ", %s after its start", duration_format(to - from, text));
+	if (restarts > 0)
+		strbuf_addf(&f->text, ", after %" PRId64 " restart%s", restarts, restarts == 1 ? "" : "s");
+	end(f, "when");
+}
+
+static void tell_exit(struct facts *f, const cJSON *failure)
+{
+	const char *signal = json_str(failure, "spec.signal");
+
+	if (json_bool(failure, "spec.containerLives", false)) {
+		tell(f, "exit", "none: the container lives on");
+		return;
+	}
+	if (!cJSON_IsNumber(json_get(failure, "spec.exitCode")))
+		return;
+	strbuf_addf(&f->text, "%" PRId64, json_int(failure, "spec.exitCode", 0));
+	add_after(f, " (", signal);
+	add(f, signal ? ")" : "");
+	end(f, "exit");
+}
+
+static void tell_class(struct facts *f, const cJSON *failure)
+{
+	add(f, json_str(failure, "spec.class"));
+	add_after(f, ", ", json_str(failure, "spec.confidence"));
+	end(f, "class");
+}
+
+static void tell_story(struct facts *f, const cJSON *failure)
+{
+	const char *kind = json_str(failure, "spec.endedBy.kind"), *incident = json_str(failure, "status.incident");
+	int64_t consequences = json_int(failure, "status.consequences", 0);
+
+	tell(f, "caused by", json_str(failure, "status.causedByText"));
+	if (kind) {
+		add(f, kind);
+		add_after(f, " ", json_str(failure, "spec.endedBy.name"));
+		add_after(f, ": ", json_str(failure, "spec.endedBy.reason"));
+		end(f, "ended by");
+	}
+	if (consequences > 0 && incident) {
+		strbuf_addf(&f->text, "%" PRId64 " other end%s: kubectl afterglow incidents %s", consequences, consequences == 1 ? "" : "s", incident);
+		end(f, "caused");
+	}
+}
+
+/* Each note's first member, and the second between two texts. */
+static void tell_notes(struct facts *f, const char *label, const cJSON *notes, const char *first, const char *second, const char *between,
+		       const char *after)
+{
+	const cJSON *note;
+
+	cJSON_ArrayForEach(note, notes) {
+		add(f, json_str(note, first));
+		add_after(f, between, json_str(note, second));
+		add(f, json_str(note, second) ? after : "");
+		end(f, label);
+	}
+}
+
+static void add_part(struct facts *f, const char *name, int64_t bytes, const char **separator)
+{
+	char size[SIZE_TEXT_MAX];
+
+	if (bytes < 0)
+		return;
+	strbuf_addf(&f->text, "%s%s %s", *separator, name, size_format((uint64_t)bytes, size));
+	*separator = ", ";
+}
+
+static void tell_memory(struct facts *f, const cJSON *failure)
+{
+	const cJSON *memory = json_get(failure, "spec.memory");
+	int64_t usage = json_int(memory, "usageBytes", -1), limit = json_int(memory, "limitBytes", -1), age = json_int(memory, "sampleAgeMs", -1);
+	char used[SIZE_TEXT_MAX], of[SIZE_TEXT_MAX];
+	const char *separator = ": ";
+
+	if (usage < 0)
+		return;
+	add(f, size_format((uint64_t)usage, used));
+	if (limit > 0)
+		strbuf_addf(&f->text, " of %s", size_format((uint64_t)limit, of));
+	if (age >= 0)
+		strbuf_addf(&f->text, ", %" PRId64 " ms before the end", age);
+	add_part(f, "anon", json_int(memory, "anonBytes", -1), &separator);
+	add_part(f, "shmem", json_int(memory, "shmemBytes", -1), &separator);
+	add_part(f, "file", json_int(memory, "fileBytes", -1), &separator);
+	end(f, "memory");
+}
+
+void failure_facts_each(const cJSON *failure, failure_fact_fn *fn, void *arg)
+{
+	struct facts f = { .fn = fn, .arg = arg, .text = STRBUF_INIT(FACT_MAX) };
+
+	tell(&f, "failure", json_str(failure, "metadata.name"));
+	tell_place(&f, failure);
+	tell_time(&f, failure);
+	tell_exit(&f, failure);
+	tell_class(&f, failure);
+	tell_story(&f, failure);
+	tell_notes(&f, "evidence", json_get(failure, "spec.evidence"), "source", "text", ": ", "");
+	tell_memory(&f, failure);
+	tell_notes(&f, "missing", json_get(failure, "spec.missing"), "what", "needs", " (needs ", ")");
+	tell(&f, "signature", json_str(failure, "spec.signature"));
+	tell(&f, "bundle", json_str(failure, "spec.bundle"));
+	strbuf_release(&f.text);
+}

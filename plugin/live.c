@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What pods that run say and are. */
+#include "plugin/live.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/fileio.h"
+#include "lib/json.h"
+#include "lib/macros.h"
+#include "plugin/directory.h"
+#include "plugin/pod_sidecar.h"
+#include "plugin/policy_explain.h"
+#include "plugin/reads.h"
+#include "plugin/sidecar_http.h"
+#include "plugin/top.h"
+
+#define TOP_PODS_MAX 200 /* a process of kubectl's for each, so some 20 s */
+
+/* --- top ------------------------------------------------------------------------------------------------ */
+
+static bool runs(const cJSON *pod)
+{
+	const char *phase = json_str(pod, "status.phase");
+
+	return phase && strcmp(phase, "Running") == 0 && pod_sidecar_port(pod_sidecar(pod)) > 0;
+}
+
+/* What a sidecar does not answer is said on stderr, and the others are asked all the same. */
+static void add_answer(const struct kubectl *kubectl, const cJSON *pod, cJSON *answers)
+{
+	cJSON *memory = NULL, *answer;
+	struct err err = { 0 };
+
+	if (sidecar_get_json(kubectl, pod, "memory", &memory, &err) < 0) {
+		fprintf(stderr, "%s\n", err_text(&err));
+		return;
+	}
+	answer = cJSON_CreateObject();
+	json_set_str(answer, "namespace", json_str(pod, "metadata.namespace"));
+	json_set_str(answer, "pod", json_str(pod, "metadata.name"));
+	json_set(answer, "memory", memory);
+	json_append(answers, answer);
+}
+
+static void ask_pods(const struct options *o, const cJSON *pods, cJSON *answers)
+{
+	struct kubectl kubectl = kubectl_of(o);
+	const cJSON *pod;
+	int asked = 0;
+
+	cJSON_ArrayForEach(pod, json_get(pods, "items")) {
+		const char *name = json_str(pod, "metadata.name");
+
+		if (!runs(pod) || !name || (o->argument && strcmp(name, o->argument) != 0))
+			continue;
+		if (asked++ == TOP_PODS_MAX) {
+			fprintf(stderr, "Only the first %d pods were asked; a POD, --cluster or --selector names fewer.\n", TOP_PODS_MAX);
+			return;
+		}
+		add_answer(&kubectl, pod, answers);
+	}
+	if (!asked)
+		fprintf(stderr, "No running Ray pod with a sidecar%s%s was found%s.\n", o->argument ? " called " : "",
+			o->argument ? o->argument : "", where_looked(o));
+}
+
+static int print_json(const cJSON *json, struct strbuf *out)
+{
+	_cleanup_free_ char *text = cJSON_Print(json);
+
+	out->failed = out->failed || !text;
+	strbuf_addf(out, "%s\n", text ? text : "");
+	return 0;
+}
+
+int live_top(const struct options *o, struct strbuf *out, struct err *err)
+{
+	_cleanup_json_ cJSON *pods = NULL, *answers = cJSON_CreateArray();
+	int r;
+
+	if (o->output && strcmp(o->output, "json") != 0)
+		return err_set(err, EINVAL, "top prints json alone with --output, not \"%.40s\"", o->output);
+	r = read_ray_pods(o, o->cluster, o->selector, &pods, err);
+	if (r < 0)
+		return r;
+	ask_pods(o, pods, answers);
+	if (o->output)
+		return print_json(answers, out);
+	if (!cJSON_GetArraySize(answers))
+		return 1;
+	top_text(answers, o->all_namespaces, o->argument != NULL, out);
+	return 0;
+}
+
+/* --- snapshot ------------------------------------------------------------------------------------------- */
+
+/* Where a snapshot goes, and how many files of it are there. */
+struct snapshot {
+	int dir_fd;
+	size_t files;
+};
+
+static int put(struct snapshot *s, const char *name, const struct strbuf *text, struct err *err)
+{
+	int r = strbuf_failed(text) ? err_set(err, ENOMEM, "%s", name) : file_put(s->dir_fd, name, strbuf_str(text), text->len, 0600, err);
+
+	s->files += r == 0;
+	return r < 0 ? err_wrap(err, "%s", name) : 0;
+}
+
+static int put_json(struct snapshot *s, const char *name, const cJSON *json, struct err *err)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(KUBECTL_ANSWER_MAX);
+
+	print_json(json, &text);
+	return put(s, name, &text, err);
+}
+
+/* The memory as the sidecar has it, and as top prints it. */
+static int put_memory(struct snapshot *s, const struct kubectl *kubectl, const cJSON *pod, struct err *err)
+{
+	_cleanup_strbuf_ struct strbuf table = STRBUF_INIT(SIDECAR_ANSWER_MAX);
+	_cleanup_json_ cJSON *answers = cJSON_CreateArray();
+	int r;
+
+	add_answer(kubectl, pod, answers);
+	if (!cJSON_GetArraySize(answers))
+		return err_set(err, EIO, "the sidecar did not say what the pod holds");
+	top_text(answers, true, true, &table);
+	r = put_json(s, "memory.json", answers->child, err);
+	return r < 0 ? r : put(s, "memory.txt", &table, err);
+}
+
+/* What the sidecar serves besides. A file that it does not give is said on stderr and left out. */
+static int put_answers(struct snapshot *s, const struct kubectl *kubectl, const cJSON *pod, struct err *err)
+{
+	static const struct {
+		const char *path, *name;
+	} rows[] = { { "failures", "failures.json" }, { "metrics", "metrics.txt" } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_strbuf_ struct strbuf answer = STRBUF_INIT(SIDECAR_ANSWER_MAX);
+		struct err why = { 0 };
+
+		if (sidecar_get(kubectl, pod, rows[i].path, &answer, &why) < 0)
+			fprintf(stderr, "%s is left out: %s\n", rows[i].name, err_text(&why));
+		else if (put(s, rows[i].name, &answer, err) < 0)
+			return -EIO;
+	}
+	return 0;
+}
+
+static int put_objects(struct snapshot *s, const struct options *o, const cJSON *pod, struct err *err)
+{
+	const char *namespace = json_str(pod, "metadata.namespace");
+	char selector[320];
+
+	snprintf(selector, sizeof(selector), "involvedObject.kind=Pod,involvedObject.name=%.253s", json_str(pod, "metadata.name"));
+	_cleanup_json_ cJSON *events = read_quietly(o, (const char *const[]){ "get", "events", "--namespace", namespace, "--field-selector", selector,
+									      "--output=json", NULL });
+	if (put_json(s, "pod.json", pod, err) < 0)
+		return -EIO;
+	if (events)
+		return put_json(s, "events.json", events, err);
+	fprintf(stderr, "events.json is left out: you may not read Events\n");
+	return 0;
+}
+
+int live_snapshot(const struct options *o, struct strbuf *out, struct err *err)
+{
+	struct kubectl kubectl = kubectl_of(o);
+	_cleanup_json_ cJSON *pod = NULL;
+	_cleanup_close_ int dir_fd = -1;
+	int r = read_pod(o, o->argument, &pod, err);
+
+	if (r == 0 && !pod_sidecar_port(pod_sidecar(pod)))
+		r = err_set(err, ENOENT, "pod %.253s has no sidecar that can be asked", o->argument);
+	if (r == 0)
+		r = directory_open_empty(o->second, &dir_fd, err);
+	struct snapshot s = { .dir_fd = dir_fd };
+	/* First what changes fastest. */
+	if (r == 0)
+		r = put_memory(&s, &kubectl, pod, err);
+	if (r == 0)
+		r = put_answers(&s, &kubectl, pod, err);
+	if (r == 0)
+		r = put_objects(&s, o, pod, err);
+	if (r == 0)
+		strbuf_addf(out, "%zu files are in %s. Nothing in the pod was changed, and no failure was recorded.\n", s.files, o->second);
+	return r;
+}
+
+/* --- policy explain ------------------------------------------------------------------------------------- */
+
+int live_policy(const struct options *o, struct strbuf *out, struct err *err)
+{
+	_cleanup_json_ cJSON *pod = NULL, *cluster = NULL, *policies = NULL, *cluster_policies = NULL;
+	int r = read_pod(o, o->second, &pod, err);
+
+	if (r < 0)
+		return r;
+	const char *namespace = json_str(pod, "metadata.namespace"), *name = label_of(pod, "ray.io/cluster");
+	if (!name)
+		return err_set(err, EPROTO, "pod %.253s is no Ray pod: it has no label ray.io/cluster", o->second);
+	cluster = read_quietly(o, (const char *const[]){ "get", "rayclusters.ray.io", "--namespace", namespace, "--output=json", "--", name, NULL });
+	policies = read_quietly(o, (const char *const[]){ "get", "raypolicies.afterglow.dev", "--namespace", namespace, "--output=json", NULL });
+	cluster_policies = read_quietly(o, (const char *const[]){ "get", "clusterraypolicies.afterglow.dev", "--output=json", NULL });
+	policy_explain(&(const struct policy_facts){ pod, cluster, policies, cluster_policies }, out);
+	return 0;
+}

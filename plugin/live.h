@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The commands about pods that run: top, snapshot, policy explain. Each returns the exit code or a negative error. */
+#ifndef AFTERGLOW_PLUGIN_LIVE_H
+#define AFTERGLOW_PLUGIN_LIVE_H
+
+#include "lib/strbuf.h"
+#include "plugin/options.h"
+
+int live_top(const struct options *o, struct strbuf *out, struct err *err);
+int live_snapshot(const struct options *o, struct strbuf *out, struct err *err);
+int live_policy(const struct options *o, struct strbuf *out, struct err *err);
+
+#endif

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A line for each setting: what the pod has, and who decided it. */
+#include "plugin/policy_explain.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/macros.h"
+#include "plugin/pod_sidecar.h"
+#include "plugin/policy_origin.h"
+#include "plugin/table.h"
+
+#define VALUE_MAX TABLE_CELL_MAX
+
+/* --- What the pod has ----------------------------------------------------------------------------------- */
+
+static void read_enabled(const cJSON *pod, const char *option, char value[static VALUE_MAX])
+{
+	(void)option;
+	snprintf(value, VALUE_MAX, "%s", pod_sidecar(pod) ? "true" : "false");
+}
+
+static void read_option(const cJSON *pod, const char *option, char value[static VALUE_MAX])
+{
+	const char *text = pod_sidecar_value(pod_sidecar(pod), option);
+
+	snprintf(value, VALUE_MAX, "%s", text ? text : "");
+}
+
+static void read_flag(const cJSON *pod, const char *option, char value[static VALUE_MAX])
+{
+	snprintf(value, VALUE_MAX, "%s", pod_sidecar_has_flag(pod_sidecar(pod), option) ? "true" : "false");
+}
+
+/* The sidecar's default, which stands in no option, is Summary. */
+static void read_cores(const cJSON *pod, const char *option, char value[static VALUE_MAX])
+{
+	const char *text = pod_sidecar_value(pod_sidecar(pod), option);
+
+	snprintf(value, VALUE_MAX, "%s", !text ? "Summary" : strcmp(text, "full") == 0 ? "Full" : "Off");
+}
+
+static void read_count(const cJSON *pod, const char *option, char value[static VALUE_MAX])
+{
+	const cJSON *arg;
+	int n = 0;
+
+	cJSON_ArrayForEach(arg, json_get(pod_sidecar(pod), "args"))
+		n += cJSON_IsString(arg) && strcmp(arg->valuestring, option) == 0;
+	snprintf(value, VALUE_MAX, "%d command%s", n, n == 1 ? "" : "s");
+}
+
+/* Of a bound or a time that is 0 the operator gives no option. */
+static void read_number(const cJSON *pod, const char *option, char value[static VALUE_MAX])
+{
+	const char *text = pod_sidecar_value(pod_sidecar(pod), option);
+
+	snprintf(value, VALUE_MAX, "%s", text ? text : "0 (not set)");
+}
+
+static void read_resources(const cJSON *pod, const char *option, char value[static VALUE_MAX])
+{
+	const cJSON *resources = json_get(pod_sidecar(pod), "resources");
+	const char *wanted = json_str(resources, "requests.memory"), *limit = json_str(resources, "limits.memory");
+
+	(void)option;
+	snprintf(value, VALUE_MAX, "memory %.60s, limit %.60s", wanted ? wanted : "none", limit ? limit : "none");
+}
+
+static void read_store(const cJSON *pod, const char *option, char value[static VALUE_MAX])
+{
+	const char *store = pod_sidecar_value(pod_sidecar(pod), option);
+	const cJSON *volume = json_find(json_get(pod, "spec.volumes"), "name", "afterglow-store");
+	const char *claim = json_str(volume, "persistentVolumeClaim.claimName");
+
+	if (claim)
+		snprintf(value, VALUE_MAX, "claim %.200s", claim);
+	else
+		snprintf(value, VALUE_MAX, "%s", store ? store : "none: bundles stay in the pod");
+}
+
+static const struct setting {
+	enum origin_block block;
+	const char *field, *chart, *annotation;
+	void (*read)(const cJSON *pod, const char *option, char value[static VALUE_MAX]);
+	const char *option;
+} settings[] = {
+#define SETTING(block, ...) { ORIGIN_##block, __VA_ARGS__ },
+#include "plugin/policy_settings.def"
+#undef SETTING
+};
+
+/* --- Who decided ---------------------------------------------------------------------------------------- */
+
+/* The object as it is now; NULL: it is gone, or we may not read it. */
+static const cJSON *object_of(const struct policy_facts *facts, const struct policy_origin *origin)
+{
+	const cJSON *list = origin->is_cluster_wide ? facts->cluster_policies : facts->policies, *object;
+
+	cJSON_ArrayForEach(object, json_get(list, "items")) {
+		const char *name = json_str(object, "metadata.name");
+
+		if (name && strcmp(name, origin->name) == 0)
+			return object;
+	}
+	return NULL;
+}
+
+static bool is_unchanged(const cJSON *object, const struct policy_origin *origin)
+{
+	return json_int(object, "metadata.generation", -1) == origin->generation;
+}
+
+static const char *annotated(const struct policy_facts *facts, const char *annotation, char text[static VALUE_MAX])
+{
+	const char *value = annotation_of(facts->pod, annotation), *name = json_str(facts->cluster, "metadata.name");
+
+	if (value) {
+		snprintf(text, VALUE_MAX, "annotation %s: \"%.60s\" of the pod", annotation, value);
+		return text;
+	}
+	value = annotation_of(facts->cluster, annotation);
+	if (!value)
+		return NULL;
+	snprintf(text, VALUE_MAX, "annotation %s: \"%.60s\" of RayCluster/%.100s", annotation, value, name ? name : "?");
+	return text;
+}
+
+static const char *by_policy(const struct policy_facts *facts, const struct setting *s, const struct policy_origin *origin, char text[static VALUE_MAX])
+{
+	const cJSON *object = object_of(facts, origin);
+	char path[128];
+
+	snprintf(path, sizeof(path), "spec.%s", s->field);
+	if (!object || !is_unchanged(object, origin))
+		snprintf(text, VALUE_MAX, "%s/%.150s, as it was then", policy_origin_kind(origin), origin->name);
+	else if (json_get(object, path))
+		snprintf(text, VALUE_MAX, "%s/%.150s, %s", policy_origin_kind(origin), origin->name, path);
+	else
+		snprintf(text, VALUE_MAX, "default: %s/%.150s leaves it out", policy_origin_kind(origin), origin->name);
+	return text;
+}
+
+static const char *decided_by(const struct policy_facts *facts, const struct policy_origins *origins, const struct setting *s,
+			      char text[static VALUE_MAX])
+{
+	const struct policy_origin *origin = policy_origin_of(origins, s->block);
+	const char *annotation = s->annotation ? annotated(facts, s->annotation, text) : NULL;
+
+	if (annotation)
+		return annotation;
+	if (origin)
+		return by_policy(facts, s, origin, text);
+	if (origins->is_whole)
+		snprintf(text, VALUE_MAX, "chart, %s", s->chart);
+	else
+		snprintf(text, VALUE_MAX, "not known: the annotation " POLICY_ANNOTATION " cannot be understood");
+	return text;
+}
+
+/* --- Printing ------------------------------------------------------------------------------------------- */
+
+static void print_settings(const struct policy_facts *facts, const struct policy_origins *origins, struct strbuf *out)
+{
+	/* Without a sidecar there is nothing but the reason why. */
+	size_t n = pod_sidecar(facts->pod) ? ARRAY_SIZE(settings) : 1;
+	char value[VALUE_MAX], by[VALUE_MAX];
+	struct table table;
+
+	table_init(&table, (const char *const[]){ "SETTING", "VALUE", "DECIDED BY" }, 3);
+	for (size_t i = 0; i < n; i++) {
+		settings[i].read(facts->pod, settings[i].option, value);
+		table_row(&table, (const char *const[]){ settings[i].field, value, decided_by(facts, origins, &settings[i], by) });
+	}
+	table_print(&table, out);
+	table_release(&table);
+}
+
+/* The memory block acts on the RayCluster, before there are pods. */
+static void print_memory(const struct policy_origins *origins, struct strbuf *out)
+{
+	const struct policy_origin *origin = policy_origin_of(origins, ORIGIN_MEMORY);
+
+	strbuf_adds(out, "\nThe memory budgets of its RayCluster are decided by ");
+	if (origin)
+		strbuf_addf(out, "%s/%s.", policy_origin_kind(origin), origin->name);
+	else
+		strbuf_adds(out, "the chart, memory.");
+	strbuf_adds(out, " What the RayCluster says itself wins.\n");
+}
+
+static void print_object(const struct policy_facts *facts, const struct policy_origin *origin, struct strbuf *out)
+{
+	bool may_read = origin->is_cluster_wide ? facts->cluster_policies : facts->policies;
+	const cJSON *object = object_of(facts, origin);
+
+	strbuf_addf(out, "%s/%s, generation %" PRId64 "%s: ", policy_origin_kind(origin), origin->name, origin->generation,
+		    origin->locks ? ", which locks blocks against RayPolicies" : "");
+	if (!may_read)
+		strbuf_adds(out, "you may not read it.\n");
+	else if (!object)
+		strbuf_adds(out, "it is deleted by now. New pods are made without it.\n");
+	else if (is_unchanged(object, origin))
+		strbuf_adds(out, "it has not changed since.\n");
+	else
+		strbuf_addf(out, "it has changed since, to generation %" PRId64 ". New pods are made by that.\n",
+			    json_int(object, "metadata.generation", 0));
+}
+
+static void print_origins(const struct policy_facts *facts, const struct policy_origins *origins, struct strbuf *out)
+{
+	if (!origins->n && origins->is_whole) {
+		strbuf_adds(out, "No RayPolicy and no ClusterRayPolicy had a say when this pod was made.\n");
+		return;
+	}
+	strbuf_adds(out, "The pod was made by these policies:\n");
+	for (size_t i = 0; i < origins->n; i++) {
+		strbuf_adds(out, "  ");
+		print_object(facts, &origins->of[i], out);
+	}
+	if (!origins->is_whole)
+		strbuf_adds(out, "  and others: the rest of the annotation " POLICY_ANNOTATION " cannot be understood.\n");
+}
+
+static void print_absence(const cJSON *pod, struct strbuf *out)
+{
+	const char *reason = annotation_of(pod, "afterglow.dev/sidecar");
+
+	if (pod_sidecar(pod))
+		return;
+	strbuf_adds(out, "The pod has no sidecar");
+	strbuf_adds(out, reason ? " (" : "");
+	add_printable(out, reason);
+	strbuf_adds(out, reason ? ").\n\n" : ", and nothing says why: it may be older than the installation, or the webhook was not asked.\n\n");
+}
+
+void policy_explain(const struct policy_facts *facts, struct strbuf *out)
+{
+	struct policy_origins origins;
+
+	policy_origins_parse(annotation_of(facts->pod, POLICY_ANNOTATION), &origins);
+	print_absence(facts->pod, out);
+	print_settings(facts, &origins, out);
+	print_memory(&origins, out);
+	print_origins(facts, &origins, out);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads by kubectl get. */
+#include "plugin/reads.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "lib/json.h"
+#include "lib/strbuf.h"
+#include "plugin/failure_list.h"
+
+#define SELECTOR_MAX 1024
+#define RAY_PODS "ray.io/is-ray-node=yes"
+
+struct kubectl kubectl_of(const struct options *o)
+{
+	return (struct kubectl){ .program = getenv("KUBECTL"), .kubeconfig = o->kubeconfig, .context = o->context };
+}
+
+size_t get_args(const struct options *o, const char *kind, const char *selector, const char **args)
+{
+	size_t n = 0;
+
+	args[n++] = "get";
+	args[n++] = kind;
+	if (o->all_namespaces)
+		args[n++] = "--all-namespaces";
+	if (o->namespace) {
+		args[n++] = "--namespace";
+		args[n++] = o->namespace;
+	}
+	if (selector && *selector) {
+		args[n++] = "--selector";
+		args[n++] = selector;
+	}
+	return n;
+}
+
+static int read_list(const struct options *o, const char *kind, const char *selector, cJSON **ret_list, struct err *err)
+{
+	struct kubectl kubectl = kubectl_of(o);
+	const char *args[READS_ARGS_MAX];
+	size_t n = get_args(o, kind, selector, args);
+
+	args[n++] = "--output=json";
+	args[n] = NULL;
+	return kubectl_json(&kubectl, args, false, ret_list, err);
+}
+
+int read_failures(const struct options *o, cJSON **ret_list, struct err *err)
+{
+	return read_list(o, "rayfailures.afterglow.dev", o->selector, ret_list, err);
+}
+
+int read_ray_pods(const struct options *o, const char *cluster, const char *selector, cJSON **ret_list, struct err *err)
+{
+	_cleanup_strbuf_ struct strbuf all = STRBUF_INIT(SELECTOR_MAX);
+
+	strbuf_adds(&all, RAY_PODS);
+	if (cluster)
+		strbuf_addf(&all, ",ray.io/cluster=%s", cluster);
+	if (selector)
+		strbuf_addf(&all, ",%s", selector);
+	if (strbuf_failed(&all))
+		return err_set(err, E2BIG, "the selector is too long");
+	return read_list(o, "pods", strbuf_str(&all), ret_list, err);
+}
+
+int read_pod(const struct options *o, const char *name, cJSON **ret_pod, struct err *err)
+{
+	struct kubectl kubectl = kubectl_of(o);
+	const char *args[READS_ARGS_MAX];
+	size_t n = get_args(o, "pod", NULL, args);
+
+	args[n++] = "--output=json";
+	args[n++] = "--";
+	args[n++] = name;
+	args[n] = NULL;
+	return kubectl_json(&kubectl, args, false, ret_pod, err);
+}
+
+cJSON *read_quietly(const struct options *o, const char *const *args)
+{
+	struct kubectl kubectl = kubectl_of(o);
+	cJSON *answer = NULL;
+
+	return kubectl_json(&kubectl, args, true, &answer, NULL) == 0 ? answer : NULL;
+}
+
+const char *where_looked(const struct options *o)
+{
+	return o->all_namespaces ? "" : " in this namespace; -A looks in all of them";
+}
+
+int find_failure(const struct options *o, const cJSON *failures, const cJSON **ret_failure, struct err *err)
+{
+	*ret_failure = failure_find(failures, o->argument);
+	if (*ret_failure)
+		return 0;
+	return err_set(err, EPROTO, "no failure and no pod with a failure is called \"%.253s\"%s", o->argument, where_looked(o));
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* HTTP to a pod, by kubectl get --raw. */
+#include "plugin/sidecar_http.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "lib/json.h"
+#include "plugin/kubectl_stream.h"
+#include "plugin/pod_sidecar.h"
+
+#define URL_MAX 640
+
+static int take(void *arg, const void *data, size_t len, struct err *err)
+{
+	struct strbuf *answer = arg;
+
+	strbuf_add(answer, data, len);
+	return strbuf_failed(answer) ? err_set(err, EFBIG, "the sidecar's answer is too large") : 0;
+}
+
+int sidecar_get(const struct kubectl *kubectl, const cJSON *pod, const char *path, struct strbuf *answer, struct err *err)
+{
+	const char *namespace = json_str(pod, "metadata.namespace"), *name = json_str(pod, "metadata.name");
+	const struct stream stream = { .on_data = take, .arg = answer };
+	int port = pod_sidecar_port(pod_sidecar(pod));
+	char url[URL_MAX];
+
+	if (!namespace || !name || !port)
+		return err_set(err, ENOENT, "pod %.253s has no sidecar that can be asked", name ? name : "?");
+	snprintf(url, sizeof(url), "/api/v1/namespaces/%.63s/pods/%.253s:%d/proxy/%s", namespace, name, port, path);
+	int r = kubectl_stream(kubectl, (const char *const[]){ "get", "--raw", url, "--request-timeout=20s", NULL }, &stream, err);
+	return r < 0 ? err_wrap(err, "asking the sidecar of pod %.253s", name) : 0;
+}
+
+int sidecar_get_json(const struct kubectl *kubectl, const cJSON *pod, const char *path, cJSON **ret_json, struct err *err)
+{
+	_cleanup_strbuf_ struct strbuf answer = STRBUF_INIT(SIDECAR_ANSWER_MAX);
+	int r = sidecar_get(kubectl, pod, path, &answer, err);
+
+	if (r < 0)
+		return r;
+	r = json_parse(strbuf_str(&answer), answer.len, ret_json, err);
+	return r < 0 ? err_wrap(err, "the sidecar of pod %.253s", json_str(pod, "metadata.name")) : 0;
+}
