@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Adds to a verdict what the kernel and programs logged about GPUs. */
 #include "sidecar/verdict/gpu_verdict.h"
+#include "sidecar/verdict/stop_request.h"
 
 #include <signal.h>
 #include <stdio.h>
