@@ -327,6 +327,11 @@ images: deps
 arm64 images-arm64: deps
 	+@$(COMPILE) ARCH=arm64 $(if $(filter images%,$@),images,all)
 
+test-arm64: deps
+	@tools/apt-install.sh busybox-static qemu-user-static
+	+@$(COMPILE) ARCH=arm64 all unit-test-programs
+	+@$(SUITE) ARCH=arm64 -j$(CORES) unit-tests
+
 # What a release publishes, into build/release.
 release: deps
 	+@$(COMPILE) all
