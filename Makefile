@@ -90,19 +90,21 @@ $(BUILD)/afterglow-launch: $(LAUNCHER) $(wildcard sidecar/launch/*.h) Makefile |
 	$(call say,MUSL,$@)
 	@mkdir -p $(@D)
 	$(Q)$(MUSL_CC) -std=gnu11 -D_GNU_SOURCE -I. -DAFTERGLOW_VERSION='"$(VERSION)"' $(WARNINGS) -Os -g0 -static \
-		-fstack-protector-strong -ffunction-sections -Wl,--gc-sections,-s -o $@ $(LAUNCHER)
+		-fstack-protector-strong -ffunction-sections -Wl,--gc-sections,-s $(INPUTS) -o $@ $(LAUNCHER)
 
 # The node agent: libc only as well. The kernel starts it for each core of the node, so it has to start fast and to need nothing.
 $(BUILD)/afterglow-node: $(NODE) $(NODE_LIB) node/main.c $(wildcard node/*.h lib/*.h) Makefile | $(SYSROOT)
 	$(call say,MUSL,$@)
 	@mkdir -p $(@D)
 	$(Q)$(MUSL_CC) -std=gnu11 -D_GNU_SOURCE -I. -include lib/banned.h -DAFTERGLOW_VERSION='"$(VERSION)"' $(WARNINGS) -Os -g0 -static \
-		-fstack-protector-strong -ffunction-sections -Wl,--gc-sections,-s -o $@ $(NODE) $(NODE_LIB) node/main.c
+		-fstack-protector-strong -ffunction-sections -Wl,--gc-sections,-s $(INPUTS) -o $@ $(NODE) $(NODE_LIB) node/main.c
 
 # The sidecar is in every Ray pod. Static it needs a third less memory, the operator half: of a shared library more is mapped
 # than used, and Debian's libcurl brings thirty.
 # Sanitizers are shared libraries; and what has to replace a function of libc, or watch it, takes the program in shared/.
-link_program = $(CC) $(if $(SANITIZE)$(findstring /shared/,$@),$(ALL_LDFLAGS),$(STATIC_LDFLAGS)) -o $@ $(filter %.o,$^)
+# What went into a program, for the list of parts in a release (tools/sbom.py).
+INPUTS = -Wl,--dependency-file=$@.inputs
+link_program = $(CC) $(INPUTS) $(if $(SANITIZE)$(findstring /shared/,$@),$(ALL_LDFLAGS),$(STATIC_LDFLAGS)) -o $@ $(filter %.o,$^)
 
 $(BUILD)/afterglow-sidecar $(BUILD)/shared/afterglow-sidecar: $(call objects,$(SIDECAR) $(LIB) sidecar/main.c)
 	$(call say,LINK,$@)
@@ -126,15 +128,15 @@ $(BUILD)/static/lib%.a: tools/static-library.sh $(subst :,\:,$(wildcard $(patsub
 
 $(BUILD)/afterglow-ship: $(call objects,$(SHIP) $(LIB) sidecar/ship/main.c)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(SHIP_LIBS)
+	$(Q)$(CC) $(INPUTS) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(SHIP_LIBS)
 
 $(BUILD)/afterglow-pack: $(call objects,$(PACK) $(LIB) sidecar/pack/main.c)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PACK_LIBS)
+	$(Q)$(CC) $(INPUTS) $(ALL_LDFLAGS) -o $@ $^ $(PACK_LIBS)
 
 $(BUILD)/afterglow-unwind: $(call objects,$(UNWIND) $(LIB) sidecar/unwind/main.c)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(UNWIND_LIBS)
+	$(Q)$(CC) $(INPUTS) $(ALL_LDFLAGS) -o $@ $^ $(UNWIND_LIBS)
 
 # It is copied to people's machines.
 $(BUILD)/kubectl-afterglow: $(call objects,$(PLUGIN) $(LIB) plugin/main.c)
@@ -213,7 +215,7 @@ unit-tests: $(UNIT_TESTS)
 	+$(Q)$(MAKE) --no-print-directory --keep-going --output-sync=target check-docs $(UNIT_RUNS)
 # Whether the options, values, metrics and links in the documents are there.
 check-docs:
-	$(Q)echo "== tools/check_docs.py"; tools/failed_tests_test.py && tools/check_docs_test.py && tools/check_docs.py && tools/chart_readme.py --check
+	$(Q)echo "== tools/check_docs.py"; tools/failed_tests_test.py && tools/sbom_test.py && tools/check_docs_test.py && tools/check_docs.py && tools/chart_readme.py --check
 $(UNIT_RUNS): run-%: %
 	$(Q)echo "== $<"; timeout 300 $(EMULATOR) $<
 
