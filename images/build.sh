@@ -19,26 +19,14 @@ export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/n
 work=$(mktemp -d "${TMPDIR:-/tmp}/afterglow-image-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
-# The libraries of a program or library and theirs, at the paths where the loader looks for them.
-add_libraries() { # ELF ROOT
-	local name library
-	for name in $(readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'); do
-		case $name in ld-linux*) continue ;; esac
-		for library in {/lib,/usr/lib}/"$triple/$name"; do
-			[ ! -e "$sysroot$library" ] || break
-		done
-		[ ! -e "$2$library" ] || continue
-		install -D -m 755 "$(readlink -f "$sysroot$library")" "$2$library"
-		add_libraries "$sysroot$library" "$2"
-	done
-}
-
+# With its libraries, at the paths where the loader looks for them.
 add_program() { # PROGRAM ROOT
-	local loader
+	local library libraries
 	install -D -s --strip-program="$triple-strip" -m 755 "$build/$1" "$2/usr/bin/$1"
-	loader=$(readelf -lW "$build/$1" | sed -n 's/.*interpreter: \(.*\)\]/\1/p')
-	[ -z "$loader" ] || install -D -m 755 "$(readlink -f "$sysroot$loader")" "$2$loader"
-	add_libraries "$build/$1" "$2"
+	libraries=$(tools/elf-libraries.sh "$triple" "$sysroot" "$build/$1")
+	for library in $libraries; do
+		install -D -m 755 "$(readlink -f "$sysroot$library")" "$2$library"
+	done
 }
 
 new_root() { # ROOT
