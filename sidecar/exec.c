@@ -18,6 +18,7 @@
 #include "lib/failure_class.h"
 #include "lib/fileio.h"
 #include "lib/loop/child.h"
+#include "lib/oom_score.h"
 #include "lib/units.h"
 #include "sidecar/memcg_make.h"
 #include "sidecar/record/sidecar.h"
@@ -30,6 +31,7 @@ struct run {
 	const struct exec_options *options;
 	struct record_options record_options;
 	char directory[64], socket_path[96], launcher[PATH_MAX];
+	char oom_score[OOM_SCORE_LEN]; /* that the command is to have; "": as we have it */
 	struct made_memcg memcg;
 	struct event_base *base;
 	struct sidecar *sidecar;
@@ -169,10 +171,9 @@ _Noreturn static void run_launcher(struct run *r)
 	struct err err = { 0 };
 	char socket_fd[16];
 	const char *cores = r->options->record.cores == CORES_OFF ? NULL : "--cores";
-	const char *head[] = { LAUNCHER, "--name", r->options->name, "--socket-fd", socket_fd, cores ? cores : "--", "--" };
-	size_t n_head = ARRAY_SIZE(head) - !cores;
+	const char *head[10] = { LAUNCHER, "--name", r->options->name, "--socket-fd", socket_fd };
 	int fd = connect_to_sidecar(r, &err);
-	size_t n = 0;
+	size_t n_head = 5, n = 0;
 	char **argv;
 
 	if (fd < 0) {
@@ -180,7 +181,13 @@ _Noreturn static void run_launcher(struct run *r)
 		_exit(125);
 	}
 	snprintf(socket_fd, sizeof(socket_fd), "%d", fd);
-
+	if (cores)
+		head[n_head++] = cores;
+	if (r->oom_score[0]) {
+		head[n_head++] = "--oom-score-adj";
+		head[n_head++] = r->oom_score;
+	}
+	head[n_head++] = "--";
 	while (r->options->argv[n])
 		n++;
 	argv = calloc(n_head + n + 1, sizeof(*argv));
@@ -211,9 +218,21 @@ static void check_store(const struct run *r)
 		fprintf(stderr, "afterglow: --store: no bundle can be kept: %s\n", err_text(&err));
 }
 
+/*
+ * Without a memory cgroup of its own the command shares its limit with us. While a large process that
+ * was killed still gives back its memory, the OOM killer no longer sees it, and would take us, who
+ * are to report its end. Only who may lower the score can prevent that.
+ */
+static void leave_the_choice_of_the_oom_killer(struct run *r)
+{
+	if (r->options->memory_max || !oom_score_read(r->oom_score) || !oom_score_write(OOM_SCORE_NEVER))
+		r->oom_score[0] = '\0';
+}
+
 static int run(struct run *r, struct err *err)
 {
 	check_store(r);
+	leave_the_choice_of_the_oom_killer(r);
 	if (find_launcher(r, err) < 0 || make_directory(r, err) < 0 || start_loop(r, err) < 0)
 		return -err->code;
 	if (r->options->memory_max && made_memcg_new(&r->memcg, r->options->memory_max, r->options->record.oom_group, err) < 0)

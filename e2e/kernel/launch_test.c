@@ -468,6 +468,8 @@ static void a_wrong_option_gives_2_and_says_which(void **state)
 		{ "--nofile", "-1", "whole number" },
 		{ "--nofile", "12x", "12x" },
 		{ "--nofile", "99999999999999999999", "whole number" },
+		{ "--oom-score-adj", "1001", "-1000 to 1000" },
+		{ "--oom-score-adj", "", "whole number" },
 		{ "--wait-tcp", "nocolon", "HOST:PORT" },
 		{ "--wait-sidecar", "0", "1 to 3600" },
 		{ "--wait-sidecar", "3601", "1 to 3600" },

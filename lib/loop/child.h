@@ -2,7 +2,8 @@
 /*
  * A program that works for us: started with a few descriptors and nothing else of
  * ours, its output collected or handed on by lines, ended when its time is over.
- * The event loop never waits for it; it dies with us.
+ * The event loop never waits for it; it dies with us. When memory runs out, the OOM killer takes it
+ * before others.
  */
 #ifndef AFTERGLOW_LIB_LOOP_CHILD_H
 #define AFTERGLOW_LIB_LOOP_CHILD_H

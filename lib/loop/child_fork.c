@@ -9,6 +9,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "lib/oom_score.h"
+
 #define ABOVE_ALL 64 /* descriptors are moved up there first, out of the way of those they become */
 
 /* To number `to`, which others of them may have now: so all have been moved above all of those before. */
@@ -54,6 +56,7 @@ _Noreturn static void become(const struct child_work *work, const int ends[CHILD
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent || (work->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0))
 		_exit(126);
+	(void)oom_score_write(OOM_SCORE_FIRST); /* or it is as likely a victim as we are */
 	fds[n++] = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	fds[n++] = ends[CHILD_OUTPUT];
 	fds[n++] = ends[CHILD_ERRORS] >= 0 ? ends[CHILD_ERRORS] : STDERR_FILENO;

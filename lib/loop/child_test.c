@@ -89,6 +89,17 @@ static void it_has_none_of_our_environment(void **state)
 	assert_null(strstr(output, "SECRET_OF_OURS"));
 }
 
+static void the_oom_killer_takes_it_before_us(void **state)
+{
+	const struct child_work work = {
+		.path = "cat", .argv = ARGV("cat", "/proc/self/oom_score_adj"), .output_max = 60, .within_ns = 20 * NS_PER_SEC,
+	};
+	(void)state;
+
+	run(&work);
+	assert_string_equal(output, "1000\n");
+}
+
 static void one_that_writes_without_end_is_ended_when_its_time_is_over(void **state)
 {
 	const struct child_work work = {
@@ -219,6 +230,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(what_it_wrote_up_to_a_limit_is_there_at_its_end),
 		TEST(it_has_none_of_our_environment),
+		TEST(the_oom_killer_takes_it_before_us),
 		TEST(one_that_writes_without_end_is_ended_when_its_time_is_over),
 		TEST(one_that_cannot_be_started_fails_at_once_with_the_reason),
 		TEST(lines_come_whole_and_one_that_is_too_long_not_at_all),

@@ -102,6 +102,14 @@ static void on_pods(void *arg, int64_t retry_after_ns, const struct err *err)
 		look_at_namespace(l, known);
 }
 
+/* The lookup of pods knows only this lookup, not what its caller's callback wants. */
+static bool may_write(void *arg)
+{
+	const struct cluster_lookup *l = arg;
+
+	return l->may_write(l->arg);
+}
+
 /* Nothing is planned for a cluster while it is not certain which pods it has. */
 void cluster_lookup_start(struct cluster_lookup *l)
 {
@@ -119,7 +127,7 @@ void cluster_lookup_start(struct cluster_lookup *l)
 				       .namespace = l->namespace,
 				       .cluster = l->key + strlen(l->namespace) + 1,
 				       .cluster_uid = l->cluster_uid,
-				       .may_write = l->may_write,
+				       .may_write = may_write,
 				       .done = on_pods,
 				       .arg = l };
 	if (l->lists_pods)

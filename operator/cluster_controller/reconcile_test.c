@@ -21,6 +21,7 @@ struct fixture {
 	struct workqueue queue;
 	struct reconciler *reconciler;
 	unsigned finished;
+	char list[2048]; /* what the API server answers to a list of pods */
 };
 
 static bool may_write(void *arg)
@@ -169,28 +170,53 @@ static void a_new_leader_lists_the_pods_before_it_creates_any(void **state)
 	assert_int_equal(fake_api_count(&f->bed.api, "GET " PODS), 2);
 }
 
-/* The list of the new leader has a pod that the watch has not told of yet. */
-static void a_pod_of_the_leader_before_is_asked_for_and_not_made_again(void **state)
-{
-	static const char head[] =
-		"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"namespace\":\"ml\",\"name\":\"demo-head-abcde\",\"uid\":\"p1\","
-		"\"resourceVersion\":\"150\",\"labels\":{\"ray.io/cluster\":\"demo\",\"ray.io/is-ray-node\":\"yes\","
-		"\"ray.io/node-type\":\"head\",\"ray.io/group\":\"headgroup\"},\"ownerReferences\":[{\"apiVersion\":\"ray.io/v1\","
-		"\"kind\":\"RayCluster\",\"name\":\"demo\",\"uid\":\"u1\",\"controller\":true}]},\"spec\":{\"containers\":[{\"name\":"
-		"\"ray-head\"}]}}";
-	struct fixture *f = *state;
-	char list[2048];
+#define HEAD(more_labels)                                                                                                \
+	"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"namespace\":\"ml\",\"name\":\"demo-head-abcde\",\"uid\":\"p1\","    \
+	"\"resourceVersion\":\"150\",\"labels\":{\"ray.io/cluster\":\"demo\",\"ray.io/node-type\":\"head\","                     \
+	"\"ray.io/group\":\"headgroup\"" more_labels "},\"ownerReferences\":[{\"apiVersion\":\"ray.io/v1\","                   \
+	"\"kind\":\"RayCluster\",\"name\":\"demo\",\"uid\":\"u1\",\"controller\":true}]},\"spec\":{\"containers\":[{\"name\":"   \
+	"\"ray-head\"}]}}"
 
-	snprintf(list, sizeof(list), "{\"metadata\":{\"resourceVersion\":\"150\"},\"items\":[%s]}", head);
-	fake_api_answers(&f->bed.api, "GET", PODS "?labelSelector=ray.io%2Fcluster", 200, list, 0);
+/* The list of a new leader has a head that the watch has not shown yet. */
+static void start_with_an_unseen_head(struct fixture *f, const char *head)
+{
+	snprintf(f->list, sizeof(f->list), "{\"metadata\":{\"resourceVersion\":\"150\"},\"items\":[%s]}", head);
+	fake_api_answers(&f->bed.api, "GET", PODS "?labelSelector=ray.io%2Fcluster", 200, f->list, 0);
 	fake_api_answers(&f->bed.api, "GET", PODS "/demo-head-abcde", 200, head, 0);
 	start(f, CLUSTER(""));
 	reconciler_begin(f->reconciler);
+}
+
+static void a_pod_of_the_leader_before_is_asked_for_and_not_made_again(void **state)
+{
+	struct fixture *f = *state;
+
+	start_with_an_unseen_head(f, HEAD(",\"ray.io/is-ray-node\":\"yes\""));
 	reconcile(f);
 	reconcile(f);
 	assert_int_equal(fake_api_count(&f->bed.api, "GET " PODS "/demo-head-abcde"), 1);
 	assert_int_equal(fake_api_count(&f->bed.api, "POST " PODS), 2);
 	assert_null(strstr(strbuf_str(&f->bed.api.bodies), "\"ray.io/node-type\":\"head\",\"ray.io/group\":\"g\""));
+}
+
+static void a_pod_that_lost_a_label_gets_it_back(void **state)
+{
+	struct fixture *f = *state;
+
+	start_with_an_unseen_head(f, HEAD(""));
+	reconcile(f);
+	assert_int_equal(fake_api_count(&f->bed.api, "PATCH " PODS "/demo-head-abcde"), 1);
+	assert_non_null(strstr(strbuf_str(&f->bed.api.bodies), "\"ray.io/is-ray-node\":\"yes\""));
+}
+
+static void who_may_not_write_puts_no_label_back(void **state)
+{
+	struct fixture *f = *state;
+
+	start_with_an_unseen_head(f, HEAD(""));
+	f->bed.allowed = false;
+	reconcile(f);
+	assert_int_equal(fake_api_count(&f->bed.api, "PATCH"), 0);
 }
 
 static void a_refused_pod_is_tried_again_later_and_the_status_says_why(void **state)
@@ -244,6 +270,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_cluster_that_is_being_deleted_gets_no_pods, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_new_leader_lists_the_pods_before_it_creates_any, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_pod_of_the_leader_before_is_asked_for_and_not_made_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_pod_that_lost_a_label_gets_it_back, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_may_not_write_puts_no_label_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_refused_pod_is_tried_again_later_and_the_status_says_why, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_creation_without_a_clear_answer_is_looked_up_before_the_next_plan, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_may_not_write_any_more_keeps_the_key_for_later, setup, teardown),

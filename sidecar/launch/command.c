@@ -14,6 +14,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "lib/oom_score.h"
 #include "sidecar/launch/clock.h"
 
 #define WAIT_TCP_REPORT_S 10
@@ -147,6 +148,8 @@ _Noreturn void command_run(const struct options *o, const sigset_t *original_mas
 	int error;
 
 	sigprocmask(SIG_SETMASK, original_mask, NULL);
+	if (o->oom_score_adj && !oom_score_write(o->oom_score_adj))
+		fprintf(stderr, PROGRAM "oom_score_adj: %s\n", strerror(errno));
 	if (o->nofile)
 		raise_soft_limit(RLIMIT_NOFILE, o->nofile);
 	if (o->cores)

@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "lib/oom_score.h"
 #include "sidecar/launch/clock.h"
 
 #define SHELL "/bin/sh"
@@ -29,18 +30,6 @@ static bool take_number(const char **text, long long min, long long max, long lo
 	return true;
 }
 
-/* If the kernel has to choose, then this: the command is worth more than what looks at it. */
-static void be_the_first_victim(void)
-{
-	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return;
-	if (write(fd, "1000", 4) < 0)
-		errno = 0; /* without it then */
-	close(fd);
-}
-
 _Noreturn static void become(const char *command, int output_fd, long long max_bytes, const sigset_t *mask, pid_t launcher)
 {
 	const struct rlimit no_core = { 0, 0 }, file = { (rlim_t)max_bytes, (rlim_t)max_bytes };
@@ -50,7 +39,8 @@ _Noreturn static void become(const char *command, int output_fd, long long max_b
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != launcher)
 		_exit(126);
-	be_the_first_victim();
+	/* The command is worth more than what looks at it. */
+	(void)oom_score_write(OOM_SCORE_FIRST);
 	setrlimit(RLIMIT_CORE, &no_core);
 	if (max_bytes)
 		setrlimit(RLIMIT_FSIZE, &file);

@@ -36,6 +36,7 @@ static const char usage[] =
 	"                    connected, wait for one until these S seconds are over (1 to 3600)\n"
 	"  --self-fd N       close descriptor N, from which this program was started, and restore the\n"
 	"                    name of the process\n"
+	"  --oom-score-adj N start COMMAND with that adjustment of its OOM score (-1000 to 1000)\n"
 	"  --nofile N        raise the soft limit of open files to N, as ulimit -n N would\n"
 	"  --wait-tcp H:P    start COMMAND only when TCP port P of host H accepts connections\n"
 	"  --cores           let COMMAND write core files, without shared memory\n"
@@ -65,6 +66,19 @@ static unsigned long parse_number(const char *text, unsigned long max, const cha
 	if (errno || *text < '0' || *text > '9' || *end || value == 0 || value > max)
 		usage_error(wrong, text);
 	return value;
+}
+
+/* As the kernel takes it. */
+static const char *parse_oom_score(const char *text)
+{
+	char *end;
+	long value;
+
+	errno = 0;
+	value = strtol(text, &end, 10);
+	if (errno || end == text || *end || value < -1000 || value > 1000)
+		usage_error("--oom-score-adj takes a whole number from -1000 to 1000, not ", text);
+	return text;
 }
 
 static const char *option_value(char **argv, int *i)
@@ -129,6 +143,8 @@ void options_parse(char **argv, struct options *o)
 			o->wait_tcp = option_value(argv, &i);
 		else if (strcmp(argv[i], "--prefix") == 0)
 			o->prefix = (char *)option_value(argv, &i);
+		else if (strcmp(argv[i], "--oom-score-adj") == 0)
+			o->oom_score_adj = parse_oom_score(option_value(argv, &i));
 		else if (strcmp(argv[i], "--nofile") == 0)
 			o->nofile = parse_number(option_value(argv, &i), ULONG_MAX,
 						 "--nofile takes a whole number above 0, not ");

@@ -28,6 +28,7 @@ struct options {
 	char *prefix; /* words before COMMAND, NULL: none */
 	int wait_sidecar_s; /* after a failure that early, 0: not at all */
 	rlim_t nofile; /* 0: leave the limit */
+	const char *oom_score_adj; /* of the command; NULL: the launcher's own */
 	int self_fd; /* by which the kernel was given this program; 0: by its path */
 	bool cores;
 	rlim_t cores_max; /* bytes */

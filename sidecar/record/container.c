@@ -324,6 +324,8 @@ void container_free(struct container *c)
 	event_freep(c->sender_timer);
 	event_freep(c->leave);
 	container_cancel_node_cores(c);
+	unread_cores_release(&c->unread_cores);
+	container_workers_release(c);
 	crashes_free(c->crashes);
 	hooks_free(c->hooks);
 	free(c->report);

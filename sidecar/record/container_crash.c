@@ -104,10 +104,41 @@ static bool is_due(const struct crash *crash, const void *arg)
 	return note->ray_told || note->old || since >= JOIN_NS;
 }
 
+/* Takes core_fd, unless it was not read in time. */
+static bool take(int core_fd, const struct core_hint *hint, void *arg)
+{
+	struct container *c = arg;
+	struct err err = { 0 };
+	struct crash *crash;
+	struct note *note;
+
+	c->looks_at_core = true;
+	crash = crashes_take(c->crashes, core_fd, hint, &err);
+	c->looks_at_core = false;
+	if (!crash) {
+		if (err.code)
+			log_warning_limited("%s: core: %s", c->hello.name, err_text(&err));
+		return err.code != ETIMEDOUT;
+	}
+	note = calloc(1, sizeof(*note));
+	if (note) {
+		note->seen_ns = now_boottime_ns();
+		note->old = is_old(c, crash_unix_ns(crash));
+		crash_set_note(crash, note);
+	}
+	/* Without a file that remembers, whether it was told of before is not known. */
+	if (!note || (note->old && !taken_remembers(c->callbacks.taken)))
+		crash_drop(crash, CORE_DROP_STALE);
+	return true;
+}
+
 void container_crashes_due(struct container *c, int64_t now_ns)
 {
 	struct crash *crash;
 
+	if (container_is_over(c))
+		return;
+	unread_cores_retry(&c->unread_cores, now_ns, take, c);
 	if (!container_is_over(c))
 		while ((crash = crashes_find(c->crashes, is_due, &now_ns)))
 			report_process(c, crash);
@@ -199,9 +230,15 @@ void container_find_death_crash(struct container *c)
 
 static void on_death_wait_over(evutil_socket_t fd, short what, void *arg)
 {
+	struct container *c = arg;
+
 	(void)fd;
 	(void)what;
-	container_event(arg, CONTAINER_UNWOUND);
+	if (!c->death_crash && c->unread_cores.n > 0) {
+		unread_cores_retry(&c->unread_cores, INT64_MAX, take, c);
+		container_find_death_crash(c);
+	}
+	container_event(c, CONTAINER_UNWOUND);
 }
 
 /* A pod that is being deleted is not kept for it. */
@@ -217,10 +254,11 @@ static struct timeval death_wait(const struct container *c)
 
 bool container_death_waits(struct container *c)
 {
+	size_t unread = unread_cores_retry(&c->unread_cores, INT64_MAX, take, c);
 	struct timeval within;
 
 	container_find_death_crash(c);
-	if (c->death_crash ? crash_is_unwound(c->death_crash) : !container_awaits_node_core(c))
+	if (c->death_crash ? crash_is_unwound(c->death_crash) : !container_awaits_node_core(c) && unread == 0)
 		return false;
 	within = death_wait(c);
 	c->death_timer = evtimer_new(c->base, on_death_wait_over, c);
@@ -334,24 +372,5 @@ bool container_core(struct container *c, const struct launch_message *m, int cor
 
 bool container_take_core(struct container *c, const struct core_hint *hint, int core_fd)
 {
-	int64_t now = now_boottime_ns();
-	struct err err = { 0 };
-	struct crash *crash = crashes_take(c->crashes, core_fd, hint, &err);
-	struct note *note;
-
-	if (!crash) {
-		if (err.code)
-			log_warning_limited("%s: core: %s", c->hello.name, err_text(&err));
-		return err.code != ETIMEDOUT;
-	}
-	note = calloc(1, sizeof(*note));
-	if (note) {
-		note->seen_ns = now;
-		note->old = is_old(c, crash_unix_ns(crash));
-		crash_set_note(crash, note);
-	}
-	/* Without a file that remembers, whether it was told of before is not known. */
-	if (!note || (note->old && !taken_remembers(c->callbacks.taken)))
-		crash_drop(crash, CORE_DROP_STALE);
-	return true;
+	return take(core_fd, hint, c) || unread_cores_put(&c->unread_cores, core_fd, hint, now_boottime_ns());
 }

@@ -228,6 +228,7 @@ void container_end(struct container *c)
 	process_watch_finish(&c->observer.processes);
 	life_ended(&c->observer, e);
 	ray_watch_finish(c->observer.ray, e->ended_ns);
+	container_workers_due(c, INT64_MAX);
 	if (!container_death_waits(c) && !container_awaits_sender(c))
 		container_event(c, CONTAINER_UNWOUND);
 }
@@ -250,25 +251,4 @@ void container_process_died(struct container *c, int64_t now_ns)
 		memcg_tree_forget(&c->observer.cgroups.tree);
 	observer_forget_oom(&c->observer, &e.after);
 	life_note(&c->observer);
-}
-
-/* Ray says that one of its workers died. */
-void container_worker_died(const struct ray_said *said, void *arg)
-{
-	struct container *c = arg;
-	struct ending e = {
-		.container_lives = true,
-		.started_ns = c->hello.started_ns,
-		.ended_ns = said->at_ns,
-		.after = c->observer.last.memory,
-		.after_known = true,
-		.ray = said,
-	};
-	struct report r;
-
-	if (container_crash_of_worker(c, said))
-		return;
-	postmortem_report(&c->observer, &e, c->options, c->hello.name, &r);
-	container_publish(c, &r, true, 0);
-	container_emit(c, "worker-died", report_json_of_worker(&r, said));
 }

@@ -17,6 +17,7 @@
 #include "sidecar/node/node_message.h"
 #include "sidecar/record/hooks.h"
 #include "sidecar/record/postmortem.h"
+#include "sidecar/record/unread_cores.h"
 
 /* A message of its launcher; whoever takes a descriptor puts -1 in its place. */
 struct received {
@@ -26,6 +27,7 @@ struct received {
 };
 
 #define NODE_CORES_MAX 4
+#define DEAD_WORKERS_MAX 4
 
 /* A core of it that comes from the node. */
 struct node_core {
@@ -62,6 +64,9 @@ struct container {
 	struct unstarted unstarted; /* its command, if that was never executed; error 0: it was, as far as is known */
 	struct hooks *hooks; /* NULL: none */
 	struct crashes *crashes; /* its cores, NULL: none are looked at */
+	struct unread_cores unread_cores; /* that crashes did not take in time */
+	bool looks_at_core; /* crashes_take is at one, and samples go on */
+	struct ray_said *dead_workers[DEAD_WORKERS_MAX]; /* that wait for their core; NULL: a free place */
 	struct crash *death_crash; /* the one that ended it; NULL: none */
 	struct ending ending; /* from CONTAINER_ENDED on */
 	struct event *death_timer;
@@ -111,6 +116,9 @@ void container_conclude(struct container *c);
 /* The container lives, one of its processes does not: the kernel's counters say so, or Ray does (arg is the container). */
 void container_process_died(struct container *c, int64_t now_ns);
 void container_worker_died(const struct ray_said *said, void *arg);
+/* After each sample, and with INT64_MAX at its end: deaths of workers that waited for their cores are reported. */
+void container_workers_due(struct container *c, int64_t now_ns);
+void container_workers_release(struct container *c);
 /* All hooks that were begun are over, or lost. arg is the container. */
 void container_hooks_done(void *arg);
 /* Its report into a bundle, and to whoever is told of it. */

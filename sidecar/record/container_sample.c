@@ -75,6 +75,7 @@ void container_sample(struct container *c)
 		       &(struct ray_watch_callbacks){ .died = container_worker_died, .node_lost = on_node_lost, .summary = on_ray_summary, .arg = c });
 	container_ray_due(c, now);
 	container_crashes_due(c, now);
+	container_workers_due(c, now);
 	if (!c->observer.oom_seen_ns)
 		return;
 	/* In a cgroup of several owners the victim may be a neighbour's. */
