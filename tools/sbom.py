@@ -8,6 +8,7 @@ program is made of what the linker read (PROGRAM.inputs). A file of which nothin
 source packages, since that is what Debian names in its security announcements."""
 
 import datetime
+import functools
 import json
 import os
 import pathlib
@@ -26,6 +27,7 @@ LAUNCHERS = {"x86_64": "build/afterglow-launch", "aarch64": "build/arm64/aftergl
 class HostPackages:
     """What dpkg knows of this machine."""
 
+    @functools.lru_cache(maxsize=None)
     def owner_of(self, path):
         real = os.path.realpath(path)
         for name in dict.fromkeys([path, real, real.removeprefix("/usr")]):
@@ -91,8 +93,9 @@ def files_of(archive):
             return [member.name.removeprefix("./") for member in inner if member.isfile()]
 
 
-def parts_of(files, build, packages):
-    """(name, version) of each source package in an image of these files."""
+def parts_of(files, build, packages, of_launcher):
+    """(name, version) of each source package in an image of these files. An image has launchers of both architectures:
+    of_launcher gives the packages that the one for a machine was linked with."""
     found = set()
     for name in files:
         if name in OWN_FILES:
@@ -100,7 +103,8 @@ def parts_of(files, build, packages):
         if name.startswith("usr/bin/"):
             found |= packages_of_program(f"{build}/{os.path.basename(name)}", packages)
         elif name.startswith("usr/libexec/afterglow/launchers/"):
-            found |= packages_of_program(LAUNCHERS[os.path.basename(name)], packages)
+            machine = os.path.basename(name)
+            found |= packages_of_program(LAUNCHERS[machine], of_launcher(machine))
         else:
             owner = packages.owner_of(f"/{name}")
             if not owner:
@@ -151,11 +155,16 @@ def document(image, version, arch, digest, parts, seconds):
     }  # fmt: skip
 
 
+def launcher_packages(machine):
+    """Of what built LAUNCHERS, on amd64."""
+    return HostPackages() if machine == "x86_64" else SysrootPackages("build/arm64/sysroot")
+
+
 def main(archive, build, arch, digest, sysroot=None):
     packages = SysrootPackages(sysroot) if sysroot else HostPackages()
     name = pathlib.Path(archive).stem
     version = subprocess.run(["make", "-s", "version"], capture_output=True, text=True, check=True).stdout.strip()
-    parts = parts_of(files_of(archive), build, packages)
+    parts = parts_of(files_of(archive), build, packages, launcher_packages)
     seconds = int(os.environ.get("SOURCE_DATE_EPOCH", "0"))
     json.dump(document(name, version, arch, digest, parts, seconds), sys.stdout, indent=2)
     print()

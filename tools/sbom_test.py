@@ -42,15 +42,27 @@ class Sbom(unittest.TestCase):
     def test_a_program_is_made_of_what_the_linker_read_and_is_not_ours(self):
         self.write_inputs("afterglow-ship", "build/afterglow-ship: build/obj/lib/err.o \\\n  /usr/lib/t/libssl.a build/static/libcjson.a "
                           "/tmp/ccAb12.o\n\n/usr/lib/t/libssl.a:\n")
-        parts = sbom.parts_of(["etc/passwd", "usr/bin/afterglow-ship", "lib/t/libc.so.6"], self.build, Packages())
+        parts = sbom.parts_of(["etc/passwd", "usr/bin/afterglow-ship", "lib/t/libc.so.6"], self.build, Packages(), None)
         self.assertEqual(parts, [("cjson", "1:1.7"), ("glibc", "2.36"), ("openssl", "3.0+deb")])
+
+    def test_a_launcher_is_made_of_what_its_own_machine_has(self):
+        class Other(Packages):
+            """Another machine's libraries, newer than this one's."""
+
+            sources = {**Packages.sources, "libc6": ("glibc", "2.99")}
+
+        self.write_inputs("launch", "launch: /lib/t/libc.so.6\n")
+        sbom.LAUNCHERS["aarch64"] = f"{self.build}/launch"
+        others = {"aarch64": Other()}
+        parts = sbom.parts_of(["usr/libexec/afterglow/launchers/aarch64"], self.build, Packages(), others.get)
+        self.assertEqual(parts, [("glibc", "2.99")])
 
     def test_a_file_of_no_package_is_an_error(self):
         with self.assertRaisesRegex(SystemExit, "/lib/t/libmine.so is of no package"):
-            sbom.parts_of(["lib/t/libmine.so"], self.build, Packages())
+            sbom.parts_of(["lib/t/libmine.so"], self.build, Packages(), None)
         self.write_inputs("x", "x: /opt/libother.a\n")
         with self.assertRaisesRegex(SystemExit, "/opt/libother.a"):
-            sbom.parts_of(["usr/bin/x"], self.build, Packages())
+            sbom.parts_of(["usr/bin/x"], self.build, Packages(), None)
 
     def test_the_files_are_those_of_the_layer(self):
         layer = io.BytesIO()
